@@ -1,0 +1,100 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# lib.sh - what shell tests share. A test starts with
+#
+#	#!/bin/sh
+#	# SPDX-License-Identifier: Apache-2.0
+#	. "${MAM_SRCDIR:-.}/tests/lib.sh"
+#
+# then for each single test calls one of ok, not_ok, skip (or the shorthands below them),
+# and ends with finish. Each prints one line, and tools/check counts those lines.
+# A script that stops before finish fails, whatever it printed.
+#
+# Set here:  scratch  an empty folder of this run's own, removed at the end
+
+: "${MAM_SRCDIR:=$(pwd)}"
+: "${MAM_BUILDDIR:=$(pwd)}"
+: "${MAM:=$MAM_BUILDDIR/mam}"
+: "${CC:=cc}"
+: "${HAVE_CUDA:=no}"
+: "${NVCC:=}"
+export MAM_SRCDIR MAM_BUILDDIR MAM CC HAVE_CUDA NVCC
+
+lib_passed=0
+lib_failed=0
+lib_skipped=0
+lib_finished=no
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/mam-test.XXXXXX") || exit 99
+
+lib_exit()
+{
+	lib_status=$?
+	rm -rf "$scratch"
+	[ "$lib_finished" = yes ] && exit "$lib_status"
+	echo "not ok - $0: stopped before its end (status $lib_status)"
+	exit 1
+}
+trap lib_exit EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+ok() # NAME
+{
+	lib_passed=$((lib_passed + 1))
+	echo "ok - $1"
+}
+
+not_ok() # NAME WHY
+{
+	lib_failed=$((lib_failed + 1))
+	echo "not ok - $1: $2"
+}
+
+skip() # NAME WHY
+{
+	lib_skipped=$((lib_skipped + 1))
+	echo "skip - $1: $2"
+}
+
+finish() # the last line of a test
+{
+	lib_finished=yes
+	[ "$lib_failed" -gt 0 ] && exit 1
+	[ "$lib_passed" -gt 0 ] && exit 0
+	[ "$lib_skipped" -gt 0 ] && exit 77
+	echo "not ok - $0: asserted nothing"
+	exit 1
+}
+
+skip_all() # NAME WHY - nothing of this script can be had here
+{
+	skip "$1" "$2"
+	finish
+}
+
+# The command's last words go into the failure's line, on one line and cut.
+lib_tail() # FILE
+{
+	tail -n 3 "$1" | tr '\n' ' ' | cut -c 1-300
+}
+
+try() # NAME COMMAND... - ok when the command succeeds
+{
+	lib_name=$1
+	shift
+	if "$@" > "$scratch/lib.out" 2>&1; then
+		ok "$lib_name"
+	else
+		not_ok "$lib_name" "status $?: $(lib_tail "$scratch/lib.out")"
+	fi
+}
+
+same() # NAME WANTED GOT - ok when two texts are equal
+{
+	if [ "$2" = "$3" ]; then
+		ok "$1"
+	else
+		not_ok "$1" "wanted '$2', got '$3'"
+	fi
+}
