@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * status.c - what a status means, in words, and which version this is.
+ *
+ * One table, a row for each value of enum mam_status, in the order of the values.
+ */
+#include <mam/mam.h>
+
+static const struct {
+	const char *name;
+	const char *sentence;
+} statuses[] = {
+	[MAM_OK] = { "MAM_OK", "The call succeeded." },
+	[MAM_ERROR_INVALID_VALUE] = { "MAM_ERROR_INVALID_VALUE",
+		"An argument is outside the range that the call allows." },
+	[MAM_ERROR_OUT_OF_MEMORY] = { "MAM_ERROR_OUT_OF_MEMORY",
+		"No hole in the pool is large enough and the source gave no more memory." },
+	[MAM_ERROR_OUT_OF_HOST_MEMORY] = { "MAM_ERROR_OUT_OF_HOST_MEMORY",
+		"The host has no memory left for the pool's own books." },
+	[MAM_ERROR_NOT_OWNED] = { "MAM_ERROR_NOT_OWNED",
+		"The address lies in no chunk of the pool." },
+	[MAM_ERROR_INTERIOR] = { "MAM_ERROR_INTERIOR",
+		"The address lies inside a block; only the address that the allocation gave can be freed." },
+	[MAM_ERROR_DOUBLE_FREE] = { "MAM_ERROR_DOUBLE_FREE",
+		"Nothing is allocated at the address: the block was freed already." },
+	[MAM_ERROR_LIVE_BLOCKS] = { "MAM_ERROR_LIVE_BLOCKS",
+		"The pool still has blocks that were not freed." },
+	[MAM_ERROR_DESTROYED] = { "MAM_ERROR_DESTROYED",
+		"The pool was destroyed or abandoned before the call." },
+	[MAM_ERROR_NO_DEVICE] = { "MAM_ERROR_NO_DEVICE",
+		"There is no usable CUDA driver, or no such device." },
+	[MAM_ERROR_WOULD_WAIT] = { "MAM_ERROR_WOULD_WAIT",
+		"The pool would have to grow, and the call may not wait for that." },
+	[MAM_ERROR_DRIVER] = { "MAM_ERROR_DRIVER",
+		"The CUDA driver refused the call." },
+	[MAM_ERROR_CORRUPT] = { "MAM_ERROR_CORRUPT",
+		"The pool's books contradict one another." },
+	[MAM_ERROR_UNSUPPORTED] = { "MAM_ERROR_UNSUPPORTED",
+		"This build, source or machine cannot do what was asked." },
+	[MAM_ERROR_IO] = { "MAM_ERROR_IO",
+		"Reading or writing a file failed." },
+};
+
+#define STATUS_COUNT (sizeof(statuses) / sizeof(statuses[0]))
+
+/* A caller may pass any integer. A negative one becomes a large index. */
+static bool is_known(enum mam_status status)
+{
+	return (size_t)status < STATUS_COUNT;
+}
+
+const char *mam_strerror(enum mam_status status)
+{
+	return is_known(status) ? statuses[status].sentence : "The status is none that mam knows.";
+}
+
+const char *mam_status_name(enum mam_status status)
+{
+	return is_known(status) ? statuses[status].name : "MAM_ERROR_UNKNOWN";
+}
+
+const char *mam_version(void)
+{
+	return MAM_VERSION;
+}

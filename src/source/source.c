@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source.c - the sources by name, and what all of them have in common.
+ *
+ * One table, a row for each kind of source. A new kind is a new file and a new row.
+ */
+#include <string.h>
+
+#include "source/source.h"
+
+static const struct {
+	const char *name;
+	/* NULL: not made by name. */
+	enum mam_status (*create)(int device, struct mam_source **source);
+	/* False: the source is of another kind. */
+	bool (*room)(struct mam_source *source, size_t *bytes);
+} kinds[] = {
+	{ "host", mam_host_create, mam_host_room },
+	{ "limit", NULL, mam_limit_room },
+};
+
+#define KIND_COUNT (sizeof(kinds) / sizeof(kinds[0]))
+
+/* No address space of a process is larger: where to start when a source cannot say what it has. */
+#define LARGEST_GUESS ((size_t)1 << 47)
+
+/* The first falls are finer, so that little is lost when nearly all memory is free. */
+#define FIRST_FALL_SHIFT 10
+#define LAST_FALL_SHIFT 5
+
+enum mam_status mam_source_create(const char *name, int device, struct mam_source **source)
+{
+	if (!name || !source || device < MAM_DEVICE_CURRENT)
+		return MAM_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < KIND_COUNT; i++) {
+		if (kinds[i].create && strcmp(kinds[i].name, name) == 0)
+			return kinds[i].create(device, source);
+	}
+	return MAM_ERROR_INVALID_VALUE;
+}
+
+void mam_source_destroy(struct mam_source *source)
+{
+	if (source && source->ops->destroy)
+		source->ops->destroy(source);
+}
+
+size_t mam_source_room(struct mam_source *source)
+{
+	size_t bytes = source->properties.total_bytes ? source->properties.total_bytes : LARGEST_GUESS;
+
+	for (size_t i = 0; i < KIND_COUNT; i++) {
+		if (kinds[i].room(source, &bytes))
+			break;
+	}
+	return mam_round_down(bytes, source->properties.granularity);
+}
+
+enum mam_status mam_source_grow_largest(struct mam_source *source, size_t *bytes, void **base)
+{
+	const size_t granularity = source->properties.granularity;
+	size_t size = mam_source_room(source);
+	unsigned int shift = FIRST_FALL_SHIFT;
+
+	while (size >= granularity) {
+		enum mam_status status = mam_source_grow(source, size, base);
+
+		if (status == MAM_OK)
+			*bytes = size;
+		if (status != MAM_ERROR_OUT_OF_MEMORY)
+			return status;
+		/* A fall of less than one granule still has to fall. */
+		if (size >> shift < granularity)
+			size -= granularity;
+		else
+			size = mam_round_down(size - (size >> shift), granularity);
+		if (shift > LAST_FALL_SHIFT)
+			shift--;
+	}
+	return MAM_ERROR_OUT_OF_MEMORY;
+}
