@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# abi.sh - what libmam.so shows to programs: the symbols stored in tests/abi.symbols, no more and
+# no fewer, and those are exactly the functions that the public headers mark MAM_API.
+# A symbol that leaves the stored list breaks programs: then the library's number must change.
+
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+
+library=$MAM_BUILDDIR/.libs/libmam.so.0
+stored=$MAM_SRCDIR/tests/abi.symbols
+
+same_list() # NAME WANTED GOT - two sorted files hold the same lines
+{
+	LC_ALL=C comm -23 "$2" "$3" > "$scratch/gone"
+	LC_ALL=C comm -13 "$2" "$3" > "$scratch/new"
+	if [ -s "$scratch/gone" ] || [ -s "$scratch/new" ]; then
+		not_ok "$1" "missing: $(tr '\n' ' ' < "$scratch/gone")unexpected: $(tr '\n' ' ' < "$scratch/new")"
+	else
+		ok "$1"
+	fi
+}
+
+# Declarations may span lines: take the name before the first parenthesis after each MAM_API.
+cat "$MAM_SRCDIR"/include/mam/*.h | grep -v '^#' | tr '\n' ' ' |
+	grep -o 'MAM_API [^;(]*(' | sed 's/.*[ *]\([A-Za-z_0-9]*\) *($/\1/' | LC_ALL=C sort > "$scratch/declared"
+grep -v '^#' "$stored" | LC_ALL=C sort > "$scratch/stored"
+
+if [ "$(wc -l < "$scratch/stored")" -gt 10 ]; then
+	same_list "the headers declare what tests/abi.symbols lists" "$scratch/stored" "$scratch/declared"
+else
+	not_ok "the headers declare what tests/abi.symbols lists" "$stored is empty"
+fi
+
+sed -n 's/^\t\([A-Za-z_0-9]*\);.*/\1/p' "$MAM_SRCDIR/src/libmam.map" | LC_ALL=C sort > "$scratch/map"
+same_list "src/libmam.map lists the same" "$scratch/stored" "$scratch/map"
+
+if [ ! -e "$library" ]; then
+	skip "libmam.so.0 exports the same" "there is no shared library in this build"
+elif ! command -v nm > /dev/null; then
+	skip "libmam.so.0 exports the same" "there is no nm here"
+else
+	nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' |
+		LC_ALL=C sort > "$scratch/exported"
+	same_list "libmam.so.0 exports the same" "$scratch/stored" "$scratch/exported"
+	nm -D --defined-only --with-symbol-versions "$library" | awk '$2 != "A" && $3 !~ /@@MAM_0$/ { print $3 }' \
+		> "$scratch/unversioned"
+	same "every symbol carries the version MAM_0" "" "$(tr '\n' ' ' < "$scratch/unversioned")"
+fi
+finish

@@ -1,0 +1,78 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# install.sh - what `make install` puts down works where it is, works after the tree was moved,
+# and goes away again.
+
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+
+unset MAKEFLAGS MFLAGS MAKELEVEL
+stage=$scratch/stage
+prefix=$(sed -n 's/^prefix = //p' "$MAM_BUILDDIR/Makefile")
+moved=$scratch/moved
+
+cat > "$scratch/use.c" << 'EOF'
+#include <mam/mam.h>
+#include <stdio.h>
+
+int main(void)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	struct mam_pool *pool;
+	void *block;
+
+	attr.source = "host";
+	if (mam_pool_create(&attr, &pool) || mam_malloc(pool, 1000, &block) || mam_free(pool, block) ||
+	    mam_pool_destroy(pool))
+		return 1;
+	puts(mam_version());
+	return 0;
+}
+EOF
+
+# shellcheck disable=SC2046,SC2086,SC2317 # words on purpose; called through try
+build_and_run() # TREE - a program against an installed tree, by pkg-config
+{
+	pkgconfig=$(dirname "$(find "$1" -name mam.pc)")
+	library=$(dirname "$(find "$1" -name 'libmam.so' -o -name 'libmam.a' | head -n 1)")
+	$CC ${CFLAGS:-} "$scratch/use.c" -o "$scratch/use" \
+		$(PKG_CONFIG_PATH=$pkgconfig ${PKG_CONFIG:-pkg-config} --cflags --libs mam) || return 1
+	LD_LIBRARY_PATH=$library "$scratch/use" > "$scratch/use.out" || return 1
+	grep -q '^[0-9]*\.[0-9]*\.[0-9]*$' "$scratch/use.out"
+}
+
+try "make install into DESTDIR" "${MAKE:-make}" -C "$MAM_BUILDDIR" install DESTDIR="$stage"
+[ -d "$stage$prefix" ] || { not_ok "the tree is under its prefix" "nothing in $prefix"; finish; }
+
+(cd "$MAM_SRCDIR/include" && find mam -name '*.h' | LC_ALL=C sort) > "$scratch/wanted"
+(cd "$stage$prefix/include" && find mam -name '*.h' | LC_ALL=C sort) > "$scratch/got"
+try "every public header is installed" cmp "$scratch/wanted" "$scratch/got"
+
+try "a program builds against it and runs" build_and_run "$stage$prefix"
+# What was just shown must not lean on the first place.
+cp -R "$stage$prefix" "$moved"
+mv "$stage$prefix" "$stage$prefix.away"
+try "a program builds against the moved tree and runs" build_and_run "$moved"
+same "mam --version after the move" "$(cat "$scratch/use.out")" \
+	"$("$moved/bin/mam" --version 2> /dev/null | grep -o '[0-9]*\.[0-9]*\.[0-9]*' | head -n 1)"
+if [ -n "$(find "$moved" -name libmam-preload.so)" ]; then
+	# shellcheck disable=SC2016 # the program expands it
+	"$moved/bin/mam" run -- sh -c 'case $LD_PRELOAD in */moved/*) exit 7 ;; esac' > /dev/null 2>&1
+	same "mam run after the move finds its preload object" 7 $?
+else
+	skip "mam run after the move finds its preload object" "it was not built"
+fi
+mv "$stage$prefix.away" "$stage$prefix"
+
+if [ -n "$(find "$moved" -name libmam.a)" ]; then
+	# shellcheck disable=SC2086 # CFLAGS are words
+	try "a program links to libmam.a alone" $CC ${CFLAGS:-} -I "$moved/include" "$scratch/use.c" \
+		-o "$scratch/use-static" "$(find "$moved" -name libmam.a)" -lpthread -ldl
+	try "and runs" "$scratch/use-static"
+else
+	skip "a program links to libmam.a alone" "it was not built"
+fi
+
+try "make uninstall" "${MAKE:-make}" -C "$MAM_BUILDDIR" uninstall DESTDIR="$stage"
+same "nothing is left" "" "$(find "$stage" ! -type d | tr '\n' ' ')"
+finish

@@ -1,0 +1,132 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# layering.sh - who may include whom.
+#
+# 1. The order of the layers is the order of Makefile.am's include lines; nothing else states it.
+# 2. A file of src/X includes from its own folder, from folders earlier in that order, and <mam/...>.
+# 3. interpose, tools and tests/clients are users like any other: they see <mam/...> and their own folder.
+# 4. Headers of the CUDA toolkit appear only where a toolkit is known to be there.
+#
+# Each rule is then broken on purpose in a copy of the tree, where it must be reported.
+
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+
+# Prints "FILE:LINE: why" for each include that breaks a rule.
+violations() # ROOT
+{
+	order=$(sed -n 's|^include src/\([a-z]*\)/Makefile\.inc.*|\1|p' "$1/Makefile.am" | tr '\n' ' ')
+	(cd "$1" && find src include tools tests/clients -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh') |
+		LC_ALL=C sort > "$scratch/files"
+	# shellcheck disable=SC2016 # the dollars are awk's
+	(cd "$1" && xargs awk -v order="$order" '
+	BEGIN {
+		layers = split(order, layer, " ")
+		for (i = 1; i <= layers; i++)
+			rank[layer[i]] = i
+	}
+	function report(why)
+	{
+		printf "%s:%d: %s\n", FILENAME, FNR, why
+	}
+	function is_cuda(name)
+	{
+		return name ~ /^(cuda|cudart|cublas|cudnn|curand|cufft|nvml|nvrtc|nvtx|nccl)[A-Za-z0-9_]*\.h$/ ||
+			name ~ /^(driver_types|vector_types|device_types|builtin_types|host_defines|cooperative_groups)\.h$/ ||
+			name ~ /^(cuda|cub|nv|thrust|cooperative_groups|nvtx3|crt)\//
+	}
+	function may_see_cuda(file)
+	{
+		return file == "include/mam/cuda.h" || file ~ /\.(cu|cuh)$/ || file ~ /^tests\//
+	}
+	/^[ \t]*#[ \t]*include[ \t]*[<"]/ {
+		quoted = $0 ~ /include[ \t]*"/
+		name = $0
+		sub(/^[^<"]*[<"]/, "", name)
+		sub(/[>"].*$/, "", name)
+		split(FILENAME, part, "/")
+		top = part[1]
+		home = part[2]
+		slash = index(name, "/")
+		folder = slash ? substr(name, 1, slash - 1) : ""
+
+		if (name ~ /(^|\/)\.\.(\/|$)/) {
+			report("\"" name "\" climbs out of its folder by ..")
+			next
+		}
+		if (is_cuda(name)) {
+			if (!may_see_cuda(FILENAME))
+				report("<" name "> belongs to the CUDA toolkit")
+			next
+		}
+		if (folder == "mam")
+			next
+		if (top == "src" && !(home in rank)) {
+			report("src/" home " has no include line in Makefile.am")
+			next
+		}
+		if (folder in rank) {
+			if (top == "src" && home == folder)
+				next
+			if (top != "src" || home == "interpose")
+				report("\"" name "\" is inside libmam; here only <mam/...> may be included")
+			else if (folder == "interpose" || rank[folder] > rank[home])
+				report("\"" name "\" points up, from " home " to " folder)
+			next
+		}
+		if (quoted && folder != "" && folder != "tools" && folder != "clients" &&
+		    folder != "bench" && folder != "tests")
+			report("\"" name "\" is in no known folder")
+	}') < "$scratch/files" > "$scratch/found"
+	cat "$scratch/found"
+}
+
+must_report() # NAME FILE LINE - append LINE to FILE in a copy of the tree; it must be reported
+{
+	rm -rf "$scratch/copy"
+	mkdir -p "$scratch/copy/tests"
+	cp -R "$MAM_SRCDIR/src" "$MAM_SRCDIR/include" "$MAM_SRCDIR/tools" "$scratch/copy"
+	cp -R "$MAM_SRCDIR/tests/clients" "$scratch/copy/tests"
+	cp "$MAM_SRCDIR/Makefile.am" "$scratch/copy"
+	chmod -R u+w "$scratch/copy"
+	echo "$3" >> "$scratch/copy/$2"
+	if violations "$scratch/copy" | grep -q "^$2:"; then
+		ok "$1"
+	else
+		not_ok "$1" "'$3' at the end of $2 was not reported"
+	fi
+}
+
+may_stay() # NAME FILE LINE - the same, and it must not be
+{
+	echo "$3" >> "$scratch/copy/$2"
+	if violations "$scratch/copy" | grep "^$2:" > "$scratch/why"; then
+		not_ok "$1" "$(head -n 1 "$scratch/why")"
+	else
+		ok "$1"
+	fi
+}
+
+violations "$MAM_SRCDIR" > "$scratch/why"
+if [ ! -s "$scratch/why" ] && [ "$(wc -l < "$scratch/files")" -gt 10 ]; then
+	ok "$(wc -l < "$scratch/files") files include downwards"
+else
+	not_ok "includes point downwards" "$(lib_tail "$scratch/why")"
+fi
+cat "$scratch/why"
+
+must_report "an include that points up is seen" src/base/planted.c '#include "pool/pool.h"'
+may_stay "an include that points down may stay" src/pool/planted.c '#include "base/lock.h"'
+may_stay "an include of a public header may stay" src/pool/planted.c '#include <mam/mam.h>'
+must_report "an include that points up in angle brackets is seen" src/source/planted.c '# include <api/registry.h>'
+must_report "an include by .. is seen" src/pool/planted.c '#include "../base/lock.h"'
+must_report "an include of interpose is seen" src/api/planted.h '#include "interpose/table.h"'
+must_report "interpose looking inside libmam is seen" src/interpose/planted.c '#include "base/log.h"'
+may_stay "interpose may use its own headers" src/interpose/other.c '#include "interpose/table.h"'
+must_report "a tool looking inside libmam is seen" tools/planted.c '#include "pool/pool.h"'
+must_report "a client looking inside libmam is seen" tests/clients/planted.c '#include "api/registry.h"'
+must_report "a CUDA header in the pool is seen" src/pool/planted.c '#include <cuda_runtime_api.h>'
+must_report "a CUDA header in mam.h is seen" include/mam/mam.h '#include <cuda.h>'
+may_stay "a CUDA header in mam/cuda.h may stay" include/mam/cuda.h '#include <cuda_runtime_api.h>'
+must_report "an unknown folder is seen" src/pool/planted.c '#include "nowhere/x.h"'
+finish

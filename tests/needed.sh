@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# needed.sh - what the objects we ship lean on when they are loaded: the C library alone. The CUDA
+# driver is found at run time, so that everything starts on a machine without one.
+
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+
+command -v readelf > /dev/null || skip_all "objects we ship" "there is no readelf here"
+
+# Sanitizers add libraries of their own.
+allowed='^(libc|libm|libdl|libpthread|librt|ld-linux.*|libasan|libubsan|libtsan|libgcc_s)\.so'
+
+loads_only() # NAME FILE ALSO-ALLOWED
+{
+	if [ ! -e "$2" ]; then
+		skip "$1 needs only the C library" "$2 was not built"
+		return
+	fi
+	readelf -d "$2" > "$scratch/dynamic"
+	extra=$(sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' "$scratch/dynamic" | grep -Ev "$allowed|$3" | tr '\n' ' ')
+	same "$1 needs only the C library" "" "$extra"
+	same "$1 has no text relocations" "" "$(grep -o TEXTREL "$scratch/dynamic" | head -n 1)"
+	same "$1 has no stored search path" "" "$(grep -Eo '(RPATH|RUNPATH).*' "$scratch/dynamic" | head -n 1)"
+	same "$1 has no executable stack" "" \
+		"$(readelf -lW "$2" | awk '$1 == "GNU_STACK" && $7 ~ /E/ { print "executable" }')"
+}
+
+loads_only libmam.so "$MAM_BUILDDIR/.libs/libmam.so.0" '^$'
+loads_only libmam-preload.so "$MAM_BUILDDIR/.libs/libmam-preload.so" '^$'
+loads_only mam "$MAM_BUILDDIR/mam" '^libz\.so'
+finish

@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# spdx.sh - every file of ours says its licence in its first five lines.
+#
+# Excepted: the licence itself, texts for readers, data and stored outputs, which must stay
+# byte for byte what they are. In a released archive, so is what autotools generated.
+
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+
+wanted='SPDX-License-Identifier: Apache-2.0'
+excepted='^(COPYING|README|README\.md|ChangeLog|src/README)$|\.gz$|\.csv$|\.expected$|^tests/(data|fuzz/corpus)/'
+excepted="$excepted|^tests/tools/.*\\.(out|err|txt|trace)\$"
+generated='^(configure|aclocal\.m4|Makefile\.in|config\.h\.in)~?$|^build-aux/[^m]|^build-aux/m[^a]|^m4/(libtool|lt)'
+
+without_licence() # ROOT, names on input
+{
+	while read -r name; do
+		[ -L "$1/$name" ] || [ ! -f "$1/$name" ] && continue
+		echo "$name" | grep -Eq "$excepted" && continue
+		head -n 5 "$1/$name" | grep -q "$wanted" || echo "$name"
+	done
+}
+
+if git -C "$MAM_SRCDIR" rev-parse --is-inside-work-tree > /dev/null 2>&1 &&
+   [ -e "$MAM_SRCDIR/.git" ]; then
+	git -C "$MAM_SRCDIR" ls-files > "$scratch/files"
+else
+	(cd "$MAM_SRCDIR" && find . -type f -not -path './build*/*' -not -path './.git/*' -not -path './_build/*') |
+		sed 's|^\./||' | grep -Ev "$generated" > "$scratch/files"
+fi
+
+if [ "$(wc -l < "$scratch/files")" -gt 30 ]; then
+	missing=$(without_licence "$MAM_SRCDIR" < "$scratch/files" | tr '\n' ' ')
+	same "$(wc -l < "$scratch/files") files say their licence" "" "$missing"
+else
+	not_ok "files say their licence" "found only $(wc -l < "$scratch/files") files in $MAM_SRCDIR"
+fi
+
+printf '/*\n * no licence here\n */\nint x;\n' > "$scratch/planted.c"
+same "a file without a licence is seen" planted.c "$(echo planted.c | without_licence "$scratch")"
+same "COPYING is the Apache licence 2.0, word for word" "1627374496 11358" "$(cksum < "$MAM_SRCDIR/COPYING")"
+finish
