@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mam.c - the command `mam`: find the subcommand in a table and hand over to it.
+ */
+#include <mam/mam.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "message.h"
+
+static const struct subcommand {
+	const char *name;
+	const char *speaker; /* before its messages */
+	int (*main)(int argc, char **argv);
+	const char *doc;
+} subcommands[] = {
+	{ "replay", "mam replay", replay_main,
+	  "play an allocation trace through a pool; no GPU needed" },
+	{ "info", "mam info", info_main, "version, devices, options; --self-test" },
+};
+
+#define SUBCOMMANDS (sizeof(subcommands) / sizeof(subcommands[0]))
+
+static int print_version(void)
+{
+	printf("mam %s\n", mam_version());
+	return STATUS_GOOD;
+}
+
+static int print_help(void)
+{
+	printf("Usage: mam COMMAND [ARGUMENT]...\n"
+	       "Pools of GPU memory: allocating from one costs no call to the driver.\n\n");
+	for (size_t i = 0; i < SUBCOMMANDS; i++)
+		printf("  mam %-7s %s\n", subcommands[i].name, subcommands[i].doc);
+	printf("\nTry one of these:\n"
+	       "  mam replay train.trace.gz               what would the program need of a pool?\n"
+	       "  mam replay --map heap.html train.trace.gz   the same, as a picture to look into\n"
+	       "  mam info --self-test                    does the GPU answer?\n\n"
+	       "mam COMMAND --help says more; man mam, man 7 mam say all.\n");
+	return STATUS_GOOD;
+}
+
+/* What may stand where a subcommand does. */
+static const struct {
+	const char *name;
+	int (*main)(void);
+} words[] = {
+	{ "--help", print_help },       { "-h", print_help },    { "help", print_help },
+	{ "--version", print_version }, { "-V", print_version },
+};
+
+/* Output that could not be written is an error too: a full disk, a closed pipe. */
+static int finish(int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	message_error("standard output cannot be written");
+	return STATUS_BAD;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2)
+		return finish(print_help());
+	for (size_t i = 0; i < SUBCOMMANDS; i++) {
+		if (strcmp(argv[1], subcommands[i].name) == 0) {
+			message_begin(subcommands[i].speaker);
+			return finish(subcommands[i].main(argc - 1, argv + 1));
+		}
+	}
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(argv[1], words[i].name) == 0)
+			return finish(words[i].main());
+	message_error("'%s' is not a mam command; see mam --help", argv[1]);
+	return STATUS_BAD;
+}
