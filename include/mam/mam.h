@@ -12,7 +12,7 @@
  *   chunk    one piece of memory a pool got from its source
  *   segment  a piece of a chunk: either a block that a caller holds, or free
  *   block    what mam_malloc() hands out
- *   hole     a free segment with ground in use above it in its chunk
+ *   hole     a free segment with a block above it in its chunk
  *   granule  the unit sizes are rounded up to, 512 bytes unless asked otherwise
  *
  * Sizes are in bytes. Outputs come last and are written only on success. Every
@@ -181,7 +181,10 @@ MAM_API enum mam_status mam_owner(const void *address, struct mam_pool **pool, s
 MAM_API enum mam_status mam_pool_walk(struct mam_pool *pool,
                                       bool (*visit)(const struct mam_segment_info *segment, void *user), void *user);
 
-/* mam_pool_trim - give wholly free chunks back to the source while the pool holds more than `keep_bytes`. `released` may be NULL. */
+/*
+ * mam_pool_trim - give wholly free chunks back to the source, as long as the pool keeps at least `keep_bytes`. May wait for
+ * the device. An error only where nothing could be given back that should have been. `released` may be NULL.
+ */
 MAM_API enum mam_status mam_pool_trim(struct mam_pool *pool, size_t keep_bytes, size_t *released);
 
 /* mam_pool_stats - exact numbers of one moment (stats.h); set stats->size first. */

@@ -30,7 +30,7 @@ struct mam_pool_stats {
 
 	/* how it is cut up */
 	uint64_t segments;              /* count, live and free */
-	uint64_t holes;                 /* count: free segments with a block, now or once, above them in their chunk */
+	uint64_t holes;                 /* count: free segments with a live block above them in their chunk */
 	uint64_t hole_bytes;            /* sum of the holes */
 	uint64_t largest_hole_bytes;
 	uint64_t largest_free_bytes;    /* the largest request that would succeed without growth, holes and fresh ground alike */

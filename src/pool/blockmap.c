@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* blockmap.c - the table behind blockmap.h. */
+#include "pool/blockmap.h"
+
+#include "base/lock.h" /* MAM_DEBUG */
+
+#include <string.h>
+#include <sys/mman.h>
+
+#define WAYS           8 /* entries of a bucket: one cache line */
+#define FIRST_LOG2     (MAM_DEBUG ? 0 : 6)
+#define MOVE_BUCKETS   2 /* of the old table, an operation */
+#define HUGE_PAGE      ((size_t)2 << 20)
+
+/* Multiplicative hashing (D. Knuth, "The Art of Computer Programming" 3, 6.4) folded once, as addresses end in zeros. */
+static uint64_t hash(uint64_t address)
+{
+	uint64_t mixed = address * 0x9e3779b97f4a7c15u;
+
+	return (mixed ^ (mixed >> 32)) * 0x9e3779b97f4a7c15u;
+}
+
+static size_t buckets_of(const struct mam_blocktable *table)
+{
+	return (size_t)1 << table->log2_buckets;
+}
+
+static size_t bytes_of(const struct mam_blocktable *table)
+{
+	return table->entries == NULL ? 0 : buckets_of(table) * WAYS * sizeof(uint64_t);
+}
+
+static uint64_t *bucket_of(const struct mam_blocktable *table, uint64_t hashed)
+{
+	size_t index = table->log2_buckets == 0 ? 0 : (size_t)(hashed >> (64 - table->log2_buckets));
+
+	return table->entries + index * WAYS;
+}
+
+static uint64_t entry_of(uint64_t hashed, uint32_t handle)
+{
+	return hashed << 32 | handle;
+}
+
+static bool same_tag(uint64_t entry, uint64_t hashed)
+{
+	return (uint32_t)(entry >> 32) == (uint32_t)hashed && (uint32_t)entry != 0;
+}
+
+static bool table_init(struct mam_blocktable *table, unsigned log2_buckets)
+{
+	size_t bytes = ((size_t)1 << log2_buckets) * WAYS * sizeof(uint64_t);
+	void *entries = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (entries == MAP_FAILED)
+		return false;
+	if (bytes >= HUGE_PAGE)
+		(void)madvise(entries, bytes, MADV_HUGEPAGE);
+	table->entries = entries;
+	table->log2_buckets = log2_buckets;
+	return true;
+}
+
+static void table_fini(struct mam_blocktable *table)
+{
+	if (table->entries != NULL)
+		munmap(table->entries, bytes_of(table));
+	table->entries = NULL;
+}
+
+/* Newest first: a full bucket forgets its oldest. */
+static void table_put(struct mam_blocktable *table, uint64_t hashed, uint32_t handle)
+{
+	uint64_t *bucket = bucket_of(table, hashed);
+	unsigned way = 0;
+
+	while (way < WAYS - 1 && bucket[way] != 0)
+		way++;
+	if (bucket[way] != 0) {
+		memmove(bucket, bucket + 1, (WAYS - 1) * sizeof(*bucket));
+		way = WAYS - 1;
+	}
+	bucket[way] = entry_of(hashed, handle);
+}
+
+static bool table_erase(struct mam_blocktable *table, uint64_t hashed, uint32_t handle)
+{
+	uint64_t *bucket = bucket_of(table, hashed);
+	uint64_t entry = entry_of(hashed, handle);
+	unsigned way;
+
+	for (way = 0; way < WAYS; way++) {
+		if (bucket[way] != entry)
+			continue;
+		for (; way < WAYS - 1; way++)
+			bucket[way] = bucket[way + 1];
+		bucket[WAYS - 1] = 0;
+		return true;
+	}
+	return false;
+}
+
+static uint32_t table_find(const struct mam_blocktable *table, const struct mam_records *segments, uint64_t hashed,
+                           uint64_t address)
+{
+	const uint64_t *bucket = bucket_of(table, hashed);
+	unsigned way;
+
+	for (way = 0; way < WAYS && bucket[way] != 0; way++) {
+		uint32_t handle = (uint32_t)bucket[way];
+		const struct mam_segment *segment = mam_segment_at(segments, handle);
+
+		if (same_tag(bucket[way], hashed) && segment->base == address && segment->state == MAM_SEGMENT_LIVE)
+			return handle;
+	}
+	return 0;
+}
+
+/* Empty a few buckets of the old table into the new one; drop it when it is empty. */
+static void move_some(struct mam_blockmap *map, const struct mam_records *segments)
+{
+	size_t end = buckets_of(&map->old);
+	unsigned moved;
+
+	for (moved = 0; moved < MOVE_BUCKETS && map->old_at < end; moved++, map->old_at++) {
+		uint64_t *bucket = map->old.entries + map->old_at * WAYS;
+		unsigned way;
+
+		for (way = 0; way < WAYS && bucket[way] != 0; way++) {
+			uint32_t handle = (uint32_t)bucket[way];
+
+			table_put(&map->now, hash(mam_segment_at(segments, handle)->base), handle);
+			bucket[way] = 0;
+		}
+	}
+	if (map->old_at == end)
+		table_fini(&map->old);
+}
+
+static void double_up(struct mam_blockmap *map)
+{
+	struct mam_blocktable larger;
+
+	if (map->old.entries != NULL || !table_init(&larger, map->now.log2_buckets + 1))
+		return;
+	map->old = map->now;
+	map->old_at = 0;
+	map->now = larger;
+}
+
+enum mam_status mam_blockmap_init(struct mam_blockmap *map)
+{
+	memset(map, 0, sizeof(*map));
+	return table_init(&map->now, FIRST_LOG2) ? MAM_OK : MAM_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+void mam_blockmap_fini(struct mam_blockmap *map)
+{
+	table_fini(&map->now);
+	table_fini(&map->old);
+}
+
+void mam_blockmap_insert(struct mam_blockmap *map, const struct mam_records *segments, uint32_t handle)
+{
+	map->count++;
+	if (map->old.entries != NULL)
+		move_some(map, segments);
+	else if (map->count > buckets_of(&map->now) * (WAYS / 2))
+		double_up(map);
+	table_put(&map->now, hash(mam_segment_at(segments, handle)->base), handle);
+}
+
+uint32_t mam_blockmap_find(const struct mam_blockmap *map, const struct mam_records *segments, uint64_t address)
+{
+	uint64_t hashed = hash(address);
+	uint32_t handle = table_find(&map->now, segments, hashed, address);
+
+	if (handle == 0 && map->old.entries != NULL)
+		handle = table_find(&map->old, segments, hashed, address);
+	return handle;
+}
+
+void mam_blockmap_remove(struct mam_blockmap *map, const struct mam_records *segments, uint32_t handle)
+{
+	uint64_t hashed = hash(mam_segment_at(segments, handle)->base);
+
+	map->count--;
+	if (!table_erase(&map->now, hashed, handle) && map->old.entries != NULL)
+		(void)table_erase(&map->old, hashed, handle);
+}
+
+size_t mam_blockmap_bytes(const struct mam_blockmap *map)
+{
+	return bytes_of(&map->now) + bytes_of(&map->old);
+}
+
+static const char *check_table(const struct mam_blockmap *map, const struct mam_blocktable *table,
+                               const struct mam_records *segments)
+{
+	size_t entries = table->entries == NULL ? 0 : buckets_of(table) * WAYS;
+	size_t at;
+
+	for (at = 0; at < entries; at++) {
+		uint32_t handle = (uint32_t)table->entries[at];
+		const struct mam_segment *segment = mam_segment_at(segments, handle);
+
+		if (table->entries[at] == 0)
+			continue;
+		if (segment->state != MAM_SEGMENT_LIVE)
+			return "the block map names a segment that is not live";
+		if (bucket_of(table, hash(segment->base)) != table->entries + at / WAYS * WAYS)
+			return "the block map keeps a block in a bucket of another address";
+		if (mam_blockmap_find(map, segments, segment->base) != handle)
+			return "the block map finds another segment under a block's address";
+	}
+	return NULL;
+}
+
+const char *mam_blockmap_check(const struct mam_blockmap *map, const struct mam_records *segments)
+{
+	const char *fault = check_table(map, &map->now, segments);
+
+	return fault != NULL ? fault : check_table(map, &map->old, segments);
+}

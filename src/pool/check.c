@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check.c - the invariants of pool.h, in C. One walk in address order adds up everything the pool counts. */
+#include "pool/pool.h"
+
+#include "pool/addrtree.h"
+#include "pool/sizetree.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the walk adds up. */
+struct totals {
+	uint64_t segments;
+	uint64_t live;
+	uint64_t shelved;
+	uint64_t live_bytes;
+	uint64_t live_rounded;
+	uint64_t chunks;
+	uint64_t reserved;
+	uint64_t high;
+};
+
+static const char *check_segment(const struct mam_pool *pool, const struct mam_chunk *chunk, uint32_t chunk_handle,
+                                 uint32_t handle, struct totals *totals, uint64_t *live_here)
+{
+	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
+	uint64_t mask = pool->config.granule - 1;
+
+	if (segment->state != MAM_SEGMENT_FREE && segment->state != MAM_SEGMENT_LIVE)
+		return "a chunk's list holds an idle record";
+	if (segment->chunk != chunk_handle)
+		return "a segment names another chunk than the one it is in";
+	if (segment->bytes == 0 || (segment->bytes & mask) != 0 || (segment->base & mask) != 0)
+		return "a segment is not made of whole granules";
+	totals->segments++;
+	if (segment->state == MAM_SEGMENT_FREE) {
+		bool is_tail = segment->next == 0 && chunk_handle == pool->newest_chunk;
+
+		if (segment->next != 0 && mam_segment_at(&pool->segments, segment->next)->state == MAM_SEGMENT_FREE)
+			return "two free segments are neighbours";
+		if (is_tail != (pool->tail == handle))
+			return "the tail is not the free end of the newest chunk";
+		totals->shelved += is_tail ? 0 : 1;
+		return NULL;
+	}
+	if (segment->requested == 0 || segment->requested > segment->bytes)
+		return "a block is smaller than what was asked for";
+	if (mam_segment_end(segment) - chunk->base > chunk->high)
+		return "a block lies above its chunk's high mark";
+	(*live_here)++;
+	totals->live++;
+	totals->live_bytes += segment->requested;
+	totals->live_rounded += segment->bytes;
+	return NULL;
+}
+
+/* Along one chunk by the address tree, from its first segment; leaves *at behind the chunk. */
+static const char *check_chunk(const struct mam_pool *pool, uint32_t *at, struct totals *totals)
+{
+	uint32_t chunk_handle = mam_segment_at(&pool->segments, *at)->chunk;
+	const struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, chunk_handle);
+	uint64_t expected = chunk->base;
+	uint64_t live_here = 0;
+	uint32_t previous = 0;
+	const char *fault;
+
+	for (;;) {
+		const struct mam_segment *segment = mam_segment_at(&pool->segments, *at);
+		uint32_t next = segment->next;
+
+		if (segment->base != expected)
+			return "a chunk's segments leave a gap or overlap";
+		if (segment->prev != previous)
+			return "a segment's link to the one below is wrong";
+		fault = check_segment(pool, chunk, chunk_handle, *at, totals, &live_here);
+		if (fault != NULL)
+			return fault;
+		expected = mam_segment_end(segment);
+		previous = *at;
+		*at = mam_addrtree_next(&pool->segments, *at);
+		if (next == 0)
+			break;
+		if (next != *at)
+			return "a segment's link to the one above is wrong";
+	}
+	if (expected != chunk->base + chunk->bytes)
+		return "a chunk's segments do not reach its end";
+	if (chunk->last != previous)
+		return "a chunk's last segment is another";
+	if (chunk->live_blocks != live_here)
+		return "a chunk's count of live blocks is wrong";
+	if (chunk->high > chunk->bytes)
+		return "a chunk's high mark is above its end";
+	totals->chunks++;
+	totals->reserved += chunk->bytes;
+	totals->high += chunk->high;
+	return NULL;
+}
+
+static const char *check_counts(const struct mam_pool *pool, const struct totals *totals)
+{
+	const struct mam_pool_stats *counts = &pool->counts;
+
+	if (counts->segments != totals->segments)
+		return "the count of segments is wrong";
+	if (counts->live_blocks != totals->live || counts->allocs - counts->frees != totals->live ||
+	    pool->blocks.count != totals->live)
+		return "the count of live blocks is wrong";
+	if (counts->live_bytes != totals->live_bytes || counts->live_rounded_bytes != totals->live_rounded)
+		return "the count of live bytes is wrong";
+	if (counts->chunks != totals->chunks || counts->reserved_bytes != totals->reserved)
+		return "the count of chunks or reserved bytes is wrong";
+	if (pool->high_bytes != totals->high)
+		return "the high water is not the sum of the chunks'";
+	if (counts->peak_live_blocks < totals->live || counts->peak_live_bytes < totals->live_bytes ||
+	    counts->peak_live_rounded_bytes < totals->live_rounded || counts->peak_reserved_bytes < totals->reserved ||
+	    counts->high_water_bytes < totals->high)
+		return "a peak is below its present value";
+	if (pool->config.limit_bytes != 0 && totals->reserved > pool->config.limit_bytes)
+		return "the pool holds more than its limit";
+	return NULL;
+}
+
+static const char *check_chunk_list(const struct mam_pool *pool, uint64_t chunks)
+{
+	uint64_t count = 0;
+	uint32_t newer = 0;
+	uint32_t at;
+
+	for (at = pool->newest_chunk; at != 0; at = mam_chunk_at(&pool->chunks, at)->older) {
+		if (mam_chunk_at(&pool->chunks, at)->newer != newer || ++count > chunks)
+			return "the list of chunks is damaged";
+		newer = at;
+	}
+	return count == chunks ? NULL : "the list of chunks misses one";
+}
+
+static const char *check_records(const struct mam_records *records, uint64_t in_use)
+{
+	return records->touched - 1u - records->idle_count == in_use ? NULL : "a record was lost";
+}
+
+const char *mam_pool_fault_locked(struct mam_pool *pool)
+{
+	struct totals totals = { 0 };
+	uint64_t in_tree;
+	const char *fault = mam_addrtree_check(&pool->segments, pool->by_address, &in_tree);
+	uint32_t at = fault == NULL ? mam_addrtree_first(&pool->segments, pool->by_address) : 0;
+
+	while (fault == NULL && at != 0)
+		fault = check_chunk(pool, &at, &totals);
+	if (fault == NULL && in_tree != totals.segments)
+		fault = "the tree by address and the chunks' lists differ";
+	if (fault == NULL)
+		fault = mam_sizetree_check(&pool->segments, pool->by_size, &in_tree);
+	if (fault == NULL && in_tree != totals.shelved)
+		fault = "the tree by size does not hold exactly the free segments";
+	if (fault == NULL)
+		fault = check_counts(pool, &totals);
+	if (fault == NULL)
+		fault = check_chunk_list(pool, totals.chunks);
+	if (fault == NULL)
+		fault = mam_blockmap_check(&pool->blocks, &pool->segments);
+	return fault;
+}
+
+enum mam_status mam_pool_check(struct mam_pool *pool, char *why, size_t why_bytes)
+{
+	const char *fault = NULL;
+	enum mam_status status = MAM_OK;
+
+	if (pool == NULL)
+		return MAM_ERROR_INVALID_VALUE;
+	mam_lock_take(&pool->grow_lock); /* a chunk on its way out holds records that no structure names */
+	mam_lock_take(&pool->lock);
+	if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
+		status = MAM_ERROR_DESTROYED;
+	else
+		fault = mam_pool_fault_locked(pool);
+	if (status == MAM_OK && fault == NULL)
+		fault = check_records(&pool->segments, pool->counts.segments);
+	if (status == MAM_OK && fault == NULL)
+		fault = check_records(&pool->chunks, pool->counts.chunks);
+	mam_lock_release(&pool->lock);
+	mam_lock_release(&pool->grow_lock);
+	if (fault == NULL)
+		return status;
+	if (why != NULL && why_bytes != 0)
+		snprintf(why, why_bytes, "%s", fault);
+	return MAM_ERROR_CORRUPT;
+}
+
+void mam_pool_prove_locked(struct mam_pool *pool)
+{
+#if MAM_DEBUG >= 2
+	const char *fault = mam_pool_fault_locked(pool);
+
+	if (fault != NULL) {
+		fprintf(stderr, "mam: pool %s: %s\n", pool->config.name, fault);
+		abort();
+	}
+#else
+	(void)pool;
+#endif
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * grow.c - chunks in from the source, and idle ones back out.
+ *
+ * A request that no ground fits:
+ *   1. Take the grow lock: one thread talks to the source, the others wait here and then find what it brought.
+ *   2. Try again; someone may have freed or grown meanwhile.
+ *   3. Ask the source for max(what the request needs, the growth size), halving the wish down to the need while it refuses.
+ *   4. Still refused, or over the limit: give back wholly free chunks, which were too small, and ask once more.
+ *   5. Take the block out of the new chunk before anyone else can.
+ *
+ * The pool's lock is not held across a source call, so what the source takes long for delays nobody who finds ground.
+ * A chunk on its way out keeps its two records: if the source refuses to take it, it is put back as it was, and nothing
+ * in that can fail.
+ *
+ * Bound: O(log n) and at most 2 log2(growth / need) + 2 grow calls a request. Trim looks at every chunk.
+ */
+#include "pool/pool.h"
+
+#include "base/bits.h"
+#include "base/log.h"
+#include "pool/addrtree.h"
+#include "source/source.h"
+
+static uint64_t unit_of(const struct mam_pool *pool)
+{
+	uint64_t granularity = pool->source->properties.granularity;
+
+	return granularity > pool->config.granule ? granularity : pool->config.granule;
+}
+
+enum mam_status mam_pool_add_chunk_locked(struct mam_pool *pool, void *base, size_t bytes)
+{
+	uint32_t chunk_handle;
+	uint32_t handle;
+	struct mam_chunk *chunk;
+	struct mam_segment *segment;
+	uint32_t old_tail = pool->tail;
+
+	if (mam_records_reserve(&pool->chunks, 1) != MAM_OK || mam_records_reserve(&pool->segments, 1) != MAM_OK)
+		return MAM_ERROR_OUT_OF_HOST_MEMORY;
+	chunk_handle = mam_records_take(&pool->chunks);
+	handle = mam_records_take(&pool->segments);
+
+	chunk = mam_chunk_at(&pool->chunks, chunk_handle);
+	*chunk = (struct mam_chunk){ .base = (uintptr_t)base, .bytes = bytes, .last = handle };
+	chunk->older = pool->newest_chunk;
+	if (chunk->older != 0)
+		mam_chunk_at(&pool->chunks, chunk->older)->newer = chunk_handle;
+	pool->newest_chunk = chunk_handle;
+
+	segment = mam_segment_at(&pool->segments, handle);
+	*segment = (struct mam_segment){ .base = (uintptr_t)base, .bytes = bytes, .state = MAM_SEGMENT_FREE };
+	segment->chunk = chunk_handle;
+	mam_addrtree_insert(&pool->segments, &pool->by_address, handle);
+	pool->tail = 0;
+	if (old_tail != 0)
+		mam_pool_shelve_locked(pool, old_tail); /* no longer of the newest chunk: a hole like others */
+	mam_pool_shelve_locked(pool, handle);
+
+	pool->counts.segments++;
+	pool->counts.chunks++;
+	pool->counts.grows++;
+	pool->counts.reserved_bytes += bytes;
+	mam_pool_peak(&pool->counts.peak_reserved_bytes, pool->counts.reserved_bytes);
+	return MAM_OK;
+}
+
+/* Take a wholly free chunk out of the pool; its two records stay with the caller. */
+static void detach_locked(struct mam_pool *pool, uint32_t chunk_handle)
+{
+	struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, chunk_handle);
+
+	mam_pool_unshelve_locked(pool, chunk->last);
+	mam_addrtree_remove(&pool->segments, &pool->by_address, chunk->last);
+	mam_segment_at(&pool->segments, chunk->last)->state = MAM_SEGMENT_IDLE;
+	if (chunk->older != 0)
+		mam_chunk_at(&pool->chunks, chunk->older)->newer = chunk->newer;
+	if (chunk->newer != 0) {
+		mam_chunk_at(&pool->chunks, chunk->newer)->older = chunk->older;
+	} else {
+		pool->newest_chunk = chunk->older;
+		if (chunk->older != 0) { /* the newest now: its free end, if any, becomes the tail */
+			uint32_t last = mam_chunk_at(&pool->chunks, chunk->older)->last;
+
+			if (mam_segment_at(&pool->segments, last)->state == MAM_SEGMENT_FREE) {
+				mam_pool_unshelve_locked(pool, last);
+				mam_pool_shelve_locked(pool, last);
+			}
+		}
+	}
+	pool->counts.segments--;
+	pool->counts.chunks--;
+	pool->counts.reserved_bytes -= chunk->bytes;
+	pool->high_bytes -= chunk->high;
+}
+
+/* The source would not take it: put it back as the oldest chunk, which changes nobody's tail. */
+static void reattach_locked(struct mam_pool *pool, uint32_t chunk_handle)
+{
+	struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, chunk_handle);
+	uint32_t handle = chunk->last;
+	uint32_t at = pool->newest_chunk;
+
+	while (at != 0 && mam_chunk_at(&pool->chunks, at)->older != 0)
+		at = mam_chunk_at(&pool->chunks, at)->older;
+	chunk->older = 0;
+	chunk->newer = at;
+	if (at != 0)
+		mam_chunk_at(&pool->chunks, at)->older = chunk_handle;
+	else
+		pool->newest_chunk = chunk_handle;
+	mam_segment_at(&pool->segments, handle)->state = MAM_SEGMENT_FREE;
+	mam_addrtree_insert(&pool->segments, &pool->by_address, handle);
+	mam_pool_shelve_locked(pool, handle);
+	pool->counts.segments++;
+	pool->counts.chunks++;
+	pool->counts.reserved_bytes += chunk->bytes;
+	pool->high_bytes += chunk->high;
+	mam_pool_peak(&pool->counts.peak_reserved_bytes, pool->counts.reserved_bytes);
+	mam_pool_peak(&pool->counts.high_water_bytes, pool->high_bytes);
+}
+
+static uint32_t idle_chunk_locked(const struct mam_pool *pool, uint64_t keep_bytes)
+{
+	uint32_t at;
+
+	for (at = pool->newest_chunk; at != 0; at = mam_chunk_at(&pool->chunks, at)->older) {
+		const struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, at);
+
+		if (chunk->live_blocks == 0 && pool->counts.reserved_bytes - chunk->bytes >= keep_bytes)
+			return at;
+	}
+	return 0;
+}
+
+/* Give one chunk back, if one may go. The caller holds grow_lock only. */
+static enum mam_status release_one(struct mam_pool *pool, uint64_t keep_bytes, uint64_t *released)
+{
+	enum mam_status status;
+	uint32_t handle;
+	struct mam_chunk chunk;
+
+	*released = 0;
+	mam_lock_take(&pool->lock);
+	if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY) {
+		mam_lock_release(&pool->lock);
+		return MAM_ERROR_DESTROYED;
+	}
+	handle = idle_chunk_locked(pool, keep_bytes);
+	if (handle != 0) {
+		chunk = *mam_chunk_at(&pool->chunks, handle);
+		detach_locked(pool, handle);
+		mam_pool_prove_locked(pool);
+	}
+	mam_lock_release(&pool->lock);
+	if (handle == 0)
+		return MAM_OK;
+
+	status = mam_source_shrink(pool->source, (void *)(uintptr_t)chunk.base, chunk.bytes);
+
+	mam_lock_take(&pool->lock);
+	if (status == MAM_OK) {
+		mam_records_put(&pool->segments, chunk.last);
+		mam_records_put(&pool->chunks, handle);
+		pool->counts.shrinks++;
+		*released = chunk.bytes;
+	} else {
+		reattach_locked(pool, handle);
+	}
+	mam_pool_prove_locked(pool);
+	mam_lock_release(&pool->lock);
+	return status;
+}
+
+static enum mam_status release_idle(struct mam_pool *pool, uint64_t keep_bytes, uint64_t *released)
+{
+	enum mam_status status;
+	uint64_t one;
+
+	*released = 0;
+	do {
+		status = release_one(pool, keep_bytes, &one);
+		*released += one;
+	} while (status == MAM_OK && one != 0);
+	return status;
+}
+
+enum mam_status mam_pool_trim(struct mam_pool *pool, size_t keep_bytes, size_t *released)
+{
+	enum mam_status status;
+	uint64_t bytes;
+
+	if (pool == NULL)
+		return MAM_ERROR_INVALID_VALUE;
+	mam_lock_take(&pool->grow_lock);
+	status = release_idle(pool, keep_bytes, &bytes);
+	mam_lock_release(&pool->grow_lock);
+	if (bytes != 0)
+		status = MAM_OK;
+	if (released != NULL && status == MAM_OK)
+		*released = bytes;
+	return status;
+}
+
+static uint64_t growth_wish(const struct mam_pool *pool)
+{
+	uint64_t wish = pool->config.growth_bytes;
+
+	if (wish == 0) {
+		wish = pool->counts.reserved_bytes;
+		if (wish > MAM_POOL_GROWTH_MOST)
+			wish = MAM_POOL_GROWTH_MOST;
+		if (wish < MAM_POOL_GROWTH_LEAST)
+			wish = MAM_POOL_GROWTH_LEAST;
+	}
+	return mam_round_up(wish, unit_of(pool));
+}
+
+/* Ask for `wish`, halving it down to `need`. Reads counts without the lock: only the holder of grow_lock changes reserved. */
+static enum mam_status ask_source(struct mam_pool *pool, uint64_t need, uint64_t wish, void **base, uint64_t *bytes)
+{
+	uint64_t unit = unit_of(pool);
+	enum mam_status status;
+
+	if (pool->config.limit_bytes != 0) {
+		uint64_t room = pool->config.limit_bytes - pool->counts.reserved_bytes;
+
+		room = mam_round_down(room, unit);
+		if (need > room)
+			return MAM_ERROR_OUT_OF_MEMORY;
+		if (wish > room)
+			wish = room;
+	}
+	if (wish < need)
+		wish = need;
+	while ((status = mam_source_grow(pool->source, wish, base)) == MAM_ERROR_OUT_OF_MEMORY && wish > need) {
+		wish = mam_round_up(wish / 2, unit);
+		if (wish < need)
+			wish = need;
+	}
+	*bytes = wish;
+	return status;
+}
+
+/*
+ * The new chunk into the books and the block out of it, in one hold of the lock. When the books have no room for the chunk
+ * it goes back; when they have none for the block the chunk stays, as ground for the next.
+ */
+static enum mam_status settle(struct mam_pool *pool, void *base, uint64_t bytes, const struct mam_request *request,
+                              void **block)
+{
+	enum mam_status noted;
+	enum mam_status status;
+
+	mam_lock_take(&pool->lock);
+	noted = mam_pool_add_chunk_locked(pool, base, bytes);
+	status = noted == MAM_OK ? mam_pool_try_locked(pool, request, block) : noted;
+	mam_lock_release(&pool->lock);
+	if (noted != MAM_OK && mam_source_shrink(pool->source, base, bytes) != MAM_OK)
+		mam_log(MAM_LOG_WARN, "pool %s: a chunk of %llu bytes could neither be noted nor given back and is lost",
+		        pool->config.name, (unsigned long long)bytes);
+	return status;
+}
+
+static enum mam_status grow_for(struct mam_pool *pool, const struct mam_request *request, void **block)
+{
+	uint64_t slack = request->alignment > pool->source->properties.alignment ? request->alignment : 0;
+	uint64_t need = mam_round_up(request->bytes + slack, unit_of(pool));
+	uint64_t released = 0;
+	uint64_t bytes;
+	enum mam_status status;
+	void *base;
+
+	if (pool->config.growth_bytes == MAM_GROWTH_NONE)
+		return MAM_ERROR_OUT_OF_MEMORY;
+	status = ask_source(pool, need, growth_wish(pool), &base, &bytes);
+	if (status == MAM_ERROR_OUT_OF_MEMORY) {
+		enum mam_status freed = release_idle(pool, 0, &released);
+
+		if (freed != MAM_OK && released == 0)
+			return MAM_ERROR_OUT_OF_MEMORY;
+		if (released != 0)
+			status = ask_source(pool, need, need, &base, &bytes);
+	}
+	return status == MAM_OK ? settle(pool, base, bytes, request, block) : status;
+}
+
+enum mam_status mam_pool_grow_for(struct mam_pool *pool, const struct mam_request *request, void **block)
+{
+	enum mam_status status;
+
+	mam_lock_take(&pool->grow_lock);
+	mam_lock_take(&pool->lock);
+	status = mam_pool_try_locked(pool, request, block);
+	mam_lock_release(&pool->lock);
+	if (status == MAM_ERROR_WOULD_WAIT)
+		status = grow_for(pool, request, block);
+	if (status != MAM_OK) {
+		mam_lock_take(&pool->lock);
+		pool->counts.failures++;
+		mam_lock_release(&pool->lock);
+	}
+	mam_lock_release(&pool->grow_lock);
+	return status;
+}
+
+/* As much as the source gives, in whole units. */
+static enum mam_status grow_largest(struct mam_pool *pool, size_t *bytes, void **base)
+{
+	enum mam_status status = mam_source_grow_largest(pool->source, bytes, base);
+	size_t whole = status == MAM_OK ? mam_round_down(*bytes, unit_of(pool)) : 0;
+
+	if (status != MAM_OK || whole == *bytes)
+		return status;
+	status = mam_source_shrink(pool->source, *base, *bytes);
+	*bytes = whole;
+	if (status != MAM_OK)
+		return status;
+	return whole == 0 ? MAM_ERROR_OUT_OF_MEMORY : mam_source_grow(pool->source, whole, base);
+}
+
+enum mam_status mam_pool_first_chunk(struct mam_pool *pool)
+{
+	size_t unit = unit_of(pool);
+	size_t limit = pool->config.limit_bytes;
+	size_t bytes = pool->config.chunk_bytes;
+	enum mam_status status;
+	void *base;
+
+	if (bytes == 0)
+		return MAM_OK;
+	if (bytes == MAM_CHUNK_LARGEST && limit != 0)
+		bytes = mam_round_down(limit, unit);
+	if (bytes == MAM_CHUNK_LARGEST) {
+		status = grow_largest(pool, &bytes, &base);
+	} else if (bytes == 0 || mam_round_up_overflows(bytes, unit) ||
+	           (limit != 0 && mam_round_up(bytes, unit) > limit)) {
+		status = MAM_ERROR_OUT_OF_MEMORY;
+	} else {
+		bytes = mam_round_up(bytes, unit);
+		status = mam_source_grow(pool->source, bytes, &base);
+	}
+	if (status != MAM_OK)
+		return status;
+	mam_lock_take(&pool->lock);
+	status = mam_pool_add_chunk_locked(pool, base, bytes);
+	mam_lock_release(&pool->lock);
+	if (status != MAM_OK)
+		(void)mam_source_shrink(pool->source, base, bytes);
+	return status;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inspect.c - look at a pool and change nothing: statistics, the walk, the owner of an address.
+ *
+ * Most numbers are kept as they happen and copied. What would cost the hot path is worked out here: the holes' count and
+ * bytes from the totals, O(1); the largest hole by going down the tree by size past free chunk ends, at most one a chunk.
+ */
+#include "pool/pool.h"
+
+#include "pool/addrtree.h"
+#include "pool/sizetree.h"
+
+#include <string.h>
+
+static bool ready_locked(const struct mam_pool *pool)
+{
+	return atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY;
+}
+
+/* Free chunk ends are no holes: nothing lives above them. */
+static void count_holes(const struct mam_pool *pool, struct mam_pool_stats *stats)
+{
+	uint64_t ends = 0;
+	uint64_t end_bytes = 0;
+	uint32_t at;
+
+	for (at = pool->newest_chunk; at != 0; at = mam_chunk_at(&pool->chunks, at)->older) {
+		const struct mam_segment *last = mam_segment_at(&pool->segments, mam_chunk_at(&pool->chunks, at)->last);
+
+		if (last->state == MAM_SEGMENT_FREE) {
+			ends++;
+			end_bytes += last->bytes;
+		}
+	}
+	stats->holes = stats->segments - stats->live_blocks - ends;
+	stats->hole_bytes = stats->reserved_bytes - stats->live_rounded_bytes - end_bytes;
+
+	at = mam_sizetree_last(&pool->segments, pool->by_size);
+	if (at != 0)
+		stats->largest_free_bytes = mam_segment_at(&pool->segments, at)->bytes;
+	if (pool->tail != 0 && mam_segment_at(&pool->segments, pool->tail)->bytes > stats->largest_free_bytes)
+		stats->largest_free_bytes = mam_segment_at(&pool->segments, pool->tail)->bytes;
+	while (at != 0 && mam_segment_at(&pool->segments, at)->next == 0)
+		at = mam_sizetree_prev(&pool->segments, at);
+	if (at != 0)
+		stats->largest_hole_bytes = mam_segment_at(&pool->segments, at)->bytes;
+}
+
+enum mam_status mam_pool_stats(struct mam_pool *pool, struct mam_pool_stats *stats)
+{
+	struct mam_pool_stats full;
+	enum mam_status status = MAM_OK;
+	size_t size;
+
+	if (pool == NULL || stats == NULL || stats->size < sizeof(stats->size))
+		return MAM_ERROR_INVALID_VALUE;
+	mam_lock_take(&pool->lock);
+	if (ready_locked(pool)) {
+		full = pool->counts;
+		full.largest_free_bytes = 0;
+		full.largest_hole_bytes = 0;
+		count_holes(pool, &full);
+		full.host_bytes = sizeof(*pool) + mam_records_bytes(&pool->segments) + mam_records_bytes(&pool->chunks) +
+		                  mam_blockmap_bytes(&pool->blocks);
+	} else {
+		status = MAM_ERROR_DESTROYED;
+	}
+	mam_lock_release(&pool->lock);
+	if (status != MAM_OK)
+		return status;
+
+	size = stats->size;
+	full.size = size;
+	if (size > sizeof(full)) { /* a caller newer than this library: what we do not know is 0 */
+		memset((char *)stats + sizeof(full), 0, size - sizeof(full));
+		size = sizeof(full);
+	}
+	memcpy(stats, &full, size);
+	return MAM_OK;
+}
+
+void mam_segment_describe(const struct mam_pool *pool, uint32_t handle, struct mam_segment_info *info)
+{
+	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
+	const struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, segment->chunk);
+
+	info->base = (void *)(uintptr_t)segment->base;
+	info->bytes = segment->bytes;
+	info->live = segment->state == MAM_SEGMENT_LIVE;
+	info->requested = info->live ? segment->requested : 0;
+	info->chunk_base = (void *)(uintptr_t)chunk->base;
+	info->chunk_bytes = chunk->bytes;
+}
+
+enum mam_status mam_pool_walk(struct mam_pool *pool, bool (*visit)(const struct mam_segment_info *segment, void *user),
+                              void *user)
+{
+	enum mam_status status = MAM_OK;
+	uint32_t at;
+
+	if (pool == NULL || visit == NULL)
+		return MAM_ERROR_INVALID_VALUE;
+	mam_lock_take(&pool->lock);
+	if (!ready_locked(pool))
+		status = MAM_ERROR_DESTROYED;
+	for (at = status == MAM_OK ? mam_addrtree_first(&pool->segments, pool->by_address) : 0; at != 0;
+	     at = mam_addrtree_next(&pool->segments, at)) {
+		struct mam_segment_info info;
+
+		mam_segment_describe(pool, at, &info);
+		if (!visit(&info, user))
+			break;
+	}
+	mam_lock_release(&pool->lock);
+	return status;
+}
+
+enum mam_status mam_pool_find(struct mam_pool *pool, const void *address, struct mam_segment_info *info)
+{
+	enum mam_status status = MAM_OK;
+	uint32_t handle = 0;
+
+	mam_lock_take(&pool->lock);
+	if (!ready_locked(pool)) {
+		status = MAM_ERROR_DESTROYED;
+	} else {
+		handle = mam_blockmap_find(&pool->blocks, &pool->segments, (uintptr_t)address);
+		if (handle == 0)
+			handle = mam_addrtree_find(&pool->segments, pool->by_address, (uintptr_t)address);
+		if (handle == 0)
+			status = MAM_ERROR_NOT_OWNED;
+		else
+			mam_segment_describe(pool, handle, info);
+	}
+	mam_lock_release(&pool->lock);
+	return status;
+}

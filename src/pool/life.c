@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * life.c - a pool's beginning and its ends: destroyed, abandoned, forked.
+ *
+ * The storage of a pool is never freed, and its locks are never destroyed, so that a call that comes late finds the
+ * state ENDED and answers DESTROYED instead of crashing. All else is given back.
+ */
+#include "pool/pool.h"
+
+#include "base/bits.h"
+#include "base/log.h"
+#include "source/source.h"
+
+#include <string.h>
+
+static bool config_is_sound(const struct mam_source *source, const struct mam_pool_config *config)
+{
+	if (!mam_is_power_of_two(config->granule) || config->granule < MAM_POOL_GRANULE_LEAST ||
+	    config->granule > MAM_POOL_GRANULE_MOST || config->granule > source->properties.alignment)
+		return false;
+	if (config->growth_bytes != MAM_GROWTH_NONE && config->growth_bytes > (size_t)1 << 55)
+		return false;
+	if (config->growth_bytes == MAM_GROWTH_NONE && config->chunk_bytes == 0)
+		return false;
+	return config->free_policy >= MAM_FREE_DEFAULT && config->free_policy <= MAM_FREE_STREAM;
+}
+
+static enum mam_status init_books(struct mam_pool *pool)
+{
+	enum mam_status status = mam_records_init(&pool->segments, sizeof(struct mam_segment));
+
+	if (status == MAM_OK)
+		status = mam_records_init(&pool->chunks, sizeof(struct mam_chunk));
+	if (status == MAM_OK)
+		status = mam_blockmap_init(&pool->blocks);
+	return status;
+}
+
+static void fini_books(struct mam_pool *pool)
+{
+	mam_blockmap_fini(&pool->blocks);
+	mam_records_fini(&pool->chunks);
+	mam_records_fini(&pool->segments);
+	pool->by_address = 0;
+	pool->by_size = 0;
+	pool->tail = 0;
+	pool->newest_chunk = 0;
+}
+
+enum mam_status mam_pool_init(struct mam_pool *pool, struct mam_source *source, bool owns_source,
+                              const struct mam_pool_config *config)
+{
+	enum mam_status status;
+
+	pool->source = source;
+	pool->owns_source = owns_source;
+	pool->config = *config;
+	if (pool->config.granule == 0)
+		pool->config.granule = MAM_POOL_GRANULE;
+	pool->strict = source->ops->quiesce != NULL && config->free_policy != MAM_FREE_STREAM;
+	mam_lock_init(&pool->grow_lock, MAM_RANK_GROW, "grow");
+	mam_lock_init(&pool->lock, MAM_RANK_POOL, "pool");
+
+	status = config_is_sound(source, &pool->config) ? init_books(pool) : MAM_ERROR_INVALID_VALUE;
+	if (status == MAM_OK)
+		status = mam_pool_first_chunk(pool);
+	if (status != MAM_OK) {
+		fini_books(pool);
+		mam_lock_fini(&pool->lock);
+		mam_lock_fini(&pool->grow_lock);
+		if (owns_source)
+			mam_source_destroy(source);
+		memset(pool, 0, sizeof(*pool));
+		return status;
+	}
+	atomic_store_explicit(&pool->state, MAM_POOL_READY, memory_order_release);
+	return MAM_OK;
+}
+
+/* The pool ended under both locks: only this thread still reads its chunks. */
+static void give_back_chunks(struct mam_pool *pool)
+{
+	uint32_t at;
+
+	for (at = pool->newest_chunk; at != 0; at = mam_chunk_at(&pool->chunks, at)->older) {
+		const struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, at);
+
+		if (mam_source_shrink(pool->source, (void *)(uintptr_t)chunk->base, chunk->bytes) != MAM_OK)
+			mam_log(MAM_LOG_WARN, "pool %s: the source did not take back a chunk of %llu bytes; it is left to it",
+			        pool->config.name, (unsigned long long)chunk->bytes);
+	}
+}
+
+static enum mam_status end(struct mam_pool *pool, bool abandon)
+{
+	enum mam_status status = MAM_OK;
+
+	mam_lock_take(&pool->grow_lock);
+	mam_lock_take(&pool->lock);
+	if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
+		status = MAM_ERROR_DESTROYED;
+	else if (!abandon && pool->counts.live_blocks != 0)
+		status = MAM_ERROR_LIVE_BLOCKS;
+	else
+		atomic_store_explicit(&pool->state, MAM_POOL_ENDED, memory_order_release);
+	mam_lock_release(&pool->lock);
+
+	if (status == MAM_OK) {
+		if (!abandon) {
+			give_back_chunks(pool);
+			if (pool->owns_source)
+				mam_source_destroy(pool->source);
+		}
+		mam_lock_take(&pool->lock);
+		fini_books(pool);
+		mam_lock_release(&pool->lock);
+	}
+	mam_lock_release(&pool->grow_lock);
+	return status;
+}
+
+enum mam_status mam_pool_fini(struct mam_pool *pool)
+{
+	return end(pool, false);
+}
+
+enum mam_status mam_pool_drop(struct mam_pool *pool)
+{
+	return end(pool, true);
+}
+
+void mam_pool_fork_prepare(struct mam_pool *pool)
+{
+	mam_lock_take_for_fork(&pool->grow_lock);
+	mam_lock_take_for_fork(&pool->lock);
+}
+
+void mam_pool_fork_parent(struct mam_pool *pool)
+{
+	mam_lock_release_for_fork(&pool->lock);
+	mam_lock_release_for_fork(&pool->grow_lock);
+}
+
+void mam_pool_fork_child(struct mam_pool *pool)
+{
+	mam_lock_reinit(&pool->grow_lock);
+	mam_lock_reinit(&pool->lock);
+	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY &&
+	    !pool->source->properties.survives_fork)
+		(void)mam_pool_drop(pool);
+}

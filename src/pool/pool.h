@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pool.h - the pool stop: best fit over a device's chunks, under one lock.
+ *
+ * Where a request stands in this folder:
+ *   pool.c      alloc, free: find ground, split, join. The pool's lock, no source call.
+ *   grow.c      a request that no ground fits: chunks in from the source, and idle ones out (trim).
+ *   inspect.c   stats, walk, find: look, change nothing.
+ *   check.c     every invariant below, in C.
+ *   life.c      init, fini, drop, fork.
+ *   segment.h, addrtree, sizetree, blockmap: the records and the structures over them.
+ *
+ * Locks. `grow_lock` (rank GROW) is held by whoever talks to the source; `lock` (rank POOL) by whoever reads or writes the
+ * segments, for a bounded number of steps and never across a source call. Thus a request that only needs ground the pool
+ * holds never waits for the driver, whatever other threads do: that is what mam_pool_alloc_nowait() promises.
+ *
+ * What holds whenever `lock` is free (mam_pool_check() proves it):
+ *   1. The segments of a chunk cover it without gap or overlap, in list order; no two free ones are neighbours.
+ *   2. The tree by address holds exactly all segments; the tree by size exactly the free ones except the tail.
+ *   3. The tail, if any, is the last segment of the newest chunk, and is free; a free last segment there is the tail.
+ *   4. Bases and sizes are multiples of the granule.
+ *   5. Every count in `counts` equals what a walk over the segments adds up to; peaks are not below their values.
+ */
+#ifndef MAM_POOL_POOL_H
+#define MAM_POOL_POOL_H
+
+#include <mam/source.h>
+#include <mam/stats.h>
+
+#include <stdatomic.h>
+
+#include "base/lock.h"
+#include "base/records.h"
+#include "pool/blockmap.h"
+#include "pool/segment.h"
+
+#define MAM_POOL_GRANULE       512u
+#define MAM_POOL_GRANULE_LEAST 16u
+#define MAM_POOL_GRANULE_MOST  (2u << 20)
+#define MAM_POOL_GROWTH_LEAST  ((uint64_t)64 << 20) /* default: the least a chunk is made of */
+#define MAM_POOL_GROWTH_MOST   ((uint64_t)4 << 30)  /* default: chunks double with the pool up to this */
+
+/* As in struct mam_pool_attr, where zero means the default. */
+struct mam_pool_config {
+	size_t chunk_bytes;
+	size_t growth_bytes;
+	size_t limit_bytes;
+	size_t granule;
+	enum mam_free_policy free_policy;
+	char name[32];
+};
+
+enum mam_pool_state {
+	MAM_POOL_NONE = 0, /* storage never used */
+	MAM_POOL_READY = 1,
+	MAM_POOL_ENDED = 2 /* destroyed or abandoned: every call answers DESTROYED, for ever */
+};
+
+struct mam_pool {
+	/* lock: none, set at init */
+	struct mam_source *source;
+	struct mam_pool_config config; /* defaults filled in */
+	bool owns_source;
+	bool strict;                   /* a free waits for the device first */
+
+	_Atomic uint32_t state;        /* enum mam_pool_state; written under both locks */
+	struct mam_lock grow_lock;
+	struct mam_lock lock;
+
+	/* lock: pool */
+	struct mam_records segments;
+	struct mam_records chunks;
+	struct mam_blockmap blocks;
+	uint32_t by_address;           /* root */
+	uint32_t by_size;              /* root */
+	uint32_t tail;                 /* segment, or 0 */
+	uint32_t newest_chunk;         /* head of the list of chunks, or 0 */
+	uint64_t high_bytes;           /* sum of the chunks' high */
+	struct mam_pool_stats counts;  /* what is kept as it happens; the rest is filled in by mam_pool_stats() */
+};
+
+/*
+ * mam_pool_init - `pool` is zeroed storage that outlives every use, late ones included (the registry's).
+ * Takes the first chunk when config->chunk_bytes asks for one. On failure nothing is held, and an owned source is destroyed.
+ */
+enum mam_status mam_pool_init(struct mam_pool *pool, struct mam_source *source, bool owns_source,
+                              const struct mam_pool_config *config);
+
+/* mam_pool_fini - chunks back to the source, books freed. LIVE_BLOCKS changes nothing. A chunk the source refuses is logged and left. */
+enum mam_status mam_pool_fini(struct mam_pool *pool);
+
+/* mam_pool_drop - the same whatever lives, and without a source call: an owned source is left behind, as its end might call the driver. */
+enum mam_status mam_pool_drop(struct mam_pool *pool);
+
+/* mam_pool_alloc - bytes > 0; alignment 0 or a power of two. Grows where it must. */
+enum mam_status mam_pool_alloc(struct mam_pool *pool, size_t bytes, size_t alignment, void **block);
+
+/* mam_pool_free - at once; the strict wait is mam_pool_quiesce(), made by the caller before. */
+enum mam_status mam_pool_free(struct mam_pool *pool, void *block);
+enum mam_status mam_pool_quiesce(struct mam_pool *pool);
+
+enum mam_status mam_pool_find(struct mam_pool *pool, const void *address, struct mam_segment_info *info);
+
+void mam_pool_fork_prepare(struct mam_pool *pool);
+void mam_pool_fork_parent(struct mam_pool *pool);
+void mam_pool_fork_child(struct mam_pool *pool);
+
+/* Inside the folder. `_locked`: the caller holds pool->lock. */
+
+/* What a request comes to: the rounded size, and an alignment that is over the granule or 0. */
+struct mam_request {
+	uint64_t bytes;
+	uint64_t alignment;
+	uint64_t requested;
+};
+
+/* OUT_OF_MEMORY for sizes no memory could have, INVALID_VALUE for an alignment that is no power of two. */
+enum mam_status mam_pool_shape(const struct mam_pool *pool, size_t bytes, size_t alignment, struct mam_request *request);
+
+/* One try on the ground the pool holds: WOULD_WAIT when none fits, OUT_OF_HOST_MEMORY, DESTROYED. */
+enum mam_status mam_pool_try_locked(struct mam_pool *pool, const struct mam_request *request, void **block);
+
+/* The road after WOULD_WAIT: grow, and try again. */
+enum mam_status mam_pool_grow_for(struct mam_pool *pool, const struct mam_request *request, void **block);
+
+enum mam_status mam_pool_add_chunk_locked(struct mam_pool *pool, void *base, size_t bytes);
+
+/* First chunk of the configuration. grow_lock is not needed: nobody else knows the pool yet. */
+enum mam_status mam_pool_first_chunk(struct mam_pool *pool);
+
+/* Put a free segment where it belongs, tail or tree by size; take it out again. */
+void mam_pool_shelve_locked(struct mam_pool *pool, uint32_t handle);
+void mam_pool_unshelve_locked(struct mam_pool *pool, uint32_t handle);
+
+/* One sentence about the first broken invariant, or NULL. */
+const char *mam_pool_fault_locked(struct mam_pool *pool);
+
+/* Debug builds with -DMAM_DEBUG=2 prove all invariants after each change. */
+void mam_pool_prove_locked(struct mam_pool *pool);
+
+void mam_segment_describe(const struct mam_pool *pool, uint32_t handle, struct mam_segment_info *info);
+
+static inline void mam_pool_peak(uint64_t *peak, uint64_t value)
+{
+	if (value > *peak)
+		*peak = value;
+}
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * segment.h - the records of a pool: segments and chunks.
+ *
+ *   chunk 0                                  chunk 1 (newest)
+ *   +-------+------+------------+-----+      +------+-----------------------+
+ *   | block | hole | block      | blk |      | blk  | tail                  |
+ *   +-------+------+------------+-----+      +------+-----------------------+
+ *
+ * A chunk is cut into segments without gaps. A segment is live (a block that a caller holds) or free. Two free neighbours
+ * never stand: they are joined at once. A free segment with a live one above it is a hole. The free end of the newest chunk
+ * is the tail: fresh ground, used only when no hole fits.
+ *
+ * Device memory is never read or written: everything known of a segment is in its record, 64 bytes, one cache line.
+ * A record is in
+ *   - the tree by address, always;
+ *   - the list of its chunk's segments in address order (prev, next), always: split and join find neighbours without a search;
+ *   - the tree by size, when free and not the tail (sizetree.h);
+ *   - the map from block to record, when live (blockmap.h).
+ */
+#ifndef MAM_POOL_SEGMENT_H
+#define MAM_POOL_SEGMENT_H
+
+#include "base/rbtree.h"
+#include "base/records.h"
+
+enum mam_segment_state {
+	MAM_SEGMENT_IDLE = 0, /* the record stands for no ground */
+	MAM_SEGMENT_FREE = 1,
+	MAM_SEGMENT_LIVE = 2
+};
+
+/* lock: pool, all fields */
+struct mam_segment {
+	uint64_t base;                /* device address */
+	uint64_t bytes : 56;          /* a multiple of the granule */
+	uint64_t state : 8;           /* enum mam_segment_state */
+	struct mam_rbnode by_address;
+	uint32_t prev;                /* segment below in the chunk; 0: the chunk begins here */
+	uint32_t next;                /* segment above in the chunk; 0: the chunk ends here */
+	uint32_t chunk;               /* handle of its chunk */
+	union {
+		struct {
+			struct mam_rbnode by_size; /* valid where this record stands for its size */
+			struct mam_rbnode by_peer; /* among the free segments of one size */
+		};
+		uint64_t requested;           /* live: what the caller asked for */
+	};
+};
+
+_Static_assert(sizeof(struct mam_segment) == 64, "a segment record is one cache line");
+
+/* lock: pool, all fields */
+struct mam_chunk {
+	uint64_t base;
+	uint64_t bytes;
+	uint64_t high;        /* highest end of a block ever in it, from its base */
+	uint64_t live_blocks; /* count */
+	uint32_t last;        /* its highest segment; while live_blocks is 0 its only one */
+	uint32_t older;       /* next in the list of chunks, newest first */
+	uint32_t newer;
+	uint32_t unused[5];
+};
+
+_Static_assert(sizeof(struct mam_chunk) == 64, "a record's size is a multiple of 16");
+
+static inline struct mam_segment *mam_segment_at(const struct mam_records *segments, uint32_t handle)
+{
+	return (struct mam_segment *)mam_records_at(segments, handle);
+}
+
+static inline struct mam_chunk *mam_chunk_at(const struct mam_records *chunks, uint32_t handle)
+{
+	return (struct mam_chunk *)mam_records_at(chunks, handle);
+}
+
+static inline uint64_t mam_segment_end(const struct mam_segment *segment)
+{
+	return segment->base + segment->bytes;
+}
+
+#endif
