@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host.c - chunks of addresses, with or without memory behind them: for replay, for tests, for machines without a GPU.
+ * host.c - chunks of addresses, with or without memory behind them: for replay, for tests, for
+ * machines without a GPU.
  *
- * 1. An unbacked chunk is a mapping that nobody may touch: it takes addresses and no memory, so that a pool of 80 GB
- *    replays on a machine with 1 GB.
- * 2. Where even that is refused (a limit on the address space), the chunk gets made-up addresses, which no mapping of
- *    any process can have. One counter serves all host sources, so no two chunks overlap.
+ * 1. An unbacked chunk is a mapping that nobody may touch: it takes addresses and no memory, so
+ *    that a pool of 80 GB replays on a machine with 1 GB.
+ * 2. Where even that is refused (a limit on the address space), the chunk gets made-up addresses,
+ *    which no mapping of any process can have. One counter serves all host sources, so no two
+ *    chunks overlap.
  * 3. A backed chunk is ordinary zeroed memory.
  *
- * Between calls: given_bytes is the sum of the chunks the pool holds and at most properties.total_bytes.
+ * Between calls: given_bytes is the sum of the chunks the pool holds and at most
+ * properties.total_bytes.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -23,7 +26,10 @@
 /* As the CUDA driver aligns large allocations. */
 #define ALIGNMENT ((size_t)2 << 20)
 
-/* Addresses that no 64-bit machine maps: neither the low nor the high half of any paging scheme reaches them. */
+/*
+ * Addresses that no 64-bit machine maps: neither the low nor the high half of any paging scheme
+ * reaches them.
+ */
 #define MADE_UP_FIRST ((uintptr_t)1 << 60)
 #define MADE_UP_END ((uintptr_t)1 << 62)
 
@@ -31,9 +37,9 @@ _Static_assert(sizeof(void *) == 8, "made-up addresses need a 64-bit address spa
 
 struct host_source {
 	struct mam_source source;
-	bool backed;           /* lock: none, set at creation */
+	bool backed;        /* lock: none, set at creation */
 	struct mam_lock lock;
-	size_t given_bytes;    /* lock: lock */
+	size_t given_bytes; /* lock: lock */
 };
 
 /* First made-up address that was never given, or given back. atomic */
@@ -41,14 +47,13 @@ static _Atomic uintptr_t made_up_next = MADE_UP_FIRST;
 
 static void *made_up_take(size_t bytes)
 {
-	uintptr_t base = atomic_load_explicit(&made_up_next, memory_order_relaxed);
+	uintptr_t base = atomic_load(&made_up_next);
 
 	do {
 		if (bytes > MADE_UP_END - ALIGNMENT - base)
 			return NULL;
-	} while (!atomic_compare_exchange_weak_explicit(&made_up_next, &base,
-	                                                base + mam_round_up(bytes, ALIGNMENT),
-	                                                memory_order_relaxed, memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak(&made_up_next, &base,
+	                                       base + mam_round_up(bytes, ALIGNMENT)));
 	return (void *)base;
 }
 
@@ -57,8 +62,7 @@ static void made_up_give(uintptr_t base, size_t bytes)
 {
 	uintptr_t end = base + mam_round_up(bytes, ALIGNMENT);
 
-	atomic_compare_exchange_strong_explicit(&made_up_next, &end, base, memory_order_relaxed,
-	                                        memory_order_relaxed);
+	atomic_compare_exchange_strong(&made_up_next, &end, base);
 }
 
 static bool is_made_up(const void *base)

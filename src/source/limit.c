@@ -2,11 +2,13 @@
 /*
  * limit.c - a quota around another source, and refusals on purpose.
  *
- * A grow first books its bytes under the lock, then asks the inner source with the lock released, and takes the booking
- * back if that fails. So the inner source may lock as it likes, and two grows at once never pass the limit together.
- * They may both be refused where one alone would have fitted.
+ * A grow first books its bytes under the lock, then asks the inner source with the lock released,
+ * and takes the booking back if that fails. So the inner source may lock as it likes, and two grows
+ * at once never pass the limit together. They may both be refused where one alone would have
+ * fitted.
  *
- * Between calls: given_bytes is the sum of the chunks let through and, with a limit, at most limit_bytes.
+ * Between calls: given_bytes is the sum of the chunks let through and, with a limit, at most
+ * limit_bytes.
  */
 #include <stdlib.h>
 
@@ -15,13 +17,14 @@
 
 struct limit_source {
 	struct mam_source source;
-	struct mam_source *inner;  /* lock: none, set at creation */
-	size_t limit_bytes;        /* lock: none, set at creation; SIZE_MAX: no limit */
-	size_t refuse_first;       /* lock: none, set at creation; grow calls, counted from 1, that are refused: */
-	size_t refuse_last;        /* lock: none, set at creation; first to last; none where last < first */
+	struct mam_source *inner; /* lock: none, set at creation */
+	size_t limit_bytes;       /* lock: none, set at creation; SIZE_MAX: no limit */
+	/* Grow calls from first to last, counted from 1, are refused; none where last < first. */
+	size_t refuse_first;      /* lock: none, set at creation */
+	size_t refuse_last;       /* lock: none, set at creation */
 	struct mam_lock lock;
-	size_t given_bytes;        /* lock: lock */
-	size_t calls;              /* lock: lock; grow calls so far */
+	size_t given_bytes;       /* lock: lock */
+	size_t calls;             /* lock: lock; grow calls so far */
 };
 
 static bool book(struct limit_source *limit, size_t bytes)
@@ -112,20 +115,18 @@ enum mam_status mam_source_limit(struct mam_source *inner, size_t limit_bytes, s
 	limit = calloc(1, sizeof(*limit));
 	if (!limit)
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
-	total = inner->properties.total_bytes;
+	total = inner->properties.total_bytes ? inner->properties.total_bytes : SIZE_MAX;
 	limit->source.ops = inner->ops->quiesce ? &limit_ops : &limit_ops_at_once;
 	limit->source.properties = inner->properties;
 	limit->source.properties.name = "limit";
 	if (limit_bytes)
-		limit->source.properties.total_bytes = total ? least(total, limit_bytes) : limit_bytes;
+		limit->source.properties.total_bytes = least(total, limit_bytes);
 	limit->inner = inner;
 	limit->limit_bytes = limit_bytes ? limit_bytes : SIZE_MAX;
+	limit->refuse_first = SIZE_MAX;
 	if (refuse_at && refuse_count) {
 		limit->refuse_first = refuse_at;
-		limit->refuse_last = refuse_count - 1 > SIZE_MAX - refuse_at ? SIZE_MAX
-		                                                             : refuse_at + refuse_count - 1;
-	} else {
-		limit->refuse_first = SIZE_MAX;
+		limit->refuse_last = refuse_at + least(refuse_count - 1, SIZE_MAX - refuse_at);
 	}
 	mam_lock_init(&limit->lock, MAM_RANK_SOURCE, "limit source");
 	*source = &limit->source;

@@ -15,6 +15,7 @@ static const struct {
 	/* False: the source is of another kind. */
 	bool (*room)(struct mam_source *source, size_t *bytes);
 } kinds[] = {
+	{ "cudamalloc", mam_cudamalloc_create, mam_cudamalloc_room },
 	{ "host", mam_host_create, mam_host_room },
 	{ "limit", NULL, mam_limit_room },
 };
@@ -47,8 +48,10 @@ void mam_source_destroy(struct mam_source *source)
 
 size_t mam_source_room(struct mam_source *source)
 {
-	size_t bytes = source->properties.total_bytes ? source->properties.total_bytes : LARGEST_GUESS;
+	size_t bytes = source->properties.total_bytes;
 
+	if (!bytes)
+		bytes = LARGEST_GUESS;
 	for (size_t i = 0; i < KIND_COUNT; i++) {
 		if (kinds[i].room(source, &bytes))
 			break;

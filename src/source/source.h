@@ -2,8 +2,9 @@
 /*
  * source.h - how the pool speaks to a source, whichever kind it is.
  *
- * The inline calls below are the only road from the pool to a source. In debug builds they check both halves of the
- * contract in <mam/source.h>: what the pool must keep (pre) and what the source must keep (post).
+ * The inline calls below are the only road from the pool to a source. In debug builds they check
+ * both halves of the contract in <mam/source.h>: what the pool must keep (pre) and what the source
+ * must keep (post).
  */
 #ifndef MAM_SOURCE_SOURCE_H
 #define MAM_SOURCE_SOURCE_H
@@ -23,8 +24,8 @@ static inline enum mam_status mam_source_grow(struct mam_source *source, size_t 
 #endif
 	status = source->ops->grow(source, bytes, base);
 #if MAM_DEBUG
-	assert(status == MAM_OK || status == MAM_ERROR_OUT_OF_MEMORY || status == MAM_ERROR_DRIVER ||
-	       status == MAM_ERROR_NO_DEVICE);
+	assert(status == MAM_OK || status == MAM_ERROR_OUT_OF_MEMORY ||
+	       status == MAM_ERROR_DRIVER || status == MAM_ERROR_NO_DEVICE);
 	assert(status != MAM_OK || (*base && (uintptr_t)*base % source->properties.alignment == 0));
 	assert(status != MAM_OK || (uintptr_t)*base <= UINTPTR_MAX - bytes);
 #endif
@@ -48,21 +49,25 @@ static inline enum mam_status mam_source_quiesce(struct mam_source *source)
 /*
  * mam_source_grow_largest - the largest chunk the source gives, found by falling sizes.
  *
- * As MAM_Create_auto does in Aknesil and Unat, "MAM: A Memory Allocation Manager for GPUs". The first size tried is
- * what the source says it has room for; the next ones are 1/1024, 1/512, ... 1/64 less, and from then on each is 1/32
- * less. So the answer is at most 1/32 below the largest possible, and a source that gives nothing is asked at most
- * 6 + 22 times per halving from its total down to its granularity: under 400 calls for 80 GiB by 2 MiB. Only
- * OUT_OF_MEMORY goes on; any other answer is the answer.
+ * As MAM_Create_auto does in Aknesil and Unat, "MAM: A Memory Allocation Manager for GPUs". The
+ * first size tried is what the source says it has room for; the next ones are 1/1024, 1/512, ...
+ * 1/64 less, and from then on each is 1/32 less. So the answer is at most 1/32 below the largest
+ * possible, and a source that gives nothing is asked at most 6 + 22 times per halving from its
+ * total down to its granularity: under 400 calls for 80 GiB by 2 MiB. Only OUT_OF_MEMORY goes on;
+ * any other answer is the answer.
  */
 enum mam_status mam_source_grow_largest(struct mam_source *source, size_t *bytes, void **base);
 
 /*
- * mam_source_room - a guess at the largest chunk that one grow would give now, a multiple of the granularity.
- * It may be too much, never too little for what mam's own sources know. 0: nothing.
+ * mam_source_room - a guess at the largest chunk that one grow would give now, a multiple of the
+ * granularity. It may be too much, never too little for what mam's own sources know. 0: nothing.
  */
 size_t mam_source_room(struct mam_source *source);
 
-/* Whether `source` was made by mam_source_limit(), and how much it still lets through. False: `bytes` is untouched. */
+/*
+ * What mam_source_room() asks each kind in turn. False: the source is of another kind. True, and
+ * `bytes` unchanged: it cannot say.
+ */
 bool mam_limit_room(struct mam_source *source, size_t *bytes);
 bool mam_host_room(struct mam_source *source, size_t *bytes);
 bool mam_cudamalloc_room(struct mam_source *source, size_t *bytes);

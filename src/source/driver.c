@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * driver.c - opening the CUDA driver, and its results (driver.h).
+ */
+#include "source/driver.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+#define LIBRARY "libcuda.so.1"
+
+enum need { required, optional };
+
+/* lock: none, all set once by load() */
+static struct mam_driver table;
+static bool usable;
+static pid_t loaded_by; /* the process whose driver it is */
+static char reason[256];
+static pthread_once_t loaded = PTHREAD_ONCE_INIT;
+
+static const struct {
+	const char *symbol;
+	enum need need;
+	size_t offset; /* of its pointer in the table */
+} functions[] = {
+#define ROW(name, symbol, need, arguments) { symbol, need, offsetof(struct mam_driver, name) },
+	MAM_DRIVER_FUNCTIONS(ROW)
+#undef ROW
+};
+
+static const char *error_name(const struct mam_driver *driver, unsigned int result)
+{
+	const char *name = NULL;
+
+	if (driver->get_error_name(result, &name) != MAM_DRIVER_SUCCESS || !name)
+		return "an error it has no name for";
+	return name;
+}
+
+static bool find_functions(void *library)
+{
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		void *address = dlsym(library, functions[i].symbol);
+
+		/* C turns a data pointer into a function's only by a copy. */
+		memcpy((char *)&table + functions[i].offset, &address, sizeof(address));
+		if (address || functions[i].need == optional)
+			continue;
+		snprintf(reason, sizeof(reason), LIBRARY " has no %s: it is older than CUDA 11",
+			 functions[i].symbol);
+		return false;
+	}
+	return true;
+}
+
+static void load(void)
+{
+	void *library = dlopen(LIBRARY, RTLD_NOW);
+	unsigned int result;
+	const char *error;
+
+	loaded_by = getpid();
+	if (!library) {
+		error = dlerror();
+		snprintf(reason, sizeof(reason), "the CUDA driver was not found (%s)",
+			 error ? error : LIBRARY);
+		return;
+	}
+	/* From here on the library stays open: others may hold what it gave them. */
+	if (!find_functions(library))
+		return;
+	result = table.init(0);
+	if (result != MAM_DRIVER_SUCCESS) {
+		snprintf(reason, sizeof(reason), "cuInit answered %s (%u)",
+			 error_name(&table, result), result);
+		return;
+	}
+	usable = true;
+}
+
+static bool is_forked_child(void)
+{
+	return usable && getpid() != loaded_by;
+}
+
+enum mam_status mam_driver_get(const struct mam_driver **driver)
+{
+	pthread_once(&loaded, load);
+	if (!usable || is_forked_child())
+		return MAM_ERROR_NO_DEVICE;
+	*driver = &table;
+	return MAM_OK;
+}
+
+const char *mam_driver_reason(void)
+{
+	pthread_once(&loaded, load);
+	if (is_forked_child())
+		return "CUDA does not survive a fork, and this process was forked after CUDA was "
+		       "first used";
+	return usable ? "the driver has no such device" : reason;
+}
+
+enum mam_status mam_driver_status(const struct mam_driver *driver, const char *function,
+				  unsigned int result)
+{
+	switch (result) {
+	case MAM_DRIVER_SUCCESS:
+		return MAM_OK;
+	case MAM_DRIVER_OUT_OF_MEMORY:
+		return MAM_ERROR_OUT_OF_MEMORY;
+	case MAM_DRIVER_NO_DEVICE:
+	case MAM_DRIVER_INVALID_DEVICE:
+		return MAM_ERROR_NO_DEVICE;
+	default:
+		mam_log(MAM_LOG_WARN, "the CUDA driver's %s answered %s (%u)", function,
+			error_name(driver, result), result);
+		return MAM_ERROR_DRIVER;
+	}
+}

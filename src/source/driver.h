@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * driver.h - the CUDA driver API, found at run time.
+ *
+ * mam includes no CUDA header and links to no CUDA library: the driver is opened by name when it is
+ * first needed, and its functions are called through the table below. The prototypes are our own:
+ * a CUresult and other enums are unsigned int, as compilers make them, a CUdevice is int, a
+ * CUdeviceptr is unsigned long long, and handles point to the driver's own opaque structs. A test
+ * compares each with the toolkit's.
+ */
+#ifndef MAM_SOURCE_DRIVER_H
+#define MAM_SOURCE_DRIVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <mam/mam.h>
+
+struct CUctx_st;
+struct CUmod_st;
+struct CUfunc_st;
+struct CUstream_st;
+
+/* The results that mam tells apart. */
+#define MAM_DRIVER_SUCCESS 0u
+#define MAM_DRIVER_OUT_OF_MEMORY 2u
+#define MAM_DRIVER_DEINITIALIZED 4u
+#define MAM_DRIVER_NO_DEVICE 100u
+#define MAM_DRIVER_INVALID_DEVICE 101u
+
+/* The mode in which calls of this thread disturb no stream capture. */
+#define MAM_DRIVER_CAPTURE_RELAXED 2u
+
+/*
+ * One row a function: name in the table, symbol in the library, whether mam can do without it
+ * (its pointer may then be NULL), arguments.
+ */
+#define MAM_DRIVER_FUNCTIONS(row)                                                                  \
+	row(init, "cuInit", required, (unsigned int flags))                                        \
+	row(driver_get_version, "cuDriverGetVersion", required, (int *version))                    \
+	row(get_error_name, "cuGetErrorName", required, (unsigned int result, const char **name))  \
+	row(device_get, "cuDeviceGet", required, (int *device, int ordinal))                       \
+	row(device_get_count, "cuDeviceGetCount", required, (int *count))                          \
+	row(device_get_name, "cuDeviceGetName", optional, (char *name, int length, int device))    \
+	row(device_total_mem, "cuDeviceTotalMem_v2", required, (size_t *bytes, int device))        \
+	row(device_primary_ctx_retain, "cuDevicePrimaryCtxRetain", required,                       \
+	    (struct CUctx_st **context, int device))                                               \
+	row(device_primary_ctx_release, "cuDevicePrimaryCtxRelease_v2", required, (int device))    \
+	row(ctx_get_current, "cuCtxGetCurrent", required, (struct CUctx_st **context))             \
+	row(ctx_push_current, "cuCtxPushCurrent_v2", required, (struct CUctx_st *context))         \
+	row(ctx_pop_current, "cuCtxPopCurrent_v2", required, (struct CUctx_st **context))          \
+	row(ctx_get_device, "cuCtxGetDevice", required, (int *device))                             \
+	row(ctx_synchronize, "cuCtxSynchronize", required, (void))                                 \
+	row(thread_exchange_stream_capture_mode, "cuThreadExchangeStreamCaptureMode", required,    \
+	    (unsigned int *mode))                                                                  \
+	row(mem_alloc, "cuMemAlloc_v2", required, (unsigned long long *address, size_t bytes))     \
+	row(mem_free, "cuMemFree_v2", required, (unsigned long long address))                      \
+	row(mem_get_info, "cuMemGetInfo_v2", required, (size_t *free_bytes, size_t *total_bytes))  \
+	row(memcpy_dtoh, "cuMemcpyDtoH_v2", optional,                                              \
+	    (void *host, unsigned long long device, size_t bytes))                                 \
+	row(memcpy_htod, "cuMemcpyHtoD_v2", optional,                                              \
+	    (unsigned long long device, const void *host, size_t bytes))                           \
+	row(memset_d8, "cuMemsetD8_v2", optional,                                                  \
+	    (unsigned long long device, unsigned char value, size_t bytes))                        \
+	row(module_load_data, "cuModuleLoadData", optional,                                        \
+	    (struct CUmod_st **module, const void *image))                                         \
+	row(module_unload, "cuModuleUnload", optional, (struct CUmod_st *module))                  \
+	row(module_get_function, "cuModuleGetFunction", optional,                                  \
+	    (struct CUfunc_st **function, struct CUmod_st *module, const char *name))              \
+	row(launch_kernel, "cuLaunchKernel", optional,                                             \
+	    (struct CUfunc_st *function, unsigned int grid_x, unsigned int grid_y,                 \
+	     unsigned int grid_z, unsigned int block_x, unsigned int block_y,                      \
+	     unsigned int block_z, unsigned int shared_bytes, struct CUstream_st *stream,          \
+	     void **arguments, void **extra))
+
+struct mam_driver {
+#define MAM_DRIVER_FIELD(name, symbol, need, arguments) unsigned int(*name) arguments;
+	MAM_DRIVER_FUNCTIONS(MAM_DRIVER_FIELD)
+#undef MAM_DRIVER_FIELD
+};
+
+/*
+ * mam_driver_get - the table, once the library is open and cuInit has succeeded.
+ *
+ * The first call opens it; a failure is final. NO_DEVICE: there is no driver to use, or this is the
+ * child of a fork after the driver was opened, which CUDA does not survive. Costs a getpid.
+ */
+enum mam_status mam_driver_get(const struct mam_driver **driver);
+
+/* Why mam_driver_get() answers NO_DEVICE, as a sentence's end: "libcuda.so.1 was not found". */
+const char *mam_driver_reason(void);
+
+/*
+ * mam_driver_status - what a result of `function` means to mam. What it cannot put into a status of
+ * its own becomes MAM_ERROR_DRIVER and one line in the log, with the driver's name for it.
+ */
+enum mam_status mam_driver_status(const struct mam_driver *driver, const char *function,
+				  unsigned int result);
+
+#endif
