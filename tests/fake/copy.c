@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * copy.c - copies and fills, submitted to a stream.
+ *
+ * Both ends of a copy are looked up in the book. Memory in it must lie in one live block from end to end,
+ * else the answer is CUDA_ERROR_INVALID_VALUE. As with the real driver, pageable host memory makes an
+ * asynchronous copy less so: bytes going up are taken before the call returns, and a copy down waits.
+ */
+#include "fake.h"
+
+/* One end of a copy. */
+struct end {
+	void *reach;             /* where the bytes are for the fake */
+	bool pageable;           /* host memory the driver does not know */
+};
+
+static int find_end(uintptr_t address, size_t bytes, bool device, struct end *end)
+{
+	enum fake_kind kind;
+
+	end->reach = fake_memory_reach(address, bytes, &kind);
+	end->pageable = false;
+	if (end->reach)
+		return CUDA_SUCCESS;
+	if (device || fake_memory_find(address))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (int i = 0; i < fake_knobs.devices; i++)
+		if (address - fake_devices[i].base < fake_devices[i].range)
+			return CUDA_ERROR_INVALID_VALUE;
+	end->reach = (void *)address;
+	end->pageable = true;
+	return CUDA_SUCCESS;
+}
+
+/* `wait`: the call returns only when the copy is done. */
+static int copy(uintptr_t to, bool to_device, uintptr_t from, bool from_device, size_t bytes,
+		struct CUstream_st *stream, bool wait)
+{
+	struct CUctx_st *context;
+	struct end target, source;
+	uint64_t due_ns;
+	int result = fake_stream_context(stream, &context);
+
+	if (result == CUDA_SUCCESS && wait)
+		result = fake_capture_refuse();
+	if (result != CUDA_SUCCESS || bytes == 0)
+		return result;
+	result = find_end(to, bytes, to_device, &target);
+	if (result == CUDA_SUCCESS)
+		result = find_end(from, bytes, from_device, &source);
+	if (result == CUDA_SUCCESS)
+		result = fake_stream_submit(context, stream, &due_ns);
+	if (result != CUDA_SUCCESS || due_ns == FAKE_CAPTURED)
+		return result;
+	wait = wait || target.pageable;
+	result = fake_timeline_copy(due_ns, target.reach, source.reach, bytes, source.pageable && !wait);
+	if (result == CUDA_SUCCESS && wait)
+		fake_timeline_wait(due_ns);
+	return result;
+}
+
+static int fill(uintptr_t to, unsigned char value, size_t bytes, struct CUstream_st *stream)
+{
+	struct CUctx_st *context;
+	struct end target;
+	uint64_t due_ns;
+	int result = fake_stream_context(stream, &context);
+
+	if (result != CUDA_SUCCESS || bytes == 0)
+		return result;
+	result = find_end(to, bytes, true, &target);
+	if (result == CUDA_SUCCESS)
+		result = fake_stream_submit(context, stream, &due_ns);
+	if (result != CUDA_SUCCESS || due_ns == FAKE_CAPTURED)
+		return result;
+	return fake_timeline_fill(due_ns, target.reach, value, bytes);
+}
+
+static int do_copy(const char *name, uintptr_t to, bool to_device, uintptr_t from, bool from_device,
+		   size_t bytes, struct CUstream_st *stream, bool wait)
+{
+	int result = fake_enter(name);
+
+	if (result == CUDA_SUCCESS)
+		result = copy(to, to_device, from, from_device, bytes, stream, wait);
+	return fake_leave(name, result, "to=%#zx from=%#zx bytes=%zu stream=%p", (size_t)to, (size_t)from,
+			  bytes, (void *)stream);
+}
+
+int cuMemcpy(unsigned long long to, unsigned long long from, size_t bytes)
+{
+	return do_copy("cuMemcpy", to, false, from, false, bytes, NULL, true);
+}
+
+int cuMemcpyAsync(unsigned long long to, unsigned long long from, size_t bytes,
+		  struct CUstream_st *stream)
+{
+	return do_copy("cuMemcpyAsync", to, false, from, false, bytes, stream, false);
+}
+
+int cuMemcpyHtoD_v2(unsigned long long to, const void *from, size_t bytes)
+{
+	return do_copy("cuMemcpyHtoD", to, true, (uintptr_t)from, false, bytes, NULL, true);
+}
+
+int cuMemcpyDtoH_v2(void *to, unsigned long long from, size_t bytes)
+{
+	return do_copy("cuMemcpyDtoH", (uintptr_t)to, false, from, true, bytes, NULL, true);
+}
+
+/* Between device addresses even the plain call only submits. */
+int cuMemcpyDtoD_v2(unsigned long long to, unsigned long long from, size_t bytes)
+{
+	return do_copy("cuMemcpyDtoD", to, true, from, true, bytes, NULL, false);
+}
+
+int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes,
+			 struct CUstream_st *stream)
+{
+	return do_copy("cuMemcpyHtoDAsync", to, true, (uintptr_t)from, false, bytes, stream, false);
+}
+
+int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes, struct CUstream_st *stream)
+{
+	return do_copy("cuMemcpyDtoHAsync", (uintptr_t)to, false, from, true, bytes, stream, false);
+}
+
+int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t bytes,
+			 struct CUstream_st *stream)
+{
+	return do_copy("cuMemcpyDtoDAsync", to, true, from, true, bytes, stream, false);
+}
+
+/* A fill of device memory only submits, whether called synchronous or not. */
+int cuMemsetD8_v2(unsigned long long to, unsigned char value, size_t bytes)
+{
+	int result = fake_enter("cuMemsetD8");
+
+	if (result == CUDA_SUCCESS)
+		result = fill(to, value, bytes, NULL);
+	return fake_leave("cuMemsetD8", result, "to=%#llx value=%u bytes=%zu", to, value, bytes);
+}
+
+int cuMemsetD8Async(unsigned long long to, unsigned char value, size_t bytes, struct CUstream_st *stream)
+{
+	int result = fake_enter("cuMemsetD8Async");
+
+	if (result == CUDA_SUCCESS)
+		result = fill(to, value, bytes, stream);
+	return fake_leave("cuMemsetD8Async", result, "to=%#llx value=%u bytes=%zu stream=%p", to, value,
+			  bytes, (void *)stream);
+}

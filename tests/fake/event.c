@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * event.c - events: each remembers the moment at which the work before it is done.
+ *
+ * An event that was never recorded counts as done. A record in a capturing stream goes into the graph
+ * and leaves the event as it was.
+ */
+#include "fake.h"
+
+#include <stdlib.h>
+
+struct CUevent_st {
+	struct CUevent_st *next;
+	uint64_t done_ns;                /* 0: never recorded */
+};
+
+static struct CUevent_st *events;        /* lock: fake */
+
+static struct CUevent_st **find(const struct CUevent_st *event)
+{
+	struct CUevent_st **link = &events;
+
+	while (*link && *link != event)
+		link = &(*link)->next;
+	return link;
+}
+
+static int check(const struct CUevent_st *event)
+{
+	return event && *find(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+int cuEventCreate(struct CUevent_st **event, unsigned int flags)
+{
+	struct CUctx_st *context;
+	int result = fake_enter("cuEventCreate");
+
+	if (result == CUDA_SUCCESS)
+		result = fake_context_current(&context);
+	if (result == CUDA_SUCCESS) {
+		struct CUevent_st *made = calloc(1, sizeof(*made));
+
+		if (made) {
+			made->next = events;
+			events = made;
+			*event = made;
+		} else {
+			result = CUDA_ERROR_OUT_OF_MEMORY;
+		}
+	}
+	return fake_leave("cuEventCreate", result, "flags=%u", flags);
+}
+
+int cuEventDestroy_v2(struct CUevent_st *event)
+{
+	int result = fake_enter("cuEventDestroy");
+
+	if (result == CUDA_SUCCESS)
+		result = check(event);
+	if (result == CUDA_SUCCESS) {
+		*find(event) = event->next;
+		free(event);
+	}
+	return fake_leave("cuEventDestroy", result, "event=%p", (void *)event);
+}
+
+int cuEventRecord(struct CUevent_st *event, struct CUstream_st *stream)
+{
+	struct CUctx_st *context;
+	uint64_t end_ns;
+	int result = fake_enter("cuEventRecord");
+
+	if (result == CUDA_SUCCESS)
+		result = check(event);
+	if (result == CUDA_SUCCESS)
+		result = fake_stream_context(stream, &context);
+	if (result == CUDA_SUCCESS)
+		result = fake_stream_end(context, stream, &end_ns);
+	if (result == CUDA_SUCCESS && !fake_capture_alive(stream))
+		event->done_ns = end_ns > fake_now() ? end_ns : fake_now();
+	return fake_leave("cuEventRecord", result, "event=%p stream=%p", (void *)event, (void *)stream);
+}
+
+/* A fence over everything submitted to a context so far. */
+int cuCtxRecordEvent(struct CUctx_st *context, struct CUevent_st *event)
+{
+	int result = fake_enter("cuCtxRecordEvent");
+
+	if (result == CUDA_SUCCESS)
+		result = check(event);
+	if (result == CUDA_SUCCESS)
+		result = fake_context_check(context);
+	if (result == CUDA_SUCCESS)
+		result = fake_capture_refuse_all(context);
+	if (result == CUDA_SUCCESS)
+		event->done_ns = context->all_ns > fake_now() ? context->all_ns : fake_now();
+	return fake_leave("cuCtxRecordEvent", result, "context=%p event=%p", (void *)context, (void *)event);
+}
+
+int cuEventQuery(struct CUevent_st *event)
+{
+	int result = fake_enter("cuEventQuery");
+
+	if (result == CUDA_SUCCESS)
+		result = check(event);
+	if (result == CUDA_SUCCESS)
+		result = fake_capture_refuse();
+	if (result == CUDA_SUCCESS && event->done_ns > fake_now())
+		result = CUDA_ERROR_NOT_READY;
+	return fake_leave("cuEventQuery", result, "event=%p", (void *)event);
+}
+
+int cuEventSynchronize(struct CUevent_st *event)
+{
+	int result = fake_enter("cuEventSynchronize");
+
+	if (result == CUDA_SUCCESS)
+		result = check(event);
+	if (result == CUDA_SUCCESS)
+		result = fake_capture_refuse();
+	if (result == CUDA_SUCCESS)
+		fake_timeline_wait(event->done_ns);
+	return fake_leave("cuEventSynchronize", result, "event=%p", (void *)event);
+}
+
+int cuEventElapsedTime(float *milliseconds, struct CUevent_st *start, struct CUevent_st *end)
+{
+	int result = fake_enter("cuEventElapsedTime");
+
+	if (result == CUDA_SUCCESS)
+		result = check(start) == CUDA_SUCCESS ? check(end) : CUDA_ERROR_INVALID_HANDLE;
+	if (result == CUDA_SUCCESS && (!start->done_ns || !end->done_ns))
+		result = CUDA_ERROR_INVALID_HANDLE;
+	if (result == CUDA_SUCCESS && (start->done_ns > fake_now() || end->done_ns > fake_now()))
+		result = CUDA_ERROR_NOT_READY;
+	if (result == CUDA_SUCCESS)
+		*milliseconds = ((double)end->done_ns - (double)start->done_ns) / 1e6;
+	return fake_leave("cuEventElapsedTime", result, "%s", "");
+}
+
+int cuStreamWaitEvent(struct CUstream_st *stream, struct CUevent_st *event, unsigned int flags)
+{
+	struct CUctx_st *context;
+	int result = fake_enter("cuStreamWaitEvent");
+
+	if (result == CUDA_SUCCESS)
+		result = check(event);
+	if (result == CUDA_SUCCESS)
+		result = fake_stream_context(stream, &context);
+	if (result == CUDA_SUCCESS && !fake_capture_alive(stream))
+		result = fake_stream_delay(context, stream, event->done_ns);
+	return fake_leave("cuStreamWaitEvent", result, "stream=%p event=%p flags=%u", (void *)stream,
+			  (void *)event, flags);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * knobs.c - the fake driver's settings, and refusals on demand.
+ *
+ * The settings are environment variables (README has the list), read at the first call into the
+ * library. A setting that cannot be read ends the program with one sentence: a test that runs with
+ * other settings than its author meant is worse than one that does not run.
+ */
+#define _GNU_SOURCE
+#include "fake.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RULES 16
+
+/* One part of FAKE_CUDA_FAIL_AT. lock: fake */
+struct rule {
+	char name[48];          /* base name of a function, or "*" */
+	unsigned long at;       /* the call that fails, from 1 */
+	bool onwards;           /* and all after it */
+	int code;               /* 0: out of memory for what allocates, unknown for the rest */
+	unsigned long seen;     /* calls so far */
+};
+
+struct fake_knobs fake_knobs;
+static struct rule rules[RULES];
+static int rule_count;
+
+static void refuse(const char *name, const char *value, const char *allowed)
+{
+	fprintf(stderr, "fake cuda: %s is '%s', but must be %s\n", name, value, allowed);
+	_exit(2);
+}
+
+static bool parse_bytes(const char **text, size_t *bytes)
+{
+	static const char units[] = "KMGT";
+	char *end;
+	unsigned long long value = strtoull(*text, &end, 10);
+	const char *unit = *end ? strchr(units, *end) : NULL;
+
+	if (end == *text)
+		return false;
+	if (unit) {
+		value <<= 10 * (unit - units + 1);
+		end++;
+	}
+	*bytes = value;
+	*text = end;
+	return true;
+}
+
+/* A list of sizes, one a device; the last stands for the rest. */
+static void read_memory(void)
+{
+	const char *value = getenv("FAKE_CUDA_MEMORY");
+	const char *rest = value ? value : "1G";
+	size_t bytes = 0;
+
+	for (int i = 0; i < FAKE_DEVICES; i++) {
+		if (*rest && !parse_bytes(&rest, &bytes))
+			refuse("FAKE_CUDA_MEMORY", value, "sizes such as 512M, or 1G,256M");
+		if (*rest == ',')
+			rest++;
+		fake_knobs.memory[i] = bytes;
+	}
+	if (*rest || bytes == 0)
+		refuse("FAKE_CUDA_MEMORY", value, "at most 8 sizes such as 1G, none of them 0");
+}
+
+static long read_number(const char *name, long preset, long most)
+{
+	const char *value = getenv(name);
+	char *end;
+	long number;
+
+	if (!value || !*value)
+		return preset;
+	number = strtol(value, &end, 10);
+	if (*end || number < 0 || number > most)
+		refuse(name, value, "a number that is not negative nor too large");
+	return number;
+}
+
+/* FUNC:N, FUNC:N+ and FUNC:N:CODE, separated by commas. */
+static void read_rules(void)
+{
+	const char *value = getenv("FAKE_CUDA_FAIL_AT");
+	char copy[512], *rest = copy, *part;
+
+	if (!value || !*value)
+		return;
+	snprintf(copy, sizeof(copy), "%s", value);
+	while ((part = strsep(&rest, ",")) != NULL) {
+		struct rule *rule = &rules[rule_count];
+		char *colon = strchr(part, ':'), *end;
+
+		if (!colon || colon - part >= (long)sizeof(rule->name) || rule_count == RULES)
+			refuse("FAKE_CUDA_FAIL_AT", value, "FUNCTION:N, FUNCTION:N+ or FUNCTION:N:CODE");
+		memcpy(rule->name, part, colon - part);
+		rule->at = strtoul(colon + 1, &end, 10);
+		if (*end == '+') {
+			rule->onwards = true;
+			end++;
+		}
+		if (*end == ':')
+			rule->code = strtol(end + 1, &end, 10);
+		if (*end || rule->at == 0)
+			refuse("FAKE_CUDA_FAIL_AT", value, "FUNCTION:N, FUNCTION:N+ or FUNCTION:N:CODE");
+		rule_count++;
+	}
+}
+
+void fake_knobs_read(void)
+{
+	const char *log = getenv("FAKE_CUDA_LOG");
+
+	fake_knobs.devices = read_number("FAKE_CUDA_DEVICES", 1, FAKE_DEVICES);
+	fake_knobs.version = read_number("FAKE_CUDA_VERSION", 13000, 99990);
+	fake_knobs.lag_ns = read_number("FAKE_CUDA_LAG_US", 0, 60000000) * 1000ull;
+	fake_knobs.host_access = read_number("FAKE_CUDA_HOST_ACCESS", 0, 1);
+	read_memory();
+	read_rules();
+	fake_knobs.log = -1;
+	if (log && *log)
+		fake_knobs.log = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	if (log && *log && fake_knobs.log < 0)
+		refuse("FAKE_CUDA_LOG", log, "a file that can be written");
+}
+
+static bool allocates(const char *name)
+{
+	return strncmp(name, "cuMemAlloc", 10) == 0 || strcmp(name, "cuMemHostAlloc") == 0;
+}
+
+bool fake_knobs_fails(const char *name, int *result)
+{
+	bool fails = false;
+
+	for (struct rule *rule = rules; rule < rules + rule_count; rule++) {
+		if (strcmp(rule->name, "*") != 0 && strcmp(rule->name, name) != 0)
+			continue;
+		rule->seen++;
+		if (rule->seen != rule->at && !(rule->onwards && rule->seen > rule->at))
+			continue;
+		fails = true;
+		*result = rule->code             ? rule->code
+			  : allocates(name) ? CUDA_ERROR_OUT_OF_MEMORY
+						 : CUDA_ERROR_UNKNOWN;
+	}
+	return fails;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * procaddress.c - cuGetProcAddress: from a base name, a CUDA version and flags to a function.
+ *
+ * Every row is one binary form of a function and the CUDA version it came with; the answer is the newest
+ * form that is not newer than asked. Names with a suffix such as _v2 are unknown here, as in the real
+ * driver: those are for dlsym. Asked for per-thread default streams, calls with a stream answer a form
+ * that takes the null stream to be the calling thread's own.
+ */
+#include "fake.h"
+
+#include <string.h>
+
+/* The per-thread forms: the same calls, another meaning of NULL. Exported under the real names. */
+#pragma GCC visibility push(default)
+#define PER_THREAD(name, declared, ...)             \
+	int name##_ptsz declared;                   \
+	int name##_ptsz declared                    \
+	{                                           \
+		if (!stream)                        \
+			stream = STREAM_PER_THREAD; \
+		return name(__VA_ARGS__);           \
+	}
+
+PER_THREAD(cuMemAllocAsync, (unsigned long long *address, size_t bytes, struct CUstream_st *stream),
+	   address, bytes, stream)
+PER_THREAD(cuMemFreeAsync, (unsigned long long address, struct CUstream_st *stream), address, stream)
+PER_THREAD(cuMemcpyAsync,
+	   (unsigned long long to, unsigned long long from, size_t bytes, struct CUstream_st *stream), to,
+	   from, bytes, stream)
+PER_THREAD(cuMemcpyHtoDAsync_v2,
+	   (unsigned long long to, const void *from, size_t bytes, struct CUstream_st *stream), to, from,
+	   bytes, stream)
+PER_THREAD(cuMemcpyDtoHAsync_v2,
+	   (void *to, unsigned long long from, size_t bytes, struct CUstream_st *stream), to, from, bytes,
+	   stream)
+PER_THREAD(cuMemcpyDtoDAsync_v2,
+	   (unsigned long long to, unsigned long long from, size_t bytes, struct CUstream_st *stream), to,
+	   from, bytes, stream)
+PER_THREAD(cuMemsetD8Async,
+	   (unsigned long long to, unsigned char value, size_t bytes, struct CUstream_st *stream), to,
+	   value, bytes, stream)
+PER_THREAD(cuStreamSynchronize, (struct CUstream_st *stream), stream)
+PER_THREAD(cuStreamQuery, (struct CUstream_st *stream), stream)
+PER_THREAD(cuStreamWaitEvent,
+	   (struct CUstream_st *stream, struct CUevent_st *event, unsigned int flags), stream, event, flags)
+PER_THREAD(cuEventRecord, (struct CUevent_st *event, struct CUstream_st *stream), event, stream)
+#pragma GCC visibility pop
+
+struct row {
+	const char *name;
+	int since;               /* 1000 * major + 10 * minor */
+	void *function;
+	void *per_thread;        /* or NULL */
+};
+
+#define PLAIN(name, since) { #name, since, (void *)name, NULL }
+#define FORM(name, since, form) { #name, since, (void *)form, NULL }
+#define BOTH(name, since, form) { #name, since, (void *)form, (void *)form##_ptsz }
+
+static const struct row rows[] = {
+	PLAIN(cuInit, 2000),
+	PLAIN(cuDriverGetVersion, 2020),
+	PLAIN(cuGetErrorName, 6000),
+	PLAIN(cuGetErrorString, 6000),
+	FORM(cuGetProcAddress, 11030, cuGetProcAddress),
+	FORM(cuGetProcAddress, 12000, cuGetProcAddress_v2),
+	PLAIN(cuGetExportTable, 3000),
+	PLAIN(cuDeviceGet, 2000),
+	PLAIN(cuDeviceGetCount, 2000),
+	PLAIN(cuDeviceGetName, 2000),
+	FORM(cuDeviceTotalMem, 3020, cuDeviceTotalMem_v2),
+	PLAIN(cuDeviceGetAttribute, 2000),
+	FORM(cuDeviceGetUuid, 9020, cuDeviceGetUuid_v2),
+	PLAIN(cuDevicePrimaryCtxRetain, 7000),
+	FORM(cuDevicePrimaryCtxRelease, 7000, cuDevicePrimaryCtxRelease),
+	FORM(cuDevicePrimaryCtxRelease, 11000, cuDevicePrimaryCtxRelease_v2),
+	FORM(cuDevicePrimaryCtxReset, 7000, cuDevicePrimaryCtxReset),
+	FORM(cuDevicePrimaryCtxReset, 11000, cuDevicePrimaryCtxReset_v2),
+	PLAIN(cuDevicePrimaryCtxGetState, 7000),
+	FORM(cuDevicePrimaryCtxSetFlags, 11000, cuDevicePrimaryCtxSetFlags_v2),
+	FORM(cuCtxCreate, 3020, cuCtxCreate_v2),
+	FORM(cuCtxCreate, 12050, cuCtxCreate_v4),
+	FORM(cuCtxDestroy, 4000, cuCtxDestroy_v2),
+	PLAIN(cuCtxGetCurrent, 4000),
+	PLAIN(cuCtxSetCurrent, 4000),
+	FORM(cuCtxPushCurrent, 4000, cuCtxPushCurrent_v2),
+	FORM(cuCtxPopCurrent, 4000, cuCtxPopCurrent_v2),
+	PLAIN(cuCtxGetDevice, 2000),
+	FORM(cuCtxGetDevice, 13000, cuCtxGetDevice_v2),
+	PLAIN(cuCtxGetId, 12000),
+	PLAIN(cuCtxSynchronize, 2000),
+	FORM(cuCtxSynchronize, 13000, cuCtxSynchronize_v2),
+	PLAIN(cuCtxRecordEvent, 12050),
+	FORM(cuMemAlloc, 3020, cuMemAlloc_v2),
+	FORM(cuMemFree, 3020, cuMemFree_v2),
+	FORM(cuMemAllocPitch, 3020, cuMemAllocPitch_v2),
+	PLAIN(cuMemAllocManaged, 6000),
+	PLAIN(cuMemHostAlloc, 2020),
+	FORM(cuMemAllocHost, 3020, cuMemAllocHost_v2),
+	PLAIN(cuMemFreeHost, 2000),
+	FORM(cuMemGetInfo, 3020, cuMemGetInfo_v2),
+	FORM(cuMemGetAddressRange, 3020, cuMemGetAddressRange_v2),
+	PLAIN(cuPointerGetAttribute, 4000),
+	BOTH(cuMemAllocAsync, 11020, cuMemAllocAsync),
+	BOTH(cuMemFreeAsync, 11020, cuMemFreeAsync),
+	PLAIN(cuMemcpy, 4000),
+	BOTH(cuMemcpyAsync, 4000, cuMemcpyAsync),
+	FORM(cuMemcpyHtoD, 3020, cuMemcpyHtoD_v2),
+	FORM(cuMemcpyDtoH, 3020, cuMemcpyDtoH_v2),
+	FORM(cuMemcpyDtoD, 3020, cuMemcpyDtoD_v2),
+	BOTH(cuMemcpyHtoDAsync, 3020, cuMemcpyHtoDAsync_v2),
+	BOTH(cuMemcpyDtoHAsync, 3020, cuMemcpyDtoHAsync_v2),
+	BOTH(cuMemcpyDtoDAsync, 3020, cuMemcpyDtoDAsync_v2),
+	FORM(cuMemsetD8, 3020, cuMemsetD8_v2),
+	BOTH(cuMemsetD8Async, 3020, cuMemsetD8Async),
+	PLAIN(cuStreamCreate, 2000),
+	PLAIN(cuStreamCreateWithPriority, 5050),
+	FORM(cuStreamDestroy, 4000, cuStreamDestroy_v2),
+	BOTH(cuStreamSynchronize, 2000, cuStreamSynchronize),
+	BOTH(cuStreamQuery, 2000, cuStreamQuery),
+	BOTH(cuStreamWaitEvent, 3020, cuStreamWaitEvent),
+	PLAIN(cuStreamGetId, 12000),
+	PLAIN(cuEventCreate, 2000),
+	FORM(cuEventDestroy, 4000, cuEventDestroy_v2),
+	BOTH(cuEventRecord, 2000, cuEventRecord),
+	PLAIN(cuEventQuery, 2000),
+	PLAIN(cuEventSynchronize, 2000),
+	PLAIN(cuEventElapsedTime, 2000),
+	PLAIN(cuThreadExchangeStreamCaptureMode, 10010),
+	FORM(cuStreamBeginCapture, 10010, cuStreamBeginCapture_v2),
+	PLAIN(cuStreamEndCapture, 10000),
+	PLAIN(cuStreamIsCapturing, 10000),
+	PLAIN(cuGraphDestroy, 10000),
+	PLAIN(cuModuleLoadData, 2000),
+	PLAIN(cuModuleUnload, 2000),
+	PLAIN(cuModuleGetFunction, 2000),
+	PLAIN(cuLaunchKernel, 4000),
+};
+
+static int look_up(const char *symbol, int version, uint64_t flags, void **function)
+{
+	const struct row *best = NULL;
+	bool known = false;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct row *row = &rows[i];
+
+		if (strcmp(row->name, symbol) != 0)
+			continue;
+		known = true;
+		if (row->since <= version && (!best || row->since > best->since))
+			best = row;
+	}
+	*function = NULL;
+	if (!best)
+		return known ? PROC_TOO_NEW : PROC_UNKNOWN;
+	*function = flags & PROC_PER_THREAD_STREAM && best->per_thread ? best->per_thread : best->function;
+	return PROC_FOUND;
+}
+
+static int get(const char *symbol, void **function, int version, uint64_t flags, int *status)
+{
+	int result = fake_enter_early("cuGetProcAddress");
+
+	*status = PROC_UNKNOWN;
+	if (result == CUDA_SUCCESS &&
+	    (!symbol || !function || version > fake_knobs.version || flags > PROC_PER_THREAD_STREAM))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS)
+		*status = look_up(symbol, version, flags, function);
+	return result;
+}
+
+int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags, int *status)
+{
+	int found, result = get(symbol, function, version, flags, &found);
+
+	if (result == CUDA_SUCCESS && status)
+		*status = found;
+	return fake_leave("cuGetProcAddress", result, "symbol=%s version=%d flags=%d status=%d",
+			  symbol ? symbol : "(null)", version, (int)flags, found);
+}
+
+/* The first form has no status: what is not found is an error. */
+int cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags)
+{
+	int found, result = get(symbol, function, version, flags, &found);
+
+	if (result == CUDA_SUCCESS && found != PROC_FOUND)
+		result = CUDA_ERROR_NOT_FOUND;
+	return fake_leave("cuGetProcAddress", result, "symbol=%s version=%d flags=%d status=%d",
+			  symbol ? symbol : "(null)", version, (int)flags, found);
+}

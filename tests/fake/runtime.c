@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * runtime.c - the fake runtime's start, errors and devices.
+ *
+ * It finds the driver the way NVIDIA's runtime was seen to: dlopen of libcuda.so.1, one dlsym of
+ * cuGetProcAddress_v2, and every function through that pointer with its base name and a version. All of
+ * it happens at the first call that needs it, never while the library is loaded. The context is the
+ * device's primary one, unless the program made another one current.
+ */
+#include "runtime.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+#define DEVICES 8
+
+struct runtime_driver runtime_driver;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int loaded;                              /* what the loading answered. lock: once */
+static __typeof__(cuGetProcAddress_v2) *look_up; /* lock: once */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool retained[DEVICES];                  /* lock: lock */
+static __thread int last_error;
+static __thread int device;                     /* what cudaSetDevice chose */
+
+int runtime_remember(int result)
+{
+	if (result != cudaSuccess && result != cudaErrorNotReady)
+		last_error = result;
+	return result;
+}
+
+static void load(void)
+{
+	void *library = dlopen("libcuda.so.1", RTLD_NOW);
+
+	loaded = cudaErrorInsufficientDriver;
+	if (!library)
+		return;
+	look_up = (__typeof__(look_up))dlsym(library, "cuGetProcAddress_v2");
+	if (!look_up)
+		return;
+	/* The runtime's own way in is asked for again by name, as the real one does. */
+	look_up("cuGetProcAddress", (void **)&look_up, 12000, PROC_DEFAULT, NULL);
+#define LOOK_UP(name, version, declared)                                                    \
+	look_up(#name, (void **)&runtime_driver.name, version, PROC_DEFAULT, NULL);         \
+	if (!runtime_driver.name)                                                           \
+		return;
+	RUNTIME_DRIVER(LOOK_UP)
+#undef LOOK_UP
+	loaded = runtime_driver.cuInit(0);
+}
+
+int runtime_load(void)
+{
+	pthread_once(&once, load);
+	return loaded;
+}
+
+/* Retained once a life: a reset ends the life, and the next use begins another. */
+static int use_primary(void)
+{
+	static struct CUctx_st *primary[DEVICES];
+	unsigned int flags;
+	int active = 0, result;
+
+	pthread_mutex_lock(&lock);
+	result = runtime_driver.cuDevicePrimaryCtxGetState(device, &flags, &active);
+	if (result == CUDA_SUCCESS && (!active || !retained[device])) {
+		result = runtime_driver.cuDevicePrimaryCtxRetain(&primary[device], device);
+		retained[device] = result == CUDA_SUCCESS;
+	}
+	pthread_mutex_unlock(&lock);
+	return result == CUDA_SUCCESS ? runtime_driver.cuCtxSetCurrent(primary[device]) : result;
+}
+
+int runtime_ready(void)
+{
+	struct CUctx_st *context = NULL;
+	int owner, result = runtime_load();
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = runtime_driver.cuCtxGetCurrent(&context);
+	if (result != CUDA_SUCCESS)
+		return result;
+	/* A current context that still lives is used as it is. */
+	if (context && runtime_driver.cuCtxGetDevice(&owner) == CUDA_SUCCESS)
+		return CUDA_SUCCESS;
+	return use_primary();
+}
+
+int cudaGetLastError(void)
+{
+	int result = last_error;
+
+	last_error = cudaSuccess;
+	return result;
+}
+
+int cudaPeekAtLastError(void)
+{
+	return last_error;
+}
+
+static const struct { int error; const char *name, *text; } errors[] = {
+	{ cudaSuccess, "cudaSuccess", "no error" },
+	{ cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument" },
+	{ cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory" },
+	{ cudaErrorInitializationError, "cudaErrorInitializationError", "initialization error" },
+	{ cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver",
+	  "CUDA driver version is insufficient for CUDA runtime version" },
+	{ cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected" },
+	{ cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal" },
+	{ CUDA_ERROR_INVALID_HANDLE, "cudaErrorInvalidResourceHandle", "invalid resource handle" },
+	{ cudaErrorNotReady, "cudaErrorNotReady", "device not ready" },
+	{ CUDA_ERROR_NOT_SUPPORTED, "cudaErrorNotSupported", "operation not supported" },
+	{ CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "cudaErrorStreamCaptureUnsupported",
+	  "operation not permitted when stream is capturing" },
+	{ cudaErrorUnknown, "cudaErrorUnknown", "unknown error" },
+};
+
+const char *cudaGetErrorName(int error)
+{
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (errors[i].error == error)
+			return errors[i].name;
+	return "unrecognized error code";
+}
+
+const char *cudaGetErrorString(int error)
+{
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (errors[i].error == error)
+			return errors[i].text;
+	return "unrecognized error code";
+}
+
+int cudaRuntimeGetVersion(int *version)
+{
+	*version = 13000;
+	return cudaSuccess;
+}
+
+/* Without a driver its version is 0, and that is no error. */
+int cudaDriverGetVersion(int *version)
+{
+	runtime_load();
+	*version = 0;
+	return runtime_driver.cuDriverGetVersion ?
+		       runtime_remember(runtime_driver.cuDriverGetVersion(version)) :
+		       cudaSuccess;
+}
+
+int cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned int version,
+				     unsigned long long flags, int *status)
+{
+	int result = runtime_load();
+
+	if (result == CUDA_SUCCESS)
+		result = look_up(symbol, function, version, flags, status);
+	return runtime_remember(result);
+}
+
+int cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags, int *status)
+{
+	return cudaGetDriverEntryPointByVersion(symbol, function, 13000, flags, status);
+}
+
+int cudaGetDeviceCount(int *count)
+{
+	int result = runtime_load();
+
+	*count = 0;
+	if (result == CUDA_SUCCESS)
+		result = runtime_driver.cuDeviceGetCount(count);
+	return runtime_remember(result);
+}
+
+int cudaGetDevice(int *chosen)
+{
+	struct CUctx_st *context = NULL;
+	int result = runtime_load();
+
+	*chosen = device;
+	if (result == CUDA_SUCCESS)
+		result = runtime_driver.cuCtxGetCurrent(&context);
+	if (result == CUDA_SUCCESS && context)
+		runtime_driver.cuCtxGetDevice(chosen);
+	return runtime_remember(result);
+}
+
+int cudaSetDevice(int chosen)
+{
+	int count, result = runtime_load();
+
+	if (result == CUDA_SUCCESS)
+		result = runtime_driver.cuDeviceGetCount(&count);
+	if (result == CUDA_SUCCESS && (chosen < 0 || chosen >= count))
+		result = cudaErrorInvalidDevice;
+	if (result == CUDA_SUCCESS) {
+		device = chosen;
+		result = runtime_driver.cuCtxSetCurrent(NULL);
+	}
+	if (result == CUDA_SUCCESS)
+		result = use_primary();
+	return runtime_remember(result);
+}
+
+int cudaDeviceGetAttribute(int *value, int attribute, int which)
+{
+	int result = runtime_load();
+
+	if (result == CUDA_SUCCESS)
+		result = runtime_driver.cuDeviceGetAttribute(value, attribute, which);
+	return runtime_remember(result);
+}
+
+int cudaDeviceSynchronize(void)
+{
+	int result = runtime_ready();
+
+	if (result == CUDA_SUCCESS)
+		result = runtime_driver.cuCtxSynchronize();
+	return runtime_remember(result);
+}
+
+int cudaDeviceReset(void)
+{
+	int result = runtime_load();
+
+	if (result == CUDA_SUCCESS)
+		result = runtime_driver.cuDevicePrimaryCtxReset(device);
+	return runtime_remember(result);
+}

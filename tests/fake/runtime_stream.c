@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runtime_stream.c - the fake runtime's streams and events: each call is the driver's of the same name. */
+#include "runtime.h"
+
+/* Have a context, call the driver, remember an error. */
+#define FORWARD(declared, call)                                       \
+	int declared                                                  \
+	{                                                             \
+		int result = runtime_ready();                         \
+                                                                      \
+		if (result == cudaSuccess)                            \
+			result = runtime_driver.call;                 \
+		return runtime_remember(result);                      \
+	}
+
+FORWARD(cudaStreamCreateWithFlags(struct CUstream_st **stream, unsigned int flags),
+	cuStreamCreate(stream, flags))
+FORWARD(cudaStreamDestroy(struct CUstream_st *stream), cuStreamDestroy(stream))
+FORWARD(cudaStreamSynchronize(struct CUstream_st *stream), cuStreamSynchronize(stream))
+FORWARD(cudaStreamQuery(struct CUstream_st *stream), cuStreamQuery(stream))
+FORWARD(cudaStreamWaitEvent(struct CUstream_st *stream, struct CUevent_st *event, unsigned int flags),
+	cuStreamWaitEvent(stream, event, flags))
+FORWARD(cudaEventCreateWithFlags(struct CUevent_st **event, unsigned int flags),
+	cuEventCreate(event, flags))
+FORWARD(cudaEventDestroy(struct CUevent_st *event), cuEventDestroy(event))
+FORWARD(cudaEventRecord(struct CUevent_st *event, struct CUstream_st *stream),
+	cuEventRecord(event, stream))
+FORWARD(cudaEventQuery(struct CUevent_st *event), cuEventQuery(event))
+FORWARD(cudaEventSynchronize(struct CUevent_st *event), cuEventSynchronize(event))
+FORWARD(cudaEventElapsedTime(float *milliseconds, struct CUevent_st *start, struct CUevent_st *end),
+	cuEventElapsedTime(milliseconds, start, end))
+
+int cudaStreamCreate(struct CUstream_st **stream)
+{
+	return cudaStreamCreateWithFlags(stream, 0);
+}
+
+int cudaEventCreate(struct CUevent_st **event)
+{
+	return cudaEventCreateWithFlags(event, 0);
+}

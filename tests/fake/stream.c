@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stream.c - streams: when is work that is submitted now done?
+ *
+ * Work in a stream follows the stream's earlier work. Work in the legacy stream also follows that of all
+ * blocking streams of its context, and theirs follows the legacy stream's; non-blocking streams are in
+ * order only with themselves. Each piece of work takes FAKE_CUDA_LAG_US.
+ */
+#include "fake.h"
+
+#include <stdlib.h>
+
+struct CUstream_st {
+	struct CUstream_st *next;
+	struct CUctx_st *context;
+	bool non_blocking;
+	bool capturing;
+	const void *thread;              /* a per-thread default stream: whose */
+	unsigned long long id;
+	uint64_t end_ns;                 /* when all its work is done */
+};
+
+static struct CUstream_st *streams;      /* lock: fake */
+static unsigned long long last_id = 2;   /* lock: fake */
+static __thread char self;               /* its address tells threads apart */
+
+static int make(struct CUctx_st *context, bool non_blocking, struct CUstream_st **stream)
+{
+	struct CUstream_st *made = calloc(1, sizeof(*made));
+
+	if (!made)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	made->context = context;
+	made->non_blocking = non_blocking;
+	made->id = ++last_id;
+	made->next = streams;
+	streams = made;
+	*stream = made;
+	return CUDA_SUCCESS;
+}
+
+static struct CUstream_st **find(const struct CUstream_st *stream)
+{
+	struct CUstream_st **link = &streams;
+
+	while (*link && *link != stream)
+		link = &(*link)->next;
+	return link;
+}
+
+static bool is_legacy(const struct CUstream_st *stream)
+{
+	return !stream || stream == STREAM_LEGACY;
+}
+
+/* From a handle to a record; legacy is NULL, and the calling thread's own stream is made when needed. */
+static int resolve(struct CUctx_st *context, struct CUstream_st **stream)
+{
+	if (is_legacy(*stream)) {
+		*stream = NULL;
+		return CUDA_SUCCESS;
+	}
+	if (*stream != STREAM_PER_THREAD)
+		return *find(*stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	for (*stream = streams; *stream; *stream = (*stream)->next)
+		if ((*stream)->thread == &self && (*stream)->context == context)
+			return CUDA_SUCCESS;
+	if (make(context, false, stream) != CUDA_SUCCESS)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	(*stream)->thread = &self;
+	return CUDA_SUCCESS;
+}
+
+int fake_stream_context(struct CUstream_st *stream, struct CUctx_st **context)
+{
+	if (is_legacy(stream) || stream == STREAM_PER_THREAD)
+		return fake_context_current(context);
+	if (!*find(stream))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*context = stream->context;
+	return fake_context_check(*context);
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t end_of(const struct CUctx_st *context, const struct CUstream_st *stream)
+{
+	if (!stream)
+		return later(context->legacy_ns, context->blocking_ns);
+	if (stream->non_blocking)
+		return stream->end_ns;
+	return later(stream->end_ns, context->legacy_ns);
+}
+
+static void set_end(struct CUctx_st *context, struct CUstream_st *stream, uint64_t end_ns)
+{
+	if (!stream) {
+		context->legacy_ns = end_ns;
+	} else {
+		stream->end_ns = end_ns;
+		if (!stream->non_blocking)
+			context->blocking_ns = later(context->blocking_ns, end_ns);
+	}
+	context->all_ns = later(context->all_ns, end_ns);
+}
+
+int fake_stream_end(struct CUctx_st *context, struct CUstream_st *stream, uint64_t *end_ns)
+{
+	int result = resolve(context, &stream);
+
+	if (result == CUDA_SUCCESS)
+		*end_ns = end_of(context, stream);
+	return result;
+}
+
+/* Everything submitted to the stream later waits until then. */
+int fake_stream_delay(struct CUctx_st *context, struct CUstream_st *stream, uint64_t until_ns)
+{
+	int result = resolve(context, &stream);
+
+	if (result == CUDA_SUCCESS)
+		set_end(context, stream, later(end_of(context, stream), until_ns));
+	return result;
+}
+
+int fake_stream_submit(struct CUctx_st *context, struct CUstream_st *stream, uint64_t *due_ns)
+{
+	int result = resolve(context, &stream);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (stream && stream->capturing) {
+		*due_ns = FAKE_CAPTURED;
+		return CUDA_SUCCESS;
+	}
+	*due_ns = later(end_of(context, stream), fake_now()) + fake_knobs.lag_ns;
+	set_end(context, stream, *due_ns);
+	return CUDA_SUCCESS;
+}
+
+void fake_stream_drop_context(struct CUctx_st *context)
+{
+	for (struct CUstream_st **link = &streams; *link;) {
+		struct CUstream_st *stream = *link;
+
+		if (stream->context != context) {
+			link = &stream->next;
+			continue;
+		}
+		fake_capture_forget(stream);
+		*link = stream->next;
+		free(stream);
+	}
+}
+
+void fake_stream_set_capturing(struct CUstream_st *stream, bool capturing)
+{
+	stream->capturing = capturing;
+}
+
+int cuStreamCreateWithPriority(struct CUstream_st **stream, unsigned int flags, int priority)
+{
+	struct CUctx_st *context;
+	int result = fake_enter("cuStreamCreate");
+
+	if (result == CUDA_SUCCESS && (!stream || flags > STREAM_NON_BLOCKING))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS)
+		result = fake_context_current(&context);
+	if (result == CUDA_SUCCESS)
+		result = make(context, flags & STREAM_NON_BLOCKING, stream);
+	return fake_leave("cuStreamCreate", result, "flags=%u priority=%d", flags, priority);
+}
+
+int cuStreamCreate(struct CUstream_st **stream, unsigned int flags)
+{
+	return cuStreamCreateWithPriority(stream, flags, 0);
+}
+
+/* The work already submitted goes on. */
+int cuStreamDestroy_v2(struct CUstream_st *stream)
+{
+	struct CUstream_st **link;
+	int result = fake_enter("cuStreamDestroy");
+
+	if (result == CUDA_SUCCESS) {
+		link = find(stream);
+		if (is_legacy(stream) || !*link)
+			result = CUDA_ERROR_INVALID_HANDLE;
+	}
+	if (result == CUDA_SUCCESS) {
+		fake_capture_forget(stream);
+		*link = stream->next;
+		free(stream);
+	}
+	return fake_leave("cuStreamDestroy", result, "stream=%p", (void *)stream);
+}
+
+static int stream_end(struct CUstream_st *stream, uint64_t *end_ns)
+{
+	struct CUctx_st *context;
+	int result = fake_stream_context(stream, &context);
+
+	if (result == CUDA_SUCCESS)
+		result = fake_capture_refuse();
+	return result == CUDA_SUCCESS ? fake_stream_end(context, stream, end_ns) : result;
+}
+
+int cuStreamSynchronize(struct CUstream_st *stream)
+{
+	uint64_t end_ns;
+	int result = fake_enter("cuStreamSynchronize");
+
+	if (result == CUDA_SUCCESS)
+		result = stream_end(stream, &end_ns);
+	if (result == CUDA_SUCCESS)
+		fake_timeline_wait(end_ns);
+	return fake_leave("cuStreamSynchronize", result, "stream=%p", (void *)stream);
+}
+
+int cuStreamQuery(struct CUstream_st *stream)
+{
+	uint64_t end_ns;
+	int result = fake_enter("cuStreamQuery");
+
+	if (result == CUDA_SUCCESS)
+		result = stream_end(stream, &end_ns);
+	if (result == CUDA_SUCCESS && end_ns > fake_now())
+		result = CUDA_ERROR_NOT_READY;
+	return fake_leave("cuStreamQuery", result, "stream=%p", (void *)stream);
+}
+
+int cuStreamGetId(struct CUstream_st *stream, unsigned long long *id)
+{
+	struct CUctx_st *context;
+	int result = fake_enter("cuStreamGetId");
+
+	if (result == CUDA_SUCCESS)
+		result = fake_stream_context(stream, &context);
+	if (result == CUDA_SUCCESS)
+		result = resolve(context, &stream);
+	if (result == CUDA_SUCCESS)
+		*id = stream ? stream->id : 1;
+	return fake_leave("cuStreamGetId", result, "stream=%p", (void *)stream);
+}

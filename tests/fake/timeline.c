@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * timeline.c - the fake device's work: a list of pieces, each with the moment at which it is done.
+ *
+ * 1. stream.c computes the moment from the streams' order and the lag, and submits a piece here.
+ * 2. The list is kept sorted by moment, then by submission.
+ * 3. Every call into the driver carries out the pieces whose moment has passed; a wait sleeps first.
+ *
+ * A piece may thus run later than its moment, never earlier and never out of order. That is what real
+ * hardware may do too, and it makes a block reused too early show on every run.
+ */
+#define _GNU_SOURCE
+#include "fake.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum piece_kind { PIECE_COPY, PIECE_FILL, PIECE_RELEASE };
+
+struct piece {
+	struct piece *next;
+	uint64_t due_ns;
+	enum piece_kind kind;
+	unsigned char value;     /* fill */
+	void *to;
+	const void *from;
+	size_t bytes;
+	uint64_t block_id;       /* release */
+	unsigned char kept[];    /* copy: the bytes, when the caller may change them after the call */
+};
+
+static struct piece *first;      /* lock: fake */
+
+uint64_t fake_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
+
+static void carry_out(struct piece *piece)
+{
+	switch (piece->kind) {
+	case PIECE_COPY:
+		memmove(piece->to, piece->from ? piece->from : piece->kept, piece->bytes);
+		break;
+	case PIECE_FILL:
+		memset(piece->to, piece->value, piece->bytes);
+		break;
+	case PIECE_RELEASE:
+		fake_memory_release_id(piece->block_id);
+		break;
+	}
+	free(piece);
+}
+
+void fake_timeline_run(void)
+{
+	uint64_t now;
+
+	if (!first)
+		return;
+	now = fake_now();
+	while (first && first->due_ns <= now) {
+		struct piece *piece = first;
+
+		first = piece->next;
+		carry_out(piece);
+	}
+}
+
+/* The lock is let go while sleeping, so whatever the caller looked up before must be looked up again. */
+void fake_timeline_wait(uint64_t until_ns)
+{
+	struct timespec until = { .tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000 };
+
+	if (until_ns > fake_now()) {
+		fake_lock_drop();
+		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0)
+			;
+		fake_lock_retake();
+	}
+	fake_timeline_run();
+}
+
+static struct piece *make(size_t kept, uint64_t due_ns, enum piece_kind kind)
+{
+	struct piece *piece = calloc(1, sizeof(*piece) + kept);
+
+	if (piece) {
+		piece->due_ns = due_ns;
+		piece->kind = kind;
+	}
+	return piece;
+}
+
+static int submit(struct piece *piece)
+{
+	struct piece **link = &first;
+
+	if (!piece)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	while (*link && (*link)->due_ns <= piece->due_ns)
+		link = &(*link)->next;
+	piece->next = *link;
+	*link = piece;
+	return CUDA_SUCCESS;
+}
+
+int fake_timeline_copy(uint64_t due_ns, void *to, const void *from, size_t bytes, bool keep)
+{
+	struct piece *piece = make(keep ? bytes : 0, due_ns, PIECE_COPY);
+
+	if (piece) {
+		piece->to = to;
+		piece->from = keep ? NULL : from;
+		piece->bytes = bytes;
+		if (keep)
+			memcpy(piece->kept, from, bytes);
+	}
+	return submit(piece);
+}
+
+int fake_timeline_fill(uint64_t due_ns, void *to, unsigned char value, size_t bytes)
+{
+	struct piece *piece = make(0, due_ns, PIECE_FILL);
+
+	if (piece) {
+		piece->to = to;
+		piece->value = value;
+		piece->bytes = bytes;
+	}
+	return submit(piece);
+}
+
+int fake_timeline_release(uint64_t due_ns, uint64_t block_id)
+{
+	struct piece *piece = make(0, due_ns, PIECE_RELEASE);
+
+	if (piece)
+		piece->block_id = block_id;
+	return submit(piece);
+}
+
+/* The child of a fork shares the bytes but must not work on them. */
+void fake_timeline_forget(void)
+{
+	first = NULL;
+}
