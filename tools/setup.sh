@@ -1,0 +1,208 @@
+# shellcheck shell=bash disable=SC2154 # me, root and log are the caller's
+# SPDX-License-Identifier: Apache-2.0
+#
+# setup.sh - what tools/quickstart and tools/check share: from a bare machine to a configured tree.
+#
+#   setup_packages   install what is missing, by the system's own package manager
+#   setup_configure  make ./configure if this is a checkout, and configure a build folder
+#   step             run one command quietly: its output goes to the log; on a terminal a line says
+#                    what runs once it has run for two seconds; on failure the log's last lines are shown
+#
+# The caller sets: me (its name in messages), root (the source tree), log (a file).
+
+say()
+{
+	printf '%s: %s\n' "$me" "$*"
+}
+
+complain()
+{
+	printf '%s: %s\n' "$me" "$*" >&2
+}
+
+die() # STATUS MESSAGE
+{
+	complain "$2"
+	exit "$1"
+}
+
+# step WHAT COMMAND...
+step()
+{
+	local what=$1 pid status=0 started=$SECONDS shown=no
+	shift
+	printf '\n== %s\n== %s\n' "$what" "$*" >> "$log"
+	if [ -t 2 ]; then
+		"$@" >> "$log" 2>&1 < /dev/null &
+		pid=$!
+		while kill -0 "$pid" 2> /dev/null; do
+			if [ $((SECONDS - started)) -ge 2 ]; then
+				printf '\r%s: %s (%d s)' "$me" "$what" $((SECONDS - started)) >&2
+				shown=yes
+			fi
+			sleep 0.2
+		done
+		wait "$pid" || status=$?
+		[ $shown = no ] || printf '\n' >&2
+	else
+		"$@" >> "$log" 2>&1 < /dev/null || status=$?
+	fi
+	if [ $status -ne 0 ]; then
+		complain "$what failed (status $status). The last lines of $log:"
+		tail -n 20 "$log" >&2
+	fi
+	return $status
+}
+
+# How to see that a thing is there, how much it matters (must: nothing is built without it; want:
+# some tests are skipped), and the package that has it for apt-get, dnf, pacman, zypper and apk.
+needs_table()
+{
+	cat << 'EOF'
+must|cc|gcc libc6-dev|gcc glibc-devel|gcc|gcc glibc-devel|gcc musl-dev
+must|make|make|make|make|make|make
+must|pkg-config|pkg-config|pkgconf-pkg-config|pkgconf|pkg-config|pkgconf
+must|zlib.pc|zlib1g-dev|zlib-devel|zlib|zlib-devel|zlib-dev
+must|autoreconf|autoconf|autoconf|autoconf|autoconf|autoconf
+must|automake|automake|automake|automake|automake|automake
+must|libtoolize|libtool|libtool|libtool|libtool|libtool
+must|awk|mawk|gawk|gawk|gawk|gawk
+must|cmp|diffutils|diffutils|diffutils|diffutils|diffutils
+must|find|findutils|findutils|findutils|findutils|findutils
+want|check.pc|check|check-devel|check|check-devel|check-dev
+want|c++|g++|gcc-c++|gcc|gcc-c++|g++
+EOF
+}
+
+is_there() # WHAT
+{
+	case $1 in
+	cc) command -v "${CC:-cc}" && printf '#include <stdlib.h>\n' | "${CC:-cc}" -E -o /dev/null - ;;
+	*.pc) pkg-config --exists "${1%.pc}" ;;
+	*) command -v "$1" ;;
+	esac > /dev/null 2>&1
+}
+
+package_manager()
+{
+	local name
+	for name in apt-get dnf pacman zypper apk; do
+		command -v $name > /dev/null && { echo $name; return; }
+	done
+}
+
+# Prints the packages that are missing: those of the rows whose first word matches KIND.
+missing_packages() # KIND MANAGER
+{
+	local kind what apt dnf pacman zypper apk
+	while IFS='|' read -r kind what apt dnf pacman zypper apk; do
+		# shellcheck disable=SC2053 # a pattern on purpose
+		[[ $kind == $1 ]] || continue
+		case $what in
+		autoreconf | automake | libtoolize) [ -e "$root/configure" ] && [ ! -e "$root/.git" ] && continue ;;
+		esac
+		is_there "$what" && continue
+		case $2 in
+		apt-get) echo "$apt" ;;
+		dnf) echo "$dnf" ;;
+		pacman) echo "$pacman" ;;
+		zypper) echo "$zypper" ;;
+		apk) echo "$apk" ;;
+		*) echo "$what" ;;
+		esac
+	done < <(needs_table) | tr '\n' ' '
+}
+
+install_packages() # MANAGER SUDO PACKAGES...
+{
+	local manager=$1 sudo=$2
+	shift 2
+	# shellcheck disable=SC2086 # $sudo is a word or nothing
+	case $manager in
+	apt-get)
+		step "reading the package lists" $sudo apt-get -q update &&
+			step "installing $*" $sudo env DEBIAN_FRONTEND=noninteractive \
+				apt-get -q -y --no-install-recommends install "$@"
+		;;
+	dnf) step "installing $*" $sudo dnf -q -y install "$@" ;;
+	pacman) step "installing $*" $sudo pacman -Sy --noconfirm --needed "$@" ;;
+	zypper) step "installing $*" $sudo zypper --non-interactive install "$@" ;;
+	apk) step "installing $*" $sudo apk add "$@" ;;
+	esac
+}
+
+# setup_packages KINDS - a pattern: 'must' or '*'
+setup_packages()
+{
+	local manager missing must sudo=
+	manager=$(package_manager)
+	missing=$(missing_packages "$1" "$manager")
+	[ -n "$missing" ] || return 0
+	must=$(missing_packages must "$manager")
+	if [ -z "$manager" ]; then
+		[ -n "$must" ] || { say "not found, so some tests will be skipped: $missing"; return 0; }
+		complain "these are missing, and no package manager that $me knows is here: $missing"
+		exit 77
+	fi
+	if [ "$(id -u)" != 0 ]; then
+		# Without a terminal nobody can type a password.
+		if command -v sudo > /dev/null && { [ -t 0 ] || sudo -n true 2> /dev/null; }; then
+			sudo=sudo
+		elif [ -n "$must" ]; then
+			complain "these packages are missing and only root may install them: $missing"
+			complain "ask for: $manager install $missing"
+			exit 77
+		else
+			say "not installed (that takes root), so some tests will be skipped: $missing"
+			return 0
+		fi
+	fi
+	say "installing with ${sudo:+sudo }$manager: $missing"
+	[ -z "$sudo" ] || sudo true || die 77 "sudo was refused; as root: $manager install $missing"
+	# shellcheck disable=SC2086 # words on purpose
+	install_packages "$manager" "$sudo" $missing || complain "not everything could be installed"
+	must=$(missing_packages must "$manager")
+	[ -z "$must" ] || die 1 "still missing: $must"
+}
+
+# A checkout has no ./configure, or one older than what it is made from.
+setup_autoreconf()
+{
+	local input
+	if [ -e "$root/configure" ] && [ -e "$root/Makefile.in" ]; then
+		[ -e "$root/.git" ] || return 0
+		input=$(cd "$root" && find configure.ac Makefile.am m4/cuda.m4 src tools tests -name '*.inc' -newer Makefile.in \
+			-o -name '*.a[cm]' -newer Makefile.in -o -name 'cuda.m4' -newer Makefile.in)
+		[ -n "$input" ] || return 0
+	fi
+	(cd "$root" && step "making ./configure" autoreconf -fi)
+}
+
+# setup_configure FOLDER ARGUMENTS... - out of tree; done again only if something changed
+setup_configure()
+{
+	local folder=$1 wanted
+	shift
+	wanted=$(printf '%s\n' "${CC:-}" "${CFLAGS:-}" "$@")
+	mkdir -p "$folder"
+	if [ -e "$folder/Makefile" ] && [ ! "$root/configure" -nt "$folder/config.status" ] &&
+	   [ "$(cat "$folder/setup.arguments" 2> /dev/null)" = "$wanted" ]; then
+		return 0
+	fi
+	if [ -e "$root/config.status" ]; then
+		complain "the source tree itself was configured; run 'make distclean' there first"
+		return 1
+	fi
+	# Objects built with other flags must not be linked with new ones.
+	if [ -e "$folder/Makefile" ]; then
+		make -C "$folder" clean >> "$log" 2>&1 || true
+	fi
+	rm -f "$folder/setup.arguments"
+	(cd "$folder" && step "configuring $folder" "$root/configure" "$@") || return 1
+	printf '%s\n' "$wanted" > "$folder/setup.arguments"
+}
+
+setup_jobs()
+{
+	nproc 2> /dev/null || echo 2
+}
