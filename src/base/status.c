@@ -20,7 +20,7 @@ static const struct {
 	[MAM_ERROR_NOT_OWNED] = { "MAM_ERROR_NOT_OWNED",
 		"The address lies in no chunk of the pool." },
 	[MAM_ERROR_INTERIOR] = { "MAM_ERROR_INTERIOR",
-		"The address lies inside a block; only the address that the allocation gave can be freed." },
+		"The address lies inside a block and is not its start." },
 	[MAM_ERROR_DOUBLE_FREE] = { "MAM_ERROR_DOUBLE_FREE",
 		"Nothing is allocated at the address: the block was freed already." },
 	[MAM_ERROR_LIVE_BLOCKS] = { "MAM_ERROR_LIVE_BLOCKS",

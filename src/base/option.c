@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * option.c - the table of options, and reading it from the environment.
+ *
+ * 1. The first call of any getter reads all rows: a variable that is unset or empty leaves the
+ *    default, and so does one whose value its row refuses.
+ * 2. What was refused, and which MAM_ variables are in no row, is remembered and reported after the
+ *    reading is over: the report needs options itself.
+ *
+ * What must hold: every default is a value that its own row allows (checked when it is read).
+ */
+#define _GNU_SOURCE /* secure_getenv, strchrnul, environ */
+#include "base/option.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/bytes.h"
+#include "base/lock.h"
+#include "base/log.h"
+
+#define PREFIX "MAM_"
+
+/* What a pool allows as a granule. */
+#define POWER_LEAST 16
+#define POWER_MOST (2 << 20)
+
+static const struct mam_option_row rows[] = {
+	[MAM_OPTION_DISABLE] = { "MAM_DISABLE", "bool", NULL, "no",
+		"Under mam run, leave every call to the CUDA driver as it is." },
+	[MAM_OPTION_SOURCE] = { "MAM_SOURCE", "choice", "cudamalloc|host", "cudamalloc",
+		"Where default pools get their chunks: the CUDA driver, or host addresses alone." },
+	[MAM_OPTION_CHUNK] = { "MAM_CHUNK", "bytes", "largest", "0",
+		"Size of a default pool's first chunk, taken at once; 0: taken when first needed." },
+	[MAM_OPTION_GROWTH] = { "MAM_GROWTH", "bytes", "none", "0",
+		"Least size of later chunks; 0: 64 MiB, doubling with the pool up to 4 GiB." },
+	[MAM_OPTION_LIMIT] = { "MAM_LIMIT", "bytes", NULL, "0",
+		"Most memory a default pool may hold; 0: no limit." },
+	[MAM_OPTION_GRANULE] = { "MAM_GRANULE", "power", NULL, "512",
+		"Unit in bytes that block sizes are rounded up to, from 16 to 2 MiB." },
+	[MAM_OPTION_FREE] = { "MAM_FREE", "choice", "default|strict|stream", "default",
+		"When freed blocks are used again: strict first waits for the device as cudaFree "
+		"does, stream does not; default is strict on device memory and stream elsewhere." },
+	[MAM_OPTION_STATS] = { "MAM_STATS", "bool", NULL, "no",
+		"Under mam run, print what the pools did when the program ends." },
+	[MAM_OPTION_LOG] = { "MAM_LOG", "choice", "error|warn|info|debug", "warn",
+		"How much mam reports." },
+	[MAM_OPTION_LOG_FILE] = { "MAM_LOG_FILE", "text", NULL, "",
+		"File that reports are appended to, each with the process's number; empty: "
+		"standard error." },
+};
+
+_Static_assert(sizeof(rows) / sizeof(rows[0]) == MAM_OPTION_COUNT, "a row for each identifier");
+
+struct value {
+	uint64_t number;
+	const char *text;    /* as mam_option_value() gives it */
+	const char *refused; /* what the environment said and the row forbids; NULL: nothing */
+};
+
+/* lock: none, set once by load() */
+static struct value values[MAM_OPTION_COUNT];
+static pthread_once_t loaded = PTHREAD_ONCE_INIT;
+/* Something is to be reported, and no thread has taken that on. atomic */
+static _Atomic bool unreported;
+
+struct kind {
+	const char *name;
+	bool (*parse)(const struct mam_option_row *row, const char *text, struct value *value);
+	const char *allowed; /* for the sentence about a refused value; NULL: the row's values */
+};
+
+static bool parse_bool(const struct mam_option_row *row, const char *text, struct value *value)
+{
+	static const char *const words[] = { "0", "1", "no", "yes", "off", "on", "false", "true" };
+
+	(void)row;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcasecmp(text, words[i]) == 0) {
+			value->number = i % 2;
+			value->text = i % 2 ? "yes" : "no";
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool parse_size(const struct mam_option_row *row, const char *text, struct value *value)
+{
+	const bool is_word = row->values && strcasecmp(text, row->values) == 0;
+	uint64_t bytes = SIZE_MAX;
+
+	if (!is_word && !mam_parse_bytes(text, &bytes))
+		return false;
+	value->number = bytes;
+	value->text = is_word ? row->values : text;
+	return true;
+}
+
+static bool parse_power(const struct mam_option_row *row, const char *text, struct value *value)
+{
+	uint64_t bytes;
+
+	(void)row;
+	if (!mam_parse_bytes(text, &bytes) || !mam_is_power_of_two(bytes) || bytes < POWER_LEAST ||
+	    bytes > POWER_MOST)
+		return false;
+	value->number = bytes;
+	value->text = text;
+	return true;
+}
+
+static bool parse_text(const struct mam_option_row *row, const char *text, struct value *value)
+{
+	(void)row;
+	value->text = text;
+	return true;
+}
+
+static bool parse_choice(const struct mam_option_row *row, const char *text, struct value *value)
+{
+	const size_t length = strlen(text);
+	const char *word = row->values;
+
+	for (uint64_t place = 0; word; place++) {
+		const char *end = strchrnul(word, '|');
+
+		if ((size_t)(end - word) == length && strncmp(word, text, length) == 0) {
+			value->number = place;
+			value->text = text;
+			return true;
+		}
+		word = *end ? end + 1 : NULL;
+	}
+	return false;
+}
+
+static const struct kind kinds[] = {
+	{ "bool", parse_bool, "yes or no (1 or 0, on or off, true or false)" },
+	{ "bytes", parse_size, "a size such as 512, 64K, 64MiB or 2G" },
+	{ "power", parse_power, "a power of two from 16 to 2M" },
+	{ "choice", parse_choice, NULL },
+	{ "text", parse_text, NULL },
+};
+
+static const struct kind *kind_of(const struct mam_option_row *row)
+{
+	const struct kind *kind = kinds;
+
+	while (strcmp(kind->name, row->kind) != 0)
+		kind++;
+	return kind;
+}
+
+static const struct mam_option_row *row_of(const char *name, size_t length)
+{
+	for (size_t i = 0; i < MAM_OPTION_COUNT; i++) {
+		if (strlen(rows[i].name) == length && strncmp(rows[i].name, name, length) == 0)
+			return &rows[i];
+	}
+	return NULL;
+}
+
+/* The next variable from `variable` on that looks like ours and is in no row. NULL: no more. */
+static char **next_unknown(char **variable)
+{
+	for (; variable && *variable; variable++) {
+		const size_t length = (size_t)(strchrnul(*variable, '=') - *variable);
+
+		if (strncmp(*variable, PREFIX, strlen(PREFIX)) == 0 && !row_of(*variable, length))
+			return variable;
+	}
+	return NULL;
+}
+
+static void load(void)
+{
+	bool complaints = next_unknown(environ) != NULL;
+
+	for (size_t i = 0; i < MAM_OPTION_COUNT; i++) {
+		const struct mam_option_row *row = &rows[i];
+		const char *given = secure_getenv(row->name);
+		const bool is_sound = kind_of(row)->parse(row, row->fallback, &values[i]);
+		char *text;
+
+		assert(is_sound);
+		(void)is_sound; /* without assertions */
+		if (!given || !given[0])
+			continue;
+		text = strdup(given); /* the program may change its environment later */
+		if (!text)
+			continue;
+		if (!kind_of(row)->parse(row, text, &values[i])) {
+			values[i].refused = text;
+			complaints = true;
+		} else if (values[i].text != text) {
+			free(text);
+		}
+	}
+	atomic_store_explicit(&unreported, complaints, memory_order_release);
+}
+
+/*
+ * How many letters of `a` must be added, removed or changed to make `b`; of longer names only the
+ * start counts.
+ */
+static size_t distance(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+	size_t row[32];
+	size_t diagonal, above;
+
+	if (b_length >= sizeof(row) / sizeof(row[0]))
+		b_length = sizeof(row) / sizeof(row[0]) - 1;
+	for (size_t j = 0; j <= b_length; j++)
+		row[j] = j;
+	for (size_t i = 0; i < a_length; i++) {
+		diagonal = row[0];
+		row[0] = i + 1;
+		for (size_t j = 0; j < b_length; j++) {
+			above = row[j + 1];
+			row[j + 1] = diagonal + (a[i] != b[j]);
+			if (row[j + 1] > above + 1)
+				row[j + 1] = above + 1;
+			if (row[j + 1] > row[j] + 1)
+				row[j + 1] = row[j] + 1;
+			diagonal = above;
+		}
+	}
+	return row[b_length];
+}
+
+/* The option that somebody may have meant by `name`; NULL: none. */
+static const struct mam_option_row *nearest_row(const char *name, size_t length)
+{
+	for (size_t i = 0; i < MAM_OPTION_COUNT; i++) {
+		const size_t row_length = strlen(rows[i].name);
+		const bool has_start = strncmp(name, rows[i].name, row_length) == 0;
+
+		if (has_start || distance(name, length, rows[i].name, row_length) <= 2)
+			return &rows[i];
+	}
+	return NULL;
+}
+
+/* A near miss is a warning. Other names may be another program's business. */
+static void report_unknown(const char *variable)
+{
+	const int length = (int)(strchrnul(variable, '=') - variable);
+	const struct mam_option_row *near = nearest_row(variable, (size_t)length);
+
+	if (near)
+		mam_log(MAM_LOG_WARN, "%.*s is no option of mam and is ignored; did you mean %s?",
+			length, variable, near->name);
+	else
+		mam_log(MAM_LOG_INFO, "%.*s is no option of mam and is ignored", length, variable);
+}
+
+static void report_refused(const struct mam_option_row *row, const char *text)
+{
+	const struct kind *kind = kind_of(row);
+
+	mam_log(MAM_LOG_WARN, "%s is '%.64s', which is not %s%s%s; the default '%s' is used",
+		row->name, text, kind->allowed ? kind->allowed : "one of ",
+		kind->allowed && row->values ? " or " : "", row->values ? row->values : "",
+		row->fallback);
+}
+
+static void report(void)
+{
+	for (size_t i = 0; i < MAM_OPTION_COUNT; i++) {
+		if (values[i].refused)
+			report_refused(&rows[i], values[i].refused);
+	}
+	for (char **unknown = next_unknown(environ); unknown; unknown = next_unknown(unknown + 1))
+		report_unknown(*unknown);
+}
+
+static const struct value *value_of(const struct mam_option_row *row)
+{
+	pthread_once(&loaded, load);
+	if (atomic_load_explicit(&unreported, memory_order_relaxed) &&
+	    atomic_exchange(&unreported, false))
+		report();
+	return &values[row - rows];
+}
+
+bool mam_option_bool(enum mam_option_id id)
+{
+	return value_of(&rows[id])->number != 0;
+}
+
+uint64_t mam_option_bytes(enum mam_option_id id)
+{
+	return value_of(&rows[id])->number;
+}
+
+unsigned int mam_option_choice(enum mam_option_id id)
+{
+	return (unsigned int)value_of(&rows[id])->number;
+}
+
+const char *mam_option_text(enum mam_option_id id)
+{
+	return value_of(&rows[id])->text;
+}
+
+const struct mam_option_row *mam_options(size_t *count)
+{
+	if (count)
+		*count = MAM_OPTION_COUNT;
+	return rows;
+}
+
+const char *mam_option_value(const char *name)
+{
+	const struct mam_option_row *row = name ? row_of(name, strlen(name)) : NULL;
+
+	return row ? value_of(row)->text : NULL;
+}
+
+uint64_t mam_option_number(const char *name)
+{
+	const struct mam_option_row *row = name ? row_of(name, strlen(name)) : NULL;
+
+	return row ? value_of(row)->number : 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * option.h - the environment variables that mam reads, by identifier. <mam/options.h> is the
+ * outside of the same table.
+ *
+ * Every call may be made from any thread, under any lock. The first one reads the environment, and
+ * reports what it finds wrong in it; the others cost a load.
+ */
+#ifndef MAM_BASE_OPTION_H
+#define MAM_BASE_OPTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <mam/options.h>
+
+/* In the order of the table's rows in option.c. */
+enum mam_option_id {
+	MAM_OPTION_DISABLE,
+	MAM_OPTION_SOURCE,
+	MAM_OPTION_CHUNK,
+	MAM_OPTION_GROWTH,
+	MAM_OPTION_LIMIT,
+	MAM_OPTION_GRANULE,
+	MAM_OPTION_FREE,
+	MAM_OPTION_STATS,
+	MAM_OPTION_LOG,
+	MAM_OPTION_LOG_FILE,
+	MAM_OPTION_COUNT
+};
+
+bool mam_option_bool(enum mam_option_id id);
+uint64_t mam_option_bytes(enum mam_option_id id);        /* the word beside sizes: SIZE_MAX */
+unsigned int mam_option_choice(enum mam_option_id id);   /* place of the word, counted from 0 */
+const char *mam_option_text(enum mam_option_id id);      /* of a text or a choice; never NULL */
+
+#endif
