@@ -16,7 +16,8 @@
  *   - Typed pointers in C++ (float **), cudaMalloc as a function pointer, kernels that call cudaMalloc themselves.
  *   - cudaDeviceReset takes all device memory with it, mam's included: afterwards a new pool begins.
  *
- * A block from mam is freed in any file that includes this header or calls mam_free(), not by a cudaFree elsewhere.
+ * A block from mam must be freed in a file that includes this header, or by mam_free(); include it in all files of a
+ * program that pass blocks to one another.
  */
 #ifndef MAM_CUDA_H
 #define MAM_CUDA_H
@@ -31,30 +32,119 @@
 
 #define MAM_CUDA_DEVICES 64
 
-/* Under nvcc, code of kernels keeps CUDA's own calls for kernels. */
+/* Under nvcc the names must work in kernels too, where they go on meaning CUDA's own calls for kernels. */
 #if defined(__CUDACC__)
 #define MAM_CUDA_CALL static __inline__ __host__ __device__
-#define MAM_CUDA_HOST static __inline__ __host__
 #else
 #define MAM_CUDA_CALL static __inline__
-#define MAM_CUDA_HOST static __inline__
+#endif
+
+#ifdef __cplusplus
+extern "C" {
 #endif
 
 /*
- * The default pool of the current device. NULL: there is none, and the CUDA runtime answers for itself.
- * The first time, and again when that pool is another one than before (cudaDeviceReset), the runtime sets up the
- * device's primary context first, so that pool and runtime share it.
+ * The default pools that cudaMalloc has used, one table in a program however many files include this. A pool that is
+ * not in it is new, and the CUDA runtime has yet to set up the device's primary context, which runtime and pool share.
  */
-MAM_CUDA_HOST struct mam_pool *mam_cuda_pool(void)
+__attribute__((weak, visibility("default"))) struct mam_pool *mam_cuda_pools[MAM_CUDA_DEVICES];
+
+#ifdef __cplusplus
+}
+#endif
+
+/* The default pool of the current device. NULL: there is none, and the CUDA runtime shall answer for itself. */
+static __inline__ struct mam_pool *mam_cuda_pool(void)
 {
-	static struct mam_pool *seen[MAM_CUDA_DEVICES];
-	struct mam_pool *pool;
+	struct mam_pool *pool, *known;
 	int device;
 
 	if (cudaGetDevice(&device) != cudaSuccess || device < 0 || device >= MAM_CUDA_DEVICES)
 		return NULL;
-	pool = __atomic_load_n(&seen[device], __ATOMIC_ACQUIRE);
-	if (!pool && cudaFree(NULL) != cudaSuccess)
+	known = __atomic_load_n(&mam_cuda_pools[device], __ATOMIC_ACQUIRE);
+	if (!known && cudaFree(NULL) != cudaSuccess)
 		return NULL;
-	return NULL;
+	if (mam_pool_default(device, &pool) != MAM_OK)
+		return NULL;
+	if (pool != known)
+		__atomic_store_n(&mam_cuda_pools[device], pool, __ATOMIC_RELEASE);
+	return pool;
 }
+
+static __inline__ cudaError_t mam_cuda_malloc_host(void **block, size_t bytes)
+{
+	struct mam_pool *pool;
+
+	if (block && bytes == 0) {
+		*block = NULL;
+		return cudaSuccess;
+	}
+	pool = block ? mam_cuda_pool() : NULL;
+	if (pool && mam_malloc(pool, bytes, block) == MAM_OK)
+		return cudaSuccess;
+	return cudaMalloc(block, bytes);
+}
+
+static __inline__ cudaError_t mam_cuda_free_host(void *block)
+{
+	enum mam_status status = block ? mam_free(NULL, block) : MAM_ERROR_NOT_OWNED;
+	cudaError_t error;
+
+	switch (status) {
+	case MAM_OK:
+		return cudaSuccess;
+	case MAM_ERROR_INTERIOR:
+	case MAM_ERROR_DOUBLE_FREE:
+		/* Never the address itself: it may be the start of a whole chunk. The runtime refuses an address that cannot be. */
+		return cudaFree((void *)1);
+	case MAM_ERROR_DRIVER:
+		/* The wait for the device failed: the runtime knows why. */
+		error = cudaDeviceSynchronize();
+		return error != cudaSuccess ? error : cudaErrorUnknown;
+	default:
+		return cudaFree(block);
+	}
+}
+
+static __inline__ cudaError_t mam_cuda_device_reset(void)
+{
+	struct mam_pool *pool = NULL;
+	int device;
+
+	if (cudaGetDevice(&device) == cudaSuccess && device >= 0 && device < MAM_CUDA_DEVICES)
+		pool = __atomic_exchange_n(&mam_cuda_pools[device], (struct mam_pool *)NULL, __ATOMIC_ACQ_REL);
+	if (pool)
+		mam_pool_abandon(pool);
+	return cudaDeviceReset();
+}
+
+MAM_CUDA_CALL cudaError_t mam_cuda_malloc(void **block, size_t bytes)
+{
+#if defined(__CUDA_ARCH__)
+	return cudaMalloc(block, bytes);
+#else
+	return mam_cuda_malloc_host(block, bytes);
+#endif
+}
+
+MAM_CUDA_CALL cudaError_t mam_cuda_free(void *block)
+{
+#if defined(__CUDA_ARCH__)
+	return cudaFree(block);
+#else
+	return mam_cuda_free_host(block);
+#endif
+}
+
+#ifdef __cplusplus
+template <class T> MAM_CUDA_CALL cudaError_t mam_cuda_malloc(T **block, size_t bytes)
+{
+	return mam_cuda_malloc((void **)(void *)block, bytes);
+}
+#endif
+
+#define cudaMalloc mam_cuda_malloc
+#define cudaFree mam_cuda_free
+#define cudaDeviceReset mam_cuda_device_reset
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * malloc.c - the first stop of a request, and all of its way through the host.
+ *
+ *   mam_malloc            which pool                       this file
+ *     mam_pool_alloc      best fit, split, one lock        pool/pool.c
+ *       mam_source_grow   a new chunk, when nothing fits   source/
+ *
+ *   mam_free              whose block                      this file
+ *     mam_pool_quiesce    wait for the device, if strict   pool/pool.c
+ *     mam_pool_free       find, mark free, join            pool/pool.c
+ *
+ * Nothing here locks: a request takes its pool's lock and no other. A caller that names the pool pays two compares for
+ * the handle; one that names none pays for finding out which device is current, or whose block it is.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <mam/mam.h>
+
+#include "api/registry.h"
+#include "api/slots.h"
+#include "base/bits.h"
+#include "base/event.h"
+#include "base/log.h"
+#include "pool/pool.h"
+
+/* A default pool may end at any time; its next use makes another. */
+static enum mam_status alloc_default(size_t bytes, size_t alignment, struct mam_pool **pool, void **block)
+{
+	enum mam_status status;
+
+	for (;;) {
+		status = mam_pool_default(MAM_DEVICE_CURRENT, pool);
+		if (status != MAM_OK)
+			return status;
+		status = mam_pool_alloc(*pool, bytes, alignment, block);
+		if (status != MAM_ERROR_DESTROYED)
+			return status;
+		mam_registry_forget(*pool);
+	}
+}
+
+static inline enum mam_status alloc(struct mam_pool *pool, size_t bytes, size_t alignment, void **block)
+{
+	enum mam_status status;
+
+	if (!block || (pool && !mam_slots_know(pool)))
+		return MAM_ERROR_INVALID_VALUE;
+	if (bytes == 0) {
+		*block = NULL;
+		return MAM_OK;
+	}
+	status = pool ? mam_pool_alloc(pool, bytes, alignment, block) : alloc_default(bytes, alignment, &pool, block);
+	if (status == MAM_OK)
+		mam_event_emit(MAM_EVENT_ALLOC, pool, *block, bytes);
+	else
+		mam_event_emit(MAM_EVENT_FAIL, pool, NULL, bytes);
+	return status;
+}
+
+enum mam_status mam_malloc(struct mam_pool *pool, size_t bytes, void **block)
+{
+	return alloc(pool, bytes, 0, block);
+}
+
+enum mam_status mam_malloc_aligned(struct mam_pool *pool, size_t bytes, size_t alignment, void **block)
+{
+	if (!mam_is_power_of_two(alignment))
+		return MAM_ERROR_INVALID_VALUE;
+	return alloc(pool, bytes, alignment, block);
+}
+
+/* Misuse changes nothing, but it is a bug in the program and somebody should hear of it. */
+static void report(enum mam_status status, const void *block)
+{
+	if (status == MAM_ERROR_INTERIOR)
+		mam_log(MAM_LOG_WARN, "mam_free(%p): the address is inside a block, not at its start; nothing was freed",
+		        block);
+	else if (status == MAM_ERROR_DOUBLE_FREE)
+		mam_log(MAM_LOG_WARN, "mam_free(%p): nothing is allocated there now; was it freed before?", block);
+}
+
+/* Told before it happens: afterwards the address may be another caller's already. */
+static void announce_free(struct mam_pool *pool, const void *block)
+{
+	struct mam_segment_info segment;
+
+	if (atomic_load_explicit(&mam_event_listeners, memory_order_relaxed) == 0)
+		return;
+	if (mam_pool_find(pool, block, &segment) == MAM_OK && segment.live && segment.base == block)
+		mam_event_emit(MAM_EVENT_FREE, pool, block, segment.requested);
+}
+
+enum mam_status mam_free(struct mam_pool *pool, void *block)
+{
+	enum mam_status status = MAM_OK;
+	struct mam_segment_info segment;
+
+	if (pool && !mam_slots_know(pool))
+		return MAM_ERROR_INVALID_VALUE;
+	if (!block)
+		return MAM_OK;
+	if (!pool)
+		status = mam_registry_find(block, &pool, &segment);
+	if (status == MAM_OK)
+		status = mam_pool_quiesce(pool);
+	if (status == MAM_OK) {
+		announce_free(pool, block);
+		status = mam_pool_free(pool, block);
+	}
+	if (status != MAM_OK)
+		report(status, block);
+	return status;
+}
+
+enum mam_status mam_usable_size(struct mam_pool *pool, const void *block, size_t *bytes)
+{
+	struct mam_segment_info segment;
+	enum mam_status status;
+
+	if (!bytes || (pool && !mam_slots_know(pool)))
+		return MAM_ERROR_INVALID_VALUE;
+	if (!block) {
+		*bytes = 0;
+		return MAM_OK;
+	}
+	status = pool ? mam_pool_find(pool, block, &segment) : mam_registry_find(block, &pool, &segment);
+	if (status != MAM_OK)
+		return status;
+	if (!segment.live)
+		return MAM_ERROR_DOUBLE_FREE;
+	if (segment.base != block)
+		return MAM_ERROR_INTERIOR;
+	*bytes = segment.bytes;
+	return MAM_OK;
+}
+
+enum mam_status mam_owner(const void *address, struct mam_pool **pool, struct mam_segment_info *segment)
+{
+	struct mam_segment_info found;
+	struct mam_pool *owner;
+	enum mam_status status = mam_registry_find(address, &owner, &found);
+
+	if (status != MAM_OK)
+		return status;
+	if (pool)
+		*pool = owner;
+	if (segment)
+		*segment = found;
+	return MAM_OK;
+}

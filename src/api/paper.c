@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * paper.c - the paper's five calls on one pool (<mam/paper.h>).
+ *
+ *  1. The environment is a pool of one chunk that may not grow. `lock` guards which pool that is; making and ending it
+ *     happen under the lock, so that nobody asks the device for the largest chunk while the last one is on its way back.
+ *  2. MAM_CudaMalloc allocates under the lock: an environment made lazily cannot end between being found and being used.
+ *  3. MAM_CudaFree frees first, without the lock, since it may have to wait for the device. Then, if the environment was
+ *     made lazily, it tries to end the pool. The pool itself refuses while a block is live: there is no count of blocks
+ *     here that could disagree with it. Of several threads that free at once, the last one to get here succeeds.
+ *
+ * Source: C. Aknesil and D. Unat, "MAM: A Memory Allocation Manager for GPUs", section II.
+ */
+#include <mam/paper.h>
+
+#include "api/attr.h"
+#include "api/paper.h"
+#include "api/slots.h"
+#include "base/lock.h"
+#include "pool/pool.h"
+
+/* Before every rank of base/lock.h: pools are made and ended while it is held. */
+#define RANK ((enum mam_rank)0)
+
+static struct mam_lock lock = MAM_LOCK_INIT(RANK, "paper");
+static struct mam_pool *pool; /* lock: lock; NULL: there is no environment */
+static bool lazy;             /* lock: lock; it ends with its last block */
+
+/* Numbers of enum cudaError, which CUDA has kept since version 10.1. */
+enum { SUCCESS = 0, INVALID = 1, NO_MEMORY = 2, NO_DEVICE = 100, STATE = 401, UNSUPPORTED = 801, UNKNOWN = 999 };
+
+static int answer(enum mam_status status)
+{
+	switch (status) {
+	case MAM_OK: return SUCCESS;
+	case MAM_ERROR_INVALID_VALUE:
+	case MAM_ERROR_NOT_OWNED:
+	case MAM_ERROR_INTERIOR:
+	case MAM_ERROR_DOUBLE_FREE: return INVALID;
+	case MAM_ERROR_OUT_OF_MEMORY:
+	case MAM_ERROR_OUT_OF_HOST_MEMORY: return NO_MEMORY;
+	case MAM_ERROR_NO_DEVICE: return NO_DEVICE;
+	case MAM_ERROR_LIVE_BLOCKS:
+	case MAM_ERROR_DESTROYED: return STATE;
+	case MAM_ERROR_UNSUPPORTED: return UNSUPPORTED;
+	case MAM_ERROR_WOULD_WAIT:
+	case MAM_ERROR_DRIVER:
+	case MAM_ERROR_CORRUPT:
+	case MAM_ERROR_IO: break;
+	}
+	return UNKNOWN;
+}
+
+static enum mam_status create_locked(size_t chunk_bytes, bool ends_itself)
+{
+	struct mam_pool_attr attr;
+	enum mam_status status;
+
+	mam_attr_environment(&attr);
+	attr.chunk_bytes = chunk_bytes;
+	attr.growth_bytes = MAM_GROWTH_NONE;
+	attr.name = "paper";
+	/* MAM_LIMIT bounds the automatic chunk; a size that the caller names is the caller's business. */
+	if (chunk_bytes != MAM_CHUNK_LARGEST)
+		attr.limit_bytes = 0;
+	status = mam_pool_create(&attr, &pool);
+	if (status == MAM_OK)
+		lazy = ends_itself;
+	return status;
+}
+
+static int create(size_t chunk_bytes)
+{
+	int result = STATE;
+
+	mam_lock_take(&lock);
+	if (!pool)
+		result = answer(create_locked(chunk_bytes, false));
+	mam_lock_release(&lock);
+	return result;
+}
+
+int MAM_Create(size_t maxSize)
+{
+	if (maxSize == 0)
+		return INVALID;
+	/* The largest number means "as much as there is" to a pool, and no memory could have it. */
+	return maxSize == MAM_CHUNK_LARGEST ? NO_MEMORY : create(maxSize);
+}
+
+int MAM_Create_auto(void)
+{
+	return create(MAM_CHUNK_LARGEST);
+}
+
+static bool note_live(const struct mam_segment_info *segment, void *user)
+{
+	if (segment->live)
+		*(void **)user = segment->base;
+	return !segment->live;
+}
+
+/* Free what lives, lowest first: free neighbours are one segment, so that each walk ends at its second segment or first. */
+static enum mam_status free_all_locked(void)
+{
+	enum mam_status status = mam_pool_quiesce(pool);
+
+	while (status == MAM_OK) {
+		void *block = NULL;
+
+		status = mam_pool_walk(pool, note_live, &block);
+		if (status != MAM_OK || !block)
+			break;
+		status = mam_pool_free(pool, block);
+		if (status == MAM_ERROR_DOUBLE_FREE) /* another thread was faster */
+			status = MAM_OK;
+	}
+	return status;
+}
+
+int MAM_Destroy(void)
+{
+	enum mam_status status = MAM_ERROR_DESTROYED;
+
+	mam_lock_take(&lock);
+	if (pool)
+		status = mam_pool_destroy(pool);
+	while (status == MAM_ERROR_LIVE_BLOCKS) {
+		status = free_all_locked();
+		if (status == MAM_OK)
+			status = mam_pool_destroy(pool);
+	}
+	if (status == MAM_OK || status == MAM_ERROR_DESTROYED)
+		pool = NULL;
+	mam_lock_release(&lock);
+	return answer(status);
+}
+
+/* The end of a lazily made environment, unless a block is live. DESTROYED: somebody ended the pool by mam.h. */
+static void end_if_idle_locked(void)
+{
+	enum mam_status status = lazy ? mam_pool_destroy(pool) : MAM_ERROR_LIVE_BLOCKS;
+
+	if (status == MAM_OK || status == MAM_ERROR_DESTROYED)
+		pool = NULL;
+}
+
+int MAM_CudaMalloc(void **ptr, size_t size)
+{
+	enum mam_status status = MAM_OK;
+
+	if (!ptr || size == 0) {
+		if (ptr)
+			*ptr = NULL;
+		return ptr ? SUCCESS : INVALID;
+	}
+	mam_lock_take(&lock);
+	if (!pool)
+		status = create_locked(MAM_CHUNK_LARGEST, true);
+	if (status == MAM_OK)
+		status = mam_malloc(pool, size, ptr);
+	/* An environment made for a block that it cannot hold has no last free to end it. */
+	if (status != MAM_OK && pool)
+		end_if_idle_locked();
+	mam_lock_release(&lock);
+	return answer(status);
+}
+
+int MAM_CudaFree(void *ptr)
+{
+	enum mam_status status;
+	struct mam_pool *owner;
+
+	if (!ptr)
+		return SUCCESS;
+	mam_lock_take(&lock);
+	owner = pool;
+	mam_lock_release(&lock);
+	if (!owner)
+		return INVALID;
+	status = mam_free(owner, ptr);
+	if (status != MAM_OK) /* DESTROYED: the block went with its environment while we waited */
+		return status == MAM_ERROR_DESTROYED ? INVALID : answer(status);
+	mam_lock_take(&lock);
+	if (pool == owner)
+		end_if_idle_locked();
+	mam_lock_release(&lock);
+	return SUCCESS;
+}
+
+void mam_paper_fork_prepare(void)
+{
+	mam_lock_take(&lock);
+}
+
+void mam_paper_fork_parent(void)
+{
+	mam_lock_release(&lock);
+}
+
+void mam_paper_fork_child(void)
+{
+	/* The registry has ended it already; the pool's address stays readable for ever. */
+	if (pool && !((struct mam_slot *)pool)->survives_fork)
+		pool = NULL;
+	mam_lock_reinit(&lock);
+}

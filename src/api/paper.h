@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * paper.h - what a fork must do about the paper's one environment (paper.c).
+ */
+#ifndef MAM_API_PAPER_H
+#define MAM_API_PAPER_H
+
+/* The environment's lock comes before the registry's. */
+void mam_paper_fork_prepare(void);
+void mam_paper_fork_parent(void);
+void mam_paper_fork_child(void);
+
+#endif

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * registry.c - making pools, ending them, and finding them again (registry.h).
+ *
+ * Making a pool:
+ *  1. read the attributes (attr.h), make or check the source;
+ *  2. take a slot (slots.h): from now on its address is a handle;
+ *  3. let the pool take its first chunk, without the registry's lock: that may take a driver a fifth of a second;
+ *  4. put it on the list.
+ * Ending one goes backwards, and leaves the slot to answer DESTROYED for ever.
+ *
+ * A default pool is made under the registry's lock, by the first of the threads that find none; all others read one
+ * pointer. They wait for one another here and nowhere else.
+ *
+ * What must hold: a pool is on the list from before its handle is known to a caller until it is ended; a default is on
+ * the list or is about to be forgotten.
+ */
+#include "api/registry.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/attr.h"
+#include "api/init.h"
+#include "api/slots.h"
+#include "base/bits.h"
+#include "base/event.h"
+#include "base/lock.h"
+#include "base/option.h"
+#include "pool/pool.h"
+#include "source/driver.h"
+#include "source/source.h"
+
+/* More than any machine has; a process sees at most the GPUs of one. */
+#define DEVICES_MOST 256
+#define HOST_DEFAULT DEVICES_MOST
+
+/* Place of "host" among the words of the option MAM_SOURCE. */
+#define SOURCE_IS_HOST 1u
+
+static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_REGISTRY, "registry");
+static struct mam_slot *oldest, *newest;                      /* lock: registry */
+static _Atomic(struct mam_pool *) defaults[DEVICES_MOST + 1]; /* atomic; set under lock: registry */
+static _Atomic bool any_default;                              /* atomic; one was made, once */
+
+static void link_locked(struct mam_slot *slot)
+{
+	slot->previous = newest;
+	slot->next = NULL;
+	*(newest ? &newest->next : &oldest) = slot;
+	newest = slot;
+}
+
+static void unlink_locked(struct mam_slot *slot)
+{
+	*(slot->next ? &slot->next->previous : &newest) = slot->previous;
+	*(slot->previous ? &slot->previous->next : &oldest) = slot->next;
+	slot->next = slot->previous = NULL;
+}
+
+static bool source_is_usable(const struct mam_source *source)
+{
+	return source && source->ops && source->ops->grow && source->ops->shrink &&
+	       mam_is_power_of_two(source->properties.granularity) &&
+	       mam_is_power_of_two(source->properties.alignment);
+}
+
+/*
+ * Step 3. A pool without a name is called after its place among all pools ever made. On failure an owned source is
+ * destroyed, as mam_pool_init() has it.
+ */
+static enum mam_status fill(struct mam_slot *slot, struct mam_source *source, bool owns_source,
+                            const struct mam_pool_attr *attr)
+{
+	struct mam_pool_config config;
+	enum mam_status status;
+
+	mam_attr_config(attr, &config);
+	if (config.name[0] == '\0')
+		snprintf(config.name, sizeof(config.name), "pool %zu", mam_slots_number(&slot->pool));
+	slot->survives_fork = source->properties.survives_fork;
+	status = mam_pool_init(&slot->pool, source, owns_source, &config);
+	if (status == MAM_OK)
+		mam_event_emit(MAM_EVENT_POOL_CREATE, &slot->pool, NULL, 0);
+	return status;
+}
+
+static enum mam_status make(struct mam_source *source, bool owns_source, const struct mam_pool_attr *attr,
+                            struct mam_pool **pool)
+{
+	enum mam_status status;
+	struct mam_slot *slot;
+
+	mam_lock_take(&lock);
+	slot = mam_slots_take();
+	mam_lock_release(&lock);
+	if (!slot) {
+		if (owns_source)
+			mam_source_destroy(source);
+		return MAM_ERROR_OUT_OF_HOST_MEMORY;
+	}
+	status = fill(slot, source, owns_source, attr);
+	mam_lock_take(&lock);
+	if (status == MAM_OK)
+		link_locked(slot);
+	else
+		mam_slots_put_back(slot);
+	mam_lock_release(&lock);
+	if (status == MAM_OK)
+		*pool = &slot->pool;
+	return status;
+}
+
+enum mam_status mam_pool_create_on(struct mam_source *source, const struct mam_pool_attr *attr, struct mam_pool **pool)
+{
+	struct mam_pool_attr whole;
+	enum mam_status status = mam_attr_read(attr, &whole);
+
+	if (status != MAM_OK)
+		return status;
+	if (!pool || !source_is_usable(source))
+		return MAM_ERROR_INVALID_VALUE;
+	mam_init();
+	return make(source, false, &whole, pool);
+}
+
+/* The source an attr names, on its device. */
+static enum mam_status source_of(const struct mam_pool_attr *attr, struct mam_source **source)
+{
+	return mam_source_create(attr->source ? attr->source : "cudamalloc", attr->device, source);
+}
+
+enum mam_status mam_pool_create(const struct mam_pool_attr *attr, struct mam_pool **pool)
+{
+	struct mam_pool_attr whole;
+	struct mam_source *source;
+	enum mam_status status = mam_attr_read(attr, &whole);
+
+	if (status == MAM_OK && !pool)
+		status = MAM_ERROR_INVALID_VALUE;
+	if (status == MAM_OK)
+		status = source_of(&whole, &source);
+	if (status != MAM_OK)
+		return status;
+	mam_init();
+	return make(source, true, &whole, pool);
+}
+
+/* The pool no longer takes or gives: take it off the list, and let the next use of a default make a new one. */
+static void ended(struct mam_pool *pool)
+{
+	mam_registry_forget(pool);
+	mam_lock_take(&lock);
+	unlink_locked((struct mam_slot *)pool);
+	mam_lock_release(&lock);
+	mam_event_emit(MAM_EVENT_POOL_DESTROY, pool, NULL, 0);
+}
+
+enum mam_status mam_pool_destroy(struct mam_pool *pool)
+{
+	enum mam_status status = mam_slots_know(pool) ? mam_pool_fini(pool) : MAM_ERROR_INVALID_VALUE;
+
+	if (status == MAM_OK)
+		ended(pool);
+	return status;
+}
+
+enum mam_status mam_pool_abandon(struct mam_pool *pool)
+{
+	enum mam_status status = mam_slots_know(pool) ? mam_pool_drop(pool) : MAM_ERROR_INVALID_VALUE;
+
+	if (status == MAM_OK)
+		ended(pool);
+	return status;
+}
+
+/* The device of the thread's CUDA context, and 0 for a thread that has none yet. */
+static enum mam_status current_device(int *device)
+{
+	struct CUctx_st *context = NULL;
+	const struct mam_driver *driver;
+	enum mam_status status = mam_driver_get(&driver);
+	int found = 0;
+
+	if (status == MAM_OK)
+		status = mam_driver_status(driver, "cuCtxGetCurrent", driver->ctx_get_current(&context));
+	if (status == MAM_OK && context)
+		status = mam_driver_status(driver, "cuCtxGetDevice", driver->ctx_get_device(&found));
+	if (status == MAM_OK)
+		*device = found;
+	return status;
+}
+
+/* Which default pool `device` stands for. With a host source there is one for all devices. */
+static enum mam_status default_index(int device, int *index)
+{
+	enum mam_status status = MAM_OK;
+
+	if (mam_option_choice(MAM_OPTION_SOURCE) == SOURCE_IS_HOST) {
+		*index = HOST_DEFAULT;
+		return MAM_OK;
+	}
+	if (device == MAM_DEVICE_CURRENT)
+		status = current_device(&device);
+	if (status == MAM_OK && device >= DEVICES_MOST)
+		status = MAM_ERROR_NO_DEVICE;
+	if (status == MAM_OK)
+		*index = device;
+	return status;
+}
+
+static enum mam_status make_default_locked(int index, struct mam_pool **pool)
+{
+	struct mam_slot *slot = mam_slots_take();
+	struct mam_pool_attr attr;
+	struct mam_source *source;
+	enum mam_status status;
+	char name[32];
+
+	if (!slot)
+		return MAM_ERROR_OUT_OF_HOST_MEMORY;
+	mam_attr_environment(&attr);
+	if (index == HOST_DEFAULT)
+		snprintf(name, sizeof(name), "default (host)");
+	else
+		snprintf(name, sizeof(name), "default (device %d)", index);
+	attr.name = name;
+	attr.device = index == HOST_DEFAULT ? MAM_DEVICE_CURRENT : index;
+	status = source_of(&attr, &source);
+	if (status == MAM_OK)
+		status = fill(slot, source, true, &attr);
+	if (status != MAM_OK) {
+		mam_slots_put_back(slot);
+		return status;
+	}
+	link_locked(slot);
+	atomic_store_explicit(&any_default, true, memory_order_relaxed);
+	atomic_store_explicit(&defaults[index], &slot->pool, memory_order_release);
+	*pool = &slot->pool;
+	return MAM_OK;
+}
+
+enum mam_status mam_pool_default(int device, struct mam_pool **pool)
+{
+	enum mam_status status;
+	struct mam_pool *made;
+	int index;
+
+	if (!pool || device < MAM_DEVICE_CURRENT)
+		return MAM_ERROR_INVALID_VALUE;
+	status = default_index(device, &index);
+	if (status != MAM_OK)
+		return status;
+	made = atomic_load_explicit(&defaults[index], memory_order_acquire);
+	if (!made) {
+		mam_init();
+		mam_lock_take(&lock);
+		made = atomic_load_explicit(&defaults[index], memory_order_relaxed);
+		if (!made)
+			status = make_default_locked(index, &made);
+		mam_lock_release(&lock);
+	}
+	if (status == MAM_OK)
+		*pool = made;
+	return status;
+}
+
+void mam_registry_forget(const struct mam_pool *pool)
+{
+	for (int i = 0; i <= DEVICES_MOST; i++) {
+		struct mam_pool *expected = (struct mam_pool *)pool;
+
+		atomic_compare_exchange_strong(&defaults[i], &expected, NULL);
+	}
+}
+
+/* The default pool that NULL would mean now, if it was made already. A program without one is not asked for a GPU. */
+static struct mam_pool *current_default(void)
+{
+	int index;
+
+	if (!atomic_load_explicit(&any_default, memory_order_relaxed))
+		return NULL;
+	if (default_index(MAM_DEVICE_CURRENT, &index) != MAM_OK)
+		return NULL;
+	return atomic_load_explicit(&defaults[index], memory_order_acquire);
+}
+
+enum mam_status mam_registry_find(const void *address, struct mam_pool **pool, struct mam_segment_info *segment)
+{
+	struct mam_pool *owner = current_default();
+	struct mam_slot *slot;
+
+	if (!owner || mam_pool_find(owner, address, segment) != MAM_OK) {
+		mam_lock_take(&lock);
+		slot = oldest;
+		while (slot && mam_pool_find(&slot->pool, address, segment) != MAM_OK)
+			slot = slot->next;
+		owner = slot ? &slot->pool : NULL;
+		mam_lock_release(&lock);
+	}
+	if (!owner)
+		return MAM_ERROR_NOT_OWNED;
+	*pool = owner;
+	return MAM_OK;
+}
+
+void mam_registry_fork_prepare(void)
+{
+	mam_lock_take(&lock);
+	for (struct mam_slot *slot = oldest; slot; slot = slot->next)
+		mam_pool_fork_prepare(&slot->pool);
+}
+
+void mam_registry_fork_parent(void)
+{
+	for (struct mam_slot *slot = newest; slot; slot = slot->previous)
+		mam_pool_fork_parent(&slot->pool);
+	mam_lock_release(&lock);
+}
+
+void mam_registry_fork_child(void)
+{
+	struct mam_slot *next;
+
+	for (struct mam_slot *slot = oldest; slot; slot = next) {
+		next = slot->next;
+		mam_pool_fork_child(&slot->pool);
+		if (!slot->survives_fork) {
+			mam_registry_forget(&slot->pool);
+			unlink_locked(slot);
+		}
+	}
+	mam_lock_reinit(&lock);
+}
