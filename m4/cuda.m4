@@ -7,8 +7,8 @@
 # fails warns; yes and DIR are requests, and a request that fails is an error.
 #
 # Sets have_cuda, cuda_version, HAVE_CUDA (conditional) and substitutes NVCC, NVCCFLAGS,
-# CUDA_CPPFLAGS and CUDA_GENCODE: code for each architecture in CUDA_ARCH, and PTX of
-# the last. CUDA_ARCH defaults to all the toolkit has from 70 (Volta) up.
+# CUDA_CPPFLAGS, CUDA_DEFS and CUDA_GENCODE: code for each architecture in CUDA_ARCH, and
+# PTX of the last. CUDA_ARCH defaults to all the toolkit has from 70 (Volta) up.
 
 AC_DEFUN([MAM_CHECK_CUDA], [
 AC_ARG_WITH([cuda],
@@ -60,6 +60,7 @@ AS_IF([test "x$with_cuda" != xno && test "x$cuda_trouble" = x],
    CUDA_CPPFLAGS=
    AS_IF([test -f "$cuda_bin/../include/cuda_runtime_api.h" && test "$cuda_bin" != /usr/bin],
      [CUDA_CPPFLAGS=-I`cd "$cuda_bin/../include" && pwd`])
+   CUDA_DEFS=-DMAM_HAVE_KERNELS=1
    have_cuda=yes])
 
 AS_IF([test "x$cuda_trouble" != x],
@@ -70,6 +71,7 @@ AS_IF([test "x$cuda_trouble" != x],
 
 AC_SUBST([have_cuda])
 AC_SUBST([CUDA_CPPFLAGS])
+AC_SUBST([CUDA_DEFS])
 AC_SUBST([CUDA_GENCODE])
 AM_CONDITIONAL([HAVE_CUDA], [test "x$have_cuda" = xyes])
 ])

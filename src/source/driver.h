@@ -67,6 +67,11 @@ struct CUstream_st;
 	row(module_unload, "cuModuleUnload", optional, (struct CUmod_st *module))                  \
 	row(module_get_function, "cuModuleGetFunction", optional,                                  \
 	    (struct CUfunc_st **function, struct CUmod_st *module, const char *name))              \
+	row(module_get_global, "cuModuleGetGlobal_v2", optional,                                   \
+	    (unsigned long long *address, size_t *bytes, struct CUmod_st *module,                  \
+	     const char *name))                                                                    \
+	row(pointer_get_attribute, "cuPointerGetAttribute", optional,                              \
+	    (void *value, unsigned int attribute, unsigned long long address))                     \
 	row(launch_kernel, "cuLaunchKernel", optional,                                             \
 	    (struct CUfunc_st *function, unsigned int grid_x, unsigned int grid_y,                 \
 	     unsigned int grid_z, unsigned int block_x, unsigned int block_y,                      \
