@@ -61,12 +61,12 @@ void mam_event_deliver(const struct mam_event *event)
 
 void mam_event_fork_prepare(void)
 {
-	mam_lock_take(&lock);
+	mam_lock_take_for_fork(&lock);
 }
 
 void mam_event_fork_parent(void)
 {
-	mam_lock_release(&lock);
+	mam_lock_release_for_fork(&lock);
 }
 
 void mam_event_fork_child(void)

@@ -37,7 +37,7 @@ static const struct mam_option_row rows[] = {
 	[MAM_OPTION_SOURCE] = { "MAM_SOURCE", "choice", "cudamalloc|host", "cudamalloc",
 		"Where default pools get their chunks: the CUDA driver, or host addresses alone." },
 	[MAM_OPTION_CHUNK] = { "MAM_CHUNK", "bytes", "largest", "0",
-		"Size of a default pool's first chunk, taken at once; 0: taken when first needed." },
+		"Size of a default pool's first chunk, taken at once; 0: taken when needed." },
 	[MAM_OPTION_GROWTH] = { "MAM_GROWTH", "bytes", "none", "0",
 		"Least size of later chunks; 0: 64 MiB, doubling with the pool up to 4 GiB." },
 	[MAM_OPTION_LIMIT] = { "MAM_LIMIT", "bytes", NULL, "0",
@@ -235,17 +235,27 @@ static size_t distance(const char *a, size_t a_length, const char *b, size_t b_l
 	return row[b_length];
 }
 
-/* The option that somebody may have meant by `name`; NULL: none. */
+/*
+ * The option that somebody may have meant by `name`: misspelt, or with more words after it. NULL:
+ * none.
+ */
 static const struct mam_option_row *nearest_row(const char *name, size_t length)
 {
+	const struct mam_option_row *nearest = NULL;
+	size_t least = 3; /* two wrong letters are a slip, three another word */
+
 	for (size_t i = 0; i < MAM_OPTION_COUNT; i++) {
 		const size_t row_length = strlen(rows[i].name);
-		const bool has_start = strncmp(name, rows[i].name, row_length) == 0;
+		const size_t away = distance(name, length, rows[i].name, row_length);
 
-		if (has_start || distance(name, length, rows[i].name, row_length) <= 2)
-			return &rows[i];
+		if (away < least) {
+			nearest = &rows[i];
+			least = away;
+		} else if (!nearest && strncmp(name, rows[i].name, row_length) == 0) {
+			nearest = &rows[i];
+		}
 	}
-	return NULL;
+	return nearest;
 }
 
 /* A near miss is a warning. Other names may be another program's business. */

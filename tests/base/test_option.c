@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Options: the table is sound, values are taken or refused as it says, and what is wrong is said
+ * once, in one line each, naming the variable, the value and what is allowed.
+ *
+ * Options are read once a process, so each test sets its environment first and relies on Check
+ * running it in a process of its own. Reports go to a file here.
+ */
+#include <check.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/option.h"
+
+static char log_path[64];
+static char text[8192];
+
+/* Each test starts with none of our variables but MAM_LOG_FILE. */
+static void set_up(void)
+{
+	size_t count;
+	const struct mam_option_row *rows = mam_options(&count);
+
+	for (size_t i = 0; i < count; i++)
+		unsetenv(rows[i].name);
+	snprintf(log_path, sizeof(log_path), "/tmp/mam-option.%d", (int)getpid());
+	setenv("MAM_LOG_FILE", log_path, 1);
+}
+
+/* What was reported so far, without "mam[N]: " where there is one line. */
+static const char *reports(void)
+{
+	FILE *file = fopen(log_path, "r");
+	size_t length = 0;
+
+	if (file) {
+		length = fread(text, 1, sizeof(text) - 1, file);
+		fclose(file);
+		unlink(log_path);
+	}
+	text[length] = '\0';
+	return text;
+}
+
+static unsigned int lines_of(const char *report)
+{
+	unsigned int lines = 0;
+
+	while ((report = strchr(report, '\n')) != NULL) {
+		report++;
+		lines++;
+	}
+	return lines;
+}
+
+START_TEST(the_table_is_sound)
+{
+	size_t count;
+	const struct mam_option_row *rows = mam_options(&count);
+
+	ck_assert_uint_eq(count, MAM_OPTION_COUNT);
+	for (size_t i = 0; i < count; i++) {
+		ck_assert(strncmp(rows[i].name, "MAM_", 4) == 0);
+		ck_assert_ptr_nonnull(rows[i].fallback);
+		ck_assert_int_eq(rows[i].doc[strlen(rows[i].doc) - 1], '.');
+		ck_assert_ptr_null(strchr(rows[i].doc, '\n'));
+		ck_assert_int_eq(strcmp(rows[i].kind, "choice") == 0,
+				 rows[i].values && strchr(rows[i].values, '|'));
+		for (size_t j = 0; j < i; j++)
+			ck_assert_str_ne(rows[i].name, rows[j].name);
+		/* Read from an empty environment, each default is what its text says. */
+		if (i != MAM_OPTION_LOG_FILE)
+			ck_assert_str_eq(mam_option_value(rows[i].name), rows[i].fallback);
+	}
+	mam_options(NULL);
+	ck_assert_str_eq(reports(), "");
+}
+END_TEST
+
+START_TEST(defaults)
+{
+	ck_assert(!mam_option_bool(MAM_OPTION_DISABLE));
+	ck_assert_str_eq(mam_option_text(MAM_OPTION_SOURCE), "cudamalloc");
+	ck_assert_uint_eq(mam_option_bytes(MAM_OPTION_CHUNK), 0);
+	ck_assert_uint_eq(mam_option_bytes(MAM_OPTION_GROWTH), 0);
+	ck_assert_uint_eq(mam_option_bytes(MAM_OPTION_LIMIT), 0);
+	ck_assert_uint_eq(mam_option_bytes(MAM_OPTION_GRANULE), 512);
+	ck_assert_uint_eq(mam_option_choice(MAM_OPTION_FREE), MAM_FREE_DEFAULT);
+	ck_assert(!mam_option_bool(MAM_OPTION_STATS));
+}
+END_TEST
+
+START_TEST(values_are_taken)
+{
+	setenv("MAM_DISABLE", "On", 1);
+	setenv("MAM_SOURCE", "host", 1);
+	setenv("MAM_CHUNK", "largest", 1);
+	setenv("MAM_GROWTH", "None", 1);
+	setenv("MAM_LIMIT", "2GiB", 1);
+	setenv("MAM_GRANULE", "2M", 1);
+	setenv("MAM_FREE", "stream", 1);
+	setenv("MAM_STATS", "1", 1);
+	ck_assert(mam_option_bool(MAM_OPTION_DISABLE));
+	ck_assert_str_eq(mam_option_text(MAM_OPTION_SOURCE), "host");
+	ck_assert_uint_eq(mam_option_bytes(MAM_OPTION_CHUNK), SIZE_MAX);
+	ck_assert_uint_eq(mam_option_bytes(MAM_OPTION_GROWTH), SIZE_MAX);
+	ck_assert_uint_eq(mam_option_bytes(MAM_OPTION_LIMIT), UINT64_C(2) << 30);
+	ck_assert_uint_eq(mam_option_bytes(MAM_OPTION_GRANULE), 2 << 20);
+	ck_assert_uint_eq(mam_option_choice(MAM_OPTION_FREE), MAM_FREE_STREAM);
+	ck_assert(mam_option_bool(MAM_OPTION_STATS));
+	ck_assert_str_eq(mam_option_value("MAM_DISABLE"), "yes");
+	ck_assert_str_eq(mam_option_value("MAM_STATS"), "yes");
+	ck_assert_str_eq(mam_option_value("MAM_GROWTH"), "none");
+	ck_assert_str_eq(mam_option_value("MAM_LIMIT"), "2GiB");
+	ck_assert_uint_eq(mam_option_number("MAM_LIMIT"), UINT64_C(2) << 30);
+	ck_assert_uint_eq(mam_option_number("MAM_FREE"), MAM_FREE_STREAM);
+	ck_assert_str_eq(reports(), "");
+}
+END_TEST
+
+/* The words of a bool come in pairs: no, yes. */
+START_TEST(a_bool_has_many_names)
+{
+	static const char *const words[] = { "0", "1", "no", "yes", "off", "on", "false", "TRUE" };
+
+	setenv("MAM_STATS", words[_i], 1);
+	ck_assert_int_eq(mam_option_bool(MAM_OPTION_STATS), _i % 2);
+}
+END_TEST
+
+START_TEST(the_free_policies_are_those_of_the_header)
+{
+	static const char *const words[] = {
+		[MAM_FREE_DEFAULT] = "default",
+		[MAM_FREE_STRICT] = "strict",
+		[MAM_FREE_STREAM] = "stream",
+	};
+
+	setenv("MAM_FREE", words[_i], 1);
+	ck_assert_uint_eq(mam_option_choice(MAM_OPTION_FREE), (unsigned int)_i);
+}
+END_TEST
+
+START_TEST(an_empty_value_is_none)
+{
+	setenv("MAM_CHUNK", "", 1);
+	setenv("MAM_DISABLE", "", 1);
+	ck_assert_uint_eq(mam_option_bytes(MAM_OPTION_CHUNK), 0);
+	ck_assert(!mam_option_bool(MAM_OPTION_DISABLE));
+	ck_assert_str_eq(reports(), "");
+}
+END_TEST
+
+static const struct {
+	const char *name, *value, *allowed;
+} refused[] = {
+	{ "MAM_DISABLE", "maybe", "yes or no" },
+	{ "MAM_SOURCE", "disk", "cudamalloc|host" },
+	{ "MAM_SOURCE", "hos", "cudamalloc|host" },
+	{ "MAM_SOURCE", "cudamalloc|host", "cudamalloc|host" },
+	{ "MAM_CHUNK", "-1", "or largest" },
+	{ "MAM_GROWTH", "64Q", "or none" },
+	{ "MAM_LIMIT", "16E", "a size such as" },
+	{ "MAM_LIMIT", "largest", "a size such as" },
+	{ "MAM_GRANULE", "500", "power of two" },
+	{ "MAM_GRANULE", "8", "from 16" },
+	{ "MAM_GRANULE", "4M", "to 2M" },
+	{ "MAM_GRANULE", "0", "power of two" },
+	{ "MAM_FREE", "Strict", "default|strict|stream" },
+	{ "MAM_LOG", "loud", "error|warn|info|debug" },
+};
+
+START_TEST(a_bad_value_is_reported_and_the_default_used)
+{
+	char quoted[64];
+	size_t count;
+	const struct mam_option_row *rows = mam_options(&count);
+
+	setenv(refused[_i].name, refused[_i].value, 1);
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(rows[i].name, refused[_i].name) == 0)
+			ck_assert_str_eq(mam_option_value(rows[i].name), rows[i].fallback);
+	}
+	reports();
+	ck_assert_uint_eq(lines_of(text), 1);
+	snprintf(quoted, sizeof(quoted), "'%s'", refused[_i].value);
+	ck_assert_ptr_nonnull(strstr(text, refused[_i].name));
+	ck_assert_ptr_nonnull(strstr(text, quoted));
+	ck_assert_ptr_nonnull(strstr(text, refused[_i].allowed));
+	mam_option_bool(MAM_OPTION_DISABLE);
+	ck_assert_str_eq(reports(), "");
+}
+END_TEST
+
+START_TEST(a_near_miss_is_reported)
+{
+	static const char *const misses[][2] = {
+		{ "MAM_CHUNKS", "MAM_CHUNK" },       { "MAM_LIMTI", "MAM_LIMIT" },
+		{ "MAM_GRANUL", "MAM_GRANULE" },     { "MAM_FREE_POLICY", "MAM_FREE" },
+		{ "MAM_LOG_LEVEL", "MAM_LOG" },      { "MAM_LOGFILE", "MAM_LOG_FILE" },
+		{ "MAM_DISABLED", "MAM_DISABLE" },
+	};
+	char question[64];
+
+	setenv(misses[_i][0], "1", 1);
+	mam_option_bool(MAM_OPTION_DISABLE);
+	snprintf(question, sizeof(question), "did you mean %s?\n", misses[_i][1]);
+	reports();
+	ck_assert_uint_eq(lines_of(text), 1);
+	ck_assert_ptr_nonnull(strstr(text, misses[_i][0]));
+	ck_assert_ptr_nonnull(strstr(text, question));
+}
+END_TEST
+
+START_TEST(far_names_are_only_news)
+{
+	setenv("MAM_AND_DAUGHTER_OF_A_LONG_AND_STRANGE_NAME", "1", 1);
+	mam_option_bool(MAM_OPTION_DISABLE);
+	ck_assert_str_eq(reports(), "");
+}
+END_TEST
+
+START_TEST(far_names_are_news)
+{
+	setenv("MAM_LOG", "info", 1);
+	setenv("MAM_AND_DAUGHTER", "1", 1);
+	setenv("MAMMOTH", "1", 1);
+	mam_option_bool(MAM_OPTION_DISABLE);
+	reports();
+	ck_assert_uint_ge(lines_of(text), 1);
+	ck_assert_ptr_nonnull(strstr(text, "MAM_AND_DAUGHTER is no option"));
+	ck_assert_ptr_null(strstr(text, "MAMMOTH"));
+}
+END_TEST
+
+START_TEST(a_value_outlives_the_environment)
+{
+	char value[] = "MAM_LIMIT=64K";
+
+	putenv(value);
+	ck_assert_uint_eq(mam_option_bytes(MAM_OPTION_LIMIT), 65536);
+	memset(value, 'x', sizeof(value) - 1);
+	ck_assert_str_eq(mam_option_value("MAM_LIMIT"), "64K");
+	setenv("MAM_LIMIT", "1", 1);
+	ck_assert_uint_eq(mam_option_bytes(MAM_OPTION_LIMIT), 65536);
+}
+END_TEST
+
+START_TEST(there_is_no_such_option)
+{
+	ck_assert_ptr_null(mam_option_value("MAM_NOTHING"));
+	ck_assert_ptr_null(mam_option_value(""));
+	ck_assert_ptr_null(mam_option_value(NULL));
+	ck_assert_uint_eq(mam_option_number("MAM_NOTHING"), 0);
+	ck_assert_uint_eq(mam_option_number(NULL), 0);
+}
+END_TEST
+
+static void *read_option(void *bytes)
+{
+	*(uint64_t *)bytes = mam_option_bytes(MAM_OPTION_LIMIT);
+	return NULL;
+}
+
+START_TEST(threads_that_come_at_once_see_the_same_and_one_report)
+{
+	pthread_t threads[8];
+	uint64_t seen[8];
+
+	setenv("MAM_LIMIT", "64K", 1);
+	setenv("MAM_CHUNK", "no", 1);
+	for (int i = 0; i < 8; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, read_option, &seen[i]), 0);
+	for (int i = 0; i < 8; i++) {
+		pthread_join(threads[i], NULL);
+		ck_assert_uint_eq(seen[i], 65536);
+	}
+	ck_assert_uint_eq(lines_of(reports()), 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("base/option");
+	TCase *taking = tcase_create("taking");
+	TCase *refusing = tcase_create("refusing");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(taking, set_up, NULL);
+	tcase_add_test(taking, the_table_is_sound);
+	tcase_add_test(taking, defaults);
+	tcase_add_test(taking, values_are_taken);
+	tcase_add_loop_test(taking, a_bool_has_many_names, 0, 8);
+	tcase_add_loop_test(taking, the_free_policies_are_those_of_the_header, 0, 3);
+	tcase_add_test(taking, an_empty_value_is_none);
+	tcase_add_test(taking, a_value_outlives_the_environment);
+	tcase_add_test(taking, there_is_no_such_option);
+	suite_add_tcase(suite, taking);
+	tcase_add_checked_fixture(refusing, set_up, NULL);
+	tcase_add_loop_test(refusing, a_bad_value_is_reported_and_the_default_used, 0,
+			    sizeof(refused) / sizeof(refused[0]));
+	tcase_add_loop_test(refusing, a_near_miss_is_reported, 0, 7);
+	tcase_add_test(refusing, far_names_are_only_news);
+	tcase_add_test(refusing, far_names_are_news);
+	tcase_add_test(refusing, threads_that_come_at_once_see_the_same_and_one_report);
+	suite_add_tcase(suite, refusing);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
