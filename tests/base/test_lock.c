@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Locks exclude, and debug builds stop a thread that takes them in the wrong order.
+ *
+ * The order is proved by dying: each forbidden sequence runs in a child of its own that must end by abort().
+ */
+#include <check.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/lock.h"
+
+#define TURNS 20000
+
+static struct mam_lock shared = MAM_LOCK_INIT(MAM_RANK_POOL, "shared");
+static unsigned long turns;
+
+static void *turn(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < TURNS; i++) {
+		mam_lock_take(&shared);
+		turns = turns + 1;
+		mam_lock_release(&shared);
+	}
+	return NULL;
+}
+
+START_TEST(two_threads_exclude_each_other)
+{
+	pthread_t other;
+
+	turns = 0;
+	ck_assert_int_eq(pthread_create(&other, NULL, turn, NULL), 0);
+	turn(NULL);
+	pthread_join(other, NULL);
+	ck_assert_uint_eq(turns, 2 * TURNS);
+}
+END_TEST
+
+START_TEST(rising_ranks_are_allowed)
+{
+	struct mam_lock grow, pool, log;
+
+	mam_lock_init(&grow, MAM_RANK_GROW, "grow");
+	mam_lock_init(&pool, MAM_RANK_POOL, "pool");
+	mam_lock_init(&log, MAM_RANK_LOG, "log");
+	for (int again = 0; again < 2; again++) {
+		mam_lock_take(&grow);
+		mam_lock_take(&pool);
+		mam_lock_take(&log);
+		mam_lock_release(&log);
+		mam_lock_release(&pool);
+		mam_lock_take(&pool); /* taken again below a lock that stayed held */
+		mam_lock_release(&grow);
+		mam_lock_release(&pool);
+	}
+	mam_lock_fini(&log);
+	mam_lock_fini(&pool);
+	mam_lock_fini(&grow);
+}
+END_TEST
+
+START_TEST(ranks_are_held_by_threads_not_by_the_process)
+{
+	pthread_t other;
+	struct mam_lock log;
+
+	mam_lock_init(&log, MAM_RANK_LOG, "log");
+	mam_lock_take(&log);
+	ck_assert_int_eq(pthread_create(&other, NULL, turn, NULL), 0); /* takes a lower rank: its own business */
+	pthread_join(other, NULL);
+	mam_lock_release(&log);
+	mam_lock_fini(&log);
+}
+END_TEST
+
+START_TEST(a_lower_rank_while_holding_a_higher_one_aborts)
+{
+	struct mam_lock grow, pool;
+
+	mam_lock_init(&grow, MAM_RANK_GROW, "grow");
+	mam_lock_init(&pool, MAM_RANK_POOL, "pool");
+	mam_lock_take(&pool);
+	mam_lock_take(&grow);
+}
+END_TEST
+
+START_TEST(two_locks_of_one_rank_abort)
+{
+	struct mam_lock first, second;
+
+	mam_lock_init(&first, MAM_RANK_POOL, "first");
+	mam_lock_init(&second, MAM_RANK_POOL, "second");
+	mam_lock_take(&first);
+	mam_lock_take(&second);
+}
+END_TEST
+
+START_TEST(a_release_without_a_take_aborts)
+{
+	struct mam_lock lock;
+
+	mam_lock_init(&lock, MAM_RANK_SOURCE, "lock");
+	mam_lock_release(&lock);
+}
+END_TEST
+
+START_TEST(reinit_makes_a_held_lock_free)
+{
+	struct mam_lock lock;
+
+	mam_lock_init(&lock, MAM_RANK_POOL, "lock");
+	mam_lock_take(&lock);
+	mam_lock_reinit(&lock);
+	mam_lock_take(&lock);
+	mam_lock_release(&lock);
+	mam_lock_fini(&lock);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("base/lock");
+	TCase *use = tcase_create("use");
+	TCase *order = tcase_create("order");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(use, two_threads_exclude_each_other);
+	tcase_add_test(use, rising_ranks_are_allowed);
+	tcase_add_test(use, ranks_are_held_by_threads_not_by_the_process);
+	tcase_add_test(use, reinit_makes_a_held_lock_free);
+	suite_add_tcase(suite, use);
+	tcase_add_test_raise_signal(order, a_lower_rank_while_holding_a_higher_one_aborts, SIGABRT);
+	tcase_add_test_raise_signal(order, two_locks_of_one_rank_abort, SIGABRT);
+	tcase_add_test_raise_signal(order, a_release_without_a_take_aborts, SIGABRT);
+	suite_add_tcase(suite, order);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

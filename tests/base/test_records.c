@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The array of records: handles stay good while it moves, none is given twice, and a refused growth costs nothing. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "base/records.h"
+
+#define RECORD 64
+#define MANY   20000
+
+static struct mam_records records;
+
+static void setup(void)
+{
+	mam_records_refuse_at(0);
+	ck_assert_int_eq(mam_records_init(&records, RECORD), MAM_OK);
+}
+
+static void teardown(void)
+{
+	mam_records_refuse_at(0);
+	mam_records_fini(&records);
+}
+
+static uint32_t take(void)
+{
+	ck_assert_int_eq(mam_records_reserve(&records, 1), MAM_OK);
+	return mam_records_take(&records);
+}
+
+static void fill(uint32_t handle)
+{
+	memset(mam_records_at(&records, handle), (int)(handle % 251), RECORD);
+}
+
+static void ck_assert_filled(uint32_t handle)
+{
+	const unsigned char *bytes = mam_records_at(&records, handle);
+
+	for (size_t i = 0; i < RECORD; i++)
+		ck_assert_msg(bytes[i] == handle % 251, "record %u changed at byte %zu", handle, i);
+}
+
+START_TEST(handle_zero_is_never_given_and_handles_leave_the_low_bit_free)
+{
+	for (int i = 0; i < 100; i++) {
+		uint32_t handle = take();
+
+		ck_assert_uint_ne(handle, 0);
+		ck_assert_uint_eq(handle & 1u, 0);
+		ck_assert_uint_eq((uintptr_t)mam_records_at(&records, handle) % 16, 0);
+	}
+}
+END_TEST
+
+START_TEST(contents_survive_every_move)
+{
+	static uint32_t handle[MANY];
+	char *base = records.base;
+	size_t range = records.mapped_bytes;
+
+	for (size_t i = 0; i < MANY; i++) {
+		handle[i] = take();
+		fill(handle[i]);
+	}
+	for (size_t i = 0; i < MANY; i++)
+		ck_assert_filled(handle[i]);
+	ck_assert_uint_gt(records.mapped_bytes, range);
+	(void)base;
+}
+END_TEST
+
+START_TEST(the_record_put_back_last_comes_first)
+{
+	uint32_t a = take(), b = take(), c = take();
+
+	mam_records_put(&records, a);
+	mam_records_put(&records, c);
+	mam_records_put(&records, b);
+	ck_assert_uint_eq(take(), b);
+	ck_assert_uint_eq(take(), c);
+	ck_assert_uint_eq(take(), a);
+}
+END_TEST
+
+START_TEST(no_record_is_given_twice)
+{
+	static bool given[MANY * RECORD / 8];
+	static uint32_t held[MANY];
+	size_t count = 0;
+	uint64_t state = 4101842887655102017u;
+
+	for (unsigned step = 0; step < 50000; step++) {
+		state ^= state << 13;
+		state ^= state >> 7;
+		state ^= state << 17;
+		if (count == 0 || (count < 2000 && state % 5 < 3)) {
+			uint32_t handle = take();
+
+			ck_assert_uint_lt(handle, sizeof(given));
+			ck_assert_msg(!given[handle], "record %u was given twice", handle);
+			given[handle] = true;
+			fill(handle);
+			held[count++] = handle;
+		} else {
+			size_t pick = (state >> 16) % count;
+
+			ck_assert_filled(held[pick]);
+			given[held[pick]] = false;
+			mam_records_put(&records, held[pick]);
+			held[pick] = held[--count];
+		}
+	}
+}
+END_TEST
+
+START_TEST(records_put_back_are_used_before_memory_grows)
+{
+	uint32_t handle[100];
+	size_t bytes;
+
+	for (int i = 0; i < 100; i++)
+		handle[i] = take();
+	bytes = mam_records_bytes(&records);
+	ck_assert_uint_ge(bytes, 100 * RECORD);
+	ck_assert_uint_le(bytes, 101 * RECORD);
+	for (int round = 0; round < 10; round++) {
+		for (int i = 0; i < 100; i++)
+			mam_records_put(&records, handle[i]);
+		for (int i = 0; i < 100; i++)
+			handle[i] = take();
+	}
+	ck_assert_uint_eq(mam_records_bytes(&records), bytes);
+}
+END_TEST
+
+START_TEST(reserve_makes_that_many_takes_sure)
+{
+	for (uint32_t count = 1; count < 5000; count = count * 3 + 1) {
+		char *base;
+
+		ck_assert_int_eq(mam_records_reserve(&records, count), MAM_OK);
+		base = records.base;
+		for (uint32_t i = 0; i < count; i++)
+			fill(mam_records_take(&records));
+		ck_assert_ptr_eq(records.base, base);
+		ck_assert_uint_le(records.touched, records.capacity);
+	}
+}
+END_TEST
+
+/* Takes all there is without growth. */
+static uint32_t exhaust(void)
+{
+	uint32_t last = 0;
+
+	while (records.idle_count + (records.capacity - records.touched) > 0) {
+		last = mam_records_take(&records);
+		fill(last);
+	}
+	return last;
+}
+
+START_TEST(a_refused_growth_leaves_everything_as_it_was)
+{
+	uint32_t last = exhaust();
+	struct mam_records before = records;
+
+	mam_records_refuse_at(1);
+	ck_assert_int_eq(mam_records_reserve(&records, 1), MAM_ERROR_OUT_OF_HOST_MEMORY);
+	ck_assert_mem_eq(&before, &records, sizeof(before));
+	ck_assert_filled(last);
+	ck_assert_uint_ne(take(), 0); /* once only */
+	ck_assert_filled(last);
+}
+END_TEST
+
+START_TEST(the_nth_growth_is_the_one_refused)
+{
+	mam_records_refuse_at(3);
+	for (int growth = 1; growth <= 4; growth++) {
+		exhaust();
+		ck_assert_int_eq(mam_records_reserve(&records, 1), growth == 3 ? MAM_ERROR_OUT_OF_HOST_MEMORY : MAM_OK);
+	}
+}
+END_TEST
+
+START_TEST(the_first_range_can_be_refused_too)
+{
+	struct mam_records other;
+
+	mam_records_refuse_at(1);
+	ck_assert_int_eq(mam_records_init(&other, RECORD), MAM_ERROR_OUT_OF_HOST_MEMORY);
+	mam_records_fini(&other);
+	ck_assert_int_eq(mam_records_init(&other, RECORD), MAM_OK);
+	mam_records_fini(&other);
+}
+END_TEST
+
+START_TEST(an_address_space_limit_is_an_answer)
+{
+	struct rlimit limit;
+	uint32_t last = exhaust();
+	struct mam_records before = records;
+	enum mam_status status;
+
+	getrlimit(RLIMIT_AS, &limit);
+	limit.rlim_cur = 1 << 20; /* less than the process has already: no range can grow */
+	if (setrlimit(RLIMIT_AS, &limit) != 0)
+		return;
+	status = mam_records_reserve(&records, 1);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_AS, &limit);
+	ck_assert_int_eq(status, MAM_ERROR_OUT_OF_HOST_MEMORY);
+	ck_assert_mem_eq(&before, &records, sizeof(before));
+	ck_assert_filled(last);
+}
+END_TEST
+
+START_TEST(fini_gives_the_range_back)
+{
+	struct mam_records other;
+	unsigned char resident;
+	char *base;
+
+	ck_assert_int_eq(mam_records_init(&other, RECORD), MAM_OK);
+	base = other.base;
+	ck_assert_int_eq(mincore(base, 1, &resident), 0);
+	mam_records_fini(&other);
+	ck_assert_int_ne(mincore(base, 1, &resident), 0);
+	mam_records_fini(&other); /* twice is once */
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("base/records");
+	TCase *tcase = tcase_create("records");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, handle_zero_is_never_given_and_handles_leave_the_low_bit_free);
+	tcase_add_test(tcase, contents_survive_every_move);
+	tcase_add_test(tcase, the_record_put_back_last_comes_first);
+	tcase_add_test(tcase, no_record_is_given_twice);
+	tcase_add_test(tcase, records_put_back_are_used_before_memory_grows);
+	tcase_add_test(tcase, reserve_makes_that_many_takes_sure);
+	tcase_add_test(tcase, a_refused_growth_leaves_everything_as_it_was);
+	tcase_add_test(tcase, the_nth_growth_is_the_one_refused);
+	tcase_add_test(tcase, the_first_range_can_be_refused_too);
+	tcase_add_test(tcase, an_address_space_limit_is_an_answer);
+	tcase_add_test(tcase, fini_gives_the_range_back);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "oracle.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* As ck_assert_msg, which writes a note to Check at each call: here that would be most of the time. */
+#define must(condition, ...)                         \
+	do {                                         \
+		if (!(condition))                    \
+			ck_abort_msg(__VA_ARGS__);   \
+	} while (0)
+
+static void *grown(void *array, size_t count, size_t unit)
+{
+	array = realloc(array, (count ? count : 1) * unit);
+	must(array != NULL, "the oracle itself is out of memory");
+	return array;
+}
+
+void oracle_init(struct oracle *oracle, size_t granule)
+{
+	memset(oracle, 0, sizeof(*oracle));
+	oracle->granule = granule;
+}
+
+void oracle_fini(struct oracle *oracle)
+{
+	for (size_t i = 0; i < oracle->chunks; i++)
+		free(oracle->chunk[i].holder);
+	free(oracle->chunk);
+	free(oracle->block);
+}
+
+static size_t to_granules(const struct oracle *oracle, size_t bytes)
+{
+	return bytes / oracle->granule + (bytes % oracle->granule != 0);
+}
+
+static uintptr_t address_at(const struct oracle *oracle, const struct oracle_chunk *chunk, size_t at)
+{
+	return chunk->base + at * oracle->granule;
+}
+
+static struct oracle_chunk *chunk_over(const struct oracle *oracle, uintptr_t address)
+{
+	for (size_t i = 0; i < oracle->chunks; i++)
+		if (address - oracle->chunk[i].base < oracle->chunk[i].granules * oracle->granule)
+			return &oracle->chunk[i];
+	return NULL;
+}
+
+static void count_peaks(struct oracle *oracle)
+{
+	struct mam_pool_stats *now = &oracle->now;
+	uint64_t high = 0;
+
+	for (size_t i = 0; i < oracle->chunks; i++)
+		high += oracle->chunk[i].top * oracle->granule;
+	if (now->high_water_bytes < high)
+		now->high_water_bytes = high;
+	if (now->peak_live_blocks < now->live_blocks)
+		now->peak_live_blocks = now->live_blocks;
+	if (now->peak_live_bytes < now->live_bytes)
+		now->peak_live_bytes = now->live_bytes;
+	if (now->peak_live_rounded_bytes < now->live_rounded_bytes)
+		now->peak_live_rounded_bytes = now->live_rounded_bytes;
+	if (now->peak_reserved_bytes < now->reserved_bytes)
+		now->peak_reserved_bytes = now->reserved_bytes;
+}
+
+static bool still_held(const struct ground *ground, size_t serial)
+{
+	for (size_t i = 0; i < ground->pieces; i++)
+		if (ground->piece[i].serial == serial)
+			return true;
+	return false;
+}
+
+static bool already_known(const struct oracle *oracle, size_t serial)
+{
+	for (size_t i = 0; i < oracle->chunks; i++)
+		if (oracle->chunk[i].serial == serial)
+			return true;
+	return false;
+}
+
+static bool wholly_free(const struct oracle_chunk *chunk)
+{
+	for (size_t g = 0; g < chunk->granules; g++)
+		if (chunk->holder[g])
+			return false;
+	return true;
+}
+
+static void lose_chunk(struct oracle *oracle, size_t index)
+{
+	struct oracle_chunk *chunk = &oracle->chunk[index];
+
+	must(wholly_free(chunk), "step %llu: a chunk with live blocks was given back",
+	              (unsigned long long)oracle->step);
+	oracle->now.chunks--;
+	oracle->now.shrinks++;
+	oracle->now.reserved_bytes -= chunk->granules * oracle->granule;
+	free(chunk->holder);
+	oracle->chunks--;
+	memmove(chunk, chunk + 1, (oracle->chunks - index) * sizeof(*chunk));
+}
+
+static void gain_chunk(struct oracle *oracle, const struct ground_piece *piece)
+{
+	struct oracle_chunk *chunk;
+
+	must(piece->bytes % oracle->granule == 0, "a chunk of %zu bytes is no multiple of the granule",
+	              piece->bytes);
+	oracle->chunk = grown(oracle->chunk, oracle->chunks + 1, sizeof(*oracle->chunk));
+	chunk = &oracle->chunk[oracle->chunks++];
+	chunk->base = piece->base;
+	chunk->serial = piece->serial;
+	chunk->granules = piece->bytes / oracle->granule;
+	chunk->top = 0;
+	chunk->holder = grown(NULL, chunk->granules, sizeof(*chunk->holder));
+	memset(chunk->holder, 0, chunk->granules * sizeof(*chunk->holder));
+	oracle->now.chunks++;
+	oracle->now.grows++;
+	oracle->now.reserved_bytes += piece->bytes;
+}
+
+void oracle_sync(struct oracle *oracle, struct ground *ground)
+{
+	for (size_t i = oracle->chunks; i-- > 0;)
+		if (!still_held(ground, oracle->chunk[i].serial))
+			lose_chunk(oracle, i);
+	for (size_t i = 0; i < ground->pieces; i++)
+		if (!already_known(oracle, ground->piece[i].serial))
+			gain_chunk(oracle, &ground->piece[i]);
+	count_peaks(oracle);
+}
+
+void oracle_trimmed(const struct oracle *oracle, size_t keep)
+{
+	for (size_t i = 0; i < oracle->chunks; i++) {
+		size_t bytes = oracle->chunk[i].granules * oracle->granule;
+
+		must(!wholly_free(&oracle->chunk[i]) || oracle->now.reserved_bytes < keep + bytes,
+		              "step %llu: trim to %zu left an idle chunk of %zu bytes", (unsigned long long)oracle->step, keep,
+		              bytes);
+	}
+}
+
+void oracle_put_back(struct oracle *oracle, uintptr_t base)
+{
+	struct oracle_chunk chunk;
+	size_t i;
+
+	for (i = 0; i < oracle->chunks; i++)
+		if (oracle->chunk[i].base == base)
+			break;
+	must(i < oracle->chunks, "a chunk was offered that the pool did not hold");
+	must(wholly_free(&oracle->chunk[i]), "a chunk with live blocks was offered");
+	chunk = oracle->chunk[i];
+	memmove(&oracle->chunk[1], &oracle->chunk[0], i * sizeof(chunk));
+	oracle->chunk[0] = chunk;
+}
+
+static int run_order(const void *a, const void *b)
+{
+	const struct oracle_run *left = a, *right = b;
+
+	return left->base < right->base ? -1 : left->base > right->base;
+}
+
+struct oracle_run *oracle_runs(const struct oracle *oracle, size_t *count)
+{
+	struct oracle_run *runs = NULL;
+	size_t room = 0;
+
+	*count = 0;
+	for (size_t i = 0; i < oracle->chunks; i++) {
+		const struct oracle_chunk *chunk = &oracle->chunk[i];
+
+		for (size_t g = 0, end; g < chunk->granules; g = end) {
+			end = g + 1;
+			if (chunk->holder[g]) {
+				end = g + oracle->block[chunk->holder[g] - 1].granules;
+				continue;
+			}
+			while (end < chunk->granules && chunk->holder[end] == 0)
+				end++;
+			if (*count == room)
+				runs = grown(runs, room = room * 2 + 16, sizeof(*runs));
+			runs[*count].base = address_at(oracle, chunk, g);
+			runs[*count].bytes = (end - g) * oracle->granule;
+			runs[*count].chunk = i;
+			runs[*count].tail = end == chunk->granules;
+			(*count)++;
+		}
+	}
+	if (runs)
+		qsort(runs, *count, sizeof(*runs), run_order);
+	return runs;
+}
+
+/* Where in the run the request would start: as low as its alignment lets it. False when it does not fit. */
+static bool fits(const struct oracle_run *run, size_t rounded, size_t alignment, uintptr_t *start)
+{
+	uintptr_t first = run->base;
+
+	if (alignment)
+		first = (first + alignment - 1) & ~(uintptr_t)(alignment - 1);
+	if (first < run->base || first - run->base > run->bytes || run->bytes - (first - run->base) < rounded)
+		return false;
+	*start = first;
+	return true;
+}
+
+/* Smaller first, then lower. */
+static int better(const void *a, const void *b)
+{
+	const struct oracle_run *left = a, *right = b;
+
+	if (left->bytes != right->bytes)
+		return left->bytes < right->bytes ? -1 : 1;
+	return run_order(a, b);
+}
+
+/*
+ * The rule, over the free runs except the fresh end of the newest chunk, sorted by size and then address:
+ * the first that holds the request. An aligned request looks at only a few runs that are large enough but too tight;
+ * after that it takes the first that would do wherever it began, if there is one, else it looks on.
+ */
+static bool pick_run(const struct oracle *oracle, const struct oracle_run *run, size_t count, size_t rounded,
+                     size_t alignment, struct oracle_run *best)
+{
+	size_t first = count, enough = 0;
+	uintptr_t start;
+
+	for (size_t i = 0; i < count && first == count; i++) {
+		if (run[i].bytes < rounded)
+			continue;
+		if (fits(&run[i], rounded, alignment, &start))
+			first = i;
+		else
+			enough++;
+	}
+	if (alignment > oracle->granule && enough >= ORACLE_ALIGNED_TRIES)
+		for (size_t i = 0; i < count; i++)
+			if (run[i].bytes >= rounded + alignment - 1) {
+				first = i;
+				break;
+			}
+	if (first < count)
+		*best = run[first];
+	return first < count;
+}
+
+bool oracle_best(const struct oracle *oracle, size_t bytes, size_t alignment, struct oracle_run *best)
+{
+	size_t rounded = to_granules(oracle, bytes) * oracle->granule;
+	struct oracle_run *runs, fresh;
+	bool found, has_fresh = false;
+	size_t count, holes = 0;
+	uintptr_t start;
+
+	if (rounded < bytes)
+		return false;
+	runs = oracle_runs(oracle, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (runs[i].tail && runs[i].chunk == oracle->chunks - 1) {
+			fresh = runs[i];
+			has_fresh = true;
+		} else {
+			runs[holes++] = runs[i];
+		}
+	}
+	if (holes)
+		qsort(runs, holes, sizeof(*runs), better);
+	found = pick_run(oracle, runs, holes, rounded, alignment, best);
+	if (!found && has_fresh && fits(&fresh, rounded, alignment, &start)) {
+		*best = fresh;
+		found = true;
+	}
+	free(runs);
+	return found;
+}
+
+static size_t new_entry(struct oracle *oracle)
+{
+	for (size_t i = 0; i < oracle->blocks; i++)
+		if (oracle->block[i].base == 0)
+			return i;
+	oracle->block = grown(oracle->block, oracle->blocks + 1, sizeof(*oracle->block));
+	return oracle->blocks++;
+}
+
+void oracle_alloc(struct oracle *oracle, size_t bytes, size_t alignment, const void *block)
+{
+	unsigned long long step = oracle->step;
+	uintptr_t base = (uintptr_t)block, start = 0;
+	struct oracle_chunk *chunk = chunk_over(oracle, base);
+	struct oracle_run best;
+	size_t entry, first, granules = to_granules(oracle, bytes);
+
+	must(chunk != NULL, "step %llu: block %p is in no chunk", step, block);
+	must((base - chunk->base) % oracle->granule == 0, "step %llu: block %p is off the granules", step, block);
+	if (alignment)
+		must((base & (alignment - 1)) == 0, "step %llu: block %p is not aligned to %zu", step, block,
+		              alignment);
+	must(oracle_best(oracle, bytes, alignment, &best), "step %llu: %p for %zu bytes, yet nothing fits",
+	              step, block, bytes);
+	fits(&best, granules * oracle->granule, alignment, &start);
+	must(base == start, "step %llu: %zu bytes aligned %zu came from %p, best fit is %p in the run %p + %zu",
+	              step, bytes, alignment, block, (void *)start, (void *)best.base, best.bytes);
+
+	first = (base - chunk->base) / oracle->granule;
+	entry = new_entry(oracle);
+	for (size_t g = first; g < first + granules; g++) {
+		must(g < chunk->granules && chunk->holder[g] == 0, "step %llu: block %p overlaps", step, block);
+		chunk->holder[g] = (uint32_t)entry + 1;
+	}
+	oracle->block[entry] = (struct oracle_block){ base, bytes, granules };
+	if (chunk->top < first + granules)
+		chunk->top = first + granules;
+	oracle->now.allocs++;
+	oracle->now.live_blocks++;
+	oracle->now.live_bytes += bytes;
+	oracle->now.live_rounded_bytes += granules * oracle->granule;
+	count_peaks(oracle);
+}
+
+void oracle_refused(struct oracle *oracle, size_t bytes, size_t alignment)
+{
+	struct oracle_run best;
+
+	oracle->now.failures++;
+	must(!oracle_best(oracle, bytes, alignment, &best),
+	              "step %llu: %zu bytes aligned %zu refused, but %p + %zu is free", (unsigned long long)oracle->step,
+	              bytes, alignment, (void *)best.base, best.bytes);
+}
+
+enum mam_status oracle_free(struct oracle *oracle, uintptr_t address)
+{
+	struct oracle_chunk *chunk = chunk_over(oracle, address);
+	struct oracle_block *block;
+	size_t first;
+
+	if (chunk == NULL)
+		return MAM_ERROR_NOT_OWNED;
+	first = (address - chunk->base) / oracle->granule;
+	if (chunk->holder[first] == 0)
+		return MAM_ERROR_DOUBLE_FREE;
+	block = &oracle->block[chunk->holder[first] - 1];
+	if (block->base != address)
+		return MAM_ERROR_INTERIOR;
+	memset(&chunk->holder[first], 0, block->granules * sizeof(*chunk->holder));
+	oracle->now.frees++;
+	oracle->now.live_blocks--;
+	oracle->now.live_bytes -= block->requested;
+	oracle->now.live_rounded_bytes -= block->granules * oracle->granule;
+	block->base = 0;
+	return MAM_OK;
+}
+
+const struct oracle_block *oracle_pick(const struct oracle *oracle, uint64_t random)
+{
+	size_t skip;
+
+	if (oracle->now.live_blocks == 0)
+		return NULL;
+	skip = random % oracle->now.live_blocks;
+	for (size_t i = 0; i < oracle->blocks; i++)
+		if (oracle->block[i].base && skip-- == 0)
+			return &oracle->block[i];
+	ck_abort_msg("the oracle lost a block");
+	return NULL;
+}
+
+/* What the cutting up looks like now, counted from the map. */
+static void count_runs(const struct oracle *oracle, struct mam_pool_stats *stats)
+{
+	struct oracle_run *runs;
+	size_t count;
+
+	runs = oracle_runs(oracle, &count);
+	stats->segments = stats->live_blocks + count;
+	for (size_t i = 0; i < count; i++) {
+		const struct oracle_chunk *chunk = &oracle->chunk[runs[i].chunk];
+		uintptr_t top = address_at(oracle, chunk, chunk->top);
+
+		if (stats->largest_free_bytes < runs[i].bytes)
+			stats->largest_free_bytes = runs[i].bytes;
+		if (runs[i].base >= top || runs[i].tail)
+			continue;
+		stats->holes++;
+		stats->hole_bytes += runs[i].bytes;
+		if (stats->largest_hole_bytes < runs[i].bytes)
+			stats->largest_hole_bytes = runs[i].bytes;
+	}
+	free(runs);
+}
+
+struct number {
+	const char *name;
+	size_t offset;
+};
+
+#define NUMBER(field) { #field, offsetof(struct mam_pool_stats, field) }
+static const struct number numbers[] = {
+	NUMBER(live_blocks), NUMBER(live_bytes), NUMBER(live_rounded_bytes),
+	NUMBER(peak_live_blocks), NUMBER(peak_live_bytes), NUMBER(peak_live_rounded_bytes),
+	NUMBER(chunks), NUMBER(reserved_bytes), NUMBER(peak_reserved_bytes), NUMBER(high_water_bytes),
+	NUMBER(segments), NUMBER(holes), NUMBER(hole_bytes), NUMBER(largest_hole_bytes), NUMBER(largest_free_bytes),
+	NUMBER(allocs), NUMBER(frees), NUMBER(failures), NUMBER(grows), NUMBER(shrinks),
+};
+
+static uint64_t number_of(const struct mam_pool_stats *stats, const struct number *number)
+{
+	return *(const uint64_t *)((const char *)stats + number->offset);
+}
+
+static void compare_stats(const struct oracle *oracle, struct mam_pool *pool)
+{
+	struct mam_pool_stats expected = oracle->now, got;
+
+	count_runs(oracle, &expected);
+	memset(&got, 0xa5, sizeof(got));
+	got.size = sizeof(got);
+	ck_assert_int_eq(mam_pool_stats(pool, &got), MAM_OK);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		must(number_of(&got, &numbers[i]) == number_of(&expected, &numbers[i]),
+		              "step %llu: %s is %llu, the map says %llu", (unsigned long long)oracle->step,
+		              numbers[i].name, (unsigned long long)number_of(&got, &numbers[i]),
+		              (unsigned long long)number_of(&expected, &numbers[i]));
+}
+
+struct compared {
+	const struct oracle *oracle;
+	uintptr_t last_end;  /* where the walk has got to */
+	uint64_t seen;       /* bytes */
+};
+
+static bool compare_segment(const struct mam_segment_info *segment, void *user)
+{
+	struct compared *compared = user;
+	const struct oracle *oracle = compared->oracle;
+	uintptr_t base = (uintptr_t)segment->base;
+	const struct oracle_chunk *chunk = chunk_over(oracle, base);
+	size_t first, granules = segment->bytes / oracle->granule;
+	uint32_t holder;
+
+	must(base >= compared->last_end, "the walk is not in address order");
+	compared->last_end = base + segment->bytes;
+	compared->seen += segment->bytes;
+	must(chunk != NULL, "the walk shows %p, which is in no chunk", segment->base);
+	must((uintptr_t)segment->chunk_base == chunk->base && segment->chunk_bytes == chunk->granules * oracle->granule,
+	     "the walk puts %p into the chunk %p + %zu", segment->base, segment->chunk_base, segment->chunk_bytes);
+	first = (base - chunk->base) / oracle->granule;
+	holder = chunk->holder[first];
+	must(segment->live == (holder != 0), "the walk says of %p live: %d", segment->base, segment->live);
+	must(segment->requested == (holder ? oracle->block[holder - 1].requested : 0), "the walk says %zu asked for of %p",
+	     segment->requested, segment->base);
+	must(granules > 0 && first + granules <= chunk->granules, "segment %p + %zu is empty or leaves its chunk",
+	     segment->base, segment->bytes);
+	for (size_t g = first; g < first + granules; g++)
+		must(chunk->holder[g] == holder, "segment %p + %zu holds two things", segment->base, segment->bytes);
+	/* Joined as far as can be, and one segment a block: what holds the granules beside it is something else. */
+	if (first > 0)
+		must(chunk->holder[first - 1] != holder, "segment %p could join downward", segment->base);
+	if (first + granules < chunk->granules)
+		must(chunk->holder[first + granules] != holder, "segment %p could join upward", segment->base);
+	return true;
+}
+
+void oracle_compare(struct oracle *oracle, struct mam_pool *pool)
+{
+	struct compared compared = { oracle, 0, 0 };
+	char why[256] = "";
+
+	must(mam_pool_check(pool, why, sizeof(why)) == MAM_OK, "step %llu: %s",
+	              (unsigned long long)oracle->step, why);
+	compare_stats(oracle, pool);
+	ck_assert_int_eq(mam_pool_walk(pool, compare_segment, &compared), MAM_OK);
+	ck_assert_uint_eq(compared.seen, oracle->now.reserved_bytes);
+	oracle->step++;
+}
