@@ -3,6 +3,7 @@
  * test_pattern.c - <mam/pattern.h>: arguments and refusals anywhere, the kernels where a GPU answers.
  */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <mam/pattern.h>
@@ -171,7 +172,7 @@ int main(void)
 {
 	Suite *suite = suite_create("pattern");
 	TCase *anywhere = tcase_create("anywhere");
-	TCase *on_gpu = tcase_create("on a GPU");
+	TCase *on_gpu;
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
@@ -184,6 +185,7 @@ int main(void)
 	/* CUDA does not survive the fork in which Check runs a test. */
 	srunner_set_fork_status(runner, CK_NOFORK);
 	if (has_kernels()) {
+		on_gpu = tcase_create("on a GPU");
 		tcase_add_checked_fixture(on_gpu, setup, teardown);
 		tcase_add_test(on_gpu, fill_writes_the_pattern_and_not_one_byte_more);
 		tcase_add_test(on_gpu, check_finds_the_lowest_bad_byte);
@@ -191,7 +193,6 @@ int main(void)
 		tcase_add_test(on_gpu, interior_addresses_will_do);
 		suite_add_tcase(suite, on_gpu);
 	} else {
-		tcase_free(on_gpu);
 		puts("skip - pattern kernels: no GPU answers");
 	}
 	srunner_run_all(runner, CK_NORMAL);
