@@ -80,7 +80,7 @@ enum mam_free_policy {
 
 #define MAM_DEVICE_CURRENT (-1)
 #define MAM_CHUNK_LARGEST  SIZE_MAX /* as much as the source gives, found by falling sizes */
-#define MAM_GROWTH_NONE    SIZE_MAX /* the first chunk is all there ever is */
+#define MAM_GROWTH_NONE    SIZE_MAX /* the first chunk is all there ever is: chunk_bytes must then not be 0 */
 
 /* How a pool is made. Zero means the default in every field but `size` and `device`. */
 struct mam_pool_attr {

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define FIRST_BYTES ((size_t)(MAM_DEBUG ? 4096 : 16 << 20))
+#define FIRST_BYTES ((size_t)(MAM_DEBUG ? 4096 : 1 << 20))
 #define LEAST_BYTES ((size_t)4096)
 #define HUGE_PAGE   ((size_t)2 << 20)
 
@@ -35,24 +35,41 @@ static bool refused(void)
 	return left == 1;
 }
 
-/* Large arrays are walked at random: huge pages save a miss in the page tables each time. The first stays small. */
-static void prefer_huge_pages(char *base, size_t bytes)
+/*
+ * An address range for records, at a huge page's boundary once it holds one: large arrays are walked at random, and huge
+ * pages save a miss in the page tables each time. Ranges below that stay on small pages, so that a small pool is small.
+ */
+static char *map_range(size_t bytes)
 {
-	size_t skip = HUGE_PAGE - (size_t)base % HUGE_PAGE;
+	size_t slack = bytes >= HUGE_PAGE ? HUGE_PAGE : 0;
+	char *base = mmap(NULL, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	size_t skip;
 
-	if (bytes > skip + HUGE_PAGE)
-		(void)madvise(base + skip, bytes - skip, MADV_HUGEPAGE);
+	if (base == MAP_FAILED)
+		return NULL;
+	if (slack == 0)
+		return base;
+	skip = (HUGE_PAGE - (size_t)base % HUGE_PAGE) % HUGE_PAGE;
+	if (skip != 0)
+		munmap(base, skip);
+	if (skip != slack)
+		munmap(base + skip + bytes, slack - skip);
+	return base + skip;
+}
+
+/* As many records as 32-bit handles can name. */
+static size_t nameable(const struct mam_records *records)
+{
+	return (size_t)UINT32_MAX * MAM_RB_UNIT / records->record_bytes;
 }
 
 static void set_range(struct mam_records *records, char *base, size_t bytes)
 {
-	size_t nameable = (size_t)UINT32_MAX * MAM_RB_UNIT / records->record_bytes;
 	size_t fit = bytes / records->record_bytes;
 
 	records->base = base;
 	records->mapped_bytes = bytes;
-	records->capacity = (uint32_t)(fit < nameable ? fit : nameable);
-	prefer_huge_pages(base, bytes);
+	records->capacity = (uint32_t)(fit < nameable(records) ? fit : nameable(records));
 }
 
 enum mam_status mam_records_init(struct mam_records *records, size_t record_bytes)
@@ -64,9 +81,9 @@ enum mam_status mam_records_init(struct mam_records *records, size_t record_byte
 	if (refused())
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
 	for (bytes = FIRST_BYTES; bytes >= LEAST_BYTES; bytes /= 2) {
-		void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		char *base = map_range(bytes);
 
-		if (base != MAP_FAILED) {
+		if (base != NULL) {
 			set_range(records, base, bytes);
 			records->touched = 1;
 			return MAM_OK;
@@ -84,20 +101,25 @@ void mam_records_fini(struct mam_records *records)
 
 enum mam_status mam_records_grow(struct mam_records *records, uint32_t count)
 {
-	uint32_t had = records->capacity;
+	size_t needed = (size_t)records->touched + count - records->idle_count;
 	size_t bytes = records->mapped_bytes;
-	void *base;
+	char *base;
 
-	if (refused())
+	if (refused() || needed > nameable(records))
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
-	while (bytes / records->record_bytes < (size_t)records->touched + count)
+	while (bytes / records->record_bytes < needed)
 		bytes *= 2;
-	base = mremap(records->base, records->mapped_bytes, bytes, MREMAP_MAYMOVE);
-	if (base == MAP_FAILED)
+	base = map_range(bytes);
+	if (base == NULL)
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
+	/* Over the fresh range, old and new part as one mapping: the next move takes only one. */
+	if (mremap(records->base, records->mapped_bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, base) == MAP_FAILED) {
+		munmap(base, bytes);
+		return MAM_ERROR_OUT_OF_HOST_MEMORY;
+	}
+	if (bytes >= HUGE_PAGE)
+		(void)madvise(base, bytes, MADV_HUGEPAGE);
 	set_range(records, base, bytes);
-	if (records->capacity == had)
-		return MAM_ERROR_OUT_OF_HOST_MEMORY; /* every handle there is names a record */
 	return MAM_OK;
 }
 

@@ -19,7 +19,7 @@
 
 struct mam_records {
 	char *base;          /* record 0; moves */
-	size_t record_bytes; /* a multiple of 16; set at init */
+	size_t record_bytes; /* a multiple of 16, at most 4096; set at init */
 	size_t mapped_bytes; /* address range held */
 	uint32_t touched;    /* records ever handed out, record 0 counted */
 	uint32_t capacity;   /* records that fit the range */

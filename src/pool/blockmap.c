@@ -68,7 +68,7 @@ static void table_fini(struct mam_blocktable *table)
 	table->entries = NULL;
 }
 
-/* Newest first: a full bucket forgets its oldest. */
+/* Entries fill a bucket from its front, so that a search may stop at the first empty one. */
 static void table_put(struct mam_blocktable *table, uint64_t hashed, uint32_t handle)
 {
 	uint64_t *bucket = bucket_of(table, hashed);
@@ -76,44 +76,37 @@ static void table_put(struct mam_blocktable *table, uint64_t hashed, uint32_t ha
 
 	while (way < WAYS - 1 && bucket[way] != 0)
 		way++;
-	if (bucket[way] != 0) {
-		memmove(bucket, bucket + 1, (WAYS - 1) * sizeof(*bucket));
-		way = WAYS - 1;
-	}
 	bucket[way] = entry_of(hashed, handle);
 }
 
-static bool table_erase(struct mam_blocktable *table, uint64_t hashed, uint32_t handle)
+/* The entry of the live block at `address`, or NULL. */
+static uint64_t *table_find(const struct mam_blocktable *table, const struct mam_records *segments, uint64_t hashed,
+                            uint64_t address)
 {
 	uint64_t *bucket = bucket_of(table, hashed);
-	uint64_t entry = entry_of(hashed, handle);
-	unsigned way;
-
-	for (way = 0; way < WAYS; way++) {
-		if (bucket[way] != entry)
-			continue;
-		for (; way < WAYS - 1; way++)
-			bucket[way] = bucket[way + 1];
-		bucket[WAYS - 1] = 0;
-		return true;
-	}
-	return false;
-}
-
-static uint32_t table_find(const struct mam_blocktable *table, const struct mam_records *segments, uint64_t hashed,
-                           uint64_t address)
-{
-	const uint64_t *bucket = bucket_of(table, hashed);
 	unsigned way;
 
 	for (way = 0; way < WAYS && bucket[way] != 0; way++) {
-		uint32_t handle = (uint32_t)bucket[way];
-		const struct mam_segment *segment = mam_segment_at(segments, handle);
+		const struct mam_segment *segment;
 
-		if (same_tag(bucket[way], hashed) && segment->base == address && segment->state == MAM_SEGMENT_LIVE)
-			return handle;
+		if (!same_tag(bucket[way], hashed))
+			continue;
+		segment = mam_segment_at(segments, (uint32_t)bucket[way]);
+		if (segment->base == address && segment->state == MAM_SEGMENT_LIVE)
+			return &bucket[way];
 	}
-	return 0;
+	return NULL;
+}
+
+/* Forget an entry: the last one of its bucket takes its place. */
+static void erase(uint64_t *entry, uint64_t *bucket)
+{
+	unsigned last = (unsigned)(entry - bucket);
+
+	while (last < WAYS - 1 && bucket[last + 1] != 0)
+		last++;
+	*entry = bucket[last];
+	bucket[last] = 0;
 }
 
 /* Empty a few buckets of the old table into the new one; drop it when it is empty. */
@@ -173,20 +166,35 @@ void mam_blockmap_insert(struct mam_blockmap *map, const struct mam_records *seg
 uint32_t mam_blockmap_find(const struct mam_blockmap *map, const struct mam_records *segments, uint64_t address)
 {
 	uint64_t hashed = hash(address);
-	uint32_t handle = table_find(&map->now, segments, hashed, address);
+	const uint64_t *entry = table_find(&map->now, segments, hashed, address);
 
-	if (handle == 0 && map->old.entries != NULL)
-		handle = table_find(&map->old, segments, hashed, address);
+	if (entry == NULL && map->old.entries != NULL)
+		entry = table_find(&map->old, segments, hashed, address);
+	return entry != NULL ? (uint32_t)*entry : 0;
+}
+
+uint32_t mam_blockmap_take(struct mam_blockmap *map, const struct mam_records *segments, uint64_t address)
+{
+	uint64_t hashed = hash(address);
+	struct mam_blocktable *table = &map->now;
+	uint64_t *entry = table_find(table, segments, hashed, address);
+	uint32_t handle;
+
+	if (entry == NULL && map->old.entries != NULL) {
+		table = &map->old;
+		entry = table_find(table, segments, hashed, address);
+	}
+	if (entry == NULL)
+		return 0;
+	handle = (uint32_t)*entry;
+	erase(entry, bucket_of(table, hashed));
+	map->count--;
 	return handle;
 }
 
-void mam_blockmap_remove(struct mam_blockmap *map, const struct mam_records *segments, uint32_t handle)
+void mam_blockmap_missed(struct mam_blockmap *map)
 {
-	uint64_t hashed = hash(mam_segment_at(segments, handle)->base);
-
 	map->count--;
-	if (!table_erase(&map->now, hashed, handle) && map->old.entries != NULL)
-		(void)table_erase(&map->old, hashed, handle);
 }
 
 size_t mam_blockmap_bytes(const struct mam_blockmap *map)

@@ -7,7 +7,7 @@
  * That licence keeps it simple:
  *
  *  1. Buckets of one cache line, 8 entries of (tag, handle), found by a hash of the address. A full bucket forgets its
- *     oldest entry.
+ *     last entry.
  *  2. At half full a table of twice the size takes over. The old one is emptied into it two buckets an operation, so no
  *     operation is long. If there is no memory for it, the old one serves on.
  *  3. An entry is believed only when its record is live and begins at the address asked for.
@@ -40,8 +40,11 @@ void mam_blockmap_insert(struct mam_blockmap *map, const struct mam_records *seg
 /* mam_blockmap_find - the record of the live block at exactly `address`, or 0 for "ask the tree". */
 uint32_t mam_blockmap_find(const struct mam_blockmap *map, const struct mam_records *segments, uint64_t address);
 
-/* mam_blockmap_remove - the block of `handle` ends. Called for every block, known here or not. */
-void mam_blockmap_remove(struct mam_blockmap *map, const struct mam_records *segments, uint32_t handle);
+/* mam_blockmap_take - as find, and forget the entry it was found by: the block ends. */
+uint32_t mam_blockmap_take(struct mam_blockmap *map, const struct mam_records *segments, uint64_t address);
+
+/* mam_blockmap_missed - a block ends that the table did not know: only the count changes. */
+void mam_blockmap_missed(struct mam_blockmap *map);
 
 size_t mam_blockmap_bytes(const struct mam_blockmap *map);
 

@@ -272,7 +272,8 @@ static enum mam_status grow_for(struct mam_pool *pool, const struct mam_request 
 	enum mam_status status;
 	void *base;
 
-	if (pool->config.growth_bytes == MAM_GROWTH_NONE)
+	if (pool->config.growth_bytes == MAM_GROWTH_NONE ||
+	    (pool->config.limit_bytes != 0 && need > pool->config.limit_bytes))
 		return MAM_ERROR_OUT_OF_MEMORY;
 	status = ask_source(pool, need, growth_wish(pool), &base, &bytes);
 	if (status == MAM_ERROR_OUT_OF_MEMORY) {
@@ -305,11 +306,12 @@ enum mam_status mam_pool_grow_for(struct mam_pool *pool, const struct mam_reques
 	return status;
 }
 
-/* As much as the source gives, in whole units. */
+/* As much as the source gives and the limit allows, in whole units. */
 static enum mam_status grow_largest(struct mam_pool *pool, size_t *bytes, void **base)
 {
 	enum mam_status status = mam_source_grow_largest(pool->source, bytes, base);
-	size_t whole = status == MAM_OK ? mam_round_down(*bytes, unit_of(pool)) : 0;
+	size_t most = pool->config.limit_bytes != 0 ? pool->config.limit_bytes : SIZE_MAX;
+	size_t whole = status == MAM_OK ? mam_round_down(*bytes < most ? *bytes : most, unit_of(pool)) : 0;
 
 	if (status != MAM_OK || whole == *bytes)
 		return status;
@@ -330,8 +332,6 @@ enum mam_status mam_pool_first_chunk(struct mam_pool *pool)
 
 	if (bytes == 0)
 		return MAM_OK;
-	if (bytes == MAM_CHUNK_LARGEST && limit != 0)
-		bytes = mam_round_down(limit, unit);
 	if (bytes == MAM_CHUNK_LARGEST) {
 		status = grow_largest(pool, &bytes, &base);
 	} else if (bytes == 0 || mam_round_up_overflows(bytes, unit) ||

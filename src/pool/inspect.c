@@ -35,13 +35,12 @@ static void count_holes(const struct mam_pool *pool, struct mam_pool_stats *stat
 	stats->holes = stats->segments - stats->live_blocks - ends;
 	stats->hole_bytes = stats->reserved_bytes - stats->live_rounded_bytes - end_bytes;
 
-	at = mam_sizetree_last(&pool->segments, pool->by_size);
+	at = mam_sizetree_largest(&pool->segments, pool->by_size);
 	if (at != 0)
 		stats->largest_free_bytes = mam_segment_at(&pool->segments, at)->bytes;
 	if (pool->tail != 0 && mam_segment_at(&pool->segments, pool->tail)->bytes > stats->largest_free_bytes)
 		stats->largest_free_bytes = mam_segment_at(&pool->segments, pool->tail)->bytes;
-	while (at != 0 && mam_segment_at(&pool->segments, at)->next == 0)
-		at = mam_sizetree_prev(&pool->segments, at);
+	at = mam_sizetree_largest_inner(&pool->segments, pool->by_size);
 	if (at != 0)
 		stats->largest_hole_bytes = mam_segment_at(&pool->segments, at)->bytes;
 }

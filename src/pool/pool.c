@@ -3,7 +3,7 @@
  * pool.c - allocate and free on ground the pool holds: MAM's algorithms 1 and 2.
  *
  * alloc:
- *   1. Best fit: the smallest hole that is large enough, the lowest of equals (sizetree.h). If none, the tail.
+ *   1. Best fit: the smallest hole that is large enough (sizetree.h says which of equals). If none, the tail.
  *   2. Split: the block takes the front of it, what is left becomes a free segment above. Where the alignment skips
  *      ground, that becomes a free segment below.
  *   3. Note the block in the tree by address, the map of blocks and the counts.
@@ -23,8 +23,7 @@
 #include "base/bits.h"
 #include "pool/addrtree.h"
 #include "pool/sizetree.h"
-
-#include <stdlib.h>
+#include "source/source.h"
 
 #define SPARE_RECORDS 2 /* a request cuts its ground at most twice */
 
@@ -203,31 +202,36 @@ enum mam_status mam_pool_try_locked(struct mam_pool *pool, const struct mam_requ
 	return MAM_OK;
 }
 
-enum mam_status mam_pool_alloc(struct mam_pool *pool, size_t bytes, size_t alignment, void **block)
+/* One try under the lock, counted as a failure unless the caller goes on. */
+static enum mam_status alloc_once(struct mam_pool *pool, size_t bytes, size_t alignment, bool goes_on,
+                                  struct mam_request *request, void **block)
 {
-	struct mam_request request;
-	enum mam_status status = mam_pool_shape(pool, bytes, alignment, &request);
+	enum mam_status status = mam_pool_shape(pool, bytes, alignment, request);
 
 	if (status == MAM_ERROR_INVALID_VALUE)
 		return status;
 	mam_lock_take(&pool->lock);
 	if (status == MAM_OK)
-		status = mam_pool_try_locked(pool, &request, block);
+		status = mam_pool_try_locked(pool, request, block);
 	else if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
 		status = MAM_ERROR_DESTROYED;
-	if (status != MAM_OK && status != MAM_ERROR_WOULD_WAIT)
+	if (status != MAM_OK && !(goes_on && status == MAM_ERROR_WOULD_WAIT))
 		pool->counts.failures++;
 	mam_lock_release(&pool->lock);
-
-	if (status == MAM_ERROR_WOULD_WAIT)
-		status = mam_pool_grow_for(pool, &request, block);
 	return status;
+}
+
+enum mam_status mam_pool_alloc(struct mam_pool *pool, size_t bytes, size_t alignment, void **block)
+{
+	struct mam_request request;
+	enum mam_status status = alloc_once(pool, bytes, alignment, true, &request, block);
+
+	return status == MAM_ERROR_WOULD_WAIT ? mam_pool_grow_for(pool, &request, block) : status;
 }
 
 enum mam_status mam_pool_alloc_nowait(struct mam_pool *pool, size_t bytes, size_t alignment, void **block)
 {
 	struct mam_request request;
-	enum mam_status status;
 
 	if (pool == NULL || block == NULL)
 		return MAM_ERROR_INVALID_VALUE;
@@ -235,15 +239,7 @@ enum mam_status mam_pool_alloc_nowait(struct mam_pool *pool, size_t bytes, size_
 		*block = NULL;
 		return MAM_OK;
 	}
-	status = mam_pool_shape(pool, bytes, alignment, &request);
-	if (status != MAM_OK)
-		return status;
-	mam_lock_take(&pool->lock);
-	status = mam_pool_try_locked(pool, &request, block);
-	if (status != MAM_OK)
-		pool->counts.failures++;
-	mam_lock_release(&pool->lock);
-	return status;
+	return alloc_once(pool, bytes, alignment, false, &request, block);
 }
 
 /* What is wrong with an address that is no live block's first byte. */
@@ -260,21 +256,15 @@ static enum mam_status classify_locked(struct mam_pool *pool, uint64_t address, 
 	return segment->base == address ? MAM_OK : MAM_ERROR_INTERIOR;
 }
 
-static enum mam_status find_block_locked(struct mam_pool *pool, uint64_t address, uint32_t *handle)
-{
-	if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
-		return MAM_ERROR_DESTROYED;
-	*handle = mam_blockmap_find(&pool->blocks, &pool->segments, address);
-	return *handle != 0 ? MAM_OK : classify_locked(pool, address, handle);
-}
-
 static void release_locked(struct mam_pool *pool, uint32_t handle)
 {
 	struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
 	uint32_t below = segment->prev;
 	uint32_t above = segment->next;
 
-	mam_blockmap_remove(&pool->blocks, &pool->segments, handle);
+	/* Both neighbours will be read: have them on their way together. Record 0 is there to be fetched in vain. */
+	__builtin_prefetch(mam_segment_at(&pool->segments, above));
+	__builtin_prefetch(mam_segment_at(&pool->segments, below));
 	count_free(pool, segment);
 	segment->state = MAM_SEGMENT_FREE;
 	if (above != 0 && mam_segment_at(&pool->segments, above)->state == MAM_SEGMENT_FREE) {
@@ -292,11 +282,17 @@ static void release_locked(struct mam_pool *pool, uint32_t handle)
 
 enum mam_status mam_pool_free(struct mam_pool *pool, void *block)
 {
-	enum mam_status status;
+	enum mam_status status = MAM_OK;
 	uint32_t handle;
 
 	mam_lock_take(&pool->lock);
-	status = find_block_locked(pool, (uintptr_t)block, &handle);
+	if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY) {
+		status = MAM_ERROR_DESTROYED;
+	} else if ((handle = mam_blockmap_take(&pool->blocks, &pool->segments, (uintptr_t)block)) == 0) {
+		status = classify_locked(pool, (uintptr_t)block, &handle);
+		if (status == MAM_OK)
+			mam_blockmap_missed(&pool->blocks);
+	}
 	if (status == MAM_OK)
 		release_locked(pool, handle);
 	mam_lock_release(&pool->lock);
@@ -309,5 +305,5 @@ enum mam_status mam_pool_quiesce(struct mam_pool *pool)
 		return MAM_OK;
 	if (atomic_load_explicit(&pool->state, memory_order_acquire) != MAM_POOL_READY)
 		return MAM_ERROR_DESTROYED;
-	return pool->source->ops->quiesce(pool->source);
+	return mam_source_quiesce(pool->source);
 }

@@ -41,8 +41,9 @@ struct mam_segment {
 	uint32_t chunk;               /* handle of its chunk */
 	union {
 		struct {
-			struct mam_rbnode by_size; /* valid where this record stands for its size */
-			struct mam_rbnode by_peer; /* among the free segments of one size */
+			struct mam_rbnode by_size; /* valid in the first of its peers: the free ones of one size */
+			uint32_t peer_prev;        /* 0: the first */
+			uint32_t peer_next;        /* 0: the last */
 		};
 		uint64_t requested;           /* live: what the caller asked for */
 	};

@@ -1,115 +1,99 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sizetree.c - the tree by size and its trees of peers; sizetree.h has the story. */
+/* sizetree.c - the tree by size and its lists of peers; sizetree.h has the story. */
 #include "pool/sizetree.h"
 
 #include "base/bits.h"
 
 #define ALIGNED_TRIES 8 /* tight holes looked at before one that is sure to do */
 
-static char *sizes_of(const struct mam_records *segments)
+static char *nodes_of(const struct mam_records *segments)
 {
 	return segments->base + offsetof(struct mam_segment, by_size);
 }
 
-static char *peers_of(const struct mam_records *segments)
+/* `handle` goes directly behind `before` in its list. */
+static void list_put_after(const struct mam_records *segments, uint32_t before, uint32_t handle)
 {
-	return segments->base + offsetof(struct mam_segment, by_peer);
+	struct mam_segment *first = mam_segment_at(segments, before);
+	struct mam_segment *segment = mam_segment_at(segments, handle);
+
+	segment->peer_prev = before;
+	segment->peer_next = first->peer_next;
+	if (first->peer_next != 0)
+		mam_segment_at(segments, first->peer_next)->peer_prev = handle;
+	first->peer_next = handle;
 }
 
-/* Where a size stands, or would: its record or 0, and the parent and side to hang a new one. */
-struct place {
-	uint32_t found;
-	uint32_t parent;
-	enum mam_rbside side;
-};
-
-static struct place find_size(const struct mam_records *segments, uint32_t root, uint64_t bytes)
+/* `handle` goes before `first`, and into its place in the tree. */
+static void list_put_first(const struct mam_records *segments, uint32_t *root, uint32_t first, uint32_t handle)
 {
-	char *sizes = sizes_of(segments);
-	struct place place = { 0, 0, MAM_RB_LEFT };
-	uint32_t at = root;
+	struct mam_segment *segment = mam_segment_at(segments, handle);
 
-	while (at != 0) {
-		uint64_t size = mam_segment_at(segments, at)->bytes;
-
-		if (size == bytes) {
-			place.found = at;
-			break;
-		}
-		place.parent = at;
-		place.side = bytes < size ? MAM_RB_LEFT : MAM_RB_RIGHT;
-		at = mam_rb_child(sizes, at, place.side);
-	}
-	return place;
-}
-
-static uint32_t peer_root(const struct mam_records *segments, uint32_t handle)
-{
-	char *peers = peers_of(segments);
-	uint32_t parent;
-
-	while ((parent = mam_rb_parent(peers, handle)) != 0)
-		handle = parent;
-	return handle;
-}
-
-/* The root of the peers moved from `old` to `fresh`: so must the record that stands for the size. */
-static void move_stand_in(const struct mam_records *segments, uint32_t *root, uint32_t old, uint32_t fresh)
-{
-	if (old != fresh)
-		mam_rb_replace(sizes_of(segments), root, old, fresh);
+	mam_rb_replace(nodes_of(segments), root, first, handle);
+	segment->peer_prev = 0;
+	segment->peer_next = first;
+	mam_segment_at(segments, first)->peer_prev = handle;
 }
 
 void mam_sizetree_insert(const struct mam_records *segments, uint32_t *root, uint32_t handle)
 {
-	const struct mam_segment *segment = mam_segment_at(segments, handle);
-	struct place place = find_size(segments, *root, segment->bytes);
-	char *peers = peers_of(segments);
-	uint32_t peer_top = place.found;
-	uint32_t parent = 0;
-	uint32_t at = place.found;
+	char *nodes = nodes_of(segments);
+	struct mam_segment *segment = mam_segment_at(segments, handle);
 	enum mam_rbside side = MAM_RB_LEFT;
+	uint32_t parent = 0;
+	uint32_t at = *root;
 
 	while (at != 0) {
+		const struct mam_segment *first = mam_segment_at(segments, at);
+
+		if (first->bytes == segment->bytes) {
+			if (segment->base < first->base)
+				list_put_first(segments, root, at, handle);
+			else
+				list_put_after(segments, at, handle);
+			return;
+		}
 		parent = at;
-		side = segment->base < mam_segment_at(segments, at)->base ? MAM_RB_LEFT : MAM_RB_RIGHT;
-		at = mam_rb_child(peers, at, side);
+		side = segment->bytes < first->bytes ? MAM_RB_LEFT : MAM_RB_RIGHT;
+		at = mam_rb_child(nodes, at, side);
 	}
-	mam_rb_link(peers, &peer_top, parent, side, handle);
-	if (place.found == 0)
-		mam_rb_link(sizes_of(segments), root, place.parent, place.side, handle);
-	else
-		move_stand_in(segments, root, place.found, peer_top);
+	segment->peer_prev = 0;
+	segment->peer_next = 0;
+	mam_rb_link(nodes, root, parent, side, handle);
 }
 
 void mam_sizetree_remove(const struct mam_records *segments, uint32_t *root, uint32_t handle)
 {
-	uint32_t stand_in = peer_root(segments, handle);
-	uint32_t peer_top = stand_in;
+	const struct mam_segment *segment = mam_segment_at(segments, handle);
+	uint32_t prev = segment->peer_prev;
+	uint32_t next = segment->peer_next;
 
-	mam_rb_unlink(peers_of(segments), &peer_top, handle);
-	if (peer_top == 0)
-		mam_rb_unlink(sizes_of(segments), root, handle);
+	if (next != 0)
+		mam_segment_at(segments, next)->peer_prev = prev;
+	if (prev != 0)
+		mam_segment_at(segments, prev)->peer_next = next;
+	else if (next != 0)
+		mam_rb_replace(nodes_of(segments), root, handle, next);
 	else
-		move_stand_in(segments, root, stand_in, peer_top);
+		mam_rb_unlink(nodes_of(segments), root, handle);
 }
 
 uint32_t mam_sizetree_best(const struct mam_records *segments, uint32_t root, uint64_t bytes)
 {
-	char *sizes = sizes_of(segments);
+	char *nodes = nodes_of(segments);
 	uint32_t best = 0;
 	uint32_t at = root;
 
 	while (at != 0) {
 		uint64_t size = mam_segment_at(segments, at)->bytes;
 
-		if (size >= bytes)
-			best = at;
 		if (size == bytes)
-			break;
-		at = mam_rb_child(sizes, at, bytes < size ? MAM_RB_LEFT : MAM_RB_RIGHT);
+			return at;
+		if (size > bytes)
+			best = at;
+		at = mam_rb_child(nodes, at, bytes < size ? MAM_RB_LEFT : MAM_RB_RIGHT);
 	}
-	return mam_rb_extreme(peers_of(segments), best, MAM_RB_LEFT);
+	return best;
 }
 
 static bool holds(const struct mam_segment *segment, uint64_t bytes, uint64_t alignment)
@@ -119,89 +103,93 @@ static bool holds(const struct mam_segment *segment, uint64_t bytes, uint64_t al
 	return segment->bytes >= bytes && segment->bytes - bytes >= skip;
 }
 
-uint32_t mam_sizetree_best_aligned(const struct mam_records *segments, uint32_t root, uint64_t bytes, uint64_t alignment)
+/* The first that fits from the size of `first` upwards, giving up after `tries` holes. */
+static uint32_t scan_aligned(const struct mam_records *segments, uint32_t first, uint64_t bytes, uint64_t alignment,
+                             uint64_t tries)
 {
-	uint32_t at = mam_sizetree_best(segments, root, bytes);
-	uint32_t sure;
-	int tries;
+	uint32_t at;
 
-	for (tries = 0; at != 0 && tries < ALIGNED_TRIES; tries++) {
-		if (holds(mam_segment_at(segments, at), bytes, alignment))
-			return at;
-		at = mam_sizetree_next(segments, at);
-	}
-	if (at == 0)
-		return 0;
-	sure = mam_round_up_overflows(bytes, alignment) ? 0 : mam_sizetree_best(segments, root, bytes + alignment - 1);
-	if (sure != 0)
-		return sure;
-	for (; at != 0; at = mam_sizetree_next(segments, at)) {
-		if (holds(mam_segment_at(segments, at), bytes, alignment))
-			return at;
+	for (; first != 0; first = mam_rb_step(nodes_of(segments), first, MAM_RB_RIGHT)) {
+		for (at = first; at != 0; at = mam_segment_at(segments, at)->peer_next) {
+			if (holds(mam_segment_at(segments, at), bytes, alignment))
+				return at;
+			if (--tries == 0)
+				return 0;
+		}
 	}
 	return 0;
 }
 
-uint32_t mam_sizetree_next(const struct mam_records *segments, uint32_t handle)
+uint32_t mam_sizetree_best_aligned(const struct mam_records *segments, uint32_t root, uint64_t bytes, uint64_t alignment)
 {
-	char *peers = peers_of(segments);
-	uint32_t at = mam_rb_step(peers, handle, MAM_RB_RIGHT);
+	uint32_t first = mam_sizetree_best(segments, root, bytes);
+	uint32_t found = scan_aligned(segments, first, bytes, alignment, ALIGNED_TRIES);
 
-	if (at != 0)
-		return at;
-	at = mam_rb_step(sizes_of(segments), peer_root(segments, handle), MAM_RB_RIGHT);
-	return mam_rb_extreme(peers, at, MAM_RB_LEFT);
+	if (found == 0)
+		found = mam_sizetree_best(segments, root, bytes + alignment - 1);
+	if (found == 0)
+		found = scan_aligned(segments, first, bytes, alignment, UINT64_MAX);
+	return found;
 }
 
-uint32_t mam_sizetree_prev(const struct mam_records *segments, uint32_t handle)
+uint32_t mam_sizetree_largest(const struct mam_records *segments, uint32_t root)
 {
-	char *peers = peers_of(segments);
-	uint32_t at = mam_rb_step(peers, handle, MAM_RB_LEFT);
-
-	if (at != 0)
-		return at;
-	at = mam_rb_step(sizes_of(segments), peer_root(segments, handle), MAM_RB_LEFT);
-	return mam_rb_extreme(peers, at, MAM_RB_RIGHT);
+	return mam_rb_extreme(nodes_of(segments), root, MAM_RB_RIGHT);
 }
 
-uint32_t mam_sizetree_last(const struct mam_records *segments, uint32_t root)
+uint32_t mam_sizetree_largest_inner(const struct mam_records *segments, uint32_t root)
 {
-	uint32_t largest = mam_rb_extreme(sizes_of(segments), root, MAM_RB_RIGHT);
+	uint32_t first = mam_sizetree_largest(segments, root);
+	uint32_t at;
 
-	return mam_rb_extreme(peers_of(segments), largest, MAM_RB_RIGHT);
+	for (; first != 0; first = mam_rb_step(nodes_of(segments), first, MAM_RB_LEFT)) {
+		for (at = first; at != 0; at = mam_segment_at(segments, at)->peer_next) {
+			if (mam_segment_at(segments, at)->next != 0)
+				return at;
+		}
+	}
+	return 0;
 }
 
-static bool sizes_in_order(const void *user, uint32_t a, uint32_t b)
+static bool in_order(const void *user, uint32_t a, uint32_t b)
 {
 	const struct mam_records *segments = user;
 
 	return mam_segment_at(segments, a)->bytes < mam_segment_at(segments, b)->bytes;
 }
 
-static bool peers_in_order(const void *user, uint32_t a, uint32_t b)
+/* The list behind `first`; adds its length to *count, which `most` bounds, so that a circle is reported. */
+static const char *check_peers(const struct mam_records *segments, uint32_t first, uint64_t most, uint64_t *count)
 {
-	const struct mam_records *segments = user;
+	uint64_t bytes = mam_segment_at(segments, first)->bytes;
+	uint32_t prev = 0;
+	uint32_t at;
 
-	return mam_segment_at(segments, a)->bytes == mam_segment_at(segments, b)->bytes &&
-	       mam_segment_at(segments, a)->base < mam_segment_at(segments, b)->base;
+	for (at = first; at != 0; at = mam_segment_at(segments, at)->peer_next) {
+		const struct mam_segment *segment = mam_segment_at(segments, at);
+
+		if (segment->peer_prev != prev)
+			return "a list of equal holes is damaged";
+		if (segment->bytes != bytes)
+			return "a hole is listed under another size";
+		if (++*count > most)
+			return "the tree by size holds more than the records there are";
+		prev = at;
+	}
+	return NULL;
 }
 
 const char *mam_sizetree_check(const struct mam_records *segments, uint32_t root, uint64_t *count)
 {
-	char *sizes = sizes_of(segments);
-	const char *fault = mam_rb_check(sizes, root, sizes_in_order, segments, count);
+	char *nodes = nodes_of(segments);
+	uint64_t sizes;
 	uint64_t total = 0;
-	uint64_t peers;
-	uint32_t at;
+	const char *fault = mam_rb_check(nodes, root, in_order, segments, &sizes);
+	uint32_t at = fault == NULL ? mam_rb_extreme(nodes, root, MAM_RB_LEFT) : 0;
 
-	if (fault != NULL)
-		return fault;
-	for (at = mam_rb_extreme(sizes, root, MAM_RB_LEFT); at != 0; at = mam_rb_step(sizes, at, MAM_RB_RIGHT)) {
-		fault = mam_rb_check(peers_of(segments), at, peers_in_order, segments, &peers);
-		if (fault != NULL)
-			return fault;
-		total += peers;
-	}
-	*count = total;
-	return NULL;
+	for (; fault == NULL && at != 0; at = mam_rb_step(nodes, at, MAM_RB_RIGHT))
+		fault = check_peers(segments, at, segments->touched, &total);
+	if (fault == NULL)
+		*count = total;
+	return fault;
 }
