@@ -84,6 +84,7 @@ static bool store(const struct args_option *option, const char *text, void *sett
 	switch (option->kind) {
 	case ARGS_FLAG: *(bool *)field = true; return true;
 	case ARGS_TEXT: *(const char **)field = text; return true;
+	case ARGS_OPTIONAL: *(const char **)field = text ? text : ""; return true;
 	case ARGS_COUNT:
 		if (is_word(option, text, field) || is_count(text, field))
 			return true;
@@ -101,7 +102,7 @@ static bool store(const struct args_option *option, const char *text, void *sett
 
 /* The two forms getopt_long() wants, made from the table. */
 struct getopt_tables {
-	char letters[2 * OPTIONS_MAX + 8];
+	char letters[3 * OPTIONS_MAX + 8];
 	struct option names[OPTIONS_MAX + 2];
 };
 
@@ -119,13 +120,16 @@ static void make_tables(const struct args_command *command, struct getopt_tables
 		const struct args_option *option = &command->options[i];
 
 		tables->names[i].name = option->name;
-		tables->names[i].has_arg =
-			option->kind == ARGS_FLAG ? no_argument : required_argument;
+		tables->names[i].has_arg = option->kind == ARGS_FLAG       ? no_argument
+					   : option->kind == ARGS_OPTIONAL ? optional_argument
+									   : required_argument;
 		tables->names[i].val = (int)i + 1;
 		if (!option->letter)
 			continue;
 		*letter++ = option->letter;
 		if (option->kind != ARGS_FLAG)
+			*letter++ = ':';
+		if (option->kind == ARGS_OPTIONAL)
 			*letter++ = ':';
 	}
 	tables->names[i].name = "help";
@@ -183,11 +187,15 @@ bool args_parse(const struct args_command *command, int argc, char **argv, void 
 	return true;
 }
 
-static void help_option(char letter, const char *name, const char *value, const char *doc)
+static void help_option(char letter, const char *name, const char *value, bool optional,
+			const char *doc)
 {
 	int column = printf(letter ? "  -%c, " : "      ", letter);
 
-	column += printf("--%s%s%s", name, value ? " " : "", value ? value : "");
+	if (optional)
+		column += printf("--%s[=%s]", name, value);
+	else
+		column += printf("--%s%s%s", name, value ? " " : "", value ? value : "");
 	if (column >= DOC_COLUMN) {
 		putchar('\n');
 		column = 0;
@@ -205,8 +213,9 @@ void args_help(const struct args_command *command)
 {
 	printf("Usage: %s %s\n%s\n", command->name, command->use, command->intro);
 	for (const struct args_option *option = command->options; option->name; option++)
-		help_option(option->letter, option->name, option->value, option->doc);
-	help_option('h', "help", NULL, "this text");
+		help_option(option->letter, option->name, option->value,
+			    option->kind == ARGS_OPTIONAL, option->doc);
+	help_option('h', "help", NULL, false, "this text");
 	if (command->outro)
 		printf("\n%s", command->outro);
 }

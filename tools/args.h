@@ -16,7 +16,8 @@ enum args_kind {
 	ARGS_FLAG,  /* no value; the field is a bool */
 	ARGS_COUNT, /* a number from 1 up; uint64_t */
 	ARGS_BYTES, /* 512, 64K, 64KiB, 1.5G; uint64_t */
-	ARGS_TEXT   /* anything; const char * */
+	ARGS_TEXT,  /* anything; const char * */
+	ARGS_OPTIONAL /* --name or --name=TEXT; const char *, "" without a text */
 };
 
 /* A word that may stand for a number: "largest". */

@@ -49,6 +49,11 @@ static const struct mam_option_row rows[] = {
 		"does, stream does not; default is strict on device memory and stream elsewhere." },
 	[MAM_OPTION_STATS] = { "MAM_STATS", "bool", NULL, "no",
 		"Under mam run, print what the pools did when the program ends." },
+	[MAM_OPTION_STATS_FILE] = { "MAM_STATS_FILE", "text", NULL, "",
+		"File for those numbers as lines of key, tab, value; processes that the program starts add a dot "
+		"and their number to the name; empty: standard error, as a table." },
+	[MAM_OPTION_RUN_PID] = { "MAM_RUN_PID", "text", NULL, "",
+		"Set by mam run: the number of the process that it started." },
 	[MAM_OPTION_LOG] = { "MAM_LOG", "choice", "error|warn|info|debug", "warn",
 		"How much mam reports." },
 	[MAM_OPTION_LOG_FILE] = { "MAM_LOG_FILE", "text", NULL, "",

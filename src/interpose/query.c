@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * query.c - cudaMemGetInfo and cuMemGetInfo: how much memory is free.
+ *
+ * To the driver, whatever a pool holds is taken. Programs that size their buffers by this answer would come out too
+ * small, so what the current context's pool could still hand out counts as free. The total stays the device's.
+ */
+#include <mam/mam.h>
+#include <mam/stats.h>
+
+#include "interpose/count.h"
+#include "interpose/hooks.h"
+#include "interpose/init.h"
+#include "interpose/pools.h"
+#include "interpose/real.h"
+#include "interpose/table.h"
+
+/* The guard is up. */
+static size_t free_in_pool(void)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+	struct mam_pool_stats stats = { .size = sizeof(stats) };
+	struct mam_pool *pool;
+	void *context = NULL;
+
+	if (driver == NULL || driver->ctx_current(&context) != 0 || mam_pools_device(context) < 0)
+		return 0;
+	pool = mam_pools_of(context);
+	if (pool == NULL || mam_pool_stats(pool, &stats) != MAM_OK)
+		return 0;
+	return stats.reserved_bytes - stats.live_rounded_bytes;
+}
+
+static int info(enum mam_road road, __typeof__(&cuMemGetInfo_v2) real, size_t *free_bytes, size_t *total_bytes)
+{
+	size_t in_pool;
+	int answer;
+
+	if (mam_init_passes())
+		return real(free_bytes, total_bytes);
+	mam_init_depth++;
+	answer = real(free_bytes, total_bytes);
+	if (answer == MAM_CUDA_SUCCESS && free_bytes != NULL && total_bytes != NULL) {
+		in_pool = free_in_pool();
+		*free_bytes = in_pool < *total_bytes - *free_bytes ? *free_bytes + in_pool : *total_bytes;
+	}
+	mam_init_depth--;
+	mam_count(road, answer == MAM_CUDA_SUCCESS ? MAM_FATE_SERVED : MAM_FATE_FAILED);
+	return answer;
+}
+
+int cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
+{
+	__typeof__(&cudaMemGetInfo) real = MAM_TABLE_ORIGINAL(cudaMemGetInfo);
+
+	return real == NULL ? MAM_CUDA_INSUFFICIENT_DRIVER : info(MAM_ROAD_RUNTIME, real, free_bytes, total_bytes);
+}
+
+static int driver_info(enum mam_road road, size_t *free_bytes, size_t *total_bytes)
+{
+	__typeof__(&cuMemGetInfo_v2) real = MAM_TABLE_ORIGINAL(cuMemGetInfo_v2);
+
+	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : info(road, real, free_bytes, total_bytes);
+}
+
+int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
+{
+	return driver_info(MAM_ROAD_SYMBOL, free_bytes, total_bytes);
+}
+
+int mam_query_info_by_lookup(size_t *free_bytes, size_t *total_bytes)
+{
+	return driver_info(MAM_ROAD_LOOKUP, free_bytes, total_bytes);
+}

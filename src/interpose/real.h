@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * real.h - the functions behind ours: the C library's dlsym, and the driver calls mam makes for itself.
+ */
+#ifndef MAM_INTERPOSE_REAL_H
+#define MAM_INTERPOSE_REAL_H
+
+#include <stdbool.h>
+
+/* The lookups that the program would get without mam. Found once, by reading the symbol tables. */
+struct mam_real_linker {
+	void *(*dlsym)(void *handle, const char *name);
+	void *(*dlvsym)(void *handle, const char *name, const char *version);
+};
+const struct mam_real_linker *mam_real_linker(void);
+
+/* The next definition of `name` behind this object, as RTLD_NEXT means it; NULL sets dlerror(). */
+void *mam_real_next(const char *name);
+
+/* Whether a library whose file name starts with `prefix` is in the process. */
+bool mam_real_is_loaded(const char *prefix);
+
+/* A definition of `name` in a loaded library whose file name starts with `prefix`; NULL. Loads nothing. */
+void *mam_real_in(const char *prefix, const char *name);
+
+/* What mam asks the driver itself. capture_mode is NULL on drivers without it. */
+struct mam_real_driver {
+	int (*ctx_current)(void **context);
+	int (*ctx_push)(void *context);
+	int (*ctx_pop)(void **context);
+	int (*ctx_device)(int *device);
+	int (*ctx_synchronize)(void);
+	int (*primary_state)(int device, unsigned int *flags, int *active);
+	int (*primary_retain)(void **context, int device);
+	int (*primary_release)(int device);
+	int (*capture_mode)(int *mode);
+};
+
+/* The driver's functions, once libcuda is in the process; NULL before. mam never loads it by itself. */
+const struct mam_real_driver *mam_real_driver(void);
+
+/* cudaGetDevice of the runtime that has `function`; NULL: it cannot be found. */
+int (*mam_real_get_device(const void *function))(int *device);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reset.c - what ends a context, and with it the memory of its pool.
+ *
+ * The real call goes first. Once it succeeded the chunks are gone, so the pool is abandoned without a word to the driver,
+ * and addresses from it are strangers from then on: the driver gets them and answers as it would.
+ * A primary context is known by its device, one that a program made by its handle.
+ *
+ * No guard here: the real cudaDeviceReset arrives at these functions again by the driver's road, and dropping a pool
+ * twice does nothing.
+ */
+#include "interpose/hooks.h"
+#include "interpose/init.h"
+#include "interpose/pools.h"
+#include "interpose/real.h"
+#include "interpose/table.h"
+
+int cudaDeviceReset(void)
+{
+	__typeof__(&cudaDeviceReset) real = MAM_TABLE_ORIGINAL(cudaDeviceReset);
+	int (*get_device)(int *) = mam_real_get_device((void *)(uintptr_t)real);
+	int device = -1, answer;
+
+	if (real == NULL)
+		return MAM_CUDA_INSUFFICIENT_DRIVER;
+	if (mam_init_passes())
+		return real();
+	/* Only where there is something to drop: asking for the device may not be the program's first call. */
+	if (mam_pools_exist() && get_device != NULL && get_device(&device) != MAM_CUDA_SUCCESS)
+		device = -1;
+	answer = real();
+	if (answer == MAM_CUDA_SUCCESS && device >= 0)
+		mam_pools_drop_primary(device);
+	return answer;
+}
+
+static int primary_reset(__typeof__(&cuDevicePrimaryCtxReset_v2) real, int device)
+{
+	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(device);
+
+	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes())
+		mam_pools_drop_primary(device);
+	return answer;
+}
+
+int cuDevicePrimaryCtxReset(int device)
+{
+	return primary_reset(MAM_TABLE_ORIGINAL(cuDevicePrimaryCtxReset), device);
+}
+
+int cuDevicePrimaryCtxReset_v2(int device)
+{
+	return primary_reset(MAM_TABLE_ORIGINAL(cuDevicePrimaryCtxReset_v2), device);
+}
+
+/* The last release ends the context; whether it was the last, only the driver knows. */
+static int primary_release(__typeof__(&cuDevicePrimaryCtxRelease_v2) real, int device)
+{
+	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(device);
+	const struct mam_real_driver *driver;
+	unsigned int flags;
+	int active = 1;
+
+	if (answer != MAM_CUDA_SUCCESS || mam_init_passes() || !mam_pools_exist())
+		return answer;
+	driver = mam_real_driver();
+	if (driver != NULL && driver->primary_state(device, &flags, &active) == MAM_CUDA_SUCCESS && !active)
+		mam_pools_drop_primary(device);
+	return answer;
+}
+
+int cuDevicePrimaryCtxRelease(int device)
+{
+	return primary_release(MAM_TABLE_ORIGINAL(cuDevicePrimaryCtxRelease), device);
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device)
+{
+	return primary_release(MAM_TABLE_ORIGINAL(cuDevicePrimaryCtxRelease_v2), device);
+}
+
+static int destroy(__typeof__(&cuCtxDestroy_v2) real, void *context)
+{
+	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(context);
+
+	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes())
+		mam_pools_drop(context);
+	return answer;
+}
+
+int cuCtxDestroy(void *context)
+{
+	return destroy(MAM_TABLE_ORIGINAL(cuCtxDestroy), context);
+}
+
+int cuCtxDestroy_v2(void *context)
+{
+	return destroy(MAM_TABLE_ORIGINAL(cuCtxDestroy_v2), context);
+}
