@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_capture.c - which calls a stream capture refuses, by the modes of capture and thread. */
+#include "load.h"
+
+#include <pthread.h>
+
+static struct cuda cuda;
+static struct CUstream_st *stream;
+
+static void begin(int mode)
+{
+	cuda = load();
+	ck_assert_int_eq(cuda.cuStreamCreate(&stream, STREAM_NON_BLOCKING), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuStreamBeginCapture_v2(stream, mode), CUDA_SUCCESS);
+}
+
+static int end(void)
+{
+	struct CUgraph_st *graph;
+	int result = cuda.cuStreamEndCapture(stream, &graph);
+
+	if (result == CUDA_SUCCESS)
+		cuda.cuGraphDestroy(graph);
+	return result;
+}
+
+static int allocate(void)
+{
+	unsigned long long address;
+
+	return cuda.cuMemAlloc_v2(&address, 512);
+}
+
+static void *allocate_elsewhere(void *argument)
+{
+	struct CUctx_st *context;
+
+	cuda.cuDevicePrimaryCtxRetain(&context, 0);
+	cuda.cuCtxSetCurrent(context);
+	*(int *)argument = allocate();
+	return NULL;
+}
+
+static int elsewhere(void)
+{
+	pthread_t thread;
+	int result = -1;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, allocate_elsewhere, &result), 0);
+	pthread_join(thread, NULL);
+	return result;
+}
+
+START_TEST(a_global_capture_is_spoilt_by_an_allocation)
+{
+	int status;
+
+	begin(CAPTURE_GLOBAL);
+	ck_assert_int_eq(allocate(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	cuda.cuStreamIsCapturing(stream, &status);
+	ck_assert_int_eq(status, 2);
+	ck_assert_int_eq(end(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+	ck_assert_int_eq(allocate(), CUDA_SUCCESS);
+}
+END_TEST
+
+START_TEST(a_global_capture_is_spoilt_by_any_thread)
+{
+	begin(CAPTURE_GLOBAL);
+	ck_assert_int_eq(elsewhere(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	ck_assert_int_eq(end(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+END_TEST
+
+START_TEST(a_thread_local_capture_minds_its_own_thread_only)
+{
+	begin(CAPTURE_THREAD_LOCAL);
+	ck_assert_int_eq(elsewhere(), CUDA_SUCCESS);
+	ck_assert_int_eq(allocate(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	ck_assert_int_eq(end(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+END_TEST
+
+START_TEST(a_relaxed_capture_minds_nothing)
+{
+	begin(CAPTURE_RELAXED);
+	ck_assert_int_eq(allocate(), CUDA_SUCCESS);
+	ck_assert_int_eq(elsewhere(), CUDA_SUCCESS);
+	ck_assert_int_eq(end(), CUDA_SUCCESS);
+}
+END_TEST
+
+START_TEST(a_relaxed_thread_may_do_all_but_synchronise_the_context)
+{
+	unsigned long long address;
+	struct CUevent_st *event;
+	int mode = CAPTURE_RELAXED;
+
+	begin(CAPTURE_GLOBAL);
+	cuda.cuEventCreate(&event, 0);
+	ck_assert_int_eq(cuda.cuThreadExchangeStreamCaptureMode(&mode), CUDA_SUCCESS);
+	ck_assert_int_eq(mode, CAPTURE_GLOBAL);
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&address, 512), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemFree_v2(address), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuEventQuery(event), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	ck_assert_int_eq(end(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+END_TEST
+
+START_TEST(a_context_event_is_refused_by_every_capture)
+{
+	struct CUctx_st *context;
+	struct CUevent_st *event;
+
+	begin(CAPTURE_RELAXED);
+	cuda.cuEventCreate(&event, 0);
+	cuda.cuCtxGetCurrent(&context);
+	ck_assert_int_eq(cuda.cuCtxRecordEvent(context, event), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	ck_assert_int_eq(end(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+END_TEST
+
+START_TEST(captured_work_is_not_done)
+{
+	unsigned long long address;
+	unsigned char byte = 7;
+
+	begin(CAPTURE_RELAXED);
+	cuda.cuMemAlloc_v2(&address, 4 << 20);
+	ck_assert_int_eq(cuda.cuMemsetD8Async(address, 9, 512, stream), CUDA_SUCCESS);
+	ck_assert_int_eq(end(), CUDA_SUCCESS);
+	cuda.cuMemcpyDtoH_v2(&byte, address, 1);
+	ck_assert_uint_eq(byte, 0);
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+	tcase_add_test(tests, a_global_capture_is_spoilt_by_an_allocation);
+	tcase_add_test(tests, a_global_capture_is_spoilt_by_any_thread);
+	tcase_add_test(tests, a_thread_local_capture_minds_its_own_thread_only);
+	tcase_add_test(tests, a_relaxed_capture_minds_nothing);
+	tcase_add_test(tests, a_relaxed_thread_may_do_all_but_synchronise_the_context);
+	tcase_add_test(tests, a_context_event_is_refused_by_every_capture);
+	tcase_add_test(tests, captured_work_is_not_done);
+}
+
+int main(void)
+{
+	return run_suite("fake/capture", add);
+}
