@@ -31,6 +31,7 @@ void oracle_fini(struct oracle *oracle)
 	for (size_t i = 0; i < oracle->chunks; i++)
 		free(oracle->chunk[i].holder);
 	free(oracle->chunk);
+	free(oracle->shelf);
 	free(oracle->block);
 }
 
@@ -128,43 +129,6 @@ static void gain_chunk(struct oracle *oracle, const struct ground_piece *piece)
 	oracle->now.reserved_bytes += piece->bytes;
 }
 
-void oracle_sync(struct oracle *oracle, struct ground *ground)
-{
-	for (size_t i = oracle->chunks; i-- > 0;)
-		if (!still_held(ground, oracle->chunk[i].serial))
-			lose_chunk(oracle, i);
-	for (size_t i = 0; i < ground->pieces; i++)
-		if (!already_known(oracle, ground->piece[i].serial))
-			gain_chunk(oracle, &ground->piece[i]);
-	count_peaks(oracle);
-}
-
-void oracle_trimmed(const struct oracle *oracle, size_t keep)
-{
-	for (size_t i = 0; i < oracle->chunks; i++) {
-		size_t bytes = oracle->chunk[i].granules * oracle->granule;
-
-		must(!wholly_free(&oracle->chunk[i]) || oracle->now.reserved_bytes < keep + bytes,
-		              "step %llu: trim to %zu left an idle chunk of %zu bytes", (unsigned long long)oracle->step, keep,
-		              bytes);
-	}
-}
-
-void oracle_put_back(struct oracle *oracle, uintptr_t base)
-{
-	struct oracle_chunk chunk;
-	size_t i;
-
-	for (i = 0; i < oracle->chunks; i++)
-		if (oracle->chunk[i].base == base)
-			break;
-	must(i < oracle->chunks, "a chunk was offered that the pool did not hold");
-	must(wholly_free(&oracle->chunk[i]), "a chunk with live blocks was offered");
-	chunk = oracle->chunk[i];
-	memmove(&oracle->chunk[1], &oracle->chunk[0], i * sizeof(chunk));
-	oracle->chunk[0] = chunk;
-}
-
 static int run_order(const void *a, const void *b)
 {
 	const struct oracle_run *left = a, *right = b;
@@ -194,6 +158,7 @@ struct oracle_run *oracle_runs(const struct oracle *oracle, size_t *count)
 			runs[*count].base = address_at(oracle, chunk, g);
 			runs[*count].bytes = (end - g) * oracle->granule;
 			runs[*count].chunk = i;
+			runs[*count].serial = chunk->serial;
 			runs[*count].tail = end == chunk->granules;
 			(*count)++;
 		}
@@ -201,6 +166,108 @@ struct oracle_run *oracle_runs(const struct oracle *oracle, size_t *count)
 	if (runs)
 		qsort(runs, *count, sizeof(*runs), run_order);
 	return runs;
+}
+
+static bool is_fresh(const struct oracle *oracle, const struct oracle_run *run)
+{
+	return run->tail && run->chunk == oracle->chunks - 1;
+}
+
+static bool same_run(const struct oracle_run *a, const struct oracle_run *b)
+{
+	return a->base == b->base && a->bytes == b->bytes && a->serial == b->serial;
+}
+
+static bool stands_in(const struct oracle_run *run, const struct oracle_run *in, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (same_run(run, &in[i]))
+			return true;
+	return false;
+}
+
+/* Of equals, one that lies lower than the first becomes the first; any other becomes the second. */
+static void shelve(struct oracle *oracle, const struct oracle_run *run)
+{
+	size_t place = 0;
+
+	while (place < oracle->shelved && oracle->shelf[place].bytes != run->bytes)
+		place++;
+	if (place < oracle->shelved && oracle->shelf[place].base < run->base)
+		place++;
+	oracle->shelf = grown(oracle->shelf, oracle->shelved + 1, sizeof(*run));
+	memmove(&oracle->shelf[place + 1], &oracle->shelf[place], (oracle->shelved - place) * sizeof(*run));
+	oracle->shelf[place] = *run;
+	oracle->shelved++;
+}
+
+static void unshelve(struct oracle *oracle, size_t place)
+{
+	oracle->shelved--;
+	memmove(&oracle->shelf[place], &oracle->shelf[place + 1], (oracle->shelved - place) * sizeof(*oracle->shelf));
+}
+
+/* After a change: what is no free run any more leaves the shelf, then what is new comes, in address order. */
+static void update_shelf(struct oracle *oracle)
+{
+	struct oracle_run *runs;
+	size_t count, holes = 0;
+
+	runs = oracle_runs(oracle, &count);
+	for (size_t i = 0; i < count; i++)
+		if (!is_fresh(oracle, &runs[i]))
+			runs[holes++] = runs[i];
+	for (size_t i = oracle->shelved; i-- > 0;)
+		if (!stands_in(&oracle->shelf[i], runs, holes))
+			unshelve(oracle, i);
+	for (size_t i = 0; i < holes; i++)
+		if (!stands_in(&runs[i], oracle->shelf, oracle->shelved))
+			shelve(oracle, &runs[i]);
+	free(runs);
+}
+
+void oracle_sync(struct oracle *oracle, struct ground *ground)
+{
+	for (size_t i = oracle->chunks; i-- > 0;)
+		if (!still_held(ground, oracle->chunk[i].serial))
+			lose_chunk(oracle, i);
+	update_shelf(oracle);
+	for (size_t i = 0; i < ground->pieces; i++)
+		if (!already_known(oracle, ground->piece[i].serial))
+			gain_chunk(oracle, &ground->piece[i]);
+	update_shelf(oracle);
+	count_peaks(oracle);
+}
+
+void oracle_trimmed(const struct oracle *oracle, size_t keep)
+{
+	for (size_t i = 0; i < oracle->chunks; i++) {
+		size_t bytes = oracle->chunk[i].granules * oracle->granule;
+
+		must(!wholly_free(&oracle->chunk[i]) || oracle->now.reserved_bytes < keep + bytes,
+		              "step %llu: trim to %zu left an idle chunk of %zu bytes", (unsigned long long)oracle->step, keep,
+		              bytes);
+	}
+}
+
+void oracle_put_back(struct oracle *oracle, uintptr_t base)
+{
+	struct oracle_chunk chunk;
+	size_t i;
+
+	for (i = 0; i < oracle->chunks; i++)
+		if (oracle->chunk[i].base == base)
+			break;
+	must(i < oracle->chunks, "a chunk was offered that the pool did not hold");
+	must(wholly_free(&oracle->chunk[i]), "a chunk with live blocks was offered");
+	/* It left its place among its equals, too. */
+	for (size_t r = oracle->shelved; r-- > 0;)
+		if (oracle->shelf[r].base == base)
+			unshelve(oracle, r);
+	chunk = oracle->chunk[i];
+	memmove(&oracle->chunk[1], &oracle->chunk[0], i * sizeof(chunk));
+	oracle->chunk[0] = chunk;
+	update_shelf(oracle);
 }
 
 /* Where in the run the request would start: as low as its alignment lets it. False when it does not fit. */
@@ -216,25 +283,30 @@ static bool fits(const struct oracle_run *run, size_t rounded, size_t alignment,
 	return true;
 }
 
-/* Smaller first, then lower. */
-static int better(const void *a, const void *b)
+/* By insertion, which leaves equals as they stand. */
+static void sort_by_size(struct oracle_run *run, size_t count)
 {
-	const struct oracle_run *left = a, *right = b;
+	for (size_t i = 1; i < count; i++) {
+		struct oracle_run moved = run[i];
+		size_t place = i;
 
-	if (left->bytes != right->bytes)
-		return left->bytes < right->bytes ? -1 : 1;
-	return run_order(a, b);
+		while (place > 0 && run[place - 1].bytes > moved.bytes) {
+			run[place] = run[place - 1];
+			place--;
+		}
+		run[place] = moved;
+	}
 }
 
 /*
- * The rule, over the free runs except the fresh end of the newest chunk, sorted by size and then address:
- * the first that holds the request. An aligned request looks at only a few runs that are large enough but too tight;
- * after that it takes the first that would do wherever it began, if there is one, else it looks on.
+ * The rule, over the shelf sorted by size: the first that holds the request. An aligned request looks at only a few
+ * runs that are large enough but too tight; after that it takes the first that would do wherever it began, if there is
+ * one, else it looks on.
  */
-static bool pick_run(const struct oracle *oracle, const struct oracle_run *run, size_t count, size_t rounded,
-                     size_t alignment, struct oracle_run *best)
+static bool pick_run(const struct oracle_run *run, size_t count, size_t rounded, size_t alignment,
+                     struct oracle_run *best)
 {
-	size_t first = count, enough = 0;
+	size_t first = count, tight = 0;
 	uintptr_t start;
 
 	for (size_t i = 0; i < count && first == count; i++) {
@@ -243,9 +315,9 @@ static bool pick_run(const struct oracle *oracle, const struct oracle_run *run, 
 		if (fits(&run[i], rounded, alignment, &start))
 			first = i;
 		else
-			enough++;
+			tight++;
 	}
-	if (alignment > oracle->granule && enough >= ORACLE_ALIGNED_TRIES)
+	if (tight >= ORACLE_ALIGNED_TRIES)
 		for (size_t i = 0; i < count; i++)
 			if (run[i].bytes >= rounded + alignment - 1) {
 				first = i;
@@ -259,29 +331,27 @@ static bool pick_run(const struct oracle *oracle, const struct oracle_run *run, 
 bool oracle_best(const struct oracle *oracle, size_t bytes, size_t alignment, struct oracle_run *best)
 {
 	size_t rounded = to_granules(oracle, bytes) * oracle->granule;
-	struct oracle_run *runs, fresh;
-	bool found, has_fresh = false;
-	size_t count, holes = 0;
+	struct oracle_run *runs;
+	size_t count;
 	uintptr_t start;
+	bool found;
 
 	if (rounded < bytes)
 		return false;
+	runs = grown(NULL, oracle->shelved, sizeof(*runs));
+	if (oracle->shelved)
+		memcpy(runs, oracle->shelf, oracle->shelved * sizeof(*runs));
+	sort_by_size(runs, oracle->shelved);
+	found = pick_run(runs, oracle->shelved, rounded, alignment, best);
+	free(runs);
+	if (found)
+		return true;
 	runs = oracle_runs(oracle, &count);
-	for (size_t i = 0; i < count; i++) {
-		if (runs[i].tail && runs[i].chunk == oracle->chunks - 1) {
-			fresh = runs[i];
-			has_fresh = true;
-		} else {
-			runs[holes++] = runs[i];
+	for (size_t i = 0; i < count; i++)
+		if (is_fresh(oracle, &runs[i]) && fits(&runs[i], rounded, alignment, &start)) {
+			*best = runs[i];
+			found = true;
 		}
-	}
-	if (holes)
-		qsort(runs, holes, sizeof(*runs), better);
-	found = pick_run(oracle, runs, holes, rounded, alignment, best);
-	if (!found && has_fresh && fits(&fresh, rounded, alignment, &start)) {
-		*best = fresh;
-		found = true;
-	}
 	free(runs);
 	return found;
 }
@@ -323,6 +393,7 @@ void oracle_alloc(struct oracle *oracle, size_t bytes, size_t alignment, const v
 	oracle->block[entry] = (struct oracle_block){ base, bytes, granules };
 	if (chunk->top < first + granules)
 		chunk->top = first + granules;
+	update_shelf(oracle);
 	oracle->now.allocs++;
 	oracle->now.live_blocks++;
 	oracle->now.live_bytes += bytes;
@@ -360,6 +431,7 @@ enum mam_status oracle_free(struct oracle *oracle, uintptr_t address)
 	oracle->now.live_bytes -= block->requested;
 	oracle->now.live_rounded_bytes -= block->granules * oracle->granule;
 	block->base = 0;
+	update_shelf(oracle);
 	return MAM_OK;
 }
 

@@ -6,7 +6,8 @@
  * question is answered by looking at all granules, so there is no tree, no link and no running total in common with
  * the pool. Tests do each operation on both, and compare:
  *
- *   1. where a block may come to lie: the smallest free run that takes it, fresh ground last (oracle_best);
+ *   1. where a block may come to lie: the smallest free run that takes it, of equals the one the pool promises, fresh
+ *      ground last (oracle_best);
  *   2. what a free must answer, at any address (oracle_free);
  *   3. every number of mam_pool_stats but the host bytes (oracle_compare);
  *   4. the walk, segment by segment (oracle_compare).
@@ -46,6 +47,7 @@ struct oracle_run {
 	uintptr_t base;
 	size_t bytes;
 	size_t chunk;      /* index */
+	size_t serial;     /* of the chunk */
 	bool tail;         /* reaches the end of its chunk */
 };
 
@@ -53,6 +55,8 @@ struct oracle {
 	size_t granule;
 	struct oracle_chunk *chunk; /* in the order the pool took them */
 	size_t chunks;
+	struct oracle_run *shelf;   /* free runs but the fresh end of the newest chunk; of equals the one to take stands first */
+	size_t shelved;
 	struct oracle_block *block;
 	size_t blocks;              /* entries, used and unused */
 	uint64_t step;              /* operations so far, for messages */
