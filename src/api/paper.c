@@ -190,12 +190,12 @@ int MAM_CudaFree(void *ptr)
 
 void mam_paper_fork_prepare(void)
 {
-	mam_lock_take(&lock);
+	mam_lock_take_for_fork(&lock);
 }
 
 void mam_paper_fork_parent(void)
 {
-	mam_lock_release(&lock);
+	mam_lock_release_for_fork(&lock);
 }
 
 void mam_paper_fork_child(void)

@@ -309,7 +309,7 @@ enum mam_status mam_registry_find(const void *address, struct mam_pool **pool, s
 
 void mam_registry_fork_prepare(void)
 {
-	mam_lock_take(&lock);
+	mam_lock_take_for_fork(&lock);
 	for (struct mam_slot *slot = oldest; slot; slot = slot->next)
 		mam_pool_fork_prepare(&slot->pool);
 }
@@ -318,7 +318,7 @@ void mam_registry_fork_parent(void)
 {
 	for (struct mam_slot *slot = newest; slot; slot = slot->previous)
 		mam_pool_fork_parent(&slot->pool);
-	mam_lock_release(&lock);
+	mam_lock_release_for_fork(&lock);
 }
 
 void mam_registry_fork_child(void)

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * suite.h - run a suite of which every test is a process of its own, whatever CK_FORK says: options, default pools and
+ * handles begin anew in each, and one that crashes or exits with anything but 0 fails alone.
+ */
+#ifndef TESTS_API_SUITE_H
+#define TESTS_API_SUITE_H
+
+#include <check.h>
+#include <stdlib.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+static inline int suite_run(Suite *suite)
+{
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	srunner_set_fork_status(runner, CK_FORK);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* A case of the suite with time enough for a slow machine under a sanitizer. */
+static inline TCase *suite_case(Suite *suite, const char *name)
+{
+	TCase *tests = tcase_create(name);
+
+	tcase_set_timeout(tests, 120);
+	suite_add_tcase(suite, tests);
+	return tests;
+}
+
+#endif

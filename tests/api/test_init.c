@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Around a fork: no lock is copied while another thread holds it, and the child knows which pools it lost.
+ *
+ * Locks are checked: this is linked with the library's debug build, which aborts on a wrong order.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <mam/paper.h>
+#include <mam/stats.h>
+
+#include "stub.h"
+#include "suite.h"
+
+#define THREADS 4
+#define FORKS   40
+
+static struct mam_pool *host_pool, *device_pool;
+static struct stub stub;
+static _Atomic bool stop;
+
+static void make_pools(void)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+
+	setenv("MAM_SOURCE", "host", 1);
+	attr.source = "host";
+	ck_assert_int_eq(mam_pool_create(&attr, &host_pool), MAM_OK);
+	stub_init(&stub);
+	attr.free_policy = MAM_FREE_STREAM;
+	ck_assert_int_eq(mam_pool_create_on(&stub.source, &attr, &device_pool), MAM_OK);
+}
+
+/* The child's exit status: 0, or the line on which it failed to get what it should. */
+#define MUST(condition)                           \
+	do {                                      \
+		if (!(condition))                 \
+			_exit(__LINE__ % 255 + 1); \
+	} while (0)
+
+static void assert_child_is_content(pid_t child)
+{
+	int status;
+
+	ck_assert_int_gt(child, 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with status %#x", status);
+}
+
+static bool is_intact(struct mam_pool *pool)
+{
+	return mam_pool_check(pool, NULL, 0) == MAM_OK;
+}
+
+static void use(struct mam_pool *pool)
+{
+	void *blocks[100];
+
+	for (size_t i = 0; i < COUNT_OF(blocks); i++)
+		MUST(mam_malloc(pool, 100 * i + 1, &blocks[i]) == MAM_OK);
+	for (size_t i = 0; i < COUNT_OF(blocks); i++)
+		MUST(mam_free(NULL, blocks[i]) == MAM_OK);
+}
+
+static void *keep_busy(void *unused)
+{
+	(void)unused;
+	while (!atomic_load(&stop)) {
+		struct mam_pool *const pools[] = { host_pool, device_pool, NULL };
+		struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+		struct mam_pool *brief;
+		void *block;
+
+		for (size_t i = 0; i < COUNT_OF(pools); i++)
+			if (mam_malloc(pools[i], 4096, &block) != MAM_OK || mam_free(NULL, block) != MAM_OK)
+				abort();
+		if (MAM_CudaMalloc(&block, 4096) != 0 || MAM_CudaFree(block) != 0)
+			abort();
+		attr.source = "host";
+		if (mam_pool_create(&attr, &brief) != MAM_OK || mam_pool_destroy(brief) != MAM_OK)
+			abort();
+	}
+	return NULL;
+}
+
+START_TEST(a_child_of_many_threads_goes_on_with_host_pools)
+{
+	pthread_t threads[THREADS];
+
+	make_pools();
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, keep_busy, NULL), 0);
+	for (int i = 0; i < FORKS; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			void *block;
+
+			use(host_pool);
+			use(NULL);
+			MUST(MAM_CudaMalloc(&block, 1) == 0 && MAM_CudaFree(block) == 0);
+			MUST(is_intact(host_pool));
+			_exit(0);
+		}
+		assert_child_is_content(child);
+	}
+	atomic_store(&stop, true);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	ck_assert(is_intact(host_pool));
+	ck_assert(is_intact(device_pool));
+}
+END_TEST
+
+START_TEST(a_child_has_lost_its_device_pools)
+{
+	void *host_block, *device_block, *block;
+	pid_t child;
+
+	make_pools();
+	ck_assert_int_eq(mam_malloc(host_pool, 512, &host_block), MAM_OK);
+	ck_assert_int_eq(mam_malloc(device_pool, 512, &device_block), MAM_OK);
+	child = fork();
+	if (child == 0) {
+		MUST(mam_malloc(device_pool, 512, &block) == MAM_ERROR_DESTROYED);
+		MUST(mam_free(device_pool, device_block) == MAM_ERROR_DESTROYED);
+		MUST(mam_pool_destroy(device_pool) == MAM_ERROR_DESTROYED);
+		MUST(mam_owner(device_block, NULL, NULL) == MAM_ERROR_NOT_OWNED);
+		MUST(stub.shrinks == 0); /* no call to a driver that is not there */
+		MUST(mam_free(NULL, host_block) == MAM_OK);
+		_exit(0);
+	}
+	assert_child_is_content(child);
+	/* the parent noticed nothing */
+	ck_assert_int_eq(mam_free(device_pool, device_block), MAM_OK);
+	ck_assert_int_eq(mam_free(host_pool, host_block), MAM_OK);
+	ck_assert_int_eq(mam_pool_destroy(device_pool), MAM_OK);
+	ck_assert_uint_eq(stub.shrinks, 1);
+}
+END_TEST
+
+START_TEST(a_child_may_fork_again)
+{
+	pid_t child;
+
+	make_pools();
+	child = fork();
+	if (child == 0) {
+		pid_t grandchild = fork();
+		int status;
+
+		if (grandchild == 0) {
+			use(host_pool);
+			_exit(0);
+		}
+		MUST(waitpid(grandchild, &status, 0) == grandchild && status == 0);
+		use(host_pool);
+		_exit(0);
+	}
+	assert_child_is_content(child);
+}
+END_TEST
+
+START_TEST(a_paper_environment_on_host_memory_survives)
+{
+	void *block;
+	pid_t child;
+
+	make_pools();
+	ck_assert_int_eq(MAM_CudaMalloc(&block, 512), 0);
+	child = fork();
+	if (child == 0) {
+		MUST(MAM_CudaFree(block) == 0);
+		MUST(MAM_Destroy() == 401); /* that was the last block */
+		_exit(0);
+	}
+	assert_child_is_content(child);
+	ck_assert_int_eq(MAM_CudaFree(block), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("api/init");
+	TCase *tests = suite_case(suite, "fork");
+
+	tcase_add_test(tests, a_child_of_many_threads_goes_on_with_host_pools);
+	tcase_add_test(tests, a_child_has_lost_its_device_pools);
+	tcase_add_test(tests, a_child_may_fork_again);
+	tcase_add_test(tests, a_paper_environment_on_host_memory_survives);
+	return suite_run(suite);
+}

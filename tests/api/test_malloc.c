@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The first stop: the wait before a free, what listeners hear and when, and which pool a request without one goes to.
+ */
+#include <string.h>
+
+#include <mam/stats.h>
+
+#include "base/event.h"
+#include "stub.h"
+#include "suite.h"
+
+static struct stub stub;
+static struct mam_pool *pool;
+
+static void make_pool(enum mam_free_policy policy)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+
+	stub_init(&stub);
+	attr.free_policy = policy;
+	ck_assert_int_eq(mam_pool_create_on(&stub.source, &attr, &pool), MAM_OK);
+}
+
+static void *take(size_t bytes)
+{
+	void *block = NULL;
+
+	ck_assert_int_eq(mam_malloc(pool, bytes, &block), MAM_OK);
+	ck_assert_ptr_nonnull(block);
+	return block;
+}
+
+static uint64_t live_blocks(void)
+{
+	struct mam_pool_stats stats = { .size = sizeof(stats) };
+
+	ck_assert_int_eq(mam_pool_stats(pool, &stats), MAM_OK);
+	return stats.live_blocks;
+}
+
+START_TEST(a_strict_free_waits_once_and_an_allocation_never)
+{
+	make_pool(MAM_FREE_STRICT);
+	for (unsigned int i = 1; i <= 3; i++) {
+		void *block = take(512);
+
+		ck_assert_uint_eq(stub.waits, i - 1);
+		ck_assert_int_eq(mam_free(pool, block), MAM_OK);
+		ck_assert_uint_eq(stub.waits, i);
+	}
+}
+END_TEST
+
+START_TEST(the_default_policy_of_such_a_source_is_strict)
+{
+	make_pool(MAM_FREE_DEFAULT);
+	ck_assert_int_eq(mam_free(pool, take(512)), MAM_OK);
+	ck_assert_uint_eq(stub.waits, 1);
+}
+END_TEST
+
+START_TEST(a_stream_free_does_not_wait)
+{
+	make_pool(MAM_FREE_STREAM);
+	ck_assert_int_eq(mam_free(pool, take(512)), MAM_OK);
+	ck_assert_int_eq(mam_free(NULL, take(512)), MAM_OK);
+	ck_assert_uint_eq(stub.waits, 0);
+}
+END_TEST
+
+START_TEST(a_wait_that_fails_leaves_the_block_live)
+{
+	void *block;
+
+	make_pool(MAM_FREE_STRICT);
+	block = take(512);
+	stub.wait_answer = MAM_ERROR_DRIVER;
+	ck_assert_int_eq(mam_free(pool, block), MAM_ERROR_DRIVER);
+	ck_assert_int_eq(mam_free(NULL, block), MAM_ERROR_DRIVER);
+	ck_assert_uint_eq(live_blocks(), 1);
+	stub.wait_answer = MAM_OK;
+	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
+	ck_assert_uint_eq(live_blocks(), 0);
+}
+END_TEST
+
+START_TEST(an_address_nobody_owns_is_not_waited_for)
+{
+	make_pool(MAM_FREE_STRICT);
+	take(512);
+	ck_assert_int_eq(mam_free(NULL, &stub), MAM_ERROR_NOT_OWNED);
+	ck_assert_int_eq(mam_free(NULL, NULL), MAM_OK);
+	ck_assert_int_eq(mam_free(pool, NULL), MAM_OK);
+	ck_assert_uint_eq(stub.waits, 0);
+}
+END_TEST
+
+#define HEARD_MOST 64
+
+static struct mam_event heard[HEARD_MOST];
+static size_t heard_count;
+
+static void hear(const struct mam_event *event, void *user)
+{
+	(void)user;
+	if (heard_count < HEARD_MOST)
+		heard[heard_count++] = *event;
+}
+
+/* The next event of a kind that malloc.c reports; sources and pools have their own to say. */
+static const struct mam_event *next_heard(size_t *at)
+{
+	while (*at < heard_count) {
+		const struct mam_event *event = &heard[(*at)++];
+
+		if (event->kind == MAM_EVENT_ALLOC || event->kind == MAM_EVENT_FREE || event->kind == MAM_EVENT_FAIL)
+			return event;
+	}
+	return NULL;
+}
+
+static void expect(size_t *at, enum mam_event_kind kind, const void *address, size_t bytes)
+{
+	const struct mam_event *event = next_heard(at);
+
+	ck_assert_ptr_nonnull(event);
+	ck_assert_int_eq(event->kind, kind);
+	ck_assert_ptr_eq(event->pool, pool);
+	ck_assert_ptr_eq(event->address, address);
+	ck_assert_uint_eq(event->bytes, bytes);
+}
+
+START_TEST(listeners_hear_each_request_once)
+{
+	void *first, *second;
+	size_t at = 0;
+
+	make_pool(MAM_FREE_STREAM);
+	ck_assert(mam_event_subscribe(hear, NULL));
+	first = take(100);
+	ck_assert_int_eq(mam_malloc_aligned(pool, 5000, 4096, &second), MAM_OK);
+	ck_assert_int_eq(mam_free(pool, first), MAM_OK);
+	ck_assert_int_eq(mam_malloc(pool, SIZE_MAX, &first), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_free(NULL, second), MAM_OK);
+	expect(&at, MAM_EVENT_ALLOC, first, 100);
+	expect(&at, MAM_EVENT_ALLOC, second, 5000);
+	expect(&at, MAM_EVENT_FREE, first, 100);
+	expect(&at, MAM_EVENT_FAIL, NULL, SIZE_MAX);
+	expect(&at, MAM_EVENT_FREE, second, 5000);
+	ck_assert_ptr_null(next_heard(&at));
+}
+END_TEST
+
+START_TEST(listeners_hear_nothing_of_calls_that_change_nothing)
+{
+	size_t at = 0;
+	void *block;
+
+	make_pool(MAM_FREE_STREAM);
+	block = take(100);
+	ck_assert(mam_event_subscribe(hear, NULL));
+	setenv("MAM_LOG_FILE", "/dev/null", 1);
+	ck_assert_int_eq(mam_free(pool, (char *)block + 1), MAM_ERROR_INTERIOR);
+	ck_assert_int_eq(mam_free(pool, &stub), MAM_ERROR_NOT_OWNED);
+	ck_assert_int_eq(mam_free(pool, (char *)block + 4096), MAM_ERROR_DOUBLE_FREE);
+	ck_assert_int_eq(mam_malloc(pool, 0, &block), MAM_OK);
+	ck_assert_ptr_null(next_heard(&at));
+}
+END_TEST
+
+START_TEST(pools_begin_and_end_aloud)
+{
+	ck_assert(mam_event_subscribe(hear, NULL));
+	make_pool(MAM_FREE_STREAM);
+	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
+	ck_assert_uint_eq(heard_count, 2);
+	ck_assert_int_eq(heard[0].kind, MAM_EVENT_POOL_CREATE);
+	ck_assert_ptr_eq(heard[0].pool, pool);
+	ck_assert_int_eq(heard[1].kind, MAM_EVENT_POOL_DESTROY);
+	ck_assert_ptr_eq(heard[1].pool, pool);
+}
+END_TEST
+
+START_TEST(usable_size_is_the_rounded_size_of_live_blocks_only)
+{
+	void *block;
+	size_t bytes = 7;
+
+	make_pool(MAM_FREE_STREAM);
+	block = take(513);
+	ck_assert_int_eq(mam_usable_size(pool, block, &bytes), MAM_OK);
+	ck_assert_uint_eq(bytes, 1024);
+	bytes = 7;
+	ck_assert_int_eq(mam_usable_size(NULL, block, &bytes), MAM_OK);
+	ck_assert_uint_eq(bytes, 1024);
+	bytes = 7;
+	ck_assert_int_eq(mam_usable_size(pool, (char *)block + 1, &bytes), MAM_ERROR_INTERIOR);
+	ck_assert_int_eq(mam_usable_size(pool, &bytes, &bytes), MAM_ERROR_NOT_OWNED);
+	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
+	ck_assert_int_eq(mam_usable_size(pool, block, &bytes), MAM_ERROR_DOUBLE_FREE);
+	ck_assert_int_eq(mam_usable_size(pool, block, NULL), MAM_ERROR_INVALID_VALUE);
+	ck_assert_uint_eq(bytes, 7);
+	ck_assert_int_eq(mam_usable_size(pool, NULL, &bytes), MAM_OK);
+	ck_assert_uint_eq(bytes, 0);
+}
+END_TEST
+
+START_TEST(a_request_without_a_pool_goes_to_the_default)
+{
+	struct mam_pool *owner;
+	void *block;
+
+	setenv("MAM_SOURCE", "host", 1);
+	make_pool(MAM_FREE_STREAM);
+	ck_assert_int_eq(mam_malloc_aligned(NULL, 1000, 1 << 20, &block), MAM_OK);
+	ck_assert_uint_eq((uintptr_t)block % (1 << 20), 0);
+	ck_assert_int_eq(mam_owner(block, &owner, NULL), MAM_OK);
+	ck_assert_ptr_ne(owner, pool);
+	ck_assert_int_eq(mam_free(pool, block), MAM_ERROR_NOT_OWNED);
+	ck_assert_int_eq(mam_free(NULL, block), MAM_OK);
+}
+END_TEST
+
+START_TEST(without_a_device_there_is_no_default)
+{
+	void *block = &stub;
+
+	setenv("MAM_SOURCE", "cudamalloc", 1);
+	setenv("CUDA_VISIBLE_DEVICES", "", 1);
+	setenv("MAM_LOG_FILE", "/dev/null", 1);
+	ck_assert_int_eq(mam_malloc(NULL, 512, &block), MAM_ERROR_NO_DEVICE);
+	ck_assert_ptr_eq(block, &stub);
+	ck_assert_int_eq(mam_malloc(NULL, 0, &block), MAM_OK);
+	ck_assert_ptr_null(block);
+	ck_assert_int_eq(mam_free(NULL, &stub), MAM_ERROR_NOT_OWNED);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("api/malloc");
+	TCase *wait = suite_case(suite, "wait");
+	TCase *events = suite_case(suite, "events");
+	TCase *pools = suite_case(suite, "pools");
+
+	tcase_add_test(wait, a_strict_free_waits_once_and_an_allocation_never);
+	tcase_add_test(wait, the_default_policy_of_such_a_source_is_strict);
+	tcase_add_test(wait, a_stream_free_does_not_wait);
+	tcase_add_test(wait, a_wait_that_fails_leaves_the_block_live);
+	tcase_add_test(wait, an_address_nobody_owns_is_not_waited_for);
+	tcase_add_test(events, listeners_hear_each_request_once);
+	tcase_add_test(events, listeners_hear_nothing_of_calls_that_change_nothing);
+	tcase_add_test(events, pools_begin_and_end_aloud);
+	tcase_add_test(pools, usable_size_is_the_rounded_size_of_live_blocks_only);
+	tcase_add_test(pools, a_request_without_a_pool_goes_to_the_default);
+	tcase_add_test(pools, without_a_device_there_is_no_default);
+	return suite_run(suite);
+}

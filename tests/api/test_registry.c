@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The registry: pools are found while they live, and defaults are made once and made again.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <mam/source.h>
+#include <mam/stats.h>
+
+#include "api/registry.h"
+#include "api/slots.h"
+#include "base/event.h"
+#include "stub.h"
+#include "suite.h"
+
+#define POOLS   20
+#define THREADS 8
+
+static struct mam_pool *make_host_pool(const char *name)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	struct mam_pool *pool;
+
+	attr.source = "host";
+	attr.chunk_bytes = 1 << 20;
+	attr.name = name;
+	ck_assert_int_eq(mam_pool_create(&attr, &pool), MAM_OK);
+	return pool;
+}
+
+START_TEST(an_address_belongs_to_the_pool_it_came_from)
+{
+	struct mam_pool *pools[POOLS], *owner;
+	struct mam_segment_info segment;
+	void *blocks[POOLS];
+
+	for (int i = 0; i < POOLS; i++) {
+		pools[i] = make_host_pool(NULL);
+		ck_assert_int_eq(mam_malloc(pools[i], 100 + (size_t)i, &blocks[i]), MAM_OK);
+	}
+	for (int i = 0; i < POOLS; i++) {
+		ck_assert_int_eq(mam_registry_find((char *)blocks[i] + 1, &owner, &segment), MAM_OK);
+		ck_assert_ptr_eq(owner, pools[i]);
+		ck_assert_ptr_eq(segment.base, blocks[i]);
+		ck_assert_uint_eq(segment.requested, 100 + (size_t)i);
+	}
+	ck_assert_int_eq(mam_registry_find(&owner, &owner, &segment), MAM_ERROR_NOT_OWNED);
+}
+END_TEST
+
+START_TEST(pools_end_in_any_order_and_the_others_are_still_found)
+{
+	struct mam_pool *pools[POOLS], *owner;
+	struct mam_segment_info segment;
+	void *blocks[POOLS];
+
+	for (int i = 0; i < POOLS; i++) {
+		pools[i] = make_host_pool(NULL);
+		ck_assert_int_eq(mam_malloc(pools[i], 512, &blocks[i]), MAM_OK);
+	}
+	for (int step = 0; step < POOLS; step++) {
+		int ending = step * 7 % POOLS; /* 7 and 20 have no common divisor: each once */
+
+		ck_assert_int_eq(mam_pool_abandon(pools[ending]), MAM_OK);
+		pools[ending] = NULL;
+		for (int i = 0; i < POOLS; i++) {
+			if (pools[i]) {
+				ck_assert_int_eq(mam_registry_find(blocks[i], &owner, &segment), MAM_OK);
+				ck_assert_ptr_eq(owner, pools[i]);
+			}
+		}
+	}
+	ck_assert_int_eq(mam_registry_find(blocks[0], &owner, &segment), MAM_ERROR_NOT_OWNED);
+}
+END_TEST
+
+START_TEST(a_pool_that_cannot_be_made_takes_no_handle)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	struct mam_pool *first = make_host_pool(NULL), *pool = first;
+	struct stub stub;
+
+	stub_init(&stub);
+	stub.grow_answer = MAM_ERROR_OUT_OF_MEMORY;
+	attr.chunk_bytes = 1 << 20;
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(mam_pool_create_on(&stub.source, &attr, &pool), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_ptr_eq(pool, first);
+	ck_assert_uint_eq(stub.grows, 3);
+	stub.grow_answer = MAM_OK;
+	ck_assert_int_eq(mam_pool_create_on(&stub.source, &attr, &pool), MAM_OK);
+	ck_assert_uint_eq(mam_slots_number(pool), mam_slots_number(first) + 1);
+}
+END_TEST
+
+START_TEST(a_source_of_the_callers_stays_the_callers)
+{
+	struct mam_pool *pool;
+	struct stub stub;
+	void *block;
+
+	stub_init(&stub);
+	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_OK);
+	ck_assert_uint_eq(stub.grows, 0);
+	ck_assert_int_eq(mam_malloc(pool, 1, &block), MAM_OK);
+	ck_assert_uint_eq(stub.grows, 1);
+	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
+	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
+	ck_assert_uint_eq(stub.shrinks, 1);
+	/* and another pool may use it */
+	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_OK);
+	ck_assert_int_eq(mam_malloc(pool, 1, &block), MAM_OK);
+}
+END_TEST
+
+START_TEST(abandoning_calls_no_source)
+{
+	struct mam_pool *pool;
+	struct stub stub;
+	void *block;
+
+	stub_init(&stub);
+	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_OK);
+	ck_assert_int_eq(mam_malloc(pool, 1, &block), MAM_OK);
+	ck_assert_int_eq(mam_pool_abandon(pool), MAM_OK);
+	ck_assert_uint_eq(stub.shrinks, 0);
+	ck_assert_uint_eq(stub.waits, 0);
+	ck_assert_int_eq(mam_pool_abandon(pool), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(mam_pool_destroy(pool), MAM_ERROR_DESTROYED);
+}
+END_TEST
+
+START_TEST(sources_that_cannot_work_are_refused)
+{
+	struct mam_source_ops ops;
+	struct mam_pool *pool = NULL;
+	struct stub stub;
+
+	ck_assert_int_eq(mam_pool_create_on(NULL, NULL, &pool), MAM_ERROR_INVALID_VALUE);
+	stub_init(&stub);
+	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, NULL), MAM_ERROR_INVALID_VALUE);
+	stub.source.properties.granularity = 3;
+	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_ERROR_INVALID_VALUE);
+	stub_init(&stub);
+	stub.source.properties.alignment = 0;
+	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_ERROR_INVALID_VALUE);
+	stub_init(&stub);
+	ops = *stub.source.ops;
+	stub.source.ops = &ops;
+	ops.grow = NULL;
+	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_ERROR_INVALID_VALUE);
+	ops = *stub.host->ops;
+	ops.shrink = NULL;
+	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_ERROR_INVALID_VALUE);
+	stub.source.ops = NULL;
+	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_ERROR_INVALID_VALUE);
+	ck_assert_ptr_null(pool);
+}
+END_TEST
+
+START_TEST(a_host_default_serves_every_device)
+{
+	struct mam_pool *pool, *same;
+
+	setenv("MAM_SOURCE", "host", 1);
+	ck_assert_int_eq(mam_pool_default(MAM_DEVICE_CURRENT, &pool), MAM_OK);
+	for (int device = 0; device < 3; device++) {
+		ck_assert_int_eq(mam_pool_default(device, &same), MAM_OK);
+		ck_assert_ptr_eq(same, pool);
+	}
+	ck_assert_int_eq(mam_pool_default(-2, &same), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_pool_default(0, NULL), MAM_ERROR_INVALID_VALUE);
+}
+END_TEST
+
+START_TEST(a_default_pool_ends_and_the_next_use_makes_another)
+{
+	struct mam_pool *first, *second;
+	void *block;
+
+	setenv("MAM_SOURCE", "host", 1);
+	ck_assert_int_eq(mam_pool_default(0, &first), MAM_OK);
+	ck_assert_int_eq(mam_pool_destroy(first), MAM_OK);
+	ck_assert_int_eq(mam_malloc(NULL, 512, &block), MAM_OK);
+	ck_assert_int_eq(mam_owner(block, &second, NULL), MAM_OK);
+	ck_assert_ptr_ne(first, second);
+	ck_assert_int_eq(mam_malloc(first, 512, &block), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(mam_pool_default(0, &first), MAM_OK);
+	ck_assert_ptr_eq(first, second);
+}
+END_TEST
+
+START_TEST(device_numbers_no_machine_has_are_no_device)
+{
+	struct mam_pool *pool;
+
+	setenv("MAM_SOURCE", "cudamalloc", 1);
+	setenv("MAM_LOG_FILE", "/dev/null", 1);
+	ck_assert_int_eq(mam_pool_default(256, &pool), MAM_ERROR_NO_DEVICE);
+	ck_assert_int_eq(mam_pool_default(INT32_MAX, &pool), MAM_ERROR_NO_DEVICE);
+	ck_assert_int_eq(mam_pool_default(255, &pool), MAM_ERROR_NO_DEVICE);
+	ck_assert_int_eq(mam_pool_default(255, &pool), MAM_ERROR_NO_DEVICE); /* it was no accident */
+}
+END_TEST
+
+static pthread_barrier_t start;
+static _Atomic unsigned int created; /* count of POOL_CREATE events */
+
+static void count_created(const struct mam_event *event, void *user)
+{
+	(void)user;
+	if (event->kind == MAM_EVENT_POOL_CREATE)
+		atomic_fetch_add(&created, 1);
+}
+
+static void *ask_for_default(void *answer)
+{
+	pthread_barrier_wait(&start);
+	if (mam_pool_default(MAM_DEVICE_CURRENT, answer) != MAM_OK)
+		*(struct mam_pool **)answer = NULL;
+	return NULL;
+}
+
+START_TEST(threads_that_race_for_the_default_get_one)
+{
+	pthread_t threads[THREADS];
+	struct mam_pool *answers[THREADS];
+
+	setenv("MAM_SOURCE", "host", 1);
+	ck_assert(mam_event_subscribe(count_created, NULL));
+	for (unsigned int round = 1; round <= 50; round++) {
+		pthread_barrier_init(&start, NULL, THREADS);
+		for (int i = 0; i < THREADS; i++)
+			ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_for_default, &answers[i]), 0);
+		for (int i = 0; i < THREADS; i++)
+			pthread_join(threads[i], NULL);
+		pthread_barrier_destroy(&start);
+		ck_assert_ptr_nonnull(answers[0]);
+		for (int i = 1; i < THREADS; i++)
+			ck_assert_ptr_eq(answers[i], answers[0]);
+		ck_assert_uint_eq(created, round);
+		ck_assert_int_eq(mam_pool_destroy(answers[0]), MAM_OK);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("api/registry");
+	TCase *find = suite_case(suite, "find");
+	TCase *make = suite_case(suite, "make");
+	TCase *defaults = suite_case(suite, "defaults");
+
+	tcase_add_test(find, an_address_belongs_to_the_pool_it_came_from);
+	tcase_add_test(find, pools_end_in_any_order_and_the_others_are_still_found);
+	tcase_add_test(make, a_pool_that_cannot_be_made_takes_no_handle);
+	tcase_add_test(make, a_source_of_the_callers_stays_the_callers);
+	tcase_add_test(make, abandoning_calls_no_source);
+	tcase_add_test(make, sources_that_cannot_work_are_refused);
+	tcase_add_test(defaults, a_host_default_serves_every_device);
+	tcase_add_test(defaults, a_default_pool_ends_and_the_next_use_makes_another);
+	tcase_add_test(defaults, device_numbers_no_machine_has_are_no_device);
+	tcase_add_test(defaults, threads_that_race_for_the_default_get_one);
+	return suite_run(suite);
+}
