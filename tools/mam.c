@@ -18,6 +18,7 @@ static const struct subcommand {
 } subcommands[] = {
 	{ "replay", "mam replay", replay_main,
 	  "play an allocation trace through a pool; no GPU needed" },
+	{ "run", "mam run", run_main, "run a CUDA program with its memory from a pool" },
 	{ "info", "mam info", info_main, "version, devices, options; --self-test" },
 };
 
@@ -36,9 +37,10 @@ static int print_help(void)
 	for (size_t i = 0; i < SUBCOMMANDS; i++)
 		printf("  mam %-7s %s\n", subcommands[i].name, subcommands[i].doc);
 	printf("\nTry one of these:\n"
-	       "  mam replay train.trace.gz               what would the program need of a pool?\n"
-	       "  mam replay --map heap.html train.trace.gz   the same, as a picture to look into\n"
-	       "  mam info --self-test                    does the GPU answer?\n\n"
+	       "  mam run --stats ./app                   its cudaMalloc becomes a pool's\n"
+	       "  mam replay t.trace.gz                   what would a program need of a pool?\n"
+	       "  mam replay --map heap.html t.trace.gz   the same, as a picture to look into\n"
+	       "  mam info --self-test                    does the GPU hold what is written?\n\n"
 	       "mam COMMAND --help says more; man mam, man 7 mam say all.\n");
 	return STATUS_GOOD;
 }

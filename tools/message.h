@@ -8,8 +8,10 @@
 /* message_begin - who speaks from now on: "mam replay". Kept, not copied. */
 void message_begin(const char *speaker);
 
-/* message_error - one sentence: what, where, what to do. The speaker goes before it, a full stop
- * behind it. */
+/*
+ * message_error - one sentence: what, where, what to do. The speaker goes before it, a full stop
+ * behind it.
+ */
 void message_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

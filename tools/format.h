@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * format.h - numbers as people read them.
+ *
+ * Each answers a small struct by value, so that a call may stand among printf's arguments:
+ * printf("%s", format_bytes(x).text).
+ */
+#ifndef TOOLS_FORMAT_H
+#define TOOLS_FORMAT_H
+
+#include <stdint.h>
+
+struct format_text {
+	char text[40];
+};
+
+struct format_text format_bytes(uint64_t bytes);  /* "16.79 GiB", "512 B" */
+struct format_text format_count(uint64_t count);  /* "65,823" */
+struct format_text format_ratio(double ratio);    /* "1.104x" */
+struct format_text format_plain(uint64_t number); /* "65823", for scripts */
+double format_quotient(uint64_t over,
+		       uint64_t under); /* 1 when both are 0, as nothing fits in nothing */
+
+/* format_name - the last part of a path without .gz and .trace, cut in its middle at `columns`. */
+struct format_text format_name(const char *path, int columns);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * map.c - collects where each block of a replay lay, and writes the picture's file.
+ *
+ * 1. After an allocation, ask the pool for the block's segment, and remember its place: its chunk's
+ *    place in the picture plus its offset there.
+ * 2. After each event, note the pool's own counts where they changed.
+ * 3. Write into a new file beside the one asked for and rename it: the reader of a picture finds
+ *    the old one or the whole new one.
+ */
+#include "map.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "message.h"
+
+#define CHUNKS_STEP 16
+
+/* What may be drawn, by the end of the file's name. */
+static const struct kind {
+	const char *suffix;
+	bool (*draw)(FILE *file, const struct map *map, const struct replay_settings *settings,
+		     const struct replay_result *result);
+} kinds[] = {
+	{ ".html", map_html },
+	{ ".svg", map_svg },
+};
+
+static const struct kind *find_kind(const char *path)
+{
+	size_t length = strlen(path);
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		size_t bytes = strlen(kinds[i].suffix);
+
+		if (length > bytes && strcmp(path + length - bytes, kinds[i].suffix) == 0)
+			return &kinds[i];
+	}
+	return NULL;
+}
+
+bool map_kind_known(const char *path)
+{
+	if (!find_kind(path))
+		message_error("%s: a map goes into a file that ends in .html or .svg", path);
+	return find_kind(path) != NULL;
+}
+
+static void *say_no_memory(void)
+{
+	message_error("no memory left for the map");
+	return NULL;
+}
+
+struct map *map_create(const struct replay_trace *trace)
+{
+	struct map *map = calloc(1, sizeof(*map));
+
+	if (!map)
+		return say_no_memory();
+	map->trace = trace;
+	map->places = malloc(((size_t)trace->block_count + 1) * sizeof(*map->places));
+	map->sizes = calloc((size_t)trace->block_count + 1, sizeof(*map->sizes));
+	if (!map->places || !map->sizes) {
+		map_destroy(map);
+		return say_no_memory();
+	}
+	for (uint32_t i = 0; i < trace->block_count; i++)
+		map->places[i] = MAP_NOWHERE;
+	return map;
+}
+
+void map_destroy(struct map *map)
+{
+	if (!map)
+		return;
+	free(map->places);
+	free(map->sizes);
+	free(map->chunks);
+	free(map->steps);
+	free(map);
+}
+
+const struct map_chunk *map_chunk_of(const struct map *map, uint64_t place)
+{
+	const struct map_chunk *chunk = map->chunks + map->chunk_count - 1;
+
+	while (chunk > map->chunks && place < chunk->place)
+		chunk--;
+	return chunk;
+}
+
+/* The chunk of a block, new to the picture or not. The newest is the likeliest. */
+static struct map_chunk *place_chunk(struct map *map, const struct mam_segment_info *segment)
+{
+	struct map_chunk *chunk;
+
+	for (size_t i = map->chunk_count; i-- > 0;)
+		if (map->chunks[i].base == (uintptr_t)segment->chunk_base)
+			return &map->chunks[i];
+	if (map->chunk_count % CHUNKS_STEP == 0) {
+		chunk = realloc(map->chunks, (map->chunk_count + CHUNKS_STEP) * sizeof(*chunk));
+		if (!chunk)
+			return NULL;
+		map->chunks = chunk;
+	}
+	chunk = &map->chunks[map->chunk_count];
+	*chunk = (struct map_chunk){ .base = (uintptr_t)segment->chunk_base,
+				     .bytes = segment->chunk_bytes };
+	if (map->chunk_count)
+		chunk->place = chunk[-1].place + chunk[-1].bytes;
+	map->chunk_count++;
+	return chunk;
+}
+
+static bool note_block(struct map *map, uint32_t block, const void *address)
+{
+	struct mam_segment_info segment;
+	struct map_chunk *chunk;
+	uint64_t end;
+
+	if (mam_owner(address, NULL, &segment) != MAM_OK)
+		return true; /* a source that hands out what it does not own: leave it out */
+	chunk = place_chunk(map, &segment);
+	if (!chunk)
+		return false;
+	end = (uintptr_t)segment.base + segment.bytes - chunk->base;
+	if (end > chunk->used)
+		chunk->used = end;
+	if (chunk->place + end > map->top)
+		map->top = chunk->place + end;
+	map->places[block] = chunk->place + (uintptr_t)segment.base - chunk->base;
+	map->sizes[block] = segment.bytes;
+	return true;
+}
+
+static bool note_step(struct map *map, uint32_t event, struct mam_pool *pool)
+{
+	const struct map_step *last = map->step_count ? &map->steps[map->step_count - 1] : NULL;
+	struct mam_pool_stats stats = { .size = sizeof(stats) };
+	struct map_step *wider;
+
+	if (mam_pool_stats(pool, &stats) != MAM_OK)
+		return true;
+	if (last && last->reserved_bytes == stats.reserved_bytes &&
+	    last->high_water_bytes == stats.high_water_bytes)
+		return true;
+	if (map->step_count == map->step_room) {
+		size_t room = map->step_room ? 2 * map->step_room : 256;
+
+		wider = realloc(map->steps, room * sizeof(*wider));
+		if (!wider)
+			return false;
+		map->steps = wider;
+		map->step_room = room;
+	}
+	map->steps[map->step_count++] = (struct map_step){
+		.event = event,
+		.reserved_bytes = stats.reserved_bytes,
+		.high_water_bytes = stats.high_water_bytes,
+	};
+	return true;
+}
+
+bool map_note(struct map *map, uint32_t event, struct mam_pool *pool, const void *address)
+{
+	if (address && !note_block(map, map->trace->events[event] >> 1, address)) {
+		say_no_memory();
+		return false;
+	}
+	/* Only an allocation can raise the counts that the map shows. */
+	if (!(map->trace->events[event] & 1) && !note_step(map, event, pool)) {
+		say_no_memory();
+		return false;
+	}
+	return true;
+}
+
+/* A new file beside `path`, readable as any file one makes; its name in `name`. */
+static FILE *open_beside(const char *path, char *name, size_t bytes)
+{
+	mode_t mask = umask(0);
+	int descriptor;
+	FILE *file;
+
+	umask(mask);
+	if ((size_t)snprintf(name, bytes, "%s.XXXXXX", path) >= bytes) {
+		errno = ENAMETOOLONG;
+		return NULL;
+	}
+	descriptor = mkstemp(name);
+	if (descriptor < 0)
+		return NULL;
+	fchmod(descriptor, 0666 & ~mask);
+	file = fdopen(descriptor, "w");
+	if (!file) {
+		close(descriptor);
+		unlink(name);
+	}
+	return file;
+}
+
+bool map_write(const struct map *map, const struct replay_settings *settings,
+	       const struct replay_result *result, const char *path)
+{
+	struct stat status;
+	char name[4096];
+	FILE *file;
+	bool good;
+
+	errno = 0;
+	/* A rename would put a plain file in the place of a device or a pipe. */
+	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+		message_error("%s: is no plain file, and a map is not written into it", path);
+		return false;
+	}
+	file = open_beside(path, name, sizeof(name));
+	if (!file) {
+		message_error("%s: cannot be written: %s", path, strerror(errno));
+		return false;
+	}
+	good = find_kind(path)->draw(file, map, settings, result) && fflush(file) == 0;
+	good = fclose(file) == 0 && good;
+	good = good && rename(name, path) == 0;
+	if (!good) {
+		message_error("%s: cannot be written: %s", path, strerror(errno));
+		unlink(name);
+	}
+	return good;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * map_text.h - the parts of the heap map's page, made from map/ when mam is built (text.awk).
+ */
+#ifndef TOOLS_MAP_TEXT_H
+#define TOOLS_MAP_TEXT_H
+
+extern const char map_page_html[]; /* has @MARKS@ where map_html.c puts something in */
+extern const char map_page_css[];
+extern const char map_data_js[]; /* the scripts, in the order they go in */
+extern const char map_view_js[];
+extern const char map_hands_js[];
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay.c - `mam replay`: the command line, and file after file.
+ */
+#include "replay.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "command.h"
+#include "format.h"
+#include "map.h"
+#include "message.h"
+#include "progress.h"
+
+#define REPEATS_DEFAULT 5
+#define HOST_CHUNK ((uint64_t)80 << 30) /* as much as the largest common GPU has */
+
+static const struct args_word chunk_words[] = {
+	{ "largest", REPLAY_LARGEST },
+	{ NULL, 0 },
+};
+
+static const struct args_word growth_words[] = {
+	{ "none", REPLAY_LARGEST },
+	{ "auto", 0 },
+	{ NULL, 0 },
+};
+
+#define FIELD(name) offsetof(struct replay_settings, name)
+
+static const struct args_option options[] = {
+	{ "source", 's', ARGS_TEXT, FIELD(source), "NAME", NULL,
+	  "where chunks come from: host (default; addresses only, no\n"
+	  "GPU) or cudamalloc" },
+	{ "chunk", 'c', ARGS_BYTES, FIELD(chunk_bytes), "BYTES", chunk_words,
+	  "size of the first chunk, or 'largest'; default: 80G on\n"
+	  "host (for each thread), taken as needed on cudamalloc" },
+	{ "growth", 'g', ARGS_BYTES, FIELD(growth_bytes), "BYTES", growth_words,
+	  "least size of later chunks, 'auto', or 'none' (default,\n"
+	  "unless chunks are taken as needed)" },
+	{ "limit", 'l', ARGS_BYTES, FIELD(limit_bytes), "BYTES", NULL, "most the pool may hold" },
+	{ "align", 'a', ARGS_BYTES, FIELD(granule), "BYTES", NULL,
+	  "what block sizes and addresses are multiples of: a power\n"
+	  "of two from 16 to 2M; default 512" },
+	{ "check", 'k', ARGS_FLAG, FIELD(check), NULL, NULL,
+	  "prove every invariant of the pool after each event" },
+	{ "repeat", 'r', ARGS_COUNT, FIELD(repeats), "N", NULL,
+	  "time N passes and report their median; default 5" },
+	{ "threads", 't', ARGS_COUNT, FIELD(threads), "N", NULL,
+	  "N threads play a copy each on one pool" },
+	{ "map", 'm', ARGS_TEXT, FIELD(map), "FILE", NULL,
+	  "draw the heap into FILE.html (to look into) or FILE.svg" },
+	{ "salvage", 0, ARGS_FLAG, FIELD(salvage), NULL, NULL,
+	  "play what is left of a trace that was cut short" },
+	{ "plain", 'p', ARGS_FLAG, FIELD(plain), NULL, NULL,
+	  "print key<TAB>value lines for scripts" },
+	{ "quiet", 'q', ARGS_FLAG, FIELD(quiet), NULL, NULL,
+	  "no table and no progress, only errors" },
+	{ NULL, 0, ARGS_FLAG, 0, NULL, NULL, NULL },
+};
+
+static const struct args_command command = {
+	.name = "mam replay",
+	.use = "[OPTION]... FILE...",
+	.intro =
+		"Play allocation traces (plain or gzip; - is standard input) through a pool, and "
+		"say\n"
+		"how much memory it would have needed and how long an event takes. No GPU needed.\n"
+		"Sizes may end in K, M, G, T.\n",
+	.outro = "Examples:\n"
+		 "  mam replay train.trace.gz\n"
+		 "  mam replay --map heap.html train.trace.gz      look at the heap over time\n"
+		 "  mam replay --chunk 16G train.trace.gz          would 16 GiB have been enough?\n"
+		 "  mam replay --chunk 2G --growth 1G train.trace.gz\n"
+		 "  mam replay -p a.trace b.trace | grep high_water_ratio\n"
+		 "\nThe trace format is in man 5 mam-trace.\n",
+	.options = options,
+};
+
+/* What is wrong with the settings taken together? */
+static bool settings_are_good(const struct replay_settings *settings, int files)
+{
+	uint64_t granule = settings->granule;
+
+	if (files < 1)
+		message_error("no trace given; see mam replay --help");
+	else if (granule < 16 || granule > ((uint64_t)2 << 20) || (granule & (granule - 1)))
+		message_error("--align wants a power of two from 16 to 2M");
+	else if (settings->chunk_bytes == 0)
+		message_error("--chunk wants more than 0 bytes");
+	else if (settings->threads > REPLAY_THREADS)
+		message_error("--threads wants at most %d", (int)REPLAY_THREADS);
+	else if (settings->repeats > 1000000)
+		message_error("--repeat wants at most 1000000");
+	else if (settings->map && files > 1)
+		message_error("--map draws one trace, and %d were given", files);
+	else if (strcmp(settings->source, "host") != 0 &&
+		 strcmp(settings->source, "cudamalloc") != 0)
+		message_error("there is no source '%s'; there are host and cudamalloc",
+			      settings->source);
+	else
+		return !settings->map || map_kind_known(settings->map);
+	return false;
+}
+
+/* Put in what was not given. One chunk and no growth, unless chunks are taken as needed. */
+static void complete(struct replay_settings *settings)
+{
+	bool as_needed =
+		settings->chunk_bytes == REPLAY_DEFAULT && strcmp(settings->source, "host") != 0;
+
+	if (as_needed) {
+		settings->chunk_bytes = 0;
+	} else if (settings->chunk_bytes == REPLAY_DEFAULT) {
+		settings->chunk_bytes = HOST_CHUNK * settings->threads;
+		if (settings->limit_bytes && settings->limit_bytes < settings->chunk_bytes)
+			settings->chunk_bytes = settings->limit_bytes;
+	}
+	if (settings->growth_bytes == REPLAY_DEFAULT)
+		settings->growth_bytes = as_needed ? 0 : REPLAY_LARGEST;
+}
+
+/* Load, play and draw one file. */
+static int replay_file(const struct replay_settings *settings, const char *path,
+		       struct replay_trace *trace, struct replay_result *result)
+{
+	struct map *map = NULL;
+	int status = STATUS_BAD;
+
+	progress_begin(settings->quiet);
+	if (!replay_trace_load(path, settings->salvage, trace))
+		return STATUS_BAD;
+	if (settings->map) {
+		map = map_create(trace);
+		if (!map)
+			return STATUS_BAD;
+	}
+	status = replay_play(settings, trace, map, result);
+	if (status == STATUS_GOOD && map && !map_write(map, settings, result, settings->map))
+		status = STATUS_BAD;
+	map_destroy(map);
+	return status;
+}
+
+int replay_main(int argc, char **argv)
+{
+	struct replay_settings settings = {
+		.source = "host",
+		.chunk_bytes = REPLAY_DEFAULT,
+		.growth_bytes = REPLAY_DEFAULT,
+		.granule = 512,
+		.repeats = REPEATS_DEFAULT,
+		.threads = 1,
+	};
+	struct replay_result *results;
+	struct replay_trace *traces;
+	int first, status, files, played = 0;
+
+	if (!args_parse(&command, argc, argv, &settings, &first, &status))
+		return status;
+	files = argc - first;
+	if (!settings_are_good(&settings, files))
+		return STATUS_BAD;
+	complete(&settings);
+	results = calloc((size_t)files, sizeof(*results));
+	traces = calloc((size_t)files, sizeof(*traces));
+	status = STATUS_BAD;
+	if (!results || !traces) {
+		message_error("no memory left for %d files", files);
+	} else {
+		status = STATUS_GOOD;
+		while (played < files && status == STATUS_GOOD) {
+			status = replay_file(&settings, argv[first + played], &traces[played],
+					     &results[played]);
+			played++;
+		}
+	}
+	/* All or nothing: half a table could be taken for a whole one. */
+	if (status == STATUS_GOOD)
+		replay_report(&settings, results, files);
+	for (int i = 0; i < played; i++)
+		replay_trace_fini(&traces[i]);
+	free(traces);
+	free(results);
+	return status;
+}

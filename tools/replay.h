@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay.h - what the files of `mam replay` share.
+ *
+ *   replay.c         the command line, and file after file
+ *   replay_trace.c   a trace as a compact array, its ids resolved
+ *   replay_play.c    the trace through a pool: once to count, then against the clock
+ *   replay_report.c  the numbers, for people and for scripts
+ *   map.c            where each block lay, and the picture of it
+ */
+#ifndef TOOLS_REPLAY_H
+#define TOOLS_REPLAY_H
+
+#include <stdbool.h>
+
+#include <mam/mam.h>
+#include <mam/stats.h>
+
+struct map;
+
+#define REPLAY_DEFAULT (UINT64_MAX - 1) /* of a size: not given */
+#define REPLAY_LARGEST UINT64_MAX       /* of --chunk; also "none" of --growth */
+#define REPLAY_ALIVE UINT32_MAX         /* as the death of a block: never freed */
+#define REPLAY_THREADS ((uint64_t)256)  /* most threads */
+
+struct replay_settings {
+	const char *source;
+	uint64_t chunk_bytes;
+	uint64_t growth_bytes;
+	uint64_t limit_bytes; /* 0: none */
+	uint64_t granule;
+	uint64_t repeats; /* count */
+	uint64_t threads; /* count */
+	const char *map;  /* file to draw into; NULL: none */
+	bool check;
+	bool salvage;
+	bool plain;
+	bool quiet;
+};
+
+/* One block of a trace: from an allocation to its free. */
+struct replay_block {
+	uint64_t id;
+	uint64_t bytes; /* asked for */
+	uint64_t stream;
+	uint32_t birth; /* number of the event, from 0 */
+	uint32_t death; /* or REPLAY_ALIVE */
+};
+
+/* A whole trace. Event e is about block events[e] >> 1, and frees it when the lowest bit is set. */
+struct replay_trace {
+	const char *path;
+	uint32_t *events;
+	uint32_t *lines; /* of each event, where it stands in the file */
+	struct replay_block *blocks;
+	uint32_t event_count;
+	uint32_t block_count; /* as many as allocations */
+	uint32_t peak_event;  /* the first one after which most bytes are live */
+};
+
+/* replay_trace_load - read a file; false when it is no whole trace, which was said. */
+bool replay_trace_load(const char *path, bool salvage, struct replay_trace *trace);
+void replay_trace_fini(struct replay_trace *trace);
+
+/* What a replay found out. */
+struct replay_result {
+	const struct replay_trace *trace;
+	struct mam_pool_stats end;  /* after the last event, what was never freed still live */
+	struct mam_pool_stats peak; /* after trace->peak_event; size 0: not looked at (threads) */
+	double ns_per_event;        /* median over the repeats */
+	double high_water_ratio;    /* to the peak of what the program asked for */
+	double peak_reserved_ratio; /* the same */
+	uint64_t waste_bytes;       /* lost to rounding, at the peak */
+	uint64_t events;            /* count, of all threads */
+	uint64_t allocs;            /* count */
+	uint64_t frees;             /* count */
+	uint64_t failures;          /* count: allocations that got no block */
+	uint64_t first_failure;     /* line of the first one; 0: none */
+};
+
+/*
+ * replay_play - play `trace` and measure. `map` may be NULL. Returns an exit status; what failed
+ * was said.
+ */
+int replay_play(const struct replay_settings *settings, const struct replay_trace *trace,
+		struct map *map, struct replay_result *result);
+
+/* replay_report - print what was found of all files. */
+void replay_report(const struct replay_settings *settings, const struct replay_result *results,
+		   int count);
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay_trace.c - a trace as a compact array, its ids resolved.
+ *
+ * 1. Read event after event (mam/trace.h judges the syntax).
+ * 2. An allocation makes a new block; the id table remembers that its id names that block now.
+ * 3. A free looks its block up and writes down when it died. An id that is not alive, or is alive
+ *    already, is an error of the trace.
+ * Playing then needs no id, no hash and no text: 8 bytes an event and 32 a block.
+ */
+#include "replay.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <mam/trace.h>
+
+#include "format.h"
+#include "idtable.h"
+#include "input.h"
+#include "message.h"
+#include "progress.h"
+
+#define EVENTS_MAX ((uint32_t)INT32_MAX)
+#define PROGRESS_STEP 65536
+
+/* A trace in the making. */
+struct loader {
+	struct replay_trace *trace;
+	struct idtable ids;
+	uint32_t event_room; /* events and lines that fit */
+	uint32_t block_room;
+	double live; /* bytes; a double because a trace may ask for 2^64 - 1 again and again */
+	double peak;
+};
+
+static bool no_memory(const char *path)
+{
+	message_error("%s: no memory left to hold the trace", path);
+	return false;
+}
+
+static bool widen(void **array, uint32_t room, size_t each)
+{
+	void *wider = realloc(*array, room * each);
+
+	if (wider)
+		*array = wider;
+	return wider != NULL;
+}
+
+/* Room for one more event and one more block. */
+static bool make_room(struct loader *loader)
+{
+	struct replay_trace *trace = loader->trace;
+
+	if (trace->event_count == EVENTS_MAX) {
+		message_error("%s: line %" PRIu32 ": a replay ends at %s events", trace->path,
+			      trace->lines[trace->event_count - 1], format_count(EVENTS_MAX).text);
+		return false;
+	}
+	if (trace->event_count == loader->event_room) {
+		uint32_t room = loader->event_room ? 2 * loader->event_room : 4096;
+
+		if (!widen((void **)&trace->events, room, sizeof(*trace->events)) ||
+		    !widen((void **)&trace->lines, room, sizeof(*trace->lines)))
+			return no_memory(trace->path);
+		loader->event_room = room;
+	}
+	if (trace->block_count == loader->block_room) {
+		uint32_t room = loader->block_room ? 2 * loader->block_room : 4096;
+
+		if (!widen((void **)&trace->blocks, room, sizeof(*trace->blocks)))
+			return no_memory(trace->path);
+		loader->block_room = room;
+	}
+	return true;
+}
+
+static void add_event(struct loader *loader, uint32_t block, bool frees, uint64_t line)
+{
+	struct replay_trace *trace = loader->trace;
+
+	trace->events[trace->event_count] = block << 1 | frees;
+	trace->lines[trace->event_count] = (uint32_t)line;
+	trace->event_count++;
+}
+
+static bool add_alloc(struct loader *loader, const struct mam_trace_event *event)
+{
+	struct replay_trace *trace = loader->trace;
+	uint32_t *now = idtable_at(&loader->ids, event->id);
+
+	if (!now)
+		return no_memory(trace->path);
+	if (*now != IDTABLE_NONE && trace->blocks[*now].death == REPLAY_ALIVE) {
+		message_error("%s: line %" PRIu64 ": block %" PRIu64
+			      " is allocated again while it is alive, since line %" PRIu32,
+			      trace->path, event->line, event->id,
+			      trace->lines[trace->blocks[*now].birth]);
+		return false;
+	}
+	*now = trace->block_count;
+	trace->blocks[trace->block_count] = (struct replay_block){
+		.id = event->id,
+		.bytes = event->bytes,
+		.stream = event->stream,
+		.birth = trace->event_count,
+		.death = REPLAY_ALIVE,
+	};
+	loader->live += (double)event->bytes;
+	if (loader->live > loader->peak) {
+		loader->peak = loader->live;
+		trace->peak_event = trace->event_count;
+	}
+	add_event(loader, trace->block_count++, false, event->line);
+	return true;
+}
+
+static bool add_free(struct loader *loader, const struct mam_trace_event *event)
+{
+	struct replay_trace *trace = loader->trace;
+	uint32_t now = idtable_find(&loader->ids, event->id);
+
+	if (now == IDTABLE_NONE) {
+		message_error("%s: line %" PRIu64 ": block %" PRIu64
+			      " is freed but was never allocated",
+			      trace->path, event->line, event->id);
+		return false;
+	}
+	if (trace->blocks[now].death != REPLAY_ALIVE) {
+		message_error("%s: line %" PRIu64 ": block %" PRIu64
+			      " is freed twice, the first time on line %" PRIu32,
+			      trace->path, event->line, event->id,
+			      trace->lines[trace->blocks[now].death]);
+		return false;
+	}
+	trace->blocks[now].death = trace->event_count;
+	loader->live -= (double)trace->blocks[now].bytes;
+	add_event(loader, now, true, event->line);
+	return true;
+}
+
+/* The last event as the file has it, or what to say when there is none. */
+static void describe_last(const struct replay_trace *trace, char *text, size_t bytes)
+{
+	uint32_t last = trace->event_count - 1;
+	const struct replay_block *block;
+
+	if (trace->event_count == 0) {
+		snprintf(text, bytes, "no event came whole");
+		return;
+	}
+	block = &trace->blocks[trace->events[last] >> 1];
+	if (trace->events[last] & 1)
+		snprintf(text, bytes, "the last whole event is 'f %" PRIu64 "' on line %" PRIu32,
+			 block->id, trace->lines[last]);
+	else
+		snprintf(text, bytes,
+			 "the last whole event is 'a %" PRIu64 " %" PRIu64 " %" PRIu64
+			 "' on line %" PRIu32,
+			 block->id, block->bytes, block->stream, trace->lines[last]);
+}
+
+/* The trace is no whole trace: say why. True: go on with what there is. */
+static bool take_problem(const struct replay_trace *trace, const struct input *input,
+			 const struct mam_trace_problem *problem, bool salvage)
+{
+	const char *trouble = input_trouble(input);
+	char last[120];
+
+	describe_last(trace, last, sizeof(last));
+	if (!problem->cut)
+		message_error("%s: line %" PRIu64 ": %s", trace->path, problem->line,
+			      problem->text);
+	else if (salvage)
+		message_error("%s: line %" PRIu64 ": %s, and what followed is lost; %s, and %s "
+			      "events are played",
+			      trace->path, problem->line, trouble ? trouble : problem->text, last,
+			      format_count(trace->event_count).text);
+	else
+		message_error("%s: line %" PRIu64 ": %s; %s; --salvage plays up to there",
+			      trace->path, problem->line, trouble ? trouble : problem->text, last);
+	return problem->cut && salvage;
+}
+
+static bool load_events(struct loader *loader, struct mam_trace_reader *reader, struct input *input,
+			bool salvage)
+{
+	struct mam_trace_event event;
+	uint64_t taken, in_all;
+
+	while (mam_trace_next(reader, &event) == MAM_OK) {
+		if (event.kind == MAM_TRACE_END)
+			return true;
+		if (!make_room(loader))
+			return false;
+		if (!(event.kind == MAM_TRACE_ALLOC ? add_alloc : add_free)(loader, &event))
+			return false;
+		if (loader->trace->event_count % PROGRESS_STEP == 0) {
+			input_position(input, &taken, &in_all);
+			progress_show("reading", taken, in_all);
+		}
+	}
+	progress_end();
+	return take_problem(loader->trace, input, mam_trace_problem_of(reader), salvage);
+}
+
+bool replay_trace_load(const char *path, bool salvage, struct replay_trace *trace)
+{
+	struct loader loader = { .trace = trace };
+	struct mam_trace_reader *reader;
+	struct input *input = input_open(path);
+	bool good;
+
+	memset(trace, 0, sizeof(*trace));
+	trace->path = path;
+	if (!input)
+		return false;
+	if (mam_trace_reader_create(input_read, input, &reader) == MAM_OK) {
+		good = load_events(&loader, reader, input, salvage);
+		mam_trace_reader_destroy(reader);
+	} else {
+		good = no_memory(path);
+	}
+	progress_end();
+	idtable_fini(&loader.ids);
+	input_close(input);
+	if (!good)
+		replay_trace_fini(trace);
+	return good;
+}
+
+void replay_trace_fini(struct replay_trace *trace)
+{
+	free(trace->events);
+	free(trace->lines);
+	free(trace->blocks);
+	memset(trace, 0, sizeof(*trace));
+}
