@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests and frees that make no sense: each gets its own answer, and the pool is as it was.
+ *
+ * Each test is a forked child that must end with 0: a crash, an abort or a hang is a failure. The fixture proves the
+ * pool's books after each test and compares its numbers with those before.
+ */
+#include <stdint.h>
+#include <string.h>
+
+#include <mam/mam.h>
+#include <mam/stats.h>
+
+#include "../api/suite.h"
+
+#define CHUNK ((size_t)1 << 20)
+
+static struct mam_pool *pool;
+static char *block;               /* 4096 bytes, live */
+static char *freed;               /* was 512 bytes, and has a live block behind it */
+static struct mam_pool_stats before;
+
+static void look(struct mam_pool_stats *stats)
+{
+	char why[200] = "";
+
+	ck_assert_msg(mam_pool_check(pool, why, sizeof(why)) == MAM_OK, "%s", why);
+	memset(stats, 0, sizeof(*stats));
+	stats->size = sizeof(*stats);
+	ck_assert_int_eq(mam_pool_stats(pool, stats), MAM_OK);
+	stats->failures = 0; /* may count the misuse */
+}
+
+static void begin(void)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	void *behind;
+
+	setenv("MAM_LOG_FILE", "/dev/null", 1);
+	setenv("MAM_SOURCE", "host", 1);
+	attr.source = "host";
+	attr.chunk_bytes = CHUNK;
+	attr.growth_bytes = MAM_GROWTH_NONE;
+	ck_assert_int_eq(mam_pool_create(&attr, &pool), MAM_OK);
+	ck_assert_int_eq(mam_malloc(pool, 4096, (void **)&block), MAM_OK);
+	ck_assert_int_eq(mam_malloc(pool, 512, (void **)&freed), MAM_OK);
+	ck_assert_int_eq(mam_malloc(pool, 512, &behind), MAM_OK);
+	ck_assert_int_eq(mam_free(pool, freed), MAM_OK);
+	look(&before);
+}
+
+static void end(void)
+{
+	struct mam_pool_stats after;
+
+	look(&after);
+	ck_assert_mem_eq(&after, &before, sizeof(after));
+}
+
+/* The request is refused and the output untouched, by every call that allocates. */
+static void refused(size_t bytes, size_t alignment, enum mam_status status)
+{
+	void *const untouched = &before;
+	void *output = untouched;
+
+	if (alignment == 0)
+		ck_assert_int_eq(mam_malloc(pool, bytes, &output), status);
+	else
+		ck_assert_int_eq(mam_malloc_aligned(pool, bytes, alignment, &output), status);
+	ck_assert_ptr_eq(output, untouched);
+}
+
+START_TEST(size_0_is_a_null_block)
+{
+	void *output = &before;
+
+	ck_assert_int_eq(mam_malloc(pool, 0, &output), MAM_OK);
+	ck_assert_ptr_null(output);
+	output = &before;
+	ck_assert_int_eq(mam_malloc_aligned(pool, 0, 4096, &output), MAM_OK);
+	ck_assert_ptr_null(output);
+	output = &before;
+	ck_assert_int_eq(mam_pool_alloc_nowait(pool, 0, 0, &output), MAM_OK);
+	ck_assert_ptr_null(output);
+	ck_assert_int_eq(mam_free(pool, output), MAM_OK);
+	ck_assert_int_eq(mam_free(NULL, NULL), MAM_OK);
+}
+END_TEST
+
+static const size_t huge[] = {
+	CHUNK + 1, (size_t)1 << 40, (size_t)1 << 54, (size_t)1 << 55, (size_t)1 << 56, (size_t)1 << 63,
+	SIZE_MAX / 2, SIZE_MAX - 511, SIZE_MAX - 510, SIZE_MAX - 1, SIZE_MAX,
+};
+
+START_TEST(huge_sizes_are_out_of_memory)
+{
+	refused(huge[_i], 0, MAM_ERROR_OUT_OF_MEMORY);
+	refused(huge[_i], 512, MAM_ERROR_OUT_OF_MEMORY);
+	refused(huge[_i], (size_t)1 << 63, MAM_ERROR_OUT_OF_MEMORY);
+}
+END_TEST
+
+START_TEST(huge_sizes_are_out_of_memory_where_a_pool_may_grow)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	struct mam_pool *growing;
+	void *output = NULL;
+
+	attr.source = "host";
+	ck_assert_int_eq(mam_pool_create(&attr, &growing), MAM_OK);
+	for (size_t i = 1; i < COUNT_OF(huge); i++)
+		ck_assert_int_eq(mam_malloc(growing, huge[i], &output), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_ptr_null(output);
+	ck_assert_int_eq(mam_pool_check(growing, NULL, 0), MAM_OK);
+	ck_assert_int_eq(mam_pool_destroy(growing), MAM_OK);
+}
+END_TEST
+
+START_TEST(huge_alignments_are_out_of_memory)
+{
+	for (size_t alignment = (size_t)1 << 40; alignment != 0; alignment <<= 1)
+		refused(1, alignment, MAM_ERROR_OUT_OF_MEMORY);
+}
+END_TEST
+
+START_TEST(an_alignment_that_is_no_power_of_two_is_invalid)
+{
+	const size_t alignments[] = { 3, 513, 1000, 6 << 20, SIZE_MAX };
+	void *output = &before;
+
+	for (size_t i = 0; i < COUNT_OF(alignments); i++)
+		refused(512, alignments[i], MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_malloc_aligned(pool, 512, 0, &output), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_malloc_aligned(pool, 0, 3, &output), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_pool_alloc_nowait(pool, 512, 3, &output), MAM_ERROR_INVALID_VALUE);
+	ck_assert_ptr_eq(output, &before);
+}
+END_TEST
+
+START_TEST(no_output_is_invalid)
+{
+	ck_assert_int_eq(mam_malloc(pool, 512, NULL), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_malloc(pool, 0, NULL), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_malloc(NULL, 512, NULL), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_malloc_aligned(pool, 512, 512, NULL), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_pool_alloc_nowait(pool, 512, 0, NULL), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_usable_size(pool, block, NULL), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_owner(block, NULL, NULL), MAM_OK); /* this one may go without */
+}
+END_TEST
+
+START_TEST(freeing_twice)
+{
+	for (int again = 0; again < 3; again++) {
+		ck_assert_int_eq(mam_free(pool, freed), MAM_ERROR_DOUBLE_FREE);
+		ck_assert_int_eq(mam_free(NULL, freed), MAM_ERROR_DOUBLE_FREE);
+	}
+}
+END_TEST
+
+START_TEST(freeing_twice_after_the_ground_was_joined)
+{
+	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
+	look(&before);
+	ck_assert_int_eq(mam_free(pool, block), MAM_ERROR_DOUBLE_FREE);
+	ck_assert_int_eq(mam_free(pool, freed), MAM_ERROR_DOUBLE_FREE); /* in the middle of the joined hole now */
+	ck_assert_int_eq(mam_free(pool, block + 1), MAM_ERROR_DOUBLE_FREE);
+}
+END_TEST
+
+START_TEST(freeing_fresh_ground)
+{
+	struct mam_segment_info segment;
+
+	ck_assert_int_eq(mam_owner(block, NULL, &segment), MAM_OK);
+	ck_assert_int_eq(mam_free(pool, (char *)segment.chunk_base + CHUNK - 1), MAM_ERROR_DOUBLE_FREE);
+	ck_assert_int_eq(mam_free(pool, (char *)segment.chunk_base + CHUNK / 2), MAM_ERROR_DOUBLE_FREE);
+}
+END_TEST
+
+START_TEST(freeing_the_inside_of_a_block)
+{
+	const ptrdiff_t inside[] = { 1, 16, 511, 512, 4095 };
+
+	for (size_t i = 0; i < COUNT_OF(inside); i++) {
+		ck_assert_int_eq(mam_free(pool, block + inside[i]), MAM_ERROR_INTERIOR);
+		ck_assert_int_eq(mam_free(NULL, block + inside[i]), MAM_ERROR_INTERIOR);
+	}
+}
+END_TEST
+
+START_TEST(freeing_what_nobody_gave)
+{
+	struct mam_segment_info segment;
+	static char data[64];
+	char *heap = malloc(64);
+	size_t bytes = 77;
+	void *foreign[6];
+
+	ck_assert_int_eq(mam_owner(block, NULL, &segment), MAM_OK);
+	foreign[0] = heap;
+	foreign[1] = data;
+	foreign[2] = &bytes;
+	foreign[3] = (char *)segment.chunk_base + CHUNK;
+	foreign[4] = (char *)segment.chunk_base - 1;
+	foreign[5] = (void *)UINTPTR_MAX;
+	for (size_t i = 0; i < COUNT_OF(foreign); i++) {
+		ck_assert_int_eq(mam_free(pool, foreign[i]), MAM_ERROR_NOT_OWNED);
+		ck_assert_int_eq(mam_free(NULL, foreign[i]), MAM_ERROR_NOT_OWNED);
+		ck_assert_int_eq(mam_usable_size(NULL, foreign[i], &bytes), MAM_ERROR_NOT_OWNED);
+		ck_assert_int_eq(mam_owner(foreign[i], NULL, &segment), MAM_ERROR_NOT_OWNED);
+	}
+	ck_assert_uint_eq(bytes, 77);
+	ck_assert_ptr_nonnull(segment.chunk_base); /* outputs untouched */
+	free(heap);
+}
+END_TEST
+
+START_TEST(freeing_into_the_wrong_pool)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	struct mam_pool *other;
+	void *others;
+
+	attr.source = "host";
+	ck_assert_int_eq(mam_pool_create(&attr, &other), MAM_OK);
+	ck_assert_int_eq(mam_malloc(other, 512, &others), MAM_OK);
+	ck_assert_int_eq(mam_free(pool, others), MAM_ERROR_NOT_OWNED);
+	ck_assert_int_eq(mam_free(other, block), MAM_ERROR_NOT_OWNED);
+	ck_assert_int_eq(mam_free(other, others), MAM_OK);
+	ck_assert_int_eq(mam_pool_destroy(other), MAM_OK);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("misuse/malloc");
+	TCase *requests = suite_case(suite, "requests");
+	TCase *frees = suite_case(suite, "frees");
+
+	tcase_add_checked_fixture(requests, begin, end);
+	tcase_add_checked_fixture(frees, begin, end);
+	tcase_add_test(requests, size_0_is_a_null_block);
+	tcase_add_loop_test(requests, huge_sizes_are_out_of_memory, 0, COUNT_OF(huge));
+	tcase_add_test(requests, huge_sizes_are_out_of_memory_where_a_pool_may_grow);
+	tcase_add_test(requests, huge_alignments_are_out_of_memory);
+	tcase_add_test(requests, an_alignment_that_is_no_power_of_two_is_invalid);
+	tcase_add_test(requests, no_output_is_invalid);
+	tcase_add_test(frees, freeing_twice);
+	tcase_add_test(frees, freeing_twice_after_the_ground_was_joined);
+	tcase_add_test(frees, freeing_fresh_ground);
+	tcase_add_test(frees, freeing_the_inside_of_a_block);
+	tcase_add_test(frees, freeing_what_nobody_gave);
+	tcase_add_test(frees, freeing_into_the_wrong_pool);
+	return suite_run(suite);
+}
