@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench.c - `mam bench host`: what mam's host pools cost, beside their peers, on this machine.
+ *
+ * This file reads the command line and says what is to be played; bench/run.c plays it,
+ * bench/table.c and bench/results.c show it. It is a benchmark and no test: a missed target does
+ * not change the exit status.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "args.h"
+#include "bench/bench.h"
+#include "command.h"
+#include "message.h"
+
+#define MS UINT64_C(1000000)
+
+/* Repeats, slice, a peer's time for one case, time for all, most live blocks of pools and of others. */
+static const struct bench_effort efforts[] = {
+	{ "full", 7, 60 * MS, 4000 * MS, 225000 * MS, 10000000, 10000000, true },
+	{ "quick", 5, 15 * MS, 500 * MS, 12000 * MS, 10000000, 100000, false },
+	{ "smoke", 1, 1 * MS, 200 * MS, 10000 * MS, 10000, 10000, false },
+};
+
+struct request {
+	bool quick, smoke, keys, list;
+	const char *csv, *sources, *peers, *only;
+};
+
+#define FIELD(name) offsetof(struct request, name)
+
+static const struct args_option options[] = {
+	{ "quick", 0, ARGS_FLAG, FIELD(quick), NULL, NULL,
+	  "only what has a target, in under 15 seconds; else all, in under 4 minutes" },
+	{ "smoke", 0, ARGS_FLAG, FIELD(smoke), NULL, NULL,
+	  "a second or two, to see that it works; the numbers mean nothing" },
+	{ "plain", 'p', ARGS_FLAG, FIELD(keys), NULL, NULL, "lines of KEY<TAB>VALUE, for scripts" },
+	{ "csv", 0, ARGS_TEXT, FIELD(csv), "FILE", NULL, "write every number into FILE, too" },
+	{ "sources", 0, ARGS_TEXT, FIELD(sources), "LIST", NULL,
+	  "pools to measure: host,cudamalloc; all that are possible\nunless given" },
+	{ "peers", 0, ARGS_TEXT, FIELD(peers), "LIST", NULL,
+	  "what to put beside them: glibc, jemalloc, mimalloc, cudaMalloc,\n"
+	  "cudaMallocAsync; or none; all that are here unless given" },
+	{ "only", 0, ARGS_TEXT, FIELD(only), "LIST", NULL, "workloads to play; all unless given" },
+	{ "list", 0, ARGS_FLAG, FIELD(list), NULL, NULL, "name pools, peers and workloads" },
+	{ NULL, 0, ARGS_FLAG, 0, NULL, NULL, NULL },
+};
+
+static const struct args_command command = {
+	"mam bench host",
+	"[OPTION]...",
+	"Measure mam's pools on this machine, beside other allocators in the same run.\n",
+	"A LIST is names with commas between. Targets that are missed do not change the exit\n"
+	"status: this is a benchmark and no test. More in mam-bench(1).\n",
+	options,
+	false,
+};
+
+/* Is `name` in the list, alone or followed by a variant: "cudamalloc" lists "cudamalloc-strict"
+ * too? */
+static bool in_list(const char *list, const char *name)
+{
+	while (list != NULL && *list != '\0') {
+		size_t length = strcspn(list, ",");
+
+		if (length > 0 && strncmp(list, name, length) == 0 &&
+		    (name[length] == '\0' || name[length] == '-'))
+			return true;
+		list += length + (list[length] == ',');
+	}
+	return false;
+}
+
+static const char *peer_list_name(const struct bench_peer *peer)
+{
+	return peer->is_mam ? peer->name + strlen("mam-") : peer->name;
+}
+
+enum list { LIST_SOURCES, LIST_PEERS, LIST_WORKLOADS };
+
+static bool is_known(const char *one, enum list which)
+{
+	size_t i;
+
+	if (which == LIST_WORKLOADS) {
+		for (i = 0; i < bench_workload_count; i++) {
+			if (strcmp(one, bench_workloads[i]->name) == 0)
+				return true;
+		}
+		return false;
+	}
+	for (i = 0; i < bench_peer_count; i++) {
+		if (bench_peers[i].is_mam == (which == LIST_SOURCES) &&
+		    in_list(one, peer_list_name(&bench_peers[i])))
+			return true;
+	}
+	return which == LIST_PEERS && strcmp(one, "none") == 0;
+}
+
+/* Every name of a list must be one of ours; the first that is not is answered in `unknown`. */
+static bool check_list(const char *list, enum list which, char *unknown, size_t bytes)
+{
+	while (list != NULL && *list != '\0') {
+		size_t length = strcspn(list, ",");
+
+		snprintf(unknown, bytes, "%.*s", (int)(length < bytes ? length : bytes - 1), list);
+		if (!is_known(unknown, which))
+			return false;
+		list += length + (list[length] == ',');
+	}
+	return true;
+}
+
+static bool check_lists(const struct request *request)
+{
+	char unknown[64];
+
+	if (!check_list(request->sources, LIST_SOURCES, unknown, sizeof(unknown)))
+		message_error("--sources: there is no source '%s'; they are host and cudamalloc",
+			      unknown);
+	else if (!check_list(request->peers, LIST_PEERS, unknown, sizeof(unknown)))
+		message_error("--peers: there is no peer '%s'; mam bench host --list names them",
+			      unknown);
+	else if (!check_list(request->only, LIST_WORKLOADS, unknown, sizeof(unknown)))
+		message_error("--only: there is no workload '%s'; mam bench host --list names them",
+			      unknown);
+	else
+		return true;
+	return false;
+}
+
+static int print_list(void)
+{
+	size_t i;
+
+	for (i = 0; i < bench_peer_count; i++)
+		printf("%s\t%s\n", bench_peers[i].is_mam ? "pool" : "peer", bench_peers[i].name);
+	for (i = 0; i < bench_workload_count; i++)
+		printf("workload\t%s\n", bench_workloads[i]->name);
+	return STATUS_GOOD;
+}
+
+/* What is wanted and cannot be had becomes a note, one for all that lack the same. */
+static void note_skipped(const char (*why)[200], struct bench_results *results)
+{
+	char names[160];
+	size_t i, other, used;
+
+	for (i = 0; i < bench_peer_count; i++) {
+		bool told = false;
+
+		for (other = 0; other < i; other++)
+			told = told || strcmp(why[other], why[i]) == 0;
+		if (told || why[i][0] == '\0')
+			continue;
+		names[0] = '\0';
+		for (other = i, used = 0; other < bench_peer_count && used < sizeof(names);
+		     other++) {
+			if (strcmp(why[other], why[i]) == 0)
+				used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+							 used > 0 ? ", " : "",
+							 bench_peers[other].name);
+		}
+		bench_results_note(results, "skipped %s: %s", names, why[i]);
+	}
+}
+
+static void choose_peers(const struct request *request, struct bench_results *results)
+{
+	static char why[BENCH_PEERS_MAX][200];
+	size_t i;
+
+	for (i = 0; i < bench_peer_count; i++) {
+		struct bench_peer *peer = &bench_peers[i];
+		const char *list = peer->is_mam ? request->sources : request->peers;
+		bool wanted = list == NULL || in_list(list, peer_list_name(peer));
+
+		peer->usable = wanted && peer->probe(peer, why[i], sizeof(why[i]));
+		if (!wanted || peer->usable)
+			why[i][0] = '\0';
+	}
+	note_skipped((const char(*)[200])why, results);
+}
+
+/* As it was typed, for the CSV file's header. */
+static void join_command(int argc, char **argv, char *text, size_t bytes)
+{
+	size_t used = (size_t)snprintf(text, bytes, "mam bench");
+	int i;
+
+	for (i = 0; i < argc && used < bytes; i++)
+		used += (size_t)snprintf(text + used, bytes - used, " %s", argv[i]);
+}
+
+static int complain_csv(const char *path)
+{
+	message_error("%s cannot be written: %s; choose another place for --csv", path,
+		      strerror(errno));
+	return STATUS_BAD;
+}
+
+static int play(const struct request *request, const char *typed)
+{
+	const struct bench_effort *effort = &efforts[request->smoke ? 2 : request->quick ? 1 : 0];
+	struct bench_results results = { .rows = NULL };
+	bool wanted[BENCH_WORKLOADS_MAX] = { false };
+	struct bench_machine machine;
+	int status = STATUS_GOOD;
+	size_t i;
+
+	for (i = 0; i < bench_workload_count; i++)
+		wanted[i] =
+			request->only == NULL || in_list(request->only, bench_workloads[i]->name);
+	bench_measure_init();
+	bench_machine_read(&machine);
+	choose_peers(request, &results);
+	bench_run_all(effort, wanted, &results);
+	if (request->keys)
+		bench_table_keys(&results);
+	else
+		bench_table_people(&results, &machine, effort);
+	if (results.incomplete) {
+		message_error("memory ran out and some results were lost; close other programs and "
+			      "try again");
+		status = STATUS_FAILED;
+	}
+	if (request->csv != NULL && !bench_results_save(&results, &machine, typed, request->csv)) {
+		message_error("%s cannot be written: %s; choose another place for --csv",
+			      request->csv, strerror(errno));
+		status = STATUS_BAD;
+	}
+	bench_results_fini(&results);
+	return status;
+}
+
+static int bench_host(int argc, char **argv)
+{
+	struct request request = { false, false, false, false, NULL, NULL, NULL, NULL };
+	char typed[512];
+	int first, status;
+
+	join_command(argc, argv, typed,
+		     sizeof(typed)); /* before the options are sorted to the front */
+	if (!args_parse(&command, argc, argv, &request, &first, &status))
+		return status;
+	if (first < argc) {
+		message_error("'%s' is one word too many; see mam bench host --help", argv[first]);
+		return STATUS_BAD;
+	}
+	if (!check_lists(&request))
+		return STATUS_BAD;
+	if (request.csv != NULL && !bench_results_may_save(request.csv))
+		return complain_csv(request.csv);
+	return request.list ? print_list() : play(&request, typed);
+}
+
+static const struct {
+	const char *name;
+	const char *speaker;
+	int (*run)(int argc, char **argv); /* argv[0] is the name */
+} benches[] = {
+	{ "host", "mam bench host", bench_host },
+};
+
+int bench_main(int argc, char **argv)
+{
+	size_t i;
+
+	if (argc < 2) {
+		message_error("say which benchmark: mam bench host; see mam bench --help");
+		return STATUS_BAD;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+		args_help(&command);
+		return STATUS_GOOD;
+	}
+	for (i = 0; i < sizeof(benches) / sizeof(benches[0]); i++) {
+		if (strcmp(argv[1], benches[i].name) == 0) {
+			message_begin(benches[i].speaker);
+			return benches[i].run(argc - 1, argv + 1);
+		}
+	}
+	message_error("there is no benchmark '%s'; there is: host", argv[1]);
+	return STATUS_BAD;
+}

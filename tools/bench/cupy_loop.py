@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""CuPy with its own memory pool off: every array is one cudaMalloc. Whole numbers, so runs compare.
+
+stdout has a checksum; stderr has milliseconds a round.
+"""
+
+import argparse
+import sys
+import time
+
+import cupy
+
+WARM_UP = 5
+
+
+def work(number):
+    count = 1000 + number * 7919 % 200000
+    values = cupy.arange(count, dtype=cupy.uint64)
+    mixed = (values * cupy.uint64(2654435761)) ^ (values >> cupy.uint64(7))
+    odd = mixed[mixed % cupy.uint64(2) == 1]
+    return int(cupy.sort(odd)[::3].sum()) + int(mixed.sum())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=200)
+    options = parser.parse_args()
+    cupy.cuda.set_allocator(None)
+    checksum = 0
+    start = time.monotonic()
+    for number in range(options.rounds + WARM_UP):
+        if number == WARM_UP:
+            cupy.cuda.Device().synchronize()
+            start = time.monotonic()
+        checksum = (checksum * 31 + work(number)) % (1 << 64)
+    cupy.cuda.Device().synchronize()
+    print("rounds %d checksum %016x" % (options.rounds, checksum))
+    print("ms_per_round %.4f" % ((time.monotonic() - start) * 1e3 / options.rounds), file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,242 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# gpu-clients.sh [MAM [FOLDER]] - what programs gain and whether their results stay equal, on a real GPU.
+#
+#   MAM     the installed command to try; else $MAM, else the one on the path
+#   FOLDER  where clients-<gpu>.csv goes; else $OUT, else this folder's results/
+#
+# It builds the clients of tests/clients with nvcc, with the static and with the shared runtime, and runs
+# each plain, under `mam run`, and under `mam run --free=stream`, in turns, REPEATS (3) times. The same for
+# a training loop of PyTorch with its cache off and on, and for CuPy with its pool off, where those are
+# installed. A row that fails says so and the others go on; nothing runs longer than LIMIT (120) seconds.
+#
+# Environment: NVCC, PYTHON, ROUNDS (100), REPEATS, LIMIT, MAM_COMMIT (where the tree has no .git).
+# Exit status: 0, 1 when a row failed or a result differed, 2 for a wrong call, 77 without GPU or nvcc.
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+mam=${1:-${MAM:-$(command -v mam)}}
+folder=${2:-${OUT:-$here/results}}
+rounds=${ROUNDS:-100}
+repeats=${REPEATS:-3}
+limit=${LIMIT:-120}
+modes='plain mam mam-stream'
+
+stop() # STATUS SENTENCE
+{
+	echo "gpu-clients: $2" >&2
+	exit "$1"
+}
+
+case $mam in
+'') stop 2 'the mam command was not found: name it as the first argument' ;;
+/*) ;;
+*) mam=$(pwd)/$mam ;;
+esac
+[ -x "$mam" ] || stop 2 "$mam cannot be run: name the installed mam command as the first argument"
+[ -d "$folder" ] && [ -w "$folder" ] || stop 2 "$folder is no folder that can be written to"
+nvcc=${NVCC:-$(command -v nvcc || command -v /usr/local/cuda/bin/nvcc)}
+[ -n "$nvcc" ] || stop 77 'nvcc was not found: set NVCC, or add it to PATH'
+gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader 2> /dev/null | head -n 1)
+[ -n "$gpu" ] || stop 77 'nvidia-smi names no GPU'
+python=${PYTHON:-$(command -v python3)}
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-clients.XXXXXX") || exit 2
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+rows=$work/rows
+failures=0
+: > "$rows"
+
+first_line() # COMMAND... - or "unknown"
+{
+	first=$("$@" 2> /dev/null | head -n 1)
+	echo "${first:-unknown}"
+}
+
+# --- building -------------------------------------------------------------------------------------------
+
+arch=$(first_line nvidia-smi --query-gpu=compute_cap --format=csv,noheader | tr -d .)
+case $arch in
+*[!0-9]*) arch=90 ;;
+esac
+cuda_home=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
+clients=$top/tests/clients
+common="$clients/workload.c $clients/check.c"
+
+build() # NAME NVCC-ARGUMENTS...
+{
+	built=$work/$1
+	shift
+	if ! "$nvcc" -O2 -arch="sm_$arch" -Xcompiler -pthread -o "$built" "$@" > "$work/build" 2>&1; then
+		echo "gpu-clients: $(basename "$built") could not be built: $(grep -m 1 error "$work/build")" >&2
+		failures=$((failures + 1))
+	fi
+}
+
+# shellcheck disable=SC2086
+for runtime in static shared; do
+	build "demo-$runtime" -cudart "$runtime" "$clients/demo.cu"
+	build "alloc_loop-$runtime" -cudart "$runtime" "$clients/alloc_loop.c"
+	build "client-$runtime" -cudart "$runtime" "$clients/client_shared.c" $common
+done
+# shellcheck disable=SC2086
+build client-driver "$clients/client_driver.c" $common -L"$cuda_home/lib64/stubs" -lcuda
+# shellcheck disable=SC2086
+build client-dlsym "$clients/client_dlsym.c" $common -ldl
+LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$cuda_home/lib64
+export LD_LIBRARY_PATH
+
+# --- running --------------------------------------------------------------------------------------------
+
+run_once() # MODE COMMAND... - leaves $work/$mode.out, .err, .stats; the command's status
+{
+	mode=$1
+	shift
+	case $mode in
+	plain) set -- "$@" ;;
+	mam) set -- "$mam" run --stats="$work/$mode.stats" -- "$@" ;;
+	mam-stream) set -- "$mam" run --stats="$work/$mode.stats" --free=stream -- "$@" ;;
+	esac
+	timeout -k 5 "$limit" "$@" > "$work/$mode.out" 2> "$work/$mode.err"
+}
+
+caught() # MODE - calls that mam saw in the last run
+{
+	[ "$1" = plain ] && echo - && return
+	awk '$1 == "calls_caught" { n = $2 } END { print n == "" ? 0 : n }' "$work/$1.stats" 2> /dev/null ||
+		echo 0
+}
+
+median() # FILE
+{
+	sort -n "$1" 2> /dev/null | awk '{ v[NR] = $1 } END { print NR ? v[int((NR + 1) / 2)] : "-" }'
+}
+
+row() # CLIENT MODE UNIT TIME CAUGHT EQUAL
+{
+	echo "$1,$2,$3,$4,$5,$6" | tee -a "$rows"
+	case $6 in
+	yes | -) ;;
+	*) failures=$((failures + 1)) ;;
+	esac
+}
+
+# A client prints results on stdout, equal in every run, and "ms_per_round T" on stderr.
+client() # NAME COMMAND...
+{
+	client_name=$1
+	shift
+	rm -f "$work"/*.times "$work"/*.equal "$work"/*.stats "$work/wanted"
+	for repeat in $(seq "$repeats"); do
+		for mode in $modes; do
+			run_once "$mode" "$@"
+			client_status=$?
+			[ -f "$work/wanted" ] || cp "$work/plain.out" "$work/wanted"
+			if [ "$client_status" -ne 0 ]; then
+				echo "failed: status $client_status" > "$work/$mode.equal"
+				echo "gpu-clients: $client_name, $mode, run $repeat: status $client_status:" \
+					"$(tail -n 2 "$work/$mode.err" | tr '\n' ' ')" >&2
+			elif ! cmp -s "$work/wanted" "$work/$mode.out"; then
+				echo no > "$work/$mode.equal"
+				diff "$work/wanted" "$work/$mode.out" | head -n 6 >&2
+			fi
+			awk '$1 == "ms_per_round" { print $2 }' "$work/$mode.err" >> "$work/$mode.times"
+		done
+	done
+	for mode in $modes; do
+		equal=yes
+		[ -f "$work/$mode.equal" ] && equal=$(cat "$work/$mode.equal")
+		row "$client_name" "$mode" ms_per_round "$(median "$work/$mode.times")" "$(caught "$mode")" "$equal"
+	done
+}
+
+# alloc_loop prints "BYTES NANOSECONDS", one line a size; the time is the result.
+pairs() # NAME COMMAND...
+{
+	pairs_name=$1
+	shift
+	for mode in $modes; do
+		if ! run_once "$mode" "$@"; then
+			row "$pairs_name" "$mode" ns_per_pair - "$(caught "$mode")" failed
+			continue
+		fi
+		while read -r bytes nanoseconds; do
+			row "$pairs_name-$bytes" "$mode" ns_per_pair "$nanoseconds" "$(caught "$mode")" -
+		done < "$work/$mode.out"
+	done
+}
+
+missing() # NAME WHY
+{
+	echo "$1: skipped, $2"
+}
+
+for runtime in static shared; do
+	pairs "alloc_loop-$runtime" "$work/alloc_loop-$runtime"
+	client "demo-$runtime" "$work/demo-$runtime"
+	client "client-$runtime" "$work/client-$runtime" --rounds "$rounds" --bytes 65536
+	client "client-$runtime-check" "$work/client-$runtime" --rounds 5 --check
+	client "client-$runtime-threads" "$work/client-$runtime" --rounds "$rounds" --bytes 65536 --threads 4
+done
+client client-driver "$work/client-driver" --rounds "$rounds" --bytes 65536
+client client-driver-check "$work/client-driver" --rounds 5 --check
+client client-driver-own-context "$work/client-driver" --rounds "$rounds" --bytes 65536 --own-context
+client client-dlsym "$work/client-dlsym" --rounds "$rounds" --bytes 65536
+client client-dlsym-check "$work/client-dlsym" --rounds 5 --check
+if [ -n "$python" ]; then
+	client client-python "$python" "$clients/client_python.py" --rounds 10 --bytes 65536
+else
+	missing client-python 'there is no python3'
+fi
+
+if [ -n "$python" ] && "$python" -c 'import torch; assert torch.cuda.is_available()' > /dev/null 2>&1; then
+	PYTORCH_NO_CUDA_MEMORY_CACHING=1
+	export PYTORCH_NO_CUDA_MEMORY_CACHING
+	client pytorch-cache-off "$python" "$here/torch_loop.py"
+	unset PYTORCH_NO_CUDA_MEMORY_CACHING
+	client pytorch-cache-on "$python" "$here/torch_loop.py"
+else
+	missing pytorch 'python3 has no torch that sees the GPU'
+fi
+if [ -n "$python" ] && "$python" -c 'import cupy; cupy.cuda.Device(0).compute_capability' > /dev/null 2>&1; then
+	client cupy-pool-off "$python" "$here/cupy_loop.py"
+else
+	missing cupy 'python3 has no cupy that sees the GPU'
+fi
+
+# --- writing --------------------------------------------------------------------------------------------
+
+name=$(echo "$gpu" | tr '[:upper:] ' '[:lower:]-' | sed 's/^nvidia-//; s/-[0-9]*gb.*//; s/[^a-z0-9-]//g')
+file=$folder/clients-$name.csv
+commit=${MAM_COMMIT:-$(first_line git -C "$top" rev-parse --short HEAD)}
+{
+	echo "# gpu: $gpu"
+	echo "# driver: $(first_line nvidia-smi --query-gpu=driver_version --format=csv,noheader)"
+	echo "# cuda: $("$nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')"
+	echo "# cpu: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores"
+	echo "# date: $(date -u +%Y-%m-%d)"
+	echo "# commit: $commit"
+	echo "# command: ROUNDS=$rounds REPEATS=$repeats tools/bench/gpu-clients.sh"
+	echo "# columns: client; mode (plain, mam: mam run, mam-stream: mam run --free=stream); unit of time;" \
+		"time (median of the repeats); calls_caught by mam in one run; equal (output to that of plain)"
+	echo client,mode,unit,time,calls_caught,equal
+	cat "$rows"
+} > "$file.tmp" && mv "$file.tmp" "$file" || stop 2 "$file could not be written"
+
+echo
+awk -F, '
+	function show(n, m) { return (n, m) in value ? value[n, m] : "-" }
+	{ if (!($1 in seen)) { seen[$1] = 1; names[++count] = $1; unit[$1] = $3 }
+	  value[$1, $2] = $4; calls[$1, $2] = $5
+	  if ($6 != "yes" && $6 != "-") verdict[$1] = verdict[$1] " " $2 ":" $6 }
+	END { printf "%-28s %-12s %12s %12s %12s %10s  %s\n", "client", "unit", "plain", "mam", "mam-stream",
+		"caught", "results"
+	  for (i = 1; i <= count; i++) { n = names[i]
+		printf "%-28s %-12s %12s %12s %12s %10s  %s\n", n, unit[n], show(n, "plain"), show(n, "mam"),
+			show(n, "mam-stream"), calls[n, "mam"], n in verdict ? verdict[n] : "equal" } }
+' "$rows"
+echo "written to $file"
+[ "$failures" -eq 0 ]

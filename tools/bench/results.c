@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * results.c - what was measured: a list of rows, its notes, and the CSV file made of it.
+ *
+ * Row strings point to the workload and peer tables, which live as long as the program; notes are
+ * copies.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+void bench_results_fini(struct bench_results *results)
+{
+	size_t i;
+
+	for (i = 0; i < results->note_count; i++)
+		free(results->notes[i]);
+	free(results->notes);
+	free(results->rows);
+}
+
+void bench_results_add(struct bench_results *results, const char *workload, const char *peer,
+		       const char *parameter, const char *metric, double value)
+{
+	if (results->count == results->room) {
+		size_t room = results->room > 0 ? results->room * 2 : 256;
+		struct bench_result *rows = realloc(results->rows, room * sizeof(*rows));
+
+		if (rows == NULL) {
+			results->incomplete = true;
+			return;
+		}
+		results->rows = rows;
+		results->room = room;
+	}
+	results->rows[results->count++] =
+		(struct bench_result){ workload, peer, parameter, metric, value };
+}
+
+void bench_results_note(struct bench_results *results, const char *format, ...)
+{
+	char **notes = realloc(results->notes, (results->note_count + 1) * sizeof(*notes));
+	char text[256];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	if (notes != NULL) {
+		results->notes = notes;
+		notes[results->note_count] = strdup(text);
+		if (notes[results->note_count] != NULL) {
+			results->note_count++;
+			return;
+		}
+	}
+	results->incomplete = true;
+}
+
+bool bench_results_get(const struct bench_results *results, const char *workload, const char *peer,
+		       const char *parameter, const char *metric, double *value)
+{
+	size_t i;
+
+	for (i = results->count; i-- > 0;) {
+		const struct bench_result *row = &results->rows[i];
+
+		if (strcmp(row->workload, workload) == 0 && strcmp(row->peer, peer) == 0 &&
+		    strcmp(row->metric, metric) == 0 &&
+		    (parameter == NULL || strcmp(row->parameter, parameter) == 0)) {
+			*value = row->value;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A field is quoted where it has a comma; ours have no quotes or line ends. */
+static void put_field(FILE *file, const char *field, char end)
+{
+	const char *quote = strchr(field, ',') != NULL ? "\"" : "";
+
+	fprintf(file, "%s%s%s%c", quote, field, quote, end);
+}
+
+static void write_rows(FILE *file, const struct bench_results *results,
+		       const struct bench_machine *machine, const char *command)
+{
+	size_t i;
+
+	fprintf(file, "# gpu: %s\n# driver: %s\n# cpu: %s\n# kernel: %s\n", machine->gpu,
+		machine->driver, machine->cpu, machine->kernel);
+	fprintf(file, "# date: %s\n# commit: %s\n# command: %s\n", machine->date, machine->commit,
+		command);
+	fprintf(file, "# columns: workload,allocator,parameter,metric,value\n");
+	for (i = 0; i < results->count; i++) {
+		const struct bench_result *row = &results->rows[i];
+
+		put_field(file, row->workload, ',');
+		put_field(file, row->peer, ',');
+		put_field(file, row->parameter, ',');
+		put_field(file, row->metric, ',');
+		fprintf(file, "%.6g\n", row->value);
+	}
+}
+
+/* Where to write first. A pipe, a device or a link, such as /dev/stdout, must not be replaced by
+ * renaming. */
+static char *part_of(const char *path)
+{
+	struct stat status;
+	bool direct = lstat(path, &status) == 0 && !S_ISREG(status.st_mode);
+	char *part = malloc(strlen(path) + sizeof(".part"));
+
+	if (part == NULL)
+		errno = ENOMEM;
+	else
+		sprintf(part, "%s%s", path, direct ? "" : ".part");
+	return part;
+}
+
+bool bench_results_may_save(const char *path)
+{
+	char *part = part_of(path);
+	FILE *file = part != NULL ? fopen(part, "a") : NULL;
+
+	if (file != NULL) {
+		fclose(file);
+		if (strcmp(part, path) != 0)
+			unlink(part);
+	}
+	free(part);
+	return file != NULL;
+}
+
+bool bench_results_save(const struct bench_results *results, const struct bench_machine *machine,
+			const char *command, const char *path)
+{
+	char *part = part_of(path);
+	FILE *file = part != NULL ? fopen(part, "w") : NULL;
+	bool direct = part != NULL && strcmp(part, path) == 0;
+	int error;
+
+	if (file == NULL) {
+		free(part);
+		return false;
+	}
+	fflush(stdout); /* which may be the same file */
+	write_rows(file, results, machine, command);
+	error = ferror(file) ? EIO : 0;
+	if (fclose(file) != 0)
+		error = errno;
+	if (!direct && error == 0 && rename(part, path) != 0)
+		error = errno;
+	if (!direct && error != 0)
+		unlink(part);
+	free(part);
+	errno = error;
+	return error == 0;
+}

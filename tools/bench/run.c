@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run.c - plays every workload with every peer and collects medians.
+ *
+ * For each workload: `repeats` times over, each case in turn, each peer in turn; then the median of
+ * every metric. The order makes a disturbance from outside fall on neighbouring cells of the table
+ * and on one of several repeats, instead of on all repeats of one cell. A refusal ends a cell, not
+ * the bench: it becomes a note.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define REPEATS_MAX 16
+#define CASES_MAX 16
+
+/* In this order, so that those with targets come first should the time run out. */
+const struct bench_workload *const bench_workloads[] = {
+	&bench_work_pair,    &bench_work_size,   &bench_work_holes,  &bench_work_live,
+	&bench_work_threads, &bench_work_create, &bench_work_random,
+};
+
+const size_t bench_workload_count = sizeof(bench_workloads) / sizeof(bench_workloads[0]);
+
+/* One case with one peer: what its runs have answered so far. */
+struct cell {
+	struct bench_sample samples[REPEATS_MAX];
+	size_t runs;
+	uint64_t spent_ns;
+	bool over; /* refused, or out of time */
+};
+
+size_t bench_run_memory(void)
+{
+	FILE *file = fopen("/proc/meminfo", "r");
+	unsigned long long kib = 0;
+	char line[128];
+
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+		if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
+			break;
+	}
+	if (file != NULL)
+		fclose(file);
+	return (size_t)kib * 1024;
+}
+
+size_t bench_run_resident(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	unsigned long long total = 0, resident = 0;
+
+	if (file == NULL)
+		return 0;
+	if (fscanf(file, "%llu %llu", &total, &resident) != 2)
+		resident = 0;
+	fclose(file);
+	return (size_t)resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void run_once(struct cell *cell, const struct bench_workload *workload,
+		     const struct bench_case *one, struct bench_peer *peer,
+		     const struct bench_effort *effort, struct bench_results *results)
+{
+	/* The same seed for every peer, another for every repeat. */
+	struct bench_random random = { 20170 + cell->runs };
+	struct bench_sample *sample = &cell->samples[cell->runs];
+	const char *why = "it gave no heap";
+	uint64_t start = bench_now();
+
+	sample->count = 0;
+	if (peer->open(peer)) {
+		why = workload->run(peer, one, effort, &random, sample);
+		if (!peer->dropped)
+			peer->close(peer);
+		peer->dropped = false;
+	}
+	cell->spent_ns += bench_now() - start;
+	if (why != NULL) {
+		cell->over = true;
+		if (cell->runs == 0)
+			bench_results_note(results, "%s %s: %s left out: %s", workload->name,
+					   one->parameter, peer->name, why);
+		return;
+	}
+	cell->runs++;
+	if (cell->spent_ns > effort->case_ns)
+		cell->over = true;
+}
+
+static void collect(const struct cell *cell, const struct bench_workload *workload,
+		    const struct bench_case *one, const struct bench_peer *peer,
+		    struct bench_results *results)
+{
+	double values[REPEATS_MAX];
+	size_t metric, run;
+
+	if (cell->runs == 0)
+		return;
+	for (metric = 0; metric < cell->samples[0].count; metric++) {
+		size_t count = 0;
+
+		for (run = 0; run < cell->runs; run++) {
+			if (metric < cell->samples[run].count)
+				values[count++] = cell->samples[run].numbers[metric].value;
+		}
+		bench_results_add(results, workload->name, peer->name, one->parameter,
+				  cell->samples[0].numbers[metric].metric,
+				  bench_measure_median(values, count));
+	}
+}
+
+static bool takes_part(const struct bench_peer *peer, const struct bench_workload *workload,
+		       const struct bench_case *one, const struct bench_effort *effort)
+{
+	if (!peer->usable || (workload->mam_only && !peer->is_mam))
+		return false;
+	return workload != &bench_work_live ||
+	       one->a <= (peer->is_mam ? effort->most_live : effort->most_live_others);
+}
+
+static void run_workload(const struct bench_workload *workload, const struct bench_effort *effort,
+			 uint64_t deadline, struct bench_results *results)
+{
+	struct cell(*cells)[BENCH_PEERS_MAX] = bench_measure_pages(CASES_MAX * sizeof(*cells));
+	int repeats = workload->repeats > 0 && workload->repeats < effort->repeats
+			      ? workload->repeats
+			      : effort->repeats;
+	bool late = false, progress = isatty(STDERR_FILENO);
+	size_t i, p;
+	int repeat;
+
+	if (cells == NULL) {
+		bench_results_note(results, "%s: left out: no memory for the bench's own tables",
+				   workload->name);
+		return;
+	}
+	for (repeat = 0; repeat < repeats; repeat++) {
+		for (i = 0; i < workload->case_count; i++) {
+			const struct bench_case *one = &workload->cases[i];
+
+			if (one->fine && !effort->fine)
+				continue;
+			for (p = 0; p < bench_peer_count; p++) {
+				struct cell *cell = &cells[i][p];
+
+				if (!takes_part(&bench_peers[p], workload, one, effort) ||
+				    cell->over)
+					continue;
+				if (bench_now() > deadline) {
+					late = late || cell->runs == 0;
+					continue;
+				}
+				if (progress)
+					fprintf(stderr, "\r\033[K%s %s %s", workload->name,
+						one->parameter, bench_peers[p].name);
+				run_once(cell, workload, one, &bench_peers[p], effort, results);
+			}
+		}
+	}
+	for (i = 0; i < workload->case_count; i++) {
+		for (p = 0; p < bench_peer_count; p++)
+			collect(&cells[i][p], workload, &workload->cases[i], &bench_peers[p],
+				results);
+	}
+	if (progress)
+		fprintf(stderr, "\r\033[K");
+	if (late)
+		bench_results_note(results, "%s: cells left out: the bench's time was up",
+				   workload->name);
+	bench_measure_pages_free(cells, CASES_MAX * sizeof(*cells));
+}
+
+void bench_run_all(const struct bench_effort *effort, const bool *wanted,
+		   struct bench_results *results)
+{
+	uint64_t deadline = bench_now() + effort->deadline_ns;
+	size_t i;
+
+	for (i = 0; i < bench_workload_count; i++) {
+		if (wanted[i])
+			run_workload(bench_workloads[i], effort, deadline, results);
+	}
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * work_live.c - what an operation costs when the pool holds many blocks: workloads "live" and
+ * "holes".
+ *
+ * live: L blocks of 1 to 10 bytes are live; then one more of that size, and a random one freed. It
+ * is the second experiment of Can Aknesil and Didem Unat, "MAM: A Memory Allocation Manager for
+ * GPUs" (figure 10). There are next to no holes: the cost is that of finding a block among L. The
+ * books' size a segment is read here too.
+ *
+ * holes: L blocks are live and L holes lie between them, sizes uniform in 512 B to 16 KiB (or from
+ * 1 B); then random blocks are freed and random sizes asked for. 2 L blocks are laid out and every
+ * second one freed. That state does not last: each free joins two holes, and after some 2 L
+ * replacements the heap has its own balance with fewer holes. So the churn is stopped when a
+ * quarter of the blocks have been replaced, and the heap laid out anew. The cases called "steady"
+ * are the other end: the churn goes on for STEADY_FACTOR x L replacements before time starts.
+ */
+#include "bench.h"
+
+#define STEADY 1 /* a case's c */
+#define STEADY_FACTOR 3
+
+static size_t batch_for(size_t live)
+{
+	size_t batch = live / 8;
+
+	if (batch < 4)
+		batch = 4;
+	return batch < 64 ? batch : 64;
+}
+
+static const char *fits(const struct bench_peer *peer, size_t blocks, size_t block_memory)
+{
+	size_t available = bench_run_memory();
+
+	if (peer->most_blocks != 0 && blocks > peer->most_blocks)
+		return "it would take too long with so many blocks";
+	if (available != 0 && blocks * (block_memory + sizeof(void *)) > available / 3 * 2)
+		return "this machine has not enough free memory";
+	return NULL;
+}
+
+static const char *fill(struct bench_peer *peer, struct bench_table *table, size_t blocks,
+			size_t least, size_t most, struct bench_random *random)
+{
+	while (table->count < blocks) {
+		void *block = peer->alloc(peer, bench_random_between(random, least, most));
+
+		if (block == NULL)
+			return "a request was refused";
+		table->blocks[table->count++] = block;
+	}
+	return NULL;
+}
+
+/* Two views of what the books cost: the pool's own count, and what the process grew by. */
+static void read_books(const struct bench_peer *peer, size_t resident_before,
+		       struct bench_sample *sample)
+{
+	size_t resident = bench_run_resident();
+	double segments, bytes;
+
+	if (!bench_peer_books(peer, &segments, &bytes))
+		return;
+	bench_sample_add(sample, "segment_bytes", bytes / segments);
+	if (resident > resident_before && resident_before != 0)
+		bench_sample_add(sample, "segment_resident_bytes",
+				 (double)(resident - resident_before) / segments);
+}
+
+static const char *run_live(struct bench_peer *peer, const struct bench_case *one,
+			    const struct bench_effort *effort, struct bench_random *random,
+			    struct bench_sample *sample)
+{
+	struct bench_churn churn = { 1, 10, batch_for(one->a), false };
+	struct bench_table table;
+	const char *why = fits(peer, one->a, peer->block_memory);
+	size_t resident;
+	uint64_t start;
+
+	if (why != NULL)
+		return why;
+	if (!bench_table_init(&table, one->a + churn.batch))
+		return "no memory for the bench's own tables";
+	resident = bench_run_resident();
+	start = bench_now();
+	why = fill(peer, &table, one->a, churn.least_bytes, churn.most_bytes, random);
+	if (why == NULL) {
+		double fill_ns = (double)(bench_now() - start) / (double)one->a;
+
+		read_books(peer, resident, sample);
+		why = bench_churn_run(peer, &table, &churn, effort, random, sample);
+		if (why == NULL)
+			bench_sample_add(sample, "fill_ns", fill_ns);
+	}
+	bench_table_fini(&table, peer);
+	return why;
+}
+
+/* L live blocks with L holes between. The table is empty before; all that was there has been
+ * given back. */
+static const char *lay_out(struct bench_peer *peer, struct bench_table *table, size_t live,
+			   const struct bench_churn *churn, struct bench_random *random)
+{
+	const char *why =
+		fill(peer, table, 2 * live, churn->least_bytes, churn->most_bytes, random);
+	size_t i;
+
+	if (why != NULL)
+		return why;
+	for (i = 0; i < live; i++) {
+		peer->release(peer, table->blocks[2 * i]);
+		table->blocks[i] = table->blocks[2 * i + 1];
+	}
+	table->count = live;
+	if (peer->settle != NULL)
+		peer->settle(peer);
+	return NULL;
+}
+
+/* Full of holes: a few rounds a layout, as many layouts as the slice allows. */
+static const char *churn_fresh(struct bench_peer *peer, struct bench_table *table, size_t live,
+			       const struct bench_churn *churn, const struct bench_effort *effort,
+			       struct bench_random *random, struct bench_sample *sample)
+{
+	struct bench_rounds rounds;
+	size_t round, most = live / 4 / churn->batch;
+	const char *why =
+		bench_rounds_init(&rounds) ? NULL : "no memory for the bench's own tables";
+	uint64_t until = bench_now() + effort->slice_ns;
+
+	if (most < 4)
+		most = 4;
+	do {
+		while (why == NULL && table->count > 0)
+			peer->release(peer, table->blocks[--table->count]);
+		if (why == NULL)
+			why = lay_out(peer, table, live, churn, random);
+		for (round = 0; why == NULL && round < most; round++) {
+			if (!bench_churn_round(peer, table, churn, random, &rounds))
+				why = "a request was refused";
+		}
+	} while (why == NULL && !bench_rounds_full(&rounds) && bench_now() < until);
+	if (why == NULL)
+		bench_rounds_answer(&rounds, sample);
+	bench_rounds_fini(&rounds);
+	return why;
+}
+
+static const char *churn_steady(struct bench_peer *peer, struct bench_table *table, size_t live,
+				const struct bench_churn *churn, const struct bench_effort *effort,
+				struct bench_random *random, struct bench_sample *sample)
+{
+	const char *why = lay_out(peer, table, live, churn, random);
+	size_t done;
+
+	for (done = 0; why == NULL && done < STEADY_FACTOR * live; done += churn->batch) {
+		if (!bench_churn_round(peer, table, churn, random, NULL))
+			why = "a request was refused";
+	}
+	return why != NULL ? why : bench_churn_run(peer, table, churn, effort, random, sample);
+}
+
+static const char *run_holes(struct bench_peer *peer, const struct bench_case *one,
+			     const struct bench_effort *effort, struct bench_random *random,
+			     struct bench_sample *sample)
+{
+	struct bench_churn churn = { one->b, 16 * BENCH_KIB, batch_for(one->a), true };
+	struct bench_table table;
+	/* A malloc that keeps its books beside the blocks touches a page of nearly every one of
+	 * these. */
+	size_t block_memory = peer->on_device || peer->is_mam ? peer->block_memory : 5000;
+	const char *why = fits(peer, 2 * one->a, block_memory);
+
+	if (why != NULL)
+		return why;
+	if (!bench_table_init(&table, 2 * one->a + churn.batch))
+		return "no memory for the bench's own tables";
+	why = (one->c == STEADY ? churn_steady : churn_fresh)(peer, &table, one->a, &churn, effort,
+							      random, sample);
+	bench_table_fini(&table, peer);
+	return why;
+}
+
+static const struct bench_case live_cases[] = {
+	{ "10", 10, 0, true, 0 },
+	{ "100", 100, 0, true, 0 },
+	{ "1000", 1000, 0, false, 0 },
+	{ "10000", 10000, 0, false, 0 },
+	{ "100000", 100000, 0, true, 0 },
+	{ "1000000", 1000000, 0, false, 0 },
+	{ "10000000", 10000000, 0, false, 0 },
+};
+
+static const struct bench_case hole_cases[] = {
+	{ "10", 10, 512, true, 0 },
+	{ "100", 100, 512, true, 0 },
+	{ "1000", 1000, 512, false, 0 },
+	{ "10000", 10000, 512, true, 0 },
+	{ "100000", 100000, 512, false, 0 },
+	{ "1000000", 1000000, 512, true, 0 },
+	{ "1000,1B", 1000, 1, true, 0 },
+	{ "10000,1B", 10000, 1, true, 0 },
+	{ "100000,1B", 100000, 1, true, 0 },
+	{ "1000,steady", 1000, 512, false, STEADY },
+	{ "100000,steady", 100000, 512, false, STEADY },
+};
+
+const struct bench_workload bench_work_live = {
+	.name = "live",
+	.title = "ns alloc/free, blocks of 1 to 10 B live",
+	.metrics = { "alloc_ns", "free_ns" },
+	.cases = live_cases,
+	.case_count = sizeof(live_cases) / sizeof(live_cases[0]),
+	.repeats = 3,
+	.run = run_live,
+};
+
+const struct bench_workload bench_work_holes = {
+	.name = "holes",
+	.title = "ns alloc/free, so many live and as many holes, 512 B to 16 KiB (1B: from 1 B)",
+	.metrics = { "alloc_ns", "free_ns" },
+	.cases = hole_cases,
+	.case_count = sizeof(hole_cases) / sizeof(hole_cases[0]),
+	.run = run_holes,
+};

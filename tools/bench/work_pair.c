@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * work_pair.c - small heaps: workloads "pair" and "size".
+ *
+ * pair: SMALL_LIVE blocks of mixed sizes are live; a block is taken and given back at once, over
+ * and over, by one thread. A batch is BENCH_BATCH_MAX pairs.
+ *
+ * size: blocks of one size are taken in a batch and given back in random order, for each of several
+ * sizes. A pool whose books are apart from its memory costs the same for 256 B as for 1 GiB.
+ */
+#include "bench.h"
+
+#define SMALL_LIVE 16
+#define SIZE_BATCH 32
+#define MOST_BATCHES 40000
+
+static const char *run_pair(struct bench_peer *peer, const struct bench_case *one,
+			    const struct bench_effort *effort, struct bench_random *random,
+			    struct bench_sample *sample)
+{
+	double *values = bench_measure_pages(MOST_BATCHES * sizeof(*values));
+	struct bench_table table = { NULL, 0, 0 };
+	const char *why = NULL;
+	size_t count = 0, i;
+	uint64_t until;
+
+	if (values == NULL || !bench_table_init(&table, SMALL_LIVE))
+		why = "no memory for the bench's own tables";
+	while (why == NULL && table.count < SMALL_LIVE) {
+		void *block = peer->alloc(peer, bench_random_between(random, 256, 16 * BENCH_KIB));
+
+		if (block != NULL)
+			table.blocks[table.count++] = block;
+		else
+			why = "a request was refused";
+	}
+	until = bench_now() + effort->slice_ns;
+	while (why == NULL && count < MOST_BATCHES && (count < 4 || bench_now() < until)) {
+		/* A slow peer is not held to a whole batch. */
+		size_t pairs = count == 0 || values[0] < 10000 ? BENCH_BATCH_MAX : 4;
+		uint64_t start, end;
+		bool refused = false;
+
+		if (count == 0)
+			pairs = 4;
+		start = bench_now();
+		for (i = 0; i < pairs; i++) {
+			void *block = peer->alloc(peer, one->a);
+
+			if (block != NULL)
+				peer->release(peer, block);
+			else
+				refused = true;
+		}
+		end = bench_now();
+		if (refused)
+			why = "a request was refused";
+		values[count] =
+			((double)(end - start) - bench_measure_clock_cost()) / (double)pairs;
+		count++;
+		if (peer->settle != NULL)
+			peer->settle(peer);
+	}
+	if (why == NULL) /* the first batch was the warm-up */
+		bench_sample_add(sample, "pair_ns", bench_measure_median(values + 1, count - 1));
+	if (table.blocks != NULL)
+		bench_table_fini(&table, peer);
+	bench_measure_pages_free(values, MOST_BATCHES * sizeof(*values));
+	return why;
+}
+
+static const char *run_size(struct bench_peer *peer, const struct bench_case *one,
+			    const struct bench_effort *effort, struct bench_random *random,
+			    struct bench_sample *sample)
+{
+	struct bench_churn churn = { one->a, one->a, SIZE_BATCH, false };
+	struct bench_table table;
+	const char *why;
+
+	if (churn.batch > peer->ground_bytes / 4 * 3 / one->a)
+		churn.batch = peer->ground_bytes / 4 * 3 / one->a;
+	if (churn.batch == 0)
+		return "there is not enough memory";
+	if (!bench_table_init(&table, churn.batch))
+		return "no memory for the bench's own tables";
+	why = bench_churn_run(peer, &table, &churn, effort, random, sample);
+	bench_table_fini(&table, peer);
+	return why;
+}
+
+static const struct bench_case pair_cases[] = {
+	{ "256B", 256, 0, false, 0 },
+	{ "1MiB", BENCH_MIB, 0, false, 0 },
+	{ "16MiB", 16 * BENCH_MIB, 0, true, 0 },
+	{ "1GiB", BENCH_GIB, 0, false, 0 },
+};
+
+static const struct bench_case size_cases[] = {
+	{ "256B", 256, 0, false, 0 },
+	{ "64KiB", 64 * BENCH_KIB, 0, true, 0 },
+	{ "1MiB", BENCH_MIB, 0, true, 0 },
+	{ "16MiB", 16 * BENCH_MIB, 0, true, 0 },
+	{ "256MiB", 256 * BENCH_MIB, 0, true, 0 },
+	{ "1GiB", BENCH_GIB, 0, false, 0 },
+};
+
+const struct bench_workload bench_work_pair = {
+	.name = "pair",
+	.title = "ns a pair: alloc and free of one block, small heap",
+	.metrics = { "pair_ns", NULL },
+	.cases = pair_cases,
+	.case_count = sizeof(pair_cases) / sizeof(pair_cases[0]),
+	.run = run_pair,
+};
+
+const struct bench_workload bench_work_size = {
+	.name = "size",
+	.title = "ns alloc/free by size",
+	.metrics = { "alloc_ns", "free_ns" },
+	.cases = size_cases,
+	.case_count = sizeof(size_cases) / sizeof(size_cases[0]),
+	.run = run_size,
+};

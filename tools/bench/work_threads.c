@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * work_threads.c - several threads on one heap: workload "threads"; and what making a pool costs:
+ * "create".
+ *
+ * threads: each of T threads keeps SLOTS blocks and replaces one of them at random, over and over:
+ * a free and an alloc, sizes from 256 B to 1 MiB, uniform in their logarithm. Choices come from a
+ * table made beforehand. All start at a gate and stop at a flag; the number is operations of all
+ * threads a second, in millions, from the opening of the gate until the last has seen the flag.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "bench.h"
+
+#define SLOTS 100
+#define MOST_THREADS 16
+#define CHOICES 4096  /* a power of two */
+#define LOOK_EVERY 64 /* replacements between looks at the flag */
+
+struct choice {
+	unsigned int slot;
+	unsigned int bytes;
+};
+
+struct crew {
+	struct bench_peer *peer;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	size_t waiting; /* lock: lock; workers at the gate */
+	bool open;      /* lock: lock */
+	atomic_bool stop;
+	atomic_bool refused;
+};
+
+struct worker {
+	_Alignas(128) struct crew *crew;
+	pthread_t thread;
+	struct choice choices[CHOICES];
+	void *blocks[SLOTS];
+	uint64_t operations;
+	uint64_t ended; /* when it saw the flag */
+	uint64_t seed;
+};
+
+static void choose(struct worker *worker)
+{
+	struct bench_random random = { worker->seed };
+	size_t i;
+
+	for (i = 0; i < CHOICES; i++) {
+		/* an octave from 2^8 to 2^19, then a place in it */
+		size_t octave = (size_t)256 << bench_random_below(&random, 12);
+
+		worker->choices[i].slot = (unsigned int)bench_random_below(&random, SLOTS);
+		worker->choices[i].bytes =
+			(unsigned int)bench_random_between(&random, octave, 2 * octave);
+	}
+}
+
+static void wait_at_gate(struct crew *crew)
+{
+	pthread_mutex_lock(&crew->lock);
+	crew->waiting++;
+	pthread_cond_broadcast(&crew->changed);
+	while (!crew->open)
+		pthread_cond_wait(&crew->changed, &crew->lock);
+	pthread_mutex_unlock(&crew->lock);
+}
+
+/* Waits until all `workers` are there, so that none is still being made when time starts. */
+static void open_gate(struct crew *crew, size_t workers)
+{
+	pthread_mutex_lock(&crew->lock);
+	while (crew->waiting < workers)
+		pthread_cond_wait(&crew->changed, &crew->lock);
+	crew->open = true;
+	pthread_cond_broadcast(&crew->changed);
+	pthread_mutex_unlock(&crew->lock);
+}
+
+static void *work(void *argument)
+{
+	struct worker *worker = argument;
+	struct crew *crew = worker->crew;
+	struct bench_peer *peer = crew->peer;
+	size_t at = 0, i;
+
+	if (peer->enter_thread != NULL)
+		peer->enter_thread(peer);
+	choose(worker);
+	for (i = 0; i < SLOTS; i++)
+		worker->blocks[i] = peer->alloc(peer, worker->choices[i].bytes);
+	wait_at_gate(crew);
+	while (!atomic_load_explicit(&crew->stop, memory_order_relaxed)) {
+		for (i = 0; i < LOOK_EVERY; i++) {
+			struct choice choice = worker->choices[at++ % CHOICES];
+
+			if (worker->blocks[choice.slot] != NULL)
+				peer->release(peer, worker->blocks[choice.slot]);
+			worker->blocks[choice.slot] = peer->alloc(peer, choice.bytes);
+			if (worker->blocks[choice.slot] == NULL)
+				atomic_store(&crew->refused, true);
+		}
+		worker->operations += 2 * LOOK_EVERY;
+	}
+	worker->ended = bench_now();
+	for (i = 0; i < SLOTS; i++) {
+		if (worker->blocks[i] != NULL)
+			peer->release(peer, worker->blocks[i]);
+	}
+	return NULL;
+}
+
+static const char *run_crew(struct crew *crew, struct worker *workers, size_t count,
+			    const struct bench_effort *effort, struct bench_random *random,
+			    struct bench_sample *sample)
+{
+	struct timespec slice = { (time_t)(effort->slice_ns / 1000000000u),
+				  (long)(effort->slice_ns % 1000000000u) };
+	uint64_t start, end = 0, operations = 0;
+	size_t made, i;
+
+	for (made = 0; made < count; made++) {
+		workers[made].crew = crew;
+		workers[made].seed = bench_random_next(random);
+		if (pthread_create(&workers[made].thread, NULL, work, &workers[made]) != 0)
+			break;
+	}
+	if (made < count)
+		atomic_store(&crew->stop, true);
+	open_gate(crew, made);
+	start = bench_now();
+	if (made == count)
+		nanosleep(&slice, NULL);
+	atomic_store(&crew->stop, true);
+	for (i = 0; i < made; i++) {
+		pthread_join(workers[i].thread, NULL);
+		operations += workers[i].operations;
+		if (workers[i].ended > end)
+			end = workers[i].ended;
+	}
+	if (made < count)
+		return "the system gave too few threads";
+	if (atomic_load(&crew->refused))
+		return "a request was refused";
+	bench_sample_add(sample, "mops", (double)operations * 1000 / (double)(end - start));
+	return NULL;
+}
+
+static const char *run_threads(struct bench_peer *peer, const struct bench_case *one,
+			       const struct bench_effort *effort, struct bench_random *random,
+			       struct bench_sample *sample)
+{
+	struct crew crew = { .peer = peer,
+			     .lock = PTHREAD_MUTEX_INITIALIZER,
+			     .changed = PTHREAD_COND_INITIALIZER };
+	size_t bytes = one->a * sizeof(struct worker);
+	struct worker *workers = bench_measure_pages(bytes);
+	const char *why;
+
+	if (workers == NULL)
+		return "no memory for the bench's own tables";
+	why = run_crew(&crew, workers, one->a, effort, random, sample);
+	pthread_cond_destroy(&crew.changed);
+	pthread_mutex_destroy(&crew.lock);
+	bench_measure_pages_free(workers, bytes);
+	return why;
+}
+
+/* The pool that the run was given is closed and made anew; its peer's open and close are what is
+ * timed. */
+static const char *run_create(struct bench_peer *peer, const struct bench_case *one,
+			      const struct bench_effort *effort, struct bench_random *random,
+			      struct bench_sample *sample)
+{
+	uint64_t start, middle, end;
+
+	(void)one;
+	(void)effort;
+	(void)random;
+	peer->close(peer);
+	start = bench_now();
+	if (!peer->open(peer))
+		return "the pool could not be made again";
+	middle = bench_now();
+	peer->close(peer);
+	end = bench_now();
+	bench_sample_add(sample, "create_us", (double)(middle - start) / 1000);
+	bench_sample_add(sample, "destroy_us", (double)(end - middle) / 1000);
+	bench_sample_add(sample, "chunk_bytes", (double)peer->ground_bytes);
+	return peer->open(peer) ? NULL : "the pool could not be made again";
+}
+
+static const struct bench_case thread_cases[] = {
+	{ "1", 1, 0, false, 0 },
+	{ "2", 2, 0, false, 0 },
+	{ "4", 4, 0, false, 0 },
+	{ "8", 8, 0, false, 0 },
+	{ "16", MOST_THREADS, 0, true, 0 },
+};
+
+static const struct bench_case create_cases[] = { { "pool", 0, 0, false, 0 } };
+
+const struct bench_workload bench_work_threads = {
+	.name = "threads",
+	.title = "million operations/s, so many threads on one heap",
+	.metrics = { "mops", NULL },
+	.cases = thread_cases,
+	.case_count = sizeof(thread_cases) / sizeof(thread_cases[0]),
+	.repeats = 3,
+	.run = run_threads,
+};
+
+const struct bench_workload bench_work_create = {
+	.name = "create",
+	.title = "us to make/end a pool on a first chunk of its whole size",
+	.metrics = { "create_us", "destroy_us" },
+	.cases = create_cases,
+	.case_count = 1,
+	.mam_only = true,
+	.run = run_create,
+};
