@@ -35,7 +35,9 @@ case $mam in
 *) mam=$(pwd)/$mam ;;
 esac
 [ -x "$mam" ] || stop 2 "$mam cannot be run: name the installed mam command as the first argument"
-[ -d "$folder" ] && [ -w "$folder" ] || stop 2 "$folder is no folder that can be written to"
+if [ ! -d "$folder" ] || [ ! -w "$folder" ]; then
+	stop 2 "$folder is no folder that can be written to"
+fi
 nvcc=${NVCC:-$(command -v nvcc || command -v /usr/local/cuda/bin/nvcc)}
 [ -n "$nvcc" ] || stop 77 'nvcc was not found: set NVCC, or add it to PATH'
 gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader 2> /dev/null | head -n 1)
@@ -224,7 +226,8 @@ commit=${MAM_COMMIT:-$(first_line git -C "$top" rev-parse --short HEAD)}
 		"time (median of the repeats); calls_caught by mam in one run; equal (output to that of plain)"
 	echo client,mode,unit,time,calls_caught,equal
 	cat "$rows"
-} > "$file.tmp" && mv "$file.tmp" "$file" || stop 2 "$file could not be written"
+} > "$file.tmp"
+mv "$file.tmp" "$file" || stop 2 "$file could not be written"
 
 echo
 awk -F, '
