@@ -28,7 +28,7 @@ static const struct {
 	enum need need;
 	size_t offset; /* of its pointer in the table */
 } functions[] = {
-#define ROW(name, symbol, need, arguments) { symbol, need, offsetof(struct mam_driver, name) },
+#define ROW(name, symbol, need, arguments) { #symbol, need, offsetof(struct mam_driver, name) },
 	MAM_DRIVER_FUNCTIONS(ROW)
 #undef ROW
 };

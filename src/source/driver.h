@@ -36,43 +36,43 @@ struct CUstream_st;
  * (its pointer may then be NULL), arguments.
  */
 #define MAM_DRIVER_FUNCTIONS(row)                                                                  \
-	row(init, "cuInit", required, (unsigned int flags))                                        \
-	row(driver_get_version, "cuDriverGetVersion", required, (int *version))                    \
-	row(get_error_name, "cuGetErrorName", required, (unsigned int result, const char **name))  \
-	row(device_get, "cuDeviceGet", required, (int *device, int ordinal))                       \
-	row(device_get_count, "cuDeviceGetCount", required, (int *count))                          \
-	row(device_get_name, "cuDeviceGetName", optional, (char *name, int length, int device))    \
-	row(device_total_mem, "cuDeviceTotalMem_v2", required, (size_t *bytes, int device))        \
-	row(device_primary_ctx_retain, "cuDevicePrimaryCtxRetain", required,                       \
+	row(init, cuInit, required, (unsigned int flags))                                          \
+	row(driver_get_version, cuDriverGetVersion, required, (int *version))                      \
+	row(get_error_name, cuGetErrorName, required, (unsigned int result, const char **name))    \
+	row(device_get, cuDeviceGet, required, (int *device, int ordinal))                         \
+	row(device_get_count, cuDeviceGetCount, required, (int *count))                            \
+	row(device_get_name, cuDeviceGetName, optional, (char *name, int length, int device))      \
+	row(device_total_mem, cuDeviceTotalMem_v2, required, (size_t *bytes, int device))          \
+	row(device_primary_ctx_retain, cuDevicePrimaryCtxRetain, required,                         \
 	    (struct CUctx_st **context, int device))                                               \
-	row(device_primary_ctx_release, "cuDevicePrimaryCtxRelease_v2", required, (int device))    \
-	row(ctx_get_current, "cuCtxGetCurrent", required, (struct CUctx_st **context))             \
-	row(ctx_push_current, "cuCtxPushCurrent_v2", required, (struct CUctx_st *context))         \
-	row(ctx_pop_current, "cuCtxPopCurrent_v2", required, (struct CUctx_st **context))          \
-	row(ctx_get_device, "cuCtxGetDevice", required, (int *device))                             \
-	row(ctx_synchronize, "cuCtxSynchronize", required, (void))                                 \
-	row(thread_exchange_stream_capture_mode, "cuThreadExchangeStreamCaptureMode", required,    \
+	row(device_primary_ctx_release, cuDevicePrimaryCtxRelease_v2, required, (int device))      \
+	row(ctx_get_current, cuCtxGetCurrent, required, (struct CUctx_st **context))               \
+	row(ctx_push_current, cuCtxPushCurrent_v2, required, (struct CUctx_st *context))           \
+	row(ctx_pop_current, cuCtxPopCurrent_v2, required, (struct CUctx_st **context))            \
+	row(ctx_get_device, cuCtxGetDevice, required, (int *device))                               \
+	row(ctx_synchronize, cuCtxSynchronize, required, (void))                                   \
+	row(thread_exchange_stream_capture_mode, cuThreadExchangeStreamCaptureMode, required,      \
 	    (unsigned int *mode))                                                                  \
-	row(mem_alloc, "cuMemAlloc_v2", required, (unsigned long long *address, size_t bytes))     \
-	row(mem_free, "cuMemFree_v2", required, (unsigned long long address))                      \
-	row(mem_get_info, "cuMemGetInfo_v2", required, (size_t *free_bytes, size_t *total_bytes))  \
-	row(memcpy_dtoh, "cuMemcpyDtoH_v2", optional,                                              \
+	row(mem_alloc, cuMemAlloc_v2, required, (unsigned long long *address, size_t bytes))       \
+	row(mem_free, cuMemFree_v2, required, (unsigned long long address))                        \
+	row(mem_get_info, cuMemGetInfo_v2, required, (size_t *free_bytes, size_t *total_bytes))    \
+	row(memcpy_dtoh, cuMemcpyDtoH_v2, optional,                                                \
 	    (void *host, unsigned long long device, size_t bytes))                                 \
-	row(memcpy_htod, "cuMemcpyHtoD_v2", optional,                                              \
+	row(memcpy_htod, cuMemcpyHtoD_v2, optional,                                                \
 	    (unsigned long long device, const void *host, size_t bytes))                           \
-	row(memset_d8, "cuMemsetD8_v2", optional,                                                  \
+	row(memset_d8, cuMemsetD8_v2, optional,                                                    \
 	    (unsigned long long device, unsigned char value, size_t bytes))                        \
-	row(module_load_data, "cuModuleLoadData", optional,                                        \
+	row(module_load_data, cuModuleLoadData, optional,                                          \
 	    (struct CUmod_st **module, const void *image))                                         \
-	row(module_unload, "cuModuleUnload", optional, (struct CUmod_st *module))                  \
-	row(module_get_function, "cuModuleGetFunction", optional,                                  \
+	row(module_unload, cuModuleUnload, optional, (struct CUmod_st *module))                    \
+	row(module_get_function, cuModuleGetFunction, optional,                                    \
 	    (struct CUfunc_st **function, struct CUmod_st *module, const char *name))              \
-	row(module_get_global, "cuModuleGetGlobal_v2", optional,                                   \
+	row(module_get_global, cuModuleGetGlobal_v2, optional,                                     \
 	    (unsigned long long *address, size_t *bytes, struct CUmod_st *module,                  \
 	     const char *name))                                                                    \
-	row(pointer_get_attribute, "cuPointerGetAttribute", optional,                              \
+	row(pointer_get_attribute, cuPointerGetAttribute, optional,                                \
 	    (void *value, unsigned int attribute, unsigned long long address))                     \
-	row(launch_kernel, "cuLaunchKernel", optional,                                             \
+	row(launch_kernel, cuLaunchKernel, optional,                                               \
 	    (struct CUfunc_st *function, unsigned int grid_x, unsigned int grid_y,                 \
 	     unsigned int grid_z, unsigned int block_x, unsigned int block_y,                      \
 	     unsigned int block_z, unsigned int shared_bytes, struct CUstream_st *stream,          \
