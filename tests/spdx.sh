@@ -11,7 +11,7 @@
 wanted='SPDX-License-Identifier: Apache-2.0'
 excepted='^(COPYING|README|README\.md|ChangeLog|src/README)$|\.gz$|\.csv$|\.expected$|^tests/(data|fuzz/corpus)/'
 excepted="$excepted|^tests/tools/.*\\.(out|err|txt|trace)\$"
-generated='^(configure|aclocal\.m4|Makefile\.in|config\.h\.in)~?$|^build-aux/[^m]|^build-aux/m[^a]|^m4/(libtool|lt)'
+generated='^autom4te\.cache|^(configure|aclocal\.m4|Makefile\.in|config\.h\.in)~?$|^build-aux/[^m]|^build-aux/m[^a]|^m4/(libtool|lt)'
 
 without_licence() # ROOT, names on input
 {
