@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks at multiples of an alignment: the ground skipped below one stays free, and no alignment is too strange to answer. */
+#include "fixture.h"
+
+static const struct mam_pool_config one_chunk = { .chunk_bytes = 64 * KIB, .growth_bytes = MAM_GROWTH_NONE };
+
+START_TEST(every_power_of_two_is_kept)
+{
+	struct mam_pool_config config = { .chunk_bytes = 16 * MIB };
+	struct fixture *f = fixture_new(&config);
+
+	for (size_t alignment = 1; alignment <= 4 * MIB; alignment *= 2)
+		ck_assert_uint_eq((uintptr_t)take_aligned(f, 700, alignment) % alignment, 0);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(what_is_no_power_of_two_is_refused)
+{
+	static const size_t alignments[] = { 3, 6, 511, 513, 1536, SIZE_MAX, SIZE_MAX - 1 };
+	struct fixture *f = fixture_new(&one_chunk);
+
+	for (size_t i = 0; i < sizeof(alignments) / sizeof(alignments[0]); i++)
+		refused(f, 512, alignments[i], MAM_ERROR_INVALID_VALUE);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(an_alignment_up_to_the_granule_costs_nothing)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+
+	for (size_t alignment = 1; alignment <= 512; alignment *= 2)
+		take_aligned(f, 512, alignment);
+	ck_assert_picture(f, 512, "L1 L1 L1 L1 L1 L1 L1 L1 L1 L1 F118");
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(the_ground_skipped_stays_free)
+{
+	struct fixture *f = fixture_new(&one_chunk); /* begins 512 above a multiple of everything */
+	void *block = take_aligned(f, 1024, 4096);
+
+	ck_assert_uint_eq((uintptr_t)block, f->ground.piece[0].base - 512 + 4096);
+	ck_assert_picture(f, 512, "F7 L2 F119");
+	ck_assert_uint_eq(stats_of(f).holes, 1);
+	take(f, 7 * 512); /* and serves others */
+	ck_assert_picture(f, 512, "L7 L2 F119");
+	give(f, block);
+	ck_assert_picture(f, 512, "L7 F121");
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_free_of_an_aligned_block_joins_with_what_was_skipped)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *block = take_aligned(f, 1024, 8192);
+
+	give(f, block);
+	ck_assert_picture(f, 512, "F128");
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(an_exact_hole_at_the_right_place_is_used_whole)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *low = take(f, 7 * 512), *aligned = take(f, 1024);
+
+	ck_assert_uint_eq((uintptr_t)aligned % 4096, 0);
+	take(f, 512);
+	give(f, aligned);
+	ck_assert_ptr_eq(take_aligned(f, 1024, 4096), aligned);
+	ck_assert_picture(f, 512, "L7 L2 L1 F118");
+	(void)low;
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_hole_large_enough_but_too_tight_is_passed_over)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *tight = take(f, 4 * 512), *wall = take(f, 512);
+
+	give(f, tight);
+	ck_assert_uint_gt((uintptr_t)take_aligned(f, 2048, 4096), (uintptr_t)wall);
+	ck_assert_ptr_eq(take(f, 2048), tight);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(among_many_tight_holes_the_one_that_does_is_found)
+{
+	struct mam_pool_config config = { .chunk_bytes = 512 * KIB, .growth_bytes = MAM_GROWTH_NONE };
+	struct fixture *f = fixture_new(&config);
+	void *block[40], *good = NULL;
+
+	/* Blocks of 2 KiB with walls between; of the holes they leave, one in eight starts at a multiple of 4 KiB. */
+	for (int i = 0; i < 40; i++) {
+		block[i] = take(f, 2048);
+		take(f, 512);
+	}
+	take(f, (size_t)stats_of(f).largest_free_bytes);
+	for (int i = 39; i >= 0; i--) {
+		if ((uintptr_t)block[i] % 4096 == 0 && good == NULL) {
+			good = block[i];
+			give(f, good);
+		} else if ((uintptr_t)block[i] % 4096) {
+			give(f, block[i]);
+		}
+	}
+	ck_assert_ptr_nonnull(good);
+	ck_assert_ptr_eq(take_aligned(f, 2048, 4096), good);
+	refused(f, 2048, 4096, MAM_ERROR_OUT_OF_MEMORY);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(alignments_no_memory_could_have_are_refused)
+{
+	struct mam_pool_config config = { .chunk_bytes = 64 * KIB, .growth_bytes = 64 * KIB };
+	struct fixture *f = fixture_new(&config);
+
+	take(f, 512); /* an idle chunk would go back on the way to the refusal */
+	for (unsigned shift = 40; shift < 64; shift++)
+		refused(f, 512, (size_t)1 << shift, MAM_ERROR_OUT_OF_MEMORY);
+	refused(f, SIZE_MAX, (size_t)1 << 63, MAM_ERROR_OUT_OF_MEMORY);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(growth_for_an_aligned_block_is_large_enough_for_any_start)
+{
+	struct mam_pool_config config = { .growth_bytes = 512 };
+
+	for (size_t alignment = 1024; alignment <= 4 * MIB; alignment *= 2) {
+		struct fixture *f = fixture_new(&config);
+		void *block = take_aligned(f, 512, alignment);
+
+		ck_assert_uint_eq((uintptr_t)block % alignment, 0);
+		ck_assert_uint_eq(stats_of(f).grows, 1);
+		fixture_end(f);
+	}
+}
+END_TEST
+
+START_TEST(growth_asks_for_nothing_more_where_chunks_are_aligned_anyway)
+{
+	struct mam_pool_config config = { .growth_bytes = 4096 };
+	struct fixture *f = fixture_on(&config, GROUND_SCATTERED, 4096, 2 * MIB, 0);
+
+	take_aligned(f, 64 * KIB, 2 * MIB);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 64 * KIB);
+	fixture_end(f);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = suite_begin("pool/aligned");
+
+	tcase_add_test(tcase, every_power_of_two_is_kept);
+	tcase_add_test(tcase, what_is_no_power_of_two_is_refused);
+	tcase_add_test(tcase, an_alignment_up_to_the_granule_costs_nothing);
+	tcase_add_test(tcase, the_ground_skipped_stays_free);
+	tcase_add_test(tcase, a_free_of_an_aligned_block_joins_with_what_was_skipped);
+	tcase_add_test(tcase, an_exact_hole_at_the_right_place_is_used_whole);
+	tcase_add_test(tcase, a_hole_large_enough_but_too_tight_is_passed_over);
+	tcase_add_test(tcase, among_many_tight_holes_the_one_that_does_is_found);
+	tcase_add_test(tcase, alignments_no_memory_could_have_are_refused);
+	tcase_add_test(tcase, growth_for_an_aligned_block_is_large_enough_for_any_start);
+	tcase_add_test(tcase, growth_asks_for_nothing_more_where_chunks_are_aligned_anyway);
+	return suite_end();
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a block comes to lie, what it costs, and what a request that cannot be served leaves behind: nothing. */
+#include <stdlib.h>
+
+#include "fixture.h"
+
+static const struct mam_pool_config one_chunk = { .chunk_bytes = 64 * KIB, .growth_bytes = MAM_GROWTH_NONE };
+
+START_TEST(blocks_follow_one_another_from_the_chunks_start)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *first = take(f, 512), *second = take(f, 1024), *third = take(f, 512);
+
+	ck_assert_uint_eq((uintptr_t)first, f->ground.piece[0].base);
+	ck_assert_ptr_eq(second, at(first, 512));
+	ck_assert_ptr_eq(third, at(second, 1024));
+	ck_assert_picture(f, 512, "L1 L2 L1 F124");
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(sizes_are_rounded_up_to_the_granule)
+{
+	static const struct { size_t asked, taken; } sizes[] = {
+		{ 1, 512 }, { 511, 512 }, { 512, 512 }, { 513, 1024 }, { 1024, 1024 }, { 1025, 1536 },
+	};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct fixture *f = fixture_new(&one_chunk);
+
+		take(f, sizes[i].asked);
+		ck_assert_uint_eq(stats_of(f).live_rounded_bytes, sizes[i].taken);
+		ck_assert_uint_eq(stats_of(f).live_bytes, sizes[i].asked);
+		fixture_end(f);
+	}
+}
+END_TEST
+
+START_TEST(the_smallest_hole_that_fits_is_taken)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *wide = take(f, 4 * 512), *a = take(f, 512), *narrow = take(f, 2 * 512), *b = take(f, 512);
+	void *middle = take(f, 3 * 512), *c = take(f, 512);
+
+	give(f, wide);
+	give(f, narrow);
+	give(f, middle);
+	ck_assert_picture(f, 512, "F4 L1 F2 L1 F3 L1 F116");
+	ck_assert_ptr_eq(take(f, 512), narrow);
+	ck_assert_ptr_eq(take(f, 3 * 512), middle);
+	ck_assert_ptr_eq(take(f, 2 * 512), wide);
+	ck_assert_picture(f, 512, "L2 F2 L1 L1 F1 L1 L3 L1 F116");
+	(void)a, (void)b, (void)c;
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_hole_that_fits_exactly_is_used_whole)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *hole = take(f, 3 * 512);
+	uint64_t segments;
+
+	take(f, 512);
+	give(f, hole);
+	segments = stats_of(f).segments;
+	ck_assert_ptr_eq(take(f, 3 * 512 - 1), hole);
+	ck_assert_uint_eq(stats_of(f).segments, segments);
+	ck_assert_uint_eq(stats_of(f).holes, 0);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_block_takes_the_front_of_its_hole)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *hole = take(f, 8 * 512);
+
+	take(f, 512);
+	give(f, hole);
+	ck_assert_ptr_eq(take(f, 3 * 512), hole);
+	ck_assert_picture(f, 512, "L3 F5 L1 F119");
+	ck_assert_ptr_eq(take(f, 5 * 512), at(hole, 3 * 512));
+	ck_assert_picture(f, 512, "L3 L5 L1 F119");
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(of_two_equal_holes_the_lower_is_taken_whichever_was_freed_first)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *low = take(f, 512), *wall = take(f, 512), *high = take(f, 512);
+
+	take(f, 512);
+	give(f, _i ? low : high);
+	give(f, _i ? high : low);
+	ck_assert_ptr_eq(take(f, 512), low);
+	ck_assert_ptr_eq(take(f, 512), high);
+	(void)wall;
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(one_block_can_be_the_whole_chunk)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *all = take(f, 64 * KIB);
+
+	ck_assert_picture(f, 512, "L128");
+	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
+	give(f, all);
+	ck_assert_picture(f, 512, "F128");
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_byte_more_than_there_is_is_refused)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+
+	refused(f, 64 * KIB + 1, 0, MAM_ERROR_OUT_OF_MEMORY);
+	take(f, 512);
+	refused(f, 64 * KIB - 511, 0, MAM_ERROR_OUT_OF_MEMORY);
+	take(f, 64 * KIB - 512);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(free_ground_in_pieces_does_not_serve_a_larger_request)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *block[128];
+
+	for (int i = 0; i < 128; i++)
+		block[i] = take(f, 512);
+	for (int i = 0; i < 128; i += 2)
+		give(f, block[i]);
+	refused(f, 1024, 0, MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_uint_eq(stats_of(f).largest_free_bytes, 512);
+	take(f, 512);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(sizes_no_memory_could_have_are_refused_without_asking)
+{
+	static const size_t sizes[] = {
+		SIZE_MAX, SIZE_MAX - 510, SIZE_MAX - 511, SIZE_MAX - 512, SIZE_MAX / 2 + 1, (size_t)1 << 56,
+	};
+	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
+	struct fixture *f = fixture_new(&config);
+	uint64_t failures = 0;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		refused(f, sizes[i], 0, MAM_ERROR_OUT_OF_MEMORY);
+		refused(f, sizes[i], 4096, MAM_ERROR_OUT_OF_MEMORY);
+		ck_assert_uint_eq(stats_of(f).failures, failures += 2);
+	}
+	ck_assert_uint_eq(f->ground.all_calls, 0);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(other_granules_round_and_place_by_themselves)
+{
+	static const size_t granules[] = { 16, 32, 256, 1024, 64 * KIB, 2 * MIB };
+
+	for (size_t i = 0; i < sizeof(granules) / sizeof(granules[0]); i++) {
+		size_t granule = granules[i];
+		struct mam_pool_config config = { .chunk_bytes = 8 * granule, .granule = granule };
+		struct fixture *f = fixture_on(&config, GROUND_UP, granule, granule, 0);
+		void *first = take(f, 1), *second = take(f, granule + 1);
+
+		ck_assert_ptr_eq(second, at(first, (ptrdiff_t)granule));
+		ck_assert_picture(f, granule, "L1 L2 F5");
+		fixture_end(f);
+	}
+}
+END_TEST
+
+START_TEST(a_granule_out_of_range_makes_no_pool)
+{
+	static const size_t granules[] = { 1, 8, 15, 17, 24, 513, 4 * MIB, (size_t)1 << 63 };
+
+	for (size_t i = 0; i < sizeof(granules) / sizeof(granules[0]); i++) {
+		struct mam_pool_config config = { .chunk_bytes = 64 * MIB, .granule = granules[i] };
+		struct mam_pool *pool = calloc(1, sizeof(*pool));
+		struct ground ground;
+
+		ground_init(&ground, GROUND_UP, 16 * MIB, 16 * MIB);
+		ck_assert_int_eq(mam_pool_init(pool, &ground.source, false, &config), MAM_ERROR_INVALID_VALUE);
+		ck_assert_uint_eq(ground.all_calls, 0);
+		ground_fini(&ground);
+		free(pool);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = suite_begin("pool/alloc");
+
+	tcase_add_test(tcase, blocks_follow_one_another_from_the_chunks_start);
+	tcase_add_test(tcase, sizes_are_rounded_up_to_the_granule);
+	tcase_add_test(tcase, the_smallest_hole_that_fits_is_taken);
+	tcase_add_test(tcase, a_hole_that_fits_exactly_is_used_whole);
+	tcase_add_test(tcase, a_block_takes_the_front_of_its_hole);
+	tcase_add_loop_test(tcase, of_two_equal_holes_the_lower_is_taken_whichever_was_freed_first, 0, 2);
+	tcase_add_test(tcase, one_block_can_be_the_whole_chunk);
+	tcase_add_test(tcase, a_byte_more_than_there_is_is_refused);
+	tcase_add_test(tcase, free_ground_in_pieces_does_not_serve_a_larger_request);
+	tcase_add_test(tcase, sizes_no_memory_could_have_are_refused_without_asking);
+	tcase_add_test(tcase, other_granules_round_and_place_by_themselves);
+	tcase_add_test(tcase, a_granule_out_of_range_makes_no_pool);
+	return suite_end();
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How many chunks, how large, when; and that what lies in two of them never joins. */
+#include <stdlib.h>
+
+#include "fixture.h"
+
+START_TEST(the_first_chunk_comes_with_the_pool_when_asked_for)
+{
+	struct mam_pool_config config = { .chunk_bytes = 100 * KIB };
+	struct fixture *f = fixture_on(&config, GROUND_UP, 4096, 4096, 0);
+
+	ck_assert_uint_eq(stats_of(f).chunks, 1);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 100 * KIB);
+	ck_assert_uint_eq(f->ground.calls[GROUND_GROW], 1);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(without_a_size_the_first_chunk_comes_when_first_needed)
+{
+	struct mam_pool_config config = { 0 };
+	struct fixture *f = fixture_new(&config);
+
+	ck_assert_uint_eq(f->ground.all_calls, 0);
+	ck_assert_uint_eq(stats_of(f).segments, 0);
+	take(f, 1);
+	ck_assert_uint_eq(f->ground.calls[GROUND_GROW], 1);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 64 * MIB);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(chunk_sizes_are_rounded_up_to_what_source_and_granule_ask)
+{
+	struct mam_pool_config coarse_source = { .chunk_bytes = 4097, .growth_bytes = 4097 };
+	struct mam_pool_config coarse_granule = { .chunk_bytes = 4097, .growth_bytes = 4097, .granule = 64 * KIB };
+	struct fixture *f = fixture_on(&coarse_source, GROUND_UP, 4096, 4096, 0);
+
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 8192);
+	take(f, 8192);
+	take(f, 1);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 16384);
+	fixture_end(f);
+
+	f = fixture_on(&coarse_granule, GROUND_UP, 4096, 64 * KIB, 0);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 64 * KIB);
+	take(f, 64 * KIB);
+	take(f, 1);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 128 * KIB);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(later_chunks_have_the_growth_size_or_what_the_request_needs)
+{
+	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .growth_bytes = 32 * KIB };
+	struct fixture *f = fixture_new(&config);
+
+	take(f, 16 * KIB);
+	take(f, 512);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 48 * KIB);
+	take(f, 100 * KIB);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 148 * KIB);
+	ck_assert_uint_eq(stats_of(f).grows, 3);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(by_default_the_pool_doubles_from_64_mib_to_4_gib_at_a_time)
+{
+	static const uint64_t reserved_mib[] = { 64, 128, 256, 512, 1024, 2048, 4096, 8192, 12288, 16384 };
+	struct mam_pool_config config = { 0 };
+	struct fixture *f = fixture_on(&config, GROUND_SCATTERED, 2 * MIB, 2 * MIB, 0);
+
+	for (size_t i = 0; i < sizeof(reserved_mib) / sizeof(reserved_mib[0]); i++) {
+		take(f, 1);
+		ck_assert_uint_eq(stats_of(f).reserved_bytes, reserved_mib[i] * MIB);
+		take(f, (size_t)stats_of(f).largest_free_bytes);
+	}
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(with_no_growth_the_first_chunk_is_all_there_is)
+{
+	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .growth_bytes = MAM_GROWTH_NONE };
+	struct fixture *f = fixture_new(&config);
+
+	take(f, 16 * KIB);
+	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_uint_eq(f->ground.calls[GROUND_GROW], 1);
+	ck_assert_uint_eq(stats_of(f).failures, 1);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(the_limit_is_kept_and_used_up)
+{
+	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .growth_bytes = 64 * KIB, .limit_bytes = 50 * KIB };
+	struct fixture *f = fixture_on(&config, GROUND_UP, 4096, 4096, 0);
+
+	take(f, 16 * KIB);
+	take(f, 4 * KIB); /* the growth size would break the limit: the chunk is what is left of it, in whole units */
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 48 * KIB);
+	take(f, 28 * KIB);
+	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_request_over_the_limit_asks_nobody_and_moves_no_chunk)
+{
+	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .growth_bytes = 16 * KIB, .limit_bytes = 64 * KIB };
+	struct fixture *f = fixture_new(&config);
+
+	refused(f, 64 * KIB + 1, 0, MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_uint_eq(f->ground.all_calls, 1); /* the first chunk */
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(idle_chunks_make_room_below_the_limit)
+{
+	struct mam_pool_config config = { .growth_bytes = 16 * KIB, .limit_bytes = 64 * KIB };
+	struct fixture *f = fixture_new(&config);
+	void *block[4];
+
+	for (int i = 0; i < 4; i++)
+		block[i] = take(f, 16 * KIB);
+	for (int i = 0; i < 3; i++)
+		give(f, block[i]);
+	take(f, 48 * KIB);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 64 * KIB);
+	ck_assert_uint_eq(stats_of(f).shrinks, 3);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_source_that_has_less_than_the_growth_size_is_asked_for_less)
+{
+	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
+	struct fixture *f = fixture_on(&config, GROUND_UP, 4096, 4096, 20 * KIB);
+
+	take(f, 5 * KIB);
+	ck_assert_uint_eq(stats_of(f).chunks, 1);
+	ck_assert_uint_ge(stats_of(f).reserved_bytes, 8 * KIB);
+	ck_assert_uint_le(stats_of(f).reserved_bytes, 20 * KIB);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(the_largest_chunk_is_nearly_all_the_source_has)
+{
+	struct mam_pool_config config = { .chunk_bytes = MAM_CHUNK_LARGEST, .growth_bytes = MAM_GROWTH_NONE };
+	struct fixture *f = fixture_on(&config, GROUND_UP, 4096, 4096, 100 * MIB);
+
+	ck_assert_uint_le(stats_of(f).reserved_bytes, 100 * MIB);
+	ck_assert_uint_ge(stats_of(f).reserved_bytes, 100 * MIB / 32 * 31);
+	ck_assert_uint_eq(stats_of(f).chunks, 1);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(the_largest_chunk_stays_within_the_limit_and_is_whole_granules)
+{
+	struct mam_pool_config config = { .chunk_bytes = MAM_CHUNK_LARGEST, .growth_bytes = MAM_GROWTH_NONE,
+	                                  .limit_bytes = 10 * MIB + 4096, .granule = 64 * KIB };
+	struct fixture *f = fixture_on(&config, GROUND_UP, 4096, 64 * KIB, 100 * MIB);
+
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 10 * MIB);
+	intact(f);
+	fixture_end(f);
+
+	f = fixture_on(&config, GROUND_UP, 4096, 64 * KIB, 5 * MIB); /* the source has less than the limit */
+	ck_assert_uint_gt(stats_of(f).reserved_bytes, 4 * MIB);
+	ck_assert_uint_le(stats_of(f).reserved_bytes, 5 * MIB);
+	intact(f);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_first_chunk_that_cannot_be_had_makes_no_pool)
+{
+	static const struct {
+		struct mam_pool_config config;
+		enum mam_status status;
+	} rows[] = {
+		{ { .chunk_bytes = 2 * MIB }, MAM_ERROR_OUT_OF_MEMORY },
+		{ { .chunk_bytes = 512 * KIB, .limit_bytes = 256 * KIB }, MAM_ERROR_OUT_OF_MEMORY },
+		{ { .chunk_bytes = SIZE_MAX - 1 }, MAM_ERROR_OUT_OF_MEMORY },
+		{ { .chunk_bytes = 512, .free_policy = (enum mam_free_policy)77 }, MAM_ERROR_INVALID_VALUE },
+		{ { .chunk_bytes = 0, .growth_bytes = MAM_GROWTH_NONE }, MAM_ERROR_INVALID_VALUE },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct mam_pool *pool = calloc(1, sizeof(*pool));
+		struct ground ground;
+
+		ground_init(&ground, GROUND_UP, 512, 512);
+		ground.total_bytes = MIB;
+		ck_assert_int_eq(mam_pool_init(pool, &ground.source, true, &rows[i].config), rows[i].status);
+		ck_assert_uint_eq(ground.pieces, 0);
+		ck_assert_uint_eq(atomic_load(&ground.destroyed), 1); /* an owned source goes with the failure */
+		ground_fini(&ground);
+		free(pool);
+	}
+}
+END_TEST
+
+START_TEST(free_ground_of_two_chunks_that_touch_never_joins)
+{
+	static const enum ground_layout layouts[] = { GROUND_UP, GROUND_DOWN };
+	struct mam_pool_config config = { .growth_bytes = 4096 };
+	struct fixture *f = fixture_on(&config, layouts[_i], 4096, 4096, 0);
+	void *block[3];
+
+	for (int i = 0; i < 3; i++)
+		block[i] = take(f, 4096);
+	ck_assert_ptr_eq(block[1], at(block[0], _i ? -4096 : 4096));
+	give(f, block[1]);
+	give(f, block[0]);
+	give(f, block[2]);
+	ck_assert_picture(f, 4096, "F1 | F1 | F1");
+	ck_assert_uint_eq(stats_of(f).largest_free_bytes, 4096);
+	take(f, 8192); /* no two of them serve it */
+	ck_assert_uint_eq(stats_of(f).grows, 4);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(no_block_ever_crosses_from_chunk_to_chunk)
+{
+	struct mam_pool_config config = { .growth_bytes = 4096 };
+	struct fixture *f = fixture_on(&config, GROUND_UP, 4096, 4096, 0);
+	void *low = take(f, 512);
+
+	take(f, 3 * 512);
+	take(f, 3072);
+	ck_assert_picture(f, 512, "L1 L3 F4 | L6 F2");
+	take(f, 6 * 512);
+	ck_assert_picture(f, 512, "L1 L3 F4 | L6 F2 | L6 F2");
+	(void)low;
+	fixture_end(f);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = suite_begin("pool/chunk");
+
+	tcase_add_test(tcase, the_first_chunk_comes_with_the_pool_when_asked_for);
+	tcase_add_test(tcase, without_a_size_the_first_chunk_comes_when_first_needed);
+	tcase_add_test(tcase, chunk_sizes_are_rounded_up_to_what_source_and_granule_ask);
+	tcase_add_test(tcase, later_chunks_have_the_growth_size_or_what_the_request_needs);
+	tcase_add_test(tcase, by_default_the_pool_doubles_from_64_mib_to_4_gib_at_a_time);
+	tcase_add_test(tcase, with_no_growth_the_first_chunk_is_all_there_is);
+	tcase_add_test(tcase, the_limit_is_kept_and_used_up);
+	tcase_add_test(tcase, a_request_over_the_limit_asks_nobody_and_moves_no_chunk);
+	tcase_add_test(tcase, idle_chunks_make_room_below_the_limit);
+	tcase_add_test(tcase, a_source_that_has_less_than_the_growth_size_is_asked_for_less);
+	tcase_add_test(tcase, the_largest_chunk_is_nearly_all_the_source_has);
+	tcase_add_test(tcase, the_largest_chunk_stays_within_the_limit_and_is_whole_granules);
+	tcase_add_test(tcase, a_first_chunk_that_cannot_be_had_makes_no_pool);
+	tcase_add_loop_test(tcase, free_ground_of_two_chunks_that_touch_never_joins, 0, 2);
+	tcase_add_test(tcase, no_block_ever_crosses_from_chunk_to_chunk);
+	return suite_end();
+}

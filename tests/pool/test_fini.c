@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ends of a pool: destroyed, dropped, and what late calls are told afterwards. */
+#include <stdlib.h>
+
+#include "fixture.h"
+
+static const struct mam_pool_config two_chunks = { .chunk_bytes = 16 * KIB, .growth_bytes = 16 * KIB };
+
+static bool visit(const struct mam_segment_info *segment, void *user)
+{
+	(void)segment, (void)user;
+	ck_abort_msg("a pool that ended shows a segment");
+	return false;
+}
+
+static void ck_assert_ended(struct mam_pool *pool, void *block)
+{
+	struct mam_pool_stats stats = { .size = sizeof(stats) };
+	struct mam_segment_info info;
+	char why[100];
+	void *other = NULL;
+	size_t released = 77;
+
+	ck_assert_int_eq(mam_pool_alloc(pool, 512, 0, &other), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(mam_pool_alloc(pool, SIZE_MAX, 0, &other), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(mam_pool_alloc_nowait(pool, 512, 0, &other), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(mam_pool_alloc_nowait(pool, SIZE_MAX, 0, &other), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(mam_pool_free(pool, block), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(mam_pool_find(pool, block, &info), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(mam_pool_trim(pool, 0, &released), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(mam_pool_stats(pool, &stats), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(mam_pool_walk(pool, visit, NULL), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(mam_pool_check(pool, why, sizeof(why)), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(mam_pool_fini(pool), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(mam_pool_drop(pool), MAM_ERROR_DESTROYED);
+	ck_assert_ptr_null(other);
+	ck_assert_uint_eq(released, 77);
+}
+
+START_TEST(a_pool_with_live_blocks_is_not_destroyed)
+{
+	struct fixture *f = fixture_new(&two_chunks);
+	void *block = take(f, 512);
+	size_t calls = f->ground.all_calls;
+
+	ck_assert_int_eq(mam_pool_fini(f->pool), MAM_ERROR_LIVE_BLOCKS);
+	ck_assert_uint_eq(f->ground.all_calls, calls);
+	intact(f);
+	give(f, block);
+	ck_assert_int_eq(mam_pool_fini(f->pool), MAM_OK);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(destroying_gives_every_chunk_back_and_late_calls_are_told)
+{
+	struct fixture *f = fixture_new(&two_chunks);
+	void *block = take(f, 16 * KIB), *other = take(f, 16 * KIB);
+
+	give(f, block);
+	give(f, other);
+	ck_assert_int_eq(mam_pool_fini(f->pool), MAM_OK);
+	ck_assert_uint_eq(f->ground.pieces, 0);
+	ck_assert_uint_eq(atomic_load(&f->ground.destroyed), 0); /* the caller's source */
+	atomic_store(&f->ground.forbidden, true);
+	ck_assert_ended(f->pool, block);
+	atomic_store(&f->ground.forbidden, false);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(dropping_makes_no_source_call_whatever_lives)
+{
+	struct fixture *f = fixture_new(&two_chunks);
+	void *block = take(f, 512);
+
+	atomic_store(&f->ground.forbidden, true);
+	ck_assert_int_eq(mam_pool_drop(f->pool), MAM_OK);
+	ck_assert_ended(f->pool, block);
+	atomic_store(&f->ground.forbidden, false);
+	ck_assert_uint_eq(f->ground.pieces, 1);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(an_owned_source_is_destroyed_with_the_pool_but_not_dropped_with_it)
+{
+	struct mam_pool *pool = calloc(1, sizeof(*pool));
+	struct ground ground;
+
+	ground_init(&ground, GROUND_UP, 512, 512);
+	ck_assert_int_eq(mam_pool_init(pool, &ground.source, true, &two_chunks), MAM_OK);
+	ck_assert_int_eq(_i ? mam_pool_drop(pool) : mam_pool_fini(pool), MAM_OK);
+	ck_assert_uint_eq(atomic_load(&ground.destroyed), _i ? 0 : 1);
+	ground_fini(&ground);
+	free(pool);
+}
+END_TEST
+
+START_TEST(a_chunk_the_source_will_not_take_does_not_stop_the_end)
+{
+	struct fixture *f = fixture_new(&two_chunks);
+
+	take(f, 16 * KIB);
+	give(f, take(f, 16 * KIB));
+	give(f, (void *)f->ground.piece[0].base);
+	ground_refuse(&f->ground, GROUND_SHRINK, 1, 1, MAM_ERROR_DRIVER);
+	ck_assert_int_eq(mam_pool_fini(f->pool), MAM_OK);
+	ck_assert_uint_eq(f->ground.pieces, 1);
+	ck_assert_uint_eq(f->ground.calls[GROUND_SHRINK], 2);
+	ck_assert_ended(f->pool, NULL);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_call_under_way_when_the_pool_ends_is_told)
+{
+	struct fixture *f = fixture_new(&two_chunks);
+
+	ck_assert_int_eq(mam_pool_drop(f->pool), MAM_OK);
+	ck_assert_int_eq(mam_pool_quiesce(f->pool), MAM_ERROR_DESTROYED);
+	fixture_end(f);
+}
+END_TEST
+
+/* Policies: which pools wait before a free. */
+START_TEST(only_a_strict_pool_waits_for_the_source)
+{
+	static const struct { enum mam_free_policy policy; size_t waits; } rows[] = {
+		{ MAM_FREE_STRICT, 1 }, { MAM_FREE_DEFAULT, 1 }, { MAM_FREE_STREAM, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .free_policy = rows[i].policy };
+		struct fixture *f = fixture_new(&config);
+
+		ck_assert_int_eq(mam_pool_quiesce(f->pool), MAM_OK);
+		ck_assert_uint_eq(f->ground.calls[GROUND_QUIESCE], rows[i].waits);
+		fixture_end(f);
+	}
+}
+END_TEST
+
+START_TEST(a_failed_wait_is_the_answer)
+{
+	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .free_policy = MAM_FREE_STRICT };
+	struct fixture *f = fixture_new(&config);
+
+	ground_refuse(&f->ground, GROUND_QUIESCE, 1, 1, MAM_ERROR_DRIVER);
+	ck_assert_int_eq(mam_pool_quiesce(f->pool), MAM_ERROR_DRIVER);
+	ck_assert_int_eq(mam_pool_quiesce(f->pool), MAM_OK);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_source_with_nothing_to_wait_for_makes_strict_pools_too)
+{
+	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .free_policy = MAM_FREE_STRICT };
+	struct mam_source_ops ops;
+	struct ground ground;
+	struct mam_pool *pool = calloc(1, sizeof(*pool));
+
+	ground_init(&ground, GROUND_UP, 512, 512);
+	ops = *ground.source.ops;
+	ops.quiesce = NULL;
+	ground.source.ops = &ops;
+	ck_assert_int_eq(mam_pool_init(pool, &ground.source, false, &config), MAM_OK);
+	ck_assert_int_eq(mam_pool_quiesce(pool), MAM_OK);
+	ck_assert_int_eq(mam_pool_fini(pool), MAM_OK);
+	ground_fini(&ground);
+	free(pool);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = suite_begin("pool/fini");
+
+	tcase_add_test(tcase, a_pool_with_live_blocks_is_not_destroyed);
+	tcase_add_test(tcase, destroying_gives_every_chunk_back_and_late_calls_are_told);
+	tcase_add_test(tcase, dropping_makes_no_source_call_whatever_lives);
+	tcase_add_loop_test(tcase, an_owned_source_is_destroyed_with_the_pool_but_not_dropped_with_it, 0, 2);
+	tcase_add_test(tcase, a_chunk_the_source_will_not_take_does_not_stop_the_end);
+	tcase_add_test(tcase, a_call_under_way_when_the_pool_ends_is_told);
+	tcase_add_test(tcase, only_a_strict_pool_waits_for_the_source);
+	tcase_add_test(tcase, a_failed_wait_is_the_answer);
+	tcase_add_test(tcase, a_source_with_nothing_to_wait_for_makes_strict_pools_too);
+	return suite_end();
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A free joins with what is free beside it; anything but a live block's address is told what it is and changes nothing. */
+#include "fixture.h"
+
+static const struct mam_pool_config one_chunk = { .chunk_bytes = 64 * KIB, .growth_bytes = MAM_GROWTH_NONE };
+
+START_TEST(a_free_between_two_blocks_joins_with_neither)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *block[3] = { take(f, 512), take(f, 512), take(f, 512) };
+
+	give(f, block[1]);
+	ck_assert_picture(f, 512, "L1 F1 L1 F125");
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_free_joins_with_the_hole_below)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *block[4] = { take(f, 512), take(f, 512), take(f, 1024), take(f, 512) };
+
+	give(f, block[1]);
+	give(f, block[2]);
+	ck_assert_picture(f, 512, "L1 F3 L1 F123");
+	ck_assert_ptr_eq(take(f, 3 * 512), block[1]);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_free_joins_with_the_hole_above)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *block[4] = { take(f, 512), take(f, 512), take(f, 1024), take(f, 512) };
+
+	give(f, block[2]);
+	give(f, block[1]);
+	ck_assert_picture(f, 512, "L1 F3 L1 F123");
+	ck_assert_ptr_eq(take(f, 3 * 512), block[1]);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_free_joins_with_holes_on_both_sides)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *block[5] = { take(f, 512), take(f, 512), take(f, 1024), take(f, 1536), take(f, 512) };
+
+	give(f, block[1]);
+	give(f, block[3]);
+	ck_assert_picture(f, 512, "L1 F1 L2 F3 L1 F120");
+	give(f, block[2]);
+	ck_assert_picture(f, 512, "L1 F6 L1 F120");
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_free_below_fresh_ground_joins_with_it)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *low = take(f, 512), *high = take(f, 512);
+
+	give(f, high);
+	ck_assert_picture(f, 512, "L1 F127");
+	give(f, low);
+	ck_assert_picture(f, 512, "F128");
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(in_whatever_order_five_blocks_go_one_segment_is_left)
+{
+	for (unsigned n = 0; n < 120; n++) {
+		struct fixture *f = fixture_new(&one_chunk);
+		void *block[5];
+
+		for (unsigned i = 0; i < 5; i++)
+			block[i] = take(f, (i + 1) * 512);
+		for (unsigned rest = n, left = 5; left > 0; rest /= left, left--) {
+			give(f, block[rest % left]);
+			block[rest % left] = block[left - 1];
+		}
+		ck_assert_picture(f, 512, "F128");
+		fixture_end(f);
+	}
+}
+END_TEST
+
+START_TEST(a_second_free_is_told_so)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *block = take(f, 512), *wall = take(f, 512);
+
+	give(f, block);
+	kept(f, block, MAM_ERROR_DOUBLE_FREE);
+	ck_assert_ptr_eq(take(f, 512), block);
+	give(f, block);   /* live again: a free of its own */
+	give(f, wall);
+	kept(f, block, MAM_ERROR_DOUBLE_FREE); /* now at the start of the one free segment */
+	kept(f, wall, MAM_ERROR_DOUBLE_FREE);  /* and inside it */
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(ground_never_given_out_is_no_block)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *block = take(f, 512);
+
+	kept(f, at(block, 512), MAM_ERROR_DOUBLE_FREE);
+	kept(f, at(block, 64 * KIB - 1), MAM_ERROR_DOUBLE_FREE);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(an_address_inside_a_block_is_told_so)
+{
+	static const size_t inside[] = { 1, 8, 511, 512, 513, 1024, 1535 };
+	struct fixture *f = fixture_new(&one_chunk);
+	void *block = take(f, 3 * 512);
+
+	for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++)
+		kept(f, at(block, (ptrdiff_t)inside[i]), MAM_ERROR_INTERIOR);
+	give(f, block);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(an_address_in_no_chunk_is_told_so)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *block = take(f, 512);
+	int local;
+
+	kept(f, at(block, -1), MAM_ERROR_NOT_OWNED);
+	kept(f, at(block, 64 * KIB), MAM_ERROR_NOT_OWNED);
+	kept(f, &local, MAM_ERROR_NOT_OWNED);
+	kept(f, (void *)1, MAM_ERROR_NOT_OWNED);
+	kept(f, (void *)UINTPTR_MAX, MAM_ERROR_NOT_OWNED);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_pool_without_chunks_owns_nothing)
+{
+	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
+	struct fixture *f = fixture_new(&config);
+
+	kept(f, (void *)0x700000000000, MAM_ERROR_NOT_OWNED);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_free_of_many_blocks_finds_each_of_them)
+{
+	struct mam_pool_config config = { .chunk_bytes = 4 * MIB };
+	struct fixture *f = fixture_new(&config);
+	static void *block[8000];
+
+	for (int i = 0; i < 8000; i++)
+		ck_assert_int_eq(mam_pool_alloc(f->pool, 512, 0, &block[i]), MAM_OK);
+	intact(f);
+	for (int i = 0; i < 8000; i += 3) /* every third, then the rest from the top: joins of every kind */
+		ck_assert_int_eq(mam_pool_free(f->pool, block[i]), MAM_OK);
+	intact(f);
+	for (int i = 7999; i >= 0; i--)
+		ck_assert_int_eq(mam_pool_free(f->pool, block[i]), i % 3 ? MAM_OK : MAM_ERROR_DOUBLE_FREE);
+	ck_assert_picture(f, MIB, "F4");
+	fixture_end(f);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = suite_begin("pool/free");
+
+	tcase_add_test(tcase, a_free_between_two_blocks_joins_with_neither);
+	tcase_add_test(tcase, a_free_joins_with_the_hole_below);
+	tcase_add_test(tcase, a_free_joins_with_the_hole_above);
+	tcase_add_test(tcase, a_free_joins_with_holes_on_both_sides);
+	tcase_add_test(tcase, a_free_below_fresh_ground_joins_with_it);
+	tcase_add_test(tcase, in_whatever_order_five_blocks_go_one_segment_is_left);
+	tcase_add_test(tcase, a_second_free_is_told_so);
+	tcase_add_test(tcase, ground_never_given_out_is_no_block);
+	tcase_add_test(tcase, an_address_inside_a_block_is_told_so);
+	tcase_add_test(tcase, an_address_in_no_chunk_is_told_so);
+	tcase_add_test(tcase, a_pool_without_chunks_owns_nothing);
+	tcase_add_test(tcase, a_free_of_many_blocks_finds_each_of_them);
+	return suite_end();
+}

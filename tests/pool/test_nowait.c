@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The call for those who may not wait: no source call inside, and no wait for a thread that is in one.
+ *
+ * A ground that is forbidden aborts the test at any call. For the second half, another thread is held inside grow,
+ * shrink or quiesce with whatever locks it has there, and this one must still be served; a wait would end in Check's
+ * time limit.
+ */
+#include "fixture.h"
+
+START_TEST(it_serves_from_the_ground_there_is_without_a_source_call)
+{
+	struct mam_pool_config config = { .chunk_bytes = 64 * KIB, .growth_bytes = 64 * KIB };
+	struct fixture *f = fixture_new(&config);
+	void *hole = take(f, 1024), *block = NULL;
+
+	take(f, 512);
+	give(f, hole);
+	atomic_store(&f->ground.forbidden, true);
+	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 1024, 0, &block), MAM_OK);
+	ck_assert_ptr_eq(block, hole);
+	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 4096, &block), MAM_OK);
+	ck_assert_uint_eq((uintptr_t)block % 4096, 0);
+	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 0, &block), MAM_OK);
+	atomic_store(&f->ground.forbidden, false);
+	intact(f);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(where_the_pool_would_grow_it_says_so)
+{
+	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
+	struct fixture *f = fixture_new(&config);
+	void *untouched = f, *block = untouched;
+
+	atomic_store(&f->ground.forbidden, true);
+	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 0, &block), MAM_ERROR_WOULD_WAIT);
+	ck_assert_ptr_eq(block, untouched);
+	atomic_store(&f->ground.forbidden, false);
+	give(f, take(f, 512));
+	atomic_store(&f->ground.forbidden, true);
+	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 64 * KIB + 1, 0, &block), MAM_ERROR_WOULD_WAIT);
+	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 64 * KIB, 0, &block), MAM_OK);
+	atomic_store(&f->ground.forbidden, false);
+	intact(f);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(its_arguments_are_judged_like_the_others)
+{
+	struct mam_pool_config config = { .chunk_bytes = 64 * KIB };
+	struct fixture *f = fixture_new(&config);
+	void *block = f;
+
+	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 3, &block), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, SIZE_MAX, 0, &block), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, (size_t)1 << 63, &block), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_ptr_eq(block, f);
+	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 0, 0, &block), MAM_OK);
+	ck_assert_ptr_null(block);
+	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 0, NULL), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_pool_alloc_nowait(NULL, 512, 0, &block), MAM_ERROR_INVALID_VALUE);
+	fixture_end(f);
+}
+END_TEST
+
+static void *grow(void *user)
+{
+	struct fixture *f = user;
+	void *block = NULL;
+
+	ck_assert_int_eq(mam_pool_alloc(f->pool, 48 * KIB, 0, &block), MAM_OK);
+	return block;
+}
+
+static void *trim(void *user)
+{
+	struct fixture *f = user;
+
+	ck_assert_int_eq(mam_pool_trim(f->pool, 0, NULL), MAM_OK);
+	return NULL;
+}
+
+static void *trim_refused(void *user)
+{
+	struct fixture *f = user;
+
+	ck_assert_int_eq(mam_pool_trim(f->pool, 0, NULL), MAM_ERROR_DRIVER);
+	return NULL;
+}
+
+static void *quiesce(void *user)
+{
+	struct fixture *f = user;
+
+	ck_assert_int_eq(mam_pool_quiesce(f->pool), MAM_OK);
+	return NULL;
+}
+
+static const struct {
+	enum ground_call call;
+	void *(*road)(void *user);
+} roads[] = {
+	{ GROUND_GROW, grow },
+	{ GROUND_SHRINK, trim },
+	{ GROUND_QUIESCE, quiesce },
+};
+
+START_TEST(a_thread_inside_the_source_is_not_waited_for)
+{
+	struct mam_pool_config config = { .growth_bytes = 64 * KIB, .free_policy = MAM_FREE_STRICT };
+	struct fixture *f = fixture_new(&config);
+	void *low = take(f, 32 * KIB), *idle = take(f, 64 * KIB), *block[50], *past;
+	struct mam_pool_stats stats;
+	pthread_t other;
+
+	give(f, idle); /* for trim; and when it is gone, 32 KiB of the first chunk are left */
+	if (roads[_i].call == GROUND_GROW)
+		take(f, 64 * KIB);
+	ground_stop(&f->ground, roads[_i].call);
+	ck_assert_int_eq(pthread_create(&other, NULL, roads[_i].road, f), 0);
+	ck_assert(ground_wait_inside(&f->ground));
+
+	for (int i = 0; i < 50; i++)
+		ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 0, &block[i]), MAM_OK);
+	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 128 * KIB, 0, &past), MAM_ERROR_WOULD_WAIT);
+	/* Neither are the calls that need no source. */
+	ck_assert_int_eq(mam_pool_alloc(f->pool, 512, 0, &past), MAM_OK);
+	ck_assert_int_eq(mam_pool_free(f->pool, past), MAM_OK);
+	for (int i = 0; i < 50; i++)
+		ck_assert_int_eq(mam_pool_free(f->pool, block[i]), MAM_OK);
+	stats.size = sizeof(stats);
+	ck_assert_int_eq(mam_pool_stats(f->pool, &stats), MAM_OK);
+	ck_assert_uint_eq(f->ground.inside, 1);
+
+	ground_go(&f->ground, roads[_i].call);
+	pthread_join(other, NULL);
+	intact(f);
+	(void)low;
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_chunk_on_its_way_out_serves_nobody)
+{
+	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
+	struct fixture *f = fixture_new(&config);
+	void *block = take(f, 64 * KIB);
+	pthread_t other;
+
+	give(f, block);
+	ground_stop(&f->ground, GROUND_SHRINK);
+	ck_assert_int_eq(pthread_create(&other, NULL, trim, f), 0);
+	ck_assert(ground_wait_inside(&f->ground));
+	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 0, &block), MAM_ERROR_WOULD_WAIT);
+	ck_assert_int_eq(mam_pool_free(f->pool, (void *)f->ground.piece[0].base), MAM_ERROR_NOT_OWNED);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 0);
+	ground_go(&f->ground, GROUND_SHRINK);
+	pthread_join(other, NULL);
+	intact(f);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_refused_chunk_comes_back_among_what_changed_meanwhile)
+{
+	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
+	struct fixture *f = fixture_new(&config);
+	void *low = take(f, 32 * KIB), *high = take(f, 64 * KIB), *block[40];
+	pthread_t other;
+
+	give(f, high); /* the newest chunk is idle, the older one half full */
+	ground_refuse(&f->ground, GROUND_SHRINK, 1, 1, MAM_ERROR_DRIVER);
+	ground_stop(&f->ground, GROUND_SHRINK);
+	ck_assert_int_eq(pthread_create(&other, NULL, trim_refused, f), 0);
+	ck_assert(ground_wait_inside(&f->ground));
+	for (int i = 0; i < 40; i++)
+		ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 0, &block[i]), MAM_OK);
+	ck_assert_int_eq(mam_pool_free(f->pool, low), MAM_OK);
+	ground_go(&f->ground, GROUND_SHRINK);
+	pthread_join(other, NULL);
+	intact(f);
+	ck_assert_uint_eq(stats_of(f).chunks, 2);
+	ck_assert_ptr_eq(take(f, 64 * KIB), high);
+	fixture_end(f);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = suite_begin("pool/nowait");
+
+	tcase_add_test(tcase, it_serves_from_the_ground_there_is_without_a_source_call);
+	tcase_add_test(tcase, where_the_pool_would_grow_it_says_so);
+	tcase_add_test(tcase, its_arguments_are_judged_like_the_others);
+	tcase_add_loop_test(tcase, a_thread_inside_the_source_is_not_waited_for, 0, 3);
+	tcase_add_test(tcase, a_chunk_on_its_way_out_serves_nobody);
+	tcase_add_test(tcase, a_refused_chunk_comes_back_among_what_changed_meanwhile);
+	return suite_end();
+}

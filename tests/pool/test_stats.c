@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The numbers: each counted exactly once, peaks kept, structs of other sizes served. test_random compares them all the time. */
+#include <string.h>
+
+#include "fixture.h"
+
+static const struct mam_pool_config one_chunk = { .chunk_bytes = 64 * KIB, .growth_bytes = MAM_GROWTH_NONE };
+
+START_TEST(a_new_pool_counts_its_chunk_and_nothing_else)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	struct mam_pool_stats stats = stats_of(f);
+
+	ck_assert_uint_eq(stats.chunks, 1);
+	ck_assert_uint_eq(stats.grows, 1);
+	ck_assert_uint_eq(stats.segments, 1);
+	ck_assert_uint_eq(stats.reserved_bytes, 64 * KIB);
+	ck_assert_uint_eq(stats.peak_reserved_bytes, 64 * KIB);
+	ck_assert_uint_eq(stats.largest_free_bytes, 64 * KIB);
+	ck_assert_uint_eq(stats.live_blocks + stats.live_bytes + stats.live_rounded_bytes, 0);
+	ck_assert_uint_eq(stats.holes + stats.hole_bytes + stats.largest_hole_bytes, 0);
+	ck_assert_uint_eq(stats.allocs + stats.frees + stats.failures + stats.shrinks, 0);
+	ck_assert_uint_eq(stats.high_water_bytes, 0);
+	ck_assert_uint_gt(stats.host_bytes, 0);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(live_bytes_are_what_was_asked_for_and_what_was_taken)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *block = take(f, 700);
+	struct mam_pool_stats stats;
+
+	take(f, 1);
+	stats = stats_of(f);
+	ck_assert_uint_eq(stats.live_blocks, 2);
+	ck_assert_uint_eq(stats.live_bytes, 701);
+	ck_assert_uint_eq(stats.live_rounded_bytes, 1536);
+	give(f, block);
+	stats = stats_of(f);
+	ck_assert_uint_eq(stats.live_blocks, 1);
+	ck_assert_uint_eq(stats.live_bytes, 1);
+	ck_assert_uint_eq(stats.live_rounded_bytes, 512);
+	ck_assert_uint_eq(stats.allocs, 2);
+	ck_assert_uint_eq(stats.frees, 1);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(each_peak_is_of_its_own_moment)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *many[5], *large;
+	struct mam_pool_stats stats;
+
+	for (int i = 0; i < 5; i++)
+		many[i] = take(f, 1); /* most blocks */
+	for (int i = 0; i < 5; i++)
+		give(f, many[i]);
+	large = take(f, 4096); /* most bytes */
+	give(f, large);
+	many[0] = take(f, 2049); /* and later less of everything */
+	give(f, many[0]);
+	stats = stats_of(f);
+	ck_assert_uint_eq(stats.peak_live_blocks, 5);
+	ck_assert_uint_eq(stats.peak_live_bytes, 4096);
+	ck_assert_uint_eq(stats.peak_live_rounded_bytes, 4096);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(high_water_is_the_highest_end_of_a_block_not_the_live_bytes)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *low = take(f, 4096), *high = take(f, 512);
+
+	give(f, low);
+	ck_assert_uint_eq(stats_of(f).high_water_bytes, 4608);
+	give(f, high);
+	take(f, 512);
+	ck_assert_uint_eq(stats_of(f).high_water_bytes, 4608);
+	take(f, 4608);
+	ck_assert_uint_eq(stats_of(f).high_water_bytes, 5120);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(high_water_adds_up_over_chunks)
+{
+	struct mam_pool_config config = { .growth_bytes = 16 * KIB };
+	struct fixture *f = fixture_new(&config);
+
+	take(f, 10 * KIB);
+	take(f, 12 * KIB);
+	ck_assert_uint_eq(stats_of(f).high_water_bytes, 22 * KIB);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(free_ends_of_chunks_are_no_holes)
+{
+	struct mam_pool_config config = { .growth_bytes = 16 * KIB };
+	struct fixture *f = fixture_new(&config);
+	void *hole;
+	struct mam_pool_stats stats;
+
+	hole = take(f, 3 * KIB);
+	take(f, 5 * KIB);     /* chunk 1: hole, block, free end of 8 KiB */
+	give(f, hole);
+	take(f, 12 * KIB);    /* chunk 2: block, fresh end of 4 KiB */
+	stats = stats_of(f);
+	ck_assert_picture(f, KIB, "F3 L5 F8 | L12 F4");
+	ck_assert_uint_eq(stats.holes, 1);
+	ck_assert_uint_eq(stats.hole_bytes, 3 * KIB);
+	ck_assert_uint_eq(stats.largest_hole_bytes, 3 * KIB);
+	ck_assert_uint_eq(stats.largest_free_bytes, 8 * KIB);
+	ck_assert_uint_eq(stats.segments, 5);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(the_largest_hole_is_found_among_many)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *block[10];
+
+	for (size_t i = 0; i < 10; i++) {
+		block[i] = take(f, (i * 3 % 10 + 1) * 512);
+		take(f, 512);
+	}
+	for (int i = 0; i < 10; i++)
+		give(f, block[i]);
+	ck_assert_uint_eq(stats_of(f).holes, 10);
+	ck_assert_uint_eq(stats_of(f).hole_bytes, 55 * 512);
+	ck_assert_uint_eq(stats_of(f).largest_hole_bytes, 10 * 512);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(what_is_refused_is_counted_as_a_failure_and_nothing_more)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	void *block;
+
+	refused(f, 65 * KIB, 0, MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_uint_eq(stats_of(f).failures, 1);
+	refused(f, SIZE_MAX, 0, MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_uint_eq(stats_of(f).failures, 2);
+	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 65 * KIB, 0, &block), MAM_ERROR_WOULD_WAIT);
+	ck_assert_uint_eq(stats_of(f).failures, 3);
+	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, SIZE_MAX, 0, &block), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_uint_eq(stats_of(f).failures, 4);
+	kept(f, f, MAM_ERROR_NOT_OWNED); /* a bad free is no failed request */
+	ck_assert_uint_eq(stats_of(f).failures, 4);
+	ck_assert_uint_eq(stats_of(f).allocs, 0);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(an_older_caller_gets_the_fields_it_knows)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	struct mam_pool_stats stats;
+
+	take(f, 700);
+	memset(&stats, 0x5a, sizeof(stats));
+	stats.size = offsetof(struct mam_pool_stats, live_rounded_bytes);
+	ck_assert_int_eq(mam_pool_stats(f->pool, &stats), MAM_OK);
+	ck_assert_uint_eq(stats.live_blocks, 1);
+	ck_assert_uint_eq(stats.live_bytes, 700);
+	ck_assert_uint_eq(stats.live_rounded_bytes, 0x5a5a5a5a5a5a5a5a);
+	ck_assert_uint_eq(stats.size, offsetof(struct mam_pool_stats, live_rounded_bytes));
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_newer_caller_gets_zeros_for_what_is_not_known)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	struct {
+		struct mam_pool_stats known;
+		uint64_t unknown[2];
+		uint64_t beyond;
+	} stats;
+
+	memset(&stats, 0x5a, sizeof(stats));
+	stats.known.size = offsetof(typeof(stats), beyond);
+	ck_assert_int_eq(mam_pool_stats(f->pool, &stats.known), MAM_OK);
+	ck_assert_uint_eq(stats.unknown[0] + stats.unknown[1], 0);
+	ck_assert_uint_eq(stats.beyond, 0x5a5a5a5a5a5a5a5a);
+	ck_assert_uint_eq(stats.known.size, offsetof(typeof(stats), beyond));
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_struct_of_no_size_is_refused)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	struct mam_pool_stats stats = { .size = 0, .live_blocks = 77 };
+
+	ck_assert_int_eq(mam_pool_stats(f->pool, &stats), MAM_ERROR_INVALID_VALUE);
+	stats.size = sizeof(size_t) - 1;
+	ck_assert_int_eq(mam_pool_stats(f->pool, &stats), MAM_ERROR_INVALID_VALUE);
+	ck_assert_uint_eq(stats.live_blocks, 77);
+	ck_assert_int_eq(mam_pool_stats(f->pool, NULL), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_pool_stats(NULL, &stats), MAM_ERROR_INVALID_VALUE);
+	fixture_end(f);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = suite_begin("pool/stats");
+
+	tcase_add_test(tcase, a_new_pool_counts_its_chunk_and_nothing_else);
+	tcase_add_test(tcase, live_bytes_are_what_was_asked_for_and_what_was_taken);
+	tcase_add_test(tcase, each_peak_is_of_its_own_moment);
+	tcase_add_test(tcase, high_water_is_the_highest_end_of_a_block_not_the_live_bytes);
+	tcase_add_test(tcase, high_water_adds_up_over_chunks);
+	tcase_add_test(tcase, free_ends_of_chunks_are_no_holes);
+	tcase_add_test(tcase, the_largest_hole_is_found_among_many);
+	tcase_add_test(tcase, what_is_refused_is_counted_as_a_failure_and_nothing_more);
+	tcase_add_test(tcase, an_older_caller_gets_the_fields_it_knows);
+	tcase_add_test(tcase, a_newer_caller_gets_zeros_for_what_is_not_known);
+	tcase_add_test(tcase, a_struct_of_no_size_is_refused);
+	return suite_end();
+}
