@@ -60,16 +60,16 @@ static enum outcome serve(void *context, size_t bytes, void **block)
 static void *runtime_context(void)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
-	int (*get_device)(int *) = mam_real_get_device(mam_table_original(MAM_TABLE_cudaMalloc));
+	const struct mam_real_runtime *runtime = mam_real_runtime();
 	void *context = NULL;
 	int wanted, device;
 
-	if (driver == NULL || get_device == NULL || driver->ctx_current(&context) != 0 || context == NULL)
+	if (driver == NULL || runtime == NULL || driver->ctx_current(&context) != 0 || context == NULL)
 		return NULL;
 	device = mam_pools_device(context);
 	if (device < 0 && driver->ctx_device(&device) != 0)
 		return NULL;
-	return get_device(&wanted) == 0 && wanted == device ? context : NULL;
+	return runtime->get_device(&wanted) == 0 && wanted == device ? context : NULL;
 }
 
 /* The same after CUDA was started, if it had not been. */

@@ -8,7 +8,8 @@
  *      address that it refuses in the same way, so that the runtime's last error is set as well. That is the address
  *      itself, unless a chunk begins there, which the driver would free; then it is the next byte.
  *   3. The wait. The real functions return when all work of the block's context is done; programs count on it, and the
- *      pool must not hand the block out before. The driver's own code is returned when it fails, and the block stays.
+ *      pool must not hand the block out before. cudaFree waits by the runtime, so that an error of the wait becomes its
+ *      last error. When the wait fails its own code is the answer, and the block stays alive.
  *   4. The pool.
  *
  * A thread whose captures are in relaxed mode may free while a stream is in capture, but may not synchronise: there the
@@ -60,7 +61,7 @@ static int wait_as_driver(const struct mam_real_driver *driver)
 }
 
 /* Until all work of `context` is done. */
-static int wait_for(void *context)
+static int wait_for(void *context, int (*synchronize)(void))
 {
 	const struct mam_real_driver *driver = mam_real_driver();
 	void *current = NULL;
@@ -73,10 +74,7 @@ static int wait_for(void *context)
 		code = driver->ctx_push(context);
 	if (code != MAM_CUDA_SUCCESS)
 		return code;
-	if (capture_mode(driver) == CAPTURE_RELAXED)
-		code = wait_as_driver(driver);
-	else
-		code = driver->ctx_synchronize();
+	code = capture_mode(driver) == CAPTURE_RELAXED ? wait_as_driver(driver) : synchronize();
 	if (current != context)
 		driver->ctx_pop(&current);
 	return code;
@@ -93,7 +91,7 @@ static void *refusable(void *block)
 }
 
 /* The guard is up. *code is the answer when the outcome is DONE, *block what to give the real function otherwise. */
-static enum outcome give_back(void **block, int *code)
+static enum outcome give_back(void **block, int (*synchronize)(void), int *code)
 {
 	struct mam_pool *pool;
 	void *context;
@@ -102,7 +100,7 @@ static enum outcome give_back(void **block, int *code)
 	if (status == MAM_ERROR_NOT_OWNED)
 		return OUTCOME_FORWARD;
 	if (status == MAM_OK) {
-		*code = wait_for(context);
+		*code = wait_for(context, synchronize);
 		if (*code != MAM_CUDA_SUCCESS && *code != MAM_CUDA_DEINITIALIZED)
 			return OUTCOME_DONE;
 		*code = MAM_CUDA_SUCCESS;
@@ -126,19 +124,18 @@ static void count(enum mam_road road, enum outcome outcome, int answer)
 int cudaFree(void *block)
 {
 	__typeof__(&cudaFree) real = MAM_TABLE_ORIGINAL(cudaFree);
+	const struct mam_real_runtime *runtime = mam_real_runtime();
 	enum outcome outcome;
 	int answer;
 
 	if (real == NULL)
 		return MAM_CUDA_INSUFFICIENT_DRIVER;
-	if (mam_init_passes() || block == NULL)
+	if (mam_init_passes() || block == NULL || runtime == NULL)
 		return real(block);
 	mam_init_depth++;
-	outcome = give_back(&block, &answer);
+	outcome = give_back(&block, runtime->device_synchronize, &answer);
 	if (outcome != OUTCOME_DONE)
 		answer = real(block);
-	else if (answer != MAM_CUDA_SUCCESS)
-		real((char *)block + 1); /* refused; for the runtime's last error */
 	mam_init_depth--;
 	count(MAM_ROAD_RUNTIME, outcome, answer);
 	return answer;
@@ -147,16 +144,17 @@ int cudaFree(void *block)
 static int driver_free(enum mam_road road, unsigned long long block)
 {
 	__typeof__(&cuMemFree_v2) real = MAM_TABLE_ORIGINAL(cuMemFree_v2);
+	const struct mam_real_driver *driver = mam_real_driver();
 	void *address = (void *)(uintptr_t)block;
 	enum outcome outcome;
 	int answer;
 
 	if (real == NULL)
 		return MAM_CUDA_NOT_INITIALIZED;
-	if (mam_init_passes() || block == 0)
+	if (mam_init_passes() || block == 0 || driver == NULL)
 		return real(block);
 	mam_init_depth++;
-	outcome = give_back(&address, &answer);
+	outcome = give_back(&address, driver->ctx_synchronize, &answer);
 	if (outcome != OUTCOME_DONE)
 		answer = real((unsigned long long)(uintptr_t)address);
 	mam_init_depth--;

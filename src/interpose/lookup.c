@@ -3,10 +3,10 @@
  * lookup.c - decides about every call of dlsym() and dlvsym() in the process.
  *
  * 1. A name that is not exactly one of table.h's: the C library's function, by a jump. Two letters decide nearly always.
- * 2. RTLD_NEXT: the same. The program means the function behind its own, and must get it.
- * 3. RTLD_DEFAULT: the same too; the linker finds our exported function by itself. But where CUDA is not in the process
- *    that function stands for nothing, and a program that only asks whether CUDA is there must be told no (absent()).
- * 4. A handle: the real lookup first. Only if it found the name is the answer swapped for ours.
+ * 2. RTLD_NEXT, RTLD_DEFAULT: the same. The program means the function behind its own, or the first there is, and the
+ *    linker finds ours by itself where that is the one. But where CUDA is not in the process ours stands for nothing,
+ *    and a program that only asks whether CUDA is there must be told no (absent()).
+ * 3. A handle: the real lookup first. Only if it found the name is the answer swapped for ours.
  *
  * Nothing is decided by thread or guard: a libcudart that starts up inside one of our own calls must be caught as well.
  */
@@ -61,12 +61,12 @@ static enum decision decide(void *handle, const char *name)
 {
 	enum mam_table_id id;
 
-	if (name == NULL || name[0] != 'c' || name[1] != 'u' || handle == RTLD_NEXT)
+	if (name == NULL || name[0] != 'c' || name[1] != 'u')
 		return DECIDED_REAL;
 	id = mam_table_by_name(name);
 	if (id == MAM_TABLE_NONE)
 		return DECIDED_REAL;
-	if (handle == RTLD_DEFAULT)
+	if (handle == RTLD_DEFAULT || handle == RTLD_NEXT)
 		return mam_table_original(id) == NULL ? DECIDED_ABSENT : DECIDED_REAL;
 	return DECIDED_SWAP;
 }

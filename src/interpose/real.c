@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "interpose/elf.h"
+#include "interpose/table.h"
 
 enum { KEPT_NOT, KEPT_SOON, KEPT };
 
@@ -28,6 +29,8 @@ static struct mam_real_linker linker;
 static atomic_int linker_kept;
 static struct mam_real_driver driver;
 static atomic_int driver_kept;
+static struct mam_real_runtime runtime;
+static atomic_int runtime_kept;
 
 static bool is_kept(atomic_int *kept)
 {
@@ -180,22 +183,34 @@ const struct mam_real_driver *mam_real_driver(void)
 	return &driver;
 }
 
-int (*mam_real_get_device(const void *function))(int *device)
+/* In the library of `function`, else behind us: a wrapper of cudaMalloc may stand between us and the runtime. */
+static void *find_beside(const void *function, const char *name)
 {
-	static void *_Atomic kept; /* atomic; every thread finds the same */
-	int (*get_device)(int *);
-	void *found = atomic_load_explicit(&kept, memory_order_relaxed);
+	void *handle, *found = NULL;
 	Dl_info info;
-	void *handle;
 
-	if (found == NULL && dladdr(function, &info) != 0) {
+	if (dladdr(function, &info) != 0) {
 		handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 		if (handle != NULL)
-			found = mam_real_linker()->dlsym(handle, "cudaGetDevice");
-		if (found == NULL)
-			found = mam_real_next("cudaGetDevice");
-		atomic_store_explicit(&kept, found, memory_order_relaxed);
+			found = mam_real_linker()->dlsym(handle, name);
 	}
-	*(void **)&get_device = found;
-	return get_device;
+	return found != NULL ? found : mam_real_next(name);
+}
+
+const struct mam_real_runtime *mam_real_runtime(void)
+{
+	struct mam_real_runtime answers;
+	const void *beside;
+
+	if (is_kept(&runtime_kept))
+		return &runtime;
+	beside = mam_table_original(MAM_TABLE_cudaMalloc);
+	if (beside == NULL)
+		return NULL;
+	*(void **)&answers.get_device = find_beside(beside, "cudaGetDevice");
+	*(void **)&answers.device_synchronize = find_beside(beside, "cudaDeviceSynchronize");
+	if (answers.get_device == NULL || answers.device_synchronize == NULL)
+		return NULL;
+	keep(&runtime_kept, &runtime, &answers, sizeof(answers));
+	return &runtime;
 }

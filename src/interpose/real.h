@@ -39,7 +39,13 @@ struct mam_real_driver {
 /* The driver's functions, once libcuda is in the process; NULL before. mam never loads it by itself. */
 const struct mam_real_driver *mam_real_driver(void);
 
-/* cudaGetDevice of the runtime that has `function`; NULL: it cannot be found. */
-int (*mam_real_get_device(const void *function))(int *device);
+/* What mam asks the runtime itself. */
+struct mam_real_runtime {
+	int (*get_device)(int *device);
+	int (*device_synchronize)(void);
+};
+
+/* The functions of the runtime whose cudaMalloc is behind ours; NULL: they cannot be found. */
+const struct mam_real_runtime *mam_real_runtime(void);
 
 #endif

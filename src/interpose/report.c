@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <mam/options.h>
@@ -186,12 +187,24 @@ static bool is_started_one(void)
 	return number != NULL && strtol(number, NULL, 10) == (long)getpid();
 }
 
+/* A pipe or a device is written to as it is; a file's name must never take its place. */
+static bool write_special(const struct text *text, const char *path)
+{
+	int file = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	bool good = file >= 0 && put_out(text, file);
+
+	return file >= 0 && close(file) == 0 && good;
+}
+
 static bool write_file(const struct text *text, const char *path)
 {
 	char place[PATH_MAX], beside[PATH_MAX];
+	struct stat status;
 	int length, file;
 	bool good;
 
+	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
+		return write_special(text, path);
 	if (is_started_one())
 		length = snprintf(place, sizeof(place), "%s", path);
 	else
@@ -233,6 +246,11 @@ static void report(void)
 
 __attribute__((destructor)) static void at_exit(void)
 {
-	if (mam_init_is_awake() ? mam_init_wants_stats() : is_started_one() && mam_option_number("MAM_STATS") != 0)
+	bool wanted = mam_init_is_awake() && mam_init_wants_stats();
+
+	/* Options are not read for nothing: that may complain about them in a program without CUDA. */
+	if (!mam_init_is_awake() && is_started_one() && secure_getenv("MAM_STATS") != NULL)
+		wanted = mam_option_number("MAM_STATS") != 0;
+	if (wanted)
 		report();
 }

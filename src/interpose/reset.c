@@ -18,7 +18,7 @@
 int cudaDeviceReset(void)
 {
 	__typeof__(&cudaDeviceReset) real = MAM_TABLE_ORIGINAL(cudaDeviceReset);
-	int (*get_device)(int *) = mam_real_get_device((void *)(uintptr_t)real);
+	const struct mam_real_runtime *runtime = mam_real_runtime();
 	int device = -1, answer;
 
 	if (real == NULL)
@@ -26,7 +26,7 @@ int cudaDeviceReset(void)
 	if (mam_init_passes())
 		return real();
 	/* Only where there is something to drop: asking for the device may not be the program's first call. */
-	if (mam_pools_exist() && get_device != NULL && get_device(&device) != MAM_CUDA_SUCCESS)
+	if (mam_pools_exist() && runtime != NULL && runtime->get_device(&device) != MAM_CUDA_SUCCESS)
 		device = -1;
 	answer = real();
 	if (answer == MAM_CUDA_SUCCESS && device >= 0)

@@ -92,9 +92,10 @@ void *mam_table_swap(enum mam_table_id id, void *found, bool by_lookup)
 {
 	const struct row *row = &rows[id];
 
-	if (found == NULL || is_ours(row, found))
-		return found;
-	if (remember(id, found) != found && row->library == RUNTIME)
+	if (found == NULL)
+		return NULL;
+	/* Ours already where a library's own references bind to this object. */
+	if (!is_ours(row, found) && remember(id, found) != found && row->library == RUNTIME)
 		return found;
 	return by_lookup ? row->by_lookup : row->by_symbol;
 }

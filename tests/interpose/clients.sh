@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# clients.sh - programs that reach CUDA by every road give the same results with mam and without, and their calls are
+# caught on that road.
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+. "$MAM_SRCDIR/tests/interpose/interpose.sh"
+
+python=$(command -v python3)
+
+road() # NAME KEY - all calls of the last run came by one road
+{
+	same "$1" "$(stat_of calls_caught)" "$(stat_of "$2")"
+}
+
+same_run "shared runtime" "$clients/client_shared" --rounds 5
+road "shared runtime: by runtime symbols" calls_runtime
+same "shared runtime: every call was served" "$(stat_of calls_caught)" "$(stat_of served)"
+same "shared runtime: the pool saw an allocation for each block" 240 "$(stat_of allocs)"
+same "shared runtime: and a free" 240 "$(stat_of frees)"
+same_run "static-like runtime" "$clients/client_dlsym" --rounds 5
+road "static-like runtime: by cuGetProcAddress" calls_lookup
+same_run "driver API" "$clients/client_driver" --rounds 5
+road "driver API: by driver symbols" calls_driver
+if [ -n "$python" ]; then
+	same_run "python by ctypes" "$python" "$MAM_SRCDIR/tests/clients/client_python.py" --rounds 1
+	road "python by ctypes: by driver symbols" calls_driver
+	caught=none same_run "python without CUDA" "$python" -c 'import sys; print(sys.version)'
+else
+	skip "python" "there is no python3"
+fi
+for client in client_shared client_dlsym client_driver; do
+	same_run "$client: wrong calls" "$clients/$client" --rounds 2 --check
+	same_run "$client: 8 threads" "$clients/$client" --rounds 3 --threads 8
+	same_run "$client: a block that is never freed" "$clients/$client" --rounds 1 --leak
+	same "$client: it is counted" 1 "$(stat_of live_blocks)"
+	run='--free stream' same_run "$client: --free stream" "$clients/$client" --rounds 2
+	run='--chunk 1M --growth 1M' same_run "$client: chunks of their least size" "$clients/$client" --rounds 2
+	run='--chunk largest --growth none' same_run "$client: all memory at once" "$clients/$client" --rounds 2
+done
+for client in client_dlsym client_driver; do
+	same_run "$client: a context of its own" "$clients/$client" --rounds 2 --own-context
+done
+for client in client_shared client_dlsym; do
+	same_run "$client: a reset" "$clients/$client" --rounds 2 --reset
+	same "$client: a pool before the reset and one after" 2 "$(stat_of pools)"
+done
+
+# The pool is what makes a difference: the driver is asked for memory a few times only.
+log=$scratch/log
+FAKE_CUDA_LOG=$log "$MAM" run -- "$clients/client_dlsym" --rounds 5 > /dev/null 2>&1
+calls=$(grep -c '^cuMemAlloc ' "$log")
+if [ "$calls" -ge 1 ] && [ "$calls" -le 3 ]; then
+	ok "240 blocks from $calls allocation of the driver's"
+else
+	not_ok "few allocations of the driver's" "$calls"
+fi
+rm -f "$log"
+FAKE_CUDA_LOG=$log "$MAM" run --disable -- "$clients/client_dlsym" --rounds 5 > /dev/null 2>&1
+same "--disable leaves every allocation to the driver" 240 "$(grep -c '^cuMemAlloc ' "$log")"
+rm -f "$log"
+FAKE_CUDA_LOG=$log MAM_DISABLE=1 "$MAM" run -- "$clients/client_shared" --rounds 5 > /dev/null 2>&1
+same "MAM_DISABLE=1 does too" 240 "$(grep -c '^cuMemAlloc ' "$log")"
+rm -f "$log"
+finish

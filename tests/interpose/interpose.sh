@@ -1,0 +1,50 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# interpose.sh - what the tests of mam run share; sourced after lib.sh.
+
+fakes=$MAM_BUILDDIR/tests/fake/lib
+clients=$MAM_BUILDDIR/tests/clients
+probes=$MAM_BUILDDIR/tests/interpose
+
+[ -f "$MAM_BUILDDIR/.libs/libmam-preload.so" ] || skip_all "$0" "this build has no libmam-preload.so"
+case "$CFLAGS" in
+*-fsanitize=*) skip_all "$0" "a sanitizer in the preload object needs one in the program" ;;
+esac
+for library in libcuda.so.1 libcudart.so.13; do
+	[ -f "$fakes/$library" ] || skip_all "$0" "this build has no $fakes/$library"
+done
+LD_LIBRARY_PATH=$fakes${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
+
+# The value of one key of the last run's statistics.
+stat_of() # KEY
+{
+	sed -n "s/^$1	//p" "$scratch/stats"
+}
+
+# Runs a command plain and under mam run: output and exit status must be equal, and calls must have been caught.
+# $run holds options of mam run, $set and $set_mam variables for both runs and for the second.
+same_run() # NAME COMMAND...
+{
+	same_name=$1
+	shift
+	rm -f "$scratch/stats"
+	env $set "$@" > "$scratch/plain" 2> "$scratch/plain.err"
+	same_plain=$?
+	env ${set_mam-$set} "$MAM" run --stats="$scratch/stats" $run -- "$@" > "$scratch/caught" 2> "$scratch/caught.err"
+	same_caught=$?
+	if [ $same_plain -ne $same_caught ]; then
+		not_ok "$same_name" "exit status $same_plain, under mam $same_caught: $(lib_tail "$scratch/caught.err")"
+	elif ! cmp -s "$scratch/plain" "$scratch/caught"; then
+		not_ok "$same_name" "$(diff "$scratch/plain" "$scratch/caught" | tr '\n' ' ' | cut -c 1-300)"
+	elif [ ! -s "$scratch/plain" ]; then
+		not_ok "$same_name" "the plain run printed nothing: $(lib_tail "$scratch/plain.err")"
+	elif [ "${caught-some}" = some ] && ! [ "$(stat_of calls_caught)" -gt 0 ]; then
+		not_ok "$same_name" "no call was caught"
+	else
+		ok "$same_name"
+	fi
+}
+set=
+run=

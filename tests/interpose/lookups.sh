@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# lookups.sh - dlsym, dlvsym and dlopen answer every program as they do without mam: RTLD_NEXT for the library that
+# asks, whatever it was compiled with, search paths of a library's own, and no CUDA where there is none.
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+
+preload=$MAM_BUILDDIR/.libs/libmam-preload.so
+[ -f "$preload" ] || skip_all "lookups" "this build has no $preload"
+case "$CFLAGS" in
+*-fsanitize=*) skip_all "lookups" "a sanitizer in the preload object needs one in the program" ;;
+esac
+case $(uname -m) in
+aarch64) version=GLIBC_2.17 ;;
+*) version=GLIBC_2.2.5 ;;
+esac
+here=$MAM_SRCDIR/tests/interpose
+
+build() # FOLDER OPTIMISATION
+{
+	mkdir -p "$1/beside" &&
+	$CC "$2" -fPIC -shared -DVALUE=1 -DVERSION="\"$version\"" -o "$1/libwrapper-outer.so" "$here/wrapper.c" \
+		-Wl,-rpath,'$ORIGIN/beside' -Wl,--enable-new-dtags -ldl &&
+	$CC "$2" -fPIC -shared -DVALUE=2 -o "$1/libwrapper-inner.so" "$here/wrapper.c" &&
+	$CC "$2" -fPIC -shared -DVALUE=3 -o "$1/beside/libwrapper-beside.so" "$here/wrapper.c" &&
+	$CC "$2" -o "$1/asker" "$here/asker.c" -L"$1" -Wl,--no-as-needed -lwrapper-outer -lwrapper-inner \
+		-Wl,-rpath,'$ORIGIN' -ldl
+}
+
+for optimisation in -O0 -O2; do
+	folder=$scratch/out$optimisation
+	try "programs compiled with $optimisation build" build "$folder" "$optimisation"
+	"$folder/asker" > "$scratch/plain" 2>&1
+	LD_PRELOAD=$preload "$folder/asker" > "$scratch/caught" 2>&1
+	try "$optimisation: a program without CUDA gets the same answers" cmp "$scratch/plain" "$scratch/caught"
+	same "$optimisation: RTLD_NEXT, dlvsym, RTLD_DEFAULT and RUNPATH serve the library that asks" \
+		"value 1 next 2 version 1 default 1 beside 3" "$(tail -n 1 "$scratch/caught")"
+	grep -q 'cudaMalloc: found 0.*undefined symbol' "$scratch/caught" &&
+		! grep -q 'cu.*found 1' "$scratch/caught"
+	same "$optimisation: CUDA is absent where it is absent" 0 $?
+done
+finish

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * probe.h - what the probes share: a table of scenes, each printing what CUDA answered.
+ *
+ * A probe judges nothing. A test runs a scene plain and under `mam run` and compares the lines, so that an answer of
+ * mam's own making shows, whatever it is.
+ */
+#ifndef MAM_TESTS_PROBE_H
+#define MAM_TESTS_PROBE_H
+
+#include <stdio.h>
+#include <string.h>
+
+struct probe_scene {
+	const char *name;
+	void (*play)(void);
+};
+
+static inline int probe_play(int count, char **arguments, const struct probe_scene *scenes, size_t scene_count)
+{
+	for (size_t i = 0; count == 2 && i < scene_count; i++) {
+		if (strcmp(arguments[1], scenes[i].name) == 0) {
+			setvbuf(stdout, NULL, _IOLBF, 0);
+			scenes[i].play();
+			return 0;
+		}
+	}
+	fprintf(stderr, "usage: %s SCENE\n", arguments[0]);
+	return 2;
+}
+
+#define SHOW(call) printf("%s: %d\n", #call, (call))
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * probe_runtime.c - scenes on the runtime API: last errors, devices, resets, the end of the process.
+ */
+#include "probe.h"
+
+#include <stdlib.h>
+
+#include "../fake/runtime_api.h"
+
+#define MIB ((size_t)1 << 20)
+
+static void *a, *b;
+
+static void show(const char *what, int result)
+{
+	int first = cudaGetLastError();
+
+	printf("%s: %d last error %d then %d\n", what, result, first, cudaGetLastError());
+}
+
+#define ASK(call) show(#call, call)
+
+static void show_free(const char *when)
+{
+	size_t free_bytes = 0, total_bytes = 0;
+	int result = cudaMemGetInfo(&free_bytes, &total_bytes);
+
+	printf("%s: %d free %zu MiB of %zu MiB\n", when, result, free_bytes / MIB, total_bytes / MIB);
+}
+
+/* The first call of all is cudaMalloc. */
+static void once(void)
+{
+	ASK(cudaMalloc(&a, MIB));
+	ASK(cudaFree(a));
+	ASK(cudaFree(a));
+	ASK(cudaMalloc(&a, MIB));
+	ASK(cudaFree(a));
+}
+
+static void bad_arguments(void)
+{
+	ASK(cudaFree(NULL));
+	a = (void *)1;
+	ASK(cudaMalloc(&a, 0));
+	printf("null: %d\n", a == NULL);
+	ASK(cudaMalloc(NULL, MIB));
+	ASK(cudaMalloc(&a, SIZE_MAX));
+	ASK(cudaFree((char *)&a));
+	ASK(cudaMalloc(&a, MIB));
+	ASK(cudaFree((char *)a + 1));
+	ASK(cudaFree((char *)a + 512));
+	ASK(cudaFree(a));
+	ASK(cudaFree(a));
+	ASK(cudaMalloc(&b, MIB));
+	ASK(cudaFree(b));
+}
+
+static void devices(void)
+{
+	void *blocks[3];
+
+	for (int device = 0; device < 2; device++) {
+		ASK(cudaSetDevice(device));
+		show_free("before");
+		ASK(cudaMalloc(&blocks[device], 20 * MIB));
+		ASK(cudaMemset(blocks[device], 1, 20 * MIB));
+		show_free("after");
+	}
+	ASK(cudaFree(blocks[0]));
+	ASK(cudaSetDevice(0));
+	ASK(cudaMalloc(&blocks[2], 20 * MIB));
+	ASK(cudaDeviceReset());
+	ASK(cudaFree(blocks[2]));
+	ASK(cudaSetDevice(1));
+	ASK(cudaFree(blocks[1]));
+	show_free("at the end");
+}
+
+static void reset(void)
+{
+	ASK(cudaDeviceReset());
+	for (int round = 0; round < 3; round++) {
+		ASK(cudaMalloc(&a, MIB));
+		ASK(cudaMemset(a, 1, MIB));
+		ASK(cudaDeviceReset());
+		ASK(cudaFree(a));
+		show_free("after");
+	}
+}
+
+/* Entry points that the runtime hands out are caught as well. */
+static void entry(void)
+{
+	int (*alloc)(unsigned long long *, size_t) = NULL, (*release)(unsigned long long) = NULL;
+	unsigned long long block = 0;
+	int status = -1;
+	void *none = NULL;
+
+	ASK(cudaFree(NULL));
+	ASK(cudaGetDriverEntryPointByVersion("cuMemAlloc", (void **)&alloc, 12000, 0, &status));
+	printf("status %d\n", status);
+	ASK(cudaGetDriverEntryPoint("cuMemFree", (void **)&release, 0, &status));
+	printf("status %d\n", status);
+	ASK(cudaGetDriverEntryPoint("cuNoSuchThing", &none, 0, &status));
+	printf("status %d found %d\n", status, none != NULL);
+	ASK(alloc(&block, MIB));
+	ASK(release(block));
+	ASK(release(block));
+}
+
+static void free_late(void)
+{
+	ASK(cudaFree(a));
+	fflush(stdout);
+}
+
+static void at_exit(void)
+{
+	atexit(free_late);
+	ASK(cudaMalloc(&a, MIB));
+}
+
+int main(int count, char **arguments)
+{
+	static const struct probe_scene scenes[] = {
+		{ "once", once },       { "bad-arguments", bad_arguments },
+		{ "devices", devices }, { "reset", reset },
+		{ "entry", entry },     { "at-exit", at_exit },
+	};
+
+	return probe_play(count, arguments, scenes, sizeof(scenes) / sizeof(scenes[0]));
+}

@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# semantics.sh - what CUDA promises about its calls, scene by scene, with mam as without: probe_driver.c and
+# probe_runtime.c say what each scene does.
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+. "$MAM_SRCDIR/tests/interpose/interpose.sh"
+
+driver=$probes/probe_driver
+runtime=$probes/probe_runtime
+
+for scene in contexts context-again release reset capture relaxed fork fork-before memory-info bad-arguments foreign \
+	once lookups other-thread; do
+	same_run "driver: $scene" "$driver" $scene
+done
+for scene in once bad-arguments reset entry at-exit; do
+	same_run "runtime: $scene" "$runtime" $scene
+done
+set=FAKE_CUDA_DEVICES=2 same_run "runtime: two devices" "$runtime" devices
+caught=none set=FAKE_CUDA_DEVICES=0 same_run "runtime: no device" "$runtime" once
+
+# Waiting for the GPU takes 0.3 s here.
+set=FAKE_CUDA_LAG_US=300000 same_run "a free waits for its block's context, and for no other" "$driver" waits
+FAKE_CUDA_LAG_US=300000 "$MAM" run --free stream -- "$driver" waits > "$scratch/out" 2>&1
+same "--free stream waits for nothing" 3 "$(grep -c 'waited.*: 0' "$scratch/out")"
+
+# The driver refuses. What mam asks it for by itself differs, so the refusals do: the answers must not.
+for probe in "$driver" "$runtime"; do
+	name=${probe##*/}
+	set=FAKE_CUDA_FAIL_AT=cuMemAlloc:1+ same_run "$name: memory that never comes" "$probe" once
+	set=FAKE_CUDA_FAIL_AT=cuMemFree:1:700 set_mam=FAKE_CUDA_FAIL_AT=cuCtxSynchronize:1:700 \
+		same_run "$name: a free that reports a fault of a kernel leaves the block alive" "$probe" once
+	FAKE_CUDA_FAIL_AT=cuMemAlloc:1 "$MAM" run -- "$probe" once > "$scratch/out" 2> /dev/null
+	"$probe" once > "$scratch/plain"
+	try "$name: memory that comes at the second try" cmp "$scratch/plain" "$scratch/out"
+	FAKE_CUDA_FAIL_AT=cuCtxSynchronize:1:4 "$MAM" run -- "$probe" once 2> /dev/null |
+		sed 's/last error 4/last error 0/' > "$scratch/out"
+	try "$name: a driver that shuts down during a free is no error" cmp "$scratch/plain" "$scratch/out"
+done
+
+# A limit of mam's own is out of memory as the driver means it, last error included; below it nothing changes.
+cat > "$scratch/wanted" <<-'END'
+	allocate until full: 2 last error 2 then 0
+	and again after freeing: 0 last error 0 then 0
+END
+FAKE_CUDA_MEMORY=4G "$MAM" run --limit 1G --stats="$scratch/stats" -- "$clients/client_shared" --check --rounds 1 \
+	2> /dev/null | tail -n 2 > "$scratch/out"
+try "--limit is out of memory as CUDA means it" diff "$scratch/wanted" "$scratch/out"
+same "--limit holds" 1 "$([ "$(stat_of peak_reserved_bytes)" -le 1073741824 ] && echo 1)"
+
+# Full and empty again: chunks go back when the driver has no more.
+FAKE_CUDA_MEMORY=256M same_run "a small device: full, freed, full again" "$clients/client_shared" --check --rounds 2
+finish
