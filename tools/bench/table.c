@@ -97,23 +97,50 @@ static const char *show(double value, char *text, size_t bytes)
 	return text;
 }
 
+/* Of times, so that less than 1 is faster; of rates the other way round. */
+static void show_ratio(const struct promise *promise, double mam, double yardstick, char *text,
+		       size_t bytes)
+{
+	double ratio = strcmp(promise->unit, "M/s") == 0 ? yardstick / mam : mam / yardstick;
+
+	if (ratio < 0.0995)
+		snprintf(text, bytes, "1/%.0f", 1 / ratio);
+	else
+		show(ratio, text, bytes);
+}
+
 static void people_line(const struct promise *promise, bool judged, double mam,
 			const double *yardstick)
 {
 	char ratio[32] = "-", mine[32], theirs[32] = "-", target[32] = "", most[24];
 
-	if (yardstick != NULL && *yardstick > 0 && promise->over == NULL)
-		show(mam / *yardstick, ratio, sizeof(ratio));
+	if (yardstick != NULL && *yardstick > 0 && mam > 0 && promise->over == NULL)
+		show_ratio(promise, mam, *yardstick, ratio, sizeof(ratio));
 	if (yardstick != NULL)
 		show(*yardstick, theirs, sizeof(theirs));
 	show(mam, mine, sizeof(mine));
 	if (judged && promise->most > 0)
 		snprintf(target, sizeof(target), "<= %s", show(promise->most, most, sizeof(most)));
-	printf("%-37s %8s %9s %-3s %12s  %-8s %s\n", promise->label, ratio, mine, promise->unit,
-	       theirs, target,
-	       target[0] == '\0'      ? ""
-	       : mam <= promise->most ? "met"
-				      : "missed");
+	printf("%-37s %8s %9s %-3s %9s", promise->label, ratio, mine, promise->unit, theirs);
+	if (target[0] != '\0')
+		printf("  %-8s  %s", target, mam <= promise->most ? "met" : "missed");
+	printf("\n");
+}
+
+static bool was_played(const struct bench_results *results, const struct bench_workload *workload,
+		       const char *parameter, const char *peer)
+{
+	size_t i;
+
+	for (i = 0; i < results->count; i++) {
+		const struct bench_result *row = &results->rows[i];
+
+		if ((workload == NULL || strcmp(row->workload, workload->name) == 0) &&
+		    (parameter == NULL || strcmp(row->parameter, parameter) == 0) &&
+		    (peer == NULL || strcmp(row->peer, peer) == 0))
+			return true;
+	}
+	return false;
 }
 
 static void people_short(const struct bench_results *results, const char *mam,
@@ -123,12 +150,14 @@ static void people_short(const struct bench_results *results, const char *mam,
 	double mine, theirs;
 	size_t i;
 
+	if (!judged && !was_played(results, NULL, NULL, yardstick))
+		return;
 	for (i = 0; i < PROMISES; i++) {
 		if (!look_up(results, &promises[i], mam, &mine))
 			continue;
 		if (!headed)
-			printf("\n%-37s %8s %13s %12.12s  %s\n", mam, "ratio", "mam", yardstick,
-			       judged ? "target" : "");
+			printf("\n%-37s %8s %9s %13s%s\n", mam, "ratio", "mam", yardstick,
+			       judged ? "  target" : "");
 		headed = true;
 		people_line(&promises[i], judged, mine,
 			    look_up(results, &promises[i], yardstick, &theirs) ? &theirs : NULL);
@@ -151,22 +180,6 @@ static void people_cell(const struct bench_results *results, const struct bench_
 				 show(b, second, sizeof(second)));
 	}
 	printf(" %12s", text);
-}
-
-static bool was_played(const struct bench_results *results, const struct bench_workload *workload,
-		       const char *parameter, const char *peer)
-{
-	size_t i;
-
-	for (i = 0; i < results->count; i++) {
-		const struct bench_result *row = &results->rows[i];
-
-		if (strcmp(row->workload, workload->name) == 0 &&
-		    (parameter == NULL || strcmp(row->parameter, parameter) == 0) &&
-		    (peer == NULL || strcmp(row->peer, peer) == 0))
-			return true;
-	}
-	return false;
 }
 
 static void people_workload(const struct bench_results *results,
