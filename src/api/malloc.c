@@ -86,32 +86,40 @@ static void announce_free(struct mam_pool *pool, const void *block)
 {
 	struct mam_segment_info segment;
 
-	if (atomic_load_explicit(&mam_event_listeners, memory_order_relaxed) == 0)
-		return;
 	if (mam_pool_find(pool, block, &segment) == MAM_OK && segment.live && segment.base == block)
 		mam_event_emit(MAM_EVENT_FREE, pool, block, segment.requested);
 }
 
-enum mam_status mam_free(struct mam_pool *pool, void *block)
+static inline enum mam_status give(struct mam_pool *pool, void *block)
 {
-	enum mam_status status = MAM_OK;
-	struct mam_segment_info segment;
+	enum mam_status status = pool->strict ? mam_pool_quiesce(pool) : MAM_OK;
 
-	if (pool && !mam_slots_know(pool))
-		return MAM_ERROR_INVALID_VALUE;
-	if (!block)
-		return MAM_OK;
-	if (!pool)
-		status = mam_registry_find(block, &pool, &segment);
-	if (status == MAM_OK)
-		status = mam_pool_quiesce(pool);
 	if (status == MAM_OK) {
-		announce_free(pool, block);
+		if (atomic_load_explicit(&mam_event_listeners, memory_order_relaxed) != 0)
+			announce_free(pool, block);
 		status = mam_pool_free(pool, block);
 	}
 	if (status != MAM_OK)
 		report(status, block);
 	return status;
+}
+
+static enum mam_status give_to_owner(void *block)
+{
+	struct mam_segment_info segment;
+	struct mam_pool *pool;
+	enum mam_status status = mam_registry_find(block, &pool, &segment);
+
+	return status == MAM_OK ? give(pool, block) : status;
+}
+
+enum mam_status mam_free(struct mam_pool *pool, void *block)
+{
+	if (pool && !mam_slots_know(pool))
+		return MAM_ERROR_INVALID_VALUE;
+	if (!block)
+		return MAM_OK;
+	return pool ? give(pool, block) : give_to_owner(block);
 }
 
 enum mam_status mam_usable_size(struct mam_pool *pool, const void *block, size_t *bytes)
