@@ -151,6 +151,20 @@ START_TEST(each_thread_has_its_own_current_context)
 }
 END_TEST
 
+START_TEST(setting_the_current_context_replaces_it)
+{
+	struct cuda cuda = load();
+	struct CUctx_st *own, *popped = NULL;
+
+	cuda.cuCtxCreate_v2(&own, 0, 0);
+	cuda.cuCtxPopCurrent_v2(NULL);
+	ck_assert_int_eq(cuda.cuCtxSetCurrent(own), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxPopCurrent_v2(&popped), CUDA_SUCCESS);
+	ck_assert_ptr_eq(popped, own);
+	ck_assert_int_eq(cuda.cuCtxPopCurrent_v2(&popped), CUDA_ERROR_INVALID_CONTEXT);
+}
+END_TEST
+
 START_TEST(a_forked_child_cannot_use_the_driver)
 {
 	struct cuda cuda = load();
@@ -187,6 +201,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, the_last_release_ends_the_primary_context);
 	tcase_add_test(tests, a_destroyed_context_stays_destroyed);
 	tcase_add_test(tests, each_thread_has_its_own_current_context);
+	tcase_add_test(tests, setting_the_current_context_replaces_it);
 	tcase_add_test(tests, a_forked_child_cannot_use_the_driver);
 	tcase_add_test(tests, kernels_are_not_supported);
 }

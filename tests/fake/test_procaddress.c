@@ -29,7 +29,7 @@ START_TEST(a_version_before_the_function_is_too_old)
 	struct cuda cuda = load_only();
 	int status;
 
-	ck_assert_ptr_null(find(&cuda, "cuMemAlloc", 2000, 0, &status));
+	ck_assert_ptr_null(find(&cuda, "cuMemAllocAsync", 11010, 0, &status));
 	ck_assert_int_eq(status, PROC_TOO_NEW);
 }
 END_TEST
