@@ -20,6 +20,23 @@
 #include "ground.h"
 #include "pool/pool.h"
 
+/* gcc says it with a macro, clang with a feature. */
+#if defined(__has_feature)
+#define TESTS_HAS(feature) __has_feature(feature)
+#else
+#define TESTS_HAS(feature) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || TESTS_HAS(thread_sanitizer)
+#define TESTS_TSAN 1
+#else
+#define TESTS_TSAN 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || TESTS_HAS(address_sanitizer)
+#define TESTS_ASAN 1
+#else
+#define TESTS_ASAN 0
+#endif
+
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 #define GIB ((size_t)1 << 30)

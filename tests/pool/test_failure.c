@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every call of the source refused in turn, and every growth of the pool's own records.
+ *
+ * One script of requests, frees and trims is played again and again. In the n-th round the n-th call of the source
+ * fails, until a round meets no refusal any more. A step that fails must say why, leave the invariants standing and
+ * the blocks where they were, and succeed when it is tried again.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "fixture.h"
+
+#define SLOTS 8
+
+enum verb { TAKE, GIVE, TRIM };
+
+struct move {
+	enum verb verb;
+	unsigned slot;
+	size_t bytes;
+	size_t alignment;
+};
+
+/* Chunks of 16 KiB under a limit of 96 KiB: grows, grows by more than the growth size, makes room by giving back. */
+static const struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .growth_bytes = 16 * KIB,
+                                               .limit_bytes = 96 * KIB };
+static const struct move script[] = {
+	{ TAKE, 0, 10 * KIB, 0 }, { TAKE, 1, 10 * KIB, 0 }, { TAKE, 2, 14 * KIB, 0 }, { TAKE, 3, 4 * KIB, 0 },
+	{ GIVE, 1, 0, 0 },        { TAKE, 4, 40 * KIB, 0 }, { TRIM, 0, 0, 0 },        { TAKE, 1, 2 * KIB, 8 * KIB },
+	{ GIVE, 2, 0, 0 },        { GIVE, 3, 0, 0 },        { GIVE, 0, 0, 0 },        { TRIM, 0, 40 * KIB, 0 },
+	{ TAKE, 5, 16 * KIB, 0 }, { TAKE, 6, 16 * KIB, 0 }, { GIVE, 4, 0, 0 },        { GIVE, 5, 0, 0 },
+	{ TAKE, 7, 60 * KIB, 0 }, { GIVE, 6, 0, 0 },        { GIVE, 1, 0, 0 },        { TRIM, 0, 0, 0 },
+	{ GIVE, 7, 0, 0 },        { TRIM, 0, 0, 0 },        { TAKE, 0, 512, 0 },      { GIVE, 0, 0, 0 },
+};
+
+#define MOVES (sizeof(script) / sizeof(script[0]))
+
+static enum mam_status make_move(struct mam_pool *pool, const struct move *move, void **slot)
+{
+	enum mam_status status;
+	void *block = slot;
+
+	switch (move->verb) {
+	case TAKE:
+		status = mam_pool_alloc(pool, move->bytes, move->alignment, &block);
+		if (status == MAM_OK)
+			slot[move->slot] = block;
+		else
+			ck_assert_ptr_eq(block, slot);
+		return status;
+	case GIVE:
+		status = mam_pool_free(pool, slot[move->slot]);
+		if (status == MAM_OK)
+			slot[move->slot] = NULL;
+		return status;
+	default:
+		return mam_pool_trim(pool, move->bytes, NULL);
+	}
+}
+
+/* What must not change when a step fails. Idle chunks may have gone back, and a chunk may have come. */
+static void ck_assert_blocks_kept(const struct mam_pool_stats *before, const struct mam_pool_stats *after)
+{
+	ck_assert_uint_eq(before->live_blocks, after->live_blocks);
+	ck_assert_uint_eq(before->live_bytes, after->live_bytes);
+	ck_assert_uint_eq(before->live_rounded_bytes, after->live_rounded_bytes);
+	ck_assert_uint_eq(before->allocs, after->allocs);
+	ck_assert_uint_eq(before->frees, after->frees);
+	ck_assert_uint_eq(after->chunks, after->grows - after->shrinks);
+}
+
+static struct mam_pool_stats numbers(struct mam_pool *pool)
+{
+	struct mam_pool_stats stats = { .size = sizeof(stats) };
+	char why[256] = "";
+
+	ck_assert_msg(mam_pool_check(pool, why, sizeof(why)) == MAM_OK, "%s", why);
+	ck_assert_int_eq(mam_pool_stats(pool, &stats), MAM_OK);
+	return stats;
+}
+
+/* Plays the script. Each step may fail with `expected` and then works when tried again. Returns how many failed. */
+static unsigned play(struct mam_pool *pool, enum mam_status expected)
+{
+	void *slot[SLOTS] = { NULL };
+	unsigned failed = 0;
+
+	for (size_t i = 0; i < MOVES; i++) {
+		struct mam_pool_stats before = numbers(pool), after;
+		enum mam_status status = make_move(pool, &script[i], slot);
+
+		after = numbers(pool);
+		if (status == MAM_OK)
+			continue;
+		failed++;
+		/* A request that could not make room by giving back has no memory, whatever the source said to that. */
+		ck_assert_msg(status == expected || (script[i].verb == TAKE && status == MAM_ERROR_OUT_OF_MEMORY), "step %zu answers %d, the source said %d", i, (int)status, (int)expected);
+		ck_assert_blocks_kept(&before, &after);
+		ck_assert_uint_eq(after.failures, before.failures + (script[i].verb == TAKE));
+		for (unsigned s = 0; s < SLOTS; s++) {
+			struct mam_segment_info info;
+
+			if (slot[s] == NULL)
+				continue;
+			ck_assert_int_eq(mam_pool_find(pool, slot[s], &info), MAM_OK);
+			ck_assert(info.live && info.base == slot[s]);
+		}
+		status = make_move(pool, &script[i], slot);
+		ck_assert_msg(status == MAM_OK, "step %zu tried again answers %d", i, (int)status);
+		numbers(pool);
+	}
+	return failed;
+}
+
+START_TEST(the_script_runs_without_failure_and_uses_every_kind_of_call)
+{
+	struct fixture *f = fixture_new(&config);
+
+	ck_assert_uint_eq(play(f->pool, MAM_OK), 0);
+	ck_assert_uint_gt(f->ground.calls[GROUND_GROW], 5);
+	ck_assert_uint_gt(f->ground.calls[GROUND_SHRINK], 5);
+	fixture_end(f);
+}
+END_TEST
+
+static const enum mam_status answers[] = { MAM_ERROR_OUT_OF_MEMORY, MAM_ERROR_DRIVER, MAM_ERROR_NO_DEVICE };
+
+START_TEST(each_source_call_in_turn_fails)
+{
+	unsigned rounds_with_failure = 0;
+
+	for (size_t n = 1;; n++) {
+		struct fixture *f = fixture_new(&config);
+		size_t calls;
+
+		ground_refuse_any(&f->ground, n, answers[_i]);
+		rounds_with_failure += play(f->pool, answers[_i]) > 0;
+		calls = f->ground.all_calls;
+		fixture_end(f);
+		if (calls < n + 1)
+			break;
+		ck_assert_uint_lt(n, 1000);
+	}
+	/* OUT_OF_MEMORY for a wish is often answered by a smaller one, and a chunk that stays need not stop a request. */
+	ck_assert_uint_gt(rounds_with_failure, 2);
+}
+END_TEST
+
+START_TEST(from_each_source_call_on_three_fail_in_a_row)
+{
+	static const enum ground_call kinds[] = { GROUND_GROW, GROUND_SHRINK };
+
+	for (size_t n = 1; n < 40; n++) {
+		struct fixture *f = fixture_new(&config);
+		void *slot[SLOTS] = { NULL };
+
+		ground_refuse(&f->ground, kinds[_i], n, 3, MAM_ERROR_DRIVER);
+		for (size_t i = 0; i < MOVES; i++) {
+			unsigned tries = 0;
+
+			while (make_move(f->pool, &script[i], slot) != MAM_OK) {
+				intact(f);
+				ck_assert_uint_lt(++tries, 5);
+			}
+			intact(f);
+		}
+		fixture_end(f);
+	}
+}
+END_TEST
+
+START_TEST(the_first_chunk_refused_makes_no_pool_and_loses_nothing)
+{
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		struct mam_pool *pool = calloc(1, sizeof(*pool));
+		struct ground ground;
+
+		ground_init(&ground, GROUND_UP, 512, 512);
+		ground_refuse_any(&ground, 1, answers[i]);
+		ck_assert_int_eq(mam_pool_init(pool, &ground.source, false, &config), answers[i]);
+		ck_assert_uint_eq(ground.pieces, 0);
+		ck_assert_int_eq(mam_pool_init(pool, &ground.source, false, &config), MAM_OK); /* storage as new */
+		ck_assert_int_eq(mam_pool_fini(pool), MAM_OK);
+		ground_fini(&ground);
+		free(pool);
+	}
+}
+END_TEST
+
+START_TEST(each_grow_of_a_host_source_in_turn_is_refused_by_a_quota)
+{
+	for (size_t n = 2; n < 20; n++) { /* the first is the first chunk */
+		struct mam_source *host, *limit;
+		struct mam_pool *pool = calloc(1, sizeof(*pool));
+
+		ck_assert_int_eq(mam_source_host(0, false, &host), MAM_OK);
+		ck_assert_int_eq(mam_source_limit(host, 0, n, 1, &limit), MAM_OK);
+		ck_assert_int_eq(mam_pool_init(pool, limit, true, &config), MAM_OK);
+		play(pool, MAM_ERROR_OUT_OF_MEMORY);
+		ck_assert_int_eq(mam_pool_fini(pool), MAM_OK);
+		mam_source_destroy(host);
+		free(pool);
+	}
+}
+END_TEST
+
+/* Chunks of one granule: each block is a segment and a chunk, so that both arrays of records grow. */
+static const struct mam_pool_config small_chunks = { .growth_bytes = 1024 };
+
+#define MANY 400
+
+START_TEST(each_growth_of_the_records_in_turn_fails)
+{
+	static void *block[MANY];
+	unsigned refused_rounds = 0;
+
+	for (unsigned n = 1; n < 60; n++) {
+		struct fixture *f = fixture_new(&small_chunks);
+		unsigned failed = 0;
+
+		mam_records_refuse_at(n);
+		for (int i = 0; i < MANY; i++) {
+			struct mam_pool_stats before = numbers(f->pool), after;
+			void *untouched = f;
+			enum mam_status status;
+
+			block[i] = untouched;
+			status = mam_pool_alloc(f->pool, i % 3 ? 512 : 1024, 0, &block[i]);
+			after = numbers(f->pool);
+			if (status == MAM_OK)
+				continue;
+			failed++;
+			ck_assert_int_eq(status, MAM_ERROR_OUT_OF_HOST_MEMORY);
+			ck_assert_ptr_eq(block[i], untouched);
+			ck_assert_blocks_kept(&before, &after);
+			ck_assert_uint_eq(after.failures, before.failures + 1);
+			ck_assert_uint_eq(f->ground.held_bytes, after.reserved_bytes);
+			i--; /* the next request works */
+		}
+		mam_records_refuse_at(0);
+		ck_assert_uint_le(failed, 1);
+		refused_rounds += failed;
+		for (int i = 0; i < MANY; i++)
+			ck_assert_int_eq(mam_pool_free(f->pool, block[i]), MAM_OK);
+		fixture_end(f);
+		if (failed == 0)
+			break;
+	}
+	ck_assert_uint_ge(refused_rounds, 4); /* two arrays, from one page on */
+}
+END_TEST
+
+START_TEST(records_refused_at_the_start_make_no_pool)
+{
+	for (unsigned n = 1; n <= 2; n++) {
+		struct mam_pool *pool = calloc(1, sizeof(*pool));
+		struct ground ground;
+
+		ground_init(&ground, GROUND_UP, 512, 512);
+		mam_records_refuse_at(n);
+		ck_assert_int_eq(mam_pool_init(pool, &ground.source, false, &config), MAM_ERROR_OUT_OF_HOST_MEMORY);
+		mam_records_refuse_at(0);
+		ck_assert_uint_eq(ground.pieces, 0);
+		ck_assert_int_eq(mam_pool_init(pool, &ground.source, false, &config), MAM_OK);
+		ck_assert_int_eq(mam_pool_fini(pool), MAM_OK);
+		ground_fini(&ground);
+		free(pool);
+	}
+}
+END_TEST
+
+#if !TESTS_ASAN && !TESTS_TSAN /* which map memory of their own */
+START_TEST(without_any_more_address_space_the_pool_says_so_and_stays_whole)
+{
+	struct mam_pool_config wide = { .chunk_bytes = 64 * MIB };
+	struct fixture *f = fixture_new(&wide);
+	static void *block[1 << 17];
+	size_t count = 0;
+	struct rlimit limit, none;
+	enum mam_status status;
+
+	getrlimit(RLIMIT_AS, &limit);
+	none = limit;
+	none.rlim_cur = 1 * MIB; /* under what the process has: nothing maps any more */
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &none), 0);
+	while (count < 1 << 17 && (status = mam_pool_alloc(f->pool, 1, 0, &block[count])) == MAM_OK)
+		count++;
+	setrlimit(RLIMIT_AS, &limit);
+	ck_assert_int_eq(status, MAM_ERROR_OUT_OF_HOST_MEMORY);
+	intact(f);
+	ck_assert_int_eq(mam_pool_alloc(f->pool, 1, 0, &block[count]), MAM_OK); /* there is address space again */
+	for (size_t i = 0; i <= count; i++)
+		ck_assert_int_eq(mam_pool_free(f->pool, block[i]), MAM_OK);
+	fixture_end(f);
+}
+END_TEST
+#endif
+
+int main(void)
+{
+	TCase *tcase = suite_begin("pool/failure");
+
+	tcase_add_test(tcase, the_script_runs_without_failure_and_uses_every_kind_of_call);
+	tcase_add_loop_test(tcase, each_source_call_in_turn_fails, 0, 3);
+	tcase_add_loop_test(tcase, from_each_source_call_on_three_fail_in_a_row, 0, 2);
+	tcase_add_test(tcase, the_first_chunk_refused_makes_no_pool_and_loses_nothing);
+	tcase_add_test(tcase, each_grow_of_a_host_source_in_turn_is_refused_by_a_quota);
+	tcase_add_test(tcase, each_growth_of_the_records_in_turn_fails);
+	tcase_add_test(tcase, records_refused_at_the_start_make_no_pool);
+#if !TESTS_ASAN && !TESTS_TSAN /* which map memory of their own */
+	tcase_add_test(tcase, without_any_more_address_space_the_pool_says_so_and_stays_whole);
+#endif
+	return suite_end();
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What grows with the pool, and what may not: no clock is read here.
+ *
+ * Steps are bounded by heights: every descent is along one path of a tree, so the height of both trees says how long an
+ * operation can take. Memory is read from the pool's own count, and checked against what the system says.
+ */
+#include <stdlib.h>
+#include <stdio.h>
+
+#include "base/rbtree.h"
+#include "fixture.h"
+
+static unsigned height_below(char *nodes, uint32_t handle)
+{
+	unsigned left, right;
+
+	if (handle == 0)
+		return 0;
+	left = height_below(nodes, mam_rb_child(nodes, handle, MAM_RB_LEFT));
+	right = height_below(nodes, mam_rb_child(nodes, handle, MAM_RB_RIGHT));
+	return 1 + (left > right ? left : right);
+}
+
+static unsigned address_height(const struct mam_pool *pool)
+{
+	return height_below(pool->segments.base + offsetof(struct mam_segment, by_address), pool->by_address);
+}
+
+static unsigned size_height(const struct mam_pool *pool)
+{
+	return height_below(pool->segments.base + offsetof(struct mam_segment, by_size), pool->by_size);
+}
+
+/* 2^(height / 2) <= count + 1 */
+static void ck_assert_low(unsigned height, uint64_t count, const char *what)
+{
+	ck_assert_msg(((uint64_t)1 << (height / 2)) <= count + 1, "%s: %llu records, %u high", what,
+	              (unsigned long long)count, height);
+}
+
+/* `count` blocks and as many holes, no two neighbouring holes of one size. */
+static struct fixture *comb(size_t count, void **block)
+{
+	struct mam_pool_config config = { .chunk_bytes = count * 64 * KIB };
+	struct fixture *f = fixture_new(&config);
+	static void *wall;
+
+	for (size_t i = 0; i < count; i++) {
+		ck_assert_int_eq(mam_pool_alloc(f->pool, (i * 37 % 120 + 1) * 512, 0, &block[i]), MAM_OK);
+		ck_assert_int_eq(mam_pool_alloc(f->pool, 512, 0, &wall), MAM_OK);
+	}
+	return f;
+}
+
+static void free_all(struct fixture *f, void **block, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		ck_assert_int_eq(mam_pool_free(f->pool, block[i * 7919 % count]), MAM_OK);
+}
+
+START_TEST(both_trees_stay_low)
+{
+	static const size_t counts[] = { 10, 100, 1000, 10000 };
+	static void *block[10000];
+	struct fixture *f = comb(counts[_i], block);
+	struct mam_pool_stats stats = stats_of(f);
+
+	ck_assert_low(address_height(f->pool), stats.segments, "by address, all live");
+	free_all(f, block, counts[_i]);
+	stats = stats_of(f);
+	ck_assert_uint_eq(stats.holes, counts[_i]);
+	ck_assert_low(address_height(f->pool), stats.segments, "by address, with holes");
+	ck_assert_low(size_height(f->pool), 120, "by size: no more nodes than there are sizes");
+	intact(f);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_segment_costs_at_most_128_bytes_of_host_memory)
+{
+	enum { COUNT = 100000 };
+	void **block = calloc(COUNT, sizeof(*block));
+	struct mam_pool_config config = { .chunk_bytes = (size_t)COUNT * 1024 };
+	struct fixture *f = fixture_new(&config);
+	struct mam_pool_stats stats;
+
+	for (size_t i = 0; i < COUNT; i++)
+		ck_assert_int_eq(mam_pool_alloc(f->pool, 1 + i % 512, 0, &block[i]), MAM_OK);
+	stats = stats_of(f);
+	ck_assert_uint_eq(stats.live_blocks, COUNT);
+	ck_assert_uint_le(stats.host_bytes, 128 * stats.segments);
+	for (size_t i = 0; i < COUNT; i += 2)
+		ck_assert_int_eq(mam_pool_free(f->pool, block[i]), MAM_OK);
+	stats = stats_of(f);
+	ck_assert_uint_eq(stats.holes, COUNT / 2);
+	ck_assert_uint_le(stats.host_bytes, 128 * stats.segments);
+	fixture_end(f);
+	free(block);
+}
+END_TEST
+
+/* Resident pages of the whole process, in bytes. */
+static uint64_t resident_bytes(void)
+{
+	unsigned long long size, resident = 0;
+	FILE *statm = fopen("/proc/self/statm", "r");
+
+	if (statm == NULL)
+		return 0;
+	if (fscanf(statm, "%llu %llu", &size, &resident) != 2)
+		resident = 0;
+	fclose(statm);
+	return resident * 4096;
+}
+
+START_TEST(the_count_of_host_bytes_is_no_less_than_the_memory_that_went)
+{
+	enum { COUNT = 60000 };
+	struct mam_pool_config config = { .chunk_bytes = (size_t)COUNT * 512 };
+	struct fixture *f = fixture_new(&config);
+	uint64_t before = resident_bytes(), after;
+	void *block;
+
+	for (size_t i = 0; i < COUNT; i++)
+		(void)mam_pool_alloc(f->pool, 512, 0, &block);
+	after = resident_bytes();
+	/* Huge pages may be touched ahead of use: allow two of them. */
+	if (before && after)
+		ck_assert_uint_le(after - before, stats_of(f).host_bytes + 4 * MIB);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(memory_does_not_grow_while_blocks_come_and_go)
+{
+	struct mam_pool_config config = { .chunk_bytes = 4 * MIB };
+	struct fixture *f = fixture_new(&config);
+	void *block[1000];
+	uint64_t host_bytes = 0;
+
+	for (int round = 0; round < 50; round++) {
+		for (int i = 0; i < 1000; i++)
+			ck_assert_int_eq(mam_pool_alloc(f->pool, (size_t)(1 + (i * 7 + round) % 3000), 0, &block[i]), MAM_OK);
+		for (int i = 0; i < 1000; i++)
+			ck_assert_int_eq(mam_pool_free(f->pool, block[(i * 7 + round) % 1000]), MAM_OK);
+		if (round == 2)
+			host_bytes = stats_of(f).host_bytes;
+	}
+	ck_assert_uint_le(stats_of(f).host_bytes, host_bytes + 4096);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_pool_far_larger_than_this_machine_costs_nothing)
+{
+	struct mam_source *host;
+	struct mam_pool *pool = calloc(1, sizeof(*pool));
+	struct mam_pool_config config = { .chunk_bytes = (size_t)80 << 30, .growth_bytes = MAM_GROWTH_NONE };
+	void *block;
+
+	ck_assert_int_eq(mam_source_host(0, false, &host), MAM_OK);
+	ck_assert_int_eq(mam_pool_init(pool, host, true, &config), MAM_OK);
+	ck_assert_int_eq(mam_pool_alloc(pool, (size_t)79 << 30, 0, &block), MAM_OK);
+	ck_assert_int_eq(mam_pool_check(pool, NULL, 0), MAM_OK);
+	ck_assert_int_eq(mam_pool_free(pool, block), MAM_OK);
+	ck_assert_int_eq(mam_pool_fini(pool), MAM_OK);
+	free(pool);
+}
+END_TEST
+
+START_TEST(a_pools_own_struct_stays_under_a_kibibyte)
+{
+	ck_assert_uint_lt(sizeof(struct mam_pool), 1024);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = suite_begin("pool/scale");
+
+	tcase_add_loop_test(tcase, both_trees_stay_low, 0, 4);
+	tcase_add_test(tcase, a_segment_costs_at_most_128_bytes_of_host_memory);
+	tcase_add_test(tcase, the_count_of_host_bytes_is_no_less_than_the_memory_that_went);
+	tcase_add_test(tcase, memory_does_not_grow_while_blocks_come_and_go);
+	tcase_add_test(tcase, a_pool_far_larger_than_this_machine_costs_nothing);
+	tcase_add_test(tcase, a_pools_own_struct_stays_under_a_kibibyte);
+	return suite_end();
+}
