@@ -18,14 +18,18 @@
 static char log_path[64];
 static char text[8192];
 
-/* Each test starts with none of our variables but MAM_LOG_FILE. */
+/* Each test starts with no variable that looks like ours but MAM_LOG_FILE. */
 static void set_up(void)
 {
-	size_t count;
-	const struct mam_option_row *rows = mam_options(&count);
+	char name[256];
 
-	for (size_t i = 0; i < count; i++)
-		unsetenv(rows[i].name);
+	for (char **variable = environ; *variable;) {
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(*variable, "="), *variable);
+		if (strncmp(name, "MAM_", 4) == 0 && getenv(name) && unsetenv(name) == 0)
+			variable = environ;
+		else
+			variable++;
+	}
 	snprintf(log_path, sizeof(log_path), "/tmp/mam-option.%d", (int)getpid());
 	setenv("MAM_LOG_FILE", log_path, 1);
 }

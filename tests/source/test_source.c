@@ -184,6 +184,14 @@ START_TEST(a_chunk_out_of_alignment_is_a_mistake)
 }
 END_TEST
 
+START_TEST(giving_back_what_was_never_given_is_a_mistake)
+{
+	struct script script = script_of(4096, 0, SIZE_MAX);
+
+	mam_source_shrink(&script.source, (void *)4096, 4096);
+}
+END_TEST
+
 START_TEST(giving_back_half_a_granule_is_a_mistake)
 {
 	struct script script = script_of(4096, 0, SIZE_MAX);
@@ -216,6 +224,8 @@ int main(void)
 	tcase_add_test_raise_signal(contract, growing_by_half_a_granule_is_a_mistake, SIGABRT);
 	tcase_add_test_raise_signal(contract, a_strange_answer_is_a_mistake, SIGABRT);
 	tcase_add_test_raise_signal(contract, a_chunk_out_of_alignment_is_a_mistake, SIGABRT);
+	tcase_add_test_raise_signal(contract, giving_back_what_was_never_given_is_a_mistake,
+				    SIGABRT);
 	tcase_add_test_raise_signal(contract, giving_back_half_a_granule_is_a_mistake, SIGABRT);
 	suite_add_tcase(suite, contract);
 	runner = srunner_create(suite);
