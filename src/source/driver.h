@@ -88,7 +88,7 @@ struct mam_driver {
  * mam_driver_get - the table, once the library is open and cuInit has succeeded.
  *
  * The first call opens it; a failure is final. NO_DEVICE: there is no driver to use, or this is the
- * child of a fork after the driver was opened, which CUDA does not survive. Costs a getpid.
+ * child of a fork after the driver was opened, which CUDA does not survive. Costs a few loads.
  */
 enum mam_status mam_driver_get(const struct mam_driver **driver);
 
