@@ -2,9 +2,9 @@
 /*
  * alloc_loop.c - what one cudaMalloc and cudaFree cost on an idle GPU.
  *
- * For each size, pairs are made in five batches and the median batch counts. A few pairs go first, so
- * that neither the context's start nor a pool's first growth is in the number. One line a size on stdout:
- * bytes, nanoseconds a pair.
+ * For each size, pairs are made in five batches and the median batch counts. A few pairs go
+ * first, so that neither the context's start nor a pool's first growth is in the number. One
+ * line a size on stdout: bytes, nanoseconds a pair.
  */
 #include <stdio.h>
 #include <stdlib.h>

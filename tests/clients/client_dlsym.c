@@ -3,8 +3,8 @@
  * client_dlsym.c - a program that finds the driver as a statically linked CUDA runtime does.
  *
  * The steps were seen in NVIDIA's static runtime: dlopen of libcuda.so.1, one dlsym of
- * cuGetProcAddress_v2, a first call with an empty name, cuGetProcAddress asked for through itself, and
- * then every function by base name and version. No other name ever reaches dlsym.
+ * cuGetProcAddress_v2, a first call with an empty name, cuGetProcAddress asked for through
+ * itself, and then every function by base name and version. No other name ever reaches dlsym.
  */
 #include "workload.h"
 
@@ -13,18 +13,18 @@
 
 #include "../fake/driver_api.h"
 
-#define FUNCTIONS(X)                                              \
-	X(cuInit, 2000, cuInit)                                   \
-	X(cuDevicePrimaryCtxRetain, 7000, cuDevicePrimaryCtxRetain) \
+#define FUNCTIONS(X)                                                 \
+	X(cuInit, 2000, cuInit)                                      \
+	X(cuDevicePrimaryCtxRetain, 7000, cuDevicePrimaryCtxRetain)  \
 	X(cuDevicePrimaryCtxReset, 7000, cuDevicePrimaryCtxReset_v2) \
-	X(cuCtxCreate, 3020, cuCtxCreate_v2)                      \
-	X(cuCtxSetCurrent, 4000, cuCtxSetCurrent)                 \
-	X(cuCtxSynchronize, 2000, cuCtxSynchronize)               \
-	X(cuMemAlloc, 3020, cuMemAlloc_v2)                        \
-	X(cuMemFree, 3020, cuMemFree_v2)                          \
-	X(cuMemGetInfo, 3020, cuMemGetInfo_v2)                    \
-	X(cuMemcpyHtoD, 3020, cuMemcpyHtoD_v2)                    \
-	X(cuMemcpyDtoH, 3020, cuMemcpyDtoH_v2)                    \
+	X(cuCtxCreate, 3020, cuCtxCreate_v2)                         \
+	X(cuCtxSetCurrent, 4000, cuCtxSetCurrent)                    \
+	X(cuCtxSynchronize, 2000, cuCtxSynchronize)                  \
+	X(cuMemAlloc, 3020, cuMemAlloc_v2)                           \
+	X(cuMemFree, 3020, cuMemFree_v2)                             \
+	X(cuMemGetInfo, 3020, cuMemGetInfo_v2)                       \
+	X(cuMemcpyHtoD, 3020, cuMemcpyHtoD_v2)                       \
+	X(cuMemcpyDtoH, 3020, cuMemcpyDtoH_v2)                       \
 	X(cuMemsetD8, 3020, cuMemsetD8_v2)
 
 static struct {
@@ -48,11 +48,11 @@ static int load(void)
 		return CUDA_ERROR_NOT_FOUND;
 	look_up("", &nothing, 0, PROC_DEFAULT, &status);
 	look_up("cuGetProcAddress", (void **)&look_up, 12000, PROC_DEFAULT, &status);
-#define LOOK_UP(name, version, declared)                                                         \
+#define LOOK_UP(name, version, declared)                                                           \
 	if (look_up(#name, (void **)&cuda.name, version, PROC_DEFAULT, &status) != CUDA_SUCCESS || \
-	    status != PROC_FOUND || !cuda.name) {                                                \
-		fprintf(stderr, "client_dlsym: the driver has no %s\n", #name);                  \
-		return CUDA_ERROR_NOT_FOUND;                                                     \
+	    status != PROC_FOUND || !cuda.name) {                                                  \
+		fprintf(stderr, "client_dlsym: the driver has no %s\n", #name);                    \
+		return CUDA_ERROR_NOT_FOUND;                                                       \
 	}
 	FUNCTIONS(LOOK_UP)
 #undef LOOK_UP

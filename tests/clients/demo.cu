@@ -2,9 +2,9 @@
 /*
  * demo.cu - a small CUDA program that allocates inside its loop, as much real code does.
  *
- * It counts, for numbers 1 to n, the steps of the Collatz walk down to 1. Each round takes another n,
- * makes its own buffers, runs two kernels over them and frees them again. The sums are whole numbers, so
- * the result is the same on every GPU and with every allocator.
+ * It counts, for numbers 1 to n, the steps of the Collatz walk down to 1. Each round takes
+ * another n, makes its own buffers, runs two kernels over them and frees them again. The sums
+ * are whole numbers, so the result is the same on every GPU and with every allocator.
  *
  *     nvcc -O2 -o demo demo.cu && ./demo && mam run --stats -- ./demo
  */

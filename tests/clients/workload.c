@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workload.c - allocate, write, read back, verify, free, in a mixed order that is the same in every run.
+ * workload.c - allocate, write, read back, verify, free, in a mixed order that is the same in
+ * every run.
  *
- * A round makes 48 blocks. Sizes are spread evenly over the powers of two up to --bytes. A block is
- * filled with one byte of its key, then its first kilobyte is written with words made from the key. After
- * a third of the allocations some block, any block, is verified and freed; what is left goes in random
- * order at the end. Verifying reads the head and the tail back (--check: everything) and adds the head
- * to the checksum. A block that overlaps another, or was handed out too early, shows as an error.
+ * A round makes 48 blocks. Sizes are spread evenly over the powers of two up to --bytes. A
+ * block is filled with one byte of its key, then its first kilobyte is written with words made
+ * from the key. After a third of the allocations some block, any block, is verified and freed;
+ * what is left goes in random order at the end. Verifying reads the head and the tail back
+ * (--check: everything) and adds the head to the checksum. A block that overlaps another, or
+ * was handed out too early, shows as an error.
  *
  * stdout has results only, equal in every run; times go to stderr.
  */
@@ -36,8 +38,8 @@ struct worker {
 	unsigned long made, refused, errors;
 	uint64_t bytes;
 	uint32_t checksum;
-	int failed;                      /* the first answer that was no refusal */
-	unsigned char *copy;             /* as large as any block */
+	int failed;          /* the first answer that was no refusal */
+	unsigned char *copy; /* as large as any block */
 	struct block live[BLOCKS];
 	unsigned int count;
 };
@@ -187,7 +189,8 @@ static int run(const struct client_api *api)
 		workers[i] = (struct worker){ .api = api, .random = i + 1 };
 		workers[i].copy = malloc(client_options.bytes * 2);
 		if (!workers[i].copy || pthread_create(&threads[i], NULL, work, &workers[i]) != 0) {
-			fprintf(stderr, "client: no memory for %u threads\n", client_options.threads);
+			fprintf(stderr, "client: no memory for %u threads\n",
+				client_options.threads);
 			exit(1);
 		}
 	}
@@ -205,8 +208,8 @@ static int run(const struct client_api *api)
 	if (sum.failed)
 		printf("failed: error %d\n", sum.failed);
 	printf("rounds %lu blocks %lu bytes %llu refused %lu errors %lu checksum %08x\n",
-	       client_options.rounds, sum.made, (unsigned long long)sum.bytes, sum.refused, sum.errors,
-	       (unsigned int)sum.checksum);
+	       client_options.rounds, sum.made, (unsigned long long)sum.bytes, sum.refused,
+	       sum.errors, (unsigned int)sum.checksum);
 	fflush(stdout);
 	fprintf(stderr, "ms_per_round %.4f\n", (seconds() - start) * 1e3 / client_options.rounds);
 	return sum.failed || sum.errors ? 1 : 0;
@@ -218,7 +221,8 @@ static unsigned long number(const char *text, unsigned long least, unsigned long
 	unsigned long value = strtoul(text, &end, 10);
 
 	if (end == text || *end || value < least || value > most) {
-		fprintf(stderr, "client: '%s' is not a number from %lu to %lu\n", text, least, most);
+		fprintf(stderr, "client: '%s' is not a number from %lu to %lu\n", text, least,
+			most);
 		exit(2);
 	}
 	return value;
@@ -227,11 +231,16 @@ static unsigned long number(const char *text, unsigned long least, unsigned long
 static void read_options(int count, char **arguments)
 {
 	static const struct option options[] = {
-		{ "rounds", required_argument, NULL, 'r' }, { "bytes", required_argument, NULL, 'b' },
-		{ "threads", required_argument, NULL, 't' }, { "device", required_argument, NULL, 'd' },
-		{ "exit", required_argument, NULL, 'e' },   { "check", no_argument, NULL, 'c' },
-		{ "own-context", no_argument, NULL, 'o' },  { "leak", no_argument, NULL, 'l' },
-		{ "reset", no_argument, NULL, 'R' },        { 0 },
+		{ "rounds", required_argument, NULL, 'r' },
+		{ "bytes", required_argument, NULL, 'b' },
+		{ "threads", required_argument, NULL, 't' },
+		{ "device", required_argument, NULL, 'd' },
+		{ "exit", required_argument, NULL, 'e' },
+		{ "check", no_argument, NULL, 'c' },
+		{ "own-context", no_argument, NULL, 'o' },
+		{ "leak", no_argument, NULL, 'l' },
+		{ "reset", no_argument, NULL, 'R' },
+		{ 0 },
 	};
 	struct client_options *chosen = &client_options;
 	int option;
@@ -248,8 +257,10 @@ static void read_options(int count, char **arguments)
 		case 'l': chosen->leak = true; break;
 		case 'R': chosen->reset = true; break;
 		default:
-			fprintf(stderr, "usage: %s [--rounds N] [--bytes N] [--threads N] [--device N] [--check]"
-				" [--own-context] [--leak] [--reset] [--exit N]\n", arguments[0]);
+			fprintf(stderr,
+				"usage: %s [--rounds N] [--bytes N] [--threads N] [--device N]\n"
+				"       [--check] [--own-context] [--leak] [--reset] [--exit N]\n",
+				arguments[0]);
 			exit(2);
 		}
 	}

@@ -14,7 +14,7 @@
 
 /* Each call answers 0 or CUDA's own number for what went wrong. */
 struct client_api {
-	int (*start)(int device);        /* once in each thread */
+	int (*start)(int device); /* once in each thread */
 	int (*alloc)(uintptr_t *address, size_t bytes);
 	int (*release)(uintptr_t address);
 	int (*up)(uintptr_t to, const void *from, size_t bytes);
@@ -22,25 +22,25 @@ struct client_api {
 	int (*fill)(uintptr_t to, unsigned char value, size_t bytes);
 	int (*wait)(void);
 	int (*memory)(size_t *free_bytes, size_t *total_bytes);
-	int (*last_error)(void);         /* NULL: the API has none */
-	int (*reset)(void);              /* ends all memory of the device; NULL: not offered */
+	int (*last_error)(void); /* NULL: the API has none */
+	int (*reset)(void);      /* ends all memory of the device; NULL: not offered */
 };
 
 struct client_options {
 	unsigned long rounds;
-	size_t bytes;                    /* blocks are smaller than twice this */
+	size_t bytes; /* blocks are smaller than twice this */
 	unsigned int threads;
 	int device;
-	bool check;                      /* read whole blocks, and try the error answers */
-	bool own_context;                /* driver clients: not the primary context */
-	bool leak;                       /* one block stays allocated at the end */
-	bool reset;                      /* reset the device after the work, and work again */
+	bool check;       /* read whole blocks, and try the error answers */
+	bool own_context; /* driver clients: not the primary context */
+	bool leak;        /* one block stays allocated at the end */
+	bool reset;       /* reset the device after the work, and work again */
 	int exit_status;
 };
 
 extern struct client_options client_options;
 
 int workload_main(int count, char **arguments, const struct client_api *api);
-void workload_check(const struct client_api *api);   /* check.c: prints one line an answer */
+void workload_check(const struct client_api *api); /* check.c: prints one line an answer */
 
 #endif

@@ -13,8 +13,8 @@ static int allocate(enum fake_kind kind, size_t bytes, uintptr_t *address)
 }
 
 /*
- * A free waits for all work of the block's context, whatever its stream. The block is looked up again
- * after the wait: another thread may have freed it meanwhile.
+ * A free waits for all work of the block's context, whatever its stream. The block is looked up
+ * again after the wait: another thread may have freed it meanwhile.
  */
 static int release(uintptr_t address, bool host)
 {
@@ -67,7 +67,8 @@ int cuMemAllocPitch_v2(unsigned long long *address, size_t *pitch, size_t width,
 	size_t row = (width + FAKE_GRANULE - 1) & ~(FAKE_GRANULE - 1);
 	int result = fake_enter("cuMemAllocPitch");
 
-	if (result == CUDA_SUCCESS && (!address || !pitch || (element != 4 && element != 8 && element != 16)))
+	if (result == CUDA_SUCCESS &&
+	    (!address || !pitch || (element != 4 && element != 8 && element != 16)))
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (result == CUDA_SUCCESS && row != 0 && height > SIZE_MAX / row)
 		result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -77,8 +78,8 @@ int cuMemAllocPitch_v2(unsigned long long *address, size_t *pitch, size_t width,
 		*address = found;
 		*pitch = row;
 	}
-	return fake_leave("cuMemAllocPitch", result, "width=%zu height=%zu address=%#zx", width, height,
-			  (size_t)found);
+	return fake_leave("cuMemAllocPitch", result, "width=%zu height=%zu address=%#zx", width,
+			  height, (size_t)found);
 }
 
 int cuMemAllocManaged(unsigned long long *address, size_t bytes, unsigned int flags)
@@ -92,7 +93,8 @@ int cuMemAllocManaged(unsigned long long *address, size_t bytes, unsigned int fl
 		result = allocate(FAKE_MANAGED, bytes, &found);
 	if (result == CUDA_SUCCESS)
 		*address = found;
-	return fake_leave("cuMemAllocManaged", result, "bytes=%zu address=%#zx", bytes, (size_t)found);
+	return fake_leave("cuMemAllocManaged", result, "bytes=%zu address=%#zx", bytes,
+			  (size_t)found);
 }
 
 int cuMemHostAlloc(void **address, size_t bytes, unsigned int flags)
@@ -168,7 +170,8 @@ int cuMemFreeAsync(unsigned long long address, struct CUstream_st *stream)
 		result = fake_timeline_release(end_ns, block->id);
 	if (result == CUDA_SUCCESS)
 		block->freed = true;
-	return fake_leave("cuMemFreeAsync", result, "address=%#llx stream=%p", address, (void *)stream);
+	return fake_leave("cuMemFreeAsync", result, "address=%#llx stream=%p", address,
+			  (void *)stream);
 }
 
 int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
@@ -202,43 +205,29 @@ int cuMemGetAddressRange_v2(unsigned long long *base, size_t *bytes, unsigned lo
 	return fake_leave("cuMemGetAddressRange", result, "address=%#llx", address);
 }
 
-static int attribute_of(const struct fake_block *block, int attribute, unsigned long long address, void *data)
+static int attribute_of(const struct fake_block *block, int attribute, unsigned long long address,
+			void *data)
 {
 	switch (attribute) {
-	case POINTER_CONTEXT:
-		*(struct CUctx_st **)data = block->context;
-		return CUDA_SUCCESS;
+	case POINTER_CONTEXT: *(struct CUctx_st **)data = block->context; return CUDA_SUCCESS;
 	case POINTER_MEMORY_TYPE:
 		*(unsigned int *)data = block->kind == FAKE_HOST ? 1 : 2;
 		return CUDA_SUCCESS;
-	case POINTER_DEVICE_POINTER:
-		*(unsigned long long *)data = address;
-		return CUDA_SUCCESS;
+	case POINTER_DEVICE_POINTER: *(unsigned long long *)data = address; return CUDA_SUCCESS;
 	case POINTER_HOST_POINTER:
 		if (block->kind == FAKE_DEVICE)
 			return CUDA_ERROR_INVALID_VALUE;
 		*(unsigned long long *)data = address;
 		return CUDA_SUCCESS;
-	case POINTER_BUFFER_ID:
-		*(unsigned long long *)data = block->id;
-		return CUDA_SUCCESS;
+	case POINTER_BUFFER_ID: *(unsigned long long *)data = block->id; return CUDA_SUCCESS;
 	case POINTER_IS_MANAGED:
 		*(unsigned int *)data = block->kind == FAKE_MANAGED;
 		return CUDA_SUCCESS;
-	case POINTER_DEVICE_ORDINAL:
-		*(int *)data = block->context->device;
-		return CUDA_SUCCESS;
-	case POINTER_RANGE_START:
-		*(unsigned long long *)data = block->base;
-		return CUDA_SUCCESS;
-	case POINTER_RANGE_SIZE:
-		*(size_t *)data = block->bytes;
-		return CUDA_SUCCESS;
-	case POINTER_MAPPED:
-		*(unsigned int *)data = 1;
-		return CUDA_SUCCESS;
-	default:
-		return CUDA_ERROR_NOT_SUPPORTED;
+	case POINTER_DEVICE_ORDINAL: *(int *)data = block->context->device; return CUDA_SUCCESS;
+	case POINTER_RANGE_START: *(unsigned long long *)data = block->base; return CUDA_SUCCESS;
+	case POINTER_RANGE_SIZE: *(size_t *)data = block->bytes; return CUDA_SUCCESS;
+	case POINTER_MAPPED: *(unsigned int *)data = 1; return CUDA_SUCCESS;
+	default: return CUDA_ERROR_NOT_SUPPORTED;
 	}
 }
 
@@ -252,5 +241,6 @@ int cuPointerGetAttribute(void *data, int attribute, unsigned long long address)
 		result = block && data ? attribute_of(block, attribute, address, data)
 				       : CUDA_ERROR_INVALID_VALUE;
 	}
-	return fake_leave("cuPointerGetAttribute", result, "attribute=%d address=%#llx", attribute, address);
+	return fake_leave("cuPointerGetAttribute", result, "attribute=%d address=%#llx", attribute,
+			  address);
 }

@@ -2,9 +2,10 @@
 /*
  * capture.c - stream capture, as far as allocation meets it.
  *
- * Work submitted to a capturing stream is not carried out, and the graph that comes out is empty: what
- * counts here is which calls a capture forbids. A call that could wait answers 900 and spoils the capture
- * when the calling thread's mode and the capture's are not relaxed enough:
+ * Work submitted to a capturing stream is not carried out, and the graph that comes out is
+ * empty: what counts here is which calls a capture forbids. A call that could wait answers 900
+ * and spoils the capture when the calling thread's mode and the capture's are not relaxed
+ * enough:
  *
  *   thread's mode    is refused by
  *   global           own captures that are not relaxed, anybody's that are global
@@ -21,13 +22,13 @@ struct capture {
 	struct capture *next;
 	struct CUstream_st *stream;
 	int mode;
-	const void *thread;              /* who began it */
+	const void *thread; /* who began it */
 	bool spoilt;
 };
 
-static struct capture *captures;         /* lock: fake */
+static struct capture *captures; /* lock: fake */
 static __thread int thread_mode = CAPTURE_GLOBAL;
-static __thread char self;               /* its address tells threads apart */
+static __thread char self; /* its address tells threads apart */
 
 static struct capture **find(const struct CUstream_st *stream)
 {
@@ -80,7 +81,8 @@ int fake_capture_refuse_all(struct CUctx_st *context)
 	int result = CUDA_SUCCESS;
 
 	for (struct capture *capture = captures; capture; capture = capture->next)
-		if (fake_stream_context(capture->stream, &owner) == CUDA_SUCCESS && owner == context) {
+		if (fake_stream_context(capture->stream, &owner) == CUDA_SUCCESS &&
+		    owner == context) {
 			capture->spoilt = true;
 			result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 		}
@@ -109,9 +111,11 @@ int cuStreamBeginCapture_v2(struct CUstream_st *stream, int mode)
 
 	if (result == CUDA_SUCCESS)
 		result = fake_stream_context(stream, &context);
-	if (result == CUDA_SUCCESS && (!stream || stream == STREAM_LEGACY || stream == STREAM_PER_THREAD))
+	if (result == CUDA_SUCCESS &&
+	    (!stream || stream == STREAM_LEGACY || stream == STREAM_PER_THREAD))
 		result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-	if (result == CUDA_SUCCESS && (mode < CAPTURE_GLOBAL || mode > CAPTURE_RELAXED || *find(stream)))
+	if (result == CUDA_SUCCESS &&
+	    (mode < CAPTURE_GLOBAL || mode > CAPTURE_RELAXED || *find(stream)))
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (result == CUDA_SUCCESS) {
 		capture = calloc(1, sizeof(*capture));
@@ -123,7 +127,8 @@ int cuStreamBeginCapture_v2(struct CUstream_st *stream, int mode)
 			result = CUDA_ERROR_OUT_OF_MEMORY;
 		}
 	}
-	return fake_leave("cuStreamBeginCapture", result, "stream=%p mode=%d", (void *)stream, mode);
+	return fake_leave("cuStreamBeginCapture", result, "stream=%p mode=%d", (void *)stream,
+			  mode);
 }
 
 int cuStreamEndCapture(struct CUstream_st *stream, struct CUgraph_st **graph)

@@ -2,9 +2,9 @@
 /*
  * context.c - primary and other contexts, and each thread's stack of current ones.
  *
- * A context record is never freed: a handle kept after cuCtxDestroy or cuDevicePrimaryCtxReset answers
- * CUDA_ERROR_CONTEXT_IS_DESTROYED for ever. A device's primary context keeps its handle when it comes
- * alive again. When a context ends, its memory, streams and events end with it.
+ * A context record is never freed: a handle kept after cuCtxDestroy or cuDevicePrimaryCtxReset
+ * answers CUDA_ERROR_CONTEXT_IS_DESTROYED for ever. A device's primary context keeps its handle
+ * when it comes alive again. When a context ends, its memory, streams and events end with it.
  */
 #include "fake.h"
 
@@ -12,8 +12,8 @@
 
 #define STACK 16
 
-static struct CUctx_st *contexts;        /* lock: fake */
-static unsigned long long last_id;       /* lock: fake */
+static struct CUctx_st *contexts;  /* lock: fake */
+static unsigned long long last_id; /* lock: fake */
 static __thread struct CUctx_st *stack[STACK];
 static __thread int depth;
 
@@ -147,7 +147,8 @@ int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned int flags)
 		result = CUDA_ERROR_INVALID_DEVICE;
 	if (result == CUDA_SUCCESS)
 		fake_devices[device].primary->flags = flags;
-	return fake_leave("cuDevicePrimaryCtxSetFlags", result, "device=%d flags=%u", device, flags);
+	return fake_leave("cuDevicePrimaryCtxSetFlags", result, "device=%d flags=%u", device,
+			  flags);
 }
 
 static int push(struct CUctx_st *context)

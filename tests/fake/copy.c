@@ -2,16 +2,17 @@
 /*
  * copy.c - copies and fills, submitted to a stream.
  *
- * Both ends of a copy are looked up in the book. Memory in it must lie in one live block from end to end,
- * else the answer is CUDA_ERROR_INVALID_VALUE. As with the real driver, pageable host memory makes an
- * asynchronous copy less so: bytes going up are taken before the call returns, and a copy down waits.
+ * Both ends of a copy are looked up in the book. Memory in it must lie in one live block from
+ * end to end, else the answer is CUDA_ERROR_INVALID_VALUE. As with the real driver, pageable
+ * host memory makes an asynchronous copy less so: bytes going up are taken before the call
+ * returns, and a copy down waits.
  */
 #include "fake.h"
 
 /* One end of a copy. */
 struct end {
-	void *reach;             /* where the bytes are for the fake */
-	bool pageable;           /* host memory the driver does not know */
+	void *reach;   /* where the bytes are for the fake */
+	bool pageable; /* host memory the driver does not know */
 };
 
 static int find_end(uintptr_t address, size_t bytes, bool device, struct end *end)
@@ -53,7 +54,8 @@ static int copy(uintptr_t to, bool to_device, uintptr_t from, bool from_device, 
 	if (result != CUDA_SUCCESS || due_ns == FAKE_CAPTURED)
 		return result;
 	wait = wait || target.pageable;
-	result = fake_timeline_copy(due_ns, target.reach, source.reach, bytes, source.pageable && !wait);
+	result = fake_timeline_copy(due_ns, target.reach, source.reach, bytes,
+				    source.pageable && !wait);
 	if (result == CUDA_SUCCESS && wait)
 		fake_timeline_wait(due_ns);
 	return result;
@@ -83,8 +85,8 @@ static int do_copy(const char *name, uintptr_t to, bool to_device, uintptr_t fro
 
 	if (result == CUDA_SUCCESS)
 		result = copy(to, to_device, from, from_device, bytes, stream, wait);
-	return fake_leave(name, result, "to=%#zx from=%#zx bytes=%zu stream=%p", (size_t)to, (size_t)from,
-			  bytes, (void *)stream);
+	return fake_leave(name, result, "to=%#zx from=%#zx bytes=%zu stream=%p", (size_t)to,
+			  (size_t)from, bytes, (void *)stream);
 }
 
 int cuMemcpy(unsigned long long to, unsigned long long from, size_t bytes)
@@ -120,7 +122,8 @@ int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes,
 	return do_copy("cuMemcpyHtoDAsync", to, true, (uintptr_t)from, false, bytes, stream, false);
 }
 
-int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes, struct CUstream_st *stream)
+int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes,
+			 struct CUstream_st *stream)
 {
 	return do_copy("cuMemcpyDtoHAsync", (uintptr_t)to, false, from, true, bytes, stream, false);
 }
@@ -141,12 +144,13 @@ int cuMemsetD8_v2(unsigned long long to, unsigned char value, size_t bytes)
 	return fake_leave("cuMemsetD8", result, "to=%#llx value=%u bytes=%zu", to, value, bytes);
 }
 
-int cuMemsetD8Async(unsigned long long to, unsigned char value, size_t bytes, struct CUstream_st *stream)
+int cuMemsetD8Async(unsigned long long to, unsigned char value, size_t bytes,
+		    struct CUstream_st *stream)
 {
 	int result = fake_enter("cuMemsetD8Async");
 
 	if (result == CUDA_SUCCESS)
 		result = fill(to, value, bytes, stream);
-	return fake_leave("cuMemsetD8Async", result, "to=%#llx value=%u bytes=%zu stream=%p", to, value,
-			  bytes, (void *)stream);
+	return fake_leave("cuMemsetD8Async", result, "to=%#llx value=%u bytes=%zu stream=%p", to,
+			  value, bytes, (void *)stream);
 }

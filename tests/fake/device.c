@@ -2,10 +2,11 @@
 /*
  * device.c - the fake devices: how many, how large, and the host memory they run on.
  *
- * A device has a range of addresses four times its size, so that no pool runs out of addresses before
- * memory. The bytes are a sparse file without a name, mapped twice: where the program sees addresses the
- * mapping allows no access, as with a real device, so that host code which touches device memory dies at
- * once; the fake works through the second mapping. Only pages that were written take memory.
+ * A device has a range of addresses four times its size, so that no pool runs out of addresses
+ * before memory. The bytes are a sparse file without a name, mapped twice: where the program
+ * sees addresses the mapping allows no access, as with a real device, so that host code which
+ * touches device memory dies at once; the fake works through the second mapping. Only pages
+ * that were written take memory.
  */
 #define _GNU_SOURCE
 #include "fake.h"
@@ -37,9 +38,10 @@ static int start(struct fake_device *device, size_t bytes)
 	if (device->file < 0 || ftruncate(device->file, range) != 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	/* One slab more than needed, so that the range can begin on a slab's boundary. */
-	reserved = mmap(NULL, range + FAKE_SLAB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-			-1, 0);
-	reach = mmap(NULL, range, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, device->file, 0);
+	reserved = mmap(NULL, range + FAKE_SLAB, PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	reach = mmap(NULL, range, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, device->file,
+		     0);
 	if (reserved == MAP_FAILED || reach == MAP_FAILED)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	device->base = round_up((uintptr_t)reserved, FAKE_SLAB);
@@ -127,10 +129,17 @@ int cuDeviceTotalMem_v2(size_t *bytes, int device)
 
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
-	static const struct { int attribute, value; } known[] = {
-		{ DEVICE_MULTIPROCESSORS, 4 }, { DEVICE_INTEGRATED, 0 }, { DEVICE_UNIFIED_ADDRESSING, 1 },
-		{ DEVICE_MAJOR, 9 },           { DEVICE_MINOR, 0 },      { DEVICE_MANAGED, 1 },
-		{ DEVICE_VMM, 0 },             { DEVICE_POOLS, 1 },
+	static const struct {
+		int attribute, value;
+	} known[] = {
+		{ DEVICE_MULTIPROCESSORS, 4 },
+		{ DEVICE_INTEGRATED, 0 },
+		{ DEVICE_UNIFIED_ADDRESSING, 1 },
+		{ DEVICE_MAJOR, 9 },
+		{ DEVICE_MINOR, 0 },
+		{ DEVICE_MANAGED, 1 },
+		{ DEVICE_VMM, 0 },
+		{ DEVICE_POOLS, 1 },
 	};
 	int result = fake_enter("cuDeviceGetAttribute");
 
@@ -142,7 +151,8 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 			if (known[i].attribute == attribute)
 				*value = known[i].value;
 	}
-	return fake_leave("cuDeviceGetAttribute", result, "attribute=%d device=%d", attribute, device);
+	return fake_leave("cuDeviceGetAttribute", result, "attribute=%d device=%d", attribute,
+			  device);
 }
 
 int cuDeviceGetUuid_v2(void *uuid, int device)

@@ -45,7 +45,7 @@ enum { PROC_FOUND = 0, PROC_UNKNOWN = 1, PROC_TOO_NEW = 2 };
 enum { PROC_DEFAULT = 0, PROC_LEGACY_STREAM = 1, PROC_PER_THREAD_STREAM = 2 };
 
 /* The two stream handles that are always there. NULL is the first in a plain call. */
-#define STREAM_LEGACY     ((struct CUstream_st *)1)
+#define STREAM_LEGACY ((struct CUstream_st *)1)
 #define STREAM_PER_THREAD ((struct CUstream_st *)2)
 #define STREAM_NON_BLOCKING 1u
 
@@ -86,7 +86,8 @@ int cuDriverGetVersion(int *version);
 int cuGetErrorName(int error, const char **name);
 int cuGetErrorString(int error, const char **text);
 int cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags);
-int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags, int *status);
+int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags,
+			int *status);
 int cuGetExportTable(const void **table, const struct CUuuid_st *id);
 
 int cuDeviceGet(int *device, int ordinal);
@@ -138,7 +139,8 @@ int cuMemcpyDtoH_v2(void *to, unsigned long long from, size_t bytes);
 int cuMemcpyDtoD_v2(unsigned long long to, unsigned long long from, size_t bytes);
 int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes,
 			 struct CUstream_st *stream);
-int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes, struct CUstream_st *stream);
+int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes,
+			 struct CUstream_st *stream);
 int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t bytes,
 			 struct CUstream_st *stream);
 int cuMemsetD8_v2(unsigned long long to, unsigned char value, size_t bytes);

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static bool started;            /* cuInit was called. lock: fake */
-static bool forked;             /* this is the child of a process that used the library */
+static bool started; /* cuInit was called. lock: fake */
+static bool forked;  /* this is the child of a process that used the library */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 

@@ -2,8 +2,8 @@
 /*
  * event.c - events: each remembers the moment at which the work before it is done.
  *
- * An event that was never recorded counts as done. A record in a capturing stream goes into the graph
- * and leaves the event as it was.
+ * An event that was never recorded counts as done. A record in a capturing stream goes into the
+ * graph and leaves the event as it was.
  */
 #include "fake.h"
 
@@ -11,10 +11,10 @@
 
 struct CUevent_st {
 	struct CUevent_st *next;
-	uint64_t done_ns;                /* 0: never recorded */
+	uint64_t done_ns; /* 0: never recorded */
 };
 
-static struct CUevent_st *events;        /* lock: fake */
+static struct CUevent_st *events; /* lock: fake */
 
 static struct CUevent_st **find(const struct CUevent_st *event)
 {
@@ -78,7 +78,8 @@ int cuEventRecord(struct CUevent_st *event, struct CUstream_st *stream)
 		result = fake_stream_end(context, stream, &end_ns);
 	if (result == CUDA_SUCCESS && !fake_capture_alive(stream))
 		event->done_ns = end_ns > fake_now() ? end_ns : fake_now();
-	return fake_leave("cuEventRecord", result, "event=%p stream=%p", (void *)event, (void *)stream);
+	return fake_leave("cuEventRecord", result, "event=%p stream=%p", (void *)event,
+			  (void *)stream);
 }
 
 /* A fence over everything submitted to a context so far. */
@@ -94,7 +95,8 @@ int cuCtxRecordEvent(struct CUctx_st *context, struct CUevent_st *event)
 		result = fake_capture_refuse_all(context);
 	if (result == CUDA_SUCCESS)
 		event->done_ns = context->all_ns > fake_now() ? context->all_ns : fake_now();
-	return fake_leave("cuCtxRecordEvent", result, "context=%p event=%p", (void *)context, (void *)event);
+	return fake_leave("cuCtxRecordEvent", result, "context=%p event=%p", (void *)context,
+			  (void *)event);
 }
 
 int cuEventQuery(struct CUevent_st *event)
@@ -149,6 +151,6 @@ int cuStreamWaitEvent(struct CUstream_st *stream, struct CUevent_st *event, unsi
 		result = fake_stream_context(stream, &context);
 	if (result == CUDA_SUCCESS && !fake_capture_alive(stream))
 		result = fake_stream_delay(context, stream, event->done_ns);
-	return fake_leave("cuStreamWaitEvent", result, "stream=%p event=%p flags=%u", (void *)stream,
-			  (void *)event, flags);
+	return fake_leave("cuStreamWaitEvent", result, "stream=%p event=%p flags=%u",
+			  (void *)stream, (void *)event, flags);
 }

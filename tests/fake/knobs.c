@@ -19,11 +19,11 @@
 
 /* One part of FAKE_CUDA_FAIL_AT. lock: fake */
 struct rule {
-	char name[48];          /* base name of a function, or "*" */
-	unsigned long at;       /* the call that fails, from 1 */
-	bool onwards;           /* and all after it */
-	int code;               /* 0: out of memory for what allocates, unknown for the rest */
-	unsigned long seen;     /* calls so far */
+	char name[48];      /* base name of a function, or "*" */
+	unsigned long at;   /* the call that fails, from 1 */
+	bool onwards;       /* and all after it */
+	int code;           /* 0: out of memory for what allocates, unknown for the rest */
+	unsigned long seen; /* calls so far */
 };
 
 struct fake_knobs fake_knobs;
@@ -100,7 +100,8 @@ static void read_rules(void)
 		char *colon = strchr(part, ':'), *end;
 
 		if (!colon || colon - part >= (long)sizeof(rule->name) || rule_count == RULES)
-			refuse("FAKE_CUDA_FAIL_AT", value, "FUNCTION:N, FUNCTION:N+ or FUNCTION:N:CODE");
+			refuse("FAKE_CUDA_FAIL_AT", value,
+			       "FUNCTION:N, FUNCTION:N+ or FUNCTION:N:CODE");
 		memcpy(rule->name, part, colon - part);
 		rule->at = strtoul(colon + 1, &end, 10);
 		if (*end == '+') {
@@ -110,7 +111,8 @@ static void read_rules(void)
 		if (*end == ':')
 			rule->code = strtol(end + 1, &end, 10);
 		if (*end || rule->at == 0)
-			refuse("FAKE_CUDA_FAIL_AT", value, "FUNCTION:N, FUNCTION:N+ or FUNCTION:N:CODE");
+			refuse("FAKE_CUDA_FAIL_AT", value,
+			       "FUNCTION:N, FUNCTION:N+ or FUNCTION:N:CODE");
 		rule_count++;
 	}
 }
@@ -148,9 +150,9 @@ bool fake_knobs_fails(const char *name, int *result)
 		if (rule->seen != rule->at && !(rule->onwards && rule->seen > rule->at))
 			continue;
 		fails = true;
-		*result = rule->code             ? rule->code
+		*result = rule->code        ? rule->code
 			  : allocates(name) ? CUDA_ERROR_OUT_OF_MEMORY
-						 : CUDA_ERROR_UNKNOWN;
+					    : CUDA_ERROR_UNKNOWN;
 	}
 	return fails;
 }

@@ -2,8 +2,8 @@
 /*
  * load.h - the fake driver in a test program: knobs first, then dlopen.
  *
- * The fake reads its environment once in a process. Check runs each test in a child of its own, so each
- * test sets what it needs and loads afterwards:
+ * The fake reads its environment once in a process. Check runs each test in a child of its own,
+ * so each test sets what it needs and loads afterwards:
  *
  *     setenv("FAKE_CUDA_MEMORY", "64M", 1);
  *     struct cuda cuda = load();
@@ -18,6 +18,7 @@
 
 #include "driver_api.h"
 
+/* clang-format off */
 #define CUDA_FUNCTIONS(X) \
 	X(cuInit) X(cuDriverGetVersion) X(cuDeviceGetCount) X(cuDeviceTotalMem_v2) \
 	X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease_v2) \
@@ -25,15 +26,17 @@
 	X(cuCtxDestroy_v2) X(cuCtxGetCurrent) X(cuCtxSetCurrent) X(cuCtxPushCurrent_v2) \
 	X(cuCtxPopCurrent_v2) X(cuCtxGetDevice) X(cuCtxSynchronize) X(cuCtxRecordEvent) \
 	X(cuMemAlloc_v2) X(cuMemFree_v2) X(cuMemAllocPitch_v2) X(cuMemAllocManaged) \
-	X(cuMemHostAlloc) X(cuMemFreeHost) X(cuMemGetInfo_v2) X(cuMemGetAddressRange_v2) \
-	X(cuPointerGetAttribute) X(cuMemAllocAsync) X(cuMemFreeAsync) X(cuMemcpyHtoD_v2) \
-	X(cuMemcpyDtoH_v2) X(cuMemcpyHtoDAsync_v2) X(cuMemcpyDtoHAsync_v2) \
-	X(cuMemsetD8_v2) X(cuMemsetD8Async) X(cuStreamCreate) X(cuStreamDestroy_v2) \
-	X(cuStreamSynchronize) X(cuStreamQuery) X(cuStreamWaitEvent) X(cuEventCreate) \
-	X(cuEventDestroy_v2) X(cuEventRecord) X(cuEventQuery) X(cuEventSynchronize) \
-	X(cuEventElapsedTime) X(cuThreadExchangeStreamCaptureMode) \
-	X(cuStreamBeginCapture_v2) X(cuStreamEndCapture) X(cuStreamIsCapturing) \
-	X(cuGraphDestroy) X(cuModuleLoadData) X(cuGetProcAddress) X(cuGetProcAddress_v2)
+	X(cuMemHostAlloc) X(cuMemFreeHost) X(cuMemGetInfo_v2) \
+	X(cuMemGetAddressRange_v2) X(cuPointerGetAttribute) X(cuMemAllocAsync) \
+	X(cuMemFreeAsync) X(cuMemcpyHtoD_v2) X(cuMemcpyDtoH_v2) X(cuMemcpyHtoDAsync_v2) \
+	X(cuMemcpyDtoHAsync_v2) X(cuMemsetD8_v2) X(cuMemsetD8Async) X(cuStreamCreate) \
+	X(cuStreamDestroy_v2) X(cuStreamSynchronize) X(cuStreamQuery) \
+	X(cuStreamWaitEvent) X(cuEventCreate) X(cuEventDestroy_v2) X(cuEventRecord) \
+	X(cuEventQuery) X(cuEventSynchronize) X(cuEventElapsedTime) \
+	X(cuThreadExchangeStreamCaptureMode) X(cuStreamBeginCapture_v2) \
+	X(cuStreamEndCapture) X(cuStreamIsCapturing) X(cuGraphDestroy) \
+	X(cuModuleLoadData) X(cuGetProcAddress) X(cuGetProcAddress_v2)
+/* clang-format on */
 
 struct cuda {
 #define FIELD(name) __typeof__(name) *name;

@@ -2,11 +2,11 @@
 /*
  * memory.c - the book of all allocations, and finding room for one.
  *
- * One array of blocks sorted by address: a look-up is a binary search. Room for device memory is the
- * first gap in the device's range that is large enough, so a block freed is the next one given out, as
- * with the real driver. Blocks of up to half a slab are multiples of 512 bytes, larger ones of 2 MiB.
- * A large block that is freed loses its contents and reads zero when given out again; a small one keeps
- * its old bytes. Both were measured on an H100.
+ * One array of blocks sorted by address: a look-up is a binary search. Room for device memory
+ * is the first gap in the device's range that is large enough, so a block freed is the next one
+ * given out, as with the real driver. Blocks of up to half a slab are multiples of 512 bytes,
+ * larger ones of 2 MiB. A large block that is freed loses its contents and reads zero when
+ * given out again; a small one keeps its old bytes. Both were measured on an H100.
  */
 #define _GNU_SOURCE
 #include "fake.h"
@@ -16,9 +16,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static struct fake_block *blocks;        /* lock: fake */
-static size_t count, room;               /* lock: fake */
-static uint64_t last_id;                 /* lock: fake */
+static struct fake_block *blocks; /* lock: fake */
+static size_t count, room;        /* lock: fake */
+static uint64_t last_id;          /* lock: fake */
 
 /* The first block that ends after the address. */
 static size_t position(uintptr_t address)
@@ -41,7 +41,8 @@ struct fake_block *fake_memory_find(uintptr_t address)
 {
 	size_t at = position(address);
 
-	if (at == count || address < blocks[at].base || address >= blocks[at].base + blocks[at].bytes)
+	if (at == count || address < blocks[at].base ||
+	    address >= blocks[at].base + blocks[at].bytes)
 		return NULL;
 	return &blocks[at];
 }
@@ -129,7 +130,8 @@ static void give_back(struct fake_block *block)
 			  block->base - device->base, block->rounded);
 }
 
-int fake_memory_alloc(struct CUctx_st *context, enum fake_kind kind, size_t bytes, uintptr_t *address)
+int fake_memory_alloc(struct CUctx_st *context, enum fake_kind kind, size_t bytes,
+		      uintptr_t *address)
 {
 	struct fake_block block = { .bytes = bytes, .kind = kind, .context = context };
 	int result;
@@ -174,7 +176,7 @@ void fake_memory_drop_context(struct CUctx_st *context)
 			fake_memory_release(&blocks[at]);
 }
 
-/* Where the fake itself can reach memory the program names; plain host memory is told by `kind` alone. */
+/* Where the fake itself can reach the bytes; NULL when they are not all in one block. */
 void *fake_memory_reach(uintptr_t address, size_t bytes, enum fake_kind *kind)
 {
 	struct fake_block *block = fake_memory_find(address);

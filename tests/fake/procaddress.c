@@ -2,10 +2,10 @@
 /*
  * procaddress.c - cuGetProcAddress: from a base name, a CUDA version and flags to a function.
  *
- * Every row is one binary form of a function and the CUDA version it came with; the answer is the newest
- * form that is not newer than asked. Names with a suffix such as _v2 are unknown here, as in the real
- * driver: those are for dlsym. Asked for per-thread default streams, calls with a stream answer a form
- * that takes the null stream to be the calling thread's own.
+ * Every row is one binary form of a function and the CUDA version it came with; the answer is
+ * the newest form that is not newer than asked. Names with a suffix such as _v2 are unknown
+ * here, as in the real driver: those are for dlsym. Asked for per-thread default streams, calls
+ * with a stream answer a form that takes the null stream to be the calling thread's own.
  */
 #include "fake.h"
 
@@ -24,39 +24,52 @@
 
 PER_THREAD(cuMemAllocAsync, (unsigned long long *address, size_t bytes, struct CUstream_st *stream),
 	   address, bytes, stream)
-PER_THREAD(cuMemFreeAsync, (unsigned long long address, struct CUstream_st *stream), address, stream)
-PER_THREAD(cuMemcpyAsync,
-	   (unsigned long long to, unsigned long long from, size_t bytes, struct CUstream_st *stream), to,
-	   from, bytes, stream)
-PER_THREAD(cuMemcpyHtoDAsync_v2,
-	   (unsigned long long to, const void *from, size_t bytes, struct CUstream_st *stream), to, from,
-	   bytes, stream)
-PER_THREAD(cuMemcpyDtoHAsync_v2,
-	   (void *to, unsigned long long from, size_t bytes, struct CUstream_st *stream), to, from, bytes,
+PER_THREAD(cuMemFreeAsync, (unsigned long long address, struct CUstream_st *stream), address,
 	   stream)
-PER_THREAD(cuMemcpyDtoDAsync_v2,
-	   (unsigned long long to, unsigned long long from, size_t bytes, struct CUstream_st *stream), to,
+PER_THREAD(cuMemcpyAsync,
+	   (unsigned long long to, unsigned long long from, size_t bytes,
+	    struct CUstream_st *stream),
+	   to, from, bytes, stream)
+PER_THREAD(cuMemcpyHtoDAsync_v2,
+	   (unsigned long long to, const void *from, size_t bytes, struct CUstream_st *stream), to,
 	   from, bytes, stream)
+PER_THREAD(cuMemcpyDtoHAsync_v2,
+	   (void *to, unsigned long long from, size_t bytes, struct CUstream_st *stream), to, from,
+	   bytes, stream)
+PER_THREAD(cuMemcpyDtoDAsync_v2,
+	   (unsigned long long to, unsigned long long from, size_t bytes,
+	    struct CUstream_st *stream),
+	   to, from, bytes, stream)
 PER_THREAD(cuMemsetD8Async,
-	   (unsigned long long to, unsigned char value, size_t bytes, struct CUstream_st *stream), to,
-	   value, bytes, stream)
-PER_THREAD(cuStreamSynchronize, (struct CUstream_st *stream), stream)
-PER_THREAD(cuStreamQuery, (struct CUstream_st *stream), stream)
+	   (unsigned long long to, unsigned char value, size_t bytes, struct CUstream_st *stream),
+	   to, value, bytes, stream)
+PER_THREAD(cuStreamSynchronize, (struct CUstream_st * stream), stream)
+PER_THREAD(cuStreamQuery, (struct CUstream_st * stream), stream)
 PER_THREAD(cuStreamWaitEvent,
-	   (struct CUstream_st *stream, struct CUevent_st *event, unsigned int flags), stream, event, flags)
-PER_THREAD(cuEventRecord, (struct CUevent_st *event, struct CUstream_st *stream), event, stream)
+	   (struct CUstream_st * stream, struct CUevent_st *event, unsigned int flags), stream,
+	   event, flags)
+PER_THREAD(cuEventRecord, (struct CUevent_st * event, struct CUstream_st *stream), event, stream)
 #pragma GCC visibility pop
 
 struct row {
 	const char *name;
-	int since;               /* 1000 * major + 10 * minor */
+	int since; /* 1000 * major + 10 * minor */
 	void *function;
-	void *per_thread;        /* or NULL */
+	void *per_thread; /* or NULL */
 };
 
-#define PLAIN(name, since) { #name, since, (void *)name, NULL }
-#define FORM(name, since, form) { #name, since, (void *)form, NULL }
-#define BOTH(name, since, form) { #name, since, (void *)form, (void *)form##_ptsz }
+#define PLAIN(name, since)                       \
+	{                                        \
+#name, since, (void *)name, NULL \
+	}
+#define FORM(name, since, form)                  \
+	{                                        \
+#name, since, (void *)form, NULL \
+	}
+#define BOTH(name, since, form)                                 \
+	{                                                       \
+#name, since, (void *)form, (void *)form##_ptsz \
+	}
 
 static const struct row rows[] = {
 	PLAIN(cuInit, 2000),
@@ -155,7 +168,8 @@ static int look_up(const char *symbol, int version, uint64_t flags, void **funct
 	*function = NULL;
 	if (!best)
 		return known ? PROC_TOO_NEW : PROC_UNKNOWN;
-	*function = flags & PROC_PER_THREAD_STREAM && best->per_thread ? best->per_thread : best->function;
+	*function = flags & PROC_PER_THREAD_STREAM && best->per_thread ? best->per_thread
+								       : best->function;
 	return PROC_FOUND;
 }
 
@@ -164,15 +178,16 @@ static int get(const char *symbol, void **function, int version, uint64_t flags,
 	int result = fake_enter_early("cuGetProcAddress");
 
 	*status = PROC_UNKNOWN;
-	if (result == CUDA_SUCCESS &&
-	    (!symbol || !function || version > fake_knobs.version || flags > PROC_PER_THREAD_STREAM))
+	if (result == CUDA_SUCCESS && (!symbol || !function || version > fake_knobs.version ||
+				       flags > PROC_PER_THREAD_STREAM))
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (result == CUDA_SUCCESS)
 		*status = look_up(symbol, version, flags, function);
 	return result;
 }
 
-int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags, int *status)
+int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags,
+			int *status)
 {
 	int found, result = get(symbol, function, version, flags, &found);
 

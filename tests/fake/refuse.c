@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* refuse.c - what the fake cannot do: kernels, and the tables that only NVIDIA's own runtime knows. */
+/* refuse.c - what the fake cannot do: kernels, and the tables of NVIDIA's own runtime. */
 #include "fake.h"
 
 static int refuse(const char *name, const void *what)

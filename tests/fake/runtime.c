@@ -2,10 +2,10 @@
 /*
  * runtime.c - the fake runtime's start, errors and devices.
  *
- * It finds the driver the way NVIDIA's runtime was seen to: dlopen of libcuda.so.1, one dlsym of
- * cuGetProcAddress_v2, and every function through that pointer with its base name and a version. All of
- * it happens at the first call that needs it, never while the library is loaded. The context is the
- * device's primary one, unless the program made another one current.
+ * It finds the driver the way NVIDIA's runtime was seen to: dlopen of libcuda.so.1, one dlsym
+ * of cuGetProcAddress_v2, and every function through that pointer with its base name and a
+ * version. All of it happens at the first call that needs it, never while the library is
+ * loaded. The context is the device's primary one, unless the program made another one current.
  */
 #include "runtime.h"
 
@@ -18,12 +18,12 @@
 struct runtime_driver runtime_driver;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int loaded;                              /* what the loading answered. lock: once */
+static int loaded;                               /* what the loading answered. lock: once */
 static __typeof__(cuGetProcAddress_v2) *look_up; /* lock: once */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool retained[DEVICES];                  /* lock: lock */
+static bool retained[DEVICES]; /* lock: lock */
 static __thread int last_error;
-static __thread int device;                     /* what cudaSetDevice chose */
+static __thread int device; /* what cudaSetDevice chose */
 
 int runtime_remember(int result)
 {
@@ -44,9 +44,9 @@ static void load(void)
 		return;
 	/* The runtime's own way in is asked for again by name, as the real one does. */
 	look_up("cuGetProcAddress", (void **)&look_up, 12000, PROC_DEFAULT, NULL);
-#define LOOK_UP(name, version, declared)                                                    \
-	look_up(#name, (void **)&runtime_driver.name, version, PROC_DEFAULT, NULL);         \
-	if (!runtime_driver.name)                                                           \
+#define LOOK_UP(name, version, declared)                                            \
+	look_up(#name, (void **)&runtime_driver.name, version, PROC_DEFAULT, NULL); \
+	if (!runtime_driver.name)                                                   \
 		return;
 	RUNTIME_DRIVER(LOOK_UP)
 #undef LOOK_UP
@@ -105,7 +105,10 @@ int cudaPeekAtLastError(void)
 	return last_error;
 }
 
-static const struct { int error; const char *name, *text; } errors[] = {
+static const struct {
+	int error;
+	const char *name, *text;
+} errors[] = {
 	{ cudaSuccess, "cudaSuccess", "no error" },
 	{ cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument" },
 	{ cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory" },
@@ -149,9 +152,9 @@ int cudaDriverGetVersion(int *version)
 {
 	runtime_load();
 	*version = 0;
-	return runtime_driver.cuDriverGetVersion ?
-		       runtime_remember(runtime_driver.cuDriverGetVersion(version)) :
-		       cudaSuccess;
+	return runtime_driver.cuDriverGetVersion
+		       ? runtime_remember(runtime_driver.cuDriverGetVersion(version))
+		       : cudaSuccess;
 }
 
 int cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned int version,
@@ -164,7 +167,8 @@ int cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsign
 	return runtime_remember(result);
 }
 
-int cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags, int *status)
+int cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
+			    int *status)
 {
 	return cudaGetDriverEntryPointByVersion(symbol, function, 13000, flags, status);
 }

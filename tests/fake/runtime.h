@@ -7,47 +7,47 @@
 #include "runtime_api.h"
 
 /* Every driver function the runtime uses: base name, the version it asks for, declared name. */
-#define RUNTIME_DRIVER(X)                                                       \
-	X(cuInit, 2000, cuInit)                                                 \
-	X(cuDriverGetVersion, 2020, cuDriverGetVersion)                         \
-	X(cuDeviceGetCount, 2000, cuDeviceGetCount)                             \
-	X(cuDeviceGetAttribute, 2000, cuDeviceGetAttribute)                     \
-	X(cuDevicePrimaryCtxRetain, 7000, cuDevicePrimaryCtxRetain)             \
-	X(cuDevicePrimaryCtxReset, 7000, cuDevicePrimaryCtxReset)               \
-	X(cuDevicePrimaryCtxGetState, 7000, cuDevicePrimaryCtxGetState)         \
-	X(cuCtxGetCurrent, 4000, cuCtxGetCurrent)                               \
-	X(cuCtxSetCurrent, 4000, cuCtxSetCurrent)                               \
-	X(cuCtxGetDevice, 2000, cuCtxGetDevice)                                 \
-	X(cuCtxSynchronize, 2000, cuCtxSynchronize)                             \
-	X(cuMemAlloc, 3020, cuMemAlloc_v2)                                      \
-	X(cuMemFree, 3020, cuMemFree_v2)                                        \
-	X(cuMemAllocPitch, 3020, cuMemAllocPitch_v2)                            \
-	X(cuMemAllocManaged, 6000, cuMemAllocManaged)                           \
-	X(cuMemHostAlloc, 2020, cuMemHostAlloc)                                 \
-	X(cuMemFreeHost, 2000, cuMemFreeHost)                                   \
-	X(cuMemAllocAsync, 11020, cuMemAllocAsync)                              \
-	X(cuMemFreeAsync, 11020, cuMemFreeAsync)                                \
-	X(cuMemGetInfo, 3020, cuMemGetInfo_v2)                                  \
-	X(cuMemcpy, 4000, cuMemcpy)                                             \
-	X(cuMemcpyAsync, 4000, cuMemcpyAsync)                                   \
-	X(cuMemcpyHtoD, 3020, cuMemcpyHtoD_v2)                                  \
-	X(cuMemcpyDtoH, 3020, cuMemcpyDtoH_v2)                                  \
-	X(cuMemcpyDtoD, 3020, cuMemcpyDtoD_v2)                                  \
-	X(cuMemcpyHtoDAsync, 3020, cuMemcpyHtoDAsync_v2)                        \
-	X(cuMemcpyDtoHAsync, 3020, cuMemcpyDtoHAsync_v2)                        \
-	X(cuMemcpyDtoDAsync, 3020, cuMemcpyDtoDAsync_v2)                        \
-	X(cuMemsetD8, 3020, cuMemsetD8_v2)                                      \
-	X(cuMemsetD8Async, 3020, cuMemsetD8Async)                               \
-	X(cuStreamCreate, 2000, cuStreamCreate)                                 \
-	X(cuStreamDestroy, 4000, cuStreamDestroy_v2)                            \
-	X(cuStreamSynchronize, 2000, cuStreamSynchronize)                       \
-	X(cuStreamQuery, 2000, cuStreamQuery)                                   \
-	X(cuStreamWaitEvent, 3020, cuStreamWaitEvent)                           \
-	X(cuEventCreate, 2000, cuEventCreate)                                   \
-	X(cuEventDestroy, 4000, cuEventDestroy_v2)                              \
-	X(cuEventRecord, 2000, cuEventRecord)                                   \
-	X(cuEventQuery, 2000, cuEventQuery)                                     \
-	X(cuEventSynchronize, 2000, cuEventSynchronize)                         \
+#define RUNTIME_DRIVER(X)                                               \
+	X(cuInit, 2000, cuInit)                                         \
+	X(cuDriverGetVersion, 2020, cuDriverGetVersion)                 \
+	X(cuDeviceGetCount, 2000, cuDeviceGetCount)                     \
+	X(cuDeviceGetAttribute, 2000, cuDeviceGetAttribute)             \
+	X(cuDevicePrimaryCtxRetain, 7000, cuDevicePrimaryCtxRetain)     \
+	X(cuDevicePrimaryCtxReset, 7000, cuDevicePrimaryCtxReset)       \
+	X(cuDevicePrimaryCtxGetState, 7000, cuDevicePrimaryCtxGetState) \
+	X(cuCtxGetCurrent, 4000, cuCtxGetCurrent)                       \
+	X(cuCtxSetCurrent, 4000, cuCtxSetCurrent)                       \
+	X(cuCtxGetDevice, 2000, cuCtxGetDevice)                         \
+	X(cuCtxSynchronize, 2000, cuCtxSynchronize)                     \
+	X(cuMemAlloc, 3020, cuMemAlloc_v2)                              \
+	X(cuMemFree, 3020, cuMemFree_v2)                                \
+	X(cuMemAllocPitch, 3020, cuMemAllocPitch_v2)                    \
+	X(cuMemAllocManaged, 6000, cuMemAllocManaged)                   \
+	X(cuMemHostAlloc, 2020, cuMemHostAlloc)                         \
+	X(cuMemFreeHost, 2000, cuMemFreeHost)                           \
+	X(cuMemAllocAsync, 11020, cuMemAllocAsync)                      \
+	X(cuMemFreeAsync, 11020, cuMemFreeAsync)                        \
+	X(cuMemGetInfo, 3020, cuMemGetInfo_v2)                          \
+	X(cuMemcpy, 4000, cuMemcpy)                                     \
+	X(cuMemcpyAsync, 4000, cuMemcpyAsync)                           \
+	X(cuMemcpyHtoD, 3020, cuMemcpyHtoD_v2)                          \
+	X(cuMemcpyDtoH, 3020, cuMemcpyDtoH_v2)                          \
+	X(cuMemcpyDtoD, 3020, cuMemcpyDtoD_v2)                          \
+	X(cuMemcpyHtoDAsync, 3020, cuMemcpyHtoDAsync_v2)                \
+	X(cuMemcpyDtoHAsync, 3020, cuMemcpyDtoHAsync_v2)                \
+	X(cuMemcpyDtoDAsync, 3020, cuMemcpyDtoDAsync_v2)                \
+	X(cuMemsetD8, 3020, cuMemsetD8_v2)                              \
+	X(cuMemsetD8Async, 3020, cuMemsetD8Async)                       \
+	X(cuStreamCreate, 2000, cuStreamCreate)                         \
+	X(cuStreamDestroy, 4000, cuStreamDestroy_v2)                    \
+	X(cuStreamSynchronize, 2000, cuStreamSynchronize)               \
+	X(cuStreamQuery, 2000, cuStreamQuery)                           \
+	X(cuStreamWaitEvent, 3020, cuStreamWaitEvent)                   \
+	X(cuEventCreate, 2000, cuEventCreate)                           \
+	X(cuEventDestroy, 4000, cuEventDestroy_v2)                      \
+	X(cuEventRecord, 2000, cuEventRecord)                           \
+	X(cuEventQuery, 2000, cuEventQuery)                             \
+	X(cuEventSynchronize, 2000, cuEventSynchronize)                 \
 	X(cuEventElapsedTime, 2000, cuEventElapsedTime)
 
 struct runtime_driver {
@@ -58,8 +58,9 @@ struct runtime_driver {
 
 extern struct runtime_driver runtime_driver;
 
-int runtime_load(void);              /* the driver is found and initialised */
-int runtime_ready(void);             /* and the calling thread has a current context */
-int runtime_remember(int result);    /* an error becomes the thread's last error; returns its argument */
+int runtime_load(void);  /* the driver is found and initialised */
+int runtime_ready(void); /* and the calling thread has a current context */
+int runtime_remember(
+	int result); /* an error becomes the thread's last error; returns its argument */
 
 #endif

@@ -2,8 +2,9 @@
 /*
  * runtime_api.h - the part of the CUDA runtime API that the fake runtime has, in plain C types.
  *
- * It stands to libcudart as driver_api.h stands to libcuda: fake, clients and tests are compiled with
- * it, and what was compiled with it runs on the real library. An int result is a cudaError_t.
+ * It stands to libcudart as driver_api.h stands to libcuda: fake, clients and tests are
+ * compiled with it, and what was compiled with it runs on the real library. An int result is a
+ * cudaError_t.
  */
 #ifndef MAM_TESTS_RUNTIME_API_H
 #define MAM_TESTS_RUNTIME_API_H
@@ -44,7 +45,8 @@ const char *cudaGetErrorName(int error);
 const char *cudaGetErrorString(int error);
 int cudaRuntimeGetVersion(int *version);
 int cudaDriverGetVersion(int *version);
-int cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags, int *status);
+int cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
+			    int *status);
 int cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned int version,
 				     unsigned long long flags, int *status);
 

@@ -2,8 +2,9 @@
 /*
  * runtime_memory.c - the fake runtime's allocations, copies and fills.
  *
- * Where runtime and driver differ, the runtime's rules are kept here: cudaMalloc of 0 bytes succeeds with
- * a null address, cudaFree and cudaFreeHost of a null address succeed and still start the context.
+ * Where runtime and driver differ, the runtime's rules are kept here: cudaMalloc of 0 bytes
+ * succeeds with a null address, cudaFree and cudaFreeHost of a null address succeed and still
+ * start the context.
  */
 #include "runtime.h"
 
@@ -127,8 +128,7 @@ int cudaMemcpy(void *to, const void *from, size_t bytes, int kind)
 	case cudaMemcpyHostToHost:
 	case cudaMemcpyDefault:
 		return runtime_remember(runtime_driver.cuMemcpy(target, source, bytes));
-	default:
-		return runtime_remember(INVALID_DIRECTION);
+	default: return runtime_remember(INVALID_DIRECTION);
 	}
 }
 
@@ -141,16 +141,19 @@ int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, struct C
 		return runtime_remember(result);
 	switch (kind) {
 	case cudaMemcpyHostToDevice:
-		return runtime_remember(runtime_driver.cuMemcpyHtoDAsync(target, from, bytes, stream));
+		return runtime_remember(
+			runtime_driver.cuMemcpyHtoDAsync(target, from, bytes, stream));
 	case cudaMemcpyDeviceToHost:
-		return runtime_remember(runtime_driver.cuMemcpyDtoHAsync(to, source, bytes, stream));
+		return runtime_remember(
+			runtime_driver.cuMemcpyDtoHAsync(to, source, bytes, stream));
 	case cudaMemcpyDeviceToDevice:
-		return runtime_remember(runtime_driver.cuMemcpyDtoDAsync(target, source, bytes, stream));
+		return runtime_remember(
+			runtime_driver.cuMemcpyDtoDAsync(target, source, bytes, stream));
 	case cudaMemcpyHostToHost:
 	case cudaMemcpyDefault:
-		return runtime_remember(runtime_driver.cuMemcpyAsync(target, source, bytes, stream));
-	default:
-		return runtime_remember(INVALID_DIRECTION);
+		return runtime_remember(
+			runtime_driver.cuMemcpyAsync(target, source, bytes, stream));
+	default: return runtime_remember(INVALID_DIRECTION);
 	}
 }
 

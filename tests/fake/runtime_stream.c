@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runtime_stream.c - the fake runtime's streams and events: each call is the driver's of the same name. */
+/* runtime_stream.c - the fake runtime's streams and events: each is one call of the driver. */
 #include "runtime.h"
 
 /* Have a context, call the driver, remember an error. */
-#define FORWARD(declared, call)                                       \
-	int declared                                                  \
-	{                                                             \
-		int result = runtime_ready();                         \
-                                                                      \
-		if (result == cudaSuccess)                            \
-			result = runtime_driver.call;                 \
-		return runtime_remember(result);                      \
+#define FORWARD(declared, call)                       \
+	int declared                                  \
+	{                                             \
+		int result = runtime_ready();         \
+                                                      \
+		if (result == cudaSuccess)            \
+			result = runtime_driver.call; \
+		return runtime_remember(result);      \
 	}
 
 FORWARD(cudaStreamCreateWithFlags(struct CUstream_st **stream, unsigned int flags),
@@ -18,7 +18,8 @@ FORWARD(cudaStreamCreateWithFlags(struct CUstream_st **stream, unsigned int flag
 FORWARD(cudaStreamDestroy(struct CUstream_st *stream), cuStreamDestroy(stream))
 FORWARD(cudaStreamSynchronize(struct CUstream_st *stream), cuStreamSynchronize(stream))
 FORWARD(cudaStreamQuery(struct CUstream_st *stream), cuStreamQuery(stream))
-FORWARD(cudaStreamWaitEvent(struct CUstream_st *stream, struct CUevent_st *event, unsigned int flags),
+FORWARD(cudaStreamWaitEvent(struct CUstream_st *stream, struct CUevent_st *event,
+			    unsigned int flags),
 	cuStreamWaitEvent(stream, event, flags))
 FORWARD(cudaEventCreateWithFlags(struct CUevent_st **event, unsigned int flags),
 	cuEventCreate(event, flags))

@@ -2,9 +2,10 @@
 /*
  * stream.c - streams: when is work that is submitted now done?
  *
- * Work in a stream follows the stream's earlier work. Work in the legacy stream also follows that of all
- * blocking streams of its context, and theirs follows the legacy stream's; non-blocking streams are in
- * order only with themselves. Each piece of work takes FAKE_CUDA_LAG_US.
+ * Work in a stream follows the stream's earlier work. Work in the legacy stream also follows
+ * that of all blocking streams of its context, and theirs follows the legacy stream's;
+ * non-blocking streams are in order only with themselves. Each piece of work takes
+ * FAKE_CUDA_LAG_US.
  */
 #include "fake.h"
 
@@ -15,14 +16,14 @@ struct CUstream_st {
 	struct CUctx_st *context;
 	bool non_blocking;
 	bool capturing;
-	const void *thread;              /* a per-thread default stream: whose */
+	const void *thread; /* a per-thread default stream: whose */
 	unsigned long long id;
-	uint64_t end_ns;                 /* when all its work is done */
+	uint64_t end_ns; /* when all its work is done */
 };
 
-static struct CUstream_st *streams;      /* lock: fake */
-static unsigned long long last_id = 2;   /* lock: fake */
-static __thread char self;               /* its address tells threads apart */
+static struct CUstream_st *streams;    /* lock: fake */
+static unsigned long long last_id = 2; /* lock: fake */
+static __thread char self;             /* its address tells threads apart */
 
 static int make(struct CUctx_st *context, bool non_blocking, struct CUstream_st **stream)
 {
@@ -53,7 +54,7 @@ static bool is_legacy(const struct CUstream_st *stream)
 	return !stream || stream == STREAM_LEGACY;
 }
 
-/* From a handle to a record; legacy is NULL, and the calling thread's own stream is made when needed. */
+/* From a handle to a record: legacy is NULL, a thread's own stream is made when needed. */
 static int resolve(struct CUctx_st *context, struct CUstream_st **stream)
 {
 	if (is_legacy(*stream)) {

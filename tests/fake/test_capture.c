@@ -116,7 +116,8 @@ START_TEST(a_context_event_is_refused_by_every_capture)
 	begin(CAPTURE_RELAXED);
 	cuda.cuEventCreate(&event, 0);
 	cuda.cuCtxGetCurrent(&context);
-	ck_assert_int_eq(cuda.cuCtxRecordEvent(context, event), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	ck_assert_int_eq(cuda.cuCtxRecordEvent(context, event),
+			 CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	ck_assert_int_eq(end(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 }
 END_TEST

@@ -82,7 +82,8 @@ START_TEST(the_log_has_one_whole_line_a_call)
 	ck_assert_ptr_nonnull(log);
 	while (fgets(line, sizeof(line), log)) {
 		lines++;
-		ck_assert_msg(strncmp(line, "cu", 2) == 0 && strstr(line, " result=0\n") != NULL, "%s", line);
+		ck_assert_msg(strncmp(line, "cu", 2) == 0 && strstr(line, " result=0\n") != NULL,
+			      "%s", line);
 		allocations += strncmp(line, "cuMemAlloc bytes=512 address=0x", 31) == 0;
 	}
 	fclose(log);
@@ -92,11 +93,13 @@ START_TEST(the_log_has_one_whole_line_a_call)
 }
 END_TEST
 
-static const struct { const char *name, *value; } unreadable[] = {
-	{ "FAKE_CUDA_DEVICES", "9" },        { "FAKE_CUDA_DEVICES", "two" },
-	{ "FAKE_CUDA_MEMORY", "1G,x" },   { "FAKE_CUDA_MEMORY", "0" },
+static const struct {
+	const char *name, *value;
+} unreadable[] = {
+	{ "FAKE_CUDA_DEVICES", "9" },          { "FAKE_CUDA_DEVICES", "two" },
+	{ "FAKE_CUDA_MEMORY", "1G,x" },        { "FAKE_CUDA_MEMORY", "0" },
 	{ "FAKE_CUDA_FAIL_AT", "cuMemAlloc" }, { "FAKE_CUDA_FAIL_AT", "cuMemAlloc:0" },
-	{ "FAKE_CUDA_LAG_US", "-1" },        { "FAKE_CUDA_LOG", "/no/such/folder/log" },
+	{ "FAKE_CUDA_LAG_US", "-1" },          { "FAKE_CUDA_LOG", "/no/such/folder/log" },
 };
 
 START_TEST(a_setting_that_cannot_be_read_ends_the_program)

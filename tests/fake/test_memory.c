@@ -98,7 +98,10 @@ END_TEST
 
 START_TEST(a_small_block_keeps_its_bytes_and_a_large_one_reads_zero)
 {
-	static const struct { size_t bytes; unsigned char left; } rows[] = { { 256, 0xab }, { 2 * MIB, 0 } };
+	static const struct {
+		size_t bytes;
+		unsigned char left;
+	} rows[] = { { 256, 0xab }, { 2 * MIB, 0 } };
 	struct cuda cuda = load();
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -198,7 +201,8 @@ START_TEST(an_interior_address_names_its_block)
 	ck_assert_int_eq(cuda.cuMemGetAddressRange_v2(&base, &bytes, address + 200), CUDA_SUCCESS);
 	ck_assert_uint_eq(base, address);
 	ck_assert_uint_eq(bytes, 257);
-	ck_assert_int_eq(cuda.cuMemGetAddressRange_v2(&base, &bytes, address + 300), CUDA_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(cuda.cuMemGetAddressRange_v2(&base, &bytes, address + 300),
+			 CUDA_ERROR_INVALID_VALUE);
 	cuda.cuPointerGetAttribute(&device, POINTER_DEVICE_ORDINAL, address + 200);
 	ck_assert_int_eq(device, 0);
 	cuda.cuPointerGetAttribute(&id, POINTER_BUFFER_ID, address);

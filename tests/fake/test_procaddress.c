@@ -2,12 +2,14 @@
 /* test_procaddress.c - cuGetProcAddress: base name, version, flags. */
 #include "load.h"
 
-static void *find(const struct cuda *cuda, const char *symbol, int version, uint64_t flags, int *status)
+static void *find(const struct cuda *cuda, const char *symbol, int version, uint64_t flags,
+		  int *status)
 {
 	void *function = &function;
 
 	*status = -1;
-	ck_assert_int_eq(cuda->cuGetProcAddress_v2(symbol, &function, version, flags, status), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda->cuGetProcAddress_v2(symbol, &function, version, flags, status),
+			 CUDA_SUCCESS);
 	return function;
 }
 
@@ -19,8 +21,10 @@ START_TEST(a_base_name_gives_the_form_of_its_version)
 	ck_assert_ptr_eq(find(&cuda, "cuMemAlloc", 3020, 0, &status), (void *)cuda.cuMemAlloc_v2);
 	ck_assert_int_eq(status, PROC_FOUND);
 	ck_assert_ptr_eq(find(&cuda, "cuMemAlloc", 13000, 0, &status), (void *)cuda.cuMemAlloc_v2);
-	ck_assert_ptr_eq(find(&cuda, "cuGetProcAddress", 11030, 0, &status), (void *)cuda.cuGetProcAddress);
-	ck_assert_ptr_eq(find(&cuda, "cuGetProcAddress", 12000, 0, &status), (void *)cuda.cuGetProcAddress_v2);
+	ck_assert_ptr_eq(find(&cuda, "cuGetProcAddress", 11030, 0, &status),
+			 (void *)cuda.cuGetProcAddress);
+	ck_assert_ptr_eq(find(&cuda, "cuGetProcAddress", 12000, 0, &status),
+			 (void *)cuda.cuGetProcAddress_v2);
 }
 END_TEST
 
@@ -79,7 +83,8 @@ START_TEST(the_first_form_says_not_found_by_its_result)
 	void *function;
 
 	ck_assert_int_eq(cuda.cuGetProcAddress("cuMemAlloc", &function, 11030, 0), CUDA_SUCCESS);
-	ck_assert_int_eq(cuda.cuGetProcAddress("cuNoSuch", &function, 11030, 0), CUDA_ERROR_NOT_FOUND);
+	ck_assert_int_eq(cuda.cuGetProcAddress("cuNoSuch", &function, 11030, 0),
+			 CUDA_ERROR_NOT_FOUND);
 }
 END_TEST
 

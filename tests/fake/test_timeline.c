@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_timeline.c - streams that lag: work is pending until its time, waits wait, and a block reused too
- * early shows.
+ * test_timeline.c - streams that lag: work is pending until its time, waits wait, and a block
+ * reused too early shows.
  */
 #include "load.h"
 

@@ -4,10 +4,11 @@
  *
  * 1. stream.c computes the moment from the streams' order and the lag, and submits a piece here.
  * 2. The list is kept sorted by moment, then by submission.
- * 3. Every call into the driver carries out the pieces whose moment has passed; a wait sleeps first.
+ * 3. Every call into the driver carries out the pieces whose moment has passed; a wait sleeps
+ * first.
  *
- * A piece may thus run later than its moment, never earlier and never out of order. That is what real
- * hardware may do too, and it makes a block reused too early show on every run.
+ * A piece may thus run later than its moment, never earlier and never out of order. That is
+ * what real hardware may do too, and it makes a block reused too early show on every run.
  */
 #define _GNU_SOURCE
 #include "fake.h"
@@ -22,15 +23,15 @@ struct piece {
 	struct piece *next;
 	uint64_t due_ns;
 	enum piece_kind kind;
-	unsigned char value;     /* fill */
+	unsigned char value; /* fill */
 	void *to;
 	const void *from;
 	size_t bytes;
-	uint64_t block_id;       /* release */
-	unsigned char kept[];    /* copy: the bytes, when the caller may change them after the call */
+	uint64_t block_id;    /* release */
+	unsigned char kept[]; /* copy: the bytes, when the caller may change them after the call */
 };
 
-static struct piece *first;      /* lock: fake */
+static struct piece *first; /* lock: fake */
 
 uint64_t fake_now(void)
 {
@@ -46,12 +47,8 @@ static void carry_out(struct piece *piece)
 	case PIECE_COPY:
 		memmove(piece->to, piece->from ? piece->from : piece->kept, piece->bytes);
 		break;
-	case PIECE_FILL:
-		memset(piece->to, piece->value, piece->bytes);
-		break;
-	case PIECE_RELEASE:
-		fake_memory_release_id(piece->block_id);
-		break;
+	case PIECE_FILL: memset(piece->to, piece->value, piece->bytes); break;
+	case PIECE_RELEASE: fake_memory_release_id(piece->block_id); break;
 	}
 	free(piece);
 }
@@ -71,10 +68,11 @@ void fake_timeline_run(void)
 	}
 }
 
-/* The lock is let go while sleeping, so whatever the caller looked up before must be looked up again. */
+/* The lock is let go while sleeping: what was looked up before must be looked up again. */
 void fake_timeline_wait(uint64_t until_ns)
 {
-	struct timespec until = { .tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000 };
+	struct timespec until = { .tv_sec = until_ns / 1000000000,
+				  .tv_nsec = until_ns % 1000000000 };
 
 	if (until_ns > fake_now()) {
 		fake_lock_drop();
