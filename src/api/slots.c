@@ -19,6 +19,12 @@ struct mam_slots mam_slots;
 static size_t reserved_bytes;      /* lock: registry */
 static struct mam_slot *put_back;  /* lock: registry; linked through `next`, each a slot no caller has seen */
 
+/*
+ * Leak checkers follow pointers from the memory they know. The slots are ours alone, and a program with a pool that is
+ * alive when it exits has leaked nothing. Absent unless such a checker is in the program.
+ */
+extern void __lsan_register_root_region(const void *base, size_t bytes) __attribute__((weak));
+
 /* Where address space is short, half as many pools will do, or half of those. */
 static bool reserve(void)
 {
@@ -27,6 +33,8 @@ static bool reserve(void)
 
 		if (base != MAP_FAILED) {
 			reserved_bytes = bytes;
+			if (__lsan_register_root_region)
+				__lsan_register_root_region(base, bytes);
 			atomic_store_explicit(&mam_slots.base, (uintptr_t)base, memory_order_relaxed);
 			return true;
 		}

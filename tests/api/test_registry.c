@@ -80,7 +80,7 @@ START_TEST(a_pool_that_cannot_be_made_takes_no_handle)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct mam_pool *first = make_host_pool(NULL), *pool = first;
-	struct stub stub;
+	static struct stub stub; /* reachable when the test is over */
 
 	stub_init(&stub);
 	stub.grow_answer = MAM_ERROR_OUT_OF_MEMORY;
@@ -98,7 +98,7 @@ END_TEST
 START_TEST(a_source_of_the_callers_stays_the_callers)
 {
 	struct mam_pool *pool;
-	struct stub stub;
+	static struct stub stub; /* reachable when the test is over */
 	void *block;
 
 	stub_init(&stub);
@@ -118,7 +118,7 @@ END_TEST
 START_TEST(abandoning_calls_no_source)
 {
 	struct mam_pool *pool;
-	struct stub stub;
+	static struct stub stub; /* reachable when the test is over */
 	void *block;
 
 	stub_init(&stub);
@@ -134,29 +134,32 @@ END_TEST
 
 START_TEST(sources_that_cannot_work_are_refused)
 {
+	static struct stub stub; /* reachable when the test is over */
+	struct mam_source_properties good;
 	struct mam_source_ops ops;
 	struct mam_pool *pool = NULL;
-	struct stub stub;
 
-	ck_assert_int_eq(mam_pool_create_on(NULL, NULL, &pool), MAM_ERROR_INVALID_VALUE);
 	stub_init(&stub);
+	good = stub.source.properties;
+	ops = *stub.source.ops;
+	ck_assert_int_eq(mam_pool_create_on(NULL, NULL, &pool), MAM_ERROR_INVALID_VALUE);
 	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, NULL), MAM_ERROR_INVALID_VALUE);
 	stub.source.properties.granularity = 3;
 	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_ERROR_INVALID_VALUE);
-	stub_init(&stub);
+	stub.source.properties = good;
 	stub.source.properties.alignment = 0;
 	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_ERROR_INVALID_VALUE);
-	stub_init(&stub);
-	ops = *stub.source.ops;
-	stub.source.ops = &ops;
-	ops.grow = NULL;
+	stub.source.properties = good;
+	stub.source.ops = &(struct mam_source_ops){ NULL, ops.shrink, NULL, NULL };
 	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_ERROR_INVALID_VALUE);
-	ops = *stub.host->ops;
-	ops.shrink = NULL;
+	stub.source.ops = &(struct mam_source_ops){ ops.grow, NULL, NULL, NULL };
 	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_ERROR_INVALID_VALUE);
 	stub.source.ops = NULL;
 	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_ERROR_INVALID_VALUE);
 	ck_assert_ptr_null(pool);
+	stub.source.ops = &ops;
+	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_OK);
+	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
 }
 END_TEST
 
