@@ -17,41 +17,46 @@
 #define HELP_VALUE (OPTIONS_MAX + 1)
 #define DOC_COLUMN 26
 
-bool args_bytes(const char *text, uint64_t *bytes)
+/* The power of two that a unit stands for, and behind it; -1: it is none. */
+static int take_unit(const char **text)
 {
 	static const char units[] = "KMGTPE";
-	const char *unit;
-	char *rest;
-	double number;
+	const char *at = *text, *unit;
 	int shift = 0;
 
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	number = strtod(text, &rest);
-	if (strspn(text, "0123456789.") != (size_t)(rest - text))
-		return false; /* strtod() also reads hexadecimal and exponents */
-	if (*rest && *rest != 'B') {
-		unit = strchr(units, *rest >= 'a' ? *rest - 'a' + 'A' : *rest);
+	if (*at && *at != 'B') {
+		unit = strchr(units, *at >= 'a' ? *at - 'a' + 'A' : *at);
 		if (!unit)
-			return false;
+			return -1;
 		shift = 10 * (int)(unit - units + 1);
-		rest++;
-		if (*rest == 'i')
-			rest++;
+		at++;
+		if (*at == 'i')
+			at++;
 	}
-	if (*rest == 'B')
-		rest++;
-	for (int i = 0; i < shift; i++)
-		number *= 2;
-	if (*rest || errno || !(number < 18446744073709551616.0))
+	*text = *at == 'B' ? at + 1 : at;
+	return shift;
+}
+
+bool args_bytes(const char *text, uint64_t *bytes)
+{
+	const char *digits = text + strspn(text, "0123456789"), *rest = digits;
+	double fraction = 0;
+	uint64_t whole;
+	int shift;
+
+	errno = 0;
+	whole = strtoull(text, NULL, 10);
+	if (digits == text || errno)
 		return false;
-	*bytes = (uint64_t)number;
-	if (shift)
-		return true;
-	/* A double has 53 bits: a plain number goes the exact way. */
-	*bytes = strtoull(text, &rest, 10);
-	return errno == 0 && *rest != '.';
+	if (*rest == '.') {
+		rest += 1 + strspn(rest + 1, "0123456789");
+		fraction = strtod(digits, NULL);
+	}
+	shift = take_unit(&rest);
+	if (shift < 0 || *rest || whole > UINT64_MAX >> shift || (*digits == '.' && shift == 0))
+		return false;
+	*bytes = (whole << shift) + (uint64_t)(fraction * (double)(UINT64_C(1) << shift));
+	return true;
 }
 
 static bool is_word(const struct args_option *option, const char *text, uint64_t *value)

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define NAME_MOST ((int)sizeof(((struct format_text *)0)->text) - 1)
+
 struct format_text format_bytes(uint64_t bytes)
 {
 	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
@@ -47,7 +49,7 @@ struct format_text format_ratio(double ratio)
 {
 	struct format_text out;
 
-	snprintf(out.text, sizeof(out.text), "%.3fx", ratio);
+	snprintf(out.text, sizeof(out.text), ratio < 100 ? "%.3fx" : "%.0fx", ratio);
 	return out;
 }
 
@@ -79,21 +81,22 @@ struct format_text format_name(const char *path, int columns)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash && slash[1] ? slash + 1 : path;
-	size_t length = without(name, strlen(name), ".gz");
-	size_t room = columns < 39 ? (size_t)columns : 39;
+	int length = (int)without(name, without(name, strlen(name), ".gz"), ".trace");
+	int room = columns < NAME_MOST ? columns : NAME_MOST, head = (room - 2) / 2;
+	int tail = room - 2 - head;
 	struct format_text out;
 
-	length = without(name, length, ".trace");
-	if (strcmp(path, "-") == 0) {
+	if (strcmp(path, "-") == 0)
 		name = "standard input";
-		length = strlen(name);
-	}
-	if (length <= room) {
-		memcpy(out.text, name, length);
-		out.text[length] = '\0';
-		return out;
-	}
-	snprintf(out.text, sizeof(out.text), "%.*s..%.*s", (int)(room - 2) / 2, name,
-		 (int)(room - 2 - (room - 2) / 2), name + length - (room - 2 - (room - 2) / 2));
+	if (length == 0 || strcmp(path, "-") == 0)
+		length = (int)strlen(name);
+	if (length <= room)
+		snprintf(out.text, sizeof(out.text), "%.*s", length, name);
+	else
+		snprintf(out.text, sizeof(out.text), "%.*s..%.*s", head, name, tail,
+			 name + length - tail);
+	for (char *c = out.text; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?'; /* a terminal might obey it */
 	return out;
 }

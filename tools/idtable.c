@@ -8,12 +8,19 @@
 
 #define FIRST_SLOTS ((size_t)1024)
 
-/* The slot of an id, or the empty one where it belongs. Multiplying by 2^64 over the golden ratio
- * spreads ids that differ in few bits, as addresses do. */
+/* Every bit of an id, low or high, moves about half the bits of this. */
+static uint64_t mix(uint64_t id)
+{
+	id = (id ^ id >> 32) * UINT64_C(0x9E3779B97F4A7C15);
+	id = (id ^ id >> 29) * UINT64_C(0xD1342543DE82EF95);
+	return id ^ id >> 32;
+}
+
+/* The slot of an id, or the empty one where it belongs. */
 static struct idtable_slot *probe(const struct idtable *table, uint64_t id)
 {
 	size_t mask = table->slots_count - 1;
-	size_t at = (size_t)((id * UINT64_C(0x9E3779B97F4A7C15)) >> 20) & mask;
+	size_t at = (size_t)mix(id) & mask;
 
 	while (table->slots[at].block != IDTABLE_NONE && table->slots[at].id != id)
 		at = (at + 1) & mask;

@@ -119,7 +119,7 @@ static uint64_t unit_of(const struct map *map)
 	return all ? all & -all : 1;
 }
 
-/* What the scripts need beside the blocks. Only numbers: nothing here comes from the trace's text. */
+/* What the scripts need beside the blocks. Numbers only: nothing of it is the trace's text. */
 static void put_meta(struct page *page)
 {
 	const struct map *map = page->map;

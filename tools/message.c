@@ -21,6 +21,7 @@ void message_begin(const char *name)
 void message_error(const char *format, ...)
 {
 	char text[1024];
+	size_t length;
 	va_list arguments;
 
 	va_start(arguments, format);
@@ -29,6 +30,7 @@ void message_error(const char *format, ...)
 	for (char *c = text; *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
 			*c = '?';
+	length = strlen(text); /* what the library says is a whole sentence already */
 	fflush(stdout);
-	fprintf(stderr, "%s: %s.\n", speaker, text);
+	fprintf(stderr, "%s: %s%s\n", speaker, text, length && text[length - 1] == '.' ? "" : ".");
 }

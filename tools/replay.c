@@ -91,6 +91,9 @@ static bool settings_are_good(const struct replay_settings *settings, int files)
 		message_error("--align wants a power of two from 16 to 2M");
 	else if (settings->chunk_bytes == 0)
 		message_error("--chunk wants more than 0 bytes");
+	else if (settings->limit_bytes && settings->chunk_bytes < REPLAY_DEFAULT &&
+		 settings->chunk_bytes > settings->limit_bytes)
+		message_error("--chunk is more than --limit");
 	else if (settings->threads > REPLAY_THREADS)
 		message_error("--threads wants at most %d", (int)REPLAY_THREADS);
 	else if (settings->repeats > 1000000)

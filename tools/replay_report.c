@@ -18,9 +18,10 @@
 #include "format.h"
 
 #define LABEL_COLUMNS 20
-#define NAME_COLUMNS  18 /* most of a file's name, and so of a cell */
-#define PAGE_COLUMNS  80 /* where there is no terminal to ask */
-#define TABLE_MOST    64 /* files side by side */
+#define NAME_COLUMNS 18 /* most of a file's name */
+#define CELL_COLUMNS 11 /* least of a number */
+#define ASIDE_COLUMNS 8 /* of the ratio beside it */
+#define PAGE_COLUMNS 80 /* where there is no terminal to ask */
 
 enum unit { UNIT_COUNT, UNIT_BYTES, UNIT_NS, UNIT_RATIO };
 
@@ -61,7 +62,7 @@ static const struct row {
 	{ "hole_bytes_end", "  in holes", UNIT_BYTES, false, AT(end.hole_bytes), NOTHING },
 	{ "largest_hole_end_bytes", "  largest hole", UNIT_BYTES, false, AT(end.largest_hole_bytes),
 	  NOTHING },
-	{ "host_bytes", "books of the pool", UNIT_BYTES, false, AT(end.host_bytes), NOTHING },
+	{ "host_bytes", "pool's own books", UNIT_BYTES, false, AT(end.host_bytes), NOTHING },
 };
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -146,31 +147,49 @@ static void print_cell(int width, const char *text, const char *aside, bool last
 {
 	printf("%*s", width, text);
 	if (*aside || !last)
-		printf("%9s", aside);
+		printf("%*s", ASIDE_COLUMNS, aside);
+}
+
+static int width_of(const struct replay_result *result)
+{
+	int length = (int)strlen(format_name(result->trace->path, NAME_COLUMNS).text);
+
+	return length > CELL_COLUMNS ? length : CELL_COLUMNS;
 }
 
 /* A table of some files side by side. */
 static void print_table(const struct replay_result *results, int count)
 {
-	int widths[TABLE_MOST];
-
 	printf("%-*s", LABEL_COLUMNS, "");
-	for (int i = 0; i < count; i++) {
-		struct format_text name = format_name(results[i].trace->path, NAME_COLUMNS);
-
-		widths[i] = (int)strlen(name.text) > 11 ? (int)strlen(name.text) : 11;
-		print_cell(widths[i], name.text, "", i == count - 1);
-	}
+	for (int i = 0; i < count; i++)
+		print_cell(width_of(&results[i]),
+			   format_name(results[i].trace->path, NAME_COLUMNS).text, "",
+			   i == count - 1);
 	putchar('\n');
 	for (const struct row *row = rows; row < rows + ROWS; row++) {
 		if (!row->label)
 			continue;
 		printf("%-*s", LABEL_COLUMNS, row->label);
 		for (int i = 0; i < count; i++)
-			print_cell(widths[i], cell(row, &results[i]).text,
+			print_cell(width_of(&results[i]), cell(row, &results[i]).text,
 				   beside(row, &results[i]).text, i == count - 1);
 		putchar('\n');
 	}
+}
+
+/* How many files fit side by side, at least one. */
+static int files_that_fit(const struct replay_result *results, int count, int columns)
+{
+	int fit = 0;
+
+	columns -= LABEL_COLUMNS;
+	while (fit < count) {
+		columns -= width_of(&results[fit]) + ASIDE_COLUMNS;
+		if (columns < 0 && fit > 0)
+			break;
+		fit++;
+	}
+	return fit;
 }
 
 /* What the numbers come down to, in a sentence a file. */
@@ -196,8 +215,6 @@ static void print_meaning(const struct replay_result *result)
 void replay_report(const struct replay_settings *settings, const struct replay_result *results,
 		   int count)
 {
-	int together = (page_columns() - LABEL_COLUMNS) / (NAME_COLUMNS + 2);
-
 	if (settings->plain) {
 		for (int i = 0; i < count; i++) {
 			if (count > 1)
@@ -208,12 +225,9 @@ void replay_report(const struct replay_settings *settings, const struct replay_r
 	}
 	if (settings->quiet)
 		return;
-	if (together < 1)
-		together = 1;
-	if (together > TABLE_MOST)
-		together = TABLE_MOST;
-	for (int i = 0; i < count; i += together) {
-		print_table(&results[i], count - i < together ? count - i : together);
+	for (int i = 0, fit; i < count; i += fit) {
+		fit = files_that_fit(&results[i], count - i, page_columns());
+		print_table(&results[i], fit);
 		putchar('\n');
 	}
 	for (int i = 0; i < count; i++)

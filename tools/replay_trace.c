@@ -169,20 +169,18 @@ static bool take_problem(const struct replay_trace *trace, const struct input *i
 			 const struct mam_trace_problem *problem, bool salvage)
 {
 	const char *trouble = input_trouble(input);
-	char last[120];
+	char where[300], last[120];
 
+	snprintf(where, sizeof(where), "%sline %" PRIu64 ": %s", trouble ? "after " : "",
+		 problem->line, trouble ? trouble : problem->text);
 	describe_last(trace, last, sizeof(last));
 	if (!problem->cut)
-		message_error("%s: line %" PRIu64 ": %s", trace->path, problem->line,
-			      problem->text);
+		message_error("%s: %s", trace->path, where);
 	else if (salvage)
-		message_error("%s: line %" PRIu64 ": %s, and what followed is lost; %s, and %s "
-			      "events are played",
-			      trace->path, problem->line, trouble ? trouble : problem->text, last,
-			      format_count(trace->event_count).text);
+		message_error("%s: %s, and the rest is lost; %s; events played: %s", trace->path,
+			      where, last, format_count(trace->event_count).text);
 	else
-		message_error("%s: line %" PRIu64 ": %s; %s; --salvage plays up to there",
-			      trace->path, problem->line, trouble ? trouble : problem->text, last);
+		message_error("%s: %s; %s; --salvage plays up to there", trace->path, where, last);
 	return problem->cut && salvage;
 }
 

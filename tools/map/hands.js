@@ -6,7 +6,8 @@
 /* The block at an event and a place, or -1. */
 function blockAt(t, a) {
 	for (let i = 0; i < meta.blocks; i++)
-		if (a >= blocks.place[i] && a < blocks.end[i] && t >= blocks.birth[i] && t < blocks.death[i])
+		if (a >= blocks.place[i] && a < blocks.end[i] && t >= blocks.birth[i] &&
+		    t < blocks.death[i])
 			return i;
 	return -1;
 }
@@ -16,7 +17,8 @@ function freeAt(t, a) {
 	const chunk = meta.chunks[chunkOf(a)] || [0, 0, "0x0"];
 	const free = { low: chunk[0], high: Infinity };
 	for (let i = 0; i < meta.blocks; i++) {
-		if (t < blocks.birth[i] || t >= blocks.death[i] || blocks.end[i] === blocks.place[i])
+		if (t < blocks.birth[i] || t >= blocks.death[i] ||
+		    blocks.end[i] === blocks.place[i])
 			continue;
 		if (blocks.end[i] <= a && blocks.end[i] > free.low)
 			free.low = blocks.end[i];
@@ -64,7 +66,8 @@ function describeFree(t, a) {
 	const free = freeAt(t, a);
 
 	if (free.high === Infinity)
-		fillTip("free ground", "", [["from", hex(free.low)], ["above", "no block at this event"]]);
+		fillTip("free ground", "", [["from", hex(free.low)],
+			["above", "no block at this event"]]);
 	else
 		fillTip("hole", "", [["size", bytes(free.high - free.low)], ["from", hex(free.low)],
 			["to", hex(free.high)]]);
@@ -91,8 +94,10 @@ function drawReadout(t) {
 }
 
 function outline(i) {
-	const x0 = Math.max(box.x, xOf(blocks.birth[i])), x1 = Math.min(box.x + box.w, xOf(blocks.death[i]));
-	const y0 = Math.max(box.y, yOf(blocks.end[i])), y1 = Math.min(box.y + box.h, yOf(blocks.place[i]));
+	const x0 = Math.max(box.x, xOf(blocks.birth[i]));
+	const x1 = Math.min(box.x + box.w, xOf(blocks.death[i]));
+	const y0 = Math.max(box.y, yOf(blocks.end[i]));
+	const y1 = Math.min(box.y + box.h, yOf(blocks.place[i]));
 	over.strokeStyle = color("--mark");
 	over.lineWidth = 2;
 	over.strokeRect(x0, y0, Math.max(1, x1 - x0), Math.max(1, y1 - y0));
@@ -208,9 +213,8 @@ function drawLegend() {
 	for (let from = 0; from < meta.colors.length; from += per) {
 		const item = document.createElement("li"), bar = document.createElement("i");
 		const tones = meta.colors.slice(from, from + per + 1);
-		bar.style.background = `linear-gradient(90deg, ${[...tones, tones[0]].slice(0, tones.length).join(", ")})`;
-		if (tones.length === 1)
-			bar.style.background = tones[0];
+		bar.style.background = tones.length === 1 ? tones[0]
+			: `linear-gradient(90deg, ${tones.join(", ")})`;
 		item.append(bar, bytes(2 ** (meta.color_first + from / meta.color_per_power), 0));
 		list.append(item);
 	}

@@ -7,7 +7,8 @@ FNR == 1 {
 	if (NR > 1)
 		print "\t;"
 	else
-		print "/* SPDX-License-Identifier: Apache-2.0 */\n/* Made by text.awk. */\n#include \"map_text.h\"\n"
+		print "/* SPDX-License-Identifier: Apache-2.0 */\n" \
+			"/* Made by text.awk. */\n#include \"map_text.h\"\n"
 	name = FILENAME
 	sub(/.*\//, "", name)
 	sub(/\./, "_", name)

@@ -108,8 +108,10 @@ function paintBlocks() {
 		if (birth[i] >= view.t1 || death[i] <= view.t0 || end[i] <= view.a0 ||
 		    place[i] >= view.a1 || end[i] === place[i])
 			continue;
-		let x0 = Math.round((birth[i] - view.t0) * kx), x1 = Math.round((death[i] - view.t0) * kx);
-		let y0 = Math.round(h - (end[i] - view.a0) * ky), y1 = Math.round(h - (place[i] - view.a0) * ky);
+		let x0 = Math.round((birth[i] - view.t0) * kx);
+		let x1 = Math.round((death[i] - view.t0) * kx);
+		let y0 = Math.round(h - (end[i] - view.a0) * ky);
+		let y1 = Math.round(h - (place[i] - view.a0) * ky);
 		x0 = Math.max(0, Math.min(x0, w - 1));
 		y0 = Math.max(0, Math.min(y0, h - 1));
 		x1 = Math.min(w, Math.max(x1, x0 + 1));
@@ -137,19 +139,21 @@ function stepOf(span, most, binary) {
 	return [1, 2, 5, 10].map((k) => k * power).find((s) => s >= rough);
 }
 
-/* Ticks share one unit, so that they can be compared at a glance. */
-function byteLabels(low, high, step) {
+/* Ticks share one unit, the largest in which a step has at most three digits behind the point. */
+function byteLabels(high, step) {
 	let unit = 0;
-	while (1024 ** (unit + 1) <= high && unit < UNITS.length - 1)
+	while (1024 ** (unit + 1) <= Math.min(high, step * 8) && unit < UNITS.length - 1)
 		unit++;
-	const scale = 1024 ** unit, digits = Math.max(0, Math.ceil(-Math.log10(step / scale)));
-	const label = (v) => (v / scale).toFixed(Math.min(digits, 6));
+	const scale = 1024 ** unit, digits = Math.max(0, Math.log2(scale / step));
+	const label = (v) => (v / scale).toLocaleString("en", {
+		minimumFractionDigits: digits, maximumFractionDigits: digits,
+	});
 	return { label, unit: UNITS[unit] };
 }
 
 function drawAddressAxis() {
 	const step = stepOf(view.a1 - view.a0, box.h / 46, true);
-	const { label, unit } = byteLabels(view.a0, view.a1, step);
+	const { label, unit } = byteLabels(view.a1, step);
 
 	base.textAlign = "right";
 	base.textBaseline = "middle";
@@ -174,7 +178,8 @@ function drawTimeAxis() {
 		base.fillStyle = color("--soft");
 		base.fillText(count(t), xOf(t), y + 8);
 	}
-	base.fillText("events (allocations and frees, in program order)", box.x + box.w / 2, y + 25);
+	base.fillText("events (allocations and frees, in program order)",
+		box.x + box.w / 2, y + 25);
 }
 
 function turned(text, x, y) {
@@ -225,7 +230,8 @@ function drawLive() {
 	shape.moveTo(box.x, box.cy + box.ch);
 	for (let x = 0; x <= box.w; x++) {
 		const from = Math.max(0, Math.floor(tAt(box.x + x)));
-		const to = Math.min(meta.events, Math.max(from + 1, Math.floor(tAt(box.x + x + 1))));
+		const next = Math.floor(tAt(box.x + x + 1));
+		const to = Math.min(meta.events, Math.max(from + 1, next));
 		let low = Infinity, high = 0;
 		for (let e = from; e < to; e++) {
 			low = Math.min(low, live[e]);
@@ -287,7 +293,7 @@ function drawCurveNames() {
 
 function drawCurves() {
 	const step = stepOf(ceiling, box.ch / 26, true);
-	const { label, unit } = byteLabels(0, ceiling, step);
+	const { label, unit } = byteLabels(ceiling, step);
 
 	base.textAlign = "right";
 	base.textBaseline = "middle";
@@ -323,7 +329,7 @@ function draw() {
 	base.lineWidth = 1;
 	base.strokeRect(box.x - 0.5, box.y - 0.5, box.w + 1, box.h + 1);
 	base.strokeRect(box.x - 0.5, box.cy - 0.5, box.w + 1, box.ch + 1);
-	root.dataset.view = [view.t0, view.t1, view.a0, view.a1].map((n) => Math.round(n)).join(" ");
+	root.dataset.view = [view.t0, view.t1, view.a0, view.a1].map(Math.round).join(" ");
 	drawHover();
 }
 

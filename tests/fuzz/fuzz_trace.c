@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any bytes at all as a trace: the reader must end, and what it gives out must hold.
+ *
+ * With libFuzzer (clang -fsanitize=fuzzer) this file is the target. Compiled plainly, with
+ * -DFUZZ_REPLAY, it has a main() that plays each file named on the command line once.
+ *
+ * The first byte says in which pieces the rest arrives, and whether reading fails at the end.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <mam/trace.h>
+
+struct bytes {
+	const uint8_t *at;
+	size_t left;
+	size_t piece;
+	bool fails;
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+/* Not assert(): it must hold with NDEBUG too. */
+static void require(bool holds, const char *what)
+{
+	if (holds)
+		return;
+	fprintf(stderr, "fuzz_trace: %s\n", what);
+	abort();
+}
+
+static enum mam_status give(void *user, void *buffer, size_t room, size_t *got)
+{
+	struct bytes *bytes = user;
+	size_t piece = bytes->piece < room ? bytes->piece : room;
+
+	if (piece > bytes->left)
+		piece = bytes->left;
+	if (piece == 0 && bytes->fails)
+		return MAM_ERROR_IO;
+	memcpy(buffer, bytes->at, piece);
+	bytes->at += piece;
+	bytes->left -= piece;
+	*got = piece;
+	return MAM_OK;
+}
+
+static void check_event(const struct mam_trace_event *event, uint64_t last_line)
+{
+	const char *value;
+	size_t length;
+
+	require(event->kind == MAM_TRACE_ALLOC || event->kind == MAM_TRACE_FREE, "a third kind");
+	require(event->line > last_line, "lines do not rise");
+	require(event->kind == MAM_TRACE_ALLOC || (event->bytes == 0 && event->stream == 0),
+		"a free with a size");
+	require(event->fields_bytes < MAM_TRACE_LINE_BYTES, "fields longer than a line");
+	require(!memchr(event->fields, '\n', event->fields_bytes), "fields over two lines");
+	if (mam_trace_field(event, "who", &value, &length))
+		require(value >= event->fields &&
+				value + length <= event->fields + event->fields_bytes,
+			"a value outside its line");
+}
+
+static void check_problem(const struct mam_trace_problem *problem, uint64_t last_line)
+{
+	require(problem != NULL, "an error without a problem");
+	require(problem->line >= last_line, "a problem before the last event");
+	require(problem->text[0] && memchr(problem->text, '\0', sizeof(problem->text)),
+		"a problem without a sentence");
+	for (const char *c = problem->text; *c; c++)
+		require(*c >= 0x20 && *c < 0x7f, "a sentence that is not printable");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	struct bytes rest = { data + 1, bytes - 1, 1, false };
+	struct mam_trace_event event;
+	struct mam_trace_reader *reader;
+	enum mam_status status;
+	uint64_t last_line = 0;
+
+	if (bytes == 0)
+		return 0;
+	rest.piece = (size_t)1 << (data[0] & 15);
+	rest.fails = data[0] & 16;
+	if (mam_trace_reader_create(give, &rest, &reader))
+		return 0;
+	while ((status = mam_trace_next(reader, &event)) == MAM_OK && event.kind != MAM_TRACE_END) {
+		check_event(&event, last_line);
+		last_line = event.line;
+	}
+	if (status)
+		check_problem(mam_trace_problem_of(reader), last_line);
+	require(mam_trace_next(reader, &event) == status, "another answer after the end");
+	mam_trace_reader_destroy(reader);
+	return 0;
+}
+
+#ifdef FUZZ_REPLAY
+static bool play(const char *path)
+{
+	FILE *file = fopen(path, "rb");
+	uint8_t *data = malloc((size_t)1 << 20);
+	size_t bytes;
+
+	if (!file || !data) {
+		fprintf(stderr, "fuzz_trace: %s cannot be read\n", path);
+		exit(EXIT_FAILURE);
+	}
+	bytes = fread(data, 1, (size_t)1 << 20, file);
+	LLVMFuzzerTestOneInput(data, bytes);
+	free(data);
+	fclose(file);
+	return bytes > 0;
+}
+
+int main(int count, char **paths)
+{
+	int played = 0;
+
+	for (int i = 1; i < count; i++)
+		played += play(paths[i]);
+	printf("%d\n", played);
+	return EXIT_SUCCESS;
+}
+#endif

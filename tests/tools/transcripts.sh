@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The command as people meet it: every NAME.transcript beside this file is played, one test a
+# command. In a transcript
+#
+#	$ COMMAND      is run by the shell, in an empty folder of the transcript's own
+#	TEXT           below it is what it prints on both outputs
+#	[2]            below that is its exit status, where it is not 0
+#	# TEXT         is a comment
+#
+# Numbers that a clock made are compared as N. To write the transcripts anew from what the command
+# prints now (then look at the difference): MAM_TRANSCRIPTS=write tests/tools/transcripts.sh
+
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+
+mam()
+{
+	"$MAM" "$@"
+}
+
+# What varies from run to run.
+mask()
+{
+	sed -e 's/  *[0-9][0-9]* ns/ N ns/g' -e 's/^\(ns_per_event	\).*/\1N/' \
+		-e 's/^\(host_bytes	\).*/\1N/' -e 's/^\(pool.s own books\).*/\1 N/' \
+		-e "s|$MAM_SRCDIR|SRC|g"
+}
+
+# Run $command; what a transcript would say of it goes to the file "now".
+play()
+{
+	(
+		cd "$folder" || exit 99
+		eval "$command"
+	) > "$scratch/out" 2>&1 < /dev/null
+	status=$?
+	mask < "$scratch/out" > "$scratch/now"
+	[ "$status" -eq 0 ] || echo "[$status]" >> "$scratch/now"
+}
+
+# The command before this line is over, and "wanted" holds what stood below it.
+settle()
+{
+	[ -n "$command" ] || return 0
+	play
+	printf '$ %s\n' "$command" >> "$scratch/written"
+	cat "$scratch/now" >> "$scratch/written"
+	# Some shells' echo would obey the command's backslashes.
+	title="$name: $(printf '%s' "$command" | tr '\\' '/')"
+	if cmp -s "$scratch/wanted" "$scratch/now"; then
+		ok "$title"
+	else
+		not_ok "$title" "$(diff "$scratch/wanted" "$scratch/now" |
+			sed -n 's/^[<>]/&/p' | head -n 4 | tr '\n\\' ' /' | cut -c 1-400)"
+	fi
+	command=
+}
+
+for transcript in "$MAM_SRCDIR"/tests/tools/*.transcript; do
+	name=$(basename "$transcript" .transcript)
+	folder=$scratch/$name
+	mkdir "$folder"
+	: > "$scratch/written"
+	command=
+	while IFS= read -r line <&3; do
+		case $line in
+		'$ '*)
+			settle
+			command=${line#'$ '}
+			: > "$scratch/wanted"
+			;;
+		'#'*)
+			settle
+			printf '%s\n' "$line" >> "$scratch/written"
+			;;
+		*)
+			printf '%s\n' "$line" >> "$scratch/wanted"
+			;;
+		esac
+	done 3< "$transcript"
+	settle
+	if [ "${MAM_TRANSCRIPTS:-}" = write ]; then
+		cp "$scratch/written" "$transcript"
+	fi
+done
+
+finish
