@@ -19,6 +19,7 @@ static const struct subcommand {
 	{ "replay", "mam replay", replay_main,
 	  "play an allocation trace through a pool; no GPU needed" },
 	{ "run", "mam run", run_main, "run a CUDA program with its memory from a pool" },
+	{ "bench", "mam bench", bench_main, "measure pools beside other allocators" },
 	{ "info", "mam info", info_main, "version, devices, options; --self-test" },
 };
 
