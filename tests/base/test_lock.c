@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/lock.h"
 
@@ -36,6 +37,67 @@ START_TEST(two_threads_exclude_each_other)
 	turn(NULL);
 	pthread_join(other, NULL);
 	ck_assert_uint_eq(turns, 2 * TURNS);
+}
+END_TEST
+
+static void *slow_turn(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 300; i++) {
+		unsigned long seen;
+
+		mam_lock_take(&shared);
+		seen = turns;
+		if (i % 10 == 0)
+			usleep(200); /* the others give up spinning and sleep: a wake-up lost would leave one asleep for ever */
+		turns = seen + 1;
+		mam_lock_release(&shared);
+	}
+	return NULL;
+}
+
+START_TEST(sleepers_are_woken)
+{
+	pthread_t other[6];
+
+	turns = 0;
+	for (int i = 0; i < 6; i++)
+		ck_assert_int_eq(pthread_create(&other[i], NULL, slow_turn, NULL), 0);
+	for (int i = 0; i < 6; i++)
+		pthread_join(other[i], NULL);
+	ck_assert_uint_eq(turns, 6 * 300);
+}
+END_TEST
+
+START_TEST(a_lock_taken_while_alone_keeps_out_the_first_other_thread)
+{
+	pthread_t other;
+
+	turns = 0;
+	mam_lock_take(&shared); /* the process has no other thread yet */
+	ck_assert_int_eq(pthread_create(&other, NULL, slow_turn, NULL), 0);
+	usleep(20000); /* it is asleep by now, or has broken in */
+	ck_assert_uint_eq(turns, 0);
+	mam_lock_release(&shared);
+	pthread_join(other, NULL);
+	ck_assert_uint_eq(turns, 300);
+}
+END_TEST
+
+START_TEST(locks_held_for_fork_may_be_of_one_rank)
+{
+	struct mam_lock first, second;
+
+	mam_lock_init(&first, MAM_RANK_POOL, "first");
+	mam_lock_init(&second, MAM_RANK_POOL, "second");
+	mam_lock_take_for_fork(&first);
+	mam_lock_take_for_fork(&second);
+	mam_lock_release_for_fork(&second);
+	mam_lock_release_for_fork(&first);
+	mam_lock_take(&first);
+	mam_lock_release(&first);
+	mam_lock_take(&second);
+	mam_lock_release(&second);
 }
 END_TEST
 
@@ -107,12 +169,12 @@ START_TEST(a_release_without_a_take_aborts)
 }
 END_TEST
 
-START_TEST(reinit_makes_a_held_lock_free)
+START_TEST(reinit_makes_a_lock_held_for_fork_free)
 {
 	struct mam_lock lock;
 
 	mam_lock_init(&lock, MAM_RANK_POOL, "lock");
-	mam_lock_take(&lock);
+	mam_lock_take_for_fork(&lock);
 	mam_lock_reinit(&lock);
 	mam_lock_take(&lock);
 	mam_lock_release(&lock);
@@ -129,9 +191,12 @@ int main(void)
 	int failed;
 
 	tcase_add_test(use, two_threads_exclude_each_other);
+	tcase_add_test(use, sleepers_are_woken);
+	tcase_add_test(use, a_lock_taken_while_alone_keeps_out_the_first_other_thread);
+	tcase_add_test(use, locks_held_for_fork_may_be_of_one_rank);
 	tcase_add_test(use, rising_ranks_are_allowed);
 	tcase_add_test(use, ranks_are_held_by_threads_not_by_the_process);
-	tcase_add_test(use, reinit_makes_a_held_lock_free);
+	tcase_add_test(use, reinit_makes_a_lock_held_for_fork_free);
 	suite_add_tcase(suite, use);
 	tcase_add_test_raise_signal(order, a_lower_rank_while_holding_a_higher_one_aborts, SIGABRT);
 	tcase_add_test_raise_signal(order, two_locks_of_one_rank_abort, SIGABRT);
