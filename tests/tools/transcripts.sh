@@ -57,6 +57,11 @@ settle()
 	command=
 }
 
+if [ "$(mam --version 2>&1 | cut -c 1-4)" != "mam " ]; then
+	not_ok "mam is there" "$MAM does not run"
+	finish
+fi
+
 for transcript in "$MAM_SRCDIR"/tests/tools/*.transcript; do
 	name=$(basename "$transcript" .transcript)
 	folder=$scratch/$name
