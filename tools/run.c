@@ -2,11 +2,12 @@
 /*
  * run.c - `mam run`: start a program with libmam-preload.so in front of its CUDA.
  *
- * 1. Find the object: beside this command in a build folder, else where it lies from here in an installed tree, however
- *    far that was moved, else where it was to be installed.
+ * 1. Find the object: beside this command in a build folder, else where it lies from here in an
+ *    installed tree, however far that was moved, else where it was to be installed.
  * 2. Put it first in LD_PRELOAD; what was there stays behind it.
  * 3. Turn options into the MAM_ variables that the object reads (mam(7)).
- * 4. Become the program. Its exit status, signals and input are then its own, since nothing of mam stands in between.
+ * 4. Become the program. Its exit status, signals and input are then its own, since nothing of
+ *    mam stands in between.
  */
 #define _GNU_SOURCE /* strchrnul */
 #include <errno.h>
@@ -101,8 +102,9 @@ static size_t folder_length(const char *path)
 }
 
 /*
- * Where the object's folder lies as seen from the command's, as configure placed both: "../lib/mam". The folders above
- * the first difference are left out, so a tree that was moved whole still fits.
+ * Where the object's folder lies as seen from the command's, as configure placed both:
+ * "../lib/mam". The folders above the first difference are left out, so a tree that was moved
+ * whole still fits.
  */
 static void relative_place(char *place, size_t room)
 {
@@ -117,8 +119,10 @@ static void relative_place(char *place, size_t room)
 		to += same + 1;
 	}
 	place[0] = '\0';
-	for (const char *part = from; *part != '\0'; part = *strchrnul(part, '/') ? strchrnul(part, '/') + 1 : "")
-		length += (size_t)snprintf(place + length, length < room ? room - length : 0, "../");
+	for (const char *part = from; *part != '\0';
+	     part = *strchrnul(part, '/') ? strchrnul(part, '/') + 1 : "")
+		length +=
+			(size_t)snprintf(place + length, length < room ? room - length : 0, "../");
 	if (length < room)
 		snprintf(place + length, room - length, "%s", to);
 }
@@ -152,12 +156,14 @@ static bool preload(void)
 	bool good;
 
 	if (!find_object(path, sizeof(path))) {
-		message_error("%s was not found beside this command nor in %s: is mam installed whole?", OBJECT,
-			      MAM_PRELOADDIR);
+		message_error(
+			"%s was not found beside this command nor in %s: is mam installed whole?",
+			OBJECT, MAM_PRELOADDIR);
 		return false;
 	}
 	if (strpbrk(path, " \t\n:") != NULL) {
-		message_error("'%s' has a space or a colon in its path, which LD_PRELOAD cannot hold: move mam to "
+		message_error("'%s' has a space or a colon in its path, which LD_PRELOAD cannot "
+			      "hold: move mam to "
 			      "another folder",
 			      path);
 		return false;
@@ -171,7 +177,9 @@ static bool preload(void)
 	return good;
 }
 
-/* A number as the object reads it; the word for the largest one comes from the option's own list. */
+/*
+ * A number as the object reads it; the word for the largest one comes from the option's own list.
+ */
 static bool set_bytes(const char *variable, uint64_t bytes, const struct args_word *words)
 {
 	char text[32];
@@ -179,7 +187,8 @@ static bool set_bytes(const char *variable, uint64_t bytes, const struct args_wo
 	if (bytes == UNSET)
 		return true;
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)bytes);
-	return setenv(variable, words != NULL && bytes == words->value ? words->text : text, 1) == 0;
+	return setenv(variable, words != NULL && bytes == words->value ? words->text : text, 1) ==
+	       0;
 }
 
 /* One of the words that the variable's row allows. */
@@ -192,14 +201,18 @@ static bool set_choice(const char *option, const char *variable, const char *wor
 		return true;
 	while (strcmp(row->name, variable) != 0)
 		row++;
-	for (const char *at = row->values; *at != '\0'; at = *strchrnul(at, '|') ? strchrnul(at, '|') + 1 : "")
+	for (const char *at = row->values; *at != '\0';
+	     at = *strchrnul(at, '|') ? strchrnul(at, '|') + 1 : "")
 		if (length == (size_t)(strchrnul(at, '|') - at) && strncmp(at, word, length) == 0)
 			return setenv(variable, word, 1) == 0;
 	message_error("--%s is '%s', but must be one of %s", option, word, row->values);
 	return false;
 }
 
-/* The program may change its folder, so the file's name is made absolute, and a bad one is told now. */
+/*
+ * The program may change its folder, so the file's name is made absolute, and a bad one is told
+ * now.
+ */
 static bool set_stats_file(const char *file)
 {
 	size_t length = folder_length(file);
@@ -245,8 +258,8 @@ static bool set_environment(const struct settings *settings)
 	       set_bytes("MAM_LIMIT", settings->limit, NULL) &&
 	       set_choice("free", "MAM_FREE", settings->free) &&
 	       set_choice("log", "MAM_LOG", settings->log) &&
-	       (!settings->disable || setenv("MAM_DISABLE", "1", 1) == 0) && set_stats(settings->stats) &&
-	       preload();
+	       (!settings->disable || setenv("MAM_DISABLE", "1", 1) == 0) &&
+	       set_stats(settings->stats) && preload();
 }
 
 /* Returns only where the program could not be started. */
@@ -258,8 +271,9 @@ static int become(char **argv)
 	execvp(argv[0], argv);
 	error = errno;
 	if (error == ENOENT && strchr(argv[0], '/') == NULL) {
-		message_error("there is no program '%s' on the PATH; for one in this folder write ./%s", argv[0],
-			      argv[0]);
+		message_error(
+			"there is no program '%s' on the PATH; for one in this folder write ./%s",
+			argv[0], argv[0]);
 		return STATUS_NOT_FOUND;
 	}
 	if (error == ENOENT && access(argv[0], F_OK) != 0) {
@@ -267,7 +281,9 @@ static int become(char **argv)
 		return STATUS_NOT_FOUND;
 	}
 	if (error == ENOENT) {
-		message_error("'%s' cannot be started: the interpreter that it names does not exist", argv[0]);
+		message_error(
+			"'%s' cannot be started: the interpreter that it names does not exist",
+			argv[0]);
 		return STATUS_NOT_FOUND;
 	}
 	message_error("'%s' cannot be started: %s", argv[0], strerror(error));

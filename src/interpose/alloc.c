@@ -3,14 +3,17 @@
  * alloc.c - cudaMalloc and cuMemAlloc: from the pool of the current context.
  *
  *   1. Size 0 and a missing output are the real function's to answer: the two interfaces differ.
- *   2. The context: the driver's current one. The runtime may not have made it current yet, or may be set to another
- *      device; then cudaFree(0), which every program uses to start CUDA, brings both together.
- *   3. The pool. If it is out of memory, chunks that are wholly free in any pool go back to the driver, and once more.
- *   4. The real function: either it finds memory that a chunk could not, and the block is the driver's from then on, or
- *      it gives the genuine error. With MAM_LIMIT it is asked for an impossible size instead, for the same error.
+ *   2. The context: the driver's current one. The runtime may not have made it current yet, or
+ *      may be set to another device; then cudaFree(0), which every program uses to start CUDA,
+ *      brings both together.
+ *   3. The pool. If it is out of memory, chunks that are wholly free in any pool go back to the
+ *      driver, and once more.
+ *   4. The real function: either it finds memory that a chunk could not, and the block is the
+ *      driver's from then on, or it gives the genuine error. With MAM_LIMIT it is asked for an
+ *      impossible size instead, for the same error.
  *
- * cudaMalloc is only a short cut past the runtime: whatever it cannot decide, the real one does, and its call of
- * cuMemAlloc arrives here by the other road.
+ * cudaMalloc is only a short cut past the runtime: whatever it cannot decide, the real one does,
+ * and its call of cuMemAlloc arrives here by the other road.
  */
 #include <stdint.h>
 
@@ -24,7 +27,10 @@
 #include "interpose/real.h"
 #include "interpose/table.h"
 
-/* A size that no device has: the real function answers out of memory, and sets the runtime's last error. */
+/*
+ * A size that no device has: the real function answers out of memory, and sets the runtime's last
+ * error.
+ */
 #define TOO_MUCH ((size_t)1 << 60)
 
 enum outcome {
@@ -56,7 +62,10 @@ static enum outcome serve(void *context, size_t bytes, void **block)
 	return OUTCOME_FORWARD;
 }
 
-/* The driver's current context, if it is of the device that the runtime is set to; NULL otherwise. The guard is up. */
+/*
+ * The driver's current context, if it is of the device that the runtime is set to; NULL
+ * otherwise. The guard is up.
+ */
 static void *runtime_context(void)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
@@ -64,7 +73,8 @@ static void *runtime_context(void)
 	void *context = NULL;
 	int wanted, device;
 
-	if (driver == NULL || runtime == NULL || driver->ctx_current(&context) != 0 || context == NULL)
+	if (driver == NULL || runtime == NULL || driver->ctx_current(&context) != 0 ||
+	    context == NULL)
 		return NULL;
 	device = mam_pools_device(context);
 	if (device < 0 && driver->ctx_device(&device) != 0)
@@ -93,9 +103,9 @@ static void *driver_context(void)
 
 static void count(enum mam_road road, enum outcome outcome, int answer)
 {
-	mam_count(road, answer != MAM_CUDA_SUCCESS       ? MAM_FATE_FAILED :
-	                outcome == OUTCOME_DONE ? MAM_FATE_SERVED :
-	                                              MAM_FATE_FORWARDED);
+	mam_count(road, answer != MAM_CUDA_SUCCESS ? MAM_FATE_FAILED
+			: outcome == OUTCOME_DONE  ? MAM_FATE_SERVED
+						   : MAM_FATE_FORWARDED);
 }
 
 int cudaMalloc(void **block, size_t bytes)

@@ -2,8 +2,9 @@
 /*
  * count.h - how many calls were caught, for the report at exit (report.c).
  *
- * Numbers are kept only with MAM_STATS: eight threads that add to one counter would be slower than the pool is.
- * Calls that a replacement hands straight on (size 0, NULL, inside mam's own calls) are not counted.
+ * Numbers are kept only with MAM_STATS: eight threads that add to one counter would be slower
+ * than the pool is. Calls that a replacement hands straight on (size 0, NULL, inside mam's own
+ * calls) are not counted.
  */
 #ifndef MAM_INTERPOSE_COUNT_H
 #define MAM_INTERPOSE_COUNT_H

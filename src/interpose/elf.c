@@ -3,15 +3,17 @@
  * elf.c - finds the real dlsym() for an object that defines dlsym() itself.
  *
  * Asking the dynamic linker would lead back to us, so the symbol tables in memory are read:
- *   1. walk the loaded objects in their order, which is the order in which the linker searches them;
+ *   1. walk the loaded objects in their order, which is the order in which the linker searches
+ *      them;
  *   2. skip everything up to and including the object that holds this code;
- *   3. in each later one scan the dynamic symbols for a defined function of that name. Old and new versions of dlsym
- *      are one function, so the version does not matter.
+ *   3. in each later one scan the dynamic symbols for a defined function of that name. Old and
+ *      new versions of dlsym are one function, so the version does not matter.
  * The number of symbols comes from DT_HASH, or from the end of the last chain of DT_GNU_HASH.
  *
- * Source: the System V ABI, chapter 5, and the layout of .gnu.hash as binutils writes it. Bound: one pass over the
- * symbols of the objects between us and the C library, once in a process. Other objects that define dlsym and stand
- * behind us are found first, so tools of that kind go on working.
+ * Source: the System V ABI, chapter 5, and the layout of .gnu.hash as binutils writes it. Bound:
+ * one pass over the symbols of the objects between us and the C library, once in a process. Other
+ * objects that define dlsym and stand behind us are found first, so tools of that kind go on
+ * working.
  */
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include "interpose/elf.h"
@@ -32,13 +34,16 @@ struct search {
 
 /* The parts of an object's dynamic section that are needed. */
 struct symbols {
-	const ElfW(Sym) *table;
+	const ElfW(Sym) * table;
 	const char *names;
 	const uint32_t *hash;
 	const uint32_t *gnu_hash;
 };
 
-/* glibc stores absolute addresses in the dynamic sections of what it loads; a few objects keep offsets. */
+/*
+ * glibc stores absolute addresses in the dynamic sections of what it loads; a few objects keep
+ * offsets.
+ */
 static const void *dynamic_address(const struct dl_phdr_info *object, ElfW(Addr) value)
 {
 	return (const void *)(value < object->dlpi_addr ? object->dlpi_addr + value : value);
@@ -51,23 +56,16 @@ static bool read_dynamic(const struct dl_phdr_info *object, struct symbols *symb
 	memset(symbols, 0, sizeof(*symbols));
 	for (int i = 0; i < object->dlpi_phnum; i++)
 		if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			entry = (const ElfW(Dyn) *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+			entry = (const ElfW(Dyn) *)(object->dlpi_addr +
+						    object->dlpi_phdr[i].p_vaddr);
 	for (; entry != NULL && entry->d_tag != DT_NULL; entry++) {
 		const void *address = dynamic_address(object, entry->d_un.d_ptr);
 
 		switch (entry->d_tag) {
-		case DT_SYMTAB:
-			symbols->table = address;
-			break;
-		case DT_STRTAB:
-			symbols->names = address;
-			break;
-		case DT_HASH:
-			symbols->hash = address;
-			break;
-		case DT_GNU_HASH:
-			symbols->gnu_hash = address;
-			break;
+		case DT_SYMTAB: symbols->table = address; break;
+		case DT_STRTAB: symbols->names = address; break;
+		case DT_HASH: symbols->hash = address; break;
+		case DT_GNU_HASH: symbols->gnu_hash = address; break;
 		}
 	}
 	return symbols->table != NULL && symbols->names != NULL;

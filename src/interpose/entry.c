@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * entry.c - cuGetProcAddress and cudaGetDriverEntryPoint: the road on which every libcudart finds the driver.
+ * entry.c - cuGetProcAddress and cudaGetDriverEntryPoint: the road on which every libcudart finds
+ * the driver.
  *
- * The real lookup goes first, so that versions, flags, status and errors are the driver's own. Only then is a function
- * of table.h put in the answer's place. cuGetProcAddress is in the table too: libcudart asks for it by this road and
- * hands it on to whoever uses cudaGetDriverEntryPoint. None of the functions served now has a form for per-thread
- * default streams, so the flags change nothing; one that has gets a row of its own for it.
+ * The real lookup goes first, so that versions, flags, status and errors are the driver's own.
+ * Only then is a function of table.h put in the answer's place. cuGetProcAddress is in the table
+ * too: libcudart asks for it by this road and hands it on to whoever uses
+ * cudaGetDriverEntryPoint. None of the functions served now has a form for per-thread default
+ * streams, so the flags change nothing; one that has gets a row of its own for it.
  *
  * No guard here either: a libcudart that starts inside one of our calls has to be caught.
  */
@@ -37,7 +39,8 @@ int cuGetProcAddress(const char *name, void **found, int version, uint64_t flags
 int cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t flags, int *status)
 {
 	__typeof__(&cuGetProcAddress_v2) real = MAM_TABLE_ORIGINAL(cuGetProcAddress_v2);
-	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(name, found, version, flags, status);
+	int answer =
+		real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(name, found, version, flags, status);
 
 	if (answer == MAM_CUDA_SUCCESS)
 		swap(name, found, version);
@@ -45,11 +48,12 @@ int cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t fl
 }
 
 /*
- * Which form this one means depends on the version that the runtime was built for, and forms differ in their arguments.
- * So only a function that is known already is recognised, by its address.
+ * Which form this one means depends on the version that the runtime was built for, and forms
+ * differ in their arguments. So only a function that is known already is recognised, by its
+ * address.
  */
 static int entry_point(__typeof__(&cudaGetDriverEntryPoint) real, const char *name, void **found,
-                       unsigned long long flags, int *status)
+		       unsigned long long flags, int *status)
 {
 	int answer = real == NULL ? MAM_CUDA_INSUFFICIENT_DRIVER : real(name, found, flags, status);
 	enum mam_table_id id;
@@ -67,15 +71,18 @@ int cudaGetDriverEntryPoint(const char *name, void **found, unsigned long long f
 	return entry_point(MAM_TABLE_ORIGINAL(cudaGetDriverEntryPoint), name, found, flags, status);
 }
 
-int cudaGetDriverEntryPoint_ptsz(const char *name, void **found, unsigned long long flags, int *status)
+int cudaGetDriverEntryPoint_ptsz(const char *name, void **found, unsigned long long flags,
+				 int *status)
 {
-	return entry_point(MAM_TABLE_ORIGINAL(cudaGetDriverEntryPoint_ptsz), name, found, flags, status);
+	return entry_point(MAM_TABLE_ORIGINAL(cudaGetDriverEntryPoint_ptsz), name, found, flags,
+			   status);
 }
 
-static int entry_point_of(__typeof__(&cudaGetDriverEntryPointByVersion) real, const char *name, void **found,
-                          unsigned int version, unsigned long long flags, int *status)
+static int entry_point_of(__typeof__(&cudaGetDriverEntryPointByVersion) real, const char *name,
+			  void **found, unsigned int version, unsigned long long flags, int *status)
 {
-	int answer = real == NULL ? MAM_CUDA_INSUFFICIENT_DRIVER : real(name, found, version, flags, status);
+	int answer = real == NULL ? MAM_CUDA_INSUFFICIENT_DRIVER
+				  : real(name, found, version, flags, status);
 
 	if (answer == MAM_CUDA_SUCCESS)
 		swap(name, found, (int)version);
@@ -83,15 +90,15 @@ static int entry_point_of(__typeof__(&cudaGetDriverEntryPointByVersion) real, co
 }
 
 int cudaGetDriverEntryPointByVersion(const char *name, void **found, unsigned int version,
-                                     unsigned long long flags, int *status)
+				     unsigned long long flags, int *status)
 {
-	return entry_point_of(MAM_TABLE_ORIGINAL(cudaGetDriverEntryPointByVersion), name, found, version, flags,
-	                      status);
+	return entry_point_of(MAM_TABLE_ORIGINAL(cudaGetDriverEntryPointByVersion), name, found,
+			      version, flags, status);
 }
 
 int cudaGetDriverEntryPointByVersion_ptsz(const char *name, void **found, unsigned int version,
-                                          unsigned long long flags, int *status)
+					  unsigned long long flags, int *status)
 {
-	return entry_point_of(MAM_TABLE_ORIGINAL(cudaGetDriverEntryPointByVersion_ptsz), name, found, version,
-	                      flags, status);
+	return entry_point_of(MAM_TABLE_ORIGINAL(cudaGetDriverEntryPointByVersion_ptsz), name,
+			      found, version, flags, status);
 }

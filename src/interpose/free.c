@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * free.c - cudaFree and cuMemFree: back to the pool that the block came from, whatever context is current.
+ * free.c - cudaFree and cuMemFree: back to the pool that the block came from, whatever context is
+ * current.
  *
- *   1. An address in no pool goes to the real function untouched: the driver's own blocks, and cudaFree(NULL), with which
- *      programs start CUDA.
- *   2. Ground of a pool where no live block starts (freed twice, or the middle of a block): the real function is given an
- *      address that it refuses in the same way, so that the runtime's last error is set as well. That is the address
- *      itself, unless a chunk begins there, which the driver would free; then it is the next byte.
- *   3. The wait. The real functions return when all work of the block's context is done; programs count on it, and the
- *      pool must not hand the block out before. cudaFree waits by the runtime, so that an error of the wait becomes its
- *      last error. When the wait fails its own code is the answer, and the block stays alive.
+ *   1. An address in no pool goes to the real function untouched: the driver's own blocks, and
+ *      cudaFree(NULL), with which programs start CUDA.
+ *   2. Ground of a pool where no live block starts (freed twice, or the middle of a block): the
+ *      real function is given an address that it refuses in the same way, so that the runtime's
+ *      last error is set as well. That is the address itself, unless a chunk begins there, which
+ *      the driver would free; then it is the next byte.
+ *   3. The wait. The real functions return when all work of the block's context is done; programs
+ *      count on it, and the pool must not hand the block out before. cudaFree waits by the
+ *      runtime, so that an error of the wait becomes its last error. When the wait fails its own
+ *      code is the answer, and the block stays alive.
  *   4. The pool.
  *
- * A thread whose captures are in relaxed mode may free while a stream is in capture, but may not synchronise: there the
- * wait is the driver's own, in the free of a small block made for it.
+ * A thread whose captures are in relaxed mode may free while a stream is in capture, but may not
+ * synchronise: there the wait is the driver's own, in the free of a small block made for it.
  *
- * Codes of a driver that is shutting down count as success: nothing runs any more, and destructors that run last must
- * not see an error that only mam's road gives them.
+ * Codes of a driver that is shutting down count as success: nothing runs any more, and
+ * destructors that run last must not see an error that only mam's road gives them.
  */
 #include <mam/mam.h>
 
@@ -48,7 +51,10 @@ static enum capture_mode capture_mode(const struct mam_real_driver *driver)
 	return (enum capture_mode)mine;
 }
 
-/* The wait that the driver itself makes in a free. Without memory for the block there is only the other one. */
+/*
+ * The wait that the driver itself makes in a free. Without memory for the block there is only the
+ * other one.
+ */
 static int wait_as_driver(const struct mam_real_driver *driver)
 {
 	__typeof__(&cuMemAlloc_v2) real_alloc = MAM_TABLE_ORIGINAL(cuMemAlloc_v2);
@@ -90,7 +96,10 @@ static void *refusable(void *block)
 	return block;
 }
 
-/* The guard is up. *code is the answer when the outcome is DONE, *block what to give the real function otherwise. */
+/*
+ * The guard is up. *code is the answer when the outcome is DONE, *block what to give the real
+ * function otherwise.
+ */
 static enum outcome give_back(void **block, int (*synchronize)(void), int *code)
 {
 	struct mam_pool *pool;
@@ -108,7 +117,10 @@ static enum outcome give_back(void **block, int (*synchronize)(void), int *code)
 	}
 	if (status == MAM_OK)
 		return OUTCOME_DONE;
-	/* Freed twice, also by two threads at once; or the context and its pool went away meanwhile. */
+	/*
+	 * Freed twice, also by two threads at once; or the context and its pool went away
+	 * meanwhile.
+	 */
 	*block = refusable(*block);
 	return OUTCOME_REFUSE;
 }

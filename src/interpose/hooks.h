@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hooks.h - the functions of table.h under CUDA's names and with CUDA's binary interface, which has not changed for
- * these since they appeared. The types are spelled out, so that this object builds without a CUDA toolkit:
+ * hooks.h - the functions of table.h under CUDA's names and with CUDA's binary interface, which
+ * has not changed for these since they appeared. The types are spelled out, so that this object
+ * builds without a CUDA toolkit:
  *   cudaError_t, CUresult  int                CUcontext    void *
  *   CUdevice               int                CUdeviceptr  unsigned long long
  */
@@ -13,13 +14,11 @@
 
 #define MAM_HOOK __attribute__((visibility("default")))
 
-/* The codes that mam itself answers or asks about. The driver's and the runtime's agree but for the first two. */
+/* The codes that mam itself answers or asks about; the driver and the runtime agree on them. */
 enum mam_cuda_code {
 	MAM_CUDA_SUCCESS = 0,
-	MAM_CUDA_INVALID_VALUE = 1,
-	MAM_CUDA_OUT_OF_MEMORY = 2,
 	MAM_CUDA_NOT_INITIALIZED = 3,
-	MAM_CUDA_DEINITIALIZED = 4,      /* cudaErrorCudartUnloading of the runtime */
+	MAM_CUDA_DEINITIALIZED = 4,       /* the runtime: cudaErrorCudartUnloading */
 	MAM_CUDA_INSUFFICIENT_DRIVER = 35 /* runtime only */
 };
 
@@ -45,12 +44,16 @@ MAM_HOOK int cuCtxDestroy_v2(void *context);
 
 /* entry.c */
 MAM_HOOK int cuGetProcAddress(const char *name, void **found, int version, uint64_t flags);
-MAM_HOOK int cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t flags, int *status);
-MAM_HOOK int cudaGetDriverEntryPoint(const char *name, void **found, unsigned long long flags, int *status);
-MAM_HOOK int cudaGetDriverEntryPoint_ptsz(const char *name, void **found, unsigned long long flags, int *status);
+MAM_HOOK int cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t flags,
+				 int *status);
+MAM_HOOK int cudaGetDriverEntryPoint(const char *name, void **found, unsigned long long flags,
+				     int *status);
+MAM_HOOK int cudaGetDriverEntryPoint_ptsz(const char *name, void **found, unsigned long long flags,
+					  int *status);
 MAM_HOOK int cudaGetDriverEntryPointByVersion(const char *name, void **found, unsigned int version,
-                                              unsigned long long flags, int *status);
-MAM_HOOK int cudaGetDriverEntryPointByVersion_ptsz(const char *name, void **found, unsigned int version,
-                                                   unsigned long long flags, int *status);
+					      unsigned long long flags, int *status);
+MAM_HOOK int cudaGetDriverEntryPointByVersion_ptsz(const char *name, void **found,
+						   unsigned int version, unsigned long long flags,
+						   int *status);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * init.c - reads the environment when CUDA's name is first heard, and turns mam off in children of a fork.
+ * init.c - reads the environment when CUDA's name is first heard, and turns mam off in children
+ * of a fork.
  */
 #include "interpose/init.h"
 
@@ -17,12 +18,15 @@ enum state { ASLEEP, ON, OFF };
 
 __thread int mam_init_depth;
 
-static atomic_int state;         /* atomic: an enum state */
-static atomic_bool wants_stats;  /* atomic */
-static atomic_bool free_waits;   /* atomic */
+static atomic_int state;        /* atomic: an enum state */
+static atomic_bool wants_stats; /* atomic */
+static atomic_bool free_waits;  /* atomic */
 static pthread_once_t awakening = PTHREAD_ONCE_INIT;
 
-/* The child of a process that never had a pool may start CUDA itself and is served like any other. */
+/*
+ * The child of a process that never had a pool may start CUDA itself and is served like any
+ * other.
+ */
 static void start_child(void)
 {
 	if (mam_pools_exist())
@@ -35,9 +39,10 @@ static void wake(void)
 {
 	bool off = mam_option_number("MAM_DISABLE") != 0;
 
-	atomic_store_explicit(&wants_stats, mam_option_number("MAM_STATS") != 0, memory_order_relaxed);
+	atomic_store_explicit(&wants_stats, mam_option_number("MAM_STATS") != 0,
+			      memory_order_relaxed);
 	atomic_store_explicit(&free_waits, mam_option_number("MAM_FREE") != MAM_FREE_STREAM,
-	                      memory_order_relaxed);
+			      memory_order_relaxed);
 	if (!off)
 		pthread_atfork(NULL, NULL, start_child);
 	atomic_store_explicit(&state, off ? OFF : ON, memory_order_release);

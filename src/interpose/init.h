@@ -2,7 +2,8 @@
 /*
  * init.h - whether mam takes part in this process at all, and the guard around its own calls.
  *
- * There is no constructor: the environment is read when CUDA's name is first heard, in a lookup or a call.
+ * There is no constructor: the environment is read when CUDA's name is first heard, in a lookup
+ * or a call.
  */
 #ifndef MAM_INTERPOSE_INIT_H
 #define MAM_INTERPOSE_INIT_H
@@ -10,23 +11,31 @@
 #include <stdbool.h>
 
 /*
- * True: every call goes to the real function. So with MAM_DISABLE, and in the child of a fork of a process that had
- * pools: CUDA does not survive a fork, and the driver knows best what to answer.
+ * True: every call goes to the real function. So with MAM_DISABLE, and in the child of a fork of
+ * a process that had pools: CUDA does not survive a fork, and the driver knows best what to
+ * answer.
  */
 bool mam_init_is_off(void);
 
-/* True: mam_count_*() keep their numbers and the report is wanted. Only meaningful where mam_init_is_off() was asked. */
+/*
+ * True: mam_count_*() keep their numbers and the report is wanted. Only meaningful where
+ * mam_init_is_off() was asked.
+ */
 bool mam_init_wants_stats(void);
 
-/* False: MAM_FREE=stream, the program promises that all users of a block are in one order. Asked as above. */
+/*
+ * False: MAM_FREE=stream, the program promises that all users of a block are in one order. Asked
+ * as above.
+ */
 bool mam_init_free_waits(void);
 
 /* True: CUDA's name was heard in this process. */
 bool mam_init_is_awake(void);
 
 /*
- * Above 0 while this thread is inside a call of mam's own: growth calls cuMemAlloc, a real cudaMalloc calls the driver,
- * and both arrive at our functions again, which must then be as if they were not there. thread
+ * Above 0 while this thread is inside a call of mam's own: growth calls cuMemAlloc, a real
+ * cudaMalloc calls the driver, and both arrive at our functions again, which must then be as if
+ * they were not there. thread
  */
 extern __thread int mam_init_depth __attribute__((tls_model("initial-exec"), visibility("hidden")));
 

@@ -2,13 +2,16 @@
 /*
  * lookup.c - decides about every call of dlsym() and dlvsym() in the process.
  *
- * 1. A name that is not exactly one of table.h's: the C library's function, by a jump. Two letters decide nearly always.
- * 2. RTLD_NEXT, RTLD_DEFAULT: the same. The program means the function behind its own, or the first there is, and the
- *    linker finds ours by itself where that is the one. But where CUDA is not in the process ours stands for nothing,
- *    and a program that only asks whether CUDA is there must be told no (absent()).
+ * 1. A name that is not exactly one of table.h's: the C library's function, by a jump. Two
+ *    letters decide nearly always.
+ * 2. RTLD_NEXT, RTLD_DEFAULT: the same. The program means the function behind its own, or the
+ *    first there is, and the linker finds ours by itself where that is the one. But where CUDA is
+ *    not in the process ours stands for nothing, and a program that only asks whether CUDA is
+ *    there must be told no (absent()).
  * 3. A handle: the real lookup first. Only if it found the name is the answer swapped for ours.
  *
- * Nothing is decided by thread or guard: a libcudart that starts up inside one of our own calls must be caught as well.
+ * Nothing is decided by thread or guard: a libcudart that starts up inside one of our own calls
+ * must be caught as well.
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include "interpose/lookup.h"
@@ -74,25 +77,19 @@ static enum decision decide(void *handle, const char *name)
 void *(*mam_lookup_dlsym(void *handle, const char *name))(void *, const char *)
 {
 	switch (decide(handle, name)) {
-	case DECIDED_SWAP:
-		return swap;
-	case DECIDED_ABSENT:
-		return absent;
-	default:
-		return mam_real_linker()->dlsym;
+	case DECIDED_SWAP: return swap;
+	case DECIDED_ABSENT: return absent;
+	default: return mam_real_linker()->dlsym;
 	}
 }
 
-void *(*mam_lookup_dlvsym(void *handle, const char *name, const char *version))(void *, const char *,
-                                                                                const char *)
+void *(*mam_lookup_dlvsym(void *handle, const char *name,
+			  const char *version))(void *, const char *, const char *)
 {
 	(void)version;
 	switch (decide(handle, name)) {
-	case DECIDED_SWAP:
-		return swap_version;
-	case DECIDED_ABSENT:
-		return absent_version;
-	default:
-		return mam_real_linker()->dlvsym;
+	case DECIDED_SWAP: return swap_version;
+	case DECIDED_ABSENT: return absent_version;
+	default: return mam_real_linker()->dlvsym;
 	}
 }

@@ -2,9 +2,10 @@
 /*
  * pools.c - the table of contexts and their pools.
  *
- * A few entries in an array, read without a lock: programs have one context a device, rarely more. An entry is claimed
- * by its context, filled, and published by its pool. Nothing is locked while a pool is made, since that calls the driver
- * and the dynamic linker; of two threads that make the pool of one context at once the second gives its own up.
+ * A few entries in an array, read without a lock: programs have one context a device, rarely
+ * more. An entry is claimed by its context, filled, and published by its pool. Nothing is locked
+ * while a pool is made, since that calls the driver and the dynamic linker; of two threads that
+ * make the pool of one context at once the second gives its own up.
  *
  * Bound: MAM_POOLS_MOST live contexts. Those beyond are the driver's alone.
  *
@@ -27,13 +28,13 @@ struct entry {
 	void *_Atomic context;         /* atomic; NULL: the entry is free */
 	struct mam_pool *_Atomic pool; /* atomic, set before context */
 	int device;                    /* lock: entries, set before context */
-	bool primary;                  /* lock: entries, set before context: the context is its device's primary one */
+	bool primary;                  /* it is its device's primary one. lock: entries, before context */
 };
 
 static struct entry entries[MAM_POOLS_MOST];
 static pthread_mutex_t entries_lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_uint entries_used;     /* atomic: entries from here on were never used */
-static struct mam_pools_sums past;   /* lock: entries; of pools that are gone */
+static atomic_uint entries_used;   /* atomic: entries from here on were never used */
+static struct mam_pools_sums past; /* lock: entries; of pools that are gone */
 
 static struct entry *find(void *context)
 {
@@ -63,6 +64,7 @@ static struct mam_pool *make(int device)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct mam_pool *pool;
+	enum mam_status status;
 
 	attr.source = "cudamalloc";
 	attr.device = device;
@@ -73,7 +75,13 @@ static struct mam_pool *make(int device)
 	/* free.c waits by itself, to hand the driver's own code on. */
 	attr.free_policy = MAM_FREE_STREAM;
 	attr.name = "mam run";
-	return mam_pool_create(&attr, &pool) == MAM_OK ? pool : NULL;
+	status = mam_pool_create(&attr, &pool);
+	if (status == MAM_ERROR_OUT_OF_MEMORY) {
+		/* A first chunk that does not fit must not cost every call another try. */
+		attr.chunk_bytes = 0;
+		status = mam_pool_create(&attr, &pool);
+	}
+	return status == MAM_OK ? pool : NULL;
 }
 
 /* Publish an entry; the pool of another thread that was first is returned instead. */
@@ -143,7 +151,8 @@ enum mam_status mam_pools_find(const void *block, struct mam_pool **pool, void *
 			continue;
 		*pool = atomic_load_explicit(&entries[i].pool, memory_order_acquire);
 		status = mam_usable_size(*pool, block, &bytes);
-		if (status == MAM_OK || status == MAM_ERROR_INTERIOR || status == MAM_ERROR_DOUBLE_FREE) {
+		if (status == MAM_OK || status == MAM_ERROR_INTERIOR ||
+		    status == MAM_ERROR_DOUBLE_FREE) {
 			*context = candidate;
 			return status;
 		}

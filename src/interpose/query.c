@@ -2,8 +2,9 @@
 /*
  * query.c - cudaMemGetInfo and cuMemGetInfo: how much memory is free.
  *
- * To the driver, whatever a pool holds is taken. Programs that size their buffers by this answer would come out too
- * small, so what the current context's pool could still hand out counts as free. The total stays the device's.
+ * To the driver, whatever a pool holds is taken. Programs that size their buffers by this answer
+ * would come out too small, so what the current context's pool could still hand out counts as
+ * free. The total stays the device's.
  */
 #include <mam/mam.h>
 #include <mam/stats.h>
@@ -31,7 +32,8 @@ static size_t free_in_pool(void)
 	return stats.reserved_bytes - stats.live_rounded_bytes;
 }
 
-static int info(enum mam_road road, __typeof__(&cuMemGetInfo_v2) real, size_t *free_bytes, size_t *total_bytes)
+static int info(enum mam_road road, __typeof__(&cuMemGetInfo_v2) real, size_t *free_bytes,
+		size_t *total_bytes)
 {
 	size_t in_pool;
 	int answer;
@@ -42,7 +44,8 @@ static int info(enum mam_road road, __typeof__(&cuMemGetInfo_v2) real, size_t *f
 	answer = real(free_bytes, total_bytes);
 	if (answer == MAM_CUDA_SUCCESS && free_bytes != NULL && total_bytes != NULL) {
 		in_pool = free_in_pool();
-		*free_bytes = in_pool < *total_bytes - *free_bytes ? *free_bytes + in_pool : *total_bytes;
+		*free_bytes =
+			in_pool < *total_bytes - *free_bytes ? *free_bytes + in_pool : *total_bytes;
 	}
 	mam_init_depth--;
 	mam_count(road, answer == MAM_CUDA_SUCCESS ? MAM_FATE_SERVED : MAM_FATE_FAILED);
@@ -53,7 +56,8 @@ int cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
 	__typeof__(&cudaMemGetInfo) real = MAM_TABLE_ORIGINAL(cudaMemGetInfo);
 
-	return real == NULL ? MAM_CUDA_INSUFFICIENT_DRIVER : info(MAM_ROAD_RUNTIME, real, free_bytes, total_bytes);
+	return real == NULL ? MAM_CUDA_INSUFFICIENT_DRIVER
+			    : info(MAM_ROAD_RUNTIME, real, free_bytes, total_bytes);
 }
 
 static int driver_info(enum mam_road road, size_t *free_bytes, size_t *total_bytes)

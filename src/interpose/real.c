@@ -2,9 +2,10 @@
 /*
  * real.c - finds what stands behind our functions.
  *
- * Everything is looked up when first needed and then kept. No lock is held across a call to the dynamic linker: a thread
- * inside dlopen() may run code of a program that calls us, and each would wait for the other. Threads that come first
- * together look the same things up side by side; one of them keeps its answers and the others use those.
+ * Everything is looked up when first needed and then kept. No lock is held across a call to the
+ * dynamic linker: a thread inside dlopen() may run code of a program that calls us, and each
+ * would wait for the other. Threads that come first together look the same things up side by
+ * side; one of them keeps its answers and the others use those.
  */
 #define _GNU_SOURCE /* dladdr, RTLD_NEXT */
 #include "interpose/real.h"
@@ -82,8 +83,8 @@ const struct mam_real_linker *mam_real_linker(void)
 }
 
 /*
- * RTLD_NEXT is answered for the object that the call returns to. The empty statement keeps the compiler from
- * making the call a jump, after which that object would be our caller's.
+ * RTLD_NEXT is answered for the object that the call returns to. The empty statement keeps the
+ * compiler from making the call a jump, after which that object would be our caller's.
  */
 void *mam_real_next(const char *name)
 {
@@ -114,7 +115,10 @@ static int visit_library(struct dl_phdr_info *object, size_t info_bytes, void *u
 	return 1;
 }
 
-/* The handle of a library that is loaded already. Opening it stays outside the walk, which holds a lock of the linker. */
+/*
+ * The handle of a library that is loaded already. Opening it stays outside the walk, which holds
+ * a lock of the linker.
+ */
 static void *open_loaded(const char *prefix, unsigned int place)
 {
 	struct library_search search = { .prefix = prefix, .skip = place };
@@ -158,7 +162,8 @@ static const struct {
 	{ "cuDevicePrimaryCtxGetState", offsetof(struct mam_real_driver, primary_state), true },
 	{ "cuDevicePrimaryCtxRetain", offsetof(struct mam_real_driver, primary_retain), true },
 	{ "cuDevicePrimaryCtxRelease_v2", offsetof(struct mam_real_driver, primary_release), true },
-	{ "cuThreadExchangeStreamCaptureMode", offsetof(struct mam_real_driver, capture_mode), false },
+	{ "cuThreadExchangeStreamCaptureMode", offsetof(struct mam_real_driver, capture_mode),
+	  false },
 };
 
 const struct mam_real_driver *mam_real_driver(void)
@@ -183,7 +188,10 @@ const struct mam_real_driver *mam_real_driver(void)
 	return &driver;
 }
 
-/* In the library of `function`, else behind us: a wrapper of cudaMalloc may stand between us and the runtime. */
+/*
+ * In the library of `function`, else behind us: a wrapper of cudaMalloc may stand between us and
+ * the runtime.
+ */
 static void *find_beside(const void *function, const char *name)
 {
 	void *handle, *found = NULL;

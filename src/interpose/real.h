@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * real.h - the functions behind ours: the C library's dlsym, and the driver calls mam makes for itself.
+ * real.h - the functions behind ours: the C library's dlsym, and the driver calls mam makes for
+ * itself.
  */
 #ifndef MAM_INTERPOSE_REAL_H
 #define MAM_INTERPOSE_REAL_H
@@ -20,7 +21,10 @@ void *mam_real_next(const char *name);
 /* Whether a library whose file name starts with `prefix` is in the process. */
 bool mam_real_is_loaded(const char *prefix);
 
-/* A definition of `name` in a loaded library whose file name starts with `prefix`; NULL. Loads nothing. */
+/*
+ * A definition of `name` in a loaded library whose file name starts with `prefix`; NULL. Loads
+ * nothing.
+ */
 void *mam_real_in(const char *prefix, const char *name);
 
 /* What mam asks the driver itself. capture_mode is NULL on drivers without it. */
@@ -36,7 +40,10 @@ struct mam_real_driver {
 	int (*capture_mode)(int *mode);
 };
 
-/* The driver's functions, once libcuda is in the process; NULL before. mam never loads it by itself. */
+/*
+ * The driver's functions, once libcuda is in the process; NULL before. mam never loads it by
+ * itself.
+ */
 const struct mam_real_driver *mam_real_driver(void);
 
 /* What mam asks the runtime itself. */

@@ -2,14 +2,16 @@
 /*
  * report.c - what --stats prints when the process ends.
  *
- * It is made from host memory alone: by then CUDA is gone or going. It is a destructor of this object, which runs after
- * the program's own exit handlers and destructors, so after nearly all of its frees. A process that never heard of CUDA
- * looks at one variable of the environment and does nothing, unless it is the one that mam run started: that one says
- * that nothing was caught, and what the reason may be.
+ * It is made from host memory alone: by then CUDA is gone or going. It is a destructor of this
+ * object, which runs after the program's own exit handlers and destructors, so after nearly all
+ * of its frees. A process that never heard of CUDA looks at one variable of the environment and
+ * does nothing, unless it is the one that mam run started: that one says that nothing was caught,
+ * and what the reason may be.
  *
- * Two forms. For people, a table on standard error. For programs, MAM_STATS_FILE: lines of key, tab, value. The process
- * that mam run started fills that file; others put a dot and their own number behind its name. A file is written under
- * another name and then moved to its place, so that nobody reads half of one.
+ * Two forms. For people, a table on standard error. For programs, MAM_STATS_FILE: lines of key,
+ * tab, value. The process that mam run started fills that file; others put a dot and their own
+ * number behind its name. A file is written under another name and then moved to its place, so
+ * that nobody reads half of one.
  */
 #define _GNU_SOURCE /* program_invocation_short_name, secure_getenv */
 #include <errno.h>
@@ -42,11 +44,11 @@ static const struct {
 
 /* All that a report says, of one moment. */
 struct numbers {
-	uint64_t caught;                /* calls */
-	uint64_t road[MAM_ROAD_COUNT];  /* calls */
-	uint64_t fate[MAM_FATE_COUNT];  /* calls */
+	uint64_t caught;               /* calls */
+	uint64_t road[MAM_ROAD_COUNT]; /* calls */
+	uint64_t fate[MAM_FATE_COUNT]; /* calls */
 	struct mam_pools_sums pools;
-	double ratio;                   /* peak reserved to peak live; 0: nothing lived */
+	double ratio; /* peak reserved to peak live; 0: nothing lived */
 };
 
 struct text {
@@ -99,7 +101,8 @@ static void collect(struct numbers *numbers)
 	}
 	mam_pools_sum(&numbers->pools);
 	if (numbers->pools.peak_live_bytes != 0)
-		numbers->ratio = (double)numbers->pools.peak_reserved_bytes / (double)numbers->pools.peak_live_bytes;
+		numbers->ratio = (double)numbers->pools.peak_reserved_bytes /
+				 (double)numbers->pools.peak_live_bytes;
 }
 
 /* "1.43 GiB" */
@@ -120,10 +123,14 @@ static const char *likely_reason(void)
 {
 	if (mam_init_is_awake() && mam_init_is_off())
 		return "mam was switched off with MAM_DISABLE";
+	if (mam_init_is_awake())
+		return "it looked for CUDA, but asked for no memory by a call that mam stands in "
+		       "for";
 	if (mam_real_is_loaded("libcuda.so") || mam_real_is_loaded("libcudart.so"))
-		return "CUDA was loaded, but memory was asked for by none of the calls mam stands in for, or by a "
-		       "plugin that was opened with RTLD_DEEPBIND";
-	return "it never loaded CUDA; processes that it started report for themselves, if they could";
+		return "CUDA is there, but was found past mam, as a plugin opened with "
+		       "RTLD_DEEPBIND finds it, or not used";
+	return "it never loaded CUDA; processes that it started report for themselves, if they "
+	       "could";
 }
 
 static void put_table(struct text *text, const struct numbers *numbers)
@@ -133,15 +140,19 @@ static void put_table(struct text *text, const struct numbers *numbers)
 		    program_invocation_short_name, (int)getpid(), likely_reason());
 		return;
 	}
-	put(text, "mam: CUDA memory calls of %s (process %d)\n", program_invocation_short_name, (int)getpid());
-	put(text, "  %-18s %12s %12s %12s %12s\n", "came by", "calls", "served", "forwarded", "failed");
+	put(text, "mam: CUDA memory calls of %s (process %d)\n", program_invocation_short_name,
+	    (int)getpid());
+	put(text, "  %-18s %12s %12s %12s %12s\n", "came by", "calls", "served", "forwarded",
+	    "failed");
 	for (int road = 0; road < MAM_ROAD_COUNT; road++) {
 		if (numbers->road[road] == 0)
 			continue;
-		put(text, "  %-18s %12llu", roads[road].label, (unsigned long long)numbers->road[road]);
+		put(text, "  %-18s %12llu", roads[road].label,
+		    (unsigned long long)numbers->road[road]);
 		for (int fate = 0; fate < MAM_FATE_COUNT; fate++)
 			put(text, " %12llu",
-			    (unsigned long long)mam_count_get((enum mam_road)road, (enum mam_fate)fate));
+			    (unsigned long long)mam_count_get((enum mam_road)road,
+							      (enum mam_fate)fate));
 		put(text, "\n");
 	}
 	put(text, "  live at most ");
@@ -239,7 +250,8 @@ static void report(void)
 		if (write_file(&text, path))
 			return;
 		text.length = 0;
-		put(&text, "mam: the statistics could not be written to %s: %s\n", path, strerror(errno));
+		put(&text, "mam: the statistics could not be written to %s: %s\n", path,
+		    strerror(errno));
 	}
 	put_out(&text, STDERR_FILENO);
 }
@@ -248,7 +260,10 @@ __attribute__((destructor)) static void at_exit(void)
 {
 	bool wanted = mam_init_is_awake() && mam_init_wants_stats();
 
-	/* Options are not read for nothing: that may complain about them in a program without CUDA. */
+	/*
+	 * Options are not read for nothing: that may complain about them in a program without
+	 * CUDA.
+	 */
 	if (!mam_init_is_awake() && is_started_one() && secure_getenv("MAM_STATS") != NULL)
 		wanted = mam_option_number("MAM_STATS") != 0;
 	if (wanted)

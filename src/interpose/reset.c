@@ -2,12 +2,13 @@
 /*
  * reset.c - what ends a context, and with it the memory of its pool.
  *
- * The real call goes first. Once it succeeded the chunks are gone, so the pool is abandoned without a word to the driver,
- * and addresses from it are strangers from then on: the driver gets them and answers as it would.
- * A primary context is known by its device, one that a program made by its handle.
+ * The real call goes first. Once it succeeded the chunks are gone, so the pool is abandoned
+ * without a word to the driver, and addresses from it are strangers from then on: the driver gets
+ * them and answers as it would. A primary context is known by its device, one that a program made
+ * by its handle.
  *
- * No guard here: the real cudaDeviceReset arrives at these functions again by the driver's road, and dropping a pool
- * twice does nothing.
+ * No guard here: the real cudaDeviceReset arrives at these functions again by the driver's road,
+ * and dropping a pool twice does nothing.
  */
 #include "interpose/hooks.h"
 #include "interpose/init.h"
@@ -25,8 +26,12 @@ int cudaDeviceReset(void)
 		return MAM_CUDA_INSUFFICIENT_DRIVER;
 	if (mam_init_passes())
 		return real();
-	/* Only where there is something to drop: asking for the device may not be the program's first call. */
-	if (mam_pools_exist() && runtime != NULL && runtime->get_device(&device) != MAM_CUDA_SUCCESS)
+	/*
+	 * Only where there is something to drop: asking for the device may not be the program's
+	 * first call.
+	 */
+	if (mam_pools_exist() && runtime != NULL &&
+	    runtime->get_device(&device) != MAM_CUDA_SUCCESS)
 		device = -1;
 	answer = real();
 	if (answer == MAM_CUDA_SUCCESS && device >= 0)
@@ -64,7 +69,8 @@ static int primary_release(__typeof__(&cuDevicePrimaryCtxRelease_v2) real, int d
 	if (answer != MAM_CUDA_SUCCESS || mam_init_passes() || !mam_pools_exist())
 		return answer;
 	driver = mam_real_driver();
-	if (driver != NULL && driver->primary_state(device, &flags, &active) == MAM_CUDA_SUCCESS && !active)
+	if (driver != NULL && driver->primary_state(device, &flags, &active) == MAM_CUDA_SUCCESS &&
+	    !active)
 		mam_pools_drop_primary(device);
 	return answer;
 }

@@ -2,7 +2,8 @@
 /*
  * table.c - the rows of table.h as data: found by name, with the original of each.
  *
- * Searches are linear: a program looks a name up once, and twenty comparisons are less than what the linker does for it.
+ * Searches are linear: a program looks a name up once, and twenty comparisons are less than what
+ * the linker does for it.
  */
 #include "interpose/table.h"
 
@@ -25,7 +26,8 @@ struct row {
 };
 
 static const struct row rows[] = {
-#define RUNTIME_ROW(name) { #name, RUNTIME, NULL, 0, (void *)(uintptr_t)name, (void *)(uintptr_t)name },
+#define RUNTIME_ROW(name) \
+	{ #name, RUNTIME, NULL, 0, (void *)(uintptr_t)name, (void *)(uintptr_t)name },
 #define DRIVER_ROW(name, base, since, by_lookup) \
 	{ #name, DRIVER, #base, since, (void *)(uintptr_t)name, (void *)(uintptr_t)by_lookup },
 	MAM_TABLE_ROWS(RUNTIME_ROW, DRIVER_ROW)
@@ -73,7 +75,10 @@ enum mam_table_id mam_table_by_original(const void *function)
 	return MAM_TABLE_NONE;
 }
 
-/* The first original stays, so that a replacement means the same function for as long as the process lives. */
+/*
+ * The first original stays, so that a replacement means the same function for as long as the
+ * process lives.
+ */
 static void *remember(enum mam_table_id id, void *found)
 {
 	void *expected = NULL;

@@ -2,10 +2,11 @@
 /*
  * tail.c - dlsym() and dlvsym() as jumps.
  *
- * The C library answers RTLD_NEXT and RTLD_DEFAULT for the object that the call returns to. A function that calls the
- * real one and returns its answer would make that object this one, whoever asked, and every program with a wrapper of
- * its own would get the wrong function. So these two keep the caller's arguments, ask C code where to go (lookup.c), and
- * jump there with the stack as they found it: the real function returns straight to the caller. They are assembly
+ * The C library answers RTLD_NEXT and RTLD_DEFAULT for the object that the call returns to. A
+ * function that calls the real one and returns its answer would make that object this one,
+ * whoever asked, and every program with a wrapper of its own would get the wrong function. So
+ * these two keep the caller's arguments, ask C code where to go (lookup.c), and jump there with
+ * the stack as they found it: the real function returns straight to the caller. They are assembly
  * because a compiler promises no such jump, least of all without optimisation.
  */
 #include "interpose/lookup.h"
@@ -41,7 +42,10 @@
 
 #elif defined(__aarch64__)
 
-/* Saved: x0 to x2 and the return address. `hint 34` is a landing pad for indirect calls; x16 may be jumped to by it. */
+/*
+ * Saved: x0 to x2 and the return address. `hint 34` is a landing pad for indirect calls; x16 may
+ * be jumped to by it.
+ */
 #define MAM_TAIL(name, target) \
 	__asm__(".text\n" \
 	        ".globl " name "\n" \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * asker.c - prints what dlsym answers a program without CUDA, and one between two wrapper libraries (lookups.sh).
+ * asker.c - prints what dlsym answers a program without CUDA, and one between two wrapper
+ * libraries (lookups.sh).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,15 +24,24 @@ static void ask(const char *where, void *handle, const char *name)
 	found = dlsym(handle, name);
 	error = dlerror();
 	/* Only the end of the message: the linker puts the asking program's name before it. */
-	error = error == NULL ? "none" : strstr(error, "undefined symbol") != NULL ? "undefined symbol" : "other";
+	error = error == NULL                               ? "none"
+		: strstr(error, "undefined symbol") != NULL ? "undefined symbol"
+							    : "other";
 	version = dlvsym(handle, name, "libcudart.so.13");
-	printf("%s %s: found %d, by version %d, error %s\n", where, name, found != NULL, version != NULL, error);
+	printf("%s %s: found %d, by version %d, error %s\n", where, name, found != NULL,
+	       version != NULL, error);
 }
 
 int main(void)
 {
-	static const char *const names[] = { "cudaMalloc", "cuMemAlloc_v2", "cuGetProcAddress_v2", "cuMemAlloc",
-					     "cudnnCreate", "cu", "c", "" };
+	static const char *const names[] = { "cudaMalloc",
+					     "cuMemAlloc_v2",
+					     "cuGetProcAddress_v2",
+					     "cuMemAlloc",
+					     "cudnnCreate",
+					     "cu",
+					     "c",
+					     "" };
 	void *whole = dlopen(NULL, RTLD_NOW), *math = dlopen("libm.so.6", RTLD_NOW);
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -41,7 +51,7 @@ int main(void)
 		ask("libm", math, names[i]);
 	}
 	ask("libm", math, "cos");
-	printf("value %d next %d version %d default %d beside %d\n", wrapper_value(), wrapper_next(),
-	       wrapper_next_version(), wrapper_default(), wrapper_beside());
+	printf("value %d next %d version %d default %d beside %d\n", wrapper_value(),
+	       wrapper_next(), wrapper_next_version(), wrapper_default(), wrapper_beside());
 	return 0;
 }

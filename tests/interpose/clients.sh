@@ -36,6 +36,8 @@ for client in client_shared client_dlsym client_driver; do
 	same "$client: it is counted" 1 "$(stat_of live_blocks)"
 	run='--free stream' same_run "$client: --free stream" "$clients/$client" --rounds 2
 	run='--chunk 1M --growth 1M' same_run "$client: chunks of their least size" "$clients/$client" --rounds 2
+	run='--chunk 100G' same_run "$client: a first chunk that no device has" "$clients/$client" \
+		--rounds 2
 	run='--chunk largest --growth none' same_run "$client: all memory at once" "$clients/$client" --rounds 2
 done
 for client in client_dlsym client_driver; do

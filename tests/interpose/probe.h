@@ -2,8 +2,8 @@
 /*
  * probe.h - what the probes share: a table of scenes, each printing what CUDA answered.
  *
- * A probe judges nothing. A test runs a scene plain and under `mam run` and compares the lines, so that an answer of
- * mam's own making shows, whatever it is.
+ * A probe judges nothing. A test runs a scene plain and under `mam run` and compares the lines,
+ * so that an answer of mam's own making shows, whatever it is.
  */
 #ifndef MAM_TESTS_PROBE_H
 #define MAM_TESTS_PROBE_H
@@ -16,7 +16,8 @@ struct probe_scene {
 	void (*play)(void);
 };
 
-static inline int probe_play(int count, char **arguments, const struct probe_scene *scenes, size_t scene_count)
+static inline int probe_play(int count, char **arguments, const struct probe_scene *scenes,
+			     size_t scene_count)
 {
 	for (size_t i = 0; count == 2 && i < scene_count; i++) {
 		if (strcmp(arguments[1], scenes[i].name) == 0) {

@@ -39,7 +39,8 @@ static void show_free(const char *when)
 	size_t free_bytes = 0, total_bytes = 0;
 	int result = cuMemGetInfo_v2(&free_bytes, &total_bytes);
 
-	printf("%s: %d free %zu MiB of %zu MiB\n", when, result, free_bytes / MIB, total_bytes / MIB);
+	printf("%s: %d free %zu MiB of %zu MiB\n", when, result, free_bytes / MIB,
+	       total_bytes / MIB);
 }
 
 /* Blocks of two contexts, freed from the other one, and after their own is gone. */
@@ -97,11 +98,11 @@ static void release(void)
 	SHOW(cuMemAlloc_v2(&a, MIB));
 	SHOW(cuMemAlloc_v2(&b, MIB));
 	SHOW(cuDevicePrimaryCtxRelease_v2(0));
-	SHOW(cuMemFree_v2(a));
+	SHOW(cuMemFree_v2(b));
 	SHOW(cuDevicePrimaryCtxRelease_v2(0));
-	SHOW(cuMemFree_v2(b));
+	SHOW(cuMemFree_v2(a));
 	primary(0);
-	SHOW(cuMemFree_v2(b));
+	SHOW(cuMemFree_v2(a));
 	show_free("after");
 	SHOW(cuMemAlloc_v2(&a, MIB));
 	SHOW(cuMemFree_v2(a));
@@ -122,7 +123,10 @@ static void reset(void)
 	SHOW(cuMemFree_v2(a));
 }
 
-/* Whether a free waits for work of its block's context (FAKE_CUDA_LAG_US says how long that takes). */
+/*
+ * Whether a free waits for work of its block's context (FAKE_CUDA_LAG_US says how long that
+ * takes).
+ */
 static void waits(void)
 {
 	struct CUctx_st *one = NULL, *two = NULL;
@@ -195,8 +199,7 @@ static void in_child(void (*play)(void))
 
 	if (child == 0) {
 		play();
-		fflush(stdout);
-		_exit(0);
+		exit(0);
 	}
 	waitpid(child, &status, 0);
 	printf("child ended: %d\n", status);
@@ -223,7 +226,6 @@ static void child_before(void)
 	primary(0);
 	SHOW(cuMemAlloc_v2(&a, MIB));
 	SHOW(cuMemFree_v2(a));
-	exit(0);
 }
 
 /* The parent knows CUDA's names but has not started it: its children may. */
@@ -235,6 +237,23 @@ static void fork_before(void)
 	in_child(child_before);
 	in_child(child_before);
 	child_before();
+}
+
+/* Memory that one context freed is there for another. */
+static void scarce(void)
+{
+	struct CUctx_st *one = NULL, *two = NULL;
+
+	SHOW(cuInit(0));
+	SHOW(cuCtxCreate_v2(&one, 0, 0));
+	SHOW(cuMemAlloc_v2(&a, 700 * MIB));
+	SHOW(cuMemFree_v2(a));
+	SHOW(cuCtxCreate_v2(&two, 0, 0));
+	SHOW(cuMemAlloc_v2(&b, 700 * MIB));
+	SHOW(cuMemAlloc_v2(&c, 700 * MIB));
+	SHOW(cuMemFree_v2(b));
+	SHOW(cuCtxSetCurrent(one));
+	SHOW(cuMemAlloc_v2(&a, 700 * MIB));
 }
 
 static void memory_info(void)
@@ -306,7 +325,8 @@ static void look_up(const char *name, int version, uint64_t flags)
 	int status = -1;
 	int result = cuGetProcAddress_v2(name, &found, version, flags, &status);
 
-	printf("%s %d flags %d: %d status %d found %d;", name, version, (int)flags, result, status, found != NULL);
+	printf("%s %d flags %d: %d status %d found %d;", name, version, (int)flags, result, status,
+	       found != NULL);
 	result = cuGetProcAddress(name, &older, version, flags);
 	printf(" first form %d found %d\n", result, older != NULL);
 }
@@ -373,6 +393,7 @@ int main(int count, char **arguments)
 		{ "relaxed", relaxed },
 		{ "fork", forks },
 		{ "fork-before", fork_before },
+		{ "scarce", scarce },
 		{ "memory-info", memory_info },
 		{ "bad-arguments", bad_arguments },
 		{ "foreign", foreign },

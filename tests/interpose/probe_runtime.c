@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe_runtime.c - scenes on the runtime API: last errors, devices, resets, the end of the process.
+ * probe_runtime.c - scenes on the runtime API: last errors, devices, resets, the end of the
+ * process.
  */
 #include "probe.h"
 
@@ -26,7 +27,8 @@ static void show_free(const char *when)
 	size_t free_bytes = 0, total_bytes = 0;
 	int result = cudaMemGetInfo(&free_bytes, &total_bytes);
 
-	printf("%s: %d free %zu MiB of %zu MiB\n", when, result, free_bytes / MIB, total_bytes / MIB);
+	printf("%s: %d free %zu MiB of %zu MiB\n", when, result, free_bytes / MIB,
+	       total_bytes / MIB);
 }
 
 /* The first call of all is cudaMalloc. */

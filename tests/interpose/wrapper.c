@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wrapper.c - libraries that define a function and look for the next one of that name, as wrappers and profilers do.
+ * wrapper.c - libraries that define a function and look for the next one of that name, as
+ * wrappers and profilers do.
  *
- * Compiled three times by lookups.sh: with VALUE 1 as the outer library, with VALUE 2 as the inner one, and with VALUE 3
- * as one that only the outer library's own search path leads to. The outer one must reach the inner by RTLD_NEXT, which
- * the linker answers for the library that asks.
+ * Compiled three times by lookups.sh: with VALUE 1 as the outer library, with VALUE 2 as the
+ * inner one, and with VALUE 3 as one that only the outer library's own search path leads to. The
+ * outer one must reach the inner by RTLD_NEXT, which the linker answers for the library that
+ * asks.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
