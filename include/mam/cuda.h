@@ -2,22 +2,27 @@
 /*
  * cuda.h - one include turns cudaMalloc and cudaFree of a source file into mam.
  *
- *   #include <mam/cuda.h>      after or before the CUDA headers; or -include mam/cuda.h on the compiler's command line
+ *   #include <mam/cuda.h>
  *
- * From there on, in that file, cudaMalloc takes its blocks from the default pool of the current device (mam.h), and
- * cudaFree gives them back. Link with mam and with the CUDA runtime, shared or static. Other calls of CUDA stay CUDA's,
- * and memory from them may be freed by cudaFree as ever: what mam does not own goes to the CUDA runtime.
+ * after or before the CUDA headers, or -include mam/cuda.h on the compiler's command line.
+ * From there on, in that file, cudaMalloc takes its blocks from the default pool of the current
+ * device (mam.h), and cudaFree gives them back. Link with mam and with the CUDA runtime, shared or
+ * static. Other calls of CUDA stay CUDA's, and memory from them may be freed by cudaFree as ever:
+ * what mam does not own goes to the CUDA runtime.
  *
  * What stays as it was:
- *   - Both return cudaError_t. When mam has no memory left, the CUDA runtime is asked, so that the answer and the pending
- *     error are its own. Mistakes (a second free, an inner address) are refused by the runtime too.
+ *   - Both return cudaError_t. When mam has no memory left, the CUDA runtime is asked, so that the
+ *     answer and the pending error are its own. Mistakes (a second free, an inner address) are
+ *     refused by the runtime too.
  *   - cudaFree waits until work submitted to the device is done (MAM_FREE=stream: it does not).
  *   - cudaMalloc of 0 bytes: success and a null pointer. cudaFree(0) initialises CUDA.
- *   - Typed pointers in C++ (float **), cudaMalloc as a function pointer, kernels that call cudaMalloc themselves.
- *   - cudaDeviceReset takes all device memory with it, mam's included: afterwards a new pool begins.
+ *   - Typed pointers in C++ (float **), cudaMalloc as a function pointer, kernels that call
+ *     cudaMalloc themselves.
+ *   - cudaDeviceReset takes all device memory with it, mam's included: afterwards a new pool
+ *     begins.
  *
- * A block from mam must be freed in a file that includes this header, or by mam_free(); include it in all files of a
- * program that pass blocks to one another.
+ * A block from mam must be freed in a file that includes this header, or by mam_free(); include it
+ * in all files of a program that pass blocks to one another.
  */
 #ifndef MAM_CUDA_H
 #define MAM_CUDA_H
@@ -32,7 +37,10 @@
 
 #define MAM_CUDA_DEVICES 64
 
-/* Under nvcc the names must work in kernels too, where they go on meaning CUDA's own calls for kernels. */
+/*
+ * Under nvcc the names must work in kernels too, where they go on meaning CUDA's own calls for
+ * kernels.
+ */
 #if defined(__CUDACC__)
 #define MAM_CUDA_CALL static __inline__ __host__ __device__
 #else
@@ -44,8 +52,9 @@ extern "C" {
 #endif
 
 /*
- * The default pools that cudaMalloc has used, one table in a program however many files include this. A pool that is
- * not in it is new, and the CUDA runtime has yet to set up the device's primary context, which runtime and pool share.
+ * The default pools that cudaMalloc has used, one table in a program however many files include
+ * this. A pool that is not in it is new, and the CUDA runtime has yet to set up the device's
+ * primary context, which runtime and pool share.
  */
 __attribute__((weak, visibility("default"))) struct mam_pool *mam_cuda_pools[MAM_CUDA_DEVICES];
 
@@ -53,7 +62,10 @@ __attribute__((weak, visibility("default"))) struct mam_pool *mam_cuda_pools[MAM
 }
 #endif
 
-/* The default pool of the current device. NULL: there is none, and the CUDA runtime shall answer for itself. */
+/*
+ * The default pool of the current device. NULL: there is none, and the CUDA runtime shall answer
+ * for itself.
+ */
 static __inline__ struct mam_pool *mam_cuda_pool(void)
 {
 	struct mam_pool *pool, *known;
@@ -91,18 +103,19 @@ static __inline__ cudaError_t mam_cuda_free_host(void *block)
 	cudaError_t error;
 
 	switch (status) {
-	case MAM_OK:
-		return cudaSuccess;
+	case MAM_OK: return cudaSuccess;
 	case MAM_ERROR_INTERIOR:
 	case MAM_ERROR_DOUBLE_FREE:
-		/* Never the address itself: it may be the start of a whole chunk. The runtime refuses an address that cannot be. */
+		/*
+		 * Never the address itself: it may be the start of a whole chunk. The runtime
+		 * refuses an address that cannot be.
+		 */
 		return cudaFree((void *)1);
 	case MAM_ERROR_DRIVER:
 		/* The wait for the device failed: the runtime knows why. */
 		error = cudaDeviceSynchronize();
 		return error != cudaSuccess ? error : cudaErrorUnknown;
-	default:
-		return cudaFree(block);
+	default: return cudaFree(block);
 	}
 }
 
@@ -112,7 +125,8 @@ static __inline__ cudaError_t mam_cuda_device_reset(void)
 	int device;
 
 	if (cudaGetDevice(&device) == cudaSuccess && device >= 0 && device < MAM_CUDA_DEVICES)
-		pool = __atomic_exchange_n(&mam_cuda_pools[device], (struct mam_pool *)NULL, __ATOMIC_ACQ_REL);
+		pool = __atomic_exchange_n(&mam_cuda_pools[device], (struct mam_pool *)NULL,
+					   __ATOMIC_ACQ_REL);
 	if (pool)
 		mam_pool_abandon(pool);
 	return cudaDeviceReset();

@@ -13,16 +13,20 @@
 #include "base/option.h"
 
 #define LEAST_GRANULE 16u
-#define MOST_GRANULE  (2u << 20)
+#define MOST_GRANULE (2u << 20)
 
-/* No version's struct will be longer: a size above it is not a size but garbage, and reading that far could crash. */
+/*
+ * No version's struct will be longer: a size above it is not a size but garbage, and reading that
+ * far could crash.
+ */
 #define MOST_ATTR_BYTES 4096u
 
 /* Where each field ends, in order: the sizes a struct may have. */
 static const size_t field_ends[] = {
 	offsetof(struct mam_pool_attr, source) + sizeof(const char *),
 	offsetof(struct mam_pool_attr, device) + sizeof(int),
-	offsetof(struct mam_pool_attr, chunk_bytes), /* the same with the padding a compiler put after device */
+	/* the same with the padding that follows it */
+	offsetof(struct mam_pool_attr, chunk_bytes),
 	offsetof(struct mam_pool_attr, chunk_bytes) + sizeof(size_t),
 	offsetof(struct mam_pool_attr, growth_bytes) + sizeof(size_t),
 	offsetof(struct mam_pool_attr, limit_bytes) + sizeof(size_t),
@@ -58,8 +62,8 @@ static bool fields_are_valid(const struct mam_pool_attr *attr)
 		return false;
 	if (capped && attr->chunk_bytes > attr->limit_bytes)
 		return false;
-	if (attr->granule != 0 && (!mam_is_power_of_two(attr->granule) || attr->granule < LEAST_GRANULE ||
-	                           attr->granule > MOST_GRANULE))
+	if (attr->granule != 0 && (!mam_is_power_of_two(attr->granule) ||
+				   attr->granule < LEAST_GRANULE || attr->granule > MOST_GRANULE))
 		return false;
 	return attr->free_policy == MAM_FREE_DEFAULT || attr->free_policy == MAM_FREE_STRICT ||
 	       attr->free_policy == MAM_FREE_STREAM;
@@ -74,7 +78,8 @@ enum mam_status mam_attr_read(const struct mam_pool_attr *given, struct mam_pool
 	if (given) {
 		if (size > MOST_ATTR_BYTES)
 			return MAM_ERROR_INVALID_VALUE;
-		if (size > sizeof(whole) ? !tail_is_zero(given) : size < sizeof(whole) && !ends_a_field(size))
+		if (size > sizeof(whole) ? !tail_is_zero(given)
+					 : size < sizeof(whole) && !ends_a_field(size))
 			return MAM_ERROR_INVALID_VALUE;
 		memcpy(&whole, given, size < sizeof(whole) ? size : sizeof(whole));
 		whole.size = sizeof(whole);
@@ -112,9 +117,13 @@ void mam_attr_environment(struct mam_pool_attr *attr)
 	if (attr->growth_bytes == MAM_GROWTH_NONE && attr->chunk_bytes == 0)
 		attr->chunk_bytes = MAM_CHUNK_LARGEST;
 	if (!fields_are_valid(attr)) {
-		/* Each option was checked when it was read; only two of them together can still be wrong. */
-		mam_log(MAM_LOG_WARN, "MAM_CHUNK asks for %zu bytes and MAM_LIMIT allows %zu: the limit is used for both",
-		        attr->chunk_bytes, attr->limit_bytes);
+		/*
+		 * Each option was checked when it was read; only two of them together can still be
+		 * wrong.
+		 */
+		mam_log(MAM_LOG_WARN,
+			"MAM_CHUNK asks for %zu bytes and MAM_LIMIT allows %zu: the limit holds",
+			attr->chunk_bytes, attr->limit_bytes);
 		attr->chunk_bytes = attr->limit_bytes;
 	}
 }

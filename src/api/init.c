@@ -2,7 +2,8 @@
 /*
  * init.c - set-up at the first pool, and what happens around a fork.
  *
- * A fork copies one thread and every lock, as it stands. So that no lock is copied while another thread holds it:
+ * A fork copies one thread and every lock, as it stands. So that no lock is copied while another
+ * thread holds it:
  *  1. before the fork, the forking thread takes all of mam's locks, in their order (base/lock.h);
  *  2. afterwards the parent releases them;
  *  3. the child makes them new, and ends every pool whose source does not survive a fork.
@@ -22,7 +23,10 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void set_up(void)
 {
-	/* Fails only without memory, and then a fork in a program of many threads is as risky as it always was. */
+	/*
+	 * Fails only without memory, and then a fork in a program of many threads is as risky as it
+	 * always was.
+	 */
 	(void)pthread_atfork(mam_fork_prepare, mam_fork_parent, mam_fork_child);
 }
 

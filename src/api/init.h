@@ -5,7 +5,9 @@
 #ifndef MAM_API_INIT_H
 #define MAM_API_INIT_H
 
-/* mam_init - any thread, any number of times, before a pool is made; not under one of mam's locks. */
+/*
+ * mam_init - any thread, any number of times, before a pool is made; not under one of mam's locks.
+ */
 void mam_init(void);
 
 #endif

@@ -10,8 +10,9 @@
  *     mam_pool_quiesce    wait for the device, if strict   pool/pool.c
  *     mam_pool_free       find, mark free, join            pool/pool.c
  *
- * Nothing here locks: a request takes its pool's lock and no other. A caller that names the pool pays two compares for
- * the handle; one that names none pays for finding out which device is current, or whose block it is.
+ * Nothing here locks: a request takes its pool's lock and no other. A caller that names the pool
+ * pays two compares for the handle; one that names none pays for finding out which device is
+ * current, or whose block it is.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,14 +20,15 @@
 #include <mam/mam.h>
 
 #include "api/registry.h"
+#include "api/report.h"
 #include "api/slots.h"
 #include "base/bits.h"
 #include "base/event.h"
-#include "base/log.h"
 #include "pool/pool.h"
 
 /* A default pool may end at any time; its next use makes another. */
-static enum mam_status alloc_default(size_t bytes, size_t alignment, struct mam_pool **pool, void **block)
+static enum mam_status alloc_default(size_t bytes, size_t alignment, struct mam_pool **pool,
+				     void **block)
 {
 	enum mam_status status;
 
@@ -41,7 +43,15 @@ static enum mam_status alloc_default(size_t bytes, size_t alignment, struct mam_
 	}
 }
 
-static inline enum mam_status alloc(struct mam_pool *pool, size_t bytes, size_t alignment, void **block)
+static void refused(struct mam_pool *pool, size_t bytes, enum mam_status status)
+{
+	mam_event_emit(MAM_EVENT_FAIL, pool, NULL, bytes);
+	if (status == MAM_ERROR_OUT_OF_MEMORY && pool)
+		mam_report_no_memory(pool, bytes);
+}
+
+static inline enum mam_status alloc(struct mam_pool *pool, size_t bytes, size_t alignment,
+				    void **block)
 {
 	enum mam_status status;
 
@@ -51,11 +61,12 @@ static inline enum mam_status alloc(struct mam_pool *pool, size_t bytes, size_t 
 		*block = NULL;
 		return MAM_OK;
 	}
-	status = pool ? mam_pool_alloc(pool, bytes, alignment, block) : alloc_default(bytes, alignment, &pool, block);
+	status = pool ? mam_pool_alloc(pool, bytes, alignment, block)
+		      : alloc_default(bytes, alignment, &pool, block);
 	if (status == MAM_OK)
 		mam_event_emit(MAM_EVENT_ALLOC, pool, *block, bytes);
 	else
-		mam_event_emit(MAM_EVENT_FAIL, pool, NULL, bytes);
+		refused(pool, bytes, status);
 	return status;
 }
 
@@ -64,21 +75,12 @@ enum mam_status mam_malloc(struct mam_pool *pool, size_t bytes, void **block)
 	return alloc(pool, bytes, 0, block);
 }
 
-enum mam_status mam_malloc_aligned(struct mam_pool *pool, size_t bytes, size_t alignment, void **block)
+enum mam_status mam_malloc_aligned(struct mam_pool *pool, size_t bytes, size_t alignment,
+				   void **block)
 {
 	if (!mam_is_power_of_two(alignment))
 		return MAM_ERROR_INVALID_VALUE;
 	return alloc(pool, bytes, alignment, block);
-}
-
-/* Misuse changes nothing, but it is a bug in the program and somebody should hear of it. */
-static void report(enum mam_status status, const void *block)
-{
-	if (status == MAM_ERROR_INTERIOR)
-		mam_log(MAM_LOG_WARN, "mam_free(%p): the address is inside a block, not at its start; nothing was freed",
-		        block);
-	else if (status == MAM_ERROR_DOUBLE_FREE)
-		mam_log(MAM_LOG_WARN, "mam_free(%p): nothing is allocated there now; was it freed before?", block);
 }
 
 /* Told before it happens: afterwards the address may be another caller's already. */
@@ -100,7 +102,7 @@ static inline enum mam_status give(struct mam_pool *pool, void *block)
 		status = mam_pool_free(pool, block);
 	}
 	if (status != MAM_OK)
-		report(status, block);
+		mam_report_free(status, block);
 	return status;
 }
 
@@ -133,7 +135,8 @@ enum mam_status mam_usable_size(struct mam_pool *pool, const void *block, size_t
 		*bytes = 0;
 		return MAM_OK;
 	}
-	status = pool ? mam_pool_find(pool, block, &segment) : mam_registry_find(block, &pool, &segment);
+	status = pool ? mam_pool_find(pool, block, &segment)
+		      : mam_registry_find(block, &pool, &segment);
 	if (status != MAM_OK)
 		return status;
 	if (!segment.live)
@@ -144,7 +147,8 @@ enum mam_status mam_usable_size(struct mam_pool *pool, const void *block, size_t
 	return MAM_OK;
 }
 
-enum mam_status mam_owner(const void *address, struct mam_pool **pool, struct mam_segment_info *segment)
+enum mam_status mam_owner(const void *address, struct mam_pool **pool,
+			  struct mam_segment_info *segment)
 {
 	struct mam_segment_info found;
 	struct mam_pool *owner;

@@ -2,12 +2,15 @@
 /*
  * paper.c - the paper's five calls on one pool (<mam/paper.h>).
  *
- *  1. The environment is a pool of one chunk that may not grow. `lock` guards which pool that is; making and ending it
- *     happen under the lock, so that nobody asks the device for the largest chunk while the last one is on its way back.
- *  2. MAM_CudaMalloc allocates under the lock: an environment made lazily cannot end between being found and being used.
- *  3. MAM_CudaFree frees first, without the lock, since it may have to wait for the device. Then, if the environment was
- *     made lazily, it tries to end the pool. The pool itself refuses while a block is live: there is no count of blocks
- *     here that could disagree with it. Of several threads that free at once, the last one to get here succeeds.
+ *  1. The environment is a pool of one chunk that may not grow. `lock` guards which pool that is;
+ *     making and ending it happen under the lock, so that nobody asks the device for the largest
+ *     chunk while the last one is on its way back.
+ *  2. MAM_CudaMalloc allocates under the lock: an environment made lazily cannot end between being
+ *     found and being used.
+ *  3. MAM_CudaFree frees first, without the lock, since it may have to wait for the device. Then,
+ *     if the environment was made lazily, it tries to end the pool. The pool itself refuses while a
+ *     block is live: there is no count of blocks here that could disagree with it. Of several
+ *     threads that free at once, the last one to get here succeeds.
  *
  * Source: C. Aknesil and D. Unat, "MAM: A Memory Allocation Manager for GPUs", section II.
  */
@@ -27,7 +30,15 @@ static struct mam_pool *pool; /* lock: lock; NULL: there is no environment */
 static bool lazy;             /* lock: lock; it ends with its last block */
 
 /* Numbers of enum cudaError, which CUDA has kept since version 10.1. */
-enum { SUCCESS = 0, INVALID = 1, NO_MEMORY = 2, NO_DEVICE = 100, STATE = 401, UNSUPPORTED = 801, UNKNOWN = 999 };
+enum {
+	SUCCESS = 0,
+	INVALID = 1,
+	NO_MEMORY = 2,
+	NO_DEVICE = 100,
+	STATE = 401,
+	UNSUPPORTED = 801,
+	UNKNOWN = 999
+};
 
 static int answer(enum mam_status status)
 {
@@ -60,7 +71,10 @@ static enum mam_status create_locked(size_t chunk_bytes, bool ends_itself)
 	attr.chunk_bytes = chunk_bytes;
 	attr.growth_bytes = MAM_GROWTH_NONE;
 	attr.name = "paper";
-	/* MAM_LIMIT bounds the automatic chunk; a size that the caller names is the caller's business. */
+	/*
+	 * MAM_LIMIT bounds the automatic chunk; a size that the caller names is the caller's
+	 * business.
+	 */
 	if (chunk_bytes != MAM_CHUNK_LARGEST)
 		attr.limit_bytes = 0;
 	status = mam_pool_create(&attr, &pool);
@@ -100,7 +114,10 @@ static bool note_live(const struct mam_segment_info *segment, void *user)
 	return !segment->live;
 }
 
-/* Free what lives, lowest first: free neighbours are one segment, so that each walk ends at its second segment or first. */
+/*
+ * Free what lives, lowest first: free neighbours are one segment, so that each walk ends at its
+ * second segment or first.
+ */
 static enum mam_status free_all_locked(void)
 {
 	enum mam_status status = mam_pool_quiesce(pool);
@@ -136,7 +153,10 @@ int MAM_Destroy(void)
 	return answer(status);
 }
 
-/* The end of a lazily made environment, unless a block is live. DESTROYED: somebody ended the pool by mam.h. */
+/*
+ * The end of a lazily made environment, unless a block is live. DESTROYED: somebody ended the pool
+ * by mam.h.
+ */
 static void end_if_idle_locked(void)
 {
 	enum mam_status status = lazy ? mam_pool_destroy(pool) : MAM_ERROR_LIVE_BLOCKS;

@@ -5,15 +5,16 @@
  * Making a pool:
  *  1. read the attributes (attr.h), make or check the source;
  *  2. take a slot (slots.h): from now on its address is a handle;
- *  3. let the pool take its first chunk, without the registry's lock: that may take a driver a fifth of a second;
+ *  3. let the pool take its first chunk, without the registry's lock: that may take a driver a
+ *     fifth of a second;
  *  4. put it on the list.
  * Ending one goes backwards, and leaves the slot to answer DESTROYED for ever.
  *
- * A default pool is made under the registry's lock, by the first of the threads that find none; all others read one
- * pointer. They wait for one another here and nowhere else.
+ * A default pool is made under the registry's lock, by the first of the threads that find none; all
+ * others read one pointer. They wait for one another here and nowhere else.
  *
- * What must hold: a pool is on the list from before its handle is known to a caller until it is ended; a default is on
- * the list or is about to be forgotten.
+ * What must hold: a pool is on the list from before its handle is known to a caller until it is
+ * ended; a default is on the list or is about to be forgotten.
  */
 #include "api/registry.h"
 
@@ -68,18 +69,19 @@ static bool source_is_usable(const struct mam_source *source)
 }
 
 /*
- * Step 3. A pool without a name is called after its place among all pools ever made. On failure an owned source is
- * destroyed, as mam_pool_init() has it.
+ * Step 3. A pool without a name is called after its place among all pools ever made. On failure an
+ * owned source is destroyed, as mam_pool_init() has it.
  */
 static enum mam_status fill(struct mam_slot *slot, struct mam_source *source, bool owns_source,
-                            const struct mam_pool_attr *attr)
+			    const struct mam_pool_attr *attr)
 {
 	struct mam_pool_config config;
 	enum mam_status status;
 
 	mam_attr_config(attr, &config);
 	if (config.name[0] == '\0')
-		snprintf(config.name, sizeof(config.name), "pool %zu", mam_slots_number(&slot->pool));
+		snprintf(config.name, sizeof(config.name), "pool %zu",
+			 mam_slots_number(&slot->pool));
 	slot->survives_fork = source->properties.survives_fork;
 	status = mam_pool_init(&slot->pool, source, owns_source, &config);
 	if (status == MAM_OK)
@@ -87,8 +89,8 @@ static enum mam_status fill(struct mam_slot *slot, struct mam_source *source, bo
 	return status;
 }
 
-static enum mam_status make(struct mam_source *source, bool owns_source, const struct mam_pool_attr *attr,
-                            struct mam_pool **pool)
+static enum mam_status make(struct mam_source *source, bool owns_source,
+			    const struct mam_pool_attr *attr, struct mam_pool **pool)
 {
 	enum mam_status status;
 	struct mam_slot *slot;
@@ -113,7 +115,8 @@ static enum mam_status make(struct mam_source *source, bool owns_source, const s
 	return status;
 }
 
-enum mam_status mam_pool_create_on(struct mam_source *source, const struct mam_pool_attr *attr, struct mam_pool **pool)
+enum mam_status mam_pool_create_on(struct mam_source *source, const struct mam_pool_attr *attr,
+				   struct mam_pool **pool)
 {
 	struct mam_pool_attr whole;
 	enum mam_status status = mam_attr_read(attr, &whole);
@@ -148,7 +151,10 @@ enum mam_status mam_pool_create(const struct mam_pool_attr *attr, struct mam_poo
 	return make(source, true, &whole, pool);
 }
 
-/* The pool no longer takes or gives: take it off the list, and let the next use of a default make a new one. */
+/*
+ * The pool no longer takes or gives: take it off the list, and let the next use of a default make a
+ * new one.
+ */
 static void ended(struct mam_pool *pool)
 {
 	mam_registry_forget(pool);
@@ -160,7 +166,8 @@ static void ended(struct mam_pool *pool)
 
 enum mam_status mam_pool_destroy(struct mam_pool *pool)
 {
-	enum mam_status status = mam_slots_know(pool) ? mam_pool_fini(pool) : MAM_ERROR_INVALID_VALUE;
+	enum mam_status status =
+		mam_slots_know(pool) ? mam_pool_fini(pool) : MAM_ERROR_INVALID_VALUE;
 
 	if (status == MAM_OK)
 		ended(pool);
@@ -169,7 +176,8 @@ enum mam_status mam_pool_destroy(struct mam_pool *pool)
 
 enum mam_status mam_pool_abandon(struct mam_pool *pool)
 {
-	enum mam_status status = mam_slots_know(pool) ? mam_pool_drop(pool) : MAM_ERROR_INVALID_VALUE;
+	enum mam_status status =
+		mam_slots_know(pool) ? mam_pool_drop(pool) : MAM_ERROR_INVALID_VALUE;
 
 	if (status == MAM_OK)
 		ended(pool);
@@ -185,9 +193,11 @@ static enum mam_status current_device(int *device)
 	int found = 0;
 
 	if (status == MAM_OK)
-		status = mam_driver_status(driver, "cuCtxGetCurrent", driver->ctx_get_current(&context));
+		status = mam_driver_status(driver, "cuCtxGetCurrent",
+					   driver->ctx_get_current(&context));
 	if (status == MAM_OK && context)
-		status = mam_driver_status(driver, "cuCtxGetDevice", driver->ctx_get_device(&found));
+		status =
+			mam_driver_status(driver, "cuCtxGetDevice", driver->ctx_get_device(&found));
 	if (status == MAM_OK)
 		*device = found;
 	return status;
@@ -276,7 +286,10 @@ void mam_registry_forget(const struct mam_pool *pool)
 	}
 }
 
-/* The default pool that NULL would mean now, if it was made already. A program without one is not asked for a GPU. */
+/*
+ * The default pool that NULL would mean now, if it was made already. A program without one is not
+ * asked for a GPU.
+ */
 static struct mam_pool *current_default(void)
 {
 	int index;
@@ -288,7 +301,8 @@ static struct mam_pool *current_default(void)
 	return atomic_load_explicit(&defaults[index], memory_order_acquire);
 }
 
-enum mam_status mam_registry_find(const void *address, struct mam_pool **pool, struct mam_segment_info *segment)
+enum mam_status mam_registry_find(const void *address, struct mam_pool **pool,
+				  struct mam_segment_info *segment)
 {
 	struct mam_pool *owner = current_default();
 	struct mam_slot *slot;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * registry.h - all pools of the process: the list of those not ended, and the default pool of each device.
+ * registry.h - all pools of the process: the list of those not ended, and the default pool of each
+ * device.
  *
- * The list is for two questions only: which pool does an address belong to, and whose locks must a fork take. No call
- * on a pool that the caller names ever waits for the registry.
+ * The list is for two questions only: which pool does an address belong to, and whose locks must a
+ * fork take. No call on a pool that the caller names ever waits for the registry.
  */
 #ifndef MAM_API_REGISTRY_H
 #define MAM_API_REGISTRY_H
@@ -13,14 +14,16 @@
 #include <mam/mam.h>
 
 /*
- * mam_registry_find - the pool and segment of an address: the current default pool first, which costs no lock but its
- * own, then the others, oldest first. NOT_OWNED leaves `pool` alone, and `segment` is not to be read then.
+ * mam_registry_find - the pool and segment of an address: the current default pool first, which
+ * costs no lock but its own, then the others, oldest first. NOT_OWNED leaves `pool` alone, and
+ * `segment` is not to be read then.
  */
-enum mam_status mam_registry_find(const void *address, struct mam_pool **pool, struct mam_segment_info *segment);
+enum mam_status mam_registry_find(const void *address, struct mam_pool **pool,
+				  struct mam_segment_info *segment);
 
 /*
- * mam_registry_forget - `pool` is ended: if it was a default pool, the next use makes a new one. Any thread, any number
- * of times.
+ * mam_registry_forget - `pool` is ended: if it was a default pool, the next use makes a new one.
+ * Any thread, any number of times.
  */
 void mam_registry_forget(const struct mam_pool *pool);
 

@@ -2,9 +2,10 @@
 /*
  * slots.c - slots.h, steps 1 and 2.
  *
- * The range is reserved without access, so that it counts for nothing in the system's accounts of memory. The pages of
- * a slot are opened when it is taken and only then does `bytes` cover it: an address made up by a caller that happens
- * to name a slot finds a pool, the remains of one, or zeroes.
+ * The range is reserved without access, so that it counts for nothing in the system's accounts of
+ * memory. The pages of a slot are opened when it is taken and only then does `bytes` cover it: an
+ * address made up by a caller that happens to name a slot finds a pool, the remains of one, or
+ * zeroes.
  */
 #include "api/slots.h"
 
@@ -16,26 +17,31 @@
 
 struct mam_slots mam_slots;
 
-static size_t reserved_bytes;      /* lock: registry */
-static struct mam_slot *put_back;  /* lock: registry; linked through `next`, each a slot no caller has seen */
+/* lock: registry, both */
+static size_t reserved_bytes;
+static struct mam_slot *put_back; /* linked through `next`; no caller has seen them */
 
 /*
- * Leak checkers follow pointers from the memory they know. The slots are ours alone, and a program with a pool that is
- * alive when it exits has leaked nothing. Absent unless such a checker is in the program.
+ * Leak checkers follow pointers from the memory they know. The slots are ours alone, and a program
+ * with a pool that is alive when it exits has leaked nothing. Absent unless such a checker is in
+ * the program.
  */
 extern void __lsan_register_root_region(const void *base, size_t bytes) __attribute__((weak));
 
 /* Where address space is short, half as many pools will do, or half of those. */
 static bool reserve(void)
 {
-	for (size_t bytes = (size_t)MAM_SLOTS_MOST * MAM_SLOT_BYTES; bytes >= 64 * MAM_SLOT_BYTES; bytes /= 2) {
-		void *base = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	for (size_t bytes = (size_t)MAM_SLOTS_MOST * MAM_SLOT_BYTES; bytes >= 64 * MAM_SLOT_BYTES;
+	     bytes /= 2) {
+		void *base = mmap(NULL, bytes, PROT_NONE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 		if (base != MAP_FAILED) {
 			reserved_bytes = bytes;
 			if (__lsan_register_root_region)
 				__lsan_register_root_region(base, bytes);
-			atomic_store_explicit(&mam_slots.base, (uintptr_t)base, memory_order_relaxed);
+			atomic_store_explicit(&mam_slots.base, (uintptr_t)base,
+					      memory_order_relaxed);
 			return true;
 		}
 	}

@@ -2,14 +2,16 @@
 /*
  * slots.h - the storage of all pools, and the question "is this address a pool's handle?".
  *
- *  1. One range of addresses is reserved once, cut into slots of MAM_SLOT_BYTES. A pool's handle is the address of its
- *     slot; pages cost memory once the first pool in them is made.
- *  2. A slot that has been a pool is never freed and never another pool: a late call on the handle finds the old
- *     pool's remains and answers DESTROYED. Price: MAM_SLOT_BYTES of host memory for each pool ever made.
- *  3. An address is a handle when it lies in the part handed out so far, at a multiple of the slot size: one
- *     subtraction and two compares, and nothing is read behind the address.
+ *  1. One range of addresses is reserved once, cut into slots of MAM_SLOT_BYTES. A pool's handle is
+ *     the address of its slot; pages cost memory once the first pool in them is made.
+ *  2. A slot that has been a pool is never freed and never another pool: a late call on the handle
+ *     finds the old pool's remains and answers DESTROYED. Price: MAM_SLOT_BYTES of host memory for
+ *     each pool ever made.
+ *  3. An address is a handle when it lies in the part handed out so far, at a multiple of the slot
+ *     size: one subtraction and two compares, and nothing is read behind the address.
  *
- * Bound: MAM_SLOTS_MOST pools in a process's life; fewer where address space is limited (ulimit -v).
+ * Bound: MAM_SLOTS_MOST pools in a process's life; fewer where address space is limited (ulimit
+ * -v).
  */
 #ifndef MAM_API_SLOTS_H
 #define MAM_API_SLOTS_H
@@ -36,14 +38,18 @@ struct mam_slot {
 _Static_assert(offsetof(struct mam_slot, pool) == 0, "a handle is its slot's address");
 _Static_assert(sizeof(struct mam_slot) <= MAM_SLOT_BYTES, "a pool no longer fits its slot");
 
+/* Both are atomic, and written under lock: registry only. */
 struct mam_slots {
-	_Atomic uintptr_t base; /* atomic; written once under lock: registry. Address of slot 0 */
-	_Atomic size_t bytes;   /* atomic; only grows, under lock: registry. Handed out so far; written after base */
+	_Atomic uintptr_t base; /* of slot 0; written once */
+	_Atomic size_t bytes;   /* handed out so far: only grows; written after base */
 };
 
 extern struct mam_slots mam_slots;
 
-/* mam_slots_know - whether `pool` may be passed to the pool's functions: it is, or was once, a pool. */
+/*
+ * mam_slots_know - whether `pool` may be passed to the pool's functions: it is, or was once, a
+ * pool.
+ */
 static inline bool mam_slots_know(const struct mam_pool *pool)
 {
 	size_t bytes = atomic_load_explicit(&mam_slots.bytes, memory_order_acquire);
@@ -61,10 +67,16 @@ static inline size_t mam_slots_number(const struct mam_pool *pool)
 	return ((uintptr_t)pool - base) / MAM_SLOT_BYTES;
 }
 
-/* mam_slots_take - a zeroed slot; NULL when there is no more host memory or address space. lock: registry. */
+/*
+ * mam_slots_take - a zeroed slot; NULL when there is no more host memory or address space. lock:
+ * registry.
+ */
 struct mam_slot *mam_slots_take(void);
 
-/* mam_slots_put_back - for a slot whose address no caller has seen: its pool could not be made. lock: registry. */
+/*
+ * mam_slots_put_back - for a slot whose address no caller has seen: its pool could not be made.
+ * lock: registry.
+ */
 void mam_slots_put_back(struct mam_slot *slot);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * suite.h - run a suite of which every test is a process of its own, whatever CK_FORK says: options, default pools and
- * handles begin anew in each, and one that crashes or exits with anything but 0 fails alone.
+ * suite.h - run a suite of which every test is a process of its own, whatever CK_FORK says:
+ * options, default pools and handles begin anew in each, and one that crashes or exits with
+ * anything but 0 fails alone.
  */
 #ifndef TESTS_API_SUITE_H
 #define TESTS_API_SUITE_H

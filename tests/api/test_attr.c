@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pool attributes: old and new sizes of the struct, every field's range, and the environment's word.
+ * Pool attributes: old and new sizes of the struct, every field's range, and the environment's
+ * word.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -19,9 +20,14 @@ static const struct mam_pool_attr defaults = MAM_POOL_ATTR_INIT;
 
 static enum mam_status read_with_size(size_t size, struct mam_pool_attr *attr)
 {
-	struct mam_pool_attr given = { .source = "host", .device = 3, .chunk_bytes = 4096, .growth_bytes = 8192,
-		                       .limit_bytes = 16384, .granule = 256, .free_policy = MAM_FREE_STREAM,
-		                       .name = "whole" };
+	struct mam_pool_attr given = { .source = "host",
+				       .device = 3,
+				       .chunk_bytes = 4096,
+				       .growth_bytes = 8192,
+				       .limit_bytes = 16384,
+				       .granule = 256,
+				       .free_policy = MAM_FREE_STREAM,
+				       .name = "whole" };
 
 	given.size = size;
 	return mam_attr_read(&given, attr);
@@ -65,7 +71,8 @@ START_TEST(a_shorter_attr_lacks_fields_and_they_are_defaults)
 	ck_assert_ptr_null(attr.name);
 	ck_assert_uint_eq(attr.granule, 256);
 
-	ck_assert_int_eq(read_with_size(offsetof(struct mam_pool_attr, growth_bytes), &attr), MAM_OK);
+	ck_assert_int_eq(read_with_size(offsetof(struct mam_pool_attr, growth_bytes), &attr),
+			 MAM_OK);
 	ck_assert_uint_eq(attr.chunk_bytes, 4096);
 	ck_assert_uint_eq(attr.growth_bytes, 0);
 	ck_assert_uint_eq(attr.granule, 0);
@@ -86,7 +93,8 @@ START_TEST(sizes_that_end_inside_a_field_are_refused)
 		enum mam_status status = read_with_size(size, &attr);
 
 		if (size % 4 != 0 || size < offsetof(struct mam_pool_attr, device))
-			ck_assert_msg(status == MAM_ERROR_INVALID_VALUE, "size %zu answered %d", size, status);
+			ck_assert_msg(status == MAM_ERROR_INVALID_VALUE, "size %zu answered %d",
+				      size, status);
 	}
 }
 END_TEST
@@ -137,7 +145,7 @@ static const struct {
 	{ { .granule = 4 << 20 }, MAM_ERROR_INVALID_VALUE },
 	{ { .free_policy = MAM_FREE_STRICT }, MAM_OK },
 	{ { .free_policy = (enum mam_free_policy)3 }, MAM_ERROR_INVALID_VALUE },
-	{ { .free_policy = (enum mam_free_policy)-1 }, MAM_ERROR_INVALID_VALUE },
+	{ { .free_policy = (enum mam_free_policy) - 1 }, MAM_ERROR_INVALID_VALUE },
 	{ { .chunk_bytes = 4096, .limit_bytes = 4096 }, MAM_OK },
 	{ { .chunk_bytes = 4097, .limit_bytes = 4096 }, MAM_ERROR_INVALID_VALUE },
 	{ { .chunk_bytes = MAM_CHUNK_LARGEST, .limit_bytes = 4096 }, MAM_OK },

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Around a fork: no lock is copied while another thread holds it, and the child knows which pools it lost.
+ * Around a fork: no lock is copied while another thread holds it, and the child knows which pools
+ * it lost.
  *
  * Locks are checked: this is linked with the library's debug build, which aborts on a wrong order.
  */
@@ -16,7 +17,7 @@
 #include "suite.h"
 
 #define THREADS 4
-#define FORKS   40
+#define FORKS 40
 
 static struct mam_pool *host_pool, *device_pool;
 static struct stub stub;
@@ -35,9 +36,9 @@ static void make_pools(void)
 }
 
 /* The child's exit status: 0, or the line on which it failed to get what it should. */
-#define MUST(condition)                           \
-	do {                                      \
-		if (!(condition))                 \
+#define MUST(condition)                            \
+	do {                                       \
+		if (!(condition))                  \
 			_exit(__LINE__ % 255 + 1); \
 	} while (0)
 
@@ -47,7 +48,8 @@ static void assert_child_is_content(pid_t child)
 
 	ck_assert_int_gt(child, 0);
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with status %#x", status);
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+		      "the child ended with status %#x", status);
 }
 
 static bool is_intact(struct mam_pool *pool)
@@ -75,7 +77,8 @@ static void *keep_busy(void *unused)
 		void *block;
 
 		for (size_t i = 0; i < COUNT_OF(pools); i++)
-			if (mam_malloc(pools[i], 4096, &block) != MAM_OK || mam_free(NULL, block) != MAM_OK)
+			if (mam_malloc(pools[i], 4096, &block) != MAM_OK ||
+			    mam_free(NULL, block) != MAM_OK)
 				abort();
 		if (MAM_CudaMalloc(&block, 4096) != 0 || MAM_CudaFree(block) != 0)
 			abort();

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first stop: the wait before a free, what listeners hear and when, and which pool a request without one goes to.
+ * The first stop: the wait before a free, what listeners hear and when, and which pool a request
+ * without one goes to.
  */
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <mam/stats.h>
 
@@ -114,7 +117,8 @@ static const struct mam_event *next_heard(size_t *at)
 	while (*at < heard_count) {
 		const struct mam_event *event = &heard[(*at)++];
 
-		if (event->kind == MAM_EVENT_ALLOC || event->kind == MAM_EVENT_FREE || event->kind == MAM_EVENT_FAIL)
+		if (event->kind == MAM_EVENT_ALLOC || event->kind == MAM_EVENT_FREE ||
+		    event->kind == MAM_EVENT_FAIL)
 			return event;
 	}
 	return NULL;
@@ -222,6 +226,50 @@ START_TEST(a_request_without_a_pool_goes_to_the_default)
 }
 END_TEST
 
+/* What was logged, to a file of the test's own. */
+static const char *logged(const char *path)
+{
+	static char text[2000];
+	FILE *file = fopen(path, "r");
+	size_t length = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+
+	text[length] = '\0';
+	if (file)
+		fclose(file);
+	remove(path);
+	return text;
+}
+
+START_TEST(running_out_of_memory_is_explained_to_who_asks)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	char path[] = "/tmp/mam-test-log-XXXXXX";
+	void *block, *blocks[4];
+	const char *text;
+
+	close(mkstemp(path));
+	setenv("MAM_LOG_FILE", path, 1);
+	setenv("MAM_LOG", "info", 1);
+	stub_init(&stub);
+	attr.limit_bytes = 4 << 20;
+	attr.chunk_bytes = 4 << 20;
+	attr.name = "small";
+	ck_assert_int_eq(mam_pool_create_on(&stub.source, &attr, &pool), MAM_OK);
+	ck_assert_int_eq(mam_malloc(pool, 5 << 20, &block), MAM_ERROR_OUT_OF_MEMORY);
+	for (size_t i = 0; i < COUNT_OF(blocks); i++)
+		blocks[i] = take(1 << 20);
+	ck_assert_int_eq(mam_free(pool, blocks[0]), MAM_OK);
+	ck_assert_int_eq(mam_free(pool, blocks[2]), MAM_OK);
+	ck_assert_int_eq(mam_malloc(pool, 2 << 20, &block), MAM_ERROR_OUT_OF_MEMORY);
+	text = logged(path);
+	ck_assert_ptr_nonnull(strstr(text, "small: no memory for 5242880 bytes"));
+	ck_assert_ptr_nonnull(strstr(text, "raise the pool's limit"));
+	ck_assert_ptr_nonnull(strstr(text, "small: no memory for 2097152 bytes: largest free "
+					   "piece 1048576, in use 2097152, held 4194304, "
+					   "limit 4194304; enough is free, but in pieces"));
+}
+END_TEST
+
 START_TEST(without_a_device_there_is_no_default)
 {
 	void *block = &stub;
@@ -254,6 +302,7 @@ int main(void)
 	tcase_add_test(events, pools_begin_and_end_aloud);
 	tcase_add_test(pools, usable_size_is_the_rounded_size_of_live_blocks_only);
 	tcase_add_test(pools, a_request_without_a_pool_goes_to_the_default);
+	tcase_add_test(pools, running_out_of_memory_is_explained_to_who_asks);
 	tcase_add_test(pools, without_a_device_there_is_no_default);
 	return suite_run(suite);
 }

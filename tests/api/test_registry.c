@@ -15,7 +15,7 @@
 #include "stub.h"
 #include "suite.h"
 
-#define POOLS   20
+#define POOLS 20
 #define THREADS 8
 
 static struct mam_pool *make_host_pool(const char *name)
@@ -41,7 +41,8 @@ START_TEST(an_address_belongs_to_the_pool_it_came_from)
 		ck_assert_int_eq(mam_malloc(pools[i], 100 + (size_t)i, &blocks[i]), MAM_OK);
 	}
 	for (int i = 0; i < POOLS; i++) {
-		ck_assert_int_eq(mam_registry_find((char *)blocks[i] + 1, &owner, &segment), MAM_OK);
+		ck_assert_int_eq(mam_registry_find((char *)blocks[i] + 1, &owner, &segment),
+				 MAM_OK);
 		ck_assert_ptr_eq(owner, pools[i]);
 		ck_assert_ptr_eq(segment.base, blocks[i]);
 		ck_assert_uint_eq(segment.requested, 100 + (size_t)i);
@@ -67,7 +68,8 @@ START_TEST(pools_end_in_any_order_and_the_others_are_still_found)
 		pools[ending] = NULL;
 		for (int i = 0; i < POOLS; i++) {
 			if (pools[i]) {
-				ck_assert_int_eq(mam_registry_find(blocks[i], &owner, &segment), MAM_OK);
+				ck_assert_int_eq(mam_registry_find(blocks[i], &owner, &segment),
+						 MAM_OK);
 				ck_assert_ptr_eq(owner, pools[i]);
 			}
 		}
@@ -86,7 +88,8 @@ START_TEST(a_pool_that_cannot_be_made_takes_no_handle)
 	stub.grow_answer = MAM_ERROR_OUT_OF_MEMORY;
 	attr.chunk_bytes = 1 << 20;
 	for (int i = 0; i < 3; i++)
-		ck_assert_int_eq(mam_pool_create_on(&stub.source, &attr, &pool), MAM_ERROR_OUT_OF_MEMORY);
+		ck_assert_int_eq(mam_pool_create_on(&stub.source, &attr, &pool),
+				 MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_ptr_eq(pool, first);
 	ck_assert_uint_eq(stub.grows, 3);
 	stub.grow_answer = MAM_OK;
@@ -204,7 +207,8 @@ START_TEST(device_numbers_no_machine_has_are_no_device)
 	ck_assert_int_eq(mam_pool_default(256, &pool), MAM_ERROR_NO_DEVICE);
 	ck_assert_int_eq(mam_pool_default(INT32_MAX, &pool), MAM_ERROR_NO_DEVICE);
 	ck_assert_int_eq(mam_pool_default(255, &pool), MAM_ERROR_NO_DEVICE);
-	ck_assert_int_eq(mam_pool_default(255, &pool), MAM_ERROR_NO_DEVICE); /* it was no accident */
+	ck_assert_int_eq(mam_pool_default(255, &pool),
+			 MAM_ERROR_NO_DEVICE); /* it was no accident */
 }
 END_TEST
 
@@ -236,7 +240,8 @@ START_TEST(threads_that_race_for_the_default_get_one)
 	for (unsigned int round = 1; round <= 50; round++) {
 		pthread_barrier_init(&start, NULL, THREADS);
 		for (int i = 0; i < THREADS; i++)
-			ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_for_default, &answers[i]), 0);
+			ck_assert_int_eq(
+				pthread_create(&threads[i], NULL, ask_for_default, &answers[i]), 0);
 		for (int i = 0; i < THREADS; i++)
 			pthread_join(threads[i], NULL);
 		pthread_barrier_destroy(&start);

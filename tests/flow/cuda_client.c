@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuda_client.c - a CUDA program that <mam/cuda.h> was included into; cuda.sh builds it as C and as C++ and runs each part.
+ * cuda_client.c - a CUDA program that <mam/cuda.h> was included into; cuda.sh builds it as C and as
+ * C++ and runs each part.
  *
- * It takes the name of a part. Exit 0: all was as it should be; 1, and a line that says what was not.
+ * It takes the name of a part. Exit 0: all was as it should be; 1, and a line that says what was
+ * not.
  */
 #include <mam/cuda.h>
 #include <mam/stats.h>
@@ -14,12 +16,12 @@
 
 #define MIB ((size_t)1 << 20)
 
-#define MUST(condition)                                                          \
-	do {                                                                     \
-		if (!(condition)) {                                              \
-			printf("line %d: not so: %s\n", __LINE__, #condition);   \
-			return 1;                                                \
-		}                                                                \
+#define MUST(condition)                                                        \
+	do {                                                                   \
+		if (!(condition)) {                                            \
+			printf("line %d: not so: %s\n", __LINE__, #condition); \
+			return 1;                                              \
+		}                                                              \
 	} while (0)
 
 typedef cudaError_t (*malloc_function)(void **, size_t);
@@ -99,7 +101,10 @@ static int pointers(void)
 	return 0;
 }
 
-/* Each is refused with the runtime's own error, which is pending afterwards and gone once asked for. */
+/*
+ * Each is refused with the runtime's own error, which is pending afterwards and gone once asked
+ * for.
+ */
 static int mistakes(void)
 {
 	struct mam_segment_info segment;
@@ -110,7 +115,7 @@ static int mistakes(void)
 	MUST(cudaMalloc((void **)&other, 4096) == cudaSuccess);
 	MUST(mam_owner(block, NULL, &segment) == MAM_OK);
 	MUST(cudaFree(block) == cudaSuccess);
-	wrong[0] = block; /* freed, and the start of the chunk: the runtime would take it for its own */
+	wrong[0] = block; /* freed; and a chunk's start, which the runtime would take for its own */
 	wrong[1] = other + 512;
 	wrong[2] = &wrong;
 	wrong[3] = (void *)1;
@@ -204,7 +209,8 @@ static int barrier(void)
 	MUST(cudaStreamCreateWithFlags(&stream, 1) == cudaSuccess); /* tied to no other stream */
 	MUST(cudaMalloc(&block, sizeof(host)) == cudaSuccess);
 	MUST(cudaMalloc(&other, sizeof(host)) == cudaSuccess);
-	MUST(cudaMemcpyAsync(block, host, sizeof(host), cudaMemcpyHostToDevice, stream) == cudaSuccess);
+	MUST(cudaMemcpyAsync(block, host, sizeof(host), cudaMemcpyHostToDevice, stream) ==
+	     cudaSuccess);
 	MUST(cudaStreamQuery(stream) == cudaErrorNotReady);
 	MUST(cudaFree(other) == cudaSuccess);
 	MUST(cudaStreamQuery(stream) == cudaSuccess);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The default pool, which programs use without naming it: made lazily, by whichever thread comes first, as the
- * environment says.
+ * The default pool, which programs use without naming it: made lazily, by whichever thread comes
+ * first, as the environment says.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,10 +13,10 @@
 
 #include "../api/suite.h"
 
-#define MIB     ((size_t)1 << 20)
+#define MIB ((size_t)1 << 20)
 #define THREADS 8
-#define HELD    50
-#define TURNS   20000
+#define HELD 50
+#define TURNS 20000
 
 static void on_host(void)
 {
@@ -95,7 +95,8 @@ static void *use_default(void *seed)
 			if (mam_free(NULL, held[at]) != MAM_OK)
 				return "a block was not freed";
 			held[at] = NULL;
-		} else if (mam_malloc(NULL, 1 + (size_t)rand_r(&random) % 100000, &held[at]) != MAM_OK) {
+		} else if (mam_malloc(NULL, 1 + (size_t)rand_r(&random) % 100000, &held[at]) !=
+			   MAM_OK) {
 			return "a block was refused";
 		}
 	}
@@ -141,7 +142,8 @@ static void *end_default(void *count)
 		if (mam_pool_default(MAM_DEVICE_CURRENT, &pool) != MAM_OK)
 			return "there was no default";
 		status = mam_pool_destroy(pool);
-		if (status != MAM_OK && status != MAM_ERROR_LIVE_BLOCKS && status != MAM_ERROR_DESTROYED)
+		if (status != MAM_OK && status != MAM_ERROR_LIVE_BLOCKS &&
+		    status != MAM_ERROR_DESTROYED)
 			return "destroying answered something else";
 		*(unsigned int *)count += status == MAM_OK;
 	}

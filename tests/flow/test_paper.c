@@ -13,7 +13,7 @@
 
 #include "../api/suite.h"
 
-#define MIB     ((size_t)1 << 20)
+#define MIB ((size_t)1 << 20)
 #define THREADS 8
 
 enum { SUCCESS = 0, INVALID = 1, NO_MEMORY = 2, STATE = 401 };
@@ -165,7 +165,8 @@ START_TEST(sizes_that_are_nothing_or_too_much)
 	ck_assert_int_eq(MAM_CudaMalloc(&block, 0), SUCCESS);
 	ck_assert_ptr_null(block);
 	ck_assert_int_eq(MAM_CudaFree(NULL), SUCCESS);
-	ck_assert_int_eq(MAM_Destroy(), STATE); /* a first request that fails leaves no environment behind */
+	ck_assert_int_eq(MAM_Destroy(),
+			 STATE); /* a first request that fails leaves no environment behind */
 }
 END_TEST
 
@@ -214,15 +215,21 @@ END_TEST
 
 static pthread_barrier_t start;
 
-/* Each round every thread holds at most one block: the environment comes and goes between them all the time. */
+/*
+ * Each round every thread holds at most one block: the environment comes and goes between them all
+ * the time.
+ */
 static void *come_and_go(void *rounds)
 {
 	pthread_barrier_wait(&start);
 	for (int i = 0; i < *(int *)rounds; i++) {
 		void *block;
 
-		/* A chunk taken while the last one was on its way back would be too small for this. */
-		if (MAM_CudaMalloc(&block, (size_t)8 << 30) != SUCCESS || MAM_CudaFree(block) != SUCCESS)
+		/*
+		 * A chunk taken while the last one was on its way back would be too small for this.
+		 */
+		if (MAM_CudaMalloc(&block, (size_t)8 << 30) != SUCCESS ||
+		    MAM_CudaFree(block) != SUCCESS)
 			return "refused";
 	}
 	return NULL;
@@ -260,7 +267,8 @@ START_TEST(threads_that_race_to_create_it_share_one)
 	for (int round = 0; round < 50; round++) {
 		pthread_barrier_init(&start, NULL, THREADS);
 		for (int i = 0; i < THREADS; i++)
-			ck_assert_int_eq(pthread_create(&threads[i], NULL, first_block, &blocks[i]), 0);
+			ck_assert_int_eq(pthread_create(&threads[i], NULL, first_block, &blocks[i]),
+					 0);
 		for (int i = 0; i < THREADS; i++) {
 			pthread_join(threads[i], &refused);
 			ck_assert_ptr_null(refused);
@@ -283,7 +291,8 @@ static void *create_and_destroy(void *answers)
 		int created = MAM_Create(MIB);
 		int destroyed = MAM_Destroy();
 
-		if ((created != SUCCESS && created != STATE) || (destroyed != SUCCESS && destroyed != STATE))
+		if ((created != SUCCESS && created != STATE) ||
+		    (destroyed != SUCCESS && destroyed != STATE))
 			return "another answer";
 		*count += (created == SUCCESS) - (destroyed == SUCCESS);
 	}
@@ -298,7 +307,8 @@ START_TEST(creations_and_destructions_may_race)
 
 	pthread_barrier_init(&start, NULL, THREADS);
 	for (int i = 0; i < THREADS; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, create_and_destroy, &counts[i]), 0);
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, create_and_destroy, &counts[i]),
+				 0);
 	for (int i = 0; i < THREADS; i++) {
 		pthread_join(threads[i], &wrong);
 		ck_assert_ptr_null(wrong);

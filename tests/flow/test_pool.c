@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pool from its making to its end, as a program sees it: the public headers and the shared library, nothing else.
+ * A pool from its making to its end, as a program sees it: the public headers and the shared
+ * library, nothing else.
  */
 #include <string.h>
 
@@ -310,7 +311,8 @@ START_TEST(the_largest_chunk_is_all_the_source_has)
 	ck_assert_int_eq(mam_pool_create(&attr, &pool), MAM_OK);
 	ck_assert_uint_ge(stats_of(pool).reserved_bytes, (size_t)75 << 30);
 	take(pool, (size_t)70 << 30);
-	ck_assert_int_eq(mam_malloc(pool, (size_t)20 << 30, &(void *){ NULL }), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_malloc(pool, (size_t)20 << 30, &(void *){ NULL }),
+			 MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(stats_of(pool).chunks, 1);
 }
 END_TEST

@@ -2,8 +2,8 @@
 /*
  * Requests and frees that make no sense: each gets its own answer, and the pool is as it was.
  *
- * Each test is a forked child that must end with 0: a crash, an abort or a hang is a failure. The fixture proves the
- * pool's books after each test and compares its numbers with those before.
+ * Each test is a forked child that must end with 0: a crash, an abort or a hang is a failure. The
+ * fixture proves the pool's books after each test and compares its numbers with those before.
  */
 #include <stdint.h>
 #include <string.h>
@@ -16,8 +16,8 @@
 #define CHUNK ((size_t)1 << 20)
 
 static struct mam_pool *pool;
-static char *block;               /* 4096 bytes, live */
-static char *freed;               /* was 512 bytes, and has a live block behind it */
+static char *block; /* 4096 bytes, live */
+static char *freed; /* was 512 bytes, and has a live block behind it */
 static struct mam_pool_stats before;
 
 static void look(struct mam_pool_stats *stats)
@@ -88,8 +88,9 @@ START_TEST(size_0_is_a_null_block)
 END_TEST
 
 static const size_t huge[] = {
-	CHUNK + 1, (size_t)1 << 40, (size_t)1 << 54, (size_t)1 << 55, (size_t)1 << 56, (size_t)1 << 63,
-	SIZE_MAX / 2, SIZE_MAX - 511, SIZE_MAX - 510, SIZE_MAX - 1, SIZE_MAX,
+	CHUNK + 1,       (size_t)1 << 40, (size_t)1 << 54, (size_t)1 << 55,
+	(size_t)1 << 56, (size_t)1 << 63, SIZE_MAX / 2,    SIZE_MAX - 511,
+	SIZE_MAX - 510,  SIZE_MAX - 1,    SIZE_MAX,
 };
 
 START_TEST(huge_sizes_are_out_of_memory)
@@ -163,7 +164,8 @@ START_TEST(freeing_twice_after_the_ground_was_joined)
 	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
 	look(&before);
 	ck_assert_int_eq(mam_free(pool, block), MAM_ERROR_DOUBLE_FREE);
-	ck_assert_int_eq(mam_free(pool, freed), MAM_ERROR_DOUBLE_FREE); /* in the middle of the joined hole now */
+	ck_assert_int_eq(mam_free(pool, freed),
+			 MAM_ERROR_DOUBLE_FREE); /* in the middle of the joined hole now */
 	ck_assert_int_eq(mam_free(pool, block + 1), MAM_ERROR_DOUBLE_FREE);
 }
 END_TEST
@@ -173,8 +175,10 @@ START_TEST(freeing_fresh_ground)
 	struct mam_segment_info segment;
 
 	ck_assert_int_eq(mam_owner(block, NULL, &segment), MAM_OK);
-	ck_assert_int_eq(mam_free(pool, (char *)segment.chunk_base + CHUNK - 1), MAM_ERROR_DOUBLE_FREE);
-	ck_assert_int_eq(mam_free(pool, (char *)segment.chunk_base + CHUNK / 2), MAM_ERROR_DOUBLE_FREE);
+	ck_assert_int_eq(mam_free(pool, (char *)segment.chunk_base + CHUNK - 1),
+			 MAM_ERROR_DOUBLE_FREE);
+	ck_assert_int_eq(mam_free(pool, (char *)segment.chunk_base + CHUNK / 2),
+			 MAM_ERROR_DOUBLE_FREE);
 }
 END_TEST
 

@@ -116,10 +116,17 @@ START_TEST(using_a_handle_that_is_none)
 {
 	char here[64];
 	struct mam_pool *const handles[] = {
-		(struct mam_pool *)1, (struct mam_pool *)8, (struct mam_pool *)4096, (struct mam_pool *)UINTPTR_MAX,
-		(struct mam_pool *)(UINTPTR_MAX / 2 + 1), (struct mam_pool *)here, (struct mam_pool *)block,
-		(struct mam_pool *)((char *)pool + 1), (struct mam_pool *)((char *)pool + 64),
-		(struct mam_pool *)((char *)pool - 64), (struct mam_pool *)((char *)pool + 4096),
+		(struct mam_pool *)1,
+		(struct mam_pool *)8,
+		(struct mam_pool *)4096,
+		(struct mam_pool *)UINTPTR_MAX,
+		(struct mam_pool *)(UINTPTR_MAX / 2 + 1),
+		(struct mam_pool *)here,
+		(struct mam_pool *)block,
+		(struct mam_pool *)((char *)pool + 1),
+		(struct mam_pool *)((char *)pool + 64),
+		(struct mam_pool *)((char *)pool - 64),
+		(struct mam_pool *)((char *)pool + 4096),
 	};
 	void *output = here;
 	size_t bytes;
@@ -128,10 +135,12 @@ START_TEST(using_a_handle_that_is_none)
 	for (size_t i = 0; i < COUNT_OF(handles); i++) {
 		ck_assert_int_eq(mam_malloc(handles[i], 512, &output), MAM_ERROR_INVALID_VALUE);
 		ck_assert_int_eq(mam_malloc(handles[i], 0, &output), MAM_ERROR_INVALID_VALUE);
-		ck_assert_int_eq(mam_malloc_aligned(handles[i], 512, 512, &output), MAM_ERROR_INVALID_VALUE);
+		ck_assert_int_eq(mam_malloc_aligned(handles[i], 512, 512, &output),
+				 MAM_ERROR_INVALID_VALUE);
 		ck_assert_int_eq(mam_free(handles[i], block), MAM_ERROR_INVALID_VALUE);
 		ck_assert_int_eq(mam_free(handles[i], NULL), MAM_ERROR_INVALID_VALUE);
-		ck_assert_int_eq(mam_usable_size(handles[i], block, &bytes), MAM_ERROR_INVALID_VALUE);
+		ck_assert_int_eq(mam_usable_size(handles[i], block, &bytes),
+				 MAM_ERROR_INVALID_VALUE);
 		ck_assert_int_eq(mam_pool_destroy(handles[i]), MAM_ERROR_INVALID_VALUE);
 		ck_assert_int_eq(mam_pool_abandon(handles[i]), MAM_ERROR_INVALID_VALUE);
 	}

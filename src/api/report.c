@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report.c - the sentences of report.h.
+ */
+#include "api/report.h"
+
+#include <mam/stats.h>
+
+#include "base/log.h"
+#include "pool/pool.h"
+
+void mam_report_free(enum mam_status status, const void *block)
+{
+	if (status == MAM_ERROR_INTERIOR)
+		mam_log(MAM_LOG_WARN,
+			"mam_free(%p): that is inside a block, not its start; nothing was freed",
+			block);
+	else if (status == MAM_ERROR_DOUBLE_FREE)
+		mam_log(MAM_LOG_WARN,
+			"mam_free(%p): nothing is allocated there now; was it freed before?",
+			block);
+}
+
+/* Which of the three reasons it was, and what helps against that one. */
+static const char *advice(const struct mam_pool *pool, const struct mam_pool_stats *stats,
+			  size_t bytes)
+{
+	size_t limit = pool->config.limit_bytes;
+
+	if (stats->reserved_bytes - stats->live_rounded_bytes >= bytes)
+		return "enough is free, but in pieces: free what is large, or allocate it earlier";
+	if (limit != 0 && bytes > limit - stats->reserved_bytes)
+		return "raise the pool's limit, or free something";
+	return "its source gave no more: free something, or find what else uses the device";
+}
+
+void mam_report_no_memory(struct mam_pool *pool, size_t bytes)
+{
+	struct mam_pool_stats stats = { .size = sizeof(stats) };
+
+	if (!mam_log_wants(MAM_LOG_INFO) || mam_pool_stats(pool, &stats) != MAM_OK)
+		return;
+	mam_log(MAM_LOG_INFO,
+		"%s: no memory for %zu bytes: largest free piece %llu, in use %llu, held %llu, "
+		"limit %zu; %s",
+		pool->config.name, bytes, (unsigned long long)stats.largest_free_bytes,
+		(unsigned long long)stats.live_rounded_bytes,
+		(unsigned long long)stats.reserved_bytes, pool->config.limit_bytes,
+		advice(pool, &stats, bytes));
+}
