@@ -33,16 +33,16 @@ struct request {
 
 static const struct args_option options[] = {
 	{ "quick", 0, ARGS_FLAG, FIELD(quick), NULL, NULL,
-	  "only what has a target, in under 15 seconds; else all, in under 4 minutes" },
+	  "only what the short table shows, in under 15 seconds;\nelse all, in under 4 minutes" },
 	{ "smoke", 0, ARGS_FLAG, FIELD(smoke), NULL, NULL,
-	  "a second or two, to see that it works; the numbers mean nothing" },
+	  "a second or two, to see that it works; the numbers\nmean nothing" },
 	{ "plain", 'p', ARGS_FLAG, FIELD(keys), NULL, NULL, "lines of KEY<TAB>VALUE, for scripts" },
 	{ "csv", 0, ARGS_TEXT, FIELD(csv), "FILE", NULL, "write every number into FILE, too" },
 	{ "sources", 0, ARGS_TEXT, FIELD(sources), "LIST", NULL,
-	  "pools to measure: host,cudamalloc; all that are possible\nunless given" },
+	  "pools to measure: host, cudamalloc; both unless given" },
 	{ "peers", 0, ARGS_TEXT, FIELD(peers), "LIST", NULL,
-	  "what to put beside them: glibc, jemalloc, mimalloc, cudaMalloc,\n"
-	  "cudaMallocAsync; or none; all that are here unless given" },
+	  "what to put beside them: glibc, jemalloc, mimalloc,\n"
+	  "cudaMalloc, cudaMallocAsync, or none; all that are\nhere unless given" },
 	{ "only", 0, ARGS_TEXT, FIELD(only), "LIST", NULL, "workloads to play; all unless given" },
 	{ "list", 0, ARGS_FLAG, FIELD(list), NULL, NULL, "name pools, peers and workloads" },
 	{ NULL, 0, ARGS_FLAG, 0, NULL, NULL, NULL },
