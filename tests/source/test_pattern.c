@@ -33,17 +33,25 @@ static bool has_kernels(void)
 
 static void setup(void)
 {
+	struct CUctx_st *context;
 	void *made;
 
 	ck_assert_uint_eq(mam_pool_create(NULL, &pool), MAM_OK);
 	ck_assert_uint_eq(mam_malloc(pool, BYTES + 64, &made), MAM_OK);
+	/* Only this test's own copies need a current context; mam finds the block's by itself. */
 	ck_assert_uint_eq(mam_driver_get(&driver), MAM_OK);
+	ck_assert_uint_eq(driver->device_primary_ctx_retain(&context, 0), 0);
+	ck_assert_uint_eq(driver->ctx_push_current(context), 0);
 	block = made;
 	ck_assert_uint_eq(driver->memset_d8((uintptr_t)block, 0xee, BYTES + 64), 0);
 }
 
 static void teardown(void)
 {
+	struct CUctx_st *context;
+
+	ck_assert_uint_eq(driver->ctx_pop_current(&context), 0);
+	ck_assert_uint_eq(driver->device_primary_ctx_release(0), 0);
 	ck_assert_uint_eq(mam_free(pool, block), MAM_OK);
 	ck_assert_uint_eq(mam_pool_destroy(pool), MAM_OK);
 }
