@@ -8,7 +8,6 @@
 #include "base/records.h"
 
 #include "base/lock.h" /* MAM_DEBUG */
-#include "base/rbtree.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -121,23 +120,4 @@ enum mam_status mam_records_grow(struct mam_records *records, uint32_t count)
 		(void)madvise(base, bytes, MADV_HUGEPAGE);
 	set_range(records, base, bytes);
 	return MAM_OK;
-}
-
-uint32_t mam_records_take(struct mam_records *records)
-{
-	uint32_t handle = records->idle;
-
-	if (handle != 0) {
-		records->idle = *(uint32_t *)mam_records_at(records, handle);
-		records->idle_count--;
-		return handle;
-	}
-	return (uint32_t)(records->touched++ * (records->record_bytes / MAM_RB_UNIT));
-}
-
-void mam_records_put(struct mam_records *records, uint32_t handle)
-{
-	*(uint32_t *)mam_records_at(records, handle) = records->idle;
-	records->idle = handle;
-	records->idle_count++;
 }

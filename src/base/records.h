@@ -17,6 +17,8 @@
 
 #include <mam/mam.h>
 
+#include "base/rbtree.h" /* MAM_RB_UNIT */
+
 struct mam_records {
 	char *base;          /* record 0; moves */
 	size_t record_bytes; /* a multiple of 16, at most 4096; set at init */
@@ -41,13 +43,29 @@ static inline enum mam_status mam_records_reserve(struct mam_records *records, u
 	return mam_records_grow(records, count);
 }
 
-/* mam_records_take - a record, contents undefined. pre: reserved. */
-uint32_t mam_records_take(struct mam_records *records);
-void mam_records_put(struct mam_records *records, uint32_t handle);
-
 static inline void *mam_records_at(const struct mam_records *records, uint32_t handle)
 {
-	return records->base + (size_t)handle * 8;
+	return records->base + (size_t)handle * MAM_RB_UNIT;
+}
+
+/* mam_records_take - a record, contents undefined. pre: reserved. */
+static inline uint32_t mam_records_take(struct mam_records *records)
+{
+	uint32_t handle = records->idle;
+
+	if (handle != 0) {
+		records->idle = *(uint32_t *)mam_records_at(records, handle);
+		records->idle_count--;
+		return handle;
+	}
+	return (uint32_t)(records->touched++ * (records->record_bytes / MAM_RB_UNIT));
+}
+
+static inline void mam_records_put(struct mam_records *records, uint32_t handle)
+{
+	*(uint32_t *)mam_records_at(records, handle) = records->idle;
+	records->idle = handle;
+	records->idle_count++;
 }
 
 /* Bytes of memory that records were ever in: what the array costs. */

@@ -163,13 +163,21 @@ void mam_blockmap_insert(struct mam_blockmap *map, const struct mam_records *seg
 	table_put(&map->now, hash(mam_segment_at(segments, handle)->base), handle);
 }
 
-uint32_t mam_blockmap_find(const struct mam_blockmap *map, const struct mam_records *segments, uint64_t address)
+/* The entry that a search for a block's address ends at. */
+static const uint64_t *entry_at(const struct mam_blockmap *map, const struct mam_records *segments, uint64_t address)
 {
 	uint64_t hashed = hash(address);
 	const uint64_t *entry = table_find(&map->now, segments, hashed, address);
 
 	if (entry == NULL && map->old.entries != NULL)
 		entry = table_find(&map->old, segments, hashed, address);
+	return entry;
+}
+
+uint32_t mam_blockmap_find(const struct mam_blockmap *map, const struct mam_records *segments, uint64_t address)
+{
+	const uint64_t *entry = entry_at(map, segments, address);
+
 	return entry != NULL ? (uint32_t)*entry : 0;
 }
 
@@ -218,8 +226,8 @@ static const char *check_table(const struct mam_blockmap *map, const struct mam_
 			return "the block map names a segment that is not live";
 		if (bucket_of(table, hash(segment->base)) != table->entries + at / WAYS * WAYS)
 			return "the block map keeps a block in a bucket of another address";
-		if (mam_blockmap_find(map, segments, segment->base) != handle)
-			return "the block map finds another segment under a block's address";
+		if (entry_at(map, segments, segment->base) != &table->entries[at])
+			return "the block map knows a block twice";
 	}
 	return NULL;
 }

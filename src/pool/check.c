@@ -3,7 +3,6 @@
 #include "pool/pool.h"
 
 #include "pool/addrtree.h"
-#include "pool/sizetree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,9 +152,9 @@ const char *mam_pool_fault_locked(struct mam_pool *pool)
 	if (fault == NULL && in_tree != totals.segments)
 		fault = "the tree by address and the chunks' lists differ";
 	if (fault == NULL)
-		fault = mam_sizetree_check(&pool->segments, pool->by_size, &in_tree);
+		fault = mam_shelf_check(&pool->shelf, &pool->segments, &in_tree);
 	if (fault == NULL && in_tree != totals.shelved)
-		fault = "the tree by size does not hold exactly the free segments";
+		fault = "the shelf does not hold exactly the free segments";
 	if (fault == NULL)
 		fault = check_counts(pool, &totals);
 	if (fault == NULL)
@@ -191,16 +190,14 @@ enum mam_status mam_pool_check(struct mam_pool *pool, char *why, size_t why_byte
 	return MAM_ERROR_CORRUPT;
 }
 
+#if MAM_DEBUG >= 2
 void mam_pool_prove_locked(struct mam_pool *pool)
 {
-#if MAM_DEBUG >= 2
 	const char *fault = mam_pool_fault_locked(pool);
 
 	if (fault != NULL) {
 		fprintf(stderr, "mam: pool %s: %s\n", pool->config.name, fault);
 		abort();
 	}
-#else
-	(void)pool;
-#endif
 }
+#endif

@@ -3,12 +3,11 @@
  * inspect.c - look at a pool and change nothing: statistics, the walk, the owner of an address.
  *
  * Most numbers are kept as they happen and copied. What would cost the hot path is worked out here: the holes' count and
- * bytes from the totals, O(1); the largest hole by going down the tree by size past free chunk ends, at most one a chunk.
+ * bytes from the totals, O(1); the largest hole by going down the sizes past free chunk ends, at most one a chunk.
  */
 #include "pool/pool.h"
 
 #include "pool/addrtree.h"
-#include "pool/sizetree.h"
 
 #include <string.h>
 
@@ -35,12 +34,12 @@ static void count_holes(const struct mam_pool *pool, struct mam_pool_stats *stat
 	stats->holes = stats->segments - stats->live_blocks - ends;
 	stats->hole_bytes = stats->reserved_bytes - stats->live_rounded_bytes - end_bytes;
 
-	at = mam_sizetree_largest(&pool->segments, pool->by_size);
+	at = mam_shelf_largest(&pool->shelf, &pool->segments);
 	if (at != 0)
 		stats->largest_free_bytes = mam_segment_at(&pool->segments, at)->bytes;
 	if (pool->tail != 0 && mam_segment_at(&pool->segments, pool->tail)->bytes > stats->largest_free_bytes)
 		stats->largest_free_bytes = mam_segment_at(&pool->segments, pool->tail)->bytes;
-	at = mam_sizetree_largest_inner(&pool->segments, pool->by_size);
+	at = mam_shelf_largest_inner(&pool->shelf, &pool->segments);
 	if (at != 0)
 		stats->largest_hole_bytes = mam_segment_at(&pool->segments, at)->bytes;
 }

@@ -33,16 +33,19 @@ static enum mam_status init_books(struct mam_pool *pool)
 		status = mam_records_init(&pool->chunks, sizeof(struct mam_chunk));
 	if (status == MAM_OK)
 		status = mam_blockmap_init(&pool->blocks);
+	if (status == MAM_OK)
+		status = mam_sizebins_init(&pool->shelf.bins, pool->config.granule);
 	return status;
 }
 
 static void fini_books(struct mam_pool *pool)
 {
+	mam_sizebins_fini(&pool->shelf.bins);
 	mam_blockmap_fini(&pool->blocks);
 	mam_records_fini(&pool->chunks);
 	mam_records_fini(&pool->segments);
 	pool->by_address = 0;
-	pool->by_size = 0;
+	pool->shelf.by_size = 0;
 	pool->tail = 0;
 	pool->newest_chunk = 0;
 }

@@ -3,14 +3,14 @@
  * pool.c - allocate and free on ground the pool holds: MAM's algorithms 1 and 2.
  *
  * alloc:
- *   1. Best fit: the smallest hole that is large enough (sizetree.h says which of equals). If none, the tail.
+ *   1. Best fit: the smallest hole that is large enough (shelf.h, peers.h). If none, the tail.
  *   2. Split: the block takes the front of it, what is left becomes a free segment above. Where the alignment skips
  *      ground, that becomes a free segment below.
  *   3. Note the block in the tree by address, the map of blocks and the counts.
  * free:
  *   1. Find the segment by the block's address; anything but a live block's first byte is told what it is.
  *   2. Join with the free neighbour above, then below.
- *   3. Put the result into the tree by size, or make it the tail.
+ *   3. Shelve the result by size, or make it the tail.
  *
  * Source: C. Aknesil and D. Unat, "MAM: A Memory Allocation Manager for GPUs". We differ in neighbour links in place of
  * searches, a map of blocks in front of the tree by address, alignment, and the tail.
@@ -22,7 +22,6 @@
 
 #include "base/bits.h"
 #include "pool/addrtree.h"
-#include "pool/sizetree.h"
 #include "source/source.h"
 
 #define SPARE_RECORDS 2 /* a request cuts its ground at most twice */
@@ -49,7 +48,7 @@ void mam_pool_shelve_locked(struct mam_pool *pool, uint32_t handle)
 	if (segment->next == 0 && segment->chunk == pool->newest_chunk)
 		pool->tail = handle;
 	else
-		mam_sizetree_insert(&pool->segments, &pool->by_size, handle);
+		mam_shelf_insert(&pool->shelf, &pool->segments, handle);
 }
 
 void mam_pool_unshelve_locked(struct mam_pool *pool, uint32_t handle)
@@ -57,7 +56,7 @@ void mam_pool_unshelve_locked(struct mam_pool *pool, uint32_t handle)
 	if (pool->tail == handle)
 		pool->tail = 0;
 	else
-		mam_sizetree_remove(&pool->segments, &pool->by_size, handle);
+		mam_shelf_remove(&pool->shelf, &pool->segments, handle);
 }
 
 static bool tail_holds(const struct mam_pool *pool, const struct mam_request *request)
@@ -77,9 +76,9 @@ static uint32_t find_ground(const struct mam_pool *pool, const struct mam_reques
 	uint32_t found;
 
 	if (request->alignment == 0)
-		found = mam_sizetree_best(&pool->segments, pool->by_size, request->bytes);
+		found = mam_shelf_best(&pool->shelf, &pool->segments, request->bytes);
 	else
-		found = mam_sizetree_best_aligned(&pool->segments, pool->by_size, request->bytes, request->alignment);
+		found = mam_shelf_best_aligned(&pool->shelf, &pool->segments, request->bytes, request->alignment);
 	if (found == 0 && tail_holds(pool, request))
 		found = pool->tail;
 	return found;
@@ -109,22 +108,44 @@ static uint32_t split(struct mam_pool *pool, uint32_t handle, uint64_t bytes)
 	return fresh;
 }
 
-/* Undo a split: `below` takes over the ground of `above`, its neighbour, which is on no shelf. */
-static void join(struct mam_pool *pool, uint32_t below, uint32_t above)
+static bool has_two_children(const struct mam_pool *pool, uint32_t handle)
+{
+	const struct mam_rbnode *node = &mam_segment_at(&pool->segments, handle)->by_address;
+
+	return node->child[MAM_RB_LEFT] != 0 && node->child[MAM_RB_RIGHT] != 0;
+}
+
+/*
+ * Undo a split: two free neighbours on no shelf become one; the answer is its record. Of two neighbours in a tree one is
+ * below the other and so lacks the child between them: that one's record goes, which costs no search for an heir. The
+ * order by address is the same whichever stays.
+ */
+static uint32_t join(struct mam_pool *pool, uint32_t below, uint32_t above)
 {
 	struct mam_segment *front = mam_segment_at(&pool->segments, below);
 	struct mam_segment *rest = mam_segment_at(&pool->segments, above);
+	bool above_stays = has_two_children(pool, above);
+	uint32_t goes = above_stays ? below : above;
 
-	front->bytes += rest->bytes;
-	front->next = rest->next;
-	if (rest->next != 0)
-		mam_segment_at(&pool->segments, rest->next)->prev = below;
-	else
-		mam_chunk_at(&pool->chunks, front->chunk)->last = below;
-	mam_addrtree_remove(&pool->segments, &pool->by_address, above);
-	rest->state = MAM_SEGMENT_IDLE;
-	mam_records_put(&pool->segments, above);
+	if (above_stays) {
+		rest->base = front->base;
+		rest->bytes += front->bytes;
+		rest->prev = front->prev;
+		if (front->prev != 0)
+			mam_segment_at(&pool->segments, front->prev)->next = above;
+	} else {
+		front->bytes += rest->bytes;
+		front->next = rest->next;
+		if (rest->next != 0)
+			mam_segment_at(&pool->segments, rest->next)->prev = below;
+		else
+			mam_chunk_at(&pool->chunks, front->chunk)->last = below;
+	}
+	mam_addrtree_remove(&pool->segments, &pool->by_address, goes);
+	mam_segment_at(&pool->segments, goes)->state = MAM_SEGMENT_IDLE;
+	mam_records_put(&pool->segments, goes);
 	pool->counts.segments--;
+	return above_stays ? above : below;
 }
 
 static void count_alloc(struct mam_pool *pool, const struct mam_segment *segment)
@@ -269,12 +290,11 @@ static void release_locked(struct mam_pool *pool, uint32_t handle)
 	segment->state = MAM_SEGMENT_FREE;
 	if (above != 0 && mam_segment_at(&pool->segments, above)->state == MAM_SEGMENT_FREE) {
 		mam_pool_unshelve_locked(pool, above);
-		join(pool, handle, above);
+		handle = join(pool, handle, above);
 	}
 	if (below != 0 && mam_segment_at(&pool->segments, below)->state == MAM_SEGMENT_FREE) {
 		mam_pool_unshelve_locked(pool, below);
-		join(pool, below, handle);
-		handle = below;
+		handle = join(pool, below, handle);
 	}
 	mam_pool_shelve_locked(pool, handle);
 	mam_pool_prove_locked(pool);

@@ -8,7 +8,7 @@
  *   inspect.c   stats, walk, find: look, change nothing.
  *   check.c     every invariant below, in C.
  *   life.c      init, fini, drop, fork.
- *   segment.h, addrtree, sizetree, blockmap: the records and the structures over them.
+ *   segment.h, addrtree, shelf (sizebins, sizetree, peers), blockmap: the records and the structures over them.
  *
  * Locks. `grow_lock` (rank GROW) is held by whoever talks to the source; `lock` (rank POOL) by whoever reads or writes the
  * segments, for a bounded number of steps and never across a source call. Thus a request that only needs ground the pool
@@ -16,7 +16,7 @@
  *
  * What holds whenever `lock` is free (mam_pool_check() proves it):
  *   1. The segments of a chunk cover it without gap or overlap, in list order; no two free ones are neighbours.
- *   2. The tree by address holds exactly all segments; the tree by size exactly the free ones except the tail.
+ *   2. The tree by address holds exactly all segments; the shelf exactly the free ones except the tail.
  *   3. The tail, if any, is the last segment of the newest chunk, and is free; a free last segment there is the tail.
  *   4. Bases and sizes are multiples of the granule.
  *   5. Every count in `counts` equals what a walk over the segments adds up to; peaks are not below their values.
@@ -33,6 +33,7 @@
 #include "base/records.h"
 #include "pool/blockmap.h"
 #include "pool/segment.h"
+#include "pool/shelf.h"
 
 #define MAM_POOL_GRANULE       512u
 #define MAM_POOL_GRANULE_LEAST 16u
@@ -71,8 +72,8 @@ struct mam_pool {
 	struct mam_records segments;
 	struct mam_records chunks;
 	struct mam_blockmap blocks;
+	struct mam_shelf shelf;
 	uint32_t by_address;           /* root */
-	uint32_t by_size;              /* root */
 	uint32_t tail;                 /* segment, or 0 */
 	uint32_t newest_chunk;         /* head of the list of chunks, or 0 */
 	uint64_t high_bytes;           /* sum of the chunks' high */
@@ -128,15 +129,22 @@ enum mam_status mam_pool_add_chunk_locked(struct mam_pool *pool, void *base, siz
 /* First chunk of the configuration. grow_lock is not needed: nobody else knows the pool yet. */
 enum mam_status mam_pool_first_chunk(struct mam_pool *pool);
 
-/* Put a free segment where it belongs, tail or tree by size; take it out again. */
+/* Put a free segment where it belongs, tail or shelf; take it out again. */
 void mam_pool_shelve_locked(struct mam_pool *pool, uint32_t handle);
 void mam_pool_unshelve_locked(struct mam_pool *pool, uint32_t handle);
 
 /* One sentence about the first broken invariant, or NULL. */
 const char *mam_pool_fault_locked(struct mam_pool *pool);
 
-/* Debug builds with -DMAM_DEBUG=2 prove all invariants after each change. */
+/* Builds with --enable-debug (MAM_DEBUG 2) prove all invariants after each change. */
+#if MAM_DEBUG >= 2
 void mam_pool_prove_locked(struct mam_pool *pool);
+#else
+static inline void mam_pool_prove_locked(struct mam_pool *pool)
+{
+	(void)pool;
+}
+#endif
 
 void mam_segment_describe(const struct mam_pool *pool, uint32_t handle, struct mam_segment_info *info);
 

@@ -15,7 +15,7 @@
  * A record is in
  *   - the tree by address, always;
  *   - the list of its chunk's segments in address order (prev, next), always: split and join find neighbours without a search;
- *   - the tree by size, when free and not the tail (sizetree.h);
+ *   - the shelf by size, when free and not the tail (shelf.h);
  *   - the map from block to record, when live (blockmap.h).
  */
 #ifndef MAM_POOL_SEGMENT_H
@@ -41,7 +41,7 @@ struct mam_segment {
 	uint32_t chunk;               /* handle of its chunk */
 	union {
 		struct {
-			struct mam_rbnode by_size; /* valid in the first of its peers: the free ones of one size */
+			struct mam_rbnode by_size; /* in the tree by size, valid in the first of its peers */
 			uint32_t peer_prev;        /* 0: the first */
 			uint32_t peer_next;        /* 0: the last */
 		};

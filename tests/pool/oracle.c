@@ -303,7 +303,7 @@ static void sort_by_size(struct oracle_run *run, size_t count)
  * runs that are large enough but too tight; after that it takes the first that would do wherever it began, if there is
  * one, else it looks on.
  */
-static bool pick_run(const struct oracle_run *run, size_t count, size_t rounded, size_t alignment,
+static bool pick_run(const struct oracle_run *run, size_t count, size_t rounded, size_t alignment, size_t granule,
                      struct oracle_run *best)
 {
 	size_t first = count, tight = 0;
@@ -319,7 +319,7 @@ static bool pick_run(const struct oracle_run *run, size_t count, size_t rounded,
 	}
 	if (tight >= ORACLE_ALIGNED_TRIES)
 		for (size_t i = 0; i < count; i++)
-			if (run[i].bytes >= rounded + alignment - 1) {
+			if (run[i].bytes >= rounded + alignment - granule) {
 				first = i;
 				break;
 			}
@@ -342,7 +342,7 @@ bool oracle_best(const struct oracle *oracle, size_t bytes, size_t alignment, st
 	if (oracle->shelved)
 		memcpy(runs, oracle->shelf, oracle->shelved * sizeof(*runs));
 	sort_by_size(runs, oracle->shelved);
-	found = pick_run(runs, oracle->shelved, rounded, alignment, best);
+	found = pick_run(runs, oracle->shelved, rounded, alignment, oracle->granule, best);
 	free(runs);
 	if (found)
 		return true;

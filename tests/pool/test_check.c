@@ -10,7 +10,7 @@
 
 #include "fixture.h"
 #include "pool/addrtree.h"
-#include "pool/sizetree.h"
+#include "pool/shelf.h"
 
 /*
  * The victim, in granules:   chunk 1: L1 F2 L1 F2 L1 F1    chunk 2 (newest): L3 F3 L1 F1
@@ -85,17 +85,17 @@ static void a_lost_tail(struct victim *v)         { v->pool->tail = 0; }
 static void a_hole_as_tail(struct victim *v)      { v->pool->tail = v->hole_handle; }
 static void the_tail_among_the_holes(struct victim *v)
 {
-	mam_sizetree_insert(&v->pool->segments, &v->pool->by_size, v->pool->tail);
+	mam_shelf_insert(&v->pool->shelf, &v->pool->segments, v->pool->tail);
 }
 static void a_hole_lost_from_the_tree(struct victim *v)
 {
-	mam_sizetree_remove(&v->pool->segments, &v->pool->by_size, v->hole_handle);
+	mam_shelf_remove(&v->pool->shelf, &v->pool->segments, v->hole_handle);
 }
 static void a_block_among_the_holes(struct victim *v)
 {
 	struct mam_segment kept = *v->live;
 
-	mam_sizetree_insert(&v->pool->segments, &v->pool->by_size, v->live_handle);
+	mam_shelf_insert(&v->pool->shelf, &v->pool->segments, v->live_handle);
 	(void)kept;
 }
 static void a_broken_list_of_equals(struct victim *v) { v->equal->peer_prev = 0; v->hole->peer_prev = 0; v->hole->peer_next = 0; }
@@ -113,7 +113,7 @@ static void two_free_neighbours(struct victim *v)
 	v->pool->counts.frees++;
 	v->old->live_blocks--;
 	v->live->state = MAM_SEGMENT_FREE;
-	mam_sizetree_insert(&v->pool->segments, &v->pool->by_size, v->live_handle);
+	mam_shelf_insert(&v->pool->shelf, &v->pool->segments, v->live_handle);
 }
 static void a_low_high_mark(struct victim *v)     { v->pool->high_bytes -= v->old->high - 512; v->old->high = 512; }
 static void a_high_mark_above_the_chunk(struct victim *v) { v->pool->high_bytes += 8192; v->pool->counts.high_water_bytes += 8192; v->old->high += 8192; }

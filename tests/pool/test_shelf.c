@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_shelf.c - bins and tree by themselves: holes are records made up here, with no pool around them.
+ *
+ * Best fit is compared with a plain scan; the border between bins and tree (512 granules) and the ends of the words of
+ * bits are walked over one by one.
+ */
+#include <check.h>
+#include <stdlib.h>
+
+#include "pool/shelf.h"
+
+#define GRANULE ((uint64_t)512)
+
+static struct mam_records segments;
+static struct mam_shelf shelf;
+
+static void setup(void)
+{
+	ck_assert_int_eq(mam_records_init(&segments, sizeof(struct mam_segment)), MAM_OK);
+	shelf = (struct mam_shelf){ 0 };
+	ck_assert_int_eq(mam_sizebins_init(&shelf.bins, GRANULE), MAM_OK);
+}
+
+static void teardown(void)
+{
+	mam_sizebins_fini(&shelf.bins);
+	mam_records_fini(&segments);
+}
+
+/* `next` not 0 makes it a hole with something above it; any record will do. */
+static uint32_t hole(uint64_t base, uint64_t granules, uint32_t next)
+{
+	uint32_t handle;
+	struct mam_segment *segment;
+
+	ck_assert_int_eq(mam_records_reserve(&segments, 1), MAM_OK);
+	handle = mam_records_take(&segments);
+	segment = mam_segment_at(&segments, handle);
+	*segment = (struct mam_segment){ .base = base, .bytes = granules * GRANULE, .state = MAM_SEGMENT_FREE };
+	segment->next = next;
+	mam_shelf_insert(&shelf, &segments, handle);
+	return handle;
+}
+
+static uint64_t best_granules(uint64_t granules)
+{
+	uint32_t found = mam_shelf_best(&shelf, &segments, granules * GRANULE);
+
+	return found == 0 ? 0 : mam_segment_at(&segments, found)->bytes / GRANULE;
+}
+
+static void check_holds(uint64_t holes)
+{
+	uint64_t count = 0;
+	const char *fault = mam_shelf_check(&shelf, &segments, &count);
+
+	ck_assert_msg(fault == NULL, "%s", fault);
+	ck_assert_uint_eq(count, holes);
+}
+
+START_TEST(an_empty_shelf_has_nothing)
+{
+	ck_assert_uint_eq(best_granules(1), 0);
+	ck_assert_uint_eq(best_granules(511), 0);
+	ck_assert_uint_eq(best_granules(512), 0);
+	ck_assert_uint_eq(mam_shelf_largest(&shelf, &segments), 0);
+	ck_assert_uint_eq(mam_shelf_largest_inner(&shelf, &segments), 0);
+	ck_assert_uint_eq(mam_shelf_best_aligned(&shelf, &segments, GRANULE, 4096), 0);
+	check_holds(0);
+}
+END_TEST
+
+static const uint64_t sizes[] = { 1, 2, 63, 64, 65, 127, 128, 510, 511, 512, 513, 1024, 100000 };
+#define SIZES (sizeof(sizes) / sizeof(sizes[0]))
+
+/* One hole: every request up to its size finds it, none above does, and it leaves nothing behind. */
+START_TEST(one_hole_serves_up_to_its_size)
+{
+	uint64_t size = sizes[_i];
+	uint32_t handle = hole(1 << 20, size, 0);
+
+	ck_assert_uint_eq(best_granules(1), size);
+	ck_assert_uint_eq(best_granules(size), size);
+	ck_assert_uint_eq(best_granules(size + 1), 0);
+	ck_assert_uint_eq(mam_shelf_largest(&shelf, &segments), handle);
+	check_holds(1);
+	mam_shelf_remove(&shelf, &segments, handle);
+	ck_assert_uint_eq(best_granules(1), 0);
+	check_holds(0);
+}
+END_TEST
+
+START_TEST(best_fit_crosses_from_bins_to_tree)
+{
+	for (size_t i = 0; i < SIZES; i++)
+		hole(i << 30, sizes[i], 0);
+	check_holds(SIZES);
+	for (size_t i = 1; i < SIZES; i++) {
+		ck_assert_uint_eq(best_granules(sizes[i - 1] + 1), sizes[i]);
+		ck_assert_uint_eq(best_granules(sizes[i]), sizes[i]);
+	}
+}
+END_TEST
+
+START_TEST(the_lowest_comes_first_among_equals)
+{
+	uint64_t size = _i == 0 ? 7 : 700;
+	uint32_t middle = hole(2 << 20, size, 0);
+	uint32_t low = hole(1 << 20, size, 0);
+	uint32_t high = hole(3 << 20, size, 0);
+
+	ck_assert_uint_eq(mam_shelf_best(&shelf, &segments, size * GRANULE), low);
+	mam_shelf_remove(&shelf, &segments, low);
+	ck_assert_uint_eq(mam_shelf_best(&shelf, &segments, size * GRANULE), high); /* the second: come last */
+	mam_shelf_remove(&shelf, &segments, high);
+	ck_assert_uint_eq(mam_shelf_best(&shelf, &segments, size * GRANULE), middle);
+	check_holds(1);
+}
+END_TEST
+
+START_TEST(an_aligned_request_takes_the_tightest_that_holds_it)
+{
+	uint32_t tight = hole((8 << 20) + 512, 8, 0); /* large enough, but 4096 is not in it whole */
+	uint32_t exact = hole(16 << 20, 8, 0);
+	uint32_t roomy = hole((32 << 20) + 512, 600, 0);
+
+	(void)tight;
+	ck_assert_uint_eq(mam_shelf_best_aligned(&shelf, &segments, 8 * GRANULE, 4096), exact);
+	mam_shelf_remove(&shelf, &segments, exact);
+	ck_assert_uint_eq(mam_shelf_best_aligned(&shelf, &segments, 8 * GRANULE, 4096), roomy);
+	mam_shelf_remove(&shelf, &segments, roomy);
+	ck_assert_uint_eq(mam_shelf_best_aligned(&shelf, &segments, 8 * GRANULE, 4096), 0);
+}
+END_TEST
+
+/* More tight holes than are looked at first, and only a tight one far behind that fits. */
+START_TEST(an_aligned_request_looks_on_before_it_gives_up)
+{
+	uint32_t fits;
+
+	for (uint64_t i = 0; i < 40; i++)
+		hole((i << 20) + 512, 8 + i % 3, 0);
+	fits = hole(64 << 20, 10, 0);
+	ck_assert_uint_eq(mam_shelf_best_aligned(&shelf, &segments, 8 * GRANULE, 1 << 20), fits);
+}
+END_TEST
+
+START_TEST(the_largest_inner_passes_over_chunk_ends)
+{
+	uint32_t inner = hole(1 << 20, 300, 8);
+
+	hole(2 << 20, 300, 0);
+	hole(3 << 20, 900, 0);
+	hole(4 << 20, 64, 8);
+	ck_assert_uint_eq(mam_shelf_largest_inner(&shelf, &segments), inner);
+	mam_shelf_remove(&shelf, &segments, inner);
+	ck_assert_uint_eq(mam_segment_at(&segments, mam_shelf_largest_inner(&shelf, &segments))->bytes, 64 * GRANULE);
+}
+END_TEST
+
+/* Every size down from 1100 granules, through the tree, over the border and the words of bits. */
+START_TEST(below_steps_through_every_size)
+{
+	uint64_t granules;
+
+	for (granules = 1; granules <= 1100; granules++)
+		hole(granules << 22, granules, granules == 1 ? 8 : 0);
+	check_holds(1100);
+	ck_assert_uint_eq(mam_segment_at(&segments, mam_shelf_largest_inner(&shelf, &segments))->bytes, GRANULE);
+}
+END_TEST
+
+START_TEST(random_holes_match_a_scan)
+{
+	enum { HOLES = 400, STEPS = 20000 };
+	static uint32_t handle[HOLES];
+	unsigned seed = 20261;
+	int count = 0;
+
+	for (int step = 0; step < STEPS; step++) {
+		uint64_t ask = 1 + (uint64_t)rand_r(&seed) % 700;
+		uint64_t least = 0;
+
+		if (count < HOLES && rand_r(&seed) % 2 == 0) {
+			handle[count++] = hole((uint64_t)rand_r(&seed) * GRANULE, 1 + (uint64_t)rand_r(&seed) % 700, 0);
+		} else if (count > 0) {
+			int victim = rand_r(&seed) % count;
+
+			mam_shelf_remove(&shelf, &segments, handle[victim]);
+			mam_records_put(&segments, handle[victim]);
+			handle[victim] = handle[--count];
+		}
+		for (int i = 0; i < count; i++) {
+			uint64_t size = mam_segment_at(&segments, handle[i])->bytes / GRANULE;
+
+			if (size >= ask && (least == 0 || size < least))
+				least = size;
+		}
+		ck_assert_uint_eq(best_granules(ask), least);
+	}
+	check_holds((uint64_t)count);
+}
+END_TEST
+
+static void clear_a_bit(uint32_t handle) { (void)handle; shelf.bins.full[0] = 0; }
+static void set_a_bit(uint32_t handle) { (void)handle; shelf.bins.full[3] = 1; }
+static void change_a_size(uint32_t handle) { mam_segment_at(&segments, handle)->bytes += GRANULE; }
+static void tie_a_circle(uint32_t handle)
+{
+	struct mam_segment *segment = mam_segment_at(&segments, handle);
+
+	segment->peer_next = handle;
+}
+static void hide_in_the_tree(uint32_t handle)
+{
+	mam_shelf_remove(&shelf, &segments, handle);
+	mam_sizetree_insert(&segments, &shelf.by_size, handle);
+}
+
+static void (*const damages[])(uint32_t) = { clear_a_bit, set_a_bit, change_a_size, tie_a_circle, hide_in_the_tree };
+
+START_TEST(the_check_sees_damage)
+{
+	uint64_t count = 0;
+	uint32_t handle = hole(1 << 20, 5, 0);
+
+	check_holds(1);
+	damages[_i](handle);
+	ck_assert_ptr_nonnull(mam_shelf_check(&shelf, &segments, &count));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("pool/shelf");
+	TCase *tcase = tcase_create("shelf");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, an_empty_shelf_has_nothing);
+	tcase_add_loop_test(tcase, one_hole_serves_up_to_its_size, 0, SIZES);
+	tcase_add_test(tcase, best_fit_crosses_from_bins_to_tree);
+	tcase_add_loop_test(tcase, the_lowest_comes_first_among_equals, 0, 2);
+	tcase_add_test(tcase, an_aligned_request_takes_the_tightest_that_holds_it);
+	tcase_add_test(tcase, an_aligned_request_looks_on_before_it_gives_up);
+	tcase_add_test(tcase, the_largest_inner_passes_over_chunk_ends);
+	tcase_add_test(tcase, below_steps_through_every_size);
+	tcase_add_test(tcase, random_holes_match_a_scan);
+	tcase_add_loop_test(tcase, the_check_sees_damage, 0, sizeof(damages) / sizeof(damages[0]));
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
