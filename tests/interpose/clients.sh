@@ -38,6 +38,7 @@ for client in client_shared client_dlsym client_driver; do
 	run='--chunk 1M --growth 1M' same_run "$client: chunks of their least size" "$clients/$client" --rounds 2
 	run='--chunk 100G' same_run "$client: a first chunk that no device has" "$clients/$client" \
 		--rounds 2
+	same "$client: is done without" "$(stat_of calls_caught)" "$(stat_of served)"
 	run='--chunk largest --growth none' same_run "$client: all memory at once" "$clients/$client" --rounds 2
 done
 for client in client_dlsym client_driver; do
@@ -47,6 +48,20 @@ for client in client_shared client_dlsym; do
 	same_run "$client: a reset" "$clients/$client" --rounds 2 --reset
 	same "$client: a pool before the reset and one after" 2 "$(stat_of pools)"
 done
+
+# Two runtimes in one process: the first is served by its own symbols, the second by the driver's, each with its errors.
+cp "$fakes/libcudart.so.13" "$scratch/libcudart-other.so"
+same_run "two runtimes found by dlsym" "$probes/two_runtimes" "$fakes/libcudart.so.13" "$scratch/libcudart-other.so"
+same "two runtimes: each by its own road" "3 3" "$(stat_of calls_runtime) $(stat_of calls_lookup)"
+
+# A wrapper that somebody preloads is behind mam, and still sees what mam hands on.
+$CC -O1 -shared -fPIC -o "$scratch/libcounter.so" "$MAM_SRCDIR/tests/interpose/counter.c" -ldl
+set="LD_PRELOAD=$scratch/libcounter.so" same_run "a preloaded wrapper of cudaMalloc" "$clients/client_shared" --rounds 2
+LD_PRELOAD=$scratch/libcounter.so "$MAM" run --disable "$clients/client_shared" --rounds 2 > /dev/null 2> "$scratch/err"
+same "a preloaded wrapper behind mam switched off" \
+	"$(LD_PRELOAD=$scratch/libcounter.so "$clients/client_shared" --rounds 2 2>&1 | grep counter)" \
+	"$(grep counter "$scratch/err")"
+same "it saw each allocation" 1 "$(grep -c 'counter: 96 allocs' "$scratch/err")"
 
 # The pool is what makes a difference: the driver is asked for memory a few times only.
 log=$scratch/log
