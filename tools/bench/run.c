@@ -15,10 +15,10 @@
 #define REPEATS_MAX 16
 #define CASES_MAX 16
 
-/* In this order: should the time run out, it is the largest heaps that are left out. */
+/* In this order: should the time run out, what has no target is left out. */
 const struct bench_workload *const bench_workloads[] = {
-	&bench_work_pair,   &bench_work_size,   &bench_work_holes, &bench_work_threads,
-	&bench_work_create, &bench_work_random, &bench_work_live,
+	&bench_work_pair,   &bench_work_size, &bench_work_holes,  &bench_work_threads,
+	&bench_work_create, &bench_work_live, &bench_work_random,
 };
 
 const size_t bench_workload_count = sizeof(bench_workloads) / sizeof(bench_workloads[0]);
