@@ -23,7 +23,7 @@
 #define HEIGHT 760
 #define PLOT_X 90.0
 #define PLOT_Y 104.0
-#define PLOT_W 1085.0
+#define PLOT_W 1074.0
 #define PLOT_H 440.0
 #define CURVE_Y 596.0
 #define CURVE_H 96.0

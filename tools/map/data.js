@@ -80,7 +80,7 @@ const live = (() => {
 		if (blocks.death[i] < meta.events)
 			sum[blocks.death[i]] -= blocks.asked[i];
 	}
-	for (let e = 1; e < meta.events; e++)
+	for (let e = 1; e <= meta.events; e++)
 		sum[e] += sum[e - 1];
 	return sum;
 })();

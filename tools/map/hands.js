@@ -12,17 +12,17 @@ function blockAt(t, a) {
 	return -1;
 }
 
-/* The free stretch there: its low and its high end; high is Infinity above the last block. */
+/* The free stretch of a chunk there; its high end is Infinity above the chunk's last block. */
 function freeAt(t, a) {
-	const chunk = meta.chunks[chunkOf(a)] || [0, 0, "0x0"];
-	const free = { low: chunk[0], high: Infinity };
+	const [place, bytes] = meta.chunks[chunkOf(a)] || [0, 0];
+	const free = { low: place, high: Infinity };
 	for (let i = 0; i < meta.blocks; i++) {
 		if (t < blocks.birth[i] || t >= blocks.death[i] ||
 		    blocks.end[i] === blocks.place[i])
 			continue;
 		if (blocks.end[i] <= a && blocks.end[i] > free.low)
 			free.low = blocks.end[i];
-		if (blocks.place[i] > a && blocks.place[i] < free.high)
+		if (blocks.place[i] > a && blocks.place[i] < Math.min(free.high, place + bytes))
 			free.high = blocks.place[i];
 	}
 	return free;

@@ -12,8 +12,9 @@
  * scripts.
  */
 const figure = byId("figure"), tip = byId("tip"), root = document.documentElement;
-const LEFT = 84, RIGHT = 18, TOP = 14, BETWEEN = 40, BOTTOM = 44; /* around the two plots */
+const LEFT = 84, RIGHT = 32, TOP = 14, BETWEEN = 40, BOTTOM = 44; /* around the two plots */
 const EDGE_PIXELS = 5; /* blocks at least so large get an edge */
+const SHORT_PIXELS = 16; /* up to so many, a loop is faster than a call */
 const FONT = "12px system-ui, -apple-system, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', sans-serif";
 
 const whole = { t0: 0, t1: Math.max(meta.events, 1), a0: 0, a1: Math.max(meta.top, 4096) * 1.03 };
@@ -119,10 +120,14 @@ function paintBlocks() {
 		const edged = x1 - x0 >= EDGE_PIXELS && y1 - y0 >= EDGE_PIXELS;
 		const fill = fills[blocks.color[i]], edge = edges[blocks.color[i]];
 		for (let y = y0; y < y1; y++) {
-			const row = y * w;
-			to.fill(edged && y === y1 - 1 ? edge : fill, row + x0, row + x1);
+			const last = y * w + x1, tone = edged && y === y1 - 1 ? edge : fill;
+			if (x1 - x0 > SHORT_PIXELS)
+				to.fill(tone, last - x1 + x0, last);
+			else
+				for (let at = last - x1 + x0; at < last; at++)
+					to[at] = tone;
 			if (edged)
-				to[row + x1 - 1] = edge;
+				to[last - 1] = edge;
 		}
 		shown++;
 	}
@@ -208,7 +213,11 @@ function drawMarks() {
 		base.fillStyle = color("--soft");
 		for (let x = box.x; x < box.x + box.w; x += 8)
 			base.fillRect(x, y, 5, 1);
-		base.fillText(`chunk ${i + 1}`, box.x + box.w - 6, y - 1);
+		const name = `chunk ${i + 1}`, width = base.measureText(name).width;
+		base.fillStyle = color("--paper");
+		base.fillRect(box.x + box.w - width - 10, y - 17, width + 8, 16);
+		base.fillStyle = color("--soft");
+		base.fillText(name, box.x + box.w - 6, y - 2);
 	});
 	base.fillStyle = color("--bad");
 	for (const i of blocks.failed)
@@ -229,7 +238,7 @@ function drawLive() {
 
 	shape.moveTo(box.x, box.cy + box.ch);
 	for (let x = 0; x <= box.w; x++) {
-		const from = Math.max(0, Math.floor(tAt(box.x + x)));
+		const from = Math.max(0, Math.min(meta.events - 1, Math.floor(tAt(box.x + x))));
 		const next = Math.floor(tAt(box.x + x + 1));
 		const to = Math.min(meta.events, Math.max(from + 1, next));
 		let low = Infinity, high = 0;
