@@ -101,6 +101,32 @@ START_TEST(of_two_equal_holes_the_lower_is_taken_whichever_was_freed_first)
 }
 END_TEST
 
+/* Small holes are kept in bins, large ones in a tree: 511 granules is the last size with a bin. */
+START_TEST(holes_on_either_side_of_the_last_bin_are_told_apart)
+{
+	static const size_t sizes[] = { 513, 510, 512, 511, 514, 1 };
+	struct mam_pool_config config = { .chunk_bytes = 4 * MIB, .growth_bytes = MAM_GROWTH_NONE };
+	struct fixture *f = fixture_new(&config);
+	void *hole[6];
+
+	for (int i = 0; i < 6; i++) {
+		hole[i] = take(f, sizes[i] * 512);
+		take(f, 512);
+	}
+	for (int i = 0; i < 6; i++)
+		give(f, hole[i]);
+	ck_assert_ptr_eq(take(f, 511 * 512), hole[3]);
+	ck_assert_ptr_eq(take(f, 512 * 512), hole[2]);
+	ck_assert_ptr_eq(take(f, 510 * 512), hole[1]);
+	ck_assert_ptr_eq(take(f, 511 * 512), hole[0]); /* from the bins into the tree; what is left goes back into a bin */
+	ck_assert_ptr_eq(take(f, 2 * 512), at(hole[0], 511 * 512));
+	ck_assert_ptr_eq(take(f, 514 * 512), hole[4]);
+	ck_assert_ptr_eq(take(f, 512), hole[5]);
+	ck_assert_uint_eq(stats_of(f).holes, 0);
+	fixture_end(f);
+}
+END_TEST
+
 START_TEST(one_block_can_be_the_whole_chunk)
 {
 	struct fixture *f = fixture_new(&one_chunk);
@@ -206,6 +232,7 @@ int main(void)
 	tcase_add_test(tcase, a_hole_that_fits_exactly_is_used_whole);
 	tcase_add_test(tcase, a_block_takes_the_front_of_its_hole);
 	tcase_add_loop_test(tcase, of_two_equal_holes_the_lower_is_taken_whichever_was_freed_first, 0, 2);
+	tcase_add_test(tcase, holes_on_either_side_of_the_last_bin_are_told_apart);
 	tcase_add_test(tcase, one_block_can_be_the_whole_chunk);
 	tcase_add_test(tcase, a_byte_more_than_there_is_is_refused);
 	tcase_add_test(tcase, free_ground_in_pieces_does_not_serve_a_larger_request);

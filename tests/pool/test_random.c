@@ -48,6 +48,8 @@ static const struct kind kinds[] = {
 	  GROUND_UP, 4096, 4096, 200 * KIB, 24 * KIB, 30, 2500 },
 	{ "granule 16", { .chunk_bytes = 8 * KIB, .growth_bytes = 8 * KIB, .granule = 16 },
 	  GROUND_DOWN, 64, 16, 0, 1 * KIB, 60, 2500 },
+	{ "sizes about the last bin", { .chunk_bytes = 96 * KIB, .growth_bytes = MAM_GROWTH_NONE, .granule = 16 },
+	  GROUND_UP, 64, 16, 0, 10 * KIB, 16, 2500 },
 	{ "granule 64 KiB, chunk sizes finer", { .growth_bytes = 1 * MIB + 4096, .granule = 64 * KIB },
 	  GROUND_SCATTERED, 4096, 64 * KIB, 0, 400 * KIB, 20, 1500 },
 	{ "granule 2 MiB", { .chunk_bytes = 64 * MIB, .granule = 2 * MIB, .limit_bytes = 512 * MIB },
