@@ -68,15 +68,24 @@ static void table_fini(struct mam_blocktable *table)
 	table->entries = NULL;
 }
 
-/* Entries fill a bucket from its front, so that a search may stop at the first empty one. */
+/*
+ * Where in its bucket an entry is looked for first, and put if that is free: at half full that is right most of the time,
+ * so the branch is guessed right.
+ */
+static unsigned first_way(uint64_t hashed)
+{
+	return (unsigned)(hashed >> 32) % WAYS;
+}
+
 static void table_put(struct mam_blocktable *table, uint64_t hashed, uint32_t handle)
 {
 	uint64_t *bucket = bucket_of(table, hashed);
-	unsigned way = 0;
+	unsigned first = first_way(hashed);
+	unsigned step = 0;
 
-	while (way < WAYS - 1 && bucket[way] != 0)
-		way++;
-	bucket[way] = entry_of(hashed, handle);
+	while (step < WAYS && bucket[(first + step) % WAYS] != 0)
+		step++;
+	bucket[(first + step) % WAYS] = entry_of(hashed, handle); /* a full bucket forgets its entry at `first` */
 }
 
 /* The entry of the live block at `address`, or NULL. */
@@ -84,29 +93,20 @@ static uint64_t *table_find(const struct mam_blocktable *table, const struct mam
                             uint64_t address)
 {
 	uint64_t *bucket = bucket_of(table, hashed);
-	unsigned way;
+	unsigned first = first_way(hashed);
+	unsigned step;
 
-	for (way = 0; way < WAYS && bucket[way] != 0; way++) {
+	for (step = 0; step < WAYS; step++) {
+		uint64_t *entry = &bucket[(first + step) % WAYS];
 		const struct mam_segment *segment;
 
-		if (!same_tag(bucket[way], hashed))
+		if (!same_tag(*entry, hashed))
 			continue;
-		segment = mam_segment_at(segments, (uint32_t)bucket[way]);
+		segment = mam_segment_at(segments, (uint32_t)*entry);
 		if (segment->base == address && segment->state == MAM_SEGMENT_LIVE)
-			return &bucket[way];
+			return entry;
 	}
 	return NULL;
-}
-
-/* Forget an entry: the last one of its bucket takes its place. */
-static void erase(uint64_t *entry, uint64_t *bucket)
-{
-	unsigned last = (unsigned)(entry - bucket);
-
-	while (last < WAYS - 1 && bucket[last + 1] != 0)
-		last++;
-	*entry = bucket[last];
-	bucket[last] = 0;
 }
 
 /* Empty a few buckets of the old table into the new one; drop it when it is empty. */
@@ -119,9 +119,11 @@ static void move_some(struct mam_blockmap *map, const struct mam_records *segmen
 		uint64_t *bucket = map->old.entries + map->old_at * WAYS;
 		unsigned way;
 
-		for (way = 0; way < WAYS && bucket[way] != 0; way++) {
+		for (way = 0; way < WAYS; way++) {
 			uint32_t handle = (uint32_t)bucket[way];
 
+			if (handle == 0)
+				continue;
 			table_put(&map->now, hash(mam_segment_at(segments, handle)->base), handle);
 			bucket[way] = 0;
 		}
@@ -164,10 +166,10 @@ void mam_blockmap_insert(struct mam_blockmap *map, const struct mam_records *seg
 }
 
 /* The entry that a search for a block's address ends at. */
-static const uint64_t *entry_at(const struct mam_blockmap *map, const struct mam_records *segments, uint64_t address)
+static uint64_t *entry_at(const struct mam_blockmap *map, const struct mam_records *segments, uint64_t address)
 {
 	uint64_t hashed = hash(address);
-	const uint64_t *entry = table_find(&map->now, segments, hashed, address);
+	uint64_t *entry = table_find(&map->now, segments, hashed, address);
 
 	if (entry == NULL && map->old.entries != NULL)
 		entry = table_find(&map->old, segments, hashed, address);
@@ -183,19 +185,13 @@ uint32_t mam_blockmap_find(const struct mam_blockmap *map, const struct mam_reco
 
 uint32_t mam_blockmap_take(struct mam_blockmap *map, const struct mam_records *segments, uint64_t address)
 {
-	uint64_t hashed = hash(address);
-	struct mam_blocktable *table = &map->now;
-	uint64_t *entry = table_find(table, segments, hashed, address);
+	uint64_t *entry = entry_at(map, segments, address);
 	uint32_t handle;
 
-	if (entry == NULL && map->old.entries != NULL) {
-		table = &map->old;
-		entry = table_find(table, segments, hashed, address);
-	}
 	if (entry == NULL)
 		return 0;
 	handle = (uint32_t)*entry;
-	erase(entry, bucket_of(table, hashed));
+	*entry = 0;
 	map->count--;
 	return handle;
 }

@@ -6,8 +6,7 @@
  * cost of a free. This table answers nearly always, and may say "not here" of a block that is live: then the tree answers.
  * That licence keeps it simple:
  *
- *  1. Buckets of one cache line, 8 entries of (tag, handle), found by a hash of the address. A full bucket forgets its
- *     last entry.
+ *  1. Buckets of one cache line, 8 entries of (tag, handle), found by a hash of the address. A full bucket forgets one.
  *  2. At half full a table of twice the size takes over. The old one is emptied into it two buckets an operation, so no
  *     operation is long. If there is no memory for it, the old one serves on.
  *  3. An entry is believed only when its record is live and begins at the address asked for.

@@ -146,6 +146,20 @@ START_TEST(an_aligned_request_looks_on_before_it_gives_up)
 }
 END_TEST
 
+/* The size that is sure to do is exact: a hole one granule smaller may begin at the worst place. */
+START_TEST(an_aligned_request_is_not_given_a_hole_that_is_a_granule_short)
+{
+	uint64_t alignment = 16 * GRANULE;
+	uint32_t sure;
+
+	for (uint64_t i = 0; i < 10; i++)
+		hole((i << 20) + GRANULE, 8, 0);
+	hole((16 << 20) + GRANULE, 8 + 16 - 2, 0);
+	sure = hole((32 << 20) + GRANULE, 8 + 16 - 1, 0);
+	ck_assert_uint_eq(mam_shelf_best_aligned(&shelf, &segments, 8 * GRANULE, alignment), sure);
+}
+END_TEST
+
 START_TEST(the_largest_inner_passes_over_chunk_ends)
 {
 	uint32_t inner = hole(1 << 20, 300, 8);
@@ -245,6 +259,7 @@ int main(void)
 	tcase_add_loop_test(tcase, the_lowest_comes_first_among_equals, 0, 2);
 	tcase_add_test(tcase, an_aligned_request_takes_the_tightest_that_holds_it);
 	tcase_add_test(tcase, an_aligned_request_looks_on_before_it_gives_up);
+	tcase_add_test(tcase, an_aligned_request_is_not_given_a_hole_that_is_a_granule_short);
 	tcase_add_test(tcase, the_largest_inner_passes_over_chunk_ends);
 	tcase_add_test(tcase, below_steps_through_every_size);
 	tcase_add_test(tcase, random_holes_match_a_scan);
