@@ -2,10 +2,10 @@
 /*
  * run.c - plays every workload with every peer and collects medians.
  *
- * For each workload: `repeats` times over, each case in turn, each peer in turn; then the median of
- * every metric. The order makes a disturbance from outside fall on neighbouring cells of the table
- * and on one of several repeats, instead of on all repeats of one cell. A refusal ends a cell, not
- * the bench: it becomes a note.
+ * `repeats` times over: each workload, each case in turn, each peer in turn; then the median of
+ * every metric. The order makes a disturbance from outside fall on one of several repeats instead
+ * of on all repeats of one cell, and where the time runs out it costs repeats, not cells. A refusal
+ * ends a cell, not the bench: it becomes a note.
  */
 #include <string.h>
 #include <unistd.h>
@@ -120,66 +120,88 @@ static bool takes_part(const struct bench_peer *peer, const struct bench_workloa
 	       one->a <= (peer->is_mam ? effort->most_live : effort->most_live_others);
 }
 
-static void run_workload(const struct bench_workload *workload, const struct bench_effort *effort,
-			 uint64_t deadline, struct bench_results *results)
+/* The cells of one workload. */
+struct board {
+	struct cell cells[CASES_MAX][BENCH_PEERS_MAX];
+	bool late; /* one was not run at all: the time was up */
+};
+
+static int repeats_of(const struct bench_workload *workload, const struct bench_effort *effort)
 {
-	struct cell(*cells)[BENCH_PEERS_MAX] = bench_measure_pages(CASES_MAX * sizeof(*cells));
-	int repeats = workload->repeats > 0 && workload->repeats < effort->repeats
-			      ? workload->repeats
-			      : effort->repeats;
-	bool late = false, progress = isatty(STDERR_FILENO);
+	if (workload->repeats > 0 && workload->repeats < effort->repeats)
+		return workload->repeats;
+	return effort->repeats;
+}
+
+/* One repeat of all cases, by all peers. */
+static void run_repeat(struct board *board, const struct bench_workload *workload,
+		       const struct bench_effort *effort, uint64_t deadline,
+		       struct bench_results *results)
+{
+	bool progress = isatty(STDERR_FILENO);
 	size_t i, p;
-	int repeat;
 
-	if (cells == NULL) {
-		bench_results_note(results, "%s: left out: no memory for the bench's own tables",
-				   workload->name);
-		return;
-	}
-	for (repeat = 0; repeat < repeats; repeat++) {
-		for (i = 0; i < workload->case_count; i++) {
-			const struct bench_case *one = &workload->cases[i];
-
-			if (one->fine && !effort->fine)
-				continue;
-			for (p = 0; p < bench_peer_count; p++) {
-				struct cell *cell = &cells[i][p];
-
-				if (!takes_part(&bench_peers[p], workload, one, effort) ||
-				    cell->over)
-					continue;
-				if (bench_now() > deadline) {
-					late = late || cell->runs == 0;
-					continue;
-				}
-				if (progress)
-					fprintf(stderr, "\r\033[K%s %s %s", workload->name,
-						one->parameter, bench_peers[p].name);
-				run_once(cell, workload, one, &bench_peers[p], effort, results);
-			}
-		}
-	}
 	for (i = 0; i < workload->case_count; i++) {
-		for (p = 0; p < bench_peer_count; p++)
-			collect(&cells[i][p], workload, &workload->cases[i], &bench_peers[p],
-				results);
+		const struct bench_case *one = &workload->cases[i];
+
+		if (one->fine && !effort->fine)
+			continue;
+		for (p = 0; p < bench_peer_count; p++) {
+			struct cell *cell = &board->cells[i][p];
+			struct bench_peer *peer = &bench_peers[p];
+
+			if (!takes_part(peer, workload, one, effort) || cell->over)
+				continue;
+			if (bench_now() > deadline) {
+				board->late = board->late || cell->runs == 0;
+				continue;
+			}
+			if (progress)
+				fprintf(stderr, "\r\033[K%s %s %s", workload->name, one->parameter,
+					peer->name);
+			run_once(cell, workload, one, peer, effort, results);
+		}
 	}
 	if (progress)
 		fprintf(stderr, "\r\033[K");
-	if (late)
+}
+
+static void collect_all(const struct board *board, const struct bench_workload *workload,
+			struct bench_results *results)
+{
+	size_t i, p;
+
+	for (i = 0; i < workload->case_count; i++) {
+		for (p = 0; p < bench_peer_count; p++)
+			collect(&board->cells[i][p], workload, &workload->cases[i], &bench_peers[p],
+				results);
+	}
+	if (board->late)
 		bench_results_note(results, "%s: cells left out: the bench's time was up",
 				   workload->name);
-	bench_measure_pages_free(cells, CASES_MAX * sizeof(*cells));
 }
 
 void bench_run_all(const struct bench_effort *effort, const bool *wanted,
 		   struct bench_results *results)
 {
 	uint64_t deadline = bench_now() + effort->deadline_ns;
-	size_t i;
+	size_t bytes = bench_workload_count * sizeof(struct board), i;
+	struct board *boards = bench_measure_pages(bytes);
+	int repeat;
 
-	for (i = 0; i < bench_workload_count; i++) {
-		if (wanted[i])
-			run_workload(bench_workloads[i], effort, deadline, results);
+	if (boards == NULL) {
+		bench_results_note(results,
+				   "nothing was run: no memory for the bench's own tables");
+		return;
 	}
+	for (repeat = 0; repeat < effort->repeats; repeat++) {
+		for (i = 0; i < bench_workload_count; i++) {
+			if (wanted[i] && repeat < repeats_of(bench_workloads[i], effort))
+				run_repeat(&boards[i], bench_workloads[i], effort, deadline,
+					   results);
+		}
+	}
+	for (i = 0; i < bench_workload_count; i++)
+		collect_all(&boards[i], bench_workloads[i], results);
+	bench_measure_pages_free(boards, bytes);
 }
