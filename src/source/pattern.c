@@ -56,18 +56,16 @@ static enum mam_status status_of(const struct mam_driver *driver, const char *fu
 	case DRIVER_NO_BINARY_FOR_GPU:
 	case DRIVER_INVALID_PTX:
 	case DRIVER_UNSUPPORTED_PTX_VERSION:
-	case DRIVER_NOT_SUPPORTED:
-		return MAM_ERROR_UNSUPPORTED;
-	default:
-		return mam_driver_status(driver, function, result);
+	case DRIVER_NOT_SUPPORTED: return MAM_ERROR_UNSUPPORTED;
+	default: return mam_driver_status(driver, function, result);
 	}
 }
 
 static bool has_functions(const struct mam_driver *driver)
 {
-	return driver->pointer_get_attribute && driver->module_load_data &&
-	       driver->module_unload && driver->module_get_function && driver->module_get_global &&
-	       driver->launch_kernel && driver->memcpy_htod && driver->memcpy_dtoh;
+	return driver->pointer_get_attribute && driver->module_load_data && driver->module_unload &&
+	       driver->module_get_function && driver->module_get_global && driver->launch_kernel &&
+	       driver->memcpy_htod && driver->memcpy_dtoh;
 }
 
 static enum mam_status launch(const struct mam_driver *driver, struct CUmod_st *module,
@@ -172,10 +170,9 @@ static bool is_block(const void *block, size_t bytes)
 
 enum mam_status mam_pattern_fill(void *block, size_t bytes, uint64_t seed)
 {
-	struct job job = { .kernel = "mam_pattern_fill_kernel",
-			   .block = block,
-			   .bytes = bytes,
-			   .seed = seed };
+	struct job job = {
+		.kernel = "mam_pattern_fill_kernel", .block = block, .bytes = bytes, .seed = seed
+	};
 
 	if (bytes == 0)
 		return MAM_OK;

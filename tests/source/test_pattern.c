@@ -74,7 +74,8 @@ START_TEST(arguments_are_refused_before_anything_else)
 	bool intact = false;
 
 	ck_assert_uint_eq(mam_pattern_fill(NULL, 8, 1), MAM_ERROR_INVALID_VALUE);
-	ck_assert_uint_eq(mam_pattern_fill((void *)(uintptr_t)0x1004, 8, 1), MAM_ERROR_INVALID_VALUE);
+	ck_assert_uint_eq(mam_pattern_fill((void *)(uintptr_t)0x1004, 8, 1),
+			  MAM_ERROR_INVALID_VALUE);
 	ck_assert_uint_eq(mam_pattern_fill((void *)end, 4096, 1), MAM_ERROR_INVALID_VALUE);
 	ck_assert_uint_eq(mam_pattern_check(NULL, 8, 1, &intact, NULL), MAM_ERROR_INVALID_VALUE);
 	ck_assert_uint_eq(mam_pattern_check((void *)(uintptr_t)0x1000, 8, 1, NULL, NULL),
@@ -119,7 +120,8 @@ START_TEST(fill_writes_the_pattern_and_not_one_byte_more)
 	ck_assert_uint_eq(mam_pattern_fill(block, BYTES, 42), MAM_OK);
 	ck_assert_uint_eq(driver->memcpy_dtoh(host, (uintptr_t)block, BYTES), 0);
 	for (size_t at = 0; at < BYTES; at++) {
-		const unsigned char wanted = (unsigned char)(mam_pattern_word(42, at / 8) >> (at % 8 * 8));
+		const unsigned char wanted =
+			(unsigned char)(mam_pattern_word(42, at / 8) >> (at % 8 * 8));
 
 		if (host[at] != wanted)
 			ck_abort_msg("offset %zu holds %#x, not %#x", at, host[at], wanted);
