@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # interpose.sh - what the tests of mam run share; sourced after lib.sh.
+# shellcheck disable=SC2034,SC2154 # shared with those
 
 fakes=$MAM_BUILDDIR/tests/fake/lib
 clients=$MAM_BUILDDIR/tests/clients
@@ -30,9 +31,12 @@ same_run() # NAME COMMAND...
 	same_name=$1
 	shift
 	rm -f "$scratch/stats"
+	# shellcheck disable=SC2086 # options are words
 	env $set "$@" > "$scratch/plain" 2> "$scratch/plain.err"
 	same_plain=$?
-	env ${set_mam-$set} "$MAM" run --stats="$scratch/stats" $run -- "$@" > "$scratch/caught" 2> "$scratch/caught.err"
+	# shellcheck disable=SC2086
+	env ${set_mam-$set} "$MAM" run --stats="$scratch/stats" $run -- "$@" > "$scratch/caught" \
+		2> "$scratch/caught.err"
 	same_caught=$?
 	if [ $same_plain -ne $same_caught ]; then
 		not_ok "$same_name" "exit status $same_plain, under mam $same_caught: $(lib_tail "$scratch/caught.err")"

@@ -3,6 +3,7 @@
 #
 # lookups.sh - dlsym, dlvsym and dlopen answer every program as they do without mam: RTLD_NEXT for the library that
 # asks, whatever it was compiled with, search paths of a library's own, and no CUDA where there is none.
+# shellcheck disable=SC2016,SC2317 # the linker expands $ORIGIN; called through try
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 preload=$MAM_BUILDDIR/.libs/libmam-preload.so

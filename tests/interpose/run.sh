@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # run.sh - mam run as a command: exit statuses, bad usage, the environment it hands on, statistics.
+# shellcheck disable=SC2012,SC2016,SC2086 # programs under test expand them; commands are words
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
 

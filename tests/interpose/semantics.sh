@@ -3,6 +3,7 @@
 #
 # semantics.sh - what CUDA promises about its calls, scene by scene, with mam as without: probe_driver.c and
 # probe_runtime.c say what each scene does.
+# shellcheck disable=SC2086 # a client and its options are words
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
 
