@@ -150,7 +150,7 @@ setup_packages()
 			sudo=sudo
 		elif [ -n "$must" ]; then
 			complain "these packages are missing and only root may install them: $missing"
-			complain "ask for: $manager install $missing"
+			say "ask for: $manager install $missing"
 			exit 77
 		else
 			say "not installed (that takes root), so some tests will be skipped: $missing"
