@@ -104,7 +104,7 @@ fi
 for kind in "-arch=native" "-arch=native -rdc=true -DKERNELS_ALLOCATE -lcudadevrt" "-arch=native -cudart shared"; do
 	# shellcheck disable=SC2086
 	if "$NVCC" $kind "-I$MAM_SRCDIR/include" -include mam/cuda.h "$flow/kernel.cu" -o "$scratch/kernel" \
-		"$mam/libmam.so.0" > "$scratch/log" 2>&1; then
+		"-L$mam" -lmam > "$scratch/log" 2>&1; then
 		same "kernels: runs ($kind)" "scaled, kernel answered 1" \
 			"$(LD_LIBRARY_PATH="$mam${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$scratch/kernel" 2>&1)"
 	else
