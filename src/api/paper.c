@@ -23,9 +23,8 @@
 #include "pool/pool.h"
 
 /* Before every rank of base/lock.h: pools are made and ended while it is held. */
-#define RANK ((enum mam_rank)0)
 
-static struct mam_lock lock = MAM_LOCK_INIT(RANK, "paper");
+static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_PAPER, "paper");
 static struct mam_pool *pool; /* lock: lock; NULL: there is no environment */
 static bool lazy;             /* lock: lock; it ends with its last block */
 

@@ -31,6 +31,7 @@
 #endif
 
 enum mam_rank {
+	MAM_RANK_PAPER = 0,    /* the paper's one environment being made or ended */
 	MAM_RANK_REGISTRY = 1, /* the list of all pools; defaults being made */
 	MAM_RANK_GROW = 2,     /* one per pool: its talks with the source */
 	MAM_RANK_POOL = 3,     /* one per pool: its segments; never held across a call to the source */

@@ -139,7 +139,7 @@ static enum mam_status release_one(struct mam_pool *pool, uint64_t keep_bytes, u
 {
 	enum mam_status status;
 	uint32_t handle;
-	struct mam_chunk chunk;
+	struct mam_chunk chunk = { 0 };
 
 	*released = 0;
 	mam_lock_take(&pool->lock);

@@ -12,6 +12,7 @@
 #include "source/source.h"
 
 #include <string.h>
+#include <time.h>
 
 static bool config_is_sound(const struct mam_source *source, const struct mam_pool_config *config)
 {
@@ -94,6 +95,15 @@ static void give_back_chunks(struct mam_pool *pool)
 	}
 }
 
+/* Late frees may still wait for the device in the source that is about to go. No new ones come: the pool has ended. */
+static void await_waiters(struct mam_pool *pool)
+{
+	const struct timespec a_moment = { 0, 20000 };
+
+	while (atomic_load(&pool->waiters) != 0)
+		nanosleep(&a_moment, NULL);
+}
+
 static enum mam_status end(struct mam_pool *pool, bool abandon)
 {
 	enum mam_status status = MAM_OK;
@@ -105,14 +115,16 @@ static enum mam_status end(struct mam_pool *pool, bool abandon)
 	else if (!abandon && pool->counts.live_blocks != 0)
 		status = MAM_ERROR_LIVE_BLOCKS;
 	else
-		atomic_store_explicit(&pool->state, MAM_POOL_ENDED, memory_order_release);
+		atomic_store(&pool->state, MAM_POOL_ENDED);
 	mam_lock_release(&pool->lock);
 
 	if (status == MAM_OK) {
 		if (!abandon) {
 			give_back_chunks(pool);
-			if (pool->owns_source)
+			if (pool->owns_source) {
+				await_waiters(pool);
 				mam_source_destroy(pool->source);
+			}
 		}
 		mam_lock_take(&pool->lock);
 		fini_books(pool);

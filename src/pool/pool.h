@@ -65,6 +65,7 @@ struct mam_pool {
 	bool strict;                   /* a free waits for the device first */
 
 	_Atomic uint32_t state;        /* enum mam_pool_state; written under both locks */
+	_Atomic uint32_t waiters;      /* threads in the source's quiesce; an owned source is not destroyed under them */
 	struct mam_lock grow_lock;
 	struct mam_lock lock;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ends of a pool: destroyed, dropped, and what late calls are told afterwards. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "fixture.h"
 
@@ -172,6 +173,46 @@ START_TEST(a_source_with_nothing_to_wait_for_makes_strict_pools_too)
 }
 END_TEST
 
+static void *wait_for_device(void *pool)
+{
+	return mam_pool_quiesce(pool) == MAM_OK ? pool : NULL;
+}
+
+static void *end_pool(void *pool)
+{
+	return mam_pool_fini(pool) == MAM_OK ? pool : NULL;
+}
+
+/* A free is in the source's quiesce when another thread destroys the pool: the source must outlive the wait. */
+START_TEST(an_owned_source_is_not_destroyed_under_a_waiting_free)
+{
+	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .free_policy = MAM_FREE_STRICT };
+	struct ground ground;
+	struct mam_pool *pool = calloc(1, sizeof(*pool));
+	pthread_t waiter, ender;
+	void *waited, *ended;
+
+	ground_init(&ground, GROUND_UP, 512, 512);
+	ck_assert_int_eq(mam_pool_init(pool, &ground.source, true, &config), MAM_OK);
+	ground_stop(&ground, GROUND_QUIESCE);
+	ck_assert_int_eq(pthread_create(&waiter, NULL, wait_for_device, pool), 0);
+	ck_assert(ground_wait_inside(&ground));
+	ck_assert_int_eq(pthread_create(&ender, NULL, end_pool, pool), 0);
+	while (atomic_load(&pool->state) != MAM_POOL_ENDED)
+		usleep(1000);
+	usleep(50000); /* long enough for a destroy that does not wait */
+	ck_assert_uint_eq(atomic_load(&ground.destroyed), 0);
+	ground_go(&ground, GROUND_QUIESCE);
+	ck_assert_int_eq(pthread_join(waiter, &waited), 0);
+	ck_assert_int_eq(pthread_join(ender, &ended), 0);
+	ck_assert_ptr_eq(waited, pool);
+	ck_assert_ptr_eq(ended, pool);
+	ck_assert_uint_eq(atomic_load(&ground.destroyed), 1);
+	ground_fini(&ground);
+	free(pool);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = suite_begin("pool/fini");
@@ -185,5 +226,6 @@ int main(void)
 	tcase_add_test(tcase, only_a_strict_pool_waits_for_the_source);
 	tcase_add_test(tcase, a_failed_wait_is_the_answer);
 	tcase_add_test(tcase, a_source_with_nothing_to_wait_for_makes_strict_pools_too);
+	tcase_add_test(tcase, an_owned_source_is_not_destroyed_under_a_waiting_free);
 	return suite_end();
 }
