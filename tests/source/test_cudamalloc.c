@@ -26,6 +26,9 @@ static void set_up(void)
 {
 	snprintf(log_path, sizeof(log_path), "/tmp/mam-cuda-log.%d", (int)getpid());
 	snprintf(calls_path, sizeof(calls_path), "/tmp/mam-cuda-calls.%d", (int)getpid());
+	/* A process of the same number that died may have left them. */
+	unlink(log_path);
+	unlink(calls_path);
 	setenv("MAM_LOG_FILE", log_path, 1);
 	setenv("FAKE_CUDA_LOG", calls_path, 1);
 	setenv("FAKE_CUDA_MEMORY", "256M", 1);
