@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many chunks, how large, when; and that what lies in two of them never joins. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "fixture.h"
 
@@ -228,6 +229,35 @@ START_TEST(free_ground_of_two_chunks_that_touch_never_joins)
 }
 END_TEST
 
+static void *take_one(void *user)
+{
+	struct fixture *f = user;
+	void *block = NULL;
+
+	ck_assert_int_eq(mam_pool_alloc(f->pool, 512, 0, &block), MAM_OK);
+	return block;
+}
+
+START_TEST(who_waited_for_a_growth_uses_what_it_brought)
+{
+	struct mam_pool_config config = { .growth_bytes = 16 * KIB };
+	struct fixture *f = fixture_new(&config);
+	pthread_t other[4];
+
+	ground_stop(&f->ground, GROUND_GROW);
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(pthread_create(&other[i], NULL, take_one, f), 0);
+	ck_assert(ground_wait_inside(&f->ground));
+	usleep(50000); /* the others stand behind the first by now; if not, nothing is lost but the point */
+	ground_go(&f->ground, GROUND_GROW);
+	for (int i = 0; i < 4; i++)
+		pthread_join(other[i], NULL);
+	ck_assert_uint_eq(stats_of(f).grows, 1);
+	ck_assert_picture(f, 512, "L1 L1 L1 L1 F28");
+	fixture_end(f);
+}
+END_TEST
+
 START_TEST(no_block_ever_crosses_from_chunk_to_chunk)
 {
 	struct mam_pool_config config = { .growth_bytes = 4096 };
@@ -262,6 +292,7 @@ int main(void)
 	tcase_add_test(tcase, the_largest_chunk_stays_within_the_limit_and_is_whole_granules);
 	tcase_add_test(tcase, a_first_chunk_that_cannot_be_had_makes_no_pool);
 	tcase_add_loop_test(tcase, free_ground_of_two_chunks_that_touch_never_joins, 0, 2);
+	tcase_add_test(tcase, who_waited_for_a_growth_uses_what_it_brought);
 	tcase_add_test(tcase, no_block_ever_crosses_from_chunk_to_chunk);
 	return suite_end();
 }

@@ -271,6 +271,53 @@ START_TEST(records_refused_at_the_start_make_no_pool)
 }
 END_TEST
 
+static uint32_t spare_records(const struct mam_pool *pool)
+{
+	return pool->segments.idle_count + pool->segments.capacity - pool->segments.touched;
+}
+
+static void *take_much(void *user)
+{
+	struct fixture *f = user;
+	void *block = NULL;
+
+	return (void *)(uintptr_t)mam_pool_alloc(f->pool, 256 * KIB, 0, &block);
+}
+
+/*
+ * The records that were there when a thread went to the source may be used up by others when it comes back. Then they
+ * grow again for its chunk; where that fails too, the chunk goes back.
+ */
+START_TEST(records_used_up_by_others_during_a_growth)
+{
+	struct mam_pool_config wide = { .chunk_bytes = 128 * KIB, .growth_bytes = 16 * KIB };
+	struct fixture *f = fixture_new(&wide);
+	bool refuse = _i == 1;
+	void *status, *block;
+	pthread_t other;
+
+	ground_stop(&f->ground, GROUND_GROW);
+	ck_assert_int_eq(pthread_create(&other, NULL, take_much, f), 0);
+	ck_assert(ground_wait_inside(&f->ground));
+	while (spare_records(f->pool) > 2)
+		ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 0, &block), MAM_OK);
+	/* One that cuts its ground twice takes the last two. */
+	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 32 * KIB, &block), MAM_OK);
+	ck_assert_uint_eq(spare_records(f->pool), 0);
+	mam_records_refuse_at(refuse ? 1 : 0);
+	ground_go(&f->ground, GROUND_GROW);
+	pthread_join(other, &status);
+	mam_records_refuse_at(0);
+	intact(f);
+	ck_assert_int_eq((int)(uintptr_t)status, refuse ? MAM_ERROR_OUT_OF_HOST_MEMORY : MAM_OK);
+	ck_assert_uint_eq(f->ground.held_bytes, stats_of(f).reserved_bytes);
+	ck_assert_uint_eq(stats_of(f).chunks, refuse ? 1 : 2);
+	ck_assert_uint_eq(stats_of(f).failures, refuse);
+	take(f, 256 * KIB);
+	fixture_end(f);
+}
+END_TEST
+
 #if !TESTS_ASAN && !TESTS_TSAN /* which map memory of their own */
 START_TEST(without_any_more_address_space_the_pool_says_so_and_stays_whole)
 {
@@ -308,6 +355,7 @@ int main(void)
 	tcase_add_test(tcase, the_first_chunk_refused_makes_no_pool_and_loses_nothing);
 	tcase_add_test(tcase, each_grow_of_a_host_source_in_turn_is_refused_by_a_quota);
 	tcase_add_test(tcase, each_growth_of_the_records_in_turn_fails);
+	tcase_add_loop_test(tcase, records_used_up_by_others_during_a_growth, 0, 2);
 	tcase_add_test(tcase, records_refused_at_the_start_make_no_pool);
 #if !TESTS_ASAN && !TESTS_TSAN /* which map memory of their own */
 	tcase_add_test(tcase, without_any_more_address_space_the_pool_says_so_and_stays_whole);
