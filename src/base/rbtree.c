@@ -1,59 +1,75 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rbtree.c - linking, unlinking and checking; rbtree.h has the story. `side` mirrors: what is said of left holds of right. */
+/*
+ * rbtree.c - linking, unlinking and checking; rbtree.h has the story.
+ *
+ * A "link" here is what a parent holds of a child: its handle and, in the low bit, its colour. `side` mirrors: what is
+ * said of left holds of right.
+ */
 #include "base/rbtree.h"
 
+#define RED       1u
 #define MAX_DEPTH 72 /* over 2 log2 of all the records 32 bits can name */
+
+static uint32_t handle_of(uint32_t link)
+{
+	return link & ~RED;
+}
+
+static bool is_red(uint32_t link)
+{
+	return (link & RED) != 0;
+}
 
 static enum mam_rbside other(enum mam_rbside side)
 {
 	return side == MAM_RB_LEFT ? MAM_RB_RIGHT : MAM_RB_LEFT;
 }
 
-static void set_parent(char *nodes, uint32_t handle, uint32_t parent)
+static enum mam_rbside side_of(const struct mam_rbnode *parent, uint32_t handle)
 {
-	struct mam_rbnode *node = mam_rb_at(nodes, handle);
-
-	node->parent = parent | (node->parent & 1u);
+	return handle_of(parent->child[MAM_RB_LEFT]) == handle ? MAM_RB_LEFT : MAM_RB_RIGHT;
 }
 
-static void set_red(char *nodes, uint32_t handle)
+/* The link of `parent` (not 0) that names `handle`. */
+static uint32_t *link_to(char *nodes, uint32_t parent, uint32_t handle)
 {
-	mam_rb_at(nodes, handle)->parent |= 1u;
+	struct mam_rbnode *node = mam_rb_at(nodes, parent);
+
+	return &node->child[side_of(node, handle)];
 }
 
-static void set_black(char *nodes, uint32_t handle)
-{
-	mam_rb_at(nodes, handle)->parent &= ~1u;
-}
-
-static enum mam_rbside side_of(char *nodes, uint32_t parent, uint32_t handle)
-{
-	return mam_rb_child(nodes, parent, MAM_RB_LEFT) == handle ? MAM_RB_LEFT : MAM_RB_RIGHT;
-}
-
-/* What named `old` as its child, the root included, now names `fresh`. */
+/* What named `old`, the root included, now names `fresh`, in the same colour. */
 static void rename_child(char *nodes, uint32_t *root, uint32_t parent, uint32_t old, uint32_t fresh)
 {
-	if (parent == 0)
+	uint32_t *link;
+
+	if (parent == 0) {
 		*root = fresh;
-	else
-		mam_rb_at(nodes, parent)->child[side_of(nodes, parent, old)] = fresh;
+		return;
+	}
+	link = link_to(nodes, parent, old);
+	*link = fresh | (*link & RED);
 }
 
-/* `handle` sinks to `side`; its child on the other side rises into its place. Order is unchanged. */
+/*
+ * `handle` sinks to `side`, its child on the other side rises into its place, and the two change colours: every turn of
+ * the cases below is meant so. Order is unchanged.
+ */
 static void rotate(char *nodes, uint32_t *root, uint32_t handle, enum mam_rbside side)
 {
-	uint32_t riser = mam_rb_child(nodes, handle, other(side));
-	uint32_t moved = mam_rb_child(nodes, riser, side);
-	uint32_t parent = mam_rb_parent(nodes, handle);
+	struct mam_rbnode *node = mam_rb_at(nodes, handle);
+	uint32_t riser_link = node->child[other(side)];
+	uint32_t riser = handle_of(riser_link);
+	struct mam_rbnode *riser_node = mam_rb_at(nodes, riser);
+	uint32_t moved = riser_node->child[side];
 
-	mam_rb_at(nodes, handle)->child[other(side)] = moved;
+	node->child[other(side)] = moved;
 	if (moved != 0)
-		set_parent(nodes, moved, handle);
-	rename_child(nodes, root, parent, handle, riser);
-	set_parent(nodes, riser, parent);
-	mam_rb_at(nodes, riser)->child[side] = handle;
-	set_parent(nodes, handle, riser);
+		mam_rb_at(nodes, handle_of(moved))->parent = handle;
+	rename_child(nodes, root, node->parent, handle, riser);
+	riser_node->parent = node->parent;
+	riser_node->child[side] = handle | (riser_link & RED);
+	node->parent = riser;
 }
 
 uint32_t mam_rb_extreme(char *nodes, uint32_t handle, enum mam_rbside side)
@@ -82,132 +98,141 @@ uint32_t mam_rb_step(char *nodes, uint32_t handle, enum mam_rbside side)
 	return 0;
 }
 
-/* A red node under a red parent: push the fault up two levels while the uncle is red too, then rotate it away. */
+bool mam_rb_is_red(char *nodes, uint32_t handle)
+{
+	uint32_t parent = handle == 0 ? 0 : mam_rb_parent(nodes, handle);
+
+	return parent != 0 && is_red(*link_to(nodes, parent, handle));
+}
+
+void mam_rb_paint(char *nodes, uint32_t handle, bool red)
+{
+	*link_to(nodes, mam_rb_parent(nodes, handle), handle) = handle | (red ? RED : 0);
+}
+
+/*
+ * `handle` is red, its parent perhaps too. While the uncle is red as well, both turn black, the grandparent red, and the
+ * question moves up two levels; else one or two rotations answer it.
+ */
 static void mend_red(char *nodes, uint32_t *root, uint32_t handle)
 {
-	uint32_t parent;
+	for (;;) {
+		uint32_t parent = mam_rb_parent(nodes, handle);
+		uint32_t grand = parent == 0 ? 0 : mam_rb_parent(nodes, parent);
+		struct mam_rbnode *grand_node = mam_rb_at(nodes, grand);
+		enum mam_rbside side;
+		uint32_t above;
 
-	while ((parent = mam_rb_parent(nodes, handle)) != 0 && mam_rb_is_red(nodes, parent)) {
-		uint32_t grand = mam_rb_parent(nodes, parent);
-		enum mam_rbside side = side_of(nodes, grand, parent);
-		uint32_t uncle = mam_rb_child(nodes, grand, other(side));
-
-		if (mam_rb_is_red(nodes, uncle)) {
-			set_black(nodes, parent);
-			set_black(nodes, uncle);
-			set_red(nodes, grand);
-			handle = grand;
-			continue;
+		if (grand == 0)
+			return; /* at the root or under it, which is black */
+		side = side_of(grand_node, parent);
+		if (!is_red(grand_node->child[side]))
+			return;
+		if (!is_red(grand_node->child[other(side)])) {
+			if (mam_rb_child(nodes, parent, other(side)) == handle)
+				rotate(nodes, root, parent, side);
+			rotate(nodes, root, grand, other(side));
+			return;
 		}
-		if (mam_rb_child(nodes, parent, other(side)) == handle) {
-			rotate(nodes, root, parent, side);
-			parent = handle;
-		}
-		set_black(nodes, parent);
-		set_red(nodes, grand);
-		rotate(nodes, root, grand, other(side));
-		break;
+		grand_node->child[MAM_RB_LEFT] &= ~RED;
+		grand_node->child[MAM_RB_RIGHT] &= ~RED;
+		above = grand_node->parent;
+		if (above == 0)
+			return; /* the root stays black */
+		*link_to(nodes, above, grand) |= RED;
+		handle = grand;
 	}
-	set_black(nodes, *root);
 }
 
 void mam_rb_link(char *nodes, uint32_t *root, uint32_t parent, enum mam_rbside side, uint32_t handle)
 {
 	struct mam_rbnode *node = mam_rb_at(nodes, handle);
 
-	node->parent = parent | 1u;
+	node->parent = parent;
 	node->child[MAM_RB_LEFT] = 0;
 	node->child[MAM_RB_RIGHT] = 0;
-	if (parent == 0)
+	if (parent == 0) {
 		*root = handle;
-	else
-		mam_rb_at(nodes, parent)->child[side] = handle;
+		return;
+	}
+	mam_rb_at(nodes, parent)->child[side] = handle | RED;
 	mend_red(nodes, root, handle);
 }
 
-/* The paths through `handle` (perhaps none, 0), a child of `parent`, lack one black node: find one to give, or go up. */
-static void mend_black(char *nodes, uint32_t *root, uint32_t handle, uint32_t parent)
+/* The paths through the `side` of `parent` lack one black node: find one to give, or take one from all others and go up. */
+static void mend_black(char *nodes, uint32_t *root, uint32_t parent, enum mam_rbside side)
 {
-	while (handle != *root && !mam_rb_is_red(nodes, handle)) {
-		enum mam_rbside side = side_of(nodes, parent, handle);
-		uint32_t sibling = mam_rb_child(nodes, parent, other(side));
-		uint32_t near;
-		uint32_t far;
+	for (;;) {
+		struct mam_rbnode *parent_node = mam_rb_at(nodes, parent);
+		struct mam_rbnode *sibling_node;
+		uint32_t sibling;
+		uint32_t above;
+		uint32_t *link;
 
-		if (mam_rb_is_red(nodes, sibling)) {
-			set_black(nodes, sibling);
-			set_red(nodes, parent);
-			rotate(nodes, root, parent, side);
-			sibling = mam_rb_child(nodes, parent, other(side));
-		}
-		near = mam_rb_child(nodes, sibling, side);
-		far = mam_rb_child(nodes, sibling, other(side));
-		if (!mam_rb_is_red(nodes, near) && !mam_rb_is_red(nodes, far)) {
-			set_red(nodes, sibling);
-			handle = parent;
-			parent = mam_rb_parent(nodes, handle);
-			continue;
-		}
-		if (!mam_rb_is_red(nodes, far)) {
-			set_black(nodes, near);
-			set_red(nodes, sibling);
+		if (is_red(parent_node->child[other(side)]))
+			rotate(nodes, root, parent, side); /* the sibling is black afterwards */
+		sibling = handle_of(parent_node->child[other(side)]);
+		sibling_node = mam_rb_at(nodes, sibling);
+		if (is_red(sibling_node->child[other(side)]))
+			break;
+		if (is_red(sibling_node->child[side])) {
 			rotate(nodes, root, sibling, other(side));
-			far = sibling;
-			sibling = near;
+			break;
 		}
-		if (mam_rb_is_red(nodes, parent))
-			set_red(nodes, sibling);
-		else
-			set_black(nodes, sibling);
-		set_black(nodes, parent);
-		set_black(nodes, far);
-		rotate(nodes, root, parent, side);
+		parent_node->child[other(side)] |= RED;
+		above = parent_node->parent;
+		if (above == 0)
+			return; /* all paths lack it now */
+		link = link_to(nodes, above, parent);
+		if (is_red(*link)) {
+			*link &= ~RED;
+			return;
+		}
+		side = side_of(mam_rb_at(nodes, above), parent);
+		parent = above;
+	}
+	/* The sibling has a red child on the far side: it turns black and stands in for the one that is lacking. */
+	mam_rb_at(nodes, mam_rb_child(nodes, parent, other(side)))->child[other(side)] &= ~RED;
+	rotate(nodes, root, parent, side);
+}
+
+/*
+ * Take out a node that has at most one child. An only child is red and its parent black, so it steps up as black. A leaf
+ * goes; if it was black, something is lacking where it hung.
+ */
+static void unlink_outer(char *nodes, uint32_t *root, const struct mam_rbnode *node, uint32_t handle)
+{
+	uint32_t child = handle_of(node->child[MAM_RB_LEFT] | node->child[MAM_RB_RIGHT]);
+	uint32_t parent = node->parent;
+	enum mam_rbside side;
+	bool lacking;
+
+	if (child != 0)
+		mam_rb_at(nodes, child)->parent = parent;
+	if (parent == 0) {
+		*root = child;
 		return;
 	}
-	if (handle != 0)
-		set_black(nodes, handle);
+	side = side_of(mam_rb_at(nodes, parent), handle);
+	lacking = child == 0 && !is_red(mam_rb_at(nodes, parent)->child[side]);
+	mam_rb_at(nodes, parent)->child[side] = child;
+	if (lacking)
+		mend_black(nodes, root, parent, side);
 }
 
 void mam_rb_unlink(char *nodes, uint32_t *root, uint32_t handle)
 {
 	struct mam_rbnode *node = mam_rb_at(nodes, handle);
-	uint32_t left = node->child[MAM_RB_LEFT];
-	uint32_t right = node->child[MAM_RB_RIGHT];
-	uint32_t parent = node->parent & ~1u;
-	bool was_black;
-	uint32_t lacking;        /* whose paths lose what was unlinked */
-	uint32_t lacking_parent;
+	uint32_t heir;
 
-	if (left == 0 || right == 0) {
-		was_black = (node->parent & 1u) == 0;
-		lacking = left != 0 ? left : right;
-		lacking_parent = parent;
-		rename_child(nodes, root, parent, handle, lacking);
-		if (lacking != 0)
-			set_parent(nodes, lacking, parent);
-	} else {
-		uint32_t heir = mam_rb_extreme(nodes, right, MAM_RB_LEFT);
-		struct mam_rbnode *heir_node = mam_rb_at(nodes, heir);
-
-		was_black = (heir_node->parent & 1u) == 0;
-		lacking = heir_node->child[MAM_RB_RIGHT];
-		if (heir == right) {
-			lacking_parent = heir;
-		} else {
-			lacking_parent = heir_node->parent & ~1u;
-			mam_rb_at(nodes, lacking_parent)->child[MAM_RB_LEFT] = lacking;
-			if (lacking != 0)
-				set_parent(nodes, lacking, lacking_parent);
-			heir_node->child[MAM_RB_RIGHT] = right;
-			set_parent(nodes, right, heir);
-		}
-		rename_child(nodes, root, parent, handle, heir);
-		heir_node->parent = node->parent;
-		heir_node->child[MAM_RB_LEFT] = left;
-		set_parent(nodes, left, heir);
+	if (node->child[MAM_RB_LEFT] == 0 || node->child[MAM_RB_RIGHT] == 0) {
+		unlink_outer(nodes, root, node, handle);
+		return;
 	}
-	if (was_black)
-		mend_black(nodes, root, lacking, lacking_parent);
+	/* The next one in order has no left child: it goes instead, and then takes this one's place and colour. */
+	heir = mam_rb_extreme(nodes, handle_of(node->child[MAM_RB_RIGHT]), MAM_RB_LEFT);
+	unlink_outer(nodes, root, mam_rb_at(nodes, heir), heir);
+	mam_rb_replace(nodes, root, handle, heir);
 }
 
 void mam_rb_replace(char *nodes, uint32_t *root, uint32_t old, uint32_t fresh)
@@ -215,11 +240,11 @@ void mam_rb_replace(char *nodes, uint32_t *root, uint32_t old, uint32_t fresh)
 	struct mam_rbnode *node = mam_rb_at(nodes, fresh);
 
 	*node = *mam_rb_at(nodes, old);
-	rename_child(nodes, root, node->parent & ~1u, old, fresh);
+	rename_child(nodes, root, node->parent, old, fresh);
 	if (node->child[MAM_RB_LEFT] != 0)
-		set_parent(nodes, node->child[MAM_RB_LEFT], fresh);
+		mam_rb_at(nodes, handle_of(node->child[MAM_RB_LEFT]))->parent = fresh;
 	if (node->child[MAM_RB_RIGHT] != 0)
-		set_parent(nodes, node->child[MAM_RB_RIGHT], fresh);
+		mam_rb_at(nodes, handle_of(node->child[MAM_RB_RIGHT]))->parent = fresh;
 }
 
 struct check {
@@ -231,24 +256,27 @@ struct check {
 	const char *fault;
 };
 
-/* The black height under `handle`, or -1 once a fault is known. */
-static int check_below(struct check *check, uint32_t handle, uint32_t parent, int depth)
+/* The black height under `link`, or -1 once a fault is known. */
+static int check_below(struct check *check, uint32_t link, uint32_t parent, bool parent_is_red, int depth)
 {
+	uint32_t handle = handle_of(link);
 	int left;
 	int right;
 
-	if (handle == 0)
+	if (handle == 0 && !is_red(link))
 		return 0;
-	if (depth > MAX_DEPTH)
+	if (handle == 0)
+		check->fault = "a link to nothing is red";
+	else if (depth > MAX_DEPTH)
 		check->fault = "a path is longer than a balanced tree allows";
 	else if (mam_rb_parent(check->nodes, handle) != parent)
 		check->fault = "a node's parent link does not name its parent";
-	else if (mam_rb_is_red(check->nodes, handle) && mam_rb_is_red(check->nodes, parent))
+	else if (is_red(link) && parent_is_red)
 		check->fault = "a red node has a red parent";
 	if (check->fault != NULL)
 		return -1;
 
-	left = check_below(check, mam_rb_child(check->nodes, handle, MAM_RB_LEFT), handle, depth + 1);
+	left = check_below(check, mam_rb_at(check->nodes, handle)->child[MAM_RB_LEFT], handle, is_red(link), depth + 1);
 	if (check->fault != NULL)
 		return -1;
 	if (check->previous != 0 && !check->in_order(check->user, check->previous, handle)) {
@@ -257,12 +285,12 @@ static int check_below(struct check *check, uint32_t handle, uint32_t parent, in
 	}
 	check->previous = handle;
 	check->count++;
-	right = check_below(check, mam_rb_child(check->nodes, handle, MAM_RB_RIGHT), handle, depth + 1);
+	right = check_below(check, mam_rb_at(check->nodes, handle)->child[MAM_RB_RIGHT], handle, is_red(link), depth + 1);
 	if (check->fault == NULL && left != right)
 		check->fault = "two paths differ in black nodes";
 	if (check->fault != NULL)
 		return -1;
-	return left + (mam_rb_is_red(check->nodes, handle) ? 0 : 1);
+	return left + (is_red(link) ? 0 : 1);
 }
 
 const char *mam_rb_check(char *nodes, uint32_t root, bool (*in_order)(const void *user, uint32_t a, uint32_t b),
@@ -270,9 +298,9 @@ const char *mam_rb_check(char *nodes, uint32_t root, bool (*in_order)(const void
 {
 	struct check check = { nodes, in_order, user, 0, 0, NULL };
 
-	if (mam_rb_is_red(nodes, root))
+	if (is_red(root))
 		return "the root is red";
-	check_below(&check, root, 0, 1);
+	check_below(&check, root, 0, false, 1);
 	if (check.fault == NULL)
 		*count = check.count;
 	return check.fault;

@@ -5,8 +5,11 @@
  * A record embeds a struct mam_rbnode for each tree it can be in. Records lie in one array that may move (records.h), so
  * links are handles, not pointers: a handle is the record's distance from the array's start in units of 8 bytes. That
  * makes a node 12 bytes instead of 24, and the segment record of a pool one cache line. Record 0 is never in a tree:
- * handle 0 is "none", and a node's colour sits in the low bit of its parent's handle, which is free because records are
- * multiples of 16 bytes.
+ * handle 0 is "none", and handles are even because records are multiples of 16 bytes.
+ *
+ * A node's colour sits in the low bit of the link that names it, its parent's. Rebalancing asks after the colours of
+ * uncles and nephews far more often than it moves them: this way it asks a node it has in hand, and each record it does
+ * not touch is a cache miss saved. The root is black, so that its handle needs no colour.
  *
  * `nodes` in every call is the address of record 0's node of that tree: array start plus the member's offset. The tree
  * itself is one handle, the root. Order is the caller's business: it descends by its own comparison, then links.
@@ -33,8 +36,8 @@
 enum mam_rbside { MAM_RB_LEFT = 0, MAM_RB_RIGHT = 1 };
 
 struct mam_rbnode {
-	uint32_t parent;   /* handle, or 0 at the root; low bit: 1 red, 0 black */
-	uint32_t child[2]; /* handles, 0 for none */
+	uint32_t parent;   /* handle, or 0 at the root */
+	uint32_t child[2]; /* handles, 0 for none; low bit: 1 when that child is red */
 };
 
 static inline struct mam_rbnode *mam_rb_at(char *nodes, uint32_t handle)
@@ -44,17 +47,12 @@ static inline struct mam_rbnode *mam_rb_at(char *nodes, uint32_t handle)
 
 static inline uint32_t mam_rb_child(char *nodes, uint32_t handle, enum mam_rbside side)
 {
-	return mam_rb_at(nodes, handle)->child[side];
+	return mam_rb_at(nodes, handle)->child[side] & ~1u;
 }
 
 static inline uint32_t mam_rb_parent(char *nodes, uint32_t handle)
 {
-	return mam_rb_at(nodes, handle)->parent & ~1u;
-}
-
-static inline bool mam_rb_is_red(char *nodes, uint32_t handle)
-{
-	return handle != 0 && (mam_rb_at(nodes, handle)->parent & 1u) != 0;
+	return mam_rb_at(nodes, handle)->parent;
 }
 
 /* mam_rb_extreme - the first (LEFT) or last (RIGHT) record under `handle`; 0 under 0. */
@@ -62,6 +60,10 @@ uint32_t mam_rb_extreme(char *nodes, uint32_t handle, enum mam_rbside side);
 
 /* mam_rb_step - the next (RIGHT) or previous (LEFT) record in order; 0 at the end. */
 uint32_t mam_rb_step(char *nodes, uint32_t handle, enum mam_rbside side);
+
+/* mam_rb_paint - tests: make the link that names `handle`, not the root, say red or black. */
+void mam_rb_paint(char *nodes, uint32_t handle, bool red);
+bool mam_rb_is_red(char *nodes, uint32_t handle);
 
 /* mam_rb_link - hang `handle` under `parent` (0: the tree is empty) at a side where it has no child, and rebalance. */
 void mam_rb_link(char *nodes, uint32_t *root, uint32_t parent, enum mam_rbside side, uint32_t handle);
