@@ -11,7 +11,7 @@
 # a training loop of PyTorch with its cache off and on, and for CuPy with its pool off, where those are
 # installed. A row that fails says so and the others go on; nothing runs longer than LIMIT (120) seconds.
 #
-# Environment: NVCC, PYTHON, ROUNDS (100), REPEATS, LIMIT, MAM_COMMIT (where the tree has no .git).
+# Environment: NVCC, PYTHON, ROUNDS (100), REPEATS, LIMIT, BENCH_COMMIT (where the tree has no .git).
 # Exit status: 0, 1 when a row failed or a result differed, 2 for a wrong call, 77 without GPU or nvcc.
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -213,7 +213,7 @@ fi
 
 name=$(echo "$gpu" | tr '[:upper:] ' '[:lower:]-' | sed 's/^nvidia-//; s/-[0-9]*gb.*//; s/[^a-z0-9-]//g')
 file=$folder/clients-$name.csv
-commit=${MAM_COMMIT:-$(first_line git -C "$top" rev-parse --short HEAD)}
+commit=${BENCH_COMMIT:-$(first_line git -C "$top" rev-parse --short HEAD)}
 {
 	echo "# gpu: $gpu"
 	echo "# driver: $(first_line nvidia-smi --query-gpu=driver_version --format=csv,noheader)"

@@ -2,7 +2,7 @@
 /*
  * machine.c - what the numbers were measured on: GPU, driver, processor, kernel, date, commit.
  *
- * The commit is MAM_COMMIT from the environment; else git is asked, and believed where the current
+ * The commit is BENCH_COMMIT from the environment; else git is asked, and believed where the current
  * folder is a checkout of mam; else it is "unknown".
  */
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static void read_cpu(char *cpu, size_t bytes)
 
 static void read_commit(char *commit, size_t bytes)
 {
-	const char *given = getenv("MAM_COMMIT");
+	const char *given = getenv("BENCH_COMMIT");
 	FILE *git;
 
 	snprintf(commit, bytes, "%s", given != NULL && given[0] != '\0' ? given : "unknown");
