@@ -15,7 +15,7 @@
  *
  * Bound: O(log n) and at most 2 log2(growth / need) + 2 grow calls a request. Trim looks at every chunk.
  */
-#include "pool/pool.h"
+#include "pool/grow.h"
 
 #include "base/bits.h"
 #include "base/log.h"
@@ -29,7 +29,7 @@ static uint64_t unit_of(const struct mam_pool *pool)
 	return granularity > pool->config.granule ? granularity : pool->config.granule;
 }
 
-enum mam_status mam_pool_add_chunk_locked(struct mam_pool *pool, void *base, size_t bytes)
+static enum mam_status add_chunk_locked(struct mam_pool *pool, void *base, size_t bytes)
 {
 	uint32_t chunk_handle;
 	uint32_t handle;
@@ -55,8 +55,8 @@ enum mam_status mam_pool_add_chunk_locked(struct mam_pool *pool, void *base, siz
 	mam_addrtree_insert(&pool->segments, &pool->by_address, handle);
 	pool->tail = 0;
 	if (old_tail != 0)
-		mam_pool_shelve_locked(pool, old_tail); /* no longer of the newest chunk: a hole like others */
-	mam_pool_shelve_locked(pool, handle);
+		mam_ground_shelve_locked(pool, old_tail); /* no longer of the newest chunk: a hole like others */
+	mam_ground_shelve_locked(pool, handle);
 
 	pool->counts.segments++;
 	pool->counts.chunks++;
@@ -71,7 +71,7 @@ static void detach_locked(struct mam_pool *pool, uint32_t chunk_handle)
 {
 	struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, chunk_handle);
 
-	mam_pool_unshelve_locked(pool, chunk->last);
+	mam_ground_unshelve_locked(pool, chunk->last);
 	mam_addrtree_remove(&pool->segments, &pool->by_address, chunk->last);
 	mam_segment_at(&pool->segments, chunk->last)->state = MAM_SEGMENT_IDLE;
 	if (chunk->older != 0)
@@ -84,8 +84,8 @@ static void detach_locked(struct mam_pool *pool, uint32_t chunk_handle)
 			uint32_t last = mam_chunk_at(&pool->chunks, chunk->older)->last;
 
 			if (mam_segment_at(&pool->segments, last)->state == MAM_SEGMENT_FREE) {
-				mam_pool_unshelve_locked(pool, last);
-				mam_pool_shelve_locked(pool, last);
+				mam_ground_unshelve_locked(pool, last);
+				mam_ground_shelve_locked(pool, last);
 			}
 		}
 	}
@@ -112,7 +112,7 @@ static void reattach_locked(struct mam_pool *pool, uint32_t chunk_handle)
 		pool->newest_chunk = chunk_handle;
 	mam_segment_at(&pool->segments, handle)->state = MAM_SEGMENT_FREE;
 	mam_addrtree_insert(&pool->segments, &pool->by_address, handle);
-	mam_pool_shelve_locked(pool, handle);
+	mam_ground_shelve_locked(pool, handle);
 	pool->counts.segments++;
 	pool->counts.chunks++;
 	pool->counts.reserved_bytes += chunk->bytes;
@@ -254,8 +254,8 @@ static enum mam_status settle(struct mam_pool *pool, void *base, uint64_t bytes,
 	enum mam_status status;
 
 	mam_lock_take(&pool->lock);
-	noted = mam_pool_add_chunk_locked(pool, base, bytes);
-	status = noted == MAM_OK ? mam_pool_try_locked(pool, request, block) : noted;
+	noted = add_chunk_locked(pool, base, bytes);
+	status = noted == MAM_OK ? mam_ground_take_locked(pool, request, block) : noted;
 	mam_lock_release(&pool->lock);
 	if (noted != MAM_OK && mam_source_shrink(pool->source, base, bytes) != MAM_OK)
 		mam_log(MAM_LOG_WARN, "pool %s: a chunk of %llu bytes could neither be noted nor given back and is lost",
@@ -287,13 +287,13 @@ static enum mam_status grow_for(struct mam_pool *pool, const struct mam_request 
 	return status == MAM_OK ? settle(pool, base, bytes, request, block) : status;
 }
 
-enum mam_status mam_pool_grow_for(struct mam_pool *pool, const struct mam_request *request, void **block)
+enum mam_status mam_grow_for(struct mam_pool *pool, const struct mam_request *request, void **block)
 {
 	enum mam_status status;
 
 	mam_lock_take(&pool->grow_lock);
 	mam_lock_take(&pool->lock);
-	status = mam_pool_try_locked(pool, request, block);
+	status = mam_ground_take_locked(pool, request, block);
 	mam_lock_release(&pool->lock);
 	if (status == MAM_ERROR_WOULD_WAIT)
 		status = grow_for(pool, request, block);
@@ -322,7 +322,7 @@ static enum mam_status grow_largest(struct mam_pool *pool, size_t *bytes, void *
 	return whole == 0 ? MAM_ERROR_OUT_OF_MEMORY : mam_source_grow(pool->source, whole, base);
 }
 
-enum mam_status mam_pool_first_chunk(struct mam_pool *pool)
+enum mam_status mam_grow_first(struct mam_pool *pool)
 {
 	size_t unit = unit_of(pool);
 	size_t limit = pool->config.limit_bytes;
@@ -344,7 +344,7 @@ enum mam_status mam_pool_first_chunk(struct mam_pool *pool)
 	if (status != MAM_OK)
 		return status;
 	mam_lock_take(&pool->lock);
-	status = mam_pool_add_chunk_locked(pool, base, bytes);
+	status = add_chunk_locked(pool, base, bytes);
 	mam_lock_release(&pool->lock);
 	if (status != MAM_OK)
 		(void)mam_source_shrink(pool->source, base, bytes);

@@ -9,6 +9,7 @@
 
 #include "base/bits.h"
 #include "base/log.h"
+#include "pool/grow.h"
 #include "source/source.h"
 
 #include <string.h>
@@ -67,7 +68,7 @@ enum mam_status mam_pool_init(struct mam_pool *pool, struct mam_source *source, 
 
 	status = config_is_sound(source, &pool->config) ? init_books(pool) : MAM_ERROR_INVALID_VALUE;
 	if (status == MAM_OK)
-		status = mam_pool_first_chunk(pool);
+		status = mam_grow_first(pool);
 	if (status != MAM_OK) {
 		fini_books(pool);
 		mam_lock_fini(&pool->lock);

@@ -3,7 +3,8 @@
  * pool.h - the pool stop: best fit over a device's chunks, under one lock.
  *
  * Where a request stands in this folder:
- *   pool.c      alloc, free: find ground, split, join. The pool's lock, no source call.
+ *   pool.c      alloc, free: into granules, under the lock.
+ *   ground.c    find ground, split, join. The lock is held, no source call.
  *   grow.c      a request that no ground fits: chunks in from the source, and idle ones out (trim).
  *   inspect.c   stats, walk, find: look, change nothing.
  *   check.c     every invariant below, in C.
@@ -108,31 +109,6 @@ void mam_pool_fork_parent(struct mam_pool *pool);
 void mam_pool_fork_child(struct mam_pool *pool);
 
 /* Inside the folder. `_locked`: the caller holds pool->lock. */
-
-/* What a request comes to: the rounded size, and an alignment that is over the granule or 0. */
-struct mam_request {
-	uint64_t bytes;
-	uint64_t alignment;
-	uint64_t requested;
-};
-
-/* OUT_OF_MEMORY for sizes no memory could have, INVALID_VALUE for an alignment that is no power of two. */
-enum mam_status mam_pool_shape(const struct mam_pool *pool, size_t bytes, size_t alignment, struct mam_request *request);
-
-/* One try on the ground the pool holds: WOULD_WAIT when none fits, OUT_OF_HOST_MEMORY, DESTROYED. */
-enum mam_status mam_pool_try_locked(struct mam_pool *pool, const struct mam_request *request, void **block);
-
-/* The road after WOULD_WAIT: grow, and try again. */
-enum mam_status mam_pool_grow_for(struct mam_pool *pool, const struct mam_request *request, void **block);
-
-enum mam_status mam_pool_add_chunk_locked(struct mam_pool *pool, void *base, size_t bytes);
-
-/* First chunk of the configuration. grow_lock is not needed: nobody else knows the pool yet. */
-enum mam_status mam_pool_first_chunk(struct mam_pool *pool);
-
-/* Put a free segment where it belongs, tail or shelf; take it out again. */
-void mam_pool_shelve_locked(struct mam_pool *pool, uint32_t handle);
-void mam_pool_unshelve_locked(struct mam_pool *pool, uint32_t handle);
 
 /* One sentence about the first broken invariant, or NULL. */
 const char *mam_pool_fault_locked(struct mam_pool *pool);

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ground.c - take and give ground the pool holds: MAM's algorithms 1 and 2.
+ *
+ * take:
+ *   1. Best fit: the smallest hole that is large enough (shelf.h, peers.h). If none, the tail.
+ *   2. Split: the block takes the front of it, what is left becomes a free segment above. Where the alignment skips
+ *      ground, that becomes a free segment below.
+ *   3. Note the block in the tree by address, the map of blocks and the counts.
+ * give:
+ *   1. Find the segment by the block's address; anything but a live block's first byte is told what it is.
+ *   2. Join with the free neighbour above, then below.
+ *   3. Shelve the result by size, or make it the tail.
+ *
+ * Source: C. Aknesil and D. Unat, "MAM: A Memory Allocation Manager for GPUs". We differ in neighbour links in place of
+ * searches, a map of blocks in front of the tree by address, bins for small holes, alignment, and the tail.
+ *
+ * Bound: O(log n) in segments, each; an aligned request that nothing but a tight hole can serve looks at every hole
+ * large enough. No system call but for the growth of the books, which doubles.
+ */
+#include "pool/ground.h"
+
+#include "base/bits.h"
+#include "pool/addrtree.h"
+
+#define SPARE_RECORDS 2 /* a request cuts its ground at most twice */
+
+enum mam_status mam_ground_shape(const struct mam_pool *pool, size_t bytes, size_t alignment, struct mam_request *request)
+{
+	size_t granule = pool->config.granule;
+
+	if (alignment != 0 && !mam_is_power_of_two(alignment))
+		return MAM_ERROR_INVALID_VALUE;
+	if (mam_round_up_overflows(bytes, granule) || mam_round_up(bytes, granule) >= (uint64_t)1 << 55 ||
+	    alignment >= (uint64_t)1 << 55)
+		return MAM_ERROR_OUT_OF_MEMORY;
+	request->bytes = mam_round_up(bytes, granule);
+	request->alignment = alignment > granule ? alignment : 0;
+	request->requested = bytes;
+	return MAM_OK;
+}
+
+void mam_ground_shelve_locked(struct mam_pool *pool, uint32_t handle)
+{
+	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
+
+	if (segment->next == 0 && segment->chunk == pool->newest_chunk)
+		pool->tail = handle;
+	else
+		mam_shelf_insert(&pool->shelf, &pool->segments, handle);
+}
+
+void mam_ground_unshelve_locked(struct mam_pool *pool, uint32_t handle)
+{
+	if (pool->tail == handle)
+		pool->tail = 0;
+	else
+		mam_shelf_remove(&pool->shelf, &pool->segments, handle);
+}
+
+static bool tail_holds(const struct mam_pool *pool, const struct mam_request *request)
+{
+	const struct mam_segment *tail = mam_segment_at(&pool->segments, pool->tail);
+	uint64_t skip = 0;
+
+	if (pool->tail == 0)
+		return false;
+	if (request->alignment != 0)
+		skip = mam_round_up(tail->base, request->alignment) - tail->base;
+	return tail->bytes >= request->bytes && tail->bytes - request->bytes >= skip;
+}
+
+static uint32_t find_ground(const struct mam_pool *pool, const struct mam_request *request)
+{
+	uint32_t found;
+
+	if (request->alignment == 0)
+		found = mam_shelf_best(&pool->shelf, &pool->segments, request->bytes);
+	else
+		found = mam_shelf_best_aligned(&pool->shelf, &pool->segments, request->bytes, request->alignment);
+	if (found == 0 && tail_holds(pool, request))
+		found = pool->tail;
+	return found;
+}
+
+/* Cut `handle` after `bytes`: it keeps the front, the returned record is the rest, free and on no shelf yet. */
+static uint32_t split(struct mam_pool *pool, uint32_t handle, uint64_t bytes)
+{
+	uint32_t fresh = mam_records_take(&pool->segments);
+	struct mam_segment *front = mam_segment_at(&pool->segments, handle);
+	struct mam_segment *rest = mam_segment_at(&pool->segments, fresh);
+
+	rest->base = front->base + bytes;
+	rest->bytes = front->bytes - bytes;
+	rest->state = MAM_SEGMENT_FREE;
+	rest->chunk = front->chunk;
+	rest->prev = handle;
+	rest->next = front->next;
+	mam_addrtree_insert_after(&pool->segments, &pool->by_address, handle, front->next, fresh);
+	if (front->next != 0)
+		mam_segment_at(&pool->segments, front->next)->prev = fresh;
+	else
+		mam_chunk_at(&pool->chunks, front->chunk)->last = fresh;
+	front->next = fresh;
+	front->bytes = bytes;
+	pool->counts.segments++;
+	return fresh;
+}
+
+static bool has_two_children(const struct mam_pool *pool, uint32_t handle)
+{
+	const struct mam_rbnode *node = &mam_segment_at(&pool->segments, handle)->by_address;
+
+	return node->child[MAM_RB_LEFT] != 0 && node->child[MAM_RB_RIGHT] != 0;
+}
+
+/*
+ * Undo a split: two free neighbours on no shelf become one; the answer is its record. Of two neighbours in a tree one is
+ * below the other and so lacks the child between them: that one's record goes, which costs no search for an heir. The
+ * order by address is the same whichever stays.
+ */
+static uint32_t join(struct mam_pool *pool, uint32_t below, uint32_t above)
+{
+	struct mam_segment *front = mam_segment_at(&pool->segments, below);
+	struct mam_segment *rest = mam_segment_at(&pool->segments, above);
+	bool above_stays = has_two_children(pool, above);
+	uint32_t goes = above_stays ? below : above;
+
+	if (above_stays) {
+		rest->base = front->base;
+		rest->bytes += front->bytes;
+		rest->prev = front->prev;
+		if (front->prev != 0)
+			mam_segment_at(&pool->segments, front->prev)->next = above;
+	} else {
+		front->bytes += rest->bytes;
+		front->next = rest->next;
+		if (rest->next != 0)
+			mam_segment_at(&pool->segments, rest->next)->prev = below;
+		else
+			mam_chunk_at(&pool->chunks, front->chunk)->last = below;
+	}
+	mam_addrtree_remove(&pool->segments, &pool->by_address, goes);
+	mam_segment_at(&pool->segments, goes)->state = MAM_SEGMENT_IDLE;
+	mam_records_put(&pool->segments, goes);
+	pool->counts.segments--;
+	return above_stays ? above : below;
+}
+
+static void count_alloc(struct mam_pool *pool, const struct mam_segment *segment)
+{
+	struct mam_pool_stats *counts = &pool->counts;
+	struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, segment->chunk);
+	uint64_t end = mam_segment_end(segment) - chunk->base;
+
+	chunk->live_blocks++;
+	if (end > chunk->high) {
+		pool->high_bytes += end - chunk->high;
+		chunk->high = end;
+		mam_pool_peak(&counts->high_water_bytes, pool->high_bytes);
+	}
+	counts->allocs++;
+	counts->live_blocks++;
+	counts->live_bytes += segment->requested;
+	counts->live_rounded_bytes += segment->bytes;
+	mam_pool_peak(&counts->peak_live_blocks, counts->live_blocks);
+	mam_pool_peak(&counts->peak_live_bytes, counts->live_bytes);
+	mam_pool_peak(&counts->peak_live_rounded_bytes, counts->live_rounded_bytes);
+}
+
+static void count_free(struct mam_pool *pool, const struct mam_segment *segment)
+{
+	struct mam_pool_stats *counts = &pool->counts;
+
+	mam_chunk_at(&pool->chunks, segment->chunk)->live_blocks--;
+	counts->frees++;
+	counts->live_blocks--;
+	counts->live_bytes -= segment->requested;
+	counts->live_rounded_bytes -= segment->bytes;
+}
+
+/* Make a block of free ground that holds the request. The records a split needs are reserved. */
+static void *place(struct mam_pool *pool, uint32_t handle, const struct mam_request *request)
+{
+	struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
+	uint64_t skip = 0;
+
+	mam_ground_unshelve_locked(pool, handle);
+	if (request->alignment != 0)
+		skip = mam_round_up(segment->base, request->alignment) - segment->base;
+	if (skip != 0) {
+		uint32_t below = handle;
+
+		handle = split(pool, below, skip);
+		segment = mam_segment_at(&pool->segments, handle);
+		mam_ground_shelve_locked(pool, below);
+	}
+	if (segment->bytes > request->bytes)
+		mam_ground_shelve_locked(pool, split(pool, handle, request->bytes));
+	segment->state = MAM_SEGMENT_LIVE;
+	segment->requested = request->requested;
+	mam_blockmap_insert(&pool->blocks, &pool->segments, handle);
+	count_alloc(pool, segment);
+	return (void *)(uintptr_t)segment->base;
+}
+
+enum mam_status mam_ground_take_locked(struct mam_pool *pool, const struct mam_request *request, void **block)
+{
+	enum mam_status status;
+	uint32_t ground;
+
+	if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
+		return MAM_ERROR_DESTROYED;
+	status = mam_records_reserve(&pool->segments, SPARE_RECORDS);
+	if (status != MAM_OK)
+		return status;
+	ground = find_ground(pool, request);
+	if (ground == 0)
+		return MAM_ERROR_WOULD_WAIT;
+	*block = place(pool, ground, request);
+	mam_pool_prove_locked(pool);
+	return MAM_OK;
+}
+
+/* What is wrong with an address that is no live block's first byte. */
+static enum mam_status classify(struct mam_pool *pool, uint64_t address, uint32_t *handle)
+{
+	const struct mam_segment *segment;
+
+	*handle = mam_addrtree_find(&pool->segments, pool->by_address, address);
+	if (*handle == 0)
+		return MAM_ERROR_NOT_OWNED;
+	segment = mam_segment_at(&pool->segments, *handle);
+	if (segment->state != MAM_SEGMENT_LIVE)
+		return MAM_ERROR_DOUBLE_FREE;
+	return segment->base == address ? MAM_OK : MAM_ERROR_INTERIOR;
+}
+
+static void release(struct mam_pool *pool, uint32_t handle)
+{
+	struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
+	uint32_t below = segment->prev;
+	uint32_t above = segment->next;
+
+	/* Both neighbours will be read: have them on their way together. Record 0 is there to be fetched in vain. */
+	__builtin_prefetch(mam_segment_at(&pool->segments, above));
+	__builtin_prefetch(mam_segment_at(&pool->segments, below));
+	count_free(pool, segment);
+	segment->state = MAM_SEGMENT_FREE;
+	if (above != 0 && mam_segment_at(&pool->segments, above)->state == MAM_SEGMENT_FREE) {
+		mam_ground_unshelve_locked(pool, above);
+		handle = join(pool, handle, above);
+	}
+	if (below != 0 && mam_segment_at(&pool->segments, below)->state == MAM_SEGMENT_FREE) {
+		mam_ground_unshelve_locked(pool, below);
+		handle = join(pool, below, handle);
+	}
+	mam_ground_shelve_locked(pool, handle);
+	mam_pool_prove_locked(pool);
+}
+
+enum mam_status mam_ground_give_locked(struct mam_pool *pool, uint64_t address)
+{
+	enum mam_status status = MAM_OK;
+	uint32_t handle;
+
+	if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
+		return MAM_ERROR_DESTROYED;
+	handle = mam_blockmap_take(&pool->blocks, &pool->segments, address);
+	if (handle == 0) {
+		status = classify(pool, address, &handle);
+		if (status == MAM_OK)
+			mam_blockmap_missed(&pool->blocks);
+	}
+	if (status == MAM_OK)
+		release(pool, handle);
+	return status;
+}

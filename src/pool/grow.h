@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* grow.h - chunks in and out; grow.c has the story. mam_pool_trim() is public. */
+#ifndef MAM_POOL_GROW_H
+#define MAM_POOL_GROW_H
+
+#include "pool/ground.h"
+
+/* mam_grow_for - the road after WOULD_WAIT: grow, and take the block. Takes both locks; counts a failure. */
+enum mam_status mam_grow_for(struct mam_pool *pool, const struct mam_request *request, void **block);
+
+/* mam_grow_first - the first chunk of the configuration. grow_lock is not needed: nobody else knows the pool yet. */
+enum mam_status mam_grow_first(struct mam_pool *pool);
+
+#endif
