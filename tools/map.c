@@ -141,7 +141,7 @@ static bool note_block(struct map *map, uint32_t block, const void *address)
 static bool note_step(struct map *map, uint32_t event, struct mam_pool *pool)
 {
 	const struct map_step *last = map->step_count ? &map->steps[map->step_count - 1] : NULL;
-	struct mam_pool_stats stats = { .size = sizeof(stats) };
+	struct mam_stats stats = { .size = sizeof(stats) };
 	struct map_step *wider;
 
 	if (mam_pool_stats(pool, &stats) != MAM_OK)

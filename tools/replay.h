@@ -65,8 +65,8 @@ void replay_trace_fini(struct replay_trace *trace);
 /* What a replay found out. */
 struct replay_result {
 	const struct replay_trace *trace;
-	struct mam_pool_stats end;  /* after the last event, what was never freed still live */
-	struct mam_pool_stats peak; /* after trace->peak_event; size 0: not looked at (threads) */
+	struct mam_stats end;  /* after the last event, what was never freed still live */
+	struct mam_stats peak; /* after trace->peak_event; size 0: not looked at (threads) */
 	double ns_per_event;        /* median over the repeats */
 	double high_water_ratio;    /* to the peak of what the program asked for */
 	double peak_reserved_ratio; /* the same */

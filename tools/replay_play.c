@@ -199,7 +199,7 @@ static bool pool_is_sound(const struct player *player, uint32_t event)
 	return false;
 }
 
-static void read_stats(struct mam_pool *pool, struct mam_pool_stats *stats)
+static void read_stats(struct mam_pool *pool, struct mam_stats *stats)
 {
 	memset(stats, 0, sizeof(*stats));
 	stats->size = sizeof(*stats);

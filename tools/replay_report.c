@@ -195,7 +195,7 @@ static int files_that_fit(const struct replay_result *results, int count, int co
 /* What the numbers come down to, in a sentence a file. */
 static void print_meaning(const struct replay_result *result)
 {
-	const struct mam_pool_stats *end = &result->end;
+	const struct mam_stats *end = &result->end;
 	struct format_text name = format_name(result->trace->path, 39);
 
 	if (result->failures)

@@ -43,7 +43,7 @@ extern "C" {
 
 struct mam_pool;
 struct mam_source;
-struct mam_pool_stats;
+struct mam_stats;
 
 /* What a call answers. mam_strerror() turns one into a sentence. */
 enum mam_status {
@@ -188,7 +188,7 @@ MAM_API enum mam_status mam_pool_walk(struct mam_pool *pool,
 MAM_API enum mam_status mam_pool_trim(struct mam_pool *pool, size_t keep_bytes, size_t *released);
 
 /* mam_pool_stats - exact numbers of one moment (stats.h); set stats->size first. */
-MAM_API enum mam_status mam_pool_stats(struct mam_pool *pool, struct mam_pool_stats *stats);
+MAM_API enum mam_status mam_pool_stats(struct mam_pool *pool, struct mam_stats *stats);
 
 /*
  * mam_pool_check - prove every invariant of the pool's books, O(n). CORRUPT puts one sentence into `why`

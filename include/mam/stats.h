@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-struct mam_pool_stats {
-	size_t size;                    /* in: sizeof(struct mam_pool_stats) */
+struct mam_stats {
+	size_t size;                    /* in: sizeof(struct mam_stats) */
 
 	/* what callers hold */
 	uint64_t live_blocks;           /* count */

@@ -22,7 +22,7 @@ void mam_report_free(enum mam_status status, const void *block)
 }
 
 /* Which of the three reasons it was, and what helps against that one. */
-static const char *advice(const struct mam_pool *pool, const struct mam_pool_stats *stats,
+static const char *advice(const struct mam_pool *pool, const struct mam_stats *stats,
 			  size_t bytes)
 {
 	size_t limit = pool->config.limit_bytes;
@@ -36,7 +36,7 @@ static const char *advice(const struct mam_pool *pool, const struct mam_pool_sta
 
 void mam_report_no_memory(struct mam_pool *pool, size_t bytes)
 {
-	struct mam_pool_stats stats = { .size = sizeof(stats) };
+	struct mam_stats stats = { .size = sizeof(stats) };
 
 	if (!mam_log_wants(MAM_LOG_INFO) || mam_pool_stats(pool, &stats) != MAM_OK)
 		return;

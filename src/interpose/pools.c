@@ -182,7 +182,7 @@ size_t mam_pools_trim(void)
 /* lock: entries */
 static void add_locked(struct mam_pools_sums *sums, struct mam_pool *pool)
 {
-	struct mam_pool_stats stats = { .size = sizeof(stats) };
+	struct mam_stats stats = { .size = sizeof(stats) };
 
 	if (mam_pool_stats(pool, &stats) != MAM_OK)
 		return;

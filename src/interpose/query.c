@@ -20,7 +20,7 @@
 static size_t free_in_pool(void)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
-	struct mam_pool_stats stats = { .size = sizeof(stats) };
+	struct mam_stats stats = { .size = sizeof(stats) };
 	struct mam_pool *pool;
 	void *context = NULL;
 

@@ -99,7 +99,7 @@ static const char *check_chunk(const struct mam_pool *pool, uint32_t *at, struct
 
 static const char *check_counts(const struct mam_pool *pool, const struct totals *totals)
 {
-	const struct mam_pool_stats *counts = &pool->counts;
+	const struct mam_stats *counts = &pool->counts;
 
 	if (counts->segments != totals->segments)
 		return "the count of segments is wrong";

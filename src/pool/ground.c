@@ -149,7 +149,7 @@ static uint32_t join(struct mam_pool *pool, uint32_t below, uint32_t above)
 
 static void count_alloc(struct mam_pool *pool, const struct mam_segment *segment)
 {
-	struct mam_pool_stats *counts = &pool->counts;
+	struct mam_stats *counts = &pool->counts;
 	struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, segment->chunk);
 	uint64_t end = mam_segment_end(segment) - chunk->base;
 
@@ -170,7 +170,7 @@ static void count_alloc(struct mam_pool *pool, const struct mam_segment *segment
 
 static void count_free(struct mam_pool *pool, const struct mam_segment *segment)
 {
-	struct mam_pool_stats *counts = &pool->counts;
+	struct mam_stats *counts = &pool->counts;
 
 	mam_chunk_at(&pool->chunks, segment->chunk)->live_blocks--;
 	counts->frees++;

@@ -17,7 +17,7 @@ static bool ready_locked(const struct mam_pool *pool)
 }
 
 /* Free chunk ends are no holes: nothing lives above them. */
-static void count_holes(const struct mam_pool *pool, struct mam_pool_stats *stats)
+static void count_holes(const struct mam_pool *pool, struct mam_stats *stats)
 {
 	uint64_t ends = 0;
 	uint64_t end_bytes = 0;
@@ -44,9 +44,9 @@ static void count_holes(const struct mam_pool *pool, struct mam_pool_stats *stat
 		stats->largest_hole_bytes = mam_segment_at(&pool->segments, at)->bytes;
 }
 
-enum mam_status mam_pool_stats(struct mam_pool *pool, struct mam_pool_stats *stats)
+enum mam_status mam_pool_stats(struct mam_pool *pool, struct mam_stats *stats)
 {
-	struct mam_pool_stats full;
+	struct mam_stats full;
 	enum mam_status status = MAM_OK;
 	size_t size;
 

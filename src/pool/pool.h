@@ -79,7 +79,7 @@ struct mam_pool {
 	uint32_t tail;                 /* segment, or 0 */
 	uint32_t newest_chunk;         /* head of the list of chunks, or 0 */
 	uint64_t high_bytes;           /* sum of the chunks' high */
-	struct mam_pool_stats counts;  /* what is kept as it happens; the rest is filled in by mam_pool_stats() */
+	struct mam_stats counts;  /* what is kept as it happens; the rest is filled in by mam_pool_stats() */
 };
 
 /*

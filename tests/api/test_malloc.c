@@ -36,7 +36,7 @@ static void *take(size_t bytes)
 
 static uint64_t live_blocks(void)
 {
-	struct mam_pool_stats stats = { .size = sizeof(stats) };
+	struct mam_stats stats = { .size = sizeof(stats) };
 
 	ck_assert_int_eq(mam_pool_stats(pool, &stats), MAM_OK);
 	return stats.live_blocks;

@@ -24,9 +24,9 @@ static void on_host(void)
 	setenv("MAM_LOG_FILE", "/dev/null", 1);
 }
 
-static struct mam_pool_stats default_stats(void)
+static struct mam_stats default_stats(void)
 {
-	struct mam_pool_stats stats = { .size = sizeof(stats) };
+	struct mam_stats stats = { .size = sizeof(stats) };
 	struct mam_pool *pool;
 	char why[200] = "";
 
@@ -110,7 +110,7 @@ START_TEST(threads_share_it_from_its_first_use)
 {
 	pthread_t threads[THREADS];
 	unsigned int seeds[THREADS];
-	struct mam_pool_stats stats;
+	struct mam_stats stats;
 	void *wrong;
 
 	pthread_barrier_init(&start, NULL, THREADS);

@@ -33,9 +33,9 @@ static void *take(size_t bytes)
 	return block;
 }
 
-static struct mam_pool_stats stats_at(const void *block)
+static struct mam_stats stats_at(const void *block)
 {
-	struct mam_pool_stats stats = { .size = sizeof(stats) };
+	struct mam_stats stats = { .size = sizeof(stats) };
 	struct mam_pool *pool;
 
 	ck_assert_int_eq(mam_owner(block, &pool, NULL), MAM_OK);

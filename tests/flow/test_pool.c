@@ -40,9 +40,9 @@ static void give(struct mam_pool *pool, void *block)
 	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
 }
 
-static struct mam_pool_stats stats_of(struct mam_pool *pool)
+static struct mam_stats stats_of(struct mam_pool *pool)
 {
-	struct mam_pool_stats stats = { .size = sizeof(stats) };
+	struct mam_stats stats = { .size = sizeof(stats) };
 	char why[200] = "";
 
 	ck_assert_msg(mam_pool_check(pool, why, sizeof(why)) == MAM_OK, "%s", why);
@@ -53,7 +53,7 @@ static struct mam_pool_stats stats_of(struct mam_pool *pool)
 START_TEST(a_pool_from_making_to_end)
 {
 	struct mam_pool *pool = make(4 * MIB, 0, 0);
-	struct mam_pool_stats stats = stats_of(pool);
+	struct mam_stats stats = stats_of(pool);
 	void *first, *second, *third;
 
 	ck_assert_uint_eq(stats.chunks, 1);

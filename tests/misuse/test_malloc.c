@@ -18,9 +18,9 @@
 static struct mam_pool *pool;
 static char *block; /* 4096 bytes, live */
 static char *freed; /* was 512 bytes, and has a live block behind it */
-static struct mam_pool_stats before;
+static struct mam_stats before;
 
-static void look(struct mam_pool_stats *stats)
+static void look(struct mam_stats *stats)
 {
 	char why[200] = "";
 
@@ -51,7 +51,7 @@ static void begin(void)
 
 static void end(void)
 {
-	struct mam_pool_stats after;
+	struct mam_stats after;
 
 	look(&after);
 	ck_assert_mem_eq(&after, &before, sizeof(after));

@@ -41,7 +41,7 @@ static bool visit_none(const struct mam_segment_info *segment, void *user)
 /* Every call that takes a pool gives this answer, and writes nothing. */
 static void every_call_answers(struct mam_pool *handle, enum mam_status status)
 {
-	struct mam_pool_stats stats = { .size = sizeof(stats) };
+	struct mam_stats stats = { .size = sizeof(stats) };
 	char why[] = "untouched";
 	void *output = why;
 	bool visited = false;
@@ -151,7 +151,7 @@ END_TEST
 
 START_TEST(calls_on_no_pool)
 {
-	struct mam_pool_stats stats = { .size = sizeof(stats) };
+	struct mam_stats stats = { .size = sizeof(stats) };
 	void *output = &stats;
 	bool visited = false;
 	size_t bytes = 77;

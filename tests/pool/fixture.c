@@ -28,7 +28,7 @@ struct fixture *fixture_new(const struct mam_pool_config *config)
 
 void fixture_end(struct fixture *fixture)
 {
-	struct mam_pool_stats stats = { .size = sizeof(stats) };
+	struct mam_stats stats = { .size = sizeof(stats) };
 	enum mam_status status = mam_pool_stats(fixture->pool, &stats);
 
 	ground_refuse_none(&fixture->ground);
@@ -81,9 +81,9 @@ void give(struct fixture *fixture, void *block)
 }
 
 /* All numbers but the count of failures and the books' own memory, which an unlucky request may have grown. */
-static void ck_assert_same(const struct mam_pool_stats *before, const struct mam_pool_stats *after)
+static void ck_assert_same(const struct mam_stats *before, const struct mam_stats *after)
 {
-	struct mam_pool_stats left = *before, right = *after;
+	struct mam_stats left = *before, right = *after;
 
 	left.failures = right.failures = 0;
 	left.host_bytes = right.host_bytes = 0;
@@ -92,7 +92,7 @@ static void ck_assert_same(const struct mam_pool_stats *before, const struct mam
 
 void refused(struct fixture *fixture, size_t bytes, size_t alignment, enum mam_status status)
 {
-	struct mam_pool_stats before = stats_of(fixture), after;
+	struct mam_stats before = stats_of(fixture), after;
 	void *untouched = fixture, *block = untouched;
 
 	ck_assert_int_eq(mam_pool_alloc(fixture->pool, bytes, alignment, &block), status);
@@ -104,7 +104,7 @@ void refused(struct fixture *fixture, size_t bytes, size_t alignment, enum mam_s
 
 void kept(struct fixture *fixture, void *block, enum mam_status status)
 {
-	struct mam_pool_stats before = stats_of(fixture), after;
+	struct mam_stats before = stats_of(fixture), after;
 
 	ck_assert_int_eq(mam_pool_free(fixture->pool, block), status);
 	intact(fixture);
@@ -113,9 +113,9 @@ void kept(struct fixture *fixture, void *block, enum mam_status status)
 	ck_assert_uint_eq(before.failures, after.failures);
 }
 
-struct mam_pool_stats stats_of(struct fixture *fixture)
+struct mam_stats stats_of(struct fixture *fixture)
 {
-	struct mam_pool_stats stats;
+	struct mam_stats stats;
 
 	memset(&stats, 0, sizeof(stats));
 	stats.size = sizeof(stats);

@@ -62,7 +62,7 @@ void refused(struct fixture *fixture, size_t bytes, size_t alignment, enum mam_s
 /* kept - the free gets this status and changes nothing. */
 void kept(struct fixture *fixture, void *block, enum mam_status status);
 void intact(struct fixture *fixture);
-struct mam_pool_stats stats_of(struct fixture *fixture);
+struct mam_stats stats_of(struct fixture *fixture);
 /* at - the address so many bytes above a block */
 void *at(void *block, ptrdiff_t bytes);
 

@@ -55,7 +55,7 @@ static struct oracle_chunk *chunk_over(const struct oracle *oracle, uintptr_t ad
 
 static void count_peaks(struct oracle *oracle)
 {
-	struct mam_pool_stats *now = &oracle->now;
+	struct mam_stats *now = &oracle->now;
 	uint64_t high = 0;
 
 	for (size_t i = 0; i < oracle->chunks; i++)
@@ -450,7 +450,7 @@ const struct oracle_block *oracle_pick(const struct oracle *oracle, uint64_t ran
 }
 
 /* What the cutting up looks like now, counted from the map. */
-static void count_runs(const struct oracle *oracle, struct mam_pool_stats *stats)
+static void count_runs(const struct oracle *oracle, struct mam_stats *stats)
 {
 	struct oracle_run *runs;
 	size_t count;
@@ -478,7 +478,7 @@ struct number {
 	size_t offset;
 };
 
-#define NUMBER(field) { #field, offsetof(struct mam_pool_stats, field) }
+#define NUMBER(field) { #field, offsetof(struct mam_stats, field) }
 static const struct number numbers[] = {
 	NUMBER(live_blocks), NUMBER(live_bytes), NUMBER(live_rounded_bytes),
 	NUMBER(peak_live_blocks), NUMBER(peak_live_bytes), NUMBER(peak_live_rounded_bytes),
@@ -487,14 +487,14 @@ static const struct number numbers[] = {
 	NUMBER(allocs), NUMBER(frees), NUMBER(failures), NUMBER(grows), NUMBER(shrinks),
 };
 
-static uint64_t number_of(const struct mam_pool_stats *stats, const struct number *number)
+static uint64_t number_of(const struct mam_stats *stats, const struct number *number)
 {
 	return *(const uint64_t *)((const char *)stats + number->offset);
 }
 
 static void compare_stats(const struct oracle *oracle, struct mam_pool *pool)
 {
-	struct mam_pool_stats expected = oracle->now, got;
+	struct mam_stats expected = oracle->now, got;
 
 	count_runs(oracle, &expected);
 	memset(&got, 0xa5, sizeof(got));

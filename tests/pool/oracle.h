@@ -60,7 +60,7 @@ struct oracle {
 	struct oracle_block *block;
 	size_t blocks;              /* entries, used and unused */
 	uint64_t step;              /* operations so far, for messages */
-	struct mam_pool_stats now;  /* the counters that only history can tell: peaks, high water, what happened */
+	struct mam_stats now;  /* the counters that only history can tell: peaks, high water, what happened */
 };
 
 void oracle_init(struct oracle *oracle, size_t granule);

@@ -61,7 +61,7 @@ static enum mam_status make_move(struct mam_pool *pool, const struct move *move,
 }
 
 /* What must not change when a step fails. Idle chunks may have gone back, and a chunk may have come. */
-static void ck_assert_blocks_kept(const struct mam_pool_stats *before, const struct mam_pool_stats *after)
+static void ck_assert_blocks_kept(const struct mam_stats *before, const struct mam_stats *after)
 {
 	ck_assert_uint_eq(before->live_blocks, after->live_blocks);
 	ck_assert_uint_eq(before->live_bytes, after->live_bytes);
@@ -71,9 +71,9 @@ static void ck_assert_blocks_kept(const struct mam_pool_stats *before, const str
 	ck_assert_uint_eq(after->chunks, after->grows - after->shrinks);
 }
 
-static struct mam_pool_stats numbers(struct mam_pool *pool)
+static struct mam_stats numbers(struct mam_pool *pool)
 {
-	struct mam_pool_stats stats = { .size = sizeof(stats) };
+	struct mam_stats stats = { .size = sizeof(stats) };
 	char why[256] = "";
 
 	ck_assert_msg(mam_pool_check(pool, why, sizeof(why)) == MAM_OK, "%s", why);
@@ -88,7 +88,7 @@ static unsigned play(struct mam_pool *pool, enum mam_status expected)
 	unsigned failed = 0;
 
 	for (size_t i = 0; i < MOVES; i++) {
-		struct mam_pool_stats before = numbers(pool), after;
+		struct mam_stats before = numbers(pool), after;
 		enum mam_status status = make_move(pool, &script[i], slot);
 
 		after = numbers(pool);
@@ -222,7 +222,7 @@ START_TEST(each_growth_of_the_records_in_turn_fails)
 
 		mam_records_refuse_at(n);
 		for (int i = 0; i < MANY; i++) {
-			struct mam_pool_stats before = numbers(f->pool), after;
+			struct mam_stats before = numbers(f->pool), after;
 			void *untouched = f;
 			enum mam_status status;
 

@@ -16,7 +16,7 @@ static bool visit(const struct mam_segment_info *segment, void *user)
 
 static void ck_assert_ended(struct mam_pool *pool, void *block)
 {
-	struct mam_pool_stats stats = { .size = sizeof(stats) };
+	struct mam_stats stats = { .size = sizeof(stats) };
 	struct mam_segment_info info;
 	char why[100];
 	void *other = NULL;

@@ -113,7 +113,7 @@ START_TEST(a_thread_inside_the_source_is_not_waited_for)
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB, .free_policy = MAM_FREE_STRICT };
 	struct fixture *f = fixture_new(&config);
 	void *low = take(f, 32 * KIB), *idle = take(f, 64 * KIB), *block[50], *past;
-	struct mam_pool_stats stats;
+	struct mam_stats stats;
 	pthread_t other;
 
 	give(f, idle); /* for trim; and when it is gone, 32 KiB of the first chunk are left */

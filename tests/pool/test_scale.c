@@ -64,7 +64,7 @@ START_TEST(both_trees_stay_low)
 	static const size_t counts[] = { 10, 100, 1000, 10000 };
 	static void *block[10000];
 	struct fixture *f = comb(counts[_i], block);
-	struct mam_pool_stats stats = stats_of(f);
+	struct mam_stats stats = stats_of(f);
 
 	ck_assert_low(address_height(f->pool), stats.segments, "by address, all live");
 	free_all(f, block, counts[_i]);
@@ -83,7 +83,7 @@ START_TEST(a_segment_costs_at_most_128_bytes_of_host_memory)
 	void **block = calloc(COUNT, sizeof(*block));
 	struct mam_pool_config config = { .chunk_bytes = (size_t)COUNT * 1024 };
 	struct fixture *f = fixture_new(&config);
-	struct mam_pool_stats stats;
+	struct mam_stats stats;
 
 	for (size_t i = 0; i < COUNT; i++)
 		ck_assert_int_eq(mam_pool_alloc(f->pool, 1 + i % 512, 0, &block[i]), MAM_OK);

@@ -9,7 +9,7 @@ static const struct mam_pool_config one_chunk = { .chunk_bytes = 64 * KIB, .grow
 START_TEST(a_new_pool_counts_its_chunk_and_nothing_else)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	struct mam_pool_stats stats = stats_of(f);
+	struct mam_stats stats = stats_of(f);
 
 	ck_assert_uint_eq(stats.chunks, 1);
 	ck_assert_uint_eq(stats.grows, 1);
@@ -30,7 +30,7 @@ START_TEST(live_bytes_are_what_was_asked_for_and_what_was_taken)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *block = take(f, 700);
-	struct mam_pool_stats stats;
+	struct mam_stats stats;
 
 	take(f, 1);
 	stats = stats_of(f);
@@ -52,7 +52,7 @@ START_TEST(each_peak_is_of_its_own_moment)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *many[5], *large;
-	struct mam_pool_stats stats;
+	struct mam_stats stats;
 
 	for (int i = 0; i < 5; i++)
 		many[i] = take(f, 1); /* most blocks */
@@ -103,7 +103,7 @@ START_TEST(free_ends_of_chunks_are_no_holes)
 	struct mam_pool_config config = { .growth_bytes = 16 * KIB };
 	struct fixture *f = fixture_new(&config);
 	void *hole;
-	struct mam_pool_stats stats;
+	struct mam_stats stats;
 
 	hole = take(f, 3 * KIB);
 	take(f, 5 * KIB);     /* chunk 1: hole, block, free end of 8 KiB */
@@ -161,16 +161,16 @@ END_TEST
 START_TEST(an_older_caller_gets_the_fields_it_knows)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	struct mam_pool_stats stats;
+	struct mam_stats stats;
 
 	take(f, 700);
 	memset(&stats, 0x5a, sizeof(stats));
-	stats.size = offsetof(struct mam_pool_stats, live_rounded_bytes);
+	stats.size = offsetof(struct mam_stats, live_rounded_bytes);
 	ck_assert_int_eq(mam_pool_stats(f->pool, &stats), MAM_OK);
 	ck_assert_uint_eq(stats.live_blocks, 1);
 	ck_assert_uint_eq(stats.live_bytes, 700);
 	ck_assert_uint_eq(stats.live_rounded_bytes, 0x5a5a5a5a5a5a5a5a);
-	ck_assert_uint_eq(stats.size, offsetof(struct mam_pool_stats, live_rounded_bytes));
+	ck_assert_uint_eq(stats.size, offsetof(struct mam_stats, live_rounded_bytes));
 	fixture_end(f);
 }
 END_TEST
@@ -179,7 +179,7 @@ START_TEST(a_newer_caller_gets_zeros_for_what_is_not_known)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	struct {
-		struct mam_pool_stats known;
+		struct mam_stats known;
 		uint64_t unknown[2];
 		uint64_t beyond;
 	} stats;
@@ -197,7 +197,7 @@ END_TEST
 START_TEST(a_struct_of_no_size_is_refused)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	struct mam_pool_stats stats = { .size = 0, .live_blocks = 77 };
+	struct mam_stats stats = { .size = 0, .live_blocks = 77 };
 
 	ck_assert_int_eq(mam_pool_stats(f->pool, &stats), MAM_ERROR_INVALID_VALUE);
 	stats.size = sizeof(size_t) - 1;

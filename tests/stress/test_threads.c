@@ -136,7 +136,7 @@ static bool count_bytes(const struct mam_segment_info *segment, void *user)
 static void look_on(struct worker *worker)
 {
 	struct mam_pool *pool = worker->arena->pool;
-	struct mam_pool_stats stats = { .size = sizeof(stats) };
+	struct mam_stats stats = { .size = sizeof(stats) };
 	struct mam_segment_info info;
 	uint64_t bytes = 0;
 	char why[256] = "";
@@ -187,7 +187,7 @@ static void run(struct mam_pool *pool, bool backed)
 {
 	static struct arena arena;
 	static struct worker workers[THREADS];
-	struct mam_pool_stats stats = { .size = sizeof(stats) };
+	struct mam_stats stats = { .size = sizeof(stats) };
 	uint64_t allocs = 0, frees = 0, failures = 0;
 	char why[256] = "";
 

@@ -108,7 +108,7 @@ static void mam_peer_release(struct bench_peer *peer, void *block)
 
 bool bench_peer_books(const struct bench_peer *peer, double *segments, double *bytes)
 {
-	struct mam_pool_stats stats = { .size = sizeof(stats) };
+	struct mam_stats stats = { .size = sizeof(stats) };
 
 	if (!peer->is_mam || mam_pool_stats(peer->heap, &stats) != MAM_OK || stats.segments == 0)
 		return false;
