@@ -5,7 +5,7 @@
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
-flags="-Wall -Wextra -Wundef -Wpedantic -Werror -fsyntax-only"
+flags="-Wall -Wextra -Wundef -Wshadow -Wpedantic -Werror -fsyntax-only"
 system=$(echo "${CUDA_CPPFLAGS:-}" | sed 's/-I/-isystem /g')
 
 alone() # HEADER LANGUAGE STANDARD - include it twice, first and last

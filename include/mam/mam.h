@@ -17,7 +17,8 @@
  *
  * Sizes are in bytes. Outputs come last and are written only on success. Every
  * call may be made from any thread at any time unless its comment says more.
- * No call leaves a pool half changed: what fails changes nothing.
+ * No call leaves a pool half changed: what fails changes nothing, but that a pool gives its
+ * wholly free chunks back to the source before it answers OUT_OF_MEMORY.
  *
  * The pool is the allocator of Can Aknesil and Didem Unat, "MAM: A Memory
  * Allocation Manager for GPUs": two red-black trees over the segments of a

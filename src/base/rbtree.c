@@ -134,8 +134,9 @@ static void mend_red(char *nodes, uint32_t *root, uint32_t handle)
 			rotate(nodes, root, grand, other(side));
 			return;
 		}
-		grand_node->child[MAM_RB_LEFT] &= ~RED;
-		grand_node->child[MAM_RB_RIGHT] &= ~RED;
+		/* One link was written just now: two stores of their own, as a load of both at once would wait for it. */
+		grand_node->child[side] = parent;
+		grand_node->child[other(side)] = handle_of(grand_node->child[other(side)]);
 		above = grand_node->parent;
 		if (above == 0)
 			return; /* the root stays black */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * records.c - the array behind records.h, by mmap and mremap.
+ * records.c - the array behind records.h.
  *
  * The first range is modest and halved until the system grants it, so that a process under a small address-space limit
  * still gets a pool. Debug builds start at one page, so that tests see the array move often.
@@ -8,14 +8,13 @@
 #include "base/records.h"
 
 #include "base/lock.h" /* MAM_DEBUG */
+#include "base/pages.h"
 
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define FIRST_BYTES ((size_t)(MAM_DEBUG ? 4096 : 1 << 20))
 #define LEAST_BYTES ((size_t)4096)
-#define HUGE_PAGE   ((size_t)2 << 20)
 
 static atomic_uint refuse_in;
 
@@ -32,28 +31,6 @@ static bool refused(void)
 		return false;
 	atomic_store(&refuse_in, left - 1);
 	return left == 1;
-}
-
-/*
- * An address range for records, at a huge page's boundary once it holds one: large arrays are walked at random, and huge
- * pages save a miss in the page tables each time. Ranges below that stay on small pages, so that a small pool is small.
- */
-static char *map_range(size_t bytes)
-{
-	size_t slack = bytes >= HUGE_PAGE ? HUGE_PAGE : 0;
-	char *base = mmap(NULL, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	size_t skip;
-
-	if (base == MAP_FAILED)
-		return NULL;
-	if (slack == 0)
-		return base;
-	skip = (HUGE_PAGE - (size_t)base % HUGE_PAGE) % HUGE_PAGE;
-	if (skip != 0)
-		munmap(base, skip);
-	if (skip != slack)
-		munmap(base + skip + bytes, slack - skip);
-	return base + skip;
 }
 
 /* As many records as 32-bit handles can name. */
@@ -80,7 +57,7 @@ enum mam_status mam_records_init(struct mam_records *records, size_t record_byte
 	if (refused())
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
 	for (bytes = FIRST_BYTES; bytes >= LEAST_BYTES; bytes /= 2) {
-		char *base = map_range(bytes);
+		char *base = mam_pages_map(bytes);
 
 		if (base != NULL) {
 			set_range(records, base, bytes);
@@ -94,7 +71,7 @@ enum mam_status mam_records_init(struct mam_records *records, size_t record_byte
 void mam_records_fini(struct mam_records *records)
 {
 	if (records->base != NULL)
-		munmap(records->base, records->mapped_bytes);
+		mam_pages_unmap(records->base, records->mapped_bytes);
 	memset(records, 0, sizeof(*records));
 }
 
@@ -108,16 +85,9 @@ enum mam_status mam_records_grow(struct mam_records *records, uint32_t count)
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
 	while (bytes / records->record_bytes < needed)
 		bytes *= 2;
-	base = map_range(bytes);
+	base = mam_pages_move(records->base, records->mapped_bytes, bytes);
 	if (base == NULL)
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
-	/* Over the fresh range, old and new part as one mapping: the next move takes only one. */
-	if (mremap(records->base, records->mapped_bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, base) == MAP_FAILED) {
-		munmap(base, bytes);
-		return MAM_ERROR_OUT_OF_HOST_MEMORY;
-	}
-	if (bytes >= HUGE_PAGE)
-		(void)madvise(base, bytes, MADV_HUGEPAGE);
 	set_range(records, base, bytes);
 	return MAM_OK;
 }

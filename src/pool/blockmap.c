@@ -3,14 +3,14 @@
 #include "pool/blockmap.h"
 
 #include "base/lock.h" /* MAM_DEBUG */
+#include "base/pages.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 #define WAYS           8 /* entries of a bucket: one cache line */
 #define FIRST_LOG2     (MAM_DEBUG ? 0 : 6)
 #define MOVE_BUCKETS   2 /* of the old table, an operation */
-#define HUGE_PAGE      ((size_t)2 << 20)
+#define LEAST_BYTES    ((size_t)4096)
 
 /* Multiplicative hashing (D. Knuth, "The Art of Computer Programming" 3, 6.4) folded once, as addresses end in zeros. */
 static uint64_t hash(uint64_t address)
@@ -50,12 +50,10 @@ static bool same_tag(uint64_t entry, uint64_t hashed)
 static bool table_init(struct mam_blocktable *table, unsigned log2_buckets)
 {
 	size_t bytes = ((size_t)1 << log2_buckets) * WAYS * sizeof(uint64_t);
-	void *entries = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *entries = mam_pages_map(bytes < LEAST_BYTES ? LEAST_BYTES : bytes);
 
-	if (entries == MAP_FAILED)
+	if (entries == NULL)
 		return false;
-	if (bytes >= HUGE_PAGE)
-		(void)madvise(entries, bytes, MADV_HUGEPAGE);
 	table->entries = entries;
 	table->log2_buckets = log2_buckets;
 	return true;
@@ -64,7 +62,7 @@ static bool table_init(struct mam_blocktable *table, unsigned log2_buckets)
 static void table_fini(struct mam_blocktable *table)
 {
 	if (table->entries != NULL)
-		munmap(table->entries, bytes_of(table));
+		mam_pages_unmap(table->entries, bytes_of(table) < LEAST_BYTES ? LEAST_BYTES : bytes_of(table));
 	table->entries = NULL;
 }
 

@@ -29,7 +29,7 @@ static bool config_is_sound(const struct mam_source *source, const struct mam_po
 
 static enum mam_status init_books(struct mam_pool *pool)
 {
-	enum mam_status status = mam_records_init(&pool->segments, sizeof(struct mam_segment));
+	enum mam_status status = mam_segments_init(&pool->segments);
 
 	if (status == MAM_OK)
 		status = mam_records_init(&pool->chunks, sizeof(struct mam_chunk));

@@ -25,41 +25,40 @@
 
 #include "pool/segment.h"
 
-/* mam_peers_put - one that lies lower than `first` becomes the first, any other the second. first 0: an empty list. */
+/*
+ * mam_peers_put - one that lies lower than `first` becomes the first, any other the second. first 0: an empty list.
+ *
+ * No branch: which way each condition goes cannot be guessed, and a wrong guess costs more than all the rest. Record 0,
+ * which is nobody's, lies higher than anything, and takes the links that a missing peer would have had.
+ */
 static inline uint32_t mam_peers_put(const struct mam_records *segments, uint32_t first, uint32_t handle)
 {
 	struct mam_segment *segment = mam_segment_at(segments, handle);
-	struct mam_segment *front = mam_segment_at(segments, first);
+	const struct mam_segment *front = mam_segment_at(segments, first);
+	bool lower = segment->base < front->base;
+	uint32_t prev = lower ? 0 : first;
+	uint32_t next = lower ? first : front->peer_next;
 
-	segment->peer_prev = 0;
-	segment->peer_next = first;
-	if (first == 0)
-		return handle;
-	if (segment->base < front->base) {
-		front->peer_prev = handle;
-		return handle;
-	}
-	segment->peer_prev = first;
-	segment->peer_next = front->peer_next;
-	if (front->peer_next != 0)
-		mam_segment_at(segments, front->peer_next)->peer_prev = handle;
-	front->peer_next = handle;
-	return first;
+	segment->peer_prev = prev;
+	segment->peer_next = next;
+	mam_segment_at(segments, next)->peer_prev = handle;
+	mam_segment_at(segments, prev)->peer_next = handle;
+	return lower ? handle : first;
 }
 
-/* mam_peers_take - out of the list; the answer is the first of what is left, 0 for none. `first` as before the call. */
+/*
+ * mam_peers_take - out of the list; the answer is the first of what is left, 0 for none. `first` as before the call.
+ * No branch, as above.
+ */
 static inline uint32_t mam_peers_take(const struct mam_records *segments, uint32_t first, uint32_t handle)
 {
 	const struct mam_segment *segment = mam_segment_at(segments, handle);
 	uint32_t prev = segment->peer_prev;
 	uint32_t next = segment->peer_next;
 
-	if (next != 0)
-		mam_segment_at(segments, next)->peer_prev = prev;
-	if (prev == 0)
-		return next;
+	mam_segment_at(segments, next)->peer_prev = prev;
 	mam_segment_at(segments, prev)->peer_next = next;
-	return first;
+	return prev == 0 ? next : first;
 }
 
 /* mam_peers_check - links and sizes; adds the length to *count, which `most` bounds, so that a circle is reported. */

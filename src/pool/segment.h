@@ -33,8 +33,7 @@ enum mam_segment_state {
 /* lock: pool, all fields */
 struct mam_segment {
 	uint64_t base;                /* device address */
-	uint64_t bytes : 56;          /* a multiple of the granule */
-	uint64_t state : 8;           /* enum mam_segment_state */
+	uint64_t bytes;               /* a multiple of the granule */
 	struct mam_rbnode by_address;
 	uint32_t prev;                /* segment below in the chunk; 0: the chunk begins here */
 	uint32_t next;                /* segment above in the chunk; 0: the chunk ends here */
@@ -46,7 +45,8 @@ struct mam_segment {
 			uint32_t peer_next;        /* 0: the last */
 		};
 		uint64_t requested;           /* live: what the caller asked for */
-	};
+	} __attribute__((packed, aligned(4))); /* or 4 bytes of padding would push the state out of the line */
+	uint32_t state;               /* enum mam_segment_state; a word of its own, as it is written where sizes are read next */
 };
 
 _Static_assert(sizeof(struct mam_segment) == 64, "a segment record is one cache line");
@@ -68,6 +68,19 @@ _Static_assert(sizeof(struct mam_chunk) == 64, "a record's size is a multiple of
 static inline struct mam_segment *mam_segment_at(const struct mam_records *segments, uint32_t handle)
 {
 	return (struct mam_segment *)mam_records_at(segments, handle);
+}
+
+/*
+ * mam_segments_init - records for segments. Record 0, which stands for none, lies above every address, and its links are
+ * written but never read: peers.h counts on both.
+ */
+static inline enum mam_status mam_segments_init(struct mam_records *segments)
+{
+	enum mam_status status = mam_records_init(segments, sizeof(struct mam_segment));
+
+	if (status == MAM_OK)
+		mam_segment_at(segments, 0)->base = UINT64_MAX;
+	return status;
 }
 
 static inline struct mam_chunk *mam_chunk_at(const struct mam_records *chunks, uint32_t handle)

@@ -2,17 +2,20 @@
 /* sizebins.c - what is not on the hot path of sizebins.h, and the check of peers. */
 #include "pool/sizebins.h"
 
-#include <string.h>
-#include <sys/mman.h>
+#include "base/pages.h"
 
-#define BYTES (MAM_SIZEBINS * sizeof(uint32_t))
+#include <string.h>
+
+#define BYTES ((size_t)4096) /* a page; the bins take half of it */
+
+_Static_assert(MAM_SIZEBINS * sizeof(uint32_t) <= BYTES, "the bins fit their page");
 
 enum mam_status mam_sizebins_init(struct mam_sizebins *bins, size_t granule)
 {
-	void *first = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *first = mam_pages_map(BYTES);
 
 	memset(bins, 0, sizeof(*bins));
-	if (first == MAP_FAILED)
+	if (first == NULL)
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
 	bins->first = first;
 	bins->granule_shift = (unsigned)__builtin_ctzll(granule);
@@ -22,7 +25,7 @@ enum mam_status mam_sizebins_init(struct mam_sizebins *bins, size_t granule)
 void mam_sizebins_fini(struct mam_sizebins *bins)
 {
 	if (bins->first != NULL)
-		munmap(bins->first, BYTES);
+		mam_pages_unmap(bins->first, BYTES);
 	memset(bins, 0, sizeof(*bins));
 }
 

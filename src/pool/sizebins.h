@@ -49,8 +49,7 @@ static inline void mam_sizebins_remove(struct mam_sizebins *bins, const struct m
 	uint64_t bin = mam_segment_at(segments, handle)->bytes >> bins->granule_shift;
 
 	bins->first[bin] = mam_peers_take(segments, bins->first[bin], handle);
-	if (bins->first[bin] == 0)
-		bins->full[bin / 64] &= ~((uint64_t)1 << bin % 64);
+	bins->full[bin / 64] &= ~((uint64_t)(bins->first[bin] == 0) << bin % 64);
 }
 
 /* mam_sizebins_best - one of the smallest holes of at least `bytes`; 0 if there is none here. */

@@ -17,7 +17,7 @@ static struct mam_shelf shelf;
 
 static void setup(void)
 {
-	ck_assert_int_eq(mam_records_init(&segments, sizeof(struct mam_segment)), MAM_OK);
+	ck_assert_int_eq(mam_segments_init(&segments), MAM_OK);
 	shelf = (struct mam_shelf){ 0 };
 	ck_assert_int_eq(mam_sizebins_init(&shelf.bins, GRANULE), MAM_OK);
 }
