@@ -36,18 +36,17 @@ static enum mam_status init_books(struct mam_pool *pool)
 	if (status == MAM_OK)
 		status = mam_blockmap_init(&pool->blocks);
 	if (status == MAM_OK)
-		status = mam_sizebins_init(&pool->shelf.bins, pool->config.granule);
+		status = mam_shelf_init(&pool->shelf, pool->config.granule);
 	return status;
 }
 
 static void fini_books(struct mam_pool *pool)
 {
-	mam_sizebins_fini(&pool->shelf.bins);
+	mam_shelf_fini(&pool->shelf);
 	mam_blockmap_fini(&pool->blocks);
 	mam_records_fini(&pool->chunks);
 	mam_records_fini(&pool->segments);
 	pool->by_address = 0;
-	pool->shelf.by_size = 0;
 	pool->tail = 0;
 	pool->newest_chunk = 0;
 }

@@ -9,7 +9,7 @@
  *   inspect.c   stats, walk, find: look, change nothing.
  *   check.c     every invariant below, in C.
  *   life.c      init, fini, drop, fork.
- *   segment.h, addrtree, shelf (sizebins, sizetree, peers), blockmap: the records and the structures over them.
+ *   segment.h, addrtree, shelf (sizebins, sizeforest, sizetree, peers), blockmap: the records and the structures over them.
  *
  * Locks. `grow_lock` (rank GROW) is held by whoever talks to the source; `lock` (rank POOL) by whoever reads or writes the
  * segments, for a bounded number of steps and never across a source call. Thus a request that only needs ground the pool

@@ -1,10 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shelf.c - the rarer questions to bins and tree together; shelf.h has the story. */
+/* shelf.c - the rarer questions to bins and trees together; shelf.h has the story. */
 #include "pool/shelf.h"
 
 #include "base/bits.h"
+#include "base/pages.h"
 
 #define ALIGNED_TRIES 8 /* tight holes looked at before one that is sure to do */
+
+#define PAGE ((size_t)4096)
+
+_Static_assert((MAM_SIZEBINS + MAM_SIZEFOREST_TREES) * sizeof(uint32_t) <= PAGE, "bins and roots fit a page");
+
+enum mam_status mam_shelf_init(struct mam_shelf *shelf, size_t granule)
+{
+	uint32_t *page = mam_pages_map(PAGE);
+
+	shelf->page = page;
+	if (page == NULL)
+		return MAM_ERROR_OUT_OF_HOST_MEMORY;
+	mam_sizebins_init(&shelf->bins, granule, page);
+	mam_sizeforest_init(&shelf->forest, granule, page + MAM_SIZEBINS);
+	return MAM_OK;
+}
+
+void mam_shelf_fini(struct mam_shelf *shelf)
+{
+	if (shelf->page != NULL)
+		mam_pages_unmap(shelf->page, PAGE);
+	*shelf = (struct mam_shelf){ 0 };
+}
 
 static bool holds(const struct mam_segment *segment, uint64_t bytes, uint64_t alignment)
 {
@@ -46,10 +70,10 @@ uint32_t mam_shelf_best_aligned(const struct mam_shelf *shelf, const struct mam_
 	return found;
 }
 
-/* The largest under `bytes`, from tree or bins. */
+/* The largest under `bytes`, from trees or bins. */
 static uint32_t below(const struct mam_shelf *shelf, const struct mam_records *segments, uint64_t bytes)
 {
-	uint32_t found = mam_sizetree_below(segments, shelf->by_size, bytes);
+	uint32_t found = mam_sizeforest_below(&shelf->forest, segments, bytes);
 
 	return found != 0 ? found : mam_sizebins_below(&shelf->bins, bytes);
 }
@@ -74,22 +98,11 @@ uint32_t mam_shelf_largest_inner(const struct mam_shelf *shelf, const struct mam
 	return 0;
 }
 
-static const char *check_tree_sizes(const struct mam_shelf *shelf, const struct mam_records *segments)
-{
-	uint32_t smallest = mam_sizetree_best(segments, shelf->by_size, 1);
-
-	if (smallest != 0 && mam_sizebins_take_size(&shelf->bins, mam_segment_at(segments, smallest)->bytes))
-		return "a hole that belongs into a bin is in the tree by size";
-	return NULL;
-}
-
 const char *mam_shelf_check(const struct mam_shelf *shelf, const struct mam_records *segments, uint64_t *count)
 {
 	uint64_t total = 0;
-	const char *fault = mam_sizetree_check(segments, shelf->by_size, segments->touched, &total);
+	const char *fault = mam_sizeforest_check(&shelf->forest, segments, segments->touched, &total);
 
-	if (fault == NULL)
-		fault = check_tree_sizes(shelf, segments);
 	if (fault == NULL)
 		fault = mam_sizebins_check(&shelf->bins, segments, segments->touched, &total);
 	if (fault == NULL)

@@ -1,31 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shelf.h - all holes of a pool by size: bins for the small ones, the tree for the rest.
+ * shelf.h - all holes of a pool by size: bins for the small ones, trees for the rest.
  *
- * A request asks the bins if it is small, and the tree if no bin had anything: what a bin has is smaller than anything in
- * the tree, so the answer is best fit over both.
+ * A request asks the bins if it is small, and the trees if no bin had anything: what a bin has is smaller than anything in
+ * a tree, so the answer is best fit over all.
  *
- * Bound: O(1) for small sizes, O(log s) in distinct sizes for the rest. lock: pool.
+ * Bound: O(1) for small sizes, O(log s) in distinct sizes for the rest. Memory: one page. lock: pool.
  *
- * What holds between calls: each free segment but the tail is in the bin of its size, or in the tree when no bin takes it.
+ * What holds between calls: each free segment but the tail is in the bin of its size, or in a tree when no bin takes it.
  */
 #ifndef MAM_POOL_SHELF_H
 #define MAM_POOL_SHELF_H
 
 #include "pool/sizebins.h"
-#include "pool/sizetree.h"
+#include "pool/sizeforest.h"
 
 struct mam_shelf {
 	struct mam_sizebins bins;
-	uint32_t by_size; /* root of the tree */
+	struct mam_sizeforest forest;
+	void *page; /* what the bins and roots of both are in */
 };
+
+enum mam_status mam_shelf_init(struct mam_shelf *shelf, size_t granule);
+void mam_shelf_fini(struct mam_shelf *shelf);
 
 static inline void mam_shelf_insert(struct mam_shelf *shelf, const struct mam_records *segments, uint32_t handle)
 {
 	if (mam_sizebins_take_size(&shelf->bins, mam_segment_at(segments, handle)->bytes))
 		mam_sizebins_insert(&shelf->bins, segments, handle);
 	else
-		mam_sizetree_insert(segments, &shelf->by_size, handle);
+		mam_sizeforest_insert(&shelf->forest, segments, handle);
 }
 
 static inline void mam_shelf_remove(struct mam_shelf *shelf, const struct mam_records *segments, uint32_t handle)
@@ -33,7 +37,7 @@ static inline void mam_shelf_remove(struct mam_shelf *shelf, const struct mam_re
 	if (mam_sizebins_take_size(&shelf->bins, mam_segment_at(segments, handle)->bytes))
 		mam_sizebins_remove(&shelf->bins, segments, handle);
 	else
-		mam_sizetree_remove(segments, &shelf->by_size, handle);
+		mam_sizeforest_remove(&shelf->forest, segments, handle);
 }
 
 /* mam_shelf_best - one of the smallest holes of at least `bytes`; 0 if there is none. */
@@ -43,7 +47,7 @@ static inline uint32_t mam_shelf_best(const struct mam_shelf *shelf, const struc
 
 	if (mam_sizebins_take_size(&shelf->bins, bytes))
 		best = mam_sizebins_best(&shelf->bins, bytes);
-	return best != 0 ? best : mam_sizetree_best(segments, shelf->by_size, bytes);
+	return best != 0 ? best : mam_sizeforest_best(&shelf->forest, segments, bytes);
 }
 
 /*

@@ -2,31 +2,13 @@
 /* sizebins.c - what is not on the hot path of sizebins.h, and the check of peers. */
 #include "pool/sizebins.h"
 
-#include "base/pages.h"
-
 #include <string.h>
 
-#define BYTES ((size_t)4096) /* a page; the bins take half of it */
-
-_Static_assert(MAM_SIZEBINS * sizeof(uint32_t) <= BYTES, "the bins fit their page");
-
-enum mam_status mam_sizebins_init(struct mam_sizebins *bins, size_t granule)
+void mam_sizebins_init(struct mam_sizebins *bins, size_t granule, uint32_t *first)
 {
-	void *first = mam_pages_map(BYTES);
-
 	memset(bins, 0, sizeof(*bins));
-	if (first == NULL)
-		return MAM_ERROR_OUT_OF_HOST_MEMORY;
 	bins->first = first;
 	bins->granule_shift = (unsigned)__builtin_ctzll(granule);
-	return MAM_OK;
-}
-
-void mam_sizebins_fini(struct mam_sizebins *bins)
-{
-	if (bins->first != NULL)
-		mam_pages_unmap(bins->first, BYTES);
-	memset(bins, 0, sizeof(*bins));
 }
 
 uint32_t mam_sizebins_below(const struct mam_sizebins *bins, uint64_t bytes)

@@ -5,13 +5,13 @@
  *  1. A bin a size, its holes a list (peers.h). A bit says which bins are not empty.
  *  2. best: the first set bit from the request's own size upwards. Exact best fit, in a few words of bits.
  *
- * The tree by size (sizetree.h) does the same for every size; but a descent is a chain of loads and of branches that cannot
+ * A tree by size (sizetree.h) does the same for every size; but a descent is a chain of loads and of branches that cannot
  * be guessed, and small holes are most of the holes. With 1,000 blocks and 1,000 holes of up to 16 KiB an allocation cost
  * half again as much with the tree alone.
  *
  * Source: the small bins of D. Lea, "A Memory Allocator", 1996, with one bin for each granule.
  *
- * Bound: O(1); best looks at 8 words at most. Memory: one page a pool. lock: pool.
+ * Bound: O(1); best looks at 8 words at most. lock: pool.
  */
 #ifndef MAM_POOL_SIZEBINS_H
 #define MAM_POOL_SIZEBINS_H
@@ -27,8 +27,8 @@ struct mam_sizebins {
 	unsigned granule_shift;            /* lock: none, set at init */
 };
 
-enum mam_status mam_sizebins_init(struct mam_sizebins *bins, size_t granule);
-void mam_sizebins_fini(struct mam_sizebins *bins);
+/* mam_sizebins_init - `first` is zeroed memory for MAM_SIZEBINS, the caller's. */
+void mam_sizebins_init(struct mam_sizebins *bins, size_t granule, uint32_t *first);
 
 static inline bool mam_sizebins_take_size(const struct mam_sizebins *bins, uint64_t bytes)
 {

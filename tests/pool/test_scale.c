@@ -29,7 +29,16 @@ static unsigned address_height(const struct mam_pool *pool)
 
 static unsigned size_height(const struct mam_pool *pool)
 {
-	return height_below(pool->segments.base + offsetof(struct mam_segment, by_size), pool->shelf.by_size);
+	unsigned highest = 0;
+
+	for (unsigned tree = 0; tree < MAM_SIZEFOREST_TREES; tree++) {
+		unsigned height = height_below(pool->segments.base + offsetof(struct mam_segment, by_size),
+		                               pool->shelf.forest.root[tree]);
+
+		if (height > highest)
+			highest = height;
+	}
+	return highest;
 }
 
 /* 2^(height / 2) <= count + 1 */
@@ -39,15 +48,15 @@ static void ck_assert_low(unsigned height, uint64_t count, const char *what)
 	              (unsigned long long)count, height);
 }
 
-/* `count` blocks and as many holes, no two neighbouring holes of one size. */
+/* `count` blocks of 120 sizes, all in one tree by size once they are holes, and a wall behind each. */
 static struct fixture *comb(size_t count, void **block)
 {
-	struct mam_pool_config config = { .chunk_bytes = count * 64 * KIB };
+	struct mam_pool_config config = { .chunk_bytes = count * 600 * KIB };
 	struct fixture *f = fixture_new(&config);
 	static void *wall;
 
 	for (size_t i = 0; i < count; i++) {
-		ck_assert_int_eq(mam_pool_alloc(f->pool, (i * 37 % 120 + 1) * 512, 0, &block[i]), MAM_OK);
+		ck_assert_int_eq(mam_pool_alloc(f->pool, (1024 + i * 37 % 120) * 512, 0, &block[i]), MAM_OK);
 		ck_assert_int_eq(mam_pool_alloc(f->pool, 512, 0, &wall), MAM_OK);
 	}
 	return f;
@@ -72,6 +81,7 @@ START_TEST(both_trees_stay_low)
 	ck_assert_uint_eq(stats.holes, counts[_i]);
 	ck_assert_low(address_height(f->pool), stats.segments, "by address, with holes");
 	ck_assert_low(size_height(f->pool), 120, "by size: no more nodes than there are sizes");
+	ck_assert_uint_ge(size_height(f->pool), counts[_i] < 100 ? 3 : 6); /* they are in a tree at all */
 	intact(f);
 	fixture_end(f);
 }

@@ -18,13 +18,12 @@ static struct mam_shelf shelf;
 static void setup(void)
 {
 	ck_assert_int_eq(mam_segments_init(&segments), MAM_OK);
-	shelf = (struct mam_shelf){ 0 };
-	ck_assert_int_eq(mam_sizebins_init(&shelf.bins, GRANULE), MAM_OK);
+	ck_assert_int_eq(mam_shelf_init(&shelf, GRANULE), MAM_OK);
 }
 
 static void teardown(void)
 {
-	mam_sizebins_fini(&shelf.bins);
+	mam_shelf_fini(&shelf);
 	mam_records_fini(&segments);
 }
 
@@ -71,7 +70,8 @@ START_TEST(an_empty_shelf_has_nothing)
 }
 END_TEST
 
-static const uint64_t sizes[] = { 1, 2, 63, 64, 65, 127, 128, 510, 511, 512, 513, 1024, 100000 };
+static const uint64_t sizes[] = { 1,   2,    63,   64,   65,         127,        128,       510, 511, 512, 513,
+	                          575, 576, 1023, 1024, 1025, 100000, 1 << 20, (1 << 20) + 1, (uint64_t)1 << 45 };
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
 /* One hole: every request up to its size finds it, none above does, and it leaves nothing behind. */
@@ -185,6 +185,14 @@ START_TEST(below_steps_through_every_size)
 }
 END_TEST
 
+/* Sizes of every order: a few granules, about the border, and up to 2^20 times that. */
+static uint64_t any_size(unsigned *seed)
+{
+	uint64_t size = 1 + (uint64_t)rand_r(seed) % 700;
+
+	return rand_r(seed) % 2 == 0 ? size : size << rand_r(seed) % 20;
+}
+
 START_TEST(random_holes_match_a_scan)
 {
 	enum { HOLES = 400, STEPS = 20000 };
@@ -193,11 +201,11 @@ START_TEST(random_holes_match_a_scan)
 	int count = 0;
 
 	for (int step = 0; step < STEPS; step++) {
-		uint64_t ask = 1 + (uint64_t)rand_r(&seed) % 700;
+		uint64_t ask = any_size(&seed);
 		uint64_t least = 0;
 
 		if (count < HOLES && rand_r(&seed) % 2 == 0) {
-			handle[count++] = hole((uint64_t)rand_r(&seed) * GRANULE, 1 + (uint64_t)rand_r(&seed) % 700, 0);
+			handle[count++] = hole((uint64_t)rand_r(&seed) * GRANULE, any_size(&seed), 0);
 		} else if (count > 0) {
 			int victim = rand_r(&seed) % count;
 
@@ -229,10 +237,26 @@ static void tie_a_circle(uint32_t handle)
 static void hide_in_the_tree(uint32_t handle)
 {
 	mam_shelf_remove(&shelf, &segments, handle);
-	mam_sizetree_insert(&segments, &shelf.by_size, handle);
+	mam_sizeforest_insert(&shelf.forest, &segments, handle);
 }
+static void put_into_another_class(uint32_t handle)
+{
+	mam_shelf_remove(&shelf, &segments, handle);
+	mam_segment_at(&segments, handle)->bytes = 5000 * GRANULE;
+	mam_sizetree_insert(&segments, &shelf.forest.root[3], handle);
+	shelf.forest.full[0] |= 8;
+}
+static void clear_a_bit_of_a_tree(uint32_t handle)
+{
+	(void)handle;
+	hole(2 << 20, 5000, 0);
+	for (unsigned word = 0; word < MAM_SIZEFOREST_WORDS; word++)
+		shelf.forest.full[word] = 0;
+}
+static void set_a_bit_of_a_tree(uint32_t handle) { (void)handle; shelf.forest.full[2] = 1; }
 
-static void (*const damages[])(uint32_t) = { clear_a_bit, set_a_bit, change_a_size, tie_a_circle, hide_in_the_tree };
+static void (*const damages[])(uint32_t) = { clear_a_bit, set_a_bit, change_a_size, tie_a_circle, hide_in_the_tree,
+                                            put_into_another_class, clear_a_bit_of_a_tree, set_a_bit_of_a_tree };
 
 START_TEST(the_check_sees_damage)
 {
