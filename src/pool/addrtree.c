@@ -38,11 +38,6 @@ void mam_addrtree_insert_after(const struct mam_records *segments, uint32_t *roo
 	mam_rb_link(nodes, root, above, MAM_RB_LEFT, handle);
 }
 
-void mam_addrtree_remove(const struct mam_records *segments, uint32_t *root, uint32_t handle)
-{
-	mam_rb_unlink(nodes_of(segments), root, handle);
-}
-
 uint32_t mam_addrtree_find(const struct mam_records *segments, uint32_t root, uint64_t address)
 {
 	char *nodes = nodes_of(segments);

@@ -19,7 +19,10 @@ void mam_addrtree_insert(const struct mam_records *segments, uint32_t *root, uin
 void mam_addrtree_insert_after(const struct mam_records *segments, uint32_t *root, uint32_t below, uint32_t above,
                                uint32_t handle);
 
-void mam_addrtree_remove(const struct mam_records *segments, uint32_t *root, uint32_t handle);
+static inline void mam_addrtree_remove(const struct mam_records *segments, uint32_t *root, uint32_t handle)
+{
+	mam_rb_unlink(segments->base + offsetof(struct mam_segment, by_address), root, handle);
+}
 
 /* mam_addrtree_find - the segment that contains `address`; 0 if none does. */
 uint32_t mam_addrtree_find(const struct mam_records *segments, uint32_t root, uint64_t address);

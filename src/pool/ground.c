@@ -40,7 +40,7 @@ enum mam_status mam_ground_shape(const struct mam_pool *pool, size_t bytes, size
 	return MAM_OK;
 }
 
-void mam_ground_shelve_locked(struct mam_pool *pool, uint32_t handle)
+static inline void shelve(struct mam_pool *pool, uint32_t handle)
 {
 	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
 
@@ -50,12 +50,22 @@ void mam_ground_shelve_locked(struct mam_pool *pool, uint32_t handle)
 		mam_shelf_insert(&pool->shelf, &pool->segments, handle);
 }
 
-void mam_ground_unshelve_locked(struct mam_pool *pool, uint32_t handle)
+static inline void unshelve(struct mam_pool *pool, uint32_t handle)
 {
 	if (pool->tail == handle)
 		pool->tail = 0;
 	else
 		mam_shelf_remove(&pool->shelf, &pool->segments, handle);
+}
+
+void mam_ground_shelve_locked(struct mam_pool *pool, uint32_t handle)
+{
+	shelve(pool, handle);
+}
+
+void mam_ground_unshelve_locked(struct mam_pool *pool, uint32_t handle)
+{
+	unshelve(pool, handle);
 }
 
 static bool tail_holds(const struct mam_pool *pool, const struct mam_request *request)
@@ -185,7 +195,7 @@ static void *place(struct mam_pool *pool, uint32_t handle, const struct mam_requ
 	struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
 	uint64_t skip = 0;
 
-	mam_ground_unshelve_locked(pool, handle);
+	unshelve(pool, handle);
 	if (request->alignment != 0)
 		skip = mam_round_up(segment->base, request->alignment) - segment->base;
 	if (skip != 0) {
@@ -193,10 +203,10 @@ static void *place(struct mam_pool *pool, uint32_t handle, const struct mam_requ
 
 		handle = split(pool, below, skip);
 		segment = mam_segment_at(&pool->segments, handle);
-		mam_ground_shelve_locked(pool, below);
+		shelve(pool, below);
 	}
 	if (segment->bytes > request->bytes)
-		mam_ground_shelve_locked(pool, split(pool, handle, request->bytes));
+		shelve(pool, split(pool, handle, request->bytes));
 	segment->state = MAM_SEGMENT_LIVE;
 	segment->requested = request->requested;
 	mam_blockmap_insert(&pool->blocks, &pool->segments, handle);
@@ -248,14 +258,14 @@ static void release(struct mam_pool *pool, uint32_t handle)
 	count_free(pool, segment);
 	segment->state = MAM_SEGMENT_FREE;
 	if (above != 0 && mam_segment_at(&pool->segments, above)->state == MAM_SEGMENT_FREE) {
-		mam_ground_unshelve_locked(pool, above);
+		unshelve(pool, above);
 		handle = join(pool, handle, above);
 	}
 	if (below != 0 && mam_segment_at(&pool->segments, below)->state == MAM_SEGMENT_FREE) {
-		mam_ground_unshelve_locked(pool, below);
+		unshelve(pool, below);
 		handle = join(pool, below, handle);
 	}
-	mam_ground_shelve_locked(pool, handle);
+	shelve(pool, handle);
 	mam_pool_prove_locked(pool);
 }
 

@@ -18,6 +18,7 @@
 #ifndef MAM_POOL_SIZEFOREST_H
 #define MAM_POOL_SIZEFOREST_H
 
+#include "pool/peers.h"
 #include "pool/sizetree.h"
 
 #define MAM_SIZEFOREST_LEAST_BIT 9u  /* the smallest size is 2^9 granules */
@@ -49,13 +50,14 @@ static inline unsigned mam_sizeforest_class(const struct mam_sizeforest *forest,
 }
 
 /*
- * Most classes hold one size, often one hole: insert and remove answer that case themselves. A tree of one is a root without
- * children, a list of one has no peers.
+ * Most classes hold one size: then the tree is its root alone, and insert and remove are the list's (peers.h), as in a bin.
+ * Whichever record comes first is made the root, without children. pre: root is not 0.
  */
-static inline bool mam_sizeforest_lone(const struct mam_segment *segment)
+static inline bool mam_sizeforest_one_size(const struct mam_records *segments, uint32_t root)
 {
-	return (segment->by_size.parent | segment->by_size.child[0] | segment->by_size.child[1] | segment->peer_prev |
-	        segment->peer_next) == 0;
+	const struct mam_rbnode *node = &mam_segment_at(segments, root)->by_size;
+
+	return (node->child[MAM_RB_LEFT] | node->child[MAM_RB_RIGHT]) == 0;
 }
 
 /* pre of the next two: the segment is of 512 granules or more */
@@ -64,12 +66,12 @@ static inline void mam_sizeforest_insert(struct mam_sizeforest *forest, const st
 {
 	struct mam_segment *segment = mam_segment_at(segments, handle);
 	unsigned tree = mam_sizeforest_class(forest, segment->bytes);
+	uint32_t root = forest->root[tree];
 
-	if (forest->root[tree] == 0) {
+	if (root == 0 || (mam_sizeforest_one_size(segments, root) &&
+	                  mam_segment_at(segments, root)->bytes == segment->bytes)) {
 		segment->by_size = (struct mam_rbnode){ 0, { 0, 0 } };
-		segment->peer_prev = 0;
-		segment->peer_next = 0;
-		forest->root[tree] = handle;
+		forest->root[tree] = mam_peers_put(segments, root, handle);
 	} else {
 		mam_sizetree_insert(segments, &forest->root[tree], handle);
 	}
@@ -79,13 +81,16 @@ static inline void mam_sizeforest_insert(struct mam_sizeforest *forest, const st
 static inline void mam_sizeforest_remove(struct mam_sizeforest *forest, const struct mam_records *segments,
                                          uint32_t handle)
 {
-	const struct mam_segment *segment = mam_segment_at(segments, handle);
-	unsigned tree = mam_sizeforest_class(forest, segment->bytes);
+	unsigned tree = mam_sizeforest_class(forest, mam_segment_at(segments, handle)->bytes);
+	uint32_t root = forest->root[tree];
 
-	if (forest->root[tree] == handle && mam_sizeforest_lone(segment))
-		forest->root[tree] = 0;
-	else
+	if (mam_sizeforest_one_size(segments, root)) {
+		root = mam_peers_take(segments, root, handle);
+		mam_segment_at(segments, root)->by_size = (struct mam_rbnode){ 0, { 0, 0 } };
+		forest->root[tree] = root;
+	} else {
 		mam_sizetree_remove(segments, &forest->root[tree], handle);
+	}
 	forest->full[tree / 64] &= ~((uint64_t)(forest->root[tree] == 0) << tree % 64);
 }
 
