@@ -49,20 +49,20 @@ struct mam_stats;
 /* What a call answers. mam_strerror() turns one into a sentence. */
 enum mam_status {
 	MAM_OK = 0,
-	MAM_ERROR_INVALID_VALUE = 1,       /* an argument is outside what its comment allows */
-	MAM_ERROR_OUT_OF_MEMORY = 2,       /* no hole fits and the source gave no more */
-	MAM_ERROR_OUT_OF_HOST_MEMORY = 3,  /* the pool's own books could not grow */
-	MAM_ERROR_NOT_OWNED = 4,           /* the address is in no chunk of the pool */
-	MAM_ERROR_INTERIOR = 5,            /* the address is inside a block, not its start */
-	MAM_ERROR_DOUBLE_FREE = 6,         /* the address is in a chunk, where nothing is allocated now */
-	MAM_ERROR_LIVE_BLOCKS = 7,         /* the pool still has blocks that callers hold */
-	MAM_ERROR_DESTROYED = 8,           /* the pool was destroyed or abandoned */
-	MAM_ERROR_NO_DEVICE = 9,           /* no CUDA driver, or no such device */
-	MAM_ERROR_WOULD_WAIT = 10,         /* the call may not wait, and would have had to */
-	MAM_ERROR_DRIVER = 11,             /* the CUDA driver refused for a reason of its own */
-	MAM_ERROR_CORRUPT = 12,            /* mam_pool_check() found the pool's books inconsistent */
-	MAM_ERROR_UNSUPPORTED = 13,        /* this build, source or machine cannot do it */
-	MAM_ERROR_IO = 14                  /* reading or writing failed (traces) */
+	MAM_ERROR_INVALID_VALUE = 1,      /* an argument is outside what its comment allows */
+	MAM_ERROR_OUT_OF_MEMORY = 2,      /* no hole fits and the source gave no more */
+	MAM_ERROR_OUT_OF_HOST_MEMORY = 3, /* the pool's own books could not grow */
+	MAM_ERROR_NOT_OWNED = 4,          /* the address is in no chunk of the pool */
+	MAM_ERROR_INTERIOR = 5,           /* the address is inside a block, not its start */
+	MAM_ERROR_DOUBLE_FREE = 6,        /* nothing is allocated at the address now */
+	MAM_ERROR_LIVE_BLOCKS = 7,        /* the pool still has blocks that callers hold */
+	MAM_ERROR_DESTROYED = 8,          /* the pool was destroyed or abandoned */
+	MAM_ERROR_NO_DEVICE = 9,          /* no CUDA driver, or no such device */
+	MAM_ERROR_WOULD_WAIT = 10,        /* the call may not wait, and would have had to */
+	MAM_ERROR_DRIVER = 11,            /* the CUDA driver refused for a reason of its own */
+	MAM_ERROR_CORRUPT = 12,           /* mam_pool_check() found a fault in the books */
+	MAM_ERROR_UNSUPPORTED = 13,       /* this build, source or machine cannot do it */
+	MAM_ERROR_IO = 14                 /* reading or writing failed (traces) */
 };
 
 MAM_API const char *mam_version(void);                       /* of the library in use: "0.1.0" */
@@ -73,118 +73,150 @@ MAM_API const char *mam_status_name(enum mam_status status); /* "MAM_ERROR_INTER
 enum mam_free_policy {
 	/* The source's default: strict for device memory, stream for the rest. */
 	MAM_FREE_DEFAULT = 0,
-	/* mam_free() first waits until all work submitted to the device's context is done, as cudaFree does. */
+	/*
+	 * mam_free() first waits until all work submitted to the device's context is done, as
+	 * cudaFree does.
+	 */
 	MAM_FREE_STRICT = 1,
-	/* At once: the caller promises that all users of one block are in one stream order, or are done. */
+	/*
+	 * At once: the caller promises that all users of one block are in one stream order, or are
+	 * done.
+	 */
 	MAM_FREE_STREAM = 2
 };
 
 #define MAM_DEVICE_CURRENT (-1)
-#define MAM_CHUNK_LARGEST  SIZE_MAX /* as much as the source gives, found by falling sizes */
-#define MAM_GROWTH_NONE    SIZE_MAX /* the first chunk is all there ever is: chunk_bytes must then not be 0 */
+#define MAM_CHUNK_LARGEST SIZE_MAX /* as much as the source gives, found by falling sizes */
+#define MAM_GROWTH_NONE SIZE_MAX   /* the first chunk is all there is: it must not be 0 */
 
 /* How a pool is made. Zero means the default in every field but `size` and `device`. */
 struct mam_pool_attr {
-	size_t size;                   /* sizeof(struct mam_pool_attr), so that the struct may grow in later versions */
-	const char *source;            /* "cudamalloc" (default) or "host"; ignored by mam_pool_create_on() */
-	int device;                    /* CUDA ordinal, or MAM_DEVICE_CURRENT */
-	size_t chunk_bytes;            /* first chunk, taken at creation; 0: taken when first needed */
-	size_t growth_bytes;           /* least size of later chunks; 0: 64 MiB, doubling with the pool up to 4 GiB */
-	size_t limit_bytes;            /* most the pool may hold; 0: no limit */
-	size_t granule;                /* block sizes and addresses are multiples of it: a power of two, 16 to 2 MiB; 0: 512 */
+	size_t size;         /* sizeof(struct mam_pool_attr): it may grow in later versions */
+	const char *source;  /* "cudamalloc" (default) or "host"; not for create_on */
+	int device;          /* CUDA ordinal, or MAM_DEVICE_CURRENT */
+	size_t chunk_bytes;  /* first chunk, taken at creation; 0: when first needed */
+	size_t growth_bytes; /* least of later chunks; 0: 64 MiB, doubling up to 4 GiB */
+	size_t limit_bytes;  /* most the pool may hold; 0: no limit */
+	size_t granule;      /* unit of blocks: a power of two, 16 to 2 MiB; 0: 512 */
 	enum mam_free_policy free_policy;
-	const char *name;              /* for reports; copied, cut at 31 characters */
+	const char *name; /* for reports; copied, cut at 31 characters */
 };
 
-#define MAM_POOL_ATTR_INIT \
-	{ sizeof(struct mam_pool_attr), NULL, MAM_DEVICE_CURRENT, 0, 0, 0, 0, MAM_FREE_DEFAULT, NULL }
+#define MAM_POOL_ATTR_INIT                                                          \
+	{                                                                           \
+		sizeof(struct mam_pool_attr), NULL, MAM_DEVICE_CURRENT, 0, 0, 0, 0, \
+			MAM_FREE_DEFAULT, NULL                                      \
+	}
 
 /*
  * mam_pool_create - make a pool on a source named in `attr` (NULL: all defaults).
  *
- * The pool owns the source it makes. Errors: INVALID_VALUE (a field out of range, an unknown source),
- * NO_DEVICE, OUT_OF_MEMORY (the first chunk), OUT_OF_HOST_MEMORY, DRIVER.
+ * The pool owns the source it makes. Errors: INVALID_VALUE (a field out of range, an unknown
+ * source), NO_DEVICE, OUT_OF_MEMORY (the first chunk), OUT_OF_HOST_MEMORY, DRIVER.
  */
 MAM_API enum mam_status mam_pool_create(const struct mam_pool_attr *attr, struct mam_pool **pool);
 
-/* mam_pool_create_on - the same on a source of the caller's (source.h), which must outlive the pool and stays the caller's. */
-MAM_API enum mam_status mam_pool_create_on(struct mam_source *source, const struct mam_pool_attr *attr,
-                                           struct mam_pool **pool);
+/*
+ * mam_pool_create_on - the same on a source of the caller's (source.h), which must outlive the pool
+ * and stays the caller's.
+ */
+MAM_API enum mam_status mam_pool_create_on(struct mam_source *source,
+					   const struct mam_pool_attr *attr,
+					   struct mam_pool **pool);
 
 /*
- * mam_pool_default - the pool that NULL stands for, of one device (MAM_DEVICE_CURRENT: the calling thread's).
- * Made when first asked for, with the settings of the environment (mam.7). It lives until the process ends.
+ * mam_pool_default - the pool that NULL stands for, of one device (MAM_DEVICE_CURRENT: the calling
+ * thread's). Made when first asked for, with the settings of the environment (mam.7). It lives
+ * until the process ends.
  */
 MAM_API enum mam_status mam_pool_default(int device, struct mam_pool **pool);
 
 /*
  * mam_pool_destroy - give every chunk back to the source and end the pool.
  *
- * With live blocks it answers LIVE_BLOCKS and does nothing. Afterwards every call on the pool answers
- * DESTROYED: the handle itself is never reused. A default pool may be destroyed; the next use makes a new one.
+ * With live blocks it answers LIVE_BLOCKS and does nothing. Afterwards every call on the pool
+ * answers DESTROYED: the handle itself is never reused. A default pool may be destroyed; the next
+ * use makes a new one.
  */
 MAM_API enum mam_status mam_pool_destroy(struct mam_pool *pool);
 
 /*
- * mam_pool_abandon - end the pool without one call to the source's driver: its memory is gone already
- * (device reset, context destroyed, child of a fork). Live blocks do not matter. Afterwards as after destroy.
+ * mam_pool_abandon - end the pool without one call to the source's driver: its memory is gone
+ * already (device reset, context destroyed, child of a fork). Live blocks do not matter. Afterwards
+ * as after destroy.
  */
 MAM_API enum mam_status mam_pool_abandon(struct mam_pool *pool);
 
 /*
- * mam_malloc - a block of at least `bytes` bytes from `pool` (NULL: the current device's default pool).
+ * mam_malloc - a block of at least `bytes` bytes from `pool` (NULL: the current device's default
+ * pool).
  *
- * Best fit over all holes, O(log n) in segments. The block's address is a multiple of the pool's granule and of
- * the source's alignment for chunks, whichever is less. Contents are undefined. bytes 0: MAM_OK and a NULL block,
- * as cudaMalloc does. Errors: OUT_OF_MEMORY (also for sizes no memory could have), OUT_OF_HOST_MEMORY, DRIVER,
- * DESTROYED, INVALID_VALUE (`block` is NULL).
+ * Best fit over all holes, O(log n) in segments. The block's address is a multiple of the pool's
+ * granule. Contents are undefined. bytes 0: MAM_OK and a NULL block, as cudaMalloc does. Errors: OUT_OF_MEMORY (also for sizes no
+ * memory could have), OUT_OF_HOST_MEMORY, DRIVER, DESTROYED, INVALID_VALUE (`block` is NULL).
  */
 MAM_API enum mam_status mam_malloc(struct mam_pool *pool, size_t bytes, void **block);
 
-/* mam_malloc_aligned - the same at an address that is a multiple of `alignment`, a power of two (else INVALID_VALUE). */
-MAM_API enum mam_status mam_malloc_aligned(struct mam_pool *pool, size_t bytes, size_t alignment, void **block);
-
 /*
- * mam_pool_alloc_nowait - the same from ground the pool holds already. It never calls the driver, never grows the pool
- * and waits for no lock under which anybody does: safe while a kernel waits for the answer. It answers WOULD_WAIT
- * where mam_malloc_aligned() would have grown the pool. alignment 0: the granule.
+ * mam_malloc_aligned - the same at an address that is a multiple of `alignment`, a power of two
+ * (else INVALID_VALUE).
  */
-MAM_API enum mam_status mam_pool_alloc_nowait(struct mam_pool *pool, size_t bytes, size_t alignment, void **block);
+MAM_API enum mam_status mam_malloc_aligned(struct mam_pool *pool, size_t bytes, size_t alignment,
+					   void **block);
 
 /*
- * mam_free - give a block back. pool NULL: whichever pool owns it. block NULL: MAM_OK, nothing done.
+ * mam_pool_alloc_nowait - the same from ground the pool holds already. It never calls the driver,
+ * never grows the pool and waits for no lock under which anybody does: safe while a kernel waits
+ * for the answer. It answers WOULD_WAIT where mam_malloc_aligned() would have grown the pool.
+ * alignment 0: the granule.
+ */
+MAM_API enum mam_status mam_pool_alloc_nowait(struct mam_pool *pool, size_t bytes, size_t alignment,
+					      void **block);
+
+/*
+ * mam_free - give a block back. pool NULL: whichever pool owns it. block NULL: MAM_OK, nothing
+ * done.
  *
- * O(log n). Errors, none of which changes anything: NOT_OWNED, INTERIOR, DOUBLE_FREE, DESTROYED, DRIVER (the wait that
- * MAM_FREE_STRICT makes failed; the block stays live).
+ * O(log n). Errors, none of which changes anything: NOT_OWNED, INTERIOR, DOUBLE_FREE, DESTROYED,
+ * DRIVER (the wait that MAM_FREE_STRICT makes failed; the block stays live).
  */
 MAM_API enum mam_status mam_free(struct mam_pool *pool, void *block);
 
-/* mam_usable_size - the bytes a caller may use of a block: what was asked, rounded up. Errors as mam_free(). */
+/*
+ * mam_usable_size - the bytes a caller may use of a block: what was asked, rounded up. Errors as
+ * mam_free().
+ */
 MAM_API enum mam_status mam_usable_size(struct mam_pool *pool, const void *block, size_t *bytes);
 
 /* A segment as mam_owner() and mam_pool_walk() show it. */
 struct mam_segment_info {
-	void *base;        /* first address */
-	size_t bytes;      /* rounded size */
-	size_t requested;  /* what the caller asked for; 0 where free */
-	bool live;         /* a caller holds it */
-	void *chunk_base;  /* the chunk it lies in */
+	void *base;       /* first address */
+	size_t bytes;     /* rounded size */
+	size_t requested; /* what the caller asked for; 0 where free */
+	bool live;        /* a caller holds it */
+	void *chunk_base; /* the chunk it lies in */
 	size_t chunk_bytes;
 };
 
-/* mam_owner - which pool and which segment an address lies in; NOT_OWNED when none. Either output may be NULL. */
-MAM_API enum mam_status mam_owner(const void *address, struct mam_pool **pool, struct mam_segment_info *segment);
+/*
+ * mam_owner - which pool and which segment an address lies in; NOT_OWNED when none. Either output
+ * may be NULL.
+ */
+MAM_API enum mam_status mam_owner(const void *address, struct mam_pool **pool,
+				  struct mam_segment_info *segment);
 
 /*
  * mam_pool_walk - call `visit` for each segment in address order, until it returns false.
  * The pool is locked meanwhile: `visit` must not call mam.
  */
-MAM_API enum mam_status mam_pool_walk(struct mam_pool *pool,
-                                      bool (*visit)(const struct mam_segment_info *segment, void *user), void *user);
+MAM_API enum mam_status
+mam_pool_walk(struct mam_pool *pool,
+	      bool (*visit)(const struct mam_segment_info *segment, void *user), void *user);
 
 /*
- * mam_pool_trim - give wholly free chunks back to the source, as long as the pool keeps at least `keep_bytes`. May wait for
- * the device. An error only where nothing could be given back that should have been. `released` may be NULL.
+ * mam_pool_trim - give wholly free chunks back to the source, as long as the pool keeps at least
+ * `keep_bytes`. May wait for the device. An error only where nothing could be given back that
+ * should have been. `released` may be NULL.
  */
 MAM_API enum mam_status mam_pool_trim(struct mam_pool *pool, size_t keep_bytes, size_t *released);
 
@@ -192,15 +224,15 @@ MAM_API enum mam_status mam_pool_trim(struct mam_pool *pool, size_t keep_bytes, 
 MAM_API enum mam_status mam_pool_stats(struct mam_pool *pool, struct mam_stats *stats);
 
 /*
- * mam_pool_check - prove every invariant of the pool's books, O(n). CORRUPT puts one sentence into `why`
- * (may be NULL), cut at why_bytes.
+ * mam_pool_check - prove every invariant of the pool's books, O(n). CORRUPT puts one sentence into
+ * `why` (may be NULL), cut at why_bytes.
  */
 MAM_API enum mam_status mam_pool_check(struct mam_pool *pool, char *why, size_t why_bytes);
 
 /*
- * Around fork(). mam registers these with pthread_atfork() itself; call them only around a clone() that bypasses it.
- * prepare takes every lock in order, parent and child release them. In the child, pools on device memory are abandoned:
- * CUDA does not survive a fork.
+ * Around fork(). mam registers these with pthread_atfork() itself; call them only around a clone()
+ * that bypasses it. prepare takes every lock in order, parent and child release them. In the child,
+ * pools on device memory are abandoned: CUDA does not survive a fork.
  */
 MAM_API void mam_fork_prepare(void);
 MAM_API void mam_fork_parent(void);

@@ -2,13 +2,13 @@
 /*
  * source.h - where a pool's chunks come from.
  *
- * A source is a small table of functions with state behind it. mam brings "cudamalloc" (device memory by the
- * driver's cuMemAlloc), "host" (addresses only, for replay and tests) and "limit" (a quota around another source).
- * A program may bring its own: embed struct mam_source first in a struct, fill in the table, and pass it to
- * mam_pool_create_on().
+ * A source is a small table of functions with state behind it. mam brings "cudamalloc" (device
+ * memory by the driver's cuMemAlloc), "host" (addresses only, for replay and tests) and "limit" (a
+ * quota around another source). A program may bring its own: embed struct mam_source first in a
+ * struct, fill in the table, and pass it to mam_pool_create_on().
  *
- * Threads: a pool calls grow and shrink of one source from one thread at a time, but quiesce from any number at once.
- * A source shared by several pools must lock for itself, as the ones here do.
+ * Threads: a pool calls grow and shrink of one source from one thread at a time, but quiesce from
+ * any number at once. A source shared by several pools must lock for itself, as the ones here do.
  */
 #ifndef MAM_SOURCE_H
 #define MAM_SOURCE_H
@@ -20,20 +20,22 @@ extern "C" {
 #endif
 
 struct mam_source_properties {
-	const char *name;    /* "host"; static or as long-lived as the source */
-	size_t granularity;  /* chunk sizes are multiples of this, a power of two */
-	size_t alignment;    /* chunk addresses are multiples of this, a power of two */
-	size_t total_bytes;  /* the most it could give at once; 0: unknown */
-	int device;          /* CUDA ordinal; -1: not on a device */
-	bool survives_fork;  /* a child of fork() may go on using its chunks */
+	const char *name;   /* "host"; static or as long-lived as the source */
+	size_t granularity; /* chunk sizes are multiples of this, a power of two */
+	size_t alignment;   /* chunk addresses are multiples of this, a power of two */
+	size_t total_bytes; /* the most it could give at once; 0: unknown */
+	int device;         /* CUDA ordinal; -1: not on a device */
+	bool survives_fork; /* a child of fork() may go on using its chunks */
 };
 
 struct mam_source_ops {
 	/*
 	 * grow - a new chunk of exactly `bytes` bytes.
 	 * pre:  bytes is a multiple of granularity and not 0.
-	 * post: MAM_OK and *base is set, or OUT_OF_MEMORY / DRIVER / NO_DEVICE and nothing was taken.
-	 *       Must not leave a CUDA error pending, and must work while a stream of the process is in capture.
+	 * post: MAM_OK and *base is set, or OUT_OF_MEMORY / DRIVER / NO_DEVICE and nothing was
+	 * taken.
+	 *       Must not leave a CUDA error pending, and must work while a stream of the process is
+	 *       in capture.
 	 */
 	enum mam_status (*grow)(struct mam_source *source, size_t bytes, void **base);
 	/*
@@ -42,9 +44,15 @@ struct mam_source_ops {
 	 * post: MAM_OK, or an error and the chunk is still the pool's.
 	 */
 	enum mam_status (*shrink)(struct mam_source *source, void *base, size_t bytes);
-	/* quiesce - wait until work submitted so far can no longer touch this source's memory. NULL: never any. */
+	/*
+	 * quiesce - wait until work submitted so far can no longer touch this source's memory.
+	 * NULL: never any.
+	 */
 	enum mam_status (*quiesce)(struct mam_source *source);
-	/* destroy - free the source itself. pre: every chunk was given back, or is lost with its device. */
+	/*
+	 * destroy - free the source itself. pre: every chunk was given back, or is lost with its
+	 * device.
+	 */
 	void (*destroy)(struct mam_source *source);
 };
 
@@ -53,25 +61,35 @@ struct mam_source {
 	struct mam_source_properties properties; /* set once, before the first grow */
 };
 
-/* mam_source_create - one of mam's own by name: "host" or "cudamalloc". INVALID_VALUE names no source; NO_DEVICE. */
+/*
+ * mam_source_create - one of mam's own by name: "host" or "cudamalloc". INVALID_VALUE names no
+ * source; NO_DEVICE.
+ */
 MAM_API enum mam_status mam_source_create(const char *name, int device, struct mam_source **source);
 
-/* mam_source_destroy - end a source that mam_source_create() or mam_source_limit() made. NULL: nothing. */
+/*
+ * mam_source_destroy - end a source that mam_source_create() or mam_source_limit() made. NULL:
+ * nothing.
+ */
 MAM_API void mam_source_destroy(struct mam_source *source);
 
 /*
  * mam_source_host - addresses without memory behind them: an 80 GB pool costs no RAM.
- * total_bytes: what it gives in all (0: 80 GiB). backed true: readable and writable, for tests that touch blocks.
+ * total_bytes: what it gives in all (0: 80 GiB). backed true: readable and writable, for tests that
+ * touch blocks.
  */
-MAM_API enum mam_status mam_source_host(size_t total_bytes, bool backed, struct mam_source **source);
+MAM_API enum mam_status mam_source_host(size_t total_bytes, bool backed,
+					struct mam_source **source);
 
 /*
  * mam_source_limit - a quota around `inner`, which it does not own.
- * limit_bytes: most it lets through at once (0: no limit). refuse_at: the n-th grow from now, counted from 1, and all
- * later ones up to refuse_at + refuse_count - 1 answer OUT_OF_MEMORY without asking (0: none): for tests of the road down.
+ * limit_bytes: most it lets through at once (0: no limit). refuse_at: the n-th grow from now,
+ * counted from 1, and all later ones up to refuse_at + refuse_count - 1 answer OUT_OF_MEMORY
+ * without asking (0: none): for tests of the road down.
  */
-MAM_API enum mam_status mam_source_limit(struct mam_source *inner, size_t limit_bytes, size_t refuse_at,
-                                         size_t refuse_count, struct mam_source **source);
+MAM_API enum mam_status mam_source_limit(struct mam_source *inner, size_t limit_bytes,
+					 size_t refuse_at, size_t refuse_count,
+					 struct mam_source **source);
 
 #ifdef __cplusplus
 }

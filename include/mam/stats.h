@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stats.h - what a pool counts. Bytes unless a name says otherwise; all of one moment; exact, not sampled.
+ * stats.h - what a pool counts. Bytes unless a name says otherwise; all of one moment; exact, not
+ * sampled.
  */
 #ifndef MAM_STATS_H
 #define MAM_STATS_H
@@ -12,37 +13,37 @@ extern "C" {
 #endif
 
 struct mam_stats {
-	size_t size;                    /* in: sizeof(struct mam_stats) */
+	size_t size; /* in: sizeof(struct mam_stats) */
 
 	/* what callers hold */
-	uint64_t live_blocks;           /* count */
-	uint64_t live_bytes;            /* sum of the sizes asked for */
-	uint64_t live_rounded_bytes;    /* sum of the sizes taken */
-	uint64_t peak_live_blocks;      /* count */
+	uint64_t live_blocks;        /* count */
+	uint64_t live_bytes;         /* sum of the sizes asked for */
+	uint64_t live_rounded_bytes; /* sum of the sizes taken */
+	uint64_t peak_live_blocks;   /* count */
 	uint64_t peak_live_bytes;
 	uint64_t peak_live_rounded_bytes;
 
 	/* what the pool holds */
-	uint64_t chunks;                /* count */
-	uint64_t reserved_bytes;        /* sum of the chunks */
+	uint64_t chunks;         /* count */
+	uint64_t reserved_bytes; /* sum of the chunks */
 	uint64_t peak_reserved_bytes;
-	uint64_t high_water_bytes;      /* peak over time of: sum over chunks of the highest end of a block ever in it */
+	uint64_t high_water_bytes; /* peak of: sum of the highest block ends ever in chunks */
 
 	/* how it is cut up */
-	uint64_t segments;              /* count, live and free */
-	uint64_t holes;                 /* count: free segments with a live block above them in their chunk */
-	uint64_t hole_bytes;            /* sum of the holes */
+	uint64_t segments;   /* count, live and free */
+	uint64_t holes;      /* count: free segments with a block above in the chunk */
+	uint64_t hole_bytes; /* sum of the holes */
 	uint64_t largest_hole_bytes;
-	uint64_t largest_free_bytes;    /* the largest request that would succeed without growth, holes and fresh ground alike */
+	uint64_t largest_free_bytes; /* the largest request served without growth */
 
 	/* what happened */
-	uint64_t allocs;                /* count: requests that got a block */
-	uint64_t frees;                 /* count */
-	uint64_t failures;              /* count: requests that got none */
-	uint64_t grows;                 /* count: chunks taken from the source */
-	uint64_t shrinks;               /* count: chunks given back */
+	uint64_t allocs;   /* count: requests that got a block */
+	uint64_t frees;    /* count */
+	uint64_t failures; /* count: requests that got none */
+	uint64_t grows;    /* count: chunks taken from the source */
+	uint64_t shrinks;  /* count: chunks given back */
 
-	uint64_t host_bytes;            /* host memory of the pool's own books */
+	uint64_t host_bytes; /* host memory of the pool's own books */
 };
 
 #ifdef __cplusplus

@@ -2,8 +2,9 @@
 /*
  * lock.c - waiting for a lock, and the order of locks, checked.
  *
- * Each thread keeps the ranks it holds as bits of one word. Taking rank r is allowed when no bit at or above r is set,
- * so of one rank a thread holds one lock at a time. Only fork takes a rank of every pool (mam_lock_take_for_fork).
+ * Each thread keeps the ranks it holds as bits of one word. Taking rank r is allowed when no bit at
+ * or above r is set, so of one rank a thread holds one lock at a time. Only fork takes a rank of
+ * every pool (mam_lock_take_for_fork).
  */
 #include "base/lock.h"
 
@@ -51,12 +52,15 @@ void mam_lock_wait(struct mam_lock *lock)
 		uint32_t free = 0;
 
 		if (atomic_load_explicit(&lock->word, memory_order_relaxed) == 0 &&
-		    atomic_compare_exchange_weak_explicit(&lock->word, &free, 1, memory_order_acquire,
-		                                          memory_order_relaxed))
+		    atomic_compare_exchange_weak_explicit(
+			    &lock->word, &free, 1, memory_order_acquire, memory_order_relaxed))
 			return;
 		pause_briefly();
 	}
-	/* From here on the word says 2: whoever releases it must wake one, and the one woken may not be the last. */
+	/*
+	 * From here on the word says 2: whoever releases it must wake one, and the one woken may
+	 * not be the last.
+	 */
 	while (atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) != 0)
 		(void)syscall(SYS_futex, &lock->word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
 }
@@ -71,8 +75,9 @@ void mam_lock_taking(const struct mam_lock *lock)
 	unsigned bit = 1u << lock->rank;
 
 	if (held >= bit) {
-		fprintf(stderr, "mam: lock '%s' (rank %d) taken while ranks %#x are held: wrong order\n", lock->name,
-		        (int)lock->rank, held);
+		fprintf(stderr,
+			"mam: lock '%s' (rank %d) taken while ranks %#x are held: wrong order\n",
+			lock->name, (int)lock->rank, held);
 		abort();
 	}
 	held |= bit;
@@ -83,7 +88,8 @@ void mam_lock_releasing(const struct mam_lock *lock)
 	unsigned bit = 1u << lock->rank;
 
 	if ((held & bit) == 0) {
-		fprintf(stderr, "mam: lock '%s' released by a thread that does not hold it\n", lock->name);
+		fprintf(stderr, "mam: lock '%s' released by a thread that does not hold it\n",
+			lock->name);
 		abort();
 	}
 	held &= ~bit;

@@ -6,11 +6,15 @@
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
-/* An address range of `bytes`, from a huge page's boundary if it can hold one: a longer one is mapped and cut. */
+/*
+ * An address range of `bytes`, from a huge page's boundary if it can hold one: a longer one is
+ * mapped and cut.
+ */
 static char *map_aligned(size_t bytes)
 {
 	size_t slack = bytes >= HUGE_PAGE ? HUGE_PAGE : 0;
-	char *base = mmap(NULL, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *base = mmap(NULL, bytes + slack, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	size_t skip;
 
 	if (base == MAP_FAILED)

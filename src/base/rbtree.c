@@ -2,12 +2,12 @@
 /*
  * rbtree.c - linking, unlinking and checking; rbtree.h has the story.
  *
- * A "link" here is what a parent holds of a child: its handle and, in the low bit, its colour. `side` mirrors: what is
- * said of left holds of right.
+ * A "link" here is what a parent holds of a child: its handle and, in the low bit, its colour.
+ * `side` mirrors: what is said of left holds of right.
  */
 #include "base/rbtree.h"
 
-#define RED       1u
+#define RED 1u
 #define MAX_DEPTH 72 /* over 2 log2 of all the records 32 bits can name */
 
 static uint32_t handle_of(uint32_t link)
@@ -52,8 +52,8 @@ static void rename_child(char *nodes, uint32_t *root, uint32_t parent, uint32_t 
 }
 
 /*
- * `handle` sinks to `side`, its child on the other side rises into its place, and the two change colours: every turn of
- * the cases below is meant so. Order is unchanged.
+ * `handle` sinks to `side`, its child on the other side rises into its place, and the two change
+ * colours: every turn of the cases below is meant so. Order is unchanged.
  */
 static void rotate(char *nodes, uint32_t *root, uint32_t handle, enum mam_rbside side)
 {
@@ -90,7 +90,8 @@ uint32_t mam_rb_step(char *nodes, uint32_t handle, enum mam_rbside side)
 
 	if (below != 0)
 		return mam_rb_extreme(nodes, below, other(side));
-	for (parent = mam_rb_parent(nodes, handle); parent != 0; parent = mam_rb_parent(nodes, handle)) {
+	for (parent = mam_rb_parent(nodes, handle); parent != 0;
+	     parent = mam_rb_parent(nodes, handle)) {
 		if (mam_rb_child(nodes, parent, side) != handle)
 			return parent;
 		handle = parent;
@@ -111,8 +112,8 @@ void mam_rb_paint(char *nodes, uint32_t handle, bool red)
 }
 
 /*
- * `handle` is red, its parent perhaps too. While the uncle is red as well, both turn black, the grandparent red, and the
- * question moves up two levels; else one or two rotations answer it.
+ * `handle` is red, its parent perhaps too. While the uncle is red as well, both turn black, the
+ * grandparent red, and the question moves up two levels; else one or two rotations answer it.
  */
 static void mend_red(char *nodes, uint32_t *root, uint32_t handle)
 {
@@ -134,7 +135,10 @@ static void mend_red(char *nodes, uint32_t *root, uint32_t handle)
 			rotate(nodes, root, grand, other(side));
 			return;
 		}
-		/* One link was written just now: two stores of their own, as a load of both at once would wait for it. */
+		/*
+		 * One link was written just now: two stores of their own, as a load of both at once
+		 * would wait for it.
+		 */
 		grand_node->child[side] = parent;
 		grand_node->child[other(side)] = handle_of(grand_node->child[other(side)]);
 		above = grand_node->parent;
@@ -145,7 +149,8 @@ static void mend_red(char *nodes, uint32_t *root, uint32_t handle)
 	}
 }
 
-void mam_rb_link(char *nodes, uint32_t *root, uint32_t parent, enum mam_rbside side, uint32_t handle)
+void mam_rb_link(char *nodes, uint32_t *root, uint32_t parent, enum mam_rbside side,
+		 uint32_t handle)
 {
 	struct mam_rbnode *node = mam_rb_at(nodes, handle);
 
@@ -160,7 +165,10 @@ void mam_rb_link(char *nodes, uint32_t *root, uint32_t parent, enum mam_rbside s
 	mend_red(nodes, root, handle);
 }
 
-/* The paths through the `side` of `parent` lack one black node: find one to give, or take one from all others and go up. */
+/*
+ * The paths through the `side` of `parent` lack one black node: find one to give, or take one from
+ * all others and go up.
+ */
 static void mend_black(char *nodes, uint32_t *root, uint32_t parent, enum mam_rbside side)
 {
 	for (;;) {
@@ -192,16 +200,20 @@ static void mend_black(char *nodes, uint32_t *root, uint32_t parent, enum mam_rb
 		side = side_of(mam_rb_at(nodes, above), parent);
 		parent = above;
 	}
-	/* The sibling has a red child on the far side: it turns black and stands in for the one that is lacking. */
+	/*
+	 * The sibling has a red child on the far side: it turns black and stands in for the one
+	 * that is lacking.
+	 */
 	mam_rb_at(nodes, mam_rb_child(nodes, parent, other(side)))->child[other(side)] &= ~RED;
 	rotate(nodes, root, parent, side);
 }
 
 /*
- * Take out a node that has at most one child. An only child is red and its parent black, so it steps up as black. A leaf
- * goes; if it was black, something is lacking where it hung.
+ * Take out a node that has at most one child. An only child is red and its parent black, so it
+ * steps up as black. A leaf goes; if it was black, something is lacking where it hung.
  */
-static void unlink_outer(char *nodes, uint32_t *root, const struct mam_rbnode *node, uint32_t handle)
+static void unlink_outer(char *nodes, uint32_t *root, const struct mam_rbnode *node,
+			 uint32_t handle)
 {
 	uint32_t child = handle_of(node->child[MAM_RB_LEFT] | node->child[MAM_RB_RIGHT]);
 	uint32_t parent = node->parent;
@@ -230,7 +242,10 @@ void mam_rb_unlink(char *nodes, uint32_t *root, uint32_t handle)
 		unlink_outer(nodes, root, node, handle);
 		return;
 	}
-	/* The next one in order has no left child: it goes instead, and then takes this one's place and colour. */
+	/*
+	 * The next one in order has no left child: it goes instead, and then takes this one's place
+	 * and colour.
+	 */
 	heir = mam_rb_extreme(nodes, handle_of(node->child[MAM_RB_RIGHT]), MAM_RB_LEFT);
 	unlink_outer(nodes, root, mam_rb_at(nodes, heir), heir);
 	mam_rb_replace(nodes, root, handle, heir);
@@ -258,7 +273,8 @@ struct check {
 };
 
 /* The black height under `link`, or -1 once a fault is known. */
-static int check_below(struct check *check, uint32_t link, uint32_t parent, bool parent_is_red, int depth)
+static int check_below(struct check *check, uint32_t link, uint32_t parent, bool parent_is_red,
+		       int depth)
 {
 	uint32_t handle = handle_of(link);
 	int left;
@@ -277,7 +293,8 @@ static int check_below(struct check *check, uint32_t link, uint32_t parent, bool
 	if (check->fault != NULL)
 		return -1;
 
-	left = check_below(check, mam_rb_at(check->nodes, handle)->child[MAM_RB_LEFT], handle, is_red(link), depth + 1);
+	left = check_below(check, mam_rb_at(check->nodes, handle)->child[MAM_RB_LEFT], handle,
+			   is_red(link), depth + 1);
 	if (check->fault != NULL)
 		return -1;
 	if (check->previous != 0 && !check->in_order(check->user, check->previous, handle)) {
@@ -286,7 +303,8 @@ static int check_below(struct check *check, uint32_t link, uint32_t parent, bool
 	}
 	check->previous = handle;
 	check->count++;
-	right = check_below(check, mam_rb_at(check->nodes, handle)->child[MAM_RB_RIGHT], handle, is_red(link), depth + 1);
+	right = check_below(check, mam_rb_at(check->nodes, handle)->child[MAM_RB_RIGHT], handle,
+			    is_red(link), depth + 1);
 	if (check->fault == NULL && left != right)
 		check->fault = "two paths differ in black nodes";
 	if (check->fault != NULL)
@@ -294,8 +312,9 @@ static int check_below(struct check *check, uint32_t link, uint32_t parent, bool
 	return left + (is_red(link) ? 0 : 1);
 }
 
-const char *mam_rb_check(char *nodes, uint32_t root, bool (*in_order)(const void *user, uint32_t a, uint32_t b),
-                         const void *user, uint64_t *count)
+const char *mam_rb_check(char *nodes, uint32_t root,
+			 bool (*in_order)(const void *user, uint32_t a, uint32_t b),
+			 const void *user, uint64_t *count)
 {
 	struct check check = { nodes, in_order, user, 0, 0, NULL };
 

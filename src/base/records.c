@@ -2,8 +2,9 @@
 /*
  * records.c - the array behind records.h.
  *
- * The first range is modest and halved until the system grants it, so that a process under a small address-space limit
- * still gets a pool. Debug builds start at one page, so that tests see the array move often.
+ * The first range is modest and halved until the system grants it, so that a process under a small
+ * address-space limit still gets a pool. Debug builds start at one page, so that tests see the
+ * array move often.
  */
 #include "base/records.h"
 

@@ -2,13 +2,15 @@
 /*
  * records.h - one growing array of equal records in host memory, named by handles.
  *
- *  1. A range of addresses is reserved; pages cost memory once touched. When it is full it doubles, and may move: hence
- *     handles (rbtree.h), and hence no pointer to a record may be kept across mam_records_reserve().
+ *  1. A range of addresses is reserved; pages cost memory once touched. When it is full it doubles,
+ *     and may move: hence handles (rbtree.h), and hence no pointer to a record may be kept across
+ *     mam_records_reserve().
  *  2. take hands out the record put back last, else the next untouched one. O(1), no system call.
  *  3. Record 0 is never handed out: handle 0 means none.
  *
- * The system's malloc is never used: an allocator that is called from inside malloc-heavy programs, or in their place,
- * must not depend on it, and a free list of our own keeps neighbours in time neighbours in memory.
+ * The system's malloc is never used: an allocator that is called from inside malloc-heavy programs,
+ * or in their place, must not depend on it, and a free list of our own keeps neighbours in time
+ * neighbours in memory.
  *
  * Threads: none of its own; the owner locks.
  */
@@ -25,7 +27,7 @@ struct mam_records {
 	size_t mapped_bytes; /* address range held */
 	uint32_t touched;    /* records ever handed out, record 0 counted */
 	uint32_t capacity;   /* records that fit the range */
-	uint32_t idle;       /* handle of the record put back last; its first word names the one before */
+	uint32_t idle;       /* record put back last; its first word names the one before */
 	uint32_t idle_count;
 };
 
@@ -74,7 +76,10 @@ static inline size_t mam_records_bytes(const struct mam_records *records)
 	return (size_t)records->touched * records->record_bytes;
 }
 
-/* mam_records_refuse_at - tests: the n-th growth from now on, of any array, fails once; 0: none. Debug builds only. */
+/*
+ * mam_records_refuse_at - tests: the n-th growth from now on, of any array, fails once; 0: none.
+ * Debug builds only.
+ */
 void mam_records_refuse_at(unsigned n);
 
 #endif

@@ -23,8 +23,8 @@ void mam_addrtree_insert(const struct mam_records *segments, uint32_t *root, uin
 	mam_rb_link(nodes, root, parent, side, handle);
 }
 
-void mam_addrtree_insert_after(const struct mam_records *segments, uint32_t *root, uint32_t below, uint32_t above,
-                               uint32_t handle)
+void mam_addrtree_insert_after(const struct mam_records *segments, uint32_t *root, uint32_t below,
+			       uint32_t above, uint32_t handle)
 {
 	char *nodes = nodes_of(segments);
 	uint32_t right = mam_rb_child(nodes, below, MAM_RB_RIGHT);

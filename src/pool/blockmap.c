@@ -7,12 +7,15 @@
 
 #include <string.h>
 
-#define WAYS           8 /* entries of a bucket: one cache line */
-#define FIRST_LOG2     (MAM_DEBUG ? 0 : 6)
-#define MOVE_BUCKETS   2 /* of the old table, an operation */
-#define LEAST_BYTES    ((size_t)4096)
+#define WAYS 8 /* entries of a bucket: one cache line */
+#define FIRST_LOG2 (MAM_DEBUG ? 0 : 6)
+#define MOVE_BUCKETS 2 /* of the old table, an operation */
+#define LEAST_BYTES ((size_t)4096)
 
-/* Multiplicative hashing (D. Knuth, "The Art of Computer Programming" 3, 6.4) folded once, as addresses end in zeros. */
+/*
+ * Multiplicative hashing (D. Knuth, "The Art of Computer Programming" 3, 6.4) folded once, as
+ * addresses end in zeros.
+ */
 static uint64_t hash(uint64_t address)
 {
 	uint64_t mixed = address * 0x9e3779b97f4a7c15u;
@@ -32,7 +35,8 @@ static size_t bytes_of(const struct mam_blocktable *table)
 
 static uint64_t *bucket_of(const struct mam_blocktable *table, uint64_t hashed)
 {
-	size_t index = table->log2_buckets == 0 ? 0 : (size_t)(hashed >> (64 - table->log2_buckets));
+	size_t index =
+		table->log2_buckets == 0 ? 0 : (size_t)(hashed >> (64 - table->log2_buckets));
 
 	return table->entries + index * WAYS;
 }
@@ -62,13 +66,14 @@ static bool table_init(struct mam_blocktable *table, unsigned log2_buckets)
 static void table_fini(struct mam_blocktable *table)
 {
 	if (table->entries != NULL)
-		mam_pages_unmap(table->entries, bytes_of(table) < LEAST_BYTES ? LEAST_BYTES : bytes_of(table));
+		mam_pages_unmap(table->entries,
+				bytes_of(table) < LEAST_BYTES ? LEAST_BYTES : bytes_of(table));
 	table->entries = NULL;
 }
 
 /*
- * Where in its bucket an entry is looked for first, and put if that is free: at half full that is right most of the time,
- * so the branch is guessed right.
+ * Where in its bucket an entry is looked for first, and put if that is free: at half full that is
+ * right most of the time, so the branch is guessed right.
  */
 static unsigned first_way(uint64_t hashed)
 {
@@ -83,12 +88,13 @@ static void table_put(struct mam_blocktable *table, uint64_t hashed, uint32_t ha
 
 	while (step < WAYS && bucket[(first + step) % WAYS] != 0)
 		step++;
-	bucket[(first + step) % WAYS] = entry_of(hashed, handle); /* a full bucket forgets its entry at `first` */
+	/* A full bucket forgets its entry at `first`: the step has come round. */
+	bucket[(first + step) % WAYS] = entry_of(hashed, handle);
 }
 
 /* The entry of the live block at `address`, or NULL. */
-static uint64_t *table_find(const struct mam_blocktable *table, const struct mam_records *segments, uint64_t hashed,
-                            uint64_t address)
+static uint64_t *table_find(const struct mam_blocktable *table, const struct mam_records *segments,
+			    uint64_t hashed, uint64_t address)
 {
 	uint64_t *bucket = bucket_of(table, hashed);
 	unsigned first = first_way(hashed);
@@ -153,7 +159,8 @@ void mam_blockmap_fini(struct mam_blockmap *map)
 	table_fini(&map->old);
 }
 
-void mam_blockmap_insert(struct mam_blockmap *map, const struct mam_records *segments, uint32_t handle)
+void mam_blockmap_insert(struct mam_blockmap *map, const struct mam_records *segments,
+			 uint32_t handle)
 {
 	map->count++;
 	if (map->old.entries != NULL)
@@ -164,7 +171,8 @@ void mam_blockmap_insert(struct mam_blockmap *map, const struct mam_records *seg
 }
 
 /* The entry that a search for a block's address ends at. */
-static uint64_t *entry_at(const struct mam_blockmap *map, const struct mam_records *segments, uint64_t address)
+static uint64_t *entry_at(const struct mam_blockmap *map, const struct mam_records *segments,
+			  uint64_t address)
 {
 	uint64_t hashed = hash(address);
 	uint64_t *entry = table_find(&map->now, segments, hashed, address);
@@ -174,14 +182,16 @@ static uint64_t *entry_at(const struct mam_blockmap *map, const struct mam_recor
 	return entry;
 }
 
-uint32_t mam_blockmap_find(const struct mam_blockmap *map, const struct mam_records *segments, uint64_t address)
+uint32_t mam_blockmap_find(const struct mam_blockmap *map, const struct mam_records *segments,
+			   uint64_t address)
 {
 	const uint64_t *entry = entry_at(map, segments, address);
 
 	return entry != NULL ? (uint32_t)*entry : 0;
 }
 
-uint32_t mam_blockmap_take(struct mam_blockmap *map, const struct mam_records *segments, uint64_t address)
+uint32_t mam_blockmap_take(struct mam_blockmap *map, const struct mam_records *segments,
+			   uint64_t address)
 {
 	uint64_t *entry = entry_at(map, segments, address);
 	uint32_t handle;
@@ -205,7 +215,7 @@ size_t mam_blockmap_bytes(const struct mam_blockmap *map)
 }
 
 static const char *check_table(const struct mam_blockmap *map, const struct mam_blocktable *table,
-                               const struct mam_records *segments)
+			       const struct mam_records *segments)
 {
 	size_t entries = table->entries == NULL ? 0 : buckets_of(table) * WAYS;
 	size_t at;

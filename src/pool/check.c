@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.c - the invariants of pool.h, in C. One walk in address order adds up everything the pool counts. */
+/*
+ * check.c - the invariants of pool.h, in C. One walk in address order adds up everything the pool
+ * counts.
+ */
 #include "pool/pool.h"
 
 #include "pool/addrtree.h"
@@ -20,8 +23,9 @@ struct totals {
 	uint64_t high;
 };
 
-static const char *check_segment(const struct mam_pool *pool, const struct mam_chunk *chunk, uint32_t chunk_handle,
-                                 uint32_t handle, struct totals *totals, uint64_t *live_here)
+static const char *check_segment(const struct mam_pool *pool, const struct mam_chunk *chunk,
+				 uint32_t chunk_handle, uint32_t handle, struct totals *totals,
+				 uint64_t *live_here)
 {
 	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
 	uint64_t mask = pool->config.granule - 1;
@@ -36,7 +40,8 @@ static const char *check_segment(const struct mam_pool *pool, const struct mam_c
 	if (segment->state == MAM_SEGMENT_FREE) {
 		bool is_tail = segment->next == 0 && chunk_handle == pool->newest_chunk;
 
-		if (segment->next != 0 && mam_segment_at(&pool->segments, segment->next)->state == MAM_SEGMENT_FREE)
+		if (segment->next != 0 &&
+		    mam_segment_at(&pool->segments, segment->next)->state == MAM_SEGMENT_FREE)
 			return "two free segments are neighbours";
 		if (is_tail != (pool->tail == handle))
 			return "the tail is not the free end of the newest chunk";
@@ -106,14 +111,17 @@ static const char *check_counts(const struct mam_pool *pool, const struct totals
 	if (counts->live_blocks != totals->live || counts->allocs - counts->frees != totals->live ||
 	    pool->blocks.count != totals->live)
 		return "the count of live blocks is wrong";
-	if (counts->live_bytes != totals->live_bytes || counts->live_rounded_bytes != totals->live_rounded)
+	if (counts->live_bytes != totals->live_bytes ||
+	    counts->live_rounded_bytes != totals->live_rounded)
 		return "the count of live bytes is wrong";
 	if (counts->chunks != totals->chunks || counts->reserved_bytes != totals->reserved)
 		return "the count of chunks or reserved bytes is wrong";
 	if (pool->high_bytes != totals->high)
 		return "the high water is not the sum of the chunks'";
-	if (counts->peak_live_blocks < totals->live || counts->peak_live_bytes < totals->live_bytes ||
-	    counts->peak_live_rounded_bytes < totals->live_rounded || counts->peak_reserved_bytes < totals->reserved ||
+	if (counts->peak_live_blocks < totals->live ||
+	    counts->peak_live_bytes < totals->live_bytes ||
+	    counts->peak_live_rounded_bytes < totals->live_rounded ||
+	    counts->peak_reserved_bytes < totals->reserved ||
 	    counts->high_water_bytes < totals->high)
 		return "a peak is below its present value";
 	if (pool->config.limit_bytes != 0 && totals->reserved > pool->config.limit_bytes)
@@ -171,7 +179,8 @@ enum mam_status mam_pool_check(struct mam_pool *pool, char *why, size_t why_byte
 
 	if (pool == NULL)
 		return MAM_ERROR_INVALID_VALUE;
-	mam_lock_take(&pool->grow_lock); /* a chunk on its way out holds records that no structure names */
+	/* A chunk on its way out holds records that no structure names. */
+	mam_lock_take(&pool->grow_lock);
 	mam_lock_take(&pool->lock);
 	if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
 		status = MAM_ERROR_DESTROYED;

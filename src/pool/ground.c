@@ -4,19 +4,21 @@
  *
  * take:
  *   1. Best fit: the smallest hole that is large enough (shelf.h, peers.h). If none, the tail.
- *   2. Split: the block takes the front of it, what is left becomes a free segment above. Where the alignment skips
- *      ground, that becomes a free segment below.
+ *   2. Split: the block takes the front of it, what is left becomes a free segment above. Where the
+ *      alignment skips ground, that becomes a free segment below.
  *   3. Note the block in the tree by address, the map of blocks and the counts.
  * give:
- *   1. Find the segment by the block's address; anything but a live block's first byte is told what it is.
+ *   1. Find the segment by the block's address; anything but a live block's first byte is told what
+ *      it is.
  *   2. Join with the free neighbour above, then below.
  *   3. Shelve the result by size, or make it the tail.
  *
- * Source: C. Aknesil and D. Unat, "MAM: A Memory Allocation Manager for GPUs". We differ in neighbour links in place of
- * searches, a map of blocks in front of the tree by address, bins for small holes, alignment, and the tail.
+ * Source: C. Aknesil and D. Unat, "MAM: A Memory Allocation Manager for GPUs". We differ in
+ * neighbour links in place of searches, a map of blocks in front of the tree by address, bins for
+ * small holes, alignment, and the tail.
  *
- * Bound: O(log n) in segments, each; an aligned request that nothing but a tight hole can serve looks at every hole
- * large enough. No system call but for the growth of the books, which doubles.
+ * Bound: O(log n) in segments, each; an aligned request that nothing but a tight hole can serve
+ * looks at every hole large enough. No system call but for the growth of the books, which doubles.
  */
 #include "pool/ground.h"
 
@@ -25,14 +27,15 @@
 
 #define SPARE_RECORDS 2 /* a request cuts its ground at most twice */
 
-enum mam_status mam_ground_shape(const struct mam_pool *pool, size_t bytes, size_t alignment, struct mam_request *request)
+enum mam_status mam_ground_shape(const struct mam_pool *pool, size_t bytes, size_t alignment,
+				 struct mam_request *request)
 {
 	size_t granule = pool->config.granule;
 
 	if (alignment != 0 && !mam_is_power_of_two(alignment))
 		return MAM_ERROR_INVALID_VALUE;
-	if (mam_round_up_overflows(bytes, granule) || mam_round_up(bytes, granule) >= (uint64_t)1 << 55 ||
-	    alignment >= (uint64_t)1 << 55)
+	if (mam_round_up_overflows(bytes, granule) ||
+	    mam_round_up(bytes, granule) >= (uint64_t)1 << 55 || alignment >= (uint64_t)1 << 55)
 		return MAM_ERROR_OUT_OF_MEMORY;
 	request->bytes = mam_round_up(bytes, granule);
 	request->alignment = alignment > granule ? alignment : 0;
@@ -87,13 +90,17 @@ static uint32_t find_ground(const struct mam_pool *pool, const struct mam_reques
 	if (request->alignment == 0)
 		found = mam_shelf_best(&pool->shelf, &pool->segments, request->bytes);
 	else
-		found = mam_shelf_best_aligned(&pool->shelf, &pool->segments, request->bytes, request->alignment);
+		found = mam_shelf_best_aligned(&pool->shelf, &pool->segments, request->bytes,
+					       request->alignment);
 	if (found == 0 && tail_holds(pool, request))
 		found = pool->tail;
 	return found;
 }
 
-/* Cut `handle` after `bytes`: it keeps the front, the returned record is the rest, free and on no shelf yet. */
+/*
+ * Cut `handle` after `bytes`: it keeps the front, the returned record is the rest, free and on no
+ * shelf yet.
+ */
 static uint32_t split(struct mam_pool *pool, uint32_t handle, uint64_t bytes)
 {
 	uint32_t fresh = mam_records_take(&pool->segments);
@@ -125,9 +132,9 @@ static bool has_two_children(const struct mam_pool *pool, uint32_t handle)
 }
 
 /*
- * Undo a split: two free neighbours on no shelf become one; the answer is its record. Of two neighbours in a tree one is
- * below the other and so lacks the child between them: that one's record goes, which costs no search for an heir. The
- * order by address is the same whichever stays.
+ * Undo a split: two free neighbours on no shelf become one; the answer is its record. Of two
+ * neighbours in a tree one is below the other and so lacks the child between them: that one's
+ * record goes, which costs no search for an heir. The order by address is the same whichever stays.
  */
 static uint32_t join(struct mam_pool *pool, uint32_t below, uint32_t above)
 {
@@ -214,7 +221,8 @@ static void *place(struct mam_pool *pool, uint32_t handle, const struct mam_requ
 	return (void *)(uintptr_t)segment->base;
 }
 
-enum mam_status mam_ground_take_locked(struct mam_pool *pool, const struct mam_request *request, void **block)
+enum mam_status mam_ground_take_locked(struct mam_pool *pool, const struct mam_request *request,
+				       void **block)
 {
 	enum mam_status status;
 	uint32_t ground;
@@ -252,7 +260,10 @@ static void release(struct mam_pool *pool, uint32_t handle)
 	uint32_t below = segment->prev;
 	uint32_t above = segment->next;
 
-	/* Both neighbours will be read: have them on their way together. Record 0 is there to be fetched in vain. */
+	/*
+	 * Both neighbours will be read: have them on their way together. Record 0 is there to be
+	 * fetched in vain.
+	 */
 	__builtin_prefetch(mam_segment_at(&pool->segments, above));
 	__builtin_prefetch(mam_segment_at(&pool->segments, below));
 	count_free(pool, segment);

@@ -14,16 +14,30 @@ struct mam_request {
 	uint64_t requested;
 };
 
-/* mam_ground_shape - OUT_OF_MEMORY for sizes no memory could have, INVALID_VALUE for an alignment that is no power of two. */
-enum mam_status mam_ground_shape(const struct mam_pool *pool, size_t bytes, size_t alignment, struct mam_request *request);
+/*
+ * mam_ground_shape - OUT_OF_MEMORY for sizes no memory could have, INVALID_VALUE for an alignment
+ * that is no power of two.
+ */
+enum mam_status mam_ground_shape(const struct mam_pool *pool, size_t bytes, size_t alignment,
+				 struct mam_request *request);
 
-/* mam_ground_take_locked - a block, or WOULD_WAIT when no ground fits, OUT_OF_HOST_MEMORY, DESTROYED. */
-enum mam_status mam_ground_take_locked(struct mam_pool *pool, const struct mam_request *request, void **block);
+/*
+ * mam_ground_take_locked - a block, or WOULD_WAIT when no ground fits, OUT_OF_HOST_MEMORY,
+ * DESTROYED.
+ */
+enum mam_status mam_ground_take_locked(struct mam_pool *pool, const struct mam_request *request,
+				       void **block);
 
-/* mam_ground_give_locked - the block at `address` back; NOT_OWNED, INTERIOR, DOUBLE_FREE, DESTROYED. */
+/*
+ * mam_ground_give_locked - the block at `address` back; NOT_OWNED, INTERIOR, DOUBLE_FREE,
+ * DESTROYED.
+ */
 enum mam_status mam_ground_give_locked(struct mam_pool *pool, uint64_t address);
 
-/* mam_ground_shelve_locked - a free segment to where it belongs, tail or shelf; unshelve takes it out again. */
+/*
+ * mam_ground_shelve_locked - a free segment to where it belongs, tail or shelf; unshelve takes it
+ * out again.
+ */
 void mam_ground_shelve_locked(struct mam_pool *pool, uint32_t handle);
 void mam_ground_unshelve_locked(struct mam_pool *pool, uint32_t handle);
 

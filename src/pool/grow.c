@@ -3,17 +3,21 @@
  * grow.c - chunks in from the source, and idle ones back out.
  *
  * A request that no ground fits:
- *   1. Take the grow lock: one thread talks to the source, the others wait here and then find what it brought.
+ *   1. Take the grow lock: one thread talks to the source, the others wait here and then find what
+ *      it brought.
  *   2. Try again; someone may have freed or grown meanwhile.
- *   3. Ask the source for max(what the request needs, the growth size), halving the wish down to the need while it refuses.
- *   4. Still refused, or over the limit: give back wholly free chunks, which were too small, and ask once more.
+ *   3. Ask the source for max(what the request needs, the growth size), halving the wish down to
+ *      the need while it refuses.
+ *   4. Still refused, or over the limit: give back wholly free chunks, which were too small, and
+ *      ask once more.
  *   5. Take the block out of the new chunk before anyone else can.
  *
- * The pool's lock is not held across a source call, so what the source takes long for delays nobody who finds ground.
- * A chunk on its way out keeps its two records: if the source refuses to take it, it is put back as it was, and nothing
- * in that can fail.
+ * The pool's lock is not held across a source call, so what the source takes long for delays nobody
+ * who finds ground. A chunk on its way out keeps its two records: if the source refuses to take it,
+ * it is put back as it was, and nothing in that can fail.
  *
- * Bound: O(log n) and at most 2 log2(growth / need) + 2 grow calls a request. Trim looks at every chunk.
+ * Bound: O(log n) and at most 2 log2(growth / need) + 2 grow calls a request. Trim looks at every
+ * chunk.
  */
 #include "pool/grow.h"
 
@@ -37,7 +41,8 @@ static enum mam_status add_chunk_locked(struct mam_pool *pool, void *base, size_
 	struct mam_segment *segment;
 	uint32_t old_tail = pool->tail;
 
-	if (mam_records_reserve(&pool->chunks, 1) != MAM_OK || mam_records_reserve(&pool->segments, 1) != MAM_OK)
+	if (mam_records_reserve(&pool->chunks, 1) != MAM_OK ||
+	    mam_records_reserve(&pool->segments, 1) != MAM_OK)
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
 	chunk_handle = mam_records_take(&pool->chunks);
 	handle = mam_records_take(&pool->segments);
@@ -50,12 +55,14 @@ static enum mam_status add_chunk_locked(struct mam_pool *pool, void *base, size_
 	pool->newest_chunk = chunk_handle;
 
 	segment = mam_segment_at(&pool->segments, handle);
-	*segment = (struct mam_segment){ .base = (uintptr_t)base, .bytes = bytes, .state = MAM_SEGMENT_FREE };
+	*segment = (struct mam_segment){ .base = (uintptr_t)base,
+					 .bytes = bytes,
+					 .state = MAM_SEGMENT_FREE };
 	segment->chunk = chunk_handle;
 	mam_addrtree_insert(&pool->segments, &pool->by_address, handle);
 	pool->tail = 0;
-	if (old_tail != 0)
-		mam_ground_shelve_locked(pool, old_tail); /* no longer of the newest chunk: a hole like others */
+	if (old_tail != 0) /* no longer of the newest chunk: a hole like others */
+		mam_ground_shelve_locked(pool, old_tail);
 	mam_ground_shelve_locked(pool, handle);
 
 	pool->counts.segments++;
@@ -80,7 +87,7 @@ static void detach_locked(struct mam_pool *pool, uint32_t chunk_handle)
 		mam_chunk_at(&pool->chunks, chunk->newer)->older = chunk->older;
 	} else {
 		pool->newest_chunk = chunk->older;
-		if (chunk->older != 0) { /* the newest now: its free end, if any, becomes the tail */
+		if (chunk->older != 0) { /* the newest now: its free end is the tail */
 			uint32_t last = mam_chunk_at(&pool->chunks, chunk->older)->last;
 
 			if (mam_segment_at(&pool->segments, last)->state == MAM_SEGMENT_FREE) {
@@ -128,7 +135,8 @@ static uint32_t idle_chunk_locked(const struct mam_pool *pool, uint64_t keep_byt
 	for (at = pool->newest_chunk; at != 0; at = mam_chunk_at(&pool->chunks, at)->older) {
 		const struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, at);
 
-		if (chunk->live_blocks == 0 && pool->counts.reserved_bytes - chunk->bytes >= keep_bytes)
+		if (chunk->live_blocks == 0 &&
+		    pool->counts.reserved_bytes - chunk->bytes >= keep_bytes)
 			return at;
 	}
 	return 0;
@@ -217,8 +225,12 @@ static uint64_t growth_wish(const struct mam_pool *pool)
 	return mam_round_up(wish, unit_of(pool));
 }
 
-/* Ask for `wish`, halving it down to `need`. Reads counts without the lock: only the holder of grow_lock changes reserved. */
-static enum mam_status ask_source(struct mam_pool *pool, uint64_t need, uint64_t wish, void **base, uint64_t *bytes)
+/*
+ * Ask for `wish`, halving it down to `need`. Reads counts without the lock: only the holder of
+ * grow_lock changes reserved.
+ */
+static enum mam_status ask_source(struct mam_pool *pool, uint64_t need, uint64_t wish, void **base,
+				  uint64_t *bytes)
 {
 	uint64_t unit = unit_of(pool);
 	enum mam_status status;
@@ -234,7 +246,8 @@ static enum mam_status ask_source(struct mam_pool *pool, uint64_t need, uint64_t
 	}
 	if (wish < need)
 		wish = need;
-	while ((status = mam_source_grow(pool->source, wish, base)) == MAM_ERROR_OUT_OF_MEMORY && wish > need) {
+	while ((status = mam_source_grow(pool->source, wish, base)) == MAM_ERROR_OUT_OF_MEMORY &&
+	       wish > need) {
 		wish = mam_round_up(wish / 2, unit);
 		if (wish < need)
 			wish = need;
@@ -244,11 +257,12 @@ static enum mam_status ask_source(struct mam_pool *pool, uint64_t need, uint64_t
 }
 
 /*
- * The new chunk into the books and the block out of it, in one hold of the lock. When the books have no room for the chunk
- * it goes back; when they have none for the block the chunk stays, as ground for the next.
+ * The new chunk into the books and the block out of it, in one hold of the lock. When the books
+ * have no room for the chunk it goes back; when they have none for the block the chunk stays, as
+ * ground for the next.
  */
-static enum mam_status settle(struct mam_pool *pool, void *base, uint64_t bytes, const struct mam_request *request,
-                              void **block)
+static enum mam_status settle(struct mam_pool *pool, void *base, uint64_t bytes,
+			      const struct mam_request *request, void **block)
 {
 	enum mam_status noted;
 	enum mam_status status;
@@ -258,14 +272,18 @@ static enum mam_status settle(struct mam_pool *pool, void *base, uint64_t bytes,
 	status = noted == MAM_OK ? mam_ground_take_locked(pool, request, block) : noted;
 	mam_lock_release(&pool->lock);
 	if (noted != MAM_OK && mam_source_shrink(pool->source, base, bytes) != MAM_OK)
-		mam_log(MAM_LOG_WARN, "pool %s: a chunk of %llu bytes could neither be noted nor given back and is lost",
-		        pool->config.name, (unsigned long long)bytes);
+		mam_log(MAM_LOG_WARN,
+			"pool %s: a chunk of %llu bytes could neither be noted nor given back and "
+			"is lost",
+			pool->config.name, (unsigned long long)bytes);
 	return status;
 }
 
-static enum mam_status grow_for(struct mam_pool *pool, const struct mam_request *request, void **block)
+static enum mam_status grow_for(struct mam_pool *pool, const struct mam_request *request,
+				void **block)
 {
-	uint64_t slack = request->alignment > pool->source->properties.alignment ? request->alignment : 0;
+	uint64_t slack =
+		request->alignment > pool->source->properties.alignment ? request->alignment : 0;
 	uint64_t need = mam_round_up(request->bytes + slack, unit_of(pool));
 	uint64_t released = 0;
 	uint64_t bytes;
@@ -311,7 +329,8 @@ static enum mam_status grow_largest(struct mam_pool *pool, size_t *bytes, void *
 {
 	enum mam_status status = mam_source_grow_largest(pool->source, bytes, base);
 	size_t most = pool->config.limit_bytes != 0 ? pool->config.limit_bytes : SIZE_MAX;
-	size_t whole = status == MAM_OK ? mam_round_down(*bytes < most ? *bytes : most, unit_of(pool)) : 0;
+	size_t whole =
+		status == MAM_OK ? mam_round_down(*bytes < most ? *bytes : most, unit_of(pool)) : 0;
 
 	if (status != MAM_OK || whole == *bytes)
 		return status;
@@ -335,7 +354,7 @@ enum mam_status mam_grow_first(struct mam_pool *pool)
 	if (bytes == MAM_CHUNK_LARGEST) {
 		status = grow_largest(pool, &bytes, &base);
 	} else if (bytes == 0 || mam_round_up_overflows(bytes, unit) ||
-	           (limit != 0 && mam_round_up(bytes, unit) > limit)) {
+		   (limit != 0 && mam_round_up(bytes, unit) > limit)) {
 		status = MAM_ERROR_OUT_OF_MEMORY;
 	} else {
 		bytes = mam_round_up(bytes, unit);

@@ -5,10 +5,17 @@
 
 #include "pool/ground.h"
 
-/* mam_grow_for - the road after WOULD_WAIT: grow, and take the block. Takes both locks; counts a failure. */
-enum mam_status mam_grow_for(struct mam_pool *pool, const struct mam_request *request, void **block);
+/*
+ * mam_grow_for - the road after WOULD_WAIT: grow, and take the block. Takes both locks; counts a
+ * failure.
+ */
+enum mam_status mam_grow_for(struct mam_pool *pool, const struct mam_request *request,
+			     void **block);
 
-/* mam_grow_first - the first chunk of the configuration. grow_lock is not needed: nobody else knows the pool yet. */
+/*
+ * mam_grow_first - the first chunk of the configuration. grow_lock is not needed: nobody else knows
+ * the pool yet.
+ */
 enum mam_status mam_grow_first(struct mam_pool *pool);
 
 #endif

@@ -2,8 +2,9 @@
 /*
  * inspect.c - look at a pool and change nothing: statistics, the walk, the owner of an address.
  *
- * Most numbers are kept as they happen and copied. What would cost the hot path is worked out here: the holes' count and
- * bytes from the totals, O(1); the largest hole by going down the sizes past free chunk ends, at most one a chunk.
+ * Most numbers are kept as they happen and copied. What would cost the hot path is worked out here:
+ * the holes' count and bytes from the totals, O(1); the largest hole by going down the sizes past
+ * free chunk ends, at most one a chunk.
  */
 #include "pool/pool.h"
 
@@ -24,7 +25,8 @@ static void count_holes(const struct mam_pool *pool, struct mam_stats *stats)
 	uint32_t at;
 
 	for (at = pool->newest_chunk; at != 0; at = mam_chunk_at(&pool->chunks, at)->older) {
-		const struct mam_segment *last = mam_segment_at(&pool->segments, mam_chunk_at(&pool->chunks, at)->last);
+		const struct mam_segment *last =
+			mam_segment_at(&pool->segments, mam_chunk_at(&pool->chunks, at)->last);
 
 		if (last->state == MAM_SEGMENT_FREE) {
 			ends++;
@@ -37,7 +39,8 @@ static void count_holes(const struct mam_pool *pool, struct mam_stats *stats)
 	at = mam_shelf_largest(&pool->shelf, &pool->segments);
 	if (at != 0)
 		stats->largest_free_bytes = mam_segment_at(&pool->segments, at)->bytes;
-	if (pool->tail != 0 && mam_segment_at(&pool->segments, pool->tail)->bytes > stats->largest_free_bytes)
+	if (pool->tail != 0 &&
+	    mam_segment_at(&pool->segments, pool->tail)->bytes > stats->largest_free_bytes)
 		stats->largest_free_bytes = mam_segment_at(&pool->segments, pool->tail)->bytes;
 	at = mam_shelf_largest_inner(&pool->shelf, &pool->segments);
 	if (at != 0)
@@ -58,8 +61,9 @@ enum mam_status mam_pool_stats(struct mam_pool *pool, struct mam_stats *stats)
 		full.largest_free_bytes = 0;
 		full.largest_hole_bytes = 0;
 		count_holes(pool, &full);
-		full.host_bytes = sizeof(*pool) + mam_records_bytes(&pool->segments) + mam_records_bytes(&pool->chunks) +
-		                  mam_blockmap_bytes(&pool->blocks);
+		full.host_bytes = sizeof(*pool) + mam_records_bytes(&pool->segments) +
+				  mam_records_bytes(&pool->chunks) +
+				  mam_blockmap_bytes(&pool->blocks);
 	} else {
 		status = MAM_ERROR_DESTROYED;
 	}
@@ -77,7 +81,8 @@ enum mam_status mam_pool_stats(struct mam_pool *pool, struct mam_stats *stats)
 	return MAM_OK;
 }
 
-void mam_segment_describe(const struct mam_pool *pool, uint32_t handle, struct mam_segment_info *info)
+void mam_segment_describe(const struct mam_pool *pool, uint32_t handle,
+			  struct mam_segment_info *info)
 {
 	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
 	const struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, segment->chunk);
@@ -90,8 +95,9 @@ void mam_segment_describe(const struct mam_pool *pool, uint32_t handle, struct m
 	info->chunk_bytes = chunk->bytes;
 }
 
-enum mam_status mam_pool_walk(struct mam_pool *pool, bool (*visit)(const struct mam_segment_info *segment, void *user),
-                              void *user)
+enum mam_status mam_pool_walk(struct mam_pool *pool,
+			      bool (*visit)(const struct mam_segment_info *segment, void *user),
+			      void *user)
 {
 	enum mam_status status = MAM_OK;
 	uint32_t at;
@@ -101,8 +107,8 @@ enum mam_status mam_pool_walk(struct mam_pool *pool, bool (*visit)(const struct 
 	mam_lock_take(&pool->lock);
 	if (!ready_locked(pool))
 		status = MAM_ERROR_DESTROYED;
-	for (at = status == MAM_OK ? mam_addrtree_first(&pool->segments, pool->by_address) : 0; at != 0;
-	     at = mam_addrtree_next(&pool->segments, at)) {
+	for (at = status == MAM_OK ? mam_addrtree_first(&pool->segments, pool->by_address) : 0;
+	     at != 0; at = mam_addrtree_next(&pool->segments, at)) {
 		struct mam_segment_info info;
 
 		mam_segment_describe(pool, at, &info);
@@ -113,7 +119,8 @@ enum mam_status mam_pool_walk(struct mam_pool *pool, bool (*visit)(const struct 
 	return status;
 }
 
-enum mam_status mam_pool_find(struct mam_pool *pool, const void *address, struct mam_segment_info *info)
+enum mam_status mam_pool_find(struct mam_pool *pool, const void *address,
+			      struct mam_segment_info *info)
 {
 	enum mam_status status = MAM_OK;
 	uint32_t handle = 0;
@@ -124,7 +131,8 @@ enum mam_status mam_pool_find(struct mam_pool *pool, const void *address, struct
 	} else {
 		handle = mam_blockmap_find(&pool->blocks, &pool->segments, (uintptr_t)address);
 		if (handle == 0)
-			handle = mam_addrtree_find(&pool->segments, pool->by_address, (uintptr_t)address);
+			handle = mam_addrtree_find(&pool->segments, pool->by_address,
+						   (uintptr_t)address);
 		if (handle == 0)
 			status = MAM_ERROR_NOT_OWNED;
 		else

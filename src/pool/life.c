@@ -2,8 +2,9 @@
 /*
  * life.c - a pool's beginning and its ends: destroyed, abandoned, forked.
  *
- * The storage of a pool is never freed, and its locks are never destroyed, so that a call that comes late finds the
- * state ENDED and answers DESTROYED instead of crashing. All else is given back.
+ * The storage of a pool is never freed, and its locks are never destroyed, so that a call that
+ * comes late finds the state ENDED and answers DESTROYED instead of crashing. All else is given
+ * back.
  */
 #include "pool/pool.h"
 
@@ -18,7 +19,8 @@
 static bool config_is_sound(const struct mam_source *source, const struct mam_pool_config *config)
 {
 	if (!mam_is_power_of_two(config->granule) || config->granule < MAM_POOL_GRANULE_LEAST ||
-	    config->granule > MAM_POOL_GRANULE_MOST || config->granule > source->properties.alignment)
+	    config->granule > MAM_POOL_GRANULE_MOST ||
+	    config->granule > source->properties.alignment)
 		return false;
 	if (config->growth_bytes != MAM_GROWTH_NONE && config->growth_bytes > (size_t)1 << 55)
 		return false;
@@ -52,7 +54,7 @@ static void fini_books(struct mam_pool *pool)
 }
 
 enum mam_status mam_pool_init(struct mam_pool *pool, struct mam_source *source, bool owns_source,
-                              const struct mam_pool_config *config)
+			      const struct mam_pool_config *config)
 {
 	enum mam_status status;
 
@@ -65,7 +67,8 @@ enum mam_status mam_pool_init(struct mam_pool *pool, struct mam_source *source, 
 	mam_lock_init(&pool->grow_lock, MAM_RANK_GROW, "grow");
 	mam_lock_init(&pool->lock, MAM_RANK_POOL, "pool");
 
-	status = config_is_sound(source, &pool->config) ? init_books(pool) : MAM_ERROR_INVALID_VALUE;
+	status =
+		config_is_sound(source, &pool->config) ? init_books(pool) : MAM_ERROR_INVALID_VALUE;
 	if (status == MAM_OK)
 		status = mam_grow_first(pool);
 	if (status != MAM_OK) {
@@ -89,13 +92,19 @@ static void give_back_chunks(struct mam_pool *pool)
 	for (at = pool->newest_chunk; at != 0; at = mam_chunk_at(&pool->chunks, at)->older) {
 		const struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, at);
 
-		if (mam_source_shrink(pool->source, (void *)(uintptr_t)chunk->base, chunk->bytes) != MAM_OK)
-			mam_log(MAM_LOG_WARN, "pool %s: the source did not take back a chunk of %llu bytes; it is left to it",
-			        pool->config.name, (unsigned long long)chunk->bytes);
+		if (mam_source_shrink(pool->source, (void *)(uintptr_t)chunk->base, chunk->bytes) !=
+		    MAM_OK)
+			mam_log(MAM_LOG_WARN,
+				"pool %s: the source did not take back a chunk of %llu bytes; it "
+				"is left to it",
+				pool->config.name, (unsigned long long)chunk->bytes);
 	}
 }
 
-/* Late frees may still wait for the device in the source that is about to go. No new ones come: the pool has ended. */
+/*
+ * Late frees may still wait for the device in the source that is about to go. No new ones come: the
+ * pool has ended.
+ */
 static void await_waiters(struct mam_pool *pool)
 {
 	const struct timespec a_moment = { 0, 20000 };

@@ -2,12 +2,14 @@
 /*
  * peers.h - the free segments of one size, as a list whose first one stands for them all.
  *
- * Where the first is noted (a bin, a node of a tree) is the owner's: put and take say what the first is afterwards.
+ * Where the first is noted (a bin, a node of a tree) is the owner's: put and take say what the
+ * first is afterwards.
  *
- * Which of equals to use matters for how far up a chunk blocks spread. Always the lowest would need a tree among peers and a
- * descent of cold lines; a list that keeps a low one in front is as good. High-water ratios (high water over peak live bytes,
- * 512 B granule) by the hole taken among equals, of three recorded training runs and the mean of three seeds each of made-up
- * mixes of sizes:
+ * Which of equals to use matters for how far up a chunk blocks spread. Always the lowest would need
+ * a tree among peers and a descent of cold lines; a list that keeps a low one in front is as good.
+ * High-water ratios (high water over peak live bytes, 512 B granule) by the hole taken among
+ * equals, of three recorded training runs and the mean of three seeds each of made-up mixes of
+ * sizes:
  *
  *                          lowest   as here   newest   oldest
  *      resnet50-train       1.009    1.005     1.014    1.010
@@ -26,12 +28,15 @@
 #include "pool/segment.h"
 
 /*
- * mam_peers_put - one that lies lower than `first` becomes the first, any other the second. first 0: an empty list.
+ * mam_peers_put - one that lies lower than `first` becomes the first, any other the second. first
+ * 0: an empty list.
  *
- * No branch: which way each condition goes cannot be guessed, and a wrong guess costs more than all the rest. Record 0,
- * which is nobody's, lies higher than anything, and takes the links that a missing peer would have had.
+ * No branch: which way each condition goes cannot be guessed, and a wrong guess costs more than all
+ * the rest. Record 0, which is nobody's, lies higher than anything, and takes the links that a
+ * missing peer would have had.
  */
-static inline uint32_t mam_peers_put(const struct mam_records *segments, uint32_t first, uint32_t handle)
+static inline uint32_t mam_peers_put(const struct mam_records *segments, uint32_t first,
+				     uint32_t handle)
 {
 	struct mam_segment *segment = mam_segment_at(segments, handle);
 	const struct mam_segment *front = mam_segment_at(segments, first);
@@ -47,10 +52,11 @@ static inline uint32_t mam_peers_put(const struct mam_records *segments, uint32_
 }
 
 /*
- * mam_peers_take - out of the list; the answer is the first of what is left, 0 for none. `first` as before the call.
- * No branch, as above.
+ * mam_peers_take - out of the list; the answer is the first of what is left, 0 for none. `first` as
+ * before the call. No branch, as above.
  */
-static inline uint32_t mam_peers_take(const struct mam_records *segments, uint32_t first, uint32_t handle)
+static inline uint32_t mam_peers_take(const struct mam_records *segments, uint32_t first,
+				      uint32_t handle)
 {
 	const struct mam_segment *segment = mam_segment_at(segments, handle);
 	uint32_t prev = segment->peer_prev;
@@ -61,8 +67,11 @@ static inline uint32_t mam_peers_take(const struct mam_records *segments, uint32
 	return prev == 0 ? next : first;
 }
 
-/* mam_peers_check - links and sizes; adds the length to *count, which `most` bounds, so that a circle is reported. */
-const char *mam_peers_check(const struct mam_records *segments, uint32_t first, uint64_t bytes, uint64_t most,
-                            uint64_t *count);
+/*
+ * mam_peers_check - links and sizes; adds the length to *count, which `most` bounds, so that a
+ * circle is reported.
+ */
+const char *mam_peers_check(const struct mam_records *segments, uint32_t first, uint64_t bytes,
+			    uint64_t most, uint64_t *count);
 
 #endif

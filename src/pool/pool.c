@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pool.c - a request at the pool's door: into granules, under the lock, to the ground; and on to growth when none fits.
+ * pool.c - a request at the pool's door: into granules, under the lock, to the ground; and on to
+ * growth when none fits.
  */
 #include "pool/pool.h"
 
@@ -9,8 +10,8 @@
 #include "source/source.h"
 
 /* One try under the lock, counted as a failure unless the caller goes on. */
-static enum mam_status alloc_once(struct mam_pool *pool, size_t bytes, size_t alignment, bool goes_on,
-                                  struct mam_request *request, void **block)
+static enum mam_status alloc_once(struct mam_pool *pool, size_t bytes, size_t alignment,
+				  bool goes_on, struct mam_request *request, void **block)
 {
 	enum mam_status status = mam_ground_shape(pool, bytes, alignment, request);
 
@@ -35,7 +36,8 @@ enum mam_status mam_pool_alloc(struct mam_pool *pool, size_t bytes, size_t align
 	return status == MAM_ERROR_WOULD_WAIT ? mam_grow_for(pool, &request, block) : status;
 }
 
-enum mam_status mam_pool_alloc_nowait(struct mam_pool *pool, size_t bytes, size_t alignment, void **block)
+enum mam_status mam_pool_alloc_nowait(struct mam_pool *pool, size_t bytes, size_t alignment,
+				      void **block)
 {
 	struct mam_request request;
 
@@ -58,7 +60,10 @@ enum mam_status mam_pool_free(struct mam_pool *pool, void *block)
 	return status;
 }
 
-/* Announced first and looked second, as end() in life.c ends first and looks second: one of the two sees the other. */
+/*
+ * Announced first and looked second, as end() in life.c ends first and looks second: one of the two
+ * sees the other.
+ */
 enum mam_status mam_pool_quiesce(struct mam_pool *pool)
 {
 	enum mam_status status = MAM_ERROR_DESTROYED;

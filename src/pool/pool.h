@@ -9,18 +9,24 @@
  *   inspect.c   stats, walk, find: look, change nothing.
  *   check.c     every invariant below, in C.
  *   life.c      init, fini, drop, fork.
- *   segment.h, addrtree, shelf (sizebins, sizeforest, sizetree, peers), blockmap: the records and the structures over them.
+ *   segment.h, addrtree, shelf (sizebins, sizeforest, sizetree, peers), blockmap: the records and
+ *   the structures over them.
  *
- * Locks. `grow_lock` (rank GROW) is held by whoever talks to the source; `lock` (rank POOL) by whoever reads or writes the
- * segments, for a bounded number of steps and never across a source call. Thus a request that only needs ground the pool
- * holds never waits for the driver, whatever other threads do: that is what mam_pool_alloc_nowait() promises.
+ * Locks. `grow_lock` (rank GROW) is held by whoever talks to the source; `lock` (rank POOL) by
+ * whoever reads or writes the segments, for a bounded number of steps and never across a source
+ * call. Thus a request that only needs ground the pool holds never waits for the driver, whatever
+ * other threads do: that is what mam_pool_alloc_nowait() promises.
  *
  * What holds whenever `lock` is free (mam_pool_check() proves it):
- *   1. The segments of a chunk cover it without gap or overlap, in list order; no two free ones are neighbours.
- *   2. The tree by address holds exactly all segments; the shelf exactly the free ones except the tail.
- *   3. The tail, if any, is the last segment of the newest chunk, and is free; a free last segment there is the tail.
+ *   1. The segments of a chunk cover it without gap or overlap, in list order; no two free ones are
+ *      neighbours.
+ *   2. The tree by address holds exactly all segments; the shelf exactly the free ones except the
+ *      tail.
+ *   3. The tail, if any, is the last segment of the newest chunk, and is free; a free last segment
+ *      there is the tail.
  *   4. Bases and sizes are multiples of the granule.
- *   5. Every count in `counts` equals what a walk over the segments adds up to; peaks are not below their values.
+ *   5. Every count in `counts` equals what a walk over the segments adds up to; peaks are not below
+ *      their values.
  */
 #ifndef MAM_POOL_POOL_H
 #define MAM_POOL_POOL_H
@@ -36,11 +42,11 @@
 #include "pool/segment.h"
 #include "pool/shelf.h"
 
-#define MAM_POOL_GRANULE       512u
+#define MAM_POOL_GRANULE 512u
 #define MAM_POOL_GRANULE_LEAST 16u
-#define MAM_POOL_GRANULE_MOST  (2u << 20)
-#define MAM_POOL_GROWTH_LEAST  ((uint64_t)64 << 20) /* default: the least a chunk is made of */
-#define MAM_POOL_GROWTH_MOST   ((uint64_t)4 << 30)  /* default: chunks double with the pool up to this */
+#define MAM_POOL_GRANULE_MOST (2u << 20)
+#define MAM_POOL_GROWTH_LEAST ((uint64_t)64 << 20) /* default: the least a chunk is made of */
+#define MAM_POOL_GROWTH_MOST ((uint64_t)4 << 30)   /* default: chunks double up to this */
 
 /* As in struct mam_pool_attr, where zero means the default. */
 struct mam_pool_config {
@@ -63,10 +69,10 @@ struct mam_pool {
 	struct mam_source *source;
 	struct mam_pool_config config; /* defaults filled in */
 	bool owns_source;
-	bool strict;                   /* a free waits for the device first */
+	bool strict; /* a free waits for the device first */
 
-	_Atomic uint32_t state;        /* enum mam_pool_state; written under both locks */
-	_Atomic uint32_t waiters;      /* threads in the source's quiesce; an owned source is not destroyed under them */
+	_Atomic uint32_t state;   /* enum mam_pool_state; written under both locks */
+	_Atomic uint32_t waiters; /* in the source's quiesce; it is not destroyed under them */
 	struct mam_lock grow_lock;
 	struct mam_lock lock;
 
@@ -75,24 +81,31 @@ struct mam_pool {
 	struct mam_records chunks;
 	struct mam_blockmap blocks;
 	struct mam_shelf shelf;
-	uint32_t by_address;           /* root */
-	uint32_t tail;                 /* segment, or 0 */
-	uint32_t newest_chunk;         /* head of the list of chunks, or 0 */
-	uint64_t high_bytes;           /* sum of the chunks' high */
-	struct mam_stats counts;  /* what is kept as it happens; the rest is filled in by mam_pool_stats() */
+	uint32_t by_address;     /* root */
+	uint32_t tail;           /* segment, or 0 */
+	uint32_t newest_chunk;   /* head of the list of chunks, or 0 */
+	uint64_t high_bytes;     /* sum of the chunks' high */
+	struct mam_stats counts; /* what is kept as it happens: see mam_pool_stats() */
 };
 
 /*
- * mam_pool_init - `pool` is zeroed storage that outlives every use, late ones included (the registry's).
- * Takes the first chunk when config->chunk_bytes asks for one. On failure nothing is held, and an owned source is destroyed.
+ * mam_pool_init - `pool` is zeroed storage that outlives every use, late ones included (the
+ * registry's). Takes the first chunk when config->chunk_bytes asks for one. On failure nothing is
+ * held, and an owned source is destroyed.
  */
 enum mam_status mam_pool_init(struct mam_pool *pool, struct mam_source *source, bool owns_source,
-                              const struct mam_pool_config *config);
+			      const struct mam_pool_config *config);
 
-/* mam_pool_fini - chunks back to the source, books freed. LIVE_BLOCKS changes nothing. A chunk the source refuses is logged and left. */
+/*
+ * mam_pool_fini - chunks back to the source, books freed. LIVE_BLOCKS changes nothing. A chunk the
+ * source refuses is logged and left.
+ */
 enum mam_status mam_pool_fini(struct mam_pool *pool);
 
-/* mam_pool_drop - the same whatever lives, and without a source call: an owned source is left behind, as its end might call the driver. */
+/*
+ * mam_pool_drop - the same whatever lives, and without a source call: an owned source is left
+ * behind, as its end might call the driver.
+ */
 enum mam_status mam_pool_drop(struct mam_pool *pool);
 
 /* mam_pool_alloc - bytes > 0; alignment 0 or a power of two. Grows where it must. */
@@ -102,7 +115,8 @@ enum mam_status mam_pool_alloc(struct mam_pool *pool, size_t bytes, size_t align
 enum mam_status mam_pool_free(struct mam_pool *pool, void *block);
 enum mam_status mam_pool_quiesce(struct mam_pool *pool);
 
-enum mam_status mam_pool_find(struct mam_pool *pool, const void *address, struct mam_segment_info *info);
+enum mam_status mam_pool_find(struct mam_pool *pool, const void *address,
+			      struct mam_segment_info *info);
 
 void mam_pool_fork_prepare(struct mam_pool *pool);
 void mam_pool_fork_parent(struct mam_pool *pool);
@@ -123,7 +137,8 @@ static inline void mam_pool_prove_locked(struct mam_pool *pool)
 }
 #endif
 
-void mam_segment_describe(const struct mam_pool *pool, uint32_t handle, struct mam_segment_info *info);
+void mam_segment_describe(const struct mam_pool *pool, uint32_t handle,
+			  struct mam_segment_info *info);
 
 static inline void mam_pool_peak(uint64_t *peak, uint64_t value)
 {

@@ -7,14 +7,16 @@
  *   | block | hole | block      | blk |      | blk  | tail                  |
  *   +-------+------+------------+-----+      +------+-----------------------+
  *
- * A chunk is cut into segments without gaps. A segment is live (a block that a caller holds) or free. Two free neighbours
- * never stand: they are joined at once. A free segment with a live one above it is a hole. The free end of the newest chunk
- * is the tail: fresh ground, used only when no hole fits.
+ * A chunk is cut into segments without gaps. A segment is live (a block that a caller holds) or
+ * free. Two free neighbours never stand: they are joined at once. A free segment with a live one
+ * above it is a hole. The free end of the newest chunk is the tail: fresh ground, used only when no
+ * hole fits.
  *
- * Device memory is never read or written: everything known of a segment is in its record, 64 bytes, one cache line.
- * A record is in
+ * Device memory is never read or written: everything known of a segment is in its record, 64 bytes,
+ * one cache line. A record is in
  *   - the tree by address, always;
- *   - the list of its chunk's segments in address order (prev, next), always: split and join find neighbours without a search;
+ *   - the list of its chunk's segments in address order (prev, next), always: split and join find
+ *     neighbours without a search;
  *   - the shelf by size, when free and not the tail (shelf.h);
  *   - the map from block to record, when live (blockmap.h).
  */
@@ -32,21 +34,22 @@ enum mam_segment_state {
 
 /* lock: pool, all fields */
 struct mam_segment {
-	uint64_t base;                /* device address */
-	uint64_t bytes;               /* a multiple of the granule */
+	uint64_t base;  /* device address */
+	uint64_t bytes; /* a multiple of the granule */
 	struct mam_rbnode by_address;
-	uint32_t prev;                /* segment below in the chunk; 0: the chunk begins here */
-	uint32_t next;                /* segment above in the chunk; 0: the chunk ends here */
-	uint32_t chunk;               /* handle of its chunk */
+	uint32_t prev;  /* segment below in the chunk; 0: the chunk begins here */
+	uint32_t next;  /* segment above in the chunk; 0: the chunk ends here */
+	uint32_t chunk; /* handle of its chunk */
 	union {
 		struct {
-			struct mam_rbnode by_size; /* in the tree by size, valid in the first of its peers */
+			struct mam_rbnode by_size; /* valid in the first of its peers */
 			uint32_t peer_prev;        /* 0: the first */
 			uint32_t peer_next;        /* 0: the last */
 		};
-		uint64_t requested;           /* live: what the caller asked for */
-	} __attribute__((packed, aligned(4))); /* or 4 bytes of padding would push the state out of the line */
-	uint32_t state;               /* enum mam_segment_state; a word of its own, as it is written where sizes are read next */
+		uint64_t requested;            /* live: what the caller asked for */
+	} __attribute__((packed, aligned(4))); /* padding would push the state out of the line */
+	/* enum mam_segment_state; a word of its own, as it is written where sizes are read next */
+	uint32_t state;
 };
 
 _Static_assert(sizeof(struct mam_segment) == 64, "a segment record is one cache line");
@@ -65,14 +68,15 @@ struct mam_chunk {
 
 _Static_assert(sizeof(struct mam_chunk) == 64, "a record's size is a multiple of 16");
 
-static inline struct mam_segment *mam_segment_at(const struct mam_records *segments, uint32_t handle)
+static inline struct mam_segment *mam_segment_at(const struct mam_records *segments,
+						 uint32_t handle)
 {
 	return (struct mam_segment *)mam_records_at(segments, handle);
 }
 
 /*
- * mam_segments_init - records for segments. Record 0, which stands for none, lies above every address, and its links are
- * written but never read: peers.h counts on both.
+ * mam_segments_init - records for segments. Record 0, which stands for none, lies above every
+ * address, and its links are written but never read: peers.h counts on both.
  */
 static inline enum mam_status mam_segments_init(struct mam_records *segments)
 {

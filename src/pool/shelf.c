@@ -9,7 +9,8 @@
 
 #define PAGE ((size_t)4096)
 
-_Static_assert((MAM_SIZEBINS + MAM_SIZEFOREST_TREES) * sizeof(uint32_t) <= PAGE, "bins and roots fit a page");
+_Static_assert((MAM_SIZEBINS + MAM_SIZEFOREST_TREES) * sizeof(uint32_t) <= PAGE,
+	       "bins and roots fit a page");
 
 enum mam_status mam_shelf_init(struct mam_shelf *shelf, size_t granule)
 {
@@ -38,8 +39,8 @@ static bool holds(const struct mam_segment *segment, uint64_t bytes, uint64_t al
 }
 
 /* The first that fits, size by size upwards, giving up after `tries` holes. */
-static uint32_t scan_aligned(const struct mam_shelf *shelf, const struct mam_records *segments, uint64_t bytes,
-                             uint64_t alignment, uint64_t tries)
+static uint32_t scan_aligned(const struct mam_shelf *shelf, const struct mam_records *segments,
+			     uint64_t bytes, uint64_t alignment, uint64_t tries)
 {
 	uint32_t first = mam_shelf_best(shelf, segments, bytes);
 	uint32_t at;
@@ -52,13 +53,14 @@ static uint32_t scan_aligned(const struct mam_shelf *shelf, const struct mam_rec
 				return 0;
 		}
 		first = mam_shelf_best(shelf, segments,
-		                       mam_segment_at(segments, first)->bytes + ((uint64_t)1 << shelf->bins.granule_shift));
+				       mam_segment_at(segments, first)->bytes +
+					       ((uint64_t)1 << shelf->bins.granule_shift));
 	}
 	return 0;
 }
 
-uint32_t mam_shelf_best_aligned(const struct mam_shelf *shelf, const struct mam_records *segments, uint64_t bytes,
-                                uint64_t alignment)
+uint32_t mam_shelf_best_aligned(const struct mam_shelf *shelf, const struct mam_records *segments,
+				uint64_t bytes, uint64_t alignment)
 {
 	uint64_t granule = (uint64_t)1 << shelf->bins.granule_shift;
 	uint32_t found = scan_aligned(shelf, segments, bytes, alignment, ALIGNED_TRIES);
@@ -71,7 +73,8 @@ uint32_t mam_shelf_best_aligned(const struct mam_shelf *shelf, const struct mam_
 }
 
 /* The largest under `bytes`, from trees or bins. */
-static uint32_t below(const struct mam_shelf *shelf, const struct mam_records *segments, uint64_t bytes)
+static uint32_t below(const struct mam_shelf *shelf, const struct mam_records *segments,
+		      uint64_t bytes)
 {
 	uint32_t found = mam_sizeforest_below(&shelf->forest, segments, bytes);
 
@@ -98,10 +101,12 @@ uint32_t mam_shelf_largest_inner(const struct mam_shelf *shelf, const struct mam
 	return 0;
 }
 
-const char *mam_shelf_check(const struct mam_shelf *shelf, const struct mam_records *segments, uint64_t *count)
+const char *mam_shelf_check(const struct mam_shelf *shelf, const struct mam_records *segments,
+			    uint64_t *count)
 {
 	uint64_t total = 0;
-	const char *fault = mam_sizeforest_check(&shelf->forest, segments, segments->touched, &total);
+	const char *fault =
+		mam_sizeforest_check(&shelf->forest, segments, segments->touched, &total);
 
 	if (fault == NULL)
 		fault = mam_sizebins_check(&shelf->bins, segments, segments->touched, &total);

@@ -2,12 +2,14 @@
 /*
  * shelf.h - all holes of a pool by size: bins for the small ones, trees for the rest.
  *
- * A request asks the bins if it is small, and the trees if no bin had anything: what a bin has is smaller than anything in
- * a tree, so the answer is best fit over all.
+ * A request asks the bins if it is small, and the trees if no bin had anything: what a bin has is
+ * smaller than anything in a tree, so the answer is best fit over all.
  *
- * Bound: O(1) for small sizes, O(log s) in distinct sizes for the rest. Memory: one page. lock: pool.
+ * Bound: O(1) for small sizes, O(log s) in distinct sizes for the rest. Memory: one page. lock:
+ * pool.
  *
- * What holds between calls: each free segment but the tail is in the bin of its size, or in a tree when no bin takes it.
+ * What holds between calls: each free segment but the tail is in the bin of its size, or in a tree
+ * when no bin takes it.
  */
 #ifndef MAM_POOL_SHELF_H
 #define MAM_POOL_SHELF_H
@@ -24,7 +26,8 @@ struct mam_shelf {
 enum mam_status mam_shelf_init(struct mam_shelf *shelf, size_t granule);
 void mam_shelf_fini(struct mam_shelf *shelf);
 
-static inline void mam_shelf_insert(struct mam_shelf *shelf, const struct mam_records *segments, uint32_t handle)
+static inline void mam_shelf_insert(struct mam_shelf *shelf, const struct mam_records *segments,
+				    uint32_t handle)
 {
 	if (mam_sizebins_take_size(&shelf->bins, mam_segment_at(segments, handle)->bytes))
 		mam_sizebins_insert(&shelf->bins, segments, handle);
@@ -32,7 +35,8 @@ static inline void mam_shelf_insert(struct mam_shelf *shelf, const struct mam_re
 		mam_sizeforest_insert(&shelf->forest, segments, handle);
 }
 
-static inline void mam_shelf_remove(struct mam_shelf *shelf, const struct mam_records *segments, uint32_t handle)
+static inline void mam_shelf_remove(struct mam_shelf *shelf, const struct mam_records *segments,
+				    uint32_t handle)
 {
 	if (mam_sizebins_take_size(&shelf->bins, mam_segment_at(segments, handle)->bytes))
 		mam_sizebins_remove(&shelf->bins, segments, handle);
@@ -41,7 +45,8 @@ static inline void mam_shelf_remove(struct mam_shelf *shelf, const struct mam_re
 }
 
 /* mam_shelf_best - one of the smallest holes of at least `bytes`; 0 if there is none. */
-static inline uint32_t mam_shelf_best(const struct mam_shelf *shelf, const struct mam_records *segments, uint64_t bytes)
+static inline uint32_t mam_shelf_best(const struct mam_shelf *shelf,
+				      const struct mam_records *segments, uint64_t bytes)
 {
 	uint32_t best = 0;
 
@@ -51,20 +56,24 @@ static inline uint32_t mam_shelf_best(const struct mam_shelf *shelf, const struc
 }
 
 /*
- * mam_shelf_best_aligned - the same among holes that hold `bytes` at a multiple of `alignment`. As cheap as best where a
- * hole of bytes + alignment exists or one of the first few fits; otherwise it looks at every hole that might before it
- * says 0.
+ * mam_shelf_best_aligned - the same among holes that hold `bytes` at a multiple of `alignment`. As
+ * cheap as best where a hole of bytes + alignment exists or one of the first few fits; otherwise it
+ * looks at every hole that might before it says 0.
  */
-uint32_t mam_shelf_best_aligned(const struct mam_shelf *shelf, const struct mam_records *segments, uint64_t bytes,
-                                uint64_t alignment);
+uint32_t mam_shelf_best_aligned(const struct mam_shelf *shelf, const struct mam_records *segments,
+				uint64_t bytes, uint64_t alignment);
 
 /* mam_shelf_largest - one of the largest; 0 if there is none. */
 uint32_t mam_shelf_largest(const struct mam_shelf *shelf, const struct mam_records *segments);
 
-/* mam_shelf_largest_inner - the same without those that end their chunk: it passes over at most one a chunk. */
+/*
+ * mam_shelf_largest_inner - the same without those that end their chunk: it passes over at most one
+ * a chunk.
+ */
 uint32_t mam_shelf_largest_inner(const struct mam_shelf *shelf, const struct mam_records *segments);
 
 /* mam_shelf_check - NULL and the number of holes, or one sentence. */
-const char *mam_shelf_check(const struct mam_shelf *shelf, const struct mam_records *segments, uint64_t *count);
+const char *mam_shelf_check(const struct mam_shelf *shelf, const struct mam_records *segments,
+			    uint64_t *count);
 
 #endif

@@ -29,8 +29,8 @@ uint32_t mam_sizebins_below(const struct mam_sizebins *bins, uint64_t bytes)
 	return bins->first[word * 64 + 63 - (unsigned)__builtin_clzll(left)];
 }
 
-const char *mam_sizebins_check(const struct mam_sizebins *bins, const struct mam_records *segments, uint64_t most,
-                               uint64_t *count)
+const char *mam_sizebins_check(const struct mam_sizebins *bins, const struct mam_records *segments,
+			       uint64_t most, uint64_t *count)
 {
 	const char *fault = NULL;
 	uint64_t bin;
@@ -40,13 +40,14 @@ const char *mam_sizebins_check(const struct mam_sizebins *bins, const struct mam
 
 		if (full != (bins->first[bin] != 0))
 			return "a bin's bit does not say whether it is empty";
-		fault = mam_peers_check(segments, bins->first[bin], bin << bins->granule_shift, most, count);
+		fault = mam_peers_check(segments, bins->first[bin], bin << bins->granule_shift,
+					most, count);
 	}
 	return fault;
 }
 
-const char *mam_peers_check(const struct mam_records *segments, uint32_t first, uint64_t bytes, uint64_t most,
-                            uint64_t *count)
+const char *mam_peers_check(const struct mam_records *segments, uint32_t first, uint64_t bytes,
+			    uint64_t most, uint64_t *count)
 {
 	uint32_t prev = 0;
 	uint32_t at;

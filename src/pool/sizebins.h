@@ -3,11 +3,12 @@
  * sizebins.h - the small holes of a pool by size: a list for each size of 1 to 511 granules.
  *
  *  1. A bin a size, its holes a list (peers.h). A bit says which bins are not empty.
- *  2. best: the first set bit from the request's own size upwards. Exact best fit, in a few words of bits.
+ *  2. best: the first set bit from the request's own size upwards. Exact best fit, in a few words
+ *     of bits.
  *
- * A tree by size (sizetree.h) does the same for every size; but a descent is a chain of loads and of branches that cannot
- * be guessed, and small holes are most of the holes. With 1,000 blocks and 1,000 holes of up to 16 KiB an allocation cost
- * half again as much with the tree alone.
+ * A tree by size (sizetree.h) does the same for every size; but a descent is a chain of loads and
+ * of branches that cannot be guessed, and small holes are most of the holes. With 1,000 blocks and
+ * 1,000 holes of up to 16 KiB an allocation cost half again as much with the tree alone.
  *
  * Source: the small bins of D. Lea, "A Memory Allocator", 1996, with one bin for each granule.
  *
@@ -18,7 +19,7 @@
 
 #include "pool/peers.h"
 
-#define MAM_SIZEBINS       512u /* bin n: holes of n granules; bin 0 is never used */
+#define MAM_SIZEBINS 512u /* bin n: holes of n granules; bin 0 is never used */
 #define MAM_SIZEBINS_WORDS (MAM_SIZEBINS / 64)
 
 struct mam_sizebins {
@@ -36,7 +37,8 @@ static inline bool mam_sizebins_take_size(const struct mam_sizebins *bins, uint6
 }
 
 /* pre of the next three: mam_sizebins_take_size() of the size */
-static inline void mam_sizebins_insert(struct mam_sizebins *bins, const struct mam_records *segments, uint32_t handle)
+static inline void mam_sizebins_insert(struct mam_sizebins *bins,
+				       const struct mam_records *segments, uint32_t handle)
 {
 	uint64_t bin = mam_segment_at(segments, handle)->bytes >> bins->granule_shift;
 
@@ -44,7 +46,8 @@ static inline void mam_sizebins_insert(struct mam_sizebins *bins, const struct m
 	bins->full[bin / 64] |= (uint64_t)1 << bin % 64;
 }
 
-static inline void mam_sizebins_remove(struct mam_sizebins *bins, const struct mam_records *segments, uint32_t handle)
+static inline void mam_sizebins_remove(struct mam_sizebins *bins,
+				       const struct mam_records *segments, uint32_t handle)
 {
 	uint64_t bin = mam_segment_at(segments, handle)->bytes >> bins->granule_shift;
 
@@ -67,11 +70,14 @@ static inline uint32_t mam_sizebins_best(const struct mam_sizebins *bins, uint64
 	return bins->first[word * 64 + (unsigned)__builtin_ctzll(left)];
 }
 
-/* mam_sizebins_below - a hole of the largest size under `bytes` granule by granule; 0 if there is none. */
+/*
+ * mam_sizebins_below - a hole of the largest size under `bytes` granule by granule; 0 if there is
+ * none.
+ */
 uint32_t mam_sizebins_below(const struct mam_sizebins *bins, uint64_t bytes);
 
 /* mam_sizebins_check - NULL or one sentence; adds the holes to *count, which `most` bounds. */
-const char *mam_sizebins_check(const struct mam_sizebins *bins, const struct mam_records *segments, uint64_t most,
-                               uint64_t *count);
+const char *mam_sizebins_check(const struct mam_sizebins *bins, const struct mam_records *segments,
+			       uint64_t most, uint64_t *count);
 
 #endif

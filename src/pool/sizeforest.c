@@ -28,7 +28,8 @@ void mam_sizeforest_init(struct mam_sizeforest *forest, size_t granule, uint32_t
 	forest->granule_shift = (unsigned)__builtin_ctzll(granule);
 }
 
-uint32_t mam_sizeforest_best(const struct mam_sizeforest *forest, const struct mam_records *segments, uint64_t bytes)
+uint32_t mam_sizeforest_best(const struct mam_sizeforest *forest,
+			     const struct mam_records *segments, uint64_t bytes)
 {
 	unsigned tree = full_from(forest, mam_sizeforest_class(forest, bytes));
 	uint32_t found;
@@ -39,10 +40,13 @@ uint32_t mam_sizeforest_best(const struct mam_sizeforest *forest, const struct m
 	if (found != 0)
 		return found;
 	tree = full_from(forest, tree + 1);
-	return tree == MAM_SIZEFOREST_TREES ? 0 : mam_sizetree_best(segments, forest->root[tree], bytes);
+	return tree == MAM_SIZEFOREST_TREES
+		       ? 0
+		       : mam_sizetree_best(segments, forest->root[tree], bytes);
 }
 
-uint32_t mam_sizeforest_below(const struct mam_sizeforest *forest, const struct mam_records *segments, uint64_t bytes)
+uint32_t mam_sizeforest_below(const struct mam_sizeforest *forest,
+			      const struct mam_records *segments, uint64_t bytes)
 {
 	unsigned tree = mam_sizeforest_class(forest, bytes) + 1;
 	uint32_t found = 0;
@@ -54,8 +58,9 @@ uint32_t mam_sizeforest_below(const struct mam_sizeforest *forest, const struct 
 	return found;
 }
 
-static const char *check_tree(const struct mam_sizeforest *forest, const struct mam_records *segments, unsigned tree,
-                              uint64_t most, uint64_t *count)
+static const char *check_tree(const struct mam_sizeforest *forest,
+			      const struct mam_records *segments, unsigned tree, uint64_t most,
+			      uint64_t *count)
 {
 	bool full = (forest->full[tree / 64] >> tree % 64 & 1) != 0;
 	uint32_t root = forest->root[tree];
@@ -75,13 +80,15 @@ static const char *check_tree(const struct mam_sizeforest *forest, const struct 
 	if (mam_sizeforest_class(forest, mam_segment_at(segments, smallest)->bytes) != tree ||
 	    mam_sizeforest_class(forest, mam_segment_at(segments, largest)->bytes) != tree)
 		return "a hole is in the tree of another class of sizes";
-	if (mam_segment_at(segments, smallest)->bytes >> forest->granule_shift >> MAM_SIZEFOREST_LEAST_BIT == 0)
+	if (mam_segment_at(segments, smallest)->bytes >> forest->granule_shift >>
+		    MAM_SIZEFOREST_LEAST_BIT ==
+	    0)
 		return "a hole that belongs into a bin is in a tree by size";
 	return NULL;
 }
 
-const char *mam_sizeforest_check(const struct mam_sizeforest *forest, const struct mam_records *segments, uint64_t most,
-                                 uint64_t *count)
+const char *mam_sizeforest_check(const struct mam_sizeforest *forest,
+				 const struct mam_records *segments, uint64_t most, uint64_t *count)
 {
 	const char *fault = NULL;
 	unsigned tree;

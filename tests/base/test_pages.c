@@ -62,7 +62,10 @@ START_TEST(moved_pages_keep_their_contents)
 }
 END_TEST
 
-/* Each test is a process of its own, so the limit goes with it. Sanitizers need more address space than it leaves. */
+/*
+ * Each test is a process of its own, so the limit goes with it. Sanitizers need more address space
+ * than it leaves.
+ */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 START_TEST(a_refused_move_changes_nothing)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_shelf.c - bins and tree by themselves: holes are records made up here, with no pool around them.
+ * test_shelf.c - bins and tree by themselves: holes are records made up here, with no pool around
+ * them.
  *
- * Best fit is compared with a plain scan; the border between bins and tree (512 granules) and the ends of the words of
- * bits are walked over one by one.
+ * Best fit is compared with a plain scan; the border between bins and tree (512 granules) and the
+ * ends of the words of bits are walked over one by one.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -36,7 +37,9 @@ static uint32_t hole(uint64_t base, uint64_t granules, uint32_t next)
 	ck_assert_int_eq(mam_records_reserve(&segments, 1), MAM_OK);
 	handle = mam_records_take(&segments);
 	segment = mam_segment_at(&segments, handle);
-	*segment = (struct mam_segment){ .base = base, .bytes = granules * GRANULE, .state = MAM_SEGMENT_FREE };
+	*segment = (struct mam_segment){ .base = base,
+					 .bytes = granules * GRANULE,
+					 .state = MAM_SEGMENT_FREE };
 	segment->next = next;
 	mam_shelf_insert(&shelf, &segments, handle);
 	return handle;
@@ -70,11 +73,15 @@ START_TEST(an_empty_shelf_has_nothing)
 }
 END_TEST
 
-static const uint64_t sizes[] = { 1,   2,    63,   64,   65,         127,        128,       510, 511, 512, 513,
-	                          575, 576, 1023, 1024, 1025, 100000, 1 << 20, (1 << 20) + 1, (uint64_t)1 << 45 };
+static const uint64_t sizes[] = {
+	1,   2,   63,  64,   65,   127,  128,    510,     511,           512,
+	513, 575, 576, 1023, 1024, 1025, 100000, 1 << 20, (1 << 20) + 1, (uint64_t)1 << 45
+};
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-/* One hole: every request up to its size finds it, none above does, and it leaves nothing behind. */
+/*
+ * One hole: every request up to its size finds it, none above does, and it leaves nothing behind.
+ */
 START_TEST(one_hole_serves_up_to_its_size)
 {
 	uint64_t size = sizes[_i];
@@ -112,7 +119,7 @@ START_TEST(the_lowest_comes_first_among_equals)
 
 	ck_assert_uint_eq(mam_shelf_best(&shelf, &segments, size * GRANULE), low);
 	mam_shelf_remove(&shelf, &segments, low);
-	ck_assert_uint_eq(mam_shelf_best(&shelf, &segments, size * GRANULE), high); /* the second: come last */
+	ck_assert_uint_eq(mam_shelf_best(&shelf, &segments, size * GRANULE), high); /* came last */
 	mam_shelf_remove(&shelf, &segments, high);
 	ck_assert_uint_eq(mam_shelf_best(&shelf, &segments, size * GRANULE), middle);
 	check_holds(1);
@@ -121,7 +128,7 @@ END_TEST
 
 START_TEST(an_aligned_request_takes_the_tightest_that_holds_it)
 {
-	uint32_t tight = hole((8 << 20) + 512, 8, 0); /* large enough, but 4096 is not in it whole */
+	uint32_t tight = hole((8 << 20) + 512, 8, 0); /* no whole 4096 in it */
 	uint32_t exact = hole(16 << 20, 8, 0);
 	uint32_t roomy = hole((32 << 20) + 512, 600, 0);
 
@@ -169,7 +176,9 @@ START_TEST(the_largest_inner_passes_over_chunk_ends)
 	hole(4 << 20, 64, 8);
 	ck_assert_uint_eq(mam_shelf_largest_inner(&shelf, &segments), inner);
 	mam_shelf_remove(&shelf, &segments, inner);
-	ck_assert_uint_eq(mam_segment_at(&segments, mam_shelf_largest_inner(&shelf, &segments))->bytes, 64 * GRANULE);
+	ck_assert_uint_eq(
+		mam_segment_at(&segments, mam_shelf_largest_inner(&shelf, &segments))->bytes,
+		64 * GRANULE);
 }
 END_TEST
 
@@ -181,7 +190,9 @@ START_TEST(below_steps_through_every_size)
 	for (granules = 1; granules <= 1100; granules++)
 		hole(granules << 22, granules, granules == 1 ? 8 : 0);
 	check_holds(1100);
-	ck_assert_uint_eq(mam_segment_at(&segments, mam_shelf_largest_inner(&shelf, &segments))->bytes, GRANULE);
+	ck_assert_uint_eq(
+		mam_segment_at(&segments, mam_shelf_largest_inner(&shelf, &segments))->bytes,
+		GRANULE);
 }
 END_TEST
 
@@ -205,7 +216,8 @@ START_TEST(random_holes_match_a_scan)
 		uint64_t least = 0;
 
 		if (count < HOLES && rand_r(&seed) % 2 == 0) {
-			handle[count++] = hole((uint64_t)rand_r(&seed) * GRANULE, any_size(&seed), 0);
+			handle[count++] =
+				hole((uint64_t)rand_r(&seed) * GRANULE, any_size(&seed), 0);
 		} else if (count > 0) {
 			int victim = rand_r(&seed) % count;
 
@@ -225,9 +237,20 @@ START_TEST(random_holes_match_a_scan)
 }
 END_TEST
 
-static void clear_a_bit(uint32_t handle) { (void)handle; shelf.bins.full[0] = 0; }
-static void set_a_bit(uint32_t handle) { (void)handle; shelf.bins.full[3] = 1; }
-static void change_a_size(uint32_t handle) { mam_segment_at(&segments, handle)->bytes += GRANULE; }
+static void clear_a_bit(uint32_t handle)
+{
+	(void)handle;
+	shelf.bins.full[0] = 0;
+}
+static void set_a_bit(uint32_t handle)
+{
+	(void)handle;
+	shelf.bins.full[3] = 1;
+}
+static void change_a_size(uint32_t handle)
+{
+	mam_segment_at(&segments, handle)->bytes += GRANULE;
+}
 static void tie_a_circle(uint32_t handle)
 {
 	struct mam_segment *segment = mam_segment_at(&segments, handle);
@@ -253,10 +276,16 @@ static void clear_a_bit_of_a_tree(uint32_t handle)
 	for (unsigned word = 0; word < MAM_SIZEFOREST_WORDS; word++)
 		shelf.forest.full[word] = 0;
 }
-static void set_a_bit_of_a_tree(uint32_t handle) { (void)handle; shelf.forest.full[2] = 1; }
+static void set_a_bit_of_a_tree(uint32_t handle)
+{
+	(void)handle;
+	shelf.forest.full[2] = 1;
+}
 
-static void (*const damages[])(uint32_t) = { clear_a_bit, set_a_bit, change_a_size, tie_a_circle, hide_in_the_tree,
-                                            put_into_another_class, clear_a_bit_of_a_tree, set_a_bit_of_a_tree };
+static void (*const damages[])(uint32_t) = { clear_a_bit,           set_a_bit,
+					     change_a_size,         tie_a_circle,
+					     hide_in_the_tree,      put_into_another_class,
+					     clear_a_bit_of_a_tree, set_a_bit_of_a_tree };
 
 START_TEST(the_check_sees_damage)
 {
