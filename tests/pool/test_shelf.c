@@ -41,6 +41,10 @@ static uint32_t hole(uint64_t base, uint64_t granules, uint32_t next)
 					 .bytes = granules * GRANULE,
 					 .state = MAM_SEGMENT_FREE };
 	segment->next = next;
+	/* What a block's life left there: links that mean nothing until the shelf writes them. */
+	segment->by_size = (struct mam_rbnode){ 8, { 8, 9 } };
+	segment->peer_prev = 8;
+	segment->peer_next = 8;
 	mam_shelf_insert(&shelf, &segments, handle);
 	return handle;
 }
