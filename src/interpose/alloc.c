@@ -167,7 +167,7 @@ int cuMemAlloc_v2(unsigned long long *block, size_t bytes)
 	return driver_alloc(MAM_ROAD_SYMBOL, block, bytes);
 }
 
-int mam_alloc_by_lookup(unsigned long long *block, size_t bytes)
+int mam_by_lookup_cuMemAlloc_v2(unsigned long long *block, size_t bytes)
 {
 	return driver_alloc(MAM_ROAD_LOOKUP, block, bytes);
 }

@@ -6,6 +6,8 @@
 
 #include <stdatomic.h>
 
+#include "interpose/watch.h"
+
 static _Atomic uint64_t counts[MAM_ROAD_COUNT][MAM_FATE_COUNT]; /* atomic */
 
 void mam_count_add(enum mam_road road, enum mam_fate fate)
@@ -16,6 +18,11 @@ void mam_count_add(enum mam_road road, enum mam_fate fate)
 uint64_t mam_count_get(enum mam_road road, enum mam_fate fate)
 {
 	return atomic_load_explicit(&counts[road][fate], memory_order_relaxed);
+}
+
+void mam_count_call(const struct mam_watch_call *call)
+{
+	mam_count_add(call->road, call->fate);
 }
 
 void mam_count_restart(void)

@@ -24,6 +24,26 @@ enum mam_fate {
 	MAM_FATE_COUNT
 };
 
+/* Why a pool did not do it. */
+enum mam_why {
+	MAM_WHY_NONE,     /* it did, or the call is none for a pool */
+	MAM_WHY_ASLEEP,   /* no context, or CUDA is not started */
+	MAM_WHY_FOREIGN,  /* a pointer that is no block of a pool's */
+	MAM_WHY_CAPTURE,  /* a stream was in capture: the driver judged */
+	MAM_WHY_LARGE,    /* above --pass-above */
+	MAM_WHY_DEDICATED, /* --ipc=dedicated */
+	MAM_WHY_LIMIT,    /* over --limit */
+	MAM_WHY_MEMORY,   /* the driver had no more for the pool */
+	MAM_WHY_BROKEN,   /* the context has a sticky error: the driver answers */
+	MAM_WHY_MISTAKE,  /* freed twice, or not the start of a block */
+	MAM_WHY_NO_POOL,  /* none could be made */
+	MAM_WHY_KIND,     /* memory that mam leaves to the driver */
+	MAM_WHY_COUNT
+};
+
+struct mam_watch_call;
+void mam_count_call(const struct mam_watch_call *call);
+
 void mam_count_add(enum mam_road road, enum mam_fate fate);
 uint64_t mam_count_get(enum mam_road road, enum mam_fate fate);
 

@@ -6,8 +6,9 @@
  * The real lookup goes first, so that versions, flags, status and errors are the driver's own.
  * Only then is a function of table.h put in the answer's place. cuGetProcAddress is in the table
  * too: libcudart asks for it by this road and hands it on to whoever uses
- * cudaGetDriverEntryPoint. None of the functions served now has a form for per-thread default
- * streams, so the flags change nothing; one that has gets a row of its own for it.
+ * cudaGetDriverEntryPoint. The flags choose among the rows of a function that has a form for
+ * per-thread default streams. The runtime's flags are the driver's; its _ptsz forms mean those
+ * streams where the caller names none.
  *
  * No guard here either: a libcudart that starts inside one of our calls has to be caught.
  */
@@ -15,13 +16,15 @@
 #include "interpose/init.h"
 #include "interpose/table.h"
 
-static void swap(const char *name, void **found, int version)
+#define PER_THREAD 2u /* the flag for per-thread default streams */
+
+static void swap(const char *name, void **found, int version, uint64_t flags)
 {
 	enum mam_table_id id;
 
 	if (name == NULL || found == NULL || *found == NULL || mam_init_is_off())
 		return;
-	id = mam_table_by_base(name, version);
+	id = mam_table_by_base(name, version, flags);
 	if (id != MAM_TABLE_NONE)
 		*found = mam_table_swap(id, *found, true);
 }
@@ -32,7 +35,7 @@ int cuGetProcAddress(const char *name, void **found, int version, uint64_t flags
 	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(name, found, version, flags);
 
 	if (answer == MAM_CUDA_SUCCESS)
-		swap(name, found, version);
+		swap(name, found, version, flags);
 	return answer;
 }
 
@@ -43,7 +46,7 @@ int cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t fl
 		real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(name, found, version, flags, status);
 
 	if (answer == MAM_CUDA_SUCCESS)
-		swap(name, found, version);
+		swap(name, found, version, flags);
 	return answer;
 }
 
@@ -78,14 +81,16 @@ int cudaGetDriverEntryPoint_ptsz(const char *name, void **found, unsigned long l
 			   status);
 }
 
+/* `kind`: the flags with what the caller's form of the function adds to them. */
 static int entry_point_of(__typeof__(&cudaGetDriverEntryPointByVersion) real, const char *name,
-			  void **found, unsigned int version, unsigned long long flags, int *status)
+			  void **found, unsigned int version, unsigned long long flags,
+			  uint64_t kind, int *status)
 {
 	int answer = real == NULL ? MAM_CUDA_INSUFFICIENT_DRIVER
 				  : real(name, found, version, flags, status);
 
 	if (answer == MAM_CUDA_SUCCESS)
-		swap(name, found, (int)version);
+		swap(name, found, (int)version, kind);
 	return answer;
 }
 
@@ -93,12 +98,12 @@ int cudaGetDriverEntryPointByVersion(const char *name, void **found, unsigned in
 				     unsigned long long flags, int *status)
 {
 	return entry_point_of(MAM_TABLE_ORIGINAL(cudaGetDriverEntryPointByVersion), name, found,
-			      version, flags, status);
+			      version, flags, flags, status);
 }
 
 int cudaGetDriverEntryPointByVersion_ptsz(const char *name, void **found, unsigned int version,
 					  unsigned long long flags, int *status)
 {
 	return entry_point_of(MAM_TABLE_ORIGINAL(cudaGetDriverEntryPointByVersion_ptsz), name,
-			      found, version, flags, status);
+			      found, version, flags, flags == 0 ? PER_THREAD : flags, status);
 }

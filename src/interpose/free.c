@@ -179,7 +179,7 @@ int cuMemFree_v2(unsigned long long block)
 	return driver_free(MAM_ROAD_SYMBOL, block);
 }
 
-int mam_free_by_lookup(unsigned long long block)
+int mam_by_lookup_cuMemFree_v2(unsigned long long block)
 {
 	return driver_free(MAM_ROAD_LOOKUP, block);
 }

@@ -11,8 +11,14 @@
 
 #include <mam/options.h>
 
+#include "interpose/capture.h"
 #include "interpose/count.h"
+#include "interpose/leaks.h"
+#include "interpose/marks.h"
+#include "interpose/nvtx.h"
 #include "interpose/pools.h"
+#include "interpose/tracer.h"
+#include "interpose/watch.h"
 
 enum state { ASLEEP, ON, OFF };
 
@@ -31,7 +37,12 @@ static void start_child(void)
 {
 	if (mam_pools_exist())
 		atomic_store_explicit(&state, OFF, memory_order_relaxed);
+	mam_watch_stop(~0u);
 	mam_count_restart();
+	mam_capture_restart();
+	mam_marks_restart();
+	mam_tracer_restart();
+	mam_leaks_restart();
 	mam_init_depth = 0;
 }
 
@@ -43,6 +54,11 @@ static void wake(void)
 			      memory_order_relaxed);
 	atomic_store_explicit(&free_waits, mam_option_number("MAM_FREE") != MAM_FREE_STREAM,
 			      memory_order_relaxed);
+	if (!off) {
+		mam_tracer_start();
+		mam_leaks_start();
+		mam_nvtx_start();
+	}
 	if (!off)
 		pthread_atfork(NULL, NULL, start_child);
 	atomic_store_explicit(&state, off ? OFF : ON, memory_order_release);

@@ -72,7 +72,7 @@ int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 	return driver_info(MAM_ROAD_SYMBOL, free_bytes, total_bytes);
 }
 
-int mam_query_info_by_lookup(size_t *free_bytes, size_t *total_bytes)
+int mam_by_lookup_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
 	return driver_info(MAM_ROAD_LOOKUP, free_bytes, total_bytes);
 }

@@ -164,6 +164,14 @@ static const struct {
 	{ "cuDevicePrimaryCtxRelease_v2", offsetof(struct mam_real_driver, primary_release), true },
 	{ "cuThreadExchangeStreamCaptureMode", offsetof(struct mam_real_driver, capture_mode),
 	  false },
+	{ "cuStreamIsCapturing", offsetof(struct mam_real_driver, is_capturing), false },
+	{ "cuPointerGetAttribute", offsetof(struct mam_real_driver, pointer_attribute), false },
+	{ "cuEventCreate", offsetof(struct mam_real_driver, event_create), false },
+	{ "cuEventDestroy_v2", offsetof(struct mam_real_driver, event_destroy), false },
+	{ "cuEventRecord", offsetof(struct mam_real_driver, event_record), false },
+	{ "cuEventQuery", offsetof(struct mam_real_driver, event_query), false },
+	{ "cuEventSynchronize", offsetof(struct mam_real_driver, event_synchronize), false },
+	{ "cuCtxRecordEvent", offsetof(struct mam_real_driver, ctx_record_event), false },
 };
 
 const struct mam_real_driver *mam_real_driver(void)
@@ -208,6 +216,7 @@ static void *find_beside(const void *function, const char *name)
 const struct mam_real_runtime *mam_real_runtime(void)
 {
 	struct mam_real_runtime answers;
+	int (*get_version)(int *version);
 	const void *beside;
 
 	if (is_kept(&runtime_kept))
@@ -217,6 +226,9 @@ const struct mam_real_runtime *mam_real_runtime(void)
 		return NULL;
 	*(void **)&answers.get_device = find_beside(beside, "cudaGetDevice");
 	*(void **)&answers.device_synchronize = find_beside(beside, "cudaDeviceSynchronize");
+	*(void **)&get_version = find_beside(beside, "cudaRuntimeGetVersion");
+	if (get_version == NULL || get_version(&answers.version) != 0)
+		answers.version = 0;
 	if (answers.get_device == NULL || answers.device_synchronize == NULL)
 		return NULL;
 	keep(&runtime_kept, &runtime, &answers, sizeof(answers));

@@ -27,7 +27,9 @@ bool mam_real_is_loaded(const char *prefix);
  */
 void *mam_real_in(const char *prefix, const char *name);
 
-/* What mam asks the driver itself. capture_mode is NULL on drivers without it. */
+/*
+ * What mam asks the driver itself. From capture_mode on a function is NULL on drivers without it.
+ */
 struct mam_real_driver {
 	int (*ctx_current)(void **context);
 	int (*ctx_push)(void *context);
@@ -38,6 +40,14 @@ struct mam_real_driver {
 	int (*primary_retain)(void **context, int device);
 	int (*primary_release)(int device);
 	int (*capture_mode)(int *mode);
+	int (*is_capturing)(void *stream, int *status);
+	int (*pointer_attribute)(void *value, int attribute, unsigned long long address);
+	int (*event_create)(void **event, unsigned int flags);
+	int (*event_destroy)(void *event);
+	int (*event_record)(void *event, void *stream);
+	int (*event_query)(void *event);
+	int (*event_synchronize)(void *event);
+	int (*ctx_record_event)(void *context, void *event);
 };
 
 /*
@@ -50,6 +60,7 @@ const struct mam_real_driver *mam_real_driver(void);
 struct mam_real_runtime {
 	int (*get_device)(int *device);
 	int (*device_synchronize)(void);
+	int version; /* as cudaRuntimeGetVersion() says; 0: unknown */
 };
 
 /* The functions of the runtime whose cudaMalloc is behind ours; NULL: they cannot be found. */

@@ -103,3 +103,10 @@ int cuCtxDestroy_v2(void *context)
 {
 	return destroy(MAM_TABLE_ORIGINAL(cuCtxDestroy_v2), context);
 }
+
+int cuGreenCtxDestroy(void *green)
+{
+	__typeof__(&cuGreenCtxDestroy) real = MAM_TABLE_ORIGINAL(cuGreenCtxDestroy);
+
+	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(green);
+}

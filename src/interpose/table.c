@@ -16,20 +16,26 @@
 
 enum library { RUNTIME, DRIVER };
 
+/* Whose default stream a function means. */
+enum kind { ANY, LEGACY, PER_THREAD };
+
+#define FLAG_PER_THREAD 2u /* cuGetProcAddress: per-thread default streams */
+
 struct row {
 	const char *name; /* ELF name */
 	enum library library;
 	const char *base; /* as cuGetProcAddress() is asked; NULL: never by it */
 	int since;        /* first version that means this row */
+	enum kind kind;
 	void *by_symbol;  /* our function for those who bind or look up the ELF name */
 	void *by_lookup;  /* our function for those who ask cuGetProcAddress() */
 };
 
 static const struct row rows[] = {
 #define RUNTIME_ROW(name) \
-	{ #name, RUNTIME, NULL, 0, (void *)(uintptr_t)name, (void *)(uintptr_t)name },
-#define DRIVER_ROW(name, base, since, by_lookup) \
-	{ #name, DRIVER, #base, since, (void *)(uintptr_t)name, (void *)(uintptr_t)by_lookup },
+	{ #name, RUNTIME, NULL, 0, ANY, (void *)(uintptr_t)name, (void *)(uintptr_t)name },
+#define DRIVER_ROW(name, base, since, kind, by_lookup) \
+	{ #name, DRIVER, #base, since, kind, (void *)(uintptr_t)name, (void *)(uintptr_t)by_lookup },
 	MAM_TABLE_ROWS(RUNTIME_ROW, DRIVER_ROW)
 };
 
@@ -47,19 +53,26 @@ enum mam_table_id mam_table_by_name(const char *name)
 	return MAM_TABLE_NONE;
 }
 
-enum mam_table_id mam_table_by_base(const char *base, int version)
+enum mam_table_id mam_table_by_base(const char *base, int version, uint64_t flags)
 {
+	enum kind wanted = flags & FLAG_PER_THREAD ? PER_THREAD : LEGACY;
 	enum mam_table_id best = MAM_TABLE_NONE;
 
 	for (int id = 0; id < MAM_TABLE_COUNT; id++) {
 		const struct row *row = &rows[id];
 
-		if (row->base == NULL || row->since > version || strcmp(row->base, base) != 0)
+		if (row->base == NULL || row->since > version ||
+		    (row->kind != ANY && row->kind != wanted) || strcmp(row->base, base) != 0)
 			continue;
 		if (best == MAM_TABLE_NONE || row->since > rows[best].since)
 			best = (enum mam_table_id)id;
 	}
 	return best;
+}
+
+const char *mam_table_name(enum mam_table_id id)
+{
+	return id < MAM_TABLE_COUNT ? rows[id].name : "";
 }
 
 static void *remembered(enum mam_table_id id)

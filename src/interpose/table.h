@@ -10,7 +10,8 @@
  *            static or shared, finds the driver. A function of its own where calls are counted by
  *            road, otherwise the same one.
  * A base name may have several rows; the one with the highest version not above the asked one is
- * meant.
+ * meant. Where the default stream matters there are two kinds of each: LEGACY, and PER_THREAD for
+ * those who ask for per-thread default streams, answered by a function of its own. ANY serves both.
  *
  * What is absent on purpose: cuMemAlloc and cuMemFree without _v2. Their pointers have 32 bits,
  * so no block of a pool fits and none can come back; they go to the driver unseen.
@@ -27,8 +28,8 @@
 #include <stdint.h>
 
 /*
- * RUNTIME(ELF name)                              a function of libcudart
- * DRIVER(ELF name, base name, since, by lookup)  a function of libcuda
+ * RUNTIME(ELF name)                                      a function of libcudart
+ * DRIVER(ELF name, base name, since, kind, by lookup)    a function of libcuda
  */
 #define MAM_TABLE_ROWS(RUNTIME, DRIVER) \
 	RUNTIME(cudaMalloc) \
@@ -39,24 +40,87 @@
 	RUNTIME(cudaGetDriverEntryPoint_ptsz) \
 	RUNTIME(cudaGetDriverEntryPointByVersion) \
 	RUNTIME(cudaGetDriverEntryPointByVersion_ptsz) \
-	DRIVER(cuMemAlloc_v2, cuMemAlloc, 3020, mam_alloc_by_lookup) \
-	DRIVER(cuMemFree_v2, cuMemFree, 3020, mam_free_by_lookup) \
-	DRIVER(cuMemGetInfo_v2, cuMemGetInfo, 3020, mam_query_info_by_lookup) \
-	DRIVER(cuGetProcAddress, cuGetProcAddress, 11030, cuGetProcAddress) \
-	DRIVER(cuGetProcAddress_v2, cuGetProcAddress, 12000, cuGetProcAddress_v2) \
-	DRIVER(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset, 7000, cuDevicePrimaryCtxReset) \
-	DRIVER(cuDevicePrimaryCtxReset_v2, cuDevicePrimaryCtxReset, 11000, \
+	DRIVER(cuMemAlloc_v2, cuMemAlloc, 3020, ANY, mam_by_lookup_cuMemAlloc_v2) \
+	DRIVER(cuMemFree_v2, cuMemFree, 3020, ANY, mam_by_lookup_cuMemFree_v2) \
+	DRIVER(cuMemAllocPitch_v2, cuMemAllocPitch, 3020, ANY, mam_by_lookup_cuMemAllocPitch_v2) \
+	DRIVER(cuMemGetInfo_v2, cuMemGetInfo, 3020, ANY, mam_by_lookup_cuMemGetInfo_v2) \
+	DRIVER(cuMemAllocAsync, cuMemAllocAsync, 11020, LEGACY, mam_by_lookup_cuMemAllocAsync) \
+	DRIVER(cuMemAllocAsync_ptsz, cuMemAllocAsync, 11020, PER_THREAD, \
+	       mam_by_lookup_cuMemAllocAsync_ptsz) \
+	DRIVER(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync, 11020, LEGACY, \
+	       mam_by_lookup_cuMemAllocFromPoolAsync) \
+	DRIVER(cuMemAllocFromPoolAsync_ptsz, cuMemAllocFromPoolAsync, 11020, PER_THREAD, \
+	       mam_by_lookup_cuMemAllocFromPoolAsync_ptsz) \
+	DRIVER(cuMemFreeAsync, cuMemFreeAsync, 11020, LEGACY, mam_by_lookup_cuMemFreeAsync) \
+	DRIVER(cuMemFreeAsync_ptsz, cuMemFreeAsync, 11020, PER_THREAD, \
+	       mam_by_lookup_cuMemFreeAsync_ptsz) \
+	DRIVER(cuMemAllocManaged, cuMemAllocManaged, 6000, ANY, mam_by_lookup_cuMemAllocManaged) \
+	DRIVER(cuMemHostAlloc, cuMemHostAlloc, 2020, ANY, mam_by_lookup_cuMemHostAlloc) \
+	DRIVER(cuMemAllocHost_v2, cuMemAllocHost, 3020, ANY, mam_by_lookup_cuMemAllocHost_v2) \
+	DRIVER(cuMemFreeHost, cuMemFreeHost, 2000, ANY, mam_by_lookup_cuMemFreeHost) \
+	DRIVER(cuMemHostRegister_v2, cuMemHostRegister, 6050, ANY, \
+	       mam_by_lookup_cuMemHostRegister_v2) \
+	DRIVER(cuMemHostUnregister, cuMemHostUnregister, 4000, ANY, \
+	       mam_by_lookup_cuMemHostUnregister) \
+	DRIVER(cuArrayCreate_v2, cuArrayCreate, 3020, ANY, mam_by_lookup_cuArrayCreate_v2) \
+	DRIVER(cuArray3DCreate_v2, cuArray3DCreate, 3020, ANY, mam_by_lookup_cuArray3DCreate_v2) \
+	DRIVER(cuArrayDestroy, cuArrayDestroy, 2000, ANY, mam_by_lookup_cuArrayDestroy) \
+	DRIVER(cuMipmappedArrayCreate, cuMipmappedArrayCreate, 5000, ANY, \
+	       mam_by_lookup_cuMipmappedArrayCreate) \
+	DRIVER(cuMipmappedArrayDestroy, cuMipmappedArrayDestroy, 5000, ANY, \
+	       mam_by_lookup_cuMipmappedArrayDestroy) \
+	DRIVER(cuMemCreate, cuMemCreate, 10020, ANY, mam_by_lookup_cuMemCreate) \
+	DRIVER(cuMemRelease, cuMemRelease, 10020, ANY, mam_by_lookup_cuMemRelease) \
+	DRIVER(cuPointerGetAttribute, cuPointerGetAttribute, 4000, ANY, \
+	       mam_by_lookup_cuPointerGetAttribute) \
+	DRIVER(cuPointerGetAttributes, cuPointerGetAttributes, 7000, ANY, \
+	       mam_by_lookup_cuPointerGetAttributes) \
+	DRIVER(cuPointerSetAttribute, cuPointerSetAttribute, 6000, ANY, \
+	       mam_by_lookup_cuPointerSetAttribute) \
+	DRIVER(cuMemGetAddressRange_v2, cuMemGetAddressRange, 3020, ANY, \
+	       mam_by_lookup_cuMemGetAddressRange_v2) \
+	DRIVER(cuMemGetHandleForAddressRange, cuMemGetHandleForAddressRange, 11070, ANY, \
+	       mam_by_lookup_cuMemGetHandleForAddressRange) \
+	DRIVER(cuIpcGetMemHandle, cuIpcGetMemHandle, 4010, ANY, mam_by_lookup_cuIpcGetMemHandle) \
+	DRIVER(cuIpcOpenMemHandle, cuIpcOpenMemHandle, 4010, ANY, \
+	       mam_by_lookup_cuIpcOpenMemHandle) \
+	DRIVER(cuIpcOpenMemHandle_v2, cuIpcOpenMemHandle, 11000, ANY, \
+	       mam_by_lookup_cuIpcOpenMemHandle_v2) \
+	DRIVER(cuIpcCloseMemHandle, cuIpcCloseMemHandle, 4010, ANY, \
+	       mam_by_lookup_cuIpcCloseMemHandle) \
+	DRIVER(cuStreamBeginCapture, cuStreamBeginCapture, 10000, LEGACY, cuStreamBeginCapture) \
+	DRIVER(cuStreamBeginCapture_ptsz, cuStreamBeginCapture, 10000, PER_THREAD, \
+	       cuStreamBeginCapture_ptsz) \
+	DRIVER(cuStreamBeginCapture_v2, cuStreamBeginCapture, 10010, LEGACY, \
+	       cuStreamBeginCapture_v2) \
+	DRIVER(cuStreamBeginCapture_v2_ptsz, cuStreamBeginCapture, 10010, PER_THREAD, \
+	       cuStreamBeginCapture_v2_ptsz) \
+	DRIVER(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph, 12030, LEGACY, \
+	       cuStreamBeginCaptureToGraph) \
+	DRIVER(cuStreamBeginCaptureToGraph_ptsz, cuStreamBeginCaptureToGraph, 12030, PER_THREAD, \
+	       cuStreamBeginCaptureToGraph_ptsz) \
+	DRIVER(cuStreamEndCapture, cuStreamEndCapture, 10000, LEGACY, cuStreamEndCapture) \
+	DRIVER(cuStreamEndCapture_ptsz, cuStreamEndCapture, 10000, PER_THREAD, \
+	       cuStreamEndCapture_ptsz) \
+	DRIVER(cuStreamDestroy_v2, cuStreamDestroy, 4000, ANY, cuStreamDestroy_v2) \
+	DRIVER(cuCtxEnablePeerAccess, cuCtxEnablePeerAccess, 4000, ANY, cuCtxEnablePeerAccess) \
+	DRIVER(cuGetProcAddress, cuGetProcAddress, 11030, ANY, cuGetProcAddress) \
+	DRIVER(cuGetProcAddress_v2, cuGetProcAddress, 12000, ANY, cuGetProcAddress_v2) \
+	DRIVER(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset, 7000, ANY, \
+	       cuDevicePrimaryCtxReset) \
+	DRIVER(cuDevicePrimaryCtxReset_v2, cuDevicePrimaryCtxReset, 11000, ANY, \
 	       cuDevicePrimaryCtxReset_v2) \
-	DRIVER(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease, 7000, \
+	DRIVER(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease, 7000, ANY, \
 	       cuDevicePrimaryCtxRelease) \
-	DRIVER(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease, 11000, \
+	DRIVER(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease, 11000, ANY, \
 	       cuDevicePrimaryCtxRelease_v2) \
-	DRIVER(cuCtxDestroy, cuCtxDestroy, 2000, cuCtxDestroy) \
-	DRIVER(cuCtxDestroy_v2, cuCtxDestroy, 4000, cuCtxDestroy_v2)
+	DRIVER(cuCtxDestroy, cuCtxDestroy, 2000, ANY, cuCtxDestroy) \
+	DRIVER(cuCtxDestroy_v2, cuCtxDestroy, 4000, ANY, cuCtxDestroy_v2) \
+	DRIVER(cuGreenCtxDestroy, cuGreenCtxDestroy, 12040, ANY, cuGreenCtxDestroy)
 
 enum mam_table_id {
 #define MAM_TABLE_RUNTIME_ID(name) MAM_TABLE_##name,
-#define MAM_TABLE_DRIVER_ID(name, base, since, by_lookup) MAM_TABLE_##name,
+#define MAM_TABLE_DRIVER_ID(name, base, since, kind, by_lookup) MAM_TABLE_##name,
 	MAM_TABLE_ROWS(MAM_TABLE_RUNTIME_ID, MAM_TABLE_DRIVER_ID)
 #undef MAM_TABLE_RUNTIME_ID
 #undef MAM_TABLE_DRIVER_ID
@@ -67,8 +131,11 @@ enum mam_table_id {
 /* The row of an ELF name, as dlsym() is asked for it; MAM_TABLE_NONE for every other name. */
 enum mam_table_id mam_table_by_name(const char *name);
 
-/* The row of a base name and a version, as cuGetProcAddress() is asked for it. */
-enum mam_table_id mam_table_by_base(const char *base, int version);
+/* The row of a base name, a version and flags, as cuGetProcAddress() is asked for it. */
+enum mam_table_id mam_table_by_base(const char *base, int version, uint64_t flags);
+
+/* The ELF name of a row: "cuMemAlloc_v2". */
+const char *mam_table_name(enum mam_table_id id);
 
 /* The driver's row whose original is known to be `function`. */
 enum mam_table_id mam_table_by_original(const void *function);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * account.h - how much of each device's memory the caught calls hold, and MAM_LIMIT over it.
+ *
+ * One account a device. What is charged is what the driver takes: sizes rounded up to its
+ * granularity. Memory on the device is held to the limit; host memory and arrays are only listed.
+ *   1. Charge before the driver is asked. Refused: the caller answers out of memory.
+ *   2. The driver refused: take the charge back. It gave: mam_account_note() the address, so that
+ *      the free knows the size.
+ * Threads: any, no lock needed. Nothing here calls the driver.
+ */
+#ifndef MAM_INTERPOSE_ACCOUNT_H
+#define MAM_INTERPOSE_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum mam_account_kind {
+	MAM_ACCOUNT_CHUNK,    /* chunks of pools */
+	MAM_ACCOUNT_DIRECT,   /* cudaMalloc and the like, served by the driver */
+	MAM_ACCOUNT_ASYNC,    /* stream-ordered memory */
+	MAM_ACCOUNT_MANAGED,  /* managed memory */
+	MAM_ACCOUNT_PHYSICAL, /* cuMemCreate */
+	MAM_ACCOUNT_ARRAY,    /* arrays: not under the limit */
+	MAM_ACCOUNT_HOST,     /* pinned host memory: not under the limit */
+	MAM_ACCOUNT_COUNT
+};
+
+/* device -1: not known; counts as device 0. False: over the limit, nothing was charged. */
+bool mam_account_charge(int device, enum mam_account_kind kind, size_t bytes);
+void mam_account_refund(int device, enum mam_account_kind kind, size_t bytes);
+
+/*
+ * The driver gave `bytes` at `key` (an address or a handle) for a charge; mam_account_drop() finds
+ * it again, refunds it, and answers its size; 0: it was not noted. Books that are full forget: the
+ * charge is then taken back at once, and the limit is that much too generous.
+ */
+void mam_account_note(uint64_t key, int device, enum mam_account_kind kind, size_t bytes);
+size_t mam_account_drop(uint64_t key, enum mam_account_kind kind);
+
+/* Everything of a device that died with its context. */
+void mam_account_context_gone(int device);
+
+/* What may still be charged before the limit; SIZE_MAX: there is none. */
+size_t mam_account_room(int device);
+
+struct mam_account_sums {
+	uint64_t now[MAM_ACCOUNT_COUNT];  /* bytes */
+	uint64_t peak[MAM_ACCOUNT_COUNT]; /* bytes */
+	uint64_t peak_together;           /* bytes under the limit, at their highest */
+};
+void mam_account_sum(struct mam_account_sums *sums); /* over all devices */
+
+#endif
