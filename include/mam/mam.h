@@ -82,7 +82,13 @@ enum mam_free_policy {
 	 * At once: the caller promises that all users of one block are in one stream order, or are
 	 * done.
 	 */
-	MAM_FREE_STREAM = 2
+	MAM_FREE_STREAM = 2,
+	/*
+	 * Without a wait, and handed out again when all work submitted before the free is done: what
+	 * `mam run --free=deferred` does. A pool by itself knows no work, and waits as STRICT does;
+	 * mam_pool_retire() is for those who know.
+	 */
+	MAM_FREE_DEFERRED = 3
 };
 
 #define MAM_DEVICE_CURRENT (-1)
@@ -183,6 +189,25 @@ MAM_API enum mam_status mam_pool_alloc_nowait(struct mam_pool *pool, size_t byte
 MAM_API enum mam_status mam_free(struct mam_pool *pool, void *block);
 
 /*
+ * mam_pool_retire - take a block from its caller, and give it to nobody until
+ * mam_pool_reclaim(): for callers who know better than the pool when the work on a block is done.
+ *
+ * From now on the block is freed as far as callers can see: a second free answers DOUBLE_FREE. The
+ * pool does not wait, whatever its policy. `ticket` (may be NULL) receives the block's place in the
+ * order in which blocks of this pool were retired, counted from 1. O(1). Errors as mam_free(),
+ * without DRIVER; INVALID_VALUE: a NULL pool.
+ */
+MAM_API enum mam_status mam_pool_retire(struct mam_pool *pool, void *block, uint64_t *ticket);
+
+/*
+ * mam_pool_reclaim - every block that was retired with this ticket or a lower one is free ground
+ * from now on. `reclaimed` (may be NULL) receives how many bytes that were. O(log n) a block.
+ * Errors: INVALID_VALUE, DESTROYED.
+ */
+MAM_API enum mam_status mam_pool_reclaim(struct mam_pool *pool, uint64_t ticket,
+					 size_t *reclaimed);
+
+/*
  * mam_usable_size - the bytes a caller may use of a block: what was asked, rounded up. Errors as
  * mam_free().
  */
@@ -194,6 +219,7 @@ struct mam_segment_info {
 	size_t bytes;     /* rounded size */
 	size_t requested; /* what the caller asked for; 0 where free */
 	bool live;        /* a caller holds it */
+	bool retired;     /* nobody holds it, and nobody may get it yet */
 	void *chunk_base; /* the chunk it lies in */
 	size_t chunk_bytes;
 };

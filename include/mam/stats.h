@@ -44,6 +44,11 @@ struct mam_stats {
 	uint64_t shrinks;  /* count: chunks given back */
 
 	uint64_t host_bytes; /* host memory of the pool's own books */
+
+	/* what nobody holds and nobody may get yet (mam_pool_retire) */
+	uint64_t retired_blocks;     /* count */
+	uint64_t retired_bytes;      /* sum of the sizes taken */
+	uint64_t peak_retired_bytes;
 };
 
 #ifdef __cplusplus

@@ -66,7 +66,7 @@ static bool fields_are_valid(const struct mam_pool_attr *attr)
 				   attr->granule < LEAST_GRANULE || attr->granule > MOST_GRANULE))
 		return false;
 	return attr->free_policy == MAM_FREE_DEFAULT || attr->free_policy == MAM_FREE_STRICT ||
-	       attr->free_policy == MAM_FREE_STREAM;
+	       attr->free_policy == MAM_FREE_STREAM || attr->free_policy == MAM_FREE_DEFERRED;
 }
 
 enum mam_status mam_attr_read(const struct mam_pool_attr *given, struct mam_pool_attr *attr)

@@ -15,6 +15,8 @@
 struct totals {
 	uint64_t segments;
 	uint64_t live;
+	uint64_t retired;
+	uint64_t retired_bytes;
 	uint64_t shelved;
 	uint64_t live_bytes;
 	uint64_t live_rounded;
@@ -30,7 +32,8 @@ static const char *check_segment(const struct mam_pool *pool, const struct mam_c
 	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
 	uint64_t mask = pool->config.granule - 1;
 
-	if (segment->state != MAM_SEGMENT_FREE && segment->state != MAM_SEGMENT_LIVE)
+	if (segment->state != MAM_SEGMENT_FREE && segment->state != MAM_SEGMENT_LIVE &&
+	    segment->state != MAM_SEGMENT_RETIRED)
 		return "a chunk's list holds an idle record";
 	if (segment->chunk != chunk_handle)
 		return "a segment names another chunk than the one it is in";
@@ -48,11 +51,16 @@ static const char *check_segment(const struct mam_pool *pool, const struct mam_c
 		totals->shelved += is_tail ? 0 : 1;
 		return NULL;
 	}
-	if (segment->requested == 0 || segment->requested > segment->bytes)
-		return "a block is smaller than what was asked for";
 	if (mam_segment_end(segment) - chunk->base > chunk->high)
 		return "a block lies above its chunk's high mark";
 	(*live_here)++;
+	if (segment->state == MAM_SEGMENT_RETIRED) {
+		totals->retired++;
+		totals->retired_bytes += segment->bytes;
+		return NULL;
+	}
+	if (segment->requested == 0 || segment->requested > segment->bytes)
+		return "a block is smaller than what was asked for";
 	totals->live++;
 	totals->live_bytes += segment->requested;
 	totals->live_rounded += segment->bytes;
@@ -114,6 +122,9 @@ static const char *check_counts(const struct mam_pool *pool, const struct totals
 	if (counts->live_bytes != totals->live_bytes ||
 	    counts->live_rounded_bytes != totals->live_rounded)
 		return "the count of live bytes is wrong";
+	if (counts->retired_blocks != totals->retired ||
+	    counts->retired_bytes != totals->retired_bytes)
+		return "the count of retired blocks is wrong";
 	if (counts->chunks != totals->chunks || counts->reserved_bytes != totals->reserved)
 		return "the count of chunks or reserved bytes is wrong";
 	if (pool->high_bytes != totals->high)
@@ -143,6 +154,25 @@ static const char *check_chunk_list(const struct mam_pool *pool, uint64_t chunks
 	return count == chunks ? NULL : "the list of chunks misses one";
 }
 
+/* Oldest to newest, as many as the walk found. */
+static const char *check_retired(const struct mam_pool *pool, uint64_t retired)
+{
+	uint64_t count = 0;
+	uint32_t last = 0;
+	uint32_t at;
+
+	for (at = pool->retired_first; at != 0;
+	     at = mam_segment_at(&pool->segments, at)->retired_next) {
+		if (mam_segment_at(&pool->segments, at)->state != MAM_SEGMENT_RETIRED ||
+		    ++count > retired)
+			return "the queue of retired blocks is damaged";
+		last = at;
+	}
+	return count == retired && (last == pool->retired_last || retired == 0)
+		       ? NULL
+		       : "the queue of retired blocks misses one";
+}
+
 static const char *check_records(const struct mam_records *records, uint64_t in_use)
 {
 	return records->touched - 1u - records->idle_count == in_use ? NULL : "a record was lost";
@@ -167,6 +197,8 @@ const char *mam_pool_fault_locked(struct mam_pool *pool)
 		fault = check_counts(pool, &totals);
 	if (fault == NULL)
 		fault = check_chunk_list(pool, totals.chunks);
+	if (fault == NULL)
+		fault = check_retired(pool, totals.retired);
 	if (fault == NULL)
 		fault = mam_blockmap_check(&pool->blocks, &pool->segments);
 	return fault;

@@ -189,7 +189,6 @@ static void count_free(struct mam_pool *pool, const struct mam_segment *segment)
 {
 	struct mam_stats *counts = &pool->counts;
 
-	mam_chunk_at(&pool->chunks, segment->chunk)->live_blocks--;
 	counts->frees++;
 	counts->live_blocks--;
 	counts->live_bytes -= segment->requested;
@@ -254,7 +253,7 @@ static enum mam_status classify(struct mam_pool *pool, uint64_t address, uint32_
 	return segment->base == address ? MAM_OK : MAM_ERROR_INTERIOR;
 }
 
-static void release(struct mam_pool *pool, uint32_t handle)
+void mam_ground_release_locked(struct mam_pool *pool, uint32_t handle)
 {
 	struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
 	uint32_t below = segment->prev;
@@ -266,7 +265,7 @@ static void release(struct mam_pool *pool, uint32_t handle)
 	 */
 	__builtin_prefetch(mam_segment_at(&pool->segments, above));
 	__builtin_prefetch(mam_segment_at(&pool->segments, below));
-	count_free(pool, segment);
+	mam_chunk_at(&pool->chunks, segment->chunk)->live_blocks--;
 	segment->state = MAM_SEGMENT_FREE;
 	if (above != 0 && mam_segment_at(&pool->segments, above)->state == MAM_SEGMENT_FREE) {
 		unshelve(pool, above);
@@ -280,20 +279,29 @@ static void release(struct mam_pool *pool, uint32_t handle)
 	mam_pool_prove_locked(pool);
 }
 
-enum mam_status mam_ground_give_locked(struct mam_pool *pool, uint64_t address)
+enum mam_status mam_ground_end_locked(struct mam_pool *pool, uint64_t address, uint32_t *handle)
 {
-	enum mam_status status = MAM_OK;
-	uint32_t handle;
+	enum mam_status status;
 
 	if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
 		return MAM_ERROR_DESTROYED;
-	handle = mam_blockmap_take(&pool->blocks, &pool->segments, address);
-	if (handle == 0) {
-		status = classify(pool, address, &handle);
-		if (status == MAM_OK)
-			mam_blockmap_missed(&pool->blocks);
+	*handle = mam_blockmap_take(&pool->blocks, &pool->segments, address);
+	if (*handle == 0) {
+		status = classify(pool, address, handle);
+		if (status != MAM_OK)
+			return status;
+		mam_blockmap_missed(&pool->blocks);
 	}
+	count_free(pool, mam_segment_at(&pool->segments, *handle));
+	return MAM_OK;
+}
+
+enum mam_status mam_ground_give_locked(struct mam_pool *pool, uint64_t address)
+{
+	uint32_t handle;
+	enum mam_status status = mam_ground_end_locked(pool, address, &handle);
+
 	if (status == MAM_OK)
-		release(pool, handle);
+		mam_ground_release_locked(pool, handle);
 	return status;
 }

@@ -35,6 +35,14 @@ enum mam_status mam_ground_take_locked(struct mam_pool *pool, const struct mam_r
 enum mam_status mam_ground_give_locked(struct mam_pool *pool, uint64_t address);
 
 /*
+ * The two halves of it. mam_ground_end_locked: the block at `address` is nobody's from now on, with
+ * the same errors; its record is still LIVE and the caller makes it RETIRED, or releases it.
+ * mam_ground_release_locked: its ground is free.
+ */
+enum mam_status mam_ground_end_locked(struct mam_pool *pool, uint64_t address, uint32_t *handle);
+void mam_ground_release_locked(struct mam_pool *pool, uint32_t handle);
+
+/*
  * mam_ground_shelve_locked - a free segment to where it belongs, tail or shelf; unshelve takes it
  * out again.
  */

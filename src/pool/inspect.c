@@ -33,8 +33,9 @@ static void count_holes(const struct mam_pool *pool, struct mam_stats *stats)
 			end_bytes += last->bytes;
 		}
 	}
-	stats->holes = stats->segments - stats->live_blocks - ends;
-	stats->hole_bytes = stats->reserved_bytes - stats->live_rounded_bytes - end_bytes;
+	stats->holes = stats->segments - stats->live_blocks - stats->retired_blocks - ends;
+	stats->hole_bytes = stats->reserved_bytes - stats->live_rounded_bytes -
+			    stats->retired_bytes - end_bytes;
 
 	at = mam_shelf_largest(&pool->shelf, &pool->segments);
 	if (at != 0)
@@ -90,6 +91,7 @@ void mam_segment_describe(const struct mam_pool *pool, uint32_t handle,
 	info->base = (void *)(uintptr_t)segment->base;
 	info->bytes = segment->bytes;
 	info->live = segment->state == MAM_SEGMENT_LIVE;
+	info->retired = segment->state == MAM_SEGMENT_RETIRED;
 	info->requested = info->live ? segment->requested : 0;
 	info->chunk_base = (void *)(uintptr_t)chunk->base;
 	info->chunk_bytes = chunk->bytes;

@@ -26,7 +26,7 @@ static bool config_is_sound(const struct mam_source *source, const struct mam_po
 		return false;
 	if (config->growth_bytes == MAM_GROWTH_NONE && config->chunk_bytes == 0)
 		return false;
-	return config->free_policy >= MAM_FREE_DEFAULT && config->free_policy <= MAM_FREE_STREAM;
+	return config->free_policy >= MAM_FREE_DEFAULT && config->free_policy <= MAM_FREE_DEFERRED;
 }
 
 static enum mam_status init_books(struct mam_pool *pool)
@@ -51,6 +51,8 @@ static void fini_books(struct mam_pool *pool)
 	pool->by_address = 0;
 	pool->tail = 0;
 	pool->newest_chunk = 0;
+	pool->retired_first = 0;
+	pool->retired_last = 0;
 }
 
 enum mam_status mam_pool_init(struct mam_pool *pool, struct mam_source *source, bool owns_source,

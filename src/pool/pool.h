@@ -5,6 +5,7 @@
  * Where a request stands in this folder:
  *   pool.c      alloc, free: into granules, under the lock.
  *   ground.c    find ground, split, join. The lock is held, no source call.
+ *   retire.c    blocks that are freed and not to be handed out yet.
  *   grow.c      a request that no ground fits: chunks in from the source, and idle ones out (trim).
  *   inspect.c   stats, walk, find: look, change nothing.
  *   check.c     every invariant below, in C.
@@ -84,6 +85,9 @@ struct mam_pool {
 	uint32_t by_address;     /* root */
 	uint32_t tail;           /* segment, or 0 */
 	uint32_t newest_chunk;   /* head of the list of chunks, or 0 */
+	uint32_t retired_first;  /* queue of retired blocks, oldest first; 0: none */
+	uint32_t retired_last;
+	uint64_t retired_ticket; /* of the newest retired block ever; 0: there was none */
 	uint64_t high_bytes;     /* sum of the chunks' high */
 	struct mam_stats counts; /* what is kept as it happens: see mam_pool_stats() */
 };

@@ -7,8 +7,9 @@
  *   | block | hole | block      | blk |      | blk  | tail                  |
  *   +-------+------+------------+-----+      +------+-----------------------+
  *
- * A chunk is cut into segments without gaps. A segment is live (a block that a caller holds) or
- * free. Two free neighbours never stand: they are joined at once. A free segment with a live one
+ * A chunk is cut into segments without gaps. A segment is live (a block that a caller holds),
+ * retired (a block that nobody holds, and nobody may get yet) or free. Two free neighbours never
+ * stand: they are joined at once. A free segment with a live one
  * above it is a hole. The free end of the newest chunk is the tail: fresh ground, used only when no
  * hole fits.
  *
@@ -18,7 +19,8 @@
  *   - the list of its chunk's segments in address order (prev, next), always: split and join find
  *     neighbours without a search;
  *   - the shelf by size, when free and not the tail (shelf.h);
- *   - the map from block to record, when live (blockmap.h).
+ *   - the map from block to record, when live (blockmap.h);
+ *   - the queue of retired blocks, when retired (retire.c).
  */
 #ifndef MAM_POOL_SEGMENT_H
 #define MAM_POOL_SEGMENT_H
@@ -29,7 +31,8 @@
 enum mam_segment_state {
 	MAM_SEGMENT_IDLE = 0, /* the record stands for no ground */
 	MAM_SEGMENT_FREE = 1,
-	MAM_SEGMENT_LIVE = 2
+	MAM_SEGMENT_LIVE = 2,
+	MAM_SEGMENT_RETIRED = 3
 };
 
 /* lock: pool, all fields */
@@ -47,6 +50,7 @@ struct mam_segment {
 			uint32_t peer_next;        /* 0: the last */
 		};
 		uint64_t requested;            /* live: what the caller asked for */
+		uint32_t retired_next;         /* retired: the one retired after it; 0: none */
 	} __attribute__((packed, aligned(4))); /* padding would push the state out of the line */
 	/* enum mam_segment_state; a word of its own, as it is written where sizes are read next */
 	uint32_t state;
@@ -59,7 +63,7 @@ struct mam_chunk {
 	uint64_t base;
 	uint64_t bytes;
 	uint64_t high;        /* highest end of a block ever in it, from its base */
-	uint64_t live_blocks; /* count */
+	uint64_t live_blocks; /* count, retired ones too */
 	uint32_t last;        /* its highest segment; while live_blocks is 0 its only one */
 	uint32_t older;       /* next in the list of chunks, newest first */
 	uint32_t newer;
