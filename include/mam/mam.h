@@ -194,10 +194,11 @@ MAM_API enum mam_status mam_free(struct mam_pool *pool, void *block);
  *
  * From now on the block is freed as far as callers can see: a second free answers DOUBLE_FREE. The
  * pool does not wait, whatever its policy. `ticket` (may be NULL) receives the block's place in the
- * order in which blocks of this pool were retired, counted from 1. O(1). Errors as mam_free(),
- * without DRIVER; INVALID_VALUE: a NULL pool.
+ * order in which blocks of this pool were retired, counted from 1, and `bytes` (may be NULL) its
+ * rounded size. O(1). Errors as mam_free(), without DRIVER; INVALID_VALUE: a NULL pool.
  */
-MAM_API enum mam_status mam_pool_retire(struct mam_pool *pool, void *block, uint64_t *ticket);
+MAM_API enum mam_status mam_pool_retire(struct mam_pool *pool, void *block, uint64_t *ticket,
+					size_t *bytes);
 
 /*
  * mam_pool_reclaim - every block that was retired with this ticket or a lower one is free ground

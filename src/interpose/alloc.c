@@ -3,63 +3,217 @@
  * alloc.c - cudaMalloc and cuMemAlloc: from the pool of the current context.
  *
  *   1. Size 0 and a missing output are the real function's to answer: the two interfaces differ.
- *   2. The context: the driver's current one. The runtime may not have made it current yet, or
- *      may be set to another device; then cudaFree(0), which every program uses to start CUDA,
- *      brings both together.
- *   3. The pool. If it is out of memory, chunks that are wholly free in any pool go back to the
- *      driver, and once more.
- *   4. The real function: either it finds memory that a chunk could not, and the block is the
- *      driver's from then on, or it gives the genuine error. With MAM_LIMIT it is asked for an
+ *   2. The context: the driver's current one. If there is none cudaFree(0), with which every
+ *      program starts CUDA, makes the runtime's current. A runtime before 12 may be set to another
+ *      device than the current context's; then the same brings both together.
+ *   3. Whether the pool is to be asked at all (may_serve): not for sizes that would swallow the
+ *      device, nor while a capture is alive, since then the driver judges by mode and thread, nor
+ *      in a context with a sticky error. The real function answers those.
+ *   4. The pool: ground it holds, ground out of quarantine whose fence has passed, a new chunk.
+ *   5. Out of memory: wait for the quarantine, give back chunks that are wholly free in any pool,
+ *      and once more.
+ *   6. The real function: either it finds memory that a chunk could not, and the block is the
+ *      driver's from then on, or it gives the genuine error. Over the limit it is asked for an
  *      impossible size instead, for the same error.
  *
  * cudaMalloc is only a short cut past the runtime: whatever it cannot decide, the real one does,
  * and its call of cuMemAlloc arrives here by the other road.
  */
+#include "interpose/alloc.h"
+
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include <mam/mam.h>
-#include <mam/options.h>
+#include <mam/stats.h>
 
-#include "interpose/count.h"
+#include "interpose/account.h"
+#include "interpose/capture.h"
 #include "interpose/hooks.h"
 #include "interpose/init.h"
+#include "interpose/ipc.h"
+#include "interpose/nvtx.h"
 #include "interpose/pools.h"
+#include "interpose/quarantine.h"
 #include "interpose/real.h"
-#include "interpose/table.h"
+#include "interpose/say.h"
+#include "interpose/watch.h"
 
-/*
- * A size that no device has: the real function answers out of memory, and sets the runtime's last
- * error.
- */
-#define TOO_MUCH ((size_t)1 << 60)
+#define RUNTIME_SETS_CONTEXT 12000 /* from this version cudaSetDevice makes the context current */
+#define REPORTS_MOST 3             /* sentences about missing memory, a process */
 
-enum outcome {
-	OUTCOME_DONE,    /* the block is there */
-	OUTCOME_FORWARD, /* the real function is to be asked */
-	OUTCOME_REFUSE   /* the real function is to be asked for too much */
+/* One call on its way. */
+struct request {
+	enum mam_table_id function;
+	enum mam_road road;
+	size_t bytes;
+	struct mam_pools_entry *entry; /* NULL: no pool */
+	enum mam_why why;              /* why the pool does not serve it */
 };
 
-static enum outcome after_exhaustion(struct mam_pool *pool, size_t bytes, void **block)
+/* The cheapest question that a context with a fault answers with it. */
+static bool is_broken(void)
 {
-	if (mam_pools_trim() != 0 && mam_malloc(pool, bytes, block) == MAM_OK)
-		return OUTCOME_DONE;
-	return mam_option_number("MAM_LIMIT") != 0 ? OUTCOME_REFUSE : OUTCOME_FORWARD;
+	const struct mam_real_driver *driver = mam_real_driver();
+	int least, greatest;
+
+	return driver->ctx_priorities != NULL &&
+	       driver->ctx_priorities(&least, &greatest) != MAM_CUDA_SUCCESS;
 }
 
-/* From the pool of `context`, which is the current one. The guard is up. */
-static enum outcome serve(void *context, size_t bytes, void **block)
+static enum mam_why may_serve(const struct mam_pools_entry *entry, size_t bytes)
 {
-	struct mam_pool *pool = mam_pools_of(context);
+	if (entry == NULL)
+		return mam_capture_alive() ? MAM_WHY_CAPTURE : MAM_WHY_NO_POOL;
+	if (mam_capture_alive() && !mam_init_serves_captures())
+		return MAM_WHY_CAPTURE;
+	if (bytes > entry->pass_above)
+		return MAM_WHY_LARGE;
+	if (bytes >= mam_ipc_dedicated_from())
+		return MAM_WHY_DEDICATED;
+	if (mam_nvtx_wants_driver())
+		return MAM_WHY_KIND;
+	return is_broken() ? MAM_WHY_BROKEN : MAM_WHY_NONE;
+}
+
+/* Ground that the pool holds, or that comes out of quarantine without a wait; else a new chunk. */
+static enum mam_status take(const struct mam_pools_entry *entry, size_t bytes, void **block)
+{
 	enum mam_status status;
 
-	if (pool == NULL)
-		return OUTCOME_FORWARD;
-	status = mam_malloc(pool, bytes, block);
-	if (status == MAM_OK)
-		return OUTCOME_DONE;
+	if (!mam_quarantine_holds(entry->quarantine))
+		return mam_malloc(entry->pool, bytes, block);
+	status = mam_pool_alloc_nowait(entry->pool, bytes, 0, block);
+	if (status != MAM_ERROR_WOULD_WAIT)
+		return status;
+	while (mam_quarantine_settle(entry->quarantine)) {
+		status = mam_pool_alloc_nowait(entry->pool, bytes, 0, block);
+		if (status != MAM_ERROR_WOULD_WAIT)
+			return status;
+	}
+	return mam_malloc(entry->pool, bytes, block);
+}
+
+static enum mam_status take_after_exhaustion(const struct mam_pools_entry *entry, size_t bytes,
+					     void **block)
+{
+	struct mam_pools_entry *each;
+	enum mam_status status = MAM_ERROR_OUT_OF_MEMORY;
+
+	if (mam_quarantine_wait(entry->quarantine))
+		status = mam_malloc(entry->pool, bytes, block);
+	if (status != MAM_ERROR_OUT_OF_MEMORY)
+		return status;
+	for (unsigned int at = 0; (each = mam_pools_next(&at)) != NULL;)
+		mam_quarantine_wait(each->quarantine);
+	return mam_pools_trim() != 0 ? mam_malloc(entry->pool, bytes, block) : status;
+}
+
+/* Said a few times only: programs that live with a full device ask again and again. */
+static void report_no_memory(const struct request *request)
+{
+	struct mam_stats stats = { .size = sizeof(stats) };
+	static atomic_int reports;
+
+	if (!mam_say_wants(MAM_SAY_WARN) || request->entry == NULL ||
+	    mam_pool_stats(request->entry->pool, &stats) != MAM_OK ||
+	    atomic_fetch_add(&reports, 1) >= REPORTS_MOST)
+		return;
+	mam_say(MAM_SAY_WARN,
+		"no memory for %zu bytes: live %llu, largest hole %llu, quarantined %llu, reserved %llu; "
+		"%s",
+		request->bytes, (unsigned long long)stats.live_bytes,
+		(unsigned long long)stats.largest_free_bytes,
+		(unsigned long long)stats.retired_bytes, (unsigned long long)stats.reserved_bytes,
+		request->why == MAM_WHY_LIMIT
+			? "raise --limit, or free something"
+		: stats.reserved_bytes - stats.live_rounded_bytes >= request->bytes
+			? "enough is free, but in pieces: allocate what is large earlier, or try "
+			  "--growth with a larger size"
+			: "free something, or look for what else uses the device");
+}
+
+/* From the pool, or why not. The guard is up. */
+static bool serve(struct request *request, void **block)
+{
+	enum mam_status status;
+
+	request->why = may_serve(request->entry, request->bytes);
+	if (request->why != MAM_WHY_NONE)
+		return false;
+	status = take(request->entry, request->bytes, block);
 	if (status == MAM_ERROR_OUT_OF_MEMORY)
-		return after_exhaustion(pool, bytes, block);
-	return OUTCOME_FORWARD;
+		status = take_after_exhaustion(request->entry, request->bytes, block);
+	if (status == MAM_OK) {
+		mam_watch_alloc(&(struct mam_watch_call){
+			.function = request->function,
+			.road = request->road,
+			.fate = MAM_FATE_SERVED,
+			.block = *block,
+			.bytes = request->bytes,
+			.context = request->entry->owner });
+		return true;
+	}
+	request->why = status == MAM_ERROR_OUT_OF_MEMORY ? MAM_WHY_MEMORY : MAM_WHY_NO_POOL;
+	return false;
+}
+
+static void watch_forwarded(const struct request *request, int answer, void *block)
+{
+	struct mam_watch_call call = {
+		.function = request->function,
+		.road = request->road,
+		.fate = answer == MAM_CUDA_SUCCESS ? MAM_FATE_FORWARDED : MAM_FATE_FAILED,
+		.why = request->why,
+		.code = answer,
+		.block = answer == MAM_CUDA_SUCCESS ? block : NULL,
+		.bytes = request->bytes,
+		.context = request->entry == NULL ? NULL : request->entry->owner,
+	};
+
+	if (answer == MAM_CUDA_SUCCESS)
+		mam_watch_alloc(&call);
+	else
+		mam_watch_call(&call);
+}
+
+/* The driver's slabs: small blocks share them. */
+static size_t rounded(size_t bytes)
+{
+	size_t unit = bytes > (size_t)1 << 20 ? (size_t)2 << 20 : 512;
+
+	return bytes > SIZE_MAX - unit ? SIZE_MAX : (bytes + unit - 1) / unit * unit;
+}
+
+/*
+ * What the driver gives by itself, on the device's account. `ask` calls the real function of
+ * whichever interface, for the genuine block or the genuine error.
+ */
+static int forward(struct request *request, int (*ask)(void **block, size_t bytes), void **block)
+{
+	int device = request->entry == NULL ? -1 : request->entry->device, answer;
+	size_t bytes = rounded(request->bytes);
+	void *none;
+
+	if (request->bytes >= MAM_ALLOC_TOO_MUCH) {
+		answer = ask(block, request->bytes);
+	} else if (!mam_account_charge(device, MAM_ACCOUNT_DIRECT, bytes)) {
+		request->why = MAM_WHY_LIMIT;
+		answer = ask(&none, MAM_ALLOC_TOO_MUCH);
+	} else {
+		answer = ask(block, request->bytes);
+		if (answer == MAM_CUDA_OUT_OF_MEMORY && !mam_capture_alive() &&
+		    request->why != MAM_WHY_MEMORY && mam_pools_trim() != 0)
+			answer = ask(block, request->bytes);
+		if (answer == MAM_CUDA_SUCCESS)
+			mam_account_note((uintptr_t)*block, device, MAM_ACCOUNT_DIRECT, bytes);
+		else
+			mam_account_refund(device, MAM_ACCOUNT_DIRECT, bytes);
+	}
+	watch_forwarded(request, answer, answer == MAM_CUDA_SUCCESS ? *block : NULL);
+	if (answer == MAM_CUDA_OUT_OF_MEMORY)
+		report_no_memory(request);
+	return answer;
 }
 
 /*
@@ -76,6 +230,8 @@ static void *runtime_context(void)
 	if (driver == NULL || runtime == NULL || driver->ctx_current(&context) != 0 ||
 	    context == NULL)
 		return NULL;
+	if (runtime->version >= RUNTIME_SETS_CONTEXT)
+		return context;
 	device = mam_pools_device(context);
 	if (device < 0 && driver->ctx_device(&device) != 0)
 		return NULL;
@@ -85,35 +241,27 @@ static void *runtime_context(void)
 /* The same after CUDA was started, if it had not been. */
 static void *start_runtime(void)
 {
-	__typeof__(&cudaFree) real_free = MAM_TABLE_ORIGINAL(cudaFree);
+	__typeof__(&cudaFree) real_free;
 	void *context = runtime_context();
 
-	if (context != NULL || real_free == NULL || real_free(NULL) != MAM_CUDA_SUCCESS)
+	if (context != NULL)
 		return context;
-	return runtime_context();
+	real_free = MAM_TABLE_ORIGINAL(cudaFree);
+	return real_free == NULL || real_free(NULL) != MAM_CUDA_SUCCESS ? NULL : runtime_context();
 }
 
-static void *driver_context(void)
+static int ask_runtime(void **block, size_t bytes)
 {
-	const struct mam_real_driver *driver = mam_real_driver();
-	void *context = NULL;
-
-	return driver != NULL && driver->ctx_current(&context) == 0 ? context : NULL;
-}
-
-static void count(enum mam_road road, enum outcome outcome, int answer)
-{
-	mam_count(road, answer != MAM_CUDA_SUCCESS ? MAM_FATE_FAILED
-			: outcome == OUTCOME_DONE  ? MAM_FATE_SERVED
-						   : MAM_FATE_FORWARDED);
+	return MAM_TABLE_ORIGINAL(cudaMalloc)(block, bytes);
 }
 
 int cudaMalloc(void **block, size_t bytes)
 {
 	__typeof__(&cudaMalloc) real = MAM_TABLE_ORIGINAL(cudaMalloc);
-	enum outcome outcome;
-	void *context, *none;
+	struct request request = { MAM_TABLE_cudaMalloc, MAM_ROAD_RUNTIME, bytes, NULL,
+				   MAM_WHY_NONE };
 	int answer = MAM_CUDA_SUCCESS;
+	void *context;
 
 	if (real == NULL)
 		return MAM_CUDA_INSUFFICIENT_DRIVER;
@@ -125,22 +273,36 @@ int cudaMalloc(void **block, size_t bytes)
 		mam_init_depth--;
 		return real(block, bytes);
 	}
-	outcome = serve(context, bytes, block);
-	if (outcome == OUTCOME_REFUSE)
-		answer = real(&none, TOO_MUCH);
-	else if (outcome == OUTCOME_FORWARD)
-		answer = real(block, bytes);
+	request.entry = mam_pools_of(context);
+	if (!serve(&request, block))
+		answer = forward(&request, ask_runtime, block);
 	mam_init_depth--;
-	count(MAM_ROAD_RUNTIME, outcome, answer);
+	return answer;
+}
+
+static void *driver_context(void)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+	void *context = NULL;
+
+	return driver != NULL && driver->ctx_current(&context) == 0 ? context : NULL;
+}
+
+static int ask_driver(void **block, size_t bytes)
+{
+	unsigned long long address;
+	int answer = MAM_TABLE_ORIGINAL(cuMemAlloc_v2)(&address, bytes);
+
+	if (answer == MAM_CUDA_SUCCESS)
+		*block = (void *)(uintptr_t)address;
 	return answer;
 }
 
 static int driver_alloc(enum mam_road road, unsigned long long *block, size_t bytes)
 {
 	__typeof__(&cuMemAlloc_v2) real = MAM_TABLE_ORIGINAL(cuMemAlloc_v2);
-	enum outcome outcome = OUTCOME_FORWARD;
+	struct request request = { MAM_TABLE_cuMemAlloc_v2, road, bytes, NULL, MAM_WHY_ASLEEP };
 	int answer = MAM_CUDA_SUCCESS;
-	unsigned long long none;
 	void *context, *served;
 
 	if (real == NULL)
@@ -150,15 +312,12 @@ static int driver_alloc(enum mam_road road, unsigned long long *block, size_t by
 	mam_init_depth++;
 	context = driver_context();
 	if (context != NULL)
-		outcome = serve(context, bytes, &served);
-	if (outcome == OUTCOME_REFUSE)
-		answer = real(&none, TOO_MUCH);
-	else if (outcome == OUTCOME_FORWARD)
-		answer = real(block, bytes);
-	else
+		request.entry = mam_pools_of(context);
+	if (context == NULL || !serve(&request, &served))
+		answer = forward(&request, ask_driver, &served);
+	if (answer == MAM_CUDA_SUCCESS)
 		*block = (unsigned long long)(uintptr_t)served;
 	mam_init_depth--;
-	count(road, outcome, answer);
 	return answer;
 }
 
@@ -170,4 +329,20 @@ int cuMemAlloc_v2(unsigned long long *block, size_t bytes)
 int mam_by_lookup_cuMemAlloc_v2(unsigned long long *block, size_t bytes)
 {
 	return driver_alloc(MAM_ROAD_LOOKUP, block, bytes);
+}
+
+int mam_alloc_pooled(enum mam_table_id function, enum mam_road road, size_t bytes, void **block,
+		     enum mam_why *why)
+{
+	struct request request = { function, road, bytes, NULL, MAM_WHY_ASLEEP };
+	void *context = driver_context();
+
+	if (context != NULL) {
+		request.entry = mam_pools_of(context);
+		if (serve(&request, block))
+			return MAM_CUDA_SUCCESS;
+	}
+	*why = request.why == MAM_WHY_MEMORY && mam_account_room(-1) < bytes ? MAM_WHY_LIMIT
+									      : request.why;
+	return MAM_ALLOC_FORWARD;
 }

@@ -20,6 +20,7 @@ struct chunks {
 	struct mam_source *inner;
 	void *context;
 	int device;
+	_Atomic size_t held; /* atomic; bytes */
 };
 
 static _Atomic uint64_t grows, grow_ns, shrinks, shrink_ns; /* atomic */
@@ -48,6 +49,7 @@ static enum mam_status grow(struct mam_source *source, size_t bytes, void **base
 	}
 	atomic_fetch_add_explicit(&grow_ns, now() - start, memory_order_relaxed);
 	atomic_fetch_add_explicit(&grows, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&chunks->held, bytes, memory_order_relaxed);
 	mam_watch_chunk(*base, bytes, chunks->context, true);
 	return MAM_OK;
 }
@@ -67,6 +69,7 @@ static enum mam_status shrink(struct mam_source *source, void *base, size_t byte
 	}
 	atomic_fetch_add_explicit(&shrink_ns, now() - start, memory_order_relaxed);
 	atomic_fetch_add_explicit(&shrinks, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&chunks->held, bytes, memory_order_relaxed);
 	mam_account_refund(chunks->device, MAM_ACCOUNT_CHUNK, bytes);
 	return MAM_OK;
 }
@@ -105,7 +108,16 @@ void mam_chunks_destroy(struct mam_source *source)
 /* Left behind: a thread may be inside it, and its end would call the driver. */
 void mam_chunks_lose(struct mam_source *source)
 {
-	(void)source;
+	struct chunks *chunks = (struct chunks *)source;
+
+	mam_account_refund(chunks->device, MAM_ACCOUNT_CHUNK, atomic_exchange(&chunks->held, 0));
+}
+
+size_t mam_chunks_held(const struct mam_source *source)
+{
+	const struct chunks *chunks = (const struct chunks *)source;
+
+	return atomic_load_explicit(&chunks->held, memory_order_relaxed);
 }
 
 void mam_chunks_cost(struct mam_chunks_costs *costs)

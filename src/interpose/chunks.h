@@ -19,6 +19,9 @@ enum mam_status mam_chunks_create(void *context, int device, struct mam_source *
 void mam_chunks_destroy(struct mam_source *source);
 void mam_chunks_lose(struct mam_source *source);
 
+/* How much the source's pool holds, in bytes. */
+size_t mam_chunks_held(const struct mam_source *source);
+
 /* How often the driver was asked for a chunk or given one, and how long it took. */
 struct mam_chunks_costs {
 	uint64_t grows, grow_ns, shrinks, shrink_ns;

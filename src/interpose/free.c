@@ -9,61 +9,70 @@
  *      real function is given an address that it refuses in the same way, so that the runtime's
  *      last error is set as well. That is the address itself, unless a chunk begins there, which
  *      the driver would free; then it is the next byte.
- *   3. The wait. The real functions return when all work of the block's context is done; programs
- *      count on it, and the pool must not hand the block out before. cudaFree waits by the
- *      runtime, so that an error of the wait becomes its last error. When the wait fails its own
- *      code is the answer, and the block stays alive.
+ *   3. The policy.
+ *      strict    The real functions return when all work of the block's context is done; programs
+ *                count on it, and the pool must not hand the block out before. cudaFree waits by
+ *                the runtime, so that an error of the wait becomes its last error. When the wait
+ *                fails its own code is the answer, and the block stays alive.
+ *      deferred  No wait: into quarantine (quarantine.h).
+ *      stream    No wait, and free at once: the program's users of a block are in one order.
  *   4. The pool.
  *
- * A thread whose captures are in relaxed mode may free while a stream is in capture, but may not
- * synchronise: there the wait is the driver's own, in the free of a small block made for it.
+ * While a capture is alive nothing may synchronise, and whether memory may be freed at all depends
+ * on modes and threads. There a strict free lets the driver judge, and wait, in the allocation and
+ * free of a small block of its own. No capture begins while a free waits, as with the driver's.
  *
  * Codes of a driver that is shutting down count as success: nothing runs any more, and
  * destructors that run last must not see an error that only mam's road gives them.
  */
+#include "interpose/free.h"
+
+#include <stdint.h>
+
 #include <mam/mam.h>
 
-#include "interpose/count.h"
+#include "interpose/account.h"
+#include "interpose/capture.h"
 #include "interpose/hooks.h"
 #include "interpose/init.h"
 #include "interpose/pools.h"
+#include "interpose/quarantine.h"
 #include "interpose/real.h"
-#include "interpose/table.h"
+#include "interpose/watch.h"
 
-enum capture_mode { CAPTURE_GLOBAL, CAPTURE_THREAD_LOCAL, CAPTURE_RELAXED };
+#define CAPTURE_RELAXED 2 /* the mode in which a thread's calls end no capture */
 
-enum outcome {
-	OUTCOME_DONE,    /* the block is free, or the answer is a code of the driver's */
-	OUTCOME_FORWARD, /* the real function is to be asked */
-	OUTCOME_REFUSE   /* the real function is to be asked for an address that it refuses */
-};
-
-/* This thread's mode, left as it is. */
-static enum capture_mode capture_mode(const struct mam_real_driver *driver)
-{
-	int mode = CAPTURE_GLOBAL, mine;
-
-	if (driver->capture_mode == NULL || driver->capture_mode(&mode) != 0)
-		return CAPTURE_GLOBAL;
-	mine = mode;
-	if (mine != CAPTURE_GLOBAL)
-		driver->capture_mode(&mode);
-	return (enum capture_mode)mine;
-}
-
-/*
- * The wait that the driver itself makes in a free. Without memory for the block there is only the
- * other one.
- */
-static int wait_as_driver(const struct mam_real_driver *driver)
+/* The driver's own verdict and wait; its code. With --capture=allow the verdict is always good. */
+static int wait_as_driver(void)
 {
 	__typeof__(&cuMemAlloc_v2) real_alloc = MAM_TABLE_ORIGINAL(cuMemAlloc_v2);
 	__typeof__(&cuMemFree_v2) real_free = MAM_TABLE_ORIGINAL(cuMemFree_v2);
+	const struct mam_real_driver *driver = mam_real_driver();
+	bool relaxed = mam_init_serves_captures() && driver->capture_mode != NULL;
+	int mode = CAPTURE_RELAXED, code;
 	unsigned long long block;
 
-	if (real_alloc == NULL || real_free == NULL || real_alloc(&block, 1) != MAM_CUDA_SUCCESS)
-		return driver->ctx_synchronize();
-	return real_free(block);
+	if (real_alloc == NULL || real_free == NULL)
+		return MAM_CUDA_NOT_INITIALIZED;
+	if (relaxed)
+		driver->capture_mode(&mode);
+	code = real_alloc(&block, 1);
+	if (code == MAM_CUDA_SUCCESS)
+		code = real_free(block);
+	if (relaxed)
+		driver->capture_mode(&mode);
+	return code;
+}
+
+static int wait_here(int (*synchronize)(void))
+{
+	int code;
+
+	if (!mam_capture_hold())
+		return wait_as_driver();
+	code = synchronize();
+	mam_capture_release();
+	return code;
 }
 
 /* Until all work of `context` is done. */
@@ -71,18 +80,17 @@ static int wait_for(void *context, int (*synchronize)(void))
 {
 	const struct mam_real_driver *driver = mam_real_driver();
 	void *current = NULL;
-	int code;
+	int code = driver->ctx_current(&current);
 
-	if (!mam_init_free_waits())
-		return MAM_CUDA_SUCCESS;
-	code = driver->ctx_current(&current);
-	if (code == MAM_CUDA_SUCCESS && current != context)
-		code = driver->ctx_push(context);
 	if (code != MAM_CUDA_SUCCESS)
 		return code;
-	code = capture_mode(driver) == CAPTURE_RELAXED ? wait_as_driver(driver) : synchronize();
-	if (current != context)
-		driver->ctx_pop(&current);
+	if (current == context)
+		return wait_here(synchronize);
+	code = driver->ctx_push(context);
+	if (code != MAM_CUDA_SUCCESS)
+		return code;
+	code = wait_here(driver->ctx_synchronize);
+	driver->ctx_pop(&current);
 	return code;
 }
 
@@ -97,81 +105,176 @@ static void *refusable(void *block)
 }
 
 /*
- * The guard is up. *code is the answer when the outcome is DONE, *block what to give the real
- * function otherwise.
+ * Freed twice, also by two threads at once, or not the start of a block; or the context and its
+ * pool went away meanwhile.
  */
-static enum outcome give_back(void **block, int (*synchronize)(void), int *code)
+static enum mam_free_outcome refuse(struct mam_free_request *request)
 {
-	struct mam_pool *pool;
-	void *context;
-	enum mam_status status = mam_pools_find(*block, &pool, &context);
-
-	if (status == MAM_ERROR_NOT_OWNED)
-		return OUTCOME_FORWARD;
-	if (status == MAM_OK) {
-		*code = wait_for(context, synchronize);
-		if (*code != MAM_CUDA_SUCCESS && *code != MAM_CUDA_DEINITIALIZED)
-			return OUTCOME_DONE;
-		*code = MAM_CUDA_SUCCESS;
-		status = mam_free(pool, *block);
-	}
-	if (status == MAM_OK)
-		return OUTCOME_DONE;
-	/*
-	 * Freed twice, also by two threads at once; or the context and its pool went away
-	 * meanwhile.
-	 */
-	*block = refusable(*block);
-	return OUTCOME_REFUSE;
+	request->why = MAM_WHY_MISTAKE;
+	request->block = refusable(request->block);
+	return MAM_FREE_REFUSE;
 }
 
-static void count(enum mam_road road, enum outcome outcome, int answer)
+static enum mam_free_outcome not_owned(struct mam_free_request *request)
 {
+	request->why = MAM_WHY_FOREIGN;
+	return MAM_FREE_FORWARD;
+}
+
+/* While the block is still the program's: see watch.h. */
+static void announce(const struct mam_free_request *request, const struct mam_pools_entry *entry)
+{
+	mam_watch_free(&(struct mam_watch_call){
+		.function = request->function,
+		.road = request->road,
+		.fate = MAM_FATE_SERVED,
+		.block = request->block,
+		.bytes = request->bytes,
+		.context = entry->owner,
+		.stream = request->stream });
+}
+
+enum mam_free_outcome mam_free_strictly(struct mam_free_request *request,
+					int (*synchronize)(void))
+{
+	struct mam_pools_entry *entry;
+	enum mam_status status = mam_pools_find(request->block, &entry, &request->bytes);
+
+	if (status == MAM_ERROR_NOT_OWNED)
+		return not_owned(request);
+	if (status != MAM_OK)
+		return refuse(request);
+	request->code = wait_for(entry->owner, synchronize);
+	if (request->code == MAM_CUDA_DEINITIALIZED)
+		request->code = MAM_CUDA_SUCCESS;
+	if (request->code != MAM_CUDA_SUCCESS)
+		return MAM_FREE_DONE;
+	announce(request, entry);
+	return mam_free(entry->pool, request->block) == MAM_OK ? MAM_FREE_DONE : refuse(request);
+}
+
+enum mam_free_outcome mam_free_at_once(struct mam_free_request *request)
+{
+	struct mam_pools_entry *entry;
+	enum mam_status status = mam_pools_find(request->block, &entry, &request->bytes);
+
+	if (status == MAM_ERROR_NOT_OWNED)
+		return not_owned(request);
+	if (status != MAM_OK)
+		return refuse(request);
+	announce(request, entry);
+	return mam_free(entry->pool, request->block) == MAM_OK ? MAM_FREE_DONE : refuse(request);
+}
+
+/* Found first only where somebody watches: that is a second look into the pool's books. */
+enum mam_free_outcome mam_free_later(struct mam_free_request *request)
+{
+	struct mam_pools_entry *entry;
+	enum mam_status status;
+
+	if (mam_watch_wants(~0u)) {
+		status = mam_pools_find(request->block, &entry, &request->bytes);
+		if (status == MAM_OK)
+			announce(request, entry);
+	}
+	for (unsigned int at = 0; (entry = mam_pools_next(&at)) != NULL;) {
+		status = mam_quarantine_put(entry->quarantine, request->block);
+		if (status == MAM_OK)
+			return MAM_FREE_DONE;
+		if (status == MAM_ERROR_INTERIOR || status == MAM_ERROR_DOUBLE_FREE)
+			return refuse(request);
+	}
+	return not_owned(request);
+}
+
+static enum mam_free_outcome give_back(struct mam_free_request *request,
+				       int (*synchronize)(void))
+{
+	switch (mam_init_policy()) {
+	case MAM_INIT_DEFERRED: return mam_free_later(request);
+	case MAM_INIT_STREAM: return mam_free_at_once(request);
+	default: return mam_free_strictly(request, synchronize);
+	}
+}
+
+void mam_free_watch(const struct mam_free_request *request, enum mam_free_outcome outcome,
+		    int answer)
+{
+	struct mam_watch_call call = {
+		.function = request->function,
+		.road = request->road,
+		.fate = answer == MAM_CUDA_SUCCESS ? MAM_FATE_FORWARDED : MAM_FATE_FAILED,
+		.why = request->why,
+		.code = answer,
+		.block = outcome == MAM_FREE_FORWARD ? request->block : NULL,
+		.bytes = request->bytes,
+		.stream = request->stream,
+	};
+
 	if (answer != MAM_CUDA_SUCCESS)
-		mam_count(road, MAM_FATE_FAILED);
-	else
-		mam_count(road, outcome == OUTCOME_DONE ? MAM_FATE_SERVED : MAM_FATE_FORWARDED);
+		mam_watch_call(&call);
+	else if (outcome == MAM_FREE_FORWARD)
+		mam_watch_free(&call);
+}
+
+void mam_free_forwarded(const struct mam_free_request *request, int answer)
+{
+	static const enum mam_account_kind kinds[] = { MAM_ACCOUNT_DIRECT, MAM_ACCOUNT_ASYNC,
+						       MAM_ACCOUNT_MANAGED };
+
+	if (answer != MAM_CUDA_SUCCESS)
+		return;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (mam_account_drop((uintptr_t)request->block, kinds[i]) != 0)
+			return;
 }
 
 int cudaFree(void *block)
 {
 	__typeof__(&cudaFree) real = MAM_TABLE_ORIGINAL(cudaFree);
 	const struct mam_real_runtime *runtime = mam_real_runtime();
-	enum outcome outcome;
-	int answer;
+	struct mam_free_request request = { .function = MAM_TABLE_cudaFree,
+					    .road = MAM_ROAD_RUNTIME,
+					    .block = block };
+	enum mam_free_outcome outcome;
 
 	if (real == NULL)
 		return MAM_CUDA_INSUFFICIENT_DRIVER;
 	if (mam_init_passes() || block == NULL || runtime == NULL)
 		return real(block);
 	mam_init_depth++;
-	outcome = give_back(&block, runtime->device_synchronize, &answer);
-	if (outcome != OUTCOME_DONE)
-		answer = real(block);
+	outcome = give_back(&request, runtime->device_synchronize);
+	if (outcome != MAM_FREE_DONE) {
+		request.code = real(request.block);
+		mam_free_forwarded(&request, request.code);
+	}
+	mam_free_watch(&request, outcome, request.code);
 	mam_init_depth--;
-	count(MAM_ROAD_RUNTIME, outcome, answer);
-	return answer;
+	return request.code;
 }
 
 static int driver_free(enum mam_road road, unsigned long long block)
 {
 	__typeof__(&cuMemFree_v2) real = MAM_TABLE_ORIGINAL(cuMemFree_v2);
 	const struct mam_real_driver *driver = mam_real_driver();
-	void *address = (void *)(uintptr_t)block;
-	enum outcome outcome;
-	int answer;
+	struct mam_free_request request = { .function = MAM_TABLE_cuMemFree_v2,
+					    .road = road,
+					    .block = (void *)(uintptr_t)block };
+	enum mam_free_outcome outcome;
 
 	if (real == NULL)
 		return MAM_CUDA_NOT_INITIALIZED;
 	if (mam_init_passes() || block == 0 || driver == NULL)
 		return real(block);
 	mam_init_depth++;
-	outcome = give_back(&address, driver->ctx_synchronize, &answer);
-	if (outcome != OUTCOME_DONE)
-		answer = real((unsigned long long)(uintptr_t)address);
+	outcome = give_back(&request, driver->ctx_synchronize);
+	if (outcome != MAM_FREE_DONE) {
+		request.code = real((unsigned long long)(uintptr_t)request.block);
+		mam_free_forwarded(&request, request.code);
+	}
+	mam_free_watch(&request, outcome, request.code);
 	mam_init_depth--;
-	count(road, outcome, answer);
-	return answer;
+	return request.code;
 }
 
 int cuMemFree_v2(unsigned long long block)

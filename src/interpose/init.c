@@ -16,9 +16,12 @@
 #include "interpose/leaks.h"
 #include "interpose/marks.h"
 #include "interpose/nvtx.h"
+#include "interpose/peer.h"
 #include "interpose/pools.h"
 #include "interpose/tracer.h"
 #include "interpose/watch.h"
+
+#define CAPTURE_ALLOW 1 /* place of the word among those of MAM_CAPTURE */
 
 enum state { ASLEEP, ON, OFF };
 
@@ -26,7 +29,8 @@ __thread int mam_init_depth;
 
 static atomic_int state;        /* atomic: an enum state */
 static atomic_bool wants_stats; /* atomic */
-static atomic_bool free_waits;  /* atomic */
+static atomic_int policy;       /* atomic: an enum mam_init_policy */
+static atomic_bool captures;    /* atomic */
 static pthread_once_t awakening = PTHREAD_ONCE_INIT;
 
 /*
@@ -38,12 +42,22 @@ static void start_child(void)
 	if (mam_pools_exist())
 		atomic_store_explicit(&state, OFF, memory_order_relaxed);
 	mam_watch_stop(~0u);
+	if (atomic_load_explicit(&state, memory_order_relaxed) == ON && mam_init_wants_stats())
+		mam_watch_start(MAM_WATCH_STATS);
 	mam_count_restart();
 	mam_capture_restart();
+	mam_peer_restart();
 	mam_marks_restart();
 	mam_tracer_restart();
 	mam_leaks_restart();
 	mam_init_depth = 0;
+}
+
+static enum mam_init_policy policy_of(uint64_t word)
+{
+	return word == MAM_FREE_STREAM	   ? MAM_INIT_STREAM
+	       : word == MAM_FREE_DEFERRED ? MAM_INIT_DEFERRED
+					   : MAM_INIT_STRICT;
 }
 
 static void wake(void)
@@ -52,9 +66,13 @@ static void wake(void)
 
 	atomic_store_explicit(&wants_stats, mam_option_number("MAM_STATS") != 0,
 			      memory_order_relaxed);
-	atomic_store_explicit(&free_waits, mam_option_number("MAM_FREE") != MAM_FREE_STREAM,
+	atomic_store_explicit(&policy, policy_of(mam_option_number("MAM_FREE")),
+			      memory_order_relaxed);
+	atomic_store_explicit(&captures, mam_option_number("MAM_CAPTURE") == CAPTURE_ALLOW,
 			      memory_order_relaxed);
 	if (!off) {
+		if (mam_init_wants_stats())
+			mam_watch_start(MAM_WATCH_STATS);
 		mam_tracer_start();
 		mam_leaks_start();
 		mam_nvtx_start();
@@ -85,7 +103,12 @@ bool mam_init_wants_stats(void)
 	return atomic_load_explicit(&wants_stats, memory_order_relaxed);
 }
 
-bool mam_init_free_waits(void)
+enum mam_init_policy mam_init_policy(void)
 {
-	return atomic_load_explicit(&free_waits, memory_order_relaxed);
+	return (enum mam_init_policy)atomic_load_explicit(&policy, memory_order_relaxed);
+}
+
+bool mam_init_serves_captures(void)
+{
+	return atomic_load_explicit(&captures, memory_order_relaxed);
 }

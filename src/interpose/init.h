@@ -23,11 +23,16 @@ bool mam_init_is_off(void);
  */
 bool mam_init_wants_stats(void);
 
-/*
- * False: MAM_FREE=stream, the program promises that all users of a block are in one order. Asked
- * as above.
- */
-bool mam_init_free_waits(void);
+/* When a freed block may be used again (mam-run.1, FREE POLICIES). Asked as above. */
+enum mam_init_policy {
+	MAM_INIT_STRICT,   /* the free waits for all work of the block's context */
+	MAM_INIT_DEFERRED, /* it does not, and the block waits in quarantine */
+	MAM_INIT_STREAM    /* at once: the program's users of a block are in one order */
+};
+enum mam_init_policy mam_init_policy(void);
+
+/* --capture=allow: pools serve while a stream is in capture. Asked as above. */
+bool mam_init_serves_captures(void);
 
 /* True: CUDA's name was heard in this process. */
 bool mam_init_is_awake(void);

@@ -2,6 +2,8 @@
 /*
  * ipc.c - memory shared between processes.
  */
+#include "interpose/ipc.h"
+
 #include "interpose/hooks.h"
 #include "interpose/table.h"
 
@@ -63,4 +65,13 @@ int mam_by_lookup_cuIpcCloseMemHandle(unsigned long long address)
 	__typeof__(&cuIpcCloseMemHandle) real = MAM_TABLE_ORIGINAL(cuIpcCloseMemHandle);
 
 	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(address);
+}
+
+size_t mam_ipc_dedicated_from(void)
+{
+	return SIZE_MAX;
+}
+
+void mam_ipc_finish(void)
+{
 }

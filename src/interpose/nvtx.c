@@ -30,3 +30,8 @@ const char *mam_nvtx_state(void)
 {
 	return "off";
 }
+
+bool mam_nvtx_wants_driver(void)
+{
+	return false;
+}

@@ -20,6 +20,12 @@ void mam_nvtx_alloc(const struct mam_watch_call *call);
 void mam_nvtx_free(const struct mam_watch_call *call);
 void mam_nvtx_chunk(void *base, size_t bytes, void *context, bool came);
 
+/*
+ * True: a memory checker watches this process, and blocks cannot be made known to it. Allocation is
+ * left to the driver then, so that no error is hidden.
+ */
+bool mam_nvtx_wants_driver(void);
+
 /* One word for `mam info` and the report: "off", "on (tool's library)", "not built in". */
 const char *mam_nvtx_state(void);
 

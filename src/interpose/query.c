@@ -21,13 +21,13 @@ static size_t free_in_pool(void)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
 	struct mam_stats stats = { .size = sizeof(stats) };
-	struct mam_pool *pool;
+	struct mam_pools_entry *entry;
 	void *context = NULL;
 
 	if (driver == NULL || driver->ctx_current(&context) != 0 || mam_pools_device(context) < 0)
 		return 0;
-	pool = mam_pools_of(context);
-	if (pool == NULL || mam_pool_stats(pool, &stats) != MAM_OK)
+	entry = mam_pools_of(context);
+	if (entry == NULL || mam_pool_stats(entry->pool, &stats) != MAM_OK)
 		return 0;
 	return stats.reserved_bytes - stats.live_rounded_bytes;
 }

@@ -10,8 +10,10 @@
  * No guard here: the real cudaDeviceReset arrives at these functions again by the driver's road,
  * and dropping a pool twice does nothing.
  */
+#include "interpose/capture.h"
 #include "interpose/hooks.h"
 #include "interpose/init.h"
+#include "interpose/peer.h"
 #include "interpose/pools.h"
 #include "interpose/real.h"
 #include "interpose/table.h"
@@ -89,8 +91,11 @@ static int destroy(__typeof__(&cuCtxDestroy_v2) real, void *context)
 {
 	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(context);
 
-	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes())
+	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes()) {
 		mam_pools_drop(context);
+		mam_capture_context_gone(context);
+		mam_peer_context_gone(context);
+	}
 	return answer;
 }
 
@@ -108,5 +113,9 @@ int cuGreenCtxDestroy(void *green)
 {
 	__typeof__(&cuGreenCtxDestroy) real = MAM_TABLE_ORIGINAL(cuGreenCtxDestroy);
 
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(green);
+	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(green);
+
+	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes())
+		mam_pools_drop_aliases();
+	return answer;
 }

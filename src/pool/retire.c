@@ -20,7 +20,8 @@
 
 #define BATCH 64
 
-enum mam_status mam_pool_retire(struct mam_pool *pool, void *block, uint64_t *ticket)
+enum mam_status mam_pool_retire(struct mam_pool *pool, void *block, uint64_t *ticket,
+				size_t *bytes)
 {
 	struct mam_segment *segment;
 	enum mam_status status;
@@ -45,6 +46,8 @@ enum mam_status mam_pool_retire(struct mam_pool *pool, void *block, uint64_t *ti
 		pool->retired_ticket++;
 		if (ticket != NULL)
 			*ticket = pool->retired_ticket;
+		if (bytes != NULL)
+			*bytes = segment->bytes;
 		mam_pool_prove_locked(pool);
 	}
 	mam_lock_release(&pool->lock);

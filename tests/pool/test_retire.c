@@ -9,9 +9,11 @@
 static uint64_t retire(struct fixture *f, void *block)
 {
 	uint64_t ticket = 0;
+	size_t bytes = 0;
 
-	ck_assert_int_eq(mam_pool_retire(f->pool, block, &ticket), MAM_OK);
+	ck_assert_int_eq(mam_pool_retire(f->pool, block, &ticket, &bytes), MAM_OK);
 	ck_assert_uint_gt(ticket, 0);
+	ck_assert_uint_gt(bytes, 0);
 	intact(f);
 	return ticket;
 }
@@ -51,10 +53,10 @@ START_TEST(to_its_caller_it_is_freed)
 	retire(f, a);
 	kept(f, a, MAM_ERROR_DOUBLE_FREE);
 	kept(f, at(a, 512), MAM_ERROR_DOUBLE_FREE);
-	ck_assert_int_eq(mam_pool_retire(f->pool, a, NULL), MAM_ERROR_DOUBLE_FREE);
-	ck_assert_int_eq(mam_pool_retire(f->pool, at(a, 1 << 20), NULL), MAM_ERROR_NOT_OWNED);
-	ck_assert_int_eq(mam_pool_retire(f->pool, at(a, 1025), NULL), MAM_ERROR_INTERIOR);
-	ck_assert_int_eq(mam_pool_retire(NULL, a, NULL), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_pool_retire(f->pool, a, NULL, NULL), MAM_ERROR_DOUBLE_FREE);
+	ck_assert_int_eq(mam_pool_retire(f->pool, at(a, 1 << 20), NULL, NULL), MAM_ERROR_NOT_OWNED);
+	ck_assert_int_eq(mam_pool_retire(f->pool, at(a, 1025), NULL, NULL), MAM_ERROR_INTERIOR);
+	ck_assert_int_eq(mam_pool_retire(NULL, a, NULL, NULL), MAM_ERROR_INVALID_VALUE);
 	ck_assert_int_eq(mam_pool_reclaim(NULL, 1, NULL), MAM_ERROR_INVALID_VALUE);
 	ck_assert_int_eq(mam_pool_find(f->pool, a, &info), MAM_OK);
 	ck_assert(info.retired && !info.live && info.bytes == 1024 && info.requested == 0);
@@ -118,7 +120,7 @@ START_TEST(a_pool_with_retired_blocks_can_end)
 
 	retire(f, a);
 	ck_assert_int_eq(mam_pool_fini(f->pool), MAM_OK);
-	ck_assert_int_eq(mam_pool_retire(f->pool, a, NULL), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(mam_pool_retire(f->pool, a, NULL, NULL), MAM_ERROR_DESTROYED);
 	ck_assert_int_eq(mam_pool_reclaim(f->pool, UINT64_MAX, NULL), MAM_ERROR_DESTROYED);
 	fixture_end(f);
 }

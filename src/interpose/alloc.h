@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * alloc.h - a block of the current context's pool, for those who allocate under other names.
+ */
+#ifndef MAM_INTERPOSE_ALLOC_H
+#define MAM_INTERPOSE_ALLOC_H
+
+#include <stddef.h>
+
+#include "interpose/count.h"
+#include "interpose/table.h"
+
+#define MAM_ALLOC_FORWARD (-1)
+
+/*
+ * mam_alloc_pooled - a block for one call of `function`, counted and watched as served. Returns
+ * MAM_CUDA_SUCCESS, or MAM_ALLOC_FORWARD: the real function is to be asked, as for *why. Over the
+ * limit that means: for an impossible size (mam_alloc_too_much), so that the error is genuine. The
+ * guard is up.
+ */
+int mam_alloc_pooled(enum mam_table_id function, enum mam_road road, size_t bytes, void **block,
+		     enum mam_why *why);
+
+/*
+ * A size that no device has: the real function answers out of memory, and sets the runtime's last
+ * error.
+ */
+#define MAM_ALLOC_TOO_MUCH ((size_t)1 << 60)
+
+#endif
