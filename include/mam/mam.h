@@ -101,7 +101,7 @@ struct mam_pool_attr {
 	const char *source;  /* "cudamalloc" (default) or "host"; not for create_on */
 	int device;          /* CUDA ordinal, or MAM_DEVICE_CURRENT */
 	size_t chunk_bytes;  /* first chunk, taken at creation; 0: when first needed */
-	size_t growth_bytes; /* least of later chunks; 0: 64 MiB, doubling up to 4 GiB */
+	size_t growth_bytes; /* least of later chunks; 0: 64 MiB or an eighth of the pool; grow.c */
 	size_t limit_bytes;  /* most the pool may hold; 0: no limit */
 	size_t granule;      /* unit of blocks: a power of two, 16 to 2 MiB; 0: 512 */
 	enum mam_free_policy free_policy;

@@ -39,7 +39,7 @@ static const struct mam_option_row rows[] = {
 	[MAM_OPTION_CHUNK] = { "MAM_CHUNK", "bytes", "largest", "0",
 		"Size of a default pool's first chunk, taken at once; 0: taken when needed." },
 	[MAM_OPTION_GROWTH] = { "MAM_GROWTH", "bytes", "none", "0",
-		"Least size of later chunks; 0: 64 MiB, doubling with the pool up to 4 GiB." },
+		"Least size of later chunks; 0: at least 64 MiB and an eighth of the pool up to 1 GiB, requests of 32 MiB and more exactly." },
 	[MAM_OPTION_LIMIT] = { "MAM_LIMIT", "bytes", NULL, "0",
 		"Most memory a default pool may hold; 0: no limit." },
 	[MAM_OPTION_GRANULE] = { "MAM_GRANULE", "power", NULL, "512",

@@ -6,7 +6,9 @@
  *   1. Take the grow lock: one thread talks to the source, the others wait here and then find what
  *      it brought.
  *   2. Try again; someone may have freed or grown meanwhile.
- *   3. Ask the source for max(what the request needs, the growth size), halving the wish down to
+ *   3. Where sizes are the pool's to choose, chunks that are wholly free go back first: they were
+ *      too small, and a request that is not met by them is met by one that takes their place.
+ *      Ask the source for max(what the request needs, the growth size), halving the wish down to
  *      the need while it refuses.
  *   4. Still refused, or over the limit: give back wholly free chunks, which were too small, and
  *      ask once more.
@@ -15,6 +17,15 @@
  * The pool's lock is not held across a source call, so what the source takes long for delays nobody
  * who finds ground. A chunk on its way out keeps its two records: if the source refuses to take it,
  * it is put back as it was, and nothing in that can fail.
+ *
+ * The growth size was found by replaying PyTorch's traces of gnn, gpt2 and resnet50 (peak reserved to
+ * peak live; one chunk for all gives 1.16, 1.10, 1.005):
+ *   double, up to 4 GiB                                    1.55  1.47  1.12
+ *   an eighth, 64 MiB at least                             1.68  1.59  1.03
+ *   an eighth, 64 MiB to 1 GiB, exact from 32 MiB, trading 1.31  1.09  1.05   <- this
+ *   always exact, trading                                  1.30  1.12  1.02   five times the calls
+ * What is large gets a chunk of its own size, which its like can take whole, and what is small does
+ * not pin it.
  *
  * Bound: O(log n) and at most 2 log2(growth / need) + 2 grow calls a request. Trim looks at every
  * chunk.
@@ -211,18 +222,26 @@ enum mam_status mam_pool_trim(struct mam_pool *pool, size_t keep_bytes, size_t *
 	return status;
 }
 
-static uint64_t growth_wish(const struct mam_pool *pool)
+static uint64_t growth_wish(const struct mam_pool *pool, uint64_t need)
 {
 	uint64_t wish = pool->config.growth_bytes;
 
 	if (wish == 0) {
-		wish = pool->counts.reserved_bytes;
+		if (need >= MAM_POOL_GROWTH_EXACT)
+			return need;
+		wish = pool->counts.reserved_bytes / MAM_POOL_GROWTH_SHARE;
 		if (wish > MAM_POOL_GROWTH_MOST)
 			wish = MAM_POOL_GROWTH_MOST;
 		if (wish < MAM_POOL_GROWTH_LEAST)
 			wish = MAM_POOL_GROWTH_LEAST;
 	}
 	return mam_round_up(wish, unit_of(pool));
+}
+
+/* Whether sizes are the pool's to choose, those of chunks it holds included. */
+static bool trades(const struct mam_pool *pool)
+{
+	return pool->config.growth_bytes == 0 && pool->config.chunk_bytes == 0;
 }
 
 /*
@@ -293,7 +312,9 @@ static enum mam_status grow_for(struct mam_pool *pool, const struct mam_request 
 	if (pool->config.growth_bytes == MAM_GROWTH_NONE ||
 	    (pool->config.limit_bytes != 0 && need > pool->config.limit_bytes))
 		return MAM_ERROR_OUT_OF_MEMORY;
-	status = ask_source(pool, need, growth_wish(pool), &base, &bytes);
+	if (trades(pool))
+		(void)release_idle(pool, 0, &released);
+	status = ask_source(pool, need, growth_wish(pool, need), &base, &bytes);
 	if (status == MAM_ERROR_OUT_OF_MEMORY) {
 		enum mam_status freed = release_idle(pool, 0, &released);
 

@@ -47,7 +47,9 @@
 #define MAM_POOL_GRANULE_LEAST 16u
 #define MAM_POOL_GRANULE_MOST (2u << 20)
 #define MAM_POOL_GROWTH_LEAST ((uint64_t)64 << 20) /* default: the least a chunk is made of */
-#define MAM_POOL_GROWTH_MOST ((uint64_t)4 << 30)   /* default: chunks double up to this */
+#define MAM_POOL_GROWTH_MOST ((uint64_t)1 << 30)   /* default: the most, but for one request */
+#define MAM_POOL_GROWTH_SHARE 8                    /* default: this part of what is held */
+#define MAM_POOL_GROWTH_EXACT ((uint64_t)32 << 20) /* default: such requests get their own size */
 
 /* As in struct mam_pool_attr, where zero means the default. */
 struct mam_pool_config {

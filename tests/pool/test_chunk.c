@@ -67,17 +67,61 @@ START_TEST(later_chunks_have_the_growth_size_or_what_the_request_needs)
 }
 END_TEST
 
-START_TEST(by_default_the_pool_doubles_from_64_mib_to_4_gib_at_a_time)
+START_TEST(by_default_the_pool_grows_by_64_mib_then_by_an_eighth_up_to_1_gib)
 {
-	static const uint64_t reserved_mib[] = { 64, 128, 256, 512, 1024, 2048, 4096, 8192, 12288, 16384 };
+	/* what it holds, and what a small request then adds */
+	static const uint64_t steps_mib[][2] = { { 0, 64 }, { 64, 64 }, { 512, 64 }, { 1024, 128 }, { 8192, 1024 },
+	                                         { 16384, 1024 } };
+	struct mam_pool_config config = { 0 };
+	uint64_t before;
+
+	for (size_t i = 0; i < sizeof(steps_mib) / sizeof(steps_mib[0]); i++) {
+		struct fixture *f = fixture_on(&config, GROUND_SCATTERED, 2 * MIB, 2 * MIB, 0);
+
+		if (steps_mib[i][0] != 0)
+			take(f, steps_mib[i][0] * MIB);
+		before = stats_of(f).reserved_bytes;
+		ck_assert_uint_eq(before, steps_mib[i][0] * MIB);
+		take(f, 1);
+		ck_assert_uint_eq(stats_of(f).reserved_bytes - before, steps_mib[i][1] * MIB);
+		fixture_end(f);
+	}
+}
+END_TEST
+
+START_TEST(by_default_a_large_request_gets_a_chunk_of_its_own_size)
+{
 	struct mam_pool_config config = { 0 };
 	struct fixture *f = fixture_on(&config, GROUND_SCATTERED, 2 * MIB, 2 * MIB, 0);
 
-	for (size_t i = 0; i < sizeof(reserved_mib) / sizeof(reserved_mib[0]); i++) {
-		take(f, 1);
-		ck_assert_uint_eq(stats_of(f).reserved_bytes, reserved_mib[i] * MIB);
-		take(f, (size_t)stats_of(f).largest_free_bytes);
-	}
+	take(f, 32 * MIB);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 32 * MIB);
+	take(f, 100 * MIB + 1);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 134 * MIB);
+	take(f, 30 * MIB);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, (134 + 64) * MIB);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(by_default_free_chunks_that_are_too_small_are_traded_for_one_that_is_not)
+{
+	struct mam_pool_config config = { 0 }, chosen = { .growth_bytes = 32 * MIB };
+	struct fixture *f = fixture_on(&config, GROUND_SCATTERED, 2 * MIB, 2 * MIB, 0);
+	void *a = take(f, 40 * MIB), *b = take(f, 50 * MIB);
+
+	take(f, 1);
+	give(f, a);
+	give(f, b);
+	take(f, 70 * MIB);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, (64 + 70) * MIB);
+	ck_assert_uint_eq(stats_of(f).shrinks, 2);
+	fixture_end(f);
+
+	f = fixture_on(&chosen, GROUND_SCATTERED, 2 * MIB, 2 * MIB, 0);
+	give(f, take(f, 40 * MIB));
+	take(f, 60 * MIB);
+	ck_assert_uint_eq(stats_of(f).shrinks, 0);
 	fixture_end(f);
 }
 END_TEST
@@ -282,7 +326,9 @@ int main(void)
 	tcase_add_test(tcase, without_a_size_the_first_chunk_comes_when_first_needed);
 	tcase_add_test(tcase, chunk_sizes_are_rounded_up_to_what_source_and_granule_ask);
 	tcase_add_test(tcase, later_chunks_have_the_growth_size_or_what_the_request_needs);
-	tcase_add_test(tcase, by_default_the_pool_doubles_from_64_mib_to_4_gib_at_a_time);
+	tcase_add_test(tcase, by_default_the_pool_grows_by_64_mib_then_by_an_eighth_up_to_1_gib);
+	tcase_add_test(tcase, by_default_a_large_request_gets_a_chunk_of_its_own_size);
+	tcase_add_test(tcase, by_default_free_chunks_that_are_too_small_are_traded_for_one_that_is_not);
 	tcase_add_test(tcase, with_no_growth_the_first_chunk_is_all_there_is);
 	tcase_add_test(tcase, the_limit_is_kept_and_used_up);
 	tcase_add_test(tcase, a_request_over_the_limit_asks_nobody_and_moves_no_chunk);
