@@ -44,7 +44,7 @@ static const struct mam_option_row rows[] = {
 		"Most memory a default pool may hold; 0: no limit." },
 	[MAM_OPTION_GRANULE] = { "MAM_GRANULE", "power", NULL, "512",
 		"Unit in bytes that block sizes are rounded up to, from 16 to 2 MiB." },
-	[MAM_OPTION_FREE] = { "MAM_FREE", "choice", "default|strict|stream", "default",
+	[MAM_OPTION_FREE] = { "MAM_FREE", "choice", "default|strict|stream|deferred", "default",
 		"When freed blocks are used again: strict first waits for the device as cudaFree "
 		"does, stream does not; default is strict on device memory and stream elsewhere." },
 	[MAM_OPTION_STATS] = { "MAM_STATS", "bool", NULL, "no",

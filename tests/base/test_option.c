@@ -173,7 +173,7 @@ static const struct {
 	{ "MAM_GRANULE", "8", "from 16" },
 	{ "MAM_GRANULE", "4M", "to 2M" },
 	{ "MAM_GRANULE", "0", "power of two" },
-	{ "MAM_FREE", "Strict", "default|strict|stream" },
+	{ "MAM_FREE", "Strict", "default|strict|stream|deferred" },
 	{ "MAM_LOG", "loud", "error|warn|info|debug" },
 };
 

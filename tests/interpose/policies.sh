@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# policies.sh - when freed memory is used again under --free=strict, deferred and stream, and what captures allow:
+# probe_policy.c says what each scene does.
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+. "$MAM_SRCDIR/tests/interpose/interpose.sh"
+
+probe=$probes/probe_policy
+
+# Captures: the driver's own verdicts, whatever the policy of frees; a deferred free needs none.
+for scene in captures captures-of-others captures-end; do
+	same_run "strict: $scene" "$probe" $scene
+	case $scene in
+	captures) ;;
+	*) run='--free deferred' same_run "deferred: $scene" "$probe" $scene ;;
+	esac
+done
+"$MAM" run --free deferred -- "$probe" captures > "$scratch/out" 2>&1
+same "deferred: a free inside a capture is no matter of the driver's" "9 0" \
+	"$(grep -c '^cuMemFree_v2(a): 0' "$scratch/out") $(grep -c '^cuMemFree_v2(a): 900' "$scratch/out")"
+"$MAM" run --capture allow -- "$probe" captures > "$scratch/out" 2>&1
+same "--capture=allow: every allocation and free inside a capture is served" "27 0" \
+	"$(grep -c -E '^cuMem(Alloc|Free)_v2.*: 0' "$scratch/out") $(grep -c -E ': 90[01]' "$scratch/out")"
+
+log=$scratch/log
+FAKE_CUDA_LOG=$log "$MAM" run -- "$probe" after-captures > /dev/null 2>&1
+calls=$(grep -c '^cuMemAlloc ' "$log")
+same "when all captures have ended the pool serves again" 1 "$([ "$calls" -ge 1 ] && [ "$calls" -le 12 ] && echo 1)"
+rm -f "$log"
+
+lag() # POLICY SCENE - with 0.3 s of work in flight
+{
+	FAKE_CUDA_LAG_US=300000 "$MAM" run --free "$1" -- "$probe" "$2" > "$scratch/out" 2>&1
+	grep -E 'waited|same block|: [1-9]' "$scratch/out" | tr '\n' ';'
+}
+same "strict: the free waits, and the block is used again" \
+	"the free waited: 1;cuMemFree_v2(a): 1;the allocation waited: 0;it got the same block: 1;" "$(lag strict in-flight)"
+same "deferred: nobody waits, and the block is not used again" \
+	"the free waited: 0;cuMemFree_v2(a): 1;the allocation waited: 0;it got the same block: 0;" "$(lag deferred in-flight)"
+same "stream: nobody waits, and the block is used again" \
+	"the free waited: 0;cuMemFree_v2(a): 1;the allocation waited: 0;it got the same block: 1;" "$(lag stream in-flight)"
+FAKE_CUDA_MEMORY=256M
+export FAKE_CUDA_MEMORY
+same "deferred, full: the allocation waits" "the allocation waited: 1;" "$(lag deferred in-flight-full)"
+unset FAKE_CUDA_MEMORY
+
+# A device of 1 GiB: 1,000 blocks of 200 MiB one after another.
+for policy in strict deferred stream; do
+	run="--free $policy" same_run "$policy: idle" "$probe" idle
+	same "$policy: idle: one block's memory is enough" 1 \
+		"$([ "$(stat_of peak_reserved_bytes)" -le $((210 * 1048576)) ] && echo 1)"
+done
+
+for policy in strict deferred; do
+	run="--free $policy" same_run "$policy: stream-ordered frees" "$probe" async
+	run="--free $policy" set=FAKE_CUDA_LAG_US=300000 same_run "$policy: stream-ordered frees of busy blocks" "$probe" async
+done
+finish
