@@ -27,6 +27,7 @@
 #include "message.h"
 
 #define OBJECT "libmam-preload.so"
+#define AUDIT_OBJECT "libmam-audit.so"
 
 /* As shells answer for a program that they cannot start. */
 #define STATUS_NOT_EXECUTABLE 126
@@ -38,7 +39,8 @@ struct settings {
 	const char *stats; /* "": on standard error; else a file; NULL: none */
 	const char *free;
 	const char *log;
-	uint64_t chunk, growth, limit; /* UNSET: leave the environment as it is */
+	const char *capture, *ipc, *trace, *leaks, *children, *route, *nvtx;
+	uint64_t chunk, growth, limit, pass_above; /* UNSET: leave the environment as it is */
 	bool disable;
 };
 
@@ -58,11 +60,34 @@ static const struct args_option options[] = {
 	  "then at least this much at a time (default 64M, doubling\n"
 	  "with the pool up to 4G), or `none'" },
 	{ "limit", 0, ARGS_BYTES, FIELD(limit), "SIZE", NULL,
-	  "more than this is out of memory, for each context" },
+	  "more than this is out of memory, on each device" },
+	{ "pass-above", 0, ARGS_BYTES, FIELD(pass_above), "SIZE", NULL,
+	  "leave larger requests to the driver (default: half of the\n"
+	  "device's memory)" },
 	{ "free", 0, ARGS_TEXT, FIELD(free), "POLICY", NULL,
 	  "strict (default): cudaFree waits for the GPU, as it does\n"
-	  "without mam; stream: it does not, and the program promises\n"
-	  "that all users of a block are in one order" },
+	  "without mam; deferred: it does not, and the block is used\n"
+	  "again when the GPU is done with it; stream: at once, the\n"
+	  "program promises that its users are in one order" },
+	{ "capture", 0, ARGS_TEXT, FIELD(capture), "HOW", NULL,
+	  "strict (default): cudaMalloc in a stream capture answers as\n"
+	  "without mam; allow: it is served" },
+	{ "ipc", 0, ARGS_TEXT, FIELD(ipc), "HOW", NULL,
+	  "share (default): handles of blocks work between processes\n"
+	  "under mam; dedicated[:SIZE]: requests from SIZE (1M) up are\n"
+	  "the driver's, for peers without mam" },
+	{ "trace", 0, ARGS_TEXT, FIELD(trace), "FILE", NULL,
+	  "record all allocations for mam replay" },
+	{ "leaks", 0, ARGS_OPTIONAL, FIELD(leaks), "FILE", NULL,
+	  "at exit, list the blocks that were never freed, and where\n"
+	  "they were allocated" },
+	{ "children", 0, ARGS_TEXT, FIELD(children), "YES|NO", NULL,
+	  "whether processes that the program starts are served" },
+	{ "route", 0, ARGS_TEXT, FIELD(route), "ROUTE", NULL,
+	  "preload or audit: audit also catches plugins opened with\n"
+	  "RTLD_DEEPBIND; auto (default) is preload" },
+	{ "nvtx", 0, ARGS_TEXT, FIELD(nvtx), "AUTO|NO", NULL,
+	  "make blocks known to compute-sanitizer" },
 	{ "disable", 0, ARGS_FLAG, FIELD(disable), NULL, NULL,
 	  "leave every call to the driver: is it mam or the program?" },
 	{ "log", 0, ARGS_TEXT, FIELD(log), "LEVEL", NULL, "error, warn (default), info or debug" },
@@ -128,7 +153,7 @@ static void relative_place(char *place, size_t room)
 }
 
 /* The object's path; false: it is nowhere. */
-static bool find_object(char *path, size_t room)
+static bool find_object(const char *object, char *path, size_t room)
 {
 	char here[PATH_MAX], relative[PATH_MAX], place[3 * PATH_MAX];
 	const char *const places[] = { ".libs", ".", relative };
@@ -139,42 +164,58 @@ static bool find_object(char *path, size_t room)
 		here[length] = '\0';
 		here[folder_length(here)] = '\0';
 		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-			snprintf(place, sizeof(place), "%s/%s/" OBJECT, here, places[i]);
+			snprintf(place, sizeof(place), "%s/%s/%s", here, places[i], object);
 			if (is_file(place) && realpath(place, path) != NULL)
 				return true;
 		}
 	}
-	snprintf(path, room, "%s/" OBJECT, MAM_PRELOADDIR);
+	snprintf(path, room, "%s/%s", MAM_PRELOADDIR, object);
 	return is_file(path);
 }
 
-static bool preload(void)
+/* Put an object of mam's first in a variable of the dynamic linker's; what was there stays. */
+static bool put_first(const char *variable, const char *object)
 {
-	const char *before = getenv("LD_PRELOAD");
+	const char *before = getenv(variable);
 	char path[PATH_MAX];
 	char *list;
 	bool good;
 
-	if (!find_object(path, sizeof(path))) {
+	if (!find_object(object, path, sizeof(path))) {
 		message_error(
 			"%s was not found beside this command nor in %s: is mam installed whole?",
-			OBJECT, MAM_PRELOADDIR);
+			object, MAM_PRELOADDIR);
 		return false;
 	}
 	if (strpbrk(path, " \t\n:") != NULL) {
-		message_error("'%s' has a space or a colon in its path, which LD_PRELOAD cannot "
-			      "hold: move mam to "
-			      "another folder",
-			      path);
+		message_error("'%s' has a space or a colon in its path, which %s cannot hold: "
+			      "move mam to another folder",
+			      path, variable);
 		return false;
 	}
 	if (before == NULL || before[0] == '\0')
-		return setenv("LD_PRELOAD", path, 1) == 0;
+		return setenv(variable, path, 1) == 0;
 	if (asprintf(&list, "%s:%s", path, before) < 0)
 		return false;
-	good = setenv("LD_PRELOAD", list, 1) == 0;
+	good = setenv(variable, list, 1) == 0;
 	free(list);
 	return good;
+}
+
+static bool preload(void)
+{
+	return put_first("LD_PRELOAD", OBJECT);
+}
+
+/* The audit object only leads to the preload object's functions, so both are there. */
+static bool set_route(const char *word)
+{
+	if (word == NULL || strcmp(word, "auto") == 0 || strcmp(word, "preload") == 0)
+		return true;
+	if (strcmp(word, "audit") == 0)
+		return put_first("LD_AUDIT", AUDIT_OBJECT);
+	message_error("--route is '%s', but must be auto, preload or audit", word);
+	return false;
 }
 
 /*
@@ -213,28 +254,67 @@ static bool set_choice(const char *option, const char *variable, const char *wor
  * The program may change its folder, so the file's name is made absolute, and a bad one is told
  * now.
  */
-static bool set_stats_file(const char *file)
+static bool set_file(const char *option, const char *variable, const char *file)
 {
-	size_t length = folder_length(file);
-	const char *name = length == 0 && file[0] != '/' ? file : file + length + 1;
+	size_t length = file == NULL ? 0 : folder_length(file);
 	char folder[PATH_MAX], whole[PATH_MAX];
 	struct stat status;
+	const char *name;
 
+	if (file == NULL)
+		return true;
+	name = length == 0 && file[0] != '/' ? file : file + length + 1;
 	snprintf(folder, sizeof(folder), "%.*s", (int)length, file);
 	if (length == 0)
 		strcpy(folder, file[0] == '/' ? "/" : ".");
 	if (realpath(folder, whole) == NULL || access(whole, W_OK | X_OK) != 0 ||
 	    strlen(whole) + strlen(name) + 2 > sizeof(whole)) {
-		message_error("statistics cannot be written to '%s': %s", file, strerror(errno));
+		message_error("--%s: '%s' cannot be written to: %s", option, file,
+			      strerror(errno));
 		return false;
 	}
 	strcat(strcat(whole, "/"), name);
 	if (stat(whole, &status) == 0 && (S_ISDIR(status.st_mode) || access(whole, W_OK) != 0)) {
-		message_error("statistics cannot be written to '%s': %s", file,
+		message_error("--%s: '%s' cannot be written to: %s", option, file,
 			      S_ISDIR(status.st_mode) ? "it is a folder" : strerror(errno));
 		return false;
 	}
-	return setenv("MAM_STATS_FILE", whole, 1) == 0;
+	return setenv(variable, whole, 1) == 0;
+}
+
+static bool set_leaks(const char *file)
+{
+	if (file == NULL)
+		return true;
+	return setenv("MAM_LEAKS", "1", 1) == 0 &&
+	       (file[0] == '\0' || set_file("leaks", "MAM_LEAKS_FILE", file));
+}
+
+static bool set_children(const char *word)
+{
+	if (word == NULL || strcmp(word, "yes") == 0 || strcmp(word, "no") == 0)
+		return word == NULL || setenv("MAM_CHILDREN", word, 1) == 0;
+	message_error("--children is '%s', but must be yes or no", word);
+	return false;
+}
+
+/* "share", "dedicated" or "dedicated:SIZE". */
+static bool set_ipc(const char *word)
+{
+	static const char dedicated[] = "dedicated";
+	const size_t length = sizeof(dedicated) - 1;
+	uint64_t bytes;
+
+	if (word == NULL)
+		return true;
+	if (strcmp(word, "share") != 0 && strcmp(word, dedicated) != 0 &&
+	    (strncmp(word, dedicated, length) != 0 || word[length] != ':' ||
+	     !args_bytes(word + length + 1, &bytes))) {
+		message_error("--ipc is '%s', but must be share, dedicated, or dedicated:SIZE",
+			      word);
+		return false;
+	}
+	return setenv("MAM_IPC", word, 1) == 0;
 }
 
 static bool set_stats(const char *file)
@@ -248,7 +328,7 @@ static bool set_stats(const char *file)
 		return true;
 	if (setenv("MAM_STATS", "1", 1) != 0)
 		return false;
-	return file[0] == '\0' || set_stats_file(file);
+	return file[0] == '\0' || set_file("stats", "MAM_STATS_FILE", file);
 }
 
 static bool set_environment(const struct settings *settings)
@@ -256,10 +336,15 @@ static bool set_environment(const struct settings *settings)
 	return set_bytes("MAM_CHUNK", settings->chunk, largest) &&
 	       set_bytes("MAM_GROWTH", settings->growth, none) &&
 	       set_bytes("MAM_LIMIT", settings->limit, NULL) &&
+	       set_bytes("MAM_PASS_ABOVE", settings->pass_above, NULL) &&
 	       set_choice("free", "MAM_FREE", settings->free) &&
+	       set_choice("capture", "MAM_CAPTURE", settings->capture) &&
+	       set_choice("nvtx", "MAM_NVTX", settings->nvtx) &&
+	       set_children(settings->children) && set_ipc(settings->ipc) &&
+	       set_file("trace", "MAM_TRACE", settings->trace) && set_leaks(settings->leaks) &&
 	       set_choice("log", "MAM_LOG", settings->log) &&
 	       (!settings->disable || setenv("MAM_DISABLE", "1", 1) == 0) &&
-	       set_stats(settings->stats) && preload();
+	       set_stats(settings->stats) && preload() && set_route(settings->route);
 }
 
 /* Returns only where the program could not be started. */
@@ -292,7 +377,9 @@ static int become(char **argv)
 
 int run_main(int argc, char **argv)
 {
-	struct settings settings = { .chunk = UNSET, .growth = UNSET, .limit = UNSET };
+	struct settings settings = {
+		.chunk = UNSET, .growth = UNSET, .limit = UNSET, .pass_above = UNSET
+	};
 	int first, status;
 
 	if (!args_parse(&command, argc, argv, &settings, &first, &status))

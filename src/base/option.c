@@ -39,19 +39,41 @@ static const struct mam_option_row rows[] = {
 	[MAM_OPTION_CHUNK] = { "MAM_CHUNK", "bytes", "largest", "0",
 		"Size of a default pool's first chunk, taken at once; 0: taken when needed." },
 	[MAM_OPTION_GROWTH] = { "MAM_GROWTH", "bytes", "none", "0",
-		"Least size of later chunks; 0: at least 64 MiB and an eighth of the pool up to 1 GiB, requests of 32 MiB and more exactly." },
+		"Least size of later chunks; 0: at least 64 MiB and an eighth of the pool up to 1 GiB, "
+		"requests of 32 MiB and more exactly." },
 	[MAM_OPTION_LIMIT] = { "MAM_LIMIT", "bytes", NULL, "0",
-		"Most memory a default pool may hold; 0: no limit." },
+		"Most memory a default pool may hold, and under mam run all caught calls of a device "
+		"together; 0: no limit." },
 	[MAM_OPTION_GRANULE] = { "MAM_GRANULE", "power", NULL, "512",
 		"Unit in bytes that block sizes are rounded up to, from 16 to 2 MiB." },
 	[MAM_OPTION_FREE] = { "MAM_FREE", "choice", "default|strict|stream|deferred", "default",
-		"When freed blocks are used again: strict first waits for the device as cudaFree "
-		"does, stream does not; default is strict on device memory and stream elsewhere." },
+		"When freed blocks are used again: strict first waits for the device as cudaFree does, "
+		"stream does not wait, deferred (under mam run, elsewhere as strict) does not wait and "
+		"uses them once all work before the free is done; default is strict on device memory "
+		"and stream elsewhere." },
+	[MAM_OPTION_CAPTURE] = { "MAM_CAPTURE", "choice", "strict|allow", "strict",
+		"Under mam run, what allocations answer while a stream is in capture: what the driver "
+		"does, or a block of the pool." },
+	[MAM_OPTION_IPC] = { "MAM_IPC", "text", NULL, "share",
+		"Under mam run, share: handles of pooled blocks work between processes under mam; "
+		"dedicated or dedicated:SIZE: requests from 1M or SIZE up are the driver's own." },
+	[MAM_OPTION_PASS_ABOVE] = { "MAM_PASS_ABOVE", "bytes", NULL, "0",
+		"Under mam run, larger requests are left to the driver; 0: half of the device's memory." },
 	[MAM_OPTION_STATS] = { "MAM_STATS", "bool", NULL, "no",
 		"Under mam run, print what the pools did when the program ends." },
 	[MAM_OPTION_STATS_FILE] = { "MAM_STATS_FILE", "text", NULL, "",
 		"File for those numbers as lines of key, tab, value; processes that the program starts add a dot "
 		"and their number to the name; empty: standard error, as a table." },
+	[MAM_OPTION_TRACE] = { "MAM_TRACE", "text", NULL, "",
+		"Under mam run, file for a trace of all allocations (mam-trace(5)); empty: none." },
+	[MAM_OPTION_LEAKS] = { "MAM_LEAKS", "bool", NULL, "no",
+		"Under mam run, list the blocks that are alive when the program ends." },
+	[MAM_OPTION_LEAKS_FILE] = { "MAM_LEAKS_FILE", "text", NULL, "",
+		"File for that list; empty: standard error." },
+	[MAM_OPTION_NVTX] = { "MAM_NVTX", "choice", "auto|no", "auto",
+		"Under mam run and compute-sanitizer, make blocks known to it." },
+	[MAM_OPTION_CHILDREN] = { "MAM_CHILDREN", "bool", NULL, "yes",
+		"Whether processes that the program starts are served too." },
 	[MAM_OPTION_RUN_PID] = { "MAM_RUN_PID", "text", NULL, "",
 		"Set by mam run: the number of the process that it started." },
 	[MAM_OPTION_LOG] = { "MAM_LOG", "choice", "error|warn|info|debug", "warn",

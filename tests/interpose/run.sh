@@ -48,7 +48,7 @@ says "a bad size" 2 "size" "$MAM" run --chunk many true
 says "a negative size" 2 "size" "$MAM" run --limit -1 true
 says "a bad policy" 2 "must be one of default|strict|stream|deferred" "$MAM" run --free never true
 says "a bad level" 2 "must be one of error|warn|info|debug" "$MAM" run --log loud true
-says "statistics in no folder" 2 "cannot be written" "$MAM" run --stats=/no/such/folder/file true
+says "statistics in no folder" 2 "cannot be written to" "$MAM" run --stats=/no/such/folder/file true
 says "statistics in place of a folder" 2 "it is a folder" "$MAM" run --stats="$scratch" true
 "$MAM" run --help > "$scratch/out" 2>&1
 same "--help: exit status" 0 $?
