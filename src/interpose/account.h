@@ -36,14 +36,29 @@ void mam_account_refund(int device, enum mam_account_kind kind, size_t bytes);
  * it again, refunds it, and answers its size; 0: it was not noted. Books that are full forget: the
  * charge is then taken back at once, and the limit is that much too generous.
  */
-void mam_account_note(uint64_t key, int device, enum mam_account_kind kind, size_t bytes);
+void mam_account_note(uint64_t key, void *context, int device, enum mam_account_kind kind,
+		      size_t bytes);
 size_t mam_account_drop(uint64_t key, enum mam_account_kind kind);
 
-/* Everything of a device that died with its context. */
-void mam_account_context_gone(int device);
+/* The same in two halves: taken before the driver frees it, and put back where the driver refuses. */
+struct mam_account_noted {
+	uint64_t key;
+	size_t bytes;
+	void *context;
+	int device;
+	enum mam_account_kind kind;
+};
+bool mam_account_take(uint64_t key, enum mam_account_kind kind, struct mam_account_noted *noted);
+void mam_account_put_back(const struct mam_account_noted *noted);
+
+/* Everything noted of a context died with it. */
+void mam_account_context_gone(void *context);
 
 /* What may still be charged before the limit; SIZE_MAX: there is none. */
 size_t mam_account_room(int device);
+
+/* In the child of a fork. */
+void mam_account_restart(void);
 
 struct mam_account_sums {
 	uint64_t now[MAM_ACCOUNT_COUNT];  /* bytes */

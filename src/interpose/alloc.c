@@ -33,6 +33,7 @@
 #include "interpose/init.h"
 #include "interpose/ipc.h"
 #include "interpose/nvtx.h"
+#include "interpose/pass.h"
 #include "interpose/pools.h"
 #include "interpose/quarantine.h"
 #include "interpose/real.h"
@@ -177,14 +178,6 @@ static void watch_forwarded(const struct request *request, int answer, void *blo
 		mam_watch_call(&call);
 }
 
-/* The driver's slabs: small blocks share them. */
-static size_t rounded(size_t bytes)
-{
-	size_t unit = bytes > (size_t)1 << 20 ? (size_t)2 << 20 : 512;
-
-	return bytes > SIZE_MAX - unit ? SIZE_MAX : (bytes + unit - 1) / unit * unit;
-}
-
 /*
  * What the driver gives by itself, on the device's account. `ask` calls the real function of
  * whichever interface, for the genuine block or the genuine error.
@@ -192,7 +185,7 @@ static size_t rounded(size_t bytes)
 static int forward(struct request *request, int (*ask)(void **block, size_t bytes), void **block)
 {
 	int device = request->entry == NULL ? -1 : request->entry->device, answer;
-	size_t bytes = rounded(request->bytes);
+	size_t bytes = mam_pass_rounded(request->bytes);
 	void *none;
 
 	if (request->bytes >= MAM_ALLOC_TOO_MUCH) {
@@ -206,7 +199,8 @@ static int forward(struct request *request, int (*ask)(void **block, size_t byte
 		    request->why != MAM_WHY_MEMORY && mam_pools_trim() != 0)
 			answer = ask(block, request->bytes);
 		if (answer == MAM_CUDA_SUCCESS)
-			mam_account_note((uintptr_t)*block, device, MAM_ACCOUNT_DIRECT, bytes);
+			mam_account_note((uintptr_t)*block,
+					 request->entry == NULL ? NULL : request->entry->owner, device, MAM_ACCOUNT_DIRECT, bytes);
 		else
 			mam_account_refund(device, MAM_ACCOUNT_DIRECT, bytes);
 	}

@@ -1,65 +1,128 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * async.c - stream-ordered memory.
+ * async.c - cuMemAllocAsync and cuMemAllocFromPoolAsync: the driver's own pools, which stay its
+ * own. Counted and under the limit: what blocks take, not what the driver's pool keeps.
+ *
+ * Inside a capture they become nodes of a graph, and what they answer is no memory yet.
  */
+#include "interpose/capture.h"
 #include "interpose/hooks.h"
-#include "interpose/table.h"
+#include "interpose/init.h"
+#include "interpose/pass.h"
+
+typedef int plain_function(unsigned long long *block, size_t bytes, void *stream);
+typedef int pool_function(unsigned long long *block, size_t bytes, void *pool, void *stream);
+
+struct arguments {
+	plain_function *plain; /* one of the two is there */
+	pool_function *pooled;
+	void *pool;
+	void *stream;
+};
+
+static int call(const struct arguments *arguments, unsigned long long *block, size_t bytes)
+{
+	return arguments->plain != NULL
+		       ? arguments->plain(block, bytes, arguments->stream)
+		       : arguments->pooled(block, bytes, arguments->pool, arguments->stream);
+}
+
+static int ask(void *user, size_t bytes, uint64_t *key)
+{
+	unsigned long long block;
+	int answer = call(user, &block, bytes);
+
+	if (answer == MAM_CUDA_SUCCESS)
+		*key = block;
+	return answer;
+}
+
+static int alloc(enum mam_table_id function, enum mam_road road, struct arguments *arguments,
+		 unsigned long long *block, size_t bytes)
+{
+	struct mam_pass pass = { .function = function,
+				 .road = road,
+				 .kind = MAM_ACCOUNT_ASYNC,
+				 .bytes = bytes,
+				 .stream = arguments->stream,
+				 .ask = ask,
+				 .arguments = arguments };
+	int answer;
+
+	if (arguments->plain == NULL && arguments->pooled == NULL)
+		return MAM_CUDA_NOT_INITIALIZED;
+	if (mam_init_passes() || block == NULL || bytes == 0 || mam_capture_alive())
+		return call(arguments, block, bytes);
+	answer = mam_pass_alloc(&pass);
+	if (answer == MAM_CUDA_SUCCESS)
+		*block = pass.key;
+	return answer;
+}
 
 int cuMemAllocAsync(unsigned long long *block, size_t bytes, void *stream)
 {
-	__typeof__(&cuMemAllocAsync) real = MAM_TABLE_ORIGINAL(cuMemAllocAsync);
+	struct arguments arguments = { MAM_TABLE_ORIGINAL(cuMemAllocAsync), NULL, NULL, stream };
 
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block, bytes, stream);
+	return alloc(MAM_TABLE_cuMemAllocAsync, MAM_ROAD_SYMBOL, &arguments, block, bytes);
 }
 
 int mam_by_lookup_cuMemAllocAsync(unsigned long long *block, size_t bytes, void *stream)
 {
-	__typeof__(&cuMemAllocAsync) real = MAM_TABLE_ORIGINAL(cuMemAllocAsync);
+	struct arguments arguments = { MAM_TABLE_ORIGINAL(cuMemAllocAsync), NULL, NULL, stream };
 
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block, bytes, stream);
+	return alloc(MAM_TABLE_cuMemAllocAsync, MAM_ROAD_LOOKUP, &arguments, block, bytes);
 }
 
 int cuMemAllocAsync_ptsz(unsigned long long *block, size_t bytes, void *stream)
 {
-	__typeof__(&cuMemAllocAsync_ptsz) real = MAM_TABLE_ORIGINAL(cuMemAllocAsync_ptsz);
+	struct arguments arguments = { MAM_TABLE_ORIGINAL(cuMemAllocAsync_ptsz), NULL, NULL, stream };
 
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block, bytes, stream);
+	return alloc(MAM_TABLE_cuMemAllocAsync_ptsz, MAM_ROAD_SYMBOL, &arguments, block, bytes);
 }
 
 int mam_by_lookup_cuMemAllocAsync_ptsz(unsigned long long *block, size_t bytes, void *stream)
 {
-	__typeof__(&cuMemAllocAsync_ptsz) real = MAM_TABLE_ORIGINAL(cuMemAllocAsync_ptsz);
+	struct arguments arguments = { MAM_TABLE_ORIGINAL(cuMemAllocAsync_ptsz), NULL, NULL, stream };
 
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block, bytes, stream);
+	return alloc(MAM_TABLE_cuMemAllocAsync_ptsz, MAM_ROAD_LOOKUP, &arguments, block, bytes);
 }
 
-int cuMemAllocFromPoolAsync(unsigned long long *block, size_t bytes, void *pool, void *stream)
+int cuMemAllocFromPoolAsync(unsigned long long *block, size_t bytes, void *pool,
+			    void *stream)
 {
-	__typeof__(&cuMemAllocFromPoolAsync) real = MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync);
+	struct arguments arguments = { NULL, MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync), pool,
+				       stream };
 
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block, bytes, pool, stream);
+	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync, MAM_ROAD_SYMBOL, &arguments, block,
+		     bytes);
 }
 
 int mam_by_lookup_cuMemAllocFromPoolAsync(unsigned long long *block, size_t bytes, void *pool,
 					  void *stream)
 {
-	__typeof__(&cuMemAllocFromPoolAsync) real = MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync);
+	struct arguments arguments = { NULL, MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync), pool,
+				       stream };
 
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block, bytes, pool, stream);
+	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync, MAM_ROAD_LOOKUP, &arguments, block,
+		     bytes);
 }
 
 int cuMemAllocFromPoolAsync_ptsz(unsigned long long *block, size_t bytes, void *pool,
-				 void *stream)
+			    void *stream)
 {
-	__typeof__(&cuMemAllocFromPoolAsync_ptsz) real = MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync_ptsz);
+	struct arguments arguments = { NULL, MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync_ptsz), pool,
+				       stream };
 
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block, bytes, pool, stream);
+	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync_ptsz, MAM_ROAD_SYMBOL, &arguments, block,
+		     bytes);
 }
 
-int mam_by_lookup_cuMemAllocFromPoolAsync_ptsz(unsigned long long *block, size_t bytes,
-					       void *pool, void *stream)
+int mam_by_lookup_cuMemAllocFromPoolAsync_ptsz(unsigned long long *block, size_t bytes, void *pool,
+					  void *stream)
 {
-	__typeof__(&cuMemAllocFromPoolAsync_ptsz) real = MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync_ptsz);
+	struct arguments arguments = { NULL, MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync_ptsz), pool,
+				       stream };
 
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block, bytes, pool, stream);
+	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync_ptsz, MAM_ROAD_LOOKUP, &arguments, block,
+		     bytes);
 }

@@ -217,16 +217,22 @@ void mam_free_watch(const struct mam_free_request *request, enum mam_free_outcom
 		mam_watch_free(&call);
 }
 
-void mam_free_forwarded(const struct mam_free_request *request, int answer)
+void mam_free_before(struct mam_free_request *request)
 {
 	static const enum mam_account_kind kinds[] = { MAM_ACCOUNT_DIRECT, MAM_ACCOUNT_ASYNC,
 						       MAM_ACCOUNT_MANAGED };
 
-	if (answer != MAM_CUDA_SUCCESS)
-		return;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (mam_account_drop((uintptr_t)request->block, kinds[i]) != 0)
-			return;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && !request->is_noted; i++)
+		request->is_noted = mam_account_take((uintptr_t)request->block, kinds[i],
+						     &request->noted);
+	if (request->is_noted)
+		request->bytes = request->noted.bytes;
+}
+
+void mam_free_after(const struct mam_free_request *request)
+{
+	if (request->is_noted && request->code != MAM_CUDA_SUCCESS)
+		mam_account_put_back(&request->noted);
 }
 
 int cudaFree(void *block)
@@ -245,8 +251,9 @@ int cudaFree(void *block)
 	mam_init_depth++;
 	outcome = give_back(&request, runtime->device_synchronize);
 	if (outcome != MAM_FREE_DONE) {
+		mam_free_before(&request);
 		request.code = real(request.block);
-		mam_free_forwarded(&request, request.code);
+		mam_free_after(&request);
 	}
 	mam_free_watch(&request, outcome, request.code);
 	mam_init_depth--;
@@ -269,8 +276,9 @@ static int driver_free(enum mam_road road, unsigned long long block)
 	mam_init_depth++;
 	outcome = give_back(&request, driver->ctx_synchronize);
 	if (outcome != MAM_FREE_DONE) {
+		mam_free_before(&request);
 		request.code = real((unsigned long long)(uintptr_t)request.block);
-		mam_free_forwarded(&request, request.code);
+		mam_free_after(&request);
 	}
 	mam_free_watch(&request, outcome, request.code);
 	mam_init_depth--;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "interpose/account.h"
 #include "interpose/count.h"
 #include "interpose/table.h"
 
@@ -28,6 +29,8 @@ struct mam_free_request {
 	size_t bytes; /* of the block, once it is known */
 	enum mam_why why;
 	int code;
+	bool is_noted; /* on the account, as `noted` says */
+	struct mam_account_noted noted;
 };
 
 /*
@@ -40,8 +43,9 @@ enum mam_free_outcome mam_free_strictly(struct mam_free_request *request,
 enum mam_free_outcome mam_free_later(struct mam_free_request *request);
 enum mam_free_outcome mam_free_at_once(struct mam_free_request *request);
 
-/* After the real function freed memory of the driver's: off the account, and told the watchers. */
-void mam_free_forwarded(const struct mam_free_request *request, int answer);
+/* Around the real function: memory of the driver's goes off the account, unless it refuses. */
+void mam_free_before(struct mam_free_request *request);
+void mam_free_after(const struct mam_free_request *request);
 
 /* After a call that a pool answered, or the real function refused. */
 void mam_free_watch(const struct mam_free_request *request, enum mam_free_outcome outcome,

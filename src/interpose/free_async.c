@@ -46,8 +46,9 @@ static int free_async(free_function *real, enum mam_table_id function, enum mam_
 	mam_init_depth++;
 	outcome = give_back(&request);
 	if (outcome != MAM_FREE_DONE) {
+		mam_free_before(&request);
 		request.code = real((unsigned long long)(uintptr_t)request.block, stream);
-		mam_free_forwarded(&request, request.code);
+		mam_free_after(&request);
 	}
 	mam_free_watch(&request, outcome, request.code);
 	mam_init_depth--;

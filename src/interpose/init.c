@@ -11,6 +11,7 @@
 
 #include <mam/options.h>
 
+#include "interpose/account.h"
 #include "interpose/capture.h"
 #include "interpose/count.h"
 #include "interpose/leaks.h"
@@ -47,6 +48,7 @@ static void start_child(void)
 	mam_count_restart();
 	mam_capture_restart();
 	mam_peer_restart();
+	mam_account_restart();
 	mam_marks_restart();
 	mam_tracer_restart();
 	mam_leaks_restart();

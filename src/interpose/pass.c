@@ -1,191 +1,126 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pass.c - memory that stays the driver's.
+ * pass.c - what all allocations that stay the driver's have in common (pass.h).
+ *
+ *   1. Charge the account. Over the limit: ask the real function for an impossible size, so that
+ *      the error is genuine.
+ *   2. Ask the real function. Out of memory, and no capture alive: chunks that are wholly free in
+ *      any pool go back, and once more.
+ *   3. Note what came, or take the charge back.
+ *
+ * A free drops the note before the driver is asked, and notes it anew where the driver refuses: as
+ * soon as the driver has freed it, another thread may get the same address.
  */
+#include "interpose/pass.h"
+
+#include <stddef.h>
+
+#include "interpose/alloc.h"
+#include "interpose/capture.h"
 #include "interpose/hooks.h"
-#include "interpose/table.h"
+#include "interpose/init.h"
+#include "interpose/pools.h"
+#include "interpose/real.h"
+#include "interpose/watch.h"
 
-int cuMemAllocManaged(unsigned long long *block, size_t bytes, unsigned int flags)
+size_t mam_pass_rounded(size_t bytes)
 {
-	__typeof__(&cuMemAllocManaged) real = MAM_TABLE_ORIGINAL(cuMemAllocManaged);
+	size_t unit = bytes > (size_t)1 << 20 ? (size_t)2 << 20 : 512;
 
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block, bytes, flags);
+	return bytes > SIZE_MAX - unit ? SIZE_MAX : (bytes + unit - 1) / unit * unit;
 }
 
-int mam_by_lookup_cuMemAllocManaged(unsigned long long *block, size_t bytes, unsigned int flags)
+static void *current(int *device)
 {
-	__typeof__(&cuMemAllocManaged) real = MAM_TABLE_ORIGINAL(cuMemAllocManaged);
+	const struct mam_real_driver *driver = mam_real_driver();
+	void *context = NULL;
 
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block, bytes, flags);
+	*device = -1;
+	if (driver == NULL || driver->ctx_current(&context) != MAM_CUDA_SUCCESS || context == NULL)
+		return NULL;
+	*device = mam_pools_device(context);
+	if (*device < 0 && driver->ctx_device(device) != MAM_CUDA_SUCCESS)
+		*device = -1;
+	return context;
 }
 
-int cuMemHostAlloc(void **block, size_t bytes, unsigned int flags)
+static bool is_block(enum mam_account_kind kind)
 {
-	__typeof__(&cuMemHostAlloc) real = MAM_TABLE_ORIGINAL(cuMemHostAlloc);
-
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block, bytes, flags);
+	return kind == MAM_ACCOUNT_DIRECT || kind == MAM_ACCOUNT_ASYNC ||
+	       kind == MAM_ACCOUNT_MANAGED || kind == MAM_ACCOUNT_HOST;
 }
 
-int mam_by_lookup_cuMemHostAlloc(void **block, size_t bytes, unsigned int flags)
+static void watch(const struct mam_pass *pass, enum mam_why why, int answer, void *context)
 {
-	__typeof__(&cuMemHostAlloc) real = MAM_TABLE_ORIGINAL(cuMemHostAlloc);
+	struct mam_watch_call call = {
+		.function = pass->function,
+		.road = pass->road,
+		.fate = answer == MAM_CUDA_SUCCESS ? MAM_FATE_FORWARDED : MAM_FATE_FAILED,
+		.why = why,
+		.code = answer,
+		.bytes = pass->bytes,
+		.context = context,
+		.stream = pass->stream,
+	};
 
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block, bytes, flags);
+	if (answer == MAM_CUDA_SUCCESS && is_block(pass->kind)) {
+		call.block = (void *)(uintptr_t)pass->key;
+		mam_watch_alloc(&call);
+	} else {
+		mam_watch_call(&call);
+	}
 }
 
-int cuMemAllocHost_v2(void **block, size_t bytes)
+int mam_pass_alloc(struct mam_pass *pass)
 {
-	__typeof__(&cuMemAllocHost_v2) real = MAM_TABLE_ORIGINAL(cuMemAllocHost_v2);
+	enum mam_why why = MAM_WHY_KIND;
+	uint64_t none;
+	void *context;
+	int device, answer;
 
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block, bytes);
+	mam_init_depth++;
+	context = current(&device);
+	if (!mam_account_charge(device, pass->kind, pass->bytes)) {
+		why = MAM_WHY_LIMIT;
+		answer = pass->ask(pass->arguments, MAM_ALLOC_TOO_MUCH, &none);
+	} else {
+		answer = pass->ask(pass->arguments, pass->bytes, &pass->key);
+		if (answer == MAM_CUDA_OUT_OF_MEMORY && !mam_capture_alive() &&
+		    mam_pools_trim() != 0)
+			answer = pass->ask(pass->arguments, pass->bytes, &pass->key);
+		if (answer == MAM_CUDA_SUCCESS)
+			mam_account_note(pass->key, context, device, pass->kind, pass->bytes);
+		else
+			mam_account_refund(device, pass->kind, pass->bytes);
+	}
+	watch(pass, why, answer, context);
+	mam_init_depth--;
+	return answer;
 }
 
-int mam_by_lookup_cuMemAllocHost_v2(void **block, size_t bytes)
+int mam_pass_free(enum mam_table_id function, enum mam_road road, enum mam_account_kind kind,
+		  uint64_t key, int (*release)(uint64_t key))
 {
-	__typeof__(&cuMemAllocHost_v2) real = MAM_TABLE_ORIGINAL(cuMemAllocHost_v2);
+	struct mam_watch_call call = { .function = function,
+				       .road = road,
+				       .fate = MAM_FATE_FORWARDED,
+				       .why = MAM_WHY_KIND };
+	struct mam_account_noted noted;
+	bool known;
 
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block, bytes);
-}
-
-int cuMemFreeHost(void *block)
-{
-	__typeof__(&cuMemFreeHost) real = MAM_TABLE_ORIGINAL(cuMemFreeHost);
-
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block);
-}
-
-int mam_by_lookup_cuMemFreeHost(void *block)
-{
-	__typeof__(&cuMemFreeHost) real = MAM_TABLE_ORIGINAL(cuMemFreeHost);
-
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block);
-}
-
-int cuMemHostRegister_v2(void *block, size_t bytes, unsigned int flags)
-{
-	__typeof__(&cuMemHostRegister_v2) real = MAM_TABLE_ORIGINAL(cuMemHostRegister_v2);
-
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block, bytes, flags);
-}
-
-int mam_by_lookup_cuMemHostRegister_v2(void *block, size_t bytes, unsigned int flags)
-{
-	__typeof__(&cuMemHostRegister_v2) real = MAM_TABLE_ORIGINAL(cuMemHostRegister_v2);
-
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block, bytes, flags);
-}
-
-int cuMemHostUnregister(void *block)
-{
-	__typeof__(&cuMemHostUnregister) real = MAM_TABLE_ORIGINAL(cuMemHostUnregister);
-
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block);
-}
-
-int mam_by_lookup_cuMemHostUnregister(void *block)
-{
-	__typeof__(&cuMemHostUnregister) real = MAM_TABLE_ORIGINAL(cuMemHostUnregister);
-
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block);
-}
-
-int cuArrayCreate_v2(void **array, const void *descriptor)
-{
-	__typeof__(&cuArrayCreate_v2) real = MAM_TABLE_ORIGINAL(cuArrayCreate_v2);
-
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(array, descriptor);
-}
-
-int mam_by_lookup_cuArrayCreate_v2(void **array, const void *descriptor)
-{
-	__typeof__(&cuArrayCreate_v2) real = MAM_TABLE_ORIGINAL(cuArrayCreate_v2);
-
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(array, descriptor);
-}
-
-int cuArray3DCreate_v2(void **array, const void *descriptor)
-{
-	__typeof__(&cuArray3DCreate_v2) real = MAM_TABLE_ORIGINAL(cuArray3DCreate_v2);
-
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(array, descriptor);
-}
-
-int mam_by_lookup_cuArray3DCreate_v2(void **array, const void *descriptor)
-{
-	__typeof__(&cuArray3DCreate_v2) real = MAM_TABLE_ORIGINAL(cuArray3DCreate_v2);
-
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(array, descriptor);
-}
-
-int cuArrayDestroy(void *array)
-{
-	__typeof__(&cuArrayDestroy) real = MAM_TABLE_ORIGINAL(cuArrayDestroy);
-
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(array);
-}
-
-int mam_by_lookup_cuArrayDestroy(void *array)
-{
-	__typeof__(&cuArrayDestroy) real = MAM_TABLE_ORIGINAL(cuArrayDestroy);
-
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(array);
-}
-
-int cuMipmappedArrayCreate(void **array, const void *descriptor, unsigned int levels)
-{
-	__typeof__(&cuMipmappedArrayCreate) real = MAM_TABLE_ORIGINAL(cuMipmappedArrayCreate);
-
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(array, descriptor, levels);
-}
-
-int mam_by_lookup_cuMipmappedArrayCreate(void **array, const void *descriptor,
-					 unsigned int levels)
-{
-	__typeof__(&cuMipmappedArrayCreate) real = MAM_TABLE_ORIGINAL(cuMipmappedArrayCreate);
-
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(array, descriptor, levels);
-}
-
-int cuMipmappedArrayDestroy(void *array)
-{
-	__typeof__(&cuMipmappedArrayDestroy) real = MAM_TABLE_ORIGINAL(cuMipmappedArrayDestroy);
-
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(array);
-}
-
-int mam_by_lookup_cuMipmappedArrayDestroy(void *array)
-{
-	__typeof__(&cuMipmappedArrayDestroy) real = MAM_TABLE_ORIGINAL(cuMipmappedArrayDestroy);
-
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(array);
-}
-
-int cuMemCreate(unsigned long long *handle, size_t bytes, const void *properties,
-		unsigned long long flags)
-{
-	__typeof__(&cuMemCreate) real = MAM_TABLE_ORIGINAL(cuMemCreate);
-
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(handle, bytes, properties, flags);
-}
-
-int mam_by_lookup_cuMemCreate(unsigned long long *handle, size_t bytes, const void *properties,
-			      unsigned long long flags)
-{
-	__typeof__(&cuMemCreate) real = MAM_TABLE_ORIGINAL(cuMemCreate);
-
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(handle, bytes, properties, flags);
-}
-
-int cuMemRelease(unsigned long long handle)
-{
-	__typeof__(&cuMemRelease) real = MAM_TABLE_ORIGINAL(cuMemRelease);
-
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(handle);
-}
-
-int mam_by_lookup_cuMemRelease(unsigned long long handle)
-{
-	__typeof__(&cuMemRelease) real = MAM_TABLE_ORIGINAL(cuMemRelease);
-
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(handle);
+	mam_init_depth++;
+	if (is_block(kind)) {
+		call.block = (void *)(uintptr_t)key;
+		mam_watch_free(&call);
+	}
+	known = mam_account_take(key, kind, &noted);
+	call.code = release(key);
+	if (known && call.code != MAM_CUDA_SUCCESS)
+		mam_account_put_back(&noted);
+	if (!is_block(kind)) {
+		call.fate = call.code == MAM_CUDA_SUCCESS ? MAM_FATE_FORWARDED : MAM_FATE_FAILED;
+		mam_watch_call(&call);
+	}
+	mam_init_depth--;
+	return call.code;
 }

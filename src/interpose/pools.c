@@ -338,7 +338,7 @@ static void drop_locked(struct mam_pools_entry *entry)
 	mam_pool_abandon(pool);
 	drop_aliases_locked(pool);
 	mam_chunks_lose(entry->source);
-	mam_account_context_gone(entry->device);
+	mam_account_context_gone(context);
 	mam_capture_context_gone(context);
 	mam_peer_context_gone(context);
 	mam_leaks_context_gone(context);

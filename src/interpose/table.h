@@ -58,10 +58,6 @@
 	DRIVER(cuMemHostAlloc, cuMemHostAlloc, 2020, ANY, mam_by_lookup_cuMemHostAlloc) \
 	DRIVER(cuMemAllocHost_v2, cuMemAllocHost, 3020, ANY, mam_by_lookup_cuMemAllocHost_v2) \
 	DRIVER(cuMemFreeHost, cuMemFreeHost, 2000, ANY, mam_by_lookup_cuMemFreeHost) \
-	DRIVER(cuMemHostRegister_v2, cuMemHostRegister, 6050, ANY, \
-	       mam_by_lookup_cuMemHostRegister_v2) \
-	DRIVER(cuMemHostUnregister, cuMemHostUnregister, 4000, ANY, \
-	       mam_by_lookup_cuMemHostUnregister) \
 	DRIVER(cuArrayCreate_v2, cuArrayCreate, 3020, ANY, mam_by_lookup_cuArrayCreate_v2) \
 	DRIVER(cuArray3DCreate_v2, cuArray3DCreate, 3020, ANY, mam_by_lookup_cuArray3DCreate_v2) \
 	DRIVER(cuArrayDestroy, cuArrayDestroy, 2000, ANY, mam_by_lookup_cuArrayDestroy) \
