@@ -9,12 +9,12 @@
 #include <mam/mam.h>
 #include <mam/stats.h>
 
-#include "interpose/count.h"
 #include "interpose/hooks.h"
 #include "interpose/init.h"
 #include "interpose/pools.h"
 #include "interpose/real.h"
 #include "interpose/table.h"
+#include "interpose/watch.h"
 
 /* The guard is up. */
 static size_t free_in_pool(void)
@@ -32,8 +32,8 @@ static size_t free_in_pool(void)
 	return stats.reserved_bytes - stats.live_rounded_bytes;
 }
 
-static int info(enum mam_road road, __typeof__(&cuMemGetInfo_v2) real, size_t *free_bytes,
-		size_t *total_bytes)
+static int info(enum mam_table_id function, enum mam_road road,
+		__typeof__(&cuMemGetInfo_v2) real, size_t *free_bytes, size_t *total_bytes)
 {
 	size_t in_pool;
 	int answer;
@@ -47,8 +47,12 @@ static int info(enum mam_road road, __typeof__(&cuMemGetInfo_v2) real, size_t *f
 		*free_bytes =
 			in_pool < *total_bytes - *free_bytes ? *free_bytes + in_pool : *total_bytes;
 	}
+	mam_watch_call(&(struct mam_watch_call){
+		.function = function,
+		.road = road,
+		.fate = answer == MAM_CUDA_SUCCESS ? MAM_FATE_SERVED : MAM_FATE_FAILED,
+		.code = answer });
 	mam_init_depth--;
-	mam_count(road, answer == MAM_CUDA_SUCCESS ? MAM_FATE_SERVED : MAM_FATE_FAILED);
 	return answer;
 }
 
@@ -57,14 +61,16 @@ int cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 	__typeof__(&cudaMemGetInfo) real = MAM_TABLE_ORIGINAL(cudaMemGetInfo);
 
 	return real == NULL ? MAM_CUDA_INSUFFICIENT_DRIVER
-			    : info(MAM_ROAD_RUNTIME, real, free_bytes, total_bytes);
+			    : info(MAM_TABLE_cudaMemGetInfo, MAM_ROAD_RUNTIME, real,
+				   free_bytes, total_bytes);
 }
 
 static int driver_info(enum mam_road road, size_t *free_bytes, size_t *total_bytes)
 {
 	__typeof__(&cuMemGetInfo_v2) real = MAM_TABLE_ORIGINAL(cuMemGetInfo_v2);
 
-	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : info(road, real, free_bytes, total_bytes);
+	return real == NULL ? MAM_CUDA_NOT_INITIALIZED
+			    : info(MAM_TABLE_cuMemGetInfo_v2, road, real, free_bytes, total_bytes);
 }
 
 int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)

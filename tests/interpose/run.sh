@@ -96,7 +96,7 @@ try "--stats: switched off, in one line" grep -q 'caught: mam was switched off' 
 (cd "$scratch" && "$MAM" run --stats=stats -- sh -c "cd / && exec '$client' --rounds 1" > /dev/null 2>&1)
 same "--stats=FILE: every block of one round" "96 48 48 0" \
 	"$(stat_of calls_caught) $(stat_of allocs) $(stat_of frees) $(stat_of live_blocks)"
-same "--stats=FILE: lines of key and value" "" "$(grep -v -E '^[a-z_]+	[0-9.]+$' "$scratch/stats")"
+same "--stats=FILE: lines of key and value" "" "$(grep -v -E '^[a-zA-Z0-9_.]+	[0-9.]+$' "$scratch/stats")"
 rm -f "$scratch"/stats*
 "$MAM" run --stats="$scratch/stats" -- sh -c "'$client' --rounds 1; '$client' --rounds 1; :" > /dev/null 2>&1
 same "--stats=FILE: processes that the program starts have files of their own" 2 "$(ls "$scratch"/stats.* | wc -l)"
