@@ -4,6 +4,11 @@
  *
  * zlib looks at the first bytes and passes anything that is not gzip through as it is, so one road
  * serves both. What it cannot tell is a gzip file that was cut: that shows only at its end.
+ *
+ * The trace of a process that was killed ends in FILE.ring (input_ring.h). Where one lies there that
+ * the first line of FILE names, whole lines are given out and counted, and where FILE ends, whole
+ * or cut, the ring goes on behind the last of them. The ring is read before FILE: what is not in it
+ * by then is in FILE already, should the process still run.
  */
 #include "input.h"
 
@@ -16,12 +21,21 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "input_ring.h"
 #include "message.h"
+
+#define HELD_BYTES 4096 /* more than any line of such a trace */
 
 struct input {
 	gzFile file;
-	uint64_t in_all;     /* bytes of the file; 0: not known */
-	const char *trouble; /* NULL: none */
+	uint64_t in_all;         /* bytes of the file; 0: not known */
+	const char *trouble;     /* NULL: none */
+	bool cut;                /* that it ends too early */
+	struct input_ring *ring; /* NULL: none, and the rest is not used */
+	bool in_ring;            /* the file was read to its end */
+	uint64_t lines;          /* given out */
+	size_t held;             /* bytes of a line that did not come whole yet */
+	char line[HELD_BYTES];
 };
 
 /* A descriptor to read from, or -1 with the reason said. */
@@ -48,6 +62,22 @@ static int open_path(const char *path, uint64_t *in_all)
 	return descriptor;
 }
 
+/* The ring beside a file, if it is this file's and not an older one's that was left there. */
+static void find_ring(struct input *input, const char *path)
+{
+	struct input_ring *ring = input_ring_open(path);
+
+	if (!ring)
+		return;
+	if (gzgets(input->file, input->line, sizeof(input->line)) &&
+	    input_ring_is_of(ring, input->line)) {
+		input->ring = ring;
+		ring = NULL;
+	}
+	input_ring_close(ring);
+	gzrewind(input->file);
+}
+
 struct input *input_open(const char *path)
 {
 	struct input *input = calloc(1, sizeof(*input));
@@ -69,18 +99,21 @@ struct input *input_open(const char *path)
 		free(input);
 		return NULL;
 	}
+	if (input->in_all != 0)
+		find_ring(input, path);
 	return input;
 }
 
 void input_close(struct input *input)
 {
+	input_ring_close(input->ring);
 	gzclose(input->file);
 	free(input);
 }
 
-enum mam_status input_read(void *user, void *buffer, size_t bytes, size_t *got)
+/* What zlib gives next; *got 0 at the end. */
+static enum mam_status read_file(struct input *input, void *buffer, size_t bytes, size_t *got)
 {
-	struct input *input = user;
 	int count, problem;
 
 	count = gzread(input->file, buffer, bytes > INT_MAX ? INT_MAX : (unsigned int)bytes);
@@ -92,12 +125,61 @@ enum mam_status input_read(void *user, void *buffer, size_t bytes, size_t *got)
 	switch (problem) {
 	case Z_OK:
 	case Z_STREAM_END: *got = 0; return MAM_OK;
-	case Z_BUF_ERROR: input->trouble = "its gzip data is cut short"; break;
+	case Z_BUF_ERROR:
+		input->trouble = "its gzip data is cut short";
+		input->cut = true;
+		break;
 	case Z_DATA_ERROR: input->trouble = "its gzip data is damaged"; break;
 	case Z_MEM_ERROR: input->trouble = "there is no memory left to unpack it"; break;
 	default: input->trouble = strerror(errno); break;
 	}
 	return MAM_ERROR_IO;
+}
+
+/* Whole lines; *got 0: there are no more. pre: `bytes` is twice HELD_BYTES at least. */
+static enum mam_status read_lines(struct input *input, char *buffer, size_t bytes, size_t *got)
+{
+	size_t whole;
+
+	do {
+		enum mam_status status =
+			read_file(input, buffer + input->held, bytes - input->held, got);
+
+		if (status != MAM_OK || *got == 0)
+			return status;
+		memcpy(buffer, input->line, input->held);
+		*got += input->held;
+		for (whole = *got; whole > 0 && buffer[whole - 1] != '\n'; whole--)
+			;
+		if (*got - whole >= HELD_BYTES)
+			whole = *got; /* too long for any line: the reader will say so */
+		input->held = *got - whole;
+		memcpy(input->line, buffer + whole, input->held);
+	} while (whole == 0);
+	*got = whole;
+	for (size_t i = 0; i < whole; i++)
+		input->lines += buffer[i] == '\n';
+	return MAM_OK;
+}
+
+enum mam_status input_read(void *user, void *buffer, size_t bytes, size_t *got)
+{
+	struct input *input = user;
+	enum mam_status status;
+
+	if (!input->ring || bytes < 2 * HELD_BYTES)
+		return read_file(input, buffer, bytes, got);
+	if (!input->in_ring) {
+		status = read_lines(input, buffer, bytes, got);
+		if (status == MAM_OK && *got > 0)
+			return MAM_OK;
+		if (status != MAM_OK && !input->cut)
+			return status;
+		input->in_ring = true;
+		input->trouble = NULL;
+	}
+	*got = input_ring_read(input->ring, &input->lines, buffer, bytes);
+	return MAM_OK;
 }
 
 const char *input_trouble(const struct input *input)

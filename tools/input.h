@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * input.h - the bytes of a file, plain or gzip, or of standard input.
+ * input.h - the bytes of a file, plain or gzip, or of standard input; and, behind those of a trace
+ * whose process was killed, the lines that are still in the ring beside it.
  */
 #ifndef TOOLS_INPUT_H
 #define TOOLS_INPUT_H

@@ -31,6 +31,7 @@
 #include "interpose/peer.h"
 #include "interpose/quarantine.h"
 #include "interpose/real.h"
+#include "interpose/tracer.h"
 #include "interpose/watch.h"
 
 #define MAM_POOLS_MOST 64
@@ -341,6 +342,7 @@ static void drop_locked(struct mam_pools_entry *entry)
 	mam_account_context_gone(context);
 	mam_capture_context_gone(context);
 	mam_peer_context_gone(context);
+	mam_tracer_context_gone(context);
 	mam_leaks_context_gone(context);
 	clear_locked(entry);
 }
