@@ -41,6 +41,8 @@
 #include "interpose/watch.h"
 
 #define RUNTIME_SETS_CONTEXT 12000 /* from this version cudaSetDevice makes the context current */
+#define QUARANTINED_LEAST ((uint64_t)64 << 20)
+#define QUARANTINED_SHARE 2        /* so much of what is in use */
 #define REPORTS_MOST 3             /* sentences about missing memory, a process */
 
 /* One call on its way. */
@@ -77,6 +79,19 @@ static enum mam_why may_serve(const struct mam_pools_entry *entry, size_t bytes)
 	return is_broken() ? MAM_WHY_BROKEN : MAM_WHY_NONE;
 }
 
+/*
+ * Whether as much waits in quarantine as is in use: the program runs ahead of the GPU, and the pool
+ * would grow as long as it does. The moment it then waits costs the GPU nothing, since it is behind.
+ */
+static bool is_mostly_quarantined(struct mam_pool *pool)
+{
+	struct mam_stats stats = { .size = sizeof(stats) };
+
+	return mam_pool_stats(pool, &stats) == MAM_OK &&
+	       stats.retired_bytes > QUARANTINED_LEAST &&
+	       stats.retired_bytes > stats.live_rounded_bytes / QUARANTINED_SHARE;
+}
+
 /* Ground that the pool holds, or that comes out of quarantine without a wait; else a new chunk. */
 static enum mam_status take(const struct mam_pools_entry *entry, size_t bytes, void **block)
 {
@@ -87,7 +102,9 @@ static enum mam_status take(const struct mam_pools_entry *entry, size_t bytes, v
 	status = mam_pool_alloc_nowait(entry->pool, bytes, 0, block);
 	if (status != MAM_ERROR_WOULD_WAIT)
 		return status;
-	while (mam_quarantine_settle(entry->quarantine)) {
+	while (mam_quarantine_settle(entry->quarantine) ||
+	       (is_mostly_quarantined(entry->pool) &&
+		mam_quarantine_await_oldest(entry->quarantine))) {
 		status = mam_pool_alloc_nowait(entry->pool, bytes, 0, block);
 		if (status != MAM_ERROR_WOULD_WAIT)
 			return status;

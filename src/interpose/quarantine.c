@@ -9,7 +9,9 @@
  *              so that no block is under a fence that was recorded before its free.
  *   settle  The same at once, for somebody who found no ground: what was freed while the GPU was
  *           idle comes back here.
- *   wait    Settle, and if that brought nothing wait for the newest fence.
+ *   await   Settle again and again until a fence has passed, for 0.1 s at most: for somebody who
+ *           would have to grow the pool although it has as much in quarantine as in use.
+ *   wait    Settle, and if that brought nothing synchronise: for somebody who would fail.
  *
  * While a capture is alive no fence is recorded and none asked: either would end the capture
  * (capture.h). Blocks then stay.
@@ -29,6 +31,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "interpose/capture.h"
 #include "interpose/chunks.h"
@@ -38,7 +41,9 @@
 
 #define COUNT 64               /* blocks that share a fence at most, unless a request needs them */
 #define BYTES_LEAST (1u << 20) /* so many bytes share one at least */
+#define BYTES_COUNTED (1u << 14) /* smaller blocks count by number only: COUNT of them are few bytes */
 #define FENCES 64              /* recorded and not passed; more wait for their turn unfenced */
+#define LOOKS_MOST 1500        /* at a fence that a request waits for: about 0.1 s */
 #define TIMING_OFF 2u          /* cuEventCreate: CU_EVENT_DISABLE_TIMING */
 
 struct fence {
@@ -57,7 +62,7 @@ struct mam_quarantine {
 	_Atomic uint64_t ticket;         /* atomic; newest one given */
 	_Atomic uint64_t reclaimed;      /* atomic; newest one reclaimed */
 	_Atomic uint64_t fenced;         /* atomic; newest one under a fence */
-	_Atomic uint64_t unfenced_bytes; /* atomic; about */
+	_Atomic uint64_t unfenced_bytes; /* atomic; about: of blocks of BYTES_COUNTED and more */
 	atomic_bool faulty;              /* atomic; the driver reported a fault */
 
 	pthread_mutex_t lock;
@@ -280,9 +285,17 @@ enum mam_status mam_quarantine_put(struct mam_quarantine *quarantine, void *bloc
 
 	if (status != MAM_OK)
 		return status;
-	raise_to(&quarantine->ticket, ticket);
-	unfenced = bytes + atomic_fetch_add_explicit(&quarantine->unfenced_bytes, bytes,
-						     memory_order_relaxed);
+	/*
+	 * Written without a locked instruction, on the way of every free: a thread that is late may
+	 * write a lower ticket over a higher one, and that block then waits for the fence after the
+	 * next free. Bytes are added up where they decide.
+	 */
+	if (ticket > atomic_load_explicit(&quarantine->ticket, memory_order_relaxed))
+		atomic_store_explicit(&quarantine->ticket, ticket, memory_order_release);
+	unfenced = 0;
+	if (bytes >= BYTES_COUNTED)
+		unfenced = bytes + atomic_fetch_add_explicit(&quarantine->unfenced_bytes, bytes,
+							     memory_order_relaxed);
 	if (is_due(quarantine, ticket, unfenced))
 		turn(quarantine, false);
 	return MAM_OK;
@@ -291,6 +304,28 @@ enum mam_status mam_quarantine_put(struct mam_quarantine *quarantine, void *bloc
 bool mam_quarantine_settle(struct mam_quarantine *quarantine)
 {
 	return mam_quarantine_holds(quarantine) && turn(quarantine, true);
+}
+
+/*
+ * The oldest fence, asked again and again for a limited time: a program may have a kernel running
+ * that only ends when the host goes on.
+ */
+bool mam_quarantine_await_oldest(struct mam_quarantine *quarantine)
+{
+	const struct timespec a_moment = { 0, 20000 };
+	uint64_t before = atomic_load_explicit(&quarantine->reclaimed, memory_order_relaxed);
+
+	for (int look = 0; look < LOOKS_MOST; look++) {
+		if (mam_quarantine_settle(quarantine) ||
+		    atomic_load_explicit(&quarantine->reclaimed, memory_order_relaxed) != before)
+			return true;
+		if (!mam_quarantine_holds(quarantine) || !mam_quarantine_has_fence() ||
+		    mam_capture_alive() ||
+		    atomic_load_explicit(&quarantine->faulty, memory_order_relaxed))
+			return false;
+		nanosleep(&a_moment, NULL);
+	}
+	return false;
 }
 
 /* Without fences: everything that was retired before it is done after it. */

@@ -44,6 +44,12 @@ bool mam_quarantine_holds(const struct mam_quarantine *quarantine);
 bool mam_quarantine_settle(struct mam_quarantine *quarantine);
 
 /*
+ * mam_quarantine_await_oldest - wait until the next fence passes, for a limited time. True:
+ * something was reclaimed. The GPU has the work that was submitted later, and does not run dry.
+ */
+bool mam_quarantine_await_oldest(struct mam_quarantine *quarantine);
+
+/*
  * mam_quarantine_wait - wait until all that is in it now can be reclaimed, and do so. False:
  * nothing was, because nothing was in it, a capture forbids the wait, or the driver reports a fault.
  */

@@ -21,7 +21,7 @@ folder=${2:-${OUT:-$here/results}}
 rounds=${ROUNDS:-100}
 repeats=${REPEATS:-3}
 limit=${LIMIT:-120}
-modes='plain mam mam-stream'
+modes='plain strict deferred stream'
 
 stop() # STATUS SENTENCE
 {
@@ -99,8 +99,7 @@ run_once() # MODE COMMAND... - leaves $work/$mode.out, .err, .stats; the command
 	shift
 	case $mode in
 	plain) set -- "$@" ;;
-	mam) set -- "$mam" run --stats="$work/$mode.stats" -- "$@" ;;
-	mam-stream) set -- "$mam" run --stats="$work/$mode.stats" --free=stream -- "$@" ;;
+	*) set -- "$mam" run --stats="$work/$mode.stats" --free="$mode" -- "$@" ;;
 	esac
 	timeout -k 5 "$limit" "$@" > "$work/$mode.out" 2> "$work/$mode.err"
 }
@@ -117,9 +116,25 @@ median() # FILE
 	sort -n "$1" 2> /dev/null | awk '{ v[NR] = $1 } END { print NR ? v[int((NR + 1) / 2)] : "-" }'
 }
 
+route() # MODE - the road by which most calls of the last run came
+{
+	[ "$1" = plain ] && echo - && return
+	awk '$1 == "calls_runtime" { n["symbol"] = $2 } $1 == "calls_driver" { n["driver"] = $2 }
+		$1 == "calls_lookup" { n["lookup"] = $2 }
+		END { best = "-"; for (r in n) if (n[r] > most) { most = n[r]; best = r } print best }' \
+		"$work/$1.stats" 2> /dev/null || echo -
+}
+
+ratio() # MODE - peak reserved to peak live of the last run
+{
+	[ "$1" = plain ] && echo - && return
+	awk '$1 == "reserved_ratio" { r = $2 } END { print r == "" ? "-" : r }' "$work/$1.stats" 2> /dev/null ||
+		echo -
+}
+
 row() # CLIENT MODE UNIT TIME CAUGHT EQUAL
 {
-	echo "$1,$2,$3,$4,$5,$6" | tee -a "$rows"
+	echo "$1,$2,$3,$4,$5,$6,$(route "$2"),$(ratio "$2")" | tee -a "$rows"
 	case $6 in
 	yes | -) ;;
 	*) failures=$((failures + 1)) ;;
@@ -222,9 +237,10 @@ commit=${BENCH_COMMIT:-$(first_line git -C "$top" rev-parse --short HEAD)}
 	echo "# date: $(date -u +%Y-%m-%d)"
 	echo "# commit: $commit"
 	echo "# command: ROUNDS=$rounds REPEATS=$repeats tools/bench/gpu-clients.sh"
-	echo "# columns: client; mode (plain, mam: mam run, mam-stream: mam run --free=stream); unit of time;" \
-		"time (median of the repeats); calls_caught by mam in one run; equal (output to that of plain)"
-	echo client,mode,unit,time,calls_caught,equal
+	echo "# columns: client; mode (plain, or the policy of mam run --free); unit of time;" \
+		"time (median of the repeats); calls_caught by mam in one run; equal (output to that of plain);" \
+		"route (most calls came by); reserved_ratio (peak reserved to peak live)"
+	echo client,mode,unit,time,calls_caught,equal,route,reserved_ratio
 	cat "$rows"
 } > "$file.tmp"
 mv "$file.tmp" "$file" || stop 2 "$file could not be written"
@@ -234,12 +250,14 @@ awk -F, '
 	function show(n, m) { return (n, m) in value ? value[n, m] : "-" }
 	{ if (!($1 in seen)) { seen[$1] = 1; names[++count] = $1; unit[$1] = $3 }
 	  value[$1, $2] = $4; calls[$1, $2] = $5
+	  if ($7 != "-") route[$1] = $7
 	  if ($6 != "yes" && $6 != "-") verdict[$1] = verdict[$1] " " $2 ":" $6 }
-	END { printf "%-28s %-12s %12s %12s %12s %10s  %s\n", "client", "unit", "plain", "mam", "mam-stream",
-		"caught", "results"
+	END { printf "%-28s %-12s %11s %11s %11s %11s %9s %6s  %s\n", "client", "unit", "plain", "strict",
+		"deferred", "stream", "caught", "route", "results"
 	  for (i = 1; i <= count; i++) { n = names[i]
-		printf "%-28s %-12s %12s %12s %12s %10s  %s\n", n, unit[n], show(n, "plain"), show(n, "mam"),
-			show(n, "mam-stream"), calls[n, "mam"], n in verdict ? verdict[n] : "equal" } }
+		printf "%-28s %-12s %11s %11s %11s %11s %9s %6s  %s\n", n, unit[n], show(n, "plain"),
+			show(n, "strict"), show(n, "deferred"), show(n, "stream"), calls[n, "strict"],
+			route[n], n in verdict ? verdict[n] : "equal" } }
 ' "$rows"
 echo "written to $file"
 [ "$failures" -eq 0 ]
