@@ -7,11 +7,11 @@
 #   FOLDER  where clients-<gpu>.csv goes; else $OUT, else this folder's results/
 #
 # It builds the clients of tests/clients with nvcc, with the static and with the shared runtime, and runs
-# each plain, under `mam run`, and under `mam run --free=stream`, in turns, REPEATS (3) times. The same for
-# a training loop of PyTorch with its cache off and on, and for CuPy with its pool off, where those are
-# installed. A row that fails says so and the others go on; nothing runs longer than LIMIT (120) seconds.
+# each plain and under `mam run` with each policy of --free, in turns, REPEATS (3) times. The same for
+# Python programs, where their libraries are installed. A row that fails says so and the others go on; nothing runs longer than LIMIT (120) seconds.
 #
-# Environment: NVCC, PYTHON, ROUNDS (100), REPEATS, LIMIT, BENCH_COMMIT (where the tree has no .git).
+# Environment: NVCC, PYTHON, ROUNDS (100), REPEATS, TORCH_REPEATS (1), LIMIT, CLIENTS (beginnings of
+# names: only these), BENCH_COMMIT (where the tree has no .git).
 # Exit status: 0, 1 when a row failed or a result differed, 2 for a wrong call, 77 without GPU or nvcc.
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,6 +20,8 @@ mam=${1:-${MAM:-$(command -v mam)}}
 folder=${2:-${OUT:-$here/results}}
 rounds=${ROUNDS:-100}
 repeats=${REPEATS:-3}
+torch_repeats=${TORCH_REPEATS:-1}
+how=
 limit=${LIMIT:-120}
 modes='plain strict deferred stream'
 
@@ -52,6 +54,18 @@ rows=$work/rows
 failures=0
 : > "$rows"
 
+# With CLIENTS only those whose names begin with one of its words.
+wanted() # NAME
+{
+	[ -n "${CLIENTS:-}" ] || return 0
+	for word in $CLIENTS; do
+		case $1 in
+		"$word"*) return 0 ;;
+		esac
+	done
+	return 1
+}
+
 first_line() # COMMAND... - or "unknown"
 {
 	first=$("$@" 2> /dev/null | head -n 1)
@@ -75,6 +89,7 @@ build() # NAME NVCC-ARGUMENTS...
 	if ! "$nvcc" -O2 -arch="sm_$arch" -Xcompiler -pthread -o "$built" "$@" > "$work/build" 2>&1; then
 		echo "gpu-clients: $(basename "$built") could not be built: $(grep -m 1 error "$work/build")" >&2
 		failures=$((failures + 1))
+		return 1
 	fi
 }
 
@@ -82,12 +97,24 @@ build() # NAME NVCC-ARGUMENTS...
 for runtime in static shared; do
 	build "demo-$runtime" -cudart "$runtime" "$clients/demo.cu"
 	build "alloc_loop-$runtime" -cudart "$runtime" "$clients/alloc_loop.c"
+	build "graph_loop-$runtime" -cudart "$runtime" "$clients/graph_loop.cu"
+	build "pdl_loop-$runtime" -cudart "$runtime" "$clients/pdl_loop.cu"
+	build "ipc_pair-$runtime" -cudart "$runtime" "$clients/ipc_pair.cu"
+	build "plugin-$runtime.so" -cudart "$runtime" -shared -Xcompiler -fPIC "$clients/deepbind_plugin.cu"
 	build "client-$runtime" -cudart "$runtime" "$clients/client_shared.c" $common
 done
 # shellcheck disable=SC2086
 build client-driver "$clients/client_driver.c" $common -L"$cuda_home/lib64/stubs" -lcuda
 # shellcheck disable=SC2086
 build client-dlsym "$clients/client_dlsym.c" $common -ldl
+build alloc_loop-driver -DALLOC_LOOP_DRIVER "$clients/alloc_loop.c" -L"$cuda_home/lib64/stubs" -lcuda
+build two_contexts "$clients/two_contexts.c" -L"$cuda_home/lib64/stubs" -lcuda -ldl
+build deepbind_host "$clients/deepbind_host.c" -ldl
+build oob "$clients/oob.cu"
+have_libraries=no
+if ls "$cuda_home"/lib64/libcublas.so > /dev/null 2>&1 && ls "$cuda_home"/lib64/libcufft.so > /dev/null 2>&1; then
+	build library_loop "$clients/library_loop.cu" -lcublas -lcufft && have_libraries=yes
+fi
 LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$cuda_home/lib64
 export LD_LIBRARY_PATH
 
@@ -99,7 +126,7 @@ run_once() # MODE COMMAND... - leaves $work/$mode.out, .err, .stats; the command
 	shift
 	case $mode in
 	plain) set -- "$@" ;;
-	*) set -- "$mam" run --stats="$work/$mode.stats" --free="$mode" -- "$@" ;;
+	*) set -- "$mam" run --stats="$work/$mode.stats" --free="$mode" ${how:+--route=$how} -- "$@" ;;
 	esac
 	timeout -k 5 "$limit" "$@" > "$work/$mode.out" 2> "$work/$mode.err"
 }
@@ -144,6 +171,7 @@ row() # CLIENT MODE UNIT TIME CAUGHT EQUAL
 # A client prints results on stdout, equal in every run, and "ms_per_round T" on stderr.
 client() # NAME COMMAND...
 {
+	wanted "$1" || return
 	client_name=$1
 	shift
 	rm -f "$work"/*.times "$work"/*.equal "$work"/*.stats "$work/wanted"
@@ -170,19 +198,42 @@ client() # NAME COMMAND...
 	done
 }
 
-# alloc_loop prints "BYTES NANOSECONDS", one line a size; the time is the result.
+# alloc_loop prints "BYTES NANOSECONDS", one line a size; the time is the result. The run that is timed
+# counts nothing: that would be part of so short a time.
 pairs() # NAME COMMAND...
 {
+	wanted "$1" || return
 	pairs_name=$1
 	shift
 	for mode in $modes; do
-		if ! run_once "$mode" "$@"; then
+		rm -f "$work/$mode.stats"
+		case $mode in
+		plain) timeout -k 5 "$limit" "$@" > "$work/$mode.out" 2> "$work/$mode.err" ;;
+		*)
+			run_once "$mode" "$@" --pairs 200
+			timeout -k 5 "$limit" "$mam" run --free="$mode" -- "$@" > "$work/$mode.out" 2> "$work/$mode.err"
+			;;
+		esac
+		if [ ! -s "$work/$mode.out" ] || grep -q refused "$work/$mode.out"; then
 			row "$pairs_name" "$mode" ns_per_pair - "$(caught "$mode")" failed
 			continue
 		fi
 		while read -r bytes nanoseconds; do
 			row "$pairs_name-$bytes" "$mode" ns_per_pair "$nanoseconds" "$(caught "$mode")" -
 		done < "$work/$mode.out"
+	done
+}
+
+# A program with an error that compute-sanitizer should find, plain and under mam.
+sanitizer() # NAME COMMAND...
+{
+	wanted "$1" || return
+	sanitizer_name=$1
+	shift
+	for mode in $modes; do
+		run_once "$mode" compute-sanitizer "$@"
+		if grep -q 'Invalid __global__ write' "$work/$mode.out"; then found=yes; else found='not found'; fi
+		row "$sanitizer_name" "$mode" - - "$(caught "$mode")" "$found"
 	done
 }
 
@@ -193,35 +244,80 @@ missing() # NAME WHY
 
 for runtime in static shared; do
 	pairs "alloc_loop-$runtime" "$work/alloc_loop-$runtime"
+	pairs "alloc_loop-$runtime" "$work/alloc_loop-$runtime" --in-flight
 	client "demo-$runtime" "$work/demo-$runtime"
 	client "client-$runtime" "$work/client-$runtime" --rounds "$rounds" --bytes 65536
 	client "client-$runtime-check" "$work/client-$runtime" --rounds 5 --check
 	client "client-$runtime-threads" "$work/client-$runtime" --rounds "$rounds" --bytes 65536 --threads 4
+	client "graph-$runtime" "$work/graph_loop-$runtime"
+	client "pdl-$runtime" "$work/pdl_loop-$runtime"
+	client "ipc-$runtime" "$work/ipc_pair-$runtime"
+	how=audit
+	client "deepbind-$runtime" "$work/deepbind_host" "$work/plugin-$runtime.so"
+	how=
 done
+pairs alloc_loop-driver "$work/alloc_loop-driver"
+pairs alloc_loop-driver "$work/alloc_loop-driver" --in-flight
 client client-driver "$work/client-driver" --rounds "$rounds" --bytes 65536
 client client-driver-check "$work/client-driver" --rounds 5 --check
 client client-driver-own-context "$work/client-driver" --rounds "$rounds" --bytes 65536 --own-context
 client client-dlsym "$work/client-dlsym" --rounds "$rounds" --bytes 65536
 client client-dlsym-check "$work/client-dlsym" --rounds 5 --check
+client two-contexts "$work/two_contexts"
+if [ "$have_libraries" = yes ]; then
+	client cublas "$work/library_loop" cublas
+	client cufft "$work/library_loop" cufft
+else
+	missing 'cublas and cufft' "they are not in $cuda_home/lib64"
+fi
+if command -v compute-sanitizer > /dev/null; then
+	sanitizer sanitizer-oob "$work/oob"
+else
+	missing sanitizer-oob 'there is no compute-sanitizer'
+fi
 if [ -n "$python" ]; then
 	client client-python "$python" "$clients/client_python.py" --rounds 10 --bytes 65536
 else
 	missing client-python 'there is no python3'
 fi
 
-if [ -n "$python" ] && "$python" -c 'import torch; assert torch.cuda.is_available()' > /dev/null 2>&1; then
-	PYTORCH_NO_CUDA_MEMORY_CACHING=1
-	export PYTORCH_NO_CUDA_MEMORY_CACHING
-	client pytorch-cache-off "$python" "$here/torch_loop.py"
-	unset PYTORCH_NO_CUDA_MEMORY_CACHING
-	client pytorch-cache-on "$python" "$here/torch_loop.py"
-else
-	missing pytorch 'python3 has no torch that sees the GPU'
-fi
-if [ -n "$python" ] && "$python" -c 'import cupy; cupy.cuda.Device(0).compute_capability' > /dev/null 2>&1; then
+has() # TEST-IN-PYTHON
+{
+	[ -n "$python" ] && "$python" -c "$1" > /dev/null 2>&1
+}
+
+if has 'import cupy; cupy.cuda.Device(0).compute_capability'; then
 	client cupy-pool-off "$python" "$here/cupy_loop.py"
 else
 	missing cupy 'python3 has no cupy that sees the GPU'
+fi
+if has 'import numba.cuda; numba.cuda.current_context()'; then
+	client numba "$python" "$here/numba_loop.py"
+else
+	missing numba 'python3 has no numba that sees the GPU'
+fi
+if has 'import jax; assert jax.devices()[0].platform == "gpu"'; then
+	client jax "$python" "$here/jax_loop.py"
+else
+	missing jax 'python3 has no jax that sees the GPU'
+fi
+if has 'import torch; assert torch.cuda.is_available()'; then
+	repeats=$torch_repeats
+	client torch-ipc "$python" "$here/torch_ipc.py"
+	client torch-gpt2-cache "$python" "$here/torch_gpt2.py" --steps 12
+	client torch-gnn-cache "$python" "$here/torch_gnn.py" --steps 40
+	PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+	export PYTORCH_CUDA_ALLOC_CONF
+	client torch-gpt2-expandable "$python" "$here/torch_gpt2.py" --steps 12
+	unset PYTORCH_CUDA_ALLOC_CONF
+	PYTORCH_NO_CUDA_MEMORY_CACHING=1
+	export PYTORCH_NO_CUDA_MEMORY_CACHING
+	client torch-small-no-cache "$python" "$here/torch_loop.py"
+	client torch-gpt2-no-cache "$python" "$here/torch_gpt2.py" --steps 12
+	client torch-gnn-no-cache "$python" "$here/torch_gnn.py" --steps 40
+	unset PYTORCH_NO_CUDA_MEMORY_CACHING
+else
+	missing pytorch 'python3 has no torch that sees the GPU'
 fi
 
 # --- writing --------------------------------------------------------------------------------------------

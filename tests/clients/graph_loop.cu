@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph_loop.cu - a program of CUDA graphs: captures, allocations inside and between, many launches.
+ *
+ * stdout: what cudaMalloc and cudaFree answer inside a capture of each mode and what becomes of the
+ * capture, then sums over what the graphs computed. stderr: milliseconds a round.
+ */
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+
+#include <cuda_runtime.h>
+
+#define CHECK(call)                                                                              \
+	do {                                                                                     \
+		cudaError_t code = (call);                                                       \
+		if (code != cudaSuccess) {                                                       \
+			fprintf(stderr, "graph_loop: %s: %s\n", #call, cudaGetErrorString(code)); \
+			exit(1);                                                                 \
+		}                                                                                \
+	} while (0)
+
+enum { WORDS = 1 << 16, ROUNDS = 50, LAUNCHES = 10 };
+
+__global__ void add(unsigned *words, unsigned value)
+{
+	unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	words[i] += value + i;
+}
+
+static double now()
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
+}
+
+static void verdicts(cudaStreamCaptureMode mode)
+{
+	cudaStream_t stream;
+	cudaGraph_t graph = NULL;
+	void *before, *inside = NULL;
+	cudaError_t allocated, freed;
+
+	CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+	CHECK(cudaMalloc(&before, 1000));
+	CHECK(cudaStreamBeginCapture(stream, mode));
+	allocated = cudaMalloc(&inside, 1000);
+	printf("capture mode %d: cudaMalloc %d, ", (int)mode, (int)allocated);
+	printf("end %d\n", (int)cudaStreamEndCapture(stream, &graph));
+	cudaGetLastError();
+	CHECK(cudaStreamBeginCapture(stream, mode));
+	freed = cudaFree(before);
+	printf("capture mode %d: cudaFree %d, ", (int)mode, (int)freed);
+	printf("end %d\n", (int)cudaStreamEndCapture(stream, &graph));
+	cudaGetLastError();
+	if (freed != cudaSuccess)
+		CHECK(cudaFree(before));
+	if (allocated == cudaSuccess)
+		CHECK(cudaFree(inside));
+	CHECK(cudaStreamDestroy(stream));
+}
+
+static unsigned long long sum(const unsigned *words)
+{
+	static unsigned host[WORDS];
+	unsigned long long total = 0;
+
+	CHECK(cudaMemcpy(host, words, sizeof(host), cudaMemcpyDeviceToHost));
+	for (int i = 0; i < WORDS; i++)
+		total += host[i];
+	return total;
+}
+
+/* A graph over memory from cudaMalloc, with memory of its own inside. */
+static unsigned long long round_trip(cudaStream_t stream, unsigned value)
+{
+	unsigned *words, *scratch;
+	unsigned long long total;
+	cudaGraph_t graph;
+	cudaGraphExec_t run;
+
+	CHECK(cudaMalloc(&words, WORDS * sizeof(*words)));
+	CHECK(cudaMemset(words, 0, WORDS * sizeof(*words)));
+	CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+	CHECK(cudaMallocAsync(&scratch, WORDS * sizeof(*scratch), stream));
+	CHECK(cudaMemsetAsync(scratch, 0, WORDS * sizeof(*scratch), stream));
+	add<<<WORDS / 256, 256, 0, stream>>>(scratch, value);
+	add<<<WORDS / 256, 256, 0, stream>>>(words, value);
+	CHECK(cudaFreeAsync(scratch, stream));
+	CHECK(cudaStreamEndCapture(stream, &graph));
+	CHECK(cudaGraphInstantiate(&run, graph, 0));
+	for (int i = 0; i < LAUNCHES; i++) {
+		void *between;
+
+		CHECK(cudaGraphLaunch(run, stream));
+		CHECK(cudaMalloc(&between, 1 << (10 + i)));
+		CHECK(cudaMemsetAsync(between, 255, 1 << (10 + i), stream));
+		CHECK(cudaFree(between));
+	}
+	CHECK(cudaStreamSynchronize(stream));
+	total = sum(words);
+	CHECK(cudaGraphExecDestroy(run));
+	CHECK(cudaGraphDestroy(graph));
+	CHECK(cudaFree(words));
+	return total;
+}
+
+int main()
+{
+	unsigned long long total = 0;
+	cudaStream_t stream;
+	double start;
+
+	verdicts(cudaStreamCaptureModeGlobal);
+	verdicts(cudaStreamCaptureModeThreadLocal);
+	verdicts(cudaStreamCaptureModeRelaxed);
+	CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+	total += round_trip(stream, 1);
+	start = now();
+	for (unsigned i = 0; i < ROUNDS; i++)
+		total += round_trip(stream, i);
+	fprintf(stderr, "ms_per_round %.4f\n", (now() - start) / ROUNDS);
+	printf("sum %llu\n", total);
+	return 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * oob.cu - writes a few bytes past the end of a block: something for compute-sanitizer to find.
+ *
+ * The block lies between two others, so that in a pool the bytes belong to a neighbour.
+ */
+#include <cstdio>
+
+#include <cuda_runtime.h>
+
+__global__ void write(char *block, int at)
+{
+	block[at] = 1;
+}
+
+int main()
+{
+	char *blocks[3];
+
+	for (int i = 0; i < 3; i++)
+		if (cudaMalloc(&blocks[i], 1024) != cudaSuccess)
+			return 1;
+	write<<<1, 1>>>(blocks[1], 1000);
+	cudaDeviceSynchronize();
+	write<<<1, 1>>>(blocks[1], 1024 + 16);
+	printf("wrote: %d\n", (int)cudaDeviceSynchronize());
+	return 0;
+}

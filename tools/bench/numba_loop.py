@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels written in Python with Numba, on arrays that come and go.
+
+stdout has a sum, stderr milliseconds a round.
+"""
+
+import sys
+import time
+
+import numpy
+from numba import cuda
+
+ROUNDS = 200
+
+
+@cuda.jit
+def add(words, value):
+    at = cuda.grid(1)
+    if at < words.size:
+        words[at] += value
+
+
+def play(number):
+    words = cuda.to_device(numpy.arange(10000 + 100 * (number % 50), dtype=numpy.int64))
+    add[(words.size + 255) // 256, 256](words, number)
+    return int(words.copy_to_host().sum())
+
+
+def main():
+    play(0)
+    start = time.monotonic()
+    total = sum(play(number) for number in range(ROUNDS))
+    print(f"ms_per_round {1000 * (time.monotonic() - start) / ROUNDS:.4f}", file=sys.stderr)
+    print("sum", total)
+
+
+main()
