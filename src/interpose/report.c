@@ -171,7 +171,7 @@ __attribute__((destructor)) static void at_exit(void)
 		return;
 	stats = awake ? mam_init_wants_stats() : mam_option_number("MAM_STATS") != 0;
 	mam_file_hush(&signals);
-	if (awake && !mam_init_is_off()) {
+	if (!awake || !mam_init_is_off()) {
 		mam_tracer_finish();
 		mam_leaks_finish();
 	}

@@ -223,6 +223,7 @@ void mam_tracer_start(void)
 
 void mam_tracer_finish(void)
 {
+	const char *pattern;
 	int is = atomic_load(&state);
 
 	if (is == OPEN && *at_home == 0)
@@ -231,9 +232,12 @@ void mam_tracer_finish(void)
 	atomic_store(&state, OVER);
 	if (is == OPEN)
 		mam_trace_out_finish();
-	else if (is == WANTED && mam_file_is_started_one())
+	if (is != WANTED && (is != UNWANTED || mam_init_is_awake()))
+		return;
+	pattern = mam_option_value("MAM_TRACE");
+	if (pattern != NULL && pattern[0] != '\0' && mam_file_is_started_one())
 		mam_say(MAM_SAY_WARN, "no trace was written to %s: no allocation was caught",
-			mam_option_value("MAM_TRACE"));
+			pattern);
 }
 
 void mam_tracer_restart(void)

@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# leaks.sh - what --leaks says: the blocks that are left, exactly, by the place that asked for them.
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+. "$MAM_SRCDIR/tests/interpose/interpose.sh"
+
+probe=$probes/probe_watched
+list=$scratch/leaks
+
+watch() # OPTIONS... - the list of one run
+{
+	rm -f "$list"*
+	"$MAM" run --leaks="$list" "$@" > "$scratch/out" 2> "$scratch/err"
+}
+
+watch -- "$probe" leak
+same "the sum" "mam: 5 blocks, 4.00 MiB (4195204 bytes) of probe_watched (process $(sed -n '1s/.*process \([0-9]*\).*/\1/p' "$list")) were not freed" \
+	"$(head -n 1 "$list")"
+same "two places, the larger first" "2 blocks, 4.00 MiB (4194304 bytes)/3 blocks, 900 B (900 bytes)" \
+	"$(grep -o '^[23] blocks, [^)]*)' "$list" | paste -sd /)"
+same "no other group" 2 "$(grep -c '^[0-9]* block' "$list")"
+same "function, server, age and thread" 2 \
+	"$(grep -cE '^[23] blocks, .*, by cudaMalloc, from the pool, [0-9.]+ to [0-9.]+ s old, thread [0-9]+$' "$list")"
+same "the stack begins in the program, with who asked" "probe_lose_large probe_lose_small" \
+	"$(grep -A 2 '^[23] blocks' "$list" | grep -o 'probe_lose_[a-z]*' | paste -sd ' ')"
+same "none of mam's own functions" "" "$(grep libmam "$list")"
+try "main is on the stack" grep -q '#[0-9]* main+0x' "$list"
+if command -v addr2line > /dev/null && readelf -S "$probe" | grep -q debug_info; then
+	offset=$(sed -n 's/.* probe_lose_large+0x[0-9a-f]* (.*+\(0x[0-9a-f]*\))$/\1/p' "$list" | head -n 1)
+	same "the offset is what addr2line wants" probe_lose_large \
+		"$(addr2line -i -f -e "$probe" "$offset" | grep -o '^probe_lose.*')"
+else
+	skip "the offset is what addr2line wants" "there is no addr2line, or no debugging information"
+fi
+watch -- "$probe" tidy
+same "nothing left: one line" "mam: no block of probe_watched was not freed" "$(sed 's/ (process [0-9]*)//' "$list")"
+watch -- "$probe" threads
+same "threads leave nothing" 1 "$(grep -c '^mam: no block' "$list")"
+watch -- "$probe" reset
+same "what a reset takes is not lost" "1 block, 300 B (300 bytes)" "$(grep -o '^1 block, [^)]*)' "$list")"
+MAM_PASS_ABOVE=1M watch -- "$probe" leak
+same "the driver's own blocks count too" "2 blocks, 4.00 MiB (4194304 bytes), by cudaMalloc, from the driver" \
+	"$(grep -o '^2 blocks.*driver' "$list")"
+for client in client_shared client_dlsym client_driver; do
+	watch -- "$clients/$client" --rounds 2 --leak
+	same "$client: its one block" "1 block, 12 KiB (12345 bytes)" "$(grep -o '^1 block, [^)]*)' "$list")"
+	watch -- "$clients/$client" --rounds 2 --check
+	same "$client: wrong calls are no leaks" 1 "$(grep -c '^mam: no block' "$list")"
+done
+"$MAM" run --leaks -- "$probe" leak > "$scratch/out" 2> "$scratch/err"
+try "without a file on standard error" grep -q '^mam: 5 blocks' "$scratch/err"
+same "and standard output is the program's" lost "$(cat "$scratch/out")"
+watch -- "$probe" family
+same "a child has a list of its own" "2097152 300" \
+	"$(sed -n '1s/.*(\([0-9]*\) bytes.*/\1/p' "$list") $(sed -n '1s/.*(\([0-9]*\) bytes.*/\1/p' "$list".[0-9]*)"
+watch --children=no -- "$probe" family
+same "--children=no: it has none" "$list" "$(ls "$list"*)"
+watch -- "$probe" late-child
+same "a child of a process with CUDA has none" "$list" "$(ls "$list"*)"
+"$MAM" run --leaks=/dev/full -- "$probe" leak > "$scratch/out" 2> "$scratch/err"
+same "a full device: the status is the program's" 0 $?
+try "a full device: one sentence" grep -q '^mam: the list of leaks could not be written to /dev/full: No space' "$scratch/err"
+finish

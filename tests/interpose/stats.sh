@@ -1,0 +1,115 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# stats.sh - what --stats says of programs whose calls are known: by function and route, by fate and reason, in a file and
+# in a table, and whose process writes which file.
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+. "$MAM_SRCDIR/tests/interpose/interpose.sh"
+
+stats=$scratch/stats
+
+watch() # OPTIONS... - the statistics of one run are in $stats; its output and errors in out and err
+{
+	rm -f "$stats"*
+	"$MAM" run --stats="$stats" "$@" > "$scratch/out" 2> "$scratch/err"
+}
+
+stats_of() # KEY... - their values, "-" for those that are missing
+{
+	stats_line=
+	for stats_key in "$@"; do
+		stats_value=$(stat_of "$stats_key")
+		stats_line="$stats_line ${stats_value:--}"
+	done
+	echo "${stats_line# }"
+}
+
+# 48 blocks a round, by the one road that each client has.
+for row in "client_shared cudaMalloc cudaFree runtime" "client_dlsym cuMemAlloc_v2 cuMemFree_v2 lookup" \
+	"client_driver cuMemAlloc_v2 cuMemFree_v2 driver"; do
+	# shellcheck disable=SC2086 # words
+	set -- $row
+	watch -- "$clients/$1" --rounds 3 --threads 2
+	same "$1: $2 and $3 by $4" "288 288 288 288" "$(stats_of "call.$2.$4" "call.$2.$4.served" "call.$3.$4" \
+		"call.$3.$4.served")"
+	same "$1: nothing by another route" 2 "$(grep -c '^call\.[A-Za-z0-9_]*\.[a-z]*	' "$stats")"
+	same "$1: bytes asked are what it says it asked" \
+		"$(sed -n 's/.* bytes \([0-9]*\) .*/\1/p' "$scratch/out")" "$(stat_of bytes_asked)"
+	same "$1: no reason was needed" 0 "$(grep -c '^why' "$stats")"
+	same "$1: the sums" "576 576 0 0 288 288 0 0" \
+		"$(stats_of calls_caught served forwarded failed allocs frees live_blocks live_bytes)"
+done
+
+probe=$probes/probe_watched
+watch -- "$probe" threads
+same "threads that ended are counted" "20000 20000" "$(stats_of call.cudaMalloc.runtime call.cudaFree.runtime)"
+watch -- "$probe" leak
+same "blocks never freed" "5 4195204 4195204 4295204" \
+	"$(stats_of live_blocks live_bytes peak_live_bytes bytes_asked)"
+same "the ratio is of the peaks" "$(awk "BEGIN { printf \"%.4f\", $(stat_of peak_reserved_bytes) / 4195204 }")" \
+	"$(stat_of reserved_ratio)"
+
+# Why not by a pool.
+MAM_PASS_ABOVE=1M watch -- "$probe" leak
+same "above --pass-above: forwarded" "103 2 2" \
+	"$(stats_of call.cudaMalloc.runtime.served call.cudaMalloc.runtime.forwarded why.large)"
+watch -- "$clients/client_driver" --rounds 1 --check
+same "mistakes: freed twice and inside a block" 2 "$(stat_of why.mistake)"
+same "a stranger's address" 1 "$(stat_of why.foreign)"
+same "failed calls are the clients' wrong ones" "$(($(stat_of calls_caught) - $(stat_of served) - \
+	$(stat_of forwarded)))" "$(stat_of failed)"
+same "cuMemGetInfo has a line" "1 1" "$(stats_of call.cuMemGetInfo_v2.driver call.cuMemGetInfo_v2.driver.served)"
+
+# What the pools cost and saved: chunks of 1 MiB are many calls of the driver's, one chunk says too little.
+watch --chunk 1M --growth 1M -- "$probe" leak
+grows=$(stat_of driver_grows)
+try "the driver's calls are counted and timed" test "$grows" -ge 3 -a "$(stat_of driver_grow_ns)" -gt 0
+saved=$(stat_of saved_ns)
+calls=$(($(stat_of allocs) + $(stat_of frees)))
+if awk "BEGIN { want = ($calls - $grows) * $(stat_of driver_grow_ns) / $grows; exit !(want > 0 && $saved >= want * 0.99 && $saved <= want * 1.01) }"; then
+	ok "time saved: calls by the driver's mean, less what the pools spent"
+else
+	not_ok "time saved: calls by the driver's mean, less what the pools spent" \
+		"$saved for $calls calls, $(stat_of driver_grow_ns) ns in $grows"
+fi
+watch -- "$probe" tidy
+same "one call of the driver's is too few to say what was saved" "1 0" "$(stats_of driver_grows saved_ns)"
+
+# The table.
+"$MAM" run --chunk 1M --growth 1M --stats -- "$probe" leak > "$scratch/out" 2> "$scratch/err"
+try "table: by function" grep -q '^  cudaMalloc  *105  *105  *0  *0$' "$scratch/err"
+try "table: by route" grep -q '^  runtime symbol  *205  *205  *0  *0$' "$scratch/err"
+try "table: memory" grep -q 'asked for 4.10 MiB in all; live at most 4.00 MiB, .* 5 blocks never freed' "$scratch/err"
+try "table: time saved is about so much" grep -q 'time saved: about [0-9]' "$scratch/err"
+MAM_PASS_ABOVE=1M "$MAM" run --stats -- "$probe" leak > "$scratch/out" 2> "$scratch/err"
+try "table: the reason in words" grep -q 'not by a pool: 2, larger than what pools serve' "$scratch/err"
+
+# Files: names, and where they may not go.
+watch -- "$probe" family
+same "a child has a file of its own" "4195204 2097152 300" \
+	"4195204 $(stat_of live_bytes) $(cat "$stats".[0-9]* | sed -n 's/^live_bytes	//p')"
+watch --children=no -- "$probe" family
+same "--children=no: it has none" "" "$(ls "$stats".[0-9]* 2> /dev/null)"
+same "--children=no: the program has one" 2097152 "$(stat_of live_bytes)"
+rm -f "$stats"*
+"$MAM" run --stats="$scratch/of-%p-%h-100%%" -- "$probe" tidy > "$scratch/out" 2> "$scratch/err"
+set -- "$scratch"/of-*
+same "%p, %h and %%" "$scratch/of-$(sed -n 's/^pid	//p' "$1")-$(uname -n)-100%" "$1"
+same "its owner alone may read it" 600 "$(stat -c %a "$1")"
+echo mine > "$scratch/mine"
+ln -s "$scratch/mine" "$scratch/link"
+"$MAM" run --stats="$scratch/link" -- sh -c "'$probe' tidy; exit 7" > "$scratch/out" 2> "$scratch/err"
+"$MAM" run --stats="$scratch/link" -- "$probe" tidy > "$scratch/out" 2> "$scratch/err"
+same "a symbolic link in the file's place: the status is the program's" 0 $?
+try "it is refused in a sentence" grep -q '^mam: the statistics could not be written to .*symbolic links' "$scratch/err"
+same "what it leads to is left alone" mine "$(cat "$scratch/mine")"
+"$MAM" run --stats=/dev/full -- "$probe" tidy > "$scratch/out" 2> "$scratch/err"
+same "a full device: the status is the program's" 0 $?
+try "a full device: one sentence" grep -q '^mam: the statistics could not be written to /dev/full: No space' "$scratch/err"
+same "a limit on files is no signal to the program" "joined 0" "$({
+	"$MAM" run --stats="$stats" -- "$probe" no-files 2>&1
+	echo $?
+} | tee "$scratch/err" | grep -E '^(joined|[0-9]*)$' | paste -sd ' ')"
+try "a limit on files: one sentence" grep -q '^mam: the statistics could not be written .*too large' "$scratch/err"
+same "nothing is left behind" "" "$(ls "$stats"* 2> /dev/null)"
+finish
