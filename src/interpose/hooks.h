@@ -17,6 +17,7 @@
 /* The codes that mam itself answers or asks about; the driver and the runtime agree on them. */
 enum mam_cuda_code {
 	MAM_CUDA_SUCCESS = 0,
+	MAM_CUDA_INVALID_VALUE = 1,
 	MAM_CUDA_NOT_INITIALIZED = 3,
 	MAM_CUDA_DEINITIALIZED = 4,       /* the runtime: cudaErrorCudartUnloading */
 	MAM_CUDA_OUT_OF_MEMORY = 2,

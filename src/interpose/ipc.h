@@ -10,7 +10,10 @@
 /* Requests from this size on get memory of the driver's own (--ipc=dedicated); SIZE_MAX: none. */
 size_t mam_ipc_dedicated_from(void);
 
-/* The process ends: the table that peers read goes. Host data only. */
+/* The block of this token is about to be freed: its handle opens nothing any more. */
+void mam_ipc_withdraw(const unsigned char *token);
+
+/* The process ends: what peers read of it goes. Host data only. */
 void mam_ipc_finish(void);
 
 #endif

@@ -25,6 +25,7 @@
 #include <mam/options.h>
 
 #include "interpose/init.h"
+#include "interpose/ipc.h"
 #include "interpose/leaks.h"
 #include "interpose/say.h"
 #include "interpose/tracer.h"
@@ -171,6 +172,8 @@ __attribute__((destructor)) static void at_exit(void)
 		return;
 	stats = awake ? mam_init_wants_stats() : mam_option_number("MAM_STATS") != 0;
 	mam_file_hush(&signals);
+	if (awake)
+		mam_ipc_finish();
 	if (!awake || !mam_init_is_off()) {
 		mam_tracer_finish();
 		mam_leaks_finish();
