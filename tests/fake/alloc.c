@@ -9,7 +9,9 @@ static int allocate(enum fake_kind kind, size_t bytes, uintptr_t *address)
 
 	if (result == CUDA_SUCCESS)
 		result = fake_capture_refuse();
-	return result == CUDA_SUCCESS ? fake_memory_alloc(context, kind, bytes, address) : result;
+	if (result == CUDA_SUCCESS)
+		result = fake_memory_alloc(context, context->device, kind, bytes, address);
+	return result;
 }
 
 /*
@@ -26,9 +28,10 @@ static int release(uintptr_t address, bool host)
 		result = fake_capture_refuse();
 	for (int pass = 0; pass < 2 && result == CUDA_SUCCESS; pass++) {
 		block = fake_memory_find(address);
-		if (!block || block->base != address || (block->kind == FAKE_HOST) != host)
+		if (!block || block->base != address || (block->kind == FAKE_HOST) != host ||
+		    block->origin > FAKE_ORDERED || block->freed)
 			return CUDA_ERROR_INVALID_VALUE;
-		if (pass == 0 && !block->ordered)
+		if (pass == 0 && block->origin == FAKE_PLAIN)
 			fake_timeline_wait(block->context->all_ns);
 	}
 	if (result == CUDA_SUCCESS)
@@ -126,54 +129,6 @@ int cuMemFreeHost(void *address)
 	return fake_leave("cuMemFreeHost", result, "address=%p", address);
 }
 
-int cuMemAllocAsync(unsigned long long *address, size_t bytes, struct CUstream_st *stream)
-{
-	struct CUctx_st *context;
-	uintptr_t found = 0;
-	int result = fake_enter("cuMemAllocAsync");
-
-	if (result == CUDA_SUCCESS && !address)
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (result == CUDA_SUCCESS)
-		result = fake_stream_context(stream, &context);
-	if (result == CUDA_SUCCESS && fake_capture_alive(stream))
-		result = CUDA_ERROR_NOT_SUPPORTED;
-	if (result == CUDA_SUCCESS)
-		result = fake_memory_alloc(context, FAKE_DEVICE, bytes, &found);
-	if (result == CUDA_SUCCESS) {
-		fake_memory_find(found)->ordered = true;
-		*address = found;
-	}
-	return fake_leave("cuMemAllocAsync", result, "bytes=%zu stream=%p address=%#zx", bytes,
-			  (void *)stream, (size_t)found);
-}
-
-int cuMemFreeAsync(unsigned long long address, struct CUstream_st *stream)
-{
-	struct CUctx_st *context;
-	struct fake_block *block;
-	uint64_t end_ns;
-	int result = fake_enter("cuMemFreeAsync");
-
-	if (result == CUDA_SUCCESS)
-		result = fake_stream_context(stream, &context);
-	if (result == CUDA_SUCCESS && fake_capture_alive(stream))
-		result = CUDA_ERROR_NOT_SUPPORTED;
-	if (result == CUDA_SUCCESS) {
-		block = fake_memory_find(address);
-		if (!block || block->base != address || block->kind == FAKE_HOST || block->freed)
-			result = CUDA_ERROR_INVALID_VALUE;
-	}
-	if (result == CUDA_SUCCESS)
-		result = fake_stream_end(context, stream, &end_ns);
-	if (result == CUDA_SUCCESS)
-		result = fake_timeline_release(end_ns, block->id);
-	if (result == CUDA_SUCCESS)
-		block->freed = true;
-	return fake_leave("cuMemFreeAsync", result, "address=%#llx stream=%p", address,
-			  (void *)stream);
-}
-
 int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
 	struct CUctx_st *context;
@@ -203,44 +158,4 @@ int cuMemGetAddressRange_v2(unsigned long long *base, size_t *bytes, unsigned lo
 	if (result == CUDA_SUCCESS && bytes)
 		*bytes = block->bytes;
 	return fake_leave("cuMemGetAddressRange", result, "address=%#llx", address);
-}
-
-static int attribute_of(const struct fake_block *block, int attribute, unsigned long long address,
-			void *data)
-{
-	switch (attribute) {
-	case POINTER_CONTEXT: *(struct CUctx_st **)data = block->context; return CUDA_SUCCESS;
-	case POINTER_MEMORY_TYPE:
-		*(unsigned int *)data = block->kind == FAKE_HOST ? 1 : 2;
-		return CUDA_SUCCESS;
-	case POINTER_DEVICE_POINTER: *(unsigned long long *)data = address; return CUDA_SUCCESS;
-	case POINTER_HOST_POINTER:
-		if (block->kind == FAKE_DEVICE)
-			return CUDA_ERROR_INVALID_VALUE;
-		*(unsigned long long *)data = address;
-		return CUDA_SUCCESS;
-	case POINTER_BUFFER_ID: *(unsigned long long *)data = block->id; return CUDA_SUCCESS;
-	case POINTER_IS_MANAGED:
-		*(unsigned int *)data = block->kind == FAKE_MANAGED;
-		return CUDA_SUCCESS;
-	case POINTER_DEVICE_ORDINAL: *(int *)data = block->context->device; return CUDA_SUCCESS;
-	case POINTER_RANGE_START: *(unsigned long long *)data = block->base; return CUDA_SUCCESS;
-	case POINTER_RANGE_SIZE: *(size_t *)data = block->bytes; return CUDA_SUCCESS;
-	case POINTER_MAPPED: *(unsigned int *)data = 1; return CUDA_SUCCESS;
-	default: return CUDA_ERROR_NOT_SUPPORTED;
-	}
-}
-
-int cuPointerGetAttribute(void *data, int attribute, unsigned long long address)
-{
-	struct fake_block *block;
-	int result = fake_enter("cuPointerGetAttribute");
-
-	if (result == CUDA_SUCCESS) {
-		block = fake_memory_find(address);
-		result = block && data ? attribute_of(block, attribute, address, data)
-				       : CUDA_ERROR_INVALID_VALUE;
-	}
-	return fake_leave("cuPointerGetAttribute", result, "attribute=%d address=%#llx", attribute,
-			  address);
 }

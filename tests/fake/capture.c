@@ -24,6 +24,7 @@ struct capture {
 	int mode;
 	const void *thread; /* who began it */
 	bool spoilt;
+	struct CUgraph_st *graph; /* the program's own, or NULL */
 };
 
 static struct capture *captures; /* lock: fake */
@@ -39,9 +40,19 @@ static struct capture **find(const struct CUstream_st *stream)
 	return link;
 }
 
+/* A thread's own default stream goes by the record behind it. */
+static struct CUstream_st *record_of(struct CUstream_st *stream)
+{
+	struct CUctx_st *context;
+
+	if (stream == STREAM_PER_THREAD && fake_context_current(&context) == CUDA_SUCCESS)
+		fake_stream_resolve(context, &stream);
+	return stream;
+}
+
 bool fake_capture_alive(struct CUstream_st *stream)
 {
-	return *find(stream) != NULL;
+	return captures && *find(record_of(stream)) != NULL;
 }
 
 void fake_capture_forget(struct CUstream_st *stream)
@@ -82,7 +93,7 @@ int fake_capture_refuse_all(struct CUctx_st *context)
 
 	for (struct capture *capture = captures; capture; capture = capture->next)
 		if (fake_stream_context(capture->stream, &owner) == CUDA_SUCCESS &&
-		    owner == context) {
+		    (owner == context || owner->parent == context)) {
 			capture->spoilt = true;
 			result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 		}
@@ -103,46 +114,78 @@ int cuThreadExchangeStreamCaptureMode(int *mode)
 	return fake_leave("cuThreadExchangeStreamCaptureMode", result, "mode=%d", wanted);
 }
 
-int cuStreamBeginCapture_v2(struct CUstream_st *stream, int mode)
+static int begin(struct CUstream_st *stream, struct CUgraph_st *graph, int mode)
 {
 	struct CUctx_st *context;
 	struct capture *capture;
+	int result = fake_stream_context(stream, &context);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!stream || stream == STREAM_LEGACY)
+		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	stream = record_of(stream);
+	if (mode < CAPTURE_GLOBAL || mode > CAPTURE_RELAXED || *find(stream))
+		return CUDA_ERROR_INVALID_VALUE;
+	capture = calloc(1, sizeof(*capture));
+	if (!capture)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*capture = (struct capture){ captures, stream, mode, &self, false, graph };
+	captures = capture;
+	fake_stream_set_capturing(stream, true);
+	return CUDA_SUCCESS;
+}
+
+int cuStreamBeginCapture_v2(struct CUstream_st *stream, int mode)
+{
 	int result = fake_enter("cuStreamBeginCapture");
 
 	if (result == CUDA_SUCCESS)
-		result = fake_stream_context(stream, &context);
-	if (result == CUDA_SUCCESS &&
-	    (!stream || stream == STREAM_LEGACY || stream == STREAM_PER_THREAD))
-		result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-	if (result == CUDA_SUCCESS &&
-	    (mode < CAPTURE_GLOBAL || mode > CAPTURE_RELAXED || *find(stream)))
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (result == CUDA_SUCCESS) {
-		capture = calloc(1, sizeof(*capture));
-		if (capture) {
-			*capture = (struct capture){ captures, stream, mode, &self, false };
-			captures = capture;
-			fake_stream_set_capturing(stream, true);
-		} else {
-			result = CUDA_ERROR_OUT_OF_MEMORY;
-		}
-	}
+		result = begin(stream, NULL, mode);
 	return fake_leave("cuStreamBeginCapture", result, "stream=%p mode=%d", (void *)stream,
 			  mode);
+}
+
+/* The first form knew one mode. */
+int cuStreamBeginCapture(struct CUstream_st *stream)
+{
+	return cuStreamBeginCapture_v2(stream, CAPTURE_GLOBAL);
+}
+
+int cuStreamBeginCaptureToGraph(struct CUstream_st *stream, struct CUgraph_st *graph,
+				const void *dependencies, const void *edges, size_t count,
+				int mode)
+{
+	int result = fake_enter("cuStreamBeginCaptureToGraph");
+
+	(void)dependencies, (void)edges;
+	if (result == CUDA_SUCCESS && (!graph || count))
+		result = CUDA_ERROR_INVALID_VALUE; /* no graph of the fake has a node */
+	if (result == CUDA_SUCCESS)
+		result = begin(stream, graph, mode);
+	return fake_leave("cuStreamBeginCaptureToGraph", result, "stream=%p graph=%p mode=%d",
+			  (void *)stream, (void *)graph, mode);
 }
 
 int cuStreamEndCapture(struct CUstream_st *stream, struct CUgraph_st **graph)
 {
 	int result = fake_enter("cuStreamEndCapture");
 
-	if (result == CUDA_SUCCESS && !*find(stream))
-		result = CUDA_ERROR_INVALID_VALUE;
 	if (result == CUDA_SUCCESS) {
-		if ((*find(stream))->spoilt)
-			result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-		*graph = result == CUDA_SUCCESS ? malloc(1) : NULL;
-		fake_capture_forget(stream);
-		fake_stream_set_capturing(stream, false);
+		struct CUstream_st *record = record_of(stream);
+		struct capture *capture = *find(record);
+
+		if (capture) {
+			if (capture->spoilt)
+				result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+			*graph = result != CUDA_SUCCESS ? NULL
+				 : capture->graph       ? capture->graph
+							: malloc(1);
+			fake_capture_forget(record);
+			fake_stream_set_capturing(record, false);
+		} else {
+			result = CUDA_ERROR_INVALID_VALUE;
+		}
 	}
 	return fake_leave("cuStreamEndCapture", result, "stream=%p", (void *)stream);
 }
@@ -152,9 +195,25 @@ int cuStreamIsCapturing(struct CUstream_st *stream, int *status)
 {
 	int result = fake_enter("cuStreamIsCapturing");
 
-	if (result == CUDA_SUCCESS)
-		*status = !*find(stream) ? 0 : (*find(stream))->spoilt ? 2 : 1;
+	if (result == CUDA_SUCCESS) {
+		const struct capture *capture = *find(record_of(stream));
+
+		*status = !capture ? 0 : capture->spoilt ? 2 : 1;
+	}
 	return fake_leave("cuStreamIsCapturing", result, "stream=%p", (void *)stream);
+}
+
+int cuGraphCreate(struct CUgraph_st **graph, unsigned int flags)
+{
+	int result = fake_enter("cuGraphCreate");
+
+	if (result == CUDA_SUCCESS && (!graph || flags))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS) {
+		*graph = malloc(1);
+		result = *graph ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return fake_leave("cuGraphCreate", result, "flags=%u", flags);
 }
 
 int cuGraphDestroy(struct CUgraph_st *graph)

@@ -9,6 +9,7 @@
 #include "fake.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define STACK 16
 
@@ -24,6 +25,7 @@ static struct CUctx_st *make(int device, bool primary)
 	if (context) {
 		context->device = device;
 		context->primary = primary;
+		context->green.context = context;
 		context->next = contexts;
 		contexts = context;
 	}
@@ -45,16 +47,22 @@ static void revive(struct CUctx_st *context)
 {
 	context->alive = true;
 	context->id = ++last_id;
+	context->broken = 0;
 	context->legacy_ns = context->blocking_ns = context->all_ns = 0;
 }
 
-static void end(struct CUctx_st *context)
+void fake_context_end(struct CUctx_st *context)
 {
 	if (!context->alive)
 		return;
+	for (struct CUctx_st *other = contexts; other; other = other->next)
+		if (other->parent == context)
+			fake_context_end(other);
 	fake_timeline_wait(context->all_ns);
 	fake_stream_drop_context(context);
 	fake_memory_drop_context(context);
+	fake_array_drop_context(context);
+	fake_peer_drop_context(context);
 	context->alive = false;
 	context->retained = 0;
 }
@@ -65,6 +73,62 @@ int fake_context_check(struct CUctx_st *context)
 		if (known == context)
 			return context->alive ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	return CUDA_ERROR_INVALID_CONTEXT;
+}
+
+struct CUctx_st *fake_context_owner(struct CUctx_st *context)
+{
+	return context->parent ? context->parent : context;
+}
+
+int fake_context_make_green(int device, struct CUctx_st **context)
+{
+	struct CUctx_st *primary = fake_devices[device].primary, *made = make(device, false);
+
+	if (!made)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (!primary->alive)
+		revive(primary);
+	primary->retained++;
+	revive(made);
+	made->parent = primary;
+	*context = made;
+	return CUDA_SUCCESS;
+}
+
+void fake_context_break(int code)
+{
+	struct CUctx_st *context = depth ? stack[depth - 1] : fake_devices[0].primary;
+
+	if (context)
+		fake_context_owner(context)->broken = code;
+}
+
+/*
+ * What a call in a broken context answers. These only look something up, or are how a program
+ * gets out of it.
+ */
+int fake_context_broken(const char *name)
+{
+	static const char *const spared[] = {
+		"cuCtxDestroy",		 "cuCtxGetCurrent",
+		"cuCtxGetDevice",	 "cuCtxGetId",
+		"cuCtxPopCurrent",	 "cuCtxPushCurrent",
+		"cuCtxSetCurrent",	 "cuDeviceCanAccessPeer",
+		"cuDeviceGet",		 "cuDeviceGetAttribute",
+		"cuDeviceGetCount",	 "cuDeviceGetName",
+		"cuDeviceGetUuid",	 "cuDevicePrimaryCtxGetState",
+		"cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset",
+		"cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxSetFlags",
+		"cuDeviceTotalMem",	 "cuMemGetAddressRange",
+		"cuPointerGetAttribute", "cuPointerGetAttributes",
+		"cuThreadExchangeStreamCaptureMode",
+	};
+	int code = depth ? fake_context_owner(stack[depth - 1])->broken : 0;
+
+	for (size_t i = 0; code && i < sizeof(spared) / sizeof(spared[0]); i++)
+		if (strcmp(name, spared[i]) == 0)
+			return CUDA_SUCCESS;
+	return code;
 }
 
 /* The calling thread's context, if it may be used. */
@@ -101,7 +165,7 @@ int cuDevicePrimaryCtxRelease_v2(int device)
 	if (result == CUDA_SUCCESS && fake_devices[device].primary->retained == 0)
 		result = CUDA_ERROR_INVALID_CONTEXT;
 	if (result == CUDA_SUCCESS && --fake_devices[device].primary->retained == 0)
-		end(fake_devices[device].primary);
+		fake_context_end(fake_devices[device].primary);
 	return fake_leave("cuDevicePrimaryCtxRelease", result, "device=%d", device);
 }
 
@@ -117,7 +181,7 @@ int cuDevicePrimaryCtxReset_v2(int device)
 	if (result == CUDA_SUCCESS && !fake_device_valid(device))
 		result = CUDA_ERROR_INVALID_DEVICE;
 	if (result == CUDA_SUCCESS)
-		end(fake_devices[device].primary);
+		fake_context_end(fake_devices[device].primary);
 	return fake_leave("cuDevicePrimaryCtxReset", result, "device=%d", device);
 }
 
@@ -189,14 +253,19 @@ int cuCtxDestroy_v2(struct CUctx_st *context)
 
 	if (result == CUDA_SUCCESS)
 		result = fake_context_check(context);
-	if (result == CUDA_SUCCESS && context->primary)
+	if (result == CUDA_SUCCESS && (context->primary || context->parent))
 		result = CUDA_ERROR_INVALID_CONTEXT;
 	if (result == CUDA_SUCCESS) {
-		end(context);
+		fake_context_end(context);
 		if (depth && stack[depth - 1] == context)
 			depth--;
 	}
 	return fake_leave("cuCtxDestroy", result, "context=%p", (void *)context);
+}
+
+int cuCtxDestroy(struct CUctx_st *context)
+{
+	return cuCtxDestroy_v2(context);
 }
 
 int cuCtxGetCurrent(struct CUctx_st **context)
@@ -268,6 +337,21 @@ int cuCtxGetDevice_v2(int *device, struct CUctx_st *context)
 	if (result == CUDA_SUCCESS)
 		*device = context->device;
 	return fake_leave("cuCtxGetDevice", result, "context=%p", (void *)context);
+}
+
+/* A lower number is more urgent. */
+int cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+	struct CUctx_st *context;
+	int result = fake_enter("cuCtxGetStreamPriorityRange");
+
+	if (result == CUDA_SUCCESS)
+		result = fake_context_current(&context);
+	if (result == CUDA_SUCCESS && least)
+		*least = 0;
+	if (result == CUDA_SUCCESS && greatest)
+		*greatest = -5;
+	return fake_leave("cuCtxGetStreamPriorityRange", result, "%s", "");
 }
 
 int cuCtxGetId(struct CUctx_st *context, unsigned long long *id)

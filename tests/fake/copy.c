@@ -9,21 +9,16 @@
  */
 #include "fake.h"
 
-/* One end of a copy. */
-struct end {
-	void *reach;   /* where the bytes are for the fake */
-	bool pageable; /* host memory the driver does not know */
-};
-
-static int find_end(uintptr_t address, size_t bytes, bool device, struct end *end)
+static int find_end(uintptr_t address, size_t bytes, bool device, struct fake_end *end)
 {
 	enum fake_kind kind;
 
+	end->address = address;
 	end->reach = fake_memory_reach(address, bytes, &kind);
 	end->pageable = false;
 	if (end->reach)
 		return CUDA_SUCCESS;
-	if (device || fake_memory_find(address))
+	if (device || fake_memory_find(address) || fake_virtual_reserved(address))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (int i = 0; i < fake_knobs.devices; i++)
 		if (address - fake_devices[i].base < fake_devices[i].range)
@@ -38,7 +33,7 @@ static int copy(uintptr_t to, bool to_device, uintptr_t from, bool from_device, 
 		struct CUstream_st *stream, bool wait)
 {
 	struct CUctx_st *context;
-	struct end target, source;
+	struct fake_end target, source;
 	uint64_t due_ns;
 	int result = fake_stream_context(stream, &context);
 
@@ -54,8 +49,7 @@ static int copy(uintptr_t to, bool to_device, uintptr_t from, bool from_device, 
 	if (result != CUDA_SUCCESS || due_ns == FAKE_CAPTURED)
 		return result;
 	wait = wait || target.pageable;
-	result = fake_timeline_copy(due_ns, target.reach, source.reach, bytes,
-				    source.pageable && !wait);
+	result = fake_timeline_copy(due_ns, &target, &source, bytes, source.pageable && !wait);
 	if (result == CUDA_SUCCESS && wait)
 		fake_timeline_wait(due_ns);
 	return result;
@@ -64,7 +58,7 @@ static int copy(uintptr_t to, bool to_device, uintptr_t from, bool from_device, 
 static int fill(uintptr_t to, unsigned char value, size_t bytes, struct CUstream_st *stream)
 {
 	struct CUctx_st *context;
-	struct end target;
+	struct fake_end target;
 	uint64_t due_ns;
 	int result = fake_stream_context(stream, &context);
 
@@ -75,7 +69,7 @@ static int fill(uintptr_t to, unsigned char value, size_t bytes, struct CUstream
 		result = fake_stream_submit(context, stream, &due_ns);
 	if (result != CUDA_SUCCESS || due_ns == FAKE_CAPTURED)
 		return result;
-	return fake_timeline_fill(due_ns, target.reach, value, bytes);
+	return fake_timeline_fill(due_ns, &target, value, bytes);
 }
 
 static int do_copy(const char *name, uintptr_t to, bool to_device, uintptr_t from, bool from_device,

@@ -6,7 +6,8 @@
  * before memory. The bytes are a sparse file without a name, mapped twice: where the program
  * sees addresses the mapping allows no access, as with a real device, so that host code which
  * touches device memory dies at once; the fake works through the second mapping. Only pages
- * that were written take memory.
+ * that were written take memory. Behind the bytes the file has one number for each slab, which
+ * says which allocation an IPC handle names (ipc.c).
  */
 #define _GNU_SOURCE
 #include "fake.h"
@@ -35,7 +36,8 @@ static int start(struct fake_device *device, size_t bytes)
 	char *reserved, *reach;
 
 	device->file = memfd_create("fake-cuda", MFD_CLOEXEC);
-	if (device->file < 0 || ftruncate(device->file, range) != 0)
+	if (device->file < 0 ||
+	    ftruncate(device->file, range + range / FAKE_SLAB * sizeof(uint64_t)) != 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	/* One slab more than needed, so that the range can begin on a slab's boundary. */
 	reserved = mmap(NULL, range + FAKE_SLAB, PROT_NONE,
@@ -138,7 +140,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 		{ DEVICE_MAJOR, 9 },
 		{ DEVICE_MINOR, 0 },
 		{ DEVICE_MANAGED, 1 },
-		{ DEVICE_VMM, 0 },
+		{ DEVICE_VMM, 1 },
 		{ DEVICE_POOLS, 1 },
 	};
 	int result = fake_enter("cuDeviceGetAttribute");

@@ -17,6 +17,11 @@ struct CUctx_st;
 struct CUstream_st;
 struct CUevent_st;
 struct CUgraph_st;
+struct CUgreenCtx_st;
+struct CUdevResourceDesc_st;
+struct CUmemPoolHandle_st;
+struct CUarray_st;
+struct CUmipmappedArray_st;
 struct CUmod_st;
 struct CUfunc_st;
 struct CUuuid_st;
@@ -32,8 +37,13 @@ enum {
 	CUDA_ERROR_INVALID_HANDLE = 400,
 	CUDA_ERROR_NOT_FOUND = 500,
 	CUDA_ERROR_NOT_READY = 600,
+	CUDA_ERROR_ILLEGAL_ADDRESS = 700,
+	CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704,
+	CUDA_ERROR_PEER_ACCESS_NOT_ENABLED = 705,
 	CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE = 708,
 	CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
+	CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
+	CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
 	CUDA_ERROR_NOT_SUPPORTED = 801,
 	CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
 	CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
@@ -61,9 +71,12 @@ enum {
 	POINTER_BUFFER_ID = 7,
 	POINTER_IS_MANAGED = 8,
 	POINTER_DEVICE_ORDINAL = 9,
+	POINTER_IPC_CAPABLE = 10,
 	POINTER_RANGE_START = 11,
 	POINTER_RANGE_SIZE = 12,
-	POINTER_MAPPED = 13
+	POINTER_MAPPED = 13,
+	POINTER_MAPPING_SIZE = 18,
+	POINTER_MAPPING_BASE = 19
 };
 enum {
 	DEVICE_MULTIPROCESSORS = 16,
@@ -75,6 +88,55 @@ enum {
 	DEVICE_VMM = 102,
 	DEVICE_POOLS = 115
 };
+
+/* Where memory is to be: a device by its ordinal, or the host. */
+struct cu_location {
+	int type; /* 1: device */
+	int id;
+};
+
+struct cu_pool_properties {
+	int type; /* 1: pinned */
+	int handle_types;
+	struct cu_location location;
+	void *security;
+	size_t most_bytes;
+	unsigned short usage;
+	unsigned char reserved[54];
+};
+
+struct cu_memory_properties {
+	int type; /* 1: pinned */
+	int handle_types;
+	struct cu_location location;
+	void *meta;
+	unsigned char compression, rdma;
+	unsigned short usage;
+	unsigned char reserved[4];
+};
+
+struct cu_access {
+	struct cu_location location;
+	int flags; /* 0: none, 1: read, 3: read and write */
+};
+
+struct cu_array_descriptor {
+	size_t width, height;
+	int format;
+	unsigned int channels;
+};
+
+struct cu_array3d_descriptor {
+	size_t width, height, depth;
+	int format;
+	unsigned int channels, flags;
+};
+
+struct cu_ipc_handle {
+	unsigned char bytes[64];
+};
+#define IPC_LAZY_PEER_ACCESS 1u
+#define GREEN_DEFAULT_STREAM 1u
 
 #ifdef __cplusplus
 extern "C" {
@@ -106,6 +168,7 @@ int cuDevicePrimaryCtxGetState(int device, unsigned int *flags, int *active);
 int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned int flags);
 int cuCtxCreate_v2(struct CUctx_st **context, unsigned int flags, int device);
 int cuCtxCreate_v4(struct CUctx_st **context, void *parameters, unsigned int flags, int device);
+int cuCtxDestroy(struct CUctx_st *context);
 int cuCtxDestroy_v2(struct CUctx_st *context);
 int cuCtxGetCurrent(struct CUctx_st **context);
 int cuCtxSetCurrent(struct CUctx_st *context);
@@ -113,9 +176,20 @@ int cuCtxPushCurrent_v2(struct CUctx_st *context);
 int cuCtxPopCurrent_v2(struct CUctx_st **context);
 int cuCtxGetDevice(int *device);
 int cuCtxGetDevice_v2(int *device, struct CUctx_st *context);
+int cuCtxGetStreamPriorityRange(int *least, int *greatest);
 int cuCtxGetId(struct CUctx_st *context, unsigned long long *id);
 int cuCtxSynchronize(void);
 int cuCtxSynchronize_v2(struct CUctx_st *context);
+int cuGreenCtxCreate(struct CUgreenCtx_st **green, struct CUdevResourceDesc_st *resources,
+		     int device, unsigned int flags);
+int cuGreenCtxDestroy(struct CUgreenCtx_st *green);
+int cuCtxFromGreenCtx(struct CUctx_st **context, struct CUgreenCtx_st *green);
+int cuGreenCtxRecordEvent(struct CUgreenCtx_st *green, struct CUevent_st *event);
+int cuGreenCtxStreamCreate(struct CUstream_st **stream, struct CUgreenCtx_st *green,
+			   unsigned int flags, int priority);
+int cuDeviceCanAccessPeer(int *can, int device, int peer);
+int cuCtxEnablePeerAccess(struct CUctx_st *peer, unsigned int flags);
+int cuCtxDisablePeerAccess(struct CUctx_st *peer);
 
 int cuMemAlloc_v2(unsigned long long *address, size_t bytes);
 int cuMemFree_v2(unsigned long long address);
@@ -125,11 +199,54 @@ int cuMemAllocManaged(unsigned long long *address, size_t bytes, unsigned int fl
 int cuMemHostAlloc(void **address, size_t bytes, unsigned int flags);
 int cuMemAllocHost_v2(void **address, size_t bytes);
 int cuMemFreeHost(void *address);
+int cuMemHostRegister_v2(void *address, size_t bytes, unsigned int flags);
+int cuMemHostUnregister(void *address);
 int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes);
 int cuMemGetAddressRange_v2(unsigned long long *base, size_t *bytes, unsigned long long address);
 int cuPointerGetAttribute(void *data, int attribute, unsigned long long address);
+int cuPointerGetAttributes(unsigned int count, int *attributes, void **data,
+			   unsigned long long address);
+int cuPointerSetAttribute(const void *value, int attribute, unsigned long long address);
+int cuMemGetHandleForAddressRange(void *handle, unsigned long long address, size_t bytes, int type,
+				  unsigned long long flags);
+int cuDeviceGetDefaultMemPool(struct CUmemPoolHandle_st **pool, int device);
+int cuDeviceGetMemPool(struct CUmemPoolHandle_st **pool, int device);
+int cuMemPoolCreate(struct CUmemPoolHandle_st **pool, const struct cu_pool_properties *wanted);
+int cuMemPoolDestroy(struct CUmemPoolHandle_st *pool);
+int cuMemAllocFromPoolAsync(unsigned long long *address, size_t bytes,
+			    struct CUmemPoolHandle_st *pool, struct CUstream_st *stream);
 int cuMemAllocAsync(unsigned long long *address, size_t bytes, struct CUstream_st *stream);
 int cuMemFreeAsync(unsigned long long address, struct CUstream_st *stream);
+
+int cuArrayCreate_v2(struct CUarray_st **array, const struct cu_array_descriptor *wanted);
+int cuArray3DCreate_v2(struct CUarray_st **array, const struct cu_array3d_descriptor *wanted);
+int cuArrayDestroy(struct CUarray_st *array);
+int cuMipmappedArrayCreate(struct CUmipmappedArray_st **array,
+			   const struct cu_array3d_descriptor *wanted, unsigned int levels);
+int cuMipmappedArrayDestroy(struct CUmipmappedArray_st *array);
+
+int cuIpcGetMemHandle(struct cu_ipc_handle *handle, unsigned long long address);
+int cuIpcOpenMemHandle(unsigned long long *address, struct cu_ipc_handle handle,
+		       unsigned int flags);
+int cuIpcOpenMemHandle_v2(unsigned long long *address, struct cu_ipc_handle handle,
+			  unsigned int flags);
+int cuIpcCloseMemHandle(unsigned long long address);
+
+int cuMemGetAllocationGranularity(size_t *bytes, const struct cu_memory_properties *wanted,
+				  int option);
+int cuMemAddressReserve(unsigned long long *address, size_t bytes, size_t alignment,
+			unsigned long long hint, unsigned long long flags);
+int cuMemAddressFree(unsigned long long address, size_t bytes);
+int cuMemCreate(unsigned long long *handle, size_t bytes,
+		const struct cu_memory_properties *wanted, unsigned long long flags);
+int cuMemRelease(unsigned long long handle);
+int cuMemMap(unsigned long long address, size_t bytes, size_t offset, unsigned long long handle,
+	     unsigned long long flags);
+int cuMemUnmap(unsigned long long address, size_t bytes);
+int cuMemSetAccess(unsigned long long address, size_t bytes, const struct cu_access *access,
+		   size_t count);
+int cuMemExportToShareableHandle(void *shareable, unsigned long long handle, int type,
+				 unsigned long long flags);
 
 int cuMemcpy(unsigned long long to, unsigned long long from, size_t bytes);
 int cuMemcpyAsync(unsigned long long to, unsigned long long from, size_t bytes,
@@ -163,9 +280,14 @@ int cuEventElapsedTime(float *milliseconds, struct CUevent_st *start, struct CUe
 int cuCtxRecordEvent(struct CUctx_st *context, struct CUevent_st *event);
 
 int cuThreadExchangeStreamCaptureMode(int *mode);
+int cuStreamBeginCapture(struct CUstream_st *stream);
 int cuStreamBeginCapture_v2(struct CUstream_st *stream, int mode);
+int cuStreamBeginCaptureToGraph(struct CUstream_st *stream, struct CUgraph_st *graph,
+				const void *dependencies, const void *edges, size_t count,
+				int mode);
 int cuStreamEndCapture(struct CUstream_st *stream, struct CUgraph_st **graph);
 int cuStreamIsCapturing(struct CUstream_st *stream, int *status);
+int cuGraphCreate(struct CUgraph_st **graph, unsigned int flags);
 int cuGraphDestroy(struct CUgraph_st *graph);
 
 int cuModuleLoadData(struct CUmod_st **module, const void *image);
@@ -175,6 +297,9 @@ int cuLaunchKernel(struct CUfunc_st *function, unsigned int grid_x, unsigned int
 		   unsigned int grid_z, unsigned int block_x, unsigned int block_y,
 		   unsigned int block_z, unsigned int shared_bytes, struct CUstream_st *stream,
 		   void **arguments, void **extra);
+
+/* Only the fake has it: how many unfinished copies and fills read or write any of the bytes? */
+int fake_pending(unsigned long long address, size_t bytes);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -54,7 +54,9 @@ int fake_enter(const char *name)
 {
 	int result = fake_enter_early(name);
 
-	return result == CUDA_SUCCESS && !started ? CUDA_ERROR_NOT_INITIALIZED : result;
+	if (result == CUDA_SUCCESS && !started)
+		result = CUDA_ERROR_NOT_INITIALIZED;
+	return result == CUDA_SUCCESS ? fake_context_broken(name) : result;
 }
 
 /* One write() on a descriptor opened for appending: lines of threads and processes never mix. */
@@ -72,8 +74,11 @@ int fake_leave(const char *name, int result, const char *format, ...)
 {
 	char arguments[256];
 	va_list list;
+	int code;
 
 	fake_timeline_run();
+	if (fake_knobs_breaks(name, &code))
+		fake_context_break(code);
 	if (fake_knobs.log >= 0) {
 		va_start(list, format);
 		vsnprintf(arguments, sizeof(arguments), format, list);

@@ -26,12 +26,18 @@
 #define FAKE_GRANULE ((size_t)512)  /* all other blocks are multiples of this */
 #define FAKE_CAPTURED UINT64_MAX    /* the moment of work that went into a graph */
 
+/* What the driver is the newest of; tests/fake/old is built as an older one. */
+#ifndef FAKE_VERSION
+#define FAKE_VERSION 13000
+#endif
+
 /* The environment, read once at the first call. lock: none, set at first call */
 struct fake_knobs {
 	int devices;                 /* how many there are */
 	int version;                 /* what cuDriverGetVersion says */
 	size_t memory[FAKE_DEVICES]; /* bytes of each device */
 	uint64_t lag_ns;             /* how long one piece of work takes */
+	uint64_t lag_seed;           /* not 0: anything from nothing to lag_ns, drawn from this */
 	bool host_access;            /* may the program touch device memory? */
 	int log;                     /* descriptor, or -1 */
 };
@@ -41,7 +47,7 @@ struct fake_device {
 	uintptr_t base; /* first address of the device's range. lock: none, set at cuInit */
 	size_t range;   /* bytes of addresses. lock: none, set at cuInit */
 	intptr_t shift; /* address + shift is where the fake itself reaches the bytes */
-	int file;       /* the bytes */
+	int file;       /* the bytes; behind them, for each slab, the id that was exported */
 	struct CUctx_st *primary; /* never NULL. lock: none, set at cuInit */
 };
 
@@ -51,6 +57,11 @@ struct CUctx_st {
 	int device;
 	bool primary;
 	bool alive;
+	int broken;              /* sticky error that its calls answer until it ends, or 0 */
+	struct CUctx_st *parent; /* green: the primary context, which owns its memory */
+	struct CUgreenCtx_st {
+		struct CUctx_st *context;
+	} green;               /* its address is the handle of a green context */
 	unsigned int retained; /* primary: how often */
 	unsigned int flags;
 	unsigned long long id; /* new each time it comes alive */
@@ -59,7 +70,17 @@ struct CUctx_st {
 	uint64_t all_ns;       /* ... of everything in it */
 };
 
-enum fake_kind { FAKE_DEVICE, FAKE_MANAGED, FAKE_HOST };
+/* PHYSICAL: bytes of a device without an address, from cuMemCreate; no pointer leads there. */
+enum fake_kind { FAKE_DEVICE, FAKE_MANAGED, FAKE_HOST, FAKE_PHYSICAL };
+
+/* Where a block came from, and so which call may end it. */
+enum fake_origin {
+	FAKE_PLAIN,      /* cuMemAlloc and its kin */
+	FAKE_ORDERED,    /* cuMemAllocAsync: its free does not wait */
+	FAKE_REGISTERED, /* cuMemHostRegister: the program's own memory */
+	FAKE_IMPORTED,   /* cuIpcOpenMemHandle */
+	FAKE_MAPPED      /* cuMemMap */
+};
 
 /* One allocation, in an array sorted by address. lock: fake */
 struct fake_block {
@@ -67,10 +88,17 @@ struct fake_block {
 	size_t bytes;   /* as asked */
 	size_t rounded; /* as taken */
 	enum fake_kind kind;
-	bool ordered; /* by cuMemAllocAsync: its free does not wait */
-	bool freed;   /* by cuMemFreeAsync, which waits for its stream */
-	struct CUctx_st *context;
-	uint64_t id; /* never given twice */
+	enum fake_origin origin;
+	int device;
+	bool freed;        /* ORDERED: its free waits for its stream; PHYSICAL: handle gone */
+	bool sync_memops;  /* as cuPointerSetAttribute left it */
+	bool exported;     /* an IPC handle of it was made */
+	bool accessible;   /* MAPPED: cuMemSetAccess allowed it */
+	unsigned int uses; /* PHYSICAL: how many mappings */
+	intptr_t shift;    /* device memory: address + shift is where the fake reaches it */
+	struct CUctx_st *context; /* owner; NULL: the device's, no context's end is its end */
+	uint64_t id;              /* never given twice */
+	uint64_t physical;        /* MAPPED: id of the bytes behind it */
 };
 
 extern struct fake_knobs fake_knobs;
@@ -88,6 +116,7 @@ void fake_started(void); /* cuInit succeeded */
 /* knobs.c */
 void fake_knobs_read(void);
 bool fake_knobs_fails(const char *name, int *result);
+bool fake_knobs_breaks(const char *name, int *code);
 
 /* device.c */
 bool fake_device_valid(int device);
@@ -96,23 +125,58 @@ bool fake_device_valid(int device);
 int fake_context_current(struct CUctx_st **context);
 int fake_context_check(struct CUctx_st *context);
 int fake_context_prepare(void); /* a primary context for each device */
+int fake_context_make_green(int device, struct CUctx_st **context);
+void fake_context_end(struct CUctx_st *context);
+struct CUctx_st *fake_context_owner(struct CUctx_st *context); /* of memory made in it */
+void fake_context_break(int code);                             /* the calling thread's */
+int fake_context_broken(const char *name); /* its sticky error, if the call tells */
 
 /* memory.c */
 struct fake_block *fake_memory_find(uintptr_t address);
 void *fake_memory_reach(uintptr_t address, size_t bytes, enum fake_kind *kind);
 void fake_memory_drop_context(struct CUctx_st *context);
-int fake_memory_alloc(struct CUctx_st *context, enum fake_kind kind, size_t bytes,
+int fake_memory_alloc(struct CUctx_st *context, int device, enum fake_kind kind, size_t bytes,
 		      uintptr_t *address);
+int fake_memory_add(struct fake_block *block); /* one that has its address; gets an id */
+bool fake_memory_overlaps(uintptr_t address, size_t bytes);
+struct fake_block *fake_memory_next(uintptr_t address); /* the first that ends after it */
 void fake_memory_release(struct fake_block *block);
 void fake_memory_release_id(uint64_t id);
+struct fake_block *fake_memory_of_id(uint64_t id);
+int fake_memory_take(int device, size_t bytes); /* bytes of a device that have no address */
+void fake_memory_give(int device, size_t bytes);
+
+/* array.c */
+void fake_array_drop_context(struct CUctx_st *context);
+
+/* peer.c */
+void fake_peer_drop_context(struct CUctx_st *context);
+
+/* ipc.c */
+void fake_ipc_forget(const struct fake_block *block); /* its handle is worth nothing now */
+void fake_ipc_unmap(const struct fake_block *block);
+
+/* virtual.c */
+bool fake_virtual_reserved(uintptr_t address);
+void fake_virtual_unmap(const struct fake_block *block);
 
 /* timeline.c */
 uint64_t fake_now(void);
 void fake_timeline_run(void); /* carry out what is due */
 void fake_timeline_wait(uint64_t until_ns);
-int fake_timeline_copy(uint64_t due_ns, void *to, const void *from, size_t bytes, bool keep);
-int fake_timeline_fill(uint64_t due_ns, void *to, unsigned char value, size_t bytes);
+/* One end of a copy or fill: the address as the program knows it, and where the bytes are. */
+struct fake_end {
+	uintptr_t address;
+	void *reach;
+	bool pageable; /* host memory the driver does not know */
+};
+
+int fake_timeline_copy(uint64_t due_ns, const struct fake_end *to, const struct fake_end *from,
+		       size_t bytes, bool keep);
+int fake_timeline_fill(uint64_t due_ns, const struct fake_end *to, unsigned char value,
+		       size_t bytes);
 int fake_timeline_release(uint64_t due_ns, uint64_t block_id);
+int fake_timeline_touching(uintptr_t address, size_t bytes); /* how many copies and fills */
 void fake_timeline_forget(void); /* child of a fork */
 
 /* stream.c */
@@ -121,6 +185,8 @@ int fake_stream_context(struct CUstream_st *stream, struct CUctx_st **context);
 int fake_stream_end(struct CUctx_st *context, struct CUstream_st *stream, uint64_t *end_ns);
 int fake_stream_delay(struct CUctx_st *context, struct CUstream_st *stream, uint64_t until_ns);
 void fake_stream_drop_context(struct CUctx_st *context);
+int fake_stream_resolve(struct CUctx_st *context, struct CUstream_st **stream);
+int fake_stream_make(struct CUctx_st *context, bool non_blocking, struct CUstream_st **stream);
 void fake_stream_set_capturing(struct CUstream_st *stream, bool capturing);
 
 /* capture.c */

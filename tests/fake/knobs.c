@@ -29,6 +29,7 @@ struct rule {
 struct fake_knobs fake_knobs;
 static struct rule rules[RULES];
 static int rule_count;
+static struct rule sticky; /* FAKE_CUDA_STICKY_AFTER; at 0: none. lock: fake */
 
 static void refuse(const char *name, const char *value, const char *allowed)
 {
@@ -86,35 +87,40 @@ static long read_number(const char *name, long preset, long most)
 	return number;
 }
 
-/* FUNC:N, FUNC:N+ and FUNC:N:CODE, separated by commas. */
+/* FUNC:N, FUNC:N+ or FUNC:N:CODE */
+static bool parse_rule(const char *text, struct rule *rule)
+{
+	const char *colon = strchr(text, ':');
+	char *end;
+
+	if (!colon || colon - text >= (long)sizeof(rule->name))
+		return false;
+	memcpy(rule->name, text, colon - text);
+	rule->at = strtoul(colon + 1, &end, 10);
+	if (*end == '+') {
+		rule->onwards = true;
+		end++;
+	}
+	if (*end == ':')
+		rule->code = strtol(end + 1, &end, 10);
+	return *end == '\0' && rule->at != 0 && rule->code >= 0;
+}
+
 static void read_rules(void)
 {
 	const char *value = getenv("FAKE_CUDA_FAIL_AT");
+	const char *broken = getenv("FAKE_CUDA_STICKY_AFTER");
 	char copy[512], *rest = copy, *part;
 
+	if (broken && *broken && (!parse_rule(broken, &sticky) || sticky.onwards))
+		refuse("FAKE_CUDA_STICKY_AFTER", broken, "FUNCTION:N or FUNCTION:N:CODE");
 	if (!value || !*value)
 		return;
 	snprintf(copy, sizeof(copy), "%s", value);
-	while ((part = strsep(&rest, ",")) != NULL) {
-		struct rule *rule = &rules[rule_count];
-		char *colon = strchr(part, ':'), *end;
-
-		if (!colon || colon - part >= (long)sizeof(rule->name) || rule_count == RULES)
+	while ((part = strsep(&rest, ",")) != NULL)
+		if (rule_count == RULES || !parse_rule(part, &rules[rule_count++]))
 			refuse("FAKE_CUDA_FAIL_AT", value,
 			       "FUNCTION:N, FUNCTION:N+ or FUNCTION:N:CODE");
-		memcpy(rule->name, part, colon - part);
-		rule->at = strtoul(colon + 1, &end, 10);
-		if (*end == '+') {
-			rule->onwards = true;
-			end++;
-		}
-		if (*end == ':')
-			rule->code = strtol(end + 1, &end, 10);
-		if (*end || rule->at == 0)
-			refuse("FAKE_CUDA_FAIL_AT", value,
-			       "FUNCTION:N, FUNCTION:N+ or FUNCTION:N:CODE");
-		rule_count++;
-	}
 }
 
 void fake_knobs_read(void)
@@ -122,8 +128,10 @@ void fake_knobs_read(void)
 	const char *log = getenv("FAKE_CUDA_LOG");
 
 	fake_knobs.devices = read_number("FAKE_CUDA_DEVICES", 1, FAKE_DEVICES);
-	fake_knobs.version = read_number("FAKE_CUDA_VERSION", 13000, 99990);
+	fake_knobs.version = read_number("FAKE_CUDA_VERSION", FAKE_VERSION,
+					 FAKE_VERSION < 13000 ? FAKE_VERSION : 99990);
 	fake_knobs.lag_ns = read_number("FAKE_CUDA_LAG_US", 0, 60000000) * 1000ull;
+	fake_knobs.lag_seed = read_number("FAKE_CUDA_LAG_RANDOM", -1, 1000000000) + 1;
 	fake_knobs.host_access = read_number("FAKE_CUDA_HOST_ACCESS", 0, 1);
 	read_memory();
 	read_rules();
@@ -136,7 +144,15 @@ void fake_knobs_read(void)
 
 static bool allocates(const char *name)
 {
-	return strncmp(name, "cuMemAlloc", 10) == 0 || strcmp(name, "cuMemHostAlloc") == 0;
+	static const char *const others[] = { "cuMemHostAlloc",	 "cuMemHostRegister",
+					      "cuMemCreate",	 "cuMemAddressReserve",
+					      "cuMemPoolCreate", "cuArrayCreate",
+					      "cuArray3DCreate", "cuMipmappedArrayCreate" };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(name, others[i]) == 0)
+			return true;
+	return strncmp(name, "cuMemAlloc", 10) == 0;
 }
 
 bool fake_knobs_fails(const char *name, int *result)
@@ -155,4 +171,15 @@ bool fake_knobs_fails(const char *name, int *result)
 					    : CUDA_ERROR_UNKNOWN;
 	}
 	return fails;
+}
+
+/* Is this the end of the call after which the context is broken? */
+bool fake_knobs_breaks(const char *name, int *code)
+{
+	if (sticky.at == 0 ||
+	    (strcmp(sticky.name, "*") != 0 && strcmp(sticky.name, name) != 0) ||
+	    ++sticky.seen != sticky.at)
+		return false;
+	*code = sticky.code ? sticky.code : CUDA_ERROR_ILLEGAL_ADDRESS;
+	return true;
 }

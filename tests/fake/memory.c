@@ -42,9 +42,23 @@ struct fake_block *fake_memory_find(uintptr_t address)
 	size_t at = position(address);
 
 	if (at == count || address < blocks[at].base ||
-	    address >= blocks[at].base + blocks[at].bytes)
+	    address >= blocks[at].base + blocks[at].bytes || blocks[at].kind == FAKE_PHYSICAL)
 		return NULL;
 	return &blocks[at];
+}
+
+struct fake_block *fake_memory_next(uintptr_t address)
+{
+	size_t at = position(address);
+
+	return at < count ? &blocks[at] : NULL;
+}
+
+bool fake_memory_overlaps(uintptr_t address, size_t bytes)
+{
+	size_t at = position(address);
+
+	return at < count && blocks[at].base < address + bytes;
 }
 
 static uintptr_t round_up(uintptr_t value, size_t unit)
@@ -85,8 +99,8 @@ static int insert(const struct fake_block *block)
 
 static int find_device_memory(struct fake_block *block)
 {
-	struct fake_device *device = &fake_devices[block->context->device];
-	size_t total = fake_knobs.memory[block->context->device];
+	struct fake_device *device = &fake_devices[block->device];
+	size_t total = fake_knobs.memory[block->device];
 	size_t unit = block->bytes > FAKE_SLAB / 2 ? FAKE_SLAB : FAKE_GRANULE;
 
 	if (block->bytes > total)
@@ -97,8 +111,22 @@ static int find_device_memory(struct fake_block *block)
 	block->base = find_room(device, block->rounded, unit);
 	if (!block->base)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	block->shift = device->shift;
 	device->used += block->rounded;
 	return CUDA_SUCCESS;
+}
+
+int fake_memory_take(int device, size_t bytes)
+{
+	if (bytes > fake_knobs.memory[device] - fake_devices[device].used)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	fake_devices[device].used += bytes;
+	return CUDA_SUCCESS;
+}
+
+void fake_memory_give(int device, size_t bytes)
+{
+	fake_devices[device].used -= bytes;
 }
 
 static int find_host_memory(struct fake_block *block)
@@ -116,11 +144,23 @@ static int find_host_memory(struct fake_block *block)
 	return CUDA_SUCCESS;
 }
 
-static void give_back(struct fake_block *block)
+static void give_back(const struct fake_block *block)
 {
-	struct fake_device *device = &fake_devices[block->context->device];
+	struct fake_device *device = &fake_devices[block->device];
 
-	if (block->kind != FAKE_DEVICE) {
+	if (block->exported)
+		fake_ipc_forget(block);
+	if (block->origin == FAKE_REGISTERED)
+		return;
+	if (block->origin == FAKE_MAPPED) {
+		fake_virtual_unmap(block);
+		return;
+	}
+	if (block->origin == FAKE_IMPORTED) {
+		fake_ipc_unmap(block);
+		return;
+	}
+	if (block->kind == FAKE_MANAGED || block->kind == FAKE_HOST) {
 		munmap((void *)block->base, block->rounded);
 		return;
 	}
@@ -130,19 +170,26 @@ static void give_back(struct fake_block *block)
 			  block->base - device->base, block->rounded);
 }
 
-int fake_memory_alloc(struct CUctx_st *context, enum fake_kind kind, size_t bytes,
+int fake_memory_add(struct fake_block *block)
+{
+	block->id = ++last_id;
+	return insert(block);
+}
+
+int fake_memory_alloc(struct CUctx_st *context, int device, enum fake_kind kind, size_t bytes,
 		      uintptr_t *address)
 {
-	struct fake_block block = { .bytes = bytes, .kind = kind, .context = context };
+	struct fake_block block = { .bytes = bytes, .kind = kind, .device = device };
 	int result;
 
 	if (bytes == 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	result = kind == FAKE_DEVICE ? find_device_memory(&block) : find_host_memory(&block);
+	block.context = context ? fake_context_owner(context) : NULL;
+	result = kind == FAKE_DEVICE || kind == FAKE_PHYSICAL ? find_device_memory(&block)
+							      : find_host_memory(&block);
 	if (result != CUDA_SUCCESS)
 		return result;
-	block.id = ++last_id;
-	result = insert(&block);
+	result = fake_memory_add(&block);
 	if (result != CUDA_SUCCESS) {
 		give_back(&block);
 		return result;
@@ -153,20 +200,28 @@ int fake_memory_alloc(struct CUctx_st *context, enum fake_kind kind, size_t byte
 
 void fake_memory_release(struct fake_block *block)
 {
+	struct fake_block old = *block;
 	size_t at = block - blocks;
 
-	give_back(block);
 	count--;
 	memmove(&blocks[at], &blocks[at + 1], (count - at) * sizeof(*blocks));
+	give_back(&old);
+}
+
+struct fake_block *fake_memory_of_id(uint64_t id)
+{
+	for (size_t at = 0; at < count; at++)
+		if (blocks[at].id == id)
+			return &blocks[at];
+	return NULL;
 }
 
 void fake_memory_release_id(uint64_t id)
 {
-	for (size_t at = 0; at < count; at++)
-		if (blocks[at].id == id) {
-			fake_memory_release(&blocks[at]);
-			return;
-		}
+	struct fake_block *block = fake_memory_of_id(id);
+
+	if (block)
+		fake_memory_release(block);
 }
 
 void fake_memory_drop_context(struct CUctx_st *context)
@@ -186,5 +241,7 @@ void *fake_memory_reach(uintptr_t address, size_t bytes, enum fake_kind *kind)
 	*kind = block->kind;
 	if (block->kind != FAKE_DEVICE)
 		return (void *)address;
-	return (void *)(address + fake_devices[block->context->device].shift);
+	if (block->origin == FAKE_MAPPED && !block->accessible)
+		return NULL;
+	return (void *)(address + block->shift);
 }

@@ -5,7 +5,8 @@
  * Every row is one binary form of a function and the CUDA version it came with; the answer is
  * the newest form that is not newer than asked. Names with a suffix such as _v2 are unknown
  * here, as in the real driver: those are for dlsym. Asked for per-thread default streams, calls
- * with a stream answer a form that takes the null stream to be the calling thread's own.
+ * with a stream answer a form that takes the null stream to be the calling thread's own. Rows
+ * newer than the driver pretends to be are as good as not there.
  */
 #include "fake.h"
 
@@ -24,6 +25,10 @@
 
 PER_THREAD(cuMemAllocAsync, (unsigned long long *address, size_t bytes, struct CUstream_st *stream),
 	   address, bytes, stream)
+PER_THREAD(cuMemAllocFromPoolAsync,
+	   (unsigned long long *address, size_t bytes, struct CUmemPoolHandle_st *pool,
+	    struct CUstream_st *stream),
+	   address, bytes, pool, stream)
 PER_THREAD(cuMemFreeAsync, (unsigned long long address, struct CUstream_st *stream), address,
 	   stream)
 PER_THREAD(cuMemcpyAsync,
@@ -49,6 +54,16 @@ PER_THREAD(cuStreamWaitEvent,
 	   (struct CUstream_st * stream, struct CUevent_st *event, unsigned int flags), stream,
 	   event, flags)
 PER_THREAD(cuEventRecord, (struct CUevent_st * event, struct CUstream_st *stream), event, stream)
+PER_THREAD(cuStreamGetId, (struct CUstream_st * stream, unsigned long long *id), stream, id)
+PER_THREAD(cuStreamBeginCapture, (struct CUstream_st * stream), stream)
+PER_THREAD(cuStreamBeginCapture_v2, (struct CUstream_st * stream, int mode), stream, mode)
+PER_THREAD(cuStreamBeginCaptureToGraph,
+	   (struct CUstream_st * stream, struct CUgraph_st *graph, const void *dependencies,
+	    const void *edges, size_t count, int mode),
+	   stream, graph, dependencies, edges, count, mode)
+PER_THREAD(cuStreamEndCapture, (struct CUstream_st * stream, struct CUgraph_st **graph), stream,
+	   graph)
+PER_THREAD(cuStreamIsCapturing, (struct CUstream_st * stream, int *status), stream, status)
 #pragma GCC visibility pop
 
 struct row {
@@ -94,6 +109,7 @@ static const struct row rows[] = {
 	FORM(cuDevicePrimaryCtxSetFlags, 11000, cuDevicePrimaryCtxSetFlags_v2),
 	FORM(cuCtxCreate, 3020, cuCtxCreate_v2),
 	FORM(cuCtxCreate, 12050, cuCtxCreate_v4),
+	PLAIN(cuCtxDestroy, 2000),
 	FORM(cuCtxDestroy, 4000, cuCtxDestroy_v2),
 	PLAIN(cuCtxGetCurrent, 4000),
 	PLAIN(cuCtxSetCurrent, 4000),
@@ -101,10 +117,19 @@ static const struct row rows[] = {
 	FORM(cuCtxPopCurrent, 4000, cuCtxPopCurrent_v2),
 	PLAIN(cuCtxGetDevice, 2000),
 	FORM(cuCtxGetDevice, 13000, cuCtxGetDevice_v2),
+	PLAIN(cuCtxGetStreamPriorityRange, 5050),
 	PLAIN(cuCtxGetId, 12000),
 	PLAIN(cuCtxSynchronize, 2000),
 	FORM(cuCtxSynchronize, 13000, cuCtxSynchronize_v2),
 	PLAIN(cuCtxRecordEvent, 12050),
+	PLAIN(cuGreenCtxCreate, 12040),
+	PLAIN(cuGreenCtxDestroy, 12040),
+	PLAIN(cuCtxFromGreenCtx, 12040),
+	PLAIN(cuGreenCtxRecordEvent, 12040),
+	PLAIN(cuGreenCtxStreamCreate, 12050),
+	PLAIN(cuDeviceCanAccessPeer, 4000),
+	PLAIN(cuCtxEnablePeerAccess, 4000),
+	PLAIN(cuCtxDisablePeerAccess, 4000),
 	FORM(cuMemAlloc, 3020, cuMemAlloc_v2),
 	FORM(cuMemFree, 3020, cuMemFree_v2),
 	FORM(cuMemAllocPitch, 3020, cuMemAllocPitch_v2),
@@ -112,9 +137,37 @@ static const struct row rows[] = {
 	PLAIN(cuMemHostAlloc, 2020),
 	FORM(cuMemAllocHost, 3020, cuMemAllocHost_v2),
 	PLAIN(cuMemFreeHost, 2000),
+	FORM(cuMemHostRegister, 6050, cuMemHostRegister_v2),
+	PLAIN(cuMemHostUnregister, 4000),
 	FORM(cuMemGetInfo, 3020, cuMemGetInfo_v2),
 	FORM(cuMemGetAddressRange, 3020, cuMemGetAddressRange_v2),
+	PLAIN(cuMemGetHandleForAddressRange, 11070),
 	PLAIN(cuPointerGetAttribute, 4000),
+	PLAIN(cuPointerGetAttributes, 7000),
+	PLAIN(cuPointerSetAttribute, 6000),
+	FORM(cuArrayCreate, 3020, cuArrayCreate_v2),
+	FORM(cuArray3DCreate, 3020, cuArray3DCreate_v2),
+	PLAIN(cuArrayDestroy, 2000),
+	PLAIN(cuMipmappedArrayCreate, 5000),
+	PLAIN(cuMipmappedArrayDestroy, 5000),
+	PLAIN(cuIpcGetMemHandle, 4010),
+	PLAIN(cuIpcOpenMemHandle, 4010),
+	FORM(cuIpcOpenMemHandle, 11000, cuIpcOpenMemHandle_v2),
+	PLAIN(cuIpcCloseMemHandle, 4010),
+	PLAIN(cuMemGetAllocationGranularity, 10020),
+	PLAIN(cuMemAddressReserve, 10020),
+	PLAIN(cuMemAddressFree, 10020),
+	PLAIN(cuMemCreate, 10020),
+	PLAIN(cuMemRelease, 10020),
+	PLAIN(cuMemMap, 10020),
+	PLAIN(cuMemUnmap, 10020),
+	PLAIN(cuMemSetAccess, 10020),
+	PLAIN(cuMemExportToShareableHandle, 10020),
+	PLAIN(cuDeviceGetDefaultMemPool, 11020),
+	PLAIN(cuDeviceGetMemPool, 11020),
+	PLAIN(cuMemPoolCreate, 11020),
+	PLAIN(cuMemPoolDestroy, 11020),
+	BOTH(cuMemAllocFromPoolAsync, 11020, cuMemAllocFromPoolAsync),
 	BOTH(cuMemAllocAsync, 11020, cuMemAllocAsync),
 	BOTH(cuMemFreeAsync, 11020, cuMemFreeAsync),
 	PLAIN(cuMemcpy, 4000),
@@ -133,7 +186,7 @@ static const struct row rows[] = {
 	BOTH(cuStreamSynchronize, 2000, cuStreamSynchronize),
 	BOTH(cuStreamQuery, 2000, cuStreamQuery),
 	BOTH(cuStreamWaitEvent, 3020, cuStreamWaitEvent),
-	PLAIN(cuStreamGetId, 12000),
+	BOTH(cuStreamGetId, 12000, cuStreamGetId),
 	PLAIN(cuEventCreate, 2000),
 	FORM(cuEventDestroy, 4000, cuEventDestroy_v2),
 	BOTH(cuEventRecord, 2000, cuEventRecord),
@@ -141,9 +194,12 @@ static const struct row rows[] = {
 	PLAIN(cuEventSynchronize, 2000),
 	PLAIN(cuEventElapsedTime, 2000),
 	PLAIN(cuThreadExchangeStreamCaptureMode, 10010),
-	FORM(cuStreamBeginCapture, 10010, cuStreamBeginCapture_v2),
-	PLAIN(cuStreamEndCapture, 10000),
-	PLAIN(cuStreamIsCapturing, 10000),
+	BOTH(cuStreamBeginCapture, 10000, cuStreamBeginCapture),
+	BOTH(cuStreamBeginCapture, 10010, cuStreamBeginCapture_v2),
+	BOTH(cuStreamBeginCaptureToGraph, 12030, cuStreamBeginCaptureToGraph),
+	BOTH(cuStreamEndCapture, 10000, cuStreamEndCapture),
+	BOTH(cuStreamIsCapturing, 10000, cuStreamIsCapturing),
+	PLAIN(cuGraphCreate, 10000),
 	PLAIN(cuGraphDestroy, 10000),
 	PLAIN(cuModuleLoadData, 2000),
 	PLAIN(cuModuleUnload, 2000),
@@ -159,7 +215,7 @@ static int look_up(const char *symbol, int version, uint64_t flags, void **funct
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct row *row = &rows[i];
 
-		if (strcmp(row->name, symbol) != 0)
+		if (row->since > fake_knobs.version || strcmp(row->name, symbol) != 0)
 			continue;
 		known = true;
 		if (row->since <= version && (!best || row->since > best->since))

@@ -48,8 +48,15 @@ static void load(void)
 	look_up(#name, (void **)&runtime_driver.name, version, PROC_DEFAULT, NULL); \
 	if (!runtime_driver.name)                                                   \
 		return;
+#define LOOK_UP_PER_THREAD(name, version, declared)                           \
+	look_up(#name, (void **)&runtime_driver.name##_ptsz, version,         \
+		PROC_PER_THREAD_STREAM, NULL);                                \
+	if (!runtime_driver.name##_ptsz)                                      \
+		return;
 	RUNTIME_DRIVER(LOOK_UP)
+	RUNTIME_DRIVER_PER_THREAD(LOOK_UP_PER_THREAD)
 #undef LOOK_UP
+#undef LOOK_UP_PER_THREAD
 	loaded = runtime_driver.cuInit(0);
 }
 
@@ -60,20 +67,31 @@ int runtime_load(void)
 }
 
 /* Retained once a life: a reset ends the life, and the next use begins another. */
-static int use_primary(void)
+int runtime_primary(int which, struct CUctx_st **context)
 {
 	static struct CUctx_st *primary[DEVICES];
 	unsigned int flags;
 	int active = 0, result;
 
+	if (which < 0 || which >= DEVICES)
+		return cudaErrorInvalidDevice;
 	pthread_mutex_lock(&lock);
-	result = runtime_driver.cuDevicePrimaryCtxGetState(device, &flags, &active);
-	if (result == CUDA_SUCCESS && (!active || !retained[device])) {
-		result = runtime_driver.cuDevicePrimaryCtxRetain(&primary[device], device);
-		retained[device] = result == CUDA_SUCCESS;
+	result = runtime_driver.cuDevicePrimaryCtxGetState(which, &flags, &active);
+	if (result == CUDA_SUCCESS && (!active || !retained[which])) {
+		result = runtime_driver.cuDevicePrimaryCtxRetain(&primary[which], which);
+		retained[which] = result == CUDA_SUCCESS;
 	}
+	*context = primary[which];
 	pthread_mutex_unlock(&lock);
-	return result == CUDA_SUCCESS ? runtime_driver.cuCtxSetCurrent(primary[device]) : result;
+	return result;
+}
+
+static int use_primary(void)
+{
+	struct CUctx_st *context;
+	int result = runtime_primary(device, &context);
+
+	return result == CUDA_SUCCESS ? runtime_driver.cuCtxSetCurrent(context) : result;
 }
 
 int runtime_ready(void)
@@ -92,11 +110,18 @@ int runtime_ready(void)
 	return use_primary();
 }
 
+/* These say that the context is broken: asking does not make them go away. */
+static bool is_sticky(int error)
+{
+	return error == 214 || error == 700 || error == 710 || (error >= 714 && error <= 719);
+}
+
 int cudaGetLastError(void)
 {
 	int result = last_error;
 
-	last_error = cudaSuccess;
+	if (!is_sticky(result))
+		last_error = cudaSuccess;
 	return result;
 }
 
@@ -119,6 +144,19 @@ static const struct {
 	{ cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal" },
 	{ CUDA_ERROR_INVALID_HANDLE, "cudaErrorInvalidResourceHandle", "invalid resource handle" },
 	{ cudaErrorNotReady, "cudaErrorNotReady", "device not ready" },
+	{ CUDA_ERROR_ILLEGAL_ADDRESS, "cudaErrorIllegalAddress",
+	  "an illegal memory access was encountered" },
+	{ CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, "cudaErrorPeerAccessAlreadyEnabled",
+	  "peer access is already enabled" },
+	{ CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, "cudaErrorPeerAccessNotEnabled",
+	  "peer access has not been enabled" },
+	{ CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "cudaErrorHostMemoryAlreadyRegistered",
+	  "part or all of the requested memory range is already mapped" },
+	{ CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, "cudaErrorHostMemoryNotRegistered",
+	  "pointer does not correspond to a registered memory region" },
+	{ CUDA_ERROR_INVALID_CONTEXT, "cudaErrorDeviceUninitialized", "invalid device context" },
+	{ CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "cudaErrorStreamCaptureInvalidated",
+	  "operation failed due to a previous error during capture" },
 	{ CUDA_ERROR_NOT_SUPPORTED, "cudaErrorNotSupported", "operation not supported" },
 	{ CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "cudaErrorStreamCaptureUnsupported",
 	  "operation not permitted when stream is capturing" },
@@ -171,6 +209,21 @@ int cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long l
 			    int *status)
 {
 	return cudaGetDriverEntryPointByVersion(symbol, function, 13000, flags, status);
+}
+
+/* Where nothing was asked for, code compiled for per-thread default streams gets those. */
+int cudaGetDriverEntryPointByVersion_ptsz(const char *symbol, void **function,
+					  unsigned int version, unsigned long long flags,
+					  int *status)
+{
+	return cudaGetDriverEntryPointByVersion(symbol, function, version,
+						flags ? flags : PROC_PER_THREAD_STREAM, status);
+}
+
+int cudaGetDriverEntryPoint_ptsz(const char *symbol, void **function, unsigned long long flags,
+				 int *status)
+{
+	return cudaGetDriverEntryPointByVersion_ptsz(symbol, function, 13000, flags, status);
 }
 
 int cudaGetDeviceCount(int *count)
@@ -237,5 +290,7 @@ int cudaDeviceReset(void)
 
 	if (result == CUDA_SUCCESS)
 		result = runtime_driver.cuDevicePrimaryCtxReset(device);
+	if (result == CUDA_SUCCESS && is_sticky(last_error))
+		last_error = cudaSuccess;
 	return runtime_remember(result);
 }

@@ -14,6 +14,9 @@
 
 struct CUstream_st;
 struct CUevent_st;
+struct CUgraph_st;
+struct CUmemPoolHandle_st;
+struct CUarray_st;
 
 enum {
 	cudaSuccess = 0,
@@ -34,6 +37,40 @@ enum {
 	cudaMemcpyDefault = 4
 };
 
+enum {
+	cudaMemoryTypeUnregistered = 0,
+	cudaMemoryTypeHost = 1,
+	cudaMemoryTypeDevice = 2,
+	cudaMemoryTypeManaged = 3
+};
+
+struct rt_pitched {
+	void *address;
+	size_t pitch, width, height;
+};
+
+struct rt_extent {
+	size_t width, height, depth;
+};
+
+/* As of CUDA 13: earlier ones end after host_address. */
+struct rt_attributes {
+	int type;
+	int device;
+	void *device_address, *host_address;
+	long reserved[8];
+};
+
+/* Bits of each channel; kind 0: signed, 1: unsigned, 2: float. */
+struct rt_channel {
+	int x, y, z, w;
+	int kind;
+};
+
+struct rt_ipc_handle {
+	unsigned char bytes[64];
+};
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -50,12 +87,21 @@ int cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long l
 int cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned int version,
 				     unsigned long long flags, int *status);
 
+int cudaGetDriverEntryPoint_ptsz(const char *symbol, void **function, unsigned long long flags,
+				 int *status);
+int cudaGetDriverEntryPointByVersion_ptsz(const char *symbol, void **function,
+					  unsigned int version, unsigned long long flags,
+					  int *status);
+
 int cudaGetDeviceCount(int *count);
 int cudaGetDevice(int *device);
 int cudaSetDevice(int device);
 int cudaDeviceGetAttribute(int *value, int attribute, int device);
 int cudaDeviceSynchronize(void);
 int cudaDeviceReset(void);
+int cudaDeviceCanAccessPeer(int *can, int device, int peer);
+int cudaDeviceEnablePeerAccess(int peer, unsigned int flags);
+int cudaDeviceDisablePeerAccess(int peer);
 
 int cudaMalloc(void **address, size_t bytes);
 int cudaFree(void *address);
@@ -66,6 +112,23 @@ int cudaHostAlloc(void **address, size_t bytes, unsigned int flags);
 int cudaFreeHost(void *address);
 int cudaMallocAsync(void **address, size_t bytes, struct CUstream_st *stream);
 int cudaFreeAsync(void *address, struct CUstream_st *stream);
+int cudaMallocAsync_ptsz(void **address, size_t bytes, struct CUstream_st *stream);
+int cudaFreeAsync_ptsz(void *address, struct CUstream_st *stream);
+int cudaDeviceGetDefaultMemPool(struct CUmemPoolHandle_st **pool, int device);
+int cudaMallocFromPoolAsync(void **address, size_t bytes, struct CUmemPoolHandle_st *pool,
+			    struct CUstream_st *stream);
+int cudaMallocFromPoolAsync_ptsz(void **address, size_t bytes, struct CUmemPoolHandle_st *pool,
+				 struct CUstream_st *stream);
+int cudaMalloc3D(struct rt_pitched *pitched, struct rt_extent extent);
+int cudaMallocArray(struct CUarray_st **array, const struct rt_channel *channel, size_t width,
+		    size_t height, unsigned int flags);
+int cudaFreeArray(struct CUarray_st *array);
+int cudaHostRegister(void *address, size_t bytes, unsigned int flags);
+int cudaHostUnregister(void *address);
+int cudaPointerGetAttributes(struct rt_attributes *attributes, const void *address);
+int cudaIpcGetMemHandle(struct rt_ipc_handle *handle, void *address);
+int cudaIpcOpenMemHandle(void **address, struct rt_ipc_handle handle, unsigned int flags);
+int cudaIpcCloseMemHandle(void *address);
 int cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes);
 
 int cudaMemcpy(void *to, const void *from, size_t bytes, int kind);
@@ -79,6 +142,13 @@ int cudaStreamDestroy(struct CUstream_st *stream);
 int cudaStreamSynchronize(struct CUstream_st *stream);
 int cudaStreamQuery(struct CUstream_st *stream);
 int cudaStreamWaitEvent(struct CUstream_st *stream, struct CUevent_st *event, unsigned int flags);
+int cudaStreamBeginCapture(struct CUstream_st *stream, int mode);
+int cudaStreamBeginCapture_ptsz(struct CUstream_st *stream, int mode);
+int cudaStreamEndCapture(struct CUstream_st *stream, struct CUgraph_st **graph);
+int cudaStreamEndCapture_ptsz(struct CUstream_st *stream, struct CUgraph_st **graph);
+int cudaStreamIsCapturing(struct CUstream_st *stream, int *status);
+int cudaThreadExchangeStreamCaptureMode(int *mode);
+int cudaGraphDestroy(struct CUgraph_st *graph);
 int cudaEventCreate(struct CUevent_st **event);
 int cudaEventCreateWithFlags(struct CUevent_st **event, unsigned int flags);
 int cudaEventDestroy(struct CUevent_st *event);

@@ -81,27 +81,6 @@ int cudaFreeHost(void *address)
 	return runtime_remember(result);
 }
 
-int cudaMallocAsync(void **address, size_t bytes, struct CUstream_st *stream)
-{
-	unsigned long long found = 0;
-	int result = address ? runtime_ready() : cudaErrorInvalidValue;
-
-	if (result == cudaSuccess && bytes)
-		result = runtime_driver.cuMemAllocAsync(&found, bytes, stream);
-	if (result == cudaSuccess)
-		*address = (void *)(uintptr_t)found;
-	return runtime_remember(result);
-}
-
-int cudaFreeAsync(void *address, struct CUstream_st *stream)
-{
-	int result = runtime_ready();
-
-	if (result == cudaSuccess && address)
-		result = runtime_driver.cuMemFreeAsync((uintptr_t)address, stream);
-	return runtime_remember(result);
-}
-
 int cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
 	int result = runtime_ready();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runtime_stream.c - the fake runtime's streams and events: each is one call of the driver. */
+/* runtime_stream.c - the fake runtime's streams, captures and events: each one call of the driver. */
 #include "runtime.h"
 
 /* Have a context, call the driver, remember an error. */
@@ -21,6 +21,18 @@ FORWARD(cudaStreamQuery(struct CUstream_st *stream), cuStreamQuery(stream))
 FORWARD(cudaStreamWaitEvent(struct CUstream_st *stream, struct CUevent_st *event,
 			    unsigned int flags),
 	cuStreamWaitEvent(stream, event, flags))
+FORWARD(cudaStreamBeginCapture(struct CUstream_st *stream, int mode),
+	cuStreamBeginCapture(stream, mode))
+FORWARD(cudaStreamBeginCapture_ptsz(struct CUstream_st *stream, int mode),
+	cuStreamBeginCapture_ptsz(stream, mode))
+FORWARD(cudaStreamEndCapture(struct CUstream_st *stream, struct CUgraph_st **graph),
+	cuStreamEndCapture(stream, graph))
+FORWARD(cudaStreamEndCapture_ptsz(struct CUstream_st *stream, struct CUgraph_st **graph),
+	cuStreamEndCapture_ptsz(stream, graph))
+FORWARD(cudaStreamIsCapturing(struct CUstream_st *stream, int *status),
+	cuStreamIsCapturing(stream, status))
+FORWARD(cudaThreadExchangeStreamCaptureMode(int *mode), cuThreadExchangeStreamCaptureMode(mode))
+FORWARD(cudaGraphDestroy(struct CUgraph_st *graph), cuGraphDestroy(graph))
 FORWARD(cudaEventCreateWithFlags(struct CUevent_st **event, unsigned int flags),
 	cuEventCreate(event, flags))
 FORWARD(cudaEventDestroy(struct CUevent_st *event), cuEventDestroy(event))

@@ -5,7 +5,8 @@
  * Work in a stream follows the stream's earlier work. Work in the legacy stream also follows
  * that of all blocking streams of its context, and theirs follows the legacy stream's;
  * non-blocking streams are in order only with themselves. Each piece of work takes
- * FAKE_CUDA_LAG_US.
+ * FAKE_CUDA_LAG_US, or with FAKE_CUDA_LAG_RANDOM anything up to that: the n-th piece of a run
+ * always as long, so that one thread sees the same order on every run.
  */
 #include "fake.h"
 
@@ -25,7 +26,7 @@ static struct CUstream_st *streams;    /* lock: fake */
 static unsigned long long last_id = 2; /* lock: fake */
 static __thread char self;             /* its address tells threads apart */
 
-static int make(struct CUctx_st *context, bool non_blocking, struct CUstream_st **stream)
+int fake_stream_make(struct CUctx_st *context, bool non_blocking, struct CUstream_st **stream)
 {
 	struct CUstream_st *made = calloc(1, sizeof(*made));
 
@@ -55,7 +56,7 @@ static bool is_legacy(const struct CUstream_st *stream)
 }
 
 /* From a handle to a record: legacy is NULL, a thread's own stream is made when needed. */
-static int resolve(struct CUctx_st *context, struct CUstream_st **stream)
+int fake_stream_resolve(struct CUctx_st *context, struct CUstream_st **stream)
 {
 	if (is_legacy(*stream)) {
 		*stream = NULL;
@@ -66,7 +67,7 @@ static int resolve(struct CUctx_st *context, struct CUstream_st **stream)
 	for (*stream = streams; *stream; *stream = (*stream)->next)
 		if ((*stream)->thread == &self && (*stream)->context == context)
 			return CUDA_SUCCESS;
-	if (make(context, false, stream) != CUDA_SUCCESS)
+	if (fake_stream_make(context, false, stream) != CUDA_SUCCESS)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	(*stream)->thread = &self;
 	return CUDA_SUCCESS;
@@ -106,11 +107,13 @@ static void set_end(struct CUctx_st *context, struct CUstream_st *stream, uint64
 			context->blocking_ns = later(context->blocking_ns, end_ns);
 	}
 	context->all_ns = later(context->all_ns, end_ns);
+	if (context->parent)
+		context->parent->all_ns = later(context->parent->all_ns, end_ns);
 }
 
 int fake_stream_end(struct CUctx_st *context, struct CUstream_st *stream, uint64_t *end_ns)
 {
-	int result = resolve(context, &stream);
+	int result = fake_stream_resolve(context, &stream);
 
 	if (result == CUDA_SUCCESS)
 		*end_ns = end_of(context, stream);
@@ -120,16 +123,29 @@ int fake_stream_end(struct CUctx_st *context, struct CUstream_st *stream, uint64
 /* Everything submitted to the stream later waits until then. */
 int fake_stream_delay(struct CUctx_st *context, struct CUstream_st *stream, uint64_t until_ns)
 {
-	int result = resolve(context, &stream);
+	int result = fake_stream_resolve(context, &stream);
 
 	if (result == CUDA_SUCCESS)
 		set_end(context, stream, later(end_of(context, stream), until_ns));
 	return result;
 }
 
+static uint64_t lag(void)
+{
+	static uint64_t drawn; /* lock: fake */
+	uint64_t mixed;
+
+	if (!fake_knobs.lag_seed)
+		return fake_knobs.lag_ns;
+	mixed = fake_knobs.lag_seed + ++drawn * 0x9e3779b97f4a7c15ull;
+	mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9ull;
+	mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebull;
+	return (mixed ^ mixed >> 31) % (fake_knobs.lag_ns + 1);
+}
+
 int fake_stream_submit(struct CUctx_st *context, struct CUstream_st *stream, uint64_t *due_ns)
 {
-	int result = resolve(context, &stream);
+	int result = fake_stream_resolve(context, &stream);
 
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -137,7 +153,7 @@ int fake_stream_submit(struct CUctx_st *context, struct CUstream_st *stream, uin
 		*due_ns = FAKE_CAPTURED;
 		return CUDA_SUCCESS;
 	}
-	*due_ns = later(end_of(context, stream), fake_now()) + fake_knobs.lag_ns;
+	*due_ns = later(end_of(context, stream), fake_now()) + lag();
 	set_end(context, stream, *due_ns);
 	return CUDA_SUCCESS;
 }
@@ -172,7 +188,7 @@ int cuStreamCreateWithPriority(struct CUstream_st **stream, unsigned int flags, 
 	if (result == CUDA_SUCCESS)
 		result = fake_context_current(&context);
 	if (result == CUDA_SUCCESS)
-		result = make(context, flags & STREAM_NON_BLOCKING, stream);
+		result = fake_stream_make(context, flags & STREAM_NON_BLOCKING, stream);
 	return fake_leave("cuStreamCreate", result, "flags=%u priority=%d", flags, priority);
 }
 
@@ -242,7 +258,7 @@ int cuStreamGetId(struct CUstream_st *stream, unsigned long long *id)
 	if (result == CUDA_SUCCESS)
 		result = fake_stream_context(stream, &context);
 	if (result == CUDA_SUCCESS)
-		result = resolve(context, &stream);
+		result = fake_stream_resolve(context, &stream);
 	if (result == CUDA_SUCCESS)
 		*id = stream ? stream->id : 1;
 	return fake_leave("cuStreamGetId", result, "stream=%p", (void *)stream);

@@ -26,6 +26,8 @@ struct piece {
 	unsigned char value; /* fill */
 	void *to;
 	const void *from;
+	uintptr_t to_address;   /* as the program knows them; 0: none */
+	uintptr_t from_address; /* ... */
 	size_t bytes;
 	uint64_t block_id;    /* release */
 	unsigned char kept[]; /* copy: the bytes, when the caller may change them after the call */
@@ -107,30 +109,62 @@ static int submit(struct piece *piece)
 	return CUDA_SUCCESS;
 }
 
-int fake_timeline_copy(uint64_t due_ns, void *to, const void *from, size_t bytes, bool keep)
+int fake_timeline_copy(uint64_t due_ns, const struct fake_end *to, const struct fake_end *from,
+		       size_t bytes, bool keep)
 {
 	struct piece *piece = make(keep ? bytes : 0, due_ns, PIECE_COPY);
 
 	if (piece) {
-		piece->to = to;
-		piece->from = keep ? NULL : from;
+		piece->to = to->reach;
+		piece->from = keep ? NULL : from->reach;
+		piece->to_address = to->address;
+		piece->from_address = keep ? 0 : from->address;
 		piece->bytes = bytes;
 		if (keep)
-			memcpy(piece->kept, from, bytes);
+			memcpy(piece->kept, from->reach, bytes);
 	}
 	return submit(piece);
 }
 
-int fake_timeline_fill(uint64_t due_ns, void *to, unsigned char value, size_t bytes)
+int fake_timeline_fill(uint64_t due_ns, const struct fake_end *to, unsigned char value,
+		       size_t bytes)
 {
 	struct piece *piece = make(0, due_ns, PIECE_FILL);
 
 	if (piece) {
-		piece->to = to;
+		piece->to = to->reach;
+		piece->to_address = to->address;
 		piece->value = value;
 		piece->bytes = bytes;
 	}
 	return submit(piece);
+}
+
+static bool overlap(uintptr_t address, size_t bytes, uintptr_t other, size_t other_bytes)
+{
+	return other != 0 && other < address + bytes && address < other + other_bytes;
+}
+
+int fake_timeline_touching(uintptr_t address, size_t bytes)
+{
+	int touching = 0;
+
+	for (const struct piece *piece = first; piece; piece = piece->next)
+		touching += overlap(address, bytes, piece->to_address, piece->bytes) ||
+			    overlap(address, bytes, piece->from_address, piece->bytes);
+	return touching;
+}
+
+/* No entry in the log, and no call that FAKE_CUDA_FAIL_AT counts: it is the test's, not CUDA's. */
+int fake_pending(unsigned long long address, size_t bytes)
+{
+	int pending;
+
+	fake_lock_retake();
+	fake_timeline_run();
+	pending = fake_timeline_touching(address, bytes);
+	fake_lock_drop();
+	return pending;
 }
 
 int fake_timeline_release(uint64_t due_ns, uint64_t block_id)

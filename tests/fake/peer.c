@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * peer.c - which context may reach which other device's memory.
+ *
+ * It is written down and answered as the driver does, with the errors of enabling twice and of
+ * disabling what is not enabled. Copies between devices work either way, as they do with a real
+ * driver.
+ */
+#include "fake.h"
+
+#include <stdlib.h>
+
+struct peering {
+	struct peering *next;
+	const struct CUctx_st *from, *to;
+};
+
+static struct peering *peerings; /* lock: fake */
+
+static struct peering **find(const struct CUctx_st *from, const struct CUctx_st *to)
+{
+	struct peering **link = &peerings;
+
+	while (*link && ((*link)->from != from || (*link)->to != to))
+		link = &(*link)->next;
+	return link;
+}
+
+int cuDeviceCanAccessPeer(int *can, int device, int peer)
+{
+	int result = fake_enter("cuDeviceCanAccessPeer");
+
+	if (result == CUDA_SUCCESS && !can)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS && (!fake_device_valid(device) || !fake_device_valid(peer)))
+		result = CUDA_ERROR_INVALID_DEVICE;
+	if (result == CUDA_SUCCESS)
+		*can = device != peer;
+	return fake_leave("cuDeviceCanAccessPeer", result, "device=%d peer=%d", device, peer);
+}
+
+int cuCtxEnablePeerAccess(struct CUctx_st *peer, unsigned int flags)
+{
+	struct CUctx_st *context = NULL;
+	struct peering *made;
+	int result = fake_enter("cuCtxEnablePeerAccess");
+
+	if (result == CUDA_SUCCESS)
+		result = fake_context_current(&context);
+	if (result == CUDA_SUCCESS && flags != 0)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS)
+		result = fake_context_check(peer);
+	if (result == CUDA_SUCCESS && peer == context)
+		result = CUDA_ERROR_INVALID_CONTEXT;
+	if (result == CUDA_SUCCESS && peer->device == context->device)
+		result = CUDA_ERROR_INVALID_DEVICE;
+	if (result == CUDA_SUCCESS && *find(context, peer))
+		result = CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+	if (result == CUDA_SUCCESS) {
+		made = calloc(1, sizeof(*made));
+		if (made) {
+			*made = (struct peering){ peerings, context, peer };
+			peerings = made;
+		} else {
+			result = CUDA_ERROR_OUT_OF_MEMORY;
+		}
+	}
+	return fake_leave("cuCtxEnablePeerAccess", result, "context=%p peer=%p", (void *)context,
+			  (void *)peer);
+}
+
+int cuCtxDisablePeerAccess(struct CUctx_st *peer)
+{
+	struct CUctx_st *context = NULL;
+	struct peering **link, *old;
+	int result = fake_enter("cuCtxDisablePeerAccess");
+
+	if (result == CUDA_SUCCESS)
+		result = fake_context_current(&context);
+	if (result == CUDA_SUCCESS)
+		result = fake_context_check(peer);
+	if (result == CUDA_SUCCESS) {
+		link = find(context, peer);
+		old = *link;
+		if (old)
+			*link = old->next;
+		else
+			result = CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+		free(old);
+	}
+	return fake_leave("cuCtxDisablePeerAccess", result, "context=%p peer=%p", (void *)context,
+			  (void *)peer);
+}
+
+void fake_peer_drop_context(struct CUctx_st *context)
+{
+	for (struct peering **link = &peerings; *link;) {
+		struct peering *old = *link;
+
+		if (old->from != context && old->to != context) {
+			link = &old->next;
+			continue;
+		}
+		*link = old->next;
+		free(old);
+	}
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * virtual.c - virtual memory management: addresses and bytes apart.
+ *
+ *   cuMemAddressReserve   a range of addresses with nothing behind them
+ *   cuMemCreate           bytes of a device without an address: a block of kind PHYSICAL
+ *   cuMemMap              a block over a part of a range, whose bytes are those
+ *   cuMemSetAccess        from now on copies and fills may use it
+ * The fake reaches the bytes where the device has them, so a block's shift is all a mapping needs;
+ * only when host code may touch device memory are the addresses really mapped. All sizes are
+ * multiples of 2 MiB. The bytes live until the handle is released and the last mapping is gone.
+ * None of it belongs to a context, and a reset leaves it alone.
+ */
+#define _GNU_SOURCE
+#include "fake.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define MOST_RESERVED ((size_t)64 << 40)
+
+struct reservation {
+	struct reservation *next;
+	uintptr_t base;
+	size_t bytes;
+};
+
+static struct reservation *reservations; /* lock: fake */
+
+static bool whole_slabs(uint64_t value)
+{
+	return value % FAKE_SLAB == 0;
+}
+
+/* The reservation a range lies in. */
+static struct reservation **find(uintptr_t address, size_t bytes)
+{
+	struct reservation **link = &reservations;
+
+	while (*link && (address - (*link)->base >= (*link)->bytes ||
+			 bytes > (*link)->bytes - (address - (*link)->base)))
+		link = &(*link)->next;
+	return link;
+}
+
+bool fake_virtual_reserved(uintptr_t address)
+{
+	return *find(address, 1) != NULL;
+}
+
+static int check(const struct cu_memory_properties *wanted)
+{
+	if (!wanted || wanted->type != 1 || wanted->location.type != 1)
+		return CUDA_ERROR_INVALID_VALUE;
+	return fake_device_valid(wanted->location.id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+int cuMemGetAllocationGranularity(size_t *bytes, const struct cu_memory_properties *wanted,
+				  int option)
+{
+	int result = fake_enter("cuMemGetAllocationGranularity");
+
+	if (result == CUDA_SUCCESS && (!bytes || option < 0 || option > 1))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS)
+		result = check(wanted);
+	if (result == CUDA_SUCCESS)
+		*bytes = FAKE_SLAB;
+	return fake_leave("cuMemGetAllocationGranularity", result, "option=%d", option);
+}
+
+static int reserve(size_t bytes, size_t alignment, uintptr_t *address)
+{
+	struct reservation *made;
+	uintptr_t start, end;
+	char *mapped;
+
+	if (alignment < FAKE_SLAB)
+		alignment = FAKE_SLAB;
+	if (bytes > MOST_RESERVED || alignment > MOST_RESERVED)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	made = calloc(1, sizeof(*made));
+	mapped = mmap(NULL, bytes + alignment, PROT_NONE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (!made || mapped == MAP_FAILED) {
+		if (mapped != MAP_FAILED)
+			munmap(mapped, bytes + alignment);
+		free(made);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	start = ((uintptr_t)mapped + alignment - 1) & ~(alignment - 1);
+	end = (uintptr_t)mapped + bytes + alignment;
+	if (start > (uintptr_t)mapped)
+		munmap(mapped, start - (uintptr_t)mapped);
+	if (start + bytes < end)
+		munmap((void *)(start + bytes), end - start - bytes);
+	*made = (struct reservation){ reservations, start, bytes };
+	reservations = made;
+	*address = start;
+	return CUDA_SUCCESS;
+}
+
+int cuMemAddressReserve(unsigned long long *address, size_t bytes, size_t alignment,
+			unsigned long long hint, unsigned long long flags)
+{
+	uintptr_t found = 0;
+	int result = fake_enter("cuMemAddressReserve");
+
+	(void)hint;
+	if (result == CUDA_SUCCESS && (!address || bytes == 0 || !whole_slabs(bytes) || flags ||
+				       (alignment & (alignment - 1)) != 0))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS)
+		result = reserve(bytes, alignment, &found);
+	if (result == CUDA_SUCCESS)
+		*address = found;
+	return fake_leave("cuMemAddressReserve", result, "bytes=%zu address=%#zx", bytes,
+			  (size_t)found);
+}
+
+int cuMemAddressFree(unsigned long long address, size_t bytes)
+{
+	int result = fake_enter("cuMemAddressFree");
+
+	if (result == CUDA_SUCCESS) {
+		struct reservation **link = find(address, 1), *old = *link;
+
+		if (!old || old->base != address || old->bytes != bytes ||
+		    fake_memory_overlaps(address, bytes)) {
+			result = CUDA_ERROR_INVALID_VALUE;
+		} else {
+			*link = old->next;
+			munmap((void *)old->base, old->bytes);
+			free(old);
+		}
+	}
+	return fake_leave("cuMemAddressFree", result, "address=%#llx bytes=%zu", address, bytes);
+}
+
+int cuMemCreate(unsigned long long *handle, size_t bytes,
+		const struct cu_memory_properties *wanted, unsigned long long flags)
+{
+	uintptr_t place = 0;
+	uint64_t id = 0;
+	int result = fake_enter("cuMemCreate");
+
+	if (result == CUDA_SUCCESS && (!handle || bytes == 0 || !whole_slabs(bytes) || flags))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS)
+		result = check(wanted);
+	if (result == CUDA_SUCCESS)
+		result = fake_memory_alloc(NULL, wanted->location.id, FAKE_PHYSICAL, bytes, &place);
+	if (result == CUDA_SUCCESS)
+		*handle = id = fake_memory_next(place)->id;
+	return fake_leave("cuMemCreate", result, "bytes=%zu handle=%llu", bytes,
+			  (unsigned long long)id);
+}
+
+/* The bytes of a handle that was not released. */
+static struct fake_block *of_handle(uint64_t handle)
+{
+	struct fake_block *physical = fake_memory_of_id(handle);
+
+	return physical && physical->kind == FAKE_PHYSICAL && !physical->freed ? physical : NULL;
+}
+
+static void end_unused(struct fake_block *physical)
+{
+	if (physical->freed && physical->uses == 0)
+		fake_memory_release(physical);
+}
+
+int cuMemRelease(unsigned long long handle)
+{
+	int result = fake_enter("cuMemRelease");
+
+	if (result == CUDA_SUCCESS) {
+		struct fake_block *physical = of_handle(handle);
+
+		if (physical) {
+			physical->freed = true;
+			end_unused(physical);
+		} else {
+			result = CUDA_ERROR_INVALID_VALUE;
+		}
+	}
+	return fake_leave("cuMemRelease", result, "handle=%llu", handle);
+}
+
+static int map(uintptr_t address, size_t bytes, size_t offset, uint64_t handle)
+{
+	struct fake_block *physical = of_handle(handle);
+	struct fake_block block = { .base = address,
+				    .bytes = bytes,
+				    .rounded = bytes,
+				    .kind = FAKE_DEVICE,
+				    .origin = FAKE_MAPPED,
+				    .physical = handle };
+	int result;
+
+	if (!physical || bytes == 0 || !whole_slabs(address | bytes | offset) ||
+	    offset > physical->bytes || bytes > physical->bytes - offset ||
+	    !*find(address, bytes) || fake_memory_overlaps(address, bytes))
+		return CUDA_ERROR_INVALID_VALUE;
+	block.device = physical->device;
+	block.shift = (intptr_t)(physical->base + offset - address) + physical->shift;
+	physical->uses++;
+	result = fake_memory_add(&block);
+	if (result != CUDA_SUCCESS)
+		fake_memory_of_id(handle)->uses--;
+	return result;
+}
+
+int cuMemMap(unsigned long long address, size_t bytes, size_t offset, unsigned long long handle,
+	     unsigned long long flags)
+{
+	int result = fake_enter("cuMemMap");
+
+	if (result == CUDA_SUCCESS && flags)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS)
+		result = map(address, bytes, offset, handle);
+	return fake_leave("cuMemMap", result, "address=%#llx bytes=%zu handle=%llu", address, bytes,
+			  handle);
+}
+
+/* Is the range made of whole mappings without a gap? */
+static bool all_mapped(uintptr_t address, size_t bytes)
+{
+	uintptr_t at = address;
+
+	while (at - address < bytes) {
+		struct fake_block *block = fake_memory_find(at);
+
+		if (!block || block->origin != FAKE_MAPPED || block->base != at ||
+		    block->bytes > bytes - (at - address))
+			return false;
+		at += block->bytes;
+	}
+	return bytes != 0;
+}
+
+/* Host code sees what the fake lets it see: the bytes, or nothing. */
+static int show(const struct fake_block *block, bool visible)
+{
+	const struct fake_device *device = &fake_devices[block->device];
+	void *at = (void *)block->base, *mapped;
+
+	if (!fake_knobs.host_access)
+		return CUDA_SUCCESS;
+	if (visible)
+		mapped = mmap(at, block->bytes, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_NORESERVE | MAP_FIXED, device->file,
+			      block->base + block->shift - device->shift - device->base);
+	else
+		mapped = mmap(at, block->bytes, PROT_NONE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	return mapped == MAP_FAILED ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+/* memory.c takes a mapping off its book. Work in flight goes on, as with a real driver. */
+void fake_virtual_unmap(const struct fake_block *block)
+{
+	struct fake_block *physical = fake_memory_of_id(block->physical);
+
+	show(block, false);
+	physical->uses--;
+	end_unused(physical);
+}
+
+int cuMemUnmap(unsigned long long address, size_t bytes)
+{
+	int result = fake_enter("cuMemUnmap");
+
+	if (result == CUDA_SUCCESS && !all_mapped(address, bytes))
+		result = CUDA_ERROR_INVALID_VALUE;
+	for (uintptr_t at = address; result == CUDA_SUCCESS && at - address < bytes;) {
+		struct fake_block *block = fake_memory_find(at);
+
+		at += block->bytes;
+		fake_memory_release(block);
+	}
+	return fake_leave("cuMemUnmap", result, "address=%#llx bytes=%zu", address, bytes);
+}
+
+static int set_access(uintptr_t address, size_t bytes, const struct cu_access *access)
+{
+	int result = CUDA_SUCCESS;
+
+	if (access->location.type != 1 ||
+	    (access->flags != 0 && access->flags != 1 && access->flags != 3))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!fake_device_valid(access->location.id))
+		return CUDA_ERROR_INVALID_DEVICE;
+	for (uintptr_t at = address; result == CUDA_SUCCESS && at - address < bytes;) {
+		struct fake_block *block = fake_memory_find(at);
+
+		block->accessible = access->flags != 0;
+		result = show(block, block->accessible);
+		at += block->bytes;
+	}
+	return result;
+}
+
+int cuMemSetAccess(unsigned long long address, size_t bytes, const struct cu_access *access,
+		   size_t count)
+{
+	int result = fake_enter("cuMemSetAccess");
+
+	if (result == CUDA_SUCCESS && (!access || count == 0 || !all_mapped(address, bytes)))
+		result = CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
+		result = set_access(address, bytes, &access[i]);
+	return fake_leave("cuMemSetAccess", result, "address=%#llx bytes=%zu", address, bytes);
+}
+
+int cuMemExportToShareableHandle(void *shareable, unsigned long long handle, int type,
+				 unsigned long long flags)
+{
+	int result = fake_enter("cuMemExportToShareableHandle");
+
+	(void)shareable;
+	if (result == CUDA_SUCCESS)
+		result = CUDA_ERROR_NOT_SUPPORTED;
+	return fake_leave("cuMemExportToShareableHandle", result, "handle=%llu type=%d flags=%llu",
+			  handle, type, flags);
+}
