@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_file.c - names of files that watchers write, and that nobody sees half of one.
+ */
+#include "interpose/file.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/mam-test-file.XXXXXX";
+static char path[PATH_MAX];
+
+/* Each test runs in a process of its own, which is the started one. */
+static void setup(void)
+{
+	char number[32];
+
+	snprintf(number, sizeof(number), "%d", (int)getpid());
+	setenv("MAM_RUN_PID", number, 1);
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/file", folder);
+}
+
+static void teardown(void)
+{
+	char command[PATH_MAX + 16];
+
+	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static int entries(void)
+{
+	char command[PATH_MAX + 32], answer[16] = "";
+	FILE *pipe;
+
+	snprintf(command, sizeof(command), "ls -A '%s' | wc -l", folder);
+	pipe = popen(command, "r");
+	ck_assert_ptr_nonnull(fgets(answer, sizeof(answer), pipe));
+	pclose(pipe);
+	return atoi(answer);
+}
+
+static void expect_name(const char *pattern, const char *format)
+{
+	char name[PATH_MAX], wanted[PATH_MAX], host[HOST_NAME_MAX + 1];
+
+	gethostname(host, sizeof(host));
+	snprintf(wanted, sizeof(wanted), format, (int)getpid(), host);
+	ck_assert_int_eq(mam_file_name(pattern, sizeof(name), name), 0);
+	ck_assert_str_eq(name, wanted);
+}
+
+START_TEST(test_names)
+{
+	char name[20];
+
+	expect_name("plain", "plain");
+	expect_name("a%pb%h%%%q%", "a%1$db%2$s%%%%q%%");
+	setenv("MAM_RUN_PID", "1", 1);
+	expect_name("plain", "plain.%1$d");
+	expect_name("a-%p", "a-%1$d");
+	expect_name("a-%h", "a-%2$s.%1$d");
+	unsetenv("MAM_RUN_PID");
+	expect_name("plain", "plain.%1$d");
+	ck_assert_int_eq(mam_file_name("a-name-of-20-letters", sizeof(name), name), ENAMETOOLONG);
+	ck_assert_int_eq(mam_file_name("a-name-of-16-let", sizeof(name), name), ENAMETOOLONG);
+}
+END_TEST
+
+START_TEST(test_appears_whole)
+{
+	struct mam_file file;
+	struct stat status;
+	char read_back[16] = "";
+	int old;
+
+	ck_assert_int_eq(mam_file_open(path, &file), 0);
+	ck_assert_int_eq(mam_file_write(&file, "hello", 5), 0);
+	ck_assert_int_ne(access(path, F_OK), 0);
+	ck_assert_int_eq(mam_file_publish(&file), 0);
+	ck_assert_int_eq(mam_file_close(&file), 0);
+	ck_assert_int_eq(entries(), 1);
+	ck_assert_int_eq(stat(path, &status), 0);
+	ck_assert_uint_eq(status.st_mode & 0777, 0600);
+	ck_assert_int_eq(status.st_size, 5);
+	/* Who has the old one open keeps it. */
+	old = open(path, O_RDONLY);
+	ck_assert_int_eq(mam_file_open(path, &file), 0);
+	ck_assert_int_eq(mam_file_write(&file, "other", 5), 0);
+	ck_assert_int_eq(mam_file_publish(&file), 0);
+	ck_assert_int_eq(mam_file_close(&file), 0);
+	ck_assert_int_eq(read(old, read_back, 5), 5);
+	ck_assert_str_eq(read_back, "hello");
+	close(old);
+}
+END_TEST
+
+START_TEST(test_unpublished_is_removed)
+{
+	struct mam_file file;
+
+	ck_assert_int_eq(mam_file_open(path, &file), 0);
+	ck_assert_int_eq(entries(), 1);
+	ck_assert_int_eq(mam_file_close(&file), 0);
+	ck_assert_int_eq(entries(), 0);
+}
+END_TEST
+
+START_TEST(test_links)
+{
+	struct mam_file file;
+	char target[PATH_MAX];
+
+	snprintf(target, sizeof(target), "%s/target", folder);
+	ck_assert_int_eq(symlink(target, path), 0);
+	ck_assert_int_eq(mam_file_open(path, &file), ELOOP);
+	ck_assert_int_eq(mam_file_close(&file), 0);
+	ck_assert_int_eq(entries(), 1);
+	ck_assert_int_eq(mam_file_open("/dev/stderr", &file), 0);
+	ck_assert(file.in_place);
+	ck_assert_int_eq(mam_file_close(&file), 0);
+}
+END_TEST
+
+START_TEST(test_in_place)
+{
+	struct mam_file file;
+	char read_back[8] = "";
+	struct stat status;
+	int reader;
+
+	setenv("MAM_RUN_PID", "1", 1); /* no number behind a pipe's name */
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	reader = open(path, O_RDONLY | O_NONBLOCK);
+	ck_assert_int_eq(mam_file_open(path, &file), 0);
+	ck_assert_int_eq(mam_file_write(&file, "hi", 2), 0);
+	ck_assert_int_eq(mam_file_publish(&file), 0);
+	ck_assert_int_eq(mam_file_close(&file), 0);
+	ck_assert_int_eq(read(reader, read_back, sizeof(read_back)), 2);
+	ck_assert_int_eq(stat(path, &status), 0);
+	ck_assert(S_ISFIFO(status.st_mode));
+	ck_assert_int_eq(mam_file_open(folder, &file), EISDIR);
+	mam_file_close(&file);
+	close(reader);
+}
+END_TEST
+
+/* The program closed a descriptor that it does not know, and opened a file of its own. */
+START_TEST(test_descriptor_taken)
+{
+	struct mam_file file;
+	char own[PATH_MAX];
+	struct stat status;
+	int taken;
+
+	snprintf(own, sizeof(own), "%s/own", folder);
+	ck_assert_int_eq(mam_file_open(path, &file), 0);
+	close(file.number);
+	taken = open(own, O_CREAT | O_RDWR, 0600);
+	ck_assert_int_eq(taken, file.number);
+	ck_assert_int_eq(mam_file_write(&file, "spoilt", 6), EBADF);
+	mam_file_close(&file);
+	ck_assert_int_eq(fstat(taken, &status), 0);
+	ck_assert_int_eq(status.st_size, 0);
+}
+END_TEST
+
+START_TEST(test_limit_is_no_signal)
+{
+	struct mam_file_signals signals;
+	struct rlimit limit = { 0, RLIM_INFINITY };
+	struct mam_file file;
+	sigset_t pending;
+
+	ck_assert_int_eq(mam_file_open(path, &file), 0);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	mam_file_hush(&signals);
+	ck_assert_int_eq(mam_file_write(&file, "long", 4), EFBIG);
+	mam_file_unhush(&signals);
+	limit.rlim_cur = RLIM_INFINITY;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	sigpending(&pending);
+	ck_assert_int_eq(sigismember(&pending, SIGXFSZ), 0);
+	mam_file_close(&file);
+}
+END_TEST
+
+START_TEST(test_text)
+{
+	static struct mam_file_text text;
+	struct mam_file file;
+	struct stat status;
+	size_t sum = 0;
+
+	ck_assert_int_eq(mam_file_open(path, &file), 0);
+	text.file = &file;
+	for (int i = 0; i < 1000; i++) {
+		mam_file_put(&text, "%*s|", i, "");
+		sum += (size_t)i + 1;
+	}
+	mam_file_put(&text, "%s", "");
+	ck_assert_int_eq(mam_file_flush(&text), 0);
+	ck_assert_int_eq(fstat(file.number, &status), 0);
+	ck_assert_uint_eq((size_t)status.st_size, sum);
+	mam_file_put_bytes(&text, 1536);
+	ck_assert_int_eq((int)text.length, 8);
+	ck_assert_int_eq(memcmp(text.chars, "1.50 KiB", 8), 0);
+	mam_file_close(&file);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *cases = tcase_create("file");
+	Suite *suite = suite_create("file");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	suite_add_tcase(suite, cases);
+	tcase_add_checked_fixture(cases, setup, teardown);
+	tcase_add_test(cases, test_names);
+	tcase_add_test(cases, test_appears_whole);
+	tcase_add_test(cases, test_unpublished_is_removed);
+	tcase_add_test(cases, test_links);
+	tcase_add_test(cases, test_in_place);
+	tcase_add_test(cases, test_descriptor_taken);
+	tcase_add_test(cases, test_limit_is_no_signal);
+	tcase_add_test(cases, test_text);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
