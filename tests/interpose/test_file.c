@@ -58,7 +58,7 @@ static void expect_name(const char *pattern, const char *format)
 	ck_assert_str_eq(name, wanted);
 }
 
-START_TEST(test_names)
+START_TEST(names_have_process_and_host)
 {
 	char name[20];
 
@@ -75,7 +75,7 @@ START_TEST(test_names)
 }
 END_TEST
 
-START_TEST(test_appears_whole)
+START_TEST(a_file_appears_whole)
 {
 	struct mam_file file;
 	struct stat status;
@@ -103,7 +103,7 @@ START_TEST(test_appears_whole)
 }
 END_TEST
 
-START_TEST(test_unpublished_is_removed)
+START_TEST(what_is_not_published_is_removed)
 {
 	struct mam_file file;
 
@@ -114,7 +114,7 @@ START_TEST(test_unpublished_is_removed)
 }
 END_TEST
 
-START_TEST(test_links)
+START_TEST(a_link_is_refused)
 {
 	struct mam_file file;
 	char target[PATH_MAX];
@@ -130,7 +130,7 @@ START_TEST(test_links)
 }
 END_TEST
 
-START_TEST(test_in_place)
+START_TEST(a_pipe_stays_a_pipe)
 {
 	struct mam_file file;
 	char read_back[8] = "";
@@ -154,7 +154,7 @@ START_TEST(test_in_place)
 END_TEST
 
 /* The program closed a descriptor that it does not know, and opened a file of its own. */
-START_TEST(test_descriptor_taken)
+START_TEST(a_descriptor_that_the_program_took_is_its_own)
 {
 	struct mam_file file;
 	char own[PATH_MAX];
@@ -173,7 +173,7 @@ START_TEST(test_descriptor_taken)
 }
 END_TEST
 
-START_TEST(test_limit_is_no_signal)
+START_TEST(a_limit_is_an_error_and_no_signal)
 {
 	struct mam_file_signals signals;
 	struct rlimit limit = { 0, RLIM_INFINITY };
@@ -193,7 +193,7 @@ START_TEST(test_limit_is_no_signal)
 }
 END_TEST
 
-START_TEST(test_text)
+START_TEST(text_comes_whole)
 {
 	static struct mam_file_text text;
 	struct mam_file file;
@@ -226,14 +226,14 @@ int main(void)
 
 	suite_add_tcase(suite, cases);
 	tcase_add_checked_fixture(cases, setup, teardown);
-	tcase_add_test(cases, test_names);
-	tcase_add_test(cases, test_appears_whole);
-	tcase_add_test(cases, test_unpublished_is_removed);
-	tcase_add_test(cases, test_links);
-	tcase_add_test(cases, test_in_place);
-	tcase_add_test(cases, test_descriptor_taken);
-	tcase_add_test(cases, test_limit_is_no_signal);
-	tcase_add_test(cases, test_text);
+	tcase_add_test(cases, names_have_process_and_host);
+	tcase_add_test(cases, a_file_appears_whole);
+	tcase_add_test(cases, what_is_not_published_is_removed);
+	tcase_add_test(cases, a_link_is_refused);
+	tcase_add_test(cases, a_pipe_stays_a_pipe);
+	tcase_add_test(cases, a_descriptor_that_the_program_took_is_its_own);
+	tcase_add_test(cases, a_limit_is_an_error_and_no_signal);
+	tcase_add_test(cases, text_comes_whole);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -29,7 +29,7 @@ static bool put(unsigned int block, uint64_t id, void *context, struct mam_ledge
 	return mam_ledger_put(&ledger, &entry, old);
 }
 
-START_TEST(test_put_and_take)
+START_TEST(what_is_put_is_taken_once)
 {
 	struct mam_ledger_entry entry;
 
@@ -46,7 +46,7 @@ START_TEST(test_put_and_take)
 }
 END_TEST
 
-START_TEST(test_random)
+START_TEST(random_steps_agree_with_an_array)
 {
 	static uint64_t ids[BLOCKS]; /* 0: not in */
 	struct mam_ledger_entry entry;
@@ -88,7 +88,7 @@ static void see(const struct mam_ledger_entry *entry)
 	seen[(entry->key - key_of(0)) / 512]++;
 }
 
-START_TEST(test_take_context)
+START_TEST(a_context_takes_its_entries_once)
 {
 	int one, other;
 	struct mam_ledger_entry entry;
@@ -106,7 +106,7 @@ START_TEST(test_take_context)
 }
 END_TEST
 
-START_TEST(test_copy)
+START_TEST(a_copy_has_what_there_is_room_for)
 {
 	struct mam_ledger_entry entries[10], old;
 
@@ -121,7 +121,7 @@ START_TEST(test_copy)
 END_TEST
 
 /* A handle may have the number of an address. */
-START_TEST(test_keys)
+START_TEST(a_handle_is_not_an_address)
 {
 	void *number = (void *)(uintptr_t)0x7f1234567000;
 	uint64_t address = mam_ledger_key(MAM_TABLE_cudaMalloc, number);
@@ -152,7 +152,7 @@ static void *churn(void *user)
 	return (void *)(uintptr_t)wrong;
 }
 
-START_TEST(test_threads)
+START_TEST(threads_keep_their_entries_apart)
 {
 	unsigned int first[4] = { 0, 1, 2, 3 };
 	pthread_t threads[4];
@@ -178,12 +178,12 @@ int main(void)
 
 	suite_add_tcase(suite, cases);
 	tcase_add_checked_fixture(cases, setup, NULL);
-	tcase_add_test(cases, test_put_and_take);
-	tcase_add_test(cases, test_random);
-	tcase_add_test(cases, test_take_context);
-	tcase_add_test(cases, test_copy);
-	tcase_add_test(cases, test_keys);
-	tcase_add_test(cases, test_threads);
+	tcase_add_test(cases, what_is_put_is_taken_once);
+	tcase_add_test(cases, random_steps_agree_with_an_array);
+	tcase_add_test(cases, a_context_takes_its_entries_once);
+	tcase_add_test(cases, a_copy_has_what_there_is_room_for);
+	tcase_add_test(cases, a_handle_is_not_an_address);
+	tcase_add_test(cases, threads_keep_their_entries_apart);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -43,7 +43,7 @@ static uint64_t add(uint64_t id, uint32_t thread)
 	return number;
 }
 
-START_TEST(test_order)
+START_TEST(places_are_in_order)
 {
 	uint64_t tail, number;
 	bool full;
@@ -64,7 +64,7 @@ START_TEST(test_order)
 }
 END_TEST
 
-START_TEST(test_segments)
+START_TEST(the_end_of_a_segment_is_told)
 {
 	struct mam_trace_record *record;
 	uint64_t number, fulls = 0;
@@ -80,7 +80,7 @@ START_TEST(test_segments)
 }
 END_TEST
 
-START_TEST(test_full)
+START_TEST(a_full_ring_drops_and_says_how_many)
 {
 	struct timespec start, end;
 	uint64_t last = 0, tail, dropped = 0, number;
@@ -109,7 +109,7 @@ START_TEST(test_full)
 }
 END_TEST
 
-START_TEST(test_close)
+START_TEST(a_closed_ring_takes_nothing)
 {
 	uint64_t tail;
 
@@ -131,7 +131,7 @@ static void *produce(void *user)
 	return NULL;
 }
 
-START_TEST(test_threads)
+START_TEST(no_event_of_any_thread_is_missing)
 {
 	uint32_t names[THREADS];
 	uint64_t next[THREADS] = { 0 }, seen = 0, tail, waiting;
@@ -160,7 +160,7 @@ START_TEST(test_threads)
 }
 END_TEST
 
-START_TEST(test_file)
+START_TEST(the_file_has_it_all)
 {
 	char folder[] = "/tmp/mam-test-ring.XXXXXX", path[64];
 	struct mam_trace_ring written;
@@ -200,12 +200,12 @@ int main(void)
 	suite_add_tcase(suite, cases);
 	tcase_add_checked_fixture(cases, setup, NULL);
 	tcase_set_timeout(cases, 60);
-	tcase_add_test(cases, test_order);
-	tcase_add_test(cases, test_segments);
-	tcase_add_test(cases, test_full);
-	tcase_add_test(cases, test_close);
-	tcase_add_test(cases, test_threads);
-	tcase_add_test(cases, test_file);
+	tcase_add_test(cases, places_are_in_order);
+	tcase_add_test(cases, the_end_of_a_segment_is_told);
+	tcase_add_test(cases, a_full_ring_drops_and_says_how_many);
+	tcase_add_test(cases, a_closed_ring_takes_nothing);
+	tcase_add_test(cases, no_event_of_any_thread_is_missing);
+	tcase_add_test(cases, the_file_has_it_all);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

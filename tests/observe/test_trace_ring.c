@@ -19,7 +19,7 @@ static void expect(const struct mam_trace_record *record, const char *wanted)
 	ck_assert_str_eq(line, wanted);
 }
 
-START_TEST(test_lines)
+START_TEST(records_are_lines)
 {
 	struct mam_trace_record record = { .number = 1,
 					   .ns = 12,
@@ -49,7 +49,7 @@ START_TEST(test_lines)
 END_TEST
 
 /* Any record at all is one line that a reader takes. */
-START_TEST(test_longest)
+START_TEST(any_record_is_a_line)
 {
 	struct mam_trace_record record;
 	struct mam_trace_event event;
@@ -75,7 +75,7 @@ START_TEST(test_longest)
 }
 END_TEST
 
-START_TEST(test_sound)
+START_TEST(a_wrong_heading_is_not_believed)
 {
 	struct mam_trace_ring ring = { .magic = MAM_TRACE_RING_MAGIC, .capacity = 1024 };
 	uint64_t bytes = MAM_TRACE_RING_HEAD + 1024 * sizeof(struct mam_trace_record);
@@ -105,9 +105,9 @@ int main(void)
 	int failed;
 
 	suite_add_tcase(suite, cases);
-	tcase_add_test(cases, test_lines);
-	tcase_add_test(cases, test_longest);
-	tcase_add_test(cases, test_sound);
+	tcase_add_test(cases, records_are_lines);
+	tcase_add_test(cases, any_record_is_a_line);
+	tcase_add_test(cases, a_wrong_heading_is_not_believed);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
