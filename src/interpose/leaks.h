@@ -8,8 +8,8 @@
  *   2. When a context is gone, so are its blocks: no leaks of the program's.
  *   3. When the process ends, what is left is grouped by stack and function, largest sum first.
  *      Symbols are those that the dynamic linker knows; module and offset are for addr2line.
- * Bound: 48 bytes a live block, and each different stack once. Measured: 2.1 us an alloc with a
- * stack of 8 frames, most of it the walk; 45 ns a free.
+ * Bound: 48 bytes a live block, and each different stack once. Measured: 2.0 us an alloc and
+ * its free with a stack of 11 frames, nearly all of it the walk.
  */
 #ifndef MAM_INTERPOSE_LEAKS_H
 #define MAM_INTERPOSE_LEAKS_H

@@ -3,7 +3,7 @@
  * trace_ring.c - records of a trace as lines of text (mam-trace.5).
  *
  * Written by hand: a trace has millions of lines, and the thread that writes them must keep up
- * with the program. 60 ns a line, where snprintf() takes 600.
+ * with the program.
  */
 #include <mam/trace_ring.h>
 
