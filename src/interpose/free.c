@@ -20,7 +20,8 @@
  *
  * While a capture is alive nothing may synchronise, and whether memory may be freed at all depends
  * on modes and threads. There a strict free lets the driver judge, and wait, in the allocation and
- * free of a small block of its own. No capture begins while a free waits, as with the driver's.
+ * free of a small block of its own; the others let it judge by a query of an event, which a capture
+ * forbids in the same cases. No capture begins while a free waits, as with the driver's.
  *
  * Codes of a driver that is shutting down count as success: nothing runs any more, and
  * destructors that run last must not see an error that only mam's road gives them.
@@ -61,6 +62,22 @@ static int wait_as_driver(void)
 		code = real_free(block);
 	if (relaxed)
 		driver->capture_mode(&mode);
+	return code;
+}
+
+/* The driver's verdict alone. The guard is up. */
+static int judge(void)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+	void *event = NULL;
+	int code;
+
+	if (!mam_capture_alive() || mam_init_serves_captures() || driver->event_create == NULL ||
+	    driver->event_query == NULL || driver->event_destroy == NULL ||
+	    driver->event_create(&event, 0) != MAM_CUDA_SUCCESS)
+		return MAM_CUDA_SUCCESS;
+	code = driver->event_query(event);
+	driver->event_destroy(event);
 	return code;
 }
 
@@ -162,6 +179,9 @@ enum mam_free_outcome mam_free_at_once(struct mam_free_request *request)
 		return not_owned(request);
 	if (status != MAM_OK)
 		return refuse(request);
+	request->code = judge();
+	if (request->code != MAM_CUDA_SUCCESS)
+		return MAM_FREE_DONE;
 	announce(request, entry);
 	return mam_free(entry->pool, request->block) == MAM_OK ? MAM_FREE_DONE : refuse(request);
 }
@@ -172,8 +192,11 @@ enum mam_free_outcome mam_free_later(struct mam_free_request *request)
 	struct mam_pools_entry *entry;
 	enum mam_status status;
 
-	if (mam_watch_wants(~0u)) {
+	if (__builtin_expect(mam_watch_wants(~0u) != 0 || mam_capture_alive(), 0)) {
 		status = mam_pools_find(request->block, &entry, &request->bytes);
+		request->code = status == MAM_OK ? judge() : MAM_CUDA_SUCCESS;
+		if (request->code != MAM_CUDA_SUCCESS)
+			return MAM_FREE_DONE;
 		if (status == MAM_OK)
 			announce(request, entry);
 	}

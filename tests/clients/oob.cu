@@ -2,7 +2,7 @@
 /*
  * oob.cu - writes a few bytes past the end of a block: something for compute-sanitizer to find.
  *
- * The block lies between two others, so that in a pool the bytes belong to a neighbour.
+ * The bytes are none of any block's: behind it, and before the next one begins.
  */
 #include <cstdio>
 
@@ -18,11 +18,11 @@ int main()
 	char *blocks[3];
 
 	for (int i = 0; i < 3; i++)
-		if (cudaMalloc(&blocks[i], 1024) != cudaSuccess)
+		if (cudaMalloc(&blocks[i], 1000) != cudaSuccess)
 			return 1;
-	write<<<1, 1>>>(blocks[1], 1000);
+	write<<<1, 1>>>(blocks[1], 999);
 	cudaDeviceSynchronize();
-	write<<<1, 1>>>(blocks[1], 1024 + 16);
+	write<<<1, 1>>>(blocks[1], 1000 + 16);
 	printf("wrote: %d\n", (int)cudaDeviceSynchronize());
 	return 0;
 }

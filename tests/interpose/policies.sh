@@ -8,17 +8,12 @@
 
 probe=$probes/probe_policy
 
-# Captures: the driver's own verdicts, whatever the policy of frees; a deferred free needs none.
+# Captures: the driver's own verdicts, whatever the policy of frees.
 for scene in captures captures-of-others captures-end; do
 	same_run "strict: $scene" "$probe" $scene
-	case $scene in
-	captures) ;;
-	*) run='--free deferred' same_run "deferred: $scene" "$probe" $scene ;;
-	esac
+	run='--free deferred' same_run "deferred: $scene" "$probe" $scene
+	run='--free stream' same_run "stream: $scene" "$probe" $scene
 done
-"$MAM" run --free deferred -- "$probe" captures > "$scratch/out" 2>&1
-same "deferred: a free inside a capture is no matter of the driver's" "9 0" \
-	"$(grep -c '^cuMemFree_v2(a): 0' "$scratch/out") $(grep -c '^cuMemFree_v2(a): 900' "$scratch/out")"
 "$MAM" run --capture allow -- "$probe" captures > "$scratch/out" 2>&1
 same "--capture=allow: every allocation and free inside a capture is served" "27 0" \
 	"$(grep -c -E '^cuMem(Alloc|Free)_v2.*: 0' "$scratch/out") $(grep -c -E ': 90[01]' "$scratch/out")"
