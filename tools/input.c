@@ -5,8 +5,8 @@
  * zlib looks at the first bytes and passes anything that is not gzip through as it is, so one road
  * serves both. What it cannot tell is a gzip file that was cut: that shows only at its end.
  *
- * The trace of a process that was killed ends in FILE.ring (input_ring.h). Where one lies there that
- * the first line of FILE names, whole lines are given out and counted, and where FILE ends, whole
+ * The trace of a process that was killed ends in FILE.ring (input_ring.h). Where one lies there
+ * that the first line of FILE names, whole lines are given out and counted, and where FILE ends, whole
  * or cut, the ring goes on behind the last of them. The ring is read before FILE: what is not in it
  * by then is in FILE already, should the process still run.
  */

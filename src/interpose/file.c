@@ -112,9 +112,10 @@ int mam_file_create(const char *place, struct mam_file *file)
 		return ENAMETOOLONG;
 	if (lstat(place, &status) != 0)
 		return errno == ENOENT ? open_beside(file) : errno;
+	if (S_ISLNK(status.st_mode) && !is_below(place, "/dev/") && !is_below(place, "/proc/"))
+		return ELOOP;
 	if (S_ISLNK(status.st_mode)) /* /dev/stdout is one */
-		return is_below(place, "/dev/") || is_below(place, "/proc/") ? open_in_place(file, 0)
-									    : ELOOP;
+		return open_in_place(file, 0);
 	return S_ISREG(status.st_mode) ? open_beside(file) : open_in_place(file, O_NOFOLLOW);
 }
 

@@ -34,13 +34,18 @@ static uint64_t now(void)
 	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
+static void begin(void)
+{
+	atomic_store(&wanted, true);
+	mam_watch_start(MAM_WATCH_LEAKS);
+}
+
 void mam_leaks_start(void)
 {
 	if (mam_option_number("MAM_LEAKS") == 0 || !mam_file_is_watched())
 		return;
 	mam_stack_start();
-	atomic_store(&wanted, true);
-	mam_watch_start(MAM_WATCH_LEAKS);
+	begin();
 }
 
 void mam_leaks_alloc(const struct mam_watch_call *call)
@@ -116,6 +121,6 @@ void mam_leaks_restart(void)
 	atomic_store(&forgotten, 0);
 	atomic_store(&seen, 0);
 	atomic_store(&wanted, false);
-	if (was && !mam_init_is_off())
-		mam_leaks_start();
+	if (was && !mam_init_is_off() && mam_file_is_watched())
+		begin(); /* stacks were made ready by the parent */
 }

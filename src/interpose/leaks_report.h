@@ -11,7 +11,7 @@
 #include "interpose/ledger.h"
 
 struct mam_leaks_left {
-	struct mam_ledger_entry *entries; /* their ids are struct mam_stack *, or 0; will be sorted */
+	struct mam_ledger_entry *entries; /* ids are struct mam_stack *, or 0; will be sorted */
 	size_t count;
 	uint64_t forgotten; /* blocks that nothing is known of */
 	uint64_t now;       /* ns, on the entries' clock */

@@ -9,8 +9,8 @@
  *      changed nor taken away, so looking needs no lock; a new one is hung in by compare-and-swap,
  *      and where two threads find the same new stack at once it is kept twice, which only the
  *      grouping sees.
- * Bound: 32 frames a stack, 2^20 stacks, 8 bytes a frame. Measured: 2.0 us for a stack of 11 frames,
- * nearly all of it in the C library.
+ * Bound: 32 frames a stack, 2^20 stacks, 8 bytes a frame. Measured: 2.0 us for a stack of 11
+ * frames, nearly all of it in the C library.
  */
 #ifndef MAM_INTERPOSE_STACK_H
 #define MAM_INTERPOSE_STACK_H

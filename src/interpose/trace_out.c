@@ -316,7 +316,7 @@ void mam_trace_out_wake(void)
 	pthread_mutex_unlock(&draining);
 }
 
-/* Where the thread cannot be waited for, file and ring stay as they are: together they are whole. */
+/* Where the thread cannot be waited for, file and ring stay: together they are whole. */
 void mam_trace_out_finish(void)
 {
 	struct timespec until;

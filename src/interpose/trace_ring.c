@@ -26,7 +26,7 @@ static uint64_t capacity;                /* lock: none, set by open */
 static _Atomic uint64_t head __attribute__((aligned(64))); /* atomic; places reserved */
 static _Atomic uint64_t tail __attribute__((aligned(64))); /* atomic; places written out */
 static atomic_bool closed;                                 /* atomic */
-static atomic_bool dropping;                               /* atomic; full, and not half empty yet */
+static atomic_bool dropping; /* atomic; it was full, and is not half empty yet */
 static _Atomic uint64_t dropped; /* atomic; events that no record tells of yet */
 
 /* The file, large enough, with its space taken. */

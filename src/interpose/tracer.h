@@ -12,8 +12,8 @@
  *   4. trace_out.h takes the ring to the file.
  * Traced is memory on the device by cudaMalloc, cuMemAlloc and their pitched and stream-ordered
  * kin, whoever served it. Managed and host memory, arrays and cuMemCreate are not.
- * Measured on two threads of one slow processor: 62 ns an event, of which the clock takes 29, the ring
- * 21 and the ledger 12; 125 ns while the other thread writes the file.
+ * Measured on a slow machine of two threads: 62 ns an event, of which the clock takes 29, the
+ * ring 21 and the ledger 12; 125 ns while the other thread writes the file.
  */
 #ifndef MAM_INTERPOSE_TRACER_H
 #define MAM_INTERPOSE_TRACER_H

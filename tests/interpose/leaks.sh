@@ -51,9 +51,11 @@ done
 "$MAM" run --leaks -- "$probe" leak > "$scratch/out" 2> "$scratch/err"
 try "without a file on standard error" grep -q '^mam: 5 blocks' "$scratch/err"
 same "and standard output is the program's" lost "$(cat "$scratch/out")"
-watch -- "$probe" family
-same "a child has a list of its own" "2097152 300" \
-	"$(sed -n '1s/.*(\([0-9]*\) bytes.*/\1/p' "$list") $(sed -n '1s/.*(\([0-9]*\) bytes.*/\1/p' "$list".[0-9]*)"
+for scene in family woken-family; do
+	watch -- "$probe" $scene
+	same "$scene: a child has a list of its own" "2097152 300" \
+		"$(sed -n '1s/.*(\([0-9]*\) bytes.*/\1/p' "$list" "$list".[0-9]* | paste -sd ' ')"
+done
 watch --children=no -- "$probe" family
 same "--children=no: it has none" "$list" "$(ls "$list"*)"
 watch -- "$probe" late-child

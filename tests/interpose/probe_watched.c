@@ -3,8 +3,10 @@
  * probe_watched.c - scenes for those who only look on: what they should see is in each scene's
  * comment. Linked so that its functions have names for the dynamic linker.
  */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
 #include "probe.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -71,9 +73,13 @@ static void tidy(void)
 	puts("tidy");
 }
 
-/* What a reset takes is not lost; what comes after it is: one block of 300. */
+/*
+ * What a reset takes is not lost; what comes after it is: one block of 300. Of the two places that
+ * are lost before, one is not given out again.
+ */
 static void reset(void)
 {
+	probe_lose_large();
 	probe_lose_large();
 	SHOW(cudaDeviceReset());
 	probe_lose_small();
@@ -162,6 +168,14 @@ static void family(void)
 	probe_lose_large();
 }
 
+/* The same after mam has heard of CUDA. */
+static void woken_family(void)
+{
+	if (dlsym(RTLD_DEFAULT, "cudaMalloc") == NULL)
+		exit(6);
+	family();
+}
+
 /* The process had CUDA before the fork: the child's frees are the driver's to refuse. */
 static void late_child(void)
 {
@@ -188,9 +202,17 @@ static void again(void)
 __attribute__((visibility("default"))) int main(int count, char **arguments)
 {
 	static const struct probe_scene scenes[] = {
-		{ "leak", leak },	{ "tidy", tidy },     { "reset", reset },
-		{ "limited", limited }, { "no-files", no_files }, { "threads", threads }, { "killed", killed }, { "family", family },
-		{ "late-child", late_child }, { "again", again },
+		{ "leak", leak },
+		{ "tidy", tidy },
+		{ "reset", reset },
+		{ "limited", limited },
+		{ "no-files", no_files },
+		{ "threads", threads },
+		{ "killed", killed },
+		{ "family", family },
+		{ "woken-family", woken_family },
+		{ "late-child", late_child },
+		{ "again", again },
 	};
 
 	return probe_play(count, arguments, scenes, sizeof(scenes) / sizeof(scenes[0]));

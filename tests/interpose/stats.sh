@@ -85,9 +85,13 @@ MAM_PASS_ABOVE=1M "$MAM" run --stats -- "$probe" leak > "$scratch/out" 2> "$scra
 try "table: the reason in words" grep -q 'not by a pool: 2, larger than what pools serve' "$scratch/err"
 
 # Files: names, and where they may not go.
-watch -- "$probe" family
-same "a child has a file of its own" "4195204 2097152 300" \
-	"4195204 $(stat_of live_bytes) $(cat "$stats".[0-9]* | sed -n 's/^live_bytes	//p')"
+for scene in family woken-family; do
+	watch -- "$probe" $scene
+	same "$scene: a child has a file of its own" "2097152 300" \
+		"$(sed -n 's/^live_bytes	//p' "$stats" "$stats".[0-9]* | paste -sd ' ')"
+	same "$scene: and counts its own calls" "1 2" \
+		"$(sed -n 's/^call.cudaMalloc.runtime	//p' "$stats" "$stats".[0-9]* | paste -sd ' ')"
+done
 watch --children=no -- "$probe" family
 same "--children=no: it has none" "" "$(ls "$stats".[0-9]* 2> /dev/null)"
 same "--children=no: the program has one" 2097152 "$(stat_of live_bytes)"

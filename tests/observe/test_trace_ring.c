@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_trace_ring.c - records as lines that the reader of traces takes, and rings that are believed.
+ * test_trace_ring.c - records as lines that the reader of traces takes; headings that are believed.
  */
 #include <mam/trace_ring.h>
 
