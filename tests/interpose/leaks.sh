@@ -54,7 +54,7 @@ same "and standard output is the program's" lost "$(cat "$scratch/out")"
 for scene in family woken-family; do
 	watch -- "$probe" $scene
 	same "$scene: a child has a list of its own" "2097152 300" \
-		"$(sed -n '1s/.*(\([0-9]*\) bytes.*/\1/p' "$list" "$list".[0-9]* | paste -sd ' ')"
+		"$(cat "$list" "$list".[0-9]* | sed -n 's/^mam: .*(\([0-9]*\) bytes.*/\1/p' | paste -sd ' ')"
 done
 watch --children=no -- "$probe" family
 same "--children=no: it has none" "$list" "$(ls "$list"*)"

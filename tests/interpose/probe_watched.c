@@ -3,7 +3,6 @@
  * probe_watched.c - scenes for those who only look on: what they should see is in each scene's
  * comment. Linked so that its functions have names for the dynamic linker.
  */
-#define _GNU_SOURCE /* RTLD_DEFAULT */
 #include "probe.h"
 
 #include <dlfcn.h>
@@ -74,13 +73,13 @@ static void tidy(void)
 }
 
 /*
- * What a reset takes is not lost; what comes after it is: one block of 300. Of the two places that
- * are lost before, one is not given out again.
+ * What a reset takes is not lost; what comes after it is: one block of 300. Of the places that are
+ * lost before, the last is not given out again.
  */
 static void reset(void)
 {
-	probe_lose_large();
-	probe_lose_large();
+	for (int i = 0; i < 3; i++)
+		probe_lose_large();
 	SHOW(cudaDeviceReset());
 	probe_lose_small();
 	tidy();
@@ -171,7 +170,7 @@ static void family(void)
 /* The same after mam has heard of CUDA. */
 static void woken_family(void)
 {
-	if (dlsym(RTLD_DEFAULT, "cudaMalloc") == NULL)
+	if (dlsym(dlopen(NULL, RTLD_LAZY), "cudaMalloc") == NULL)
 		exit(6);
 	family();
 }

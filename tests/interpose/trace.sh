@@ -56,7 +56,7 @@ same "every other line is an event with time and thread" "" \
 	"$(lines "$trace" | sed 1d | grep -vE '^(a [0-9]+ [0-9]+ [0-9]+|f [0-9]+) t=[0-9]+ thread=[0-9]+( context=0x[0-9a-f]+)?$' | head -n 1)"
 same "sizes are what was asked for" 200 "$(lines "$trace" | grep -c '^a [0-9]* 9901 ')"
 watch -- "$probe" reset
-same "a reset frees what it takes" "102 103 2" \
+same "a reset frees what it takes" "103 104 3" \
 	"$(replayed "$trace" frees allocs) $(lines "$trace" | grep -c '^f .* implied=yes$')"
 MAM_PASS_ABOVE=1M watch -- "$probe" leak
 same "blocks of the driver's own say so" 2 "$(lines "$trace" | grep -c '^a [0-9]* 2097152 .* by=driver$')"
