@@ -56,6 +56,9 @@ for scene in family woken-family; do
 	same "$scene: a child has a list of its own" "2097152 300" \
 		"$(cat "$list" "$list".[0-9]* | sed -n 's/^mam: .*(\([0-9]*\) bytes.*/\1/p' | paste -sd ' ')"
 done
+watch --stats="$scratch/stats" --trace="$scratch/trace" -- sh -c "'$probe' woken; :"
+same "a child that only looks for CUDA has none, nor a trace, nor statistics" "" \
+	"$(ls "$list".[0-9]* "$scratch/trace"* "$scratch/stats".[0-9]* 2> /dev/null)"
 watch --children=no -- "$probe" family
 same "--children=no: it has none" "$list" "$(ls "$list"*)"
 watch -- "$probe" late-child

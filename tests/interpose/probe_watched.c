@@ -167,11 +167,17 @@ static void family(void)
 	probe_lose_large();
 }
 
-/* The same after mam has heard of CUDA. */
-static void woken_family(void)
+/* Mam hears of CUDA, and no more. */
+static void woken(void)
 {
 	if (dlsym(dlopen(NULL, RTLD_LAZY), "cudaMalloc") == NULL)
 		exit(6);
+}
+
+/* A family after mam has heard of CUDA. */
+static void woken_family(void)
+{
+	woken();
 	family();
 }
 
@@ -209,6 +215,7 @@ __attribute__((visibility("default"))) int main(int count, char **arguments)
 		{ "threads", threads },
 		{ "killed", killed },
 		{ "family", family },
+		{ "woken", woken },
 		{ "woken-family", woken_family },
 		{ "late-child", late_child },
 		{ "again", again },
