@@ -16,7 +16,6 @@
 #include "interpose/count.h"
 #include "interpose/leaks.h"
 #include "interpose/marks.h"
-#include "interpose/nvtx.h"
 #include "interpose/peer.h"
 #include "interpose/pools.h"
 #include "interpose/tracer.h"
@@ -77,7 +76,6 @@ static void wake(void)
 			mam_watch_start(MAM_WATCH_STATS);
 		mam_tracer_start();
 		mam_leaks_start();
-		mam_nvtx_start();
 	}
 	if (!off)
 		pthread_atfork(NULL, NULL, start_child);

@@ -180,7 +180,9 @@ void mam_nvtx_free(const struct mam_watch_call *call)
 
 void mam_nvtx_start(void)
 {
-	if (!is_watched())
+	static atomic_bool started;
+
+	if (atomic_exchange(&started, true) || !is_watched())
 		return;
 	if (mam_option_number("MAM_NVTX") != NVTX_NO && tool_listens()) {
 		atomic_store_explicit(&state, STATE_ON, memory_order_relaxed);

@@ -14,7 +14,10 @@
 
 struct mam_watch_call;
 
-/* Begins to watch where a tool listens, and only there. Called when mam wakes up. */
+/*
+ * Begins to watch where a tool listens, and only there. Called before a pool is made: the tools
+ * want CUDA to be started first. Only the first call counts.
+ */
 void mam_nvtx_start(void);
 void mam_nvtx_alloc(const struct mam_watch_call *call);
 void mam_nvtx_free(const struct mam_watch_call *call);

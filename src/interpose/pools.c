@@ -28,6 +28,7 @@
 #include "interpose/chunks.h"
 #include "interpose/hooks.h"
 #include "interpose/leaks.h"
+#include "interpose/nvtx.h"
 #include "interpose/peer.h"
 #include "interpose/quarantine.h"
 #include "interpose/real.h"
@@ -113,6 +114,7 @@ static bool make(struct mam_pools_entry *entry, void *context, int device)
 	size_t threshold = mam_option_number("MAM_PASS_ABOVE");
 	struct mam_pool *pool;
 
+	mam_nvtx_start();
 	entry->owner = context;
 	entry->device = device;
 	if (mam_chunks_create(context, device, &entry->source) != MAM_OK)
