@@ -153,8 +153,7 @@ int cuStreamBeginCapture(struct CUstream_st *stream)
 }
 
 int cuStreamBeginCaptureToGraph(struct CUstream_st *stream, struct CUgraph_st *graph,
-				const void *dependencies, const void *edges, size_t count,
-				int mode)
+				const void *dependencies, const void *edges, size_t count, int mode)
 {
 	int result = fake_enter("cuStreamBeginCaptureToGraph");
 

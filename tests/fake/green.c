@@ -16,8 +16,8 @@ static int check(struct CUgreenCtx_st *green, struct CUctx_st **context)
 	if (!green)
 		return CUDA_ERROR_INVALID_VALUE;
 	/* The handle is a field of the context; a stale one is still there to be read. */
-	result = fake_context_check((struct CUctx_st *)((char *)green -
-							offsetof(struct CUctx_st, green)));
+	result = fake_context_check(
+		(struct CUctx_st *)((char *)green - offsetof(struct CUctx_st, green)));
 	if (result == CUDA_SUCCESS)
 		*context = green->context;
 	return result;

@@ -175,9 +175,9 @@ static int map(const struct ticket *ticket, int file, struct fake_block *block)
 	if (start < (uintptr_t)reserved + FAKE_SLAB)
 		munmap((void *)(start + bytes), (uintptr_t)reserved + FAKE_SLAB - start);
 	reach = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, from);
-	if (reach == MAP_FAILED || mmap((void *)start, bytes, access,
-					MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file,
-					from) == MAP_FAILED) {
+	if (reach == MAP_FAILED ||
+	    mmap((void *)start, bytes, access, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file,
+		 from) == MAP_FAILED) {
 		if (reach != MAP_FAILED)
 			munmap(reach, bytes);
 		munmap((void *)start, bytes);

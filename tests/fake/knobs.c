@@ -144,8 +144,8 @@ void fake_knobs_read(void)
 
 static bool allocates(const char *name)
 {
-	static const char *const others[] = { "cuMemHostAlloc",	 "cuMemHostRegister",
-					      "cuMemCreate",	 "cuMemAddressReserve",
+	static const char *const others[] = { "cuMemHostAlloc",  "cuMemHostRegister",
+					      "cuMemCreate",     "cuMemAddressReserve",
 					      "cuMemPoolCreate", "cuArrayCreate",
 					      "cuArray3DCreate", "cuMipmappedArrayCreate" };
 
@@ -176,8 +176,7 @@ bool fake_knobs_fails(const char *name, int *result)
 /* Is this the end of the call after which the context is broken? */
 bool fake_knobs_breaks(const char *name, int *code)
 {
-	if (sticky.at == 0 ||
-	    (strcmp(sticky.name, "*") != 0 && strcmp(sticky.name, name) != 0) ||
+	if (sticky.at == 0 || (strcmp(sticky.name, "*") != 0 && strcmp(sticky.name, name) != 0) ||
 	    ++sticky.seen != sticky.at)
 		return false;
 	*code = sticky.code ? sticky.code : CUDA_ERROR_ILLEGAL_ADDRESS;

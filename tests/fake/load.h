@@ -29,13 +29,27 @@
 	X(cuMemHostAlloc) X(cuMemFreeHost) X(cuMemGetInfo_v2) \
 	X(cuMemGetAddressRange_v2) X(cuPointerGetAttribute) X(cuMemAllocAsync) \
 	X(cuMemFreeAsync) X(cuMemcpyHtoD_v2) X(cuMemcpyDtoH_v2) X(cuMemcpyHtoDAsync_v2) \
-	X(cuMemcpyDtoHAsync_v2) X(cuMemsetD8_v2) X(cuMemsetD8Async) X(cuStreamCreate) \
+	X(cuMemcpyDtoHAsync_v2) X(cuMemcpyDtoDAsync_v2) \
+	X(cuMemsetD8_v2) X(cuMemsetD8Async) X(cuStreamCreate) \
 	X(cuStreamDestroy_v2) X(cuStreamSynchronize) X(cuStreamQuery) \
 	X(cuStreamWaitEvent) X(cuEventCreate) X(cuEventDestroy_v2) X(cuEventRecord) \
 	X(cuEventQuery) X(cuEventSynchronize) X(cuEventElapsedTime) \
 	X(cuThreadExchangeStreamCaptureMode) X(cuStreamBeginCapture_v2) \
 	X(cuStreamEndCapture) X(cuStreamIsCapturing) X(cuGraphDestroy) \
-	X(cuModuleLoadData) X(cuGetProcAddress) X(cuGetProcAddress_v2)
+	X(cuModuleLoadData) X(cuGetProcAddress) X(cuGetProcAddress_v2) \
+	X(cuPointerGetAttributes) X(cuPointerSetAttribute) X(cuMemGetHandleForAddressRange) \
+	X(cuDeviceGetDefaultMemPool) X(cuMemPoolCreate) X(cuMemPoolDestroy) \
+	X(cuMemAllocFromPoolAsync) X(cuMemHostRegister_v2) X(cuMemHostUnregister) \
+	X(cuArrayCreate_v2) X(cuArray3DCreate_v2) X(cuArrayDestroy) X(cuMipmappedArrayCreate) \
+	X(cuMipmappedArrayDestroy) X(cuDeviceCanAccessPeer) X(cuCtxEnablePeerAccess) \
+	X(cuCtxDisablePeerAccess) X(cuIpcGetMemHandle) X(cuIpcOpenMemHandle) \
+	X(cuIpcOpenMemHandle_v2) X(cuIpcCloseMemHandle) X(cuMemGetAllocationGranularity) \
+	X(cuMemAddressReserve) X(cuMemAddressFree) X(cuMemCreate) X(cuMemRelease) X(cuMemMap) \
+	X(cuMemUnmap) X(cuMemSetAccess) X(cuMemExportToShareableHandle) X(cuGreenCtxCreate) \
+	X(cuGreenCtxDestroy) X(cuCtxFromGreenCtx) X(cuGreenCtxRecordEvent) \
+	X(cuGreenCtxStreamCreate) X(cuCtxGetStreamPriorityRange) X(cuStreamBeginCapture) \
+	X(cuStreamBeginCaptureToGraph) X(cuGraphCreate) X(cuCtxDestroy) X(cuCtxGetId) \
+	X(fake_pending)
 /* clang-format on */
 
 struct cuda {

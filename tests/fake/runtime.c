@@ -48,10 +48,10 @@ static void load(void)
 	look_up(#name, (void **)&runtime_driver.name, version, PROC_DEFAULT, NULL); \
 	if (!runtime_driver.name)                                                   \
 		return;
-#define LOOK_UP_PER_THREAD(name, version, declared)                           \
-	look_up(#name, (void **)&runtime_driver.name##_ptsz, version,         \
-		PROC_PER_THREAD_STREAM, NULL);                                \
-	if (!runtime_driver.name##_ptsz)                                      \
+#define LOOK_UP_PER_THREAD(name, version, declared)                                           \
+	look_up(#name, (void **)&runtime_driver.name##_ptsz, version, PROC_PER_THREAD_STREAM, \
+		NULL);                                                                        \
+	if (!runtime_driver.name##_ptsz)                                                      \
 		return;
 	RUNTIME_DRIVER(LOOK_UP)
 	RUNTIME_DRIVER_PER_THREAD(LOOK_UP_PER_THREAD)
@@ -212,9 +212,8 @@ int cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long l
 }
 
 /* Where nothing was asked for, code compiled for per-thread default streams gets those. */
-int cudaGetDriverEntryPointByVersion_ptsz(const char *symbol, void **function,
-					  unsigned int version, unsigned long long flags,
-					  int *status)
+int cudaGetDriverEntryPointByVersion_ptsz(const char *symbol, void **function, unsigned int version,
+					  unsigned long long flags, int *status)
 {
 	return cudaGetDriverEntryPointByVersion(symbol, function, version,
 						flags ? flags : PROC_PER_THREAD_STREAM, status);

@@ -39,22 +39,22 @@ static int release(__typeof__(cuMemFreeAsync) *driver, void *address, struct CUs
 }
 
 /* The driver's functions are known only once the runtime is ready. */
-#define TWICE(name, declared, function, driver, ...)                                    \
-	int name declared                                                               \
-	{                                                                               \
-		int result = runtime_ready();                                           \
-                                                                                        \
-		if (result == cudaSuccess)                                              \
-			result = function(runtime_driver.driver, __VA_ARGS__);          \
-		return runtime_remember(result);                                        \
-	}                                                                               \
-	int name##_ptsz declared                                                        \
-	{                                                                               \
-		int result = runtime_ready();                                           \
-                                                                                        \
-		if (result == cudaSuccess)                                              \
-			result = function(runtime_driver.driver##_ptsz, __VA_ARGS__);   \
-		return runtime_remember(result);                                        \
+#define TWICE(name, declared, function, driver, ...)                                  \
+	int name declared                                                             \
+	{                                                                             \
+		int result = runtime_ready();                                         \
+                                                                                      \
+		if (result == cudaSuccess)                                            \
+			result = function(runtime_driver.driver, __VA_ARGS__);        \
+		return runtime_remember(result);                                      \
+	}                                                                             \
+	int name##_ptsz declared                                                      \
+	{                                                                             \
+		int result = runtime_ready();                                         \
+                                                                                      \
+		if (result == cudaSuccess)                                            \
+			result = function(runtime_driver.driver##_ptsz, __VA_ARGS__); \
+		return runtime_remember(result);                                      \
 	}
 
 TWICE(cudaMallocAsync, (void **address, size_t bytes, struct CUstream_st *stream), allocate,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runtime_stream.c - the fake runtime's streams, captures and events: each one call of the driver. */
+/* runtime_stream.c - the fake runtime's streams, captures and events: a call of the driver each. */
 #include "runtime.h"
 
 /* Have a context, call the driver, remember an error. */

@@ -136,8 +136,67 @@ START_TEST(captured_work_is_not_done)
 }
 END_TEST
 
+START_TEST(the_first_form_begins_a_global_capture)
+{
+	cuda = load();
+	cuda.cuStreamCreate(&stream, STREAM_NON_BLOCKING);
+	ck_assert_int_eq(cuda.cuStreamBeginCapture(stream), CUDA_SUCCESS);
+	ck_assert_int_eq(elsewhere(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	ck_assert_int_eq(end(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+END_TEST
+
+START_TEST(a_capture_into_a_graph_gives_that_graph_back)
+{
+	struct CUgraph_st *given, *got = NULL;
+
+	cuda = load();
+	cuda.cuStreamCreate(&stream, STREAM_NON_BLOCKING);
+	ck_assert_int_eq(cuda.cuGraphCreate(&given, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuStreamBeginCaptureToGraph(stream, given, NULL, NULL, 0,
+							  CAPTURE_THREAD_LOCAL),
+			 CUDA_SUCCESS);
+	ck_assert_int_eq(elsewhere(), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuStreamEndCapture(stream, &got), CUDA_SUCCESS);
+	ck_assert_ptr_eq(got, given);
+	ck_assert_int_eq(cuda.cuGraphDestroy(got), CUDA_SUCCESS);
+}
+END_TEST
+
+/* The legacy stream cannot be captured; a thread's own can, by either of its names. */
+START_TEST(a_threads_own_stream_can_be_captured)
+{
+	__typeof__(cuStreamBeginCapture_v2) *begin_own;
+	__typeof__(cuStreamEndCapture) *end_own;
+	struct CUgraph_st *graph;
+	unsigned long long address;
+	int status = -1;
+
+	cuda = load();
+	begin_own = (__typeof__(begin_own))dlsym(cuda.library, "cuStreamBeginCapture_v2_ptsz");
+	end_own = (__typeof__(end_own))dlsym(cuda.library, "cuStreamEndCapture_ptsz");
+	ck_assert(begin_own && end_own);
+	ck_assert_int_eq(cuda.cuStreamBeginCapture_v2(NULL, CAPTURE_GLOBAL),
+			 CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	ck_assert_int_eq(begin_own(NULL, CAPTURE_RELAXED), CUDA_SUCCESS);
+	cuda.cuStreamIsCapturing(STREAM_PER_THREAD, &status);
+	ck_assert_int_eq(status, 1);
+	cuda.cuStreamIsCapturing(NULL, &status);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(cuda.cuMemAllocAsync(&address, 512, STREAM_PER_THREAD),
+			 CUDA_ERROR_NOT_SUPPORTED);
+	ck_assert_int_eq(end_own(NULL, &graph), CUDA_SUCCESS);
+	cuda.cuStreamIsCapturing(STREAM_PER_THREAD, &status);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(cuda.cuMemAllocAsync(&address, 512, STREAM_PER_THREAD), CUDA_SUCCESS);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
+	tcase_add_test(tests, the_first_form_begins_a_global_capture);
+	tcase_add_test(tests, a_capture_into_a_graph_gives_that_graph_back);
+	tcase_add_test(tests, a_threads_own_stream_can_be_captured);
 	tcase_add_test(tests, a_global_capture_is_spoilt_by_an_allocation);
 	tcase_add_test(tests, a_global_capture_is_spoilt_by_any_thread);
 	tcase_add_test(tests, a_thread_local_capture_minds_its_own_thread_only);

@@ -100,6 +100,8 @@ static const struct {
 	{ "FAKE_CUDA_MEMORY", "1G,x" },        { "FAKE_CUDA_MEMORY", "0" },
 	{ "FAKE_CUDA_FAIL_AT", "cuMemAlloc" }, { "FAKE_CUDA_FAIL_AT", "cuMemAlloc:0" },
 	{ "FAKE_CUDA_LAG_US", "-1" },          { "FAKE_CUDA_LOG", "/no/such/folder/log" },
+	{ "FAKE_CUDA_LAG_RANDOM", "seed" },    { "FAKE_CUDA_STICKY_AFTER", "cuMemAlloc" },
+	{ "FAKE_CUDA_VERSION", "12.4" },       { "FAKE_CUDA_STICKY_AFTER", "cuMemAlloc:1+" },
 };
 
 START_TEST(a_setting_that_cannot_be_read_ends_the_program)

@@ -5,7 +5,9 @@
  */
 #include "load.h"
 
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #define LAG_MS 40
 
@@ -248,8 +250,102 @@ START_TEST(an_ordered_free_waits_in_its_stream_only)
 }
 END_TEST
 
+#define FILLS 8
+
+/*
+ * How long each of some fills of one stream took, in ns. The stream is never idle in between, so
+ * the moments of two events differ by exactly that. Settings are read once in a process, so each
+ * seed has a process of its own.
+ */
+static void lags_of(const char *seed, float lags[FILLS])
+{
+	struct cuda cuda;
+	struct CUevent_st *ends[FILLS + 1];
+	unsigned long long address;
+	int pipes[2], status;
+	pid_t child;
+
+	ck_assert_int_eq(pipe(pipes), 0);
+	child = fork();
+	if (child == 0) {
+		setenv("FAKE_CUDA_LAG_US", "100000", 1);
+		setenv("FAKE_CUDA_LAG_RANDOM", seed, 1);
+		cuda = load();
+		cuda.cuMemAlloc_v2(&address, 512);
+		cuda.cuMemsetD8Async(address, 1, 512, NULL);
+		for (int i = 0; i <= FILLS; i++) {
+			cuda.cuEventCreate(&ends[i], 0);
+			cuda.cuMemsetD8Async(address, i, 512, NULL);
+			cuda.cuEventRecord(ends[i], NULL);
+		}
+		cuda.cuCtxSynchronize();
+		for (int i = 0; i < FILLS; i++)
+			cuda.cuEventElapsedTime(&lags[i], ends[i], ends[i + 1]);
+		status = write(pipes[1], lags, FILLS * sizeof(float)) == FILLS * sizeof(float);
+		_exit(status ? 0 : 1);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(read(pipes[0], lags, FILLS * sizeof(float)), FILLS * sizeof(float));
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+START_TEST(random_lags_are_each_seeds_own_and_the_same_on_every_run)
+{
+	float one[FILLS], again[FILLS], other[FILLS], least = 100, most = 0;
+	int differing = 0;
+
+	lags_of("1", one);
+	lags_of("1", again);
+	lags_of("2", other);
+	for (int i = 0; i < FILLS; i++) {
+		ck_assert_float_eq_tol(one[i], again[i], 0.001);
+		differing += one[i] < other[i] - 0.001 || one[i] > other[i] + 0.001;
+		least = one[i] < least ? one[i] : least;
+		most = one[i] > most ? one[i] : most;
+	}
+	ck_assert_int_ge(differing, FILLS - 1);
+	ck_assert_float_ge(least, 0);
+	ck_assert_float_le(most, 100);
+	ck_assert_float_gt(most - least, 20);
+}
+END_TEST
+
+START_TEST(pending_counts_what_still_touches_a_range)
+{
+	struct cuda cuda;
+	unsigned long long a, b;
+	unsigned char host[512] = { 0 };
+	struct CUstream_st *stream;
+
+	setenv("FAKE_CUDA_LAG_US", "200000", 1);
+	cuda = load();
+	cuda.cuMemAlloc_v2(&a, 1024);
+	cuda.cuMemAlloc_v2(&b, 1024);
+	cuda.cuStreamCreate(&stream, STREAM_NON_BLOCKING);
+	ck_assert_int_eq(cuda.fake_pending(a, 1024), 0);
+	cuda.cuMemsetD8Async(a, 1, 512, stream);
+	cuda.cuMemcpyHtoDAsync_v2(a + 256, host, 512, stream);
+	ck_assert_int_eq(cuda.fake_pending(a, 1), 1);
+	ck_assert_int_eq(cuda.fake_pending(a, 1024), 2);
+	ck_assert_int_eq(cuda.fake_pending(a + 511, 1), 2);
+	ck_assert_int_eq(cuda.fake_pending(a + 512, 256), 1);
+	ck_assert_int_eq(cuda.fake_pending(a + 768, 256), 0);
+	ck_assert_int_eq(cuda.fake_pending(b, 1024), 0);
+	cuda.cuMemcpyDtoDAsync_v2(b, a, 512, stream);
+	ck_assert_int_eq(cuda.fake_pending(b + 511, 513), 1);
+	ck_assert_int_eq(cuda.fake_pending(a, 1), 2);
+	cuda.cuStreamSynchronize(stream);
+	ck_assert_int_eq(cuda.fake_pending(a, 1024), 0);
+	ck_assert_int_eq(cuda.fake_pending(b, 1024), 0);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
+	tcase_add_test(tests, random_lags_are_each_seeds_own_and_the_same_on_every_run);
+	tcase_add_test(tests, pending_counts_what_still_touches_a_range);
 	tcase_add_test(tests, work_is_pending_until_its_time);
 	tcase_add_test(tests, work_of_one_stream_follows_itself);
 	tcase_add_test(tests, a_free_waits_for_all_work_of_its_context);

@@ -137,8 +137,8 @@ int cuMemAddressFree(unsigned long long address, size_t bytes)
 	return fake_leave("cuMemAddressFree", result, "address=%#llx bytes=%zu", address, bytes);
 }
 
-int cuMemCreate(unsigned long long *handle, size_t bytes,
-		const struct cu_memory_properties *wanted, unsigned long long flags)
+int cuMemCreate(unsigned long long *handle, size_t bytes, const struct cu_memory_properties *wanted,
+		unsigned long long flags)
 {
 	uintptr_t place = 0;
 	uint64_t id = 0;
