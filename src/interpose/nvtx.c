@@ -9,7 +9,8 @@
  *   chunk goes       nvtxMemHeapUnregister
  *
  * NVTX finds a tool by NVTX_INJECTION64_PATH, which compute-sanitizer sets, and answers a handle of
- * its own where none listens. Whether one does is found out once, by a heap of a few bytes here.
+ * its own where none listens. Whether one does is found out once, by a heap over a small allocation
+ * of the driver's: compute-sanitizer takes device memory only, and refuses anything else.
  * Where compute-sanitizer watches and does not listen, or this was built without NVTX's headers,
  * allocation is left to the driver: an error hidden by a pool would be mam's fault.
  */
@@ -23,7 +24,9 @@
 
 #include <mam/options.h>
 
+#include "interpose/hooks.h"
 #include "interpose/say.h"
+#include "interpose/table.h"
 #include "interpose/watch.h"
 
 enum state { STATE_OFF, STATE_ON, STATE_DRIVER };
@@ -43,6 +46,7 @@ static bool is_watched(void)
 #include <nvtx3/nvToolsExtMem.h>
 
 #define HEAPS_MOST 1024
+#define PROBE_BYTES 4096
 
 struct heap {
 	uintptr_t base;
@@ -70,15 +74,22 @@ static nvtxMemHeapHandle_t register_heap(const void *base, size_t bytes)
 
 static bool tool_listens(void)
 {
-	static char bytes[64];
+	__typeof__(&cuMemAlloc_v2) real_alloc = MAM_TABLE_ORIGINAL(cuMemAlloc_v2);
+	__typeof__(&cuMemFree_v2) real_free = MAM_TABLE_ORIGINAL(cuMemFree_v2);
 	nvtxMemHeapHandle_t heap;
+	unsigned long long probe;
+	bool listens;
 
 	domain = nvtxDomainCreateA("mam");
-	heap = register_heap(bytes, sizeof(bytes));
-	if (heap == NULL || heap == NVTX_MEM_HEAP_HANDLE_NO_TOOL)
+	if (real_alloc == NULL || real_free == NULL ||
+	    real_alloc(&probe, PROBE_BYTES) != MAM_CUDA_SUCCESS)
 		return false;
-	nvtxMemHeapUnregister(domain, heap);
-	return true;
+	heap = register_heap((void *)(uintptr_t)probe, PROBE_BYTES);
+	listens = heap != NULL && heap != NVTX_MEM_HEAP_HANDLE_NO_TOOL;
+	if (listens)
+		nvtxMemHeapUnregister(domain, heap);
+	real_free(probe);
+	return listens;
 }
 
 static struct heap *find_locked(uintptr_t address)
