@@ -51,6 +51,7 @@ void mam_leaks_start(void)
 void mam_leaks_alloc(const struct mam_watch_call *call)
 {
 	struct mam_ledger_entry entry = { 0 }, old;
+	bool known;
 
 	if (call->block == NULL)
 		return;
@@ -63,7 +64,10 @@ void mam_leaks_alloc(const struct mam_watch_call *call)
 	entry.function = (uint16_t)call->function;
 	entry.fate = (uint16_t)call->fate;
 	atomic_store_explicit(&seen, 1, memory_order_relaxed);
-	if (!mam_ledger_put(&ledger, &entry, &old))
+	do /* an old one there was freed by a call that is not seen */
+		known = mam_ledger_put(&ledger, &entry, &old);
+	while (known && old.key != 0);
+	if (!known)
 		atomic_fetch_add_explicit(&forgotten, 1, memory_order_relaxed);
 }
 

@@ -124,8 +124,12 @@ bool mam_ledger_put(struct mam_ledger *ledger, const struct mam_ledger_entry *en
 	if (fits) {
 		at = find(shard, entry->key);
 		*old = shard->slots[at];
-		shard->slots[at] = *entry;
-		shard->used += old->key == 0;
+		if (old->key != 0) {
+			remove_at(shard, at);
+		} else {
+			shard->slots[at] = *entry;
+			shard->used++;
+		}
 	}
 	unlock(shard);
 	return fits;

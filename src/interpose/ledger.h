@@ -55,7 +55,10 @@ struct mam_ledger {
  */
 uint64_t mam_ledger_key(enum mam_table_id function, const void *block);
 
-/* What was there under that key comes back in *old, with key 0 where nothing was. */
+/*
+ * Where the key is taken the entry there is taken out and comes back in *old, and nothing is put:
+ * the caller puts again. Else the key of *old is 0. False: no memory.
+ */
 bool mam_ledger_put(struct mam_ledger *ledger, const struct mam_ledger_entry *entry,
 		    struct mam_ledger_entry *old);
 

@@ -145,48 +145,50 @@ static void put_free(const struct mam_ledger_entry *entry, const void *stream, u
 		mam_trace_out_wake();
 }
 
-void mam_tracer_alloc(const struct mam_watch_call *call)
+/*
+ * One place in the ring for one step: the block's alloc, or before it the free of another that the
+ * ledger has at its address. The alloc has a place before its entry is there for others to find.
+ * False: done.
+ */
+static bool step(const struct mam_watch_call *call, struct mam_ledger_entry *entry)
 {
-	struct mam_ledger_entry entry = { 0 }, old;
-	struct mam_trace_record *record;
+	struct mam_ledger_entry old;
 	uint64_t number;
-	bool full;
+	bool full, again = false;
+	struct mam_trace_record *record = mam_trace_ring_reserve(&number, &full);
 
-	if (!is_traced(call->function) || call->block == NULL || !is_open())
-		return;
-	record = mam_trace_ring_reserve(&number, &full);
 	if (record == NULL)
-		return;
-	entry.key = mam_ledger_key(call->function, call->block);
-	entry.id = number - 1;
-	entry.bytes = call->bytes;
-	entry.ns = now() - began;
-	entry.context = call->context;
-	entry.fate = (uint16_t)call->fate;
-	if (!mam_ledger_put(&ledger, &entry, &old)) {
-		/* Its free will not be known: it is an event of no length. */
-		record->kind = MAM_TRACE_RECORD_LOST;
+		return false;
+	entry->id = number - 1;
+	if (!mam_ledger_put(&ledger, entry, &old)) {
+		record->kind = MAM_TRACE_RECORD_LOST; /* its free will not be known */
 		record->bytes = 1;
 		mam_trace_ring_commit(record, number);
 	} else if (old.key == 0) {
-		write_record(record, number, entry.ns, MAM_TRACE_RECORD_ALLOC, &entry,
+		write_record(record, number, entry->ns, MAM_TRACE_RECORD_ALLOC, entry,
 			     call->stream, 0);
 	} else {
-		bool second_full;
-		uint64_t second;
-		struct mam_trace_record *behind = mam_trace_ring_reserve(&second, &second_full);
-
-		write_record(record, number, entry.ns, MAM_TRACE_RECORD_FREE, &old, NULL,
+		write_record(record, number, entry->ns, MAM_TRACE_RECORD_FREE, &old, NULL,
 			     MAM_TRACE_RECORD_IMPLIED);
-		if (behind != NULL)
-			write_record(behind, second, entry.ns, MAM_TRACE_RECORD_ALLOC, &entry,
-				     call->stream, 0);
-		else
-			mam_ledger_take(&ledger, entry.key, &old);
-		full = full || (behind != NULL && second_full);
+		again = true;
 	}
 	if (full)
 		mam_trace_out_wake();
+	return again;
+}
+
+void mam_tracer_alloc(const struct mam_watch_call *call)
+{
+	struct mam_ledger_entry entry = { .bytes = call->bytes,
+					  .context = call->context,
+					  .fate = (uint16_t)call->fate };
+
+	if (!is_traced(call->function) || call->block == NULL || !is_open())
+		return;
+	entry.key = mam_ledger_key(call->function, call->block);
+	entry.ns = now() - began;
+	while (step(call, &entry))
+		;
 }
 
 void mam_tracer_free(const struct mam_watch_call *call)

@@ -36,9 +36,12 @@ START_TEST(what_is_put_is_taken_once)
 	ck_assert(!mam_ledger_take(&ledger, key_of(1), &entry));
 	ck_assert(put(1, 11, NULL, &entry));
 	ck_assert_uint_eq(entry.key, 0);
-	ck_assert(put(1, 12, NULL, &entry));
+	ck_assert(put(1, 12, NULL, &entry)); /* takes the old one out, and is not put */
 	ck_assert_uint_eq(entry.key, key_of(1));
 	ck_assert_uint_eq(entry.id, 11);
+	ck_assert(!mam_ledger_take(&ledger, key_of(1), &entry));
+	ck_assert(put(1, 12, NULL, &entry));
+	ck_assert_uint_eq(entry.key, 0);
 	ck_assert(mam_ledger_take(&ledger, key_of(1), &entry));
 	ck_assert_uint_eq(entry.id, 12);
 	ck_assert(!mam_ledger_take(&ledger, key_of(1), &entry));
@@ -60,11 +63,14 @@ START_TEST(random_steps_agree_with_an_array)
 		if (rand() % 2 == 0) {
 			ck_assert(put(block, next, NULL, &entry));
 			ck_assert_uint_eq(entry.key, ids[block] == 0 ? 0 : key_of(block));
-			if (ids[block] == 0)
+			if (ids[block] == 0) {
 				count++;
-			else
-				ck_assert_uint_eq(entry.id, ids[block]);
-			ids[block] = next++;
+				ids[block] = next++;
+				continue;
+			}
+			ck_assert_uint_eq(entry.id, ids[block]);
+			ids[block] = 0;
+			count--;
 		} else {
 			ck_assert_int_eq(mam_ledger_take(&ledger, key_of(block), &entry),
 					 ids[block] != 0);

@@ -158,7 +158,7 @@ START_TEST(an_address_given_out_again_was_freed)
 	release(MAM_TABLE_cudaFree, 1);
 	release(MAM_TABLE_cudaFree, 1);
 	mam_tracer_finish();
-	ck_assert_str_eq(events(), "a0:100 f0i a1:200 f1 ");
+	ck_assert_str_eq(events(), "a0:100 f0i a2:200 f2 ");
 }
 END_TEST
 
@@ -189,6 +189,49 @@ START_TEST(a_context_takes_its_blocks_along)
 	release(MAM_TABLE_cudaFree, 2);
 	mam_tracer_finish();
 	ck_assert_str_eq(events(), "a0:100 a1:200 f0i f1 ");
+}
+END_TEST
+
+/* As forwarded frees do, which are told only when another thread may have the address already. */
+static void *quarrel(void *unused)
+{
+	for (unsigned int i = 0; i < 50000; i++) {
+		allocate(MAM_TABLE_cudaMalloc, i % 3, 100, NULL, MAM_FATE_FORWARDED);
+		release(MAM_TABLE_cudaFree, i % 3);
+	}
+	return unused;
+}
+
+START_TEST(no_line_frees_what_is_not_alive)
+{
+	static bool alive[1000000];
+	char line[256];
+	pthread_t threads[3];
+	unsigned int wrong = 0, seen = 0;
+	FILE *trace;
+
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, quarrel, NULL), 0);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	mam_tracer_finish();
+	trace = fopen(path, "r");
+	ck_assert_ptr_nonnull(trace);
+	while (fgets(line, sizeof(line), trace)) {
+		unsigned long id;
+
+		if (sscanf(line, "a %lu ", &id) == 1 && ++seen)
+			wrong += id >= 1000000 || alive[id];
+		else if (sscanf(line, "f %lu ", &id) == 1)
+			wrong += id >= 1000000 || !alive[id];
+		else
+			continue;
+		if (id < 1000000)
+			alive[id] = line[0] == 'a';
+	}
+	fclose(trace);
+	ck_assert_uint_eq(wrong, 0);
+	ck_assert_uint_gt(seen, 100000);
 }
 END_TEST
 
@@ -280,6 +323,7 @@ int main(void)
 	tcase_add_test(cases, an_alloc_and_its_free_share_an_id);
 	tcase_add_test(cases, an_address_given_out_again_was_freed);
 	tcase_add_test(cases, what_was_not_traced_is_not_freed);
+	tcase_add_test(cases, no_line_frees_what_is_not_alive);
 	tcase_add_test(cases, a_context_takes_its_blocks_along);
 	tcase_add_test(cases, a_file_that_cannot_grow_ends_with_a_whole_line);
 	tcase_add_test(cases, a_child_that_nobody_announced_writes_nothing);
