@@ -29,7 +29,7 @@
 	X(cuMemHostAlloc) X(cuMemFreeHost) X(cuMemGetInfo_v2) \
 	X(cuMemGetAddressRange_v2) X(cuPointerGetAttribute) X(cuMemAllocAsync) \
 	X(cuMemFreeAsync) X(cuMemcpyHtoD_v2) X(cuMemcpyDtoH_v2) X(cuMemcpyHtoDAsync_v2) \
-	X(cuMemcpyDtoHAsync_v2) X(cuMemcpyDtoDAsync_v2) \
+	X(cuMemcpyDtoHAsync_v2) X(cuMemcpyDtoDAsync_v2) X(cuMemcpy) \
 	X(cuMemsetD8_v2) X(cuMemsetD8Async) X(cuStreamCreate) \
 	X(cuStreamDestroy_v2) X(cuStreamSynchronize) X(cuStreamQuery) \
 	X(cuStreamWaitEvent) X(cuEventCreate) X(cuEventDestroy_v2) X(cuEventRecord) \

@@ -134,7 +134,7 @@ END_TEST
 
 START_TEST(registered_memory_is_known_until_it_is_not)
 {
-	static unsigned char own[8192];
+	static unsigned char own[8192] __attribute__((aligned(4096)));
 	struct cuda cuda = load();
 	unsigned long long address = (uintptr_t)own;
 	unsigned int type = 7;

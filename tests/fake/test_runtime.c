@@ -122,19 +122,29 @@ START_TEST(ordered_memory_comes_and_goes_in_both_forms)
 }
 END_TEST
 
-/* The per-thread form waits for the thread's own stream, the plain one for the legacy stream. */
+/* While the thread's own stream is captured its forms are refused, the plain ones are not. */
 START_TEST(the_forms_differ_in_what_the_null_stream_is)
 {
+	struct CUmemPoolHandle_st *pool;
 	struct CUgraph_st *graph;
+	void *block, *other;
 	int status = 7;
 
 	begin();
 	rt.cudaFree(NULL);
+	rt.cudaDeviceGetDefaultMemPool(&pool, 0);
 	ck_assert_int_eq(rt.cudaStreamBeginCapture(NULL, CAPTURE_RELAXED),
 			 CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	ck_assert_int_eq(rt.cudaStreamBeginCapture_ptsz(NULL, CAPTURE_RELAXED), cudaSuccess);
 	rt.cudaStreamIsCapturing(STREAM_PER_THREAD, &status);
 	ck_assert_int_eq(status, 1);
+	ck_assert_int_eq(rt.cudaMallocAsync(&block, 512, NULL), cudaSuccess);
+	ck_assert_int_eq(rt.cudaMallocAsync_ptsz(&other, 512, NULL), CUDA_ERROR_NOT_SUPPORTED);
+	ck_assert_int_eq(rt.cudaMallocFromPoolAsync_ptsz(&other, 512, pool, NULL),
+			 CUDA_ERROR_NOT_SUPPORTED);
+	ck_assert_int_eq(rt.cudaMallocFromPoolAsync(&other, 512, pool, NULL), cudaSuccess);
+	ck_assert_int_eq(rt.cudaFreeAsync_ptsz(block, NULL), CUDA_ERROR_NOT_SUPPORTED);
+	ck_assert_int_eq(rt.cudaFreeAsync(block, NULL), cudaSuccess);
 	ck_assert_int_eq(rt.cudaStreamEndCapture_ptsz(NULL, &graph), cudaSuccess);
 	ck_assert_int_eq(rt.cudaGraphDestroy(graph), cudaSuccess);
 }
@@ -178,6 +188,8 @@ START_TEST(attributes_say_what_memory_is)
 	ck_assert_int_eq(rt.cudaPointerGetAttributes(&attributes, own), cudaSuccess);
 	ck_assert_int_eq(attributes.type, cudaMemoryTypeUnregistered);
 	ck_assert_int_eq(attributes.device, -2);
+	ck_assert_ptr_eq(attributes.host_address, own);
+	ck_assert_ptr_null(attributes.device_address);
 	ck_assert_int_eq(rt.cudaHostRegister(own, sizeof(own), 0), cudaSuccess);
 	rt.cudaPointerGetAttributes(&attributes, own);
 	ck_assert_int_eq(attributes.type, cudaMemoryTypeHost);

@@ -44,6 +44,8 @@ START_TEST(mapped_memory_works_once_access_is_set)
 	/* The reserved part that nothing lies behind is not host memory either. */
 	ck_assert_int_eq(cuda.cuMemcpyDtoH_v2(&byte, address + 4 * MIB, 1),
 			 CUDA_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(cuda.cuMemcpy((uintptr_t)&byte, address + 4 * MIB, 1),
+			 CUDA_ERROR_INVALID_VALUE);
 	cuda.cuMemSetAccess(address, 4 * MIB, &none, 1);
 	ck_assert_int_eq(cuda.cuMemcpyDtoH_v2(&byte, address, 1), CUDA_ERROR_INVALID_VALUE);
 }
@@ -89,6 +91,24 @@ START_TEST(remapped_bytes_keep_their_contents)
 	ck_assert_int_eq(cuda.cuMemMap(address + 2 * MIB, 2 * MIB, 0, handle, 0), CUDA_SUCCESS);
 	cuda.cuMemSetAccess(address + 2 * MIB, 2 * MIB, &read_write, 1);
 	cuda.cuMemcpyDtoH_v2(&byte, address + 2 * MIB + 5, 1);
+	ck_assert_uint_eq(byte, 9);
+}
+END_TEST
+
+START_TEST(a_mapping_may_begin_inside_the_bytes)
+{
+	unsigned long long address, handle;
+	unsigned char byte = 7;
+
+	cuda = load();
+	address = map(4 * MIB, &handle);
+	ck_assert_int_eq(cuda.cuMemMap(address + 4 * MIB, 2 * MIB, 2 * MIB, handle, 0),
+			 CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemMap(address + 6 * MIB, 2 * MIB, 4 * MIB, handle, 0),
+			 CUDA_ERROR_INVALID_VALUE);
+	cuda.cuMemSetAccess(address, 6 * MIB, &read_write, 1);
+	cuda.cuMemsetD8_v2(address + 2 * MIB + 5, 9, 1);
+	cuda.cuMemcpyDtoH_v2(&byte, address + 4 * MIB + 5, 1);
 	ck_assert_uint_eq(byte, 9);
 }
 END_TEST
@@ -153,13 +173,15 @@ END_TEST
 
 START_TEST(host_code_sees_it_when_it_may)
 {
-	unsigned long long address, handle;
+	unsigned long long plain, address, handle;
 	unsigned char byte = 7;
 
 	setenv("FAKE_CUDA_HOST_ACCESS", "1", 1);
 	cuda = load();
+	cuda.cuMemAlloc_v2(&plain, 2 * MIB);
 	address = map(2 * MIB, &handle);
 	cuda.cuMemSetAccess(address, 2 * MIB, &read_write, 1);
+	memset((void *)plain, 1, 2 * MIB);
 	memset((void *)(address + 1000), 9, 10);
 	cuda.cuMemcpyDtoH_v2(&byte, address + 1009, 1);
 	ck_assert_uint_eq(byte, 9);
@@ -171,6 +193,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, mapped_memory_works_once_access_is_set);
 	tcase_add_test(tests, bytes_live_until_handle_and_mappings_are_gone);
 	tcase_add_test(tests, remapped_bytes_keep_their_contents);
+	tcase_add_test(tests, a_mapping_may_begin_inside_the_bytes);
 	tcase_add_test(tests, its_pointers_differ_from_plain_ones);
 	tcase_add_test(tests, sizes_come_in_units_and_addresses_have_an_end);
 	tcase_add_test(tests, host_code_sees_it_when_it_may);
