@@ -146,49 +146,43 @@ static void put_free(const struct mam_ledger_entry *entry, const void *stream, u
 }
 
 /*
- * One place in the ring for one step: the block's alloc, or before it the free of another that the
- * ledger has at its address. The alloc has a place before its entry is there for others to find.
- * False: done.
+ * The alloc has its place before its entry is there for others to find, and the free of what the
+ * ledger had at its address gets one after that was taken out: so each free is behind its alloc,
+ * whoever else is at this address.
  */
-static bool step(const struct mam_watch_call *call, struct mam_ledger_entry *entry)
-{
-	struct mam_ledger_entry old;
-	uint64_t number;
-	bool full, again = false;
-	struct mam_trace_record *record = mam_trace_ring_reserve(&number, &full);
-
-	if (record == NULL)
-		return false;
-	entry->id = number - 1;
-	if (!mam_ledger_put(&ledger, entry, &old)) {
-		record->kind = MAM_TRACE_RECORD_LOST; /* its free will not be known */
-		record->bytes = 1;
-		mam_trace_ring_commit(record, number);
-	} else if (old.key == 0) {
-		write_record(record, number, entry->ns, MAM_TRACE_RECORD_ALLOC, entry,
-			     call->stream, 0);
-	} else {
-		write_record(record, number, entry->ns, MAM_TRACE_RECORD_FREE, &old, NULL,
-			     MAM_TRACE_RECORD_IMPLIED);
-		again = true;
-	}
-	if (full)
-		mam_trace_out_wake();
-	return again;
-}
-
 void mam_tracer_alloc(const struct mam_watch_call *call)
 {
 	struct mam_ledger_entry entry = { .bytes = call->bytes,
 					  .context = call->context,
 					  .fate = (uint16_t)call->fate };
+	struct mam_ledger_entry old;
+	struct mam_trace_record *record;
+	uint64_t number;
+	bool full, known;
 
 	if (!is_traced(call->function) || call->block == NULL || !is_open())
 		return;
+	record = mam_trace_ring_reserve(&number, &full);
+	if (record == NULL)
+		return;
 	entry.key = mam_ledger_key(call->function, call->block);
+	entry.id = number - 1;
 	entry.ns = now() - began;
-	while (step(call, &entry))
-		;
+	known = mam_ledger_put(&ledger, &entry, &old);
+	if (known) {
+		write_record(record, number, entry.ns, MAM_TRACE_RECORD_ALLOC, &entry,
+			     call->stream, 0);
+	} else {
+		record->kind = MAM_TRACE_RECORD_LOST; /* its free will not be known */
+		record->bytes = 1;
+		mam_trace_ring_commit(record, number);
+	}
+	if (full)
+		mam_trace_out_wake();
+	while (known && old.key != 0) {
+		put_free(&old, NULL, MAM_TRACE_RECORD_IMPLIED);
+		known = mam_ledger_put(&ledger, &entry, &old);
+	}
 }
 
 void mam_tracer_free(const struct mam_watch_call *call)

@@ -7,7 +7,7 @@
  *   2. A free finds the id there. A block that the ledger does not know was not traced, and its
  *      free is not either: so whatever is dropped, no line frees what was never allocated.
  *   3. An address that is given out while the ledger has it alive was freed by a call that mam does
- *      not see: the old block's free is written before, marked so. So are the frees of all blocks
+ *      not see: the old block's free is written behind, marked so. So are the frees of all blocks
  *      of a context that is gone.
  *   4. trace_out.h takes the ring to the file.
  * Traced is memory on the device by cudaMalloc, cuMemAlloc and their pitched and stream-ordered
