@@ -79,11 +79,19 @@ bool mam_account_charge(int device, enum mam_account_kind kind, size_t bytes)
 		} while (!atomic_compare_exchange_weak_explicit(&account->together, &now,
 								now + bytes, memory_order_relaxed,
 								memory_order_relaxed));
-		raise_to(&account->peak_together, now + bytes);
 	}
-	now = atomic_fetch_add_explicit(&account->now[kind], bytes, memory_order_relaxed);
-	raise_to(&account->peak[kind], now + bytes);
+	atomic_fetch_add_explicit(&account->now[kind], bytes, memory_order_relaxed);
 	return true;
+}
+
+void mam_account_confirm(int device, enum mam_account_kind kind)
+{
+	struct device *account = device_of(device);
+
+	raise_to(&account->peak[kind],
+		 atomic_load_explicit(&account->now[kind], memory_order_relaxed));
+	raise_to(&account->peak_together,
+		 atomic_load_explicit(&account->together, memory_order_relaxed));
 }
 
 void mam_account_refund(int device, enum mam_account_kind kind, size_t bytes)
@@ -135,6 +143,7 @@ void mam_account_note(uint64_t key, void *context, int device, enum mam_account_
 
 	if (bytes == 0)
 		return;
+	mam_account_confirm(device, kind);
 	pthread_mutex_lock(&notes_lock);
 	room = used < slots / 2 || grow_locked();
 	if (room) {

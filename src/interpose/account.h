@@ -31,6 +31,9 @@ enum mam_account_kind {
 bool mam_account_charge(int device, enum mam_account_kind kind, size_t bytes);
 void mam_account_refund(int device, enum mam_account_kind kind, size_t bytes);
 
+/* The driver gave it: only then does it count for the peaks. mam_account_note() does this too. */
+void mam_account_confirm(int device, enum mam_account_kind kind);
+
 /*
  * The driver gave `bytes` at `key` (an address or a handle) for a charge; mam_account_drop() finds
  * it again, refunds it, and answers its size; 0: it was not noted. Books that are full forget: the

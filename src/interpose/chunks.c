@@ -47,6 +47,7 @@ static enum mam_status grow(struct mam_source *source, size_t bytes, void **base
 		mam_account_refund(chunks->device, MAM_ACCOUNT_CHUNK, bytes);
 		return status;
 	}
+	mam_account_confirm(chunks->device, MAM_ACCOUNT_CHUNK);
 	atomic_fetch_add_explicit(&grow_ns, now() - start, memory_order_relaxed);
 	atomic_fetch_add_explicit(&grows, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&chunks->held, bytes, memory_order_relaxed);
