@@ -7,6 +7,7 @@
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 preload=$MAM_BUILDDIR/.libs/libmam-preload.so
+audit=$MAM_BUILDDIR/.libs/libmam-audit.so
 [ -f "$preload" ] || skip_all "lookups" "this build has no $preload"
 case "$CFLAGS" in
 *-fsanitize=*) skip_all "lookups" "a sanitizer in the preload object needs one in the program" ;;
@@ -32,12 +33,15 @@ for optimisation in -O0 -O2; do
 	folder=$scratch/out$optimisation
 	try "programs compiled with $optimisation build" build "$folder" "$optimisation"
 	"$folder/asker" > "$scratch/plain" 2>&1
-	LD_PRELOAD=$preload "$folder/asker" > "$scratch/caught" 2>&1
-	try "$optimisation: a program without CUDA gets the same answers" cmp "$scratch/plain" "$scratch/caught"
-	same "$optimisation: RTLD_NEXT, dlvsym, RTLD_DEFAULT and RUNPATH serve the library that asks" \
-		"value 1 next 2 version 1 default 1 beside 3" "$(tail -n 1 "$scratch/caught")"
-	grep -q 'cudaMalloc: found 0.*undefined symbol' "$scratch/caught" &&
-		! grep -q 'cu.*found 1' "$scratch/caught"
-	same "$optimisation: CUDA is absent where it is absent" 0 $?
+	for auditor in '' "$audit"; do
+		route="$optimisation${auditor:+, audited}"
+		LD_PRELOAD=$preload LD_AUDIT=$auditor "$folder/asker" > "$scratch/caught" 2>&1
+		try "$route: a program without CUDA gets the same answers" cmp "$scratch/plain" "$scratch/caught"
+		same "$route: RTLD_NEXT, dlvsym, RTLD_DEFAULT and RUNPATH serve the library that asks" \
+			"value 1 next 2 version 1 default 1 beside 3" "$(tail -n 1 "$scratch/caught")"
+		grep -q 'cudaMalloc: found 0.*undefined symbol' "$scratch/caught" &&
+			! grep -q 'cu.*found 1' "$scratch/caught"
+		same "$route: CUDA is absent where it is absent" 0 $?
+	done
 done
 finish
