@@ -4,11 +4,13 @@
  *
  * To the driver, whatever a pool holds is taken. Programs that size their buffers by this answer
  * would come out too small, so what the current context's pool could still hand out counts as
- * free. The total stays the device's.
+ * free, quarantined memory too. With --limit it is never more than what mam would still give. The
+ * total stays the device's.
  */
 #include <mam/mam.h>
 #include <mam/stats.h>
 
+#include "interpose/account.h"
 #include "interpose/hooks.h"
 #include "interpose/init.h"
 #include "interpose/pools.h"
@@ -16,16 +18,18 @@
 #include "interpose/table.h"
 #include "interpose/watch.h"
 
-/* The guard is up. */
-static size_t free_in_pool(void)
+/* And what the limit still allows the driver to give; SIZE_MAX without one. The guard is up. */
+static size_t free_in_pool(size_t *allowed)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
 	struct mam_stats stats = { .size = sizeof(stats) };
 	struct mam_pools_entry *entry;
 	void *context = NULL;
 
+	*allowed = mam_account_room(-1);
 	if (driver == NULL || driver->ctx_current(&context) != 0 || mam_pools_device(context) < 0)
 		return 0;
+	*allowed = mam_account_room(mam_pools_device(context));
 	entry = mam_pools_of(context);
 	if (entry == NULL || mam_pool_stats(entry->pool, &stats) != MAM_OK)
 		return 0;
@@ -35,7 +39,7 @@ static size_t free_in_pool(void)
 static int info(enum mam_table_id function, enum mam_road road,
 		__typeof__(&cuMemGetInfo_v2) real, size_t *free_bytes, size_t *total_bytes)
 {
-	size_t in_pool;
+	size_t in_pool, allowed;
 	int answer;
 
 	if (mam_init_passes())
@@ -43,7 +47,9 @@ static int info(enum mam_table_id function, enum mam_road road,
 	mam_init_depth++;
 	answer = real(free_bytes, total_bytes);
 	if (answer == MAM_CUDA_SUCCESS && free_bytes != NULL && total_bytes != NULL) {
-		in_pool = free_in_pool();
+		in_pool = free_in_pool(&allowed);
+		if (*free_bytes > allowed)
+			*free_bytes = allowed;
 		*free_bytes =
 			in_pool < *total_bytes - *free_bytes ? *free_bytes + in_pool : *total_bytes;
 	}

@@ -372,6 +372,7 @@ static void pitches(void)
 static void limit(void)
 {
 	struct cu_memory_properties properties = { .type = 1, .location = { 1, 0 } };
+	size_t free_bytes = 0, total_bytes = 0;
 	unsigned long long handle;
 
 	start();
@@ -388,6 +389,10 @@ static void limit(void)
 	SHOW(cuMemFree_v2(a));
 	SHOW(cuMemFree_v2(b));
 	SHOW(cuMemAlloc_v2(&a, 40 * MIB));
+	SHOW(cuMemFree_v2(a));
+	SHOW(cuMemGetInfo_v2(&free_bytes, &total_bytes));
+	printf("free MiB: %zu\n", free_bytes / MIB);
+	printf("of MiB: %zu\n", total_bytes / MIB);
 }
 
 /* --- contexts --- */
