@@ -44,7 +44,8 @@ build_and_run() # TREE - a program against an installed tree, by pkg-config
 try "make install into DESTDIR" "${MAKE:-make}" -C "$MAM_BUILDDIR" install DESTDIR="$stage"
 [ -d "$stage$prefix" ] || { not_ok "the tree is under its prefix" "nothing in $prefix"; finish; }
 
-(cd "$MAM_SRCDIR/include" && find mam -name '*.h' | LC_ALL=C sort) > "$scratch/wanted"
+# One that says of itself that it is not, is between parts of mam only.
+(cd "$MAM_SRCDIR/include" && grep -L 'not installed\.$' mam/*.h | LC_ALL=C sort) > "$scratch/wanted"
 (cd "$stage$prefix/include" && find mam -name '*.h' | LC_ALL=C sort) > "$scratch/got"
 try "every public header is installed" cmp "$scratch/wanted" "$scratch/got"
 
