@@ -240,22 +240,23 @@ void mam_free_watch(const struct mam_free_request *request, enum mam_free_outcom
 		mam_watch_free(&call);
 }
 
-void mam_free_before(struct mam_free_request *request)
+void mam_free_before(struct mam_free_request *request, struct mam_account_noted *noted)
 {
 	static const enum mam_account_kind kinds[] = { MAM_ACCOUNT_DIRECT, MAM_ACCOUNT_ASYNC,
 						       MAM_ACCOUNT_MANAGED };
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && !request->is_noted; i++)
-		request->is_noted = mam_account_take((uintptr_t)request->block, kinds[i],
-						     &request->noted);
+		request->is_noted =
+			mam_account_take((uintptr_t)request->block, kinds[i], noted);
 	if (request->is_noted)
-		request->bytes = request->noted.bytes;
+		request->bytes = noted->bytes;
 }
 
-void mam_free_after(const struct mam_free_request *request)
+void mam_free_after(const struct mam_free_request *request,
+		    const struct mam_account_noted *noted)
 {
 	if (request->is_noted && request->code != MAM_CUDA_SUCCESS)
-		mam_account_put_back(&request->noted);
+		mam_account_put_back(noted);
 }
 
 int cudaFree(void *block)
@@ -265,6 +266,7 @@ int cudaFree(void *block)
 	struct mam_free_request request = { .function = MAM_TABLE_cudaFree,
 					    .road = MAM_ROAD_RUNTIME,
 					    .block = block };
+	struct mam_account_noted noted;
 	enum mam_free_outcome outcome;
 
 	if (real == NULL)
@@ -274,9 +276,9 @@ int cudaFree(void *block)
 	mam_init_depth++;
 	outcome = give_back(&request, runtime->device_synchronize);
 	if (outcome != MAM_FREE_DONE) {
-		mam_free_before(&request);
+		mam_free_before(&request, &noted);
 		request.code = real(request.block);
-		mam_free_after(&request);
+		mam_free_after(&request, &noted);
 	}
 	mam_free_watch(&request, outcome, request.code);
 	mam_init_depth--;
@@ -290,6 +292,7 @@ static int driver_free(enum mam_road road, unsigned long long block)
 	struct mam_free_request request = { .function = MAM_TABLE_cuMemFree_v2,
 					    .road = road,
 					    .block = (void *)(uintptr_t)block };
+	struct mam_account_noted noted;
 	enum mam_free_outcome outcome;
 
 	if (real == NULL)
@@ -299,9 +302,9 @@ static int driver_free(enum mam_road road, unsigned long long block)
 	mam_init_depth++;
 	outcome = give_back(&request, driver->ctx_synchronize);
 	if (outcome != MAM_FREE_DONE) {
-		mam_free_before(&request);
+		mam_free_before(&request, &noted);
 		request.code = real((unsigned long long)(uintptr_t)request.block);
-		mam_free_after(&request);
+		mam_free_after(&request, &noted);
 	}
 	mam_free_watch(&request, outcome, request.code);
 	mam_init_depth--;

@@ -29,8 +29,7 @@ struct mam_free_request {
 	size_t bytes; /* of the block, once it is known */
 	enum mam_why why;
 	int code;
-	bool is_noted; /* on the account, as `noted` says */
-	struct mam_account_noted noted;
+	bool is_noted; /* it was on the account */
 };
 
 /*
@@ -44,8 +43,9 @@ enum mam_free_outcome mam_free_later(struct mam_free_request *request);
 enum mam_free_outcome mam_free_at_once(struct mam_free_request *request);
 
 /* Around the real function: memory of the driver's goes off the account, unless it refuses. */
-void mam_free_before(struct mam_free_request *request);
-void mam_free_after(const struct mam_free_request *request);
+void mam_free_before(struct mam_free_request *request, struct mam_account_noted *noted);
+void mam_free_after(const struct mam_free_request *request,
+		    const struct mam_account_noted *noted);
 
 /* After a call that a pool answered, or the real function refused. */
 void mam_free_watch(const struct mam_free_request *request, enum mam_free_outcome outcome,

@@ -37,6 +37,7 @@ static int free_async(free_function *real, enum mam_table_id function, enum mam_
 					    .road = road,
 					    .block = (void *)(uintptr_t)block,
 					    .stream = stream };
+	struct mam_account_noted noted;
 	enum mam_free_outcome outcome;
 
 	if (real == NULL)
@@ -46,9 +47,9 @@ static int free_async(free_function *real, enum mam_table_id function, enum mam_
 	mam_init_depth++;
 	outcome = give_back(&request);
 	if (outcome != MAM_FREE_DONE) {
-		mam_free_before(&request);
+		mam_free_before(&request, &noted);
 		request.code = real((unsigned long long)(uintptr_t)request.block, stream);
-		mam_free_after(&request);
+		mam_free_after(&request, &noted);
 	}
 	mam_free_watch(&request, outcome, request.code);
 	mam_init_depth--;

@@ -271,10 +271,9 @@ static bool turn(struct mam_quarantine *quarantine, bool at_once)
 
 static bool is_due(struct mam_quarantine *quarantine, uint64_t ticket, uint64_t bytes)
 {
-	uint64_t share = mam_chunks_held(quarantine->source) / 8;
-
-	return ticket - atomic_load_explicit(&quarantine->fenced, memory_order_relaxed) >= COUNT ||
-	       bytes >= (share > BYTES_LEAST ? share : BYTES_LEAST);
+	if (ticket - atomic_load_explicit(&quarantine->fenced, memory_order_relaxed) >= COUNT)
+		return true;
+	return bytes >= BYTES_LEAST && bytes >= mam_chunks_held(quarantine->source) / 8;
 }
 
 enum mam_status mam_quarantine_put(struct mam_quarantine *quarantine, void *block)
