@@ -34,6 +34,12 @@ MAM_API const struct mam_option_row *mam_options(size_t *count);
 MAM_API const char *mam_option_value(const char *name);
 
 /*
+ * Where that value is from: "environment", "default", or "default, refused" where the environment
+ * has one that is not allowed. NULL: no such option.
+ */
+MAM_API const char *mam_option_origin(const char *name);
+
+/*
  * The value in effect, as a number: a size in bytes (SIZE_MAX for the word beside sizes), a bool as
  * 0 or 1, a choice as the place of its word counted from 0, a text as 0. No such option: 0.
  */

@@ -89,6 +89,7 @@ struct value {
 	uint64_t number;
 	const char *text;    /* as mam_option_value() gives it */
 	const char *refused; /* what the environment said and the row forbids; NULL: nothing */
+	bool is_given;       /* by the environment, and allowed */
 };
 
 /* lock: none, set once by load() */
@@ -226,9 +227,11 @@ static void load(void)
 		if (!kind_of(row)->parse(row, text, &values[i])) {
 			values[i].refused = text;
 			complaints = true;
-		} else if (values[i].text != text) {
-			free(text);
+			continue;
 		}
+		values[i].is_given = true;
+		if (values[i].text != text)
+			free(text);
 	}
 	atomic_store_explicit(&unreported, complaints, memory_order_release);
 }
@@ -359,6 +362,16 @@ const char *mam_option_value(const char *name)
 	const struct mam_option_row *row = name ? row_of(name, strlen(name)) : NULL;
 
 	return row ? value_of(row)->text : NULL;
+}
+
+const char *mam_option_origin(const char *name)
+{
+	const struct mam_option_row *row = name ? row_of(name, strlen(name)) : NULL;
+	const struct value *value = row ? value_of(row) : NULL;
+
+	if (!value)
+		return NULL;
+	return value->is_given ? "environment" : value->refused ? "default, refused" : "default";
 }
 
 uint64_t mam_option_number(const char *name)
