@@ -145,7 +145,7 @@ void mam_account_note(uint64_t key, void *context, int device, enum mam_account_
 		return;
 	mam_account_confirm(device, kind);
 	pthread_mutex_lock(&notes_lock);
-	room = used < slots / 2 || grow_locked();
+	room = key != 0 && (used < slots / 2 || grow_locked());
 	if (room) {
 		note.order = ++order;
 		put_locked(notes, slots, &note);
@@ -180,12 +180,17 @@ static void empty_locked(size_t hole)
 	atomic_store_explicit(&note_count, used, memory_order_relaxed);
 }
 
+bool mam_account_has_notes(void)
+{
+	return atomic_load_explicit(&note_count, memory_order_relaxed) != 0;
+}
+
 bool mam_account_take(uint64_t key, enum mam_account_kind kind, struct mam_account_noted *noted)
 {
 	struct note found = { .bytes = 0 };
 	size_t at, place = 0;
 
-	if (atomic_load_explicit(&note_count, memory_order_relaxed) == 0)
+	if (!mam_account_has_notes())
 		return false;
 	pthread_mutex_lock(&notes_lock);
 	for (at = slot_of(key, slots); notes[at].bytes != 0; at = (at + 1) & (slots - 1)) {
@@ -225,20 +230,20 @@ void mam_account_put_back(const struct mam_account_noted *noted)
 
 void mam_account_context_gone(void *context)
 {
-	bool again = true;
+	size_t at = 0;
 
+	if (context == NULL || !mam_account_has_notes())
+		return;
 	pthread_mutex_lock(&notes_lock);
-	while (again) {
-		again = false;
-		for (size_t at = 0; at < slots; at++) {
-			struct note note = notes[at];
+	while (at < slots) {
+		struct note note = notes[at];
 
-			if (note.bytes == 0 || note.context != context || !is_limited(note.kind))
-				continue;
-			empty_locked(at);
-			mam_account_refund(note.device, note.kind, note.bytes);
-			again = true; /* others moved: look once more */
+		if (note.bytes == 0 || note.context != context) {
+			at++;
+			continue;
 		}
+		empty_locked(at); /* what moved here from behind is looked at next */
+		mam_account_refund(note.device, note.kind, note.bytes);
 	}
 	pthread_mutex_unlock(&notes_lock);
 }

@@ -36,8 +36,9 @@ void mam_account_confirm(int device, enum mam_account_kind kind);
 
 /*
  * The driver gave `bytes` at `key` (an address or a handle) for a charge; mam_account_drop() finds
- * it again, refunds it, and answers its size; 0: it was not noted. Books that are full forget: the
- * charge is then taken back at once, and the limit is that much too generous.
+ * it again, refunds it, and answers its size; 0: it was not noted. Key 0 cannot be found again, and
+ * books without memory forget: the charge is then taken back at once, and the limit is that much
+ * too generous.
  */
 void mam_account_note(uint64_t key, void *context, int device, enum mam_account_kind kind,
 		      size_t bytes);
@@ -54,8 +55,14 @@ struct mam_account_noted {
 bool mam_account_take(uint64_t key, enum mam_account_kind kind, struct mam_account_noted *noted);
 void mam_account_put_back(const struct mam_account_noted *noted);
 
-/* Everything noted of a context died with it. */
+/*
+ * Everything noted of a context died with it, pinned host memory and arrays too. What was noted
+ * with a null context belongs to none.
+ */
 void mam_account_context_gone(void *context);
+
+/* Whether anything is noted at all. */
+bool mam_account_has_notes(void);
 
 /* What may still be charged before the limit; SIZE_MAX: there is none. */
 size_t mam_account_room(int device);

@@ -27,7 +27,6 @@
 #include <mam/mam.h>
 #include <mam/stats.h>
 
-#include "interpose/account.h"
 #include "interpose/capture.h"
 #include "interpose/hooks.h"
 #include "interpose/init.h"
@@ -176,53 +175,43 @@ static bool serve(struct request *request, void **block)
 	return false;
 }
 
-static void watch_forwarded(const struct request *request, int answer, void *block)
+/* `ask` with its type as pass.h wants it. */
+struct asked {
+	int (*ask)(void **block, size_t bytes);
+};
+
+static int ask_for(void *user, size_t bytes, uint64_t *key)
 {
-	struct mam_watch_call call = {
-		.function = request->function,
-		.road = request->road,
-		.fate = answer == MAM_CUDA_SUCCESS ? MAM_FATE_FORWARDED : MAM_FATE_FAILED,
-		.why = request->why,
-		.code = answer,
-		.block = answer == MAM_CUDA_SUCCESS ? block : NULL,
-		.bytes = request->bytes,
-		.context = request->entry == NULL ? NULL : request->entry->owner,
-	};
+	const struct asked *asked = user;
+	void *block;
+	int answer = asked->ask(&block, bytes);
 
 	if (answer == MAM_CUDA_SUCCESS)
-		mam_watch_alloc(&call);
-	else
-		mam_watch_call(&call);
+		*key = (uintptr_t)block;
+	return answer;
 }
 
 /*
- * What the driver gives by itself, on the device's account. `ask` calls the real function of
- * whichever interface, for the genuine block or the genuine error.
+ * What the driver gives by itself. `ask` calls the real function of whichever interface, for the
+ * genuine block or the genuine error.
  */
 static int forward(struct request *request, int (*ask)(void **block, size_t bytes), void **block)
 {
-	int device = request->entry == NULL ? -1 : request->entry->device, answer;
-	size_t bytes = mam_pass_rounded(request->bytes);
-	void *none;
+	struct asked asked = { ask };
+	struct mam_pass pass = { .function = request->function,
+				 .road = request->road,
+				 .kind = MAM_ACCOUNT_DIRECT,
+				 .why = request->why,
+				 .bytes = request->bytes,
+				 .taken = mam_pass_rounded(request->bytes),
+				 .ask = ask_for,
+				 .arguments = &asked };
+	int answer = mam_pass_alloc(&pass);
 
-	if (request->bytes >= MAM_ALLOC_TOO_MUCH) {
-		answer = ask(block, request->bytes);
-	} else if (!mam_account_charge(device, MAM_ACCOUNT_DIRECT, bytes)) {
-		request->why = MAM_WHY_LIMIT;
-		answer = ask(&none, MAM_ALLOC_TOO_MUCH);
-	} else {
-		answer = ask(block, request->bytes);
-		if (answer == MAM_CUDA_OUT_OF_MEMORY && !mam_capture_alive() &&
-		    request->why != MAM_WHY_MEMORY && mam_pools_trim() != 0)
-			answer = ask(block, request->bytes);
-		if (answer == MAM_CUDA_SUCCESS)
-			mam_account_note((uintptr_t)*block,
-					 request->entry == NULL ? NULL : request->entry->owner, device, MAM_ACCOUNT_DIRECT, bytes);
-		else
-			mam_account_refund(device, MAM_ACCOUNT_DIRECT, bytes);
-	}
-	watch_forwarded(request, answer, answer == MAM_CUDA_SUCCESS ? *block : NULL);
-	if (answer == MAM_CUDA_OUT_OF_MEMORY)
+	request->why = pass.why;
+	if (answer == MAM_CUDA_SUCCESS)
+		*block = (void *)(uintptr_t)pass.key;
+	else if (answer == MAM_CUDA_OUT_OF_MEMORY)
 		report_no_memory(request);
 	return answer;
 }
@@ -353,7 +342,6 @@ int mam_alloc_pooled(enum mam_table_id function, enum mam_road road, size_t byte
 		if (serve(&request, block))
 			return MAM_CUDA_SUCCESS;
 	}
-	*why = request.why == MAM_WHY_MEMORY && mam_account_room(-1) < bytes ? MAM_WHY_LIMIT
-									      : request.why;
+	*why = request.why;
 	return MAM_ALLOC_FORWARD;
 }

@@ -14,9 +14,8 @@
 
 /*
  * mam_alloc_pooled - a block for one call of `function`, counted and watched as served. Returns
- * MAM_CUDA_SUCCESS, or MAM_ALLOC_FORWARD: the real function is to be asked, as for *why. Over the
- * limit that means: for an impossible size (mam_alloc_too_much), so that the error is genuine. The
- * guard is up.
+ * MAM_CUDA_SUCCESS, or MAM_ALLOC_FORWARD: the real function is to be asked (pass.h), as for *why.
+ * The guard is up.
  */
 int mam_alloc_pooled(enum mam_table_id function, enum mam_road road, size_t bytes, void **block,
 		     enum mam_why *why);

@@ -87,6 +87,7 @@ static int create(enum mam_table_id function, enum mam_road road, void **array, 
 				 .road = road,
 				 .kind = MAM_ACCOUNT_ARRAY,
 				 .bytes = bytes,
+				 .taken = bytes,
 				 .ask = ask,
 				 .arguments = arguments };
 	int answer = mam_pass_alloc(&pass);
@@ -122,8 +123,13 @@ int mam_by_lookup_cuArrayCreate_v2(void **array, const void *descriptor)
 	return create_flat(MAM_ROAD_LOOKUP, array, descriptor);
 }
 
+/* Sparse arrays and those mapped later have no memory of their own. */
+#define FLAGS_EMPTY (0x40 | 0x80)
+
 static size_t deep_bytes(const struct deep *deep)
 {
+	if ((deep->flags & FLAGS_EMPTY) != 0)
+		return 0;
 	return deep->width * at_least_one(deep->height) * at_least_one(deep->depth) *
 	       deep->channels * channel_bytes(deep->format);
 }

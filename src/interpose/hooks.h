@@ -96,6 +96,10 @@ int mam_by_lookup_cuMemCreate(unsigned long long *handle, size_t bytes, const vo
 			      unsigned long long flags);
 MAM_HOOK int cuMemRelease(unsigned long long handle);
 int mam_by_lookup_cuMemRelease(unsigned long long handle);
+MAM_HOOK int cuMemRetainAllocationHandle(unsigned long long *handle, void *address);
+MAM_HOOK int cuMemMap(unsigned long long address, size_t bytes, size_t offset,
+		      unsigned long long handle, unsigned long long flags);
+MAM_HOOK int cuMemUnmap(unsigned long long address, size_t bytes);
 
 /* attribute.c */
 MAM_HOOK int cuPointerGetAttribute(void *value, int attribute, unsigned long long address);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * managed.c - cuMemAllocManaged, and host memory that the device reads: cuMemHostAlloc,
- * cuMemAllocHost, cuMemHostRegister. All stay the driver's: advice and prefetch act on whole pages
+ * cuMemAllocHost. All stay the driver's: advice and prefetch act on whole pages
  * of managed memory, so that pooled blocks would feel their neighbours'.
  *
  * cudaMallocManaged, cudaMallocHost and cudaHostAlloc come down to these. Managed memory is freed
@@ -34,6 +34,7 @@ static int managed(enum mam_road road, unsigned long long *block, size_t bytes, 
 				 .road = road,
 				 .kind = MAM_ACCOUNT_MANAGED,
 				 .bytes = bytes,
+				 .taken = mam_pass_rounded(bytes),
 				 .ask = ask_managed,
 				 .arguments = &arguments };
 	int answer;
@@ -97,6 +98,7 @@ static int host_flags(enum mam_road road, void **block, size_t bytes, unsigned i
 				 .road = road,
 				 .kind = MAM_ACCOUNT_HOST,
 				 .bytes = bytes,
+				 .taken = bytes,
 				 .ask = ask_host,
 				 .arguments = &arguments };
 
@@ -124,6 +126,7 @@ static int host_plain(enum mam_road road, void **block, size_t bytes)
 				 .road = road,
 				 .kind = MAM_ACCOUNT_HOST,
 				 .bytes = bytes,
+				 .taken = bytes,
 				 .ask = ask_host_plain };
 
 	if (real == NULL)

@@ -2,11 +2,13 @@
 /*
  * pass.c - what all allocations that stay the driver's have in common (pass.h).
  *
- *   1. Charge the account. Over the limit: ask the real function for an impossible size, so that
- *      the error is genuine.
- *   2. Ask the real function. Out of memory, and no capture alive: chunks that are wholly free in
- *      any pool go back, and once more.
- *   3. Note what came, or take the charge back.
+ *   1. Charge the account, and ask the real function.
+ *   2. Over the limit, or out of memory: chunks that are wholly free in any pool go back, and once
+ *      more. Still not enough: the same after all quarantined blocks came out, for which somebody
+ *      waits. Nothing of this while a capture is alive.
+ *   3. Over the limit: the real function is asked for an impossible size, so that the error is
+ *      genuine.
+ *   4. Note what came, or take the charge back.
  *
  * A free drops the note before the driver is asked, and notes it anew where the driver refuses: as
  * soon as the driver has freed it, another thread may get the same address.
@@ -20,6 +22,7 @@
 #include "interpose/hooks.h"
 #include "interpose/init.h"
 #include "interpose/pools.h"
+#include "interpose/quarantine.h"
 #include "interpose/real.h"
 #include "interpose/watch.h"
 
@@ -30,7 +33,8 @@ size_t mam_pass_rounded(size_t bytes)
 	return bytes > SIZE_MAX - unit ? SIZE_MAX : (bytes + unit - 1) / unit * unit;
 }
 
-static void *current(int *device)
+/* The current context's device, and the context whose memory it will be. */
+static void *owner(int *device)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
 	void *context = NULL;
@@ -41,7 +45,7 @@ static void *current(int *device)
 	*device = mam_pools_device(context);
 	if (*device < 0 && driver->ctx_device(device) != MAM_CUDA_SUCCESS)
 		*device = -1;
-	return context;
+	return mam_pools_owner(context);
 }
 
 static bool is_block(enum mam_account_kind kind)
@@ -50,20 +54,20 @@ static bool is_block(enum mam_account_kind kind)
 	       kind == MAM_ACCOUNT_MANAGED || kind == MAM_ACCOUNT_HOST;
 }
 
-static void watch(const struct mam_pass *pass, enum mam_why why, int answer, void *context)
+static void watch(const struct mam_pass *pass, int answer, void *context)
 {
 	struct mam_watch_call call = {
 		.function = pass->function,
 		.road = pass->road,
 		.fate = answer == MAM_CUDA_SUCCESS ? MAM_FATE_FORWARDED : MAM_FATE_FAILED,
-		.why = why,
+		.why = pass->why,
 		.code = answer,
 		.bytes = pass->bytes,
 		.context = context,
 		.stream = pass->stream,
 	};
 
-	if (answer == MAM_CUDA_SUCCESS && is_block(pass->kind)) {
+	if (answer == MAM_CUDA_SUCCESS && !pass->is_placed && is_block(pass->kind)) {
 		call.block = (void *)(uintptr_t)pass->key;
 		mam_watch_alloc(&call);
 	} else {
@@ -71,33 +75,79 @@ static void watch(const struct mam_pass *pass, enum mam_why why, int answer, voi
 	}
 }
 
+void mam_pass_watch(enum mam_table_id function, enum mam_road road, enum mam_why why, int answer)
+{
+	mam_watch_call(&(struct mam_watch_call){
+		.function = function,
+		.road = road,
+		.fate = answer == MAM_CUDA_SUCCESS ? MAM_FATE_FORWARDED : MAM_FATE_FAILED,
+		.why = why,
+		.code = answer });
+}
+
+/* Charged after success. Over the limit: out of memory without a call, and *over is set. */
+static int attempt(struct mam_pass *pass, bool *over)
+{
+	int answer = MAM_CUDA_OUT_OF_MEMORY;
+
+	*over = !mam_account_charge(pass->device, pass->kind, pass->taken);
+	if (!*over) {
+		answer = pass->ask(pass->arguments, pass->bytes, &pass->key);
+		if (answer != MAM_CUDA_SUCCESS)
+			mam_account_refund(pass->device, pass->kind, pass->taken);
+	}
+	return answer;
+}
+
+/* First what costs no wait. False: that gave nothing. */
+static bool make_room(bool waiting)
+{
+	struct mam_pools_entry *entry;
+	bool came = false;
+
+	if (mam_capture_alive())
+		return false;
+	for (unsigned int at = 0; waiting && (entry = mam_pools_next(&at)) != NULL;)
+		came = mam_quarantine_wait(entry->quarantine) || came;
+	return (!waiting || came) && mam_pools_trim() != 0;
+}
+
 int mam_pass_alloc(struct mam_pass *pass)
 {
-	enum mam_why why = MAM_WHY_KIND;
+	bool over = false;
+	void *context = NULL;
 	uint64_t none;
-	void *context;
-	int device, answer;
+	int answer;
 
 	mam_init_depth++;
-	context = current(&device);
-	if (!mam_account_charge(device, pass->kind, pass->bytes)) {
-		why = MAM_WHY_LIMIT;
-		answer = pass->ask(pass->arguments, MAM_ALLOC_TOO_MUCH, &none);
+	if (!pass->is_placed)
+		context = owner(&pass->device);
+	if (pass->why == MAM_WHY_NONE)
+		pass->why = MAM_WHY_KIND;
+	if (pass->taken >= MAM_ALLOC_TOO_MUCH) { /* no need to charge for that */
+		answer = pass->ask(pass->arguments, pass->bytes, &none);
 	} else {
-		answer = pass->ask(pass->arguments, pass->bytes, &pass->key);
-		if (answer == MAM_CUDA_OUT_OF_MEMORY && !mam_capture_alive() &&
-		    mam_pools_trim() != 0)
-			answer = pass->ask(pass->arguments, pass->bytes, &pass->key);
+		answer = attempt(pass, &over);
+		if (answer == MAM_CUDA_OUT_OF_MEMORY && make_room(false))
+			answer = attempt(pass, &over);
+		if (answer == MAM_CUDA_OUT_OF_MEMORY && make_room(true))
+			answer = attempt(pass, &over);
 		if (answer == MAM_CUDA_SUCCESS)
-			mam_account_note(pass->key, context, device, pass->kind, pass->bytes);
-		else
-			mam_account_refund(device, pass->kind, pass->bytes);
+			mam_account_note(pass->key, context, pass->device, pass->kind, pass->taken);
 	}
-	watch(pass, why, answer, context);
+	if (over) {
+		pass->why = MAM_WHY_LIMIT;
+		answer = pass->ask(pass->arguments, MAM_ALLOC_TOO_MUCH, &none);
+	}
+	watch(pass, answer, context);
 	mam_init_depth--;
 	return answer;
 }
 
+/*
+ * Of a block that is on the account the watchers hear before it is freed; of others after, since
+ * most of those are mistakes that the driver refuses.
+ */
 int mam_pass_free(enum mam_table_id function, enum mam_road road, enum mam_account_kind kind,
 		  uint64_t key, int (*release)(uint64_t key))
 {
@@ -106,21 +156,27 @@ int mam_pass_free(enum mam_table_id function, enum mam_road road, enum mam_accou
 				       .fate = MAM_FATE_FORWARDED,
 				       .why = MAM_WHY_KIND };
 	struct mam_account_noted noted;
-	bool known;
+	bool known, announced;
 
 	mam_init_depth++;
-	if (is_block(kind)) {
+	known = mam_account_take(key, kind, &noted);
+	announced = known && is_block(kind);
+	if (is_block(kind))
 		call.block = (void *)(uintptr_t)key;
+	if (announced) {
+		call.bytes = noted.bytes;
 		mam_watch_free(&call);
 	}
-	known = mam_account_take(key, kind, &noted);
 	call.code = release(key);
-	if (known && call.code != MAM_CUDA_SUCCESS)
-		mam_account_put_back(&noted);
-	if (!is_block(kind)) {
-		call.fate = call.code == MAM_CUDA_SUCCESS ? MAM_FATE_FORWARDED : MAM_FATE_FAILED;
-		mam_watch_call(&call);
+	if (call.code != MAM_CUDA_SUCCESS) {
+		if (known)
+			mam_account_put_back(&noted);
+		call.fate = MAM_FATE_FAILED;
 	}
+	if (!announced && call.block != NULL && call.code == MAM_CUDA_SUCCESS)
+		mam_watch_free(&call);
+	else if (!announced)
+		mam_watch_call(&call);
 	mam_init_depth--;
 	return call.code;
 }

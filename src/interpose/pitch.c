@@ -3,36 +3,49 @@
  * pitch.c - cuMemAllocPitch: rows of a pool block, as far apart as the driver would put them.
  * cudaMallocPitch and cudaMalloc3D come down to it.
  *
- *   1. The pitch of a width is the driver's: textures are bound by it. It is asked once for each
- *      width and element size, by an allocation of one row, and remembered.
- *   2. A block of pitch times height from the pool.
+ *   1. The pitch of a width is the driver's: textures are bound by it. So the first allocation of
+ *      each width and element size on a device is the driver's own, and says the pitch.
+ *   2. Those after it are blocks of pitch times height from the pool.
  *   3. What is odd, or asked while a capture is alive, is the real function's.
  *
- * The memory of answers is a table where each width has one place; two widths of one place take
+ * The driver is not asked by an allocation that is freed again: a free waits for all work of its
+ * context, which the program does not expect here.
+ *
+ * The memory of pitches is a table where each width has one place; two widths of one place take
  * turns in it.
  */
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
+
+#include <mam/options.h>
 
 #include "interpose/alloc.h"
 #include "interpose/capture.h"
 #include "interpose/hooks.h"
 #include "interpose/init.h"
 #include "interpose/pass.h"
-#include "interpose/watch.h"
+#include "interpose/pools.h"
+#include "interpose/real.h"
 
-#define ANSWERS 256 /* a power of two */
+#define ANSWERS 256	   /* a power of two */
+#define ALIGNMENT 512	   /* of what the driver gives: textures are bound to it */
+#define WIDTH_BITS 36
+#define DEVICE_BITS 10
+#define KEY_BITS (WIDTH_BITS + 2 + DEVICE_BITS)
+#define GAP_BITS (64 - KEY_BITS)
 
-/* A width, its element size and how much wider the pitch is, in one word; 0: empty. */
+/* A width, its element size, the device, and how much wider the pitch is; 0: empty. */
 static _Atomic uint64_t answers[ANSWERS]; /* atomic */
 
-#define WIDTH_BITS 40
-#define GAP_BITS 16
-
-static uint64_t key_of(size_t width, unsigned int element)
+/* 0: not one that is remembered. */
+static uint64_t key_of(size_t width, unsigned int element, int device)
 {
-	return (uint64_t)width | (uint64_t)element << WIDTH_BITS;
+	uint64_t size = element == 4 ? 1 : element == 8 ? 2 : element == 16 ? 3 : 0;
+
+	if (size == 0 || width == 0 || (uint64_t)width >> WIDTH_BITS != 0 || device < 0 ||
+	    device >> DEVICE_BITS != 0)
+		return 0;
+	return (uint64_t)width | size << WIDTH_BITS | (uint64_t)device << (WIDTH_BITS + 2);
 }
 
 static _Atomic uint64_t *place_of(uint64_t key)
@@ -40,31 +53,32 @@ static _Atomic uint64_t *place_of(uint64_t key)
 	return &answers[(key * UINT64_C(0x9E3779B97F4A7C15)) >> 56 & (ANSWERS - 1)];
 }
 
-static bool is_plain(size_t width, size_t height, unsigned int element)
+/* 0: not known yet. */
+static size_t recall(uint64_t key, size_t width)
 {
-	return width != 0 && height != 0 && width < (uint64_t)1 << WIDTH_BITS &&
-	       (element == 4 || element == 8 || element == 16);
+	uint64_t kept = atomic_load_explicit(place_of(key), memory_order_relaxed);
+
+	return (kept & ((UINT64_C(1) << KEY_BITS) - 1)) == key ? width + (kept >> KEY_BITS) : 0;
 }
 
-/* 0: the driver gave no answer. The guard is up. */
-static size_t pitch_of(__typeof__(&cuMemAllocPitch_v2) real, size_t width, unsigned int element)
+static void remember(uint64_t key, size_t width, size_t pitch)
 {
-	__typeof__(&cuMemFree_v2) real_free = MAM_TABLE_ORIGINAL(cuMemFree_v2);
-	uint64_t key = key_of(width, element), kept;
-	_Atomic uint64_t *place = place_of(key);
-	unsigned long long block;
-	size_t pitch;
-
-	kept = atomic_load_explicit(place, memory_order_relaxed);
-	if ((kept & ((UINT64_C(1) << (WIDTH_BITS + 5)) - 1)) == key)
-		return width + (size_t)(kept >> (WIDTH_BITS + 5));
-	if (real_free == NULL || real(&block, &pitch, width, 1, element) != MAM_CUDA_SUCCESS)
-		return 0;
-	real_free(block);
-	if (pitch >= width && pitch - width < (size_t)1 << GAP_BITS)
-		atomic_store_explicit(place, key | (uint64_t)(pitch - width) << (WIDTH_BITS + 5),
+	if (key != 0 && pitch >= width && (pitch - width) >> GAP_BITS == 0)
+		atomic_store_explicit(place_of(key), key | (uint64_t)(pitch - width) << KEY_BITS,
 				      memory_order_relaxed);
-	return pitch;
+}
+
+/* The device of the current context; -1: there is none. */
+static int current_device(void)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+	void *context = NULL;
+	int device;
+
+	if (driver == NULL || driver->ctx_current(&context) != MAM_CUDA_SUCCESS || context == NULL)
+		return -1;
+	device = mam_pools_device(context);
+	return device < 0 && driver->ctx_device(&device) != MAM_CUDA_SUCCESS ? -1 : device;
 }
 
 struct arguments {
@@ -89,20 +103,21 @@ static int ask(void *user, size_t bytes, uint64_t *key)
 }
 
 /* By the driver, on the account. */
-static int forward(enum mam_road road, struct arguments *arguments, unsigned long long *block,
-		   size_t *pitch)
+static int forward(enum mam_road road, struct arguments *arguments, enum mam_why why,
+		   unsigned long long *block, size_t *pitch)
 {
 	struct mam_pass pass = { .function = MAM_TABLE_cuMemAllocPitch_v2,
 				 .road = road,
 				 .kind = MAM_ACCOUNT_DIRECT,
+				 .why = why,
 				 .ask = ask,
 				 .arguments = arguments };
-	size_t bytes;
+	size_t wide = (arguments->width + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 	int answer;
 
-	if (__builtin_mul_overflow(arguments->width, arguments->height, &bytes))
-		bytes = SIZE_MAX / 2;
-	pass.bytes = mam_pass_rounded(bytes);
+	if (__builtin_mul_overflow(wide, arguments->height, &pass.bytes))
+		pass.bytes = SIZE_MAX;
+	pass.taken = mam_pass_rounded(pass.bytes);
 	answer = mam_pass_alloc(&pass);
 	if (answer == MAM_CUDA_SUCCESS) {
 		*block = pass.key;
@@ -111,31 +126,46 @@ static int forward(enum mam_road road, struct arguments *arguments, unsigned lon
 	return answer;
 }
 
+/* From the pool, if the pitch is known; MAM_ALLOC_FORWARD. The guard is up. */
+static int serve(enum mam_road road, size_t pitch, size_t height, void **block, enum mam_why *why)
+{
+	size_t bytes;
+
+	*why = mam_capture_alive() ? MAM_WHY_CAPTURE : MAM_WHY_KIND;
+	if (pitch == 0 || mam_capture_alive() || mam_option_number("MAM_GRANULE") < ALIGNMENT ||
+	    __builtin_mul_overflow(pitch, height, &bytes))
+		return MAM_ALLOC_FORWARD;
+	return mam_alloc_pooled(MAM_TABLE_cuMemAllocPitch_v2, road, bytes, block, why);
+}
+
 static int alloc_pitch(enum mam_road road, unsigned long long *block, size_t *pitch, size_t width,
 		       size_t height, unsigned int element)
 {
 	__typeof__(&cuMemAllocPitch_v2) real = MAM_TABLE_ORIGINAL(cuMemAllocPitch_v2);
 	struct arguments arguments = { 0, width, height, element };
-	size_t wide = 0, bytes;
 	enum mam_why why;
 	void *served;
-	int answer = MAM_ALLOC_FORWARD;
+	uint64_t key;
+	size_t known;
+	int answer;
 
 	if (real == NULL)
 		return MAM_CUDA_NOT_INITIALIZED;
-	if (mam_init_passes() || block == NULL || pitch == NULL ||
-	    !is_plain(width, height, element))
+	if (mam_init_passes() || block == NULL || pitch == NULL || width == 0 || height == 0)
 		return real(block, pitch, width, height, element);
 	mam_init_depth++;
-	if (!mam_capture_alive())
-		wide = pitch_of(real, width, element);
-	if (wide != 0 && !__builtin_mul_overflow(wide, height, &bytes))
-		answer = mam_alloc_pooled(MAM_TABLE_cuMemAllocPitch_v2, road, bytes, &served, &why);
+	key = key_of(width, element, current_device());
+	known = key == 0 ? 0 : recall(key, width);
+	answer = serve(road, known, height, &served, &why);
 	mam_init_depth--;
-	if (answer == MAM_ALLOC_FORWARD)
-		return forward(road, &arguments, block, pitch);
-	*block = (unsigned long long)(uintptr_t)served;
-	*pitch = wide;
+	if (answer != MAM_ALLOC_FORWARD) {
+		*block = (unsigned long long)(uintptr_t)served;
+		*pitch = known;
+		return answer;
+	}
+	answer = forward(road, &arguments, why, block, pitch);
+	if (answer == MAM_CUDA_SUCCESS)
+		remember(key, width, arguments.pitch);
 	return answer;
 }
 

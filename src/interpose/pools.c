@@ -232,6 +232,13 @@ int mam_pools_device(void *context)
 	return entry == NULL ? -1 : entry->device;
 }
 
+void *mam_pools_owner(void *context)
+{
+	struct mam_pools_entry *entry = context == NULL ? NULL : find(context);
+
+	return entry == NULL ? context : entry->owner;
+}
+
 struct mam_pools_entry *mam_pools_next(unsigned int *at)
 {
 	unsigned int used = atomic_load_explicit(&entries_used, memory_order_acquire);

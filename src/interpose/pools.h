@@ -49,6 +49,9 @@ struct mam_pools_entry *mam_pools_of(void *context);
 /* The device of a context that has a pool; -1: it has none. */
 int mam_pools_device(void *context);
 
+/* Whose memory it is that `context` asks for, as far as is known: of a green one the primary. */
+void *mam_pools_owner(void *context);
+
 /* The context whose pool this is, and with it the one that a free waits for; NULL: no pool here. */
 void *mam_pools_context(const struct mam_pool *pool);
 

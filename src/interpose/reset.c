@@ -10,6 +10,7 @@
  * No guard here: the real cudaDeviceReset arrives at these functions again by the driver's road,
  * and dropping a pool twice does nothing.
  */
+#include "interpose/account.h"
 #include "interpose/capture.h"
 #include "interpose/hooks.h"
 #include "interpose/init.h"
@@ -41,12 +42,34 @@ int cudaDeviceReset(void)
 	return answer;
 }
 
+/*
+ * The primary context of a device, where memory on the account may be its own; NULL. It is asked
+ * for before it ends.
+ */
+static void *noted_primary(int device)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+	void *context = NULL;
+	unsigned int flags;
+	int active = 0;
+
+	if (driver == NULL || mam_init_passes() || !mam_account_has_notes() ||
+	    driver->primary_state(device, &flags, &active) != MAM_CUDA_SUCCESS || !active ||
+	    driver->primary_retain(&context, device) != MAM_CUDA_SUCCESS)
+		return NULL;
+	driver->primary_release(device);
+	return context;
+}
+
 static int primary_reset(__typeof__(&cuDevicePrimaryCtxReset_v2) real, int device)
 {
+	void *context = noted_primary(device);
 	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(device);
 
-	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes())
+	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes()) {
 		mam_pools_drop_primary(device);
+		mam_account_context_gone(context);
+	}
 	return answer;
 }
 
@@ -63,17 +86,20 @@ int cuDevicePrimaryCtxReset_v2(int device)
 /* The last release ends the context; whether it was the last, only the driver knows. */
 static int primary_release(__typeof__(&cuDevicePrimaryCtxRelease_v2) real, int device)
 {
+	const struct mam_real_driver *driver = mam_real_driver();
+	void *context = noted_primary(device);
 	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(device);
-	const struct mam_real_driver *driver;
 	unsigned int flags;
 	int active = 1;
 
-	if (answer != MAM_CUDA_SUCCESS || mam_init_passes() || !mam_pools_exist())
+	if (answer != MAM_CUDA_SUCCESS || mam_init_passes() ||
+	    (context == NULL && !mam_pools_exist()))
 		return answer;
-	driver = mam_real_driver();
 	if (driver != NULL && driver->primary_state(device, &flags, &active) == MAM_CUDA_SUCCESS &&
-	    !active)
+	    !active) {
 		mam_pools_drop_primary(device);
+		mam_account_context_gone(context);
+	}
 	return answer;
 }
 
@@ -93,6 +119,7 @@ static int destroy(__typeof__(&cuCtxDestroy_v2) real, void *context)
 
 	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes()) {
 		mam_pools_drop(context);
+		mam_account_context_gone(context);
 		mam_capture_context_gone(context);
 		mam_peer_context_gone(context);
 	}

@@ -67,6 +67,10 @@
 	       mam_by_lookup_cuMipmappedArrayDestroy) \
 	DRIVER(cuMemCreate, cuMemCreate, 10020, ANY, mam_by_lookup_cuMemCreate) \
 	DRIVER(cuMemRelease, cuMemRelease, 10020, ANY, mam_by_lookup_cuMemRelease) \
+	DRIVER(cuMemRetainAllocationHandle, cuMemRetainAllocationHandle, 11000, ANY, \
+	       cuMemRetainAllocationHandle) \
+	DRIVER(cuMemMap, cuMemMap, 10020, ANY, cuMemMap) \
+	DRIVER(cuMemUnmap, cuMemUnmap, 10020, ANY, cuMemUnmap) \
 	DRIVER(cuPointerGetAttribute, cuPointerGetAttribute, 4000, ANY, \
 	       mam_by_lookup_cuPointerGetAttribute) \
 	DRIVER(cuPointerGetAttributes, cuPointerGetAttributes, 7000, ANY, \
