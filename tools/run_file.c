@@ -108,8 +108,6 @@ static const char *trouble_with(const char *path)
 	char folder[PATH_MAX];
 	struct stat status;
 
-	if (path[strlen(path) - 1] == '/')
-		return "it is the name of a folder";
 	snprintf(folder, sizeof(folder), "%.*s", (int)folder_length(path), path);
 	if (lstat(path, &status) != 0)
 		return errno != ENOENT || access(folder, W_OK | X_OK) != 0 ? strerror(errno) : NULL;
@@ -131,12 +129,14 @@ bool run_env_file(const char *option, const char *variable, const char *file)
 		return true;
 	if (*file == '\0')
 		trouble = "the name is empty";
+	else if (file[strlen(file) - 1] == '/')
+		trouble = "it is the name of a folder";
 	else if (!make_absolute(file, &pattern) || !expand(pattern.text, &name))
 		trouble = strerror(errno);
 	else
 		trouble = trouble_with(name.text);
 	if (trouble != NULL) {
-		message_error("--%s: '%s' cannot be written to: %s", option, file, trouble);
+		message_error("--%s: '%.300s' cannot be written to: %s", option, file, trouble);
 		return false;
 	}
 	return setenv(variable, pattern.text, 1) == 0;

@@ -47,9 +47,25 @@ says "an unknown option" 2 "unknown option" "$MAM" run --no-such-option true
 says "a bad size" 2 "size" "$MAM" run --chunk many true
 says "a negative size" 2 "size" "$MAM" run --limit -1 true
 says "a bad policy" 2 "must be one of default|strict|stream|deferred" "$MAM" run --free never true
+says "a bad answer to captures" 2 "must be one of strict|allow" "$MAM" run --capture=never true
+says "a bad way to share" 2 "must be share, dedicated, or dedicated:SIZE" "$MAM" run --ipc=all true
+says "a bad size to share from" 2 "must be share, dedicated, or dedicated:SIZE" "$MAM" run --ipc=dedicated:x true
+says "a bad threshold" 2 "size" "$MAM" run --pass-above much true
+says "a bad word about children" 2 "must be yes or no" "$MAM" run --children=some true
+says "a bad route" 2 "must be auto, preload or audit" "$MAM" run --route=scenic true
+says "a bad word about NVTX" 2 "must be one of auto|no" "$MAM" run --nvtx=yes true
 says "a bad level" 2 "must be one of error|warn|info|debug" "$MAM" run --log loud true
-says "statistics in no folder" 2 "cannot be written to" "$MAM" run --stats=/no/such/folder/file true
-says "statistics in place of a folder" 2 "it is a folder" "$MAM" run --stats="$scratch" true
+for option in stats trace leaks; do
+	says "--$option in no folder" 2 "cannot be written to" "$MAM" run "--$option=/no/such/folder/file" true
+	says "--$option in place of a folder" 2 "it is a folder" "$MAM" run "--$option=$scratch" true
+	says "--$option named as a folder" 2 "name of a folder" "$MAM" run "--$option=$scratch/x/" true
+	ln -sf "$scratch/target" "$scratch/link"
+	says "--$option behind a symbolic link" 2 "symbolic link" "$MAM" run "--$option=$scratch/link" true
+done
+says "a trace without a name" 2 "the name is empty" "$MAM" run --trace= true
+says "a name that is too long" 2 "cannot be written to" \
+	"$MAM" run --stats="$scratch/$(printf '%05000d' 0)" true
+says "a folder of another host" 2 "cannot be written to" "$MAM" run --trace="$scratch/%h/trace" true
 "$MAM" run --help > "$scratch/out" 2>&1
 same "--help: exit status" 0 $?
 try "--help names the examples" grep -q 'mam run --stats python3 train.py' "$scratch/out"
@@ -63,6 +79,32 @@ same "what was in LD_PRELOAD stays" "$preload:$scratch/other.so" \
 same "sizes reach the program" "1048576 none 2147483648 stream debug 1" \
 	"$("$MAM" run --chunk 1M --growth none --limit 2GiB --free stream --log debug --disable sh -c \
 		'echo $MAM_CHUNK $MAM_GROWTH $MAM_LIMIT $MAM_FREE $MAM_LOG $MAM_DISABLE')"
+same "words reach the program" "allow dedicated:2M no no 4096 deferred" \
+	"$("$MAM" run --capture allow --ipc dedicated:2M --children no --nvtx no --pass-above 4K --free deferred sh -c \
+		'echo $MAM_CAPTURE $MAM_IPC $MAM_CHILDREN $MAM_NVTX $MAM_PASS_ABOVE $MAM_FREE')"
+same "and the other ones" "strict share yes auto strict" \
+	"$("$MAM" run --capture=strict --ipc=share --children=yes --nvtx=auto --free=strict sh -c \
+		'echo $MAM_CAPTURE $MAM_IPC $MAM_CHILDREN $MAM_NVTX $MAM_FREE')"
+same "--ipc=dedicated needs no size" "dedicated" "$("$MAM" run --ipc=dedicated sh -c 'echo $MAM_IPC')"
+same "--leaks is a switch, and a file" "1 , 1 $scratch/leaks" \
+	"$("$MAM" run --leaks sh -c 'echo $MAM_LEAKS $MAM_LEAKS_FILE,') \
+$("$MAM" run --leaks="$scratch/leaks" sh -c 'echo $MAM_LEAKS $MAM_LEAKS_FILE')"
+same "the program's number is known to what it starts" "same" \
+	"$("$MAM" run sh -c 'if [ $$ = $MAM_RUN_PID ]; then echo same; fi')"
+
+# Names of files: absolute, and what stands for the process and the host left to each process.
+mkdir "$scratch/percent%p"
+names() # FILE - as the program sees it
+{
+	(cd "$scratch/percent%p" && "$MAM" run --trace="$1" sh -c 'echo "$MAM_TRACE"')
+}
+same "a relative name" "$scratch/percent%%p/t" "$(names t)"
+same "a name with words in it" "$scratch/percent%%p/t.%p.%h" "$(names t.%p.%h)"
+same "an absolute name" "/tmp/t%p" "$(names /tmp/t%p)"
+same "another folder" "$scratch/t" "$(names ../t)"
+mkdir "$scratch/host-$(uname -n)"
+same "a folder with a word in it" "$scratch/host-%h/t" "$(names "$scratch/host-%h/t")"
+same "a relative folder with a word in it" "$scratch/percent%%p/../host-%h/t" "$(names "../host-%h/t")"
 same "what is not asked for is left alone" "5M" "$(MAM_CHUNK=5M "$MAM" run sh -c 'echo $MAM_CHUNK $MAM_LIMIT')"
 
 # A copy of the two files, as another folder or an installed tree has them.
@@ -77,6 +119,11 @@ copy "$scratch/with space" "$scratch/with space"
 says "a path with a space" 2 "space or a colon" "$scratch/with space/mam" run true
 copy "$scratch/with:colon" "$scratch/with:colon"
 says "a path with a colon" 2 "space or a colon" "$scratch/with:colon/mam" run true
+cp "$MAM_BUILDDIR/.libs/libmam-audit.so" "$scratch/with:colon"
+says "a path with a colon, audit" 2 "space or a colon" "$scratch/with:colon/mam" run --route=audit true
+cp "$MAM" "$scratch/moved/lib/mam"
+says "the command without its auditor" 2 "libmam-audit.so was not found" \
+	"$scratch/moved/bin/mam" run --route=audit true
 mkdir "$scratch/alone"
 cp "$MAM" "$scratch/alone"
 says "the command without its object" 2 "libmam-preload.so was not found" "$scratch/alone/mam" run true
@@ -106,6 +153,63 @@ grep calls_caught "$scratch/pipe" > "$scratch/read" &
 wait
 same "--stats=PIPE is read at its other end" "calls_caught	96" "$(cat "$scratch/read")"
 try "--stats=PIPE leaves the pipe what it was" test -p "$scratch/pipe"
+
+rm -f "$scratch"/stats*
+"$MAM" run --stats="$scratch/stats.%h.%p" -- timeout 60 "$client" --rounds 1 > /dev/null 2>&1
+same "--stats=FILE with %p and %h: one for the process that used no CUDA, one for the client" 2 \
+	"$(ls "$scratch/stats.$(uname -n)".[0-9]* | wc -l)"
+
+# Children.
+rm -f "$scratch"/stats* "$scratch/log"
+FAKE_CUDA_LOG=$scratch/log "$MAM" run --children=no --stats="$scratch/stats" -- timeout 60 "$client" --rounds 1 \
+	> /dev/null 2>&1
+same "--children=no: a child's allocations are the driver's" 48 "$(grep -c '^cuMemAlloc ' "$scratch/log")"
+same "--children=no: only the started process writes" "$scratch/stats" "$(ls "$scratch"/stats*)"
+rm -f "$scratch"/stats* "$scratch/log"
+"$MAM" run --children=no --stats="$scratch/stats" -- sh -c "exec '$client' --rounds 1" > /dev/null 2>&1
+same "--children=no: the started process is served" 48 "$(stat_of allocs)"
+rm -f "$scratch"/stats*
+"$MAM" run --children=yes --stats="$scratch/stats" -- timeout 60 "$client" --rounds 1 > /dev/null 2>&1
+same "--children=yes: a child is served" "calls_caught	96" "$(cat "$scratch"/stats.* | grep calls_caught)"
+
+# Programs that mam cannot be in: one sentence, and they run; or do not, where a route was asked for.
+cat > "$scratch/three.c" << 'EOF'
+int main(void)
+{
+	return 3;
+}
+EOF
+bars() # NAME WORDS PROGRAM
+{
+	says "$1 is warned of" 3 "$2" "$MAM" run "$3"
+	says "$1 is refused where a route was asked for" 2 "$2" "$MAM" run --route=preload "$3"
+}
+if $CC -static -o "$scratch/static" "$scratch/three.c" 2> /dev/null; then
+	bars "a static program" "without a shared C library" "$scratch/static"
+	printf '#!%s\n' "$scratch/static" > "$scratch/static-script"
+	chmod +x "$scratch/static-script"
+	bars "a script of a static program" "without a shared C library" "$scratch/static-script"
+else
+	skip "a static program" "there is no static C library"
+fi
+$CC -o "$scratch/plain-three" "$scratch/three.c"
+"$MAM" run --route=preload "$scratch/plain-three" > "$scratch/out" 2>&1
+same "a program as usual: exit status" 3 $?
+same "a program as usual: no word" "" "$(cat "$scratch/out")"
+$CC -o "$scratch/set-user" "$scratch/three.c"
+if [ "$(id -u)" -eq 0 ] && chmod 755 "$scratch" && chown 65534 "$scratch/set-user" && chmod u+s "$scratch/set-user" &&
+	! findmnt -n -o OPTIONS -T "$scratch" 2> /dev/null | grep -q nosuid; then
+	bars "a set-user-id program" "sets the user or group" "$scratch/set-user"
+else
+	skip "a set-user-id program" "only root can make one of another user"
+fi
+cp "$scratch/plain-three" "$scratch/other"
+printf '\003\000' | dd of="$scratch/other" bs=1 seek=18 conv=notrunc 2> /dev/null
+says "a program of another machine" 126 "another kind of machine" sh -c "'$MAM' run '$scratch/other' 2>&1 |
+	head -n 1 >&2; exit 126"
+$CC -o "$scratch/other-c" "$scratch/three.c" -Wl,--dynamic-linker=/lib/ld-musl-test.so.1
+says "a program on another C library" 127 "C library is not glibc" sh -c "'$MAM' run '$scratch/other-c' 2>&1 |
+	head -n 1 >&2; exit 127"
 
 # Processes that have nothing to do with CUDA.
 for program in true "sh -c true" "${python3:-true} --version"; do
