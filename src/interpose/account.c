@@ -26,6 +26,7 @@ struct device {
 	_Atomic uint64_t now[MAM_ACCOUNT_COUNT];  /* atomic; bytes */
 	_Atomic uint64_t peak[MAM_ACCOUNT_COUNT]; /* atomic; bytes */
 	_Atomic uint64_t together, peak_together; /* atomic; bytes under the limit */
+	_Atomic uint64_t other;                   /* atomic; bytes, at the last look */
 };
 
 static struct device devices[DEVICES_MOST];
@@ -258,6 +259,17 @@ size_t mam_account_room(int device)
 	return now < limit ? limit - now : 0;
 }
 
+void mam_account_look(int device, size_t total_bytes, size_t free_bytes)
+{
+	struct device *account = device_of(device);
+	uint64_t taken = total_bytes > free_bytes ? total_bytes - free_bytes : 0, ours;
+
+	ours = atomic_load_explicit(&account->together, memory_order_relaxed) +
+	       atomic_load_explicit(&account->now[MAM_ACCOUNT_ARRAY], memory_order_relaxed);
+	atomic_store_explicit(&account->other, taken > ours ? taken - ours : 0,
+			      memory_order_relaxed);
+}
+
 void mam_account_restart(void)
 {
 	pthread_mutex_init(&notes_lock, NULL);
@@ -272,5 +284,6 @@ void mam_account_sum(struct mam_account_sums *sums)
 			sums->peak[kind] += atomic_load(&devices[i].peak[kind]);
 		}
 		sums->peak_together += atomic_load(&devices[i].peak_together);
+		sums->other += atomic_load(&devices[i].other);
 	}
 }

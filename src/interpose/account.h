@@ -67,6 +67,12 @@ bool mam_account_has_notes(void);
 /* What may still be charged before the limit; SIZE_MAX: there is none. */
 size_t mam_account_room(int device);
 
+/*
+ * mam_account_look - what the driver says of a device. What is taken there and not on the account
+ * is memory of contexts, of modules, and of other processes.
+ */
+void mam_account_look(int device, size_t total_bytes, size_t free_bytes);
+
 /* In the child of a fork. */
 void mam_account_restart(void);
 
@@ -74,6 +80,7 @@ struct mam_account_sums {
 	uint64_t now[MAM_ACCOUNT_COUNT];  /* bytes */
 	uint64_t peak[MAM_ACCOUNT_COUNT]; /* bytes */
 	uint64_t peak_together;           /* bytes under the limit, at their highest */
+	uint64_t other;                   /* bytes not on the account, at the last look */
 };
 void mam_account_sum(struct mam_account_sums *sums); /* over all devices */
 

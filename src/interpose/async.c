@@ -61,8 +61,9 @@ static int alloc(enum mam_table_id function, enum mam_road road, struct argument
 				 .road = road,
 				 .kind = MAM_ACCOUNT_ASYNC,
 				 .bytes = bytes,
-				 .taken = bytes > SIZE_MAX - UNIT ? bytes
-								  : (bytes + UNIT - 1) / UNIT * UNIT,
+				 .taken = bytes > SIZE_MAX - UNIT
+						  ? bytes
+						  : (bytes + UNIT - 1) / UNIT * UNIT,
 				 .stream = arguments->stream,
 				 .ask = ask,
 				 .arguments = arguments };
@@ -139,7 +140,8 @@ int cuMemAllocFromPoolAsync_ptsz(unsigned long long *block, size_t bytes, void *
 	struct arguments arguments = { NULL, MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync_ptsz), pool,
 				       stream, stream == NULL ? PER_THREAD : stream };
 
-	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync_ptsz, MAM_ROAD_SYMBOL, &arguments, block, bytes);
+	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync_ptsz, MAM_ROAD_SYMBOL, &arguments,
+		     block, bytes);
 }
 
 int mam_by_lookup_cuMemAllocFromPoolAsync_ptsz(unsigned long long *block, size_t bytes,
@@ -148,5 +150,6 @@ int mam_by_lookup_cuMemAllocFromPoolAsync_ptsz(unsigned long long *block, size_t
 	struct arguments arguments = { NULL, MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync_ptsz), pool,
 				       stream, stream == NULL ? PER_THREAD : stream };
 
-	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync_ptsz, MAM_ROAD_LOOKUP, &arguments, block, bytes);
+	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync_ptsz, MAM_ROAD_LOOKUP, &arguments,
+		     block, bytes);
 }

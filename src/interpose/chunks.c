@@ -3,6 +3,9 @@
  * chunks.c - a source around libmam's "cudamalloc": it charges each chunk to the device's account
  * before the driver is asked, tells the watchers, and takes the time that the driver takes.
  *
+ * At most once a second growth is also the moment to ask how much of the device is taken: that
+ * costs 27 us, and tells what contexts and modules take.
+ *
  * The guard is up whenever a pool calls its source, so the driver's functions are the real ones.
  */
 #include "interpose/chunks.h"
@@ -12,6 +15,9 @@
 #include <time.h>
 
 #include "interpose/account.h"
+#include "interpose/capture.h"
+#include "interpose/hooks.h"
+#include "interpose/table.h"
 #include "interpose/watch.h"
 
 struct chunks {
@@ -33,11 +39,28 @@ static uint64_t now(void)
 	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
+#define LOOK_EVERY UINT64_C(1000000000) /* ns */
+
+static void look(int device, uint64_t time)
+{
+	static _Atomic uint64_t due; /* atomic; ns */
+	uint64_t then = atomic_load_explicit(&due, memory_order_relaxed);
+	__typeof__(&cuMemGetInfo_v2) ask;
+	size_t free_bytes, total_bytes;
+
+	if (time < then || mam_capture_alive() ||
+	    !atomic_compare_exchange_strong(&due, &then, time + LOOK_EVERY))
+		return;
+	ask = MAM_TABLE_ORIGINAL(cuMemGetInfo_v2);
+	if (ask != NULL && ask(&free_bytes, &total_bytes) == MAM_CUDA_SUCCESS)
+		mam_account_look(device, total_bytes, free_bytes);
+}
+
 static enum mam_status grow(struct mam_source *source, size_t bytes, void **base)
 {
 	struct chunks *chunks = (struct chunks *)source;
 	enum mam_status status;
-	uint64_t start;
+	uint64_t start, end;
 
 	if (!mam_account_charge(chunks->device, MAM_ACCOUNT_CHUNK, bytes))
 		return MAM_ERROR_OUT_OF_MEMORY;
@@ -48,10 +71,12 @@ static enum mam_status grow(struct mam_source *source, size_t bytes, void **base
 		return status;
 	}
 	mam_account_confirm(chunks->device, MAM_ACCOUNT_CHUNK);
-	atomic_fetch_add_explicit(&grow_ns, now() - start, memory_order_relaxed);
+	end = now();
+	atomic_fetch_add_explicit(&grow_ns, end - start, memory_order_relaxed);
 	atomic_fetch_add_explicit(&grows, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&chunks->held, bytes, memory_order_relaxed);
 	mam_watch_chunk(*base, bytes, chunks->context, true);
+	look(chunks->device, end);
 	return MAM_OK;
 }
 

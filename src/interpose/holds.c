@@ -13,10 +13,11 @@
 
 #define GRANULE ((uint64_t)2 << 20) /* mappings begin at multiples */
 
-static struct mam_ledger handles;  /* lock: holds; id: the piece */
-static struct mam_ledger counts;   /* lock: holds; key: the piece, id: its holds, bytes: its handle */
-static struct mam_ledger mappings; /* lock: holds; key: the address, id: the piece, or 0 */
-static uint64_t pieces;            /* lock: holds; numbers given */
+/* lock: holds, all of them */
+static struct mam_ledger handles;  /* id: the piece */
+static struct mam_ledger counts;   /* key: the piece, id: its holds, bytes: its handle */
+static struct mam_ledger mappings; /* key: the address, id: the piece, or 0 */
+static uint64_t pieces;            /* numbers given */
 static pthread_mutex_t holds_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* lock: holds */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * physical.c - cuMemCreate and cuMemRelease, cuMemMap and cuMemUnmap: physical memory that programs
- * map by themselves, as XLA and PyTorch's expandable segments do. Counted and under the limit; there
- * is nothing to pool.
+ * map by themselves, as XLA and PyTorch's expandable segments do. Counted and under the limit;
+ * there is nothing to pool.
  *
  * It belongs to no context, and to the device that its properties name. It is on the account until
  * nothing holds it any more (holds.h). A handle that came by an import is another process's memory,

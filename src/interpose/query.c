@@ -18,8 +18,11 @@
 #include "interpose/table.h"
 #include "interpose/watch.h"
 
-/* And what the limit still allows the driver to give; SIZE_MAX without one. The guard is up. */
-static size_t free_in_pool(size_t *allowed)
+/*
+ * And what the limit still allows the driver to give, SIZE_MAX without one; *device only where it
+ * is known. The guard is up.
+ */
+static size_t free_in_pool(size_t *allowed, int *device)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
 	struct mam_stats stats = { .size = sizeof(stats) };
@@ -27,9 +30,11 @@ static size_t free_in_pool(size_t *allowed)
 	void *context = NULL;
 
 	*allowed = mam_account_room(-1);
-	if (driver == NULL || driver->ctx_current(&context) != 0 || mam_pools_device(context) < 0)
+	if (driver == NULL || driver->ctx_device(device) != MAM_CUDA_SUCCESS)
 		return 0;
-	*allowed = mam_account_room(mam_pools_device(context));
+	*allowed = mam_account_room(*device);
+	if (driver->ctx_current(&context) != 0 || mam_pools_device(context) < 0)
+		return 0;
 	entry = mam_pools_of(context);
 	if (entry == NULL || mam_pool_stats(entry->pool, &stats) != MAM_OK)
 		return 0;
@@ -40,14 +45,16 @@ static int info(enum mam_table_id function, enum mam_road road,
 		__typeof__(&cuMemGetInfo_v2) real, size_t *free_bytes, size_t *total_bytes)
 {
 	size_t in_pool, allowed;
-	int answer;
+	int answer, device = -1;
 
 	if (mam_init_passes())
 		return real(free_bytes, total_bytes);
 	mam_init_depth++;
 	answer = real(free_bytes, total_bytes);
 	if (answer == MAM_CUDA_SUCCESS && free_bytes != NULL && total_bytes != NULL) {
-		in_pool = free_in_pool(&allowed);
+		in_pool = free_in_pool(&allowed, &device);
+		if (device >= 0)
+			mam_account_look(device, *total_bytes, *free_bytes);
 		if (*free_bytes > allowed)
 			*free_bytes = allowed;
 		*free_bytes =

@@ -49,6 +49,7 @@ static void put_account(struct mam_file_text *text, const struct mam_account_sum
 			     mam_report_kind_key((enum mam_account_kind)kind),
 			     (unsigned long long)account->peak[kind]);
 	put(text, "peak_together_bytes", account->peak_together);
+	put(text, "other_bytes", account->other);
 }
 
 void mam_report_keys(struct mam_file_text *text, const struct mam_report *report)

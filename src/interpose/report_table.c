@@ -97,6 +97,12 @@ static void put_memory(struct mam_file_text *text, const struct mam_report *repo
 		mam_file_put_bytes(text, report->account.peak[kind]);
 		mam_file_put(text, "\n");
 	}
+	if (report->account.other != 0) {
+		mam_file_put(text, "  taken on the devices besides: contexts, modules, other "
+				   "processes, ");
+		mam_file_put_bytes(text, report->account.other);
+		mam_file_put(text, " when last looked at\n");
+	}
 }
 
 static void put_time(struct mam_file_text *text, double ns)
