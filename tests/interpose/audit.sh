@@ -3,6 +3,7 @@
 #
 # audit.sh - mam run --route=audit: plugins that bind past the preload object are caught, and nothing else is any
 # different from --route=preload.
+# shellcheck disable=SC2086,SC2317 # $CC may be words; called through try
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
 
