@@ -240,6 +240,7 @@ int cuMemAddressFree(unsigned long long address, size_t bytes);
 int cuMemCreate(unsigned long long *handle, size_t bytes,
 		const struct cu_memory_properties *wanted, unsigned long long flags);
 int cuMemRelease(unsigned long long handle);
+int cuMemRetainAllocationHandle(unsigned long long *handle, void *address);
 int cuMemMap(unsigned long long address, size_t bytes, size_t offset, unsigned long long handle,
 	     unsigned long long flags);
 int cuMemUnmap(unsigned long long address, size_t bytes);

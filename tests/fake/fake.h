@@ -95,6 +95,7 @@ struct fake_block {
 	bool exported;     /* an IPC handle of it was made */
 	bool accessible;   /* MAPPED: cuMemSetAccess allowed it */
 	unsigned int uses; /* PHYSICAL: how many mappings */
+	unsigned int retained; /* PHYSICAL: how many more releases its handle takes */
 	intptr_t shift;    /* device memory: address + shift is where the fake reaches it */
 	struct CUctx_st *context; /* owner; NULL: the device's, no context's end is its end */
 	uint64_t id;              /* never given twice */

@@ -45,6 +45,7 @@
 	X(cuCtxDisablePeerAccess) X(cuIpcGetMemHandle) X(cuIpcOpenMemHandle) \
 	X(cuIpcOpenMemHandle_v2) X(cuIpcCloseMemHandle) X(cuMemGetAllocationGranularity) \
 	X(cuMemAddressReserve) X(cuMemAddressFree) X(cuMemCreate) X(cuMemRelease) X(cuMemMap) \
+	X(cuMemRetainAllocationHandle) \
 	X(cuMemUnmap) X(cuMemSetAccess) X(cuMemExportToShareableHandle) X(cuGreenCtxCreate) \
 	X(cuGreenCtxDestroy) X(cuCtxFromGreenCtx) X(cuGreenCtxRecordEvent) \
 	X(cuGreenCtxStreamCreate) X(cuCtxGetStreamPriorityRange) X(cuStreamBeginCapture) \

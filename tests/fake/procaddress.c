@@ -159,6 +159,7 @@ static const struct row rows[] = {
 	PLAIN(cuMemAddressFree, 10020),
 	PLAIN(cuMemCreate, 10020),
 	PLAIN(cuMemRelease, 10020),
+	PLAIN(cuMemRetainAllocationHandle, 11000),
 	PLAIN(cuMemMap, 10020),
 	PLAIN(cuMemUnmap, 10020),
 	PLAIN(cuMemSetAccess, 10020),

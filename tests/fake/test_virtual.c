@@ -113,6 +113,44 @@ START_TEST(a_mapping_may_begin_inside_the_bytes)
 }
 END_TEST
 
+START_TEST(a_retained_handle_is_released_twice)
+{
+	unsigned long long address, handle, again = 0;
+	size_t before, during, after, total;
+
+	cuda = load();
+	cuda.cuMemGetInfo_v2(&before, &total);
+	address = map(2 * MIB, &handle);
+	ck_assert_int_eq(cuda.cuMemRetainAllocationHandle(&again, (void *)(address + MIB)),
+			 CUDA_SUCCESS);
+	ck_assert_uint_eq(again, handle);
+	cuda.cuMemUnmap(address, 2 * MIB);
+	ck_assert_int_eq(cuda.cuMemRetainAllocationHandle(&again, (void *)address),
+			 CUDA_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(cuda.cuMemRelease(handle), CUDA_SUCCESS);
+	cuda.cuMemGetInfo_v2(&during, &total);
+	ck_assert_uint_eq(during, before - 2 * MIB);
+	ck_assert_int_eq(cuda.cuMemRelease(handle), CUDA_SUCCESS);
+	cuda.cuMemGetInfo_v2(&after, &total);
+	ck_assert_uint_eq(after, before);
+	ck_assert_int_eq(cuda.cuMemRelease(handle), CUDA_ERROR_INVALID_VALUE);
+}
+END_TEST
+
+START_TEST(a_released_handle_can_be_had_again)
+{
+	unsigned long long address, handle, again = 0;
+
+	cuda = load();
+	address = map(2 * MIB, &handle);
+	ck_assert_int_eq(cuda.cuMemRelease(handle), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemRelease(handle), CUDA_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(cuda.cuMemRetainAllocationHandle(&again, (void *)address), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemRelease(again), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemRelease(again), CUDA_ERROR_INVALID_VALUE);
+}
+END_TEST
+
 START_TEST(its_pointers_differ_from_plain_ones)
 {
 	struct CUctx_st *context = (struct CUctx_st *)7;
@@ -194,6 +232,8 @@ static void add(TCase *tests)
 	tcase_add_test(tests, bytes_live_until_handle_and_mappings_are_gone);
 	tcase_add_test(tests, remapped_bytes_keep_their_contents);
 	tcase_add_test(tests, a_mapping_may_begin_inside_the_bytes);
+	tcase_add_test(tests, a_retained_handle_is_released_twice);
+	tcase_add_test(tests, a_released_handle_can_be_had_again);
 	tcase_add_test(tests, its_pointers_differ_from_plain_ones);
 	tcase_add_test(tests, sizes_come_in_units_and_addresses_have_an_end);
 	tcase_add_test(tests, host_code_sees_it_when_it_may);

@@ -5,6 +5,7 @@
  *   cuMemAddressReserve   a range of addresses with nothing behind them
  *   cuMemCreate           bytes of a device without an address: a block of kind PHYSICAL
  *   cuMemMap              a block over a part of a range, whose bytes are those
+ *   cuMemRetainAllocationHandle   the handle of what is mapped, to be released once more
  *   cuMemSetAccess        from now on copies and fills may use it
  * The fake reaches the bytes where the device has them, so a block's shift is all a mapping needs;
  * only when host code may touch device memory are the addresses really mapped. All sizes are
@@ -177,7 +178,9 @@ int cuMemRelease(unsigned long long handle)
 	if (result == CUDA_SUCCESS) {
 		struct fake_block *physical = of_handle(handle);
 
-		if (physical) {
+		if (physical && physical->retained > 0) {
+			physical->retained--;
+		} else if (physical) {
 			physical->freed = true;
 			end_unused(physical);
 		} else {
@@ -185,6 +188,25 @@ int cuMemRelease(unsigned long long handle)
 		}
 	}
 	return fake_leave("cuMemRelease", result, "handle=%llu", handle);
+}
+
+int cuMemRetainAllocationHandle(unsigned long long *handle, void *address)
+{
+	struct fake_block *mapped, *physical;
+	int result = fake_enter("cuMemRetainAllocationHandle");
+
+	if (result == CUDA_SUCCESS) {
+		mapped = fake_memory_find((uintptr_t)address);
+		if (handle && mapped && mapped->origin == FAKE_MAPPED) {
+			physical = fake_memory_of_id(mapped->physical);
+			physical->retained += !physical->freed;
+			physical->freed = false;
+			*handle = physical->id;
+		} else {
+			result = CUDA_ERROR_INVALID_VALUE;
+		}
+	}
+	return fake_leave("cuMemRetainAllocationHandle", result, "address=%p", address);
 }
 
 static int map(uintptr_t address, size_t bytes, size_t offset, uint64_t handle)
