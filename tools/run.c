@@ -60,7 +60,7 @@ static const struct args_option options[] = {
 	{ "route", 0, ARGS_TEXT, FIELD(route), "ROUTE", NULL,
 	  "auto (default), preload, or audit: also RTLD_DEEPBIND plugins" },
 	{ "nvtx", 0, ARGS_TEXT, FIELD(nvtx), "AUTO|NO", NULL,
-	  "no: do not tell compute-sanitizer of blocks" },
+	  "no: under compute-sanitizer leave memory to the driver" },
 	{ "disable", 0, ARGS_FLAG, FIELD(disable), NULL, NULL,
 	  "leave every call to the driver: is it mam or the program?" },
 	{ "log", 0, ARGS_TEXT, FIELD(log), "LEVEL", NULL, "error, warn (default), info or debug" },

@@ -66,23 +66,25 @@ static bool set_children(const char *word)
 	return false;
 }
 
-/* "share", "dedicated" or "dedicated:SIZE". */
+/* "share", "dedicated" or "dedicated:SIZE"; the object reads the size in plain bytes. */
 static bool set_ipc(const char *word)
 {
-	static const char dedicated[] = "dedicated";
-	const size_t length = sizeof(dedicated) - 1;
+	static const char sized[] = "dedicated:";
+	const size_t length = sizeof(sized) - 1;
 	uint64_t bytes;
+	char text[48];
 
 	if (word == NULL)
 		return true;
-	if (strcmp(word, "share") != 0 && strcmp(word, dedicated) != 0 &&
-	    (strncmp(word, dedicated, length) != 0 || word[length] != ':' ||
-	     !args_bytes(word + length + 1, &bytes))) {
+	if (strcmp(word, "share") == 0 || strcmp(word, "dedicated") == 0)
+		return setenv("MAM_IPC", word, 1) == 0;
+	if (strncmp(word, sized, length) != 0 || !args_bytes(word + length, &bytes) || bytes == 0) {
 		message_error("--ipc is '%s', but must be share, dedicated, or dedicated:SIZE",
 			      word);
 		return false;
 	}
-	return setenv("MAM_IPC", word, 1) == 0;
+	snprintf(text, sizeof(text), "%s%llu", sized, (unsigned long long)bytes);
+	return setenv("MAM_IPC", text, 1) == 0;
 }
 
 static bool set_stats(const char *file)

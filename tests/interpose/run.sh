@@ -50,6 +50,7 @@ says "a bad policy" 2 "must be one of default|strict|stream|deferred" "$MAM" run
 says "a bad answer to captures" 2 "must be one of strict|allow" "$MAM" run --capture=never true
 says "a bad way to share" 2 "must be share, dedicated, or dedicated:SIZE" "$MAM" run --ipc=all true
 says "a bad size to share from" 2 "must be share, dedicated, or dedicated:SIZE" "$MAM" run --ipc=dedicated:x true
+says "no size to share from" 2 "must be share, dedicated, or dedicated:SIZE" "$MAM" run --ipc=dedicated: true
 says "a bad threshold" 2 "size" "$MAM" run --pass-above much true
 says "a bad word about children" 2 "must be yes or no" "$MAM" run --children=some true
 says "a bad route" 2 "must be auto, preload or audit" "$MAM" run --route=scenic true
@@ -79,7 +80,7 @@ same "what was in LD_PRELOAD stays" "$preload:$scratch/other.so" \
 same "sizes reach the program" "1048576 none 2147483648 stream debug 1" \
 	"$("$MAM" run --chunk 1M --growth none --limit 2GiB --free stream --log debug --disable sh -c \
 		'echo $MAM_CHUNK $MAM_GROWTH $MAM_LIMIT $MAM_FREE $MAM_LOG $MAM_DISABLE')"
-same "words reach the program" "allow dedicated:2M no no 4096 deferred" \
+same "words reach the program" "allow dedicated:2097152 no no 4096 deferred" \
 	"$("$MAM" run --capture allow --ipc dedicated:2M --children no --nvtx no --pass-above 4K --free deferred sh -c \
 		'echo $MAM_CAPTURE $MAM_IPC $MAM_CHILDREN $MAM_NVTX $MAM_PASS_ABOVE $MAM_FREE')"
 same "and the other ones" "strict share yes auto strict" \
