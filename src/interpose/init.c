@@ -14,6 +14,8 @@
 #include "interpose/account.h"
 #include "interpose/capture.h"
 #include "interpose/count.h"
+#include "interpose/file.h"
+#include "interpose/holds.h"
 #include "interpose/leaks.h"
 #include "interpose/marks.h"
 #include "interpose/peer.h"
@@ -35,11 +37,11 @@ static pthread_once_t awakening = PTHREAD_ONCE_INIT;
 
 /*
  * The child of a process that never had a pool may start CUDA itself and is served like any
- * other.
+ * other, unless children are to be left alone.
  */
 static void start_child(void)
 {
-	if (mam_pools_exist())
+	if (mam_pools_exist() || !mam_file_is_watched())
 		atomic_store_explicit(&state, OFF, memory_order_relaxed);
 	mam_watch_stop(~0u);
 	if (atomic_load_explicit(&state, memory_order_relaxed) == ON && mam_init_wants_stats())
@@ -48,6 +50,7 @@ static void start_child(void)
 	mam_capture_restart();
 	mam_peer_restart();
 	mam_account_restart();
+	mam_holds_restart();
 	mam_marks_restart();
 	mam_tracer_restart();
 	mam_leaks_restart();
@@ -63,7 +66,7 @@ static enum mam_init_policy policy_of(uint64_t word)
 
 static void wake(void)
 {
-	bool off = mam_option_number("MAM_DISABLE") != 0;
+	bool off = mam_option_number("MAM_DISABLE") != 0 || !mam_file_is_watched();
 
 	atomic_store_explicit(&wants_stats, mam_option_number("MAM_STATS") != 0,
 			      memory_order_relaxed);
