@@ -125,6 +125,22 @@ START_TEST(values_are_taken)
 }
 END_TEST
 
+START_TEST(origins)
+{
+	setenv("MAM_LIMIT", "0", 1); /* what the default is, too */
+	setenv("MAM_STATS", "on", 1);
+	setenv("MAM_FREE", "never", 1);
+	setenv("MAM_CHUNK", "", 1);
+	ck_assert_str_eq(mam_option_origin("MAM_LIMIT"), "environment");
+	ck_assert_str_eq(mam_option_origin("MAM_STATS"), "environment");
+	ck_assert_str_eq(mam_option_origin("MAM_FREE"), "default, refused");
+	ck_assert_str_eq(mam_option_origin("MAM_CHUNK"), "default");
+	ck_assert_str_eq(mam_option_origin("MAM_GROWTH"), "default");
+	ck_assert_ptr_null(mam_option_origin("MAM_NONE"));
+	ck_assert_ptr_null(mam_option_origin(NULL));
+}
+END_TEST
+
 /* The words of a bool come in pairs: no, yes. */
 START_TEST(a_bool_has_many_names)
 {
@@ -298,6 +314,7 @@ int main(void)
 	tcase_add_test(taking, the_table_is_sound);
 	tcase_add_test(taking, defaults);
 	tcase_add_test(taking, values_are_taken);
+	tcase_add_test(taking, origins);
 	tcase_add_loop_test(taking, a_bool_has_many_names, 0, 8);
 	tcase_add_loop_test(taking, the_free_policies_are_those_of_the_header, 0, 3);
 	tcase_add_test(taking, an_empty_value_is_none);
