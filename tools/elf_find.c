@@ -78,7 +78,7 @@ static bool replace(char folder[PATH_MAX], const char *word, const char *by)
 
 static bool try_words(const char *given, const char *origin, const char *name, char path[PATH_MAX])
 {
-	static const char *const libraries[] = { "lib", "lib64", "lib/" MULTIARCH };
+	static const char *const libraries[] = { "lib", "lib64", ("lib/" MULTIARCH) };
 	char folder[PATH_MAX];
 
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
@@ -161,8 +161,9 @@ static bool try_configured(const char *file, int depth, const char *name, char p
 
 static bool try_system(const char *name, char path[PATH_MAX])
 {
-	static const char *const folders[] = { "/lib/" MULTIARCH, "/usr/lib/" MULTIARCH, "/lib64",
-					       "/usr/lib64", "/lib", "/usr/lib" };
+	static const char *const folders[] = {
+		"/lib/" MULTIARCH, "/usr/lib/" MULTIARCH, "/lib64", "/usr/lib64", "/lib", "/usr/lib"
+	};
 
 	if (try_configured(CONFIGURATION, 0, name, path))
 		return true;

@@ -170,8 +170,7 @@ static bool read_dynamic(struct reader *reader, const Elf64_Phdr *part)
 
 	for (size_t i = 0; i < DYNAMIC_MOST && i < part->p_filesz / sizeof(entry); i++) {
 		if (offset > reader->file.bytes ||
-		    !elf_file_get(&reader->file, offset + i * sizeof(entry), &entry,
-				  sizeof(entry)))
+		    !elf_file_get(&reader->file, offset + i * sizeof(entry), &entry, sizeof(entry)))
 			return false;
 		if (entry.d_tag == DT_NULL)
 			break;
@@ -261,9 +260,9 @@ static bool read_interpreter(const struct reader *reader, struct elf *elf)
 {
 	const Elf64_Phdr *part = part_of(reader, PT_INTERP);
 
-	return part == NULL || (part->p_filesz < sizeof(elf->interpreter) &&
-				elf_file_get(&reader->file, part->p_offset, elf->interpreter,
-					     part->p_filesz));
+	return part == NULL ||
+	       (part->p_filesz < sizeof(elf->interpreter) &&
+		elf_file_get(&reader->file, part->p_offset, elf->interpreter, part->p_filesz));
 }
 
 static enum elf_kind read_all(struct reader *reader, struct elf *elf)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * elf_read.h - what an ELF file says of itself: the libraries it needs, where it looks for them, and
- * which ways it has of finding others.
+ * elf_read.h - what an ELF file says of itself: the libraries it needs, where it looks for them,
+ * and which ways it has of finding others.
  */
 #ifndef TOOLS_ELF_READ_H
 #define TOOLS_ELF_READ_H

@@ -67,7 +67,8 @@ static bool begins(const char *text, const char *start)
 	return strncmp(text, start, strlen(start)) == 0;
 }
 
-static void note(struct walk *walk, enum way way, const struct elf_place *place, const char *library)
+static void note(struct walk *walk, enum way way, const struct elf_place *place,
+		 const char *library)
 {
 	if (walk->first[way] != NULL)
 		return;
@@ -159,8 +160,10 @@ static void print_answer(const struct walk *walk, bool plain)
 	static const char *const answers[][2] = {
 		{ "no", "mam run cannot be in it" },
 		{ "yes", "mam run catches its CUDA memory" },
-		{ "depends", "it depends on what it imports; mam run catches what that asks CUDA for" },
-		{ "depends", "it depends on the programs that it starts; mam run is in those as well" },
+		{ "depends",
+		  "it depends on what it imports; mam run catches what that asks CUDA for" },
+		{ "depends",
+		  "it depends on the programs that it starts; mam run is in those as well" },
 		{ "depends", "no file names CUDA; what the program opens as it runs is caught" },
 		{ "unused", "no file names CUDA, and the program opens none as it runs" },
 	};

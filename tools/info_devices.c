@@ -108,10 +108,9 @@ void info_devices(bool plain)
 	driver.count(&count);
 	info_line(plain, "driver", "driver", "CUDA %d.%d", version / 1000, version % 1000 / 10);
 	info_line(plain, "deferred", "--free=deferred", "%s",
-		  driver.record_event
-			  ? "by a fence over all work of a context (cuCtxRecordEvent)"
-			  : "by a wait for the context, one for a batch of frees: "
-			    "the driver has no cuCtxRecordEvent");
+		  driver.record_event ? "by a fence over all work of a context (cuCtxRecordEvent)"
+				      : "by a wait for the context, one for a batch of frees: "
+					"the driver has no cuCtxRecordEvent");
 	if (count == 0)
 		info_line(plain, "devices", "devices", "none");
 	for (int device = 0; device < count; device++)

@@ -116,8 +116,7 @@ static enum program_bar bar_of_file(const char *path)
 	struct statvfs system;
 	struct stat status;
 
-	if (stat(path, &status) != 0 || statvfs(path, &system) != 0 ||
-	    (system.f_flag & ST_NOSUID))
+	if (stat(path, &status) != 0 || statvfs(path, &system) != 0 || (system.f_flag & ST_NOSUID))
 		return PROGRAM_OPEN;
 	if (sets_user(&status))
 		return PROGRAM_SET_USER;

@@ -22,9 +22,9 @@ enum program_bar {
 };
 
 struct program {
-	char found[PATH_MAX];      /* what was named, as the PATH leads to it */
-	bool is_script;            /* then the place below is its interpreter's */
-	struct elf_place place;    /* what the kernel loads */
+	char found[PATH_MAX];   /* what was named, as the PATH leads to it */
+	bool is_script;         /* then the place below is its interpreter's */
+	struct elf_place place; /* what the kernel loads */
 	enum program_bar bar;
 };
 

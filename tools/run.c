@@ -70,8 +70,8 @@ static const struct args_option options[] = {
 static const struct args_command command = {
 	.name = "mam run",
 	.use = "[OPTION]... [--] PROGRAM [ARGUMENT]...",
-	.intro = "Run an unmodified CUDA program, C to Python, with its memory from a pool. The exit\n"
-		 "status is the program's; 127: it was not found, 126: it could not be started.\n",
+	.intro = "Run an unmodified CUDA program, C to Python, with its memory from a pool.\n"
+		 "The exit status is the program's; 127: not found, 126: cannot be started.\n",
 	.outro = "Examples:\n"
 		 "  mam run ./simulate input.dat\n"
 		 "  mam run --stats python3 train.py\n"

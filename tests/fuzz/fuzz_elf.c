@@ -85,10 +85,16 @@ static uint64_t next(uint64_t *state)
 /* A few numbers that readers trip over, at places that are mostly near the start. */
 static void change(uint8_t *data, size_t bytes, uint64_t *state)
 {
-	static const uint64_t numbers[] = {
-		0, 1, 0x7f, 0xff, 0xffff, 0x7fffffff, 0xffffffff, UINT64_MAX, UINT64_MAX - 15,
-		(uint64_t)1 << 63
-	};
+	static const uint64_t numbers[] = { 0,
+					    1,
+					    0x7f,
+					    0xff,
+					    0xffff,
+					    0x7fffffff,
+					    0xffffffff,
+					    UINT64_MAX,
+					    UINT64_MAX - 15,
+					    (uint64_t)1 << 63 };
 	uint64_t number = numbers[next(state) % (sizeof(numbers) / sizeof(numbers[0]))];
 	size_t width = (size_t)1 << next(state) % 4;
 	size_t range = next(state) % 4 == 0 ? bytes : bytes < 1024 ? bytes : 1024;
