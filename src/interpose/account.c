@@ -206,7 +206,6 @@ bool mam_account_take(uint64_t key, enum mam_account_kind kind, struct mam_accou
 	pthread_mutex_unlock(&notes_lock);
 	if (found.bytes == 0)
 		return false;
-	mam_account_refund(found.device, kind, found.bytes);
 	*noted = (struct mam_account_noted){ key, found.bytes, found.context, found.device, kind };
 	return true;
 }
@@ -215,18 +214,19 @@ size_t mam_account_drop(uint64_t key, enum mam_account_kind kind)
 {
 	struct mam_account_noted noted;
 
-	return mam_account_take(key, kind, &noted) ? noted.bytes : 0;
+	if (!mam_account_take(key, kind, &noted))
+		return 0;
+	mam_account_settle(&noted, true);
+	return noted.bytes;
 }
 
-/* It was there a moment ago, so the limit is not asked: another thread may have taken its room. */
-void mam_account_put_back(const struct mam_account_noted *noted)
+void mam_account_settle(const struct mam_account_noted *noted, bool freed)
 {
-	struct device *account = device_of(noted->device);
-
-	atomic_fetch_add_explicit(&account->now[noted->kind], noted->bytes, memory_order_relaxed);
-	if (is_limited(noted->kind))
-		atomic_fetch_add_explicit(&account->together, noted->bytes, memory_order_relaxed);
-	mam_account_note(noted->key, noted->context, noted->device, noted->kind, noted->bytes);
+	if (freed)
+		mam_account_refund(noted->device, noted->kind, noted->bytes);
+	else
+		mam_account_note(noted->key, noted->context, noted->device, noted->kind,
+				 noted->bytes);
 }
 
 void mam_account_context_gone(void *context)

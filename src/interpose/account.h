@@ -44,7 +44,11 @@ void mam_account_note(uint64_t key, void *context, int device, enum mam_account_
 		      size_t bytes);
 size_t mam_account_drop(uint64_t key, enum mam_account_kind kind);
 
-/* The same in two halves: taken before the driver frees it, and put back where the driver refuses. */
+/*
+ * The same in two halves, around the driver's free: the note is taken before, since another thread
+ * may get the same address as soon as the driver has freed it. The charge is settled after, since
+ * until then the memory is not there for others.
+ */
 struct mam_account_noted {
 	uint64_t key;
 	size_t bytes;
@@ -53,7 +57,7 @@ struct mam_account_noted {
 	enum mam_account_kind kind;
 };
 bool mam_account_take(uint64_t key, enum mam_account_kind kind, struct mam_account_noted *noted);
-void mam_account_put_back(const struct mam_account_noted *noted);
+void mam_account_settle(const struct mam_account_noted *noted, bool freed);
 
 /*
  * Everything noted of a context died with it, pinned host memory and arrays too. What was noted

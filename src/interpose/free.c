@@ -255,8 +255,8 @@ void mam_free_before(struct mam_free_request *request, struct mam_account_noted 
 void mam_free_after(const struct mam_free_request *request,
 		    const struct mam_account_noted *noted)
 {
-	if (request->is_noted && request->code != MAM_CUDA_SUCCESS)
-		mam_account_put_back(noted);
+	if (request->is_noted)
+		mam_account_settle(noted, request->code == MAM_CUDA_SUCCESS);
 }
 
 int cudaFree(void *block)

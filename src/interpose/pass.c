@@ -10,8 +10,7 @@
  *      genuine.
  *   4. Note what came, or take the charge back.
  *
- * A free drops the note before the driver is asked, and notes it anew where the driver refuses: as
- * soon as the driver has freed it, another thread may get the same address.
+ * A free takes the note before the driver is asked, and settles the charge after (account.h).
  */
 #include "interpose/pass.h"
 
@@ -168,11 +167,10 @@ int mam_pass_free(enum mam_table_id function, enum mam_road road, enum mam_accou
 		mam_watch_free(&call);
 	}
 	call.code = release(key);
-	if (call.code != MAM_CUDA_SUCCESS) {
-		if (known)
-			mam_account_put_back(&noted);
+	if (known)
+		mam_account_settle(&noted, call.code == MAM_CUDA_SUCCESS);
+	if (call.code != MAM_CUDA_SUCCESS)
 		call.fate = MAM_FATE_FAILED;
-	}
 	if (!announced && call.block != NULL && call.code == MAM_CUDA_SUCCESS)
 		mam_watch_free(&call);
 	else if (!announced)

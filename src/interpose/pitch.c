@@ -27,15 +27,15 @@
 #include "interpose/pools.h"
 #include "interpose/real.h"
 
-#define ANSWERS 256	   /* a power of two */
-#define ALIGNMENT 512	   /* of what the driver gives: textures are bound to it */
+#define ANSWER_BITS 12
+#define ALIGNMENT 512 /* of what the driver gives: textures are bound to it */
 #define WIDTH_BITS 36
 #define DEVICE_BITS 10
 #define KEY_BITS (WIDTH_BITS + 2 + DEVICE_BITS)
 #define GAP_BITS (64 - KEY_BITS)
 
 /* A width, its element size, the device, and how much wider the pitch is; 0: empty. */
-static _Atomic uint64_t answers[ANSWERS]; /* atomic */
+static _Atomic uint64_t answers[1 << ANSWER_BITS]; /* atomic */
 
 /* 0: not one that is remembered. */
 static uint64_t key_of(size_t width, unsigned int element, int device)
@@ -50,7 +50,7 @@ static uint64_t key_of(size_t width, unsigned int element, int device)
 
 static _Atomic uint64_t *place_of(uint64_t key)
 {
-	return &answers[(key * UINT64_C(0x9E3779B97F4A7C15)) >> 56 & (ANSWERS - 1)];
+	return &answers[(key * UINT64_C(0x9E3779B97F4A7C15)) >> (64 - ANSWER_BITS)];
 }
 
 /* 0: not known yet. */

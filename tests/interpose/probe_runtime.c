@@ -124,12 +124,33 @@ static void at_exit(void)
 	ASK(cudaMalloc(&a, MIB));
 }
 
+static void pitched(void)
+{
+	struct rt_pitched cube;
+	struct rt_extent extent = { 1234, 7, 3 };
+	size_t pitch = 1;
+
+	for (int round = 0; round < 2; round++) {
+		ASK(cudaMallocPitch(&a, &pitch, 1234, 7));
+		printf("pitch %zu aligned %d\n", pitch, (size_t)a % 512 == 0);
+		ASK(cudaMalloc3D(&cube, extent));
+		printf("pitch %zu width %zu height %zu\n", cube.pitch, cube.width, cube.height);
+		ASK(cudaMemset(cube.address, 1, cube.pitch * 21));
+		ASK(cudaFree(cube.address));
+		ASK(cudaFree(a));
+	}
+	ASK(cudaFree(a));
+	ASK(cudaMallocPitch(&a, &pitch, 0, 7));
+	ASK(cudaMallocPitch(&a, &pitch, 1234, (size_t)1 << 60));
+}
+
 int main(int count, char **arguments)
 {
 	static const struct probe_scene scenes[] = {
 		{ "once", once },       { "bad-arguments", bad_arguments },
 		{ "devices", devices }, { "reset", reset },
 		{ "entry", entry },     { "at-exit", at_exit },
+		{ "pitched", pitched },
 	};
 
 	return probe_play(count, arguments, scenes, sizeof(scenes) / sizeof(scenes[0]));
