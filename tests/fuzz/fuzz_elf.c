@@ -9,6 +9,7 @@
  * ones in every run.
  */
 #define _GNU_SOURCE /* memfd_create */
+#include <elf.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 }
 
 #ifdef FUZZ_REPLAY
-enum { MOST = 1 << 20, CHANGES = 4000, CUTS = 600 };
+enum { MOST = 1 << 20, CHANGES = 4000, CUTS = 600, MANY = 2 * ELF_NEEDED_MOST };
 
 static uint64_t next(uint64_t *state)
 {
@@ -100,8 +101,37 @@ static void change(uint8_t *data, size_t bytes, uint64_t *state)
 	size_t range = next(state) % 4 == 0 ? bytes : bytes < 1024 ? bytes : 1024;
 	size_t place = next(state) % range;
 
+	if (next(state) % 2 == 0)
+		place = place / width * width;
 	if (width <= bytes - place)
 		memcpy(data + place, &number, width);
+}
+
+/* More needed libraries than there is room for: a table of them behind the file's end. */
+static void need_many(const uint8_t *data, size_t bytes)
+{
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)data;
+	uint8_t *copy = calloc(1, bytes + MANY * sizeof(Elf64_Dyn));
+	Elf64_Dyn *entry = (Elf64_Dyn *)(copy + bytes / 16 * 16);
+
+	require(copy != NULL, "no memory");
+	memcpy(copy, data, bytes);
+	for (size_t i = 0; i < header->e_phnum; i++) {
+		Elf64_Phdr *part = (Elf64_Phdr *)(copy + header->e_phoff) + i;
+
+		if (part->p_type != PT_DYNAMIC)
+			continue;
+		for (size_t place = 0; place < part->p_filesz; place += sizeof(*entry)) {
+			memcpy(entry, data + part->p_offset + place, sizeof(*entry));
+			entry += entry->d_tag == DT_STRTAB || entry->d_tag == DT_STRSZ;
+		}
+		part->p_offset = bytes / 16 * 16;
+		part->p_filesz = MANY * sizeof(*entry);
+	}
+	while ((uint8_t *)(entry + 1) <= copy + bytes + (MANY - 1) * sizeof(*entry))
+		*entry++ = (Elf64_Dyn){ .d_tag = DT_NEEDED, .d_un.d_val = 1 };
+	LLVMFuzzerTestOneInput(copy, bytes + MANY * sizeof(*entry));
+	free(copy);
 }
 
 static bool play(const char *path)
@@ -118,6 +148,8 @@ static bool play(const char *path)
 	bytes = fread(data, 1, MOST, stream);
 	fclose(stream);
 	LLVMFuzzerTestOneInput(data, bytes);
+	if (bytes > 1024 && data[0] == ELFMAG0)
+		need_many(data, bytes);
 	for (size_t i = 0; bytes > 0 && i < CUTS; i++)
 		LLVMFuzzerTestOneInput(data, i < CUTS / 2 ? i % bytes : next(&state) % bytes);
 	for (size_t i = 0; bytes > 0 && i < CHANGES; i++) {

@@ -22,13 +22,17 @@ build() # OUT FLAG... - with the compiler $compiler
 mkdir "$scratch/seeds"
 cat > "$scratch/seed.c" << 'EOF'
 #include <dlfcn.h>
+#ifndef ROOM
+#define ROOM 0
+#endif
 const char *const library = "libcuda.so.1";
+const char constants[ROOM + 1] = { 1 };
 int main(void)
 {
 	return dlsym(dlopen(library, RTLD_NOW), "cuInit") == 0;
 }
 EOF
-for kind in "program" "library -shared -fPIC -Wl,-soname,libseed.so.1 -Wl,-rpath,/opt/lib" \
+for kind in "program" "large -DROOM=200000" "library -shared -fPIC -Wl,-soname,libseed.so.1 -Wl,-rpath,/opt/lib" \
 	"oldpath -Wl,--disable-new-dtags,-rpath,/opt/lib -Wl,--hash-style=sysv" "static -static"; do
 	# shellcheck disable=SC2086
 	set -- $kind
@@ -49,7 +53,7 @@ else
 fi
 
 compiler=clang
-rm -f "$scratch/seeds/static"
+rm -f "$scratch/seeds/static" "$scratch/seeds/large"
 if ! command -v clang > /dev/null; then
 	skip "new inputs for $seconds seconds" "there is no clang"
 elif ! build "$scratch/fuzz" -fsanitize=fuzzer,address,undefined > "$scratch/log" 2>&1; then

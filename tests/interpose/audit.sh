@@ -67,6 +67,17 @@ cp "$fakes/libcudart.so.13" "$scratch/libcudart-other.so"
 run='--route=audit' same_run "two runtimes" "$probes/two_runtimes" "$fakes/libcudart.so.13" \
 	"$scratch/libcudart-other.so"
 
+# Where a libcudart is there already, a plugin's other one keeps its functions and is caught below.
+try "another runtime builds" $CC -std=gnu11 -O1 -fPIC -shared -fvisibility=hidden -pthread -Wl,-Bsymbolic \
+	-Wl,-soname,libcudart.so.12 -o "$scratch/libcudart.so.12" "$MAM_SRCDIR"/tests/fake/runtime*.c -ldl
+try "a plugin on another runtime builds" plugin other client_shared.c "$scratch/libcudart.so.12"
+LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$scratch
+run='--route=audit' same_run "another runtime's plugin, alone" "$scratch/host" "$scratch/other.so"
+same "it is caught by its own symbols" "$(stat_of calls_caught)" "$(stat_of calls_runtime)"
+set="LD_PRELOAD=$fakes/libcudart.so.13" run='--route=audit' \
+	same_run "another runtime's plugin beside a first runtime" "$scratch/host" "$scratch/other.so"
+same "it is caught at the driver" "$(stat_of calls_caught)" "$(stat_of calls_lookup)"
+
 # The environment, and a process that has nothing to do with CUDA.
 # shellcheck disable=SC2016 # the program expands them
 {

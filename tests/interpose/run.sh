@@ -50,6 +50,8 @@ says "a bad policy" 2 "must be one of default|strict|stream|deferred" "$MAM" run
 says "a bad answer to captures" 2 "must be one of strict|allow" "$MAM" run --capture=never true
 says "a bad way to share" 2 "must be share, dedicated, or dedicated:SIZE" "$MAM" run --ipc=all true
 says "a bad size to share from" 2 "must be share, dedicated, or dedicated:SIZE" "$MAM" run --ipc=dedicated:x true
+says "a size of nothing to share from" 2 "must be share, dedicated, or dedicated:SIZE" \
+	"$MAM" run --ipc=dedicated:0 true
 says "no size to share from" 2 "must be share, dedicated, or dedicated:SIZE" "$MAM" run --ipc=dedicated: true
 says "a bad threshold" 2 "size" "$MAM" run --pass-above much true
 says "a bad word about children" 2 "must be yes or no" "$MAM" run --children=some true
