@@ -40,7 +40,10 @@ for policy in strict deferred stream; do
 		same_run "$policy: a reached limit: pools do without" "$probe" scarce
 done
 
-# What the driver says is taken and mam knows nothing of: here memory by calls that are not caught.
-"$MAM" run --stats="$scratch/stats" -- "$probe" roads > /dev/null 2>&1
-same "nothing else is taken" 0 "$(stat_of other_bytes)"
+# What the driver says is taken and mam knows nothing of, when a pool grew, and when the program asked.
+same_run "memory beside the account" "$probe" beside
+same "it is seen as a pool grows" 4194304 "$(stat_of other_bytes)"
+set=PROBE_ASKS=1 same_run "memory beside the account, and asked" "$probe" beside
+same "and as the program asks" 0 "$(stat_of other_bytes)"
+same "the table for people has a line for it" 1 "$("$MAM" run --stats -- "$probe" beside 2>&1 | grep -c 'besides.*4.00 MiB')"
 finish

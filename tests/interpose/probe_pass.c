@@ -371,6 +371,22 @@ static void scarce(void)
 	SHOW(cuMemFree_v2(a));
 }
 
+/* A sparse array, of which mam says that it takes nothing; the fake driver thinks otherwise. */
+static void beside(void)
+{
+	struct cu_array3d_descriptor sparse = { 1024, 64, 16, 0x20, 1, 0x40 };
+	struct CUarray_st *array;
+	size_t free_bytes, total_bytes;
+
+	start();
+	SHOW(cuArray3DCreate_v2(&array, &sparse));
+	SHOW(cuMemAlloc_v2(&a, MIB));
+	if (getenv("PROBE_ASKS") != NULL) {
+		SHOW(cuArrayDestroy(array));
+		SHOW(cuMemGetInfo_v2(&free_bytes, &total_bytes));
+	}
+}
+
 /* --- pitches --- */
 
 static double now(void)
@@ -439,6 +455,7 @@ static const struct probe_scene scenes[] = {
 	{ "limit-captures", limit_captures },
 	{ "limit-races", limit_races },
 	{ "scarce", scarce },
+	{ "beside", beside },
 	{ "pitches", pitches },
 	{ "pitch-waits", pitch_waits },
 };
