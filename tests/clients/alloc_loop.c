@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alloc_loop.c - what one cudaMalloc and cudaFree cost on an idle GPU.
+ * alloc_loop.c - what one allocation and its free cost, on an idle GPU and on a busy one.
  *
  * For each size, pairs are made in five batches and the median batch counts. A few pairs go
  * first, so that neither the context's start nor a pool's first growth is in the number. One
  * line a size on stdout: bytes, nanoseconds a pair.
  *
- * With --in-flight a gigabyte is being filled on a non-blocking stream, which takes some tenths of a
- * millisecond and more, and the free alone is timed; the median of 50.
+ * With --in-flight a gigabyte is being filled four times over on a non-blocking stream, a
+ * millisecond and more of work that has nothing to do with the block, and the free alone is
+ * timed; the median of 50.
  *
- * Built with ALLOC_LOOP_DRIVER the calls are the driver's.
+ * Calls are the runtime's, or built with ALLOC_LOOP_DRIVER the driver's and no others.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "../fake/runtime_api.h"
-
 #define BATCHES 5
 #define FREES 50
-#define FILLED ((size_t)1 << 30)
+#define FILLS 4
+#define NON_BLOCKING 1
 
 #ifdef ALLOC_LOOP_DRIVER
 #include "../fake/driver_api.h"
@@ -28,20 +28,56 @@
 static int start(void)
 {
 	struct CUctx_st *context;
+	int result = cuInit(0);
 
-	return cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context);
+	if (result == 0)
+		result = cuDevicePrimaryCtxRetain(&context, 0);
+	return result ? result : cuCtxSetCurrent(context);
 }
 
 static int allocate(void **block, size_t bytes)
 {
-	return cuMemAlloc_v2((unsigned long long *)block, bytes);
+	unsigned long long address = 0;
+	int result = cuMemAlloc_v2(&address, bytes);
+
+	*block = (void *)(size_t)address;
+	return result;
 }
 
 static int release(void *block)
 {
-	return cuMemFree_v2((unsigned long long)(size_t)block);
+	return cuMemFree_v2((size_t)block);
+}
+
+static int wait_for_all(void)
+{
+	return cuCtxSynchronize();
+}
+
+static int open_stream(struct CUstream_st **stream)
+{
+	return cuStreamCreate(stream, NON_BLOCKING);
+}
+
+static int fill(void *block, size_t bytes, struct CUstream_st *stream)
+{
+	return cuMemsetD8Async((size_t)block, 1, bytes, stream);
+}
+
+static int wait_for(struct CUstream_st *stream)
+{
+	return cuStreamSynchronize(stream);
+}
+
+static const char *text_of(int result)
+{
+	const char *text = NULL;
+
+	return cuGetErrorString(result, &text) == 0 && text ? text : "unknown error";
 }
 #else
+#include "../fake/runtime_api.h"
+
 static int start(void)
 {
 	return cudaFree(NULL);
@@ -56,6 +92,31 @@ static int release(void *block)
 {
 	return cudaFree(block);
 }
+
+static int wait_for_all(void)
+{
+	return cudaDeviceSynchronize();
+}
+
+static int open_stream(struct CUstream_st **stream)
+{
+	return cudaStreamCreateWithFlags(stream, NON_BLOCKING);
+}
+
+static int fill(void *block, size_t bytes, struct CUstream_st *stream)
+{
+	return cudaMemsetAsync(block, 1, bytes, stream);
+}
+
+static int wait_for(struct CUstream_st *stream)
+{
+	return cudaStreamSynchronize(stream);
+}
+
+static const char *text_of(int result)
+{
+	return cudaGetErrorString(result);
+}
 #endif
 
 static double seconds(void)
@@ -68,13 +129,13 @@ static double seconds(void)
 
 static int pairs(size_t bytes, unsigned long count)
 {
-	int result = cudaSuccess;
+	int result = 0;
 
-	while (count-- > 0 && result == cudaSuccess) {
+	while (count-- > 0 && result == 0) {
 		void *block;
 
 		result = allocate(&block, bytes);
-		if (result == cudaSuccess)
+		if (result == 0)
 			result = release(block);
 	}
 	return result;
@@ -87,69 +148,71 @@ static int ascending(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
+static int print_median(const char *mode, size_t bytes, double *times, int count, int result)
+{
+	if (result != 0) {
+		printf("%s%zu refused: %s\n", mode, bytes, text_of(result));
+		return 1;
+	}
+	qsort(times, count, sizeof(times[0]), ascending);
+	printf("%s%zu %.1f\n", mode, bytes, times[count / 2] * 1e9);
+	return 0;
+}
+
 /* Large blocks cost the driver milliseconds: fewer of them tell as much. */
 static int measure(size_t bytes, unsigned long count)
 {
-	double nanoseconds[BATCHES];
+	double times[BATCHES] = { 0 };
 	int result;
 
 	if (bytes > (64 << 20) && count > 200)
 		count = 200;
 	result = pairs(bytes, count / 10 + 1);
-	for (int batch = 0; batch < BATCHES && result == cudaSuccess; batch++) {
-		double start;
+	for (int batch = 0; batch < BATCHES && result == 0; batch++) {
+		double begin;
 
-		cudaDeviceSynchronize();
-		start = seconds();
+		wait_for_all();
+		begin = seconds();
 		result = pairs(bytes, count);
-		nanoseconds[batch] = (seconds() - start) * 1e9 / count;
+		times[batch] = (seconds() - begin) / count;
 	}
-	if (result != cudaSuccess) {
-		printf("%zu refused: %s\n", bytes, cudaGetErrorString(result));
-		return 1;
-	}
-	qsort(nanoseconds, BATCHES, sizeof(nanoseconds[0]), ascending);
-	printf("%zu %.1f\n", bytes, nanoseconds[BATCHES / 2]);
-	return 0;
+	return print_median("", bytes, times, BATCHES, result);
 }
 
 /* The free alone, with work in flight that has nothing to do with the block. */
-static int measure_in_flight(size_t bytes)
+static int measure_in_flight(size_t bytes, size_t filled_bytes)
 {
-	double nanoseconds[FREES];
 	struct CUstream_st *stream;
-	void *filled, *block;
-	int result = cudaStreamCreateWithFlags(&stream, 1);
+	double times[FREES] = { 0 };
+	void *filled = NULL, *block;
+	int result = open_stream(&stream);
 
-	if (result == cudaSuccess)
-		result = cudaMalloc(&filled, FILLED);
-	for (int i = 0; i < FREES && result == cudaSuccess; i++) {
+	if (result == 0)
+		result = allocate(&filled, filled_bytes);
+	for (int i = 0; i < FREES && result == 0; i++) {
 		double begin;
 
 		result = allocate(&block, bytes);
-		for (int k = 0; k < 4 && result == cudaSuccess; k++)
-			result = cudaMemsetAsync(filled, i, FILLED, stream);
+		for (int k = 0; k < FILLS && result == 0; k++)
+			result = fill(filled, filled_bytes, stream);
 		begin = seconds();
-		if (result == cudaSuccess)
+		if (result == 0)
 			result = release(block);
-		nanoseconds[i] = (seconds() - begin) * 1e9;
-		cudaStreamSynchronize(stream);
+		times[i] = seconds() - begin;
+		if (result == 0)
+			result = wait_for(stream);
 	}
-	if (result != cudaSuccess) {
-		printf("in-flight-%zu refused: %s\n", bytes, cudaGetErrorString(result));
-		return 1;
-	}
-	qsort(nanoseconds, FREES, sizeof(nanoseconds[0]), ascending);
-	printf("in-flight-%zu %.1f\n", bytes, nanoseconds[FREES / 2]);
-	return cudaFree(filled) != cudaSuccess;
+	if (filled && release(filled) != 0 && result == 0)
+		result = 1;
+	return print_median("in-flight-", bytes, times, FREES, result);
 }
 
 int main(int count, char **arguments)
 {
 	static const size_t sizes[] = { 256, 64 << 10, 1 << 20, 16 << 20, 256 << 20, 1 << 30 };
 	unsigned long wanted = 2000;
-	size_t largest = (size_t)-1;
-	int failed = 0, in_flight = 0;
+	size_t largest = (size_t)1 << 30;
+	int failed, in_flight = 0;
 
 	for (int i = 1; i < count; i++) {
 		if (strcmp(arguments[i], "--pairs") == 0 && i + 1 < count) {
@@ -167,8 +230,12 @@ int main(int count, char **arguments)
 	if (wanted == 0)
 		wanted = 1;
 	failed = start();
+	if (failed != 0) {
+		printf("0 refused: %s\n", text_of(failed));
+		return 1;
+	}
 	if (in_flight)
-		return failed | measure_in_flight(256) | measure_in_flight(1 << 20);
+		return measure_in_flight(256, largest) | measure_in_flight(1 << 20, largest);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		if (sizes[i] <= largest)
 			failed |= measure(sizes[i], wanted);

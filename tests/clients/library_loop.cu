@@ -3,18 +3,19 @@
  * library_loop.cu - programs that use cuBLAS and cuFFT: the libraries allocate by themselves, with a
  * CUDA runtime of their own inside.
  *
- *   library_loop cublas|cufft
- *
+ * Built with LIBRARY_LOOP_CUBLAS or with LIBRARY_LOOP_CUFFT, so that one does without the other.
  * Each round makes a handle, allocates, computes, frees. stdout: a sum. stderr: milliseconds a round.
  */
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 
-#include <cublas_v2.h>
 #include <cuda_runtime.h>
+#ifdef LIBRARY_LOOP_CUBLAS
+#include <cublas_v2.h>
+#else
 #include <cufft.h>
+#endif
 
 #define CHECK(call)                                                               \
 	do {                                                                      \
@@ -29,7 +30,8 @@ enum { SIDE = 256, ROUNDS = 30 };
 
 static float host[SIDE * SIDE], result[SIDE * SIDE];
 
-static double multiply()
+#ifdef LIBRARY_LOOP_CUBLAS
+static double play()
 {
 	cublasHandle_t handle;
 	float *a, *b, one = 1, zero = 0;
@@ -49,8 +51,8 @@ static double multiply()
 		sum += result[i];
 	return sum;
 }
-
-static double transform()
+#else
+static double play()
 {
 	cufftHandle plan;
 	float *a;
@@ -67,6 +69,7 @@ static double transform()
 		sum += result[i] * (i % 7);
 	return sum;
 }
+#endif
 
 static double now()
 {
@@ -76,18 +79,10 @@ static double now()
 	return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
 }
 
-int main(int count, char **arguments)
+int main()
 {
-	double (*play)() = NULL, start, sum;
+	double start, sum;
 
-	if (count == 2 && strcmp(arguments[1], "cublas") == 0)
-		play = multiply;
-	else if (count == 2 && strcmp(arguments[1], "cufft") == 0)
-		play = transform;
-	if (play == NULL) {
-		fprintf(stderr, "usage: %s cublas|cufft\n", arguments[0]);
-		return 2;
-	}
 	for (int i = 0; i < SIDE * SIDE; i++)
 		host[i] = (float)(i % 13) / 16;
 	sum = play();

@@ -3,9 +3,16 @@
  * pdl_loop.cu - programmatic dependent launch: the next kernel of a stream starts before the one
  * before it has ended, so the order of the stream does not say when memory is free again.
  *
- * Each round a kernel keeps writing and reading its block, lets the next one start at once, and the
- * block is freed. The next kernel fills a new block with something else. stdout: how many kernels
- * read what they had not written, and a sum. stderr: milliseconds a round.
+ * A kernel writes its block, lets the next one start at once, and keeps reading its block for a
+ * tenth of a millisecond. Each round:
+ *
+ *   1. block a, a kernel over it; block b, a kernel over that one, beside the first
+ *   2. a is freed; block c, which may get a's memory, and a kernel over it that first waits for the
+ *      kernel before it, and looks whether b holds what that one wrote
+ *   3. b and c are freed
+ *
+ * stdout: how many words a kernel read that it had not written. stderr: milliseconds a round, and
+ * how many kernels began before the one ahead of them had ended.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -22,21 +29,57 @@
 		}                                                                              \
 	} while (0)
 
-enum { WORDS = 1 << 14, ROUNDS = 500 };
+enum { WORDS = 1 << 14, ROUNDS = 300, KERNELS = 3 * ROUNDS };
 
-__global__ void use(unsigned *words, unsigned mark, unsigned long long *foreign)
+/* What kernels saw, in memory that is no pool's. */
+struct seen {
+	unsigned long long foreign; /* words that were not what was written */
+	unsigned long long begin[KERNELS], end[KERNELS]; /* nanoseconds */
+};
+
+/* A block and what is in it: word i is mark + i. */
+struct piece {
+	unsigned *words;
+	unsigned mark;
+};
+
+__device__ static unsigned long long device_time()
+{
+	unsigned long long time;
+
+	asm volatile("mov.u64 %0, %globaltimer;" : "=l"(time));
+	return time;
+}
+
+__device__ static void look(const piece &piece, seen *seen)
+{
+	volatile unsigned *words = piece.words;
+
+	for (unsigned i = threadIdx.x; i < WORDS; i += blockDim.x)
+		if (words[i] != piece.mark + i)
+			atomicAdd(&seen->foreign, 1ULL);
+}
+
+__global__ void use(piece own, piece before, int number, seen *seen)
 {
 	long long start = clock64();
-	volatile unsigned *memory = words;
+	volatile unsigned *words = own.words;
 
+	if (threadIdx.x == 0)
+		seen->begin[number] = device_time();
 	cudaTriggerProgrammaticLaunchCompletion();
-	for (int i = threadIdx.x; i < WORDS; i += blockDim.x)
-		memory[i] = mark + i;
+	if (before.words != NULL) {
+		cudaGridDependencySynchronize();
+		look(before, seen);
+	}
+	for (unsigned i = threadIdx.x; i < WORDS; i += blockDim.x)
+		words[i] = own.mark + i;
 	do {
-		for (int i = threadIdx.x; i < WORDS; i += blockDim.x)
-			if (memory[i] != mark + i)
-				atomicAdd(foreign, 1ULL);
+		look(own, seen);
 	} while (clock64() - start < 200000);
+	__syncthreads();
+	if (threadIdx.x == 0)
+		seen->end[number] = device_time();
 }
 
 static double now()
@@ -47,15 +90,29 @@ static double now()
 	return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
 }
 
+static int launched;
+
+static piece launch(cudaLaunchConfig_t *config, piece before, seen *seen)
+{
+	piece own = { NULL, (unsigned)launched << 16 };
+
+	CHECK(cudaMalloc(&own.words, WORDS * sizeof(*own.words)));
+	CHECK(cudaLaunchKernelEx(config, use, own, before, launched, seen));
+	launched++;
+	return own;
+}
+
 int main()
 {
 	cudaLaunchAttribute attribute = {};
 	cudaLaunchConfig_t config = {};
-	unsigned long long *foreign;
+	piece none = {};
+	seen *seen;
 	double start;
+	int overlaps = 0;
 
-	CHECK(cudaMallocManaged(&foreign, sizeof(*foreign)));
-	*foreign = 0;
+	CHECK(cudaMallocManaged(&seen, sizeof(*seen)));
+	seen->foreign = 0;
 	CHECK(cudaStreamCreateWithFlags(&config.stream, cudaStreamNonBlocking));
 	config.gridDim = 1;
 	config.blockDim = 256;
@@ -64,15 +121,21 @@ int main()
 	config.attrs = &attribute;
 	config.numAttrs = 1;
 	start = now();
-	for (unsigned i = 0; i < ROUNDS; i++) {
-		unsigned *words;
+	for (int i = 0; i < ROUNDS; i++) {
+		piece a, b, c;
 
-		CHECK(cudaMalloc(&words, WORDS * sizeof(*words)));
-		CHECK(cudaLaunchKernelEx(&config, use, words, i << 16, foreign));
-		CHECK(cudaFree(words));
+		a = launch(&config, none, seen);
+		b = launch(&config, none, seen);
+		CHECK(cudaFree(a.words));
+		c = launch(&config, b, seen);
+		CHECK(cudaFree(b.words));
+		CHECK(cudaFree(c.words));
 	}
 	CHECK(cudaDeviceSynchronize());
 	fprintf(stderr, "ms_per_round %.4f\n", (now() - start) / ROUNDS);
-	printf("rounds %d foreign %llu\n", ROUNDS, *foreign);
-	return *foreign != 0;
+	for (int i = 1; i < KERNELS; i++)
+		overlaps += seen->begin[i] < seen->end[i - 1];
+	fprintf(stderr, "overlaps %d of %d\n", overlaps, KERNELS - 1);
+	printf("rounds %d foreign %llu\n", ROUNDS, seen->foreign);
+	return seen->foreign != 0;
 }

@@ -20,6 +20,7 @@
 
 static struct CUctx_st *contexts[4];
 static int count;
+static void *green_handle;
 
 static double now(void)
 {
@@ -29,34 +30,42 @@ static double now(void)
 	return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
 }
 
-/* A context over some of the device's processors, by functions that came with CUDA 12.4. */
+static uintptr_t find(const char *name)
+{
+	return (uintptr_t)dlsym(RTLD_DEFAULT, name);
+}
+
+/*
+ * A context over some of the device's processors, by functions that came with CUDA 12.4. A driver
+ * that has no way to describe such a part may still make one over all of them.
+ */
 static struct CUctx_st *green(void)
 {
 	int (*resource)(int device, void *found, int type) =
-		(int (*)(int, void *, int))(uintptr_t)dlsym(RTLD_DEFAULT, "cuDeviceGetDevResource");
+		(int (*)(int, void *, int))find("cuDeviceGetDevResource");
 	int (*split)(void *groups, unsigned int *number, const void *from, void *rest,
 		     unsigned int flags, unsigned int least) =
 		(int (*)(void *, unsigned int *, const void *, void *, unsigned int,
-			 unsigned int))(uintptr_t)dlsym(RTLD_DEFAULT, "cuDevSmResourceSplitByCount");
+			 unsigned int))find("cuDevSmResourceSplitByCount");
 	int (*describe)(void **description, void *groups, unsigned int number) =
-		(int (*)(void **, void *, unsigned int))(uintptr_t)dlsym(RTLD_DEFAULT,
-									"cuDevResourceGenerateDesc");
+		(int (*)(void **, void *, unsigned int))find("cuDevResourceGenerateDesc");
 	int (*create)(void **made, void *description, int device, unsigned int flags) =
-		(int (*)(void **, void *, int, unsigned int))(uintptr_t)dlsym(RTLD_DEFAULT,
-									     "cuGreenCtxCreate");
+		(int (*)(void **, void *, int, unsigned int))find("cuGreenCtxCreate");
 	int (*convert)(struct CUctx_st **context, void *made) =
-		(int (*)(struct CUctx_st **, void *))(uintptr_t)dlsym(RTLD_DEFAULT,
-								     "cuCtxFromGreenCtx");
+		(int (*)(struct CUctx_st **, void *))find("cuCtxFromGreenCtx");
 	char whole[512] = "", group[512] = ""; /* larger than any CUdevResource */
-	void *description, *made;
 	struct CUctx_st *context = NULL;
+	void *description = NULL;
 	unsigned int number = 1;
 
-	if (!resource || !split || !describe || !create || !convert)
+	if (!create || !convert)
 		return NULL;
-	if (resource(0, whole, 1) != 0 || split(group, &number, whole, NULL, 0, 16) != 0 ||
-	    describe(&description, group, 1) != 0 || create(&made, description, 0, 1) != 0 ||
-	    convert(&context, made) != 0)
+	if (resource && split && describe &&
+	    (resource(0, whole, 1) != 0 || split(group, &number, whole, NULL, 0, 16) != 0 ||
+	     describe(&description, group, 1) != 0))
+		return NULL;
+	if (create(&green_handle, description, 0, 1) != 0 ||
+	    convert(&context, green_handle) != 0)
 		return NULL;
 	return context;
 }
@@ -84,6 +93,19 @@ static int round_trip(int round)
 	return wrong;
 }
 
+/* Memory made in a green context outlives it: it is the primary one's. */
+static void end_green(void)
+{
+	int (*destroy)(void *made) = (int (*)(void *))find("cuGreenCtxDestroy");
+	unsigned long long kept;
+
+	cuCtxSetCurrent(contexts[3]);
+	printf("green: block %d\n", cuMemAlloc_v2(&kept, BYTES));
+	cuCtxSetCurrent(contexts[0]);
+	printf("green: destroy %d\n", destroy ? destroy(green_handle) : -1);
+	printf("green: free of its block %d\n", cuMemFree_v2(kept));
+}
+
 int main(void)
 {
 	unsigned long long last;
@@ -108,5 +130,10 @@ int main(void)
 	printf("destroy %d\n", cuCtxDestroy_v2(contexts[1]));
 	cuCtxSetCurrent(contexts[0]);
 	printf("free of what is gone %d\n", cuMemFree_v2(last));
+	if (green_handle)
+		end_green();
+	printf("destroy %d\n", cuCtxDestroy_v2(contexts[2]));
+	printf("after all %d\n", cuMemAlloc_v2(&last, BYTES));
+	printf("and free %d\n", cuMemFree_v2(last));
 	return wrong != 0;
 }

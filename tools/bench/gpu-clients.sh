@@ -6,53 +6,199 @@
 #   MAM     the installed command to try; else $MAM, else the one on the path
 #   FOLDER  where clients-<gpu>.csv goes; else $OUT, else this folder's results/
 #
-# It builds the clients of tests/clients with nvcc, with the static and with the shared runtime, and runs
-# each plain and under `mam run` with each policy of --free, in turns, REPEATS (3) times. The same for
-# Python programs, where their libraries are installed. A row that fails says so and the others go on; nothing runs longer than LIMIT (120) seconds.
+# It builds the programs of tests/clients with nvcc, all at once, with the static and with the shared runtime, and
+# runs each plain and under `mam run` with each policy of --free, in turns; then the programs in Python, where their
+# libraries are installed. Cheap ones come first. A client that fails does not stop the others; one that cannot be
+# built or had is a row that says so. The file is written anew after each client, so that what was measured is kept
+# if the machine goes away.
 #
-# Environment: NVCC, PYTHON, ROUNDS (100), REPEATS, TORCH_REPEATS (1), LIMIT, CLIENTS (beginnings of
-# names: only these), BENCH_COMMIT (where the tree has no .git).
+# Environment:
+#   CLIENTS        beginnings of names: only these
+#   QUICK=1        each once, with less work
+#   BUDGET (540)   seconds; what has no time left is a row that says so
+#   LIMIT (90)     seconds a run
+#   REPEATS (2)    of programs whose time is of interest; the median counts. TORCH_REPEATS (1)
+#   KEEP           the file of an earlier run of the same commit and GPU: its rows of other clients are kept
+#   ROUNDS (100), NVCC, PYTHON, BENCH_COMMIT (where the tree has no .git)
 # Exit status: 0, 1 when a row failed or a result differed, 2 for a wrong call, 77 without GPU or nvcc.
 
+started=$(date +%s)
 here=$(cd "$(dirname "$0")" && pwd)
+script='gpu-clients' # for the sentences of gpu-lib.sh
 top=$(cd "$here/../.." && pwd)
-mam=${1:-${MAM:-$(command -v mam)}}
-folder=${2:-${OUT:-$here/results}}
+quick=${QUICK:-0}
+budget=${BUDGET:-540}
+limit=${LIMIT:-90}
 rounds=${ROUNDS:-100}
-repeats=${REPEATS:-3}
+many=${REPEATS:-2}
 torch_repeats=${TORCH_REPEATS:-1}
-how=
-limit=${LIMIT:-120}
-modes='plain strict deferred stream'
-
-stop() # STATUS SENTENCE
-{
-	echo "gpu-clients: $2" >&2
-	exit "$1"
-}
-
-case $mam in
-'') stop 2 'the mam command was not found: name it as the first argument' ;;
-/*) ;;
-*) mam=$(pwd)/$mam ;;
-esac
-[ -x "$mam" ] || stop 2 "$mam cannot be run: name the installed mam command as the first argument"
-if [ ! -d "$folder" ] || [ ! -w "$folder" ]; then
-	stop 2 "$folder is no folder that can be written to"
+pair_count=2000
+torch_steps=12
+gnn_steps=40
+if [ "$quick" = 1 ]; then
+	rounds=20 many=1 torch_repeats=1 pair_count=200 torch_steps=6 gnn_steps=15
 fi
-nvcc=${NVCC:-$(command -v nvcc || command -v /usr/local/cuda/bin/nvcc)}
-[ -n "$nvcc" ] || stop 77 'nvcc was not found: set NVCC, or add it to PATH'
-gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader 2> /dev/null | head -n 1)
-[ -n "$gpu" ] || stop 77 'nvidia-smi names no GPU'
+every='plain strict deferred stream'
+modes=$every
+repeats=1
+how=
+
+# shellcheck source=tools/bench/gpu-lib.sh
+. "$here/gpu-lib.sh"
+gpu_start "$@"
 python=${PYTHON:-$(command -v python3)}
+file=$folder/clients-$gpu_name.csv
+
+# Rows of another commit or GPU are other numbers.
+if [ -n "${KEEP:-}" ]; then
+	kept=$(sed -n 's/^# gpu: //p; s/^# commit: //p' "$KEEP" 2> /dev/null | tr '\n' '|')
+	[ "$kept" = "$gpu|$commit|" ] || stop 2 "$KEEP has no rows of $gpu and commit $commit to keep"
+fi
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-clients.XXXXXX") || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
 rows=$work/rows
 failures=0
 : > "$rows"
+[ -z "${KEEP:-}" ] || grep -v '^#\|^client,' "$KEEP" > "$work/kept"
+
+elapsed()
+{
+	echo $(($(date +%s) - started))
+}
+
+# --- rows, and what is made of them ---------------------------------------------------------------------------------
+
+write_rows()
+{
+	{
+		print_head "ROUNDS=$rounds REPEATS=$many QUICK=$quick tools/bench/gpu-clients.sh" "client; mode (plain,\
+ or the policy of mam run --free); unit of time; time (median of the repeats); calls_caught by mam in one run;\
+ equal (output to that of plain, or what came of it); route (most calls came by); reserved_ratio (peak reserved\
+ to peak live; plain: as PyTorch's own cache says)"
+		echo client,mode,unit,time,calls_caught,equal,route,reserved_ratio
+		# What was run now takes the place of what was kept.
+		if [ -f "$work/kept" ]; then
+			awk -F, 'NR == FNR { now[$1] = 1; next } !($1 in now)' "$rows" "$work/kept"
+		fi
+		cat "$rows"
+	} > "$work/csv"
+	cp "$work/csv" "$file.tmp" && mv "$file.tmp" "$file" && return
+	rm -f "$file.tmp"
+	echo "gpu-clients: $file could not be written" >&2
+	failures=$((failures + 1))
+}
+
+end()
+{
+	end_status=$?
+	trap - EXIT
+	if [ -s "$rows" ]; then
+		write_rows
+		echo
+		print_clients "$work/csv"
+		echo "written to $file after $(elapsed) s"
+	fi
+	rm -rf "$work"
+	[ "$end_status" -eq 0 ] && [ "$failures" -gt 0 ] && end_status=1
+	exit "$end_status"
+}
+trap end EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+stat_of() # MODE KEY - of the last run, or nothing
+{
+	[ -f "$work/$1.stats" ] && sed -n "s/^$2	//p" "$work/$1.stats"
+}
+
+caught() # MODE - calls that mam saw in the last run
+{
+	caught_calls=$(stat_of "$1" calls_caught)
+	case $1 in
+	plain | -) echo - ;;
+	*) echo "${caught_calls:-0}" ;;
+	esac
+}
+
+route() # MODE - the road by which most calls of the last run came
+{
+	{
+		echo "runtime $(stat_of "$1" calls_runtime)"
+		echo "driver $(stat_of "$1" calls_driver)"
+		echo "lookup $(stat_of "$1" calls_lookup)"
+	} | awk '$2 > most { most = $2; best = $1 } END { print best == "" ? "-" : best }'
+}
+
+ratio() # MODE - peak reserved to peak live of the last run
+{
+	ratio_found=$(stat_of "$1" reserved_ratio)
+	[ "$1" = plain ] && [ -f "$work/plain.err" ] &&
+		ratio_found=$(sed -n 's/^torch_reserved_ratio //p' "$work/plain.err")
+	echo "${ratio_found:--}"
+}
+
+row() # CLIENT MODE UNIT TIME EQUAL
+{
+	row_equal=$(printf '%s' "$5" | tr ',\n' '; ')
+	echo "$1,$2,$3,$4,$(caught "$2"),$row_equal,$(route "$2"),$(ratio "$2")" | tee -a "$rows"
+	case $5 in
+	yes | - | found | documented | skipped*) ;;
+	*) failures=$((failures + 1)) ;;
+	esac
+}
+
+skip() # CLIENT WHY
+{
+	rm -f "$work"/*.stats "$work"/*.err
+	row "$1" - - - "skipped: $2"
+	write_rows
+}
+
+# --- building -------------------------------------------------------------------------------------------------------
+
+clients=$top/tests/clients
+driver="-L$cuda_home/lib64/stubs -lcuda"
+cores=$(nproc)
+building=0
+
+build() # NAME NVCC-ARGUMENTS...
+{
+	built=$1
+	shift
+	timeout -k 5 "$limit" "$nvcc" -O2 -arch="sm_$arch" -Xcompiler -pthread -o "$work/$built" "$@" \
+		> "$work/$built.build" 2>&1 || rm -f "$work/$built" &
+	building=$((building + 1))
+	[ $((building % cores)) -eq 0 ] && wait
+}
+
+# shellcheck disable=SC2086 # arguments are words
+build_all()
+{
+	common="$clients/workload.c $clients/check.c"
+	for runtime in static shared; do
+		build "demo-$runtime" -cudart "$runtime" "$clients/demo.cu"
+		build "alloc_loop-$runtime" -cudart "$runtime" "$clients/alloc_loop.c"
+		build "graph_loop-$runtime" -cudart "$runtime" "$clients/graph_loop.cu"
+		build "pdl_loop-$runtime" -cudart "$runtime" "$clients/pdl_loop.cu"
+		build "ipc_pair-$runtime" -cudart "$runtime" "$clients/ipc_pair.c"
+		build "plugin-$runtime.so" -cudart "$runtime" -shared -Xcompiler -fPIC "$clients/deepbind_plugin.cu"
+		build "client-$runtime" -cudart "$runtime" "$clients/client_shared.c" $common
+	done
+	build client-driver "$clients/client_driver.c" $common $driver
+	build client-dlsym "$clients/client_dlsym.c" $common -ldl
+	build alloc_loop-driver -DALLOC_LOOP_DRIVER "$clients/alloc_loop.c" $driver
+	build ipc_pair-driver -DIPC_PAIR_DRIVER "$clients/ipc_pair.c" $driver
+	build two_contexts "$clients/two_contexts.c" $driver -ldl
+	build deepbind_host "$clients/deepbind_host.c" -ldl
+	build oob "$clients/oob.cu"
+	build cublas -DLIBRARY_LOOP_CUBLAS "$clients/library_loop.cu" -lcublas
+	build cufft -DLIBRARY_LOOP_CUFFT "$clients/library_loop.cu" -lcufft
+	wait
+	LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$cuda_home/lib64
+	export LD_LIBRARY_PATH
+}
+
+# --- running --------------------------------------------------------------------------------------------------------
 
 # With CLIENTS only those whose names begin with one of its words.
 wanted() # NAME
@@ -66,76 +212,47 @@ wanted() # NAME
 	return 1
 }
 
-first_line() # COMMAND... - or "unknown"
+# Says why a client cannot run now: a part of it was not built, or there is no time.
+hindered() # NAME COMMAND...
 {
-	first=$("$@" 2> /dev/null | head -n 1)
-	echo "${first:-unknown}"
-}
-
-# --- building -------------------------------------------------------------------------------------------
-
-arch=$(first_line nvidia-smi --query-gpu=compute_cap --format=csv,noheader | tr -d .)
-case $arch in
-*[!0-9]*) arch=90 ;;
-esac
-cuda_home=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
-clients=$top/tests/clients
-common="$clients/workload.c $clients/check.c"
-
-build() # NAME NVCC-ARGUMENTS...
-{
-	built=$work/$1
+	hindered_name=$1
 	shift
-	if ! "$nvcc" -O2 -arch="sm_$arch" -Xcompiler -pthread -o "$built" "$@" > "$work/build" 2>&1; then
-		echo "gpu-clients: $(basename "$built") could not be built: $(grep -m 1 error "$work/build")" >&2
-		failures=$((failures + 1))
-		return 1
+	for part in "$@"; do
+		case $part in
+		"$work"/*)
+			[ -e "$part" ] && continue
+			failures=$((failures + 1))
+			skip "$hindered_name" "$(basename "$part") could not be built: $(grep -m 1 -i 'error\|cannot' \
+				"$part.build" 2> /dev/null | cut -c 1-200)"
+			return 0
+			;;
+		esac
+	done
+	if [ "$(elapsed)" -ge "$budget" ]; then
+		skip "$hindered_name" "no time was left of $budget s"
+		return 0
 	fi
+	echo "[$(elapsed) s] $hindered_name" >&2
+	return 1
 }
 
-# shellcheck disable=SC2086
-for runtime in static shared; do
-	build "demo-$runtime" -cudart "$runtime" "$clients/demo.cu"
-	build "alloc_loop-$runtime" -cudart "$runtime" "$clients/alloc_loop.c"
-	build "graph_loop-$runtime" -cudart "$runtime" "$clients/graph_loop.cu"
-	build "pdl_loop-$runtime" -cudart "$runtime" "$clients/pdl_loop.cu"
-	build "ipc_pair-$runtime" -cudart "$runtime" "$clients/ipc_pair.cu"
-	build "plugin-$runtime.so" -cudart "$runtime" -shared -Xcompiler -fPIC "$clients/deepbind_plugin.cu"
-	build "client-$runtime" -cudart "$runtime" "$clients/client_shared.c" $common
-done
-# shellcheck disable=SC2086
-build client-driver "$clients/client_driver.c" $common -L"$cuda_home/lib64/stubs" -lcuda
-# shellcheck disable=SC2086
-build client-dlsym "$clients/client_dlsym.c" $common -ldl
-build alloc_loop-driver -DALLOC_LOOP_DRIVER "$clients/alloc_loop.c" -L"$cuda_home/lib64/stubs" -lcuda
-build two_contexts "$clients/two_contexts.c" -L"$cuda_home/lib64/stubs" -lcuda -ldl
-build deepbind_host "$clients/deepbind_host.c" -ldl
-build oob "$clients/oob.cu"
-have_libraries=no
-if ls "$cuda_home"/lib64/libcublas.so > /dev/null 2>&1 && ls "$cuda_home"/lib64/libcufft.so > /dev/null 2>&1; then
-	build library_loop "$clients/library_loop.cu" -lcublas -lcufft && have_libraries=yes
-fi
-LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$cuda_home/lib64
-export LD_LIBRARY_PATH
-
-# --- running --------------------------------------------------------------------------------------------
+limited() # COMMAND... - no longer than LIMIT, nor much longer than what is left
+{
+	left=$((budget + 20 - $(elapsed)))
+	[ "$left" -gt "$limit" ] && left=$limit
+	[ "$left" -gt 5 ] || left=5
+	timeout -k 5 "$left" "$@"
+}
 
 run_once() # MODE COMMAND... - leaves $work/$mode.out, .err, .stats; the command's status
 {
 	mode=$1
 	shift
 	case $mode in
-	plain) set -- "$@" ;;
+	plain) ;;
 	*) set -- "$mam" run --stats="$work/$mode.stats" --free="$mode" ${how:+--route=$how} -- "$@" ;;
 	esac
-	timeout -k 5 "$limit" "$@" > "$work/$mode.out" 2> "$work/$mode.err"
-}
-
-caught() # MODE - calls that mam saw in the last run
-{
-	[ "$1" = plain ] && echo - && return
-	awk '$1 == "calls_caught" { n = $2 } END { print n == "" ? 0 : n }' "$work/$1.stats" 2> /dev/null ||
-		echo 0
+	limited "$@" > "$work/$mode.out" 2> "$work/$mode.err"
 }
 
 median() # FILE
@@ -143,227 +260,261 @@ median() # FILE
 	sort -n "$1" 2> /dev/null | awk '{ v[NR] = $1 } END { print NR ? v[int((NR + 1) / 2)] : "-" }'
 }
 
-route() # MODE - the road by which most calls of the last run came
+last_words() # MODE
 {
-	[ "$1" = plain ] && echo - && return
-	awk '$1 == "calls_runtime" { n["symbol"] = $2 } $1 == "calls_driver" { n["driver"] = $2 }
-		$1 == "calls_lookup" { n["lookup"] = $2 }
-		END { best = "-"; for (r in n) if (n[r] > most) { most = n[r]; best = r } print best }' \
-		"$work/$1.stats" 2> /dev/null || echo -
+	tail -n 2 "$work/$1.err" | tr '\n' ' ' | cut -c 1-200
 }
 
-ratio() # MODE - peak reserved to peak live of the last run
+# What came of one run of a client, against the first plain one. Programs may differ by themselves.
+judge() # MODE STATUS COMMAND...
 {
-	[ "$1" = plain ] && echo - && return
-	awk '$1 == "reserved_ratio" { r = $2 } END { print r == "" ? "-" : r }' "$work/$1.stats" 2> /dev/null ||
-		echo -
-}
-
-row() # CLIENT MODE UNIT TIME CAUGHT EQUAL
-{
-	echo "$1,$2,$3,$4,$5,$6,$(route "$2"),$(ratio "$2")" | tee -a "$rows"
-	case $6 in
-	yes | -) ;;
-	*) failures=$((failures + 1)) ;;
-	esac
+	judge_mode=$1
+	judge_status=$2
+	shift 2
+	if [ "$judge_status" -ne 0 ]; then
+		echo "failed: status $judge_status: $(last_words "$judge_mode")"
+	elif cmp -s "$work/wanted" "$work/$judge_mode.out"; then
+		echo yes
+	elif [ "$verdict" = documented ]; then
+		echo documented
+	else
+		diff "$work/wanted" "$work/$judge_mode.out" | head -n 6 >&2
+		run_once plain "$@"
+		if cmp -s "$work/wanted" "$work/plain.out"; then
+			echo no
+		else
+			echo 'no: nor are two plain runs'
+		fi
+	fi
 }
 
 # A client prints results on stdout, equal in every run, and "ms_per_round T" on stderr.
+# $verdict is "documented" where mam's documented answer is another, and the client judges by its status.
+verdict=
 client() # NAME COMMAND...
 {
 	wanted "$1" || return
+	hindered "$@" && return
 	client_name=$1
 	shift
-	rm -f "$work"/*.times "$work"/*.equal "$work"/*.stats "$work/wanted"
+	rm -f "$work"/*.times "$work"/*.equal "$work"/*.stats "$work"/*.err "$work/wanted"
 	for repeat in $(seq "$repeats"); do
 		for mode in $modes; do
+			if [ "$repeat" -gt 1 ] && [ "$(elapsed)" -ge "$budget" ]; then
+				break 2
+			fi
 			run_once "$mode" "$@"
 			client_status=$?
-			[ -f "$work/wanted" ] || cp "$work/plain.out" "$work/wanted"
-			if [ "$client_status" -ne 0 ]; then
-				echo "failed: status $client_status" > "$work/$mode.equal"
-				echo "gpu-clients: $client_name, $mode, run $repeat: status $client_status:" \
-					"$(tail -n 2 "$work/$mode.err" | tr '\n' ' ')" >&2
-			elif ! cmp -s "$work/wanted" "$work/$mode.out"; then
-				echo no > "$work/$mode.equal"
-				diff "$work/wanted" "$work/$mode.out" | head -n 6 >&2
+			if [ ! -f "$work/wanted" ]; then
+				if [ "$client_status" -ne 0 ] || [ ! -s "$work/plain.out" ]; then
+					case $1 in
+					"$work"/*) failures=$((failures + 1)) ;;
+					esac
+					skip "$client_name" "it fails without mam too: status $client_status: $(
+						last_words plain)"
+					return
+				fi
+				cp "$work/plain.out" "$work/wanted"
 			fi
 			awk '$1 == "ms_per_round" { print $2 }' "$work/$mode.err" >> "$work/$mode.times"
+			case $(cat "$work/$mode.equal" 2> /dev/null) in
+			'' | yes) judge "$mode" "$client_status" "$@" > "$work/$mode.equal" ;;
+			esac
 		done
 	done
 	for mode in $modes; do
-		equal=yes
-		[ -f "$work/$mode.equal" ] && equal=$(cat "$work/$mode.equal")
-		row "$client_name" "$mode" ms_per_round "$(median "$work/$mode.times")" "$(caught "$mode")" "$equal"
+		row "$client_name" "$mode" ms_per_round "$(median "$work/$mode.times")" "$(cat "$work/$mode.equal")"
 	done
+	write_rows
 }
 
-# alloc_loop prints "BYTES NANOSECONDS", one line a size; the time is the result. The run that is timed
-# counts nothing: that would be part of so short a time.
+# alloc_loop prints "SIZE NANOSECONDS", one line a size; the time is the result. The run that is timed counts
+# nothing: that would be part of so short a time.
 pairs() # NAME COMMAND...
 {
 	wanted "$1" || return
+	hindered "$@" && return
 	pairs_name=$1
 	shift
+	rm -f "$work"/*.stats "$work"/*.err
 	for mode in $modes; do
-		rm -f "$work/$mode.stats"
 		case $mode in
-		plain) timeout -k 5 "$limit" "$@" > "$work/$mode.out" 2> "$work/$mode.err" ;;
+		plain) limited "$@" --pairs "$pair_count" > "$work/$mode.out" 2> "$work/$mode.err" ;;
 		*)
 			run_once "$mode" "$@" --pairs 200
-			timeout -k 5 "$limit" "$mam" run --free="$mode" -- "$@" > "$work/$mode.out" 2> "$work/$mode.err"
-			;;
-		esac
-		if [ ! -s "$work/$mode.out" ] || grep -q refused "$work/$mode.out"; then
-			row "$pairs_name" "$mode" ns_per_pair - "$(caught "$mode")" failed
-			continue
-		fi
-		while read -r bytes nanoseconds; do
-			row "$pairs_name-$bytes" "$mode" ns_per_pair "$nanoseconds" "$(caught "$mode")" -
-		done < "$work/$mode.out"
-	done
-}
-
-# A program with an error that compute-sanitizer should find, plain and under mam.
-sanitizer() # NAME COMMAND...
-{
-	wanted "$1" || return
-	sanitizer_name=$1
-	shift
-	for mode in $modes; do
-		case $mode in
-		plain) compute-sanitizer "$@" > "$work/$mode.out" 2> "$work/$mode.err" ;;
-		*)
-			timeout -k 5 "$limit" compute-sanitizer --target-processes all "$mam" run \
-				--stats="$work/$mode.stats" --free="$mode" -- "$@" > "$work/$mode.out" \
+			limited "$mam" run --free="$mode" -- "$@" --pairs "$pair_count" > "$work/$mode.out" \
 				2> "$work/$mode.err"
 			;;
 		esac
-		if grep -q 'Invalid __global__ write' "$work/$mode.out"; then found=yes; else found='not found'; fi
-		row "$sanitizer_name" "$mode" - - "$(caught "$mode")" "$found"
+		pairs_status=$?
+		if [ "$pairs_status" -ne 0 ] || grep -q refused "$work/$mode.out" || [ ! -s "$work/$mode.out" ]; then
+			row "$pairs_name" "$mode" ns_per_pair - "failed: status $pairs_status: $(
+				head -n 1 "$work/$mode.out") $(last_words "$mode")"
+			continue
+		fi
+		while read -r size nanoseconds; do
+			row "$pairs_name-$size" "$mode" ns_per_pair "$nanoseconds" -
+		done < "$work/$mode.out"
+	done
+	write_rows
+}
+
+nvtx=
+# A program under compute-sanitizer: with an error that it should find, or with none.
+sanitizer() # NAME error|clean COMMAND...
+{
+	wanted "$1" || return
+	if ! command -v compute-sanitizer > /dev/null; then
+		skip "$1" 'there is no compute-sanitizer'
+		return
+	fi
+	sanitizer_name=$1
+	sanitizer_kind=$2
+	shift 2
+	hindered "$sanitizer_name" "$@" && return
+	compute-sanitizer --help 2>&1 | grep -q -e --nvtx && nvtx='--nvtx yes'
+	rm -f "$work"/*.stats "$work"/*.err
+	limited "$@" > "$work/wanted" 2> "$work/plain.err"
+	for mode in $modes; do
+		case $mode in
+		plain) set -- "$@" ;;
+		*) set -- "$mam" run --stats="$work/$mode.stats" --free="$mode" -- "$@" ;;
+		esac
+		# shellcheck disable=SC2086 # an option and its value
+		limited compute-sanitizer $nvtx --report-api-errors no --target-processes all "$@" \
+			> "$work/all" 2> "$work/$mode.err"
+		sanitizer_status=$?
+		[ "$mode" = plain ] || shift 5
+		grep -v '^=========' "$work/all" > "$work/$mode.out"
+		if [ "$sanitizer_kind" = error ]; then
+			sanitizer_came=missed
+			grep -q 'Invalid __global__ write' "$work/all" && sanitizer_came=found
+		elif ! grep -q 'ERROR SUMMARY: 0 errors' "$work/all"; then
+			sanitizer_came="failed: status $sanitizer_status: $(grep -m 2 '^========= [EIPU]' "$work/all" |
+				cut -c 11- | tr '\n' ' ')"
+		elif cmp -s "$work/wanted" "$work/$mode.out"; then
+			sanitizer_came=yes
+		else
+			sanitizer_came=no
+		fi
+		row "$sanitizer_name" "$mode" ms_per_round "$(awk '$1 == "ms_per_round" { t = $2 }
+			END { print t == "" ? "-" : t }' "$work/$mode.err")" "$sanitizer_came"
+	done
+	write_rows
+}
+
+# Programs in Python: left out where a library is missing.
+python_client() # NAME LIBRARY COMMAND...
+{
+	wanted "$1" || return
+	python_name=$1
+	library=$2
+	shift 2
+	if [ -z "$python" ]; then
+		skip "$python_name" 'there is no python3'
+	elif ! "$python" -c "import importlib.util as u, sys; sys.exit(u.find_spec('$library') is None)" 2> /dev/null; then
+		skip "$python_name" "python3 has no $library"
+	else
+		client "$python_name" "$python" "$@"
+	fi
+}
+
+# --- the clients ----------------------------------------------------------------------------------------------------
+
+runtime_clients() # static|shared
+{
+	repeats=$many
+	client "demo-$1" "$work/demo-$1"
+	client "client-$1" "$work/client-$1" --rounds "$rounds" --bytes 65536
+	client "graph-$1" "$work/graph_loop-$1"
+	# Kernels of one stream overlap here, so what --free=stream asks of a program is not kept.
+	modes='plain strict deferred'
+	client "pdl-$1" "$work/pdl_loop-$1"
+	modes=$every
+	repeats=1
+	client "client-$1-check" "$work/client-$1" --rounds 5 --check
+	client "client-$1-threads" "$work/client-$1" --rounds "$rounds" --bytes 65536 --threads 4
+	client "ipc-$1" "$work/ipc_pair-$1"
+	# Such a plugin's calls are caught by the second route only.
+	client "deepbind-$1" "$work/deepbind_host" "$work/plugin-$1.so"
+	how=audit
+	client "deepbind-$1-audit" "$work/deepbind_host" "$work/plugin-$1.so"
+	how=
+}
+
+driver_clients()
+{
+	repeats=$many
+	client client-driver "$work/client-driver" --rounds "$rounds" --bytes 65536
+	client client-driver-own-context "$work/client-driver" --rounds "$rounds" --bytes 65536 --own-context
+	client client-dlsym "$work/client-dlsym" --rounds "$rounds" --bytes 65536
+	client two-contexts "$work/two_contexts"
+	repeats=1
+	client client-driver-check "$work/client-driver" --rounds 5 --check
+	client client-dlsym-check "$work/client-dlsym" --rounds 5 --check
+	client ipc-driver "$work/ipc_pair-driver"
+	verdict=documented
+	client ipc-peer-plain "$work/ipc_pair-shared" --peer-plain
+	verdict=
+}
+
+library_clients()
+{
+	for library in cublas cufft; do
+		if ls "$cuda_home"/lib64/lib$library.so > /dev/null 2>&1; then
+			client $library "$work/$library"
+		elif wanted $library; then
+			skip $library "there is no lib$library.so in $cuda_home/lib64"
+		fi
 	done
 }
 
-missing() # NAME WHY
+torch_clients()
 {
-	echo "$1: skipped, $2"
-}
-
-for runtime in static shared; do
-	pairs "alloc_loop-$runtime" "$work/alloc_loop-$runtime"
-	pairs "alloc_loop-$runtime" "$work/alloc_loop-$runtime" --in-flight
-	client "demo-$runtime" "$work/demo-$runtime"
-	client "client-$runtime" "$work/client-$runtime" --rounds "$rounds" --bytes 65536
-	client "client-$runtime-check" "$work/client-$runtime" --rounds 5 --check
-	client "client-$runtime-threads" "$work/client-$runtime" --rounds "$rounds" --bytes 65536 --threads 4
-	client "graph-$runtime" "$work/graph_loop-$runtime"
-	# Kernels of one stream overlap here, so what --free=stream asks of a program is not kept.
-	modes='plain strict deferred'
-	client "pdl-$runtime" "$work/pdl_loop-$runtime"
-	modes='plain strict deferred stream'
-	client "ipc-$runtime" "$work/ipc_pair-$runtime"
-	how=audit
-	client "deepbind-$runtime" "$work/deepbind_host" "$work/plugin-$runtime.so"
-	how=
-done
-pairs alloc_loop-driver "$work/alloc_loop-driver"
-pairs alloc_loop-driver "$work/alloc_loop-driver" --in-flight
-client client-driver "$work/client-driver" --rounds "$rounds" --bytes 65536
-client client-driver-check "$work/client-driver" --rounds 5 --check
-client client-driver-own-context "$work/client-driver" --rounds "$rounds" --bytes 65536 --own-context
-client client-dlsym "$work/client-dlsym" --rounds "$rounds" --bytes 65536
-client client-dlsym-check "$work/client-dlsym" --rounds 5 --check
-client two-contexts "$work/two_contexts"
-if [ "$have_libraries" = yes ]; then
-	client cublas "$work/library_loop" cublas
-	client cufft "$work/library_loop" cufft
-else
-	missing 'cublas and cufft' "they are not in $cuda_home/lib64"
-fi
-if command -v compute-sanitizer > /dev/null; then
-	sanitizer sanitizer-oob "$work/oob"
-else
-	missing sanitizer-oob 'there is no compute-sanitizer'
-fi
-if [ -n "$python" ]; then
-	client client-python "$python" "$clients/client_python.py" --rounds 10 --bytes 65536
-else
-	missing client-python 'there is no python3'
-fi
-
-has() # TEST-IN-PYTHON
-{
-	[ -n "$python" ] && "$python" -c "$1" > /dev/null 2>&1
-}
-
-if has 'import cupy; cupy.cuda.Device(0).compute_capability'; then
-	client cupy-pool-off "$python" "$here/cupy_loop.py"
-else
-	missing cupy 'python3 has no cupy that sees the GPU'
-fi
-if [ -n "$python" ] && timeout -k 5 "$limit" "$python" "$here/numba_loop.py" > /dev/null 2>&1; then
-	client numba "$python" "$here/numba_loop.py"
-else
-	missing numba 'it does not run here, without mam either'
-fi
-if has 'import jax; assert jax.devices()[0].platform == "gpu"'; then
-	client jax "$python" "$here/jax_loop.py"
-else
-	missing jax 'python3 has no jax that sees the GPU'
-fi
-if has 'import torch; assert torch.cuda.is_available()'; then
 	repeats=$torch_repeats
-	client torch-ipc "$python" "$here/torch_ipc.py"
-	client torch-gpt2-cache "$python" "$here/torch_gpt2.py" --steps 12
-	client torch-gnn-cache "$python" "$here/torch_gnn.py" --steps 40
-	PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
-	export PYTORCH_CUDA_ALLOC_CONF
-	client torch-gpt2-expandable "$python" "$here/torch_gpt2.py" --steps 12
-	unset PYTORCH_CUDA_ALLOC_CONF
+	# Their own cache asks for memory a few times only: one policy tells as much as three.
+	modes='plain strict'
+	python_client torch-gnn-cache torch "$here/torch_gnn.py" --steps "$gnn_steps"
+	python_client torch-gpt2-cache torch "$here/torch_gpt2.py" --steps "$torch_steps"
+	modes=$every
 	PYTORCH_NO_CUDA_MEMORY_CACHING=1
 	export PYTORCH_NO_CUDA_MEMORY_CACHING
-	client torch-small-no-cache "$python" "$here/torch_loop.py"
-	client torch-gpt2-no-cache "$python" "$here/torch_gpt2.py" --steps 12
-	client torch-gnn-no-cache "$python" "$here/torch_gnn.py" --steps 40
+	python_client torch-gnn-no-cache torch "$here/torch_gnn.py" --steps "$gnn_steps"
+	python_client torch-gpt2-no-cache torch "$here/torch_gpt2.py" --steps "$torch_steps"
+	python_client torch-small-no-cache torch "$here/torch_loop.py"
 	unset PYTORCH_NO_CUDA_MEMORY_CACHING
-else
-	missing pytorch 'python3 has no torch that sees the GPU'
-fi
+	modes='plain strict'
+	PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+	export PYTORCH_CUDA_ALLOC_CONF
+	python_client torch-gpt2-expandable torch "$here/torch_gpt2.py" --steps "$torch_steps"
+	unset PYTORCH_CUDA_ALLOC_CONF
+	modes='plain strict deferred'
+	python_client torch-ipc torch "$here/torch_ipc.py"
+	modes=$every
+}
 
-# --- writing --------------------------------------------------------------------------------------------
-
-name=$(echo "$gpu" | tr '[:upper:] ' '[:lower:]-' | sed 's/^nvidia-//; s/-[0-9]*gb.*//; s/[^a-z0-9-]//g')
-file=$folder/clients-$name.csv
-commit=${BENCH_COMMIT:-$(first_line git -C "$top" rev-parse --short HEAD)}
-{
-	echo "# gpu: $gpu"
-	echo "# driver: $(first_line nvidia-smi --query-gpu=driver_version --format=csv,noheader)"
-	echo "# cuda: $("$nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')"
-	echo "# cpu: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores"
-	echo "# date: $(date -u +%Y-%m-%d)"
-	echo "# commit: $commit"
-	echo "# command: ROUNDS=$rounds REPEATS=$repeats tools/bench/gpu-clients.sh"
-	echo "# columns: client; mode (plain, or the policy of mam run --free); unit of time;" \
-		"time (median of the repeats); calls_caught by mam in one run; equal (output to that of plain);" \
-		"route (most calls came by); reserved_ratio (peak reserved to peak live)"
-	echo client,mode,unit,time,calls_caught,equal,route,reserved_ratio
-	cat "$rows"
-} > "$file.tmp"
-mv "$file.tmp" "$file" || stop 2 "$file could not be written"
-
-echo
-awk -F, '
-	function show(n, m) { return (n, m) in value ? value[n, m] : "-" }
-	{ if (!($1 in seen)) { seen[$1] = 1; names[++count] = $1; unit[$1] = $3 }
-	  value[$1, $2] = $4; calls[$1, $2] = $5
-	  if ($7 != "-") route[$1] = $7
-	  if ($6 != "yes" && $6 != "-") verdict[$1] = verdict[$1] " " $2 ":" $6 }
-	END { printf "%-28s %-12s %11s %11s %11s %11s %9s %6s  %s\n", "client", "unit", "plain", "strict",
-		"deferred", "stream", "caught", "route", "results"
-	  for (i = 1; i <= count; i++) { n = names[i]
-		printf "%-28s %-12s %11s %11s %11s %11s %9s %6s  %s\n", n, unit[n], show(n, "plain"),
-			show(n, "strict"), show(n, "deferred"), show(n, "stream"), calls[n, "strict"],
-			route[n], n in verdict ? verdict[n] : "equal" } }
-' "$rows"
-echo "written to $file"
-[ "$failures" -eq 0 ]
+build_all
+echo "[$(elapsed) s] built" >&2
+for runtime in static shared driver; do
+	pairs "alloc_loop-$runtime" "$work/alloc_loop-$runtime"
+	pairs "alloc_loop-$runtime" "$work/alloc_loop-$runtime" --in-flight
+done
+runtime_clients static
+runtime_clients shared
+driver_clients
+library_clients
+sanitizer sanitizer-oob error "$work/oob"
+modes=strict
+sanitizer sanitizer-demo clean "$work/demo-shared" 100
+sanitizer sanitizer-client-static clean "$work/client-static" --rounds 5 --bytes 65536
+sanitizer sanitizer-client-driver clean "$work/client-driver" --rounds 5 --bytes 65536
+sanitizer sanitizer-graph clean "$work/graph_loop-static"
+sanitizer sanitizer-contexts clean "$work/two_contexts"
+modes=$every
+python_client client-python ctypes "$clients/client_python.py" --rounds 10 --bytes 65536
+python_client cupy-pool-off cupy "$here/cupy_loop.py"
+python_client numba numba "$here/numba_loop.py"
+torch_clients
+modes='plain strict deferred'
+python_client jax jax "$here/jax_loop.py"
+:

@@ -7,14 +7,17 @@
  * still run. Whoever gets the block next writes another pattern. A kernel that reads what it did not
  * write has caught somebody with its memory: it counts that, and the program fails.
  *
- *   --policy strict    each thread frees at once: cudaFree waits, as it does without mam
- *   --policy deferred  the same
- *   --policy stream    all work is in one stream and one thread at a time frees, as the policy asks
- *   --seconds N, --threads N, --streams N, --largest BYTES
+ *   --ordered    all work is in one stream and one thread at a time frees: what --free=stream asks
+ *                of a program. Otherwise each thread frees at once, whatever runs.
+ *   --seconds N, --threads N, --streams N (of a thread), --largest BYTES, --contexts 1|2
  *
  * Streams are blocking, non-blocking and the per-thread default one in turn, kernels are started
- * plainly, as programmatic dependent launches, and from a captured graph. stdout: one line of
- * sums. Exit status: 0, 1 when a foreign pattern was seen, 2 when a call failed.
+ * plainly, as programmatic dependent launches, and from a captured graph. Every other thread works
+ * in a second context; where there can be none, stderr says so. stdout: one line of sums. Exit
+ * status: 0, 1 when a foreign pattern was seen, 2 when a call failed.
+ *
+ * The kernel sees a foreign word if it was written between two of its own looks: what another
+ * kernel writes there, it writes again and again, so both see each other.
  */
 #include <cstdint>
 #include <cstdio>
@@ -23,7 +26,11 @@
 #include <ctime>
 #include <pthread.h>
 
+#include <cuda.h>
 #include <cuda_runtime.h>
+
+/* The name that every driver has; cuda.h's macro asks for a newer one with other arguments. */
+extern "C" CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device);
 
 #define CHECK(call)                                                                      \
 	do {                                                                             \
@@ -35,9 +42,18 @@
 		}                                                                        \
 	} while (0)
 
+#define CHECK_DRIVER(call)                                                               \
+	do {                                                                             \
+		CUresult code = (call);                                                  \
+		if (code != CUDA_SUCCESS) {                                              \
+			fprintf(stderr, "gpu-stress: %s: error %d\n", #call, (int)code); \
+			exit(2);                                                         \
+		}                                                                        \
+	} while (0)
+
 enum { WORDS_MOST = 1 << 16 }; /* of a block that one kernel looks at, spread over all of it */
 
-/* Device memory of the driver's own: what kernels saw. */
+/* What the kernels of one context saw; in managed memory, which is no pool's. */
 struct sums {
 	unsigned long long foreign; /* words that were not what the kernel wrote */
 	unsigned long long kernels;
@@ -78,12 +94,17 @@ static struct {
 	double seconds = 10;
 	int threads = 8;
 	int streams = 4; /* a thread */
+	int contexts = 2;
 	size_t largest = 32 << 20;
-	bool one_stream = false;
+	bool ordered = false;
 } options;
 
-static sums *seen;
-static cudaStream_t common; /* --policy stream */
+static struct {
+	CUcontext context;
+	sums *seen;
+} places[2];
+
+static cudaStream_t common; /* --ordered */
 static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
 
 static double now()
@@ -96,6 +117,7 @@ static double now()
 
 struct worker {
 	int number;
+	sums *seen; /* its context's */
 	uint64_t random;
 	unsigned long long blocks, bytes;
 	pthread_t thread;
@@ -119,9 +141,10 @@ static size_t size_of(worker *self)
 	return 4 + next(self) % most;
 }
 
+/* A fifth of a millisecond to one, and one in eight of them up to five. */
 static void launch(worker *self, cudaStream_t stream, uint32_t *block, size_t words, uint32_t mark)
 {
-	long long cycles = 100000 + (long long)(next(self) % 4000000);
+	long long cycles = 400000 + (long long)(next(self) % (next(self) % 8 ? 1600000 : 9600000));
 	cudaLaunchAttribute attribute = {};
 	cudaLaunchConfig_t config = {};
 
@@ -130,16 +153,17 @@ static void launch(worker *self, cudaStream_t stream, uint32_t *block, size_t wo
 	config.stream = stream;
 	attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
 	attribute.val.programmaticStreamSerializationAllowed = 1;
-	/* With one stream the caller promises an order, which such launches do not keep. */
-	if (!options.one_stream && next(self) % 4 == 0) {
+	/* Such launches do not keep the order that the caller promises. */
+	if (!options.ordered && next(self) % 4 == 0) {
 		config.attrs = &attribute;
 		config.numAttrs = 1;
 	}
-	CHECK(cudaLaunchKernelEx(&config, use, block, words, mark, cycles, seen));
+	CHECK(cudaLaunchKernelEx(&config, use, block, words, mark, cycles, self->seen));
 }
 
 /* The same as a graph that is captured, started and destroyed. */
-static void launch_graph(cudaStream_t stream, uint32_t *block, size_t words, uint32_t mark)
+static void launch_graph(worker *self, cudaStream_t stream, uint32_t *block, size_t words,
+			 uint32_t mark)
 {
 	cudaStream_t side;
 	cudaGraph_t graph;
@@ -147,7 +171,7 @@ static void launch_graph(cudaStream_t stream, uint32_t *block, size_t words, uin
 
 	CHECK(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
 	CHECK(cudaStreamBeginCapture(side, cudaStreamCaptureModeRelaxed));
-	use<<<1, 256, 0, side>>>(block, words, mark, 1000000, seen);
+	use<<<1, 256, 0, side>>>(block, words, mark, 1000000, self->seen);
 	CHECK(cudaStreamEndCapture(side, &graph));
 	CHECK(cudaGraphInstantiate(&run, graph, 0));
 	CHECK(cudaGraphLaunch(run, stream));
@@ -162,15 +186,15 @@ static void one_block(worker *self, cudaStream_t stream)
 	uint32_t mark = (uint32_t)(self->number << 24) ^ (uint32_t)(self->blocks * 2654435761u);
 	uint32_t *block;
 
-	if (options.one_stream)
+	if (options.ordered)
 		pthread_mutex_lock(&order);
 	CHECK(cudaMalloc(&block, bytes));
-	if (!options.one_stream && next(self) % 64 == 0)
-		launch_graph(stream, block, words, mark);
+	if (!options.ordered && next(self) % 64 == 0)
+		launch_graph(self, stream, block, words, mark);
 	else
 		launch(self, stream, block, words, mark);
 	CHECK(cudaFree(block));
-	if (options.one_stream)
+	if (options.ordered)
 		pthread_mutex_unlock(&order);
 	self->blocks++;
 	self->bytes += bytes;
@@ -181,9 +205,12 @@ static void *work(void *argument)
 	worker *self = (worker *)argument;
 	cudaStream_t streams[16];
 	double end = now() + options.seconds;
+	int place = self->number % options.contexts;
 
+	self->seen = places[place].seen;
+	CHECK_DRIVER(cuCtxSetCurrent(places[place].context));
 	for (int i = 0; i < options.streams; i++) {
-		if (options.one_stream)
+		if (options.ordered)
 			streams[i] = common;
 		else if (i % 3 == 2)
 			streams[i] = cudaStreamPerThread;
@@ -194,7 +221,7 @@ static void *work(void *argument)
 	/* Work piles up under policies that do not wait: let it drain now and then. */
 	for (int i = 0; now() < end; i++) {
 		one_block(self, streams[next(self) % options.streams]);
-		if (i % 256 == 255)
+		if (i % 64 == 63)
 			CHECK(cudaStreamSynchronize(streams[next(self) % options.streams]));
 	}
 	CHECK(cudaDeviceSynchronize());
@@ -203,56 +230,97 @@ static void *work(void *argument)
 
 static bool read_options(int count, char **arguments)
 {
-	for (int i = 1; i + 1 < count; i += 2) {
-		const char *name = arguments[i], *value = arguments[i + 1];
+	for (int i = 1; i < count; i++) {
+		const char *name = arguments[i], *value = i + 1 < count ? arguments[i + 1] : "";
 
+		if (strcmp(name, "--ordered") == 0) {
+			options.ordered = true;
+			continue;
+		}
 		if (strcmp(name, "--seconds") == 0)
 			options.seconds = atof(value);
 		else if (strcmp(name, "--threads") == 0)
 			options.threads = atoi(value);
 		else if (strcmp(name, "--streams") == 0)
 			options.streams = atoi(value);
+		else if (strcmp(name, "--contexts") == 0)
+			options.contexts = atoi(value);
 		else if (strcmp(name, "--largest") == 0)
 			options.largest = strtoull(value, NULL, 10);
-		else if (strcmp(name, "--policy") == 0)
-			options.one_stream = strcmp(value, "stream") == 0;
 		else
 			return false;
+		i++;
 	}
-	return count % 2 == 1 && options.threads >= 1 && options.threads <= 64 &&
-	       options.streams >= 1 && options.streams <= 16 && options.largest >= 256;
+	if (options.ordered)
+		options.contexts = 1;
+	return options.seconds > 0 && options.threads >= 1 && options.threads <= 64 &&
+	       options.streams >= 1 && options.streams <= 16 && options.largest >= 256 &&
+	       options.contexts >= 1 && options.contexts <= 2;
+}
+
+/* In the current context: its sums, and the kernel is loaded. */
+static cudaError_t prepare(sums **seen)
+{
+	cudaError_t code = cudaMallocManaged(seen, sizeof(**seen));
+
+	if (code != cudaSuccess)
+		return code;
+	memset(*seen, 0, sizeof(**seen));
+	use<<<1, 32>>>(NULL, 0, 0, 0, *seen);
+	code = cudaGetLastError();
+	return code == cudaSuccess ? cudaDeviceSynchronize() : code;
+}
+
+static void prepare_contexts()
+{
+	CHECK(cudaFree(NULL));
+	CHECK_DRIVER(cuCtxGetCurrent(&places[0].context));
+	CHECK(prepare(&places[0].seen));
+	if (options.contexts == 1)
+		return;
+	if (cuCtxCreate_v2(&places[1].context, 0, 0) != CUDA_SUCCESS ||
+	    prepare(&places[1].seen) != cudaSuccess) {
+		fprintf(stderr, "gpu-stress: a second context cannot be used: there is one\n");
+		options.contexts = 1;
+		cudaGetLastError();
+	}
+	CHECK_DRIVER(cuCtxSetCurrent(places[0].context));
 }
 
 int main(int count, char **arguments)
 {
 	static worker workers[64];
 	unsigned long long blocks = 0, bytes = 0;
-	sums result;
+	sums result = {};
 
 	if (!read_options(count, arguments)) {
 		fprintf(stderr,
-			"usage: %s [--policy strict|deferred|stream] [--seconds N] [--threads N] "
-			"[--streams N] [--largest BYTES]\n",
+			"usage: %s [--ordered] [--seconds N] [--threads N] [--streams N] [--contexts N] "
+			"[--largest BYTES]\n",
 			arguments[0]);
 		return 2;
 	}
-	CHECK(cudaMallocManaged(&seen, sizeof(*seen)));
-	memset(seen, 0, sizeof(*seen));
+	prepare_contexts();
 	CHECK(cudaStreamCreateWithFlags(&common, cudaStreamNonBlocking));
-	use<<<1, 32>>>((uint32_t *)seen + 4, 0, 0, 0, seen); /* loads the kernel */
-	CHECK(cudaDeviceSynchronize());
 	for (int i = 0; i < options.threads; i++) {
 		workers[i].number = i;
 		workers[i].random = 88172645463325252ULL + (uint64_t)i * 7919;
-		pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+		if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0) {
+			fprintf(stderr, "gpu-stress: no thread could be started\n");
+			return 2;
+		}
 	}
 	for (int i = 0; i < options.threads; i++) {
 		pthread_join(workers[i].thread, NULL);
 		blocks += workers[i].blocks;
 		bytes += workers[i].bytes;
 	}
-	CHECK(cudaDeviceSynchronize());
-	result = *seen;
+	for (int i = 0; i < options.contexts; i++) {
+		CHECK_DRIVER(cuCtxSetCurrent(places[i].context));
+		CHECK(cudaDeviceSynchronize());
+		result.kernels += places[i].seen->kernels - 1; /* the first one loaded it */
+		result.foreign += places[i].seen->foreign;
+	}
 	printf("blocks %llu gib %.1f kernels %llu foreign %llu\n", blocks,
 	       (double)bytes / (1 << 30), result.kernels, result.foreign);
 	return result.foreign != 0;

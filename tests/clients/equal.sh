@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# equal.sh - programs of several contexts and of two processes do the same plain and under mam run, with each policy
+# of freeing.
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+. "$MAM_SRCDIR/tests/interpose/interpose.sh"
+
+for policy in strict deferred stream; do
+	run="--free=$policy"
+	same_run "two processes, runtime, $policy" "$clients/ipc_pair"
+	same_run "two processes, driver, $policy" "$clients/ipc_pair_driver"
+	same_run "contexts of every kind, $policy" "$clients/two_contexts"
+	set=FAKE_CUDA_LAG_US=20
+	same_run "contexts of every kind, work that lags, $policy" "$clients/two_contexts"
+	set=
+done
+run=
+
+# Without mam a peer opens what the driver gives; under mam it is refused, and sees no wrong bytes.
+"$clients/ipc_pair" --peer-plain > "$scratch/out" 2> "$scratch/err"
+same "a plain peer of a plain program opens every block" "0 7" \
+	"$? $(grep -c 'opened 0, right there 1, right here 1, others wrong 0' "$scratch/out")"
+for client in ipc_pair ipc_pair_driver; do
+	"$MAM" run -- "$clients/$client" --peer-plain > "$scratch/out" 2> "$scratch/err"
+	same "$client: a plain peer of a program under mam is refused every block" "0 7" \
+		"$? $(grep -c 'opened 1, right there 0, right here 1, others wrong 0' "$scratch/out")"
+done
+
+# The clock of a free while work is in flight: under strict it waits, and the others do not.
+in_flight() # POLICY - nanoseconds of a free of 256 bytes, with 4 fills of 5 ms in flight
+{
+	FAKE_CUDA_LAG_US=5000 "$MAM" run --free="$1" -- "$clients/alloc_loop_driver" --in-flight \
+		--largest 65536 | sed -n 's/^in-flight-256 \([0-9]*\)\.[0-9]*$/\1/p'
+}
+
+for policy in strict deferred stream; do
+	taken=$(in_flight $policy)
+	case $policy in
+	strict) [ "${taken:-0}" -gt 10000000 ] ;;
+	*) [ "${taken:-99999999}" -lt 5000000 ] ;;
+	esac
+	same "a free while work is in flight, $policy" "0, ${taken:-no} ns" "$?, ${taken:-no} ns"
+done
+
+for client in alloc_loop alloc_loop_driver; do
+	same "$client: a line for each size and way" 4 "$({
+		"$clients/$client" --pairs 20 --largest 65536
+		"$clients/$client" --in-flight --largest 65536
+	} | grep -c '^\(in-flight-\)*[0-9]* [0-9.]*$')"
+	FAKE_CUDA_DEVICES=0 "$clients/$client" > "$scratch/out" 2>&1
+	same "$client: without a device it says so" "1 0 refused: no CUDA-capable device is detected" \
+		"$? $(cat "$scratch/out")"
+done
+
+finish

@@ -1,0 +1,94 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# gpu-lib.sh - what gpu-clients.sh and gpu-stress.sh share: which mam, which GPU, which compiler, and the head of a
+# results file. A script sets $here to its folder and $script to its name, takes its arguments' defaults, sources
+# this file, and calls gpu_start.
+#
+# Set by gpu_start:  mam, folder, nvcc, gpu, gpu_name (short: h100-80gb-hbm3 is h100), arch, cuda_home, commit
+# shellcheck disable=SC2034,SC2154 # shared with those
+
+stop() # STATUS SENTENCE
+{
+	echo "$script: $2" >&2
+	exit "$1"
+}
+
+first_line() # COMMAND... - or "unknown"
+{
+	lib_first=$("$@" 2> /dev/null | head -n 1)
+	echo "${lib_first:-unknown}"
+}
+
+gpu_start() # [MAM [FOLDER]]
+{
+	mam=${1:-${MAM:-$(command -v mam)}}
+	folder=${2:-${OUT:-$here/results}}
+	case $mam in
+	'') stop 2 'the mam command was not found: name it as the first argument' ;;
+	/*) ;;
+	*) mam=$(pwd)/$mam ;;
+	esac
+	[ -x "$mam" ] || stop 2 "$mam cannot be run: name the installed mam command as the first argument"
+	if [ ! -d "$folder" ] || [ ! -w "$folder" ]; then
+		stop 2 "$folder is no folder that can be written to"
+	fi
+	nvcc=${NVCC:-$(command -v nvcc || command -v /usr/local/cuda/bin/nvcc)}
+	[ -n "$nvcc" ] || stop 77 'nvcc was not found: set NVCC, or add it to PATH'
+	gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader 2> /dev/null | head -n 1)
+	[ -n "$gpu" ] || stop 77 'nvidia-smi names no GPU'
+	gpu_name=$(echo "$gpu" | tr '[:upper:] ' '[:lower:]-' |
+		sed 's/^nvidia-//; s/-[0-9]*gb.*//; s/[^a-z0-9-]//g')
+	arch=$(first_line nvidia-smi --query-gpu=compute_cap --format=csv,noheader | tr -d .)
+	case $arch in
+	*[!0-9]* | '') arch=90 ;;
+	esac
+	cuda_home=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
+	commit=${BENCH_COMMIT:-$(first_line git -C "$here" rev-parse --short HEAD)}
+}
+
+# The eight lines that every results file begins with.
+print_head() # COMMAND COLUMNS
+{
+	echo "# gpu: $gpu"
+	echo "# driver: $(first_line nvidia-smi --query-gpu=driver_version --format=csv,noheader)"
+	echo "# cuda: $("$nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')"
+	echo "# cpu: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores"
+	echo "# date: $(date -u +%Y-%m-%d)"
+	echo "# commit: $commit"
+	echo "# command: $1"
+	echo "# columns: $2"
+}
+
+# One line a client: what differs from mode to mode stands side by side.
+print_clients() # CSV
+{
+	awk -F, '
+	function show(n, m) { return (n, m) in value ? value[n, m] : "-" }
+	function add(all, m, text) { return all (all == "" ? "" : "; ") (m == "-" ? "" : m " ") text }
+	/^#/ || $1 == "client" { next }
+	{ if (!($1 in seen)) { seen[$1] = 1; names[++count] = $1; correct[$1] = "-" }
+	  if ($3 != "-") unit[$1] = $3
+	  value[$1, $2] = $4
+	  if ($2 != "plain" && $5 + 0 > calls[$1]) calls[$1] = $5
+	  if ($2 != "plain" && $7 != "-" && $7 != "") route[$1] = $7
+	  if ($2 != "plain" && $8 != "-" && $8 != "") ratio[$1] = ratio[$1] (ratio[$1] == "" ? "" : " ") $8
+	  if ($6 == "yes" || $6 == "found" || $6 == "documented") {
+		if (correct[$1] == "-") correct[$1] = "yes"
+	  } else if ($6 ~ /^skipped/) {
+		if (correct[$1] != "no") correct[$1] = "skipped"
+		why[$1] = add(why[$1], $2, $6)
+	  } else if ($6 != "-") {
+		correct[$1] = "no"
+		why[$1] = add(why[$1], $2, $6)
+	  } }
+	END { form = "%-32s %-7s %-8s %8s %-12s %11s %11s %11s %11s  %-20s %s\n"
+	  printf form, "client", "route", "correct", "caught", "unit", "plain", "strict", "deferred", "stream",
+		"reserved ratio", ""
+	  for (i = 1; i <= count; i++) { n = names[i]
+		printf form, n, route[n] == "" ? "-" : route[n], correct[n],
+			calls[n] == "" ? "-" : calls[n], unit[n] == "" ? "-" : unit[n], show(n, "plain"),
+			show(n, "strict"), show(n, "deferred"), show(n, "stream"),
+			ratio[n] == "" ? "-" : ratio[n], why[n] } }
+	' "$1"
+}
