@@ -4,7 +4,7 @@
  *
  * For each size, pairs are made in five batches and the median batch counts. A few pairs go
  * first, so that neither the context's start nor a pool's first growth is in the number. One
- * line a size on stdout: bytes, nanoseconds a pair.
+ * line a size on stdout: bytes, nanoseconds.
  *
  * With --in-flight a gigabyte is being filled four times over on a non-blocking stream, a
  * millisecond and more of work that has nothing to do with the block, and the free alone is
@@ -148,14 +148,14 @@ static int ascending(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-static int print_median(const char *mode, size_t bytes, double *times, int count, int result)
+static int print_median(size_t bytes, double *times, int count, int result)
 {
 	if (result != 0) {
-		printf("%s%zu refused: %s\n", mode, bytes, text_of(result));
+		printf("%zu refused: %s\n", bytes, text_of(result));
 		return 1;
 	}
 	qsort(times, count, sizeof(times[0]), ascending);
-	printf("%s%zu %.1f\n", mode, bytes, times[count / 2] * 1e9);
+	printf("%zu %.1f\n", bytes, times[count / 2] * 1e9);
 	return 0;
 }
 
@@ -176,7 +176,7 @@ static int measure(size_t bytes, unsigned long count)
 		result = pairs(bytes, count);
 		times[batch] = (seconds() - begin) / count;
 	}
-	return print_median("", bytes, times, BATCHES, result);
+	return print_median(bytes, times, BATCHES, result);
 }
 
 /* The free alone, with work in flight that has nothing to do with the block. */
@@ -204,7 +204,7 @@ static int measure_in_flight(size_t bytes, size_t filled_bytes)
 	}
 	if (filled && release(filled) != 0 && result == 0)
 		result = 1;
-	return print_median("in-flight-", bytes, times, FREES, result);
+	return print_median(bytes, times, FREES, result);
 }
 
 int main(int count, char **arguments)

@@ -328,14 +328,15 @@ client() # NAME COMMAND...
 	write_rows
 }
 
-# alloc_loop prints "SIZE NANOSECONDS", one line a size; the time is the result. The run that is timed counts
+# alloc_loop prints "BYTES NANOSECONDS", one line a size; the time is the result. The run that is timed counts
 # nothing: that would be part of so short a time.
-pairs() # NAME COMMAND...
+pairs() # NAME UNIT COMMAND...
 {
 	wanted "$1" || return
-	hindered "$@" && return
 	pairs_name=$1
-	shift
+	unit=$2
+	shift 2
+	hindered "$pairs_name" "$@" && return
 	rm -f "$work"/*.stats "$work"/*.err
 	for mode in $modes; do
 		case $mode in
@@ -348,12 +349,12 @@ pairs() # NAME COMMAND...
 		esac
 		pairs_status=$?
 		if [ "$pairs_status" -ne 0 ] || grep -q refused "$work/$mode.out" || [ ! -s "$work/$mode.out" ]; then
-			row "$pairs_name" "$mode" ns_per_pair - "failed: status $pairs_status: $(
+			row "$pairs_name" "$mode" "$unit" - "failed: status $pairs_status: $(
 				head -n 1 "$work/$mode.out") $(last_words "$mode")"
 			continue
 		fi
-		while read -r size nanoseconds; do
-			row "$pairs_name-$size" "$mode" ns_per_pair "$nanoseconds" -
+		while read -r bytes nanoseconds; do
+			row "$pairs_name-$bytes" "$mode" "$unit" "$nanoseconds" -
 		done < "$work/$mode.out"
 	done
 	write_rows
@@ -496,8 +497,8 @@ torch_clients()
 build_all
 echo "[$(elapsed) s] built" >&2
 for runtime in static shared driver; do
-	pairs "alloc_loop-$runtime" "$work/alloc_loop-$runtime"
-	pairs "alloc_loop-$runtime" "$work/alloc_loop-$runtime" --in-flight
+	pairs "alloc_loop-$runtime" ns_per_pair "$work/alloc_loop-$runtime"
+	pairs "free_in_flight-$runtime" ns_per_free "$work/alloc_loop-$runtime" --in-flight
 done
 runtime_clients static
 runtime_clients shared
