@@ -3,7 +3,7 @@
 """Train a small graph network on graphs of another size in each step: many small kernels, and sizes
 that never come again.
 
-stdout has losses, stderr milliseconds a step. Run it plain and under `mam run`, with
+stdout has losses, stderr milliseconds a step (the median) and the peaks of PyTorch's own cache. Run it plain and under `mam run`, with
 PYTORCH_NO_CUDA_MEMORY_CACHING=1 and without, and compare.
 """
 
@@ -69,6 +69,10 @@ def main():
         print(f"step {step} nodes {count} edges {edges} loss {loss.item():.3f}")
     later = sorted(times[len(times) // 3:])
     print(f"ms_per_round {1000 * later[len(later) // 2]:.3f}", file=sys.stderr)
+    if not os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING"):
+        print(f"torch_reserved_ratio "
+              f"{torch.cuda.max_memory_reserved() / torch.cuda.max_memory_allocated():.4f}",
+              file=sys.stderr)
 
 
 main()
