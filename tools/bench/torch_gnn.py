@@ -3,7 +3,8 @@
 """Train a small graph network on graphs of another size in each step: many small kernels, and sizes
 that never come again.
 
-stdout has losses, stderr milliseconds a step (the median) and the peaks of PyTorch's own cache. Run it plain and under `mam run`, with
+stdout has losses. stderr has milliseconds a step (the median), and with PyTorch's own cache what it
+reserved to what it used at its peak. Run it plain and under `mam run`, with
 PYTORCH_NO_CUDA_MEMORY_CACHING=1 and without, and compare.
 """
 
