@@ -202,10 +202,15 @@ static void limit_devices(void)
 	start();
 	SHOW(cuDevicePrimaryCtxRetain(&other, 1));
 	SHOW(cuMemAlloc_v2(&a, 60 * MIB));
+	SHOW(cuCtxSetCurrent(other));
+	SHOW(cuMemAllocAsync(&b, 20 * MIB, NULL));
+	SHOW(cuMemFreeAsync(b, NULL));
+	SHOW(cuCtxSetCurrent(context));
 	SHOW(create(&handle, 60 * MIB, 1));
 	SHOW(create(&handle, 6 * MIB, 0));
 	SHOW(create(&handle, 6 * MIB, 1));
 	SHOW(cuCtxSetCurrent(other));
+	SHOW(cuMemAllocAsync(&b, 6 * MIB, NULL));
 	SHOW(cuMemAlloc_v2(&b, 6 * MIB));
 	SHOW(cuMemAllocManaged(&b, 4 * MIB, 1));
 	SHOW(cuMemFree_v2(a));

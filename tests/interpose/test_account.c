@@ -218,17 +218,20 @@ START_TEST(a_charge_lasts_until_the_driver_freed_it)
 }
 END_TEST
 
+/* All kinds that are noted, in turn. */
+static enum mam_account_kind kind_of(uint64_t i)
+{
+	return (enum mam_account_kind)(MAM_ACCOUNT_DIRECT + i / 3 % 6);
+}
+
 START_TEST(a_context_takes_all_its_memory_along)
 {
 	for (uint64_t i = 1; i <= MANY; i++)
-		note(i << 9, i % 3 == 0 ? NULL : &places[i % 3 - 1],
-		     (enum mam_account_kind)(MAM_ACCOUNT_DIRECT + i % 6), 1);
+		note(i << 9, i % 3 == 0 ? NULL : &places[i % 3 - 1], kind_of(i), 1);
 	mam_account_context_gone(NULL);
 	mam_account_context_gone(&places[0]);
 	for (uint64_t i = 1; i <= MANY; i++)
-		ck_assert_uint_eq(mam_account_drop(i << 9, (enum mam_account_kind)(
-								   MAM_ACCOUNT_DIRECT + i % 6)),
-				  i % 3 != 1);
+		ck_assert_uint_eq(mam_account_drop(i << 9, kind_of(i)), i % 3 != 1);
 	for (int kind = 0; kind < MAM_ACCOUNT_COUNT; kind++)
 		ck_assert_uint_eq(now((enum mam_account_kind)kind), 0);
 }

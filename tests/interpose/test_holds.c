@@ -97,7 +97,7 @@ START_TEST(one_unmapping_ends_many_and_steps_over_strangers)
 		mam_holds_map(BASE + i * 8 * MIB, i == 1 ? 2 * MIB : 8 * MIB, 100 + i);
 		ck_assert(!mam_holds_release(pieces[i]));
 	}
-	mam_holds_map(BASE + 10 * MIB, 6 * MIB, 999); /* an import: not known */
+	mam_holds_map(BASE + 10 * MIB, 4 * MIB, 999); /* an import; what follows was never told */
 	mam_holds_unmap(BASE, 24 * MIB, gone);
 	ck_assert_uint_eq(ends, 3);
 	for (unsigned int i = 0; i < 3; i++)
