@@ -70,7 +70,7 @@ int mam_by_lookup_cuMemFreeAsync(unsigned long long block, void *stream);
 MAM_HOOK int cuMemFreeAsync_ptsz(unsigned long long block, void *stream);
 int mam_by_lookup_cuMemFreeAsync_ptsz(unsigned long long block, void *stream);
 
-/* pass.c */
+/* managed.c, array.c, physical.c */
 MAM_HOOK int cuMemAllocManaged(unsigned long long *block, size_t bytes, unsigned int flags);
 int mam_by_lookup_cuMemAllocManaged(unsigned long long *block, size_t bytes, unsigned int flags);
 MAM_HOOK int cuMemHostAlloc(void **block, size_t bytes, unsigned int flags);
