@@ -186,6 +186,7 @@ START_TEST(a_threads_own_stream_can_be_captured)
 	ck_assert_int_eq(cuda.cuMemAllocAsync(&address, 512, STREAM_PER_THREAD),
 			 CUDA_ERROR_NOT_SUPPORTED);
 	ck_assert_int_eq(end_own(NULL, &graph), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuGraphDestroy(graph), CUDA_SUCCESS);
 	cuda.cuStreamIsCapturing(STREAM_PER_THREAD, &status);
 	ck_assert_int_eq(status, 0);
 	ck_assert_int_eq(cuda.cuMemAllocAsync(&address, 512, STREAM_PER_THREAD), CUDA_SUCCESS);
