@@ -9,7 +9,13 @@ import sys
 import time
 
 import numpy
-from numba import cuda
+
+# Numba asks for names as it starts that the newest NumPy has no more.
+for old, new in (("row_stack", "vstack"), ("in1d", "isin"), ("trapz", "trapezoid")):
+    if not hasattr(numpy, old) and hasattr(numpy, new):
+        setattr(numpy, old, getattr(numpy, new))
+
+from numba import cuda  # noqa: E402
 
 ROUNDS = 200
 
