@@ -91,6 +91,13 @@ enum mam_free_policy {
 	MAM_FREE_DEFERRED = 3
 };
 
+/* Do threads keep freed blocks for themselves, to hand out again without a lock? */
+enum mam_cache_mode {
+	MAM_CACHE_DEFAULT = 0, /* on */
+	MAM_CACHE_ON = 1,
+	MAM_CACHE_OFF = 2
+};
+
 #define MAM_DEVICE_CURRENT (-1)
 #define MAM_CHUNK_LARGEST SIZE_MAX /* as much as the source gives, found by falling sizes */
 #define MAM_GROWTH_NONE SIZE_MAX   /* the first chunk is all there is: it must not be 0 */
@@ -106,12 +113,13 @@ struct mam_pool_attr {
 	size_t granule;      /* unit of blocks: a power of two, 16 to 2 MiB; 0: 512 */
 	enum mam_free_policy free_policy;
 	const char *name; /* for reports; copied, cut at 31 characters */
+	enum mam_cache_mode cache;
 };
 
 #define MAM_POOL_ATTR_INIT                                                          \
 	{                                                                           \
 		sizeof(struct mam_pool_attr), NULL, MAM_DEVICE_CURRENT, 0, 0, 0, 0, \
-			MAM_FREE_DEFAULT, NULL                                      \
+			MAM_FREE_DEFAULT, NULL, MAM_CACHE_DEFAULT                   \
 	}
 
 /*

@@ -49,6 +49,17 @@ struct mam_stats {
 	uint64_t retired_blocks;     /* count */
 	uint64_t retired_bytes;      /* sum of the sizes taken */
 	uint64_t peak_retired_bytes;
+
+	/* memory behind addresses; of sources that give both at once, physical is reserved */
+	uint64_t physical_bytes; /* what the driver has given and not got back */
+	uint64_t peak_physical_bytes;
+	uint64_t remaps;         /* count: pieces of memory moved to other addresses */
+	uint64_t driver_calls;   /* count: of the source, grow and shrink included */
+	uint64_t driver_ns;      /* nanoseconds spent in them; a simulated source's own reckoning */
+
+	/* in threads' caches: free for their threads, still blocks to the pool */
+	uint64_t cached_blocks; /* count; in none of the numbers above but reserved and physical */
+	uint64_t cached_bytes;  /* sum of the sizes taken */
 };
 
 #ifdef __cplusplus

@@ -33,6 +33,8 @@ static const size_t field_ends[] = {
 	offsetof(struct mam_pool_attr, granule) + sizeof(size_t),
 	offsetof(struct mam_pool_attr, free_policy) + sizeof(enum mam_free_policy),
 	offsetof(struct mam_pool_attr, name),
+	offsetof(struct mam_pool_attr, name) + sizeof(const char *),
+	offsetof(struct mam_pool_attr, cache) + sizeof(enum mam_cache_mode),
 };
 
 static bool ends_a_field(size_t size)
@@ -64,6 +66,8 @@ static bool fields_are_valid(const struct mam_pool_attr *attr)
 		return false;
 	if (attr->granule != 0 && (!mam_is_power_of_two(attr->granule) ||
 				   attr->granule < LEAST_GRANULE || attr->granule > MOST_GRANULE))
+		return false;
+	if (attr->cache < MAM_CACHE_DEFAULT || attr->cache > MAM_CACHE_OFF)
 		return false;
 	return attr->free_policy == MAM_FREE_DEFAULT || attr->free_policy == MAM_FREE_STRICT ||
 	       attr->free_policy == MAM_FREE_STREAM || attr->free_policy == MAM_FREE_DEFERRED;

@@ -205,6 +205,17 @@ static enum mam_status release_idle(struct mam_pool *pool, uint64_t keep_bytes, 
 	return status;
 }
 
+/* What the stops above can spare. True: try again. */
+static bool relieve(struct mam_pool *pool, enum mam_relief_level level)
+{
+	bool any = false;
+
+	for (int stop = 0; stop < MAM_RELIEF_STOPS; stop++)
+		if (pool->relief[stop] != NULL && pool->relief[stop](pool, level))
+			any = true;
+	return any;
+}
+
 enum mam_status mam_pool_trim(struct mam_pool *pool, size_t keep_bytes, size_t *released)
 {
 	enum mam_status status;
@@ -213,6 +224,7 @@ enum mam_status mam_pool_trim(struct mam_pool *pool, size_t keep_bytes, size_t *
 	if (pool == NULL)
 		return MAM_ERROR_INVALID_VALUE;
 	mam_lock_take(&pool->grow_lock);
+	(void)relieve(pool, MAM_RELIEF_ALL);
 	status = release_idle(pool, keep_bytes, &bytes);
 	mam_lock_release(&pool->grow_lock);
 	if (bytes != 0)
@@ -298,6 +310,17 @@ static enum mam_status settle(struct mam_pool *pool, void *base, uint64_t bytes,
 	return status;
 }
 
+static enum mam_status try_again(struct mam_pool *pool, const struct mam_request *request,
+				 void **block)
+{
+	enum mam_status status;
+
+	mam_lock_take(&pool->lock);
+	status = mam_ground_take_locked(pool, request, block);
+	mam_lock_release(&pool->lock);
+	return status;
+}
+
 static enum mam_status grow_for(struct mam_pool *pool, const struct mam_request *request,
 				void **block)
 {
@@ -331,11 +354,16 @@ enum mam_status mam_grow_for(struct mam_pool *pool, const struct mam_request *re
 	enum mam_status status;
 
 	mam_lock_take(&pool->grow_lock);
-	mam_lock_take(&pool->lock);
-	status = mam_ground_take_locked(pool, request, block);
-	mam_lock_release(&pool->lock);
+	status = try_again(pool, request, block);
+	if (status == MAM_ERROR_WOULD_WAIT && relieve(pool, MAM_RELIEF_PASSED))
+		status = try_again(pool, request, block);
 	if (status == MAM_ERROR_WOULD_WAIT)
 		status = grow_for(pool, request, block);
+	if (status == MAM_ERROR_OUT_OF_MEMORY && relieve(pool, MAM_RELIEF_ALL)) {
+		status = try_again(pool, request, block);
+		if (status == MAM_ERROR_WOULD_WAIT)
+			status = grow_for(pool, request, block);
+	}
 	if (status != MAM_OK) {
 		mam_lock_take(&pool->lock);
 		pool->counts.failures++;

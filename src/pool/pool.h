@@ -40,6 +40,7 @@
 #include "base/lock.h"
 #include "base/records.h"
 #include "pool/blockmap.h"
+#include "pool/relief.h"
 #include "pool/segment.h"
 #include "pool/shelf.h"
 
@@ -73,6 +74,9 @@ struct mam_pool {
 	struct mam_pool_config config; /* defaults filled in */
 	bool owns_source;
 	bool strict; /* a free waits for the device first */
+	mam_relief_fn *relief[MAM_RELIEF_STOPS]; /* NULL: that stop is not there */
+	void *cache;  /* the cache stop's own; lock: its own */
+	void *stream; /* the stream stop's own; lock: its own */
 
 	_Atomic uint32_t state;   /* enum mam_pool_state; written under both locks */
 	_Atomic uint32_t waiters; /* in the source's quiesce; it is not destroyed under them */
