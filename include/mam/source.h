@@ -4,7 +4,9 @@
  *
  * A source is a small table of functions with state behind it. mam brings "cudamalloc" (device
  * memory by the driver's cuMemAlloc), "host" (addresses only, for replay and tests) and "limit" (a
- * quota around another source). A program may bring its own: embed struct mam_source first in a
+ * quota around another source), "vmm" (device
+ * memory mapped in pieces), "pinned" (host memory that the device reaches) and "managed" (memory
+ * that moves to who uses it). A program may bring its own: embed struct mam_source first in a
  * struct, fill in the table, and pass it to mam_pool_create_on().
  *
  * Threads: a pool calls grow and shrink of one source from one thread at a time, but quiesce from
@@ -50,6 +52,28 @@ struct mam_source_ops {
 	 */
 	enum mam_status (*quiesce)(struct mam_source *source);
 	/*
+	 * Sources that give addresses and memory apart have these three; all others leave them
+	 * NULL. For them grow reserves addresses with nothing behind, and shrink gives addresses
+	 * back with nothing behind. Memory comes in pieces, each a multiple of granularity, which
+	 * are mapped and unmapped whole.
+	 *
+	 * map    - a new piece of `bytes` bytes at `base`, usable by the device. OUT_OF_MEMORY,
+	 *          DRIVER: nothing changed.
+	 * unmap  - the piece that was mapped at `base` goes back to the driver. The pool has seen to
+	 *          it that no work touches it any more.
+	 * move   - the piece at `from` goes to `to`, contents lost. An error: it is where it was, or
+	 *          (DRIVER, *lost true) it went back to the driver and is nowhere.
+	 */
+	enum mam_status (*map)(struct mam_source *source, void *base, size_t bytes);
+	enum mam_status (*unmap)(struct mam_source *source, void *base, size_t bytes);
+	enum mam_status (*move)(struct mam_source *source, void *from, size_t bytes, void *to,
+				bool *lost);
+	/*
+	 * cost - nanoseconds all calls took so far, for sources that reckon instead of waiting; NULL:
+	 * the pool's clock says.
+	 */
+	uint64_t (*cost)(struct mam_source *source);
+	/*
 	 * destroy - free the source itself. pre: every chunk was given back, or is lost with its
 	 * device.
 	 */
@@ -80,6 +104,31 @@ MAM_API void mam_source_destroy(struct mam_source *source);
  */
 MAM_API enum mam_status mam_source_host(size_t total_bytes, bool backed,
 					struct mam_source **source);
+
+/* How a vmm source is made. Zero means the default in every field but `size` and `device`. */
+struct mam_vmm_attr {
+	size_t size;        /* sizeof(struct mam_vmm_attr) */
+	int device;         /* CUDA ordinal, or MAM_DEVICE_CURRENT */
+	size_t range_bytes; /* addresses of one range; 0: four times the device's memory */
+	uint64_t peers;     /* bit n: device n may use the memory too */
+	bool gpudirect;     /* memory that network cards and others may read and write */
+	bool exportable;    /* handles that can be passed to another process as file descriptors */
+	bool simulated;     /* no driver: addresses alone, and the costs an H100 showed */
+	size_t total_bytes; /* simulated: what it gives in all; 0: 80 GiB */
+};
+
+#define MAM_VMM_ATTR_INIT                                                                \
+	{                                                                                \
+		sizeof(struct mam_vmm_attr), MAM_DEVICE_CURRENT, 0, 0, false, false, false, 0 \
+	}
+
+/*
+ * mam_source_vmm - addresses from one large range, and memory that is mapped to them in pieces: a
+ * pool on it grows without moving, gives back what is free in any place, and moves free memory to
+ * where it is needed. attr NULL: the defaults. Errors: INVALID_VALUE, NO_DEVICE, UNSUPPORTED (a
+ * device, or a peer, that cannot), OUT_OF_HOST_MEMORY.
+ */
+MAM_API enum mam_status mam_source_vmm(const struct mam_vmm_attr *attr, struct mam_source **source);
 
 /*
  * mam_source_limit - a quota around `inner`, which it does not own.
