@@ -299,8 +299,36 @@ int cuLaunchKernel(struct CUfunc_st *function, unsigned int grid_x, unsigned int
 		   unsigned int block_z, unsigned int shared_bytes, struct CUstream_st *stream,
 		   void **arguments, void **extra);
 
-/* Only the fake has it: how many unfinished copies and fills read or write any of the bytes? */
+/*
+ * Only the fake has these; its README says more.
+ *
+ * fake_pending   - how many unfinished copies, fills and uses read or write any of the bytes?
+ * fake_clock     - the moment it is, on the clock that due_ns means.
+ * fake_use       - a piece of work in a stream that uses these bytes and changes none. Out: the
+ *                  stream's id, and the moment at which the work is done (UINT64_MAX: in a capture).
+ * fake_disturbed - how often device memory was freed or unmapped while work still used it, and the
+ *                  first such block or mapping.
+ * fake_holds     - what is held of the driver now.
+ * fake_fail      - the at-th call from now fails, and `times` in all (at 0: none does).
+ * fake_failed    - how many failed since, and the name of the first.
+ */
+struct fake_held {
+	size_t device_bytes; /* of all devices */
+	int blocks;          /* of device memory with addresses of their own */
+	int handles;         /* cuMemCreate */
+	int mappings;        /* cuMemMap */
+	int reservations;    /* cuMemAddressReserve */
+	int events;
+};
+
 int fake_pending(unsigned long long address, size_t bytes);
+uint64_t fake_clock(void);
+int fake_use(unsigned long long address, size_t bytes, struct CUstream_st *stream,
+	     unsigned long long *stream_id, uint64_t *due_ns);
+int fake_disturbed(unsigned long long *address, size_t *bytes);
+void fake_holds(struct fake_held *held);
+void fake_fail(unsigned long at, unsigned long times);
+int fake_failed(char *name, size_t bytes);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

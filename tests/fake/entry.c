@@ -42,6 +42,7 @@ int fake_enter_early(const char *name)
 
 	pthread_once(&once, prepare);
 	pthread_mutex_lock(&lock);
+	fake_timeline_tick();
 	if (forked)
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (fake_knobs_fails(name, &result))

@@ -39,6 +39,8 @@ struct fake_knobs {
 	uint64_t lag_ns;             /* how long one piece of work takes */
 	uint64_t lag_seed;           /* not 0: anything from nothing to lag_ns, drawn from this */
 	bool host_access;            /* may the program touch device memory? */
+	uint64_t clock_ns;           /* a clock of its own: what a call takes; 0: the real one */
+	bool hasty;                  /* fences and waits answer before the work is done */
 	int log;                     /* descriptor, or -1 */
 };
 
@@ -117,6 +119,8 @@ void fake_started(void); /* cuInit succeeded */
 /* knobs.c */
 void fake_knobs_read(void);
 bool fake_knobs_fails(const char *name, int *result);
+void fake_knobs_arm(unsigned long at, unsigned long times);
+int fake_knobs_armed_failures(char *name, size_t bytes);
 bool fake_knobs_breaks(const char *name, int *code);
 
 /* device.c */
@@ -147,6 +151,8 @@ struct fake_block *fake_memory_of_id(uint64_t id);
 int fake_memory_take(int device, size_t bytes); /* bytes of a device that have no address */
 void fake_memory_give(int device, size_t bytes);
 
+void fake_memory_count(int *device_blocks, int *handles, int *mappings);
+
 /* array.c */
 void fake_array_drop_context(struct CUctx_st *context);
 
@@ -160,9 +166,17 @@ void fake_ipc_unmap(const struct fake_block *block);
 /* virtual.c */
 bool fake_virtual_reserved(uintptr_t address);
 void fake_virtual_unmap(const struct fake_block *block);
+int fake_virtual_count(void); /* of ranges of addresses */
+
+/* event.c */
+int fake_event_count(void);
+
+/* tell.c */
+void fake_disturb(uintptr_t address, size_t bytes); /* these bytes are going; note it if in use */
 
 /* timeline.c */
 uint64_t fake_now(void);
+void fake_timeline_tick(void); /* a call began: the fake's own clock goes on */
 void fake_timeline_run(void); /* carry out what is due */
 void fake_timeline_wait(uint64_t until_ns);
 /* One end of a copy or fill: the address as the program knows it, and where the bytes are. */
@@ -177,12 +191,14 @@ int fake_timeline_copy(uint64_t due_ns, const struct fake_end *to, const struct 
 int fake_timeline_fill(uint64_t due_ns, const struct fake_end *to, unsigned char value,
 		       size_t bytes);
 int fake_timeline_release(uint64_t due_ns, uint64_t block_id);
+int fake_timeline_use(uint64_t due_ns, uintptr_t address, size_t bytes); /* changes nothing */
 int fake_timeline_touching(uintptr_t address, size_t bytes); /* how many copies and fills */
 void fake_timeline_forget(void); /* child of a fork */
 
 /* stream.c */
 int fake_stream_submit(struct CUctx_st *context, struct CUstream_st *stream, uint64_t *due_ns);
 int fake_stream_context(struct CUstream_st *stream, struct CUctx_st **context);
+unsigned long long fake_stream_id(const struct CUstream_st *stream); /* NULL: legacy */
 int fake_stream_end(struct CUctx_st *context, struct CUstream_st *stream, uint64_t *end_ns);
 int fake_stream_delay(struct CUctx_st *context, struct CUstream_st *stream, uint64_t until_ns);
 void fake_stream_drop_context(struct CUctx_st *context);

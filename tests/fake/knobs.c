@@ -31,6 +31,13 @@ static struct rule rules[RULES];
 static int rule_count;
 static struct rule sticky; /* FAKE_CUDA_STICKY_AFTER; at 0: none. lock: fake */
 
+/* fake_fail(): the calls from the at-th one on, so many times. lock: fake */
+static struct {
+	unsigned long at, times, seen;
+	int failures;
+	char name[48]; /* of the first one that failed */
+} armed;
+
 static void refuse(const char *name, const char *value, const char *allowed)
 {
 	fprintf(stderr, "fake cuda: %s is '%s', but must be %s\n", name, value, allowed);
@@ -132,6 +139,8 @@ void fake_knobs_read(void)
 					 FAKE_VERSION < 13000 ? FAKE_VERSION : 99990);
 	fake_knobs.lag_ns = read_number("FAKE_CUDA_LAG_US", 0, 60000000) * 1000ull;
 	fake_knobs.lag_seed = read_number("FAKE_CUDA_LAG_RANDOM", -1, 1000000000) + 1;
+	fake_knobs.clock_ns = read_number("FAKE_CUDA_CLOCK_NS", 0, 1000000000);
+	fake_knobs.hasty = read_number("FAKE_CUDA_HASTY", 0, 1);
 	fake_knobs.host_access = read_number("FAKE_CUDA_HOST_ACCESS", 0, 1);
 	read_memory();
 	read_rules();
@@ -155,10 +164,35 @@ static bool allocates(const char *name)
 	return strncmp(name, "cuMemAlloc", 10) == 0;
 }
 
+void fake_knobs_arm(unsigned long at, unsigned long times)
+{
+	memset(&armed, 0, sizeof(armed));
+	armed.at = at;
+	armed.times = times;
+}
+
+int fake_knobs_armed_failures(char *name, size_t bytes)
+{
+	if (armed.failures)
+		snprintf(name, bytes, "%s", armed.name);
+	return armed.failures;
+}
+
+static bool armed_fails(const char *name)
+{
+	if (armed.at == 0 || ++armed.seen < armed.at || armed.seen - armed.at >= armed.times)
+		return false;
+	if (armed.failures++ == 0)
+		snprintf(armed.name, sizeof(armed.name), "%s", name);
+	return true;
+}
+
 bool fake_knobs_fails(const char *name, int *result)
 {
-	bool fails = false;
+	bool fails = armed_fails(name);
 
+	if (fails)
+		*result = allocates(name) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_UNKNOWN;
 	for (struct rule *rule = rules; rule < rules + rule_count; rule++) {
 		if (strcmp(rule->name, "*") != 0 && strcmp(rule->name, name) != 0)
 			continue;

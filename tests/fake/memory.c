@@ -203,9 +203,22 @@ void fake_memory_release(struct fake_block *block)
 	struct fake_block old = *block;
 	size_t at = block - blocks;
 
+	if (old.kind == FAKE_DEVICE)
+		fake_disturb(old.base, old.bytes);
 	count--;
 	memmove(&blocks[at], &blocks[at + 1], (count - at) * sizeof(*blocks));
 	give_back(&old);
+}
+
+void fake_memory_count(int *device_blocks, int *handles, int *mappings)
+{
+	for (size_t at = 0; at < count; at++)
+		if (blocks[at].kind == FAKE_PHYSICAL)
+			++*handles;
+		else if (blocks[at].origin == FAKE_MAPPED)
+			++*mappings;
+		else
+			*device_blocks += blocks[at].kind == FAKE_DEVICE;
 }
 
 struct fake_block *fake_memory_of_id(uint64_t id)

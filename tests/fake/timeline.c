@@ -9,6 +9,9 @@
  *
  * A piece may thus run later than its moment, never earlier and never out of order. That is
  * what real hardware may do too, and it makes a block reused too early show on every run.
+ *
+ * With FAKE_CUDA_CLOCK_NS the moments are those of a clock of the fake's own, which only calls and
+ * waits move on: nothing sleeps, and one thread sees the same on every run.
  */
 #define _GNU_SOURCE
 #include "fake.h"
@@ -17,7 +20,7 @@
 #include <string.h>
 #include <time.h>
 
-enum piece_kind { PIECE_COPY, PIECE_FILL, PIECE_RELEASE };
+enum piece_kind { PIECE_COPY, PIECE_FILL, PIECE_USE, PIECE_RELEASE };
 
 struct piece {
 	struct piece *next;
@@ -34,11 +37,19 @@ struct piece {
 };
 
 static struct piece *first; /* lock: fake */
+static uint64_t clock_ns = 1; /* the fake's own. lock: fake */
+
+void fake_timeline_tick(void)
+{
+	clock_ns += fake_knobs.clock_ns;
+}
 
 uint64_t fake_now(void)
 {
 	struct timespec now;
 
+	if (fake_knobs.clock_ns)
+		return clock_ns;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
@@ -50,6 +61,7 @@ static void carry_out(struct piece *piece)
 		memmove(piece->to, piece->from ? piece->from : piece->kept, piece->bytes);
 		break;
 	case PIECE_FILL: memset(piece->to, piece->value, piece->bytes); break;
+	case PIECE_USE: break;
 	case PIECE_RELEASE: fake_memory_release_id(piece->block_id); break;
 	}
 	free(piece);
@@ -76,7 +88,12 @@ void fake_timeline_wait(uint64_t until_ns)
 	struct timespec until = { .tv_sec = until_ns / 1000000000,
 				  .tv_nsec = until_ns % 1000000000 };
 
-	if (until_ns > fake_now()) {
+	if (fake_knobs.hasty) {
+		;
+	} else if (fake_knobs.clock_ns) {
+		if (until_ns > clock_ns)
+			clock_ns = until_ns;
+	} else if (until_ns > fake_now()) {
 		fake_lock_drop();
 		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0)
 			;
@@ -155,16 +172,15 @@ int fake_timeline_touching(uintptr_t address, size_t bytes)
 	return touching;
 }
 
-/* No entry in the log, and no call that FAKE_CUDA_FAIL_AT counts: it is the test's, not CUDA's. */
-int fake_pending(unsigned long long address, size_t bytes)
+int fake_timeline_use(uint64_t due_ns, uintptr_t address, size_t bytes)
 {
-	int pending;
+	struct piece *piece = make(0, due_ns, PIECE_USE);
 
-	fake_lock_retake();
-	fake_timeline_run();
-	pending = fake_timeline_touching(address, bytes);
-	fake_lock_drop();
-	return pending;
+	if (piece) {
+		piece->to_address = address;
+		piece->bytes = bytes;
+	}
+	return submit(piece);
 }
 
 int fake_timeline_release(uint64_t due_ns, uint64_t block_id)

@@ -49,6 +49,15 @@ bool fake_virtual_reserved(uintptr_t address)
 	return *find(address, 1) != NULL;
 }
 
+int fake_virtual_count(void)
+{
+	int count = 0;
+
+	for (const struct reservation *at = reservations; at; at = at->next)
+		count++;
+	return count;
+}
+
 static int check(const struct cu_memory_properties *wanted)
 {
 	if (!wanted || wanted->type != 1 || wanted->location.type != 1)
