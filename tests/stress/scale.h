@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scale.h - how much of a stress test's work is done: all of it, or a share where a sanitizer makes each step slow.
+ */
+#ifndef TESTS_STRESS_SCALE_H
+#define TESTS_STRESS_SCALE_H
+
+#include <stddef.h>
+#include <stdlib.h>
+
+/* gcc says it with a macro, clang with a feature. */
+#if defined(__has_feature)
+#define STRESS_HAS(feature) __has_feature(feature)
+#else
+#define STRESS_HAS(feature) 0
+#endif
+
+#if defined(__SANITIZE_THREAD__) || STRESS_HAS(thread_sanitizer)
+#define STRESS_SHARE 50
+#elif defined(__SANITIZE_ADDRESS__) || STRESS_HAS(address_sanitizer)
+#define STRESS_SHARE 10
+#else
+#define STRESS_SHARE 1
+#endif
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+
+static inline unsigned long long from_environment(const char *name, unsigned long long preset)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? strtoull(value, NULL, 10) : preset;
+}
+
+#endif
