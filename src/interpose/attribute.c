@@ -11,11 +11,15 @@
  *   everything else       the driver's truth about the chunk: context, device, mapping
  *   dma-buf handles       only of ranges inside one block
  *
+ * A block of another process, opened by a handle of mam's, is an allocation of its own here too:
+ * its range and its id. Whether its copies are synchronous is known of its chunk only.
+ *
  * Free ground of a pool is what freed memory is to the driver: the real function is asked about an
  * address that nobody has.
  */
 #include "interpose/attribute.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,6 +29,7 @@
 #include "interpose/capture.h"
 #include "interpose/hooks.h"
 #include "interpose/init.h"
+#include "interpose/ipc_opened.h"
 #include "interpose/marks.h"
 #include "interpose/pools.h"
 #include "interpose/table.h"
@@ -35,16 +40,31 @@
 /* CUpointer_attribute. */
 enum { SYNC_MEMOPS = 6, BUFFER_ID = 7, RANGE_START_ADDR = 11, RANGE_SIZE = 12 };
 
-enum ground { GROUND_FOREIGN, GROUND_FREE, GROUND_BLOCK };
+enum ground { GROUND_FOREIGN, GROUND_FREE, GROUND_BLOCK, GROUND_OPENED };
+
+/*
+ * Held from a change of marks to the driver's flag of the chunk: of two threads with blocks in one
+ * chunk neither can undo what the other has just set. What is called under it is one short call of
+ * the driver, with the guard up, which comes back to no lock of mam's.
+ */
+static pthread_mutex_t switch_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static enum ground find(unsigned long long address, struct mam_segment_info *block)
 {
-	struct mam_pool *pool;
+	struct mam_ipc_opened opened;
 
-	if (!mam_pools_exist() ||
-	    mam_owner((void *)(uintptr_t)address, &pool, block) != MAM_OK)
+	if (mam_pools_exist() && mam_owner((void *)(uintptr_t)address, NULL, block) == MAM_OK)
+		return block->live ? GROUND_BLOCK : GROUND_FREE;
+	if (!mam_ipc_opened_find(address, &opened))
 		return GROUND_FOREIGN;
-	return block->live ? GROUND_BLOCK : GROUND_FREE;
+	block->base = (void *)(uintptr_t)opened.address;
+	block->requested = block->bytes = opened.bytes;
+	return GROUND_OPENED;
+}
+
+static bool is_block(enum ground ground)
+{
+	return ground == GROUND_BLOCK || ground == GROUND_OPENED;
 }
 
 static void watch(enum mam_table_id function, enum mam_road road, enum ground ground, int answer)
@@ -53,29 +73,30 @@ static void watch(enum mam_table_id function, enum mam_road road, enum ground gr
 		.function = function,
 		.road = road,
 		.fate = answer != MAM_CUDA_SUCCESS ? MAM_FATE_FAILED
-			: ground == GROUND_BLOCK   ? MAM_FATE_SERVED
+			: is_block(ground)	   ? MAM_FATE_SERVED
 						   : MAM_FATE_FORWARDED,
-		.why = ground == GROUND_BLOCK ? MAM_WHY_NONE : MAM_WHY_FOREIGN,
+		.why = is_block(ground) ? MAM_WHY_NONE : MAM_WHY_FOREIGN,
 		.code = answer });
 }
 
 /* Into the program's place, what its type for that attribute is. Others stay as the driver said. */
-static bool override(int attribute, const struct mam_segment_info *block, void *value)
+static void override(int attribute, enum ground ground, const struct mam_segment_info *block,
+		     void *value)
 {
 	uint64_t id;
 
 	switch (attribute) {
-	case RANGE_START_ADDR: *(void **)value = block->base; return true;
-	case RANGE_SIZE: *(size_t *)value = block->requested; return true;
+	case RANGE_START_ADDR: *(void **)value = block->base; break;
+	case RANGE_SIZE: *(size_t *)value = block->requested; break;
 	case SYNC_MEMOPS:
-		*(unsigned int *)value = mam_marks_is_synchronous(block->base);
-		return true;
+		if (ground == GROUND_BLOCK)
+			*(unsigned int *)value = mam_marks_is_synchronous(block->base);
+		break;
 	case BUFFER_ID:
-		if (!mam_marks_buffer_id(block->base, &id))
-			return false;
-		*(unsigned long long *)value = id;
-		return true;
-	default: return false;
+		if (mam_marks_buffer_id(block->base, &id))
+			*(unsigned long long *)value = id;
+		break;
+	default: break;
 	}
 }
 
@@ -93,8 +114,8 @@ static int get(enum mam_road road, void *value, int attribute, unsigned long lon
 	mam_init_depth++;
 	ground = find(address, &block);
 	answer = real(value, attribute, ground == GROUND_FREE ? NOBODYS_ADDRESS : address);
-	if (answer == MAM_CUDA_SUCCESS && ground == GROUND_BLOCK)
-		override(attribute, &block, value);
+	if (answer == MAM_CUDA_SUCCESS && is_block(ground))
+		override(attribute, ground, &block, value);
 	watch(MAM_TABLE_cuPointerGetAttribute, road, ground, answer);
 	mam_init_depth--;
 	return answer;
@@ -125,10 +146,9 @@ static int get_all(enum mam_road road, unsigned int count, int *attributes, void
 	mam_init_depth++;
 	ground = find(address, &block);
 	answer = real(count, attributes, values, ground == GROUND_FREE ? NOBODYS_ADDRESS : address);
-	for (unsigned int i = 0;
-	     answer == MAM_CUDA_SUCCESS && ground == GROUND_BLOCK && i < count; i++)
+	for (unsigned int i = 0; answer == MAM_CUDA_SUCCESS && is_block(ground) && i < count; i++)
 		if (values[i] != NULL)
-			override(attributes[i], &block, values[i]);
+			override(attributes[i], ground, &block, values[i]);
 	watch(MAM_TABLE_cuPointerGetAttributes, road, ground, answer);
 	mam_init_depth--;
 	return answer;
@@ -147,23 +167,23 @@ int mam_by_lookup_cuPointerGetAttributes(unsigned int count, int *attributes, vo
 }
 
 /*
- * The chunk is set with its first block and unset with its last. A mark that finds no memory makes
- * the block's neighbours' end the block's own.
+ * The chunk is set with its first block and unset with its last. Where the mark finds no memory the
+ * driver's flag alone is set: the block's neighbours have it too, and nobody ends it.
  */
 static int set_synchronous(__typeof__(&cuPointerSetAttribute) real, const void *value,
 			   const struct mam_segment_info *block)
 {
-	bool wanted = *(const unsigned int *)value != 0, others = false;
-	unsigned long long chunk = (uintptr_t)block->chunk_base;
-	int answer;
+	bool wanted = *(const unsigned int *)value != 0, before;
+	int answer = MAM_CUDA_SUCCESS;
 
-	if (!mam_marks_set_synchronous(block->base, block->chunk_base, wanted, &others))
-		return real(value, SYNC_MEMOPS, chunk);
-	if (others)
-		return MAM_CUDA_SUCCESS;
-	answer = real(value, SYNC_MEMOPS, chunk);
-	if (answer != MAM_CUDA_SUCCESS)
-		mam_marks_set_synchronous(block->base, block->chunk_base, !wanted, &others);
+	pthread_mutex_lock(&switch_lock);
+	before = mam_marks_is_synchronous(block->base);
+	mam_marks_set_synchronous(block->base, block->chunk_base, false);
+	if (!mam_marks_chunk_is_synchronous(block->chunk_base))
+		answer = real(value, SYNC_MEMOPS, (uintptr_t)block->chunk_base);
+	if (answer == MAM_CUDA_SUCCESS ? wanted : before)
+		mam_marks_set_synchronous(block->base, block->chunk_base, true);
+	pthread_mutex_unlock(&switch_lock);
 	return answer;
 }
 
@@ -208,7 +228,10 @@ void mam_attribute_not_synchronous(void *chunk)
 
 	if (real == NULL || !mam_capture_hold())
 		return;
-	real(&off, SYNC_MEMOPS, (uintptr_t)chunk);
+	pthread_mutex_lock(&switch_lock);
+	if (!mam_marks_chunk_is_synchronous(chunk))
+		real(&off, SYNC_MEMOPS, (uintptr_t)chunk);
+	pthread_mutex_unlock(&switch_lock);
 	mam_capture_release();
 }
 
@@ -227,7 +250,7 @@ static int range(enum mam_road road, unsigned long long *base, size_t *bytes,
 	mam_init_depth++;
 	ground = find(address, &block);
 	answer = real(base, bytes, ground == GROUND_FREE ? NOBODYS_ADDRESS : address);
-	if (answer == MAM_CUDA_SUCCESS && ground == GROUND_BLOCK) {
+	if (answer == MAM_CUDA_SUCCESS && is_block(ground)) {
 		if (base != NULL)
 			*base = (uintptr_t)block.base;
 		if (bytes != NULL)
@@ -265,7 +288,7 @@ static int handle_for(enum mam_road road, void *handle, unsigned long long addre
 		return real(handle, address, bytes, type, flags);
 	mam_init_depth++;
 	ground = find(address, &block);
-	if (ground == GROUND_BLOCK && bytes > block.bytes - (address - (uintptr_t)block.base))
+	if (is_block(ground) && bytes > block.bytes - (address - (uintptr_t)block.base))
 		ground = GROUND_FREE;
 	answer = real(handle, ground == GROUND_FREE ? NOBODYS_ADDRESS : address, bytes, type, flags);
 	watch(MAM_TABLE_cuMemGetHandleForAddressRange, road, ground, answer);

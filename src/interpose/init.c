@@ -16,6 +16,7 @@
 #include "interpose/count.h"
 #include "interpose/file.h"
 #include "interpose/holds.h"
+#include "interpose/ipc_opened.h"
 #include "interpose/leaks.h"
 #include "interpose/marks.h"
 #include "interpose/peer.h"
@@ -52,6 +53,7 @@ static void start_child(void)
 	mam_account_restart();
 	mam_holds_restart();
 	mam_marks_restart();
+	mam_ipc_opened_restart();
 	mam_tracer_restart();
 	mam_leaks_restart();
 	mam_init_depth = 0;

@@ -24,8 +24,11 @@ struct mam_ipc_note {
 	uint64_t started;     /* the owner's start, as the kernel counts it */
 	unsigned char token[MAM_MARKS_TOKEN_BYTES];
 	struct mam_ipc_handle chunk; /* the driver's handle of the whole chunk */
-	uint64_t offset, bytes, chunk_bytes;
+	uint64_t offset, bytes, chunk_bytes; /* of the block in it, as was asked for; of the chunk */
 };
+
+/* Where notes are written first, "/dev/shm"; lock: none, tests set another before the first note. */
+extern const char *mam_ipc_note_folder __attribute__((visibility("hidden")));
 
 /* Fills in all but the last three lines, with a new token. False: the kernel gave no random bytes. */
 bool mam_ipc_note_begin(struct mam_ipc_note *note);
@@ -33,7 +36,10 @@ bool mam_ipc_note_begin(struct mam_ipc_note *note);
 /* Writes it where peers look. False: it could not be; nothing is left behind. */
 bool mam_ipc_note_write(const struct mam_ipc_note *note);
 
-/* Reads what belongs to a token, and believes nothing of it: false for whatever is not in order. */
+/*
+ * Reads what belongs to a token, and believes nothing of it: false for whatever is not in order,
+ * and where its owner is gone. What the driver has under the handle is not known here.
+ */
 bool mam_ipc_note_read(const unsigned char *token, struct mam_ipc_note *note);
 
 void mam_ipc_note_remove(const unsigned char *token);

@@ -24,12 +24,11 @@ bool mam_marks_buffer_id(const void *block, uint64_t *id);
 /* Whether copies of the block are synchronous, as it was set for this block. */
 bool mam_marks_is_synchronous(const void *block);
 
-/*
- * Sets that. `others` receives whether other blocks of the chunk have it set: the driver knows it
- * only of the chunk. False: no memory for the mark.
- */
-bool mam_marks_set_synchronous(const void *block, const void *chunk, bool synchronous,
-			       bool *others);
+/* Sets that. False: no memory for the mark. */
+bool mam_marks_set_synchronous(const void *block, const void *chunk, bool synchronous);
+
+/* Whether any block of the chunk has it set: the driver knows it only of the chunk. */
+bool mam_marks_chunk_is_synchronous(const void *chunk);
 
 /* The token under which a block is shared (ipc.c). False: it is not. */
 bool mam_marks_token(const void *block, unsigned char *token);
@@ -38,12 +37,12 @@ bool mam_marks_token(const void *block, unsigned char *token);
 bool mam_marks_set_token(const void *block, unsigned char *token);
 
 /* The block at this address is about to be freed: whatever is known of it is forgotten. */
-void mam_marks_free(void *block);
+void mam_marks_free(const void *block);
 
 /* A chunk of a pool goes: the same for all its blocks. */
 void mam_marks_chunk_gone(void *base, size_t bytes);
 
-/* Each token in turn, for the end of the process. */
+/* Each token in turn, for the end of the process. `visit` must not ask for marks. */
 void mam_marks_each_token(void (*visit)(const unsigned char *token));
 
 /* In the child of a fork. */

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_marks.c - what blocks lose with their free, one thing after the other and all at random
+ * against a plain table.
+ *
+ * The rest of the interposer is played here. Each test has a process of its own.
+ */
+#include "interpose/marks.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#include "interpose/attribute.h"
+#include "interpose/ipc.h"
+#include "interpose/watch.h"
+
+#define CHUNK ((uintptr_t)0x7f0000000000)
+#define CHUNK_BYTES ((size_t)2 << 20)
+#define BLOCK 512u
+#define BLOCKS 200 /* in a chunk, of those that are used here */
+#define CHUNKS 8
+#define ROUNDS 60000
+
+_Atomic unsigned int mam_watch_bits;
+static unsigned int starts, stops;
+static unsigned int withdrawn[256]; /* by a token's first byte */
+static const void *off[4];          /* chunks that were switched off, the newest ones */
+static unsigned int offs;
+
+void mam_watch_start(unsigned int bits)
+{
+	mam_watch_bits |= bits;
+	starts++;
+}
+
+void mam_watch_stop(unsigned int bits)
+{
+	mam_watch_bits &= ~bits;
+	stops++;
+}
+
+void mam_ipc_withdraw(const unsigned char *token)
+{
+	withdrawn[token[0]]++;
+}
+
+void mam_attribute_not_synchronous(void *chunk)
+{
+	off[offs++ % 4] = chunk;
+}
+
+static void *block_of(unsigned int chunk, unsigned int block)
+{
+	return (void *)(CHUNK + chunk * CHUNK_BYTES + block * BLOCK);
+}
+
+START_TEST(an_id_lives_as_long_as_its_block)
+{
+	uint64_t first = 0, again = 0, other = 0, next = 0;
+
+	ck_assert(mam_marks_buffer_id(block_of(0, 1), &first));
+	ck_assert(mam_marks_buffer_id(block_of(0, 2), &other));
+	ck_assert(mam_marks_buffer_id(block_of(0, 1), &again));
+	ck_assert_uint_eq(first, again);
+	ck_assert_uint_ne(first, other);
+	ck_assert_uint_ne(first >> 63, 0);
+	mam_marks_free(block_of(0, 1));
+	ck_assert(mam_marks_buffer_id(block_of(0, 1), &next));
+	ck_assert_uint_ne(next, first);
+	ck_assert_uint_ne(next, other);
+}
+END_TEST
+
+START_TEST(frees_are_watched_while_there_is_a_mark)
+{
+	uint64_t id;
+
+	ck_assert_uint_eq(mam_watch_bits, 0);
+	mam_marks_free(block_of(0, 1));
+	ck_assert(!mam_marks_is_synchronous(block_of(0, 1)));
+	ck_assert(mam_marks_set_synchronous(block_of(0, 1), block_of(0, 0), false));
+	ck_assert_uint_eq(mam_watch_bits, 0);
+	mam_marks_buffer_id(block_of(0, 1), &id);
+	mam_marks_buffer_id(block_of(0, 2), &id);
+	ck_assert_uint_eq(mam_watch_bits, MAM_WATCH_MARKS);
+	mam_marks_free(block_of(0, 1));
+	ck_assert_uint_eq(mam_watch_bits, MAM_WATCH_MARKS);
+	mam_marks_free(block_of(0, 2));
+	ck_assert_uint_eq(mam_watch_bits, 0);
+	ck_assert_uint_eq(starts, 1);
+	ck_assert_uint_eq(stops, 1);
+}
+END_TEST
+
+START_TEST(a_chunk_is_synchronous_until_its_last_block)
+{
+	void *chunk = block_of(0, 0);
+
+	/* The first block begins where the chunk begins. */
+	ck_assert(mam_marks_set_synchronous(block_of(0, 0), chunk, true));
+	ck_assert(mam_marks_set_synchronous(block_of(0, 1), chunk, true));
+	ck_assert(mam_marks_set_synchronous(block_of(0, 1), chunk, true));
+	ck_assert(mam_marks_set_synchronous(block_of(0, 2), chunk, true));
+	ck_assert(mam_marks_chunk_is_synchronous(chunk));
+	ck_assert(!mam_marks_chunk_is_synchronous(block_of(1, 0)));
+	ck_assert(mam_marks_is_synchronous(block_of(0, 0)));
+	ck_assert(!mam_marks_is_synchronous(block_of(0, 3)));
+	mam_marks_free(block_of(0, 0));
+	ck_assert(!mam_marks_is_synchronous(block_of(0, 0)));
+	ck_assert(mam_marks_set_synchronous(block_of(0, 1), chunk, false));
+	mam_marks_free(block_of(0, 1));
+	ck_assert(mam_marks_chunk_is_synchronous(chunk));
+	ck_assert_uint_eq(offs, 0);
+	mam_marks_free(block_of(0, 2));
+	ck_assert(!mam_marks_chunk_is_synchronous(chunk));
+	ck_assert_uint_eq(offs, 1);
+	ck_assert_ptr_eq(off[0], chunk);
+	ck_assert_uint_eq(mam_watch_bits, 0);
+}
+END_TEST
+
+START_TEST(the_last_block_unset_is_nobodys_business_here)
+{
+	ck_assert(mam_marks_set_synchronous(block_of(0, 1), block_of(0, 0), true));
+	ck_assert(mam_marks_set_synchronous(block_of(0, 1), block_of(0, 0), false));
+	ck_assert(!mam_marks_chunk_is_synchronous(block_of(0, 0)));
+	mam_marks_free(block_of(0, 1));
+	ck_assert_uint_eq(offs, 0);
+}
+END_TEST
+
+START_TEST(a_token_stays_until_the_free)
+{
+	unsigned char first[MAM_MARKS_TOKEN_BYTES] = { 1 }, second[MAM_MARKS_TOKEN_BYTES] = { 2 };
+	unsigned char got[MAM_MARKS_TOKEN_BYTES] = { 0 };
+
+	ck_assert(!mam_marks_token(block_of(0, 1), got));
+	ck_assert(mam_marks_set_token(block_of(0, 1), first));
+	ck_assert(mam_marks_set_token(block_of(0, 1), second));
+	ck_assert_uint_eq(second[0], 1);
+	ck_assert(mam_marks_token(block_of(0, 1), got));
+	ck_assert_uint_eq(got[0], 1);
+	mam_marks_free(block_of(0, 1));
+	ck_assert_uint_eq(withdrawn[1], 1);
+	ck_assert_uint_eq(withdrawn[2], 0);
+	ck_assert(!mam_marks_token(block_of(0, 1), got));
+	mam_marks_free(block_of(0, 1));
+	ck_assert_uint_eq(withdrawn[1], 1);
+}
+END_TEST
+
+START_TEST(a_chunk_takes_its_blocks_along)
+{
+	unsigned char token[MAM_MARKS_TOKEN_BYTES] = { 0 };
+	uint64_t id, before;
+
+	for (unsigned int i = 0; i < BLOCKS; i++) {
+		token[0] = (unsigned char)i;
+		ck_assert(mam_marks_set_token(block_of(1, i), token));
+		ck_assert(mam_marks_set_synchronous(block_of(1, i), block_of(1, 0), true));
+	}
+	ck_assert(mam_marks_buffer_id(block_of(0, BLOCKS), &before));
+	ck_assert(mam_marks_buffer_id(block_of(2, 0), &id));
+	mam_marks_chunk_gone(block_of(1, 0), CHUNK_BYTES);
+	for (unsigned int i = 0; i < BLOCKS; i++) {
+		ck_assert_uint_eq(withdrawn[i], 1);
+		ck_assert(!mam_marks_is_synchronous(block_of(1, i)));
+	}
+	ck_assert(!mam_marks_chunk_is_synchronous(block_of(1, 0)));
+	ck_assert_uint_eq(offs, 0);
+	ck_assert(mam_marks_buffer_id(block_of(0, BLOCKS), &id));
+	ck_assert_uint_eq(id, before);
+	mam_marks_free(block_of(0, BLOCKS));
+	mam_marks_free(block_of(2, 0));
+	ck_assert_uint_eq(mam_watch_bits, 0);
+}
+END_TEST
+
+static unsigned int visits;
+
+static void visit(const unsigned char *token)
+{
+	visits += token[0];
+}
+
+START_TEST(the_end_sees_every_token_and_a_child_none)
+{
+	unsigned char token[MAM_MARKS_TOKEN_BYTES] = { 3 };
+	uint64_t id;
+
+	mam_marks_each_token(visit);
+	ck_assert_uint_eq(visits, 0);
+	mam_marks_set_token(block_of(0, 1), token);
+	token[0] = 4;
+	mam_marks_set_token(block_of(0, 2), token);
+	mam_marks_buffer_id(block_of(0, 3), &id);
+	mam_marks_each_token(visit);
+	ck_assert_uint_eq(visits, 7);
+	mam_marks_restart();
+	mam_marks_each_token(visit);
+	ck_assert_uint_eq(visits, 7);
+	mam_marks_free(block_of(0, 1));
+	ck_assert_uint_eq(withdrawn[3], 0);
+}
+END_TEST
+
+static void visit_slowly(const unsigned char *token)
+{
+	const struct timespec while_held = { 3, 0 };
+
+	(void)token;
+	visits++;
+	nanosleep(&while_held, NULL);
+}
+
+static void *hold_the_lock(void *unused)
+{
+	(void)unused;
+	mam_marks_each_token(visit_slowly);
+	return NULL;
+}
+
+START_TEST(the_end_does_not_wait_for_ever)
+{
+	const struct timespec moment = { 0, 200000000 };
+	unsigned char token[MAM_MARKS_TOKEN_BYTES] = { 3 };
+	struct timespec begin, end;
+	pthread_t holder;
+
+	mam_marks_set_token(block_of(0, 1), token);
+	ck_assert_int_eq(pthread_create(&holder, NULL, hold_the_lock, NULL), 0);
+	nanosleep(&moment, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	mam_marks_each_token(visit_slowly);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	ck_assert_uint_eq(visits, 1);
+	ck_assert_int_le(end.tv_sec - begin.tv_sec, 2);
+	pthread_join(holder, NULL);
+}
+END_TEST
+
+/* --- all at random --- */
+
+static struct {
+	uint64_t id;
+	bool synchronous;
+} model[CHUNKS][BLOCKS];
+
+static uint64_t random_word(void)
+{
+	static uint64_t state = 88172645463325252u;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
+static unsigned int synchronous_ones(unsigned int chunk)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < BLOCKS; i++)
+		count += model[chunk][i].synchronous;
+	return count;
+}
+
+static void ask_id(unsigned int chunk, unsigned int block)
+{
+	static uint64_t newest;
+	uint64_t id = 0;
+
+	ck_assert(mam_marks_buffer_id(block_of(chunk, block), &id));
+	if (model[chunk][block].id != 0) {
+		ck_assert_uint_eq(id, model[chunk][block].id);
+		return;
+	}
+	ck_assert_uint_gt(id, newest);
+	newest = id;
+	model[chunk][block].id = id;
+}
+
+static void release(unsigned int chunk, unsigned int block)
+{
+	unsigned int before = offs;
+	bool last = model[chunk][block].synchronous && synchronous_ones(chunk) == 1;
+
+	mam_marks_free(block_of(chunk, block));
+	memset(&model[chunk][block], 0, sizeof(model[chunk][block]));
+	ck_assert_uint_eq(offs - before, last);
+}
+
+START_TEST(as_a_plain_table)
+{
+	for (unsigned int round = 0; round < ROUNDS; round++) {
+		uint64_t word = random_word();
+		unsigned int chunk = (word >> 8) % CHUNKS, block = (word >> 16) % BLOCKS;
+		bool on = (word >> 40) % 2;
+
+		switch (word % 16) {
+		case 0: case 1: case 2: case 3:
+			ask_id(chunk, block);
+			break;
+		case 4: case 5: case 6: case 7: case 8:
+			ck_assert(mam_marks_set_synchronous(block_of(chunk, block),
+							    block_of(chunk, 0), on));
+			model[chunk][block].synchronous = on;
+			break;
+		case 9:
+			if ((word >> 48) % 200 == 0) {
+				mam_marks_chunk_gone(block_of(chunk, 0), CHUNK_BYTES);
+				memset(model[chunk], 0, sizeof(model[chunk]));
+			}
+			break;
+		default:
+			release(chunk, block);
+		}
+		ck_assert(mam_marks_is_synchronous(block_of(chunk, block)) ==
+			  model[chunk][block].synchronous);
+		ck_assert(mam_marks_chunk_is_synchronous(block_of(chunk, 0)) ==
+			  (synchronous_ones(chunk) != 0));
+	}
+	for (unsigned int chunk = 0; chunk < CHUNKS; chunk++)
+		for (unsigned int block = 0; block < BLOCKS; block++)
+			release(chunk, block);
+	ck_assert_uint_eq(mam_watch_bits, 0);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *cases = tcase_create("marks");
+	Suite *suite = suite_create("marks");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	suite_add_tcase(suite, cases);
+	tcase_set_timeout(cases, 60);
+	tcase_add_test(cases, an_id_lives_as_long_as_its_block);
+	tcase_add_test(cases, frees_are_watched_while_there_is_a_mark);
+	tcase_add_test(cases, a_chunk_is_synchronous_until_its_last_block);
+	tcase_add_test(cases, the_last_block_unset_is_nobodys_business_here);
+	tcase_add_test(cases, a_token_stays_until_the_free);
+	tcase_add_test(cases, a_chunk_takes_its_blocks_along);
+	tcase_add_test(cases, the_end_sees_every_token_and_a_child_none);
+	tcase_add_test(cases, the_end_does_not_wait_for_ever);
+	tcase_add_test(cases, as_a_plain_table);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
