@@ -19,8 +19,8 @@
 
 /* Repeats, slice, a peer's time for one case, time for all, most live blocks of pools and of others. */
 static const struct bench_effort efforts[] = {
-	{ "full", 7, 60 * MS, 4000 * MS, 225000 * MS, 10000000, 10000000, true },
-	{ "quick", 5, 15 * MS, 500 * MS, 11000 * MS, 10000000, 100000, false },
+	{ "full", 5, 50 * MS, 1500 * MS, 150000 * MS, 10000000, 10000000, true },
+	{ "quick", 5, 15 * MS, 500 * MS, 25000 * MS, 10000000, 100000, false },
 	{ "smoke", 1, 1 * MS, 200 * MS, 10000 * MS, 10000, 10000, false },
 };
 
@@ -39,7 +39,8 @@ static const struct args_option options[] = {
 	{ "plain", 'p', ARGS_FLAG, FIELD(keys), NULL, NULL, "lines of KEY<TAB>VALUE, for scripts" },
 	{ "csv", 0, ARGS_TEXT, FIELD(csv), "FILE", NULL, "write every number into FILE, too" },
 	{ "sources", 0, ARGS_TEXT, FIELD(sources), "LIST", NULL,
-	  "pools to measure: host, cudamalloc; both unless given" },
+	  "pools to measure: host, cudamalloc, vmm, pinned,\nmanaged; all that are here unless "
+	  "given" },
 	{ "peers", 0, ARGS_TEXT, FIELD(peers), "LIST", NULL,
 	  "what to put beside them: glibc, jemalloc, mimalloc,\n"
 	  "cudaMalloc, cudaMallocAsync, or none; all that are\nhere unless given" },
@@ -118,8 +119,9 @@ static bool check_lists(const struct request *request)
 	char unknown[64];
 
 	if (!check_list(request->sources, LIST_SOURCES, unknown, sizeof(unknown)))
-		message_error("--sources: there is no source '%s'; they are host and cudamalloc",
-			      unknown);
+		message_error(
+			"--sources: there is no source '%s'; mam bench host --list names them",
+			unknown);
 	else if (!check_list(request->peers, LIST_PEERS, unknown, sizeof(unknown)))
 		message_error("--peers: there is no peer '%s'; mam bench host --list names them",
 			      unknown);

@@ -4,7 +4,7 @@
  *
  * Words:
  *   peer      an allocator under measurement: a mam pool, glibc's malloc, cudaMalloc, ...
- *   workload  what is asked of it: "pair", "size", "live", "holes", "random", "threads", "create"
+ *   workload  what is asked of it: "pair", "size", "live", "holes", "random", "training", ...
  *   case      one parameter of a workload: the 1,000 of "holes 1000"
  *   run       one peer through one case, on a fresh heap
  *   batch     operations of one kind timed between two looks at the clock
@@ -29,18 +29,32 @@
 #define BENCH_MIB ((size_t)1 << 20)
 #define BENCH_GIB ((size_t)1 << 30)
 
-#define BENCH_METRICS_MAX 8 /* metrics of one run */
-#define BENCH_PEERS_MAX 16
+#define BENCH_METRICS_MAX 12 /* metrics of one run */
+#define BENCH_PEERS_MAX 24
 #define BENCH_WORKLOADS_MAX 16
 #define BENCH_BATCH_MAX 256 /* operations of one batch */
 
-/* ---- peers: peer.c, peer_cuda.c ---- */
+/* ---- peers: peer.c, peer_mam.c, peer_cuda.c ---- */
+
+/* What a heap holds of its source, in bytes. What a peer cannot say is 0. */
+struct bench_gauge {
+	double reserved, peak_reserved; /* addresses it has taken */
+	double high_water;              /* of one chunk: how far up it was ever used */
+	double physical, peak_physical; /* memory behind them */
+	double driver_ms;               /* spent in the driver so far */
+	double remaps;                  /* count: pieces moved to other addresses */
+};
 
 struct bench_peer {
 	const char *name;
 	bool on_device; /* needs a CUDA driver */
 	bool is_mam;
-	size_t most_blocks;  /* most live blocks it is asked for, to bound a run's time; 0: no bound */
+	const char *only;    /* workloads it takes part in, commas between; NULL: all that fit */
+	const char *source;  /* mam's pools: the source's name */
+	bool cached;         /* mam's pools: threads keep freed blocks for themselves */
+	int variant;         /* the peer's own: policy, pool threshold */
+	size_t most_blocks;  /* most live blocks it is asked for, to bound a run's time; 0: any */
+	size_t most_bytes;   /* the largest block that pair and size ask of it; 0: any */
 	size_t block_memory; /* host memory a live block is taken to cost, at least */
 	/* probe - may it be used here? If not, false and one sentence in `why`. Called once. */
 	bool (*probe)(struct bench_peer *peer, char *why, size_t why_bytes);
@@ -51,6 +65,14 @@ struct bench_peer {
 	/* alloc, release - the operations that are timed; alloc answers NULL when refused */
 	void *(*alloc)(struct bench_peer *peer, size_t bytes);
 	void (*release)(struct bench_peer *peer, void *block);
+	/* alloc_on, release_on - the same in the order of one of the bench's streams (driver.h);
+	 * NULL: it has no such order */
+	void *(*alloc_on)(struct bench_peer *peer, size_t bytes, size_t which);
+	void (*release_on)(struct bench_peer *peer, void *block, size_t which);
+	/* trim - gives the driver back what it can; NULL: there is no such call */
+	bool (*trim)(struct bench_peer *peer);
+	/* gauge - what the heap holds; NULL or false: it does not say */
+	bool (*gauge)(struct bench_peer *peer, struct bench_gauge *gauge);
 	/* drop - end the heap with all its blocks, in place of close; NULL: they are given back
 	 * one by one */
 	void (*drop)(struct bench_peer *peer);
@@ -62,29 +84,52 @@ struct bench_peer {
 	bool usable;         /* set by the command line: asked for, and probe said yes */
 	size_t ground_bytes; /* most it is asked to have live at once; set by probe */
 	void *heap;          /* of the run in progress; the peer's own */
+	bool growing;        /* set before open: the heap grows by need, as a program's would; else
+			      * its ground is taken at once where it can be */
 	bool dropped;        /* the heap of the run in progress has ended already */
-	int variant;         /* the peer's own: policy, pool threshold */
 };
 
 extern struct bench_peer bench_peers[];
 extern const size_t bench_peer_count;
 
-struct bench_peer *bench_peer_find(const char *name);
-/* bench_peer_books - a mam heap's own count of its segments and of the host memory they cost;
+/* bench_in_list - is `name` among names with commas between? NULL: no */
+bool bench_in_list(const char *list, const char *name);
+
+bool bench_mam_probe(struct bench_peer *peer, char *why, size_t why_bytes);
+bool bench_mam_open(struct bench_peer *peer);
+void bench_mam_close(struct bench_peer *peer);
+void bench_mam_drop(struct bench_peer *peer);
+void *bench_mam_alloc(struct bench_peer *peer, size_t bytes);
+void bench_mam_release(struct bench_peer *peer, void *block);
+void *bench_mam_alloc_on(struct bench_peer *peer, size_t bytes, size_t which);
+void bench_mam_release_on(struct bench_peer *peer, void *block, size_t which);
+bool bench_mam_trim(struct bench_peer *peer);
+bool bench_mam_gauge(struct bench_peer *peer, struct bench_gauge *gauge);
+/* bench_mam_books - a mam heap's own count of its segments and of the host memory they cost;
  * false for others */
-bool bench_peer_books(const struct bench_peer *peer, double *segments, double *bytes);
+bool bench_mam_books(const struct bench_peer *peer, double *segments, double *bytes);
 
 bool bench_cuda_probe(struct bench_peer *peer, char *why, size_t why_bytes);
+bool bench_cuda_probe_pinned(struct bench_peer *peer, char *why, size_t why_bytes);
+bool bench_cuda_probe_managed(struct bench_peer *peer, char *why, size_t why_bytes);
 bool bench_cuda_probe_async(struct bench_peer *peer, char *why, size_t why_bytes);
 bool bench_cuda_open(struct bench_peer *peer);
 bool bench_cuda_open_async(struct bench_peer *peer);
 void bench_cuda_close(struct bench_peer *peer);
+void bench_cuda_close_async(struct bench_peer *peer);
 void bench_cuda_settle(struct bench_peer *peer);
-void *bench_cuda_alloc(struct bench_peer *peer, size_t bytes);
-void *bench_cuda_alloc_async(struct bench_peer *peer, size_t bytes);
-void bench_cuda_release(struct bench_peer *peer, void *block);
-void bench_cuda_release_async(struct bench_peer *peer, void *block);
 void bench_cuda_enter_thread(struct bench_peer *peer);
+void *bench_cuda_alloc(struct bench_peer *peer, size_t bytes);
+void bench_cuda_release(struct bench_peer *peer, void *block);
+void *bench_cuda_alloc_pinned(struct bench_peer *peer, size_t bytes);
+void bench_cuda_release_pinned(struct bench_peer *peer, void *block);
+void *bench_cuda_alloc_managed(struct bench_peer *peer, size_t bytes);
+void *bench_cuda_alloc_async(struct bench_peer *peer, size_t bytes);
+void bench_cuda_release_async(struct bench_peer *peer, void *block);
+void *bench_cuda_alloc_on(struct bench_peer *peer, size_t bytes, size_t which);
+void bench_cuda_release_on(struct bench_peer *peer, void *block, size_t which);
+bool bench_cuda_trim_async(struct bench_peer *peer);
+bool bench_cuda_gauge_async(struct bench_peer *peer, struct bench_gauge *gauge);
 /* bench_cuda_facts - names of the first GPU and of its driver; false without one */
 bool bench_cuda_facts(char *gpu, size_t gpu_bytes, char *driver, size_t driver_bytes);
 /* bench_cuda_free_bytes - device memory free now; 0 without a device */
@@ -210,8 +255,11 @@ struct bench_case {
 	const char *parameter;
 	size_t a, b; /* the workload's own */
 	bool fine;   /* only with effort->fine */
-	size_t c;    /* the workload's own, mostly 0 */
+	size_t c;    /* the workload's own, mostly 0; or BENCH_ONE_CHUNK */
 };
+
+/* c of a case that is played on one chunk, though its workload's heaps grow */
+#define BENCH_ONE_CHUNK 1
 
 struct bench_workload {
 	const char *name;
@@ -221,6 +269,10 @@ struct bench_workload {
 	size_t case_count;
 	int repeats; /* at most so many; 0: as the effort says */
 	bool mam_only;
+	bool by_name; /* only peers that name it in `only` */
+	bool grows;   /* on heaps that grow by need; else on ground taken at once */
+	/* suits - can this peer play this case at all? NULL: yes */
+	bool (*suits)(const struct bench_peer *peer, const struct bench_case *one);
 	/* run - NULL and numbers in `sample`, or one sentence: why not */
 	const char *(*run)(struct bench_peer *peer, const struct bench_case *one,
 			   const struct bench_effort *effort, struct bench_random *random,
@@ -231,7 +283,9 @@ extern const struct bench_workload *const bench_workloads[];
 extern const size_t bench_workload_count;
 
 extern const struct bench_workload bench_work_pair, bench_work_size, bench_work_live,
-	bench_work_holes, bench_work_random, bench_work_threads, bench_work_create;
+	bench_work_holes, bench_work_random, bench_work_threads, bench_work_foreign,
+	bench_work_create, bench_work_training, bench_work_footprint, bench_work_stream,
+	bench_work_vmm;
 
 struct bench_results;
 

@@ -2,8 +2,8 @@
 /*
  * machine.c - what the numbers were measured on: GPU, driver, processor, kernel, date, commit.
  *
- * The commit is BENCH_COMMIT from the environment; else git is asked, and believed where the current
- * folder is a checkout of mam; else it is "unknown".
+ * The commit is BENCH_COMMIT from the environment; else git is asked, and believed where the
+ * current folder is a checkout of mam; else it is "unknown".
  */
 #include <stdlib.h>
 #include <string.h>

@@ -17,8 +17,9 @@
 
 /* In this order: should the time run out, what has no target is left out. */
 const struct bench_workload *const bench_workloads[] = {
-	&bench_work_pair,   &bench_work_size, &bench_work_holes,  &bench_work_threads,
-	&bench_work_create, &bench_work_live, &bench_work_random,
+	&bench_work_pair,   &bench_work_size,   &bench_work_holes,     &bench_work_threads,
+	&bench_work_create, &bench_work_live,   &bench_work_training,  &bench_work_foreign,
+	&bench_work_random, &bench_work_stream, &bench_work_footprint, &bench_work_vmm,
 };
 
 const size_t bench_workload_count = sizeof(bench_workloads) / sizeof(bench_workloads[0]);
@@ -70,6 +71,7 @@ static void run_once(struct cell *cell, const struct bench_workload *workload,
 	uint64_t start = bench_now();
 
 	sample->count = 0;
+	peer->growing = workload->grows && one->c != BENCH_ONE_CHUNK;
 	if (peer->open(peer)) {
 		why = workload->run(peer, one, effort, &random, sample);
 		if (!peer->dropped)
@@ -114,8 +116,13 @@ static void collect(const struct cell *cell, const struct bench_workload *worklo
 static bool takes_part(const struct bench_peer *peer, const struct bench_workload *workload,
 		       const struct bench_case *one, const struct bench_effort *effort)
 {
-	if (!peer->usable || (workload->mam_only && !peer->is_mam))
+	if (!peer->usable || (workload->mam_only && !peer->is_mam) ||
+	    (workload->suits != NULL && !workload->suits(peer, one)))
 		return false;
+	if (peer->only != NULL || workload->by_name) {
+		if (!bench_in_list(peer->only, workload->name))
+			return false;
+	}
 	return workload != &bench_work_live ||
 	       one->a <= (peer->is_mam ? effort->most_live : effort->most_live_others);
 }

@@ -60,7 +60,7 @@ static void read_books(const struct bench_peer *peer, size_t resident_before,
 	size_t resident = bench_run_resident();
 	double segments, bytes;
 
-	if (!bench_peer_books(peer, &segments, &bytes))
+	if (!bench_mam_books(peer, &segments, &bytes))
 		return;
 	bench_sample_add(sample, "segment_bytes", bytes / segments);
 	if (resident > resident_before && resident_before != 0)

@@ -88,6 +88,11 @@ static const char *run_size(struct bench_peer *peer, const struct bench_case *on
 	return why;
 }
 
+static bool suits(const struct bench_peer *peer, const struct bench_case *one)
+{
+	return peer->most_bytes == 0 || one->a <= peer->most_bytes;
+}
+
 static const struct bench_case pair_cases[] = {
 	{ "256B", 256, 0, false, 0 },
 	{ "1MiB", BENCH_MIB, 0, false, 0 },
@@ -110,6 +115,7 @@ const struct bench_workload bench_work_pair = {
 	.metrics = { "pair_ns", NULL },
 	.cases = pair_cases,
 	.case_count = sizeof(pair_cases) / sizeof(pair_cases[0]),
+	.suits = suits,
 	.run = run_pair,
 };
 
@@ -119,5 +125,6 @@ const struct bench_workload bench_work_size = {
 	.metrics = { "alloc_ns", "free_ns" },
 	.cases = size_cases,
 	.case_count = sizeof(size_cases) / sizeof(size_cases[0]),
+	.suits = suits,
 	.run = run_size,
 };

@@ -128,11 +128,14 @@ static const char *run_random(struct bench_peer *peer, const struct bench_case *
 }
 
 static const struct bench_case random_cases[] = {
-	{ "1000,1MiB", 1000, 1, false, 0 },      { "1000,4MiB", 1000, 4, true, 0 },
-	{ "1000,64MiB", 1000, 64, true, 0 },     { "1000,1GiB", 1000, 1024, true, 0 },
-	{ "1000,4GiB", 1000, 4096, true, 0 },    { "10000,4MiB", 10000, 4, true, 0 },
-	{ "100000,1MiB", 100000, 1, false, 0 },  { "100000,4MiB", 100000, 4, true, 0 },
-	{ "100000,64MiB", 100000, 64, true, 0 },
+	{ "1000,1MiB", 1000, 1, false, 0 },       { "1000,4MiB", 1000, 4, true, 0 },
+	{ "1000,64MiB", 1000, 64, true, 0 },      { "1000,1GiB", 1000, 1024, true, 0 },
+	{ "1000,4GiB", 1000, 4096, true, 0 },     { "10000,1MiB", 10000, 1, true, 0 },
+	{ "10000,4MiB", 10000, 4, true, 0 },      { "10000,64MiB", 10000, 64, true, 0 },
+	{ "10000,1GiB", 10000, 1024, true, 0 },   { "10000,4GiB", 10000, 4096, true, 0 },
+	{ "100000,1MiB", 100000, 1, false, 0 },   { "100000,4MiB", 100000, 4, true, 0 },
+	{ "100000,64MiB", 100000, 64, true, 0 },  { "100000,1GiB", 100000, 1024, true, 0 },
+	{ "100000,4GiB", 100000, 4096, true, 0 },
 };
 
 const struct bench_workload bench_work_random = {

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * peer_mam.c - mam's pools as peers, through the public headers, as any program would.
+ *
+ * Two kinds of heap. A run that measures the pool's structure takes all its ground at once, so that
+ * no call to the source is timed. A growing one begins with nothing, as a program's does; pools on
+ * sources that are slow to give much at once (pinned, managed) or map by need (vmm) always grow.
+ */
+#include <string.h>
+
+#include <mam/mam.h>
+#include <mam/stats.h>
+#include <mam/stream.h>
+
+#include "bench.h"
+#include "driver.h"
+
+#pragma weak mam_malloc_async
+#pragma weak mam_free_async
+#define HOST_GROUND (80 * BENCH_GIB) /* addresses only */
+#define LEAST_GROUND (BENCH_GIB / 2)
+/* Enough for workload random's 16,000 MiB live, and for 16 blocks of 1 GiB. */
+#define MOST_GROUND (24 * BENCH_GIB)
+#define HOST_MEMORY_MOST (4 * BENCH_GIB)
+
+static bool takes_host_memory(const struct bench_peer *peer)
+{
+	return strcmp(peer->source, "pinned") == 0 || strcmp(peer->source, "managed") == 0;
+}
+
+static bool always_grows(const struct bench_peer *peer)
+{
+	return takes_host_memory(peer) || strcmp(peer->source, "vmm") == 0;
+}
+
+static enum mam_status make_pool(const struct bench_peer *peer, struct mam_pool **pool)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+
+	attr.source = peer->source;
+	attr.device = peer->on_device ? 0 : MAM_DEVICE_CURRENT;
+	if (!peer->growing && !always_grows(peer)) {
+		attr.chunk_bytes = peer->ground_bytes;
+		attr.growth_bytes = MAM_GROWTH_NONE;
+	}
+	attr.free_policy = (enum mam_free_policy)peer->variant;
+	attr.cache = peer->cached ? MAM_CACHE_ON : MAM_CACHE_OFF;
+	attr.name = "bench";
+	return mam_pool_create(&attr, pool);
+}
+
+bool bench_mam_open(struct bench_peer *peer)
+{
+	struct mam_pool *pool = NULL;
+
+	if (make_pool(peer, &pool) != MAM_OK)
+		return false;
+	peer->heap = pool;
+	return true;
+}
+
+void bench_mam_close(struct bench_peer *peer)
+{
+	/* A run gives back all it took; a pool that still has live blocks is a fault worth a
+	 * line. */
+	enum mam_status status = mam_pool_destroy(peer->heap);
+
+	if (status != MAM_OK) {
+		fprintf(stderr, "mam bench: %s: the pool could not be destroyed: %s\n", peer->name,
+			mam_strerror(status));
+		mam_pool_abandon(peer->heap);
+	}
+	peer->heap = NULL;
+}
+
+/* What an abandoned pool leaves behind of the host source is a range of addresses, of which there
+ * are plenty. */
+void bench_mam_drop(struct bench_peer *peer)
+{
+	mam_pool_abandon(peer->heap);
+	peer->heap = NULL;
+	peer->dropped = true;
+}
+
+static size_t device_ground(const struct bench_peer *peer)
+{
+	size_t bytes = bench_cuda_free_bytes() / 4 * 3 / BENCH_GIB * BENCH_GIB;
+	size_t most = MOST_GROUND;
+
+	if (takes_host_memory(peer)) {
+		most = bench_run_memory() / 4;
+		if (most > HOST_MEMORY_MOST)
+			most = HOST_MEMORY_MOST;
+	}
+	if (bytes > most)
+		bytes = most;
+	return bytes > 0 ? bytes : LEAST_GROUND;
+}
+
+bool bench_mam_probe(struct bench_peer *peer, char *why, size_t why_bytes)
+{
+	struct mam_pool *pool = NULL;
+	enum mam_status status;
+	void *block = NULL;
+
+	peer->ground_bytes = HOST_GROUND;
+	if (peer->on_device) {
+		if (!bench_cuda_probe(peer, why, why_bytes))
+			return false;
+		peer->ground_bytes = device_ground(peer);
+	}
+	status = make_pool(peer, &pool);
+	if (status == MAM_OK) {
+		status = mam_malloc(pool, 1, &block);
+		if (status == MAM_OK)
+			status = mam_free(pool, block);
+		peer->heap = pool;
+		bench_mam_close(peer);
+	}
+	if (status == MAM_OK)
+		return true;
+	snprintf(why, why_bytes, "its pool could not be made: %s", mam_strerror(status));
+	return false;
+}
+
+void *bench_mam_alloc(struct bench_peer *peer, size_t bytes)
+{
+	void *block = NULL;
+
+	mam_malloc(peer->heap, bytes, &block);
+	return block;
+}
+
+void bench_mam_release(struct bench_peer *peer, void *block)
+{
+	mam_free(peer->heap, block);
+}
+
+void *bench_mam_alloc_on(struct bench_peer *peer, size_t bytes, size_t which)
+{
+	void *block = NULL;
+
+	if (mam_malloc_async)
+		mam_malloc_async(peer->heap, bytes, bench_driver_stream(which), &block);
+	return block;
+}
+
+void bench_mam_release_on(struct bench_peer *peer, void *block, size_t which)
+{
+	if (mam_free_async)
+		mam_free_async(peer->heap, block, bench_driver_stream(which));
+}
+
+bool bench_mam_trim(struct bench_peer *peer)
+{
+	return mam_pool_trim(peer->heap, 0, NULL) == MAM_OK;
+}
+
+/* Sources that give addresses and memory together may leave the physical fields at 0. */
+bool bench_mam_gauge(struct bench_peer *peer, struct bench_gauge *gauge)
+{
+	struct mam_stats stats = { .size = sizeof(stats) };
+
+	if (mam_pool_stats(peer->heap, &stats) != MAM_OK)
+		return false;
+	*gauge = (struct bench_gauge){
+		.reserved = (double)stats.reserved_bytes,
+		.peak_reserved = (double)stats.peak_reserved_bytes,
+		.high_water = (double)stats.high_water_bytes,
+		.physical = (double)stats.physical_bytes,
+		.peak_physical = (double)stats.peak_physical_bytes,
+		.driver_ms = (double)stats.driver_ns / 1e6,
+		.remaps = (double)stats.remaps,
+	};
+	if (gauge->peak_physical <= 0) {
+		gauge->physical = gauge->reserved;
+		gauge->peak_physical = gauge->peak_reserved;
+	}
+	return true;
+}
+
+bool bench_mam_books(const struct bench_peer *peer, double *segments, double *bytes)
+{
+	struct mam_stats stats = { .size = sizeof(stats) };
+
+	if (!peer->is_mam || mam_pool_stats(peer->heap, &stats) != MAM_OK || stats.segments == 0)
+		return false;
+	*segments = (double)stats.segments;
+	*bytes = (double)stats.host_bytes;
+	return true;
+}

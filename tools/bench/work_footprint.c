@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * work_footprint.c - what a heap keeps when all is freed: workload "footprint".
+ *
+ * 1. The heap of the run is closed, free device memory is read, and a growing one is made.
+ * 2. CHURNS times: blocks of sizes uniform in their logarithm are taken until LIVE_PARTS of the
+ *    peer's ground is live, and half of them, chosen at random, freed.
+ * 3. All is freed. The heap is asked to give the driver what it can.
+ * 4. kept_bytes is what the driver has got less than at 1: by its own count of free device memory,
+ *    and, for what is no device memory, by the heap's.
+ */
+
+#include "bench.h"
+
+#define CHURNS 4
+#define MOST_BLOCKS 20000
+#define LIVE_PARTS 4 /* a quarter of the ground */
+#define LIVE_MOST (8 * BENCH_GIB)
+
+/* From 512 B to 64 MiB: an octave, then a place in it. */
+static size_t some_bytes(struct bench_random *random)
+{
+	size_t octave = (size_t)512 << bench_random_below(random, 17);
+
+	return bench_random_between(random, octave, 2 * octave);
+}
+
+static const char *churn(struct bench_peer *peer, struct bench_table *table, size_t *sizes,
+			 struct bench_random *random)
+{
+	size_t most = peer->ground_bytes / LIVE_PARTS, live = 0, turn;
+
+	if (most > LIVE_MOST)
+		most = LIVE_MOST;
+	for (turn = 0; turn < CHURNS; turn++) {
+		while (table->count < table->room) {
+			size_t bytes = some_bytes(random);
+
+			if (live + bytes > most)
+				break;
+			table->blocks[table->count] = peer->alloc(peer, bytes);
+			if (table->blocks[table->count] == NULL)
+				return "a request was refused";
+			sizes[table->count++] = bytes;
+			live += bytes;
+		}
+		for (size_t left = table->count / 2; left > 0; left--) {
+			size_t at = bench_random_below(random, table->count);
+
+			peer->release(peer, table->blocks[at]);
+			live -= sizes[at];
+			table->count--;
+			table->blocks[at] = table->blocks[table->count];
+			sizes[at] = sizes[table->count];
+		}
+	}
+	return NULL;
+}
+
+static const char *measure(struct bench_peer *peer, struct bench_table *table, size_t *sizes,
+			   struct bench_random *random, struct bench_sample *sample)
+{
+	double before, kept, start, end;
+	struct bench_gauge gauge;
+	const char *why;
+
+	peer->close(peer);
+	before = (double)bench_cuda_free_bytes();
+	if (!peer->open(peer))
+		return "the heap could not be made again";
+	why = churn(peer, table, sizes, random);
+	while (table->count > 0)
+		peer->release(peer, table->blocks[--table->count]);
+	if (why != NULL)
+		return why;
+	start = (double)bench_now();
+	if (!peer->trim(peer))
+		return "it gave nothing back";
+	end = (double)bench_now();
+	if (!peer->gauge(peer, &gauge))
+		return "it does not say what it holds";
+	kept = before - (double)bench_cuda_free_bytes();
+	if (kept < gauge.physical)
+		kept = gauge.physical;
+	bench_sample_add(sample, "kept_bytes", kept);
+	bench_sample_add(sample, "peak_bytes", gauge.peak_physical);
+	bench_sample_add(sample, "trim_us", (end - start) / 1000);
+	return NULL;
+}
+
+static const char *run_footprint(struct bench_peer *peer, const struct bench_case *one,
+				 const struct bench_effort *effort, struct bench_random *random,
+				 struct bench_sample *sample)
+{
+	size_t *sizes = bench_measure_pages(MOST_BLOCKS * sizeof(*sizes));
+	const char *why = "no memory for the bench's own tables";
+	struct bench_table table;
+
+	(void)one;
+	(void)effort;
+	if (bench_table_init(&table, MOST_BLOCKS) && sizes != NULL)
+		why = measure(peer, &table, sizes, random, sample);
+	if (table.blocks != NULL)
+		bench_table_fini(&table, peer);
+	bench_measure_pages_free(sizes, MOST_BLOCKS * sizeof(*sizes));
+	return why;
+}
+
+static bool suits(const struct bench_peer *peer, const struct bench_case *one)
+{
+	(void)one;
+	return peer->trim != NULL && peer->gauge != NULL;
+}
+
+static const struct bench_case footprint_cases[] = { { "trimmed", 0, 0, false, 0 } };
+
+const struct bench_workload bench_work_footprint = {
+	.name = "footprint",
+	.title = "bytes the driver does not get back when all is freed and trimmed",
+	.metrics = { "kept_bytes", "trim_us" },
+	.cases = footprint_cases,
+	.case_count = 1,
+	.repeats = 3,
+	.grows = true,
+	.suits = suits,
+	.run = run_footprint,
+};
