@@ -131,8 +131,8 @@ int cuPointerSetAttribute(const void *value, int attribute, unsigned long long a
 	}
 	if (result == CUDA_SUCCESS)
 		block->sync_memops = *(const unsigned int *)value != 0;
-	return fake_leave("cuPointerSetAttribute", result, "attribute=%d address=%#llx", attribute,
-			  address);
+	return fake_leave("cuPointerSetAttribute", result, "attribute=%d address=%#llx value=%u",
+			  attribute, address, value ? *(const unsigned int *)value : 0);
 }
 
 int cuMemGetHandleForAddressRange(void *handle, unsigned long long address, size_t bytes, int type,

@@ -46,6 +46,10 @@ END
 scene limit > "$scratch/got"
 try "63 MiB of four kinds pass, 2 more do not by any call, 1 does; freed, it can be had again" diff "$scratch/wanted" "$scratch/got"
 
+same "--log error says nothing" "" "$(cat "$scratch/err")"
+"$MAM" run --limit 64M --growth 2M -- "$probe" limit > "$scratch/out" 2> "$scratch/err"
+try "otherwise it is said what to do" grep -q 'raise --limit' "$scratch/err"
+
 cat > "$scratch/wanted" << 'END'
 26 MiB more: alloc 2 managed 2 create 2 async 2 pool 2 pitch 2
 26 MiB more: alloc 2 managed 2 create 2 async 2 pool 2 pitch 2

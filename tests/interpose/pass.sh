@@ -31,6 +31,10 @@ same "bytes of a kind are what was asked for" "2097152 1048576 1048576 160000 26
 same "peaks are of one block of each kind at a time" "1048576 1048576 2097152 1048576 174760" "$(for kind in async \
 	managed physical host arrays; do stat_of "peak_${kind}_bytes"; done | tr '\n' ' ' | sed 's/ $//')"
 
+for policy in strict deferred; do
+	run="--free $policy" same_run "$policy: freed by another call, twice, and what is nobody's" "$probe" wrong-ends
+done
+
 # A device of 64 MiB. The pool's 40 are in the way, and still in use by 0.1 s of work.
 for policy in strict deferred stream; do
 	run="--free $policy" set='FAKE_CUDA_MEMORY=64M FAKE_CUDA_LAG_US=100000' \

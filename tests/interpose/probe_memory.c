@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe_memory.c - scenes about what a pointer is, about memory of every kind, and about contexts
+ * probe_memory.c - scenes about what a pointer is, here and in another process, and about contexts
  * that share or break, on the driver API.
  *
  * Addresses and ids differ from run to run, so what is printed is how they relate.
  */
 #include "probe.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -156,6 +157,44 @@ static void synchronous(void)
 	SHOW(cuMemFree_v2(b));
 }
 
+/* Of each pair of blocks one is set while the other is unset: then the first one still is. */
+#define TOGGLES 2000
+
+static pthread_barrier_t both;
+
+static void *toggle(void *second)
+{
+	const unsigned int on = 1, off = 0;
+	unsigned long long mine = second == NULL ? a : b;
+
+	cuCtxSetCurrent(context);
+	for (int i = 0; i < TOGGLES; i++) {
+		cuPointerSetAttribute(second == NULL ? &off : &on, POINTER_SYNC_MEMOPS, mine);
+		pthread_barrier_wait(&both);
+		cuPointerSetAttribute(second == NULL ? &on : &off, POINTER_SYNC_MEMOPS, mine);
+		pthread_barrier_wait(&both);
+		if (second == NULL) /* a line for whoever reads the driver's log */
+			cuMemsetD8_v2(mine, 1, 1);
+		pthread_barrier_wait(&both);
+	}
+	return NULL;
+}
+
+static void toggles(void)
+{
+	pthread_t threads[2];
+
+	start();
+	SHOW(cuMemAlloc_v2(&a, 3 * MIB));
+	SHOW(cuMemAlloc_v2(&b, 3 * MIB));
+	pthread_barrier_init(&both, NULL, 2);
+	pthread_create(&threads[0], NULL, toggle, NULL);
+	pthread_create(&threads[1], NULL, toggle, &both);
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+	printf("the first %u, the second %u\n", is_synchronous(a), is_synchronous(b));
+}
+
 /* --- other processes --- */
 
 struct message {
@@ -178,6 +217,9 @@ static void answer_messages(int from, int to)
 			printf("peer: right %d\n", byte == message.byte);
 			SHOW(cuMemcpyDtoH_v2(&byte, a + 999, 1));
 			printf("peer: right %d\n", byte == message.byte);
+			show_range("what was opened", a + MIB, a);
+			show_attributes(a + 10, a);
+			printf("peer: one id %d\n", id_of(a) == id_of(a + MIB));
 			SHOW(cuMemsetD8_v2(a, (unsigned char)~message.byte, 1000));
 			SHOW(cuCtxSynchronize());
 			SHOW(cuIpcOpenMemHandle_v2(&b, message.handle, IPC_LAZY_PEER_ACCESS));
@@ -282,119 +324,6 @@ static void hostile(void)
 	puts("none opened");
 }
 
-/* --- memory of every kind --- */
-
-/* As a program finds them that was compiled for per-thread default streams. */
-static void per_thread(void)
-{
-	int (*alloc)(unsigned long long *block, size_t bytes, struct CUstream_st *stream) = NULL;
-	int (*release)(unsigned long long block, struct CUstream_st *stream) = NULL;
-	int status;
-
-	SHOW(cuGetProcAddress_v2("cuMemAllocAsync", (void **)&alloc, 11020, PROC_PER_THREAD_STREAM,
-				 &status));
-	SHOW(cuGetProcAddress_v2("cuMemFreeAsync", (void **)&release, 11020,
-				 PROC_PER_THREAD_STREAM, &status));
-	if (alloc == NULL || release == NULL)
-		return;
-	SHOW(alloc(&a, MIB, NULL));
-	SHOW(release(a, NULL));
-	SHOW(cuMemAlloc_v2(&a, MIB));
-	SHOW(release(a, NULL));
-	SHOW(release(a, NULL));
-}
-
-static void kinds(void)
-{
-	struct cu_array_descriptor flat = { 100, 50, 0x20, 4 };
-	struct cu_array3d_descriptor deep = { 64, 64, 8, 0x20, 1, 0 };
-	struct cu_memory_properties properties = { .type = 1, .location = { 1, 0 } };
-	struct CUmemPoolHandle_st *pool;
-	struct CUmipmappedArray_st *mipmapped;
-	struct CUarray_st *array;
-	unsigned long long handle;
-	void *host;
-
-	start();
-	SHOW(cuMemAllocManaged(&a, MIB, 1));
-	SHOW(cuMemFree_v2(a));
-	SHOW(cuMemFree_v2(a));
-	SHOW(cuMemAllocManaged(&a, 0, 1));
-	SHOW(cuMemHostAlloc(&host, MIB, 0));
-	SHOW(cuMemFreeHost(host));
-	SHOW(cuMemFreeHost(host));
-	SHOW(cuMemAllocHost_v2(&host, MIB));
-	SHOW(cuMemFreeHost(host));
-	SHOW(cuArrayCreate_v2(&array, &flat));
-	SHOW(cuArrayDestroy(array));
-	SHOW(cuArray3DCreate_v2(&array, &deep));
-	SHOW(cuArrayDestroy(array));
-	SHOW(cuMipmappedArrayCreate(&mipmapped, &deep, 3));
-	SHOW(cuMipmappedArrayDestroy(mipmapped));
-	SHOW(cuMemCreate(&handle, 2 * MIB, &properties, 0));
-	SHOW(cuMemRelease(handle));
-	SHOW(cuMemAllocAsync(&a, MIB, NULL));
-	SHOW(cuMemFreeAsync(a, NULL));
-	SHOW(cuDeviceGetDefaultMemPool(&pool, 0));
-	SHOW(cuMemAllocFromPoolAsync(&a, MIB, pool, NULL));
-	SHOW(cuMemFree_v2(a));
-	SHOW(cuMemFreeAsync(4096, NULL));
-	per_thread();
-}
-
-static void pitches(void)
-{
-	static const unsigned int elements[] = { 4, 8, 16, 5 };
-	size_t pitch;
-
-	start();
-	for (size_t width = 1; width < 5000; width += 83) {
-		for (int i = 0; i < 4; i++) {
-			int code = cuMemAllocPitch_v2(&a, &pitch, width, 7, elements[i]);
-
-			printf("pitch of %zu by %u: %d %zu", width, elements[i], code,
-			       code == 0 ? pitch : 0);
-			if (code == 0) {
-				printf(" aligned %d", a % 512 == 0);
-				printf(" fill %d", cuMemsetD8_v2(a, 1, 7 * pitch));
-				printf(" free %d", cuMemFree_v2(a));
-			}
-			puts("");
-		}
-	}
-	SHOW(cuMemAllocPitch_v2(&a, &pitch, 0, 7, 4));
-	SHOW(cuMemAllocPitch_v2(&a, &pitch, 7, 0, 4));
-	SHOW(cuMemAllocPitch_v2(&a, &pitch, (size_t)1 << 50, 7, 4));
-	SHOW(cuMemAllocPitch_v2(&a, &pitch, 1000, (size_t)1 << 60, 4));
-}
-
-/* What a limit of 64 MiB lets through. */
-static void limit(void)
-{
-	struct cu_memory_properties properties = { .type = 1, .location = { 1, 0 } };
-	size_t free_bytes = 0, total_bytes = 0;
-	unsigned long long handle;
-
-	start();
-	SHOW(cuMemAllocManaged(&a, 20 * MIB, 1));
-	SHOW(cuMemCreate(&handle, 20 * MIB, &properties, 0));
-	SHOW(cuMemAlloc_v2(&b, 20 * MIB));
-	SHOW(cuMemAlloc_v2(&c, 6 * MIB));
-	SHOW(cuMemAllocManaged(&c, 6 * MIB, 1));
-	SHOW(cuMemCreate(&handle, 6 * MIB, &properties, 0));
-	SHOW(cuMemAllocAsync(&c, 6 * MIB, NULL));
-	SHOW(cuMemAlloc_v2(&c, 4 * MIB));
-	SHOW(cuMemFree_v2(a));
-	SHOW(cuMemAlloc_v2(&a, 20 * MIB));
-	SHOW(cuMemFree_v2(a));
-	SHOW(cuMemFree_v2(b));
-	SHOW(cuMemAlloc_v2(&a, 40 * MIB));
-	SHOW(cuMemFree_v2(a));
-	SHOW(cuMemGetInfo_v2(&free_bytes, &total_bytes));
-	printf("free MiB: %zu\n", free_bytes / MIB);
-	printf("of MiB: %zu\n", total_bytes / MIB);
-}
-
 /* --- contexts --- */
 
 static void green(void)
@@ -439,8 +368,7 @@ static void broken(void)
 static const struct probe_scene scenes[] = {
 	{ "ranges", ranges },	  { "attributes", attributes }, { "buffer-ids", buffer_ids },
 	{ "synchronous", synchronous }, { "processes", processes }, { "hostile", hostile },
-	{ "kinds", kinds },	  { "pitches", pitches },	{ "limit", limit },
-	{ "green", green },	  { "broken", broken },
+	{ "toggles", toggles },	  { "green", green },		{ "broken", broken },
 };
 
 int main(int count, char **arguments)

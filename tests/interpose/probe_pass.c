@@ -124,6 +124,32 @@ static void roads(void)
 	by_lookup();
 }
 
+/* Freed by another call than is usual, twice, and what is nobody's. */
+static void wrong_ends(void)
+{
+	void *host;
+	int status;
+
+	start();
+	FIND(cuMemAllocAsync, "cuMemAllocAsync", 11020, PROC_PER_THREAD_STREAM);
+	FIND(cuMemFreeAsync, "cuMemFreeAsync", 11020, PROC_PER_THREAD_STREAM);
+	SHOW(cuMemAllocManaged(&a, MIB, 1));
+	SHOW(cuMemFree_v2(a));
+	SHOW(cuMemFree_v2(a));
+	SHOW(cuMemAllocManaged(&a, 0, 1));
+	SHOW(cuMemHostAlloc(&host, MIB, 0));
+	SHOW(cuMemFreeHost(host));
+	SHOW(cuMemFreeHost(host));
+	SHOW(cuMemAllocFromPoolAsync(&a, MIB, pool, NULL));
+	SHOW(cuMemFree_v2(a));
+	SHOW(cuMemFreeAsync(4096, NULL));
+	SHOW(cuMemAllocAsync_found(&a, MIB, NULL));
+	SHOW(cuMemFreeAsync_found(a, NULL));
+	SHOW(cuMemAlloc_v2(&a, MIB));
+	SHOW(cuMemFreeAsync_found(a, NULL));
+	SHOW(cuMemFreeAsync_found(a, NULL));
+}
+
 /* --- what a limit of 64 MiB lets through --- */
 
 static int create(unsigned long long *handle, size_t bytes, int device)
@@ -402,12 +428,12 @@ static double now(void)
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* Forty widths twice over, by several sizes of elements. */
+/* Forty widths twice over, by several sizes of elements; then what is no width, height or size. */
 static void pitches(void)
 {
 	static const unsigned int elements[] = { 4, 8, 16 };
 	unsigned long long blocks[3];
-	size_t pitch;
+	size_t pitch = 1;
 
 	start();
 	for (int round = 0; round < 2; round++) {
@@ -424,6 +450,11 @@ static void pitches(void)
 				SHOW(cuMemFree_v2(blocks[i]));
 		}
 	}
+	SHOW(cuMemAllocPitch_v2(&a, &pitch, 1000, 9, 5));
+	SHOW(cuMemAllocPitch_v2(&a, &pitch, 0, 9, 4));
+	SHOW(cuMemAllocPitch_v2(&a, &pitch, 1000, 0, 4));
+	SHOW(cuMemAllocPitch_v2(&a, &pitch, (size_t)1 << 50, 9, 4));
+	SHOW(cuMemAllocPitch_v2(&a, &pitch, 1000, (size_t)1 << 60, 4));
 }
 
 /* Nobody waits for the work of others, and what a capture forbids is forbidden. */
@@ -453,6 +484,7 @@ static void pitch_waits(void)
 
 static const struct probe_scene scenes[] = {
 	{ "roads", roads },
+	{ "wrong-ends", wrong_ends },
 	{ "limit", limit },
 	{ "limit-devices", limit_devices },
 	{ "limit-resets", limit_resets },
