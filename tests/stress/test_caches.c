@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_caches.c - threads that cache, and free each other's blocks: rings, producers and consumers, an exchange of all
+ * with all, while one more thread trims, counts and checks.
+ *
+ * 1. Who gets a block claims each of its granules in a table of its own: one that is claimed already belongs to two.
+ * 2. It writes a stamp with plain stores, and whoever frees the block reads it: a cache that hands a block over without
+ *    ordering the two is a data race to ThreadSanitizer.
+ * 3. At the end all that was counted here is what the pool counts, and everything can be had as one block again.
+ */
+#include <mam/mam.h>
+#include <mam/source.h>
+#include <mam/stats.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "api/suite.h"
+#include "scale.h"
+
+#define GRANULE ((size_t)512)
+#define ARENA (32 * MIB)
+#define THREADS 6
+#define QUEUE 64 /* blocks on their way to one thread */
+#define OPERATIONS (60000 / STRESS_SHARE)
+
+struct block {
+	unsigned char *at;
+	size_t bytes;
+	uint64_t stamp;
+};
+
+/* One writer or more, one reader or more; a slot is empty, or has a block. */
+struct queue {
+	_Atomic(struct block *) slots[QUEUE];
+};
+
+struct scene {
+	struct mam_source *source;
+	struct mam_pool *pool;
+	_Atomic uintptr_t base; /* of the arena; the first block tells */
+	_Atomic uint32_t owners[2 * ARENA / GRANULE];
+	struct queue queues[THREADS];
+	unsigned to[THREADS]; /* whose queue a thread's blocks go to; THREADS: anybody's */
+	bool makes[THREADS], frees[THREADS];
+	_Atomic unsigned working;
+};
+
+struct worker {
+	struct scene *scene;
+	unsigned number;
+	uint64_t state;
+	uint64_t allocs, frees, failures;
+	pthread_t thread;
+};
+
+static uint64_t draw(struct worker *worker)
+{
+	worker->state ^= worker->state << 13;
+	worker->state ^= worker->state >> 7;
+	worker->state ^= worker->state << 17;
+	return worker->state >> 11;
+}
+
+static void claim(struct scene *scene, const struct block *block, uint32_t from, uint32_t to)
+{
+	uintptr_t first = ((uintptr_t)block->at - atomic_load(&scene->base)) / GRANULE;
+	size_t count = (block->bytes + GRANULE - 1) / GRANULE;
+
+	for (size_t i = 0; i < count; i++) {
+		uint32_t was = atomic_exchange_explicit(
+			&scene->owners[(first + i) % COUNT_OF(scene->owners)], to, memory_order_relaxed);
+
+		if (was != from)
+			ck_abort_msg("granule %zu of a block of %zu bytes is %u's, not %u's", i, block->bytes, was,
+				     from);
+	}
+}
+
+static void dispose(struct worker *worker, struct block *block)
+{
+	struct scene *scene = worker->scene;
+	uint64_t found;
+	enum mam_status status;
+
+	if (!block)
+		return;
+	for (size_t at = 0; at + 8 <= block->bytes; at += 4096) {
+		memcpy(&found, block->at + at, 8);
+		if (found != block->stamp)
+			ck_abort_msg("a block of %zu bytes was overwritten at %zu", block->bytes, at);
+	}
+	claim(scene, block, (uint32_t)block->stamp | 1, 0);
+	status = mam_free(draw(worker) % 4 ? scene->pool : NULL, block->at);
+	if (status != MAM_OK)
+		ck_abort_msg("a free answers %s", mam_status_name(status));
+	worker->frees++;
+	free(block);
+}
+
+static struct block *obtain(struct worker *worker)
+{
+	struct scene *scene = worker->scene;
+	struct block *block = malloc(sizeof(*block));
+	size_t most = (size_t)512 << draw(worker) % (draw(worker) % 16 ? 6 : 10);
+	enum mam_status status;
+	void *at;
+
+	if (!block)
+		ck_abort_msg("the test itself is out of memory");
+	block->bytes = 8 + draw(worker) % most;
+	status = mam_malloc(scene->pool, block->bytes, &at);
+	if (status != MAM_OK) {
+		if (status != MAM_ERROR_OUT_OF_MEMORY)
+			ck_abort_msg("a request answers %s", mam_status_name(status));
+		worker->failures++;
+		free(block);
+		return NULL;
+	}
+	worker->allocs++;
+	block->at = at;
+	block->stamp = (worker->allocs * THREADS + worker->number) * 0x9e3779b97f4a7c15u;
+	claim(scene, block, 0, (uint32_t)block->stamp | 1);
+	for (size_t i = 0; i + 8 <= block->bytes; i += 4096)
+		memcpy(block->at + i, &block->stamp, 8);
+	return block;
+}
+
+static struct queue *queue_of(struct worker *worker, unsigned to)
+{
+	return &worker->scene->queues[to == THREADS ? draw(worker) % THREADS : to];
+}
+
+static void *work(void *user)
+{
+	struct worker *worker = user;
+	struct scene *scene = worker->scene;
+	unsigned to = scene->to[worker->number];
+
+	for (unsigned i = 0; i < OPERATIONS; i++) {
+		struct block *block = NULL;
+
+		if (scene->makes[worker->number]) {
+			block = obtain(worker);
+			if (block)
+				block = atomic_exchange(&queue_of(worker, to)->slots[draw(worker) % QUEUE], block);
+			dispose(worker, block); /* nobody fetched it in time */
+		}
+		if (scene->frees[worker->number])
+			dispose(worker,
+				atomic_exchange(&queue_of(worker, scene->to[worker->number] == THREADS
+									  ? THREADS
+									  : worker->number)
+							 ->slots[draw(worker) % QUEUE],
+						NULL));
+	}
+	atomic_fetch_sub(&scene->working, 1);
+	return NULL;
+}
+
+/* What others may do meanwhile. */
+static void *look_on(void *user)
+{
+	struct scene *scene = user;
+
+	for (unsigned round = 0; atomic_load(&scene->working); round++) {
+		struct mam_stats stats = { .size = sizeof(stats) };
+		char why[256] = "";
+
+		if (mam_pool_stats(scene->pool, &stats) != MAM_OK || stats.allocs < stats.frees ||
+		    stats.allocs - stats.frees != stats.live_blocks || stats.live_bytes > stats.live_rounded_bytes ||
+		    stats.live_rounded_bytes + stats.cached_bytes + stats.hole_bytes > stats.reserved_bytes)
+			ck_abort_msg("round %u: the numbers are not of one moment: %llu allocs, %llu frees, %llu live; "
+				     "%llu live, %llu cached, %llu holes, %llu reserved bytes",
+				     round, (unsigned long long)stats.allocs, (unsigned long long)stats.frees,
+				     (unsigned long long)stats.live_blocks,
+				     (unsigned long long)stats.live_rounded_bytes,
+				     (unsigned long long)stats.cached_bytes, (unsigned long long)stats.hole_bytes,
+				     (unsigned long long)stats.reserved_bytes);
+		if (round % 4 == 1 && mam_pool_trim(scene->pool, round % 3 * 8 * MIB, NULL) != MAM_OK)
+			ck_abort_msg("a trim failed");
+		if (round % 4 == 3 && mam_pool_check(scene->pool, why, sizeof(why)) != MAM_OK)
+			ck_abort_msg("%s", why);
+	}
+	return NULL;
+}
+
+static struct scene *open_scene(size_t limit)
+{
+	struct scene *scene = calloc(1, sizeof(*scene));
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	void *block;
+
+	ck_assert_ptr_nonnull(scene);
+	ck_assert_int_eq(mam_source_host(ARENA, true, &scene->source), MAM_OK);
+	attr.growth_bytes = MIB;
+	attr.limit_bytes = limit;
+	attr.cache = MAM_CACHE_ON;
+	ck_assert_int_eq(mam_pool_create_on(scene->source, &attr, &scene->pool), MAM_OK);
+	ck_assert_int_eq(mam_malloc(scene->pool, 512, &block), MAM_OK);
+	atomic_store(&scene->base, (uintptr_t)block - (uintptr_t)block % ARENA);
+	ck_assert_int_eq(mam_free(scene->pool, block), MAM_OK);
+	return scene;
+}
+
+static void close_scene(struct scene *scene)
+{
+	ck_assert_int_eq(mam_pool_destroy(scene->pool), MAM_OK);
+	mam_source_destroy(scene->source);
+	free(scene);
+}
+
+static void run(struct scene *scene)
+{
+	static struct worker workers[THREADS];
+	struct mam_stats stats = { .size = sizeof(stats) };
+	uint64_t allocs = 1, frees = 1, failures = 0;
+	pthread_t looker;
+	char why[256] = "";
+
+	atomic_store(&scene->working, THREADS);
+	for (unsigned i = 0; i < THREADS; i++) {
+		workers[i] = (struct worker){ .scene = scene, .number = i, .state = 0x2545f4914f6cdd1du * (i + 3) };
+		ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+	}
+	ck_assert_int_eq(pthread_create(&looker, NULL, look_on, scene), 0);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(workers[i].thread, NULL);
+	pthread_join(looker, NULL);
+	for (unsigned i = 0; i < THREADS; i++)
+		for (unsigned at = 0; at < QUEUE; at++)
+			dispose(&workers[0], atomic_exchange(&scene->queues[i].slots[at], NULL));
+	for (unsigned i = 0; i < THREADS; i++) {
+		allocs += workers[i].allocs;
+		frees += workers[i].frees;
+		failures += workers[i].failures;
+	}
+	ck_assert_int_eq(mam_pool_stats(scene->pool, &stats), MAM_OK);
+	ck_assert_uint_eq(allocs, frees);
+	ck_assert_uint_gt(allocs, OPERATIONS / 2);
+	ck_assert_uint_eq(stats.allocs, allocs);
+	ck_assert_uint_eq(stats.frees, frees);
+	ck_assert_uint_eq(stats.failures, failures);
+	ck_assert_uint_eq(stats.live_blocks + stats.live_bytes + stats.live_rounded_bytes, 0);
+	ck_assert_msg(mam_pool_check(scene->pool, why, sizeof(why)) == MAM_OK, "%s", why);
+	ck_assert_int_eq(mam_pool_trim(scene->pool, 0, NULL), MAM_OK);
+	ck_assert_int_eq(mam_pool_stats(scene->pool, &stats), MAM_OK);
+	ck_assert_uint_eq(stats.cached_blocks + stats.cached_bytes, 0);
+	ck_assert_uint_eq(stats.segments, stats.chunks);
+}
+
+/* A pool with room, and one that is often full. */
+static const size_t limits[] = { 0, 4 * MIB };
+
+static void every_thread(struct scene *scene, bool makes, bool frees)
+{
+	for (unsigned i = 0; i < THREADS; i++) {
+		scene->makes[i] = makes;
+		scene->frees[i] = frees;
+		scene->to[i] = (i + 1) % THREADS;
+	}
+}
+
+START_TEST(a_ring)
+{
+	struct scene *scene = open_scene(limits[_i]);
+
+	every_thread(scene, true, true);
+	run(scene);
+	close_scene(scene);
+}
+END_TEST
+
+START_TEST(all_with_all)
+{
+	struct scene *scene = open_scene(limits[_i]);
+
+	every_thread(scene, true, true);
+	for (unsigned i = 0; i < THREADS; i++)
+		scene->to[i] = THREADS;
+	run(scene);
+	close_scene(scene);
+}
+END_TEST
+
+START_TEST(one_makes_and_all_others_free)
+{
+	struct scene *scene = open_scene(limits[_i]);
+
+	every_thread(scene, false, true);
+	scene->makes[0] = true;
+	scene->to[0] = THREADS;
+	for (unsigned i = 1; i < THREADS; i++)
+		scene->to[i] = i;
+	run(scene);
+	close_scene(scene);
+}
+END_TEST
+
+START_TEST(all_make_and_one_frees)
+{
+	struct scene *scene = open_scene(limits[_i]);
+
+	every_thread(scene, true, false);
+	scene->frees[0] = true;
+	scene->makes[0] = false;
+	for (unsigned i = 0; i < THREADS; i++)
+		scene->to[i] = 0;
+	run(scene);
+	close_scene(scene);
+}
+END_TEST
+
+struct idler {
+	struct mam_pool *pool;
+	pthread_barrier_t *cached, *leave;
+	pthread_t thread;
+};
+
+static void *cache_and_idle(void *user)
+{
+	struct idler *idler = user;
+	void *blocks[200];
+	unsigned count = 0;
+
+	while (count < COUNT_OF(blocks) && mam_malloc(idler->pool, 512 + count % 16 * 2048, &blocks[count]) == MAM_OK)
+		count++;
+	while (count > 0)
+		if (mam_free(idler->pool, blocks[--count]) != MAM_OK)
+			ck_abort_msg("a free failed");
+	pthread_barrier_wait(idler->cached);
+	pthread_barrier_wait(idler->leave);
+	return NULL;
+}
+
+/* What sleeping threads cache is no reason for OUT_OF_MEMORY, and trim gets it too. */
+START_TEST(what_idle_threads_cache_is_not_lost)
+{
+	struct scene *scene = open_scene(8 * MIB);
+	struct mam_stats stats = { .size = sizeof(stats) };
+	struct idler idlers[THREADS];
+	pthread_barrier_t cached, leave;
+	size_t released = 0;
+	void *block;
+
+	pthread_barrier_init(&cached, NULL, THREADS + 1);
+	pthread_barrier_init(&leave, NULL, THREADS + 1);
+	for (unsigned i = 0; i < THREADS; i++) {
+		idlers[i] = (struct idler){ scene->pool, &cached, &leave, 0 };
+		ck_assert_int_eq(pthread_create(&idlers[i].thread, NULL, cache_and_idle, &idlers[i]), 0);
+	}
+	pthread_barrier_wait(&cached);
+	ck_assert_int_eq(mam_pool_stats(scene->pool, &stats), MAM_OK);
+	ck_assert_uint_eq(stats.live_blocks, 0);
+	ck_assert_uint_gt(stats.cached_bytes, 0); /* or this test says nothing */
+	if (_i) {
+		ck_assert_int_eq(mam_pool_trim(scene->pool, 0, &released), MAM_OK);
+		ck_assert_uint_eq(released, stats.reserved_bytes);
+	}
+	ck_assert_int_eq(mam_malloc(scene->pool, 8 * MIB, &block), MAM_OK);
+	ck_assert_int_eq(mam_free(scene->pool, block), MAM_OK);
+	pthread_barrier_wait(&leave);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(idlers[i].thread, NULL);
+	ck_assert_int_eq(mam_pool_check(scene->pool, NULL, 0), MAM_OK);
+	close_scene(scene);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("stress/caches");
+	TCase *caches = suite_case(suite, "caches");
+
+	tcase_set_timeout(caches, 300);
+	tcase_add_loop_test(caches, a_ring, 0, COUNT_OF(limits));
+	tcase_add_loop_test(caches, all_with_all, 0, COUNT_OF(limits));
+	tcase_add_loop_test(caches, one_makes_and_all_others_free, 0, COUNT_OF(limits));
+	tcase_add_loop_test(caches, all_make_and_one_frees, 0, COUNT_OF(limits));
+	tcase_add_loop_test(caches, what_idle_threads_cache_is_not_lost, 0, 2);
+	return suite_run(suite);
+}
