@@ -28,6 +28,7 @@ struct mam_source_properties {
 	size_t total_bytes; /* the most it could give at once; 0: unknown */
 	int device;         /* CUDA ordinal; -1: not on a device */
 	bool survives_fork; /* a child of fork() may go on using its chunks */
+	size_t range_bytes; /* of sources that map in pieces: how many addresses to ask for */
 };
 
 struct mam_source_ops {
@@ -52,6 +53,11 @@ struct mam_source_ops {
 	 */
 	enum mam_status (*quiesce)(struct mam_source *source);
 	/*
+	 * destroy - free the source itself. pre: every chunk was given back, or is lost with its
+	 * device.
+	 */
+	void (*destroy)(struct mam_source *source);
+	/*
 	 * Sources that give addresses and memory apart have these three; all others leave them
 	 * NULL. For them grow reserves addresses with nothing behind, and shrink gives addresses
 	 * back with nothing behind. Memory comes in pieces, each a multiple of granularity, which
@@ -73,11 +79,6 @@ struct mam_source_ops {
 	 * the pool's clock says.
 	 */
 	uint64_t (*cost)(struct mam_source *source);
-	/*
-	 * destroy - free the source itself. pre: every chunk was given back, or is lost with its
-	 * device.
-	 */
-	void (*destroy)(struct mam_source *source);
 };
 
 struct mam_source {

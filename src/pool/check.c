@@ -6,6 +6,7 @@
 #include "pool/pool.h"
 
 #include "pool/addrtree.h"
+#include "pool/range.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ struct totals {
 	uint64_t retired;
 	uint64_t retired_bytes;
 	uint64_t shelved;
+	uint64_t voids;
 	uint64_t live_bytes;
 	uint64_t live_rounded;
 	uint64_t chunks;
@@ -33,15 +35,27 @@ static const char *check_segment(const struct mam_pool *pool, const struct mam_c
 	uint64_t mask = pool->config.granule - 1;
 
 	if (segment->state != MAM_SEGMENT_FREE && segment->state != MAM_SEGMENT_LIVE &&
-	    segment->state != MAM_SEGMENT_RETIRED)
+	    segment->state != MAM_SEGMENT_RETIRED &&
+	    (pool->range == NULL || (segment->state != MAM_SEGMENT_VOID &&
+				     segment->state != MAM_SEGMENT_MOVING)))
 		return "a chunk's list holds an idle record";
 	if (segment->chunk != chunk_handle)
 		return "a segment names another chunk than the one it is in";
 	if (segment->bytes == 0 || (segment->bytes & mask) != 0 || (segment->base & mask) != 0)
 		return "a segment is not made of whole granules";
 	totals->segments++;
+	if (segment->state == MAM_SEGMENT_MOVING)
+		return NULL;
+	if (segment->state == MAM_SEGMENT_VOID) {
+		totals->voids++;
+		return segment->next != 0 && mam_segment_at(&pool->segments, segment->next)->state ==
+						     MAM_SEGMENT_VOID
+			       ? "two void segments are neighbours"
+			       : NULL;
+	}
 	if (segment->state == MAM_SEGMENT_FREE) {
-		bool is_tail = segment->next == 0 && chunk_handle == pool->newest_chunk;
+		bool is_tail = segment->next == 0 && chunk_handle == pool->newest_chunk &&
+			       pool->range == NULL;
 
 		if (segment->next != 0 &&
 		    mam_segment_at(&pool->segments, segment->next)->state == MAM_SEGMENT_FREE)
@@ -178,6 +192,16 @@ static const char *check_records(const struct mam_records *records, uint64_t in_
 	return records->touched - 1u - records->idle_count == in_use ? NULL : "a record was lost";
 }
 
+static const char *check_shelf(const struct mam_pool *pool, uint64_t shelved)
+{
+	uint64_t count;
+	const char *fault = mam_shelf_check(&pool->shelf, &pool->segments, &count);
+
+	if (fault == NULL && count != shelved)
+		fault = "the shelf does not hold exactly the free segments";
+	return fault;
+}
+
 const char *mam_pool_fault_locked(struct mam_pool *pool)
 {
 	struct totals totals = { 0 };
@@ -189,10 +213,12 @@ const char *mam_pool_fault_locked(struct mam_pool *pool)
 		fault = check_chunk(pool, &at, &totals);
 	if (fault == NULL && in_tree != totals.segments)
 		fault = "the tree by address and the chunks' lists differ";
+	if (fault == NULL && pool->range != NULL)
+		totals.reserved = pool->counts.physical_bytes;
 	if (fault == NULL)
-		fault = mam_shelf_check(&pool->shelf, &pool->segments, &in_tree);
-	if (fault == NULL && in_tree != totals.shelved)
-		fault = "the shelf does not hold exactly the free segments";
+		fault = pool->range != NULL ? mam_range_fault_locked(pool, totals.shelved,
+								     totals.voids)
+					    : check_shelf(pool, totals.shelved);
 	if (fault == NULL)
 		fault = check_counts(pool, &totals);
 	if (fault == NULL)

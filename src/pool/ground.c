@@ -24,6 +24,7 @@
 
 #include "base/bits.h"
 #include "pool/addrtree.h"
+#include "pool/range.h"
 
 #define SPARE_RECORDS 2 /* a request cuts its ground at most twice */
 
@@ -47,7 +48,9 @@ static inline void shelve(struct mam_pool *pool, uint32_t handle)
 {
 	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
 
-	if (segment->next == 0 && segment->chunk == pool->newest_chunk)
+	if (pool->range != NULL)
+		mam_shelf_insert(mam_range_shelf(pool->range, segment), &pool->segments, handle);
+	else if (segment->next == 0 && segment->chunk == pool->newest_chunk)
 		pool->tail = handle;
 	else
 		mam_shelf_insert(&pool->shelf, &pool->segments, handle);
@@ -55,7 +58,11 @@ static inline void shelve(struct mam_pool *pool, uint32_t handle)
 
 static inline void unshelve(struct mam_pool *pool, uint32_t handle)
 {
-	if (pool->tail == handle)
+	if (pool->range != NULL)
+		mam_shelf_remove(mam_range_shelf(pool->range,
+						 mam_segment_at(&pool->segments, handle)),
+				 &pool->segments, handle);
+	else if (pool->tail == handle)
 		pool->tail = 0;
 	else
 		mam_shelf_remove(&pool->shelf, &pool->segments, handle);
@@ -85,12 +92,15 @@ static bool tail_holds(const struct mam_pool *pool, const struct mam_request *re
 
 static uint32_t find_ground(const struct mam_pool *pool, const struct mam_request *request)
 {
+	const struct mam_shelf *shelf = &pool->shelf;
 	uint32_t found;
 
+	if (pool->range != NULL)
+		shelf = &pool->range->part[mam_range_part_of(request->bytes)].holes;
 	if (request->alignment == 0)
-		found = mam_shelf_best(&pool->shelf, &pool->segments, request->bytes);
+		found = mam_shelf_best(shelf, &pool->segments, request->bytes);
 	else
-		found = mam_shelf_best_aligned(&pool->shelf, &pool->segments, request->bytes,
+		found = mam_shelf_best_aligned(shelf, &pool->segments, request->bytes,
 					       request->alignment);
 	if (found == 0 && tail_holds(pool, request))
 		found = pool->tail;
@@ -109,7 +119,7 @@ static uint32_t split(struct mam_pool *pool, uint32_t handle, uint64_t bytes)
 
 	rest->base = front->base + bytes;
 	rest->bytes = front->bytes - bytes;
-	rest->state = MAM_SEGMENT_FREE;
+	rest->state = front->state == MAM_SEGMENT_VOID ? MAM_SEGMENT_VOID : MAM_SEGMENT_FREE;
 	rest->chunk = front->chunk;
 	rest->prev = handle;
 	rest->next = front->next;
@@ -253,6 +263,25 @@ static enum mam_status classify(struct mam_pool *pool, uint64_t address, uint32_
 	return segment->base == address ? MAM_OK : MAM_ERROR_INTERIOR;
 }
 
+/* Free or void from now on: joined with neighbours of its kind, and shelved. */
+static inline void become(struct mam_pool *pool, uint32_t handle, uint32_t state)
+{
+	struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
+	uint32_t below = segment->prev;
+	uint32_t above = segment->next;
+
+	segment->state = state;
+	if (above != 0 && mam_segment_at(&pool->segments, above)->state == state) {
+		unshelve(pool, above);
+		handle = join(pool, handle, above);
+	}
+	if (below != 0 && mam_segment_at(&pool->segments, below)->state == state) {
+		unshelve(pool, below);
+		handle = join(pool, below, handle);
+	}
+	shelve(pool, handle);
+}
+
 void mam_ground_release_locked(struct mam_pool *pool, uint32_t handle)
 {
 	struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
@@ -266,16 +295,7 @@ void mam_ground_release_locked(struct mam_pool *pool, uint32_t handle)
 	__builtin_prefetch(mam_segment_at(&pool->segments, above));
 	__builtin_prefetch(mam_segment_at(&pool->segments, below));
 	mam_chunk_at(&pool->chunks, segment->chunk)->live_blocks--;
-	segment->state = MAM_SEGMENT_FREE;
-	if (above != 0 && mam_segment_at(&pool->segments, above)->state == MAM_SEGMENT_FREE) {
-		unshelve(pool, above);
-		handle = join(pool, handle, above);
-	}
-	if (below != 0 && mam_segment_at(&pool->segments, below)->state == MAM_SEGMENT_FREE) {
-		unshelve(pool, below);
-		handle = join(pool, below, handle);
-	}
-	shelve(pool, handle);
+	become(pool, handle, MAM_SEGMENT_FREE);
 	mam_pool_prove_locked(pool);
 }
 
@@ -304,4 +324,26 @@ enum mam_status mam_ground_give_locked(struct mam_pool *pool, uint64_t address)
 	if (status == MAM_OK)
 		mam_ground_release_locked(pool, handle);
 	return status;
+}
+
+uint32_t mam_ground_carve_locked(struct mam_pool *pool, uint32_t handle, uint64_t from, uint64_t to)
+{
+	struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
+
+	unshelve(pool, handle);
+	if (from > segment->base) {
+		uint32_t below = handle;
+
+		handle = split(pool, below, from - segment->base);
+		shelve(pool, below);
+	}
+	segment = mam_segment_at(&pool->segments, handle);
+	if (to < mam_segment_end(segment))
+		shelve(pool, split(pool, handle, to - segment->base));
+	return handle;
+}
+
+void mam_ground_become_locked(struct mam_pool *pool, uint32_t handle, uint32_t state)
+{
+	become(pool, handle, state);
 }

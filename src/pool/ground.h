@@ -49,4 +49,14 @@ void mam_ground_release_locked(struct mam_pool *pool, uint32_t handle);
 void mam_ground_shelve_locked(struct mam_pool *pool, uint32_t handle);
 void mam_ground_unshelve_locked(struct mam_pool *pool, uint32_t handle);
 
+/*
+ * mam_ground_carve_locked - cut [from, to) out of a shelved free or void segment; it is on no shelf
+ * afterwards. pre: two records are reserved.
+ * mam_ground_become_locked - a segment on no shelf is FREE or VOID from now on: joined with
+ * neighbours of its kind, and shelved.
+ */
+uint32_t mam_ground_carve_locked(struct mam_pool *pool, uint32_t handle, uint64_t from,
+				 uint64_t to);
+void mam_ground_become_locked(struct mam_pool *pool, uint32_t handle, uint32_t state);
+
 #endif

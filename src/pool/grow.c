@@ -35,6 +35,7 @@
 #include "base/bits.h"
 #include "base/log.h"
 #include "pool/addrtree.h"
+#include "pool/range.h"
 #include "source/source.h"
 
 static uint64_t unit_of(const struct mam_pool *pool)
@@ -198,6 +199,8 @@ static enum mam_status release_idle(struct mam_pool *pool, uint64_t keep_bytes, 
 	uint64_t one;
 
 	*released = 0;
+	if (pool->range != NULL)
+		return mam_range_trim(pool, keep_bytes, released);
 	do {
 		status = release_one(pool, keep_bytes, &one);
 		*released += one;
@@ -332,6 +335,8 @@ static enum mam_status grow_for(struct mam_pool *pool, const struct mam_request 
 	enum mam_status status;
 	void *base;
 
+	if (pool->range != NULL)
+		return mam_range_grow_for(pool, request, block);
 	if (pool->config.growth_bytes == MAM_GROWTH_NONE ||
 	    (pool->config.limit_bytes != 0 && need > pool->config.limit_bytes))
 		return MAM_ERROR_OUT_OF_MEMORY;
@@ -398,6 +403,8 @@ enum mam_status mam_grow_first(struct mam_pool *pool)
 	enum mam_status status;
 	void *base;
 
+	if (pool->range != NULL)
+		return mam_range_first(pool);
 	if (bytes == 0)
 		return MAM_OK;
 	if (bytes == MAM_CHUNK_LARGEST) {

@@ -9,12 +9,34 @@
 #include "pool/pool.h"
 
 #include "pool/addrtree.h"
+#include "pool/range.h"
 
 #include <string.h>
 
 static bool ready_locked(const struct mam_pool *pool)
 {
 	return atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY;
+}
+
+/* The same where memory is mapped in pieces: all that is free is a hole. */
+static void count_range_holes(const struct mam_pool *pool, struct mam_stats *stats)
+{
+	uint64_t voids;
+
+	(void)mam_range_voids_locked(pool, &voids);
+	stats->segments -= voids;
+	stats->holes = stats->segments - stats->live_blocks - stats->retired_blocks;
+	stats->hole_bytes =
+		stats->physical_bytes - stats->live_rounded_bytes - stats->retired_bytes;
+	for (int i = 0; i < MAM_RANGE_PARTS; i++) {
+		uint32_t at = mam_shelf_largest(&pool->range->part[i].holes, &pool->segments);
+
+		if (at != 0)
+			mam_pool_peak(&stats->largest_hole_bytes,
+				      mam_segment_at(&pool->segments, at)->bytes);
+	}
+	stats->largest_free_bytes = stats->largest_hole_bytes;
+	stats->high_water_bytes = stats->peak_physical_bytes;
 }
 
 /* Free chunk ends are no holes: nothing lives above them. */
@@ -61,7 +83,13 @@ enum mam_status mam_pool_stats(struct mam_pool *pool, struct mam_stats *stats)
 		full = pool->counts;
 		full.largest_free_bytes = 0;
 		full.largest_hole_bytes = 0;
-		count_holes(pool, &full);
+		if (pool->range != NULL) {
+			count_range_holes(pool, &full);
+		} else {
+			count_holes(pool, &full);
+			full.physical_bytes = full.reserved_bytes;
+			full.peak_physical_bytes = full.peak_reserved_bytes;
+		}
 		full.host_bytes = sizeof(*pool) + mam_records_bytes(&pool->segments) +
 				  mam_records_bytes(&pool->chunks) +
 				  mam_blockmap_bytes(&pool->blocks);
@@ -111,8 +139,11 @@ enum mam_status mam_pool_walk(struct mam_pool *pool,
 		status = MAM_ERROR_DESTROYED;
 	for (at = status == MAM_OK ? mam_addrtree_first(&pool->segments, pool->by_address) : 0;
 	     at != 0; at = mam_addrtree_next(&pool->segments, at)) {
+		uint32_t state = mam_segment_at(&pool->segments, at)->state;
 		struct mam_segment_info info;
 
+		if (state == MAM_SEGMENT_VOID || state == MAM_SEGMENT_MOVING)
+			continue;
 		mam_segment_describe(pool, at, &info);
 		if (!visit(&info, user))
 			break;

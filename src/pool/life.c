@@ -11,6 +11,7 @@
 #include "base/bits.h"
 #include "base/log.h"
 #include "pool/grow.h"
+#include "pool/range.h"
 #include "source/source.h"
 
 #include <string.h>
@@ -44,6 +45,7 @@ static enum mam_status init_books(struct mam_pool *pool)
 
 static void fini_books(struct mam_pool *pool)
 {
+	mam_range_fini(pool);
 	mam_shelf_fini(&pool->shelf);
 	mam_blockmap_fini(&pool->blocks);
 	mam_records_fini(&pool->chunks);
@@ -72,7 +74,12 @@ enum mam_status mam_pool_init(struct mam_pool *pool, struct mam_source *source, 
 	status =
 		config_is_sound(source, &pool->config) ? init_books(pool) : MAM_ERROR_INVALID_VALUE;
 	if (status == MAM_OK)
+		status = mam_range_init(pool);
+	if (status == MAM_OK) {
 		status = mam_grow_first(pool);
+		if (status != MAM_OK && pool->range != NULL)
+			mam_range_give_back(pool);
+	}
 	if (status != MAM_OK) {
 		fini_books(pool);
 		mam_lock_fini(&pool->lock);
@@ -91,6 +98,10 @@ static void give_back_chunks(struct mam_pool *pool)
 {
 	uint32_t at;
 
+	if (pool->range != NULL) {
+		mam_range_give_back(pool);
+		return;
+	}
 	for (at = pool->newest_chunk; at != 0; at = mam_chunk_at(&pool->chunks, at)->older) {
 		const struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, at);
 

@@ -56,6 +56,8 @@ enum mam_status mam_pool_free(struct mam_pool *pool, void *block)
 
 	mam_lock_take(&pool->lock);
 	status = mam_ground_give_locked(pool, (uintptr_t)block);
+	if (!pool->strict)
+		pool->unfenced = true;
 	mam_lock_release(&pool->lock);
 	return status;
 }

@@ -7,6 +7,8 @@
  *   ground.c    find ground, split, join. The lock is held, no source call.
  *   retire.c    blocks that are freed and not to be handed out yet.
  *   grow.c      a request that no ground fits: chunks in from the source, and idle ones out (trim).
+ *   range.c     the same on a source that maps memory in pieces; remap.c moves them, footing.h says
+ *               when and how large they are.
  *   inspect.c   stats, walk, find: look, change nothing.
  *   check.c     every invariant below, in C.
  *   life.c      init, fini, drop, fork.
@@ -26,7 +28,9 @@
  *   3. The tail, if any, is the last segment of the newest chunk, and is free; a free last segment
  *      there is the tail.
  *   4. Bases and sizes are multiples of the granule.
- *   5. Every count in `counts` equals what a walk over the segments adds up to; peaks are not below
+ *   5. Free, live and retired segments of a range lie on pieces of memory without gap, void ones on
+ *      none.
+ *   6. Every count in `counts` equals what a walk over the segments adds up to; peaks are not below
  *      their values.
  */
 #ifndef MAM_POOL_POOL_H
@@ -68,6 +72,8 @@ enum mam_pool_state {
 	MAM_POOL_ENDED = 2 /* destroyed or abandoned: every call answers DESTROYED, for ever */
 };
 
+struct mam_range;
+
 struct mam_pool {
 	/* lock: none, set at init */
 	struct mam_source *source;
@@ -95,6 +101,8 @@ struct mam_pool {
 	uint32_t retired_last;
 	uint64_t retired_ticket; /* of the newest retired block ever; 0: there was none */
 	uint64_t high_bytes;     /* sum of the chunks' high */
+	struct mam_range *range; /* of a source that maps in pieces, else NULL; set at init */
+	bool unfenced;           /* a block was freed without a wait since pieces last moved */
 	struct mam_stats counts; /* what is kept as it happens: see mam_pool_stats() */
 };
 

@@ -13,12 +13,16 @@
  * above it is a hole. The free end of the newest chunk is the tail: fresh ground, used only when no
  * hole fits.
  *
+ * On a source that maps memory in pieces a chunk is a range of addresses (range.h), and what of it
+ * has no memory behind it is a segment too: void. Two void neighbours never stand. Such a pool has
+ * no tail: above its highest block the range is void.
+ *
  * Device memory is never read or written: everything known of a segment is in its record, 64 bytes,
  * one cache line. A record is in
  *   - the tree by address, always;
  *   - the list of its chunk's segments in address order (prev, next), always: split and join find
  *     neighbours without a search;
- *   - the shelf by size, when free and not the tail (shelf.h);
+ *   - the shelf by size, when free and not the tail, or when void (shelf.h);
  *   - the map from block to record, when live (blockmap.h);
  *   - the queue of retired blocks, when retired (retire.c).
  */
@@ -32,7 +36,9 @@ enum mam_segment_state {
 	MAM_SEGMENT_IDLE = 0, /* the record stands for no ground */
 	MAM_SEGMENT_FREE = 1,
 	MAM_SEGMENT_LIVE = 2,
-	MAM_SEGMENT_RETIRED = 3
+	MAM_SEGMENT_RETIRED = 3,
+	MAM_SEGMENT_VOID = 4,  /* addresses with no memory behind them (range.h) */
+	MAM_SEGMENT_MOVING = 5 /* in the hands of whoever talks to the source */
 };
 
 /* lock: pool, all fields */

@@ -72,9 +72,8 @@ uint32_t mam_shelf_best_aligned(const struct mam_shelf *shelf, const struct mam_
 	return found;
 }
 
-/* The largest under `bytes`, from trees or bins. */
-static uint32_t below(const struct mam_shelf *shelf, const struct mam_records *segments,
-		      uint64_t bytes)
+uint32_t mam_shelf_below(const struct mam_shelf *shelf, const struct mam_records *segments,
+			 uint64_t bytes)
 {
 	uint32_t found = mam_sizeforest_below(&shelf->forest, segments, bytes);
 
@@ -83,7 +82,7 @@ static uint32_t below(const struct mam_shelf *shelf, const struct mam_records *s
 
 uint32_t mam_shelf_largest(const struct mam_shelf *shelf, const struct mam_records *segments)
 {
-	return below(shelf, segments, UINT64_MAX);
+	return mam_shelf_below(shelf, segments, UINT64_MAX);
 }
 
 uint32_t mam_shelf_largest_inner(const struct mam_shelf *shelf, const struct mam_records *segments)
@@ -96,7 +95,7 @@ uint32_t mam_shelf_largest_inner(const struct mam_shelf *shelf, const struct mam
 			if (mam_segment_at(segments, at)->next != 0)
 				return at;
 		}
-		first = below(shelf, segments, mam_segment_at(segments, first)->bytes);
+		first = mam_shelf_below(shelf, segments, mam_segment_at(segments, first)->bytes);
 	}
 	return 0;
 }

@@ -63,6 +63,10 @@ static inline uint32_t mam_shelf_best(const struct mam_shelf *shelf,
 uint32_t mam_shelf_best_aligned(const struct mam_shelf *shelf, const struct mam_records *segments,
 				uint64_t bytes, uint64_t alignment);
 
+/* mam_shelf_below - one of the largest under `bytes`; 0 if there is none. */
+uint32_t mam_shelf_below(const struct mam_shelf *shelf, const struct mam_records *segments,
+			 uint64_t bytes);
+
 /* mam_shelf_largest - one of the largest; 0 if there is none. */
 uint32_t mam_shelf_largest(const struct mam_shelf *shelf, const struct mam_records *segments);
 

@@ -20,6 +20,8 @@ struct CUctx_st;
 struct CUmod_st;
 struct CUfunc_st;
 struct CUstream_st;
+struct CUmemAllocationProp_st;
+struct CUmemAccessDesc_st;
 
 /* The results that mam tells apart. */
 #define MAM_DRIVER_SUCCESS 0u
@@ -56,6 +58,27 @@ struct CUstream_st;
 	row(mem_alloc, cuMemAlloc_v2, required, (unsigned long long *address, size_t bytes))       \
 	row(mem_free, cuMemFree_v2, required, (unsigned long long address))                        \
 	row(mem_get_info, cuMemGetInfo_v2, required, (size_t *free_bytes, size_t *total_bytes))    \
+	row(device_get_attribute, cuDeviceGetAttribute, optional,                                  \
+	    (int *value, unsigned int attribute, int device))                                      \
+	row(mem_address_reserve, cuMemAddressReserve, optional,                                    \
+	    (unsigned long long *address, size_t bytes, size_t alignment,                          \
+	     unsigned long long wish, unsigned long long flags))                                   \
+	row(mem_address_free, cuMemAddressFree, optional,                                          \
+	    (unsigned long long address, size_t bytes))                                            \
+	row(mem_create, cuMemCreate, optional,                                                     \
+	    (unsigned long long *handle, size_t bytes,                                             \
+	     const struct CUmemAllocationProp_st *properties, unsigned long long flags))           \
+	row(mem_release, cuMemRelease, optional, (unsigned long long handle))                      \
+	row(mem_map, cuMemMap, optional,                                                           \
+	    (unsigned long long address, size_t bytes, size_t offset, unsigned long long handle,   \
+	     unsigned long long flags))                                                            \
+	row(mem_unmap, cuMemUnmap, optional, (unsigned long long address, size_t bytes))           \
+	row(mem_set_access, cuMemSetAccess, optional,                                              \
+	    (unsigned long long address, size_t bytes, const struct CUmemAccessDesc_st *access,    \
+	     size_t count))                                                                        \
+	row(mem_get_allocation_granularity, cuMemGetAllocationGranularity, optional,               \
+	    (size_t *bytes, const struct CUmemAllocationProp_st *properties,                       \
+	     unsigned int option))                                                                 \
 	row(memcpy_dtoh, cuMemcpyDtoH_v2, optional,                                                \
 	    (void *host, unsigned long long device, size_t bytes))                                 \
 	row(memcpy_htod, cuMemcpyHtoD_v2, optional,                                                \

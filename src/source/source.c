@@ -16,6 +16,7 @@ static const struct {
 	bool (*room)(struct mam_source *source, size_t *bytes);
 } kinds[] = {
 	{ "cudamalloc", mam_cudamalloc_create, mam_cudamalloc_room },
+	{ "vmm", mam_vmm_create, mam_vmm_room },
 	{ "host", mam_host_create, mam_host_room },
 	{ "limit", NULL, mam_limit_room },
 };

@@ -41,6 +41,40 @@ static inline enum mam_status mam_source_shrink(struct mam_source *source, void 
 	return source->ops->shrink(source, base, bytes);
 }
 
+/* Of sources that give addresses and memory apart. */
+static inline bool mam_source_has_pieces(const struct mam_source *source)
+{
+	return source->ops->map != NULL;
+}
+
+static inline enum mam_status mam_source_map(struct mam_source *source, void *base, size_t bytes)
+{
+#if MAM_DEBUG
+	assert(base && (uintptr_t)base % source->properties.granularity == 0);
+	assert(bytes > 0 && bytes % source->properties.granularity == 0);
+#endif
+	return source->ops->map(source, base, bytes);
+}
+
+static inline enum mam_status mam_source_unmap(struct mam_source *source, void *base, size_t bytes)
+{
+#if MAM_DEBUG
+	assert(base && (uintptr_t)base % source->properties.granularity == 0);
+	assert(bytes > 0 && bytes % source->properties.granularity == 0);
+#endif
+	return source->ops->unmap(source, base, bytes);
+}
+
+static inline enum mam_status mam_source_move(struct mam_source *source, void *from, size_t bytes,
+					      void *to, bool *lost)
+{
+#if MAM_DEBUG
+	assert(from && to && from != to && bytes > 0);
+	assert((uintptr_t)to % source->properties.granularity == 0);
+#endif
+	return source->ops->move(source, from, bytes, to, lost);
+}
+
 static inline enum mam_status mam_source_quiesce(struct mam_source *source)
 {
 	return source->ops->quiesce ? source->ops->quiesce(source) : MAM_OK;
@@ -71,9 +105,11 @@ size_t mam_source_room(struct mam_source *source);
 bool mam_limit_room(struct mam_source *source, size_t *bytes);
 bool mam_host_room(struct mam_source *source, size_t *bytes);
 bool mam_cudamalloc_room(struct mam_source *source, size_t *bytes);
+bool mam_vmm_room(struct mam_source *source, size_t *bytes);
 
 /* One of each kind. `device` as in mam_source_create(). */
 enum mam_status mam_host_create(int device, struct mam_source **source);
 enum mam_status mam_cudamalloc_create(int device, struct mam_source **source);
+enum mam_status mam_vmm_create(int device, struct mam_source **source);
 
 #endif

@@ -26,7 +26,7 @@ END_TEST
 
 START_TEST(other_names_make_none)
 {
-	static const char *const names[] = { NULL, "", "hos", "hosts", "HOST", "limit", "vmm" };
+	static const char *const names[] = { NULL, "", "hos", "hosts", "HOST", "limit", "vm" };
 	struct mam_source *source = NULL;
 
 	ck_assert_int_eq(mam_source_create(names[_i], 0, &source), MAM_ERROR_INVALID_VALUE);

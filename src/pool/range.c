@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * range.c - growth on a source that maps memory in pieces (range.h).
+ *
+ * A request that no hole fits:
+ *   1. Choose an edge: the largest hole beside which the void is wide enough for what it lacks, and
+ *      that can be filled with the bytes there are; else a place in the void.
+ *   2. What is lacking comes piece by piece: free pieces move there as long as new memory is not in
+ *      the budget (footing.h), then new ones are mapped. A free piece that is much too large goes
+ *      back to the driver, and smaller ones are made of its bytes.
+ *   3. The driver has no more, or the limit is reached: free pieces move whatever the budget says.
+ *   4. Take the block. Someone else may have been quicker: begin again, a bounded number of times.
+ *
+ * Bound: one source call for each piece of what is lacking; choosing looks at EDGES holes and at
+ * each free piece.
+ */
+#include "pool/range.h"
+
+#include <stdlib.h>
+
+#include "base/bits.h"
+#include "base/log.h"
+#include "pool/addrtree.h"
+#include "pool/footing.h"
+#include "pool/remap.h"
+#include "source/source.h"
+
+#define ATTEMPTS 16
+#define EDGES 256               /* holes looked at for an edge */
+#define RANGES_PER_MEMORY 4     /* addresses of the large part, in memories of the device */
+#define TOO_LARGE ((uint64_t)8 << 20)
+
+static uint64_t unit_of(const struct mam_pool *pool)
+{
+	return pool->source->properties.granularity;
+}
+
+/* One range of addresses, void from end to end. Half as wide as long as there are none. */
+static enum mam_status make_part(struct mam_pool *pool, struct mam_range_part *part, uint64_t bytes,
+				 uint64_t least)
+{
+	enum mam_status status = mam_records_reserve(&pool->chunks, 1);
+	struct mam_segment *segment;
+	struct mam_chunk *chunk;
+	uint32_t handle;
+	void *base = NULL;
+
+	if (status == MAM_OK)
+		status = mam_records_reserve(&pool->segments, 1);
+	if (status == MAM_OK)
+		status = mam_shelf_init(&part->holes, pool->config.granule);
+	if (status == MAM_OK)
+		status = mam_shelf_init(&part->voids, pool->config.granule);
+	if (status != MAM_OK)
+		return status;
+	while ((status = mam_source_grow(pool->source, bytes, &base)) == MAM_ERROR_OUT_OF_MEMORY &&
+	       bytes / 2 >= least)
+		bytes = mam_round_up(bytes / 2, unit_of(pool));
+	if (status != MAM_OK)
+		return status;
+	status = mam_pieces_init(&part->pieces, (uintptr_t)base, bytes, unit_of(pool));
+	if (status != MAM_OK) {
+		(void)mam_source_shrink(pool->source, base, bytes);
+		return status;
+	}
+
+	part->chunk = mam_records_take(&pool->chunks);
+	handle = mam_records_take(&pool->segments);
+	chunk = mam_chunk_at(&pool->chunks, part->chunk);
+	*chunk = (struct mam_chunk){ .base = (uintptr_t)base, .bytes = bytes, .last = handle };
+	chunk->older = pool->newest_chunk;
+	if (chunk->older != 0)
+		mam_chunk_at(&pool->chunks, chunk->older)->newer = part->chunk;
+	pool->newest_chunk = part->chunk;
+	segment = mam_segment_at(&pool->segments, handle);
+	*segment = (struct mam_segment){ .base = (uintptr_t)base,
+					 .bytes = bytes,
+					 .chunk = part->chunk,
+					 .state = MAM_SEGMENT_VOID };
+	mam_addrtree_insert(&pool->segments, &pool->by_address, handle);
+	mam_ground_shelve_locked(pool, handle);
+	pool->counts.segments++;
+	pool->counts.chunks++;
+	return MAM_OK;
+}
+
+enum mam_status mam_range_init(struct mam_pool *pool)
+{
+	const struct mam_source_properties *properties = &pool->source->properties;
+	uint64_t bytes = properties->range_bytes;
+	uint64_t least = mam_round_up(properties->total_bytes, unit_of(pool));
+	enum mam_status status;
+
+	if (!mam_source_has_pieces(pool->source))
+		return MAM_OK;
+	pool->range = calloc(1, sizeof(*pool->range));
+	if (pool->range == NULL)
+		return MAM_ERROR_OUT_OF_HOST_MEMORY;
+	if (bytes == 0)
+		bytes = RANGES_PER_MEMORY * (least != 0 ? least : (uint64_t)1 << 36);
+	bytes = mam_round_up(bytes, unit_of(pool));
+	status = make_part(pool, &pool->range->part[MAM_RANGE_SMALL], bytes, unit_of(pool));
+	if (status == MAM_OK)
+		status = make_part(pool, &pool->range->part[MAM_RANGE_LARGE], bytes,
+				   unit_of(pool));
+	if (status != MAM_OK)
+		mam_range_give_back(pool);
+	return status;
+}
+
+void mam_range_fini(struct mam_pool *pool)
+{
+	if (pool->range == NULL)
+		return;
+	for (int i = 0; i < MAM_RANGE_PARTS; i++) {
+		mam_pieces_fini(&pool->range->part[i].pieces);
+		mam_shelf_fini(&pool->range->part[i].holes);
+		mam_shelf_fini(&pool->range->part[i].voids);
+	}
+	free(pool->range);
+	pool->range = NULL;
+}
+
+/* One piece or range that the source refuses is logged and left; the others still go. */
+void mam_range_give_back(struct mam_pool *pool)
+{
+	bool refused = false;
+
+	for (int i = 0; i < MAM_RANGE_PARTS; i++) {
+		const struct mam_pieces *pieces = &pool->range->part[i].pieces;
+		uint64_t end = pieces->base + (pieces->units << pieces->unit_shift);
+		uint64_t from = pieces->base;
+		struct mam_piece piece;
+		bool stuck = false;
+
+		if (pieces->length == NULL)
+			continue;
+		for (; mam_pieces_first(pieces, from, end, &piece); from = piece.base + piece.bytes)
+			stuck |= mam_source_unmap(pool->source, (void *)(uintptr_t)piece.base,
+						  piece.bytes) != MAM_OK;
+		if (!stuck)
+			stuck = mam_source_shrink(pool->source, (void *)(uintptr_t)pieces->base,
+						  end - pieces->base) != MAM_OK;
+		refused |= stuck;
+	}
+	if (refused)
+		mam_log(MAM_LOG_WARN, "pool %s: the source did not take all memory back; it is "
+			"left to it", pool->config.name);
+}
+
+/* How far the void beside an edge reaches. */
+static uint64_t room_locked(const struct mam_pool *pool, const struct mam_edge *edge)
+{
+	uint64_t address = edge->down ? edge->at - 1 : edge->at;
+	uint32_t handle = mam_addrtree_find(&pool->segments, pool->by_address, address);
+	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
+
+	if (handle == 0 || segment->state != MAM_SEGMENT_VOID)
+		return 0;
+	return edge->down ? edge->at - segment->base : mam_segment_end(segment) - edge->at;
+}
+
+static uint64_t room(struct mam_pool *pool, const struct mam_edge *edge)
+{
+	uint64_t bytes;
+
+	mam_lock_take(&pool->lock);
+	bytes = room_locked(pool, edge);
+	mam_lock_release(&pool->lock);
+	return bytes;
+}
+
+/* Bytes of the free pieces in a hole. */
+static uint64_t movable(const struct mam_pieces *pieces, const struct mam_segment *hole)
+{
+	uint64_t end = mam_segment_end(hole);
+	uint64_t from = hole->base;
+	struct mam_piece piece;
+	uint64_t sum = 0;
+
+	for (; mam_pieces_first(pieces, from, end, &piece); from = piece.base + piece.bytes)
+		sum += piece.bytes;
+	return sum;
+}
+
+static uint64_t movable_everywhere_locked(const struct mam_pool *pool)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < MAM_RANGE_PARTS; i++) {
+		const struct mam_range_part *part = &pool->range->part[i];
+		uint32_t first = mam_shelf_largest(&part->holes, &pool->segments);
+
+		while (first != 0 &&
+		       mam_segment_at(&pool->segments, first)->bytes >= unit_of(pool)) {
+			uint32_t at = first;
+
+			for (; at != 0; at = mam_segment_at(&pool->segments, at)->peer_next)
+				sum += movable(&part->pieces,
+					       mam_segment_at(&pool->segments, at));
+			first = mam_shelf_below(&part->holes, &pool->segments,
+						mam_segment_at(&pool->segments, first)->bytes);
+		}
+	}
+	return sum;
+}
+
+/* What a request needs and what there is for it. */
+struct need {
+	uint64_t bytes;  /* of the request, and of growth where that is given */
+	uint64_t budget; /* bytes that may be held */
+	uint64_t piece;  /* largest new one */
+};
+
+/* lock: pool */
+static struct need need_locked(const struct mam_pool *pool, const struct mam_request *request)
+{
+	const struct mam_stats *counts = &pool->counts;
+	const struct mam_chunk *large =
+		mam_chunk_at(&pool->chunks, pool->range->part[MAM_RANGE_LARGE].chunk);
+	uint64_t live = counts->live_rounded_bytes + counts->retired_bytes + request->bytes;
+	uint64_t peak = counts->peak_live_rounded_bytes;
+	uint64_t slack = request->alignment > unit_of(pool) ? request->alignment : 0;
+
+	return (struct need){
+		.bytes = request->bytes + slack,
+		.budget = mam_footing_budget(live > peak ? live : peak),
+		.piece = mam_footing_piece(live, large->live_blocks + 1, unit_of(pool)),
+	};
+}
+
+/* An edge of `hole` with void enough beside it. */
+static bool edge_of_locked(const struct mam_pool *pool, const struct mam_segment *hole,
+			   uint64_t lack, struct mam_edge *edge)
+{
+	edge->at = mam_segment_end(hole);
+	edge->down = false;
+	if (hole->next != 0 && room_locked(pool, edge) >= lack)
+		return true;
+	edge->at = hole->base;
+	edge->down = true;
+	return hole->prev != 0 && room_locked(pool, edge) >= lack;
+}
+
+/* Step 1, holes. The lack is 0 where none will do. */
+static uint64_t best_edge_locked(const struct mam_pool *pool, const struct need *need,
+				 struct mam_edge *edge)
+{
+	const struct mam_range_part *part = &pool->range->part[edge->part];
+	uint64_t held = pool->counts.physical_bytes;
+	uint64_t have = movable_everywhere_locked(pool) +
+			(need->budget > held ? need->budget - held : 0);
+	uint32_t first = mam_shelf_below(&part->holes, &pool->segments, need->bytes);
+	uint64_t most_stuck = 0, lack = 0;
+	int seen = 0;
+
+	while (first != 0) {
+		uint32_t at = first;
+
+		for (; at != 0; at = mam_segment_at(&pool->segments, at)->peer_next) {
+			const struct mam_segment *hole = mam_segment_at(&pool->segments, at);
+			uint64_t lacks = mam_round_up(need->bytes - hole->bytes, unit_of(pool));
+			uint64_t stuck = hole->bytes - movable(&part->pieces, hole);
+			struct mam_edge here = { .part = edge->part };
+
+			if (seen++ == EDGES)
+				return lack;
+			if (!edge_of_locked(pool, hole, lacks, &here))
+				continue;
+			/* Its own bytes stay, those that could not move as well. */
+			if (need->bytes <= have + stuck) {
+				*edge = here;
+				return lacks;
+			}
+			if (lack == 0 || stuck > most_stuck) {
+				most_stuck = stuck;
+				lack = lacks;
+				*edge = here;
+			}
+		}
+		first = mam_shelf_below(&part->holes, &pool->segments,
+					mam_segment_at(&pool->segments, first)->bytes);
+	}
+	return lack;
+}
+
+/*
+ * Step 1, void: the end of the range while it is wide, so that holes keep void beside them; later
+ * the narrowest that will do.
+ */
+static uint64_t void_edge_locked(const struct mam_pool *pool, const struct need *need,
+				 struct mam_edge *edge)
+{
+	const struct mam_range_part *part = &pool->range->part[edge->part];
+	const struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, part->chunk);
+	uint64_t lack = mam_round_up(need->bytes, unit_of(pool));
+	uint32_t handle = chunk->last;
+	const struct mam_segment *last = mam_segment_at(&pool->segments, handle);
+
+	if (last->state != MAM_SEGMENT_VOID || last->bytes < lack ||
+	    last->bytes < chunk->bytes / 2)
+		handle = mam_shelf_best(&part->voids, &pool->segments, lack);
+	if (handle == 0)
+		return 0;
+	edge->at = mam_segment_at(&pool->segments, handle)->base;
+	edge->down = false;
+	return lack;
+}
+
+/* How much new memory the pool may take, by its limit. */
+static uint64_t allowed(const struct mam_pool *pool, uint64_t held)
+{
+	uint64_t limit = pool->config.limit_bytes;
+
+	if (pool->config.growth_bytes == MAM_GROWTH_NONE)
+		return 0;
+	if (limit == 0)
+		return UINT64_MAX;
+	return limit > held ? mam_round_down(limit - held, unit_of(pool)) : 0;
+}
+
+/* Step 2 and 3: `lack` bytes against the edge. */
+static enum mam_status fill(struct mam_pool *pool, const struct need *need, struct mam_edge *edge,
+			    uint64_t lack)
+{
+	enum mam_status status = MAM_OK;
+	bool refused = false; /* the driver has no more */
+
+	while (lack != 0 && (status == MAM_OK || status == MAM_ERROR_WOULD_WAIT)) {
+		/* Only the holder of grow_lock changes it. */
+		uint64_t held = pool->counts.physical_bytes;
+		uint64_t fresh = need->budget > held
+					 ? mam_round_down(need->budget - held, unit_of(pool))
+					 : 0;
+		uint64_t most = refused ? 0 : allowed(pool, held);
+		struct mam_free_piece piece;
+		uint64_t bytes;
+
+		if (fresh > most)
+			fresh = most;
+		if (lack > fresh &&
+		    mam_remap_pick(pool, edge, lack - fresh, room(pool, edge), &piece)) {
+			bytes = piece.piece.bytes;
+			if (bytes > 2 * lack && bytes > lack + TOO_LARGE && !refused &&
+			    pool->config.growth_bytes != MAM_GROWTH_NONE) {
+				status = mam_remap_release(pool, &piece);
+				continue;
+			}
+			status = mam_remap_move(pool, edge, &piece);
+		} else {
+			bytes = lack < need->piece ? lack : need->piece;
+			if (bytes > most)
+				return MAM_ERROR_OUT_OF_MEMORY;
+			status = mam_remap_fresh(pool, edge, bytes);
+			if (status == MAM_ERROR_OUT_OF_MEMORY && !refused) {
+				refused = true;
+				status = MAM_OK;
+				continue;
+			}
+		}
+		if (status == MAM_OK)
+			lack = lack > bytes ? lack - bytes : 0;
+	}
+	return status;
+}
+
+static enum mam_status take(struct mam_pool *pool, const struct mam_request *request, void **block)
+{
+	enum mam_status status;
+
+	mam_lock_take(&pool->lock);
+	status = mam_ground_take_locked(pool, request, block);
+	mam_lock_release(&pool->lock);
+	return status;
+}
+
+enum mam_status mam_range_grow_for(struct mam_pool *pool, const struct mam_request *request,
+				   void **block)
+{
+	enum mam_status status = MAM_ERROR_WOULD_WAIT;
+	struct mam_edge edge;
+	struct need need;
+	uint64_t lack;
+
+	for (int i = 0; i < ATTEMPTS && status == MAM_ERROR_WOULD_WAIT; i++) {
+		edge = (struct mam_edge){ .part = mam_range_part_of(request->bytes) };
+		mam_lock_take(&pool->lock);
+		need = need_locked(pool, request);
+		lack = request->alignment == 0 ? best_edge_locked(pool, &need, &edge) : 0;
+		if (lack == 0)
+			lack = void_edge_locked(pool, &need, &edge);
+		mam_lock_release(&pool->lock);
+		if (lack == 0)
+			return MAM_ERROR_OUT_OF_MEMORY;
+		if (pool->config.growth_bytes != MAM_GROWTH_NONE &&
+		    lack < pool->config.growth_bytes && room(pool, &edge) >= pool->config.growth_bytes)
+			lack = mam_round_up(pool->config.growth_bytes, unit_of(pool));
+		status = fill(pool, &need, &edge, lack);
+		if (status == MAM_OK || status == MAM_ERROR_WOULD_WAIT)
+			status = take(pool, request, block);
+	}
+	return status == MAM_ERROR_WOULD_WAIT ? MAM_ERROR_OUT_OF_MEMORY : status;
+}
+
+enum mam_status mam_range_first(struct mam_pool *pool)
+{
+	uint64_t bytes = pool->config.chunk_bytes;
+	uint64_t room_now = mam_source_room(pool->source);
+	struct need need = { .budget = UINT64_MAX, .piece = (uint64_t)1 << 30 };
+	struct mam_edge edge = { .part = MAM_RANGE_LARGE };
+	enum mam_status status;
+
+	if (bytes == 0)
+		return MAM_OK;
+	if (bytes == MAM_CHUNK_LARGEST)
+		bytes = room_now;
+	if (mam_round_up_overflows(bytes, unit_of(pool)))
+		return MAM_ERROR_OUT_OF_MEMORY;
+	bytes = mam_round_up(bytes, unit_of(pool));
+	if (pool->config.limit_bytes != 0 && bytes > pool->config.limit_bytes &&
+	    pool->config.chunk_bytes == MAM_CHUNK_LARGEST)
+		bytes = mam_round_down(pool->config.limit_bytes, unit_of(pool));
+	edge.at = pool->range->part[MAM_RANGE_LARGE].pieces.base;
+	if (bytes > room(pool, &edge))
+		return MAM_ERROR_OUT_OF_MEMORY;
+	status = fill(pool, &need, &edge, bytes);
+	/* As much as there is: the last step that was refused does not undo the others. */
+	if (status == MAM_ERROR_OUT_OF_MEMORY && pool->config.chunk_bytes == MAM_CHUNK_LARGEST &&
+	    pool->counts.physical_bytes != 0)
+		status = MAM_OK;
+	return status;
+}
+
+enum mam_status mam_range_trim(struct mam_pool *pool, uint64_t keep_bytes, uint64_t *released)
+{
+	enum mam_status status = MAM_OK;
+	struct mam_free_piece piece;
+
+	*released = 0;
+	for (;;) {
+		uint64_t held = pool->counts.physical_bytes;
+
+		if (held <= keep_bytes ||
+		    !mam_remap_pick(pool, NULL, UINT64_MAX, held - keep_bytes, &piece))
+			return status;
+		status = mam_remap_release(pool, &piece);
+		if (status == MAM_OK)
+			*released += piece.piece.bytes;
+		else if (status != MAM_ERROR_WOULD_WAIT)
+			return status;
+	}
+}
+
+uint64_t mam_range_voids_locked(const struct mam_pool *pool, uint64_t *count)
+{
+	uint64_t bytes = 0;
+	uint32_t at = mam_addrtree_first(&pool->segments, pool->by_address);
+
+	*count = 0;
+	for (; at != 0; at = mam_addrtree_next(&pool->segments, at)) {
+		uint32_t state = mam_segment_at(&pool->segments, at)->state;
+
+		if (state == MAM_SEGMENT_VOID || state == MAM_SEGMENT_MOVING) {
+			(*count)++;
+			bytes += mam_segment_at(&pool->segments, at)->bytes;
+		}
+	}
+	return bytes;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * range.h - a pool on a source that gives addresses and memory apart.
+ *
+ *   part LARGE                                        part SMALL
+ *   +--------+------+-------+==========+------+=====  +-----+---+====================
+ *   | block  | hole | block |   void   | block| void  | blk |   | void
+ *   +--------+------+-------+==========+------+=====  +-----+---+====================
+ *   [ piece  ][ piece ][pc. ]          [piece ]       [piece    ]
+ *
+ * The pool has two ranges of addresses, each a chunk to its books, many times larger than the
+ * memory there is. Memory is mapped into them in pieces. What has none behind it is void; where
+ * there is some, blocks and holes lie as in any chunk, across the bounds of pieces.
+ *
+ * A hole that is too small grows into the void beside it. The memory for that is new, or it is
+ * pieces that lie free somewhere else: they are moved, and the pool needs no more than it had.
+ * footing.c decides which, and how large new pieces are. Requests under a mebibyte have a range of
+ * their own, so that one small block does not keep a large piece from moving.
+ *
+ * lock: pool for everything here; the source is called with grow_lock alone, and what it works on is
+ * in state MOVING meanwhile, where nobody else takes it. Only the holder of grow_lock changes what
+ * is void and where pieces are.
+ *
+ * Source: moving free memory under new addresses instead of wasting it is what C. Guo et al.,
+ * "GMLake", ASPLOS 2024, and the expandable segments of PyTorch do. We differ in best fit over one
+ * range in which pieces and blocks do not have to match, and in pieces of several sizes.
+ */
+#ifndef MAM_POOL_RANGE_H
+#define MAM_POOL_RANGE_H
+
+#include "pool/ground.h"
+#include "source/pieces.h"
+
+enum mam_range_part_id {
+	MAM_RANGE_LARGE,
+	MAM_RANGE_SMALL,
+	MAM_RANGE_PARTS
+};
+
+#define MAM_RANGE_SMALL_BELOW ((uint64_t)1 << 20)
+
+/* lock: pool, all fields */
+struct mam_range_part {
+	struct mam_shelf holes;
+	struct mam_shelf voids;
+	struct mam_pieces pieces;
+	uint32_t chunk; /* its handle; 0: not made */
+};
+
+struct mam_range {
+	struct mam_range_part part[MAM_RANGE_PARTS];
+};
+
+static inline unsigned mam_range_part_of(uint64_t bytes)
+{
+	return bytes < MAM_RANGE_SMALL_BELOW ? MAM_RANGE_SMALL : MAM_RANGE_LARGE;
+}
+
+static inline struct mam_shelf *mam_range_shelf(struct mam_range *range,
+						const struct mam_segment *segment)
+{
+	struct mam_range_part *part = &range->part[segment->chunk == range->part[1].chunk];
+
+	return segment->state == MAM_SEGMENT_VOID ? &part->voids : &part->holes;
+}
+
+/*
+ * mam_range_init - the ranges of a pool whose source maps in pieces; nothing for other pools.
+ * mam_range_fini - forget them, without a source call.
+ */
+enum mam_status mam_range_init(struct mam_pool *pool);
+void mam_range_fini(struct mam_pool *pool);
+
+/* mam_range_give_back - all pieces and ranges to the source, at the pool's end. */
+void mam_range_give_back(struct mam_pool *pool);
+
+/* mam_range_first - map config.chunk_bytes at the pool's beginning. */
+enum mam_status mam_range_first(struct mam_pool *pool);
+
+/*
+ * mam_range_grow_for - ground for a request that no hole fits, and the block out of it. The caller
+ * holds grow_lock. OUT_OF_MEMORY, OUT_OF_HOST_MEMORY, DRIVER, NO_DEVICE, DESTROYED.
+ */
+enum mam_status mam_range_grow_for(struct mam_pool *pool, const struct mam_request *request,
+				   void **block);
+
+/* mam_range_trim - free pieces back to the driver, as long as `keep_bytes` stay. grow_lock held. */
+enum mam_status mam_range_trim(struct mam_pool *pool, uint64_t keep_bytes, uint64_t *released);
+
+/*
+ * mam_range_fault_locked - NULL, or one sentence about shelves that do not hold the `holes` and
+ * `voids` that a walk found, or pieces that do not fit the segments.
+ */
+const char *mam_range_fault_locked(const struct mam_pool *pool, uint64_t holes, uint64_t voids);
+
+/* mam_range_voids_locked - bytes and number of the segments without memory, O(segments). */
+uint64_t mam_range_voids_locked(const struct mam_pool *pool, uint64_t *count);
+
+#endif

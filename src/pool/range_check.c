@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * range_check.c - what holds of a range between calls (pool.h, 5), in C: one walk along each part.
+ */
+#include "pool/range.h"
+
+#include "pool/addrtree.h"
+
+static uint32_t lowest(const struct mam_pool *pool, const struct mam_range_part *part)
+{
+	return mam_addrtree_find(&pool->segments, pool->by_address, part->pieces.base);
+}
+
+static bool has_memory(uint32_t state)
+{
+	return state == MAM_SEGMENT_FREE || state == MAM_SEGMENT_LIVE ||
+	       state == MAM_SEGMENT_RETIRED;
+}
+
+/* Memory without gap lies on whole pieces; void on none. Adds the pieces' bytes. */
+static const char *check_part(const struct mam_pool *pool, const struct mam_range_part *part,
+			      uint64_t *bytes, bool *moving)
+{
+	const struct mam_segment *segment;
+	struct mam_piece piece;
+	uint32_t at = lowest(pool, part);
+	uint64_t run;
+
+	while (at != 0) {
+		segment = mam_segment_at(&pool->segments, at);
+		run = segment->base;
+		if (!has_memory(segment->state)) {
+			*moving |= segment->state == MAM_SEGMENT_MOVING;
+			if (segment->state == MAM_SEGMENT_VOID &&
+			    mam_pieces_first(&part->pieces, run, mam_segment_end(segment), &piece))
+				return "a void segment has memory behind it";
+			at = segment->next;
+			continue;
+		}
+		while (segment->next != 0 &&
+		       has_memory(mam_segment_at(&pool->segments, segment->next)->state))
+			segment = mam_segment_at(&pool->segments, segment->next);
+		if (!mam_pieces_tile(&part->pieces, run, mam_segment_end(segment)))
+			return "a part of a range that is no void lies on no whole pieces";
+		*bytes += mam_segment_end(segment) - run;
+		at = segment->next;
+	}
+	return NULL;
+}
+
+const char *mam_range_fault_locked(const struct mam_pool *pool, uint64_t holes, uint64_t voids)
+{
+	uint64_t found, found_holes = 0, found_voids = 0, bytes = 0;
+	const char *fault = NULL;
+	bool moving = false;
+
+	for (int i = 0; i < MAM_RANGE_PARTS && fault == NULL; i++) {
+		const struct mam_range_part *part = &pool->range->part[i];
+
+		fault = mam_shelf_check(&part->holes, &pool->segments, &found);
+		if (fault == NULL) {
+			found_holes += found;
+			fault = mam_shelf_check(&part->voids, &pool->segments, &found);
+			found_voids += found;
+		}
+		if (fault == NULL)
+			fault = check_part(pool, part, &bytes, &moving);
+	}
+	if (fault == NULL && found_holes != holes)
+		fault = "the shelves do not hold exactly the free segments";
+	if (fault == NULL && found_voids != voids)
+		fault = "the shelves do not hold exactly the void segments";
+	/* While a piece moves it is counted and lies nowhere. */
+	if (fault == NULL && !moving && bytes != pool->counts.physical_bytes)
+		fault = "the count of physical bytes is wrong";
+	return fault;
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * remap.c - the steps of remap.h.
+ *
+ * A step:
+ *   1. Under the lock: reserve records, cut the piece and the place it goes to out of hole and void
+ *      and set them MOVING. From here nothing can fail for want of host memory.
+ *   2. Without it: wait for the device if a block was freed without a wait since the last time (its
+ *      work may still touch a piece that is to lose its address); call the source.
+ *   3. Under the lock: MOVING becomes free or void, as the source answered.
+ *
+ * Bound: O(log n) a step and one source call; pick looks at each free piece.
+ */
+#include "pool/remap.h"
+
+#include <time.h>
+
+#include "pool/addrtree.h"
+#include "source/source.h"
+
+#define SPARE_RECORDS 4 /* two cuts, each of two */
+
+static uint64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static void count_call_locked(struct mam_pool *pool, uint64_t began, uint64_t ended)
+{
+	pool->counts.driver_calls++;
+	if (pool->source->ops->cost != NULL)
+		pool->counts.driver_ns = pool->source->ops->cost(pool->source);
+	else
+		pool->counts.driver_ns += ended - began;
+}
+
+/* Memory comes (bytes > 0) or goes. */
+static void count_memory_locked(struct mam_pool *pool, int64_t bytes)
+{
+	struct mam_stats *counts = &pool->counts;
+
+	counts->physical_bytes += (uint64_t)bytes;
+	counts->reserved_bytes = counts->physical_bytes;
+	mam_pool_peak(&counts->peak_physical_bytes, counts->physical_bytes);
+	mam_pool_peak(&counts->peak_reserved_bytes, counts->physical_bytes);
+	if (bytes > 0)
+		counts->grows++;
+	else
+		counts->shrinks++;
+}
+
+static bool has_ended_locked(const struct mam_pool *pool)
+{
+	return atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_ENDED;
+}
+
+/* The segment in state `state` that covers [from, to); 0: there is none. */
+static uint32_t covering_locked(const struct mam_pool *pool, uint64_t from, uint64_t to,
+				uint32_t state)
+{
+	uint32_t handle = mam_addrtree_find(&pool->segments, pool->by_address, from);
+	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
+
+	return handle != 0 && segment->state == state && mam_segment_end(segment) >= to ? handle
+											: 0;
+}
+
+/* [from, to) out of free or void ground, MOVING; 0: it is not that any more. */
+static uint32_t seize_locked(struct mam_pool *pool, uint64_t from, uint64_t to, uint32_t state)
+{
+	uint32_t handle = covering_locked(pool, from, to, state);
+
+	if (handle != 0) {
+		handle = mam_ground_carve_locked(pool, handle, from, to);
+		mam_segment_at(&pool->segments, handle)->state = MAM_SEGMENT_MOVING;
+	}
+	return handle;
+}
+
+/* Ready, and records for two cuts. */
+static enum mam_status begin_locked(struct mam_pool *pool)
+{
+	if (has_ended_locked(pool))
+		return MAM_ERROR_DESTROYED;
+	return mam_records_reserve(&pool->segments, SPARE_RECORDS);
+}
+
+static struct mam_piece place_of(const struct mam_edge *edge, uint64_t bytes)
+{
+	return (struct mam_piece){ edge->down ? edge->at - bytes : edge->at, bytes };
+}
+
+static void advance(struct mam_edge *edge, uint64_t bytes)
+{
+	edge->at = edge->down ? edge->at - bytes : edge->at + bytes;
+}
+
+/* Whether work on freed blocks may still be under way; the answer is to be acted on. */
+static bool take_unfenced_locked(struct mam_pool *pool)
+{
+	bool unfenced = pool->unfenced;
+
+	pool->unfenced = false;
+	return unfenced;
+}
+
+static enum mam_status fence(struct mam_pool *pool, bool unfenced)
+{
+	return unfenced ? mam_source_quiesce(pool->source) : MAM_OK;
+}
+
+static void look_at_hole(const struct mam_pieces *pieces, const struct mam_segment *hole,
+			 uint64_t want, uint64_t most, unsigned part, struct mam_free_piece *best)
+{
+	uint64_t end = mam_segment_end(hole);
+	struct mam_piece piece;
+	uint64_t from = hole->base;
+
+	for (; mam_pieces_first(pieces, from, end, &piece); from = piece.base + piece.bytes) {
+		uint64_t have = best->piece.bytes;
+
+		if (piece.bytes > most)
+			continue;
+		if (have < want ? piece.bytes > have : piece.bytes >= want && piece.bytes < have)
+			*best = (struct mam_free_piece){ part, piece };
+	}
+}
+
+static void look_at_part(const struct mam_pool *pool, unsigned part, uint64_t avoid, uint64_t want,
+			 uint64_t most, struct mam_free_piece *best)
+{
+	const struct mam_range_part *here = &pool->range->part[part];
+	uint64_t unit = (uint64_t)1 << here->pieces.unit_shift;
+	uint32_t first = mam_shelf_largest(&here->holes, &pool->segments);
+	uint32_t at;
+
+	while (first != 0 && mam_segment_at(&pool->segments, first)->bytes >= unit) {
+		for (at = first; at != 0; at = mam_segment_at(&pool->segments, at)->peer_next) {
+			const struct mam_segment *hole = mam_segment_at(&pool->segments, at);
+
+			if (avoid - hole->base >= hole->bytes)
+				look_at_hole(&here->pieces, hole, want, most, part, best);
+			if (best->piece.bytes == want)
+				return;
+		}
+		first = mam_shelf_below(&here->holes, &pool->segments,
+					mam_segment_at(&pool->segments, first)->bytes);
+	}
+}
+
+bool mam_remap_pick(struct mam_pool *pool, const struct mam_edge *edge, uint64_t want,
+		    uint64_t most, struct mam_free_piece *found)
+{
+	struct mam_free_piece best = { 0 };
+	/* an address in the hole at the edge; with no edge, in none */
+	uint64_t avoid = edge == NULL ? 0 : edge->down ? edge->at : edge->at - 1;
+
+	mam_lock_take(&pool->lock);
+	if (!has_ended_locked(pool))
+		for (unsigned part = 0; part < MAM_RANGE_PARTS; part++)
+			look_at_part(pool, part, avoid, want, most, &best);
+	mam_lock_release(&pool->lock);
+	*found = best;
+	return best.piece.bytes != 0;
+}
+
+enum mam_status mam_remap_fresh(struct mam_pool *pool, struct mam_edge *edge, uint64_t bytes)
+{
+	struct mam_piece place = place_of(edge, bytes);
+	uint64_t began, ended;
+	enum mam_status status;
+	uint32_t handle = 0;
+
+	mam_lock_take(&pool->lock);
+	status = begin_locked(pool);
+	if (status == MAM_OK) {
+		handle = seize_locked(pool, place.base, place.base + bytes, MAM_SEGMENT_VOID);
+		if (handle == 0)
+			status = MAM_ERROR_WOULD_WAIT;
+	}
+	mam_lock_release(&pool->lock);
+	if (status != MAM_OK)
+		return status;
+
+	began = now();
+	status = mam_source_map(pool->source, (void *)(uintptr_t)place.base, bytes);
+	ended = now();
+
+	mam_lock_take(&pool->lock);
+	count_call_locked(pool, began, ended);
+	if (status == MAM_OK) {
+		mam_pieces_put(&pool->range->part[edge->part].pieces, place.base, bytes);
+		count_memory_locked(pool, (int64_t)bytes);
+		advance(edge, bytes);
+	}
+	mam_ground_become_locked(pool, handle,
+				 status == MAM_OK ? MAM_SEGMENT_FREE : MAM_SEGMENT_VOID);
+	mam_pool_prove_locked(pool);
+	mam_lock_release(&pool->lock);
+	return status;
+}
+
+/* Both ends of a move, MOVING. */
+struct seized {
+	uint32_t from;
+	uint32_t to;
+	bool unfenced;
+};
+
+static enum mam_status seize_both(struct mam_pool *pool, const struct mam_piece *from,
+				  const struct mam_piece *to, struct seized *seized)
+{
+	enum mam_status status;
+
+	mam_lock_take(&pool->lock);
+	status = begin_locked(pool);
+	if (status == MAM_OK) {
+		uint64_t end = from->base + from->bytes;
+
+		seized->from = seize_locked(pool, from->base, end, MAM_SEGMENT_FREE);
+		seized->to = to == NULL || seized->from == 0
+				     ? 0
+				     : seize_locked(pool, to->base, to->base + to->bytes,
+						    MAM_SEGMENT_VOID);
+		if (seized->from == 0 || (to != NULL && seized->to == 0))
+			status = MAM_ERROR_WOULD_WAIT;
+		if (status != MAM_OK && seized->from != 0)
+			mam_ground_become_locked(pool, seized->from, MAM_SEGMENT_FREE);
+		seized->unfenced = status == MAM_OK && take_unfenced_locked(pool);
+	}
+	mam_lock_release(&pool->lock);
+	return status;
+}
+
+/* The device could not be waited for: nothing moves. */
+static void put_back(struct mam_pool *pool, const struct seized *seized)
+{
+	mam_lock_take(&pool->lock);
+	pool->unfenced = true;
+	mam_ground_become_locked(pool, seized->from, MAM_SEGMENT_FREE);
+	if (seized->to != 0)
+		mam_ground_become_locked(pool, seized->to, MAM_SEGMENT_VOID);
+	mam_lock_release(&pool->lock);
+}
+
+enum mam_status mam_remap_move(struct mam_pool *pool, struct mam_edge *edge,
+			       const struct mam_free_piece *from)
+{
+	struct mam_piece to = place_of(edge, from->piece.bytes);
+	struct seized seized = { 0 };
+	enum mam_status status = seize_both(pool, &from->piece, &to, &seized);
+	uint64_t began, ended;
+	bool lost = false;
+
+	if (status != MAM_OK)
+		return status;
+	status = fence(pool, seized.unfenced);
+	if (status != MAM_OK) {
+		put_back(pool, &seized);
+		return status;
+	}
+	began = now();
+	status = mam_source_move(pool->source, (void *)(uintptr_t)from->piece.base, to.bytes,
+				 (void *)(uintptr_t)to.base, &lost);
+	ended = now();
+
+	mam_lock_take(&pool->lock);
+	count_call_locked(pool, began, ended);
+	if (status == MAM_OK || lost)
+		mam_pieces_take(&pool->range->part[from->part].pieces, from->piece.base);
+	if (status == MAM_OK) {
+		mam_pieces_put(&pool->range->part[edge->part].pieces, to.base, to.bytes);
+		pool->counts.remaps++;
+		advance(edge, to.bytes);
+	} else if (lost) {
+		count_memory_locked(pool, -(int64_t)to.bytes);
+	}
+	mam_ground_become_locked(pool, seized.from, status == MAM_OK || lost ? MAM_SEGMENT_VOID
+									     : MAM_SEGMENT_FREE);
+	mam_ground_become_locked(pool, seized.to,
+				 status == MAM_OK ? MAM_SEGMENT_FREE : MAM_SEGMENT_VOID);
+	mam_pool_prove_locked(pool);
+	mam_lock_release(&pool->lock);
+	return status;
+}
+
+enum mam_status mam_remap_release(struct mam_pool *pool, const struct mam_free_piece *from)
+{
+	struct seized seized = { 0 };
+	enum mam_status status = seize_both(pool, &from->piece, NULL, &seized);
+	uint64_t began, ended;
+
+	if (status != MAM_OK)
+		return status;
+	status = fence(pool, seized.unfenced);
+	if (status != MAM_OK) {
+		put_back(pool, &seized);
+		return status;
+	}
+	began = now();
+	status = mam_source_unmap(pool->source, (void *)(uintptr_t)from->piece.base,
+				  from->piece.bytes);
+	ended = now();
+
+	mam_lock_take(&pool->lock);
+	count_call_locked(pool, began, ended);
+	if (status == MAM_OK) {
+		mam_pieces_take(&pool->range->part[from->part].pieces, from->piece.base);
+		count_memory_locked(pool, -(int64_t)from->piece.bytes);
+	}
+	mam_ground_become_locked(pool, seized.from,
+				 status == MAM_OK ? MAM_SEGMENT_VOID : MAM_SEGMENT_FREE);
+	mam_pool_prove_locked(pool);
+	mam_lock_release(&pool->lock);
+	return status;
+}

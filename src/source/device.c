@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device.c - device.h: binding to a context, entering and leaving it.
+ */
+#include "source/device.h"
+
+#include <stdatomic.h>
+
+#include "base/log.h"
+
+/* Once: later failures have the same reason. */
+static void report_no_device(void)
+{
+	static _Atomic bool reported;
+
+	if (!atomic_exchange(&reported, true))
+		mam_log(MAM_LOG_WARN, "no CUDA device can be used: %s", mam_driver_reason());
+}
+
+/*
+ * The current context where that fits `ordinal`, else the primary context of the device, which is
+ * the first where none is asked for.
+ */
+static struct mam_device_answer find_context(struct mam_device *device, int ordinal)
+{
+	const struct mam_driver *driver = device->driver;
+	struct CUctx_st *current = NULL;
+	unsigned int result = driver->ctx_get_current(&current);
+	int current_device = -1, handle;
+
+	if (result != MAM_DRIVER_SUCCESS)
+		return mam_device_answer_of("cuCtxGetCurrent", result);
+	if (current) {
+		result = driver->ctx_get_device(&current_device);
+		if (result != MAM_DRIVER_SUCCESS)
+			return mam_device_answer_of("cuCtxGetDevice", result);
+	}
+	if (current && (ordinal == MAM_DEVICE_CURRENT || ordinal == current_device)) {
+		device->context = current;
+		device->ordinal = current_device;
+		return mam_device_answer_of("cuCtxGetDevice", MAM_DRIVER_SUCCESS);
+	}
+	result = driver->device_get(&handle, ordinal == MAM_DEVICE_CURRENT ? 0 : ordinal);
+	if (result != MAM_DRIVER_SUCCESS)
+		return mam_device_answer_of("cuDeviceGet", result);
+	result = driver->device_primary_ctx_retain(&device->context, handle);
+	if (result == MAM_DRIVER_SUCCESS) {
+		device->retains_primary = true;
+		device->ordinal = handle;
+	}
+	return mam_device_answer_of("cuDevicePrimaryCtxRetain", result);
+}
+
+enum mam_status mam_device_bind(struct mam_device *device, int ordinal)
+{
+	enum mam_status status;
+
+	*device = (struct mam_device){ .ordinal = -1 };
+	status = mam_driver_get(&device->driver);
+	if (status == MAM_OK)
+		status = mam_device_status(device, find_context(device, ordinal));
+	if (status == MAM_ERROR_NO_DEVICE)
+		report_no_device();
+	return status;
+}
+
+void mam_device_unbind(struct mam_device *device)
+{
+	const struct mam_driver *driver;
+
+	if (device->retains_primary && mam_driver_get(&driver) == MAM_OK)
+		driver->device_primary_ctx_release(device->ordinal);
+	device->retains_primary = false;
+}
+
+struct mam_device_answer mam_device_enter(const struct mam_device *device,
+					  struct mam_device_visit *visit)
+{
+	struct CUctx_st *current = NULL;
+	const struct mam_driver *driver;
+	unsigned int result;
+
+	if (mam_driver_get(&driver) != MAM_OK)
+		return mam_device_answer_of("cuInit", MAM_DRIVER_NO_DEVICE);
+	visit->pushed = false;
+	visit->mode = MAM_DRIVER_CAPTURE_RELAXED;
+	result = driver->ctx_get_current(&current);
+	if (result != MAM_DRIVER_SUCCESS)
+		return mam_device_answer_of("cuCtxGetCurrent", result);
+	if (current != device->context) {
+		result = driver->ctx_push_current(device->context);
+		if (result != MAM_DRIVER_SUCCESS)
+			return mam_device_answer_of("cuCtxPushCurrent", result);
+		visit->pushed = true;
+	}
+	result = driver->thread_exchange_stream_capture_mode(&visit->mode);
+	if (result != MAM_DRIVER_SUCCESS && visit->pushed)
+		driver->ctx_pop_current(&current);
+	return mam_device_answer_of("cuThreadExchangeStreamCaptureMode", result);
+}
+
+/* What fails here failed to restore another's state; there is nothing better to do than go on. */
+void mam_device_leave(const struct mam_device *device, struct mam_device_visit *visit)
+{
+	struct CUctx_st *popped;
+
+	device->driver->thread_exchange_stream_capture_mode(&visit->mode);
+	if (visit->pushed)
+		device->driver->ctx_pop_current(&popped);
+}
+
+enum mam_status mam_device_status(const struct mam_device *device,
+				  struct mam_device_answer answer)
+{
+	return mam_driver_status(device->driver, answer.function, answer.result);
+}
+
+enum mam_status mam_device_status_of_end(const struct mam_device *device,
+					 struct mam_device_answer answer)
+{
+	if (answer.result == MAM_DRIVER_DEINITIALIZED)
+		return MAM_OK;
+	return mam_device_status(device, answer);
+}
+
+enum mam_status mam_device_quiesce(const struct mam_device *device)
+{
+	struct mam_device_visit visit;
+	struct mam_device_answer answer = mam_device_enter(device, &visit);
+
+	if (answer.result == MAM_DRIVER_SUCCESS) {
+		answer = mam_device_answer_of("cuCtxSynchronize",
+					      device->driver->ctx_synchronize());
+		mam_device_leave(device, &visit);
+	}
+	return mam_device_status_of_end(device, answer);
+}
+
+bool mam_device_free_bytes(const struct mam_device *device, size_t *bytes)
+{
+	size_t free_bytes, total_bytes;
+	struct mam_device_visit visit;
+	unsigned int result;
+
+	if (mam_device_enter(device, &visit).result != MAM_DRIVER_SUCCESS)
+		return false;
+	result = device->driver->mem_get_info(&free_bytes, &total_bytes);
+	mam_device_leave(device, &visit);
+	if (result == MAM_DRIVER_SUCCESS)
+		*bytes = free_bytes;
+	return result == MAM_DRIVER_SUCCESS;
+}
+
+enum mam_status mam_device_total_bytes(const struct mam_device *device, size_t *bytes)
+{
+	return mam_driver_status(device->driver, "cuDeviceTotalMem",
+				 device->driver->device_total_mem(bytes, device->ordinal));
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pieces.c - pieces.h has the story. */
+#include "source/pieces.h"
+
+#include "base/bits.h"
+#include "base/pages.h"
+
+#define PAGE ((size_t)4096)
+
+enum mam_status mam_pieces_init(struct mam_pieces *pieces, uint64_t base, uint64_t bytes,
+				uint64_t unit)
+{
+	pieces->base = base;
+	pieces->unit_shift = (unsigned)__builtin_ctzll(unit);
+	pieces->units = bytes >> pieces->unit_shift;
+	pieces->table_bytes = mam_round_up(pieces->units * sizeof(*pieces->length), PAGE);
+	pieces->length = mam_pages_map(pieces->table_bytes);
+	return pieces->length != NULL ? MAM_OK : MAM_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+void mam_pieces_fini(struct mam_pieces *pieces)
+{
+	if (pieces->length != NULL)
+		mam_pages_unmap(pieces->length, pieces->table_bytes);
+	*pieces = (struct mam_pieces){ 0 };
+}
+
+void mam_pieces_put(struct mam_pieces *pieces, uint64_t base, uint64_t bytes)
+{
+	pieces->length[(base - pieces->base) >> pieces->unit_shift] =
+		(uint32_t)(bytes >> pieces->unit_shift);
+}
+
+void mam_pieces_take(struct mam_pieces *pieces, uint64_t base)
+{
+	pieces->length[(base - pieces->base) >> pieces->unit_shift] = 0;
+}
+
+bool mam_pieces_first(const struct mam_pieces *pieces, uint64_t from, uint64_t to,
+		      struct mam_piece *piece)
+{
+	uint64_t unit = (uint64_t)1 << pieces->unit_shift;
+	uint64_t at = (mam_round_up(from, unit) - pieces->base) >> pieces->unit_shift;
+	uint64_t end = (mam_round_down(to, unit) - pieces->base) >> pieces->unit_shift;
+
+	while (at < end && pieces->length[at] == 0)
+		at++;
+	if (at >= end || pieces->length[at] > end - at)
+		return false;
+	piece->base = pieces->base + (at << pieces->unit_shift);
+	piece->bytes = (uint64_t)pieces->length[at] << pieces->unit_shift;
+	return true;
+}
+
+bool mam_pieces_tile(const struct mam_pieces *pieces, uint64_t from, uint64_t to)
+{
+	uint64_t at = (from - pieces->base) >> pieces->unit_shift;
+	uint64_t end = (to - pieces->base) >> pieces->unit_shift;
+
+	while (at < end && pieces->length[at] != 0) {
+		uint64_t next = at + pieces->length[at];
+
+		while (++at < next && at < end)
+			if (pieces->length[at] != 0)
+				return false; /* one piece begins inside another */
+		at = next;
+	}
+	return at == end;
+}

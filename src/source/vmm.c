@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vmm.c - the vmm source: ranges of addresses, and pieces of memory mapped into them.
+ *
+ *   grow    reserves a range                 shrink  gives one back, when no piece is left in it
+ *   map     creates a handle and maps it     unmap   unmaps it and releases it
+ *   move    unmaps a handle here, maps it there; where that fails, back here; where even that
+ *           fails, releases it
+ *
+ * The driver names memory by handle, the pool by address: the books say which handle lies at an
+ * address. What the pool gets wrong (a piece on another, unmapping where there is none) answers
+ * DRIVER and changes nothing.
+ *
+ * Bound: O(1) beside the driver's calls. The lock guards the books and is not held across a call
+ * to the backend: a pool calls from one thread at a time, and of several pools none names
+ * another's addresses.
+ */
+#include "source/vmm.h"
+
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/log.h"
+#include "base/pages.h"
+
+#define PAGE ((size_t)4096)
+
+/* Where a piece's handle is noted. NULL: the address is in no range. */
+static uint64_t *slot_locked(struct mam_vmm *vmm, uint64_t base, size_t bytes,
+			     struct mam_vmm_range **range)
+{
+	for (int i = 0; i < MAM_VMM_RANGES; i++) {
+		const struct mam_pieces *pieces = &vmm->ranges[i].pieces;
+		uint64_t all = pieces->units << pieces->unit_shift;
+
+		if (pieces->length != NULL && base - pieces->base < all &&
+		    bytes <= all - (base - pieces->base)) {
+			*range = &vmm->ranges[i];
+			return &vmm->ranges[i]
+					.handles[(base - pieces->base) >> pieces->unit_shift];
+		}
+	}
+	return NULL;
+}
+
+static enum mam_status wrong(const char *what, uint64_t base)
+{
+	mam_log(MAM_LOG_ERROR, "vmm source: %s at %#llx", what, (unsigned long long)base);
+	return MAM_ERROR_DRIVER;
+}
+
+/* The handle of the piece at `base`. */
+static enum mam_status find(struct mam_vmm *vmm, uint64_t base, size_t bytes, uint64_t *handle)
+{
+	struct mam_vmm_range *range;
+	struct mam_piece piece;
+	const uint64_t *slot;
+	bool found = false;
+
+	mam_lock_take(&vmm->lock);
+	slot = slot_locked(vmm, base, bytes, &range);
+	if (slot != NULL && mam_pieces_first(&range->pieces, base, base + bytes, &piece) &&
+	    piece.base == base && piece.bytes == bytes) {
+		*handle = *slot;
+		found = true;
+	}
+	mam_lock_release(&vmm->lock);
+	return found ? MAM_OK : wrong("no such piece", base);
+}
+
+static bool is_vacant(struct mam_vmm *vmm, uint64_t base, size_t bytes)
+{
+	struct mam_vmm_range *range;
+	struct mam_piece piece;
+	bool vacant;
+
+	mam_lock_take(&vmm->lock);
+	vacant = slot_locked(vmm, base, bytes, &range) != NULL &&
+		 !mam_pieces_first(&range->pieces, base, base + bytes, &piece);
+	mam_lock_release(&vmm->lock);
+	return vacant;
+}
+
+static void note(struct mam_vmm *vmm, uint64_t base, size_t bytes, uint64_t handle)
+{
+	struct mam_vmm_range *range;
+	uint64_t *slot;
+
+	mam_lock_take(&vmm->lock);
+	slot = slot_locked(vmm, base, bytes, &range);
+	if (slot != NULL) {
+		*slot = handle;
+		mam_pieces_put(&range->pieces, base, bytes);
+	}
+	mam_lock_release(&vmm->lock);
+}
+
+static void forget(struct mam_vmm *vmm, uint64_t base, size_t bytes)
+{
+	struct mam_vmm_range *range;
+
+	mam_lock_take(&vmm->lock);
+	if (slot_locked(vmm, base, bytes, &range) != NULL)
+		mam_pieces_take(&range->pieces, base);
+	mam_lock_release(&vmm->lock);
+}
+
+static struct mam_vmm *vmm_of(struct mam_source *source)
+{
+	return (struct mam_vmm *)source;
+}
+
+static void drop_range(struct mam_vmm_range *range)
+{
+	if (range->handles != NULL)
+		mam_pages_unmap(range->handles, range->handles_bytes);
+	mam_pieces_fini(&range->pieces);
+	memset(range, 0, sizeof(*range));
+}
+
+/* Books for a range; its place stays taken only on success. */
+static enum mam_status keep_range(struct mam_vmm *vmm, uint64_t base, size_t bytes)
+{
+	struct mam_vmm_range range = { 0 };
+	enum mam_status status =
+		mam_pieces_init(&range.pieces, base, bytes, vmm->source.properties.granularity);
+	int i = 0;
+
+	range.handles_bytes = mam_round_up(range.pieces.units * sizeof(*range.handles), PAGE);
+	if (status == MAM_OK) {
+		range.handles = mam_pages_map(range.handles_bytes);
+		status = range.handles != NULL ? MAM_OK : MAM_ERROR_OUT_OF_MEMORY;
+	}
+	mam_lock_take(&vmm->lock);
+	while (i < MAM_VMM_RANGES && vmm->ranges[i].pieces.length != NULL)
+		i++;
+	if (status == MAM_OK && i < MAM_VMM_RANGES)
+		vmm->ranges[i] = range;
+	else
+		status = MAM_ERROR_OUT_OF_MEMORY;
+	mam_lock_release(&vmm->lock);
+	if (status != MAM_OK)
+		drop_range(&range);
+	return status;
+}
+
+static enum mam_status vmm_grow(struct mam_source *source, size_t bytes, void **base)
+{
+	struct mam_vmm *vmm = vmm_of(source);
+	uint64_t address;
+	enum mam_status status = vmm->backend->reserve(vmm, bytes, &address);
+
+	if (status != MAM_OK)
+		return status;
+	status = keep_range(vmm, address, bytes);
+	if (status != MAM_OK)
+		(void)vmm->backend->unreserve(vmm, address, bytes);
+	else
+		*base = (void *)(uintptr_t)address;
+	return status;
+}
+
+static enum mam_status vmm_shrink(struct mam_source *source, void *base, size_t bytes)
+{
+	struct mam_vmm *vmm = vmm_of(source);
+	uint64_t address = (uintptr_t)base;
+	struct mam_vmm_range *range, gone = { 0 };
+	enum mam_status status;
+
+	if (!is_vacant(vmm, address, bytes))
+		return wrong("memory is still mapped in the range", address);
+	status = vmm->backend->unreserve(vmm, address, bytes);
+	if (status != MAM_OK)
+		return status;
+	mam_lock_take(&vmm->lock);
+	if (slot_locked(vmm, address, bytes, &range) != NULL) {
+		gone = *range;
+		memset(range, 0, sizeof(*range));
+	}
+	mam_lock_release(&vmm->lock);
+	drop_range(&gone);
+	return MAM_OK;
+}
+
+static enum mam_status vmm_map(struct mam_source *source, void *base, size_t bytes)
+{
+	struct mam_vmm *vmm = vmm_of(source);
+	uint64_t address = (uintptr_t)base;
+	enum mam_status status;
+	uint64_t handle;
+
+	if (!is_vacant(vmm, address, bytes))
+		return wrong("memory is mapped already, or the range ends", address);
+	status = vmm->backend->create(vmm, bytes, &handle);
+	if (status != MAM_OK)
+		return status;
+	status = vmm->backend->map(vmm, address, bytes, handle);
+	if (status != MAM_OK)
+		(void)vmm->backend->release(vmm, handle, bytes);
+	else
+		note(vmm, address, bytes, handle);
+	return status;
+}
+
+static enum mam_status vmm_unmap(struct mam_source *source, void *base, size_t bytes)
+{
+	struct mam_vmm *vmm = vmm_of(source);
+	uint64_t address = (uintptr_t)base;
+	uint64_t handle;
+	enum mam_status status = find(vmm, address, bytes, &handle);
+
+	if (status == MAM_OK)
+		status = vmm->backend->unmap(vmm, address, bytes);
+	if (status != MAM_OK)
+		return status;
+	forget(vmm, address, bytes);
+	/* Unmapped it is of no use to anybody; a driver that keeps it has lost it, not we. */
+	(void)vmm->backend->release(vmm, handle, bytes);
+	return MAM_OK;
+}
+
+static enum mam_status vmm_move(struct mam_source *source, void *from, size_t bytes, void *to,
+				bool *lost)
+{
+	struct mam_vmm *vmm = vmm_of(source);
+	uint64_t here = (uintptr_t)from, there = (uintptr_t)to;
+	uint64_t handle;
+	enum mam_status status = find(vmm, here, bytes, &handle);
+
+	*lost = false;
+	if (status == MAM_OK && !is_vacant(vmm, there, bytes))
+		status = wrong("memory is mapped already, or the range ends", there);
+	if (status == MAM_OK)
+		status = vmm->backend->unmap(vmm, here, bytes);
+	if (status != MAM_OK)
+		return status;
+	status = vmm->backend->map(vmm, there, bytes, handle);
+	if (status == MAM_OK) {
+		forget(vmm, here, bytes);
+		note(vmm, there, bytes, handle);
+		return MAM_OK;
+	}
+	if (vmm->backend->map(vmm, here, bytes, handle) != MAM_OK) {
+		forget(vmm, here, bytes);
+		(void)vmm->backend->release(vmm, handle, bytes);
+		*lost = true;
+	}
+	return status;
+}
+
+static void vmm_destroy(struct mam_source *source)
+{
+	struct mam_vmm *vmm = vmm_of(source);
+
+	for (int i = 0; i < MAM_VMM_RANGES; i++)
+		drop_range(&vmm->ranges[i]);
+	mam_lock_fini(&vmm->lock);
+	vmm->backend->destroy(vmm);
+}
+
+void mam_vmm_init(struct mam_vmm *vmm, const struct mam_vmm_backend *backend)
+{
+	vmm->ops = (struct mam_source_ops){
+		.grow = vmm_grow,
+		.shrink = vmm_shrink,
+		.map = vmm_map,
+		.unmap = vmm_unmap,
+		.move = vmm_move,
+		.destroy = vmm_destroy,
+	};
+	vmm->source.ops = &vmm->ops;
+	vmm->backend = backend;
+	mam_lock_init(&vmm->lock, MAM_RANK_SOURCE, "vmm source");
+}
+
+bool mam_vmm_room(struct mam_source *source, size_t *bytes)
+{
+	struct mam_vmm *vmm = vmm_of(source);
+	size_t room;
+
+	if (source->ops->destroy != vmm_destroy)
+		return false;
+	room = vmm->backend->room(vmm);
+	if (room != SIZE_MAX)
+		*bytes = room;
+	return true;
+}
+
+enum mam_status mam_source_vmm(const struct mam_vmm_attr *attr, struct mam_source **source)
+{
+	const struct mam_vmm_attr defaults = MAM_VMM_ATTR_INIT;
+
+	if (attr == NULL)
+		attr = &defaults;
+	if (source == NULL || attr->size != sizeof(*attr) || attr->device < MAM_DEVICE_CURRENT)
+		return MAM_ERROR_INVALID_VALUE;
+	return attr->simulated ? mam_vmm_sim_create(attr, source)
+			       : mam_vmm_cuda_create(attr, source);
+}
+
+enum mam_status mam_vmm_create(int device, struct mam_source **source)
+{
+	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
+
+	attr.device = device;
+	return mam_source_vmm(&attr, source);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vmm.h - inside the vmm source: its books, and what it asks of whoever has the memory.
+ *
+ *   vmm.c       ranges and pieces: what is mapped where, by which handle
+ *   vmm_cuda.c  the CUDA driver
+ *   vmm_sim.c   a reckoning, for machines without a GPU
+ */
+#ifndef MAM_SOURCE_VMM_H
+#define MAM_SOURCE_VMM_H
+
+#include "base/lock.h"
+#include "source/pieces.h"
+#include "source/source.h"
+
+#define MAM_VMM_RANGES 16 /* most ranges of one source: a pool takes two */
+
+struct mam_vmm;
+
+/* All but room and destroy answer MAM_OK, OUT_OF_MEMORY, DRIVER or NO_DEVICE. */
+struct mam_vmm_backend {
+	enum mam_status (*reserve)(struct mam_vmm *vmm, size_t bytes, uint64_t *base);
+	enum mam_status (*unreserve)(struct mam_vmm *vmm, uint64_t base, size_t bytes);
+	enum mam_status (*create)(struct mam_vmm *vmm, size_t bytes, uint64_t *handle);
+	enum mam_status (*release)(struct mam_vmm *vmm, uint64_t handle, size_t bytes);
+	/* Usable afterwards, or as before. */
+	enum mam_status (*map)(struct mam_vmm *vmm, uint64_t base, size_t bytes, uint64_t handle);
+	enum mam_status (*unmap)(struct mam_vmm *vmm, uint64_t base, size_t bytes);
+	size_t (*room)(struct mam_vmm *vmm); /* SIZE_MAX: cannot say */
+	void (*destroy)(struct mam_vmm *vmm); /* the backend's own, and the struct */
+};
+
+struct mam_vmm_range {
+	struct mam_pieces pieces; /* table NULL: no range */
+	uint64_t *handles;        /* of the piece at each unit */
+	size_t handles_bytes;
+};
+
+struct mam_vmm {
+	struct mam_source source;
+	struct mam_source_ops ops; /* lock: none, set at creation */
+	const struct mam_vmm_backend *backend;
+	struct mam_lock lock;
+	struct mam_vmm_range ranges[MAM_VMM_RANGES]; /* lock: lock */
+};
+
+/* mam_vmm_init - the part of a new source that both backends share. properties are the caller's. */
+void mam_vmm_init(struct mam_vmm *vmm, const struct mam_vmm_backend *backend);
+
+/* One of each kind. */
+enum mam_status mam_vmm_cuda_create(const struct mam_vmm_attr *attr, struct mam_source **source);
+enum mam_status mam_vmm_sim_create(const struct mam_vmm_attr *attr, struct mam_source **source);
+
+#endif

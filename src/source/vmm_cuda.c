@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vmm_cuda.c - the vmm source on the CUDA driver: cuMemAddressReserve, cuMemCreate, cuMemMap and
+ * cuMemSetAccess, and their opposites. device.h says how the driver is called.
+ *
+ * A map is two calls, as memory can be used only after its access is set; where that fails the map
+ * is undone. The driver does not wait for work before it unmaps, unlike cuMemFree: the pool does,
+ * where it must (quiesce).
+ *
+ * Such memory can be passed to other processes as a file descriptor at best (exportable), not by
+ * cudaIpcGetMemHandle; SYNC_MEMOPS cannot be set on it; peers reach it where they are named here,
+ * not by cudaDeviceEnablePeerAccess.
+ */
+#include <stdlib.h>
+
+#include "base/bits.h"
+#include "base/log.h"
+#include "source/device.h"
+#include "source/vmm.h"
+
+#define ATTRIBUTE_VMM 102u
+#define ATTRIBUTE_POSIX_FD 103u
+#define ATTRIBUTE_GPUDIRECT 110u
+#define GRANULARITY_MINIMUM 0u
+#define ALLOCATION_PINNED 1u
+#define HANDLE_POSIX_FD 1u
+#define LOCATION_DEVICE 1u
+#define ACCESS_READWRITE 3u
+
+#define PEERS_MOST 64
+
+struct location {
+	unsigned int kind;
+	int id;
+};
+
+/* As the driver's CUmemAllocationProp and CUmemAccessDesc lie in memory. */
+struct allocation_properties {
+	unsigned int kind;
+	unsigned int handles;
+	struct location location;
+	void *win32;
+	unsigned char compression;
+	unsigned char gpudirect;
+	unsigned short usage;
+	unsigned char reserved[4];
+};
+
+struct access {
+	struct location location;
+	unsigned int flags;
+};
+
+_Static_assert(sizeof(struct allocation_properties) == 32, "as in cuda.h");
+_Static_assert(sizeof(struct access) == 12, "as in cuda.h");
+
+struct cuda_vmm {
+	struct mam_vmm vmm;
+	/* lock: none, all set at creation */
+	struct mam_device device;
+	struct allocation_properties properties;
+	struct access access[PEERS_MOST + 1];
+	size_t access_count;
+};
+
+static const struct CUmemAllocationProp_st *properties_of(const struct cuda_vmm *cuda)
+{
+	return (const struct CUmemAllocationProp_st *)&cuda->properties;
+}
+
+/* What stands between an enter and a leave: one call, and what it is about. */
+struct call {
+	const char *function;
+	unsigned int (*make)(const struct cuda_vmm *cuda, struct call *call);
+	uint64_t base;
+	size_t bytes;
+	unsigned long long made; /* address or handle: in, or out */
+};
+
+static enum mam_status run(struct mam_vmm *vmm, struct call *call, bool gives_back)
+{
+	const struct cuda_vmm *cuda = (const struct cuda_vmm *)vmm;
+	const struct mam_driver *driver;
+	struct mam_device_answer answer;
+	struct mam_device_visit visit;
+
+	if (mam_driver_get(&driver) != MAM_OK)
+		return MAM_ERROR_NO_DEVICE;
+	answer = mam_device_enter(&cuda->device, &visit);
+	if (answer.result == MAM_DRIVER_SUCCESS) {
+		unsigned int result = call->make(cuda, call);
+
+		answer = mam_device_answer_of(call->function, result);
+		mam_device_leave(&cuda->device, &visit);
+	}
+	return gives_back ? mam_device_status_of_end(&cuda->device, answer)
+			  : mam_device_status(&cuda->device, answer);
+}
+
+static unsigned int make_reserve(const struct cuda_vmm *cuda, struct call *call)
+{
+	return cuda->device.driver->mem_address_reserve(
+		&call->made, call->bytes, cuda->vmm.source.properties.granularity, 0, 0);
+}
+
+static enum mam_status cuda_reserve(struct mam_vmm *vmm, size_t bytes, uint64_t *base)
+{
+	struct call call = { "cuMemAddressReserve", make_reserve, 0, bytes, 0 };
+	enum mam_status status = run(vmm, &call, false);
+
+	if (status == MAM_OK)
+		*base = call.made;
+	return status;
+}
+
+static unsigned int make_unreserve(const struct cuda_vmm *cuda, struct call *call)
+{
+	return cuda->device.driver->mem_address_free(call->base, call->bytes);
+}
+
+static enum mam_status cuda_unreserve(struct mam_vmm *vmm, uint64_t base, size_t bytes)
+{
+	struct call call = { "cuMemAddressFree", make_unreserve, base, bytes, 0 };
+
+	return run(vmm, &call, true);
+}
+
+static unsigned int make_create(const struct cuda_vmm *cuda, struct call *call)
+{
+	return cuda->device.driver->mem_create(&call->made, call->bytes, properties_of(cuda), 0);
+}
+
+static enum mam_status cuda_create(struct mam_vmm *vmm, size_t bytes, uint64_t *handle)
+{
+	struct call call = { "cuMemCreate", make_create, 0, bytes, 0 };
+	enum mam_status status = run(vmm, &call, false);
+
+	if (status == MAM_OK)
+		*handle = call.made;
+	return status;
+}
+
+static unsigned int make_release(const struct cuda_vmm *cuda, struct call *call)
+{
+	return cuda->device.driver->mem_release(call->made);
+}
+
+static enum mam_status cuda_release(struct mam_vmm *vmm, uint64_t handle, size_t bytes)
+{
+	struct call call = { "cuMemRelease", make_release, 0, bytes, handle };
+
+	return run(vmm, &call, true);
+}
+
+static unsigned int make_map(const struct cuda_vmm *cuda, struct call *call)
+{
+	const struct mam_driver *driver = cuda->device.driver;
+	unsigned int result = driver->mem_map(call->base, call->bytes, 0, call->made, 0);
+
+	if (result != MAM_DRIVER_SUCCESS)
+		return result;
+	call->function = "cuMemSetAccess";
+	result = driver->mem_set_access(call->base, call->bytes,
+					(const struct CUmemAccessDesc_st *)cuda->access,
+					cuda->access_count);
+	if (result != MAM_DRIVER_SUCCESS)
+		driver->mem_unmap(call->base, call->bytes);
+	return result;
+}
+
+static enum mam_status cuda_map(struct mam_vmm *vmm, uint64_t base, size_t bytes, uint64_t handle)
+{
+	struct call call = { "cuMemMap", make_map, base, bytes, handle };
+
+	return run(vmm, &call, false);
+}
+
+static unsigned int make_unmap(const struct cuda_vmm *cuda, struct call *call)
+{
+	return cuda->device.driver->mem_unmap(call->base, call->bytes);
+}
+
+static enum mam_status cuda_unmap(struct mam_vmm *vmm, uint64_t base, size_t bytes)
+{
+	struct call call = { "cuMemUnmap", make_unmap, base, bytes, 0 };
+
+	return run(vmm, &call, true);
+}
+
+static size_t cuda_room(struct mam_vmm *vmm)
+{
+	size_t bytes;
+
+	return mam_device_free_bytes(&((struct cuda_vmm *)vmm)->device, &bytes) ? bytes : SIZE_MAX;
+}
+
+static void cuda_destroy(struct mam_vmm *vmm)
+{
+	struct cuda_vmm *cuda = (struct cuda_vmm *)vmm;
+
+	mam_device_unbind(&cuda->device);
+	free(cuda);
+}
+
+static const struct mam_vmm_backend backend = {
+	.reserve = cuda_reserve,
+	.unreserve = cuda_unreserve,
+	.create = cuda_create,
+	.release = cuda_release,
+	.map = cuda_map,
+	.unmap = cuda_unmap,
+	.room = cuda_room,
+	.destroy = cuda_destroy,
+};
+
+static enum mam_status cuda_quiesce(struct mam_source *source)
+{
+	return mam_device_quiesce(&((struct cuda_vmm *)source)->device);
+}
+
+/* A driver of CUDA 10.2 or later has them all. */
+static bool has_functions(const struct mam_driver *driver)
+{
+	return driver->device_get_attribute && driver->mem_address_reserve &&
+	       driver->mem_address_free && driver->mem_create && driver->mem_release &&
+	       driver->mem_map && driver->mem_unmap && driver->mem_set_access &&
+	       driver->mem_get_allocation_granularity;
+}
+
+static bool device_can(const struct mam_device *device, unsigned int attribute)
+{
+	int value = 0;
+
+	return device->driver->device_get_attribute(&value, attribute, device->ordinal) ==
+		       MAM_DRIVER_SUCCESS &&
+	       value != 0;
+}
+
+static enum mam_status unsupported(const struct mam_device *device, const char *what)
+{
+	mam_log(MAM_LOG_WARN, "device %d cannot %s", device->ordinal, what);
+	return MAM_ERROR_UNSUPPORTED;
+}
+
+/* What pieces are made like, and who may use them. */
+static enum mam_status describe(struct cuda_vmm *cuda, const struct mam_vmm_attr *attr)
+{
+	const struct mam_device *device = &cuda->device;
+	const struct location here = { LOCATION_DEVICE, device->ordinal };
+	int devices = 0;
+
+	if (!has_functions(device->driver) || !device_can(device, ATTRIBUTE_VMM))
+		return unsupported(device, "map memory in pieces; use the source cudamalloc");
+	if (attr->gpudirect && !device_can(device, ATTRIBUTE_GPUDIRECT))
+		return unsupported(device, "make mapped memory known to other devices on the bus");
+	if (attr->exportable && !device_can(device, ATTRIBUTE_POSIX_FD))
+		return unsupported(device, "pass mapped memory on as a file descriptor");
+	cuda->properties = (struct allocation_properties){
+		.kind = ALLOCATION_PINNED,
+		.handles = attr->exportable ? HANDLE_POSIX_FD : 0,
+		.location = here,
+		.gpudirect = attr->gpudirect,
+	};
+	cuda->access[cuda->access_count++] = (struct access){ here, ACCESS_READWRITE };
+	if (attr->peers != 0 &&
+	    device->driver->device_get_count(&devices) != MAM_DRIVER_SUCCESS)
+		return MAM_ERROR_DRIVER;
+	for (int peer = 0; peer < PEERS_MOST; peer++) {
+		if (!(attr->peers >> peer & 1) || peer == device->ordinal)
+			continue;
+		if (peer >= devices)
+			return unsupported(device, "let a device use its memory that is not there");
+		cuda->access[cuda->access_count++] =
+			(struct access){ { LOCATION_DEVICE, peer }, ACCESS_READWRITE };
+	}
+	return MAM_OK;
+}
+
+enum mam_status mam_vmm_cuda_create(const struct mam_vmm_attr *attr, struct mam_source **source)
+{
+	struct cuda_vmm *cuda = calloc(1, sizeof(*cuda));
+	size_t granularity = 0, total = 0;
+	enum mam_status status;
+
+	if (cuda == NULL)
+		return MAM_ERROR_OUT_OF_HOST_MEMORY;
+	status = mam_device_bind(&cuda->device, attr->device);
+	if (status == MAM_OK)
+		status = describe(cuda, attr);
+	if (status == MAM_OK)
+		status = mam_driver_status(cuda->device.driver, "cuDeviceTotalMem",
+					   cuda->device.driver->device_total_mem(
+						   &total, cuda->device.ordinal));
+	if (status == MAM_OK)
+		status = mam_driver_status(
+			cuda->device.driver, "cuMemGetAllocationGranularity",
+			cuda->device.driver->mem_get_allocation_granularity(
+				&granularity, properties_of(cuda), GRANULARITY_MINIMUM));
+	if (status == MAM_OK && !mam_is_power_of_two(granularity))
+		status = MAM_ERROR_DRIVER;
+	if (status != MAM_OK) {
+		mam_device_unbind(&cuda->device);
+		free(cuda);
+		return status;
+	}
+	mam_vmm_init(&cuda->vmm, &backend);
+	cuda->vmm.ops.quiesce = cuda_quiesce;
+	cuda->vmm.source.properties = (struct mam_source_properties){
+		.name = "vmm",
+		.granularity = granularity,
+		.alignment = granularity,
+		.total_bytes = total,
+		.device = cuda->device.ordinal,
+		.survives_fork = false,
+		.range_bytes = attr->range_bytes,
+	};
+	*source = &cuda->vmm.source;
+	return MAM_OK;
+}
