@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <mam/mam.h>
 
@@ -22,16 +23,28 @@ struct CUfunc_st;
 struct CUstream_st;
 struct CUmemAllocationProp_st;
 struct CUmemAccessDesc_st;
+struct CUevent_st;
+struct CUgraph_st;
+struct CUgraphNode_st;
+struct CUgraphEdgeData_st;
 
 /* The results that mam tells apart. */
 #define MAM_DRIVER_SUCCESS 0u
+#define MAM_DRIVER_INVALID_VALUE 1u
 #define MAM_DRIVER_OUT_OF_MEMORY 2u
 #define MAM_DRIVER_DEINITIALIZED 4u
 #define MAM_DRIVER_NO_DEVICE 100u
 #define MAM_DRIVER_INVALID_DEVICE 101u
+#define MAM_DRIVER_INVALID_CONTEXT 201u
+#define MAM_DRIVER_INVALID_HANDLE 400u
+#define MAM_DRIVER_NOT_READY 600u
+#define MAM_DRIVER_CAPTURE_IMPLICIT 906u
 
 /* The mode in which calls of this thread disturb no stream capture. */
 #define MAM_DRIVER_CAPTURE_RELAXED 2u
+
+/* What cuStreamIsCapturing says of a stream whose capture may still succeed. */
+#define MAM_DRIVER_CAPTURE_ACTIVE 1u
 
 /*
  * One row a function: name in the table, symbol in the library, whether mam can do without it
@@ -57,6 +70,11 @@ struct CUmemAccessDesc_st;
 	    (unsigned int *mode))                                                                  \
 	row(mem_alloc, cuMemAlloc_v2, required, (unsigned long long *address, size_t bytes))       \
 	row(mem_free, cuMemFree_v2, required, (unsigned long long address))                        \
+	row(mem_alloc_managed, cuMemAllocManaged, required,                                        \
+	    (unsigned long long *address, size_t bytes, unsigned int flags))                       \
+	row(mem_host_alloc, cuMemHostAlloc, required,                                              \
+	    (void **address, size_t bytes, unsigned int flags))                                    \
+	row(mem_free_host, cuMemFreeHost, required, (void *address))                               \
 	row(mem_get_info, cuMemGetInfo_v2, required, (size_t *free_bytes, size_t *total_bytes))    \
 	row(device_get_attribute, cuDeviceGetAttribute, optional,                                  \
 	    (int *value, unsigned int attribute, int device))                                      \
@@ -95,6 +113,24 @@ struct CUmemAccessDesc_st;
 	     const char *name))                                                                    \
 	row(pointer_get_attribute, cuPointerGetAttribute, optional,                                \
 	    (void *value, unsigned int attribute, unsigned long long address))                     \
+	row(event_create, cuEventCreate, optional, (struct CUevent_st **event, unsigned int flags)) \
+	row(event_destroy, cuEventDestroy_v2, optional, (struct CUevent_st *event))               \
+	row(event_record, cuEventRecord, optional,                                                 \
+	    (struct CUevent_st *event, struct CUstream_st *stream))                               \
+	row(event_query, cuEventQuery, optional, (struct CUevent_st *event))                       \
+	row(event_synchronize, cuEventSynchronize, optional, (struct CUevent_st *event))           \
+	row(ctx_record_event, cuCtxRecordEvent, optional,                                          \
+	    (struct CUctx_st *context, struct CUevent_st *event))                                 \
+	row(stream_get_id, cuStreamGetId, optional,                                                \
+	    (struct CUstream_st *stream, unsigned long long *id))                                 \
+	row(stream_get_ctx, cuStreamGetCtx, optional,                                              \
+	    (struct CUstream_st *stream, struct CUctx_st **context))                              \
+	row(stream_is_capturing, cuStreamIsCapturing, optional,                                    \
+	    (struct CUstream_st *stream, unsigned int *status))                                   \
+	row(stream_get_capture_info, cuStreamGetCaptureInfo_v3, optional,                          \
+	    (struct CUstream_st *stream, unsigned int *status, uint64_t *id,                 \
+	     struct CUgraph_st **graph, struct CUgraphNode_st *const **dependencies,              \
+	     const struct CUgraphEdgeData_st **edges, size_t *count))                             \
 	row(launch_kernel, cuLaunchKernel, optional,                                               \
 	    (struct CUfunc_st *function, unsigned int grid_x, unsigned int grid_y,                 \
 	     unsigned int grid_z, unsigned int block_x, unsigned int block_y,                      \

@@ -12,10 +12,12 @@ static const struct {
 	const char *name;
 	/* NULL: not made by name. */
 	enum mam_status (*create)(int device, struct mam_source **source);
-	/* False: the source is of another kind. */
+	/* False: the source is of another kind. NULL: the row above asks for both. */
 	bool (*room)(struct mam_source *source, size_t *bytes);
 } kinds[] = {
-	{ "cudamalloc", mam_cudamalloc_create, mam_cudamalloc_room },
+	{ "cudamalloc", mam_cudamalloc_create, mam_whole_room },
+	{ "pinned", mam_pinned_create, NULL },
+	{ "managed", mam_managed_create, NULL },
 	{ "vmm", mam_vmm_create, mam_vmm_room },
 	{ "host", mam_host_create, mam_host_room },
 	{ "limit", NULL, mam_limit_room },
@@ -54,7 +56,7 @@ size_t mam_source_room(struct mam_source *source)
 	if (!bytes)
 		bytes = LARGEST_GUESS;
 	for (size_t i = 0; i < KIND_COUNT; i++) {
-		if (kinds[i].room(source, &bytes))
+		if (kinds[i].room && kinds[i].room(source, &bytes))
 			break;
 	}
 	return mam_round_down(bytes, source->properties.granularity);

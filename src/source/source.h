@@ -104,12 +104,14 @@ size_t mam_source_room(struct mam_source *source);
  */
 bool mam_limit_room(struct mam_source *source, size_t *bytes);
 bool mam_host_room(struct mam_source *source, size_t *bytes);
-bool mam_cudamalloc_room(struct mam_source *source, size_t *bytes);
+bool mam_whole_room(struct mam_source *source, size_t *bytes);
 bool mam_vmm_room(struct mam_source *source, size_t *bytes);
 
 /* One of each kind. `device` as in mam_source_create(). */
 enum mam_status mam_host_create(int device, struct mam_source **source);
 enum mam_status mam_cudamalloc_create(int device, struct mam_source **source);
+enum mam_status mam_pinned_create(int device, struct mam_source **source);
+enum mam_status mam_managed_create(int device, struct mam_source **source);
 enum mam_status mam_vmm_create(int device, struct mam_source **source);
 
 #endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * whole.c - whole.h: growing and shrinking by one call of the driver.
+ *
+ * To grow:
+ * 1. where the driver gives more than there is: note what will be asked, and refuse if that and
+ *    what others have noted is more than there is room for. Noted first, so that two pools that
+ *    grow at once see each other;
+ * 2. one call, in the source's context (device.h);
+ * 3. a chunk that does not lie as promised goes back;
+ * 4. take the note away, unless the chunk does not show in the room.
+ */
+#include "source/whole.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+
+/* What the driver maps memory in, and aligns device memory of this size and more to. */
+#define GRANULARITY ((size_t)2 << 20)
+
+static atomic_size_t *asked_of(const struct mam_whole *whole)
+{
+	return &whole->kind->asked[(unsigned int)whole->device.ordinal % whole->kind->places];
+}
+
+/* Step 1. */
+static bool note(struct mam_whole *whole, size_t bytes)
+{
+	size_t others, room;
+
+	if (!whole->kind->asked)
+		return true;
+	others = atomic_fetch_add(asked_of(whole), bytes);
+	if (whole->kind->room(&whole->device, &room) && others <= room && bytes <= room - others)
+		return true;
+	atomic_fetch_sub(asked_of(whole), bytes);
+	return false;
+}
+
+static void forget(struct mam_whole *whole, size_t bytes)
+{
+	if (whole->kind->asked)
+		atomic_fetch_sub(asked_of(whole), bytes);
+}
+
+/* Steps 2 and 3. */
+static enum mam_status ask(struct mam_whole *whole, size_t bytes, void **base)
+{
+	const struct mam_whole_kind *kind = whole->kind;
+	const struct mam_driver *driver = whole->device.driver;
+	unsigned long long address = 0;
+	struct mam_device_visit visit;
+	struct mam_device_answer answer = mam_device_enter(&whole->device, &visit);
+	bool is_crooked;
+
+	if (answer.result != MAM_DRIVER_SUCCESS)
+		return mam_device_status(&whole->device, answer);
+	answer = mam_device_answer_of(kind->alloc_name, kind->alloc(driver, bytes, &address));
+	is_crooked = answer.result == MAM_DRIVER_SUCCESS && address % kind->alignment != 0;
+	if (is_crooked)
+		kind->free(driver, address);
+	mam_device_leave(&whole->device, &visit);
+	if (is_crooked) {
+		mam_log(MAM_LOG_WARN, "the CUDA driver's %s gave %#llx for %zu bytes: no multiple "
+			"of %zu", kind->alloc_name, address, bytes, kind->alignment);
+		return MAM_ERROR_DRIVER;
+	}
+	if (answer.result != MAM_DRIVER_SUCCESS)
+		return mam_device_status(&whole->device, answer);
+	*base = (void *)(uintptr_t)address;
+	return MAM_OK;
+}
+
+static enum mam_status whole_grow(struct mam_source *source, size_t bytes, void **base)
+{
+	struct mam_whole *whole = (struct mam_whole *)source;
+	enum mam_status status;
+
+	if (!note(whole, bytes))
+		return MAM_ERROR_OUT_OF_MEMORY;
+	status = ask(whole, bytes, base);
+	if (status != MAM_OK || !whole->kind->asked_stays)
+		forget(whole, bytes);
+	return status;
+}
+
+static enum mam_status whole_shrink(struct mam_source *source, void *base, size_t bytes)
+{
+	struct mam_whole *whole = (struct mam_whole *)source;
+	struct mam_device_visit visit;
+	struct mam_device_answer answer = mam_device_enter(&whole->device, &visit);
+	enum mam_status status;
+
+	if (answer.result == MAM_DRIVER_SUCCESS) {
+		answer = mam_device_answer_of(whole->kind->free_name,
+					      whole->kind->free(whole->device.driver,
+								(uintptr_t)base));
+		mam_device_leave(&whole->device, &visit);
+	}
+	status = mam_device_status_of_end(&whole->device, answer);
+	if (status == MAM_OK && whole->kind->asked_stays)
+		forget(whole, bytes);
+	return status;
+}
+
+static enum mam_status whole_quiesce(struct mam_source *source)
+{
+	return mam_device_quiesce(&((struct mam_whole *)source)->device);
+}
+
+static void whole_destroy(struct mam_source *source)
+{
+	struct mam_whole *whole = (struct mam_whole *)source;
+
+	mam_device_unbind(&whole->device);
+	free(whole);
+}
+
+static const struct mam_source_ops whole_ops = {
+	.grow = whole_grow,
+	.shrink = whole_shrink,
+	.quiesce = whole_quiesce,
+	.destroy = whole_destroy,
+};
+
+enum mam_status mam_whole_create(const struct mam_whole_kind *kind, int device,
+				 struct mam_source **source)
+{
+	struct mam_whole *whole = calloc(1, sizeof(*whole));
+	struct mam_source_properties *properties;
+	enum mam_status status;
+
+	if (!whole)
+		return MAM_ERROR_OUT_OF_HOST_MEMORY;
+	properties = &whole->source.properties;
+	whole->source.ops = &whole_ops;
+	whole->kind = kind;
+	*properties = (struct mam_source_properties){
+		.name = kind->name,
+		.granularity = GRANULARITY,
+		.alignment = kind->alignment,
+		.survives_fork = false,
+	};
+	status = mam_device_bind(&whole->device, device);
+	properties->device = whole->device.ordinal;
+	if (status == MAM_OK)
+		status = kind->total(&whole->device, &properties->total_bytes);
+	if (status != MAM_OK) {
+		whole_destroy(&whole->source);
+		return status;
+	}
+	*source = &whole->source;
+	return MAM_OK;
+}
+
+bool mam_whole_room(struct mam_source *source, size_t *bytes)
+{
+	struct mam_whole *whole = (struct mam_whole *)source;
+	size_t room, asked;
+
+	if (source->ops != &whole_ops)
+		return false;
+	/* Where it cannot be found the caller's guess stays: the grow will say what is wrong. */
+	if (!whole->kind->room(&whole->device, &room))
+		return true;
+	asked = whole->kind->asked ? atomic_load(asked_of(whole)) : 0;
+	*bytes = room > asked ? room - asked : 0;
+	return true;
+}
