@@ -105,7 +105,7 @@ enum mam_cache_mode {
 /* How a pool is made. Zero means the default in every field but `size` and `device`. */
 struct mam_pool_attr {
 	size_t size;         /* sizeof(struct mam_pool_attr): it may grow in later versions */
-	const char *source;  /* "cudamalloc" (default) or "host"; not for create_on */
+	const char *source;  /* a name of mam_source_create(); NULL: "cudamalloc"; not for create_on */
 	int device;          /* CUDA ordinal, or MAM_DEVICE_CURRENT */
 	size_t chunk_bytes;  /* first chunk, taken at creation; 0: when first needed */
 	size_t growth_bytes; /* least of later chunks; 0: 64 MiB or an eighth of the pool; grow.c */

@@ -87,8 +87,14 @@ struct mam_source {
 };
 
 /*
- * mam_source_create - one of mam's own by name: "host" or "cudamalloc". INVALID_VALUE names no
- * source; NO_DEVICE.
+ * mam_source_create - one of mam's own by name: "vmm", "cudamalloc", "pinned", "managed" or "host".
+ * INVALID_VALUE names no source; NO_DEVICE.
+ *
+ * pinned and managed never ask for all there is, since a machine without memory to spare stops:
+ * pinned leaves a quarter of the host's memory, or of its control group's, to others; managed gives
+ * in all at most what is free on the device, as if nothing of it were there yet. Their chunks lie
+ * on pages of 4 KiB, so a pool on them takes granules of up to that. They are memory of a device
+ * as far as freeing is concerned: MAM_FREE_DEFAULT is strict.
  */
 MAM_API enum mam_status mam_source_create(const char *name, int device, struct mam_source **source);
 

@@ -34,8 +34,10 @@
 static const struct mam_option_row rows[] = {
 	[MAM_OPTION_DISABLE] = { "MAM_DISABLE", "bool", NULL, "no",
 		"Under mam run, leave every call to the CUDA driver as it is." },
-	[MAM_OPTION_SOURCE] = { "MAM_SOURCE", "choice", "cudamalloc|host", "cudamalloc",
-		"Where default pools get their chunks: the CUDA driver, or host addresses alone." },
+	[MAM_OPTION_SOURCE] = { "MAM_SOURCE", "choice", "vmm|cudamalloc|pinned|managed|host",
+		"cudamalloc",
+		"Where default pools get their memory: of the device, mapped in pieces or in whole chunks; "
+		"of the host, pinned; managed, which moves to who uses it; host: addresses alone." },
 	[MAM_OPTION_CHUNK] = { "MAM_CHUNK", "bytes", "largest", "0",
 		"Size of a default pool's first chunk, taken at once; 0: taken when needed." },
 	[MAM_OPTION_GROWTH] = { "MAM_GROWTH", "bytes", "none", "0",

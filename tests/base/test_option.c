@@ -178,9 +178,9 @@ static const struct {
 	const char *name, *value, *allowed;
 } refused[] = {
 	{ "MAM_DISABLE", "maybe", "yes or no" },
-	{ "MAM_SOURCE", "disk", "cudamalloc|host" },
-	{ "MAM_SOURCE", "hos", "cudamalloc|host" },
-	{ "MAM_SOURCE", "cudamalloc|host", "cudamalloc|host" },
+	{ "MAM_SOURCE", "disk", "vmm|cudamalloc|pinned|managed|host" },
+	{ "MAM_SOURCE", "hos", "managed|host" },
+	{ "MAM_SOURCE", "cudamalloc|pinned", "cudamalloc|pinned|managed" },
 	{ "MAM_CHUNK", "-1", "or largest" },
 	{ "MAM_GROWTH", "64Q", "or none" },
 	{ "MAM_LIMIT", "16E", "a size such as" },
