@@ -39,7 +39,7 @@
 #define HOST_DEFAULT DEVICES_MOST
 
 /* Place of "host" among the words of the option MAM_SOURCE. */
-#define SOURCE_IS_HOST 1u
+#define SOURCE_IS_HOST 4u
 
 static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_REGISTRY, "registry");
 static struct mam_slot *oldest, *newest;                      /* lock: registry */
