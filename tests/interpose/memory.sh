@@ -19,7 +19,7 @@ run=
 # set in the end.
 rm -f "$scratch/log"
 FAKE_CUDA_LOG=$scratch/log "$MAM" run -- "$probe" toggles > "$scratch/out" 2>&1
-same "the last flag of a chunk is that of the block that has it" "the first 1, the second 0 2000 of 2000" \
+same "the last flag of a chunk is that of the block that has it" "the first 1, the second 0 4000 of 4000" \
 	"$(tail -n 1 "$scratch/out") $(awk '
 	/^cuPointerSetAttribute .*value=/ { on = $0 ~ /value=1/ }
 	/^cuMemsetD8 / { rounds++; right += on }
@@ -34,6 +34,10 @@ try "deferred: a context that broke" cmp "$scratch/wanted" "$scratch/caught"
 same_run "processes" "$probe" processes
 same "and every call on it was caught" "" "$(grep 'failed' "$scratch/caught.err")"
 same "no note is left behind" "" "$(find /dev/shm -maxdepth 1 -name "mam-ipc-$(id -u)-*" -newer "$scratch/plain" 2> /dev/null)"
+set=FAKE_CUDA_FAIL_AT=cuIpcCloseMemHandle:2 same_run "processes, and a block that is not closed" "$probe" processes
+for call in 1 2 3; do
+	set=FAKE_CUDA_FAIL_AT=cuPointerSetAttribute:$call same_run "copies' order, call $call refused" "$probe" synchronous
+done
 same_run "hostile handles" "$probe" hostile
 run='--ipc dedicated' same_run "--ipc=dedicated: processes" "$probe" processes
 rm -f "$scratch/log"

@@ -8,6 +8,8 @@
 #include "probe.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -157,25 +159,62 @@ static void synchronous(void)
 	SHOW(cuMemFree_v2(b));
 }
 
-/* Of each pair of blocks one is set while the other is unset: then the first one still is. */
-#define TOGGLES 2000
+/*
+ * Of each pair of blocks one is set while the other is unset or freed, a little earlier or later
+ * each time: the first one is set in the end, and the chunk with it.
+ */
+#define TOGGLES 4000
 
-static pthread_barrier_t both;
+static atomic_uint meetings;
 
-static void *toggle(void *second)
+/* Both leave at nearly the same moment. */
+static void meet(void)
+{
+	unsigned int number = atomic_fetch_add(&meetings, 1) / 2;
+
+	for (int i = 1; atomic_load(&meetings) < 2 * (number + 1); i++)
+		if (i % 1000 == 0)
+			sched_yield();
+}
+
+static void *set_first(void *unused)
 {
 	const unsigned int on = 1, off = 0;
-	unsigned long long mine = second == NULL ? a : b;
 
+	(void)unused;
 	cuCtxSetCurrent(context);
 	for (int i = 0; i < TOGGLES; i++) {
-		cuPointerSetAttribute(second == NULL ? &off : &on, POINTER_SYNC_MEMOPS, mine);
-		pthread_barrier_wait(&both);
-		cuPointerSetAttribute(second == NULL ? &on : &off, POINTER_SYNC_MEMOPS, mine);
-		pthread_barrier_wait(&both);
-		if (second == NULL) /* a line for whoever reads the driver's log */
-			cuMemsetD8_v2(mine, 1, 1);
-		pthread_barrier_wait(&both);
+		cuPointerSetAttribute(&off, POINTER_SYNC_MEMOPS, a);
+		meet();
+		for (volatile int wait = i % 97 * 8; wait > 0; wait--)
+			;
+		cuPointerSetAttribute(&on, POINTER_SYNC_MEMOPS, a);
+		meet();
+		cuMemsetD8_v2(a, 1, 1); /* a line for whoever reads the driver's log */
+		meet();
+	}
+	return NULL;
+}
+
+static void *unset_second(void *unused)
+{
+	const unsigned int on = 1, off = 0;
+
+	(void)unused;
+	cuCtxSetCurrent(context);
+	for (int i = 0; i < TOGGLES; i++) {
+		cuPointerSetAttribute(&on, POINTER_SYNC_MEMOPS, b);
+		meet();
+		for (volatile int wait = i % 89 * 8; wait > 0; wait--)
+			;
+		if (i % 2 == 0)
+			cuPointerSetAttribute(&off, POINTER_SYNC_MEMOPS, b);
+		else
+			cuMemFree_v2(b);
+		meet();
+		if (i % 2 == 1)
+			cuMemAlloc_v2(&b, 3 * MIB);
+		meet();
 	}
 	return NULL;
 }
@@ -187,9 +226,8 @@ static void toggles(void)
 	start();
 	SHOW(cuMemAlloc_v2(&a, 3 * MIB));
 	SHOW(cuMemAlloc_v2(&b, 3 * MIB));
-	pthread_barrier_init(&both, NULL, 2);
-	pthread_create(&threads[0], NULL, toggle, NULL);
-	pthread_create(&threads[1], NULL, toggle, &both);
+	pthread_create(&threads[0], NULL, set_first, NULL);
+	pthread_create(&threads[1], NULL, unset_second, NULL);
 	pthread_join(threads[0], NULL);
 	pthread_join(threads[1], NULL);
 	printf("the first %u, the second %u\n", is_synchronous(a), is_synchronous(b));
@@ -204,6 +242,8 @@ struct message {
 
 static void answer_messages(int from, int to)
 {
+	const unsigned int on = 1;
+	unsigned long long last = 0, id;
 	struct message message;
 
 	start();
@@ -219,7 +259,11 @@ static void answer_messages(int from, int to)
 			printf("peer: right %d\n", byte == message.byte);
 			show_range("what was opened", a + MIB, a);
 			show_attributes(a + 10, a);
-			printf("peer: one id %d\n", id_of(a) == id_of(a + MIB));
+			id = id_of(a);
+			printf("peer: one id %d, another one %d\n", id_of(a + MIB) == id, id != last);
+			last = id;
+			SHOW(cuPointerSetAttribute(&on, POINTER_SYNC_MEMOPS, a));
+			printf("peer: on %u\n", is_synchronous(a));
 			SHOW(cuMemsetD8_v2(a, (unsigned char)~message.byte, 1000));
 			SHOW(cuCtxSynchronize());
 			SHOW(cuIpcOpenMemHandle_v2(&b, message.handle, IPC_LAZY_PEER_ACCESS));
@@ -227,6 +271,8 @@ static void answer_messages(int from, int to)
 			SHOW(cuIpcCloseMemHandle(b));
 			SHOW(cuIpcCloseMemHandle(a));
 			SHOW(cuIpcCloseMemHandle(a));
+			SHOW(cuIpcCloseMemHandle(a));
+			printf("peer: still open %d\n", cuMemcpyDtoH_v2(&byte, a, 1) == 0);
 		}
 		if (write(to, &code, sizeof(code)) != (ssize_t)sizeof(code))
 			return;
@@ -290,6 +336,7 @@ static void processes(void)
 	share(c, 3);
 	SHOW(cuIpcGetMemHandle(&first, b));
 	SHOW(cuMemFree_v2(b));
+	SHOW(cuIpcGetMemHandle(&garbage, b));
 	printf("opened after its free: %d\n", send_block(&first, 2) != 0);
 	SHOW(cuMemAlloc_v2(&b, 3 * MIB));
 	SHOW(cuIpcGetMemHandle(&second, b));

@@ -127,11 +127,16 @@ START_TEST(another_folder_where_the_first_takes_none)
 	ck_assert(mam_ipc_note_read(note.token, &got));
 	mam_ipc_note_remove(note.token);
 	ck_assert(!is_there(second));
-	setenv("TMPDIR", "not/absolute", 1);
+	setenv("TMPDIR", "/nowhere/either", 1);
 	ck_assert(mam_ipc_note_write(&note));
 	ck_assert(is_there("/tmp"));
 	mam_ipc_note_remove(note.token);
 	ck_assert(!is_there("/tmp"));
+	setenv("TMPDIR", ".", 1); /* a peer may be elsewhere */
+	ck_assert_int_eq(chdir(second), 0);
+	ck_assert(mam_ipc_note_write(&note));
+	ck_assert(!is_there(second));
+	mam_ipc_note_remove(note.token);
 }
 END_TEST
 

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "interpose/attribute.h"
@@ -176,6 +177,27 @@ START_TEST(a_chunk_takes_its_blocks_along)
 	mam_marks_free(block_of(0, BLOCKS));
 	mam_marks_free(block_of(2, 0));
 	ck_assert_uint_eq(mam_watch_bits, 0);
+}
+END_TEST
+
+START_TEST(what_takes_no_memory_succeeds_without)
+{
+	const struct rlimit none = { 0, RLIM_INFINITY };
+	uint64_t id = 0;
+
+	/* With the chunk's own half of the first 256 slots, which is when they grow. */
+	ck_assert(mam_marks_set_synchronous(block_of(0, 0), block_of(0, 0), true));
+	for (unsigned int i = 1; i < 127; i++)
+		ck_assert(mam_marks_buffer_id(block_of(0, i), &id));
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &none), 0);
+	ck_assert(!mam_marks_buffer_id(block_of(0, 127), &id));
+	ck_assert(!mam_marks_set_synchronous(block_of(1, 0), block_of(1, 0), true));
+	ck_assert(!mam_marks_set_token(block_of(1, 0), (unsigned char *)&id));
+	ck_assert(!mam_marks_chunk_is_synchronous(block_of(1, 0)));
+	ck_assert(mam_marks_set_synchronous(block_of(0, 0), block_of(0, 0), false));
+	ck_assert(!mam_marks_is_synchronous(block_of(0, 0)));
+	ck_assert(!mam_marks_chunk_is_synchronous(block_of(0, 0)));
+	ck_assert(mam_marks_buffer_id(block_of(0, 1), &id));
 }
 END_TEST
 
@@ -345,6 +367,7 @@ int main(void)
 	tcase_add_test(cases, the_last_block_unset_is_nobodys_business_here);
 	tcase_add_test(cases, a_token_stays_until_the_free);
 	tcase_add_test(cases, a_chunk_takes_its_blocks_along);
+	tcase_add_test(cases, what_takes_no_memory_succeeds_without);
 	tcase_add_test(cases, the_end_sees_every_token_and_a_child_none);
 	tcase_add_test(cases, the_end_does_not_wait_for_ever);
 	tcase_add_test(cases, as_a_plain_table);

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_ipc_handles.c - what is asked of the driver, and what of it is undone, where a handle is
+ * made, opened and closed. Notes and the list are the real ones; pools and the driver are played:
+ * one pool with one chunk, which a peer opens at PEER.
+ *
+ * Each test has a process and a folder of its own.
+ */
+#include <check.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <mam/mam.h>
+
+#include "interpose/hooks.h"
+#include "interpose/init.h"
+#include "interpose/ipc.h"
+#include "interpose/ipc_note.h"
+#include "interpose/ipc_opened.h"
+#include "interpose/marks.h"
+#include "interpose/pools.h"
+#include "interpose/say.h"
+#include "interpose/table.h"
+#include "interpose/watch.h"
+
+#define CHUNK ((uintptr_t)0x7f0000000000)
+#define CHUNK_BYTES ((size_t)4 << 20)
+#define PEER 0x7e0000000000ull
+#define BLOCK (CHUNK + 4096)
+#define LIVE_END (CHUNK + CHUNK_BYTES / 2) /* blocks below, free ground above */
+
+__thread int mam_init_depth;
+_Atomic unsigned int mam_watch_bits;
+
+static char folder[] = "/tmp/mam-test-ipc-XXXXXX";
+static struct mam_ipc_handle handle;
+static unsigned int sentences;
+/* What marks.c would know. */
+static bool has_token, takes_token;
+static unsigned char token[MAM_MARKS_TOKEN_BYTES];
+static const void *forgotten; /* the block whose marks went last */
+/* The driver. */
+static unsigned long long asked, closed; /* addresses of the last calls */
+static unsigned int opens, closes;
+static size_t range_bytes; /* what it says of a chunk that was opened; 0: it does not know */
+static int get_answer, close_answer;
+
+static int driver_get(struct mam_ipc_handle *answer, unsigned long long address)
+{
+	asked = address;
+	memset(answer, 0x5a, sizeof(*answer));
+	return get_answer;
+}
+
+static int driver_open(unsigned long long *address, struct mam_ipc_handle theirs,
+		       unsigned int flags)
+{
+	(void)theirs;
+	(void)flags;
+	opens++;
+	*address = PEER;
+	return 0;
+}
+
+static int driver_close(unsigned long long address)
+{
+	closes++;
+	closed = address;
+	return close_answer;
+}
+
+static int driver_range(unsigned long long *base, size_t *bytes, unsigned long long address)
+{
+	*base = address;
+	*bytes = range_bytes;
+	return range_bytes == 0 ? MAM_CUDA_INVALID_VALUE : MAM_CUDA_SUCCESS;
+}
+
+void *mam_table_original(enum mam_table_id id)
+{
+	switch (id) {
+	case MAM_TABLE_cuIpcGetMemHandle: return (void *)(uintptr_t)driver_get;
+	case MAM_TABLE_cuIpcOpenMemHandle_v2: return (void *)(uintptr_t)driver_open;
+	case MAM_TABLE_cuIpcCloseMemHandle: return (void *)(uintptr_t)driver_close;
+	case MAM_TABLE_cuMemGetAddressRange_v2: return (void *)(uintptr_t)driver_range;
+	default: return NULL;
+	}
+}
+
+bool mam_init_is_off(void)
+{
+	return false;
+}
+
+bool mam_pools_exist(void)
+{
+	return true;
+}
+
+enum mam_status mam_owner(const void *block, struct mam_pool **pool, struct mam_segment_info *info)
+{
+	uintptr_t address = (uintptr_t)block;
+
+	(void)pool;
+	if (address - CHUNK >= CHUNK_BYTES)
+		return MAM_ERROR_NOT_OWNED;
+	info->live = address < LIVE_END;
+	info->base = (void *)BLOCK;
+	info->requested = 1000;
+	info->bytes = 1024;
+	info->chunk_base = (void *)CHUNK;
+	info->chunk_bytes = CHUNK_BYTES;
+	return MAM_OK;
+}
+
+bool mam_marks_token(const void *block, unsigned char *answer)
+{
+	(void)block;
+	if (has_token)
+		memcpy(answer, token, sizeof(token));
+	return has_token;
+}
+
+bool mam_marks_set_token(const void *block, unsigned char *given)
+{
+	(void)block;
+	memcpy(token, given, sizeof(token)); /* whose note is to go where it is not taken */
+	has_token = takes_token;
+	return takes_token;
+}
+
+void mam_marks_free(const void *block)
+{
+	forgotten = block;
+}
+
+void mam_marks_each_token(void (*visit)(const unsigned char *each))
+{
+	if (has_token)
+		visit(token);
+}
+
+void mam_watch_call_slow(const struct mam_watch_call *call)
+{
+	(void)call;
+}
+
+void mam_say(enum mam_say_level level, const char *format, ...)
+{
+	(void)level;
+	(void)format;
+	sentences++;
+}
+
+static void set_up(void)
+{
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	mam_ipc_note_folder = folder;
+	setenv("TMPDIR", "/nowhere", 1);
+	takes_token = true;
+	range_bytes = CHUNK_BYTES;
+}
+
+static void tear_down(void)
+{
+	mam_ipc_finish();
+	ck_assert_int_eq(rmdir(folder), 0); /* no note is left */
+}
+
+static int open_it(unsigned long long *address)
+{
+	return cuIpcOpenMemHandle_v2(address, handle, 0);
+}
+
+START_TEST(a_handle_lives_as_long_as_its_block)
+{
+	struct mam_ipc_handle again;
+	struct mam_ipc_note note;
+
+	ck_assert_int_eq(cuIpcGetMemHandle(&handle, BLOCK + 10), 0);
+	ck_assert_uint_eq(asked, CHUNK);
+	ck_assert_int_eq(cuIpcGetMemHandle(&again, BLOCK), 0);
+	ck_assert_int_eq(memcmp(&handle, &again, sizeof(handle)), 0);
+	ck_assert(mam_ipc_note_read(token, &note));
+	ck_assert_uint_eq(note.offset, BLOCK - CHUNK);
+	ck_assert_uint_eq(note.bytes, 1000);
+	ck_assert_uint_eq(note.chunk_bytes, CHUNK_BYTES);
+	ck_assert_int_eq(note.chunk.bytes[63], 0x5a);
+	mam_ipc_withdraw(token);
+	ck_assert(!mam_ipc_note_read(token, &note));
+}
+END_TEST
+
+START_TEST(the_driver_judges_what_may_be_shared)
+{
+	memset(&handle, 0x11, sizeof(handle));
+	get_answer = 801;
+	ck_assert_int_eq(cuIpcGetMemHandle(&handle, BLOCK), 801);
+	ck_assert_int_eq(handle.bytes[0], 0x11);
+	get_answer = 0;
+	ck_assert_int_eq(cuIpcGetMemHandle(&handle, CHUNK + CHUNK_BYTES), 0);
+	ck_assert_uint_eq(asked, CHUNK + CHUNK_BYTES); /* its own */
+	ck_assert_int_eq(handle.bytes[0], 0x5a);
+	get_answer = 1;
+	ck_assert_int_eq(cuIpcGetMemHandle(&handle, LIVE_END), 1);
+	ck_assert(asked - CHUNK >= CHUNK_BYTES); /* free ground is nobody's */
+}
+END_TEST
+
+START_TEST(where_no_note_can_be_kept_no_handle_is_given)
+{
+	memset(&handle, 0x11, sizeof(handle));
+	takes_token = false;
+	ck_assert_int_eq(cuIpcGetMemHandle(&handle, BLOCK), MAM_CUDA_OUT_OF_MEMORY);
+	ck_assert_int_eq(handle.bytes[0], 0x11);
+}
+END_TEST
+
+START_TEST(a_block_is_opened_inside_its_chunk)
+{
+	unsigned long long address = 0, second = 0;
+	struct mam_ipc_opened opened;
+
+	ck_assert_int_eq(cuIpcGetMemHandle(&handle, BLOCK), 0);
+	ck_assert_int_eq(open_it(&address), 0);
+	ck_assert_uint_eq(address, PEER + 4096);
+	ck_assert(mam_ipc_opened_find(address + 999, &opened));
+	ck_assert(!mam_ipc_opened_find(address + 1000, &opened));
+	ck_assert_int_eq(open_it(&second), 0);
+	ck_assert_uint_eq(second, address);
+	ck_assert_int_eq(cuIpcCloseMemHandle(address), 0);
+	ck_assert_uint_eq(closed, PEER);
+	ck_assert_ptr_null(forgotten);
+	ck_assert_int_eq(cuIpcCloseMemHandle(address), 0);
+	ck_assert_ptr_eq(forgotten, (void *)(uintptr_t)address);
+	ck_assert_uint_eq(closes, 2);
+	ck_assert_int_eq(cuIpcCloseMemHandle(address), 0); /* the driver's business now */
+	ck_assert_uint_eq(closed, address);
+}
+END_TEST
+
+START_TEST(what_the_driver_does_not_close_stays_open)
+{
+	unsigned long long address = 0;
+
+	ck_assert_int_eq(cuIpcGetMemHandle(&handle, BLOCK), 0);
+	ck_assert_int_eq(open_it(&address), 0);
+	close_answer = 709;
+	ck_assert_int_eq(cuIpcCloseMemHandle(address), 709);
+	close_answer = 0;
+	ck_assert_int_eq(cuIpcCloseMemHandle(address), 0);
+	ck_assert_uint_eq(closed, PEER);
+}
+END_TEST
+
+/* The note says more than there is: its owner gave the chunk back, and another one has its handle. */
+START_TEST(a_chunk_that_is_smaller_than_its_note_is_closed_again)
+{
+	unsigned long long address = 77;
+	struct mam_ipc_opened opened;
+
+	ck_assert_int_eq(cuIpcGetMemHandle(&handle, BLOCK), 0);
+	range_bytes = 4096 + 999;
+	ck_assert_int_eq(open_it(&address), MAM_CUDA_INVALID_VALUE);
+	ck_assert_uint_eq(address, 77);
+	ck_assert_uint_eq(opens, 1);
+	ck_assert_uint_eq(closes, 1);
+	ck_assert_uint_eq(closed, PEER);
+	ck_assert(!mam_ipc_opened_find(PEER + 4096, &opened));
+	range_bytes = 4096 + 1000;
+	ck_assert_int_eq(open_it(&address), 0);
+	range_bytes = 0; /* not known: the note counts */
+	ck_assert_int_eq(open_it(&address), 0);
+	ck_assert_uint_eq(closes, 1);
+}
+END_TEST
+
+/* Each of its 64 bytes says something. */
+START_TEST(a_changed_handle_opens_nothing)
+{
+	unsigned long long address = 77;
+	unsigned int drivers = 0;
+
+	ck_assert_int_eq(cuIpcGetMemHandle(&handle, BLOCK), 0);
+	for (size_t bit = 0; bit < 8 * sizeof(handle); bit++) {
+		handle.bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+		if (bit < 64) /* another mark: the driver's own handle, then */
+			drivers += open_it(&address) == 0;
+		else
+			ck_assert_msg(open_it(&address) == MAM_CUDA_INVALID_VALUE, "bit %zu", bit);
+		handle.bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+	}
+	ck_assert_uint_eq(drivers, 64);
+	ck_assert_uint_eq(opens, 64);
+	ck_assert_uint_eq(sentences, 1);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *cases = tcase_create("handles");
+	Suite *suite = suite_create("ipc_handles");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	suite_add_tcase(suite, cases);
+	tcase_add_checked_fixture(cases, set_up, tear_down);
+	tcase_add_test(cases, a_handle_lives_as_long_as_its_block);
+	tcase_add_test(cases, the_driver_judges_what_may_be_shared);
+	tcase_add_test(cases, where_no_note_can_be_kept_no_handle_is_given);
+	tcase_add_test(cases, a_block_is_opened_inside_its_chunk);
+	tcase_add_test(cases, what_the_driver_does_not_close_stays_open);
+	tcase_add_test(cases, a_chunk_that_is_smaller_than_its_note_is_closed_again);
+	tcase_add_test(cases, a_changed_handle_opens_nothing);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
