@@ -33,6 +33,7 @@
 #include "pool/pool.h"
 #include "source/driver.h"
 #include "source/source.h"
+#include "stream/stream.h"
 
 /* More than any machine has; a process sees at most the GPUs of one. */
 #define DEVICES_MOST 256
@@ -76,6 +77,7 @@ static enum mam_status fill(struct mam_slot *slot, struct mam_source *source, bo
 			    const struct mam_pool_attr *attr)
 {
 	struct mam_pool_config config;
+	struct mam_streams *streams;
 	enum mam_status status;
 
 	mam_attr_config(attr, &config);
@@ -83,8 +85,17 @@ static enum mam_status fill(struct mam_slot *slot, struct mam_source *source, bo
 		snprintf(config.name, sizeof(config.name), "pool %zu",
 			 mam_slots_number(&slot->pool));
 	slot->survives_fork = source->properties.survives_fork;
+	status = mam_streams_attach(&slot->pool, source);
+	if (status != MAM_OK) {
+		if (owns_source)
+			mam_source_destroy(source);
+		return status;
+	}
+	streams = slot->pool.stream;
 	status = mam_pool_init(&slot->pool, source, owns_source, &config);
-	if (status == MAM_OK)
+	if (status != MAM_OK)
+		mam_streams_detach(&slot->pool, streams);
+	else
 		mam_event_emit(MAM_EVENT_POOL_CREATE, &slot->pool, NULL, 0);
 	return status;
 }

@@ -34,9 +34,10 @@ enum mam_rank {
 	MAM_RANK_PAPER = 0,    /* the paper's one environment being made or ended */
 	MAM_RANK_REGISTRY = 1, /* the list of all pools; defaults being made */
 	MAM_RANK_GROW = 2,     /* one per pool: its talks with the source */
-	MAM_RANK_POOL = 3,     /* one per pool: its segments; not across source calls */
-	MAM_RANK_SOURCE = 4,   /* a source's own books */
-	MAM_RANK_LOG = 5
+	MAM_RANK_STREAM = 3,   /* one per pool: its talks with the driver about fences */
+	MAM_RANK_POOL = 4,     /* one per pool: its segments; not across source calls */
+	MAM_RANK_SOURCE = 5,   /* a source's own books */
+	MAM_RANK_LOG = 6
 };
 
 struct mam_lock {

@@ -6,6 +6,7 @@
 #include "pool/pool.h"
 
 #include "pool/addrtree.h"
+#include "pool/hold.h"
 #include "pool/range.h"
 
 #include <stdio.h>
@@ -18,6 +19,8 @@ struct totals {
 	uint64_t live;
 	uint64_t retired;
 	uint64_t retired_bytes;
+	uint64_t held; /* of the retired ones, in holds */
+	uint64_t held_bytes;
 	uint64_t shelved;
 	uint64_t voids;
 	uint64_t live_bytes;
@@ -35,7 +38,7 @@ static const char *check_segment(const struct mam_pool *pool, const struct mam_c
 	uint64_t mask = pool->config.granule - 1;
 
 	if (segment->state != MAM_SEGMENT_FREE && segment->state != MAM_SEGMENT_LIVE &&
-	    segment->state != MAM_SEGMENT_RETIRED &&
+	    segment->state != MAM_SEGMENT_RETIRED && !mam_hold_is(segment->state) &&
 	    (pool->range == NULL || (segment->state != MAM_SEGMENT_VOID &&
 				     segment->state != MAM_SEGMENT_MOVING)))
 		return "a chunk's list holds an idle record";
@@ -68,7 +71,14 @@ static const char *check_segment(const struct mam_pool *pool, const struct mam_c
 	if (mam_segment_end(segment) - chunk->base > chunk->high)
 		return "a block lies above its chunk's high mark";
 	(*live_here)++;
-	if (segment->state == MAM_SEGMENT_RETIRED) {
+	if (mam_hold_is(segment->state)) {
+		totals->held++;
+		totals->held_bytes += segment->bytes;
+		if (segment->next != 0 &&
+		    mam_segment_at(&pool->segments, segment->next)->state == segment->state)
+			return "two segments of one hold are neighbours";
+	}
+	if (segment->state == MAM_SEGMENT_RETIRED || mam_hold_is(segment->state)) {
 		totals->retired++;
 		totals->retired_bytes += segment->bytes;
 		return NULL;
@@ -224,7 +234,9 @@ const char *mam_pool_fault_locked(struct mam_pool *pool)
 	if (fault == NULL)
 		fault = check_chunk_list(pool, totals.chunks);
 	if (fault == NULL)
-		fault = check_retired(pool, totals.retired);
+		fault = check_retired(pool, totals.retired - totals.held);
+	if (fault == NULL)
+		fault = mam_holds_check(pool, totals.held, totals.held_bytes);
 	if (fault == NULL)
 		fault = mam_blockmap_check(&pool->blocks, &pool->segments);
 	return fault;

@@ -24,6 +24,7 @@
 
 #include "base/bits.h"
 #include "pool/addrtree.h"
+#include "pool/hold.h"
 #include "pool/range.h"
 
 #define SPARE_RECORDS 2 /* a request cuts its ground at most twice */
@@ -48,7 +49,9 @@ static inline void shelve(struct mam_pool *pool, uint32_t handle)
 {
 	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
 
-	if (pool->range != NULL)
+	if (mam_hold_is(segment->state))
+		mam_hold_shelve_locked(pool, handle);
+	else if (pool->range != NULL)
 		mam_shelf_insert(mam_range_shelf(pool->range, segment), &pool->segments, handle);
 	else if (segment->next == 0 && segment->chunk == pool->newest_chunk)
 		pool->tail = handle;
@@ -58,7 +61,9 @@ static inline void shelve(struct mam_pool *pool, uint32_t handle)
 
 static inline void unshelve(struct mam_pool *pool, uint32_t handle)
 {
-	if (pool->range != NULL)
+	if (mam_hold_is(mam_segment_at(&pool->segments, handle)->state))
+		mam_hold_unshelve_locked(pool, handle);
+	else if (pool->range != NULL)
 		mam_shelf_remove(mam_range_shelf(pool->range,
 						 mam_segment_at(&pool->segments, handle)),
 				 &pool->segments, handle);
@@ -119,7 +124,7 @@ static uint32_t split(struct mam_pool *pool, uint32_t handle, uint64_t bytes)
 
 	rest->base = front->base + bytes;
 	rest->bytes = front->bytes - bytes;
-	rest->state = front->state == MAM_SEGMENT_VOID ? MAM_SEGMENT_VOID : MAM_SEGMENT_FREE;
+	rest->state = front->state;
 	rest->chunk = front->chunk;
 	rest->prev = handle;
 	rest->next = front->next;
@@ -228,6 +233,17 @@ static void *place(struct mam_pool *pool, uint32_t handle, const struct mam_requ
 	mam_blockmap_insert(&pool->blocks, &pool->segments, handle);
 	count_alloc(pool, segment);
 	return (void *)(uintptr_t)segment->base;
+}
+
+void *mam_ground_place_locked(struct mam_pool *pool, uint32_t handle,
+			      const struct mam_request *request)
+{
+	return place(pool, handle, request);
+}
+
+uint32_t mam_ground_find_locked(const struct mam_pool *pool, const struct mam_request *request)
+{
+	return find_ground(pool, request);
 }
 
 enum mam_status mam_ground_take_locked(struct mam_pool *pool, const struct mam_request *request,

@@ -29,6 +29,15 @@ enum mam_status mam_ground_take_locked(struct mam_pool *pool, const struct mam_r
 				       void **block);
 
 /*
+ * The two halves of it. mam_ground_find_locked: the segment it would use, or 0.
+ * mam_ground_place_locked: a block out of a free or held segment that is large enough. pre: records
+ * for two splits are reserved.
+ */
+uint32_t mam_ground_find_locked(const struct mam_pool *pool, const struct mam_request *request);
+void *mam_ground_place_locked(struct mam_pool *pool, uint32_t handle,
+			      const struct mam_request *request);
+
+/*
  * mam_ground_give_locked - the block at `address` back; NOT_OWNED, INTERIOR, DOUBLE_FREE,
  * DESTROYED.
  */

@@ -9,6 +9,7 @@
 #include "pool/pool.h"
 
 #include "pool/addrtree.h"
+#include "pool/hold.h"
 #include "pool/range.h"
 
 #include <string.h>
@@ -119,7 +120,7 @@ void mam_segment_describe(const struct mam_pool *pool, uint32_t handle,
 	info->base = (void *)(uintptr_t)segment->base;
 	info->bytes = segment->bytes;
 	info->live = segment->state == MAM_SEGMENT_LIVE;
-	info->retired = segment->state == MAM_SEGMENT_RETIRED;
+	info->retired = segment->state == MAM_SEGMENT_RETIRED || mam_hold_is(segment->state);
 	info->requested = info->live ? segment->requested : 0;
 	info->chunk_base = (void *)(uintptr_t)chunk->base;
 	info->chunk_bytes = chunk->bytes;

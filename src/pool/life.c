@@ -11,6 +11,7 @@
 #include "base/bits.h"
 #include "base/log.h"
 #include "pool/grow.h"
+#include "pool/hold.h"
 #include "pool/range.h"
 #include "source/source.h"
 
@@ -46,6 +47,7 @@ static enum mam_status init_books(struct mam_pool *pool)
 static void fini_books(struct mam_pool *pool)
 {
 	mam_range_fini(pool);
+	mam_holds_fini(pool);
 	mam_shelf_fini(&pool->shelf);
 	mam_blockmap_fini(&pool->blocks);
 	mam_records_fini(&pool->chunks);
@@ -126,6 +128,13 @@ static void await_waiters(struct mam_pool *pool)
 		nanosleep(&a_moment, NULL);
 }
 
+static void let_go_above(struct mam_pool *pool)
+{
+	for (int stop = 0; stop < MAM_RELIEF_STOPS; stop++)
+		if (pool->relief[stop] != NULL)
+			(void)pool->relief[stop](pool, MAM_RELIEF_END);
+}
+
 static enum mam_status end(struct mam_pool *pool, bool abandon)
 {
 	enum mam_status status = MAM_OK;
@@ -142,6 +151,7 @@ static enum mam_status end(struct mam_pool *pool, bool abandon)
 
 	if (status == MAM_OK) {
 		if (!abandon) {
+			let_go_above(pool);
 			give_back_chunks(pool);
 			if (pool->owns_source) {
 				await_waiters(pool);

@@ -6,6 +6,7 @@
  *   pool.c      alloc, free: into granules, under the lock.
  *   ground.c    find ground, split, join. The lock is held, no source call.
  *   retire.c    blocks that are freed and not to be handed out yet.
+ *   hold.c      freed ground kept apart, for one stream's use.
  *   grow.c      a request that no ground fits: chunks in from the source, and idle ones out (trim).
  *   range.c     the same on a source that maps memory in pieces; remap.c moves them, footing.h says
  *               when and how large they are.
@@ -103,6 +104,8 @@ struct mam_pool {
 	uint64_t high_bytes;     /* sum of the chunks' high */
 	struct mam_range *range; /* of a source that maps in pieces, else NULL; set at init */
 	bool unfenced;           /* a block was freed without a wait since pieces last moved */
+	struct mam_records holds; /* ground kept apart (hold.h); empty until there is any */
+	uint32_t idle_hold;       /* head of the list of holds that nobody has, or 0 */
 	struct mam_stats counts; /* what is kept as it happens: see mam_pool_stats() */
 };
 

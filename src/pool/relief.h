@@ -6,6 +6,8 @@
  * it a function each, and the pool calls them where a request would otherwise cost more:
  *   PASSED   before the source is asked for more: what costs no wait
  *   ALL      before OUT_OF_MEMORY, and by trim: everything, even if the device must be waited for
+ *   END      the pool has ended and its chunks are about to go: wait for what may still use them,
+ *            and let go of the driver
  *
  * A function is called with grow_lock held and `lock` free; it gives blocks back by
  * mam_pool_free() and its like and calls neither mam_pool_alloc() nor mam_pool_trim().
@@ -21,7 +23,8 @@ struct mam_pool;
 
 enum mam_relief_level {
 	MAM_RELIEF_PASSED,
-	MAM_RELIEF_ALL
+	MAM_RELIEF_ALL,
+	MAM_RELIEF_END
 };
 
 /* True: something became free ground. */

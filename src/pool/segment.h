@@ -38,7 +38,8 @@ enum mam_segment_state {
 	MAM_SEGMENT_LIVE = 2,
 	MAM_SEGMENT_RETIRED = 3,
 	MAM_SEGMENT_VOID = 4,  /* addresses with no memory behind them (range.h) */
-	MAM_SEGMENT_MOVING = 5 /* in the hands of whoever talks to the source */
+	MAM_SEGMENT_MOVING = 5, /* in the hands of whoever talks to the source */
+	MAM_SEGMENT_HELD = 256 /* and above: in a hold, whose handle is added (hold.h) */
 };
 
 /* lock: pool, all fields */

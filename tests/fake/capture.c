@@ -24,10 +24,12 @@ struct capture {
 	int mode;
 	const void *thread; /* who began it */
 	bool spoilt;
+	uint64_t id; /* never given twice */
 	struct CUgraph_st *graph; /* the program's own, or NULL */
 };
 
 static struct capture *captures; /* lock: fake */
+static uint64_t last_id;         /* lock: fake */
 static __thread int thread_mode = CAPTURE_GLOBAL;
 static __thread char self; /* its address tells threads apart */
 
@@ -100,6 +102,30 @@ int fake_capture_refuse_all(struct CUctx_st *context)
 	return result;
 }
 
+static bool is_blocking_in(const struct capture *capture, struct CUctx_st *context)
+{
+	struct CUctx_st *owner;
+
+	return fake_stream_is_blocking(capture->stream) &&
+	       fake_stream_context(capture->stream, &owner) == CUDA_SUCCESS && owner == context;
+}
+
+bool fake_capture_blocking(struct CUctx_st *context)
+{
+	for (const struct capture *capture = captures; capture; capture = capture->next)
+		if (is_blocking_in(capture, context))
+			return true;
+	return false;
+}
+
+/* The legacy stream would wait for them, which a graph cannot. */
+void fake_capture_spoil_blocking(struct CUctx_st *context)
+{
+	for (struct capture *capture = captures; capture; capture = capture->next)
+		if (is_blocking_in(capture, context))
+			capture->spoilt = true;
+}
+
 int cuThreadExchangeStreamCaptureMode(int *mode)
 {
 	int result = fake_enter("cuThreadExchangeStreamCaptureMode");
@@ -130,7 +156,7 @@ static int begin(struct CUstream_st *stream, struct CUgraph_st *graph, int mode)
 	capture = calloc(1, sizeof(*capture));
 	if (!capture)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*capture = (struct capture){ captures, stream, mode, &self, false, graph };
+	*capture = (struct capture){ captures, stream, mode, &self, false, ++last_id, graph };
 	captures = capture;
 	fake_stream_set_capturing(stream, true);
 	return CUDA_SUCCESS;
@@ -190,15 +216,45 @@ int cuStreamEndCapture(struct CUstream_st *stream, struct CUgraph_st **graph)
 }
 
 /* 0: not capturing, 1: capturing, 2: capturing, but spoilt */
+static int ask(struct CUstream_st *stream, int *status, uint64_t *id)
+{
+	const struct capture *capture;
+	struct CUctx_st *context;
+	int result = fake_stream_context(stream, &context);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!stream || stream == STREAM_LEGACY) {
+		*status = 0;
+		return fake_capture_blocking(context) ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
+						      : CUDA_SUCCESS;
+	}
+	capture = *find(record_of(stream));
+	*status = !capture ? 0 : capture->spoilt ? 2 : 1;
+	if (id && *status == 1)
+		*id = capture->id;
+	return CUDA_SUCCESS;
+}
+
+int cuStreamGetCaptureInfo_v3(struct CUstream_st *stream, int *status, uint64_t *id,
+			      struct CUgraph_st **graph, void *dependencies, void *edges,
+			      size_t *count)
+{
+	int result = fake_enter("cuStreamGetCaptureInfo");
+
+	if (result == CUDA_SUCCESS && (!status || graph || dependencies || edges || count))
+		result = CUDA_ERROR_INVALID_VALUE; /* the fake's graphs have no nodes to tell of */
+	if (result == CUDA_SUCCESS)
+		result = ask(stream, status, id);
+	return fake_leave("cuStreamGetCaptureInfo", result, "stream=%p", (void *)stream);
+}
+
 int cuStreamIsCapturing(struct CUstream_st *stream, int *status)
 {
 	int result = fake_enter("cuStreamIsCapturing");
 
-	if (result == CUDA_SUCCESS) {
-		const struct capture *capture = *find(record_of(stream));
-
-		*status = !capture ? 0 : capture->spoilt ? 2 : 1;
-	}
+	if (result == CUDA_SUCCESS)
+		result = ask(stream, status, NULL);
 	return fake_leave("cuStreamIsCapturing", result, "stream=%p", (void *)stream);
 }
 

@@ -46,6 +46,7 @@ enum {
 	CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
 	CUDA_ERROR_NOT_SUPPORTED = 801,
 	CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
+	CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
 	CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
 	CUDA_ERROR_UNKNOWN = 999
 };
@@ -272,6 +273,7 @@ int cuStreamSynchronize(struct CUstream_st *stream);
 int cuStreamQuery(struct CUstream_st *stream);
 int cuStreamWaitEvent(struct CUstream_st *stream, struct CUevent_st *event, unsigned int flags);
 int cuStreamGetId(struct CUstream_st *stream, unsigned long long *id);
+int cuStreamGetCtx(struct CUstream_st *stream, struct CUctx_st **context);
 int cuEventCreate(struct CUevent_st **event, unsigned int flags);
 int cuEventDestroy_v2(struct CUevent_st *event);
 int cuEventRecord(struct CUevent_st *event, struct CUstream_st *stream);
@@ -288,6 +290,9 @@ int cuStreamBeginCaptureToGraph(struct CUstream_st *stream, struct CUgraph_st *g
 				int mode);
 int cuStreamEndCapture(struct CUstream_st *stream, struct CUgraph_st **graph);
 int cuStreamIsCapturing(struct CUstream_st *stream, int *status);
+int cuStreamGetCaptureInfo_v3(struct CUstream_st *stream, int *status, uint64_t *id,
+			      struct CUgraph_st **graph, void *dependencies, void *edges,
+			      size_t *count);
 int cuGraphCreate(struct CUgraph_st **graph, unsigned int flags);
 int cuGraphDestroy(struct CUgraph_st *graph);
 

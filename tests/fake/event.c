@@ -85,6 +85,11 @@ int cuEventRecord(struct CUevent_st *event, struct CUstream_st *stream)
 		result = fake_stream_context(stream, &context);
 	if (result == CUDA_SUCCESS)
 		result = fake_stream_end(context, stream, &end_ns);
+	if (result == CUDA_SUCCESS && (!stream || stream == STREAM_LEGACY) &&
+	    fake_capture_blocking(context)) {
+		fake_capture_spoil_blocking(context);
+		result = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+	}
 	if (result == CUDA_SUCCESS && !fake_capture_alive(stream))
 		event->done_ns = end_ns > fake_now() ? end_ns : fake_now();
 	return fake_leave("cuEventRecord", result, "event=%p stream=%p", (void *)event,

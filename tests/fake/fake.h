@@ -204,12 +204,15 @@ int fake_stream_delay(struct CUctx_st *context, struct CUstream_st *stream, uint
 void fake_stream_drop_context(struct CUctx_st *context);
 int fake_stream_resolve(struct CUctx_st *context, struct CUstream_st **stream);
 int fake_stream_make(struct CUctx_st *context, bool non_blocking, struct CUstream_st **stream);
+bool fake_stream_is_blocking(const struct CUstream_st *stream);
 void fake_stream_set_capturing(struct CUstream_st *stream, bool capturing);
 
 /* capture.c */
 int fake_capture_refuse(void); /* 900, and every live capture that minds is spoilt */
 int fake_capture_refuse_all(struct CUctx_st *context); /* the same whatever the mode */
 bool fake_capture_alive(struct CUstream_st *stream);
+void fake_capture_spoil_blocking(struct CUctx_st *context);
+bool fake_capture_blocking(struct CUctx_st *context); /* is one alive in a blocking stream? */
 void fake_capture_forget(struct CUstream_st *stream);
 
 #endif

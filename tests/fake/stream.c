@@ -178,6 +178,11 @@ void fake_stream_drop_context(struct CUctx_st *context)
 	}
 }
 
+bool fake_stream_is_blocking(const struct CUstream_st *stream)
+{
+	return !stream->non_blocking;
+}
+
 void fake_stream_set_capturing(struct CUstream_st *stream, bool capturing)
 {
 	stream->capturing = capturing;
@@ -253,6 +258,15 @@ int cuStreamQuery(struct CUstream_st *stream)
 	if (result == CUDA_SUCCESS && end_ns > fake_now() && !fake_knobs.hasty)
 		result = CUDA_ERROR_NOT_READY;
 	return fake_leave("cuStreamQuery", result, "stream=%p", (void *)stream);
+}
+
+int cuStreamGetCtx(struct CUstream_st *stream, struct CUctx_st **context)
+{
+	int result = fake_enter("cuStreamGetCtx");
+
+	if (result == CUDA_SUCCESS)
+		result = fake_stream_context(stream, context);
+	return fake_leave("cuStreamGetCtx", result, "stream=%p", (void *)stream);
 }
 
 int cuStreamGetId(struct CUstream_st *stream, unsigned long long *id)

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hold.c - ground kept apart (hold.h).
+ *
+ * put:     end the block (ground.h), then let its ground become the hold's, which joins it with
+ *          neighbours of the same hold.
+ * take:    place the request in the segment as in any free one; the rest keeps its state, and so
+ *          its hold.
+ *
+ * Counting. Held segments are counted as retired and, in their chunk, as live: a chunk with held
+ * ground does not go home. Joining and splitting change how many there are; how many were joined is
+ * what the count of all segments fell by.
+ *
+ * Holds are records: pointers to one are not kept across mam_hold_begin_locked().
+ */
+#include "pool/hold.h"
+
+#include "pool/range.h"
+
+static bool ready(const struct mam_pool *pool)
+{
+	return atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY;
+}
+
+enum mam_status mam_hold_begin_locked(struct mam_pool *pool, uint32_t *hold)
+{
+	enum mam_status status = MAM_OK;
+	struct mam_hold *made;
+
+	if (!ready(pool))
+		return MAM_ERROR_DESTROYED;
+	if (pool->holds.base == NULL)
+		status = mam_records_init(&pool->holds, sizeof(struct mam_hold));
+	if (status == MAM_OK && pool->idle_hold == 0)
+		status = mam_records_reserve(&pool->holds, 1);
+	if (status != MAM_OK)
+		return status;
+	if (pool->idle_hold == 0) {
+		struct mam_hold fresh = { 0 };
+
+		status = mam_shelf_init(&fresh.shelf, pool->config.granule);
+		if (status != MAM_OK)
+			return status;
+		pool->idle_hold = mam_records_take(&pool->holds);
+		*mam_hold_at(pool, pool->idle_hold) = fresh;
+	}
+	*hold = pool->idle_hold;
+	made = mam_hold_at(pool, *hold);
+	pool->idle_hold = made->idle_next;
+	made->idle_next = 0;
+	made->in_use = 1;
+	return MAM_OK;
+}
+
+void mam_hold_end_locked(struct mam_pool *pool, uint32_t hold)
+{
+	struct mam_hold *ended = mam_hold_at(pool, hold);
+
+	ended->in_use = 0;
+	ended->idle_next = pool->idle_hold;
+	pool->idle_hold = hold;
+}
+
+/* The segment, on no shelf, joins a hold. It is counted as one retired block until now. */
+static void join_hold(struct mam_pool *pool, uint32_t handle, uint32_t hold)
+{
+	struct mam_chunk *chunk =
+		mam_chunk_at(&pool->chunks, mam_segment_at(&pool->segments, handle)->chunk);
+	uint64_t before = pool->counts.segments;
+	uint64_t joined;
+
+	mam_ground_become_locked(pool, handle, MAM_SEGMENT_HELD + hold);
+	joined = before - pool->counts.segments;
+	chunk->live_blocks -= joined;
+	pool->counts.retired_blocks -= joined;
+}
+
+enum mam_status mam_hold_put_locked(struct mam_pool *pool, uint32_t hold, uint64_t address)
+{
+	enum mam_status status;
+	uint32_t handle;
+
+	status = mam_ground_end_locked(pool, address, &handle);
+	if (status != MAM_OK)
+		return status;
+	pool->counts.retired_blocks++;
+	pool->counts.retired_bytes += mam_segment_at(&pool->segments, handle)->bytes;
+	mam_pool_peak(&pool->counts.peak_retired_bytes, pool->counts.retired_bytes);
+	join_hold(pool, handle, hold);
+	mam_pool_prove_locked(pool);
+	return MAM_OK;
+}
+
+/* In a range small blocks and large ones lie apart (range.h). */
+static bool is_for(const struct mam_pool *pool, uint32_t segment, uint64_t bytes)
+{
+	return pool->range == NULL ||
+	       mam_segment_at(&pool->segments, segment)->chunk ==
+		       pool->range->part[mam_range_part_of(bytes)].chunk;
+}
+
+uint32_t mam_hold_best_locked(const struct mam_pool *pool, const uint32_t *holds, unsigned count,
+			      uint64_t bytes)
+{
+	uint64_t least = UINT64_MAX;
+	uint32_t best = 0;
+
+	for (unsigned i = 0; i < count && least > bytes; i++) {
+		const struct mam_hold *hold = mam_hold_at(pool, holds[i]);
+		uint32_t found = 0;
+
+		if (hold->bytes >= bytes)
+			found = mam_shelf_best(&hold->shelf, &pool->segments, bytes);
+		if (found != 0 && !is_for(pool, found, bytes))
+			continue;
+		if (found != 0 && mam_segment_at(&pool->segments, found)->bytes < least) {
+			least = mam_segment_at(&pool->segments, found)->bytes;
+			best = found;
+		}
+	}
+	return best;
+}
+
+enum mam_status mam_hold_take_locked(struct mam_pool *pool, uint32_t segment,
+				     const struct mam_request *request, void **block)
+{
+	enum mam_status status = mam_records_reserve(&pool->segments, 1);
+	struct mam_segment *held;
+
+	if (status != MAM_OK)
+		return status;
+	held = mam_segment_at(&pool->segments, segment);
+	if (held->bytes == request->bytes) { /* what place() counts as one more is this one */
+		mam_chunk_at(&pool->chunks, held->chunk)->live_blocks--;
+		pool->counts.retired_blocks--;
+	}
+	pool->counts.retired_bytes -= request->bytes;
+	*block = mam_ground_place_locked(pool, segment, request);
+	mam_pool_prove_locked(pool);
+	return MAM_OK;
+}
+
+unsigned mam_hold_release_locked(struct mam_pool *pool, uint32_t hold, unsigned most)
+{
+	const struct mam_hold *from = mam_hold_at(pool, hold);
+	unsigned released = 0;
+
+	while (released < most && from->segments != 0) {
+		uint32_t handle = mam_shelf_largest(&from->shelf, &pool->segments);
+
+		pool->counts.retired_blocks--;
+		pool->counts.retired_bytes -= mam_segment_at(&pool->segments, handle)->bytes;
+		mam_hold_unshelve_locked(pool, handle);
+		mam_ground_release_locked(pool, handle);
+		released++;
+	}
+	return released;
+}
+
+unsigned mam_hold_move_locked(struct mam_pool *pool, uint32_t from, uint32_t to, unsigned most)
+{
+	const struct mam_hold *source = mam_hold_at(pool, from);
+	unsigned moved = 0;
+
+	while (moved < most && source->segments != 0) {
+		uint32_t handle = mam_shelf_largest(&source->shelf, &pool->segments);
+
+		mam_hold_unshelve_locked(pool, handle);
+		join_hold(pool, handle, to);
+		moved++;
+	}
+	mam_pool_prove_locked(pool);
+	return moved;
+}
+
+/* Handles of records are multiples of what one takes. */
+static uint32_t first_hold(const struct mam_pool *pool)
+{
+	return (uint32_t)(pool->holds.record_bytes / MAM_RB_UNIT);
+}
+
+static uint32_t holds_end(const struct mam_pool *pool)
+{
+	return pool->holds.touched * first_hold(pool);
+}
+
+void mam_holds_fini(struct mam_pool *pool)
+{
+	if (pool->holds.base == NULL)
+		return;
+	for (uint32_t at = first_hold(pool); at < holds_end(pool); at += first_hold(pool))
+		mam_shelf_fini(&mam_hold_at(pool, at)->shelf);
+	mam_records_fini(&pool->holds);
+	pool->idle_hold = 0;
+}
+
+const char *mam_holds_check(const struct mam_pool *pool, uint64_t segments, uint64_t bytes)
+{
+	uint64_t all_segments = 0;
+	uint64_t all_bytes = 0;
+
+	if (pool->holds.base == NULL)
+		return segments == 0 ? NULL : "a segment is held by a hold that never was";
+	for (uint32_t at = first_hold(pool); at < holds_end(pool); at += first_hold(pool)) {
+		const struct mam_hold *hold = mam_hold_at(pool, at);
+		uint64_t count = 0;
+		const char *fault = mam_shelf_check(&hold->shelf, &pool->segments, &count);
+
+		if (fault != NULL)
+			return fault;
+		if (count != hold->segments)
+			return "a hold's shelf does not hold what it counts";
+		if (count != 0 && hold->in_use == 0)
+			return "a hold that nobody has is not empty";
+		all_segments += count;
+		all_bytes += hold->bytes;
+	}
+	if (all_segments != segments || all_bytes != bytes)
+		return "the holds do not hold exactly the held segments";
+	return NULL;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hold.h - freed ground that is kept apart from the pool's own: holds.
+ *
+ * A hold is ground that somebody above the pool may use at once and nobody else yet: what was freed
+ * in the order of a stream. It works as the pool's own ground does: neighbours in one hold are
+ * joined, and a request takes the best fit and leaves the rest. Neighbours in two holds, or in a
+ * hold and in the pool's own ground, stay apart until the hold is released.
+ *
+ * A held segment says whose it is in its state: MAM_SEGMENT_HELD + the hold's handle. So equal
+ * states are neighbours that join, and everything else that asks for a state sees none of its own.
+ *
+ *   put      a block ends for its caller; its ground joins the hold.
+ *   take     a block from a hold.
+ *   release  ground of a hold becomes the pool's own, a few segments at a time.
+ *   move     all of a hold joins another one.
+ *
+ * To callers held ground is freed; statistics count it as retired.
+ *
+ * Bound: O(log n) a block, as for ground of the pool. Memory: a page a hold, which stays for the
+ * next hold when one ends. lock: pool.
+ */
+#ifndef MAM_POOL_HOLD_H
+#define MAM_POOL_HOLD_H
+
+#include "pool/ground.h"
+
+struct mam_hold {
+	struct mam_shelf shelf;
+	uint64_t segments; /* count */
+	uint64_t bytes;
+	uint32_t idle_next; /* while nobody has it: the next such */
+	uint32_t in_use;
+} __attribute__((aligned(16)));
+
+_Static_assert(sizeof(struct mam_hold) <= 4096, "a record's most");
+
+static inline bool mam_hold_is(uint32_t state)
+{
+	return state >= MAM_SEGMENT_HELD;
+}
+
+static inline struct mam_hold *mam_hold_at(const struct mam_pool *pool, uint32_t hold)
+{
+	return (struct mam_hold *)mam_records_at(&pool->holds, hold);
+}
+
+/* For ground.c: a held segment onto the shelf of its hold, and off it. */
+static inline void mam_hold_shelve_locked(struct mam_pool *pool, uint32_t handle)
+{
+	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
+	struct mam_hold *hold = mam_hold_at(pool, segment->state - MAM_SEGMENT_HELD);
+
+	hold->segments++;
+	hold->bytes += segment->bytes;
+	mam_shelf_insert(&hold->shelf, &pool->segments, handle);
+}
+
+static inline void mam_hold_unshelve_locked(struct mam_pool *pool, uint32_t handle)
+{
+	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
+	struct mam_hold *hold = mam_hold_at(pool, segment->state - MAM_SEGMENT_HELD);
+
+	hold->segments--;
+	hold->bytes -= segment->bytes;
+	mam_shelf_remove(&hold->shelf, &pool->segments, handle);
+}
+
+/* mam_hold_begin_locked - an empty hold. OUT_OF_HOST_MEMORY, DESTROYED. */
+enum mam_status mam_hold_begin_locked(struct mam_pool *pool, uint32_t *hold);
+
+/* mam_hold_end_locked - the hold is empty and its handle means nothing any more. */
+void mam_hold_end_locked(struct mam_pool *pool, uint32_t hold);
+
+/* mam_hold_put_locked - errors as mam_free(), none of which changes anything. */
+enum mam_status mam_hold_put_locked(struct mam_pool *pool, uint32_t hold, uint64_t address);
+
+/*
+ * mam_hold_best_locked - the smallest segment of at least `bytes`; 0 if there is none. Of equals an
+ * earlier hold's.
+ */
+uint32_t mam_hold_best_locked(const struct mam_pool *pool, const uint32_t *holds, unsigned count,
+			      uint64_t bytes);
+
+/*
+ * mam_hold_take_locked - a block out of a segment that best found; what is left stays in the hold.
+ * OUT_OF_HOST_MEMORY.
+ */
+enum mam_status mam_hold_take_locked(struct mam_pool *pool, uint32_t segment,
+				     const struct mam_request *request, void **block);
+
+/*
+ * mam_hold_release_locked, mam_hold_move_locked - at most `most` segments; how many. Fewer: the hold
+ * is empty.
+ */
+unsigned mam_hold_release_locked(struct mam_pool *pool, uint32_t hold, unsigned most);
+unsigned mam_hold_move_locked(struct mam_pool *pool, uint32_t from, uint32_t to, unsigned most);
+
+void mam_holds_fini(struct mam_pool *pool);
+
+/* mam_holds_check - NULL, or one sentence. `segments`, `bytes`: of all holds, as the walk found. */
+const char *mam_holds_check(const struct mam_pool *pool, uint64_t segments, uint64_t bytes);
+
+#endif

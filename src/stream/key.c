@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * key.c - from handles to keys (key.h).
+ *
+ * Why a handle and an id that is asked now and then are enough. Ids are given once in a process, and
+ * a handle stands for one stream at a time. So if a handle had an id at two moments, it stood for
+ * that stream at all moments between. Blocks that were freed on the handle between the two were
+ * freed on that stream. Hence a free need not ask for the id, and an allocation, which must know,
+ * asks: with another answer than last time all that was freed since is taken for another stream's.
+ *
+ * A handle is passed to the driver only in the call that was given it: later the stream may be gone,
+ * and the driver says nothing of what it does with handles of streams that are gone.
+ */
+#include "stream/key.h"
+
+#include <stdatomic.h>
+
+static uint64_t this_thread(void)
+{
+	static _Atomic uint64_t threads; /* atomic; count of numbers given */
+	static __thread uint64_t number;
+
+	if (number == 0)
+		number = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) + 1;
+	return number;
+}
+
+static enum mam_status status_of(const struct mam_driver *driver, unsigned int result)
+{
+	if (result == MAM_DRIVER_INVALID_HANDLE || result == MAM_DRIVER_INVALID_VALUE)
+		return MAM_ERROR_INVALID_VALUE;
+	return mam_driver_status(driver, "cuStreamIsCapturing", result);
+}
+
+/* The thread's own stream is one of the current context: the pool's, for as long as it takes. */
+static unsigned int ask(const struct mam_fences *fences, struct CUstream_st *stream,
+			unsigned int *status)
+{
+	const struct mam_driver *driver = fences->driver;
+	struct mam_visit visit;
+	unsigned int result;
+
+	if (stream != MAM_STREAM_PER_THREAD && stream != MAM_STREAM_LEGACY)
+		return driver->stream_is_capturing(stream, status);
+	if (!mam_visit_begin(driver, fences->context, &visit))
+		return MAM_DRIVER_INVALID_CONTEXT;
+	result = driver->stream_is_capturing(stream, status);
+	mam_visit_end(driver, &visit);
+	return result;
+}
+
+static uint64_t capture_of(const struct mam_fences *fences, struct CUstream_st *stream)
+{
+	const struct mam_driver *driver = fences->driver;
+	uint64_t capture = MAM_CAPTURE_UNKNOWN;
+	struct mam_visit visit;
+	unsigned int status = 0;
+
+	if (driver->stream_get_capture_info == NULL ||
+	    !mam_visit_begin(driver, fences->context, &visit))
+		return MAM_CAPTURE_UNKNOWN;
+	if (driver->stream_get_capture_info(stream, &status, &capture, NULL, NULL, NULL, NULL) !=
+		    MAM_DRIVER_SUCCESS ||
+	    status != MAM_DRIVER_CAPTURE_ACTIVE || capture == 0)
+		capture = MAM_CAPTURE_UNKNOWN;
+	mam_visit_end(driver, &visit);
+	return capture;
+}
+
+enum mam_status mam_key_of(const struct mam_fences *fences, struct CUstream_st *stream,
+			   struct mam_stream_key *key)
+{
+	unsigned int status = 0, result;
+
+	*key = (struct mam_stream_key){ .stream = stream };
+	if (stream == NULL || stream == MAM_STREAM_LEGACY) {
+		key->stream = MAM_STREAM_LEGACY;
+		return MAM_OK;
+	}
+	if (stream == MAM_STREAM_PER_THREAD)
+		key->thread = this_thread();
+	result = ask(fences, stream, &status);
+	if (result != MAM_DRIVER_SUCCESS && result != MAM_DRIVER_DEINITIALIZED)
+		return status_of(fences->driver, result);
+	if (result == MAM_DRIVER_SUCCESS && status != 0)
+		key->capture = capture_of(fences, stream);
+	return MAM_OK;
+}
+
+bool mam_key_id(const struct mam_fences *fences, const struct mam_stream_key *key,
+		unsigned long long *id)
+{
+	const struct mam_driver *driver = fences->driver;
+
+	return driver->stream_get_id != NULL &&
+	       driver->stream_get_id(key->stream, id) == MAM_DRIVER_SUCCESS;
+}
+
+bool mam_key_recordable(const struct mam_fences *fences, const struct mam_stream_key *key)
+{
+	unsigned int status = 0;
+
+	return key->stream != MAM_STREAM_LEGACY ||
+	       (ask(fences, key->stream, &status) == MAM_DRIVER_SUCCESS && status == 0);
+}

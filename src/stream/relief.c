@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * relief.c - the pool is short of ground and asks what streams can spare (pool/relief.h).
+ *
+ * PASSED  Every batch whose fence has passed.
+ * ALL     The same, and each fence is waited for. What streams have open is left: their handles may
+ *         mean nothing any more, so no event can be recorded in them. It goes to one hold, and a
+ *         fence over the whole context is recorded and waited for: everything that any stream had
+ *         before is done after that, whether the stream lives or not.
+ *         A fence over a context ends every capture in it. So where a capture is known to be alive,
+ *         or a blocking stream is in one, open ground stays where it is.
+ * END     All fences are waited for and the events go.
+ *
+ * The stream lock is not held while waiting: streams go on freeing.
+ */
+#include "stream/stream.h"
+
+#include "base/log.h"
+
+#define STEP 64
+
+static bool collect_all(struct mam_streams *streams)
+{
+	uint32_t at = 0;
+	bool any = false;
+
+	for (;;) {
+		mam_lock_take(&streams->pool->lock);
+		at = mam_stream_next_locked(streams, at);
+		mam_lock_release(&streams->pool->lock);
+		if (at == 0)
+			return any;
+		any |= mam_stream_collect(streams, at);
+	}
+}
+
+/* The first fence that has not passed. Reading needs one of the two locks. */
+static bool first_pending(const struct mam_streams *streams, struct mam_fence *fence)
+{
+	for (uint32_t at = 0; (at = mam_stream_next_locked(streams, at)) != 0;) {
+		const struct mam_stream *stream = mam_stream_at(streams, at);
+
+		if (stream->batches != 0 && stream->batch[0].fence.event != NULL) {
+			*fence = stream->batch[0].fence;
+			return true;
+		}
+	}
+	return false;
+}
+
+static uint32_t count_batches(const struct mam_streams *streams)
+{
+	uint32_t count = 0;
+
+	for (uint32_t at = 0; (at = mam_stream_next_locked(streams, at)) != 0;)
+		count += mam_stream_at(streams, at)->batches;
+	return count;
+}
+
+static bool is_faulty(const struct mam_streams *streams)
+{
+	return atomic_load_explicit(&streams->faulty, memory_order_relaxed);
+}
+
+/* As many fences as there are now: streams that go on freeing keep nobody here. */
+static bool await_fences(struct mam_streams *streams)
+{
+	struct mam_fence fence;
+	uint32_t left;
+	bool any, more = true;
+
+	mam_lock_take(&streams->lock);
+	left = count_batches(streams);
+	any = collect_all(streams);
+	while (more && left-- != 0 && !is_faulty(streams) && first_pending(streams, &fence)) {
+		mam_lock_release(&streams->lock);
+		more = mam_fence_wait(&streams->fences, &fence);
+		mam_lock_take(&streams->lock);
+		any |= collect_all(streams);
+	}
+	mam_lock_release(&streams->lock);
+	return any;
+}
+
+/* From a hold to the one that waits for the whole context. */
+static bool sweep_hold(struct mam_streams *streams, uint32_t hold)
+{
+	struct mam_pool *pool = streams->pool;
+	unsigned moved;
+	bool any = false;
+
+	do {
+		mam_lock_take(&pool->lock);
+		moved = mam_hold_move_locked(pool, hold, streams->swept, STEP);
+		mam_lock_release(&pool->lock);
+		any |= moved != 0;
+	} while (moved == STEP);
+	return any;
+}
+
+static bool sweep_stream(struct mam_streams *streams, uint32_t at)
+{
+	const struct mam_stream *stream = mam_stream_at(streams, at);
+	bool any = false;
+	uint32_t open;
+
+	/* Another context's work is in no fence of ours. */
+	if (stream->key.capture != 0 || stream->context != streams->fences.context)
+		return false;
+	mam_lock_take(&streams->pool->lock);
+	open = stream->open;
+	mam_lock_release(&streams->pool->lock);
+	any = sweep_hold(streams, open);
+	for (uint32_t i = 0; i < stream->batches; i++)
+		if (stream->batch[i].fence.event == NULL)
+			any |= sweep_hold(streams, stream->batch[i].hold);
+	return any;
+}
+
+/* False: nothing is open anywhere. */
+static bool sweep(struct mam_streams *streams)
+{
+	struct mam_pool *pool = streams->pool;
+	enum mam_status status = MAM_OK;
+	uint32_t at = 0;
+	bool any;
+
+	mam_lock_take(&pool->lock);
+	if (streams->swept == 0)
+		status = mam_hold_begin_locked(pool, &streams->swept);
+	any = status == MAM_OK && mam_hold_at(pool, streams->swept)->segments != 0;
+	mam_lock_release(&pool->lock);
+	while (status == MAM_OK) {
+		mam_lock_take(&pool->lock);
+		at = mam_stream_next_locked(streams, at);
+		mam_lock_release(&pool->lock);
+		if (at == 0)
+			break;
+		any |= sweep_stream(streams, at);
+	}
+	return any;
+}
+
+/* Orphans that hold nothing any more. */
+static void bury(struct mam_streams *streams)
+{
+	mam_lock_take(&streams->pool->lock);
+	for (uint32_t at = 0; (at = mam_stream_next_locked(streams, at)) != 0;) {
+		const struct mam_stream *stream = mam_stream_at(streams, at);
+
+		if (stream->orphan && stream->batches == 0 &&
+		    mam_hold_at(streams->pool, stream->open)->segments == 0)
+			mam_stream_forget_locked(streams, at);
+	}
+	mam_lock_release(&streams->pool->lock);
+}
+
+static bool may_fence_all(const struct mam_streams *streams)
+{
+	const struct mam_stream_key legacy = { .stream = MAM_STREAM_LEGACY };
+
+	return !is_faulty(streams) && !mam_stream_captures(streams) &&
+	       mam_key_recordable(&streams->fences, &legacy);
+}
+
+/* Only the holder of grow_lock comes here, so that the swept hold is this call's. */
+static bool await_open(struct mam_streams *streams)
+{
+	bool any = false;
+
+	mam_lock_take(&streams->lock);
+	if (may_fence_all(streams))
+		any = sweep(streams);
+	mam_lock_release(&streams->lock);
+	if (any && !mam_fences_wait_all(&streams->fences)) {
+		mam_log(MAM_LOG_WARN,
+			"pool %s: the driver could not wait for the device's work; what streams "
+			"freed stays with them",
+			streams->pool->config.name);
+		return false;
+	}
+	mam_lock_take(&streams->lock);
+	if (any)
+		mam_stream_give(streams, streams->swept);
+	bury(streams);
+	mam_lock_release(&streams->lock);
+	return any;
+}
+
+/* The pool has ended: nothing of holds matters any more but who may still use the memory. */
+static void end(struct mam_streams *streams)
+{
+	bool open = false;
+
+	mam_lock_take(&streams->lock);
+	streams->ended = true;
+	for (uint32_t at = 0; (at = mam_stream_next_locked(streams, at)) != 0;) {
+		struct mam_stream *stream = mam_stream_at(streams, at);
+
+		open |= mam_hold_at(streams->pool, stream->open)->segments != 0;
+		for (uint32_t i = 0; i < stream->batches; i++) {
+			struct mam_fence *fence = &stream->batch[i].fence;
+
+			if (fence->event == NULL || !mam_fence_wait(&streams->fences, fence))
+				open = true;
+			mam_fence_drop(&streams->fences, fence);
+		}
+	}
+	if (atomic_load_explicit(&streams->bound, memory_order_relaxed)) {
+		if (open && may_fence_all(streams))
+			(void)mam_fences_wait_all(&streams->fences);
+		mam_fences_end(&streams->fences);
+	}
+	mam_lock_take(&streams->pool->lock);
+	if (streams->records.base != NULL)
+		mam_records_fini(&streams->records);
+	mam_lock_release(&streams->pool->lock);
+	mam_lock_release(&streams->lock);
+}
+
+bool mam_stream_relieve(struct mam_pool *pool, enum mam_relief_level level)
+{
+	struct mam_streams *streams = pool->stream;
+	bool any = false;
+
+	if (level == MAM_RELIEF_END) {
+		end(streams);
+		return false;
+	}
+	if (!atomic_load_explicit(&streams->any, memory_order_relaxed) ||
+	    atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY ||
+	    is_faulty(streams))
+		return false;
+	if (level == MAM_RELIEF_PASSED) {
+		mam_lock_take(&streams->lock);
+		any = collect_all(streams);
+		mam_lock_release(&streams->lock);
+		return any;
+	}
+	any = await_fences(streams);
+	return await_open(streams) || any;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stream.c - allocate, free and release in the order of a stream.
+ *
+ * free:   1. Which stream, and is it in capture? (key.c)
+ *         2. The block's ground joins what the stream has open (hold.h).
+ *         3. Is it much? Then it leaves: one event for all of it (settle.c).
+ * alloc:  1. Which stream, and is it the one that its handle meant before?
+ *         2. Best fit over the stream's own ground and the pool's; of equals, its own. Its own may be
+ *            in use by work of the stream, behind which all work on the new block comes.
+ *         3. Nothing fits: what had left and not gone comes back, to be joined (settle.c); or else
+ *            all leaves, and the pool grows.
+ *
+ * How much is much. A stream that reuses what it freed should never need an event; one that does
+ * not, or is gone, should not keep others from much. So ground leaves at OPEN_MOST frees more than
+ * reuses, or, in a stream of few frees, at an eighth of them, so that the first one leaves at once;
+ * and when it is more than an eighth of the pool's live bytes and 32 MiB, unless it is one block
+ * that goes back and forth. A stream of another context than the pool's, which no fence of the
+ * pool's could cover later, has its ground leave at every free, and so has every stream where the
+ * driver has no ids.
+ *
+ * In a capture nothing leaves: the graph will use the blocks again and again. And nothing that was
+ * freed before the capture is used in it: the graph may run on another stream.
+ */
+#include "stream/stream.h"
+
+#include <stdlib.h>
+
+#include "pool/grow.h"
+
+#define OPEN_MOST 16
+#define OPEN_BYTES ((uint64_t)32 << 20)
+#define OPEN_SHARE 8
+
+enum mam_status mam_streams_attach(struct mam_pool *pool, const struct mam_source *source)
+{
+	struct mam_streams *streams;
+
+	if (source->properties.device < 0)
+		return MAM_OK;
+	streams = calloc(1, sizeof(*streams));
+	if (streams == NULL)
+		return MAM_ERROR_OUT_OF_HOST_MEMORY;
+	streams->pool = pool;
+	mam_lock_init(&streams->lock, MAM_RANK_STREAM, "stream");
+	streams->fences.device = source->properties.device;
+	pool->stream = streams;
+	pool->relief[MAM_RELIEF_STREAM] = mam_stream_relieve;
+	return MAM_OK;
+}
+
+void mam_streams_detach(struct mam_pool *pool, struct mam_streams *streams)
+{
+	free(streams);
+	pool->stream = NULL;
+	pool->relief[MAM_RELIEF_STREAM] = NULL;
+}
+
+enum mam_status mam_stream_bind(struct mam_streams *streams)
+{
+	enum mam_status status = MAM_OK;
+
+	if (atomic_load_explicit(&streams->bound, memory_order_acquire))
+		return MAM_OK;
+	mam_lock_take(&streams->lock);
+	if (streams->ended)
+		status = MAM_ERROR_DESTROYED;
+	else if (!atomic_load_explicit(&streams->bound, memory_order_relaxed))
+		status = mam_fences_bind(&streams->fences, streams->fences.device);
+	if (status == MAM_OK)
+		atomic_store_explicit(&streams->bound, true, memory_order_release);
+	mam_lock_release(&streams->lock);
+	return status;
+}
+
+static bool is_ready(const struct mam_pool *pool)
+{
+	return atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY;
+}
+
+static bool is_due_locked(const struct mam_streams *streams, const struct mam_stream *stream)
+{
+	const struct mam_pool *pool = streams->pool;
+	uint64_t bytes = mam_hold_at(pool, stream->open)->bytes;
+	uint64_t share = pool->counts.live_rounded_bytes / OPEN_SHARE;
+	uint64_t most = 1 + stream->frees / 8;
+
+	if (stream->key.capture != 0)
+		return false;
+	if (!stream->lasting || stream->context != streams->fences.context)
+		return true;
+	if (stream->frees < stream->look_at)
+		return false;
+	if (stream->put >= (most < OPEN_MOST ? most : OPEN_MOST))
+		return true;
+	return bytes > OPEN_BYTES && bytes > share && (stream->put > 1 || stream->reused == 0);
+}
+
+static enum mam_status put_locked(struct mam_streams *streams, uint32_t handle, void *block,
+				  bool *due)
+{
+	struct mam_stream *stream = mam_stream_at(streams, handle);
+	enum mam_status status =
+		mam_hold_put_locked(streams->pool, stream->open, (uintptr_t)block);
+
+	if (status == MAM_OK) {
+		stream->frees++;
+		stream->put++;
+		*due = is_due_locked(streams, stream);
+	}
+	return status;
+}
+
+static enum mam_status add(struct mam_streams *streams, const struct mam_stream_key *key)
+{
+	enum mam_status status;
+
+	mam_lock_take(&streams->lock);
+	status = streams->ended ? MAM_ERROR_DESTROYED : mam_stream_add(streams, key);
+	mam_lock_release(&streams->lock);
+	return status;
+}
+
+enum mam_status mam_stream_free(struct mam_pool *pool, void *block, struct CUstream_st *stream)
+{
+	struct mam_streams *streams = pool->stream;
+	struct mam_stream_key key;
+	enum mam_status status;
+	uint32_t handle = 0;
+	bool due = false;
+
+	if (streams == NULL)
+		return mam_pool_free(pool, block);
+	if (!is_ready(pool))
+		return MAM_ERROR_DESTROYED;
+	status = mam_stream_bind(streams);
+	if (status == MAM_OK)
+		status = mam_key_of(&streams->fences, stream, &key);
+	while (status == MAM_OK && handle == 0) {
+		mam_lock_take(&pool->lock);
+		if (!is_ready(pool))
+			status = MAM_ERROR_DESTROYED;
+		else
+			handle = mam_stream_find_locked(streams, &key);
+		if (handle != 0) {
+			mam_stream_seen_locked(streams, &key);
+			status = put_locked(streams, handle, block, &due);
+		}
+		mam_lock_release(&pool->lock);
+		if (status == MAM_OK && handle == 0)
+			status = add(streams, &key);
+	}
+	if (due)
+		mam_stream_settle(streams, &key, false);
+	return status;
+}
+
+/* The key's stream, if what it holds may be used on it; another one's is orphaned. */
+static uint32_t owner_locked(struct mam_streams *streams, const struct mam_stream_key *key,
+			     bool has_id, unsigned long long id)
+{
+	uint32_t handle = mam_stream_find_locked(streams, key);
+	const struct mam_stream *stream;
+
+	if (handle == 0 || key->capture == MAM_CAPTURE_UNKNOWN)
+		return 0;
+	stream = mam_stream_at(streams, handle);
+	if (mam_key_is_default(key))
+		return handle;
+	if (!stream->lasting || !has_id)
+		return 0;
+	if (stream->id == id)
+		return handle;
+	mam_stream_orphan_locked(streams, handle);
+	return 0;
+}
+
+/* From the stream's own ground, if that fits at least as well as any other. */
+static bool take_own_locked(struct mam_streams *streams, uint32_t handle,
+			    const struct mam_request *request, enum mam_status *status,
+			    void **block)
+{
+	struct mam_pool *pool = streams->pool;
+	struct mam_stream *stream = mam_stream_at(streams, handle);
+	uint32_t holds[MAM_BATCHES + 1];
+	uint32_t own = mam_hold_best_locked(pool, holds, mam_stream_holds_locked(stream, holds),
+					    request->bytes);
+	uint64_t own_bytes = mam_segment_at(&pool->segments, own)->bytes;
+	uint32_t other = 0;
+
+	if (own != 0 && own_bytes != request->bytes)
+		other = mam_ground_find_locked(pool, request);
+	if (own == 0 || (other != 0 && mam_segment_at(&pool->segments, other)->bytes < own_bytes))
+		return false;
+	*status = mam_hold_take_locked(pool, own, request, block);
+	stream->put -= stream->put != 0;
+	stream->reused++;
+	return true;
+}
+
+static enum mam_status alloc_locked(struct mam_streams *streams, const struct mam_stream_key *key,
+				    bool has_id, unsigned long long id,
+				    const struct mam_request *request, void **block, bool *held)
+{
+	struct mam_pool *pool = streams->pool;
+	enum mam_status status = MAM_OK;
+	uint32_t handle;
+
+	if (!is_ready(pool))
+		return MAM_ERROR_DESTROYED;
+	mam_stream_seen_locked(streams, key);
+	handle = owner_locked(streams, key, has_id, id);
+	*held = handle != 0;
+	if (handle == 0 || !take_own_locked(streams, handle, request, &status, block))
+		status = mam_ground_take_locked(pool, request, block);
+	if (status != MAM_OK && status != MAM_ERROR_WOULD_WAIT)
+		pool->counts.failures++;
+	return status;
+}
+
+enum mam_status mam_stream_alloc(struct mam_pool *pool, size_t bytes, struct CUstream_st *stream,
+				 void **block)
+{
+	struct mam_streams *streams = pool->stream;
+	struct mam_request request;
+	struct mam_stream_key key;
+	unsigned long long id = 0;
+	enum mam_status status;
+	bool has_id, held = false;
+
+	if (streams == NULL || !atomic_load_explicit(&streams->any, memory_order_relaxed) ||
+	    mam_ground_shape(pool, bytes, 0, &request) != MAM_OK)
+		return mam_pool_alloc(pool, bytes, 0, block);
+	if (!is_ready(pool))
+		return MAM_ERROR_DESTROYED;
+	status = mam_key_of(&streams->fences, stream, &key);
+	if (status != MAM_OK)
+		return status;
+	has_id = !mam_key_is_default(&key) && mam_key_id(&streams->fences, &key, &id);
+	mam_lock_take(&pool->lock);
+	status = alloc_locked(streams, &key, has_id, id, &request, block, &held);
+	mam_lock_release(&pool->lock);
+	if (status != MAM_ERROR_WOULD_WAIT)
+		return status;
+	if (held && mam_stream_recall(streams, &key)) {
+		mam_lock_take(&pool->lock);
+		status = alloc_locked(streams, &key, has_id, id, &request, block, &held);
+		mam_lock_release(&pool->lock);
+	}
+	if (status != MAM_ERROR_WOULD_WAIT)
+		return status;
+	if (held)
+		mam_stream_settle(streams, &key, true);
+	return mam_grow_for(pool, &request, block);
+}
+
+/* What was freed in captures of this stream is its own as other ground is, from now on. */
+static void free_captured(struct mam_streams *streams, const struct mam_stream_key *key,
+			  bool has_id, unsigned long long id)
+{
+	struct mam_pool *pool = streams->pool;
+
+	mam_lock_take(&pool->lock);
+	for (uint32_t at = 0; is_ready(pool) && (at = mam_stream_next_locked(streams, at)) != 0;) {
+		const struct mam_stream *stream = mam_stream_at(streams, at);
+		uint32_t base = mam_stream_find_locked(streams, key);
+
+		if (base == 0 || stream->key.capture == 0 || stream->key.stream != key->stream ||
+		    stream->key.thread != key->thread)
+			continue;
+		if (!mam_key_is_default(key) && !(has_id && stream->id == id))
+			continue;
+		(void)mam_hold_move_locked(pool, stream->open, mam_stream_at(streams, base)->open,
+					   UINT32_MAX);
+		mam_stream_forget_locked(streams, at);
+	}
+	mam_lock_release(&pool->lock);
+}
+
+enum mam_status mam_stream_let_go(struct mam_pool *pool, struct CUstream_st *stream)
+{
+	struct mam_streams *streams = pool->stream;
+	struct mam_stream_key key;
+	unsigned long long id = 0;
+	enum mam_status status;
+	bool has_id;
+
+	if (!is_ready(pool))
+		return MAM_ERROR_DESTROYED;
+	if (streams == NULL || !atomic_load_explicit(&streams->any, memory_order_relaxed))
+		return MAM_OK;
+	status = mam_key_of(&streams->fences, stream, &key);
+	if (status != MAM_OK || key.capture != 0)
+		return status;
+	has_id = !mam_key_is_default(&key) && mam_key_id(&streams->fences, &key, &id);
+	status = add(streams, &key);
+	if (status != MAM_OK)
+		return status;
+	mam_lock_take(&streams->lock);
+	free_captured(streams, &key, has_id, id);
+	mam_lock_release(&streams->lock);
+	mam_stream_settle(streams, &key, true);
+	return MAM_OK;
+}
