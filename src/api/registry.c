@@ -65,6 +65,7 @@ static void unlink_locked(struct mam_slot *slot)
 static bool source_is_usable(const struct mam_source *source)
 {
 	return source && source->ops && source->ops->grow && source->ops->shrink &&
+	       !source->ops->map == !source->ops->unmap && !source->ops->map == !source->ops->move &&
 	       mam_is_power_of_two(source->properties.granularity) &&
 	       mam_is_power_of_two(source->properties.alignment);
 }

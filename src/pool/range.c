@@ -208,9 +208,15 @@ static uint64_t movable_everywhere_locked(const struct mam_pool *pool)
 /* What a request needs and what there is for it. */
 struct need {
 	uint64_t bytes;  /* of the request, and of growth where that is given */
-	uint64_t budget; /* bytes that may be held */
+	uint64_t budget; /* bytes that may be held before free pieces are moved */
+	uint64_t most;   /* bytes that may be held at all */
 	uint64_t piece;  /* largest new one */
 };
+
+static uint64_t limit_of(const struct mam_pool *pool)
+{
+	return pool->config.limit_bytes != 0 ? pool->config.limit_bytes : UINT64_MAX;
+}
 
 /* lock: pool */
 static struct need need_locked(const struct mam_pool *pool, const struct mam_request *request)
@@ -225,6 +231,8 @@ static struct need need_locked(const struct mam_pool *pool, const struct mam_req
 	return (struct need){
 		.bytes = request->bytes + slack,
 		.budget = mam_footing_budget(live > peak ? live : peak),
+		.most = pool->config.growth_bytes == MAM_GROWTH_NONE ? counts->physical_bytes
+								     : limit_of(pool),
 		.piece = mam_footing_piece(live, large->live_blocks + 1, unit_of(pool)),
 	};
 }
@@ -307,16 +315,10 @@ static uint64_t void_edge_locked(const struct mam_pool *pool, const struct need 
 	return lack;
 }
 
-/* How much new memory the pool may take, by its limit. */
-static uint64_t allowed(const struct mam_pool *pool, uint64_t held)
+/* Whole units from what is held to what may be. */
+static uint64_t units_between(const struct mam_pool *pool, uint64_t held, uint64_t most)
 {
-	uint64_t limit = pool->config.limit_bytes;
-
-	if (pool->config.growth_bytes == MAM_GROWTH_NONE)
-		return 0;
-	if (limit == 0)
-		return UINT64_MAX;
-	return limit > held ? mam_round_down(limit - held, unit_of(pool)) : 0;
+	return most > held ? mam_round_down(most - held, unit_of(pool)) : 0;
 }
 
 /* Step 2 and 3: `lack` bytes against the edge. */
@@ -329,10 +331,8 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 	while (lack != 0 && (status == MAM_OK || status == MAM_ERROR_WOULD_WAIT)) {
 		/* Only the holder of grow_lock changes it. */
 		uint64_t held = pool->counts.physical_bytes;
-		uint64_t fresh = need->budget > held
-					 ? mam_round_down(need->budget - held, unit_of(pool))
-					 : 0;
-		uint64_t most = refused ? 0 : allowed(pool, held);
+		uint64_t fresh = units_between(pool, held, need->budget);
+		uint64_t most = refused ? 0 : units_between(pool, held, need->most);
 		struct mam_free_piece piece;
 		uint64_t bytes;
 
@@ -342,7 +342,7 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 		    mam_remap_pick(pool, edge, lack - fresh, room(pool, edge), &piece)) {
 			bytes = piece.piece.bytes;
 			if (bytes > 2 * lack && bytes > lack + TOO_LARGE && !refused &&
-			    pool->config.growth_bytes != MAM_GROWTH_NONE) {
+			    need->most > held) {
 				status = mam_remap_release(pool, &piece);
 				continue;
 			}
@@ -406,7 +406,7 @@ enum mam_status mam_range_first(struct mam_pool *pool)
 {
 	uint64_t bytes = pool->config.chunk_bytes;
 	uint64_t room_now = mam_source_room(pool->source);
-	struct need need = { .budget = UINT64_MAX, .piece = (uint64_t)1 << 30 };
+	struct need need = { .budget = UINT64_MAX, .most = limit_of(pool) };
 	struct mam_edge edge = { .part = MAM_RANGE_LARGE };
 	enum mam_status status;
 
@@ -420,6 +420,8 @@ enum mam_status mam_range_first(struct mam_pool *pool)
 	if (pool->config.limit_bytes != 0 && bytes > pool->config.limit_bytes &&
 	    pool->config.chunk_bytes == MAM_CHUNK_LARGEST)
 		bytes = mam_round_down(pool->config.limit_bytes, unit_of(pool));
+	/* As for blocks of an eighth of it: what they are cut to is not known yet. */
+	need.piece = mam_footing_piece(bytes, 8, unit_of(pool));
 	edge.at = pool->range->part[MAM_RANGE_LARGE].pieces.base;
 	if (bytes > room(pool, &edge))
 		return MAM_ERROR_OUT_OF_MEMORY;

@@ -13,8 +13,7 @@ static uint32_t lowest(const struct mam_pool *pool, const struct mam_range_part 
 
 static bool has_memory(uint32_t state)
 {
-	return state == MAM_SEGMENT_FREE || state == MAM_SEGMENT_LIVE ||
-	       state == MAM_SEGMENT_RETIRED;
+	return state != MAM_SEGMENT_VOID && state != MAM_SEGMENT_MOVING;
 }
 
 /* Memory without gap lies on whole pieces; void on none. Adds the pieces' bytes. */

@@ -153,10 +153,14 @@ START_TEST(sources_that_cannot_work_are_refused)
 	stub.source.properties.alignment = 0;
 	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_ERROR_INVALID_VALUE);
 	stub.source.properties = good;
-	stub.source.ops = &(struct mam_source_ops){ NULL, ops.shrink, NULL, NULL };
+	stub.source.ops = &(struct mam_source_ops){ .shrink = ops.shrink };
 	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_ERROR_INVALID_VALUE);
-	stub.source.ops = &(struct mam_source_ops){ ops.grow, NULL, NULL, NULL };
+	stub.source.ops = &(struct mam_source_ops){ .grow = ops.grow };
 	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_ERROR_INVALID_VALUE);
+	ops.map = ops.shrink; /* memory that could come and not go */
+	stub.source.ops = &ops;
+	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_ERROR_INVALID_VALUE);
+	ops.map = NULL;
 	stub.source.ops = NULL;
 	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_ERROR_INVALID_VALUE);
 	ck_assert_ptr_null(pool);

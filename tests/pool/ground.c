@@ -155,7 +155,9 @@ static void destroy(struct mam_source *source)
 	atomic_fetch_add(&((struct ground *)source)->destroyed, 1);
 }
 
-static const struct mam_source_ops ground_ops = { grow, shrink, quiesce, destroy };
+static const struct mam_source_ops ground_ops = {
+	.grow = grow, .shrink = shrink, .quiesce = quiesce, .destroy = destroy
+};
 
 void ground_init(struct ground *ground, enum ground_layout layout, size_t granularity, size_t alignment)
 {

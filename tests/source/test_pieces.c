@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of pieces in a range of addresses. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "source/pieces.h"
+
+#define UNIT ((uint64_t)2 << 20)
+#define BASE ((uint64_t)1 << 40)
+
+static struct mam_pieces pieces;
+
+static void set_up(void)
+{
+	ck_assert_int_eq(mam_pieces_init(&pieces, BASE, 64 * UNIT, UNIT), MAM_OK);
+}
+
+static void tear_down(void)
+{
+	mam_pieces_fini(&pieces);
+}
+
+static uint64_t at(uint64_t unit)
+{
+	return BASE + unit * UNIT;
+}
+
+/* Base in units and size in units of the first piece, or -1. */
+static int first(uint64_t from, uint64_t to)
+{
+	struct mam_piece piece;
+
+	if (!mam_pieces_first(&pieces, from, to, &piece))
+		return -1;
+	return (int)((piece.base - BASE) / UNIT * 100 + piece.bytes / UNIT);
+}
+
+START_TEST(an_empty_range_has_no_piece)
+{
+	ck_assert_int_eq(first(BASE, at(64)), -1);
+	ck_assert(!mam_pieces_tile(&pieces, BASE, at(1)));
+	ck_assert(mam_pieces_tile(&pieces, at(3), at(3)));
+}
+END_TEST
+
+START_TEST(a_piece_is_found_only_where_it_lies_wholly)
+{
+	mam_pieces_put(&pieces, at(10), 4 * UNIT);
+	ck_assert_int_eq(first(BASE, at(64)), 1004);
+	ck_assert_int_eq(first(at(10), at(14)), 1004);
+	ck_assert_int_eq(first(at(10) - 1, at(14) + 1), 1004);
+	ck_assert_int_eq(first(at(10) + 1, at(64)), -1);
+	ck_assert_int_eq(first(BASE, at(14) - 1), -1);
+	ck_assert_int_eq(first(at(11), at(13)), -1);
+}
+END_TEST
+
+START_TEST(the_lowest_comes_first_and_the_next_one_behind_it)
+{
+	mam_pieces_put(&pieces, at(10), 4 * UNIT);
+	mam_pieces_put(&pieces, at(14), 1 * UNIT);
+	mam_pieces_put(&pieces, at(63), 1 * UNIT);
+	ck_assert_int_eq(first(BASE, at(64)), 1004);
+	ck_assert_int_eq(first(at(14), at(64)), 1401);
+	ck_assert_int_eq(first(at(12), at(64)), 1401);
+	ck_assert_int_eq(first(at(15), at(64)), 6301);
+	mam_pieces_take(&pieces, at(10));
+	ck_assert_int_eq(first(BASE, at(64)), 1401);
+}
+END_TEST
+
+START_TEST(tiles_leave_no_gap_and_do_not_stick_out)
+{
+	mam_pieces_put(&pieces, at(4), 2 * UNIT);
+	mam_pieces_put(&pieces, at(6), 3 * UNIT);
+	ck_assert(mam_pieces_tile(&pieces, at(4), at(9)));
+	ck_assert(mam_pieces_tile(&pieces, at(6), at(9)));
+	ck_assert(!mam_pieces_tile(&pieces, at(4), at(8)));
+	ck_assert(!mam_pieces_tile(&pieces, at(5), at(9)));
+	ck_assert(!mam_pieces_tile(&pieces, at(4), at(10)));
+	mam_pieces_put(&pieces, at(7), 1 * UNIT); /* inside another */
+	ck_assert(!mam_pieces_tile(&pieces, at(4), at(9)));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("source/pieces");
+	TCase *tcase = tcase_create("pieces");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	tcase_add_test(tcase, an_empty_range_has_no_piece);
+	tcase_add_test(tcase, a_piece_is_found_only_where_it_lies_wholly);
+	tcase_add_test(tcase, the_lowest_comes_first_and_the_next_one_behind_it);
+	tcase_add_test(tcase, tiles_leave_no_gap_and_do_not_stick_out);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
