@@ -81,15 +81,37 @@ static bool is_count(const char *text, uint64_t *value)
 	return !*rest && !errno && *value > 0;
 }
 
+/* "on, off": the words of an option, for a sentence. */
+static const char *list_words(const struct args_option *option, char *text, size_t bytes)
+{
+	size_t used = 0;
+
+	*text = '\0';
+	for (const struct args_word *word = option->words; word->text && used < bytes; word++)
+		used += (size_t)snprintf(text + used, bytes - used, "%s%s",
+					 word == option->words ? ""
+					 : word[1].text	       ? ", "
+							       : " or ",
+					 word->text);
+	return text;
+}
+
 /* Put one option's value in its place. */
 static bool store(const struct args_option *option, const char *text, void *settings)
 {
 	void *field = (char *)settings + option->offset;
+	char words[120];
 
 	switch (option->kind) {
 	case ARGS_FLAG: *(bool *)field = true; return true;
 	case ARGS_TEXT: *(const char **)field = text; return true;
 	case ARGS_OPTIONAL: *(const char **)field = text ? text : ""; return true;
+	case ARGS_WORD:
+		if (is_word(option, text, field))
+			return true;
+		message_error("--%s wants %s, not '%s'", option->name,
+			      list_words(option, words, sizeof(words)), text);
+		return false;
 	case ARGS_COUNT:
 		if (is_word(option, text, field) || is_count(text, field))
 			return true;

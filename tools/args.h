@@ -14,6 +14,7 @@
 
 enum args_kind {
 	ARGS_FLAG,  /* no value; the field is a bool */
+	ARGS_WORD,  /* one of `words`; uint64_t */
 	ARGS_COUNT, /* a number from 1 up; uint64_t */
 	ARGS_BYTES, /* 512, 64K, 64KiB, 1.5G; uint64_t */
 	ARGS_TEXT,  /* anything; const char * */

@@ -15,6 +15,7 @@ void info_line(bool plain, const char *key, const char *label, const char *forma
 	__attribute__((format(printf, 4, 5)));
 
 void info_devices(bool plain);     /* the driver, its devices, and what mam can do with them */
+int info_device_count(void);       /* that the driver shows; 0 without one */
 void info_options(bool plain);     /* each option's value and where that is from */
 void info_options_explained(void); /* the table of options, a paragraph each */
 int info_check(const char *program, bool plain); /* the exit status */

@@ -88,6 +88,16 @@ static void print_device(const struct driver *driver, int device, bool plain)
 		  has(driver, ATTRIBUTE_MEMORY_POOLS, device) ? "yes" : "no");
 }
 
+int info_device_count(void)
+{
+	struct driver driver;
+	int count = 0;
+
+	if (find_driver(&driver) || driver.init(0) || driver.count(&count))
+		return 0;
+	return count;
+}
+
 void info_devices(bool plain)
 {
 	struct driver driver;

@@ -29,15 +29,37 @@ static const struct args_word growth_words[] = {
 	{ NULL, 0 },
 };
 
+static const struct args_word cache_words[] = {
+	{ "on", REPLAY_CACHE_ON },
+	{ "off", REPLAY_CACHE_OFF },
+	{ NULL, 0 },
+};
+
+static const struct args_word free_words[] = {
+	{ "stream", REPLAY_FREE_STREAM },
+	{ "strict", REPLAY_FREE_STRICT },
+	{ "deferred", REPLAY_FREE_DEFERRED },
+	{ NULL, 0 },
+};
+
+static const struct args_word streams_words[] = {
+	{ "honour", REPLAY_STREAMS_HONOUR },
+	{ "ignore", REPLAY_STREAMS_IGNORE },
+	{ NULL, 0 },
+};
+
 #define FIELD(name) offsetof(struct replay_settings, name)
 
 static const struct args_option options[] = {
 	{ "source", 's', ARGS_TEXT, FIELD(source), "NAME", NULL,
-	  "where chunks come from: host (default; addresses only, no\n"
-	  "GPU) or cudamalloc" },
+	  "where memory comes from: host (default; addresses only, no\n"
+	  "GPU), cudamalloc, vmm (mapped in pieces; simulated where\n"
+	  "there is no GPU), pinned or managed" },
+	{ "simulate", 0, ARGS_FLAG, FIELD(simulate), NULL, NULL,
+	  "vmm by reckoning, though there may be a GPU" },
 	{ "chunk", 'c', ARGS_BYTES, FIELD(chunk_bytes), "BYTES", chunk_words,
 	  "size of the first chunk, or 'largest'; default: 80G on\n"
-	  "host (for each thread), taken as needed on cudamalloc" },
+	  "host (for each thread), taken as needed on others" },
 	{ "growth", 'g', ARGS_BYTES, FIELD(growth_bytes), "BYTES", growth_words,
 	  "least size of later chunks, 'auto', or 'none' (default,\n"
 	  "unless chunks are taken as needed)" },
@@ -45,6 +67,16 @@ static const struct args_option options[] = {
 	{ "align", 'a', ARGS_BYTES, FIELD(granule), "BYTES", NULL,
 	  "what block sizes and addresses are multiples of: a power\n"
 	  "of two from 16 to 2M; default 512" },
+	{ "free", 'f', ARGS_WORD, FIELD(free), "WHEN", free_words,
+	  "when a freed block is used again: stream (default; by its\n"
+	  "own stream at once, by others N events later), strict (at\n"
+	  "once), deferred (N events later)" },
+	{ "lag", 0, ARGS_COUNT, FIELD(lag), "N", NULL,
+	  "events until the GPU is done with a freed block: 64" },
+	{ "streams", 0, ARGS_WORD, FIELD(streams), "WHAT", streams_words,
+	  "honour (default) the trace's streams, or ignore them: one" },
+	{ "cache", 0, ARGS_WORD, FIELD(cache), "WHAT", cache_words,
+	  "threads keep freed blocks for themselves: on, or off (default)" },
 	{ "check", 'k', ARGS_FLAG, FIELD(check), NULL, NULL,
 	  "prove every invariant of the pool after each event" },
 	{ "repeat", 'r', ARGS_COUNT, FIELD(repeats), "N", NULL,
@@ -75,10 +107,20 @@ static const struct args_command command = {
 		 "  mam replay --map heap.html train.trace.gz      look at the heap over time\n"
 		 "  mam replay --chunk 16G train.trace.gz          would 16 GiB have been enough?\n"
 		 "  mam replay --chunk 2G --growth 1G train.trace.gz\n"
+		 "  mam replay --source vmm train.trace.gz         memory mapped as it is needed\n"
+		 "  mam replay --streams ignore train.trace.gz     as if it had one stream\n"
 		 "  mam replay -p a.trace b.trace | grep high_water_ratio\n"
 		 "\nThe trace format is in man 5 mam-trace.\n",
 	.options = options,
 };
+
+/* May a freed block have to wait? */
+static bool lag_counts(const struct replay_settings *settings)
+{
+	if (settings->free == REPLAY_FREE_STREAM)
+		return settings->streams != REPLAY_STREAMS_IGNORE;
+	return settings->free == REPLAY_FREE_DEFERRED;
+}
 
 /* What is wrong with the settings taken together? */
 static bool settings_are_good(const struct replay_settings *settings, int files)
@@ -100,12 +142,17 @@ static bool settings_are_good(const struct replay_settings *settings, int files)
 		message_error("--repeat wants at most 1000000");
 	else if (settings->map && files > 1)
 		message_error("--map draws one trace, and %d were given", files);
-	else if (strcmp(settings->source, "host") != 0 &&
-		 strcmp(settings->source, "cudamalloc") != 0)
-		message_error("there is no source '%s'; there are host and cudamalloc",
-			      settings->source);
+	else if (settings->lag != REPLAY_DEFAULT && settings->lag > REPLAY_LAG_MOST)
+		message_error("--lag wants at most %d", (int)REPLAY_LAG_MOST);
+	else if (settings->lag != REPLAY_DEFAULT && !lag_counts(settings))
+		message_error("--lag means nothing with --%s: no block waits",
+			      settings->free == REPLAY_FREE_STRICT ? "free strict"
+								   : "streams ignore");
+	else if (settings->streams != REPLAY_DEFAULT && settings->free != REPLAY_FREE_STREAM)
+		message_error("--streams goes with --free stream alone");
 	else
-		return !settings->map || map_kind_known(settings->map);
+		return replay_source_known(settings) &&
+		       (!settings->map || map_kind_known(settings->map));
 	return false;
 }
 
@@ -124,6 +171,10 @@ static void complete(struct replay_settings *settings)
 	}
 	if (settings->growth_bytes == REPLAY_DEFAULT)
 		settings->growth_bytes = as_needed ? 0 : REPLAY_LARGEST;
+	if (settings->lag == REPLAY_DEFAULT)
+		settings->lag = REPLAY_LAG;
+	if (settings->streams == REPLAY_DEFAULT)
+		settings->streams = REPLAY_STREAMS_HONOUR;
 }
 
 /* Load, play and draw one file. */
@@ -157,6 +208,10 @@ int replay_main(int argc, char **argv)
 		.granule = 512,
 		.repeats = REPEATS_DEFAULT,
 		.threads = 1,
+		.cache = REPLAY_CACHE_OFF,
+		.free = REPLAY_FREE_STREAM,
+		.streams = REPLAY_DEFAULT,
+		.lag = REPLAY_DEFAULT,
 	};
 	struct replay_result *results;
 	struct replay_trace *traces;
@@ -168,6 +223,7 @@ int replay_main(int argc, char **argv)
 	if (!settings_are_good(&settings, files))
 		return STATUS_BAD;
 	complete(&settings);
+	replay_source_settle(&settings);
 	results = calloc((size_t)files, sizeof(*results));
 	traces = calloc((size_t)files, sizeof(*traces));
 	status = STATUS_BAD;

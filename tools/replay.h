@@ -4,7 +4,10 @@
  *
  *   replay.c         the command line, and file after file
  *   replay_trace.c   a trace as a compact array, its ids resolved
- *   replay_play.c    the trace through a pool: once to count, then against the clock
+ *   replay_source.c  the sources a replay may play on
+ *   replay_streams.c which block takes over which one's memory within a stream
+ *   replay_walk.c    one walk through a trace, event after event (replay_walk.h)
+ *   replay_play.c    the walks: once to count, then against the clock
  *   replay_report.c  the numbers, for people and for scripts
  *   map.c            where each block lay, and the picture of it
  */
@@ -17,20 +20,39 @@
 #include <mam/stats.h>
 
 struct map;
+struct mam_source;
 
 #define REPLAY_DEFAULT (UINT64_MAX - 1) /* of a size: not given */
 #define REPLAY_LARGEST UINT64_MAX       /* of --chunk; also "none" of --growth */
 #define REPLAY_ALIVE UINT32_MAX         /* as the death of a block: never freed */
+#define REPLAY_NOBODY UINT32_MAX        /* as a block that another one follows: none */
 #define REPLAY_THREADS ((uint64_t)256)  /* most threads */
+#define REPLAY_LAG ((uint64_t)64)       /* events until a freed block is everybody's */
+#define REPLAY_LAG_MOST ((uint64_t)65536)
+
+/* When may a freed block be handed out again? */
+enum replay_free {
+	REPLAY_FREE_STREAM = 1,  /* to its stream at once, to all others --lag events later */
+	REPLAY_FREE_STRICT = 2,  /* to all at once */
+	REPLAY_FREE_DEFERRED = 3 /* to all --lag events later */
+};
+
+enum replay_streams { REPLAY_STREAMS_HONOUR = 1, REPLAY_STREAMS_IGNORE = 2 };
+enum replay_cache { REPLAY_CACHE_OFF = 1, REPLAY_CACHE_ON = 2 };
 
 struct replay_settings {
 	const char *source;
+	bool simulate;  /* no driver under the source, though there may be one */
 	uint64_t chunk_bytes;
 	uint64_t growth_bytes;
 	uint64_t limit_bytes; /* 0: none */
 	uint64_t granule;
 	uint64_t repeats; /* count */
 	uint64_t threads; /* count */
+	uint64_t cache;   /* enum replay_cache */
+	uint64_t free;    /* enum replay_free */
+	uint64_t streams; /* enum replay_streams */
+	uint64_t lag;     /* events; REPLAY_DEFAULT: not given */
 	const char *map;  /* file to draw into; NULL: none */
 	bool check;
 	bool salvage;
@@ -53,14 +75,25 @@ struct replay_trace {
 	uint32_t *events;
 	uint32_t *lines; /* of each event, where it stands in the file */
 	struct replay_block *blocks;
+	uint64_t *free_streams; /* of each block; NULL: each is freed on the stream it was for */
 	uint32_t event_count;
-	uint32_t block_count; /* as many as allocations */
-	uint32_t peak_event;  /* the first one after which most bytes are live */
+	uint32_t block_count;  /* as many as allocations */
+	uint32_t stream_count; /* how many different ones */
+	uint32_t peak_event;   /* the first one after which most bytes are live */
 };
 
 /* replay_trace_load - read a file; false when it is no whole trace, which was said. */
 bool replay_trace_load(const char *path, bool salvage, struct replay_trace *trace);
 void replay_trace_fini(struct replay_trace *trace);
+
+/* replay_source_settle - a source that can be simulated is where there is no GPU. */
+void replay_source_settle(struct replay_settings *settings);
+
+/* replay_source_known - false: it is none, which was said. */
+bool replay_source_known(const struct replay_settings *settings);
+
+enum mam_status replay_source_make(const struct replay_settings *settings,
+				   struct mam_source **source);
 
 /* What a replay found out. */
 struct replay_result {
@@ -70,6 +103,11 @@ struct replay_result {
 	double ns_per_event;        /* median over the repeats */
 	double high_water_ratio;    /* to the peak of what the program asked for */
 	double peak_reserved_ratio; /* the same */
+	double physical_peak_ratio; /* the same */
+	double driver_ms;           /* milliseconds in the source's calls */
+	uint64_t streams;           /* count: that the trace has */
+	uint64_t waits;             /* count: times that all streams had to be waited for */
+	uint64_t cached_peak_bytes; /* most in threads' caches */
 	uint64_t waste_bytes;       /* lost to rounding, at the peak */
 	uint64_t events;            /* count, of all threads */
 	uint64_t allocs;            /* count */

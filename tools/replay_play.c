@@ -8,10 +8,10 @@
  *    With threads, each plays its own copy of the trace on the one pool; the slowest counts, and
  *    the statistics are the last pass's.
  *
- * An allocation that fails for want of memory is counted, and its free is left out. Any other
- * failure ends the replay.
+ * With several streams the pool takes freed blocks that wait for their lag for live ones. So the
+ * counting pass counts itself what the program holds, and threads hold a copy of that each.
  */
-#include "replay.h"
+#include "replay_walk.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -28,21 +28,7 @@
 #include "progress.h"
 
 #define PROGRESS_STEP 32768
-#define CHECKED_STEP 128               /* the same with --check, where a step is slow */
-#define HOST_MOST ((uint64_t)80 << 30) /* what a host source gives unless asked for more */
-
-/* One walk through a trace. */
-struct player {
-	const struct replay_trace *trace;
-	struct mam_pool *pool;
-	void **addresses;       /* of each block; NULL: not alive, of size 0, or failed */
-	uint64_t failures;      /* count */
-	uint32_t first_failure; /* number of the event; meaningless without failures */
-	uint32_t stopped_at;    /* number of the event at which `status` came */
-	enum mam_status status; /* MAM_OK, or why the walk ended */
-	double seconds;
-	pthread_barrier_t *start; /* NULL: alone */
-};
+#define CHECKED_STEP 128 /* the same with --check, where a step is slow */
 
 /* The pool of one pass and the source under it. */
 struct ground {
@@ -50,23 +36,30 @@ struct ground {
 	struct mam_pool *pool;
 };
 
-static uint64_t at_least(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
+/* What all passes over one trace share. */
+struct passes {
+	const struct replay_settings *settings;
+	const struct replay_trace *trace;
+	const struct replay_plan *plan; /* NULL: none is needed */
+	struct replay_result *result;
+};
 
-/* A source of the kind asked for. The host's gives as much as the settings mention. */
-static enum mam_status make_source(const struct replay_settings *settings,
-				   struct mam_source **source)
-{
-	uint64_t total = HOST_MOST;
+/* What the program holds, which is less than the pool's live blocks where freed ones wait. */
+struct held {
+	uint64_t blocks; /* count */
+	uint64_t bytes;
+	uint64_t rounded;
+	uint64_t peak_blocks; /* count */
+	uint64_t peak_bytes;
+	uint64_t peak_rounded;
+};
 
-	if (strcmp(settings->source, "host") != 0)
-		return mam_source_create(settings->source, MAM_DEVICE_CURRENT, source);
-	if (settings->chunk_bytes != REPLAY_LARGEST)
-		total = at_least(total, settings->chunk_bytes);
-	return mam_source_host(at_least(total, settings->limit_bytes), false, source);
-}
+/* One thread of a timed pass. */
+struct player {
+	struct replay_walk walk;
+	double seconds;
+	pthread_barrier_t *start; /* NULL: alone */
+};
 
 static int say_no_pool(const struct replay_settings *settings, enum mam_status status)
 {
@@ -94,8 +87,12 @@ static int make_ground(const struct replay_settings *settings, struct ground *gr
 	attr.growth_bytes = settings->growth_bytes;
 	attr.limit_bytes = settings->limit_bytes;
 	attr.granule = settings->granule;
+	/* No work runs: only a strict free has something to ask the device. */
+	attr.free_policy =
+		settings->free == REPLAY_FREE_STRICT ? MAM_FREE_STRICT : MAM_FREE_STREAM;
+	attr.cache = settings->cache == REPLAY_CACHE_ON ? MAM_CACHE_ON : MAM_CACHE_OFF;
 	attr.name = "replay";
-	status = make_source(settings, &ground->source);
+	status = replay_source_make(settings, &ground->source);
 	if (status)
 		return say_no_pool(settings, status);
 	status = mam_pool_create_on(ground->source, &attr, &ground->pool);
@@ -113,89 +110,22 @@ static void give_ground(struct ground *ground)
 	mam_source_destroy(ground->source);
 }
 
-static void stop(struct player *player, uint32_t event, enum mam_status status)
+static int say_stopped(const struct replay_walk *walk)
 {
-	player->stopped_at = event;
-	player->status = status;
-}
-
-/* Play one event. False: the walk is over. */
-static inline bool play_event(struct player *player, uint32_t event)
-{
-	uint32_t what = player->trace->events[event];
-	void **address = &player->addresses[what >> 1];
-	enum mam_status status;
-
-	if (what & 1) {
-		if (!*address)
-			return true;
-		status = mam_free(player->pool, *address);
-		*address = NULL;
-	} else {
-		status = mam_malloc(player->pool, player->trace->blocks[what >> 1].bytes, address);
-		if (status == MAM_ERROR_OUT_OF_MEMORY) {
-			if (player->failures++ == 0)
-				player->first_failure = event;
-			return true;
-		}
-	}
-	if (status)
-		stop(player, event, status);
-	return status == MAM_OK;
-}
-
-static void *play_timed(void *user)
-{
-	struct player *player = user;
-	struct timespec begun, ended;
-
-	if (player->start)
-		pthread_barrier_wait(player->start);
-	clock_gettime(CLOCK_MONOTONIC, &begun);
-	for (uint32_t event = 0; event < player->trace->event_count; event++)
-		if (!play_event(player, event))
-			break;
-	clock_gettime(CLOCK_MONOTONIC, &ended);
-	player->seconds = (double)(ended.tv_sec - begun.tv_sec) +
-			  1e-9 * (double)(ended.tv_nsec - begun.tv_nsec);
-	return NULL;
-}
-
-static bool make_player(const struct replay_trace *trace, struct player *player)
-{
-	memset(player, 0, sizeof(*player));
-	player->trace = trace;
-	player->addresses = calloc((size_t)trace->block_count + 1, sizeof(*player->addresses));
-	if (!player->addresses)
-		message_error("no memory left for %s blocks",
-			      format_count(trace->block_count).text);
-	return player->addresses != NULL;
-}
-
-/* Give back what the trace never freed, so that the pool can go. */
-static void free_rest(struct player *player)
-{
-	for (uint32_t block = 0; block < player->trace->block_count; block++)
-		if (player->addresses[block])
-			mam_free(player->pool, player->addresses[block]);
-}
-
-static int say_stopped(const struct player *player)
-{
-	message_error("%s: line %" PRIu32 ": the pool answered %s: %s", player->trace->path,
-		      player->trace->lines[player->stopped_at], mam_status_name(player->status),
-		      mam_strerror(player->status));
+	message_error("%s: line %" PRIu32 ": the pool answered %s: %s", walk->trace->path,
+		      walk->trace->lines[walk->done - 1], mam_status_name(walk->status),
+		      mam_strerror(walk->status));
 	return STATUS_FAILED;
 }
 
-static bool pool_is_sound(const struct player *player, uint32_t event)
+static bool pool_is_sound(const struct replay_walk *walk)
 {
 	char why[200];
 
-	if (mam_pool_check(player->pool, why, sizeof(why)) == MAM_OK)
+	if (mam_pool_check(walk->pool, why, sizeof(why)) == MAM_OK)
 		return true;
 	message_error("%s: line %" PRIu32 ": the pool is inconsistent after this event: %s",
-		      player->trace->path, player->trace->lines[event], why);
+		      walk->trace->path, walk->trace->lines[walk->done - 1], why);
 	return false;
 }
 
@@ -206,53 +136,141 @@ static void read_stats(struct mam_pool *pool, struct mam_stats *stats)
 	mam_pool_stats(pool, stats);
 }
 
-static int count_events(const struct replay_settings *settings, struct player *player,
-			struct map *map, struct replay_result *result)
+static void grow_peak(uint64_t *peak, uint64_t now)
 {
-	const struct replay_trace *trace = player->trace;
+	if (now > *peak)
+		*peak = now;
+}
 
-	for (uint32_t event = 0; event < trace->event_count; event++) {
-		uint32_t what = trace->events[event];
+static void hold(struct held *held, const struct passes *passes, uint32_t block)
+{
+	held->blocks++;
+	held->bytes += passes->trace->blocks[block].bytes;
+	held->rounded += passes->plan->room[block];
+	grow_peak(&held->peak_blocks, held->blocks);
+	grow_peak(&held->peak_bytes, held->bytes);
+	grow_peak(&held->peak_rounded, held->rounded);
+}
 
-		if (!play_event(player, event))
-			return say_stopped(player);
-		if (map && !map_note(map, event, player->pool,
-				     what & 1 ? NULL : player->addresses[what >> 1]))
-			return STATUS_BAD;
-		if (settings->check && !pool_is_sound(player, event))
-			return STATUS_FAILED;
-		if (event == trace->peak_event)
-			read_stats(player->pool, &result->peak);
-		if (event % (settings->check ? CHECKED_STEP : PROGRESS_STEP) == 0)
-			progress_show(settings->check ? "checking" : "playing", event,
-				      trace->event_count);
+static void let_go(struct held *held, const struct passes *passes, uint32_t block)
+{
+	held->blocks--;
+	held->bytes -= passes->trace->blocks[block].bytes;
+	held->rounded -= passes->plan->room[block];
+}
+
+/* The pool takes what waits for live: say what the program held instead, in so many copies. */
+static void put_held(const struct held *held, uint64_t copies, struct mam_stats *stats)
+{
+	stats->live_blocks = copies * held->blocks;
+	stats->live_bytes = copies * held->bytes;
+	stats->live_rounded_bytes = copies * held->rounded;
+	stats->peak_live_blocks = copies * held->peak_blocks;
+	stats->peak_live_bytes = copies * held->peak_bytes;
+	stats->peak_live_rounded_bytes = copies * held->peak_rounded;
+}
+
+/* One event of the counting pass, and what the program holds after it. */
+static bool step_counted(const struct passes *passes, struct replay_walk *walk, struct held *held)
+{
+	uint32_t what = passes->trace->events[walk->done], block = what >> 1;
+	bool had = walk->addresses[block];
+
+	if (!replay_walk_step(walk))
+		return false;
+	if (!passes->plan)
+		return true;
+	if (what & 1 && had)
+		let_go(held, passes, block);
+	else if (!(what & 1) && walk->addresses[block])
+		hold(held, passes, block);
+	return true;
+}
+
+/* Look at the pool after an event of the counting pass. */
+static int look(const struct passes *passes, struct replay_walk *walk, struct map *map,
+		const struct held *held)
+{
+	uint32_t event = walk->done - 1, what = passes->trace->events[event];
+	struct replay_result *result = passes->result;
+	struct mam_stats now;
+
+	if (map &&
+	    !map_note(map, event, walk->pool, what & 1 ? NULL : walk->addresses[what >> 1]))
+		return STATUS_BAD;
+	if (passes->settings->check && !pool_is_sound(walk))
+		return STATUS_FAILED;
+	if (passes->settings->cache == REPLAY_CACHE_ON) {
+		read_stats(walk->pool, &now);
+		grow_peak(&result->cached_peak_bytes, now.cached_bytes);
+	}
+	if (event == passes->trace->peak_event) {
+		read_stats(walk->pool, &result->peak);
+		if (passes->plan)
+			put_held(held, 1, &result->peak);
 	}
 	return STATUS_GOOD;
 }
 
-static int counting_pass(const struct replay_settings *settings, const struct replay_trace *trace,
-			 struct map *map, struct replay_result *result)
+static int count_events(const struct passes *passes, struct replay_walk *walk, struct map *map,
+			struct held *held)
 {
+	bool check = passes->settings->check;
+	int status = STATUS_GOOD;
+
+	while (status == STATUS_GOOD && walk->done < passes->trace->event_count) {
+		if (!step_counted(passes, walk, held))
+			return say_stopped(walk);
+		status = look(passes, walk, map, held);
+		if (walk->done % (check ? CHECKED_STEP : PROGRESS_STEP) == 1)
+			progress_show(check ? "checking" : "playing", walk->done,
+				      passes->trace->event_count);
+	}
+	return status;
+}
+
+static int counting_pass(const struct passes *passes, struct map *map, struct held *held)
+{
+	struct replay_result *result = passes->result;
 	struct ground ground;
-	struct player player;
+	struct replay_walk walk;
 	int status;
 
-	if (!make_player(trace, &player))
+	if (!replay_walk_init(&walk, passes->trace, passes->plan, passes->settings))
 		return STATUS_BAD;
-	status = make_ground(settings, &ground);
+	status = make_ground(passes->settings, &ground);
 	if (status == STATUS_GOOD) {
-		player.pool = ground.pool;
-		status = count_events(settings, &player, map, result);
+		walk.pool = ground.pool;
+		status = count_events(passes, &walk, map, held);
 		progress_end();
+		replay_walk_settle(&walk);
 		read_stats(ground.pool, &result->end);
-		result->failures = player.failures;
-		if (player.failures)
-			result->first_failure = trace->lines[player.first_failure];
-		free_rest(&player);
+		if (passes->plan)
+			put_held(held, 1, &result->end);
+		result->failures = walk.failures;
+		result->waits = walk.waits;
+		if (walk.failures)
+			result->first_failure = passes->trace->lines[walk.first_failure];
+		replay_walk_free_rest(&walk);
 		give_ground(&ground);
 	}
-	free(player.addresses);
+	replay_walk_fini(&walk);
 	return status;
+}
+
+static void *play_timed(void *user)
+{
+	struct player *player = user;
+	struct timespec begun, ended;
+
+	if (player->start)
+		pthread_barrier_wait(player->start);
+	clock_gettime(CLOCK_MONOTONIC, &begun);
+	replay_walk_all(&player->walk);
+	clock_gettime(CLOCK_MONOTONIC, &ended);
+	player->seconds = (double)(ended.tv_sec - begun.tv_sec) +
+			  1e-9 * (double)(ended.tv_nsec - begun.tv_nsec);
+	return NULL;
 }
 
 /* Let `count` players walk at once; the slowest one's time. */
@@ -280,57 +298,79 @@ static int walk_together(struct player *players, uint32_t count)
 	return STATUS_GOOD;
 }
 
-/* What one timed pass found, and give back its blocks. */
-static int settle(struct player *players, uint32_t count, struct mam_pool *pool, double *seconds,
-		  struct replay_result *result)
+/* What one timed pass of several threads found. */
+static void count_together(const struct passes *passes, const struct player *players,
+			   struct mam_pool *pool, const struct held *held)
 {
+	struct replay_result *result = passes->result;
+	uint64_t count = passes->settings->threads;
+
+	read_stats(pool, &result->end);
+	if (passes->plan)
+		put_held(held, count, &result->end);
+	result->failures = 0;
+	result->first_failure = 0;
+	result->waits = 0;
+	for (uint64_t i = 0; i < count; i++) {
+		const struct replay_walk *walk = &players[i].walk;
+
+		result->failures += walk->failures;
+		result->waits += walk->waits;
+		if (walk->failures && !result->first_failure)
+			result->first_failure = passes->trace->lines[walk->first_failure];
+	}
+}
+
+/* The slowest one's time, and give back all blocks. */
+static int settle(const struct passes *passes, struct player *players, struct mam_pool *pool,
+		  const struct held *held, double *seconds)
+{
+	uint32_t count = (uint32_t)passes->settings->threads;
 	int status = STATUS_GOOD;
-	uint64_t failures = 0;
 
 	*seconds = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		if (players[i].seconds > *seconds)
 			*seconds = players[i].seconds;
-		if (players[i].status && status == STATUS_GOOD)
-			status = say_stopped(&players[i]);
-		failures += players[i].failures;
-		if (players[i].failures && !result->first_failure)
-			result->first_failure = players[i].trace->lines[players[i].first_failure];
+		if (players[i].walk.status && status == STATUS_GOOD)
+			status = say_stopped(&players[i].walk);
+		replay_walk_settle(&players[i].walk);
 	}
-	if (count > 1) {
-		read_stats(pool, &result->end);
-		result->failures = failures;
-	}
+	if (count > 1)
+		count_together(passes, players, pool, held);
 	for (uint32_t i = 0; i < count; i++)
-		free_rest(&players[i]);
+		replay_walk_free_rest(&players[i].walk);
 	return status;
 }
 
-static int timed_pass(const struct replay_settings *settings, const struct replay_trace *trace,
-		      double *seconds, struct replay_result *result)
+static int timed_pass(const struct passes *passes, const struct held *held, double *seconds)
 {
-	uint32_t count = (uint32_t)settings->threads, made = 0;
+	uint32_t count = (uint32_t)passes->settings->threads, made = 0;
 	struct player players[REPLAY_THREADS];
 	struct ground ground;
 	int status = STATUS_BAD;
 
-	while (made < count && make_player(trace, &players[made]))
-		made++;
+	for (; made < count; made++) {
+		players[made].start = NULL;
+		if (!replay_walk_init(&players[made].walk, passes->trace, passes->plan,
+				      passes->settings))
+			break;
+	}
 	if (made == count)
-		status = make_ground(settings, &ground);
+		status = make_ground(passes->settings, &ground);
 	if (status == STATUS_GOOD) {
 		for (uint32_t i = 0; i < count; i++)
-			players[i].pool = ground.pool;
+			players[i].walk.pool = ground.pool;
 		if (count == 1)
 			play_timed(&players[0]);
 		else
 			status = walk_together(players, count);
 		if (status == STATUS_GOOD)
-			status = settle(players, count, ground.pool, seconds, result);
+			status = settle(passes, players, ground.pool, held, seconds);
 		give_ground(&ground);
 	}
 	for (uint32_t i = 0; i < made; i++)
-		free(players[i].addresses);
+		replay_walk_fini(&players[i].walk);
 	return status;
 }
 
@@ -347,32 +387,50 @@ static double median(double *numbers, size_t count)
 	return (numbers[(count - 1) / 2] + numbers[count / 2]) / 2;
 }
 
-static int timed_passes(const struct replay_settings *settings, const struct replay_trace *trace,
-			struct replay_result *result)
+static int timed_passes(const struct passes *passes, const struct held *held)
 {
-	double *seconds = calloc(settings->repeats, sizeof(*seconds));
+	uint64_t repeats = passes->settings->repeats;
+	double *seconds = calloc(repeats, sizeof(*seconds));
 	int status = STATUS_GOOD;
 
 	if (!seconds) {
-		message_error("no memory left for %s repeats",
-			      format_count(settings->repeats).text);
+		message_error("no memory left for %s repeats", format_count(repeats).text);
 		return STATUS_BAD;
 	}
-	for (uint64_t i = 0; i < settings->repeats && status == STATUS_GOOD; i++) {
-		progress_show("timing", i, settings->repeats);
-		status = timed_pass(settings, trace, &seconds[i], result);
+	for (uint64_t i = 0; i < repeats && status == STATUS_GOOD; i++) {
+		progress_show("timing", i, repeats);
+		status = timed_pass(passes, held, &seconds[i]);
 	}
 	progress_end();
-	if (trace->event_count)
-		result->ns_per_event =
-			1e9 * median(seconds, settings->repeats) / trace->event_count;
+	if (passes->trace->event_count)
+		passes->result->ns_per_event =
+			1e9 * median(seconds, repeats) / passes->trace->event_count;
 	free(seconds);
 	return status;
+}
+
+/* What follows from what was counted. */
+static void derive(const struct replay_settings *settings, struct replay_result *result)
+{
+	const struct mam_stats *end = &result->end;
+
+	result->high_water_ratio = format_quotient(end->high_water_bytes, end->peak_live_bytes);
+	result->peak_reserved_ratio =
+		format_quotient(end->peak_reserved_bytes, end->peak_live_bytes);
+	result->physical_peak_ratio =
+		format_quotient(end->peak_physical_bytes, end->peak_live_bytes);
+	result->driver_ms = 1e-6 * (double)end->driver_ns;
+	result->waste_bytes = result->peak.live_rounded_bytes - result->peak.live_bytes;
+	if (settings->threads > 1)
+		result->peak.size = 0; /* the counting pass walked alone: not the same peak */
 }
 
 int replay_play(const struct replay_settings *settings, const struct replay_trace *trace,
 		struct map *map, struct replay_result *result)
 {
+	struct passes passes = { .settings = settings, .trace = trace, .result = result };
+	struct replay_plan plan = { NULL, NULL };
+	struct held held = { 0 };
 	int status;
 
 	memset(result, 0, sizeof(*result));
@@ -380,17 +438,20 @@ int replay_play(const struct replay_settings *settings, const struct replay_trac
 	result->allocs = trace->block_count * settings->threads;
 	result->events = trace->event_count * settings->threads;
 	result->frees = result->events - result->allocs;
-	status = counting_pass(settings, trace, map, result);
-	if (status == STATUS_GOOD && settings->threads > 1)
-		result->first_failure = 0;
+	result->streams = trace->stream_count;
+	if (settings->free == REPLAY_FREE_STREAM && settings->streams == REPLAY_STREAMS_HONOUR &&
+	    trace->stream_count > 1) {
+		if (!replay_streams_plan(trace, (uint32_t)settings->lag, settings->granule,
+					 &plan)) {
+			message_error("%s: no memory left to plan its streams", trace->path);
+			return STATUS_BAD;
+		}
+		passes.plan = &plan;
+	}
+	status = counting_pass(&passes, map, &held);
 	if (status == STATUS_GOOD)
-		status = timed_passes(settings, trace, result);
-	result->high_water_ratio =
-		format_quotient(result->end.high_water_bytes, result->end.peak_live_bytes);
-	result->peak_reserved_ratio =
-		format_quotient(result->end.peak_reserved_bytes, result->end.peak_live_bytes);
-	result->waste_bytes = result->peak.live_rounded_bytes - result->peak.live_bytes;
-	if (settings->threads > 1)
-		result->peak.size = 0; /* the counting pass walked alone: not the same peak */
+		status = timed_passes(&passes, &held);
+	derive(settings, result);
+	replay_streams_fini(&plan);
 	return status;
 }

@@ -23,7 +23,16 @@
 #define ASIDE_COLUMNS 8 /* of the ratio beside it */
 #define PAGE_COLUMNS 80 /* where there is no terminal to ask */
 
-enum unit { UNIT_COUNT, UNIT_BYTES, UNIT_NS, UNIT_RATIO };
+enum unit { UNIT_COUNT, UNIT_BYTES, UNIT_NS, UNIT_MS, UNIT_RATIO };
+
+/* When there is such a number. */
+enum when {
+	ALWAYS,
+	AT_PEAK,     /* unknown where several threads made the peak together */
+	WITH_DRIVER, /* said to people only where the source is more than addresses */
+	WITH_CACHE,  /* and one thread: what several had cached at once is unknown */
+	WITH_LAG     /* to people only where blocks waited for their streams */
+};
 
 #define AT(field) offsetof(struct replay_result, field)
 #define NOTHING SIZE_MAX
@@ -32,37 +41,47 @@ static const struct row {
 	const char *key;   /* for scripts */
 	const char *label; /* for people; NULL: not for them */
 	enum unit unit;
-	bool at_peak; /* unknown where several threads made the peak together */
+	enum when when;
 	size_t at;    /* offset of the number */
 	size_t ratio; /* offset of a ratio to show beside it, or NOTHING */
 } rows[] = {
-	{ "events", "events", UNIT_COUNT, false, AT(events), NOTHING },
-	{ "allocs", "allocations", UNIT_COUNT, false, AT(allocs), NOTHING },
-	{ "frees", NULL, UNIT_COUNT, false, AT(frees), NOTHING },
-	{ "failures", "failed allocations", UNIT_COUNT, false, AT(failures), NOTHING },
-	{ "ns_per_event", "time an event", UNIT_NS, false, AT(ns_per_event), NOTHING },
-	{ "peak_live_bytes", "peak live", UNIT_BYTES, false, AT(end.peak_live_bytes), NOTHING },
-	{ "peak_live_rounded_bytes", NULL, UNIT_BYTES, false, AT(end.peak_live_rounded_bytes),
+	{ "events", "events", UNIT_COUNT, ALWAYS, AT(events), NOTHING },
+	{ "allocs", "allocations", UNIT_COUNT, ALWAYS, AT(allocs), NOTHING },
+	{ "frees", NULL, UNIT_COUNT, ALWAYS, AT(frees), NOTHING },
+	{ "failures", "failed allocations", UNIT_COUNT, ALWAYS, AT(failures), NOTHING },
+	{ "ns_per_event", "time an event", UNIT_NS, ALWAYS, AT(ns_per_event), NOTHING },
+	{ "peak_live_bytes", "peak live", UNIT_BYTES, ALWAYS, AT(end.peak_live_bytes), NOTHING },
+	{ "peak_live_rounded_bytes", NULL, UNIT_BYTES, ALWAYS, AT(end.peak_live_rounded_bytes),
 	  NOTHING },
-	{ "peak_live_blocks", "  blocks", UNIT_COUNT, false, AT(end.peak_live_blocks), NOTHING },
-	{ "high_water_bytes", "high water", UNIT_BYTES, false, AT(end.high_water_bytes),
+	{ "peak_live_blocks", "  blocks", UNIT_COUNT, ALWAYS, AT(end.peak_live_blocks), NOTHING },
+	{ "high_water_bytes", "high water", UNIT_BYTES, ALWAYS, AT(end.high_water_bytes),
 	  AT(high_water_ratio) },
-	{ "high_water_ratio", NULL, UNIT_RATIO, false, AT(high_water_ratio), NOTHING },
-	{ "peak_reserved_bytes", "peak reserved", UNIT_BYTES, false, AT(end.peak_reserved_bytes),
+	{ "high_water_ratio", NULL, UNIT_RATIO, ALWAYS, AT(high_water_ratio), NOTHING },
+	{ "peak_reserved_bytes", "peak reserved", UNIT_BYTES, ALWAYS, AT(end.peak_reserved_bytes),
 	  AT(peak_reserved_ratio) },
-	{ "peak_reserved_ratio", NULL, UNIT_RATIO, false, AT(peak_reserved_ratio), NOTHING },
-	{ "chunks", "  chunks", UNIT_COUNT, false, AT(end.chunks), NOTHING },
-	{ "waste_bytes", "at the peak: waste", UNIT_BYTES, true, AT(waste_bytes), NOTHING },
-	{ "holes_peak", "  holes", UNIT_COUNT, true, AT(peak.holes), NOTHING },
-	{ "hole_bytes_peak", "  in holes", UNIT_BYTES, true, AT(peak.hole_bytes), NOTHING },
-	{ "largest_hole_peak_bytes", "  largest hole", UNIT_BYTES, true,
-	  AT(peak.largest_hole_bytes), NOTHING },
-	{ "live_end_bytes", "at the end: live", UNIT_BYTES, false, AT(end.live_bytes), NOTHING },
-	{ "holes_end", "  holes", UNIT_COUNT, false, AT(end.holes), NOTHING },
-	{ "hole_bytes_end", "  in holes", UNIT_BYTES, false, AT(end.hole_bytes), NOTHING },
-	{ "largest_hole_end_bytes", "  largest hole", UNIT_BYTES, false, AT(end.largest_hole_bytes),
+	{ "peak_reserved_ratio", NULL, UNIT_RATIO, ALWAYS, AT(peak_reserved_ratio), NOTHING },
+	{ "chunks", "  chunks", UNIT_COUNT, ALWAYS, AT(end.chunks), NOTHING },
+	{ "physical_peak_bytes", "peak physical", UNIT_BYTES, WITH_DRIVER,
+	  AT(end.peak_physical_bytes), AT(physical_peak_ratio) },
+	{ "physical_peak_ratio", NULL, UNIT_RATIO, ALWAYS, AT(physical_peak_ratio), NOTHING },
+	{ "driver_ms", "driver", UNIT_MS, WITH_DRIVER, AT(driver_ms), NOTHING },
+	{ "driver_calls", "  calls", UNIT_COUNT, WITH_DRIVER, AT(end.driver_calls), NOTHING },
+	{ "remaps", "  pieces moved", UNIT_COUNT, WITH_DRIVER, AT(end.remaps), NOTHING },
+	{ "cached_peak_bytes", "peak cached", UNIT_BYTES, WITH_CACHE, AT(cached_peak_bytes),
 	  NOTHING },
-	{ "host_bytes", "pool's own books", UNIT_BYTES, false, AT(end.host_bytes), NOTHING },
+	{ "waste_bytes", "at the peak: waste", UNIT_BYTES, AT_PEAK, AT(waste_bytes), NOTHING },
+	{ "holes_peak", "  holes", UNIT_COUNT, AT_PEAK, AT(peak.holes), NOTHING },
+	{ "hole_bytes_peak", "  in holes", UNIT_BYTES, AT_PEAK, AT(peak.hole_bytes), NOTHING },
+	{ "largest_hole_peak_bytes", "  largest hole", UNIT_BYTES, AT_PEAK,
+	  AT(peak.largest_hole_bytes), NOTHING },
+	{ "live_end_bytes", "at the end: live", UNIT_BYTES, ALWAYS, AT(end.live_bytes), NOTHING },
+	{ "holes_end", "  holes", UNIT_COUNT, ALWAYS, AT(end.holes), NOTHING },
+	{ "hole_bytes_end", "  in holes", UNIT_BYTES, ALWAYS, AT(end.hole_bytes), NOTHING },
+	{ "largest_hole_end_bytes", "  largest hole", UNIT_BYTES, ALWAYS, AT(end.largest_hole_bytes),
+	  NOTHING },
+	{ "streams", "streams", UNIT_COUNT, WITH_LAG, AT(streams), NOTHING },
+	{ "stream_waits", "  waits for them", UNIT_COUNT, WITH_LAG, AT(waits), NOTHING },
+	{ "host_bytes", "pool's own books", UNIT_BYTES, ALWAYS, AT(end.host_bytes), NOTHING },
 };
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -77,26 +96,74 @@ static double double_at(const struct replay_result *result, size_t offset)
 	return *(const double *)((const char *)result + offset);
 }
 
-static bool is_known(const struct row *row, const struct replay_result *result)
+static bool is_known(const struct row *row, const struct replay_settings *settings,
+		     const struct replay_result *result)
 {
-	return !row->at_peak || result->peak.size;
+	if (row->when == AT_PEAK)
+		return result->peak.size;
+	return row->when != WITH_CACHE ||
+	       (settings->cache == REPLAY_CACHE_ON && settings->threads == 1);
+}
+
+/* Did blocks of this trace wait until the GPU was done with them? */
+static bool has_lag(const struct replay_settings *settings, const struct replay_result *result)
+{
+	if (settings->free == REPLAY_FREE_STREAM)
+		return settings->streams == REPLAY_STREAMS_HONOUR && result->streams > 1;
+	return settings->free == REPLAY_FREE_DEFERRED;
+}
+
+static bool any_has_lag(const struct replay_settings *settings,
+			const struct replay_result *results, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (has_lag(settings, &results[i]))
+			return true;
+	return false;
+}
+
+/* Does a row say people anything? */
+static bool is_shown(const struct row *row, const struct replay_settings *settings,
+		     const struct replay_result *results, int count)
+{
+	if (!row->label)
+		return false;
+	switch (row->when) {
+	case WITH_DRIVER: return strcmp(settings->source, "host") != 0;
+	case WITH_CACHE: return settings->cache == REPLAY_CACHE_ON;
+	case WITH_LAG: return any_has_lag(settings, results, count);
+	default: return true;
+	}
+}
+
+static const char *name_of_free(uint64_t when)
+{
+	return when == REPLAY_FREE_STREAM ? "stream"
+	       : when == REPLAY_FREE_STRICT ? "strict"
+					    : "deferred";
 }
 
 static void print_plain(const struct replay_settings *settings, const struct replay_result *result)
 {
 	for (const struct row *row = rows; row < rows + ROWS; row++) {
-		if (!is_known(row, result))
+		if (!is_known(row, settings, result))
 			continue;
 		if (row->unit == UNIT_NS)
 			printf("%s\t%.1f\n", row->key, double_at(result, row->at));
+		else if (row->unit == UNIT_MS)
+			printf("%s\t%.3f\n", row->key, double_at(result, row->at));
 		else if (row->unit == UNIT_RATIO)
 			printf("%s\t%.4f\n", row->key, double_at(result, row->at));
 		else
 			printf("%s\t%" PRIu64 "\n", row->key, integer_at(result, row->at));
 	}
-	printf("source\t%s\ngranule_bytes\t%" PRIu64 "\nrepeats\t%" PRIu64 "\nthreads\t%" PRIu64
-	       "\n",
-	       settings->source, settings->granule, settings->repeats, settings->threads);
+	printf("source\t%s\nsimulated\t%s\ngranule_bytes\t%" PRIu64 "\nrepeats\t%" PRIu64
+	       "\nthreads\t%" PRIu64 "\n",
+	       settings->source, settings->simulate ? "yes" : "no", settings->granule,
+	       settings->repeats, settings->threads);
+	printf("cache\t%s\nfree\t%s\nlag_events\t%" PRIu64 "\n",
+	       settings->cache == REPLAY_CACHE_ON ? "on" : "off", name_of_free(settings->free),
+	       has_lag(settings, result) ? settings->lag : 0);
 }
 
 /* A path may hold a tab or a newline, which would be taken for the end of a value. */
@@ -108,14 +175,17 @@ static void print_path(const char *path)
 	putchar('\n');
 }
 
-static struct format_text cell(const struct row *row, const struct replay_result *result)
+static struct format_text cell(const struct row *row, const struct replay_settings *settings,
+			       const struct replay_result *result)
 {
 	struct format_text out = { "-" };
 
-	if (!is_known(row, result))
+	if (!is_known(row, settings, result))
 		return out;
 	if (row->unit == UNIT_NS)
 		snprintf(out.text, sizeof(out.text), "%.0f ns", double_at(result, row->at));
+	else if (row->unit == UNIT_MS)
+		snprintf(out.text, sizeof(out.text), "%.2f ms", double_at(result, row->at));
 	else if (row->unit == UNIT_COUNT)
 		out = format_count(integer_at(result, row->at));
 	else
@@ -158,7 +228,8 @@ static int width_of(const struct replay_result *result)
 }
 
 /* A table of some files side by side. */
-static void print_table(const struct replay_result *results, int count)
+static void print_table(const struct replay_settings *settings, const struct replay_result *results,
+			int count)
 {
 	printf("%-*s", LABEL_COLUMNS, "");
 	for (int i = 0; i < count; i++)
@@ -167,11 +238,11 @@ static void print_table(const struct replay_result *results, int count)
 			   i == count - 1);
 	putchar('\n');
 	for (const struct row *row = rows; row < rows + ROWS; row++) {
-		if (!row->label)
+		if (!is_shown(row, settings, results, count))
 			continue;
 		printf("%-*s", LABEL_COLUMNS, row->label);
 		for (int i = 0; i < count; i++)
-			print_cell(width_of(&results[i]), cell(row, &results[i]).text,
+			print_cell(width_of(&results[i]), cell(row, settings, &results[i]).text,
 				   beside(row, &results[i]).text, i == count - 1);
 		putchar('\n');
 	}
@@ -212,6 +283,25 @@ static void print_meaning(const struct replay_result *result)
 		printf("%s: nothing was allocated.\n", name.text);
 }
 
+/* How it was played, where the numbers alone would not tell. */
+static void print_manner(const struct replay_settings *settings,
+			 const struct replay_result *results, int count)
+{
+	struct format_text lag = format_count(settings->lag);
+
+	if (settings->simulate)
+		puts("The driver was simulated: its time is what an H100's would have taken.");
+	if (!any_has_lag(settings, results, count))
+		return;
+	if (settings->free == REPLAY_FREE_DEFERRED)
+		printf("What was freed was used again %s events later at the earliest.\n",
+		       lag.text);
+	else
+		printf("What was freed on one stream was used on others %s events later at the "
+		       "earliest.\n",
+		       lag.text);
+}
+
 void replay_report(const struct replay_settings *settings, const struct replay_result *results,
 		   int count)
 {
@@ -227,9 +317,10 @@ void replay_report(const struct replay_settings *settings, const struct replay_r
 		return;
 	for (int i = 0, fit; i < count; i += fit) {
 		fit = files_that_fit(&results[i], count - i, page_columns());
-		print_table(&results[i], fit);
+		print_table(settings, &results[i], fit);
 		putchar('\n');
 	}
 	for (int i = 0; i < count; i++)
 		print_meaning(&results[i]);
+	print_manner(settings, results, count);
 }

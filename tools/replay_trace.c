@@ -5,7 +5,8 @@
  * 1. Read event after event (mam/trace.h judges the syntax).
  * 2. An allocation makes a new block; the id table remembers that its id names that block now.
  * 3. A free looks its block up and writes down when it died. An id that is not alive, or is alive
- *    already, is an error of the trace.
+ *    already, is an error of the trace. The stream it died on is its own, unless a field
+ *    stream=NUMBER says another.
  * Playing then needs no id, no hash and no text: 8 bytes an event and 32 a block.
  */
 #include "replay.h"
@@ -30,10 +31,12 @@
 struct loader {
 	struct replay_trace *trace;
 	struct idtable ids;
+	struct idtable streams; /* those seen; what stands there means nothing */
 	uint32_t event_room; /* events and lines that fit */
 	uint32_t block_room;
 	double live; /* bytes; a double because a trace may ask for 2^64 - 1 again and again */
 	double peak;
+	uint64_t last_stream;
 };
 
 static bool no_memory(const char *path)
@@ -74,6 +77,9 @@ static bool make_room(struct loader *loader)
 
 		if (!widen((void **)&trace->blocks, room, sizeof(*trace->blocks)))
 			return no_memory(trace->path);
+		if (trace->free_streams &&
+		    !widen((void **)&trace->free_streams, room, sizeof(*trace->free_streams)))
+			return no_memory(trace->path);
 		loader->block_room = room;
 	}
 	return true;
@@ -86,6 +92,59 @@ static void add_event(struct loader *loader, uint32_t block, bool frees, uint64_
 	trace->events[trace->event_count] = block << 1 | frees;
 	trace->lines[trace->event_count] = (uint32_t)line;
 	trace->event_count++;
+}
+
+/* Count the streams. */
+static bool see_stream(struct loader *loader, uint64_t stream)
+{
+	uint32_t *seen;
+
+	/* Programs stay on a stream: mostly it is the last one's. */
+	if (loader->trace->stream_count && stream == loader->last_stream)
+		return true;
+	seen = idtable_at(&loader->streams, stream);
+	if (!seen)
+		return no_memory(loader->trace->path);
+	if (*seen == IDTABLE_NONE)
+		*seen = loader->trace->stream_count++;
+	loader->last_stream = stream;
+	return true;
+}
+
+/* The stream that a free was ordered behind; false: it does not say. */
+static bool read_stream(const struct mam_trace_event *event, uint64_t *stream)
+{
+	const char *text;
+	size_t bytes;
+	uint64_t number = 0;
+
+	if (!mam_trace_field(event, "stream", &text, &bytes) || bytes == 0)
+		return false;
+	for (size_t i = 0; i < bytes; i++) {
+		uint64_t digit = (uint64_t)(unsigned char)text[i] - '0';
+
+		if (digit > 9 || number > (UINT64_MAX - digit) / 10)
+			return false;
+		number = 10 * number + digit;
+	}
+	*stream = number;
+	return true;
+}
+
+/* A block was freed on a stream that it was not for: from now on there is a list of that. */
+static bool note_free_stream(struct loader *loader, uint32_t block, uint64_t stream)
+{
+	struct replay_trace *trace = loader->trace;
+
+	if (!trace->free_streams) {
+		trace->free_streams = malloc(loader->block_room * sizeof(*trace->free_streams));
+		if (!trace->free_streams)
+			return no_memory(trace->path);
+		for (uint32_t i = 0; i < trace->block_count; i++)
+			trace->free_streams[i] = trace->blocks[i].stream;
+	}
+	trace->free_streams[block] = stream;
+	return see_stream(loader, stream);
 }
 
 static bool add_alloc(struct loader *loader, const struct mam_trace_event *event)
@@ -110,6 +169,10 @@ static bool add_alloc(struct loader *loader, const struct mam_trace_event *event
 		.birth = trace->event_count,
 		.death = REPLAY_ALIVE,
 	};
+	if (trace->free_streams)
+		trace->free_streams[trace->block_count] = event->stream;
+	if (!see_stream(loader, event->stream))
+		return false;
 	loader->live += (double)event->bytes;
 	if (loader->live > loader->peak) {
 		loader->peak = loader->live;
@@ -123,6 +186,7 @@ static bool add_free(struct loader *loader, const struct mam_trace_event *event)
 {
 	struct replay_trace *trace = loader->trace;
 	uint32_t now = idtable_find(&loader->ids, event->id);
+	uint64_t stream;
 
 	if (now == IDTABLE_NONE) {
 		message_error("%s: line %" PRIu64 ": block %" PRIu64
@@ -139,6 +203,9 @@ static bool add_free(struct loader *loader, const struct mam_trace_event *event)
 	}
 	trace->blocks[now].death = trace->event_count;
 	loader->live -= (double)trace->blocks[now].bytes;
+	if (read_stream(event, &stream) && stream != trace->blocks[now].stream &&
+	    !note_free_stream(loader, now, stream))
+		return false;
 	add_event(loader, now, true, event->line);
 	return true;
 }
@@ -225,6 +292,7 @@ bool replay_trace_load(const char *path, bool salvage, struct replay_trace *trac
 	}
 	progress_end();
 	idtable_fini(&loader.ids);
+	idtable_fini(&loader.streams);
 	input_close(input);
 	if (!good)
 		replay_trace_fini(trace);
@@ -236,5 +304,6 @@ void replay_trace_fini(struct replay_trace *trace)
 	free(trace->events);
 	free(trace->lines);
 	free(trace->blocks);
+	free(trace->free_streams);
 	memset(trace, 0, sizeof(*trace));
 }
