@@ -121,6 +121,10 @@ struct CUgraphEdgeData_st;
 	row(event_synchronize, cuEventSynchronize, optional, (struct CUevent_st *event))           \
 	row(ctx_record_event, cuCtxRecordEvent, optional,                                          \
 	    (struct CUctx_st *context, struct CUevent_st *event))                                 \
+	row(stream_create, cuStreamCreate, optional,                                               \
+	    (struct CUstream_st **stream, unsigned int flags))                                     \
+	row(stream_wait_event, cuStreamWaitEvent, optional,                                        \
+	    (struct CUstream_st *stream, struct CUevent_st *event, unsigned int flags))            \
 	row(stream_get_id, cuStreamGetId, optional,                                                \
 	    (struct CUstream_st *stream, unsigned long long *id))                                 \
 	row(stream_get_ctx, cuStreamGetCtx, optional,                                              \

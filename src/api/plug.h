@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plug.h - what the plugs share (<mam/plug.h>): a block of a device's default pool, and back.
+ */
+#ifndef MAM_API_PLUG_H
+#define MAM_API_PLUG_H
+
+#include <mam/plug.h>
+
+/*
+ * mam_plug_alloc - `bytes` of device `device`'s default pool in the order of `stream`. What fails
+ * is one line in the log, in which the caller's function is `name`.
+ */
+enum mam_status mam_plug_alloc(const char *name, size_t bytes, int device,
+			       struct CUstream_st *stream, void **block);
+
+/* mam_plug_free - back to it. NULL: nothing. What fails is one line in the log. */
+enum mam_status mam_plug_free(const char *name, void *block, int device,
+			      struct CUstream_st *stream);
+
+/* mam_plug_free_waiting - the same when all work of the device's context is done; waits for it. */
+void mam_plug_free_waiting(const char *name, void *block, int device);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plug_join.c - plug_join.h: blocks that several streams use.
+ *
+ * A block is freed in the order of one stream. So where several use it, they meet in one that
+ * nobody else uses:
+ * 1. recording a use notes the stream beside the block, and calls nothing;
+ * 2. a free takes the notes of its block. If there are some, an event is recorded in each of the
+ *    streams, and the device's meeting stream waits for all of them. None of the others does, so
+ *    none is slowed down;
+ * 3. the block is freed in the order of the meeting stream, and let go at once, since nobody will
+ *    ever allocate there;
+ * 4. while one of the streams is in capture nothing may be recorded in it: the block is put aside,
+ *    and tried again at later frees;
+ * 5. where a stream is gone, or the driver refuses: wait for the device, then free.
+ *
+ * Bound: a look at one bucket and two driver calls a stream. Where no block is noted, one load.
+ * What must hold: `notes` is the number of notes in all buckets; a block put aside is in no bucket.
+ */
+#include "api/plug_join.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <mam/stream.h>
+
+#include "api/plug.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "source/device.h"
+
+#define BUCKETS 256u
+#define DEVICES_MOST 64 /* with a meeting stream; on others a free waits */
+
+#define EVENT_WITHOUT_TIME 2u
+#define STREAM_OF_ITS_OWN 1u /* it waits for no other stream, and none for it */
+
+struct note {
+	struct note *next;
+	void *block;
+	struct CUstream_st *stream;
+};
+
+struct parting {
+	struct parting *next; /* the one put aside before it */
+	void *block;
+	int device;
+	struct CUstream_st *stream; /* the block's own */
+	struct note *others;
+};
+
+struct meeting {
+	struct mam_device device;
+	struct CUstream_st *stream; /* NULL: not made yet */
+	struct CUevent_st *event;
+};
+
+enum outcome { MET, ASIDE, REFUSED };
+
+static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_SOURCE, "plug");
+static struct note *buckets[BUCKETS];          /* lock: plug */
+static struct parting *aside;                  /* lock: plug; newest first */
+static struct meeting meetings[DEVICES_MOST];  /* lock: plug */
+static _Atomic size_t notes, partings;         /* atomic; changed under lock: plug */
+static _Atomic bool note_was_lost;             /* atomic: from then on all frees wait */
+
+static struct note **bucket_of(const void *block)
+{
+	return &buckets[((uintptr_t)block >> 9) * 0x9e3779b1u % BUCKETS];
+}
+
+void mam_plug_join_record(void *block, struct CUstream_st *stream)
+{
+	struct note *note, *same;
+	const struct mam_driver *driver;
+
+	/* In the child of a fork nothing runs, and the lock may be held for ever. */
+	if (mam_driver_get(&driver) != MAM_OK)
+		return;
+	note = malloc(sizeof(*note));
+	if (!note) {
+		atomic_store(&note_was_lost, true);
+		mam_log(MAM_LOG_ERROR, "mam_torch_record_stream: no host memory to note a stream; "
+			"from now on each free waits for the device");
+		return;
+	}
+	mam_lock_take(&lock);
+	same = *bucket_of(block);
+	while (same && (same->block != block || same->stream != stream))
+		same = same->next;
+	if (!same) {
+		*note = (struct note){ *bucket_of(block), block, stream };
+		*bucket_of(block) = note;
+		atomic_fetch_add(&notes, 1);
+	}
+	mam_lock_release(&lock);
+	if (same)
+		free(note);
+}
+
+static struct note *take_notes_locked(const void *block)
+{
+	struct note **place = bucket_of(block);
+	struct note *taken = NULL;
+
+	while (*place) {
+		struct note *note = *place;
+
+		if (note->block != block) {
+			place = &note->next;
+			continue;
+		}
+		*place = note->next;
+		note->next = taken;
+		taken = note;
+		atomic_fetch_sub(&notes, 1);
+	}
+	return taken;
+}
+
+static void drop_notes(struct note *note)
+{
+	while (note) {
+		struct note *next = note->next;
+
+		free(note);
+		note = next;
+	}
+}
+
+static bool has_calls(const struct mam_driver *driver)
+{
+	return driver->event_create && driver->event_record && driver->stream_create &&
+	       driver->stream_wait_event && driver->stream_is_capturing;
+}
+
+/* The meeting stream of a device; NULL: it has none. */
+static struct meeting *meeting_locked(int device)
+{
+	struct meeting *meeting = device >= 0 && device < DEVICES_MOST ? &meetings[device] : NULL;
+	struct mam_device_visit visit;
+	bool is_made;
+
+	if (!meeting || meeting->stream)
+		return meeting;
+	if (!meeting->device.driver && mam_device_bind(&meeting->device, device) != MAM_OK)
+		return NULL;
+	if (!has_calls(meeting->device.driver) ||
+	    mam_device_enter(&meeting->device, &visit).result != MAM_DRIVER_SUCCESS)
+		return NULL;
+	is_made = (meeting->event ||
+		   meeting->device.driver->event_create(&meeting->event, EVENT_WITHOUT_TIME) ==
+			   MAM_DRIVER_SUCCESS) &&
+		  meeting->device.driver->stream_create(&meeting->stream, STREAM_OF_ITS_OWN) ==
+			  MAM_DRIVER_SUCCESS;
+	mam_device_leave(&meeting->device, &visit);
+	return is_made ? meeting : NULL;
+}
+
+static enum outcome look(const struct mam_driver *driver, struct CUstream_st *stream)
+{
+	unsigned int status = 0;
+	unsigned int result = driver->stream_is_capturing(stream, &status);
+
+	if (result == MAM_DRIVER_CAPTURE_IMPLICIT || (result == MAM_DRIVER_SUCCESS && status != 0))
+		return ASIDE;
+	return result == MAM_DRIVER_SUCCESS ? MET : REFUSED;
+}
+
+static enum outcome bring(const struct meeting *meeting, struct CUstream_st *stream)
+{
+	const struct mam_driver *driver = meeting->device.driver;
+
+	if (driver->event_record(meeting->event, stream) != MAM_DRIVER_SUCCESS ||
+	    driver->stream_wait_event(meeting->stream, meeting->event, 0) != MAM_DRIVER_SUCCESS)
+		return REFUSED;
+	return MET;
+}
+
+/* Step 2, or 4, or 5. One event serves all: a wait is for what it recorded last. */
+static enum outcome meet_locked(const struct parting *parting, struct CUstream_st **stream)
+{
+	const struct meeting *meeting = meeting_locked(parting->device);
+	struct mam_device_visit visit;
+	enum outcome outcome;
+
+	if (!meeting ||
+	    mam_device_enter(&meeting->device, &visit).result != MAM_DRIVER_SUCCESS)
+		return REFUSED;
+	outcome = look(meeting->device.driver, parting->stream);
+	for (const struct note *note = parting->others; note && outcome == MET; note = note->next)
+		outcome = look(meeting->device.driver, note->stream);
+	if (outcome == MET)
+		outcome = bring(meeting, parting->stream);
+	for (const struct note *note = parting->others; note && outcome == MET; note = note->next)
+		outcome = bring(meeting, note->stream);
+	mam_device_leave(&meeting->device, &visit);
+	*stream = meeting->stream;
+	return outcome;
+}
+
+/* False: it is put aside. */
+static bool part(struct parting *parting)
+{
+	struct CUstream_st *stream = NULL;
+	enum outcome outcome;
+	struct mam_pool *pool;
+
+	mam_lock_take(&lock);
+	outcome = meet_locked(parting, &stream);
+	if (outcome == ASIDE) {
+		parting->next = aside;
+		aside = parting;
+		atomic_fetch_add(&partings, 1);
+	}
+	mam_lock_release(&lock);
+	if (outcome == ASIDE)
+		return false;
+	if (outcome == REFUSED) {
+		mam_plug_free_waiting("mam_torch_free", parting->block, parting->device);
+	} else if (mam_plug_free("mam_torch_free", parting->block, parting->device, stream) ==
+			   MAM_OK &&
+		   mam_pool_default(parting->device, &pool) == MAM_OK) {
+		mam_stream_release(pool, stream);
+	}
+	drop_notes(parting->others);
+	free(parting);
+	return true;
+}
+
+/* Step 4, later: those put aside, until one has to go back. */
+static void retry(void)
+{
+	struct parting *parting;
+
+	do {
+		mam_lock_take(&lock);
+		parting = aside;
+		if (parting) {
+			aside = parting->next;
+			atomic_fetch_sub(&partings, 1);
+		}
+		mam_lock_release(&lock);
+	} while (parting && part(parting));
+}
+
+bool mam_plug_join_free(void *block, int device, struct CUstream_st *stream)
+{
+	const struct mam_driver *driver;
+	struct parting *parting;
+	struct note *others = NULL;
+
+	if (atomic_load_explicit(&note_was_lost, memory_order_relaxed)) {
+		mam_plug_free_waiting("mam_torch_free", block, device);
+		return true;
+	}
+	if (atomic_load_explicit(&notes, memory_order_relaxed) == 0 &&
+	    atomic_load_explicit(&partings, memory_order_relaxed) == 0)
+		return false;
+	if (mam_driver_get(&driver) != MAM_OK)
+		return false; /* the child of a fork */
+	if (atomic_load(&partings) != 0)
+		retry();
+	mam_lock_take(&lock);
+	others = take_notes_locked(block);
+	mam_lock_release(&lock);
+	if (!others)
+		return false;
+	parting = malloc(sizeof(*parting));
+	if (!parting) {
+		mam_plug_free_waiting("mam_torch_free", block, device);
+		drop_notes(others);
+		return true;
+	}
+	*parting = (struct parting){ NULL, block, device, stream, others };
+	part(parting);
+	return true;
+}
