@@ -14,6 +14,7 @@
 #include "interpose/account.h"
 #include "interpose/capture.h"
 #include "interpose/count.h"
+#include "interpose/end.h"
 #include "interpose/file.h"
 #include "interpose/holds.h"
 #include "interpose/ipc_opened.h"
@@ -56,6 +57,7 @@ static void start_child(void)
 	mam_ipc_opened_restart();
 	mam_tracer_restart();
 	mam_leaks_restart();
+	mam_end_restart();
 	mam_init_depth = 0;
 }
 
@@ -84,6 +86,7 @@ static void wake(void)
 	}
 	if (!off)
 		pthread_atfork(NULL, NULL, start_child);
+	mam_end_start();
 	atomic_store_explicit(&state, off ? OFF : ON, memory_order_release);
 }
 

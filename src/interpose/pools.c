@@ -27,6 +27,7 @@
 #include "interpose/capture.h"
 #include "interpose/chunks.h"
 #include "interpose/hooks.h"
+#include "interpose/init.h"
 #include "interpose/leaks.h"
 #include "interpose/nvtx.h"
 #include "interpose/peer.h"
@@ -42,6 +43,19 @@ static struct mam_pools_entry entries[MAM_POOLS_MOST];
 static pthread_mutex_t entries_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_uint entries_used;   /* atomic: entries from here on were never used */
 static struct mam_pools_sums past; /* lock: entries; of pools that are gone */
+
+/* With the guard, by which a program that ends in a signal handler knows that a lock is held. */
+static void lock_entries(void)
+{
+	mam_init_depth++;
+	pthread_mutex_lock(&entries_lock);
+}
+
+static void unlock_entries(void)
+{
+	pthread_mutex_unlock(&entries_lock);
+	mam_init_depth--;
+}
 
 static struct mam_pools_entry *find(const void *context)
 {
@@ -148,7 +162,7 @@ static struct mam_pools_entry *publish(void *context, const struct mam_pools_ent
 {
 	struct mam_pools_entry *entry;
 
-	pthread_mutex_lock(&entries_lock);
+	lock_entries();
 	entry = find(context);
 	if (entry == NULL) {
 		entry = find(NULL);
@@ -167,7 +181,7 @@ static struct mam_pools_entry *publish(void *context, const struct mam_pools_ent
 				atomic_fetch_add_explicit(&entries_used, 1, memory_order_release);
 		}
 	}
-	pthread_mutex_unlock(&entries_lock);
+	unlock_entries();
 	return entry;
 }
 
@@ -362,36 +376,36 @@ void mam_pools_drop(void *context)
 
 	if (context == NULL)
 		return;
-	pthread_mutex_lock(&entries_lock);
+	lock_entries();
 	entry = find(context);
 	if (entry != NULL)
 		drop_locked(entry);
-	pthread_mutex_unlock(&entries_lock);
+	unlock_entries();
 }
 
 void mam_pools_drop_primary(int device)
 {
-	pthread_mutex_lock(&entries_lock);
+	lock_entries();
 	for (unsigned int i = 0; i < entries_used; i++)
 		if (entries[i].context != NULL && entries[i].primary &&
 		    !mam_pools_is_alias(&entries[i]) && entries[i].device == device)
 			drop_locked(&entries[i]);
-	pthread_mutex_unlock(&entries_lock);
+	unlock_entries();
 }
 
 void mam_pools_drop_aliases(void)
 {
-	pthread_mutex_lock(&entries_lock);
+	lock_entries();
 	drop_aliases_locked(NULL);
-	pthread_mutex_unlock(&entries_lock);
+	unlock_entries();
 }
 
 void mam_pools_sum(struct mam_pools_sums *sums)
 {
-	pthread_mutex_lock(&entries_lock);
+	lock_entries();
 	*sums = past;
 	for (unsigned int i = 0; i < entries_used; i++)
 		if (entries[i].context != NULL && !mam_pools_is_alias(&entries[i]))
 			add_locked(sums, entries[i].pool);
-	pthread_mutex_unlock(&entries_lock);
+	unlock_entries();
 }

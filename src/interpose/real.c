@@ -67,7 +67,7 @@ static void *no_dlvsym(void *handle, const char *name, const char *version)
 
 const struct mam_real_linker *mam_real_linker(void)
 {
-	struct mam_real_linker answers = { no_dlsym, no_dlvsym };
+	struct mam_real_linker answers = { no_dlsym, no_dlvsym, NULL };
 	void *found;
 
 	if (is_kept(&linker_kept))
@@ -78,8 +78,14 @@ const struct mam_real_linker *mam_real_linker(void)
 	found = mam_elf_next("dlvsym");
 	if (found != NULL)
 		*(void **)&answers.dlvsym = found;
+	*(void **)&answers.exit = mam_elf_next("_exit");
 	keep(&linker_kept, &linker, &answers, sizeof(answers));
 	return &linker;
+}
+
+void (*mam_real_exit(void))(int status)
+{
+	return is_kept(&linker_kept) ? linker.exit : NULL;
 }
 
 /*

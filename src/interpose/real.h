@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * real.h - the functions behind ours: the C library's dlsym, and the driver calls mam makes for
+ * real.h - the functions behind ours: the C library's dlsym and _exit, and the driver calls mam makes for
  * itself.
  */
 #ifndef MAM_INTERPOSE_REAL_H
@@ -12,8 +12,12 @@
 struct mam_real_linker {
 	void *(*dlsym)(void *handle, const char *name);
 	void *(*dlvsym)(void *handle, const char *name, const char *version);
+	void (*exit)(int status); /* _exit(); NULL: there is none */
 };
 const struct mam_real_linker *mam_real_linker(void);
+
+/* That _exit(), without a look: NULL where nothing was looked up yet. Safe in a signal handler. */
+void (*mam_real_exit(void))(int status);
 
 /* The next definition of `name` behind this object, as RTLD_NEXT means it; NULL sets dlerror(). */
 void *mam_real_next(const char *name);

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report.c - what the watchers say when the process ends.
+ * report.c - what the statistics say.
  *
- * It is made from host memory alone: by then CUDA is gone or going. It is a destructor of this
- * object, which runs after the program's own exit handlers and destructors, so after nearly all
- * of its frees. A process that never heard of CUDA looks at one variable of the environment and
- * does nothing, unless it is the one that mam run started: that one says that nothing was caught,
- * and what the reason may be.
+ * They are made from host memory alone, without malloc() and without stdio's buffers, since a
+ * program may end anywhere (end.c).
  *
  * Statistics have two forms: a table for people on standard error (report_table.c), and lines of
  * key, tab, value in MAM_STATS_FILE for programs (report_keys.c).
@@ -18,17 +15,12 @@
 #include "interpose/report.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <mam/options.h>
 
-#include "interpose/init.h"
-#include "interpose/ipc.h"
-#include "interpose/leaks.h"
 #include "interpose/say.h"
-#include "interpose/tracer.h"
 
 #define TIMED_LEAST 3 /* calls of the driver's, for an average that says something */
 
@@ -134,7 +126,7 @@ static int write_keys(const struct mam_report *report, const char *path)
 	return mam_file_close(&file) != 0 && error == 0 ? errno : error;
 }
 
-static void report_statistics(void)
+void mam_report_statistics(void)
 {
 	const char *path = mam_option_value("MAM_STATS_FILE");
 	static struct mam_report report; /* exits happen once */
@@ -154,31 +146,4 @@ static void report_statistics(void)
 	if (error != 0)
 		mam_say(MAM_SAY_ERROR, "the statistics could not be written to %s: %s", path,
 			strerror(error));
-}
-
-__attribute__((destructor)) static void at_exit(void)
-{
-	struct mam_file_signals signals;
-	bool awake = mam_init_is_awake(), stats;
-
-	/*
-	 * Options are not read for nothing: that may complain about them in a program without
-	 * CUDA.
-	 */
-	if (!awake && !mam_file_is_started_one())
-		return;
-	if (!awake && secure_getenv("MAM_STATS") == NULL && secure_getenv("MAM_TRACE") == NULL &&
-	    secure_getenv("MAM_LEAKS") == NULL)
-		return;
-	stats = awake ? mam_init_wants_stats() : mam_option_number("MAM_STATS") != 0;
-	mam_file_hush(&signals);
-	if (awake)
-		mam_ipc_finish();
-	if (!awake || !mam_init_is_off()) {
-		mam_tracer_finish();
-		mam_leaks_finish();
-	}
-	if (stats && mam_file_is_watched())
-		report_statistics();
-	mam_file_unhush(&signals);
 }

@@ -33,6 +33,9 @@ const char *mam_report_road_key(enum mam_road road);           /* "runtime" */
 const char *mam_report_kind_key(enum mam_account_kind kind);   /* "chunks" */
 const char *mam_report_kind_text(enum mam_account_kind kind);  /* "chunks of pools" */
 
+/* All of it, to where MAM_STATS_FILE says; nothing where no call was caught and none was to be. */
+void mam_report_statistics(void);
+
 void mam_report_table(struct mam_file_text *text, const struct mam_report *report);
 void mam_report_keys(struct mam_file_text *text, const struct mam_report *report);
 

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -135,9 +136,133 @@ static void ends_in_thread(void)
 	pthread_join(thread, NULL);
 }
 
+/* --- ends that run no destructor --- */
+
+static void two_blocks(void)
+{
+	start();
+	SHOW(cuMemAlloc_v2(&a, MIB));
+	SHOW(cuMemAlloc_v2(&early, MIB));
+	SHOW(cuMemFree_v2(early));
+}
+
+static void leaves(void)
+{
+	two_blocks();
+	_exit(3);
+}
+
+static void leaves_by_c(void)
+{
+	two_blocks();
+	_Exit(4);
+}
+
+static void say_so(void)
+{
+	SHOW(cuMemFree_v2(a));
+}
+
+static void leaves_quickly(void)
+{
+	two_blocks();
+	at_quick_exit(say_so);
+	quick_exit(5);
+}
+
+/* A handle of a block that a peer may ask for. */
+static void leaves_shared(void)
+{
+	struct cu_ipc_handle handle;
+
+	two_blocks();
+	SHOW(cuIpcGetMemHandle(&handle, a));
+	_exit(3);
+}
+
+static void leave_in_handler(int number)
+{
+	(void)number;
+	_exit(6);
+}
+
+static void leaves_in_handler(void)
+{
+	two_blocks();
+	signal(SIGUSR1, leave_in_handler);
+	raise(SIGUSR1);
+}
+
+static void leaves_on_other_stack(void)
+{
+	struct sigaction action = { .sa_handler = leave_in_handler, .sa_flags = SA_ONSTACK };
+	const stack_t stack = { .ss_sp = malloc(16384), .ss_size = 16384 };
+
+	two_blocks();
+	sigaltstack(&stack, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+	raise(SIGUSR1);
+}
+
+/* The handler interrupts a free that waits for work of a second or so. */
+static void leaves_inside(void)
+{
+	const struct itimerval soon = { .it_value = { 0, 100000 } };
+
+	two_blocks();
+	signal(SIGALRM, leave_in_handler);
+	SHOW(cuMemsetD8Async(a, 1, MIB, NULL));
+	setitimer(ITIMER_REAL, &soon, NULL);
+	SHOW(cuMemFree_v2(a));
+}
+
+/* A child that shares its parent's memory and ends; the parent goes on. */
+static void vfork_leaves(void)
+{
+	int status;
+	pid_t child;
+
+	two_blocks();
+	child = vfork();
+	if (child == 0) {
+		execl("/nowhere/at/all", "all", (char *)NULL);
+		_exit(127);
+	}
+	waitpid(child, &status, 0);
+	printf("child ended %d\n", WEXITSTATUS(status));
+	SHOW(cuMemFree_v2(a));
+}
+
+/* Children that use CUDA by themselves, as worker processes do. */
+static void fork_leaves(void)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0)
+		leaves();
+	waitpid(child, &status, 0);
+	printf("child ended %d\n", WEXITSTATUS(status));
+	two_blocks();
+	child = fork();
+	if (child == 0)
+		_exit(9);
+	waitpid(child, &status, 0);
+	printf("child ended %d\n", WEXITSTATUS(status));
+}
+
 static const struct probe_scene scenes[] = {
 	{ "before-main", before_main }, { "signals", signals }, { "vforks", vforks },
 	{ "closes", closes },		{ "ends", ends },	{ "ends-in-thread", ends_in_thread },
+	{ "leaves", leaves },
+	{ "leaves-by-c", leaves_by_c },
+	{ "leaves-quickly", leaves_quickly },
+	{ "leaves-shared", leaves_shared },
+	{ "leaves-in-handler", leaves_in_handler },
+	{ "leaves-on-other-stack", leaves_on_other_stack },
+	{ "leaves-inside", leaves_inside },
+	{ "vfork-leaves", vfork_leaves },
+	{ "fork-leaves", fork_leaves },
 };
 
 int main(int count, char **arguments)
