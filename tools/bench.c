@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench.c - `mam bench host`: what mam's host pools cost, beside their peers, on this machine.
+ * bench.c - `mam bench`: what mam's host pools cost, beside their peers, on this machine.
  *
  * This file reads the command line and says what is to be played; bench/run.c plays it,
- * bench/table.c and bench/results.c show it. It is a benchmark and no test: a missed target does
+ * bench/table.c and bench/results.c show it, bench/plot.c draws it. `mam bench trace` prints the
+ * made-up training run that one workload plays. It is a benchmark and no test: a missed target does
  * not change the exit status.
  */
 #include <errno.h>
@@ -12,6 +13,8 @@
 
 #include "args.h"
 #include "bench/bench.h"
+#include "bench/plot.h"
+#include "bench/training.h"
 #include "command.h"
 #include "message.h"
 
@@ -27,13 +30,14 @@ static const struct bench_effort efforts[] = {
 struct request {
 	bool quick, smoke, keys, list;
 	const char *csv, *sources, *peers, *only;
+	uint64_t seconds; /* 0: as the effort says */
 };
 
 #define FIELD(name) offsetof(struct request, name)
 
 static const struct args_option options[] = {
 	{ "quick", 0, ARGS_FLAG, FIELD(quick), NULL, NULL,
-	  "only what the short table shows, in under 15 seconds;\nelse all, in under 4 minutes" },
+	  "only what the short table shows, in half a minute;\nelse all, in under 4 minutes" },
 	{ "smoke", 0, ARGS_FLAG, FIELD(smoke), NULL, NULL,
 	  "a second or two, to see that it works; the numbers\nmean nothing" },
 	{ "plain", 'p', ARGS_FLAG, FIELD(keys), NULL, NULL, "lines of KEY<TAB>VALUE, for scripts" },
@@ -44,6 +48,8 @@ static const struct args_option options[] = {
 	{ "peers", 0, ARGS_TEXT, FIELD(peers), "LIST", NULL,
 	  "what to put beside them: glibc, jemalloc, mimalloc,\n"
 	  "cudaMalloc, cudaMallocAsync, or none; all that are\nhere unless given" },
+	{ "seconds", 0, ARGS_COUNT, FIELD(seconds), "N", NULL,
+	  "begin nothing after N seconds; what is left out is named" },
 	{ "only", 0, ARGS_TEXT, FIELD(only), "LIST", NULL, "workloads to play; all unless given" },
 	{ "list", 0, ARGS_FLAG, FIELD(list), NULL, NULL, "name pools, peers and workloads" },
 	{ NULL, 0, ARGS_FLAG, 0, NULL, NULL, NULL },
@@ -147,7 +153,7 @@ static int print_list(void)
 /* What is wanted and cannot be had becomes a note, one for all that lack the same. */
 static void note_skipped(const char (*why)[200], struct bench_results *results)
 {
-	char names[160];
+	char names[480];
 	size_t i, other, used;
 
 	for (i = 0; i < bench_peer_count; i++) {
@@ -205,7 +211,7 @@ static int complain_csv(const char *path)
 
 static int play(const struct request *request, const char *typed)
 {
-	const struct bench_effort *effort = &efforts[request->smoke ? 2 : request->quick ? 1 : 0];
+	struct bench_effort effort = efforts[request->smoke ? 2 : request->quick ? 1 : 0];
 	struct bench_results results = { .rows = NULL };
 	bool wanted[BENCH_WORKLOADS_MAX] = { false };
 	struct bench_machine machine;
@@ -215,14 +221,16 @@ static int play(const struct request *request, const char *typed)
 	for (i = 0; i < bench_workload_count; i++)
 		wanted[i] =
 			request->only == NULL || in_list(request->only, bench_workloads[i]->name);
+	if (request->seconds > 0)
+		effort.deadline_ns = request->seconds * 1000 * MS;
 	bench_measure_init();
 	bench_machine_read(&machine);
 	choose_peers(request, &results);
-	bench_run_all(effort, wanted, &results);
+	bench_run_all(&effort, wanted, &results);
 	if (request->keys)
 		bench_table_keys(&results);
 	else
-		bench_table_people(&results, &machine, effort);
+		bench_table_people(&results, &machine, &effort);
 	if (results.incomplete) {
 		message_error("memory ran out and some results were lost; close other programs and "
 			      "try again");
@@ -239,7 +247,7 @@ static int play(const struct request *request, const char *typed)
 
 static int bench_host(int argc, char **argv)
 {
-	struct request request = { false, false, false, false, NULL, NULL, NULL, NULL };
+	struct request request = { .csv = NULL };
 	char typed[512];
 	int first, status;
 
@@ -258,12 +266,53 @@ static int bench_host(int argc, char **argv)
 	return request.list ? print_list() : play(&request, typed);
 }
 
+static const struct args_option no_options[] = {
+	{ NULL, 0, ARGS_FLAG, 0, NULL, NULL, NULL },
+};
+
+static const struct args_command trace_command = {
+	"mam bench trace",
+	"",
+	"Print the training run that workload training of mam bench host plays, as a trace.\n",
+	"For mam replay; mam-trace(5) describes the format. It is the same every time.\n",
+	no_options,
+	false,
+};
+
+static int bench_trace(int argc, char **argv)
+{
+	struct training training;
+	int first, status;
+	char settings;
+	bool good;
+
+	if (!args_parse(&trace_command, argc, argv, &settings, &first, &status))
+		return status;
+	if (first < argc) {
+		message_error("'%s' is one word too many; see mam bench trace --help", argv[first]);
+		return STATUS_BAD;
+	}
+	if (!training_make(&training)) {
+		message_error("there is too little memory for the trace; close other programs");
+		return STATUS_FAILED;
+	}
+	good = training_print(&training, stdout);
+	training_fini(&training);
+	if (good)
+		return STATUS_GOOD;
+	message_error("the trace could not be written: %s; choose another place for it",
+		      strerror(errno));
+	return STATUS_FAILED;
+}
+
 static const struct {
 	const char *name;
 	const char *speaker;
 	int (*run)(int argc, char **argv); /* argv[0] is the name */
 } benches[] = {
 	{ "host", "mam bench host", bench_host },
+	{ "plot", "mam bench plot", plot_main },
+	{ "trace", "mam bench trace", bench_trace },
 };
 
 int bench_main(int argc, char **argv)
@@ -271,7 +320,7 @@ int bench_main(int argc, char **argv)
 	size_t i;
 
 	if (argc < 2) {
-		message_error("say which benchmark: mam bench host; see mam bench --help");
+		message_error("say what: mam bench host, plot or trace; see mam bench --help");
 		return STATUS_BAD;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
@@ -284,6 +333,6 @@ int bench_main(int argc, char **argv)
 			return benches[i].run(argc - 1, argv + 1);
 		}
 	}
-	message_error("there is no benchmark '%s'; there is: host", argv[1]);
+	message_error("there is no '%s'; there are host, plot and trace", argv[1]);
 	return STATUS_BAD;
 }

@@ -34,7 +34,7 @@
 #define BENCH_WORKLOADS_MAX 16
 #define BENCH_BATCH_MAX 256 /* operations of one batch */
 
-/* ---- peers: peer.c, peer_mam.c, peer_cuda.c ---- */
+/* ---- peers: peer.c, peer_mam.c, peer_cuda.c, peer_library.c ---- */
 
 /* What a heap holds of its source, in bytes. What a peer cannot say is 0. */
 struct bench_gauge {
@@ -62,13 +62,14 @@ struct bench_peer {
 	 * none to be had */
 	bool (*open)(struct bench_peer *peer);
 	void (*close)(struct bench_peer *peer);
-	/* alloc, release - the operations that are timed; alloc answers NULL when refused */
+	/* alloc, release - the operations that are timed; alloc answers NULL when refused; release
+	 * is told what was asked for, which some allocators want to know */
 	void *(*alloc)(struct bench_peer *peer, size_t bytes);
-	void (*release)(struct bench_peer *peer, void *block);
+	void (*release)(struct bench_peer *peer, void *block, size_t bytes);
 	/* alloc_on, release_on - the same in the order of one of the bench's streams (driver.h);
 	 * NULL: it has no such order */
 	void *(*alloc_on)(struct bench_peer *peer, size_t bytes, size_t which);
-	void (*release_on)(struct bench_peer *peer, void *block, size_t which);
+	void (*release_on)(struct bench_peer *peer, void *block, size_t bytes, size_t which);
 	/* trim - gives the driver back what it can; NULL: there is no such call */
 	bool (*trim)(struct bench_peer *peer);
 	/* gauge - what the heap holds; NULL or false: it does not say */
@@ -100,9 +101,9 @@ bool bench_mam_open(struct bench_peer *peer);
 void bench_mam_close(struct bench_peer *peer);
 void bench_mam_drop(struct bench_peer *peer);
 void *bench_mam_alloc(struct bench_peer *peer, size_t bytes);
-void bench_mam_release(struct bench_peer *peer, void *block);
+void bench_mam_release(struct bench_peer *peer, void *block, size_t bytes);
 void *bench_mam_alloc_on(struct bench_peer *peer, size_t bytes, size_t which);
-void bench_mam_release_on(struct bench_peer *peer, void *block, size_t which);
+void bench_mam_release_on(struct bench_peer *peer, void *block, size_t bytes, size_t which);
 bool bench_mam_trim(struct bench_peer *peer);
 bool bench_mam_gauge(struct bench_peer *peer, struct bench_gauge *gauge);
 /* bench_mam_books - a mam heap's own count of its segments and of the host memory they cost;
@@ -120,16 +121,25 @@ void bench_cuda_close_async(struct bench_peer *peer);
 void bench_cuda_settle(struct bench_peer *peer);
 void bench_cuda_enter_thread(struct bench_peer *peer);
 void *bench_cuda_alloc(struct bench_peer *peer, size_t bytes);
-void bench_cuda_release(struct bench_peer *peer, void *block);
+void bench_cuda_release(struct bench_peer *peer, void *block, size_t bytes);
 void *bench_cuda_alloc_pinned(struct bench_peer *peer, size_t bytes);
-void bench_cuda_release_pinned(struct bench_peer *peer, void *block);
+void bench_cuda_release_pinned(struct bench_peer *peer, void *block, size_t bytes);
 void *bench_cuda_alloc_managed(struct bench_peer *peer, size_t bytes);
 void *bench_cuda_alloc_async(struct bench_peer *peer, size_t bytes);
-void bench_cuda_release_async(struct bench_peer *peer, void *block);
+void bench_cuda_release_async(struct bench_peer *peer, void *block, size_t bytes);
 void *bench_cuda_alloc_on(struct bench_peer *peer, size_t bytes, size_t which);
-void bench_cuda_release_on(struct bench_peer *peer, void *block, size_t which);
+void bench_cuda_release_on(struct bench_peer *peer, void *block, size_t bytes, size_t which);
 bool bench_cuda_trim_async(struct bench_peer *peer);
 bool bench_cuda_gauge_async(struct bench_peer *peer, struct bench_gauge *gauge);
+bool bench_library_probe(struct bench_peer *peer, char *why, size_t why_bytes);
+bool bench_library_open(struct bench_peer *peer);
+void bench_library_close(struct bench_peer *peer);
+void *bench_library_alloc(struct bench_peer *peer, size_t bytes);
+void bench_library_release(struct bench_peer *peer, void *block, size_t bytes);
+void *bench_library_alloc_on(struct bench_peer *peer, size_t bytes, size_t which);
+void bench_library_release_on(struct bench_peer *peer, void *block, size_t bytes, size_t which);
+bool bench_library_gauge(struct bench_peer *peer, struct bench_gauge *gauge);
+bool bench_library_trim(struct bench_peer *peer);
 /* bench_cuda_facts - names of the first GPU and of its driver; false without one */
 bool bench_cuda_facts(char *gpu, size_t gpu_bytes, char *driver, size_t driver_bytes);
 /* bench_cuda_free_bytes - device memory free now; 0 without a device */
@@ -202,9 +212,27 @@ struct bench_effort {
 	bool fine;               /* all cases, not only those with a target */
 };
 
-/* Blocks that a run has live, in no order. */
+/* A block that a run has live. */
+struct bench_block {
+	void *address; /* NULL: none */
+	size_t bytes;  /* asked for */
+};
+
+static inline bool bench_take(struct bench_peer *peer, size_t bytes, struct bench_block *block)
+{
+	*block = (struct bench_block){ peer->alloc(peer, bytes), bytes };
+	return block->address != NULL;
+}
+
+static inline void bench_give(struct bench_peer *peer, struct bench_block *block)
+{
+	peer->release(peer, block->address, block->bytes);
+	block->address = NULL;
+}
+
+/* All blocks that a run has live, in no order. */
 struct bench_table {
-	void **blocks;
+	struct bench_block *blocks;
 	size_t count;
 	size_t room;
 };
@@ -213,8 +241,8 @@ bool bench_table_init(struct bench_table *table, size_t room);
 /* bench_table_fini - gives back what is left, or drops the whole heap where that is much and can
  * be done */
 void bench_table_fini(struct bench_table *table, struct bench_peer *peer);
-void *bench_table_take(struct bench_table *table,
-		       struct bench_random *random); /* a random one; count > 0 */
+/* bench_table_take - a random one leaves the table; count > 0 */
+struct bench_block bench_table_take(struct bench_table *table, struct bench_random *random);
 
 /* A churn: batches of allocations and of frees of randomly chosen blocks, about equally many live
  * throughout. */

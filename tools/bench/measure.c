@@ -89,14 +89,14 @@ void bench_table_fini(struct bench_table *table, struct bench_peer *peer)
 	if (table->count > MANY_BLOCKS && peer->drop != NULL)
 		peer->drop(peer);
 	while (table->count > 0 && !peer->dropped)
-		peer->release(peer, table->blocks[--table->count]);
+		bench_give(peer, &table->blocks[--table->count]);
 	bench_measure_pages_free(table->blocks, table->room * sizeof(*table->blocks));
 }
 
-void *bench_table_take(struct bench_table *table, struct bench_random *random)
+struct bench_block bench_table_take(struct bench_table *table, struct bench_random *random)
 {
 	size_t at = bench_random_below(random, table->count);
-	void *block = table->blocks[at];
+	struct bench_block block = table->blocks[at];
 
 	table->blocks[at] = table->blocks[--table->count];
 	return block;
@@ -166,7 +166,7 @@ static bool time_allocs(struct bench_peer *peer, struct bench_table *table,
 	end = bench_now();
 	for (i = 0; i < churn->batch; i++) {
 		if (blocks[i] != NULL)
-			table->blocks[table->count++] = blocks[i];
+			table->blocks[table->count++] = (struct bench_block){ blocks[i], sizes[i] };
 		else
 			refused = true;
 	}
@@ -177,7 +177,7 @@ static bool time_allocs(struct bench_peer *peer, struct bench_table *table,
 static double time_frees(struct bench_peer *peer, struct bench_table *table,
 			 const struct bench_churn *churn, struct bench_random *random)
 {
-	void *blocks[BENCH_BATCH_MAX];
+	struct bench_block blocks[BENCH_BATCH_MAX];
 	uint64_t start, end;
 	size_t i;
 
@@ -185,7 +185,7 @@ static double time_frees(struct bench_peer *peer, struct bench_table *table,
 		blocks[i] = bench_table_take(table, random);
 	start = bench_now();
 	for (i = 0; i < churn->batch; i++)
-		peer->release(peer, blocks[i]);
+		peer->release(peer, blocks[i].address, blocks[i].bytes);
 	end = bench_now();
 	return batch_ns(start, end);
 }

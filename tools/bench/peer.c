@@ -53,29 +53,30 @@ static void *libc_alloc(struct bench_peer *peer, size_t bytes)
 	return malloc(bytes);
 }
 
-static void libc_release(struct bench_peer *peer, void *block)
+static void libc_release(struct bench_peer *peer, void *block, size_t bytes)
 {
 	(void)peer;
+	(void)bytes;
 	free(block);
 }
 
 /* ---- malloc libraries found at run time ---- */
 
-struct library {
+struct malloc_library {
 	const char *file;
 	const char *alloc_name, *release_name;
 	void *(*alloc)(size_t bytes);
 	void (*release)(void *block);
 };
 
-static struct library libraries[] = {
+static struct malloc_library malloc_libraries[] = {
 	{ "libjemalloc.so.2", "malloc", "free", NULL, NULL },
 	{ "libmimalloc.so.2", "mi_malloc", "mi_free", NULL, NULL },
 };
 
-static bool library_probe(struct bench_peer *peer, char *why, size_t why_bytes)
+static bool malloc_probe(struct bench_peer *peer, char *why, size_t why_bytes)
 {
-	struct library *library = &libraries[peer->variant];
+	struct malloc_library *library = &malloc_libraries[peer->variant];
 	void *handle = dlopen(library->file, RTLD_NOW | RTLD_LOCAL);
 
 	peer->ground_bytes = HOST_GROUND;
@@ -95,19 +96,20 @@ static bool library_probe(struct bench_peer *peer, char *why, size_t why_bytes)
 	return true;
 }
 
-static void library_close(struct bench_peer *peer)
+static void malloc_close(struct bench_peer *peer)
 {
 	(void)peer;
 }
 
-static void *library_alloc(struct bench_peer *peer, size_t bytes)
+static void *malloc_alloc(struct bench_peer *peer, size_t bytes)
 {
-	return libraries[peer->variant].alloc(bytes);
+	return malloc_libraries[peer->variant].alloc(bytes);
 }
 
-static void library_release(struct bench_peer *peer, void *block)
+static void malloc_release(struct bench_peer *peer, void *block, size_t bytes)
 {
-	libraries[peer->variant].release(block);
+	(void)bytes;
+	malloc_libraries[peer->variant].release(block);
 }
 
 /* ---- the table ---- */
@@ -124,9 +126,14 @@ static void library_release(struct bench_peer *peer, void *block)
 	MAM_CALLS, .on_device = true, .alloc_on = bench_mam_alloc_on,                           \
 		   .release_on = bench_mam_release_on, .enter_thread = bench_cuda_enter_thread, \
 		   .most_blocks = 1100000
-#define LIBRARY_CALLS                                                                              \
-	.probe = library_probe, .open = libc_open, .close = library_close, .alloc = library_alloc, \
-	.release = library_release, .block_memory = 32
+#define MALLOC_CALLS                                                                            \
+	.probe = malloc_probe, .open = libc_open, .close = malloc_close, .alloc = malloc_alloc, \
+	.release = malloc_release, .block_memory = 32
+#define LIBRARY_CALLS                                                                \
+	.on_device = true, .probe = bench_library_probe, .open = bench_library_open, \
+	.close = bench_library_close, .alloc = bench_library_alloc,                  \
+	.release = bench_library_release, .gauge = bench_library_gauge,              \
+	.settle = bench_cuda_settle, .enter_thread = bench_cuda_enter_thread, .block_memory = 256
 #define CUDA_CALLS                                                             \
 	.on_device = true, .open = bench_cuda_open, .close = bench_cuda_close, \
 	.enter_thread = bench_cuda_enter_thread, .block_memory = 256
@@ -195,8 +202,8 @@ struct bench_peer bench_peers[] = {
 	  .alloc = libc_alloc,
 	  .release = libc_release,
 	  .block_memory = 32 },
-	{ .name = "jemalloc", LIBRARY_CALLS, .variant = 0 },
-	{ .name = "mimalloc", LIBRARY_CALLS, .variant = 1 },
+	{ .name = "jemalloc", MALLOC_CALLS, .variant = 0 },
+	{ .name = "mimalloc", MALLOC_CALLS, .variant = 1 },
 	{ .name = "cudaMalloc",
 	  CUDA_CALLS,
 	  .probe = bench_cuda_probe,
@@ -217,6 +224,22 @@ struct bench_peer bench_peers[] = {
 	  .alloc = bench_cuda_alloc_managed,
 	  .release = bench_cuda_release,
 	  HOST_MEMORY },
+	{ .name = "rmm-pool",
+	  LIBRARY_CALLS,
+	  .alloc_on = bench_library_alloc_on,
+	  .release_on = bench_library_release_on,
+	  .source = "BENCH_RMM",
+	  .variant = 0 },
+	{ .name = "torch",
+	  LIBRARY_CALLS,
+	  .trim = bench_library_trim,
+	  .source = "BENCH_TORCH",
+	  .variant = 0 },
+	{ .name = "torch-expandable",
+	  LIBRARY_CALLS,
+	  .trim = bench_library_trim,
+	  .source = "BENCH_TORCH",
+	  .variant = 1 },
 	{ .name = "cuMemMap", CUDA_CALLS, .probe = bench_cuda_probe, .only = "vmm" },
 };
 

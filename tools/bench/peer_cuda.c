@@ -95,8 +95,9 @@ void *bench_cuda_alloc(struct bench_peer *peer, size_t bytes)
 	return of_address(error, address);
 }
 
-void bench_cuda_release(struct bench_peer *peer, void *block)
+void bench_cuda_release(struct bench_peer *peer, void *block, size_t bytes)
 {
+	(void)bytes;
 	(void)peer;
 	if (bench_driver_has_runtime())
 		bench_runtime.release(block);
@@ -131,7 +132,7 @@ bool bench_cuda_probe_managed(struct bench_peer *peer, char *why, size_t why_byt
 		snprintf(why, why_bytes, "this driver or device has no managed memory");
 		return false;
 	}
-	bench_cuda_release(peer, block);
+	bench_cuda_release(peer, block, 256);
 	if (peer->ground_bytes > PINNED_MOST)
 		peer->ground_bytes = PINNED_MOST;
 	return true;
@@ -147,8 +148,9 @@ void *bench_cuda_alloc_pinned(struct bench_peer *peer, size_t bytes)
 	return bench_driver.alloc_pinned(&block, bytes, 0) == 0 ? block : NULL;
 }
 
-void bench_cuda_release_pinned(struct bench_peer *peer, void *block)
+void bench_cuda_release_pinned(struct bench_peer *peer, void *block, size_t bytes)
 {
+	(void)bytes;
 	(void)peer;
 	if (bench_driver_has_runtime())
 		bench_runtime.release_pinned(block);
@@ -193,7 +195,7 @@ bool bench_cuda_probe_async(struct bench_peer *peer, char *why, size_t why_bytes
 		snprintf(why, why_bytes, "its first allocation was refused");
 		return false;
 	}
-	bench_cuda_release_async(peer, block);
+	bench_cuda_release_async(peer, block, 256);
 	bench_cuda_close_async(peer);
 	return true;
 }
@@ -267,11 +269,12 @@ void *bench_cuda_alloc_on(struct bench_peer *peer, size_t bytes, size_t which)
 	return of_address(error, address);
 }
 
-void bench_cuda_release_on(struct bench_peer *peer, void *block, size_t which)
+void bench_cuda_release_on(struct bench_peer *peer, void *block, size_t bytes, size_t which)
 {
 	void *stream = bench_driver_stream(which);
 
 	(void)peer;
+	(void)bytes;
 	if (async_by_runtime)
 		bench_runtime.release_async(block, stream);
 	else
@@ -283,7 +286,7 @@ void *bench_cuda_alloc_async(struct bench_peer *peer, size_t bytes)
 	return bench_cuda_alloc_on(peer, bytes, 0);
 }
 
-void bench_cuda_release_async(struct bench_peer *peer, void *block)
+void bench_cuda_release_async(struct bench_peer *peer, void *block, size_t bytes)
 {
-	bench_cuda_release_on(peer, block, 0);
+	bench_cuda_release_on(peer, block, bytes, 0);
 }

@@ -131,8 +131,9 @@ void *bench_mam_alloc(struct bench_peer *peer, size_t bytes)
 	return block;
 }
 
-void bench_mam_release(struct bench_peer *peer, void *block)
+void bench_mam_release(struct bench_peer *peer, void *block, size_t bytes)
 {
+	(void)bytes;
 	mam_free(peer->heap, block);
 }
 
@@ -145,8 +146,9 @@ void *bench_mam_alloc_on(struct bench_peer *peer, size_t bytes, size_t which)
 	return block;
 }
 
-void bench_mam_release_on(struct bench_peer *peer, void *block, size_t which)
+void bench_mam_release_on(struct bench_peer *peer, void *block, size_t bytes, size_t which)
 {
+	(void)bytes;
 	if (mam_free_async)
 		mam_free_async(peer->heap, block, bench_driver_stream(which));
 }

@@ -45,7 +45,7 @@ void bench_results_add(struct bench_results *results, const char *workload, cons
 void bench_results_note(struct bench_results *results, const char *format, ...)
 {
 	char **notes = realloc(results->notes, (results->note_count + 1) * sizeof(*notes));
-	char text[256];
+	char text[720];
 	va_list arguments;
 
 	va_start(arguments, format);

@@ -25,7 +25,7 @@ static size_t some_bytes(struct bench_random *random)
 	return bench_random_between(random, octave, 2 * octave);
 }
 
-static const char *churn(struct bench_peer *peer, struct bench_table *table, size_t *sizes,
+static const char *churn(struct bench_peer *peer, struct bench_table *table,
 			 struct bench_random *random)
 {
 	size_t most = peer->ground_bytes / LIVE_PARTS, live = 0, turn;
@@ -38,26 +38,22 @@ static const char *churn(struct bench_peer *peer, struct bench_table *table, siz
 
 			if (live + bytes > most)
 				break;
-			table->blocks[table->count] = peer->alloc(peer, bytes);
-			if (table->blocks[table->count] == NULL)
+			if (!bench_take(peer, bytes, &table->blocks[table->count]))
 				return "a request was refused";
-			sizes[table->count++] = bytes;
+			table->count++;
 			live += bytes;
 		}
 		for (size_t left = table->count / 2; left > 0; left--) {
-			size_t at = bench_random_below(random, table->count);
+			struct bench_block block = bench_table_take(table, random);
 
-			peer->release(peer, table->blocks[at]);
-			live -= sizes[at];
-			table->count--;
-			table->blocks[at] = table->blocks[table->count];
-			sizes[at] = sizes[table->count];
+			live -= block.bytes;
+			bench_give(peer, &block);
 		}
 	}
 	return NULL;
 }
 
-static const char *measure(struct bench_peer *peer, struct bench_table *table, size_t *sizes,
+static const char *measure(struct bench_peer *peer, struct bench_table *table,
 			   struct bench_random *random, struct bench_sample *sample)
 {
 	double before, kept, start, end;
@@ -68,9 +64,9 @@ static const char *measure(struct bench_peer *peer, struct bench_table *table, s
 	before = (double)bench_cuda_free_bytes();
 	if (!peer->open(peer))
 		return "the heap could not be made again";
-	why = churn(peer, table, sizes, random);
+	why = churn(peer, table, random);
 	while (table->count > 0)
-		peer->release(peer, table->blocks[--table->count]);
+		bench_give(peer, &table->blocks[--table->count]);
 	if (why != NULL)
 		return why;
 	start = (double)bench_now();
@@ -92,17 +88,15 @@ static const char *run_footprint(struct bench_peer *peer, const struct bench_cas
 				 const struct bench_effort *effort, struct bench_random *random,
 				 struct bench_sample *sample)
 {
-	size_t *sizes = bench_measure_pages(MOST_BLOCKS * sizeof(*sizes));
 	const char *why = "no memory for the bench's own tables";
 	struct bench_table table;
 
 	(void)one;
 	(void)effort;
-	if (bench_table_init(&table, MOST_BLOCKS) && sizes != NULL)
-		why = measure(peer, &table, sizes, random, sample);
+	if (bench_table_init(&table, MOST_BLOCKS))
+		why = measure(peer, &table, random, sample);
 	if (table.blocks != NULL)
 		bench_table_fini(&table, peer);
-	bench_measure_pages_free(sizes, MOST_BLOCKS * sizeof(*sizes));
 	return why;
 }
 

@@ -44,11 +44,10 @@ static const char *fill(struct bench_peer *peer, struct bench_table *table, size
 			size_t least, size_t most, struct bench_random *random)
 {
 	while (table->count < blocks) {
-		void *block = peer->alloc(peer, bench_random_between(random, least, most));
-
-		if (block == NULL)
+		if (!bench_take(peer, bench_random_between(random, least, most),
+				&table->blocks[table->count]))
 			return "a request was refused";
-		table->blocks[table->count++] = block;
+		table->count++;
 	}
 	return NULL;
 }
@@ -109,7 +108,7 @@ static const char *lay_out(struct bench_peer *peer, struct bench_table *table, s
 	if (why != NULL)
 		return why;
 	for (i = 0; i < live; i++) {
-		peer->release(peer, table->blocks[2 * i]);
+		bench_give(peer, &table->blocks[2 * i]);
 		table->blocks[i] = table->blocks[2 * i + 1];
 	}
 	table->count = live;
@@ -133,7 +132,7 @@ static const char *churn_fresh(struct bench_peer *peer, struct bench_table *tabl
 		most = 4;
 	do {
 		while (why == NULL && table->count > 0)
-			peer->release(peer, table->blocks[--table->count]);
+			bench_give(peer, &table->blocks[--table->count]);
 		if (why == NULL)
 			why = lay_out(peer, table, live, churn, random);
 		for (round = 0; why == NULL && round < most; round++) {

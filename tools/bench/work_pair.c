@@ -27,10 +27,9 @@ static const char *run_pair(struct bench_peer *peer, const struct bench_case *on
 	if (values == NULL || !bench_table_init(&table, SMALL_LIVE))
 		why = "no memory for the bench's own tables";
 	while (why == NULL && table.count < SMALL_LIVE) {
-		void *block = peer->alloc(peer, bench_random_between(random, 256, 16 * BENCH_KIB));
-
-		if (block != NULL)
-			table.blocks[table.count++] = block;
+		if (bench_take(peer, bench_random_between(random, 256, 16 * BENCH_KIB),
+			       &table.blocks[table.count]))
+			table.count++;
 		else
 			why = "a request was refused";
 	}
@@ -48,7 +47,7 @@ static const char *run_pair(struct bench_peer *peer, const struct bench_case *on
 			void *block = peer->alloc(peer, one->a);
 
 			if (block != NULL)
-				peer->release(peer, block);
+				peer->release(peer, block, one->a);
 			else
 				refused = true;
 		}

@@ -51,8 +51,8 @@ static void plan(struct step *steps, size_t *order, size_t n, size_t most_bytes,
 
 /* Plays the steps; answers how many were done, and the time they took. Blocks still live are in
  * `blocks`. */
-static size_t play(struct bench_peer *peer, const struct step *steps, size_t count, void **blocks,
-		   uint64_t limit_ns, size_t *refused, double *ns)
+static size_t play(struct bench_peer *peer, const struct step *steps, size_t count,
+		   struct bench_block *blocks, uint64_t limit_ns, size_t *refused, double *ns)
 {
 	uint64_t start = bench_now(), now;
 	size_t done;
@@ -63,12 +63,10 @@ static size_t play(struct bench_peer *peer, const struct step *steps, size_t cou
 		if (done % LOOK_EVERY == LOOK_EVERY - 1 && bench_now() - start > limit_ns)
 			break;
 		if (step->bytes > 0) {
-			blocks[step->slot] = peer->alloc(peer, step->bytes);
-			if (blocks[step->slot] == NULL)
+			if (!bench_take(peer, step->bytes, &blocks[step->slot]))
 				(*refused)++;
-		} else if (blocks[step->slot] != NULL) {
-			peer->release(peer, blocks[step->slot]);
-			blocks[step->slot] = NULL;
+		} else if (blocks[step->slot].address != NULL) {
+			bench_give(peer, &blocks[step->slot]);
 		}
 	}
 	now = bench_now();
@@ -76,14 +74,13 @@ static size_t play(struct bench_peer *peer, const struct step *steps, size_t cou
 	return done;
 }
 
-static void give_back(struct bench_peer *peer, void **blocks, size_t count)
+static void give_back(struct bench_peer *peer, struct bench_block *blocks, size_t count)
 {
 	size_t i;
 
 	for (i = 0; i < count; i++) {
-		if (blocks[i] != NULL)
-			peer->release(peer, blocks[i]);
-		blocks[i] = NULL;
+		if (blocks[i].address != NULL)
+			bench_give(peer, &blocks[i]);
 	}
 	if (peer->settle != NULL)
 		peer->settle(peer);
@@ -98,7 +95,7 @@ static const char *run_random(struct bench_peer *peer, const struct bench_case *
 	size_t steps_bytes = 2 * n * sizeof(struct step), order_bytes = 2 * n * sizeof(size_t);
 	struct step *steps = bench_measure_pages(steps_bytes);
 	size_t *order = bench_measure_pages(order_bytes);
-	void **blocks = bench_measure_pages(n * sizeof(*blocks));
+	struct bench_block *blocks = bench_measure_pages(n * sizeof(*blocks));
 	const char *why = NULL;
 	double ns = 0;
 

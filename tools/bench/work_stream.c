@@ -49,7 +49,7 @@ static bool play_round(struct bench_peer *peer, const struct bench_case *one, vo
 		return false;
 	start = bench_now();
 	for (i = 0; i < batch; i++)
-		peer->release_on(peer, blocks[i], 0);
+		peer->release_on(peer, blocks[i], one->a, 0);
 	middle = bench_now();
 	for (i = 0; i < batch; i++)
 		blocks[i] = peer->alloc_on(peer, one->a, to);
@@ -115,7 +115,7 @@ static const char *play(struct bench_peer *peer, const struct bench_case *one,
 	}
 	for (i = 0; i < batch; i++) {
 		if (blocks[i] != NULL)
-			peer->release_on(peer, blocks[i], 0);
+			peer->release_on(peer, blocks[i], one->a, 0);
 	}
 	wait_streams();
 	return why != NULL ? why : answer(rounds, sample);

@@ -33,7 +33,7 @@ struct choice {
 struct ring {
 	_Alignas(128) atomic_size_t put; /* count, ever; written by the thread before */
 	_Alignas(128) atomic_size_t got; /* count, ever; written by the owner */
-	_Alignas(128) void *blocks[RING];
+	_Alignas(128) struct bench_block blocks[RING];
 };
 
 struct worker;
@@ -53,7 +53,7 @@ struct worker {
 	_Alignas(128) struct crew *crew;
 	pthread_t thread;
 	struct choice choices[CHOICES];
-	void *blocks[SLOTS];
+	struct bench_block blocks[SLOTS];
 	uint64_t operations;
 	uint64_t ended; /* when it saw the flag */
 	uint64_t seed;
@@ -107,26 +107,24 @@ static void play_own(struct worker *worker)
 		for (i = 0; i < LOOK_EVERY; i++) {
 			struct choice choice = worker->choices[at++ % CHOICES];
 
-			if (worker->blocks[choice.slot] != NULL)
-				peer->release(peer, worker->blocks[choice.slot]);
-			worker->blocks[choice.slot] = peer->alloc(peer, choice.bytes);
-			if (worker->blocks[choice.slot] == NULL)
+			if (worker->blocks[choice.slot].address != NULL)
+				bench_give(peer, &worker->blocks[choice.slot]);
+			if (!bench_take(peer, choice.bytes, &worker->blocks[choice.slot]))
 				atomic_store(&crew->refused, true);
 		}
 		worker->operations += 2 * LOOK_EVERY;
 	}
 }
 
-static void *ring_get(struct ring *ring)
+static bool ring_get(struct ring *ring, struct bench_block *block)
 {
 	size_t got = atomic_load_explicit(&ring->got, memory_order_relaxed);
-	void *block;
 
 	if (got == atomic_load_explicit(&ring->put, memory_order_acquire))
-		return NULL;
-	block = ring->blocks[got % RING];
+		return false;
+	*block = ring->blocks[got % RING];
 	atomic_store_explicit(&ring->got, got + 1, memory_order_release);
-	return block;
+	return true;
 }
 
 static bool ring_has_room(const struct ring *ring)
@@ -136,7 +134,7 @@ static bool ring_has_room(const struct ring *ring)
 	       RING;
 }
 
-static void ring_put(struct ring *ring, void *block)
+static void ring_put(struct ring *ring, struct bench_block block)
 {
 	size_t put = atomic_load_explicit(&ring->put, memory_order_relaxed);
 
@@ -154,19 +152,17 @@ static void play_foreign(struct worker *worker)
 		size_t done = 0;
 
 		for (i = 0; i < LOOK_EVERY; i++) {
-			void *block;
+			struct bench_block block;
 
 			if (ring_has_room(&worker->next->ring)) {
-				block = peer->alloc(peer, worker->choices[at++ % CHOICES].bytes);
-				if (block != NULL)
+				if (bench_take(peer, worker->choices[at++ % CHOICES].bytes, &block))
 					ring_put(&worker->next->ring, block);
 				else
 					atomic_store(&crew->refused, true);
 				done++;
 			}
-			block = ring_get(&worker->ring);
-			if (block != NULL) {
-				peer->release(peer, block);
+			if (ring_get(&worker->ring, &block)) {
+				bench_give(peer, &block);
 				done++;
 			}
 		}
@@ -187,13 +183,13 @@ static void *work(void *argument)
 		peer->enter_thread(peer);
 	choose(worker);
 	for (i = 0; i < SLOTS && crew->play == play_own; i++)
-		worker->blocks[i] = peer->alloc(peer, worker->choices[i].bytes);
+		bench_take(peer, worker->choices[i].bytes, &worker->blocks[i]);
 	wait_at_gate(crew);
 	crew->play(worker);
 	worker->ended = bench_now();
 	for (i = 0; i < SLOTS; i++) {
-		if (worker->blocks[i] != NULL)
-			peer->release(peer, worker->blocks[i]);
+		if (worker->blocks[i].address != NULL)
+			bench_give(peer, &worker->blocks[i]);
 	}
 	return NULL;
 }
@@ -201,12 +197,12 @@ static void *work(void *argument)
 /* What was on its way when the threads ended. */
 static void empty_rings(struct bench_peer *peer, struct worker *workers, size_t count)
 {
-	void *block;
+	struct bench_block block;
 	size_t i;
 
 	for (i = 0; i < count; i++) {
-		while ((block = ring_get(&workers[i].ring)) != NULL)
-			peer->release(peer, block);
+		while (ring_get(&workers[i].ring, &block))
+			bench_give(peer, &block);
 	}
 }
 

@@ -25,7 +25,7 @@ struct play {
 	double ns;
 };
 
-static struct play play(struct bench_peer *peer, void **blocks, uint64_t limit_ns)
+static struct play play(struct bench_peer *peer, struct bench_block *blocks, uint64_t limit_ns)
 {
 	uint64_t start = bench_now(), end;
 	struct play played = { 0, 0, 0 };
@@ -37,12 +37,10 @@ static struct play play(struct bench_peer *peer, void **blocks, uint64_t limit_n
 		if (at % LOOK_EVERY == LOOK_EVERY - 1 && bench_now() - start > limit_ns)
 			break;
 		if (event->bytes > 0) {
-			blocks[event->slot] = peer->alloc(peer, event->bytes);
-			if (blocks[event->slot] == NULL)
+			if (!bench_take(peer, event->bytes, &blocks[event->slot]))
 				played.refused++;
-		} else if (blocks[event->slot] != NULL) {
-			peer->release(peer, blocks[event->slot]);
-			blocks[event->slot] = NULL;
+		} else if (blocks[event->slot].address != NULL) {
+			bench_give(peer, &blocks[event->slot]);
 		}
 	}
 	end = bench_now();
@@ -52,14 +50,13 @@ static struct play play(struct bench_peer *peer, void **blocks, uint64_t limit_n
 	return played;
 }
 
-static void give_back(struct bench_peer *peer, void **blocks)
+static void give_back(struct bench_peer *peer, struct bench_block *blocks)
 {
 	size_t i;
 
 	for (i = 0; i < training.slots; i++) {
-		if (blocks[i] != NULL)
-			peer->release(peer, blocks[i]);
-		blocks[i] = NULL;
+		if (blocks[i].address != NULL)
+			bench_give(peer, &blocks[i]);
 	}
 	if (peer->settle != NULL)
 		peer->settle(peer);
@@ -85,7 +82,7 @@ static void answer_gauge(struct bench_peer *peer, bool in_chunk, struct bench_sa
 }
 
 static const char *play_all(struct bench_peer *peer, const struct bench_case *one,
-			    const struct bench_effort *effort, void **blocks,
+			    const struct bench_effort *effort, struct bench_block *blocks,
 			    struct bench_sample *sample)
 {
 	struct play played = play(peer, blocks, effort->case_ns);
@@ -118,7 +115,7 @@ static const char *run_training(struct bench_peer *peer, const struct bench_case
 				struct bench_sample *sample)
 {
 	const char *why;
-	void **blocks;
+	struct bench_block *blocks;
 
 	(void)random;
 	if (training.events == NULL && !training_make(&training))
