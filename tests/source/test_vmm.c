@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The vmm source: ranges and pieces on the fake driver, what it costs without one, and what it
+ * leaves behind when a call fails.
+ */
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake/load.h"
+#include "source/source.h"
+
+#define MIB ((size_t)1 << 20)
+
+static char log_path[64];
+
+static void set_up(void)
+{
+	snprintf(log_path, sizeof(log_path), "/tmp/mam-vmm-log.%d", (int)getpid());
+	unlink(log_path);
+	setenv("MAM_LOG_FILE", log_path, 1);
+	setenv("FAKE_CUDA_MEMORY", "256M", 1);
+	setenv("FAKE_CUDA_DEVICES", "2", 1);
+	setenv("FAKE_CUDA_HOST_ACCESS", "1", 1);
+	unsetenv("FAKE_CUDA_FAIL_AT");
+}
+
+static void tear_down(void)
+{
+	unlink(log_path);
+}
+
+static bool logged(const char *what)
+{
+	char text[4096];
+	FILE *file = fopen(log_path, "r");
+	size_t length = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+
+	if (file)
+		fclose(file);
+	text[length] = '\0';
+	return strstr(text, what) != NULL;
+}
+
+static struct mam_source *made(const struct mam_vmm_attr *attr)
+{
+	struct mam_source *source = NULL;
+
+	ck_assert_int_eq(mam_source_vmm(attr, &source), MAM_OK);
+	return source;
+}
+
+static struct mam_source *simulated(size_t total)
+{
+	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
+
+	attr.simulated = true;
+	attr.total_bytes = total;
+	return made(&attr);
+}
+
+static char *range_of(struct mam_source *source, size_t bytes)
+{
+	void *base = NULL;
+
+	ck_assert_int_eq(mam_source_grow(source, bytes, &base), MAM_OK);
+	ck_assert_uint_eq((uintptr_t)base % (2 * MIB), 0);
+	return base;
+}
+
+/* What the driver has given out, of device 0. */
+static size_t taken(const struct cuda *cuda)
+{
+	size_t free_bytes, total;
+
+	ck_assert_int_eq(cuda->cuMemGetInfo_v2(&free_bytes, &total), CUDA_SUCCESS);
+	return total - free_bytes;
+}
+
+START_TEST(it_says_what_it_is)
+{
+	struct mam_source *source;
+
+	load_only();
+	source = made(NULL);
+	ck_assert_str_eq(source->properties.name, "vmm");
+	ck_assert_uint_eq(source->properties.granularity, 2 * MIB);
+	ck_assert_uint_eq(source->properties.total_bytes, 256 * MIB);
+	ck_assert_int_eq(source->properties.device, 0);
+	ck_assert(!source->properties.survives_fork);
+	ck_assert_ptr_nonnull(source->ops->quiesce);
+	ck_assert(mam_source_has_pieces(source));
+	mam_source_destroy(source);
+	ck_assert_int_eq(mam_source_create("vmm", 1, &source), MAM_OK);
+	ck_assert_int_eq(source->properties.device, 1);
+	mam_source_destroy(source);
+	ck_assert(!logged("mam"));
+}
+END_TEST
+
+START_TEST(memory_comes_moves_and_goes)
+{
+	struct cuda cuda = load();
+	struct mam_source *source = made(NULL);
+	char *range = range_of(source, 1024 * MIB);
+	bool lost = true;
+
+	ck_assert_uint_eq(taken(&cuda), 0);
+	ck_assert_int_eq(mam_source_map(source, range, 4 * MIB), MAM_OK);
+	ck_assert_uint_eq(taken(&cuda), 4 * MIB);
+	ck_assert_int_eq(cuda.cuMemsetD8_v2((uintptr_t)range, 7, 4 * MIB), CUDA_SUCCESS);
+	ck_assert_int_eq(range[4 * MIB - 1], 7);
+
+	ck_assert_int_eq(mam_source_move(source, range, 4 * MIB, range + 100 * MIB, &lost),
+			 MAM_OK);
+	ck_assert(!lost);
+	ck_assert_uint_eq(taken(&cuda), 4 * MIB);
+	ck_assert_int_eq(cuda.cuMemsetD8_v2((uintptr_t)range + 100 * MIB, 9, 4 * MIB),
+			 CUDA_SUCCESS);
+	ck_assert_int_ne(cuda.cuMemsetD8_v2((uintptr_t)range, 9, 1), CUDA_SUCCESS);
+
+	ck_assert_int_eq(mam_source_unmap(source, range + 100 * MIB, 4 * MIB), MAM_OK);
+	ck_assert_uint_eq(taken(&cuda), 0);
+	ck_assert_int_eq(mam_source_shrink(source, range, 1024 * MIB), MAM_OK);
+	mam_source_destroy(source);
+	ck_assert(!logged("mam"));
+}
+END_TEST
+
+START_TEST(what_does_not_fit_the_books_changes_nothing)
+{
+	struct mam_source *source = simulated(0);
+	char *range = range_of(source, 64 * MIB);
+	size_t room = mam_source_room(source);
+	bool lost;
+
+	ck_assert_int_eq(mam_source_map(source, range + 4 * MIB, 4 * MIB), MAM_OK);
+	/* on another piece, around it, beyond the range */
+	ck_assert_int_eq(mam_source_map(source, range + 4 * MIB, 4 * MIB), MAM_ERROR_DRIVER);
+	ck_assert_int_eq(mam_source_map(source, range + 2 * MIB, 8 * MIB), MAM_ERROR_DRIVER);
+	ck_assert_int_eq(mam_source_map(source, range + 62 * MIB, 4 * MIB), MAM_ERROR_DRIVER);
+	/* no such piece, or not that size */
+	ck_assert_int_eq(mam_source_unmap(source, range, 2 * MIB), MAM_ERROR_DRIVER);
+	ck_assert_int_eq(mam_source_unmap(source, range + 4 * MIB, 2 * MIB), MAM_ERROR_DRIVER);
+	ck_assert_int_eq(mam_source_move(source, range, 2 * MIB, range + 8 * MIB, &lost),
+			 MAM_ERROR_DRIVER);
+	ck_assert(!lost);
+	ck_assert_int_eq(mam_source_shrink(source, range, 64 * MIB), MAM_ERROR_DRIVER);
+	ck_assert_uint_eq(mam_source_room(source), room - 4 * MIB);
+	ck_assert(logged("memory is mapped already"));
+
+	ck_assert_int_eq(mam_source_unmap(source, range + 4 * MIB, 4 * MIB), MAM_OK);
+	ck_assert_int_eq(mam_source_shrink(source, range, 64 * MIB), MAM_OK);
+	mam_source_destroy(source);
+}
+END_TEST
+
+START_TEST(no_more_than_there_is)
+{
+	struct mam_source *source;
+	char *range;
+
+	load_only();
+	source = _i == 0 ? made(NULL) : simulated(256 * MIB);
+	range = range_of(source, 1024 * MIB);
+	ck_assert_int_eq(mam_source_map(source, range, 258 * MIB), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_source_map(source, range, 200 * MIB), MAM_OK);
+	ck_assert_uint_eq(mam_source_room(source), 56 * MIB);
+	ck_assert_int_eq(mam_source_map(source, range + 200 * MIB, 58 * MIB),
+			 MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_source_unmap(source, range, 200 * MIB), MAM_OK);
+	mam_source_destroy(source);
+	ck_assert(!logged("mam"));
+}
+END_TEST
+
+/* The n-th call of one of the driver's functions fails: nothing is left that was not there. */
+START_TEST(a_refused_call_leaves_nothing_behind)
+{
+	static const char *const functions[] = { "cuMemAddressReserve", "cuMemCreate", "cuMemMap",
+						 "cuMemSetAccess", "cuMemUnmap", "cuMemRelease",
+						 "cuCtxPushCurrent",
+						 "cuThreadExchangeStreamCaptureMode" };
+	char rule[80];
+	struct cuda cuda;
+	struct mam_source *source;
+	void *base;
+	size_t moved_from;
+	bool lost = false;
+
+	snprintf(rule, sizeof(rule), "%s:%d", functions[_i / 6], _i % 6 + 1);
+	setenv("FAKE_CUDA_FAIL_AT", rule, 1);
+	cuda = load();
+	if (mam_source_vmm(NULL, &source) != MAM_OK)
+		return;
+	if (mam_source_grow(source, 64 * MIB, &base) != MAM_OK) {
+		mam_source_destroy(source);
+		return;
+	}
+	if (mam_source_map(source, base, 4 * MIB) != MAM_OK) {
+		ck_assert_uint_eq(taken(&cuda), 0);
+		if (mam_source_map(source, base, 4 * MIB) != MAM_OK)
+			return; /* a rule of the call after the failed one's undoing */
+	}
+	moved_from = 0;
+	if (mam_source_move(source, base, 4 * MIB, (char *)base + 8 * MIB, &lost) == MAM_OK)
+		moved_from = 8 * MIB;
+	if (!lost) {
+		/* It lies where the answer said. */
+		ck_assert_int_eq(cuda.cuMemsetD8_v2((uintptr_t)base + moved_from, 1, 4 * MIB),
+				 CUDA_SUCCESS);
+		if (mam_source_unmap(source, (char *)base + moved_from, 4 * MIB) != MAM_OK)
+			ck_assert_int_eq(mam_source_unmap(source, (char *)base + moved_from,
+							  4 * MIB),
+					 MAM_OK);
+	}
+	if (strcmp(functions[_i / 6], "cuMemRelease") != 0)
+		ck_assert_uint_eq(taken(&cuda), 0);
+	mam_source_destroy(source);
+}
+END_TEST
+
+START_TEST(captures_are_left_alone)
+{
+	static const unsigned int modes[] = { 0, 1, 2 };
+	struct cuda cuda = load();
+	struct mam_source *source = made(NULL);
+	char *range = range_of(source, 64 * MIB);
+	struct CUstream_st *stream;
+	struct CUgraph_st *graph;
+	bool lost;
+
+	ck_assert_int_eq(cuda.cuStreamCreate(&stream, 1), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuStreamBeginCapture_v2(stream, modes[_i]), CUDA_SUCCESS);
+	ck_assert_int_eq(mam_source_map(source, range, 2 * MIB), MAM_OK);
+	ck_assert_int_eq(mam_source_move(source, range, 2 * MIB, range + 4 * MIB, &lost), MAM_OK);
+	ck_assert_int_eq(mam_source_unmap(source, range + 4 * MIB, 2 * MIB), MAM_OK);
+	ck_assert_int_eq(cuda.cuStreamEndCapture(stream, &graph), CUDA_SUCCESS);
+	mam_source_destroy(source);
+}
+END_TEST
+
+START_TEST(peers_are_named_when_it_is_made)
+{
+	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
+	struct cuda cuda = load();
+	struct CUctx_st *other;
+	struct mam_source *source;
+	char *range;
+
+	attr.device = 0;
+	attr.peers = 1u << 1;
+	source = made(&attr);
+	range = range_of(source, 64 * MIB);
+	ck_assert_int_eq(mam_source_map(source, range, 2 * MIB), MAM_OK);
+	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRetain(&other, 1), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxSetCurrent(other), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemsetD8_v2((uintptr_t)range, 1, 2 * MIB), CUDA_SUCCESS);
+	mam_source_destroy(source);
+
+	attr.peers = 1u << 5;
+	ck_assert_int_eq(mam_source_vmm(&attr, &source), MAM_ERROR_UNSUPPORTED);
+	ck_assert(logged("that is not there"));
+}
+END_TEST
+
+START_TEST(what_a_device_cannot_is_said)
+{
+	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
+	struct mam_source *source;
+
+	load_only();
+	attr.gpudirect = true; /* the fake's device has no such thing */
+	ck_assert_int_eq(mam_source_vmm(&attr, &source), MAM_ERROR_UNSUPPORTED);
+	ck_assert(logged("known to other devices"));
+	attr.gpudirect = false;
+	attr.size = 8;
+	ck_assert_int_eq(mam_source_vmm(&attr, &source), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_source_vmm(NULL, NULL), MAM_ERROR_INVALID_VALUE);
+	attr.size = sizeof(attr);
+	attr.device = 7;
+	ck_assert_int_eq(mam_source_vmm(&attr, &source), MAM_ERROR_NO_DEVICE);
+}
+END_TEST
+
+/* The table in vmm_sim.c at its own sizes: microseconds of a map and of an unmap. */
+START_TEST(a_reckoning_costs_what_was_measured)
+{
+	static const struct {
+		size_t bytes;
+		uint64_t map_ns, unmap_ns;
+	} costs[] = { { 2 * MIB, 61700, 43000 },
+		      { 64 * MIB, 84000, 84000 },
+		      { 1024 * MIB, 144000, 551000 },
+		      { 33 * MIB, 72850, 63500 } };
+	struct mam_source *source = simulated(0);
+	char *range = range_of(source, 2048 * MIB);
+	uint64_t before = source->ops->cost(source), between;
+
+	ck_assert_uint_eq(before, 2000); /* the range */
+	if (costs[_i].bytes == 33 * MIB) { /* halfway, but whole units only */
+		ck_assert_int_eq(mam_source_map(source, range, 32 * MIB), MAM_OK);
+		between = source->ops->cost(source);
+		ck_assert_uint_lt(between - before, costs[_i].map_ns);
+		ck_assert_int_eq(mam_source_map(source, range + 32 * MIB, 34 * MIB), MAM_OK);
+		ck_assert_uint_gt(source->ops->cost(source) - between, costs[_i].map_ns);
+		return;
+	}
+	ck_assert_int_eq(mam_source_map(source, range, costs[_i].bytes), MAM_OK);
+	between = source->ops->cost(source);
+	ck_assert_uint_eq(between - before, costs[_i].map_ns);
+	ck_assert_int_eq(mam_source_unmap(source, range, costs[_i].bytes), MAM_OK);
+	ck_assert_uint_eq(source->ops->cost(source) - between, costs[_i].unmap_ns);
+	mam_source_destroy(source);
+}
+END_TEST
+
+START_TEST(a_child_of_a_fork_gets_no_memory)
+{
+	struct mam_source *source;
+	char *range;
+	int status;
+	pid_t child;
+
+	load_only();
+	source = made(NULL);
+	range = range_of(source, 64 * MIB);
+	child = fork();
+	if (child == 0)
+		_exit(mam_source_map(source, range, 2 * MIB) == MAM_ERROR_NO_DEVICE ? 0 : 1);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	mam_source_destroy(source);
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, it_says_what_it_is);
+	tcase_add_test(tests, memory_comes_moves_and_goes);
+	tcase_add_test(tests, what_does_not_fit_the_books_changes_nothing);
+	tcase_add_loop_test(tests, no_more_than_there_is, 0, 2);
+	tcase_add_loop_test(tests, a_refused_call_leaves_nothing_behind, 0, 48);
+	tcase_add_loop_test(tests, captures_are_left_alone, 0, 3);
+	tcase_add_test(tests, peers_are_named_when_it_is_made);
+	tcase_add_test(tests, what_a_device_cannot_is_said);
+	tcase_add_loop_test(tests, a_reckoning_costs_what_was_measured, 0, 4);
+	tcase_add_test(tests, a_child_of_a_fork_gets_no_memory);
+}
+
+int main(void)
+{
+	return run_suite("source/vmm", add);
+}
