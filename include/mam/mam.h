@@ -43,6 +43,7 @@ extern "C" {
 #endif
 
 struct mam_pool;
+struct mam_quota;
 struct mam_source;
 struct mam_stats;
 
@@ -109,17 +110,18 @@ struct mam_pool_attr {
 	int device;          /* CUDA ordinal, or MAM_DEVICE_CURRENT */
 	size_t chunk_bytes;  /* first chunk, taken at creation; 0: when first needed */
 	size_t growth_bytes; /* least of later chunks; 0: 64 MiB or an eighth of the pool; grow.c */
-	size_t limit_bytes;  /* most the pool may hold; 0: no limit */
+	size_t limit_bytes;  /* most the pool may hold; 0: no limit; mam_pool_set_limit() */
 	size_t granule;      /* unit of blocks: a power of two, 16 to 2 MiB; 0: 512 */
 	enum mam_free_policy free_policy;
 	const char *name; /* for reports; copied, cut at 31 characters */
 	enum mam_cache_mode cache;
+	struct mam_quota *quota; /* pools.h: shared with other pools; NULL: none */
 };
 
 #define MAM_POOL_ATTR_INIT                                                          \
 	{                                                                           \
 		sizeof(struct mam_pool_attr), NULL, MAM_DEVICE_CURRENT, 0, 0, 0, 0, \
-			MAM_FREE_DEFAULT, NULL, MAM_CACHE_DEFAULT                   \
+			MAM_FREE_DEFAULT, NULL, MAM_CACHE_DEFAULT, NULL             \
 	}
 
 /*

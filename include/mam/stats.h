@@ -62,6 +62,23 @@ struct mam_stats {
 	uint64_t cached_bytes;  /* sum of the sizes taken */
 };
 
+/*
+ * mam_stats_push - from now on count apart what happens in the pool, in all threads, until the
+ * calling thread's mam_stats_pop(). Pushes nest: a pop ends the thread's newest. Scopes of several
+ * threads overlap as they like and each has its own numbers. What is left open ends with the pool.
+ * Requests in between cost no more. Errors: INVALID_VALUE, DESTROYED, OUT_OF_HOST_MEMORY.
+ */
+MAM_API enum mam_status mam_stats_push(struct mam_pool *pool);
+
+/*
+ * mam_stats_pop - the numbers since the thread's newest push: the counts of what happened, the
+ * driver's calls and nanoseconds, and the peaks (the highest value between, that of the push
+ * included) are of that time alone; all others are as mam_pool_stats() has them now. It ends that
+ * scope; peaks of scopes around it, and of the pool, lose nothing. stats NULL: only end it. Set
+ * stats->size first. Errors: INVALID_VALUE (also where the thread has pushed nothing), DESTROYED.
+ */
+MAM_API enum mam_status mam_stats_pop(struct mam_pool *pool, struct mam_stats *stats);
+
 #ifdef __cplusplus
 }
 #endif

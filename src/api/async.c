@@ -5,6 +5,7 @@
  */
 #include <mam/stream.h>
 
+#include "api/oom.h"
 #include "api/registry.h"
 #include "api/report.h"
 #include "api/slots.h"
@@ -29,6 +30,18 @@ static enum mam_status alloc_default(size_t bytes, struct CUstream_st *stream,
 	}
 }
 
+/* The pool is the program's or the default it got: a default that ends meanwhile is ended. */
+static enum mam_status alloc_with_help(struct mam_pool *pool, size_t bytes,
+				       struct CUstream_st *stream, void **block)
+{
+	enum mam_status status = MAM_ERROR_OUT_OF_MEMORY;
+	struct mam_oom_walk walk = { 0 };
+
+	while (status == MAM_ERROR_OUT_OF_MEMORY && mam_oom_again(&walk, pool, bytes))
+		status = mam_stream_alloc(pool, bytes, stream, block);
+	return status;
+}
+
 enum mam_status mam_malloc_async(struct mam_pool *pool, size_t bytes, struct CUstream_st *stream,
 				 void **block)
 {
@@ -42,6 +55,8 @@ enum mam_status mam_malloc_async(struct mam_pool *pool, size_t bytes, struct CUs
 	}
 	status = pool ? mam_stream_alloc(pool, bytes, stream, block)
 		      : alloc_default(bytes, stream, &pool, block);
+	if (status == MAM_ERROR_OUT_OF_MEMORY && pool)
+		status = alloc_with_help(pool, bytes, stream, block);
 	if (status == MAM_OK) {
 		mam_event_emit(MAM_EVENT_ALLOC, pool, *block, bytes);
 		return MAM_OK;

@@ -35,6 +35,8 @@ static const size_t field_ends[] = {
 	offsetof(struct mam_pool_attr, name),
 	offsetof(struct mam_pool_attr, name) + sizeof(const char *),
 	offsetof(struct mam_pool_attr, cache) + sizeof(enum mam_cache_mode),
+	offsetof(struct mam_pool_attr, quota),
+	offsetof(struct mam_pool_attr, quota) + sizeof(struct mam_quota *),
 };
 
 static bool ends_a_field(size_t size)

@@ -15,6 +15,8 @@
 
 #include <mam/mam.h>
 
+#include "api/named.h"
+#include "api/oom.h"
 #include "api/paper.h"
 #include "api/registry.h"
 #include "base/event.h"
@@ -38,20 +40,26 @@ void mam_init(void)
 void mam_fork_prepare(void)
 {
 	mam_paper_fork_prepare();
+	mam_named_fork_prepare();
 	mam_registry_fork_prepare();
+	mam_oom_fork_prepare();
 	mam_event_fork_prepare();
 }
 
 void mam_fork_parent(void)
 {
 	mam_event_fork_parent();
+	mam_oom_fork_parent();
 	mam_registry_fork_parent();
+	mam_named_fork_parent();
 	mam_paper_fork_parent();
 }
 
 void mam_fork_child(void)
 {
 	mam_event_fork_child();
+	mam_oom_fork_child();
 	mam_registry_fork_child();
+	mam_named_fork_child();
 	mam_paper_fork_child();
 }

@@ -19,6 +19,7 @@
 
 #include <mam/mam.h>
 
+#include "api/oom.h"
 #include "api/registry.h"
 #include "api/report.h"
 #include "api/slots.h"
@@ -50,6 +51,18 @@ static void refused(struct mam_pool *pool, size_t bytes, enum mam_status status)
 		mam_report_no_memory(pool, bytes);
 }
 
+/* The pool is the program's or the default it got: a default that ends meanwhile is ended. */
+static __attribute__((noinline)) enum mam_status
+alloc_with_help(struct mam_pool *pool, size_t bytes, size_t alignment, void **block)
+{
+	enum mam_status status = MAM_ERROR_OUT_OF_MEMORY;
+	struct mam_oom_walk walk = { 0 };
+
+	while (status == MAM_ERROR_OUT_OF_MEMORY && mam_oom_again(&walk, pool, bytes))
+		status = mam_pool_alloc(pool, bytes, alignment, block);
+	return status;
+}
+
 static inline enum mam_status alloc(struct mam_pool *pool, size_t bytes, size_t alignment,
 				    void **block)
 {
@@ -63,6 +76,8 @@ static inline enum mam_status alloc(struct mam_pool *pool, size_t bytes, size_t 
 	}
 	status = pool ? mam_pool_alloc(pool, bytes, alignment, block)
 		      : alloc_default(bytes, alignment, &pool, block);
+	if (status == MAM_ERROR_OUT_OF_MEMORY && pool)
+		status = alloc_with_help(pool, bytes, alignment, block);
 	if (status == MAM_OK)
 		mam_event_emit(MAM_EVENT_ALLOC, pool, *block, bytes);
 	else

@@ -25,6 +25,7 @@
 
 #include "api/attr.h"
 #include "api/init.h"
+#include "api/oom.h"
 #include "api/slots.h"
 #include "base/bits.h"
 #include "base/event.h"
@@ -32,6 +33,7 @@
 #include "base/option.h"
 #include "pool/pool.h"
 #include "source/driver.h"
+#include "source/quota.h"
 #include "source/source.h"
 #include "stream/stream.h"
 
@@ -86,6 +88,10 @@ static enum mam_status fill(struct mam_slot *slot, struct mam_source *source, bo
 		snprintf(config.name, sizeof(config.name), "pool %zu",
 			 mam_slots_number(&slot->pool));
 	slot->survives_fork = source->properties.survives_fork;
+	slot->device = source->properties.device;
+	slot->quota = attr->quota;
+	snprintf(slot->source, sizeof(slot->source), "%s",
+		 source->properties.name ? source->properties.name : "");
 	status = mam_streams_attach(&slot->pool, source);
 	if (status != MAM_OK) {
 		if (owns_source)
@@ -101,12 +107,29 @@ static enum mam_status fill(struct mam_slot *slot, struct mam_source *source, bo
 	return status;
 }
 
+/* A pool in a quota has a source that charges it around the one it was to have. */
+static enum mam_status join_quota(const struct mam_pool_attr *attr, struct mam_source **source,
+				  bool *owns_source)
+{
+	enum mam_status status = MAM_OK;
+
+	if (attr->quota)
+		status = mam_limit_share(*source, *owns_source, attr->quota, source);
+	if (status != MAM_OK && *owns_source)
+		mam_source_destroy(*source);
+	if (attr->quota)
+		*owns_source = true;
+	return status;
+}
+
 static enum mam_status make(struct mam_source *source, bool owns_source,
 			    const struct mam_pool_attr *attr, struct mam_pool **pool)
 {
-	enum mam_status status;
+	enum mam_status status = join_quota(attr, &source, &owns_source);
 	struct mam_slot *slot;
 
+	if (status != MAM_OK)
+		return status;
 	mam_lock_take(&lock);
 	slot = mam_slots_take();
 	mam_lock_release(&lock);
@@ -170,6 +193,7 @@ enum mam_status mam_pool_create(const struct mam_pool_attr *attr, struct mam_poo
 static void ended(struct mam_pool *pool)
 {
 	mam_registry_forget(pool);
+	mam_oom_forget(pool);
 	mam_lock_take(&lock);
 	unlink_locked((struct mam_slot *)pool);
 	mam_lock_release(&lock);
@@ -186,18 +210,27 @@ enum mam_status mam_pool_destroy(struct mam_pool *pool)
 	return status;
 }
 
+/* What an abandoned pool held is gone: it counts for its quota no more. */
+static void lost(struct mam_pool *pool)
+{
+	if (((struct mam_slot *)pool)->quota)
+		mam_limit_lost(pool->source);
+}
+
 enum mam_status mam_pool_abandon(struct mam_pool *pool)
 {
 	enum mam_status status =
 		mam_slots_know(pool) ? mam_pool_drop(pool) : MAM_ERROR_INVALID_VALUE;
 
-	if (status == MAM_OK)
+	if (status == MAM_OK) {
+		lost(pool);
 		ended(pool);
+	}
 	return status;
 }
 
 /* The device of the thread's CUDA context, and 0 for a thread that has none yet. */
-static enum mam_status current_device(int *device)
+enum mam_status mam_registry_current_device(int *device)
 {
 	struct CUctx_st *context = NULL;
 	const struct mam_driver *driver;
@@ -225,7 +258,7 @@ static enum mam_status default_index(int device, int *index)
 		return MAM_OK;
 	}
 	if (device == MAM_DEVICE_CURRENT)
-		status = current_device(&device);
+		status = mam_registry_current_device(&device);
 	if (status == MAM_OK && device >= DEVICES_MOST)
 		status = MAM_ERROR_NO_DEVICE;
 	if (status == MAM_OK)
@@ -355,9 +388,34 @@ void mam_registry_fork_child(void)
 		next = slot->next;
 		mam_pool_fork_child(&slot->pool);
 		if (!slot->survives_fork) {
+			lost(&slot->pool);
 			mam_registry_forget(&slot->pool);
 			unlink_locked(slot);
 		}
 	}
 	mam_lock_reinit(&lock);
+}
+
+static bool is_listed(const struct mam_slot *slot)
+{
+	return slot->previous || slot->next || slot == oldest;
+}
+
+bool mam_registry_next(size_t *number, struct mam_registry_view *view)
+{
+	bool found = false;
+
+	mam_lock_take(&lock);
+	for (struct mam_slot *slot; !found && (slot = mam_slots_numbered(*number)) != NULL; ++*number) {
+		found = is_listed(slot);
+		if (!found)
+			continue;
+		view->pool = &slot->pool;
+		memcpy(view->name, slot->pool.config.name, sizeof(view->name));
+		memcpy(view->source, slot->source, sizeof(view->source));
+		view->device = slot->device;
+		view->quota = slot->quota;
+	}
+	mam_lock_release(&lock);
+	return found;
 }

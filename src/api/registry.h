@@ -10,6 +10,7 @@
 #define MAM_API_REGISTRY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <mam/mam.h>
 
@@ -26,6 +27,24 @@ enum mam_status mam_registry_find(const void *address, struct mam_pool **pool,
  * Any thread, any number of times.
  */
 void mam_registry_forget(const struct mam_pool *pool);
+
+/* A pool as mam_registry_next() shows it. */
+struct mam_registry_view {
+	struct mam_pool *pool;
+	char name[32];
+	char source[16];
+	int device;                    /* -1: not on a device */
+	const struct mam_quota *quota; /* to compare, not to follow */
+};
+
+/*
+ * mam_registry_next - the pool on the list with the lowest number from *number on; *number becomes
+ * the one after it. False: there is none.
+ */
+bool mam_registry_next(size_t *number, struct mam_registry_view *view);
+
+/* mam_registry_current_device - of the thread's CUDA context, or 0. NO_DEVICE, DRIVER. */
+enum mam_status mam_registry_current_device(int *device);
 
 /* Around a fork: the registry's lock, then each pool's locks in the order of the list. */
 void mam_registry_fork_prepare(void);

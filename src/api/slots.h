@@ -32,7 +32,11 @@ struct mam_slot {
 	struct mam_pool pool;      /* first: the handle is the slot's address */
 	struct mam_slot *next;     /* lock: registry; the pools that are not ended, oldest first */
 	struct mam_slot *previous; /* lock: registry */
-	bool survives_fork;        /* lock: none, set at init; copied from the source */
+	/* lock: none, set at init; copied from the source, which may end earlier */
+	bool survives_fork;
+	int device;
+	char source[16];           /* what kind it is */
+	struct mam_quota *quota;   /* lock: none, set at init; NULL: in none. Not to be followed */
 };
 
 _Static_assert(offsetof(struct mam_slot, pool) == 0, "a handle is its slot's address");
@@ -78,5 +82,16 @@ struct mam_slot *mam_slots_take(void);
  * lock: registry.
  */
 void mam_slots_put_back(struct mam_slot *slot);
+
+/* mam_slots_numbered - the slot of any number; NULL: it was never handed out. */
+static inline struct mam_slot *mam_slots_numbered(size_t number)
+{
+	size_t bytes = atomic_load_explicit(&mam_slots.bytes, memory_order_acquire);
+	uintptr_t base = atomic_load_explicit(&mam_slots.base, memory_order_relaxed);
+
+	if (number >= bytes / MAM_SLOT_BYTES)
+		return NULL;
+	return (struct mam_slot *)(base + number * MAM_SLOT_BYTES);
+}
 
 #endif

@@ -159,7 +159,8 @@ static const char *check_counts(const struct mam_pool *pool, const struct totals
 	    counts->peak_reserved_bytes < totals->reserved ||
 	    counts->high_water_bytes < totals->high)
 		return "a peak is below its present value";
-	if (pool->config.limit_bytes != 0 && totals->reserved > pool->config.limit_bytes)
+	if (pool->config.limit_bytes != 0 && totals->reserved > pool->config.limit_bytes &&
+	    !pool->over_limit)
 		return "the pool holds more than its limit";
 	return NULL;
 }

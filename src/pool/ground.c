@@ -260,6 +260,8 @@ enum mam_status mam_ground_take_locked(struct mam_pool *pool, const struct mam_r
 	ground = find_ground(pool, request);
 	if (ground == 0)
 		return MAM_ERROR_WOULD_WAIT;
+	if (request->requested == 0)
+		return MAM_OK;
 	*block = place(pool, ground, request);
 	mam_pool_prove_locked(pool);
 	return MAM_OK;

@@ -11,7 +11,7 @@
 struct mam_request {
 	uint64_t bytes;
 	uint64_t alignment;
-	uint64_t requested;
+	uint64_t requested; /* 0: only make sure that such ground is there (reserve.c) */
 };
 
 /*

@@ -35,6 +35,7 @@
 #include "base/bits.h"
 #include "base/log.h"
 #include "pool/addrtree.h"
+#include "pool/limit.h"
 #include "pool/range.h"
 #include "source/source.h"
 
@@ -267,17 +268,13 @@ static enum mam_status ask_source(struct mam_pool *pool, uint64_t need, uint64_t
 				  uint64_t *bytes)
 {
 	uint64_t unit = unit_of(pool);
+	uint64_t room = mam_round_down(mam_limit_left(pool, pool->counts.reserved_bytes), unit);
 	enum mam_status status;
 
-	if (pool->config.limit_bytes != 0) {
-		uint64_t room = pool->config.limit_bytes - pool->counts.reserved_bytes;
-
-		room = mam_round_down(room, unit);
-		if (need > room)
-			return MAM_ERROR_OUT_OF_MEMORY;
-		if (wish > room)
-			wish = room;
-	}
+	if (need > room)
+		return MAM_ERROR_OUT_OF_MEMORY;
+	if (wish > room)
+		wish = room;
 	if (wish < need)
 		wish = need;
 	while ((status = mam_source_grow(pool->source, wish, base)) == MAM_ERROR_OUT_OF_MEMORY &&

@@ -10,7 +10,9 @@
 
 #include "pool/addrtree.h"
 #include "pool/hold.h"
+#include "pool/inspect.h"
 #include "pool/range.h"
+#include "pool/scope.h"
 
 #include <string.h>
 
@@ -71,44 +73,54 @@ static void count_holes(const struct mam_pool *pool, struct mam_stats *stats)
 		stats->largest_hole_bytes = mam_segment_at(&pool->segments, at)->bytes;
 }
 
+void mam_inspect_complete_locked(const struct mam_pool *pool, struct mam_stats *full)
+{
+	full->largest_free_bytes = 0;
+	full->largest_hole_bytes = 0;
+	if (pool->range != NULL) {
+		count_range_holes(pool, full);
+	} else {
+		count_holes(pool, full);
+		full->physical_bytes = full->reserved_bytes;
+		full->peak_physical_bytes = full->peak_reserved_bytes;
+	}
+	full->host_bytes = sizeof(*pool) + mam_records_bytes(&pool->segments) +
+			  mam_records_bytes(&pool->chunks) +
+			  mam_blockmap_bytes(&pool->blocks);
+}
+
+void mam_inspect_hand_over(const struct mam_stats *full, struct mam_stats *stats)
+{
+	size_t size = stats->size;
+	size_t known = size;
+
+	if (size > sizeof(*full)) { /* a caller newer than this library: what we do not know is 0 */
+		memset((char *)stats + sizeof(*full), 0, size - sizeof(*full));
+		known = sizeof(*full);
+	}
+	memcpy(stats, full, known);
+	stats->size = size;
+}
+
 enum mam_status mam_pool_stats(struct mam_pool *pool, struct mam_stats *stats)
 {
 	struct mam_stats full;
 	enum mam_status status = MAM_OK;
-	size_t size;
 
 	if (pool == NULL || stats == NULL || stats->size < sizeof(stats->size))
 		return MAM_ERROR_INVALID_VALUE;
 	mam_lock_take(&pool->lock);
 	if (ready_locked(pool)) {
 		full = pool->counts;
-		full.largest_free_bytes = 0;
-		full.largest_hole_bytes = 0;
-		if (pool->range != NULL) {
-			count_range_holes(pool, &full);
-		} else {
-			count_holes(pool, &full);
-			full.physical_bytes = full.reserved_bytes;
-			full.peak_physical_bytes = full.peak_reserved_bytes;
-		}
-		full.host_bytes = sizeof(*pool) + mam_records_bytes(&pool->segments) +
-				  mam_records_bytes(&pool->chunks) +
-				  mam_blockmap_bytes(&pool->blocks);
+		mam_scope_lifetime_locked(pool, &full);
+		mam_inspect_complete_locked(pool, &full);
 	} else {
 		status = MAM_ERROR_DESTROYED;
 	}
 	mam_lock_release(&pool->lock);
-	if (status != MAM_OK)
-		return status;
-
-	size = stats->size;
-	full.size = size;
-	if (size > sizeof(full)) { /* a caller newer than this library: what we do not know is 0 */
-		memset((char *)stats + sizeof(full), 0, size - sizeof(full));
-		size = sizeof(full);
-	}
-	memcpy(stats, &full, size);
-	return MAM_OK;
+	if (status == MAM_OK)
+		mam_inspect_hand_over(&full, stats);
+	return status;
 }
 
 void mam_segment_describe(const struct mam_pool *pool, uint32_t handle,

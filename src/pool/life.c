@@ -13,6 +13,7 @@
 #include "pool/grow.h"
 #include "pool/hold.h"
 #include "pool/range.h"
+#include "pool/scope.h"
 #include "source/source.h"
 
 #include <string.h>
@@ -48,6 +49,7 @@ static void fini_books(struct mam_pool *pool)
 {
 	mam_range_fini(pool);
 	mam_holds_fini(pool);
+	mam_scope_fini(pool);
 	mam_shelf_fini(&pool->shelf);
 	mam_blockmap_fini(&pool->blocks);
 	mam_records_fini(&pool->chunks);

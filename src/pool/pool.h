@@ -11,6 +11,8 @@
  *   range.c     the same on a source that maps memory in pieces; remap.c moves them, footing.h says
  *               when and how large they are.
  *   inspect.c   stats, walk, find: look, change nothing.
+ *   limit.c     the limit, changed later. reserve.c: ground made sure of beforehand. scope.c:
+ *               statistics since a push.
  *   check.c     every invariant below, in C.
  *   life.c      init, fini, drop, fork.
  *   segment.h, addrtree, shelf (sizebins, sizeforest, sizetree, peers), blockmap: the records and
@@ -61,7 +63,7 @@
 struct mam_pool_config {
 	size_t chunk_bytes;
 	size_t growth_bytes;
-	size_t limit_bytes;
+	size_t limit_bytes; /* lock: grow and pool to write, either to read; the rest is set once */
 	size_t granule;
 	enum mam_free_policy free_policy;
 	char name[32];
@@ -74,6 +76,7 @@ enum mam_pool_state {
 };
 
 struct mam_range;
+struct mam_scope;
 
 struct mam_pool {
 	/* lock: none, set at init */
@@ -106,6 +109,8 @@ struct mam_pool {
 	bool unfenced;           /* a block was freed without a wait since pieces last moved */
 	struct mam_records holds; /* ground kept apart (hold.h); empty until there is any */
 	uint32_t idle_hold;       /* head of the list of holds that nobody has, or 0 */
+	bool over_limit;         /* the limit was lowered below what was held then (limit.c) */
+	struct mam_scope *scopes; /* statistics since a push, newest first (scope.c); NULL: none */
 	struct mam_stats counts; /* what is kept as it happens: see mam_pool_stats() */
 };
 

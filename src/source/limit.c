@@ -1,51 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * limit.c - a quota around another source, and refusals on purpose.
+ * limit.c - a quota around another source, its own or shared with others, and refusals on purpose.
  *
- * A grow first books its bytes under the lock, then asks the inner source with the lock released,
- * and takes the booking back if that fails. So the inner source may lock as it likes, and two grows
- * at once never pass the limit together. They may both be refused where one alone would have
- * fitted.
+ * What gives memory first charges its bytes to the quota, then asks the inner source, and takes the
+ * charge back if that fails. So the inner source may lock as it likes, and two at once never pass
+ * the limit together. They may both be refused where one alone would have fitted.
  *
- * Between calls: given_bytes is the sum of the chunks let through and, with a limit, at most
- * limit_bytes.
+ * What gives memory is grow, or map where the inner source gives addresses and memory apart: then
+ * grow and shrink, which move addresses alone, pass through uncounted. The table of functions is
+ * the inner source's, row by row: what it has not, this has not either.
+ *
+ * Between calls: given_bytes is the sum of what was let through, and is charged to the quota.
  */
-#include <stdlib.h>
-
-#include "base/lock.h"
+#include "source/quota.h"
 #include "source/source.h"
 
 struct limit_source {
 	struct mam_source source;
-	struct mam_source *inner; /* lock: none, set at creation */
-	size_t limit_bytes;       /* lock: none, set at creation; SIZE_MAX: no limit */
-	/* Grow calls from first to last, counted from 1, are refused; none where last < first. */
-	size_t refuse_first;      /* lock: none, set at creation */
-	size_t refuse_last;       /* lock: none, set at creation */
-	struct mam_lock lock;
-	size_t given_bytes;       /* lock: lock */
-	size_t calls;             /* lock: lock; grow calls so far */
+	struct mam_source_ops ops; /* lock: none, set at creation; what source.ops points to */
+	struct mam_source *inner;  /* lock: none, set at creation */
+	bool owns_inner;           /* lock: none, set at creation */
+	struct mam_quota *quota;   /* lock: none, set at creation */
+	/* Calls that give, from first to last, counted from 1, are refused; none where last < first. */
+	size_t refuse_first;        /* lock: none, set at creation */
+	size_t refuse_last;         /* lock: none, set at creation */
+	_Atomic size_t given_bytes; /* atomic */
+	_Atomic size_t calls;       /* atomic; calls so far that were to give */
 };
 
 static bool book(struct limit_source *limit, size_t bytes)
 {
-	bool allowed;
+	size_t call = atomic_fetch_add(&limit->calls, 1) + 1;
 
-	mam_lock_take(&limit->lock);
-	limit->calls++;
-	allowed = bytes <= limit->limit_bytes - limit->given_bytes &&
-	          (limit->calls < limit->refuse_first || limit->calls > limit->refuse_last);
-	if (allowed)
-		limit->given_bytes += bytes;
-	mam_lock_release(&limit->lock);
-	return allowed;
+	if (call >= limit->refuse_first && call <= limit->refuse_last)
+		return false;
+	if (!mam_quota_charge(limit->quota, bytes))
+		return false;
+	atomic_fetch_add(&limit->given_bytes, bytes);
+	return true;
 }
 
 static void unbook(struct limit_source *limit, size_t bytes)
 {
-	mam_lock_take(&limit->lock);
-	limit->given_bytes -= bytes;
-	mam_lock_release(&limit->lock);
+	atomic_fetch_sub(&limit->given_bytes, bytes);
+	mam_quota_discharge(limit->quota, bytes);
 }
 
 static enum mam_status limit_grow(struct mam_source *source, size_t bytes, void **base)
@@ -53,6 +51,8 @@ static enum mam_status limit_grow(struct mam_source *source, size_t bytes, void 
 	struct limit_source *limit = (struct limit_source *)source;
 	enum mam_status status;
 
+	if (mam_source_has_pieces(limit->inner))
+		return mam_source_grow(limit->inner, bytes, base);
 	if (!book(limit, bytes))
 		return MAM_ERROR_OUT_OF_MEMORY;
 	status = mam_source_grow(limit->inner, bytes, base);
@@ -66,7 +66,7 @@ static enum mam_status limit_shrink(struct mam_source *source, void *base, size_
 	struct limit_source *limit = (struct limit_source *)source;
 	enum mam_status status = mam_source_shrink(limit->inner, base, bytes);
 
-	if (status == MAM_OK)
+	if (status == MAM_OK && !mam_source_has_pieces(limit->inner))
 		unbook(limit, bytes);
 	return status;
 }
@@ -76,73 +76,152 @@ static enum mam_status limit_quiesce(struct mam_source *source)
 	return mam_source_quiesce(((struct limit_source *)source)->inner);
 }
 
+static enum mam_status limit_map(struct mam_source *source, void *base, size_t bytes)
+{
+	struct limit_source *limit = (struct limit_source *)source;
+	enum mam_status status;
+
+	if (!book(limit, bytes))
+		return MAM_ERROR_OUT_OF_MEMORY;
+	status = mam_source_map(limit->inner, base, bytes);
+	if (status != MAM_OK)
+		unbook(limit, bytes);
+	return status;
+}
+
+static enum mam_status limit_unmap(struct mam_source *source, void *base, size_t bytes)
+{
+	struct limit_source *limit = (struct limit_source *)source;
+	enum mam_status status = mam_source_unmap(limit->inner, base, bytes);
+
+	if (status == MAM_OK)
+		unbook(limit, bytes);
+	return status;
+}
+
+static enum mam_status limit_move(struct mam_source *source, void *from, size_t bytes, void *to,
+				  bool *lost)
+{
+	struct limit_source *limit = (struct limit_source *)source;
+	bool gone = false;
+	enum mam_status status = mam_source_move(limit->inner, from, bytes, to, &gone);
+
+	if (gone)
+		unbook(limit, bytes);
+	if (lost)
+		*lost = gone;
+	return status;
+}
+
+static uint64_t limit_cost(struct mam_source *source)
+{
+	struct mam_source *inner = ((struct limit_source *)source)->inner;
+
+	return inner->ops->cost(inner);
+}
+
 static void limit_destroy(struct mam_source *source)
 {
 	struct limit_source *limit = (struct limit_source *)source;
 
-	mam_lock_fini(&limit->lock);
+	if (limit->owns_inner)
+		mam_source_destroy(limit->inner);
+	mam_quota_leave(limit->quota);
 	free(limit);
 }
 
-/* Two tables: a source with nothing to wait for says so by having no quiesce. */
-static const struct mam_source_ops limit_ops = {
-	.grow = limit_grow,
-	.shrink = limit_shrink,
-	.quiesce = limit_quiesce,
-	.destroy = limit_destroy,
-};
-
-static const struct mam_source_ops limit_ops_at_once = {
-	.grow = limit_grow,
-	.shrink = limit_shrink,
-	.quiesce = NULL,
-	.destroy = limit_destroy,
-};
+static bool is_limit(const struct mam_source *source)
+{
+	return source->ops->grow == limit_grow;
+}
 
 static size_t least(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
+static struct limit_source *make(struct mam_source *inner, bool owns_inner,
+				 struct mam_quota *quota)
+{
+	const struct mam_source_ops *has = inner->ops;
+	struct limit_source *limit = calloc(1, sizeof(*limit));
+
+	if (!limit)
+		return NULL;
+	limit->ops = (struct mam_source_ops){
+		.grow = limit_grow,
+		.shrink = limit_shrink,
+		.quiesce = has->quiesce ? limit_quiesce : NULL,
+		.map = has->map ? limit_map : NULL,
+		.unmap = has->unmap ? limit_unmap : NULL,
+		.move = has->move ? limit_move : NULL,
+		.cost = has->cost ? limit_cost : NULL,
+		.destroy = limit_destroy,
+	};
+	limit->source.ops = &limit->ops;
+	limit->source.properties = inner->properties;
+	limit->inner = inner;
+	limit->owns_inner = owns_inner;
+	limit->quota = quota;
+	limit->refuse_first = SIZE_MAX;
+	return limit;
+}
+
 enum mam_status mam_source_limit(struct mam_source *inner, size_t limit_bytes, size_t refuse_at,
-                                 size_t refuse_count, struct mam_source **source)
+				 size_t refuse_count, struct mam_source **source)
 {
 	struct limit_source *limit;
+	struct mam_quota *quota;
 	size_t total;
 
 	if (!inner || !source)
 		return MAM_ERROR_INVALID_VALUE;
-	limit = calloc(1, sizeof(*limit));
-	if (!limit)
+	quota = calloc(1, sizeof(*quota));
+	limit = quota ? make(inner, false, quota) : NULL;
+	if (!limit) {
+		free(quota);
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
+	}
+	atomic_init(&quota->most, limit_bytes ? limit_bytes : SIZE_MAX);
+	atomic_init(&quota->owners, 1);
 	total = inner->properties.total_bytes ? inner->properties.total_bytes : SIZE_MAX;
-	limit->source.ops = inner->ops->quiesce ? &limit_ops : &limit_ops_at_once;
-	limit->source.properties = inner->properties;
 	limit->source.properties.name = "limit";
 	if (limit_bytes)
 		limit->source.properties.total_bytes = least(total, limit_bytes);
-	limit->inner = inner;
-	limit->limit_bytes = limit_bytes ? limit_bytes : SIZE_MAX;
-	limit->refuse_first = SIZE_MAX;
 	if (refuse_at && refuse_count) {
 		limit->refuse_first = refuse_at;
 		limit->refuse_last = refuse_at + least(refuse_count - 1, SIZE_MAX - refuse_at);
 	}
-	mam_lock_init(&limit->lock, MAM_RANK_SOURCE, "limit source");
 	*source = &limit->source;
 	return MAM_OK;
+}
+
+enum mam_status mam_limit_share(struct mam_source *inner, bool owns_inner, struct mam_quota *quota,
+				struct mam_source **source)
+{
+	struct limit_source *limit = make(inner, owns_inner, quota);
+
+	if (!limit)
+		return MAM_ERROR_OUT_OF_HOST_MEMORY;
+	mam_quota_keep(quota);
+	*source = &limit->source;
+	return MAM_OK;
+}
+
+void mam_limit_lost(struct mam_source *source)
+{
+	struct limit_source *limit = (struct limit_source *)source;
+
+	if (is_limit(source))
+		mam_quota_discharge(limit->quota, atomic_exchange(&limit->given_bytes, 0));
 }
 
 bool mam_limit_room(struct mam_source *source, size_t *bytes)
 {
 	struct limit_source *limit = (struct limit_source *)source;
-	size_t left;
 
-	if (source->ops != &limit_ops && source->ops != &limit_ops_at_once)
+	if (!is_limit(source))
 		return false;
-	mam_lock_take(&limit->lock);
-	left = limit->limit_bytes - limit->given_bytes;
-	mam_lock_release(&limit->lock);
-	*bytes = least(left, mam_source_room(limit->inner));
+	*bytes = least(mam_quota_left(limit->quota), mam_source_room(limit->inner));
 	return true;
 }

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * named.c - pools by name, and all pools in turn.
+ *
+ * A list of (name, device, pool). Who finds no entry, or one whose pool has ended, makes the pool
+ * while holding the list's lock: another thread that asks at the same time waits, and finds it. A
+ * list is enough: names are few, and asked for once. Entries stay, as a name is likely to be asked
+ * for again.
+ */
+#include "api/named.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <mam/pools.h>
+
+#include "api/attr.h"
+#include "api/registry.h"
+#include "api/slots.h"
+#include "base/lock.h"
+#include "pool/pool.h"
+
+#define NO_DEVICE_AT_ALL (-1)
+
+struct named {
+	struct named *next;    /* lock: named */
+	char name[32];         /* lock: none, set when made */
+	int device;            /* lock: none, set when made */
+	struct mam_pool *pool; /* lock: named; NULL, or ended: to be made */
+};
+
+/* Held while a pool is made: of the rank before the registry's. */
+static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_PAPER, "named");
+static struct named *names; /* lock: named */
+
+static bool is_ready(const struct mam_pool *pool)
+{
+	return atomic_load(&pool->state) == MAM_POOL_READY;
+}
+
+static struct named *find_locked(const char *name, int device)
+{
+	struct named *at = names;
+
+	while (at && (at->device != device || strcmp(at->name, name) != 0))
+		at = at->next;
+	return at;
+}
+
+static struct named *add_locked(const char *name, int device)
+{
+	struct named *made = calloc(1, sizeof(*made));
+
+	if (made) {
+		memcpy(made->name, name, strlen(name));
+		made->device = device;
+		made->next = names;
+		names = made;
+	}
+	return made;
+}
+
+static enum mam_status make(const struct mam_pool_attr *attr, const struct named *named,
+			    struct mam_pool **pool)
+{
+	struct mam_pool_attr whole;
+	enum mam_status status = mam_attr_read(attr, &whole);
+
+	if (status != MAM_OK)
+		return status;
+	whole.name = named->name;
+	whole.device = named->device == NO_DEVICE_AT_ALL ? MAM_DEVICE_CURRENT : named->device;
+	return mam_pool_create(&whole, pool);
+}
+
+static enum mam_status key_device(int *device)
+{
+	enum mam_status status = MAM_OK;
+
+	if (*device == MAM_DEVICE_CURRENT)
+		status = mam_registry_current_device(device);
+	if (status == MAM_ERROR_NO_DEVICE) {
+		*device = NO_DEVICE_AT_ALL;
+		status = MAM_OK;
+	}
+	return status;
+}
+
+enum mam_status mam_pool_named(const char *name, int device, const struct mam_pool_attr *attr,
+			       struct mam_pool **pool)
+{
+	const size_t most = sizeof(((struct named *)NULL)->name);
+	enum mam_status status;
+	struct named *named;
+
+	if (!name || !pool || device < MAM_DEVICE_CURRENT || name[0] == '\0' ||
+	    strnlen(name, most) == most)
+		return MAM_ERROR_INVALID_VALUE;
+	status = key_device(&device);
+	if (status != MAM_OK)
+		return status;
+	mam_lock_take(&lock);
+	named = find_locked(name, device);
+	if (!named)
+		named = add_locked(name, device);
+	if (!named)
+		status = MAM_ERROR_OUT_OF_HOST_MEMORY;
+	else if (!named->pool || !is_ready(named->pool))
+		status = make(attr, named, &named->pool);
+	if (status == MAM_OK)
+		*pool = named->pool;
+	mam_lock_release(&lock);
+	return status;
+}
+
+enum mam_status mam_pool_name(struct mam_pool *pool, char *buffer, size_t bytes)
+{
+	size_t length;
+
+	if (!pool || !mam_slots_know(pool) || !buffer || bytes == 0)
+		return MAM_ERROR_INVALID_VALUE;
+	if (!is_ready(pool))
+		return MAM_ERROR_DESTROYED;
+	length = strnlen(pool->config.name, bytes - 1);
+	memcpy(buffer, pool->config.name, length);
+	buffer[length] = '\0';
+	return MAM_OK;
+}
+
+enum mam_status mam_pool_each(bool (*visit)(const struct mam_pool_info *info, void *user),
+			      void *user)
+{
+	struct mam_registry_view view;
+	size_t number = 0;
+
+	if (!visit)
+		return MAM_ERROR_INVALID_VALUE;
+	while (mam_registry_next(&number, &view)) {
+		const struct mam_pool_info info = { view.pool, view.name, view.source,
+						    view.device };
+
+		if (!visit(&info, user))
+			break;
+	}
+	return MAM_OK;
+}
+
+void mam_named_fork_prepare(void)
+{
+	mam_lock_take_for_fork(&lock);
+}
+
+void mam_named_fork_parent(void)
+{
+	mam_lock_release_for_fork(&lock);
+}
+
+void mam_named_fork_child(void)
+{
+	mam_lock_reinit(&lock);
+}

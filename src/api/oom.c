@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * oom.c - oom.h: other pools of the quota first, then the program's callbacks, in order.
+ *
+ *   1. The other pools of the pool's quota give back what they have wholly free, until that is as
+ *      much as was asked for. Once a request.
+ *   2. The first callback is asked, and again as long as it says true and the request fails, then
+ *      the next: what frees a little at a time gets its turns, and what promises and frees nothing
+ *      does not keep the others from theirs.
+ *   3. A thread that is inside a callback gets no further help: it is the help.
+ *
+ * One list for all pools, in order of registration, as it is short and looked at only when memory
+ * has run out. An entry is on the list, in the hands of threads that are in it, or both; the last
+ * hand frees it. Who takes a callback back waits for those hands, but for one that is inside a
+ * callback itself, so that nobody waits in a circle.
+ *
+ * Bound: MAM_OOM_TRIES calls of each callback that was there when the request failed first.
+ */
+#include "api/oom.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "api/registry.h"
+#include "api/slots.h"
+#include "base/lock.h"
+#include "pool/scope.h"
+
+typedef bool oom_fn(struct mam_pool *pool, size_t bytes, void *user);
+
+struct entry {
+	struct entry *next;    /* lock: oom */
+	struct mam_pool *pool; /* lock: none, set at registration; this and the next three */
+	oom_fn *callback;
+	void *user;
+	uint64_t serial;       /* counted from 1 */
+	unsigned int hands;    /* lock: oom; count: the list, and each thread that is in it */
+};
+
+/* Never held with another lock of mam, nor across a call out of this file. */
+static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_REGISTRY, "oom");
+static struct entry *first;          /* lock: oom; by serial */
+static uint64_t serials;             /* lock: oom; the newest */
+static _Thread_local struct entry *inside; /* thread; NULL: in no callback */
+
+static void let_go_locked(struct entry *entry)
+{
+	if (--entry->hands == 0)
+		free(entry);
+}
+
+static struct entry **place_locked(const struct mam_pool *pool, oom_fn *callback, const void *user)
+{
+	struct entry **at = &first;
+
+	while (*at && ((*at)->pool != pool || (*at)->callback != callback || (*at)->user != user))
+		at = &(*at)->next;
+	return at;
+}
+
+enum mam_status mam_pool_on_oom(struct mam_pool *pool, oom_fn *callback, void *user)
+{
+	enum mam_status status = MAM_OK;
+	struct entry *entry;
+	struct entry **at;
+
+	if (!pool || !mam_slots_know(pool) || !callback)
+		return MAM_ERROR_INVALID_VALUE;
+	if (atomic_load(&pool->state) != MAM_POOL_READY)
+		return MAM_ERROR_DESTROYED;
+	entry = malloc(sizeof(*entry));
+	if (!entry)
+		return MAM_ERROR_OUT_OF_HOST_MEMORY;
+	mam_lock_take(&lock);
+	if (*place_locked(pool, callback, user)) {
+		status = MAM_ERROR_INVALID_VALUE;
+	} else {
+		*entry = (struct entry){ NULL, pool, callback, user, ++serials, 1 };
+		for (at = &first; *at; at = &(*at)->next)
+			;
+		*at = entry;
+	}
+	mam_lock_release(&lock);
+	if (status != MAM_OK)
+		free(entry);
+	return status;
+}
+
+/* The caller's hand is the last but those of threads that are in it. */
+static void await_others(struct entry *entry)
+{
+	const struct timespec a_moment = { 0, 20000 };
+
+	mam_lock_take(&lock);
+	while (entry->hands != 1) {
+		mam_lock_release(&lock);
+		nanosleep(&a_moment, NULL);
+		mam_lock_take(&lock);
+	}
+	mam_lock_release(&lock);
+}
+
+enum mam_status mam_pool_off_oom(struct mam_pool *pool, oom_fn *callback, void *user)
+{
+	struct entry *entry;
+	struct entry **at;
+
+	if (!pool || !callback)
+		return MAM_ERROR_INVALID_VALUE;
+	mam_lock_take(&lock);
+	at = place_locked(pool, callback, user);
+	entry = *at;
+	if (entry)
+		*at = entry->next;
+	mam_lock_release(&lock);
+	if (!entry)
+		return MAM_ERROR_INVALID_VALUE;
+	if (!inside)
+		await_others(entry);
+	mam_lock_take(&lock);
+	let_go_locked(entry);
+	mam_lock_release(&lock);
+	return MAM_OK;
+}
+
+void mam_oom_forget(const struct mam_pool *pool)
+{
+	struct entry **at = &first;
+
+	mam_lock_take(&lock);
+	while (*at) {
+		struct entry *entry = *at;
+
+		if (entry->pool == pool) {
+			*at = entry->next;
+			let_go_locked(entry);
+		} else {
+			at = &entry->next;
+		}
+	}
+	mam_lock_release(&lock);
+}
+
+/* The callback to ask now, in this thread's hand; NULL: there is none left. */
+static struct entry *next_in_hand(struct mam_oom_walk *walk, const struct mam_pool *pool)
+{
+	struct entry *entry;
+
+	mam_lock_take(&lock);
+	if (walk->until == 0)
+		walk->until = serials;
+	if (walk->tries >= MAM_OOM_TRIES) {
+		walk->serial++;
+		walk->tries = 0;
+	}
+	for (entry = first; entry; entry = entry->next)
+		if (entry->pool == pool && entry->serial >= walk->serial)
+			break;
+	if (entry && entry->serial > walk->until)
+		entry = NULL;
+	if (entry) {
+		entry->hands++;
+		if (entry->serial != walk->serial)
+			walk->tries = 0;
+		walk->serial = entry->serial;
+		walk->tries++;
+	}
+	mam_lock_release(&lock);
+	return entry;
+}
+
+static bool callbacks_helped(struct mam_oom_walk *walk, struct mam_pool *pool, size_t bytes)
+{
+	struct entry *entry;
+	bool helped = false;
+
+	while (!helped && (entry = next_in_hand(walk, pool)) != NULL) {
+		inside = entry;
+		helped = entry->callback(pool, bytes, entry->user);
+		inside = NULL;
+		if (!helped)
+			walk->tries = MAM_OOM_TRIES; /* on to the next */
+		mam_lock_take(&lock);
+		let_go_locked(entry);
+		mam_lock_release(&lock);
+	}
+	return helped;
+}
+
+static bool quota_helped(const struct mam_pool *pool, size_t bytes)
+{
+	const struct mam_quota *quota = ((const struct mam_slot *)pool)->quota;
+	struct mam_registry_view view;
+	size_t number = 0;
+	size_t gained = 0;
+
+	while (quota && gained < bytes && mam_registry_next(&number, &view)) {
+		size_t released = 0;
+
+		if (view.quota == quota && view.pool != pool &&
+		    mam_pool_trim(view.pool, 0, &released) == MAM_OK)
+			gained += released;
+	}
+	return gained != 0;
+}
+
+bool mam_oom_again(struct mam_oom_walk *walk, struct mam_pool *pool, size_t bytes)
+{
+	bool helped = false;
+
+	if (inside)
+		return false;
+	if (!walk->begun)
+		helped = quota_helped(pool, bytes);
+	walk->begun = true;
+	if (!helped)
+		helped = callbacks_helped(walk, pool, bytes);
+	if (helped)
+		mam_scope_unfail(pool);
+	return helped;
+}
+
+void mam_oom_fork_prepare(void)
+{
+	mam_lock_take_for_fork(&lock);
+}
+
+void mam_oom_fork_parent(void)
+{
+	mam_lock_release_for_fork(&lock);
+}
+
+/* The threads that were in callbacks are not there any more, but for this one. */
+void mam_oom_fork_child(void)
+{
+	for (struct entry *entry = first; entry; entry = entry->next)
+		entry->hands = entry == inside ? 2 : 1;
+	mam_lock_reinit(&lock);
+}

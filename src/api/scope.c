@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scope.c - statistics since a push, as programs ask for them; pool/scope.c does the work. */
+#include "pool/scope.h"
+
+#include <mam/stats.h>
+
+#include "api/slots.h"
+#include "pool/inspect.h"
+
+enum mam_status mam_stats_push(struct mam_pool *pool)
+{
+	return pool && mam_slots_know(pool) ? mam_scope_push(pool) : MAM_ERROR_INVALID_VALUE;
+}
+
+enum mam_status mam_stats_pop(struct mam_pool *pool, struct mam_stats *stats)
+{
+	struct mam_stats full;
+	enum mam_status status;
+
+	if (!pool || !mam_slots_know(pool) || (stats && stats->size < sizeof(stats->size)))
+		return MAM_ERROR_INVALID_VALUE;
+	status = mam_scope_pop(pool, &full);
+	if (status == MAM_OK && stats)
+		mam_inspect_hand_over(&full, stats);
+	return status;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* inspect.h - statistics, for those who take a part of them (inspect.c). mam_pool_stats() is public. */
+#ifndef MAM_POOL_INSPECT_H
+#define MAM_POOL_INSPECT_H
+
+#include "pool/pool.h"
+
+/*
+ * mam_inspect_complete_locked - `full` has the pool's counts: add what is worked out when asked.
+ * The caller holds pool->lock.
+ */
+void mam_inspect_complete_locked(const struct mam_pool *pool, struct mam_stats *full);
+
+/* mam_inspect_hand_over - `full` to a caller whose struct may be older or newer than ours. */
+void mam_inspect_hand_over(const struct mam_stats *full, struct mam_stats *stats);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * limit.c - the most a pool may hold, changed while it is in use.
+ *
+ * A limit bounds growth and nothing else: grow.c reads it under the grow lock before it asks the
+ * source. Raising it is one store. Lowering it below what is held:
+ *   1. store it, so that nothing grows from now on;
+ *   2. give back free memory down to the limit, keeping what may stay; where pieces do not come out
+ *      even, all that is free;
+ *   3. what is still above it is in use, and stays until it is freed and trimmed, or until a later
+ *      growth gives back what is idle.
+ * Held is what the source gave: chunks, or the memory mapped where addresses and memory are apart.
+ */
+#include "pool/limit.h"
+
+static uint64_t held_locked(const struct mam_pool *pool)
+{
+	return pool->range != NULL ? pool->counts.physical_bytes
+					      : pool->counts.reserved_bytes;
+}
+
+/* Whether the pool holds more than its limit, noted for mam_pool_check(). Takes the lock. */
+static bool is_over(struct mam_pool *pool)
+{
+	bool over;
+
+	mam_lock_take(&pool->lock);
+	over = pool->config.limit_bytes != 0 && held_locked(pool) > pool->config.limit_bytes;
+	pool->over_limit = over;
+	mam_lock_release(&pool->lock);
+	return over;
+}
+
+enum mam_status mam_pool_set_limit(struct mam_pool *pool, size_t bytes)
+{
+	enum mam_status status = MAM_OK;
+
+	if (pool == NULL)
+		return MAM_ERROR_INVALID_VALUE;
+	mam_lock_take(&pool->grow_lock);
+	mam_lock_take(&pool->lock);
+	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY) {
+		pool->config.limit_bytes = bytes;
+		pool->over_limit = true; /* until is_over() has looked */
+	} else {
+		status = MAM_ERROR_DESTROYED;
+	}
+	mam_lock_release(&pool->lock);
+	mam_lock_release(&pool->grow_lock);
+	if (status == MAM_OK && is_over(pool)) {
+		(void)mam_pool_trim(pool, bytes, NULL);
+		if (is_over(pool)) {
+			(void)mam_pool_trim(pool, 0, NULL);
+			(void)is_over(pool);
+		}
+	}
+	return status;
+}
+
+enum mam_status mam_pool_limit(struct mam_pool *pool, size_t *bytes)
+{
+	enum mam_status status = MAM_ERROR_DESTROYED;
+
+	if (pool == NULL || bytes == NULL)
+		return MAM_ERROR_INVALID_VALUE;
+	mam_lock_take(&pool->lock);
+	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY) {
+		*bytes = pool->config.limit_bytes;
+		status = MAM_OK;
+	}
+	mam_lock_release(&pool->lock);
+	return status;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reserve.c - ground made sure of before it is needed.
+ *
+ * A request that asks for nothing back: it walks the road of an allocation, growth and all, and
+ * stops where the block would be cut out (mam_ground_take_locked() with requested 0). So what was
+ * reserved is free ground like any other, found by best fit, and a pool on a source that maps in
+ * pieces has the memory mapped.
+ */
+#include <mam/pools.h>
+
+#include "pool/ground.h"
+#include "pool/grow.h"
+
+enum mam_status mam_pool_reserve(struct mam_pool *pool, size_t bytes)
+{
+	struct mam_request request;
+	enum mam_status status;
+	void *none;
+
+	if (pool == NULL)
+		return MAM_ERROR_INVALID_VALUE;
+	status = mam_ground_shape(pool, bytes, 0, &request);
+	request.requested = 0;
+	mam_lock_take(&pool->lock);
+	if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
+		status = MAM_ERROR_DESTROYED;
+	else if (status == MAM_OK && bytes != 0)
+		status = mam_ground_take_locked(pool, &request, &none);
+	mam_lock_release(&pool->lock);
+	return status == MAM_ERROR_WOULD_WAIT ? mam_grow_for(pool, &request, &none) : status;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Quotas: what pools hold together, on sources of one kind or several; who makes room; and what
+ * becomes of the count when pools end in either way.
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include <mam/pools.h>
+#include <mam/source.h>
+#include <mam/stats.h>
+
+#include "stub.h"
+#include "suite.h"
+
+#define MIB ((size_t)1 << 20)
+#define POOLS 3
+
+static struct mam_quota *quota;
+
+static struct mam_pool *join(struct mam_source *source)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	struct mam_pool *pool = NULL;
+
+	attr.source = "host";
+	attr.growth_bytes = MIB;
+	attr.quota = quota;
+	attr.cache = MAM_CACHE_OFF;
+	ck_assert_int_eq(source ? mam_pool_create_on(source, &attr, &pool)
+				: mam_pool_create(&attr, &pool),
+			 MAM_OK);
+	return pool;
+}
+
+static size_t held(void)
+{
+	size_t bytes = SIZE_MAX;
+
+	ck_assert_int_eq(mam_quota_held(quota, &bytes), MAM_OK);
+	return bytes;
+}
+
+static size_t reserved(struct mam_pool *pool)
+{
+	struct mam_stats stats = { .size = sizeof(stats) };
+
+	ck_assert_int_eq(mam_pool_stats(pool, &stats), MAM_OK);
+	return stats.reserved_bytes;
+}
+
+START_TEST(pools_never_hold_more_together)
+{
+	struct mam_pool *pools[POOLS];
+	void *blocks[64];
+	size_t count = 0, sum = 0;
+
+	ck_assert_int_eq(mam_quota_create(10 * MIB, &quota), MAM_OK);
+	for (int i = 0; i < POOLS; i++)
+		pools[i] = join(NULL);
+	ck_assert_uint_eq(held(), 0);
+	while (count < 64 && mam_malloc(pools[count % POOLS], MIB, &blocks[count]) == MAM_OK) {
+		count++;
+		ck_assert_uint_eq(held(), count * MIB);
+	}
+	ck_assert_uint_eq(count, 10);
+	for (int i = 0; i < POOLS; i++)
+		sum += reserved(pools[i]);
+	ck_assert_uint_eq(sum, 10 * MIB);
+}
+END_TEST
+
+START_TEST(others_give_back_what_is_idle)
+{
+	struct mam_pool *first, *second, *stranger;
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	void *block, *kept, *foreign;
+
+	ck_assert_int_eq(mam_quota_create(8 * MIB, &quota), MAM_OK);
+	first = join(NULL);
+	second = join(NULL);
+	attr.source = "host";
+	attr.growth_bytes = MIB;
+	ck_assert_int_eq(mam_pool_create(&attr, &stranger), MAM_OK);
+	ck_assert_int_eq(mam_malloc(stranger, MIB, &foreign), MAM_OK);
+	ck_assert_int_eq(mam_free(stranger, foreign), MAM_OK);
+	ck_assert_int_eq(mam_malloc(first, 2 * MIB, &kept), MAM_OK);
+	ck_assert_int_eq(mam_malloc(first, 5 * MIB, &block), MAM_OK);
+	ck_assert_int_eq(mam_free(first, block), MAM_OK);
+	ck_assert_uint_eq(held(), 7 * MIB);
+	ck_assert_int_eq(mam_malloc(second, 6 * MIB, &block), MAM_OK);
+	ck_assert_uint_eq(held(), 8 * MIB);
+	ck_assert_uint_eq(reserved(first), 2 * MIB);
+	ck_assert_uint_eq(reserved(stranger), MIB); /* it is in no quota */
+	ck_assert_int_eq(mam_malloc(second, MIB, &block), MAM_ERROR_OUT_OF_MEMORY);
+}
+END_TEST
+
+START_TEST(a_quota_spans_sources)
+{
+	static struct stub stub; /* reachable when the test is over */
+	struct mam_pool *host, *device;
+	void *block;
+
+	stub_init(&stub);
+	ck_assert_int_eq(mam_quota_create(4 * MIB, &quota), MAM_OK);
+	host = join(NULL);
+	device = join(&stub.source);
+	ck_assert_int_eq(mam_malloc(host, 3 * MIB, &block), MAM_OK);
+	ck_assert_int_eq(mam_malloc(device, 2 * MIB, &block), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_uint_eq(stub.grows, 0);
+	ck_assert_int_eq(mam_malloc(device, MIB, &block), MAM_OK);
+	ck_assert_uint_eq(held(), 4 * MIB);
+	/* a free of device memory still waits for the device */
+	ck_assert_int_eq(mam_free(device, block), MAM_OK);
+	ck_assert_uint_eq(stub.waits, 1);
+}
+END_TEST
+
+START_TEST(what_ends_counts_no_more)
+{
+	static struct stub stub; /* reachable when the test is over */
+	struct mam_pool *destroyed, *abandoned;
+	void *block;
+
+	stub_init(&stub);
+	ck_assert_int_eq(mam_quota_create(8 * MIB, &quota), MAM_OK);
+	destroyed = join(NULL);
+	abandoned = join(&stub.source);
+	ck_assert_int_eq(mam_malloc(destroyed, 2 * MIB, &block), MAM_OK);
+	ck_assert_int_eq(mam_malloc(abandoned, 3 * MIB, &block), MAM_OK);
+	ck_assert_uint_eq(held(), 5 * MIB);
+	ck_assert_int_eq(mam_pool_abandon(abandoned), MAM_OK);
+	ck_assert_uint_eq(stub.shrinks, 0);
+	ck_assert_uint_eq(held(), 2 * MIB);
+	ck_assert_int_eq(mam_free(NULL, block), MAM_ERROR_NOT_OWNED);
+	ck_assert_int_eq(mam_pool_abandon(destroyed), MAM_OK);
+	ck_assert_uint_eq(held(), 0);
+	destroyed = join(&stub.source);
+	ck_assert_int_eq(mam_malloc(destroyed, 3 * MIB, &block), MAM_OK);
+	ck_assert_int_eq(mam_free(destroyed, block), MAM_OK);
+	ck_assert_int_eq(mam_pool_destroy(destroyed), MAM_OK);
+	ck_assert_uint_eq(held(), 0);
+	ck_assert_uint_eq(stub.shrinks, 1);
+}
+END_TEST
+
+START_TEST(the_most_can_be_changed)
+{
+	struct mam_pool *pool;
+	void *blocks[3];
+
+	ck_assert_int_eq(mam_quota_create(2 * MIB, &quota), MAM_OK);
+	pool = join(NULL);
+	ck_assert_int_eq(mam_malloc(pool, 2 * MIB, &blocks[0]), MAM_OK);
+	ck_assert_int_eq(mam_malloc(pool, MIB, &blocks[1]), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_quota_set(quota, 3 * MIB), MAM_OK);
+	ck_assert_int_eq(mam_malloc(pool, MIB, &blocks[1]), MAM_OK);
+	ck_assert_int_eq(mam_quota_set(quota, MIB), MAM_OK);
+	ck_assert_uint_eq(held(), 3 * MIB);
+	ck_assert_int_eq(mam_malloc(pool, MIB, &blocks[2]), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_quota_set(quota, 0), MAM_OK);
+	ck_assert_int_eq(mam_malloc(pool, 1024 * MIB, &blocks[2]), MAM_OK);
+	ck_assert_uint_eq(held(), 1027 * MIB);
+}
+END_TEST
+
+START_TEST(the_handle_may_go_first)
+{
+	struct mam_pool *pool;
+	void *block;
+
+	ck_assert_int_eq(mam_quota_create(2 * MIB, &quota), MAM_OK);
+	pool = join(NULL);
+	mam_quota_destroy(quota);
+	ck_assert_int_eq(mam_malloc(pool, 3 * MIB, &block), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_malloc(pool, 2 * MIB, &block), MAM_OK);
+	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
+	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK); /* and with it the quota, to a leak checker */
+	mam_quota_destroy(NULL);
+}
+END_TEST
+
+START_TEST(wrong_arguments)
+{
+	size_t bytes;
+
+	ck_assert_int_eq(mam_quota_create(MIB, NULL), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_quota_set(NULL, MIB), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_quota_held(NULL, &bytes), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_quota_create(MIB, &quota), MAM_OK);
+	ck_assert_int_eq(mam_quota_held(quota, NULL), MAM_ERROR_INVALID_VALUE);
+	mam_quota_destroy(quota);
+}
+END_TEST
+
+START_TEST(a_pool_that_cannot_be_made_takes_nothing)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	struct mam_pool *pool = NULL;
+
+	ck_assert_int_eq(mam_quota_create(2 * MIB, &quota), MAM_OK);
+	attr.source = "host";
+	attr.quota = quota;
+	attr.chunk_bytes = 3 * MIB;
+	ck_assert_int_eq(mam_pool_create(&attr, &pool), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_ptr_null(pool);
+	ck_assert_uint_eq(held(), 0);
+	attr.chunk_bytes = MAM_CHUNK_LARGEST;
+	ck_assert_int_eq(mam_pool_create(&attr, &pool), MAM_OK);
+	ck_assert_uint_eq(held(), 2 * MIB);
+}
+END_TEST
+
+#define THREADS 4
+#define ROUNDS 400
+
+static _Atomic int over;
+
+static void *grow_and_give_back(void *user)
+{
+	struct mam_pool *pool = user;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		void *block;
+
+		if (mam_malloc(pool, 2 * MIB, &block) == MAM_OK) {
+			if (held() > 4 * MIB)
+				atomic_store(&over, 1);
+			(void)mam_free(pool, block);
+		}
+		(void)mam_pool_trim(pool, 0, NULL);
+	}
+	return NULL;
+}
+
+START_TEST(threads_never_pass_it_together)
+{
+	pthread_t threads[THREADS];
+	struct mam_pool *pools[THREADS];
+
+	ck_assert_int_eq(mam_quota_create(4 * MIB, &quota), MAM_OK);
+	for (int i = 0; i < THREADS; i++) {
+		pools[i] = join(NULL);
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, grow_and_give_back, pools[i]), 0);
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	ck_assert_int_eq(over, 0);
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(mam_pool_destroy(pools[i]), MAM_OK);
+	ck_assert_uint_eq(held(), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("api/quota");
+	TCase *tests = suite_case(suite, "quota");
+
+	tcase_add_test(tests, pools_never_hold_more_together);
+	tcase_add_test(tests, others_give_back_what_is_idle);
+	tcase_add_test(tests, a_quota_spans_sources);
+	tcase_add_test(tests, what_ends_counts_no_more);
+	tcase_add_test(tests, the_most_can_be_changed);
+	tcase_add_test(tests, the_handle_may_go_first);
+	tcase_add_test(tests, wrong_arguments);
+	tcase_add_test(tests, a_pool_that_cannot_be_made_takes_nothing);
+	tcase_add_test(tests, threads_never_pass_it_together);
+	return suite_run(suite);
+}
