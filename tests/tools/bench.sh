@@ -52,7 +52,7 @@ same "every line is a key, a tab and a value" "" \
 same "csv: eight lines of header" "gpu driver cpu kernel date commit command columns" \
 	"$(sed -n 's/^# \([a-z]*\): ..*/\1/p' "$scratch/all.csv" | tr '\n' ' ' | sed 's/ $//')"
 same "csv: the header comes first" 8 "$(head -n 8 "$scratch/all.csv" | grep -c '^# ')"
-for workload in pair size holes live threads create random; do
+for workload in pair size holes live threads foreign create random training footprint; do
 	try "csv: has $workload" grep -qE "^$workload,mam-host,(\"[^\"]*\"|[^,]*),[a-z_]+,[0-9.e+-]+\$" \
 		"$scratch/all.csv"
 done
@@ -68,9 +68,9 @@ bench --smoke --only pair --peers glibc >"$scratch/table" 2>/dev/null
 try "the table names target and verdict" grep -qE '<= 80.*(met|missed)' "$scratch/table"
 
 # Each allocator is measured, or named with the reason why not.
-bench --smoke --only pair --csv "$scratch/pair.csv" >"$scratch/table" 2>/dev/null
+bench --smoke --only pair,vmm --csv "$scratch/pair.csv" >"$scratch/table" 2>/dev/null
 for name in $(bench --list | awk '$1 != "workload" { print $2 }'); do
-	if grep -q "^pair,$name,256B,pair_ns," "$scratch/pair.csv" ||
+	if grep -qE "^(pair|vmm),$name," "$scratch/pair.csv" ||
 		grep -qE "^note: skipped.*[ ,]$name[,:].*:? [a-z]+" "$scratch/table"; then
 		ok "$name is measured or skipped aloud"
 	else
@@ -93,6 +93,9 @@ refused "csv without a file" "'--csv'" --csv
 bench --smoke --only pair --peers none --csv "$scratch/no/such/place.csv" >/dev/null 2>"$scratch/err"
 same "csv that cannot be written: exit status" 2 $?
 try "csv that cannot be written: says which" grep -q 'no/such/place.csv' "$scratch/err"
+bench --smoke --seconds 1 --only holes,random,live --peers none -p >"$scratch/keys" 2>/dev/null
+same "--seconds ends the bench: exit status" 0 $?
+refused "no number of seconds" "'soon'" --seconds soon
 "$MAM" bench moon >/dev/null 2>"$scratch/err"
 same "unknown benchmark: exit status" 2 $?
 

@@ -151,6 +151,7 @@ replay() # ALLOCATOR TRACE OPTION...
 	  row("event_ns", value["ns_per_event"]) }' "$work/keys" >>"$work/host.csv"
 }
 
+# shellcheck disable=SC2086 # several, with blanks between
 find $traces -name '*.trace.gz' 2>/dev/null | sort >"$work/traces"
 while read -r trace; do
 	[ "$(left)" -gt 5 ] || break
@@ -158,7 +159,9 @@ while read -r trace; do
 	replay mam-vmm-simulated "$trace" --source vmm --simulate
 	replay mam-cudamalloc "$trace" --source cudamalloc
 done <"$work/traces"
-cp "$work/host.csv" "$csv.part" && mv "$csv.part" "$csv" || die 2 "$csv cannot be written; choose another folder"
+if ! { cp "$work/host.csv" "$csv.part" && mv "$csv.part" "$csv"; }; then
+	die 2 "$csv cannot be written; choose another folder"
+fi
 
 # ---- 4. the table ----
 

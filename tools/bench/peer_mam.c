@@ -15,8 +15,6 @@
 #include "bench.h"
 #include "driver.h"
 
-#pragma weak mam_malloc_async
-#pragma weak mam_free_async
 #define HOST_GROUND (80 * BENCH_GIB) /* addresses only */
 #define LEAST_GROUND (BENCH_GIB / 2)
 /* Enough for workload random's 16,000 MiB live, and for 16 blocks of 1 GiB. */
@@ -141,16 +139,14 @@ void *bench_mam_alloc_on(struct bench_peer *peer, size_t bytes, size_t which)
 {
 	void *block = NULL;
 
-	if (mam_malloc_async)
-		mam_malloc_async(peer->heap, bytes, bench_driver_stream(which), &block);
+	mam_malloc_async(peer->heap, bytes, bench_driver_stream(which), &block);
 	return block;
 }
 
 void bench_mam_release_on(struct bench_peer *peer, void *block, size_t bytes, size_t which)
 {
 	(void)bytes;
-	if (mam_free_async)
-		mam_free_async(peer->heap, block, bench_driver_stream(which));
+	mam_free_async(peer->heap, block, bench_driver_stream(which));
 }
 
 bool bench_mam_trim(struct bench_peer *peer)

@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# bench_device.sh - the parts of `mam bench host` that need a driver, on the one of tests/fake: every workload of
+# device memory is played, and what it must be whatever the machine holds. How long it took is no matter here.
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+
+fake=$MAM_BUILDDIR/tests/fake/lib
+[ -e "$fake/libcuda.so.1" ] || skip_all "device workloads" "there is no fake driver in this build"
+
+bench() # ARGUMENT...
+{
+	LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} FAKE_CUDA_MEMORY=64G FAKE_CUDA_LAG_US=20000 \
+		"$MAM" bench host --smoke "$@" >"$scratch/out" 2>"$scratch/err"
+}
+
+value() # WORKLOAD ALLOCATOR PARAMETER METRIC
+{
+	awk -F, -v row="$1,$2,$3,$4" '{ text = $0; gsub(/"/, "", text) }
+	index(text, row ",") == 1 { print $NF }' "$scratch/all.csv"
+}
+
+positive() # WORKLOAD ALLOCATOR PARAMETER METRIC
+{
+	positive_got=$(value "$@")
+	if awk -v value="$positive_got" 'BEGIN { exit !(value + 0 > 0) }'; then
+		ok "$1 $2 $3: $4 is above zero"
+	else
+		not_ok "$1 $2 $3: $4 is above zero" "got '$positive_got'; $(grep -m 1 "$1.*$2" "$scratch/out")"
+	fi
+}
+
+bench --sources cudamalloc,vmm,pinned,managed --peers cudaMalloc,cudaHostAlloc,cudaMallocManaged,cuMemMap \
+	--only pair,training,footprint,stream,vmm,foreign --csv "$scratch/all.csv"
+same "exit status" 0 $?
+same "no message" "" "$(cat "$scratch/err")"
+
+for pool in mam-cudamalloc mam-cudamalloc-cache mam-vmm mam-vmm-cache; do
+	positive pair $pool 256B pair_ns
+	positive foreign $pool 2 mops
+	positive training $pool growing event_ns
+	positive training $pool growing done_ratio
+	positive footprint $pool trimmed peak_bytes
+	positive stream $pool same,4KiB free_ns
+	positive stream $pool other,4KiB free_ns
+	same "stream $pool: no call waits for the kernel" 0 "$(value stream $pool same,4KiB waited_ratio)"
+	same "footprint $pool: at most 4 MiB are kept" yes \
+		"$(value footprint $pool trimmed kept_bytes | awk '{ print ($1 <= 4194304) ? "yes" : "no: " $1 }')"
+done
+# Mapping is slow on the fakes, so that a run on mapped memory is cut there.
+for pool in mam-cudamalloc mam-cudamalloc-cache; do
+	same "training $pool: played to its end" 1 "$(value training $pool growing done_ratio)"
+	for ratio in reserved_ratio physical_ratio; do
+		same "training $pool: $ratio is not below what was live" yes \
+			"$(value training $pool growing $ratio | awk '{ print ($1 >= 0.999) ? "yes" : "no: " $1 }')"
+	done
+done
+for pool in mam-pinned mam-managed cudaHostAlloc cudaMallocManaged cudaMalloc; do
+	positive pair $pool 1MiB pair_ns
+done
+same "what has memory of the host is not asked for much" "" "$(value pair mam-pinned 1GiB pair_ns)"
+for metric in create_us map_us access_us unmap_us release_us remap_us; do
+	positive vmm cuMemMap 2MiB $metric
+done
+
+# Libraries that are none.
+BENCH_RMM=$scratch/none.so BENCH_TORCH='' bench --only pair --peers rmm-pool,torch --sources cudamalloc
+try "a library that is not there is named" grep -q 'skipped rmm-pool: .*none\.so' "$scratch/out"
+try "a library that was not named is said so" grep -q 'skipped torch.*: BENCH_TORCH' "$scratch/out"
+
+finish

@@ -1,0 +1,130 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# bench_plot.sh - `mam bench plot` draws what a file of results says: every picture is whole XML, every name and
+# number is in it, later files win, and what is no result is refused. `mam bench trace` is a trace.
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+
+plot()
+{
+	"$MAM" bench plot "$@"
+}
+
+well_formed() # FILE
+{
+	if command -v xmllint >/dev/null 2>&1; then
+		xmllint --noout "$1"
+	elif command -v python3 >/dev/null 2>&1; then
+		python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' "$1"
+	else
+		return 77
+	fi
+}
+
+check_form() # FILE
+{
+	well_formed "$1" >"$scratch/form" 2>&1
+	case $? in
+	0) ok "$(basename "$1") is well-formed" ;;
+	77) skip "$(basename "$1") is well-formed" "there is neither xmllint nor python3" ;;
+	*) not_ok "$(basename "$1") is well-formed" "$(lib_tail "$scratch/form")" ;;
+	esac
+}
+
+refused() # NAME TEXT ARGUMENT... - exit 2, one sentence with TEXT in it
+{
+	refused_name=$1
+	refused_text=$2
+	shift 2
+	plot "$@" >"$scratch/out" 2>"$scratch/err"
+	same "$refused_name: exit status" 2 $?
+	if [ "$(wc -l <"$scratch/err")" -eq 1 ] && grep -q -e "$refused_text" "$scratch/err"; then
+		ok "$refused_name: one sentence"
+	else
+		not_ok "$refused_name: one sentence" "$(lib_tail "$scratch/err")"
+	fi
+}
+
+cat >"$scratch/first.csv" <<'EOF'
+# gpu: made up
+pair,mam-cudamalloc-cache,256B,pair_ns,21.5
+pair,mam-cudamalloc-cache,1GiB,pair_ns,71.25
+pair,cudaMalloc,256B,pair_ns,2642.05
+pair,cudaMalloc,1GiB,pair_ns,557056
+threads,mam-host-cache,1,mops,31
+threads,mam-host-cache,16,mops,118
+threads,rmm-pool,16,mops,0.206
+training,torch,growing,reserved_ratio,1.0719
+training,mam-vmm-cache,growing,reserved_ratio,1.5
+training,mam-vmm-cache,growing,physical_ratio,1.006
+replay,mam-vmm,"a<b&c, of mine",physical_ratio,1.25
+EOF
+mkdir "$scratch/pictures"
+plot -o "$scratch/pictures" "$scratch/first.csv" >"$scratch/out" 2>"$scratch/err"
+same "three pictures: exit status" 0 $?
+same "three pictures: no message" "" "$(cat "$scratch/err")"
+same "three pictures: their names" "latency.svg threads.svg footprint.svg" \
+	"$(sed 's|.*/||' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
+for picture in latency threads footprint; do
+	check_form "$scratch/pictures/$picture.svg"
+	try "$picture.svg has colours for dark pages" grep -q 'prefers-color-scheme:dark' "$scratch/pictures/$picture.svg"
+done
+has() # PICTURE TEXT
+{
+	try "$1 says $2" grep -qF -- "$2" "$scratch/pictures/$1.svg"
+}
+has latency 'mam, 256B: 21.5'
+has latency 'cudaMalloc, 1GiB: 557k'
+has latency '>1k</text>'
+has threads 'RMM pool, 16: 0.206'
+has threads '>mam  118</text>'
+has footprint 'mam, mapped: 0.6%'
+has footprint 'PyTorch: 7.19%'
+has footprint 'a&lt;b&amp;c, of mine'
+same "a line has a point for each value and no other" 2 \
+	"$(grep -c '<title>mam, [^<]*: [0-9.]*</title>' "$scratch/pictures/latency.svg")"
+# More is higher up: 557k above 2.64k.
+same "larger values are higher" yes "$(sed -n 's/.*class="line cuda" points="\([^"]*\)".*/\1/p' \
+	"$scratch/pictures/latency.svg" | head -n 1 |
+	awk -F '[ ,]' '{ print ($4 + 0 < $2 + 0) ? "yes" : "no: " $0 }')"
+
+echo 'pair,cudaMalloc,256B,pair_ns,9000' >"$scratch/second.csv"
+mkdir "$scratch/again"
+plot -o "$scratch/again" "$scratch/first.csv" "$scratch/second.csv" >/dev/null 2>&1
+try "a row of a later file wins" grep -qF 'cudaMalloc, 256B: 9k' "$scratch/again/latency.svg"
+mkdir "$scratch/one"
+plot -o "$scratch/one" "$scratch/second.csv" >/dev/null 2>&1
+same "what has no rows is not drawn" "latency.svg" "$(ls "$scratch/one")"
+
+for file in "$MAM_SRCDIR"/tools/bench/results/host-*.csv; do
+	mkdir -p "$scratch/stored"
+	try "$(basename "$file") can be drawn" "$MAM" bench plot -o "$scratch/stored" "$file"
+done
+
+refused "no file" "name a file of results"
+refused "a file that is not there" "nowhere.csv" "$scratch/nowhere.csv"
+echo 'pair,cudaMalloc,256B,pair_ns,fast' >"$scratch/bad.csv"
+refused "a value that is no number" "line 1" "$scratch/bad.csv"
+echo 'pair,cudaMalloc,256B,pair_ns' >"$scratch/bad.csv"
+refused "a field too few" "line 1" "$scratch/bad.csv"
+echo 'pair,"cudaMalloc,256B,pair_ns,1' >"$scratch/bad.csv"
+refused "a quote that does not end" "line 1" "$scratch/bad.csv"
+echo 'size,cudaMalloc,256B,alloc_ns,1' >"$scratch/bad.csv"
+refused "nothing to draw" "nothing to draw" "$scratch/bad.csv"
+refused "a folder that is not there" "no/such" -o "$scratch/no/such" "$scratch/first.csv"
+same "nothing half written is left" "" "$(find "$scratch" -name '*.part')"
+
+# The made-up training run.
+"$MAM" bench trace >"$scratch/training.trace" 2>"$scratch/err"
+same "trace: exit status" 0 $?
+"$MAM" bench trace | cmp -s - "$scratch/training.trace"
+same "trace: the same every time" 0 $?
+"$MAM" replay -p -r 1 "$scratch/training.trace" >"$scratch/keys" 2>"$scratch/err"
+same "trace: mam replay takes it" 0 $?
+same "trace: events" 207743 "$(awk -F '\t' '$1 == "events" { print $2 }' "$scratch/keys")"
+same "trace: GiB live at its peak, as the manual says" 33.6 \
+	"$(awk -F '\t' '$1 == "peak_live_bytes" { printf "%.1f", $2 / 1073741824 }' "$scratch/keys")"
+"$MAM" bench trace now >/dev/null 2>"$scratch/err"
+same "trace: a word too many: exit status" 2 $?
+
+finish
