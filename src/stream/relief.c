@@ -228,8 +228,12 @@ bool mam_stream_relieve(struct mam_pool *pool, enum mam_relief_level level)
 		return false;
 	}
 	if (!atomic_load_explicit(&streams->any, memory_order_relaxed) ||
-	    atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY ||
-	    is_faulty(streams))
+	    atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
+		return false;
+	/* A driver that failed once is asked again where the alternative is no memory at all. */
+	if (level == MAM_RELIEF_ALL)
+		atomic_store_explicit(&streams->faulty, false, memory_order_relaxed);
+	if (is_faulty(streams))
 		return false;
 	if (level == MAM_RELIEF_PASSED) {
 		mam_lock_take(&streams->lock);

@@ -218,6 +218,15 @@ static enum mam_status alloc_locked(struct mam_streams *streams, const struct ma
 	return status;
 }
 
+/* A request that got no block is counted, whatever the reason. */
+static enum mam_status refused(struct mam_pool *pool, enum mam_status status)
+{
+	mam_lock_take(&pool->lock);
+	pool->counts.failures++;
+	mam_lock_release(&pool->lock);
+	return status;
+}
+
 enum mam_status mam_stream_alloc(struct mam_pool *pool, size_t bytes, struct CUstream_st *stream,
 				 void **block)
 {
@@ -235,7 +244,7 @@ enum mam_status mam_stream_alloc(struct mam_pool *pool, size_t bytes, struct CUs
 		return MAM_ERROR_DESTROYED;
 	status = mam_key_of(&streams->fences, stream, &key);
 	if (status != MAM_OK)
-		return status;
+		return refused(pool, status);
 	has_id = !mam_key_is_default(&key) && mam_key_id(&streams->fences, &key, &id);
 	mam_lock_take(&pool->lock);
 	status = alloc_locked(streams, &key, has_id, id, &request, block, &held);
