@@ -116,12 +116,13 @@ struct mam_pool_attr {
 	const char *name; /* for reports; copied, cut at 31 characters */
 	enum mam_cache_mode cache;
 	struct mam_quota *quota; /* pools.h: shared with other pools; NULL: none */
+	size_t spare_bytes; /* once twice that lies free, frees give memory back; 0: only trim */
 };
 
 #define MAM_POOL_ATTR_INIT                                                          \
 	{                                                                           \
 		sizeof(struct mam_pool_attr), NULL, MAM_DEVICE_CURRENT, 0, 0, 0, 0, \
-			MAM_FREE_DEFAULT, NULL, MAM_CACHE_DEFAULT, NULL             \
+			MAM_FREE_DEFAULT, NULL, MAM_CACHE_DEFAULT, NULL, 0          \
 	}
 
 /*

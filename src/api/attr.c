@@ -104,6 +104,7 @@ void mam_attr_config(const struct mam_pool_attr *attr, struct mam_pool_config *c
 	config->limit_bytes = attr->limit_bytes;
 	config->granule = attr->granule;
 	config->free_policy = attr->free_policy;
+	config->spare_bytes = attr->spare_bytes;
 	if (attr->name)
 		memcpy(config->name, attr->name, strnlen(attr->name, sizeof(config->name) - 1));
 }

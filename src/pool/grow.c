@@ -209,6 +209,17 @@ static enum mam_status release_idle(struct mam_pool *pool, uint64_t keep_bytes, 
 	return status;
 }
 
+enum mam_status mam_grow_release_idle(struct mam_pool *pool, uint64_t keep_bytes,
+				      uint64_t *released)
+{
+	enum mam_status status;
+
+	mam_lock_take(&pool->grow_lock);
+	status = release_idle(pool, keep_bytes, released);
+	mam_lock_release(&pool->grow_lock);
+	return status;
+}
+
 /* What the stops above can spare. True: try again. */
 static bool relieve(struct mam_pool *pool, enum mam_relief_level level)
 {

@@ -18,4 +18,11 @@ enum mam_status mam_grow_for(struct mam_pool *pool, const struct mam_request *re
  */
 enum mam_status mam_grow_first(struct mam_pool *pool);
 
+/*
+ * mam_grow_release_idle - what is wholly free back to the source, as long as `keep_bytes` stay.
+ * Holds grow_lock, and asks no stop above.
+ */
+enum mam_status mam_grow_release_idle(struct mam_pool *pool, uint64_t keep_bytes,
+				      uint64_t *released);
+
 #endif

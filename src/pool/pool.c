@@ -7,6 +7,7 @@
 
 #include "pool/ground.h"
 #include "pool/grow.h"
+#include "pool/spare.h"
 #include "source/source.h"
 
 /* One try under the lock, counted as a failure unless the caller goes on. */
@@ -53,12 +54,16 @@ enum mam_status mam_pool_alloc_nowait(struct mam_pool *pool, size_t bytes, size_
 enum mam_status mam_pool_free(struct mam_pool *pool, void *block)
 {
 	enum mam_status status;
+	bool spare;
 
 	mam_lock_take(&pool->lock);
 	status = mam_ground_give_locked(pool, (uintptr_t)block);
 	if (!pool->strict)
 		pool->unfenced = true;
+	spare = pool->config.spare_bytes != 0 && mam_spare_due_locked(pool);
 	mam_lock_release(&pool->lock);
+	if (spare)
+		mam_spare_give(pool);
 	return status;
 }
 

@@ -10,6 +10,7 @@
  *   grow.c      a request that no ground fits: chunks in from the source, and idle ones out (trim).
  *   range.c     the same on a source that maps memory in pieces; remap.c moves them, footing.h says
  *               when and how large they are.
+ *   spare.c     memory that goes back by itself once much of it lies free.
  *   inspect.c   stats, walk, find: look, change nothing.
  *   limit.c     the limit, changed later. reserve.c: ground made sure of beforehand. scope.c:
  *               statistics since a push.
@@ -66,6 +67,7 @@ struct mam_pool_config {
 	size_t limit_bytes; /* lock: grow and pool to write, either to read; the rest is set once */
 	size_t granule;
 	enum mam_free_policy free_policy;
+	size_t spare_bytes;
 	char name[32];
 };
 
@@ -106,6 +108,7 @@ struct mam_pool {
 	uint64_t retired_ticket; /* of the newest retired block ever; 0: there was none */
 	uint64_t high_bytes;     /* sum of the chunks' high */
 	struct mam_range *range; /* of a source that maps in pieces, else NULL; set at init */
+	uint64_t stuck_bytes;    /* free, and could not go when last tried (spare.c) */
 	bool unfenced;           /* a block was freed without a wait since pieces last moved */
 	struct mam_records holds; /* ground kept apart (hold.h); empty until there is any */
 	uint32_t idle_hold;       /* head of the list of holds that nobody has, or 0 */

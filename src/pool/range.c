@@ -224,7 +224,8 @@ static struct need need_locked(const struct mam_pool *pool, const struct mam_req
 	const struct mam_stats *counts = &pool->counts;
 	const struct mam_chunk *large =
 		mam_chunk_at(&pool->chunks, pool->range->part[MAM_RANGE_LARGE].chunk);
-	uint64_t live = counts->live_rounded_bytes + counts->retired_bytes + request->bytes;
+	uint64_t live = counts->live_rounded_bytes + counts->retired_bytes +
+			counts->cached_bytes + request->bytes;
 	uint64_t peak = counts->peak_live_rounded_bytes;
 	uint64_t slack = request->alignment > unit_of(pool) ? request->alignment : 0;
 

@@ -550,6 +550,50 @@ START_TEST(threads_grow_move_and_trim_at_once)
 }
 END_TEST
 
+START_TEST(spare_memory_goes_back_by_itself)
+{
+	struct mam_pool_config sparing = { .free_policy = MAM_FREE_STREAM,
+					   .spare_bytes = 40 * MIB,
+					   .name = "sparing" };
+
+	free(pool);
+	ck_assert_int_eq(make_pool(&sparing), MAM_OK);
+	make_holes(); /* 64 MiB free: less than twice the spare */
+	ck_assert_uint_eq(stats().physical_bytes, 128 * MIB);
+	give(kept[1]); /* 96 MiB */
+	ck_assert_uint_ge(stats().physical_bytes, 72 * MIB);
+	ck_assert_uint_lt(stats().physical_bytes, 80 * MIB);
+	prove();
+}
+END_TEST
+
+START_TEST(what_cannot_go_is_not_tried_at_each_free)
+{
+	struct mam_pool_config sparing = { .free_policy = MAM_FREE_STREAM,
+					   .spare_bytes = 4 * MIB,
+					   .name = "sparing" };
+	void *pins[32];
+	unsigned int before;
+
+	free(pool);
+	ck_assert_int_eq(make_pool(&sparing), MAM_OK);
+	for (int i = 0; i < 32; i++) { /* a block of 1 MiB in each piece of 8 */
+		void *rest = take(7 * MIB);
+
+		pins[i] = take(MIB);
+		give(rest);
+	}
+	before = made[UNMAP] + made[QUIESCE];
+	for (int i = 0; i < 50; i++)
+		give(take(512 * 1024));
+	ck_assert_uint_le(made[UNMAP] + made[QUIESCE], before + 1);
+	for (int i = 0; i < 32; i++)
+		give(pins[i]);
+	ck_assert_uint_le(stats().physical_bytes, 16 * MIB);
+	prove();
+}
+END_TEST
+
 START_TEST(footing_is_a_share_of_what_is_needed)
 {
 	ck_assert_uint_eq(mam_footing_budget(0), 2 * MIB);
@@ -592,6 +636,8 @@ int main(void)
 	tcase_add_test(tcase, addresses_are_asked_for_modestly);
 	tcase_add_loop_test(tcase, a_long_random_run_keeps_every_invariant, 0, 3);
 	tcase_add_test(tcase, threads_grow_move_and_trim_at_once);
+	tcase_add_test(tcase, spare_memory_goes_back_by_itself);
+	tcase_add_test(tcase, what_cannot_go_is_not_tried_at_each_free);
 	tcase_add_test(tcase, footing_is_a_share_of_what_is_needed);
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(alone, 120);

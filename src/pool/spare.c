@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spare.c - spare.h has the story.
+ *
+ * Free bytes that lie beside live ones in their chunk or piece cannot go. How many those were is
+ * remembered, and only what lies free beyond them counts next time; otherwise each free of a
+ * fragmented pool would look for idle memory in vain.
+ *
+ * Bound: one look at each chunk or piece, after frees of at least the spare.
+ */
+#include "pool/spare.h"
+
+#include "pool/grow.h"
+
+static uint64_t used_locked(const struct mam_pool *pool)
+{
+	return pool->counts.live_rounded_bytes + pool->counts.retired_bytes +
+	       pool->counts.cached_bytes;
+}
+
+void mam_spare_give(struct mam_pool *pool)
+{
+	uint64_t keep, released;
+
+	mam_lock_take(&pool->lock);
+	keep = used_locked(pool) + pool->config.spare_bytes;
+	mam_lock_release(&pool->lock);
+	/* A refusal leaves it as it is: the next time is soon enough. */
+	(void)mam_grow_release_idle(pool, keep, &released);
+	mam_lock_take(&pool->lock);
+	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY) {
+		uint64_t left = pool->counts.reserved_bytes - used_locked(pool);
+
+		pool->stuck_bytes = left > pool->config.spare_bytes
+					    ? left - pool->config.spare_bytes
+					    : 0;
+	}
+	mam_lock_release(&pool->lock);
+}
