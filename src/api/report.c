@@ -4,8 +4,10 @@
  */
 #include "api/report.h"
 
+#include <mam/pools.h>
 #include <mam/stats.h>
 
+#include "api/slots.h"
 #include "base/log.h"
 #include "pool/pool.h"
 
@@ -21,30 +23,34 @@ void mam_report_free(enum mam_status status, const void *block)
 			block);
 }
 
-/* Which of the three reasons it was, and what helps against that one. */
+/* Which of the reasons it was, and what helps against that one. */
 static const char *advice(const struct mam_pool *pool, const struct mam_stats *stats,
-			  size_t bytes)
+			  size_t limit, size_t bytes)
 {
-	size_t limit = pool->config.limit_bytes;
-
 	if (stats->reserved_bytes - stats->live_rounded_bytes >= bytes)
 		return "enough is free, but in pieces: free what is large, or allocate it earlier";
-	if (limit != 0 && bytes > limit - stats->reserved_bytes)
+	if (limit != 0 && (stats->physical_bytes >= limit ||
+			   bytes > limit - stats->physical_bytes))
 		return "raise the pool's limit, or free something";
+	if (((const struct mam_slot *)pool)->quota)
+		return "its quota or its source gave no more: raise the quota, free something in "
+		       "the pools that share it, or find what else uses the device";
 	return "its source gave no more: free something, or find what else uses the device";
 }
 
 void mam_report_no_memory(struct mam_pool *pool, size_t bytes)
 {
 	struct mam_stats stats = { .size = sizeof(stats) };
+	size_t limit;
 
-	if (!mam_log_wants(MAM_LOG_INFO) || mam_pool_stats(pool, &stats) != MAM_OK)
+	if (!mam_log_wants(MAM_LOG_INFO) || mam_pool_stats(pool, &stats) != MAM_OK ||
+	    mam_pool_limit(pool, &limit) != MAM_OK)
 		return;
 	mam_log(MAM_LOG_INFO,
 		"%s: no memory for %zu bytes: largest free piece %llu, in use %llu, held %llu, "
 		"limit %zu; %s",
 		pool->config.name, bytes, (unsigned long long)stats.largest_free_bytes,
 		(unsigned long long)stats.live_rounded_bytes,
-		(unsigned long long)stats.reserved_bytes, pool->config.limit_bytes,
-		advice(pool, &stats, bytes));
+		(unsigned long long)stats.physical_bytes, limit,
+		advice(pool, &stats, limit, bytes));
 }

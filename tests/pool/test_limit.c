@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A limit that changes: raised it lets grow, lowered it gives back what is free and stops growth,
+ * and takes nothing from anybody.
+ */
+#include <mam/pools.h>
+
+#include <pthread.h>
+
+#include "fixture.h"
+
+static struct fixture *limited(size_t growth, size_t limit)
+{
+	return fixture_new(&(struct mam_pool_config){ .growth_bytes = growth, .limit_bytes = limit });
+}
+
+static void ck_assert_limit(struct fixture *f, size_t want)
+{
+	size_t limit = ~want;
+
+	ck_assert_int_eq(mam_pool_limit(f->pool, &limit), MAM_OK);
+	ck_assert_uint_eq(limit, want);
+}
+
+START_TEST(raised_it_lets_the_pool_grow)
+{
+	struct fixture *f = limited(64 * KIB, 64 * KIB);
+
+	ck_assert_limit(f, 64 * KIB);
+	take(f, 64 * KIB);
+	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_pool_set_limit(f->pool, 128 * KIB), MAM_OK);
+	ck_assert_limit(f, 128 * KIB);
+	take(f, 64 * KIB);
+	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_pool_set_limit(f->pool, 0), MAM_OK);
+	ck_assert_limit(f, 0);
+	take(f, 64 * MIB);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_limit_is_set_on_a_pool_that_had_none)
+{
+	struct fixture *f = limited(64 * KIB, 0);
+
+	take(f, 64 * KIB);
+	ck_assert_int_eq(mam_pool_set_limit(f->pool, 100 * KIB), MAM_OK);
+	refused(f, 64 * KIB, 0, MAM_ERROR_OUT_OF_MEMORY);
+	take(f, 36 * KIB);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(lowered_it_takes_nothing_that_is_in_use)
+{
+	struct fixture *f = limited(64 * KIB, 0);
+	void *blocks[4];
+
+	for (int i = 0; i < 4; i++)
+		blocks[i] = take(f, 64 * KIB);
+	ck_assert_int_eq(mam_pool_set_limit(f->pool, 128 * KIB), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 256 * KIB);
+	intact(f);
+	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
+	give(f, blocks[0]);
+	take(f, 64 * KIB); /* what is free is still handed out */
+	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
+	give(f, blocks[1]);
+	give(f, blocks[2]);
+	give(f, blocks[3]);
+	ck_assert_int_eq(mam_pool_trim(f->pool, 0, NULL), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 64 * KIB);
+	take(f, 64 * KIB);
+	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(lowered_it_gives_back_what_is_free)
+{
+	struct fixture *f = limited(64 * KIB, 0);
+	void *blocks[8];
+
+	for (int i = 0; i < 8; i++)
+		blocks[i] = take(f, 64 * KIB);
+	for (int i = 0; i < 6; i++)
+		give(f, blocks[i]);
+	ck_assert_int_eq(mam_pool_set_limit(f->pool, 256 * KIB), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 256 * KIB); /* no more than it must */
+	ck_assert_int_eq(mam_pool_set_limit(f->pool, 64 * KIB), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 128 * KIB); /* the two in use */
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(chunks_that_do_not_come_out_even_go_all)
+{
+	struct fixture *f = limited(64 * KIB, 0);
+	void *kept = take(f, 64 * KIB), *freed = take(f, 64 * KIB);
+
+	give(f, freed);
+	ck_assert_int_eq(mam_pool_set_limit(f->pool, 100 * KIB), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 64 * KIB);
+	give(f, kept);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(what_the_source_keeps_stays_over_the_limit)
+{
+	struct fixture *f = limited(64 * KIB, 0);
+
+	give(f, take(f, 64 * KIB));
+	ground_refuse(&f->ground, GROUND_SHRINK, 1, 100, MAM_ERROR_DRIVER);
+	ck_assert_int_eq(mam_pool_set_limit(f->pool, 4 * KIB), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 64 * KIB);
+	intact(f);
+	take(f, 64 * KIB);
+	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
+	ground_refuse_none(&f->ground);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(wrong_arguments)
+{
+	struct fixture *f = limited(64 * KIB, 0);
+	size_t bytes = 7;
+
+	ck_assert_int_eq(mam_pool_set_limit(NULL, 1), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_pool_limit(NULL, &bytes), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_pool_limit(f->pool, NULL), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_pool_fini(f->pool), MAM_OK);
+	ck_assert_int_eq(mam_pool_set_limit(f->pool, 1), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(mam_pool_limit(f->pool, &bytes), MAM_ERROR_DESTROYED);
+	ck_assert_uint_eq(bytes, 7);
+	fixture_end(f);
+}
+END_TEST
+
+static _Atomic bool over;
+
+static void *churn(void *user)
+{
+	struct fixture *f = user;
+
+	for (int i = 0; i < 3000; i++) {
+		void *block;
+
+		if (mam_pool_alloc(f->pool, 16 * KIB, 0, &block) == MAM_OK &&
+		    mam_pool_free(f->pool, block) != MAM_OK)
+			over = true;
+	}
+	return NULL;
+}
+
+/* While others allocate: afterwards the pool is within its limit, and in order at any time. */
+START_TEST(it_changes_under_other_threads)
+{
+	struct fixture *f = limited(16 * KIB, 0);
+	pthread_t threads[3];
+
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, churn, f), 0);
+	for (int i = 0; i < 500; i++) {
+		ck_assert_int_eq(mam_pool_set_limit(f->pool, (size_t)(i % 4) * 16 * KIB), MAM_OK);
+		intact(f);
+	}
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	ck_assert(!over);
+	ck_assert_int_eq(mam_pool_set_limit(f->pool, 16 * KIB), MAM_OK);
+	ck_assert_uint_le(stats_of(f).reserved_bytes, 16 * KIB);
+	ck_assert(!f->pool->over_limit);
+	fixture_end(f);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tests = suite_begin("pool/limit");
+
+	tcase_add_test(tests, raised_it_lets_the_pool_grow);
+	tcase_add_test(tests, a_limit_is_set_on_a_pool_that_had_none);
+	tcase_add_test(tests, lowered_it_takes_nothing_that_is_in_use);
+	tcase_add_test(tests, lowered_it_gives_back_what_is_free);
+	tcase_add_test(tests, chunks_that_do_not_come_out_even_go_all);
+	tcase_add_test(tests, what_the_source_keeps_stays_over_the_limit);
+	tcase_add_test(tests, wrong_arguments);
+	tcase_add_test(tests, it_changes_under_other_threads);
+	return suite_end();
+}
