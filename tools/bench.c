@@ -20,11 +20,12 @@
 
 #define MS UINT64_C(1000000)
 
-/* Repeats, slice, a peer's time for one case, time for all, most live blocks of pools and of others. */
+/* Repeats, slice, time for one case (a pool's, another's), time for all, most live blocks of pools
+ * and of others. */
 static const struct bench_effort efforts[] = {
-	{ "full", 5, 50 * MS, 1500 * MS, 150000 * MS, 10000000, 10000000, true },
-	{ "quick", 5, 15 * MS, 500 * MS, 25000 * MS, 10000000, 100000, false },
-	{ "smoke", 1, 1 * MS, 200 * MS, 10000 * MS, 10000, 10000, false },
+	{ "full", 5, 50 * MS, 1200 * MS, 300 * MS, 190000 * MS, 10000000, 10000000, true },
+	{ "quick", 5, 15 * MS, 500 * MS, 150 * MS, 30000 * MS, 10000000, 100000, false },
+	{ "smoke", 1, 1 * MS, 200 * MS, 200 * MS, 10000 * MS, 10000, 10000, false },
 };
 
 struct request {

@@ -205,7 +205,8 @@ struct bench_effort {
 	const char *name;
 	int repeats;             /* runs of one case */
 	uint64_t slice_ns;       /* timed part of a run */
-	uint64_t case_ns;        /* a peer that has spent this on a case is not run again on it */
+	uint64_t case_ns;        /* a pool that has spent this on a case is not run again on it */
+	uint64_t other_case_ns;  /* nor is any other allocator that has spent this */
 	uint64_t deadline_ns;    /* from the start; what is left then is skipped, and said so */
 	size_t most_live;        /* of workload "live", for mam's pools */
 	size_t most_live_others; /* and for the others */

@@ -120,7 +120,8 @@ keep=35 # seconds for what comes after
 [ "$quick" = 1 ] && set -- --quick && keep=12
 seconds=$(($(left) - keep))
 [ "$seconds" -gt 5 ] || seconds=5
-timeout -k 5 $((seconds + keep)) "$mam" bench host "$@" --seconds "$seconds" --csv "$work/host.csv" >"$log" 2>&1
+# It ends by itself, after what it has begun; a kill would lose all its numbers.
+timeout -k 5 $((seconds + 120)) "$mam" bench host "$@" --seconds "$seconds" --csv "$work/host.csv" >"$log" 2>&1
 status=$?
 cat "$log"
 [ "$status" -eq 0 ] || { failed=1; echo "gpu-host.sh: mam bench host ended with status $status" >&2; }
