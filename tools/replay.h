@@ -42,7 +42,7 @@ enum replay_cache { REPLAY_CACHE_OFF = 1, REPLAY_CACHE_ON = 2 };
 
 struct replay_settings {
 	const char *source;
-	bool simulate;  /* no driver under the source, though there may be one */
+	bool simulate; /* no driver under the source, though there may be one */
 	uint64_t chunk_bytes;
 	uint64_t growth_bytes;
 	uint64_t limit_bytes; /* 0: none */
@@ -98,8 +98,8 @@ enum mam_status replay_source_make(const struct replay_settings *settings,
 /* What a replay found out. */
 struct replay_result {
 	const struct replay_trace *trace;
-	struct mam_stats end;  /* after the last event, what was never freed still live */
-	struct mam_stats peak; /* after trace->peak_event; size 0: not looked at (threads) */
+	struct mam_stats end;       /* after the last event, what was never freed still live */
+	struct mam_stats peak;      /* after trace->peak_event; size 0: not looked at (threads) */
 	double ns_per_event;        /* median over the repeats */
 	double high_water_ratio;    /* to the peak of what the program asked for */
 	double peak_reserved_ratio; /* the same */

@@ -88,8 +88,7 @@ static int make_ground(const struct replay_settings *settings, struct ground *gr
 	attr.limit_bytes = settings->limit_bytes;
 	attr.granule = settings->granule;
 	/* No work runs: only a strict free has something to ask the device. */
-	attr.free_policy =
-		settings->free == REPLAY_FREE_STRICT ? MAM_FREE_STRICT : MAM_FREE_STREAM;
+	attr.free_policy = settings->free == REPLAY_FREE_STRICT ? MAM_FREE_STRICT : MAM_FREE_STREAM;
 	attr.cache = settings->cache == REPLAY_CACHE_ON ? MAM_CACHE_ON : MAM_CACHE_OFF;
 	attr.name = "replay";
 	status = replay_source_make(settings, &ground->source);
@@ -195,8 +194,7 @@ static int look(const struct passes *passes, struct replay_walk *walk, struct ma
 	struct replay_result *result = passes->result;
 	struct mam_stats now;
 
-	if (map &&
-	    !map_note(map, event, walk->pool, what & 1 ? NULL : walk->addresses[what >> 1]))
+	if (map && !map_note(map, event, walk->pool, what & 1 ? NULL : walk->addresses[what >> 1]))
 		return STATUS_BAD;
 	if (passes->settings->check && !pool_is_sound(walk))
 		return STATUS_FAILED;

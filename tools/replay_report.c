@@ -77,8 +77,8 @@ static const struct row {
 	{ "live_end_bytes", "at the end: live", UNIT_BYTES, ALWAYS, AT(end.live_bytes), NOTHING },
 	{ "holes_end", "  holes", UNIT_COUNT, ALWAYS, AT(end.holes), NOTHING },
 	{ "hole_bytes_end", "  in holes", UNIT_BYTES, ALWAYS, AT(end.hole_bytes), NOTHING },
-	{ "largest_hole_end_bytes", "  largest hole", UNIT_BYTES, ALWAYS, AT(end.largest_hole_bytes),
-	  NOTHING },
+	{ "largest_hole_end_bytes", "  largest hole", UNIT_BYTES, ALWAYS,
+	  AT(end.largest_hole_bytes), NOTHING },
 	{ "streams", "streams", UNIT_COUNT, WITH_LAG, AT(streams), NOTHING },
 	{ "stream_waits", "  waits for them", UNIT_COUNT, WITH_LAG, AT(waits), NOTHING },
 	{ "host_bytes", "pool's own books", UNIT_BYTES, ALWAYS, AT(end.host_bytes), NOTHING },
@@ -113,8 +113,8 @@ static bool has_lag(const struct replay_settings *settings, const struct replay_
 	return settings->free == REPLAY_FREE_DEFERRED;
 }
 
-static bool any_has_lag(const struct replay_settings *settings,
-			const struct replay_result *results, int count)
+static bool any_has_lag(const struct replay_settings *settings, const struct replay_result *results,
+			int count)
 {
 	for (int i = 0; i < count; i++)
 		if (has_lag(settings, &results[i]))
@@ -138,7 +138,7 @@ static bool is_shown(const struct row *row, const struct replay_settings *settin
 
 static const char *name_of_free(uint64_t when)
 {
-	return when == REPLAY_FREE_STREAM ? "stream"
+	return when == REPLAY_FREE_STREAM   ? "stream"
 	       : when == REPLAY_FREE_STRICT ? "strict"
 					    : "deferred";
 }

@@ -16,7 +16,8 @@
 
 #define HOST_MOST ((uint64_t)80 << 30) /* what addresses alone give unless asked for more */
 
-static enum mam_status make_host(const struct replay_settings *settings, struct mam_source **source);
+static enum mam_status make_host(const struct replay_settings *settings,
+				 struct mam_source **source);
 static enum mam_status make_named(const struct replay_settings *settings,
 				  struct mam_source **source);
 static enum mam_status make_vmm(const struct replay_settings *settings, struct mam_source **source);
@@ -26,8 +27,8 @@ static const struct kind {
 	enum mam_status (*make)(const struct replay_settings *settings, struct mam_source **source);
 	bool may_simulate;
 } kinds[] = {
-	{ "host", make_host, false },	 { "cudamalloc", make_named, false },
-	{ "vmm", make_vmm, true },	 { "pinned", make_named, false },
+	{ "host", make_host, false },     { "cudamalloc", make_named, false },
+	{ "vmm", make_vmm, true },        { "pinned", make_named, false },
 	{ "managed", make_named, false },
 };
 
@@ -51,7 +52,8 @@ static enum mam_status make_host(const struct replay_settings *settings, struct 
 	return mam_source_host(total_of(settings), false, source);
 }
 
-static enum mam_status make_named(const struct replay_settings *settings, struct mam_source **source)
+static enum mam_status make_named(const struct replay_settings *settings,
+				  struct mam_source **source)
 {
 	return mam_source_create(settings->source, MAM_DEVICE_CURRENT, source);
 }

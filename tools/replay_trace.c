@@ -32,7 +32,7 @@ struct loader {
 	struct replay_trace *trace;
 	struct idtable ids;
 	struct idtable streams; /* those seen; what stands there means nothing */
-	uint32_t event_room; /* events and lines that fit */
+	uint32_t event_room;    /* events and lines that fit */
 	uint32_t block_room;
 	double live; /* bytes; a double because a trace may ask for 2^64 - 1 again and again */
 	double peak;

@@ -46,7 +46,7 @@ struct replay_walk {
 	const struct replay_trace *trace;
 	const struct replay_plan *plan; /* NULL: at once, or deferred */
 	struct mam_pool *pool;
-	void **addresses;       /* of each block; NULL: no memory. Deferred: a retired one's ticket */
+	void **addresses; /* of each block; NULL: no memory. Deferred: a retired one's ticket */
 	bool deferred;
 	uint32_t lag;           /* events; 0: at once */
 	uint32_t done;          /* events so far */

@@ -56,15 +56,19 @@ struct settings {
 	uint64_t count;
 	uint64_t bytes;
 	const char *text;
+	uint64_t word;
 };
 
 static const struct args_word words[] = { { "most", 99 }, { NULL, 0 } };
+
+static const struct args_word colours[] = { { "red", 1 }, { "green", 2 }, { NULL, 0 } };
 
 static const struct args_option options[] = {
 	{ "flag", 'f', ARGS_FLAG, offsetof(struct settings, flag), NULL, NULL, "" },
 	{ "count", 'c', ARGS_COUNT, offsetof(struct settings, count), "N", words, "" },
 	{ "bytes", 0, ARGS_BYTES, offsetof(struct settings, bytes), "BYTES", words, "" },
 	{ "text", 't', ARGS_TEXT, offsetof(struct settings, text), "TEXT", NULL, "" },
+	{ "colour", 0, ARGS_WORD, offsetof(struct settings, word), "WHAT", colours, "" },
 	{ NULL, 0, ARGS_FLAG, 0, NULL, NULL, NULL },
 };
 
@@ -81,7 +85,7 @@ START_TEST(values_go_to_their_fields)
 {
 	char *line[] = { "x",  "-f",   "operand", "--count", "7", "--bytes=2K",
 			 "-t", "word", "--",      "-f",      NULL };
-	struct settings settings = { false, 0, 0, NULL };
+	struct settings settings = { false, 0, 0, NULL, 0 };
 	int first, status;
 
 	ck_assert(args_parse(&command, COUNT(line), line, &settings, &first, &status));
@@ -97,20 +101,21 @@ END_TEST
 
 START_TEST(words_stand_for_numbers)
 {
-	char *line[] = { "x", "-c", "most", "--bytes", "most", NULL };
-	struct settings settings = { false, 0, 0, NULL };
+	char *line[] = { "x", "-c", "most", "--bytes", "most", "--colour=green", NULL };
+	struct settings settings = { false, 0, 0, NULL, 0 };
 	int first, status;
 
 	ck_assert(args_parse(&command, COUNT(line), line, &settings, &first, &status));
 	ck_assert_uint_eq(settings.count, 99);
 	ck_assert_uint_eq(settings.bytes, 99);
+	ck_assert_uint_eq(settings.word, 2);
 }
 END_TEST
 
 START_TEST(a_stopping_command_leaves_the_rest_alone)
 {
 	char *line[] = { "x", "-f", "program", "-c", "0", NULL };
-	struct settings settings = { false, 5, 0, NULL };
+	struct settings settings = { false, 5, 0, NULL, 0 };
 	int first, status;
 
 	ck_assert(args_parse(&stopping, COUNT(line), line, &settings, &first, &status));
@@ -122,8 +127,9 @@ END_TEST
 
 START_TEST(bad_values_end_with_status_2)
 {
-	static char *const bad[] = { "--count=0", "--count=-1", "--count=x", "--bytes=x",
-				     "--text",    "--no",       "-z",        "--flag=1" };
+	static char *const bad[] = { "--count=0", "--count=-1", "--count=x",  "--bytes=x",
+				     "--text",    "--no",       "-z",         "--flag=1",
+				     "--colour",  "--colour=",  "--colour=1", "--colour=reds" };
 	struct settings settings;
 	int first, status;
 
