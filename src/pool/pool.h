@@ -105,7 +105,8 @@ struct mam_pool {
 	uint32_t newest_chunk;   /* head of the list of chunks, or 0 */
 	uint32_t retired_first;  /* queue of retired blocks, oldest first; 0: none */
 	uint32_t retired_last;
-	uint64_t retired_ticket; /* of the newest retired block ever; 0: there was none */
+	uint64_t retired_ticket;   /* of the newest retired block ever; 0: there was none */
+	uint64_t reclaimed_ticket; /* of the newest one that was reclaimed */
 	uint64_t high_bytes;     /* sum of the chunks' high */
 	struct mam_range *range; /* of a source that maps in pieces, else NULL; set at init */
 	uint64_t stuck_bytes;    /* free, and could not go when last tried (spare.c) */

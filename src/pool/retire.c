@@ -8,7 +8,7 @@
  *
  * retire:  the block leaves the map of blocks and the live counts; its record goes to the queue's
  *          end. Tickets count retirements, so a queue in their order needs no ticket in the record:
- *          the newest one's number less the queue's length is the last one reclaimed.
+ *          its oldest has the number after the last one reclaimed.
  * reclaim: from the queue's front, release as a free would. The lock is let go after every BATCH, so
  *          that a long queue keeps nobody waiting long.
  *
@@ -61,9 +61,10 @@ static uint64_t reclaim_one_locked(struct mam_pool *pool, uint64_t ticket)
 	struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
 	uint64_t bytes = segment->bytes;
 
-	if (handle == 0 || pool->retired_ticket - pool->counts.retired_blocks >= ticket)
+	if (handle == 0 || pool->reclaimed_ticket >= ticket)
 		return 0;
 	pool->retired_first = segment->retired_next;
+	pool->reclaimed_ticket++;
 	pool->counts.retired_blocks--;
 	pool->counts.retired_bytes -= bytes;
 	mam_ground_release_locked(pool, handle);
