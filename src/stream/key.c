@@ -37,15 +37,19 @@ static unsigned int ask(const struct mam_fences *fences, struct CUstream_st *str
 			unsigned int *status)
 {
 	const struct mam_driver *driver = fences->driver;
-	struct mam_visit visit;
+	struct CUctx_st *current = NULL, *popped;
 	unsigned int result;
 
 	if (stream != MAM_STREAM_PER_THREAD && stream != MAM_STREAM_LEGACY)
 		return driver->stream_is_capturing(stream, status);
-	if (!mam_visit_begin(driver, fences->context, &visit))
-		return MAM_DRIVER_INVALID_CONTEXT;
+	result = driver->ctx_get_current(&current);
+	if (result == MAM_DRIVER_SUCCESS && current != fences->context)
+		result = driver->ctx_push_current(fences->context);
+	if (result != MAM_DRIVER_SUCCESS)
+		return result;
 	result = driver->stream_is_capturing(stream, status);
-	mam_visit_end(driver, &visit);
+	if (current != fences->context)
+		driver->ctx_pop_current(&popped);
 	return result;
 }
 

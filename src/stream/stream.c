@@ -270,6 +270,7 @@ static void free_captured(struct mam_streams *streams, const struct mam_stream_k
 	struct mam_pool *pool = streams->pool;
 
 	mam_lock_take(&pool->lock);
+	mam_stream_seen_locked(streams, key);
 	for (uint32_t at = 0; is_ready(pool) && (at = mam_stream_next_locked(streams, at)) != 0;) {
 		const struct mam_stream *stream = mam_stream_at(streams, at);
 		uint32_t base = mam_stream_find_locked(streams, key);

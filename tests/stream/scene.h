@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scene.h - a pool of device memory on the fake driver, streams that lag, and a few lines that every
+ * test of streams would repeat.
+ *
+ *     struct scene *s = scene_new(0);
+ *     void *a = get(s, MIB, s->one);
+ *     work(s, a, MIB, s->one);
+ *     give(s, a, s->one);
+ *     scene_end(s);
+ *
+ * The fake keeps a clock of its own: a piece of work takes a millisecond of it, a driver call ten
+ * nanoseconds, and only waits move it on. So work is unfinished until a test or mam waits.
+ *
+ * Each helper asserts what it says. The end proves the pool's books, that no memory went while work
+ * used it, and that no event is left.
+ */
+#ifndef TESTS_STREAM_SCENE_H
+#define TESTS_STREAM_SCENE_H
+
+#include "fake/load.h"
+
+#include <mam/stats.h>
+#include <mam/stream.h>
+
+#include "stream/stream.h"
+
+#define MIB ((size_t)1 << 20)
+
+struct scene {
+	struct cuda cuda;
+	struct mam_pool *pool;
+	struct CUstream_st *one, *two; /* non-blocking */
+};
+
+/* scene_new - limit_bytes 0: as much as the device has, 256 MiB. Chunks of 8 MiB. */
+struct scene *scene_new(size_t limit_bytes);
+void scene_end(struct scene *s);
+
+struct CUstream_st *stream_new(struct scene *s);
+void stream_end(struct scene *s, struct CUstream_st *stream);
+
+void *get(struct scene *s, size_t bytes, struct CUstream_st *stream);
+void give(struct scene *s, void *block, struct CUstream_st *stream);
+/* refused - the free gets this status and changes nothing. */
+void refused(struct scene *s, void *block, struct CUstream_st *stream, enum mam_status status);
+
+void work(struct scene *s, void *block, size_t bytes, struct CUstream_st *stream);
+int pending(struct scene *s, void *block, size_t bytes);
+void finish(struct scene *s, struct CUstream_st *stream);
+
+struct mam_stats stats_of(struct scene *s);
+void intact(struct scene *s);
+/* calls - how often the driver's function was called since the last calls_forget(). */
+unsigned calls(const char *name);
+void calls_forget(void);
+int events(struct scene *s);
+/* capture_begin, capture_end - the end asserts whether the capture is still sound. */
+void capture_begin(struct scene *s, struct CUstream_st *stream, int mode);
+void capture_end(struct scene *s, struct CUstream_st *stream, bool sound);
+
+int suite_run(const char *name, void (*add)(TCase *tests));
+
+#endif

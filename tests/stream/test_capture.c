@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Captures: what is freed in one stays in it, and nothing mam does ends one. Each test runs in all
+ * three modes.
+ */
+#include "scene.h"
+
+START_TEST(what_is_freed_in_a_capture_is_used_again_in_it)
+{
+	struct scene *s = scene_new(0);
+	void *a = get(s, MIB, s->one), *b;
+
+	capture_begin(s, s->one, _i);
+	give(s, a, s->one);
+	b = get(s, MIB, s->one);
+	ck_assert_ptr_eq(b, a);
+	give(s, b, s->one);
+	capture_end(s, s->one, true);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(and_not_outside)
+{
+	struct scene *s = scene_new(8 * MIB);
+	void *a = get(s, 8 * MIB, s->one), *b = NULL;
+
+	capture_begin(s, s->one, _i);
+	give(s, a, s->one);
+	capture_end(s, s->one, true);
+	ck_assert_int_eq(mam_malloc_async(s->pool, MIB, s->one, &b), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_malloc_async(s->pool, MIB, s->two, &b), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_malloc(s->pool, MIB, &b), MAM_ERROR_OUT_OF_MEMORY);
+	/* Nor in a later capture of the same stream. */
+	capture_begin(s, s->one, _i);
+	ck_assert_int_eq(mam_malloc_async(s->pool, MIB, s->one, &b), MAM_ERROR_OUT_OF_MEMORY);
+	capture_end(s, s->one, true);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(until_the_program_says_so)
+{
+	struct scene *s = scene_new(8 * MIB);
+	void *a = get(s, 8 * MIB, s->one), *b = NULL;
+
+	capture_begin(s, s->one, _i);
+	give(s, a, s->one);
+	ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK); /* too early: nothing */
+	capture_end(s, s->one, true);
+	ck_assert_int_eq(mam_stream_release(s->pool, s->two), MAM_OK); /* another's: nothing */
+	ck_assert_int_eq(mam_malloc_async(s->pool, MIB, s->two, &b), MAM_ERROR_OUT_OF_MEMORY);
+	work(s, a, MIB, s->one); /* the graph, say */
+	ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK);
+	b = get(s, 8 * MIB, s->two);
+	ck_assert_ptr_eq(b, a);
+	ck_assert_int_eq(pending(s, b, MIB), 0);
+	give(s, b, s->two);
+	scene_end(s);
+}
+END_TEST
+
+/* The graph may run on another stream, and ahead of this one's earlier work. */
+START_TEST(what_was_freed_before_is_not_used_in_a_capture)
+{
+	struct scene *s = scene_new(0);
+	void *a, *b;
+
+	for (int i = 0; i < 40; i++)
+		give(s, get(s, MIB, s->one), s->one);
+	a = get(s, MIB, s->one);
+	work(s, a, MIB, s->one);
+	give(s, a, s->one);
+	capture_begin(s, s->one, _i);
+	b = get(s, MIB, s->one);
+	ck_assert_ptr_ne(b, a);
+	give(s, b, s->one);
+	capture_end(s, s->one, true);
+	ck_assert_ptr_eq(get(s, MIB, s->one), a);
+	give(s, a, s->one);
+	scene_end(s);
+}
+END_TEST
+
+/* Everything else goes on beside a capture: frees, fences, growth, and looks for what has passed. */
+START_TEST(work_on_other_streams_ends_no_capture)
+{
+	struct scene *s = scene_new(0);
+	void *blocks[60], *big;
+
+	capture_begin(s, s->two, _i);
+	give(s, get(s, MIB, s->two), s->two);
+	for (int i = 0; i < 60; i++) {
+		blocks[i] = get(s, MIB, s->one);
+		work(s, blocks[i], MIB, s->one);
+	}
+	for (int i = 0; i < 60; i++)
+		give(s, blocks[i], s->one);
+	ck_assert_uint_gt(calls("cuEventRecord"), 0);
+	big = get(s, 80 * MIB, s->one); /* makes the pool look, and grow */
+	ck_assert_uint_gt(calls("cuEventQuery"), 0);
+	give(s, big, s->one);
+	give(s, get(s, MIB, NULL), NULL);
+	give(s, get(s, MIB, MAM_STREAM_PER_THREAD), MAM_STREAM_PER_THREAD);
+	capture_end(s, s->two, true);
+	scene_end(s);
+}
+END_TEST
+
+/* Recording in the legacy stream would end the capture of a blocking one. */
+START_TEST(the_legacy_stream_waits_for_blocking_captures)
+{
+	struct scene *s = scene_new(0);
+	struct CUstream_st *blocking;
+	void *a = get(s, MIB, NULL);
+
+	ck_assert_int_eq(s->cuda.cuStreamCreate(&blocking, 0), CUDA_SUCCESS);
+	capture_begin(s, blocking, _i);
+	for (int i = 0; i < 40; i++) {
+		void *more = get(s, MIB, NULL);
+
+		give(s, a, NULL);
+		a = more;
+	}
+	give(s, a, NULL);
+	ck_assert_int_eq(mam_stream_release(s->pool, NULL), MAM_OK);
+	ck_assert_uint_eq(calls("cuEventRecord"), 0);
+	capture_end(s, blocking, true);
+	ck_assert_int_eq(mam_stream_release(s->pool, NULL), MAM_OK);
+	ck_assert_uint_eq(calls("cuEventRecord"), 1);
+	scene_end(s);
+}
+END_TEST
+
+/* Before OUT_OF_MEMORY everything is waited for but what would end the capture. */
+START_TEST(not_even_out_of_memory_ends_a_capture_that_is_known)
+{
+	struct scene *s = scene_new(8 * MIB);
+	void *a = get(s, 4 * MIB, s->one), *b = get(s, 4 * MIB, s->two), *c = NULL;
+
+	for (int i = 0; i < 40; i++) {
+		give(s, a, s->one);
+		a = get(s, 4 * MIB, s->one);
+	}
+	give(s, a, s->one); /* stays open */
+	capture_begin(s, s->two, _i);
+	give(s, b, s->two);
+	ck_assert_int_eq(mam_malloc(s->pool, 4 * MIB, &c), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);
+	capture_end(s, s->two, true);
+	/* The stream is seen without its capture: now it may be waited for. */
+	ck_assert_int_eq(mam_stream_release(s->pool, s->two), MAM_OK);
+	ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &c), MAM_OK);
+	ck_assert_int_eq(mam_free(s->pool, c), MAM_OK);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(a_spoilt_capture_keeps_its_blocks)
+{
+	struct scene *s = scene_new(0);
+	void *a = get(s, MIB, s->one), *b;
+
+	capture_begin(s, s->one, _i);
+	(void)s->cuda.cuCtxSynchronize(); /* ends every capture */
+	give(s, a, s->one);
+	b = get(s, MIB, s->one);
+	ck_assert_ptr_ne(a, b);
+	give(s, b, s->one);
+	capture_end(s, s->one, false);
+	ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK);
+	ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);
+	ck_assert_uint_eq(stats_of(s).retired_bytes, 0);
+	scene_end(s);
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+	tcase_add_loop_test(tests, what_is_freed_in_a_capture_is_used_again_in_it, 0, 3);
+	tcase_add_loop_test(tests, and_not_outside, 0, 3);
+	tcase_add_loop_test(tests, until_the_program_says_so, 0, 3);
+	tcase_add_loop_test(tests, what_was_freed_before_is_not_used_in_a_capture, 0, 3);
+	tcase_add_loop_test(tests, work_on_other_streams_ends_no_capture, 0, 3);
+	tcase_add_loop_test(tests, the_legacy_stream_waits_for_blocking_captures, 0, 3);
+	tcase_add_loop_test(tests, not_even_out_of_memory_ends_a_capture_that_is_known, 0, 3);
+	tcase_add_loop_test(tests, a_spoilt_capture_keeps_its_blocks, 0, 3);
+}
+
+int main(void)
+{
+	return suite_run("stream/capture", add);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events: how many are made and recorded, and what happens when the driver refuses one call.
+ */
+#include "scene.h"
+
+#define BLOCKS 64
+
+START_TEST(many_frees_share_an_event)
+{
+	struct scene *s = scene_new(0);
+	void *blocks[BLOCKS];
+
+	for (int i = 0; i < BLOCKS; i++)
+		give(s, get(s, MIB, s->one), s->one);
+	for (int i = 0; i < BLOCKS; i++)
+		blocks[i] = get(s, MIB, s->one);
+	finish(s, s->one);
+	ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK);
+	calls_forget();
+	for (int i = 0; i < BLOCKS; i++) {
+		work(s, blocks[i], MIB, s->one);
+		give(s, blocks[i], s->one);
+	}
+	ck_assert_uint_le(calls("cuEventRecord"), BLOCKS / 8);
+	ck_assert_uint_ge(calls("cuEventRecord"), 1);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(a_block_that_goes_back_and_forth_needs_none)
+{
+	struct scene *s = scene_new(0);
+	void *a = get(s, 40 * MIB, s->one);
+
+	for (int i = 0; i < 20; i++) {
+		give(s, a, s->one);
+		a = get(s, 40 * MIB, s->one);
+	}
+	calls_forget();
+	for (int i = 0; i < 1000; i++) {
+		give(s, a, s->one);
+		a = get(s, 40 * MIB, s->one);
+	}
+	ck_assert_uint_eq(calls("cuEventRecord"), 0);
+	give(s, a, s->one);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(the_first_free_of_a_stream_leaves_at_once)
+{
+	struct scene *s = scene_new(0);
+	void *a = get(s, MIB, s->one);
+
+	give(s, a, s->one);
+	ck_assert_uint_eq(calls("cuEventRecord"), 1);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(what_holds_much_leaves_early)
+{
+	struct scene *s = scene_new(0);
+	void *a, *b;
+
+	for (int i = 0; i < 100; i++)
+		give(s, get(s, MIB, s->one), s->one);
+	a = get(s, 40 * MIB, s->one);
+	b = get(s, 40 * MIB, s->one);
+	calls_forget();
+	give(s, a, s->one);
+	ck_assert_uint_eq(calls("cuEventRecord"), 1);
+	a = get(s, 40 * MIB, s->one);
+	give(s, a, s->one);
+	ck_assert_uint_eq(calls("cuEventRecord"), 1); /* back and forth */
+	give(s, b, s->one);
+	ck_assert_uint_eq(calls("cuEventRecord"), 2);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(events_are_used_again)
+{
+	struct scene *s = scene_new(0);
+
+	for (int round = 0; round < 50; round++) {
+		void *blocks[20];
+
+		for (int i = 0; i < 20; i++)
+			blocks[i] = get(s, MIB, s->one);
+		for (int i = 0; i < 20; i++) {
+			work(s, blocks[i], MIB, s->one);
+			give(s, blocks[i], s->one);
+		}
+		finish(s, s->one);
+	}
+	ck_assert_uint_ge(calls("cuEventRecord"), 50);
+	ck_assert_uint_le(calls("cuEventCreate"), MAM_BATCHES + 1);
+	ck_assert_int_le(events(s), MAM_BATCHES + 1);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(a_free_asks_for_no_fence_again_and_again)
+{
+	struct scene *s = scene_new(0);
+	void *blocks[200];
+
+	for (int i = 0; i < 200; i++)
+		blocks[i] = get(s, MIB, s->one);
+	for (int i = 0; i < 200; i++)
+		work(s, blocks[i], MIB, s->one);
+	calls_forget();
+	for (int i = 0; i < 200; i++)
+		give(s, blocks[i], s->one);
+	/* All places for batches are soon taken, and none has passed. */
+	ck_assert_uint_le(calls("cuEventRecord"), MAM_BATCHES);
+	ck_assert_uint_le(calls("cuEventQuery"), 40);
+	scene_end(s);
+}
+END_TEST
+
+/* One story with growth, streams, waits, trim and a capture; whatever call fails, nothing breaks. */
+static void story(struct scene *s)
+{
+	struct CUgraph_st *graph = NULL;
+	void *a[24] = { NULL }, *b = NULL;
+
+	for (int round = 0; round < 3; round++) {
+		struct CUstream_st *stream = round == 2 ? MAM_STREAM_PER_THREAD : s->one;
+
+		for (int i = 0; i < 24; i++) {
+			a[i] = NULL;
+			(void)mam_malloc_async(s->pool, MIB, stream, &a[i]);
+			if (a[i] == NULL)
+				continue;
+			ck_assert(round != 0 || pending(s, a[i], MIB) == 0);
+			work(s, a[i], MIB, stream);
+		}
+		for (int i = 0; i < 24; i++)
+			if (a[i] != NULL && mam_free_async(s->pool, a[i], stream) != MAM_OK)
+				(void)mam_free_async(s->pool, a[i], NULL);
+		b = NULL;
+		for (int i = 0; i < 4; i++) /* its own earlier work may be refused as an answer */
+			(void)s->cuda.cuStreamSynchronize(s->two);
+		(void)mam_malloc_async(s->pool, 20 * MIB, s->two, &b);
+		if (b != NULL) {
+			ck_assert_int_eq(pending(s, b, 20 * MIB), 0);
+			work(s, b, 20 * MIB, s->two);
+			if (mam_free_async(s->pool, b, s->two) != MAM_OK)
+				(void)mam_free_async(s->pool, b, NULL);
+		}
+		intact(s);
+	}
+	if (s->cuda.cuStreamBeginCapture_v2(s->one, 0) == CUDA_SUCCESS) {
+		b = NULL;
+		(void)mam_malloc_async(s->pool, MIB, s->one, &b);
+		if (b != NULL && mam_free_async(s->pool, b, s->one) != MAM_OK)
+			(void)mam_free_async(s->pool, b, NULL);
+		if (s->cuda.cuStreamEndCapture(s->one, &graph) == CUDA_SUCCESS)
+			(void)s->cuda.cuGraphDestroy(graph);
+	}
+	(void)mam_stream_release(s->pool, s->one);
+	(void)mam_pool_trim(s->pool, 0, NULL);
+	intact(s);
+}
+
+START_TEST(whatever_call_fails_nothing_breaks)
+{
+	struct scene *s = scene_new(0);
+	unsigned long at = 1 + (unsigned long)_i;
+	unsigned long long address;
+	char name[64] = "";
+	size_t bytes;
+	int failed;
+
+	do { /* every sixth call of the story, until there is none to fail */
+		s->cuda.fake_fail(at, 1 + at % 3);
+		story(s);
+		failed = s->cuda.fake_failed(name, sizeof(name));
+		s->cuda.fake_fail(0, 0);
+		intact(s);
+		ck_assert_msg(s->cuda.fake_disturbed(&address, &bytes) == 0,
+			      "call %lu, %s: memory went under work", at, name);
+		ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK);
+		ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);
+		at += 6;
+	} while (failed != 0);
+	ck_assert_uint_gt(at, 200);
+	scene_end(s);
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+	tcase_add_test(tests, many_frees_share_an_event);
+	tcase_add_test(tests, a_block_that_goes_back_and_forth_needs_none);
+	tcase_add_test(tests, the_first_free_of_a_stream_leaves_at_once);
+	tcase_add_test(tests, what_holds_much_leaves_early);
+	tcase_add_test(tests, events_are_used_again);
+	tcase_add_test(tests, a_free_asks_for_no_fence_again_and_again);
+	tcase_add_loop_test(tests, whatever_call_fails_nothing_breaks, 0, 6);
+}
+
+int main(void)
+{
+	return suite_run("stream/fence", add);
+}

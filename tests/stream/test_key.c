@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which stream is meant: default streams of contexts and threads, other contexts' streams, handles
+ * that mean nothing, and drivers that know no ids.
+ */
+#include "scene.h"
+
+#include <pthread.h>
+
+START_TEST(null_and_one_are_the_same_stream)
+{
+	struct scene *s = scene_new(0);
+	void *a = get(s, MIB, NULL);
+
+	work(s, a, MIB, NULL);
+	give(s, a, NULL);
+	ck_assert_ptr_eq(get(s, MIB, MAM_STREAM_LEGACY), a);
+	give(s, a, MAM_STREAM_LEGACY);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(the_legacy_stream_costs_no_driver_call)
+{
+	struct scene *s = scene_new(0);
+	void *a;
+
+	for (int i = 0; i < 40; i++)
+		give(s, get(s, MIB, NULL), NULL);
+	calls_forget();
+	a = get(s, MIB, NULL);
+	give(s, a, NULL);
+	ck_assert_uint_eq(calls("cuStreamIsCapturing") + calls("cuStreamGetId") +
+				  calls("cuEventRecord") + calls("cuCtxGetCurrent"),
+			  0);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(a_settled_stream_is_asked_one_thing_at_a_free_and_two_at_an_allocation)
+{
+	struct scene *s = scene_new(0);
+	void *a;
+
+	for (int i = 0; i < 40; i++)
+		give(s, get(s, MIB, s->one), s->one);
+	calls_forget();
+	a = get(s, MIB, s->one);
+	ck_assert_uint_eq(calls("cuStreamIsCapturing"), 1);
+	ck_assert_uint_eq(calls("cuStreamGetId"), 1);
+	give(s, a, s->one);
+	ck_assert_uint_eq(calls("cuStreamIsCapturing"), 2);
+	ck_assert_uint_eq(calls("cuStreamGetId"), 1);
+	ck_assert_uint_eq(calls("cuEventRecord") + calls("cuEventQuery") +
+				  calls("cuThreadExchangeStreamCaptureMode") +
+				  calls("cuCtxGetCurrent"),
+			  0);
+	scene_end(s);
+}
+END_TEST
+
+struct other_thread {
+	struct scene *s;
+	struct CUctx_st *context;
+	void *block;
+	void *got;
+};
+
+static void *in_another_thread(void *argument)
+{
+	struct other_thread *other = argument;
+
+	other->s->cuda.cuCtxSetCurrent(other->context);
+	other->got = get(other->s, MIB, MAM_STREAM_PER_THREAD);
+	return NULL;
+}
+
+START_TEST(each_thread_has_a_stream_of_its_own)
+{
+	struct scene *s = scene_new(0);
+	struct other_thread other = { .s = s };
+	pthread_t thread;
+
+	for (int i = 0; i < 40; i++)
+		give(s, get(s, MIB, MAM_STREAM_PER_THREAD), MAM_STREAM_PER_THREAD);
+	other.block = get(s, MIB, MAM_STREAM_PER_THREAD);
+	work(s, other.block, MIB, MAM_STREAM_PER_THREAD);
+	give(s, other.block, MAM_STREAM_PER_THREAD);
+	ck_assert_int_eq(s->cuda.cuCtxGetCurrent(&other.context), CUDA_SUCCESS);
+	ck_assert_int_eq(pthread_create(&thread, NULL, in_another_thread, &other), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_ptr_ne(other.got, other.block);
+	ck_assert_ptr_eq(get(s, MIB, MAM_STREAM_PER_THREAD), other.block);
+	give(s, other.block, NULL);
+	give(s, other.got, NULL);
+	scene_end(s);
+}
+END_TEST
+
+/* The default streams are those of the pool's context, whatever is current. */
+START_TEST(default_streams_are_the_pools_whatever_is_current)
+{
+	struct scene *s = scene_new(0);
+	void *a = get(s, MIB, MAM_STREAM_PER_THREAD), *b = get(s, MIB, NULL);
+	struct CUctx_st *context, *now;
+
+	ck_assert_int_eq(s->cuda.cuCtxGetCurrent(&context), CUDA_SUCCESS);
+	give(s, a, MAM_STREAM_PER_THREAD);
+	give(s, b, NULL);
+	ck_assert_int_eq(s->cuda.cuCtxSetCurrent(NULL), CUDA_SUCCESS);
+	ck_assert_ptr_eq(get(s, MIB, MAM_STREAM_PER_THREAD), a);
+	ck_assert_ptr_eq(get(s, MIB, NULL), b);
+	give(s, a, MAM_STREAM_PER_THREAD);
+	give(s, b, NULL);
+	ck_assert_int_eq(s->cuda.cuCtxGetCurrent(&now), CUDA_SUCCESS);
+	ck_assert_ptr_null(now);
+	ck_assert_int_eq(s->cuda.cuCtxSetCurrent(context), CUDA_SUCCESS);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(a_stream_of_another_context_leaves_an_event_at_each_free)
+{
+	struct scene *s = scene_new(0);
+	struct CUctx_st *context, *other;
+	struct CUstream_st *foreign;
+	void *a = get(s, MIB, s->one), *b;
+
+	ck_assert_int_eq(s->cuda.cuCtxGetCurrent(&context), CUDA_SUCCESS);
+	ck_assert_int_eq(s->cuda.cuCtxCreate_v2(&other, 0, 0), CUDA_SUCCESS);
+	foreign = stream_new(s);
+	ck_assert_int_eq(s->cuda.cuCtxSetCurrent(context), CUDA_SUCCESS);
+	for (int i = 0; i < 3; i++) {
+		work(s, a, MIB, foreign);
+		calls_forget();
+		give(s, a, foreign);
+		ck_assert_uint_eq(calls("cuEventRecord"), 1);
+		b = get(s, MIB, foreign);
+		ck_assert_ptr_eq(b, a);
+	}
+	give(s, b, foreign);
+	ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &b), MAM_OK);
+	ck_assert_int_eq(pending(s, b, 8 * MIB), 0);
+	ck_assert_int_eq(mam_free(s->pool, b), MAM_OK);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(a_handle_that_is_no_stream_is_refused)
+{
+	struct scene *s = scene_new(0);
+	struct CUstream_st *none = (struct CUstream_st *)0x1230;
+	void *a = get(s, MIB, s->one), *b = NULL;
+
+	refused(s, a, none, MAM_ERROR_INVALID_VALUE);
+	give(s, a, s->one);
+	ck_assert_int_eq(mam_malloc_async(s->pool, MIB, none, &b), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_stream_release(s->pool, none), MAM_ERROR_INVALID_VALUE);
+	scene_end(s);
+}
+END_TEST
+
+/* A hundred streams come and go, each with a block in work: none of it is reused too early. */
+START_TEST(streams_that_come_and_go_leave_nothing_behind)
+{
+	struct scene *s = scene_new(64 * MIB);
+
+	for (int i = 0; i < 300; i++) {
+		struct CUstream_st *stream = stream_new(s);
+		void *a = get(s, MIB, stream), *b = get(s, MIB, stream);
+
+		ck_assert_int_eq(pending(s, a, MIB) + pending(s, b, MIB), 0);
+		work(s, a, MIB, stream);
+		work(s, b, MIB, stream);
+		give(s, a, stream);
+		give(s, b, stream);
+		stream_end(s, stream);
+		if (i % 50 == 0)
+			intact(s);
+	}
+	ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);
+	ck_assert_uint_eq(stats_of(s).retired_bytes, 0);
+	scene_end(s);
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+	tcase_add_test(tests, null_and_one_are_the_same_stream);
+	tcase_add_test(tests, the_legacy_stream_costs_no_driver_call);
+	tcase_add_test(tests, a_settled_stream_is_asked_one_thing_at_a_free_and_two_at_an_allocation);
+	tcase_add_test(tests, each_thread_has_a_stream_of_its_own);
+	tcase_add_test(tests, default_streams_are_the_pools_whatever_is_current);
+	tcase_add_test(tests, a_stream_of_another_context_leaves_an_event_at_each_free);
+	tcase_add_test(tests, a_handle_that_is_no_stream_is_refused);
+	tcase_add_test(tests, streams_that_come_and_go_leave_nothing_behind);
+}
+
+int main(void)
+{
+	return suite_run("stream/key", add);
+}

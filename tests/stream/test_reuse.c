@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who gets freed memory, and when: its own stream at once, any other one behind a fence.
+ */
+#include "scene.h"
+
+START_TEST(the_same_stream_has_it_at_once)
+{
+	struct scene *s = scene_new(0);
+	void *a = get(s, MIB, s->one), *b;
+
+	work(s, a, MIB, s->one);
+	give(s, a, s->one);
+	b = get(s, MIB, s->one);
+	ck_assert_ptr_eq(b, a);
+	ck_assert_int_eq(pending(s, b, MIB), 1);
+	give(s, b, s->one);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(another_stream_has_it_only_when_the_work_is_done)
+{
+	struct scene *s = scene_new(8 * MIB);
+	void *a = get(s, 8 * MIB, s->one), *b = NULL;
+
+	work(s, a, 8 * MIB, s->one);
+	give(s, a, s->one);
+	/* The pool is full: the only way is to wait. */
+	ck_assert_int_eq(mam_malloc_async(s->pool, 8 * MIB, s->two, &b), MAM_OK);
+	ck_assert_int_eq(pending(s, b, 8 * MIB), 0);
+	give(s, b, s->two);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(another_stream_does_not_wait_where_the_pool_may_grow)
+{
+	struct scene *s = scene_new(0);
+	void *a = get(s, 8 * MIB, s->one), *b;
+
+	work(s, a, 8 * MIB, s->one);
+	give(s, a, s->one);
+	b = get(s, 8 * MIB, s->two);
+	ck_assert_ptr_ne(b, a);
+	ck_assert_int_eq(pending(s, a, 8 * MIB), 1);
+	give(s, b, s->two);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(what_has_passed_is_used_before_the_pool_grows)
+{
+	struct scene *s = scene_new(0);
+	void *a = get(s, 8 * MIB, s->one), *b;
+
+	work(s, a, 8 * MIB, s->one);
+	give(s, a, s->one);
+	finish(s, s->one);
+	b = get(s, 8 * MIB, s->two);
+	ck_assert_ptr_eq(b, a);
+	ck_assert_uint_eq(stats_of(s).grows, 1);
+	give(s, b, s->two);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(plain_malloc_gets_it_only_behind_the_fence_too)
+{
+	struct scene *s = scene_new(8 * MIB);
+	void *a = get(s, 8 * MIB, s->one), *b = NULL;
+
+	work(s, a, 8 * MIB, s->one);
+	give(s, a, s->one);
+	ck_assert_int_eq(mam_pool_alloc_nowait(s->pool, MIB, 0, &b), MAM_ERROR_WOULD_WAIT);
+	ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &b), MAM_OK);
+	ck_assert_int_eq(pending(s, b, 8 * MIB), 0);
+	ck_assert_int_eq(mam_free(s->pool, b), MAM_OK);
+	scene_end(s);
+}
+END_TEST
+
+/* Ground of a stream is ground: pieces join, and a request takes part of one. */
+START_TEST(a_stream_splits_and_joins_what_it_freed)
+{
+	struct scene *s = scene_new(8 * MIB);
+	void *a = get(s, 4 * MIB, s->one), *b = get(s, 4 * MIB, s->one), *c;
+
+	work(s, a, 8 * MIB, s->one);
+	give(s, a, s->one);
+	give(s, b, s->one);
+	intact(s);
+	c = get(s, 8 * MIB, s->one);
+	ck_assert_ptr_eq(c, a);
+	ck_assert_int_eq(pending(s, c, 8 * MIB), 1);
+	give(s, c, s->one);
+	b = get(s, MIB, s->one);
+	ck_assert_ptr_eq(b, a);
+	ck_assert_uint_eq(stats_of(s).retired_bytes, 7 * MIB);
+	give(s, b, s->one);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(a_hole_that_fits_better_is_taken_first)
+{
+	struct scene *s = scene_new(0);
+	void *a = get(s, MIB, s->one), *wall = get(s, 512, s->one), *big = get(s, 3 * MIB, s->one);
+	void *b;
+
+	ck_assert_int_eq(mam_free(s->pool, a), MAM_OK);
+	give(s, big, s->one);
+	b = get(s, MIB, s->one);
+	ck_assert_ptr_eq(b, a);
+	ck_assert_ptr_eq(get(s, 3 * MIB, s->one), big);
+	give(s, b, s->one);
+	give(s, wall, s->one);
+	give(s, big, s->one);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(held_memory_is_counted_as_retired)
+{
+	struct scene *s = scene_new(0);
+	void *a = get(s, MIB, s->one);
+	struct mam_segment_info info;
+	struct mam_stats stats;
+
+	give(s, a, s->one);
+	stats = stats_of(s);
+	ck_assert_uint_eq(stats.live_blocks, 0);
+	ck_assert_uint_eq(stats.retired_blocks, 1);
+	ck_assert_uint_eq(stats.retired_bytes, MIB);
+	ck_assert_uint_eq(stats.frees, 1);
+	ck_assert_int_eq(mam_owner(a, NULL, &info), MAM_OK);
+	ck_assert(info.retired && !info.live);
+	scene_end(s);
+}
+END_TEST
+
+/* A stream whose handle comes back for another stream is not that stream. */
+START_TEST(a_new_stream_of_an_old_handle_is_another_stream)
+{
+	struct scene *s = scene_new(0);
+	struct CUstream_st *old = stream_new(s), *fresh = NULL, *tried[64];
+	int count = 0;
+	void *a, *b;
+
+	for (int i = 0; i < 40; i++) /* a stream that is settled in the pool */
+		give(s, get(s, MIB, old), old);
+	a = get(s, MIB, old);
+	work(s, a, MIB, old);
+	give(s, a, old);
+	/* The C library hands a freed record out again once its cache of them is full. */
+	for (int i = 0; i < 8; i++)
+		tried[i] = stream_new(s);
+	for (int i = 0; i < 8; i++)
+		stream_end(s, tried[i]);
+	stream_end(s, old);
+	while (fresh != old && count < 64)
+		fresh = tried[count++] = stream_new(s);
+	ck_assert_msg(fresh == old, "the fake gave no handle a second time");
+	b = get(s, MIB, fresh);
+	ck_assert_ptr_ne(b, a);
+	ck_assert_int_eq(pending(s, b, MIB), 0);
+	give(s, b, fresh);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(what_a_destroyed_stream_freed_comes_back)
+{
+	struct scene *s = scene_new(8 * MIB);
+	struct CUstream_st *gone = stream_new(s);
+	void *a = get(s, 8 * MIB, gone), *b;
+
+	for (int i = 0; i < 40; i++) {
+		give(s, a, gone);
+		a = get(s, 8 * MIB, gone);
+	}
+	work(s, a, 8 * MIB, gone);
+	give(s, a, gone);
+	stream_end(s, gone);
+	b = get(s, 8 * MIB, s->two);
+	ck_assert_ptr_eq(b, a);
+	ck_assert_int_eq(pending(s, b, 8 * MIB), 0);
+	give(s, b, s->two);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(trim_gives_back_what_streams_hold)
+{
+	struct scene *s = scene_new(0);
+	void *a = get(s, 8 * MIB, s->one);
+	size_t released = 0;
+
+	work(s, a, 8 * MIB, s->one);
+	give(s, a, s->one);
+	ck_assert_int_eq(mam_pool_trim(s->pool, 0, &released), MAM_OK);
+	ck_assert_uint_eq(released, 8 * MIB);
+	ck_assert_uint_eq(stats_of(s).reserved_bytes, 0);
+	scene_end(s);
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+	tcase_add_test(tests, the_same_stream_has_it_at_once);
+	tcase_add_test(tests, another_stream_has_it_only_when_the_work_is_done);
+	tcase_add_test(tests, another_stream_does_not_wait_where_the_pool_may_grow);
+	tcase_add_test(tests, what_has_passed_is_used_before_the_pool_grows);
+	tcase_add_test(tests, plain_malloc_gets_it_only_behind_the_fence_too);
+	tcase_add_test(tests, a_stream_splits_and_joins_what_it_freed);
+	tcase_add_test(tests, a_hole_that_fits_better_is_taken_first);
+	tcase_add_test(tests, held_memory_is_counted_as_retired);
+	tcase_add_test(tests, a_new_stream_of_an_old_handle_is_another_stream);
+	tcase_add_test(tests, what_a_destroyed_stream_freed_comes_back);
+	tcase_add_test(tests, trim_gives_back_what_streams_hold);
+}
+
+int main(void)
+{
+	return suite_run("stream/reuse", add);
+}

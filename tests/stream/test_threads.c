@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Several threads, each with a stream of its own and one they share, that allocate, use and free for
+ * a while; and one that trims and looks. No block may come with another stream's work in it.
+ */
+#include "scene.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define THREADS 4
+#define STEPS 3000
+#define SLOTS 24
+
+struct worker {
+	struct scene *s;
+	struct CUctx_st *context;
+	struct CUstream_st *stream;
+	unsigned seed;
+	pthread_t thread;
+};
+
+static atomic_bool over;
+
+static unsigned draw(unsigned *seed)
+{
+	*seed = *seed * 1664525u + 1013904223u;
+	return *seed >> 8;
+}
+
+/*
+ * The stream's own work may still be in the block, so it is awaited first: whatever is pending then
+ * is another's.
+ */
+static void *churn(void *argument)
+{
+	struct worker *worker = argument;
+	struct scene *s = worker->s;
+	struct { void *base; size_t bytes; struct CUstream_st *stream; } slots[SLOTS] = { { 0 } };
+
+	s->cuda.cuCtxSetCurrent(worker->context);
+	for (int step = 0; step < STEPS; step++) {
+		unsigned i = draw(&worker->seed) % SLOTS;
+		struct CUstream_st *stream =
+			draw(&worker->seed) % 8 == 0 ? MAM_STREAM_PER_THREAD : worker->stream;
+
+		if (slots[i].base == NULL) {
+			slots[i].bytes = 512 * (1 + draw(&worker->seed) % 2000);
+			slots[i].stream = stream;
+			if (mam_malloc_async(s->pool, slots[i].bytes, stream, &slots[i].base) !=
+			    MAM_OK) {
+				slots[i].base = NULL;
+				continue;
+			}
+			if (step % 16 == 0) {
+				finish(s, stream);
+				ck_assert_int_eq(pending(s, slots[i].base, slots[i].bytes), 0);
+			}
+		} else {
+			if (stream != slots[i].stream) /* in order after its own stream's work */
+				finish(s, slots[i].stream);
+			work(s, slots[i].base, slots[i].bytes, stream);
+			give(s, slots[i].base, stream);
+			slots[i].base = NULL;
+		}
+		if (step % 500 == 0)
+			ck_assert_int_eq(mam_stream_release(s->pool, stream), MAM_OK);
+	}
+	for (int i = 0; i < SLOTS; i++)
+		if (slots[i].base != NULL)
+			give(s, slots[i].base, slots[i].stream);
+	return NULL;
+}
+
+static void *look(void *argument)
+{
+	struct worker *worker = argument;
+
+	worker->s->cuda.cuCtxSetCurrent(worker->context);
+	while (!atomic_load(&over)) {
+		void *block = NULL;
+
+		(void)mam_pool_trim(worker->s->pool, 0, NULL);
+		if (mam_malloc(worker->s->pool, MIB, &block) == MAM_OK) {
+			ck_assert_int_eq(pending(worker->s, block, MIB), 0);
+			ck_assert_int_eq(mam_free(worker->s->pool, block), MAM_OK);
+		}
+		intact(worker->s);
+	}
+	return NULL;
+}
+
+START_TEST(threads_with_streams_of_their_own)
+{
+	struct scene *s;
+	struct worker workers[THREADS + 1];
+
+	unsetenv("FAKE_CUDA_LOG");
+	setenv("FAKE_CUDA_LAG_RANDOM", "5", 1);
+	setenv("FAKE_CUDA_LAG_US", "20", 1);
+	s = scene_new(64 * MIB);
+	for (int i = 0; i <= THREADS; i++) {
+		workers[i] = (struct worker){ .s = s, .seed = (unsigned)i + 1 };
+		workers[i].stream = i < THREADS ? stream_new(s) : s->one;
+		ck_assert_int_eq(s->cuda.cuCtxGetCurrent(&workers[i].context), CUDA_SUCCESS);
+		ck_assert_int_eq(pthread_create(&workers[i].thread, NULL,
+						i < THREADS ? churn : look, &workers[i]),
+				 0);
+	}
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_join(workers[i].thread, NULL), 0);
+	atomic_store(&over, true);
+	ck_assert_int_eq(pthread_join(workers[THREADS].thread, NULL), 0);
+	ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);
+	ck_assert_uint_eq(stats_of(s).retired_bytes, 0);
+	scene_end(s);
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+	tcase_add_test(tests, threads_with_streams_of_their_own);
+}
+
+int main(void)
+{
+	return suite_run("stream/threads", add);
+}
