@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""CuPy with its own memory pool off: every array is one cudaMalloc. Whole numbers, so runs compare.
+"""CuPy with its own memory pool off: every array is one cudaMalloc. Or with mam plugged in, or with
+its pool. Whole numbers, so runs compare.
 
 stdout has a checksum; stderr has milliseconds a round.
 """
@@ -10,6 +11,7 @@ import sys
 import time
 
 import cupy
+import plug
 
 WARM_UP = 5
 
@@ -25,8 +27,13 @@ def work(number):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--plug", metavar="LIBMAM", help="let mam allocate, by this libmam.so")
+    parser.add_argument("--pool", action="store_true", help="leave CuPy's own pool on")
     options = parser.parse_args()
-    cupy.cuda.set_allocator(None)
+    if options.plug:
+        plug.cupy(options.plug)
+    elif not options.pool:
+        cupy.cuda.set_allocator(None)
     checksum = 0
     start = time.monotonic()
     for number in range(options.rounds + WARM_UP):
@@ -37,6 +44,10 @@ def main():
     cupy.cuda.Device().synchronize()
     print("rounds %d checksum %016x" % (options.rounds, checksum))
     print("ms_per_round %.4f" % ((time.monotonic() - start) * 1e3 / options.rounds), file=sys.stderr)
+    if options.plug:
+        plug.report(options.plug)
+    elif options.pool:
+        print("peak_reserved_bytes %d" % cupy.get_default_memory_pool().total_bytes(), file=sys.stderr)
     return 0
 
 

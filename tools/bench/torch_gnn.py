@@ -16,6 +16,7 @@ import time
 
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
+import plug  # noqa: E402
 import torch  # noqa: E402  (cuBLAS reads the variable when it starts)
 from torch import nn  # noqa: E402
 
@@ -40,7 +41,10 @@ class Layer(nn.Module):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--plug", metavar="LIBMAM", help="let mam allocate, by this libmam.so")
     arguments = parser.parse_args()
+    if arguments.plug:
+        plug.torch(arguments.plug)
     torch.manual_seed(1)
     device = torch.device("cuda")
     sizes = random.Random(1)
@@ -70,7 +74,10 @@ def main():
         print(f"step {step} nodes {count} edges {edges} loss {loss.item():.3f}")
     later = sorted(times[len(times) // 3:])
     print(f"ms_per_round {1000 * later[len(later) // 2]:.3f}", file=sys.stderr)
-    if not os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING"):
+    if arguments.plug:
+        plug.report(arguments.plug)
+    elif not os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING"):
+        plug.torch_report()
         print(f"torch_reserved_ratio "
               f"{torch.cuda.max_memory_reserved() / torch.cuda.max_memory_allocated():.4f}",
               file=sys.stderr)

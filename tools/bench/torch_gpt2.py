@@ -15,6 +15,7 @@ import time
 
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
+import plug  # noqa: E402
 import torch  # noqa: E402  (cuBLAS reads the variable when it starts)
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
@@ -65,7 +66,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--plug", metavar="LIBMAM", help="let mam allocate, by this libmam.so")
     arguments = parser.parse_args()
+    if arguments.plug:
+        plug.torch(arguments.plug)
     torch.manual_seed(1)
     torch.use_deterministic_algorithms(True)
     lengths = random.Random(1)
@@ -93,7 +97,10 @@ def main():
     # Times differ by length, so the steps of the second half are added up.
     later = times[len(times) // 2:]
     print(f"ms_per_round {1000 * sum(later) / len(later):.3f}", file=sys.stderr)
-    if not os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING"):
+    if arguments.plug:
+        plug.report(arguments.plug)
+    elif not os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING"):
+        plug.torch_report()
         print(f"torch_reserved_ratio "
               f"{torch.cuda.max_memory_reserved() / torch.cuda.max_memory_allocated():.4f}",
               file=sys.stderr)

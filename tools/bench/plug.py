@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mam as the allocator of PyTorch, CuPy and RMM, for the loops beside this file (their --plug), and
+what its pool then counted.
+
+A library is named by its path: libmam.so as installed, beside the mam command in ../lib.
+"""
+
+import ctypes
+import sys
+
+# struct mam_stats of <mam/stats.h>, in order: its own size, then numbers of 8 bytes.
+FIELDS = """size live_blocks live_bytes live_rounded_bytes peak_live_blocks peak_live_bytes
+    peak_live_rounded_bytes chunks reserved_bytes peak_reserved_bytes high_water_bytes segments holes
+    hole_bytes largest_hole_bytes largest_free_bytes allocs frees failures grows shrinks host_bytes
+    retired_blocks retired_bytes peak_retired_bytes physical_bytes peak_physical_bytes remaps
+    driver_calls driver_ns cached_blocks cached_bytes""".split()
+
+
+def load(path):
+    library = ctypes.CDLL(path)
+    pointer, size = ctypes.c_void_p, ctypes.c_size_t
+    library.mam_rmm_alloc.restype = pointer
+    library.mam_rmm_alloc.argtypes = [size, pointer, pointer]
+    library.mam_rmm_free.argtypes = [pointer, size, pointer, pointer]
+    library.mam_rmm_free.restype = None
+    return library
+
+
+def address(function):
+    return ctypes.cast(function, ctypes.c_void_p).value
+
+
+def stats(path, device=0):
+    """The numbers of a device's default pool by name."""
+    library, pool = load(path), ctypes.c_void_p()
+    numbers = (ctypes.c_uint64 * len(FIELDS))(8 * len(FIELDS))
+    status = library.mam_pool_default(device, ctypes.byref(pool))
+    status = status or library.mam_pool_stats(pool, numbers)
+    if status:
+        raise RuntimeError(f"mam_pool_stats answers {status}")
+    return dict(zip(FIELDS, numbers))
+
+
+def report(path, device=0):
+    """The peaks as the loops print theirs."""
+    found = stats(path, device)
+    for key in ("peak_live_bytes", "peak_reserved_bytes", "peak_physical_bytes", "remaps",
+                "driver_calls", "driver_ns"):
+        print(f"{key} {found[key]}", file=sys.stderr)
+
+
+def torch_report():
+    """The same keys of PyTorch's own cache: what it reserved is what it took of the driver."""
+    import torch
+    print(f"peak_live_bytes {torch.cuda.max_memory_allocated()}", file=sys.stderr)
+    print(f"peak_reserved_bytes {torch.cuda.max_memory_reserved()}", file=sys.stderr)
+    print(f"peak_physical_bytes {torch.cuda.max_memory_reserved()}", file=sys.stderr)
+
+
+def torch(path):
+    """Before the first tensor on a GPU."""
+    from torch.cuda import memory
+    library = load(path)
+    plug = memory.CUDAPluggableAllocator(path, "mam_torch_alloc", "mam_torch_free")
+    plug.allocator().set_record_stream_fn(address(library.mam_torch_record_stream))
+    plug.allocator().set_reset_fn(address(library.mam_torch_empty_cache))
+    memory.change_current_allocator(plug)
+
+
+def cupy(path, stream=0):
+    """All blocks in the order of one stream, CuPy's default one unless told otherwise."""
+    import cupy as module
+    library = load(path)
+    blocks = module.cuda.CFunctionAllocator(stream, address(library.mam_cupy_alloc),
+                                            address(library.mam_cupy_free), library)
+
+    def alloc(size):
+        block = blocks.malloc(size)
+        if size and not block.ptr:
+            raise module.cuda.memory.OutOfMemoryError(size, -1)
+        return block
+
+    module.cuda.set_allocator(alloc)
