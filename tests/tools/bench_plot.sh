@@ -58,6 +58,8 @@ training,torch,growing,reserved_ratio,1.0719
 training,mam-vmm-cache,growing,reserved_ratio,1.5
 training,mam-vmm-cache,growing,physical_ratio,1.006
 replay,mam-vmm,"a<b&c, of mine",physical_ratio,1.25
+replay,mam-vmm-simulated,"a<b&c, of mine",physical_ratio,1.5
+replay,mam-vmm-simulated,other,physical_ratio,1.375
 EOF
 mkdir "$scratch/pictures"
 plot -o "$scratch/pictures" "$scratch/first.csv" >"$scratch/out" 2>"$scratch/err"
@@ -81,6 +83,9 @@ has threads '>mam  118</text>'
 has footprint 'mam, mapped: 0.6%'
 has footprint 'PyTorch: 7.19%'
 has footprint 'a&lt;b&amp;c, of mine'
+has footprint 'mam, simulated: 37.5%'
+same "what was simulated is not drawn beside the real one" 1 \
+	"$(grep -c 'mam, simulated: ' "$scratch/pictures/footprint.svg")"
 same "a line has a point for each value and no other" 2 \
 	"$(grep -c '<title>mam, [^<]*: [0-9.]*</title>' "$scratch/pictures/latency.svg")"
 # More is higher up: 557k above 2.64k.

@@ -7,15 +7,15 @@
 #
 # MAM is an installed or built `mam` command. Four parts:
 #   1. PyTorch's allocator becomes a library that the bench can load, where python3 has torch and there is a C++
-#      compiler; RMM's, where RMM_HOME names its installation (include/, lib64/);
+#      compiler; RMM's, where RMM_HOME names its installation (include/, lib64/); what is in PEERS is taken as it is;
 #   2. mam bench host, all sources and peers that are here;
 #   3. mam replay of TRACES with source vmm: on the GPU, and simulated, beside each other;
 #   4. a table: what was promised, what was measured, met or missed.
 # Numbers go to FOLDER/host-<gpu>.csv, <gpu> being short: h100, a100, rtx4090.
 #
 # Environment: BUDGET (240: seconds for everything), QUICK=1 (what the table shows, in a minute), TRACES (files or
-# folders; tests/data of the checkout), BENCH_COMMIT (where there is no .git), CXX (c++), RMM_HOME, BENCH_RMM and
-# BENCH_TORCH (libraries that are built already).
+# folders; tests/data of the checkout), BENCH_COMMIT (where there is no .git), CXX (c++), RMM_HOME, PEERS (a folder with
+# peer_rmm.so or peer_torch.so), BENCH_RMM and BENCH_TORCH (the same, file by file).
 # Exit status: 0; 1 when a part failed; 2 for a wrong call; 77 without a GPU.
 set -u
 
@@ -108,6 +108,15 @@ build_rmm()
 	fi
 }
 
+for peer in rmm torch; do
+	file=${PEERS:-/nowhere}/peer_$peer.so
+	[ -e "$file" ] || continue
+	file=$(cd "$PEERS" && pwd)/peer_$peer.so
+	case $peer in
+	rmm) BENCH_RMM=${BENCH_RMM:-$file} ;;
+	torch) BENCH_TORCH=${BENCH_TORCH:-$file} ;;
+	esac
+done
 [ -n "${BENCH_TORCH:-}" ] || build_torch
 [ -n "${BENCH_RMM:-}" ] || build_rmm
 [ -n "${BENCH_TORCH:-}" ] && export BENCH_TORCH

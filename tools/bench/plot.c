@@ -37,21 +37,23 @@ struct rows {
 static const struct drawn {
 	const char *label, *color;
 	const char *peers[4];
+	const char *unless; /* bars: not where this one has a row */
 } drawn[] = {
-	{ "mam", "mam", { "mam-cudamalloc-cache", "mam-host-cache", "mam-host" } },
-	{ "mam, no caches", "plain", { "mam-cudamalloc", "mam-host" } },
-	{ "RMM pool", "rmm", { "rmm-pool" } },
-	{ "PyTorch's cache", "torch", { "torch" } },
-	{ "cudaMallocAsync", "async", { "cudaMallocAsync-warm", "cudaMallocAsync" } },
-	{ "cudaMalloc", "cuda", { "cudaMalloc" } },
-	{ "glibc (CPU)", "other", { "glibc" } },
+	{ "mam", "mam", { "mam-cudamalloc-cache", "mam-host-cache", "mam-host" }, NULL },
+	{ "mam, no caches", "plain", { "mam-cudamalloc", "mam-host" }, NULL },
+	{ "RMM pool", "rmm", { "rmm-pool" }, NULL },
+	{ "PyTorch's cache", "torch", { "torch" }, NULL },
+	{ "cudaMallocAsync", "async", { "cudaMallocAsync-warm", "cudaMallocAsync" }, NULL },
+	{ "cudaMalloc", "cuda", { "cudaMalloc" }, NULL },
+	{ "glibc (CPU)", "other", { "glibc" }, NULL },
 }, held[] = {
-	{ "mam, mapped", "mam", { "mam-vmm-cache", "mam-vmm" } },
-	{ "mam, chunks", "plain", { "mam-cudamalloc-cache", "mam-cudamalloc", "mam-host-cache" } },
-	{ "cudaMallocAsync", "async", { "cudaMallocAsync" } },
-	{ "PyTorch, expandable", "torch", { "torch-expandable" } },
-	{ "PyTorch", "torch", { "torch" } },
-	{ "RMM pool", "rmm", { "rmm-pool" } },
+	{ "mam, mapped", "mam", { "mam-vmm", "mam-vmm-cache" }, NULL },
+	{ "mam, simulated", "mam", { "mam-vmm-simulated" }, "mam-vmm" },
+	{ "mam, chunks", "plain", { "mam-cudamalloc-cache", "mam-cudamalloc", "mam-host-cache" }, NULL },
+	{ "cudaMallocAsync", "async", { "cudaMallocAsync" }, NULL },
+	{ "PyTorch, expandable", "torch", { "torch-expandable" }, NULL },
+	{ "PyTorch", "torch", { "torch" }, NULL },
+	{ "RMM pool", "rmm", { "rmm-pool" }, NULL },
 };
 
 #define DRAWN (sizeof(drawn) / sizeof(drawn[0]))
@@ -186,29 +188,35 @@ static double value_of(const struct rows *rows, const char *workload, const char
 	return 0;
 }
 
-static bool has_rows(const struct rows *rows, const char *workload, const char *peer)
+/* parameter NULL: any */
+static bool has_rows(const struct rows *rows, const char *workload, const char *peer,
+		     const char *parameter)
 {
 	size_t i;
 
 	for (i = 0; i < rows->count; i++) {
-		if (strcmp(rows->rows[i].fields[0], workload) == 0 &&
-		    strcmp(rows->rows[i].fields[1], peer) == 0)
+		char *const *fields = rows->rows[i].fields;
+
+		if (strcmp(fields[0], workload) == 0 && strcmp(fields[1], peer) == 0 &&
+		    (parameter == NULL || strcmp(fields[2], parameter) == 0))
 			return true;
 	}
 	return false;
 }
 
-/* Of the peers that may stand for one, the first that took part in the workload counts. */
-static double drawn_value(const struct rows *rows, const struct drawn *one, const char *workload,
-			  const char *parameter, const char *metric)
+/* Of those that may stand for one, the first that took part; NULL: none did. */
+static const char *peer_of(const struct rows *rows, const struct drawn *one, const char *workload,
+			   const char *parameter)
 {
 	size_t i;
 
+	if (one->unless != NULL && has_rows(rows, workload, one->unless, parameter))
+		return NULL;
 	for (i = 0; i < sizeof(one->peers) / sizeof(one->peers[0]); i++) {
-		if (one->peers[i] != NULL && has_rows(rows, workload, one->peers[i]))
-			return value_of(rows, workload, one->peers[i], parameter, metric);
+		if (one->peers[i] != NULL && has_rows(rows, workload, one->peers[i], parameter))
+			return one->peers[i];
 	}
-	return 0;
+	return NULL;
 }
 
 static bool collect_lines(const struct rows *rows, const char *workload, const char *metric,
@@ -221,12 +229,14 @@ static bool collect_lines(const struct rows *rows, const char *workload, const c
 		plot->names[point] = names[point];
 	for (i = 0; i < DRAWN; i++) {
 		struct plot_line *line = &plot->lines[plot->count];
+		const char *peer = peer_of(rows, &drawn[i], workload, NULL);
 		bool any = false;
 
 		*line = (struct plot_line){ .label = drawn[i].label, .color = drawn[i].color };
 		for (point = 0; point < points; point++) {
-			line->values[point] =
-				drawn_value(rows, &drawn[i], workload, names[point], metric);
+			if (peer != NULL)
+				line->values[point] =
+					value_of(rows, workload, peer, names[point], metric);
 			any = any || line->values[point] > 0;
 		}
 		plot->count += any;
@@ -241,10 +251,14 @@ static void add_bars(const struct rows *rows, const char *workload, const char *
 	size_t i;
 
 	for (i = 0; i < HELD && plot->count < PLOT_BARS_MAX; i++) {
-		double ratio = drawn_value(rows, &held[i], workload, parameter, "physical_ratio");
+		const char *peer = peer_of(rows, &held[i], workload, parameter);
+		double ratio;
 
+		if (peer == NULL)
+			continue;
+		ratio = value_of(rows, workload, peer, parameter, "physical_ratio");
 		if (ratio <= 0)
-			ratio = drawn_value(rows, &held[i], workload, parameter, "reserved_ratio");
+			ratio = value_of(rows, workload, peer, parameter, "reserved_ratio");
 		if (ratio > 0)
 			plot->bars[plot->count++] = (struct plot_bar){
 				group,
