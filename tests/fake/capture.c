@@ -200,7 +200,9 @@ int cuStreamEndCapture(struct CUstream_st *stream, struct CUgraph_st **graph)
 		struct CUstream_st *record = record_of(stream);
 		struct capture *capture = *find(record);
 
-		if (capture) {
+		if (capture && capture->mode != CAPTURE_RELAXED && capture->thread != &self) {
+			result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+		} else if (capture) {
 			if (capture->spoilt)
 				result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 			*graph = result != CUDA_SUCCESS ? NULL

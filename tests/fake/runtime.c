@@ -157,6 +157,8 @@ static const struct {
 	{ CUDA_ERROR_INVALID_CONTEXT, "cudaErrorDeviceUninitialized", "invalid device context" },
 	{ CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "cudaErrorStreamCaptureInvalidated",
 	  "operation failed due to a previous error during capture" },
+	{ CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "cudaErrorStreamCaptureWrongThread",
+	  "attempt to terminate a thread-local capture sequence from another thread" },
 	{ CUDA_ERROR_NOT_SUPPORTED, "cudaErrorNotSupported", "operation not supported" },
 	{ CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "cudaErrorStreamCaptureUnsupported",
 	  "operation not permitted when stream is capturing" },

@@ -9,6 +9,7 @@ probe=$probes/probe_life
 for policy in strict deferred stream; do
 	run="--free $policy"
 	set=PROBE_EARLY=1 same_run "$policy: before-main" "$probe" before-main
+	same "$policy: before-main: nothing went past the pool" 0 "$(stat_of forwarded)"
 	for scene in signals vforks closes ends ends-in-thread; do
 		same_run "$policy: $scene" "$probe" $scene
 		same "$policy: $scene: nothing went past the pool" 0 "$(stat_of forwarded)"
@@ -38,6 +39,25 @@ same "fork-leaves: the child that used CUDA by itself has its own, the other one
 	"$(cat "$scratch"/stats.* | grep allocs)"
 rm -f "$scratch"/stats.*
 same "a table for people" 1 "$("$MAM" run --stats -- "$probe" leaves 2>&1 | grep -c '^mam: .*process')"
+
+# Who stands behind mam is asked to end the process.
+cat > "$scratch/behind.c" << 'END'
+#include <sys/syscall.h>
+#include <unistd.h>
+void _exit(int status)
+{
+	if (write(1, "behind\n", 7) != 7)
+		status = 99;
+	for (;;)
+		syscall(SYS_exit_group, status + 1);
+}
+END
+if $CC -shared -fPIC -o "$scratch/behind.so" "$scratch/behind.c" 2> "$scratch/err"; then
+	LD_PRELOAD=$scratch/behind.so "$MAM" run -- "$probe" leaves > "$scratch/out" 2>&1
+	same "an _exit of another object behind mam's is called" "4 behind" "$? $(tail -n 1 "$scratch/out")"
+else
+	not_ok "an _exit of another object behind mam's is called" "$(lib_tail "$scratch/err")"
+fi
 
 # Where it would not be safe the process ends at once, and with its status in any case.
 caught=none

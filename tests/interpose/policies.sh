@@ -35,19 +35,30 @@ same "deferred: nobody waits, and the block is not used again" \
 	"the free waited: 0;cuMemFree_v2(a): 1;the allocation waited: 0;it got the same block: 0;" "$(lag deferred in-flight)"
 same "stream: nobody waits, and the block is used again" \
 	"the free waited: 0;cuMemFree_v2(a): 1;the allocation waited: 0;it got the same block: 1;" "$(lag stream in-flight)"
+for policy in strict deferred; do
+	same "$policy: a stream-ordered free waits for nothing, and the block is not used again" \
+		"the two waited: 0;it got the same block: 0;" "$(lag $policy in-flight-async)"
+done
+same "stream: a stream-ordered free waits for nothing, and the block is used again" \
+	"the two waited: 0;it got the same block: 1;" "$(lag stream in-flight-async)"
 FAKE_CUDA_MEMORY=256M
-export FAKE_CUDA_MEMORY
+MAM_STATS_FILE=$scratch/stats
+MAM_STATS=1
+export FAKE_CUDA_MEMORY MAM_STATS_FILE MAM_STATS
 same "deferred, full: the allocation waits" "the allocation waited: 1;" "$(lag deferred in-flight-full)"
-unset FAKE_CUDA_MEMORY
+same "and gets what was freed: no chunk goes to the driver and comes back" 0 "$(stat_of driver_shrinks)"
+unset FAKE_CUDA_MEMORY MAM_STATS_FILE MAM_STATS
 
 # A device of 1 GiB: 1,000 blocks of 200 MiB one after another.
 for policy in strict deferred stream; do
 	run="--free $policy" same_run "$policy: idle" "$probe" idle
 	same "$policy: idle: one block's memory is enough" 1 \
 		"$([ "$(stat_of peak_reserved_bytes)" -le $((210 * 1048576)) ] && echo 1)"
+	run="--free $policy" same_run "$policy: idle, 60 MiB" "$probe" idle-small
+	same "$policy: idle, 60 MiB: the first chunk is enough" 1 "$(stat_of driver_grows)"
 done
 
-for policy in strict deferred; do
+for policy in strict deferred stream; do
 	run="--free $policy" same_run "$policy: stream-ordered frees" "$probe" async
 	run="--free $policy" set=FAKE_CUDA_LAG_US=300000 same_run "$policy: stream-ordered frees of busy blocks" "$probe" async
 done

@@ -196,7 +196,7 @@ static void leaves_in_handler(void)
 static void leaves_on_other_stack(void)
 {
 	struct sigaction action = { .sa_handler = leave_in_handler, .sa_flags = SA_ONSTACK };
-	const stack_t stack = { .ss_sp = malloc(16384), .ss_size = 16384 };
+	const stack_t stack = { .ss_sp = malloc(MIB), .ss_size = MIB };
 
 	two_blocks();
 	sigaltstack(&stack, NULL);
@@ -236,8 +236,13 @@ static void vfork_leaves(void)
 /* Children that use CUDA by themselves, as worker processes do. */
 static void fork_leaves(void)
 {
+	size_t free_bytes, total_bytes;
 	int status;
-	pid_t child = fork();
+	pid_t child;
+
+	/* The parent has called CUDA, and started nothing. */
+	SHOW(cuMemGetInfo_v2(&free_bytes, &total_bytes));
+	child = fork();
 
 	if (child == 0)
 		leaves();

@@ -152,6 +152,7 @@ static void synchronous(void)
 	printf("off %u\n", is_synchronous(a));
 	SHOW(cuPointerSetAttribute(&on, POINTER_SYNC_MEMOPS, a + MIB));
 	SHOW(cuMemFree_v2(a));
+	SHOW(cuPointerSetAttribute(&on, POINTER_SYNC_MEMOPS, a));
 	SHOW(cuMemAlloc_v2(&a, 3 * MIB));
 	printf("after reuse %u\n", is_synchronous(a));
 	SHOW(cuPointerSetAttribute(&on, POINTER_SYNC_MEMOPS, 4096));
@@ -376,7 +377,7 @@ static void hostile(void)
 static void green(void)
 {
 	struct CUgreenCtx_st *made;
-	struct CUctx_st *converted = NULL, *owner = NULL;
+	struct CUctx_st *converted = NULL, *owner = NULL, *own = NULL;
 
 	start();
 	SHOW(cuMemAlloc_v2(&a, MIB));
@@ -388,6 +389,13 @@ static void green(void)
 	printf("the primary's %d\n", owner == context);
 	SHOW(cuMemFree_v2(a));
 	SHOW(cuGreenCtxDestroy(made));
+	/* Another context, perhaps where that one was. */
+	SHOW(cuCtxCreate_v2(&own, 0, 0));
+	SHOW(cuMemAlloc_v2(&c, MIB));
+	SHOW(cuPointerGetAttribute(&owner, POINTER_CONTEXT, c));
+	printf("its own %d\n", owner == own);
+	SHOW(cuMemFree_v2(c));
+	SHOW(cuCtxDestroy_v2(own));
 	SHOW(cuCtxSetCurrent(context));
 	SHOW(cuMemFree_v2(b));
 	SHOW(cuMemAlloc_v2(&a, MIB));

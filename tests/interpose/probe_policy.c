@@ -90,19 +90,35 @@ static void captures_of_others(void)
 	}
 }
 
-/* Captures that end in other ways: with their stream, with an error, with their context. */
+static void *end_capture(void *stream)
+{
+	struct CUgraph_st *graph;
+
+	SHOW(cuCtxSetCurrent(context));
+	SHOW(cuStreamEndCapture(stream, &graph));
+	return NULL;
+}
+
+/*
+ * Captures that end in other ways: with their stream, with an error, with their context, and that do
+ * not: by another thread.
+ */
 static void captures_end(void)
 {
 	struct CUstream_st *stream, *other;
 	struct CUgraph_st *graph;
 	struct CUctx_st *own;
+	pthread_t thread;
 
 	start();
 	SHOW(cuStreamCreate(&stream, STREAM_NON_BLOCKING));
 	SHOW(cuStreamCreate(&other, STREAM_NON_BLOCKING));
 	SHOW(cuStreamEndCapture(other, &graph));
 	SHOW(cuStreamBeginCapture_v2(stream, CAPTURE_GLOBAL));
+	SHOW(cuStreamBeginCapture_v2(stream, CAPTURE_GLOBAL));
 	printf("ended elsewhere: %d\n", cuStreamEndCapture(other, &graph) != 0);
+	pthread_create(&thread, NULL, end_capture, stream);
+	pthread_join(thread, NULL);
 	SHOW(cuMemAlloc_v2(&a, MIB));
 	printf("ended spoilt: %d\n", cuStreamEndCapture(stream, &graph) != 0);
 	SHOW(cuMemAlloc_v2(&a, MIB));
@@ -118,6 +134,12 @@ static void captures_end(void)
 	SHOW(cuMemAlloc_v2(&b, MIB));
 	SHOW(cuMemFree_v2(b));
 	SHOW(cuMemFree_v2(a));
+	SHOW(cuStreamCreate(&stream, STREAM_NON_BLOCKING));
+	SHOW(cuStreamBeginCapture_v2(stream, CAPTURE_GLOBAL));
+	SHOW(cuDevicePrimaryCtxReset_v2(0));
+	start();
+	SHOW(cuMemAlloc_v2(&b, MIB));
+	SHOW(cuMemFree_v2(b));
 }
 
 /* How many of the blocks that captures left behind came from the driver: asked of the log. */
@@ -154,6 +176,24 @@ static void in_flight(void)
 	SHOW(cuMemFree_v2(c));
 }
 
+/* The same with a stream-ordered free of memory that is not stream-ordered. */
+static void in_flight_async(void)
+{
+	struct CUstream_st *stream;
+	double begin;
+
+	start();
+	SHOW(cuStreamCreate(&stream, STREAM_NON_BLOCKING));
+	SHOW(cuMemAlloc_v2(&a, 3 * MIB));
+	SHOW(cuMemAlloc_v2(&c, 3 * MIB));
+	SHOW(cuMemsetD8Async(a, 1, MIB, stream));
+	begin = now();
+	SHOW(cuMemFreeAsync(a, stream));
+	SHOW(cuMemAlloc_v2(&b, 3 * MIB));
+	printf("the two waited: %d\n", now() - begin > 0.1);
+	printf("it got the same block: %d\n", a == b);
+}
+
 /* The same with a device that is full: then somebody has to wait. */
 static void in_flight_full(void)
 {
@@ -179,6 +219,17 @@ static void idle(void)
 	start();
 	for (int i = 0; i < 1000; i++) {
 		if (cuMemAlloc_v2(&a, 200 * MIB) != 0 || cuMemFree_v2(a) != 0)
+			printf("round %d failed\n", i);
+	}
+	puts("done");
+}
+
+/* Less than what mam lets wait before it waits itself. */
+static void idle_small(void)
+{
+	start();
+	for (int i = 0; i < 1000; i++) {
+		if (cuMemAlloc_v2(&a, 60 * MIB) != 0 || cuMemFree_v2(a) != 0)
 			printf("round %d failed\n", i);
 	}
 	puts("done");
@@ -218,8 +269,10 @@ static const struct probe_scene scenes[] = {
 	{ "captures-end", captures_end },
 	{ "after-captures", after_captures },
 	{ "in-flight", in_flight },
+	{ "in-flight-async", in_flight_async },
 	{ "in-flight-full", in_flight_full },
 	{ "idle", idle },
+	{ "idle-small", idle_small },
 	{ "async", async },
 };
 
