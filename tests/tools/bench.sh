@@ -93,8 +93,9 @@ refused "csv without a file" "'--csv'" --csv
 bench --smoke --only pair --peers none --csv "$scratch/no/such/place.csv" >/dev/null 2>"$scratch/err"
 same "csv that cannot be written: exit status" 2 $?
 try "csv that cannot be written: says which" grep -q 'no/such/place.csv' "$scratch/err"
-bench --smoke --seconds 1 --only holes,random,live --peers none -p >"$scratch/keys" 2>/dev/null
+bench --seconds 1 --sources host --peers glibc --only pair,threads,foreign >"$scratch/table" 2>/dev/null
 same "--seconds ends the bench: exit status" 0 $?
+try "--seconds: what was left out is named" grep -q "^note: foreign: cells left out" "$scratch/table"
 refused "no number of seconds" "'soon'" --seconds soon
 "$MAM" bench moon >/dev/null 2>"$scratch/err"
 same "unknown benchmark: exit status" 2 $?
