@@ -12,8 +12,8 @@
  *
  * PyTorch, torch.cuda.memory.CUDAPluggableAllocator(path of libmam.so, "mam_torch_alloc",
  * "mam_torch_free"), before the first tensor on a GPU:
- *   - without memory, mam_torch_alloc() makes PyTorch raise a RuntimeError that begins with "CUDA
- *     out of memory": PyTorch itself does not look whether such an allocator gave it NULL.
+ *   - without memory, mam_torch_alloc() makes PyTorch raise a RuntimeError that begins "CUDA out
+ *     of memory": PyTorch itself does not look whether such an allocator gave it NULL.
  *   - Tensor.record_stream() does nothing until it is told what to call:
  *     allocator.allocator().set_record_stream_fn(address of mam_torch_record_stream). Without it a
  *     tensor used on a second stream may be used again too early, as PyTorch says.

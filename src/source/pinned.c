@@ -13,7 +13,7 @@
 #include "source/hostmem.h"
 #include "source/whole.h"
 
-/* CU_MEMHOSTALLOC_PORTABLE: pinned in every context. CU_MEMHOSTALLOC_DEVICEMAP: kernels reach it. */
+/* Of CU_MEMHOSTALLOC_: pinned in every context, and within reach of kernels. */
 #define PORTABLE 1u
 #define DEVICEMAP 2u
 

@@ -43,11 +43,13 @@ def main():
         checksum = (checksum * 31 + work(number)) % (1 << 64)
     cupy.cuda.Device().synchronize()
     print("rounds %d checksum %016x" % (options.rounds, checksum))
-    print("ms_per_round %.4f" % ((time.monotonic() - start) * 1e3 / options.rounds), file=sys.stderr)
+    taken = time.monotonic() - start
+    print("ms_per_round %.4f" % (taken * 1e3 / options.rounds), file=sys.stderr)
     if options.plug:
         plug.report(options.plug)
     elif options.pool:
-        print("peak_reserved_bytes %d" % cupy.get_default_memory_pool().total_bytes(), file=sys.stderr)
+        reserved = cupy.get_default_memory_pool().total_bytes()
+        print("peak_reserved_bytes %d" % reserved, file=sys.stderr)
     return 0
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch asks of an allocator, with mam plugged in: one line a promise, "NAME yes" or "NAME no:
+"""What PyTorch asks of an allocator, with mam plugged in: a line a promise, "NAME yes" or "NAME no:
 WHY", on stdout. Exit status 1 when one was not kept.
 
 --mempool plugs mam into a torch.cuda.MemPool instead, beside PyTorch's own cache.
