@@ -47,7 +47,7 @@ static const struct drawn {
 	{ "cudaMalloc", "cuda", { "cudaMalloc" }, NULL },
 	{ "glibc (CPU)", "other", { "glibc" }, NULL },
 }, held[] = {
-	{ "mam, mapped", "mam", { "mam-vmm", "mam-vmm-cache" }, NULL },
+	{ "mam, mapped", "mam", { "mam-vmm-cache", "mam-vmm" }, NULL },
 	{ "mam, simulated", "mam", { "mam-vmm-simulated" }, "mam-vmm" },
 	{ "mam, chunks", "plain", { "mam-cudamalloc-cache", "mam-cudamalloc", "mam-host-cache" }, NULL },
 	{ "cudaMallocAsync", "async", { "cudaMallocAsync" }, NULL },
