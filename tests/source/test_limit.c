@@ -189,6 +189,169 @@ START_TEST(room_is_the_lesser_of_both)
 }
 END_TEST
 
+/* ---- around a source that gives addresses and memory apart ---- */
+
+#define PIECE ((size_t)2 << 20)
+
+static struct mam_source *pieces(size_t total)
+{
+	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
+	struct mam_source *source;
+
+	attr.simulated = true;
+	attr.total_bytes = total;
+	ck_assert_int_eq(mam_source_vmm(&attr, &source), MAM_OK);
+	ck_assert(mam_source_has_pieces(source));
+	return source;
+}
+
+START_TEST(of_pieces_the_memory_is_counted_not_the_addresses)
+{
+	struct mam_source *vmm = pieces(0), *source = around(vmm, 4 * PIECE, 0, 0);
+	const size_t piece = source->properties.granularity > PIECE ? source->properties.granularity
+								     : PIECE;
+	void *base;
+
+	ck_assert_int_eq(mam_source_grow(source, 64 * piece, &base), MAM_OK);
+	ck_assert_uint_eq(mam_source_room(source), 4 * PIECE);
+	ck_assert_int_eq(mam_source_map(source, base, 3 * PIECE), MAM_OK);
+	ck_assert_int_eq(mam_source_map(source, (char *)base + 8 * PIECE, 2 * PIECE),
+			 MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_source_map(source, (char *)base + 8 * PIECE, PIECE), MAM_OK);
+	ck_assert_uint_eq(mam_source_room(source), 0);
+	ck_assert_int_eq(mam_source_unmap(source, base, 3 * PIECE), MAM_OK);
+	ck_assert_uint_eq(mam_source_room(source), 3 * PIECE);
+	ck_assert_int_eq(mam_source_unmap(source, (char *)base + 8 * PIECE, PIECE), MAM_OK);
+	ck_assert_int_eq(mam_source_shrink(source, base, 64 * piece), MAM_OK);
+	ck_assert_uint_eq(mam_source_room(source), 4 * PIECE);
+	mam_source_destroy(source);
+	mam_source_destroy(vmm);
+}
+END_TEST
+
+START_TEST(a_piece_that_moves_stays_counted)
+{
+	struct mam_source *vmm = pieces(0), *source = around(vmm, 2 * PIECE, 0, 0);
+	bool lost = true;
+	void *base;
+
+	ck_assert_int_eq(mam_source_grow(source, 64 * PIECE, &base), MAM_OK);
+	ck_assert_int_eq(mam_source_map(source, base, PIECE), MAM_OK);
+	ck_assert_int_eq(mam_source_move(source, base, PIECE, (char *)base + 4 * PIECE, &lost),
+			 MAM_OK);
+	ck_assert(!lost);
+	ck_assert_uint_eq(mam_source_room(source), PIECE);
+	ck_assert_int_eq(mam_source_unmap(source, (char *)base + 4 * PIECE, PIECE), MAM_OK);
+	ck_assert_int_eq(mam_source_shrink(source, base, 64 * PIECE), MAM_OK);
+	mam_source_destroy(source);
+	mam_source_destroy(vmm);
+}
+END_TEST
+
+/* A source whose pieces are lost, or stay, when they are to move. */
+static bool losing;
+
+static enum mam_status give_up(struct mam_source *source, void *from, size_t bytes, void *to,
+			       bool *lost)
+{
+	(void)source;
+	(void)from;
+	(void)bytes;
+	(void)to;
+	*lost = losing;
+	return MAM_ERROR_DRIVER;
+}
+
+static enum mam_status always(struct mam_source *source, void *base, size_t bytes)
+{
+	(void)source;
+	(void)base;
+	(void)bytes;
+	return MAM_OK;
+}
+
+static enum mam_status never(struct mam_source *source, void *base, size_t bytes)
+{
+	(void)always(source, base, bytes);
+	return MAM_ERROR_DRIVER;
+}
+
+static uint64_t reckoned(struct mam_source *source)
+{
+	(void)source;
+	return 4711;
+}
+
+START_TEST(a_piece_that_is_lost_counts_no_more)
+{
+	static const struct mam_source_ops losing_ops = {
+		.grow = script_grow, .shrink = script_shrink, .map = always, .unmap = never,
+		.move = give_up,
+	};
+	struct script script = script_of(PAGE, 0, SIZE_MAX);
+	struct mam_source *source;
+	bool lost = !_i;
+
+	script.source.ops = &losing_ops;
+	source = around(&script.source, 4 * PAGE, 0, 0);
+	losing = _i;
+	ck_assert_int_eq(mam_source_map(source, (void *)PAGE, PAGE), MAM_OK);
+	ck_assert_int_eq(mam_source_move(source, (void *)PAGE, PAGE, (void *)(8 * PAGE), &lost),
+			 MAM_ERROR_DRIVER);
+	ck_assert_int_eq(lost, losing);
+	ck_assert_uint_eq(mam_source_room(source), losing ? 4 * PAGE : 3 * PAGE);
+	/* what the driver keeps stays counted */
+	ck_assert_int_eq(mam_source_map(source, (void *)PAGE, PAGE), MAM_OK);
+	ck_assert_int_eq(mam_source_unmap(source, (void *)PAGE, PAGE), MAM_ERROR_DRIVER);
+	ck_assert_uint_eq(mam_source_room(source), losing ? 3 * PAGE : 2 * PAGE);
+	mam_source_destroy(source);
+}
+END_TEST
+
+START_TEST(it_has_what_the_inner_source_has)
+{
+	static const struct mam_source_ops reckoning_ops = {
+		.grow = script_grow, .shrink = script_shrink, .cost = reckoned,
+	};
+	struct script script = script_of(PAGE, 0, SIZE_MAX);
+	struct mam_source *source = around(&script.source, 0, 0, 0), *vmm = pieces(0);
+
+	ck_assert(!mam_source_has_pieces(source));
+	ck_assert(!source->ops->unmap && !source->ops->move && !source->ops->cost);
+	mam_source_destroy(source);
+	script.source.ops = &reckoning_ops;
+	source = around(&script.source, 0, 0, 0);
+	ck_assert_uint_eq(source->ops->cost(source), 4711);
+	ck_assert_ptr_null(source->ops->quiesce);
+	mam_source_destroy(source);
+	source = around(vmm, 0, 0, 0);
+	ck_assert(mam_source_has_pieces(source));
+	ck_assert(source->ops->unmap && source->ops->move);
+	ck_assert_int_eq(source->ops->cost != NULL, vmm->ops->cost != NULL);
+	mam_source_destroy(source);
+	mam_source_destroy(vmm);
+}
+END_TEST
+
+START_TEST(refusals_fall_on_what_gives_memory)
+{
+	struct mam_source *vmm = pieces(0), *source = around(vmm, 0, 2, 1);
+	void *base, *other;
+
+	ck_assert_int_eq(mam_source_grow(source, 64 * PIECE, &base), MAM_OK);
+	ck_assert_int_eq(mam_source_grow(source, 64 * PIECE, &other), MAM_OK);
+	ck_assert_int_eq(mam_source_map(source, base, PIECE), MAM_OK);
+	ck_assert_int_eq(mam_source_map(source, other, PIECE), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_source_map(source, other, PIECE), MAM_OK);
+	ck_assert_int_eq(mam_source_unmap(source, base, PIECE), MAM_OK);
+	ck_assert_int_eq(mam_source_unmap(source, other, PIECE), MAM_OK);
+	ck_assert_int_eq(mam_source_shrink(source, base, 64 * PIECE), MAM_OK);
+	ck_assert_int_eq(mam_source_shrink(source, other, 64 * PIECE), MAM_OK);
+	mam_source_destroy(source);
+	mam_source_destroy(vmm);
+}
+END_TEST
+
 static void *grow_and_shrink(void *user)
 {
 	struct mam_source *source = user;
@@ -225,6 +388,7 @@ int main(void)
 	Suite *suite = suite_create("source/limit");
 	TCase *quota = tcase_create("quota");
 	TCase *passing = tcase_create("passing");
+	TCase *apart = tcase_create("addresses and memory apart");
 	SRunner *runner;
 	int failed;
 
@@ -242,6 +406,12 @@ int main(void)
 	tcase_add_test(passing, it_waits_if_the_inner_source_does);
 	tcase_add_test(passing, room_is_the_lesser_of_both);
 	suite_add_tcase(suite, passing);
+	tcase_add_test(apart, of_pieces_the_memory_is_counted_not_the_addresses);
+	tcase_add_test(apart, a_piece_that_moves_stays_counted);
+	tcase_add_loop_test(apart, a_piece_that_is_lost_counts_no_more, 0, 2);
+	tcase_add_test(apart, it_has_what_the_inner_source_has);
+	tcase_add_test(apart, refusals_fall_on_what_gives_memory);
+	suite_add_tcase(suite, apart);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

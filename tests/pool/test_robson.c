@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the worst programs can do to the pool, played against it. Sizes and stores are counted in
+ * words; a word here is a granule. A program keeps at most M words at a time, in blocks of at most
+ * n, and sees the addresses it gets. The pool's store is one chunk, filled from its low end: its
+ * high water is the store that it needed.
+ *
+ * Three figures, and what each is worth:
+ *
+ *   low    M (lb(n) / 2 + 1) - n + 1. No allocator that cannot move blocks gets by with less against the
+ *          first program, whatever its strategy: J. M. Robson, "Bounds for Some Functions Concerning
+ *          Dynamic Storage Allocation", J. ACM 21 (1974), 491-499; the paper also has a strategy,
+ *          not best fit, that never needs more while all sizes are powers of two. So to need more than
+ *          that is a matter of strategy, and to need less would be a mistake in this file.
+ *   best   (M - 4n + 11) (n - 2). Best fit needs at least that against the second program: J. M.
+ *          Robson, "Worst Case Fragmentation of First Fit and Best Fit Storage Allocation
+ *          Strategies", Comp. J. 20 (1977), 242-244; the patterns are also in D. E. Knuth, "The Art
+ *          of Computer Programming" 1, 3rd ed., answer to exercise 2.5-42. (First fit needs about
+ *          M lb(n) at worst, by the same paper.) mam is best fit, and no better.
+ *   high   n (M - s) + s for a growth by a request of s, thus less than n M. Needed by nobody who
+ *          takes fresh ground only when no hole fits: at that moment every hole is below s, and
+ *          has a block above it, which is a word at least; L words of blocks have at most L holes of
+ *          at most s - 1. So the store is at most L + L (s - 1) + s, and L <= M - s.
+ *
+ * That the pool stays below `high`, whatever the program, is a theorem as long as the pool does what
+ * it says, and is checked at each growth. That best fit needs no more than `low` against the first
+ * program is no theorem, and was measured: it meets the figure to the word, as no strategy could do
+ * better, and it may not get worse.
+ *
+ * Pieces of memory that move to where they are needed escape all three, as far as memory is
+ * concerned: the last test plays the first program on the simulated vmm source.
+ */
+#include <check.h>
+#include <stdlib.h>
+
+#include "base/bits.h"
+#include "fixture.h"
+#include "source/source.h"
+
+#define WORD ((size_t)512)
+
+struct block {
+	uint64_t at;   /* word */
+	uint64_t size; /* words */
+};
+
+struct game {
+	struct mam_pool *pool;
+	size_t word;     /* bytes */
+	uint64_t base;   /* address of word 0 */
+	uint64_t live;   /* words */
+	uint64_t most;   /* of `live`, ever */
+	uint64_t M, n;
+	bool bounded;    /* no block ever moves: `high` holds */
+	uint64_t store;  /* end of the highest block ever */
+};
+
+static struct game game_on(struct mam_source *source, size_t word, size_t chunk, uint64_t M, uint64_t n)
+{
+	struct mam_pool_config config = { .granule = word, .chunk_bytes = chunk };
+	struct game game = { .word = word, .M = M, .n = n, .bounded = chunk != 0 };
+
+	if (chunk != 0)
+		config.growth_bytes = MAM_GROWTH_NONE;
+	game.pool = calloc(1, sizeof(*game.pool));
+	ck_assert_ptr_nonnull(game.pool);
+	ck_assert_int_eq(mam_pool_init(game.pool, source, true, &config), MAM_OK);
+	return game;
+}
+
+/* One chunk of host addresses, as large as the theorem says can ever be needed. */
+static struct game game_of(uint64_t M, uint64_t n)
+{
+	struct mam_source *source;
+	size_t chunk = mam_round_up(M * n * WORD, 2 * MIB);
+
+	ck_assert_int_eq(mam_source_host(chunk, false, &source), MAM_OK);
+	return game_on(source, WORD, chunk, M, n);
+}
+
+static void game_end(struct game *game)
+{
+	ck_assert_int_eq(mam_pool_check(game->pool, NULL, 0), MAM_OK);
+	ck_assert_int_eq(mam_pool_drop(game->pool), MAM_OK);
+	free(game->pool);
+}
+
+static struct mam_stats numbers(struct game *game)
+{
+	struct mam_stats stats = { .size = sizeof(stats) };
+
+	ck_assert_int_eq(mam_pool_stats(game->pool, &stats), MAM_OK);
+	return stats;
+}
+
+static struct block take_words(struct game *game, uint64_t size)
+{
+	void *address;
+	uint64_t end;
+
+	ck_assert_uint_le(game->live + size, game->M);
+	ck_assert_uint_le(size, game->n);
+	ck_assert_int_eq(mam_pool_alloc(game->pool, size * game->word, 0, &address), MAM_OK);
+	if (game->base == 0)
+		game->base = (uintptr_t)address;
+	game->live += size;
+	if (game->live > game->most)
+		game->most = game->live;
+	end = ((uintptr_t)address - game->base) / game->word + size;
+	if (end > game->store) {
+		game->store = end;
+		if (game->bounded)
+			ck_assert_uint_le(game->store, (game->live - size) * size + size);
+	}
+	return (struct block){ end - size, size };
+}
+
+static void free_words(struct game *game, struct block block)
+{
+	void *address = (void *)(uintptr_t)(game->base + block.at * game->word);
+
+	ck_assert_int_eq(mam_pool_free(game->pool, address), MAM_OK);
+	game->live -= block.size;
+}
+
+/*
+ * The first program. Begin with M blocks of one word. Then for sizes 2, 4, ... n: choose one of two
+ * places in every aligned run of that many words, the one that leaves more of what follows
+ * unusable; free each block that does not cover it, and fill up with blocks of the new size.
+ */
+struct set {
+	struct block *block;
+	size_t count;
+};
+
+static bool covers(const struct block *block, uint64_t place, uint64_t run)
+{
+	uint64_t first = block->at <= place ? place : place + mam_round_up(block->at - place, run);
+
+	return first < block->at + block->size;
+}
+
+static uint64_t waste_of(const struct set *set, uint64_t place, uint64_t run)
+{
+	uint64_t waste = 0;
+
+	for (size_t i = 0; i < set->count; i++)
+		if (covers(&set->block[i], place, run))
+			waste += run - set->block[i].size;
+	return waste;
+}
+
+static void keep_those_at(struct game *game, struct set *set, uint64_t place, uint64_t run)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < set->count; i++) {
+		if (covers(&set->block[i], place, run))
+			set->block[kept++] = set->block[i];
+		else
+			free_words(game, set->block[i]);
+	}
+	set->count = kept;
+}
+
+static void fill_up(struct game *game, struct set *set, uint64_t size)
+{
+	while (game->live + size <= game->M)
+		set->block[set->count++] = take_words(game, size);
+}
+
+static void play_first(struct game *game)
+{
+	struct set set = { calloc(game->M, sizeof(struct block)), 0 };
+	uint64_t place = 0;
+
+	ck_assert_ptr_nonnull(set.block);
+	fill_up(game, &set, 1);
+	for (uint64_t run = 2; run <= game->n; run *= 2) {
+		if (waste_of(&set, place + run / 2, run) > waste_of(&set, place, run))
+			place += run / 2;
+		keep_those_at(game, &set, place, run);
+		fill_up(game, &set, run);
+	}
+	free(set.block);
+}
+
+static uint64_t lb(uint64_t power)
+{
+	return power <= 1 ? 0 : 1 + lb(power / 2);
+}
+
+static uint64_t low(uint64_t M, uint64_t n)
+{
+	return M * lb(n) / 2 + M - n + 1;
+}
+
+static const struct {
+	uint64_t M, n;
+} first[] = {
+	{ 64, 1 },	{ 64, 2 },	{ 256, 16 },	{ 1024, 32 },
+	{ 4096, 64 },	{ 4096, 1024 },	{ 16384, 256 },
+};
+
+START_TEST(the_first_program_gets_no_more_than_it_must)
+{
+	const uint64_t M = first[_i].M, n = first[_i].n;
+	struct game game = game_of(M, n);
+
+	play_first(&game);
+	ck_assert_uint_eq(numbers(&game).high_water_bytes, game.store * WORD);
+	ck_assert_uint_eq(game.most, M);
+	ck_assert_uint_ge(game.store, low(M, n)); /* or this is not the program */
+	ck_assert_uint_le(game.store, low(M, n)); /* measured */
+	game_end(&game);
+}
+END_TEST
+
+/*
+ * The second program. R is a block, F a hole, with m for n:
+ *
+ *   before  R(m-2) [F(m-3) R(1)] k times
+ *   1. two R(m-2), which no hole holds, above all. The last unit and the first of the two go, and
+ *      R(m) R(m-5) R(1) fill their place, each by best fit; then R(m) and the upper R(m-2) go.
+ *   2. F(m) R(m-5) R(1) changes places with the unit below it, and again, until it is the lowest: R(m-2)
+ *      R(2) into F(m), the unit and that R(m-2) go, R(m) R(m-5) R(1) into what is left, and R(m),
+ *      R(2) and the upper R(m-5) go. The lowest unit is R(m-2).
+ *   3. R(m-5) goes and R(m-2) comes: F(m-3) is left above it.
+ *   after   the same with k + 1
+ *
+ * Each unit costs a word and takes m - 2.
+ */
+/* R(m) R(m-5) R(1) into a hole of 2m - 4; R(m) goes again. */
+static void wedge(struct game *game, struct block *middle, struct block *one)
+{
+	struct block whole = take_words(game, game->n);
+
+	*middle = take_words(game, game->n - 5);
+	*one = take_words(game, 1);
+	ck_assert_uint_eq(middle->at, whole.at + whole.size);
+	ck_assert_uint_eq(one->at, middle->at + middle->size);
+	free_words(game, whole);
+}
+
+/* units[0] is the lowest; their count is k + 1 before and k + 2 after. */
+static void add_unit(struct game *game, struct block *units, size_t *count)
+{
+	const uint64_t m = game->n;
+	struct block low_one = take_words(game, m - 2), top = take_words(game, m - 2), middle, one;
+
+	free_words(game, units[*count - 1]);
+	free_words(game, low_one);
+	wedge(game, &middle, &one);
+	free_words(game, top);
+	for (size_t below = *count - 1; below-- != 0;) {
+		struct block whole = take_words(game, m - 2), two = take_words(game, 2);
+		struct block new_middle, new_one;
+
+		ck_assert_uint_eq(two.at, whole.at + whole.size);
+		free_words(game, units[below]);
+		free_words(game, whole);
+		wedge(game, &new_middle, &new_one);
+		free_words(game, two);
+		free_words(game, middle);
+		units[below + 2] = one; /* below the hole that two and middle left */
+		middle = new_middle;
+		one = new_one;
+	}
+	free_words(game, middle);
+	units[1] = one;
+	units[0] = take_words(game, m - 2);
+	ck_assert_uint_eq(units[0].at, 0);
+	++*count;
+}
+
+/* The most that one round has live, over what it begins with: in step 2, with R(m) in place. */
+static uint64_t round_needs(uint64_t m)
+{
+	return 3 * m - 7;
+}
+
+static const struct {
+	uint64_t M, n;
+} second[] = { { 64, 8 }, { 128, 16 }, { 256, 12 }, { 512, 32 } };
+
+START_TEST(best_fit_can_be_led_to_nearly_n_times_as_much)
+{
+	const uint64_t M = second[_i].M, n = second[_i].n;
+	struct game game = game_of(M, n);
+	struct block *units = calloc(M + 2, sizeof(*units));
+	size_t count = 1;
+
+	ck_assert_ptr_nonnull(units);
+	units[0] = take_words(&game, n - 2);
+	while (game.live + round_needs(n) <= M)
+		add_unit(&game, units, &count);
+	for (size_t i = 0; i < count; i++)
+		ck_assert_uint_eq(units[i].at, i == 0 ? 0 : (i + 1) * (n - 2) - 1);
+	ck_assert_uint_le(game.most, M);
+	ck_assert_uint_ge(game.store, (M - 4 * n + 11) * (n - 2));
+	ck_assert_uint_eq(numbers(&game).high_water_bytes, game.store * WORD);
+	game_end(&game);
+	free(units);
+}
+END_TEST
+
+#define PIECE ((size_t)2 << 20)
+
+START_TEST(memory_that_moves_escapes)
+{
+	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
+	const uint64_t M = 1024, n = 32;
+	struct mam_source *source;
+	struct mam_stats stats;
+	struct game game;
+
+	attr.simulated = true;
+	attr.range_bytes = (size_t)1 << 40;
+	ck_assert_int_eq(mam_source_vmm(&attr, &source), MAM_OK);
+	game = game_on(source, PIECE, 0, M, n);
+	play_first(&game);
+	stats = numbers(&game);
+	ck_assert_uint_eq(stats.peak_live_bytes, M * PIECE);
+	ck_assert_uint_le(stats.peak_physical_bytes, M * PIECE + M * PIECE / 20); /* 1.014 measured */
+	ck_assert_uint_gt(game.store, M); /* of addresses there are enough */
+	ck_assert_uint_gt(stats.remaps, 0);
+	game_end(&game);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tests = suite_begin("pool/robson");
+
+	tcase_add_loop_test(tests, the_first_program_gets_no_more_than_it_must, 0, sizeof(first) / sizeof(first[0]));
+	tcase_add_loop_test(tests, best_fit_can_be_led_to_nearly_n_times_as_much, 0,
+			    sizeof(second) / sizeof(second[0]));
+	tcase_add_test(tests, memory_that_moves_escapes);
+	return suite_end();
+}
