@@ -1,0 +1,131 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# replay_sources.sh - mam replay on sources that need a GPU, with the fake driver in its place: what
+# the real vmm source does is what the simulated one said, to the byte; a GPU that is too small or
+# refuses ends in numbers or a sentence.
+
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+
+fake=$MAM_BUILDDIR/tests/fake/lib
+trace=$MAM_SRCDIR/tests/data/resnet50-train.trace.gz
+small=$scratch/small.trace
+
+if [ ! -e "$fake/libcuda.so.1" ]; then
+	skip_all "mam replay on sources of a GPU" "there are no shared libraries in this build"
+fi
+
+replay() # MEMORY OPTION... - on the fakes; numbers in "out", sentences in "err"
+{
+	memory=$1
+	shift
+	env LD_LIBRARY_PATH="$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" FAKE_CUDA_MEMORY="$memory" \
+		"$MAM" replay -p --repeat 1 "$@" > "$scratch/out" 2> "$scratch/err"
+}
+
+value() # KEY
+{
+	awk -F '\t' -v key="$1" '$1 == key { print $2 }' "$scratch/out"
+}
+
+# Blocks of every size from 64 KiB up, a third of them freed and asked for again a little larger.
+awk 'BEGIN {
+	for (i = 0; i < 600; i++)
+		print "a", i, 65536 * (1 + i * 7 % 60), 0
+	for (i = 0; i < 600; i += 3)
+		print "f", i
+	for (i = 0; i < 600; i += 3)
+		print "a", 1000 + i, 65536 * (2 + i * 7 % 60), 0
+	for (i = 1; i < 600; i += 3)
+		print "f", i
+	for (i = 0; i < 40; i++)
+		print "a", 2000 + i, 65536 * 150, 0
+}' > "$small"
+
+for source in cudamalloc vmm pinned managed; do
+	if replay 8G --source $source "$trace"; then
+		same "$source: all of it fits in 8 GiB" 0 "$(value failures)"
+		same "$source: not simulated" "$source no" "$(value source) $(value simulated)"
+	else
+		not_ok "$source: all of it fits in 8 GiB" "$(lib_tail "$scratch/err")"
+	fi
+done
+
+keys='events failures peak_live_bytes high_water_bytes peak_reserved_bytes physical_peak_bytes
+	driver_calls remaps'
+
+numbers()
+{
+	for key in $keys; do
+		printf '%s %s  ' "$key" "$(value "$key")"
+	done
+}
+
+compare() # NAME OPTION... - real and simulated
+{
+	name="vmm, $1: the real source does what the simulated one said"
+	shift
+	rm -f "$scratch/log"
+	if ! FAKE_CUDA_LOG=$scratch/log replay 8G --source vmm "$@"; then
+		not_ok "$name" "$(lib_tail "$scratch/err")"
+		return
+	fi
+	real=$(numbers)
+	same "$name: the driver is asked" 1 "$(grep -c -m 1 '^cuMemMap ' "$scratch/log")"
+	rm -f "$scratch/log"
+	FAKE_CUDA_LOG=$scratch/log replay 8G --source vmm --simulate "$@"
+	same "$name" "$real" "$(numbers)"
+	same "$name: and it says so" yes "$(value simulated)"
+	same "$name: without the driver" no \
+		"$(grep -q -s '^cuMemMap ' "$scratch/log" && echo yes || echo no)"
+}
+
+compare "a training" "$trace"
+compare "a training, deferred" --free deferred "$trace"
+compare "large blocks" "$small"
+compare "large blocks, under a limit" --limit 700M "$small"
+compare "large blocks, with caches" --cache on "$small"
+
+if replay 1G --source vmm "$trace"; then
+	if [ "$(value failures)" -gt 0 ] && [ "$(value physical_peak_bytes)" -le 1073741824 ]; then
+		ok "vmm: 1 GiB is too small, and the rest is played"
+	else
+		not_ok "vmm: 1 GiB is too small, and the rest is played" \
+			"$(value failures) failures, $(value physical_peak_bytes) bytes"
+	fi
+else
+	not_ok "vmm: 1 GiB is too small, and the rest is played" "$(lib_tail "$scratch/err")"
+fi
+
+# A driver that refuses, once, anywhere: no crash, and where the replay ends, a sentence.
+ends=0
+for call in cuInit cuMemAddressReserve cuMemCreate cuMemMap cuMemSetAccess cuMemUnmap cuMemRelease; do
+	for n in 1 2 3 9; do
+		name="vmm: the driver refuses, $call $n"
+		FAKE_CUDA_FAIL_AT=$call:$n replay 8G --source vmm --check "$small"
+		status=$?
+		if [ $status -gt 2 ] && [ $status -ne 77 ]; then
+			not_ok "$name" "status $status: $(lib_tail "$scratch/err")"
+		elif [ $status -ne 0 ] && ! grep -q '^mam replay: ' "$scratch/err"; then
+			not_ok "$name" "status $status without a sentence"
+		else
+			ok "$name"
+		fi
+		[ $status -eq 0 ] || ends=$((ends + 1))
+	done
+done
+try "vmm: some refusals end a replay" [ $ends -gt 0 ]
+
+# No GPU: vmm is simulated, the others say what they lack.
+for source in cudamalloc pinned managed; do
+	LD_LIBRARY_PATH="" "$MAM" replay --source $source "$small" > /dev/null 2> "$scratch/err"
+	status=$?
+	if [ $status -eq 0 ]; then
+		skip "$source without a GPU" "there is one"
+	else
+		same "$source without a GPU: status" 77 $status
+		try "$source without a GPU: the sentence" grep -q "source '$source' needs a GPU" "$scratch/err"
+	fi
+done
+
+finish
