@@ -62,8 +62,12 @@ def torch(path):
     from torch.cuda import memory
     library = load(path)
     plug = memory.CUDAPluggableAllocator(path, "mam_torch_alloc", "mam_torch_free")
-    plug.allocator().set_record_stream_fn(address(library.mam_torch_record_stream))
-    plug.allocator().set_reset_fn(address(library.mam_torch_empty_cache))
+    for setter, function in (("set_record_stream_fn", library.mam_torch_record_stream),
+                             ("set_reset_fn", library.mam_torch_empty_cache)):
+        if hasattr(plug.allocator(), setter):
+            getattr(plug.allocator(), setter)(address(function))
+        else:
+            print(f"plug: this PyTorch has no {setter}", file=sys.stderr)
     memory.change_current_allocator(plug)
 
 
