@@ -10,6 +10,7 @@
 #include "api/report.h"
 #include "api/slots.h"
 #include "base/event.h"
+#include "cache/cache.h"
 #include "pool/pool.h"
 #include "stream/stream.h"
 
@@ -72,7 +73,10 @@ static void announce_free(struct mam_pool *pool, const void *block)
 {
 	struct mam_segment_info segment;
 
-	if (mam_pool_find(pool, block, &segment) == MAM_OK && segment.live && segment.base == block)
+	if (mam_pool_find(pool, block, &segment) != MAM_OK)
+		return;
+	mam_cache_correct(pool, &segment);
+	if (segment.live && segment.base == block)
 		mam_event_emit(MAM_EVENT_FREE, pool, block, segment.requested);
 }
 
@@ -91,7 +95,9 @@ enum mam_status mam_free_async(struct mam_pool *pool, void *block, struct CUstre
 		return status;
 	if (atomic_load_explicit(&mam_event_listeners, memory_order_relaxed) != 0)
 		announce_free(pool, block);
-	status = mam_stream_free(pool, block, stream);
+	status = mam_cache_claim(pool, block);
+	if (status == MAM_OK)
+		status = mam_stream_free(pool, block, stream);
 	if (status != MAM_OK)
 		mam_report_free(status, block);
 	return status;

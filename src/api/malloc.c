@@ -25,7 +25,15 @@
 #include "api/slots.h"
 #include "base/bits.h"
 #include "base/event.h"
+#include "cache/cache.h"
 #include "pool/pool.h"
+
+static inline enum mam_status alloc_from(struct mam_pool *pool, size_t bytes, size_t alignment,
+					 void **block)
+{
+	return alignment == 0 ? mam_cache_alloc(pool, bytes, block)
+			      : mam_cache_alloc_slowly(pool, bytes, alignment, block);
+}
 
 /* A default pool may end at any time; its next use makes another. */
 static enum mam_status alloc_default(size_t bytes, size_t alignment, struct mam_pool **pool,
@@ -37,7 +45,7 @@ static enum mam_status alloc_default(size_t bytes, size_t alignment, struct mam_
 		status = mam_pool_default(MAM_DEVICE_CURRENT, pool);
 		if (status != MAM_OK)
 			return status;
-		status = mam_pool_alloc(*pool, bytes, alignment, block);
+		status = alloc_from(*pool, bytes, alignment, block);
 		if (status != MAM_ERROR_DESTROYED)
 			return status;
 		mam_registry_forget(*pool);
@@ -59,7 +67,7 @@ alloc_with_help(struct mam_pool *pool, size_t bytes, size_t alignment, void **bl
 	struct mam_oom_walk walk = { 0 };
 
 	while (status == MAM_ERROR_OUT_OF_MEMORY && mam_oom_again(&walk, pool, bytes))
-		status = mam_pool_alloc(pool, bytes, alignment, block);
+		status = alloc_from(pool, bytes, alignment, block);
 	return status;
 }
 
@@ -74,7 +82,7 @@ static inline enum mam_status alloc(struct mam_pool *pool, size_t bytes, size_t 
 		*block = NULL;
 		return MAM_OK;
 	}
-	status = pool ? mam_pool_alloc(pool, bytes, alignment, block)
+	status = pool ? alloc_from(pool, bytes, alignment, block)
 		      : alloc_default(bytes, alignment, &pool, block);
 	if (status == MAM_ERROR_OUT_OF_MEMORY && pool)
 		status = alloc_with_help(pool, bytes, alignment, block);
@@ -103,7 +111,10 @@ static void announce_free(struct mam_pool *pool, const void *block)
 {
 	struct mam_segment_info segment;
 
-	if (mam_pool_find(pool, block, &segment) == MAM_OK && segment.live && segment.base == block)
+	if (mam_pool_find(pool, block, &segment) != MAM_OK)
+		return;
+	mam_cache_correct(pool, &segment);
+	if (segment.live && segment.base == block)
 		mam_event_emit(MAM_EVENT_FREE, pool, block, segment.requested);
 }
 
@@ -114,7 +125,7 @@ static inline enum mam_status give(struct mam_pool *pool, void *block)
 	if (status == MAM_OK) {
 		if (atomic_load_explicit(&mam_event_listeners, memory_order_relaxed) != 0)
 			announce_free(pool, block);
-		status = mam_pool_free(pool, block);
+		status = mam_cache_free(pool, block);
 	}
 	if (status != MAM_OK)
 		mam_report_free(status, block);
@@ -124,9 +135,11 @@ static inline enum mam_status give(struct mam_pool *pool, void *block)
 static enum mam_status give_to_owner(void *block)
 {
 	struct mam_segment_info segment;
-	struct mam_pool *pool;
-	enum mam_status status = mam_registry_find(block, &pool, &segment);
+	struct mam_pool *pool = mam_registry_owner(block);
+	enum mam_status status = MAM_OK;
 
+	if (!pool)
+		status = mam_registry_find(block, &pool, &segment);
 	return status == MAM_OK ? give(pool, block) : status;
 }
 
@@ -154,6 +167,7 @@ enum mam_status mam_usable_size(struct mam_pool *pool, const void *block, size_t
 		      : mam_registry_find(block, &pool, &segment);
 	if (status != MAM_OK)
 		return status;
+	mam_cache_correct(pool, &segment);
 	if (!segment.live)
 		return MAM_ERROR_DOUBLE_FREE;
 	if (segment.base != block)
@@ -171,6 +185,7 @@ enum mam_status mam_owner(const void *address, struct mam_pool **pool,
 
 	if (status != MAM_OK)
 		return status;
+	mam_cache_correct(owner, &found);
 	if (pool)
 		*pool = owner;
 	if (segment)

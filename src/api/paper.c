@@ -70,6 +70,7 @@ static enum mam_status create_locked(size_t chunk_bytes, bool ends_itself)
 	attr.chunk_bytes = chunk_bytes;
 	attr.growth_bytes = MAM_GROWTH_NONE;
 	attr.name = "paper";
+	attr.cache = MAM_CACHE_OFF; /* one lock guards the environment as it is */
 	/*
 	 * MAM_LIMIT bounds the automatic chunk; a size that the caller names is the caller's
 	 * business.

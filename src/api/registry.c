@@ -31,6 +31,7 @@
 #include "base/event.h"
 #include "base/lock.h"
 #include "base/option.h"
+#include "cache/cache.h"
 #include "pool/pool.h"
 #include "source/driver.h"
 #include "source/quota.h"
@@ -102,7 +103,9 @@ static enum mam_status fill(struct mam_slot *slot, struct mam_source *source, bo
 	status = mam_pool_init(&slot->pool, source, owns_source, &config);
 	if (status != MAM_OK)
 		mam_streams_detach(&slot->pool, streams);
-	else
+	else if (attr->cache != MAM_CACHE_OFF)
+		mam_cache_open(&slot->pool, mam_slots_number(&slot->pool));
+	if (status == MAM_OK)
 		mam_event_emit(MAM_EVENT_POOL_CREATE, &slot->pool, NULL, 0);
 	return status;
 }
@@ -200,13 +203,29 @@ static void ended(struct mam_pool *pool)
 	mam_event_emit(MAM_EVENT_POOL_DESTROY, pool, NULL, 0);
 }
 
+/* A pool that only caches keep alive: another thread freed something since they were emptied. */
+static bool is_only_cached(struct mam_pool *pool)
+{
+	struct mam_stats stats = { .size = sizeof(stats) };
+
+	return mam_pool_stats(pool, &stats) == MAM_OK && stats.live_blocks == 0 &&
+	       stats.cached_blocks != 0;
+}
+
 enum mam_status mam_pool_destroy(struct mam_pool *pool)
 {
-	enum mam_status status =
-		mam_slots_know(pool) ? mam_pool_fini(pool) : MAM_ERROR_INVALID_VALUE;
+	enum mam_status status;
 
-	if (status == MAM_OK)
+	if (!mam_slots_know(pool))
+		return MAM_ERROR_INVALID_VALUE;
+	do {
+		(void)mam_cache_drain(pool);
+		status = mam_pool_fini(pool);
+	} while (status == MAM_ERROR_LIVE_BLOCKS && is_only_cached(pool));
+	if (status == MAM_OK) {
+		mam_cache_close(pool);
 		ended(pool);
+	}
 	return status;
 }
 
@@ -219,9 +238,12 @@ static void lost(struct mam_pool *pool)
 
 enum mam_status mam_pool_abandon(struct mam_pool *pool)
 {
-	enum mam_status status =
-		mam_slots_know(pool) ? mam_pool_drop(pool) : MAM_ERROR_INVALID_VALUE;
+	enum mam_status status;
 
+	if (!mam_slots_know(pool))
+		return MAM_ERROR_INVALID_VALUE;
+	mam_cache_close(pool);
+	status = mam_pool_drop(pool);
 	if (status == MAM_OK) {
 		lost(pool);
 		ended(pool);
@@ -366,17 +388,42 @@ enum mam_status mam_registry_find(const void *address, struct mam_pool **pool,
 	return MAM_OK;
 }
 
+struct mam_pool *mam_registry_owner(const void *block)
+{
+	struct mam_pool *pool;
+	uint64_t number;
+
+	if (!mam_cache_number_of(block, &number))
+		return NULL;
+	/* What a pool that ended left behind says nothing about who has the address now. */
+	pool = mam_slots_at(number);
+	return atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY ? pool
+											  : NULL;
+}
+
+/* In the order of locks: grow, the cache's and its threads, pool. */
+static void hold_pool(struct mam_pool *pool)
+{
+	mam_lock_take_for_fork(&pool->grow_lock);
+	mam_cache_fork_prepare(pool);
+	mam_lock_take_for_fork(&pool->lock);
+}
+
 void mam_registry_fork_prepare(void)
 {
 	mam_lock_take_for_fork(&lock);
 	for (struct mam_slot *slot = oldest; slot; slot = slot->next)
-		mam_pool_fork_prepare(&slot->pool);
+		hold_pool(&slot->pool);
+	mam_caches_fork_prepare();
 }
 
 void mam_registry_fork_parent(void)
 {
-	for (struct mam_slot *slot = newest; slot; slot = slot->previous)
+	mam_caches_fork_parent();
+	for (struct mam_slot *slot = newest; slot; slot = slot->previous) {
 		mam_pool_fork_parent(&slot->pool);
+		mam_cache_fork_parent(&slot->pool);
+	}
 	mam_lock_release_for_fork(&lock);
 }
 
@@ -384,9 +431,11 @@ void mam_registry_fork_child(void)
 {
 	struct mam_slot *next;
 
+	mam_caches_fork_child();
 	for (struct mam_slot *slot = oldest; slot; slot = next) {
 		next = slot->next;
 		mam_pool_fork_child(&slot->pool);
+		mam_cache_fork_child(&slot->pool);
 		if (!slot->survives_fork) {
 			lost(&slot->pool);
 			mam_registry_forget(&slot->pool);

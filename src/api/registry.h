@@ -23,6 +23,12 @@ enum mam_status mam_registry_find(const void *address, struct mam_pool **pool,
 				  struct mam_segment_info *segment);
 
 /*
+ * mam_registry_owner - the pool of a block that a caller holds and a cache knows, without a lock;
+ * NULL: ask mam_registry_find().
+ */
+struct mam_pool *mam_registry_owner(const void *block);
+
+/*
  * mam_registry_forget - `pool` is ended: if it was a default pool, the next use makes a new one.
  * Any thread, any number of times.
  */

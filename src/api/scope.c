@@ -5,11 +5,15 @@
 #include <mam/stats.h>
 
 #include "api/slots.h"
+#include "cache/cache.h"
 #include "pool/inspect.h"
 
 enum mam_status mam_stats_push(struct mam_pool *pool)
 {
-	return pool && mam_slots_know(pool) ? mam_scope_push(pool) : MAM_ERROR_INVALID_VALUE;
+	if (!pool || !mam_slots_know(pool))
+		return MAM_ERROR_INVALID_VALUE;
+	mam_cache_settle(pool);
+	return mam_scope_push(pool);
 }
 
 enum mam_status mam_stats_pop(struct mam_pool *pool, struct mam_stats *stats)
@@ -19,6 +23,7 @@ enum mam_status mam_stats_pop(struct mam_pool *pool, struct mam_stats *stats)
 
 	if (!pool || !mam_slots_know(pool) || (stats && stats->size < sizeof(stats->size)))
 		return MAM_ERROR_INVALID_VALUE;
+	mam_cache_settle(pool);
 	status = mam_scope_pop(pool, &full);
 	if (status == MAM_OK && stats)
 		mam_inspect_hand_over(&full, stats);

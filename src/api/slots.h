@@ -71,6 +71,13 @@ static inline size_t mam_slots_number(const struct mam_pool *pool)
 	return ((uintptr_t)pool - base) / MAM_SLOT_BYTES;
 }
 
+/* mam_slots_at - the pool of that place. pre: it was handed out. */
+static inline struct mam_pool *mam_slots_at(size_t number)
+{
+	return (struct mam_pool *)(atomic_load_explicit(&mam_slots.base, memory_order_relaxed) +
+				   number * MAM_SLOT_BYTES);
+}
+
 /*
  * mam_slots_take - a zeroed slot; NULL when there is no more host memory or address space. lock:
  * registry.

@@ -35,9 +35,10 @@ enum mam_rank {
 	MAM_RANK_REGISTRY = 1, /* the list of all pools; defaults being made */
 	MAM_RANK_GROW = 2,     /* one per pool: its talks with the source */
 	MAM_RANK_STREAM = 3,   /* one per pool: its talks with the driver about fences */
-	MAM_RANK_POOL = 4,     /* one per pool: its segments; not across source calls */
-	MAM_RANK_SOURCE = 5,   /* a source's own books */
-	MAM_RANK_LOG = 6
+	MAM_RANK_CACHE = 4,    /* one per pool: the list of threads' caches */
+	MAM_RANK_POOL = 5,     /* one per pool: its segments; not across source calls */
+	MAM_RANK_SOURCE = 6,   /* a source's own books */
+	MAM_RANK_LOG = 7
 };
 
 struct mam_lock {

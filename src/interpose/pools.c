@@ -113,6 +113,7 @@ static struct mam_pool *make_pool(struct mam_source *source)
 	/* free.c waits by itself, to hand the driver's own code on. */
 	attr.free_policy = MAM_FREE_STREAM;
 	attr.name = "mam run";
+	attr.cache = MAM_CACHE_OFF; /* policies of free.c and quarantine.c know each block */
 	status = mam_pool_create_on(source, &attr, &pool);
 	if (status == MAM_ERROR_OUT_OF_MEMORY) {
 		/* A first chunk that does not fit must not cost every call another try. */

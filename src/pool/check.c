@@ -140,12 +140,15 @@ static const char *check_counts(const struct mam_pool *pool, const struct totals
 
 	if (counts->segments != totals->segments)
 		return "the count of segments is wrong";
-	if (counts->live_blocks != totals->live || counts->allocs - counts->frees != totals->live ||
+	/* A cached block is live to the pool, and its record does not know what was asked for. */
+	if (counts->live_blocks + counts->cached_blocks != totals->live ||
+	    counts->allocs - counts->frees != counts->live_blocks ||
 	    pool->blocks.count != totals->live)
-		return "the count of live blocks is wrong";
-	if (counts->live_bytes != totals->live_bytes ||
-	    counts->live_rounded_bytes != totals->live_rounded)
-		return "the count of live bytes is wrong";
+		return "the count of live or of cached blocks is wrong";
+	if ((pool->cache == NULL && counts->cached_blocks == 0 &&
+	     counts->live_bytes != totals->live_bytes) ||
+	    counts->live_rounded_bytes + counts->cached_bytes != totals->live_rounded)
+		return "the count of live or of cached bytes is wrong";
 	if (counts->retired_blocks != totals->retired ||
 	    counts->retired_bytes != totals->retired_bytes)
 		return "the count of retired blocks is wrong";
@@ -153,9 +156,9 @@ static const char *check_counts(const struct mam_pool *pool, const struct totals
 		return "the count of chunks or reserved bytes is wrong";
 	if (pool->high_bytes != totals->high)
 		return "the high water is not the sum of the chunks'";
-	if (counts->peak_live_blocks < totals->live ||
-	    counts->peak_live_bytes < totals->live_bytes ||
-	    counts->peak_live_rounded_bytes < totals->live_rounded ||
+	if (counts->peak_live_blocks < counts->live_blocks ||
+	    (counts->cached_blocks == 0 && counts->peak_live_bytes < counts->live_bytes) ||
+	    counts->peak_live_rounded_bytes < counts->live_rounded_bytes ||
 	    counts->peak_reserved_bytes < totals->reserved ||
 	    counts->high_water_bytes < totals->high)
 		return "a peak is below its present value";
@@ -243,7 +246,7 @@ const char *mam_pool_fault_locked(struct mam_pool *pool)
 	return fault;
 }
 
-enum mam_status mam_pool_check(struct mam_pool *pool, char *why, size_t why_bytes)
+enum mam_status mam_pool_audit(struct mam_pool *pool, char *why, size_t why_bytes)
 {
 	const char *fault = NULL;
 	enum mam_status status = MAM_OK;

@@ -27,10 +27,11 @@ static void count_range_holes(const struct mam_pool *pool, struct mam_stats *sta
 	uint64_t voids;
 
 	(void)mam_range_voids_locked(pool, &voids);
-	stats->segments -= voids;
+	stats->segments -= voids + stats->cached_blocks;
 	stats->holes = stats->segments - stats->live_blocks - stats->retired_blocks;
 	stats->hole_bytes =
-		stats->physical_bytes - stats->live_rounded_bytes - stats->retired_bytes;
+		stats->physical_bytes - stats->live_rounded_bytes - stats->cached_bytes -
+		stats->retired_bytes;
 	for (int i = 0; i < MAM_RANGE_PARTS; i++) {
 		uint32_t at = mam_shelf_largest(&pool->range->part[i].holes, &pool->segments);
 
@@ -58,9 +59,10 @@ static void count_holes(const struct mam_pool *pool, struct mam_stats *stats)
 			end_bytes += last->bytes;
 		}
 	}
+	stats->segments -= stats->cached_blocks;
 	stats->holes = stats->segments - stats->live_blocks - stats->retired_blocks - ends;
 	stats->hole_bytes = stats->reserved_bytes - stats->live_rounded_bytes -
-			    stats->retired_bytes - end_bytes;
+			    stats->cached_bytes - stats->retired_bytes - end_bytes;
 
 	at = mam_shelf_largest(&pool->shelf, &pool->segments);
 	if (at != 0)
@@ -102,7 +104,7 @@ void mam_inspect_hand_over(const struct mam_stats *full, struct mam_stats *stats
 	stats->size = size;
 }
 
-enum mam_status mam_pool_stats(struct mam_pool *pool, struct mam_stats *stats)
+enum mam_status mam_pool_count(struct mam_pool *pool, struct mam_stats *stats)
 {
 	struct mam_stats full;
 	enum mam_status status = MAM_OK;
@@ -138,9 +140,9 @@ void mam_segment_describe(const struct mam_pool *pool, uint32_t handle,
 	info->chunk_bytes = chunk->bytes;
 }
 
-enum mam_status mam_pool_walk(struct mam_pool *pool,
-			      bool (*visit)(const struct mam_segment_info *segment, void *user),
-			      void *user)
+enum mam_status mam_pool_visit(struct mam_pool *pool,
+			       bool (*visit)(const struct mam_segment_info *segment, void *user),
+			       void *user)
 {
 	enum mam_status status = MAM_OK;
 	uint32_t at;

@@ -145,7 +145,7 @@ static enum mam_status end(struct mam_pool *pool, bool abandon)
 	mam_lock_take(&pool->lock);
 	if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
 		status = MAM_ERROR_DESTROYED;
-	else if (!abandon && pool->counts.live_blocks != 0)
+	else if (!abandon && (pool->counts.live_blocks != 0 || pool->counts.cached_blocks != 0))
 		status = MAM_ERROR_LIVE_BLOCKS;
 	else
 		atomic_store(&pool->state, MAM_POOL_ENDED);

@@ -37,8 +37,8 @@ enum mam_status mam_pool_alloc(struct mam_pool *pool, size_t bytes, size_t align
 	return status == MAM_ERROR_WOULD_WAIT ? mam_grow_for(pool, &request, block) : status;
 }
 
-enum mam_status mam_pool_alloc_nowait(struct mam_pool *pool, size_t bytes, size_t alignment,
-				      void **block)
+enum mam_status mam_pool_alloc_held(struct mam_pool *pool, size_t bytes, size_t alignment,
+				    void **block)
 {
 	struct mam_request request;
 

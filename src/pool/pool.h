@@ -148,6 +148,20 @@ enum mam_status mam_pool_quiesce(struct mam_pool *pool);
 enum mam_status mam_pool_find(struct mam_pool *pool, const void *address,
 			      struct mam_segment_info *info);
 
+/*
+ * As mam_pool_alloc_nowait(), mam_pool_retire(), mam_pool_stats(), mam_pool_walk() and
+ * mam_pool_check(), of a pool that knows nothing of caches: what lies in one is live.
+ */
+enum mam_status mam_pool_alloc_held(struct mam_pool *pool, size_t bytes, size_t alignment,
+				    void **block);
+enum mam_status mam_pool_set_aside(struct mam_pool *pool, void *block, uint64_t *ticket,
+				   size_t *bytes);
+enum mam_status mam_pool_count(struct mam_pool *pool, struct mam_stats *stats);
+enum mam_status mam_pool_visit(struct mam_pool *pool,
+			       bool (*visit)(const struct mam_segment_info *segment, void *user),
+			       void *user);
+enum mam_status mam_pool_audit(struct mam_pool *pool, char *why, size_t why_bytes);
+
 void mam_pool_fork_prepare(struct mam_pool *pool);
 void mam_pool_fork_parent(struct mam_pool *pool);
 void mam_pool_fork_child(struct mam_pool *pool);

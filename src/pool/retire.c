@@ -20,8 +20,8 @@
 
 #define BATCH 64
 
-enum mam_status mam_pool_retire(struct mam_pool *pool, void *block, uint64_t *ticket,
-				size_t *bytes)
+enum mam_status mam_pool_set_aside(struct mam_pool *pool, void *block, uint64_t *ticket,
+				   size_t *bytes)
 {
 	struct mam_segment *segment;
 	enum mam_status status;

@@ -67,6 +67,11 @@ START_TEST(a_pool_from_making_to_end)
 	give(pool, second);
 	stats = stats_of(pool);
 	ck_assert_uint_eq(stats.live_blocks, 2);
+	ck_assert_uint_eq(stats.cached_blocks, 1);
+	ck_assert_int_eq(mam_pool_trim(pool, SIZE_MAX, NULL), MAM_OK);
+	stats = stats_of(pool);
+	ck_assert_uint_eq(stats.cached_blocks, 0);
+	ck_assert_uint_eq(stats.live_blocks, 2);
 	ck_assert_uint_eq(stats.live_bytes, 1 + MIB);
 	ck_assert_uint_eq(stats.live_rounded_bytes, 512 + MIB);
 	ck_assert_uint_eq(stats.peak_live_bytes, 1 + 513 + MIB);

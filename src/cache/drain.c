@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * drain.c - what others do to a thread's seat: read it, empty it, end it (cache.h).
+ *
+ *   1. Take the cache's lock: its list of seats stands still.
+ *   2. Stop every owner (handshake.h), with one fence for all.
+ *   3. Their seats are ours: tallies into the pool's counts, bins back to the pool.
+ *   4. Let them go on.
+ *
+ * An owner waits for the lock of step 1 when it is refused, and inside its seat takes the pool's
+ * lock alone, never the cache's: whoever stops it holds no lock that it could want.
+ *
+ * A seat whose own thread comes here from inside it (by a listener, or a signal handler) is left as
+ * it is.
+ */
+#include "cache/cache.h"
+
+#define BATCH 64 /* blocks given back under one hold of the pool's lock */
+
+static bool is_ours(const struct mam_seat *seat)
+{
+	return seat->owner == mam_seat_self();
+}
+
+/* Inside its own seat a thread cannot wait for itself. */
+static bool may_touch(const struct mam_seat *seat)
+{
+	return !is_ours(seat) || !mam_handshake_is_inside(&seat->hand);
+}
+
+static void stop_all_locked(struct mam_cache *cache)
+{
+	bool any = false;
+
+	for (struct mam_seat *seat = cache->seats; seat; seat = seat->next) {
+		if (is_ours(seat))
+			continue;
+		mam_handshake_stop_begin(&seat->hand);
+		any = true;
+	}
+	if (any)
+		mam_handshake_fence();
+	for (struct mam_seat *seat = cache->seats; seat; seat = seat->next)
+		if (!is_ours(seat))
+			mam_handshake_stop_end(&seat->hand);
+}
+
+static void go_all_locked(struct mam_cache *cache)
+{
+	for (struct mam_seat *seat = cache->seats; seat; seat = seat->next)
+		if (!is_ours(seat))
+			mam_handshake_go(&seat->hand);
+}
+
+/* The lock, and all owners stopped; NULL: the pool has no cache, or none any more. */
+static struct mam_cache *hold(struct mam_pool *pool)
+{
+	struct mam_cache *cache = pool->cache;
+
+	if (!cache)
+		return NULL;
+	mam_lock_take(&cache->lock);
+	if (!mam_cache_serves(cache, pool)) {
+		mam_lock_release(&cache->lock);
+		return NULL;
+	}
+	stop_all_locked(cache);
+	return cache;
+}
+
+static void release(struct mam_cache *cache)
+{
+	go_all_locked(cache);
+	mam_lock_release(&cache->lock);
+}
+
+void mam_cache_settle(struct mam_pool *pool)
+{
+	struct mam_cache *cache = hold(pool);
+
+	if (!cache)
+		return;
+	for (struct mam_seat *seat = cache->seats; seat; seat = seat->next)
+		if (may_touch(seat))
+			mam_pool_meet(pool, &seat->tally);
+	release(cache);
+}
+
+static bool empty(struct mam_pool *pool, struct mam_seat *seat)
+{
+	void *blocks[BATCH];
+	bool any = false;
+	size_t count;
+
+	while ((count = mam_bins_evict(&seat->bins, blocks, BATCH)) != 0) {
+		mam_pool_free_batch(pool, blocks, count, &seat->tally);
+		any = true;
+	}
+	mam_pool_meet(pool, &seat->tally);
+	return any;
+}
+
+bool mam_cache_drain(struct mam_pool *pool)
+{
+	struct mam_cache *cache = hold(pool);
+	bool any = false;
+
+	if (!cache)
+		return false;
+	for (struct mam_seat *seat = cache->seats; seat; seat = seat->next)
+		if (may_touch(seat) && empty(pool, seat))
+			any = true;
+	release(cache);
+	return any;
+}
+
+static void unlink_locked(struct mam_cache *cache, struct mam_seat *seat)
+{
+	*(seat->previous ? &seat->previous->next : &cache->seats) = seat->next;
+	if (seat->next)
+		seat->next->previous = seat->previous;
+	seat->next = seat->previous = NULL;
+	atomic_fetch_sub_explicit(&cache->seat_count, 1, memory_order_relaxed);
+	/* The last touch: its thread may take it for another pool from now on. */
+	atomic_store_explicit(&seat->pool, NULL, memory_order_release);
+}
+
+void mam_cache_leave_seat(struct mam_seat *seat)
+{
+	struct mam_cache *cache = seat->cache;
+	struct mam_pool *pool;
+
+	if (atomic_load_explicit(&seat->pool, memory_order_relaxed) == NULL)
+		return;
+	mam_lock_take(&cache->lock);
+	pool = atomic_load_explicit(&seat->pool, memory_order_relaxed);
+	if (pool) {
+		(void)empty(pool, seat);
+		unlink_locked(cache, seat);
+	}
+	mam_lock_release(&cache->lock);
+}
+
+/* What the bins hold is nobody's any more: without tags. */
+static void forget(struct mam_seat *seat)
+{
+	void *blocks[BATCH];
+
+	while (mam_bins_evict(&seat->bins, blocks, BATCH) != 0)
+		continue;
+}
+
+/* Owners stay stopped: a seat is never used for this pool again. */
+static void close_locked(struct mam_cache *cache)
+{
+	while (cache->seats) {
+		struct mam_seat *seat = cache->seats;
+
+		if (may_touch(seat))
+			forget(seat);
+		unlink_locked(cache, seat);
+	}
+	atomic_store_explicit(&cache->pool, NULL, memory_order_release);
+}
+
+void mam_cache_close(struct mam_pool *pool)
+{
+	struct mam_cache *cache = hold(pool);
+
+	if (!cache)
+		return;
+	close_locked(cache);
+	mam_lock_release(&cache->lock);
+	mam_cache_retire(cache);
+}
+
+const char *mam_cache_check(struct mam_pool *pool)
+{
+	struct mam_cache *cache = hold(pool);
+	const char *why = NULL;
+
+	if (!cache)
+		return NULL;
+	for (struct mam_seat *seat = cache->seats; seat && !why; seat = seat->next) {
+		if (!may_touch(seat))
+			continue;
+		mam_pool_meet(pool, &seat->tally);
+		why = mam_bins_check(&seat->bins);
+	}
+	release(cache);
+	return why;
+}
+
+void mam_cache_fork_prepare(struct mam_pool *pool)
+{
+	struct mam_cache *cache = pool->cache;
+
+	/* Two pools never name one cache that serves: no lock is taken twice. */
+	if (!cache || !mam_cache_serves(cache, pool))
+		return;
+	mam_lock_take_for_fork(&cache->lock);
+	if (mam_cache_serves(cache, pool))
+		stop_all_locked(cache);
+	else
+		mam_lock_release_for_fork(&cache->lock);
+}
+
+void mam_cache_fork_parent(struct mam_pool *pool)
+{
+	struct mam_cache *cache = pool->cache;
+
+	if (!cache || !mam_cache_serves(cache, pool))
+		return;
+	go_all_locked(cache);
+	mam_lock_release_for_fork(&cache->lock);
+}
+
+/* Seats of threads that the child does not have: their blocks to the pool, if it still is one. */
+static void drop_strangers_locked(struct mam_cache *cache, struct mam_pool *pool)
+{
+	struct mam_seat *next;
+
+	for (struct mam_seat *seat = cache->seats; seat; seat = next) {
+		next = seat->next;
+		if (is_ours(seat))
+			continue;
+		(void)empty(pool, seat);
+		unlink_locked(cache, seat);
+		mam_seat_drop(seat);
+	}
+}
+
+void mam_cache_fork_child(struct mam_pool *pool)
+{
+	struct mam_cache *cache = pool->cache;
+	bool ended = atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY;
+
+	if (!cache || !mam_cache_serves(cache, pool))
+		return;
+	mam_lock_reinit(&cache->lock);
+	mam_lock_take(&cache->lock);
+	drop_strangers_locked(cache, pool);
+	if (ended)
+		close_locked(cache);
+	mam_lock_release(&cache->lock);
+	if (ended)
+		mam_cache_retire(cache);
+}

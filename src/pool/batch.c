@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batch.c - several blocks under one hold of the lock (batch.h).
+ *
+ * ground.c counts every block that it places or ends as a caller's. For a block that goes to a
+ * cache or comes from one, the counts are put back as they were, and cached_* changed instead.
+ *
+ * What must hold: live_blocks + cached_blocks is the number of live records, and the same of the
+ * rounded bytes.
+ */
+#include "pool/batch.h"
+
+#include "pool/addrtree.h"
+#include "pool/ground.h"
+
+/* What ground.c counts as it places and ends blocks. */
+struct callers {
+	uint64_t live_blocks, live_bytes, live_rounded_bytes;
+	uint64_t peak_live_blocks, peak_live_bytes, peak_live_rounded_bytes;
+	uint64_t allocs, frees;
+};
+
+static struct callers note(const struct mam_stats *counts)
+{
+	return (struct callers){
+		counts->live_blocks,      counts->live_bytes,      counts->live_rounded_bytes,
+		counts->peak_live_blocks, counts->peak_live_bytes, counts->peak_live_rounded_bytes,
+		counts->allocs,           counts->frees,
+	};
+}
+
+/*
+ * What is cached is counted as callers' meanwhile: what ends is taken off it, and no count falls
+ * below zero.
+ */
+static void lend(struct mam_stats *counts)
+{
+	counts->live_blocks += counts->cached_blocks;
+	counts->live_rounded_bytes += counts->cached_bytes;
+	counts->allocs += counts->cached_blocks;
+	mam_pool_peak(&counts->peak_live_blocks, counts->live_blocks);
+	mam_pool_peak(&counts->peak_live_rounded_bytes, counts->live_rounded_bytes);
+	counts->cached_blocks = 0;
+	counts->cached_bytes = 0;
+}
+
+/* What became live since `noted` is cached; what ended since was. */
+static void count_as_cached(struct mam_stats *counts, const struct callers *noted)
+{
+	counts->cached_blocks += counts->live_blocks - noted->live_blocks;
+	counts->cached_bytes += counts->live_rounded_bytes - noted->live_rounded_bytes;
+	counts->live_blocks = noted->live_blocks;
+	counts->live_bytes = noted->live_bytes;
+	counts->live_rounded_bytes = noted->live_rounded_bytes;
+	counts->peak_live_blocks = noted->peak_live_blocks;
+	counts->peak_live_bytes = noted->peak_live_bytes;
+	counts->peak_live_rounded_bytes = noted->peak_live_rounded_bytes;
+	counts->allocs = noted->allocs;
+	counts->frees = noted->frees;
+}
+
+static void meet_locked(struct mam_pool *pool, struct mam_tally *tally)
+{
+	struct mam_stats *counts = &pool->counts;
+
+	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY) {
+		mam_pool_peak(&counts->peak_live_blocks,
+			      counts->live_blocks + (uint64_t)tally->peak_blocks);
+		mam_pool_peak(&counts->peak_live_bytes,
+			      counts->live_bytes + (uint64_t)tally->peak_bytes);
+		mam_pool_peak(&counts->peak_live_rounded_bytes,
+			      counts->live_rounded_bytes + (uint64_t)tally->peak_rounded);
+		counts->live_blocks += (uint64_t)tally->blocks;
+		counts->live_bytes += (uint64_t)tally->bytes;
+		counts->live_rounded_bytes += (uint64_t)tally->rounded;
+		counts->cached_blocks -= (uint64_t)tally->blocks;
+		counts->cached_bytes -= (uint64_t)tally->rounded;
+		counts->allocs += tally->allocs;
+		counts->frees += tally->frees;
+	}
+	*tally = (struct mam_tally){ .reserved_bytes = counts->reserved_bytes,
+				     .live_bytes = counts->live_rounded_bytes };
+}
+
+void mam_pool_meet(struct mam_pool *pool, struct mam_tally *tally)
+{
+	mam_lock_take(&pool->lock);
+	meet_locked(pool, tally);
+	mam_lock_release(&pool->lock);
+}
+
+/* As many more of the same as there is ground for. */
+static size_t take_more_locked(struct mam_pool *pool, const struct mam_request *request,
+			       size_t wanted, void **more)
+{
+	struct callers noted = note(&pool->counts);
+	size_t got = 0;
+
+	while (got < wanted && mam_ground_take_locked(pool, request, &more[got]) == MAM_OK)
+		got++;
+	count_as_cached(&pool->counts, &noted);
+	return got;
+}
+
+enum mam_status mam_pool_alloc_batch(struct mam_pool *pool, size_t bytes, size_t alignment,
+				     struct mam_tally *tally, void **block, size_t wanted,
+				     void **more, size_t *got)
+{
+	struct mam_request request;
+	enum mam_status status = mam_ground_shape(pool, bytes, alignment, &request);
+
+	if (status == MAM_ERROR_INVALID_VALUE)
+		return status;
+	mam_lock_take(&pool->lock);
+	meet_locked(pool, tally);
+	if (status == MAM_OK)
+		status = mam_ground_take_locked(pool, &request, block);
+	else if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
+		status = MAM_ERROR_DESTROYED;
+	if (status == MAM_OK && wanted != 0) {
+		request.requested = request.bytes;
+		*got = take_more_locked(pool, &request, wanted, more);
+	} else if (status == MAM_OK) {
+		*got = 0;
+	} else if (status != MAM_ERROR_WOULD_WAIT) {
+		pool->counts.failures++;
+	}
+	mam_lock_release(&pool->lock);
+	return status;
+}
+
+enum mam_status mam_pool_free_one(struct mam_pool *pool, void *block, size_t requested,
+				  struct mam_tally *tally)
+{
+	enum mam_status status;
+	uint32_t handle;
+
+	mam_lock_take(&pool->lock);
+	meet_locked(pool, tally);
+	status = mam_ground_end_locked(pool, (uintptr_t)block, &handle);
+	if (status == MAM_OK) {
+		if (requested != 0)
+			pool->counts.live_bytes +=
+				mam_segment_at(&pool->segments, handle)->requested - requested;
+		mam_ground_release_locked(pool, handle);
+	}
+	mam_lock_release(&pool->lock);
+	return status;
+}
+
+void mam_pool_free_batch(struct mam_pool *pool, void *const *blocks, size_t count,
+			 struct mam_tally *tally)
+{
+	struct callers noted;
+	uint32_t handle;
+
+	mam_lock_take(&pool->lock);
+	meet_locked(pool, tally);
+	noted = note(&pool->counts);
+	lend(&pool->counts);
+	for (size_t i = 0; i < count; i++)
+		if (mam_ground_end_locked(pool, (uintptr_t)blocks[i], &handle) == MAM_OK)
+			mam_ground_release_locked(pool, handle);
+	count_as_cached(&pool->counts, &noted);
+	mam_lock_release(&pool->lock);
+}
+
+void mam_pool_amend(struct mam_pool *pool, void *block, size_t requested, struct mam_tally *tally)
+{
+	uint32_t handle;
+
+	mam_lock_take(&pool->lock);
+	meet_locked(pool, tally);
+	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY) {
+		handle = mam_blockmap_find(&pool->blocks, &pool->segments, (uintptr_t)block);
+		if (handle == 0)
+			handle = mam_addrtree_find(&pool->segments, pool->by_address,
+						   (uintptr_t)block);
+		if (handle != 0 &&
+		    mam_segment_at(&pool->segments, handle)->state == MAM_SEGMENT_LIVE)
+			mam_segment_at(&pool->segments, handle)->requested = requested;
+	}
+	mam_lock_release(&pool->lock);
+}
