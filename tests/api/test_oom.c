@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <mam/pools.h>
+#include <mam/stream.h>
 #include <mam/stats.h>
 
 #include "base/event.h"
@@ -100,6 +101,9 @@ START_TEST(it_is_asked_until_the_request_fits)
 	ck_assert_uint_eq(failed_events, 0);
 	ck_assert_int_eq(mam_malloc_aligned(pool, BLOCK, 4096, &block), MAM_OK);
 	ck_assert_str_eq(order, "aaaa");
+	ck_assert_int_eq(mam_malloc_async(pool, 2 * BLOCK, NULL, &block), MAM_OK);
+	ck_assert_str_eq(order, "aaaaaa");
+	ck_assert_uint_eq(stats().failures, 0);
 }
 END_TEST
 
