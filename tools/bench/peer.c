@@ -118,6 +118,9 @@ static void malloc_release(struct bench_peer *peer, void *block, size_t bytes)
 /* Memory of which a gibibyte takes the driver half a second. */
 #define HOST_MEMORY .only = "pair,size,footprint", .most_bytes = 16 * BENCH_MIB
 
+/* Its free blocks are in one list: minutes go by where there are 100,000 holes. */
+#define RMM_ONLY "pair,size,threads,foreign,training,random,stream"
+
 #define MAM_CALLS                                                                         \
 	.is_mam = true, .probe = bench_mam_probe, .open = bench_mam_open,                 \
 	.close = bench_mam_close, .alloc = bench_mam_alloc, .release = bench_mam_release, \
@@ -133,7 +136,8 @@ static void malloc_release(struct bench_peer *peer, void *block, size_t bytes)
 	.on_device = true, .probe = bench_library_probe, .open = bench_library_open, \
 	.close = bench_library_close, .alloc = bench_library_alloc,                  \
 	.release = bench_library_release, .gauge = bench_library_gauge,              \
-	.settle = bench_cuda_settle, .enter_thread = bench_cuda_enter_thread, .block_memory = 256
+	.settle = bench_cuda_settle, .enter_thread = bench_cuda_enter_thread,        \
+	.most_blocks = 1100000, .block_memory = 256
 #define CUDA_CALLS                                                             \
 	.on_device = true, .open = bench_cuda_open, .close = bench_cuda_close, \
 	.enter_thread = bench_cuda_enter_thread, .block_memory = 256
@@ -228,6 +232,7 @@ struct bench_peer bench_peers[] = {
 	  LIBRARY_CALLS,
 	  .alloc_on = bench_library_alloc_on,
 	  .release_on = bench_library_release_on,
+	  .only = RMM_ONLY,
 	  .source = "BENCH_RMM",
 	  .variant = 0 },
 	{ .name = "torch",

@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# bench_script.sh - tools/bench/gpu-host.sh from its call to its table, with the driver of tests/fake and a
+# nvidia-smi that names a GPU. The numbers are no matter here.
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+
+script=$MAM_SRCDIR/tools/bench/gpu-host.sh
+fake=$MAM_BUILDDIR/tests/fake/lib
+mkdir "$scratch/bin" "$scratch/none" "$scratch/out"
+
+sh "$script" "$MAM" >"$scratch/words" 2>&1
+same "without a folder: exit status" 2 $?
+sh "$script" "$scratch/no-mam" "$scratch/out" >"$scratch/words" 2>&1
+same "without a command: exit status" 2 $?
+printf '#!/bin/sh\nexit 9\n' >"$scratch/none/nvidia-smi"
+chmod +x "$scratch/none/nvidia-smi"
+PATH=$scratch/none:$PATH sh "$script" "$MAM" "$scratch/out" >"$scratch/words" 2>&1
+same "without a GPU: exit status" 77 $?
+try "without a GPU: said so" grep -q 'finds no GPU' "$scratch/words"
+
+printf '#!/bin/sh\necho NVIDIA GeForce RTX 4090\n' >"$scratch/bin/nvidia-smi"
+printf '#!/bin/sh\nexit 1\n' >"$scratch/bin/python3"
+chmod +x "$scratch/bin/nvidia-smi" "$scratch/bin/python3"
+PATH=$scratch/bin:$PATH BUDGET=soon sh "$script" "$MAM" "$scratch/out" >"$scratch/words" 2>&1
+same "a budget that is no number: exit status" 2 $?
+
+[ -e "$fake/libcuda.so.1" ] || { skip "a whole run" "there is no fake driver in this build"; finish; }
+
+mkdir "$scratch/traces"
+printf 'a 1 1000000 0\na 2 3000000 0\nf 1\nf 2\n' | gzip >"$scratch/traces/two blocks.trace.gz"
+PATH=$scratch/bin:$PATH LD_LIBRARY_PATH=$fake CUDA_HOME=$scratch/none FAKE_CUDA_MEMORY=64G BUDGET=26 QUICK=1 \
+	TRACES=$scratch/traces BENCH_COMMIT=abc sh "$script" "$MAM" "$scratch/out" >"$scratch/words" 2>&1
+same "a whole run: exit status" 0 $?
+csv=$scratch/out/host-rtx4090.csv
+try "the file is named after the GPU" test -s "$csv"
+same "eight lines of header" 8 "$(head -n 8 "$csv" | grep -c '^# [a-z]*: ')"
+try "the commit is the one that was named" grep -qx '# commit: abc' "$csv"
+try "all words are kept" grep -q 'run on' "$scratch/out/host-rtx4090.log"
+try "a peer that cannot be built is said so" grep -q '^peer torch: python3 has no torch' "$scratch/words"
+for pool in mam-vmm mam-vmm-simulated; do
+	same "replay, $pool: memory held over 4,000,000 bytes live" yes \
+		"$(sed -n "s/^replay,$pool,two blocks,physical_ratio,//p" "$csv" |
+			awk '{ print ($1 > 1 && $1 < 20) ? "yes" : "no: " $1 }')"
+done
+same "the table ends with verdicts only" "" \
+	"$(sed -n '/^what .*target/,/^$/p' "$scratch/words" | grep -vE '^what|^$|(met|MISSED|not measured)$')"
+try "the table has a line a target" test "$(grep -cE '(met|MISSED|not measured)$' "$scratch/words")" -ge 20
+same "nothing half written is left" "" "$(find "$scratch/out" -name '*.part')"
+same "a picture can be drawn of it" 0 "$("$MAM" bench plot -o "$scratch/out" "$csv" >/dev/null 2>&1; echo $?)"
+
+finish
