@@ -141,13 +141,14 @@ fi
 
 # Programs with kernels are built by the real compiler, where it is.
 nvcc=$(PATH=${PATH#*:} command -v nvcc)
-for file in "$top"/tests/clients/*.cu "$bench/gpu-stress.cu"; do
+for file in "$top"/tests/clients/*.cu "$bench"/gpu-stress*.cu; do
 	if [ "$HAVE_CUDA" != yes ] || [ -z "$nvcc" ]; then
 		skip "$(basename "$file") builds" 'mam was built without the CUDA toolkit'
 		continue
 	fi
 	define=
 	case $file in
+	*/gpu-stress-async.cu) define=-I$top/include ;;
 	*/library_loop.cu)
 		[ -f "$(dirname "$nvcc")/../include/cublas_v2.h" ] || continue
 		define=-DLIBRARY_LOOP_CUBLAS

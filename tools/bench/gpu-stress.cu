@@ -15,32 +15,15 @@
  * plainly, as programmatic dependent launches, and from a captured graph. Every other thread works
  * in a second context; where there can be none, stderr says so. stdout: one line of sums. Exit
  * status: 0, 1 when a foreign pattern was seen, 2 when a call failed.
- *
- * The kernel sees a foreign word if it was written between two of its own looks: what another
- * kernel writes there, it writes again and again, so both see each other.
  */
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <ctime>
 #include <pthread.h>
 
 #include <cuda.h>
-#include <cuda_runtime.h>
+
+#include "gpu-stress.cuh"
 
 /* The name that every driver has; cuda.h's macro asks for a newer one with other arguments. */
 extern "C" CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device);
-
-#define CHECK(call)                                                                      \
-	do {                                                                             \
-		cudaError_t code = (call);                                               \
-		if (code != cudaSuccess) {                                               \
-			fprintf(stderr, "gpu-stress: %s: %s\n", #call,                   \
-				cudaGetErrorString(code));                               \
-			exit(2);                                                         \
-		}                                                                        \
-	} while (0)
 
 #define CHECK_DRIVER(call)                                                               \
 	do {                                                                             \
@@ -50,45 +33,6 @@ extern "C" CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdev
 			exit(2);                                                         \
 		}                                                                        \
 	} while (0)
-
-enum { WORDS_MOST = 1 << 16 }; /* of a block that one kernel looks at, spread over all of it */
-
-/* What the kernels of one context saw; in managed memory, which is no pool's. */
-struct sums {
-	unsigned long long foreign; /* words that were not what the kernel wrote */
-	unsigned long long kernels;
-};
-
-__device__ static size_t place(size_t i, size_t words)
-{
-	return words <= WORDS_MOST ? i : i * (words / WORDS_MOST);
-}
-
-__global__ void use(uint32_t *block, size_t words, uint32_t mark, long long cycles, sums *seen)
-{
-	size_t looked = words < WORDS_MOST ? words : WORDS_MOST;
-	long long start = clock64();
-	volatile uint32_t *memory = block;
-	unsigned long long foreign = 0;
-
-	cudaTriggerProgrammaticLaunchCompletion();
-	for (size_t i = threadIdx.x; i < looked; i += blockDim.x)
-		memory[place(i, words)] = mark ^ (uint32_t)i;
-	__syncthreads();
-	do {
-		for (size_t i = threadIdx.x; i < looked; i += blockDim.x) {
-			uint32_t got = memory[place(i, words)];
-
-			if (got != (mark ^ (uint32_t)i))
-				foreign++;
-			memory[place(i, words)] = mark ^ (uint32_t)i;
-		}
-	} while (clock64() - start < cycles);
-	if (foreign != 0)
-		atomicAdd(&seen->foreign, foreign);
-	if (threadIdx.x == 0)
-		atomicAdd(&seen->kernels, 1ULL);
-}
 
 static struct {
 	double seconds = 10;
@@ -107,14 +51,6 @@ static struct {
 static cudaStream_t common; /* --ordered */
 static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
 
-static double now()
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
 struct worker {
 	int number;
 	sums *seen; /* its context's */
@@ -123,28 +59,11 @@ struct worker {
 	pthread_t thread;
 };
 
-static uint64_t next(worker *self)
-{
-	self->random ^= self->random << 13;
-	self->random ^= self->random >> 7;
-	self->random ^= self->random << 17;
-	return self->random;
-}
-
-/* Small ones often, large ones now and then. */
-static size_t size_of(worker *self)
-{
-	size_t most = (size_t)256 << (next(self) % 18);
-
-	if (most > options.largest)
-		most = options.largest;
-	return 4 + next(self) % most;
-}
-
 /* A fifth of a millisecond to one, and one in eight of them up to five. */
 static void launch(worker *self, cudaStream_t stream, uint32_t *block, size_t words, uint32_t mark)
 {
-	long long cycles = 400000 + (long long)(next(self) % (next(self) % 8 ? 1600000 : 9600000));
+	long long most = next(&self->random) % 8 ? 1600000 : 9600000;
+	long long cycles = 400000 + (long long)(next(&self->random) % most);
 	cudaLaunchAttribute attribute = {};
 	cudaLaunchConfig_t config = {};
 
@@ -154,7 +73,7 @@ static void launch(worker *self, cudaStream_t stream, uint32_t *block, size_t wo
 	attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
 	attribute.val.programmaticStreamSerializationAllowed = 1;
 	/* Such launches do not keep the order that the caller promises. */
-	if (!options.ordered && next(self) % 4 == 0) {
+	if (!options.ordered && next(&self->random) % 4 == 0) {
 		config.attrs = &attribute;
 		config.numAttrs = 1;
 	}
@@ -182,14 +101,14 @@ static void launch_graph(worker *self, cudaStream_t stream, uint32_t *block, siz
 
 static void one_block(worker *self, cudaStream_t stream)
 {
-	size_t bytes = size_of(self), words = bytes / 4;
+	size_t bytes = size_of(&self->random, options.largest), words = bytes / 4;
 	uint32_t mark = (uint32_t)(self->number << 24) ^ (uint32_t)(self->blocks * 2654435761u);
 	uint32_t *block;
 
 	if (options.ordered)
 		pthread_mutex_lock(&order);
 	CHECK(cudaMalloc(&block, bytes));
-	if (!options.ordered && next(self) % 64 == 0)
+	if (!options.ordered && next(&self->random) % 64 == 0)
 		launch_graph(self, stream, block, words, mark);
 	else
 		launch(self, stream, block, words, mark);
@@ -220,9 +139,9 @@ static void *work(void *argument)
 	}
 	/* Work piles up under policies that do not wait: let it drain now and then. */
 	for (int i = 0; now() < end; i++) {
-		one_block(self, streams[next(self) % options.streams]);
+		one_block(self, streams[next(&self->random) % options.streams]);
 		if (i % 64 == 63)
-			CHECK(cudaStreamSynchronize(streams[next(self) % options.streams]));
+			CHECK(cudaStreamSynchronize(streams[next(&self->random) % options.streams]));
 	}
 	CHECK(cudaDeviceSynchronize());
 	return NULL;
@@ -256,19 +175,6 @@ static bool read_options(int count, char **arguments)
 	return options.seconds > 0 && options.threads >= 1 && options.threads <= 64 &&
 	       options.streams >= 1 && options.streams <= 16 && options.largest >= 256 &&
 	       options.contexts >= 1 && options.contexts <= 2;
-}
-
-/* In the current context: its sums, and the kernel is loaded. */
-static cudaError_t prepare(sums **seen)
-{
-	cudaError_t code = cudaMallocManaged(seen, sizeof(**seen));
-
-	if (code != cudaSuccess)
-		return code;
-	memset(*seen, 0, sizeof(**seen));
-	use<<<1, 32>>>(NULL, 0, 0, 0, *seen);
-	code = cudaGetLastError();
-	return code == cudaSuccess ? cudaDeviceSynchronize() : code;
 }
 
 static void prepare_contexts()

@@ -1,17 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# gpu-stress.sh [MAM [FOLDER]] - gpu-stress.cu under each policy of mam run, on a real GPU: is memory handed out
-# while a kernel still uses it?
+# gpu-stress.sh [MAM [FOLDER]] - gpu-stress.cu under each policy of mam run, and gpu-stress-async.cu on the library's
+# streams, on a real GPU: is memory handed out while a kernel still uses it?
 #
 #   MAM     the installed command to try; else $MAM, else the one on the path
 #   FOLDER  where stress-<gpu>.csv goes; else $OUT, else this folder's results/
 #
-# Four runs: strict; deferred; stream, with a program that keeps the order which that policy asks for; and a few
-# seconds of stream with a program that does not, the control: there foreign patterns must be seen, or the stress
-# sees nothing.
+# Four runs of mam run: strict; deferred; stream, with a program that keeps the order which that policy asks for; and a
+# few seconds of stream with a program that does not, the control: there foreign patterns must be seen, or the stress
+# sees nothing. Three of a program that is linked to the library: async-vmm and async-cudamalloc, one for each source,
+# with a pool so small that streams take each other's ground and pieces of memory move all the time; and the control
+# of these two, async-control, which frees on wrong streams.
 #
-# Environment: POLICIES (strict deferred stream control), SECONDS_EACH (60), THREADS (8), NVCC,
+# Environment: POLICIES (the names above, all seven), SECONDS_EACH (60), THREADS (8), NVCC,
+#   MAM_PREFIX (where include/mam and lib/libmam.so are; else the folder above that of MAM),
 #   BENCH_COMMIT (where the tree has no .git).
 # Exit status: 0, 1 when a kernel saw a foreign pattern, the control saw none, or a run failed, 2 for a wrong
 #   call, 77 without GPU or nvcc.
@@ -20,7 +23,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 script='gpu-stress' # for the sentences of gpu-lib.sh
 seconds=${SECONDS_EACH:-60}
 threads=${THREADS:-8}
-policies=${POLICIES:-strict deferred stream control}
+policies=${POLICIES:-strict deferred stream control async-vmm async-cudamalloc async-control}
 
 # shellcheck source=tools/bench/gpu-lib.sh
 . "$here/gpu-lib.sh"
@@ -35,52 +38,92 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-stress.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-if ! "$nvcc" -O2 -arch="sm_$arch" -Xcompiler -pthread -o "$work/stress" "$here/gpu-stress.cu" \
-	-L"$cuda_home/lib64/stubs" -lcuda > "$work/build" 2>&1; then
+
+build() # PROGRAM OPTION... - from its source beside this script
+{
+	program=$1
+	shift
+	"$nvcc" -O2 -arch="sm_$arch" -Xcompiler -pthread -o "$work/$program" "$here/gpu-$program.cu" "$@" \
+		> "$work/build" 2>&1 && return
 	cat "$work/build" >&2
-	stop 2 'gpu-stress.cu could not be built'
-fi
+	stop 2 "gpu-$program.cu could not be built"
+}
+
+find_library() # sets prefix and library
+{
+	prefix=${MAM_PREFIX:-$(dirname "$(dirname "$(readlink -f "$mam")")")}
+	for library in "$prefix/lib/libmam.so" "$prefix/lib64/libmam.so"; do
+		[ -e "$library" ] && [ -e "$prefix/include/mam/stream.h" ] && return
+	done
+	stop 2 "there is no libmam below $prefix: set MAM_PREFIX to where mam was installed"
+}
+
+field() # NAME FILE - of a line of names and values in turn
+{
+	awk -v name="$1" '{ for (i = 1; i < NF; i += 2) if ($i == name) { print $(i + 1); exit } }' "$2" 2> /dev/null
+}
+
+case " $policies " in
+*' async-'*)
+	find_library
+	build stress-async -I"$prefix/include" "$library" -Xlinker -rpath="$(dirname "$library")"
+	;;
+esac
+case " $policies " in
+*' strict '* | *' deferred '* | *' stream '* | *' control '*)
+	build stress -L"$cuda_home/lib64/stubs" -lcuda
+	;;
+esac
 
 failed=0
 for policy in $policies; do
-	free=$policy
 	asked=$seconds
-	set --
 	case $policy in
-	strict | deferred) ;;
-	stream) set -- --ordered ;;
-	control)
-		free=stream
-		[ "$asked" -gt 5 ] && asked=5
-		;;
-	*) stop 2 "POLICIES are strict, deferred, stream and control, not '$policy'" ;;
+	*control) [ "$asked" -gt 5 ] && asked=5 ;;
 	esac
-	rm -f "$work/stats"
-	timeout -k 5 $((asked * 2 + 30)) "$mam" run --stats="$work/stats" --free="$free" -- "$work/stress" \
-		--seconds "$asked" --threads "$threads" "$@" > "$work/out" 2> "$work/err"
+	stats=$work/stats
+	rm -f "$stats"
+	case $policy in
+	strict | deferred) set -- --free="$policy" -- "$work/stress" ;;
+	stream) set -- --free=stream -- "$work/stress" --ordered ;;
+	control) set -- --free=stream -- "$work/stress" ;;
+	async-vmm | async-cudamalloc) set -- "$work/stress-async" --source "${policy#async-}" ;;
+	async-control) set -- "$work/stress-async" --source cudamalloc --wrong ;;
+	*) stop 2 "POLICIES are strict, deferred, stream, control and async- with vmm, cudamalloc or control, not '$policy'" ;;
+	esac
+	case $policy in
+	async-*) ;;
+	*) set -- "$mam" run --stats="$stats" "$@" ;;
+	esac
+	timeout -k 5 $((asked * 2 + 30)) "$@" --seconds "$asked" --threads "$threads" > "$work/out" 2> "$work/err"
 	status=$?
 	case $policy-$status in
-	control-1) ;;
-	control-0)
+	*control-1) ;;
+	*control-0)
 		failed=1
-		echo 'gpu-stress: the control saw no foreign pattern: the other runs say nothing' >&2
+		echo "gpu-stress: $policy saw no foreign pattern: the other runs say nothing" >&2
 		;;
 	*-0) ;;
 	*) failed=1 ;;
 	esac
-	[ -s "$work/out" ] || echo "blocks - gib - kernels - foreign -" > "$work/out"
-	reserved=$(sed -n 's/^peak_reserved_bytes	//p' "$work/stats" 2> /dev/null)
-	served=$(sed -n 's/^served	//p' "$work/stats" 2> /dev/null)
-	while read -r _ blocks _ gib _ kernels _ foreign; do
-		echo "$policy,$asked,$threads,$blocks,$gib,$kernels,$foreign,${served:--},${reserved:--},$status"
-	done < "$work/out" | tee -a "$work/rows"
+	[ -s "$work/out" ] || echo 'blocks - gib - kernels - foreign -' > "$work/out"
+	served=$(sed -n 's/^served	//p' "$stats" 2> /dev/null)
+	reserved=$(sed -n 's/^peak_reserved_bytes	//p' "$stats" 2> /dev/null)
+	row=$policy,$asked,$threads
+	for name in blocks gib kernels foreign; do
+		row=$row,$(field "$name" "$work/out")
+	done
+	served=${served:-$(field served "$work/out")}
+	reserved=${reserved:-$(field reserved "$work/out")}
+	echo "$row,${served:--},${reserved:--},$status" | tee -a "$work/rows"
 	tail -n 2 "$work/err" >&2
 done
 
 file=$folder/stress-$gpu_name.csv
 {
 	print_head "SECONDS_EACH=$seconds THREADS=$threads tools/bench/gpu-stress.sh" "policy of mam run --free (control:\
- stream, with a program that does not keep the order it asks for); seconds; host threads; blocks allocated; GiB of\
+ stream, with a program that does not keep the order it asks for), or async- and the source under the library's streams\
+ (async-control: frees on wrong streams); seconds; host threads; blocks allocated; GiB of\
  them; kernels; foreign (words a kernel read that it had not written); served (calls by a pool); peak reserved bytes;\
  exit status"
 	echo policy,seconds,threads,blocks,gib,kernels,foreign,served,peak_reserved_bytes,status
