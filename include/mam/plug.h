@@ -57,8 +57,9 @@ MAM_API void *mam_torch_pool_alloc(ssize_t bytes, int device, struct CUstream_st
 
 /*
  * mam_torch_record_stream - work on `stream` uses the block too. When it is freed it goes to nobody
- * until the work that was then on its own stream and on all recorded ones is done. Neither stream
- * waits for another, nor does the caller.
+ * until the work that was then on its own stream and on all recorded ones is done. No stream waits
+ * for another, nor does the caller, but where a stream was destroyed meanwhile. Streams of other
+ * devices count; a default stream is that of the block's device.
  */
 MAM_API void mam_torch_record_stream(void *block, struct CUstream_st *stream);
 

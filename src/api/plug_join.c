@@ -12,7 +12,11 @@
  *    ever allocate there;
  * 4. while one of the streams is in capture nothing may be recorded in it: the block is put aside,
  *    and tried again at later frees;
- * 5. where a stream is gone, or the driver refuses: wait for the device, then free.
+ * 5. where a stream is gone, or the driver refuses: wait for the device, and for those of the other
+ *    streams, then free.
+ *
+ * A stream may be another device's: its event is made in its own context, which is noted with it,
+ * since the stream may be gone when that is asked. Default streams are the block's device's.
  *
  * Bound: a look at one bucket and two driver calls a stream. Where no block is noted, one load.
  * What must hold: `notes` is the number of notes in all buckets; a block put aside is in no bucket.
@@ -36,10 +40,15 @@
 #define EVENT_WITHOUT_TIME 2u
 #define STREAM_OF_ITS_OWN 1u /* it waits for no other stream, and none for it */
 
+/* Handles that stand for the calling thread's own stream, whichever that is. */
+#define OWN_OF_A_THREAD ((struct CUstream_st *)2)
+#define DEFAULTS_END ((uintptr_t)3)
+
 struct note {
 	struct note *next;
 	void *block;
 	struct CUstream_st *stream;
+	struct CUctx_st *context; /* the stream's; NULL: of the block's device */
 };
 
 struct parting {
@@ -70,6 +79,16 @@ static struct note **bucket_of(const void *block)
 	return &buckets[((uintptr_t)block >> 9) * 0x9e3779b1u % BUCKETS];
 }
 
+static struct CUctx_st *context_of(const struct mam_driver *driver, struct CUstream_st *stream)
+{
+	struct CUctx_st *context = NULL;
+
+	if ((uintptr_t)stream < DEFAULTS_END || !driver->stream_get_ctx ||
+	    driver->stream_get_ctx(stream, &context) != MAM_DRIVER_SUCCESS)
+		return NULL;
+	return context;
+}
+
 void mam_plug_join_record(void *block, struct CUstream_st *stream)
 {
 	struct note *note, *same;
@@ -85,12 +104,13 @@ void mam_plug_join_record(void *block, struct CUstream_st *stream)
 			"from now on each free waits for the device");
 		return;
 	}
+	*note = (struct note){ NULL, block, stream, context_of(driver, stream) };
 	mam_lock_take(&lock);
 	same = *bucket_of(block);
 	while (same && (same->block != block || same->stream != stream))
 		same = same->next;
 	if (!same) {
-		*note = (struct note){ *bucket_of(block), block, stream };
+		note->next = *bucket_of(block);
 		*bucket_of(block) = note;
 		atomic_fetch_add(&notes, 1);
 	}
@@ -131,8 +151,8 @@ static void drop_notes(struct note *note)
 
 static bool has_calls(const struct mam_driver *driver)
 {
-	return driver->event_create && driver->event_record && driver->stream_create &&
-	       driver->stream_wait_event && driver->stream_is_capturing;
+	return driver->event_create && driver->event_record && driver->event_destroy &&
+	       driver->stream_create && driver->stream_wait_event && driver->stream_is_capturing;
 }
 
 /* The meeting stream of a device; NULL: it has none. */
@@ -160,22 +180,57 @@ static struct meeting *meeting_locked(int device)
 
 static enum outcome look(const struct mam_driver *driver, struct CUstream_st *stream)
 {
-	unsigned int status = 0;
-	unsigned int result = driver->stream_is_capturing(stream, &status);
+	unsigned int status = 0, result;
 
+	if (stream == OWN_OF_A_THREAD)
+		return REFUSED; /* of which thread? */
+	result = driver->stream_is_capturing(stream, &status);
 	if (result == MAM_DRIVER_CAPTURE_IMPLICIT || (result == MAM_DRIVER_SUCCESS && status != 0))
 		return ASIDE;
 	return result == MAM_DRIVER_SUCCESS ? MET : REFUSED;
 }
 
-static enum outcome bring(const struct meeting *meeting, struct CUstream_st *stream)
+static enum outcome bring(const struct meeting *meeting, struct CUevent_st *event,
+			  struct CUstream_st *stream)
 {
 	const struct mam_driver *driver = meeting->device.driver;
 
-	if (driver->event_record(meeting->event, stream) != MAM_DRIVER_SUCCESS ||
-	    driver->stream_wait_event(meeting->stream, meeting->event, 0) != MAM_DRIVER_SUCCESS)
+	if (driver->event_record(event, stream) != MAM_DRIVER_SUCCESS ||
+	    driver->stream_wait_event(meeting->stream, event, 0) != MAM_DRIVER_SUCCESS)
 		return REFUSED;
 	return MET;
+}
+
+static bool is_foreign(const struct note *note, const struct mam_device *device)
+{
+	return note->context && note->context != device->context;
+}
+
+/* Another context, to be entered like a device of ours. */
+static struct mam_device abroad(const struct mam_driver *driver, struct CUctx_st *context)
+{
+	return (struct mam_device){ .driver = driver, .context = context, .ordinal = -1 };
+}
+
+/* An event serves streams of its own context only; any stream may wait for it. */
+static enum outcome bring_noted(const struct meeting *meeting, const struct note *note)
+{
+	const struct mam_driver *driver = meeting->device.driver;
+	const struct mam_device other = abroad(driver, note->context);
+	struct mam_device_visit visit;
+	struct CUevent_st *event;
+	enum outcome outcome = REFUSED;
+
+	if (!is_foreign(note, &meeting->device))
+		return bring(meeting, meeting->event, note->stream);
+	if (mam_device_enter(&other, &visit).result != MAM_DRIVER_SUCCESS)
+		return REFUSED;
+	if (driver->event_create(&event, EVENT_WITHOUT_TIME) == MAM_DRIVER_SUCCESS) {
+		outcome = bring(meeting, event, note->stream);
+		driver->event_destroy(event); /* which ends when it is no longer waited for */
+	}
+	mam_device_leave(&other, &visit);
+	return outcome;
 }
 
 /* Step 2, or 4, or 5. One event serves all: a wait is for what it recorded last. */
@@ -192,12 +247,27 @@ static enum outcome meet_locked(const struct parting *parting, struct CUstream_s
 	for (const struct note *note = parting->others; note && outcome == MET; note = note->next)
 		outcome = look(meeting->device.driver, note->stream);
 	if (outcome == MET)
-		outcome = bring(meeting, parting->stream);
+		outcome = bring(meeting, meeting->event, parting->stream);
 	for (const struct note *note = parting->others; note && outcome == MET; note = note->next)
-		outcome = bring(meeting, note->stream);
+		outcome = bring_noted(meeting, note);
 	mam_device_leave(&meeting->device, &visit);
 	*stream = meeting->stream;
 	return outcome;
+}
+
+/* Step 5. */
+static void free_waiting(const struct parting *parting)
+{
+	const struct mam_driver *driver;
+
+	for (const struct note *note = parting->others; note; note = note->next) {
+		if (note->context && mam_driver_get(&driver) == MAM_OK) {
+			const struct mam_device other = abroad(driver, note->context);
+
+			mam_device_quiesce(&other);
+		}
+	}
+	mam_plug_free_waiting("mam_torch_free", parting->block, parting->device);
 }
 
 /* False: it is put aside. */
@@ -218,7 +288,7 @@ static bool part(struct parting *parting)
 	if (outcome == ASIDE)
 		return false;
 	if (outcome == REFUSED) {
-		mam_plug_free_waiting("mam_torch_free", parting->block, parting->device);
+		free_waiting(parting);
 	} else if (mam_plug_free("mam_torch_free", parting->block, parting->device, stream) ==
 			   MAM_OK &&
 		   mam_pool_default(parting->device, &pool) == MAM_OK) {
@@ -269,7 +339,9 @@ bool mam_plug_join_free(void *block, int device, struct CUstream_st *stream)
 		return false;
 	parting = malloc(sizeof(*parting));
 	if (!parting) {
-		mam_plug_free_waiting("mam_torch_free", block, device);
+		const struct parting here = { NULL, block, device, stream, others };
+
+		free_waiting(&here);
 		drop_notes(others);
 		return true;
 	}

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <mam/plug.h>
@@ -300,6 +301,9 @@ START_TEST(no_stream_waits_for_another)
 	ck_assert_uint_lt(later, due + 900000);
 	later = use(take(MIB, three), MIB, three);
 	ck_assert_uint_lt(later, due + 900000);
+	/* The legacy default stream waits for all that are not of their own: none of these. */
+	later = use(take(MIB, NULL), MIB, NULL);
+	ck_assert_uint_lt(later, due + 900000);
 }
 END_TEST
 
@@ -390,6 +394,78 @@ START_TEST(a_stream_that_is_gone_is_waited_for)
 	other = take(MIB, one);
 	ck_assert_int_eq(cuda.fake_pending((uintptr_t)other, MIB), 0);
 	give(other, one);
+}
+END_TEST
+
+/* A stream of another device, with the block's device current or that one. */
+START_TEST(a_stream_of_another_device_counts)
+{
+	struct CUctx_st *here, *there;
+	struct CUstream_st *far;
+	void *block;
+
+	setenv("FAKE_CUDA_DEVICES", "2", 1);
+	start();
+	ck_assert_int_eq(cuda.cuCtxGetCurrent(&here), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRetain(&there, 1), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxSetCurrent(there), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuStreamCreate(&far, 1), CUDA_SUCCESS);
+	if (_i % 2)
+		ck_assert_int_eq(cuda.cuCtxSetCurrent(here), CUDA_SUCCESS);
+	block = take(MIB, one);
+	use(block, MIB, far);
+	mam_torch_record_stream(block, far);
+	if (_i >= 2)
+		ck_assert_int_eq(cuda.cuStreamDestroy_v2(far), CUDA_SUCCESS);
+	give(block, one);
+	for (int i = 0; i < 8; i++)
+		ck_assert_int_eq(cuda.fake_pending((uintptr_t)take(MIB, one), MIB), 0);
+	ck_assert_uint_eq(stats().live_blocks, 8);
+	ck_assert_str_eq(logged(), "");
+}
+END_TEST
+
+/* Nobody knows later whose it was. */
+START_TEST(a_thread_s_own_stream_is_waited_for)
+{
+	struct CUstream_st *own = (struct CUstream_st *)2;
+	void *block;
+
+	start();
+	block = take(MIB, one);
+	use(block, MIB, own);
+	mam_torch_record_stream(block, own);
+	give(block, one);
+	ck_assert_int_eq(cuda.fake_pending((uintptr_t)block, MIB), 0);
+	ck_assert_uint_eq(stats().live_blocks, 0);
+}
+END_TEST
+
+/* As when Python's garbage collector frees a tensor in a worker process. */
+START_TEST(a_child_of_a_fork_gets_nothing_and_does_not_wait)
+{
+	void *block, *kept;
+	pid_t child;
+	int status;
+
+	start();
+	block = take(MIB, one);
+	kept = take(MIB, one);
+	mam_torch_record_stream(block, two);
+	child = fork();
+	if (child == 0) {
+		alarm(20);
+		give(block, one);
+		give(kept, one);
+		mam_torch_record_stream(kept, two);
+		mam_torch_empty_cache();
+		_exit(mam_torch_pool_alloc((ssize_t)MIB, 0, one) ? 1 : 0);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	give(block, one);
+	give(kept, one);
+	ck_assert_uint_eq(stats().live_blocks, 0);
 }
 END_TEST
 
@@ -533,6 +609,9 @@ int main(void)
 	tcase_add_test(joined, records_end_with_their_block);
 	tcase_add_loop_test(joined, a_capture_is_left_alone, 0, 3);
 	tcase_add_test(joined, a_stream_that_is_gone_is_waited_for);
+	tcase_add_loop_test(joined, a_stream_of_another_device_counts, 0, 4);
+	tcase_add_test(joined, a_thread_s_own_stream_is_waited_for);
+	tcase_add_test(joined, a_child_of_a_fork_gets_nothing_and_does_not_wait);
 	tcase_add_loop_test(joined, any_one_call_may_fail, 1, CALLS);
 	tcase_add_test(joined, many_blocks_of_many_streams);
 	return suite_run(suite);
