@@ -70,8 +70,8 @@ static const char *const runtime_files[] = { "libcudart.so.13", "libcudart.so.12
 					     "libcudart.so.11.0" };
 
 /*
- * The kernel: looks at the GPU's clock until so many nanoseconds have passed. As PTX, which the
- * driver translates for any GPU; so old a version that every driver of today knows it.
+ * The kernel of spin.cu as PTX, which the driver translates for any GPU where it has a compiler; so
+ * old a version that every driver of today knows it.
  */
 static const char spin_kernel[] = ".version 6.0\n"
 				  ".target sm_50\n"
@@ -127,15 +127,34 @@ static bool load_runtime(void)
 	return false;
 }
 
+/* The kernel for all architectures that mam was built for; NULL: it was built without a toolkit. */
+static const void *spin_binary(void)
+{
+#ifdef MAM_HAVE_KERNELS
+	extern const unsigned char mam_spin_fatbin[];
+
+	return mam_spin_fatbin;
+#else
+	return NULL;
+#endif
+}
+
 /* Loaded before it is needed: a first launch while another kernel runs would wait for that. */
 static void load_spin(void)
 {
+	const void *images[] = { spin_binary(), spin_kernel };
 	void *module;
+	size_t i;
 
 	if (bench_driver.module_load == NULL || bench_driver.module_function == NULL ||
-	    bench_driver.launch == NULL || bench_driver.module_load(&module, spin_kernel) != 0 ||
-	    bench_driver.module_function(&spin, module, "spin") != 0)
-		spin = NULL;
+	    bench_driver.launch == NULL)
+		return;
+	for (i = 0; spin == NULL && i < sizeof(images) / sizeof(images[0]); i++) {
+		if (images[i] == NULL || bench_driver.module_load(&module, images[i]) != 0)
+			continue;
+		if (bench_driver.module_function(&spin, module, "spin") != 0)
+			spin = NULL;
+	}
 }
 
 static bool start_streams(void)
