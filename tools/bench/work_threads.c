@@ -40,7 +40,7 @@ struct worker;
 
 struct crew {
 	struct bench_peer *peer;
-	void (*play)(struct worker *worker); /* until the flag */
+	void (*play)(struct worker *worker); /* once, then until the flag */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	size_t waiting; /* lock: lock; workers at the gate */
@@ -103,7 +103,7 @@ static void play_own(struct worker *worker)
 	struct bench_peer *peer = crew->peer;
 	size_t at = 0, i;
 
-	while (!atomic_load_explicit(&crew->stop, memory_order_relaxed)) {
+	do {
 		for (i = 0; i < LOOK_EVERY; i++) {
 			struct choice choice = worker->choices[at++ % CHOICES];
 
@@ -113,7 +113,7 @@ static void play_own(struct worker *worker)
 				atomic_store(&crew->refused, true);
 		}
 		worker->operations += 2 * LOOK_EVERY;
-	}
+	} while (!atomic_load_explicit(&crew->stop, memory_order_relaxed));
 }
 
 static bool ring_get(struct ring *ring, struct bench_block *block)
@@ -148,7 +148,7 @@ static void play_foreign(struct worker *worker)
 	struct bench_peer *peer = crew->peer;
 	size_t at = 0, i;
 
-	while (!atomic_load_explicit(&crew->stop, memory_order_relaxed)) {
+	do {
 		size_t done = 0;
 
 		for (i = 0; i < LOOK_EVERY; i++) {
@@ -169,7 +169,7 @@ static void play_foreign(struct worker *worker)
 		worker->operations += done;
 		if (done == 0)
 			sched_yield();
-	}
+	} while (!atomic_load_explicit(&crew->stop, memory_order_relaxed));
 }
 
 static void *work(void *argument)
