@@ -7,7 +7,7 @@
 #   FOLDER  where plugs-<gpu>.csv goes; else $OUT, else this folder's results/
 #
 # In turn: README's examples; what PyTorch asks of an allocator (torch_plug.py); pinned and managed memory by CUDA's
-# own functions and from mam (pinned_loop.c); then the loops of CuPy and PyTorch, each with its own allocator and with
+# own functions and from mam (pinned_loop.cu); then the loops of CuPy and PyTorch, each with its own allocator and with
 # mam on both sources, the same seed and the same output. What is not installed is a row that says so. The file is
 # written anew after each client, so that what was measured is kept if the machine goes away.
 #
@@ -221,9 +221,9 @@ pinned()
 {
 	wanted pinned || return
 	hindered pinned '' && return
-	if ! "$nvcc" -O2 -o "$work/pinned_loop" "$here/pinned_loop.c" -I "$prefix/include" -L "$prefix/lib" -lmam \
+	if ! "$nvcc" -O2 -o "$work/pinned_loop" "$here/pinned_loop.cu" -I "$prefix/include" -L "$prefix/lib" -lmam \
 		> "$work/out" 2> "$work/err"; then
-		row pinned - - - "failed: pinned_loop.c could not be built: $(last_words)"
+		row pinned - - - "failed: pinned_loop.cu could not be built: $(last_words)"
 		return
 	fi
 	run "$work/pinned_loop" "$pair_ms"

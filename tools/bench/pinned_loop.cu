@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pinned_loop.c - what a pool of pinned or managed memory saves: pairs of an allocation and a free,
+ * pinned_loop.cu - what a pool of pinned or managed memory saves: pairs of an allocation and a free,
  * by CUDA's own functions and from mam.
  *
  *	usage: pinned_loop [MILLISECONDS]
@@ -84,7 +84,7 @@ static unsigned long long median(int kind, int way, size_t bytes, unsigned long 
 		int given;
 
 		start = now();
-		block = take(kind, way, bytes);
+		block = (volatile char *)take(kind, way, bytes);
 		if (!block)
 			return 0;
 		block[0] = block[bytes - 1] = 1;
