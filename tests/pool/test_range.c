@@ -597,7 +597,7 @@ END_TEST
 START_TEST(footing_is_a_share_of_what_is_needed)
 {
 	ck_assert_uint_eq(mam_footing_budget(0), 2 * MIB);
-	ck_assert_uint_eq(mam_footing_budget(7200 * MIB), 7300 * MIB);
+	ck_assert_uint_eq(mam_footing_budget(10200 * MIB), 10300 * MIB);
 	ck_assert_uint_eq(mam_footing_piece(0, 0, 2 * MIB), 8 * MIB);
 	ck_assert_uint_eq(mam_footing_piece(600 * MIB, 10, 2 * MIB), 10 * MIB);
 	ck_assert_uint_eq(mam_footing_piece(6000 * MIB, 10, 2 * MIB), 64 * MIB);
