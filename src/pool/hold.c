@@ -140,13 +140,19 @@ enum mam_status mam_hold_take_locked(struct mam_pool *pool, uint32_t segment,
 	return MAM_OK;
 }
 
+/* The smallest is the cheapest to find. */
+static uint32_t any(const struct mam_pool *pool, const struct mam_hold *hold)
+{
+	return mam_shelf_best(&hold->shelf, &pool->segments, pool->config.granule);
+}
+
 unsigned mam_hold_release_locked(struct mam_pool *pool, uint32_t hold, unsigned most)
 {
 	const struct mam_hold *from = mam_hold_at(pool, hold);
 	unsigned released = 0;
 
 	while (released < most && from->segments != 0) {
-		uint32_t handle = mam_shelf_largest(&from->shelf, &pool->segments);
+		uint32_t handle = any(pool, from);
 
 		pool->counts.retired_blocks--;
 		pool->counts.retired_bytes -= mam_segment_at(&pool->segments, handle)->bytes;
@@ -163,7 +169,7 @@ unsigned mam_hold_move_locked(struct mam_pool *pool, uint32_t from, uint32_t to,
 	unsigned moved = 0;
 
 	while (moved < most && source->segments != 0) {
-		uint32_t handle = mam_shelf_largest(&source->shelf, &pool->segments);
+		uint32_t handle = any(pool, source);
 
 		mam_hold_unshelve_locked(pool, handle);
 		join_hold(pool, handle, to);

@@ -90,8 +90,8 @@ enum mam_status mam_hold_take_locked(struct mam_pool *pool, uint32_t segment,
 				     const struct mam_request *request, void **block);
 
 /*
- * mam_hold_release_locked, mam_hold_move_locked - at most `most` segments; how many. Fewer: the hold
- * is empty.
+ * mam_hold_release_locked, mam_hold_move_locked - at most `most` segments; how many. Fewer than
+ * that: the hold is empty.
  */
 unsigned mam_hold_release_locked(struct mam_pool *pool, uint32_t hold, unsigned most);
 unsigned mam_hold_move_locked(struct mam_pool *pool, uint32_t from, uint32_t to, unsigned most);

@@ -216,6 +216,11 @@ void mam_limit_lost(struct mam_source *source)
 		mam_quota_discharge(limit->quota, atomic_exchange(&limit->given_bytes, 0));
 }
 
+struct CUctx_st *mam_limit_context(struct mam_source *source)
+{
+	return is_limit(source) ? mam_source_context(((struct limit_source *)source)->inner) : NULL;
+}
+
 bool mam_limit_room(struct mam_source *source, size_t *bytes)
 {
 	struct limit_source *limit = (struct limit_source *)source;

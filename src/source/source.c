@@ -14,13 +14,15 @@ static const struct {
 	enum mam_status (*create)(int device, struct mam_source **source);
 	/* False: the source is of another kind. NULL: the row above asks for both. */
 	bool (*room)(struct mam_source *source, size_t *bytes);
+	/* NULL, or of another kind: NULL. */
+	struct CUctx_st *(*context)(struct mam_source *source);
 } kinds[] = {
-	{ "cudamalloc", mam_cudamalloc_create, mam_whole_room },
-	{ "pinned", mam_pinned_create, NULL },
-	{ "managed", mam_managed_create, NULL },
-	{ "vmm", mam_vmm_create, mam_vmm_room },
-	{ "host", mam_host_create, mam_host_room },
-	{ "limit", NULL, mam_limit_room },
+	{ "cudamalloc", mam_cudamalloc_create, mam_whole_room, mam_whole_context },
+	{ "pinned", mam_pinned_create, NULL, NULL },
+	{ "managed", mam_managed_create, NULL, NULL },
+	{ "vmm", mam_vmm_create, mam_vmm_room, mam_vmm_context },
+	{ "host", mam_host_create, mam_host_room, NULL },
+	{ "limit", NULL, mam_limit_room, mam_limit_context },
 };
 
 #define KIND_COUNT (sizeof(kinds) / sizeof(kinds[0]))
@@ -60,6 +62,17 @@ size_t mam_source_room(struct mam_source *source)
 			break;
 	}
 	return mam_round_down(bytes, source->properties.granularity);
+}
+
+struct CUctx_st *mam_source_context(struct mam_source *source)
+{
+	struct CUctx_st *context = NULL;
+
+	for (size_t i = 0; i < KIND_COUNT && !context; i++) {
+		if (kinds[i].context)
+			context = kinds[i].context(source);
+	}
+	return context;
 }
 
 enum mam_status mam_source_grow_largest(struct mam_source *source, size_t *bytes, void **base)

@@ -107,6 +107,16 @@ bool mam_host_room(struct mam_source *source, size_t *bytes);
 bool mam_whole_room(struct mam_source *source, size_t *bytes);
 bool mam_vmm_room(struct mam_source *source, size_t *bytes);
 
+/*
+ * mam_source_context - the CUDA context that a source of mam's own is tied to, a limit's inner one's
+ * included; NULL: none is known.
+ */
+struct CUctx_st;
+struct CUctx_st *mam_source_context(struct mam_source *source);
+struct CUctx_st *mam_limit_context(struct mam_source *source);
+struct CUctx_st *mam_whole_context(struct mam_source *source);
+struct CUctx_st *mam_vmm_context(struct mam_source *source);
+
 /* One of each kind. `device` as in mam_source_create(). */
 enum mam_status mam_host_create(int device, struct mam_source **source);
 enum mam_status mam_cudamalloc_create(int device, struct mam_source **source);

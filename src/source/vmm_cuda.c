@@ -218,6 +218,12 @@ static enum mam_status cuda_quiesce(struct mam_source *source)
 	return mam_device_quiesce(&((struct cuda_vmm *)source)->device);
 }
 
+struct CUctx_st *mam_vmm_context(struct mam_source *source)
+{
+	return source->ops->quiesce == cuda_quiesce ? ((struct cuda_vmm *)source)->device.context
+						    : NULL;
+}
+
 /* A driver of CUDA 10.2 or later has them all. */
 static bool has_functions(const struct mam_driver *driver)
 {

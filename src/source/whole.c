@@ -168,3 +168,8 @@ bool mam_whole_room(struct mam_source *source, size_t *bytes)
 	*bytes = room > asked ? room - asked : 0;
 	return true;
 }
+
+struct CUctx_st *mam_whole_context(struct mam_source *source)
+{
+	return source->ops == &whole_ops ? ((struct mam_whole *)source)->device.context : NULL;
+}

@@ -7,38 +7,9 @@
  */
 #include "stream/fence.h"
 
+#include "source/source.h"
+
 #define TIMING_OFF 2u /* cuEventCreate: CU_EVENT_DISABLE_TIMING */
-
-bool mam_visit_begin(const struct mam_driver *driver, struct CUctx_st *context,
-		     struct mam_visit *visit)
-{
-	struct CUctx_st *current = NULL;
-
-	visit->pushed = false;
-	visit->mode = MAM_DRIVER_CAPTURE_RELAXED;
-	if (driver->ctx_get_current(&current) != MAM_DRIVER_SUCCESS)
-		return false;
-	if (current != context) {
-		if (driver->ctx_push_current(context) != MAM_DRIVER_SUCCESS)
-			return false;
-		visit->pushed = true;
-	}
-	if (driver->thread_exchange_stream_capture_mode(&visit->mode) == MAM_DRIVER_SUCCESS)
-		return true;
-	if (visit->pushed)
-		driver->ctx_pop_current(&current);
-	return false;
-}
-
-void mam_visit_end(const struct mam_driver *driver, const struct mam_visit *visit)
-{
-	struct CUctx_st *popped;
-	unsigned int mode = visit->mode;
-
-	driver->thread_exchange_stream_capture_mode(&mode);
-	if (visit->pushed)
-		driver->ctx_pop_current(&popped);
-}
 
 static bool has_events(const struct mam_driver *driver)
 {
@@ -46,49 +17,44 @@ static bool has_events(const struct mam_driver *driver)
 	       driver->event_query && driver->event_synchronize && driver->stream_is_capturing;
 }
 
-enum mam_status mam_fences_bind(struct mam_fences *fences, int device)
+enum mam_status mam_fences_bind(struct mam_fences *fences, struct mam_source *source)
 {
-	const struct mam_driver *driver;
-	struct CUctx_st *current = NULL;
-	int on = -1, handle;
-	unsigned int result;
+	struct mam_device device = { .context = mam_source_context(source),
+				     .ordinal = source->properties.device };
+	enum mam_status status = MAM_OK;
 
-	if (mam_driver_get(&driver) != MAM_OK)
-		return MAM_ERROR_NO_DEVICE;
-	if (!has_events(driver))
-		return MAM_ERROR_UNSUPPORTED;
-	result = driver->ctx_get_current(&current);
-	if (result == MAM_DRIVER_SUCCESS && current)
-		result = driver->ctx_get_device(&on);
-	if (result != MAM_DRIVER_SUCCESS)
-		return mam_driver_status(driver, "cuCtxGetCurrent", result);
-	if (!current || on != device) {
-		result = driver->device_get(&handle, device);
-		if (result == MAM_DRIVER_SUCCESS)
-			result = driver->device_primary_ctx_retain(&current, handle);
-		if (result != MAM_DRIVER_SUCCESS)
-			return mam_driver_status(driver, "cuDevicePrimaryCtxRetain", result);
-		fences->retains_primary = true;
+	if (device.context != NULL)
+		status = mam_driver_get(&device.driver);
+	else
+		status = mam_device_bind(&device, source->properties.device);
+	if (status == MAM_OK && !has_events(device.driver)) {
+		mam_device_unbind(&device);
+		status = MAM_ERROR_UNSUPPORTED;
 	}
-	fences->driver = driver;
-	fences->device = device;
-	fences->context = current;
-	return MAM_OK;
+	if (status == MAM_OK)
+		fences->device = device;
+	return status;
+}
+
+/* The calling thread in a context, without a capture to disturb. */
+static bool enter(const struct mam_fences *fences, struct CUctx_st *context,
+		  struct mam_device_visit *visit)
+{
+	struct mam_device there = { .driver = fences->device.driver, .context = context };
+
+	return mam_device_enter(&there, visit).result == MAM_DRIVER_SUCCESS;
 }
 
 static void destroy(const struct mam_fences *fences, const struct mam_fence *fence)
 {
-	fences->driver->event_destroy(fence->event);
+	fences->device.driver->event_destroy(fence->event);
 }
 
 void mam_fences_end(struct mam_fences *fences)
 {
 	while (fences->idle_count != 0)
 		destroy(fences, &fences->idle[--fences->idle_count]);
-	if (fences->retains_primary)
-		fences->driver->device_primary_ctx_release(fences->device);
-	fences->retains_primary = false;
-	fences->context = NULL;
+	mam_device_unbind(&fences->device);
 }
 
 static bool take_idle(struct mam_fences *fences, const struct CUctx_st *context,
@@ -109,7 +75,7 @@ static bool take(struct mam_fences *fences, struct CUctx_st *context, struct mam
 {
 	if (take_idle(fences, context, fence))
 		return true;
-	if (fences->driver->event_create(&fence->event, TIMING_OFF) != MAM_DRIVER_SUCCESS)
+	if (fences->device.driver->event_create(&fence->event, TIMING_OFF) != MAM_DRIVER_SUCCESS)
 		return false;
 	fence->context = context;
 	fences->created++;
@@ -130,19 +96,19 @@ void mam_fence_drop(struct mam_fences *fences, struct mam_fence *fence)
 bool mam_fence_record(struct mam_fences *fences, struct CUctx_st *context,
 		      struct CUstream_st *stream, struct mam_fence *fence)
 {
-	const struct mam_driver *driver = fences->driver;
+	const struct mam_driver *driver = fences->device.driver;
 	struct mam_fence taken;
-	struct mam_visit visit;
+	struct mam_device_visit visit;
 	bool good;
 
-	if (!mam_visit_begin(driver, context, &visit))
+	if (!enter(fences, context, &visit))
 		return false;
 	good = take(fences, context, &taken);
 	if (good && driver->event_record(taken.event, stream) != MAM_DRIVER_SUCCESS) {
 		mam_fence_drop(fences, &taken);
 		good = false;
 	}
-	mam_visit_end(driver, &visit);
+	mam_device_leave(&fences->device, &visit);
 	if (good)
 		*fence = taken;
 	return good;
@@ -163,7 +129,7 @@ static enum mam_fence_state state_of(unsigned int result)
 
 enum mam_fence_state mam_fence_look(const struct mam_fences *fences, const struct mam_fence *fence)
 {
-	const struct mam_driver *driver = fences->driver;
+	const struct mam_driver *driver = fences->device.driver;
 	unsigned int mode = MAM_DRIVER_CAPTURE_RELAXED;
 	unsigned int result = driver->thread_exchange_stream_capture_mode(&mode);
 
@@ -176,7 +142,7 @@ enum mam_fence_state mam_fence_look(const struct mam_fences *fences, const struc
 
 bool mam_fence_wait(const struct mam_fences *fences, const struct mam_fence *fence)
 {
-	const struct mam_driver *driver = fences->driver;
+	const struct mam_driver *driver = fences->device.driver;
 	unsigned int mode = MAM_DRIVER_CAPTURE_RELAXED;
 	unsigned int result = driver->thread_exchange_stream_capture_mode(&mode);
 
@@ -190,24 +156,24 @@ bool mam_fence_wait(const struct mam_fences *fences, const struct mam_fence *fen
 /* An event of its own: this is rare, and the idle ones are another lock's. */
 bool mam_fences_wait_all(struct mam_fences *fences)
 {
-	const struct mam_driver *driver = fences->driver;
+	const struct mam_driver *driver = fences->device.driver;
 	struct CUevent_st *event = NULL;
-	struct mam_visit visit;
+	struct mam_device_visit visit;
 	unsigned int result;
 
-	if (!mam_visit_begin(driver, fences->context, &visit))
+	if (!enter(fences, fences->device.context, &visit))
 		return false;
 	if (driver->ctx_record_event == NULL) {
 		result = driver->ctx_synchronize();
 	} else {
 		result = driver->event_create(&event, TIMING_OFF);
 		if (result == MAM_DRIVER_SUCCESS)
-			result = driver->ctx_record_event(fences->context, event);
+			result = driver->ctx_record_event(fences->device.context, event);
 		if (result == MAM_DRIVER_SUCCESS)
 			result = driver->event_synchronize(event);
 		if (event != NULL)
 			driver->event_destroy(event);
 	}
-	mam_visit_end(driver, &visit);
+	mam_device_leave(&fences->device, &visit);
 	return state_of(result) == MAM_FENCE_PASSED;
 }

@@ -13,7 +13,7 @@
 #ifndef MAM_STREAM_FENCE_H
 #define MAM_STREAM_FENCE_H
 
-#include "source/driver.h"
+#include "source/device.h"
 
 #define MAM_FENCES_IDLE 32
 
@@ -23,27 +23,12 @@ struct mam_fence {
 };
 
 struct mam_fences {
-	/* lock: none, set at bind */
-	const struct mam_driver *driver;
-	struct CUctx_st *context; /* the pool's; NULL: not bound */
-	int device;
-	bool retains_primary; /* the context is the primary one, and kept alive by us */
+	struct mam_device device; /* lock: none, set at bind */
 
 	struct mam_fence idle[MAM_FENCES_IDLE]; /* lock: stream */
 	unsigned int idle_count;                /* lock: stream */
 	uint64_t created;                       /* lock: stream; count of events ever made */
 };
-
-/* How a thread was found. */
-struct mam_visit {
-	bool pushed;       /* our context lies on top of its own */
-	unsigned int mode; /* its capture mode */
-};
-
-/* mam_visit_begin - context current, captures relaxed. False: the driver refused; nothing changed. */
-bool mam_visit_begin(const struct mam_driver *driver, struct CUctx_st *context,
-		     struct mam_visit *visit);
-void mam_visit_end(const struct mam_driver *driver, const struct mam_visit *visit);
 
 enum mam_fence_state {
 	MAM_FENCE_PENDING,
@@ -51,8 +36,11 @@ enum mam_fence_state {
 	MAM_FENCE_FAULTY /* the driver reported a fault: nobody knows, now or later */
 };
 
-/* mam_fences_bind - find the context of a device: the thread's own there, or the primary one. */
-enum mam_status mam_fences_bind(struct mam_fences *fences, int device);
+/*
+ * mam_fences_bind - to the context of the pool's source, or, of a source that has none to tell, as
+ * mam_device_bind() does.
+ */
+enum mam_status mam_fences_bind(struct mam_fences *fences, struct mam_source *source);
 
 /* mam_fences_end - events and context go back. No fence is in use. */
 void mam_fences_end(struct mam_fences *fences);

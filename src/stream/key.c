@@ -2,13 +2,13 @@
 /*
  * key.c - from handles to keys (key.h).
  *
- * Why a handle and an id that is asked now and then are enough. Ids are given once in a process, and
- * a handle stands for one stream at a time. So if a handle had an id at two moments, it stood for
+ * Why a handle and an id that is asked now and then are enough. Ids are given once in a process, a
+ * handle stands for one stream at a time. So if a handle had an id at two moments, it stood for
  * that stream at all moments between. Blocks that were freed on the handle between the two were
  * freed on that stream. Hence a free need not ask for the id, and an allocation, which must know,
  * asks: with another answer than last time all that was freed since is taken for another stream's.
  *
- * A handle is passed to the driver only in the call that was given it: later the stream may be gone,
+ * A handle is passed to the driver only in the call that was given it: later its stream may be gone
  * and the driver says nothing of what it does with handles of streams that are gone.
  */
 #include "stream/key.h"
@@ -36,38 +36,38 @@ static enum mam_status status_of(const struct mam_driver *driver, unsigned int r
 static unsigned int ask(const struct mam_fences *fences, struct CUstream_st *stream,
 			unsigned int *status)
 {
-	const struct mam_driver *driver = fences->driver;
+	const struct mam_driver *driver = fences->device.driver;
 	struct CUctx_st *current = NULL, *popped;
 	unsigned int result;
 
 	if (stream != MAM_STREAM_PER_THREAD && stream != MAM_STREAM_LEGACY)
 		return driver->stream_is_capturing(stream, status);
 	result = driver->ctx_get_current(&current);
-	if (result == MAM_DRIVER_SUCCESS && current != fences->context)
-		result = driver->ctx_push_current(fences->context);
+	if (result == MAM_DRIVER_SUCCESS && current != fences->device.context)
+		result = driver->ctx_push_current(fences->device.context);
 	if (result != MAM_DRIVER_SUCCESS)
 		return result;
 	result = driver->stream_is_capturing(stream, status);
-	if (current != fences->context)
+	if (current != fences->device.context)
 		driver->ctx_pop_current(&popped);
 	return result;
 }
 
 static uint64_t capture_of(const struct mam_fences *fences, struct CUstream_st *stream)
 {
-	const struct mam_driver *driver = fences->driver;
+	const struct mam_driver *driver = fences->device.driver;
 	uint64_t capture = MAM_CAPTURE_UNKNOWN;
-	struct mam_visit visit;
+	struct mam_device_visit visit;
 	unsigned int status = 0;
 
 	if (driver->stream_get_capture_info == NULL ||
-	    !mam_visit_begin(driver, fences->context, &visit))
+	    mam_device_enter(&fences->device, &visit).result != MAM_DRIVER_SUCCESS)
 		return MAM_CAPTURE_UNKNOWN;
 	if (driver->stream_get_capture_info(stream, &status, &capture, NULL, NULL, NULL, NULL) !=
 		    MAM_DRIVER_SUCCESS ||
 	    status != MAM_DRIVER_CAPTURE_ACTIVE || capture == 0)
 		capture = MAM_CAPTURE_UNKNOWN;
-	mam_visit_end(driver, &visit);
+	mam_device_leave(&fences->device, &visit);
 	return capture;
 }
 
@@ -85,7 +85,7 @@ enum mam_status mam_key_of(const struct mam_fences *fences, struct CUstream_st *
 		key->thread = this_thread();
 	result = ask(fences, stream, &status);
 	if (result != MAM_DRIVER_SUCCESS && result != MAM_DRIVER_DEINITIALIZED)
-		return status_of(fences->driver, result);
+		return status_of(fences->device.driver, result);
 	if (result == MAM_DRIVER_SUCCESS && status != 0)
 		key->capture = capture_of(fences, stream);
 	return MAM_OK;
@@ -94,7 +94,7 @@ enum mam_status mam_key_of(const struct mam_fences *fences, struct CUstream_st *
 bool mam_key_id(const struct mam_fences *fences, const struct mam_stream_key *key,
 		unsigned long long *id)
 {
-	const struct mam_driver *driver = fences->driver;
+	const struct mam_driver *driver = fences->device.driver;
 
 	return driver->stream_get_id != NULL &&
 	       driver->stream_get_id(key->stream, id) == MAM_DRIVER_SUCCESS;

@@ -50,8 +50,8 @@ bool mam_key_id(const struct mam_fences *fences, const struct mam_stream_key *ke
 		unsigned long long *id);
 
 /*
- * mam_key_recordable - may an event be recorded in the legacy stream? Not while a blocking stream is
- * in capture: it would end that.
+ * mam_key_recordable - may an event be recorded in the stream? Not in the legacy one while a
+ * blocking stream is in capture: it would end that.
  */
 bool mam_key_recordable(const struct mam_fences *fences, const struct mam_stream_key *key);
 

@@ -105,7 +105,7 @@ static bool sweep_stream(struct mam_streams *streams, uint32_t at)
 	uint32_t open;
 
 	/* Another context's work is in no fence of ours. */
-	if (stream->key.capture != 0 || stream->context != streams->fences.context)
+	if (stream->key.capture != 0 || stream->context != streams->fences.device.context)
 		return false;
 	mam_lock_take(&streams->pool->lock);
 	open = stream->open;

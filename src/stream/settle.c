@@ -8,7 +8,7 @@
  *            the fence is recorded: all that is in the batch was freed before that, and what is
  *            freed later goes to the new hold.
  *
- * With all places for batches taken, open ground stays open, and nobody asks again before a few more
+ * With all places for batches taken, open ground stays open and nobody asks again before a few more
  * frees; or, if it must leave, it joins the newest batch, whose fence is recorded again.
  *
  *   recall   The other way: before a stream's request makes the pool grow its batches are opened

@@ -6,7 +6,7 @@
  *         2. The block's ground joins what the stream has open (hold.h).
  *         3. Is it much? Then it leaves: one event for all of it (settle.c).
  * alloc:  1. Which stream, and is it the one that its handle meant before?
- *         2. Best fit over the stream's own ground and the pool's; of equals, its own. Its own may be
+ *         2. Best fit over the stream's own ground and the pool's; of equals, its own. That may be
  *            in use by work of the stream, behind which all work on the new block comes.
  *         3. Nothing fits: what had left and not gone comes back, to be joined (settle.c); or else
  *            all leaves, and the pool grows.
@@ -43,7 +43,6 @@ enum mam_status mam_streams_attach(struct mam_pool *pool, const struct mam_sourc
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
 	streams->pool = pool;
 	mam_lock_init(&streams->lock, MAM_RANK_STREAM, "stream");
-	streams->fences.device = source->properties.device;
 	pool->stream = streams;
 	pool->relief[MAM_RELIEF_STREAM] = mam_stream_relieve;
 	return MAM_OK;
@@ -66,7 +65,7 @@ enum mam_status mam_stream_bind(struct mam_streams *streams)
 	if (streams->ended)
 		status = MAM_ERROR_DESTROYED;
 	else if (!atomic_load_explicit(&streams->bound, memory_order_relaxed))
-		status = mam_fences_bind(&streams->fences, streams->fences.device);
+		status = mam_fences_bind(&streams->fences, streams->pool->source);
 	if (status == MAM_OK)
 		atomic_store_explicit(&streams->bound, true, memory_order_release);
 	mam_lock_release(&streams->lock);
@@ -87,7 +86,7 @@ static bool is_due_locked(const struct mam_streams *streams, const struct mam_st
 
 	if (stream->key.capture != 0)
 		return false;
-	if (!stream->lasting || stream->context != streams->fences.context)
+	if (!stream->lasting || stream->context != streams->fences.device.context)
 		return true;
 	if (stream->frees < stream->look_at)
 		return false;

@@ -5,7 +5,7 @@
  * Where a request stands in this folder:
  *   stream.c   allocate, free, release: the stream's own ground, then the pool.
  *   settle.c   ground leaves its stream: under a fence, and behind it.
- *   relief.c   the pool asks for ground: all streams settle; waiting, where the alternative is worse.
+ *   relief.c   the pool asks for ground: what has passed; waiting, where the alternative is worse.
  *   table.c    which streams there are, and what each holds.
  *   key.c      from a handle to a stream.
  *   fence.c    events.

@@ -2,7 +2,7 @@
 /*
  * table.c - streams come and go (table.h).
  *
- * Nobody says when a stream is destroyed. A record whose holds are empty says nothing that could not
+ * Nobody says when a stream is destroyed. A record whose holds are empty says nothing that cannot
  * be found out again, so once in a while, when their number has doubled, such records go.
  */
 #include "stream/table.h"
@@ -107,12 +107,12 @@ static enum mam_status add_locked(struct mam_streams *streams, const struct mam_
 
 enum mam_status mam_stream_add(struct mam_streams *streams, const struct mam_stream_key *key)
 {
-	const struct mam_driver *driver = streams->fences.driver;
+	const struct mam_driver *driver = streams->fences.device.driver;
 	struct mam_stream made = { .key = *key, .in_use = true };
 	enum mam_status status;
 
 	if (mam_key_is_default(key)) {
-		made.context = streams->fences.context;
+		made.context = streams->fences.device.context;
 		made.lasting = true;
 	} else {
 		made.lasting = mam_key_id(&streams->fences, key, &made.id);

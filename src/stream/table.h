@@ -104,7 +104,7 @@ static inline uint32_t mam_stream_step(const struct mam_streams *streams)
 uint32_t mam_stream_next_locked(const struct mam_streams *streams, uint32_t after);
 
 /*
- * mam_stream_add - make the key's stream known; asks the driver who it is. Nothing where it is known.
+ * mam_stream_add - make the key's stream known; asks the driver who it is. A known one: nothing.
  * lock: stream. OUT_OF_HOST_MEMORY, DESTROYED.
  */
 enum mam_status mam_stream_add(struct mam_streams *streams, const struct mam_stream_key *key);

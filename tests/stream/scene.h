@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scene.h - a pool of device memory on the fake driver, streams that lag, and a few lines that every
+ * scene.h - a pool of device memory on the fake driver, streams that lag, and the lines that every
  * test of streams would repeat.
  *
  *     struct scene *s = scene_new(0);

@@ -82,7 +82,7 @@ START_TEST(what_was_freed_before_is_not_used_in_a_capture)
 }
 END_TEST
 
-/* Everything else goes on beside a capture: frees, fences, growth, and looks for what has passed. */
+/* All else goes on beside a capture: frees, fences, growth, and looks for what has passed. */
 START_TEST(work_on_other_streams_ends_no_capture)
 {
 	struct scene *s = scene_new(0);

@@ -121,7 +121,7 @@ START_TEST(a_free_asks_for_no_fence_again_and_again)
 }
 END_TEST
 
-/* One story with growth, streams, waits, trim and a capture; whatever call fails, nothing breaks. */
+/* A story with growth, streams, waits, trim and a capture; whatever call fails, nothing breaks. */
 static void story(struct scene *s)
 {
 	struct CUgraph_st *graph = NULL;

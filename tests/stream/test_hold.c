@@ -215,7 +215,7 @@ START_TEST(without_host_memory_nothing_changes)
 }
 END_TEST
 
-/* At random, with a shadow of what is whose: no block overlaps another's, and the books are right. */
+/* At random, with a shadow of what is whose: no block overlaps another's, the books are right. */
 #define BLOCKS 120
 #define HOLDS 3
 

@@ -85,9 +85,9 @@ START_TEST(an_old_driver_waits_for_the_context_instead)
 		give(s, a, s->one);
 		a = get(s, 8 * MIB, s->one);
 	}
-	without = *streams->fences.driver;
+	without = *streams->fences.device.driver;
 	without.ctx_record_event = NULL;
-	streams->fences.driver = &without;
+	streams->fences.device.driver = &without;
 	work(s, a, 8 * MIB, s->one);
 	give(s, a, s->one);
 	stream_end(s, s->one);
@@ -109,9 +109,9 @@ START_TEST(a_driver_without_ids_has_an_event_at_each_free_and_no_reuse_before_it
 	struct mam_driver without;
 
 	give(s, first, NULL); /* binds */
-	without = *streams->fences.driver;
+	without = *streams->fences.device.driver;
 	without.stream_get_id = NULL;
-	streams->fences.driver = &without;
+	streams->fences.device.driver = &without;
 	a = get(s, 8 * MIB, s->one);
 	for (int i = 0; i < 12; i++) {
 		work(s, a, 8 * MIB, s->one);
@@ -138,9 +138,9 @@ START_TEST(a_driver_that_does_not_know_captures_ids_keeps_them_apart)
 	struct mam_driver without;
 
 	give(s, first, NULL);
-	without = *streams->fences.driver;
+	without = *streams->fences.device.driver;
 	without.stream_get_capture_info = NULL;
-	streams->fences.driver = &without;
+	streams->fences.device.driver = &without;
 	capture_begin(s, s->one, 0);
 	give(s, a, s->one);
 	b = get(s, MIB, s->one);

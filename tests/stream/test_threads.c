@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several threads, each with a stream of its own and one they share, that allocate, use and free for
+ * Several threads, each with a stream of its own and a default one, that allocate, use and free for
  * a while; and one that trims and looks. No block may come with another stream's work in it.
  */
 #include "scene.h"
