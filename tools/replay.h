@@ -101,6 +101,7 @@ struct replay_result {
 	struct mam_stats end;       /* after the last event, what was never freed still live */
 	struct mam_stats peak;      /* after trace->peak_event; size 0: not looked at (threads) */
 	double ns_per_event;        /* median over the repeats */
+	double ns_per_event_best;   /* of the fastest repeat */
 	double high_water_ratio;    /* to the peak of what the program asked for */
 	double peak_reserved_ratio; /* the same */
 	double physical_peak_ratio; /* the same */

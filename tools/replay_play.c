@@ -400,9 +400,12 @@ static int timed_passes(const struct passes *passes, const struct held *held)
 		status = timed_pass(passes, held, &seconds[i]);
 	}
 	progress_end();
-	if (passes->trace->event_count)
-		passes->result->ns_per_event =
-			1e9 * median(seconds, repeats) / passes->trace->event_count;
+	if (passes->trace->event_count) {
+		double each = 1e9 / passes->trace->event_count;
+
+		passes->result->ns_per_event = each * median(seconds, repeats);
+		passes->result->ns_per_event_best = each * seconds[0]; /* median() sorted them */
+	}
 	free(seconds);
 	return status;
 }

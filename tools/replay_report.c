@@ -50,6 +50,7 @@ static const struct row {
 	{ "frees", NULL, UNIT_COUNT, ALWAYS, AT(frees), NOTHING },
 	{ "failures", "failed allocations", UNIT_COUNT, ALWAYS, AT(failures), NOTHING },
 	{ "ns_per_event", "time an event", UNIT_NS, ALWAYS, AT(ns_per_event), NOTHING },
+	{ "ns_per_event_best", NULL, UNIT_NS, ALWAYS, AT(ns_per_event_best), NOTHING },
 	{ "peak_live_bytes", "peak live", UNIT_BYTES, ALWAYS, AT(end.peak_live_bytes), NOTHING },
 	{ "peak_live_rounded_bytes", NULL, UNIT_BYTES, ALWAYS, AT(end.peak_live_rounded_bytes),
 	  NOTHING },
