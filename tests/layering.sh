@@ -7,7 +7,9 @@
 # 2. A file of src/X includes from its own folder, from folders earlier in that order, and <mam/...>.
 # 3. interpose, tools and tests/clients are users like any other: they see <mam/...> and their own folder;
 #    clients also see tests/fake, where CUDA's prototypes stand for machines without a toolkit.
-# 4. Headers of the CUDA toolkit appear only where a toolkit is known to be there, and those of NVTX in the one file
+# 4. Inside interpose the same holds of its folders: their order is that of the include lines of its Makefile.inc, and its own
+#    files, which put the parts together, are above them all.
+# 5. Headers of the CUDA toolkit appear only where a toolkit is known to be there, and those of NVTX in the one file
 #    that is built without them too.
 #
 # Each rule is then broken on purpose in a copy of the tree, where it must be reported.
@@ -18,14 +20,29 @@
 violations() # ROOT
 {
 	order=$(sed -n 's|^include src/\([a-z]*\)/Makefile\.inc.*|\1|p' "$1/Makefile.am" | tr '\n' ' ')
+	inner=$(sed -n 's|^include src/interpose/\([a-z]*\)/Makefile\.inc.*|\1|p' "$1/src/interpose/Makefile.inc" | tr '\n' ' ')
 	(cd "$1" && find src include tools tests/clients -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh') |
 		LC_ALL=C sort > "$scratch/files"
 	# shellcheck disable=SC2016 # the dollars are awk's
-	(cd "$1" && xargs awk -v order="$order" '
+	(cd "$1" && xargs awk -v order="$order" -v inner="$inner" '
 	BEGIN {
 		layers = split(order, layer, " ")
 		for (i = 1; i <= layers; i++)
 			rank[layer[i]] = i
+		parts = split(inner, layer, " ")
+		for (i = 1; i <= parts; i++)
+			inner_rank[layer[i]] = i
+	}
+	# Of a path in interpose: its folder; "" of interpose itself.
+	function inner_folder(path)
+	{
+		sub(/^(src\/)?interpose\//, "", path)
+		return path ~ /\// ? substr(path, 1, index(path, "/") - 1) : ""
+	}
+	function rank_inside(path, part)
+	{
+		part = inner_folder(path)
+		return part == "" ? parts + 1 : inner_rank[part]
 	}
 	function report(why)
 	{
@@ -39,7 +56,7 @@ violations() # ROOT
 	}
 	function may_see_cuda(file)
 	{
-		return file == "include/mam/cuda.h" || file == "src/interpose/nvtx.c" || file ~ /\.(cu|cuh)$/ || file ~ /^tests\//
+		return file == "include/mam/cuda.h" || file == "src/interpose/watch/nvtx.c" || file ~ /\.(cu|cuh)$/ || file ~ /^tests\//
 	}
 	/^[ \t]*#[ \t]*include[ \t]*[<"]/ {
 		quoted = $0 ~ /include[ \t]*"/
@@ -70,8 +87,15 @@ violations() # ROOT
 			next
 		}
 		if (folder in rank) {
-			if (top == "src" && home == folder)
+			if (top == "src" && home == folder) {
+				if (home != "interpose")
+					next
+				if (!rank_inside(FILENAME) || !rank_inside(name))
+					report("\"" name "\": a folder has no include line in src/interpose/Makefile.inc")
+				else if (rank_inside(name) > rank_inside(FILENAME))
+					report("\"" name "\" points up, from " inner_folder(FILENAME) " to " inner_folder(name))
 				next
+			}
 			if (top != "src" || home == "interpose")
 				report("\"" name "\" is inside libmam; here only <mam/...> may be included")
 			else if (folder == "interpose" || rank[folder] > rank[home])
@@ -93,6 +117,7 @@ must_report() # NAME FILE LINE - append LINE to FILE in a copy of the tree; it m
 	cp -R "$MAM_SRCDIR/tests/clients" "$scratch/copy/tests"
 	cp "$MAM_SRCDIR/Makefile.am" "$scratch/copy"
 	chmod -R u+w "$scratch/copy"
+	mkdir -p "$scratch/copy/$(dirname "$2")"
 	echo "$3" >> "$scratch/copy/$2"
 	if violations "$scratch/copy" | grep -q "^$2:"; then
 		ok "$1"
@@ -124,9 +149,16 @@ may_stay "an include that points down may stay" src/pool/planted.c '#include "ba
 may_stay "an include of a public header may stay" src/pool/planted.c '#include <mam/mam.h>'
 must_report "an include that points up in angle brackets is seen" src/source/planted.c '# include <api/registry.h>'
 must_report "an include by .. is seen" src/pool/planted.c '#include "../base/lock.h"'
-must_report "an include of interpose is seen" src/api/planted.h '#include "interpose/table.h"'
-must_report "interpose looking inside libmam is seen" src/interpose/planted.c '#include "base/log.h"'
-may_stay "interpose may use its own headers" src/interpose/other.c '#include "interpose/table.h"'
+must_report "an include of interpose is seen" src/api/planted.h '#include "interpose/routes/table.h"'
+must_report "interpose looking inside libmam is seen" src/interpose/watch/planted.c '#include "base/log.h"'
+may_stay "a folder of interpose may use its own headers" src/interpose/watch/other.c '#include "interpose/watch/watch.h"'
+may_stay "and those of folders below it" src/interpose/watch/other.c '#include "interpose/routes/table.h"'
+may_stay "what puts the parts together may use all" src/interpose/parts.c '#include "interpose/report/report.h"'
+must_report "an include that points up inside interpose is seen" src/interpose/watch/planted.c '#include "interpose/memory/pools.h"'
+must_report "an include of what puts the parts together is seen" src/interpose/report/planted.c '#include "interpose/parts.h"'
+must_report "an unknown folder inside interpose is seen" src/interpose/watch/planted.c '#include "interpose/nowhere/x.h"'
+must_report "a file in an unknown folder inside interpose is seen" src/interpose/nowhere/planted.c \
+	'#include "interpose/routes/table.h"'
 must_report "a tool looking inside libmam is seen" tools/planted.c '#include "pool/pool.h"'
 must_report "a client looking inside libmam is seen" tests/clients/planted.c '#include "api/registry.h"'
 must_report "a CUDA header in the pool is seen" src/pool/planted.c '#include <cuda_runtime_api.h>'

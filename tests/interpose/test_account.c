@@ -5,7 +5,7 @@
  *
  * Each test has a process of its own.
  */
-#include "interpose/account.h"
+#include "interpose/memory/account.h"
 
 #include <check.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
 /*
  * test_file.c - names of files that watchers write, and that nobody sees half of one.
  */
-#include "interpose/file.h"
+#include "interpose/process/file.h"
 
 #include <check.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  *
  * Each test has a process of its own.
  */
-#include "interpose/holds.h"
+#include "interpose/kinds/holds.h"
 
 #include <check.h>
 

@@ -16,9 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "interpose/ipc.h"
-#include "interpose/ipc_note.h"
-#include "interpose/ipc_opened.h"
+#include "interpose/memory/dedicated.h"
+#include "interpose/share/ipc_note.h"
+#include "interpose/share/ipc_opened.h"
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -403,8 +403,8 @@ START_TEST(the_option)
 	snprintf(path, sizeof(path), "%s/log", first);
 	setenv("MAM_LOG_FILE", path, 1);
 	setenv("MAM_IPC", options[_i].text, 1);
-	ck_assert_uint_eq(mam_ipc_dedicated_from(), options[_i].from);
-	ck_assert_uint_eq(mam_ipc_dedicated_from(), options[_i].from);
+	ck_assert_uint_eq(mam_dedicated_from(), options[_i].from);
+	ck_assert_uint_eq(mam_dedicated_from(), options[_i].from);
 	file = open(path, O_RDONLY);
 	length = file < 0 ? 0 : read(file, text, sizeof(text) - 1);
 	ck_assert_msg((length > 0) == options[_i].refused, "'%s': '%s'", options[_i].text, text);

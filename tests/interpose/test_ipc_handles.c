@@ -14,16 +14,16 @@
 
 #include <mam/mam.h>
 
-#include "interpose/hooks.h"
-#include "interpose/init.h"
-#include "interpose/ipc.h"
-#include "interpose/ipc_note.h"
-#include "interpose/ipc_opened.h"
-#include "interpose/marks.h"
-#include "interpose/pools.h"
-#include "interpose/say.h"
-#include "interpose/table.h"
-#include "interpose/watch.h"
+#include "interpose/memory/pools.h"
+#include "interpose/process/say.h"
+#include "interpose/routes/hooks.h"
+#include "interpose/routes/init.h"
+#include "interpose/routes/table.h"
+#include "interpose/share/ipc.h"
+#include "interpose/share/ipc_note.h"
+#include "interpose/share/ipc_opened.h"
+#include "interpose/share/marks.h"
+#include "interpose/watch/watch.h"
 
 #define CHUNK ((uintptr_t)0x7f0000000000)
 #define CHUNK_BYTES ((size_t)4 << 20)

@@ -2,7 +2,7 @@
 /*
  * test_ledger.c - the ledger against an array that knows the same.
  */
-#include "interpose/ledger.h"
+#include "interpose/watch/ledger.h"
 
 #include <check.h>
 #include <pthread.h>

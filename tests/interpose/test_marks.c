@@ -5,7 +5,7 @@
  *
  * The rest of the interposer is played here. Each test has a process of its own.
  */
-#include "interpose/marks.h"
+#include "interpose/share/marks.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -14,9 +14,9 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "interpose/attribute.h"
-#include "interpose/ipc.h"
-#include "interpose/watch.h"
+#include "interpose/share/attribute.h"
+#include "interpose/share/ipc.h"
+#include "interpose/watch/watch.h"
 
 #define CHUNK ((uintptr_t)0x7f0000000000)
 #define CHUNK_BYTES ((size_t)2 << 20)

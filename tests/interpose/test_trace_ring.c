@@ -2,7 +2,7 @@
 /*
  * test_trace_ring.c - the ring of events: order, a reader that is slow, and what is in the file.
  */
-#include "interpose/trace_ring.h"
+#include "interpose/watch/trace_ring.h"
 
 #include <check.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  *
  * The rest of the interposer is played here. Each test has a process of its own.
  */
-#include "interpose/tracer.h"
+#include "interpose/watch/tracer.h"
 
 #include <check.h>
 #include <dlfcn.h>
@@ -20,9 +20,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "interpose/init.h"
-#include "interpose/real.h"
-#include "interpose/watch.h"
+#include "interpose/routes/init.h"
+#include "interpose/routes/real.h"
+#include "interpose/watch/watch.h"
 
 #define BASE 0x7f0000000000u
 

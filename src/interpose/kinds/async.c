@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * async.c - cuMemAllocAsync and cuMemAllocFromPoolAsync: the driver's own pools, which stay its
+ * own. Counted and under the limit: what blocks take, not what the driver's pool keeps.
+ *
+ * In a stream that is in capture they become nodes of a graph, and what they answer is no memory
+ * yet: counted only. Streams beside it go on as ever.
+ */
+#include "interpose/memory/capture.h"
+#include "interpose/memory/pass.h"
+#include "interpose/routes/hooks.h"
+#include "interpose/routes/init.h"
+#include "interpose/routes/real.h"
+
+#define PER_THREAD ((void *)2) /* CU_STREAM_PER_THREAD: what the null stream is for _ptsz */
+#define UNIT ((size_t)512)
+
+typedef int plain_function(unsigned long long *block, size_t bytes, void *stream);
+typedef int pool_function(unsigned long long *block, size_t bytes, void *pool, void *stream);
+
+struct arguments {
+	plain_function *plain; /* one of the two is there */
+	pool_function *pooled;
+	void *pool;
+	void *stream;
+	void *true_stream; /* the same by a name that means it everywhere */
+};
+
+/* A stream that cannot be asked counts as captured: its memory is then not on the account. */
+static bool is_captured(void *stream)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+	int status = 0;
+
+	return mam_capture_alive() &&
+	       (driver == NULL || driver->is_capturing == NULL ||
+		driver->is_capturing(stream, &status) != MAM_CUDA_SUCCESS || status != 0);
+}
+
+static int call(const struct arguments *arguments, unsigned long long *block, size_t bytes)
+{
+	return arguments->plain != NULL
+		       ? arguments->plain(block, bytes, arguments->stream)
+		       : arguments->pooled(block, bytes, arguments->pool, arguments->stream);
+}
+
+static int ask(void *user, size_t bytes, uint64_t *key)
+{
+	unsigned long long block;
+	int answer = call(user, &block, bytes);
+
+	if (answer == MAM_CUDA_SUCCESS)
+		*key = block;
+	return answer;
+}
+
+static int alloc(enum mam_table_id function, enum mam_road road, struct arguments *arguments,
+		 unsigned long long *block, size_t bytes)
+{
+	struct mam_pass pass = { .function = function,
+				 .road = road,
+				 .kind = MAM_ACCOUNT_ASYNC,
+				 .bytes = bytes,
+				 .taken = bytes > SIZE_MAX - UNIT
+						  ? bytes
+						  : (bytes + UNIT - 1) / UNIT * UNIT,
+				 .stream = arguments->stream,
+				 .ask = ask,
+				 .arguments = arguments };
+	int answer;
+
+	if (arguments->plain == NULL && arguments->pooled == NULL)
+		return MAM_CUDA_NOT_INITIALIZED;
+	if (mam_init_passes() || block == NULL || bytes == 0)
+		return call(arguments, block, bytes);
+	if (is_captured(arguments->true_stream)) {
+		mam_init_depth++;
+		answer = call(arguments, block, bytes);
+		mam_pass_watch(function, road, MAM_WHY_CAPTURE, answer);
+		mam_init_depth--;
+		return answer;
+	}
+	answer = mam_pass_alloc(&pass);
+	if (answer == MAM_CUDA_SUCCESS)
+		*block = pass.key;
+	return answer;
+}
+
+int cuMemAllocAsync(unsigned long long *block, size_t bytes, void *stream)
+{
+	struct arguments arguments = { MAM_TABLE_ORIGINAL(cuMemAllocAsync), NULL, NULL,
+				       stream, stream };
+
+	return alloc(MAM_TABLE_cuMemAllocAsync, MAM_ROAD_SYMBOL, &arguments, block, bytes);
+}
+
+int mam_by_lookup_cuMemAllocAsync(unsigned long long *block, size_t bytes, void *stream)
+{
+	struct arguments arguments = { MAM_TABLE_ORIGINAL(cuMemAllocAsync), NULL, NULL,
+				       stream, stream };
+
+	return alloc(MAM_TABLE_cuMemAllocAsync, MAM_ROAD_LOOKUP, &arguments, block, bytes);
+}
+
+int cuMemAllocAsync_ptsz(unsigned long long *block, size_t bytes, void *stream)
+{
+	struct arguments arguments = { MAM_TABLE_ORIGINAL(cuMemAllocAsync_ptsz), NULL, NULL,
+				       stream, stream == NULL ? PER_THREAD : stream };
+
+	return alloc(MAM_TABLE_cuMemAllocAsync_ptsz, MAM_ROAD_SYMBOL, &arguments, block, bytes);
+}
+
+int mam_by_lookup_cuMemAllocAsync_ptsz(unsigned long long *block, size_t bytes, void *stream)
+{
+	struct arguments arguments = { MAM_TABLE_ORIGINAL(cuMemAllocAsync_ptsz), NULL, NULL,
+				       stream, stream == NULL ? PER_THREAD : stream };
+
+	return alloc(MAM_TABLE_cuMemAllocAsync_ptsz, MAM_ROAD_LOOKUP, &arguments, block, bytes);
+}
+
+int cuMemAllocFromPoolAsync(unsigned long long *block, size_t bytes, void *pool, void *stream)
+{
+	struct arguments arguments = { NULL, MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync), pool,
+				       stream, stream };
+
+	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync, MAM_ROAD_SYMBOL, &arguments, block, bytes);
+}
+
+int mam_by_lookup_cuMemAllocFromPoolAsync(unsigned long long *block, size_t bytes,
+					  void *pool, void *stream)
+{
+	struct arguments arguments = { NULL, MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync), pool,
+				       stream, stream };
+
+	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync, MAM_ROAD_LOOKUP, &arguments, block, bytes);
+}
+
+int cuMemAllocFromPoolAsync_ptsz(unsigned long long *block, size_t bytes, void *pool, void *stream)
+{
+	struct arguments arguments = { NULL, MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync_ptsz), pool,
+				       stream, stream == NULL ? PER_THREAD : stream };
+
+	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync_ptsz, MAM_ROAD_SYMBOL, &arguments,
+		     block, bytes);
+}
+
+int mam_by_lookup_cuMemAllocFromPoolAsync_ptsz(unsigned long long *block, size_t bytes,
+					       void *pool, void *stream)
+{
+	struct arguments arguments = { NULL, MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync_ptsz), pool,
+				       stream, stream == NULL ? PER_THREAD : stream };
+
+	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync_ptsz, MAM_ROAD_LOOKUP, &arguments,
+		     block, bytes);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * managed.c - cuMemAllocManaged, and host memory that the device reads: cuMemHostAlloc,
+ * cuMemAllocHost. All stay the driver's: advice and prefetch act on whole pages
+ * of managed memory, so that pooled blocks would feel their neighbours'.
+ *
+ * cudaMallocManaged, cudaMallocHost and cudaHostAlloc come down to these. Managed memory is freed
+ * by cuMemFree (free.c).
+ */
+#include "interpose/memory/pass.h"
+#include "interpose/routes/hooks.h"
+#include "interpose/routes/init.h"
+
+struct arguments {
+	unsigned int flags;
+};
+
+static int ask_managed(void *user, size_t bytes, uint64_t *key)
+{
+	const struct arguments *arguments = user;
+	unsigned long long block;
+	int answer = MAM_TABLE_ORIGINAL(cuMemAllocManaged)(&block, bytes, arguments->flags);
+
+	if (answer == MAM_CUDA_SUCCESS)
+		*key = block;
+	return answer;
+}
+
+static int managed(enum mam_road road, unsigned long long *block, size_t bytes, unsigned int flags)
+{
+	__typeof__(&cuMemAllocManaged) real = MAM_TABLE_ORIGINAL(cuMemAllocManaged);
+	struct arguments arguments = { flags };
+	struct mam_pass pass = { .function = MAM_TABLE_cuMemAllocManaged,
+				 .road = road,
+				 .kind = MAM_ACCOUNT_MANAGED,
+				 .bytes = bytes,
+				 .taken = mam_pass_rounded(bytes),
+				 .ask = ask_managed,
+				 .arguments = &arguments };
+	int answer;
+
+	if (real == NULL)
+		return MAM_CUDA_NOT_INITIALIZED;
+	if (mam_init_passes() || block == NULL || bytes == 0)
+		return real(block, bytes, flags);
+	answer = mam_pass_alloc(&pass);
+	if (answer == MAM_CUDA_SUCCESS)
+		*block = pass.key;
+	return answer;
+}
+
+int cuMemAllocManaged(unsigned long long *block, size_t bytes, unsigned int flags)
+{
+	return managed(MAM_ROAD_SYMBOL, block, bytes, flags);
+}
+
+int mam_by_lookup_cuMemAllocManaged(unsigned long long *block, size_t bytes, unsigned int flags)
+{
+	return managed(MAM_ROAD_LOOKUP, block, bytes, flags);
+}
+
+static int ask_host(void *user, size_t bytes, uint64_t *key)
+{
+	const struct arguments *arguments = user;
+	void *block;
+	int answer = MAM_TABLE_ORIGINAL(cuMemHostAlloc)(&block, bytes, arguments->flags);
+
+	if (answer == MAM_CUDA_SUCCESS)
+		*key = (uintptr_t)block;
+	return answer;
+}
+
+static int ask_host_plain(void *user, size_t bytes, uint64_t *key)
+{
+	void *block;
+	int answer = MAM_TABLE_ORIGINAL(cuMemAllocHost_v2)(&block, bytes);
+
+	(void)user;
+	if (answer == MAM_CUDA_SUCCESS)
+		*key = (uintptr_t)block;
+	return answer;
+}
+
+static int host(struct mam_pass *pass, void **block)
+{
+	int answer = mam_pass_alloc(pass);
+
+	if (answer == MAM_CUDA_SUCCESS)
+		*block = (void *)(uintptr_t)pass->key;
+	return answer;
+}
+
+static int host_flags(enum mam_road road, void **block, size_t bytes, unsigned int flags)
+{
+	__typeof__(&cuMemHostAlloc) real = MAM_TABLE_ORIGINAL(cuMemHostAlloc);
+	struct arguments arguments = { flags };
+	struct mam_pass pass = { .function = MAM_TABLE_cuMemHostAlloc,
+				 .road = road,
+				 .kind = MAM_ACCOUNT_HOST,
+				 .bytes = bytes,
+				 .taken = bytes,
+				 .ask = ask_host,
+				 .arguments = &arguments };
+
+	if (real == NULL)
+		return MAM_CUDA_NOT_INITIALIZED;
+	if (mam_init_passes() || block == NULL || bytes == 0)
+		return real(block, bytes, flags);
+	return host(&pass, block);
+}
+
+int cuMemHostAlloc(void **block, size_t bytes, unsigned int flags)
+{
+	return host_flags(MAM_ROAD_SYMBOL, block, bytes, flags);
+}
+
+int mam_by_lookup_cuMemHostAlloc(void **block, size_t bytes, unsigned int flags)
+{
+	return host_flags(MAM_ROAD_LOOKUP, block, bytes, flags);
+}
+
+static int host_plain(enum mam_road road, void **block, size_t bytes)
+{
+	__typeof__(&cuMemAllocHost_v2) real = MAM_TABLE_ORIGINAL(cuMemAllocHost_v2);
+	struct mam_pass pass = { .function = MAM_TABLE_cuMemAllocHost_v2,
+				 .road = road,
+				 .kind = MAM_ACCOUNT_HOST,
+				 .bytes = bytes,
+				 .taken = bytes,
+				 .ask = ask_host_plain };
+
+	if (real == NULL)
+		return MAM_CUDA_NOT_INITIALIZED;
+	if (mam_init_passes() || block == NULL || bytes == 0)
+		return real(block, bytes);
+	return host(&pass, block);
+}
+
+int cuMemAllocHost_v2(void **block, size_t bytes)
+{
+	return host_plain(MAM_ROAD_SYMBOL, block, bytes);
+}
+
+int mam_by_lookup_cuMemAllocHost_v2(void **block, size_t bytes)
+{
+	return host_plain(MAM_ROAD_LOOKUP, block, bytes);
+}
+
+static int release_host(uint64_t key)
+{
+	return MAM_TABLE_ORIGINAL(cuMemFreeHost)((void *)(uintptr_t)key);
+}
+
+static int free_host(enum mam_road road, void *block)
+{
+	__typeof__(&cuMemFreeHost) real = MAM_TABLE_ORIGINAL(cuMemFreeHost);
+
+	if (real == NULL)
+		return MAM_CUDA_NOT_INITIALIZED;
+	if (mam_init_passes() || block == NULL)
+		return real(block);
+	return mam_pass_free(MAM_TABLE_cuMemFreeHost, road, MAM_ACCOUNT_HOST, (uintptr_t)block,
+			     release_host);
+}
+
+int cuMemFreeHost(void *block)
+{
+	return free_host(MAM_ROAD_SYMBOL, block);
+}
+
+int mam_by_lookup_cuMemFreeHost(void *block)
+{
+	return free_host(MAM_ROAD_LOOKUP, block);
+}

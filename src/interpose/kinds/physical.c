@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * physical.c - cuMemCreate and cuMemRelease, cuMemMap and cuMemUnmap: physical memory that programs
+ * map by themselves, as XLA and PyTorch's expandable segments do. Counted and under the limit;
+ * there is nothing to pool.
+ *
+ * It belongs to no context, and to the device that its properties name. It is on the account until
+ * nothing holds it any more (holds.h). A handle that came by an import is another process's memory,
+ * and on the account there.
+ */
+#include "interpose/kinds/holds.h"
+#include "interpose/memory/pass.h"
+#include "interpose/routes/hooks.h"
+#include "interpose/routes/init.h"
+
+/* The start of a CUmemAllocationProp. */
+struct properties {
+	int type;
+	int handle_types;
+	int location_type; /* 1: a device, all others: somewhere on the host */
+	int location_id;
+};
+
+#define LOCATION_DEVICE 1
+
+struct arguments {
+	const void *properties;
+	unsigned long long flags;
+	unsigned long long handle; /* out */
+};
+
+/* The key is the memory's number, not its handle: see holds.h. */
+static int ask(void *user, size_t bytes, uint64_t *key)
+{
+	struct arguments *arguments = user;
+	int answer = MAM_TABLE_ORIGINAL(cuMemCreate)(&arguments->handle, bytes,
+						     arguments->properties, arguments->flags);
+
+	if (answer == MAM_CUDA_SUCCESS)
+		*key = mam_holds_create(arguments->handle);
+	return answer;
+}
+
+static int create(enum mam_road road, unsigned long long *handle, size_t bytes,
+		  const void *properties, unsigned long long flags)
+{
+	__typeof__(&cuMemCreate) real = MAM_TABLE_ORIGINAL(cuMemCreate);
+	const struct properties *where = properties;
+	struct arguments arguments = { properties, flags, 0 };
+	struct mam_pass pass = { .function = MAM_TABLE_cuMemCreate,
+				 .road = road,
+				 .kind = MAM_ACCOUNT_PHYSICAL,
+				 .bytes = bytes,
+				 .taken = bytes,
+				 .is_placed = true,
+				 .ask = ask,
+				 .arguments = &arguments };
+	int answer;
+
+	if (real == NULL)
+		return MAM_CUDA_NOT_INITIALIZED;
+	if (mam_init_passes() || handle == NULL || bytes == 0 || where == NULL)
+		return real(handle, bytes, properties, flags);
+	pass.device = where->location_id;
+	if (where->location_type != LOCATION_DEVICE) {
+		pass.kind = MAM_ACCOUNT_HOST;
+		pass.device = -1;
+	}
+	answer = mam_pass_alloc(&pass);
+	if (answer == MAM_CUDA_SUCCESS)
+		*handle = arguments.handle;
+	return answer;
+}
+
+int cuMemCreate(unsigned long long *handle, size_t bytes, const void *properties,
+		unsigned long long flags)
+{
+	return create(MAM_ROAD_SYMBOL, handle, bytes, properties, flags);
+}
+
+int mam_by_lookup_cuMemCreate(unsigned long long *handle, size_t bytes, const void *properties,
+			      unsigned long long flags)
+{
+	return create(MAM_ROAD_LOOKUP, handle, bytes, properties, flags);
+}
+
+static void gone(uint64_t piece)
+{
+	if (mam_account_drop(piece, MAM_ACCOUNT_PHYSICAL) == 0)
+		mam_account_drop(piece, MAM_ACCOUNT_HOST);
+}
+
+static int release(enum mam_road road, unsigned long long handle)
+{
+	__typeof__(&cuMemRelease) real = MAM_TABLE_ORIGINAL(cuMemRelease);
+	uint64_t piece;
+	int answer;
+
+	if (real == NULL)
+		return MAM_CUDA_NOT_INITIALIZED;
+	if (mam_init_passes())
+		return real(handle);
+	mam_init_depth++;
+	piece = mam_holds_of(handle);
+	answer = real(handle);
+	if (answer == MAM_CUDA_SUCCESS && mam_holds_release(piece))
+		gone(piece);
+	mam_pass_watch(MAM_TABLE_cuMemRelease, road, MAM_WHY_KIND, answer);
+	mam_init_depth--;
+	return answer;
+}
+
+int cuMemRelease(unsigned long long handle)
+{
+	return release(MAM_ROAD_SYMBOL, handle);
+}
+
+int mam_by_lookup_cuMemRelease(unsigned long long handle)
+{
+	return release(MAM_ROAD_LOOKUP, handle);
+}
+
+int cuMemRetainAllocationHandle(unsigned long long *handle, void *address)
+{
+	__typeof__(&cuMemRetainAllocationHandle) real =
+		MAM_TABLE_ORIGINAL(cuMemRetainAllocationHandle);
+	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(handle, address);
+
+	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes())
+		mam_holds_retain(*handle, (uintptr_t)address);
+	return answer;
+}
+
+int cuMemMap(unsigned long long address, size_t bytes, size_t offset, unsigned long long handle,
+	     unsigned long long flags)
+{
+	__typeof__(&cuMemMap) real = MAM_TABLE_ORIGINAL(cuMemMap);
+	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED
+				  : real(address, bytes, offset, handle, flags);
+
+	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes())
+		mam_holds_map(address, bytes, handle);
+	return answer;
+}
+
+int cuMemUnmap(unsigned long long address, size_t bytes)
+{
+	__typeof__(&cuMemUnmap) real = MAM_TABLE_ORIGINAL(cuMemUnmap);
+	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(address, bytes);
+
+	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes())
+		mam_holds_unmap(address, bytes, gone);
+	return answer;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * account.c - sums by device and kind, and the notes that lead from an address to its charge.
+ *
+ * What is under the limit has one sum a device, changed by compare-and-swap, so that two threads
+ * never pass the limit together. The notes are a table by hash, open addressing, in pages of its
+ * own; it doubles at half full. Two notes of one key may stand in it for a moment: a block was
+ * freed in the driver, and another thread got the same address before the first note was dropped.
+ * The one noted first is dropped first.
+ *
+ * Bound: O(1). Without memory for the table a charge is taken back at once (account.h).
+ */
+#include "interpose/memory/account.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <mam/options.h>
+
+#define DEVICES_MOST 64
+#define SLOTS_FIRST 1024u /* a power of two */
+
+struct device {
+	_Atomic uint64_t now[MAM_ACCOUNT_COUNT];  /* atomic; bytes */
+	_Atomic uint64_t peak[MAM_ACCOUNT_COUNT]; /* atomic; bytes */
+	_Atomic uint64_t together, peak_together; /* atomic; bytes under the limit */
+	_Atomic uint64_t other;                   /* atomic; bytes, at the last look */
+};
+
+static struct device devices[DEVICES_MOST];
+
+struct note {
+	uint64_t key;
+	uint64_t bytes; /* 0: the slot is empty */
+	uint64_t order; /* of being noted */
+	void *context;
+	int device;
+	enum mam_account_kind kind;
+};
+
+static struct note *notes;           /* lock: notes */
+static size_t slots, used;           /* lock: notes; counts, a power of two and its part */
+static uint64_t order;               /* lock: notes */
+static atomic_size_t note_count;     /* atomic; as used, for a look without the lock */
+static pthread_mutex_t notes_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool is_limited(enum mam_account_kind kind)
+{
+	return kind != MAM_ACCOUNT_ARRAY && kind != MAM_ACCOUNT_HOST;
+}
+
+static struct device *device_of(int device)
+{
+	return &devices[device < 0 || device >= DEVICES_MOST ? 0 : device];
+}
+
+static void raise_to(_Atomic uint64_t *peak, uint64_t value)
+{
+	uint64_t seen = atomic_load_explicit(peak, memory_order_relaxed);
+
+	while (seen < value && !atomic_compare_exchange_weak_explicit(
+				       peak, &seen, value, memory_order_relaxed,
+				       memory_order_relaxed))
+		;
+}
+
+bool mam_account_charge(int device, enum mam_account_kind kind, size_t bytes)
+{
+	uint64_t limit = mam_option_number("MAM_LIMIT");
+	struct device *account = device_of(device);
+	uint64_t now;
+
+	if (is_limited(kind)) {
+		now = atomic_load_explicit(&account->together, memory_order_relaxed);
+		do {
+			if (bytes > UINT64_MAX - now || (limit != 0 && now + bytes > limit))
+				return false;
+		} while (!atomic_compare_exchange_weak_explicit(&account->together, &now,
+								now + bytes, memory_order_relaxed,
+								memory_order_relaxed));
+	}
+	atomic_fetch_add_explicit(&account->now[kind], bytes, memory_order_relaxed);
+	return true;
+}
+
+void mam_account_confirm(int device, enum mam_account_kind kind)
+{
+	struct device *account = device_of(device);
+
+	raise_to(&account->peak[kind],
+		 atomic_load_explicit(&account->now[kind], memory_order_relaxed));
+	raise_to(&account->peak_together,
+		 atomic_load_explicit(&account->together, memory_order_relaxed));
+}
+
+void mam_account_refund(int device, enum mam_account_kind kind, size_t bytes)
+{
+	struct device *account = device_of(device);
+
+	atomic_fetch_sub_explicit(&account->now[kind], bytes, memory_order_relaxed);
+	if (is_limited(kind))
+		atomic_fetch_sub_explicit(&account->together, bytes, memory_order_relaxed);
+}
+
+static size_t slot_of(uint64_t key, size_t count)
+{
+	return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 20) & (count - 1);
+}
+
+static void put_locked(struct note *table, size_t count, const struct note *note)
+{
+	size_t at = slot_of(note->key, count);
+
+	while (table[at].bytes != 0)
+		at = (at + 1) & (count - 1);
+	table[at] = *note;
+}
+
+static bool grow_locked(void)
+{
+	size_t count = slots == 0 ? SLOTS_FIRST : 2 * slots;
+	struct note *table = mmap(NULL, count * sizeof(*table), PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (table == MAP_FAILED)
+		return false;
+	for (size_t i = 0; i < slots; i++)
+		if (notes[i].bytes != 0)
+			put_locked(table, count, &notes[i]);
+	if (notes != NULL)
+		munmap(notes, slots * sizeof(*notes));
+	notes = table;
+	slots = count;
+	return true;
+}
+
+void mam_account_note(uint64_t key, void *context, int device, enum mam_account_kind kind,
+		      size_t bytes)
+{
+	struct note note = { key, bytes, 0, context, device, kind };
+	bool room;
+
+	if (bytes == 0)
+		return;
+	mam_account_confirm(device, kind);
+	pthread_mutex_lock(&notes_lock);
+	room = key != 0 && (used < slots / 2 || grow_locked());
+	if (room) {
+		note.order = ++order;
+		put_locked(notes, slots, &note);
+		used++;
+		atomic_store_explicit(&note_count, used, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&notes_lock);
+	if (!room)
+		mam_account_refund(device, kind, bytes);
+}
+
+/* Empties a slot and moves up those behind it that would no longer be found. */
+static void empty_locked(size_t hole)
+{
+	size_t at = hole;
+
+	notes[hole].bytes = 0;
+	for (;;) {
+		size_t home;
+
+		at = (at + 1) & (slots - 1);
+		if (notes[at].bytes == 0)
+			break;
+		home = slot_of(notes[at].key, slots);
+		if (((at - home) & (slots - 1)) < ((at - hole) & (slots - 1)))
+			continue;
+		notes[hole] = notes[at];
+		notes[at].bytes = 0;
+		hole = at;
+	}
+	used--;
+	atomic_store_explicit(&note_count, used, memory_order_relaxed);
+}
+
+bool mam_account_has_notes(void)
+{
+	return atomic_load_explicit(&note_count, memory_order_relaxed) != 0;
+}
+
+bool mam_account_take(uint64_t key, enum mam_account_kind kind, struct mam_account_noted *noted)
+{
+	struct note found = { .bytes = 0 };
+	size_t at, place = 0;
+
+	if (!mam_account_has_notes())
+		return false;
+	pthread_mutex_lock(&notes_lock);
+	for (at = slot_of(key, slots); notes[at].bytes != 0; at = (at + 1) & (slots - 1)) {
+		if (notes[at].key != key || notes[at].kind != kind ||
+		    (found.bytes != 0 && found.order < notes[at].order))
+			continue;
+		found = notes[at];
+		place = at;
+	}
+	if (found.bytes != 0)
+		empty_locked(place);
+	pthread_mutex_unlock(&notes_lock);
+	if (found.bytes == 0)
+		return false;
+	*noted = (struct mam_account_noted){ key, found.bytes, found.context, found.device, kind };
+	return true;
+}
+
+size_t mam_account_drop(uint64_t key, enum mam_account_kind kind)
+{
+	struct mam_account_noted noted;
+
+	if (!mam_account_take(key, kind, &noted))
+		return 0;
+	mam_account_settle(&noted, true);
+	return noted.bytes;
+}
+
+void mam_account_settle(const struct mam_account_noted *noted, bool freed)
+{
+	if (freed)
+		mam_account_refund(noted->device, noted->kind, noted->bytes);
+	else
+		mam_account_note(noted->key, noted->context, noted->device, noted->kind,
+				 noted->bytes);
+}
+
+void mam_account_context_gone(void *context)
+{
+	size_t at = 0;
+
+	if (context == NULL || !mam_account_has_notes())
+		return;
+	pthread_mutex_lock(&notes_lock);
+	while (at < slots) {
+		struct note note = notes[at];
+
+		if (note.bytes == 0 || note.context != context) {
+			at++;
+			continue;
+		}
+		empty_locked(at); /* what moved here from behind is looked at next */
+		mam_account_refund(note.device, note.kind, note.bytes);
+	}
+	pthread_mutex_unlock(&notes_lock);
+}
+
+size_t mam_account_room(int device)
+{
+	uint64_t limit = mam_option_number("MAM_LIMIT");
+	uint64_t now = atomic_load_explicit(&device_of(device)->together, memory_order_relaxed);
+
+	if (limit == 0)
+		return SIZE_MAX;
+	return now < limit ? limit - now : 0;
+}
+
+void mam_account_look(int device, size_t total_bytes, size_t free_bytes)
+{
+	struct device *account = device_of(device);
+	uint64_t taken = total_bytes > free_bytes ? total_bytes - free_bytes : 0, ours;
+
+	ours = atomic_load_explicit(&account->together, memory_order_relaxed) +
+	       atomic_load_explicit(&account->now[MAM_ACCOUNT_ARRAY], memory_order_relaxed);
+	atomic_store_explicit(&account->other, taken > ours ? taken - ours : 0,
+			      memory_order_relaxed);
+}
+
+void mam_account_restart(void)
+{
+	pthread_mutex_init(&notes_lock, NULL);
+}
+
+void mam_account_sum(struct mam_account_sums *sums)
+{
+	memset(sums, 0, sizeof(*sums));
+	for (int i = 0; i < DEVICES_MOST; i++) {
+		for (int kind = 0; kind < MAM_ACCOUNT_COUNT; kind++) {
+			sums->now[kind] += atomic_load(&devices[i].now[kind]);
+			sums->peak[kind] += atomic_load(&devices[i].peak[kind]);
+		}
+		sums->peak_together += atomic_load(&devices[i].peak_together);
+		sums->other += atomic_load(&devices[i].other);
+	}
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * alloc.c - cudaMalloc and cuMemAlloc: from the pool of the current context.
+ *
+ *   1. Size 0 and a missing output are the real function's to answer: the two interfaces differ.
+ *   2. The context: the driver's current one. If there is none cudaFree(0), with which every
+ *      program starts CUDA, makes the runtime's current. A runtime before 12 may be set to another
+ *      device than the current context's; then the same brings both together.
+ *   3. Whether the pool is to be asked at all (may_serve): not for sizes that would swallow the
+ *      device, nor while a capture is alive, since then the driver judges by mode and thread, nor
+ *      in a context with a sticky error. The real function answers those.
+ *   4. The pool: ground it holds, ground out of quarantine whose fence has passed, a new chunk.
+ *   5. Out of memory: wait for the quarantine, give back chunks that are wholly free in any pool,
+ *      and once more.
+ *   6. The real function: either it finds memory that a chunk could not, and the block is the
+ *      driver's from then on, or it gives the genuine error. Over the limit it is asked for an
+ *      impossible size instead, for the same error.
+ *
+ * cudaMalloc is only a short cut past the runtime: whatever it cannot decide, the real one does,
+ * and its call of cuMemAlloc arrives here by the other road.
+ */
+#include "interpose/memory/alloc.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include <mam/mam.h>
+#include <mam/stats.h>
+
+#include "interpose/memory/capture.h"
+#include "interpose/memory/dedicated.h"
+#include "interpose/memory/pass.h"
+#include "interpose/memory/pools.h"
+#include "interpose/memory/quarantine.h"
+#include "interpose/process/say.h"
+#include "interpose/routes/hooks.h"
+#include "interpose/routes/init.h"
+#include "interpose/routes/real.h"
+#include "interpose/watch/nvtx.h"
+#include "interpose/watch/watch.h"
+
+#define RUNTIME_SETS_CONTEXT 12000 /* from this version cudaSetDevice makes the context current */
+#define QUARANTINED_LEAST ((uint64_t)64 << 20)
+#define QUARANTINED_SHARE 2        /* so much of what is in use */
+#define REPORTS_MOST 3             /* sentences about missing memory, a process */
+
+/* One call on its way. */
+struct request {
+	enum mam_table_id function;
+	enum mam_road road;
+	size_t bytes;
+	struct mam_pools_entry *entry; /* NULL: no pool */
+	enum mam_why why;              /* why the pool does not serve it */
+};
+
+/* The cheapest question that a context with a fault answers with it. */
+static bool is_broken(void)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+	int least, greatest;
+
+	return driver->ctx_priorities != NULL &&
+	       driver->ctx_priorities(&least, &greatest) != MAM_CUDA_SUCCESS;
+}
+
+static enum mam_why may_serve(const struct mam_pools_entry *entry, size_t bytes)
+{
+	if (entry == NULL)
+		return mam_capture_alive() ? MAM_WHY_CAPTURE : MAM_WHY_NO_POOL;
+	if (mam_capture_alive() && !mam_init_serves_captures())
+		return MAM_WHY_CAPTURE;
+	if (bytes > entry->pass_above)
+		return MAM_WHY_LARGE;
+	if (bytes >= mam_dedicated_from())
+		return MAM_WHY_DEDICATED;
+	if (mam_nvtx_wants_driver())
+		return MAM_WHY_KIND;
+	return is_broken() ? MAM_WHY_BROKEN : MAM_WHY_NONE;
+}
+
+/*
+ * Whether as much waits in quarantine as is in use: the program runs ahead of the GPU, and the pool
+ * would grow as long as it does. The moment it then waits costs the GPU nothing, since it is behind.
+ */
+static bool is_mostly_quarantined(struct mam_pool *pool)
+{
+	struct mam_stats stats = { .size = sizeof(stats) };
+
+	return mam_pool_stats(pool, &stats) == MAM_OK &&
+	       stats.retired_bytes > QUARANTINED_LEAST &&
+	       stats.retired_bytes > stats.live_rounded_bytes / QUARANTINED_SHARE;
+}
+
+/* Ground that the pool holds, or that comes out of quarantine without a wait; else a new chunk. */
+static enum mam_status take(const struct mam_pools_entry *entry, size_t bytes, void **block)
+{
+	enum mam_status status;
+
+	if (!mam_quarantine_holds(entry->quarantine))
+		return mam_malloc(entry->pool, bytes, block);
+	status = mam_pool_alloc_nowait(entry->pool, bytes, 0, block);
+	if (status != MAM_ERROR_WOULD_WAIT)
+		return status;
+	while (mam_quarantine_settle(entry->quarantine) ||
+	       (is_mostly_quarantined(entry->pool) &&
+		mam_quarantine_await_oldest(entry->quarantine))) {
+		status = mam_pool_alloc_nowait(entry->pool, bytes, 0, block);
+		if (status != MAM_ERROR_WOULD_WAIT)
+			return status;
+	}
+	return mam_malloc(entry->pool, bytes, block);
+}
+
+static enum mam_status take_after_exhaustion(const struct mam_pools_entry *entry, size_t bytes,
+					     void **block)
+{
+	struct mam_pools_entry *each;
+	enum mam_status status = MAM_ERROR_OUT_OF_MEMORY;
+
+	if (mam_quarantine_wait(entry->quarantine))
+		status = mam_malloc(entry->pool, bytes, block);
+	if (status != MAM_ERROR_OUT_OF_MEMORY)
+		return status;
+	for (unsigned int at = 0; (each = mam_pools_next(&at)) != NULL;)
+		mam_quarantine_wait(each->quarantine);
+	return mam_pools_trim() != 0 ? mam_malloc(entry->pool, bytes, block) : status;
+}
+
+/* Said a few times only: programs that live with a full device ask again and again. */
+static void report_no_memory(const struct request *request)
+{
+	struct mam_stats stats = { .size = sizeof(stats) };
+	static atomic_int reports;
+
+	if (!mam_say_wants(MAM_SAY_WARN) || request->entry == NULL ||
+	    mam_pool_stats(request->entry->pool, &stats) != MAM_OK ||
+	    atomic_fetch_add(&reports, 1) >= REPORTS_MOST)
+		return;
+	mam_say(MAM_SAY_WARN,
+		"no memory for %zu bytes: live %llu, largest hole %llu, quarantined %llu, reserved %llu; "
+		"%s",
+		request->bytes, (unsigned long long)stats.live_bytes,
+		(unsigned long long)stats.largest_free_bytes,
+		(unsigned long long)stats.retired_bytes, (unsigned long long)stats.reserved_bytes,
+		request->why == MAM_WHY_LIMIT
+			? "raise --limit, or free something"
+		: stats.reserved_bytes - stats.live_rounded_bytes >= request->bytes
+			? "enough is free, but in pieces: allocate what is large earlier, or try "
+			  "--growth with a larger size"
+			: "free something, or look for what else uses the device");
+}
+
+/* From the pool, or why not. The guard is up. */
+static bool serve(struct request *request, void **block)
+{
+	enum mam_status status;
+
+	request->why = may_serve(request->entry, request->bytes);
+	if (request->why != MAM_WHY_NONE)
+		return false;
+	status = take(request->entry, request->bytes, block);
+	if (status == MAM_ERROR_OUT_OF_MEMORY)
+		status = take_after_exhaustion(request->entry, request->bytes, block);
+	if (status == MAM_OK) {
+		mam_watch_alloc(&(struct mam_watch_call){
+			.function = request->function,
+			.road = request->road,
+			.fate = MAM_FATE_SERVED,
+			.block = *block,
+			.bytes = request->bytes,
+			.context = request->entry->owner });
+		return true;
+	}
+	request->why = status == MAM_ERROR_OUT_OF_MEMORY ? MAM_WHY_MEMORY : MAM_WHY_NO_POOL;
+	return false;
+}
+
+/* `ask` with its type as pass.h wants it. */
+struct asked {
+	int (*ask)(void **block, size_t bytes);
+};
+
+static int ask_for(void *user, size_t bytes, uint64_t *key)
+{
+	const struct asked *asked = user;
+	void *block;
+	int answer = asked->ask(&block, bytes);
+
+	if (answer == MAM_CUDA_SUCCESS)
+		*key = (uintptr_t)block;
+	return answer;
+}
+
+/*
+ * What the driver gives by itself. `ask` calls the real function of whichever interface, for the
+ * genuine block or the genuine error.
+ */
+static int forward(struct request *request, int (*ask)(void **block, size_t bytes), void **block)
+{
+	struct asked asked = { ask };
+	struct mam_pass pass = { .function = request->function,
+				 .road = request->road,
+				 .kind = MAM_ACCOUNT_DIRECT,
+				 .why = request->why,
+				 .bytes = request->bytes,
+				 .taken = mam_pass_rounded(request->bytes),
+				 .ask = ask_for,
+				 .arguments = &asked };
+	int answer = mam_pass_alloc(&pass);
+
+	request->why = pass.why;
+	if (answer == MAM_CUDA_SUCCESS)
+		*block = (void *)(uintptr_t)pass.key;
+	else if (answer == MAM_CUDA_OUT_OF_MEMORY)
+		report_no_memory(request);
+	return answer;
+}
+
+/*
+ * The driver's current context, if it is of the device that the runtime is set to; NULL
+ * otherwise. The guard is up.
+ */
+static void *runtime_context(void)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+	const struct mam_real_runtime *runtime = mam_real_runtime();
+	void *context = NULL;
+	int wanted, device;
+
+	if (driver == NULL || runtime == NULL || driver->ctx_current(&context) != 0 ||
+	    context == NULL)
+		return NULL;
+	if (runtime->version >= RUNTIME_SETS_CONTEXT)
+		return context;
+	device = mam_pools_device(context);
+	if (device < 0 && driver->ctx_device(&device) != 0)
+		return NULL;
+	return runtime->get_device(&wanted) == 0 && wanted == device ? context : NULL;
+}
+
+/* The same after CUDA was started, if it had not been. */
+static void *start_runtime(void)
+{
+	__typeof__(&cudaFree) real_free;
+	void *context = runtime_context();
+
+	if (context != NULL)
+		return context;
+	real_free = MAM_TABLE_ORIGINAL(cudaFree);
+	return real_free == NULL || real_free(NULL) != MAM_CUDA_SUCCESS ? NULL : runtime_context();
+}
+
+static int ask_runtime(void **block, size_t bytes)
+{
+	return MAM_TABLE_ORIGINAL(cudaMalloc)(block, bytes);
+}
+
+int cudaMalloc(void **block, size_t bytes)
+{
+	__typeof__(&cudaMalloc) real = MAM_TABLE_ORIGINAL(cudaMalloc);
+	struct request request = { MAM_TABLE_cudaMalloc, MAM_ROAD_RUNTIME, bytes, NULL,
+				   MAM_WHY_NONE };
+	int answer = MAM_CUDA_SUCCESS;
+	void *context;
+
+	if (real == NULL)
+		return MAM_CUDA_INSUFFICIENT_DRIVER;
+	if (mam_init_passes() || block == NULL || bytes == 0)
+		return real(block, bytes);
+	mam_init_depth++;
+	context = start_runtime();
+	if (context == NULL) {
+		mam_init_depth--;
+		return real(block, bytes);
+	}
+	request.entry = mam_pools_of(context);
+	if (!serve(&request, block))
+		answer = forward(&request, ask_runtime, block);
+	mam_init_depth--;
+	return answer;
+}
+
+static void *driver_context(void)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+	void *context = NULL;
+
+	return driver != NULL && driver->ctx_current(&context) == 0 ? context : NULL;
+}
+
+static int ask_driver(void **block, size_t bytes)
+{
+	unsigned long long address;
+	int answer = MAM_TABLE_ORIGINAL(cuMemAlloc_v2)(&address, bytes);
+
+	if (answer == MAM_CUDA_SUCCESS)
+		*block = (void *)(uintptr_t)address;
+	return answer;
+}
+
+static int driver_alloc(enum mam_road road, unsigned long long *block, size_t bytes)
+{
+	__typeof__(&cuMemAlloc_v2) real = MAM_TABLE_ORIGINAL(cuMemAlloc_v2);
+	struct request request = { MAM_TABLE_cuMemAlloc_v2, road, bytes, NULL, MAM_WHY_ASLEEP };
+	int answer = MAM_CUDA_SUCCESS;
+	void *context, *served;
+
+	if (real == NULL)
+		return MAM_CUDA_NOT_INITIALIZED;
+	if (mam_init_passes() || block == NULL || bytes == 0)
+		return real(block, bytes);
+	mam_init_depth++;
+	context = driver_context();
+	if (context != NULL)
+		request.entry = mam_pools_of(context);
+	if (context == NULL || !serve(&request, &served))
+		answer = forward(&request, ask_driver, &served);
+	if (answer == MAM_CUDA_SUCCESS)
+		*block = (unsigned long long)(uintptr_t)served;
+	mam_init_depth--;
+	return answer;
+}
+
+int cuMemAlloc_v2(unsigned long long *block, size_t bytes)
+{
+	return driver_alloc(MAM_ROAD_SYMBOL, block, bytes);
+}
+
+int mam_by_lookup_cuMemAlloc_v2(unsigned long long *block, size_t bytes)
+{
+	return driver_alloc(MAM_ROAD_LOOKUP, block, bytes);
+}
+
+int mam_alloc_pooled(enum mam_table_id function, enum mam_road road, size_t bytes, void **block,
+		     enum mam_why *why)
+{
+	struct request request = { function, road, bytes, NULL, MAM_WHY_ASLEEP };
+	void *context = driver_context();
+
+	if (context != NULL) {
+		request.entry = mam_pools_of(context);
+		if (serve(&request, block))
+			return MAM_CUDA_SUCCESS;
+	}
+	*why = request.why;
+	return MAM_ALLOC_FORWARD;
+}

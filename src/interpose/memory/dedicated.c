@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dedicated.c - what MAM_IPC says: share, dedicated, or dedicated:SIZE, where SIZE is a number of
+ * bytes with K, M, G or T behind it, and iB behind that if one likes.
+ */
+#include "interpose/memory/dedicated.h"
+
+#include <ctype.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <mam/options.h>
+
+#include "interpose/process/say.h"
+
+#define DEDICATED_DEFAULT ((size_t)1 << 20)
+
+static _Atomic size_t dedicated_from; /* atomic; 0: the option was not read */
+
+/* False: `text` is not all of a size, or it is 0 or more than a size_t holds. */
+static bool read_size(const char *text, size_t *bytes)
+{
+	static const char letters[] = "KMGT";
+	const char *letter = NULL;
+	unsigned int shift = 0;
+	uint64_t number = 0;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	for (; isdigit((unsigned char)*text); text++)
+		if (__builtin_mul_overflow(number, 10, &number) ||
+		    __builtin_add_overflow(number, *text - '0', &number))
+			return false;
+	if (*text != '\0')
+		letter = strchr(letters, toupper((unsigned char)*text));
+	if (letter != NULL) {
+		shift = 10 * (unsigned int)(letter - letters + 1);
+		text++;
+	}
+	if (*text != '\0' && (letter == NULL || strcasecmp(text, "iB") != 0))
+		return false;
+	if (number == 0 || number > SIZE_MAX >> shift)
+		return false;
+	*bytes = (size_t)number << shift;
+	return true;
+}
+
+static bool read_option(const char *text, size_t *from)
+{
+	static const char word[] = "dedicated";
+
+	*from = SIZE_MAX;
+	if (strcmp(text, "share") == 0)
+		return true;
+	if (strncmp(text, word, sizeof(word) - 1) != 0)
+		return false;
+	text += sizeof(word) - 1;
+	if (*text == '\0') {
+		*from = DEDICATED_DEFAULT;
+		return true;
+	}
+	return *text == ':' && read_size(text + 1, from);
+}
+
+size_t mam_dedicated_from(void)
+{
+	size_t from = atomic_load_explicit(&dedicated_from, memory_order_relaxed), unread = 0;
+	const char *text;
+	bool good;
+
+	if (from != 0)
+		return from;
+	text = mam_option_value("MAM_IPC");
+	good = text == NULL || text[0] == '\0' || read_option(text, &from);
+	if (!good || from == 0)
+		from = SIZE_MAX;
+	if (!atomic_compare_exchange_strong(&dedicated_from, &unread, from))
+		return unread;
+	if (!good)
+		mam_say(MAM_SAY_WARN,
+			"MAM_IPC is '%s', but must be share, dedicated, or dedicated:SIZE with a SIZE "
+			"like 64K or 1M; blocks are shared",
+			text);
+	return from;
+}

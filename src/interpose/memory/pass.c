@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pass.c - what all allocations that stay the driver's have in common (pass.h).
+ *
+ *   1. Charge the account, and ask the real function.
+ *   2. Over the limit, or out of memory: chunks that are wholly free in any pool go back, and once
+ *      more. Still not enough: the same after all quarantined blocks came out, for which somebody
+ *      waits. Nothing of this while a capture is alive.
+ *   3. Over the limit: the real function is asked for an impossible size, so that the error is
+ *      genuine.
+ *   4. Note what came, or take the charge back.
+ *
+ * A free takes the note before the driver is asked, and settles the charge after (account.h).
+ */
+#include "interpose/memory/pass.h"
+
+#include <stddef.h>
+
+#include "interpose/memory/capture.h"
+#include "interpose/memory/pools.h"
+#include "interpose/memory/quarantine.h"
+#include "interpose/routes/hooks.h"
+#include "interpose/routes/init.h"
+#include "interpose/routes/real.h"
+#include "interpose/watch/watch.h"
+
+size_t mam_pass_rounded(size_t bytes)
+{
+	size_t unit = bytes > (size_t)1 << 20 ? (size_t)2 << 20 : 512;
+
+	return bytes > SIZE_MAX - unit ? SIZE_MAX : (bytes + unit - 1) / unit * unit;
+}
+
+/* The current context's device, and the context whose memory it will be. */
+static void *owner(int *device)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+	void *context = NULL;
+
+	*device = -1;
+	if (driver == NULL || driver->ctx_current(&context) != MAM_CUDA_SUCCESS || context == NULL)
+		return NULL;
+	*device = mam_pools_device(context);
+	if (*device < 0 && driver->ctx_device(device) != MAM_CUDA_SUCCESS)
+		*device = -1;
+	return mam_pools_owner(context);
+}
+
+static bool is_block(enum mam_account_kind kind)
+{
+	return kind == MAM_ACCOUNT_DIRECT || kind == MAM_ACCOUNT_ASYNC ||
+	       kind == MAM_ACCOUNT_MANAGED || kind == MAM_ACCOUNT_HOST;
+}
+
+static void watch(const struct mam_pass *pass, int answer, void *context)
+{
+	struct mam_watch_call call = {
+		.function = pass->function,
+		.road = pass->road,
+		.fate = answer == MAM_CUDA_SUCCESS ? MAM_FATE_FORWARDED : MAM_FATE_FAILED,
+		.why = pass->why,
+		.code = answer,
+		.bytes = pass->bytes,
+		.context = context,
+		.stream = pass->stream,
+	};
+
+	if (answer == MAM_CUDA_SUCCESS && !pass->is_placed && is_block(pass->kind)) {
+		call.block = (void *)(uintptr_t)pass->key;
+		mam_watch_alloc(&call);
+	} else {
+		mam_watch_call(&call);
+	}
+}
+
+void mam_pass_watch(enum mam_table_id function, enum mam_road road, enum mam_why why, int answer)
+{
+	mam_watch_call(&(struct mam_watch_call){
+		.function = function,
+		.road = road,
+		.fate = answer == MAM_CUDA_SUCCESS ? MAM_FATE_FORWARDED : MAM_FATE_FAILED,
+		.why = why,
+		.code = answer });
+}
+
+/* Charged after success. Over the limit: out of memory without a call, and *over is set. */
+static int attempt(struct mam_pass *pass, bool *over)
+{
+	int answer = MAM_CUDA_OUT_OF_MEMORY;
+
+	*over = !mam_account_charge(pass->device, pass->kind, pass->taken);
+	if (!*over) {
+		answer = pass->ask(pass->arguments, pass->bytes, &pass->key);
+		if (answer != MAM_CUDA_SUCCESS)
+			mam_account_refund(pass->device, pass->kind, pass->taken);
+	}
+	return answer;
+}
+
+/* First what costs no wait. False: that gave nothing. */
+static bool make_room(bool waiting)
+{
+	struct mam_pools_entry *entry;
+	bool came = false;
+
+	if (mam_capture_alive())
+		return false;
+	for (unsigned int at = 0; waiting && (entry = mam_pools_next(&at)) != NULL;)
+		came = mam_quarantine_wait(entry->quarantine) || came;
+	return (!waiting || came) && mam_pools_trim() != 0;
+}
+
+int mam_pass_alloc(struct mam_pass *pass)
+{
+	bool over = false;
+	void *context = NULL;
+	uint64_t none;
+	int answer;
+
+	mam_init_depth++;
+	if (!pass->is_placed)
+		context = owner(&pass->device);
+	if (pass->why == MAM_WHY_NONE)
+		pass->why = MAM_WHY_KIND;
+	if (pass->taken >= MAM_PASS_TOO_MUCH) { /* no need to charge for that */
+		answer = pass->ask(pass->arguments, pass->bytes, &none);
+	} else {
+		answer = attempt(pass, &over);
+		if (answer == MAM_CUDA_OUT_OF_MEMORY && make_room(false))
+			answer = attempt(pass, &over);
+		if (answer == MAM_CUDA_OUT_OF_MEMORY && make_room(true))
+			answer = attempt(pass, &over);
+		if (answer == MAM_CUDA_SUCCESS)
+			mam_account_note(pass->key, context, pass->device, pass->kind, pass->taken);
+	}
+	if (over) {
+		pass->why = MAM_WHY_LIMIT;
+		answer = pass->ask(pass->arguments, MAM_PASS_TOO_MUCH, &none);
+	}
+	watch(pass, answer, context);
+	mam_init_depth--;
+	return answer;
+}
+
+/*
+ * Of a block that is on the account the watchers hear before it is freed; of others after, since
+ * most of those are mistakes that the driver refuses.
+ */
+int mam_pass_free(enum mam_table_id function, enum mam_road road, enum mam_account_kind kind,
+		  uint64_t key, int (*release)(uint64_t key))
+{
+	struct mam_watch_call call = { .function = function,
+				       .road = road,
+				       .fate = MAM_FATE_FORWARDED,
+				       .why = MAM_WHY_KIND };
+	struct mam_account_noted noted;
+	bool known, announced;
+
+	mam_init_depth++;
+	known = mam_account_take(key, kind, &noted);
+	announced = known && is_block(kind);
+	if (is_block(kind))
+		call.block = (void *)(uintptr_t)key;
+	if (announced) {
+		call.bytes = noted.bytes;
+		mam_watch_free(&call);
+	}
+	call.code = release(key);
+	if (known)
+		mam_account_settle(&noted, call.code == MAM_CUDA_SUCCESS);
+	if (call.code != MAM_CUDA_SUCCESS)
+		call.fate = MAM_FATE_FAILED;
+	if (!announced && call.block != NULL && call.code == MAM_CUDA_SUCCESS)
+		mam_watch_free(&call);
+	else if (!announced)
+		mam_watch_call(&call);
+	mam_init_depth--;
+	return call.code;
+}

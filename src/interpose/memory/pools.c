@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pools.c - the table of contexts and their pools.
+ *
+ * A few entries in an array, read without a lock: programs have one context a device, rarely
+ * more. An entry is filled, and then published by its context. Nothing is locked while a pool is
+ * made, since that calls the driver and the dynamic linker; of two threads that make the pool of
+ * one context at once the second gives its own up.
+ *
+ * Whose memory it is that a context asks for, the driver says of a small allocation made under it:
+ * that finds green contexts, which are keys to the pool of their primary one.
+ *
+ * Bound: MAM_POOLS_MOST live contexts. Those beyond are the driver's alone.
+ *
+ * What must hold: an entry with a context has a pool; no context stands in two entries; of the
+ * entries with one pool exactly one is no alias.
+ */
+#include "interpose/memory/pools.h"
+
+#include <pthread.h>
+
+#include <mam/options.h>
+#include <mam/source.h>
+#include <mam/stats.h>
+
+#include "interpose/memory/account.h"
+#include "interpose/memory/capture.h"
+#include "interpose/memory/chunks.h"
+#include "interpose/memory/peer.h"
+#include "interpose/memory/quarantine.h"
+#include "interpose/routes/hooks.h"
+#include "interpose/routes/init.h"
+#include "interpose/routes/real.h"
+#include "interpose/watch/nvtx.h"
+#include "interpose/watch/watch.h"
+
+#define MAM_POOLS_MOST 64
+#define POINTER_CONTEXT 1 /* CU_POINTER_ATTRIBUTE_CONTEXT */
+
+static struct mam_pools_entry entries[MAM_POOLS_MOST];
+static pthread_mutex_t entries_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_uint entries_used;   /* atomic: entries from here on were never used */
+static struct mam_pools_sums past; /* lock: entries; of pools that are gone */
+
+/* With the guard, by which a program that ends in a signal handler knows that a lock is held. */
+static void lock_entries(void)
+{
+	mam_init_depth++;
+	pthread_mutex_lock(&entries_lock);
+}
+
+static void unlock_entries(void)
+{
+	pthread_mutex_unlock(&entries_lock);
+	mam_init_depth--;
+}
+
+static struct mam_pools_entry *find(const void *context)
+{
+	unsigned int used = atomic_load_explicit(&entries_used, memory_order_acquire);
+
+	for (unsigned int i = 0; i < used; i++)
+		if (atomic_load_explicit(&entries[i].context, memory_order_acquire) == context)
+			return &entries[i];
+	return NULL;
+}
+
+static bool is_primary(const struct mam_real_driver *driver, void *context, int device)
+{
+	void *primary = NULL;
+	unsigned int flags;
+	int active = 0;
+
+	if (driver->primary_state(device, &flags, &active) != 0 || !active)
+		return false;
+	if (driver->primary_retain(&primary, device) != 0)
+		return false;
+	driver->primary_release(device);
+	return primary == context;
+}
+
+/*
+ * The context that memory asked for under `context` belongs to: itself, where the driver cannot
+ * tell, or a capture forbids to ask.
+ */
+static void *owner_of(const struct mam_real_driver *driver, void *context)
+{
+	__typeof__(&cuMemAlloc_v2) real_alloc = MAM_TABLE_ORIGINAL(cuMemAlloc_v2);
+	__typeof__(&cuMemFree_v2) real_free = MAM_TABLE_ORIGINAL(cuMemFree_v2);
+	unsigned long long block;
+	void *owner = context;
+
+	if (driver->pointer_attribute == NULL || real_alloc == NULL || real_free == NULL ||
+	    real_alloc(&block, 1) != MAM_CUDA_SUCCESS)
+		return context;
+	if (driver->pointer_attribute(&owner, POINTER_CONTEXT, block) != MAM_CUDA_SUCCESS)
+		owner = context;
+	real_free(block);
+	return owner == NULL ? context : owner;
+}
+
+static struct mam_pool *make_pool(struct mam_source *source)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	struct mam_pool *pool;
+	enum mam_status status;
+
+	attr.chunk_bytes = mam_option_number("MAM_CHUNK");
+	attr.growth_bytes = mam_option_number("MAM_GROWTH");
+	attr.granule = mam_option_number("MAM_GRANULE");
+	/* free.c waits by itself, to hand the driver's own code on. */
+	attr.free_policy = MAM_FREE_STREAM;
+	attr.name = "mam run";
+	attr.cache = MAM_CACHE_OFF; /* policies of free.c and quarantine.c know each block */
+	status = mam_pool_create_on(source, &attr, &pool);
+	if (status == MAM_ERROR_OUT_OF_MEMORY) {
+		/* A first chunk that does not fit must not cost every call another try. */
+		attr.chunk_bytes = 0;
+		status = mam_pool_create_on(source, &attr, &pool);
+	}
+	return status == MAM_OK ? pool : NULL;
+}
+
+/* All that an entry needs but its key, of a context that is current. False: nothing is held. */
+static bool make(struct mam_pools_entry *entry, void *context, int device)
+{
+	size_t threshold = mam_option_number("MAM_PASS_ABOVE");
+	struct mam_pool *pool;
+
+	mam_nvtx_start();
+	entry->owner = context;
+	entry->device = device;
+	if (mam_chunks_create(context, device, &entry->source) != MAM_OK)
+		return false;
+	pool = make_pool(entry->source);
+	if (pool != NULL)
+		entry->quarantine = mam_quarantine_create(pool, entry->source, context);
+	if (pool == NULL || entry->quarantine == NULL) {
+		if (pool != NULL)
+			mam_pool_destroy(pool);
+		mam_chunks_destroy(entry->source);
+		return false;
+	}
+	atomic_store_explicit(&entry->pool, pool, memory_order_relaxed);
+	entry->pass_above =
+		threshold != 0 ? threshold : entry->source->properties.total_bytes / 2;
+	return true;
+}
+
+static void unmake(struct mam_pools_entry *entry)
+{
+	if (mam_pools_is_alias(entry))
+		return;
+	mam_quarantine_destroy(entry->quarantine);
+	mam_pool_destroy(entry->pool);
+	mam_chunks_destroy(entry->source);
+}
+
+/* Publish an entry. The one of another thread that was first is returned instead; NULL: no room. */
+static struct mam_pools_entry *publish(void *context, const struct mam_pools_entry *made)
+{
+	struct mam_pools_entry *entry;
+
+	mam_init_note_pool();
+	lock_entries();
+	entry = find(context);
+	if (entry == NULL) {
+		entry = find(NULL);
+		if (entry == NULL && entries_used < MAM_POOLS_MOST)
+			entry = &entries[entries_used];
+		if (entry != NULL) {
+			entry->pool = made->pool;
+			entry->quarantine = made->quarantine;
+			entry->source = made->source;
+			entry->owner = made->owner;
+			entry->pass_above = made->pass_above;
+			entry->device = made->device;
+			entry->primary = made->primary;
+			atomic_store_explicit(&entry->context, context, memory_order_release);
+			if (entry == &entries[entries_used])
+				atomic_fetch_add_explicit(&entries_used, 1, memory_order_release);
+		}
+	}
+	unlock_entries();
+	return entry;
+}
+
+static struct mam_pools_entry *make_and_publish(void *context, int device, bool primary)
+{
+	struct mam_pools_entry made = { .primary = primary }, *entry;
+
+	if (!make(&made, context, device))
+		return NULL;
+	entry = publish(context, &made);
+	if (entry == NULL || entry->source != made.source)
+		unmake(&made);
+	return entry;
+}
+
+/* Another key to the pool of `owner`, which is made current for as long as making that takes. */
+static struct mam_pools_entry *make_alias(const struct mam_real_driver *driver, void *context,
+					  void *owner, int device)
+{
+	struct mam_pools_entry *entry = find(owner), made;
+	void *popped;
+
+	if (entry == NULL && driver->ctx_push(owner) == MAM_CUDA_SUCCESS) {
+		entry = make_and_publish(owner, device, is_primary(driver, owner, device));
+		driver->ctx_pop(&popped);
+	}
+	if (entry == NULL)
+		return NULL;
+	made = *entry;
+	made.source = NULL;
+	return publish(context, &made);
+}
+
+struct mam_pools_entry *mam_pools_of(void *context)
+{
+	const struct mam_real_driver *driver;
+	struct mam_pools_entry *entry;
+	void *owner;
+	int device;
+
+	if (context == NULL)
+		return NULL;
+	entry = find(context);
+	if (entry != NULL)
+		return entry;
+	driver = mam_real_driver();
+	if (driver == NULL || driver->ctx_device(&device) != 0)
+		return NULL;
+	if (is_primary(driver, context, device))
+		return make_and_publish(context, device, true);
+	if (mam_capture_alive()) /* asking would be judged as an allocation */
+		return NULL;
+	owner = owner_of(driver, context);
+	return owner == context ? make_and_publish(context, device, false)
+				: make_alias(driver, context, owner, device);
+}
+
+int mam_pools_device(void *context)
+{
+	struct mam_pools_entry *entry = context == NULL ? NULL : find(context);
+
+	return entry == NULL ? -1 : entry->device;
+}
+
+void *mam_pools_owner(void *context)
+{
+	struct mam_pools_entry *entry = context == NULL ? NULL : find(context);
+
+	return entry == NULL ? context : entry->owner;
+}
+
+struct mam_pools_entry *mam_pools_next(unsigned int *at)
+{
+	unsigned int used = atomic_load_explicit(&entries_used, memory_order_acquire);
+
+	while (*at < used) {
+		struct mam_pools_entry *entry = &entries[(*at)++];
+
+		if (atomic_load_explicit(&entry->context, memory_order_acquire) != NULL &&
+		    !mam_pools_is_alias(entry))
+			return entry;
+	}
+	return NULL;
+}
+
+void *mam_pools_context(const struct mam_pool *pool)
+{
+	struct mam_pools_entry *entry;
+
+	for (unsigned int at = 0; (entry = mam_pools_next(&at)) != NULL;)
+		if (entry->pool == pool)
+			return entry->owner;
+	return NULL;
+}
+
+enum mam_status mam_pools_find(const void *block, struct mam_pools_entry **entry, size_t *bytes)
+{
+	enum mam_status status;
+
+	for (unsigned int at = 0; (*entry = mam_pools_next(&at)) != NULL;) {
+		status = mam_usable_size((*entry)->pool, block, bytes);
+		if (status == MAM_OK || status == MAM_ERROR_INTERIOR ||
+		    status == MAM_ERROR_DOUBLE_FREE)
+			return status;
+	}
+	return MAM_ERROR_NOT_OWNED;
+}
+
+bool mam_pools_exist(void)
+{
+	return atomic_load_explicit(&entries_used, memory_order_relaxed) != 0;
+}
+
+size_t mam_pools_trim(void)
+{
+	struct mam_pools_entry *entry;
+	size_t sum = 0, released;
+
+	for (unsigned int at = 0; (entry = mam_pools_next(&at)) != NULL;)
+		if (mam_pool_trim(entry->pool, 0, &released) == MAM_OK)
+			sum += released;
+	return sum;
+}
+
+/* lock: entries */
+static void add_locked(struct mam_pools_sums *sums, struct mam_pool *pool)
+{
+	struct mam_stats stats = { .size = sizeof(stats) };
+
+	if (mam_pool_stats(pool, &stats) != MAM_OK)
+		return;
+	sums->pools++;
+	sums->allocs += stats.allocs;
+	sums->frees += stats.frees;
+	sums->failures += stats.failures;
+	sums->live_blocks += stats.live_blocks;
+	sums->live_bytes += stats.live_bytes;
+	sums->peak_live_bytes += stats.peak_live_bytes;
+	sums->peak_reserved_bytes += stats.peak_reserved_bytes;
+	sums->peak_retired_bytes += stats.peak_retired_bytes;
+}
+
+static void clear_locked(struct mam_pools_entry *entry)
+{
+	atomic_store_explicit(&entry->context, NULL, memory_order_release);
+	atomic_store_explicit(&entry->pool, NULL, memory_order_release);
+}
+
+static void drop_aliases_locked(const struct mam_pool *pool)
+{
+	for (unsigned int i = 0; i < entries_used; i++)
+		if (entries[i].context != NULL && mam_pools_is_alias(&entries[i]) &&
+		    (pool == NULL || entries[i].pool == pool))
+			clear_locked(&entries[i]);
+}
+
+/* Tells the watchers of each chunk once: segments come in address order. */
+static bool visit_chunk(const struct mam_segment_info *segment, void *user)
+{
+	if (segment->base == segment->chunk_base)
+		mam_watch_chunk(segment->chunk_base, segment->chunk_bytes, user, false);
+	return true;
+}
+
+static void drop_locked(struct mam_pools_entry *entry)
+{
+	struct mam_pool *pool = entry->pool;
+	void *context = entry->owner;
+
+	if (mam_pools_is_alias(entry)) {
+		clear_locked(entry);
+		return;
+	}
+	add_locked(&past, pool);
+	if (mam_watch_wants(MAM_WATCH_NVTX | MAM_WATCH_MARKS))
+		mam_pool_walk(pool, visit_chunk, context);
+	/* First the pool: a thread that still finds it gets DESTROYED and goes to the driver. */
+	mam_pool_abandon(pool);
+	drop_aliases_locked(pool);
+	mam_chunks_lose(entry->source);
+	mam_account_context_gone(context);
+	mam_capture_context_gone(context);
+	mam_peer_context_gone(context);
+	mam_watch_context_gone(context);
+	clear_locked(entry);
+}
+
+void mam_pools_drop(void *context)
+{
+	struct mam_pools_entry *entry;
+
+	if (context == NULL)
+		return;
+	lock_entries();
+	entry = find(context);
+	if (entry != NULL)
+		drop_locked(entry);
+	unlock_entries();
+}
+
+void mam_pools_drop_primary(int device)
+{
+	lock_entries();
+	for (unsigned int i = 0; i < entries_used; i++)
+		if (entries[i].context != NULL && entries[i].primary &&
+		    !mam_pools_is_alias(&entries[i]) && entries[i].device == device)
+			drop_locked(&entries[i]);
+	unlock_entries();
+}
+
+void mam_pools_drop_aliases(void)
+{
+	lock_entries();
+	drop_aliases_locked(NULL);
+	unlock_entries();
+}
+
+void mam_pools_sum(struct mam_pools_sums *sums)
+{
+	lock_entries();
+	*sums = past;
+	for (unsigned int i = 0; i < entries_used; i++)
+		if (entries[i].context != NULL && !mam_pools_is_alias(&entries[i]))
+			add_locked(sums, entries[i].pool);
+	unlock_entries();
+}

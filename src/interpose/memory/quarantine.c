@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * quarantine.c - retire, fence, reclaim (quarantine.h).
+ *
+ *   put     1. Retire the block in its pool: a ticket, in the order of frees.
+ *           2. Enough unfenced, by number or by bytes: turn.
+ *   turn    1. Ask the oldest fences whether they have passed; reclaim up to the newest that has.
+ *           2. Record a fence over all tickets given so far. Its ticket is read before the record,
+ *              so that no block is under a fence that was recorded before its free.
+ *   settle  The same at once, for somebody who found no ground: what was freed while the GPU was
+ *           idle comes back here.
+ *   await   Settle again and again until a fence has passed, for 0.1 s at most: for somebody who
+ *           would have to grow the pool although it has as much in quarantine as in use.
+ *   wait    Settle, and if that brought nothing synchronise: for somebody who would fail.
+ *
+ * While a capture is alive no fence is recorded and none asked: either would end the capture
+ * (capture.h). Blocks then stay.
+ *
+ * A driver call that fails for another reason than "not yet" is a fault of the program's kernels.
+ * Nothing is reclaimed from then on; the driver will tell the program at its next call.
+ *
+ * Costs on an H100: retire 36 ns, record 200 ns, ask 180 ns. A fence for each COUNT blocks or for
+ * an eighth of the pool's bytes makes that a few nanoseconds a free.
+ *
+ * What must hold: fences stand in the order of their tickets; a fence's ticket was given before it
+ * was recorded. `lock` is never held across a wait.
+ */
+#include "interpose/memory/quarantine.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "interpose/memory/capture.h"
+#include "interpose/memory/chunks.h"
+#include "interpose/memory/peer.h"
+#include "interpose/routes/hooks.h"
+#include "interpose/routes/real.h"
+
+#define COUNT 64               /* blocks that share a fence at most, unless a request needs them */
+#define BYTES_LEAST (1u << 20) /* so many bytes share one at least */
+#define BYTES_COUNTED (1u << 14) /* smaller blocks count by number only: COUNT of them are few bytes */
+#define FENCES 64              /* recorded and not passed; more wait for their turn unfenced */
+#define LOOKS_MOST 1500        /* at a fence that a request waits for: about 0.1 s */
+#define TIMING_OFF 2u          /* cuEventCreate: CU_EVENT_DISABLE_TIMING */
+
+struct fence {
+	uint64_t ticket;                       /* of the last block under it */
+	unsigned int parts;                    /* count; 0: no event could be recorded */
+	void *contexts[MAM_PEER_CONTEXTS_MOST]; /* one a part */
+	void *events[MAM_PEER_CONTEXTS_MOST];
+};
+
+struct mam_quarantine {
+	/* lock: none, set at creation */
+	struct mam_pool *pool;
+	struct mam_source *source;
+	void *context;
+
+	_Atomic uint64_t ticket;         /* atomic; newest one given */
+	_Atomic uint64_t reclaimed;      /* atomic; newest one reclaimed */
+	_Atomic uint64_t fenced;         /* atomic; newest one under a fence */
+	_Atomic uint64_t unfenced_bytes; /* atomic; about: of blocks of BYTES_COUNTED and more */
+	atomic_bool faulty;              /* atomic; the driver reported a fault */
+
+	pthread_mutex_t lock;
+	struct fence fences[FENCES]; /* lock: lock; a ring */
+	unsigned int first, count;   /* lock: lock */
+};
+
+bool mam_quarantine_has_fence(void)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+
+	return driver != NULL && driver->ctx_record_event != NULL && driver->event_create != NULL &&
+	       driver->event_query != NULL && driver->event_synchronize != NULL;
+}
+
+struct mam_quarantine *mam_quarantine_create(struct mam_pool *pool, struct mam_source *source,
+					     void *context)
+{
+	struct mam_quarantine *quarantine = calloc(1, sizeof(*quarantine));
+
+	if (quarantine == NULL)
+		return NULL;
+	quarantine->pool = pool;
+	quarantine->source = source;
+	quarantine->context = context;
+	pthread_mutex_init(&quarantine->lock, NULL);
+	return quarantine;
+}
+
+void mam_quarantine_destroy(struct mam_quarantine *quarantine)
+{
+	free(quarantine);
+}
+
+bool mam_quarantine_holds(const struct mam_quarantine *quarantine)
+{
+	return atomic_load_explicit(&quarantine->ticket, memory_order_relaxed) !=
+	       atomic_load_explicit(&quarantine->reclaimed, memory_order_relaxed);
+}
+
+/* Raises `value` to `to`; threads may come in any order. */
+static void raise_to(_Atomic uint64_t *value, uint64_t to)
+{
+	uint64_t now = atomic_load_explicit(value, memory_order_relaxed);
+
+	while (now < to && !atomic_compare_exchange_weak_explicit(
+				   value, &now, to, memory_order_release, memory_order_relaxed))
+		;
+}
+
+static void reclaim(struct mam_quarantine *quarantine, uint64_t ticket)
+{
+	if (mam_pool_reclaim(quarantine->pool, ticket, NULL) == MAM_OK)
+		raise_to(&quarantine->reclaimed, ticket);
+}
+
+/* Makes a context current for as long as a few calls take. */
+static bool enter(const struct mam_real_driver *driver, void *context, bool *pushed)
+{
+	void *current = NULL;
+
+	if (driver->ctx_current(&current) != MAM_CUDA_SUCCESS)
+		return false;
+	*pushed = current != context;
+	return !*pushed || driver->ctx_push(context) == MAM_CUDA_SUCCESS;
+}
+
+static void leave(const struct mam_real_driver *driver, bool pushed)
+{
+	void *popped;
+
+	if (pushed)
+		driver->ctx_pop(&popped);
+}
+
+/* An event of this fence's for a context; made when first needed, and kept for later fences. */
+static void *event_for(const struct mam_real_driver *driver, struct fence *fence, unsigned int part,
+		       void *context)
+{
+	bool pushed;
+
+	if (fence->events[part] != NULL && fence->contexts[part] == context)
+		return fence->events[part];
+	/* One of a context that is gone went with it: its handle means nothing any more. */
+	fence->events[part] = NULL;
+	fence->contexts[part] = context;
+	if (enter(driver, context, &pushed)) {
+		if (driver->event_create(&fence->events[part], TIMING_OFF) != MAM_CUDA_SUCCESS)
+			fence->events[part] = NULL;
+		leave(driver, pushed);
+	}
+	return fence->events[part];
+}
+
+/* The capture hold is taken. */
+static void record_locked(struct mam_quarantine *quarantine, const struct mam_real_driver *driver)
+{
+	struct fence *fence = &quarantine->fences[(quarantine->first + quarantine->count) % FENCES];
+	void *contexts[MAM_PEER_CONTEXTS_MOST];
+	uint64_t ticket = atomic_load_explicit(&quarantine->ticket, memory_order_acquire);
+	unsigned int parts = mam_peer_contexts(quarantine->context, contexts);
+
+	if (ticket == atomic_load_explicit(&quarantine->fenced, memory_order_relaxed) ||
+	    quarantine->count == FENCES || parts == 0)
+		return;
+	for (unsigned int part = 0; part < parts; part++) {
+		void *event = event_for(driver, fence, part, contexts[part]);
+		int code = event == NULL ? MAM_CUDA_NOT_READY
+					 : driver->ctx_record_event(contexts[part], event);
+
+		if (code == MAM_CUDA_SUCCESS)
+			continue;
+		if (part > 0) /* it went without a word; the next fence is made without it */
+			mam_peer_context_gone(contexts[part]);
+		else if (event != NULL)
+			atomic_store_explicit(&quarantine->faulty, true, memory_order_relaxed);
+		return;
+	}
+	fence->ticket = ticket;
+	fence->parts = parts;
+	quarantine->count++;
+	atomic_store_explicit(&quarantine->fenced, ticket, memory_order_relaxed);
+	atomic_store_explicit(&quarantine->unfenced_bytes, 0, memory_order_relaxed);
+}
+
+/* A peer that is gone touches nothing any more, and its events cannot be asked. */
+static bool is_gone(const struct mam_quarantine *quarantine, const void *context)
+{
+	void *contexts[MAM_PEER_CONTEXTS_MOST];
+	unsigned int parts = mam_peer_contexts(quarantine->context, contexts);
+
+	for (unsigned int part = 0; part < parts; part++)
+		if (contexts[part] == context)
+			return false;
+	return parts != 0;
+}
+
+static bool has_passed(struct mam_quarantine *quarantine, const struct mam_real_driver *driver,
+		       const struct fence *fence)
+{
+	for (unsigned int part = 0; part < fence->parts; part++) {
+		int code;
+
+		if (part > 0 && is_gone(quarantine, fence->contexts[part]))
+			continue;
+		code = driver->event_query(fence->events[part]);
+		if (code == MAM_CUDA_SUCCESS)
+			continue;
+		if (code != MAM_CUDA_NOT_READY)
+			atomic_store_explicit(&quarantine->faulty, true, memory_order_relaxed);
+		return false;
+	}
+	return true;
+}
+
+/* The ticket up to which fences have passed, 0: none has. The capture hold is taken. */
+static uint64_t collect_locked(struct mam_quarantine *quarantine,
+			       const struct mam_real_driver *driver)
+{
+	uint64_t ticket = 0;
+
+	while (quarantine->count > 0) {
+		struct fence *fence = &quarantine->fences[quarantine->first];
+
+		if (!has_passed(quarantine, driver, fence))
+			break;
+		ticket = fence->ticket;
+		quarantine->first = (quarantine->first + 1) % FENCES;
+		quarantine->count--;
+	}
+	return ticket;
+}
+
+/*
+ * Collect, record, and collect again if `at_once`. Who finds the lock taken goes on where it was:
+ * somebody does this already.
+ */
+static bool turn(struct mam_quarantine *quarantine, bool at_once)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+	uint64_t ticket = 0, later;
+	bool pushed;
+
+	if (!mam_quarantine_has_fence() ||
+	    atomic_load_explicit(&quarantine->faulty, memory_order_relaxed))
+		return false;
+	if (at_once)
+		pthread_mutex_lock(&quarantine->lock);
+	else if (pthread_mutex_trylock(&quarantine->lock) != 0)
+		return false;
+	if (mam_capture_hold()) {
+		if (enter(driver, quarantine->context, &pushed)) {
+			ticket = collect_locked(quarantine, driver);
+			record_locked(quarantine, driver);
+			later = at_once ? collect_locked(quarantine, driver) : 0;
+			ticket = later > ticket ? later : ticket;
+			leave(driver, pushed);
+		}
+		mam_capture_release();
+	}
+	pthread_mutex_unlock(&quarantine->lock);
+	if (ticket != 0)
+		reclaim(quarantine, ticket);
+	return ticket != 0;
+}
+
+static bool is_due(struct mam_quarantine *quarantine, uint64_t ticket, uint64_t bytes)
+{
+	if (ticket - atomic_load_explicit(&quarantine->fenced, memory_order_relaxed) >= COUNT)
+		return true;
+	return bytes >= BYTES_LEAST && bytes >= mam_chunks_held(quarantine->source) / 8;
+}
+
+enum mam_status mam_quarantine_put(struct mam_quarantine *quarantine, void *block)
+{
+	uint64_t ticket, unfenced;
+	size_t bytes;
+	enum mam_status status = mam_pool_retire(quarantine->pool, block, &ticket, &bytes);
+
+	if (status != MAM_OK)
+		return status;
+	/*
+	 * Written without a locked instruction, on the way of every free: a thread that is late may
+	 * write a lower ticket over a higher one, and that block then waits for the fence after the
+	 * next free. Bytes are added up where they decide.
+	 */
+	if (ticket > atomic_load_explicit(&quarantine->ticket, memory_order_relaxed))
+		atomic_store_explicit(&quarantine->ticket, ticket, memory_order_release);
+	unfenced = 0;
+	if (bytes >= BYTES_COUNTED)
+		unfenced = bytes + atomic_fetch_add_explicit(&quarantine->unfenced_bytes, bytes,
+							     memory_order_relaxed);
+	if (is_due(quarantine, ticket, unfenced))
+		turn(quarantine, false);
+	return MAM_OK;
+}
+
+bool mam_quarantine_settle(struct mam_quarantine *quarantine)
+{
+	return mam_quarantine_holds(quarantine) && turn(quarantine, true);
+}
+
+/*
+ * The oldest fence, asked again and again for a limited time: a program may have a kernel running
+ * that only ends when the host goes on.
+ */
+bool mam_quarantine_await_oldest(struct mam_quarantine *quarantine)
+{
+	const struct timespec a_moment = { 0, 20000 };
+	uint64_t before = atomic_load_explicit(&quarantine->reclaimed, memory_order_relaxed);
+
+	for (int look = 0; look < LOOKS_MOST; look++) {
+		if (mam_quarantine_settle(quarantine) ||
+		    atomic_load_explicit(&quarantine->reclaimed, memory_order_relaxed) != before)
+			return true;
+		if (!mam_quarantine_holds(quarantine) || !mam_quarantine_has_fence() ||
+		    mam_capture_alive() ||
+		    atomic_load_explicit(&quarantine->faulty, memory_order_relaxed))
+			return false;
+		nanosleep(&a_moment, NULL);
+	}
+	return false;
+}
+
+/* Without fences: everything that was retired before it is done after it. */
+static bool wait_for_context(struct mam_quarantine *quarantine)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+	uint64_t ticket = atomic_load_explicit(&quarantine->ticket, memory_order_acquire);
+	void *contexts[MAM_PEER_CONTEXTS_MOST];
+	unsigned int parts = mam_peer_contexts(quarantine->context, contexts);
+	bool good = parts != 0 && driver != NULL, pushed;
+
+	if (!good || !mam_capture_hold())
+		return false;
+	for (unsigned int part = 0; good && part < parts; part++) {
+		good = enter(driver, contexts[part], &pushed);
+		if (good) {
+			good = driver->ctx_synchronize() == MAM_CUDA_SUCCESS;
+			leave(driver, pushed);
+		}
+	}
+	mam_capture_release();
+	if (good)
+		reclaim(quarantine, ticket);
+	else
+		atomic_store_explicit(&quarantine->faulty, true, memory_order_relaxed);
+	return good;
+}
+
+bool mam_quarantine_wait(struct mam_quarantine *quarantine)
+{
+	if (!mam_quarantine_holds(quarantine) ||
+	    atomic_load_explicit(&quarantine->faulty, memory_order_relaxed))
+		return false;
+	if (mam_quarantine_settle(quarantine) && !mam_quarantine_holds(quarantine))
+		return true;
+	return wait_for_context(quarantine);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reset.c - what ends a context, and with it the memory of its pool.
+ *
+ * The real call goes first. Once it succeeded the chunks are gone, so the pool is abandoned
+ * without a word to the driver, and addresses from it are strangers from then on: the driver gets
+ * them and answers as it would. A primary context is known by its device, one that a program made
+ * by its handle.
+ *
+ * No guard here: the real cudaDeviceReset arrives at these functions again by the driver's road,
+ * and dropping a pool twice does nothing.
+ */
+#include "interpose/memory/account.h"
+#include "interpose/memory/capture.h"
+#include "interpose/memory/peer.h"
+#include "interpose/memory/pools.h"
+#include "interpose/routes/hooks.h"
+#include "interpose/routes/init.h"
+#include "interpose/routes/real.h"
+#include "interpose/routes/table.h"
+
+int cudaDeviceReset(void)
+{
+	__typeof__(&cudaDeviceReset) real = MAM_TABLE_ORIGINAL(cudaDeviceReset);
+	const struct mam_real_runtime *runtime = mam_real_runtime();
+	int device = -1, answer;
+
+	if (real == NULL)
+		return MAM_CUDA_INSUFFICIENT_DRIVER;
+	if (mam_init_passes())
+		return real();
+	/*
+	 * Only where there is something to drop: asking for the device may not be the program's
+	 * first call.
+	 */
+	if (mam_pools_exist() && runtime != NULL &&
+	    runtime->get_device(&device) != MAM_CUDA_SUCCESS)
+		device = -1;
+	answer = real();
+	if (answer == MAM_CUDA_SUCCESS && device >= 0)
+		mam_pools_drop_primary(device);
+	return answer;
+}
+
+/*
+ * The primary context of a device, where memory on the account may be its own; NULL. It is asked
+ * for before it ends.
+ */
+static void *noted_primary(int device)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+	void *context = NULL;
+	unsigned int flags;
+	int active = 0;
+
+	if (driver == NULL || mam_init_passes() || !mam_account_has_notes() ||
+	    driver->primary_state(device, &flags, &active) != MAM_CUDA_SUCCESS || !active ||
+	    driver->primary_retain(&context, device) != MAM_CUDA_SUCCESS)
+		return NULL;
+	driver->primary_release(device);
+	return context;
+}
+
+static int primary_reset(__typeof__(&cuDevicePrimaryCtxReset_v2) real, int device)
+{
+	void *context = noted_primary(device);
+	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(device);
+
+	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes()) {
+		mam_pools_drop_primary(device);
+		mam_account_context_gone(context);
+	}
+	return answer;
+}
+
+int cuDevicePrimaryCtxReset(int device)
+{
+	return primary_reset(MAM_TABLE_ORIGINAL(cuDevicePrimaryCtxReset), device);
+}
+
+int cuDevicePrimaryCtxReset_v2(int device)
+{
+	return primary_reset(MAM_TABLE_ORIGINAL(cuDevicePrimaryCtxReset_v2), device);
+}
+
+/* The last release ends the context; whether it was the last, only the driver knows. */
+static int primary_release(__typeof__(&cuDevicePrimaryCtxRelease_v2) real, int device)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+	void *context = noted_primary(device);
+	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(device);
+	unsigned int flags;
+	int active = 1;
+
+	if (answer != MAM_CUDA_SUCCESS || mam_init_passes() ||
+	    (context == NULL && !mam_pools_exist()))
+		return answer;
+	if (driver != NULL && driver->primary_state(device, &flags, &active) == MAM_CUDA_SUCCESS &&
+	    !active) {
+		mam_pools_drop_primary(device);
+		mam_account_context_gone(context);
+	}
+	return answer;
+}
+
+int cuDevicePrimaryCtxRelease(int device)
+{
+	return primary_release(MAM_TABLE_ORIGINAL(cuDevicePrimaryCtxRelease), device);
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device)
+{
+	return primary_release(MAM_TABLE_ORIGINAL(cuDevicePrimaryCtxRelease_v2), device);
+}
+
+static int destroy(__typeof__(&cuCtxDestroy_v2) real, void *context)
+{
+	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(context);
+
+	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes()) {
+		mam_pools_drop(context);
+		mam_account_context_gone(context);
+		mam_capture_context_gone(context);
+		mam_peer_context_gone(context);
+	}
+	return answer;
+}
+
+int cuCtxDestroy(void *context)
+{
+	return destroy(MAM_TABLE_ORIGINAL(cuCtxDestroy), context);
+}
+
+int cuCtxDestroy_v2(void *context)
+{
+	return destroy(MAM_TABLE_ORIGINAL(cuCtxDestroy_v2), context);
+}
+
+int cuGreenCtxDestroy(void *green)
+{
+	__typeof__(&cuGreenCtxDestroy) real = MAM_TABLE_ORIGINAL(cuGreenCtxDestroy);
+
+	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(green);
+
+	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes())
+		mam_pools_drop_aliases();
+	return answer;
+}

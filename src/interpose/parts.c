@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * parts.c - all parts of mam run that have something to do when it starts, and all who only look
+ * on. They know those whom they hear from; nobody knows them but this file.
+ */
+#include <stddef.h>
+
+#include "interpose/kinds/holds.h"
+#include "interpose/memory/account.h"
+#include "interpose/memory/capture.h"
+#include "interpose/memory/peer.h"
+#include "interpose/report/end.h"
+#include "interpose/routes/init.h"
+#include "interpose/share/ipc_opened.h"
+#include "interpose/share/marks.h"
+#include "interpose/watch/count.h"
+#include "interpose/watch/leaks.h"
+#include "interpose/watch/nvtx.h"
+#include "interpose/watch/tracer.h"
+#include "interpose/watch/watch.h"
+
+/* Who watches starts behind mam_watch_restart(), which forgets all watchers. */
+const struct mam_init_part mam_init_parts[] = {
+	{ NULL, mam_watch_restart },
+	{ mam_count_start, mam_count_restart },
+	{ NULL, mam_capture_restart },
+	{ NULL, mam_peer_restart },
+	{ NULL, mam_account_restart },
+	{ NULL, mam_holds_restart },
+	{ NULL, mam_marks_restart },
+	{ NULL, mam_ipc_opened_restart },
+	{ mam_tracer_start, mam_tracer_restart },
+	{ mam_leaks_start, mam_leaks_restart },
+	{ mam_end_start, mam_end_restart },
+	{ NULL, NULL },
+};
+
+static void forget_marks(const struct mam_watch_call *call)
+{
+	mam_marks_free(call->block);
+}
+
+static void forget_chunk(void *base, size_t bytes, void *context, bool came)
+{
+	(void)context;
+	if (!came)
+		mam_marks_chunk_gone(base, bytes);
+}
+
+/* In the order in which they hear of a call. */
+const struct mam_watcher mam_watchers[] = {
+	{ .bit = MAM_WATCH_STATS,
+	  .alloc = mam_count_call,
+	  .free = mam_count_call,
+	  .call = mam_count_call },
+	{ .bit = MAM_WATCH_TRACE,
+	  .alloc = mam_tracer_alloc,
+	  .free = mam_tracer_free,
+	  .context_gone = mam_tracer_context_gone },
+	{ .bit = MAM_WATCH_LEAKS,
+	  .alloc = mam_leaks_alloc,
+	  .free = mam_leaks_free,
+	  .context_gone = mam_leaks_context_gone },
+	{ .bit = MAM_WATCH_NVTX,
+	  .alloc = mam_nvtx_alloc,
+	  .free = mam_nvtx_free,
+	  .chunk = mam_nvtx_chunk },
+	{ .bit = MAM_WATCH_MARKS, .free = forget_marks, .chunk = forget_chunk },
+	{ .bit = 0 },
+};

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * elf.c - finds the real dlsym() for an object that defines dlsym() itself.
+ *
+ * Asking the dynamic linker would lead back to us, so the symbol tables in memory are read:
+ *   1. walk the loaded objects in their order, which is the order in which the linker searches
+ *      them;
+ *   2. skip everything up to and including the object that holds this code;
+ *   3. in each later one look for a function of that name (symbols.h).
+ *
+ * Bound: one pass over the symbols of the objects between us and the C library, once in a process.
+ * Other objects that define dlsym and stand behind us are found first, so tools of that kind go on
+ * working.
+ */
+#define _GNU_SOURCE /* dl_iterate_phdr */
+#include "interpose/process/elf.h"
+
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "interpose/process/symbols.h"
+
+/* What one search carries through the walk. */
+struct search {
+	const char *name; /* wanted */
+	bool behind_us;   /* this object was passed */
+	void *found;
+};
+
+static bool holds(const struct dl_phdr_info *object, const void *address)
+{
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+		ElfW(Addr) start = object->dlpi_addr + part->p_vaddr;
+
+		if (part->p_type == PT_LOAD && (ElfW(Addr))address - start < part->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+static int visit(struct dl_phdr_info *object, size_t info_bytes, void *user)
+{
+	struct search *search = user;
+	const ElfW(Dyn) *dynamic = NULL;
+
+	(void)info_bytes;
+	if (!search->behind_us) {
+		search->behind_us = holds(object, (const void *)(uintptr_t)mam_elf_next);
+		return 0;
+	}
+	/* The kernel's vdso keeps offsets and has no such function. */
+	if (strstr(object->dlpi_name, "vdso") != NULL)
+		return 0;
+	for (int i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			dynamic = (const ElfW(Dyn) *)(object->dlpi_addr +
+						      object->dlpi_phdr[i].p_vaddr);
+	search->found = mam_symbols_find(object->dlpi_addr, dynamic, search->name);
+	return search->found != NULL;
+}
+
+void *mam_elf_next(const char *name)
+{
+	struct search search = { .name = name };
+
+	dl_iterate_phdr(visit, &search);
+	return search.found;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stack.c - see stack.h.
+ */
+#define _GNU_SOURCE /* dl_iterate_phdr */
+#include "interpose/process/stack.h"
+
+#include <execinfo.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define OWN_DEPTH 12                       /* frames of mam's, at most */
+#define BUCKETS ((size_t)1 << 14)
+#define ARENA_BYTES ((size_t)1 << 20)
+#define STACKS_MOST ((uint32_t)1 << 20)
+
+/* A piece of memory that nodes are cut from. */
+struct arena {
+	_Atomic size_t used; /* atomic; bytes, may run past the end */
+	char bytes[];
+};
+
+static struct mam_stack *_Atomic buckets[BUCKETS]; /* atomic */
+static struct arena *_Atomic arena;                /* atomic */
+static _Atomic uint32_t stacks;                    /* atomic; how many there are */
+static uintptr_t own_begin, own_end;               /* lock: none, set at start */
+
+static int find_own(struct dl_phdr_info *info, size_t bytes, void *user)
+{
+	uintptr_t here = (uintptr_t)user;
+
+	(void)bytes;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		uintptr_t begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+
+		if (info->dlpi_phdr[i].p_type != PT_LOAD || here < begin ||
+		    here >= begin + info->dlpi_phdr[i].p_memsz)
+			continue;
+		own_begin = begin;
+		own_end = begin + info->dlpi_phdr[i].p_memsz;
+		return 1;
+	}
+	return 0;
+}
+
+void mam_stack_start(void)
+{
+	void *frame;
+
+	dl_iterate_phdr(find_own, (void *)(uintptr_t)mam_stack_here);
+	backtrace(&frame, 1);
+}
+
+static struct arena *new_arena(struct arena *full)
+{
+	struct arena *made = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (made == MAP_FAILED)
+		return NULL;
+	if (atomic_compare_exchange_strong(&arena, &full, made))
+		return made;
+	munmap(made, ARENA_BYTES); /* another thread was faster */
+	return full;
+}
+
+/* Memory that stays for good. */
+static void *cut(size_t bytes)
+{
+	struct arena *from = atomic_load(&arena);
+
+	for (;;) {
+		if (from != NULL) {
+			size_t at = atomic_fetch_add(&from->used, bytes);
+
+			if (at + bytes <= ARENA_BYTES - sizeof(*from))
+				return from->bytes + at;
+		}
+		from = new_arena(from);
+		if (from == NULL)
+			return NULL;
+	}
+}
+
+static uint64_t hash_of(void *const *frames, uint32_t count)
+{
+	uint64_t hash = count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		hash ^= (uint64_t)(uintptr_t)frames[i];
+		hash *= 0x9e3779b97f4a7c15u;
+		hash ^= hash >> 29;
+	}
+	return hash;
+}
+
+static const struct mam_stack *intern(void *const *frames, uint32_t count)
+{
+	uint64_t hash = hash_of(frames, count);
+	struct mam_stack *_Atomic *bucket = &buckets[hash & (BUCKETS - 1)];
+	struct mam_stack *first = atomic_load_explicit(bucket, memory_order_acquire), *made;
+
+	for (struct mam_stack *at = first; at != NULL; at = at->next)
+		if (at->hash == hash && at->count == count &&
+		    memcmp(at->frames, frames, count * sizeof(*frames)) == 0)
+			return at;
+	if (atomic_load_explicit(&stacks, memory_order_relaxed) >= STACKS_MOST)
+		return NULL;
+	made = cut(sizeof(*made) + count * sizeof(*frames));
+	if (made == NULL)
+		return NULL;
+	made->hash = hash;
+	made->number = atomic_fetch_add(&stacks, 1) + 1;
+	made->count = count;
+	memcpy(made->frames, frames, count * sizeof(*frames));
+	do
+		made->next = first;
+	while (!atomic_compare_exchange_weak_explicit(bucket, &first, made, memory_order_release,
+						      memory_order_acquire));
+	return made;
+}
+
+const struct mam_stack *mam_stack_here(void)
+{
+	void *frames[OWN_DEPTH + MAM_STACK_DEPTH];
+	int count = backtrace(frames, OWN_DEPTH + MAM_STACK_DEPTH), own = 0;
+
+	while (own < count && own < OWN_DEPTH && (uintptr_t)frames[own] >= own_begin &&
+	       (uintptr_t)frames[own] < own_end)
+		own++;
+	count -= own;
+	if (count > MAM_STACK_DEPTH)
+		count = MAM_STACK_DEPTH;
+	return count <= 0 ? NULL : intern(frames + own, (uint32_t)count);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * symbols.c - scans one object's dynamic symbols.
+ *
+ * Old and new versions of a function are one here: the version does not matter. The number of
+ * symbols comes from DT_HASH, or from the end of the last chain of DT_GNU_HASH.
+ *
+ * Source: the System V ABI, chapter 5, and the layout of .gnu.hash as binutils writes it. Bound:
+ * one pass over the object's symbols. No memory is allocated and no other function called, so it
+ * may run in an auditor.
+ */
+#include "interpose/process/symbols.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* The parts of an object's dynamic section that are needed. */
+struct symbols {
+	const ElfW(Sym) * table;
+	const char *names;
+	const uint32_t *hash;
+	const uint32_t *gnu_hash;
+};
+
+/*
+ * glibc stores absolute addresses in the dynamic sections of what it loads; a few objects keep
+ * offsets.
+ */
+static const void *dynamic_address(ElfW(Addr) base, ElfW(Addr) value)
+{
+	return (const void *)(value < base ? base + value : value);
+}
+
+static bool read_dynamic(ElfW(Addr) base, const ElfW(Dyn) *entry, struct symbols *symbols)
+{
+	memset(symbols, 0, sizeof(*symbols));
+	for (; entry != NULL && entry->d_tag != DT_NULL; entry++) {
+		const void *address = dynamic_address(base, entry->d_un.d_ptr);
+
+		switch (entry->d_tag) {
+		case DT_SYMTAB: symbols->table = address; break;
+		case DT_STRTAB: symbols->names = address; break;
+		case DT_HASH: symbols->hash = address; break;
+		case DT_GNU_HASH: symbols->gnu_hash = address; break;
+		}
+	}
+	return symbols->table != NULL && symbols->names != NULL;
+}
+
+static uint32_t symbol_count(const struct symbols *symbols)
+{
+	const uint32_t *gnu = symbols->gnu_hash, *buckets, *chains;
+	uint32_t last = 0;
+
+	if (symbols->hash != NULL)
+		return symbols->hash[1];
+	if (gnu == NULL)
+		return 0;
+	/* header: buckets, first hashed symbol, words of the bloom filter, its shift */
+	buckets = gnu + 4 + gnu[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+	chains = buckets + gnu[0];
+	for (uint32_t i = 0; i < gnu[0]; i++)
+		if (buckets[i] > last)
+			last = buckets[i];
+	if (last < gnu[1])
+		return gnu[1];
+	while ((chains[last - gnu[1]] & 1) == 0)
+		last++;
+	return last + 1;
+}
+
+void *mam_symbols_find(ElfW(Addr) base, const ElfW(Dyn) *dynamic, const char *name)
+{
+	struct symbols symbols;
+	uint32_t count;
+
+	if (!read_dynamic(base, dynamic, &symbols))
+		return NULL;
+	count = symbol_count(&symbols);
+	for (uint32_t i = 0; i < count; i++) {
+		const ElfW(Sym) *symbol = &symbols.table[i];
+
+		if (symbol->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC)
+			continue;
+		if (strcmp(symbols.names + symbol->st_name, name) == 0)
+			return (void *)(base + symbol->st_value);
+	}
+	return NULL;
+}

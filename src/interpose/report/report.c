@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report.c - what the statistics say.
+ *
+ * They are made from host memory alone, without malloc() and without stdio's buffers, since a
+ * program may end anywhere (end.c).
+ *
+ * Statistics have two forms: a table for people on standard error (report_table.c), and lines of
+ * key, tab, value in MAM_STATS_FILE for programs (report_keys.c).
+ *
+ * Time saved: each call that a pool served would have been one of the driver's. What those cost is
+ * known from the chunks, which are large, so the answer is rather too much: it says "about", and
+ * nothing where fewer than three calls were timed. What the pools spent in the driver is taken off.
+ */
+#include "interpose/report/report.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <mam/options.h>
+
+#include "interpose/process/say.h"
+
+#define TIMED_LEAST 3 /* calls of the driver's, for an average that says something */
+
+static const char *const road_keys[MAM_ROAD_COUNT] = {
+	[MAM_ROAD_RUNTIME] = "runtime",
+	[MAM_ROAD_SYMBOL] = "driver",
+	[MAM_ROAD_LOOKUP] = "lookup",
+};
+
+static const struct {
+	const char *key;
+	const char *text;
+} kinds[MAM_ACCOUNT_COUNT] = {
+	[MAM_ACCOUNT_CHUNK] = { "chunks", "chunks of pools" },
+	[MAM_ACCOUNT_DIRECT] = { "direct", "blocks from the driver" },
+	[MAM_ACCOUNT_ASYNC] = { "async", "stream-ordered memory" },
+	[MAM_ACCOUNT_MANAGED] = { "managed", "managed memory" },
+	[MAM_ACCOUNT_PHYSICAL] = { "physical", "memory by cuMemCreate" },
+	[MAM_ACCOUNT_ARRAY] = { "arrays", "arrays" },
+	[MAM_ACCOUNT_HOST] = { "host", "pinned host memory" },
+};
+
+const char *mam_report_road_key(enum mam_road road)
+{
+	return road_keys[road];
+}
+
+const char *mam_report_kind_key(enum mam_account_kind kind)
+{
+	return kinds[kind].key;
+}
+
+const char *mam_report_kind_text(enum mam_account_kind kind)
+{
+	return kinds[kind].text;
+}
+
+static void collect_calls(struct mam_report *report)
+{
+	for (int function = 0; function < MAM_TABLE_COUNT; function++) {
+		report->bytes_asked += report->counts.bytes[function];
+		for (int road = 0; road < MAM_ROAD_COUNT; road++) {
+			for (int fate = 0; fate < MAM_FATE_COUNT; fate++) {
+				uint64_t calls = report->counts.calls[function][road][fate];
+
+				report->caught += calls;
+				report->road[road] += calls;
+				report->fate[fate] += calls;
+			}
+		}
+	}
+}
+
+/* Too few of one kind say nothing about it: then both count as one. */
+static double mean(uint64_t ns, uint64_t calls, double of_both)
+{
+	return calls < TIMED_LEAST ? of_both : (double)ns / (double)calls;
+}
+
+static void estimate_saving(struct mam_report *report)
+{
+	const struct mam_chunks_costs *costs = &report->costs;
+	uint64_t timed = costs->grows + costs->shrinks,
+		 calls = report->pools.allocs + report->pools.frees;
+	double spent = (double)(costs->grow_ns + costs->shrink_ns), both, instead;
+
+	if (timed < TIMED_LEAST || calls == 0)
+		return;
+	both = spent / (double)timed;
+	instead = (double)report->pools.allocs * mean(costs->grow_ns, costs->grows, both) +
+		  (double)report->pools.frees * mean(costs->shrink_ns, costs->shrinks, both);
+	report->call_ns = instead / (double)calls;
+	report->saved_ns = instead > spent ? instead - spent : 0;
+}
+
+static void collect(struct mam_report *report)
+{
+	memset(report, 0, sizeof(*report));
+	mam_count_sum(&report->counts);
+	collect_calls(report);
+	mam_pools_sum(&report->pools);
+	mam_account_sum(&report->account);
+	mam_chunks_cost(&report->costs);
+	if (report->pools.peak_live_bytes != 0)
+		report->ratio = (double)report->pools.peak_reserved_bytes /
+				(double)report->pools.peak_live_bytes;
+	estimate_saving(report);
+}
+
+static int write_keys(const struct mam_report *report, const char *path)
+{
+	struct mam_file_text text = { .number = -1 };
+	struct mam_file file;
+	int error = mam_file_open(path, &file);
+
+	if (error != 0)
+		return error;
+	text.file = &file;
+	mam_report_keys(&text, report);
+	error = mam_file_flush(&text);
+	if (error == 0)
+		error = mam_file_publish(&file);
+	return mam_file_close(&file) != 0 && error == 0 ? errno : error;
+}
+
+void mam_report_statistics(void)
+{
+	const char *path = mam_option_value("MAM_STATS_FILE");
+	static struct mam_report report; /* exits happen once */
+	int error;
+
+	collect(&report);
+	if (report.caught == 0 && !mam_file_is_started_one())
+		return;
+	if (path == NULL || path[0] == '\0') {
+		struct mam_file_text text = { .number = STDERR_FILENO };
+
+		mam_report_table(&text, &report);
+		mam_file_flush(&text);
+		return;
+	}
+	error = write_keys(&report, path);
+	if (error != 0)
+		mam_say(MAM_SAY_ERROR, "the statistics could not be written to %s: %s", path,
+			strerror(error));
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_table.c - the statistics for people.
+ */
+#define _GNU_SOURCE /* program_invocation_short_name */
+#include "interpose/report/report.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "interpose/routes/init.h"
+#include "interpose/routes/real.h"
+
+static const char *const road_labels[MAM_ROAD_COUNT] = {
+	[MAM_ROAD_RUNTIME] = "runtime symbol",
+	[MAM_ROAD_SYMBOL] = "driver symbol",
+	[MAM_ROAD_LOOKUP] = "cuGetProcAddress",
+};
+
+static const char *likely_reason(void)
+{
+	if (mam_init_is_awake() && mam_init_is_off())
+		return "mam was switched off with MAM_DISABLE";
+	if (mam_init_is_awake())
+		return "it looked for CUDA, but asked for no memory by a call that mam stands in "
+		       "for";
+	if (mam_real_is_loaded("libcuda.so") || mam_real_is_loaded("libcudart.so"))
+		return "CUDA is there, but was not used, or was found past mam, as a plugin "
+		       "opened with RTLD_DEEPBIND finds it: try mam run --route=audit";
+	return "it never loaded CUDA; processes that it started report for themselves, if they "
+	       "could";
+}
+
+static void put_row(struct mam_file_text *text, const char *label, const uint64_t *calls)
+{
+	mam_file_put(text, "  %-26s %12llu", label,
+		     (unsigned long long)(calls[0] + calls[1] + calls[2]));
+	for (int fate = 0; fate < MAM_FATE_COUNT; fate++)
+		mam_file_put(text, " %12llu", (unsigned long long)calls[fate]);
+	mam_file_put(text, "\n");
+}
+
+static void put_heading(struct mam_file_text *text, const char *first)
+{
+	mam_file_put(text, "  %-26s %12s %12s %12s %12s\n", first, "calls", "served", "forwarded",
+		     "failed");
+}
+
+static void put_calls(struct mam_file_text *text, const struct mam_count_sums *counts)
+{
+	uint64_t roads[MAM_ROAD_COUNT][MAM_FATE_COUNT] = { { 0 } };
+
+	put_heading(text, "function");
+	for (int function = 0; function < MAM_TABLE_COUNT; function++) {
+		uint64_t calls[MAM_FATE_COUNT] = { 0 };
+
+		for (int road = 0; road < MAM_ROAD_COUNT; road++) {
+			for (int fate = 0; fate < MAM_FATE_COUNT; fate++) {
+				calls[fate] += counts->calls[function][road][fate];
+				roads[road][fate] += counts->calls[function][road][fate];
+			}
+		}
+		if (calls[0] + calls[1] + calls[2] != 0)
+			put_row(text, mam_table_name((enum mam_table_id)function), calls);
+	}
+	put_heading(text, "came by");
+	for (int road = 0; road < MAM_ROAD_COUNT; road++)
+		if (roads[road][0] + roads[road][1] + roads[road][2] != 0)
+			put_row(text, road_labels[road], roads[road]);
+	for (int why = 0; why < MAM_WHY_COUNT; why++)
+		if (counts->why[why] != 0)
+			mam_file_put(text, "  not by a pool: %llu, %s\n",
+				     (unsigned long long)counts->why[why],
+				     mam_count_why_text((enum mam_why)why));
+}
+
+static void put_memory(struct mam_file_text *text, const struct mam_report *report)
+{
+	mam_file_put(text, "  asked for ");
+	mam_file_put_bytes(text, report->bytes_asked);
+	mam_file_put(text, " in all; live at most ");
+	mam_file_put_bytes(text, report->pools.peak_live_bytes);
+	mam_file_put(text, ", reserved at most ");
+	mam_file_put_bytes(text, report->pools.peak_reserved_bytes);
+	mam_file_put(text, ": %.2f times; %llu blocks never freed\n", report->ratio,
+		     (unsigned long long)report->pools.live_blocks);
+	if (report->pools.peak_retired_bytes != 0) {
+		mam_file_put(text, "  freed and waiting for the GPU, at most ");
+		mam_file_put_bytes(text, report->pools.peak_retired_bytes);
+		mam_file_put(text, "\n");
+	}
+	for (int kind = 0; kind < MAM_ACCOUNT_COUNT; kind++) {
+		if (kind == MAM_ACCOUNT_CHUNK || report->account.peak[kind] == 0)
+			continue;
+		mam_file_put(text, "  beside the pools: %s, at most ",
+			     mam_report_kind_text((enum mam_account_kind)kind));
+		mam_file_put_bytes(text, report->account.peak[kind]);
+		mam_file_put(text, "\n");
+	}
+	if (report->account.other != 0) {
+		mam_file_put(text, "  taken on the devices besides: contexts, modules, other "
+				   "processes, ");
+		mam_file_put_bytes(text, report->account.other);
+		mam_file_put(text, " when last looked at\n");
+	}
+}
+
+static void put_time(struct mam_file_text *text, double ns)
+{
+	static const char *const units[] = { "ns", "us", "ms", "s" };
+	size_t unit = 0;
+
+	while (ns >= 1000 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+		ns /= 1000;
+		unit++;
+	}
+	mam_file_put(text, ns < 10 && unit > 0 ? "%.1f %s" : "%.0f %s", ns, units[unit]);
+}
+
+static void put_costs(struct mam_file_text *text, const struct mam_report *report)
+{
+	const struct mam_chunks_costs *costs = &report->costs;
+
+	if (costs->grows + costs->shrinks == 0)
+		return;
+	mam_file_put(text, "  the pools asked the driver for %llu chunks in ",
+		     (unsigned long long)costs->grows);
+	put_time(text, (double)costs->grow_ns);
+	mam_file_put(text, " and gave %llu back in ", (unsigned long long)costs->shrinks);
+	put_time(text, (double)costs->shrink_ns);
+	mam_file_put(text, "\n");
+	if (report->saved_ns <= 0)
+		return;
+	mam_file_put(text, "  time saved: about ");
+	put_time(text, report->saved_ns);
+	mam_file_put(text, ", had each call taken as long as those, ");
+	put_time(text, report->call_ns);
+	mam_file_put(text, " on average; the driver is quicker with small blocks\n");
+}
+
+void mam_report_table(struct mam_file_text *text, const struct mam_report *report)
+{
+	if (report->caught == 0) {
+		mam_file_put(text,
+			     "mam: no CUDA memory call of %s (process %d) was caught: %s\n",
+			     program_invocation_short_name, (int)getpid(), likely_reason());
+		return;
+	}
+	mam_file_put(text, "mam: CUDA memory calls of %s (process %d)\n",
+		     program_invocation_short_name, (int)getpid());
+	put_calls(text, &report->counts);
+	put_memory(text, report);
+	put_costs(text, report);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * entry.c - cuGetProcAddress and cudaGetDriverEntryPoint: the road on which every libcudart finds
+ * the driver.
+ *
+ * The real lookup goes first, so that versions, flags, status and errors are the driver's own.
+ * Only then is a function of table.h put in the answer's place. cuGetProcAddress is in the table
+ * too: libcudart asks for it by this road and hands it on to whoever uses
+ * cudaGetDriverEntryPoint. The flags choose among the rows of a function that has a form for
+ * per-thread default streams. The runtime's flags are the driver's; its _ptsz forms mean those
+ * streams where the caller names none.
+ *
+ * No guard here either: a libcudart that starts inside one of our calls has to be caught.
+ */
+#include "interpose/routes/hooks.h"
+#include "interpose/routes/init.h"
+#include "interpose/routes/table.h"
+
+#define PER_THREAD 2u /* the flag for per-thread default streams */
+
+static void swap(const char *name, void **found, int version, uint64_t flags)
+{
+	enum mam_table_id id;
+
+	if (name == NULL || found == NULL || *found == NULL || mam_init_is_off())
+		return;
+	id = mam_table_by_base(name, version, flags);
+	if (id != MAM_TABLE_NONE)
+		*found = mam_table_swap(id, *found, true);
+}
+
+int cuGetProcAddress(const char *name, void **found, int version, uint64_t flags)
+{
+	__typeof__(&cuGetProcAddress) real = MAM_TABLE_ORIGINAL(cuGetProcAddress);
+	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(name, found, version, flags);
+
+	if (answer == MAM_CUDA_SUCCESS)
+		swap(name, found, version, flags);
+	return answer;
+}
+
+int cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t flags, int *status)
+{
+	__typeof__(&cuGetProcAddress_v2) real = MAM_TABLE_ORIGINAL(cuGetProcAddress_v2);
+	int answer =
+		real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(name, found, version, flags, status);
+
+	if (answer == MAM_CUDA_SUCCESS)
+		swap(name, found, version, flags);
+	return answer;
+}
+
+/*
+ * Which form this one means depends on the version that the runtime was built for, and forms
+ * differ in their arguments. So only a function that is known already is recognised, by its
+ * address.
+ */
+static int entry_point(__typeof__(&cudaGetDriverEntryPoint) real, const char *name, void **found,
+		       unsigned long long flags, int *status)
+{
+	int answer = real == NULL ? MAM_CUDA_INSUFFICIENT_DRIVER : real(name, found, flags, status);
+	enum mam_table_id id;
+
+	if (answer != MAM_CUDA_SUCCESS || found == NULL || *found == NULL || mam_init_is_off())
+		return answer;
+	id = mam_table_by_original(*found);
+	if (id != MAM_TABLE_NONE)
+		*found = mam_table_swap(id, *found, true);
+	return answer;
+}
+
+int cudaGetDriverEntryPoint(const char *name, void **found, unsigned long long flags, int *status)
+{
+	return entry_point(MAM_TABLE_ORIGINAL(cudaGetDriverEntryPoint), name, found, flags, status);
+}
+
+int cudaGetDriverEntryPoint_ptsz(const char *name, void **found, unsigned long long flags,
+				 int *status)
+{
+	return entry_point(MAM_TABLE_ORIGINAL(cudaGetDriverEntryPoint_ptsz), name, found, flags,
+			   status);
+}
+
+/* `kind`: the flags with what the caller's form of the function adds to them. */
+static int entry_point_of(__typeof__(&cudaGetDriverEntryPointByVersion) real, const char *name,
+			  void **found, unsigned int version, unsigned long long flags,
+			  uint64_t kind, int *status)
+{
+	int answer = real == NULL ? MAM_CUDA_INSUFFICIENT_DRIVER
+				  : real(name, found, version, flags, status);
+
+	if (answer == MAM_CUDA_SUCCESS)
+		swap(name, found, (int)version, kind);
+	return answer;
+}
+
+int cudaGetDriverEntryPointByVersion(const char *name, void **found, unsigned int version,
+				     unsigned long long flags, int *status)
+{
+	return entry_point_of(MAM_TABLE_ORIGINAL(cudaGetDriverEntryPointByVersion), name, found,
+			      version, flags, flags, status);
+}
+
+int cudaGetDriverEntryPointByVersion_ptsz(const char *name, void **found, unsigned int version,
+					  unsigned long long flags, int *status)
+{
+	return entry_point_of(MAM_TABLE_ORIGINAL(cudaGetDriverEntryPointByVersion_ptsz), name,
+			      found, version, flags, flags == 0 ? PER_THREAD : flags, status);
+}

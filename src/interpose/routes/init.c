@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * init.c - reads the environment when CUDA's name is first heard, starts mam's parts, and starts
+ * them again, or turns mam off, in the child of a fork.
+ */
+#include "interpose/routes/init.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include <mam/options.h>
+
+#include "interpose/process/file.h"
+
+#define CAPTURE_ALLOW 1 /* place of the word among those of MAM_CAPTURE */
+
+enum state { ASLEEP, ON, OFF };
+
+__thread int mam_init_depth;
+
+static atomic_int state;        /* atomic: an enum state */
+static atomic_bool wants_stats; /* atomic */
+static atomic_int policy;       /* atomic: an enum mam_init_policy */
+static atomic_bool captures;    /* atomic */
+static atomic_bool has_pools;   /* atomic */
+static atomic_int home;         /* atomic; the process that heard of CUDA; 0: none did */
+static pthread_once_t awakening = PTHREAD_ONCE_INIT;
+
+/*
+ * The child of a process that never had a pool may start CUDA itself and is served like any
+ * other, unless children are to be left alone.
+ */
+static void start_child(void)
+{
+	if (atomic_load_explicit(&has_pools, memory_order_relaxed) || !mam_file_is_watched())
+		atomic_store_explicit(&state, OFF, memory_order_relaxed);
+	atomic_store_explicit(&home, (int)getpid(), memory_order_relaxed);
+	for (const struct mam_init_part *part = mam_init_parts; part->restart != NULL; part++)
+		part->restart();
+	mam_init_depth = 0;
+}
+
+static enum mam_init_policy policy_of(uint64_t word)
+{
+	return word == MAM_FREE_STREAM	   ? MAM_INIT_STREAM
+	       : word == MAM_FREE_DEFERRED ? MAM_INIT_DEFERRED
+					   : MAM_INIT_STRICT;
+}
+
+static void wake(void)
+{
+	bool off = mam_option_number("MAM_DISABLE") != 0 || !mam_file_is_watched();
+
+	atomic_store_explicit(&wants_stats, mam_option_number("MAM_STATS") != 0,
+			      memory_order_relaxed);
+	atomic_store_explicit(&policy, policy_of(mam_option_number("MAM_FREE")),
+			      memory_order_relaxed);
+	atomic_store_explicit(&captures, mam_option_number("MAM_CAPTURE") == CAPTURE_ALLOW,
+			      memory_order_relaxed);
+	atomic_store_explicit(&home, (int)getpid(), memory_order_relaxed);
+	for (const struct mam_init_part *part = mam_init_parts; !off && part->restart != NULL; part++)
+		if (part->start != NULL)
+			part->start();
+	if (!off)
+		pthread_atfork(NULL, NULL, start_child);
+	atomic_store_explicit(&state, off ? OFF : ON, memory_order_release);
+}
+
+bool mam_init_is_off(void)
+{
+	int now = atomic_load_explicit(&state, memory_order_acquire);
+
+	if (now == ASLEEP) {
+		pthread_once(&awakening, wake);
+		now = atomic_load_explicit(&state, memory_order_acquire);
+	}
+	return now == OFF;
+}
+
+bool mam_init_is_awake(void)
+{
+	return atomic_load_explicit(&state, memory_order_relaxed) != ASLEEP;
+}
+
+bool mam_init_is_at_home(void)
+{
+	return atomic_load_explicit(&home, memory_order_relaxed) == (int)getpid();
+}
+
+void mam_init_note_pool(void)
+{
+	atomic_store_explicit(&has_pools, true, memory_order_relaxed);
+}
+
+bool mam_init_wants_stats(void)
+{
+	return atomic_load_explicit(&wants_stats, memory_order_relaxed);
+}
+
+enum mam_init_policy mam_init_policy(void)
+{
+	return (enum mam_init_policy)atomic_load_explicit(&policy, memory_order_relaxed);
+}
+
+bool mam_init_serves_captures(void)
+{
+	return atomic_load_explicit(&captures, memory_order_relaxed);
+}

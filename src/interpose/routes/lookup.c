@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lookup.c - decides about every call of dlsym() and dlvsym() in the process.
+ *
+ * 1. A name that is not exactly one of table.h's: the C library's function, by a jump. Two
+ *    letters decide nearly always.
+ * 2. RTLD_NEXT, RTLD_DEFAULT: the same. The program means the function behind its own, or the
+ *    first there is, and the linker finds ours by itself where that is the one. But where CUDA is
+ *    not in the process ours stands for nothing, and a program that only asks whether CUDA is
+ *    there must be told no (absent()).
+ * 3. A handle: the real lookup first. Only if it found the name is the answer swapped for ours.
+ *
+ * Nothing is decided by thread or guard: a libcudart that starts up inside one of our own calls
+ * must be caught as well.
+ */
+#define _GNU_SOURCE /* RTLD_NEXT */
+#include "interpose/routes/lookup.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "interpose/routes/init.h"
+#include "interpose/routes/real.h"
+#include "interpose/routes/table.h"
+
+/* Answers NULL with the linker's own message for a name that only this object defines. */
+static void *absent(void *handle, const char *name)
+{
+	(void)handle;
+	return mam_real_next(name);
+}
+
+static void *absent_version(void *handle, const char *name, const char *version)
+{
+	(void)version;
+	return absent(handle, name);
+}
+
+static void *answer(void *found, const char *name)
+{
+	enum mam_table_id id = mam_table_by_name(name);
+	void *ours = mam_init_is_off() ? found : mam_table_swap(id, found, false);
+
+	/* dlopen(NULL) leads to our exported functions even where nothing stands behind them. */
+	if (ours != NULL && mam_table_original(id) == NULL)
+		return absent(NULL, name);
+	return ours;
+}
+
+static void *swap(void *handle, const char *name)
+{
+	return answer(mam_real_linker()->dlsym(handle, name), name);
+}
+
+static void *swap_version(void *handle, const char *name, const char *version)
+{
+	return answer(mam_real_linker()->dlvsym(handle, name, version), name);
+}
+
+enum decision { DECIDED_REAL, DECIDED_SWAP, DECIDED_ABSENT };
+
+static enum decision decide(void *handle, const char *name)
+{
+	enum mam_table_id id;
+
+	if (name == NULL || name[0] != 'c' || name[1] != 'u')
+		return DECIDED_REAL;
+	id = mam_table_by_name(name);
+	if (id == MAM_TABLE_NONE)
+		return DECIDED_REAL;
+	if (handle == RTLD_DEFAULT || handle == RTLD_NEXT)
+		return mam_table_original(id) == NULL ? DECIDED_ABSENT : DECIDED_REAL;
+	return DECIDED_SWAP;
+}
+
+void *(*mam_lookup_dlsym(void *handle, const char *name))(void *, const char *)
+{
+	switch (decide(handle, name)) {
+	case DECIDED_SWAP: return swap;
+	case DECIDED_ABSENT: return absent;
+	default: return mam_real_linker()->dlsym;
+	}
+}
+
+void *(*mam_lookup_dlvsym(void *handle, const char *name,
+			  const char *version))(void *, const char *, const char *)
+{
+	(void)version;
+	switch (decide(handle, name)) {
+	case DECIDED_SWAP: return swap_version;
+	case DECIDED_ABSENT: return absent_version;
+	default: return mam_real_linker()->dlvsym;
+	}
+}

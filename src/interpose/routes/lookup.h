@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lookup.h - where a call of dlsym() or dlvsym() goes: to the C library's function, or to one
+ * that swaps its answer.
+ */
+#ifndef MAM_INTERPOSE_LOOKUP_H
+#define MAM_INTERPOSE_LOOKUP_H
+
+/* tail.c's assembly calls them, which link-time optimisation does not see. */
+#if __has_attribute(externally_visible)
+#define MAM_FROM_ASSEMBLY __attribute__((used, externally_visible, visibility("hidden")))
+#else
+#define MAM_FROM_ASSEMBLY __attribute__((used, visibility("hidden")))
+#endif
+
+/*
+ * Called by tail.c with the arguments of the program's call. Both return the function to jump to.
+ */
+MAM_FROM_ASSEMBLY void *(*mam_lookup_dlsym(void *handle, const char *name))(void *, const char *);
+MAM_FROM_ASSEMBLY void *(*mam_lookup_dlvsym(void *handle, const char *name,
+					    const char *version))(void *, const char *,
+								  const char *);
+
+#endif

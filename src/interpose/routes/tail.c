@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tail.c - dlsym() and dlvsym() as jumps.
+ *
+ * The C library answers RTLD_NEXT and RTLD_DEFAULT for the object that the call returns to. A
+ * function that calls the real one and returns its answer would make that object this one,
+ * whoever asked, and every program with a wrapper of its own would get the wrong function. So
+ * these two keep the caller's arguments, ask C code where to go (lookup.c), and jump there with
+ * the stack as they found it: the real function returns straight to the caller. They are assembly
+ * because a compiler promises no such jump, least of all without optimisation.
+ */
+#include "interpose/routes/lookup.h"
+
+#if defined(__x86_64__)
+
+/* Saved: rdi, rsi, rdx. The pushes bring the stack to the 16 bytes that a call needs. */
+#define MAM_TAIL(name, target) \
+	__asm__(".text\n" \
+	        ".globl " name "\n" \
+	        ".type " name ", @function\n" \
+	        ".hidden " target "\n" \
+	        ".p2align 4\n" \
+	        name ":\n" \
+	        "	.cfi_startproc\n" \
+	        "	endbr64\n" \
+	        "	pushq %rdi\n" \
+	        "	.cfi_adjust_cfa_offset 8\n" \
+	        "	pushq %rsi\n" \
+	        "	.cfi_adjust_cfa_offset 8\n" \
+	        "	pushq %rdx\n" \
+	        "	.cfi_adjust_cfa_offset 8\n" \
+	        "	call " target "\n" \
+	        "	popq %rdx\n" \
+	        "	.cfi_adjust_cfa_offset -8\n" \
+	        "	popq %rsi\n" \
+	        "	.cfi_adjust_cfa_offset -8\n" \
+	        "	popq %rdi\n" \
+	        "	.cfi_adjust_cfa_offset -8\n" \
+	        "	jmp *%rax\n" \
+	        "	.cfi_endproc\n" \
+	        ".size " name ", . - " name "\n")
+
+#elif defined(__aarch64__)
+
+/*
+ * Saved: x0 to x2 and the return address. `hint 34` is a landing pad for indirect calls; x16 may
+ * be jumped to by it.
+ */
+#define MAM_TAIL(name, target) \
+	__asm__(".text\n" \
+	        ".globl " name "\n" \
+	        ".type " name ", %function\n" \
+	        ".hidden " target "\n" \
+	        ".p2align 4\n" \
+	        name ":\n" \
+	        "	.cfi_startproc\n" \
+	        "	hint 34\n" \
+	        "	stp x29, x30, [sp, #-48]!\n" \
+	        "	.cfi_def_cfa_offset 48\n" \
+	        "	.cfi_offset 29, -48\n" \
+	        "	.cfi_offset 30, -40\n" \
+	        "	mov x29, sp\n" \
+	        "	stp x0, x1, [sp, #16]\n" \
+	        "	str x2, [sp, #32]\n" \
+	        "	bl " target "\n" \
+	        "	mov x16, x0\n" \
+	        "	ldp x0, x1, [sp, #16]\n" \
+	        "	ldr x2, [sp, #32]\n" \
+	        "	ldp x29, x30, [sp], #48\n" \
+	        "	.cfi_restore 30\n" \
+	        "	.cfi_restore 29\n" \
+	        "	.cfi_def_cfa_offset 0\n" \
+	        "	br x16\n" \
+	        "	.cfi_endproc\n" \
+	        ".size " name ", . - " name "\n")
+
+#else
+#error "mam run knows x86-64 and aarch64: for another machine, add its jump here"
+#endif
+
+MAM_TAIL("dlsym", "mam_lookup_dlsym");
+MAM_TAIL("dlvsym", "mam_lookup_dlvsym");

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attribute.c - what the driver says about a pointer, as if each block were an allocation of its
+ * own. cudaPointerGetAttributes comes down to these.
+ *
+ *   range: cuMemGetAddressRange, RANGE_START_ADDR, RANGE_SIZE    the block, and the size asked for
+ *   BUFFER_ID             an id of the block's own, another one after it was freed
+ *   SYNC_MEMOPS           what was set for this block. The driver can set it for a chunk only, so
+ *                         neighbours' copies become synchronous too, until the last block that has
+ *                         it set is gone
+ *   everything else       the driver's truth about the chunk: context, device, mapping
+ *   dma-buf handles       only of ranges inside one block
+ *
+ * A block of another process, opened by a handle of mam's, is an allocation of its own here too:
+ * its range and its id. Whether its copies are synchronous is known of its chunk only.
+ *
+ * Free ground of a pool is what freed memory is to the driver: the real function is asked about an
+ * address that nobody has.
+ */
+#include "interpose/share/attribute.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <mam/mam.h>
+
+#include "interpose/memory/capture.h"
+#include "interpose/memory/pools.h"
+#include "interpose/routes/hooks.h"
+#include "interpose/routes/init.h"
+#include "interpose/routes/table.h"
+#include "interpose/share/ipc_opened.h"
+#include "interpose/share/marks.h"
+#include "interpose/watch/watch.h"
+
+#define NOBODYS_ADDRESS 512
+
+/* CUpointer_attribute. */
+enum { SYNC_MEMOPS = 6, BUFFER_ID = 7, RANGE_START_ADDR = 11, RANGE_SIZE = 12 };
+
+enum ground { GROUND_FOREIGN, GROUND_FREE, GROUND_BLOCK, GROUND_OPENED };
+
+/*
+ * Held from a change of marks to the driver's flag of the chunk: of two threads with blocks in one
+ * chunk neither can undo what the other has just set. What is called under it is one short call of
+ * the driver, with the guard up, which comes back to no lock of mam's.
+ */
+static pthread_mutex_t switch_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static enum ground find(unsigned long long address, struct mam_segment_info *block)
+{
+	struct mam_ipc_opened opened;
+
+	if (mam_pools_exist() && mam_owner((void *)(uintptr_t)address, NULL, block) == MAM_OK)
+		return block->live ? GROUND_BLOCK : GROUND_FREE;
+	if (!mam_ipc_opened_find(address, &opened))
+		return GROUND_FOREIGN;
+	block->base = (void *)(uintptr_t)opened.address;
+	block->requested = block->bytes = opened.bytes;
+	return GROUND_OPENED;
+}
+
+static bool is_block(enum ground ground)
+{
+	return ground == GROUND_BLOCK || ground == GROUND_OPENED;
+}
+
+static void watch(enum mam_table_id function, enum mam_road road, enum ground ground, int answer)
+{
+	mam_watch_call(&(struct mam_watch_call){
+		.function = function,
+		.road = road,
+		.fate = answer != MAM_CUDA_SUCCESS ? MAM_FATE_FAILED
+			: is_block(ground)	   ? MAM_FATE_SERVED
+						   : MAM_FATE_FORWARDED,
+		.why = is_block(ground) ? MAM_WHY_NONE : MAM_WHY_FOREIGN,
+		.code = answer });
+}
+
+/* Into the program's place, what its type for that attribute is. Others stay as the driver said. */
+static void override(int attribute, enum ground ground, const struct mam_segment_info *block,
+		     void *value)
+{
+	uint64_t id;
+
+	switch (attribute) {
+	case RANGE_START_ADDR: *(void **)value = block->base; break;
+	case RANGE_SIZE: *(size_t *)value = block->requested; break;
+	case SYNC_MEMOPS:
+		if (ground == GROUND_BLOCK)
+			*(unsigned int *)value = mam_marks_is_synchronous(block->base);
+		break;
+	case BUFFER_ID:
+		if (mam_marks_buffer_id(block->base, &id))
+			*(unsigned long long *)value = id;
+		break;
+	default: break;
+	}
+}
+
+static int get(enum mam_road road, void *value, int attribute, unsigned long long address)
+{
+	__typeof__(&cuPointerGetAttribute) real = MAM_TABLE_ORIGINAL(cuPointerGetAttribute);
+	struct mam_segment_info block;
+	enum ground ground;
+	int answer;
+
+	if (real == NULL)
+		return MAM_CUDA_NOT_INITIALIZED;
+	if (mam_init_passes() || value == NULL)
+		return real(value, attribute, address);
+	mam_init_depth++;
+	ground = find(address, &block);
+	answer = real(value, attribute, ground == GROUND_FREE ? NOBODYS_ADDRESS : address);
+	if (answer == MAM_CUDA_SUCCESS && is_block(ground))
+		override(attribute, ground, &block, value);
+	watch(MAM_TABLE_cuPointerGetAttribute, road, ground, answer);
+	mam_init_depth--;
+	return answer;
+}
+
+int cuPointerGetAttribute(void *value, int attribute, unsigned long long address)
+{
+	return get(MAM_ROAD_SYMBOL, value, attribute, address);
+}
+
+int mam_by_lookup_cuPointerGetAttribute(void *value, int attribute, unsigned long long address)
+{
+	return get(MAM_ROAD_LOOKUP, value, attribute, address);
+}
+
+static int get_all(enum mam_road road, unsigned int count, int *attributes, void **values,
+		   unsigned long long address)
+{
+	__typeof__(&cuPointerGetAttributes) real = MAM_TABLE_ORIGINAL(cuPointerGetAttributes);
+	struct mam_segment_info block;
+	enum ground ground;
+	int answer;
+
+	if (real == NULL)
+		return MAM_CUDA_NOT_INITIALIZED;
+	if (mam_init_passes())
+		return real(count, attributes, values, address);
+	mam_init_depth++;
+	ground = find(address, &block);
+	answer = real(count, attributes, values, ground == GROUND_FREE ? NOBODYS_ADDRESS : address);
+	for (unsigned int i = 0; answer == MAM_CUDA_SUCCESS && is_block(ground) && i < count; i++)
+		if (values[i] != NULL)
+			override(attributes[i], ground, &block, values[i]);
+	watch(MAM_TABLE_cuPointerGetAttributes, road, ground, answer);
+	mam_init_depth--;
+	return answer;
+}
+
+int cuPointerGetAttributes(unsigned int count, int *attributes, void **values,
+			   unsigned long long address)
+{
+	return get_all(MAM_ROAD_SYMBOL, count, attributes, values, address);
+}
+
+int mam_by_lookup_cuPointerGetAttributes(unsigned int count, int *attributes, void **values,
+					 unsigned long long address)
+{
+	return get_all(MAM_ROAD_LOOKUP, count, attributes, values, address);
+}
+
+/*
+ * The chunk is set with its first block and unset with its last. Where the mark finds no memory the
+ * driver's flag alone is set: the block's neighbours have it too, and nobody ends it.
+ */
+static int set_synchronous(__typeof__(&cuPointerSetAttribute) real, const void *value,
+			   const struct mam_segment_info *block)
+{
+	bool wanted = *(const unsigned int *)value != 0, before;
+	int answer = MAM_CUDA_SUCCESS;
+
+	pthread_mutex_lock(&switch_lock);
+	before = mam_marks_is_synchronous(block->base);
+	mam_marks_set_synchronous(block->base, block->chunk_base, false);
+	if (!mam_marks_chunk_is_synchronous(block->chunk_base))
+		answer = real(value, SYNC_MEMOPS, (uintptr_t)block->chunk_base);
+	if (answer == MAM_CUDA_SUCCESS ? wanted : before)
+		mam_marks_set_synchronous(block->base, block->chunk_base, true);
+	pthread_mutex_unlock(&switch_lock);
+	return answer;
+}
+
+static int set(enum mam_road road, const void *value, int attribute, unsigned long long address)
+{
+	__typeof__(&cuPointerSetAttribute) real = MAM_TABLE_ORIGINAL(cuPointerSetAttribute);
+	struct mam_segment_info block;
+	enum ground ground;
+	int answer;
+
+	if (real == NULL)
+		return MAM_CUDA_NOT_INITIALIZED;
+	if (mam_init_passes() || value == NULL)
+		return real(value, attribute, address);
+	mam_init_depth++;
+	ground = find(address, &block);
+	if (ground == GROUND_BLOCK && attribute == SYNC_MEMOPS)
+		answer = set_synchronous(real, value, &block);
+	else
+		answer = real(value, attribute,
+			      ground == GROUND_FREE ? NOBODYS_ADDRESS : address);
+	watch(MAM_TABLE_cuPointerSetAttribute, road, ground, answer);
+	mam_init_depth--;
+	return answer;
+}
+
+int cuPointerSetAttribute(const void *value, int attribute, unsigned long long address)
+{
+	return set(MAM_ROAD_SYMBOL, value, attribute, address);
+}
+
+int mam_by_lookup_cuPointerSetAttribute(const void *value, int attribute,
+					unsigned long long address)
+{
+	return set(MAM_ROAD_LOOKUP, value, attribute, address);
+}
+
+void mam_attribute_not_synchronous(void *chunk)
+{
+	__typeof__(&cuPointerSetAttribute) real = MAM_TABLE_ORIGINAL(cuPointerSetAttribute);
+	const unsigned int off = 0;
+
+	if (real == NULL || !mam_capture_hold())
+		return;
+	pthread_mutex_lock(&switch_lock);
+	if (!mam_marks_chunk_is_synchronous(chunk))
+		real(&off, SYNC_MEMOPS, (uintptr_t)chunk);
+	pthread_mutex_unlock(&switch_lock);
+	mam_capture_release();
+}
+
+static int range(enum mam_road road, unsigned long long *base, size_t *bytes,
+		 unsigned long long address)
+{
+	__typeof__(&cuMemGetAddressRange_v2) real = MAM_TABLE_ORIGINAL(cuMemGetAddressRange_v2);
+	struct mam_segment_info block;
+	enum ground ground;
+	int answer;
+
+	if (real == NULL)
+		return MAM_CUDA_NOT_INITIALIZED;
+	if (mam_init_passes())
+		return real(base, bytes, address);
+	mam_init_depth++;
+	ground = find(address, &block);
+	answer = real(base, bytes, ground == GROUND_FREE ? NOBODYS_ADDRESS : address);
+	if (answer == MAM_CUDA_SUCCESS && is_block(ground)) {
+		if (base != NULL)
+			*base = (uintptr_t)block.base;
+		if (bytes != NULL)
+			*bytes = block.requested;
+	}
+	watch(MAM_TABLE_cuMemGetAddressRange_v2, road, ground, answer);
+	mam_init_depth--;
+	return answer;
+}
+
+int cuMemGetAddressRange_v2(unsigned long long *base, size_t *bytes, unsigned long long address)
+{
+	return range(MAM_ROAD_SYMBOL, base, bytes, address);
+}
+
+int mam_by_lookup_cuMemGetAddressRange_v2(unsigned long long *base, size_t *bytes,
+					  unsigned long long address)
+{
+	return range(MAM_ROAD_LOOKUP, base, bytes, address);
+}
+
+/* A handle opens all pages of its range to others, so the range must be one block's. */
+static int handle_for(enum mam_road road, void *handle, unsigned long long address, size_t bytes,
+		      int type, unsigned long long flags)
+{
+	__typeof__(&cuMemGetHandleForAddressRange) real =
+		MAM_TABLE_ORIGINAL(cuMemGetHandleForAddressRange);
+	struct mam_segment_info block;
+	enum ground ground;
+	int answer;
+
+	if (real == NULL)
+		return MAM_CUDA_NOT_INITIALIZED;
+	if (mam_init_passes())
+		return real(handle, address, bytes, type, flags);
+	mam_init_depth++;
+	ground = find(address, &block);
+	if (is_block(ground) && bytes > block.bytes - (address - (uintptr_t)block.base))
+		ground = GROUND_FREE;
+	answer = real(handle, ground == GROUND_FREE ? NOBODYS_ADDRESS : address, bytes, type, flags);
+	watch(MAM_TABLE_cuMemGetHandleForAddressRange, road, ground, answer);
+	mam_init_depth--;
+	return answer;
+}
+
+int cuMemGetHandleForAddressRange(void *handle, unsigned long long address, size_t bytes,
+				  int type, unsigned long long flags)
+{
+	return handle_for(MAM_ROAD_SYMBOL, handle, address, bytes, type, flags);
+}
+
+int mam_by_lookup_cuMemGetHandleForAddressRange(void *handle, unsigned long long address,
+						size_t bytes, int type, unsigned long long flags)
+{
+	return handle_for(MAM_ROAD_LOOKUP, handle, address, bytes, type, flags);
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ipc.c - blocks of pools shared between processes that both run under mam.
+ *
+ *   get     The driver is asked for a handle of the chunk, and its verdict counts. The program
+ *           gets one of mam's for the block (ipc_note.h); the same one as long as the block lives.
+ *           Memory of the driver's own gets the driver's handle.
+ *   open    A handle of mam's: read its note, open the chunk, see that the chunk is as large as
+ *           the note says, answer the block inside it. The driver counts how often a process
+ *           opened a chunk.
+ *   close   As often as a block was opened its chunk is closed (ipc_opened.h).
+ *
+ * A peer without mam hands mam's handle to the driver, which answers invalid value. What it means
+ * for secrets: the peer maps the whole chunk, with the block's neighbours (mam-run.1, IPC).
+ */
+#include "interpose/share/ipc.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <mam/mam.h>
+
+#include "interpose/memory/pools.h"
+#include "interpose/process/say.h"
+#include "interpose/routes/hooks.h"
+#include "interpose/routes/init.h"
+#include "interpose/routes/table.h"
+#include "interpose/share/ipc_note.h"
+#include "interpose/share/ipc_opened.h"
+#include "interpose/share/marks.h"
+#include "interpose/watch/watch.h"
+
+/* What the driver is asked about in place of ground of a pool that is nobody's. */
+#define NOBODYS_ADDRESS 512
+
+/* As it lies in the 64 bytes that a program hands about. */
+struct handle {
+	char mark[8];
+	unsigned char token[MAM_MARKS_TOKEN_BYTES];
+	unsigned char zero[64 - 8 - MAM_MARKS_TOKEN_BYTES];
+};
+_Static_assert(sizeof(struct handle) == sizeof(struct mam_ipc_handle), "the driver's size");
+
+static const char mark[8] = "mamipc1";
+
+static void watch(enum mam_table_id function, enum mam_road road, bool ours, int answer)
+{
+	mam_watch_call(&(struct mam_watch_call){
+		.function = function,
+		.road = road,
+		.fate = answer != MAM_CUDA_SUCCESS ? MAM_FATE_FAILED
+			: ours			   ? MAM_FATE_SERVED
+						   : MAM_FATE_FORWARDED,
+		.why = ours ? MAM_WHY_NONE : MAM_WHY_FOREIGN,
+		.code = answer });
+}
+
+/* One sentence a process, or a program that tries again and again would fill the screen. */
+static void say_once(atomic_bool *said, const char *sentence)
+{
+	if (!atomic_exchange(said, true))
+		mam_say(MAM_SAY_WARN, "%s", sentence);
+}
+
+/* A note for the block, under a new token. False: it could not be written. */
+static bool share(const struct mam_ipc_handle *chunk, const struct mam_segment_info *block,
+		  unsigned char *token)
+{
+	static atomic_bool swept, said;
+	struct mam_ipc_note note;
+
+	if (!atomic_exchange(&swept, true))
+		mam_ipc_note_sweep();
+	if (!mam_ipc_note_begin(&note))
+		return false;
+	note.chunk = *chunk;
+	note.offset = (uintptr_t)block->base - (uintptr_t)block->chunk_base;
+	note.bytes = block->requested;
+	note.chunk_bytes = block->chunk_bytes;
+	if (!mam_ipc_note_write(&note)) {
+		say_once(&said, "a block could not be shared: neither /dev/shm nor /tmp takes a file; "
+				"make room there, or try --ipc=dedicated");
+		return false;
+	}
+	memcpy(token, note.token, sizeof(note.token));
+	if (!mam_marks_set_token(block->base, token)) {
+		mam_ipc_note_remove(note.token);
+		return false;
+	}
+	if (memcmp(token, note.token, sizeof(note.token)) != 0)
+		mam_ipc_note_remove(note.token); /* another thread was first */
+	return true;
+}
+
+static int get_ours(__typeof__(&cuIpcGetMemHandle) real, const struct mam_segment_info *block,
+		    struct mam_ipc_handle *handle)
+{
+	struct handle ours = { .mark = "mamipc1" };
+	struct mam_ipc_handle chunk;
+	int answer = real(&chunk, (uintptr_t)block->chunk_base);
+
+	if (answer != MAM_CUDA_SUCCESS)
+		return answer;
+	if (!mam_marks_token(block->base, ours.token) && !share(&chunk, block, ours.token))
+		return MAM_CUDA_OUT_OF_MEMORY;
+	memcpy(handle, &ours, sizeof(ours));
+	return MAM_CUDA_SUCCESS;
+}
+
+static int get(enum mam_road road, struct mam_ipc_handle *handle, unsigned long long address)
+{
+	__typeof__(&cuIpcGetMemHandle) real = MAM_TABLE_ORIGINAL(cuIpcGetMemHandle);
+	struct mam_segment_info block;
+	bool pooled;
+	int answer;
+
+	if (real == NULL)
+		return MAM_CUDA_NOT_INITIALIZED;
+	if (mam_init_passes() || handle == NULL)
+		return real(handle, address);
+	mam_init_depth++;
+	pooled = mam_pools_exist() &&
+		 mam_owner((void *)(uintptr_t)address, NULL, &block) == MAM_OK;
+	if (pooled && block.live)
+		answer = get_ours(real, &block, handle);
+	else
+		answer = real(handle, pooled ? NOBODYS_ADDRESS : address);
+	watch(MAM_TABLE_cuIpcGetMemHandle, road, pooled, answer);
+	mam_init_depth--;
+	return answer;
+}
+
+typedef int open_function(unsigned long long *address, struct mam_ipc_handle handle,
+			  unsigned int flags);
+
+/* The driver may not know: then the note's word counts, which only this user could write. */
+static bool holds(unsigned long long chunk, const struct mam_ipc_note *note)
+{
+	__typeof__(&cuMemGetAddressRange_v2) range = MAM_TABLE_ORIGINAL(cuMemGetAddressRange_v2);
+	unsigned long long base;
+	size_t bytes;
+
+	if (range == NULL || range(&base, &bytes, chunk) != MAM_CUDA_SUCCESS)
+		return true;
+	return base == chunk && note->offset <= bytes && note->bytes <= bytes - note->offset;
+}
+
+static int open_ours(open_function *real, const struct handle *handle, unsigned int flags,
+		     unsigned long long *address)
+{
+	static const unsigned char nothing[sizeof(handle->zero)];
+	__typeof__(&cuIpcCloseMemHandle) close = MAM_TABLE_ORIGINAL(cuIpcCloseMemHandle);
+	static atomic_bool said;
+	struct mam_ipc_opened opened;
+	struct mam_ipc_note note;
+	int answer;
+
+	if (close == NULL || memcmp(handle->zero, nothing, sizeof(nothing)) != 0 ||
+	    !mam_ipc_note_read(handle->token, &note)) {
+		say_once(&said, "an IPC handle was refused: its block was freed, its process has ended, "
+				"or that is another user's or has another /dev/shm");
+		return MAM_CUDA_INVALID_VALUE;
+	}
+	answer = real(&opened.chunk, note.chunk, flags);
+	if (answer != MAM_CUDA_SUCCESS)
+		return answer;
+	opened.address = opened.chunk + note.offset;
+	opened.bytes = (size_t)note.bytes;
+	answer = !holds(opened.chunk, &note)	  ? MAM_CUDA_INVALID_VALUE
+		 : !mam_ipc_opened_add(&opened) ? MAM_CUDA_OUT_OF_MEMORY
+						  : MAM_CUDA_SUCCESS;
+	if (answer == MAM_CUDA_SUCCESS)
+		*address = opened.address;
+	else
+		close(opened.chunk);
+	return answer;
+}
+
+static int open_handle(enum mam_table_id function, open_function *real, enum mam_road road,
+		       unsigned long long *address, struct mam_ipc_handle handle,
+		       unsigned int flags)
+{
+	struct handle ours;
+	bool is_ours;
+	int answer;
+
+	if (real == NULL)
+		return MAM_CUDA_NOT_INITIALIZED;
+	memcpy(&ours, &handle, sizeof(ours));
+	is_ours = memcmp(ours.mark, mark, sizeof(mark)) == 0;
+	if (mam_init_passes() || address == NULL)
+		return real(address, handle, flags);
+	mam_init_depth++;
+	answer = is_ours ? open_ours(real, &ours, flags, address) : real(address, handle, flags);
+	watch(function, road, is_ours, answer);
+	mam_init_depth--;
+	return answer;
+}
+
+/*
+ * The list first: once the driver has closed the chunk, another may be opened at its address. With
+ * the last the block's id goes too.
+ */
+static int close_ours(__typeof__(&cuIpcCloseMemHandle) real, const struct mam_ipc_opened *opened)
+{
+	int answer;
+
+	if (opened->count == 0)
+		mam_marks_free((void *)(uintptr_t)opened->address);
+	answer = real(opened->chunk);
+	if (answer != MAM_CUDA_SUCCESS)
+		mam_ipc_opened_add(opened);
+	return answer;
+}
+
+static int close_handle(enum mam_road road, unsigned long long address)
+{
+	__typeof__(&cuIpcCloseMemHandle) real = MAM_TABLE_ORIGINAL(cuIpcCloseMemHandle);
+	struct mam_ipc_opened opened;
+	bool is_ours;
+	int answer;
+
+	if (real == NULL)
+		return MAM_CUDA_NOT_INITIALIZED;
+	if (mam_init_passes())
+		return real(address);
+	mam_init_depth++;
+	is_ours = mam_ipc_opened_take(address, &opened);
+	answer = is_ours ? close_ours(real, &opened) : real(address);
+	watch(MAM_TABLE_cuIpcCloseMemHandle, road, is_ours, answer);
+	mam_init_depth--;
+	return answer;
+}
+
+int cuIpcGetMemHandle(struct mam_ipc_handle *handle, unsigned long long address)
+{
+	return get(MAM_ROAD_SYMBOL, handle, address);
+}
+
+int mam_by_lookup_cuIpcGetMemHandle(struct mam_ipc_handle *handle, unsigned long long address)
+{
+	return get(MAM_ROAD_LOOKUP, handle, address);
+}
+
+int cuIpcOpenMemHandle(unsigned long long *address, struct mam_ipc_handle handle,
+			  unsigned int flags)
+{
+	return open_handle(MAM_TABLE_cuIpcOpenMemHandle, MAM_TABLE_ORIGINAL(cuIpcOpenMemHandle),
+			   MAM_ROAD_SYMBOL, address, handle, flags);
+}
+
+int mam_by_lookup_cuIpcOpenMemHandle(unsigned long long *address, struct mam_ipc_handle handle,
+					unsigned int flags)
+{
+	return open_handle(MAM_TABLE_cuIpcOpenMemHandle, MAM_TABLE_ORIGINAL(cuIpcOpenMemHandle),
+			   MAM_ROAD_LOOKUP, address, handle, flags);
+}
+
+int cuIpcOpenMemHandle_v2(unsigned long long *address, struct mam_ipc_handle handle,
+			  unsigned int flags)
+{
+	return open_handle(MAM_TABLE_cuIpcOpenMemHandle_v2, MAM_TABLE_ORIGINAL(cuIpcOpenMemHandle_v2),
+			   MAM_ROAD_SYMBOL, address, handle, flags);
+}
+
+int mam_by_lookup_cuIpcOpenMemHandle_v2(unsigned long long *address, struct mam_ipc_handle handle,
+					unsigned int flags)
+{
+	return open_handle(MAM_TABLE_cuIpcOpenMemHandle_v2, MAM_TABLE_ORIGINAL(cuIpcOpenMemHandle_v2),
+			   MAM_ROAD_LOOKUP, address, handle, flags);
+}
+
+int cuIpcCloseMemHandle(unsigned long long address)
+{
+	return close_handle(MAM_ROAD_SYMBOL, address);
+}
+
+int mam_by_lookup_cuIpcCloseMemHandle(unsigned long long address)
+{
+	return close_handle(MAM_ROAD_LOOKUP, address);
+}
+
+void mam_ipc_withdraw(const unsigned char *token)
+{
+	mam_ipc_note_remove(token);
+}
+
+void mam_ipc_finish(void)
+{
+	mam_marks_each_token(mam_ipc_note_remove);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ipc.h - blocks of pools shared between processes.
+ */
+#ifndef MAM_INTERPOSE_IPC_H
+#define MAM_INTERPOSE_IPC_H
+
+/* The block of this token is about to be freed: its handle opens nothing any more. */
+void mam_ipc_withdraw(const unsigned char *token);
+
+/* The process ends: what peers read of it goes. Host data only. */
+void mam_ipc_finish(void);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ipc_opened.c - a list of what is open, in the order of addresses (ipc_opened.h).
+ *
+ * Found by halving, O(log n); added and taken by moving those behind. Programs open a few blocks,
+ * or the same ones again.
+ *
+ * Two entries may begin at one address: a block was freed by its owner, against the rules, while it
+ * is open here, its chunk went away, and another one came to lie there. Blocks may overlap in the
+ * same way. Then any of them is the answer.
+ */
+#include "interpose/share/ipc_opened.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOM_FIRST 64
+
+static struct mam_ipc_opened *list; /* lock: list; by address */
+static size_t room;                 /* lock: list; entries */
+static _Atomic size_t listed;       /* written under lock: list; entries */
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static size_t listed_now(void)
+{
+	return atomic_load_explicit(&listed, memory_order_relaxed);
+}
+
+/* The first entry behind an address. */
+static size_t behind_locked(unsigned long long address)
+{
+	size_t from = 0, to = listed_now();
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (list[middle].address <= address)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+static bool grow_locked(void)
+{
+	size_t longer = room == 0 ? ROOM_FIRST : 2 * room;
+	struct mam_ipc_opened *entries = realloc(list, longer * sizeof(*list));
+
+	if (entries == NULL)
+		return false;
+	list = entries;
+	room = longer;
+	return true;
+}
+
+static bool add_locked(const struct mam_ipc_opened *opened)
+{
+	size_t at = behind_locked(opened->address), count = listed_now();
+
+	for (size_t i = at; i > 0 && list[i - 1].address == opened->address; i--) {
+		if (list[i - 1].chunk == opened->chunk) {
+			list[i - 1].bytes = opened->bytes;
+			list[i - 1].count++;
+			return true;
+		}
+	}
+	if (count == room && !grow_locked())
+		return false;
+	memmove(&list[at + 1], &list[at], (count - at) * sizeof(*list));
+	list[at] = *opened;
+	list[at].count = 1;
+	atomic_store_explicit(&listed, count + 1, memory_order_relaxed);
+	return true;
+}
+
+bool mam_ipc_opened_add(const struct mam_ipc_opened *opened)
+{
+	bool good;
+
+	pthread_mutex_lock(&list_lock);
+	good = add_locked(opened);
+	pthread_mutex_unlock(&list_lock);
+	return good;
+}
+
+bool mam_ipc_opened_take(unsigned long long address, struct mam_ipc_opened *opened)
+{
+	size_t at, count;
+	bool is_open;
+
+	if (listed_now() == 0)
+		return false;
+	pthread_mutex_lock(&list_lock);
+	at = behind_locked(address);
+	is_open = at > 0 && list[at - 1].address == address;
+	if (is_open) {
+		at--;
+		list[at].count--;
+		*opened = list[at];
+		if (list[at].count == 0) {
+			count = listed_now() - 1;
+			memmove(&list[at], &list[at + 1], (count - at) * sizeof(*list));
+			atomic_store_explicit(&listed, count, memory_order_relaxed);
+		}
+	}
+	pthread_mutex_unlock(&list_lock);
+	return is_open;
+}
+
+bool mam_ipc_opened_find(unsigned long long address, struct mam_ipc_opened *opened)
+{
+	bool is_open;
+	size_t at;
+
+	if (listed_now() == 0)
+		return false;
+	pthread_mutex_lock(&list_lock);
+	at = behind_locked(address);
+	is_open = at > 0 && address - list[at - 1].address < list[at - 1].bytes;
+	if (is_open)
+		*opened = list[at - 1];
+	pthread_mutex_unlock(&list_lock);
+	return is_open;
+}
+
+void mam_ipc_opened_restart(void)
+{
+	pthread_mutex_init(&list_lock, NULL);
+	atomic_store_explicit(&listed, 0, memory_order_relaxed);
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trace_out.c - see trace_out.h.
+ */
+#define _GNU_SOURCE /* program_invocation_short_name */
+#include "interpose/watch/trace_out.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "interpose/process/file.h"
+#include "interpose/process/say.h"
+#include "interpose/watch/gzip.h"
+#include "interpose/watch/trace_ring.h"
+
+#define CAPACITY ((uint64_t)1 << 17) /* records of the ring */
+#define TEXT_BYTES ((size_t)MAM_TRACE_SEGMENT * MAM_TRACE_RING_LINE)
+#define STACK_BYTES ((size_t)256 << 10)
+#define PATIENCE_MS 2000   /* with a thread that reserved a place and does not fill it */
+#define EXIT_PATIENCE_MS 2 /* the same, a record, when the process ends */
+#define EXIT_WAIT_S 5      /* for the thread to be done with its segment, then */
+#define IMAGES_MOST 100    /* programs that one process may become by exec */
+
+static struct mam_file file;              /* lock: draining */
+static char ring_place[PATH_MAX];         /* lock: draining; "" while the ring has no file */
+static off_t written;                     /* lock: draining; bytes of whole segments */
+static char *text;                        /* lock: draining; TEXT_BYTES */
+static bool over;                         /* lock: draining; finished, or given up */
+static pthread_mutex_t draining = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool started;               /* atomic; a thread was asked for */
+static atomic_uint calls;                 /* atomic; of mam_trace_out_wake(), as a futex */
+
+/* When this process started: equal in all programs that it becomes by exec. 0: not known. */
+static uint64_t process_start(void)
+{
+	char stat[1024], *at;
+	int proc = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	ssize_t got = proc < 0 ? -1 : read(proc, stat, sizeof(stat) - 1);
+
+	if (proc >= 0)
+		close(proc);
+	if (got <= 0)
+		return 0;
+	stat[got] = '\0';
+	at = strrchr(stat, ')'); /* the name may hold anything; field 3 follows */
+	for (int field = 2; at != NULL && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return at == NULL ? 0 : strtoull(at + 1, NULL, 10);
+}
+
+/* Whether a ring of this very process lies there: it was another program, and became this one. */
+static bool is_of_us(const char *place, uint64_t start)
+{
+	struct mam_trace_ring heading = { 0 };
+	int there = open(place, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	ssize_t got;
+
+	if (there < 0)
+		return false;
+	got = pread(there, &heading, sizeof(heading), 0);
+	close(there);
+	return got == (ssize_t)sizeof(heading) && heading.magic == MAM_TRACE_RING_MAGIC &&
+	       heading.pid == (uint64_t)getpid() && heading.start == start;
+}
+
+/* FILE, or FILE.2 where FILE has the trace of the program that this process was before. */
+static int open_file(const char *pattern, uint64_t start)
+{
+	char place[PATH_MAX - 8];
+	int error = mam_file_open(pattern, &file), image = 1;
+
+	if (error != 0 || file.in_place)
+		return error;
+	if (snprintf(place, sizeof(place), "%s", file.place) >= (int)sizeof(place))
+		return ENAMETOOLONG;
+	for (;;) {
+		if (snprintf(ring_place, sizeof(ring_place), "%s.ring", file.place) >=
+		    (int)sizeof(ring_place))
+			return ENAMETOOLONG;
+		if (!is_of_us(ring_place, start) || image >= IMAGES_MOST)
+			return 0;
+		image++;
+		if (snprintf(file.place, sizeof(file.place), "%s.%d", place, image) >=
+		    (int)sizeof(file.place))
+			return ENAMETOOLONG;
+	}
+}
+
+/* One member of the file. */
+static int write_text(const char *chars, size_t length)
+{
+	const void *packed = chars;
+	size_t bytes = length;
+	int error;
+
+	if (mam_gzip_is_there() && !mam_gzip_pack(chars, length, &packed, &bytes))
+		return ENOMEM;
+	error = mam_file_write(&file, packed, bytes);
+	if (error == 0)
+		written += (off_t)bytes;
+	return error;
+}
+
+static int write_heading(const struct mam_trace_ring *heading)
+{
+	char line[512], name[64];
+	size_t length = 0;
+	int bytes;
+
+	for (const char *at = program_invocation_short_name; *at && length < sizeof(name) - 1; at++)
+		name[length++] = *at > ' ' && *at < 127 ? *at : '?';
+	name[length] = '\0';
+	bytes = snprintf(line, sizeof(line), "# mam run trace of %s %d ring=%016llx time=%lld\n",
+			 name, (int)getpid(), (unsigned long long)heading->token,
+			 (long long)time(NULL));
+	return write_text(line, (size_t)bytes);
+}
+
+static void remove_ring(void)
+{
+	if (ring_place[0] != '\0')
+		unlink(ring_place);
+	ring_place[0] = '\0';
+}
+
+static uint64_t make_token(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) *
+		       0x9e3779b97f4a7c15u ^
+	       (uint64_t)getpid() << 40;
+}
+
+static int open_all(const char *pattern)
+{
+	struct mam_trace_ring heading = { .magic = MAM_TRACE_RING_MAGIC,
+					  .capacity = CAPACITY,
+					  .token = make_token(),
+					  .lines = 1,
+					  .pid = (uint64_t)getpid(),
+					  .start = process_start() };
+	int error;
+
+	ring_place[0] = '\0';
+	written = 0;
+	over = false;
+	error = open_file(pattern, heading.start);
+	if (error != 0) {
+		ring_place[0] = '\0'; /* whose it is, is not known */
+		return error;
+	}
+	if (text == NULL)
+		text = mmap(NULL, TEXT_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+	if (text == MAP_FAILED) {
+		text = NULL;
+		return ENOMEM;
+	}
+	mam_gzip_start(TEXT_BYTES);
+	error = write_heading(&heading);
+	if (error == 0)
+		error = mam_trace_ring_open(ring_place[0] == '\0' ? NULL : ring_place, &heading);
+	if (error != 0) {
+		ring_place[0] = '\0';
+		return error;
+	}
+	error = mam_file_publish(&file);
+	if (error != 0)
+		remove_ring();
+	return error;
+}
+
+int mam_trace_out_open(const char *pattern)
+{
+	struct mam_file_signals signals;
+	int error;
+
+	mam_file_hush(&signals);
+	error = open_all(pattern);
+	if (error != 0) {
+		over = true;
+		mam_file_close(&file);
+	}
+	mam_file_unhush(&signals);
+	return error;
+}
+
+/* lock: draining */
+static void give_up(const char *why)
+{
+	over = true;
+	mam_trace_ring_close();
+	/* A member that was cut would spoil the whole; a pipe's cannot be taken back. */
+	if (!file.in_place && ftruncate(file.number, written) != 0)
+		why = "it could neither be written nor cut back";
+	mam_say(MAM_SAY_ERROR, "the trace %s ends here: %s", file.place, why);
+	mam_file_close(&file);
+	remove_ring();
+}
+
+/* lock: draining; the lines of some records. False: one is not whole. */
+static bool print(uint64_t from, uint64_t count, bool last, size_t *length)
+{
+	*length = 0;
+	for (uint64_t i = from; i < from + count; i++) {
+		const struct mam_trace_record *record =
+			mam_trace_ring_record(i, last ? EXIT_PATIENCE_MS : PATIENCE_MS);
+		size_t bytes = record == NULL ? 0 : mam_trace_record_print(record, text + *length);
+
+		if (bytes == 0 && !last)
+			return false;
+		if (bytes == 0) {
+			static const char unfinished[] = "# lost: an event that was not whole\n";
+
+			bytes = sizeof(unfinished) - 1;
+			memcpy(text + *length, unfinished, bytes);
+		}
+		*length += bytes;
+	}
+	return true;
+}
+
+/* lock: draining; whole segments, or, at the last, everything */
+static void drain(bool last)
+{
+	uint64_t tail, waiting = mam_trace_ring_waiting(&tail);
+
+	while (!over && (waiting >= MAM_TRACE_SEGMENT || (last && waiting > 0))) {
+		uint64_t count = waiting < MAM_TRACE_SEGMENT ? waiting : MAM_TRACE_SEGMENT;
+		size_t length;
+		int error;
+
+		if (!print(tail, count, last, &length)) {
+			give_up("a thread stopped in the middle of an event");
+			return;
+		}
+		error = write_text(text, length);
+		if (error != 0) {
+			give_up(strerror(error));
+			return;
+		}
+		mam_trace_ring_advance(tail + count);
+		if (last) /* what others still add is not waited for */
+			waiting -= count, tail += count;
+		else
+			waiting = mam_trace_ring_waiting(&tail);
+	}
+}
+
+static void *write_all(void *unused)
+{
+	unsigned int seen = 0;
+
+	for (;;) {
+		bool done;
+
+		pthread_mutex_lock(&draining);
+		drain(false);
+		done = over;
+		pthread_mutex_unlock(&draining);
+		if (done)
+			return unused;
+		syscall(SYS_futex, &calls, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+		seen = atomic_load(&calls);
+	}
+}
+
+static bool start_thread(void)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	pthread_t thread;
+	bool good;
+
+	if (pthread_attr_init(&attributes) != 0)
+		return false;
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before); /* the new thread inherits it */
+	good = pthread_create(&thread, &attributes, write_all, NULL) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return good;
+}
+
+void mam_trace_out_wake(void)
+{
+	struct mam_file_signals signals;
+
+	if (!atomic_exchange(&started, true) && !start_thread())
+		atomic_store(&started, false);
+	if (atomic_load(&started)) {
+		atomic_fetch_add(&calls, 1);
+		syscall(SYS_futex, &calls, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+		return;
+	}
+	if (pthread_mutex_trylock(&draining) != 0)
+		return;
+	mam_file_hush(&signals);
+	drain(false);
+	mam_file_unhush(&signals);
+	pthread_mutex_unlock(&draining);
+}
+
+/* Where the thread cannot be waited for, file and ring stay: together they are whole. */
+void mam_trace_out_finish(void)
+{
+	struct timespec until;
+	int error;
+
+	mam_trace_ring_close();
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += EXIT_WAIT_S;
+	if (pthread_mutex_timedlock(&draining, &until) != 0)
+		return;
+	drain(true);
+	if (!over) {
+		over = true;
+		error = mam_file_close(&file);
+		if (error != 0)
+			mam_say(MAM_SAY_ERROR, "the trace %s may lack its end: %s", file.place,
+				strerror(error));
+		remove_ring();
+	}
+	pthread_mutex_unlock(&draining);
+}
+
+void mam_trace_out_restart(void)
+{
+	pthread_mutex_init(&draining, NULL);
+	if (!over && text != NULL) { /* the parent's, here too */
+		file.beside[0] = '\0';
+		mam_file_close(&file);
+	}
+	over = true;
+	ring_place[0] = '\0';
+	text = NULL; /* the thread may have been writing there: a new one is cheap */
+	mam_gzip_restart();
+	atomic_store(&started, false);
+}
