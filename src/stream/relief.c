@@ -227,7 +227,7 @@ bool mam_stream_relieve(struct mam_pool *pool, enum mam_relief_level level)
 		end(streams);
 		return false;
 	}
-	if (!atomic_load_explicit(&streams->any, memory_order_relaxed) ||
+	if (!atomic_load_explicit(&streams->any, memory_order_acquire) ||
 	    atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
 		return false;
 	/* A driver that failed once is asked again where the alternative is no memory at all. */

@@ -140,7 +140,7 @@ static struct mam_fence join_newest(struct mam_streams *streams, uint32_t handle
 		newest = &stream->batch[stream->batches - 1];
 		moved = mam_hold_move_locked(pool, stream->open, newest->hold, STEP);
 		stream->put = 0;
-		stream->reused = 0;
+		stream->reused_most = 0;
 		mam_lock_release(&pool->lock);
 	} while (moved == STEP);
 	mam_lock_take(&pool->lock);
@@ -164,7 +164,7 @@ static bool open_anew(struct mam_streams *streams, uint32_t handle)
 		stream->batch[stream->batches++] = (struct mam_batch){ .hold = stream->open };
 		stream->open = fresh;
 		stream->put = 0;
-		stream->reused = 0;
+		stream->reused_most = 0;
 		good = true;
 	}
 	mam_lock_release(&pool->lock);

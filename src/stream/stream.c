@@ -14,10 +14,10 @@
  * How much is much. A stream that reuses what it freed should never need an event; one that does
  * not, or is gone, should not keep others from much. So ground leaves at OPEN_MOST frees more than
  * reuses, or, in a stream of few frees, at an eighth of them, so that the first one leaves at once;
- * and when it is more than an eighth of the pool's live bytes and 32 MiB, unless it is one block
- * that goes back and forth. A stream of another context than the pool's, which no fence of the
- * pool's could cover later, has its ground leave at every free, and so has every stream where the
- * driver has no ids.
+ * and when it is more than an eighth of the pool's live bytes and 32 MiB, unless the stream has just
+ * reused more than half as much in one block: such blocks go back and forth. A stream of another
+ * context than the pool's, which no fence of the pool's could cover later, has its ground leave at
+ * every free, and so has every stream where the driver has no ids.
  *
  * In a capture nothing leaves: the graph will use the blocks again and again. And nothing that was
  * freed before the capture is used in it: the graph may run on another stream.
@@ -92,7 +92,7 @@ static bool is_due_locked(const struct mam_streams *streams, const struct mam_st
 		return false;
 	if (stream->put >= (most < OPEN_MOST ? most : OPEN_MOST))
 		return true;
-	return bytes > OPEN_BYTES && bytes > share && (stream->put > 1 || stream->reused == 0);
+	return bytes > OPEN_BYTES && bytes > share && bytes / 2 >= stream->reused_most;
 }
 
 static enum mam_status put_locked(struct mam_streams *streams, uint32_t handle, void *block,
@@ -193,7 +193,8 @@ static bool take_own_locked(struct mam_streams *streams, uint32_t handle,
 		return false;
 	*status = mam_hold_take_locked(pool, own, request, block);
 	stream->put -= stream->put != 0;
-	stream->reused++;
+	if (request->bytes > stream->reused_most)
+		stream->reused_most = request->bytes;
 	return true;
 }
 
@@ -236,7 +237,7 @@ enum mam_status mam_stream_alloc(struct mam_pool *pool, size_t bytes, struct CUs
 	enum mam_status status;
 	bool has_id, held = false;
 
-	if (streams == NULL || !atomic_load_explicit(&streams->any, memory_order_relaxed) ||
+	if (streams == NULL || !atomic_load_explicit(&streams->any, memory_order_acquire) ||
 	    mam_ground_shape(pool, bytes, 0, &request) != MAM_OK)
 		return mam_pool_alloc(pool, bytes, 0, block);
 	if (!is_ready(pool))
@@ -296,12 +297,16 @@ enum mam_status mam_stream_let_go(struct mam_pool *pool, struct CUstream_st *str
 
 	if (!is_ready(pool))
 		return MAM_ERROR_DESTROYED;
-	if (streams == NULL || !atomic_load_explicit(&streams->any, memory_order_relaxed))
+	if (streams == NULL || !atomic_load_explicit(&streams->any, memory_order_acquire))
 		return MAM_OK;
 	status = mam_key_of(&streams->fences, stream, &key);
 	if (status != MAM_OK || key.capture != 0)
 		return status;
 	has_id = !mam_key_is_default(&key) && mam_key_id(&streams->fences, &key, &id);
+	mam_lock_take(&pool->lock);
+	if (is_ready(pool))
+		(void)owner_locked(streams, &key, has_id, id);
+	mam_lock_release(&pool->lock);
 	status = add(streams, &key);
 	if (status != MAM_OK)
 		return status;

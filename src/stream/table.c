@@ -101,7 +101,7 @@ static enum mam_status add_locked(struct mam_streams *streams, const struct mam_
 	mam_stream_at(streams, handle)->next = *bucket;
 	*bucket = handle;
 	streams->count++;
-	atomic_store_explicit(&streams->any, true, memory_order_relaxed);
+	atomic_store_explicit(&streams->any, true, memory_order_release); /* and bound */
 	return MAM_OK;
 }
 

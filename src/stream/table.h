@@ -43,7 +43,7 @@ struct mam_stream {
 	uint64_t frees;            /* lock: pool; count, ever */
 	uint64_t look_at;          /* lock: pool; no look at fences before so many frees */
 	uint32_t put;              /* lock: pool; count of frees less reuses since the last fence */
-	uint32_t reused;           /* lock: pool; count since the last fence */
+	uint64_t reused_most;      /* lock: pool; bytes of one block, since the last fence */
 	bool lasting;              /* lock: none; its handle cannot come to mean another unnoticed */
 	bool orphan;               /* lock: pool */
 	bool in_use;               /* lock: pool; else the record is nobody's */
