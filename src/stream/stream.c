@@ -14,10 +14,10 @@
  * How much is much. A stream that reuses what it freed should never need an event; one that does
  * not, or is gone, should not keep others from much. So ground leaves at OPEN_MOST frees more than
  * reuses, or, in a stream of few frees, at an eighth of them, so that the first one leaves at once;
- * and when it is more than an eighth of the pool's live bytes and 32 MiB, unless the stream has just
- * reused more than half as much in one block: such blocks go back and forth. A stream of another
- * context than the pool's, which no fence of the pool's could cover later, has its ground leave at
- * every free, and so has every stream where the driver has no ids.
+ * and when it is more than an eighth of the pool's live bytes and 32 MiB, unless the stream has
+ * just reused more than half as much in one block: such blocks go back and forth. A stream of
+ * another context than the pool's, which no fence of the pool's could cover later, has its ground
+ * leave at every free, and so has every stream where the driver has no ids.
  *
  * In a capture nothing leaves: the graph will use the blocks again and again. And nothing that was
  * freed before the capture is used in it: the graph may run on another stream.
