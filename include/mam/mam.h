@@ -17,8 +17,9 @@
  *
  * Sizes are in bytes. Outputs come last and are written only on success. Every
  * call may be made from any thread at any time unless its comment says more.
- * No call leaves a pool half changed: what fails changes nothing, but that a pool gives its
- * wholly free chunks back to the source before it answers OUT_OF_MEMORY.
+ * No call leaves a pool half changed: what fails changes nothing, but that a pool, and the other
+ * pools of its device, give wholly free memory back to their sources before it answers
+ * OUT_OF_MEMORY.
  *
  * The pool is the allocator of Can Aknesil and Didem Unat, "MAM: A Memory
  * Allocation Manager for GPUs": two red-black trees over the segments of a

@@ -37,6 +37,7 @@ static const size_t field_ends[] = {
 	offsetof(struct mam_pool_attr, cache) + sizeof(enum mam_cache_mode),
 	offsetof(struct mam_pool_attr, quota),
 	offsetof(struct mam_pool_attr, quota) + sizeof(struct mam_quota *),
+	offsetof(struct mam_pool_attr, spare_bytes) + sizeof(size_t),
 };
 
 static bool ends_a_field(size_t size)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oom.c - oom.h: other pools of the quota first, then the program's callbacks, in order.
+ * oom.c - oom.h: what other pools have idle first, then the program's callbacks, in order.
  *
- *   1. The other pools of the pool's quota give back what they have wholly free, until that is as
- *      much as was asked for. Once a request.
+ *   1. The other pools of the pool's device, and those of its quota, give back what they have
+ *      wholly free, until that is as much as was asked for. Once a request, and not where the
+ *      pool's own limit stands in the way.
  *   2. The first callback is asked, and again as long as it says true and the request fails, then
  *      the next: what frees a little at a time gets its turns, and what promises and frees nothing
  *      does not keep the others from theirs.
@@ -20,6 +21,8 @@
 
 #include <stdlib.h>
 #include <time.h>
+
+#include <mam/stats.h>
 
 #include "api/registry.h"
 #include "api/slots.h"
@@ -187,17 +190,37 @@ static bool callbacks_helped(struct mam_oom_walk *walk, struct mam_pool *pool, s
 	return helped;
 }
 
-static bool quota_helped(const struct mam_pool *pool, size_t bytes)
+/* Whatever others give back, this pool may not take it. */
+static bool may_not_grow(struct mam_pool *pool, size_t bytes)
 {
-	const struct mam_quota *quota = ((const struct mam_slot *)pool)->quota;
+	struct mam_stats stats = { .size = sizeof(stats) };
+	size_t limit = 0;
+
+	if (pool->config.growth_bytes == MAM_GROWTH_NONE ||
+	    mam_pool_stats(pool, &stats) != MAM_OK || mam_pool_limit(pool, &limit) != MAM_OK)
+		return true;
+	return limit != 0 && (stats.physical_bytes >= limit || bytes > limit - stats.physical_bytes);
+}
+
+static bool shares(const struct mam_slot *slot, const struct mam_registry_view *other)
+{
+	return (slot->device >= 0 && slot->device == other->device) ||
+	       (slot->quota && slot->quota == other->quota);
+}
+
+static bool others_helped(struct mam_pool *pool, size_t bytes)
+{
+	const struct mam_slot *slot = (const struct mam_slot *)pool;
 	struct mam_registry_view view;
 	size_t number = 0;
 	size_t gained = 0;
 
-	while (quota && gained < bytes && mam_registry_next(&number, &view)) {
+	if ((slot->device < 0 && !slot->quota) || may_not_grow(pool, bytes))
+		return false;
+	while (gained < bytes && mam_registry_next(&number, &view)) {
 		size_t released = 0;
 
-		if (view.quota == quota && view.pool != pool &&
+		if (view.pool != pool && shares(slot, &view) &&
 		    mam_pool_trim(view.pool, 0, &released) == MAM_OK)
 			gained += released;
 	}
@@ -211,7 +234,7 @@ bool mam_oom_again(struct mam_oom_walk *walk, struct mam_pool *pool, size_t byte
 	if (inside)
 		return false;
 	if (!walk->begun)
-		helped = quota_helped(pool, bytes);
+		helped = others_helped(pool, bytes);
 	walk->begun = true;
 	if (!helped)
 		helped = callbacks_helped(walk, pool, bytes);

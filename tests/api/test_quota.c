@@ -145,6 +145,35 @@ START_TEST(what_ends_counts_no_more)
 }
 END_TEST
 
+/* Without a quota: two pools on one device, which has no more than what the first holds. */
+START_TEST(pools_of_a_device_give_way_too)
+{
+	static struct stub stub; /* reachable when the test is over */
+	struct mam_pool *idle, *busy, *bounded;
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	struct mam_source *device;
+	void *block;
+
+	stub_init(&stub);
+	ck_assert_int_eq(mam_source_limit(&stub.source, 4 * MIB, 0, 0, &device), MAM_OK);
+	quota = NULL;
+	idle = join(device);
+	busy = join(device);
+	attr.growth_bytes = MIB;
+	attr.limit_bytes = MIB;
+	ck_assert_int_eq(mam_pool_create_on(device, &attr, &bounded), MAM_OK);
+	ck_assert_int_eq(mam_malloc(idle, 3 * MIB, &block), MAM_OK);
+	ck_assert_int_eq(mam_free(idle, block), MAM_OK);
+	/* its own limit is in the way: nobody gives anything for it */
+	ck_assert_int_eq(mam_malloc(bounded, 2 * MIB, &block), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_uint_eq(reserved(idle), 3 * MIB);
+	ck_assert_int_eq(mam_malloc(busy, 4 * MIB, &block), MAM_OK);
+	ck_assert_uint_eq(reserved(idle), 0);
+	ck_assert_int_eq(mam_malloc(idle, MIB, &block), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_pool_check(busy, NULL, 0), MAM_OK);
+}
+END_TEST
+
 START_TEST(the_most_can_be_changed)
 {
 	struct mam_pool *pool;
@@ -262,6 +291,7 @@ int main(void)
 	tcase_add_test(tests, others_give_back_what_is_idle);
 	tcase_add_test(tests, a_quota_spans_sources);
 	tcase_add_test(tests, what_ends_counts_no_more);
+	tcase_add_test(tests, pools_of_a_device_give_way_too);
 	tcase_add_test(tests, the_most_can_be_changed);
 	tcase_add_test(tests, the_handle_may_go_first);
 	tcase_add_test(tests, wrong_arguments);
