@@ -58,8 +58,7 @@ enum mam_status mam_pool_free(struct mam_pool *pool, void *block)
 
 	mam_lock_take(&pool->lock);
 	status = mam_ground_give_locked(pool, (uintptr_t)block);
-	if (!pool->strict)
-		pool->unfenced = true;
+	mam_pool_unfence_locked(pool);
 	spare = pool->config.spare_bytes != 0 && mam_spare_due_locked(pool);
 	mam_lock_release(&pool->lock);
 	if (spare)

@@ -184,6 +184,16 @@ static inline void mam_pool_prove_locked(struct mam_pool *pool)
 void mam_segment_describe(const struct mam_pool *pool, uint32_t handle,
 			  struct mam_segment_info *info);
 
+/*
+ * Ground was freed without a wait: work may still touch it, which matters once its memory is to
+ * lose its address (remap.c).
+ */
+static inline void mam_pool_unfence_locked(struct mam_pool *pool)
+{
+	if (!pool->strict)
+		pool->unfenced = true;
+}
+
 static inline void mam_pool_peak(uint64_t *peak, uint64_t value)
 {
 	if (value > *peak)
