@@ -297,3 +297,4 @@ torch_promises
 cupy
 torch torch-gnn torch_gnn.py "$gnn_steps"
 torch torch-gpt2 torch_gpt2.py "$gpt2_steps"
+:
