@@ -209,7 +209,7 @@ struct bench_effort {
 	uint64_t other_case_ns;  /* nor is any other allocator that has spent this */
 	uint64_t deadline_ns;    /* from the start; what is left then is skipped, and said so */
 	size_t most_live;        /* of workload "live", for mam's pools */
-	size_t most_live_others; /* and for the others */
+	size_t most_live_others; /* and for the others, of workload "holes" too */
 	bool fine;               /* all cases, not only those with a target */
 };
 

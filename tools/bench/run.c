@@ -18,8 +18,8 @@
 /* In this order: should the time run out, what comes late is left out. */
 const struct bench_workload *const bench_workloads[] = {
 	&bench_work_pair,   &bench_work_threads,   &bench_work_foreign, &bench_work_training,
-	&bench_work_stream, &bench_work_footprint, &bench_work_vmm,     &bench_work_holes,
-	&bench_work_create, &bench_work_random,    &bench_work_size,    &bench_work_live,
+	&bench_work_stream, &bench_work_footprint, &bench_work_vmm,     &bench_work_random,
+	&bench_work_create, &bench_work_holes,     &bench_work_size,    &bench_work_live,
 };
 
 const size_t bench_workload_count = sizeof(bench_workloads) / sizeof(bench_workloads[0]);
@@ -123,8 +123,11 @@ static bool takes_part(const struct bench_peer *peer, const struct bench_workloa
 		if (!bench_in_list(peer->only, workload->name))
 			return false;
 	}
-	return workload != &bench_work_live ||
-	       one->a <= (peer->is_mam ? effort->most_live : effort->most_live_others);
+	if (workload == &bench_work_live)
+		return one->a <= (peer->is_mam ? effort->most_live : effort->most_live_others);
+	/* As many holes as blocks. */
+	return workload != &bench_work_holes || peer->is_mam ||
+	       2 * one->a <= effort->most_live_others;
 }
 
 /* The cells of one workload. */
@@ -229,7 +232,6 @@ void bench_run_all(const struct bench_effort *effort, const bool *wanted,
 	}
 	for (i = 0; i < bench_workload_count; i++)
 		collect_all(&boards[i], bench_workloads[i], results);
-	if (effort->fine)
-		note_times(boards, wanted, results);
+	note_times(boards, wanted, results);
 	bench_measure_pages_free(boards, bytes);
 }

@@ -96,6 +96,7 @@ static const char *run_random(struct bench_peer *peer, const struct bench_case *
 	struct step *steps = bench_measure_pages(steps_bytes);
 	size_t *order = bench_measure_pages(order_bytes);
 	struct bench_block *blocks = bench_measure_pages(n * sizeof(*blocks));
+	uint64_t limit_ns = peer->is_mam ? effort->case_ns : 2 * effort->other_case_ns;
 	const char *why = NULL;
 	double ns = 0;
 
@@ -107,11 +108,11 @@ static const char *run_random(struct bench_peer *peer, const struct bench_case *
 		why = "no memory for the bench's own tables";
 	if (why == NULL) {
 		plan(steps, order, n, most_bytes, budget, random);
-		done = play(peer, steps, 2 * n, blocks, effort->case_ns, &refused, &ns);
+		done = play(peer, steps, 2 * n, blocks, limit_ns, &refused, &ns);
 		give_back(peer, blocks, n);
-		if (done == 2 * n && ns < (double)effort->case_ns / 2) {
+		if (done == 2 * n && ns < (double)limit_ns / 2) {
 			refused = 0;
-			done = play(peer, steps, 2 * n, blocks, effort->case_ns, &refused, &ns);
+			done = play(peer, steps, 2 * n, blocks, limit_ns, &refused, &ns);
 			give_back(peer, blocks, n);
 		}
 		bench_sample_add(sample, "op_ns", ns / (double)done);
