@@ -76,7 +76,8 @@ static const struct args_option options[] = {
 	{ "streams", 0, ARGS_WORD, FIELD(streams), "WHAT", streams_words,
 	  "honour (default) the trace's streams, or ignore them: one" },
 	{ "cache", 0, ARGS_WORD, FIELD(cache), "WHAT", cache_words,
-	  "threads keep freed blocks for themselves: on, or off (default)" },
+	  "whether threads keep freed blocks for themselves: on, or\n"
+	  "off (default)" },
 	{ "check", 'k', ARGS_FLAG, FIELD(check), NULL, NULL,
 	  "prove every invariant of the pool after each event" },
 	{ "repeat", 'r', ARGS_COUNT, FIELD(repeats), "N", NULL,
