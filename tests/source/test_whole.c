@@ -67,6 +67,41 @@ START_TEST(memory_is_taken_and_given_back)
 }
 END_TEST
 
+/* Blocks of a pool on them are host memory, and a free waits for work on them as CUDA's own does. */
+START_TEST(a_pool_on_them_waits_before_it_frees)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	struct mam_pool *pool;
+	unsigned long long id;
+	struct cuda cuda;
+	uint64_t due;
+	char *block;
+	void *found;
+
+	setenv("FAKE_CUDA_CLOCK_NS", "10", 1);
+	setenv("FAKE_CUDA_LAG_US", "1000", 1);
+	cuda = load();
+	attr.source = kinds[_i].name;
+	attr.granule = 1 << 16;
+	ck_assert_int_eq(mam_pool_create(&attr, &pool), MAM_ERROR_INVALID_VALUE);
+	attr.granule = 4096;
+	ck_assert_int_eq(mam_pool_create(&attr, &pool), MAM_OK);
+	ck_assert_int_eq(mam_malloc(pool, MIB, &found), MAM_OK);
+	block = found;
+	ck_assert_uint_eq((uintptr_t)block % 4096, 0);
+	memset(block, 'x', MIB);
+	ck_assert_int_eq(cuda.fake_use((uintptr_t)block, MIB, NULL, &id, &due), CUDA_SUCCESS);
+	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
+	ck_assert_int_eq(cuda.fake_pending((uintptr_t)block, MIB), 0);
+	ck_assert_int_eq(mam_malloc_aligned(pool, MIB, 4 * MIB, &found), MAM_OK);
+	ck_assert_uint_eq((uintptr_t)found % (4 * MIB), 0);
+	ck_assert_int_eq(mam_free(pool, found), MAM_OK);
+	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
+	ck_assert_uint_eq(calls_of(kinds[_i].alloc, true), calls_of(kinds[_i].free, true));
+	ck_assert_str_eq(contents(log_path), "");
+}
+END_TEST
+
 /* In each capture mode, with and without the context being current. */
 START_TEST(a_capture_survives_growing_and_shrinking)
 {
@@ -432,6 +467,7 @@ int main(void)
 	tcase_add_checked_fixture(memory, set_up, tear_down);
 	tcase_add_loop_test(memory, they_say_what_they_are, 0, KINDS);
 	tcase_add_loop_test(memory, memory_is_taken_and_given_back, 0, KINDS);
+	tcase_add_loop_test(memory, a_pool_on_them_waits_before_it_frees, 0, KINDS);
 	tcase_add_loop_test(memory, a_capture_survives_growing_and_shrinking, 0, 6 * KINDS);
 	suite_add_tcase(suite, memory);
 	tcase_add_checked_fixture(failing, set_up, tear_down);
