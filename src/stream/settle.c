@@ -171,15 +171,21 @@ static bool open_anew(struct mam_streams *streams, uint32_t handle)
 	return good;
 }
 
+static bool newest_is_bare(const struct mam_stream *stream)
+{
+	return stream->batches != 0 && stream->batch[stream->batches - 1].fence.event == NULL;
+}
+
+/* Nothing of a stream that may be another one each time joins what was there before. */
 static void leave(struct mam_streams *streams, uint32_t handle, bool all)
 {
 	const struct mam_stream *stream = mam_stream_at(streams, handle);
+	bool foreign = stream->context != streams->fences.device.context;
 	struct mam_fence fence, earlier = { .event = NULL };
-	bool newest_is_bare =
-		stream->batches != 0 && stream->batch[stream->batches - 1].fence.event == NULL;
 
-	if (newest_is_bare || !open_anew(streams, handle)) {
-		if (stream->batches == 0 || !(newest_is_bare || all))
+	if (newest_is_bare(stream) || !open_anew(streams, handle)) {
+		if (!stream->lasting || stream->batches == 0 ||
+		    !(newest_is_bare(stream) || all || foreign))
 			return;
 		earlier = join_newest(streams, handle);
 	}
@@ -214,8 +220,9 @@ static void note(struct mam_streams *streams, uint32_t handle, bool same)
 		stream->look_at = stream->frees;
 		if (stream->batches == MAM_BATCHES)
 			stream->look_at += wait < OPEN_MOST ? wait : OPEN_MOST;
-		if (!stream->orphan &&
-		    (!same || (!stream->lasting && has_open_locked(streams, handle))))
+		if (!stream->lasting && (newest_is_bare(stream) || has_open_locked(streams, handle)))
+			same = false;
+		if (!same && !stream->orphan)
 			mam_stream_orphan_locked(streams, handle);
 	}
 	mam_lock_release(&streams->pool->lock);

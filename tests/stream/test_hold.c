@@ -197,6 +197,25 @@ START_TEST(a_pool_with_held_ground_can_end)
 }
 END_TEST
 
+START_TEST(a_hold_that_nobody_has_must_be_empty)
+{
+	struct fixture *f = small_pool();
+	void *a = take(f, 4096);
+	uint32_t hold = hold_new(f);
+	char why[128] = "";
+
+	ck_assert_int_eq(put(f, hold, a), MAM_OK);
+	mam_lock_take(&f->pool->lock);
+	mam_hold_end_locked(f->pool, hold);
+	mam_lock_release(&f->pool->lock);
+	ck_assert_int_eq(mam_pool_check(f->pool, why, sizeof(why)), MAM_ERROR_CORRUPT);
+	ck_assert_str_eq(why, "a hold that nobody has is not empty");
+	ck_assert_uint_eq(hold_new(f), hold);
+	intact(f);
+	fixture_end(f);
+}
+END_TEST
+
 START_TEST(without_host_memory_nothing_changes)
 {
 	struct fixture *f = small_pool();
@@ -291,6 +310,7 @@ int main(void)
 	tcase_add_test(tests, a_hold_is_released_in_steps_and_used_again);
 	tcase_add_test(tests, a_chunk_with_held_ground_stays);
 	tcase_add_test(tests, a_pool_with_held_ground_can_end);
+	tcase_add_test(tests, a_hold_that_nobody_has_must_be_empty);
 	tcase_add_test(tests, without_host_memory_nothing_changes);
 	tcase_add_test(tests, at_random_nobody_gets_what_another_holds);
 	return suite_end();

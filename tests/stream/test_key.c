@@ -130,7 +130,7 @@ START_TEST(a_stream_of_another_context_leaves_an_event_at_each_free)
 	ck_assert_int_eq(s->cuda.cuCtxCreate_v2(&other, 0, 0), CUDA_SUCCESS);
 	foreign = stream_new(s);
 	ck_assert_int_eq(s->cuda.cuCtxSetCurrent(context), CUDA_SUCCESS);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 40; i++) {
 		work(s, a, MIB, foreign);
 		calls_forget();
 		give(s, a, foreign);
@@ -138,6 +138,7 @@ START_TEST(a_stream_of_another_context_leaves_an_event_at_each_free)
 		b = get(s, MIB, foreign);
 		ck_assert_ptr_eq(b, a);
 	}
+	work(s, b, MIB, foreign);
 	give(s, b, foreign);
 	ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &b), MAM_OK);
 	ck_assert_int_eq(pending(s, b, 8 * MIB), 0);
@@ -180,6 +181,26 @@ START_TEST(streams_that_come_and_go_leave_nothing_behind)
 	}
 	ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);
 	ck_assert_uint_eq(stats_of(s).retired_bytes, 0);
+	/* Neither records nor holds pile up. */
+	ck_assert_uint_le(((struct mam_streams *)s->pool->stream)->count, 130);
+	ck_assert_uint_le(s->pool->holds.touched, 400);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(streams_that_hold_nothing_are_forgotten)
+{
+	struct scene *s = scene_new(0);
+	const struct mam_streams *streams = s->pool->stream;
+
+	for (int i = 0; i < 300; i++) {
+		struct CUstream_st *stream = stream_new(s);
+
+		give(s, get(s, MIB, stream), stream);
+		finish(s, stream);
+		ck_assert_int_eq(mam_stream_release(s->pool, stream), MAM_OK);
+	}
+	ck_assert_uint_le(streams->count, 64);
 	scene_end(s);
 }
 END_TEST
@@ -194,6 +215,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, a_stream_of_another_context_leaves_an_event_at_each_free);
 	tcase_add_test(tests, a_handle_that_is_no_stream_is_refused);
 	tcase_add_test(tests, streams_that_come_and_go_leave_nothing_behind);
+	tcase_add_test(tests, streams_that_hold_nothing_are_forgotten);
 }
 
 int main(void)

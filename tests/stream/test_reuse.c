@@ -139,19 +139,12 @@ START_TEST(held_memory_is_counted_as_retired)
 }
 END_TEST
 
-/* A stream whose handle comes back for another stream is not that stream. */
-START_TEST(a_new_stream_of_an_old_handle_is_another_stream)
+/* The stream goes, and a new one has its handle: the same stream to look at. */
+static struct CUstream_st *replaced(struct scene *s, struct CUstream_st *old)
 {
-	struct scene *s = scene_new(0);
-	struct CUstream_st *old = stream_new(s), *fresh = NULL, *tried[64];
+	struct CUstream_st *tried[64], *fresh = NULL;
 	int count = 0;
-	void *a, *b;
 
-	for (int i = 0; i < 40; i++) /* a stream that is settled in the pool */
-		give(s, get(s, MIB, old), old);
-	a = get(s, MIB, old);
-	work(s, a, MIB, old);
-	give(s, a, old);
 	/* The C library hands a freed record out again once its cache of them is full. */
 	for (int i = 0; i < 8; i++)
 		tried[i] = stream_new(s);
@@ -161,11 +154,64 @@ START_TEST(a_new_stream_of_an_old_handle_is_another_stream)
 	while (fresh != old && count < 64)
 		fresh = tried[count++] = stream_new(s);
 	ck_assert_msg(fresh == old, "the fake gave no handle a second time");
+	return fresh;
+}
+
+static struct CUstream_st *settled_stream(struct scene *s)
+{
+	struct CUstream_st *stream = stream_new(s);
+
+	for (int i = 0; i < 100; i++)
+		give(s, get(s, MIB, stream), stream);
+	return stream;
+}
+
+START_TEST(a_new_stream_of_an_old_handle_is_another_stream)
+{
+	struct scene *s = scene_new(0);
+	struct CUstream_st *old = settled_stream(s), *fresh;
+	void *a = get(s, MIB, old), *b;
+
+	work(s, a, MIB, old);
+	give(s, a, old);
+	fresh = replaced(s, old);
 	b = get(s, MIB, fresh);
 	ck_assert_ptr_ne(b, a);
 	ck_assert_int_eq(pending(s, b, MIB), 0);
 	give(s, b, fresh);
 	scene_end(s);
+}
+END_TEST
+
+/* Nor is an event in the new one a fence for what the old one freed. */
+START_TEST(a_fence_in_a_new_stream_is_none_for_the_old_one)
+{
+	struct scene *s = scene_new(0);
+	struct CUstream_st *old = settled_stream(s), *fresh;
+	void *a = get(s, 4 * MIB, old), *blocks[40];
+	enum mam_status status = MAM_OK;
+
+	for (int i = 0; i < 40; i++)
+		ck_assert_int_eq(mam_malloc(s->pool, 512, &blocks[i]), MAM_OK);
+	work(s, a, 4 * MIB, old);
+	give(s, a, old);
+	fresh = replaced(s, old);
+	calls_forget();
+	for (int i = 0; i < 40; i++) /* enough to leave */
+		give(s, blocks[i], fresh);
+	ck_assert_uint_ge(calls("cuEventRecord"), 1);
+	for (int i = 0; i < 40 && status == MAM_OK; i++) {
+		void *b = NULL;
+
+		status = mam_malloc_async(s->pool, 4 * MIB, s->two, &b);
+		ck_assert(status != MAM_OK || pending(s, b, 4 * MIB) == 0);
+		if (status == MAM_OK && i < 30)
+			continue; /* all is dropped with the pool */
+		break;
+	}
+	ck_assert_int_eq(pending(s, a, 4 * MIB), 1);
+	ck_assert_int_eq(mam_pool_abandon(s->pool), MAM_OK);
+	free(s);
 }
 END_TEST
 
@@ -216,6 +262,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, a_hole_that_fits_better_is_taken_first);
 	tcase_add_test(tests, held_memory_is_counted_as_retired);
 	tcase_add_test(tests, a_new_stream_of_an_old_handle_is_another_stream);
+	tcase_add_test(tests, a_fence_in_a_new_stream_is_none_for_the_old_one);
 	tcase_add_test(tests, what_a_destroyed_stream_freed_comes_back);
 	tcase_add_test(tests, trim_gives_back_what_streams_hold);
 }
