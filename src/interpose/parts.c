@@ -11,6 +11,7 @@
 #include "interpose/memory/peer.h"
 #include "interpose/report/end.h"
 #include "interpose/routes/init.h"
+#include "interpose/share/forget.h"
 #include "interpose/share/ipc_opened.h"
 #include "interpose/share/marks.h"
 #include "interpose/watch/count.h"
@@ -35,16 +36,16 @@ const struct mam_init_part mam_init_parts[] = {
 	{ NULL, NULL },
 };
 
-static void forget_marks(const struct mam_watch_call *call)
+static void forget_block(const struct mam_watch_call *call)
 {
-	mam_marks_free(call->block);
+	mam_forget_block(call->block);
 }
 
 static void forget_chunk(void *base, size_t bytes, void *context, bool came)
 {
 	(void)context;
 	if (!came)
-		mam_marks_chunk_gone(base, bytes);
+		mam_forget_chunk(base, bytes);
 }
 
 /* In the order in which they hear of a call. */
@@ -65,6 +66,6 @@ const struct mam_watcher mam_watchers[] = {
 	  .alloc = mam_nvtx_alloc,
 	  .free = mam_nvtx_free,
 	  .chunk = mam_nvtx_chunk },
-	{ .bit = MAM_WATCH_MARKS, .free = forget_marks, .chunk = forget_chunk },
+	{ .bit = MAM_WATCH_MARKS, .free = forget_block, .chunk = forget_chunk },
 	{ .bit = 0 },
 };

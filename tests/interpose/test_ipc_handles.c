@@ -19,6 +19,7 @@
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/table.h"
+#include "interpose/share/forget.h"
 #include "interpose/share/ipc.h"
 #include "interpose/share/ipc_note.h"
 #include "interpose/share/ipc_opened.h"
@@ -131,7 +132,7 @@ bool mam_marks_set_token(const void *block, unsigned char *given)
 	return takes_token;
 }
 
-void mam_marks_free(const void *block)
+void mam_forget_block(const void *block)
 {
 	forgotten = block;
 }
@@ -188,7 +189,7 @@ START_TEST(a_handle_lives_as_long_as_its_block)
 	ck_assert_uint_eq(note.bytes, 1000);
 	ck_assert_uint_eq(note.chunk_bytes, CHUNK_BYTES);
 	ck_assert_int_eq(note.chunk.bytes[63], 0x5a);
-	mam_ipc_withdraw(token);
+	mam_ipc_note_remove(token);
 	ck_assert(!mam_ipc_note_read(token, &note));
 }
 END_TEST

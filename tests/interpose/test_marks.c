@@ -14,8 +14,6 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "interpose/share/attribute.h"
-#include "interpose/share/ipc.h"
 #include "interpose/watch/watch.h"
 
 #define CHUNK ((uintptr_t)0x7f0000000000)
@@ -43,15 +41,17 @@ void mam_watch_stop(unsigned int bits)
 	stops++;
 }
 
-void mam_ipc_withdraw(const unsigned char *token)
+static void note_withdrawn(const unsigned char *token)
 {
 	withdrawn[token[0]]++;
 }
 
-void mam_attribute_not_synchronous(void *chunk)
+static void note_off(void *chunk)
 {
 	off[offs++ % 4] = chunk;
 }
+
+static const struct mam_marks_ends ends = { note_withdrawn, note_off };
 
 static void *block_of(unsigned int chunk, unsigned int block)
 {
@@ -68,7 +68,7 @@ START_TEST(an_id_lives_as_long_as_its_block)
 	ck_assert_uint_eq(first, again);
 	ck_assert_uint_ne(first, other);
 	ck_assert_uint_ne(first >> 63, 0);
-	mam_marks_free(block_of(0, 1));
+	mam_marks_free(block_of(0, 1), &ends);
 	ck_assert(mam_marks_buffer_id(block_of(0, 1), &next));
 	ck_assert_uint_ne(next, first);
 	ck_assert_uint_ne(next, other);
@@ -80,16 +80,16 @@ START_TEST(frees_are_watched_while_there_is_a_mark)
 	uint64_t id;
 
 	ck_assert_uint_eq(mam_watch_bits, 0);
-	mam_marks_free(block_of(0, 1));
+	mam_marks_free(block_of(0, 1), &ends);
 	ck_assert(!mam_marks_is_synchronous(block_of(0, 1)));
 	ck_assert(mam_marks_set_synchronous(block_of(0, 1), block_of(0, 0), false));
 	ck_assert_uint_eq(mam_watch_bits, 0);
 	mam_marks_buffer_id(block_of(0, 1), &id);
 	mam_marks_buffer_id(block_of(0, 2), &id);
 	ck_assert_uint_eq(mam_watch_bits, MAM_WATCH_MARKS);
-	mam_marks_free(block_of(0, 1));
+	mam_marks_free(block_of(0, 1), &ends);
 	ck_assert_uint_eq(mam_watch_bits, MAM_WATCH_MARKS);
-	mam_marks_free(block_of(0, 2));
+	mam_marks_free(block_of(0, 2), &ends);
 	ck_assert_uint_eq(mam_watch_bits, 0);
 	ck_assert_uint_eq(starts, 1);
 	ck_assert_uint_eq(stops, 1);
@@ -109,13 +109,13 @@ START_TEST(a_chunk_is_synchronous_until_its_last_block)
 	ck_assert(!mam_marks_chunk_is_synchronous(block_of(1, 0)));
 	ck_assert(mam_marks_is_synchronous(block_of(0, 0)));
 	ck_assert(!mam_marks_is_synchronous(block_of(0, 3)));
-	mam_marks_free(block_of(0, 0));
+	mam_marks_free(block_of(0, 0), &ends);
 	ck_assert(!mam_marks_is_synchronous(block_of(0, 0)));
 	ck_assert(mam_marks_set_synchronous(block_of(0, 1), chunk, false));
-	mam_marks_free(block_of(0, 1));
+	mam_marks_free(block_of(0, 1), &ends);
 	ck_assert(mam_marks_chunk_is_synchronous(chunk));
 	ck_assert_uint_eq(offs, 0);
-	mam_marks_free(block_of(0, 2));
+	mam_marks_free(block_of(0, 2), &ends);
 	ck_assert(!mam_marks_chunk_is_synchronous(chunk));
 	ck_assert_uint_eq(offs, 1);
 	ck_assert_ptr_eq(off[0], chunk);
@@ -128,7 +128,7 @@ START_TEST(the_last_block_unset_is_nobodys_business_here)
 	ck_assert(mam_marks_set_synchronous(block_of(0, 1), block_of(0, 0), true));
 	ck_assert(mam_marks_set_synchronous(block_of(0, 1), block_of(0, 0), false));
 	ck_assert(!mam_marks_chunk_is_synchronous(block_of(0, 0)));
-	mam_marks_free(block_of(0, 1));
+	mam_marks_free(block_of(0, 1), &ends);
 	ck_assert_uint_eq(offs, 0);
 }
 END_TEST
@@ -144,11 +144,11 @@ START_TEST(a_token_stays_until_the_free)
 	ck_assert_uint_eq(second[0], 1);
 	ck_assert(mam_marks_token(block_of(0, 1), got));
 	ck_assert_uint_eq(got[0], 1);
-	mam_marks_free(block_of(0, 1));
+	mam_marks_free(block_of(0, 1), &ends);
 	ck_assert_uint_eq(withdrawn[1], 1);
 	ck_assert_uint_eq(withdrawn[2], 0);
 	ck_assert(!mam_marks_token(block_of(0, 1), got));
-	mam_marks_free(block_of(0, 1));
+	mam_marks_free(block_of(0, 1), &ends);
 	ck_assert_uint_eq(withdrawn[1], 1);
 }
 END_TEST
@@ -165,7 +165,7 @@ START_TEST(a_chunk_takes_its_blocks_along)
 	}
 	ck_assert(mam_marks_buffer_id(block_of(0, BLOCKS), &before));
 	ck_assert(mam_marks_buffer_id(block_of(2, 0), &id));
-	mam_marks_chunk_gone(block_of(1, 0), CHUNK_BYTES);
+	mam_marks_chunk_gone(block_of(1, 0), CHUNK_BYTES, &ends);
 	for (unsigned int i = 0; i < BLOCKS; i++) {
 		ck_assert_uint_eq(withdrawn[i], 1);
 		ck_assert(!mam_marks_is_synchronous(block_of(1, i)));
@@ -174,8 +174,8 @@ START_TEST(a_chunk_takes_its_blocks_along)
 	ck_assert_uint_eq(offs, 0);
 	ck_assert(mam_marks_buffer_id(block_of(0, BLOCKS), &id));
 	ck_assert_uint_eq(id, before);
-	mam_marks_free(block_of(0, BLOCKS));
-	mam_marks_free(block_of(2, 0));
+	mam_marks_free(block_of(0, BLOCKS), &ends);
+	mam_marks_free(block_of(2, 0), &ends);
 	ck_assert_uint_eq(mam_watch_bits, 0);
 }
 END_TEST
@@ -224,7 +224,7 @@ START_TEST(the_end_sees_every_token_and_a_child_none)
 	mam_marks_restart();
 	mam_marks_each_token(visit);
 	ck_assert_uint_eq(visits, 7);
-	mam_marks_free(block_of(0, 1));
+	mam_marks_free(block_of(0, 1), &ends);
 	ck_assert_uint_eq(withdrawn[3], 0);
 }
 END_TEST
@@ -310,7 +310,7 @@ static void release(unsigned int chunk, unsigned int block)
 	unsigned int before = offs;
 	bool last = model[chunk][block].synchronous && synchronous_ones(chunk) == 1;
 
-	mam_marks_free(block_of(chunk, block));
+	mam_marks_free(block_of(chunk, block), &ends);
 	memset(&model[chunk][block], 0, sizeof(model[chunk][block]));
 	ck_assert_uint_eq(offs - before, last);
 }
@@ -333,7 +333,7 @@ START_TEST(as_a_plain_table)
 			break;
 		case 9:
 			if ((word >> 48) % 200 == 0) {
-				mam_marks_chunk_gone(block_of(chunk, 0), CHUNK_BYTES);
+				mam_marks_chunk_gone(block_of(chunk, 0), CHUNK_BYTES, &ends);
 				memset(model[chunk], 0, sizeof(model[chunk]));
 			}
 			break;

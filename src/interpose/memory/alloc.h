@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "interpose/routes/table.h"
-#include "interpose/watch/count.h"
+#include "interpose/watch/watch.h"
 
 #define MAM_ALLOC_FORWARD (-1)
 

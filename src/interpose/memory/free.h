@@ -10,7 +10,7 @@
 
 #include "interpose/memory/account.h"
 #include "interpose/routes/table.h"
-#include "interpose/watch/count.h"
+#include "interpose/watch/watch.h"
 
 struct mam_pools_entry;
 

@@ -11,7 +11,7 @@
 
 #include "interpose/memory/account.h"
 #include "interpose/routes/table.h"
-#include "interpose/watch/count.h"
+#include "interpose/watch/watch.h"
 
 /*
  * A size that no device has: the real function answers out of memory, and sets the runtime's last

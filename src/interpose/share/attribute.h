@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attribute.h - for marks.c.
+ * attribute.h - for forget.c.
  */
 #ifndef MAM_INTERPOSE_ATTRIBUTE_H
 #define MAM_INTERPOSE_ATTRIBUTE_H

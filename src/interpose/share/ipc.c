@@ -27,6 +27,7 @@
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/table.h"
+#include "interpose/share/forget.h"
 #include "interpose/share/ipc_note.h"
 #include "interpose/share/ipc_opened.h"
 #include "interpose/share/marks.h"
@@ -208,7 +209,7 @@ static int close_ours(__typeof__(&cuIpcCloseMemHandle) real, const struct mam_ip
 	int answer;
 
 	if (opened->count == 0)
-		mam_marks_free((void *)(uintptr_t)opened->address);
+		mam_forget_block((void *)(uintptr_t)opened->address);
 	answer = real(opened->chunk);
 	if (answer != MAM_CUDA_SUCCESS)
 		mam_ipc_opened_add(opened);
@@ -280,11 +281,6 @@ int cuIpcCloseMemHandle(unsigned long long address)
 int mam_by_lookup_cuIpcCloseMemHandle(unsigned long long address)
 {
 	return close_handle(MAM_ROAD_LOOKUP, address);
-}
-
-void mam_ipc_withdraw(const unsigned char *token)
-{
-	mam_ipc_note_remove(token);
 }
 
 void mam_ipc_finish(void)

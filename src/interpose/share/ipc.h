@@ -5,9 +5,6 @@
 #ifndef MAM_INTERPOSE_IPC_H
 #define MAM_INTERPOSE_IPC_H
 
-/* The block of this token is about to be freed: its handle opens nothing any more. */
-void mam_ipc_withdraw(const unsigned char *token);
-
 /* The process ends: what peers read of it goes. Host data only. */
 void mam_ipc_finish(void);
 

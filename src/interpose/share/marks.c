@@ -19,8 +19,6 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "interpose/share/attribute.h"
-#include "interpose/share/ipc.h"
 #include "interpose/watch/watch.h"
 
 #define SLOTS_FIRST 256u /* a power of two */
@@ -234,7 +232,7 @@ bool mam_marks_set_token(const void *block, unsigned char *token)
 	return mark != NULL;
 }
 
-void mam_marks_free(const void *block)
+void mam_marks_free(const void *block, const struct mam_marks_ends *ends)
 {
 	struct mark gone = { 0 }, *mark;
 	bool last = false;
@@ -248,9 +246,9 @@ void mam_marks_free(const void *block)
 	}
 	pthread_mutex_unlock(&marks_lock);
 	if (gone.shared)
-		mam_ipc_withdraw(gone.token);
+		ends->shared(gone.token);
 	if (last)
-		mam_attribute_not_synchronous((void *)(uintptr_t)gone.chunk);
+		ends->synchronous((void *)(uintptr_t)gone.chunk);
 }
 
 /*
@@ -274,7 +272,7 @@ static bool remove_range_locked(uint64_t base, size_t bytes,
 	return true;
 }
 
-void mam_marks_chunk_gone(void *base, size_t bytes)
+void mam_marks_chunk_gone(void *base, size_t bytes, const struct mam_marks_ends *ends)
 {
 	unsigned char tokens[TOKENS_AT_ONCE][MAM_MARKS_TOKEN_BYTES];
 	bool done = false;
@@ -286,7 +284,7 @@ void mam_marks_chunk_gone(void *base, size_t bytes)
 		done = remove_range_locked((uintptr_t)base, bytes, tokens, &count);
 		pthread_mutex_unlock(&marks_lock);
 		for (size_t i = 0; i < count; i++)
-			mam_ipc_withdraw(tokens[i]);
+			ends->shared(tokens[i]);
 	}
 }
 

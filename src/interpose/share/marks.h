@@ -36,11 +36,17 @@ bool mam_marks_token(const void *block, unsigned char *token);
 /* Of two threads that share a block at once the first one's token stays, and comes back. */
 bool mam_marks_set_token(const void *block, unsigned char *token);
 
-/* The block at this address is about to be freed: whatever is known of it is forgotten. */
-void mam_marks_free(const void *block);
+/* Who is to hear that others need not know any more what they knew of a block. No lock is held. */
+struct mam_marks_ends {
+	void (*shared)(const unsigned char *token); /* the block can be opened no more */
+	void (*synchronous)(void *chunk);           /* its last block with synchronous copies is gone */
+};
 
-/* A chunk of a pool goes: the same for all its blocks. */
-void mam_marks_chunk_gone(void *base, size_t bytes);
+/* The block at this address is about to be freed: whatever is known of it is forgotten. */
+void mam_marks_free(const void *block, const struct mam_marks_ends *ends);
+
+/* A chunk of a pool goes: the same for all its blocks. `ends` hears of those that were shared. */
+void mam_marks_chunk_gone(void *base, size_t bytes, const struct mam_marks_ends *ends);
 
 /* Each token in turn, for the end of the process. `visit` must not ask for marks. */
 void mam_marks_each_token(void (*visit)(const unsigned char *token));

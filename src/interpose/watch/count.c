@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "interpose/watch/watch.h"
+#include "interpose/routes/init.h"
 
 static const struct {
 	const char *key;

@@ -18,7 +18,6 @@
 #include <stddef.h>
 
 #include "interpose/routes/table.h"
-#include "interpose/watch/count.h"
 
 enum mam_watch_bit {
 	MAM_WATCH_STATS = 1u << 0,
@@ -30,6 +29,34 @@ enum mam_watch_bit {
 
 /* atomic; bits are set when their watcher starts, and cleared in the child of a fork */
 extern _Atomic unsigned int mam_watch_bits __attribute__((visibility("hidden")));
+
+/* How a call came to us: see table.h. */
+enum mam_road { MAM_ROAD_RUNTIME, MAM_ROAD_SYMBOL, MAM_ROAD_LOOKUP, MAM_ROAD_COUNT };
+
+/* What became of it. */
+enum mam_fate {
+	MAM_FATE_SERVED,    /* a pool did it */
+	MAM_FATE_FORWARDED, /* the real function did it: no block of ours, no pool, no ground */
+	MAM_FATE_FAILED,    /* the program got an error */
+	MAM_FATE_COUNT
+};
+
+/* Why a pool did not do it. */
+enum mam_why {
+	MAM_WHY_NONE,     /* it did, or the call is none for a pool */
+	MAM_WHY_ASLEEP,   /* no context, or CUDA is not started */
+	MAM_WHY_FOREIGN,  /* a pointer that is no block of a pool's */
+	MAM_WHY_CAPTURE,  /* a stream was in capture: the driver judged */
+	MAM_WHY_LARGE,    /* above --pass-above */
+	MAM_WHY_DEDICATED, /* --ipc=dedicated */
+	MAM_WHY_LIMIT,    /* over --limit */
+	MAM_WHY_MEMORY,   /* the driver had no more for the pool */
+	MAM_WHY_BROKEN,   /* the context has a sticky error: the driver answers */
+	MAM_WHY_MISTAKE,  /* freed twice, or not the start of a block */
+	MAM_WHY_NO_POOL,  /* none could be made */
+	MAM_WHY_KIND,     /* memory that mam leaves to the driver */
+	MAM_WHY_COUNT
+};
 
 /* One call of the program. */
 struct mam_watch_call {
