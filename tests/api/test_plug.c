@@ -425,6 +425,31 @@ START_TEST(a_stream_of_another_device_counts)
 }
 END_TEST
 
+/* What a program frees while it exits is of no consequence, and nothing is said. */
+START_TEST(the_end_of_the_driver_is_silent)
+{
+	void *block, *other, *third;
+
+	setenv("FAKE_CUDA_FAIL_AT", "cuCtxGetCurrent:40+:4,cuStreamIsCapturing:40+:4", 1);
+	start();
+	block = take(MIB, one);
+	other = take(MIB, one);
+	third = take(MIB, NULL);
+	mam_torch_record_stream(block, two);
+	for (int i = 0; i < 40; i++) {
+		struct CUctx_st *context;
+		int status;
+
+		cuda.cuCtxGetCurrent(&context);
+		cuda.cuStreamIsCapturing(one, &status);
+	}
+	give(block, one);
+	give(other, one);
+	give(third, NULL);
+	ck_assert_str_eq(logged(), "");
+}
+END_TEST
+
 /* Nobody knows later whose it was. */
 START_TEST(a_thread_s_own_stream_is_waited_for)
 {
@@ -610,6 +635,7 @@ int main(void)
 	tcase_add_loop_test(joined, a_capture_is_left_alone, 0, 3);
 	tcase_add_test(joined, a_stream_that_is_gone_is_waited_for);
 	tcase_add_loop_test(joined, a_stream_of_another_device_counts, 0, 4);
+	tcase_add_test(joined, the_end_of_the_driver_is_silent);
 	tcase_add_test(joined, a_thread_s_own_stream_is_waited_for);
 	tcase_add_test(joined, a_child_of_a_fork_gets_nothing_and_does_not_wait);
 	tcase_add_loop_test(joined, any_one_call_may_fail, 1, CALLS);
