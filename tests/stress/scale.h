@@ -17,10 +17,15 @@
 
 #if defined(__SANITIZE_THREAD__) || STRESS_HAS(thread_sanitizer)
 #define STRESS_SHARE 50
+#define STRESS_TSAN 1
 #elif defined(__SANITIZE_ADDRESS__) || STRESS_HAS(address_sanitizer)
 #define STRESS_SHARE 10
 #else
 #define STRESS_SHARE 1
+#endif
+
+#ifndef STRESS_TSAN
+#define STRESS_TSAN 0
 #endif
 
 #define KIB ((size_t)1 << 10)
