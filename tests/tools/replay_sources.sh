@@ -86,6 +86,22 @@ compare "large blocks" "$small"
 compare "large blocks, under a limit" --limit 700M "$small"
 compare "large blocks, with caches" --cache on "$small"
 
+# A strict free waits for the device each time; no other kind ever does.
+for free in strict stream deferred; do
+	: > "$scratch/log"
+	FAKE_CUDA_LOG=$scratch/log replay 8G --source cudamalloc --free $free "$small"
+	waits=$(grep -c '^cuCtxSynchronize ' "$scratch/log")
+	case $free in
+	strict) name="every free waits" wanted=800 ;;
+	*) name="no free waits" wanted=0 ;;
+	esac
+	if [ $wanted -eq 0 ]; then
+		same "cudamalloc, $free: $name" 0 "$waits"
+	else
+		try "cudamalloc, $free: $name" [ "$waits" -ge $wanted ]
+	fi
+done
+
 if replay 1G --source vmm "$trace"; then
 	if [ "$(value failures)" -gt 0 ] && [ "$(value physical_peak_bytes)" -le 1073741824 ]; then
 		ok "vmm: 1 GiB is too small, and the rest is played"
