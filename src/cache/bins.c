@@ -12,8 +12,6 @@
  */
 #include "cache/bins.h"
 
-#define OCTAVES 12 /* of granules, from 1 to MAM_TAG_MOST */
-
 static void empty(struct mam_bins *bins, uint64_t granules)
 {
 	bins->head[granules] = 0;
@@ -29,58 +27,94 @@ void mam_bins_lose(struct mam_bins *bins, uint64_t granules)
 	bins->lost += count;
 	bins->blocks -= count;
 	bins->granules -= count * granules;
+	bins->octave[mam_bins_octave(granules)] -= count * granules;
 	empty(bins, granules);
-}
-
-static unsigned octave_of(uint64_t granules)
-{
-	return 63 - (unsigned)__builtin_clzll(granules);
 }
 
 /* The octave that holds most granules. */
 static unsigned fullest(const struct mam_bins *bins)
 {
-	uint64_t held[OCTAVES] = { 0 };
 	unsigned best = 0;
 
-	for (uint64_t bin = mam_bins_best(bins, 1, MAM_TAG_MOST); bin != 0;
-	     bin = bin < MAM_TAG_MOST ? mam_bins_best(bins, bin + 1, MAM_TAG_MOST) : 0)
-		held[octave_of(bin)] += (bins->head[bin] & MAM_BINS_HEAD_COUNT) * bin;
-	for (unsigned octave = 1; octave < OCTAVES; octave++)
-		if (held[octave] > held[best])
+	for (unsigned octave = 1; octave < MAM_BINS_OCTAVES; octave++)
+		if (bins->octave[octave] > bins->octave[best])
 			best = octave;
 	return best;
 }
 
-size_t mam_bins_evict(struct mam_bins *bins, void **blocks, size_t count)
+/* One of each size in turn, the smallest first. `bin`: the one before; 0: none. */
+static uint64_t next_bin(const struct mam_bins *bins, uint64_t least, uint64_t most, uint64_t bin)
+{
+	uint64_t next = bin != 0 && bin < most ? mam_bins_best(bins, bin + 1, most) : 0;
+
+	return next != 0 ? next : mam_bins_best(bins, least, most);
+}
+
+/* Out of one octave: into `to`, or into `blocks` where that is NULL. */
+static size_t give_up(struct mam_bins *bins, struct mam_bins *to, void **blocks, size_t count)
 {
 	uint64_t least = UINT64_C(1) << fullest(bins), most = 2 * least - 1, bin = 0;
 	size_t got = 0;
 
 	if (most > MAM_TAG_MOST)
 		most = MAM_TAG_MOST;
-	/* One of each size in turn, the smallest first. */
 	while (got < count) {
 		mam_tag_word *tag;
 		uintptr_t block;
 
-		bin = bin < most ? mam_bins_best(bins, bin < least ? least : bin + 1, most) : 0;
-		if (bin == 0)
-			bin = mam_bins_best(bins, least, most);
+		bin = next_bin(bins, least, most, bin);
 		if (bin == 0)
 			break;
 		block = mam_bins_pop(bins, bin, &tag);
 		if (block == 0)
 			continue;
-		mam_tag_write(tag, MAM_TAG_NONE);
-		blocks[got++] = (void *)block;
+		if (to) {
+			mam_bins_push(to, block, tag, bin);
+		} else {
+			mam_tag_write(tag, MAM_TAG_NONE);
+			blocks[got] = (void *)block;
+		}
+		got++;
 	}
 	return got;
 }
 
+size_t mam_bins_evict(struct mam_bins *bins, void **blocks, size_t count)
+{
+	size_t got = give_up(bins, NULL, blocks, count);
+
+	/* A fault may have emptied the octave, and not the bins. */
+	while (got == 0 && bins->blocks != 0)
+		got = give_up(bins, NULL, blocks, count);
+	return got;
+}
+
+size_t mam_bins_shed(struct mam_bins *from, struct mam_bins *to, size_t count)
+{
+	return give_up(from, to, NULL, count);
+}
+
+size_t mam_bins_move(struct mam_bins *from, struct mam_bins *to, uint64_t least, uint64_t most,
+		     size_t count)
+{
+	size_t moved = 0;
+	uint64_t bin;
+
+	while (moved < count && (bin = mam_bins_best(from, least, most)) != 0) {
+		mam_tag_word *tag;
+		uintptr_t block = mam_bins_pop(from, bin, &tag);
+
+		if (block == 0)
+			continue;
+		mam_bins_push(to, block, tag, bin);
+		moved++;
+	}
+	return moved;
+}
+
 const char *mam_bins_check(const struct mam_bins *bins)
 {
-	uint64_t blocks = 0, granules = 0;
+	uint64_t blocks = 0, granules = 0, octaves = 0;
 
 	for (uint64_t bin = 1; bin < MAM_BINS_COUNT; bin++) {
 		uint64_t count = bins->head[bin] & MAM_BINS_HEAD_COUNT;
@@ -95,14 +129,16 @@ const char *mam_bins_check(const struct mam_bins *bins)
 		blocks += count;
 		granules += count * bin;
 		for (; count != 0; count--) {
-			uint64_t tag = mam_tag_of(block);
+			uint64_t tag = mam_tag_of(block, bin);
 
-			if ((tag & MAM_TAG_CACHED_MASK) != (bins->key | bin << 2))
+			if ((tag & MAM_TAG_CACHED_MASK) != (bins->key | bin << 3))
 				return "a block in a cache's bin is tagged as not being there";
 			block = (uintptr_t)mam_tag_next(tag) << MAM_TAG_SHIFT;
 		}
 	}
-	if (blocks != bins->blocks || granules != bins->granules)
+	for (unsigned octave = 0; octave < MAM_BINS_OCTAVES; octave++)
+		octaves += bins->octave[octave];
+	if (blocks != bins->blocks || granules != bins->granules || granules != octaves)
 		return "a cache's counts are not those of its bins";
 	return NULL;
 }

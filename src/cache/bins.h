@@ -10,7 +10,7 @@
  *     program freed one block from two threads at once. What hangs below it cannot be trusted: the
  *     bin is left empty and its blocks are counted as lost, until mam_cache_drain() finds them.
  *
- * Bound: O(1) each but for evict, which looks at every bin in use.
+ * Bound: O(1) each, evict and shed O(1) a block.
  *
  * Threads: none of its own; the owner is a seat (seat.h) or the depot's lock.
  */
@@ -21,6 +21,7 @@
 
 #define MAM_BINS_COUNT (MAM_TAG_MOST + 1)
 #define MAM_BINS_WORDS (MAM_BINS_COUNT / 64 + 1)
+#define MAM_BINS_OCTAVES 12 /* of granules, from 1 to MAM_TAG_MOST */
 
 struct mam_bins {
 	uint64_t key;      /* of its blocks' tags: mam_tag_cached_key() */
@@ -29,6 +30,7 @@ struct mam_bins {
 	uint64_t lost;     /* count: blocks that a second free took out of reach */
 	uint64_t summary;  /* bit w: used[w] is not 0 */
 	uint64_t used[MAM_BINS_WORDS]; /* bit n: bin n holds a block */
+	uint64_t octave[MAM_BINS_OCTAVES]; /* granules in bins 1, 2 to 3, 4 to 7, ... */
 	/* number of the newest block's granule << 24 | blocks; 0: none */
 	uint64_t head[MAM_BINS_COUNT];
 };
@@ -53,6 +55,11 @@ static inline uint64_t mam_bins_best(const struct mam_bins *bins, uint64_t least
 	return found <= most ? found : 0;
 }
 
+static inline unsigned mam_bins_octave(uint64_t granules)
+{
+	return 63 - (unsigned)__builtin_clzll(granules);
+}
+
 /* The block may be anybody's until now: its tag is written here. */
 static inline void mam_bins_push(struct mam_bins *bins, uintptr_t block, mam_tag_word *tag,
 				 uint64_t granules)
@@ -65,6 +72,7 @@ static inline void mam_bins_push(struct mam_bins *bins, uintptr_t block, mam_tag
 			       ((head & MAM_BINS_HEAD_COUNT) + 1);
 	bins->used[granules / 64] |= UINT64_C(1) << granules % 64;
 	bins->summary |= UINT64_C(1) << granules / 64;
+	bins->octave[mam_bins_octave(granules)] += granules;
 	bins->granules += granules;
 	bins->blocks++;
 }
@@ -80,10 +88,10 @@ static inline uintptr_t mam_bins_pop(struct mam_bins *bins, uint64_t granules, m
 {
 	uint64_t head = bins->head[granules], value;
 	uintptr_t block = (uintptr_t)(head >> MAM_BINS_HEAD_SHIFT) << MAM_TAG_SHIFT;
-	mam_tag_word *place = mam_tag_find(block);
+	mam_tag_word *place = mam_tag_find(block, granules);
 
 	value = mam_tag_read(place);
-	if ((value & MAM_TAG_CACHED_MASK) != (bins->key | granules << 2)) {
+	if ((value & MAM_TAG_CACHED_MASK) != (bins->key | granules << 3)) {
 		mam_bins_lose(bins, granules);
 		return 0;
 	}
@@ -96,6 +104,7 @@ static inline uintptr_t mam_bins_pop(struct mam_bins *bins, uint64_t granules, m
 		bins->head[granules] = mam_tag_next(value) << MAM_BINS_HEAD_SHIFT |
 				       ((head & MAM_BINS_HEAD_COUNT) - 1);
 	}
+	bins->octave[mam_bins_octave(granules)] -= granules;
 	bins->granules -= granules;
 	bins->blocks--;
 	*tag = place;
@@ -107,6 +116,13 @@ static inline uintptr_t mam_bins_pop(struct mam_bins *bins, uint64_t granules, m
  * no size crowds out the others. Their tags are 0. Answers how many; 0: the bins are empty.
  */
 size_t mam_bins_evict(struct mam_bins *bins, void **blocks, size_t count);
+
+/* mam_bins_shed - the same, into other bins. */
+size_t mam_bins_shed(struct mam_bins *from, struct mam_bins *to, size_t count);
+
+/* mam_bins_move - up to `count` blocks of `least` to `most` granules, the smallest first. */
+size_t mam_bins_move(struct mam_bins *from, struct mam_bins *to, uint64_t least, uint64_t most,
+		     size_t count);
 
 /* mam_bins_check - counts and bits are those of the stacks. NULL or one sentence. */
 const char *mam_bins_check(const struct mam_bins *bins);

@@ -11,12 +11,11 @@
 #ifndef MAM_CACHE_CACHE_H
 #define MAM_CACHE_CACHE_H
 
+#include "cache/depot.h"
 #include "cache/seat.h"
 
 #define MAM_CACHE_MOST_BYTES ((size_t)MAM_TAG_MOST * MAM_TAG_GRANULE)
 
-/* A request is met from the bins by a block of up to this share more. */
-#define MAM_CACHE_SLACK_SHIFT 2
 
 /*
  * mam_cache_open - give a pool a cache, before any caller knows the pool. `number` tells it from
@@ -43,7 +42,7 @@ enum mam_status mam_cache_claim(struct mam_pool *pool, void *block);
 /* mam_cache_correct - what the pool says of a segment, as callers see it. */
 void mam_cache_correct(const struct mam_pool *pool, struct mam_segment_info *segment);
 
-/* mam_cache_number_of - of the pool in which a caller holds the block; false: no tag says so. */
+/* mam_cache_number_of - of the pool that may have the block; false: no tag says so. */
 bool mam_cache_number_of(const void *block, uint64_t *number);
 
 /* ---- drain.c ---- */
@@ -80,6 +79,8 @@ struct mam_cache {
 	_Atomic uint32_t seat_count;   /* atomic; written under lock: cache */
 	uint32_t next_seat;            /* lock: cache; number for the next seat's tags */
 	struct mam_cache *next;        /* lock: idle; the next idle one */
+	_Atomic uint64_t high_most;    /* atomic; blocks may reach so high before caches are emptied */
+	struct mam_depot depot;
 };
 
 /* mam_cache_serves - it is this pool's still: a pool that ended keeps the name of what was its own. */
@@ -109,7 +110,7 @@ static inline void *mam_cache_take_inside(struct mam_seat *seat, size_t bytes)
 {
 	uint64_t granules = mam_cache_granules(seat, bytes);
 	uint64_t bin = mam_bins_best(&seat->bins, granules,
-				     granules + (granules >> MAM_CACHE_SLACK_SHIFT));
+				     granules + (granules >> seat->slack));
 	mam_tag_word *tag;
 	uintptr_t block;
 
@@ -118,7 +119,7 @@ static inline void *mam_cache_take_inside(struct mam_seat *seat, size_t bytes)
 	block = mam_bins_pop(&seat->bins, bin, &tag);
 	if (block == 0)
 		return NULL;
-	mam_tag_write(tag, mam_tag_live(seat->live_key, bin, bytes));
+	mam_tag_write(tag, mam_tag_live(seat->live_key, block, bin, bytes));
 	mam_tally_alloc(&seat->tally, bytes, bin << MAM_TAG_SHIFT);
 	return (void *)block;
 }
@@ -144,15 +145,13 @@ static inline enum mam_status mam_cache_alloc(struct mam_pool *pool, size_t byte
 /* pre: inside the seat. False: the block is not one for its bins, or they are full. */
 static inline bool mam_cache_give_inside(struct mam_seat *seat, uintptr_t block)
 {
-	mam_tag_word *tag = mam_tag_find(block);
 	uint64_t value, granules;
+	mam_tag_word *tag = mam_tag_live_at(block, seat->live_key, &value);
 
 	if (!tag)
 		return false;
-	value = mam_tag_read(tag);
 	granules = mam_tag_granules(value);
-	if ((value & MAM_TAG_LIVE_MASK) != seat->live_key ||
-	    seat->bins.granules + granules > seat->most)
+	if (seat->bins.granules + granules > seat->most)
 		return false;
 	mam_bins_push(&seat->bins, block, tag, granules);
 	mam_tally_free(&seat->tally, mam_tag_requested(value), granules << MAM_TAG_SHIFT);
@@ -165,7 +164,7 @@ static inline enum mam_status mam_cache_free(struct mam_pool *pool, void *block)
 	bool given;
 
 	if (atomic_load_explicit(&seat->pool, memory_order_relaxed) == pool &&
-	    (uintptr_t)block % MAM_TAG_GRANULE == 0 && mam_handshake_enter(&seat->hand)) {
+	    mam_handshake_enter(&seat->hand)) {
 		given = mam_cache_give_inside(seat, (uintptr_t)block);
 		mam_handshake_leave(&seat->hand);
 		if (given)

@@ -100,6 +100,20 @@ static bool empty(struct mam_pool *pool, struct mam_seat *seat)
 	return any;
 }
 
+static bool empty_depot(struct mam_pool *pool, struct mam_depot *depot)
+{
+	struct mam_tally none = { 0 };
+	void *blocks[BATCH];
+	bool any = false;
+	size_t count;
+
+	while ((count = mam_depot_evict(depot, blocks, BATCH)) != 0) {
+		mam_pool_free_batch(pool, blocks, count, &none);
+		any = true;
+	}
+	return any;
+}
+
 bool mam_cache_drain(struct mam_pool *pool)
 {
 	struct mam_cache *cache = hold(pool);
@@ -110,6 +124,8 @@ bool mam_cache_drain(struct mam_pool *pool)
 	for (struct mam_seat *seat = cache->seats; seat; seat = seat->next)
 		if (may_touch(seat) && empty(pool, seat))
 			any = true;
+	if (empty_depot(pool, &cache->depot))
+		any = true;
 	release(cache);
 	return any;
 }
@@ -153,6 +169,8 @@ static void forget(struct mam_seat *seat)
 /* Owners stay stopped: a seat is never used for this pool again. */
 static void close_locked(struct mam_cache *cache)
 {
+	void *blocks[BATCH];
+
 	while (cache->seats) {
 		struct mam_seat *seat = cache->seats;
 
@@ -160,6 +178,8 @@ static void close_locked(struct mam_cache *cache)
 			forget(seat);
 		unlink_locked(cache, seat);
 	}
+	while (mam_depot_evict(&cache->depot, blocks, BATCH) != 0)
+		continue;
 	atomic_store_explicit(&cache->pool, NULL, memory_order_release);
 }
 
@@ -187,6 +207,8 @@ const char *mam_cache_check(struct mam_pool *pool)
 		mam_pool_meet(pool, &seat->tally);
 		why = mam_bins_check(&seat->bins);
 	}
+	if (!why)
+		why = mam_bins_check(&cache->depot.bins);
 	release(cache);
 	return why;
 }

@@ -32,7 +32,8 @@ struct mam_seat {
 	uint64_t unit_mask; /* granules of 512 bytes in whole granules of the pool */
 
 	/* thread, and others while it is stopped */
-	uint64_t most; /* granules that the bins may hold */
+	uint64_t most;  /* granules that the bins may hold */
+	uint64_t slack; /* a block of up to 1 / 2^slack more serves a request */
 	struct mam_tally tally;
 	struct mam_bins bins;
 	uint8_t appetite[MAM_SEAT_SMALL + 1]; /* blocks to take more of, the next time */

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tag.c - leaves and the level above them are made (tag.h).
+ * tag.c - tables and leaves are made (tag.h).
  *
- * Leaves are cut from slabs, since a process may have only some 65,000 mappings. A slab is less than
- * a huge page on purpose: tags lie scattered, and a huge page for each would cost more memory than
- * the page walks that it saves.
+ * Leaves are cut from slabs, since a process may have only some 65,000 mappings. Slabs and tables
+ * stay on small pages on purpose: tags lie scattered, and a huge page for each few would cost more
+ * memory than the page walks that it saves.
  *
  * What is made once is never unmade, so that a reader needs no lock.
  */
 #include "cache/tag.h"
 
+#include <sys/mman.h>
+
 #include "base/lock.h"
 #include "base/pages.h"
 
 #define LEAF_BYTES (MAM_TAG_LEAF_TAGS * sizeof(mam_tag_word))
-#define MIDDLE_BYTES (MAM_TAG_MIDDLE_LEAVES * sizeof(mam_tag_leaf))
+#define TABLE_BYTES sizeof(struct mam_tag_table)
 #define SLAB_BYTES ((size_t)1 << 20)
 
-_Atomic(mam_tag_leaf *) mam_tag_root[MAM_TAG_ROOT_MIDDLES];
+_Atomic(struct mam_tag_table *) mam_tag_root[MAM_TAG_REGIONS];
 
 static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_LOG, "tags");
 static char *slab;       /* lock: lock; where the next leaf is cut */
@@ -41,39 +43,42 @@ static void *cut_locked(void)
 	return leaf;
 }
 
-static mam_tag_leaf *middle_locked(uintptr_t address)
+static struct mam_tag_table *table_locked(uintptr_t address)
 {
-	_Atomic(mam_tag_leaf *) *place = &mam_tag_root[address >> MAM_TAG_MIDDLE_SHIFT];
-	mam_tag_leaf *middle = atomic_load_explicit(place, memory_order_relaxed);
+	_Atomic(struct mam_tag_table *) *place = &mam_tag_root[address >> MAM_TAG_REGION_SHIFT];
+	struct mam_tag_table *table = atomic_load_explicit(place, memory_order_relaxed);
 
-	if (!middle) {
-		middle = mam_pages_map(MIDDLE_BYTES);
-		atomic_store_explicit(place, middle, memory_order_release);
+	if (!table) {
+		table = mam_pages_map(TABLE_BYTES);
+		if (table)
+			(void)madvise(table, TABLE_BYTES, MADV_NOHUGEPAGE);
+		atomic_store_explicit(place, table, memory_order_release);
 	}
-	return middle;
+	return table;
 }
 
-static void make_locked(uintptr_t address)
+static void make_locked(uintptr_t address, bool leaf)
 {
-	mam_tag_leaf *middle = middle_locked(address), *place;
+	struct mam_tag_table *table = table_locked(address);
+	_Atomic(mam_tag_word *) *place;
 
-	if (!middle)
+	if (!table || !leaf)
 		return;
-	place = &middle[address >> MAM_TAG_LEAF_SHIFT & (MAM_TAG_MIDDLE_LEAVES - 1)];
+	place = &table->leaves[address >> MAM_TAG_LEAF_SHIFT & (MAM_TAG_LEAVES - 1)];
 	if (!atomic_load_explicit(place, memory_order_relaxed))
 		atomic_store_explicit(place, (mam_tag_word *)cut_locked(), memory_order_release);
 }
 
-mam_tag_word *mam_tag_make(uintptr_t address)
+mam_tag_word *mam_tag_make(uintptr_t address, uint64_t granules)
 {
-	mam_tag_word *tag = mam_tag_find(address);
+	mam_tag_word *tag = mam_tag_find(address, granules);
 
 	if (tag || address >> MAM_TAG_ADDRESS_SHIFT != 0)
 		return tag;
 	mam_lock_take(&lock);
-	make_locked(address);
+	make_locked(address, granules < MAM_TAG_LARGE);
 	mam_lock_release(&lock);
-	return mam_tag_find(address);
+	return mam_tag_find(address, granules);
 }
 
 void mam_tag_fork_prepare(void)

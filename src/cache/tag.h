@@ -2,10 +2,11 @@
 /*
  * tag.h - what is known of a block without its pool's lock: one word, found by its address.
  *
- *  1. Addresses below 2^48 are cut into granules of 512 bytes; each may have a tag of 64 bits. The
- *     tags of 2 MiB of addresses are a leaf. A leaf is found through two levels: the root's entry
- *     for 32 GiB, and that level's entry for the 2 MiB. Both are made when first needed, and stay.
- *  2. Only a block that went through a cache has a tag, at its first granule. It is
+ *  1. Addresses below 2^48 are cut into regions of 32 GiB, each with a table that is made when first
+ *     needed, and stays. A block of 32 KiB or more has its tag in the table's word for the window of
+ *     32 KiB that it begins in: no two such blocks begin in one window. The tag says where in it. A
+ *     smaller block has its tag in a leaf, of a word for each granule of 512 bytes in 2 MiB.
+ *  2. Only a block that went through a cache has a tag. It is
  *       LIVE     a caller holds it: of which pool, how long, what was asked for
  *       CACHED   in a thread's bins or in the depot: in whose, how long, and which block is next
  *     and 0 where there is none: the pool's record alone knows.
@@ -14,15 +15,16 @@
  *     once breaks that rule; then the last write stands, and the bins that lost notice by the seat
  *     number in the tag (bins.h).
  *
- *   LIVE    pool 20 | zero 7 | requested 22 | granules 13 | state 2
- *   CACHED  seat 10 | next granule's number 39 | granules 13 | state 2
+ *   LIVE    pool 20 | zero 1 | granule in its window 6 | requested 22 | granules 12 | zero 1 | state 2
+ *   CACHED  seat 10 | next granule's number 39 | granules 12 | zero 1 | state 2
  *
  * A tag says LIVE or CACHED of a pool that stands only while that pool's record of the block says
  * live. Tags of pools that ended may remain; their number is no other pool's.
  *
- * Bound: three loads to find a tag. Memory: address space for 1/64 of the addresses that blocks lie
- * at, in whole leaves; real memory for each 4 KiB of it that has had a tag, which is 256 KiB of
- * addresses.
+ * Bound: three loads to find a large block's tag, five for a small one's. Memory: 8 bytes for each
+ * 32 KiB of addresses and each 512 bytes of those where small blocks are, a page at a time. (A leaf
+ * for all sizes cost a page a block of 256 KiB and up: 1,000 blocks of up to 1 MiB took 286 ns an
+ * operation, most of it page faults, where the pool alone took 95.)
  */
 #ifndef MAM_CACHE_TAG_H
 #define MAM_CACHE_TAG_H
@@ -36,12 +38,18 @@
 #define MAM_TAG_SHIFT 9
 #define MAM_TAG_MOST 2048u /* granules of the largest block that has a tag: 1 MiB */
 
+#define MAM_TAG_LARGE 64u /* granules: from here on the table has the tag */
+#define MAM_TAG_WINDOW_SHIFT 15
 #define MAM_TAG_LEAF_SHIFT 21
-#define MAM_TAG_MIDDLE_SHIFT 35
+#define MAM_TAG_REGION_SHIFT 35
 #define MAM_TAG_ADDRESS_SHIFT 48
 #define MAM_TAG_LEAF_TAGS (1u << (MAM_TAG_LEAF_SHIFT - MAM_TAG_SHIFT))
-#define MAM_TAG_MIDDLE_LEAVES (1u << (MAM_TAG_MIDDLE_SHIFT - MAM_TAG_LEAF_SHIFT))
-#define MAM_TAG_ROOT_MIDDLES (1u << (MAM_TAG_ADDRESS_SHIFT - MAM_TAG_MIDDLE_SHIFT))
+#define MAM_TAG_WINDOWS (1u << (MAM_TAG_REGION_SHIFT - MAM_TAG_WINDOW_SHIFT))
+#define MAM_TAG_LEAVES (1u << (MAM_TAG_REGION_SHIFT - MAM_TAG_LEAF_SHIFT))
+#define MAM_TAG_REGIONS (1u << (MAM_TAG_ADDRESS_SHIFT - MAM_TAG_REGION_SHIFT))
+
+_Static_assert(MAM_TAG_LARGE << MAM_TAG_SHIFT == 1u << MAM_TAG_WINDOW_SHIFT,
+	       "no two large blocks begin in one window");
 
 #define MAM_TAG_NONE 0u
 #define MAM_TAG_LIVE 1u
@@ -51,22 +59,33 @@
 #define MAM_TAG_POOLS (1u << 20)
 
 /* What must be equal for a block to be live in a pool, and for a block to be in a seat's bin. */
-#define MAM_TAG_LIVE_MASK (UINT64_C(0xfffff) << 44 | 3)
-#define MAM_TAG_CACHED_MASK (UINT64_C(0x3ff) << 54 | UINT64_C(0x1fff) << 2 | 3)
+#define MAM_TAG_LIVE_MASK (UINT64_C(0xfffff) << 44 | UINT64_C(0x3f) << 37 | 3)
+#define MAM_TAG_CACHED_MASK (UINT64_C(0x3ff) << 54 | UINT64_C(0xfff) << 3 | 3)
 
 typedef _Atomic uint64_t mam_tag_word;
-typedef _Atomic(mam_tag_word *) mam_tag_leaf;
 
-extern _Atomic(mam_tag_leaf *) mam_tag_root[MAM_TAG_ROOT_MIDDLES];
+struct mam_tag_table {
+	mam_tag_word large[MAM_TAG_WINDOWS];
+	_Atomic(mam_tag_word *) leaves[MAM_TAG_LEAVES];
+};
+
+extern _Atomic(struct mam_tag_table *) mam_tag_root[MAM_TAG_REGIONS];
 
 static inline uint64_t mam_tag_live_key(uint64_t pool)
 {
 	return pool << 44 | MAM_TAG_LIVE;
 }
 
-static inline uint64_t mam_tag_live(uint64_t key, uint64_t granules, uint64_t requested)
+/* Where a block begins in its window. */
+static inline uint64_t mam_tag_place(uintptr_t address)
 {
-	return key | requested << 15 | granules << 2;
+	return (uint64_t)(address >> MAM_TAG_SHIFT & (MAM_TAG_LARGE - 1)) << 37;
+}
+
+static inline uint64_t mam_tag_live(uint64_t key, uintptr_t address, uint64_t granules,
+				    uint64_t requested)
+{
+	return key | mam_tag_place(address) | requested << 15 | granules << 3;
 }
 
 static inline uint64_t mam_tag_cached_key(uint64_t seat)
@@ -76,7 +95,7 @@ static inline uint64_t mam_tag_cached_key(uint64_t seat)
 
 static inline uint64_t mam_tag_cached(uint64_t key, uint64_t granules, uint64_t next)
 {
-	return key | next << 15 | granules << 2;
+	return key | next << 15 | granules << 3;
 }
 
 static inline unsigned mam_tag_state(uint64_t tag)
@@ -86,7 +105,7 @@ static inline unsigned mam_tag_state(uint64_t tag)
 
 static inline uint64_t mam_tag_granules(uint64_t tag)
 {
-	return tag >> 2 & 0x1fff;
+	return tag >> 3 & 0xfff;
 }
 
 static inline uint64_t mam_tag_requested(uint64_t live)
@@ -104,24 +123,38 @@ static inline uint64_t mam_tag_next(uint64_t cached)
 	return cached >> 15 & ((UINT64_C(1) << 39) - 1);
 }
 
-/* mam_tag_find - where the tag of a granule is; NULL: none was ever made near it. */
-static inline mam_tag_word *mam_tag_find(uintptr_t address)
+static inline struct mam_tag_table *mam_tag_table_of(uintptr_t address)
 {
-	mam_tag_leaf *middle;
-	mam_tag_word *leaf;
+	return address >> MAM_TAG_ADDRESS_SHIFT != 0
+		       ? NULL
+		       : atomic_load_explicit(&mam_tag_root[address >> MAM_TAG_REGION_SHIFT],
+					      memory_order_acquire);
+}
 
-	if (address >> MAM_TAG_ADDRESS_SHIFT != 0)
-		return NULL;
-	middle = atomic_load_explicit(&mam_tag_root[address >> MAM_TAG_MIDDLE_SHIFT],
-				      memory_order_acquire);
-	if (!middle)
-		return NULL;
-	leaf = atomic_load_explicit(
-		&middle[address >> MAM_TAG_LEAF_SHIFT & (MAM_TAG_MIDDLE_LEAVES - 1)],
+static inline mam_tag_word *mam_tag_in_table(struct mam_tag_table *table, uintptr_t address)
+{
+	return &table->large[address >> MAM_TAG_WINDOW_SHIFT & (MAM_TAG_WINDOWS - 1)];
+}
+
+/* NULL: there is no leaf. */
+static inline mam_tag_word *mam_tag_in_leaf(struct mam_tag_table *table, uintptr_t address)
+{
+	mam_tag_word *leaf = atomic_load_explicit(
+		&table->leaves[address >> MAM_TAG_LEAF_SHIFT & (MAM_TAG_LEAVES - 1)],
 		memory_order_acquire);
-	if (!leaf)
+
+	return leaf ? &leaf[address >> MAM_TAG_SHIFT & (MAM_TAG_LEAF_TAGS - 1)] : NULL;
+}
+
+/* mam_tag_find - the place for the tag of a block so long; NULL: it was never made. */
+static inline mam_tag_word *mam_tag_find(uintptr_t address, uint64_t granules)
+{
+	struct mam_tag_table *table = mam_tag_table_of(address);
+
+	if (!table)
 		return NULL;
-	return &leaf[address >> MAM_TAG_SHIFT & (MAM_TAG_LEAF_TAGS - 1)];
+	return granules >= MAM_TAG_LARGE ? mam_tag_in_table(table, address)
+					 : mam_tag_in_leaf(table, address);
 }
 
 static inline uint64_t mam_tag_read(const mam_tag_word *tag)
@@ -134,17 +167,49 @@ static inline void mam_tag_write(mam_tag_word *tag, uint64_t value)
 	atomic_store_explicit(tag, value, memory_order_relaxed);
 }
 
-/* mam_tag_of - the tag of an address as it is now; 0: none, or no first byte of a granule. */
-static inline uint64_t mam_tag_of(uintptr_t address)
+/*
+ * mam_tag_live_at - the tag of a block of any length that is live at exactly this address, in the
+ * pool of that key, and its value; NULL: there is none.
+ */
+static inline mam_tag_word *mam_tag_live_at(uintptr_t address, uint64_t key, uint64_t *value)
 {
-	const mam_tag_word *tag =
-		address % MAM_TAG_GRANULE == 0 ? mam_tag_find(address) : NULL;
+	uint64_t wanted = key | mam_tag_place(address);
+	struct mam_tag_table *table;
+	mam_tag_word *tag;
+
+	if (address % MAM_TAG_GRANULE != 0)
+		return NULL;
+	table = mam_tag_table_of(address);
+	if (!table)
+		return NULL;
+	tag = mam_tag_in_table(table, address);
+	*value = mam_tag_read(tag);
+	if ((*value & MAM_TAG_LIVE_MASK) == wanted)
+		return tag;
+	tag = mam_tag_in_leaf(table, address);
+	if (!tag)
+		return NULL;
+	*value = mam_tag_read(tag);
+	return (*value & MAM_TAG_LIVE_MASK) == wanted ? tag : NULL;
+}
+
+/* mam_tag_of - the tag of a block so long as it is now; 0: none. */
+static inline uint64_t mam_tag_of(uintptr_t address, uint64_t granules)
+{
+	const mam_tag_word *tag = mam_tag_find(address, granules);
 
 	return tag ? mam_tag_read(tag) : MAM_TAG_NONE;
 }
 
+/* mam_tag_may_be_cached - false: no block that begins here lies in a cache. */
+static inline bool mam_tag_may_be_cached(uintptr_t address)
+{
+	return mam_tag_state(mam_tag_of(address, MAM_TAG_LARGE)) == MAM_TAG_CACHED ||
+	       mam_tag_state(mam_tag_of(address, 1)) == MAM_TAG_CACHED;
+}
+
 /* mam_tag_make - as find, and makes what is missing; NULL: no host memory, or a high address. */
-mam_tag_word *mam_tag_make(uintptr_t address);
+mam_tag_word *mam_tag_make(uintptr_t address, uint64_t granules);
 
 /* Around a fork: the lock under which leaves are cut. */
 void mam_tag_fork_prepare(void);

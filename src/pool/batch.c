@@ -63,6 +63,11 @@ static void meet_locked(struct mam_pool *pool, struct mam_tally *tally)
 {
 	struct mam_stats *counts = &pool->counts;
 
+	tally->reserved_bytes = counts->reserved_bytes;
+	tally->live_bytes = counts->live_rounded_bytes;
+	tally->high_bytes = pool->high_bytes;
+	if (tally->allocs == 0 && tally->frees == 0)
+		return;
 	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY) {
 		mam_pool_peak(&counts->peak_live_blocks,
 			      counts->live_blocks + (uint64_t)tally->peak_blocks);
@@ -79,7 +84,8 @@ static void meet_locked(struct mam_pool *pool, struct mam_tally *tally)
 		counts->frees += tally->frees;
 	}
 	*tally = (struct mam_tally){ .reserved_bytes = counts->reserved_bytes,
-				     .live_bytes = counts->live_rounded_bytes };
+				     .live_bytes = counts->live_rounded_bytes,
+				     .high_bytes = pool->high_bytes };
 }
 
 void mam_pool_meet(struct mam_pool *pool, struct mam_tally *tally)
@@ -129,6 +135,25 @@ enum mam_status mam_pool_alloc_batch(struct mam_pool *pool, size_t bytes, size_t
 	return status;
 }
 
+enum mam_status mam_pool_alloc_below(struct mam_pool *pool, size_t bytes, size_t alignment,
+				     struct mam_tally *tally, uint64_t high_most, void **block)
+{
+	struct mam_request request;
+	enum mam_status status = mam_ground_shape(pool, bytes, alignment, &request);
+
+	if (status != MAM_OK)
+		return MAM_ERROR_WOULD_WAIT;
+	mam_lock_take(&pool->lock);
+	meet_locked(pool, tally);
+	if (pool->high_bytes > high_most && pool->tail != 0 &&
+	    mam_ground_find_locked(pool, &request) == pool->tail)
+		status = MAM_ERROR_WOULD_WAIT;
+	else
+		status = mam_ground_take_locked(pool, &request, block);
+	mam_lock_release(&pool->lock);
+	return status == MAM_OK ? MAM_OK : MAM_ERROR_WOULD_WAIT;
+}
+
 enum mam_status mam_pool_free_one(struct mam_pool *pool, void *block, size_t requested,
 				  struct mam_tally *tally)
 {
@@ -143,6 +168,7 @@ enum mam_status mam_pool_free_one(struct mam_pool *pool, void *block, size_t req
 			pool->counts.live_bytes +=
 				mam_segment_at(&pool->segments, handle)->requested - requested;
 		mam_ground_release_locked(pool, handle);
+		mam_pool_unfence_locked(pool);
 	}
 	mam_lock_release(&pool->lock);
 	return status;
@@ -161,6 +187,7 @@ void mam_pool_free_batch(struct mam_pool *pool, void *const *blocks, size_t coun
 	for (size_t i = 0; i < count; i++)
 		if (mam_ground_end_locked(pool, (uintptr_t)blocks[i], &handle) == MAM_OK)
 			mam_ground_release_locked(pool, handle);
+	mam_pool_unfence_locked(pool);
 	count_as_cached(&pool->counts, &noted);
 	mam_lock_release(&pool->lock);
 }

@@ -31,6 +31,7 @@ struct mam_tally {
 	/* out: of the pool, at the last meeting */
 	uint64_t reserved_bytes;
 	uint64_t live_bytes; /* rounded */
+	uint64_t high_bytes; /* highest block ends */
 };
 
 static inline void mam_tally_alloc(struct mam_tally *tally, uint64_t bytes, uint64_t rounded)
@@ -65,10 +66,15 @@ void mam_pool_meet(struct mam_pool *pool, struct mam_tally *tally);
  * mam_pool_alloc_batch - a block for a caller, and behind it up to `wanted` more of its size for a
  * cache, as long as there is ground; `got` of them. WOULD_WAIT: the pool would have to grow; the
  * request is not counted, and mam_pool_alloc() goes on with it. Else as mam_pool_alloc().
+ *
+ * mam_pool_alloc_below - one block, and WOULD_WAIT also where nothing but fresh ground fits, once
+ * blocks reach higher than `high_most`: joined holes might serve as well.
  */
 enum mam_status mam_pool_alloc_batch(struct mam_pool *pool, size_t bytes, size_t alignment,
 				     struct mam_tally *tally, void **block, size_t wanted,
 				     void **more, size_t *got);
+enum mam_status mam_pool_alloc_below(struct mam_pool *pool, size_t bytes, size_t alignment,
+				     struct mam_tally *tally, uint64_t high_most, void **block);
 
 /*
  * mam_pool_free_one - a block that a caller held. `requested`: what the caller asked for, where that
