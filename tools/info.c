@@ -71,8 +71,7 @@ static void print_about(bool plain)
 		   audit = run_object_exists(RUN_OBJECT_AUDIT);
 
 	info_line(plain, "version", "mam", "%s", mam_version());
-	info_line(plain, "sources", "sources",
-		  "vmm, cudamalloc, pinned, managed, host");
+	info_line(plain, "sources", "sources", "vmm, cudamalloc, pinned, managed, host");
 	info_line(plain, "self_test", "self-test", "%s",
 		  selftest_built() ? "built in" : "not built in: no nvcc at build time");
 	info_line(plain, "zlib", "zlib", "%s", zlibVersion());

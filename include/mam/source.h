@@ -2,12 +2,12 @@
 /*
  * source.h - where a pool's chunks come from.
  *
- * A source is a small table of functions with state behind it. mam brings "cudamalloc" (device
- * memory by the driver's cuMemAlloc), "host" (addresses only, for replay and tests) and "limit" (a
- * quota around another source), "vmm" (device
- * memory mapped in pieces), "pinned" (host memory that the device reaches) and "managed" (memory
- * that moves to who uses it). A program may bring its own: embed struct mam_source first in a
- * struct, fill in the table, and pass it to mam_pool_create_on().
+ * A source is a small table of functions with state behind it. mam brings "vmm" (device memory
+ * mapped in pieces), "cudamalloc" (device memory by the driver's cuMemAlloc), "pinned" (host memory
+ * that the device reaches), "managed" (memory that moves to who uses it), "host" (addresses only,
+ * for replay and tests) and "limit" (a quota around another source). A program may bring its own:
+ * embed struct mam_source first in a struct, fill in the table, and pass it to
+ * mam_pool_create_on().
  *
  * Threads: a pool calls grow and shrink of one source from one thread at a time, but quiesce from
  * any number at once. A source shared by several pools must lock for itself, as the ones here do.
