@@ -139,9 +139,8 @@ static void say_what_is_safe(int status)
 	struct mam_file_signals signals;
 	bool stats = mam_init_wants_stats();
 
-	if (!mam_init_is_at_home() || mam_init_depth > 0 ||
-	    (!stats && !mam_watch_wants(MAM_WATCH_MARKS)) || is_on_stack_of_signals() ||
-	    atomic_exchange(&over, true))
+	if ((!stats && !mam_watch_wants(MAM_WATCH_MARKS)) || mam_init_depth > 0 ||
+	    !mam_init_is_at_home() || is_on_stack_of_signals() || atomic_exchange(&over, true))
 		return;
 	end_in_any_case(status);
 	mam_file_hush(&signals);

@@ -86,7 +86,9 @@ bool mam_init_is_awake(void)
 
 bool mam_init_is_at_home(void)
 {
-	return atomic_load_explicit(&home, memory_order_relaxed) == (int)getpid();
+	int process = atomic_load_explicit(&home, memory_order_relaxed);
+
+	return process != 0 && process == (int)getpid(); /* no call where CUDA was never heard of */
 }
 
 void mam_init_note_pool(void)
