@@ -19,14 +19,22 @@ static uint64_t held_locked(const struct mam_pool *pool)
 					      : pool->counts.reserved_bytes;
 }
 
-/* Whether the pool holds more than its limit, noted for mam_pool_check(). Takes the lock. */
-static bool is_over(struct mam_pool *pool)
+/* Whether the pool holds more than its limit, noted for mam_pool_check(). */
+static bool is_over_locked(struct mam_pool *pool)
+{
+	pool->over_limit =
+		pool->config.limit_bytes != 0 && held_locked(pool) > pool->config.limit_bytes;
+	return pool->over_limit;
+}
+
+/* Step 2. The caller holds no lock. True: the pool still holds more than its limit. */
+static bool is_over_after_trim(struct mam_pool *pool, size_t keep_bytes)
 {
 	bool over;
 
+	(void)mam_pool_trim(pool, keep_bytes, NULL);
 	mam_lock_take(&pool->lock);
-	over = pool->config.limit_bytes != 0 && held_locked(pool) > pool->config.limit_bytes;
-	pool->over_limit = over;
+	over = is_over_locked(pool);
 	mam_lock_release(&pool->lock);
 	return over;
 }
@@ -34,6 +42,7 @@ static bool is_over(struct mam_pool *pool)
 enum mam_status mam_pool_set_limit(struct mam_pool *pool, size_t bytes)
 {
 	enum mam_status status = MAM_OK;
+	bool over = false;
 
 	if (pool == NULL)
 		return MAM_ERROR_INVALID_VALUE;
@@ -41,19 +50,14 @@ enum mam_status mam_pool_set_limit(struct mam_pool *pool, size_t bytes)
 	mam_lock_take(&pool->lock);
 	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY) {
 		pool->config.limit_bytes = bytes;
-		pool->over_limit = true; /* until is_over() has looked */
+		over = is_over_locked(pool);
 	} else {
 		status = MAM_ERROR_DESTROYED;
 	}
 	mam_lock_release(&pool->lock);
 	mam_lock_release(&pool->grow_lock);
-	if (status == MAM_OK && is_over(pool)) {
-		(void)mam_pool_trim(pool, bytes, NULL);
-		if (is_over(pool)) {
-			(void)mam_pool_trim(pool, 0, NULL);
-			(void)is_over(pool);
-		}
-	}
+	if (over && is_over_after_trim(pool, bytes))
+		(void)is_over_after_trim(pool, 0);
 	return status;
 }
 

@@ -122,7 +122,6 @@ enum mam_status mam_scope_push(struct mam_pool *pool)
 		mark_locked(pool);
 		scope->start = pool->counts;
 		mam_inspect_complete_locked(pool, &scope->start);
-		reset_peaks(&scope->peaks, pool);
 		link_locked(pool, scope, self);
 		scope = NULL;
 	}

@@ -237,7 +237,7 @@ START_TEST(each_shows_every_pool_once)
 	struct seen seen = { 0 };
 
 	for (int i = 0; i < POOLS; i++) {
-		char name[16];
+		char name[24];
 
 		snprintf(name, sizeof(name), "pool no %d", i);
 		pools[i] = named(name, 0);

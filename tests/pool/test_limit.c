@@ -155,18 +155,30 @@ static void *churn(void *user)
 	return NULL;
 }
 
-/* While others allocate: afterwards the pool is within its limit, and in order at any time. */
+static _Atomic bool changed; /* the last time */
+
+static void *prove(void *user)
+{
+	while (!changed)
+		intact(user);
+	return NULL;
+}
+
+/* While others allocate, and one looks on: afterwards the pool is within its limit, and in order at any time. */
 START_TEST(it_changes_under_other_threads)
 {
 	struct fixture *f = limited(16 * KIB, 0);
-	pthread_t threads[3];
+	pthread_t threads[3], looker;
 
+	ck_assert_int_eq(pthread_create(&looker, NULL, prove, f), 0);
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, churn, f), 0);
 	for (int i = 0; i < 500; i++) {
 		ck_assert_int_eq(mam_pool_set_limit(f->pool, (size_t)(i % 4) * 16 * KIB), MAM_OK);
 		intact(f);
 	}
+	changed = true;
+	pthread_join(looker, NULL);
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
 	ck_assert(!over);

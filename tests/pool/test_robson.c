@@ -78,19 +78,38 @@ static struct game game_of(uint64_t M, uint64_t n)
 	return game_on(source, WORD, chunk, M, n);
 }
 
-static void game_end(struct game *game)
-{
-	ck_assert_int_eq(mam_pool_check(game->pool, NULL, 0), MAM_OK);
-	ck_assert_int_eq(mam_pool_drop(game->pool), MAM_OK);
-	free(game->pool);
-}
-
 static struct mam_stats numbers(struct game *game)
 {
 	struct mam_stats stats = { .size = sizeof(stats) };
 
 	ck_assert_int_eq(mam_pool_stats(game->pool, &stats), MAM_OK);
 	return stats;
+}
+
+static bool note_live(const struct mam_segment_info *segment, void *user)
+{
+	void ***next = user;
+
+	if (segment->live)
+		*(*next)++ = segment->base;
+	return true;
+}
+
+/* What is freed after all that joins to one piece, and the pool ends. */
+static void game_end(struct game *game)
+{
+	void **blocks = calloc(game->M, sizeof(*blocks)), **end = blocks;
+
+	ck_assert_ptr_nonnull(blocks);
+	ck_assert_int_eq(mam_pool_check(game->pool, NULL, 0), MAM_OK);
+	ck_assert_int_eq(mam_pool_walk(game->pool, note_live, &end), MAM_OK);
+	while (end != blocks)
+		ck_assert_int_eq(mam_pool_free(game->pool, *--end), MAM_OK);
+	if (game->bounded)
+		ck_assert_uint_eq(numbers(game).segments, 1);
+	ck_assert_int_eq(mam_pool_fini(game->pool), MAM_OK);
+	free(game->pool);
+	free(blocks);
 }
 
 static struct block take_words(struct game *game, uint64_t size)
