@@ -11,6 +11,7 @@
 #include "fake.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct CUstream_st {
 	struct CUstream_st *next;
@@ -23,15 +24,21 @@ struct CUstream_st {
 };
 
 static struct CUstream_st *streams;    /* lock: fake */
+static struct CUstream_st *ended;      /* lock: fake; records of streams that are gone */
 static unsigned long long last_id = 2; /* lock: fake */
 static __thread char self;             /* its address tells threads apart */
 
 int fake_stream_make(struct CUctx_st *context, bool non_blocking, struct CUstream_st **stream)
 {
-	struct CUstream_st *made = calloc(1, sizeof(*made));
+	struct CUstream_st *made = ended;
 
+	if (made)
+		ended = made->next;
+	else
+		made = malloc(sizeof(*made));
 	if (!made)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	memset(made, 0, sizeof(*made));
 	made->context = context;
 	made->non_blocking = non_blocking;
 	made->id = ++last_id;
@@ -39,6 +46,13 @@ int fake_stream_make(struct CUctx_st *context, bool non_blocking, struct CUstrea
 	streams = made;
 	*stream = made;
 	return CUDA_SUCCESS;
+}
+
+/* The next stream gets its handle, as a driver's may. */
+static void bury(struct CUstream_st *stream)
+{
+	stream->next = ended;
+	ended = stream;
 }
 
 static struct CUstream_st **find(const struct CUstream_st *stream)
@@ -174,7 +188,7 @@ void fake_stream_drop_context(struct CUctx_st *context)
 		}
 		fake_capture_forget(stream);
 		*link = stream->next;
-		free(stream);
+		bury(stream);
 	}
 }
 
@@ -221,7 +235,7 @@ int cuStreamDestroy_v2(struct CUstream_st *stream)
 	if (result == CUDA_SUCCESS) {
 		fake_capture_forget(stream);
 		*link = stream->next;
-		free(stream);
+		bury(stream);
 	}
 	return fake_leave("cuStreamDestroy", result, "stream=%p", (void *)stream);
 }
