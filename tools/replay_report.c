@@ -29,7 +29,8 @@ enum unit { UNIT_COUNT, UNIT_BYTES, UNIT_NS, UNIT_MS, UNIT_RATIO };
 enum when {
 	ALWAYS,
 	AT_PEAK,     /* unknown where several threads made the peak together */
-	WITH_DRIVER, /* said to people only where the source is more than addresses */
+	WITH_MEMORY, /* to people only where the source is more than addresses */
+	WITH_CALLS,  /* to people only where the source's calls were counted */
 	WITH_CACHE,  /* and one thread: what several had cached at once is unknown */
 	WITH_LAG     /* to people only where blocks waited for their streams */
 };
@@ -62,12 +63,12 @@ static const struct row {
 	  AT(peak_reserved_ratio) },
 	{ "peak_reserved_ratio", NULL, UNIT_RATIO, ALWAYS, AT(peak_reserved_ratio), NOTHING },
 	{ "chunks", "  chunks", UNIT_COUNT, ALWAYS, AT(end.chunks), NOTHING },
-	{ "physical_peak_bytes", "peak physical", UNIT_BYTES, WITH_DRIVER,
+	{ "physical_peak_bytes", "peak physical", UNIT_BYTES, WITH_MEMORY,
 	  AT(end.peak_physical_bytes), AT(physical_peak_ratio) },
 	{ "physical_peak_ratio", NULL, UNIT_RATIO, ALWAYS, AT(physical_peak_ratio), NOTHING },
-	{ "driver_ms", "driver", UNIT_MS, WITH_DRIVER, AT(driver_ms), NOTHING },
-	{ "driver_calls", "  calls", UNIT_COUNT, WITH_DRIVER, AT(end.driver_calls), NOTHING },
-	{ "remaps", "  pieces moved", UNIT_COUNT, WITH_DRIVER, AT(end.remaps), NOTHING },
+	{ "driver_ms", "driver", UNIT_MS, WITH_CALLS, AT(driver_ms), NOTHING },
+	{ "driver_calls", "  calls", UNIT_COUNT, WITH_CALLS, AT(end.driver_calls), NOTHING },
+	{ "remaps", "  pieces moved", UNIT_COUNT, WITH_CALLS, AT(end.remaps), NOTHING },
 	{ "cached_peak_bytes", "peak cached", UNIT_BYTES, WITH_CACHE, AT(cached_peak_bytes),
 	  NOTHING },
 	{ "waste_bytes", "at the peak: waste", UNIT_BYTES, AT_PEAK, AT(waste_bytes), NOTHING },
@@ -123,6 +124,14 @@ static bool any_has_lag(const struct replay_settings *settings, const struct rep
 	return false;
 }
 
+static bool any_calls(const struct replay_result *results, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (results[i].end.driver_calls)
+			return true;
+	return false;
+}
+
 /* Does a row say people anything? */
 static bool is_shown(const struct row *row, const struct replay_settings *settings,
 		     const struct replay_result *results, int count)
@@ -130,7 +139,8 @@ static bool is_shown(const struct row *row, const struct replay_settings *settin
 	if (!row->label)
 		return false;
 	switch (row->when) {
-	case WITH_DRIVER: return strcmp(settings->source, "host") != 0;
+	case WITH_MEMORY: return strcmp(settings->source, "host") != 0;
+	case WITH_CALLS: return any_calls(results, count);
 	case WITH_CACHE: return settings->cache == REPLAY_CACHE_ON;
 	case WITH_LAG: return any_has_lag(settings, results, count);
 	default: return true;
