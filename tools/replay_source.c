@@ -2,8 +2,8 @@
 /*
  * replay_source.c - the sources a replay may play on.
  *
- * Only host needs no GPU. Where there is none, vmm is simulated: addresses alone, and what each call
- * would have cost is added up instead of waited for.
+ * Only host needs no GPU. Where there is none, vmm is simulated: addresses alone, and what each
+ * call would have cost is added up instead of waited for.
  */
 #include "replay.h"
 

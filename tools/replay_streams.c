@@ -8,9 +8,9 @@
  * everybody's sooner. A block more than a 32nd too large is left for another. What a block
  * follows, it keeps whole: the memory of a block is never cut within its stream.
  *
- * To join what waits, and to cut it for smaller requests, was tried too. Three trainings, a tenth of
- * their blocks put on a second stream, then needed more and not less at a lag of 64: 1.20 for 1.07,
- * 1.19 for 1.15 and 2.9 for 2.2 of peak live. What is left of a cut comes back late.
+ * To join what waits, and to cut it for smaller requests, was tried too. Three trainings, a tenth
+ * of their blocks put on a second stream, then needed more and not less at a lag of 64: 1.20 for
+ * 1.07, 1.19 for 1.15 and 2.9 for 2.2 of peak live. What is left of a cut comes back late.
  *
  * Bound: O(log lag) to look, O(lag) bytes moved an event; 64 events fit in a few cache lines.
  */

@@ -2,9 +2,9 @@
 /*
  * replay_walk.c - one walk through a trace (replay_walk.h).
  *
- * What waits for its lag needs no list: it is what the trace freed in its last `lag` events and what
- * still has an address. Event e looks at event e - lag, whose block becomes everybody's if that was
- * a free and nobody followed it.
+ * What waits for its lag needs no list: it is what the trace freed in its last `lag` events and
+ * what still has an address. Event e looks at event e - lag, whose block becomes everybody's if
+ * that was a free and nobody followed it.
  *
  * An allocation that fails for want of memory is counted, and its free is left out. Any other
  * failure ends the walk.

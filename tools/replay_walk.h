@@ -7,10 +7,10 @@
  * begins.
  *
  *   at once   a free is a free: one stream, whose own order says when a block is used again.
- *   plan      several streams: a freed block stays with the stream it was freed on for `lag` events.
- *             Which later block of that stream takes its memory over was planned before
- *             (replay_streams_plan), so that a walk decides nothing while the clock runs. What nobody
- *             took goes to the pool, and so to all.
+ *   plan      several streams: a freed block stays with the stream it was freed on for `lag`
+ *             events. Which later block of that stream takes its memory over was planned before
+ *             (replay_streams_plan), so that a walk decides nothing while the clock runs. What
+ *             nobody took goes to the pool, and so to all.
  *   deferred  a freed block is retired, and reclaimed for all `lag` events later.
  *
  * Where the pool has no memory left, a program would wait until the GPU is done: all that was freed
