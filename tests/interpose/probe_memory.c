@@ -402,6 +402,24 @@ static void green(void)
 	SHOW(cuMemFree_v2(a));
 }
 
+/* What was known of blocks ends with their context, though the next ones may lie where they lay. */
+static void resets(void)
+{
+	const unsigned int on = 1;
+	unsigned long long old;
+
+	start();
+	SHOW(cuMemAlloc_v2(&a, 3 * MIB));
+	old = id_of(a);
+	SHOW(cuPointerSetAttribute(&on, POINTER_SYNC_MEMOPS, a));
+	SHOW(cuDevicePrimaryCtxReset_v2(0));
+	start();
+	for (int i = 0; i < 30; i++) {
+		SHOW(cuMemAlloc_v2(&b, 3 * MIB));
+		printf("another id %d, synchronous %u\n", id_of(b) != old, is_synchronous(b));
+	}
+}
+
 /* A kernel's fault: from then on every call says so, until the context is reset. */
 static void broken(void)
 {
@@ -424,6 +442,7 @@ static const struct probe_scene scenes[] = {
 	{ "ranges", ranges },	  { "attributes", attributes }, { "buffer-ids", buffer_ids },
 	{ "synchronous", synchronous }, { "processes", processes }, { "hostile", hostile },
 	{ "toggles", toggles },	  { "green", green },		{ "broken", broken },
+	{ "resets", resets },
 };
 
 int main(int count, char **arguments)
