@@ -10,7 +10,8 @@
 #      compiler; RMM's, where RMM_HOME names its installation (include/, lib64/); what is in PEERS is taken as it is;
 #   2. mam bench host, all sources and peers that are here;
 #   3. mam replay of TRACES with source vmm: on the GPU, and simulated, beside each other;
-#   4. a table: what was promised, what was measured, met or missed.
+#   4. pictures of it: FOLDER/latency.svg, threads.svg, footprint.svg (mam bench plot);
+#   5. a table: what was promised, what was measured, met or missed.
 # Numbers go to FOLDER/host-<gpu>.csv, <gpu> being short: h100, a100, rtx4090.
 #
 # Environment: BUDGET (240: seconds for everything), QUICK=1 (what the table shows, in a minute), TRACES (files or
@@ -173,7 +174,13 @@ if ! { cp "$work/host.csv" "$csv.part" && mv "$csv.part" "$csv"; }; then
 	die 2 "$csv cannot be written; choose another folder"
 fi
 
-# ---- 4. the table ----
+# ---- 4. the pictures ----
+
+set -- "$csv"
+[ -e "$here/results/replay-traces.csv" ] && set -- "$here/results/replay-traces.csv" "$csv"
+"$mam" bench plot -o "$folder" "$@" || failed=1
+
+# ---- 5. the table ----
 
 echo
 awk -F, '

@@ -258,7 +258,7 @@ static void put_names(FILE *file, const struct plot_lines *plot, const struct sc
 			"%.1f,%.1f\"/>\n",
 			line->color, x_of(scale, point) + 8, wanted[order[at]], RIGHT - 14,
 			wanted[order[at]], RIGHT + 2, y[order[at]]);
-		snprintf(label, sizeof(label), "%s  %s", line->label,
+		snprintf(label, sizeof(label), "%s: %s", line->label,
 			 show(last, text, sizeof(text)));
 		put_text(file, RIGHT + 7, y[order[at]] + 4, "", label);
 	}
