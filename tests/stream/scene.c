@@ -28,6 +28,11 @@ static void tear_down(void)
 
 struct scene *scene_new(size_t limit_bytes)
 {
+	return scene_on("cudamalloc", limit_bytes);
+}
+
+struct scene *scene_on(const char *source, size_t limit_bytes)
+{
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct scene *s = calloc(1, sizeof(*s));
 
@@ -35,7 +40,7 @@ struct scene *scene_new(size_t limit_bytes)
 	s->cuda = load();
 	s->one = stream_new(s);
 	s->two = stream_new(s);
-	attr.source = "cudamalloc";
+	attr.source = source;
 	attr.growth_bytes = 8 * MIB;
 	attr.limit_bytes = limit_bytes;
 	attr.cache = MAM_CACHE_OFF;

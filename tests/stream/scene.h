@@ -35,6 +35,8 @@ struct scene {
 
 /* scene_new - limit_bytes 0: as much as the device has, 256 MiB. Chunks of 8 MiB. */
 struct scene *scene_new(size_t limit_bytes);
+/* scene_on - the same on another source by name. */
+struct scene *scene_on(const char *source, size_t limit_bytes);
 void scene_end(struct scene *s);
 
 struct CUstream_st *stream_new(struct scene *s);

@@ -177,6 +177,30 @@ START_TEST(a_stream_that_is_let_go_is_shared_as_soon_as_it_is_done)
 }
 END_TEST
 
+/* Every kind of source that has a device: one story each. */
+START_TEST(no_source_gives_memory_back_under_work)
+{
+	static const char *const sources[] = { "cudamalloc", "vmm", "pinned", "managed" };
+	struct scene *s = scene_on(sources[_i], 0);
+	void *a = get(s, 6 * MIB, s->one), *b = get(s, 2 * MIB, s->two), *c, *d;
+
+	work(s, a, 6 * MIB, s->one);
+	work(s, b, 2 * MIB, s->two);
+	give(s, a, s->one);
+	give(s, b, s->two);
+	c = get(s, 16 * MIB, s->two);
+	ck_assert_int_eq(pending(s, c, 16 * MIB), 0);
+	work(s, c, 16 * MIB, s->two);
+	give(s, c, s->two);
+	ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);
+	ck_assert_uint_eq(stats_of(s).retired_bytes, 0);
+	d = get(s, 4 * MIB, s->one);
+	work(s, d, 4 * MIB, s->one);
+	give(s, d, s->one);
+	scene_end(s); /* with work under way */
+}
+END_TEST
+
 struct waiter {
 	struct scene *s;
 	struct CUctx_st *context;
@@ -236,6 +260,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, a_driver_without_ids_has_an_event_at_each_free_and_no_reuse_before_it);
 	tcase_add_test(tests, a_driver_that_does_not_know_captures_ids_keeps_them_apart);
 	tcase_add_test(tests, a_stream_that_is_let_go_is_shared_as_soon_as_it_is_done);
+	tcase_add_loop_test(tests, no_source_gives_memory_back_under_work, 0, 4);
 	tcase_add_test(tests, whoever_waits_keeps_no_other_stream_from_freeing);
 }
 
