@@ -15,7 +15,10 @@
  */
 #include "pool/hold.h"
 
+#include "pool/addrtree.h"
 #include "pool/range.h"
+
+#define ABSORB_TRIES 64
 
 static bool ready(const struct mam_pool *pool)
 {
@@ -138,6 +141,100 @@ enum mam_status mam_hold_take_locked(struct mam_pool *pool, uint32_t segment,
 	*block = mam_ground_place_locked(pool, segment, request);
 	mam_pool_prove_locked(pool);
 	return MAM_OK;
+}
+
+/* Free ground, cut out and on no shelf, joins the hold. */
+static void adopt(struct mam_pool *pool, uint32_t handle, uint32_t hold)
+{
+	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
+	struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, segment->chunk);
+	uint64_t end = mam_segment_end(segment) - chunk->base;
+
+	if (end > chunk->high) { /* as for a block that lies there */
+		pool->high_bytes += end - chunk->high;
+		chunk->high = end;
+		mam_pool_peak(&pool->counts.high_water_bytes, pool->high_bytes);
+	}
+	chunk->live_blocks++;
+	pool->counts.retired_blocks++;
+	pool->counts.retired_bytes += segment->bytes;
+	mam_pool_peak(&pool->counts.peak_retired_bytes, pool->counts.retired_bytes);
+	join_hold(pool, handle, hold);
+}
+
+static bool is_ours(const struct mam_pool *pool, uint32_t handle, uint32_t hold)
+{
+	uint32_t state = mam_segment_at(&pool->segments, handle)->state;
+
+	return handle != 0 && (state == MAM_SEGMENT_FREE || state == MAM_SEGMENT_HELD + hold);
+}
+
+/* From a held segment outwards, upwards first, until there is enough. False: there is not. */
+static bool reach(const struct mam_pool *pool, uint32_t handle, uint32_t hold, uint64_t bytes,
+		  uint64_t *from, uint64_t *to)
+{
+	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
+	uint32_t at = segment->next;
+	int tries = ABSORB_TRIES;
+
+	*from = segment->base;
+	*to = mam_segment_end(segment);
+	for (; *to - *from < bytes && is_ours(pool, at, hold) && tries-- > 0;
+	     at = mam_segment_at(&pool->segments, at)->next)
+		*to = mam_segment_end(mam_segment_at(&pool->segments, at));
+	if (*to - *from >= bytes) {
+		*to = *from + bytes;
+		return true;
+	}
+	for (at = segment->prev; *to - *from < bytes && is_ours(pool, at, hold) && tries-- > 0;
+	     at = mam_segment_at(&pool->segments, at)->prev)
+		*from = mam_segment_at(&pool->segments, at)->base;
+	if (*to - *from < bytes)
+		return false;
+	*from = *to - bytes;
+	return true;
+}
+
+/* All that is free in [from, to). Segments change with each step: by address, then. */
+static void absorb(struct mam_pool *pool, uint32_t hold, uint64_t from, uint64_t to)
+{
+	while (from < to) {
+		uint32_t handle = mam_addrtree_find(&pool->segments, pool->by_address, from);
+		const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
+		uint64_t end = mam_segment_end(segment);
+
+		if (segment->state == MAM_SEGMENT_FREE)
+			adopt(pool,
+			      mam_ground_carve_locked(pool, handle, from, end < to ? end : to),
+			      hold);
+		from = end;
+	}
+}
+
+bool mam_hold_absorb_locked(struct mam_pool *pool, uint32_t hold, uint64_t bytes)
+{
+	const struct mam_shelf *shelf = &mam_hold_at(pool, hold)->shelf;
+	uint32_t first = mam_shelf_largest(shelf, &pool->segments);
+	int tries = ABSORB_TRIES;
+	uint64_t from, to;
+	uint32_t at;
+
+	/* Only the two ends are cut. */
+	if (mam_records_reserve(&pool->segments, 4) != MAM_OK)
+		return false;
+	for (; first != 0; first = mam_shelf_below(shelf, &pool->segments,
+						   mam_segment_at(&pool->segments, first)->bytes)) {
+		for (at = first; at != 0; at = mam_segment_at(&pool->segments, at)->peer_next) {
+			if (tries-- == 0)
+				return false;
+			if (!is_for(pool, at, bytes) || !reach(pool, at, hold, bytes, &from, &to))
+				continue;
+			absorb(pool, hold, from, to);
+			mam_pool_prove_locked(pool);
+			return true;
+		}
+	}
+	return false;
 }
 
 /* The smallest is the cheapest to find. */

@@ -12,6 +12,8 @@
  *
  *   put      a block ends for its caller; its ground joins the hold.
  *   take     a block from a hold.
+ *   absorb   the pool's free ground beside a hold's joins it, for a request that needs both: who
+ *            may use held ground may use free ground all the more.
  *   release  ground of a hold becomes the pool's own, a few segments at a time.
  *   move     all of a hold joins another one.
  *
@@ -88,6 +90,13 @@ uint32_t mam_hold_best_locked(const struct mam_pool *pool, const uint32_t *holds
  */
 enum mam_status mam_hold_take_locked(struct mam_pool *pool, uint32_t segment,
 				     const struct mam_request *request, void **block);
+
+/*
+ * mam_hold_absorb_locked - free ground of the pool that lies beside held ground joins the hold, no
+ * more than makes a segment of `bytes`. False: it cannot be made that way, and nothing changed.
+ * Looks at the 64 largest segments and as many neighbours of each.
+ */
+bool mam_hold_absorb_locked(struct mam_pool *pool, uint32_t hold, uint64_t bytes);
 
 /*
  * mam_hold_release_locked, mam_hold_move_locked - at most `most` segments; how many. Fewer than

@@ -30,6 +30,12 @@ static inline bool mam_key_is_default(const struct mam_stream_key *key)
 	return key->stream == MAM_STREAM_LEGACY || key->stream == MAM_STREAM_PER_THREAD;
 }
 
+/* Whether the key alone says which stream it is: no id is needed. */
+static inline bool mam_key_is_whole(const struct mam_stream_key *key)
+{
+	return mam_key_is_default(key) || key->capture != 0;
+}
+
 static inline bool mam_key_equal(const struct mam_stream_key *a, const struct mam_stream_key *b)
 {
 	return a->stream == b->stream && a->thread == b->thread && a->capture == b->capture;
@@ -44,7 +50,9 @@ enum mam_status mam_key_of(const struct mam_fences *fences, struct CUstream_st *
 
 /*
  * mam_key_id - the id of a stream that is no default one; false: the driver does not tell, and the
- * handle means nothing from one call to the next.
+ * handle means nothing from one call to the next. pre: the stream is not in capture. There the
+ * driver answers 900 and ends the capture, relaxed or not (seen on an H100); the capture's own id,
+ * part of the key, says as much.
  */
 bool mam_key_id(const struct mam_fences *fences, const struct mam_stream_key *key,
 		unsigned long long *id);

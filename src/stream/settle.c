@@ -202,7 +202,7 @@ static bool is_same(const struct mam_streams *streams, const struct mam_stream *
 {
 	unsigned long long id;
 
-	if (mam_key_is_default(&stream->key) || !stream->lasting)
+	if (mam_key_is_whole(&stream->key) || !stream->lasting)
 		return true;
 	return mam_key_id(&streams->fences, &stream->key, &id) && id == stream->id;
 }

@@ -8,8 +8,10 @@
  * alloc:  1. Which stream, and is it the one that its handle meant before?
  *         2. Best fit over the stream's own ground and the pool's; of equals, its own. That may be
  *            in use by work of the stream, behind which all work on the new block comes.
- *         3. Nothing fits: what had left and not gone comes back, to be joined (settle.c); or else
- *            all leaves, and the pool grows.
+ *         3. Nothing fits: what had left and not gone comes back, to be joined (settle.c) with the
+ *            rest and with free ground beside it. So a stream that is alone in its pool needs no
+ *            more memory than if its frees took effect at once.
+ *         4. Still nothing: all that the stream has leaves, and the pool grows.
  *
  * How much is much. A stream that reuses what it freed should never need an event; one that does
  * not, or is gone, should not keep others from much. So ground leaves at OPEN_MOST frees more than
@@ -164,7 +166,7 @@ static uint32_t owner_locked(struct mam_streams *streams, const struct mam_strea
 	if (handle == 0 || key->capture == MAM_CAPTURE_UNKNOWN)
 		return 0;
 	stream = mam_stream_at(streams, handle);
-	if (mam_key_is_default(key))
+	if (mam_key_is_whole(key))
 		return handle;
 	if (!stream->lasting || !has_id)
 		return 0;
@@ -218,6 +220,17 @@ static enum mam_status alloc_locked(struct mam_streams *streams, const struct ma
 	return status;
 }
 
+/* What lies free beside the stream's own ground may be what is missing. */
+static void absorb_locked(struct mam_streams *streams, const struct mam_stream_key *key,
+			  uint64_t bytes)
+{
+	uint32_t handle = mam_stream_find_locked(streams, key);
+
+	if (handle != 0)
+		(void)mam_hold_absorb_locked(streams->pool, mam_stream_at(streams, handle)->open,
+					     bytes);
+}
+
 /* A request that got no block is counted, whatever the reason. */
 static enum mam_status refused(struct mam_pool *pool, enum mam_status status)
 {
@@ -245,14 +258,17 @@ enum mam_status mam_stream_alloc(struct mam_pool *pool, size_t bytes, struct CUs
 	status = mam_key_of(&streams->fences, stream, &key);
 	if (status != MAM_OK)
 		return refused(pool, status);
-	has_id = !mam_key_is_default(&key) && mam_key_id(&streams->fences, &key, &id);
+	has_id = !mam_key_is_whole(&key) && mam_key_id(&streams->fences, &key, &id);
 	mam_lock_take(&pool->lock);
 	status = alloc_locked(streams, &key, has_id, id, &request, block, &held);
 	mam_lock_release(&pool->lock);
 	if (status != MAM_ERROR_WOULD_WAIT)
 		return status;
-	if (held && mam_stream_recall(streams, &key)) {
+	if (held) {
+		(void)mam_stream_recall(streams, &key);
 		mam_lock_take(&pool->lock);
+		if (is_ready(pool))
+			absorb_locked(streams, &key, request.bytes);
 		status = alloc_locked(streams, &key, has_id, id, &request, block, &held);
 		mam_lock_release(&pool->lock);
 	}
@@ -265,7 +281,7 @@ enum mam_status mam_stream_alloc(struct mam_pool *pool, size_t bytes, struct CUs
 
 /* What was freed in captures of this stream is its own as other ground is, from now on. */
 static void free_captured(struct mam_streams *streams, const struct mam_stream_key *key,
-			  bool has_id, unsigned long long id)
+			  unsigned long long id)
 {
 	struct mam_pool *pool = streams->pool;
 
@@ -278,7 +294,7 @@ static void free_captured(struct mam_streams *streams, const struct mam_stream_k
 		if (base == 0 || stream->key.capture == 0 || stream->key.stream != key->stream ||
 		    stream->key.thread != key->thread)
 			continue;
-		if (!mam_key_is_default(key) && !(has_id && stream->id == id))
+		if (stream->id != 0 && id != 0 && stream->id != id) /* another one's, gone */
 			continue;
 		(void)mam_hold_move_locked(pool, stream->open, mam_stream_at(streams, base)->open,
 					   UINT32_MAX);
@@ -302,7 +318,7 @@ enum mam_status mam_stream_let_go(struct mam_pool *pool, struct CUstream_st *str
 	status = mam_key_of(&streams->fences, stream, &key);
 	if (status != MAM_OK || key.capture != 0)
 		return status;
-	has_id = !mam_key_is_default(&key) && mam_key_id(&streams->fences, &key, &id);
+	has_id = !mam_key_is_whole(&key) && mam_key_id(&streams->fences, &key, &id);
 	mam_lock_take(&pool->lock);
 	if (is_ready(pool))
 		(void)owner_locked(streams, &key, has_id, id);
@@ -311,7 +327,7 @@ enum mam_status mam_stream_let_go(struct mam_pool *pool, struct CUstream_st *str
 	if (status != MAM_OK)
 		return status;
 	mam_lock_take(&streams->lock);
-	free_captured(streams, &key, has_id, id);
+	free_captured(streams, &key, id);
 	mam_lock_release(&streams->lock);
 	mam_stream_settle(streams, &key, true);
 	return MAM_OK;

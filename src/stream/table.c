@@ -80,6 +80,18 @@ static enum mam_status reserve_locked(struct mam_streams *streams)
 	return mam_records_reserve(&streams->records, 1);
 }
 
+/* In a capture the driver must not be asked (key.h): the stream's id as it was known before. */
+static unsigned long long id_before_locked(const struct mam_streams *streams,
+					   const struct mam_stream_key *key)
+{
+	struct mam_stream_key before = *key;
+	uint32_t handle;
+
+	before.capture = 0;
+	handle = mam_stream_find_locked(streams, &before);
+	return handle != 0 ? mam_stream_at(streams, handle)->id : 0;
+}
+
 static enum mam_status add_locked(struct mam_streams *streams, const struct mam_stream *made)
 {
 	uint32_t *bucket = &streams->bucket[mam_stream_bucket(&made->key)];
@@ -97,6 +109,8 @@ static enum mam_status add_locked(struct mam_streams *streams, const struct mam_
 		return status;
 	handle = mam_records_take(&streams->records);
 	*mam_stream_at(streams, handle) = *made;
+	if (made->key.capture != 0)
+		mam_stream_at(streams, handle)->id = id_before_locked(streams, &made->key);
 	mam_stream_at(streams, handle)->open = open;
 	mam_stream_at(streams, handle)->next = *bucket;
 	*bucket = handle;
@@ -111,7 +125,7 @@ enum mam_status mam_stream_add(struct mam_streams *streams, const struct mam_str
 	struct mam_stream made = { .key = *key, .in_use = true };
 	enum mam_status status;
 
-	if (mam_key_is_default(key)) {
+	if (mam_key_is_whole(key)) {
 		made.context = streams->fences.device.context;
 		made.lasting = true;
 	} else {

@@ -34,7 +34,7 @@ struct mam_batch {
 
 struct mam_stream {
 	struct mam_stream_key key; /* lock: none, set at creation */
-	unsigned long long id;     /* lock: none, set at creation; of no default stream */
+	unsigned long long id;     /* lock: none, set at creation; 0: unknown, or a default stream */
 	struct CUctx_st *context;  /* lock: none, set at creation; NULL: unknown */
 	uint32_t next;             /* lock: pool; in its bucket */
 	uint32_t open;             /* lock: pool; a hold */

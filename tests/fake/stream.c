@@ -292,6 +292,9 @@ int cuStreamGetId(struct CUstream_st *stream, unsigned long long *id)
 		result = fake_stream_context(stream, &context);
 	if (result == CUDA_SUCCESS)
 		result = fake_stream_resolve(context, &stream);
+	/* Whatever the mode: the one question a capture does not survive. */
+	if (result == CUDA_SUCCESS && fake_capture_alive(stream))
+		result = fake_capture_refuse_all(context);
 	if (result == CUDA_SUCCESS)
 		*id = fake_stream_id(stream);
 	return fake_leave("cuStreamGetId", result, "stream=%p", (void *)stream);

@@ -60,6 +60,27 @@ START_TEST(until_the_program_says_so)
 }
 END_TEST
 
+/* A stream that got the handle of one that captured cannot speak for it. */
+START_TEST(a_new_stream_of_the_same_handle_has_no_say)
+{
+	struct scene *s = scene_new(8 * MIB);
+	struct CUstream_st *old = stream_new(s);
+	void *a = get(s, 4 * MIB, old), *b = get(s, 4 * MIB, old), *c = NULL;
+
+	give(s, a, old);
+	capture_begin(s, old, _i);
+	give(s, b, old);
+	capture_end(s, old, true);
+	stream_end(s, old);
+	ck_assert_ptr_eq(stream_new(s), old);
+	ck_assert_int_eq(mam_stream_release(s->pool, old), MAM_OK);
+	ck_assert_int_eq(mam_malloc_async(s->pool, 8 * MIB, old, &c), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_ptr_eq(get(s, 4 * MIB, old), a);
+	give(s, a, old);
+	scene_end(s);
+}
+END_TEST
+
 /* The graph may run on another stream, and ahead of this one's earlier work. */
 START_TEST(what_was_freed_before_is_not_used_in_a_capture)
 {
@@ -180,6 +201,7 @@ static void add(TCase *tests)
 	tcase_add_loop_test(tests, what_is_freed_in_a_capture_is_used_again_in_it, 0, 3);
 	tcase_add_loop_test(tests, and_not_outside, 0, 3);
 	tcase_add_loop_test(tests, until_the_program_says_so, 0, 3);
+	tcase_add_loop_test(tests, a_new_stream_of_the_same_handle_has_no_say, 0, 3);
 	tcase_add_loop_test(tests, what_was_freed_before_is_not_used_in_a_capture, 0, 3);
 	tcase_add_loop_test(tests, work_on_other_streams_ends_no_capture, 0, 3);
 	tcase_add_loop_test(tests, the_legacy_stream_waits_for_blocking_captures, 0, 3);

@@ -121,6 +121,15 @@ START_TEST(a_free_asks_for_no_fence_again_and_again)
 }
 END_TEST
 
+/* In the order of its own stream, or not at all: any other would be a lie. */
+static void give_somehow(struct scene *s, void *block, struct CUstream_st *stream)
+{
+	for (int i = 0; i < 8; i++)
+		if (mam_free_async(s->pool, block, stream) == MAM_OK)
+			return;
+	ck_abort_msg("the block could not be freed");
+}
+
 /* A story with growth, streams, waits, trim and a capture; whatever call fails, nothing breaks. */
 static void story(struct scene *s)
 {
@@ -139,8 +148,8 @@ static void story(struct scene *s)
 			work(s, a[i], MIB, stream);
 		}
 		for (int i = 0; i < 24; i++)
-			if (a[i] != NULL && mam_free_async(s->pool, a[i], stream) != MAM_OK)
-				(void)mam_free_async(s->pool, a[i], NULL);
+			if (a[i] != NULL)
+				give_somehow(s, a[i], stream);
 		b = NULL;
 		for (int i = 0; i < 4; i++) /* its own earlier work may be refused as an answer */
 			(void)s->cuda.cuStreamSynchronize(s->two);
@@ -148,16 +157,15 @@ static void story(struct scene *s)
 		if (b != NULL) {
 			ck_assert_int_eq(pending(s, b, 20 * MIB), 0);
 			work(s, b, 20 * MIB, s->two);
-			if (mam_free_async(s->pool, b, s->two) != MAM_OK)
-				(void)mam_free_async(s->pool, b, NULL);
+			give_somehow(s, b, s->two);
 		}
 		intact(s);
 	}
 	if (s->cuda.cuStreamBeginCapture_v2(s->one, 0) == CUDA_SUCCESS) {
 		b = NULL;
 		(void)mam_malloc_async(s->pool, MIB, s->one, &b);
-		if (b != NULL && mam_free_async(s->pool, b, s->one) != MAM_OK)
-			(void)mam_free_async(s->pool, b, NULL);
+		if (b != NULL)
+			give_somehow(s, b, s->one);
 		if (s->cuda.cuStreamEndCapture(s->one, &graph) == CUDA_SUCCESS)
 			(void)s->cuda.cuGraphDestroy(graph);
 	}
@@ -188,7 +196,10 @@ START_TEST(whatever_call_fails_nothing_breaks)
 		at += 6;
 	} while (failed != 0);
 	ck_assert_uint_gt(at, 200);
-	scene_end(s);
+	/* An event that the driver would not destroy is the driver's. */
+	ck_assert_int_eq(mam_pool_destroy(s->pool), MAM_OK);
+	ck_assert_int_eq(s->cuda.fake_disturbed(&address, &bytes), 0);
+	free(s);
 }
 END_TEST
 

@@ -141,6 +141,65 @@ START_TEST(the_best_of_several_holds_is_taken)
 }
 END_TEST
 
+static bool absorb(struct fixture *f, uint32_t hold, size_t bytes)
+{
+	bool absorbed;
+
+	mam_lock_take(&f->pool->lock);
+	absorbed = mam_hold_absorb_locked(f->pool, hold, bytes);
+	mam_lock_release(&f->pool->lock);
+	intact(f);
+	return absorbed;
+}
+
+START_TEST(free_ground_beside_held_ground_joins_it_when_it_is_needed)
+{
+	struct fixture *f = small_pool();
+	void *low = take(f, 2048), *one = take(f, 1024), *high = take(f, 2048), *two;
+	uint32_t hold = hold_new(f), other = hold_new(f);
+
+	take(f, 512);
+	two = take(f, 1024);
+	take(f, 512);
+	ck_assert_int_eq(put(f, hold, one), MAM_OK);
+	ck_assert_int_eq(put(f, other, two), MAM_OK);
+	ck_assert(!absorb(f, hold, 1536)); /* live on both sides */
+	give(f, low);
+	give(f, high);
+	ck_assert(!absorb(f, hold, 5632));
+	ck_assert(!absorb(f, other, 1536));
+	ck_assert_uint_eq(stats_of(f).retired_bytes, 2048);
+	/* Upwards first, and no more than is needed. */
+	ck_assert(absorb(f, hold, 2560));
+	ck_assert_uint_eq(stats_of(f).retired_bytes, 2048 + 1536);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
+	ck_assert_ptr_eq(take(f, 512), at(one, 2560));
+	ck_assert(absorb(f, hold, 4096));
+	ck_assert_ptr_eq(take_held(f, &hold, 1, 4096), at(low, 512));
+	ck_assert_ptr_eq(take(f, 512), low);
+	release(f, hold, 8);
+	release(f, other, 8);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(the_tail_may_be_absorbed_in_part)
+{
+	struct fixture *f = small_pool();
+	void *one = take(f, 1024);
+	uint32_t hold = hold_new(f);
+
+	ck_assert_int_eq(put(f, hold, one), MAM_OK);
+	ck_assert(!absorb(f, hold, 64 * KIB + 512));
+	ck_assert(absorb(f, hold, 8192));
+	ck_assert_uint_eq(stats_of(f).retired_bytes, 8192);
+	ck_assert_uint_eq(stats_of(f).high_water_bytes, 8192);
+	ck_assert_ptr_eq(take(f, 56 * KIB), at(one, 8192));
+	ck_assert_ptr_eq(take_held(f, &hold, 1, 8192), one);
+	fixture_end(f);
+}
+END_TEST
+
 START_TEST(a_hold_is_released_in_steps_and_used_again)
 {
 	struct fixture *f = small_pool();
@@ -255,8 +314,14 @@ START_TEST(at_random_nobody_gets_what_another_holds)
 		if (blocks[i].base == NULL) {
 			size_t bytes = 512 * (1 + (size_t)rand() % 12);
 			char *got = take_held(f, &holds[hold], 1, bytes);
-			bool own = got != NULL;
+			bool own = got != NULL, absorbed = false;
 
+			if (!own && step % 3 == 0) {
+				absorbed = absorb(f, holds[hold], bytes);
+				got = take_held(f, &holds[hold], 1, bytes);
+				ck_assert(!absorbed || got != NULL);
+				own = got != NULL;
+			}
 			if (!own)
 				got = take(f, bytes);
 			for (unsigned k = 0; k < count; k++) {
@@ -307,6 +372,8 @@ int main(void)
 	tcase_add_test(tests, held_ground_is_freed_to_callers_and_given_to_nobody);
 	tcase_add_test(tests, neighbours_of_one_hold_join_and_of_two_do_not);
 	tcase_add_test(tests, the_best_of_several_holds_is_taken);
+	tcase_add_test(tests, free_ground_beside_held_ground_joins_it_when_it_is_needed);
+	tcase_add_test(tests, the_tail_may_be_absorbed_in_part);
 	tcase_add_test(tests, a_hold_is_released_in_steps_and_used_again);
 	tcase_add_test(tests, a_chunk_with_held_ground_stays);
 	tcase_add_test(tests, a_pool_with_held_ground_can_end);

@@ -102,6 +102,29 @@ START_TEST(a_stream_splits_and_joins_what_it_freed)
 }
 END_TEST
 
+/* A stream that is alone needs no more than if its frees took effect at once. */
+START_TEST(what_lies_free_beside_a_streams_ground_serves_it_too)
+{
+	struct scene *s = scene_new(8 * MIB);
+	void *a = get(s, 2 * MIB, s->one), *b = get(s, 3 * MIB, s->one), *c, *d;
+
+	work(s, a, 5 * MIB, s->one);
+	give(s, b, s->one);
+	calls_forget();
+	c = get(s, 6 * MIB, s->one); /* 3 MiB are held, 3 MiB were never used */
+	ck_assert_ptr_eq(c, b);
+	ck_assert_int_eq(pending(s, c, 6 * MIB), 1);
+	ck_assert_uint_eq(calls("cuEventSynchronize"), 0);
+	give(s, c, s->one);
+	give(s, a, s->one);
+	d = get(s, 8 * MIB, s->one);
+	ck_assert_ptr_eq(d, a);
+	ck_assert_int_eq(pending(s, d, 8 * MIB), 1);
+	give(s, d, s->one);
+	scene_end(s);
+}
+END_TEST
+
 START_TEST(a_hole_that_fits_better_is_taken_first)
 {
 	struct scene *s = scene_new(0);
@@ -252,6 +275,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, what_has_passed_is_used_before_the_pool_grows);
 	tcase_add_test(tests, plain_malloc_gets_it_only_behind_the_fence_too);
 	tcase_add_test(tests, a_stream_splits_and_joins_what_it_freed);
+	tcase_add_test(tests, what_lies_free_beside_a_streams_ground_serves_it_too);
 	tcase_add_test(tests, a_hole_that_fits_better_is_taken_first);
 	tcase_add_test(tests, held_memory_is_counted_as_retired);
 	tcase_add_test(tests, a_new_stream_of_an_old_handle_is_another_stream);
