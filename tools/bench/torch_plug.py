@@ -45,6 +45,10 @@ def own_stream(_):
 def record_stream(_):
     """What a second stream reads stays as it is until it was read."""
     side, main, sums, early = torch.cuda.Stream(), torch.cuda.current_stream(), [], 0
+    # A kernel's first launch waits for what runs, and then a block may be free rightly.
+    torch.full((MANY,), 0, dtype=torch.int32, device="cuda").sum()
+    torch.cuda._sleep(1)
+    torch.cuda.synchronize()
     for number in range(40):
         values = torch.full((MANY,), number, dtype=torch.int32, device="cuda")
         side.wait_stream(main)
