@@ -108,7 +108,7 @@ MAM_API void mam_quota_destroy(struct mam_quota *quota);
  * a callback that finds no memory fails at once. The request that fails in the end is counted and
  * reported once.
  *
- * Asked for mam_malloc(), mam_malloc_aligned() and mam_malloc_async(), for requests that failed with
+ * Asked for mam_malloc(), mam_malloc_aligned() and mam_malloc_async(), where they failed with
  * OUT_OF_MEMORY. The same callback with the same `user` may be registered once (else
  * INVALID_VALUE). They end with the pool. Errors: OUT_OF_HOST_MEMORY.
  */

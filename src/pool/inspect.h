@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inspect.h - statistics, for those who take a part of them (inspect.c). mam_pool_stats() is public. */
+/* inspect.h - statistics, for those who take a part of them (inspect.c). */
 #ifndef MAM_POOL_INSPECT_H
 #define MAM_POOL_INSPECT_H
 

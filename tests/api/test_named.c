@@ -115,7 +115,8 @@ END_TEST
 START_TEST(wrong_arguments)
 {
 	struct mam_pool *pool = NULL;
-	const char *most = "0123456789012345678901234567890", *too_long = "01234567890123456789012345678901";
+	const char *most = "0123456789012345678901234567890";
+	const char *too_long = "01234567890123456789012345678901";
 	char text[8];
 
 	ck_assert_int_eq(mam_pool_named(NULL, 0, &host_attr, &pool), MAM_ERROR_INVALID_VALUE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several pools in one program, as it would use them: a cache of its own that makes room when asked,
- * parts that share a quota, phases that are measured, and memory made sure of before it is needed.
+ * Several pools in one program, as it would use them: a store of its own that makes room when
+ * asked, parts that share a quota, phases that are measured, and memory made sure of before it is needed.
  * The public headers and the shared library, with threads' caches as they are by default and off.
  */
 #include <pthread.h>
