@@ -18,7 +18,7 @@
  * Sizes are in bytes. Outputs come last and are written only on success. Every
  * call may be made from any thread at any time unless its comment says more.
  * No call leaves a pool half changed: what fails changes nothing, but that a pool, and the other
- * pools of its device, give wholly free memory back to their sources before it answers
+ * pools of its device, empty their threads' caches and give wholly free memory back to their sources before it answers
  * OUT_OF_MEMORY.
  *
  * The pool is the allocator of Can Aknesil and Didem Unat, "MAM: A Memory
@@ -93,7 +93,13 @@ enum mam_free_policy {
 	MAM_FREE_DEFERRED = 3
 };
 
-/* Do threads keep freed blocks for themselves, to hand out again without a lock? */
+/*
+ * Do threads keep freed blocks for themselves, to hand out again without a lock? Blocks of up to 1
+ * MiB, at most 16 MiB a thread or a 512th of what is live, and a quarter of what the pool holds; not
+ * of pools whose granule is under 512 bytes. A cached block may serve a request that is up to an
+ * eighth smaller, and where several threads use the pool up to a third. Growth, trim and lack of
+ * memory empty the caches first, and so does the end of their thread.
+ */
 enum mam_cache_mode {
 	MAM_CACHE_DEFAULT = 0, /* on */
 	MAM_CACHE_ON = 1,
@@ -169,7 +175,8 @@ MAM_API enum mam_status mam_pool_abandon(struct mam_pool *pool);
  * mam_malloc - a block of at least `bytes` bytes from `pool` (NULL: the current device's default
  * pool).
  *
- * Best fit over all holes, O(log n) in segments. The block's address is a multiple of the pool's
+ * The thread's own freed blocks first, without a lock; then best fit over all holes, O(log n) in
+ * segments. The block's address is a multiple of the pool's
  * granule. Contents are undefined. bytes 0: MAM_OK and a NULL block, as cudaMalloc does. Errors: OUT_OF_MEMORY (also for sizes no
  * memory could have), OUT_OF_HOST_MEMORY, DRIVER, DESTROYED, INVALID_VALUE (`block` is NULL).
  */
@@ -245,7 +252,8 @@ MAM_API enum mam_status mam_owner(const void *address, struct mam_pool **pool,
 				  struct mam_segment_info *segment);
 
 /*
- * mam_pool_walk - call `visit` for each segment in address order, until it returns false.
+ * mam_pool_walk - call `visit` for each segment in address order, until it returns false. Threads'
+ * caches are emptied first, so that what is free is shown joined.
  * The pool is locked meanwhile: `visit` must not call mam.
  */
 MAM_API enum mam_status

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * stats.h - what a pool counts. Bytes unless a name says otherwise; all of one moment; exact, not
- * sampled.
+ * sampled. Threads that keep freed blocks (enum mam_cache_mode) count for themselves and are asked
+ * when the numbers are: the peaks of what is live are exact for one thread, and with several those of
+ * the moments at which a thread went to the pool.
  */
 #ifndef MAM_STATS_H
 #define MAM_STATS_H

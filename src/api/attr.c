@@ -12,6 +12,9 @@
 #include "base/log.h"
 #include "base/option.h"
 
+/* Place of "off" among the words of the option MAM_CACHE. */
+#define CACHE_IS_OFF 1u
+
 #define LEAST_GRANULE 16u
 #define MOST_GRANULE (2u << 20)
 
@@ -121,6 +124,8 @@ void mam_attr_environment(struct mam_pool_attr *attr)
 	attr->limit_bytes = mam_option_bytes(MAM_OPTION_LIMIT);
 	attr->granule = mam_option_bytes(MAM_OPTION_GRANULE);
 	attr->free_policy = (enum mam_free_policy)mam_option_choice(MAM_OPTION_FREE);
+	attr->cache = mam_option_choice(MAM_OPTION_CACHE) == CACHE_IS_OFF ? MAM_CACHE_OFF
+									  : MAM_CACHE_ON;
 	/* A pool that never grows and begins with nothing would be no pool. */
 	if (attr->growth_bytes == MAM_GROWTH_NONE && attr->chunk_bytes == 0)
 		attr->chunk_bytes = MAM_CHUNK_LARGEST;

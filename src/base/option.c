@@ -53,6 +53,9 @@ static const struct mam_option_row rows[] = {
 		"stream does not wait, deferred (under mam run, elsewhere as strict) does not wait and "
 		"uses them once all work before the free is done; default is strict on device memory "
 		"and stream elsewhere." },
+	[MAM_OPTION_CACHE] = { "MAM_CACHE", "choice", "on|off", "on",
+		"Whether threads keep what they free in default pools, to allocate again without a "
+		"lock." },
 	[MAM_OPTION_CAPTURE] = { "MAM_CAPTURE", "choice", "strict|allow", "strict",
 		"Under mam run, what allocations answer while a stream is in capture: what the driver "
 		"does, or a block of the pool." },

@@ -36,6 +36,7 @@
 #include "cache/cache.h"
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/pages.h"
 
@@ -48,6 +49,7 @@
 #define SLACK_FEW 2   /* a quarter */
 #define SLACK_MANY 1
 #define SEATS_FEW 4
+#define TURNS_A_LOOK 256 /* at the clock */
 #define SHARE_OF_HIGH 256
 #define HIGH_LEAST ((uint64_t)16 << 20)
 #define MORE_BLOCKS 16 /* that one request may bring */
@@ -108,6 +110,7 @@ void mam_cache_open(struct mam_pool *pool, uint64_t number)
 		return;
 	mam_lock_take(&cache->lock);
 	atomic_store_explicit(&cache->high_most, 0, memory_order_relaxed);
+	atomic_store_explicit(&cache->next_look, 0, memory_order_relaxed);
 	atomic_store_explicit(&cache->number, number, memory_order_relaxed);
 	atomic_store_explicit(&cache->pool, pool, memory_order_release);
 	mam_lock_release(&cache->lock);
@@ -320,13 +323,17 @@ enum mam_status mam_cache_alloc_slowly(struct mam_pool *pool, size_t bytes, size
 {
 	struct mam_seat *seat = pool->cache ? enter(pool) : NULL;
 	enum mam_status status = MAM_ERROR_WOULD_WAIT;
+	bool look = false;
 
 	if (seat && !is_small(seat, bytes, alignment))
 		return alloc_large(pool, seat, bytes, alignment, block);
 	if (seat) {
 		status = alloc_inside(seat, pool, bytes, alignment, block);
+		look = ++seat->turns % TURNS_A_LOOK == 0;
 		mam_handshake_leave(&seat->hand);
 	}
+	if (look)
+		mam_cache_age(pool, mam_clock_ns());
 	if (status != MAM_ERROR_WOULD_WAIT)
 		return status;
 	status = mam_pool_alloc(pool, bytes, alignment, block);
@@ -432,6 +439,8 @@ enum mam_status mam_cache_free_slowly(struct mam_pool *pool, void *block)
 	if (!pool->cache)
 		return mam_pool_free(pool, block);
 	seat = enter(pool);
+	if (seat)
+		seat->turns++;
 	tag = live_here(pool, block, &value);
 	status = tag ? free_tagged(pool, seat, block, tag, value)
 		     : free_untagged(pool, block, seat ? &seat->tally : &none);

@@ -53,6 +53,12 @@ void mam_cache_settle(struct mam_pool *pool);
 /* mam_cache_drain - every cached block back to the pool. False: there was none. */
 bool mam_cache_drain(struct mam_pool *pool);
 
+/*
+ * mam_cache_age - seats that nobody used since the last look are emptied. Looks at most once a
+ * second; `now`: by mam_clock_ns(). For threads that go to the pool anyway: mam has none of its own.
+ */
+void mam_cache_age(struct mam_pool *pool, uint64_t now);
+
 /* mam_cache_close - no thread has a seat at the pool any more; what is cached is forgotten. */
 void mam_cache_close(struct mam_pool *pool);
 
@@ -79,6 +85,7 @@ struct mam_cache {
 	_Atomic uint32_t seat_count;   /* atomic; written under lock: cache */
 	uint32_t next_seat;            /* lock: cache; number for the next seat's tags */
 	struct mam_cache *next;        /* lock: idle; the next idle one */
+	_Atomic uint64_t next_look;    /* atomic; when seats are looked at again */
 	_Atomic uint64_t high_most;    /* atomic; blocks may reach so high before caches are emptied */
 	struct mam_depot depot;
 };

@@ -16,6 +16,7 @@
 #include "cache/cache.h"
 
 #define BATCH 64 /* blocks given back under one hold of the pool's lock */
+#define LOOK_NS UINT64_C(1000000000)
 
 static bool is_ours(const struct mam_seat *seat)
 {
@@ -128,6 +129,47 @@ bool mam_cache_drain(struct mam_pool *pool)
 		any = true;
 	release(cache);
 	return any;
+}
+
+static bool was_idle(struct mam_seat *seat)
+{
+	bool idle = seat->tally.allocs == 0 && seat->tally.frees == 0 && seat->turns == seat->seen;
+
+	seat->seen = seat->turns;
+	return idle;
+}
+
+static void look_locked(struct mam_cache *cache, struct mam_pool *pool)
+{
+	unsigned in_use = 0;
+
+	for (struct mam_seat *seat = cache->seats; seat; seat = seat->next) {
+		if (!may_touch(seat))
+			continue;
+		if (!was_idle(seat))
+			in_use++;
+		else
+			(void)empty(pool, seat);
+		mam_pool_meet(pool, &seat->tally);
+	}
+	if (in_use < 2)
+		(void)empty_depot(pool, &cache->depot);
+}
+
+void mam_cache_age(struct mam_pool *pool, uint64_t now)
+{
+	struct mam_cache *cache = pool->cache;
+
+	if (!cache || now < atomic_load_explicit(&cache->next_look, memory_order_relaxed))
+		return;
+	cache = hold(pool);
+	if (!cache)
+		return;
+	if (now >= atomic_load_explicit(&cache->next_look, memory_order_relaxed)) {
+		atomic_store_explicit(&cache->next_look, now + LOOK_NS, memory_order_relaxed);
+		look_locked(cache, pool);
+	}
+	release(cache);
 }
 
 static void unlink_locked(struct mam_cache *cache, struct mam_seat *seat)

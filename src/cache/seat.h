@@ -38,9 +38,8 @@ struct mam_seat {
 	struct mam_bins bins;
 	uint8_t appetite[MAM_SEAT_SMALL + 1]; /* blocks to take more of, the next time */
 
-	/* age: how often the bins were used until somebody looked, and when that was */
-	uint64_t seen_uses; /* lock: cache */
-	uint64_t seen_ns;   /* lock: cache */
+	uint64_t turns; /* thread; count: times that the owner went to the pool */
+	uint64_t seen;  /* lock: cache; the same, when somebody last looked */
 
 	struct mam_seat *next, *previous; /* lock: cache; seats of one pool */
 	struct mam_seat *of_thread;       /* thread; next of the thread's */

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bins: the smallest that fits, the newest first, what is given up, and what a second free breaks. */
+#include "cached.h"
+
+#define BASE ((uintptr_t)0x7f2000000000)
+
+static struct mam_bins bins;
+static struct mam_bins other;
+
+static void begin(void)
+{
+	memset(&bins, 0, sizeof(bins));
+	memset(&other, 0, sizeof(other));
+	bins.key = mam_tag_cached_key(1);
+	other.key = mam_tag_cached_key(2);
+}
+
+/* Blocks far enough apart for any size. */
+static uintptr_t block_of(size_t number)
+{
+	return BASE + number * ((uintptr_t)2 << 20);
+}
+
+static void push(struct mam_bins *into, size_t number, uint64_t granules)
+{
+	mam_bins_push(into, block_of(number), mam_tag_make(block_of(number), granules), granules);
+	ck_assert_ptr_null(mam_bins_check(into));
+}
+
+static uintptr_t pop(uint64_t granules)
+{
+	mam_tag_word *tag;
+	uintptr_t block = mam_bins_pop(&bins, granules, &tag);
+
+	ck_assert_ptr_null(mam_bins_check(&bins));
+	if (block != 0)
+		mam_tag_write(tag, MAM_TAG_NONE);
+	return block;
+}
+
+START_TEST(the_smallest_that_fits_is_found)
+{
+	static const uint64_t sizes[] = { 1, 2, 63, 64, 65, 127, 128, 1000, 2047, 2048 };
+
+	ck_assert_uint_eq(mam_bins_best(&bins, 1, MAM_TAG_MOST), 0);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		push(&bins, i, sizes[i]);
+	for (uint64_t least = 1; least <= MAM_TAG_MOST; least++) {
+		size_t i = 0;
+
+		while (sizes[i] < least)
+			i++;
+		ck_assert_uint_eq(mam_bins_best(&bins, least, MAM_TAG_MOST), sizes[i]);
+		ck_assert_uint_eq(mam_bins_best(&bins, least, sizes[i]), sizes[i]);
+		if (sizes[i] > least)
+			ck_assert_uint_eq(mam_bins_best(&bins, least, sizes[i] - 1), 0);
+	}
+}
+END_TEST
+
+START_TEST(a_bin_is_a_stack)
+{
+	for (size_t i = 0; i < 100; i++)
+		push(&bins, i, 7);
+	ck_assert_uint_eq(bins.blocks, 100);
+	ck_assert_uint_eq(bins.granules, 700);
+	for (size_t i = 100; i-- > 0;)
+		ck_assert_uint_eq(pop(7), block_of(i));
+	ck_assert_uint_eq(mam_bins_best(&bins, 1, MAM_TAG_MOST), 0);
+	ck_assert_uint_eq(bins.granules, 0);
+}
+END_TEST
+
+START_TEST(what_is_given_up_is_of_the_fullest_octave)
+{
+	void *blocks[8];
+
+	for (size_t i = 0; i < 50; i++)
+		push(&bins, i, 4); /* 200 granules */
+	push(&bins, 50, 100);
+	push(&bins, 51, 120); /* 220 granules */
+	ck_assert_uint_eq(mam_bins_evict(&bins, blocks, 1), 1);
+	ck_assert_ptr_eq(blocks[0], (void *)block_of(50));
+	ck_assert_uint_eq(mam_tag_of(block_of(50), 100), MAM_TAG_NONE);
+	ck_assert_uint_eq(mam_bins_evict(&bins, blocks, 8), 8); /* 200 against 120 */
+	ck_assert_uint_eq(bins.granules, 42 * 4 + 120);
+	ck_assert_ptr_null(mam_bins_check(&bins));
+	while (mam_bins_evict(&bins, blocks, 8) != 0)
+		continue;
+	ck_assert_uint_eq(bins.blocks, 0);
+}
+END_TEST
+
+START_TEST(blocks_move_whole)
+{
+	for (size_t i = 0; i < 20; i++)
+		push(&bins, i, 10 + i);
+	ck_assert_uint_eq(mam_bins_move(&bins, &other, 12, 15, 3), 3);
+	ck_assert_uint_eq(other.granules, 12 + 13 + 14);
+	ck_assert_uint_eq(mam_bins_move(&bins, &other, 12, 15, 3), 1);
+	ck_assert_uint_eq(mam_bins_shed(&bins, &other, 100), 14); /* 16 to 29: of one octave, 16 on */
+	ck_assert_uint_eq(bins.blocks, 2);
+	ck_assert_ptr_null(mam_bins_check(&bins));
+	ck_assert_ptr_null(mam_bins_check(&other));
+}
+END_TEST
+
+/* Two threads free one block at once: the tag is the last one's, and the first one's bin notices. */
+START_TEST(a_block_in_two_bins_is_handed_out_once)
+{
+	push(&bins, 1, 5);
+	push(&bins, 2, 5);
+	push(&bins, 3, 5);
+	push(&bins, 4, 6);
+	mam_bins_push(&other, block_of(3), mam_tag_find(block_of(3), 5), 5);
+	ck_assert_ptr_null(mam_bins_check(&other));
+	ck_assert_ptr_nonnull(mam_bins_check(&bins));
+	ck_assert_uint_eq(pop(5), 0);
+	ck_assert_uint_eq(bins.lost, 3);
+	ck_assert_uint_eq(bins.blocks, 1);
+	ck_assert_uint_eq(mam_bins_best(&bins, 5, 5), 0);
+	ck_assert_uint_eq(pop(6), block_of(4));
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = suite_begin("cache/bins");
+
+	tcase_add_checked_fixture(tcase, begin, NULL);
+	tcase_add_test(tcase, the_smallest_that_fits_is_found);
+	tcase_add_test(tcase, a_bin_is_a_stack);
+	tcase_add_test(tcase, what_is_given_up_is_of_the_fullest_octave);
+	tcase_add_test(tcase, blocks_move_whole);
+	tcase_add_test(tcase, a_block_in_two_bins_is_handed_out_once);
+	return suite_end();
+}

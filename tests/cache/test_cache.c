@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A pool with a cache, used by one thread: what callers see is what they see without. */
+#include <stdlib.h>
+
+#include "base/event.h"
+#include "cached.h"
+
+#define SLOTS 200
+#define STEPS 100000
+
+static struct mam_pool *pool;
+
+static void begin(void)
+{
+	pool = cached_pool(64 * MIB);
+}
+
+START_TEST(a_freed_block_comes_back_without_the_pool)
+{
+	void *block = get(pool, 300);
+
+	put(pool, block);
+	ck_assert_uint_eq(numbers(pool).cached_blocks, 1);
+	ck_assert_ptr_eq(get(pool, 512), block); /* of the same granule */
+	ck_assert_uint_eq(numbers(pool).cached_blocks, 0);
+	ck_assert_uint_eq(numbers(pool).live_bytes, 512);
+	put(NULL, block);
+	ck_assert_uint_eq(numbers(pool).allocs, 2);
+	ck_assert_uint_eq(numbers(pool).frees, 2);
+	done_with(pool);
+}
+END_TEST
+
+START_TEST(a_block_an_eighth_larger_serves_and_no_other)
+{
+	void *block = get(pool, 90 * KIB), *next;
+	size_t bytes;
+
+	put(pool, block);
+	ck_assert_ptr_eq(get(pool, 80 * KIB), block);
+	ck_assert_int_eq(mam_usable_size(pool, block, &bytes), MAM_OK);
+	ck_assert_uint_eq(bytes, 90 * KIB);
+	ck_assert_uint_eq(numbers(pool).live_bytes, 80 * KIB);
+	ck_assert_uint_eq(numbers(pool).live_rounded_bytes, 90 * KIB);
+	put(pool, block);
+	next = get(pool, 79 * KIB);
+	ck_assert_ptr_ne(next, block);
+	put(pool, next);
+	done_with(pool);
+}
+END_TEST
+
+START_TEST(misuse_gets_the_statuses_it_gets_without)
+{
+	char *block = get(pool, 4096), *large = get(pool, 48 * KIB);
+	struct mam_pool *stranger = cached_pool(MIB), *owner;
+	struct mam_segment_info segment;
+	size_t bytes;
+
+	ck_assert_int_eq(mam_free(pool, block + 512), MAM_ERROR_INTERIOR);
+	ck_assert_int_eq(mam_free(pool, block + 1), MAM_ERROR_INTERIOR);
+	ck_assert_int_eq(mam_free(pool, large + 512), MAM_ERROR_INTERIOR);
+	ck_assert_int_eq(mam_free(stranger, block), MAM_ERROR_NOT_OWNED);
+	put(pool, block);
+	put(pool, large);
+	for (int i = 0; i < 2; i++) { /* cached, and then no more */
+		ck_assert_int_eq(mam_free(pool, block), MAM_ERROR_DOUBLE_FREE);
+		ck_assert_int_eq(mam_free(NULL, block), MAM_ERROR_DOUBLE_FREE);
+		ck_assert_int_eq(mam_free(pool, large), MAM_ERROR_DOUBLE_FREE);
+		ck_assert_int_eq(mam_free(pool, large + 512), MAM_ERROR_DOUBLE_FREE);
+		ck_assert_int_eq(mam_free(pool, block + 512), MAM_ERROR_DOUBLE_FREE);
+		ck_assert_int_eq(mam_free(stranger, block), MAM_ERROR_NOT_OWNED);
+		ck_assert_int_eq(mam_usable_size(pool, block, &bytes), MAM_ERROR_DOUBLE_FREE);
+		ck_assert_int_eq(mam_pool_retire(pool, block, NULL, NULL), MAM_ERROR_DOUBLE_FREE);
+		ck_assert_int_eq(mam_owner(large, &owner, &segment), MAM_OK);
+		ck_assert_ptr_eq(owner, pool);
+		ck_assert(!segment.live);
+		ck_assert_uint_eq(segment.requested, 0);
+		ck_assert_int_eq(mam_pool_trim(pool, SIZE_MAX, NULL), MAM_OK);
+	}
+	done_with(stranger);
+	done_with(pool);
+}
+END_TEST
+
+static size_t live_seen, free_seen, requested_seen;
+
+static bool count(const struct mam_segment_info *segment, void *user)
+{
+	(void)user;
+	*(segment->live ? &live_seen : &free_seen) += 1;
+	requested_seen += segment->requested;
+	return true;
+}
+
+START_TEST(a_walk_shows_what_callers_hold)
+{
+	void *first = get(pool, 1000), *second = get(pool, 600), *third = get(pool, 90 * KIB);
+
+	put(pool, first);
+	first = get(pool, 1024);
+	put(pool, second);
+	ck_assert_int_eq(mam_pool_walk(pool, count, NULL), MAM_OK);
+	ck_assert_uint_eq(live_seen, 2);
+	ck_assert_uint_eq(requested_seen, 1024 + 90 * KIB);
+	ck_assert_uint_eq(free_seen, 2); /* what the second left, and the rest of the chunk */
+	put(pool, first);
+	put(pool, third);
+	done_with(pool);
+}
+END_TEST
+
+START_TEST(a_retired_block_is_the_pools)
+{
+	void *block = get(pool, 1000);
+	size_t bytes, reclaimed;
+	uint64_t ticket;
+
+	put(pool, block);
+	block = get(pool, 700);
+	ck_assert_int_eq(mam_pool_retire(pool, block, &ticket, &bytes), MAM_OK);
+	ck_assert_uint_eq(bytes, 1024);
+	ck_assert_uint_eq(numbers(pool).live_bytes, 0);
+	ck_assert_uint_eq(numbers(pool).retired_bytes, 1024);
+	ck_assert_int_eq(mam_free(pool, block), MAM_ERROR_DOUBLE_FREE);
+	ck_assert_int_eq(mam_pool_reclaim(pool, ticket, &reclaimed), MAM_OK);
+	ck_assert_uint_eq(reclaimed, 1024);
+	done_with(pool);
+}
+END_TEST
+
+/* The same random requests on a pool with a cache and one without: the same numbers throughout. */
+START_TEST(statistics_are_those_of_a_pool_without)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	void *with[SLOTS] = { NULL }, *without[SLOTS] = { NULL };
+	struct mam_pool *plain;
+
+	attr.source = "host";
+	attr.chunk_bytes = 64 * MIB;
+	attr.cache = MAM_CACHE_OFF;
+	ck_assert_int_eq(mam_pool_create(&attr, &plain), MAM_OK);
+	ck_assert_ptr_null(plain->cache);
+	srandom(1);
+	for (size_t step = 0; step < STEPS; step++) {
+		size_t slot = (size_t)random() % SLOTS;
+		size_t bytes = (size_t)random() % ((size_t)512 << random() % 13) + 1;
+
+		if (with[slot]) {
+			put(pool, with[slot]);
+			put(plain, without[slot]);
+		}
+		with[slot] = get(pool, bytes);
+		without[slot] = get(plain, bytes);
+		if (step % (STEPS / 50) == 0) {
+			struct mam_stats ours = numbers(pool), theirs = numbers(plain);
+
+			ck_assert_uint_eq(ours.live_blocks, theirs.live_blocks);
+			ck_assert_uint_eq(ours.live_bytes, theirs.live_bytes);
+			ck_assert_uint_eq(ours.peak_live_blocks, theirs.peak_live_blocks);
+			ck_assert_uint_eq(ours.peak_live_bytes, theirs.peak_live_bytes);
+			ck_assert_uint_eq(ours.allocs, theirs.allocs);
+			ck_assert_uint_eq(ours.frees, theirs.frees);
+			ck_assert_uint_eq(ours.failures, theirs.failures);
+			ck_assert_uint_ge(ours.live_rounded_bytes, theirs.live_rounded_bytes);
+			ck_assert_uint_le(ours.live_rounded_bytes,
+					  theirs.live_rounded_bytes / 8 * 9);
+			ck_assert_uint_le(ours.cached_bytes, ours.reserved_bytes / 4 + 65536);
+			ck_assert_uint_eq(theirs.cached_blocks, 0);
+		}
+	}
+	for (size_t slot = 0; slot < SLOTS; slot++) {
+		if (with[slot])
+			put(pool, with[slot]);
+		if (without[slot])
+			put(plain, without[slot]);
+	}
+	done_with(pool);
+	done_with(plain);
+}
+END_TEST
+
+START_TEST(a_block_with_nowhere_to_go_is_the_pools)
+{
+	void *aligned, *again, *now;
+
+	ck_assert_int_eq(mam_malloc_aligned(pool, 1000, 4096, &aligned), MAM_OK);
+	put(pool, aligned);
+	ck_assert_uint_eq(numbers(pool).cached_blocks, 0);
+	put(pool, get(pool, MIB + 1));
+	ck_assert_uint_eq(numbers(pool).cached_blocks, 0);
+	put(pool, get(pool, MIB));
+	ck_assert_uint_eq(numbers(pool).cached_blocks, 1);
+	ck_assert_int_eq(mam_malloc_aligned(pool, MIB, 512, &again), MAM_OK);
+	ck_assert_uint_eq(numbers(pool).cached_blocks, 0);
+	put(pool, again);
+	ck_assert_int_eq(mam_pool_alloc_nowait(pool, MIB, 0, &now), MAM_OK);
+	ck_assert_ptr_eq(now, again);
+	put(pool, now);
+	done_with(pool);
+}
+END_TEST
+
+START_TEST(granules_decide)
+{
+	static const size_t granules[] = { 16, 256, 512, 4096, MIB, 2 * MIB };
+
+	for (size_t i = 0; i < sizeof(granules) / sizeof(granules[0]); i++) {
+		struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+		struct mam_pool *other;
+		void *block;
+
+		attr.source = "host";
+		attr.chunk_bytes = 64 * MIB;
+		attr.granule = granules[i];
+		ck_assert_int_eq(mam_pool_create(&attr, &other), MAM_OK);
+		block = get(other, 1);
+		put(other, block);
+		ck_assert_uint_eq(numbers(other).cached_blocks,
+				  granules[i] >= 512 && granules[i] <= MIB);
+		ck_assert_ptr_eq(get(other, granules[i]), block);
+		ck_assert_uint_eq(numbers(other).live_rounded_bytes, granules[i]);
+		put(other, block);
+		done_with(other);
+	}
+	done_with(pool);
+}
+END_TEST
+
+static size_t told[2];
+
+static void listen(const struct mam_event *event, void *user)
+{
+	(void)user;
+	if (event->kind == MAM_EVENT_ALLOC)
+		told[0] += event->bytes;
+	else if (event->kind == MAM_EVENT_FREE)
+		told[1] += event->bytes;
+}
+
+START_TEST(listeners_hear_of_all)
+{
+	void *block = get(pool, 700);
+
+	ck_assert(mam_event_subscribe(listen, NULL));
+	put(pool, block);
+	for (size_t bytes = 600; bytes < 610; bytes++)
+		put(pool, get(pool, bytes));
+	ck_assert(mam_event_unsubscribe(listen, NULL));
+	ck_assert_uint_eq(told[0], 6045);
+	ck_assert_uint_eq(told[1], 6045 + 700);
+	done_with(pool);
+}
+END_TEST
+
+START_TEST(addresses_are_used_again_by_another_pool)
+{
+	void *block = get(pool, 5000), *theirs = NULL;
+	struct mam_pool *next = NULL;
+
+	ck_assert_int_eq(mam_pool_abandon(pool), MAM_OK); /* with a live block: its tag stays */
+	ck_assert_int_eq(mam_free(pool, block), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(mam_free(NULL, block), MAM_ERROR_NOT_OWNED);
+	for (int i = 0; i < 8 && !next; i++) {
+		next = cached_pool(64 * MIB);
+		theirs = get(next, 5000);
+		put(next, theirs);
+		theirs = get(next, 5000);
+		ck_assert_int_eq(mam_free(pool, theirs), MAM_ERROR_DESTROYED);
+		put(NULL, theirs);
+	}
+	done_with(next);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = suite_begin("cache/cache");
+
+	tcase_add_checked_fixture(tcase, begin, NULL);
+	tcase_add_test(tcase, a_freed_block_comes_back_without_the_pool);
+	tcase_add_test(tcase, a_block_an_eighth_larger_serves_and_no_other);
+	tcase_add_test(tcase, misuse_gets_the_statuses_it_gets_without);
+	tcase_add_test(tcase, a_walk_shows_what_callers_hold);
+	tcase_add_test(tcase, a_retired_block_is_the_pools);
+	tcase_add_test(tcase, statistics_are_those_of_a_pool_without);
+	tcase_add_test(tcase, a_block_with_nowhere_to_go_is_the_pools);
+	tcase_add_test(tcase, granules_decide);
+	tcase_add_test(tcase, listeners_hear_of_all);
+	tcase_add_test(tcase, addresses_are_used_again_by_another_pool);
+	return suite_end();
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Caches emptied by others: trim, growth, lack of memory, age, the thread's end, the pool's end. */
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cached.h"
+
+/* A thread that fills its cache, and waits to be told to go on or to end. */
+struct helper {
+	struct mam_pool *pool;
+	pthread_t thread;
+	pthread_barrier_t barrier;
+	size_t blocks, bytes;
+};
+
+static void fill(struct mam_pool *pool, size_t blocks, size_t bytes)
+{
+	void *held[256];
+
+	for (size_t i = 0; i < blocks; i++)
+		held[i] = get(pool, bytes);
+	for (size_t i = 0; i < blocks; i++)
+		put(pool, held[i]);
+}
+
+static void *help(void *argument)
+{
+	struct helper *helper = argument;
+	void *block;
+
+	fill(helper->pool, helper->blocks, helper->bytes);
+	pthread_barrier_wait(&helper->barrier);
+	pthread_barrier_wait(&helper->barrier);
+	/* The pool may have ended. */
+	if (mam_malloc(helper->pool, 512, &block) == MAM_OK)
+		mam_free(helper->pool, block);
+	return NULL;
+}
+
+/* Afterwards its cache is full, and it sleeps. */
+static void helper_start(struct helper *helper, struct mam_pool *pool, size_t blocks, size_t bytes)
+{
+	helper->pool = pool;
+	helper->blocks = blocks;
+	helper->bytes = bytes;
+	pthread_barrier_init(&helper->barrier, NULL, 2);
+	ck_assert_int_eq(pthread_create(&helper->thread, NULL, help, helper), 0);
+	pthread_barrier_wait(&helper->barrier);
+}
+
+static void helper_end(struct helper *helper)
+{
+	pthread_barrier_wait(&helper->barrier);
+	pthread_join(helper->thread, NULL);
+}
+
+START_TEST(trim_empties_every_threads_cache)
+{
+	struct mam_pool *pool = cached_pool(0);
+	struct helper helper;
+	size_t released;
+
+	helper_start(&helper, pool, 100, 8192);
+	fill(pool, 50, 4096);
+	ck_assert_uint_ge(numbers(pool).cached_blocks, 150);
+	ck_assert_int_eq(mam_pool_trim(pool, 0, &released), MAM_OK);
+	ck_assert_uint_ge(released, 64 * MIB);
+	ck_assert_uint_eq(numbers(pool).cached_blocks, 0);
+	ck_assert_uint_eq(numbers(pool).reserved_bytes, 0);
+	helper_end(&helper);
+	done_with(pool);
+}
+END_TEST
+
+/* What is cached is ground for others before the source is asked, and before a request fails. */
+START_TEST(a_pool_empties_caches_before_it_grows)
+{
+	struct mam_pool *pool = cached_pool(4 * MIB);
+	struct mam_stats stats;
+	struct helper helper;
+	void *block;
+
+	helper_start(&helper, pool, 128, 8192); /* the lowest MiB */
+	ck_assert_uint_ge(numbers(pool).cached_bytes, MIB / 2);
+	block = get(pool, 4 * MIB - 64 * KIB);
+	stats = numbers(pool);
+	ck_assert_uint_eq(stats.cached_blocks, 0);
+	ck_assert_uint_eq(stats.grows, 1);
+	put(pool, block);
+	helper_end(&helper);
+	done_with(pool);
+}
+END_TEST
+
+START_TEST(a_thread_that_ends_leaves_nothing_behind)
+{
+	struct mam_pool *pool = cached_pool(MIB), *second = cached_pool(MIB);
+	struct helper helper;
+
+	helper_start(&helper, pool, 10, 2048);
+	helper_end(&helper);
+	ck_assert_uint_eq(numbers(pool).cached_blocks, 0);
+	ck_assert_uint_eq(numbers(pool).allocs, 11);
+	ck_assert_uint_eq(numbers(pool).segments, 1);
+	done_with(pool);
+	done_with(second);
+}
+END_TEST
+
+START_TEST(an_idle_thread_loses_its_cache_by_age)
+{
+	struct mam_pool *pool = cached_pool(64 * MIB);
+	uint64_t second = 1000000000;
+	struct helper helper;
+	size_t cached;
+
+	helper_start(&helper, pool, 100, 4096);
+	cached = numbers(pool).cached_blocks;
+	ck_assert_uint_ge(cached, 100);
+	mam_cache_age(pool, 10 * second);
+	ck_assert_uint_eq(numbers(pool).cached_blocks, cached); /* it was in use since the last look */
+	mam_cache_age(pool, 10 * second + second / 2);
+	ck_assert_uint_eq(numbers(pool).cached_blocks, cached); /* too early */
+	fill(pool, 20, 512);
+	mam_cache_age(pool, 11 * second);
+	ck_assert_uint_lt(numbers(pool).cached_blocks, 60); /* ours is left */
+	ck_assert_uint_ge(numbers(pool).cached_blocks, 20);
+	helper_end(&helper);
+	done_with(pool);
+}
+END_TEST
+
+START_TEST(a_pool_with_cached_blocks_may_be_destroyed)
+{
+	struct mam_pool *pool = cached_pool(64 * MIB);
+	struct helper helper;
+	void *block = get(pool, 100), *none = pool;
+
+	helper_start(&helper, pool, 100, 4096);
+	ck_assert_int_eq(mam_pool_destroy(pool), MAM_ERROR_LIVE_BLOCKS);
+	put(pool, block);
+	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
+	ck_assert_int_eq(mam_malloc(pool, 100, &none), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(mam_malloc(pool, 4096, &none), MAM_ERROR_DESTROYED);
+	ck_assert_ptr_eq(none, pool);
+	ck_assert_int_eq(mam_free(pool, block), MAM_ERROR_DESTROYED);
+	helper_end(&helper);
+}
+END_TEST
+
+START_TEST(an_abandoned_pool_hands_out_nothing)
+{
+	struct mam_pool *pool = cached_pool(64 * MIB), *next;
+	void *block;
+
+	fill(pool, 10, 4096);
+	ck_assert_int_eq(mam_pool_abandon(pool), MAM_OK);
+	ck_assert_int_eq(mam_malloc(pool, 4096, &block), MAM_ERROR_DESTROYED);
+	next = cached_pool(64 * MIB); /* which takes the idle seat and the idle cache */
+	fill(next, 10, 4096);
+	ck_assert_int_eq(mam_malloc(pool, 4096, &block), MAM_ERROR_DESTROYED);
+	done_with(next);
+}
+END_TEST
+
+START_TEST(a_forks_child_has_all_blocks)
+{
+	struct mam_pool *pool = cached_pool(64 * MIB);
+	struct helper helper;
+	pid_t child;
+	int status;
+
+	helper_start(&helper, pool, 100, 4096);
+	fill(pool, 10, 8192);
+	child = fork();
+	if (child == 0) {
+		struct mam_stats stats = { .size = sizeof(stats) };
+		bool good = mam_pool_check(pool, NULL, 0) == MAM_OK &&
+			    mam_pool_stats(pool, &stats) == MAM_OK && stats.live_blocks == 0 &&
+			    stats.cached_blocks < 100;
+		void *block;
+
+		for (int i = 0; i < 1000 && good; i++)
+			good = mam_malloc(pool, 8192, &block) == MAM_OK &&
+			       mam_free(NULL, block) == MAM_OK;
+		good = good && mam_pool_destroy(pool) == MAM_OK;
+		_exit(good ? 0 : 1);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	ck_assert_uint_ge(numbers(pool).cached_blocks, 110);
+	helper_end(&helper);
+	done_with(pool);
+}
+END_TEST
+
+/* Cached blocks part holes that a large request could use: they go before it takes fresh ground. */
+START_TEST(fresh_ground_is_taken_once_caches_are_empty)
+{
+	struct mam_pool *pool = cached_pool(GIB);
+	uint64_t high;
+	void *blocks[64];
+
+	for (size_t i = 0; i < 64; i++)
+		blocks[i] = get(pool, MIB);
+	high = numbers(pool).high_water_bytes;
+	for (size_t i = 0; i < 64; i++)
+		put(pool, blocks[i]); /* some to the pool, the last ones cached among them */
+	ck_assert_uint_gt(numbers(pool).cached_blocks, 0);
+	blocks[0] = get(pool, 60 * MIB);
+	ck_assert_uint_eq(numbers(pool).high_water_bytes, high);
+	ck_assert_uint_eq(numbers(pool).cached_blocks, 0);
+	put(pool, blocks[0]);
+	done_with(pool);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = suite_begin("cache/drain");
+
+	tcase_add_test(tcase, trim_empties_every_threads_cache);
+	tcase_add_test(tcase, a_pool_empties_caches_before_it_grows);
+	tcase_add_test(tcase, a_thread_that_ends_leaves_nothing_behind);
+	tcase_add_test(tcase, an_idle_thread_loses_its_cache_by_age);
+	tcase_add_test(tcase, a_pool_with_cached_blocks_may_be_destroyed);
+	tcase_add_test(tcase, an_abandoned_pool_hands_out_nothing);
+	tcase_add_test(tcase, a_forks_child_has_all_blocks);
+	tcase_add_test(tcase, fresh_ground_is_taken_once_caches_are_empty);
+	return suite_end();
+}

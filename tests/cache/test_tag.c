@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tags: what is written at an address is found there and nowhere else, for small and large blocks. */
+#include "cached.h"
+
+#define BASE ((uintptr_t)0x7f1234600000)
+
+START_TEST(fields_come_back)
+{
+	uint64_t key = mam_tag_live_key(MAM_TAG_POOLS - 1);
+	uint64_t live = mam_tag_live(key, BASE + 63 * 512, MAM_TAG_MOST, MAM_CACHE_MOST_BYTES);
+	uint64_t next = ((UINT64_C(1) << 48) - 512) >> 9;
+	uint64_t cached = mam_tag_cached(mam_tag_cached_key(MAM_TAG_SEATS - 1), MAM_TAG_MOST, next);
+
+	ck_assert_uint_eq(mam_tag_state(live), MAM_TAG_LIVE);
+	ck_assert_uint_eq(mam_tag_pool(live), MAM_TAG_POOLS - 1);
+	ck_assert_uint_eq(mam_tag_granules(live), MAM_TAG_MOST);
+	ck_assert_uint_eq(mam_tag_requested(live), MAM_CACHE_MOST_BYTES);
+	ck_assert_uint_eq(mam_tag_state(cached), MAM_TAG_CACHED);
+	ck_assert_uint_eq(mam_tag_granules(cached), MAM_TAG_MOST);
+	ck_assert_uint_eq(mam_tag_next(cached), next);
+	ck_assert_uint_eq(cached >> 54, MAM_TAG_SEATS - 1);
+}
+END_TEST
+
+START_TEST(each_granule_has_its_own)
+{
+	uint64_t key = mam_tag_live_key(7), value;
+
+	for (uintptr_t at = 0; at < 8192; at++) {
+		uintptr_t address = BASE + at * 512;
+
+		mam_tag_write(mam_tag_make(address, 1), mam_tag_live(key, address, 1, at + 1));
+	}
+	for (uintptr_t at = 0; at < 8192; at++) {
+		ck_assert_ptr_nonnull(mam_tag_live_at(BASE + at * 512, key, &value));
+		ck_assert_uint_eq(mam_tag_requested(value), at + 1);
+		ck_assert_ptr_null(mam_tag_live_at(BASE + at * 512 + 1, key, &value));
+		ck_assert_ptr_null(mam_tag_live_at(BASE + at * 512, mam_tag_live_key(8), &value));
+		mam_tag_write(mam_tag_find(BASE + at * 512, 1), MAM_TAG_NONE);
+	}
+}
+END_TEST
+
+/* A large block's tag is its window's: other granules of the window are not its start. */
+START_TEST(a_large_block_is_found_at_its_start_alone)
+{
+	uint64_t key = mam_tag_live_key(9), value;
+	uintptr_t start = BASE + 5 * 512;
+	mam_tag_word *small;
+
+	mam_tag_write(mam_tag_make(start, MAM_TAG_LARGE),
+		      mam_tag_live(key, start, MAM_TAG_LARGE, 30000));
+	for (uintptr_t at = 0; at < 128; at++)
+		ck_assert_int_eq(mam_tag_live_at(BASE + at * 512, key, &value) != NULL, at == 5);
+	/* And a small one before it in the same window is another. */
+	small = mam_tag_make(BASE, 3);
+	mam_tag_write(small, mam_tag_live(key, BASE, 3, 1500));
+	ck_assert_ptr_eq(mam_tag_live_at(BASE, key, &value), small);
+	ck_assert_ptr_nonnull(mam_tag_live_at(start, key, &value));
+	ck_assert_uint_eq(mam_tag_granules(value), MAM_TAG_LARGE);
+	mam_tag_write(small, MAM_TAG_NONE);
+	mam_tag_write(mam_tag_find(start, MAM_TAG_LARGE), MAM_TAG_NONE);
+}
+END_TEST
+
+START_TEST(addresses_that_no_machine_maps_have_none)
+{
+	uint64_t value;
+
+	ck_assert_ptr_null(mam_tag_make((uintptr_t)1 << 48, 1));
+	ck_assert_ptr_null(mam_tag_make((uintptr_t)1 << 60, MAM_TAG_LARGE));
+	ck_assert_ptr_null(mam_tag_live_at((uintptr_t)1 << 60, mam_tag_live_key(1), &value));
+	ck_assert_ptr_nonnull(mam_tag_make(((uintptr_t)1 << 48) - 512, 1));
+	ck_assert_ptr_null(mam_tag_find((uintptr_t)3 << 40, 1)); /* never made */
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = suite_begin("cache/tag");
+
+	tcase_add_test(tcase, fields_come_back);
+	tcase_add_test(tcase, each_granule_has_its_own);
+	tcase_add_test(tcase, a_large_block_is_found_at_its_start_alone);
+	tcase_add_test(tcase, addresses_that_no_machine_maps_have_none);
+	return suite_end();
+}
