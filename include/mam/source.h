@@ -87,8 +87,8 @@ struct mam_source {
 };
 
 /*
- * mam_source_create - one of mam's own by name: "vmm", "cudamalloc", "pinned", "managed" or "host".
- * INVALID_VALUE names no source; NO_DEVICE.
+ * mam_source_create - one of mam's own by name: "vmm", "cudamalloc", "pinned", "managed", "host" or
+ * "simulated" (vmm without a driver: addresses alone). INVALID_VALUE names no source; NO_DEVICE.
  *
  * pinned and managed never ask for all there is, since a machine without memory to spare stops:
  * pinned leaves a quarter of the host's memory, or of its control group's, to others; managed gives

@@ -21,6 +21,7 @@ static const struct {
 	{ "pinned", mam_pinned_create, NULL, NULL },
 	{ "managed", mam_managed_create, NULL, NULL },
 	{ "vmm", mam_vmm_create, mam_vmm_room, mam_vmm_context },
+	{ "simulated", mam_vmm_simulated, NULL, NULL },
 	{ "host", mam_host_create, mam_host_room, NULL },
 	{ "limit", NULL, mam_limit_room, mam_limit_context },
 };

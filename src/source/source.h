@@ -123,5 +123,6 @@ enum mam_status mam_cudamalloc_create(int device, struct mam_source **source);
 enum mam_status mam_pinned_create(int device, struct mam_source **source);
 enum mam_status mam_managed_create(int device, struct mam_source **source);
 enum mam_status mam_vmm_create(int device, struct mam_source **source);
+enum mam_status mam_vmm_simulated(int device, struct mam_source **source);
 
 #endif

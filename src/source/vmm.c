@@ -305,3 +305,12 @@ enum mam_status mam_vmm_create(int device, struct mam_source **source)
 	attr.device = device;
 	return mam_source_vmm(&attr, source);
 }
+
+enum mam_status mam_vmm_simulated(int device, struct mam_source **source)
+{
+	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
+
+	(void)device; /* there is none */
+	attr.simulated = true;
+	return mam_source_vmm(&attr, source);
+}

@@ -28,7 +28,8 @@ static bool takes_host_memory(const struct bench_peer *peer)
 
 static bool always_grows(const struct bench_peer *peer)
 {
-	return takes_host_memory(peer) || strcmp(peer->source, "vmm") == 0;
+	return takes_host_memory(peer) || strcmp(peer->source, "vmm") == 0 ||
+	       strcmp(peer->source, "simulated") == 0;
 }
 
 static enum mam_status make_pool(const struct bench_peer *peer, struct mam_pool **pool)
