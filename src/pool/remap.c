@@ -109,7 +109,7 @@ static bool take_unfenced_locked(struct mam_pool *pool)
 
 static enum mam_status fence(struct mam_pool *pool, bool unfenced)
 {
-	return unfenced ? mam_source_quiesce(pool->source) : MAM_OK;
+	return unfenced ? mam_source_fence(pool->source) : MAM_OK;
 }
 
 static void look_at_hole(const struct mam_pieces *pieces, const struct mam_segment *hole,

@@ -8,6 +8,8 @@
 
 #include "base/log.h"
 
+#define OUTWAIT_BYTES 512u
+
 /* Once: later failures have the same reason. */
 static void report_no_device(void)
 {
@@ -134,6 +136,24 @@ enum mam_status mam_device_quiesce(const struct mam_device *device)
 		mam_device_leave(device, &visit);
 	}
 	return mam_device_status_of_end(device, answer);
+}
+
+enum mam_status mam_device_outwait(const struct mam_device *device)
+{
+	const struct mam_driver *driver = device->driver;
+	unsigned long long address = 0;
+	struct mam_device_visit visit;
+	struct mam_device_answer answer = mam_device_enter(device, &visit);
+
+	if (answer.result != MAM_DRIVER_SUCCESS)
+		return mam_device_status_of_end(device, answer);
+	answer = mam_device_answer_of("cuMemAlloc", driver->mem_alloc(&address, OUTWAIT_BYTES));
+	if (answer.result == MAM_DRIVER_SUCCESS)
+		answer = mam_device_answer_of("cuMemFree", driver->mem_free(address));
+	mam_device_leave(device, &visit);
+	return answer.result == MAM_DRIVER_OUT_OF_MEMORY
+		       ? mam_device_quiesce(device)
+		       : mam_device_status_of_end(device, answer);
 }
 
 bool mam_device_free_bytes(const struct mam_device *device, size_t *bytes)

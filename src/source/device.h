@@ -76,6 +76,13 @@ enum mam_status mam_device_status_of_end(const struct mam_device *device,
  */
 enum mam_status mam_device_quiesce(const struct mam_device *device);
 
+/*
+ * mam_device_outwait - the same without ending a capture, by giving back a small allocation made for
+ * it: that waits for the whole context too, and in relaxed mode is allowed at any time. It costs an
+ * allocation. Where the device has nothing left it is mam_device_quiesce().
+ */
+enum mam_status mam_device_outwait(const struct mam_device *device);
+
 /* mam_device_free_bytes - memory of the device that is free now. False: it could not be found. */
 bool mam_device_free_bytes(const struct mam_device *device, size_t *bytes);
 

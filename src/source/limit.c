@@ -216,6 +216,14 @@ void mam_limit_lost(struct mam_source *source)
 		mam_quota_discharge(limit->quota, atomic_exchange(&limit->given_bytes, 0));
 }
 
+bool mam_limit_fence(struct mam_source *source, enum mam_status *status)
+{
+	if (!is_limit(source))
+		return false;
+	*status = mam_source_fence(((struct limit_source *)source)->inner);
+	return true;
+}
+
 struct CUctx_st *mam_limit_context(struct mam_source *source)
 {
 	return is_limit(source) ? mam_source_context(((struct limit_source *)source)->inner) : NULL;

@@ -117,6 +117,14 @@ struct CUctx_st *mam_limit_context(struct mam_source *source);
 struct CUctx_st *mam_whole_context(struct mam_source *source);
 struct CUctx_st *mam_vmm_context(struct mam_source *source);
 
+/*
+ * mam_source_fence - as mam_source_quiesce(), for the rare wait before memory loses its addresses: it
+ * may take longer, and ends no stream capture.
+ */
+enum mam_status mam_source_fence(struct mam_source *source);
+bool mam_limit_fence(struct mam_source *source, enum mam_status *status);
+bool mam_vmm_fence(struct mam_source *source, enum mam_status *status);
+
 /* One of each kind. `device` as in mam_source_create(). */
 enum mam_status mam_host_create(int device, struct mam_source **source);
 enum mam_status mam_cudamalloc_create(int device, struct mam_source **source);

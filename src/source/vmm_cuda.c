@@ -218,6 +218,14 @@ static enum mam_status cuda_quiesce(struct mam_source *source)
 	return mam_device_quiesce(&((struct cuda_vmm *)source)->device);
 }
 
+bool mam_vmm_fence(struct mam_source *source, enum mam_status *status)
+{
+	if (source->ops->quiesce != cuda_quiesce)
+		return false;
+	*status = mam_device_outwait(&((struct cuda_vmm *)source)->device);
+	return true;
+}
+
 struct CUctx_st *mam_vmm_context(struct mam_source *source)
 {
 	return source->ops->quiesce == cuda_quiesce ? ((struct cuda_vmm *)source)->device.context
