@@ -249,7 +249,7 @@ static enum mam_status make_pool(struct stage *stage, const struct program *prog
 /* Calls that give something back, or stand before one that does. */
 static bool may_lose(const struct stage *stage, const char *name)
 {
-	static const char *const calls[] = { "cuMemRelease",      "cuMemAddressFree",
+	static const char *const calls[] = { "cuMemRelease",      "cuMemAddressFree", "cuMemFree",
 					     "cuEventDestroy",    "cuCtxGetCurrent",
 					     "cuCtxPushCurrent",  "cuThreadExchangeStreamCaptureMode" };
 
@@ -264,6 +264,10 @@ static void subtract_excused(const struct stage *stage, struct fake_held *held)
 {
 	if (held->handles == 1 && held->blocks == 0 && held->mappings <= (stage->times > 1)) {
 		held->handles = held->mappings = 0;
+		held->device_bytes = 0;
+	}
+	if (held->blocks == 1 && held->device_bytes == 512) { /* what a wait gives back (device.h) */
+		held->blocks = 0;
 		held->device_bytes = 0;
 	}
 	if (held->reservations == 1 && held->mappings == 0)
