@@ -52,7 +52,7 @@ void mam_plug_free_waiting(const char *name, void *block, int device)
 	if (!block)
 		return;
 	if (status == MAM_OK)
-		status = mam_pool_quiesce(pool);
+		status = mam_pool_wait(pool);
 	if (status == MAM_OK)
 		status = mam_free(pool, block);
 	report_free(name, block, status);

@@ -15,8 +15,10 @@
  * 5. where a stream is gone, or the driver refuses: wait for the device, and for those of the other
  *    streams, then free.
  *
- * A stream may be another device's: its event is made in its own context, which is noted with it,
- * since the stream may be gone when that is asked. Default streams are the block's device's.
+ * Between a note and the free a stream may end, and its handle be another's. So its id is noted, and
+ * asked again; and its context, since it may be another device's, where its event must be made, and
+ * its work waited for if it is gone. Neither is asked while it is in capture, which that would end:
+ * then nobody knows, and the free waits. Default streams are the block's device's.
  *
  * Bound: a look at one bucket and two driver calls a stream. Where no block is noted, one load.
  * What must hold: `notes` is the number of notes in all buckets; a block put aside is in no bucket.
@@ -48,6 +50,8 @@ struct note {
 	struct note *next;
 	void *block;
 	struct CUstream_st *stream;
+	bool is_known;            /* it has an id, or is a default stream */
+	unsigned long long id;    /* in the process; 0: a default stream */
 	struct CUctx_st *context; /* the stream's; NULL: of the block's device */
 };
 
@@ -79,14 +83,40 @@ static struct note **bucket_of(const void *block)
 	return &buckets[((uintptr_t)block >> 9) * 0x9e3779b1u % BUCKETS];
 }
 
-static struct CUctx_st *context_of(const struct mam_driver *driver, struct CUstream_st *stream)
+static bool has_calls(const struct mam_driver *driver)
 {
-	struct CUctx_st *context = NULL;
+	return driver->event_create && driver->event_record && driver->event_destroy &&
+	       driver->stream_create && driver->stream_wait_event &&
+	       driver->stream_is_capturing && driver->stream_get_ctx;
+}
 
-	if ((uintptr_t)stream < DEFAULTS_END || !driver->stream_get_ctx ||
-	    driver->stream_get_ctx(stream, &context) != MAM_DRIVER_SUCCESS)
-		return NULL;
-	return context;
+static bool is_default(const struct CUstream_st *stream)
+{
+	return (uintptr_t)stream < DEFAULTS_END;
+}
+
+/* Whose handle it is now. pre: the stream is not in capture, or a default one. */
+static bool ask_id(const struct mam_driver *driver, struct CUstream_st *stream,
+		   unsigned long long *id)
+{
+	*id = 0;
+	return is_default(stream) || (driver->stream_get_id && driver->stream_get_id(stream, id) ==
+								       MAM_DRIVER_SUCCESS);
+}
+
+static struct note describe(const struct mam_driver *driver, void *block,
+			    struct CUstream_st *stream)
+{
+	struct note note = { .block = block, .stream = stream, .is_known = is_default(stream) };
+	unsigned int status = 0;
+
+	if (note.is_known || !has_calls(driver) ||
+	    driver->stream_is_capturing(stream, &status) != MAM_DRIVER_SUCCESS || status != 0)
+		return note;
+	note.is_known = ask_id(driver, stream, &note.id);
+	if (driver->stream_get_ctx(stream, &note.context) != MAM_DRIVER_SUCCESS)
+		note.context = NULL;
+	return note;
 }
 
 void mam_plug_join_record(void *block, struct CUstream_st *stream)
@@ -104,10 +134,10 @@ void mam_plug_join_record(void *block, struct CUstream_st *stream)
 			"from now on each free waits for the device");
 		return;
 	}
-	*note = (struct note){ NULL, block, stream, context_of(driver, stream) };
+	*note = describe(driver, block, stream);
 	mam_lock_take(&lock);
 	same = *bucket_of(block);
-	while (same && (same->block != block || same->stream != stream))
+	while (same && (same->block != block || same->stream != stream || same->id != note->id))
 		same = same->next;
 	if (!same) {
 		note->next = *bucket_of(block);
@@ -149,12 +179,6 @@ static void drop_notes(struct note *note)
 	}
 }
 
-static bool has_calls(const struct mam_driver *driver)
-{
-	return driver->event_create && driver->event_record && driver->event_destroy &&
-	       driver->stream_create && driver->stream_wait_event && driver->stream_is_capturing;
-}
-
 /* The meeting stream of a device; NULL: it has none. */
 static struct meeting *meeting_locked(int device)
 {
@@ -188,6 +212,17 @@ static enum outcome look(const struct mam_driver *driver, struct CUstream_st *st
 	if (result == MAM_DRIVER_CAPTURE_IMPLICIT || (result == MAM_DRIVER_SUCCESS && status != 0))
 		return ASIDE;
 	return result == MAM_DRIVER_SUCCESS ? MET : REFUSED;
+}
+
+static enum outcome look_noted(const struct mam_driver *driver, const struct note *note)
+{
+	enum outcome outcome = look(driver, note->stream);
+	unsigned long long id;
+
+	if (outcome == MET &&
+	    (!note->is_known || !ask_id(driver, note->stream, &id) || id != note->id))
+		return REFUSED;
+	return outcome;
 }
 
 static enum outcome bring(const struct meeting *meeting, struct CUevent_st *event,
@@ -245,7 +280,7 @@ static enum outcome meet_locked(const struct parting *parting, struct CUstream_s
 		return REFUSED;
 	outcome = look(meeting->device.driver, parting->stream);
 	for (const struct note *note = parting->others; note && outcome == MET; note = note->next)
-		outcome = look(meeting->device.driver, note->stream);
+		outcome = look_noted(meeting->device.driver, note);
 	if (outcome == MET)
 		outcome = bring(meeting, meeting->event, parting->stream);
 	for (const struct note *note = parting->others; note && outcome == MET; note = note->next)

@@ -72,10 +72,13 @@ enum mam_status mam_pool_free(struct mam_pool *pool, void *block)
  */
 enum mam_status mam_pool_quiesce(struct mam_pool *pool)
 {
+	return pool->strict ? mam_pool_wait(pool) : MAM_OK;
+}
+
+enum mam_status mam_pool_wait(struct mam_pool *pool)
+{
 	enum mam_status status = MAM_ERROR_DESTROYED;
 
-	if (!pool->strict)
-		return MAM_OK;
 	atomic_fetch_add(&pool->waiters, 1);
 	if (atomic_load(&pool->state) == MAM_POOL_READY)
 		status = mam_source_quiesce(pool->source);

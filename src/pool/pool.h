@@ -144,6 +144,8 @@ enum mam_status mam_pool_alloc(struct mam_pool *pool, size_t bytes, size_t align
 /* mam_pool_free - at once; the strict wait is mam_pool_quiesce(), made by the caller before. */
 enum mam_status mam_pool_free(struct mam_pool *pool, void *block);
 enum mam_status mam_pool_quiesce(struct mam_pool *pool);
+/* mam_pool_wait - the same wait whatever the policy is. */
+enum mam_status mam_pool_wait(struct mam_pool *pool);
 
 enum mam_status mam_pool_find(struct mam_pool *pool, const void *address,
 			      struct mam_segment_info *info);
