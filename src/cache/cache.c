@@ -109,6 +109,7 @@ void mam_cache_open(struct mam_pool *pool, uint64_t number)
 	if (!cache)
 		return;
 	mam_lock_take(&cache->lock);
+	cache->lost = cache->depot.bins.lost = 0;
 	atomic_store_explicit(&cache->high_most, 0, memory_order_relaxed);
 	atomic_store_explicit(&cache->next_look, 0, memory_order_relaxed);
 	atomic_store_explicit(&cache->number, number, memory_order_relaxed);
@@ -387,8 +388,7 @@ static mam_tag_word *live_here(const struct mam_pool *pool, const void *block, u
 			       value);
 }
 
-/* Whether a block that lives in the pool's record lies in a cache. */
-static bool is_cached(const struct mam_segment_info *segment)
+bool mam_cache_has(const struct mam_segment_info *segment)
 {
 	return segment->live && mam_tag_state(mam_tag_of((uintptr_t)segment->base,
 							 segment->bytes >> MAM_TAG_SHIFT)) ==
@@ -403,11 +403,11 @@ static enum mam_status free_untagged(struct mam_pool *pool, void *block, struct 
 
 	/* One look at both tags tells that it is not cached, and spares the look at the record. */
 	if (mam_tag_may_be_cached((uintptr_t)block) &&
-	    mam_pool_find(pool, block, &segment) == MAM_OK && is_cached(&segment))
+	    mam_pool_find(pool, block, &segment) == MAM_OK && mam_cache_has(&segment))
 		return MAM_ERROR_DOUBLE_FREE;
 	status = mam_pool_free_one(pool, block, 0, tally);
 	if (status == MAM_ERROR_INTERIOR && mam_pool_find(pool, block, &segment) == MAM_OK &&
-	    is_cached(&segment))
+	    mam_cache_has(&segment))
 		status = MAM_ERROR_DOUBLE_FREE;
 	return status;
 }
@@ -469,7 +469,7 @@ enum mam_status mam_cache_claim(struct mam_pool *pool, void *block)
 		mam_pool_amend(pool, block, mam_tag_requested(value), tally);
 	} else {
 		mam_pool_meet(pool, tally);
-		if (mam_pool_find(pool, block, &segment) == MAM_OK && is_cached(&segment))
+		if (mam_pool_find(pool, block, &segment) == MAM_OK && mam_cache_has(&segment))
 			status = MAM_ERROR_DOUBLE_FREE;
 	}
 	if (seat)
@@ -483,11 +483,21 @@ void mam_cache_correct(const struct mam_pool *pool, struct mam_segment_info *seg
 
 	if (!pool->cache || !segment->live)
 		return;
-	if (is_cached(segment)) {
+	if (mam_cache_has(segment)) {
 		segment->live = false;
 		segment->requested = 0;
 	} else if (live_here(pool, segment->base, &value)) {
 		segment->requested = mam_tag_requested(value);
+	}
+}
+
+void mam_cache_forget(const void *block)
+{
+	for (uint64_t granules = 1; granules <= MAM_TAG_LARGE; granules += MAM_TAG_LARGE - 1) {
+		mam_tag_word *tag = mam_tag_find((uintptr_t)block, granules);
+
+		if (tag && mam_tag_state(mam_tag_read(tag)) == MAM_TAG_CACHED)
+			mam_tag_write(tag, MAM_TAG_NONE);
 	}
 }
 

@@ -87,6 +87,7 @@ struct mam_cache {
 	struct mam_cache *next;        /* lock: idle; the next idle one */
 	_Atomic uint64_t next_look;    /* atomic; when seats are looked at again */
 	_Atomic uint64_t high_most;    /* atomic; blocks may reach so high before caches are emptied */
+	uint64_t lost;                 /* lock: cache; count: of seats that are gone (bins.h) */
 	struct mam_depot depot;
 };
 
@@ -98,6 +99,12 @@ static inline bool mam_cache_serves(const struct mam_cache *cache, const struct 
 
 /* mam_cache_leave_seat - the seat's blocks to the pool, and the seat off the list. */
 void mam_cache_leave_seat(struct mam_seat *seat);
+
+/* mam_cache_has - whether a segment that the pool takes for live lies in a cache. */
+bool mam_cache_has(const struct mam_segment_info *segment);
+
+/* mam_cache_forget - no tag says of a block at this address that it lies in a cache. */
+void mam_cache_forget(const void *block);
 
 /* mam_cache_retire - a closed cache, for the next pool to use. */
 void mam_cache_retire(struct mam_cache *cache);

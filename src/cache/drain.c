@@ -15,6 +15,8 @@
  */
 #include "cache/cache.h"
 
+#include "base/log.h"
+
 #define BATCH 64 /* blocks given back under one hold of the pool's lock */
 #define LOOK_NS UINT64_C(1000000000)
 
@@ -115,6 +117,64 @@ static bool empty_depot(struct mam_pool *pool, struct mam_depot *depot)
 	return any;
 }
 
+static uint64_t count_lost_locked(struct mam_cache *cache)
+{
+	uint64_t lost = cache->depot.bins.lost + cache->lost;
+
+	for (struct mam_seat *seat = cache->seats; seat; seat = seat->next)
+		lost += seat->bins.lost;
+	return lost;
+}
+
+struct search {
+	void *blocks[BATCH];
+	size_t count;
+};
+
+static bool note_cached(const struct mam_segment_info *segment, void *user)
+{
+	struct search *search = user;
+
+	if (mam_cache_has(segment))
+		search->blocks[search->count++] = segment->base;
+	return search->count < BATCH;
+}
+
+static size_t asked(const struct mam_pool *pool, const struct mam_segment_info *segment)
+{
+	struct mam_segment_info seen = *segment;
+
+	mam_cache_correct(pool, &seen);
+	return seen.requested;
+}
+
+/*
+ * A program freed a block from two threads at once, and a bin could no longer be read (bins.h). All
+ * bins are empty now: what still has the tag of a cached block was in that one, and the records say
+ * what callers hold.
+ */
+static void find_lost_locked(struct mam_cache *cache, struct mam_pool *pool)
+{
+	struct mam_tally none = { 0 };
+	struct search search;
+
+	mam_log(MAM_LOG_WARN,
+		"pool %s: two threads freed one block at the same time; it was freed once",
+		pool->config.name);
+	do {
+		search.count = 0;
+		if (mam_pool_visit(pool, note_cached, &search) != MAM_OK)
+			return;
+		for (size_t i = 0; i < search.count; i++)
+			mam_cache_forget(search.blocks[i]);
+		mam_pool_free_batch(pool, search.blocks, search.count, &none);
+	} while (search.count != 0);
+	mam_pool_recount(pool, asked);
+	cache->depot.bins.lost = cache->lost = 0;
+	for (struct mam_seat *seat = cache->seats; seat; seat = seat->next)
+		seat->bins.lost = 0;
+}
+
 bool mam_cache_drain(struct mam_pool *pool)
 {
 	struct mam_cache *cache = hold(pool);
@@ -127,6 +187,8 @@ bool mam_cache_drain(struct mam_pool *pool)
 			any = true;
 	if (empty_depot(pool, &cache->depot))
 		any = true;
+	if (count_lost_locked(cache) != 0)
+		find_lost_locked(cache, pool);
 	release(cache);
 	return any;
 }
@@ -194,6 +256,7 @@ void mam_cache_leave_seat(struct mam_seat *seat)
 	pool = atomic_load_explicit(&seat->pool, memory_order_relaxed);
 	if (pool) {
 		(void)empty(pool, seat);
+		cache->lost += seat->bins.lost;
 		unlink_locked(cache, seat);
 	}
 	mam_lock_release(&cache->lock);

@@ -209,3 +209,33 @@ void mam_pool_amend(struct mam_pool *pool, void *block, size_t requested, struct
 	}
 	mam_lock_release(&pool->lock);
 }
+
+void mam_pool_recount(struct mam_pool *pool,
+		      size_t (*asked)(const struct mam_pool *pool,
+				      const struct mam_segment_info *segment))
+{
+	struct mam_stats *counts = &pool->counts;
+	uint32_t at;
+
+	mam_lock_take(&pool->lock);
+	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY) {
+		counts->live_blocks = counts->live_bytes = counts->live_rounded_bytes = 0;
+		counts->cached_blocks = counts->cached_bytes = 0;
+		for (at = mam_addrtree_first(&pool->segments, pool->by_address); at != 0;
+		     at = mam_addrtree_next(&pool->segments, at)) {
+			struct mam_segment_info info;
+
+			mam_segment_describe(pool, at, &info);
+			if (!info.live)
+				continue;
+			counts->live_blocks++;
+			counts->live_bytes += asked(pool, &info);
+			counts->live_rounded_bytes += info.bytes;
+		}
+		counts->frees = counts->allocs - counts->live_blocks;
+		mam_pool_peak(&counts->peak_live_blocks, counts->live_blocks);
+		mam_pool_peak(&counts->peak_live_bytes, counts->live_bytes);
+		mam_pool_peak(&counts->peak_live_rounded_bytes, counts->live_rounded_bytes);
+	}
+	mam_lock_release(&pool->lock);
+}

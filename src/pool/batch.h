@@ -87,6 +87,14 @@ enum mam_status mam_pool_free_one(struct mam_pool *pool, void *block, size_t req
 void mam_pool_free_batch(struct mam_pool *pool, void *const *blocks, size_t count,
 			 struct mam_tally *tally);
 
+/*
+ * mam_pool_recount - where a program's fault made the counts wrong, and no cache holds anything: what
+ * callers hold is what the records say. `asked` knows of a live block what its caller asked for.
+ */
+void mam_pool_recount(struct mam_pool *pool,
+		      size_t (*asked)(const struct mam_pool *pool,
+				      const struct mam_segment_info *segment));
+
 /* mam_pool_amend - write into a live block's record what its caller asked for. */
 void mam_pool_amend(struct mam_pool *pool, void *block, size_t requested, struct mam_tally *tally);
 

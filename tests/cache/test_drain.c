@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Caches emptied by others: trim, growth, lack of memory, age, the thread's end, the pool's end. */
 #include <pthread.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -216,6 +217,51 @@ START_TEST(fresh_ground_is_taken_once_caches_are_empty)
 }
 END_TEST
 
+/*
+ * Two threads free one block at once: the second one's look at the tag came before the first one's
+ * write. Here the tag is put back between the two. It is freed once, and nothing else is harmed.
+ */
+static void *free_it(void *pair)
+{
+	ck_assert_int_eq(mam_free(((void **)pair)[0], ((void **)pair)[1]), MAM_OK);
+	return NULL;
+}
+
+START_TEST(a_race_of_two_frees_harms_no_books)
+{
+	struct mam_pool *pool = cached_pool(64 * MIB);
+	void *blocks[20], *kept = get(pool, 3000);
+	struct mam_stats stats;
+
+	setenv("MAM_LOG_FILE", "/dev/null", 1);
+	for (size_t i = 0; i < 20; i++)
+		blocks[i] = get(pool, 40 * KIB * (i % 2) + 512);
+	for (size_t i = 0; i < 20; i++) {
+		void *pair[] = { pool, blocks[i] };
+		mam_tag_word *tag;
+		pthread_t thread;
+		uint64_t value;
+
+		tag = mam_tag_live_at((uintptr_t)blocks[i], mam_seat_find(pool)->live_key, &value);
+		ck_assert_ptr_nonnull(tag);
+		put(pool, blocks[i]);
+		if (i != 4 && i != 15)
+			continue;
+		mam_tag_write(tag, value);
+		ck_assert_int_eq(pthread_create(&thread, NULL, free_it, pair), 0);
+		pthread_join(thread, NULL);
+	}
+	ck_assert_int_eq(mam_pool_trim(pool, SIZE_MAX, NULL), MAM_OK);
+	stats = numbers(pool);
+	ck_assert_uint_eq(stats.cached_blocks, 0);
+	ck_assert_uint_eq(stats.live_blocks, 1);
+	ck_assert_uint_eq(stats.live_bytes, 3000);
+	ck_assert_uint_eq(stats.segments, 2); /* all others are joined */
+	put(pool, kept);
+	done_with(pool);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = suite_begin("cache/drain");
@@ -227,6 +273,7 @@ int main(void)
 	tcase_add_test(tcase, a_pool_with_cached_blocks_may_be_destroyed);
 	tcase_add_test(tcase, an_abandoned_pool_hands_out_nothing);
 	tcase_add_test(tcase, a_forks_child_has_all_blocks);
+	tcase_add_test(tcase, a_race_of_two_frees_harms_no_books);
 	tcase_add_test(tcase, fresh_ground_is_taken_once_caches_are_empty);
 	return suite_end();
 }
