@@ -22,8 +22,9 @@
  * a magazine for each would be mostly empty.
  *
  * How much a thread may hold: a quarter of what the pool has reserved, shared by its threads, but no
- * more than 16 MiB or a 512th of what is live. What is cached never makes a pool grow: growth empties
- * the caches first (drain.c). In the workload above (bins.c), share of operations that find nothing,
+ * more than 16 MiB or a 512th of what is live. What is cached never makes a pool of chunks grow:
+ * growth empties the caches first (drain.c). Where memory is mapped in pieces it does, by an eighth of
+ * what is live. In the workload above (bins.c), share of operations that find nothing,
  * by MiB a thread and by how much more than was asked for a block may have:
  *               8      16     32    mean excess at 16
  *   an eighth   8.1%   3.9%   1.0%   2.8%
@@ -45,6 +46,7 @@
 #define SEAT_MOST ((uint64_t)16 << 20)  /* bytes, of a thread */
 #define SHARE_OF_LIVE 512
 #define SHARE_OF_RESERVED 4
+#define SHARE_OF_PIECES 8 /* of what is live, where memory is mapped for what is cached */
 #define SLACK_ALONE 3 /* of a request: an eighth */
 #define SLACK_FEW 2   /* a quarter */
 #define SLACK_MANY 1
@@ -95,7 +97,16 @@ void mam_cache_retire(struct mam_cache *cache)
 static bool relieve(struct mam_pool *pool, enum mam_relief_level level)
 {
 	/* Emptying a cache never waits for the device. A pool that ends had none to empty. */
-	return level != MAM_RELIEF_END && mam_cache_drain(pool);
+	if (level == MAM_RELIEF_END)
+		return false;
+	/*
+	 * Chunks are rare, and one more is worth looking through all caches for. Pieces come often and
+	 * are small: 16 threads did 1.7 million operations a second with their caches emptied before
+	 * each, and 35 million on chunks.
+	 */
+	if (level == MAM_RELIEF_PASSED && pool->range != NULL)
+		return false;
+	return mam_cache_drain(pool);
 }
 
 void mam_cache_open(struct mam_pool *pool, uint64_t number)
@@ -123,11 +134,15 @@ void mam_cache_open(struct mam_pool *pool, uint64_t number)
 void mam_cache_limit(struct mam_seat *seat)
 {
 	uint64_t seats = atomic_load_explicit(&seat->cache->seat_count, memory_order_relaxed);
+	const struct mam_pool *pool =
+		atomic_load_explicit(&seat->cache->pool, memory_order_relaxed);
 	uint64_t ground, most;
 
 	if (seats == 0)
 		seats = 1;
-	ground = seat->tally.reserved_bytes / SHARE_OF_RESERVED / seats;
+	ground = pool->range != NULL ? seat->tally.live_bytes / SHARE_OF_PIECES
+				     : seat->tally.reserved_bytes / SHARE_OF_RESERVED;
+	ground /= seats;
 	most = seat->tally.live_bytes / SHARE_OF_LIVE / seats;
 	if (most < SEAT_MOST)
 		most = SEAT_MOST;
