@@ -5,6 +5,8 @@
  */
 #include "scene.h"
 
+#include <pthread.h>
+
 START_TEST(what_is_freed_in_a_capture_is_used_again_in_it)
 {
 	struct scene *s = scene_new(0);
@@ -56,6 +58,31 @@ START_TEST(until_the_program_says_so)
 	ck_assert_ptr_eq(b, a);
 	ck_assert_int_eq(pending(s, b, MIB), 0);
 	give(s, b, s->two);
+	scene_end(s);
+}
+END_TEST
+
+static void *release_own(void *pool)
+{
+	ck_assert_int_eq(mam_stream_release(pool, MAM_STREAM_PER_THREAD), MAM_OK);
+	return NULL;
+}
+
+START_TEST(nor_has_another_threads_stream)
+{
+	struct scene *s = scene_new(8 * MIB);
+	void *a = get(s, 8 * MIB, MAM_STREAM_PER_THREAD), *b = NULL;
+	pthread_t thread;
+
+	capture_begin(s, MAM_STREAM_PER_THREAD, _i);
+	give(s, a, MAM_STREAM_PER_THREAD);
+	capture_end(s, MAM_STREAM_PER_THREAD, true);
+	ck_assert_int_eq(pthread_create(&thread, NULL, release_own, s->pool), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_int_eq(mam_malloc(s->pool, MIB, &b), MAM_ERROR_OUT_OF_MEMORY);
+	release_own(s->pool);
+	ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &b), MAM_OK);
+	ck_assert_int_eq(mam_free(s->pool, b), MAM_OK);
 	scene_end(s);
 }
 END_TEST
@@ -201,6 +228,7 @@ static void add(TCase *tests)
 	tcase_add_loop_test(tests, what_is_freed_in_a_capture_is_used_again_in_it, 0, 3);
 	tcase_add_loop_test(tests, and_not_outside, 0, 3);
 	tcase_add_loop_test(tests, until_the_program_says_so, 0, 3);
+	tcase_add_loop_test(tests, nor_has_another_threads_stream, 0, 3);
 	tcase_add_loop_test(tests, a_new_stream_of_the_same_handle_has_no_say, 0, 3);
 	tcase_add_loop_test(tests, what_was_freed_before_is_not_used_in_a_capture, 0, 3);
 	tcase_add_loop_test(tests, work_on_other_streams_ends_no_capture, 0, 3);
