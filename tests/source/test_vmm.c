@@ -236,6 +236,7 @@ START_TEST(captures_are_left_alone)
 	ck_assert_int_eq(mam_source_move(source, range, 2 * MIB, range + 4 * MIB, &lost), MAM_OK);
 	ck_assert_int_eq(mam_source_unmap(source, range + 4 * MIB, 2 * MIB), MAM_OK);
 	ck_assert_int_eq(cuda.cuStreamEndCapture(stream, &graph), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuGraphDestroy(graph), CUDA_SUCCESS);
 	mam_source_destroy(source);
 }
 END_TEST
@@ -304,6 +305,7 @@ START_TEST(a_reckoning_costs_what_was_measured)
 		ck_assert_uint_lt(between - before, costs[_i].map_ns);
 		ck_assert_int_eq(mam_source_map(source, range + 32 * MIB, 34 * MIB), MAM_OK);
 		ck_assert_uint_gt(source->ops->cost(source) - between, costs[_i].map_ns);
+		mam_source_destroy(source);
 		return;
 	}
 	ck_assert_int_eq(mam_source_map(source, range, costs[_i].bytes), MAM_OK);
