@@ -7,7 +7,8 @@
  *      that can be filled with the bytes there are; else a place in the void.
  *   2. What is lacking comes piece by piece: free pieces move there as long as new memory is not in
  *      the budget (footing.h), then new ones are mapped. A free piece that is much too large goes
- *      back to the driver, and smaller ones are made of its bytes.
+ *      back to the driver, and smaller ones are made of its bytes. Small requests bring more than
+ *      they lack.
  *   3. The driver has no more, or the limit is reached: free pieces move whatever the budget says.
  *   4. Take the block. Someone else may have been quicker: begin again, a bounded number of times.
  *
@@ -365,6 +366,19 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 	return status;
 }
 
+/* A request that is small will not be the last: what is lacking, or as much more as footing allows. */
+static uint64_t ahead(struct mam_pool *pool, const struct need *need, const struct mam_edge *edge,
+		      uint64_t lack)
+{
+	uint64_t held = pool->counts.physical_bytes;
+	uint64_t most = mam_footing_ahead(held, need->budget);
+	uint64_t bytes = units_between(pool, held, most < need->most ? most : need->most);
+
+	if (bytes > need->piece)
+		bytes = need->piece;
+	return bytes > lack && room(pool, edge) >= bytes ? bytes : lack;
+}
+
 static enum mam_status take(struct mam_pool *pool, const struct mam_request *request, void **block)
 {
 	enum mam_status status;
@@ -396,6 +410,8 @@ enum mam_status mam_range_grow_for(struct mam_pool *pool, const struct mam_reque
 		if (pool->config.growth_bytes != MAM_GROWTH_NONE &&
 		    lack < pool->config.growth_bytes && room(pool, &edge) >= pool->config.growth_bytes)
 			lack = mam_round_up(pool->config.growth_bytes, unit_of(pool));
+		if (edge.part == MAM_RANGE_SMALL)
+			lack = ahead(pool, &need, &edge, lack);
 		status = fill(pool, &need, &edge, lack);
 		if (status == MAM_OK || status == MAM_ERROR_WOULD_WAIT)
 			status = take(pool, request, block);

@@ -202,6 +202,18 @@ START_TEST(new_memory_comes_first_while_the_footing_allows_it)
 }
 END_TEST
 
+START_TEST(a_small_request_brings_what_the_footing_allows)
+{
+	take(1024 * MIB);
+	take(1000);
+	ck_assert_uint_eq(stats().physical_bytes, 1034 * MIB); /* a 102nd */
+	for (int i = 0; i < 3; i++)
+		take(4 * MIB);
+	ck_assert_uint_eq(stats().physical_bytes, 1046 * MIB); /* no more than they lack */
+	prove();
+}
+END_TEST
+
 START_TEST(small_blocks_lie_apart)
 {
 	char *large = take(8 * MIB), *small = take(1000);
@@ -605,6 +617,8 @@ START_TEST(footing_is_a_share_of_what_is_needed)
 {
 	ck_assert_uint_eq(mam_footing_budget(0), 2 * MIB);
 	ck_assert_uint_eq(mam_footing_budget(10200 * MIB), 10300 * MIB);
+	ck_assert_uint_eq(mam_footing_ahead(1024 * MIB, 1024 * MIB), 1025 * MIB);
+	ck_assert_uint_eq(mam_footing_ahead(1024 * MIB, 1034 * MIB), 1034 * MIB);
 	ck_assert_uint_eq(mam_footing_piece(0, 0, 2 * MIB), 8 * MIB);
 	ck_assert_uint_eq(mam_footing_piece(600 * MIB, 10, 2 * MIB), 10 * MIB);
 	ck_assert_uint_eq(mam_footing_piece(6000 * MIB, 10, 2 * MIB), 64 * MIB);
@@ -625,6 +639,7 @@ int main(void)
 	tcase_add_test(tcase, growth_is_contiguous_and_no_more_than_is_needed);
 	tcase_add_test(tcase, a_request_that_fits_no_hole_takes_the_free_memory_there_is);
 	tcase_add_test(tcase, new_memory_comes_first_while_the_footing_allows_it);
+	tcase_add_test(tcase, a_small_request_brings_what_the_footing_allows);
 	tcase_add_test(tcase, small_blocks_lie_apart);
 	tcase_add_test(tcase, trim_gives_all_free_pieces_back);
 	tcase_add_test(tcase, trim_keeps_what_it_is_told_to);
