@@ -24,7 +24,10 @@
  * How much a thread may hold: a quarter of what the pool has reserved, shared by its threads, but no
  * more than 16 MiB or a 512th of what is live. What is cached never makes a pool of chunks grow:
  * growth empties the caches first (drain.c). Where memory is mapped in pieces it does, by an eighth of
- * what is live. In the workload above (bins.c), share of operations that find nothing,
+ * what is live or a 256th of the device's memory, in seats of 12 MiB: with 16 the replay of gnn
+ * (pool/footing.h) costs 45 ms of driver calls, with 12 38, without caches 31.
+ *
+ * In the workload above (bins.c), share of operations that find nothing,
  * by MiB a thread and by how much more than was asked for a block may have:
  *               8      16     32    mean excess at 16
  *   an eighth   8.1%   3.9%   1.0%   2.8%
@@ -44,9 +47,11 @@
 #define CACHE_BYTES mam_round_up(sizeof(struct mam_cache), 4096)
 
 #define SEAT_MOST ((uint64_t)16 << 20)  /* bytes, of a thread */
+#define SEAT_MOST_PIECES ((uint64_t)12 << 20) /* the like, where memory is mapped in pieces */
 #define SHARE_OF_LIVE 512
 #define SHARE_OF_RESERVED 4
 #define SHARE_OF_PIECES 8 /* of what is live, where memory is mapped for what is cached */
+#define SHARE_OF_MEMORY 256 /* of all there is: so much is, whatever is live */
 #define SLACK_ALONE 3 /* of a request: an eighth */
 #define SLACK_FEW 2   /* a quarter */
 #define SLACK_MANY 1
@@ -136,16 +141,21 @@ void mam_cache_limit(struct mam_seat *seat)
 	uint64_t seats = atomic_load_explicit(&seat->cache->seat_count, memory_order_relaxed);
 	const struct mam_pool *pool =
 		atomic_load_explicit(&seat->cache->pool, memory_order_relaxed);
-	uint64_t ground, most;
+	uint64_t ground, most, spared;
 
 	if (seats == 0)
 		seats = 1;
-	ground = pool->range != NULL ? seat->tally.live_bytes / SHARE_OF_PIECES
-				     : seat->tally.reserved_bytes / SHARE_OF_RESERVED;
+	ground = seat->tally.reserved_bytes / SHARE_OF_RESERVED;
+	if (pool->range != NULL) {
+		ground = seat->tally.live_bytes / SHARE_OF_PIECES;
+		spared = pool->source->properties.total_bytes / SHARE_OF_MEMORY;
+		if (ground < spared)
+			ground = spared;
+	}
 	ground /= seats;
 	most = seat->tally.live_bytes / SHARE_OF_LIVE / seats;
-	if (most < SEAT_MOST)
-		most = SEAT_MOST;
+	if (most < (pool->range != NULL ? SEAT_MOST_PIECES : SEAT_MOST))
+		most = pool->range != NULL ? SEAT_MOST_PIECES : SEAT_MOST;
 	seat->most = (most < ground ? most : ground) >> MAM_TAG_SHIFT;
 	seat->slack = seats == 1 ? SLACK_ALONE : seats <= SEATS_FEW ? SLACK_FEW : SLACK_MANY;
 }

@@ -2,6 +2,8 @@
 /* A pool with a cache, used by one thread: what callers see is what they see without. */
 #include <stdlib.h>
 
+#include <mam/source.h>
+
 #include "base/event.h"
 #include "cached.h"
 
@@ -273,6 +275,35 @@ START_TEST(addresses_are_used_again_by_another_pool)
 }
 END_TEST
 
+/* What is cached where memory is mapped in pieces: a 256th of all memory, up to 12 MiB a thread. */
+START_TEST(mapped_memory_is_cached_sparingly)
+{
+	static const struct {
+		size_t total_gib, most_mib;
+	} row[] = { { 1, 4 }, { 2, 8 }, { 80, 12 } };
+	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
+	struct mam_pool_attr pool_attr = MAM_POOL_ATTR_INIT;
+	struct mam_source *source;
+	struct mam_pool *mapped;
+	void *block[20];
+
+	attr.simulated = true;
+	attr.total_bytes = row[_i].total_gib << 30;
+	ck_assert_int_eq(mam_source_vmm(&attr, &source), MAM_OK);
+	pool_attr.cache = MAM_CACHE_ON;
+	ck_assert_int_eq(mam_pool_create_on(source, &pool_attr, &mapped), MAM_OK);
+	for (int i = 0; i < 20; i++)
+		block[i] = get(mapped, MIB);
+	for (int i = 0; i < 20; i++)
+		put(mapped, block[i]);
+	ck_assert_uint_le(numbers(mapped).cached_bytes, row[_i].most_mib * MIB);
+	ck_assert_uint_ge(numbers(mapped).cached_bytes, row[_i].most_mib * MIB / 2);
+	done_with(mapped);
+	mam_source_destroy(source);
+	done_with(pool);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = suite_begin("cache/cache");
@@ -288,5 +319,6 @@ int main(void)
 	tcase_add_test(tcase, granules_decide);
 	tcase_add_test(tcase, listeners_hear_of_all);
 	tcase_add_test(tcase, addresses_are_used_again_by_another_pool);
+	tcase_add_loop_test(tcase, mapped_memory_is_cached_sparingly, 0, 3);
 	return suite_end();
 }
