@@ -4,7 +4,8 @@
  * know (cache/cache.h).
  *
  * To the pool a cached block is live. So statistics and checks first take every thread's own counts
- * in, and a walk first has the caches emptied: it shows what is free as it would be without them.
+ * in, and read them while all threads still stand; a walk first has the caches emptied: it shows what is
+ * free as it would be without them.
  * What takes a block from its caller by another way than mam_free() claims it from the cache first.
  */
 #include <mam/mam.h>
@@ -32,9 +33,11 @@ enum mam_status mam_pool_retire(struct mam_pool *pool, void *block, uint64_t *ti
 
 enum mam_status mam_pool_stats(struct mam_pool *pool, struct mam_stats *stats)
 {
-	if (pool && stats)
-		mam_cache_settle(pool);
-	return mam_pool_count(pool, stats);
+	struct mam_cache *held = pool && stats ? mam_cache_settle(pool) : NULL;
+	enum mam_status status = mam_pool_count(pool, stats);
+
+	mam_cache_go(held);
+	return status;
 }
 
 struct tour {
@@ -66,11 +69,19 @@ enum mam_status mam_pool_walk(struct mam_pool *pool,
 
 enum mam_status mam_pool_check(struct mam_pool *pool, char *why, size_t why_bytes)
 {
-	const char *fault = pool ? mam_cache_check(pool) : NULL;
+	struct mam_cache *held;
+	const char *fault;
+	enum mam_status status;
 
-	if (!fault)
-		return mam_pool_audit(pool, why, why_bytes);
-	if (why && why_bytes != 0)
+	if (!pool)
+		return MAM_ERROR_INVALID_VALUE;
+	mam_lock_take(&pool->grow_lock);
+	held = mam_cache_settle(pool);
+	fault = mam_cache_check(held);
+	status = fault ? MAM_ERROR_CORRUPT : mam_pool_audit(pool, why, why_bytes);
+	mam_cache_go(held);
+	mam_lock_release(&pool->grow_lock);
+	if (fault && why && why_bytes != 0)
 		snprintf(why, why_bytes, "%s", fault);
-	return MAM_ERROR_CORRUPT;
+	return status;
 }

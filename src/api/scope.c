@@ -10,21 +10,28 @@
 
 enum mam_status mam_stats_push(struct mam_pool *pool)
 {
+	struct mam_cache *held;
+	enum mam_status status;
+
 	if (!pool || !mam_slots_know(pool))
 		return MAM_ERROR_INVALID_VALUE;
-	mam_cache_settle(pool);
-	return mam_scope_push(pool);
+	held = mam_cache_settle(pool);
+	status = mam_scope_push(pool);
+	mam_cache_go(held);
+	return status;
 }
 
 enum mam_status mam_stats_pop(struct mam_pool *pool, struct mam_stats *stats)
 {
+	struct mam_cache *held;
 	struct mam_stats full;
 	enum mam_status status;
 
 	if (!pool || !mam_slots_know(pool) || (stats && stats->size < sizeof(stats->size)))
 		return MAM_ERROR_INVALID_VALUE;
-	mam_cache_settle(pool);
+	held = mam_cache_settle(pool);
 	status = mam_scope_pop(pool, &full);
+	mam_cache_go(held);
 	if (status == MAM_OK && stats)
 		mam_inspect_hand_over(&full, stats);
 	return status;

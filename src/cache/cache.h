@@ -47,8 +47,13 @@ bool mam_cache_number_of(const void *block, uint64_t *number);
 
 /* ---- drain.c ---- */
 
-/* mam_cache_settle - every thread's tally into the pool's counts, all of one moment. */
-void mam_cache_settle(struct mam_pool *pool);
+/*
+ * mam_cache_settle - every thread's tally into the pool's counts, all of one moment, which lasts until
+ * mam_cache_go(): a thread that met the pool in between would tell it of blocks that it freed, and the
+ * one that was given them would not have spoken yet. NULL: no cache serves the pool.
+ */
+struct mam_cache *mam_cache_settle(struct mam_pool *pool);
+void mam_cache_go(struct mam_cache *held); /* or NULL */
 
 /* mam_cache_drain - every cached block back to the pool. False: there was none. */
 bool mam_cache_drain(struct mam_pool *pool);
@@ -62,8 +67,8 @@ void mam_cache_age(struct mam_pool *pool, uint64_t now);
 /* mam_cache_close - no thread has a seat at the pool any more; what is cached is forgotten. */
 void mam_cache_close(struct mam_pool *pool);
 
-/* mam_cache_check - NULL or one sentence about the first broken invariant. */
-const char *mam_cache_check(struct mam_pool *pool);
+/* mam_cache_check - of what mam_cache_settle() answered: NULL or one sentence about what is broken. */
+const char *mam_cache_check(const struct mam_cache *held);
 
 /* Around a fork, of each pool: after its grow_lock and before its lock. */
 void mam_cache_fork_prepare(struct mam_pool *pool);

@@ -77,16 +77,22 @@ static void release(struct mam_cache *cache)
 	mam_lock_release(&cache->lock);
 }
 
-void mam_cache_settle(struct mam_pool *pool)
+struct mam_cache *mam_cache_settle(struct mam_pool *pool)
 {
 	struct mam_cache *cache = hold(pool);
 
 	if (!cache)
-		return;
+		return NULL;
 	for (struct mam_seat *seat = cache->seats; seat; seat = seat->next)
 		if (may_touch(seat))
 			mam_pool_meet(pool, &seat->tally);
-	release(cache);
+	return cache;
+}
+
+void mam_cache_go(struct mam_cache *held)
+{
+	if (held)
+		release(held);
 }
 
 static bool empty(struct mam_pool *pool, struct mam_seat *seat)
@@ -299,23 +305,16 @@ void mam_cache_close(struct mam_pool *pool)
 	mam_cache_retire(cache);
 }
 
-const char *mam_cache_check(struct mam_pool *pool)
+const char *mam_cache_check(const struct mam_cache *held)
 {
-	struct mam_cache *cache = hold(pool);
 	const char *why = NULL;
 
-	if (!cache)
+	if (!held)
 		return NULL;
-	for (struct mam_seat *seat = cache->seats; seat && !why; seat = seat->next) {
-		if (!may_touch(seat))
-			continue;
-		mam_pool_meet(pool, &seat->tally);
-		why = mam_bins_check(&seat->bins);
-	}
-	if (!why)
-		why = mam_bins_check(&cache->depot.bins);
-	release(cache);
-	return why;
+	for (struct mam_seat *seat = held->seats; seat && !why; seat = seat->next)
+		if (may_touch(seat))
+			why = mam_bins_check(&seat->bins);
+	return why ? why : mam_bins_check(&held->depot.bins);
 }
 
 void mam_cache_fork_prepare(struct mam_pool *pool)

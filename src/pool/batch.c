@@ -59,13 +59,21 @@ static void count_as_cached(struct mam_stats *counts, const struct callers *note
 	counts->frees = noted->frees;
 }
 
+static void tell(const struct mam_pool *pool, struct mam_tally *tally)
+{
+	const struct mam_stats *counts = &pool->counts;
+	int64_t live = (int64_t)counts->live_rounded_bytes;
+
+	tally->reserved_bytes = counts->reserved_bytes;
+	tally->live_bytes = live > 0 ? (uint64_t)live : 0;
+	tally->high_bytes = pool->high_bytes;
+}
+
 static void meet_locked(struct mam_pool *pool, struct mam_tally *tally)
 {
 	struct mam_stats *counts = &pool->counts;
 
-	tally->reserved_bytes = counts->reserved_bytes;
-	tally->live_bytes = counts->live_rounded_bytes;
-	tally->high_bytes = pool->high_bytes;
+	tell(pool, tally);
 	if (tally->allocs == 0 && tally->frees == 0)
 		return;
 	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY) {
@@ -83,9 +91,8 @@ static void meet_locked(struct mam_pool *pool, struct mam_tally *tally)
 		counts->allocs += tally->allocs;
 		counts->frees += tally->frees;
 	}
-	*tally = (struct mam_tally){ .reserved_bytes = counts->reserved_bytes,
-				     .live_bytes = counts->live_rounded_bytes,
-				     .high_bytes = pool->high_bytes };
+	*tally = (struct mam_tally){ .allocs = 0 };
+	tell(pool, tally);
 }
 
 void mam_pool_meet(struct mam_pool *pool, struct mam_tally *tally)

@@ -134,6 +134,12 @@ static const char *check_chunk(const struct mam_pool *pool, uint32_t *at, struct
 	return NULL;
 }
 
+/* What is live may be below zero for a while: mam_pool_peak(). */
+static bool is_below(uint64_t peak, uint64_t value)
+{
+	return (int64_t)peak < (int64_t)value;
+}
+
 static const char *check_counts(const struct mam_pool *pool, const struct totals *totals)
 {
 	const struct mam_stats *counts = &pool->counts;
@@ -156,9 +162,9 @@ static const char *check_counts(const struct mam_pool *pool, const struct totals
 		return "the count of chunks or reserved bytes is wrong";
 	if (pool->high_bytes != totals->high)
 		return "the high water is not the sum of the chunks'";
-	if (counts->peak_live_blocks < counts->live_blocks ||
-	    (counts->cached_blocks == 0 && counts->peak_live_bytes < counts->live_bytes) ||
-	    counts->peak_live_rounded_bytes < counts->live_rounded_bytes ||
+	if (is_below(counts->peak_live_blocks, counts->live_blocks) ||
+	    (counts->cached_blocks == 0 && is_below(counts->peak_live_bytes, counts->live_bytes)) ||
+	    is_below(counts->peak_live_rounded_bytes, counts->live_rounded_bytes) ||
 	    counts->peak_reserved_bytes < totals->reserved ||
 	    counts->high_water_bytes < totals->high)
 		return "a peak is below its present value";
@@ -253,8 +259,6 @@ enum mam_status mam_pool_audit(struct mam_pool *pool, char *why, size_t why_byte
 
 	if (pool == NULL)
 		return MAM_ERROR_INVALID_VALUE;
-	/* A chunk on its way out holds records that no structure names. */
-	mam_lock_take(&pool->grow_lock);
 	mam_lock_take(&pool->lock);
 	if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
 		status = MAM_ERROR_DESTROYED;
@@ -265,7 +269,6 @@ enum mam_status mam_pool_audit(struct mam_pool *pool, char *why, size_t why_byte
 	if (status == MAM_OK && fault == NULL)
 		fault = check_records(&pool->chunks, pool->counts.chunks);
 	mam_lock_release(&pool->lock);
-	mam_lock_release(&pool->grow_lock);
 	if (fault == NULL)
 		return status;
 	if (why != NULL && why_bytes != 0)

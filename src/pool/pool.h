@@ -152,7 +152,8 @@ enum mam_status mam_pool_find(struct mam_pool *pool, const void *address,
 
 /*
  * As mam_pool_alloc_nowait(), mam_pool_retire(), mam_pool_stats(), mam_pool_walk() and
- * mam_pool_check(), of a pool that knows nothing of caches: what lies in one is live.
+ * mam_pool_check(), of a pool that knows nothing of caches: what lies in one is live. For an audit the
+ * caller holds grow_lock: a chunk on its way out has records that no structure names.
  */
 enum mam_status mam_pool_alloc_held(struct mam_pool *pool, size_t bytes, size_t alignment,
 				    void **block);
@@ -196,9 +197,13 @@ static inline void mam_pool_unfence_locked(struct mam_pool *pool)
 		pool->unfenced = true;
 }
 
+/*
+ * Between two meetings of the threads with the pool what they freed may be known before what they were
+ * given (batch.h): a count of live blocks may lie below zero for a while, and that is no peak.
+ */
 static inline void mam_pool_peak(uint64_t *peak, uint64_t value)
 {
-	if (value > *peak)
+	if ((int64_t)value > (int64_t)*peak)
 		*peak = value;
 }
 
