@@ -98,6 +98,8 @@ enum mam_status mam_free_async(struct mam_pool *pool, void *block, struct CUstre
 	status = mam_cache_claim(pool, block);
 	if (status == MAM_OK)
 		status = mam_stream_free(pool, block, stream);
+	if (status == MAM_ERROR_INTERIOR)
+		status = mam_cache_judge(pool, block);
 	if (status != MAM_OK)
 		mam_report_free(status, block);
 	return status;

@@ -28,7 +28,9 @@ enum mam_status mam_pool_retire(struct mam_pool *pool, void *block, uint64_t *ti
 {
 	enum mam_status status = pool ? mam_cache_claim(pool, block) : MAM_ERROR_INVALID_VALUE;
 
-	return status == MAM_OK ? mam_pool_set_aside(pool, block, ticket, bytes) : status;
+	if (status == MAM_OK)
+		status = mam_pool_set_aside(pool, block, ticket, bytes);
+	return status == MAM_ERROR_INTERIOR ? mam_cache_judge(pool, block) : status;
 }
 
 enum mam_status mam_pool_stats(struct mam_pool *pool, struct mam_stats *stats)

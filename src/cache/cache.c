@@ -420,6 +420,15 @@ bool mam_cache_has(const struct mam_segment_info *segment)
 					MAM_TAG_CACHED;
 }
 
+enum mam_status mam_cache_judge(struct mam_pool *pool, const void *address)
+{
+	struct mam_segment_info segment;
+
+	return mam_pool_find(pool, address, &segment) == MAM_OK && mam_cache_has(&segment)
+		       ? MAM_ERROR_DOUBLE_FREE
+		       : MAM_ERROR_INTERIOR;
+}
+
 /* A block without a live tag: it went round the cache, or what is wrong with it. */
 static enum mam_status free_untagged(struct mam_pool *pool, void *block, struct mam_tally *tally)
 {
@@ -431,10 +440,7 @@ static enum mam_status free_untagged(struct mam_pool *pool, void *block, struct 
 	    mam_pool_find(pool, block, &segment) == MAM_OK && mam_cache_has(&segment))
 		return MAM_ERROR_DOUBLE_FREE;
 	status = mam_pool_free_one(pool, block, 0, tally);
-	if (status == MAM_ERROR_INTERIOR && mam_pool_find(pool, block, &segment) == MAM_OK &&
-	    mam_cache_has(&segment))
-		status = MAM_ERROR_DOUBLE_FREE;
-	return status;
+	return status == MAM_ERROR_INTERIOR ? mam_cache_judge(pool, block) : status;
 }
 
 /* pre: inside, where there is a seat. */
@@ -493,8 +499,10 @@ enum mam_status mam_cache_claim(struct mam_pool *pool, void *block)
 		mam_tag_write(tag, MAM_TAG_NONE);
 		mam_pool_amend(pool, block, mam_tag_requested(value), tally);
 	} else {
-		mam_pool_meet(pool, tally);
-		if (mam_pool_find(pool, block, &segment) == MAM_OK && mam_cache_has(&segment))
+		if (tally->allocs != 0 || tally->frees != 0)
+			mam_pool_meet(pool, tally);
+		if (mam_tag_may_be_cached((uintptr_t)block) &&
+		    mam_pool_find(pool, block, &segment) == MAM_OK && mam_cache_has(&segment))
 			status = MAM_ERROR_DOUBLE_FREE;
 	}
 	if (seat)

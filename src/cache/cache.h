@@ -35,9 +35,13 @@ enum mam_status mam_cache_alloc_nowait(struct mam_pool *pool, size_t bytes, size
 
 /*
  * mam_cache_claim - a block that is about to leave its caller by another way than mam_cache_free():
- * the pool's record is made whole, and the cache forgets it. DOUBLE_FREE: it lies in a cache.
+ * the pool's record is made whole, and the cache forgets it. DOUBLE_FREE: it lies in a cache. Of an
+ * address inside a cached block it says nothing: that is for mam_cache_judge().
  */
 enum mam_status mam_cache_claim(struct mam_pool *pool, void *block);
+
+/* mam_cache_judge - what is wrong with an address inside a block: INTERIOR, or DOUBLE_FREE. */
+enum mam_status mam_cache_judge(struct mam_pool *pool, const void *address);
 
 /* mam_cache_correct - what the pool says of a segment, as callers see it. */
 void mam_cache_correct(const struct mam_pool *pool, struct mam_segment_info *segment);

@@ -75,7 +75,8 @@ static const char *check_segment(const struct mam_pool *pool, const struct mam_c
 		totals->held++;
 		totals->held_bytes += segment->bytes;
 		if (segment->next != 0 &&
-		    mam_segment_at(&pool->segments, segment->next)->state == segment->state)
+		    mam_segment_at(&pool->segments, segment->next)->state == segment->state &&
+		    !mam_hold_at(pool, segment->state - MAM_SEGMENT_HELD)->loose)
 			return "two segments of one hold are neighbours";
 	}
 	if (segment->state == MAM_SEGMENT_RETIRED || mam_hold_is(segment->state)) {

@@ -4,6 +4,7 @@
  *
  * put:     end the block (ground.h), then let its ground become the hold's, which joins it with
  *          neighbours of the same hold.
+ * keep:    the same without joining; move does that later, where it must be done at all.
  * take:    place the request in the segment as in any free one; the rest keeps its state, and so
  *          its hold.
  *
@@ -52,6 +53,7 @@ enum mam_status mam_hold_begin_locked(struct mam_pool *pool, uint32_t *hold)
 	pool->idle_hold = made->idle_next;
 	made->idle_next = 0;
 	made->in_use = 1;
+	made->loose = 0;
 	return MAM_OK;
 }
 
@@ -90,6 +92,25 @@ enum mam_status mam_hold_put_locked(struct mam_pool *pool, uint32_t hold, uint64
 	pool->counts.retired_bytes += mam_segment_at(&pool->segments, handle)->bytes;
 	mam_pool_peak(&pool->counts.peak_retired_bytes, pool->counts.retired_bytes);
 	join_hold(pool, handle, hold);
+	mam_pool_prove_locked(pool);
+	return MAM_OK;
+}
+
+enum mam_status mam_hold_keep_locked(struct mam_pool *pool, uint32_t hold, uint64_t address)
+{
+	enum mam_status status;
+	struct mam_segment *segment;
+	uint32_t handle;
+
+	status = mam_ground_end_locked(pool, address, &handle);
+	if (status != MAM_OK)
+		return status;
+	segment = mam_segment_at(&pool->segments, handle);
+	pool->counts.retired_blocks++;
+	pool->counts.retired_bytes += segment->bytes;
+	mam_pool_peak(&pool->counts.peak_retired_bytes, pool->counts.retired_bytes);
+	segment->state = MAM_SEGMENT_HELD + hold;
+	mam_hold_shelve_locked(pool, handle);
 	mam_pool_prove_locked(pool);
 	return MAM_OK;
 }

@@ -11,11 +11,13 @@
  * states are neighbours that join, and everything else that asks for a state sees none of its own.
  *
  *   put      a block ends for its caller; its ground joins the hold.
+ *   keep     the same into a loose hold, where neighbours stay apart: a block that will be asked for
+ *            again by its own size need be neither joined nor cut.
  *   take     a block from a hold.
  *   absorb   the pool's free ground beside a hold's joins it, for a request that needs both: who
  *            may use held ground may use free ground all the more.
  *   release  ground of a hold becomes the pool's own, a few segments at a time.
- *   move     all of a hold joins another one.
+ *   move     all of a hold joins another one: what was loose is joined there.
  *
  * To callers held ground is freed; statistics count it as retired.
  *
@@ -32,7 +34,8 @@ struct mam_hold {
 	uint64_t segments; /* count */
 	uint64_t bytes;
 	uint32_t idle_next; /* while nobody has it: the next such */
-	uint32_t in_use;
+	uint16_t in_use;
+	uint16_t loose; /* its segments are blocks as they were, neighbours or not */
 } __attribute__((aligned(16)));
 
 _Static_assert(sizeof(struct mam_hold) <= 4096, "a record's most");
@@ -68,7 +71,10 @@ static inline void mam_hold_unshelve_locked(struct mam_pool *pool, uint32_t hand
 	mam_shelf_remove(&hold->shelf, &pool->segments, handle);
 }
 
-/* mam_hold_begin_locked - an empty hold. OUT_OF_HOST_MEMORY, DESTROYED. */
+/*
+ * mam_hold_begin_locked - an empty hold, which joins; the caller may set `loose`. OUT_OF_HOST_MEMORY,
+ * DESTROYED.
+ */
 enum mam_status mam_hold_begin_locked(struct mam_pool *pool, uint32_t *hold);
 
 /* mam_hold_end_locked - the hold is empty and its handle means nothing any more. */
@@ -76,6 +82,9 @@ void mam_hold_end_locked(struct mam_pool *pool, uint32_t hold);
 
 /* mam_hold_put_locked - errors as mam_free(), none of which changes anything. */
 enum mam_status mam_hold_put_locked(struct mam_pool *pool, uint32_t hold, uint64_t address);
+
+/* mam_hold_keep_locked - errors as put. pre: the hold is loose. */
+enum mam_status mam_hold_keep_locked(struct mam_pool *pool, uint32_t hold, uint64_t address);
 
 /*
  * mam_hold_best_locked - the smallest segment of at least `bytes`; 0 if there is none. Of equals an
@@ -94,7 +103,7 @@ enum mam_status mam_hold_take_locked(struct mam_pool *pool, uint32_t segment,
 /*
  * mam_hold_absorb_locked - free ground of the pool that lies beside held ground joins the hold, no
  * more than makes a segment of `bytes`. False: it cannot be made that way, and nothing changed.
- * Looks at the 64 largest segments and as many neighbours of each.
+ * Looks at the 64 largest segments and as many neighbours of each. pre: the hold is not loose.
  */
 bool mam_hold_absorb_locked(struct mam_pool *pool, uint32_t hold, uint64_t bytes);
 

@@ -108,6 +108,7 @@ static bool sweep_stream(struct mam_streams *streams, uint32_t at)
 	if (stream->key.capture != 0 || stream->context != streams->fences.device.context)
 		return false;
 	mam_lock_take(&streams->pool->lock);
+	mam_stream_tidy_locked(streams, stream);
 	open = stream->open;
 	mam_lock_release(&streams->pool->lock);
 	any = sweep_hold(streams, open);
@@ -149,7 +150,7 @@ static void bury(struct mam_streams *streams)
 		const struct mam_stream *stream = mam_stream_at(streams, at);
 
 		if (stream->orphan && stream->batches == 0 &&
-		    mam_hold_at(streams->pool, stream->open)->segments == 0)
+		    !mam_stream_has_open_locked(streams, stream))
 			mam_stream_forget_locked(streams, at);
 	}
 	mam_lock_release(&streams->pool->lock);
@@ -197,7 +198,7 @@ static void end(struct mam_streams *streams)
 	for (uint32_t at = 0; (at = mam_stream_next_locked(streams, at)) != 0;) {
 		struct mam_stream *stream = mam_stream_at(streams, at);
 
-		open |= mam_hold_at(streams->pool, stream->open)->segments != 0;
+		open |= mam_stream_has_open_locked(streams, stream);
 		for (uint32_t i = 0; i < stream->batches; i++) {
 			struct mam_fence *fence = &stream->batch[i].fence;
 

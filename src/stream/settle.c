@@ -14,6 +14,8 @@
  *   recall   The other way: before a stream's request makes the pool grow its batches are opened
  *            again, so that what lies side by side in them is joined.
  *
+ * What is loose is joined first: ground leaves in few pieces.
+ *
  * Before the record the stream's id is asked: is this handle still the stream that had these frees?
  * (key.c) If not, the record is of a stream that is gone: an orphan (table.h). Where the driver has
  * no ids, ground that did not leave at once is an orphan's too.
@@ -78,11 +80,7 @@ bool mam_stream_collect(struct mam_streams *streams, uint32_t handle)
 	return any;
 }
 
-static bool has_open_locked(const struct mam_streams *streams, uint32_t handle)
-{
-	return mam_hold_at(streams->pool, mam_stream_at(streams, handle)->open)->segments != 0;
-}
-
+/* All that is loose is joined: it is open, or goes with what is. */
 static uint32_t find(struct mam_streams *streams, const struct mam_stream_key *key, bool *open)
 {
 	uint32_t handle = 0;
@@ -90,8 +88,10 @@ static uint32_t find(struct mam_streams *streams, const struct mam_stream_key *k
 	mam_lock_take(&streams->pool->lock);
 	if (atomic_load_explicit(&streams->pool->state, memory_order_relaxed) == MAM_POOL_READY)
 		handle = mam_stream_find_locked(streams, key);
-	if (handle != 0)
-		*open = has_open_locked(streams, handle);
+	if (handle != 0) {
+		mam_stream_tidy_locked(streams, mam_stream_at(streams, handle));
+		*open = mam_stream_has_open_locked(streams, mam_stream_at(streams, handle));
+	}
 	mam_lock_release(&streams->pool->lock);
 	return handle;
 }
@@ -124,6 +124,13 @@ bool mam_stream_recall(struct mam_streams *streams, const struct mam_stream_key 
 	return any;
 }
 
+/* A stream that lets ground go without coming back for it is believed half as much the next time. */
+static void count_from_here(struct mam_stream *stream)
+{
+	stream->put = 0;
+	stream->swing /= 2;
+}
+
 /* Open ground joins the newest batch, which has no fence from now on: it is the caller's. */
 static struct mam_fence join_newest(struct mam_streams *streams, uint32_t handle)
 {
@@ -139,11 +146,10 @@ static struct mam_fence join_newest(struct mam_streams *streams, uint32_t handle
 		stream = mam_stream_at(streams, handle);
 		newest = &stream->batch[stream->batches - 1];
 		moved = mam_hold_move_locked(pool, stream->open, newest->hold, STEP);
-		stream->put = 0;
-		stream->reused_most = 0;
 		mam_lock_release(&pool->lock);
 	} while (moved == STEP);
 	mam_lock_take(&pool->lock);
+	count_from_here(mam_stream_at(streams, handle));
 	fence = newest->fence;
 	newest->fence.event = NULL;
 	mam_lock_release(&pool->lock);
@@ -163,8 +169,7 @@ static bool open_anew(struct mam_streams *streams, uint32_t handle)
 	if (stream->batches < MAM_BATCHES && mam_hold_begin_locked(pool, &fresh) == MAM_OK) {
 		stream->batch[stream->batches++] = (struct mam_batch){ .hold = stream->open };
 		stream->open = fresh;
-		stream->put = 0;
-		stream->reused_most = 0;
+		count_from_here(stream);
 		good = true;
 	}
 	mam_lock_release(&pool->lock);
@@ -220,7 +225,8 @@ static void note(struct mam_streams *streams, uint32_t handle, bool same)
 		stream->look_at = stream->frees;
 		if (stream->batches == MAM_BATCHES)
 			stream->look_at += wait < OPEN_MOST ? wait : OPEN_MOST;
-		if (!stream->lasting && (newest_is_bare(stream) || has_open_locked(streams, handle)))
+		if (!stream->lasting && (newest_is_bare(stream) ||
+					 mam_stream_has_open_locked(streams, stream)))
 			same = false;
 		if (!same && !stream->orphan)
 			mam_stream_orphan_locked(streams, handle);

@@ -3,21 +3,29 @@
  * stream.c - allocate, free and release in the order of a stream.
  *
  * free:   1. Which stream, and is it in capture? (key.c)
- *         2. The block's ground joins what the stream has open (hold.h).
+ *         2. The block stays as it is, in the stream's loose hold (table.h); where that is full its
+ *            ground joins what the stream has open.
  *         3. Is it much? Then it leaves: one event for all of it (settle.c).
  * alloc:  1. Which stream, and is it the one that its handle meant before?
- *         2. Best fit over the stream's own ground and the pool's; of equals, its own. That may be
- *            in use by work of the stream, behind which all work on the new block comes.
+ *         2. A loose block of its size. There is nothing to cut, join or search for: a stream that
+ *            asks for what it freed, in whatever order, pays for a look-up and two lists. If there
+ *            is none what is loose is joined, and then: best fit over the stream's own ground and
+ *            the pool's; of equals, its own. That may be in use by work of the stream, behind which
+ *            all work on the new block comes.
  *         3. Nothing fits: what had left and not gone comes back, to be joined (settle.c) with the
  *            rest and with free ground beside it. So a stream that is alone in its pool needs no
  *            more memory than if its frees took effect at once.
  *         4. Still nothing: all that the stream has leaves, and the pool grows.
  *
  * How much is much. A stream that reuses what it freed should never need an event; one that does
- * not, or is gone, should not keep others from much. So ground leaves at OPEN_MOST frees more than
- * reuses, or, in a stream of few frees, at an eighth of them, so that the first one leaves at once;
- * and when it is more than an eighth of the pool's live bytes and 32 MiB, unless the stream has
- * just reused more than half as much in one block: such blocks go back and forth. A stream of
+ * not, or is gone, should not keep others from much. What it comes back for is its swing: the bytes
+ * that it freed in one go and then took in one go, whichever is less, the most of late. A turn with
+ * less wears it off by an eighth, and ground that leaves by half. Ground leaves
+ *   - at OPEN_MOST frees more than reuses, or, in a stream of few frees, at an eighth of them, so that
+ *     the first one leaves at once. Little, which is a 64th of the pool's live bytes, 1 MiB or the
+ *     swing, leaves at LITTLE_MOST: an event costs as much as three frees;
+ *   - when it is more than an eighth of the pool's live bytes, 32 MiB and twice the swing.
+ * A stream of
  * another context than the pool's, which no fence of the pool's could cover later, has its ground
  * leave at every free, and so has every stream where the driver has no ids.
  *
@@ -33,6 +41,10 @@
 #define OPEN_MOST 16
 #define OPEN_BYTES ((uint64_t)32 << 20)
 #define OPEN_SHARE 8
+#define LITTLE_MOST 256
+#define LITTLE_BYTES ((uint64_t)1 << 20)
+#define LITTLE_SHARE 64
+#define SWING_WEAR 8
 
 enum mam_status mam_streams_attach(struct mam_pool *pool, const struct mam_source *source)
 {
@@ -79,32 +91,66 @@ static bool is_ready(const struct mam_pool *pool)
 	return atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY;
 }
 
+static bool is_little(const struct mam_pool *pool, const struct mam_stream *stream, uint64_t bytes)
+{
+	return bytes <= LITTLE_BYTES || bytes <= stream->swing ||
+	       bytes <= pool->counts.live_rounded_bytes / LITTLE_SHARE;
+}
+
+/* Whether ground leaves at every free: no fence could be found for it later. */
+static bool leaves_at_once(const struct mam_streams *streams, const struct mam_stream *stream)
+{
+	return !stream->lasting || stream->context != streams->fences.device.context;
+}
+
 static bool is_due_locked(const struct mam_streams *streams, const struct mam_stream *stream)
 {
 	const struct mam_pool *pool = streams->pool;
-	uint64_t bytes = mam_hold_at(pool, stream->open)->bytes;
-	uint64_t share = pool->counts.live_rounded_bytes / OPEN_SHARE;
-	uint64_t most = 1 + stream->frees / 8;
+	uint64_t few = 1 + stream->frees / 8;
+	uint64_t bytes;
 
 	if (stream->key.capture != 0)
 		return false;
-	if (!stream->lasting || stream->context != streams->fences.device.context)
+	if (leaves_at_once(streams, stream))
 		return true;
 	if (stream->frees < stream->look_at)
 		return false;
-	if (stream->put >= (most < OPEN_MOST ? most : OPEN_MOST))
+	bytes = mam_hold_at(pool, stream->open)->bytes + mam_hold_at(pool, stream->loose)->bytes;
+	if (stream->put >= (few < OPEN_MOST ? few : OPEN_MOST) &&
+	    (few < OPEN_MOST || stream->put >= LITTLE_MOST || !is_little(pool, stream, bytes)))
 		return true;
-	return bytes > OPEN_BYTES && bytes > share && bytes / 2 >= stream->reused_most;
+	return bytes > OPEN_BYTES && bytes / 2 >= stream->swing &&
+	       bytes > pool->counts.live_rounded_bytes / OPEN_SHARE;
+}
+
+/* The stream took again what it had freed, or some of it, and frees once more. */
+static void end_turn(struct mam_stream *stream)
+{
+	uint64_t worn = stream->swing - stream->swing / SWING_WEAR;
+	uint64_t back = stream->taken < stream->given ? stream->taken : stream->given;
+
+	stream->swing = back > worn ? back : worn;
+	stream->given = 0;
+	stream->taken = 0;
 }
 
 static enum mam_status put_locked(struct mam_streams *streams, uint32_t handle, void *block,
 				  bool *due)
 {
+	struct mam_pool *pool = streams->pool;
 	struct mam_stream *stream = mam_stream_at(streams, handle);
-	enum mam_status status =
-		mam_hold_put_locked(streams->pool, stream->open, (uintptr_t)block);
+	uint64_t before = pool->counts.retired_bytes;
+	enum mam_status status;
 
+	if (leaves_at_once(streams, stream) ||
+	    mam_hold_at(pool, stream->loose)->segments == MAM_LOOSE_MOST)
+		status = mam_hold_put_locked(pool, stream->open, (uintptr_t)block);
+	else
+		status = mam_hold_keep_locked(pool, stream->loose, (uintptr_t)block);
 	if (status == MAM_OK) {
+		if (stream->taken != 0)
+			end_turn(stream);
+		stream->given += pool->counts.retired_bytes - before;
 		stream->frees++;
 		stream->put++;
 		*due = is_due_locked(streams, stream);
@@ -176,6 +222,20 @@ static uint32_t owner_locked(struct mam_streams *streams, const struct mam_strea
 	return 0;
 }
 
+/* Of the stream's own ground what fits best, exactly if anything does; 0: nothing does. */
+static uint32_t find_own_locked(struct mam_streams *streams, const struct mam_stream *stream,
+				uint64_t bytes)
+{
+	struct mam_pool *pool = streams->pool;
+	uint32_t holds[MAM_BATCHES + 1];
+	uint32_t own = mam_hold_best_locked(pool, &stream->loose, 1, bytes);
+
+	if (own != 0 && mam_segment_at(&pool->segments, own)->bytes == bytes)
+		return own;
+	mam_stream_tidy_locked(streams, stream);
+	return mam_hold_best_locked(pool, holds, mam_stream_holds_locked(stream, holds), bytes);
+}
+
 /* From the stream's own ground, if that fits at least as well as any other. */
 static bool take_own_locked(struct mam_streams *streams, uint32_t handle,
 			    const struct mam_request *request, enum mam_status *status,
@@ -183,9 +243,7 @@ static bool take_own_locked(struct mam_streams *streams, uint32_t handle,
 {
 	struct mam_pool *pool = streams->pool;
 	struct mam_stream *stream = mam_stream_at(streams, handle);
-	uint32_t holds[MAM_BATCHES + 1];
-	uint32_t own = mam_hold_best_locked(pool, holds, mam_stream_holds_locked(stream, holds),
-					    request->bytes);
+	uint32_t own = find_own_locked(streams, stream, request->bytes);
 	uint64_t own_bytes = mam_segment_at(&pool->segments, own)->bytes;
 	uint32_t other = 0;
 
@@ -195,8 +253,6 @@ static bool take_own_locked(struct mam_streams *streams, uint32_t handle,
 		return false;
 	*status = mam_hold_take_locked(pool, own, request, block);
 	stream->put -= stream->put != 0;
-	if (request->bytes > stream->reused_most)
-		stream->reused_most = request->bytes;
 	return true;
 }
 
@@ -215,6 +271,8 @@ static enum mam_status alloc_locked(struct mam_streams *streams, const struct ma
 	*held = handle != 0;
 	if (handle == 0 || !take_own_locked(streams, handle, request, &status, block))
 		status = mam_ground_take_locked(pool, request, block);
+	if (handle != 0 && status == MAM_OK)
+		mam_stream_at(streams, handle)->taken += request->bytes;
 	if (status != MAM_OK && status != MAM_ERROR_WOULD_WAIT)
 		pool->counts.failures++;
 	return status;
@@ -226,9 +284,10 @@ static void absorb_locked(struct mam_streams *streams, const struct mam_stream_k
 {
 	uint32_t handle = mam_stream_find_locked(streams, key);
 
-	if (handle != 0)
-		(void)mam_hold_absorb_locked(streams->pool, mam_stream_at(streams, handle)->open,
-					     bytes);
+	if (handle == 0)
+		return;
+	mam_stream_tidy_locked(streams, mam_stream_at(streams, handle));
+	(void)mam_hold_absorb_locked(streams->pool, mam_stream_at(streams, handle)->open, bytes);
 }
 
 /* A request that got no block is counted, whatever the reason. */
@@ -296,6 +355,7 @@ static void free_captured(struct mam_streams *streams, const struct mam_stream_k
 			continue;
 		if (stream->id != 0 && id != 0 && stream->id != id) /* another one's, gone */
 			continue;
+		mam_stream_tidy_locked(streams, stream);
 		(void)mam_hold_move_locked(pool, stream->open, mam_stream_at(streams, base)->open,
 					   UINT32_MAX);
 		mam_stream_forget_locked(streams, at);

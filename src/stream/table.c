@@ -46,13 +46,14 @@ void mam_stream_forget_locked(struct mam_streams *streams, uint32_t handle)
 		unlink_locked(streams, handle);
 	stream->in_use = false;
 	mam_hold_end_locked(streams->pool, stream->open);
+	mam_hold_end_locked(streams->pool, stream->loose);
 	streams->count--;
 	mam_records_put(&streams->records, handle);
 }
 
 static bool is_empty(const struct mam_streams *streams, const struct mam_stream *stream)
 {
-	return stream->batches == 0 && mam_hold_at(streams->pool, stream->open)->segments == 0;
+	return stream->batches == 0 && !mam_stream_has_open_locked(streams, stream);
 }
 
 static void sweep_locked(struct mam_streams *streams)
@@ -96,7 +97,7 @@ static enum mam_status add_locked(struct mam_streams *streams, const struct mam_
 {
 	uint32_t *bucket = &streams->bucket[mam_stream_bucket(&made->key)];
 	enum mam_status status;
-	uint32_t handle, open;
+	uint32_t handle, open, loose;
 
 	if (atomic_load_explicit(&streams->pool->state, memory_order_relaxed) != MAM_POOL_READY)
 		return MAM_ERROR_DESTROYED;
@@ -107,11 +108,18 @@ static enum mam_status add_locked(struct mam_streams *streams, const struct mam_
 		status = mam_hold_begin_locked(streams->pool, &open);
 	if (status != MAM_OK)
 		return status;
+	status = mam_hold_begin_locked(streams->pool, &loose);
+	if (status != MAM_OK) {
+		mam_hold_end_locked(streams->pool, open);
+		return status;
+	}
+	mam_hold_at(streams->pool, loose)->loose = 1;
 	handle = mam_records_take(&streams->records);
 	*mam_stream_at(streams, handle) = *made;
 	if (made->key.capture != 0)
 		mam_stream_at(streams, handle)->id = id_before_locked(streams, &made->key);
 	mam_stream_at(streams, handle)->open = open;
+	mam_stream_at(streams, handle)->loose = loose;
 	mam_stream_at(streams, handle)->next = *bucket;
 	*bucket = handle;
 	streams->count++;

@@ -2,12 +2,14 @@
 /*
  * table.h - the streams of a pool and the ground each holds.
  *
- *   stream --+-- open      what was freed since the last fence: no event yet
+ *   stream --+-- loose     what was freed last: blocks as they were, to be had by their size
+ *            +-- open      what was freed since the last fence, joined: no event yet
  *            +-- batch 0   what left together, under one fence
  *            +-- batch 1   ... later ones
  *
  * All of it is the stream's to use again at once (hold.h). When a batch's fence has passed its
- * ground is the pool's.
+ * ground is the pool's. What is loose is open, and joins the rest of it where more is asked of it than
+ * a block of a size that is there.
  *
  * Two locks. The table, the holds and what is in them: lock pool. Fences and which batches there
  * are: written under both stream and pool, so that either is enough to read. The stream lock comes
@@ -24,6 +26,7 @@
 #include "stream/key.h"
 
 #define MAM_BATCHES 4 /* of one stream at a time */
+#define MAM_LOOSE_MOST 128 /* segments: what tidying takes, 50 ns each, under one hold of the lock */
 #define MAM_STREAM_BUCKETS 256
 #define MAM_CAPTURES_NOTED 16
 
@@ -38,12 +41,15 @@ struct mam_stream {
 	struct CUctx_st *context;  /* lock: none, set at creation; NULL: unknown */
 	uint32_t next;             /* lock: pool; in its bucket */
 	uint32_t open;             /* lock: pool; a hold */
+	uint32_t loose;            /* lock: pool; a loose hold of at most MAM_LOOSE_MOST */
 	uint32_t batches;          /* lock: stream and pool; count */
 	struct mam_batch batch[MAM_BATCHES]; /* lock: stream and pool; oldest first */
 	uint64_t frees;            /* lock: pool; count, ever */
 	uint64_t look_at;          /* lock: pool; no look at fences before so many frees */
 	uint32_t put;              /* lock: pool; count of frees less reuses since the last fence */
-	uint64_t reused_most;      /* lock: pool; bytes of one block, since the last fence */
+	uint64_t given;            /* lock: pool; bytes freed since it last took any */
+	uint64_t taken;            /* lock: pool; bytes taken since then */
+	uint64_t swing;            /* lock: pool; bytes that it comes back for (stream.c) */
 	bool lasting;              /* lock: none; its handle cannot come to mean another unnoticed */
 	bool orphan;               /* lock: pool */
 	bool in_use;               /* lock: pool; else the record is nobody's */
@@ -115,7 +121,23 @@ void mam_stream_orphan_locked(struct mam_streams *streams, uint32_t handle);
 /* mam_stream_forget_locked - its holds are empty: the record is free. lock: pool and stream */
 void mam_stream_forget_locked(struct mam_streams *streams, uint32_t handle);
 
-/* mam_stream_holds_locked - its holds, open first; how many. lock: pool */
+/* mam_stream_tidy_locked - what is loose joins what is open. lock: pool */
+static inline void mam_stream_tidy_locked(struct mam_streams *streams,
+					  const struct mam_stream *stream)
+{
+	if (mam_hold_at(streams->pool, stream->loose)->segments != 0)
+		(void)mam_hold_move_locked(streams->pool, stream->loose, stream->open, UINT32_MAX);
+}
+
+/* Whether ground is open. lock: pool */
+static inline bool mam_stream_has_open_locked(const struct mam_streams *streams,
+					      const struct mam_stream *stream)
+{
+	return mam_hold_at(streams->pool, stream->open)->segments != 0 ||
+	       mam_hold_at(streams->pool, stream->loose)->segments != 0;
+}
+
+/* mam_stream_holds_locked - its holds but the loose one, open first; how many. lock: pool */
 static inline unsigned mam_stream_holds_locked(const struct mam_stream *stream,
 					       uint32_t holds[MAM_BATCHES + 1])
 {

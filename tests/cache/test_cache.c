@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include <mam/source.h>
+#include <mam/stream.h>
 
 #include "base/event.h"
 #include "cached.h"
@@ -74,6 +75,11 @@ START_TEST(misuse_gets_the_statuses_it_gets_without)
 		ck_assert_int_eq(mam_free(stranger, block), MAM_ERROR_NOT_OWNED);
 		ck_assert_int_eq(mam_usable_size(pool, block, &bytes), MAM_ERROR_DOUBLE_FREE);
 		ck_assert_int_eq(mam_pool_retire(pool, block, NULL, NULL), MAM_ERROR_DOUBLE_FREE);
+		ck_assert_int_eq(mam_pool_retire(pool, large + 512, NULL, NULL),
+				 MAM_ERROR_DOUBLE_FREE);
+		ck_assert_int_eq(mam_free_async(pool, block, NULL), MAM_ERROR_DOUBLE_FREE);
+		ck_assert_int_eq(mam_free_async(pool, large, NULL), MAM_ERROR_DOUBLE_FREE);
+		ck_assert_int_eq(mam_free_async(pool, large + 512, NULL), MAM_ERROR_DOUBLE_FREE);
 		ck_assert_int_eq(mam_owner(large, &owner, &segment), MAM_OK);
 		ck_assert_ptr_eq(owner, pool);
 		ck_assert(!segment.live);

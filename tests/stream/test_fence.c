@@ -80,6 +80,115 @@ START_TEST(what_holds_much_leaves_early)
 }
 END_TEST
 
+static unsigned all_calls(void)
+{
+	static const char *const names[] = {
+		"cuCtxGetCurrent", "cuCtxPushCurrent", "cuCtxPopCurrent", "cuStreamGetId",
+		"cuStreamGetCtx", "cuStreamIsCapturing", "cuThreadExchangeStreamCaptureMode",
+		"cuEventCreate", "cuEventRecord", "cuEventQuery", "cuStreamGetCaptureInfo",
+	};
+	unsigned count = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		count += calls(names[i]);
+	return count;
+}
+
+static void turns(struct scene *s, size_t bytes, int count, int most, struct CUstream_st *stream)
+{
+	void *blocks[64];
+
+	for (int i = 0; i < count; i++)
+		blocks[i] = get(s, bytes, stream);
+	for (int turn = 0; turn < most; turn++) {
+		for (int i = 0; i < count; i++)
+			give(s, blocks[i], stream);
+		for (int i = 0; i < count; i++)
+			blocks[i] = get(s, bytes, stream);
+	}
+	for (int i = 0; i < count; i++)
+		give(s, blocks[i], stream);
+}
+
+/* What it frees in one go it takes in one go: small blocks, middle ones, and most of the device. */
+START_TEST(a_stream_that_comes_back_for_what_it_freed_needs_no_event)
+{
+	static const struct { size_t bytes; int count; } of[] = {
+		{ 4096, 64 }, { 2 * MIB, 64 }, { 24 * MIB, 8 }
+	};
+	struct scene *s = scene_new(0);
+
+	turns(s, of[_i].bytes, of[_i].count, 30, s->one);
+	ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);
+	turns(s, of[_i].bytes, of[_i].count, 2, s->one);
+	calls_forget();
+	turns(s, of[_i].bytes, of[_i].count, 10, s->one);
+	ck_assert_uint_eq(calls("cuEventRecord"), 0);
+	ck_assert_uint_eq(calls("cuStreamIsCapturing"), 22 * (unsigned)of[_i].count);
+	ck_assert_uint_eq(calls("cuStreamGetId"), 11 * (unsigned)of[_i].count);
+	ck_assert_uint_eq(all_calls(), 33 * (unsigned)of[_i].count);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(the_legacy_stream_needs_no_call_at_all)
+{
+	struct scene *s = scene_new(0);
+
+	turns(s, 4096, 64, 30, NULL);
+	calls_forget();
+	turns(s, 4096, 64, 10, NULL);
+	ck_assert_uint_eq(all_calls(), 0);
+	scene_end(s);
+}
+END_TEST
+
+/* Little waits until it is many; much does not. */
+START_TEST(little_leaves_late)
+{
+	struct scene *s = scene_new(0);
+	void *blocks[300];
+
+	for (int i = 0; i < 200; i++)
+		give(s, get(s, 512, s->one), s->one);
+	for (int i = 0; i < 300; i++)
+		blocks[i] = get(s, 512, s->two);
+	calls_forget();
+	for (int i = 0; i < 250; i++)
+		give(s, blocks[i], s->one);
+	ck_assert_uint_eq(calls("cuEventRecord"), 0);
+	for (int i = 250; i < 300; i++)
+		give(s, blocks[i], s->one);
+	ck_assert_uint_eq(calls("cuEventRecord"), 1);
+	for (int i = 0; i < 16; i++)
+		blocks[i] = get(s, 256 << 10, s->two);
+	calls_forget();
+	for (int i = 0; i < 16; i++)
+		give(s, blocks[i], s->one);
+	ck_assert_uint_ge(calls("cuEventRecord"), 1);
+	scene_end(s);
+}
+END_TEST
+
+/* Who came back for much once, and then no more, is not believed for ever. */
+START_TEST(a_swing_wears_off)
+{
+	struct scene *s = scene_new(0);
+	void *blocks[16];
+
+	turns(s, 8 * MIB, 16, 20, s->one);
+	for (int i = 0; i < 16; i++)
+		blocks[i] = get(s, 8 * MIB, s->one);
+	for (int i = 0; i < 80; i++)
+		give(s, get(s, 512, s->one), s->one);
+	calls_forget();
+	for (int i = 0; i < 16; i++)
+		give(s, blocks[i], s->one);
+	ck_assert_uint_ge(calls("cuEventRecord"), 1);
+	scene_end(s);
+}
+END_TEST
+
 START_TEST(events_are_used_again)
 {
 	struct scene *s = scene_new(0);
@@ -93,6 +202,7 @@ START_TEST(events_are_used_again)
 			work(s, blocks[i], MIB, s->one);
 			give(s, blocks[i], s->one);
 		}
+		ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK);
 		finish(s, s->one);
 	}
 	ck_assert_uint_ge(calls("cuEventRecord"), 50);
@@ -209,6 +319,10 @@ static void add(TCase *tests)
 	tcase_add_test(tests, a_block_that_goes_back_and_forth_needs_none);
 	tcase_add_test(tests, the_first_free_of_a_stream_leaves_at_once);
 	tcase_add_test(tests, what_holds_much_leaves_early);
+	tcase_add_loop_test(tests, a_stream_that_comes_back_for_what_it_freed_needs_no_event, 0, 3);
+	tcase_add_test(tests, the_legacy_stream_needs_no_call_at_all);
+	tcase_add_test(tests, little_leaves_late);
+	tcase_add_test(tests, a_swing_wears_off);
 	tcase_add_test(tests, events_are_used_again);
 	tcase_add_test(tests, a_free_asks_for_no_fence_again_and_again);
 	tcase_add_loop_test(tests, whatever_call_fails_nothing_breaks, 0, 6);

@@ -20,12 +20,26 @@ static uint32_t hold_new(struct fixture *f)
 	return hold;
 }
 
+static uint32_t loose_hold_new(struct fixture *f)
+{
+	uint32_t hold = hold_new(f);
+
+	mam_lock_take(&f->pool->lock);
+	ck_assert(!mam_hold_at(f->pool, hold)->loose);
+	mam_hold_at(f->pool, hold)->loose = 1;
+	mam_lock_release(&f->pool->lock);
+	return hold;
+}
+
 static enum mam_status put(struct fixture *f, uint32_t hold, void *block)
 {
 	enum mam_status status;
 
 	mam_lock_take(&f->pool->lock);
-	status = mam_hold_put_locked(f->pool, hold, (uintptr_t)block);
+	if (mam_hold_at(f->pool, hold)->loose)
+		status = mam_hold_keep_locked(f->pool, hold, (uintptr_t)block);
+	else
+		status = mam_hold_put_locked(f->pool, hold, (uintptr_t)block);
 	mam_lock_release(&f->pool->lock);
 	intact(f);
 	return status;
@@ -119,6 +133,50 @@ START_TEST(neighbours_of_one_hold_join_and_of_two_do_not)
 	intact(f);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
 	ck_assert_ptr_eq(take_held(f, &two, 1, 3072), a);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(neighbours_of_a_loose_hold_join_when_they_leave_it)
+{
+	struct fixture *f = small_pool();
+	void *a = take(f, 1024), *b = take(f, 1024), *c = take(f, 1024);
+	uint32_t loose = loose_hold_new(f), to = hold_new(f);
+
+	take(f, 512);
+	ck_assert_int_eq(put(f, loose, a), MAM_OK);
+	ck_assert_int_eq(put(f, loose, c), MAM_OK);
+	ck_assert_int_eq(put(f, loose, b), MAM_OK);
+	ck_assert_int_eq(put(f, loose, b), MAM_ERROR_DOUBLE_FREE);
+	ck_assert_int_eq(put(f, loose, at(a, 1 << 20)), MAM_ERROR_NOT_OWNED);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 3);
+	ck_assert_uint_eq(stats_of(f).retired_bytes, 3072);
+	ck_assert_ptr_null(take_held(f, &loose, 1, 3072));
+	b = take_held(f, &loose, 1, 1024);
+	ck_assert_ptr_nonnull(b);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
+	ck_assert_int_eq(put(f, loose, b), MAM_OK);
+	mam_lock_take(&f->pool->lock);
+	ck_assert_uint_eq(mam_hold_move_locked(f->pool, loose, to, 64), 3);
+	mam_lock_release(&f->pool->lock);
+	intact(f);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
+	ck_assert_ptr_eq(take_held(f, &to, 1, 3072), a);
+	fixture_end(f);
+}
+END_TEST
+
+/* Loose is what a hold is, not what a record was. */
+START_TEST(the_next_hold_in_a_loose_ones_place_joins)
+{
+	struct fixture *f = small_pool();
+	uint32_t loose = loose_hold_new(f);
+
+	mam_lock_take(&f->pool->lock);
+	mam_hold_end_locked(f->pool, loose);
+	mam_lock_release(&f->pool->lock);
+	ck_assert_uint_eq(hold_new(f), loose);
+	ck_assert(!mam_hold_at(f->pool, loose)->loose);
 	fixture_end(f);
 }
 END_TEST
@@ -306,7 +364,7 @@ START_TEST(at_random_nobody_gets_what_another_holds)
 	unsigned count = 0;
 
 	for (int i = 0; i < HOLDS; i++)
-		holds[i] = hold_new(f);
+		holds[i] = i == 0 ? loose_hold_new(f) : hold_new(f);
 	srand(11);
 	for (int step = 0; step < 8000; step++) {
 		int i = rand() % BLOCKS, hold = rand() % HOLDS;
@@ -316,7 +374,7 @@ START_TEST(at_random_nobody_gets_what_another_holds)
 			char *got = take_held(f, &holds[hold], 1, bytes);
 			bool own = got != NULL, absorbed = false;
 
-			if (!own && step % 3 == 0) {
+			if (!own && hold != 0 && step % 3 == 0) {
 				absorbed = absorb(f, holds[hold], bytes);
 				got = take_held(f, &holds[hold], 1, bytes);
 				ck_assert(!absorbed || got != NULL);
@@ -371,6 +429,8 @@ int main(void)
 
 	tcase_add_test(tests, held_ground_is_freed_to_callers_and_given_to_nobody);
 	tcase_add_test(tests, neighbours_of_one_hold_join_and_of_two_do_not);
+	tcase_add_test(tests, neighbours_of_a_loose_hold_join_when_they_leave_it);
+	tcase_add_test(tests, the_next_hold_in_a_loose_ones_place_joins);
 	tcase_add_test(tests, the_best_of_several_holds_is_taken);
 	tcase_add_test(tests, free_ground_beside_held_ground_joins_it_when_it_is_needed);
 	tcase_add_test(tests, the_tail_may_be_absorbed_in_part);

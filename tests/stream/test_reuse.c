@@ -177,10 +177,73 @@ static struct CUstream_st *settled_stream(struct scene *s)
 {
 	struct CUstream_st *stream = stream_new(s);
 
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < 150; i++)
 		give(s, get(s, MIB, stream), stream);
 	return stream;
 }
+
+/* Asked for again by its size a block is neither cut nor joined, wherever it lies. */
+START_TEST(a_stream_has_its_blocks_back_as_they_were)
+{
+	struct scene *s = scene_new(0);
+	struct CUstream_st *stream = settled_stream(s);
+	void *blocks[100];
+	struct mam_stats before;
+
+	for (int i = 0; i < 100; i++) {
+		blocks[i] = get(s, (size_t)(1 + i % 5) << 9, stream);
+		work(s, blocks[i], 512, stream);
+	}
+	before = stats_of(s);
+	for (int i = 0; i < 100; i++)
+		give(s, blocks[i], stream);
+	ck_assert_uint_eq(stats_of(s).segments, before.segments);
+	ck_assert_uint_eq(stats_of(s).retired_blocks, before.retired_blocks + 100);
+	for (int i = 0; i < 100; i++) {
+		void *b = get(s, (size_t)(1 + i % 5) << 9, stream);
+		int k = i;
+
+		while (k < 100 && (blocks[k] != b || (k - i) % 5 != 0))
+			k++;
+		ck_assert_int_lt(k, 100);
+		blocks[k] = blocks[i];
+		blocks[i] = b;
+	}
+	ck_assert_uint_eq(stats_of(s).segments, before.segments);
+	ck_assert_uint_eq(stats_of(s).retired_bytes, before.retired_bytes);
+	for (int i = 0; i < 100; i++)
+		give(s, blocks[i], stream);
+	scene_end(s);
+}
+END_TEST
+
+START_TEST(more_blocks_than_are_kept_apart_are_had_back_too)
+{
+	struct scene *s = scene_new(0);
+	void *blocks[2 * MAM_LOOSE_MOST];
+	char *low;
+
+	for (int i = 0; i < 2 * MAM_LOOSE_MOST; i++)
+		blocks[i] = get(s, 512, s->one);
+	low = blocks[0];
+	work(s, low, 512 * 2 * MAM_LOOSE_MOST, s->one);
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 2 * MAM_LOOSE_MOST; i++)
+			give(s, blocks[i], s->one);
+		intact(s);
+		ck_assert_uint_le(stats_of(s).retired_blocks, MAM_LOOSE_MOST + 32);
+		for (int i = 0; i < 2 * MAM_LOOSE_MOST; i++) {
+			blocks[i] = get(s, 512, s->one);
+			ck_assert((char *)blocks[i] >= low &&
+				  (char *)blocks[i] < low + 512 * 2 * MAM_LOOSE_MOST);
+		}
+		intact(s);
+	}
+	for (int i = 0; i < 2 * MAM_LOOSE_MOST; i++)
+		give(s, blocks[i], s->one);
+	scene_end(s);
+}
+END_TEST
 
 START_TEST(a_new_stream_of_an_old_handle_is_another_stream)
 {
@@ -276,6 +339,8 @@ static void add(TCase *tests)
 	tcase_add_test(tests, plain_malloc_gets_it_only_behind_the_fence_too);
 	tcase_add_test(tests, a_stream_splits_and_joins_what_it_freed);
 	tcase_add_test(tests, what_lies_free_beside_a_streams_ground_serves_it_too);
+	tcase_add_test(tests, a_stream_has_its_blocks_back_as_they_were);
+	tcase_add_test(tests, more_blocks_than_are_kept_apart_are_had_back_too);
 	tcase_add_test(tests, a_hole_that_fits_better_is_taken_first);
 	tcase_add_test(tests, held_memory_is_counted_as_retired);
 	tcase_add_test(tests, a_new_stream_of_an_old_handle_is_another_stream);
