@@ -4,7 +4,8 @@
  * cuMemSetAccess, and their opposites. device.h says how the driver is called.
  *
  * A map is two calls, as memory can be used only after its access is set; where that fails the map
- * is undone. The driver does not wait for work before it unmaps, unlike cuMemFree: the pool does,
+ * is undone. Access and unmapping cost the same for several handles in one call as one by one (an
+ * H100: 20 and 14 us each, for 2 MiB as for 32), so there is a call for each. The driver does not wait for work before it unmaps, unlike cuMemFree: the pool does,
  * where it must (quiesce).
  *
  * Such memory can be passed to other processes as a file descriptor at best (exportable), not by
