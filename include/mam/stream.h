@@ -24,9 +24,10 @@
  * Captures: what is freed on a stream in capture is used again within the same capture only, and
  * elsewhere once the program says so by mam_stream_release() with the captured stream's handle and
  * the graph is gone, or when the pool ends. No call here ends a capture, with one exception: before
- * OUT_OF_MEMORY and in mam_pool_trim() a fence over the whole context may be needed, and such a
- * fence ends all captures in it. It is not made while a stream was in capture when it was last
- * named here, nor while a blocking stream is.
+ * OUT_OF_MEMORY and in mam_pool_trim() the whole context may have to be waited for. Where the device
+ * has not even 512 bytes left for the kind of wait that ends none, all captures in it end. That is
+ * not done while a stream was in capture when it was last named here, nor while a blocking stream
+ * is.
  *
  * A pool whose source knows no streams (host) takes every stream for done at once.
  */

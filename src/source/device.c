@@ -138,22 +138,41 @@ enum mam_status mam_device_quiesce(const struct mam_device *device)
 	return mam_device_status_of_end(device, answer);
 }
 
-enum mam_status mam_device_outwait(const struct mam_device *device)
+enum mam_status mam_device_outwait_begin(const struct mam_device *device,
+					 unsigned long long *ticket)
 {
-	const struct mam_driver *driver = device->driver;
-	unsigned long long address = 0;
 	struct mam_device_visit visit;
 	struct mam_device_answer answer = mam_device_enter(device, &visit);
 
-	if (answer.result != MAM_DRIVER_SUCCESS)
-		return mam_device_status_of_end(device, answer);
-	answer = mam_device_answer_of("cuMemAlloc", driver->mem_alloc(&address, OUTWAIT_BYTES));
-	if (answer.result == MAM_DRIVER_SUCCESS)
-		answer = mam_device_answer_of("cuMemFree", driver->mem_free(address));
-	mam_device_leave(device, &visit);
-	return answer.result == MAM_DRIVER_OUT_OF_MEMORY
-		       ? mam_device_quiesce(device)
-		       : mam_device_status_of_end(device, answer);
+	*ticket = 0;
+	if (answer.result == MAM_DRIVER_SUCCESS) {
+		answer = mam_device_answer_of("cuMemAlloc",
+					      device->driver->mem_alloc(ticket, OUTWAIT_BYTES));
+		mam_device_leave(device, &visit);
+	}
+	return mam_device_status_of_end(device, answer);
+}
+
+enum mam_status mam_device_outwait_end(const struct mam_device *device, unsigned long long ticket)
+{
+	struct mam_device_visit visit;
+	struct mam_device_answer answer = mam_device_enter(device, &visit);
+
+	if (answer.result == MAM_DRIVER_SUCCESS) {
+		answer = mam_device_answer_of("cuMemFree", device->driver->mem_free(ticket));
+		mam_device_leave(device, &visit);
+	}
+	return mam_device_status_of_end(device, answer);
+}
+
+enum mam_status mam_device_outwait(const struct mam_device *device)
+{
+	unsigned long long ticket;
+	enum mam_status status = mam_device_outwait_begin(device, &ticket);
+
+	if (status == MAM_ERROR_OUT_OF_MEMORY)
+		return mam_device_quiesce(device);
+	return status == MAM_OK && ticket != 0 ? mam_device_outwait_end(device, ticket) : status;
 }
 
 bool mam_device_free_bytes(const struct mam_device *device, size_t *bytes)

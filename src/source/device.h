@@ -83,6 +83,15 @@ enum mam_status mam_device_quiesce(const struct mam_device *device);
  */
 enum mam_status mam_device_outwait(const struct mam_device *device);
 
+/*
+ * The two halves of it. mam_device_outwait_begin: the small allocation, without a wait;
+ * OUT_OF_MEMORY: there is nothing left for one. mam_device_outwait_end: gives it back, which waits.
+ * `ticket` is 0 where nothing runs any more.
+ */
+enum mam_status mam_device_outwait_begin(const struct mam_device *device,
+					 unsigned long long *ticket);
+enum mam_status mam_device_outwait_end(const struct mam_device *device, unsigned long long ticket);
+
 /* mam_device_free_bytes - memory of the device that is free now. False: it could not be found. */
 bool mam_device_free_bytes(const struct mam_device *device, size_t *bytes);
 

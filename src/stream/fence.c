@@ -153,14 +153,24 @@ bool mam_fence_wait(const struct mam_fences *fences, const struct mam_fence *fen
 	return state_of(result) == MAM_FENCE_PASSED;
 }
 
+bool mam_fences_may_wait(const struct mam_fences *fences, bool captures,
+			 unsigned long long *ticket)
+{
+	enum mam_status status = mam_device_outwait_begin(&fences->device, ticket);
+
+	return status == MAM_OK || (status == MAM_ERROR_OUT_OF_MEMORY && !captures);
+}
+
 /* An event of its own: this is rare, and the idle ones are another lock's. */
-bool mam_fences_wait_all(struct mam_fences *fences)
+bool mam_fences_wait_all(struct mam_fences *fences, unsigned long long ticket)
 {
 	const struct mam_driver *driver = fences->device.driver;
 	struct CUevent_st *event = NULL;
 	struct mam_device_visit visit;
 	unsigned int result;
 
+	if (ticket != 0)
+		return mam_device_outwait_end(&fences->device, ticket) == MAM_OK;
 	if (!enter(fences, fences->device.context, &visit))
 		return false;
 	if (driver->ctx_record_event == NULL) {

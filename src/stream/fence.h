@@ -4,7 +4,7 @@
  *
  * A fence is an event, recorded once. Events are made when there is no idle one and kept for later
  * fences. Each call here goes in relaxed capture mode, in the right context, and leaves the thread
- * as it was: no capture is disturbed, but by the two that speak of all streams (below).
+ * as it was: no capture is disturbed, but by a wait for all without a ticket (below).
  *
  * Costs on an H100: record 200 ns, look 200 to 270 ns.
  *
@@ -61,10 +61,18 @@ bool mam_fence_wait(const struct mam_fences *fences, const struct mam_fence *fen
 void mam_fence_drop(struct mam_fences *fences, struct mam_fence *fence);
 
 /*
- * mam_fences_wait_all - until all work of the pool's context is done. Where the driver has
- * cuCtxRecordEvent only for what was submitted before. Ends every capture of the context: pre: none
- * is known to be alive. lock: none.
+ * mam_fences_may_wait - before mam_fences_wait_all(), which must follow: a ticket, which lets it end no
+ * capture (mam_device_outwait_begin). Without memory for one the wait goes without, where no capture
+ * is known to be alive. False: there is to be no wait.
  */
-bool mam_fences_wait_all(struct mam_fences *fences);
+bool mam_fences_may_wait(const struct mam_fences *fences, bool captures,
+			 unsigned long long *ticket);
+
+/*
+ * mam_fences_wait_all - until all work of the pool's context is done. Without a ticket, which is 0, it
+ * ends every capture of the context; where the driver has cuCtxRecordEvent it is only for what was
+ * submitted before. lock: none.
+ */
+bool mam_fences_wait_all(struct mam_fences *fences, unsigned long long ticket);
 
 #endif

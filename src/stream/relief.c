@@ -4,11 +4,13 @@
  *
  * PASSED  Every batch whose fence has passed.
  * ALL     The same, and each fence is waited for. What streams have open is left: their handles may
- *         mean nothing any more, so no event can be recorded in them. It goes to one hold, and a
- *         fence over the whole context is recorded and waited for: everything that any stream had
- *         before is done after that, whether the stream lives or not.
- *         A fence over a context ends every capture in it. So where a capture is known to be alive,
- *         or a blocking stream is in one, open ground stays where it is.
+ *         mean nothing any more, so no event can be recorded in them. It goes to one hold, and then
+ *         the whole context is waited for: everything that any stream had before is done after that,
+ *         whether the stream lives or not.
+ *         That takes a small allocation, which is made before anything is moved. Where the device
+ *         has nothing left for it, only a wait is possible that ends every capture of the context.
+ *         Then, if a capture is known to be alive, or a blocking stream is in one, open ground
+ *         stays where it is.
  * END     All fences are waited for and the events go.
  *
  * The stream lock is not held while waiting: streams go on freeing.
@@ -83,53 +85,50 @@ static bool await_fences(struct mam_streams *streams)
 }
 
 /* From a hold to the one that waits for the whole context. */
-static bool sweep_hold(struct mam_streams *streams, uint32_t hold)
+static void sweep_hold(struct mam_streams *streams, uint32_t hold)
 {
 	struct mam_pool *pool = streams->pool;
 	unsigned moved;
-	bool any = false;
 
 	do {
 		mam_lock_take(&pool->lock);
 		moved = mam_hold_move_locked(pool, hold, streams->swept, STEP);
 		mam_lock_release(&pool->lock);
-		any |= moved != 0;
 	} while (moved == STEP);
-	return any;
 }
 
-static bool sweep_stream(struct mam_streams *streams, uint32_t at)
+/* A graph may run again; another context's work is in no fence of ours. */
+static bool can_be_swept(const struct mam_streams *streams, const struct mam_stream *stream)
+{
+	return stream->key.capture == 0 && stream->context == streams->fences.device.context;
+}
+
+static void sweep_stream(struct mam_streams *streams, uint32_t at)
 {
 	const struct mam_stream *stream = mam_stream_at(streams, at);
-	bool any = false;
 	uint32_t open;
 
-	/* Another context's work is in no fence of ours. */
-	if (stream->key.capture != 0 || stream->context != streams->fences.device.context)
-		return false;
+	if (!can_be_swept(streams, stream))
+		return;
 	mam_lock_take(&streams->pool->lock);
 	mam_stream_tidy_locked(streams, stream);
 	open = stream->open;
 	mam_lock_release(&streams->pool->lock);
-	any = sweep_hold(streams, open);
+	sweep_hold(streams, open);
 	for (uint32_t i = 0; i < stream->batches; i++)
 		if (stream->batch[i].fence.event == NULL)
-			any |= sweep_hold(streams, stream->batch[i].hold);
-	return any;
+			sweep_hold(streams, stream->batch[i].hold);
 }
 
-/* False: nothing is open anywhere. */
-static bool sweep(struct mam_streams *streams)
+static void sweep(struct mam_streams *streams)
 {
 	struct mam_pool *pool = streams->pool;
 	enum mam_status status = MAM_OK;
 	uint32_t at = 0;
-	bool any;
 
 	mam_lock_take(&pool->lock);
 	if (streams->swept == 0)
 		status = mam_hold_begin_locked(pool, &streams->swept);
-	any = status == MAM_OK && mam_hold_at(pool, streams->swept)->segments != 0;
 	mam_lock_release(&pool->lock);
 	while (status == MAM_OK) {
 		mam_lock_take(&pool->lock);
@@ -137,9 +136,8 @@ static bool sweep(struct mam_streams *streams)
 		mam_lock_release(&pool->lock);
 		if (at == 0)
 			break;
-		any |= sweep_stream(streams, at);
+		sweep_stream(streams, at);
 	}
-	return any;
 }
 
 /* Orphans that hold nothing any more. */
@@ -156,24 +154,49 @@ static void bury(struct mam_streams *streams)
 	mam_lock_release(&streams->pool->lock);
 }
 
-static bool may_fence_all(const struct mam_streams *streams)
+static bool may_wait(const struct mam_streams *streams, unsigned long long *ticket)
 {
 	const struct mam_stream_key legacy = { .stream = MAM_STREAM_LEGACY };
+	bool captures = mam_stream_captures(streams) ||
+			!mam_key_recordable(&streams->fences, &legacy);
 
-	return !is_faulty(streams) && !mam_stream_captures(streams) &&
-	       mam_key_recordable(&streams->fences, &legacy);
+	return !is_faulty(streams) && mam_fences_may_wait(&streams->fences, captures, ticket);
+}
+
+/* Is there ground that a wait for all would free, or ground left from one that failed? */
+static bool is_any_open(const struct mam_streams *streams)
+{
+	const struct mam_pool *pool = streams->pool;
+	uint32_t at = 0;
+	bool any;
+
+	mam_lock_take(&streams->pool->lock);
+	any = streams->swept != 0 && mam_hold_at(pool, streams->swept)->segments != 0;
+	while (!any && (at = mam_stream_next_locked(streams, at)) != 0) {
+		const struct mam_stream *stream = mam_stream_at(streams, at);
+
+		if (!can_be_swept(streams, stream))
+			continue;
+		any = mam_stream_has_open_locked(streams, stream);
+		for (uint32_t i = 0; i < stream->batches; i++)
+			any |= stream->batch[i].fence.event == NULL;
+	}
+	mam_lock_release(&streams->pool->lock);
+	return any;
 }
 
 /* Only the holder of grow_lock comes here, so that the swept hold is this call's. */
 static bool await_open(struct mam_streams *streams)
 {
-	bool any = false;
+	unsigned long long ticket = 0;
+	bool any;
 
 	mam_lock_take(&streams->lock);
-	if (may_fence_all(streams))
-		any = sweep(streams);
+	any = is_any_open(streams) && may_wait(streams, &ticket);
+	if (any)
+		sweep(streams);
 	mam_lock_release(&streams->lock);
-	if (any && !mam_fences_wait_all(&streams->fences)) {
+	if (any && !mam_fences_wait_all(&streams->fences, ticket)) {
 		mam_log(MAM_LOG_WARN,
 			"pool %s: the driver could not wait for the device's work; what streams "
 			"freed stays with them",
@@ -191,6 +214,7 @@ static bool await_open(struct mam_streams *streams)
 /* The pool has ended: nothing of holds matters any more but who may still use the memory. */
 static void end(struct mam_streams *streams)
 {
+	unsigned long long ticket = 0;
 	bool open = false;
 
 	mam_lock_take(&streams->lock);
@@ -208,8 +232,8 @@ static void end(struct mam_streams *streams)
 		}
 	}
 	if (atomic_load_explicit(&streams->bound, memory_order_relaxed)) {
-		if (open && may_fence_all(streams))
-			(void)mam_fences_wait_all(&streams->fences);
+		if (open && may_wait(streams, &ticket))
+			(void)mam_fences_wait_all(&streams->fences, ticket);
 		mam_fences_end(&streams->fences);
 	}
 	mam_lock_take(&streams->pool->lock);

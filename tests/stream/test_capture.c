@@ -180,21 +180,85 @@ START_TEST(the_legacy_stream_waits_for_blocking_captures)
 }
 END_TEST
 
-/* Before OUT_OF_MEMORY everything is waited for but what would end the capture. */
-START_TEST(not_even_out_of_memory_ends_a_capture_that_is_known)
+/* A stream that goes back and forth, so that what it freed last is behind no event. */
+static void leave_open(struct scene *s, void *block, size_t bytes, struct CUstream_st *stream)
+{
+	for (int i = 0; i < 40; i++) {
+		give(s, block, stream);
+		ck_assert_ptr_eq(get(s, bytes, stream), block);
+	}
+	work(s, block, bytes, stream);
+	give(s, block, stream);
+}
+
+/* Before OUT_OF_MEMORY everything is waited for but what belongs to the capture. */
+START_TEST(not_even_out_of_memory_ends_a_capture)
+{
+	struct scene *s = scene_new(8 * MIB);
+	void *a = get(s, 4 * MIB, s->one), *b = get(s, 4 * MIB, s->two), *c = NULL, *d = NULL;
+
+	leave_open(s, a, 4 * MIB, s->one);
+	capture_begin(s, s->two, _i);
+	give(s, b, s->two);
+	ck_assert_int_eq(mam_malloc(s->pool, 4 * MIB, &c), MAM_OK);
+	ck_assert_ptr_eq(c, a);
+	ck_assert_int_eq(pending(s, c, 4 * MIB), 0);
+	ck_assert_int_eq(mam_malloc(s->pool, MIB, &d), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);
+	capture_end(s, s->two, true);
+	ck_assert_int_eq(mam_free(s->pool, c), MAM_OK);
+	scene_end(s);
+}
+END_TEST
+
+/* Nobody tells mam of a capture in a stream that it never sees. */
+START_TEST(nor_one_that_is_not_known)
+{
+	struct scene *s = scene_new(8 * MIB);
+	void *a = get(s, 8 * MIB, s->one), *b = NULL;
+	struct CUstream_st *blocking;
+
+	ck_assert_int_eq(s->cuda.cuStreamCreate(&blocking, 0), CUDA_SUCCESS);
+	leave_open(s, a, 8 * MIB, s->one);
+	capture_begin(s, s->two, _i);
+	capture_begin(s, blocking, _i);
+	ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &b), MAM_OK);
+	ck_assert_int_eq(pending(s, b, 8 * MIB), 0);
+	work(s, b, 8 * MIB, s->one);
+	give(s, b, s->one);
+	ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);
+	ck_assert_uint_eq(stats_of(s).reserved_bytes, 0);
+	capture_end(s, s->two, true);
+	capture_end(s, blocking, true);
+	scene_end(s);
+}
+END_TEST
+
+static unsigned nothing_left(unsigned long long *address, size_t bytes)
+{
+	(void)address;
+	(void)bytes;
+	return MAM_DRIVER_OUT_OF_MEMORY;
+}
+
+/* The wait that ends none takes some memory. Without it nothing happens, to anybody's ground. */
+START_TEST(without_memory_for_a_wait_there_is_none_in_a_capture)
 {
 	struct scene *s = scene_new(8 * MIB);
 	void *a = get(s, 4 * MIB, s->one), *b = get(s, 4 * MIB, s->two), *c = NULL;
+	struct mam_streams *streams = s->pool->stream;
+	struct mam_driver without;
 
-	for (int i = 0; i < 40; i++) {
-		give(s, a, s->one);
-		a = get(s, 4 * MIB, s->one);
-	}
-	give(s, a, s->one); /* stays open */
+	leave_open(s, a, 4 * MIB, s->one);
+	without = *streams->fences.device.driver;
+	without.mem_alloc = nothing_left;
+	streams->fences.device.driver = &without;
 	capture_begin(s, s->two, _i);
 	give(s, b, s->two);
 	ck_assert_int_eq(mam_malloc(s->pool, 4 * MIB, &c), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);
+	ck_assert_ptr_eq(get(s, 4 * MIB, s->one), a);
+	give(s, a, s->one);
 	capture_end(s, s->two, true);
 	/* The stream is seen without its capture: now it may be waited for. */
 	ck_assert_int_eq(mam_stream_release(s->pool, s->two), MAM_OK);
@@ -233,7 +297,9 @@ static void add(TCase *tests)
 	tcase_add_loop_test(tests, what_was_freed_before_is_not_used_in_a_capture, 0, 3);
 	tcase_add_loop_test(tests, work_on_other_streams_ends_no_capture, 0, 3);
 	tcase_add_loop_test(tests, the_legacy_stream_waits_for_blocking_captures, 0, 3);
-	tcase_add_loop_test(tests, not_even_out_of_memory_ends_a_capture_that_is_known, 0, 3);
+	tcase_add_loop_test(tests, not_even_out_of_memory_ends_a_capture, 0, 3);
+	tcase_add_loop_test(tests, nor_one_that_is_not_known, 0, 3);
+	tcase_add_loop_test(tests, without_memory_for_a_wait_there_is_none_in_a_capture, 0, 3);
 	tcase_add_loop_test(tests, a_spoilt_capture_keeps_its_blocks, 0, 3);
 }
 

@@ -44,8 +44,8 @@ START_TEST(growth_waits_for_nobody)
 }
 END_TEST
 
-/* What a stream left open is behind no event: one fence over the context serves all of it. */
-START_TEST(one_fence_over_the_context_serves_all_open_ground)
+/* What a stream left open is behind no event: one wait for the context serves all of it. */
+START_TEST(one_wait_for_the_context_serves_all_open_ground)
 {
 	struct scene *s = scene_new(16 * MIB);
 	struct CUstream_st *streams[4];
@@ -67,14 +67,42 @@ START_TEST(one_fence_over_the_context_serves_all_open_ground)
 	calls_forget();
 	ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &all), MAM_OK);
 	ck_assert_int_eq(pending(s, all, 8 * MIB), 0);
-	ck_assert_uint_eq(calls("cuCtxRecordEvent"), 1);
+	ck_assert_uint_eq(calls("cuMemAlloc"), 1);
+	ck_assert_uint_eq(calls("cuMemFree"), 1);
+	ck_assert_uint_eq(calls("cuCtxRecordEvent") + calls("cuCtxSynchronize"), 0);
 	ck_assert_uint_eq(stats_of(s).retired_bytes, 0);
 	ck_assert_int_eq(mam_free(s->pool, all), MAM_OK);
 	scene_end(s);
 }
 END_TEST
 
-START_TEST(an_old_driver_waits_for_the_context_instead)
+/* For a wait nobody needs nothing is allocated. */
+START_TEST(there_is_no_wait_for_what_has_a_fence)
+{
+	struct scene *s = scene_new(8 * MIB);
+	void *a = get(s, 8 * MIB, s->one), *b = NULL;
+
+	work(s, a, 8 * MIB, s->one);
+	give(s, a, s->one); /* the first one leaves at once */
+	ck_assert_uint_eq(calls("cuEventRecord"), 1);
+	calls_forget();
+	ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &b), MAM_OK);
+	ck_assert_int_eq(pending(s, b, 8 * MIB), 0);
+	ck_assert_uint_eq(calls("cuMemAlloc") + calls("cuMemFree"), 0);
+	ck_assert_int_eq(mam_free(s->pool, b), MAM_OK);
+	scene_end(s);
+}
+END_TEST
+
+static unsigned nothing_left(unsigned long long *address, size_t bytes)
+{
+	(void)address;
+	(void)bytes;
+	return MAM_DRIVER_OUT_OF_MEMORY;
+}
+
+/* With an old driver: cuCtxRecordEvent came with CUDA 12.5. */
+START_TEST(without_memory_for_a_wait_an_event_or_the_context_is_waited_for)
 {
 	struct scene *s = scene_new(8 * MIB);
 	void *a = get(s, 8 * MIB, s->one), *b = NULL;
@@ -86,7 +114,9 @@ START_TEST(an_old_driver_waits_for_the_context_instead)
 		a = get(s, 8 * MIB, s->one);
 	}
 	without = *streams->fences.device.driver;
-	without.ctx_record_event = NULL;
+	without.mem_alloc = nothing_left;
+	if (_i == 1)
+		without.ctx_record_event = NULL;
 	streams->fences.device.driver = &without;
 	work(s, a, 8 * MIB, s->one);
 	give(s, a, s->one);
@@ -94,7 +124,8 @@ START_TEST(an_old_driver_waits_for_the_context_instead)
 	calls_forget();
 	ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &b), MAM_OK);
 	ck_assert_int_eq(pending(s, b, 8 * MIB), 0);
-	ck_assert_uint_eq(calls("cuCtxRecordEvent"), 0);
+	ck_assert_uint_eq(calls("cuCtxRecordEvent"), _i == 0);
+	ck_assert_uint_eq(calls("cuCtxSynchronize"), _i == 1);
 	ck_assert_int_eq(mam_free(s->pool, b), MAM_OK);
 	scene_end(s);
 }
@@ -255,8 +286,10 @@ static void add(TCase *tests)
 {
 	tcase_add_test(tests, growth_looks_at_all_streams_first);
 	tcase_add_test(tests, growth_waits_for_nobody);
-	tcase_add_test(tests, one_fence_over_the_context_serves_all_open_ground);
-	tcase_add_test(tests, an_old_driver_waits_for_the_context_instead);
+	tcase_add_test(tests, one_wait_for_the_context_serves_all_open_ground);
+	tcase_add_test(tests, there_is_no_wait_for_what_has_a_fence);
+	tcase_add_loop_test(tests, without_memory_for_a_wait_an_event_or_the_context_is_waited_for, 0,
+			    2);
 	tcase_add_test(tests, a_driver_without_ids_has_an_event_at_each_free_and_no_reuse_before_it);
 	tcase_add_test(tests, a_driver_that_does_not_know_captures_ids_keeps_them_apart);
 	tcase_add_test(tests, a_stream_that_is_let_go_is_shared_as_soon_as_it_is_done);
