@@ -124,6 +124,7 @@ void mam_cache_open(struct mam_pool *pool, uint64_t number)
 	cache = take_idle();
 	if (!cache)
 		return;
+	mam_seat_prepare(mam_cache_leave_seat);
 	mam_lock_take(&cache->lock);
 	cache->lost = cache->depot.bins.lost = 0;
 	atomic_store_explicit(&cache->high_most, 0, memory_order_relaxed);
@@ -131,7 +132,6 @@ void mam_cache_open(struct mam_pool *pool, uint64_t number)
 	atomic_store_explicit(&cache->number, number, memory_order_relaxed);
 	atomic_store_explicit(&cache->pool, pool, memory_order_release);
 	mam_lock_release(&cache->lock);
-	mam_seat_on_exit = mam_cache_leave_seat;
 	pool->relief[MAM_RELIEF_CACHE] = relieve;
 	pool->cache = cache;
 }

@@ -25,9 +25,14 @@ static void ask_system(void)
 		atomic_store(&fences, true);
 }
 
-void mam_handshake_init(struct mam_handshake *hand)
+void mam_handshake_prepare(void)
 {
 	pthread_once(&once, ask_system);
+}
+
+void mam_handshake_init(struct mam_handshake *hand)
+{
+	mam_handshake_prepare();
 	atomic_store_explicit(&hand->busy, 0, memory_order_relaxed);
 	atomic_store_explicit(&hand->request, 0, memory_order_relaxed);
 	hand->fences = atomic_load(&fences);
@@ -55,6 +60,6 @@ void mam_handshake_stop_end(struct mam_handshake *hand)
 
 void mam_handshake_use_fences(bool use)
 {
-	pthread_once(&once, ask_system);
+	mam_handshake_prepare();
 	atomic_store(&fences, use);
 }

@@ -38,7 +38,8 @@ struct mam_handshake {
 	bool fences;              /* lock: none, set at init */
 };
 
-/* mam_handshake_init - the first one asks the system for membarrier. */
+/* mam_handshake_prepare - asks the system for membarrier, once; mam_handshake_init does so too. */
+void mam_handshake_prepare(void);
 void mam_handshake_init(struct mam_handshake *hand);
 
 /* mam_handshake_stop_begin for each of several, then _fence once, then _stop_end for each. */

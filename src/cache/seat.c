@@ -24,7 +24,7 @@ _Thread_local struct mam_seat *mam_seat_last
 	__attribute__((tls_model("initial-exec"))) = &nobody;
 static _Thread_local struct mam_seat *seats __attribute__((tls_model("initial-exec")));
 
-void (*mam_seat_on_exit)(struct mam_seat *seat);
+static void (*_Atomic leave)(struct mam_seat *seat); /* atomic; of mam_seat_prepare() */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
@@ -32,19 +32,21 @@ static _Atomic bool has_key; /* atomic; the key is there */
 
 static void thread_ends(void *first)
 {
+	void (*on_exit)(struct mam_seat *) = atomic_load(&leave);
 	struct mam_seat *seat = first, *next;
 
 	seats = NULL;
 	mam_seat_last = &nobody;
 	for (; seat; seat = next) {
 		next = seat->of_thread;
-		mam_seat_on_exit(seat);
+		on_exit(seat);
 		mam_pages_unmap(seat, SEAT_BYTES);
 	}
 }
 
 static void make_key(void)
 {
+	mam_handshake_prepare();
 	has_key = pthread_key_create(&key, thread_ends) == 0;
 }
 
@@ -57,6 +59,12 @@ __attribute__((destructor)) static void drop_key(void)
 	if (has_key)
 		pthread_key_delete(key);
 	has_key = false;
+}
+
+void mam_seat_prepare(void (*on_exit)(struct mam_seat *seat))
+{
+	atomic_store(&leave, on_exit);
+	pthread_once(&once, make_key);
 }
 
 struct mam_seat *mam_seat_find(const struct mam_pool *pool)
@@ -74,7 +82,6 @@ struct mam_seat *mam_seat_take(void)
 {
 	struct mam_seat *seat = mam_seat_find(NULL);
 
-	pthread_once(&once, make_key);
 	if (seat) { /* of a pool that ended: its bins are empty, its links none */
 		struct mam_seat *of_thread = seat->of_thread;
 

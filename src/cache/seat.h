@@ -60,10 +60,10 @@ struct mam_seat *mam_seat_find(const struct mam_pool *pool);
 struct mam_seat *mam_seat_take(void);
 
 /*
- * mam_seat_on_exit - called for each seat of a thread that ends and that still has a pool; to be set
- * before the first seat is taken.
+ * mam_seat_prepare - to be called before the first seat is taken. `on_exit` is called for each seat
+ * of a thread that ends and that still has a pool.
  */
-extern void (*mam_seat_on_exit)(struct mam_seat *seat);
+void mam_seat_prepare(void (*on_exit)(struct mam_seat *seat));
 
 /* mam_seat_drop - in a fork's child: a seat of a thread that is not there. */
 void mam_seat_drop(struct mam_seat *seat);

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scale.h - how much of a stress test's work is done: all of it, or a share where a sanitizer makes each step slow.
+ * scale.h - how much of a stress test's work is done: all of it, or a share where a sanitizer makes each step slow, or
+ * a library that proves all its invariants after each.
  */
 #ifndef TESTS_STRESS_SCALE_H
 #define TESTS_STRESS_SCALE_H
 
 #include <stddef.h>
 #include <stdlib.h>
+
+#ifndef MAM_DEBUG
+#define MAM_DEBUG 0
+#endif
 
 /* gcc says it with a macro, clang with a feature. */
 #if defined(__has_feature)
@@ -20,6 +25,8 @@
 #define STRESS_TSAN 1
 #elif defined(__SANITIZE_ADDRESS__) || STRESS_HAS(address_sanitizer)
 #define STRESS_SHARE 10
+#elif MAM_DEBUG >= 2
+#define STRESS_SHARE 20
 #else
 #define STRESS_SHARE 1
 #endif
