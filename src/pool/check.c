@@ -213,6 +213,17 @@ static const char *check_records(const struct mam_records *records, uint64_t in_
 	return records->touched - 1u - records->idle_count == in_use ? NULL : "a record was lost";
 }
 
+/* Segments and the groups they are in. */
+static const char *check_segment_records(const struct mam_pool *pool)
+{
+	uint64_t segments;
+	uint64_t groups;
+	const char *fault =
+		mam_addrtree_check(&pool->segments, pool->by_address, &segments, &groups);
+
+	return fault != NULL ? fault : check_records(&pool->segments, segments + groups);
+}
+
 static const char *check_shelf(const struct mam_pool *pool, uint64_t shelved)
 {
 	uint64_t count;
@@ -227,7 +238,8 @@ const char *mam_pool_fault_locked(struct mam_pool *pool)
 {
 	struct totals totals = { 0 };
 	uint64_t in_tree;
-	const char *fault = mam_addrtree_check(&pool->segments, pool->by_address, &in_tree);
+	uint64_t groups;
+	const char *fault = mam_addrtree_check(&pool->segments, pool->by_address, &in_tree, &groups);
 	uint32_t at = fault == NULL ? mam_addrtree_first(&pool->segments, pool->by_address) : 0;
 
 	while (fault == NULL && at != 0)
@@ -266,7 +278,7 @@ enum mam_status mam_pool_audit(struct mam_pool *pool, char *why, size_t why_byte
 	else
 		fault = mam_pool_fault_locked(pool);
 	if (status == MAM_OK && fault == NULL)
-		fault = check_records(&pool->segments, pool->counts.segments);
+		fault = check_segment_records(pool);
 	if (status == MAM_OK && fault == NULL)
 		fault = check_records(&pool->chunks, pool->counts.chunks);
 	mam_lock_release(&pool->lock);

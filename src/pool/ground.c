@@ -6,7 +6,7 @@
  *   1. Best fit: the smallest hole that is large enough (shelf.h, peers.h). If none, the tail.
  *   2. Split: the block takes the front of it, what is left becomes a free segment above. Where the
  *      alignment skips ground, that becomes a free segment below.
- *   3. Note the block in the tree by address, the map of blocks and the counts.
+ *   3. Note the block in the group of its neighbours, the map of blocks and the counts.
  * give:
  *   1. Find the segment by the block's address; anything but a live block's first byte is told what
  *      it is.
@@ -14,8 +14,8 @@
  *   3. Shelve the result by size, or make it the tail.
  *
  * Source: C. Aknesil and D. Unat, "MAM: A Memory Allocation Manager for GPUs". We differ in
- * neighbour links in place of searches, a map of blocks in front of the tree by address, bins for
- * small holes, alignment, and the tail.
+ * neighbour links in place of searches, a map of blocks in front of the tree by address, classes of
+ * sizes, alignment, and the tail.
  *
  * Bound: O(log n) in segments, each; an aligned request that nothing but a tight hole can serve
  * looks at every hole large enough. No system call but for the growth of the books, which doubles.
@@ -27,7 +27,7 @@
 #include "pool/hold.h"
 #include "pool/range.h"
 
-#define SPARE_RECORDS 2 /* a request cuts its ground at most twice */
+#define SPARE_RECORDS (2 * MAM_SEGMENT_RECORDS) /* a request cuts its ground at most twice */
 
 enum mam_status mam_ground_shape(const struct mam_pool *pool, size_t bytes, size_t alignment,
 				 struct mam_request *request)
@@ -128,7 +128,7 @@ static uint32_t split(struct mam_pool *pool, uint32_t handle, uint64_t bytes)
 	rest->chunk = front->chunk;
 	rest->prev = handle;
 	rest->next = front->next;
-	mam_addrtree_insert_after(&pool->segments, &pool->by_address, handle, front->next, fresh);
+	mam_addrtree_insert_after(&pool->segments, &pool->by_address, handle, fresh);
 	if (front->next != 0)
 		mam_segment_at(&pool->segments, front->next)->prev = fresh;
 	else
@@ -139,44 +139,22 @@ static uint32_t split(struct mam_pool *pool, uint32_t handle, uint64_t bytes)
 	return fresh;
 }
 
-static bool has_two_children(const struct mam_pool *pool, uint32_t handle)
-{
-	const struct mam_rbnode *node = &mam_segment_at(&pool->segments, handle)->by_address;
-
-	return node->child[MAM_RB_LEFT] != 0 && node->child[MAM_RB_RIGHT] != 0;
-}
-
-/*
- * Undo a split: two free neighbours on no shelf become one; the answer is its record. Of two
- * neighbours in a tree one is below the other and so lacks the child between them: that one's
- * record goes, which costs no search for an heir. The order by address is the same whichever stays.
- */
-static uint32_t join(struct mam_pool *pool, uint32_t below, uint32_t above)
+/* Undo a split: of two free neighbours on no shelf the lower one becomes both. */
+static void join(struct mam_pool *pool, uint32_t below, uint32_t above)
 {
 	struct mam_segment *front = mam_segment_at(&pool->segments, below);
 	struct mam_segment *rest = mam_segment_at(&pool->segments, above);
-	bool above_stays = has_two_children(pool, above);
-	uint32_t goes = above_stays ? below : above;
 
-	if (above_stays) {
-		rest->base = front->base;
-		rest->bytes += front->bytes;
-		rest->prev = front->prev;
-		if (front->prev != 0)
-			mam_segment_at(&pool->segments, front->prev)->next = above;
-	} else {
-		front->bytes += rest->bytes;
-		front->next = rest->next;
-		if (rest->next != 0)
-			mam_segment_at(&pool->segments, rest->next)->prev = below;
-		else
-			mam_chunk_at(&pool->chunks, front->chunk)->last = below;
-	}
-	mam_addrtree_remove(&pool->segments, &pool->by_address, goes);
-	mam_segment_at(&pool->segments, goes)->state = MAM_SEGMENT_IDLE;
-	mam_records_put(&pool->segments, goes);
+	mam_addrtree_remove(&pool->segments, &pool->by_address, above);
+	front->bytes += rest->bytes;
+	front->next = rest->next;
+	if (rest->next != 0)
+		mam_segment_at(&pool->segments, rest->next)->prev = below;
+	else
+		mam_chunk_at(&pool->chunks, front->chunk)->last = below;
+	rest->state = MAM_SEGMENT_IDLE;
+	mam_records_put(&pool->segments, above);
 	pool->counts.segments--;
-	return above_stays ? above : below;
 }
 
 static void count_alloc(struct mam_pool *pool, const struct mam_segment *segment)
@@ -291,11 +269,12 @@ static inline void become(struct mam_pool *pool, uint32_t handle, uint32_t state
 	segment->state = state;
 	if (above != 0 && mam_segment_at(&pool->segments, above)->state == state) {
 		unshelve(pool, above);
-		handle = join(pool, handle, above);
+		join(pool, handle, above);
 	}
 	if (below != 0 && mam_segment_at(&pool->segments, below)->state == state) {
 		unshelve(pool, below);
-		handle = join(pool, below, handle);
+		join(pool, below, handle);
+		handle = below;
 	}
 	shelve(pool, handle);
 }

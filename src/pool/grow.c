@@ -55,7 +55,7 @@ static enum mam_status add_chunk_locked(struct mam_pool *pool, void *base, size_
 	uint32_t old_tail = pool->tail;
 
 	if (mam_records_reserve(&pool->chunks, 1) != MAM_OK ||
-	    mam_records_reserve(&pool->segments, 1) != MAM_OK)
+	    mam_records_reserve(&pool->segments, MAM_SEGMENT_RECORDS) != MAM_OK)
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
 	chunk_handle = mam_records_take(&pool->chunks);
 	handle = mam_records_take(&pool->segments);
@@ -92,7 +92,7 @@ static void detach_locked(struct mam_pool *pool, uint32_t chunk_handle)
 	struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, chunk_handle);
 
 	mam_ground_unshelve_locked(pool, chunk->last);
-	mam_addrtree_remove(&pool->segments, &pool->by_address, chunk->last);
+	mam_addrtree_detach(&pool->segments, &pool->by_address, chunk->last);
 	mam_segment_at(&pool->segments, chunk->last)->state = MAM_SEGMENT_IDLE;
 	if (chunk->older != 0)
 		mam_chunk_at(&pool->chunks, chunk->older)->newer = chunk->newer;
@@ -131,7 +131,7 @@ static void reattach_locked(struct mam_pool *pool, uint32_t chunk_handle)
 	else
 		pool->newest_chunk = chunk_handle;
 	mam_segment_at(&pool->segments, handle)->state = MAM_SEGMENT_FREE;
-	mam_addrtree_insert(&pool->segments, &pool->by_address, handle);
+	mam_addrtree_reattach(&pool->segments, &pool->by_address, handle);
 	mam_ground_shelve_locked(pool, handle);
 	pool->counts.segments++;
 	pool->counts.chunks++;
@@ -182,6 +182,7 @@ static enum mam_status release_one(struct mam_pool *pool, uint64_t keep_bytes, u
 
 	mam_lock_take(&pool->lock);
 	if (status == MAM_OK) {
+		mam_addrtree_forget(&pool->segments, chunk.last);
 		mam_records_put(&pool->segments, chunk.last);
 		mam_records_put(&pool->chunks, handle);
 		pool->counts.shrinks++;

@@ -148,7 +148,7 @@ uint32_t mam_hold_best_locked(const struct mam_pool *pool, const uint32_t *holds
 enum mam_status mam_hold_take_locked(struct mam_pool *pool, uint32_t segment,
 				     const struct mam_request *request, void **block)
 {
-	enum mam_status status = mam_records_reserve(&pool->segments, 1);
+	enum mam_status status = mam_records_reserve(&pool->segments, MAM_SEGMENT_RECORDS);
 	struct mam_segment *held;
 
 	if (status != MAM_OK)
@@ -241,7 +241,7 @@ bool mam_hold_absorb_locked(struct mam_pool *pool, uint32_t hold, uint64_t bytes
 	uint32_t at;
 
 	/* Only the two ends are cut. */
-	if (mam_records_reserve(&pool->segments, 4) != MAM_OK)
+	if (mam_records_reserve(&pool->segments, 4 * MAM_SEGMENT_RECORDS) != MAM_OK)
 		return false;
 	for (; first != 0; first = mam_shelf_below(shelf, &pool->segments,
 						   mam_segment_at(&pool->segments, first)->bytes)) {

@@ -16,7 +16,7 @@
  *               statistics since a push.
  *   check.c     every invariant below, in C.
  *   life.c      init, fini, drop, fork.
- *   segment.h, addrtree, shelf (sizebins, sizeforest, sizetree, peers), blockmap: the records and
+ *   segment.h, addrtree, shelf (sizetree, peers), blockmap: the records and
  *   the structures over them.
  *
  * Locks. `grow_lock` (rank GROW) is held by whoever talks to the source; `lock` (rank POOL) by
@@ -27,8 +27,8 @@
  * What holds whenever `lock` is free (mam_pool_check() proves it):
  *   1. The segments of a chunk cover it without gap or overlap, in list order; no two free ones are
  *      neighbours.
- *   2. The tree by address holds exactly all segments; the shelf exactly the free ones except the
- *      tail.
+ *   2. The groups of the tree by address hold exactly all segments; the shelf exactly the free ones
+ *      except the tail.
  *   3. The tail, if any, is the last segment of the newest chunk, and is free; a free last segment
  *      there is the tail.
  *   4. Bases and sizes are multiples of the granule.
@@ -100,7 +100,7 @@ struct mam_pool {
 	struct mam_records chunks;
 	struct mam_blockmap blocks;
 	struct mam_shelf shelf;
-	uint32_t by_address;     /* root */
+	uint32_t by_address;     /* root of the tree of groups of neighbours (addrtree.h) */
 	uint32_t tail;           /* segment, or 0 */
 	uint32_t newest_chunk;   /* head of the list of chunks, or 0 */
 	uint32_t retired_first;  /* queue of retired blocks, oldest first; 0: none */

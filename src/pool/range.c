@@ -47,7 +47,7 @@ static enum mam_status make_part(struct mam_pool *pool, struct mam_range_part *p
 	void *base = NULL;
 
 	if (status == MAM_OK)
-		status = mam_records_reserve(&pool->segments, 1);
+		status = mam_records_reserve(&pool->segments, MAM_SEGMENT_RECORDS);
 	if (status == MAM_OK)
 		status = mam_shelf_init(&part->holes, pool->config.granule);
 	if (status == MAM_OK)

@@ -18,7 +18,7 @@
 #include "pool/addrtree.h"
 #include "source/source.h"
 
-#define SPARE_RECORDS 4 /* two cuts, each of two */
+#define SPARE_RECORDS (4 * MAM_SEGMENT_RECORDS) /* two cuts, each of two */
 
 static uint64_t now(void)
 {

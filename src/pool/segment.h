@@ -19,7 +19,7 @@
  *
  * Device memory is never read or written: everything known of a segment is in its record, 64 bytes,
  * one cache line. A record is in
- *   - the tree by address, always;
+ *   - a group of its neighbours, always; the tree by address holds the groups (addrtree.h);
  *   - the list of its chunk's segments in address order (prev, next), always: split and join find
  *     neighbours without a search;
  *   - the shelf by size, when free and not the tail, or when void (shelf.h);
@@ -46,7 +46,7 @@ enum mam_segment_state {
 struct mam_segment {
 	uint64_t base;  /* device address */
 	uint64_t bytes; /* a multiple of the granule */
-	struct mam_rbnode by_address;
+	uint32_t group; /* the group of neighbours that it is in (addrtree.h) */
 	uint32_t prev;  /* segment below in the chunk; 0: the chunk begins here */
 	uint32_t next;  /* segment above in the chunk; 0: the chunk ends here */
 	uint32_t chunk; /* handle of its chunk */
@@ -58,10 +58,13 @@ struct mam_segment {
 		};
 		uint64_t requested;            /* live: what the caller asked for */
 		uint32_t retired_next;         /* retired: the one retired after it; 0: none */
-	} __attribute__((packed, aligned(4))); /* padding would push the state out of the line */
+	};
 	/* enum mam_segment_state; a word of its own, as it is written where sizes are read next */
 	uint32_t state;
 };
+
+/* Records that one more segment takes at most: its own, and one for a group (addrtree.h). */
+#define MAM_SEGMENT_RECORDS 2u
 
 _Static_assert(sizeof(struct mam_segment) == 64, "a segment record is one cache line");
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sizetree.h - holes by size in a red-black tree: MAM's tree-dictionary. sizeforest.h keeps
+ * sizetree.h - holes by size in a red-black tree: MAM's tree-dictionary. shelf.h keeps
  * several.
  *
  * One node a size; the holes of equal size are a list (peers.h), and its first one stands in the

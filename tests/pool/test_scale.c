@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/rbtree.h"
+#include "pool/addrtree.h"
 #include "fixture.h"
 
 static unsigned height_below(char *nodes, uint32_t handle)
@@ -24,17 +25,20 @@ static unsigned height_below(char *nodes, uint32_t handle)
 
 static unsigned address_height(const struct mam_pool *pool)
 {
-	return height_below(pool->segments.base + offsetof(struct mam_segment, by_address), pool->by_address);
+	return height_below(pool->segments.base + offsetof(struct mam_group, node), pool->by_address);
 }
 
 static unsigned size_height(const struct mam_pool *pool)
 {
 	unsigned highest = 0;
 
-	for (unsigned tree = 0; tree < MAM_SIZEFOREST_TREES; tree++) {
-		unsigned height = height_below(pool->segments.base + offsetof(struct mam_segment, by_size),
-		                               pool->shelf.forest.root[tree]);
+	for (unsigned class = 0; class < MAM_SHELF_CLASSES; class++) {
+		uint32_t root = pool->shelf.books->root[class];
+		unsigned height = 0;
 
+		if (root & MAM_SHELF_TREE)
+			height = height_below(pool->segments.base + offsetof(struct mam_segment, by_size),
+			                      root & ~MAM_SHELF_TREE);
 		if (height > highest)
 			highest = height;
 	}
@@ -48,15 +52,15 @@ static void ck_assert_low(unsigned height, uint64_t count, const char *what)
 	              (unsigned long long)count, height);
 }
 
-/* `count` blocks of 120 sizes, all in one tree by size once they are holes, and a wall behind each. */
+/* `count` blocks of 32 sizes, all in one tree by size once they are holes, and a wall behind each. */
 static struct fixture *comb(size_t count, void **block)
 {
-	struct mam_pool_config config = { .chunk_bytes = count * 600 * KIB };
+	struct mam_pool_config config = { .chunk_bytes = count * 600 * KIB, .granule = 16 };
 	struct fixture *f = fixture_new(&config);
 	static void *wall;
 
 	for (size_t i = 0; i < count; i++) {
-		ck_assert_int_eq(mam_pool_alloc(f->pool, (1024 + i * 37 % 120) * 512, 0, &block[i]), MAM_OK);
+		ck_assert_int_eq(mam_pool_alloc(f->pool, (32768 + i * 37 % 32) * 16, 0, &block[i]), MAM_OK);
 		ck_assert_int_eq(mam_pool_alloc(f->pool, 512, 0, &wall), MAM_OK);
 	}
 	return f;
@@ -80,7 +84,7 @@ START_TEST(both_trees_stay_low)
 	stats = stats_of(f);
 	ck_assert_uint_eq(stats.holes, counts[_i]);
 	ck_assert_low(address_height(f->pool), stats.segments, "by address, with holes");
-	ck_assert_low(size_height(f->pool), 120, "by size: no more nodes than there are sizes");
+	ck_assert_low(size_height(f->pool), 32, "by size: no more nodes than there are sizes");
 	ck_assert_uint_ge(size_height(f->pool), counts[_i] < 100 ? 3 : 6); /* they are in a tree at all */
 	intact(f);
 	fixture_end(f);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peers.c - the check of a list of equals; peers.h has the story. */
+#include "pool/peers.h"
+
+const char *mam_peers_check(const struct mam_records *segments, uint32_t first, uint64_t bytes,
+			    uint64_t most, uint64_t *count)
+{
+	uint32_t prev = 0;
+	uint32_t at;
+
+	for (at = first; at != 0; at = mam_segment_at(segments, at)->peer_next) {
+		const struct mam_segment *segment = mam_segment_at(segments, at);
+
+		if (segment->peer_prev != prev)
+			return "a list of equal holes is damaged";
+		if (segment->bytes != bytes)
+			return "a hole is listed under another size";
+		if (++*count > most)
+			return "more holes are listed than there are records";
+		prev = at;
+	}
+	return NULL;
+}
