@@ -480,7 +480,7 @@ enum mam_status mam_cache_free_slowly(struct mam_pool *pool, void *block)
 	return status;
 }
 
-enum mam_status mam_cache_claim(struct mam_pool *pool, void *block)
+enum mam_status mam_cache_claim_slowly(struct mam_pool *pool, void *block)
 {
 	struct mam_tally none = { 0 };
 	struct mam_segment_info segment;
@@ -490,8 +490,6 @@ enum mam_status mam_cache_claim(struct mam_pool *pool, void *block)
 	mam_tag_word *tag;
 	uint64_t value;
 
-	if (!pool->cache)
-		return MAM_OK;
 	seat = enter(pool);
 	tally = seat ? &seat->tally : &none;
 	tag = live_here(pool, block, &value);

@@ -38,7 +38,25 @@ enum mam_status mam_cache_alloc_nowait(struct mam_pool *pool, size_t bytes, size
  * the pool's record is made whole, and the cache forgets it. DOUBLE_FREE: it lies in a cache. Of an
  * address inside a cached block it says nothing: that is for mam_cache_judge().
  */
-enum mam_status mam_cache_claim(struct mam_pool *pool, void *block);
+enum mam_status mam_cache_claim_slowly(struct mam_pool *pool, void *block);
+
+static inline enum mam_status mam_cache_claim(struct mam_pool *pool, void *block)
+{
+	struct mam_seat *seat = mam_seat_last;
+	bool nothing_to_tell;
+
+	if (!pool->cache)
+		return MAM_OK;
+	if (mam_tag_is_none((uintptr_t)block) &&
+	    atomic_load_explicit(&seat->pool, memory_order_relaxed) == pool &&
+	    mam_handshake_enter(&seat->hand)) {
+		nothing_to_tell = seat->tally.allocs == 0 && seat->tally.frees == 0;
+		mam_handshake_leave(&seat->hand);
+		if (nothing_to_tell)
+			return MAM_OK;
+	}
+	return mam_cache_claim_slowly(pool, block);
+}
 
 /* mam_cache_judge - what is wrong with an address inside a block: INTERIOR, or DOUBLE_FREE. */
 enum mam_status mam_cache_judge(struct mam_pool *pool, const void *address);

@@ -208,6 +208,12 @@ static inline bool mam_tag_may_be_cached(uintptr_t address)
 	       mam_tag_state(mam_tag_of(address, 1)) == MAM_TAG_CACHED;
 }
 
+/* mam_tag_is_none - no block that begins here went through a cache. False says nothing. */
+static inline bool mam_tag_is_none(uintptr_t address)
+{
+	return (mam_tag_of(address, MAM_TAG_LARGE) | mam_tag_of(address, 1)) == MAM_TAG_NONE;
+}
+
 /* mam_tag_make - as find, and makes what is missing; NULL: no host memory, or a high address. */
 mam_tag_word *mam_tag_make(uintptr_t address, uint64_t granules);
 

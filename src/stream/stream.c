@@ -3,8 +3,8 @@
  * stream.c - allocate, free and release in the order of a stream.
  *
  * free:   1. Which stream, and is it in capture? (key.c)
- *         2. The block stays as it is, in the stream's loose hold (table.h); where that is full its
- *            ground joins what the stream has open.
+ *         2. The block stays as it is, in the stream's loose hold (table.h). Where that is full, or
+ *            the stream has not come back for what it freed, its ground joins what is open.
  *         3. Is it much? Then it leaves: one event for all of it (settle.c).
  * alloc:  1. Which stream, and is it the one that its handle meant before?
  *         2. A loose block of its size. There is nothing to cut, join or search for: a stream that
@@ -126,7 +126,7 @@ static bool is_due_locked(const struct mam_streams *streams, const struct mam_st
 /* The stream took again what it had freed, or some of it, and frees once more. */
 static void end_turn(struct mam_stream *stream)
 {
-	uint64_t worn = stream->swing - stream->swing / SWING_WEAR;
+	uint64_t worn = stream->swing - (stream->swing + SWING_WEAR - 1) / SWING_WEAR;
 	uint64_t back = stream->taken < stream->given ? stream->taken : stream->given;
 
 	stream->swing = back > worn ? back : worn;
@@ -142,7 +142,7 @@ static enum mam_status put_locked(struct mam_streams *streams, uint32_t handle, 
 	uint64_t before = pool->counts.retired_bytes;
 	enum mam_status status;
 
-	if (leaves_at_once(streams, stream) ||
+	if (leaves_at_once(streams, stream) || stream->swing == 0 ||
 	    mam_hold_at(pool, stream->loose)->segments == MAM_LOOSE_MOST)
 		status = mam_hold_put_locked(pool, stream->open, (uintptr_t)block);
 	else
