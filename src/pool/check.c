@@ -40,14 +40,15 @@ static const char *check_segment(const struct mam_pool *pool, const struct mam_c
 	if (segment->state != MAM_SEGMENT_FREE && segment->state != MAM_SEGMENT_LIVE &&
 	    segment->state != MAM_SEGMENT_RETIRED && !mam_hold_is(segment->state) &&
 	    (pool->range == NULL || (segment->state != MAM_SEGMENT_VOID &&
-				     segment->state != MAM_SEGMENT_MOVING)))
+				     segment->state != MAM_SEGMENT_MOVING &&
+				     segment->state != MAM_SEGMENT_LOST)))
 		return "a chunk's list holds an idle record";
 	if (segment->chunk != chunk_handle)
 		return "a segment names another chunk than the one it is in";
 	if (segment->bytes == 0 || (segment->bytes & mask) != 0 || (segment->base & mask) != 0)
 		return "a segment is not made of whole granules";
 	totals->segments++;
-	if (segment->state == MAM_SEGMENT_MOVING)
+	if (segment->state == MAM_SEGMENT_MOVING || segment->state == MAM_SEGMENT_LOST)
 		return NULL;
 	if (segment->state == MAM_SEGMENT_VOID) {
 		totals->voids++;

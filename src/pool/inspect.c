@@ -157,7 +157,8 @@ enum mam_status mam_pool_visit(struct mam_pool *pool,
 		uint32_t state = mam_segment_at(&pool->segments, at)->state;
 		struct mam_segment_info info;
 
-		if (state == MAM_SEGMENT_VOID || state == MAM_SEGMENT_MOVING)
+		if (state == MAM_SEGMENT_VOID || state == MAM_SEGMENT_MOVING ||
+		    state == MAM_SEGMENT_LOST)
 			continue;
 		mam_segment_describe(pool, at, &info);
 		if (!visit(&info, user))

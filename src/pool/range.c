@@ -9,8 +9,10 @@
  *      the budget (footing.h), then new ones are mapped. A free piece that is much too large goes
  *      back to the driver, and smaller ones are made of its bytes. Small requests bring more than
  *      they lack.
- *   3. The driver has no more, or the limit is reached: free pieces move whatever the budget says.
- *   4. Take the block. Someone else may have been quicker: begin again, a bounded number of times.
+ *   3. The driver has no more, or the limit is reached: free pieces move whatever the budget says,
+ *      and smaller new ones are asked for.
+ *   4. Not even those: a free piece that is wider than the void at the edge is given back for them.
+ *   5. Take the block. Someone else may have been quicker: begin again, a bounded number of times.
  *
  * Bound: one source call for each piece of what is lacking; choosing looks at EDGES holes and at
  * each free piece.
@@ -34,6 +36,11 @@
 static uint64_t unit_of(const struct mam_pool *pool)
 {
 	return pool->source->properties.granularity;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
 }
 
 /* One range of addresses, void from end to end. Half as wide as long as there are none. */
@@ -206,6 +213,12 @@ static uint64_t movable_everywhere_locked(const struct mam_pool *pool)
 	return sum;
 }
 
+/* Whole units from what is held to what may be. */
+static uint64_t units_between(const struct mam_pool *pool, uint64_t held, uint64_t most)
+{
+	return most > held ? mam_round_down(most - held, unit_of(pool)) : 0;
+}
+
 /* What a request needs and what there is for it. */
 struct need {
 	uint64_t bytes;  /* of the request, and of growth where that is given */
@@ -257,9 +270,9 @@ static uint64_t best_edge_locked(const struct mam_pool *pool, const struct need 
 				 struct mam_edge *edge)
 {
 	const struct mam_range_part *part = &pool->range->part[edge->part];
-	uint64_t held = pool->counts.physical_bytes;
 	uint64_t have = movable_everywhere_locked(pool) +
-			(need->budget > held ? need->budget - held : 0);
+			units_between(pool, pool->counts.physical_bytes,
+				      least(need->budget, need->most));
 	uint32_t first = mam_shelf_below(&part->holes, &pool->segments, need->bytes);
 	uint64_t most_stuck = 0, lack = 0;
 	int seen = 0;
@@ -317,29 +330,40 @@ static uint64_t void_edge_locked(const struct mam_pool *pool, const struct need 
 	return lack;
 }
 
-/* Whole units from what is held to what may be. */
-static uint64_t units_between(const struct mam_pool *pool, uint64_t held, uint64_t most)
+/*
+ * Step 4: no byte is to be had, and no free piece fits the void at the edge. A wider one goes back,
+ * so that smaller ones can be made of its bytes, if what lies free is enough in all.
+ */
+static enum mam_status break_up(struct mam_pool *pool, const struct mam_edge *edge, uint64_t lack)
 {
-	return most > held ? mam_round_down(most - held, unit_of(pool)) : 0;
+	struct mam_free_piece piece;
+	uint64_t bytes;
+
+	mam_lock_take(&pool->lock);
+	bytes = movable_everywhere_locked(pool);
+	mam_lock_release(&pool->lock);
+	if (bytes < lack || !mam_remap_pick(pool, edge, lack, UINT64_MAX, &piece))
+		return MAM_ERROR_OUT_OF_MEMORY;
+	return mam_remap_release(pool, &piece);
 }
 
-/* Step 2 and 3: `lack` bytes against the edge. */
+/* Steps 2 to 4: `lack` bytes against the edge. OUT_OF_MEMORY: at most some of them are there. */
 static enum mam_status fill(struct mam_pool *pool, const struct need *need, struct mam_edge *edge,
 			    uint64_t lack)
 {
 	enum mam_status status = MAM_OK;
-	bool refused = false; /* the driver has no more */
+	uint64_t ask = need->piece; /* largest new piece; 0: the driver gives none */
+	bool refused = false;       /* the driver has less than was asked for */
 
 	while (lack != 0 && (status == MAM_OK || status == MAM_ERROR_WOULD_WAIT)) {
 		/* Only the holder of grow_lock changes it. */
 		uint64_t held = pool->counts.physical_bytes;
-		uint64_t fresh = units_between(pool, held, need->budget);
-		uint64_t most = refused ? 0 : units_between(pool, held, need->most);
+		uint64_t most = units_between(pool, held, need->most);
+		uint64_t fresh =
+			refused ? 0 : least(units_between(pool, held, need->budget), most);
+		uint64_t bytes = least(least(lack, ask), most);
 		struct mam_free_piece piece;
-		uint64_t bytes;
 
-		if (fresh > most)
-			fresh = most;
 		if (lack > fresh &&
 		    mam_remap_pick(pool, edge, lack - fresh, room(pool, edge), &piece)) {
 			bytes = piece.piece.bytes;
@@ -349,19 +373,22 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 				continue;
 			}
 			status = mam_remap_move(pool, edge, &piece);
-		} else {
-			bytes = lack < need->piece ? lack : need->piece;
-			if (bytes > most)
-				return MAM_ERROR_OUT_OF_MEMORY;
+		} else if (bytes != 0) {
 			status = mam_remap_fresh(pool, edge, bytes);
-			if (status == MAM_ERROR_OUT_OF_MEMORY && !refused) {
+			if (status == MAM_ERROR_OUT_OF_MEMORY) {
 				refused = true;
+				ask = bytes > unit_of(pool) ? mam_round_up(bytes / 2, unit_of(pool))
+							    : 0;
 				status = MAM_OK;
 				continue;
 			}
+		} else {
+			status = break_up(pool, edge, lack);
+			refused = false;
+			ask = need->piece;
 		}
 		if (status == MAM_OK)
-			lack = lack > bytes ? lack - bytes : 0;
+			lack -= least(lack, bytes);
 	}
 	return status;
 }
@@ -372,10 +399,8 @@ static uint64_t ahead(struct mam_pool *pool, const struct need *need, const stru
 {
 	uint64_t held = pool->counts.physical_bytes;
 	uint64_t most = mam_footing_ahead(held, need->budget);
-	uint64_t bytes = units_between(pool, held, most < need->most ? most : need->most);
+	uint64_t bytes = least(units_between(pool, held, least(most, need->most)), need->piece);
 
-	if (bytes > need->piece)
-		bytes = need->piece;
 	return bytes > lack && room(pool, edge) >= bytes ? bytes : lack;
 }
 
@@ -389,10 +414,27 @@ static enum mam_status take(struct mam_pool *pool, const struct mam_request *req
 	return status;
 }
 
+/* Step 1. Answers what is lacking there; 0: nothing that can be had will do, so nothing moves. */
+static uint64_t choose_locked(struct mam_pool *pool, const struct mam_request *request,
+			      const struct need *need, struct mam_edge *edge)
+{
+	uint64_t lack = request->alignment == 0 ? best_edge_locked(pool, need, edge) : 0;
+	uint64_t free_bytes, fresh;
+
+	if (lack == 0)
+		lack = void_edge_locked(pool, need, edge);
+	if (lack == 0 && mam_remap_revive_locked(pool))
+		lack = void_edge_locked(pool, need, edge);
+	free_bytes = movable_everywhere_locked(pool);
+	fresh = units_between(pool, pool->counts.physical_bytes, need->most);
+	return lack > free_bytes && lack - free_bytes > fresh ? 0 : lack;
+}
+
 enum mam_status mam_range_grow_for(struct mam_pool *pool, const struct mam_request *request,
 				   void **block)
 {
-	enum mam_status status = MAM_ERROR_WOULD_WAIT;
+	enum mam_status status = MAM_ERROR_WOULD_WAIT, filled;
+	bool strapped = false; /* the driver gave less than the budget allows */
 	struct mam_edge edge;
 	struct need need;
 	uint64_t lack;
@@ -401,9 +443,9 @@ enum mam_status mam_range_grow_for(struct mam_pool *pool, const struct mam_reque
 		edge = (struct mam_edge){ .part = mam_range_part_of(request->bytes) };
 		mam_lock_take(&pool->lock);
 		need = need_locked(pool, request);
-		lack = request->alignment == 0 ? best_edge_locked(pool, &need, &edge) : 0;
-		if (lack == 0)
-			lack = void_edge_locked(pool, &need, &edge);
+		if (strapped)
+			need.budget = least(need.budget, pool->counts.physical_bytes);
+		lack = choose_locked(pool, request, &need, &edge);
 		mam_lock_release(&pool->lock);
 		if (lack == 0)
 			return MAM_ERROR_OUT_OF_MEMORY;
@@ -412,9 +454,17 @@ enum mam_status mam_range_grow_for(struct mam_pool *pool, const struct mam_reque
 			lack = mam_round_up(pool->config.growth_bytes, unit_of(pool));
 		if (edge.part == MAM_RANGE_SMALL)
 			lack = ahead(pool, &need, &edge, lack);
-		status = fill(pool, &need, &edge, lack);
-		if (status == MAM_OK || status == MAM_ERROR_WOULD_WAIT)
+		status = filled = fill(pool, &need, &edge, lack);
+		/* More than the request lacks may have been wanted: some of it will do. */
+		if (filled == MAM_OK || filled == MAM_ERROR_WOULD_WAIT ||
+		    filled == MAM_ERROR_OUT_OF_MEMORY)
 			status = take(pool, request, block);
+		if (status != MAM_ERROR_WOULD_WAIT || filled != MAM_ERROR_OUT_OF_MEMORY)
+			continue;
+		/* Another edge may need less, now that it is known what there is. */
+		if (strapped)
+			return MAM_ERROR_OUT_OF_MEMORY;
+		strapped = true;
 	}
 	return status == MAM_ERROR_WOULD_WAIT ? MAM_ERROR_OUT_OF_MEMORY : status;
 }
@@ -479,7 +529,8 @@ uint64_t mam_range_voids_locked(const struct mam_pool *pool, uint64_t *count)
 	for (; at != 0; at = mam_addrtree_next(&pool->segments, at)) {
 		uint32_t state = mam_segment_at(&pool->segments, at)->state;
 
-		if (state == MAM_SEGMENT_VOID || state == MAM_SEGMENT_MOVING) {
+		if (state == MAM_SEGMENT_VOID || state == MAM_SEGMENT_MOVING ||
+		    state == MAM_SEGMENT_LOST) {
 			(*count)++;
 			bytes += mam_segment_at(&pool->segments, at)->bytes;
 		}

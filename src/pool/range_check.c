@@ -13,7 +13,8 @@ static uint32_t lowest(const struct mam_pool *pool, const struct mam_range_part 
 
 static bool has_memory(uint32_t state)
 {
-	return state != MAM_SEGMENT_VOID && state != MAM_SEGMENT_MOVING;
+	return state != MAM_SEGMENT_VOID && state != MAM_SEGMENT_MOVING &&
+	       state != MAM_SEGMENT_LOST;
 }
 
 /* Memory without gap lies on whole pieces; void on none. Adds the pieces' bytes. */
@@ -30,7 +31,7 @@ static const char *check_part(const struct mam_pool *pool, const struct mam_rang
 		run = segment->base;
 		if (!has_memory(segment->state)) {
 			*moving |= segment->state == MAM_SEGMENT_MOVING;
-			if (segment->state == MAM_SEGMENT_VOID &&
+			if (segment->state != MAM_SEGMENT_MOVING &&
 			    mam_pieces_first(&part->pieces, run, mam_segment_end(segment), &piece))
 				return "a void segment has memory behind it";
 			at = segment->next;

@@ -9,6 +9,10 @@
  *      work may still touch a piece that is to lose its address); call the source.
  *   3. Under the lock: MOVING becomes free or void, as the source answered.
  *
+ * Where it answers DRIVER to a mapping the addresses are LOST: it may have failed to undo it, and
+ * then whatever is mapped there next fails as well. Growth goes beyond them, until no other
+ * addresses are left.
+ *
  * Bound: O(log n) a step and one source call; pick looks at each free piece.
  */
 #include "pool/remap.h"
@@ -112,6 +116,33 @@ static enum mam_status fence(struct mam_pool *pool, bool unfenced)
 	return unfenced ? mam_source_fence(pool->source) : MAM_OK;
 }
 
+/* A place that memory was to come to and did not. */
+static void leave_locked(struct mam_pool *pool, uint32_t handle, enum mam_status status)
+{
+	if (status == MAM_ERROR_DRIVER)
+		mam_segment_at(&pool->segments, handle)->state = MAM_SEGMENT_LOST;
+	else
+		mam_ground_become_locked(pool, handle, MAM_SEGMENT_VOID);
+}
+
+bool mam_remap_revive_locked(struct mam_pool *pool)
+{
+	uint32_t at = mam_addrtree_first(&pool->segments, pool->by_address);
+	bool any = false;
+
+	while (at != 0) {
+		uint64_t base = mam_segment_at(&pool->segments, at)->base;
+
+		if (mam_segment_at(&pool->segments, at)->state == MAM_SEGMENT_LOST) {
+			mam_ground_become_locked(pool, at, MAM_SEGMENT_VOID);
+			at = mam_addrtree_find(&pool->segments, pool->by_address, base);
+			any = true;
+		}
+		at = mam_addrtree_next(&pool->segments, at);
+	}
+	return any;
+}
+
 static void look_at_hole(const struct mam_pieces *pieces, const struct mam_segment *hole,
 			 uint64_t want, uint64_t most, unsigned part, struct mam_free_piece *best)
 {
@@ -196,8 +227,10 @@ enum mam_status mam_remap_fresh(struct mam_pool *pool, struct mam_edge *edge, ui
 		count_memory_locked(pool, (int64_t)bytes);
 		advance(edge, bytes);
 	}
-	mam_ground_become_locked(pool, handle,
-				 status == MAM_OK ? MAM_SEGMENT_FREE : MAM_SEGMENT_VOID);
+	if (status == MAM_OK)
+		mam_ground_become_locked(pool, handle, MAM_SEGMENT_FREE);
+	else
+		leave_locked(pool, handle, status);
 	mam_pool_prove_locked(pool);
 	mam_lock_release(&pool->lock);
 	return status;
@@ -278,10 +311,15 @@ enum mam_status mam_remap_move(struct mam_pool *pool, struct mam_edge *edge,
 	} else if (lost) {
 		count_memory_locked(pool, -(int64_t)to.bytes);
 	}
-	mam_ground_become_locked(pool, seized.from, status == MAM_OK || lost ? MAM_SEGMENT_VOID
+	if (lost)
+		leave_locked(pool, seized.from, status);
+	else
+		mam_ground_become_locked(pool, seized.from, status == MAM_OK ? MAM_SEGMENT_VOID
 									     : MAM_SEGMENT_FREE);
-	mam_ground_become_locked(pool, seized.to,
-				 status == MAM_OK ? MAM_SEGMENT_FREE : MAM_SEGMENT_VOID);
+	if (status == MAM_OK)
+		mam_ground_become_locked(pool, seized.to, MAM_SEGMENT_FREE);
+	else
+		leave_locked(pool, seized.to, status);
 	mam_pool_prove_locked(pool);
 	mam_lock_release(&pool->lock);
 	return status;

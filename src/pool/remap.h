@@ -38,4 +38,7 @@ enum mam_status mam_remap_move(struct mam_pool *pool, struct mam_edge *edge,
 			       const struct mam_free_piece *from);
 enum mam_status mam_remap_release(struct mam_pool *pool, const struct mam_free_piece *from);
 
+/* mam_remap_revive_locked - addresses that were lost are void again; false: there were none. */
+bool mam_remap_revive_locked(struct mam_pool *pool);
+
 #endif

@@ -39,6 +39,7 @@ enum mam_segment_state {
 	MAM_SEGMENT_RETIRED = 3,
 	MAM_SEGMENT_VOID = 4,  /* addresses with no memory behind them (range.h) */
 	MAM_SEGMENT_MOVING = 5, /* in the hands of whoever talks to the source */
+	MAM_SEGMENT_LOST = 6, /* as void, but the source failed there: not to be tried again */
 	MAM_SEGMENT_HELD = 256 /* and above: in a hold, whose handle is added (hold.h) */
 };
 

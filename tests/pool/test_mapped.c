@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A pool on a source that maps memory in pieces, at its beginning and its end, beside other threads,
+ * and where the driver fails for good; what it counts, and its books.
+ */
+#include <time.h>
+#include <unistd.h>
+
+#include "mapped.h"
+
+/* ---- the first chunk ---- */
+
+static const struct {
+	size_t chunk, limit, total, range;
+	unsigned int refused_from;
+	size_t held; /* 0: no pool */
+} firsts[] = {
+	{ 100 * MIB, 0, 1024 * MIB, 0, 0, 100 * MIB },
+	{ 99 * MIB, 0, 1024 * MIB, 0, 0, 100 * MIB },
+	{ 64 * MIB, 32 * MIB, 1024 * MIB, 0, 0, 0 },
+	{ 64 * MIB, 0, 1024 * MIB, 32 * MIB, 0, 0 },
+	{ 2048 * MIB, 0, 1024 * MIB, 0, 0, 0 },
+	{ SIZE_MAX - 1, 0, 1024 * MIB, 0, 0, 0 },
+	{ MAM_CHUNK_LARGEST, 0, 128 * MIB, 0, 0, 128 * MIB },
+	{ MAM_CHUNK_LARGEST, 65 * MIB, 128 * MIB, 0, 0, 64 * MIB },
+	{ MAM_CHUNK_LARGEST, 256 * MIB, 128 * MIB, 0, 0, 128 * MIB },
+	{ MAM_CHUNK_LARGEST, 0, 128 * MIB, 0, 5, 32 * MIB }, /* others were quicker */
+	{ MAM_CHUNK_LARGEST, 0, 128 * MIB, 0, 1, 0 },
+	{ 100 * MIB, 0, 1024 * MIB, 0, 5, 0 },
+};
+
+START_TEST(a_first_chunk_is_there_or_there_is_no_pool)
+{
+	struct mam_pool_config config = config_of(0, firsts[_i].chunk, firsts[_i].limit);
+	enum mam_status status;
+
+	tear_down();
+	make_source_of(firsts[_i].total, firsts[_i].range);
+	refuse_at[MAP] = firsts[_i].refused_from;
+	refuse_times = 1000;
+	status = make_pool(&config);
+	if (firsts[_i].held == 0) {
+		ck_assert_int_eq(status, MAM_ERROR_OUT_OF_MEMORY);
+		ck_assert_uint_eq(made[SHRINK], made[GROW]);
+		ck_assert_uint_eq(mam_source_room(inner), firsts[_i].total);
+		return;
+	}
+	ck_assert_int_eq(status, MAM_OK);
+	ck_assert_uint_eq(stats().physical_bytes, firsts[_i].held);
+	if (firsts[_i].refused_from == 0)
+		ck_assert_uint_lt(made[MAP], 20); /* not unit by unit */
+	refuse_at[MAP] = 0;
+	take(firsts[_i].held);
+	prove();
+}
+END_TEST
+
+START_TEST(a_range_is_whole_units_and_halved_until_granted)
+{
+	fresh_pool((size_t)8 << 30, 5 * MIB, NULL); /* rounded up to 6 */
+	take(6 * MIB);
+	tear_down();
+	make_source_of((size_t)8 << 30, 6 * MIB);
+	refuse_at[GROW] = 1;
+	ck_assert_int_eq(make_pool(NULL), MAM_OK);
+	ck_assert_uint_eq(made[GROW], 3);
+	prove();
+}
+END_TEST
+
+START_TEST(a_second_range_that_is_refused_gives_the_first_one_back)
+{
+	tear_down();
+	make_source((size_t)8 << 30);
+	refuse_at[GROW] = 2;
+	refusal = MAM_ERROR_DRIVER;
+	ck_assert_int_eq(make_pool(NULL), MAM_ERROR_DRIVER);
+	ck_assert_uint_eq(made[SHRINK], 1);
+}
+END_TEST
+
+/* ---- others, and failures ---- */
+
+static void *stolen;
+
+static void steal_at_the_second_piece(enum call call)
+{
+	if (call == MAP && made[MAP] == 2)
+		ck_assert_int_eq(mam_pool_alloc_held(pool, 4 * MIB, 0, &stolen), MAM_OK);
+}
+
+START_TEST(ground_that_others_took_meanwhile_is_made_again)
+{
+	meanwhile = steal_at_the_second_piece;
+	take(16 * MIB);
+	ck_assert_ptr_nonnull(stolen);
+	ck_assert_uint_eq(stats().physical_bytes, 20 * MIB);
+	prove();
+}
+END_TEST
+
+static void steal_what_is_there_already(enum call call)
+{
+	if (call == MAP && made[MAP] >= 2)
+		ck_assert_int_eq(mam_pool_alloc_held(pool, 8 * MIB, 0, &stolen), MAM_OK);
+}
+
+START_TEST(who_never_gets_its_ground_is_told_that_there_is_none)
+{
+	meanwhile = steal_what_is_there_already;
+	ck_assert_int_eq(try_to_take(16 * MIB), MAM_ERROR_OUT_OF_MEMORY);
+	meanwhile = NULL;
+	take(16 * MIB);
+	prove();
+}
+END_TEST
+
+/* A mapping that could neither be finished nor undone: there nothing can be mapped any more. */
+START_TEST(growth_goes_beyond_addresses_where_the_driver_failed)
+{
+	char *first = take(8 * MIB), *next;
+
+	bad_from = (uintptr_t)first + 8 * MIB;
+	bad_to = bad_from + 2 * MIB;
+	refuse_at[MAP] = 0;
+	ck_assert_int_eq(try_to_take(8 * MIB), MAM_ERROR_DRIVER);
+	next = take(8 * MIB);
+	ck_assert_uint_ge((uintptr_t)next, bad_to);
+	take(24 * MIB);
+	ck_assert_uint_eq(stats().failures, 1);
+	ck_assert_int_eq(mam_pool_free(pool, first + 8 * MIB), MAM_ERROR_DOUBLE_FREE);
+	give(next);
+	give_back_free();
+	prove();
+}
+END_TEST
+
+START_TEST(a_piece_is_moved_beyond_them_too)
+{
+	char *blocks[4];
+
+	for (int i = 0; i < 4; i++)
+		blocks[i] = take(32 * MIB);
+	give(blocks[0]);
+	give(blocks[2]);
+	bad_from = (uintptr_t)blocks[3] + 32 * MIB;
+	bad_to = bad_from + 16 * MIB;
+	ck_assert_int_eq(try_to_take(64 * MIB), MAM_ERROR_DRIVER);
+	while (try_to_take(64 * MIB) != MAM_OK)
+		ck_assert_uint_lt(stats().failures, 4);
+	ck_assert_uint_eq(stats().physical_bytes, 128 * MIB);
+	prove();
+}
+END_TEST
+
+START_TEST(they_are_tried_again_when_no_others_are_left)
+{
+	char *first;
+
+	fresh_pool((size_t)8 << 30, 32 * MIB, NULL);
+	first = take(8 * MIB);
+	bad_from = (uintptr_t)first + 8 * MIB;
+	bad_to = bad_from + 24 * MIB;
+	for (int i = 0; i < 5; i++)
+		ck_assert_int_eq(try_to_take(8 * MIB), MAM_ERROR_DRIVER);
+	bad_from = bad_to = 0;
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(try_to_take(8 * MIB), MAM_OK);
+	ck_assert_uint_eq(stats().physical_bytes, 32 * MIB);
+}
+END_TEST
+
+START_TEST(what_the_source_does_not_take_back_at_the_end_is_left_to_it)
+{
+	static char log_path[64];
+	FILE *log;
+	char line[200] = "";
+
+	snprintf(log_path, sizeof(log_path), "/tmp/mam-edges-log.%d", (int)getpid());
+	setenv("MAM_LOG_FILE", log_path, 1);
+	for (int i = 0; i < 3; i++)
+		give(take(32 * MIB));
+	give(take(1000));
+	refuse_at[_i == 0 ? UNMAP : SHRINK] = 1;
+	refusal = MAM_ERROR_DRIVER;
+	ck_assert_int_eq(mam_pool_fini(pool), MAM_OK);
+	ck_assert_uint_eq(made[UNMAP], 4 + 1);
+	/* Its range cannot go, the other one goes. */
+	ck_assert_uint_eq(made[SHRINK], _i == 0 ? 1 : 2);
+	log = fopen(log_path, "r");
+	ck_assert_ptr_nonnull(log);
+	ck_assert_ptr_nonnull(fgets(line, sizeof(line), log));
+	fclose(log);
+	unlink(log_path);
+	ck_assert_ptr_nonnull(strstr(line, "did not take all memory back"));
+}
+END_TEST
+
+START_TEST(calls_and_their_time_are_counted)
+{
+	void *blocks[4];
+	struct mam_stats now;
+
+	for (int i = 0; i < 4; i++)
+		blocks[i] = take(32 * MIB);
+	give(blocks[0]);
+	give(blocks[2]);
+	take(64 * MIB);
+	give(blocks[1]);
+	give_back_free();
+	now = stats();
+	ck_assert_uint_gt(made[MAP] * made[MOVE] * made[UNMAP], 0);
+	ck_assert_uint_eq(now.driver_calls, made[MAP] + made[MOVE] + made[UNMAP]);
+	ck_assert_uint_eq(now.grows, made[MAP]);
+	ck_assert_uint_eq(now.shrinks, made[UNMAP]);
+}
+END_TEST
+
+static void take_two_milliseconds(enum call call)
+{
+	const struct timespec pause = { 0, 2000000 };
+
+	if (call == MAP)
+		nanosleep(&pause, NULL);
+}
+
+static uint64_t a_reckoning(struct mam_source *source)
+{
+	(void)source;
+	return 1000 * (uint64_t)made[MAP];
+}
+
+START_TEST(time_is_the_clock_s_or_the_reckoning_s)
+{
+	meanwhile = take_two_milliseconds;
+	if (_i == 1)
+		ops.cost = a_reckoning;
+	take(16 * MIB);
+	ck_assert_uint_eq(made[MAP], 2);
+	if (_i == 1)
+		ck_assert_uint_eq(stats().driver_ns, 2000);
+	else
+		ck_assert_uint_ge(stats().driver_ns, 4000000);
+}
+END_TEST
+
+/* The records that a move needs are there before it cuts anything. */
+START_TEST(books_grow_before_a_piece_is_cut_out)
+{
+	struct mam_records *records = &pool->segments;
+	void *blocks[8];
+
+	for (int i = 0; i < 8; i++)
+		blocks[i] = take(32 * MIB);
+	for (int i = 0; i < 8; i += 2)
+		give(blocks[i]);
+	while (records->idle_count + records->capacity - records->touched > 2)
+		take(512);
+	take(100 * MIB);
+	ck_assert_uint_le(records->touched, records->capacity);
+	prove();
+}
+END_TEST
+
+static size_t address_space(void)
+{
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(fscanf(file, "%lu", &pages), 1);
+	fclose(file);
+	return pages * (size_t)getpagesize();
+}
+
+START_TEST(a_pool_s_end_gives_its_books_back)
+{
+	size_t before = 0;
+
+	for (int i = 0; i < 40; i++) {
+		fresh_pool((size_t)8 << 30, 0, NULL);
+		give(take(32 * MIB));
+		give(take(1000));
+		ck_assert_int_eq(mam_pool_fini(pool), MAM_OK);
+		if (i == 8)
+			before = address_space();
+	}
+	ck_assert_uint_lt(address_space(), before + (1 << 20));
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = mapped_begin("pool/mapped");
+
+	tcase_add_loop_test(tcase, a_first_chunk_is_there_or_there_is_no_pool, 0,
+			    (int)(sizeof(firsts) / sizeof(firsts[0])));
+	tcase_add_test(tcase, a_range_is_whole_units_and_halved_until_granted);
+	tcase_add_test(tcase, a_second_range_that_is_refused_gives_the_first_one_back);
+	tcase_add_test(tcase, ground_that_others_took_meanwhile_is_made_again);
+	tcase_add_test(tcase, who_never_gets_its_ground_is_told_that_there_is_none);
+	tcase_add_test(tcase, growth_goes_beyond_addresses_where_the_driver_failed);
+	tcase_add_test(tcase, a_piece_is_moved_beyond_them_too);
+	tcase_add_test(tcase, they_are_tried_again_when_no_others_are_left);
+	tcase_add_loop_test(tcase, what_the_source_does_not_take_back_at_the_end_is_left_to_it, 0, 2);
+	tcase_add_test(tcase, calls_and_their_time_are_counted);
+	tcase_add_loop_test(tcase, time_is_the_clock_s_or_the_reckoning_s, 0, 2);
+	tcase_add_test(tcase, books_grow_before_a_piece_is_cut_out);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they keep address space */
+	tcase_add_test(tcase, a_pool_s_end_gives_its_books_back);
+#endif
+	return mapped_end();
+}
