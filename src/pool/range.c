@@ -502,20 +502,20 @@ enum mam_status mam_range_first(struct mam_pool *pool)
 
 enum mam_status mam_range_trim(struct mam_pool *pool, uint64_t keep_bytes, uint64_t *released)
 {
-	enum mam_status status = MAM_OK;
 	struct mam_free_piece piece;
 
 	*released = 0;
 	for (;;) {
 		uint64_t held = pool->counts.physical_bytes;
+		enum mam_status status;
 
 		if (held <= keep_bytes ||
 		    !mam_remap_pick(pool, NULL, UINT64_MAX, held - keep_bytes, &piece))
-			return status;
+			return MAM_OK;
 		status = mam_remap_release(pool, &piece);
 		if (status == MAM_OK)
 			*released += piece.piece.bytes;
-		else if (status != MAM_ERROR_WOULD_WAIT)
+		else if (status != MAM_ERROR_WOULD_WAIT) /* then somebody took it: the next one */
 			return status;
 	}
 }
