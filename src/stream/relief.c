@@ -2,7 +2,8 @@
 /*
  * relief.c - the pool is short of ground and asks what streams can spare (pool/relief.h).
  *
- * PASSED  Every batch whose fence has passed.
+ * PASSED  Every batch whose fence has passed. And from now on streams let go sooner: none is taken
+ *         to come back for what it freed until it has done so again (stream.c).
  * ALL     The same, and each fence is waited for. What streams have open is left: their handles may
  *         mean nothing any more, so no event can be recorded in them. It goes to one hold, and then
  *         the whole context is waited for: everything that any stream had before is done after that,
@@ -29,6 +30,8 @@ static bool collect_all(struct mam_streams *streams)
 	for (;;) {
 		mam_lock_take(&streams->pool->lock);
 		at = mam_stream_next_locked(streams, at);
+		if (at != 0)
+			mam_stream_at(streams, at)->swing = 0;
 		mam_lock_release(&streams->pool->lock);
 		if (at == 0)
 			return any;

@@ -189,6 +189,30 @@ START_TEST(a_swing_wears_off)
 }
 END_TEST
 
+/* Nor while others need the memory. */
+START_TEST(a_pool_that_grows_has_streams_let_go)
+{
+	struct scene *s = scene_new(0);
+	void *blocks[32], *other;
+
+	turns(s, 2 * MIB, 32, 20, s->one);
+	for (int i = 0; i < 32; i++)
+		blocks[i] = get(s, 2 * MIB, s->one);
+	calls_forget();
+	for (int i = 0; i < 20; i++)
+		give(s, blocks[i], s->one);
+	ck_assert_uint_eq(calls("cuEventRecord"), 0);
+	other = get(s, 80 * MIB, s->two);
+	for (int i = 20; i < 22; i++)
+		give(s, blocks[i], s->one);
+	ck_assert_uint_ge(calls("cuEventRecord"), 1);
+	for (int i = 22; i < 32; i++)
+		give(s, blocks[i], s->one);
+	give(s, other, s->two);
+	scene_end(s);
+}
+END_TEST
+
 START_TEST(events_are_used_again)
 {
 	struct scene *s = scene_new(0);
@@ -323,6 +347,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, the_legacy_stream_needs_no_call_at_all);
 	tcase_add_test(tests, little_leaves_late);
 	tcase_add_test(tests, a_swing_wears_off);
+	tcase_add_test(tests, a_pool_that_grows_has_streams_let_go);
 	tcase_add_test(tests, events_are_used_again);
 	tcase_add_test(tests, a_free_asks_for_no_fence_again_and_again);
 	tcase_add_loop_test(tests, whatever_call_fails_nothing_breaks, 0, 6);
