@@ -8,6 +8,9 @@
  *            the fence is recorded: all that is in the batch was freed before that, and what is
  *            freed later goes to the new hold.
  *
+ * A look costs more than a record. Who frees much at a time would find the same fence pending again
+ * and again, so a look that found one puts off the next by LOOK_EVERY frees.
+ *
  * With all places for batches taken, open ground stays open and nobody asks again before a few more
  * frees; or, if it must leave, it joins the newest batch, whose fence is recorded again.
  *
@@ -25,7 +28,8 @@
 #include "stream/stream.h"
 
 #define STEP 64
-#define OPEN_MOST 16 /* as in stream.c: frees until the next look */
+#define OPEN_MOST 16 /* as in stream.c: frees until the next try */
+#define LOOK_EVERY 4
 
 void mam_stream_give(struct mam_streams *streams, uint32_t hold)
 {
@@ -81,16 +85,20 @@ bool mam_stream_collect(struct mam_streams *streams, uint32_t handle)
 }
 
 /* All that is loose is joined: it is open, or goes with what is. */
-static uint32_t find(struct mam_streams *streams, const struct mam_stream_key *key, bool *open)
+static uint32_t find(struct mam_streams *streams, const struct mam_stream_key *key, bool *open,
+		     bool *look)
 {
+	const struct mam_stream *stream;
 	uint32_t handle = 0;
 
 	mam_lock_take(&streams->pool->lock);
 	if (atomic_load_explicit(&streams->pool->state, memory_order_relaxed) == MAM_POOL_READY)
 		handle = mam_stream_find_locked(streams, key);
 	if (handle != 0) {
-		mam_stream_tidy_locked(streams, mam_stream_at(streams, handle));
-		*open = mam_stream_has_open_locked(streams, mam_stream_at(streams, handle));
+		stream = mam_stream_at(streams, handle);
+		mam_stream_tidy_locked(streams, stream);
+		*open = mam_stream_has_open_locked(streams, stream);
+		*look = stream->frees >= stream->look_at || stream->batches == MAM_BATCHES;
 	}
 	mam_lock_release(&streams->pool->lock);
 	return handle;
@@ -99,11 +107,11 @@ static uint32_t find(struct mam_streams *streams, const struct mam_stream_key *k
 bool mam_stream_recall(struct mam_streams *streams, const struct mam_stream_key *key)
 {
 	struct mam_pool *pool = streams->pool;
-	bool open, any = false;
+	bool open, look, any = false;
 	uint32_t handle;
 
 	mam_lock_take(&streams->lock);
-	handle = streams->ended ? 0 : find(streams, key, &open);
+	handle = streams->ended ? 0 : find(streams, key, &open, &look);
 	while (handle != 0 && mam_stream_at(streams, handle)->batches != 0) {
 		const struct mam_stream *stream = mam_stream_at(streams, handle);
 		unsigned moved;
@@ -212,7 +220,16 @@ static bool is_same(const struct mam_streams *streams, const struct mam_stream *
 	return mam_key_id(&streams->fences, &stream->key, &id) && id == stream->id;
 }
 
-/* Puts off the next look; makes an orphan of what should have left and did not. */
+/* A fence was asked and has not passed. */
+static void put_off(struct mam_streams *streams, uint32_t handle)
+{
+	mam_lock_take(&streams->pool->lock);
+	mam_stream_at(streams, handle)->look_at =
+		mam_stream_at(streams, handle)->frees + LOOK_EVERY;
+	mam_lock_release(&streams->pool->lock);
+}
+
+/* Puts off the next try; makes an orphan of what should have left and did not. */
 static void note(struct mam_streams *streams, uint32_t handle, bool same)
 {
 	struct mam_stream *stream;
@@ -222,9 +239,9 @@ static void note(struct mam_streams *streams, uint32_t handle, bool same)
 	if (atomic_load_explicit(&streams->pool->state, memory_order_relaxed) == MAM_POOL_READY) {
 		stream = mam_stream_at(streams, handle);
 		wait = 1 + stream->frees / 8;
-		stream->look_at = stream->frees;
+		stream->leave_at = stream->frees;
 		if (stream->batches == MAM_BATCHES)
-			stream->look_at += wait < OPEN_MOST ? wait : OPEN_MOST;
+			stream->leave_at += wait < OPEN_MOST ? wait : OPEN_MOST;
 		if (!stream->lasting && (newest_is_bare(stream) ||
 					 mam_stream_has_open_locked(streams, stream)))
 			same = false;
@@ -238,17 +255,21 @@ void mam_stream_settle(struct mam_streams *streams, const struct mam_stream_key 
 {
 	const struct mam_stream *stream;
 	uint32_t handle = 0;
-	bool open = false;
+	bool open = false, look = false;
 	bool same;
 
 	if (key->capture != 0 || atomic_load_explicit(&streams->faulty, memory_order_relaxed))
 		return;
 	mam_lock_take(&streams->lock);
 	if (!streams->ended)
-		handle = find(streams, key, &open);
+		handle = find(streams, key, &open, &look);
 	if (handle != 0) {
 		stream = mam_stream_at(streams, handle);
-		mam_stream_collect(streams, handle);
+		if (look || all) {
+			mam_stream_collect(streams, handle);
+			if (stream->batches != 0)
+				put_off(streams, handle);
+		}
 		same = is_same(streams, stream);
 		if (open && same && stream->context != NULL &&
 		    mam_key_recordable(&streams->fences, key))

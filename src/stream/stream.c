@@ -113,7 +113,7 @@ static bool is_due_locked(const struct mam_streams *streams, const struct mam_st
 		return false;
 	if (leaves_at_once(streams, stream))
 		return true;
-	if (stream->frees < stream->look_at)
+	if (stream->frees < stream->leave_at)
 		return false;
 	bytes = mam_hold_at(pool, stream->open)->bytes + mam_hold_at(pool, stream->loose)->bytes;
 	if (stream->put >= (few < OPEN_MOST ? few : OPEN_MOST) &&

@@ -45,7 +45,8 @@ struct mam_stream {
 	uint32_t batches;          /* lock: stream and pool; count */
 	struct mam_batch batch[MAM_BATCHES]; /* lock: stream and pool; oldest first */
 	uint64_t frees;            /* lock: pool; count, ever */
-	uint64_t look_at;          /* lock: pool; no look at fences before so many frees */
+	uint64_t leave_at;         /* lock: pool; nothing leaves before so many frees */
+	uint64_t look_at;          /* lock: pool; no look at a fence before so many frees */
 	uint32_t put;              /* lock: pool; count of frees less reuses since the last fence */
 	uint64_t given;            /* lock: pool; bytes freed since it last took any */
 	uint64_t taken;            /* lock: pool; bytes taken since then */

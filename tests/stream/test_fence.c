@@ -213,6 +213,27 @@ START_TEST(a_pool_that_grows_has_streams_let_go)
 }
 END_TEST
 
+START_TEST(a_fence_that_is_pending_is_not_asked_at_each_free)
+{
+	struct scene *s = scene_new(0);
+	void *blocks[5];
+
+	for (int i = 0; i < 200; i++)
+		give(s, get(s, 512, s->one), s->one);
+	for (int i = 0; i < 5; i++) {
+		blocks[i] = get(s, 40 * MIB, s->one);
+		work(s, blocks[i], 40 * MIB, s->one);
+	}
+	ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK);
+	calls_forget();
+	for (int i = 0; i < 5; i++) /* each of them leaves */
+		give(s, blocks[i], s->one);
+	ck_assert_uint_ge(calls("cuEventRecord"), 3);
+	ck_assert_uint_le(calls("cuEventQuery"), 2);
+	scene_end(s);
+}
+END_TEST
+
 START_TEST(events_are_used_again)
 {
 	struct scene *s = scene_new(0);
@@ -348,6 +369,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, little_leaves_late);
 	tcase_add_test(tests, a_swing_wears_off);
 	tcase_add_test(tests, a_pool_that_grows_has_streams_let_go);
+	tcase_add_test(tests, a_fence_that_is_pending_is_not_asked_at_each_free);
 	tcase_add_test(tests, events_are_used_again);
 	tcase_add_test(tests, a_free_asks_for_no_fence_again_and_again);
 	tcase_add_loop_test(tests, whatever_call_fails_nothing_breaks, 0, 6);
