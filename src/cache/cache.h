@@ -180,7 +180,8 @@ static inline enum mam_status mam_cache_alloc(struct mam_pool *pool, size_t byte
 			return MAM_OK;
 		}
 	}
-	return mam_cache_alloc_slowly(pool, bytes, 0, block);
+	return pool->cache ? mam_cache_alloc_slowly(pool, bytes, 0, block)
+			   : mam_pool_alloc(pool, bytes, 0, block);
 }
 
 /* pre: inside the seat. False: the block is not one for its bins, or they are full. */
@@ -211,7 +212,7 @@ static inline enum mam_status mam_cache_free(struct mam_pool *pool, void *block)
 		if (given)
 			return MAM_OK;
 	}
-	return mam_cache_free_slowly(pool, block);
+	return pool->cache ? mam_cache_free_slowly(pool, block) : mam_pool_free(pool, block);
 }
 
 #endif
