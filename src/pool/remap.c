@@ -17,20 +17,11 @@
  */
 #include "pool/remap.h"
 
-#include <time.h>
-
+#include "base/clock.h"
 #include "pool/addrtree.h"
 #include "source/source.h"
 
 #define SPARE_RECORDS (4 * MAM_SEGMENT_RECORDS) /* two cuts, each of two */
-
-static uint64_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
 
 static void count_call_locked(struct mam_pool *pool, uint64_t began, uint64_t ended)
 {
@@ -216,9 +207,9 @@ enum mam_status mam_remap_fresh(struct mam_pool *pool, struct mam_edge *edge, ui
 	if (status != MAM_OK)
 		return status;
 
-	began = now();
+	began = mam_clock_ns();
 	status = mam_source_map(pool->source, (void *)(uintptr_t)place.base, bytes);
-	ended = now();
+	ended = mam_clock_ns();
 
 	mam_lock_take(&pool->lock);
 	count_call_locked(pool, began, ended);
@@ -295,10 +286,10 @@ enum mam_status mam_remap_move(struct mam_pool *pool, struct mam_edge *edge,
 		put_back(pool, &seized);
 		return status;
 	}
-	began = now();
+	began = mam_clock_ns();
 	status = mam_source_move(pool->source, (void *)(uintptr_t)from->piece.base, to.bytes,
 				 (void *)(uintptr_t)to.base, &lost);
-	ended = now();
+	ended = mam_clock_ns();
 
 	mam_lock_take(&pool->lock);
 	count_call_locked(pool, began, ended);
@@ -338,10 +329,10 @@ enum mam_status mam_remap_release(struct mam_pool *pool, const struct mam_free_p
 		put_back(pool, &seized);
 		return status;
 	}
-	began = now();
+	began = mam_clock_ns();
 	status = mam_source_unmap(pool->source, (void *)(uintptr_t)from->piece.base,
 				  from->piece.bytes);
-	ended = now();
+	ended = mam_clock_ns();
 
 	mam_lock_take(&pool->lock);
 	count_call_locked(pool, began, ended);
