@@ -322,7 +322,8 @@ static void story(struct scene *s)
 		if (b != NULL)
 			give_somehow(s, b, s->one);
 		if (s->cuda.cuStreamEndCapture(s->one, &graph) == CUDA_SUCCESS)
-			(void)s->cuda.cuGraphDestroy(graph);
+			while (s->cuda.cuGraphDestroy(graph) != CUDA_SUCCESS)
+				continue; /* three calls in a row are refused at most */
 	}
 	(void)mam_stream_release(s->pool, s->one);
 	(void)mam_pool_trim(s->pool, 0, NULL);
