@@ -140,7 +140,7 @@ static bool is_shown(const struct row *row, const struct replay_settings *settin
 		return false;
 	switch (row->when) {
 	case WITH_MEMORY: return strcmp(settings->source, "host") != 0;
-	case WITH_CALLS: return any_calls(results, count);
+	case WITH_CALLS: return strcmp(settings->source, "host") != 0 && any_calls(results, count);
 	case WITH_CACHE: return settings->cache == REPLAY_CACHE_ON;
 	case WITH_LAG: return any_has_lag(settings, results, count);
 	default: return true;

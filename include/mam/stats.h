@@ -56,7 +56,7 @@ struct mam_stats {
 	uint64_t physical_bytes; /* what the driver has given and not got back */
 	uint64_t peak_physical_bytes;
 	uint64_t remaps;         /* count: pieces of memory moved to other addresses */
-	uint64_t driver_calls;   /* count: of the source, grow and shrink included */
+	uint64_t driver_calls;   /* count: of the source for chunks and pieces, refused ones too */
 	uint64_t driver_ns;      /* nanoseconds spent in them; a simulated source's own reckoning */
 
 	/* in threads' caches: free for their threads, still blocks to the pool */

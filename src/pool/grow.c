@@ -33,6 +33,7 @@
 #include "pool/grow.h"
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "pool/addrtree.h"
 #include "pool/limit.h"
@@ -44,6 +45,33 @@ static uint64_t unit_of(const struct mam_pool *pool)
 	uint64_t granularity = pool->source->properties.granularity;
 
 	return granularity > pool->config.granule ? granularity : pool->config.granule;
+}
+
+static void count_call(struct mam_pool *pool, uint64_t began)
+{
+	uint64_t ns = mam_clock_ns() - began;
+
+	mam_lock_take(&pool->lock);
+	mam_pool_called_locked(pool, ns);
+	mam_lock_release(&pool->lock);
+}
+
+static enum mam_status source_grow(struct mam_pool *pool, size_t bytes, void **base)
+{
+	uint64_t began = mam_clock_ns();
+	enum mam_status status = mam_source_grow(pool->source, bytes, base);
+
+	count_call(pool, began);
+	return status;
+}
+
+static enum mam_status source_shrink(struct mam_pool *pool, void *base, size_t bytes)
+{
+	uint64_t began = mam_clock_ns();
+	enum mam_status status = mam_source_shrink(pool->source, base, bytes);
+
+	count_call(pool, began);
+	return status;
 }
 
 static enum mam_status add_chunk_locked(struct mam_pool *pool, void *base, size_t bytes)
@@ -178,7 +206,7 @@ static enum mam_status release_one(struct mam_pool *pool, uint64_t keep_bytes, u
 	if (handle == 0)
 		return MAM_OK;
 
-	status = mam_source_shrink(pool->source, (void *)(uintptr_t)chunk.base, chunk.bytes);
+	status = source_shrink(pool, (void *)(uintptr_t)chunk.base, chunk.bytes);
 
 	mam_lock_take(&pool->lock);
 	if (status == MAM_OK) {
@@ -289,7 +317,7 @@ static enum mam_status ask_source(struct mam_pool *pool, uint64_t need, uint64_t
 		wish = room;
 	if (wish < need)
 		wish = need;
-	while ((status = mam_source_grow(pool->source, wish, base)) == MAM_ERROR_OUT_OF_MEMORY &&
+	while ((status = source_grow(pool, wish, base)) == MAM_ERROR_OUT_OF_MEMORY &&
 	       wish > need) {
 		wish = mam_round_up(wish / 2, unit);
 		if (wish < need)
@@ -314,7 +342,7 @@ static enum mam_status settle(struct mam_pool *pool, void *base, uint64_t bytes,
 	noted = add_chunk_locked(pool, base, bytes);
 	status = noted == MAM_OK ? mam_ground_take_locked(pool, request, block) : noted;
 	mam_lock_release(&pool->lock);
-	if (noted != MAM_OK && mam_source_shrink(pool->source, base, bytes) != MAM_OK)
+	if (noted != MAM_OK && source_shrink(pool, base, bytes) != MAM_OK)
 		mam_log(MAM_LOG_WARN,
 			"pool %s: a chunk of %llu bytes could neither be noted nor given back and "
 			"is lost",
@@ -390,18 +418,20 @@ enum mam_status mam_grow_for(struct mam_pool *pool, const struct mam_request *re
 /* As much as the source gives and the limit allows, in whole units. */
 static enum mam_status grow_largest(struct mam_pool *pool, size_t *bytes, void **base)
 {
+	uint64_t began = mam_clock_ns();
 	enum mam_status status = mam_source_grow_largest(pool->source, bytes, base);
 	size_t most = pool->config.limit_bytes != 0 ? pool->config.limit_bytes : SIZE_MAX;
 	size_t whole =
 		status == MAM_OK ? mam_round_down(*bytes < most ? *bytes : most, unit_of(pool)) : 0;
 
+	count_call(pool, began);
 	if (status != MAM_OK || whole == *bytes)
 		return status;
-	status = mam_source_shrink(pool->source, *base, *bytes);
+	status = source_shrink(pool, *base, *bytes);
 	*bytes = whole;
 	if (status != MAM_OK)
 		return status;
-	return whole == 0 ? MAM_ERROR_OUT_OF_MEMORY : mam_source_grow(pool->source, whole, base);
+	return whole == 0 ? MAM_ERROR_OUT_OF_MEMORY : source_grow(pool, whole, base);
 }
 
 enum mam_status mam_grow_first(struct mam_pool *pool)
@@ -423,7 +453,7 @@ enum mam_status mam_grow_first(struct mam_pool *pool)
 		status = MAM_ERROR_OUT_OF_MEMORY;
 	} else {
 		bytes = mam_round_up(bytes, unit);
-		status = mam_source_grow(pool->source, bytes, &base);
+		status = source_grow(pool, bytes, &base);
 	}
 	if (status != MAM_OK)
 		return status;
@@ -431,6 +461,6 @@ enum mam_status mam_grow_first(struct mam_pool *pool)
 	status = add_chunk_locked(pool, base, bytes);
 	mam_lock_release(&pool->lock);
 	if (status != MAM_OK)
-		(void)mam_source_shrink(pool->source, base, bytes);
+		(void)source_shrink(pool, base, bytes);
 	return status;
 }

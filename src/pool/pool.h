@@ -201,6 +201,16 @@ static inline void mam_pool_unfence_locked(struct mam_pool *pool)
  * Between two meetings of the threads with the pool what they freed may be known before what they were
  * given (batch.h): a count of live blocks may lie below zero for a while, and that is no peak.
  */
+/* mam_pool_called_locked - the source was called, and took so long or reckons for itself. */
+static inline void mam_pool_called_locked(struct mam_pool *pool, uint64_t ns)
+{
+	pool->counts.driver_calls++;
+	if (pool->source->ops->cost != NULL)
+		pool->counts.driver_ns = pool->source->ops->cost(pool->source);
+	else
+		pool->counts.driver_ns += ns;
+}
+
 static inline void mam_pool_peak(uint64_t *peak, uint64_t value)
 {
 	if ((int64_t)value > (int64_t)*peak)

@@ -23,15 +23,6 @@
 
 #define SPARE_RECORDS (4 * MAM_SEGMENT_RECORDS) /* two cuts, each of two */
 
-static void count_call_locked(struct mam_pool *pool, uint64_t began, uint64_t ended)
-{
-	pool->counts.driver_calls++;
-	if (pool->source->ops->cost != NULL)
-		pool->counts.driver_ns = pool->source->ops->cost(pool->source);
-	else
-		pool->counts.driver_ns += ended - began;
-}
-
 /* Memory comes (bytes > 0) or goes. */
 static void count_memory_locked(struct mam_pool *pool, int64_t bytes)
 {
@@ -212,7 +203,7 @@ enum mam_status mam_remap_fresh(struct mam_pool *pool, struct mam_edge *edge, ui
 	ended = mam_clock_ns();
 
 	mam_lock_take(&pool->lock);
-	count_call_locked(pool, began, ended);
+	mam_pool_called_locked(pool, ended - began);
 	if (status == MAM_OK) {
 		mam_pieces_put(&pool->range->part[edge->part].pieces, place.base, bytes);
 		count_memory_locked(pool, (int64_t)bytes);
@@ -292,7 +283,7 @@ enum mam_status mam_remap_move(struct mam_pool *pool, struct mam_edge *edge,
 	ended = mam_clock_ns();
 
 	mam_lock_take(&pool->lock);
-	count_call_locked(pool, began, ended);
+	mam_pool_called_locked(pool, ended - began);
 	if (status == MAM_OK || lost)
 		mam_pieces_take(&pool->range->part[from->part].pieces, from->piece.base);
 	if (status == MAM_OK) {
@@ -335,7 +326,7 @@ enum mam_status mam_remap_release(struct mam_pool *pool, const struct mam_free_p
 	ended = mam_clock_ns();
 
 	mam_lock_take(&pool->lock);
-	count_call_locked(pool, began, ended);
+	mam_pool_called_locked(pool, ended - began);
 	if (status == MAM_OK) {
 		mam_pieces_take(&pool->range->part[from->part].pieces, from->piece.base);
 		count_memory_locked(pool, -(int64_t)from->piece.bytes);
