@@ -3,7 +3,7 @@
  * stats.h - what a pool counts. Bytes unless a name says otherwise; all of one moment; exact, not
  * sampled. Threads that keep freed blocks (enum mam_cache_mode) count for themselves and are asked
  * when the numbers are: the peaks of what is live are exact for one thread, and with several those of
- * the moments at which a thread went to the pool.
+ * the moments at which a thread went to the pool, never above what callers and caches held together.
  */
 #ifndef MAM_STATS_H
 #define MAM_STATS_H

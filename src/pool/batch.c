@@ -77,12 +77,8 @@ static void meet_locked(struct mam_pool *pool, struct mam_tally *tally)
 	if (tally->allocs == 0 && tally->frees == 0)
 		return;
 	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY) {
-		mam_pool_peak(&counts->peak_live_blocks,
-			      counts->live_blocks + (uint64_t)tally->peak_blocks);
-		mam_pool_peak(&counts->peak_live_bytes,
-			      counts->live_bytes + (uint64_t)tally->peak_bytes);
-		mam_pool_peak(&counts->peak_live_rounded_bytes,
-			      counts->live_rounded_bytes + (uint64_t)tally->peak_rounded);
+		mam_pool_peak_live(counts, tally->peak_blocks, tally->peak_bytes,
+				   tally->peak_rounded);
 		counts->live_blocks += (uint64_t)tally->blocks;
 		counts->live_bytes += (uint64_t)tally->bytes;
 		counts->live_rounded_bytes += (uint64_t)tally->rounded;
@@ -240,9 +236,7 @@ void mam_pool_recount(struct mam_pool *pool,
 			counts->live_rounded_bytes += info.bytes;
 		}
 		counts->frees = counts->allocs - counts->live_blocks;
-		mam_pool_peak(&counts->peak_live_blocks, counts->live_blocks);
-		mam_pool_peak(&counts->peak_live_bytes, counts->live_bytes);
-		mam_pool_peak(&counts->peak_live_rounded_bytes, counts->live_rounded_bytes);
+		mam_pool_peak_live(counts, 0, 0, 0);
 	}
 	mam_lock_release(&pool->lock);
 }

@@ -12,7 +12,8 @@
  * Between two meetings a thread takes from its cache and gives to it without a word to the pool,
  * and keeps the difference in a tally. Every call here takes the caller's tally into the counts
  * first, under the same hold. Thus with one thread, peaks and all, the counts are those of a pool
- * without a cache; with several, peaks are those of the moments at which threads meet the pool. Who
+ * without a cache; with several, peaks are those of the moments at which threads meet the pool, and
+ * no higher than the live records were then (pool.h:mam_pool_peak_live). Who
  * freed a block may come before who was given it: until all have met, live_* may lie below zero.
  *
  * Bound: O(log n) a block. lock: each function takes pool->lock, once.

@@ -173,9 +173,7 @@ static void count_alloc(struct mam_pool *pool, const struct mam_segment *segment
 	counts->live_blocks++;
 	counts->live_bytes += segment->requested;
 	counts->live_rounded_bytes += segment->bytes;
-	mam_pool_peak(&counts->peak_live_blocks, counts->live_blocks);
-	mam_pool_peak(&counts->peak_live_bytes, counts->live_bytes);
-	mam_pool_peak(&counts->peak_live_rounded_bytes, counts->live_rounded_bytes);
+	mam_pool_peak_live(counts, 0, 0, 0);
 }
 
 static void count_free(struct mam_pool *pool, const struct mam_segment *segment)

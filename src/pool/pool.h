@@ -217,4 +217,28 @@ static inline void mam_pool_peak(uint64_t *peak, uint64_t value)
 		*peak = value;
 }
 
+static inline int64_t mam_pool_less(int64_t a, uint64_t b)
+{
+	return a < (int64_t)b ? a : (int64_t)b;
+}
+
+/*
+ * mam_pool_peak_live - the peaks of what is live, for so much more than is known to be. What callers
+ * hold is never more than the live records, which are callers' and cached ones: more than those are
+ * allocations that one thread told before another told the frees between them.
+ */
+static inline void mam_pool_peak_live(struct mam_stats *counts, int64_t blocks, int64_t bytes,
+				      int64_t rounded)
+{
+	uint64_t records = counts->live_blocks + counts->cached_blocks;
+	uint64_t used = counts->live_rounded_bytes + counts->cached_bytes;
+
+	blocks = mam_pool_less((int64_t)counts->live_blocks + blocks, records);
+	bytes = mam_pool_less((int64_t)counts->live_bytes + bytes, used);
+	rounded = mam_pool_less((int64_t)counts->live_rounded_bytes + rounded, used);
+	mam_pool_peak(&counts->peak_live_blocks, (uint64_t)blocks);
+	mam_pool_peak(&counts->peak_live_bytes, (uint64_t)bytes);
+	mam_pool_peak(&counts->peak_live_rounded_bytes, (uint64_t)rounded);
+}
+
 #endif

@@ -85,6 +85,34 @@ START_TEST(a_tally_comes_into_the_counts_with_its_peaks)
 }
 END_TEST
 
+/* One thread tells what it was given; others do not yet tell that they freed it, over and over. */
+START_TEST(no_peak_of_callers_is_above_what_there_is)
+{
+	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = MIB });
+	struct mam_tally told = { 0 }, other = { 0 };
+	void *block, *more[2];
+	size_t got;
+
+	ck_assert_int_eq(mam_pool_alloc_batch(f->pool, 1024, 0, &told, &block, 2, more, &got),
+			 MAM_OK);
+	for (int i = 0; i < 10; i++) {
+		mam_tally_alloc(&told, 1000, 1024);
+		mam_tally_free(&other, 1000, 1024);
+	}
+	mam_pool_meet(f->pool, &told);
+	ck_assert_int_eq(mam_pool_alloc_batch(f->pool, 512, 0, &told, &block, 0, more, &got),
+			 MAM_OK);
+	ck_assert_uint_eq(stats_of(f).peak_live_blocks, 4);
+	ck_assert_uint_eq(stats_of(f).peak_live_bytes, 3 * 1024 + 512);
+	ck_assert_uint_eq(stats_of(f).peak_live_rounded_bytes, 3 * 1024 + 512);
+	mam_pool_meet(f->pool, &other);
+	ck_assert_uint_eq(stats_of(f).live_blocks, 2);
+	ck_assert_uint_eq(stats_of(f).live_bytes, 1024 + 512);
+	intact(f);
+	fixture_end(f);
+}
+END_TEST
+
 START_TEST(fresh_ground_is_refused_above_a_mark)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = MIB });
@@ -112,6 +140,7 @@ int main(void)
 	tcase_add_test(tcase, blocks_beyond_the_first_are_cached);
 	tcase_add_test(tcase, as_many_more_as_there_is_ground_for);
 	tcase_add_test(tcase, a_tally_comes_into_the_counts_with_its_peaks);
+	tcase_add_test(tcase, no_peak_of_callers_is_above_what_there_is);
 	tcase_add_test(tcase, fresh_ground_is_refused_above_a_mark);
 	return suite_end();
 }
