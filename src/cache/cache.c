@@ -22,10 +22,11 @@
  * a magazine for each would be mostly empty.
  *
  * How much a thread may hold: a quarter of what the pool has reserved, shared by its threads, but no
- * more than 16 MiB or a 512th of what is live. What is cached never makes a pool of chunks grow:
- * growth empties the caches first (drain.c). Where memory is mapped in pieces it does, by an eighth of
- * what is live or a 256th of the device's memory, in seats of 12 MiB: with 16 the replay of gnn
- * (pool/footing.h) costs 45 ms of driver calls, with 12 38, without caches 31.
+ * more than 16 MiB, or 32 where it is not alone, or a 512th of what is live. What is cached never
+ * makes a pool of chunks grow: growth empties the caches first (drain.c). Where memory is mapped in
+ * pieces it does, by an eighth of what is live or a 256th of the device's memory, in seats of 12 MiB:
+ * with 16 the replay of gnn (pool/footing.h) costs 45 ms of driver calls, with 12 38, without caches
+ * 31.
  *
  * In the workload above (bins.c), share of operations that find nothing,
  * by MiB a thread and by how much more than was asked for a block may have:
@@ -33,9 +34,10 @@
  *   an eighth   8.1%   3.9%   1.0%   2.8%
  *   a quarter   5.2%   1.8%   0.2%   5.5%
  *   a half      3.2%   0.8%   0.0%   8.3%
- * A pool's lock that 16 threads want serves some 1.2 million a second (on an H100's host), so that at
- * 80 million operations no more than 1.5% may want it: the more threads, the more excess. A thread
- * alone waits for nobody, and takes no more than an eighth.
+ * A lock that 16 threads want serves some 1.2 million a second (on an H100's host), so that at 80
+ * million operations no more than 1.5% may want it: the more threads, the more excess and the more
+ * bytes. (16 threads there did 49 million with 16 MiB each, and 472 million with 32.) A thread alone
+ * waits for nobody, and takes no more than an eighth.
  */
 #include "cache/cache.h"
 
@@ -46,7 +48,8 @@
 
 #define CACHE_BYTES mam_round_up(sizeof(struct mam_cache), 4096)
 
-#define SEAT_MOST ((uint64_t)16 << 20)  /* bytes, of a thread */
+#define SEAT_MOST ((uint64_t)16 << 20)  /* bytes, of a thread that is alone */
+#define SEAT_MOST_SHARED ((uint64_t)32 << 20) /* of one of several */
 #define SEAT_MOST_PIECES ((uint64_t)12 << 20) /* the like, where memory is mapped in pieces */
 #define SHARE_OF_LIVE 512
 #define SHARE_OF_RESERVED 4
@@ -141,6 +144,7 @@ void mam_cache_limit(struct mam_seat *seat)
 	uint64_t seats = atomic_load_explicit(&seat->cache->seat_count, memory_order_relaxed);
 	const struct mam_pool *pool =
 		atomic_load_explicit(&seat->cache->pool, memory_order_relaxed);
+	uint64_t seat_most = seats <= 1 ? SEAT_MOST : SEAT_MOST_SHARED;
 	uint64_t ground, most, spared;
 
 	if (seats == 0)
@@ -151,11 +155,12 @@ void mam_cache_limit(struct mam_seat *seat)
 		spared = pool->source->properties.total_bytes / SHARE_OF_MEMORY;
 		if (ground < spared)
 			ground = spared;
+		seat_most = SEAT_MOST_PIECES;
 	}
 	ground /= seats;
 	most = seat->tally.live_bytes / SHARE_OF_LIVE / seats;
-	if (most < (pool->range != NULL ? SEAT_MOST_PIECES : SEAT_MOST))
-		most = pool->range != NULL ? SEAT_MOST_PIECES : SEAT_MOST;
+	if (most < seat_most)
+		most = seat_most;
 	seat->most = (most < ground ? most : ground) >> MAM_TAG_SHIFT;
 	seat->slack = seats == 1 ? SLACK_ALONE : seats <= SEATS_FEW ? SLACK_FEW : SLACK_MANY;
 }
