@@ -179,11 +179,21 @@ static inline struct mam_stats stats(void)
 	return now;
 }
 
+static inline bool mapped_add_bytes(const struct mam_segment_info *segment, void *user)
+{
+	*(uint64_t *)user += segment->bytes;
+	return true;
+}
+
+/* Between calls nothing is on its way: all memory is a block or a hole. */
 static inline void prove(void)
 {
 	char why[200] = "";
+	uint64_t bytes = 0;
 
 	ck_assert_msg(mam_pool_check(pool, why, sizeof(why)) == MAM_OK, "%s", why);
+	ck_assert_int_eq(mam_pool_walk(pool, mapped_add_bytes, &bytes), MAM_OK);
+	ck_assert_uint_eq(bytes, stats().physical_bytes);
 }
 
 static inline void fresh_pool(size_t total, size_t range_bytes, const struct mam_pool_config *config)

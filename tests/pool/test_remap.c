@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The steps by which pieces come, go and move, one by one: what they answer when somebody took the
+ * piece meanwhile, when they wait for the device, and what goes back by itself. And the teeth of the
+ * check on which all tests of ranges lean.
+ */
+#include <unistd.h>
+
+#include "mapped.h"
+#include "pool/addrtree.h"
+#include "pool/remap.h"
+
+static struct mam_edge edge_at(const void *address)
+{
+	return (struct mam_edge){ .part = MAM_RANGE_LARGE, .at = (uintptr_t)address };
+}
+
+START_TEST(the_piece_that_fits_best_is_picked)
+{
+	static const size_t sizes[] = { 4, 8, 2, 6 };
+	static const struct {
+		uint64_t want, most, found;
+	} picks[] = { { 4, 99, 4 }, { 5, 99, 6 }, { 7, 99, 8 }, { 9, 99, 8 }, { 9, 7, 6 },
+		      { 9, 6, 6 },  { 1, 99, 2 }, { 2, 2, 2 },  { 2, 1, 0 } };
+	struct mam_free_piece found;
+	void *blocks[4];
+
+	for (int i = 0; i < 4; i++) {
+		blocks[i] = take(sizes[i] * MIB);
+		take(2 * MIB);
+	}
+	for (int i = 0; i < 4; i++)
+		give(blocks[i]);
+	ck_assert(mam_remap_pick(pool, NULL, picks[_i].want * MIB, picks[_i].most * MIB, &found) ==
+		  (picks[_i].found != 0));
+	ck_assert_uint_eq(found.piece.bytes, picks[_i].found * MIB);
+	ck_assert_uint_eq(found.part, MAM_RANGE_LARGE);
+}
+END_TEST
+
+/* The hole that is to grow keeps its pieces, on whichever side it grows. */
+START_TEST(the_hole_at_the_edge_keeps_its_pieces)
+{
+	struct mam_free_piece found;
+	struct mam_edge edge;
+	char *gone = take(8 * MIB), *hole = take(16 * MIB), *between = take(8 * MIB);
+
+	take(2 * MIB);
+	give(gone);
+	give(between);
+	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_OK);
+	give(hole);
+	edge = edge_at(hole + 16 * MIB);
+	ck_assert(!mam_remap_pick(pool, &edge, MIB, UINT64_MAX, &found));
+	edge = edge_at(hole);
+	edge.down = true;
+	ck_assert(!mam_remap_pick(pool, &edge, MIB, UINT64_MAX, &found));
+	ck_assert(mam_remap_pick(pool, NULL, MIB, UINT64_MAX, &found));
+}
+END_TEST
+
+/* 32 MiB free in four pieces, in use by the device as far as the pool knows; void at `end`. */
+static char *hole, *end;
+
+static void make_hole(struct mam_free_piece *found)
+{
+	hole = take(32 * MIB);
+	end = (char *)take(32 * MIB) + 32 * MIB;
+	give(hole);
+	ck_assert(mam_remap_pick(pool, NULL, 8 * MIB, UINT64_MAX, found));
+	ck_assert_ptr_eq((char *)(uintptr_t)found->piece.base, hole);
+}
+
+START_TEST(a_piece_that_was_taken_meanwhile_stays)
+{
+	struct mam_free_piece found;
+	struct mam_edge edge;
+	void *block;
+
+	make_hole(&found);
+	edge = edge_at(end);
+	block = take(_i == 0 ? 512 * 1024 + MIB : 20 * MIB); /* a part of the piece, or all of it */
+	ck_assert_int_eq(mam_remap_move(pool, &edge, &found), MAM_ERROR_WOULD_WAIT);
+	ck_assert_ptr_eq((char *)(uintptr_t)edge.at, end);
+	ck_assert_int_eq(mam_remap_release(pool, &found), MAM_ERROR_WOULD_WAIT);
+	ck_assert_uint_eq(made[QUIESCE] + made[MOVE] + made[UNMAP], 0);
+	prove();
+	give(block);
+	ck_assert_int_eq(mam_remap_move(pool, &edge, &found), MAM_OK);
+	ck_assert_ptr_eq((char *)(uintptr_t)edge.at, end + 8 * MIB);
+	ck_assert_uint_eq(made[QUIESCE], 1); /* it is still known that a wait is due */
+	prove();
+}
+END_TEST
+
+START_TEST(where_there_is_no_void_nothing_comes)
+{
+	struct mam_free_piece found;
+	struct mam_edge edge;
+
+	make_hole(&found);
+	edge = edge_at(end - 32 * MIB); /* a block's */
+	ck_assert_int_eq(mam_remap_move(pool, &edge, &found), MAM_ERROR_WOULD_WAIT);
+	prove();
+	ck_assert_int_eq(mam_remap_fresh(pool, &edge, 8 * MIB), MAM_ERROR_WOULD_WAIT);
+	prove();
+	edge = edge_at(end - 8 * MIB); /* half of it is */
+	ck_assert_int_eq(mam_remap_fresh(pool, &edge, 16 * MIB), MAM_ERROR_WOULD_WAIT);
+	prove();
+	ck_assert_uint_eq(made[MOVE], 0);
+	ck_assert_uint_eq(stats().physical_bytes, 64 * MIB);
+}
+END_TEST
+
+START_TEST(the_end_of_the_range_is_void_as_well)
+{
+	const struct mam_pieces *pieces = &pool->range->part[MAM_RANGE_LARGE].pieces;
+	struct mam_edge edge;
+
+	edge = edge_at((char *)(uintptr_t)(pieces->base + (pieces->units << pieces->unit_shift)));
+	edge.down = true;
+	ck_assert_int_eq(mam_remap_fresh(pool, &edge, 8 * MIB), MAM_OK);
+	ck_assert_int_eq(mam_remap_fresh(pool, &edge, 4 * MIB), MAM_OK);
+	ck_assert_uint_eq(stats().physical_bytes, 12 * MIB);
+	ck_assert_uint_eq(stats().largest_free_bytes, 12 * MIB);
+	prove();
+}
+END_TEST
+
+static void not_before_the_wait(enum call call)
+{
+	if (call == UNMAP || call == MOVE)
+		ck_assert_uint_eq(made[QUIESCE], 1);
+}
+
+START_TEST(a_piece_goes_after_one_wait_for_all_frees_before)
+{
+	void *other = take(24 * MIB);
+
+	give(take(32 * MIB));
+	give(other);
+	meanwhile = not_before_the_wait;
+	ck_assert_int_eq(mam_pool_trim(pool, 32 * MIB, NULL), MAM_OK);
+	ck_assert_uint_gt(made[UNMAP], 0);
+	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_OK);
+	ck_assert_uint_eq(made[QUIESCE], 1);
+	ck_assert_uint_eq(stats().physical_bytes, 0);
+}
+END_TEST
+
+START_TEST(without_a_wait_nothing_goes)
+{
+	give(take(32 * MIB));
+	refuse_at[QUIESCE] = 1;
+	refusal = MAM_ERROR_DRIVER;
+	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_ERROR_DRIVER);
+	ck_assert_uint_eq(made[UNMAP], 0);
+	prove();
+	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_OK);
+	ck_assert_uint_eq(made[QUIESCE], 2);
+	ck_assert_uint_eq(stats().physical_bytes, 0);
+	prove();
+}
+END_TEST
+
+START_TEST(without_a_wait_what_was_to_move_stays_whole)
+{
+	struct mam_free_piece found;
+	struct mam_edge edge;
+
+	make_hole(&found);
+	edge = edge_at(end);
+	refuse_at[QUIESCE] = 1;
+	refusal = MAM_ERROR_DRIVER;
+	ck_assert_int_eq(mam_remap_move(pool, &edge, &found), MAM_ERROR_DRIVER);
+	prove();
+	ck_assert_ptr_eq((char *)take(40 * MIB), end); /* what is void there is in one part */
+}
+END_TEST
+
+static void make_sparing(size_t spare)
+{
+	struct mam_pool_config sparing = { .free_policy = MAM_FREE_STREAM,
+					   .spare_bytes = spare,
+					   .name = "sparing" };
+
+	fresh_pool((size_t)8 << 30, 0, &sparing);
+}
+
+/* What is retired is in use: it counts neither as free nor as spare. */
+START_TEST(a_spare_is_what_lies_free)
+{
+	void *blocks[4];
+	uint64_t ticket;
+	size_t bytes;
+
+	make_sparing(40 * MIB);
+	for (int i = 0; i < 4; i++)
+		blocks[i] = take(32 * MIB);
+	ck_assert_int_eq(mam_pool_set_aside(pool, blocks[3], &ticket, &bytes), MAM_OK);
+	give(blocks[0]);
+	give(blocks[1]);
+	ck_assert_uint_eq(stats().physical_bytes, 128 * MIB); /* 64: not twice as much */
+	give(blocks[2]);
+	ck_assert_uint_eq(stats().physical_bytes, 72 * MIB);
+	prove();
+}
+END_TEST
+
+/* Pieces of 8 MiB of which 7 lie free. */
+static void make_stuck(int pieces)
+{
+	void *free_parts[8];
+
+	for (int i = 0; i < pieces; i++) {
+		give(take(8 * MIB));
+		free_parts[i] = take(7 * MIB);
+		take(MIB);
+	}
+	for (int i = 0; i < pieces; i++)
+		give(free_parts[i]);
+	prove();
+}
+
+/* What could not go when it was tried, less the spare, is added to what makes it try again. */
+START_TEST(a_spare_counts_from_what_could_not_go)
+{
+	static const struct {
+		int stuck;
+		size_t first, then;
+		unsigned int unmapped;
+	} rows[] = {
+		{ 6, 0, 8, 0 },   /* 35 stayed when 32 were due: now 51 are; 50 */
+		{ 6, 0, 10, 2 },  /* 52 */
+		{ 3, 16, 13, 2 }, /* 16 of 37 went, 21 stayed: now 37 are due; 35 */
+		{ 3, 16, 16, 4 },
+	};
+
+	make_sparing(16 * MIB);
+	make_stuck(rows[_i].stuck);
+	if (rows[_i].first)
+		give(take(rows[_i].first * MIB));
+	give(take(rows[_i].then * MIB));
+	ck_assert_uint_eq(made[UNMAP], rows[_i].unmapped);
+	prove();
+}
+END_TEST
+
+START_TEST(a_spare_without_end_is_never_given_back)
+{
+	make_sparing((size_t)1 << 63);
+	give(take(512 * MIB));
+	ck_assert_uint_eq(stats().physical_bytes, 512 * MIB);
+}
+END_TEST
+
+START_TEST(a_mebibyte_and_more_is_large)
+{
+	static const struct {
+		size_t bytes;
+		enum mam_range_part_id part;
+	} sizes[] = { { MIB, MAM_RANGE_LARGE }, { MIB - 512, MAM_RANGE_SMALL } };
+	const struct mam_pieces *pieces = &pool->range->part[sizes[_i].part].pieces;
+
+	ck_assert_uint_lt((uintptr_t)take(sizes[_i].bytes) - pieces->base,
+			  pieces->units << pieces->unit_shift);
+}
+END_TEST
+
+/* ---- the check ---- */
+
+static struct mam_segment *segment_of(const void *address)
+{
+	uint32_t handle =
+		mam_addrtree_find(&pool->segments, pool->by_address, (uintptr_t)address);
+
+	ck_assert_uint_ne(handle, 0);
+	return mam_segment_at(&pool->segments, handle);
+}
+
+static struct mam_pieces *large_pieces(void)
+{
+	return &pool->range->part[MAM_RANGE_LARGE].pieces;
+}
+
+static void a_piece_in_the_void(void)
+{
+	mam_pieces_put(large_pieces(), (uintptr_t)end, 2 * MIB);
+}
+
+static void a_piece_in_lost_addresses(void)
+{
+	struct mam_edge edge = edge_at(end);
+
+	bad_from = (uintptr_t)end;
+	bad_to = bad_from + MIB;
+	ck_assert_int_eq(mam_remap_fresh(pool, &edge, 2 * MIB), MAM_ERROR_DRIVER);
+	prove();
+	a_piece_in_the_void();
+}
+
+static void a_hole_without_its_piece(void)
+{
+	mam_pieces_take(large_pieces(), (uintptr_t)hole);
+}
+
+static void a_block_without_its_piece(void)
+{
+	mam_pieces_take(large_pieces(), (uintptr_t)end - 8 * MIB);
+}
+
+static void a_piece_that_is_too_long(void)
+{
+	mam_pieces_put(large_pieces(), (uintptr_t)end - 8 * MIB, 10 * MIB);
+}
+
+static void too_many_bytes_counted(void)
+{
+	pool->counts.physical_bytes += 2 * MIB;
+	pool->counts.reserved_bytes += 2 * MIB;
+	pool->counts.peak_reserved_bytes += 2 * MIB;
+}
+
+static void a_hole_on_no_shelf(void)
+{
+	mam_shelf_remove(&pool->range->part[MAM_RANGE_LARGE].holes, &pool->segments,
+			 mam_addrtree_find(&pool->segments, pool->by_address, (uintptr_t)hole));
+}
+
+static void a_void_on_no_shelf(void)
+{
+	mam_shelf_remove(&pool->range->part[MAM_RANGE_LARGE].voids, &pool->segments,
+			 mam_addrtree_find(&pool->segments, pool->by_address, (uintptr_t)end));
+}
+
+static void a_small_part_s_void_on_no_shelf(void)
+{
+	const struct mam_range_part *small = &pool->range->part[MAM_RANGE_SMALL];
+
+	mam_shelf_remove(&pool->range->part[MAM_RANGE_SMALL].voids, &pool->segments,
+			 mam_addrtree_find(&pool->segments, pool->by_address, small->pieces.base));
+}
+
+static void a_void_called_a_hole(void)
+{
+	segment_of(end)->state = MAM_SEGMENT_FREE;
+}
+
+static const struct {
+	void (*do_it)(void);
+	const char *says;
+} damages[] = {
+	{ a_piece_in_the_void, "void" },
+	{ a_piece_in_lost_addresses, "void" },
+	{ a_hole_without_its_piece, "whole pieces" },
+	{ a_block_without_its_piece, "whole pieces" },
+	{ a_piece_that_is_too_long, "" },
+	{ too_many_bytes_counted, "physical" },
+	{ a_hole_on_no_shelf, "free segments" },
+	{ a_void_on_no_shelf, "void segments" },
+	{ a_small_part_s_void_on_no_shelf, "void segments" },
+	{ a_void_called_a_hole, "" },
+};
+
+START_TEST(the_check_sees_each_kind_of_damage)
+{
+	struct mam_free_piece found;
+	char why[200] = "";
+
+	make_hole(&found);
+	damages[_i].do_it();
+	ck_assert_int_eq(mam_pool_check(pool, why, sizeof(why)), MAM_ERROR_CORRUPT);
+	ck_assert_msg(strstr(why, damages[_i].says) != NULL, "%s", why);
+	_exit(EXIT_SUCCESS); /* nothing can end such a pool */
+}
+END_TEST
+
+static enum mam_status checked = MAM_ERROR_CORRUPT;
+
+static void check_in_between(enum call call)
+{
+	const char *fault;
+
+	if (call != MOVE && call != MAP && call != UNMAP)
+		return;
+	mam_lock_take(&pool->lock);
+	fault = mam_pool_fault_locked(pool);
+	mam_lock_release(&pool->lock);
+	ck_assert_msg(fault == NULL, "%s", fault);
+	checked = MAM_OK;
+}
+
+START_TEST(the_check_is_content_while_a_piece_is_on_its_way)
+{
+	struct mam_free_piece found;
+	struct mam_edge edge;
+
+	meanwhile = check_in_between;
+	make_hole(&found);
+	edge = edge_at(end);
+	ck_assert_int_eq(mam_remap_move(pool, &edge, &found), MAM_OK);
+	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_OK);
+	ck_assert_uint_gt(made[MAP] * made[MOVE] * made[UNMAP], 0);
+	ck_assert_int_eq(checked, MAM_OK);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = mapped_begin("pool/remap");
+
+	tcase_add_loop_test(tcase, the_piece_that_fits_best_is_picked, 0, 9);
+	tcase_add_test(tcase, the_hole_at_the_edge_keeps_its_pieces);
+	tcase_add_loop_test(tcase, a_piece_that_was_taken_meanwhile_stays, 0, 2);
+	tcase_add_test(tcase, where_there_is_no_void_nothing_comes);
+	tcase_add_test(tcase, the_end_of_the_range_is_void_as_well);
+	tcase_add_test(tcase, a_piece_goes_after_one_wait_for_all_frees_before);
+	tcase_add_test(tcase, without_a_wait_nothing_goes);
+	tcase_add_test(tcase, without_a_wait_what_was_to_move_stays_whole);
+	tcase_add_test(tcase, a_spare_is_what_lies_free);
+	tcase_add_loop_test(tcase, a_spare_counts_from_what_could_not_go, 0, 4);
+	tcase_add_test(tcase, a_spare_without_end_is_never_given_back);
+	tcase_add_loop_test(tcase, a_mebibyte_and_more_is_large, 0, 2);
+	tcase_add_loop_test(tcase, the_check_sees_each_kind_of_damage, 0,
+			    (int)(sizeof(damages) / sizeof(damages[0])));
+	tcase_add_test(tcase, the_check_is_content_while_a_piece_is_on_its_way);
+	return mapped_end();
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the vmm source asks of the driver: with which properties, for whom, how it leaves the thread,
+ * and what it makes of the driver's answers. The driver is the fake, with a listener in its table
+ * where the fake itself does not look closely.
+ */
+#include "driven.h"
+#include "source/driver.h"
+
+static struct mam_driver *table;
+static struct mam_driver fake;
+
+/* As cuda.h has them. */
+struct location {
+	unsigned int kind;
+	int id;
+};
+
+static struct {
+	unsigned int kind, handles;
+	struct location location;
+	void *win32;
+	unsigned char compression, gpudirect;
+} properties;
+static struct {
+	struct location location;
+	unsigned int flags;
+} rights[8];
+static size_t rights_count, aligned_to;
+static unsigned int granularity_option, attributes[8], attribute_count, denied;
+static size_t granularity;
+
+static unsigned int hear_create(unsigned long long *handle, size_t bytes,
+				const struct CUmemAllocationProp_st *wanted, unsigned long long flags)
+{
+	memcpy(&properties, wanted, sizeof(properties));
+	return fake.mem_create(handle, bytes, wanted, flags);
+}
+
+static unsigned int hear_access(unsigned long long address, size_t bytes,
+				const struct CUmemAccessDesc_st *wanted, size_t count)
+{
+	ck_assert_uint_le(count, sizeof(rights) / sizeof(rights[0]));
+	rights_count = count;
+	memcpy(rights, wanted, count * sizeof(rights[0]));
+	return fake.mem_set_access(address, bytes, wanted, count);
+}
+
+static unsigned int hear_granularity(size_t *bytes, const struct CUmemAllocationProp_st *wanted,
+				     unsigned int option)
+{
+	unsigned int result = fake.mem_get_allocation_granularity(bytes, wanted, option);
+
+	granularity_option = option;
+	memcpy(&properties, wanted, sizeof(properties));
+	if (granularity)
+		*bytes = granularity;
+	return result;
+}
+
+static unsigned int hear_reserve(unsigned long long *address, size_t bytes, size_t alignment,
+				 unsigned long long wish, unsigned long long flags)
+{
+	aligned_to = alignment;
+	return fake.mem_address_reserve(address, bytes, alignment, wish, flags);
+}
+
+/* A device that can do everything but `denied`. */
+static unsigned int hear_attribute(int *value, unsigned int attribute, int device)
+{
+	unsigned int result = fake.device_get_attribute(value, attribute, device);
+
+	attributes[attribute_count++ % 8] = attribute;
+	*value = attribute != denied;
+	return result;
+}
+
+static struct cuda listen(void)
+{
+	struct cuda cuda = load();
+	const struct mam_driver *driver;
+
+	ck_assert_int_eq(mam_driver_get(&driver), MAM_OK);
+	table = (struct mam_driver *)(uintptr_t)driver;
+	fake = *table;
+	table->mem_create = hear_create;
+	table->mem_set_access = hear_access;
+	table->mem_get_allocation_granularity = hear_granularity;
+	table->mem_address_reserve = hear_reserve;
+	table->device_get_attribute = hear_attribute;
+	return cuda;
+}
+
+static struct mam_vmm_attr attr_of(int device)
+{
+	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
+
+	attr.device = device;
+	return attr;
+}
+
+static struct mam_source *made(const struct mam_vmm_attr *attr)
+{
+	struct mam_source *source = NULL;
+
+	ck_assert_int_eq(mam_source_vmm(attr, &source), MAM_OK);
+	return source;
+}
+
+START_TEST(memory_is_of_the_device_and_for_it)
+{
+	struct mam_vmm_attr attr = attr_of(1);
+	struct mam_source *source;
+	struct CUctx_st *other;
+	size_t free_bytes, total;
+	struct cuda cuda;
+	void *base;
+
+	setenv("FAKE_CUDA_DEVICES", "2", 1);
+	setenv("FAKE_CUDA_MEMORY", "256M,128M", 1);
+	cuda = listen();
+	attr.range_bytes = 768 * MIB;
+	source = made(&attr);
+	ck_assert_uint_eq(source->properties.total_bytes, 128 * MIB);
+	ck_assert_uint_eq(source->properties.range_bytes, 768 * MIB);
+	ck_assert_uint_eq(granularity_option, 0); /* the least */
+	base = grown(source, 64 * MIB);
+	ck_assert_uint_eq(aligned_to, 2 * MIB);
+	ck_assert_int_eq(mam_source_map(source, base, 4 * MIB), MAM_OK);
+	ck_assert_uint_eq(properties.kind, 1);
+	ck_assert_uint_eq(properties.handles, 0);
+	ck_assert_uint_eq(properties.location.kind, 1);
+	ck_assert_int_eq(properties.location.id, 1);
+	ck_assert(properties.win32 == NULL && !properties.compression && !properties.gpudirect);
+	ck_assert_uint_eq(rights_count, 1);
+	ck_assert_int_eq(rights[0].location.id, 1);
+	ck_assert_uint_eq(rights[0].location.kind, 1);
+	ck_assert_uint_eq(rights[0].flags, 3);
+	ck_assert_uint_eq(mam_source_room(source), 124 * MIB);
+	ck_assert_int_eq(cuda.cuMemGetInfo_v2(&free_bytes, &total), CUDA_SUCCESS);
+	ck_assert_uint_eq(free_bytes, 256 * MIB); /* of the first device */
+	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRetain(&other, 1), CUDA_SUCCESS);
+	ck_assert_ptr_eq(mam_source_context(source), other);
+	ck_assert_int_eq(mam_source_unmap(source, base, 4 * MIB), MAM_OK);
+	ck_assert_int_eq(mam_source_shrink(source, base, 64 * MIB), MAM_OK);
+	mam_source_destroy(source);
+	ck_assert_uint_eq(calls_of("cuDevicePrimaryCtxRelease", true), 1);
+}
+END_TEST
+
+START_TEST(peers_may_use_it_each_once)
+{
+	struct mam_vmm_attr attr = attr_of(1);
+	struct mam_source *source;
+
+	setenv("FAKE_CUDA_DEVICES", "4", 1);
+	listen();
+	attr.peers = 1u << 0 | 1u << 1 | 1u << 3;
+	source = made(&attr);
+	ck_assert_int_eq(mam_source_map(source, grown(source, 64 * MIB), 2 * MIB), MAM_OK);
+	ck_assert_uint_eq(rights_count, 3);
+	ck_assert_int_eq(rights[0].location.id, 1);
+	ck_assert_int_eq(rights[1].location.id, 0);
+	ck_assert_int_eq(rights[2].location.id, 3);
+	ck_assert_uint_eq(rights[2].flags, 3);
+	ck_assert_uint_eq(rights[2].location.kind, 1);
+	attr.peers = 1u << 4; /* the first that is not there */
+	ck_assert_int_eq(mam_source_vmm(&attr, &source), MAM_ERROR_UNSUPPORTED);
+	attr.peers = (uint64_t)1 << 63;
+	ck_assert_int_eq(mam_source_vmm(&attr, &source), MAM_ERROR_UNSUPPORTED);
+}
+END_TEST
+
+START_TEST(what_is_asked_for_is_said_where_the_device_can)
+{
+	static const struct {
+		bool gpudirect, exportable;
+		unsigned int attribute;
+	} wishes[] = { { false, false, 102 }, { true, false, 110 }, { false, true, 103 } };
+	struct mam_vmm_attr attr = attr_of(0);
+	struct mam_source *source = NULL;
+
+	listen();
+	attr.gpudirect = wishes[_i].gpudirect;
+	attr.exportable = wishes[_i].exportable;
+	made(&attr);
+	ck_assert_uint_eq(properties.gpudirect, wishes[_i].gpudirect);
+	ck_assert_uint_eq(properties.handles, wishes[_i].exportable);
+	denied = wishes[_i].attribute;
+	ck_assert_int_eq(mam_source_vmm(&attr, &source), MAM_ERROR_UNSUPPORTED);
+	ck_assert_ptr_null(source);
+	/* What is not asked for does not matter. */
+	attr.gpudirect = attr.exportable = false;
+	ck_assert_int_eq(mam_source_vmm(&attr, &source),
+			 _i == 0 ? MAM_ERROR_UNSUPPORTED : MAM_OK);
+}
+END_TEST
+
+START_TEST(an_old_driver_is_told_from_a_device_that_cannot)
+{
+	struct mam_source *source;
+	void **slots[9];
+
+	listen();
+	/* clang-format off */
+	slots[0] = (void **)&table->device_get_attribute;
+	slots[1] = (void **)&table->mem_address_reserve;
+	slots[2] = (void **)&table->mem_address_free;
+	slots[3] = (void **)&table->mem_create;
+	slots[4] = (void **)&table->mem_release;
+	slots[5] = (void **)&table->mem_map;
+	slots[6] = (void **)&table->mem_unmap;
+	slots[7] = (void **)&table->mem_set_access;
+	slots[8] = (void **)&table->mem_get_allocation_granularity;
+	/* clang-format on */
+	*slots[_i] = NULL;
+	ck_assert_int_eq(mam_source_vmm(NULL, &source), MAM_ERROR_UNSUPPORTED);
+	ck_assert_ptr_nonnull(strstr(contents(log_path), "use the source cudamalloc"));
+	ck_assert_uint_eq(calls_of("cuDevicePrimaryCtxRetain", true),
+			  1 + calls_of("cuDevicePrimaryCtxRelease", true));
+}
+END_TEST
+
+START_TEST(units_that_are_no_power_of_two_are_a_broken_driver)
+{
+	struct mam_source *source = NULL;
+
+	listen();
+	granularity = 3 * MIB;
+	ck_assert_int_eq(mam_source_vmm(NULL, &source), MAM_ERROR_DRIVER);
+	ck_assert_ptr_null(source);
+}
+END_TEST
+
+START_TEST(a_device_must_be_one)
+{
+	struct mam_vmm_attr attr = attr_of(MAM_DEVICE_CURRENT - 1);
+	struct mam_source *source;
+
+	load_only();
+	ck_assert_int_eq(mam_source_vmm(&attr, &source), MAM_ERROR_INVALID_VALUE);
+	attr.simulated = true;
+	ck_assert_int_eq(mam_source_vmm(&attr, &source), MAM_ERROR_INVALID_VALUE);
+}
+END_TEST
+
+/* From a thread without a context, and from one whose capture mode is its own. */
+START_TEST(the_thread_is_left_as_it_was)
+{
+	struct cuda cuda = load();
+	struct mam_source *source = driven_source("vmm", 0);
+	int mode = 1; /* of the thread alone */
+	char *base;
+	bool lost;
+
+	ck_assert_int_eq(cuda.cuThreadExchangeStreamCaptureMode(&mode), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxSetCurrent(NULL), CUDA_SUCCESS);
+	base = grown(source, 64 * MIB);
+	ck_assert_int_eq(mam_source_map(source, base, 2 * MIB), MAM_OK);
+	ck_assert_int_eq(mam_source_move(source, base, 2 * MIB, base + 4 * MIB, &lost), MAM_OK);
+	ck_assert_int_eq(mam_source_unmap(source, base + 4 * MIB, 2 * MIB), MAM_OK);
+	ck_assert_int_eq(mam_source_shrink(source, base, 64 * MIB), MAM_OK);
+	ck_assert_int_eq(mam_source_fence(source), MAM_OK);
+	ck_assert_ptr_null(current(&cuda));
+	mode = 0;
+	ck_assert_int_eq(cuda.cuThreadExchangeStreamCaptureMode(&mode), CUDA_SUCCESS);
+	ck_assert_int_eq(mode, 1);
+	ck_assert_uint_gt(calls_of("cuCtxPushCurrent", true), 0);
+	ck_assert_uint_eq(calls_of("cuCtxPushCurrent", true), calls_of("cuCtxPopCurrent", true));
+	mam_source_destroy(source);
+}
+END_TEST
+
+/* What one call answers, and what mam makes of it: a status, and words in the log. */
+static const struct {
+	const char *rule;
+	char what; /* g: grow, m: map, u: unmap, s: shrink */
+	enum mam_status status;
+	const char *says;
+} answers[] = {
+	{ "cuMemAddressReserve:1:2", 'g', MAM_ERROR_OUT_OF_MEMORY, NULL },
+	{ "cuMemAddressReserve:1:4", 'g', MAM_ERROR_DRIVER, "cuMemAddressReserve" },
+	{ "cuMemCreate:1:2", 'm', MAM_ERROR_OUT_OF_MEMORY, NULL },
+	{ "cuMemCreate:1:4", 'm', MAM_ERROR_DRIVER, "cuMemCreate" },
+	{ "cuMemMap:1:2", 'm', MAM_ERROR_OUT_OF_MEMORY, NULL },
+	{ "cuMemMap:1:700", 'm', MAM_ERROR_DRIVER, "cuMemMap" },
+	{ "cuMemSetAccess:1:700", 'm', MAM_ERROR_DRIVER, "cuMemSetAccess" },
+	{ "cuMemSetAccess:1:2", 'm', MAM_ERROR_OUT_OF_MEMORY, NULL },
+	{ "cuMemUnmap:1:700", 'u', MAM_ERROR_DRIVER, "cuMemUnmap" },
+	{ "cuMemAddressFree:1:700", 's', MAM_ERROR_DRIVER, "cuMemAddressFree" },
+	/* The process ends: what was to be given back is gone. */
+	{ "cuMemUnmap:1:4", 'u', MAM_OK, NULL },
+	{ "cuMemRelease:1:4", 'u', MAM_OK, NULL },
+	{ "cuMemAddressFree:1:4", 's', MAM_OK, NULL },
+};
+
+START_TEST(the_driver_s_answer_is_mam_s)
+{
+	struct mam_source *source;
+	enum mam_status status;
+	void *base = NULL;
+
+	setenv("FAKE_CUDA_FAIL_AT", answers[_i].rule, 1);
+	load_only();
+	source = driven_source("vmm", 0);
+	status = mam_source_grow(source, 64 * MIB, &base);
+	ck_assert((status == MAM_OK) == (base != NULL));
+	if (answers[_i].what == 'm' || answers[_i].what == 'u')
+		status = mam_source_map(source, base, 2 * MIB);
+	if (answers[_i].what == 'u')
+		status = mam_source_unmap(source, base, 2 * MIB);
+	if (answers[_i].what == 's')
+		status = mam_source_shrink(source, base, 64 * MIB);
+	ck_assert_int_eq(status, answers[_i].status);
+	contents(log_path);
+	if (answers[_i].says)
+		ck_assert_msg(strstr(text, answers[_i].says) != NULL, "%s", text);
+	else
+		ck_assert_str_eq(text, "");
+}
+END_TEST
+
+/* One that could not be asked what is free is not taken for empty. */
+START_TEST(a_driver_that_cannot_say_what_is_free_leaves_the_guess)
+{
+	setenv("FAKE_CUDA_FAIL_AT", "cuMemGetInfo:1", 1);
+	load_only();
+	ck_assert_uint_eq(mam_source_room(driven_source("vmm", 0)), 256 * MIB);
+}
+END_TEST
+
+/* The wait before pieces move gives back a small allocation: allowed in any capture. */
+START_TEST(the_wait_ends_no_capture)
+{
+	struct cuda cuda = load();
+	struct mam_source *source = driven_source("vmm", 0);
+	struct CUstream_st *stream;
+	struct CUgraph_st *graph;
+
+	ck_assert_int_eq(cuda.cuStreamCreate(&stream, 1), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuStreamBeginCapture_v2(stream, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(mam_source_fence(source), MAM_OK);
+	ck_assert_int_eq(cuda.cuStreamEndCapture(stream, &graph), CUDA_SUCCESS);
+	ck_assert_uint_eq(calls_of("cuCtxSynchronize", false), 0);
+	mam_source_destroy(source);
+	ck_assert_int_eq(cuda.cuGraphDestroy(graph), CUDA_SUCCESS);
+}
+END_TEST
+
+START_TEST(a_full_device_is_waited_for_all_the_same)
+{
+	struct mam_source *source;
+
+	setenv("FAKE_CUDA_FAIL_AT", "cuMemAlloc:1:2", 1);
+	load_only();
+	source = driven_source("vmm", 0);
+	ck_assert_int_eq(mam_source_fence(source), MAM_OK);
+	ck_assert_uint_eq(calls_of("cuCtxSynchronize", true), 1);
+	mam_source_destroy(source);
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, memory_is_of_the_device_and_for_it);
+	tcase_add_test(tests, peers_may_use_it_each_once);
+	tcase_add_loop_test(tests, what_is_asked_for_is_said_where_the_device_can, 0, 3);
+	tcase_add_loop_test(tests, an_old_driver_is_told_from_a_device_that_cannot, 0, 9);
+	tcase_add_test(tests, units_that_are_no_power_of_two_are_a_broken_driver);
+	tcase_add_test(tests, a_device_must_be_one);
+	tcase_add_test(tests, the_thread_is_left_as_it_was);
+	tcase_add_loop_test(tests, the_driver_s_answer_is_mam_s, 0,
+			    (int)(sizeof(answers) / sizeof(answers[0])));
+	tcase_add_test(tests, a_driver_that_cannot_say_what_is_free_leaves_the_guess);
+	tcase_add_test(tests, the_wait_ends_no_capture);
+	tcase_add_test(tests, a_full_device_is_waited_for_all_the_same);
+}
+
+int main(void)
+{
+	return run_suite("source/vmm_asked", add);
+}
