@@ -84,27 +84,25 @@ START_TEST(the_largest_hole_grows_if_there_is_enough_else_the_most_that_stays)
 }
 END_TEST
 
-/* No edge can be filled with what is free: the one that needs the least new memory. */
+/*
+ * [f 16] [void 40] [2] [1, l 7 in the same piece]: no edge can be filled with what is free and with
+ * the 28 that may be new. The one that needs the least memory grows.
+ */
 START_TEST(where_nothing_is_enough_the_most_that_stays_decides)
 {
-	void *first, *gone, *little, *last;
+	void *first = take(16 * MIB), *gone = take(40 * MIB), *last;
 
-	first = take(16 * MIB);
-	gone = take(16 * MIB);
-	give(take(8 * MIB));
-	little = take(3 * MIB);
-	take(5 * MIB);
+	take(2 * MIB);
+	give(gone);
+	give_back_free();
 	give(take(8 * MIB));
 	take(MIB);
 	last = take(7 * MIB);
-	give(gone);
-	give_back_free();
-	ck_assert_uint_eq(stats().physical_bytes, 32 * MIB);
 	give(first);
-	give(little);
 	give(last);
-	take(36 * MIB); /* 10 new ones for what the budget allows, 2 more */
-	ck_assert_uint_eq(stats().physical_bytes, 46 * MIB);
+	ck_assert_uint_eq(stats().physical_bytes, 26 * MIB);
+	ck_assert_ptr_eq(take(60 * MIB), last);
+	ck_assert_uint_eq(stats().physical_bytes, 26 * MIB + 38 * MIB);
 	prove();
 }
 END_TEST

@@ -79,7 +79,14 @@ START_TEST(a_piece_that_was_taken_meanwhile_stays)
 
 	make_hole(&found);
 	edge = edge_at(end);
-	block = take(_i == 0 ? 512 * 1024 + MIB : 20 * MIB); /* a part of the piece, or all of it */
+	if (_i == 2) { /* its front is free still */
+		void *front = take(2 * MIB);
+
+		block = take(4 * MIB);
+		give(front);
+	} else { /* its front, or all of it */
+		block = take(_i == 0 ? MIB + 512 : 20 * MIB);
+	}
 	ck_assert_int_eq(mam_remap_move(pool, &edge, &found), MAM_ERROR_WOULD_WAIT);
 	ck_assert_ptr_eq((char *)(uintptr_t)edge.at, end);
 	ck_assert_int_eq(mam_remap_release(pool, &found), MAM_ERROR_WOULD_WAIT);
@@ -89,6 +96,24 @@ START_TEST(a_piece_that_was_taken_meanwhile_stays)
 	ck_assert_int_eq(mam_remap_move(pool, &edge, &found), MAM_OK);
 	ck_assert_ptr_eq((char *)(uintptr_t)edge.at, end + 8 * MIB);
 	ck_assert_uint_eq(made[QUIESCE], 1); /* it is still known that a wait is due */
+	prove();
+}
+END_TEST
+
+/* From the middle of a hole: three cuts. */
+START_TEST(books_grow_before_a_piece_is_cut_out)
+{
+	struct mam_records *records = &pool->segments;
+	struct mam_free_piece found;
+	struct mam_edge edge;
+
+	make_hole(&found);
+	edge = edge_at(end);
+	found.piece.base += found.piece.bytes;
+	while (records->idle_count + records->capacity - records->touched > 2)
+		take(512);
+	ck_assert_int_eq(mam_remap_move(pool, &edge, &found), MAM_OK);
+	ck_assert_uint_le(records->touched, records->capacity);
 	prove();
 }
 END_TEST
@@ -411,7 +436,8 @@ int main(void)
 
 	tcase_add_loop_test(tcase, the_piece_that_fits_best_is_picked, 0, 9);
 	tcase_add_test(tcase, the_hole_at_the_edge_keeps_its_pieces);
-	tcase_add_loop_test(tcase, a_piece_that_was_taken_meanwhile_stays, 0, 2);
+	tcase_add_loop_test(tcase, a_piece_that_was_taken_meanwhile_stays, 0, 3);
+	tcase_add_test(tcase, books_grow_before_a_piece_is_cut_out);
 	tcase_add_test(tcase, where_there_is_no_void_nothing_comes);
 	tcase_add_test(tcase, the_end_of_the_range_is_void_as_well);
 	tcase_add_test(tcase, a_piece_goes_after_one_wait_for_all_frees_before);

@@ -2,6 +2,7 @@
 /* The table of pieces in a range of addresses. */
 #include <check.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "source/pieces.h"
 
@@ -78,8 +79,31 @@ START_TEST(tiles_leave_no_gap_and_do_not_stick_out)
 	ck_assert(!mam_pieces_tile(&pieces, at(4), at(8)));
 	ck_assert(!mam_pieces_tile(&pieces, at(5), at(9)));
 	ck_assert(!mam_pieces_tile(&pieces, at(4), at(10)));
-	mam_pieces_put(&pieces, at(7), 1 * UNIT); /* inside another */
-	ck_assert(!mam_pieces_tile(&pieces, at(4), at(9)));
+	for (uint64_t inside = 7; inside < 9; inside++) { /* of another one */
+		mam_pieces_put(&pieces, at(inside), 1 * UNIT);
+		ck_assert(!mam_pieces_tile(&pieces, at(4), at(9)));
+		mam_pieces_take(&pieces, at(inside));
+	}
+	ck_assert(mam_pieces_tile(&pieces, at(4), at(9)));
+}
+END_TEST
+
+START_TEST(without_memory_for_the_table_there_is_none)
+{
+	const uint64_t wide = (uint64_t)64 << 40; /* a table of 128 MiB */
+	struct mam_pieces none;
+	struct rlimit limit, narrow;
+	enum mam_status status;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_AS, &limit), 0);
+	narrow = limit;
+	narrow.rlim_cur = 64 << 20;
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &narrow), 0);
+	status = mam_pieces_init(&none, BASE, wide, UNIT);
+	setrlimit(RLIMIT_AS, &limit);
+	ck_assert_int_eq(status, MAM_ERROR_OUT_OF_HOST_MEMORY);
+	mam_pieces_fini(&none);
+	ck_assert_ptr_null(none.length);
 }
 END_TEST
 
@@ -95,6 +119,7 @@ int main(void)
 	tcase_add_test(tcase, a_piece_is_found_only_where_it_lies_wholly);
 	tcase_add_test(tcase, the_lowest_comes_first_and_the_next_one_behind_it);
 	tcase_add_test(tcase, tiles_leave_no_gap_and_do_not_stick_out);
+	tcase_add_test(tcase, without_memory_for_the_table_there_is_none);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

@@ -201,7 +201,7 @@ START_TEST(an_old_driver_is_told_from_a_device_that_cannot)
 	struct mam_source *source;
 	void **slots[9];
 
-	listen();
+	listen().cuCtxSetCurrent(NULL);
 	/* clang-format off */
 	slots[0] = (void **)&table->device_get_attribute;
 	slots[1] = (void **)&table->mem_address_reserve;
