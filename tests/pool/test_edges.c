@@ -85,24 +85,31 @@ START_TEST(the_largest_hole_grows_if_there_is_enough_else_the_most_that_stays)
 END_TEST
 
 /*
- * [f 16] [void 40] [2] [1, l 7 in the same piece]: no edge can be filled with what is free and with
- * the 28 that may be new. The one that needs the least memory grows.
+ * [f 16] [void 40] [2], three pieces of [7 free, 1] and one of [1, 7 free]: no edge can be filled with
+ * the 16 that could move and the 12 that may be new. The one that needs the least memory grows: the
+ * last hole, of which nothing could move.
  */
 START_TEST(where_nothing_is_enough_the_most_that_stays_decides)
 {
-	void *first = take(16 * MIB), *gone = take(40 * MIB), *last;
+	void *first = take(16 * MIB), *gone = take(40 * MIB), *parts[4];
 
 	take(2 * MIB);
 	give(gone);
 	give_back_free();
-	give(take(8 * MIB));
-	take(MIB);
-	last = take(7 * MIB);
+	for (int i = 0; i < 4; i++) {
+		give(take(8 * MIB));
+		if (i == 3)
+			take(MIB);
+		parts[i] = take(7 * MIB);
+		if (i < 3)
+			take(MIB);
+	}
 	give(first);
-	give(last);
-	ck_assert_uint_eq(stats().physical_bytes, 26 * MIB);
-	ck_assert_ptr_eq(take(60 * MIB), last);
-	ck_assert_uint_eq(stats().physical_bytes, 26 * MIB + 38 * MIB);
+	for (int i = 0; i < 4; i++)
+		give(parts[i]);
+	ck_assert_uint_eq(stats().physical_bytes, 50 * MIB);
+	ck_assert_ptr_eq(take(54 * MIB), parts[3]);
+	ck_assert_uint_eq(stats().physical_bytes, 82 * MIB);
 	prove();
 }
 END_TEST
