@@ -9,10 +9,11 @@
  *      the budget (footing.h), then new ones are mapped. A free piece that is much too large goes
  *      back to the driver, and smaller ones are made of its bytes. Small requests bring more than
  *      they lack.
- *   3. The driver has no more, or the limit is reached: free pieces move whatever the budget says,
- *      and smaller new ones are asked for.
+ *   3. The driver has no more, or the limit is reached: free pieces move whatever the budget says.
  *   4. Not even those: a free piece that is wider than the void at the edge is given back for them.
- *   5. Take the block. Someone else may have been quicker: begin again, a bounded number of times.
+ *   5. Take the block. Someone else may have been quicker: begin again, a bounded number of times;
+ *      or the driver had less than the budget allows: once more, with no more than is lacking and
+ *      free pieces first.
  *
  * Bound: one source call for each piece of what is lacking; choosing looks at EDGES holes and at
  * each free piece.
@@ -330,30 +331,12 @@ static uint64_t void_edge_locked(const struct mam_pool *pool, const struct need 
 	return lack;
 }
 
-/*
- * Step 4: no byte is to be had, and no free piece fits the void at the edge. A wider one goes back,
- * so that smaller ones can be made of its bytes, if what lies free is enough in all.
- */
-static enum mam_status break_up(struct mam_pool *pool, const struct mam_edge *edge, uint64_t lack)
-{
-	struct mam_free_piece piece;
-	uint64_t bytes;
-
-	mam_lock_take(&pool->lock);
-	bytes = movable_everywhere_locked(pool);
-	mam_lock_release(&pool->lock);
-	if (bytes < lack || !mam_remap_pick(pool, edge, lack, UINT64_MAX, &piece))
-		return MAM_ERROR_OUT_OF_MEMORY;
-	return mam_remap_release(pool, &piece);
-}
-
 /* Steps 2 to 4: `lack` bytes against the edge. OUT_OF_MEMORY: at most some of them are there. */
 static enum mam_status fill(struct mam_pool *pool, const struct need *need, struct mam_edge *edge,
 			    uint64_t lack)
 {
 	enum mam_status status = MAM_OK;
-	uint64_t ask = need->piece; /* largest new piece; 0: the driver gives none */
-	bool refused = false;       /* the driver has less than was asked for */
+	bool refused = false; /* the driver has less than was asked for */
 
 	while (lack != 0 && (status == MAM_OK || status == MAM_ERROR_WOULD_WAIT)) {
 		/* Only the holder of grow_lock changes it. */
@@ -361,7 +344,7 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 		uint64_t most = units_between(pool, held, need->most);
 		uint64_t fresh =
 			refused ? 0 : least(units_between(pool, held, need->budget), most);
-		uint64_t bytes = least(least(lack, ask), most);
+		uint64_t bytes = refused ? 0 : least(least(lack, need->piece), most);
 		struct mam_free_piece piece;
 
 		if (lack > fresh &&
@@ -377,15 +360,14 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 			status = mam_remap_fresh(pool, edge, bytes);
 			if (status == MAM_ERROR_OUT_OF_MEMORY) {
 				refused = true;
-				ask = bytes > unit_of(pool) ? mam_round_up(bytes / 2, unit_of(pool))
-							    : 0;
 				status = MAM_OK;
 				continue;
 			}
-		} else {
-			status = break_up(pool, edge, lack);
+		} else if (mam_remap_pick(pool, edge, lack, UINT64_MAX, &piece)) {
+			status = mam_remap_release(pool, &piece);
 			refused = false;
-			ask = need->piece;
+		} else {
+			return MAM_ERROR_OUT_OF_MEMORY;
 		}
 		if (status == MAM_OK)
 			lack -= least(lack, bytes);
@@ -393,15 +375,22 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 	return status;
 }
 
-/* A request that is small will not be the last: what is lacking, or as much more as footing allows. */
+/*
+ * What is lacking, or more: a step of growth_bytes; and for a request that is small and will not be
+ * the last, as much as footing allows.
+ */
 static uint64_t ahead(struct mam_pool *pool, const struct need *need, const struct mam_edge *edge,
 		      uint64_t lack)
 {
 	uint64_t held = pool->counts.physical_bytes;
 	uint64_t most = mam_footing_ahead(held, need->budget);
 	uint64_t bytes = least(units_between(pool, held, least(most, need->most)), need->piece);
+	uint64_t step = pool->config.growth_bytes;
+	uint64_t wide = room(pool, edge);
 
-	return bytes > lack && room(pool, edge) >= bytes ? bytes : lack;
+	if (step != MAM_GROWTH_NONE && lack < step && wide >= step)
+		lack = mam_round_up(step, unit_of(pool));
+	return edge->part == MAM_RANGE_SMALL && bytes > lack && wide >= bytes ? bytes : lack;
 }
 
 static enum mam_status take(struct mam_pool *pool, const struct mam_request *request, void **block)
@@ -449,10 +438,7 @@ enum mam_status mam_range_grow_for(struct mam_pool *pool, const struct mam_reque
 		mam_lock_release(&pool->lock);
 		if (lack == 0)
 			return MAM_ERROR_OUT_OF_MEMORY;
-		if (pool->config.growth_bytes != MAM_GROWTH_NONE &&
-		    lack < pool->config.growth_bytes && room(pool, &edge) >= pool->config.growth_bytes)
-			lack = mam_round_up(pool->config.growth_bytes, unit_of(pool));
-		if (edge.part == MAM_RANGE_SMALL)
+		if (!strapped)
 			lack = ahead(pool, &need, &edge, lack);
 		status = filled = fill(pool, &need, &edge, lack);
 		/* More than the request lacks may have been wanted: some of it will do. */

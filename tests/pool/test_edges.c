@@ -41,13 +41,16 @@ static const struct {
 	const char *holes;
 	size_t more, wanted;
 	char where;
+	bool driver; /* has no more: it is not the limit */
 } edges[] = {
-	{ "", 0, 17, 'l' },   /* 16 could move, and 7 stay where they are beside the live one */
-	{ "", 0, 20, 'l' },
-	{ "", 2, 18, 'f' },   /* the largest hole is the first choice, if there is enough */
-	{ "1", 0, 18, 'f' },  /* a piece of one unit */
-	{ "12", 0, 20, 'f' }, /* two holes of one size */
-	{ "s", 0, 18, 'f' },  /* a small block's piece */
+	{ "", 0, 17, 'l', false }, /* 16 could move, and 7 stay where they are by the live one */
+	{ "", 0, 20, 'l', false },
+	{ "", 2, 18, 'f', false },   /* the largest hole is the first choice, if there is enough */
+	{ "1", 0, 18, 'f', false },  /* a piece of one unit */
+	{ "12", 0, 20, 'f', false }, /* two holes of one size */
+	{ "s", 0, 18, 'f', false },  /* a small block's piece */
+	{ "", 0, 17, 'l', true },    /* found out by asking */
+	{ "", 0, 20, 'l', true },
 };
 
 /* [f 16] [void 16] [8] [1: 2] [2] [2: 2] [2] [1, l 7 in the same piece] [void] */
@@ -78,7 +81,9 @@ START_TEST(the_largest_hole_grows_if_there_is_enough_else_the_most_that_stays)
 		give(two);
 	if (strchr(edges[_i].holes, 's'))
 		give(small);
-	limit_to(stats().physical_bytes + edges[_i].more * MIB);
+	if (edges[_i].driver)
+		inner->properties.total_bytes = stats().physical_bytes;
+	limit_to(edges[_i].driver ? 0 : stats().physical_bytes + edges[_i].more * MIB);
 	ck_assert_ptr_eq(take(edges[_i].wanted * MIB), edges[_i].where == 'f' ? first : last);
 	prove();
 }
@@ -260,7 +265,7 @@ START_TEST(at_the_limit_it_moves_as_it_is)
 {
 	make_wide_piece();
 	limit_to(1126 * MIB);
-	take(72 * MIB);
+	take(_i == 0 ? 72 * MIB : 70 * MIB); /* more than the budget allows, and as much */
 	ck_assert_uint_eq(made[UNMAP], 0);
 	ck_assert_uint_eq(stats().remaps, 1);
 	prove();
@@ -327,6 +332,15 @@ START_TEST(a_limit_within_a_unit_and_one_that_fell_are_kept)
 }
 END_TEST
 
+START_TEST(a_small_request_brings_no_more_than_a_piece)
+{
+	for (int i = 0; i < 51; i++)
+		take(40 * MIB);
+	take(1000); /* the budget is 20 more */
+	ck_assert_uint_eq(stats().physical_bytes, 2048 * MIB);
+}
+END_TEST
+
 START_TEST(a_small_request_takes_the_little_the_driver_has)
 {
 	fresh_pool(1026 * MIB, 0, NULL);
@@ -337,17 +351,25 @@ START_TEST(a_small_request_takes_the_little_the_driver_has)
 }
 END_TEST
 
-START_TEST(a_driver_with_less_than_a_piece_gives_a_smaller_one)
+/* Steps of 64, and pieces of 40, of which the driver has none left: what is lacking will do. */
+START_TEST(a_driver_with_less_than_a_step_gives_what_is_lacking)
 {
-	fresh_pool(70 * MIB, 0, NULL);
-	take(64 * MIB);
-	take(6 * MIB);
-	ck_assert_int_eq(try_to_take(2 * MIB), MAM_ERROR_OUT_OF_MEMORY);
-	fresh_pool(500 * MIB, 0, NULL);
+	struct mam_pool_config config = config_of(64 * MIB, 0, 0);
+	unsigned int calls;
+	void *gone;
+
+	fresh_pool(530 * MIB, 0, &config);
 	take(470 * MIB);
-	give(take(2 * MIB));
-	take(28 * MIB + 2 * MIB); /* in pieces of 26, and what is left */
-	ck_assert_uint_eq(stats().physical_bytes, 500 * MIB);
+	give_back_free();
+	gone = take(26 * MIB); /* one piece of a step that is more than there is */
+	ck_assert_uint_eq(stats().physical_bytes, 510 * MIB);
+	take(30 * MIB);
+	ck_assert_uint_eq(stats().physical_bytes, 526 * MIB);
+	give(gone);
+	calls = made[MAP];
+	ck_assert_int_eq(try_to_take(34 * MIB), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_uint_le(made[MAP], calls + 2); /* told so twice, it is believed */
+	take(26 * MIB);
 	prove();
 }
 END_TEST
@@ -464,13 +486,14 @@ int main(void)
 	tcase_add_test(tcase, the_smallest_piece_that_is_enough_moves);
 	tcase_add_test(tcase, new_pieces_are_no_larger_than_footing_says);
 	tcase_add_test(tcase, a_piece_that_is_much_too_wide_is_given_back_for_a_smaller_one);
-	tcase_add_test(tcase, at_the_limit_it_moves_as_it_is);
+	tcase_add_loop_test(tcase, at_the_limit_it_moves_as_it_is, 0, 2);
 	tcase_add_test(tcase, where_the_driver_has_no_more_it_moves_as_it_is);
 	tcase_add_loop_test(tcase, a_piece_wider_than_the_void_is_broken_up, 0, 2);
 	tcase_add_test(tcase, a_request_beyond_all_there_is_moves_nothing);
 	tcase_add_test(tcase, a_limit_within_a_unit_and_one_that_fell_are_kept);
+	tcase_add_test(tcase, a_small_request_brings_no_more_than_a_piece);
 	tcase_add_test(tcase, a_small_request_takes_the_little_the_driver_has);
-	tcase_add_test(tcase, a_driver_with_less_than_a_piece_gives_a_smaller_one);
+	tcase_add_test(tcase, a_driver_with_less_than_a_step_gives_what_is_lacking);
 	tcase_add_test(tcase, growth_comes_in_the_steps_asked_for);
 	tcase_add_loop_test(tcase, a_random_run_is_served_to_the_last_unit, 0, 4);
 	return mapped_end();

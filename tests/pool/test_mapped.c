@@ -134,11 +134,23 @@ START_TEST(ground_that_others_took_meanwhile_is_made_again)
 }
 END_TEST
 
+static unsigned int steal_until = 1000;
+
 static void steal_what_is_there_already(enum call call)
 {
-	if (call == MAP && made[MAP] >= 2)
+	if (call == MAP && made[MAP] >= 2 && made[MAP] < steal_until)
 		ck_assert_int_eq(mam_pool_alloc_held(pool, 8 * MIB, 0, &stolen), MAM_OK);
 }
+
+START_TEST(who_gets_its_ground_at_last_is_served)
+{
+	steal_until = 8;
+	meanwhile = steal_what_is_there_already;
+	take(16 * MIB);
+	ck_assert_uint_eq(made[MAP], 8);
+	prove();
+}
+END_TEST
 
 START_TEST(who_never_gets_its_ground_is_told_that_there_is_none)
 {
@@ -163,6 +175,7 @@ START_TEST(growth_goes_beyond_addresses_where_the_driver_failed)
 	ck_assert_uint_ge((uintptr_t)next, bad_to);
 	take(24 * MIB);
 	ck_assert_uint_eq(stats().failures, 1);
+	ck_assert_uint_eq(stats().holes, 0);
 	ck_assert_int_eq(mam_pool_free(pool, first + 8 * MIB), MAM_ERROR_DOUBLE_FREE);
 	give(next);
 	give_back_free();
@@ -318,6 +331,7 @@ int main(void)
 	tcase_add_test(tcase, a_range_without_books_goes_back);
 #endif
 	tcase_add_test(tcase, ground_that_others_took_meanwhile_is_made_again);
+	tcase_add_test(tcase, who_gets_its_ground_at_last_is_served);
 	tcase_add_test(tcase, who_never_gets_its_ground_is_told_that_there_is_none);
 	tcase_add_test(tcase, growth_goes_beyond_addresses_where_the_driver_failed);
 	tcase_add_test(tcase, a_piece_is_moved_beyond_them_too);
