@@ -229,6 +229,22 @@ START_TEST(of_pieces_the_memory_is_counted_not_the_addresses)
 }
 END_TEST
 
+START_TEST(a_piece_that_the_inner_source_refuses_is_not_counted)
+{
+	struct mam_source *vmm = pieces(PIECE), *source = around(vmm, 2 * PIECE, 0, 0);
+	void *base;
+
+	ck_assert_int_eq(mam_source_grow(source, 64 * PIECE, &base), MAM_OK);
+	for (int i = 0; i < 2; i++) /* it has one */
+		ck_assert_int_eq(mam_source_map(source, base, 2 * PIECE), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_source_map(source, base, PIECE), MAM_OK);
+	ck_assert_int_eq(mam_source_unmap(source, base, PIECE), MAM_OK);
+	ck_assert_int_eq(mam_source_shrink(source, base, 64 * PIECE), MAM_OK);
+	mam_source_destroy(source);
+	mam_source_destroy(vmm);
+}
+END_TEST
+
 START_TEST(a_piece_that_moves_stays_counted)
 {
 	struct mam_source *vmm = pieces(0), *source = around(vmm, 2 * PIECE, 0, 0);
@@ -407,6 +423,7 @@ int main(void)
 	tcase_add_test(passing, room_is_the_lesser_of_both);
 	suite_add_tcase(suite, passing);
 	tcase_add_test(apart, of_pieces_the_memory_is_counted_not_the_addresses);
+	tcase_add_test(apart, a_piece_that_the_inner_source_refuses_is_not_counted);
 	tcase_add_test(apart, a_piece_that_moves_stays_counted);
 	tcase_add_loop_test(apart, a_piece_that_is_lost_counts_no_more, 0, 2);
 	tcase_add_test(apart, it_has_what_the_inner_source_has);

@@ -5,9 +5,11 @@
  * machine.
  */
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "driven.h"
+#include "source/driver.h"
 #include "source/hostmem.h"
 
 static const struct {
@@ -22,6 +24,7 @@ static const struct {
 
 START_TEST(they_say_what_they_are)
 {
+	struct mam_hostmem host;
 	struct mam_source *source;
 
 	load_only();
@@ -29,7 +32,8 @@ START_TEST(they_say_what_they_are)
 	ck_assert_str_eq(source->properties.name, kinds[_i].name);
 	ck_assert_uint_eq(source->properties.granularity, 2 * MIB);
 	ck_assert_uint_eq(source->properties.alignment, 4096);
-	ck_assert_uint_gt(source->properties.total_bytes, 0);
+	ck_assert(mam_hostmem_read("", &host));
+	ck_assert_uint_eq(source->properties.total_bytes, _i == 0 ? host.total_bytes : 256 * MIB);
 	ck_assert_int_eq(source->properties.device, 0);
 	ck_assert(!source->properties.survives_fork);
 	ck_assert_ptr_nonnull(source->ops->quiesce);
@@ -225,10 +229,87 @@ START_TEST(an_allocation_that_fails_has_its_answer)
 }
 END_TEST
 
+static struct mam_driver heard;
+static unsigned int attached;
+static unsigned long long crooked_by;
+
+static unsigned int hear_managed(unsigned long long *address, size_t bytes, unsigned int flags)
+{
+	unsigned int result = heard.mem_alloc_managed(address, bytes, flags);
+
+	attached = flags;
+	*address += crooked_by;
+	return result;
+}
+
+static unsigned int hear_host(void **address, size_t bytes, unsigned int flags)
+{
+	unsigned int result = heard.mem_host_alloc(address, bytes, flags);
+
+	*address = (char *)*address + crooked_by;
+	return result;
+}
+
+static unsigned int hear_free(unsigned long long address)
+{
+	return heard.mem_free(address - crooked_by);
+}
+
+static unsigned int hear_free_host(void *address)
+{
+	return heard.mem_free_host((char *)address - crooked_by);
+}
+
+static void listen(void)
+{
+	const struct mam_driver *driver;
+	struct mam_driver *table;
+
+	load_only();
+	ck_assert_int_eq(mam_driver_get(&driver), MAM_OK);
+	table = (struct mam_driver *)(uintptr_t)driver;
+	heard = *table;
+	table->mem_alloc_managed = hear_managed;
+	table->mem_host_alloc = hear_host;
+	table->mem_free = hear_free;
+	table->mem_free_host = hear_free_host;
+}
+
+START_TEST(a_chunk_that_lies_crooked_goes_back)
+{
+	struct mam_source *source;
+	void *base = NULL;
+
+	listen();
+	source = driven_source(kinds[_i].name, 0);
+	crooked_by = 512;
+	ck_assert_int_eq(mam_source_grow(source, 2 * MIB, &base), MAM_ERROR_DRIVER);
+	ck_assert_ptr_null(base);
+	ck_assert_uint_eq(calls_of(kinds[_i].free, true), 1);
+	ck_assert_ptr_nonnull(strstr(contents(log_path), "no multiple"));
+	crooked_by = 0;
+	base = grown(source, 2 * MIB);
+	mam_source_shrink(source, base, 2 * MIB);
+	mam_source_destroy(source);
+}
+END_TEST
+
+START_TEST(managed_memory_is_for_any_stream_of_any_device)
+{
+	struct mam_source *source;
+
+	listen();
+	source = driven_source("managed", 0);
+	mam_source_shrink(source, grown(source, 2 * MIB), 2 * MIB);
+	ck_assert_uint_eq(attached, 1);
+	mam_source_destroy(source);
+}
+END_TEST
+
 START_TEST(managed_memory_is_never_more_than_is_free)
 {
 	struct mam_source *device, *one, *other;
-	void *taken, *base, *more;
+	void *taken, *base, *more, *less;
 
 	load_only();
 	device = driven_source("cudamalloc", 0);
@@ -246,6 +327,10 @@ START_TEST(managed_memory_is_never_more_than_is_free)
 	more = grown(other, 56 * MIB);
 	ck_assert_uint_eq(mam_source_room(one), 0);
 	ck_assert_uint_eq(calls_of("cuMemAllocManaged", false), 2);
+	/* Less is free than was given: none, not a number below it. */
+	less = grown(device, 20 * MIB);
+	ck_assert_uint_eq(mam_source_room(one), 0);
+	mam_source_shrink(device, less, 20 * MIB);
 	ck_assert_int_eq(mam_source_shrink(one, base, 100 * MIB), MAM_OK);
 	ck_assert_uint_eq(mam_source_room(other), 100 * MIB);
 	mam_source_shrink(other, more, 56 * MIB);
@@ -369,6 +454,28 @@ START_TEST(pinned_memory_leaves_the_host_a_quarter)
 }
 END_TEST
 
+/* What was asked for is forgotten once it is there: more than the host has comes and goes in all. */
+START_TEST(pinned_memory_is_asked_for_once)
+{
+	struct mam_source *source;
+	size_t room, bytes;
+	void *base;
+
+	load_only();
+	source = driven_source("pinned", 0);
+	room = mam_source_room(source);
+	bytes = mam_round_down(room / 2, 2 * MIB);
+	for (int i = 0; i < 4 && bytes != 0; i++) {
+		base = grown(source, bytes);
+		/* Nobody has touched it: the host has all its memory still. Others may take some. */
+		ck_assert_uint_gt(mam_source_room(source), room / 4 * 3);
+		ck_assert_int_eq(mam_source_shrink(source, base, bytes), MAM_OK);
+		ck_assert_uint_gt(mam_source_room(source), room / 4 * 3);
+	}
+	mam_source_destroy(source);
+}
+END_TEST
+
 static void plant(const char *path, const char *contents_of)
 {
 	FILE *file = fopen(path, "w");
@@ -384,24 +491,29 @@ static void plant(const char *path, const char *contents_of)
 static const struct {
 	const char *meminfo, *max, *current, *stat, *old_limit, *old_use;
 	size_t total, available, room;
+	const char *old_stat;
 } hosts[] = {
 	{ "MemTotal:  1000 kB\nMemFree: 9 kB\nMemAvailable:   600 kB\n", NULL, NULL, NULL, NULL, NULL,
-	  1000 * KIB, 600 * KIB, 350 * KIB },
+	  1000 * KIB, 600 * KIB, 350 * KIB, NULL },
 	{ "MemTotal: 1000 kB\nMemAvailable: 250 kB\n", NULL, NULL, NULL, NULL, NULL, 1000 * KIB,
-	  250 * KIB, 0 },
+	  250 * KIB, 0, NULL },
 	{ "MemTotal: 1000 kB\nMemAvailable: 900 kB\n", "max\n", "500\n", NULL, NULL, NULL, 1000 * KIB,
-	  900 * KIB, 650 * KIB },
+	  900 * KIB, 650 * KIB, NULL },
 	{ "MemTotal: 1000 kB\nMemAvailable: 900 kB\n", "409600\n", "204800\n", NULL, NULL, NULL,
-	  400 * KIB, 200 * KIB, 100 * KIB },
+	  400 * KIB, 200 * KIB, 100 * KIB, NULL },
+	{ "MemTotal: 1000 kB\nMemAvailable: 900 kB\n", "409600\n", "204800\n",
+	  "inactive_file 307200\n", NULL, NULL, 400 * KIB, 200 * KIB, 100 * KIB, NULL },
+	{ "MemTotal: 1000 kB\nMemAvailable: 900 kB\n", NULL, NULL, NULL, "409600\n", "204800\n",
+	  400 * KIB, 300 * KIB, 200 * KIB, "inactive_file 1\ntotal_inactive_file 102400\n" },
 	{ "MemTotal: 1000 kB\nMemAvailable: 900 kB\n", "409600\n", "204800\n",
 	  "anon 1\ninactive_file 102400\ninactive_file_not 7\n", NULL, NULL, 400 * KIB, 300 * KIB,
-	  200 * KIB },
+	  200 * KIB, NULL },
 	{ "MemTotal: 1000 kB\nMemAvailable: 900 kB\n", "409600\n", "512000\n", NULL, NULL, NULL,
-	  400 * KIB, 0, 0 },
+	  400 * KIB, 0, 0, NULL },
 	{ "MemTotal: 1000 kB\nMemAvailable: 900 kB\n", NULL, NULL, NULL, "409600\n", "0\n",
-	  400 * KIB, 400 * KIB, 300 * KIB },
+	  400 * KIB, 400 * KIB, 300 * KIB, NULL },
 	{ "MemTotal: 1000 kB\nMemAvailable: 900 kB\n", NULL, NULL, NULL, "9223372036854771712\n",
-	  "204800\n", 1000 * KIB, 900 * KIB, 650 * KIB },
+	  "204800\n", 1000 * KIB, 900 * KIB, 650 * KIB, NULL },
 };
 
 START_TEST(a_host_s_memory_is_read)
@@ -415,11 +527,14 @@ START_TEST(a_host_s_memory_is_read)
 		{ "/sys/fs/cgroup/memory.stat", hosts[_i].stat },
 		{ "/sys/fs/cgroup/memory/memory.limit_in_bytes", hosts[_i].old_limit },
 		{ "/sys/fs/cgroup/memory/memory.usage_in_bytes", hosts[_i].old_use },
+		{ "/sys/fs/cgroup/memory/memory.stat", hosts[_i].old_stat },
 	};
 	char root[] = "/tmp/mam-hostmem-XXXXXX", path[256];
+	const struct rlimit few = { 32, 32 };
 	struct mam_hostmem host = { 0 };
 
 	ck_assert_ptr_nonnull(mkdtemp(root));
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
 	for (size_t i = 1; i < sizeof(folders) / sizeof(folders[0]); i++) {
 		snprintf(path, sizeof(path), "%s%s", root, folders[i]);
 		mkdir(path, 0700);
@@ -429,7 +544,8 @@ START_TEST(a_host_s_memory_is_read)
 		if (files[i][1])
 			plant(path, files[i][1]);
 	}
-	ck_assert(mam_hostmem_read(root, &host));
+	for (int i = 0; i < 40; i++) /* no more files than it may have open */
+		ck_assert(mam_hostmem_read(root, &host));
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		snprintf(path, sizeof(path), "%s%s", root, files[i][0]);
 		unlink(path);
@@ -480,8 +596,11 @@ int main(void)
 	tcase_set_timeout(bounds, 60);
 	tcase_add_test(bounds, managed_memory_is_never_more_than_is_free);
 	tcase_add_test(bounds, managed_memory_is_counted_by_device);
+	tcase_add_test(bounds, managed_memory_is_for_any_stream_of_any_device);
+	tcase_add_loop_test(bounds, a_chunk_that_lies_crooked_goes_back, 0, KINDS);
 	tcase_add_test(bounds, pools_that_grow_at_once_stay_below_it_together);
 	tcase_add_test(bounds, pinned_memory_leaves_the_host_a_quarter);
+	tcase_add_test(bounds, pinned_memory_is_asked_for_once);
 	tcase_add_loop_test(bounds, a_host_s_memory_is_read, 0, sizeof(hosts) / sizeof(hosts[0]));
 	tcase_add_test(bounds, a_host_without_proc_is_asked);
 	suite_add_tcase(suite, bounds);
