@@ -164,6 +164,7 @@ START_TEST(peers_may_use_it_each_once)
 	ck_assert_int_eq(rights[2].location.id, 3);
 	ck_assert_uint_eq(rights[2].flags, 3);
 	ck_assert_uint_eq(rights[2].location.kind, 1);
+	mam_source_destroy(source);
 	attr.peers = 1u << 4; /* the first that is not there */
 	ck_assert_int_eq(mam_source_vmm(&attr, &source), MAM_ERROR_UNSUPPORTED);
 	attr.peers = (uint64_t)1 << 63;
@@ -183,7 +184,7 @@ START_TEST(what_is_asked_for_is_said_where_the_device_can)
 	listen();
 	attr.gpudirect = wishes[_i].gpudirect;
 	attr.exportable = wishes[_i].exportable;
-	made(&attr);
+	mam_source_destroy(made(&attr));
 	ck_assert_uint_eq(properties.gpudirect, wishes[_i].gpudirect);
 	ck_assert_uint_eq(properties.handles, wishes[_i].exportable);
 	denied = wishes[_i].attribute;
@@ -193,6 +194,7 @@ START_TEST(what_is_asked_for_is_said_where_the_device_can)
 	attr.gpudirect = attr.exportable = false;
 	ck_assert_int_eq(mam_source_vmm(&attr, &source),
 			 _i == 0 ? MAM_ERROR_UNSUPPORTED : MAM_OK);
+	mam_source_destroy(source);
 }
 END_TEST
 
@@ -317,15 +319,20 @@ START_TEST(the_driver_s_answer_is_mam_s)
 		ck_assert_msg(strstr(text, answers[_i].says) != NULL, "%s", text);
 	else
 		ck_assert_str_eq(text, "");
+	mam_source_destroy(source);
 }
 END_TEST
 
 /* One that could not be asked what is free is not taken for empty. */
 START_TEST(a_driver_that_cannot_say_what_is_free_leaves_the_guess)
 {
+	struct mam_source *source;
+
 	setenv("FAKE_CUDA_FAIL_AT", "cuMemGetInfo:1", 1);
 	load_only();
-	ck_assert_uint_eq(mam_source_room(driven_source("vmm", 0)), 256 * MIB);
+	source = driven_source("vmm", 0);
+	ck_assert_uint_eq(mam_source_room(source), 256 * MIB);
+	mam_source_destroy(source);
 }
 END_TEST
 
