@@ -53,6 +53,22 @@ START_TEST(a_block_an_eighth_larger_serves_and_no_other)
 }
 END_TEST
 
+/* What the thread did without the pool comes before what it does with it. */
+START_TEST(a_free_past_the_cache_leaves_the_peak_right)
+{
+	void *block = get(pool, 64 * KIB), *large = NULL;
+
+	put(pool, block);
+	ck_assert_uint_eq(numbers(pool).live_bytes, 0);
+	ck_assert_int_eq(mam_malloc_async(pool, MIB, NULL, &large), MAM_OK);
+	ck_assert_ptr_eq(get(pool, 64 * KIB), block);
+	ck_assert_int_eq(mam_free_async(pool, large, NULL), MAM_OK);
+	ck_assert_uint_eq(numbers(pool).peak_live_bytes, MIB + 64 * KIB);
+	put(pool, block);
+	done_with(pool);
+}
+END_TEST
+
 START_TEST(misuse_gets_the_statuses_it_gets_without)
 {
 	char *block = get(pool, 4096), *large = get(pool, 48 * KIB);
@@ -80,6 +96,12 @@ START_TEST(misuse_gets_the_statuses_it_gets_without)
 		ck_assert_int_eq(mam_free_async(pool, block, NULL), MAM_ERROR_DOUBLE_FREE);
 		ck_assert_int_eq(mam_free_async(pool, large, NULL), MAM_ERROR_DOUBLE_FREE);
 		ck_assert_int_eq(mam_free_async(pool, large + 512, NULL), MAM_ERROR_DOUBLE_FREE);
+		/* where no tag near by gives it away */
+		ck_assert_int_eq(mam_free(pool, large + 40 * KIB), MAM_ERROR_DOUBLE_FREE);
+		ck_assert_int_eq(mam_free_async(pool, large + 40 * KIB, NULL),
+				 MAM_ERROR_DOUBLE_FREE);
+		ck_assert_int_eq(mam_pool_retire(pool, large + 40 * KIB, NULL, NULL),
+				 MAM_ERROR_DOUBLE_FREE);
 		ck_assert_int_eq(mam_owner(large, &owner, &segment), MAM_OK);
 		ck_assert_ptr_eq(owner, pool);
 		ck_assert(!segment.live);
@@ -317,6 +339,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, begin, NULL);
 	tcase_add_test(tcase, a_freed_block_comes_back_without_the_pool);
 	tcase_add_test(tcase, a_block_an_eighth_larger_serves_and_no_other);
+	tcase_add_test(tcase, a_free_past_the_cache_leaves_the_peak_right);
 	tcase_add_test(tcase, misuse_gets_the_statuses_it_gets_without);
 	tcase_add_test(tcase, a_walk_shows_what_callers_hold);
 	tcase_add_test(tcase, a_retired_block_is_the_pools);

@@ -47,6 +47,10 @@ START_TEST(until_the_program_says_so)
 	void *a = get(s, 8 * MIB, s->one), *b = NULL;
 
 	capture_begin(s, s->one, _i);
+	for (int i = 0; i < 3; i++) {
+		give(s, a, s->one);
+		ck_assert_ptr_eq(get(s, 8 * MIB, s->one), a);
+	}
 	give(s, a, s->one);
 	ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK); /* too early: nothing */
 	capture_end(s, s->one, true);
@@ -268,6 +272,29 @@ START_TEST(without_memory_for_a_wait_there_is_none_in_a_capture)
 }
 END_TEST
 
+/* A blocking stream in capture gives itself away, even one that mam never sees. */
+START_TEST(nor_while_a_blocking_stream_is_in_one)
+{
+	struct scene *s = scene_new(8 * MIB);
+	void *a = get(s, 8 * MIB, s->one), *b = NULL;
+	struct mam_streams *streams = s->pool->stream;
+	struct CUstream_st *blocking;
+	struct mam_driver without;
+
+	ck_assert_int_eq(s->cuda.cuStreamCreate(&blocking, 0), CUDA_SUCCESS);
+	leave_open(s, a, 8 * MIB, s->one);
+	without = *streams->fences.device.driver;
+	without.mem_alloc = nothing_left;
+	streams->fences.device.driver = &without;
+	capture_begin(s, blocking, _i);
+	ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &b), MAM_ERROR_OUT_OF_MEMORY);
+	capture_end(s, blocking, true);
+	ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &b), MAM_OK);
+	ck_assert_int_eq(mam_free(s->pool, b), MAM_OK);
+	scene_end(s);
+}
+END_TEST
+
 START_TEST(a_spoilt_capture_keeps_its_blocks)
 {
 	struct scene *s = scene_new(0);
@@ -300,6 +327,7 @@ static void add(TCase *tests)
 	tcase_add_loop_test(tests, not_even_out_of_memory_ends_a_capture, 0, 3);
 	tcase_add_loop_test(tests, nor_one_that_is_not_known, 0, 3);
 	tcase_add_loop_test(tests, without_memory_for_a_wait_there_is_none_in_a_capture, 0, 3);
+	tcase_add_loop_test(tests, nor_while_a_blocking_stream_is_in_one, 0, 3);
 	tcase_add_loop_test(tests, a_spoilt_capture_keeps_its_blocks, 0, 3);
 }
 

@@ -174,17 +174,42 @@ END_TEST
 START_TEST(a_swing_wears_off)
 {
 	struct scene *s = scene_new(0);
-	void *blocks[16];
+	void *blocks[16], *room = get(s, 8 * MIB, s->two);
 
 	turns(s, 8 * MIB, 16, 20, s->one);
 	for (int i = 0; i < 16; i++)
 		blocks[i] = get(s, 8 * MIB, s->one);
+	ck_assert_int_eq(mam_free(s->pool, room), MAM_OK); /* no need to grow */
 	for (int i = 0; i < 80; i++)
 		give(s, get(s, 512, s->one), s->one);
 	calls_forget();
-	for (int i = 0; i < 16; i++)
+	for (int i = 0; i < 15; i++) /* and one of 512 bytes: as many as leave, and within the swing */
 		give(s, blocks[i], s->one);
 	ck_assert_uint_ge(calls("cuEventRecord"), 1);
+	give(s, blocks[15], s->one);
+	scene_end(s);
+}
+END_TEST
+
+/* And who takes much and frees it once has not come back for it. */
+START_TEST(what_was_taken_once_is_no_swing)
+{
+	struct scene *s = scene_new(0);
+	void *blocks[16];
+
+	for (int i = 0; i < 200; i++)
+		give(s, get(s, 512, s->one), s->one);
+	for (int i = 0; i < 16; i++)
+		ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &blocks[i]), MAM_OK);
+	for (int i = 0; i < 16; i++)
+		ck_assert_int_eq(mam_free(s->pool, blocks[i]), MAM_OK);
+	for (int i = 0; i < 16; i++)
+		blocks[i] = get(s, 8 * MIB, s->one);
+	calls_forget();
+	for (int i = 0; i < 15; i++) /* and one of 512 bytes: as many as leave, and within the swing */
+		give(s, blocks[i], s->one);
+	ck_assert_uint_ge(calls("cuEventRecord"), 1);
+	give(s, blocks[15], s->one);
 	scene_end(s);
 }
 END_TEST
@@ -369,6 +394,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, the_legacy_stream_needs_no_call_at_all);
 	tcase_add_test(tests, little_leaves_late);
 	tcase_add_test(tests, a_swing_wears_off);
+	tcase_add_test(tests, what_was_taken_once_is_no_swing);
 	tcase_add_test(tests, a_pool_that_grows_has_streams_let_go);
 	tcase_add_test(tests, a_fence_that_is_pending_is_not_asked_at_each_free);
 	tcase_add_test(tests, events_are_used_again);

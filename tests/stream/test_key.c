@@ -201,6 +201,7 @@ START_TEST(streams_that_hold_nothing_are_forgotten)
 		ck_assert_int_eq(mam_stream_release(s->pool, stream), MAM_OK);
 	}
 	ck_assert_uint_le(streams->count, 64);
+	ck_assert_uint_le(s->pool->holds.touched, 64 * 4);
 	scene_end(s);
 }
 END_TEST

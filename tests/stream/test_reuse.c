@@ -217,29 +217,31 @@ START_TEST(a_stream_has_its_blocks_back_as_they_were)
 }
 END_TEST
 
+#define MANY (MAM_LOOSE_MOST + 70)
+
 START_TEST(more_blocks_than_are_kept_apart_are_had_back_too)
 {
 	struct scene *s = scene_new(0);
-	void *blocks[2 * MAM_LOOSE_MOST];
+	void *blocks[MANY];
 	char *low;
 
-	for (int i = 0; i < 2 * MAM_LOOSE_MOST; i++)
+	for (int i = 0; i < MANY; i++)
 		blocks[i] = get(s, 512, s->one);
 	low = blocks[0];
-	work(s, low, 512 * 2 * MAM_LOOSE_MOST, s->one);
+	work(s, low, 512 * MANY, s->one);
 	for (int round = 0; round < 3; round++) {
-		for (int i = 0; i < 2 * MAM_LOOSE_MOST; i++)
+		for (int i = 0; i < MANY; i++)
 			give(s, blocks[i], s->one);
 		intact(s);
 		ck_assert_uint_le(stats_of(s).retired_blocks, MAM_LOOSE_MOST + 32);
-		for (int i = 0; i < 2 * MAM_LOOSE_MOST; i++) {
+		for (int i = 0; i < MANY; i++) {
 			blocks[i] = get(s, 512, s->one);
 			ck_assert((char *)blocks[i] >= low &&
-				  (char *)blocks[i] < low + 512 * 2 * MAM_LOOSE_MOST);
+				  (char *)blocks[i] < low + 512 * MANY);
 		}
 		intact(s);
 	}
-	for (int i = 0; i < 2 * MAM_LOOSE_MOST; i++)
+	for (int i = 0; i < MANY; i++)
 		give(s, blocks[i], s->one);
 	scene_end(s);
 }
