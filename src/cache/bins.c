@@ -12,6 +12,9 @@
  */
 #include "cache/bins.h"
 
+/* What tells that a block is packed: its seat is 0, and its state. */
+#define MAM_PARCEL_MASK (UINT64_C(0x3ff) << 54 | 3)
+
 static void empty(struct mam_bins *bins, uint64_t granules)
 {
 	bins->head[granules] = 0;
@@ -31,8 +34,7 @@ void mam_bins_lose(struct mam_bins *bins, uint64_t granules)
 	empty(bins, granules);
 }
 
-/* The octave that holds most granules. */
-static unsigned fullest(const struct mam_bins *bins)
+unsigned mam_bins_fullest(const struct mam_bins *bins)
 {
 	unsigned best = 0;
 
@@ -50,66 +52,136 @@ static uint64_t next_bin(const struct mam_bins *bins, uint64_t least, uint64_t m
 	return next != 0 ? next : mam_bins_best(bins, least, most);
 }
 
-/* Out of one octave: into `to`, or into `blocks` where that is NULL. */
-static size_t give_up(struct mam_bins *bins, struct mam_bins *to, void **blocks, size_t count)
+/*
+ * The next block of an octave, after one of bin *bin; 0: there is none. Blocks that were lost on the
+ * way are passed over.
+ */
+static uintptr_t pop_of_octave(struct mam_bins *bins, unsigned octave, uint64_t *bin,
+			       mam_tag_word **tag)
 {
-	uint64_t least = UINT64_C(1) << fullest(bins), most = 2 * least - 1, bin = 0;
-	size_t got = 0;
+	uint64_t least = UINT64_C(1) << octave, most = 2 * least - 1;
+	uintptr_t block = 0;
 
 	if (most > MAM_TAG_MOST)
 		most = MAM_TAG_MOST;
+	while (block == 0 && (*bin = next_bin(bins, least, most, *bin)) != 0)
+		block = mam_bins_pop(bins, *bin, tag);
+	return block;
+}
+
+static size_t give_up(struct mam_bins *bins, void **blocks, size_t count)
+{
+	unsigned octave = mam_bins_fullest(bins);
+	uint64_t bin = 0;
+	size_t got = 0;
+
 	while (got < count) {
 		mam_tag_word *tag;
-		uintptr_t block;
+		uintptr_t block = pop_of_octave(bins, octave, &bin, &tag);
 
-		bin = next_bin(bins, least, most, bin);
-		if (bin == 0)
-			break;
-		block = mam_bins_pop(bins, bin, &tag);
 		if (block == 0)
-			continue;
-		if (to) {
-			mam_bins_push(to, block, tag, bin);
-		} else {
-			mam_tag_write(tag, MAM_TAG_NONE);
-			blocks[got] = (void *)block;
-		}
-		got++;
+			break;
+		mam_tag_write(tag, MAM_TAG_NONE);
+		blocks[got++] = (void *)block;
 	}
 	return got;
 }
 
 size_t mam_bins_evict(struct mam_bins *bins, void **blocks, size_t count)
 {
-	size_t got = give_up(bins, NULL, blocks, count);
+	size_t got = give_up(bins, blocks, count);
 
 	/* A fault may have emptied the octave, and not the bins. */
 	while (got == 0 && bins->blocks != 0)
-		got = give_up(bins, NULL, blocks, count);
+		got = give_up(bins, blocks, count);
 	return got;
 }
 
-size_t mam_bins_shed(struct mam_bins *from, struct mam_bins *to, size_t count)
+bool mam_bins_pack(struct mam_bins *bins, unsigned octave, struct mam_parcel *parcel)
 {
-	return give_up(from, to, NULL, count);
-}
+	const uint64_t key = mam_tag_cached_key(0);
+	uint64_t bin = 0;
 
-size_t mam_bins_move(struct mam_bins *from, struct mam_bins *to, uint64_t least, uint64_t most,
-		     size_t count)
-{
-	size_t moved = 0;
-	uint64_t bin;
-
-	while (moved < count && (bin = mam_bins_best(from, least, most)) != 0) {
+	*parcel = (struct mam_parcel){ .blocks = 0 };
+	while (parcel->blocks < MAM_PARCEL_BLOCKS && parcel->granules < MAM_PARCEL_GRANULES) {
 		mam_tag_word *tag;
-		uintptr_t block = mam_bins_pop(from, bin, &tag);
+		uintptr_t block = pop_of_octave(bins, octave, &bin, &tag);
 
 		if (block == 0)
-			continue;
-		mam_bins_push(to, block, tag, bin);
-		moved++;
+			break;
+		mam_tag_write(tag, mam_tag_cached(key, bin, parcel->first));
+		parcel->first = (uint64_t)(block >> MAM_TAG_SHIFT);
+		parcel->blocks++;
+		parcel->granules += (uint32_t)bin;
 	}
-	return moved;
+	return parcel->blocks != 0;
+}
+
+/* The tag of a parcel's block, and its value; NULL: somebody freed it a second time. */
+static mam_tag_word *packed(uintptr_t block, unsigned octave, uint64_t *value)
+{
+	mam_tag_word *tag = mam_tag_find(block, UINT64_C(1) << octave);
+	uint64_t granules;
+
+	*value = tag ? mam_tag_read(tag) : MAM_TAG_NONE;
+	granules = mam_tag_granules(*value);
+	return (*value & MAM_PARCEL_MASK) == mam_tag_cached_key(0) && granules != 0 &&
+			       mam_bins_octave(granules) == octave
+		       ? tag
+		       : NULL;
+}
+
+void mam_bins_unpack(struct mam_bins *bins, unsigned octave, const struct mam_parcel *parcel)
+{
+	uint64_t next = parcel->first;
+
+	for (uint32_t left = parcel->blocks; left != 0; left--) {
+		uintptr_t block = (uintptr_t)next << MAM_TAG_SHIFT;
+		uint64_t value;
+		mam_tag_word *tag = packed(block, octave, &value);
+
+		if (!tag) {
+			bins->lost += left;
+			return;
+		}
+		next = mam_tag_next(value);
+		mam_bins_push(bins, block, tag, mam_tag_granules(value));
+	}
+}
+
+size_t mam_parcel_end(const struct mam_parcel *parcel, unsigned octave,
+		      void *blocks[MAM_PARCEL_BLOCKS])
+{
+	uint64_t next = parcel->first;
+	size_t got = 0;
+
+	while (got < parcel->blocks) {
+		uintptr_t block = (uintptr_t)next << MAM_TAG_SHIFT;
+		uint64_t value;
+		mam_tag_word *tag = packed(block, octave, &value);
+
+		if (!tag)
+			break;
+		next = mam_tag_next(value);
+		mam_tag_write(tag, MAM_TAG_NONE);
+		blocks[got++] = (void *)block;
+	}
+	return got;
+}
+
+const char *mam_parcel_check(const struct mam_parcel *parcel, unsigned octave)
+{
+	uint64_t next = parcel->first, granules = 0;
+
+	for (uint32_t left = parcel->blocks; left != 0; left--) {
+		uint64_t value;
+
+		if (!packed((uintptr_t)next << MAM_TAG_SHIFT, octave, &value))
+			return "a block in the depot is tagged as not being there";
+		granules += mam_tag_granules(value);
+		next = mam_tag_next(value);
+	}
+	return granules == parcel->granules ? NULL : "a parcel's count is not that of its blocks";
 }
 
 const char *mam_bins_check(const struct mam_bins *bins)

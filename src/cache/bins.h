@@ -9,10 +9,11 @@
  *  3. What is taken out must say that it is in these bins and of this size. If it does not, a
  *     program freed one block from two threads at once. What hangs below it cannot be trusted: the
  *     bin is left empty and its blocks are counted as lost, until mam_cache_drain() finds them.
+ *  4. A parcel is a stack without a bin, of mixed sizes of one octave: for the depot (depot.h).
  *
  * Bound: O(1) each, evict and shed O(1) a block.
  *
- * Threads: none of its own; the owner is a seat (seat.h) or the depot's lock.
+ * Threads: none of its own; the owner is a seat (seat.h), a parcel's whoever has it in hand.
  */
 #ifndef MAM_CACHE_BINS_H
 #define MAM_CACHE_BINS_H
@@ -33,6 +34,15 @@ struct mam_bins {
 	uint64_t octave[MAM_BINS_OCTAVES]; /* granules in bins 1, 2 to 3, 4 to 7, ... */
 	/* number of the newest block's granule << 24 | blocks; 0: none */
 	uint64_t head[MAM_BINS_COUNT];
+};
+
+#define MAM_PARCEL_BLOCKS 32u
+#define MAM_PARCEL_GRANULES 8192u /* 4 MiB, and a block more */
+
+struct mam_parcel {
+	uint64_t first;    /* number of its newest block's granule */
+	uint32_t blocks;   /* count */
+	uint32_t granules; /* sum of the blocks */
 };
 
 #define MAM_BINS_HEAD_SHIFT 24
@@ -117,12 +127,19 @@ static inline uintptr_t mam_bins_pop(struct mam_bins *bins, uint64_t granules, m
  */
 size_t mam_bins_evict(struct mam_bins *bins, void **blocks, size_t count);
 
-/* mam_bins_shed - the same, into other bins. */
-size_t mam_bins_shed(struct mam_bins *from, struct mam_bins *to, size_t count);
+/* mam_bins_fullest - the octave that mam_bins_evict() would choose. */
+unsigned mam_bins_fullest(const struct mam_bins *bins);
 
-/* mam_bins_move - up to `count` blocks of `least` to `most` granules, the smallest first. */
-size_t mam_bins_move(struct mam_bins *from, struct mam_bins *to, uint64_t least, uint64_t most,
-		     size_t count);
+/* mam_bins_pack - blocks of an octave into a parcel, sizes in turn; false: there are none. */
+bool mam_bins_pack(struct mam_bins *bins, unsigned octave, struct mam_parcel *parcel);
+
+/* mam_bins_unpack - what is left of a parcel after double frees into bins, the rest is lost. */
+void mam_bins_unpack(struct mam_bins *bins, unsigned octave, const struct mam_parcel *parcel);
+
+/* mam_parcel_end - its blocks without tags. Answers how many; fewer than it has: the rest is lost. */
+size_t mam_parcel_end(const struct mam_parcel *parcel, unsigned octave,
+		      void *blocks[MAM_PARCEL_BLOCKS]);
+const char *mam_parcel_check(const struct mam_parcel *parcel, unsigned octave);
 
 /* mam_bins_check - counts and bits are those of the stacks. NULL or one sentence. */
 const char *mam_bins_check(const struct mam_bins *bins);

@@ -65,7 +65,6 @@
 #define MORE_BLOCKS 16 /* that one request may bring */
 #define MORE_GRANULES 128
 #define BATCH 32      /* blocks given up under one hold of a lock */
-#define TAKE 8        /* blocks taken from the depot under one hold */
 #define DEPOT_SEATS 4 /* so many seats' worth of blocks in the depot at most */
 
 static struct mam_lock idle_lock = MAM_LOCK_INIT(MAM_RANK_LOG, "idle caches");
@@ -129,7 +128,7 @@ void mam_cache_open(struct mam_pool *pool, uint64_t number)
 		return;
 	mam_seat_prepare(mam_cache_leave_seat);
 	mam_lock_take(&cache->lock);
-	cache->lost = cache->depot.bins.lost = 0;
+	cache->lost = cache->depot.lost = 0;
 	atomic_store_explicit(&cache->high_most, 0, memory_order_relaxed);
 	atomic_store_explicit(&cache->next_look, 0, memory_order_relaxed);
 	atomic_store_explicit(&cache->number, number, memory_order_relaxed);
@@ -281,7 +280,7 @@ static bool is_alone(const struct mam_seat *seat)
 static bool take_from_depot(struct mam_seat *seat, uint64_t granules)
 {
 	return mam_depot_take(&seat->cache->depot, &seat->bins, granules,
-			      granules + (granules >> seat->slack), TAKE) != 0;
+			      granules + (granules >> seat->slack));
 }
 
 /* pre: inside. WOULD_WAIT: the pool must grow for it. */
@@ -397,7 +396,7 @@ static void give_up(struct mam_seat *seat, struct mam_pool *pool, uint64_t granu
 
 	goal = goal > granules ? goal - granules : 0;
 	while (seat->bins.granules > goal && !is_alone(seat) &&
-	       mam_depot_give(&seat->cache->depot, &seat->bins, BATCH, DEPOT_SEATS * seat->most))
+	       mam_depot_give(&seat->cache->depot, &seat->bins, DEPOT_SEATS * seat->most))
 		continue;
 	while (seat->bins.granules > goal &&
 	       (count = mam_bins_evict(&seat->bins, blocks, BATCH)) != 0)

@@ -3,7 +3,7 @@
  * cache.h - the cache stop: blocks that a thread freed, kept for its next request without a lock.
  *
  *   thread's bins (seat.h, bins.h)      no lock; a block moves by its tag (tag.h)
- *   the depot (depot.h)                 one lock, for blocks that pass from thread to thread
+ *   the depot (depot.h)                 a lock for each octave of sizes, for many blocks at once
  *   the pool (pool/batch.h)             its lock, several blocks at once
  *
  * A pool without a cache is one whose `cache` is NULL, and every call here takes it.

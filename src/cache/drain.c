@@ -112,11 +112,11 @@ static bool empty(struct mam_pool *pool, struct mam_seat *seat)
 static bool empty_depot(struct mam_pool *pool, struct mam_depot *depot)
 {
 	struct mam_tally none = { 0 };
-	void *blocks[BATCH];
+	void *blocks[MAM_PARCEL_BLOCKS];
 	bool any = false;
 	size_t count;
 
-	while ((count = mam_depot_evict(depot, blocks, BATCH)) != 0) {
+	while ((count = mam_depot_evict(depot, blocks)) != 0) {
 		mam_pool_free_batch(pool, blocks, count, &none);
 		any = true;
 	}
@@ -125,7 +125,7 @@ static bool empty_depot(struct mam_pool *pool, struct mam_depot *depot)
 
 static uint64_t count_lost_locked(struct mam_cache *cache)
 {
-	uint64_t lost = cache->depot.bins.lost + cache->lost;
+	uint64_t lost = cache->depot.lost + cache->lost;
 
 	for (struct mam_seat *seat = cache->seats; seat; seat = seat->next)
 		lost += seat->bins.lost;
@@ -176,7 +176,7 @@ static void find_lost_locked(struct mam_cache *cache, struct mam_pool *pool)
 		mam_pool_free_batch(pool, search.blocks, search.count, &none);
 	} while (search.count != 0);
 	mam_pool_recount(pool, asked);
-	cache->depot.bins.lost = cache->lost = 0;
+	cache->depot.lost = cache->lost = 0;
 	for (struct mam_seat *seat = cache->seats; seat; seat = seat->next)
 		seat->bins.lost = 0;
 }
@@ -280,7 +280,7 @@ static void forget(struct mam_seat *seat)
 /* Owners stay stopped: a seat is never used for this pool again. */
 static void close_locked(struct mam_cache *cache)
 {
-	void *blocks[BATCH];
+	void *blocks[MAM_PARCEL_BLOCKS];
 
 	while (cache->seats) {
 		struct mam_seat *seat = cache->seats;
@@ -289,7 +289,7 @@ static void close_locked(struct mam_cache *cache)
 			forget(seat);
 		unlink_locked(cache, seat);
 	}
-	while (mam_depot_evict(&cache->depot, blocks, BATCH) != 0)
+	while (mam_depot_evict(&cache->depot, blocks) != 0)
 		continue;
 	atomic_store_explicit(&cache->pool, NULL, memory_order_release);
 }
@@ -314,7 +314,7 @@ const char *mam_cache_check(const struct mam_cache *held)
 	for (struct mam_seat *seat = held->seats; seat && !why; seat = seat->next)
 		if (may_touch(seat))
 			why = mam_bins_check(&seat->bins);
-	return why ? why : mam_bins_check(&held->depot.bins);
+	return why ? why : mam_depot_check(&held->depot);
 }
 
 void mam_cache_fork_prepare(struct mam_pool *pool)

@@ -93,15 +93,62 @@ END_TEST
 
 START_TEST(blocks_move_whole)
 {
+	struct mam_parcel parcel;
+
 	for (size_t i = 0; i < 20; i++)
 		push(&bins, i, 10 + i);
-	ck_assert_uint_eq(mam_bins_move(&bins, &other, 12, 15, 3), 3);
-	ck_assert_uint_eq(other.granules, 12 + 13 + 14);
-	ck_assert_uint_eq(mam_bins_move(&bins, &other, 12, 15, 3), 1);
-	ck_assert_uint_eq(mam_bins_shed(&bins, &other, 100), 14); /* 16 to 29: of one octave, 16 on */
-	ck_assert_uint_eq(bins.blocks, 2);
+	ck_assert_uint_eq(mam_bins_fullest(&bins), 4);
+	ck_assert(mam_bins_pack(&bins, 4, &parcel)); /* 16 to 29: of one octave, 16 on */
+	ck_assert_uint_eq(parcel.blocks, 14);
+	ck_assert_uint_eq(parcel.granules, 14 * 45 / 2);
+	ck_assert_ptr_null(mam_parcel_check(&parcel, 4));
+	ck_assert_uint_eq(bins.blocks, 6);
+	ck_assert(!mam_bins_pack(&bins, 4, &(struct mam_parcel){ 0 }));
+	mam_bins_unpack(&other, 4, &parcel);
+	ck_assert_uint_eq(other.blocks, 14);
+	ck_assert_uint_eq(other.granules, parcel.granules);
+	ck_assert_uint_eq(mam_bins_best(&other, 1, MAM_TAG_MOST), 16);
 	ck_assert_ptr_null(mam_bins_check(&bins));
 	ck_assert_ptr_null(mam_bins_check(&other));
+}
+END_TEST
+
+START_TEST(a_parcel_has_a_bound)
+{
+	struct mam_parcel parcel;
+
+	for (size_t i = 0; i < 100; i++)
+		push(&bins, i, i < 50 ? 1 : MAM_TAG_MOST);
+	ck_assert(mam_bins_pack(&bins, 0, &parcel));
+	ck_assert_uint_eq(parcel.blocks, MAM_PARCEL_BLOCKS);
+	ck_assert(mam_bins_pack(&bins, 11, &parcel));
+	ck_assert_uint_eq(parcel.granules, MAM_PARCEL_GRANULES);
+}
+END_TEST
+
+/* Blocks below it cannot be told from others: they are lost, however the parcel ends. */
+START_TEST(a_block_freed_again_out_of_a_parcel_ends_it)
+{
+	void *blocks[MAM_PARCEL_BLOCKS];
+	struct mam_parcel parcel;
+
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < 5; i++)
+			push(&bins, i, 8 + i);
+		ck_assert(mam_bins_pack(&bins, 3, &parcel));
+		mam_bins_push(&other, block_of(3), mam_tag_find(block_of(3), 11), 11);
+		ck_assert_ptr_nonnull(mam_parcel_check(&parcel, 3));
+		if (round == 0) {
+			ck_assert_uint_eq(mam_parcel_end(&parcel, 3, blocks), 1);
+			ck_assert_ptr_eq(blocks[0], (void *)block_of(4));
+			ck_assert_uint_eq(mam_tag_of(block_of(4), 12), MAM_TAG_NONE);
+		} else {
+			mam_bins_unpack(&bins, 3, &parcel);
+			ck_assert_uint_eq(bins.blocks, 1);
+			ck_assert_uint_eq(bins.lost, 4);
+			ck_assert_ptr_null(mam_bins_check(&bins));
+		}
+	}
 }
 END_TEST
 
@@ -132,6 +179,8 @@ int main(void)
 	tcase_add_test(tcase, a_bin_is_a_stack);
 	tcase_add_test(tcase, what_is_given_up_is_of_the_fullest_octave);
 	tcase_add_test(tcase, blocks_move_whole);
+	tcase_add_test(tcase, a_parcel_has_a_bound);
+	tcase_add_test(tcase, a_block_freed_again_out_of_a_parcel_ends_it);
 	tcase_add_test(tcase, a_block_in_two_bins_is_handed_out_once);
 	return suite_end();
 }
