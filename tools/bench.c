@@ -224,6 +224,8 @@ static int play(const struct request *request, const char *typed)
 			request->only == NULL || in_list(request->only, bench_workloads[i]->name);
 	if (request->seconds > 0)
 		effort.deadline_ns = request->seconds * 1000 * MS;
+	if (request->seconds > 0 && request->smoke) /* to its end, on a slow machine too */
+		effort.case_ns = effort.deadline_ns / 4;
 	bench_measure_init();
 	bench_machine_read(&machine);
 	choose_peers(request, &results);

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # fuzz_elf.sh - the readers of ELF files against any bytes: programs and libraries that are cut and changed always, and
-# new inputs for MAM_FUZZ_SECONDS (default 10) where clang has libFuzzer.
+# new inputs for MAM_FUZZ_SECONDS (default 6) where clang has libFuzzer.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 sources="$MAM_SRCDIR/tests/fuzz/fuzz_elf.c $MAM_SRCDIR/tools/elf_read.c $MAM_SRCDIR/tools/elf_mentions.c"
 flags="-std=gnu11 -g -O1 -I$MAM_SRCDIR/tools"
-seconds=${MAM_FUZZ_SECONDS:-10}
+seconds=${MAM_FUZZ_SECONDS:-6}
 
 build() # OUT FLAG... - with the compiler $compiler
 {

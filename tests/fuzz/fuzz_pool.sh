@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # fuzz_pool.sh - a pool on simulated memory against any sequence of calls: the stored corpus always, and new inputs
-# for MAM_FUZZ_SECONDS (default 20) where clang has libFuzzer.
+# for MAM_FUZZ_SECONDS (default 6) where clang has libFuzzer.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 corpus=$MAM_SRCDIR/tests/fuzz/corpus/pool
-seconds=${MAM_FUZZ_SECONDS:-20}
+seconds=${MAM_FUZZ_SECONDS:-6}
 flags="-std=gnu11 -g -O1 -D_GNU_SOURCE= -DMAM_DEBUG=1 -I$MAM_SRCDIR/include -I$MAM_SRCDIR/src"
 
 # All of the library, in the order of its layers.

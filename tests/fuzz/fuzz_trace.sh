@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # fuzz_trace.sh - the reader of traces against any bytes: the stored corpus always, and new inputs
-# for MAM_FUZZ_SECONDS (default 20) where clang has libFuzzer.
+# for MAM_FUZZ_SECONDS (default 6) where clang has libFuzzer.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 corpus=$MAM_SRCDIR/tests/fuzz/corpus/trace
 sources="$MAM_SRCDIR/tests/fuzz/fuzz_trace.c $MAM_SRCDIR/src/observe/trace.c"
 flags="-std=gnu11 -g -O1 -I$MAM_SRCDIR/include -I$MAM_SRCDIR/src"
-seconds=${MAM_FUZZ_SECONDS:-20}
+seconds=${MAM_FUZZ_SECONDS:-6}
 
 build() # OUT FLAG... - with the compiler $compiler
 {

@@ -31,7 +31,7 @@ keys=$(sed -n '/^\.SH PLAIN OUTPUT/,/^\.SH CSV/p' "$MAM_SRCDIR/tools/mam-bench.1
 	not_ok "the manual page lists the keys" "found: $keys"
 
 # The peers are left out here: a heap of 200,000 blocks of malloc is too much for a small machine.
-bench --smoke -p --sources host --peers none --csv "$scratch/all.csv" >"$scratch/keys" 2>"$scratch/err"
+bench --smoke --seconds 300 -p --sources host --peers none --csv "$scratch/all.csv" >"$scratch/keys" 2>"$scratch/err"
 same "smoke: exit status" 0 $?
 same "smoke: no message" "" "$(cat "$scratch/err")"
 for key in $keys; do

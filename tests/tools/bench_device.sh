@@ -11,7 +11,7 @@ fake=$MAM_BUILDDIR/tests/fake/lib
 bench() # ARGUMENT...
 {
 	LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} FAKE_CUDA_MEMORY=64G FAKE_CUDA_LAG_US=20000 \
-		"$MAM" bench host --smoke "$@" >"$scratch/out" 2>"$scratch/err"
+		"$MAM" bench host --smoke --seconds 300 "$@" >"$scratch/out" 2>"$scratch/err"
 }
 
 value() # WORKLOAD ALLOCATOR PARAMETER METRIC
@@ -48,8 +48,7 @@ for pool in mam-cudamalloc mam-cudamalloc-cache mam-vmm mam-vmm-cache; do
 	same "footprint $pool: at most 4 MiB are kept" yes \
 		"$(value footprint $pool trimmed kept_bytes | awk '{ print ($1 <= 4194304) ? "yes" : "no: " $1 }')"
 done
-# Mapping is slow on the fakes, so that a run on mapped memory is cut there.
-for pool in mam-cudamalloc mam-cudamalloc-cache; do
+for pool in mam-cudamalloc mam-cudamalloc-cache mam-vmm mam-vmm-cache; do
 	same "training $pool: played to its end" 1 "$(value training $pool growing done_ratio)"
 	for ratio in reserved_ratio physical_ratio; do
 		same "training $pool: $ratio is not below what was live" yes \

@@ -29,8 +29,15 @@ same "a budget that is no number: exit status" 2 $?
 
 mkdir "$scratch/traces"
 printf 'a 1 1000000 0\na 2 3000000 0\nf 1\nf 2\n' | gzip >"$scratch/traces/two blocks.trace.gz"
-PATH=$scratch/bin:$PATH LD_LIBRARY_PATH=$fake CUDA_HOME=$scratch/none FAKE_CUDA_MEMORY=64G BUDGET=26 QUICK=1 \
-	TRACES=$scratch/traces BENCH_COMMIT=abc sh "$script" "$MAM" "$scratch/out" >"$scratch/words" 2>&1
+# The bench is asked for as little as can be: with its own times a slow machine would leave workloads out.
+cat >"$scratch/mam" <<'end'
+#!/bin/bash
+exec "$REAL_MAM" "${@/#--quick/--smoke}"
+end
+chmod +x "$scratch/mam"
+PATH=$scratch/bin:$PATH LD_LIBRARY_PATH=$fake CUDA_HOME=$scratch/none FAKE_CUDA_MEMORY=64G BUDGET=240 QUICK=1 \
+	TRACES=$scratch/traces BENCH_COMMIT=abc REAL_MAM=$MAM sh "$script" "$scratch/mam" "$scratch/out" \
+	>"$scratch/words" 2>&1
 same "a whole run: exit status" 0 $?
 csv=$scratch/out/host-rtx4090.csv
 try "the file is named after the GPU" test -s "$csv"
