@@ -11,8 +11,8 @@
  * states are neighbours that join, and everything else that asks for a state sees none of its own.
  *
  *   put      a block ends for its caller; its ground joins the hold.
- *   keep     the same into a loose hold, where neighbours stay apart: a block that will be asked for
- *            again by its own size need be neither joined nor cut.
+ *   keep     the same into a loose hold, where neighbours stay apart: a block that will be asked
+ *            for again by its own size need be neither joined nor cut.
  *   take     a block from a hold.
  *   absorb   the pool's free ground beside a hold's joins it, for a request that needs both: who
  *            may use held ground may use free ground all the more.
@@ -72,8 +72,8 @@ static inline void mam_hold_unshelve_locked(struct mam_pool *pool, uint32_t hand
 }
 
 /*
- * mam_hold_begin_locked - an empty hold, which joins; the caller may set `loose`. OUT_OF_HOST_MEMORY,
- * DESTROYED.
+ * mam_hold_begin_locked - an empty hold, which joins; the caller may set `loose`.
+ * OUT_OF_HOST_MEMORY, DESTROYED.
  */
 enum mam_status mam_hold_begin_locked(struct mam_pool *pool, uint32_t *hold);
 

@@ -61,17 +61,17 @@ bool mam_fence_wait(const struct mam_fences *fences, const struct mam_fence *fen
 void mam_fence_drop(struct mam_fences *fences, struct mam_fence *fence);
 
 /*
- * mam_fences_may_wait - before mam_fences_wait_all(), which must follow: a ticket, which lets it end no
- * capture (mam_device_outwait_begin). Without memory for one the wait goes without, where no capture
- * is known to be alive. False: there is to be no wait.
+ * mam_fences_may_wait - before mam_fences_wait_all(), which must follow: a ticket, which lets it end
+ * no capture (mam_device_outwait_begin). Without memory for one the wait goes without, where no
+ * capture is known to be alive. False: there is to be no wait.
  */
 bool mam_fences_may_wait(const struct mam_fences *fences, bool captures,
 			 unsigned long long *ticket);
 
 /*
- * mam_fences_wait_all - until all work of the pool's context is done. Without a ticket, which is 0, it
- * ends every capture of the context; where the driver has cuCtxRecordEvent it is only for what was
- * submitted before. lock: none.
+ * mam_fences_wait_all - until all work of the pool's context is done. Without a ticket, which is 0,
+ * it ends every capture of the context; where the driver has cuCtxRecordEvent it is only for what
+ * was submitted before. lock: none.
  */
 bool mam_fences_wait_all(struct mam_fences *fences, unsigned long long ticket);
 

@@ -6,8 +6,8 @@
  *         to come back for what it freed until it has done so again (stream.c).
  * ALL     The same, and each fence is waited for. What streams have open is left: their handles may
  *         mean nothing any more, so no event can be recorded in them. It goes to one hold, and then
- *         the whole context is waited for: everything that any stream had before is done after that,
- *         whether the stream lives or not.
+ *         the whole context is waited for: everything that any stream had before is done after
+ *         that, whether the stream lives or not.
  *         That takes a small allocation, which is made before anything is moved. Where the device
  *         has nothing left for it, only a wait is possible that ends every capture of the context.
  *         Then, if a capture is known to be alive, or a blocking stream is in one, open ground

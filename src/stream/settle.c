@@ -132,7 +132,7 @@ bool mam_stream_recall(struct mam_streams *streams, const struct mam_stream_key 
 	return any;
 }
 
-/* A stream that lets ground go without coming back for it is believed half as much the next time. */
+/* A stream that lets ground go without coming back for it is believed half as much next time. */
 static void count_from_here(struct mam_stream *stream)
 {
 	stream->put = 0;

@@ -23,9 +23,9 @@
  * not, or is gone, should not keep others from much. What it comes back for is its swing: the bytes
  * that it freed in one go and then took in one go, whichever is less, the most of late. A turn with
  * less wears it off by an eighth, and ground that leaves by half. Ground leaves
- *   - at OPEN_MOST frees more than reuses, or, in a stream of few frees, at an eighth of them, so that
- *     the first one leaves at once. Little, which is 1 MiB or the swing, leaves at LITTLE_MOST: an
- *     event costs as much as three frees;
+ *   - at OPEN_MOST frees more than reuses, or, in a stream of few frees, at an eighth of them, so
+ *     that the first one leaves at once. Little, which is 1 MiB or the swing, leaves at LITTLE_MOST:
+ *     an event costs as much as three frees;
  *   - when it is more than an eighth of the pool's live bytes, 32 MiB and twice the swing.
  * When the pool runs short of ground no stream is believed any more: all swings are 0 (relief.c).
  * A stream of another context than the pool's, which no fence of the pool's could cover later, has

@@ -8,8 +8,8 @@
  *            +-- batch 1   ... later ones
  *
  * All of it is the stream's to use again at once (hold.h). When a batch's fence has passed its
- * ground is the pool's. What is loose is open, and joins the rest of it where more is asked of it than
- * a block of a size that is there.
+ * ground is the pool's. What is loose is open, and joins the rest of it where more is asked of it
+ * than a block of a size that is there.
  *
  * Two locks. The table, the holds and what is in them: lock pool. Fences and which batches there
  * are: written under both stream and pool, so that either is enough to read. The stream lock comes
@@ -26,7 +26,7 @@
 #include "stream/key.h"
 
 #define MAM_BATCHES 4 /* of one stream at a time */
-#define MAM_LOOSE_MOST 128 /* segments: what tidying takes, 50 ns each, under one hold of the lock */
+#define MAM_LOOSE_MOST 128 /* segments: tidied, 50 ns each, under one hold of the lock */
 #define MAM_STREAM_BUCKETS 256
 #define MAM_CAPTURES_NOTED 16
 

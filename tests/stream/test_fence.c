@@ -183,7 +183,8 @@ START_TEST(a_swing_wears_off)
 	for (int i = 0; i < 80; i++)
 		give(s, get(s, 512, s->one), s->one);
 	calls_forget();
-	for (int i = 0; i < 15; i++) /* and one of 512 bytes: as many as leave, and within the swing */
+	/* With the one of 512 bytes as many as leave, and within the swing. */
+	for (int i = 0; i < 15; i++)
 		give(s, blocks[i], s->one);
 	ck_assert_uint_ge(calls("cuEventRecord"), 1);
 	give(s, blocks[15], s->one);
@@ -206,7 +207,8 @@ START_TEST(what_was_taken_once_is_no_swing)
 	for (int i = 0; i < 16; i++)
 		blocks[i] = get(s, 8 * MIB, s->one);
 	calls_forget();
-	for (int i = 0; i < 15; i++) /* and one of 512 bytes: as many as leave, and within the swing */
+	/* With the one of 512 bytes as many as leave, and within the swing. */
+	for (int i = 0; i < 15; i++)
 		give(s, blocks[i], s->one);
 	ck_assert_uint_ge(calls("cuEventRecord"), 1);
 	give(s, blocks[15], s->one);

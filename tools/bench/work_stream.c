@@ -8,9 +8,9 @@
  *          or the heap finds others, until the kernel is done
  * A round is: make stream 0 busy, free the batch, take a batch, see that the kernel still runs
  * (rounds in which it does not are dropped), wait for both streams. free_ns and alloc_ns are
- * medians over turns of GROUP rounds, an operation each: a heap that pays for what leaves its stream
- * once in a few rounds has that in every turn. cycle_ns is the mean of both together; waited_ratio
- * is the share of rounds that were dropped, 1 where every free waits for the kernel.
+ * medians over turns of GROUP rounds, an operation each: a heap that pays for what leaves its
+ * stream once in a few rounds has that in every turn. cycle_ns is the mean of both together;
+ * waited_ratio is the share of rounds that were dropped, 1 where every free waits for the kernel.
  */
 #include "bench.h"
 #include "driver.h"
