@@ -153,8 +153,8 @@ static const char *check_group(const struct mam_records *segments, uint32_t hand
 	uint32_t at = group->first;
 	uint32_t i;
 
-	if (group->count == 0 || group->count > MAM_GROUP_MOST)
-		return "a group of neighbours is empty or too large";
+	if (group->count > MAM_GROUP_MOST)
+		return "a group of neighbours is too large";
 	if (mam_segment_at(segments, at)->base != group->base)
 		return "a group of neighbours begins elsewhere";
 	for (i = 0; i < group->count; i++) {

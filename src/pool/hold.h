@@ -21,8 +21,8 @@
  *
  * To callers held ground is freed; statistics count it as retired.
  *
- * Bound: O(log n) a block, as for ground of the pool. Memory: a page a hold, which stays for the
- * next hold when one ends. lock: pool.
+ * Bound: O(log n) a block, as for ground of the pool. Memory: a few pages a hold (shelf.h), which stay for
+ * the next hold when one ends. lock: pool.
  */
 #ifndef MAM_POOL_HOLD_H
 #define MAM_POOL_HOLD_H

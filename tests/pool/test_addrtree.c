@@ -208,6 +208,7 @@ END_TEST
 static void count_one_more(struct mam_group *group) { group->count++; }
 static void count_one_less(struct mam_group *group) { group->count--; }
 static void begin_elsewhere(struct mam_group *group) { group->base++; }
+static void begin_lower(struct mam_group *group) { group->base--; }
 static void begin_with_another(struct mam_group *group) { group->first = at(group->first)->next; }
 static void be_empty(struct mam_group *group) { group->count = 0; }
 static void name_another_group(struct mam_group *group) { at(at(group->first)->next)->group = at(chunk[0])->group; }
@@ -222,6 +223,7 @@ static void reach_into_the_next_group(struct mam_group *group)
 }
 
 static void (*const damages[])(struct mam_group *) = { count_one_more, count_one_less,     begin_elsewhere, begin_with_another,
+	                                               begin_lower,
 	                                               be_empty,       name_another_group, overlap,         reach_into_the_next_group };
 
 START_TEST(the_check_sees_damage)

@@ -203,12 +203,41 @@ START_TEST(below_steps_through_every_size)
 }
 END_TEST
 
-/* Sizes of every order: a few granules, about the border, and up to 2^20 times that. */
+/* Granules of each class in order, each of the small ones alone, and no number of bytes beyond the last. */
+START_TEST(classes_are_in_order)
+{
+	uint64_t previous = 0;
+
+	for (uint64_t granules = 1; granules < 5000; granules++) {
+		uint64_t class = mam_shelf_class(&shelf, granules * GRANULE);
+
+		ck_assert(granules <= 2048 ? class == granules : class - previous <= 1);
+		ck_assert_uint_eq(mam_shelf_class(&shelf, granules * GRANULE + GRANULE - 1), class);
+		previous = class;
+	}
+	for (unsigned bit = 12; bit <= 50; bit++) {
+		uint64_t class = mam_shelf_class(&shelf, (UINT64_C(3) << bit) / 2 * GRANULE);
+
+		ck_assert_uint_gt(class, previous);
+		ck_assert_uint_eq(mam_shelf_class(&shelf, ((UINT64_C(3) << bit) / 2 - 1) * GRANULE), class - 1);
+		ck_assert_uint_lt(class, MAM_SHELF_CLASSES);
+		previous = class;
+	}
+	ck_assert_uint_eq(mam_shelf_class(&shelf, UINT64_MAX), MAM_SHELF_CLASSES - 1);
+}
+END_TEST
+
+/* Sizes of every order: a few granules, about the border, up to 2^20 times that, and many of one class. */
 static uint64_t any_size(unsigned *seed)
 {
 	uint64_t size = 1 + (uint64_t)rand_r(seed) % 700;
 
-	return rand_r(seed) % 2 == 0 ? size : size << rand_r(seed) % 20;
+	switch (rand_r(seed) % 4) {
+	case 0: return size;
+	case 1: return size << rand_r(seed) % 20;
+	case 2: return ((uint64_t)1 << (14 + rand_r(seed) % 3)) + size % 40;
+	default: return 65536 + size / 10;
+	}
 }
 
 START_TEST(random_holes_match_a_scan)
@@ -220,7 +249,8 @@ START_TEST(random_holes_match_a_scan)
 
 	for (int step = 0; step < STEPS; step++) {
 		uint64_t ask = any_size(&seed);
-		uint64_t least = 0;
+		uint64_t least = 0, most = 0;
+		uint32_t below;
 
 		if (count < HOLES && rand_r(&seed) % 2 == 0) {
 			handle[count++] =
@@ -237,8 +267,14 @@ START_TEST(random_holes_match_a_scan)
 
 			if (size >= ask && (least == 0 || size < least))
 				least = size;
+			if (size < ask && size > most)
+				most = size;
 		}
 		ck_assert_uint_eq(best_granules(ask), least);
+		below = mam_shelf_below(&shelf, &segments, ask * GRANULE);
+		ck_assert_uint_eq(below == 0 ? 0 : mam_segment_at(&segments, below)->bytes / GRANULE, most);
+		if (step % 100 == 0)
+			check_holds((uint64_t)count);
 	}
 	check_holds((uint64_t)count);
 }
@@ -359,6 +395,7 @@ int main(void)
 	tcase_add_test(tcase, an_aligned_request_is_not_given_a_hole_that_is_a_granule_short);
 	tcase_add_test(tcase, the_largest_inner_passes_over_chunk_ends);
 	tcase_add_test(tcase, below_steps_through_every_size);
+	tcase_add_test(tcase, classes_are_in_order);
 	tcase_add_test(tcase, random_holes_match_a_scan);
 	tcase_add_loop_test(tcase, the_check_sees_damage, 0, sizeof(damages) / sizeof(damages[0]));
 	suite_add_tcase(suite, tcase);
