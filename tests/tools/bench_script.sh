@@ -25,6 +25,72 @@ chmod +x "$scratch/bin/nvidia-smi" "$scratch/bin/python3"
 PATH=$scratch/bin:$PATH BUDGET=soon sh "$script" "$MAM" "$scratch/out" >"$scratch/words" 2>&1
 same "a budget that is no number: exit status" 2 $?
 
+# ---- a mam whose numbers are known ----
+
+cat >"$scratch/bin/mam" <<'END'
+#!/bin/sh
+case "$1 $2" in
+"bench host")
+	echo "asked with $*"
+	while [ $# -gt 1 ]; do
+		[ "$1" = --csv ] && cp "$KNOWN" "$2"
+		shift
+	done
+	exit "${STATUS:-0}" ;;
+"bench plot") exit 0 ;;
+replay*)
+	case "$*" in *--simulate*) peak=1030 ;; *) peak=1010 ;; esac
+	printf 'peak_live_bytes\t1000\nphysical_peak_bytes\t%s\nns_per_event\t40\n' "$peak" ;;
+esac
+END
+chmod +x "$scratch/bin/mam"
+mkdir "$scratch/known" "$scratch/known/traces"
+printf 'a 1 1000 0\n' | gzip >"$scratch/known/traces/one block.trace.gz"
+cat >"$scratch/known/csv" <<'END'
+pair,mam-host-cache,256B,pair_ns,20
+pair,mam-vmm-cache,256B,pair_ns,30
+threads,mam-host-cache,16,mops,90
+threads,mam-vmm-cache,16,mops,70
+random,mam-vmm-cache,"64,4KiB",op_ns,100
+random,mam-vmm-cache,"64,8KiB",op_ns,130
+stream,mam-vmm-cache,"same,4KiB",free_ns,90
+footprint,mam-vmm-cache,trimmed,kept_bytes,2097152
+END
+
+known() # ENVIRONMENT... - its words, and its exit status
+{
+	env PATH="$scratch/bin:$PATH" TRACES="$scratch/known/traces" KNOWN="$scratch/known/csv" BUDGET=60 "$@" \
+		sh "$script" "$scratch/bin/mam" "$scratch/known" >"$scratch/words" 2>&1
+}
+
+verdict() # WHAT WANTED - of the table's line that begins so
+{
+	same "the table: $1" "$2" "$(sed -n "s/^$1 .* \(met\|MISSED\|not measured\)\$/\1/p" "$scratch/words")"
+}
+
+known QUICK=1
+same "all is well: exit status" 0 $?
+try "the bench's words are shown" grep -q 'asked with bench host --quick' "$scratch/words"
+try "the bench's words are kept" grep -q 'asked with bench host' "$scratch/known/host-rtx4090.log"
+verdict "pair of 256 B, mam-host-cache" met
+verdict "pair of 256 B, mam-vmm-cache" MISSED
+verdict "pair of 256 B, mam-cudamalloc-cache" "not measured"
+verdict "16 threads, own frees, mam-host-cache" met
+verdict "16 threads, own frees, mam-vmm-cache" MISSED
+verdict "random_allocations, worst point, mam-vmm-cache" MISSED
+verdict "free, kernel in flight, same stream, mam-vmm-cache" met
+verdict "kept after all is freed and trimmed, mam-vmm-cache" met
+verdict "replay one block, physical over live" met
+verdict "replay one block, simulated over real" MISSED
+known STATUS=3
+same "a bench that failed: exit status" 1 $?
+try "its numbers are kept all the same" grep -q '^replay,mam-vmm,one block,physical_ratio,1.01$' "$scratch/known/host-rtx4090.csv"
+known KNOWN=/nonexistent
+same "a bench without numbers: exit status" 1 $?
+try "a bench without numbers: said so" grep -q 'wrote no numbers' "$scratch/words"
+
+# ---- mam itself ----
+
 [ -e "$fake/libcuda.so.1" ] || { skip "a whole run" "there is no fake driver in this build"; finish; }
 
 mkdir "$scratch/traces"
