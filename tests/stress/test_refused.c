@@ -306,6 +306,7 @@ static void nothing_held(const struct stage *stage, const struct fake_held *befo
 /* The driver works again. */
 static void end_well(struct stage *stage, const char *name)
 {
+	enum mam_status status;
 	size_t released;
 
 	stage->differs = 1; /* each call is looked at from here on */
@@ -317,9 +318,16 @@ static void end_well(struct stage *stage, const char *name)
 		stage->live--;
 	}
 	consistent(stage, "the last free");
-	if (stage->times == 1) { /* what failed once is not avoided for ever */
-		take(stage, 0, 8 * MIB, NULL, false);
-		ck_assert_msg(stage->blocks[0] != NULL, "n %lu (%s): no request works any more", stage->n, name);
+	/*
+	 * What failed is not avoided for ever; nor tried for ever, as addresses are whose map could not be undone.
+	 * What was lost in runs before may be missing where more than one call failed.
+	 */
+	if (stage->times <= 3) {
+		status = mam_malloc(stage->pool, 8 * MIB, &stage->blocks[0]);
+		ck_assert_msg(status == MAM_OK || (stage->times > 1 && status == MAM_ERROR_OUT_OF_MEMORY),
+			      "n %lu (%s): no request works any more: %s", stage->n, name, mam_status_name(status));
+		stage->live += status == MAM_OK;
+		stage->failures += status != MAM_OK;
 		give(stage, 0, NULL, false);
 		ck_assert_ptr_null(stage->blocks[0]);
 	}

@@ -39,7 +39,10 @@ case "$1 $2" in
 	exit "${STATUS:-0}" ;;
 "bench plot") exit 0 ;;
 replay*)
-	case "$*" in *--simulate*) peak=1030 ;; *) peak=1010 ;; esac
+	case "$*" in
+	*--simulate*) [ -z "${ALONE:-}" ] || exit 1; peak=1030 ;;
+	*) peak=1010 ;;
+	esac
 	printf 'peak_live_bytes\t1000\nphysical_peak_bytes\t%s\nns_per_event\t40\n' "$peak" ;;
 esac
 END
@@ -59,7 +62,8 @@ END
 
 known() # ENVIRONMENT... - its words, and its exit status
 {
-	env PATH="$scratch/bin:$PATH" TRACES="$scratch/known/traces" KNOWN="$scratch/known/csv" BUDGET=60 "$@" \
+	env PATH="$scratch/bin:$PATH" TRACES="$scratch/known/traces" KNOWN="$scratch/known/csv" BUDGET=60 \
+		TMPDIR="$scratch/known" "$@" \
 		sh "$script" "$scratch/bin/mam" "$scratch/known" >"$scratch/words" 2>&1
 }
 
@@ -82,6 +86,9 @@ verdict "free, kernel in flight, same stream, mam-vmm-cache" met
 verdict "kept after all is freed and trimmed, mam-vmm-cache" met
 verdict "replay one block, physical over live" met
 verdict "replay one block, simulated over real" MISSED
+known ALONE=1
+verdict "replay one block, simulated over real" "not measured"
+same "no scratch is left" "" "$(find "$scratch/known" -name 'gpu-host.*')"
 known STATUS=3
 same "a bench that failed: exit status" 1 $?
 try "its numbers are kept all the same" grep -q '^replay,mam-vmm,one block,physical_ratio,1.01$' "$scratch/known/host-rtx4090.csv"
