@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inspect.c - a pool as its callers see it: what the pool knows, put right by what the threads' caches
- * know (cache/cache.h).
+ * inspect.c - a pool as its callers see it: what the pool knows, put right by what the threads'
+ * caches know (cache/cache.h).
  *
  * To the pool a cached block is live. So statistics and checks first take every thread's own counts
- * in, and read them while all threads still stand; a walk first has the caches emptied: it shows what is
- * free as it would be without them.
- * What takes a block from its caller by another way than mam_free() claims it from the cache first.
+ * in, and read them while all threads still stand; a walk first has the caches emptied: it shows
+ * what is free as it would be without them. What takes a block from its caller by another way than
+ * mam_free() claims it from the cache first.
  */
 #include <mam/mam.h>
 #include <mam/stats.h>

@@ -53,8 +53,8 @@ static uint64_t next_bin(const struct mam_bins *bins, uint64_t least, uint64_t m
 }
 
 /*
- * The next block of an octave, after one of bin *bin; 0: there is none. Blocks that were lost on the
- * way are passed over.
+ * The next block of an octave, after one of bin *bin; 0: there is none. Blocks that were lost on
+ * the way are passed over.
  */
 static uintptr_t pop_of_octave(struct mam_bins *bins, unsigned octave, uint64_t *bin,
 			       mam_tag_word **tag)

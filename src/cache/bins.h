@@ -136,7 +136,9 @@ bool mam_bins_pack(struct mam_bins *bins, unsigned octave, struct mam_parcel *pa
 /* mam_bins_unpack - what is left of a parcel after double frees into bins, the rest is lost. */
 void mam_bins_unpack(struct mam_bins *bins, unsigned octave, const struct mam_parcel *parcel);
 
-/* mam_parcel_end - its blocks without tags. Answers how many; fewer than it has: the rest is lost. */
+/*
+ * mam_parcel_end - its blocks without tags. Answers how many; fewer than it has: the rest is lost.
+ */
 size_t mam_parcel_end(const struct mam_parcel *parcel, unsigned octave,
 		      void *blocks[MAM_PARCEL_BLOCKS]);
 const char *mam_parcel_check(const struct mam_parcel *parcel, unsigned octave);

@@ -11,22 +11,22 @@
  *   4. Where the pool would have to grow: outside the seat, since growing empties all caches first.
  *   5. Tag the block, so that its free finds the way here.
  * free:
- *   1. A block with a tag goes to the bins. What the bins give up for it goes to the depot, or where
- *      that is full or no other thread is there to the pool, a batch under one hold of the lock,
- *      until they are a quarter below their limit.
+ *   1. A block with a tag goes to the bins. What the bins give up for it goes to the depot, or
+ *      where that is full or no other thread is there to the pool, a batch under one hold of the
+ *      lock, until they are a quarter below their limit.
  *   2. A block without goes to the pool, and the thread's tally with it.
  *   3. A block that is cached was freed before, and one inside a cached block likewise.
  *
  * Source: J. Bonwick and J. Adams, "Magazines and Vmem", USENIX 2001. We differ in stacks that run
- * through the blocks' tags in place of magazines of one size: sizes of GPU memory seldom repeat, and
- * a magazine for each would be mostly empty.
+ * through the blocks' tags in place of magazines of one size: sizes of GPU memory seldom repeat,
+ * and a magazine for each would be mostly empty.
  *
- * How much a thread may hold: a quarter of what the pool has reserved, shared by its threads, but no
- * more than 16 MiB, or 32 where it is not alone, or a 512th of what is live. What is cached never
- * makes a pool of chunks grow: growth empties the caches first (drain.c). Where memory is mapped in
- * pieces it does, by an eighth of what is live or a 256th of the device's memory, in seats of 12 MiB:
- * with 16 the replay of gnn (pool/footing.h) costs 45 ms of driver calls, with 12 38, without caches
- * 31.
+ * How much a thread may hold: a quarter of what the pool has reserved, shared by its threads, but
+ * no more than 16 MiB, or 32 where it is not alone, or a 512th of what is live. What is cached
+ * never makes a pool of chunks grow: growth empties the caches first (drain.c). Where memory is
+ * mapped in pieces it does, by an eighth of what is live or a 256th of the device's memory, in
+ * seats of 12 MiB: with 16 the replay of gnn (pool/footing.h) costs 45 ms of driver calls, with 12
+ * 38, without caches 31.
  *
  * In the workload above (bins.c), share of operations that find nothing,
  * by MiB a thread and by how much more than was asked for a block may have:
@@ -36,8 +36,8 @@
  *   a half      3.2%   0.8%   0.0%   8.3%
  * A lock that 16 threads want serves some 1.2 million a second (on an H100's host), so that at 80
  * million operations no more than 1.5% may want it: the more threads, the more excess and the more
- * bytes. (16 threads there did 49 million with 16 MiB each, and 472 million with 32.) A thread alone
- * waits for nobody, and takes no more than an eighth.
+ * bytes. (16 threads there did 49 million with 16 MiB each, and 472 million with 32.) A thread
+ * alone waits for nobody, and takes no more than an eighth.
  */
 #include "cache/cache.h"
 

@@ -70,9 +70,9 @@ bool mam_cache_number_of(const void *block, uint64_t *number);
 /* ---- drain.c ---- */
 
 /*
- * mam_cache_settle - every thread's tally into the pool's counts, all of one moment, which lasts until
- * mam_cache_go(): a thread that met the pool in between would tell it of blocks that it freed, and the
- * one that was given them would not have spoken yet. NULL: no cache serves the pool.
+ * mam_cache_settle - every thread's tally into the pool's counts, all of one moment, which lasts
+ * until mam_cache_go(): a thread that met the pool in between would tell it of blocks that it
+ * freed, and the one that was given them would not have spoken yet. NULL: no cache serves the pool.
  */
 struct mam_cache *mam_cache_settle(struct mam_pool *pool);
 void mam_cache_go(struct mam_cache *held); /* or NULL */
@@ -82,14 +82,17 @@ bool mam_cache_drain(struct mam_pool *pool);
 
 /*
  * mam_cache_age - seats that nobody used since the last look are emptied. Looks at most once a
- * second; `now`: by mam_clock_ns(). For threads that go to the pool anyway: mam has none of its own.
+ * second; `now`: by mam_clock_ns(). For threads that go to the pool anyway: mam has none of its
+ * own.
  */
 void mam_cache_age(struct mam_pool *pool, uint64_t now);
 
 /* mam_cache_close - no thread has a seat at the pool any more; what is cached is forgotten. */
 void mam_cache_close(struct mam_pool *pool);
 
-/* mam_cache_check - of what mam_cache_settle() answered: NULL or one sentence about what is broken. */
+/*
+ * mam_cache_check - of what mam_cache_settle() answered: NULL or one sentence about what is broken.
+ */
 const char *mam_cache_check(const struct mam_cache *held);
 
 /* Around a fork, of each pool: after its grow_lock and before its lock. */
@@ -118,7 +121,9 @@ struct mam_cache {
 	struct mam_depot depot;
 };
 
-/* mam_cache_serves - it is this pool's still: a pool that ended keeps the name of what was its own. */
+/*
+ * mam_cache_serves - it is this pool's still: a pool that ended keeps the name of what was its own.
+ */
 static inline bool mam_cache_serves(const struct mam_cache *cache, const struct mam_pool *pool)
 {
 	return atomic_load_explicit(&cache->pool, memory_order_acquire) == pool;

@@ -12,7 +12,8 @@
  *     that free each other's did 43 million operations a second on an H100's host; so it is 90. On
  *     mapped pieces, where seats are smaller and the depot is busier, 16 million and 32.)
  *  3. Who needs a size looks at the octave where the next larger sizes are most likely: its own, or
- *     from three quarters of the way up the next one. What does not fit stays in the bins for later.
+ *     from three quarters of the way up the next one. What does not fit stays in the bins for
+ *     later.
  *  4. What a double free took out of a parcel is noticed when it is unpacked, as in bins.h.
  *
  * A thread that is alone at its pool uses none of it.
@@ -43,17 +44,19 @@ struct mam_depot {
 void mam_depot_init(struct mam_depot *depot);
 
 /*
- * mam_depot_give - a parcel out of `from`, as long as the depot holds fewer than `most` granules. How
- * many blocks.
+ * mam_depot_give - a parcel out of `from`, as long as the depot holds fewer than `most` granules.
+ * How many blocks.
  */
 size_t mam_depot_give(struct mam_depot *depot, struct mam_bins *from, uint64_t most);
 
-/* mam_depot_take - a parcel or two into `to`, until there is a block of `least` to `most` granules. */
+/*
+ * mam_depot_take - a parcel or two into `to`, until there is a block of `least` to `most` granules.
+ */
 bool mam_depot_take(struct mam_depot *depot, struct mam_bins *to, uint64_t least, uint64_t most);
 
 /*
- * mam_depot_evict - the blocks of one parcel, without tags, for whoever holds the cache's lock; 0: there
- * is none.
+ * mam_depot_evict - the blocks of one parcel, without tags, for whoever holds the cache's lock; 0:
+ * there is none.
  */
 size_t mam_depot_evict(struct mam_depot *depot, void *blocks[MAM_PARCEL_BLOCKS]);
 

@@ -16,8 +16,8 @@
  * exchange, some 10 ns.
  *
  * What each did is seen by the other: stop reads the 0 that leave released, and enter the 0 that go
- * released. An owner that saw the request touched nothing, so its busy of a moment does no harm; one
- * whose store was on its way at the fence is waited for.
+ * released. An owner that saw the request touched nothing, so its busy of a moment does no harm;
+ * one whose store was on its way at the fence is waited for.
  *
  * Of several who want to stop one owner one at a time may: they hold a lock of theirs from stop to
  * go. An owner that was refused waits for that lock before it tries again.

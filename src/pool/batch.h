@@ -79,19 +79,22 @@ enum mam_status mam_pool_alloc_below(struct mam_pool *pool, size_t bytes, size_t
 				     struct mam_tally *tally, uint64_t high_most, void **block);
 
 /*
- * mam_pool_free_one - a block that a caller held. `requested`: what the caller asked for, where that
- * is not what the record says; 0: it is.
+ * mam_pool_free_one - a block that a caller held. `requested`: what the caller asked for, where
+ * that is not what the record says; 0: it is.
  */
 enum mam_status mam_pool_free_one(struct mam_pool *pool, void *block, size_t requested,
 				  struct mam_tally *tally);
 
-/* mam_pool_free_batch - blocks that no caller held. Any that the pool does not know are left out. */
+/*
+ * mam_pool_free_batch - blocks that no caller held. Any that the pool does not know are left out.
+ */
 void mam_pool_free_batch(struct mam_pool *pool, void *const *blocks, size_t count,
 			 struct mam_tally *tally);
 
 /*
- * mam_pool_recount - where a program's fault made the counts wrong, and no cache holds anything: what
- * callers hold is what the records say. `asked` knows of a live block what its caller asked for.
+ * mam_pool_recount - where a program's fault made the counts wrong, and no cache holds anything:
+ * what callers hold is what the records say. `asked` knows of a live block what its caller asked
+ * for.
  */
 void mam_pool_recount(struct mam_pool *pool,
 		      size_t (*asked)(const struct mam_pool *pool,

@@ -152,8 +152,8 @@ enum mam_status mam_pool_find(struct mam_pool *pool, const void *address,
 
 /*
  * As mam_pool_alloc_nowait(), mam_pool_retire(), mam_pool_stats(), mam_pool_walk() and
- * mam_pool_check(), of a pool that knows nothing of caches: what lies in one is live. For an audit the
- * caller holds grow_lock: a chunk on its way out has records that no structure names.
+ * mam_pool_check(), of a pool that knows nothing of caches: what lies in one is live. For an audit
+ * the caller holds grow_lock: a chunk on its way out has records that no structure names.
  */
 enum mam_status mam_pool_alloc_held(struct mam_pool *pool, size_t bytes, size_t alignment,
 				    void **block);
@@ -198,8 +198,8 @@ static inline void mam_pool_unfence_locked(struct mam_pool *pool)
 }
 
 /*
- * Between two meetings of the threads with the pool what they freed may be known before what they were
- * given (batch.h): a count of live blocks may lie below zero for a while, and that is no peak.
+ * Between two meetings of the threads with the pool what they freed may be known before what they
+ * were given (batch.h): a count of live blocks may lie below zero for a while, and that is no peak.
  */
 /* mam_pool_called_locked - the source was called, and took so long or reckons for itself. */
 static inline void mam_pool_called_locked(struct mam_pool *pool, uint64_t ns)
@@ -223,9 +223,9 @@ static inline int64_t mam_pool_less(int64_t a, uint64_t b)
 }
 
 /*
- * mam_pool_peak_live - the peaks of what is live, for so much more than is known to be. What callers
- * hold is never more than the live records, which are callers' and cached ones: more than those are
- * allocations that one thread told before another told the frees between them.
+ * mam_pool_peak_live - the peaks of what is live, for so much more than is known to be. What
+ * callers hold is never more than the live records, which are callers' and cached ones: more than
+ * those are allocations that one thread told before another told the frees between them.
  */
 static inline void mam_pool_peak_live(struct mam_stats *counts, int64_t blocks, int64_t bytes,
 				      int64_t rounded)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts of several threads: one gives out a block from its cache, another frees it and meets the pool
- * first. What is told meanwhile must not stay in the peaks, and who asks hears of one moment.
+ * Counts of several threads: one gives out a block from its cache, another frees it and meets the
+ * pool first. What is told meanwhile must not stay in the peaks, and who asks hears of one moment.
  */
 #include <pthread.h>
 
