@@ -108,13 +108,15 @@ static void ck_assert_sound(void)
 	ck_assert_low();
 	handle = mam_rb_extreme(nodes, root, MAM_RB_LEFT);
 	for (size_t i = 0; i < sorted_count; i++) {
-		ck_assert_uint_eq(handle, sorted[i]);
+		if (handle != sorted[i]) /* one that holds would be written down, which is slow */
+			ck_assert_uint_eq(handle, sorted[i]);
 		handle = mam_rb_step(nodes, handle, MAM_RB_RIGHT);
 	}
 	ck_assert_uint_eq(handle, 0);
 	handle = mam_rb_extreme(nodes, root, MAM_RB_RIGHT);
 	for (size_t i = sorted_count; i-- > 0;) {
-		ck_assert_uint_eq(handle, sorted[i]);
+		if (handle != sorted[i])
+			ck_assert_uint_eq(handle, sorted[i]);
 		handle = mam_rb_step(nodes, handle, MAM_RB_LEFT);
 	}
 	ck_assert_uint_eq(handle, 0);

@@ -36,12 +36,14 @@ static void fill(uint32_t handle)
 	memset(mam_records_at(&records, handle), (int)(handle % 251), RECORD);
 }
 
+/* An assertion that holds is written down too, which costs more than the look: only for what is wrong. */
 static void ck_assert_filled(uint32_t handle)
 {
 	const unsigned char *bytes = mam_records_at(&records, handle);
 
 	for (size_t i = 0; i < RECORD; i++)
-		ck_assert_msg(bytes[i] == handle % 251, "record %u changed at byte %zu", handle, i);
+		if (bytes[i] != handle % 251)
+			ck_abort_msg("record %u changed at byte %zu", handle, i);
 }
 
 START_TEST(handle_zero_is_never_given_and_handles_leave_the_low_bit_free)
