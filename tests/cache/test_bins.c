@@ -170,6 +170,33 @@ START_TEST(a_block_in_two_bins_is_handed_out_once)
 }
 END_TEST
 
+/* A shelf for each octave: what is put on any of them is found, and what is evicted is all of it. */
+START_TEST(a_depot_keeps_every_octave)
+{
+	static struct mam_depot depot;
+	void *blocks[MAM_PARCEL_BLOCKS];
+	size_t evicted = 0;
+
+	mam_depot_init(&depot);
+	for (unsigned octave = 0; octave < MAM_BINS_OCTAVES; octave++) {
+		push(&bins, octave, UINT64_C(1) << octave);
+		ck_assert_uint_eq(mam_depot_give(&depot, &bins, UINT64_MAX), 1);
+		ck_assert_uint_eq(bins.blocks, 0);
+	}
+	ck_assert_ptr_null(mam_depot_check(&depot));
+	push(&bins, 20, 1);
+	ck_assert_uint_eq(mam_depot_give(&depot, &bins, 4095), 0); /* it holds so much */
+	ck_assert_uint_eq(pop(1), block_of(20));
+	ck_assert(!mam_depot_take(&depot, &other, 9, 15));
+	ck_assert(mam_depot_take(&depot, &other, 28, 42)); /* of the octave above */
+	ck_assert_uint_eq(mam_bins_best(&other, 28, 42), 32);
+	for (size_t count; (count = mam_depot_evict(&depot, blocks)) != 0;)
+		evicted += count;
+	ck_assert_uint_eq(evicted + other.blocks, MAM_BINS_OCTAVES);
+	ck_assert_ptr_null(mam_depot_check(&depot));
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = suite_begin("cache/bins");
@@ -181,6 +208,7 @@ int main(void)
 	tcase_add_test(tcase, blocks_move_whole);
 	tcase_add_test(tcase, a_parcel_has_a_bound);
 	tcase_add_test(tcase, a_block_freed_again_out_of_a_parcel_ends_it);
+	tcase_add_test(tcase, a_depot_keeps_every_octave);
 	tcase_add_test(tcase, a_block_in_two_bins_is_handed_out_once);
 	return suite_end();
 }
