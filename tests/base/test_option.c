@@ -31,6 +31,7 @@ static void set_up(void)
 			variable++;
 	}
 	snprintf(log_path, sizeof(log_path), "/tmp/mam-option.%d", (int)getpid());
+	unlink(log_path); /* of a process of that number that was killed */
 	setenv("MAM_LOG_FILE", log_path, 1);
 }
 

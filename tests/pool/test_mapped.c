@@ -225,6 +225,7 @@ START_TEST(what_the_source_does_not_take_back_at_the_end_is_left_to_it)
 	char line[200] = "";
 
 	snprintf(log_path, sizeof(log_path), "/tmp/mam-edges-log.%d", (int)getpid());
+	unlink(log_path); /* of a process of that number that was killed */
 	setenv("MAM_LOG_FILE", log_path, 1);
 	for (int i = 0; i < 3; i++)
 		give(take(32 * MIB));
