@@ -18,12 +18,13 @@
  * Sizes are in bytes. Outputs come last and are written only on success. Every
  * call may be made from any thread at any time unless its comment says more.
  * No call leaves a pool half changed: what fails changes nothing, but that a pool, and the other
- * pools of its device, empty their threads' caches and give wholly free memory back to their sources before it answers
- * OUT_OF_MEMORY.
+ * pools of its device, empty their threads' caches and give wholly free memory back to their
+ * sources before it answers OUT_OF_MEMORY.
  *
- * The pool is the allocator of Can Aknesil and Didem Unat, "MAM: A Memory
- * Allocation Manager for GPUs": two red-black trees over the segments of a
- * chunk, one by address and one by size. paper.h has their five calls.
+ * The pool grew from Can Aknesil and Didem Unat, "MAM: A Memory Allocation Manager for GPUs": two
+ * red-black trees over the segments of a chunk, one by address and one by size. We differ in nodes
+ * by address that hold several neighbours, and in a list or a tree for each class of sizes. paper.h
+ * has their five calls.
  */
 #ifndef MAM_MAM_H
 #define MAM_MAM_H

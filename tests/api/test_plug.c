@@ -28,7 +28,6 @@ static struct CUstream_st *one, *two, *three;
 static void set_up(void)
 {
 	snprintf(log_path, sizeof(log_path), "/tmp/mam-plug-log.%d", (int)getpid());
-	unlink(log_path); /* of a process of that number that was killed */
 	unlink(log_path);
 	setenv("MAM_LOG_FILE", log_path, 1);
 	setenv("MAM_SOURCE", "cudamalloc", 1);
