@@ -504,6 +504,18 @@ static void settle(struct worker *worker, struct mam_source *source, const struc
 		blame(worker, "after the pool's end there are %d events", held.events);
 }
 
+/* The run was stopped at what it saw: blocks live, and the pool's books may no longer be trusted. */
+static void leave(struct run *run, struct worker *workers, struct mam_source *source)
+{
+	for (unsigned i = 0; i < run->setup->threads; i++)
+		while (workers[i].count)
+			free(workers[i].held[--workers[i].count]);
+	for (unsigned i = 0; i < SLOTS; i++)
+		free(atomic_exchange(&run->slots[i], NULL));
+	mam_pool_abandon(run->pool);
+	mam_source_destroy(source);
+}
+
 void mill_run(const struct cuda *cuda, const struct mill_setup *setup, struct mill_result *result)
 {
 	struct run *run = calloc(1, sizeof(*run));
@@ -535,14 +547,15 @@ void mill_run(const struct cuda *cuda, const struct mill_setup *setup, struct mi
 		expect(&workers[0], mam_pool_stats(run->pool, &result->stats), "mam_pool_stats");
 		if (!run->failed)
 			settle(&workers[0], source, result);
+		else
+			leave(run, workers, source);
 	}
 	for (unsigned i = 2; i < SHARED; i++)
 		cuda->cuStreamDestroy_v2(run->shared[i].handle);
 	result->reused = shadow_reused(run->shadow);
 	result->ahead = shadow_ahead(run->shadow);
 	memcpy(result->why, run->why, sizeof(result->why));
-	if (!result->why[0])
-		shadow_end(run->shadow);
+	shadow_end(run->shadow);
 	pthread_mutex_destroy(&run->lock);
 	free(workers);
 	free(run);
