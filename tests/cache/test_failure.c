@@ -4,6 +4,7 @@
  * thread without a seat and a pool without a cache all work as a pool without caches does.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -100,6 +101,7 @@ int main(void)
 	tcase_add_test(tcase, a_pool_made_without_host_memory_for_a_cache);
 #else
 	(void)tcase;
+	puts("skip - host memory refused to a cache: sanitizers map memory of their own");
 #endif
 	return suite_end();
 }
