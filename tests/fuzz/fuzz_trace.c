@@ -101,30 +101,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 }
 
 #ifdef FUZZ_REPLAY
-static bool play(const char *path)
-{
-	FILE *file = fopen(path, "rb");
-	uint8_t *data = malloc((size_t)1 << 20);
-	size_t bytes;
-
-	if (!file || !data) {
-		fprintf(stderr, "fuzz_trace: %s cannot be read\n", path);
-		exit(EXIT_FAILURE);
-	}
-	bytes = fread(data, 1, (size_t)1 << 20, file);
-	LLVMFuzzerTestOneInput(data, bytes);
-	free(data);
-	fclose(file);
-	return bytes > 0;
-}
-
-int main(int count, char **paths)
-{
-	int played = 0;
-
-	for (int i = 1; i < count; i++)
-		played += play(paths[i]);
-	printf("%d\n", played);
-	return EXIT_SUCCESS;
-}
+#include "replay.h"
 #endif

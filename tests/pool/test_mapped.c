@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../source/space.h"
 #include "mapped.h"
 
 /* ---- the first chunk ---- */
@@ -292,17 +293,6 @@ START_TEST(time_is_the_clock_s_or_the_reckoning_s)
 		ck_assert_uint_ge(stats().driver_ns, 4000000);
 }
 END_TEST
-
-static size_t address_space(void)
-{
-	unsigned long pages = 0;
-	FILE *file = fopen("/proc/self/statm", "r");
-
-	ck_assert_ptr_nonnull(file);
-	ck_assert_int_eq(fscanf(file, "%lu", &pages), 1);
-	fclose(file);
-	return pages * (size_t)getpagesize();
-}
 
 START_TEST(a_pool_s_end_gives_its_books_back)
 {

@@ -10,6 +10,7 @@
 
 #include "fake/load.h"
 #include "source/source.h"
+#include "space.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -331,17 +332,6 @@ START_TEST(a_reckoning_is_what_it_was_told_to_be)
 	mam_source_destroy(source);
 }
 END_TEST
-
-static size_t address_space(void)
-{
-	unsigned long pages = 0;
-	FILE *file = fopen("/proc/self/statm", "r");
-
-	ck_assert_ptr_nonnull(file);
-	ck_assert_int_eq(fscanf(file, "%lu", &pages), 1);
-	fclose(file);
-	return pages * (size_t)getpagesize();
-}
 
 /* Whatever pages others took between: a range is whole units, takes no more, and goes. */
 START_TEST(simulated_addresses_are_whole_units_and_go_back)

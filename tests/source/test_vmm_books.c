@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "source/vmm.h"
+#include "space.h"
 
 #define MIB ((size_t)1 << 20)
 #define GIB ((size_t)1 << 30)
@@ -327,17 +328,6 @@ START_TEST(who_cannot_say_what_there_is_leaves_the_guess)
 	ck_assert_uint_eq(mam_source_room(source), 64 * MIB);
 }
 END_TEST
-
-static size_t address_space(void)
-{
-	unsigned long pages = 0;
-	FILE *file = fopen("/proc/self/statm", "r");
-
-	ck_assert_ptr_nonnull(file);
-	ck_assert_int_eq(fscanf(file, "%lu", &pages), 1);
-	fclose(file);
-	return pages * (size_t)getpagesize();
-}
 
 /* Tables of 4 and 8 bytes a unit: here 64 and 128 MiB. */
 #define WIDE ((size_t)32 << 40)
