@@ -34,6 +34,8 @@ struct input {
 	struct input_ring *ring; /* NULL: none, and the rest is not used */
 	bool in_ring;            /* the file was read to its end */
 	uint64_t lines;          /* given out */
+	size_t head_bytes;       /* read already, given out by the next read */
+	unsigned char head[INPUT_HEAD_BYTES];
 	size_t held;             /* bytes of a line that did not come whole yet */
 	char line[HELD_BYTES];
 };
@@ -116,6 +118,13 @@ static enum mam_status read_file(struct input *input, void *buffer, size_t bytes
 {
 	int count, problem;
 
+	if (input->head_bytes) {
+		*got = bytes < input->head_bytes ? bytes : input->head_bytes;
+		memcpy(buffer, input->head, *got);
+		input->head_bytes -= *got;
+		memmove(input->head, input->head + *got, input->head_bytes);
+		return MAM_OK;
+	}
 	count = gzread(input->file, buffer, bytes > INT_MAX ? INT_MAX : (unsigned int)bytes);
 	if (count > 0) {
 		*got = (size_t)count;
@@ -134,6 +143,16 @@ static enum mam_status read_file(struct input *input, void *buffer, size_t bytes
 	default: input->trouble = strerror(errno); break;
 	}
 	return MAM_ERROR_IO;
+}
+
+size_t input_head(struct input *input, unsigned char *head)
+{
+	int count = gzread(input->file, input->head, sizeof(input->head));
+
+	/* What is wrong with it the next read finds again. */
+	input->head_bytes = count > 0 ? (size_t)count : 0;
+	memcpy(head, input->head, input->head_bytes);
+	return input->head_bytes;
 }
 
 /* Whole lines; *got 0: there are no more. pre: `bytes` is twice HELD_BYTES at least. */

@@ -15,6 +15,14 @@ struct input *input_open(const char *path);
 
 void input_close(struct input *input);
 
+#define INPUT_HEAD_BYTES 64
+
+/*
+ * input_head - how it begins: as many bytes as there are, INPUT_HEAD_BYTES at most. They are read
+ * again by input_read(), before which this must be called. Returns their number.
+ */
+size_t input_head(struct input *input, unsigned char *head);
+
 /* input_read - what mam_trace_reader_create() wants; `user` is the struct input. */
 enum mam_status input_read(void *user, void *buffer, size_t bytes, size_t *got);
 

@@ -147,7 +147,8 @@ static bool note_step(struct map *map, uint32_t event, struct mam_pool *pool)
 	if (mam_pool_stats(pool, &stats) != MAM_OK)
 		return true;
 	if (last && last->reserved_bytes == stats.reserved_bytes &&
-	    last->high_water_bytes == stats.high_water_bytes)
+	    last->high_water_bytes == stats.high_water_bytes &&
+	    last->physical_bytes == stats.physical_bytes)
 		return true;
 	if (map->step_count == map->step_room) {
 		size_t room = map->step_room ? 2 * map->step_room : 256;
@@ -162,6 +163,7 @@ static bool note_step(struct map *map, uint32_t event, struct mam_pool *pool)
 		.event = event,
 		.reserved_bytes = stats.reserved_bytes,
 		.high_water_bytes = stats.high_water_bytes,
+		.physical_bytes = stats.physical_bytes,
 	};
 	return true;
 }
@@ -172,8 +174,7 @@ bool map_note(struct map *map, uint32_t event, struct mam_pool *pool, const void
 		say_no_memory();
 		return false;
 	}
-	/* Only an allocation can raise the counts that the map shows. */
-	if (!(map->trace->events[event] & 1) && !note_step(map, event, pool)) {
+	if (!note_step(map, event, pool)) {
 		say_no_memory();
 		return false;
 	}

@@ -31,6 +31,7 @@ struct map_step {
 	uint32_t event;
 	uint64_t reserved_bytes;
 	uint64_t high_water_bytes;
+	uint64_t physical_bytes; /* what the driver gave; of chunks, what is reserved */
 };
 
 struct map {

@@ -3,7 +3,8 @@
  * replay.h - what the files of `mam replay` share.
  *
  *   replay.c         the command line, and file after file
- *   replay_trace.c   a trace as a compact array, its ids resolved
+ *   replay_trace.c   a file of any kind as a trace (read.h: the kinds)
+ *   replay_build.c   a trace in the making: ids resolved, a compact array (replay_build.h)
  *   replay_source.c  the sources a replay may play on
  *   replay_streams.c which block takes over which one's memory within a stream
  *   replay_walk.c    one walk through a trace, event after event (replay_walk.h)
@@ -69,13 +70,25 @@ struct replay_block {
 	uint32_t death; /* or REPLAY_ALIVE */
 };
 
+/* Where an allocation came from. */
+struct replay_origin {
+	uint64_t thread;
+	uint32_t who; /* number of a name of the trace: a call site, an owner; 0: nobody said */
+};
+
 /* A whole trace. Event e is about block events[e] >> 1, and frees it when the lowest bit is set. */
 struct replay_trace {
 	const char *path;
+	const char *place; /* what the file calls a place in it: "line" */
 	uint32_t *events;
-	uint32_t *lines; /* of each event, where it stands in the file */
+	uint32_t *lines; /* of each event, its place in the file */
+	uint64_t *times; /* of each event, ns since the first; never fall. NULL: not told */
 	struct replay_block *blocks;
 	uint64_t *free_streams; /* of each block; NULL: each is freed on the stream it was for */
+	struct replay_origin *origins; /* of each block; NULL: not told */
+	char **names;                  /* what origins' `who` numbers; the first one is "" */
+	uint32_t name_count;
+	bool has_threads; /* in origins */
 	uint32_t event_count;
 	uint32_t block_count;  /* as many as allocations */
 	uint32_t stream_count; /* how many different ones */

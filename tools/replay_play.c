@@ -111,8 +111,8 @@ static void give_ground(struct ground *ground)
 
 static int say_stopped(const struct replay_walk *walk)
 {
-	message_error("%s: line %" PRIu32 ": the pool answered %s: %s", walk->trace->path,
-		      walk->trace->lines[walk->done - 1], mam_status_name(walk->status),
+	message_error("%s: %s %" PRIu32 ": the pool answered %s: %s", walk->trace->path,
+		      walk->trace->place, walk->trace->lines[walk->done - 1], mam_status_name(walk->status),
 		      mam_strerror(walk->status));
 	return STATUS_FAILED;
 }
@@ -123,8 +123,8 @@ static bool pool_is_sound(const struct replay_walk *walk)
 
 	if (mam_pool_check(walk->pool, why, sizeof(why)) == MAM_OK)
 		return true;
-	message_error("%s: line %" PRIu32 ": the pool is inconsistent after this event: %s",
-		      walk->trace->path, walk->trace->lines[walk->done - 1], why);
+	message_error("%s: %s %" PRIu32 ": the pool is inconsistent after this event: %s",
+		      walk->trace->path, walk->trace->place, walk->trace->lines[walk->done - 1], why);
 	return false;
 }
 

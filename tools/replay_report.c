@@ -281,9 +281,10 @@ static void print_meaning(const struct replay_result *result)
 	struct format_text name = format_name(result->trace->path, 39);
 
 	if (result->failures)
-		printf("%s: %s of %s allocations did not fit, the first on line %" PRIu64 ".\n",
+		printf("%s: %s of %s allocations did not fit, the first on %s %" PRIu64 ".\n",
 		       name.text, format_count(result->failures).text,
-		       format_count(result->allocs).text, result->first_failure);
+		       format_count(result->allocs).text, result->trace->place,
+		       result->first_failure);
 	else if (end->peak_live_bytes)
 		printf("%s: %s of memory would have done for all of it, %.1f%% more than the "
 		       "program's own %s.\n",

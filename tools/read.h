@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * read.h - the kinds of files that mam replay reads, a file read_*.c each.
+ *
+ *   read_mam.c   a trace as in mam-trace(5)
+ */
+#ifndef TOOLS_READ_H
+#define TOOLS_READ_H
+
+#include "input.h"
+#include "replay_build.h"
+
+struct read_format {
+	const char *name;  /* as --format has it */
+	const char *place; /* what it calls a place in the file: "line" */
+	/* is - does a file that begins with these bytes look like one? */
+	bool (*is)(const unsigned char *head, size_t bytes);
+	/*
+	 * read - tell `build` all events. False: not a whole file of the kind, which was said. With
+	 * `salvage`, what stands before the place where a file was cut off is enough.
+	 */
+	bool (*read)(struct input *input, struct replay_build *build, bool salvage);
+};
+
+/* read_format_of - the kind of a file that begins so. A file of no other kind is a trace. */
+const struct read_format *read_format_of(const unsigned char *head, size_t bytes);
+
+bool read_mam(struct input *input, struct replay_build *build, bool salvage);
+
+#endif
