@@ -5,18 +5,15 @@
  * 1. After an allocation, ask the pool for the block's segment, and remember its place: its chunk's
  *    place in the picture plus its offset there.
  * 2. After each event, note the pool's own counts where they changed.
- * 3. Write into a new file beside the one asked for and rename it: the reader of a picture finds
- *    the old one or the whole new one.
+ * 3. Write the picture, whole or not at all (whole_file.h).
  */
 #include "map.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "message.h"
+#include "whole_file.h"
 
 #define CHUNKS_STEP 16
 
@@ -181,55 +178,12 @@ bool map_note(struct map *map, uint32_t event, struct mam_pool *pool, const void
 	return true;
 }
 
-/* A new file beside `path`, readable as any file one makes; its name in `name`. */
-static FILE *open_beside(const char *path, char *name, size_t bytes)
-{
-	mode_t mask = umask(0);
-	int descriptor;
-	FILE *file;
-
-	umask(mask);
-	if ((size_t)snprintf(name, bytes, "%s.XXXXXX", path) >= bytes) {
-		errno = ENAMETOOLONG;
-		return NULL;
-	}
-	descriptor = mkstemp(name);
-	if (descriptor < 0)
-		return NULL;
-	fchmod(descriptor, 0666 & ~mask);
-	file = fdopen(descriptor, "w");
-	if (!file) {
-		close(descriptor);
-		unlink(name);
-	}
-	return file;
-}
-
 bool map_write(const struct map *map, const struct replay_settings *settings,
 	       const struct replay_result *result, const char *path)
 {
-	struct stat status;
-	char name[4096];
-	FILE *file;
-	bool good;
+	struct whole_file whole;
+	FILE *file = whole_file_open(&whole, path, "a map");
 
-	errno = 0;
-	/* A rename would put a plain file in the place of a device or a pipe. */
-	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
-		message_error("%s: is no plain file, and a map is not written into it", path);
-		return false;
-	}
-	file = open_beside(path, name, sizeof(name));
-	if (!file) {
-		message_error("%s: cannot be written: %s", path, strerror(errno));
-		return false;
-	}
-	good = find_kind(path)->draw(file, map, settings, result) && fflush(file) == 0;
-	good = fclose(file) == 0 && good;
-	good = good && rename(name, path) == 0;
-	if (!good) {
-		message_error("%s: cannot be written: %s", path, strerror(errno));
-		unlink(name);
-	}
-	return good;
+	return file &&
+	       whole_file_close(&whole, find_kind(path)->draw(file, map, settings, result));
 }
