@@ -58,6 +58,7 @@ static void put_css(struct page *page)
 
 static void put_js(struct page *page)
 {
+	fputs(map_words_js, page->file);
 	fputs(map_data_js, page->file);
 	fputs(map_view_js, page->file);
 	fputs(map_hands_js, page->file);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * data.js - the heap map's numbers: the blocks unpacked, what was live when, and how numbers read.
+ * data.js - the heap map's numbers: the blocks unpacked, and what was live when.
  *
- * The page's scripts are one after the other in one element: data.js, view.js, hands.js. Nothing
- * here touches what is shown.
+ * The page's scripts are one after the other in one element: words.js, data.js, view.js, hands.js.
+ * Nothing here touches what is shown.
  */
-"use strict";
-
 const byId = (id) => document.getElementById(id);
 const meta = JSON.parse(byId("meta").textContent);
 
@@ -58,10 +56,8 @@ function unpack(text) {
 	return b;
 }
 
-function colorOf(size) {
-	const steps = (Math.log2(size) - meta.color_first) * meta.color_per_power;
-	return Math.max(0, Math.min(meta.colors.length - 1, Math.round(steps)));
-}
+const colorOf = (size) =>
+	scaleStep(size, meta.color_first, meta.color_per_power, meta.colors.length);
 
 const blocks = unpack(byId("data").textContent);
 byId("data").remove();
@@ -97,20 +93,6 @@ function stepAt(event) {
 	}
 	return low ? meta.steps[low - 1] : [0, 0, 0];
 }
-
-const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-
-function bytes(n, digits = 2) {
-	let unit = 0;
-	while (Math.abs(n) >= 1024 && unit < UNITS.length - 1) {
-		n /= 1024;
-		unit++;
-	}
-	return `${unit ? n.toFixed(digits) : n} ${UNITS[unit]}`;
-}
-
-const count = (n) => typeof n === "bigint" ? String(n) : Math.round(n).toLocaleString("en");
-const hex = (n) => "0x" + Math.round(n).toString(16);
 
 function chunkOf(place) {
 	let i = meta.chunks.length - 1;

@@ -88,12 +88,6 @@ function layout() {
 		box[key] = Math.max(1 / ratio, Math.round(box[key] * ratio) / ratio);
 }
 
-/* "#rrggbb" as a pixel of an image, made darker for edges. */
-function pixel(text, shade = 1) {
-	const part = (from) => Math.round(parseInt(text.slice(from, from + 2), 16) * shade);
-	return 0xff000000 | part(5) << 16 | part(3) << 8 | part(1);
-}
-
 const fills = Uint32Array.from(meta.colors, (c) => pixel(c));
 const edges = Uint32Array.from(meta.colors, (c) => pixel(c, 0.72));
 
@@ -133,27 +127,6 @@ function paintBlocks() {
 	}
 	base.putImageData(image, Math.round(box.x * box.ratio), Math.round(box.y * box.ratio));
 	root.dataset.drawn = shown;
-}
-
-/* A step of 1, 2 or 5 times a power of ten, or a power of two for bytes. */
-function stepOf(span, most, binary) {
-	const rough = Math.max(span / most, 1);
-	if (binary)
-		return 2 ** Math.ceil(Math.log2(rough));
-	const power = 10 ** Math.floor(Math.log10(rough));
-	return [1, 2, 5, 10].map((k) => k * power).find((s) => s >= rough);
-}
-
-/* Ticks share one unit, the largest in which a step has at most three digits behind the point. */
-function byteLabels(high, step) {
-	let unit = 0;
-	while (1024 ** (unit + 1) <= Math.min(high, step * 8) && unit < UNITS.length - 1)
-		unit++;
-	const scale = 1024 ** unit, digits = Math.max(0, Math.log2(scale / step));
-	const label = (v) => (v / scale).toLocaleString("en", {
-		minimumFractionDigits: digits, maximumFractionDigits: digits,
-	});
-	return { label, unit: UNITS[unit] };
 }
 
 function drawAddressAxis() {

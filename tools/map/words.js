@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * words.js - how numbers read, and which steps an axis takes. It comes first in its page's one
+ * script, knows nothing of the page, and needs nothing.
+ */
+"use strict";
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+/* 1536 as "1.50 KiB". */
+function bytes(n, digits = 2) {
+	let unit = 0;
+	while (Math.abs(n) >= 1024 && unit < UNITS.length - 1) {
+		n /= 1024;
+		unit++;
+	}
+	return `${unit ? n.toFixed(digits) : n} ${UNITS[unit]}`;
+}
+
+const count = (n) => typeof n === "bigint" ? String(n) : Math.round(n).toLocaleString("en");
+const hex = (n) => "0x" + (typeof n === "bigint" ? n : Math.round(n)).toString(16);
+const percent = (part, digits = 1) => `${(100 * part).toFixed(digits)} %`;
+
+/* Nanoseconds, with about four digits. */
+function duration(ns) {
+	const units = [["s", 1e9], ["ms", 1e6], ["\u00b5s", 1e3]];
+	const [name, scale] = units.find((u) => Math.abs(ns) >= u[1]) || ["ns", 1];
+	const n = ns / scale;
+	const digits = scale === 1 ? 0 : Math.abs(n) >= 100 ? 1 : Math.abs(n) >= 10 ? 2 : 3;
+	return `${n.toFixed(digits)} ${name}`;
+}
+
+/* A step of 1, 2 or 5 times a power of ten, or a power of two for bytes; at least 1. */
+function stepOf(span, most, binary) {
+	const rough = Math.max(span / most, 1);
+	if (binary)
+		return 2 ** Math.ceil(Math.log2(rough));
+	const power = 10 ** Math.floor(Math.log10(rough));
+	return [1, 2, 5, 10].map((k) => k * power).find((s) => s >= rough);
+}
+
+/* Ticks share one unit, the largest in which a step has at most three digits behind the point. */
+function byteLabels(high, step) {
+	let unit = 0;
+	while (1024 ** (unit + 1) <= Math.min(high, step * 8) && unit < UNITS.length - 1)
+		unit++;
+	const scale = 1024 ** unit, digits = Math.max(0, Math.log2(scale / step));
+	const label = (v) => (v / scale).toLocaleString("en", {
+		minimumFractionDigits: digits, maximumFractionDigits: digits,
+	});
+	return { label, unit: UNITS[unit] };
+}
+
+/* The step of a scale of colours: `first` is log2 of where it begins, `per` steps a power of two. */
+function scaleStep(n, first, per, steps) {
+	const step = Math.round((Math.log2(n) - first) * per);
+	return Math.max(0, Math.min(steps - 1, step));
+}
+
+/* A colour "#rrggbb" as a pixel of an image, made darker for edges. */
+function pixel(text, shade = 1) {
+	const part = (from) => Math.round(parseInt(text.slice(from, from + 2), 16) * shade);
+	return (0xff000000 | part(5) << 16 | part(3) << 8 | part(1)) >>> 0;
+}
+
