@@ -40,6 +40,9 @@ static const struct args_option options[] = {
 	  "at exit, say what was caught and what it needed; in FILE\n"
 	  "as lines of key, tab, value" },
 	{ "trace", 0, ARGS_TEXT, FIELD(trace), "FILE", NULL, "record allocations for mam replay" },
+	{ "who", 0, ARGS_FLAG, FIELD(who), NULL, NULL,
+	  "with --trace: say of each block which function or library\n"
+	  "asked for it; 2 us an allocation" },
 	{ "leaks", 0, ARGS_OPTIONAL, FIELD(leaks), "FILE", NULL,
 	  "at exit, list blocks that were never freed, by call stack" },
 	{ "chunk", 0, ARGS_BYTES, FIELD(chunk), "SIZE", run_env_largest,

@@ -50,6 +50,19 @@ static bool set_choice(const char *option, const char *variable, const char *wor
 	return false;
 }
 
+/* Without a trace there is nothing that could say it. */
+static bool set_who(bool who, const char *trace)
+{
+	const char *file = trace != NULL ? trace : getenv("MAM_TRACE");
+
+	if (!who)
+		return true;
+	if (file != NULL && file[0] != '\0')
+		return setenv("MAM_TRACE_WHO", "1", 1) == 0;
+	message_error("--who goes with --trace FILE");
+	return false;
+}
+
 static bool set_leaks(const char *file)
 {
 	if (file == NULL)
@@ -111,6 +124,7 @@ bool run_env_set(const struct run_settings *settings)
 	       set_choice("capture", "MAM_CAPTURE", settings->capture) &&
 	       set_choice("nvtx", "MAM_NVTX", settings->nvtx) && set_children(settings->children) &&
 	       set_ipc(settings->ipc) && run_env_file("trace", "MAM_TRACE", settings->trace) &&
+	       set_who(settings->who, settings->trace) &&
 	       set_leaks(settings->leaks) && set_choice("log", "MAM_LOG", settings->log) &&
 	       (!settings->disable || setenv("MAM_DISABLE", "1", 1) == 0) &&
 	       set_stats(settings->stats);

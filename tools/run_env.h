@@ -19,6 +19,7 @@ struct run_settings {
 	const char *free, *capture, *ipc, *children, *nvtx, *log;
 	const char *route;
 	uint64_t chunk, growth, limit, pass_above; /* RUN_ENV_UNSET: not given */
+	bool who;
 	bool disable;
 };
 

@@ -56,7 +56,7 @@ struct mam_trace_record {
 	uint64_t bytes;
 	uint64_t stream;
 	uint64_t context; /* 0: not known */
-	uint64_t spare;
+	uint64_t who; /* the writer's own: it means nothing to others */
 	uint32_t thread;
 	uint16_t kind;
 	uint16_t flags;

@@ -71,6 +71,8 @@ static const struct mam_option_row rows[] = {
 		"and their number to the name; empty: standard error, as a table." },
 	[MAM_OPTION_TRACE] = { "MAM_TRACE", "text", NULL, "",
 		"Under mam run, file for a trace of all allocations (mam-trace(5)); empty: none." },
+	[MAM_OPTION_TRACE_WHO] = { "MAM_TRACE_WHO", "bool", NULL, "no",
+		"Whether that trace says who asked for each block; 2 us an allocation." },
 	[MAM_OPTION_LEAKS] = { "MAM_LEAKS", "bool", NULL, "no",
 		"Under mam run, list the blocks that are alive when the program ends." },
 	[MAM_OPTION_LEAKS_FILE] = { "MAM_LEAKS_FILE", "text", NULL, "",

@@ -67,9 +67,9 @@ static struct arena *new_arena(struct arena *full)
 	return full;
 }
 
-/* Memory that stays for good. */
-static void *cut(size_t bytes)
+void *mam_stack_cut(size_t bytes)
 {
+	bytes = (bytes + 7) & ~(size_t)7;
 	struct arena *from = atomic_load(&arena);
 
 	for (;;) {
@@ -109,7 +109,7 @@ static const struct mam_stack *intern(void *const *frames, uint32_t count)
 			return at;
 	if (atomic_load_explicit(&stacks, memory_order_relaxed) >= STACKS_MOST)
 		return NULL;
-	made = cut(sizeof(*made) + count * sizeof(*frames));
+	made = mam_stack_cut(sizeof(*made) + count * sizeof(*frames));
 	if (made == NULL)
 		return NULL;
 	made->hash = hash;

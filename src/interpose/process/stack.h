@@ -16,6 +16,7 @@
 #define MAM_INTERPOSE_STACK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define MAM_STACK_DEPTH 32
@@ -25,6 +26,7 @@ struct mam_stack {
 	uint64_t hash;
 	uint32_t number; /* from 1 */
 	uint32_t count;  /* frames */
+	const char *name; /* lock: the caller's of mam_stack_name(), who alone reads it; NULL: none yet */
 	void *frames[];  /* return addresses, innermost first */
 };
 
@@ -33,5 +35,17 @@ void mam_stack_start(void);
 
 /* The calling thread's stack. NULL: no memory for it, or nothing to be seen. */
 const struct mam_stack *mam_stack_here(void);
+
+/*
+ * mam_stack_name - who that is, in one word without blanks: the innermost frame outside of CUDA's
+ * libraries, as FUNCTION@LIBRARY or LIBRARY+0xOFFSET; "" where the dynamic linker knows none, or
+ * there is no memory. At most MAM_STACK_NAME_BYTES with its end; kept with the stack. One caller
+ * at a time.
+ */
+const char *mam_stack_name(const struct mam_stack *stack);
+#define MAM_STACK_NAME_BYTES 192
+
+/* mam_stack_cut - memory that stays for good; NULL: none. */
+void *mam_stack_cut(size_t bytes);
 
 #endif

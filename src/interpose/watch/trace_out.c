@@ -21,11 +21,14 @@
 
 #include "interpose/process/file.h"
 #include "interpose/process/say.h"
+#include "interpose/process/stack.h"
 #include "interpose/watch/gzip.h"
 #include "interpose/watch/trace_ring.h"
 
 #define CAPACITY ((uint64_t)1 << 17) /* records of the ring */
-#define TEXT_BYTES ((size_t)MAM_TRACE_SEGMENT * MAM_TRACE_RING_LINE)
+#define LINE_BYTES (MAM_TRACE_RING_LINE + sizeof(WHO) + MAM_STACK_NAME_BYTES)
+#define TEXT_BYTES ((size_t)MAM_TRACE_SEGMENT * LINE_BYTES)
+#define WHO " who="
 #define STACK_BYTES ((size_t)256 << 10)
 #define PATIENCE_MS 2000   /* with a thread that reserved a place and does not fill it */
 #define EXIT_PATIENCE_MS 2 /* the same, a record, when the process ends */
@@ -211,6 +214,28 @@ static void give_up(const char *why)
 	remove_ring();
 }
 
+/*
+ * lock: draining; puts who asked before the newline of an allocation's line. The ring alone cannot
+ * tell: what is read of it later comes without.
+ */
+static size_t put_who(const struct mam_trace_record *record, char *line, size_t bytes)
+{
+	const char *name;
+	size_t length;
+
+	if (record->kind != MAM_TRACE_RECORD_ALLOC || record->who == 0)
+		return bytes;
+	name = mam_stack_name((const struct mam_stack *)(uintptr_t)record->who);
+	length = strlen(name);
+	if (length == 0)
+		return bytes;
+	memcpy(line + bytes - 1, WHO, sizeof(WHO) - 1);
+	memcpy(line + bytes + sizeof(WHO) - 2, name, length);
+	bytes += sizeof(WHO) - 1 + length;
+	line[bytes - 1] = '\n';
+	return bytes;
+}
+
 /* lock: draining; the lines of some records. False: one is not whole. */
 static bool print(uint64_t from, uint64_t count, bool last, size_t *length)
 {
@@ -220,6 +245,8 @@ static bool print(uint64_t from, uint64_t count, bool last, size_t *length)
 			mam_trace_ring_record(i, last ? EXIT_PATIENCE_MS : PATIENCE_MS);
 		size_t bytes = record == NULL ? 0 : mam_trace_record_print(record, text + *length);
 
+		if (bytes != 0)
+			bytes = put_who(record, text + *length, bytes);
 		if (bytes == 0 && !last)
 			return false;
 		if (bytes == 0) {

@@ -16,6 +16,7 @@
 
 #include "interpose/process/file.h"
 #include "interpose/process/say.h"
+#include "interpose/process/stack.h"
 #include "interpose/routes/init.h"
 #include "interpose/watch/ledger.h"
 #include "interpose/watch/trace_out.h"
@@ -26,6 +27,7 @@ enum state { UNWANTED, WANTED, OPEN, OVER };
 
 static atomic_int state;                                     /* atomic: an enum state */
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+static bool asks_who;                                        /* lock: none, set when started */
 static uint64_t began;                                       /* lock: none, set when opened; ns */
 static struct mam_ledger ledger;
 static __thread uint32_t thread_id __attribute__((tls_model("initial-exec"))); /* thread */
@@ -117,13 +119,14 @@ static bool is_traced(enum mam_table_id function)
 /* All but the kind, into a place that was reserved. */
 static void write_record(struct mam_trace_record *record, uint64_t number, uint64_t ns,
 			 enum mam_trace_record_kind kind, const struct mam_ledger_entry *entry,
-			 const void *stream, unsigned int flags)
+			 const void *stream, unsigned int flags, const struct mam_stack *who)
 {
 	record->ns = ns;
 	record->id = entry->id;
 	record->bytes = entry->bytes;
 	record->stream = (uint64_t)(uintptr_t)stream;
 	record->context = (uint64_t)(uintptr_t)entry->context;
+	record->who = (uint64_t)(uintptr_t)who;
 	record->thread = this_thread();
 	record->kind = (uint16_t)kind;
 	record->flags = (uint16_t)(flags | (entry->fate == MAM_FATE_FORWARDED
@@ -140,7 +143,8 @@ static void put_free(const struct mam_ledger_entry *entry, const void *stream, u
 
 	if (record == NULL)
 		return;
-	write_record(record, number, now() - began, MAM_TRACE_RECORD_FREE, entry, stream, flags);
+	write_record(record, number, now() - began, MAM_TRACE_RECORD_FREE, entry, stream, flags,
+		     NULL);
 	if (full)
 		mam_trace_out_wake();
 }
@@ -155,6 +159,7 @@ void mam_tracer_alloc(const struct mam_watch_call *call)
 	struct mam_ledger_entry entry = { .bytes = call->bytes,
 					  .context = call->context,
 					  .fate = (uint16_t)call->fate };
+	const struct mam_stack *who = NULL;
 	struct mam_ledger_entry old;
 	struct mam_trace_record *record;
 	uint64_t number;
@@ -162,6 +167,8 @@ void mam_tracer_alloc(const struct mam_watch_call *call)
 
 	if (!is_traced(call->function) || call->block == NULL || !is_open())
 		return;
+	if (asks_who) /* before a place is reserved, which others then wait for */
+		who = mam_stack_here();
 	record = mam_trace_ring_reserve(&number, &full);
 	if (record == NULL)
 		return;
@@ -171,7 +178,7 @@ void mam_tracer_alloc(const struct mam_watch_call *call)
 	known = mam_ledger_put(&ledger, &entry, &old);
 	if (known) {
 		write_record(record, number, entry.ns, MAM_TRACE_RECORD_ALLOC, &entry,
-			     call->stream, 0);
+			     call->stream, 0, who);
 	} else {
 		record->kind = MAM_TRACE_RECORD_LOST; /* its free will not be known */
 		record->bytes = 1;
@@ -213,6 +220,9 @@ void mam_tracer_start(void)
 
 	if (pattern == NULL || pattern[0] == '\0' || !mam_file_is_watched())
 		return;
+	asks_who = mam_option_number("MAM_TRACE_WHO") != 0;
+	if (asks_who)
+		mam_stack_start();
 	atomic_store(&state, WANTED);
 	mam_watch_start(MAM_WATCH_TRACE);
 }

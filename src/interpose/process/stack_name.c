@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stack_name.c - who a call stack is (stack.h).
+ *
+ * 1. From the innermost frame outwards, the first one whose object is none of CUDA's is the one:
+ *    the application, a framework, cuBLAS or NCCL, which of them is what one wants to know.
+ * 2. Its function's name if the dynamic linker knows it, else its offset in the object, as
+ *    addr2line wants it; the object's name without its folder.
+ * 3. Bytes that a word of a trace cannot have become %XX.
+ *
+ * The linker's search takes up to a millisecond in a large library, so that a name is looked for
+ * once a stack. An object that was unloaded since is not known any more.
+ */
+#define _GNU_SOURCE /* dladdr1 */
+#include "interpose/process/stack.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Beginnings of the names of CUDA's own libraries: between them and mam nobody is asked. */
+static const char *const cuda_objects[] = { "libcudart", "libcuda.so", "libmam" };
+
+static bool is_of_cuda(const char *object)
+{
+	for (size_t i = 0; i < sizeof(cuda_objects) / sizeof(cuda_objects[0]); i++)
+		if (strncmp(object, cuda_objects[i], strlen(cuda_objects[i])) == 0)
+			return true;
+	return false;
+}
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL ? path : slash + 1;
+}
+
+/* `most` bytes of `text` at the most, as a trace may have them. Returns the end. */
+static char *put_word(char *at, const char *end, const char *text, size_t most)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; text[i] != '\0' && i < most; i++) {
+		unsigned char byte = (unsigned char)text[i];
+		bool plain = byte > ' ' && byte < 127 && byte != '%';
+
+		if (end - at < (plain ? 1 : 3))
+			return at;
+		if (plain) {
+			*at++ = (char)byte;
+			continue;
+		}
+		*at++ = '%';
+		*at++ = digits[byte >> 4];
+		*at++ = digits[byte & 15];
+	}
+	return at;
+}
+
+/* A return address belongs to the call before it. False: no object of interest. */
+static bool name_frame(const void *frame, char *name)
+{
+	const char *call = (const char *)frame - 1;
+	char *at = name, *end = name + MAM_STACK_NAME_BYTES - 1;
+	struct link_map *map = NULL;
+	const char *object;
+	char offset[32];
+	Dl_info info;
+
+	if (dladdr1(call, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || info.dli_fname == NULL ||
+	    map == NULL)
+		return false;
+	object = last_part(info.dli_fname);
+	if (is_of_cuda(object))
+		return false;
+	if (info.dli_sname != NULL) {
+		at = put_word(at, end, info.dli_sname, 120);
+		at = put_word(at, end, "@", 1);
+		at = put_word(at, end, object, 60);
+	} else {
+		snprintf(offset, sizeof(offset), "+0x%zx", (size_t)((uintptr_t)call - map->l_addr));
+		at = put_word(at, end, object, 120);
+		at = put_word(at, end, offset, sizeof(offset));
+	}
+	*at = '\0';
+	return true;
+}
+
+const char *mam_stack_name(const struct mam_stack *stack)
+{
+	char name[MAM_STACK_NAME_BYTES] = "", *kept;
+
+	if (stack->name != NULL)
+		return stack->name;
+	for (uint32_t i = 0; i < stack->count && !name_frame(stack->frames[i], name); i++)
+		;
+	kept = mam_stack_cut(strlen(name) + 1);
+	if (kept == NULL)
+		return "";
+	strcpy(kept, name);
+	((struct mam_stack *)stack)->name = kept; /* not among what others look at */
+	return kept;
+}
