@@ -96,8 +96,7 @@ static const char *list_words(const struct args_option *option, char *text, size
 	return text;
 }
 
-/* Put one option's value in its place. */
-static bool store(const struct args_option *option, const char *text, void *settings)
+bool args_store(const struct args_option *option, const char *text, void *settings)
 {
 	void *field = (char *)settings + option->offset;
 	char words[120];
@@ -207,7 +206,7 @@ bool args_parse(const struct args_command *command, int argc, char **argv, void 
 			*status = STATUS_GOOD;
 			return false;
 		}
-		if (!store(find(command, answer), optarg, settings))
+		if (!args_store(find(command, answer), optarg, settings))
 			return false;
 	}
 	*first = optind;

@@ -55,6 +55,12 @@ struct args_command {
 bool args_parse(const struct args_command *command, int argc, char **argv, void *settings,
 		int *first, int *status);
 
+/*
+ * args_store - put the value of one option of a table in its place; `text` of a flag is not read.
+ * False: it is no such value, which was said.
+ */
+bool args_store(const struct args_option *option, const char *text, void *settings);
+
 /* args_help - print the help text on standard output. */
 void args_help(const struct args_command *command);
 

@@ -8,15 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "args.h"
 #include "command.h"
 #include "format.h"
 #include "map.h"
 #include "message.h"
 #include "progress.h"
-
-#define REPEATS_DEFAULT 5
-#define HOST_CHUNK ((uint64_t)80 << 30) /* as much as the largest common GPU has */
 
 static const struct args_word chunk_words[] = {
 	{ "largest", REPLAY_LARGEST },
@@ -50,7 +46,7 @@ static const struct args_word streams_words[] = {
 
 #define FIELD(name) offsetof(struct replay_settings, name)
 
-static const struct args_option options[] = {
+const struct args_option replay_options[] = {
 	{ "source", 's', ARGS_TEXT, FIELD(source), "NAME", NULL,
 	  "where memory comes from: host (default; addresses only, no\n"
 	  "GPU), cudamalloc, vmm (mapped in pieces; simulated where\n"
@@ -112,71 +108,8 @@ static const struct args_command command = {
 		 "  mam replay --streams ignore train.trace.gz     as if it had one stream\n"
 		 "  mam replay -p a.trace b.trace | grep high_water_ratio\n"
 		 "\nThe trace format is in man 5 mam-trace.\n",
-	.options = options,
+	.options = replay_options,
 };
-
-/* May a freed block have to wait? */
-static bool lag_counts(const struct replay_settings *settings)
-{
-	if (settings->free == REPLAY_FREE_STREAM)
-		return settings->streams != REPLAY_STREAMS_IGNORE;
-	return settings->free == REPLAY_FREE_DEFERRED;
-}
-
-/* What is wrong with the settings taken together? */
-static bool settings_are_good(const struct replay_settings *settings, int files)
-{
-	uint64_t granule = settings->granule;
-
-	if (files < 1)
-		message_error("no trace given; see mam replay --help");
-	else if (granule < 16 || granule > ((uint64_t)2 << 20) || (granule & (granule - 1)))
-		message_error("--align wants a power of two from 16 to 2M");
-	else if (settings->chunk_bytes == 0)
-		message_error("--chunk wants more than 0 bytes");
-	else if (settings->limit_bytes && settings->chunk_bytes < REPLAY_DEFAULT &&
-		 settings->chunk_bytes > settings->limit_bytes)
-		message_error("--chunk is more than --limit");
-	else if (settings->threads > REPLAY_THREADS)
-		message_error("--threads wants at most %d", (int)REPLAY_THREADS);
-	else if (settings->repeats > 1000000)
-		message_error("--repeat wants at most 1000000");
-	else if (settings->map && files > 1)
-		message_error("--map draws one trace, and %d were given", files);
-	else if (settings->lag != REPLAY_DEFAULT && settings->lag > REPLAY_LAG_MOST)
-		message_error("--lag wants at most %d", (int)REPLAY_LAG_MOST);
-	else if (settings->lag != REPLAY_DEFAULT && !lag_counts(settings))
-		message_error("--lag means nothing with --%s: no block waits",
-			      settings->free == REPLAY_FREE_STRICT ? "free strict"
-								   : "streams ignore");
-	else if (settings->streams != REPLAY_DEFAULT && settings->free != REPLAY_FREE_STREAM)
-		message_error("--streams goes with --free stream alone");
-	else
-		return replay_source_known(settings) &&
-		       (!settings->map || map_kind_known(settings->map));
-	return false;
-}
-
-/* Put in what was not given. One chunk and no growth, unless chunks are taken as needed. */
-static void complete(struct replay_settings *settings)
-{
-	bool as_needed =
-		settings->chunk_bytes == REPLAY_DEFAULT && strcmp(settings->source, "host") != 0;
-
-	if (as_needed) {
-		settings->chunk_bytes = 0;
-	} else if (settings->chunk_bytes == REPLAY_DEFAULT) {
-		settings->chunk_bytes = HOST_CHUNK * settings->threads;
-		if (settings->limit_bytes && settings->limit_bytes < settings->chunk_bytes)
-			settings->chunk_bytes = settings->limit_bytes;
-	}
-	if (settings->growth_bytes == REPLAY_DEFAULT)
-		settings->growth_bytes = as_needed ? 0 : REPLAY_LARGEST;
-	if (settings->lag == REPLAY_DEFAULT)
-		settings->lag = REPLAY_LAG;
-	if (settings->streams == REPLAY_DEFAULT)
-		settings->streams = REPLAY_STREAMS_HONOUR;
-}
 
 /* Load, play and draw one file. */
 static int replay_file(const struct replay_settings *settings, const char *path,
@@ -202,29 +135,17 @@ static int replay_file(const struct replay_settings *settings, const char *path,
 
 int replay_main(int argc, char **argv)
 {
-	struct replay_settings settings = {
-		.source = "host",
-		.chunk_bytes = REPLAY_DEFAULT,
-		.growth_bytes = REPLAY_DEFAULT,
-		.granule = 512,
-		.repeats = REPEATS_DEFAULT,
-		.threads = 1,
-		.cache = REPLAY_CACHE_OFF,
-		.free = REPLAY_FREE_STREAM,
-		.streams = REPLAY_DEFAULT,
-		.lag = REPLAY_DEFAULT,
-	};
+	struct replay_settings settings;
 	struct replay_result *results;
 	struct replay_trace *traces;
 	int first, status, files, played = 0;
 
+	replay_settings_begin(&settings);
 	if (!args_parse(&command, argc, argv, &settings, &first, &status))
 		return status;
 	files = argc - first;
-	if (!settings_are_good(&settings, files))
+	if (!replay_settings_end(&settings, files))
 		return STATUS_BAD;
-	complete(&settings);
-	replay_source_settle(&settings);
 	results = calloc((size_t)files, sizeof(*results));
 	traces = calloc((size_t)files, sizeof(*traces));
 	status = STATUS_BAD;

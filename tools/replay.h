@@ -3,6 +3,7 @@
  * replay.h - what the files of `mam replay` share.
  *
  *   replay.c         the command line, and file after file
+ *   replay_settings.c  what was not given, and what does not go together
  *   replay_trace.c   a file of any kind as a trace (read.h: the kinds)
  *   replay_build.c   a trace in the making: ids resolved, a compact array (replay_build.h)
  *   replay_source.c  the sources a replay may play on
@@ -19,6 +20,8 @@
 
 #include <mam/mam.h>
 #include <mam/stats.h>
+
+#include "args.h"
 
 struct map;
 struct mam_source;
@@ -42,16 +45,16 @@ enum replay_streams { REPLAY_STREAMS_HONOUR = 1, REPLAY_STREAMS_IGNORE = 2 };
 enum replay_cache { REPLAY_CACHE_OFF = 1, REPLAY_CACHE_ON = 2 };
 
 struct replay_settings {
-	const char *source;
+	const char *source; /* NULL: not given */
 	bool simulate; /* no driver under the source, though there may be one */
 	uint64_t chunk_bytes;
 	uint64_t growth_bytes;
 	uint64_t limit_bytes; /* 0: none */
-	uint64_t granule;
+	uint64_t granule; /* REPLAY_DEFAULT: not given */
 	uint64_t repeats; /* count */
 	uint64_t threads; /* count */
-	uint64_t cache;   /* enum replay_cache */
-	uint64_t free;    /* enum replay_free */
+	uint64_t cache;   /* enum replay_cache; 0: not given */
+	uint64_t free;    /* enum replay_free; 0: not given */
 	uint64_t streams; /* enum replay_streams */
 	uint64_t lag;     /* events; REPLAY_DEFAULT: not given */
 	const char *map;  /* file to draw into; NULL: none */
@@ -60,6 +63,17 @@ struct replay_settings {
 	bool plain;
 	bool quiet;
 };
+
+extern const struct args_option replay_options[]; /* of struct replay_settings */
+
+/* replay_settings_begin - nothing is given yet. */
+void replay_settings_begin(struct replay_settings *settings);
+
+/*
+ * replay_settings_end - put in what was not given, for so many files. False: they contradict each
+ * other, which was said.
+ */
+bool replay_settings_end(struct replay_settings *settings, int files);
 
 /* One block of a trace: from an allocation to its free. */
 struct replay_block {
