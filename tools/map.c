@@ -5,7 +5,8 @@
  * 1. After an allocation, ask the pool for the block's segment, and remember its place: its chunk's
  *    place in the picture plus its offset there.
  * 2. After each event, note the pool's own counts where they changed.
- * 3. Write the picture, whole or not at all (whole_file.h).
+ * 3. At the end, move down what lies above chunks that were hardly used.
+ * 4. Write the picture, whole or not at all (whole_file.h).
  */
 #include "map.h"
 
@@ -16,6 +17,7 @@
 #include "whole_file.h"
 
 #define CHUNKS_STEP 16
+#define UNUSED_SHARE 8 /* a chunk used to less than one part in so many is cut */
 
 /* What may be drawn, by the end of the file's name. */
 static const struct kind {
@@ -176,6 +178,31 @@ bool map_note(struct map *map, uint32_t event, struct mam_pool *pool, const void
 		return false;
 	}
 	return true;
+}
+
+void map_settle(struct map *map)
+{
+	uint64_t place = 0;
+
+	for (size_t i = 0; i < map->chunk_count; i++) {
+		struct map_chunk *chunk = &map->chunks[i];
+
+		chunk->shown = chunk->used < chunk->bytes / UNUSED_SHARE ? chunk->used
+									 : chunk->bytes;
+		chunk->down = chunk->place - place;
+		place += chunk->shown;
+	}
+	for (uint32_t i = 0; i < map->trace->block_count; i++)
+		if (map->places[i] != MAP_NOWHERE)
+			map->places[i] -= map_chunk_of(map, map->places[i])->down;
+	map->top = 0;
+	for (size_t i = 0; i < map->chunk_count; i++) {
+		struct map_chunk *chunk = &map->chunks[i];
+
+		chunk->place -= chunk->down;
+		if (chunk->used)
+			map->top = chunk->place + chunk->used;
+	}
 }
 
 bool map_write(const struct map *map, const struct replay_settings *settings,

@@ -8,7 +8,8 @@
  *   map_color.c  which colour a size has, in both
  *
  * Chunks lie one upon the other in the picture, in the order of their first use, wherever the
- * source really put them.
+ * source really put them. One that is mostly a range of addresses nobody used (a source that maps
+ * as it goes reserves many) is in the picture up to its highest block alone.
  */
 #ifndef TOOLS_MAP_H
 #define TOOLS_MAP_H
@@ -24,6 +25,8 @@ struct map_chunk {
 	uint64_t bytes;
 	uint64_t place; /* where it begins in the picture */
 	uint64_t used;  /* the highest end of a block in it, from its base */
+	uint64_t shown; /* bytes of it in the picture, from its base */
+	uint64_t down;  /* map_settle's: how far it moves */
 };
 
 /* From event `event` on, until the next step. */
@@ -58,6 +61,9 @@ void map_destroy(struct map *map);
  * memory, which was said.
  */
 bool map_note(struct map *map, uint32_t event, struct mam_pool *pool, const void *address);
+
+/* map_settle - the replay is over: cut from the picture what of chunks was never used. */
+void map_settle(struct map *map);
 
 /*
  * map_write - draw it into `path`, whole or not at all. False: it cannot be written, which was

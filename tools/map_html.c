@@ -135,7 +135,7 @@ static void put_meta(struct page *page)
 	fputs("],\n\"chunks\":[", file);
 	for (size_t i = 0; i < map->chunk_count; i++)
 		fprintf(file, "%s[%" PRIu64 ",%" PRIu64 ",\"0x%" PRIx64 "\"]", i ? "," : "",
-			map->chunks[i].place, map->chunks[i].bytes, map->chunks[i].base);
+			map->chunks[i].place, map->chunks[i].shown, map->chunks[i].base);
 	fputs("],\n\"steps\":[", file);
 	for (size_t i = 0; i < map->step_count; i++)
 		fprintf(file, "%s[%" PRIu32 ",%" PRIu64 ",%" PRIu64 "]", i ? "," : "",

@@ -7,7 +7,7 @@
 
 extern const char map_page_html[]; /* has @MARKS@ where map_html.c puts something in */
 extern const char map_page_css[];
-extern const char map_words_js[]; /* the scripts, in the order they go in; words.js needs no other */
+extern const char map_words_js[]; /* the scripts, in order; words.js needs no other */
 extern const char map_data_js[];
 extern const char map_view_js[];
 extern const char map_hands_js[];

@@ -127,6 +127,8 @@ static int replay_file(const struct replay_settings *settings, const char *path,
 			return STATUS_BAD;
 	}
 	status = replay_play(settings, trace, map, result);
+	if (status == STATUS_GOOD && map)
+		map_settle(map);
 	if (status == STATUS_GOOD && map && !map_write(map, settings, result, settings->map))
 		status = STATUS_BAD;
 	map_destroy(map);
