@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "export.h"
 #include "format.h"
 #include "map.h"
 #include "message.h"
@@ -82,6 +83,10 @@ const struct args_option replay_options[] = {
 	  "N threads play a copy each on one pool" },
 	{ "map", 'm', ARGS_TEXT, FIELD(map), "FILE", NULL,
 	  "draw the heap into FILE.html (to look into) or FILE.svg" },
+	{ "export", 'e', ARGS_TEXT, FIELD(export), "FILES", NULL,
+	  "write FILE.json (Perfetto), FILE.pickle (PyTorch's viewer)\n"
+	  "or FILE.trace (mam-trace, from any kind of trace); several\n"
+	  "apart by commas; .json and .trace also with .gz" },
 	{ "salvage", 0, ARGS_FLAG, FIELD(salvage), NULL, NULL,
 	  "play what is left of a trace that was cut short" },
 	{ "plain", 'p', ARGS_FLAG, FIELD(plain), NULL, NULL,
@@ -121,7 +126,7 @@ static int replay_file(const struct replay_settings *settings, const char *path,
 	progress_begin(settings->quiet);
 	if (!replay_trace_load(path, settings->salvage, trace))
 		return STATUS_BAD;
-	if (settings->map) {
+	if (settings->map || settings->export) {
 		map = map_create(trace);
 		if (!map)
 			return STATUS_BAD;
@@ -129,7 +134,11 @@ static int replay_file(const struct replay_settings *settings, const char *path,
 	status = replay_play(settings, trace, map, result);
 	if (status == STATUS_GOOD && map)
 		map_settle(map);
-	if (status == STATUS_GOOD && map && !map_write(map, settings, result, settings->map))
+	if (status == STATUS_GOOD && settings->map &&
+	    !map_write(map, settings, result, settings->map))
+		status = STATUS_BAD;
+	if (status == STATUS_GOOD && settings->export &&
+	    !export_write(map, settings, settings->export))
 		status = STATUS_BAD;
 	map_destroy(map);
 	return status;

@@ -12,6 +12,7 @@
  *   replay_play.c    the walks: once to count, then against the clock
  *   replay_report.c  the numbers, for people and for scripts
  *   map.c            where each block lay, and the picture of it
+ *   export.c         the same for other tools
  */
 #ifndef TOOLS_REPLAY_H
 #define TOOLS_REPLAY_H
@@ -58,6 +59,7 @@ struct replay_settings {
 	uint64_t streams; /* enum replay_streams */
 	uint64_t lag;     /* events; REPLAY_DEFAULT: not given */
 	const char *map;  /* file to draw into; NULL: none */
+	const char *export; /* files to write for other tools, apart by commas; NULL: none */
 	bool check;
 	bool salvage;
 	bool plain;

@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "export.h"
 #include "map.h"
 #include "message.h"
 
@@ -73,6 +74,8 @@ static bool are_good(const struct replay_settings *settings, int files)
 		message_error("--repeat wants at most 1000000");
 	else if (settings->map && files > 1)
 		message_error("--map draws one trace, and %d were given", files);
+	else if (settings->export && files > 1)
+		message_error("--export writes one trace, and %d were given", files);
 	else if (settings->lag != REPLAY_DEFAULT && settings->lag > REPLAY_LAG_MOST)
 		message_error("--lag wants at most %d", (int)REPLAY_LAG_MOST);
 	else if (settings->lag != REPLAY_DEFAULT && !lag_counts(settings))
@@ -83,7 +86,8 @@ static bool are_good(const struct replay_settings *settings, int files)
 		message_error("--streams goes with --free stream alone");
 	else
 		return replay_source_known(settings) &&
-		       (!settings->map || map_kind_known(settings->map));
+		       (!settings->map || map_kind_known(settings->map)) &&
+		       (!settings->export || export_known(settings->export));
 	return false;
 }
 

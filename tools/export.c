@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * export.c - a replay in files of other tools.
+ *
+ * 1. The end of a file's name says what it will be, and whether as gzip.
+ * 2. Write it beside and rename it (whole_file.h), through gzip or not (gzip_file.h).
+ */
+#include "export.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gzip_file.h"
+#include "message.h"
+#include "progress.h"
+#include "whole_file.h"
+
+#define PROGRESS_STEP 65536
+
+static const struct kind {
+	const char *suffix;
+	bool (*write)(const struct export *export);
+	bool gzip;
+} kinds[] = {
+	{ ".json", write_perfetto, false },     { ".json.gz", write_perfetto, true },
+	{ ".pickle", write_snapshot, false },   { ".trace", write_trace, false },
+	{ ".trace.gz", write_trace, true },
+};
+
+static const struct kind *find_kind(const char *path)
+{
+	size_t length = strlen(path);
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		size_t bytes = strlen(kinds[i].suffix);
+
+		if (length > bytes && strcmp(path + length - bytes, kinds[i].suffix) == 0)
+			return &kinds[i];
+	}
+	return NULL;
+}
+
+/* The first file of a list, to be freed; *list moves behind it. NULL: no memory, which was said. */
+static char *take_path(const char **list)
+{
+	size_t bytes = strcspn(*list, ",");
+	char *path = strndup(*list, bytes);
+
+	if (!path)
+		message_error("no memory left for the names of files");
+	*list += bytes + ((*list)[bytes] == ',');
+	return path;
+}
+
+bool export_known(const char *list)
+{
+	bool known = true;
+
+	do {
+		char *path = take_path(&list);
+
+		known = path && find_kind(path);
+		if (path && !known)
+			message_error("%s: an export goes into a file that ends in .json, .pickle "
+				      "or .trace, or .json.gz or .trace.gz",
+				      path);
+		free(path);
+	} while (known && *list);
+	return known;
+}
+
+static bool write_as_gzip(const struct kind *kind, struct export *export)
+{
+	FILE *plain = export->file;
+	bool good;
+
+	export->file = gzip_file_over(plain);
+	if (!export->file)
+		return false;
+	good = kind->write(export);
+	return fclose(export->file) == 0 && good;
+}
+
+static bool write_one(struct export *export)
+{
+	const struct kind *kind = find_kind(export->path);
+	struct whole_file whole;
+	bool good;
+
+	export->file = whole_file_open(&whole, export->path, "an export");
+	if (!export->file)
+		return false;
+	errno = 0;
+	good = kind->gzip ? write_as_gzip(kind, export) : kind->write(export);
+	progress_end();
+	return whole_file_close(&whole, good);
+}
+
+bool export_write(const struct map *map, const struct replay_settings *settings, const char *list)
+{
+	struct export export = { .map = map, .trace = map->trace, .settings = settings };
+	bool good;
+
+	do {
+		char *path = take_path(&list);
+
+		export.path = path;
+		good = path && write_one(&export);
+		free(path);
+	} while (good && *list);
+	return good;
+}
+
+uint64_t export_address(const struct map *map, uint32_t block)
+{
+	const struct map_chunk *chunk = map_chunk_of(map, map->places[block]);
+
+	return chunk->base + map->places[block] - chunk->place;
+}
+
+void export_progress(const struct export *export, uint32_t event)
+{
+	if (event % PROGRESS_STEP == PROGRESS_STEP - 1)
+		progress_show("writing", event, export->trace->event_count);
+}
