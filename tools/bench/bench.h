@@ -9,6 +9,7 @@
  *   run       one peer through one case, on a fresh heap
  *   batch     operations of one kind timed between two looks at the clock
  *   metric    a number of a run: alloc_ns, free_ns, ...
+ *   growth    an operation for which the heap took more from its source
  *
  * Method: every run opens its own heap, fills it (which also faults in the peer's books), warms up,
  * then times batches. A batch is long enough for the clock's own cost, which is taken off, not to
@@ -29,9 +30,9 @@
 #define BENCH_MIB ((size_t)1 << 20)
 #define BENCH_GIB ((size_t)1 << 30)
 
-#define BENCH_METRICS_MAX 12 /* metrics of one run */
-#define BENCH_PEERS_MAX 24
-#define BENCH_WORKLOADS_MAX 16
+#define BENCH_METRICS_MAX 64 /* numbers of one run */
+#define BENCH_PEERS_MAX 40
+#define BENCH_WORKLOADS_MAX 24
 #define BENCH_BATCH_MAX 256 /* operations of one batch */
 
 /* ---- peers: peer.c, peer_mam.c, peer_cuda.c, peer_library.c ---- */
@@ -55,7 +56,9 @@ struct bench_peer {
 	int variant;         /* the peer's own: policy, pool threshold */
 	size_t most_blocks;  /* most live blocks it is asked for, to bound a run's time; 0: any */
 	size_t most_bytes;   /* the largest block that pair and size ask of it; 0: any */
+	size_t most_holes;   /* most holes between blocks it is asked to live with; 0: any */
 	size_t block_memory; /* host memory a live block is taken to cost, at least */
+	bool bounded;        /* its heap can be held to one chunk of chunk_bytes: smallest */
 	/* probe - may it be used here? If not, false and one sentence in `why`. Called once. */
 	bool (*probe)(struct bench_peer *peer, char *why, size_t why_bytes);
 	/* open, close - a fresh heap before a run, and its end; open answers false where there is
@@ -87,6 +90,8 @@ struct bench_peer {
 	void *heap;          /* of the run in progress; the peer's own */
 	bool growing;        /* set before open: the heap grows by need, as a program's would; else
 			      * its ground is taken at once where it can be */
+	size_t chunk_bytes;  /* set before open where `bounded`: the heap is one chunk of so many
+			      * bytes and refuses what does not fit; 0: as `growing` says */
 	bool dropped;        /* the heap of the run in progress has ended already */
 };
 
@@ -194,11 +199,15 @@ struct bench_sample {
 	size_t count;
 	struct bench_number {
 		const char *metric;
+		const char *parameter; /* NULL: that of the case */
 		double value;
 	} numbers[BENCH_METRICS_MAX];
 };
 
 void bench_sample_add(struct bench_sample *sample, const char *metric, double value);
+/* bench_sample_add_at - a number of a parameter that is not the case's: a range of sizes */
+void bench_sample_add_at(struct bench_sample *sample, const char *parameter, const char *metric,
+			 double value);
 
 /* How long and how often: quick, full or smoke. */
 struct bench_effort {
@@ -296,6 +305,8 @@ struct bench_workload {
 	const char *metrics[2]; /* shown in the table, as first/second; the second may be NULL */
 	const struct bench_case *cases;
 	size_t case_count;
+	/* find_cases - in place of the two, where they are known only now; answers their count */
+	size_t (*find_cases)(const struct bench_case **cases);
 	int repeats; /* at most so many; 0: as the effort says */
 	bool mam_only;
 	bool by_name; /* only peers that name it in `only` */
@@ -315,6 +326,11 @@ extern const struct bench_workload bench_work_pair, bench_work_size, bench_work_
 	bench_work_holes, bench_work_random, bench_work_threads, bench_work_foreign,
 	bench_work_create, bench_work_training, bench_work_footprint, bench_work_stream,
 	bench_work_vmm;
+/* latency, fill, replay, policy; smallest asks peers that are `bounded`; ownstream and multistream
+ * ask those that have alloc_on; bigchunk those on a device that are not mam's and no library */
+extern const struct bench_workload bench_work_latency, bench_work_fill, bench_work_replay,
+	bench_work_policy, bench_work_smallest, bench_work_ownstream, bench_work_multistream,
+	bench_work_bigchunk;
 
 struct bench_results;
 

@@ -3,8 +3,8 @@
  * driver.h - the CUDA driver and runtime as the bench calls them: found at run time, so that the
  * bench builds without a toolkit and runs without a GPU.
  *
- * All of it works in the primary context of device 0, which the runtime and mam share. Two streams
- * of the bench's own, neither blocking, stand for those of a program.
+ * All of it works in the primary context of device 0, which the runtime and mam share. A few
+ * streams of the bench's own, none blocking, stand for those of a program.
  */
 #ifndef MAM_TOOLS_BENCH_DRIVER_H
 #define MAM_TOOLS_BENCH_DRIVER_H
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BENCH_STREAMS 2
+#define BENCH_STREAMS 16
 #define BENCH_NOT_READY 600 /* CUDA_ERROR_NOT_READY: work is in flight */
 
 typedef unsigned long long bench_address; /* CUdeviceptr */

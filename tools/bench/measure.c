@@ -72,8 +72,15 @@ double bench_measure_clock_cost(void)
 
 void bench_sample_add(struct bench_sample *sample, const char *metric, double value)
 {
+	bench_sample_add_at(sample, NULL, metric, value);
+}
+
+void bench_sample_add_at(struct bench_sample *sample, const char *parameter, const char *metric,
+			 double value)
+{
 	if (sample->count < BENCH_METRICS_MAX)
-		sample->numbers[sample->count++] = (struct bench_number){ metric, value };
+		sample->numbers[sample->count++] =
+			(struct bench_number){ metric, parameter, value };
 }
 
 bool bench_table_init(struct bench_table *table, size_t room)

@@ -151,11 +151,13 @@ static void malloc_release(struct bench_peer *peer, void *block, size_t bytes)
 
 struct bench_peer bench_peers[] = {
 	{ .name = "mam-host",
+	  .bounded = true,
 	  MAM_CALLS,
 	  .source = "host",
 	  .drop = bench_mam_drop,
 	  .variant = MAM_FREE_STREAM },
 	{ .name = "mam-host-cache",
+	  .bounded = true,
 	  MAM_CALLS,
 	  .source = "host",
 	  .cached = true,
@@ -174,6 +176,7 @@ struct bench_peer bench_peers[] = {
 	  .only = CACHED_ONLY,
 	  .variant = MAM_FREE_STREAM },
 	{ .name = "mam-cudamalloc",
+	  .bounded = true,
 	  MAM_DEVICE,
 	  .source = "cudamalloc",
 	  .variant = MAM_FREE_STREAM },

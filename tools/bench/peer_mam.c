@@ -38,8 +38,8 @@ static enum mam_status make_pool(const struct bench_peer *peer, struct mam_pool 
 
 	attr.source = peer->source;
 	attr.device = peer->on_device ? 0 : MAM_DEVICE_CURRENT;
-	if (!peer->growing && !always_grows(peer)) {
-		attr.chunk_bytes = peer->ground_bytes;
+	if (peer->chunk_bytes > 0 || (!peer->growing && !always_grows(peer))) {
+		attr.chunk_bytes = peer->chunk_bytes > 0 ? peer->chunk_bytes : peer->ground_bytes;
 		attr.growth_bytes = MAM_GROWTH_NONE;
 	}
 	attr.free_policy = (enum mam_free_policy)peer->variant;

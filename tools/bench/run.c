@@ -7,13 +7,13 @@
  * of on all repeats of one cell, and where the time runs out it costs repeats, not cells. A refusal
  * ends a cell, not the bench: it becomes a note.
  */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "bench.h"
 
 #define REPEATS_MAX 16
-#define CASES_MAX 16
 
 /* In this order: should the time run out, what comes late is left out. */
 const struct bench_workload *const bench_workloads[] = {
@@ -24,13 +24,31 @@ const struct bench_workload *const bench_workloads[] = {
 
 const size_t bench_workload_count = sizeof(bench_workloads) / sizeof(bench_workloads[0]);
 
+_Static_assert(sizeof(bench_workloads) / sizeof(bench_workloads[0]) <= BENCH_WORKLOADS_MAX,
+	       "raise BENCH_WORKLOADS_MAX");
+
 /* One case with one peer: what its runs have answered so far. */
 struct cell {
-	struct bench_sample samples[REPEATS_MAX];
+	struct bench_number *numbers; /* of all runs, one behind the other */
+	size_t count;
 	size_t runs;
 	uint64_t spent_ns;
 	bool over; /* refused, or out of time */
 };
+
+/* The cells of one workload: a row of all peers for each case. */
+struct board {
+	const struct bench_case *cases;
+	size_t case_count;
+	struct cell *cells;
+	uint64_t spent_ns;
+	bool late; /* one was not run at all: the time was up */
+};
+
+static struct cell *cell_of(const struct board *board, size_t one, size_t peer)
+{
+	return &board->cells[one * bench_peer_count + peer];
+}
 
 size_t bench_run_memory(void)
 {
@@ -60,25 +78,39 @@ size_t bench_run_resident(void)
 	return (size_t)resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+static bool keep(struct cell *cell, const struct bench_sample *sample)
+{
+	size_t count = cell->count + sample->count;
+	struct bench_number *numbers = realloc(cell->numbers, (count + 1) * sizeof(*numbers));
+
+	if (numbers == NULL)
+		return false;
+	memcpy(numbers + cell->count, sample->numbers, sample->count * sizeof(*numbers));
+	cell->numbers = numbers;
+	cell->count = count;
+	return true;
+}
+
 static void run_once(struct cell *cell, const struct bench_workload *workload,
 		     const struct bench_case *one, struct bench_peer *peer,
 		     const struct bench_effort *effort, struct bench_results *results)
 {
 	/* The same seed for every peer, another for every repeat. */
 	struct bench_random random = { 20170 + cell->runs };
-	struct bench_sample *sample = &cell->samples[cell->runs];
+	struct bench_sample sample = { .count = 0 };
 	const char *why = "it gave no heap";
 	uint64_t start = bench_now();
 
-	sample->count = 0;
 	peer->growing = workload->grows && one->c != BENCH_ONE_CHUNK;
 	if (peer->open(peer)) {
-		why = workload->run(peer, one, effort, &random, sample);
+		why = workload->run(peer, one, effort, &random, &sample);
 		if (!peer->dropped)
 			peer->close(peer);
 		peer->dropped = false;
 	}
 	cell->spent_ns += bench_now() - start;
+	if (why == NULL && !keep(cell, &sample))
+		why = "no memory for the bench's own tables";
 	if (why != NULL) {
 		cell->over = true;
 		if (cell->runs == 0)
@@ -91,25 +123,36 @@ static void run_once(struct cell *cell, const struct bench_workload *workload,
 		cell->over = true;
 }
 
+static bool same_place(const struct bench_number *a, const struct bench_number *b)
+{
+	return strcmp(a->metric, b->metric) == 0 &&
+	       (a->parameter == b->parameter ||
+		(a->parameter != NULL && b->parameter != NULL &&
+		 strcmp(a->parameter, b->parameter) == 0));
+}
+
+/* The median of what the runs say of each metric; a run need not have all. */
 static void collect(const struct cell *cell, const struct bench_workload *workload,
 		    const struct bench_case *one, const struct bench_peer *peer,
 		    struct bench_results *results)
 {
 	double values[REPEATS_MAX];
-	size_t metric, run;
+	size_t at, other, count;
 
-	if (cell->runs == 0)
-		return;
-	for (metric = 0; metric < cell->samples[0].count; metric++) {
-		size_t count = 0;
+	for (at = 0; at < cell->count; at++) {
+		const struct bench_number *number = &cell->numbers[at];
 
-		for (run = 0; run < cell->runs; run++) {
-			if (metric < cell->samples[run].count)
-				values[count++] = cell->samples[run].numbers[metric].value;
+		for (other = 0; other < at && !same_place(&cell->numbers[other], number); other++)
+			;
+		if (other < at)
+			continue; /* told with the first run that had it */
+		for (count = 0; other < cell->count && count < REPEATS_MAX; other++) {
+			if (same_place(&cell->numbers[other], number))
+				values[count++] = cell->numbers[other].value;
 		}
-		bench_results_add(results, workload->name, peer->name, one->parameter,
-				  cell->samples[0].numbers[metric].metric,
-				  bench_measure_median(values, count));
+		bench_results_add(results, workload->name, peer->name,
+				  number->parameter != NULL ? number->parameter : one->parameter,
+				  number->metric, bench_measure_median(values, count));
 	}
 }
 
@@ -125,17 +168,13 @@ static bool takes_part(const struct bench_peer *peer, const struct bench_workloa
 	}
 	if (workload == &bench_work_live)
 		return one->a <= (peer->is_mam ? effort->most_live : effort->most_live_others);
+	if (workload != &bench_work_holes)
+		return true;
+	if (peer->most_holes != 0 && one->a > peer->most_holes)
+		return false;
 	/* As many holes as blocks. */
-	return workload != &bench_work_holes || peer->is_mam ||
-	       2 * one->a <= effort->most_live_others;
+	return peer->is_mam || 2 * one->a <= effort->most_live_others;
 }
-
-/* The cells of one workload. */
-struct board {
-	uint64_t spent_ns;
-	struct cell cells[CASES_MAX][BENCH_PEERS_MAX];
-	bool late; /* one was not run at all: the time was up */
-};
 
 static int repeats_of(const struct bench_workload *workload, const struct bench_effort *effort)
 {
@@ -153,13 +192,13 @@ static void run_repeat(struct board *board, const struct bench_workload *workloa
 	uint64_t start = bench_now();
 	size_t i, p;
 
-	for (i = 0; i < workload->case_count; i++) {
-		const struct bench_case *one = &workload->cases[i];
+	for (i = 0; i < board->case_count; i++) {
+		const struct bench_case *one = &board->cases[i];
 
 		if (one->fine && !effort->fine)
 			continue;
 		for (p = 0; p < bench_peer_count; p++) {
-			struct cell *cell = &board->cells[i][p];
+			struct cell *cell = cell_of(board, i, p);
 			struct bench_peer *peer = &bench_peers[p];
 
 			if (!takes_part(peer, workload, one, effort) || cell->over)
@@ -184,9 +223,9 @@ static void collect_all(const struct board *board, const struct bench_workload *
 {
 	size_t i, p;
 
-	for (i = 0; i < workload->case_count; i++) {
+	for (i = 0; i < board->case_count; i++) {
 		for (p = 0; p < bench_peer_count; p++)
-			collect(&board->cells[i][p], workload, &workload->cases[i], &bench_peers[p],
+			collect(cell_of(board, i, p), workload, &board->cases[i], &bench_peers[p],
 				results);
 	}
 	if (board->late)
@@ -210,28 +249,49 @@ static void note_times(const struct board *boards, const bool *wanted,
 	bench_results_note(results, "seconds: %s", text);
 }
 
+static bool board_init(struct board *board, const struct bench_workload *workload)
+{
+	*board = (struct board){ .cases = workload->cases, .case_count = workload->case_count };
+	if (workload->find_cases != NULL)
+		board->case_count = workload->find_cases(&board->cases);
+	board->cells = calloc(board->case_count * bench_peer_count + 1, sizeof(*board->cells));
+	return board->cells != NULL;
+}
+
+static void board_fini(struct board *board)
+{
+	size_t i;
+
+	for (i = 0; board->cells != NULL && i < board->case_count * bench_peer_count; i++)
+		free(board->cells[i].numbers);
+	free(board->cells);
+}
+
 void bench_run_all(const struct bench_effort *effort, const bool *wanted,
 		   struct bench_results *results)
 {
 	uint64_t deadline = bench_now() + effort->deadline_ns;
-	size_t bytes = bench_workload_count * sizeof(struct board), i;
-	struct board *boards = bench_measure_pages(bytes);
+	struct board boards[BENCH_WORKLOADS_MAX] = { { .cells = NULL } };
+	bool good = true;
 	int repeat;
+	size_t i;
 
-	if (boards == NULL) {
+	for (i = 0; i < bench_workload_count; i++)
+		good = good && (!wanted[i] || board_init(&boards[i], bench_workloads[i]));
+	if (!good)
 		bench_results_note(results,
 				   "nothing was run: no memory for the bench's own tables");
-		return;
-	}
-	for (repeat = 0; repeat < effort->repeats; repeat++) {
+	for (repeat = 0; good && repeat < effort->repeats; repeat++) {
 		for (i = 0; i < bench_workload_count; i++) {
 			if (wanted[i] && repeat < repeats_of(bench_workloads[i], effort))
 				run_repeat(&boards[i], bench_workloads[i], effort, deadline,
 					   results);
 		}
 	}
-	for (i = 0; i < bench_workload_count; i++)
+	for (i = 0; good && i < bench_workload_count; i++)
 		collect_all(&boards[i], bench_workloads[i], results);
-	note_times(boards, wanted, results);
-	bench_measure_pages_free(boards, bytes);
+	if (good)
+		note_times(boards, wanted, results);
+	for (i = 0; i < bench_workload_count; i++)
+		board_fini(&boards[i]);
 }
