@@ -56,7 +56,7 @@ ratio() # A B
 # The viewer's functions on a snapshot; each must answer with something.
 view() # PROGRAM SNAPSHOT
 {
-	for what in segsum trace trace_plot segment_plot; do
+	for what in stats trace trace_plot segment_plot; do
 		case $what in
 		*_plot) to="-o $work/view" ;;
 		*) to= ;;
