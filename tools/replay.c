@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "compare.h"
 #include "export.h"
 #include "format.h"
 #include "map.h"
@@ -87,6 +88,9 @@ const struct args_option replay_options[] = {
 	  "write FILE.json (Perfetto), FILE.pickle (PyTorch's viewer)\n"
 	  "or FILE.trace (mam-trace, from any kind of trace); several\n"
 	  "apart by commas; .json and .trace also with .gz" },
+	{ "compare", 0, ARGS_OPTIONAL, FIELD(compare), "LIST", NULL,
+	  "play several settings side by side: the usual ones, or\n"
+	  "LIST, as in --compare='source=vmm;source=vmm,cache=on'" },
 	{ "salvage", 0, ARGS_FLAG, FIELD(salvage), NULL, NULL,
 	  "play what is left of a trace that was cut short" },
 	{ "plain", 'p', ARGS_FLAG, FIELD(plain), NULL, NULL,
@@ -111,6 +115,7 @@ static const struct args_command command = {
 		 "  mam replay --chunk 2G --growth 1G train.trace.gz\n"
 		 "  mam replay --source vmm train.trace.gz         memory mapped as it is needed\n"
 		 "  mam replay --streams ignore train.trace.gz     as if it had one stream\n"
+		 "  mam replay --compare train.trace.gz            which settings suit it best?\n"
 		 "  mam replay -p a.trace b.trace | grep high_water_ratio\n"
 		 "\nThe trace format is in man 5 mam-trace.\n",
 	.options = replay_options,
@@ -155,6 +160,8 @@ int replay_main(int argc, char **argv)
 	if (!args_parse(&command, argc, argv, &settings, &first, &status))
 		return status;
 	files = argc - first;
+	if (settings.compare)
+		return compare_main(&settings, argv + first, files);
 	if (!replay_settings_end(&settings, files))
 		return STATUS_BAD;
 	results = calloc((size_t)files, sizeof(*results));

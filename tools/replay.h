@@ -13,6 +13,7 @@
  *   replay_report.c  the numbers, for people and for scripts
  *   map.c            where each block lay, and the picture of it
  *   export.c         the same for other tools
+ *   compare.c        several settings side by side (compare.h)
  */
 #ifndef TOOLS_REPLAY_H
 #define TOOLS_REPLAY_H
@@ -60,6 +61,7 @@ struct replay_settings {
 	uint64_t lag;     /* events; REPLAY_DEFAULT: not given */
 	const char *map;  /* file to draw into; NULL: none */
 	const char *export; /* files to write for other tools, apart by commas; NULL: none */
+	const char *compare; /* settings to compare, "": the usual ones; NULL: play one */
 	bool check;
 	bool salvage;
 	bool plain;
@@ -156,5 +158,11 @@ int replay_play(const struct replay_settings *settings, const struct replay_trac
 /* replay_report - print what was found of all files. */
 void replay_report(const struct replay_settings *settings, const struct replay_result *results,
 		   int count);
+
+/* Parts of it: one file's lines for scripts, the line before them, and how wide a table may be. */
+void replay_report_plain(const struct replay_settings *settings,
+			 const struct replay_result *result);
+void replay_report_path(const char *path);
+int replay_report_columns(void);
 
 #endif

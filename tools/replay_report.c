@@ -154,7 +154,7 @@ static const char *name_of_free(uint64_t when)
 					    : "deferred";
 }
 
-static void print_plain(const struct replay_settings *settings, const struct replay_result *result)
+void replay_report_plain(const struct replay_settings *settings, const struct replay_result *result)
 {
 	for (const struct row *row = rows; row < rows + ROWS; row++) {
 		if (!is_known(row, settings, result))
@@ -178,7 +178,7 @@ static void print_plain(const struct replay_settings *settings, const struct rep
 }
 
 /* A path may hold a tab or a newline, which would be taken for the end of a value. */
-static void print_path(const char *path)
+void replay_report_path(const char *path)
 {
 	printf("file\t");
 	for (; *path; path++)
@@ -214,7 +214,7 @@ static struct format_text beside(const struct row *row, const struct replay_resu
 }
 
 /* Columns of the page: the terminal's, or what fits on paper. */
-static int page_columns(void)
+int replay_report_columns(void)
 {
 	struct winsize size;
 
@@ -320,15 +320,15 @@ void replay_report(const struct replay_settings *settings, const struct replay_r
 	if (settings->plain) {
 		for (int i = 0; i < count; i++) {
 			if (count > 1)
-				print_path(results[i].trace->path);
-			print_plain(settings, &results[i]);
+				replay_report_path(results[i].trace->path);
+			replay_report_plain(settings, &results[i]);
 		}
 		return;
 	}
 	if (settings->quiet)
 		return;
 	for (int i = 0, fit; i < count; i += fit) {
-		fit = files_that_fit(&results[i], count - i, page_columns());
+		fit = files_that_fit(&results[i], count - i, replay_report_columns());
 		print_table(settings, &results[i], fit);
 		putchar('\n');
 	}
