@@ -76,6 +76,8 @@ static bool are_good(const struct replay_settings *settings, int files)
 		message_error("--map draws one setting, and --compare plays several");
 	else if (settings->map && files > 1)
 		message_error("--map draws one trace, and %d were given", files);
+	else if (settings->export && settings->compare)
+		message_error("--export writes one setting, and --compare plays several");
 	else if (settings->export && files > 1)
 		message_error("--export writes one trace, and %d were given", files);
 	else if (settings->lag != REPLAY_DEFAULT && settings->lag > REPLAY_LAG_MOST)
