@@ -64,7 +64,7 @@ same "the same peak" yes "$(row late-oom same_peak)"
 same "what PyTorch reserved" 1.5000 "$(row gnn torch_reserved_ratio)"
 same "what mam would" "1.1 1.01" "$(row gpt2 mam_reserved_ratio) $(row gpt2 mam_vmm_physical_ratio)"
 same "the viewer reads both" "yes yes" "$(row gnn-own viewer_trace) $(row gnn viewer_trace_plot)"
-same "a trace is exported too" "40 yes" "$(row small events) $(row small viewer_segsum)"
+same "a trace is exported too" "40 yes" "$(row small events) $(row small viewer_stats)"
 same "snapshots are kept" 4 "$(find "$scratch/kept" -name '*.pickle' | wc -l)"
 
 script LIVE=999
