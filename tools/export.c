@@ -41,7 +41,10 @@ static const struct kind *find_kind(const char *path)
 	return NULL;
 }
 
-/* The first file of a list, to be freed; *list moves behind it. NULL: no memory, which was said. */
+/*
+ * The first file of a list, to be freed; *list moves behind it, to NULL behind the last. NULL: no
+ * memory, which was said.
+ */
 static char *take_path(const char **list)
 {
 	size_t bytes = strcspn(*list, ",");
@@ -49,7 +52,7 @@ static char *take_path(const char **list)
 
 	if (!path)
 		message_error("no memory left for the names of files");
-	*list += bytes + ((*list)[bytes] == ',');
+	*list = (*list)[bytes] ? *list + bytes + 1 : NULL;
 	return path;
 }
 
@@ -57,16 +60,18 @@ bool export_known(const char *list)
 {
 	bool known = true;
 
-	do {
+	while (known && list) {
 		char *path = take_path(&list);
 
 		known = path && find_kind(path);
-		if (path && !known)
+		if (path && !*path)
+			message_error("--export wants names of files, and one is empty");
+		else if (path && !known)
 			message_error("%s: an export goes into a file that ends in .json, .pickle "
 				      "or .trace, or .json.gz or .trace.gz",
 				      path);
 		free(path);
-	} while (known && *list);
+	}
 	return known;
 }
 
@@ -100,15 +105,15 @@ static bool write_one(struct export *export)
 bool export_write(const struct map *map, const struct replay_settings *settings, const char *list)
 {
 	struct export export = { .map = map, .trace = map->trace, .settings = settings };
-	bool good;
+	bool good = true;
 
-	do {
+	while (good && list) {
 		char *path = take_path(&list);
 
 		export.path = path;
 		good = path && write_one(&export);
 		free(path);
-	} while (good && *list);
+	}
 	return good;
 }
 

@@ -190,7 +190,7 @@ static void put_all(const struct export *export, struct perfetto_slices *slices)
 	}
 	put_end(export, slices);
 	if (slices->left_out && !export->settings->quiet)
-		message_error("%s: only the largest %s blocks have a slice; counters are of all %s",
+		message_error("%s: only %s of %s blocks have a slice; counters are of all",
 			      export->path, format_count(slices->count).text,
 			      format_count(slices->count + slices->left_out).text);
 }
