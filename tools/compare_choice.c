@@ -139,10 +139,20 @@ static const char *reason_of(const struct compare_choice *choice)
 	return "of those within 2% of the least it is the quickest";
 }
 
+/* mam run takes chunks and keeps no caches, whatever it is told. */
+static const char *who_can(const struct replay_settings *settings)
+{
+	bool chunks = strcmp(settings->source, "host") == 0 ||
+		      strcmp(settings->source, "cudamalloc") == 0;
+
+	return chunks && settings->cache == REPLAY_CACHE_OFF ? "mam run and default pools"
+							      : "the library's default pools";
+}
+
 void compare_choice_say(const struct compare_table *table, FILE *file)
 {
 	const struct compare_choice choice = compare_choose(table);
-	const struct compare_row *memory, *time;
+	const struct compare_row *memory, *time, *chosen;
 	char code[200];
 
 	if (choice.memory == COMPARE_NONE) {
@@ -161,13 +171,14 @@ void compare_choice_say(const struct compare_table *table, FILE *file)
 			compare_row_name(memory), format_bytes(memory->needed_bytes).text,
 			format_ratio(memory->needed_ratio).text, compare_row_name(time),
 			time->ns_per_event);
-	compare_choice_code(&table->rows[choice.choice], code, sizeof(code));
-	fprintf(file, "Choose \"%s\": %s.\n", compare_row_name(&table->rows[choice.choice]),
+	chosen = &table->rows[choice.choice];
+	compare_choice_code(chosen, code, sizeof(code));
+	fprintf(file, "Choose \"%s\": %s.\n", compare_row_name(chosen),
 		reason_of(&choice));
 	if (*code)
-		fprintf(file, "For mam run and default pools: %s\n", code);
+		fprintf(file, "For %s: %s\n", who_can(&chosen->setting->settings), code);
 	else
-		fputs("mam run and default pools do so unless told otherwise.\n", file);
+		fputs("Default pools do so unless told otherwise.\n", file);
 	if (choice.others)
 		fputs("When memory is used again, and its limits, are not for this table to choose.\n",
 		      file);
