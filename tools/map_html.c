@@ -2,18 +2,9 @@
 /*
  * map_html.c - the heap map as a page: map/page.html with the marks in it replaced.
  *
- * The blocks go in as base64 of variable-length numbers (7 bits a byte, the lowest first, the high
- * bit set on all but the last). In the order of the allocations, each has:
- *   birth     events since the block before was born
- *   life      events until its free; 0: never freed
- *   size      in units; 0: it got no memory
- *   rest      with a size: bytes it takes and did not ask for; without: bytes it asked for
- *   place     in units
- *   id, stream
- * The unit is the largest power of two that divides all sizes and places. This is about 12 bytes a
- * block. map/data.js, unpack(), reads it.
- *
- * Whatever comes from outside - names of files - goes through put_markup().
+ * What the scripts draw goes in as JSON (the meta element) and as packed numbers (map_data.c).
+ * Whatever comes from outside goes through put_markup() (names of files) or map_data_text() (texts
+ * of the trace).
  */
 #include "map.h"
 
@@ -22,6 +13,7 @@
 
 #include "format.h"
 #include "map_color.h"
+#include "map_data.h"
 #include "map_text.h"
 
 struct page {
@@ -58,10 +50,14 @@ static void put_css(struct page *page)
 
 static void put_js(struct page *page)
 {
-	fputs(map_words_js, page->file);
-	fputs(map_data_js, page->file);
-	fputs(map_view_js, page->file);
-	fputs(map_hands_js, page->file);
+	static const char *const scripts[] = {
+		map_words_js, map_data_js, map_index_js, map_colors_js,
+		map_legend_js, map_view_js, map_paint_js, map_curves_js,
+		map_strip_js, map_tips_js, map_link_js, map_hands_js,
+	};
+
+	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)
+		fputs(scripts[i], page->file);
 }
 
 static void put_fact(FILE *file, const char *name, const char *value, const char *aside)
@@ -101,109 +97,66 @@ static void put_footer(struct page *page)
 	      page->file);
 }
 
-static void put_colors(FILE *file)
+static void put_colors(FILE *file, const char *name, struct map_rgb (*color_of)(unsigned int),
+		       unsigned int colors)
 {
-	for (unsigned int i = 0; i < MAP_COLORS; i++) {
-		struct map_rgb rgb = map_color_rgb(i);
+	fprintf(file, "\"%s\":[", name);
+	for (unsigned int i = 0; i < colors; i++) {
+		struct map_rgb rgb = color_of(i);
 
 		fprintf(file, "%s\"#%02x%02x%02x\"", i ? "," : "", rgb.red, rgb.green, rgb.blue);
 	}
+	fputs("],\n", file);
 }
 
-static uint64_t unit_of(const struct map *map)
+static void put_names(FILE *file, const struct replay_trace *trace)
 {
-	uint64_t all = 0;
-
-	for (uint32_t i = 0; i < map->trace->block_count; i++)
-		if (map->sizes[i])
-			all |= map->sizes[i] | map->places[i];
-	return all ? all & -all : 1;
+	fputs("\"names\":[", file);
+	for (uint32_t i = 0; trace->origins && i < trace->name_count; i++) {
+		if (i)
+			fputs(",\n", file);
+		map_data_text(file, trace->names[i]);
+	}
+	fputs("],\n", file);
 }
 
-/* What the scripts need beside the blocks. Numbers only: nothing of it is the trace's text. */
 static void put_meta(struct page *page)
 {
 	const struct map *map = page->map;
+	const struct replay_trace *trace = map->trace;
 	FILE *file = page->file;
 
 	fprintf(file,
 		"{\"events\":%" PRIu32 ",\"blocks\":%" PRIu32 ",\"unit\":%" PRIu64
-		",\"top\":%" PRIu64 ",\n\"color_first\":%d,\"color_per_power\":%d,\"colors\":[",
-		map->trace->event_count, map->trace->block_count, unit_of(map), map->top,
-		MAP_COLOR_FIRST, MAP_COLOR_PER_POWER);
-	put_colors(file);
-	fputs("],\n\"chunks\":[", file);
+		",\"top\":%" PRIu64 ",\"peak\":%" PRIu32 ",\n",
+		trace->event_count, trace->block_count, map_data_unit(map), map->top,
+		trace->peak_event);
+	fprintf(file, "\"mapped\":%d,", strcmp(page->settings->source, "vmm") == 0);
+	fprintf(file, "\"threads\":%d,\"who\":%d,\"times\":%d,\"free_streams\":%d,\n",
+		trace->has_threads, trace->origins != NULL, trace->times != NULL,
+		trace->free_streams != NULL);
+	fprintf(file, "\"color_first\":%d,\"color_per_power\":%d,\"age_per_power\":%d,\n",
+		MAP_COLOR_FIRST, MAP_COLOR_PER_POWER, MAP_AGE_PER_POWER);
+	put_colors(file, "colors", map_color_rgb, MAP_COLORS);
+	put_colors(file, "ages", map_color_age_rgb, MAP_AGES + 1);
+	put_colors(file, "kinds", map_color_kind_rgb, MAP_KINDS + 1);
+	put_names(file, trace);
+	fputs("\"chunks\":[", file);
 	for (size_t i = 0; i < map->chunk_count; i++)
-		fprintf(file, "%s[%" PRIu64 ",%" PRIu64 ",\"0x%" PRIx64 "\"]", i ? "," : "",
-			map->chunks[i].place, map->chunks[i].shown, map->chunks[i].base);
+		fprintf(file, "%s[%" PRIu64 ",%" PRIu64 ",\"0x%" PRIx64 "\",%" PRIu64 "]",
+			i ? "," : "", map->chunks[i].place, map->chunks[i].shown,
+			map->chunks[i].base, map->chunks[i].bytes);
 	fputs("],\n\"steps\":[", file);
 	for (size_t i = 0; i < map->step_count; i++)
-		fprintf(file, "%s[%" PRIu32 ",%" PRIu64 ",%" PRIu64 "]", i ? "," : "",
+		fprintf(file, "%s[%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", i ? "," : "",
 			map->steps[i].event, map->steps[i].reserved_bytes,
-			map->steps[i].high_water_bytes);
+			map->steps[i].high_water_bytes, map->steps[i].physical_bytes);
 	fputs("]}", file);
-}
-
-/* Bytes on their way to base64: three are put out as four letters. */
-struct base64 {
-	FILE *file;
-	uint32_t bits;
-	int held; /* bytes in `bits` */
-	int column;
-};
-
-static void base64_flush(struct base64 *to)
-{
-	static const char letters[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	char four[4];
-
-	if (to->held == 0)
-		return;
-	to->bits <<= 8 * (3 - to->held);
-	for (int i = 0; i < 4; i++)
-		four[i] = i > to->held ? '=' : letters[(to->bits >> (18 - 6 * i)) & 63];
-	fwrite(four, 1, 4, to->file);
-	to->bits = 0;
-	to->held = 0;
-	to->column += 4;
-	if (to->column < 100)
-		return;
-	putc('\n', to->file);
-	to->column = 0;
-}
-
-static void put_number(struct base64 *to, uint64_t number)
-{
-	do {
-		to->bits = to->bits << 8 | (uint32_t)(number & 127) | (number > 127 ? 128u : 0u);
-		if (++to->held == 3)
-			base64_flush(to);
-		number >>= 7;
-	} while (number);
 }
 
 static void put_data(struct page *page)
 {
-	const struct map *map = page->map;
-	const uint64_t unit = unit_of(map);
-	struct base64 to = { .file = page->file };
-	uint32_t birth = 0;
-
-	for (uint32_t i = 0; i < map->trace->block_count; i++) {
-		const struct replay_block *block = &map->trace->blocks[i];
-		uint64_t size = map->sizes[i];
-
-		put_number(&to, block->birth - birth);
-		birth = block->birth;
-		put_number(&to, block->death == REPLAY_ALIVE ? 0 : block->death - birth);
-		put_number(&to, size / unit);
-		put_number(&to, size ? size - block->bytes : block->bytes);
-		put_number(&to, size ? map->places[i] / unit : 0);
-		put_number(&to, block->id);
-		put_number(&to, block->stream);
-	}
-	base64_flush(&to);
+	map_data_put(page->file, page->map);
 }
 
 static const struct {

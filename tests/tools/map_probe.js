@@ -1,38 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * map_probe.js - hands for tests/tools/map_page.sh: zooms, moves and hovers as a person would, and
- * writes what the page then says about itself into data-probe of the root element.
+ * map_probe.js - hands for tests/tools/map_page.sh. The test appends its own steps: what a person
+ * would do, with these functions, and what to say() of the page after it. They run when the page
+ * is there, and their answers go into an element of id "probe".
  */
-/* A page that nobody looks at is given no frames. */
-window.requestAnimationFrame = (draw) => setTimeout(draw, 10);
+let asked = null; /* the frame the page asked for: one that nobody looks at is given none */
+window.requestAnimationFrame = (draw) => asked = draw;
 
-window.addEventListener("load", () => {
-	const root = document.documentElement, figure = document.getElementById("figure");
-	const frame = figure.getBoundingClientRect(), found = [];
-	const at = (name, x, y, more) => figure.dispatchEvent(new (more && "deltaY" in more
-		? WheelEvent : PointerEvent)(name, { bubbles: true, cancelable: true,
-			clientX: frame.left + frame.width * x, clientY: frame.top + frame.height * y,
-			...more }));
-	const frames = (then) => setTimeout(then, 250);
+const probed = [];
+const page = document.documentElement, place = document.getElementById("figure");
+const say = (key, value) => probed.push(`${key}=${String(value).replace(/\s+/g, " ")}`);
+const facts = (...names) => names.map((name) => page.dataset[name]).join(" ");
+const text = (id) => document.getElementById(id).innerText;
 
-	found.push("drawn=" + root.dataset.drawn, "whole=" + root.dataset.view);
-	at("pointermove", window.probeX ?? 0.5, window.probeY ?? 0.6, {});
-	found.push("hover=" + root.dataset.hover);
-	found.push("tip=" + document.getElementById("tip").innerText.replace(/\s+/g, " "));
-	for (let i = 0; i < (window.probeWheels ?? 6); i++)
-		at("wheel", window.probeX ?? 0.5, window.probeY ?? 0.6, { deltaY: -240 });
-	frames(() => {
-		found.push("zoomed=" + root.dataset.view, "zoomed-drawn=" + root.dataset.drawn);
-		if (!window.probeStay)
-			document.dispatchEvent(new KeyboardEvent("keydown", { key: "0" }));
-		frames(() => {
-			found.push("again=" + root.dataset.view, "alert=" + (window.alerted ?? "none"));
-			root.dataset.probe = found.join("; ");
-			const text = document.createElement("pre");
-			text.id = "probe";
-			text.hidden = true;
-			text.textContent = found.join("\n");
-			document.body.append(text);
-		});
+function frame() {
+	const draw = asked;
+	asked = null;
+	draw?.();
+}
+
+/* x and y are parts of the figure. */
+function hand(name, x, y, more = {}) {
+	const edges = place.getBoundingClientRect();
+	const Kind = "deltaY" in more ? WheelEvent : PointerEvent;
+	place.dispatchEvent(new Kind(name, { bubbles: true, cancelable: true, pointerId: 1,
+		clientX: edges.left + edges.width * x, clientY: edges.top + edges.height * y, ...more }));
+	frame();
+}
+
+function click(x, y) {
+	hand("pointerdown", x, y);
+	hand("pointerup", x, y);
+}
+
+function key(name, more = {}) {
+	(document.activeElement ?? document).dispatchEvent(
+		new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true, ...more }));
+	frame();
+}
+
+/* A number for the picture on a canvas. */
+function picture(id) {
+	const canvas = document.getElementById(id);
+	const all = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+	let sum = 0;
+	for (const byte of all)
+		sum = (sum * 31 + byte) >>> 0;
+	return sum;
+}
+
+function probe(steps) {
+	window.addEventListener("load", async () => {
+		try {
+			await steps();
+		} catch (error) {
+			say("trouble", error);
+		}
+		say("alert", window.alerted ?? "none");
+		const answer = document.createElement("pre");
+		answer.id = "probe";
+		answer.hidden = true;
+		answer.textContent = probed.join("\n");
+		document.body.append(answer);
 	});
-});
+}

@@ -1,21 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * data.js - the heap map's numbers: the blocks unpacked, and what was live when.
+ * data.js - what the page was given: the blocks unpacked, one typed array a field, and what was
+ * live after each event.
  *
- * The page's scripts are one after the other in one element: words.js, data.js, view.js, hands.js.
- * Nothing here touches what is shown.
+ * The page's scripts are one after the other in one element, in the order of map_text.h. Nothing
+ * here touches what is shown.
  */
 const byId = (id) => document.getElementById(id);
+const root = document.documentElement;
 const meta = JSON.parse(byId("meta").textContent);
 
-/* map_html.c says how the blocks lie. One typed array a field. */
-function unpack(text) {
-	const raw = atob(text.trim()), n = meta.blocks, unit = meta.unit;
-	const b = {
-		birth: new Float64Array(n), death: new Float64Array(n), place: new Float64Array(n),
-		end: new Float64Array(n), asked: new Float64Array(n), stream: new Float64Array(n),
-		color: new Uint8Array(n), id: new Array(n), shown: 0, failed: [],
+/* Numbers of many values that come again and again: of each block, which one of `values`. */
+function category(n) {
+	const seen = new Map(), values = [], index = new Uint32Array(n);
+	const put = (i, value) => {
+		let at = seen.get(value);
+		if (at === undefined) {
+			at = values.push(value) - 1;
+			seen.set(value, at);
+		}
+		index[i] = at;
 	};
+	return { index, values, put, of: (i) => values[index[i]] };
+}
+
+/* map_data.c says how numbers lie in the text. */
+function reader(text) {
+	const raw = atob(text.trim());
 	let at = 0;
 	const number = () => {
 		let value = 0, scale = 1, byte;
@@ -36,52 +47,76 @@ function unpack(text) {
 			big = big << 7n | BigInt(raw.charCodeAt(i) & 127);
 		return big;
 	};
+	return { number, exact };
+}
+
+/* A block lives from `birth` until before `death`; `taken` 0: it got no memory. */
+function unpack(text) {
+	const n = meta.blocks, unit = meta.unit, { number, exact } = reader(text);
+	const b = {
+		birth: new Uint32Array(n), death: new Uint32Array(n), place: new Float64Array(n),
+		end: new Float64Array(n), taken: new Float64Array(n), asked: new Float64Array(n),
+		id: new Array(n), stream: category(n), thread: category(n), who: new Uint32Array(n),
+		freeStream: meta.free_streams ? category(n) : null, failed: [], times: null,
+	};
 	for (let i = 0, birth = 0; i < n; i++) {
 		birth += number();
 		const life = number(), size = number() * unit, rest = number();
 		b.birth[i] = birth;
 		b.death[i] = life ? birth + life : meta.events;
 		b.place[i] = number() * unit;
+		b.taken[i] = size;
 		b.end[i] = b.place[i] + size;
 		b.asked[i] = size ? size - rest : rest;
 		b.id[i] = exact();
-		b.stream[i] = number();
-		if (size)
-			b.color[i] = colorOf(size);
-		else if (rest)
+		b.stream.put(i, exact());
+		if (meta.threads)
+			b.thread.put(i, exact());
+		if (meta.who)
+			b.who[i] = number();
+		if (b.freeStream)
+			b.freeStream.put(i, exact());
+		if (!size && rest)
 			b.failed.push(i);
-		if (!life)
-			b.immortal = true;
+	}
+	if (meta.times) {
+		b.times = new Float64Array(meta.events);
+		for (let e = 0, now = 0; e < meta.events; e++)
+			b.times[e] = now += number();
 	}
 	return b;
 }
 
-const colorOf = (size) =>
-	scaleStep(size, meta.color_first, meta.color_per_power, meta.colors.length);
-
 const blocks = unpack(byId("data").textContent);
 byId("data").remove();
 
-/* Small blocks are painted first: where several share a pixel, the largest is what one sees. */
-const bySize = Uint32Array.from({ length: meta.blocks }, (_, i) => i)
-	.sort((a, b) => blocks.end[a] - blocks.place[a] - (blocks.end[b] - blocks.place[b]));
+const immortal = (i) => blocks.death[i] === meta.events;
 
-/* Bytes that were live after each event. */
-const live = (() => {
-	const sum = new Float64Array(meta.events + 1);
+/* The block of each event; as ~block where it is freed. */
+const blockOf = (() => {
+	const of = new Int32Array(meta.events);
 	for (let i = 0; i < meta.blocks; i++) {
-		if (blocks.end[i] === blocks.place[i])
-			continue;
-		sum[blocks.birth[i]] += blocks.asked[i];
-		if (blocks.death[i] < meta.events)
-			sum[blocks.death[i]] -= blocks.asked[i];
+		of[blocks.birth[i]] = i;
+		if (!immortal(i))
+			of[blocks.death[i]] = ~i;
 	}
-	for (let e = 1; e <= meta.events; e++)
-		sum[e] += sum[e - 1];
-	return sum;
+	return of;
 })();
 
-/* The pool's own counts in force at an event. */
+/* Bytes asked for that are live after each event, and how many blocks. */
+const live = new Float64Array(meta.events + 1), liveBlocks = new Uint32Array(meta.events + 1);
+for (let e = 0, sum = 0, n = 0; e < meta.events; e++) {
+	const born = blockOf[e] >= 0, i = born ? blockOf[e] : ~blockOf[e];
+	if (blocks.taken[i]) {
+		sum += born ? blocks.asked[i] : -blocks.asked[i];
+		n += born ? 1 : -1;
+	}
+	live[e] = sum;
+	liveBlocks[e] = n;
+}
+live[meta.events] = meta.events ? live[meta.events - 1] : 0;
+
+/* The pool's own counts in force after an event: [event, reserved, high water, physical]. */
 function stepAt(event) {
 	let low = 0, high = meta.steps.length;
 	while (low < high) {
@@ -91,13 +126,19 @@ function stepAt(event) {
 		else
 			high = middle;
 	}
-	return low ? meta.steps[low - 1] : [0, 0, 0];
+	return low ? meta.steps[low - 1] : [0, 0, 0, 0];
 }
 
+/* The chunk a place of the picture is in, and the place as the source's address. */
 function chunkOf(place) {
 	let i = meta.chunks.length - 1;
 	while (i > 0 && place < meta.chunks[i][0])
 		i--;
-	return i;
+	return Math.max(0, i);
+}
+
+function addressOf(place) {
+	const [from, , address] = meta.chunks[chunkOf(place)] || [0, 0, "0x0"];
+	return hex(BigInt(address) + BigInt(Math.round(place - from)));
 }
 

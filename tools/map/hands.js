@@ -1,235 +1,242 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hands.js - what follows the pointer, and what wheel, pointer and keys do to the view.
+ * hands.js - what wheel, pointer, fingers and keys do; and the start.
  */
+const CLICK_PIXELS = 4; /* a pointer that moves farther drags */
 
-/* The block at an event and a place, or -1. */
-function blockAt(t, a) {
-	for (let i = 0; i < meta.blocks; i++)
-		if (a >= blocks.place[i] && a < blocks.end[i] && t >= blocks.birth[i] &&
-		    t < blocks.death[i])
-			return i;
-	return -1;
-}
-
-/* The free stretch of a chunk there; its high end is Infinity above the chunk's last block. */
-function freeAt(t, a) {
-	const [place, bytes] = meta.chunks[chunkOf(a)] || [0, 0];
-	const free = { low: place, high: Infinity };
-	for (let i = 0; i < meta.blocks; i++) {
-		if (t < blocks.birth[i] || t >= blocks.death[i] ||
-		    blocks.end[i] === blocks.place[i])
-			continue;
-		if (blocks.end[i] <= a && blocks.end[i] > free.low)
-			free.low = blocks.end[i];
-		if (blocks.place[i] > a && blocks.place[i] < Math.min(free.high, place + bytes))
-			free.high = blocks.place[i];
-	}
-	return free;
-}
-
-/* Rows of the tip. All text goes in as text: nothing of a trace is ever read as markup. */
-function fillTip(title, tone, rows) {
-	const head = document.createElement("b"), table = document.createElement("table");
-	if (tone) {
-		const dot = document.createElement("i");
-		dot.style.background = tone;
-		head.append(dot);
-	}
-	head.append(title);
-	for (const [name, value] of rows) {
-		const row = table.insertRow();
-		row.insertCell().textContent = name;
-		row.insertCell().textContent = value;
-	}
-	tip.replaceChildren(head, table);
-}
-
-function describeBlock(i) {
-	const size = blocks.end[i] - blocks.place[i], immortal = blocks.death[i] === meta.events;
-	const at = chunkOf(blocks.place[i]), [place, , address] = meta.chunks[at];
-	const offset = blocks.place[i] - place;
-
-	fillTip(`block ${blocks.id[i]}`, meta.colors[blocks.color[i]], [
-		["asked for", `${bytes(blocks.asked[i])} (${count(blocks.asked[i])} B)`],
-		["takes", bytes(size)],
-		["born", `event ${count(blocks.birth[i])}`],
-		["died", immortal ? "never" : `event ${count(blocks.death[i])}, ` +
-			`${count(blocks.death[i] - blocks.birth[i])} later`],
-		["address", "0x" + (BigInt(address) + BigInt(offset)).toString(16)],
-		["offset", (meta.chunks.length > 1 ? `chunk ${at + 1} + ` : "") + hex(offset)],
-		["stream", count(blocks.stream[i])],
-	]);
-}
-
-function describeFree(t, a) {
-	const free = freeAt(t, a);
-
-	if (free.high === Infinity)
-		fillTip("free ground", "", [["from", hex(free.low)],
-			["above", "no block at this event"]]);
-	else
-		fillTip("hole", "", [["size", bytes(free.high - free.low)], ["from", hex(free.low)],
-			["to", hex(free.high)]]);
-}
-
-function placeTip() {
-	const pad = 16, w = tip.offsetWidth, h = tip.offsetHeight;
-	const x = pointer.x + pad + w < box.width ? pointer.x + pad : pointer.x - pad - w;
-	tip.style.left = `${Math.max(4, x)}px`;
-	tip.style.top = `${Math.max(4, Math.min(pointer.y + pad, box.height - h - 4))}px`;
-}
-
-/* One line over the curves: the numbers of the event under the pointer. */
-function drawReadout(t) {
-	const event = Math.max(0, Math.min(meta.events - 1, Math.floor(t))), step = stepAt(event);
-	const text = `event ${count(event)}:  live ${bytes(live[event])},  ` +
-		`high water ${bytes(step[2])},  reserved ${bytes(step[1])}`;
-
-	over.font = FONT;
-	over.textAlign = "right";
-	over.textBaseline = "middle";
-	over.fillStyle = color("--ink");
-	over.fillText(text, box.x + box.w, box.cy - 11);
-}
-
-function outline(i) {
-	const x0 = Math.max(box.x, xOf(blocks.birth[i]));
-	const x1 = Math.min(box.x + box.w, xOf(blocks.death[i]));
-	const y0 = Math.max(box.y, yOf(blocks.end[i]));
-	const y1 = Math.min(box.y + box.h, yOf(blocks.place[i]));
-	over.strokeStyle = color("--mark");
-	over.lineWidth = 2;
-	over.strokeRect(x0, y0, Math.max(1, x1 - x0), Math.max(1, y1 - y0));
-}
-
-function drawHover() {
-	over.clearRect(0, 0, box.width, box.height);
-	delete root.dataset.hover;
-	tip.hidden = true;
-	if (!pointer || !meta.events || pointer.x < box.x || pointer.x >= box.x + box.w)
-		return;
-	const t = tAt(pointer.x), a = aAt(pointer.y);
-	over.fillStyle = color("--mark");
-	over.globalAlpha = 0.45;
-	over.fillRect(Math.round(pointer.x), box.y, 1, box.h);
-	over.fillRect(Math.round(pointer.x), box.cy, 1, box.ch);
-	over.globalAlpha = 1;
-	drawReadout(t);
-	if (pointer.y < box.y || pointer.y >= box.y + box.h)
-		return;
-	const i = blockAt(t, a);
-	if (i >= 0) {
-		outline(i);
-		describeBlock(i);
-	} else {
-		describeFree(t, a);
-	}
-	root.dataset.hover = i >= 0 ? String(blocks.id[i]) : "free";
-	tip.hidden = false;
-	placeTip();
-}
-
+/* Where an event of the pointer is: on the figure, and as fractions of the map. */
 const fraction = (event) => {
 	const frame = figure.getBoundingClientRect();
 	const x = event.clientX - frame.left - figure.clientLeft;
 	const y = event.clientY - frame.top - figure.clientTop;
-	return { x, y, fx: (x - box.x) / box.w, fy: (box.y + box.h - y) / box.h };
+	return {
+		x, y, fx: (x - box.x) / box.w, fy: (box.y + box.h - y) / box.h,
+		clientX: event.clientX, clientY: event.clientY,
+	};
 };
+const within = (n) => Math.max(0, Math.min(1, n));
 
 figure.addEventListener("wheel", (event) => {
 	const { fx, fy } = fraction(event);
 	/* Shift turns the wheel sideways in some browsers. */
 	const turn = event.deltaY || event.deltaX;
 	event.preventDefault();
-	zoom(Math.exp(Math.max(-1, Math.min(1, turn / 400))), fx, Math.max(0, Math.min(1, fy)),
+	zoom(Math.exp(Math.max(-1, Math.min(1, turn / 400))), within(fx), within(fy),
 		!event.shiftKey, !event.altKey && fy >= 0);
 }, { passive: false });
 
+/* Fingers and buttons that are down, by their ids; `held` is how it began. */
+const down = new Map();
 let held = null;
+
+function hold() {
+	const points = [...down.values()];
+	held = points.length ? { ...view, points, far: false } : null;
+	figure.classList.toggle("moving", points.length > 0);
+}
+
+/* One drags the window; two pull it apart. */
+function drag() {
+	const [a, b] = [...down.values()], [a0, b0] = held.points;
+	const dt = held.t1 - held.t0, da = held.a1 - held.a0;
+	if (!b) {
+		held.far ||= Math.hypot(a.x - a0.x, a.y - a0.y) > CLICK_PIXELS;
+		if (!held.far)
+			return;
+		view.t0 = held.t0 - (a.fx - a0.fx) * dt;
+		view.t1 = view.t0 + dt;
+		view.a0 = held.a0 - (a.fy - a0.fy) * da;
+		view.a1 = view.a0 + da;
+	} else {
+		const grown = Math.hypot(a.x - b.x, a.y - b.y) / Math.hypot(a0.x - b0.x, a0.y - b0.y);
+		const factor = 1 / Math.max(0.05, Math.min(20, grown || 1));
+		held.far = true;
+		view.t0 = held.t0 + dt * ((a0.fx + b0.fx) / 2 - factor * (a.fx + b.fx) / 2);
+		view.t1 = view.t0 + dt * factor;
+		view.a0 = held.a0 + da * ((a0.fy + b0.fy) / 2 - factor * (a.fy + b.fy) / 2);
+		view.a1 = view.a0 + da * factor;
+	}
+	change();
+}
+
+/* A press that did not move: its event, and its block. */
+function press(at) {
+	if (!meta.events || at.x < box.x || at.x > box.x + box.w)
+		return;
+	const inMap = at.y >= box.y && at.y < box.y + box.h;
+	const block = inMap ? blockSeen(at.x, at.y) : -1;
+	go(eventAt(at.x));
+	moment.picked = block === moment.picked ? -1 : block;
+	if (block >= 0 && (blocks.birth[block] > moment.event || blocks.death[block] <= moment.event))
+		go(blocks.birth[block]);
+	touch();
+}
+
 figure.addEventListener("pointerdown", (event) => {
-	held = { ...fraction(event), ...view };
-	figure.classList.add("moving");
+	if (event.button)
+		return;
+	down.set(event.pointerId, fraction(event));
+	hold();
 });
 figure.addEventListener("pointermove", (event) => {
 	pointer = fraction(event);
-	if (!held) {
-		drawHover();
-		return;
-	}
-	view.t0 = held.t0 - (pointer.fx - held.fx) * (held.t1 - held.t0);
-	view.t1 = view.t0 + held.t1 - held.t0;
-	view.a0 = held.a0 - (pointer.fy - held.fy) * (held.a1 - held.a0);
-	view.a1 = view.a0 + held.a1 - held.a0;
-	change();
+	if (down.has(event.pointerId))
+		down.set(event.pointerId, pointer);
+	if (held && down.size)
+		drag();
+	else
+		touch();
 });
 for (const name of ["pointerup", "pointercancel"])
-	window.addEventListener(name, () => {
-		held = null;
-		figure.classList.remove("moving");
+	window.addEventListener(name, (event) => {
+		if (!down.has(event.pointerId))
+			return;
+		const click = name === "pointerup" && held && !held.far && down.size === 1;
+		down.delete(event.pointerId);
+		hold();
+		if (click)
+			press(fraction(event));
 	});
-figure.addEventListener("pointerleave", () => {
+const leave = () => {
 	pointer = null;
-	drawHover();
-});
+	touch();
+};
+figure.addEventListener("pointerleave", leave);
 figure.addEventListener("dblclick", () => showAll());
+
+byId("strip").addEventListener("pointermove", (event) => {
+	const x = event.clientX - byId("strip").getBoundingClientRect().left;
+	pointer = x < box.x || x >= box.x + box.w ? null
+		: { place: stripAt(x), clientX: event.clientX, clientY: event.clientY };
+	touch();
+});
+byId("strip").addEventListener("pointerleave", leave);
+byId("strip").addEventListener("click", (event) => {
+	const x = event.clientX - byId("strip").getBoundingClientRect().left;
+	const block = blockIn(heapAt(moment.event), stripAt(x));
+	moment.picked = block === moment.picked ? -1 : block;
+	touch();
+});
+byId("strip").addEventListener("wheel", (event) => {
+	const x = event.clientX - byId("strip").getBoundingClientRect().left;
+	event.preventDefault();
+	zoom(Math.exp(Math.max(-1, Math.min(1, (event.deltaY || event.deltaX) / 400))), 0,
+		within((x - box.x) / box.w), false, true);
+}, { passive: false });
 
 function showAll() {
 	Object.assign(view, whole);
 	change();
 }
 
-function switchTheme() {
-	root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
+/* About the chosen event, where it is in view. */
+function zoomKey(factor, time, place) {
+	const x = (moment.event + 0.5 - view.t0) / (view.t1 - view.t0);
+	const i = moment.picked, a = i < 0 ? -1 : (blocks.place[i] + blocks.end[i]) / 2;
+	const y = (a - view.a0) / (view.a1 - view.a0);
+	zoom(factor, x >= 0 && x <= 1 ? x : 0.5, y >= 0 && y <= 1 ? y : 0.5, time, place);
+}
+
+/* The picked block, or else the events around the chosen one, large. */
+function zoomToPicked() {
+	const i = moment.picked;
+	if (i < 0)
+		return;
+	bring("t0", "t1", blocks.birth[i], blocks.death[i]);
+	bring("a0", "a1", blocks.place[i], blocks.end[i]);
+}
+
+function help() {
+	const panel = byId("help");
+	if (panel.open)
+		panel.close();
+	else
+		panel.showModal();
+}
+
+function letGo() {
+	if (moment.picked >= 0)
+		moment.picked = -1;
+	else
+		only = -1;
+	drawLegend();
 	change();
 }
 
+const across = () => (view.t1 - view.t0) / 8, along = () => (view.a1 - view.a0) / 8;
 const keys = {
-	"+": () => zoom(0.7, 0.5, 0.5, true, true),
-	"=": () => zoom(0.7, 0.5, 0.5, true, true),
-	"-": () => zoom(1 / 0.7, 0.5, 0.5, true, true),
+	"+": () => zoomKey(0.7, true, true),
+	"=": () => zoomKey(0.7, true, true),
+	"-": () => zoomKey(1 / 0.7, true, true),
+	"x": () => zoomKey(0.7, true, false),
+	"X": () => zoomKey(1 / 0.7, true, false),
+	"y": () => zoomKey(0.7, false, true),
+	"Y": () => zoomKey(1 / 0.7, false, true),
 	"0": showAll,
 	"Home": showAll,
+	"ArrowLeft": () => move(-across(), 0),
+	"ArrowRight": () => move(across(), 0),
+	"ArrowDown": () => move(0, -along()),
+	"ArrowUp": () => move(0, along()),
+	",": () => go(moment.event - 1),
+	".": () => go(moment.event + 1),
+	"<": () => go(moment.event - across() / 4),
+	">": () => go(moment.event + across() / 4),
+	"[": () => jump(false),
+	"]": () => jump(true),
+	"p": () => go(meta.peak),
+	"n": () => pickNext(1),
+	"N": () => pickNext(-1),
+	"f": zoomToPicked,
+	"h": showLargestHole,
 	"t": switchTheme,
-	"ArrowLeft": () => move(-(view.t1 - view.t0) / 8, 0),
-	"ArrowRight": () => move((view.t1 - view.t0) / 8, 0),
-	"ArrowDown": () => move(0, -(view.a1 - view.a0) / 8),
-	"ArrowUp": () => move(0, (view.a1 - view.a0) / 8),
+	"c": copyLink,
+	"?": help,
+	"Escape": letGo,
+};
+colorings.forEach(({ name }, at) => keys[at + 1] = () => show(name));
+
+/* What a control does with a key itself is left to it. */
+const OWN = {
+	range: /^(Arrow|Home|End|Page)/, radio: /^Arrow/, number: /^(Arrow|Home|End|[-+\d.,=<>]$)/,
 };
 document.addEventListener("keydown", (event) => {
-	if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key])
+	const own = OWN[event.target?.type], open = byId("help").open;
+	if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key] || own?.test(event.key) ||
+	    (open && event.key !== "?"))
 		return;
 	event.preventDefault();
 	keys[event.key]();
 });
-byId("zoom-in").onclick = keys["+"];
-byId("zoom-out").onclick = keys["-"];
-byId("reset").onclick = showAll;
-byId("theme").onclick = switchTheme;
 
-/* The legend: a stretch of the scale and the size it begins with. */
-function drawLegend() {
-	const list = document.querySelector("#legend ol"), per = meta.color_per_power * 3;
-	for (let from = 0; from < meta.colors.length; from += per) {
-		const item = document.createElement("li"), bar = document.createElement("i");
-		const tones = meta.colors.slice(from, from + per + 1);
-		bar.style.background = tones.length === 1 ? tones[0]
-			: `linear-gradient(90deg, ${tones.join(", ")})`;
-		item.append(bar, bytes(2 ** (meta.color_first + from / meta.color_per_power), 0));
-		list.append(item);
-	}
-}
+const buttons = {
+	"zoom-in": keys["+"], "zoom-out": keys["-"], "reset": showAll, "theme": switchTheme,
+	"copy": copyLink, "keys": help, "back": keys[","], "on": keys["."], "last": keys["["],
+	"next": keys["]"], "peak": keys["p"], "largest": showLargestHole, "close": help,
+};
+for (const [id, action] of Object.entries(buttons))
+	byId(id).onclick = () => action();
 
-const dark = window.matchMedia("(prefers-color-scheme: dark)");
-root.dataset.theme = dark.matches ? "dark" : "light";
-dark.addEventListener("change", () => {
-	root.dataset.theme = dark.matches ? "dark" : "light";
-	change();
+/* On paper: light, and sharp. */
+window.addEventListener("beforeprint", () => {
+	wearTheme("light");
+	layout(3);
+	draw();
 });
-drawLegend();
+window.addEventListener("afterprint", () => {
+	wearTheme();
+	layout();
+	draw();
+});
+
+wearTheme();
+colorBy("size");
+layout();
+readLink();
+draw();
 new ResizeObserver(() => {
+	if (figure.clientWidth === box.width && figure.clientHeight === box.height)
+		return;
 	layout();
 	draw();
 }).observe(figure);
-layout();
-draw();

@@ -51,7 +51,7 @@ function byteLabels(high, step) {
 	return { label, unit: UNITS[unit] };
 }
 
-/* The step of a scale of colours: `first` is log2 of where it begins, `per` steps a power of two. */
+/* The step of a scale of colours that begins at 2^first and has `per` steps a power of two. */
 function scaleStep(n, first, per, steps) {
 	const step = Math.round((Math.log2(n) - first) * per);
 	return Math.max(0, Math.min(steps - 1, step));

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * colors.js - which colour a block has: by size, stream, thread, age or who asked for it.
+ *
+ * A colouring gives each block a tone, a small number, and each tone a colour. Size and age are
+ * scales. The others are kinds: those with most blocks get a colour each, the rest share one.
+ */
+const theme = () => root.dataset.theme;
+let look = {}; /* the page's own colours, by name; read once a theme */
+
+function readLook() {
+	const style = getComputedStyle(root);
+	for (const name of ["paper", "ink", "soft", "line", "grid", "mark", "bad", "dim", "hole",
+	                    "live", "high", "reserved", "physical"])
+		look[name] = style.getPropertyValue("--" + name).trim();
+}
+
+function scaleColoring(first, per, colors, of, label, ends) {
+	return {
+		colors, ends, kinds: null,
+		tones: () => Uint8Array.from({ length: meta.blocks }, (_, i) => of(i)),
+		ticks: (every) => {
+			const ticks = [];
+			for (let at = 0; at < colors.length; at += every)
+				ticks.push([at, label(2 ** (first + at / per))]);
+			return ticks;
+		},
+	};
+}
+
+/* `index` says of each block which one of `values` it is. */
+function kindColoring(index, values, name) {
+	const most = meta.kinds.length - 1, uses = new Uint32Array(values.length);
+	for (let i = 0; i < meta.blocks; i++)
+		uses[index[i]]++;
+	const order = [...uses.keys()].filter((at) => uses[at]).sort((a, b) => uses[b] - uses[a]);
+	const toneOf = new Uint8Array(values.length).fill(most);
+	order.slice(0, most).forEach((at, tone) => toneOf[at] = tone);
+	const kinds = order.slice(0, most).map((at) => ({ name: name(values[at]), blocks: uses[at] }));
+	const others = order.slice(most);
+	if (others.length)
+		kinds[most] = {
+			name: `${count(others.length)} others`,
+			blocks: others.reduce((sum, at) => sum + uses[at], 0),
+		};
+	return {
+		colors: meta.kinds, kinds, distinct: order.length,
+		tones: () => Uint8Array.from(index, (at) => toneOf[at]),
+	};
+}
+
+const ageOf = (i) => immortal(i) ? meta.ages.length - 1
+	: scaleStep(blocks.death[i] - blocks.birth[i], 0, meta.age_per_power, meta.ages.length - 1);
+const sizeOf = (i) => blocks.taken[i] ? scaleStep(blocks.taken[i], meta.color_first,
+	meta.color_per_power, meta.colors.length) : 0;
+const short = (n) => n < 1000 ? String(n) : `${Math.round(n / 1000)}k`;
+
+/* In the order of their keys, 1 and up. `why`: this trace cannot be coloured so. */
+const colorings = [
+	{
+		name: "size", title: "How many bytes a block takes",
+		make: () => scaleColoring(meta.color_first, meta.color_per_power, meta.colors, sizeOf,
+			(n) => bytes(n, 0)),
+	}, {
+		name: "stream", title: "The stream a block was asked for on",
+		make: () => kindColoring(blocks.stream.index, blocks.stream.values,
+			(value) => `stream ${value}`),
+	}, {
+		name: "thread", title: "The thread that asked for a block",
+		why: meta.threads ? "" : "The trace does not say which thread asked for a block",
+		make: () => kindColoring(blocks.thread.index, blocks.thread.values,
+			(value) => `thread ${value}`),
+	}, {
+		name: "age", title: "How many events a block lives",
+		make: () => scaleColoring(0, meta.age_per_power, meta.ages.slice(0, -1), ageOf,
+			(n) => short(Math.round(n)), { name: "never freed", color: meta.ages.at(-1) }),
+	}, {
+		name: "who", title: "Who asked for a block: a call site, an owner",
+		why: meta.names.length > 1 ? "" : "The trace does not say who asked for a block",
+		make: () => kindColoring(blocks.who, meta.names, (value) => value || "nobody said"),
+	},
+];
+
+let coloring = null; /* the one shown; with `tones` of the blocks, once it was needed */
+let only = -1;       /* the one tone that is shown; -1: all */
+
+function colorBy(name) {
+	const wanted = colorings.find((c) => c.name === name);
+	if (!wanted || wanted.why)
+		return false;
+	if (!wanted.tone) {
+		const made = wanted.make(), all = made.ends ? [...made.colors, made.ends.color] : made.colors;
+		Object.assign(wanted, made, {
+			tone: made.tones(), all,
+			fills: Uint32Array.from(all, (c) => pixel(c)),
+			edges: Uint32Array.from(all, (c) => pixel(c, 0.72)),
+		});
+	}
+	if (coloring !== wanted)
+		only = -1;
+	coloring = wanted;
+	root.dataset.coloring = name;
+	return true;
+}
+
+const toneColor = (i) => coloring.all[coloring.tone[i]];
+

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * curves.js - how much of the heap was in use: live, high water, reserved and physical bytes.
+ *
+ * What is far above the others (a chunk of 80 GiB under a heap of four) is told and not drawn: it
+ * would press all else to the floor.
+ */
+const MUCH_HIGHER = 2.5;
+
+const stepMost = (field) => meta.steps.reduce((most, step) => Math.max(most, step[field]), 0);
+const highest = Math.max(peakBytes, stepMost(2));
+const alike = meta.steps.every((step) => step[1] === step[3]);
+
+/* `field` is of a step; 0: the live bytes. */
+const curves = [
+	{ name: "live", tone: "live", field: 0, most: peakBytes },
+	{ name: "high water", tone: "high", field: 2, most: stepMost(2), dash: [] },
+	{ name: alike ? "reserved, all physical" : "reserved", tone: "reserved", field: 1,
+	  most: stepMost(1), dash: [7, 4] },
+	{ name: "physical", tone: "physical", field: 3, most: stepMost(3), dash: [2, 3],
+	  hidden: alike },
+].filter((curve) => !curve.hidden);
+for (const curve of curves)
+	curve.fits = curve.most <= highest * MUCH_HIGHER;
+
+const ceiling = Math.max(...curves.map((c) => c.fits ? c.most : 0)) * 1.08 || 1;
+const cyOf = (n) => box.cy + box.ch - n / ceiling * box.ch;
+
+/* Live bytes: at each pixel the least and the most of the events under it. */
+function drawLive() {
+	const shape = new Path2D(), edge = new Path2D();
+
+	shape.moveTo(box.x, box.cy + box.ch);
+	for (let x = 0; x <= box.w; x++) {
+		const from = Math.max(0, Math.min(meta.events - 1, Math.floor(tAt(box.x + x))));
+		const next = Math.floor(tAt(box.x + x + 1));
+		const [low, high] = liveRange(from, Math.min(meta.events, Math.max(from + 1, next)));
+		shape.lineTo(box.x + x, cyOf(high));
+		edge[x ? "lineTo" : "moveTo"](box.x + x, cyOf(high));
+		edge.lineTo(box.x + x, cyOf(low));
+	}
+	shape.lineTo(box.x + box.w, box.cy + box.ch);
+	base.globalAlpha = 0.18;
+	base.fillStyle = look.live;
+	base.fill(shape);
+	base.globalAlpha = 1;
+	base.strokeStyle = look.live;
+	base.lineWidth = 1.2;
+	base.stroke(edge);
+}
+
+function drawSteps({ field, tone, dash }) {
+	const path = new Path2D();
+	let y = cyOf(stepAt(view.t0)[field]);
+
+	path.moveTo(box.x, y);
+	for (const step of meta.steps) {
+		if (step[0] <= view.t0 || step[0] > view.t1)
+			continue;
+		path.lineTo(xOf(step[0]), y);
+		y = cyOf(step[field]);
+		path.lineTo(xOf(step[0]), y);
+	}
+	path.lineTo(box.x + box.w, y);
+	base.setLineDash(dash);
+	base.strokeStyle = look[tone];
+	base.lineWidth = 1.6;
+	base.stroke(path);
+	base.setLineDash([]);
+}
+
+function drawCurves() {
+	const step = stepOf(ceiling, box.ch / 26, true);
+	const { label, unit } = byteLabels(ceiling, step);
+
+	base.textAlign = "right";
+	base.textBaseline = "middle";
+	for (let v = 0; v <= ceiling; v += step) {
+		base.fillStyle = look.grid;
+		base.fillRect(box.x, Math.round(cyOf(v)), box.w, 1);
+		base.fillStyle = look.soft;
+		base.fillText(label(v), box.x - 9, cyOf(v));
+	}
+	turned(box.narrow ? unit : `bytes (${unit})`, box.cy + box.ch / 2);
+	base.save();
+	base.beginPath();
+	base.rect(box.x, box.cy, box.w, box.ch);
+	base.clip();
+	if (meta.events)
+		drawLive();
+	/* The last are the ones that lie under others. */
+	for (const curve of [...curves].reverse())
+		if (curve.fits && curve.field)
+			drawSteps(curve);
+	base.restore();
+}
+
+/* The names, each with its value after an event. */
+for (const curve of curves) {
+	const line = document.createElement("i");
+	curve.value = document.createElement("b");
+	line.className = curve.tone;
+	const item = element("span", "", line, `${curve.name} `, curve.value);
+	if (!curve.fits)
+		item.append(" (above this picture)");
+	byId("curves").append(item);
+}
+
+function tellCurves(event) {
+	const step = stepAt(event);
+	for (const curve of curves)
+		curve.value.textContent = bytes(curve.field ? step[curve.field] : live[event] || 0);
+}
+

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * legend.js - the choice of a colouring, and what its colours mean.
+ *
+ * All text goes in as text: nothing of a trace is ever read as markup.
+ */
+function element(name, className, ...inside) {
+	const made = document.createElement(name);
+	if (className)
+		made.className = className;
+	made.append(...inside);
+	return made;
+}
+
+/* A bar of all colours with a word under every so many. */
+function drawScale(box) {
+	const bar = element("div", "scale"), { colors, ends } = coloring;
+	const every = (colors.length - 1) / (coloring.name === "size" ? 8 : 6);
+	const strip = element("i");
+	strip.style.background = `linear-gradient(90deg, ${colors.join(", ")})`;
+	bar.append(strip);
+	for (const [at, word] of coloring.ticks(every)) {
+		const tick = element("span", "", word);
+		tick.style.left = `${100 * at / (colors.length - 1)}%`;
+		bar.append(tick);
+	}
+	box.append(bar);
+	if (ends) {
+		const dot = element("i");
+		dot.style.background = ends.color;
+		box.append(element("span", "end", dot, ends.name));
+	}
+}
+
+/* A button a kind: pressed, it alone keeps its colour. */
+function drawKinds(box) {
+	coloring.kinds.forEach((kind, tone) => {
+		const dot = element("i"), button = element("button", "kind", dot,
+			element("span", "", kind.name), element("small", "", count(kind.blocks)));
+		dot.style.background = coloring.colors[tone];
+		button.type = "button";
+		button.title = `${kind.name}: ${count(kind.blocks)} blocks. Press to see it alone.`;
+		button.setAttribute("aria-pressed", String(only === tone));
+		button.onclick = () => {
+			only = only === tone ? -1 : tone;
+			for (const other of box.children)
+				other.setAttribute("aria-pressed", String(only >= 0 && other === button));
+			change();
+		};
+		box.append(button);
+	});
+}
+
+function drawLegend() {
+	const box = byId("legend");
+	box.replaceChildren();
+	box.setAttribute("aria-label", coloring.title);
+	box.classList.toggle("kinds", !!coloring.kinds);
+	(coloring.kinds ? drawKinds : drawScale)(box);
+	for (const input of document.querySelectorAll("#colorings input"))
+		input.checked = input.value === coloring.name;
+}
+
+/* Show another colouring; false: this trace has no such one. */
+function show(name) {
+	if (!colorBy(name))
+		return false;
+	drawLegend();
+	change();
+	return true;
+}
+
+colorings.forEach(({ name, title, why }, at) => {
+	const input = element("input"), label = element("label", "", input, element("span", "", name));
+	Object.assign(input, { type: "radio", name: "coloring", value: name, disabled: !!why });
+	input.onchange = () => show(name);
+	label.title = why || `${title} (${at + 1})`;
+	byId("colorings").append(label);
+});
+

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * link.js - the view in the page's address, so that a link shows what one sees.
+ *
+ * #window=T0,T1,A0,A1&by=COLOURING&only=TONE&event=E&block=N&theme=NAME: what is as it was at the
+ * start is left out. Of a link that says something impossible, that part is passed over.
+ */
+const start = { event: moment.event };
+let chosen = ""; /* the theme, when somebody chose one */
+let linkTimer = 0;
+
+function linkText() {
+	const parts = [];
+	if (Object.keys(whole).some((key) => view[key] !== whole[key])) {
+		const digits = (n) => Number(n.toFixed(3));
+		parts.push("window=" + [view.t0, view.t1, view.a0, view.a1].map(digits).join(","));
+	}
+	if (coloring.name !== "size")
+		parts.push("by=" + coloring.name);
+	if (only >= 0)
+		parts.push("only=" + only);
+	if (moment.event !== start.event)
+		parts.push("event=" + moment.event);
+	if (moment.picked >= 0)
+		parts.push("block=" + moment.picked);
+	if (chosen)
+		parts.push("theme=" + chosen);
+	return parts.length ? "#" + parts.join("&") : "";
+}
+
+/* A whole number from 0 to below `end`, or -1. */
+function wholeNumber(text, end) {
+	return /^\d{1,15}$/.test(text ?? "") && Number(text) < end ? Number(text) : -1;
+}
+
+function readLink() {
+	const said = new URLSearchParams(location.hash.slice(1));
+	const edges = (said.get("window") ?? "").split(",").map((text) => text ? Number(text) : NaN);
+	const event = wholeNumber(said.get("event"), meta.events);
+	const picked = wholeNumber(said.get("block"), meta.blocks);
+
+	Object.assign(view, whole);
+	if (edges.length === 4 && edges.every((n) => Number.isFinite(n) && n >= 0) &&
+	    edges[1] > edges[0] && edges[3] > edges[2])
+		[view.t0, view.t1, view.a0, view.a1] = edges;
+	clamp();
+	if (!colorBy(said.get("by")))
+		colorBy("size");
+	only = wholeNumber(said.get("only"), coloring.kinds?.length ?? 0);
+	moment.event = event >= 0 ? event : start.event;
+	moment.picked = picked >= 0 && blocks.birth[picked] <= moment.event &&
+		blocks.death[picked] > moment.event && blocks.taken[picked] ? picked : -1;
+	chosen = ["light", "dark"].find((name) => name === said.get("theme")) ?? "";
+	wearTheme();
+	drawLegend();
+	change();
+}
+
+/* Browsers allow so many changes of the address and no more: one, when the hands rest. */
+function keepLink() {
+	clearTimeout(linkTimer);
+	linkTimer = setTimeout(() => {
+		if (linkText() === location.hash)
+			return;
+		try {
+			history.replaceState(null, "", linkText() || location.pathname + location.search);
+		} catch {
+			/* A page in a frame may have no say; its link stays as it was. */
+		}
+	}, 200);
+}
+
+async function copyLink() {
+	const text = location.href.split("#")[0] + linkText(), button = byId("copy");
+	let done = true;
+	try {
+		await navigator.clipboard.writeText(text);
+	} catch {
+		const area = element("textarea");
+		area.value = text;
+		document.body.append(area);
+		area.select();
+		done = document.execCommand("copy");
+		area.remove();
+	}
+	button.textContent = done ? "copied" : "not allowed";
+	setTimeout(() => button.textContent = "copy link", 1500);
+	return text;
+}
+
+const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
+
+function wearTheme(name = chosen || (prefersDark.matches ? "dark" : "light")) {
+	root.dataset.theme = name;
+	readLook();
+	stale = true;
+}
+
+function switchTheme() {
+	chosen = theme() === "dark" ? "light" : "dark";
+	wearTheme();
+	change();
+}
+
+prefersDark.addEventListener("change", () => {
+	wearTheme();
+	change();
+});
+window.addEventListener("hashchange", readLink);
+

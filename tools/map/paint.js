@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * paint.js - the map: blocks as rectangles, its axes and its marks.
+ *
+ * Blocks are painted pixel by pixel into an image: what is outside the window is skipped, what is
+ * smaller than a pixel fills one. A frame costs what it shows and not what the trace holds.
+ */
+const EDGE_PIXELS = 5; /* blocks at least so large get an edge */
+const SHORT_PIXELS = 16; /* up to so many, a loop is faster than a call */
+
+/* The window's pixels that a block covers: [x0, x1, y0, y1]. */
+function pixelsOf(i, w, h, kx, ky) {
+	const x0 = Math.max(0, Math.min(Math.round((blocks.birth[i] - view.t0) * kx), w - 1));
+	const y0 = Math.max(0, Math.min(Math.round(h - (blocks.end[i] - view.a0) * ky), h - 1));
+	const x1 = Math.min(w, Math.max(Math.round((blocks.death[i] - view.t0) * kx), x0 + 1));
+	const y1 = Math.min(h, Math.max(Math.round(h - (blocks.place[i] - view.a0) * ky), y0 + 1));
+	return [x0, x1, y0, y1];
+}
+
+const inView = (i) => blocks.taken[i] > 0 && blocks.birth[i] < view.t1 &&
+	blocks.death[i] > view.t0 && blocks.end[i] > view.a0 && blocks.place[i] < view.a1;
+
+let canvasImage = null;
+function imageOf(w, h) {
+	if (!canvasImage || canvasImage.width !== w || canvasImage.height !== h)
+		canvasImage = base.createImageData(w, h);
+	return canvasImage;
+}
+
+function paintBlocks() {
+	const w = Math.round(box.w * box.ratio), h = Math.round(box.h * box.ratio);
+	const image = imageOf(w, h), to = new Uint32Array(image.data.buffer);
+	const kx = w / (view.t1 - view.t0), ky = h / (view.a1 - view.a0);
+	const { tone, fills, edges } = coloring, dim = pixel(look.dim), dimEdge = pixel(look.line);
+	let shown = 0;
+
+	to.fill(pixel(look.paper));
+	for (const i of bySize) {
+		if (!inView(i))
+			continue;
+		const [x0, x1, y0, y1] = pixelsOf(i, w, h, kx, ky), lit = only < 0 || tone[i] === only;
+		const edged = x1 - x0 >= EDGE_PIXELS && y1 - y0 >= EDGE_PIXELS;
+		const fill = lit ? fills[tone[i]] : dim, edge = lit ? edges[tone[i]] : dimEdge;
+		for (let y = y0; y < y1; y++) {
+			const last = y * w + x1, now = edged && y === y1 - 1 ? edge : fill;
+			if (x1 - x0 > SHORT_PIXELS)
+				to.fill(now, last - x1 + x0, last);
+			else
+				for (let at = last - x1 + x0; at < last; at++)
+					to[at] = now;
+			if (edged)
+				to[last - 1] = edge;
+		}
+		shown++;
+	}
+	base.putImageData(image, Math.round(box.x * box.ratio), Math.round(box.y * box.ratio));
+	root.dataset.drawn = shown;
+}
+
+/* The block one sees at a point of the figure, or -1: what was painted there last. */
+function blockSeen(x, y) {
+	const exact = blockIn(heapAt(eventAt(x)), aAt(y));
+	if (exact >= 0)
+		return exact;
+	const w = Math.round(box.w * box.ratio), h = Math.round(box.h * box.ratio);
+	const kx = w / (view.t1 - view.t0), ky = h / (view.a1 - view.a0);
+	const px = Math.floor((x - box.x) * box.ratio), py = Math.floor((y - box.y) * box.ratio);
+	for (let at = bySize.length - 1; at >= 0; at--) {
+		if (!inView(bySize[at]))
+			continue;
+		const [x0, x1, y0, y1] = pixelsOf(bySize[at], w, h, kx, ky);
+		if (px >= x0 && px < x1 && py >= y0 && py < y1)
+			return bySize[at];
+	}
+	return -1;
+}
+
+function drawAddressAxis() {
+	const step = stepOf(view.a1 - view.a0, box.h / 46, true);
+	const { label, unit } = byteLabels(view.a1, step);
+
+	base.textAlign = "right";
+	base.textBaseline = "middle";
+	for (let a = Math.ceil(view.a0 / step) * step; a <= view.a1; a += step) {
+		base.fillStyle = look.soft;
+		base.fillText(label(a), box.x - 9, yOf(a));
+		base.fillStyle = look.line;
+		base.fillRect(box.x - 5, Math.round(yOf(a)), 5, 1);
+	}
+	turned(box.narrow ? unit : `address in the pool (${unit})`, box.y + box.h / 2);
+}
+
+function drawTimeAxis() {
+	const step = stepOf(view.t1 - view.t0, box.w / 110, false), y = box.cy + box.ch;
+
+	base.textAlign = "center";
+	base.textBaseline = "top";
+	for (let t = Math.ceil(view.t0 / step) * step; t <= view.t1; t += step) {
+		base.fillStyle = look.line;
+		base.fillRect(Math.round(xOf(t)), box.y + box.h, 1, 5);
+		base.fillRect(Math.round(xOf(t)), y, 1, 5);
+		base.fillStyle = look.soft;
+		base.fillText(count(t), xOf(t), y + 8);
+	}
+	base.fillText(box.narrow ? "events" : "events (allocations and frees, in program order)",
+		box.x + box.w / 2, y + 24);
+}
+
+function turned(text, y) {
+	base.save();
+	base.translate(box.narrow ? 9 : 18, y);
+	base.rotate(-Math.PI / 2);
+	base.textAlign = "center";
+	base.textBaseline = "middle";
+	base.fillStyle = look.soft;
+	base.fillText(text, 0, 0);
+	base.restore();
+}
+
+/* Where chunks meet, and where an allocation failed. */
+function drawMarks() {
+	base.save();
+	base.beginPath();
+	base.rect(box.x, box.y, box.w, box.h);
+	base.clip();
+	base.textAlign = "right";
+	base.textBaseline = "bottom";
+	let last = Infinity;
+	meta.chunks.forEach(([place], i) => {
+		const y = Math.round(yOf(place));
+		if (i === 0 || y < box.y || y > box.y + box.h)
+			return;
+		base.fillStyle = look.soft;
+		for (let x = box.x; x < box.x + box.w; x += 8)
+			base.fillRect(x, y, 5, 1);
+		if (last - y < 18)
+			return;
+		const name = `chunk ${i + 1}`, width = base.measureText(name).width;
+		const foot = y - 18 < box.y ? y + 18 : y;
+		base.fillStyle = look.paper;
+		base.fillRect(box.x + box.w - width - 10, foot - 17, width + 8, 16);
+		base.fillStyle = look.soft;
+		base.fillText(name, box.x + box.w - 6, foot - 2);
+		last = y;
+	});
+	base.fillStyle = look.bad;
+	for (const i of blocks.failed)
+		base.fillRect(Math.round(xOf(blocks.birth[i])) - 1, box.y, 2, 10);
+	base.restore();
+	if (meta.events && meta.chunks.length)
+		return;
+	base.textAlign = "center";
+	base.textBaseline = "middle";
+	base.fillStyle = look.soft;
+	base.fillText(meta.events ? "no allocation got memory" : "a trace of no events",
+		box.x + box.w / 2, box.y + box.h / 2);
+}
+
