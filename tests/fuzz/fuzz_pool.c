@@ -6,19 +6,14 @@
  * device that is full all happen without a driver. The model knows which blocks live and how large they are; it checks
  * that no two overlap, that every wrong free is refused for its reason, and that the counts are right.
  *
- * With libFuzzer (clang -fsanitize=fuzzer) this file is the target. Compiled plainly, with -DFUZZ_REPLAY, it has a
- * main() that plays each file named on the command line once.
- *
  * Input: one byte of how the pool is made, then calls: a byte that says which, and one or two of arguments each.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <mam/mam.h>
 #include <mam/source.h>
 #include <mam/stats.h>
 #include <mam/stream.h>
+
+#include "fuzz.h"
 
 #define MIB ((size_t)1 << 20)
 #define BLOCKS 160
@@ -39,17 +34,6 @@ struct model {
 	size_t limit, granule;
 	bool cached; /* a cached block may be somewhat larger than asked for */
 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
-
-/* Not assert(): it must hold with NDEBUG too. */
-static void require(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	fprintf(stderr, "fuzz_pool: %s\n", what);
-	abort();
-}
 
 static unsigned byte(struct model *model)
 {
@@ -291,7 +275,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	mam_source_destroy(source);
 	return 0;
 }
-
-#ifdef FUZZ_REPLAY
-#include "replay.h"
-#endif

@@ -2,17 +2,11 @@
 /*
  * Any bytes at all as a trace: the reader must end, and what it gives out must hold.
  *
- * With libFuzzer (clang -fsanitize=fuzzer) this file is the target. Compiled plainly, with
- * -DFUZZ_REPLAY, it has a main() that plays each file named on the command line once.
- *
  * The first byte says in which pieces the rest arrives, and whether reading fails at the end.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <mam/trace.h>
+
+#include "fuzz.h"
 
 struct bytes {
 	const uint8_t *at;
@@ -20,17 +14,6 @@ struct bytes {
 	size_t piece;
 	bool fails;
 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
-
-/* Not assert(): it must hold with NDEBUG too. */
-static void require(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	fprintf(stderr, "fuzz_trace: %s\n", what);
-	abort();
-}
 
 static enum mam_status give(void *user, void *buffer, size_t room, size_t *got)
 {
@@ -99,7 +82,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	mam_trace_reader_destroy(reader);
 	return 0;
 }
-
-#ifdef FUZZ_REPLAY
-#include "replay.h"
-#endif

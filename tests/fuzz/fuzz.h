@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuzz.h - what fuzz targets share: a demand that must hold, an input taken byte by byte, a file of
+ * any bytes under a name, and what would go to standard error.
+ *
+ * A target is LLVMFuzzerTestOneInput(). With libFuzzer that is all; with -DFUZZ_REPLAY there is a
+ * main() that plays the files on the command line (replay.h).
+ */
+#ifndef TESTS_FUZZ_FUZZ_H
+#define TESTS_FUZZ_FUZZ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+/* Not assert(): it must hold with NDEBUG too. The line begins with fuzz_, which fuzz.sh looks for. */
+#define require(holds, what) fuzz_require((holds), __FILE__, __LINE__, (what))
+
+static inline void fuzz_require(bool holds, const char *file, int line, const char *what)
+{
+	const char *name = strrchr(file, '/');
+
+	if (holds)
+		return;
+	fprintf(stderr, "%s:%d: %s\n", name ? name + 1 : file, line, what);
+	abort();
+}
+
+/* An input that is taken from its front; behind its end are zeros. */
+struct fuzz_bytes {
+	const uint8_t *next, *end;
+};
+
+static inline unsigned int fuzz_byte(struct fuzz_bytes *bytes)
+{
+	return bytes->next < bytes->end ? *bytes->next++ : 0;
+}
+
+/* So many bytes as a number, the lowest first. */
+static inline uint64_t fuzz_number(struct fuzz_bytes *bytes, unsigned int width)
+{
+	uint64_t number = 0;
+
+	for (unsigned int i = 0; i < width; i++)
+		number |= (uint64_t)fuzz_byte(bytes) << 8 * i;
+	return number;
+}
+
+static inline size_t fuzz_left(const struct fuzz_bytes *bytes)
+{
+	return (size_t)(bytes->end - bytes->next);
+}
+
+/* A file in memory, made with the first call; its path opens it again and again. */
+struct fuzz_file {
+	int descriptor; /* 0: not made yet */
+	char path[40];
+};
+
+static inline void fuzz_file_put(struct fuzz_file *file, const void *data, size_t bytes)
+{
+	if (file->descriptor == 0) {
+		file->descriptor = memfd_create("fuzz", MFD_CLOEXEC);
+		require(file->descriptor > 0, "no file in memory");
+		snprintf(file->path, sizeof(file->path), "/proc/self/fd/%d", file->descriptor);
+	}
+	require(ftruncate(file->descriptor, 0) == 0 &&
+			pwrite(file->descriptor, data, bytes, 0) == (ssize_t)bytes,
+		"a file in memory takes no bytes");
+}
+
+#ifdef FUZZ_REPLAY
+#include "replay.h"
+#endif
+
+#endif

@@ -1,0 +1,110 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# lib.sh - the fuzz targets, and how they are built: what fuzz.sh and hour.sh share.
+#
+# A target is a row here and a file fuzz_NAME.c; corpus/NAME has its inputs, NAME.dict its words if
+# there is one. All code under test is compiled once into an archive, of which each target takes
+# what it calls: no row says which files.
+#
+# Set before: MAM_SRCDIR, MAM_BUILDDIR, CC.
+
+fuzz_here=$MAM_SRCDIR/tests/fuzz
+
+# name, longest input in bytes
+fuzz_table()
+{
+	cat << 'EOF'
+elf 20000
+pool 600
+trace 20000
+EOF
+}
+
+fuzz_names()
+{
+	fuzz_table | cut -d ' ' -f 1
+}
+
+fuzz_longest() # NAME
+{
+	fuzz_table | sed -n "s/^$1 //p"
+}
+
+# What a fuzzer takes beside its folders, one word a line.
+fuzz_words() # NAME
+{
+	echo "-max_len=$(fuzz_longest "$1")"
+	echo -timeout=20
+	echo -rss_limit_mb=2048
+	echo -print_final_stats=1
+	[ ! -f "$fuzz_here/$1.dict" ] || echo "-dict=$fuzz_here/$1.dict"
+}
+
+# The code under test. Of the interposer what needs no driver.
+fuzz_sources()
+{
+	for layer in $(sed -n 's,^include src/\([a-z]*\)/Makefile.inc,\1,p' "$MAM_SRCDIR/Makefile.am"); do
+		[ "$layer" = interpose ] || ls "$MAM_SRCDIR/src/$layer"/*.c
+	done
+	ls "$MAM_SRCDIR"/src/interpose/share/*.c "$MAM_SRCDIR"/tools/*.c "$MAM_SRCDIR"/tools/bench/plot*.c |
+		grep -v -e /mam.c -e /run -e /info_ -e /bench.c
+	echo "$MAM_BUILDDIR/tools/map_text.c"
+}
+
+# Which compiler, and how: clang's libFuzzer; without it, a main() that plays inputs (replay.h),
+# with sanitizers where they work.
+fuzz_choose() # FOLDER - sets fuzz_kind, fuzz_compiler, fuzz_flags
+{
+	echo 'int LLVMFuzzerTestOneInput(const char *a, unsigned long b) { return !(a || b); }' > "$1/probe.c"
+	echo 'int main(void) { return 0; }' > "$1/plain.c"
+	fuzz_checks="-fsanitize=address,undefined -fno-sanitize-recover=all"
+	# shellcheck disable=SC2086 # flags are words
+	if clang -fsanitize=fuzzer $fuzz_checks "$1/probe.c" -o "$1/probe" 2> /dev/null; then
+		fuzz_kind=fuzzer
+		fuzz_compiler=clang
+		fuzz_flags="-fsanitize=fuzzer-no-link $fuzz_checks"
+		fuzz_link=-fsanitize=fuzzer
+	elif $CC $fuzz_checks "$1/plain.c" -o "$1/probe" 2> /dev/null && "$1/probe"; then
+		fuzz_kind=replay
+		fuzz_compiler=$CC
+		fuzz_flags="-DFUZZ_REPLAY $fuzz_checks"
+		fuzz_link=
+	else
+		fuzz_kind=replay
+		fuzz_compiler=$CC
+		fuzz_flags=-DFUZZ_REPLAY
+		fuzz_link=
+	fi
+}
+
+# A makefile for it all: FOLDER/NAME is the program of a target.
+fuzz_rules() # FOLDER
+{
+	echo "flags = -std=gnu11 -g1 -O1 $fuzz_flags -D_GNU_SOURCE= -DMAM_DEBUG=1 \\"
+	echo "  -DMAM_BINDIR='\"/usr/bin\"' -DMAM_PRELOADDIR='\"/usr/lib/mam\"' \\"
+	echo "  -I$MAM_SRCDIR/include -I$MAM_SRCDIR/src -I$MAM_SRCDIR/tools -I$MAM_SRCDIR"
+	echo "link = $fuzz_flags $fuzz_link"
+	printf 'all:'
+	fuzz_names | sed "s,^, $1/," | tr '\n' ' '
+	fuzz_sources | while read -r source; do
+		object=$1/$(echo "${source#"$MAM_SRCDIR"/}" | tr '/' '_').o
+		printf '\n%s: %s\n\t%s $(flags) -c %s -o $@\n' "$object" "$source" "$fuzz_compiler" "$source"
+		printf '%s/code.a: %s\n' "$1" "$object"
+	done
+	printf '%s/code.a:\n\trm -f $@ && ar rcs $@ $^\n' "$1"
+	fuzz_names | while read -r name; do
+		printf '%s/%s: %s/fuzz_%s.c %s/fuzz.h %s/replay.h %s/code.a\n' \
+			"$1" "$name" "$fuzz_here" "$name" "$fuzz_here" "$fuzz_here" "$1"
+		printf '\t%s $(flags) $(link) $< %s/code.a -o $@ -lz -lm -lpthread -ldl\n' "$fuzz_compiler" "$1"
+	done
+}
+
+# All targets, as programs FOLDER/NAME. What a compiler says goes to FOLDER/log; who cannot be
+# built is not there.
+fuzz_build() # FOLDER
+{
+	fuzz_choose "$1"
+	fuzz_rules "$1" > "$1/Makefile"
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -k -j2 -f "$1/Makefile" > "$1/log" 2>&1 < /dev/null
+}
