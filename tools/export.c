@@ -20,11 +20,11 @@
 
 static const struct kind {
 	const char *suffix;
-	bool (*write)(const struct export *export);
+	bool (*write)(const struct export_job *job);
 	bool gzip;
 } kinds[] = {
-	{ ".json", write_perfetto, false },     { ".json.gz", write_perfetto, true },
-	{ ".pickle", write_snapshot, false },   { ".trace", write_trace, false },
+	{ ".json", write_perfetto, false },   { ".json.gz", write_perfetto, true },
+	{ ".pickle", write_snapshot, false }, { ".trace", write_trace, false },
 	{ ".trace.gz", write_trace, true },
 };
 
@@ -75,43 +75,43 @@ bool export_known(const char *list)
 	return known;
 }
 
-static bool write_as_gzip(const struct kind *kind, struct export *export)
+static bool write_as_gzip(const struct kind *kind, struct export_job *job)
 {
-	FILE *plain = export->file;
+	FILE *plain = job->file;
 	bool good;
 
-	export->file = gzip_file_over(plain);
-	if (!export->file)
+	job->file = gzip_file_over(plain);
+	if (!job->file)
 		return false;
-	good = kind->write(export);
-	return fclose(export->file) == 0 && good;
+	good = kind->write(job);
+	return fclose(job->file) == 0 && good;
 }
 
-static bool write_one(struct export *export)
+static bool write_one(struct export_job *job)
 {
-	const struct kind *kind = find_kind(export->path);
+	const struct kind *kind = find_kind(job->path);
 	struct whole_file whole;
 	bool good;
 
-	export->file = whole_file_open(&whole, export->path, "an export");
-	if (!export->file)
+	job->file = whole_file_open(&whole, job->path, "an export");
+	if (!job->file)
 		return false;
 	errno = 0;
-	good = kind->gzip ? write_as_gzip(kind, export) : kind->write(export);
+	good = kind->gzip ? write_as_gzip(kind, job) : kind->write(job);
 	progress_end();
 	return whole_file_close(&whole, good);
 }
 
 bool export_write(const struct map *map, const struct replay_settings *settings, const char *list)
 {
-	struct export export = { .map = map, .trace = map->trace, .settings = settings };
+	struct export_job job = { .map = map, .trace = map->trace, .settings = settings };
 	bool good = true;
 
 	while (good && list) {
 		char *path = take_path(&list);
 
-		export.path = path;
-		good = path && write_one(&export);
+		job.path = path;
+		good = path && write_one(&job);
 		free(path);
 	}
 	return good;
@@ -124,8 +124,8 @@ uint64_t export_address(const struct map *map, uint32_t block)
 	return chunk->base + map->places[block] - chunk->place;
 }
 
-void export_progress(const struct export *export, uint32_t event)
+void export_progress(const struct export_job *job, uint32_t event)
 {
 	if (event % PROGRESS_STEP == PROGRESS_STEP - 1)
-		progress_show("writing", event, export->trace->event_count);
+		progress_show("writing", event, job->trace->event_count);
 }

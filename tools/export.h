@@ -12,7 +12,7 @@
 
 #include "map.h"
 
-struct export {
+struct export_job {
 	FILE *file;
 	const char *path; /* for messages */
 	const struct map *map;
@@ -30,9 +30,9 @@ bool export_known(const char *list);
 bool export_write(const struct map *map, const struct replay_settings *settings, const char *list);
 
 /* The kinds of files. False: writing failed, errno says why. */
-bool write_perfetto(const struct export *export);
-bool write_snapshot(const struct export *export);
-bool write_trace(const struct export *export);
+bool write_perfetto(const struct export_job *job);
+bool write_snapshot(const struct export_job *job);
+bool write_trace(const struct export_job *job);
 
 /* export_ns - when an event was; a microsecond each where the trace does not tell. */
 static inline uint64_t export_ns(const struct replay_trace *trace, uint32_t event)
@@ -50,6 +50,6 @@ static inline const char *export_who(const struct replay_trace *trace, uint32_t 
 }
 
 /* export_progress - say how far a writer is; call it at each event. */
-void export_progress(const struct export *export, uint32_t event);
+void export_progress(const struct export_job *job, uint32_t event);
 
 #endif

@@ -25,7 +25,7 @@ struct perfetto_group {
 };
 
 struct perfetto_slices {
-	const struct export *export;
+	const struct export_job *job;
 	struct perfetto_group *groups;
 	uint32_t group_count;
 	uint32_t track_count; /* of all groups */
@@ -37,7 +37,7 @@ struct perfetto_slices {
 };
 
 /* perfetto_slices_init - choose the blocks that get a slice. False: no memory, nothing to undo. */
-bool perfetto_slices_init(struct perfetto_slices *slices, const struct export *export);
+bool perfetto_slices_init(struct perfetto_slices *slices, const struct export_job *job);
 void perfetto_slices_fini(struct perfetto_slices *slices);
 
 /* A block that has a place was born, and its slice is written if it gets one; and it died. */
@@ -49,6 +49,6 @@ void perfetto_slices_death(struct perfetto_slices *slices, uint32_t block);
 void perfetto_put_time(FILE *file, const char *key, uint64_t ns);
 void perfetto_put_name(FILE *file, const char *what, uint32_t process, uint32_t track,
 		       const char *name, uint32_t order);
-void perfetto_put_block(const struct export *export, uint32_t block);
+void perfetto_put_block(const struct export_job *job, uint32_t block);
 
 #endif

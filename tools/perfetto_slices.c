@@ -18,8 +18,8 @@
 #include "format.h"
 #include "json_put.h"
 
-#define NO_LANE UINT32_MAX         /* as the lane of a block: none yet, or no more */
-#define NO_SLICE (UINT32_MAX - 1)  /* and it will have none */
+#define NO_LANE UINT32_MAX        /* as the lane of a block: none yet, or no more */
+#define NO_SLICE (UINT32_MAX - 1) /* and it will have none */
 
 struct rank {
 	uint64_t bytes;
@@ -41,7 +41,7 @@ static int compare_ranks(const void *a, const void *b)
 
 static bool choose(struct perfetto_slices *slices)
 {
-	const struct replay_trace *trace = slices->export->trace;
+	const struct replay_trace *trace = slices->job->trace;
 	struct rank *ranks = malloc(((size_t)trace->block_count + 1) * sizeof(*ranks));
 	uint32_t count = 0;
 
@@ -49,7 +49,7 @@ static bool choose(struct perfetto_slices *slices)
 		return false;
 	for (uint32_t i = 0; i < trace->block_count; i++) {
 		slices->lanes[i] = NO_LANE;
-		if (slices->export->map->places[i] != MAP_NOWHERE)
+		if (slices->job->map->places[i] != MAP_NOWHERE)
 			ranks[count++] = (struct rank){
 				.bytes = trace->blocks[i].bytes,
 				.life = trace->blocks[i].death - trace->blocks[i].birth,
@@ -73,11 +73,11 @@ static bool has_several_threads(const struct replay_trace *trace)
 	return false;
 }
 
-bool perfetto_slices_init(struct perfetto_slices *slices, const struct export *export)
+bool perfetto_slices_init(struct perfetto_slices *slices, const struct export_job *job)
 {
-	const struct replay_trace *trace = export->trace;
+	const struct replay_trace *trace = job->trace;
 
-	*slices = (struct perfetto_slices){ .export = export };
+	*slices = (struct perfetto_slices){ .job = job };
 	slices->by_thread = trace->stream_count <= 1 && has_several_threads(trace);
 	slices->groups = calloc(PERFETTO_GROUPS, sizeof(*slices->groups));
 	slices->lanes = malloc(((size_t)trace->block_count + 1) * sizeof(*slices->lanes));
@@ -105,16 +105,16 @@ static void name_group(struct perfetto_slices *slices, uint32_t number)
 	else
 		snprintf(name, sizeof(name), "blocks of %s %" PRIu64, what,
 			 slices->groups[number].key);
-	perfetto_put_name(slices->export->file, "process", PERFETTO_PROCESS + 1 + number, 0, name,
+	perfetto_put_name(slices->job->file, "process", PERFETTO_PROCESS + 1 + number, 0, name,
 			  1 + number);
 }
 
 /* The number of a block's group, which may be a new one. */
 static uint32_t group_of(struct perfetto_slices *slices, uint32_t block)
 {
-	const struct replay_trace *trace = slices->export->trace;
-	uint64_t key = slices->by_thread ? trace->origins[block].thread
-					 : trace->blocks[block].stream;
+	const struct replay_trace *trace = slices->job->trace;
+	uint64_t key =
+		slices->by_thread ? trace->origins[block].thread : trace->blocks[block].stream;
 	uint32_t i = 0;
 
 	while (i < slices->group_count && slices->groups[i].key != key)
@@ -149,18 +149,18 @@ static bool take_lane(struct perfetto_slices *slices, uint32_t block, uint32_t n
 	/* No number is a process's, too. */
 	group->tracks[lane] = PERFETTO_PROCESS + 1 + PERFETTO_GROUPS + slices->track_count++;
 	snprintf(name, sizeof(name), "lane %" PRIu32, lane + 1);
-	perfetto_put_name(slices->export->file, "thread", PERFETTO_PROCESS + 1 + number,
+	perfetto_put_name(slices->job->file, "thread", PERFETTO_PROCESS + 1 + number,
 			  group->tracks[lane], name, lane);
 	return true;
 }
 
 void perfetto_slices_birth(struct perfetto_slices *slices, uint32_t block)
 {
-	const struct replay_trace *trace = slices->export->trace;
+	const struct replay_trace *trace = slices->job->trace;
 	uint32_t death = trace->blocks[block].death;
 	uint64_t begin = export_ns(trace, trace->blocks[block].birth), end;
 	const char *who = export_who(trace, block);
-	FILE *file = slices->export->file;
+	FILE *file = slices->job->file;
 	uint32_t group;
 
 	end = export_ns(trace, death == REPLAY_ALIVE ? trace->event_count - 1 : death);
@@ -176,7 +176,7 @@ void perfetto_slices_birth(struct perfetto_slices *slices, uint32_t block)
 		slices->groups[group].tracks[slices->lanes[block]]);
 	perfetto_put_time(file, "ts", begin);
 	perfetto_put_time(file, "dur", end - begin);
-	perfetto_put_block(slices->export, block);
+	perfetto_put_block(slices->job, block);
 }
 
 void perfetto_slices_death(struct perfetto_slices *slices, uint32_t block)

@@ -41,8 +41,8 @@ void perfetto_put_name(FILE *file, const char *what, uint32_t process, uint32_t 
 		what, process, track);
 	json_put_text(file, name);
 	fprintf(file,
-		"}},\n{\"ph\":\"M\",\"name\":\"%s_sort_index\",\"pid\":%" PRIu32
-		",\"tid\":%" PRIu32 ",\"args\":{\"sort_index\":%" PRIu32 "}},\n",
+		"}},\n{\"ph\":\"M\",\"name\":\"%s_sort_index\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
+		",\"args\":{\"sort_index\":%" PRIu32 "}},\n",
 		what, process, track, order);
 }
 
@@ -52,21 +52,20 @@ static void put_member(FILE *file, const char *key, uint64_t number)
 	json_put_number(file, number);
 }
 
-void perfetto_put_block(const struct export *export, uint32_t number)
+void perfetto_put_block(const struct export_job *job, uint32_t number)
 {
-	const struct replay_trace *trace = export->trace;
+	const struct replay_trace *trace = job->trace;
 	const struct replay_block *block = &trace->blocks[number];
 	const char *who = export_who(trace, number);
-	FILE *file = export->file;
+	FILE *file = job->file;
 
 	fprintf(file, ",\"args\":{\"born\":\"%s %" PRIu32 "\"", trace->place,
 		trace->lines[block->birth]);
 	put_member(file, "id", block->id);
 	put_member(file, "bytes", block->bytes);
-	if (export->map->places[number] != MAP_NOWHERE) {
-		put_member(file, "takes", export->map->sizes[number]);
-		fprintf(file, ",\"address\":\"0x%" PRIx64 "\"",
-			export_address(export->map, number));
+	if (job->map->places[number] != MAP_NOWHERE) {
+		put_member(file, "takes", job->map->sizes[number]);
+		fprintf(file, ",\"address\":\"0x%" PRIx64 "\"", export_address(job->map, number));
 	}
 	put_member(file, "stream", block->stream);
 	if (trace->has_threads)
@@ -80,132 +79,131 @@ void perfetto_put_block(const struct export *export, uint32_t number)
 	fputs("}},\n", file);
 }
 
-static void put_counter(const struct export *export, const char *name, uint32_t event,
+static void put_counter(const struct export_job *job, const char *name, uint32_t event,
 			uint64_t bytes)
 {
-	fprintf(export->file, "{\"ph\":\"C\",\"name\":\"%s\",\"pid\":%d", name, PERFETTO_PROCESS);
-	perfetto_put_time(export->file, "ts", export_ns(export->trace, event));
-	fprintf(export->file, ",\"args\":{\"bytes\":%" PRIu64 "}},\n", bytes);
+	fprintf(job->file, "{\"ph\":\"C\",\"name\":\"%s\",\"pid\":%d", name, PERFETTO_PROCESS);
+	perfetto_put_time(job->file, "ts", export_ns(job->trace, event));
+	fprintf(job->file, ",\"args\":{\"bytes\":%" PRIu64 "}},\n", bytes);
 }
 
 /* What the pool's own counts are now, where they changed. */
-static bool put_step(const struct export *export, struct counters *counters, uint32_t event)
+static bool put_step(const struct export_job *job, struct counters *counters, uint32_t event)
 {
 	static const struct map_step nothing = { .reserved_bytes = UINT64_MAX,
 						 .high_water_bytes = UINT64_MAX,
 						 .physical_bytes = UINT64_MAX };
-	const struct map *map = export->map;
+	const struct map *map = job->map;
 	const struct map_step *now = &map->steps[counters->step], *last;
 
 	if (counters->step == map->step_count || now->event != event)
 		return false;
 	last = counters->step++ ? now - 1 : &nothing;
 	if (now->reserved_bytes != last->reserved_bytes)
-		put_counter(export, "reserved", event, now->reserved_bytes);
+		put_counter(job, "reserved", event, now->reserved_bytes);
 	if (now->physical_bytes != last->physical_bytes)
-		put_counter(export, "physical", event, now->physical_bytes);
+		put_counter(job, "physical", event, now->physical_bytes);
 	if (now->high_water_bytes != last->high_water_bytes)
-		put_counter(export, "high water", event, now->high_water_bytes);
+		put_counter(job, "high water", event, now->high_water_bytes);
 	return true;
 }
 
-static void put_counters(const struct export *export, struct counters *counters, uint32_t event,
+static void put_counters(const struct export_job *job, struct counters *counters, uint32_t event,
 			 bool lives)
 {
-	bool stepped = put_step(export, counters, event);
+	bool stepped = put_step(job, counters, event);
 	uint64_t high_water;
 
 	if (lives)
-		put_counter(export, "live", event, counters->live);
+		put_counter(job, "live", event, counters->live);
 	if ((!lives && !stepped) || counters->step == 0)
 		return;
-	high_water = export->map->steps[counters->step - 1].high_water_bytes;
+	high_water = job->map->steps[counters->step - 1].high_water_bytes;
 	if (high_water >= counters->rounded)
-		put_counter(export, "free below high water", event,
-			    high_water - counters->rounded);
+		put_counter(job, "free below high water", event, high_water - counters->rounded);
 }
 
-static void put_failure(const struct export *export, uint32_t number, uint32_t event)
+static void put_failure(const struct export_job *job, uint32_t number, uint32_t event)
 {
-	fprintf(export->file,
+	fprintf(job->file,
 		"{\"ph\":\"i\",\"s\":\"p\",\"cat\":\"failure\",\"name\":\"allocation failed\","
 		"\"pid\":%d,\"tid\":%d",
 		PERFETTO_PROCESS, PERFETTO_PROCESS);
-	perfetto_put_time(export->file, "ts", export_ns(export->trace, event));
-	perfetto_put_block(export, number);
+	perfetto_put_time(job->file, "ts", export_ns(job->trace, event));
+	perfetto_put_block(job, number);
 }
 
-static void put_event(const struct export *export, struct perfetto_slices *slices,
+static void put_event(const struct export_job *job, struct perfetto_slices *slices,
 		      struct counters *counters, uint32_t event)
 {
-	uint32_t what = export->trace->events[event], number = what >> 1;
-	uint64_t bytes = export->trace->blocks[number].bytes;
-	bool lives = export->map->places[number] != MAP_NOWHERE;
+	uint32_t what = job->trace->events[event], number = what >> 1;
+	uint64_t bytes = job->trace->blocks[number].bytes;
+	bool lives = job->map->places[number] != MAP_NOWHERE;
 
 	if (lives && what & 1) {
 		counters->live -= bytes;
-		counters->rounded -= export->map->sizes[number];
+		counters->rounded -= job->map->sizes[number];
 		perfetto_slices_death(slices, number);
 	} else if (lives) {
 		counters->live += bytes;
-		counters->rounded += export->map->sizes[number];
+		counters->rounded += job->map->sizes[number];
 		perfetto_slices_birth(slices, number);
 	} else if (!(what & 1) && bytes > 0) {
-		put_failure(export, number, event);
+		put_failure(job, number, event);
 	}
-	put_counters(export, counters, event, lives);
+	put_counters(job, counters, event, lives);
 }
 
 /* The end of the list, and what is to say of the whole. */
-static void put_end(const struct export *export, const struct perfetto_slices *slices)
+static void put_end(const struct export_job *job, const struct perfetto_slices *slices)
 {
-	FILE *file = export->file;
+	FILE *file = job->file;
 
 	/* An event that ends the list, so that all others may have a comma behind them. */
 	fprintf(file,
 		"{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":%d,\"tid\":0,\"args\":{"
 		"\"labels\":",
 		PERFETTO_PROCESS);
-	json_put_text(file, export->settings->source);
+	json_put_text(file, job->settings->source);
 	fprintf(file,
 		"}}\n],\n\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"producer\":\"mam %s\","
-		"\n\"times\":\"%s\",\n\"slices\":\"%" PRIu32 "\",\n\"blocks_without_slice\":\"%"
-		PRIu32 "\"}}\n",
+		"\n\"times\":\"%s\",\n\"slices\":\"%" PRIu32
+		"\",\n\"blocks_without_slice\":\"%" PRIu32 "\"}}\n",
 		mam_version(),
-		export->trace->times ? "from the trace" : "not in the trace: 1 us an event",
+		job->trace->times ? "from the trace" : "not in the trace: 1 us an event",
 		slices->count, slices->left_out);
 }
 
-static void put_all(const struct export *export, struct perfetto_slices *slices)
+static void put_all(const struct export_job *job, struct perfetto_slices *slices)
 {
-	const struct replay_trace *trace = export->trace;
+	const struct replay_trace *trace = job->trace;
 	struct counters counters = { 0 };
 
-	fputs("{\"traceEvents\":[\n", export->file);
-	perfetto_put_name(export->file, "process", PERFETTO_PROCESS, 0,
+	fputs("{\"traceEvents\":[\n", job->file);
+	perfetto_put_name(job->file, "process", PERFETTO_PROCESS, 0,
 			  format_name(trace->path, 39).text, 0);
 	for (uint32_t event = 0; event < trace->event_count; event++) {
-		export_progress(export, event);
-		put_event(export, slices, &counters, event);
+		export_progress(job, event);
+		put_event(job, slices, &counters, event);
 	}
-	put_end(export, slices);
-	if (slices->left_out && !export->settings->quiet)
+	put_end(job, slices);
+	if (slices->left_out && !job->settings->quiet)
 		message_error("%s: only %s of %s blocks have a slice; counters are of all",
-			      export->path, format_count(slices->count).text,
+			      job->path, format_count(slices->count).text,
 			      format_count(slices->count + slices->left_out).text);
 }
 
-bool write_perfetto(const struct export *export)
+bool write_perfetto(const struct export_job *job)
 {
 	struct perfetto_slices slices;
 
-	if (!perfetto_slices_init(&slices, export)) {
+	if (!perfetto_slices_init(&slices, job)) {
 		errno = ENOMEM;
 		return false;
 	}
-	put_all(export, &slices);
+	put_all(job, &slices);
 	if (slices.no_memory)
 		errno = ENOMEM;
 	perfetto_slices_fini(&slices);
-	return !slices.no_memory && !ferror(export->file);
+	return !slices.no_memory && !ferror(job->file);
 }

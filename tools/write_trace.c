@@ -37,48 +37,48 @@ static void put_value(FILE *file, const char *text)
 	}
 }
 
-static void put_alloc(const struct export *export, uint32_t number)
+static void put_alloc(const struct export_job *job, uint32_t number)
 {
-	const struct replay_trace *trace = export->trace;
+	const struct replay_trace *trace = job->trace;
 	const struct replay_block *block = &trace->blocks[number];
 	const char *who = export_who(trace, number);
 
-	fprintf(export->file, "a %" PRIu64 " %" PRIu64 " %" PRIu64, block->id, block->bytes,
+	fprintf(job->file, "a %" PRIu64 " %" PRIu64 " %" PRIu64, block->id, block->bytes,
 		block->stream);
 	if (trace->has_threads)
-		fprintf(export->file, " thread=%" PRIu64, trace->origins[number].thread);
+		fprintf(job->file, " thread=%" PRIu64, trace->origins[number].thread);
 	if (*who) {
-		fputs(" who=", export->file);
-		put_value(export->file, who);
+		fputs(" who=", job->file);
+		put_value(job->file, who);
 	}
 }
 
-static void put_free(const struct export *export, uint32_t number)
+static void put_free(const struct export_job *job, uint32_t number)
 {
-	const struct replay_trace *trace = export->trace;
+	const struct replay_trace *trace = job->trace;
 	const struct replay_block *block = &trace->blocks[number];
 
-	fprintf(export->file, "f %" PRIu64, block->id);
+	fprintf(job->file, "f %" PRIu64, block->id);
 	if (trace->free_streams && trace->free_streams[number] != block->stream)
-		fprintf(export->file, " stream=%" PRIu64, trace->free_streams[number]);
+		fprintf(job->file, " stream=%" PRIu64, trace->free_streams[number]);
 }
 
-bool write_trace(const struct export *export)
+bool write_trace(const struct export_job *job)
 {
-	const struct replay_trace *trace = export->trace;
+	const struct replay_trace *trace = job->trace;
 
-	fprintf(export->file, "# mam trace, version 1, of %s\n", format_name(trace->path, 39).text);
+	fprintf(job->file, "# mam trace, version 1, of %s\n", format_name(trace->path, 39).text);
 	for (uint32_t event = 0; event < trace->event_count; event++) {
 		uint32_t what = trace->events[event];
 
-		export_progress(export, event);
+		export_progress(job, event);
 		if (what & 1)
-			put_free(export, what >> 1);
+			put_free(job, what >> 1);
 		else
-			put_alloc(export, what >> 1);
+			put_alloc(job, what >> 1);
 		if (trace->times)
-			fprintf(export->file, " t=%" PRIu64, trace->times[event]);
-		putc('\n', export->file);
+			fprintf(job->file, " t=%" PRIu64, trace->times[event]);
+		putc('\n', job->file);
 	}
-	return !ferror(export->file);
+	return !ferror(job->file);
 }

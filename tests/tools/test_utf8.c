@@ -40,8 +40,7 @@ static const struct {
 
 START_TEST(the_first_character_is_measured)
 {
-	ck_assert_uint_eq(utf8_length(firsts[_i].text, strlen(firsts[_i].text)),
-			  firsts[_i].length);
+	ck_assert_uint_eq(utf8_length(firsts[_i].text, strlen(firsts[_i].text)), firsts[_i].length);
 }
 END_TEST
 
