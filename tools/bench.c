@@ -48,7 +48,7 @@ static const struct args_option options[] = {
 	  "given" },
 	{ "peers", 0, ARGS_TEXT, FIELD(peers), "LIST", NULL,
 	  "what to put beside them: glibc, jemalloc, mimalloc,\n"
-	  "cudaMalloc, cudaMallocAsync, or none; all that are\nhere unless given" },
+	  "cudaMalloc, cudaMallocAsync, rmm-pool, torch, or\nnone; all that are here unless given" },
 	{ "seconds", 0, ARGS_COUNT, FIELD(seconds), "N", NULL,
 	  "begin nothing after N seconds; what is left out is named" },
 	{ "only", 0, ARGS_TEXT, FIELD(only), "LIST", NULL, "workloads to play; all unless given" },
@@ -104,7 +104,7 @@ static bool is_known(const char *one, enum list which)
 		    in_list(one, peer_list_name(&bench_peers[i])))
 			return true;
 	}
-	return which == LIST_PEERS && strcmp(one, "none") == 0;
+	return which != LIST_WORKLOADS && strcmp(one, "none") == 0;
 }
 
 /* Every name of a list must be one of ours; the first that is not is answered in `unknown`. */

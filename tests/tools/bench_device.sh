@@ -65,7 +65,42 @@ done
 
 # Libraries that are none.
 BENCH_RMM=$scratch/none.so BENCH_TORCH='' bench --only pair --peers rmm-pool,torch --sources cudamalloc
-try "a library that is not there is named" grep -q 'skipped rmm-pool: .*none\.so' "$scratch/out"
+try "a library that is not there is named" grep -q 'skipped rmm-pool.*: .*none\.so' "$scratch/out"
 try "a library that was not named is said so" grep -q 'skipped torch.*: BENCH_TORCH' "$scratch/out"
+
+# ---- libraries that are peers ----
+
+peer_opens() # KIND - what it was opened with, each once, on one line
+{
+	grep "^$1 " "$scratch/opens" | sort -u | tr '\n' ';'
+}
+
+if ! $CC -shared -fPIC -I"$MAM_SRCDIR/tools/bench" "$MAM_SRCDIR/tests/tools/peer_stub.c" -o "$scratch/peer.so" \
+	>"$scratch/cc" 2>&1; then
+	not_ok "the peer of this test can be built" "$(lib_tail "$scratch/cc")"
+	finish
+fi
+export BENCH_RMM="$scratch/peer.so" BENCH_TORCH="$scratch/peer.so" PEER_LOG="$scratch/opens"
+ground=$((24 << 30))
+bench --only pair,training --sources none --csv "$scratch/all.csv" --peers rmm-pool,rmm-arena,rmm-binning
+same "RMM's kinds: exit status" 0 $?
+for peer in rmm-pool rmm-arena rmm-binning; do
+	positive pair $peer 256B pair_ns
+	same "training $peer: reserved what was live" 1 "$(value training $peer growing reserved_ratio)"
+done
+positive training rmm-pool-grow growing event_ns
+same "what grows only is not asked for pairs" "" "$(value pair rmm-pool-grow 256B pair_ns)"
+same "what grows only is never given its ground" "1 0 0;" "$(peer_opens 1)"
+same "a pool is given its ground, or chooses" "0 0 0;0 $ground 0;" "$(peer_opens 0)"
+
+: >"$scratch/opens"
+PEER_REFUSE=1 bench --only pair --sources none --peers torch --csv "$scratch/all.csv"
+same "PyTorch's kinds: exit status" 0 $?
+same "each kind is opened" "0 1 2" "$(cut -d' ' -f1 "$scratch/opens" | sort -u | tr '\n' ' ' | sed 's/ $//')"
+try "a kind without a heap is named, with its reason" \
+	grep -q 'skipped torch-expandable: this kind is refused' "$scratch/out"
+for peer in torch torch-async; do
+	positive pair $peer 256B pair_ns
+done
 
 finish

@@ -118,8 +118,11 @@ static void malloc_release(struct bench_peer *peer, void *block, size_t bytes)
 /* Memory of which a gibibyte takes the driver half a second. */
 #define HOST_MEMORY .only = "pair,size,footprint", .most_bytes = 16 * BENCH_MIB
 
-/* Its free blocks are in one list: minutes go by where there are 100,000 holes. */
-#define RMM_ONLY "pair,size,threads,foreign,training,random,stream"
+/* Half a second goes by in making it: half of the device's memory is taken and given back. */
+#define PRIMED_ONLY "random,training"
+
+/* RMM's pool has its free blocks in one list: minutes go by where there are 100,000 holes. */
+#define LIST_HOLES 10000
 
 #define MAM_CALLS                                                                         \
 	.is_mam = true, .probe = bench_mam_probe, .open = bench_mam_open,                 \
@@ -138,6 +141,9 @@ static void malloc_release(struct bench_peer *peer, void *block, size_t bytes)
 	.release = bench_library_release, .gauge = bench_library_gauge,              \
 	.settle = bench_cuda_settle, .enter_thread = bench_cuda_enter_thread,        \
 	.most_blocks = 1100000, .block_memory = 256
+#define RMM_CALLS                                                               \
+	LIBRARY_CALLS, .source = "BENCH_RMM", .alloc_on = bench_library_alloc_on, \
+		       .release_on = bench_library_release_on
 #define CUDA_CALLS                                                             \
 	.on_device = true, .open = bench_cuda_open, .close = bench_cuda_close, \
 	.enter_thread = bench_cuda_enter_thread, .block_memory = 256
@@ -231,6 +237,7 @@ struct bench_peer bench_peers[] = {
 	  .most_blocks = 110000 },
 	{ .name = "cudaMallocAsync", ASYNC_CALLS, .variant = 0 },
 	{ .name = "cudaMallocAsync-warm", ASYNC_CALLS, .variant = 1 },
+	{ .name = "cudaMallocAsync-primed", ASYNC_CALLS, .only = PRIMED_ONLY, .variant = 2 },
 	{ .name = "cudaHostAlloc",
 	  CUDA_CALLS,
 	  .probe = bench_cuda_probe_pinned,
@@ -243,13 +250,10 @@ struct bench_peer bench_peers[] = {
 	  .alloc = bench_cuda_alloc_managed,
 	  .release = bench_cuda_release,
 	  HOST_MEMORY },
-	{ .name = "rmm-pool",
-	  LIBRARY_CALLS,
-	  .alloc_on = bench_library_alloc_on,
-	  .release_on = bench_library_release_on,
-	  .only = RMM_ONLY,
-	  .source = "BENCH_RMM",
-	  .variant = 0 },
+	{ .name = "rmm-pool", RMM_CALLS, .bounded = true, .most_holes = LIST_HOLES, .variant = 0 },
+	{ .name = "rmm-pool-grow", RMM_CALLS, .only = "training,footprint", .variant = 1 },
+	{ .name = "rmm-arena", RMM_CALLS, .bounded = true, .variant = 2 },
+	{ .name = "rmm-binning", RMM_CALLS, .most_holes = 100000, .variant = 3 },
 	{ .name = "torch",
 	  LIBRARY_CALLS,
 	  .trim = bench_library_trim,
@@ -260,6 +264,11 @@ struct bench_peer bench_peers[] = {
 	  .trim = bench_library_trim,
 	  .source = "BENCH_TORCH",
 	  .variant = 1 },
+	{ .name = "torch-async",
+	  LIBRARY_CALLS,
+	  .trim = bench_library_trim,
+	  .source = "BENCH_TORCH",
+	  .variant = 2 },
 	{ .name = "cuMemMap", CUDA_CALLS, .probe = bench_cuda_probe, .only = "vmm" },
 };
 

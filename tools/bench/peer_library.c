@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench.h"
 #include "driver.h"
@@ -42,9 +43,23 @@ static const struct bench_library *load(const struct bench_peer *peer, char *why
 	return library;
 }
 
+/* NULL, or why there is no heap */
+static const char *open_kind(struct bench_peer *peer)
+{
+	size_t initial_bytes = peer->growing ? 0 : peer->ground_bytes;
+
+	if (!bench_driver_enter())
+		return "the device's context was not to be had";
+	if (peer->bounded && peer->chunk_bytes > 0)
+		initial_bytes = peer->chunk_bytes;
+	return library_of(peer)->open(peer->variant, initial_bytes,
+				      peer->bounded ? peer->chunk_bytes : 0);
+}
+
 bool bench_library_probe(struct bench_peer *peer, char *why, size_t why_bytes)
 {
 	const struct bench_library *library;
+	const char *trouble;
 	void *block = NULL;
 
 	if (!bench_cuda_probe(peer, why, why_bytes))
@@ -57,12 +72,15 @@ bool bench_library_probe(struct bench_peer *peer, char *why, size_t why_bytes)
 		peer->ground_bytes = GROUND_MOST;
 	peer->heap = (void *)(uintptr_t)library;
 	peer->growing = true;
-	if (bench_library_open(peer)) {
-		block = bench_library_alloc(peer, 256);
-		if (block != NULL)
-			bench_library_release(peer, block, 256);
-		bench_library_close(peer);
+	trouble = open_kind(peer);
+	if (trouble != NULL) {
+		snprintf(why, why_bytes, "%.*s", (int)strcspn(trouble, "\n"), trouble);
+		return false;
 	}
+	block = bench_library_alloc(peer, 256);
+	if (block != NULL)
+		bench_library_release(peer, block, 256);
+	bench_library_close(peer);
 	if (block == NULL)
 		snprintf(why, why_bytes, "its first allocation was refused");
 	return block != NULL;
@@ -70,8 +88,7 @@ bool bench_library_probe(struct bench_peer *peer, char *why, size_t why_bytes)
 
 bool bench_library_open(struct bench_peer *peer)
 {
-	return bench_driver_enter() &&
-	       library_of(peer)->open(peer->variant, peer->growing ? 0 : peer->ground_bytes) == 0;
+	return open_kind(peer) == NULL;
 }
 
 void bench_library_close(struct bench_peer *peer)

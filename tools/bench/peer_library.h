@@ -11,13 +11,15 @@
 
 #include <stddef.h>
 
-#define BENCH_LIBRARY_SYMBOL "bench_library"
+/* changes when struct bench_library does, so that a library of another day is not called */
+#define BENCH_LIBRARY_SYMBOL "bench_library_2"
 
 struct bench_library {
 	/* open - a fresh heap of one of its kinds, counted from 0, on device 0, whose primary
-	 * context is current. initial_bytes: to be taken at once, where it can; 0: by need.
-	 * 0: done */
-	int (*open)(int kind, size_t initial_bytes);
+	 * context is current. initial_bytes: to be taken at once, where it can; 0: as the kind
+	 * does by itself. most_bytes: it is to hold no more than that, ever; 0: all there is.
+	 * NULL, or one sentence: why not; it lives until the next open */
+	const char *(*open)(int kind, size_t initial_bytes, size_t most_bytes);
 	void (*close)(void);
 	/* alloc - NULL: refused. stream: CUDA's */
 	void *(*alloc)(size_t bytes, void *stream);

@@ -6,8 +6,12 @@
 //	c++ -std=c++17 -O2 -shared -fPIC -I$TORCH/include -I$CUDA/include peer_torch.cc
 //		-o peer_torch.so -L$TORCH/lib -lc10_cuda -lc10 -Wl,-rpath,$TORCH/lib
 //
-// Kind 0: as it is by default; kind 1: with expandable segments.
+// Kind 0: as it is by default; kind 1: with expandable segments; kind 2: its backend cudaMallocAsync.
+// PyTorch chooses its backend when it is loaded, by PYTORCH_CUDA_ALLOC_CONF, and keeps the other one to
+// itself: kind 2 needs a process of its own, in which kinds 0 and 1 are not to be had.
 #include <cstddef>
+#include <exception>
+#include <string>
 
 #include <c10/cuda/CUDACachingAllocator.h>
 
@@ -18,22 +22,36 @@ namespace
 
 namespace caching = c10::cuda::CUDACachingAllocator;
 
-bool started;
+enum kind { NATIVE, EXPANDABLE, ASYNC };
 
-int open_cache(int kind, std::size_t)
+bool started;
+std::string trouble;
+
+const char *open_cache(int kind, std::size_t, std::size_t)
 {
+	if ((caching::get()->name() == "cudaMallocAsync") != (kind == ASYNC))
+		return kind == ASYNC ?
+			       "it is for a process with PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync" :
+			       "PYTORCH_CUDA_ALLOC_CONF chose PyTorch's other backend";
 	try {
 		if (!started)
 			caching::get()->init(1);
 		started = true;
-		c10::CachingAllocator::setAllocatorSettings(
-			kind == 1 ? "expandable_segments:True" : "expandable_segments:False");
+		if (kind != ASYNC)
+			c10::CachingAllocator::setAllocatorSettings(
+				kind == EXPANDABLE ? "expandable_segments:True" :
+						     "expandable_segments:False");
 		caching::emptyCache();
 		caching::resetPeakStats(0);
-		return 0;
+		return nullptr;
+	} catch (const std::exception &error) {
+		trouble = error.what();
+		trouble.resize(trouble.find('\n') < trouble.size() ? trouble.find('\n') :
+								     trouble.size());
 	} catch (...) {
-		return 1;
+		trouble = "PyTorch threw what is no exception";
 	}
+	return trouble.c_str();
 }
 
 void empty()
@@ -71,6 +89,6 @@ void reserved(std::size_t *now, std::size_t *most)
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const bench_library bench_library = {
+extern "C" __attribute__((visibility("default"))) const bench_library bench_library_2 = {
 	open_cache, empty, alloc, release, empty, reserved,
 };

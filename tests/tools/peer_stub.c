@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * peer_stub.c - a library with an allocator for `mam bench host`, as peer_library.h wants it: addresses
+ * without memory, and what it was opened with as lines "KIND INITIAL MOST" in the file PEER_LOG. The
+ * kind PEER_REFUSE gives no heap.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "peer_library.h"
+
+static size_t live, most_live, limit;
+static uintptr_t next = 4096;
+
+static const char *open_stub(int kind, size_t initial_bytes, size_t most_bytes)
+{
+	const char *log = getenv("PEER_LOG"), *refuse = getenv("PEER_REFUSE");
+	FILE *file = log != NULL ? fopen(log, "a") : NULL;
+
+	if (file != NULL) {
+		fprintf(file, "%d %zu %zu\n", kind, initial_bytes, most_bytes);
+		fclose(file);
+	}
+	if (refuse != NULL && atoi(refuse) == kind)
+		return "this kind is refused";
+	live = most_live = 0;
+	limit = most_bytes;
+	return NULL;
+}
+
+static void close_stub(void)
+{
+}
+
+static void *alloc(size_t bytes, void *stream)
+{
+	(void)stream;
+	if (limit > 0 && __atomic_load_n(&live, __ATOMIC_RELAXED) + bytes > limit)
+		return NULL;
+	if (__atomic_add_fetch(&live, bytes, __ATOMIC_RELAXED) > most_live)
+		most_live = live;
+	return (void *)__atomic_fetch_add(&next, 256, __ATOMIC_RELAXED);
+}
+
+static void release(void *block, size_t bytes, void *stream)
+{
+	(void)block;
+	(void)stream;
+	__atomic_sub_fetch(&live, bytes, __ATOMIC_RELAXED);
+}
+
+static void reserved(size_t *now, size_t *most)
+{
+	*now = live;
+	*most = most_live;
+}
+
+__attribute__((visibility("default"))) const struct bench_library bench_library_2 = {
+	open_stub, close_stub, alloc, release, NULL, reserved,
+};
