@@ -287,6 +287,24 @@ const char *bench_churn_run(struct bench_peer *peer, struct bench_table *table,
 			    const struct bench_churn *churn, const struct bench_effort *effort,
 			    struct bench_random *random, struct bench_sample *sample);
 
+/* ---- single operations: times.c ---- */
+
+struct bench_times {
+	float *ns;
+	size_t kept, room;
+	size_t count; /* those that found no room, too */
+	double sum, most;
+	bool sorted;
+};
+
+bool bench_times_init(struct bench_times *times, size_t room);
+void bench_times_fini(struct bench_times *times);
+/* bench_times_add - what lay between two looks at the clock, less what looking costs */
+void bench_times_add(struct bench_times *times, uint64_t start, uint64_t end);
+/* bench_times_quantile - quantile from 0 to 1; 0 where there is no time */
+double bench_times_quantile(struct bench_times *times, double quantile);
+double bench_times_mean(const struct bench_times *times);
+
 /* ---- running: run.c ---- */
 
 struct bench_case {
@@ -331,6 +349,11 @@ extern const struct bench_workload bench_work_pair, bench_work_size, bench_work_
 extern const struct bench_workload bench_work_latency, bench_work_fill, bench_work_replay,
 	bench_work_policy, bench_work_smallest, bench_work_ownstream, bench_work_multistream,
 	bench_work_bigchunk;
+
+/* bench_replay_add - one more trace for workload replay; false: it cannot be played, which was
+ * said */
+bool bench_replay_add(const char *path);
+void bench_replay_fini(void);
 
 struct bench_results;
 

@@ -114,9 +114,11 @@ static void malloc_release(struct bench_peer *peer, void *block, size_t bytes)
 
 /* ---- the table ---- */
 
-#define CACHED_ONLY "pair,threads,foreign,random,training,footprint,stream"
+#define CACHED_ONLY                                                                      \
+	"pair,threads,foreign,random,training,footprint,stream,replay,latency,fill,policy,smallest," \
+	"multistream,ownstream"
 /* Memory of which a gibibyte takes the driver half a second. */
-#define HOST_MEMORY .only = "pair,size,footprint", .most_bytes = 16 * BENCH_MIB
+#define HOST_MEMORY .only = "pair,size,footprint,latency,policy", .most_bytes = 16 * BENCH_MIB
 
 /* Half a second goes by in making it: half of the device's memory is taken and given back. */
 #define PRIMED_ONLY "random,training"

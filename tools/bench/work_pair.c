@@ -6,13 +6,18 @@
  * and over, by one thread. A batch is BENCH_BATCH_MAX pairs.
  *
  * size: blocks of one size are taken in a batch and given back in random order, for each of several
- * sizes. A pool whose books are apart from its memory costs the same for 256 B as for 1 GiB.
+ * sizes. A pool whose books are apart from its memory costs the same for 256 B as for 1 GiB. Then,
+ * with peers that work in the order of a stream: one block is taken and freed and the stream waited
+ * for, over and over. There a heap may give the driver back what was freed: lone_alloc_ns,
+ * lone_free_ns and sync_ns are what each of the three takes.
  */
 #include "bench.h"
 
 #define SMALL_LIVE 16
 #define SIZE_BATCH 32
 #define MOST_BATCHES 40000
+#define MOST_LONE 4000
+#define LEAST_LONE 5
 
 static const char *run_pair(struct bench_peer *peer, const struct bench_case *one,
 			    const struct bench_effort *effort, struct bench_random *random,
@@ -68,6 +73,47 @@ static const char *run_pair(struct bench_peer *peer, const struct bench_case *on
 	return why;
 }
 
+/* One block, freed, and the stream waited for. */
+static const char *run_lone(struct bench_peer *peer, size_t bytes,
+			    const struct bench_effort *effort, struct bench_sample *sample)
+{
+	uint64_t until = bench_now() + effort->slice_ns / 2;
+	struct bench_times alloc, free, sync;
+	bool good = bench_times_init(&alloc, MOST_LONE);
+	const char *why = NULL;
+
+	good = bench_times_init(&free, MOST_LONE) && good;
+	good = bench_times_init(&sync, MOST_LONE) && good;
+	if (!good)
+		why = "no memory for the bench's own tables";
+	while (why == NULL && alloc.count < MOST_LONE &&
+	       (alloc.count < LEAST_LONE || bench_now() < until)) {
+		uint64_t start = bench_now(), taken, freed;
+		void *block = peer->alloc(peer, bytes);
+
+		taken = bench_now();
+		if (block == NULL) {
+			why = "a request was refused";
+			break;
+		}
+		peer->release(peer, block, bytes);
+		freed = bench_now();
+		peer->settle(peer);
+		bench_times_add(&sync, freed, bench_now());
+		bench_times_add(&free, taken, freed);
+		bench_times_add(&alloc, start, taken);
+	}
+	if (why == NULL) {
+		bench_sample_add(sample, "lone_alloc_ns", bench_times_quantile(&alloc, 0.5));
+		bench_sample_add(sample, "lone_free_ns", bench_times_quantile(&free, 0.5));
+		bench_sample_add(sample, "sync_ns", bench_times_quantile(&sync, 0.5));
+	}
+	bench_times_fini(&alloc);
+	bench_times_fini(&free);
+	bench_times_fini(&sync);
+	return why;
+}
+
 static const char *run_size(struct bench_peer *peer, const struct bench_case *one,
 			    const struct bench_effort *effort, struct bench_random *random,
 			    struct bench_sample *sample)
@@ -84,6 +130,8 @@ static const char *run_size(struct bench_peer *peer, const struct bench_case *on
 		return "no memory for the bench's own tables";
 	why = bench_churn_run(peer, &table, &churn, effort, random, sample);
 	bench_table_fini(&table, peer);
+	if (why == NULL && peer->settle != NULL && peer->alloc_on != NULL)
+		why = run_lone(peer, one->a, effort, sample);
 	return why;
 }
 

@@ -34,7 +34,7 @@ static void plan(struct step *steps, size_t *order, size_t n, size_t most_bytes,
 			asked < n && (live == 0 || bench_random_below(random, 100) < ALLOC_PERCENT);
 		size_t bytes = ask ? bench_random_between(random, 1, most_bytes) : 0;
 
-		if (ask && (live_bytes + bytes <= budget || live == 0)) {
+		if (ask && (live_bytes + bytes < budget || live == 0)) {
 			sizes[asked] = bytes;
 			order[live++] = asked;
 			live_bytes += bytes;

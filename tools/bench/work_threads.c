@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work_threads.c - several threads on one heap: workloads "threads" and "foreign"; and what making
- * a pool costs: "create".
+ * work_threads.c - several threads on one heap: workloads "threads", "ownstream" and "foreign".
  *
  * threads: each of T threads keeps SLOTS blocks and replaces one of them at random, over and over:
  * a free and an alloc, sizes from 256 B to 1 MiB, uniform in their logarithm. Choices come from a
  * table made beforehand. All start at a gate and stop at a flag; the number is operations of all
  * threads a second, in millions, from the opening of the gate until the last has seen the flag.
+ *
+ * ownstream: the same, but each thread's operations are in the order of a stream of its own.
  *
  * foreign: no thread frees what it allocated. Each allocates the same sizes and hands the block to
  * the next thread through a ring of RING places, and frees what the one before handed to it. Who
@@ -17,6 +18,7 @@
 #include <stdatomic.h>
 
 #include "bench.h"
+#include "driver.h"
 
 #define SLOTS 100
 #define MOST_THREADS 16
@@ -57,6 +59,7 @@ struct worker {
 	uint64_t operations;
 	uint64_t ended; /* when it saw the flag */
 	uint64_t seed;
+	size_t which; /* its stream, where each has its own */
 	struct ring ring;    /* what this one is to free */
 	struct worker *next; /* whom it hands its blocks to */
 };
@@ -110,6 +113,28 @@ static void play_own(struct worker *worker)
 			if (worker->blocks[choice.slot].address != NULL)
 				bench_give(peer, &worker->blocks[choice.slot]);
 			if (!bench_take(peer, choice.bytes, &worker->blocks[choice.slot]))
+				atomic_store(&crew->refused, true);
+		}
+		worker->operations += 2 * LOOK_EVERY;
+	} while (!atomic_load_explicit(&crew->stop, memory_order_relaxed));
+}
+
+static void play_own_stream(struct worker *worker)
+{
+	struct crew *crew = worker->crew;
+	struct bench_peer *peer = crew->peer;
+	size_t at = 0, i;
+
+	do {
+		for (i = 0; i < LOOK_EVERY; i++) {
+			struct choice choice = worker->choices[at++ % CHOICES];
+			struct bench_block *block = &worker->blocks[choice.slot];
+
+			if (block->address != NULL)
+				peer->release_on(peer, block->address, block->bytes, worker->which);
+			block->bytes = choice.bytes;
+			block->address = peer->alloc_on(peer, choice.bytes, worker->which);
+			if (block->address == NULL)
 				atomic_store(&crew->refused, true);
 		}
 		worker->operations += 2 * LOOK_EVERY;
@@ -184,12 +209,23 @@ static void *work(void *argument)
 	choose(worker);
 	for (i = 0; i < SLOTS && crew->play == play_own; i++)
 		bench_take(peer, worker->choices[i].bytes, &worker->blocks[i]);
+	for (i = 0; i < SLOTS && crew->play == play_own_stream; i++) {
+		worker->blocks[i].bytes = worker->choices[i].bytes;
+		worker->blocks[i].address =
+			peer->alloc_on(peer, worker->blocks[i].bytes, worker->which);
+	}
 	wait_at_gate(crew);
 	crew->play(worker);
 	worker->ended = bench_now();
 	for (i = 0; i < SLOTS; i++) {
-		if (worker->blocks[i].address != NULL)
-			bench_give(peer, &worker->blocks[i]);
+		struct bench_block *block = &worker->blocks[i];
+
+		if (block->address == NULL)
+			continue;
+		if (crew->play == play_own_stream)
+			peer->release_on(peer, block->address, block->bytes, worker->which);
+		else
+			bench_give(peer, block);
 	}
 	return NULL;
 }
@@ -219,6 +255,7 @@ static const char *run_crew(struct crew *crew, struct worker *workers, size_t co
 		workers[made].crew = crew;
 		workers[made].next = &workers[(made + 1) % count];
 		workers[made].seed = bench_random_next(random);
+		workers[made].which = made % BENCH_STREAMS;
 		if (pthread_create(&workers[made].thread, NULL, work, &workers[made]) != 0)
 			break;
 	}
@@ -279,28 +316,17 @@ static const char *run_foreign(struct bench_peer *peer, const struct bench_case 
 	return run_play(peer, one, effort, random, sample, play_foreign);
 }
 
-/* The pool that the run was given is closed and made anew; its peer's open and close are what is
- * timed. */
-static const char *run_create(struct bench_peer *peer, const struct bench_case *one,
-			      const struct bench_effort *effort, struct bench_random *random,
-			      struct bench_sample *sample)
+static const char *run_ownstream(struct bench_peer *peer, const struct bench_case *one,
+				 const struct bench_effort *effort, struct bench_random *random,
+				 struct bench_sample *sample)
 {
-	uint64_t start, middle, end;
+	return run_play(peer, one, effort, random, sample, play_own_stream);
+}
 
+static bool has_streams(const struct bench_peer *peer, const struct bench_case *one)
+{
 	(void)one;
-	(void)effort;
-	(void)random;
-	peer->close(peer);
-	start = bench_now();
-	if (!peer->open(peer))
-		return "the pool could not be made again";
-	middle = bench_now();
-	peer->close(peer);
-	end = bench_now();
-	bench_sample_add(sample, "create_us", (double)(middle - start) / 1000);
-	bench_sample_add(sample, "destroy_us", (double)(end - middle) / 1000);
-	bench_sample_add(sample, "chunk_bytes", (double)peer->ground_bytes);
-	return peer->open(peer) ? NULL : "the pool could not be made again";
+	return peer->on_device && peer->alloc_on != NULL && peer->release_on != NULL;
 }
 
 static const struct bench_case thread_cases[] = {
@@ -310,8 +336,6 @@ static const struct bench_case thread_cases[] = {
 	{ "8", 8, 0, false, 0 },
 	{ "16", MOST_THREADS, 0, false, 0 },
 };
-
-static const struct bench_case create_cases[] = { { "pool", 0, 0, false, 0 } };
 
 const struct bench_workload bench_work_threads = {
 	.name = "threads",
@@ -333,12 +357,13 @@ const struct bench_workload bench_work_foreign = {
 	.run = run_foreign,
 };
 
-const struct bench_workload bench_work_create = {
-	.name = "create",
-	.title = "us to make/end a pool on a first chunk of its whole size",
-	.metrics = { "create_us", "destroy_us" },
-	.cases = create_cases,
-	.case_count = 1,
-	.mam_only = true,
-	.run = run_create,
+const struct bench_workload bench_work_ownstream = {
+	.name = "ownstream",
+	.title = "million operations/s, so many threads, each on a stream of its own",
+	.metrics = { "mops", NULL },
+	.cases = thread_cases,
+	.case_count = sizeof(thread_cases) / sizeof(thread_cases[0]),
+	.repeats = 2,
+	.suits = has_streams,
+	.run = run_ownstream,
 };

@@ -1,131 +1,111 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work_training.c - a whole training run against the clock: workload "training".
+ * work_training.c - a whole training run: workloads "training", against the clock, and "smallest",
+ * in as little memory as it can be.
  *
- * 1. The trace of training.c is made once.
- * 2. Cold: it is played on a fresh heap, and the heap is asked what it holds. What is live at the
- *    end is freed.
- * 3. Warm: it is played WARM_PLAYS times more on the same heap; the median counts.
- *
- * The time is that of the whole play, divided by its events. In case "growing" the heap begins with
+ * training: the trace of training.c is played as in play.c. In case "growing" the heap begins with
  * nothing, as a program's does; in case "chunk" it is one chunk, and how far up that was used is
- * its footprint. A peer that needs longer than it may is stopped, and what it did counts.
+ * its footprint.
+ *
+ * smallest: the trace is played in one chunk that may not grow, and the smallest in which no
+ * allocation is refused is looked for:
+ *   1. chunks of the peak live bytes and 1/64, 2/64, 4/64, ... of them, until one is enough;
+ *   2. halve the distance between what is too small and what is enough until that is less than
+ *      1/STEPS of the peak.
+ * chunk_ratio is what was enough over the peak, fails_ratio what was not.
  */
-#include "bench.h"
-#include "training.h"
+#include "play.h"
 
-#define WARM_PLAYS 3
-#define LOOK_EVERY 256 /* events between looks at the clock; a power of two */
+#define STEPS 1024
+#define MOST_RATIO 3
 
 static struct training training;
 
-struct play {
-	size_t done; /* events */
-	size_t refused;
-	double ns;
-};
-
-static struct play play(struct bench_peer *peer, struct bench_block *blocks, uint64_t limit_ns)
+static const char *make_trace(void)
 {
-	uint64_t start = bench_now(), end;
-	struct play played = { 0, 0, 0 };
-	size_t at;
-
-	for (at = 0; at < training.count; at++) {
-		const struct training_event *event = &training.events[at];
-
-		if (at % LOOK_EVERY == LOOK_EVERY - 1 && bench_now() - start > limit_ns)
-			break;
-		if (event->bytes > 0) {
-			if (!bench_take(peer, event->bytes, &blocks[event->slot]))
-				played.refused++;
-		} else if (blocks[event->slot].address != NULL) {
-			bench_give(peer, &blocks[event->slot]);
-		}
-	}
-	end = bench_now();
-	played.done = at;
-	played.ns =
-		(double)(end - start) - (double)(at / LOOK_EVERY + 1) * bench_measure_clock_cost();
-	return played;
-}
-
-static void give_back(struct bench_peer *peer, struct bench_block *blocks)
-{
-	size_t i;
-
-	for (i = 0; i < training.slots; i++) {
-		if (blocks[i].address != NULL)
-			bench_give(peer, &blocks[i]);
-	}
-	if (peer->settle != NULL)
-		peer->settle(peer);
-}
-
-static void answer_gauge(struct bench_peer *peer, bool in_chunk, struct bench_sample *sample)
-{
-	double live = (double)training.peak_bytes;
-	struct bench_gauge gauge;
-
-	if (peer->gauge == NULL || !peer->gauge(peer, &gauge))
-		return;
-	if (in_chunk) {
-		bench_sample_add(sample, "reserved_ratio", gauge.high_water / live);
-		return;
-	}
-	bench_sample_add(sample, "reserved_ratio", gauge.peak_reserved / live);
-	bench_sample_add(sample, "physical_ratio", gauge.peak_physical / live);
-	if (gauge.driver_ms > 0) {
-		bench_sample_add(sample, "driver_ms", gauge.driver_ms);
-		bench_sample_add(sample, "remaps", gauge.remaps);
-	}
-}
-
-static const char *play_all(struct bench_peer *peer, const struct bench_case *one,
-			    const struct bench_effort *effort, struct bench_block *blocks,
-			    struct bench_sample *sample)
-{
-	struct play played = play(peer, blocks, effort->case_ns);
-	double cold_ns = played.ns / (double)played.done, warm[WARM_PLAYS],
-	       done = (double)played.done;
-	size_t refused = played.refused, plays = 0;
-	bool whole = played.done == training.count;
-
-	if (played.done == training.count)
-		answer_gauge(peer, one->c == BENCH_ONE_CHUNK, sample);
-	give_back(peer, blocks);
-	while (whole && plays < WARM_PLAYS && played.ns < (double)effort->case_ns / 4) {
-		played = play(peer, blocks, effort->case_ns);
-		give_back(peer, blocks);
-		refused += played.refused;
-		whole = played.done == training.count;
-		warm[plays++] = played.ns / (double)played.done;
-	}
-	if (refused > 0)
-		return "a request was refused";
-	bench_sample_add(sample, "event_ns",
-			 plays > 0 ? bench_measure_median(warm, plays) : cold_ns);
-	bench_sample_add(sample, "cold_event_ns", cold_ns);
-	bench_sample_add(sample, "done_ratio", done / (double)training.count);
-	return NULL;
+	return training.events != NULL || training_make(&training) ? NULL
+								   : "no memory for the trace";
 }
 
 static const char *run_training(struct bench_peer *peer, const struct bench_case *one,
 				const struct bench_effort *effort, struct bench_random *random,
 				struct bench_sample *sample)
 {
-	const char *why;
-	struct bench_block *blocks;
+	const char *why = make_trace();
 
 	(void)random;
-	if (training.events == NULL && !training_make(&training))
-		return "no memory for the trace";
-	if (peer->on_device && bench_cuda_free_bytes() < training.peak_bytes / 16 * 17)
-		return "the device has too little free memory";
+	if (why != NULL)
+		return why;
+	return play_script(peer, &training, one->c == BENCH_ONE_CHUNK, false, effort, sample);
+}
+
+/* Is one chunk of `bytes` enough? The heap that the run has is ended for it, and made anew. */
+static bool is_enough(struct bench_peer *peer, struct bench_block *blocks, size_t bytes)
+{
+	bool good;
+
+	peer->close(peer);
+	peer->chunk_bytes = bytes;
+	good = peer->open(peer);
+	peer->chunk_bytes = 0;
+	if (good)
+		return play_fits(peer, &training, blocks);
+	peer->open(peer); /* there is one to be closed */
+	return false;
+}
+
+static const char *look_for(struct bench_peer *peer, struct bench_block *blocks,
+			    struct bench_sample *sample)
+{
+	/* a chunk is whole pages of 2 MiB everywhere */
+	size_t peak = training.peak_bytes, page = 2 * BENCH_MIB, fails = 0, part = peak / 64,
+	       enough = 0;
+
+	while (enough == 0) {
+		size_t bytes = (peak + part + page - 1) / page * page;
+
+		if (bytes > MOST_RATIO * peak)
+			return "three times the peak is not enough";
+		if (peer->on_device && bytes + BENCH_GIB > bench_cuda_free_bytes())
+			return "the device has too little free memory";
+		if (is_enough(peer, blocks, bytes))
+			enough = bytes;
+		else
+			fails = bytes;
+		part *= 2;
+	}
+	if (fails == 0)
+		fails = peak / page * page - page; /* less than what is live is never enough */
+	while (enough - fails > peak / STEPS && enough - fails > page) {
+		size_t middle = (fails + (enough - fails) / 2) / page * page;
+
+		if (is_enough(peer, blocks, middle))
+			enough = middle;
+		else
+			fails = middle;
+	}
+	bench_sample_add(sample, "chunk_ratio", (double)enough / (double)peak);
+	bench_sample_add(sample, "fails_ratio", (double)fails / (double)peak);
+	bench_sample_add(sample, "chunk_bytes", (double)enough);
+	return NULL;
+}
+
+static const char *run_smallest(struct bench_peer *peer, const struct bench_case *one,
+				const struct bench_effort *effort, struct bench_random *random,
+				struct bench_sample *sample)
+{
+	const char *why = make_trace();
+	struct bench_block *blocks;
+
+	(void)one;
+	(void)effort;
+	(void)random;
+	if (why != NULL)
+		return why;
 	blocks = bench_measure_pages(training.slots * sizeof(*blocks));
 	if (blocks == NULL)
 		return "no memory for the bench's own tables";
-	why = play_all(peer, one, effort, blocks, sample);
+	why = look_for(peer, blocks, sample);
 	bench_measure_pages_free(blocks, training.slots * sizeof(*blocks));
 	return why;
 }
@@ -136,10 +116,18 @@ static bool suits(const struct bench_peer *peer, const struct bench_case *one)
 	return one->c != BENCH_ONE_CHUNK || (peer->is_mam && !peer->on_device);
 }
 
+static bool is_bounded(const struct bench_peer *peer, const struct bench_case *one)
+{
+	(void)one;
+	return peer->bounded;
+}
+
 static const struct bench_case training_cases[] = {
 	{ "growing", 0, 0, false, 0 },
 	{ "chunk", 0, 0, false, BENCH_ONE_CHUNK },
 };
+
+static const struct bench_case smallest_cases[] = { { "training", 0, 0, false, 0 } };
 
 const struct bench_workload bench_work_training = {
 	.name = "training",
@@ -151,4 +139,17 @@ const struct bench_workload bench_work_training = {
 	.grows = true,
 	.suits = suits,
 	.run = run_training,
+};
+
+const struct bench_workload bench_work_smallest = {
+	.name = "smallest",
+	.title = "the smallest chunk that holds that training, over the most live/the largest that "
+		 "does not",
+	.metrics = { "chunk_ratio", "fails_ratio" },
+	.cases = smallest_cases,
+	.case_count = 1,
+	.repeats = 1,
+	.grows = true,
+	.suits = is_bounded,
+	.run = run_smallest,
 };

@@ -2,22 +2,30 @@
 /*
  * work_vmm.c - what mapping memory by hand costs on this driver: workload "vmm".
  *
- * The five calls that a source of mapped memory lives on, for one piece of a size, the device idle:
- * make a piece, map it, let the device use it, unmap it, give it back. Medians of TURNS turns after
- * a first one that is not kept. remap_us is unmap, map and access: what moving a piece costs.
+ * The calls that a source of mapped memory lives on, the device idle: reserve addresses; make a
+ * piece, map it, let the device use it, unmap it, give it back; give back the addresses. Medians of
+ * TURNS turns after a first one that is not kept. remap_us is unmap, map and access: what moving a
+ * piece costs.
+ *
+ * In cases of many pieces all are made, then all mapped, and so on; the times are those of one
+ * piece. There access_range_us is what it costs to let the device use all of them with one call.
  */
 #include "bench.h"
 #include "driver.h"
 
 #define TURNS 9
+#define FEW_TURNS 3 /* of many pieces */
 #define PINNED 1
 #define DEVICE 1
 #define READ_WRITE 3
+#define PIECES_MOST 256
 
-enum step { CREATE, MAP, ACCESS, UNMAP, RELEASE, STEPS };
+enum step { RESERVE, CREATE, MAP, ACCESS, RANGE, UNMAP, RELEASE, UNRESERVE, STEPS };
 
-static const char *const step_metrics[STEPS] = { "create_us", "map_us", "access_us", "unmap_us",
-						 "release_us" };
+static const char *const step_metrics[STEPS] = {
+	"reserve_us",	   "create_us", "map_us",     "access_us",
+	"access_range_us", "unmap_us",	"release_us", "unreserve_us",
+};
 
 static const struct bench_memory_kind kind = {
 	.type = PINNED,
@@ -32,29 +40,99 @@ static bool is_there(void)
 	       bench_driver.destroy != NULL;
 }
 
-/* One turn; `us` receives what each step took. False: the driver refused. */
-static bool turn(bench_address base, size_t bytes, double us[STEPS])
+/* The pieces of a case, as far as they have come. */
+struct pieces {
+	size_t bytes, count; /* of each; all */
+	bench_address base;
+	unsigned long long handles[PIECES_MOST];
+	size_t made, mapped;
+};
+
+static bool make_all(struct pieces *pieces)
+{
+	while (pieces->made < pieces->count &&
+	       bench_driver.create(&pieces->handles[pieces->made], pieces->bytes, &kind, 0) == 0)
+		pieces->made++;
+	return pieces->made == pieces->count;
+}
+
+static bool map_all(struct pieces *pieces)
+{
+	while (pieces->mapped < pieces->made &&
+	       bench_driver.map(pieces->base + pieces->mapped * pieces->bytes, pieces->bytes, 0,
+				pieces->handles[pieces->mapped], 0) == 0)
+		pieces->mapped++;
+	return pieces->mapped == pieces->count;
+}
+
+static bool allow(const struct pieces *pieces, size_t at, size_t count)
 {
 	struct bench_access access = { { DEVICE, 0 }, READ_WRITE };
-	unsigned long long handle;
+
+	return bench_driver.access(pieces->base + at * pieces->bytes, count * pieces->bytes,
+				   &access, 1) == 0;
+}
+
+static bool allow_all(struct pieces *pieces)
+{
+	size_t at = 0;
+
+	while (at < pieces->count && allow(pieces, at, 1))
+		at++;
+	return at == pieces->count;
+}
+
+static bool unmap_all(struct pieces *pieces)
+{
+	bool good = true;
+
+	for (; pieces->mapped > 0; pieces->mapped--)
+		good = bench_driver.unmap(pieces->base + (pieces->mapped - 1) * pieces->bytes,
+					  pieces->bytes) == 0 &&
+		       good;
+	return good;
+}
+
+static bool release_all(struct pieces *pieces)
+{
+	bool good = true;
+
+	for (; pieces->made > 0; pieces->made--)
+		good = bench_driver.destroy(pieces->handles[pieces->made - 1]) == 0 && good;
+	return good;
+}
+
+/* One turn; `us` receives what each step took. False: the driver refused. */
+static bool turn(struct pieces *pieces, double us[STEPS])
+{
+	size_t all = pieces->bytes * pieces->count;
 	uint64_t at[STEPS + 1];
-	bool good, mapped;
+	bool good;
 	int i;
 
-	at[CREATE] = bench_now();
-	if (bench_driver.create(&handle, bytes, &kind, 0) != 0)
+	at[RESERVE] = bench_now();
+	if (bench_driver.reserve(&pieces->base, all, 0, 0, 0) != 0)
 		return false;
+	at[CREATE] = bench_now();
+	good = make_all(pieces);
 	at[MAP] = bench_now();
-	mapped = bench_driver.map(base, bytes, 0, handle, 0) == 0;
+	good = good && map_all(pieces);
 	at[ACCESS] = bench_now();
-	good = mapped && bench_driver.access(base, bytes, &access, 1) == 0;
+	good = good && allow_all(pieces);
+	at[RANGE] = bench_now();
+	good = good && (pieces->count == 1 || allow(pieces, 0, pieces->count));
 	at[UNMAP] = bench_now();
-	good = (mapped && bench_driver.unmap(base, bytes) == 0) && good;
+	good = unmap_all(pieces) && good;
 	at[RELEASE] = bench_now();
-	good = bench_driver.destroy(handle) == 0 && good;
+	good = release_all(pieces) && good;
+	at[UNRESERVE] = bench_now();
+	good = bench_driver.unreserve(pieces->base, all) == 0 && good;
 	at[STEPS] = bench_now();
-	for (i = 0; i < STEPS; i++)
+	for (i = 0; i < STEPS; i++) {
 		us[i] = ((double)(at[i + 1] - at[i]) - bench_measure_clock_cost()) / 1000;
+		if (i != RESERVE && i != UNRESERVE && i != RANGE)
+			us[i] /= (double)pieces->count;
+	}
 	return good;
 }
 
@@ -63,38 +141,37 @@ static const char *run_vmm(struct bench_peer *peer, const struct bench_case *one
 			   struct bench_sample *sample)
 {
 	double times[STEPS][TURNS], us[STEPS], medians[STEPS];
-	size_t done = 0, step;
-	bench_address base;
+	struct pieces pieces = { .bytes = one->a, .count = one->b };
+	size_t done = 0, step, turns = one->b > 1 ? FEW_TURNS : TURNS;
 
 	(void)peer;
 	(void)effort;
 	(void)random;
 	if (!is_there())
 		return "this driver cannot map memory by hand";
-	if (bench_driver.reserve(&base, one->a, 0, 0, 0) != 0)
-		return "the driver reserved no addresses";
-	if (turn(base, one->a, us)) {
-		while (done < TURNS && turn(base, one->a, us)) {
+	if (turn(&pieces, us)) {
+		while (done < turns && turn(&pieces, us)) {
 			for (step = 0; step < STEPS; step++)
 				times[step][done] = us[step];
 			done++;
 		}
 	}
-	bench_driver.unreserve(base, one->a);
-	if (done < TURNS)
+	if (done < turns)
 		return "the driver refused";
 	for (step = 0; step < STEPS; step++) {
-		medians[step] = bench_measure_median(times[step], TURNS);
-		bench_sample_add(sample, step_metrics[step], medians[step]);
+		medians[step] = bench_measure_median(times[step], turns);
+		if (step != RANGE || one->b > 1)
+			bench_sample_add(sample, step_metrics[step], medians[step]);
 	}
 	bench_sample_add(sample, "remap_us", medians[UNMAP] + medians[MAP] + medians[ACCESS]);
 	return NULL;
 }
 
+/* The size of a piece, and how many. */
 static const struct bench_case vmm_cases[] = {
-	{ "2MiB", 2 * BENCH_MIB, 0, false, 0 },
-	{ "64MiB", 64 * BENCH_MIB, 0, false, 0 },
-	{ "1GiB", BENCH_GIB, 0, false, 0 },
+	{ "2MiB", 2 * BENCH_MIB, 1, false, 0 },	 { "64MiB", 64 * BENCH_MIB, 1, false, 0 },
+	{ "512MiB", 512 * BENCH_MIB, 1, true, 0 }, { "1GiB", BENCH_GIB, 1, false, 0 },
+	{ "256x2MiB", 2 * BENCH_MIB, PIECES_MOST, true, 0 },
 };
 
 const struct bench_workload bench_work_vmm = {

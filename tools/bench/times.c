@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * times.c - what single operations took, and their quantiles.
+ *
+ * A time is what lies between two looks at the clock, less what looking costs (measure.c); what is
+ * less than that is 0. Memory is taken at the beginning, so that keeping a time costs the measured
+ * program two stores. What does not fit is counted in the mean and in the maximum, but in no
+ * quantile. A quantile q of n sorted times is the one at place ceil(q n), so that none is made up
+ * between two.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "bench.h"
+
+bool bench_times_init(struct bench_times *times, size_t room)
+{
+	*times = (struct bench_times){ .ns = bench_measure_pages(room * sizeof(*times->ns)),
+				       .room = room };
+	return times->ns != NULL;
+}
+
+void bench_times_fini(struct bench_times *times)
+{
+	bench_measure_pages_free(times->ns, times->room * sizeof(*times->ns));
+	times->ns = NULL;
+}
+
+void bench_times_add(struct bench_times *times, uint64_t start, uint64_t end)
+{
+	double ns = (double)(end - start) - bench_measure_clock_cost();
+
+	if (ns < 0)
+		ns = 0;
+	if (times->kept < times->room)
+		times->ns[times->kept++] = (float)ns;
+	if (ns > times->most)
+		times->most = ns;
+	times->sum += ns;
+	times->count++;
+	times->sorted = false;
+}
+
+static int compare(const void *left, const void *right)
+{
+	float a = *(const float *)left, b = *(const float *)right;
+
+	return (a > b) - (a < b);
+}
+
+double bench_times_quantile(struct bench_times *times, double quantile)
+{
+	double place;
+
+	if (times->kept == 0)
+		return 0;
+	if (!times->sorted)
+		qsort(times->ns, times->kept, sizeof(*times->ns), compare);
+	times->sorted = true;
+	place = ceil(quantile * (double)times->kept);
+	if (place < 1)
+		place = 1;
+	return times->ns[(size_t)place - 1];
+}
+
+double bench_times_mean(const struct bench_times *times)
+{
+	return times->count > 0 ? times->sum / (double)times->count : 0;
+}

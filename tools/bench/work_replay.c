@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * work_replay.c - programs' own allocations, as traces tell them: workload "replay".
+ *
+ * A case is a file that mam replay reads, called by its name without folder and endings. Its
+ * allocations and frees are played, on one stream, as in play.c: on a heap that begins with
+ * nothing, once cold and then warm. Allocations that got nothing are failures and not the end; the
+ * frees of their blocks are left out.
+ *
+ * Which files: those named with --trace, else the traces of the tests where the current folder is a
+ * checkout of mam, else none.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "message.h"
+#include "play.h"
+#include "replay.h"
+
+#define TRACES_MOST 16
+#define NAME_BYTES 48
+
+static const char *const own_traces[] = { "tests/data/resnet50-train.trace.gz" };
+
+static struct bench_case replay_cases[TRACES_MOST];
+static struct training scripts[TRACES_MOST];
+static char names[TRACES_MOST][NAME_BYTES];
+static size_t trace_count;
+static bool given;
+
+/* Blocks are slots. */
+static bool convert(const struct replay_trace *trace, struct training *script)
+{
+	size_t live = 0, at;
+
+	*script = (struct training){ .count = trace->event_count, .slots = trace->block_count };
+	script->events = calloc(script->count + 1, sizeof(*script->events));
+	if (script->events == NULL)
+		return false;
+	for (at = 0; at < script->count; at++) {
+		uint32_t slot = trace->events[at] >> 1;
+		size_t bytes = trace->blocks[slot].bytes;
+
+		if (trace->events[at] & 1) {
+			live -= bytes;
+			script->events[at] = (struct training_event){ 0, slot };
+			continue;
+		}
+		live += bytes;
+		if (live > script->peak_bytes)
+			script->peak_bytes = live;
+		/* 0 bytes would be a free */
+		script->events[at] = (struct training_event){ bytes > 0 ? bytes : 1, slot };
+	}
+	return true;
+}
+
+/* "/traces/gpt2.trace.gz" is gpt2. A CSV file of results has no quotes and no commas in it. */
+static void name_of(const char *path, char *name)
+{
+	static const char *const endings[] = { ".gz", ".trace", ".csv", ".pickle" };
+	const char *slash = strrchr(path, '/');
+	size_t i, length;
+	char *at;
+
+	snprintf(name, NAME_BYTES, "%.*s", NAME_BYTES - 1, slash != NULL ? slash + 1 : path);
+	for (i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		length = strlen(endings[i]);
+		if (strlen(name) > length &&
+		    strcmp(name + strlen(name) - length, endings[i]) == 0)
+			name[strlen(name) - length] = '\0';
+	}
+	for (at = name; *at != '\0'; at++) {
+		if ((unsigned char)*at <= ' ' || *at == '"' || *at == ',')
+			*at = '_';
+	}
+}
+
+bool bench_replay_add(const char *path)
+{
+	struct replay_trace trace;
+	bool good;
+
+	given = true;
+	if (trace_count == TRACES_MOST) {
+		message_error("--trace: %d files are the most", TRACES_MOST);
+		return false;
+	}
+	if (!replay_trace_load(path, false, &trace))
+		return false;
+	good = trace.event_count > 0;
+	if (!good)
+		message_error("%s: there is no event in it to be played", path);
+	else if (!convert(&trace, &scripts[trace_count])) {
+		message_error("there is too little memory for %s; close other programs", path);
+		good = false;
+	}
+	replay_trace_fini(&trace);
+	if (!good)
+		return false;
+	name_of(path, names[trace_count]);
+	replay_cases[trace_count] =
+		(struct bench_case){ names[trace_count], trace_count, 0, false, 0 };
+	trace_count++;
+	return true;
+}
+
+void bench_replay_fini(void)
+{
+	while (trace_count > 0)
+		training_fini(&scripts[--trace_count]);
+	given = false;
+}
+
+static size_t find_cases(const struct bench_case **cases)
+{
+	size_t i;
+
+	for (i = 0; !given && i < sizeof(own_traces) / sizeof(own_traces[0]); i++) {
+		if (access(own_traces[i], R_OK) == 0)
+			bench_replay_add(own_traces[i]);
+	}
+	*cases = replay_cases;
+	return trace_count;
+}
+
+static const char *run_replay(struct bench_peer *peer, const struct bench_case *one,
+			      const struct bench_effort *effort, struct bench_random *random,
+			      struct bench_sample *sample)
+{
+	(void)random;
+	return play_script(peer, &scripts[one->a], false, true, effort, sample);
+}
+
+static bool suits(const struct bench_peer *peer, const struct bench_case *one)
+{
+	(void)one;
+	return peer->most_bytes == 0;
+}
+
+const struct bench_workload bench_work_replay = {
+	.name = "replay",
+	.title = "ns an event of a program's trace/the most reserved over the most live",
+	.metrics = { "event_ns", "reserved_ratio" },
+	.find_cases = find_cases,
+	.repeats = 3,
+	.grows = true,
+	.suits = suits,
+	.run = run_replay,
+};
