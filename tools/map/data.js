@@ -26,15 +26,16 @@ function category(n) {
 
 /* map_data.c says how numbers lie in the text. */
 function reader(text) {
-	const raw = atob(text.trim());
+	const letters = atob(text.trim()), raw = new Uint8Array(letters.length);
+	for (let i = 0; i < raw.length; i++)
+		raw[i] = letters.charCodeAt(i);
 	let at = 0;
 	const number = () => {
-		let value = 0, scale = 1, byte;
-		do {
-			byte = raw.charCodeAt(at++);
+		let byte = raw[at++], value = byte & 127;
+		for (let scale = 128; byte & 128; scale *= 128) {
+			byte = raw[at++];
 			value += (byte & 127) * scale;
-			scale *= 128;
-		} while (byte & 128);
+		}
 		return value;
 	};
 	/* Ids have 64 bits, and a number in a page has 53. */
@@ -44,7 +45,7 @@ function reader(text) {
 			return value;
 		let big = 0n;
 		for (let i = at - 1; i >= from; i--)
-			big = big << 7n | BigInt(raw.charCodeAt(i) & 127);
+			big = big << 7n | BigInt(raw[i] & 127);
 		return big;
 	};
 	return { number, exact };

@@ -8,17 +8,19 @@
 const EDGE_PIXELS = 5; /* blocks at least so large get an edge */
 const SHORT_PIXELS = 16; /* up to so many, a loop is faster than a call */
 
-/* The window's pixels that a block covers: [x0, x1, y0, y1]. */
-function pixelsOf(i, w, h, kx, ky) {
-	const x0 = Math.max(0, Math.min(Math.round((blocks.birth[i] - view.t0) * kx), w - 1));
-	const y0 = Math.max(0, Math.min(Math.round(h - (blocks.end[i] - view.a0) * ky), h - 1));
-	const x1 = Math.min(w, Math.max(Math.round((blocks.death[i] - view.t0) * kx), x0 + 1));
-	const y1 = Math.min(h, Math.max(Math.round(h - (blocks.place[i] - view.a0) * ky), y0 + 1));
-	return [x0, x1, y0, y1];
+/* The window's pixels that a block covers, as x0, x1, y0, y1; of no use when `hits` is false. */
+const cover = { x0: 0, x1: 0, y0: 0, y1: 0 };
+function hits(i, w, h) {
+	const { birth, death, place, end } = blocks, { t0, t1, a0, a1 } = view;
+	if (birth[i] >= t1 || death[i] <= t0 || end[i] <= a0 || place[i] >= a1 || !blocks.taken[i])
+		return false;
+	const kx = w / (t1 - t0), ky = h / (a1 - a0);
+	cover.x0 = Math.max(0, Math.min(Math.round((birth[i] - t0) * kx), w - 1));
+	cover.y0 = Math.max(0, Math.min(Math.round(h - (end[i] - a0) * ky), h - 1));
+	cover.x1 = Math.min(w, Math.max(Math.round((death[i] - t0) * kx), cover.x0 + 1));
+	cover.y1 = Math.min(h, Math.max(Math.round(h - (place[i] - a0) * ky), cover.y0 + 1));
+	return true;
 }
-
-const inView = (i) => blocks.taken[i] > 0 && blocks.birth[i] < view.t1 &&
-	blocks.death[i] > view.t0 && blocks.end[i] > view.a0 && blocks.place[i] < view.a1;
 
 let canvasImage = null;
 function imageOf(w, h) {
@@ -30,15 +32,14 @@ function imageOf(w, h) {
 function paintBlocks() {
 	const w = Math.round(box.w * box.ratio), h = Math.round(box.h * box.ratio);
 	const image = imageOf(w, h), to = new Uint32Array(image.data.buffer);
-	const kx = w / (view.t1 - view.t0), ky = h / (view.a1 - view.a0);
 	const { tone, fills, edges } = coloring, dim = pixel(look.dim), dimEdge = pixel(look.line);
 	let shown = 0;
 
 	to.fill(pixel(look.paper));
 	for (const i of bySize) {
-		if (!inView(i))
+		if (!hits(i, w, h))
 			continue;
-		const [x0, x1, y0, y1] = pixelsOf(i, w, h, kx, ky), lit = only < 0 || tone[i] === only;
+		const { x0, x1, y0, y1 } = cover, lit = only < 0 || tone[i] === only;
 		const edged = x1 - x0 >= EDGE_PIXELS && y1 - y0 >= EDGE_PIXELS;
 		const fill = lit ? fills[tone[i]] : dim, edge = lit ? edges[tone[i]] : dimEdge;
 		for (let y = y0; y < y1; y++) {
@@ -63,15 +64,11 @@ function blockSeen(x, y) {
 	if (exact >= 0)
 		return exact;
 	const w = Math.round(box.w * box.ratio), h = Math.round(box.h * box.ratio);
-	const kx = w / (view.t1 - view.t0), ky = h / (view.a1 - view.a0);
 	const px = Math.floor((x - box.x) * box.ratio), py = Math.floor((y - box.y) * box.ratio);
-	for (let at = bySize.length - 1; at >= 0; at--) {
-		if (!inView(bySize[at]))
-			continue;
-		const [x0, x1, y0, y1] = pixelsOf(bySize[at], w, h, kx, ky);
-		if (px >= x0 && px < x1 && py >= y0 && py < y1)
+	for (let at = bySize.length - 1; at >= 0; at--)
+		if (hits(bySize[at], w, h) && px >= cover.x0 && px < cover.x1 &&
+		    py >= cover.y0 && py < cover.y1)
 			return bySize[at];
-	}
 	return -1;
 }
 

@@ -44,7 +44,8 @@ function describeBlock(i) {
 	const at = chunkOf(blocks.place[i]), offset = blocks.place[i] - meta.chunks[at][0];
 
 	fillTip(`block ${blocks.id[i]}`, toneColor(i), [
-		["asked for", `${bytes(blocks.asked[i])} (${count(blocks.asked[i])} B)`],
+		["asked for", bytes(blocks.asked[i]) +
+			(blocks.asked[i] < 1024 ? "" : ` (${count(blocks.asked[i])} B)`)],
 		["takes", bytes(blocks.taken[i])],
 		["born", when(blocks.birth[i])],
 		["died", immortal(i) ? "never" : when(blocks.death[i])],
