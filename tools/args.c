@@ -41,7 +41,7 @@ bool args_bytes(const char *text, uint64_t *bytes)
 {
 	const char *digits = text + strspn(text, "0123456789"), *rest = digits;
 	double fraction = 0;
-	uint64_t whole;
+	uint64_t whole, unit, part;
 	int shift;
 
 	errno = 0;
@@ -55,7 +55,10 @@ bool args_bytes(const char *text, uint64_t *bytes)
 	shift = take_unit(&rest);
 	if (shift < 0 || *rest || whole > UINT64_MAX >> shift || (*digits == '.' && shift == 0))
 		return false;
-	*bytes = (whole << shift) + (uint64_t)(fraction * (double)(UINT64_C(1) << shift));
+	unit = UINT64_C(1) << shift;
+	part = (uint64_t)(fraction * (double)unit);
+	/* Many nines are one whole to a double. */
+	*bytes = (whole << shift) + (part < unit ? part : unit - 1);
 	return true;
 }
 

@@ -28,7 +28,7 @@ static inline void fuzz_require(bool holds, const char *file, int line, const ch
 
 	if (holds)
 		return;
-	fprintf(stderr, "%s:%d: %s\n", name ? name + 1 : file, line, what);
+	dprintf(STDERR_FILENO, "%s:%d: %s\n", name ? name + 1 : file, line, what);
 	abort();
 }
 
@@ -73,6 +73,58 @@ static inline void fuzz_file_put(struct fuzz_file *file, const void *data, size_
 	require(ftruncate(file->descriptor, 0) == 0 &&
 			pwrite(file->descriptor, data, bytes, 0) == (ssize_t)bytes,
 		"a file in memory takes no bytes");
+}
+
+/* What the code under test prints, and what it says, kept from the terminal. */
+struct fuzz_heard {
+	FILE *stdout_before, *stderr_before;
+	char *printed, *said; /* after fuzz_heard_end() */
+	size_t printed_bytes, said_bytes;
+};
+
+static inline void fuzz_heard_begin(struct fuzz_heard *heard)
+{
+	FILE *out = open_memstream(&heard->printed, &heard->printed_bytes);
+	FILE *err = open_memstream(&heard->said, &heard->said_bytes);
+
+	require(out && err, "no memory for what is said");
+	heard->stdout_before = stdout;
+	heard->stderr_before = stderr;
+	stdout = out;
+	stderr = err;
+}
+
+static inline void fuzz_heard_end(struct fuzz_heard *heard)
+{
+	fclose(stdout);
+	fclose(stderr);
+	stdout = heard->stdout_before;
+	stderr = heard->stderr_before;
+}
+
+static inline void fuzz_heard_free(struct fuzz_heard *heard)
+{
+	free(heard->printed);
+	free(heard->said);
+}
+
+/* So many sentences for people: a line each, a full stop at its end, nothing a terminal obeys. */
+static inline void fuzz_require_sentences(const struct fuzz_heard *heard, size_t wanted)
+{
+	size_t lines = 0;
+
+	for (size_t i = 0; i < heard->said_bytes; i++) {
+		unsigned char c = (unsigned char)heard->said[i];
+
+		if (c == '\n') {
+			require(i > 0 && heard->said[i - 1] == '.', "a sentence without a full stop");
+			lines++;
+		}
+		require(c == '\n' || (c >= 0x20 && c != 0x7f), "a sentence with control characters");
+	}
+	require(lines == wanted, "not as many sentences as there should be");
+	require(heard->said_bytes == 0 || heard->said[heard->said_bytes - 1] == '\n',
+		"a sentence without an end");
 }
 
 #ifdef FUZZ_REPLAY

@@ -15,8 +15,11 @@ fuzz_here=$MAM_SRCDIR/tests/fuzz
 fuzz_table()
 {
 	cat << 'EOF'
+args 400
 elf 20000
 pool 600
+size 40
+table 4000
 trace 20000
 EOF
 }
@@ -81,7 +84,7 @@ fuzz_choose() # FOLDER - sets fuzz_kind, fuzz_compiler, fuzz_flags
 # A makefile for it all: FOLDER/NAME is the program of a target.
 fuzz_rules() # FOLDER
 {
-	echo "flags = -std=gnu11 -g1 -O1 $fuzz_flags -D_GNU_SOURCE= -DMAM_DEBUG=1 \\"
+	echo "flags = -std=gnu11 -g1 -O1 -MMD -MP $fuzz_flags -D_GNU_SOURCE= -DMAM_DEBUG=1 \\"
 	echo "  -DMAM_BINDIR='\"/usr/bin\"' -DMAM_PRELOADDIR='\"/usr/lib/mam\"' \\"
 	echo "  -I$MAM_SRCDIR/include -I$MAM_SRCDIR/src -I$MAM_SRCDIR/tools -I$MAM_SRCDIR"
 	echo "link = $fuzz_flags $fuzz_link"
@@ -98,6 +101,7 @@ fuzz_rules() # FOLDER
 			"$1" "$name" "$fuzz_here" "$name" "$fuzz_here" "$fuzz_here" "$1"
 		printf '\t%s $(flags) $(link) $< %s/code.a -o $@ -lz -lm -lpthread -ldl\n' "$fuzz_compiler" "$1"
 	done
+	echo "-include $1/*.d"
 }
 
 # All targets, as programs FOLDER/NAME. What a compiler says goes to FOLDER/log; who cannot be
