@@ -6,13 +6,9 @@
 # map_probe.js has the hands.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
+. "${MAM_SRCDIR:-.}/tests/tools/map_browser.sh"
 
 trace=$MAM_SRCDIR/tests/data/resnet50-train.trace.gz
-
-browser=
-for name in chromium chromium-browser google-chrome; do
-	[ -z "$browser" ] && browser=$(command -v "$name")
-done
 
 # A page that says nothing of the sort asks nothing of a network: checked without a browser.
 "$MAM" replay -q --map "$scratch/map.html" "$trace"
@@ -20,55 +16,7 @@ same "the page refers to nothing outside itself" "" \
 	"$(grep -o -i -e 'https*:[^ ]*' -e 'src=[^ ]*' -e 'href=[^ ]*' -e '@import' -e 'url(' \
 		"$scratch/map.html" | head -n 3)"
 
-if [ -z "$browser" ]; then
-	skip "the page in a browser" "there is no chromium"
-	finish
-fi
-
-browse() # ARGUMENT...
-{
-	HOME=$scratch timeout 100 "$browser" --headless --no-sandbox --disable-gpu \
-		--hide-scrollbars --dump-dom "$@" 2> "$scratch/log"
-}
-
-# First of all: does this browser start here at all?
-echo '<html><body>works</body></html>' > "$scratch/plain.html"
-if ! browse "file://$scratch/plain.html" | grep -q works; then
-	skip "the page in a browser" "$browser does not start here"
-	finish
-fi
-
-probe() # WHAT PAGE [HASH [SIZE]] < STEPS - what the page says when STEPS were done to it
-{
-	{
-		cat "$2"
-		echo "<script>"
-		cat "$MAM_SRCDIR/tests/tools/map_probe.js"
-		echo "probe(async () => {"
-		cat
-		echo "});</script>"
-	} > "$scratch/probed.html"
-	browse --window-size="${4:-1400,900}" "file://$scratch/probed.html${3:-}" |
-		sed -n '/<pre id="probe"/,/<\/pre>/p' |
-		sed 's/<[^>]*>//g; s/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g' > "$scratch/said"
-	if ! [ -s "$scratch/said" ]; then
-		not_ok "$1" "no answer: $(grep -o 'CONSOLE.*' "$scratch/log" | head -n 1)"
-	elif [ -n "$(said trouble)" ]; then
-		not_ok "$1" "$(said trouble)"
-	else
-		ok "$1"
-	fi
-}
-
-said() # KEY
-{
-	sed -n "s/^$1=//p" "$scratch/said"
-}
-
-yes() # NAME AWK-CONDITION WORDS - of the numbers in WORDS
-{
-	same "$1" yes "$(printf '%s\n' "$3" | awk "{ print ($2) ? \"yes\" : \"no: \" \$0 }")"
-}
+need_browser
 
 probe "a page is drawn" "$scratch/map.html" <<- 'END'
 	say("drawn", page.dataset.drawn);
@@ -260,56 +208,6 @@ same "the link restores window, colouring, event and theme" "$zoomed stream 300 
 same "and the kind shown alone" "stream 0 19" "$(said only)"
 same "a senseless link is passed over" "0 350 0 size 199 true" \
 	"$(said bad | awk '{ print $1, $2, $3, $5, $6 }') $(said theme)"
-
-# Nothing of a name or a text is obeyed.
-evil=$scratch/'<img src=x onerror=alerted=1>"&.trace'
-mark='</script><script>alerted=1</script><img%20src=x%20onerror=alerted=1>'
-ends=$(printf '\342\200\250"\\')
-printf 'a 1 4096 0 who=%s\na 2 4096 0 who=%s\na 3 4096 0 who=<!--%%01%%ff\nf 2\n' \
-	"$mark" "x$ends" > "$evil"
-"$MAM" replay -q --map "$scratch/evil.html" "$evil"
-probe "a page with markup in its texts is drawn" "$scratch/evil.html" "#by=who" <<- 'END'
-	say("drawn", page.dataset.drawn);
-	say("legend", text("legend"));
-	key("n");
-	say("tip", text("tip"));
-	say("images", document.images.length);
-	say("name", meta.names[2] === "x\u2028\"\\");
-END
-same "texts are shown as they are" "none 3 0 true" \
-	"$(said alert) $(said drawn) $(said images) $(said name)"
-shown='index($0, "</script><script>alerted=1</script><img src=x") > 0'
-yes "in the legend" "$shown" "$(said legend)"
-yes "in the tip" "$shown" "$(said tip)"
-
-# Heaps unlike others.
-printf '' > "$scratch/empty.trace"
-printf 'a 1 99999999999999 0\na 2 99999999999999 0\nf 1\n' > "$scratch/failed.trace"
-odd() # PAGE NAME [SIZE]
-{
-	probe "$2 is drawn" "$scratch/$1.html" "" "${3:-1400,900}" <<- 'END'
-		for (const name of ["1", "2", "4", "+", "x", "Y", ".", ",", "]", "[", "p", "h", "n", "f", "0"])
-			key(name);
-		hand("pointermove", 0.5, 0.5);
-		hand("pointerleave", 0.5, 0.5);
-		say("drawn", facts("drawn", "holes", "event"));
-		say("chunks", meta.chunks.length);
-		say("wide", page.scrollWidth <= window.innerWidth);
-	END
-}
-"$MAM" replay -q --map "$scratch/empty.html" "$scratch/empty.trace"
-odd empty "an empty trace"
-same "an empty trace is an empty page" "0 0 0" "$(said drawn)"
-"$MAM" replay -q --map "$scratch/failed.html" "$scratch/failed.trace"
-odd failed "a trace of failures alone"
-same "keys go to its failures and find no hole" "0 0 1" "$(said drawn)"
-"$MAM" replay -q --chunk 8M --growth 8M --map "$scratch/chunks.html" "$scratch/rows.trace"
-odd chunks "a heap of many chunks"
-yes "its chunks are all there" '$1 > 5' "$(said chunks)"
-"$MAM" replay -q --source vmm --simulate --map "$scratch/vmm.html" "$trace"
-odd vmm "a heap of one reserved range" 390,844
-yes "no reserved range of nothing is drawn" '$1 < 18849 * 8' "$(said drawn)"
-same "the page is no wider than a phone" true "$(said wide)"
 
 # A quarter of a million events: opened in two seconds where nothing else runs.
 awk 'BEGIN {

@@ -54,6 +54,7 @@ const ageOf = (i) => immortal(i) ? meta.ages.length - 1
 const sizeOf = (i) => blocks.taken[i] ? scaleStep(blocks.taken[i], meta.color_first,
 	meta.color_per_power, meta.colors.length) : 0;
 const short = (n) => n < 1000 ? String(n) : `${Math.round(n / 1000)}k`;
+const ages = (n) => n === 1 ? "1 event" : short(Math.round(n));
 
 /* In the order of their keys, 1 and up. `why`: this trace cannot be coloured so. */
 const colorings = [
@@ -73,7 +74,7 @@ const colorings = [
 	}, {
 		name: "age", title: "How many events a block lives",
 		make: () => scaleColoring(0, meta.age_per_power, meta.ages.slice(0, -1), ageOf,
-			(n) => short(Math.round(n)), { name: "never freed", color: meta.ages.at(-1) }),
+			ages, { name: "never freed", color: meta.ages.at(-1) }),
 	}, {
 		name: "who", title: "Who asked for a block: a call site, an owner",
 		why: meta.names.length > 1 ? "" : "The trace does not say who asked for a block",

@@ -102,8 +102,8 @@ for (const curve of curves) {
 	line.className = curve.tone;
 	const item = element("span", "", line, `${curve.name} `, curve.value);
 	if (!curve.fits)
-		item.append(" (above this picture)");
-	byId("curves").append(item);
+		item.append(" (off the scale)");
+	byId("curves-event").before(item);
 }
 
 function tellCurves(event) {

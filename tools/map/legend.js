@@ -36,7 +36,7 @@ function drawScale(box) {
 function drawKinds(box) {
 	coloring.kinds.forEach((kind, tone) => {
 		const dot = element("i"), button = element("button", "kind", dot,
-			element("span", "", kind.name), element("small", "", count(kind.blocks)));
+			element("span", "", tail(kind.name, 40)), element("small", "", count(kind.blocks)));
 		dot.style.background = coloring.colors[tone];
 		button.type = "button";
 		button.title = `${kind.name}: ${count(kind.blocks)} blocks. Press to see it alone.`;

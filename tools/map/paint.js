@@ -98,9 +98,11 @@ function drawTimeAxis() {
 		base.fillRect(Math.round(xOf(t)), y, 1, 5);
 		base.fillStyle = look.soft;
 		base.fillText(count(t), xOf(t), y + 8);
+		if (blocks.times && t < meta.events)
+			base.fillText(duration(blocks.times[t]), xOf(t), y + 22);
 	}
 	base.fillText(box.narrow ? "events" : "events (allocations and frees, in program order)",
-		box.x + box.w / 2, y + 24);
+		box.x + box.w / 2, y + BOTTOM - 18);
 }
 
 function turned(text, y) {
@@ -132,12 +134,12 @@ function drawMarks() {
 			base.fillRect(x, y, 5, 1);
 		if (last - y < 18)
 			return;
-		const name = `chunk ${i + 1}`, width = base.measureText(name).width;
 		const foot = y - 18 < box.y ? y + 18 : y;
-		base.fillStyle = look.paper;
-		base.fillRect(box.x + box.w - width - 10, foot - 17, width + 8, 16);
-		base.fillStyle = look.soft;
-		base.fillText(name, box.x + box.w - 6, foot - 2);
+		base.lineWidth = 3;
+		base.strokeStyle = look.paper;
+		base.strokeText(`chunk ${i + 1}`, box.x + box.w - 6, foot - 2);
+		base.fillStyle = look.ink;
+		base.fillText(`chunk ${i + 1}`, box.x + box.w - 6, foot - 2);
 		last = y;
 	});
 	base.fillStyle = look.bad;

@@ -46,12 +46,13 @@ function paintStrip(heap, y, height, a0, a1) {
 	const w = Math.round(box.w * box.ratio), h = Math.round(height * box.ratio);
 	const image = strip.createImageData(w, h), to = new Uint32Array(image.data.buffer);
 	const row = rowOf(heap, w, a0, a1), hole = pixel(look.hole), dark = pixel(look.bad);
-	const every = Math.round(HATCH * box.ratio);
+	const every = Math.round(HATCH * box.ratio), thick = Math.round(box.ratio);
 	for (let line = 0; line < h; line++) {
 		to.set(row, line * w);
 		for (let x = (every - line % every) % every; x < w; x += every)
-			if (row[x] === hole)
-				to[line * w + x] = dark;
+			for (let dot = x; dot < Math.min(x + thick, w); dot++)
+				if (row[dot] === hole)
+					to[line * w + dot] = dark;
 	}
 	strip.putImageData(image, Math.round(box.x * box.ratio), Math.round(y * box.ratio));
 	strip.strokeStyle = look.line;

@@ -54,7 +54,7 @@ function describeBlock(i) {
 		["offset", (meta.chunks.length > 1 ? `chunk ${at + 1} + ` : "") + hex(offset)],
 		["thread", meta.threads ? String(blocks.thread.of(i)) : undefined],
 		["stream", streamsOf(i)],
-		["who", meta.names[blocks.who[i]] || undefined],
+		["who", tail(meta.names[blocks.who[i]] ?? "", 500) || undefined],
 	]);
 }
 

@@ -12,7 +12,7 @@
  * picture) and frame-ms (of the last frame).
  */
 const figure = byId("figure"), tip = byId("tip");
-const TOP = 12, BETWEEN = 46, BOTTOM = 42; /* around the two plots */
+const TOP = 12, BETWEEN = 46, BOTTOM = meta.times ? 57 : 42; /* around the two plots */
 const FONT = "12px system-ui, -apple-system, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', sans-serif";
 
 const whole = { t0: 0, t1: Math.max(meta.events, 1), a0: 0, a1: Math.max(meta.top, 4096) * 1.03 };

@@ -30,6 +30,9 @@ function duration(ns) {
 	return `${n.toFixed(digits)} ${name}`;
 }
 
+/* Of a long text, such as a path, what comes last tells most. */
+const tail = (text, most) => text.length > most ? "\u2026" + text.slice(1 - most) : text;
+
 /* A step of 1, 2 or 5 times a power of ten, or a power of two for bytes; at least 1. */
 function stepOf(span, most, binary) {
 	const rough = Math.max(span / most, 1);
