@@ -37,12 +37,12 @@ static int play_row(const struct compare_setting *setting, struct compare_table 
 	return status;
 }
 
-static int play_table(const struct compare_list *list, const char *path, bool salvage,
-		      struct compare_table *table)
+static int play_table(const struct replay_settings *base, const struct compare_list *list,
+		      const char *path, struct compare_table *table)
 {
 	int status = STATUS_GOOD;
 
-	if (!replay_trace_load(path, salvage, &table->trace))
+	if (!replay_trace_load(path, base, &table->trace))
 		return STATUS_BAD;
 	table->peak_live_bytes = compare_peak_live(&table->trace);
 	for (size_t i = 0; i < list->count && status == STATUS_GOOD; i++)
@@ -70,7 +70,7 @@ static int play_all(const struct replay_settings *base, const struct compare_lis
 
 	progress_begin(base->quiet);
 	for (int i = 0; i < count && status == STATUS_GOOD; i++)
-		status = play_table(list, paths[i], base->salvage, &tables[i]);
+		status = play_table(base, list, paths[i], &tables[i]);
 	if (status == STATUS_GOOD)
 		compare_report(base, tables, count);
 	return status;

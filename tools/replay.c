@@ -15,6 +15,7 @@
 #include "map.h"
 #include "message.h"
 #include "progress.h"
+#include "read.h"
 
 static const struct args_word chunk_words[] = {
 	{ "largest", REPLAY_LARGEST },
@@ -43,6 +44,20 @@ static const struct args_word free_words[] = {
 static const struct args_word streams_words[] = {
 	{ "honour", REPLAY_STREAMS_HONOUR },
 	{ "ignore", REPLAY_STREAMS_IGNORE },
+	{ NULL, 0 },
+};
+
+static const struct args_word format_words[] = {
+	{ "auto", READ_AUTO },
+	{ "mam", READ_MAM },
+	{ "rmm", READ_RMM },
+	{ "torch", READ_TORCH },
+	{ NULL, 0 },
+};
+
+/* Numbers that begin at 0, which counts do not. */
+static const struct args_word device_words[] = {
+	{ "0", 0 },
 	{ NULL, 0 },
 };
 
@@ -91,6 +106,12 @@ const struct args_option replay_options[] = {
 	{ "compare", 0, ARGS_OPTIONAL, FIELD(compare), "LIST", NULL,
 	  "play several settings side by side: the usual ones, or\n"
 	  "LIST, as in --compare='source=vmm;source=vmm,cache=on'" },
+	{ "format", 0, ARGS_WORD, FIELD(format), "KIND", format_words,
+	  "what files are: auto (default), mam (man 5 mam-trace), rmm\n"
+	  "(the CSV log of RMM), torch (PyTorch's memory snapshot)" },
+	{ "device", 0, ARGS_COUNT, FIELD(device), "N", device_words,
+	  "the GPU of a snapshot that has several, from 0 on; default:\n"
+	  "the one with the most events" },
 	{ "salvage", 0, ARGS_FLAG, FIELD(salvage), NULL, NULL,
 	  "play what is left of a trace that was cut short" },
 	{ "plain", 'p', ARGS_FLAG, FIELD(plain), NULL, NULL,
@@ -129,7 +150,7 @@ static int replay_file(const struct replay_settings *settings, const char *path,
 	int status = STATUS_BAD;
 
 	progress_begin(settings->quiet);
-	if (!replay_trace_load(path, settings->salvage, trace))
+	if (!replay_trace_load(path, settings, trace))
 		return STATUS_BAD;
 	if (settings->map || settings->export) {
 		map = map_create(trace);

@@ -62,6 +62,8 @@ struct replay_settings {
 	const char *map;  /* file to draw into; NULL: none */
 	const char *export; /* files to write for other tools, apart by commas; NULL: none */
 	const char *compare; /* settings to compare, "": the usual ones; NULL: play one */
+	uint64_t format; /* of files: enum read_kind of read.h; 0: not given */
+	uint64_t device; /* of a file that has several; REPLAY_DEFAULT: the one with most events */
 	bool check;
 	bool salvage;
 	bool plain;
@@ -111,10 +113,15 @@ struct replay_trace {
 	uint32_t block_count;  /* as many as allocations */
 	uint32_t stream_count; /* how many different ones */
 	uint32_t peak_event;   /* the first one after which most bytes are live */
+	uint64_t recorded_reserved_peak; /* bytes; the recorded program's own. 0: not told */
 };
 
-/* replay_trace_load - read a file; false when it is no whole trace, which was said. */
-bool replay_trace_load(const char *path, bool salvage, struct replay_trace *trace);
+/*
+ * replay_trace_load - read a file, of the format, and what else of it, that the settings say; false
+ * when it is no whole trace, which was said.
+ */
+bool replay_trace_load(const char *path, const struct replay_settings *settings,
+		       struct replay_trace *trace);
 void replay_trace_fini(struct replay_trace *trace);
 
 /* replay_source_settle - a source that can be simulated is where there is no GPU. */
@@ -135,6 +142,8 @@ struct replay_result {
 	double ns_per_event_best;   /* of the fastest repeat */
 	double high_water_ratio;    /* to the peak of what the program asked for */
 	double peak_reserved_ratio; /* the same */
+	double recorded_reserved_ratio; /* the same */
+	uint64_t recorded_reserved_bytes; /* most, by the recorded program; 0: not told */
 	double physical_peak_ratio; /* the same */
 	double driver_ms;           /* milliseconds in the source's calls */
 	uint64_t streams;           /* count: that the trace has */

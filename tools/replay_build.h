@@ -27,6 +27,7 @@ struct replay_told {
 
 struct replay_build {
 	struct replay_trace *trace;
+	uint64_t device;        /* that a reader shall take, + 1; 0: the one with most events */
 	struct idtable ids;     /* from an id to its block */
 	struct idtable streams; /* those seen; what stands there means nothing */
 	struct names names;     /* of origins; count 0: none yet */

@@ -420,6 +420,9 @@ static void derive(const struct replay_settings *settings, struct replay_result 
 		format_quotient(end->peak_reserved_bytes, end->peak_live_bytes);
 	result->physical_peak_ratio =
 		format_quotient(end->peak_physical_bytes, end->peak_live_bytes);
+	result->recorded_reserved_bytes = result->trace->recorded_reserved_peak;
+	result->recorded_reserved_ratio =
+		format_quotient(result->recorded_reserved_bytes, end->peak_live_bytes);
 	result->driver_ms = 1e-6 * (double)end->driver_ns;
 	result->waste_bytes = result->peak.live_rounded_bytes - result->peak.live_bytes;
 	if (settings->threads > 1)

@@ -30,6 +30,7 @@ enum when {
 	ALWAYS,
 	AT_PEAK,     /* unknown where several threads made the peak together */
 	WITH_MEMORY, /* to people only where the source is more than addresses */
+	WITH_RECORD, /* where a file tells what the recorded program had reserved */
 	WITH_CALLS,  /* to people only where the source's calls were counted */
 	WITH_CACHE,  /* and one thread: what several had cached at once is unknown */
 	WITH_LAG     /* to people only where blocks waited for their streams */
@@ -62,6 +63,10 @@ static const struct row {
 	{ "peak_reserved_bytes", "peak reserved", UNIT_BYTES, ALWAYS, AT(end.peak_reserved_bytes),
 	  AT(peak_reserved_ratio) },
 	{ "peak_reserved_ratio", NULL, UNIT_RATIO, ALWAYS, AT(peak_reserved_ratio), NOTHING },
+	{ "recorded_reserved_bytes", "  by the program", UNIT_BYTES, WITH_RECORD,
+	  AT(recorded_reserved_bytes), AT(recorded_reserved_ratio) },
+	{ "recorded_reserved_ratio", NULL, UNIT_RATIO, WITH_RECORD, AT(recorded_reserved_ratio),
+	  NOTHING },
 	{ "chunks", "  chunks", UNIT_COUNT, ALWAYS, AT(end.chunks), NOTHING },
 	{ "physical_peak_bytes", "peak physical", UNIT_BYTES, WITH_MEMORY,
 	  AT(end.peak_physical_bytes), AT(physical_peak_ratio) },
@@ -103,6 +108,8 @@ static bool is_known(const struct row *row, const struct replay_settings *settin
 {
 	if (row->when == AT_PEAK)
 		return result->peak.size;
+	if (row->when == WITH_RECORD)
+		return result->recorded_reserved_bytes;
 	return row->when != WITH_CACHE ||
 	       (settings->cache == REPLAY_CACHE_ON && settings->threads == 1);
 }
@@ -132,6 +139,14 @@ static bool any_calls(const struct replay_result *results, int count)
 	return false;
 }
 
+static bool any_record(const struct replay_result *results, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (results[i].recorded_reserved_bytes)
+			return true;
+	return false;
+}
+
 /* Does a row say people anything? */
 static bool is_shown(const struct row *row, const struct replay_settings *settings,
 		     const struct replay_result *results, int count)
@@ -140,6 +155,7 @@ static bool is_shown(const struct row *row, const struct replay_settings *settin
 		return false;
 	switch (row->when) {
 	case WITH_MEMORY: return strcmp(settings->source, "host") != 0;
+	case WITH_RECORD: return any_record(results, count);
 	case WITH_CALLS: return strcmp(settings->source, "host") != 0 && any_calls(results, count);
 	case WITH_CACHE: return settings->cache == REPLAY_CACHE_ON;
 	case WITH_LAG: return any_has_lag(settings, results, count);

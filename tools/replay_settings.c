@@ -30,6 +30,7 @@ void replay_settings_begin(struct replay_settings *settings)
 		.threads = 1,
 		.streams = REPLAY_DEFAULT,
 		.lag = REPLAY_DEFAULT,
+		.device = REPLAY_DEFAULT,
 	};
 }
 

@@ -13,7 +13,8 @@
 #include "progress.h"
 #include "read.h"
 
-bool replay_trace_load(const char *path, bool salvage, struct replay_trace *trace)
+bool replay_trace_load(const char *path, const struct replay_settings *settings,
+		       struct replay_trace *trace)
 {
 	unsigned char head[INPUT_HEAD_BYTES];
 	const struct read_format *format;
@@ -24,9 +25,13 @@ bool replay_trace_load(const char *path, bool salvage, struct replay_trace *trac
 	memset(trace, 0, sizeof(*trace));
 	if (!input)
 		return false;
-	format = read_format_of(head, input_head(input, head));
+	if (settings->format == 0 || settings->format == READ_AUTO)
+		format = read_format_of(head, input_head(input, head));
+	else
+		format = read_format_named((enum read_kind)settings->format);
 	replay_build_init(&build, trace, path, format->place);
-	good = format->read(input, &build, salvage);
+	build.device = settings->device == REPLAY_DEFAULT ? 0 : settings->device + 1;
+	good = format->read(input, &build, settings->salvage);
 	progress_end();
 	replay_build_fini(&build);
 	input_close(input);
