@@ -17,6 +17,8 @@ fuzz_table()
 	cat << 'EOF'
 args 400
 elf 20000
+ipc 600
+option 1500
 pool 600
 size 40
 table 4000
