@@ -14,9 +14,11 @@
 #include "args.h"
 #include "bench/bench.h"
 #include "bench/plot.h"
+#include "bench/plot_rows.h"
 #include "bench/training.h"
 #include "command.h"
 #include "message.h"
+#include "whole_file.h"
 
 #define MS UINT64_C(1000000)
 
@@ -30,7 +32,7 @@ static const struct bench_effort efforts[] = {
 
 struct request {
 	bool quick, smoke, keys, list;
-	const char *csv, *sources, *peers, *only, *traces;
+	const char *csv, *plot, *sources, *peers, *only, *traces;
 	uint64_t seconds; /* 0: as the effort says */
 };
 
@@ -43,6 +45,8 @@ static const struct args_option options[] = {
 	  "a second or two, to see that it works; the numbers\nmean nothing" },
 	{ "plain", 'p', ARGS_FLAG, FIELD(keys), NULL, NULL, "lines of KEY<TAB>VALUE, for scripts" },
 	{ "csv", 0, ARGS_TEXT, FIELD(csv), "FILE", NULL, "write every number into FILE, too" },
+	{ "plot", 0, ARGS_TEXT, FIELD(plot), "FILE.svg", NULL,
+	  "draw what was measured into FILE.svg, all pictures\none below another" },
 	{ "sources", 0, ARGS_TEXT, FIELD(sources), "LIST", NULL,
 	  "pools to measure: host, cudamalloc, vmm, pinned,\nmanaged; all that are here unless "
 	  "given" },
@@ -223,11 +227,37 @@ static void join_command(int argc, char **argv, char *text, size_t bytes)
 		used += (size_t)snprintf(text + used, bytes - used, " %s", argv[i]);
 }
 
-static int complain_csv(const char *path)
+static int complain(const char *path, const char *option)
 {
-	message_error("%s cannot be written: %s; choose another place for --csv", path,
-		      strerror(errno));
+	message_error("%s cannot be written: %s; choose another place for %s", path,
+		      strerror(errno), option);
 	return STATUS_BAD;
+}
+
+/* The picture of all that was measured. */
+static int draw(const char *path, const struct bench_results *results,
+		const struct bench_machine *machine)
+{
+	struct plot_rows rows = { .rows = NULL };
+	struct whole_file whole;
+	int status = STATUS_GOOD;
+
+	if (!plot_rows_take(&rows, results, machine)) {
+		message_error("there is too little memory for %s", path);
+		status = STATUS_FAILED;
+	} else if (!plot_figure_page(&rows, NULL)) {
+		message_error("%s: there is nothing to draw: no workload was played that has a "
+			      "picture",
+			      path);
+		status = STATUS_BAD;
+	} else if (whole_file_open(&whole, path, "a picture") == NULL) {
+		status = STATUS_BAD;
+	} else {
+		plot_figure_page(&rows, whole.file);
+		status = whole_file_close(&whole, true) ? STATUS_GOOD : STATUS_BAD;
+	}
+	plot_rows_fini(&rows);
+	return status;
 }
 
 static int play(const struct request *request, const char *typed)
@@ -259,11 +289,10 @@ static int play(const struct request *request, const char *typed)
 			      "try again");
 		status = STATUS_FAILED;
 	}
-	if (request->csv != NULL && !bench_results_save(&results, &machine, typed, request->csv)) {
-		message_error("%s cannot be written: %s; choose another place for --csv",
-			      request->csv, strerror(errno));
-		status = STATUS_BAD;
-	}
+	if (request->csv != NULL && !bench_results_save(&results, &machine, typed, request->csv))
+		status = complain(request->csv, "--csv");
+	if (request->plot != NULL && status == STATUS_GOOD)
+		status = draw(request->plot, &results, &machine);
 	bench_results_fini(&results);
 	return status;
 }
@@ -285,7 +314,9 @@ static int bench_host(int argc, char **argv)
 	if (!check_lists(&request))
 		return STATUS_BAD;
 	if (request.csv != NULL && !bench_results_may_save(request.csv))
-		return complain_csv(request.csv);
+		return complain(request.csv, "--csv");
+	if (request.plot != NULL && !bench_results_may_save(request.plot))
+		return complain(request.plot, "--plot");
 	if (request.list)
 		return print_list();
 	status = add_traces(request.traces) ? play(&request, typed) : STATUS_BAD;

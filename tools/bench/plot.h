@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plot.h - pictures of results: what plot.c reads, plot_svg.c draws.
+ * plot.h - pictures of results: plot_rows.c reads, plot_figures.c says what is drawn, plot_lines.c
+ * and plot_bars.c draw it as SVG between plot_svg.c's head and end.
  */
 #ifndef MAM_TOOLS_BENCH_PLOT_H
 #define MAM_TOOLS_BENCH_PLOT_H
@@ -9,9 +10,13 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define PLOT_POINTS_MAX 16
+#define PLOT_POINTS_MAX 24
 #define PLOT_LINES_MAX 12
-#define PLOT_BARS_MAX 48
+#define PLOT_BARS_MAX 96
+
+#define PLOT_WIDTH 820
+
+struct plot_rows;
 
 /* mam bench plot */
 int plot_main(int argc, char **argv);
@@ -25,9 +30,11 @@ struct plot_line {
 
 /* Values along an axis of names, upwards in powers of ten. */
 struct plot_lines {
-	const char *title, *subtitle; /* the subtitle says what is up */
-	const char *axis;             /* what the names along the bottom are */
+	const char *title, *subtitle;
+	const char *up;   /* what is up, with its unit */
+	const char *axis; /* what the names along the bottom are */
 	const char *names[PLOT_POINTS_MAX];
+	const char *groups[PLOT_POINTS_MAX]; /* a line is broken where the group changes; NULL */
 	size_t points;
 	struct plot_line lines[PLOT_LINES_MAX];
 	size_t count;
@@ -47,7 +54,36 @@ struct plot_bars {
 	size_t count;
 };
 
-void plot_svg_lines(FILE *file, const struct plot_lines *plot);
-void plot_svg_bars(FILE *file, const struct plot_bars *plot);
+/* ---- one picture: plot_svg.c ---- */
+
+void plot_svg_begin(FILE *file, const char *title, double height);
+/* plot_svg_end - with a line at the bottom that says on what it was measured */
+void plot_svg_end(FILE *file, double height, const char *footnote);
+#define PLOT_FOOT 26.0 /* how high that line is */
+
+/* plot_svg_put - text as XML has it */
+void plot_svg_put(FILE *file, const char *text);
+void plot_svg_text(FILE *file, double x, double y, const char *attributes, const char *text);
+void plot_svg_heading(FILE *file, const char *title, const char *subtitle);
+/* plot_svg_show - two or three digits, and a unit's letter where that is shorter */
+const char *plot_svg_show(double value, char *text, size_t bytes);
+
+/* ---- parts of one: plot_lines.c, plot_bars.c; from the origin down, of their own height ---- */
+
+void plot_lines_draw(FILE *file, const struct plot_lines *plot);
+double plot_lines_height(const struct plot_lines *plot);
+void plot_bars_draw(FILE *file, const struct plot_bars *plot);
+double plot_bars_height(const struct plot_bars *plot);
+
+/* ---- what there is to draw: plot_figures.c ---- */
+
+extern const size_t plot_figure_count;
+
+/* plot_figure_file - "latency.svg" */
+const char *plot_figure_file(size_t which);
+/* plot_figure_draw - false: no row to draw; file NULL: it is only asked */
+bool plot_figure_draw(size_t which, const struct plot_rows *rows, FILE *file);
+/* plot_figure_page - all there are, one below another; false: none */
+bool plot_figure_page(const struct plot_rows *rows, FILE *file);
 
 #endif

@@ -2,211 +2,16 @@
 /*
  * table.c - the results for people, and the promised keys for scripts.
  *
- * The first table is the short one: a line a promise, for each mam pool, with the ratio to each
- * yardstick first, the target beside the number where there is one, and whether it was met. A
- * target is for one kind of pool: the pool alone, the pool with its threads' caches, pools of
- * device memory, or the pool that maps in pieces, simulated; on others the same lines are shown
- * without. Then, with all cases played, a table a workload.
+ * The last table is the short one: a line a promise (promise.h), for each mam pool, with the ratio
+ * to each yardstick first, the target beside the number where there is one, and whether it was met.
+ * Before it, with all cases played, a table a workload: the two metrics that it is about.
  */
 #include <string.h>
 
 #include "bench.h"
+#include "promise.h"
 
-/* Whom a target is for. */
-enum kind { ALONE, CACHED, DEVICE, PIECES, OTHER, KINDS = OTHER };
-
-#define WORST "*" /* a promise's parameter: the case with the largest number */
-
-/* One promise. Where `over` is set the number is that case's divided by the case `over`. */
-static const struct promise {
-	const char *key;
-	const char *label;
-	const char *workload, *parameter, *metric; /* parameter NULL: the largest that was played */
-	const char *over;
-	const char *unit;
-	double bound[KINDS]; /* of rates the least, else the most; 0: no target */
-} promises[] = {
-	{ "pair_ns",
-	  "pair of 256 B, small pool",
-	  "pair",
-	  "256B",
-	  "pair_ns",
-	  NULL,
-	  "ns",
-	  { 80, 25, 0 } },
-	{ "pair_1mib_ns", "pair of 1 MiB", "pair", "1MiB", "pair_ns", NULL, "ns", { 0 } },
-	{ "pair_1gib_ns", "pair of 1 GiB", "pair", "1GiB", "pair_ns", NULL, "ns", { 0 } },
-	{ "alloc_1000_ns",
-	  "alloc, 1,000 live + 1,000 holes",
-	  "holes",
-	  "1000",
-	  "alloc_ns",
-	  NULL,
-	  "ns",
-	  { 100, 0, 0 } },
-	{ "free_1000_ns", "free", "holes", "1000", "free_ns", NULL, "ns", { 100, 0, 0 } },
-	{ "alloc_100000_ns",
-	  "alloc, 100,000 live + 100,000 holes",
-	  "holes",
-	  "100000",
-	  "alloc_ns",
-	  NULL,
-	  "ns",
-	  { 200, 0, 0 } },
-	{ "free_100000_ns", "free", "holes", "100000", "free_ns", NULL, "ns", { 400, 0, 0 } },
-	{ "steady_alloc_1000_ns",
-	  "alloc, 1,000 live, long churned",
-	  "holes",
-	  "1000,steady",
-	  "alloc_ns",
-	  NULL,
-	  "ns",
-	  { 0 } },
-	{ "steady_free_1000_ns", "free", "holes", "1000,steady", "free_ns", NULL, "ns", { 0 } },
-	{ "steady_alloc_100000_ns",
-	  "alloc, 100,000 live, long churned",
-	  "holes",
-	  "100000,steady",
-	  "alloc_ns",
-	  NULL,
-	  "ns",
-	  { 0 } },
-	{ "steady_free_100000_ns", "free", "holes", "100000,steady", "free_ns", NULL, "ns", { 0 } },
-	{ "flat_alloc_ratio",
-	  "alloc, 1 GiB over 256 B",
-	  "size",
-	  "1GiB",
-	  "alloc_ns",
-	  "256B",
-	  "x",
-	  { 1.2, 0, 0 } },
-	{ "flat_free_ratio",
-	  "free, 1 GiB over 256 B",
-	  "size",
-	  "1GiB",
-	  "free_ns",
-	  "256B",
-	  "x",
-	  { 1.2, 0, 0 } },
-	{ "segment_bytes",
-	  "host memory a segment",
-	  "live",
-	  NULL,
-	  "segment_bytes",
-	  NULL,
-	  "B",
-	  { 128, 0, 0 } },
-	{ "growth_alloc_ratio",
-	  "alloc, most live over 1,000 live",
-	  "live",
-	  NULL,
-	  "alloc_ns",
-	  "1000",
-	  "x",
-	  { 8, 0, 0 } },
-	{ "growth_free_ratio",
-	  "free, most live over 1,000 live",
-	  "live",
-	  NULL,
-	  "free_ns",
-	  "1000",
-	  "x",
-	  { 8, 0, 0 } },
-	{ "threads_8_mops",
-	  "million operations/s, 8 threads",
-	  "threads",
-	  "8",
-	  "mops",
-	  NULL,
-	  "M/s",
-	  { 0 } },
-	{ "threads_16_mops", "16 threads", "threads", "16", "mops", NULL, "M/s", { 0, 80, 0 } },
-	{ "foreign_16_mops",
-	  "16 threads that free others' blocks",
-	  "foreign",
-	  "16",
-	  "mops",
-	  NULL,
-	  "M/s",
-	  { 0, 20, 0 } },
-	{ "random_op_ns",
-	  "an operation, RMM's 100,000 of 1 MiB",
-	  "random",
-	  "100000,1MiB",
-	  "op_ns",
-	  NULL,
-	  "ns",
-	  { 0 } },
-	{ "random_worst_ns",
-	  "the worst point of RMM's grid",
-	  "random",
-	  WORST,
-	  "op_ns",
-	  NULL,
-	  "ns",
-	  { 0, 120, 0 } },
-	{ "training_event_ns",
-	  "an event of a training run",
-	  "training",
-	  "growing",
-	  "event_ns",
-	  NULL,
-	  "ns",
-	  { 0, 60, 0, 60 } },
-	{ "training_reserved_ratio",
-	  "reserved over live, growing",
-	  "training",
-	  "growing",
-	  "reserved_ratio",
-	  NULL,
-	  "x",
-	  { 0, 0, 0, 1.01 } },
-	{ "training_chunk_ratio",
-	  "used of one chunk over live",
-	  "training",
-	  "chunk",
-	  "reserved_ratio",
-	  NULL,
-	  "x",
-	  { 0, 1.01, 0 } },
-	{ "training_physical_ratio",
-	  "physical over live, growing",
-	  "training",
-	  "growing",
-	  "physical_ratio",
-	  NULL,
-	  "x",
-	  { 0 } },
-	{ "stream_same_free_ns",
-	  "free, kernel in flight, same stream",
-	  "stream",
-	  "same,4KiB",
-	  "free_ns",
-	  NULL,
-	  "ns",
-	  { 0, 0, 100 } },
-	{ "stream_same_alloc_ns", "alloc", "stream", "same,4KiB", "alloc_ns", NULL, "ns", { 0 } },
-	{ "stream_other_free_ns",
-	  "free, the block leaves its stream",
-	  "stream",
-	  "other,4KiB",
-	  "free_ns",
-	  NULL,
-	  "ns",
-	  { 0, 0, 400 } },
-	{ "stream_other_alloc_ns", "alloc", "stream", "other,4KiB", "alloc_ns", NULL, "ns", { 0 } },
-	{ "footprint_kept_bytes",
-	  "kept after all is freed and trimmed",
-	  "footprint",
-	  "trimmed",
-	  "kept_bytes",
-	  NULL,
-	  "B",
-	  { 0, 0, 4194304 } },
-	{ "create_us", "making a pool", "create", "pool", "create_us", NULL, "us", { 0 } },
-};
-
-#define PROMISES (sizeof(promises) / sizeof(promises[0]))
+#define COLUMNS_MOST 24
 
 /* Which pool is shown beside what. */
 static const struct {
@@ -224,75 +29,6 @@ static const struct {
 	{ "mam-pinned", "cudaHostAlloc" },
 	{ "mam-managed", "cudaMallocManaged" },
 };
-
-static enum kind kind_of(const char *peer)
-{
-	if (strcmp(peer, "mam-host") == 0)
-		return ALONE;
-	if (strcmp(peer, "mam-host-cache") == 0)
-		return CACHED;
-	if (strcmp(peer, "mam-simulated-cache") == 0)
-		return PIECES;
-	return strcmp(peer, "mam-cudamalloc-cache") == 0 || strcmp(peer, "mam-vmm-cache") == 0
-		       ? DEVICE
-		       : OTHER;
-}
-
-/* The target of a promise for a pool; 0: none. */
-static double bound_of(const struct promise *promise, const char *peer)
-{
-	enum kind kind = kind_of(peer);
-
-	return kind == OTHER ? 0 : promise->bound[kind];
-}
-
-static bool is_rate(const struct promise *promise)
-{
-	return strcmp(promise->unit, "M/s") == 0;
-}
-
-static bool is_met(const struct promise *promise, double bound, double value)
-{
-	return is_rate(promise) ? value >= bound : value <= bound;
-}
-
-static bool worst(const struct bench_results *results, const struct promise *promise,
-		  const char *peer, double *value)
-{
-	bool found = false;
-	size_t i;
-
-	for (i = 0; i < results->count; i++) {
-		const struct bench_result *row = &results->rows[i];
-
-		if (strcmp(row->workload, promise->workload) == 0 && strcmp(row->peer, peer) == 0 &&
-		    strcmp(row->metric, promise->metric) == 0 && (!found || row->value > *value)) {
-			*value = row->value;
-			found = true;
-		}
-	}
-	return found;
-}
-
-static bool look_up(const struct bench_results *results, const struct promise *promise,
-		    const char *peer, double *value)
-{
-	double over;
-
-	if (promise->parameter != NULL && strcmp(promise->parameter, WORST) == 0)
-		return worst(results, promise, peer, value);
-	if (!bench_results_get(results, promise->workload, peer, promise->parameter,
-			       promise->metric, value))
-		return false;
-	if (promise->over == NULL)
-		return true;
-	if (!bench_results_get(results, promise->workload, peer, promise->over, promise->metric,
-			       &over) ||
-	    over <= 0)
-		return false;
-	*value /= over;
-	return true;
-}
 
 /* Three or four digits and a unit: 61.2 ns, 1234 ns, 52.6k. */
 static const char *show(double value, char *text, size_t bytes)
@@ -314,7 +50,7 @@ static const char *show(double value, char *text, size_t bytes)
 static void show_ratio(const struct promise *promise, double mam, double yardstick, char *text,
 		       size_t bytes)
 {
-	double ratio = is_rate(promise) ? yardstick / mam : mam / yardstick;
+	double ratio = promise_is_rate(promise) ? yardstick / mam : mam / yardstick;
 
 	if (ratio < 0.0995)
 		snprintf(text, bytes, "1/%.0f", 1 / ratio);
@@ -334,24 +70,22 @@ static void people_line(const struct promise *promise, double bound, double mam,
 	show(mam, mine, sizeof(mine));
 	if (bound > 0)
 		snprintf(target, sizeof(target), "%s %s",
-			 is_rate(promise) ? ">=" : "<=", show(bound, text, sizeof(text)));
+			 promise_is_rate(promise) ? ">=" : "<=", show(bound, text, sizeof(text)));
 	printf("%-37s %8s %9s %-3s %9s", promise->label, ratio, mine, promise->unit, theirs);
 	if (target[0] != '\0')
-		printf("  %-8s  %s", target, is_met(promise, bound, mam) ? "met" : "missed");
+		printf("  %-8s  %s", target, promise_is_met(promise, bound, mam) ? "met" : "missed");
 	printf("\n");
 }
 
 static bool was_played(const struct bench_results *results, const struct bench_workload *workload,
-		       const char *parameter, const char *peer)
+		       const char *peer)
 {
 	size_t i;
 
 	for (i = 0; i < results->count; i++) {
 		const struct bench_result *row = &results->rows[i];
 
-		if ((workload == NULL || strcmp(row->workload, workload->name) == 0) &&
-		    (parameter == NULL || strcmp(row->parameter, parameter) == 0) &&
-		    (peer == NULL || strcmp(row->peer, peer) == 0))
+		if (strcmp(row->workload, workload->name) == 0 && strcmp(row->peer, peer) == 0)
 			return true;
 	}
 	return false;
@@ -364,14 +98,14 @@ static void people_short(const struct bench_results *results, const char *mam,
 	double mine, theirs;
 	size_t i;
 
-	for (i = 0; i < PROMISES; i++) {
-		if (!look_up(results, &promises[i], mam, &mine))
+	for (i = 0; i < promise_count; i++) {
+		if (!promise_value(results, &promises[i], mam, &mine))
 			continue;
 		if (!headed)
 			printf("\n%-37s %8s %9s %13s  target\n", mam, "ratio", "mam", yardstick);
 		headed = true;
-		people_line(&promises[i], bound_of(&promises[i], mam), mine,
-			    look_up(results, &promises[i], yardstick, &theirs) ? &theirs : NULL);
+		people_line(&promises[i], promise_bound(&promises[i], mam), mine,
+			    promise_value(results, &promises[i], yardstick, &theirs) ? &theirs : NULL);
 	}
 }
 
@@ -393,28 +127,49 @@ static void people_cell(const struct bench_results *results, const struct bench_
 	printf(" %12s", text);
 }
 
+/* The parameters of a workload that have what its table shows, in the order of their rows. */
+static size_t parameters_of(const struct bench_results *results,
+			    const struct bench_workload *workload,
+			    const char *parameters[COLUMNS_MOST])
+{
+	size_t count = 0, i, before;
+
+	for (i = 0; i < results->count && count < COLUMNS_MOST; i++) {
+		const struct bench_result *row = &results->rows[i];
+
+		if (strcmp(row->workload, workload->name) != 0 ||
+		    strcmp(row->metric, workload->metrics[0]) != 0)
+			continue;
+		for (before = 0; before < count; before++) {
+			if (strcmp(parameters[before], row->parameter) == 0)
+				break;
+		}
+		if (before == count)
+			parameters[count++] = row->parameter;
+	}
+	return count;
+}
+
 static void people_workload(const struct bench_results *results,
 			    const struct bench_workload *workload)
 {
-	size_t i, p;
+	const char *parameters[COLUMNS_MOST];
+	size_t count = parameters_of(results, workload, parameters), i, p;
 
-	if (!was_played(results, workload, NULL, NULL))
+	if (count == 0)
 		return;
-	printf("\n%s: %s\n%-21s", workload->name, workload->title, "");
-	for (i = 0; i < workload->case_count; i++) {
-		if (was_played(results, workload, workload->cases[i].parameter, NULL))
-			printf(" %12s", workload->cases[i].parameter);
-	}
+	printf("\n%s: %s\n%-23s", workload->name, workload->title, "");
+	for (i = 0; i < count; i++)
+		printf(" %12s", parameters[i]);
 	printf("\n");
 	for (p = 0; p < bench_peer_count; p++) {
-		if (!was_played(results, workload, NULL, bench_peers[p].name))
+		const char *peer = bench_peers[p].name;
+
+		if (!was_played(results, workload, peer))
 			continue;
-		printf("%-21s", bench_peers[p].name);
-		for (i = 0; i < workload->case_count; i++) {
-			if (was_played(results, workload, workload->cases[i].parameter, NULL))
-				people_cell(results, workload, workload->cases[i].parameter,
-					    bench_peers[p].name);
-		}
+		printf("%-23s", peer);
+		for (i = 0; i < count; i++)
+			people_cell(results, workload, parameters[i], peer);
 		printf("\n");
 	}
 }
@@ -441,18 +196,18 @@ void bench_table_keys(const struct bench_results *results)
 	size_t met = 0, missed = 0, i, p;
 	double value;
 
-	for (i = 0; i < PROMISES; i++) {
+	for (i = 0; i < promise_count; i++) {
 		for (p = 0; p < bench_peer_count; p++) {
 			const char *peer = bench_peers[p].name;
-			bool ours = kind_of(peer) == ALONE;
-			double bound = bench_peers[p].is_mam ? bound_of(&promises[i], peer) : 0;
+			bool ours = promise_kind_of(peer) == PROMISE_ALONE;
+			double bound = bench_peers[p].is_mam ? promise_bound(&promises[i], peer) : 0;
 
-			if (!look_up(results, &promises[i], peer, &value))
+			if (!promise_value(results, &promises[i], peer, &value))
 				continue;
 			printf("%s%s%s\t%.6g\n", ours ? "" : peer, ours ? "" : ".", promises[i].key,
 			       value);
 			if (bound > 0)
-				*(is_met(&promises[i], bound, value) ? &met : &missed) += 1;
+				*(promise_is_met(&promises[i], bound, value) ? &met : &missed) += 1;
 		}
 	}
 	printf("targets_met\t%zu\ntargets_missed\t%zu\n", met, missed);

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plot_rows.c - results as pictures are made of them.
+ *
+ * A file is as `mam bench host --csv` writes it: lines "# key: value" say what it was measured on,
+ * the others are rows of five fields. A row replaces the same row of an earlier file, and so does a
+ * fact.
+ */
+#include "plot_rows.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "command.h"
+#include "message.h"
+
+#define LINE_BYTES 512
+
+/* One field of a CSV line, in quotes or not; NULL at the line's end. */
+static char *next_field(char **at)
+{
+	char *field = *at, *end;
+
+	if (field == NULL)
+		return NULL;
+	if (*field == '"') {
+		end = strchr(++field, '"');
+		if (end == NULL)
+			return NULL;
+		*end++ = '\0';
+	} else {
+		end = field + strcspn(field, ",");
+	}
+	if (*end != ',' && *end != '\0')
+		return NULL;
+	*at = *end == ',' ? end + 1 : NULL;
+	*end = '\0';
+	return field;
+}
+
+static bool split(struct plot_row *row)
+{
+	char *at = row->text, *end;
+	size_t i;
+
+	for (i = 0; i < PLOT_FIELDS; i++) {
+		row->fields[i] = next_field(&at);
+		if (row->fields[i] == NULL)
+			return false;
+	}
+	row->value = strtod(row->fields[PLOT_FIELDS - 1], &end);
+	return at == NULL && *end == '\0' && end != row->fields[PLOT_FIELDS - 1];
+}
+
+static bool is_same(const struct plot_row *a, const struct plot_row *b)
+{
+	size_t i;
+
+	for (i = 0; i < PLOT_FIELDS - 1; i++) {
+		if (strcmp(a->fields[i], b->fields[i]) != 0)
+			return false;
+	}
+	return true;
+}
+
+static bool add(struct plot_rows *rows, const struct plot_row *row)
+{
+	size_t i;
+
+	for (i = 0; i < rows->count; i++) {
+		if (is_same(&rows->rows[i], row)) {
+			rows->rows[i].value = row->value;
+			free(row->text);
+			return true;
+		}
+	}
+	if (rows->count == rows->room) {
+		size_t room = rows->room > 0 ? 2 * rows->room : 512;
+		struct plot_row *more = realloc(rows->rows, room * sizeof(*more));
+
+		if (more == NULL)
+			return false;
+		rows->rows = more;
+		rows->room = room;
+	}
+	rows->rows[rows->count++] = *row;
+	return true;
+}
+
+/* "# gpu: NVIDIA H100"; other keys are not drawn. */
+static void keep_fact(struct plot_rows *rows, const char *line)
+{
+	struct {
+		const char *key;
+		char *value;
+	} facts[] = {
+		{ "# gpu: ", rows->gpu },
+		{ "# driver: ", rows->driver },
+		{ "# cpu: ", rows->cpu },
+		{ "# date: ", rows->date },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+		size_t length = strlen(facts[i].key);
+
+		if (strncmp(line, facts[i].key, length) == 0)
+			snprintf(facts[i].value, PLOT_FACT_BYTES, "%.*s", PLOT_FACT_BYTES - 1,
+				 line + length);
+	}
+}
+
+int plot_rows_read(const char *path, struct plot_rows *rows)
+{
+	FILE *file = fopen(path, "r");
+	char line[LINE_BYTES];
+	size_t number = 0;
+
+	if (file == NULL) {
+		message_error("%s cannot be read: %s", path, strerror(errno));
+		return STATUS_BAD;
+	}
+	while (fgets(line, sizeof(line), file) != NULL) {
+		struct plot_row row;
+
+		number++;
+		line[strcspn(line, "\r\n")] = '\0';
+		if (line[0] == '#')
+			keep_fact(rows, line);
+		if (line[0] == '#' || line[0] == '\0')
+			continue;
+		row.text = strdup(line);
+		if (row.text != NULL && !split(&row)) {
+			free(row.text);
+			fclose(file);
+			message_error(
+				"%s, line %zu: no row of results; mam bench host --csv writes "
+				"such files",
+				path, number);
+			return STATUS_BAD;
+		}
+		if (row.text == NULL || !add(rows, &row)) {
+			free(row.text);
+			fclose(file);
+			message_error("there is too little memory for %s", path);
+			return STATUS_FAILED;
+		}
+	}
+	fclose(file);
+	return STATUS_GOOD;
+}
+
+bool plot_rows_take(struct plot_rows *rows, const struct bench_results *results,
+		    const struct bench_machine *machine)
+{
+	size_t i;
+
+	snprintf(rows->gpu, sizeof(rows->gpu), "%s", machine->gpu);
+	snprintf(rows->driver, sizeof(rows->driver), "%s", machine->driver);
+	snprintf(rows->cpu, sizeof(rows->cpu), "%s", machine->cpu);
+	snprintf(rows->date, sizeof(rows->date), "%s", machine->date);
+	for (i = 0; i < results->count; i++) {
+		const struct bench_result *result = &results->rows[i];
+		struct plot_row row = { NULL,
+					{ result->workload, result->peer, result->parameter,
+					  result->metric, "" },
+					result->value };
+
+		if (!add(rows, &row))
+			return false;
+	}
+	return true;
+}
+
+void plot_rows_fini(struct plot_rows *rows)
+{
+	while (rows->count > 0)
+		free(rows->rows[--rows->count].text);
+	free(rows->rows);
+	rows->rows = NULL;
+}
+
+double plot_rows_value(const struct plot_rows *rows, const char *workload, const char *peer,
+		       const char *parameter, const char *metric)
+{
+	size_t i;
+
+	for (i = 0; i < rows->count; i++) {
+		const char *const *fields = rows->rows[i].fields;
+
+		if (strcmp(fields[0], workload) == 0 && strcmp(fields[1], peer) == 0 &&
+		    strcmp(fields[2], parameter) == 0 && strcmp(fields[3], metric) == 0)
+			return rows->rows[i].value;
+	}
+	return 0;
+}
+
+bool plot_rows_has(const struct plot_rows *rows, const char *workload, const char *peer,
+		   const char *parameter)
+{
+	size_t i;
+
+	for (i = 0; i < rows->count; i++) {
+		const char *const *fields = rows->rows[i].fields;
+
+		if (strcmp(fields[0], workload) == 0 && strcmp(fields[1], peer) == 0 &&
+		    (parameter == NULL || strcmp(fields[2], parameter) == 0))
+			return true;
+	}
+	return false;
+}
+
+void plot_rows_footnote(const struct plot_rows *rows, char *text, size_t bytes)
+{
+	bool has_gpu = rows->gpu[0] != '\0' && strcmp(rows->gpu, "none") != 0;
+	size_t used = 0;
+
+	text[0] = '\0';
+	if (has_gpu)
+		used += (size_t)snprintf(text + used, bytes - used, "%s, driver %s", rows->gpu,
+					 rows->driver);
+	if (used < bytes && rows->cpu[0] != '\0')
+		used += (size_t)snprintf(text + used, bytes - used, "%s%s", used > 0 ? "; " : "",
+					 rows->cpu);
+	if (used < bytes && rows->date[0] != '\0') /* the day is enough */
+		snprintf(text + used, bytes - used, "%s%.10s", used > 0 ? "; " : "", rows->date);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plot_rows.h - results as pictures are made of them: read from files, or just measured.
+ */
+#ifndef MAM_TOOLS_BENCH_PLOT_ROWS_H
+#define MAM_TOOLS_BENCH_PLOT_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define PLOT_FIELDS 5
+#define PLOT_FACT_BYTES 160
+
+struct bench_machine;
+struct bench_results;
+
+struct plot_row {
+	char *text;                      /* the line, cut into the fields; NULL: not ours */
+	const char *fields[PLOT_FIELDS]; /* workload, allocator, parameter, metric, value */
+	double value;
+};
+
+struct plot_rows {
+	struct plot_row *rows;
+	size_t count, room;
+	/* what they were measured on; "" where no file says */
+	char gpu[PLOT_FACT_BYTES], driver[PLOT_FACT_BYTES], cpu[PLOT_FACT_BYTES],
+		date[PLOT_FACT_BYTES];
+};
+
+void plot_rows_fini(struct plot_rows *rows);
+/* plot_rows_read - a file's rows and facts in the place of the same of earlier files. An exit
+ * status; what is wrong was said. */
+int plot_rows_read(const char *path, struct plot_rows *rows);
+/* plot_rows_take - what was just measured, which must outlive the rows; false: no memory */
+bool plot_rows_take(struct plot_rows *rows, const struct bench_results *results,
+		    const struct bench_machine *machine);
+/* plot_rows_value - 0: there is no such row */
+double plot_rows_value(const struct plot_rows *rows, const char *workload, const char *peer,
+		       const char *parameter, const char *metric);
+/* plot_rows_has - parameter NULL: any */
+bool plot_rows_has(const struct plot_rows *rows, const char *workload, const char *peer,
+		   const char *parameter);
+/* plot_rows_footnote - the machine, its driver and the day, in one line; "" where not told */
+void plot_rows_footnote(const struct plot_rows *rows, char *text, size_t bytes);
+
+#endif
