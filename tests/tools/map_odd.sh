@@ -45,6 +45,7 @@ odd() # PAGE NAME [SIZE]
 		hand("pointerleave", 0.5, 0.5);
 		say("drawn", facts("drawn", "holes", "event"));
 		say("chunks", meta.chunks.length);
+		say("top", meta.top);
 		say("wide", page.scrollWidth <= window.innerWidth);
 	END
 }
@@ -60,7 +61,9 @@ odd chunks "a heap of many chunks"
 yes "its chunks are all there" '$1 > 5' "$(said chunks)"
 "$MAM" replay -q --source vmm --simulate --map "$scratch/vmm.html" "$trace"
 odd vmm "a heap of one reserved range" 390,844
-yes "no reserved range of nothing is drawn" '$1 < 18849 * 8' "$(said drawn)"
+yes "what was reserved and never used is not in the picture" '$1 > 1 && $2 < 8e9' \
+	"$(said chunks) $(said top)"
+yes "all its blocks are" '$1 == 18849' "$(said drawn)"
 same "the page is no wider than a phone" true "$(said wide)"
 
 # Physical bytes have a curve of their own where they are not what is reserved.

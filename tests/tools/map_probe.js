@@ -51,6 +51,9 @@ function picture(id) {
 
 function probe(steps) {
 	window.addEventListener("load", async () => {
+		/* A window may get its size after the page is there, and the frame that tells of it late. */
+		layout();
+		draw();
 		try {
 			await steps();
 		} catch (error) {
