@@ -14,6 +14,7 @@
 #include "map.h"
 #include "message.h"
 #include "progress.h"
+#include "whole_file.h"
 
 const char *compare_row_name(const struct compare_row *row)
 {
@@ -32,8 +33,10 @@ static int play_row(const struct compare_setting *setting, struct compare_table 
 		return STATUS_BAD;
 	table->count++;
 	status = replay_play(&setting->settings, &table->trace, row->map, &row->result);
-	if (status == STATUS_GOOD)
+	if (status == STATUS_GOOD) {
+		map_settle(row->map);
 		compare_reckon(row, table->peak_live_bytes);
+	}
 	return status;
 }
 
@@ -63,6 +66,19 @@ static void drop_table(struct compare_table *table)
 	replay_trace_fini(&table->trace);
 }
 
+static bool draw(const char *path, const struct compare_table *table)
+{
+	const char *dot = strrchr(path, '.');
+	struct whole_file whole;
+	FILE *file = whole_file_open(&whole, path, "a map");
+
+	if (!file)
+		return false;
+	return whole_file_close(&whole, dot && strcmp(dot, ".svg") == 0
+						? compare_svg(file, table)
+						: compare_html(file, table));
+}
+
 static int play_all(const struct replay_settings *base, const struct compare_list *list,
 		    char **paths, int count, struct compare_table *tables)
 {
@@ -71,6 +87,8 @@ static int play_all(const struct replay_settings *base, const struct compare_lis
 	progress_begin(base->quiet);
 	for (int i = 0; i < count && status == STATUS_GOOD; i++)
 		status = play_table(base, list, paths[i], &tables[i]);
+	if (status == STATUS_GOOD && base->map && !draw(base->map, &tables[0]))
+		status = STATUS_BAD;
 	if (status == STATUS_GOOD)
 		compare_report(base, tables, count);
 	return status;

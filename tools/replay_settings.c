@@ -73,8 +73,6 @@ static bool are_good(const struct replay_settings *settings, int files)
 		message_error("--threads wants at most %d", (int)REPLAY_THREADS);
 	else if (settings->repeats > 1000000)
 		message_error("--repeat wants at most 1000000");
-	else if (settings->map && settings->compare)
-		message_error("--map draws one setting, and --compare plays several");
 	else if (settings->map && files > 1)
 		message_error("--map draws one trace, and %d were given", files);
 	else if (settings->export && settings->compare)

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * data.js - what a comparison was given: the blocks, where each setting put them, and what each
+ * setting needed over time.
+ *
+ * The page's scripts are one after the other in one element, in the order of compare_text.h, behind
+ * words.js of the heap map. Nothing here touches what is shown.
+ */
+const byId = (id) => document.getElementById(id);
+const root = document.documentElement;
+const meta = JSON.parse(byId("meta").textContent);
+
+/* page.h says how numbers lie in the text. */
+function reader(id) {
+	const raw = atob(byId(id).textContent.replace(/\s/g, ""));
+	let at = 0;
+	byId(id).remove();
+	const number = () => {
+		let value = 0, scale = 1, byte;
+		do {
+			byte = raw.charCodeAt(at++);
+			value += (byte & 127) * scale;
+			scale *= 128;
+		} while (byte & 128);
+		return value;
+	};
+	/* Ids have 64 bits, and a number in a page has 53. */
+	const exact = () => {
+		const from = at, value = number();
+		if (value <= Number.MAX_SAFE_INTEGER)
+			return value;
+		let big = 0n;
+		for (let i = at - 1; i >= from; i--)
+			big = big << 7n | BigInt(raw.charCodeAt(i) & 127);
+		return big;
+	};
+	return { number, exact };
+}
+
+/* What all settings share. A block lives from `birth` until before `death`. */
+const blocks = (() => {
+	const n = meta.blocks, { number, exact } = reader("blocks");
+	const b = { birth: new Uint32Array(n), death: new Uint32Array(n),
+		asked: new Float64Array(n), id: new Array(n) };
+	for (let i = 0, birth = 0; i < n; i++) {
+		birth += number();
+		const life = number();
+		b.birth[i] = birth;
+		b.death[i] = life ? birth + life : meta.events;
+		b.asked[i] = number();
+		b.id[i] = exact();
+	}
+	return b;
+})();
+
+/* Where a setting put them; end equal to place: nowhere. */
+function unpackPlaces(setting, index) {
+	const n = meta.blocks, { number } = reader(`places-${index}`);
+	const place = new Float64Array(n), end = new Float64Array(n);
+	for (let i = 0; i < n; i++) {
+		const size = number();
+		if (!size)
+			continue;
+		place[i] = number() * setting.unit;
+		end[i] = place[i] + blocks.asked[i] + size - 1;
+	}
+	return { place, end };
+}
+
+/* Sizes that no memory has are no blocks; compare_reckon.c leaves them out, too. */
+const isSize = (n) => n > 0 && n < 2 ** 48;
+
+/* A curve is where it changes, and what it is from there on. */
+function curveOf(pairs) {
+	const events = new Uint32Array(pairs.length / 2), values = new Float64Array(pairs.length / 2);
+	for (let i = 0; i < events.length; i++) {
+		events[i] = pairs[2 * i];
+		values[i] = pairs[2 * i + 1];
+	}
+	return { events, values };
+}
+
+/* Runs over all events in order: what changes by each. */
+const changes = (() => {
+	const block = new Int32Array(meta.events).fill(-1), freed = new Uint8Array(meta.events);
+	for (let i = 0; i < meta.blocks; i++) {
+		block[blocks.birth[i]] = i;
+		if (blocks.death[i] < meta.events) {
+			block[blocks.death[i]] = i;
+			freed[blocks.death[i]] = 1;
+		}
+	}
+	return { block, freed };
+})();
+
+function curveBy(step) {
+	const pairs = [];
+	let last = 0;
+	for (let e = 0; e < meta.events; e++) {
+		const i = changes.block[e];
+		if (i < 0 || !isSize(blocks.asked[i]))
+			continue;
+		const now = step(blocks.asked[i], changes.freed[e] ? -1 : 1);
+		if (now !== last)
+			pairs.push(e, now);
+		last = now;
+	}
+	return curveOf(pairs);
+}
+
+const live = (() => {
+	let sum = 0;
+	return curveBy((size, sign) => sum += sign * size);
+})();
+
+/* A cudaMalloc each, as compare_reckon.c has it: slabs for small blocks, else whole pages. */
+function eachCurve() {
+	const page = 2 ** 21, up = (n, step) => Math.ceil(n / step) * step;
+	let small = 0, large = 0;
+	return curveBy((size, sign) => {
+		if (size <= 2 ** 20)
+			small += sign * up(size, 512);
+		else
+			large += sign * up(size, page);
+		return large + up(small, page);
+	});
+}
+
+/* What the curve is at an event. */
+function valueAt(curve, event) {
+	let low = 0, high = curve.events.length;
+	while (low < high) {
+		const middle = (low + high) >> 1;
+		if (curve.events[middle] <= event)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? curve.values[low - 1] : 0;
+}
+
+const TONES = 8;
+const settings = meta.settings.map((setting, index) => ({
+	...setting, index, off: false,
+	tone: setting.reckoned ? "--each" : `--s${index % TONES}`,
+	dash: setting.reckoned ? [2, 3] : index < TONES ? [] : [7, 4],
+	...(setting.reckoned ? {} : unpackPlaces(setting, index)),
+	curve: setting.reckoned ? eachCurve() : curveOf(setting.curve),
+}));
+const played = settings.filter((s) => !s.reckoned);
+
+/* Small blocks are painted first: where several share a pixel, the largest is what one sees. */
+const bySize = Uint32Array.from({ length: meta.blocks }, (_, i) => i)
+	.sort((a, b) => blocks.asked[a] - blocks.asked[b]);
+const colorOfBlock = Uint8Array.from(blocks.asked, (n) =>
+	n ? scaleStep(n, meta.color_first, meta.color_per_power, meta.colors.length) : 0);

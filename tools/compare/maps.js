@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * maps.js - a heap map a setting, small and on one scale, so that one sees which lies how high.
+ *
+ * 1. A map is painted pixel by pixel into an image: what is outside the window is skipped, what is
+ *    smaller than a pixel fills one.
+ * 2. Maps are painted one after the other with a pause for the browser between them, those that can
+ *    be seen first; a new view begins anew.
+ * 3. The block under the pointer is outlined in every map: where did the others put it?
+ */
+const BUDGET_MS = 24; /* of a frame, for maps */
+const highest = Math.max(...played.map((s) => Math.max(s.top, s.bytes)), 4096) * 1.02;
+const fillOf = Uint32Array.from(meta.colors, (c) => pixel(c));
+let waiting = [];
+
+function makeMap(setting) {
+	const map = document.createElement("div"), head = document.createElement("p");
+	const name = document.createElement("b"), facts = document.createElement("span");
+	const figure = document.createElement("div");
+	map.className = "map";
+	figure.className = "figure";
+	figure.tabIndex = 0;
+	figure.setAttribute("role", "img");
+	figure.setAttribute("aria-label", `Heap map: ${setting.name}`);
+	figure.append(document.createElement("canvas"), document.createElement("canvas"));
+	figure.lastChild.className = "over";
+	name.textContent = setting.name;
+	facts.textContent = `${bytes(setting.bytes)}, ${timesLive(setting.needs)}`;
+	head.append(swatch(setting), name, facts);
+	map.append(head, figure);
+	byId("maps").append(map);
+	Object.assign(setting, { map, figure, facts });
+	return map;
+}
+
+/* The window of a map: all of the page's time, and addresses that are the same for all. */
+function boxOf(setting) {
+	const size = fit(setting.figure);
+	return { ...size, x: 0, y: 0, w: size.width, h: size.height,
+		yOf: (a) => size.height - a / highest * size.height,
+		aAt: (y) => (size.height - y) / size.height * highest };
+}
+
+function paint(setting) {
+	const box = setting.plot = boxOf(setting);
+	const w = Math.max(1, Math.round(box.w * box.ratio)), h = Math.max(1, Math.round(box.h * box.ratio));
+	const image = box.base.createImageData(w, h), to = new Uint32Array(image.data.buffer);
+	const kx = w / (view.t1 - view.t0), ky = h / highest, { birth, death } = blocks;
+	const { place, end } = setting, { t0, t1 } = view;
+	let drawn = 0;
+	to.fill(pixel(color("--paper")));
+	for (const i of bySize) {
+		if (birth[i] >= t1 || death[i] <= t0 || end[i] === place[i])
+			continue;
+		const x0 = Math.max(0, Math.min(w - 1, Math.round((birth[i] - t0) * kx)));
+		const x1 = Math.min(w, Math.max(x0 + 1, Math.round((death[i] - t0) * kx)));
+		const y0 = Math.max(0, Math.min(h - 1, Math.round(h - end[i] * ky)));
+		const y1 = Math.min(h, Math.max(y0 + 1, Math.round(h - place[i] * ky)));
+		const tone = fillOf[colorOfBlock[i]];
+		for (let y = y0; y < y1; y++)
+			to.fill(tone, y * w + x0, y * w + x1);
+		drawn++;
+	}
+	box.base.putImageData(image, 0, 0);
+	setting.drawn = drawn;
+	drawLines(setting, box);
+	outline(setting);
+}
+
+/* Where chunks meet, and what the setting needs. */
+function drawLines(setting, box) {
+	const context = box.base;
+	context.fillStyle = color("--soft");
+	for (const place of setting.chunks.length < 80 ? setting.chunks.slice(1) : [])
+		for (let x = 0; x < box.w; x += 7)
+			context.fillRect(x, Math.round(box.yOf(place)), 3, 1);
+	const y = Math.round(box.yOf(setting.bytes));
+	context.fillStyle = color(setting.tone);
+	context.fillRect(0, Math.max(0, y - 1), box.w, 2);
+	context.font = FONT;
+	context.textAlign = "right";
+	context.textBaseline = y < 20 ? "top" : "bottom";
+	const text = bytes(setting.bytes), width = context.measureText(text).width + 10;
+	context.fillStyle = color("--paper");
+	context.globalAlpha = 0.8;
+	context.fillRect(box.w - width, y < 20 ? y + 2 : y - 18, width, 16);
+	context.globalAlpha = 1;
+	context.fillStyle = color("--ink");
+	context.fillText(text, box.w - 5, y < 20 ? y + 4 : y - 3);
+}
+
+function outline(setting) {
+	const box = setting.plot, over = box && box.over, i = pointed;
+	if (!box)
+		return;
+	over.clearRect(0, 0, box.width, box.height);
+	if (pointerEvent !== null) {
+		over.fillStyle = color("--mark");
+		over.globalAlpha = 0.4;
+		over.fillRect(Math.round(xOf(pointerEvent + 0.5, box)), 0, 1, box.h);
+		over.globalAlpha = 1;
+	}
+	if (i < 0 || setting.end[i] === setting.place[i])
+		return;
+	const x0 = Math.max(0, xOf(blocks.birth[i], box)), x1 = Math.min(box.w, xOf(blocks.death[i], box));
+	const y0 = box.yOf(setting.end[i]), y1 = box.yOf(setting.place[i]);
+	over.lineWidth = 2;
+	over.strokeStyle = color("--mark");
+	over.strokeRect(x0 - 1, y0 - 1, Math.max(3, x1 - x0 + 2), Math.max(3, y1 - y0 + 2));
+}
+
+/* The block of a setting at an event and an address, or -1; the largest where a pixel has several. */
+function blockAt(setting, t, a) {
+	for (let i = 0; i < meta.blocks && blocks.birth[i] <= t; i++)
+		if (t < blocks.death[i] && a >= setting.place[i] && a < setting.end[i])
+			return i;
+	return -1;
+}
+
+function isSeen(setting) {
+	const at = setting.figure.getBoundingClientRect();
+	return at.bottom > 0 && at.top < window.innerHeight;
+}
+
+function paintSome() {
+	const begun = performance.now();
+	while (waiting.length && performance.now() - begun < BUDGET_MS)
+		paint(waiting.shift());
+	if (waiting.length)
+		requestAnimationFrame(paintSome);
+	root.dataset.drawn = played.map((s) => s.drawn ?? -1).join(" ");
+}
+
+let paintedFor = "";
+onChange(() => {
+	for (const s of played) {
+		s.map.classList.toggle("off", s.off);
+		s.map.classList.toggle("big", s.index === view.big);
+	}
+	const on = played.filter((s) => !s.off);
+	const what = [view.t0, view.t1, view.big, root.dataset.theme, byId("maps").clientWidth,
+		window.devicePixelRatio, on.map((s) => s.index)].join(" ");
+	if (what === paintedFor) {
+		on.forEach(outline);
+		return;
+	}
+	paintedFor = what;
+	const idle = waiting.length === 0;
+	waiting = [...on.filter(isSeen), ...on.filter((s) => !isSeen(s))];
+	if (idle)
+		paintSome();
+});
+
+/* The scale of sizes. */
+function makeLegend() {
+	for (let from = 0; from < meta.colors.length - 1; from += 4 * meta.color_per_power) {
+		const part = document.createElement("span"), bar = document.createElement("i");
+		const tones = meta.colors.slice(from, from + 4 * meta.color_per_power + 1);
+		bar.style.background = `linear-gradient(90deg, ${tones.join(", ")})`;
+		part.append(bar, bytes(2 ** (meta.color_first + from / meta.color_per_power), 0));
+		byId("legend").append(part);
+	}
+}
+played.forEach(makeMap);
+makeLegend();

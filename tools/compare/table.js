@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table.js - the table: a row a setting, sorted by any column, each with a switch.
+ *
+ * As in the printed one, the least of a column is set off, with all that read the same, unless all
+ * do; settings that failed and what is reckoned take no part.
+ */
+const dash = "\u2013";
+const known = (n, text) => n === undefined ? dash : text(n);
+const timesLive = (n) => `${n.toFixed(3)}\u00d7`;
+const percents = (n) => percent(n);
+
+const columns = [
+	{ key: "needs", head: "needs, of live", text: (s) => known(s.needs, timesLive), least: true },
+	{ key: "bytes", head: "bytes", text: (s) => bytes(s.bytes) },
+	{ key: "high", head: "high water", text: (s) => known(s.high, timesLive), least: true },
+	{ key: "physical", head: "physical", text: (s) => known(s.physical, bytes) },
+	{ key: "reserved", head: "reserved", text: (s) => known(s.reserved, bytes) },
+	{ key: "holes", head: "holes at peak", text: (s) => known(s.holes, percents), least: true },
+	{ key: "waste", head: "waste", text: (s) => known(s.waste, percents), least: true },
+	{ key: "pool", head: "ns an event, pool", text: (s) => known(s.pool, count) },
+	{ key: "ns", head: "with driver", text: (s) => known(s.ns, count), least: true },
+	{ key: "driver", head: "driver, ms", text: (s) => known(s.driver, (n) => n.toFixed(1)) },
+	{ key: "waits", head: "waits", text: (s) => count(s.waits) },
+	{ key: "failed", head: "failed", text: (s) => count(s.failed) },
+];
+/* Columns in which nobody has anything to say. */
+const shown = columns.filter(({ key }) => key === "needs" || settings.some((s) => s[key]));
+
+function bestText(column) {
+	const those = played.filter((s) => !s.failed && s[column.key] !== undefined);
+	if (!column.least || !those.length)
+		return null;
+	const least = those.reduce((a, b) => b[column.key] < a[column.key] ? b : a);
+	const text = column.text(least);
+	return those.some((s) => column.text(s) !== text) ? text : null;
+}
+
+function swatch(setting) {
+	const line = document.createElement("i");
+	line.className = "swatch" + (setting.reckoned ? " dotted" : setting.dash.length ? " dashed" : "");
+	line.style.setProperty("--tone", `var(${setting.tone})`);
+	return line;
+}
+
+const most = Math.max(...settings.map((s) => s.needs || 0), 1);
+
+function meter(setting) {
+	const bar = document.createElement("i");
+	bar.className = "meter";
+	bar.style.setProperty("--tone", `var(${setting.tone})`);
+	bar.style.setProperty("--part", `${100 * setting.needs / most}%`);
+	return bar;
+}
+
+function makeRow(setting) {
+	const row = document.createElement("tr"), first = row.insertCell();
+	const label = document.createElement("label"), box = document.createElement("input");
+	box.type = "checkbox";
+	box.style.setProperty("--tone", `var(${setting.tone})`);
+	box.onchange = () => {
+		setting.off = !box.checked;
+		change();
+	};
+	/* Names may hold a user's words: they go in as text. */
+	label.append(box, swatch(setting), setting.name);
+	if (setting.index === meta.choice) {
+		const badge = document.createElement("em");
+		badge.textContent = "choose";
+		label.append(badge);
+	}
+	first.append(label);
+	for (const column of shown) {
+		const cell = row.insertCell();
+		cell.textContent = column.text(setting);
+		if (column.key === "needs")
+			cell.prepend(meter(setting));
+		if (!setting.reckoned && !setting.failed && column.text(setting) === column.best)
+			cell.className = "best";
+		if (column.key === "failed" && setting.failed)
+			cell.className = "bad";
+	}
+	row.onpointerenter = () => light(setting.index);
+	row.onpointerleave = () => light(-1);
+	setting.row = row;
+	setting.box = box;
+}
+
+/* The setting that the pointer is on, wherever it is. */
+function light(index) {
+	if (hot === index)
+		return;
+	hot = index;
+	change();
+}
+
+function sortBy(key) {
+	if (view.sort !== key) {
+		view.sort = key;
+		view.down = false;
+	} else if (!view.down) {
+		view.down = true;
+	} else {
+		view.sort = "";
+	}
+	change();
+}
+
+/* What is not known comes last, whichever way. */
+function inOrder() {
+	const key = view.sort, sign = view.down ? -1 : 1;
+	if (key === "name")
+		return [...settings].sort((a, b) => sign * a.name.localeCompare(b.name));
+	if (!shown.some((c) => c.key === key))
+		return settings;
+	return [...settings].sort((a, b) => (a[key] === undefined) - (b[key] === undefined) ||
+		sign * ((a[key] || 0) - (b[key] || 0)) || a.index - b.index);
+}
+
+function makeTable() {
+	const head = byId("table").tHead.insertRow();
+	for (const column of [{ key: "name", head: "setting" }, ...shown]) {
+		const cell = document.createElement("th"), button = document.createElement("button");
+		cell.scope = "col";
+		cell.dataset.key = column.key;
+		button.textContent = column.head;
+		button.onclick = () => sortBy(column.key);
+		cell.append(button);
+		head.append(cell);
+		column.best = column.text ? bestText(column) : null;
+	}
+	settings.forEach(makeRow);
+}
+
+onChange(() => {
+	for (const cell of byId("table").tHead.rows[0].cells) {
+		if (cell.dataset.key === view.sort)
+			cell.setAttribute("aria-sort", view.down ? "descending" : "ascending");
+		else
+			cell.removeAttribute("aria-sort");
+	}
+	const rows = inOrder(), body = byId("table").tBodies[0];
+	if (rows.some((s, i) => body.rows[i] !== s.row)) {
+		const focused = document.activeElement;
+		body.replaceChildren(...rows.map((s) => s.row));
+		if (body.contains(focused))
+			focused.focus();
+	}
+	for (const setting of settings) {
+		setting.box.checked = !setting.off;
+		setting.row.classList.toggle("off", setting.off);
+		setting.row.classList.toggle("lit", setting.index === hot);
+	}
+	root.dataset.order = rows.map((s) => s.index).join(" ");
+});
+makeTable();

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view.js - what of the comparison is looked at: a stretch of time, which settings, in which order,
+ * which map large, light or dark. All of it is in the page's address, so that a link keeps it.
+ *
+ * What draws registers itself by onChange(); change() calls all of them before the next frame.
+ */
+const FONT = "12px system-ui, -apple-system, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', sans-serif";
+const END = Math.max(meta.events, 1);
+const view = { t0: 0, t1: END, big: -1, sort: "", down: false };
+const LEAST = Math.min(16, END); /* events that a view shows at least */
+const drawers = [];
+let queued = false, hot = -1; /* the setting that the pointer is on */
+let pointed = -1; /* the block that it is on */
+
+const onChange = (draw) => drawers.push(draw);
+const color = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+
+function frame() {
+	queued = false;
+	keepLink();
+	for (const draw of drawers)
+		draw();
+	root.dataset.view = `${Math.round(view.t0)} ${Math.round(view.t1)}`;
+	root.dataset.off = settings.filter((s) => s.off).map((s) => s.index).join(" ");
+	root.dataset.big = view.big;
+}
+
+function change() {
+	const span = Math.max(LEAST, Math.min(view.t1 - view.t0, END));
+	view.t0 = Math.max(0, Math.min(view.t0, END - span));
+	view.t1 = view.t0 + span;
+	if (!queued)
+		requestAnimationFrame(frame);
+	queued = true;
+}
+
+/* Around `at`, 0 to 1 of what is seen. */
+function zoom(factor, at) {
+	const t = view.t0 + (view.t1 - view.t0) * at;
+	view.t0 = t + (view.t0 - t) * factor;
+	view.t1 = t + (view.t1 - t) * factor;
+	change();
+}
+
+function showAll() {
+	view.t0 = 0;
+	view.t1 = END;
+	change();
+}
+
+function move(part) {
+	const by = (view.t1 - view.t0) * part;
+	view.t0 += by;
+	view.t1 += by;
+	change();
+}
+
+/* Fit a figure's canvases to it; what drawing needs to know of its size. */
+function fit(figure) {
+	const ratio = window.devicePixelRatio || 1;
+	const width = figure.clientWidth, height = figure.clientHeight;
+	const contexts = [...figure.querySelectorAll("canvas")].map((canvas) => {
+		const w = Math.round(width * ratio), h = Math.round(height * ratio);
+		if (canvas.width !== w || canvas.height !== h) {
+			canvas.width = w;
+			canvas.height = h;
+		}
+		const context = canvas.getContext("2d");
+		context.setTransform(ratio, 0, 0, ratio, 0, 0);
+		return context;
+	});
+	return { ratio, width, height, base: contexts[0], over: contexts[1] };
+}
+
+let lastLink = null;
+function keepLink() {
+	const words = [];
+	if (view.t0 > 0 || view.t1 < END)
+		words.push(`t=${Math.round(view.t0)}-${Math.round(view.t1)}`);
+	const off = settings.filter((s) => s.off).map((s) => s.index);
+	if (off.length)
+		words.push(`off=${off.join(".")}`);
+	if (view.sort)
+		words.push(`sort=${view.sort}${view.down ? ".down" : ""}`);
+	if (view.big >= 0)
+		words.push(`big=${view.big}`);
+	if (root.dataset.chosen)
+		words.push(`theme=${root.dataset.theme}`);
+	const link = words.join("&");
+	if (link === lastLink)
+		return;
+	lastLink = link;
+	/* A page in a frame that may not touch its address still works. */
+	try {
+		history.replaceState(null, "", link ? `#${link}` : "#");
+	} catch {
+		return;
+	}
+}
+
+/* What a link says that makes sense here; nothing of it is obeyed otherwise. */
+function readLink() {
+	const words = new URLSearchParams(location.hash.slice(1));
+	const time = /^(\d+)-(\d+)$/.exec(words.get("t") || "");
+	const number = (text) => /^\d+$/.test(text || "") ? Number(text) : -1;
+	view.t0 = time && Number(time[1]) < Number(time[2]) ? Number(time[1]) : 0;
+	view.t1 = time && Number(time[1]) < Number(time[2]) ? Number(time[2]) : END;
+	const off = (words.get("off") || "").split(".").map(number);
+	for (const setting of settings)
+		setting.off = off.includes(setting.index);
+	const [sort, down] = (words.get("sort") || "").split(".");
+	view.sort = sort;
+	view.down = down === "down";
+	const big = number(words.get("big"));
+	view.big = settings[big] && !settings[big].reckoned ? big : -1;
+	if (["light", "dark"].includes(words.get("theme"))) {
+		root.dataset.theme = words.get("theme");
+		root.dataset.chosen = "yes";
+	}
+}
