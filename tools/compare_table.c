@@ -4,7 +4,7 @@
  *
  * One row a setting, as in compare.h, and one table says what the columns are. In each column the
  * least number of a setting that served everything has a star, and so has every other that reads
- * the same; where all read the same, none has. What is reckoned of cudaMalloc takes no part.
+ * the same; where most read the same, none has. What is reckoned of cudaMalloc takes no part.
  */
 #include "compare.h"
 
@@ -126,7 +126,7 @@ static struct format_text best_of(const struct compare_table *table, const struc
 {
 	const struct compare_row *best = NULL;
 	struct format_text text = { "" };
-	bool differ = false;
+	size_t same = 0, all = 0;
 
 	if (!column->number)
 		return text;
@@ -138,8 +138,11 @@ static struct format_text best_of(const struct compare_table *table, const struc
 		return text;
 	text = column->cell(best);
 	for (const struct compare_row *row = table->rows; row < table->rows + table->count; row++)
-		differ |= takes_part(row) && strcmp(column->cell(row).text, text.text) != 0;
-	if (!differ)
+		if (takes_part(row)) {
+			all++;
+			same += strcmp(column->cell(row).text, text.text) == 0;
+		}
+	if (2 * same > all)
 		text.text[0] = '\0';
 	return text;
 }

@@ -74,13 +74,17 @@ function drawLines(setting, box) {
 	for (const place of setting.chunks.length < 80 ? setting.chunks.slice(1) : [])
 		for (let x = 0; x < box.w; x += 7)
 			context.fillRect(x, Math.round(box.yOf(place)), 3, 1);
-	const y = Math.round(box.yOf(setting.bytes));
+	/* Addresses that are mapped piece by piece are more than memory: no line among them. */
+	const mapped = setting.top > setting.bytes * 1.001;
+	const y = mapped ? 0 : Math.round(box.yOf(setting.bytes));
 	context.fillStyle = color(setting.tone);
-	context.fillRect(0, Math.max(0, y - 1), box.w, 2);
+	if (!mapped)
+		context.fillRect(0, Math.max(0, y - 1), box.w, 2);
 	context.font = FONT;
 	context.textAlign = "right";
 	context.textBaseline = y < 20 ? "top" : "bottom";
-	const text = bytes(setting.bytes), width = context.measureText(text).width + 10;
+	const text = bytes(setting.bytes) + (mapped ? " mapped" : "");
+	const width = context.measureText(text).width + 10;
 	context.fillStyle = color("--paper");
 	context.globalAlpha = 0.8;
 	context.fillRect(box.w - width, y < 20 ? y + 2 : y - 18, width, 16);

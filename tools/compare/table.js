@@ -2,7 +2,7 @@
 /*
  * table.js - the table: a row a setting, sorted by any column, each with a switch.
  *
- * As in the printed one, the least of a column is set off, with all that read the same, unless all
+ * As in the printed one, the least of a column is set off, with all that read the same, unless most
  * do; settings that failed and what is reckoned take no part.
  */
 const dash = "\u2013";
@@ -33,7 +33,7 @@ function bestText(column) {
 		return null;
 	const least = those.reduce((a, b) => b[column.key] < a[column.key] ? b : a);
 	const text = column.text(least);
-	return those.some((s) => column.text(s) !== text) ? text : null;
+	return 2 * those.filter((s) => column.text(s) === text).length <= those.length ? text : null;
 }
 
 function swatch(setting) {
