@@ -61,12 +61,12 @@ static void put_style(const struct picture *picture)
 	      ".head{font-size:20px;font-weight:600}.num{text-anchor:end}\n"
 	      ".ground{fill:#fff}.grid{stroke:#e3e7ed}.live{fill:#8a94a6;opacity:.3}"
 	      ".curve{fill:none;stroke-width:1.8;stroke-linejoin:round}"
-	      ".dashed{stroke-dasharray:7 4}.each{stroke:#5c6779;stroke-dasharray:2 3}\n",
+	      ".dashed{stroke-dasharray:7 4}.choice{font-weight:700}\n",
 	      file);
 	for (int i = 0; i < TONES; i++)
 		fprintf(file, ".s%d{stroke:%s}", i, tones[i].light);
 	fputs("\n@media(prefers-color-scheme:dark){text{fill:#e6eaf1}.soft{fill:#96a2b4}"
-	      ".ground{fill:#191f29}.grid{stroke:#2b3442}.each{stroke:#a3adbb}\n",
+	      ".ground{fill:#191f29}.grid{stroke:#2b3442}\n",
 	      file);
 	for (int i = 0; i < TONES; i++)
 		fprintf(file, ".s%d{stroke:%s}", i, tones[i].dark);
@@ -136,7 +136,7 @@ static uint64_t needed_at(const struct compare_row *row, const struct map_step *
 								     : step->physical_bytes;
 }
 
-static const char *class_of(size_t i, bool reckoned)
+static const char *class_of(size_t i)
 {
 	static const char *const names[] = {
 		"s0",        "s1",        "s2",        "s3",        "s4",        "s5",
@@ -144,7 +144,7 @@ static const char *class_of(size_t i, bool reckoned)
 		"s4 dashed", "s5 dashed", "s6 dashed", "s7 dashed",
 	};
 
-	return reckoned ? "each" : names[i % (sizeof(names) / sizeof(names[0]))];
+	return names[i % (sizeof(names) / sizeof(names[0]))];
 }
 
 static void put_curve(const struct picture *picture, size_t i)
@@ -154,7 +154,7 @@ static void put_curve(const struct picture *picture, size_t i)
 	double drawn = -1;
 	uint64_t most = 0;
 
-	fprintf(picture->file, "<path class=\"curve %s\" d=\"M%.0f %.0f", class_of(i, false),
+	fprintf(picture->file, "<path class=\"curve %s\" d=\"M%.0f %.0f", class_of(i),
 		PLOT_X, PLOT_Y + PLOT_H);
 	for (size_t s = 0; s < map->step_count; s++) {
 		double x = x_of(picture, map->steps[s].event);
@@ -178,10 +178,11 @@ static void put_line(const struct picture *picture, size_t i, bool chosen)
 	const double y = LIST_Y + LINE_H * (double)(i + 1);
 	FILE *file = picture->file;
 
-	fprintf(file, "<path class=\"curve %s\" stroke-width=\"3\" d=\"M%.0f %.1fh26\"/>\n",
-		class_of(i, !row->setting), PLOT_X, y - 4);
+	if (row->setting)
+		fprintf(file, "<path class=\"curve %s\" d=\"M%.0f %.1fh26\"/>\n", class_of(i),
+			PLOT_X, y - 4);
 	fprintf(file, "<text x=\"%.0f\" y=\"%.1f\"%s>", PLOT_X + 38, y,
-		chosen ? " font-weight=\"700\"" : "");
+		chosen ? " class=\"choice\"" : "");
 	page_markup(file, compare_row_name(row));
 	fputs(chosen ? " (choose)</text>\n" : "</text>\n", file);
 	fprintf(file, "<text class=\"num\" x=\"560\" y=\"%.1f\">%s</text>\n", y,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * map_probe.js - hands for tests/tools/map_page.sh. The test appends its own steps: what a person
+ * map_probe.js - hands for tests/tools/*_page.sh. A test appends its own steps: what a person
  * would do, with these functions, and what to say() of the page after it. They run when the page
  * is there, and their answers go into an element of id "probe".
  */
-let asked = null; /* the frame the page asked for: one that nobody looks at is given none */
-window.requestAnimationFrame = (draw) => asked = draw;
+const asked = []; /* frames the page asked for: one that nobody looks at is given none */
+window.requestAnimationFrame = (draw) => asked.push(draw);
 
 const probed = [];
 const page = document.documentElement, place = document.getElementById("figure");
@@ -14,16 +14,15 @@ const facts = (...names) => names.map((name) => page.dataset[name]).join(" ");
 const text = (id) => document.getElementById(id).innerText;
 
 function frame() {
-	const draw = asked;
-	asked = null;
-	draw?.();
+	for (const draw of asked.splice(0))
+		draw();
 }
 
-/* x and y are parts of the figure. */
-function hand(name, x, y, more = {}) {
-	const edges = place.getBoundingClientRect();
+/* x and y are parts of the figure, or of another element. */
+function hand(name, x, y, more = {}, on = place) {
+	const edges = on.getBoundingClientRect();
 	const Kind = "deltaY" in more ? WheelEvent : PointerEvent;
-	place.dispatchEvent(new Kind(name, { bubbles: true, cancelable: true, pointerId: 1,
+	on.dispatchEvent(new Kind(name, { bubbles: true, cancelable: true, pointerId: 1,
 		clientX: edges.left + edges.width * x, clientY: edges.top + edges.height * y, ...more }));
 	frame();
 }

@@ -151,17 +151,27 @@ const dark = window.matchMedia("(prefers-color-scheme: dark)");
 function followSystem() {
 	if (!root.dataset.chosen)
 		root.dataset.theme = dark.matches ? "dark" : "light";
-	change();
 }
-dark.addEventListener("change", followSystem);
+dark.addEventListener("change", () => {
+	followSystem();
+	change();
+});
 window.addEventListener("hashchange", () => {
 	readLink();
 	change();
 });
-readLink();
-followSystem();
 listen(chart, null);
 for (const setting of played)
 	listen(setting.figure, setting);
-new ResizeObserver(() => change()).observe(byId("maps"));
+readLink();
+followSystem();
 change();
+redraw();
+/* Observing begins with a call, when nothing has changed yet. */
+let fitted = window.innerWidth + byId("maps").clientWidth;
+new ResizeObserver(() => {
+	const now = window.innerWidth + byId("maps").clientWidth;
+	if (now !== fitted)
+		change();
+	fitted = now;
+}).observe(byId("maps"));

@@ -11,7 +11,7 @@
 const BUDGET_MS = 24; /* of a frame, for maps */
 const highest = Math.max(...played.map((s) => Math.max(s.top, s.bytes)), 4096) * 1.02;
 const fillOf = Uint32Array.from(meta.colors, (c) => pixel(c));
-let waiting = [];
+let waiting = [], turn = 0;
 
 function makeMap(setting) {
 	const map = document.createElement("div"), head = document.createElement("p");
@@ -126,12 +126,17 @@ function isSeen(setting) {
 	return at.bottom > 0 && at.top < window.innerHeight;
 }
 
-function paintSome() {
+/* Until the budget is spent, and on in the next frame, unless a newer turn has begun. */
+function paintSome(mine) {
 	const begun = performance.now();
-	while (waiting.length && performance.now() - begun < BUDGET_MS)
-		paint(waiting.shift());
+	if (mine !== turn)
+		return;
+	do {
+		if (waiting.length)
+			paint(waiting.shift());
+	} while (waiting.length && performance.now() - begun < BUDGET_MS);
 	if (waiting.length)
-		requestAnimationFrame(paintSome);
+		requestAnimationFrame(() => paintSome(mine));
 	root.dataset.drawn = played.map((s) => s.drawn ?? -1).join(" ");
 }
 
@@ -146,13 +151,13 @@ onChange(() => {
 		window.devicePixelRatio, on.map((s) => s.index)].join(" ");
 	if (what === paintedFor) {
 		on.forEach(outline);
+		if (waiting.length)
+			paintSome(++turn);
 		return;
 	}
 	paintedFor = what;
-	const idle = waiting.length === 0;
 	waiting = [...on.filter(isSeen), ...on.filter((s) => !isSeen(s))];
-	if (idle)
-		paintSome();
+	paintSome(++turn);
 });
 
 /* The scale of sizes. */

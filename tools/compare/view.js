@@ -16,7 +16,7 @@ let pointed = -1; /* the block that it is on */
 const onChange = (draw) => drawers.push(draw);
 const color = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
-function frame() {
+function redraw() {
 	queued = false;
 	keepLink();
 	for (const draw of drawers)
@@ -26,12 +26,13 @@ function frame() {
 	root.dataset.big = view.big;
 }
 
+/* Put the view where there is something, and draw before the next frame. */
 function change() {
 	const span = Math.max(LEAST, Math.min(view.t1 - view.t0, END));
 	view.t0 = Math.max(0, Math.min(view.t0, END - span));
 	view.t1 = view.t0 + span;
 	if (!queued)
-		requestAnimationFrame(frame);
+		requestAnimationFrame(redraw);
 	queued = true;
 }
 
