@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A trace in the making: its rules, its columns, and memory that runs out.
+ */
+#include <check.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "../tools/message.h"
+#include "../tools/replay_build.h"
+#include "failing.h"
+
+static struct replay_build build;
+static struct replay_trace trace;
+static char said[400];
+
+/* In place of tools/message.c. */
+void message_error(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(said, sizeof(said), format, arguments);
+	va_end(arguments);
+}
+
+static void drop(struct replay_trace *dropped)
+{
+	for (uint32_t i = 0; i < dropped->name_count; i++)
+		free(dropped->names[i]);
+	free(dropped->names);
+	free(dropped->origins);
+	free(dropped->times);
+	free(dropped->events);
+	free(dropped->lines);
+	free(dropped->blocks);
+	free(dropped->free_streams);
+}
+
+static void begin(void)
+{
+	failing_left = -1;
+	said[0] = '\0';
+	replay_build_init(&build, &trace, "x.trace", "entry");
+}
+
+static void end(void)
+{
+	failing_left = -1;
+	replay_build_fini(&build);
+	drop(&trace);
+}
+
+static uint64_t place;
+
+static bool alloc(uint64_t id, uint64_t bytes, uint64_t stream)
+{
+	struct replay_told told = { .id = id, .bytes = bytes, .stream = stream, .place = ++place };
+
+	return replay_build_alloc(&build, &told);
+}
+
+static bool release(uint64_t id)
+{
+	struct replay_told told = { .id = id, .place = ++place };
+
+	return replay_build_free(&build, &told);
+}
+
+START_TEST(events_and_blocks_name_each_other)
+{
+	place = 10;
+	ck_assert(alloc(1000, 64, 0) && alloc(7, 32, 0) && release(1000) && alloc(1000, 8, 5));
+	ck_assert_uint_eq(trace.event_count, 4);
+	ck_assert_uint_eq(trace.block_count, 3);
+	ck_assert_uint_eq(trace.stream_count, 2);
+	ck_assert_uint_eq(trace.events[0], 0 << 1);
+	ck_assert_uint_eq(trace.events[1], 1 << 1);
+	ck_assert_uint_eq(trace.events[2], 0 << 1 | 1);
+	ck_assert_uint_eq(trace.events[3], 2 << 1);
+	ck_assert_uint_eq(trace.lines[0], 11);
+	ck_assert_uint_eq(trace.lines[3], 14);
+	ck_assert_uint_eq(trace.blocks[0].id, 1000);
+	ck_assert_uint_eq(trace.blocks[0].bytes, 64);
+	ck_assert_uint_eq(trace.blocks[0].birth, 0);
+	ck_assert_uint_eq(trace.blocks[0].death, 2);
+	ck_assert_uint_eq(trace.blocks[1].death, REPLAY_ALIVE);
+	ck_assert_uint_eq(trace.blocks[2].stream, 5);
+	ck_assert_uint_eq(trace.blocks[2].birth, 3);
+	ck_assert_str_eq(said, "");
+}
+END_TEST
+
+START_TEST(who_is_alive)
+{
+	ck_assert_uint_eq(replay_build_alive(&build, 5), REPLAY_NOBODY);
+	ck_assert(alloc(9, 1, 0) && alloc(5, 1, 0));
+	ck_assert_uint_eq(replay_build_alive(&build, 5), 1);
+	ck_assert(release(5));
+	ck_assert_uint_eq(replay_build_alive(&build, 5), REPLAY_NOBODY);
+	ck_assert(alloc(5, 1, 0));
+	ck_assert_uint_eq(replay_build_alive(&build, 5), 2);
+}
+END_TEST
+
+START_TEST(streams_are_counted_once)
+{
+	static const uint64_t streams[] = { 5, 0, 5, 0, 7, 7, 0, UINT64_MAX };
+
+	for (uint64_t i = 0; i < 8; i++)
+		ck_assert(alloc(i, 1, streams[i]));
+	ck_assert_uint_eq(trace.stream_count, 4);
+}
+END_TEST
+
+START_TEST(an_id_is_allocated_once)
+{
+	place = 0;
+	ck_assert(alloc(42, 1, 0) && alloc(43, 1, 0));
+	ck_assert(!alloc(42, 1, 0));
+	ck_assert_str_eq(said, "x.trace: entry 3: block 42 is allocated again while it is alive, "
+			       "since entry 1");
+	ck_assert_uint_eq(trace.event_count, 2);
+	ck_assert_uint_eq(trace.block_count, 2);
+}
+END_TEST
+
+START_TEST(an_id_is_freed_once)
+{
+	place = 0;
+	ck_assert(alloc(42, 1, 0) && release(42));
+	ck_assert(!release(42));
+	ck_assert_str_eq(said,
+			 "x.trace: entry 3: block 42 is freed twice, the first time on entry 2");
+	ck_assert(!release(43));
+	ck_assert_str_eq(said, "x.trace: entry 4: block 43 is freed but was never allocated");
+	ck_assert_uint_eq(trace.event_count, 2);
+}
+END_TEST
+
+START_TEST(the_peak_is_the_first_of_the_highest)
+{
+	ck_assert(alloc(1, 100, 0) && alloc(2, 50, 0) && release(1) && alloc(3, 100, 0));
+	ck_assert_uint_eq(trace.peak_event, 1);
+	ck_assert(alloc(4, UINT64_MAX, 0) && alloc(5, UINT64_MAX, 0) && release(4) && release(5));
+	ck_assert_uint_eq(trace.peak_event, 5);
+}
+END_TEST
+
+START_TEST(columns_are_missing_until_told)
+{
+	ck_assert(alloc(1, 1, 3) && release(1));
+	ck_assert_ptr_null(trace.times);
+	ck_assert_ptr_null(trace.origins);
+	ck_assert_ptr_null(trace.free_streams);
+	ck_assert(!trace.has_threads);
+	replay_build_fini(&build);
+	ck_assert_ptr_null(trace.names);
+	ck_assert_uint_eq(trace.name_count, 0);
+}
+END_TEST
+
+static bool alloc_at(uint64_t id, uint64_t time)
+{
+	struct replay_told told = { .id = id, .bytes = 1, .time = time, .has_time = true };
+
+	return replay_build_alloc(&build, &told);
+}
+
+START_TEST(times_count_from_the_first_and_never_fall)
+{
+	ck_assert(alloc(1, 1, 0) && alloc_at(2, 1000) && alloc_at(3, 1700) && alloc_at(4, 1500) &&
+		  alloc(5, 1, 0) && alloc_at(6, 10) && alloc_at(7, 1800));
+	ck_assert_uint_eq(trace.times[0], 0);
+	ck_assert_uint_eq(trace.times[1], 0);
+	ck_assert_uint_eq(trace.times[2], 700);
+	ck_assert_uint_eq(trace.times[3], 700);
+	ck_assert_uint_eq(trace.times[4], 700);
+	ck_assert_uint_eq(trace.times[5], 700);
+	ck_assert_uint_eq(trace.times[6], 800);
+}
+END_TEST
+
+START_TEST(origins_begin_with_the_first)
+{
+	struct replay_told told = { .id = 2, .who = "a.py:1 f", .who_bytes = 8 };
+
+	ck_assert(alloc(1, 1, 0) && replay_build_alloc(&build, &told));
+	told = (struct replay_told){ .id = 3, .thread = 77, .has_thread = true };
+	ck_assert(replay_build_alloc(&build, &told));
+	told = (struct replay_told){ .id = 4, .who = "a.py:1 f()", .who_bytes = 8, .thread = 5 };
+	ck_assert(replay_build_alloc(&build, &told));
+	ck_assert(alloc(5, 1, 0));
+	replay_build_fini(&build);
+	ck_assert(trace.has_threads);
+	ck_assert_uint_eq(trace.name_count, 2);
+	ck_assert_str_eq(trace.names[1], "a.py:1 f");
+	ck_assert_uint_eq(trace.origins[0].who, 0);
+	ck_assert_uint_eq(trace.origins[1].who, 1);
+	ck_assert_uint_eq(trace.origins[2].who, 0);
+	ck_assert_uint_eq(trace.origins[2].thread, 77);
+	ck_assert_uint_eq(trace.origins[3].who, 1);
+	ck_assert_uint_eq(trace.origins[3].thread, 0);
+	ck_assert_uint_eq(trace.origins[4].who, 0);
+	ck_assert_uint_eq(trace.origins[4].thread, 0);
+}
+END_TEST
+
+START_TEST(streams_of_frees_begin_with_the_first_other)
+{
+	struct replay_told told = { .id = 1, .stream = 3, .has_stream = true };
+
+	ck_assert(alloc(1, 1, 3) && alloc(2, 1, 4) && replay_build_free(&build, &told));
+	ck_assert_ptr_null(trace.free_streams);
+	told = (struct replay_told){ .id = 2, .stream = 9, .has_stream = true };
+	ck_assert(replay_build_free(&build, &told) && alloc(8, 1, 7));
+	ck_assert_ptr_nonnull(trace.free_streams);
+	ck_assert_uint_eq(trace.free_streams[0], 3);
+	ck_assert_uint_eq(trace.free_streams[1], 9);
+	ck_assert_uint_eq(trace.free_streams[2], 7);
+	ck_assert_uint_eq(trace.stream_count, 4);
+}
+END_TEST
+
+/* All columns, past the room that they begin with. */
+static bool tell_all(uint32_t count)
+{
+	char who[20];
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct replay_told told = { .id = i,
+					    .bytes = i,
+					    .stream = i % 3,
+					    .place = i + 1,
+					    .time = i,
+					    .thread = i % 5,
+					    .who = who,
+					    .has_time = true,
+					    .has_thread = true };
+
+		told.who_bytes = (size_t)snprintf(who, sizeof(who), "%u", i % 100);
+		if (!replay_build_alloc(&build, &told))
+			return false;
+		told.stream = 3;
+		told.has_stream = true;
+		if (i % 2 && !replay_build_free(&build, &told))
+			return false;
+	}
+	return true;
+}
+
+START_TEST(columns_grow_together)
+{
+	const uint32_t count = 20000;
+	uint32_t wrong = 0, event = 0;
+
+	ck_assert(tell_all(count));
+	replay_build_fini(&build);
+	ck_assert_uint_eq(trace.block_count, count);
+	ck_assert_uint_eq(trace.event_count, count + count / 2);
+	for (uint32_t i = 0; i < count; i++) {
+		char who[20];
+
+		snprintf(who, sizeof(who), "%u", i % 100);
+		wrong += trace.blocks[i].birth != event || trace.times[event] != i ||
+			 trace.lines[event] != i + 1 || trace.origins[i].thread != i % 5 ||
+			 strcmp(trace.names[trace.origins[i].who], who) != 0 ||
+			 trace.free_streams[i] != (i % 2 ? 3 : i % 3);
+		event += 1 + i % 2;
+	}
+	ck_assert_uint_eq(wrong, 0);
+}
+END_TEST
+
+/* Wherever memory runs out, it is said, and what was there before is whole and given back. */
+START_TEST(memory_runs_out)
+{
+	long enough = 0;
+
+	for (;; enough++) {
+		said[0] = '\0';
+		failing_left = enough;
+		if (tell_all(6000))
+			break;
+		ck_assert_str_eq(said, "x.trace: no memory left to hold the trace");
+		ck_assert_uint_le(trace.block_count, 6000);
+		end();
+		begin();
+	}
+	ck_assert_int_ge(enough, 20);
+	ck_assert_str_eq(said, "");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("replay_build");
+	TCase *cases = tcase_create("replay_build");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_checked_fixture(cases, begin, end);
+	tcase_add_test(cases, events_and_blocks_name_each_other);
+	tcase_add_test(cases, who_is_alive);
+	tcase_add_test(cases, streams_are_counted_once);
+	tcase_add_test(cases, an_id_is_allocated_once);
+	tcase_add_test(cases, an_id_is_freed_once);
+	tcase_add_test(cases, the_peak_is_the_first_of_the_highest);
+	tcase_add_test(cases, columns_are_missing_until_told);
+	tcase_add_test(cases, times_count_from_the_first_and_never_fall);
+	tcase_add_test(cases, origins_begin_with_the_first);
+	tcase_add_test(cases, streams_of_frees_begin_with_the_first_other);
+	tcase_add_test(cases, columns_grow_together);
+	tcase_add_test(cases, memory_runs_out);
+	suite_add_tcase(suite, cases);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
