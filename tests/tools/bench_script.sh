@@ -32,6 +32,14 @@ cat >"$scratch/bin/mam" <<'END'
 case "$1 $2" in
 "bench host")
 	echo "asked with $*"
+	case "$* $BENCH_RMM" in
+	*--smoke*ends.so) echo "no good"; exit 134 ;;
+	*--smoke*) exit 0 ;;
+	*torch-async*)
+		[ "$PYTORCH_CUDA_ALLOC_CONF" = backend:cudaMallocAsync ] || exit 9
+		KNOWN=$KNOWN.async ;;
+	*rmm.so) exit 139 ;;
+	esac
 	while [ $# -gt 1 ]; do
 		[ "$1" = --csv ] && cp "$KNOWN" "$2"
 		shift
@@ -60,6 +68,11 @@ stream,mam-vmm-cache,"same,4KiB",free_ns,90
 footprint,mam-vmm-cache,trimmed,kept_bytes,2097152
 END
 
+cat >"$scratch/known/csv.async" <<'END'
+# gpu: not this line
+pair,torch-async,256B,pair_ns,50
+END
+
 known() # ENVIRONMENT... - its words, and its exit status
 {
 	env PATH="$scratch/bin:$PATH" TRACES="$scratch/known/traces" KNOWN="$scratch/known/csv" BUDGET=60 \
@@ -84,14 +97,65 @@ verdict "16 threads, own frees, mam-vmm-cache" MISSED
 verdict "random_allocations, worst point, mam-vmm-cache" MISSED
 verdict "free, kernel in flight, same stream, mam-vmm-cache" met
 verdict "kept after all is freed and trimmed, mam-vmm-cache" met
-verdict "replay one block, physical over live" met
-verdict "replay one block, simulated over real" MISSED
+verdict "replay one_block, physical over live" met
+verdict "replay one_block, simulated over real" MISSED
 known ALONE=1
-verdict "replay one block, simulated over real" "not measured"
+verdict "replay one_block, simulated over real" "not measured"
 same "no scratch is left" "" "$(find "$scratch/known" -name 'gpu-host.*')"
 known STATUS=3
 same "a bench that failed: exit status" 1 $?
-try "its numbers are kept all the same" grep -q '^replay,mam-vmm,one block,physical_ratio,1.01$' "$scratch/known/host-rtx4090.csv"
+try "its numbers are kept all the same" grep -q '^replay,mam-vmm,one_block,physical_ratio,1.01$' "$scratch/known/host-rtx4090.csv"
+
+# ---- more peers, and peers that fail ----
+
+ratio() # WHAT WANTED - the line of the table of ratios that ends its first part so
+{
+	same "the ratios: $1" "$2" "$(sed -n "s/  *$1  .*//p" "$scratch/words" | tr -s ' ' | sed 's/^ //')"
+}
+
+mkdir "$scratch/peers"
+: >"$scratch/peers/peer_torch.so"
+printf '#!/bin/sh\n' >"$scratch/bin/ldd"
+cat >"$scratch/bin/python3" <<'END'
+#!/bin/sh
+case "$1" in
+*peer_cupy.py) echo 'note: python is slow' >&2
+	echo 'pair,cupy,256B,pair_ns,40'
+	echo 'replay,cupy,one_block,event_ns,5' ;;
+*peer_api.py) echo 'it broke' >&2; exit 3 ;;
+*) exit 1 ;;
+esac
+END
+chmod +x "$scratch/bin/ldd" "$scratch/bin/python3"
+known PEERS="$scratch/peers" BUDGET=200
+same "more peers: exit status" 0 $?
+for row in pair,torch-async,256B,pair_ns,50 pair,cupy,256B,pair_ns,40 pair,mam-vmm-cache,256B,pair_ns,30; do
+	try "more peers: $row" grep -qx "$row" "$scratch/known/host-rtx4090.csv"
+done
+same "no other's header" 0 "$(grep -c 'not this' "$scratch/known/host-rtx4090.csv")"
+try "a peer's note is shown" grep -qx 'note: python is slow' "$scratch/words"
+try "a script that failed is named" grep -q '^peer api: ended with status 3: it broke' "$scratch/words"
+ratio "H1 pair 256B pair_ns" "- 0.750"
+ratio "H4 threads 16 mops" "- -"
+printf 'threads,cudaMalloc,16,mops,7\nthreads,torch,16,mops,35\nthreads,glibc,16,mops,140\n' >>"$scratch/known/csv"
+known PEERS="$scratch/peers" BUDGET=200
+ratio "H4 threads 16 mops" "- 0.500"
+try "the best peer and the floor are named" grep -q '^ .*H4 threads 16 mops .*70 M/s *35 M/s torch .*140 M/s glibc' \
+	"$scratch/words"
+: >"$scratch/peers/ends.so"
+known BENCH_RMM="$scratch/peers/ends.so" PEERS="$scratch/peers" BUDGET=200
+same "a peer that ends its process: exit status" 0 $?
+try "a peer that ends its process is left out" \
+	grep -q '^peer rmm: ended a trial with status 134 .*: no good' "$scratch/words"
+known BENCH_RMM="$scratch/peers/rmm.so" BUDGET=200
+same "a peer that ends the bench: exit status" 1 $?
+try "a peer that ends the bench: the others are played" grep -qx pair,mam-vmm-cache,256B,pair_ns,30 \
+	"$scratch/known/host-rtx4090.csv"
+known PEERS="$scratch/nowhere"
+same "peers that are not there: exit status" 2 $?
+printf '#!/bin/sh\nexit 1\n' >"$scratch/bin/python3"
+rm "$scratch/bin/ldd"
+
 known KNOWN=/nonexistent
 same "a bench without numbers: exit status" 1 $?
 try "a bench without numbers: said so" grep -q 'wrote no numbers' "$scratch/words"
@@ -120,7 +184,7 @@ try "all words are kept" grep -q 'run on' "$scratch/out/host-rtx4090.log"
 try "a peer that cannot be built is said so" grep -q '^peer torch: python3 has no torch' "$scratch/words"
 for pool in mam-vmm mam-vmm-simulated; do
 	same "replay, $pool: memory held over 4,000,000 bytes live" yes \
-		"$(sed -n "s/^replay,$pool,two blocks,physical_ratio,//p" "$csv" |
+		"$(sed -n "s/^replay,$pool,two_blocks,physical_ratio,//p" "$csv" |
 			awk '{ print ($1 > 1 && $1 < 20) ? "yes" : "no: " $1 }')"
 done
 same "the table ends with verdicts only" "" \

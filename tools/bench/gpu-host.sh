@@ -1,22 +1,28 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# gpu-host.sh - mam's host pools beside CUDA's own allocators, RMM's and PyTorch's, on a machine with a GPU.
+# gpu-host.sh - mam's host pools beside CUDA's own allocators, RMM's, PyTorch's, CuPy's and those of host memory, on a
+# machine with a GPU.
 #
 #	usage: gpu-host.sh MAM FOLDER
 #
-# MAM is an installed or built `mam` command. Four parts:
-#   1. PyTorch's allocator becomes a library that the bench can load, where python3 has torch and there is a C++
-#      compiler; RMM's, where RMM_HOME names its installation (include/, lib64/); what is in PEERS is taken as it is;
+# MAM is an installed or built `mam` command. Seven parts:
+#   1. peers: PyTorch's allocator becomes a library that the bench can load, where python3 has torch and there is a C++
+#      compiler; RMM's, where RMM_HOME names its installation (include/, lib64/); what is in PEERS is taken as it is. Each
+#      is tried for a moment in a process of its own: one that ends it is left out;
 #   2. mam bench host, all sources and peers that are here;
-#   3. mam replay of TRACES with source vmm: on the GPU, and simulated, beside each other;
-#   4. pictures of it: FOLDER/latency.svg, threads.svg, footprint.svg (mam bench plot);
-#   5. a table: what was promised, what was measured, met or missed.
-# Numbers go to FOLDER/host-<gpu>.csv, <gpu> being short: h100, a100, rtx4090.
+#   3. the same for PyTorch's backend cudaMallocAsync alone, which a process can have only instead of PyTorch's own;
+#   4. CuPy's pool, from Python (peer_cupy.py), and what a block costs a Python program (peer_api.py);
+#   5. mam replay of TRACES with source vmm: on the GPU, and simulated, beside each other;
+#   6. pictures of it: FOLDER/latency.svg, threads.svg, footprint.svg (mam bench plot);
+#   7. two tables: mam over the best of its peers, ratios first; and what was promised, measured, met or missed.
+# All numbers go to FOLDER/host-<gpu>.csv, <gpu> being short: h100, a100, rtx4090. A peer that fails is named, and the rest
+# goes on.
 #
-# Environment: BUDGET (240: seconds for everything), QUICK=1 (what the table shows, in a minute), TRACES (files or
+# Environment: BUDGET (290: seconds for everything), QUICK=1 (what the tables show, in a minute), TRACES (files or
 # folders; tests/data of the checkout), BENCH_COMMIT (where there is no .git), CXX (c++), RMM_HOME, PEERS (a folder with
-# peer_rmm.so or peer_torch.so), BENCH_RMM and BENCH_TORCH (the same, file by file).
+# any of peer_rmm.so, peer_torch.so, libjemalloc.so.2, libmimalloc.so.2), BENCH_RMM and BENCH_TORCH (the same, file by
+# file).
 # Exit status: 0; 1 when a part failed; 2 for a wrong call; 77 without a GPU.
 set -u
 
@@ -32,7 +38,7 @@ mam=$1
 folder=$2
 [ -x "$mam" ] || die 2 "$mam is not a program; give the path of the mam command"
 mkdir -p "$folder" || die 2 "$folder cannot be made; choose another folder"
-budget=${BUDGET:-240}
+budget=${BUDGET:-290}
 quick=${QUICK:-0}
 [ "$quick" = 1 ] && [ -z "${BUDGET:-}" ] && budget=58
 case $budget in
@@ -78,66 +84,168 @@ cudart=$(find_cudart)
 [ -n "$cudart" ] && export LD_LIBRARY_PATH="$cudart${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 echo "GPU $name; libcudart in ${cudart:-no known place}"
 
-# ---- 1. peers that are C++ ----
+# ---- 1. peers ----
 
 cuda_include=${CUDA_HOME:-/usr/local/cuda}/include
+
+without() # PEER WHY
+{
+	echo "peer $1: $2"
+}
 
 build_torch()
 {
 	# Its place, without waking it: importing torch takes seconds.
 	torch=$(python3 -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])' \
 		2>/dev/null)
-	[ -n "$torch" ] || { echo "peer torch: python3 has no torch"; return; }
+	[ -n "$torch" ] || { without torch "python3 has no torch"; return; }
 	if timeout 60 "$CXX" -std=c++20 -O2 -shared -fPIC -I"$torch/include" -I"$cuda_include" "$here/peer_torch.cc" \
 		-o "$work/peer_torch.so" -L"$torch/lib" -lc10_cuda -lc10 -Wl,-rpath,"$torch/lib" >"$work/log" 2>&1; then
 		BENCH_TORCH=$work/peer_torch.so
 	else
-		echo "peer torch: could not be built: $(grep -m 1 error "$work/log" | cut -c 1-200)"
+		without torch "could not be built: $(grep -m 1 error "$work/log" | cut -c 1-200)"
 	fi
 }
 
 build_rmm()
 {
-	[ -n "${RMM_HOME:-}" ] || { echo "peer rmm-pool: RMM_HOME names no RMM"; return; }
+	[ -n "${RMM_HOME:-}" ] || { without rmm "RMM_HOME names no RMM"; return; }
 	if timeout 60 "$CXX" -std=c++20 -O2 -shared -fPIC -I"$RMM_HOME/include" -I"$RMM_HOME/include/rapids" \
 		-I"$cuda_include" "$here/peer_rmm.cc" -o "$work/peer_rmm.so" -L"$RMM_HOME/lib64" -lrmm \
 		-L"$cuda_include/../lib64" -lcudart_static -ldl -lrt -lpthread -Wl,-rpath,"$RMM_HOME/lib64" \
 		>"$work/log" 2>&1; then
 		BENCH_RMM=$work/peer_rmm.so
 	else
-		echo "peer rmm-pool: could not be built: $(grep -m 1 error "$work/log" | cut -c 1-200)"
+		without rmm "could not be built: $(grep -m 1 error "$work/log" | cut -c 1-200)"
 	fi
 }
 
-for peer in rmm torch; do
-	file=${PEERS:-/nowhere}/peer_$peer.so
-	[ -e "$file" ] || continue
-	file=$(cd "$PEERS" && pwd)/peer_$peer.so
-	case $peer in
-	rmm) BENCH_RMM=${BENCH_RMM:-$file} ;;
-	torch) BENCH_TORCH=${BENCH_TORCH:-$file} ;;
-	esac
-done
+if [ -n "${PEERS:-}" ]; then
+	peers=$(cd "$PEERS" && pwd) || die 2 "PEERS: there is no folder $PEERS"
+	export LD_LIBRARY_PATH="$peers${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" # for jemalloc's and mimalloc's libraries
+	if [ -e "$peers/peer_rmm.so" ]; then BENCH_RMM=${BENCH_RMM:-$peers/peer_rmm.so}; fi
+	if [ -e "$peers/peer_torch.so" ]; then
+		if ldd "$peers/peer_torch.so" 2>&1 | grep -q 'not found'; then
+			echo "peer torch: $peers/peer_torch.so is for another PyTorch, and built anew"
+		else
+			BENCH_TORCH=${BENCH_TORCH:-$peers/peer_torch.so}
+		fi
+	fi
+fi
 [ -n "${BENCH_TORCH:-}" ] || build_torch
 [ -n "${BENCH_RMM:-}" ] || build_rmm
-[ -n "${BENCH_TORCH:-}" ] && export BENCH_TORCH
-[ -n "${BENCH_RMM:-}" ] && export BENCH_RMM
+export BENCH_RMM="${BENCH_RMM:-}" BENCH_TORCH="${BENCH_TORCH:-}"
+# A jemalloc that is loaded late wants room that the C library keeps for such; RMM's words would go among ours.
+GLIBC_TUNABLES=${GLIBC_TUNABLES:+$GLIBC_TUNABLES:}glibc.rtld.optional_static_tls=16384
+export GLIBC_TUNABLES RMM_DEBUG_LOG_FILE=/dev/null
+
+bench() # SECONDS CSV ARGUMENT... - its words go to stdout
+{
+	bench_seconds=$1
+	bench_csv=$2
+	shift 2
+	[ "$quick" = 1 ] && set -- --quick "$@"
+	# It ends by itself, after what it has begun; a kill would lose all its numbers.
+	timeout -k 5 $((bench_seconds + 60)) "$mam" bench host "$@" --seconds "$bench_seconds" --csv "$bench_csv" 2>&1
+}
+
+# A library that ends its process, or the wait for it, would take all numbers with it.
+works() # PEER PEERS
+{
+	timeout -k 2 20 "$mam" bench host --smoke --sources none --peers "$2" --only pair --seconds 5 >"$work/log" 2>&1
+	works_status=$?
+	[ $works_status -eq 0 ] && return
+	without "$1" "ended a trial with status $works_status and is left out: $(tail -n 1 "$work/log" | cut -c 1-160)"
+	return 1
+}
+
+if [ -n "$BENCH_RMM" ] && ! works rmm rmm-pool,rmm-arena,rmm-binning; then BENCH_RMM=; fi
+if [ -n "$BENCH_TORCH" ] && ! works torch torch; then BENCH_TORCH=; fi
 
 # ---- 2. the bench ----
 
-set --
-keep=35 # seconds for what comes after
-[ "$quick" = 1 ] && set -- --quick && keep=12
-seconds=$(($(left) - keep))
+# Rows of FILE join the others; where both have a number, it is replaced.
+merge() # FILE
+{
+	awk -F, '
+	function key(  k) { k = $0; sub(/,[^,]*$/, "", k); return k }
+	/^#/ { if (NR == FNR) head[++heads] = $0; next }
+	NF < 5 { next }
+	{ k = key(); if (!(k in row)) order[++rows] = k; row[k] = $0 }
+	END { for (i = 1; i <= heads; i++) print head[i]
+	  for (i = 1; i <= rows; i++) print row[order[i]] }' "$work/host.csv" "$1" >"$work/merged" &&
+		mv "$work/merged" "$work/host.csv"
+}
+
+# shellcheck disable=SC2086 # several, with blanks between
+find $traces -name '*.trace.gz' 2>/dev/null | sort | head -n 16 >"$work/traces"
+trace_list=$(grep -v , "$work/traces" | tr '\n' ',' | sed 's/,$//')
+
+# Seconds for what comes after; for the second run, CuPy and Python's API.
+after=95 async=18 cupy=35 api=14
+[ "$quick" = 1 ] && after=24 async=4 cupy=6 api=0
+seconds=$(($(left) - after))
 [ "$seconds" -gt 5 ] || seconds=5
-# It ends by itself, after what it has begun; a kill would lose all its numbers.
-timeout -k 5 $((seconds + 120)) "$mam" bench host "$@" --seconds "$seconds" --csv "$work/host.csv" >"$log" 2>&1
+set --
+[ -n "$trace_list" ] && set -- --trace "$trace_list"
+bench "$seconds" "$work/host.csv" "$@" >"$log"
 status=$?
+if [ ! -s "$work/host.csv" ] && [ -n "$BENCH_RMM$BENCH_TORCH" ] && [ "$(left)" -gt $((after + 20)) ]; then
+	echo "gpu-host.sh: mam bench host ended with status $status and no numbers; once more without RMM and PyTorch" |
+		tee -a "$log" >&2
+	tail -n 3 "$log"
+	BENCH_RMM='' BENCH_TORCH='' bench $(($(left) - after)) "$work/host.csv" "$@" >>"$log"
+	status=$?
+	failed=1
+fi
 cat "$log"
 [ "$status" -eq 0 ] || { failed=1; echo "gpu-host.sh: mam bench host ended with status $status" >&2; }
 [ -s "$work/host.csv" ] || die 1 "mam bench host wrote no numbers; its words are in $log"
 
-# ---- 3. replays ----
+# ---- 3. PyTorch's other backend ----
+
+# The words of a part that is not the first: its notes, and how it ended.
+join() # PEER STATUS CSV WORDS
+{
+	cat "$4" >>"$log"
+	grep '^note: ' "$4" | cut -c 1-300
+	[ -s "$3" ] && merge "$3"
+	[ "$2" -eq 0 ] && return
+	without "$1" "ended with status $2: $(grep -v '^note: ' "$4" | tail -n 1 | cut -c 1-200)"
+}
+
+if [ -n "$BENCH_TORCH" ] && [ "$(left)" -gt "$async" ]; then
+	echo "with PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync:"
+	PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync bench "$async" "$work/async.csv" --sources none \
+		--peers torch-async "$@" >"$work/async.log"
+	join torch-async $? "$work/async.csv" "$work/async.log"
+fi
+
+# ---- 4. peers in Python ----
+
+python() # SECONDS FILE ARGUMENT... - a script of this folder
+{
+	python_seconds=$1
+	python_script=$2
+	shift 2
+	timeout -k 2 $((python_seconds + 20)) python3 "$here/$python_script" --seconds "$python_seconds" "$@" \
+		>"$work/python.csv" 2>"$work/python.log"
+	python_status=$?
+	python_name=${python_script#peer_}
+	join "${python_name%.py}" $python_status "$work/python.csv" "$work/python.log"
+}
+
+if [ "$(left)" -gt "$cupy" ]; then
+	set --
+	"$mam" bench trace >"$work/training.trace" 2>/dev/null && set -- --training "$work/training.trace"
+	while read -r trace; do
+		set -- "$@" "$trace"
+	done <"$work/traces"
+	python "$cupy" peer_cupy.py "$@"
+fi
+if [ "$api" -gt 0 ] && [ "$(left)" -gt "$api" ]; then python "$api" peer_api.py; fi
+
+# ---- 5. replays ----
 
 # One trace, once; its numbers as rows. The keys are those of mam-replay(1).
 replay() # ALLOCATOR TRACE OPTION...
@@ -145,7 +253,7 @@ replay() # ALLOCATOR TRACE OPTION...
 	replay_as=$1
 	replay_trace=$2
 	shift 2
-	replay_name=$(basename "$replay_trace" .gz)
+	replay_name=$(basename "$replay_trace" .gz | tr ' ",' ___)
 	if ! timeout -k 5 "$(left)" "$mam" replay -p -r 3 "$@" "$replay_trace" >"$work/keys" 2>"$work/err"; then
 		echo "replay $replay_as ${replay_name%.trace}: $(head -n 1 "$work/err")"
 		return
@@ -159,73 +267,33 @@ replay() # ALLOCATOR TRACE OPTION...
 	  else row("reserved_ratio", value["peak_reserved_bytes"] / live)
 	  if ("driver_ms" in value) row("driver_ms", value["driver_ms"])
 	  if ("remaps" in value) row("remaps", value["remaps"])
-	  row("event_ns", value["ns_per_event"]) }' "$work/keys" >>"$work/host.csv"
+	  row("event_ns", value["ns_per_event"]) }' "$work/keys" >>"$work/replays.csv"
 }
 
-# shellcheck disable=SC2086 # several, with blanks between
-find $traces -name '*.trace.gz' 2>/dev/null | sort >"$work/traces"
+: >"$work/replays.csv"
 while read -r trace; do
 	[ "$(left)" -gt 5 ] || break
 	replay mam-vmm "$trace" --source vmm
 	replay mam-vmm-simulated "$trace" --source vmm --simulate
 	replay mam-cudamalloc "$trace" --source cudamalloc
 done <"$work/traces"
+merge "$work/replays.csv"
 if ! { cp "$work/host.csv" "$csv.part" && mv "$csv.part" "$csv"; }; then
 	die 2 "$csv cannot be written; choose another folder"
 fi
 
-# ---- 4. the pictures ----
+# ---- 6. the pictures ----
 
 set -- "$csv"
 [ -e "$here/results/replay-traces.csv" ] && set -- "$here/results/replay-traces.csv" "$csv"
 "$mam" bench plot -o "$folder" "$@" || failed=1
 
-# ---- 5. the table ----
+# ---- 7. the tables ----
 
 echo
-awk -F, '
-# A parameter with a comma stands in quotes, and comes apart here.
-/^#/ { next }
-{ peer = $2; metric = $(NF - 1); parameter = $3
-  for (i = 4; i < NF - 1; i++) parameter = parameter "," $i
-  gsub(/"/, "", parameter)
-  key = $1 SUBSEP peer SUBSEP parameter SUBSEP metric
-  value[key] = $NF
-  if ($1 == "random" && metric == "op_ns" && $NF > worst[peer]) worst[peer] = $NF
-  if ($1 == "replay" && metric == "physical_ratio") { traces[parameter] = 1 } }
-function get(workload, peer, parameter, metric,  key) {
-	key = workload SUBSEP peer SUBSEP parameter SUBSEP metric
-	return key in value ? value[key] : "-" }
-function line(what, target, bound, number, least, unit) {
-	printf "%-58s %-14s %10s %-5s %s\n", what, target, number == "-" ? "-" : sprintf("%.4g", number),
-		unit, number == "-" ? "not measured" : (least ? number >= bound : number <= bound) ? "met" : "MISSED" }
-function seen(peer) { return peer in worst ? worst[peer] : "-" }
-END { printf "%-58s %-14s %10s\n", "what", "target", "measured"
-  n = split("mam-host-cache mam-cudamalloc-cache mam-vmm-cache", pools, " ")
-  for (i = 1; i <= n; i++) { p = pools[i]
-	line("pair of 256 B, " p, "<= 25 ns", 25, get("pair", p, "256B", "pair_ns"), 0, "ns")
-	line("16 threads, own frees, " p, ">= 80 M/s", 80, get("threads", p, "16", "mops"), 1, "M/s")
-	line("16 threads, foreign frees, " p, ">= 20 M/s", 20, get("foreign", p, "16", "mops"), 1, "M/s")
-	line("random_allocations, worst point, " p, "<= 120 ns", 120, seen(p), 0, "ns") }
-  line("training, an event, mam-host-cache", "<= 60 ns", 60,
-	get("training", "mam-host-cache", "growing", "event_ns"), 0, "ns")
-  line("training, reserved over live, mam-host-cache, chunk", "<= 1.01", 1.01,
-	get("training", "mam-host-cache", "chunk", "reserved_ratio"), 0, "")
-  line("training, physical over live, mam-vmm-cache", "<= 1.01", 1.01,
-	get("training", "mam-vmm-cache", "growing", "physical_ratio"), 0, "")
-  for (i = 2; i <= n; i++) { p = pools[i]
-	line("free, kernel in flight, same stream, " p, "<= 100 ns", 100,
-		get("stream", p, "same,4KiB", "free_ns"), 0, "ns")
-	line("free, kernel in flight, leaves its stream, " p, "<= 400 ns", 400,
-		get("stream", p, "other,4KiB", "free_ns"), 0, "ns")
-	line("kept after all is freed and trimmed, " p, "<= 4 MiB", 4,
-		(k = get("footprint", p, "trimmed", "kept_bytes")) == "-" ? k : k / 1048576, 0, "MiB") }
-  for (t in traces) { real = get("replay", "mam-vmm", t, "physical_ratio")
-	made = get("replay", "mam-vmm-simulated", t, "physical_ratio")
-	line("replay " t ", physical over live", "<= 1.02", 1.02, real, 0, "")
-	line("replay " t ", simulated over real", "within 1%", 0.01,
-		real == "-" || made == "-" ? "-" : made > real ? made / real - 1 : real / made - 1, 0, "") }
-}' "$csv"
+awk -F, -f "$here/ratios.awk" "$csv"
+echo
+awk -F, -f "$here/targets.awk" "$csv"
 echo
 echo "status $failed after $(($(date +%s) - start)) s; numbers in $csv, all words in $log"
 exit $failed

@@ -77,7 +77,12 @@ static struct malloc_library malloc_libraries[] = {
 static bool malloc_probe(struct bench_peer *peer, char *why, size_t why_bytes)
 {
 	struct malloc_library *library = &malloc_libraries[peer->variant];
-	void *handle = dlopen(library->file, RTLD_NOW | RTLD_LOCAL);
+	void *handle;
+
+	/* Were C++'s library first loaded for jemalloc's sake, it would take its operator new from
+	 * there, and free in C++ peers (peer_library.h) what it never made. */
+	dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+	handle = dlopen(library->file, RTLD_NOW | RTLD_LOCAL);
 
 	peer->ground_bytes = HOST_GROUND;
 	if (handle == NULL) {

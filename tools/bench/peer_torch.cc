@@ -17,6 +17,12 @@
 
 #include "peer_library.h"
 
+// What the rest of PyTorch, which is not here, sets when it is loaded; no header declares it.
+namespace c10::cuda::_internal
+{
+void setHasPrimaryContext(bool (*answer)(c10::DeviceIndex));
+}
+
 namespace
 {
 
@@ -34,8 +40,11 @@ const char *open_cache(int kind, std::size_t, std::size_t)
 			       "it is for a process with PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync" :
 			       "PYTORCH_CUDA_ALLOC_CONF chose PyTorch's other backend";
 	try {
-		if (!started)
+		if (!started) {
+			c10::cuda::_internal::setHasPrimaryContext(
+				[](c10::DeviceIndex) { return true; });
 			caching::get()->init(1);
+		}
 		started = true;
 		if (kind != ASYNC)
 			c10::CachingAllocator::setAllocatorSettings(
