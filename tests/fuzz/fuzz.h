@@ -75,6 +75,18 @@ static inline void fuzz_file_put(struct fuzz_file *file, const void *data, size_
 		"a file in memory takes no bytes");
 }
 
+#define FUZZ_FOLDER_BYTES 40
+
+/* A folder of this process's own, in memory where there is such a place. */
+static inline void fuzz_folder_make(char path[FUZZ_FOLDER_BYTES])
+{
+	snprintf(path, FUZZ_FOLDER_BYTES, "/dev/shm/mam-fuzz-XXXXXX");
+	if (mkdtemp(path))
+		return;
+	snprintf(path, FUZZ_FOLDER_BYTES, "/tmp/mam-fuzz-XXXXXX");
+	require(mkdtemp(path) != NULL, "no folder");
+}
+
 /* What the code under test prints, and what it says, kept from the terminal. */
 struct fuzz_heard {
 	FILE *stdout_before, *stderr_before;

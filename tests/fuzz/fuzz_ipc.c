@@ -57,7 +57,7 @@ static struct model {
 __thread int mam_init_depth;
 _Atomic unsigned int mam_watch_bits;
 
-static char folder[] = "/tmp/mam-fuzz-ipc-XXXXXX";
+static char folder[FUZZ_FOLDER_BYTES];
 
 static int driver_get(struct mam_ipc_handle *handle, unsigned long long address)
 {
@@ -501,7 +501,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	static bool begun;
 
 	if (!begun) {
-		require(mkdtemp(folder) != NULL, "no folder");
+		fuzz_folder_make(folder);
 		mam_ipc_note_folder = folder;
 		setenv("TMPDIR", "/nowhere", 1);
 		atexit(leave);

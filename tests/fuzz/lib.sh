@@ -17,6 +17,7 @@ fuzz_table()
 	cat << 'EOF'
 args 400
 elf 20000
+input 6000
 ipc 600
 option 1500
 pool 600

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any bytes at all as FILE and FILE.ring: what mam replay reads of them is what a killed process
+ * left, line for line, or the start of it where gzip data is cut.
+ *
+ * Input: a byte of how, two of how long the file's text is, the text, then the ring. The text may
+ * go into the file as it is, by gzip, or by gzip cut short. The ring is bytes as they are, or a
+ * sound heading that the file's first line names, with records from bytes, of which this file
+ * knows by itself how they read.
+ */
+#include <inttypes.h>
+#include <fcntl.h>
+#include <zlib.h>
+
+#include <mam/trace_ring.h>
+
+#include "fuzz.h"
+#include "input.h"
+
+#define TEXT_MOST 6000
+#define READ_MOST ((size_t)1 << 14)
+#define SLOTS_MOST 16u
+
+enum { BY_GZIP = 1, CUT = 2, RING = 4, SMALL_READS = 8, HEAD_FIRST = 16 };
+
+static char folder[FUZZ_FOLDER_BYTES], path[64], ring_path[72];
+
+/* What the file should say, and what came of it. */
+static struct text {
+	char bytes[READ_MOST];
+	size_t count;
+} plain, wanted, got;
+
+static void append(struct text *text, const void *bytes, size_t count)
+{
+	if (count > READ_MOST - text->count)
+		count = READ_MOST - text->count; /* gzip that unpacks to very much */
+	memcpy(text->bytes + text->count, bytes, count);
+	text->count += count;
+}
+
+static void write_whole(const char *name, const void *bytes, size_t count)
+{
+	int file = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	require(file >= 0 && write(file, bytes, count) == (ssize_t)count, "no file");
+	close(file);
+}
+
+/* The plain text into the file, as `how` says; how many of its gzip bytes in a hundred. */
+static void write_text(unsigned int how, unsigned int share)
+{
+	static unsigned char packed[READ_MOST];
+	z_stream stream = { .next_in = (unsigned char *)plain.bytes,
+			    .avail_in = (unsigned int)plain.count,
+			    .next_out = packed,
+			    .avail_out = sizeof(packed) };
+	size_t count;
+
+	if (!(how & BY_GZIP)) {
+		write_whole(path, plain.bytes, plain.count);
+		return;
+	}
+	require(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK &&
+			deflate(&stream, Z_FINISH) == Z_STREAM_END,
+		"no gzip");
+	count = stream.total_out;
+	deflateEnd(&stream);
+	if (how & CUT && count * share / 256 >= 2)
+		count = count * share / 256;
+	write_whole(path, packed, count);
+}
+
+/* As mam-trace(5) says of the ring's records. */
+static void print(const struct mam_trace_record *record, struct text *text)
+{
+	char line[256];
+	int length;
+
+	switch (record->kind) {
+	case MAM_TRACE_RECORD_ALLOC:
+		length = snprintf(line, sizeof(line), "a %" PRIu64 " %" PRIu64 " %" PRIu64,
+				  record->id, record->bytes, record->stream);
+		break;
+	case MAM_TRACE_RECORD_FREE:
+		length = snprintf(line, sizeof(line), "f %" PRIu64, record->id);
+		if (record->stream)
+			length += snprintf(line + length, 64, " stream=%" PRIu64, record->stream);
+		break;
+	case MAM_TRACE_RECORD_LOST:
+		length = snprintf(line, sizeof(line),
+				  "# lost: %" PRIu64 " events, faster than they could be written\n",
+				  record->bytes);
+		append(text, line, (size_t)length);
+		return;
+	default: return;
+	}
+	length += snprintf(line + length, 128, " t=%" PRIu64 " thread=%" PRIu32, record->ns,
+			   record->thread);
+	if (record->kind == MAM_TRACE_RECORD_ALLOC && record->context)
+		length += snprintf(line + length, 64, " context=0x%" PRIx64, record->context);
+	if (record->kind == MAM_TRACE_RECORD_ALLOC && record->flags & MAM_TRACE_RECORD_DRIVER)
+		length += snprintf(line + length, 64, " by=driver");
+	if (record->flags & MAM_TRACE_RECORD_IMPLIED)
+		length += snprintf(line + length, 64, " implied=yes");
+	line[length++] = '\n';
+	append(text, line, (size_t)length);
+}
+
+/* Numbers large and small. */
+static uint64_t number(struct fuzz_bytes *from)
+{
+	unsigned int drawn = fuzz_byte(from);
+
+	return drawn < 128 ? drawn : fuzz_number(from, drawn % 8 + 1) << drawn % 3 * 8;
+}
+
+/* A ring, and behind the text's whole lines in `wanted` what it should give. */
+static void write_ring(struct fuzz_bytes *from, uint64_t token)
+{
+	static union {
+		struct mam_trace_ring heading;
+		unsigned char bytes[MAM_TRACE_RING_HEAD +
+				    SLOTS_MOST * sizeof(struct mam_trace_record)];
+	} ring;
+	struct mam_trace_record *records = (void *)(ring.bytes + MAM_TRACE_RING_HEAD);
+	uint64_t capacity = 1u << fuzz_byte(from) % 5, lines = 0, first;
+
+	memset(&ring, 0, sizeof(ring));
+	ring.heading = (struct mam_trace_ring){ .magic = MAM_TRACE_RING_MAGIC,
+						.capacity = capacity,
+						.token = token,
+						.lines = fuzz_byte(from) % 8 };
+	for (size_t i = 0; i < wanted.count; i++)
+		lines += wanted.bytes[i] == '\n';
+	first = lines - ring.heading.lines;
+	for (uint64_t i = 0; i < capacity; i++) {
+		struct mam_trace_record *record = &records[(first + i) % capacity];
+		unsigned int how = fuzz_byte(from);
+
+		record->number = how & 64 ? number(from) : first + i + 1;
+		record->kind = how % 5;
+		record->flags = how / 8 % 4;
+		if (how & 128) {
+			record->ns = number(from);
+			record->stream = number(from);
+			record->context = number(from);
+			record->thread = (uint32_t)number(from);
+		}
+		record->id = number(from);
+		record->bytes = number(from);
+	}
+	write_whole(ring_path, &ring, MAM_TRACE_RING_HEAD + capacity * sizeof(*records));
+	for (uint64_t i = 0; i < capacity && lines >= ring.heading.lines; i++)
+		if (records[(first + i) % capacity].number == first + i + 1)
+			print(&records[(first + i) % capacity], &wanted);
+}
+
+/* All that can be read; true: to its end. */
+static bool read_all(unsigned int how)
+{
+	static char buffer[2 * 4096 + 100];
+	struct input *input = input_open(path);
+	size_t room = how & SMALL_READS ? 1 + how % 7 : sizeof(buffer), more = 0, head_bytes = 0;
+	unsigned char head[INPUT_HEAD_BYTES];
+	uint64_t taken, in_all;
+	enum mam_status status;
+
+	require(input != NULL, "a file that is there cannot be opened");
+	if (how & HEAD_FIRST)
+		head_bytes = input_head(input, head);
+	while ((status = input_read(input, buffer, room, &more)) == MAM_OK && more > 0) {
+		require(more <= room, "more than there is room for");
+		append(&got, buffer, more);
+		input_position(input, &taken, &in_all);
+		require(in_all == 0 || taken <= in_all, "more is taken than there is");
+	}
+	require((status == MAM_OK) == (input_trouble(input) == NULL), "trouble that is none");
+	/* Of half a line that a ring goes on behind, nothing comes. */
+	require(how & RING || (head_bytes <= got.count && memcmp(head, got.bytes, head_bytes) == 0),
+		"it begins otherwise than it said");
+	input_close(input);
+	return status == MAM_OK;
+}
+
+static bool is_start_of(const struct text *start, const struct text *text)
+{
+	return start->count <= text->count && memcmp(start->bytes, text->bytes, start->count) == 0;
+}
+
+static void leave(void)
+{
+	unlink(path);
+	unlink(ring_path);
+	rmdir(folder);
+}
+
+static void begin(void)
+{
+	if (path[0])
+		return;
+	fuzz_folder_make(folder);
+	snprintf(path, sizeof(path), "%s/trace", folder);
+	snprintf(ring_path, sizeof(ring_path), "%s.ring", path);
+	atexit(leave);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	struct fuzz_bytes from = { data, data + bytes };
+	unsigned int how = fuzz_byte(&from), share = fuzz_byte(&from);
+	size_t count = fuzz_number(&from, 2) % TEXT_MOST;
+	char first[64];
+	bool whole;
+
+	begin();
+	plain.count = wanted.count = got.count = 0;
+	if (how & RING)
+		append(&plain, first, (size_t)snprintf(first, sizeof(first),
+						      "# mam trace ring=%016x x\n", share));
+	count = count < fuzz_left(&from) ? count : fuzz_left(&from);
+	append(&plain, from.next, count);
+	from.next += count;
+	write_text(how, share);
+	append(&wanted, plain.bytes, plain.count);
+	if (how & RING && !(how & SMALL_READS)) {
+		while (wanted.count > 0 && wanted.bytes[wanted.count - 1] != '\n')
+			wanted.count--;
+		write_ring(&from, share);
+	} else {
+		write_whole(ring_path, from.next, fuzz_left(&from));
+	}
+	whole = read_all(how);
+	if (!(how & BY_GZIP) && plain.count >= 2 && memcmp(plain.bytes, "\x1f\x8b", 2) == 0)
+		return 0; /* gzip, as it seems, of what is not known */
+	if (how & BY_GZIP && how & CUT) {
+		/* With its first line whole it has a ring, and ends well. */
+		if (!whole || !(how & RING) || how & SMALL_READS)
+			require(is_start_of(&got, &plain), "of a cut file comes what it has not");
+		return 0;
+	}
+	if (!(how & RING) && plain.count > 0 && memmem(plain.bytes, plain.count, " ring=", 6))
+		return 0; /* it may be that ring's */
+	require(whole, "a whole file is in trouble");
+	require(is_start_of(&got, &wanted) && got.count == wanted.count, "something else is read");
+	return 0;
+}
