@@ -31,7 +31,8 @@ keys=$(sed -n '/^\.SH PLAIN OUTPUT/,/^\.SH CSV/p' "$MAM_SRCDIR/tools/mam-bench.1
 	not_ok "the manual page lists the keys" "found: $keys"
 
 # The peers are left out here: a heap of 200,000 blocks of malloc is too much for a small machine.
-bench --smoke --seconds 300 -p --sources host --peers none --csv "$scratch/all.csv" >"$scratch/keys" 2>"$scratch/err"
+bench --smoke --seconds 300 -p --sources host,simulated --peers none --csv "$scratch/all.csv" --plot "$scratch/all.svg" \
+	--trace "$MAM_SRCDIR/tests/data/resnet50-train.trace.gz" >"$scratch/keys" 2>"$scratch/err"
 same "smoke: exit status" 0 $?
 same "smoke: no message" "" "$(cat "$scratch/err")"
 for key in $keys; do
@@ -52,11 +53,70 @@ same "every line is a key, a tab and a value" "" \
 same "csv: eight lines of header" "gpu driver cpu kernel date commit command columns" \
 	"$(sed -n 's/^# \([a-z]*\): ..*/\1/p' "$scratch/all.csv" | tr '\n' ' ' | sed 's/ $//')"
 same "csv: the header comes first" 8 "$(head -n 8 "$scratch/all.csv" | grep -c '^# ')"
-for workload in pair size holes live threads foreign create random training footprint; do
+for workload in pair size holes live threads foreign create random training footprint latency fill policy replay \
+	smallest; do
 	try "csv: has $workload" grep -qE "^$workload,mam-host,(\"[^\"]*\"|[^,]*),[a-z_]+,[0-9.e+-]+\$" \
 		"$scratch/all.csv"
 done
+for workload in pair threads foreign random training footprint latency fill policy replay; do
+	try "csv: has $workload of the simulated source" grep -q "^$workload,mam-simulated" "$scratch/all.csv"
+done
 try "csv: nothing half written is left" test ! -e "$scratch/all.csv.part"
+
+# What the numbers have to be whatever the machine.
+holds() # NAME ALLOCATOR... - NAME is a test in awk of v["WORKLOAD,ALLOCATOR,PARAMETER,METRIC"]; p is the allocator
+{
+	holds_what=$1
+	shift
+	for pool in "$@"; do
+		holds_got=$(awk -F, -v p="$pool" '!/^#/ { text = $0; gsub(/"/, "", text); sub(/,[^,]*$/, "", text); v[text] = $NF + 0 }
+			function at(name) { if (!(name in v)) { print "there is no " name; bad = 1; exit }; return v[name] }
+			END { if (!bad) print ('"$holds_what"') ? "yes" : "no" }' "$scratch/all.csv")
+		same "$pool: $holds_what" yes "$holds_got"
+	done
+}
+for kind in alloc free; do
+	latency="latency,\" p \",mixed,${kind}"
+	for pair in p50:p90 p90:p99 p99:p999 p999:max; do
+		holds "at(\"${latency}_${pair%:*}_ns\") <= at(\"${latency}_${pair#*:}_ns\")" mam-host mam-host-cache mam-simulated
+	done
+done
+holds 'at("latency," p ",mixed,growths") >= 1' mam-host mam-host-cache mam-simulated
+holds 'at("latency," p ",mixed,growth_ns") <= at("latency," p ",mixed,growth_max_ns")' mam-host mam-simulated
+holds 'at("latency," p ",mixed,clock_ns") > 0' mam-host
+holds 'at("replay," p ",resnet50-train,cold_events") == 37695' mam-host mam-simulated-cache
+holds 'at("replay," p ",resnet50-train,failures") == 0' mam-host mam-simulated-cache
+holds 'at("replay," p ",resnet50-train,reserved_ratio") >= 1' mam-host mam-simulated-cache
+holds 'at("training," p ",growing,alloc_p99_ns") >= at("training," p ",growing,alloc_ns")' mam-host
+holds 'at("training," p ",growing,cold_alloc_mean_ns") > 0 && at("training," p ",growing,cold_free_mean_ns") > 0' mam-host
+holds 'at("smallest," p ",training,chunk_ratio") >= 1' mam-host mam-host-cache
+holds 'at("smallest," p ",training,fails_ratio") < at("smallest," p ",training,chunk_ratio")' mam-host mam-host-cache
+holds 'at("fill," p ",full,fills") >= 2' mam-host mam-simulated
+for range in 1B 8B 64B 512B 4KiB 32KiB 256KiB 2MiB 16MiB 128MiB; do
+	holds "at(\"fill,\" p \",$range,alloc_ns\") > 0 && at(\"fill,\" p \",$range,free_ns\") > 0" mam-host
+done
+for policy in strict deferred stream strict,cache deferred,cache stream,cache; do
+	holds "at(\"policy,\" p \",$policy,pair_ns\") > 0 && at(\"policy,\" p \",$policy,op_ns\") > 0" mam-host mam-simulated
+done
+
+# The picture: whole, with what was measured in it.
+if command -v python3 >/dev/null 2>&1; then
+	try "plot: it is well-formed" python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' "$scratch/all.svg"
+else
+	skip "plot: it is well-formed" "there is no python3"
+fi
+for title in 'What a pair of alloc and free costs' 'Threads on one pool' 'An operation when many blocks are live' \
+	'How long the slow operations take' 'Random sizes until all memory is taken' 'Memory held beyond what was in use'; do
+	try "plot: has '$title'" grep -qF ">$title<" "$scratch/all.svg"
+done
+try "plot: says on which machine" grep -qF "$(sed -n 's/^# cpu: //p' "$scratch/all.csv")" "$scratch/all.svg"
+try "plot: says when" grep -qF "; $(sed -n 's/^# date: \(.*\)T.*/\1/p' "$scratch/all.csv")<" "$scratch/all.svg"
+
+# The keys are the same every time.
+bench --smoke -p --only pair,holes,create --sources host --peers none 2>/dev/null | cut -f 1 >"$scratch/once"
+bench --smoke -p --only pair,holes,create --sources host --peers none 2>/dev/null | cut -f 1 >"$scratch/twice"
+same "the keys are the same every time" "$(cat "$scratch/once")" "$(cat "$scratch/twice")"
+[ "$(wc -l <"$scratch/once")" -ge 8 ] && ok "there are keys" || not_ok "there are keys" "$(cat "$scratch/once")"
 
 # A peer's numbers carry its name; a workload not asked for is not played.
 bench --smoke -p --only pair --peers glibc >"$scratch/keys" 2>/dev/null
@@ -84,6 +144,13 @@ for name in $(awk '$1 == "workload" { print $2 }' "$scratch/list"); do
 	try "--list names $name, as the manual does" grep -qx "\.B $name" "$MAM_SRCDIR/tools/mam-bench.1"
 done
 
+# Every option has its paragraph.
+bench --help >"$scratch/help"
+for option in $(sed -n 's/^ *\(-., *\)\{0,1\}--\([a-z]*\).*/\2/p' "$scratch/help"); do
+	[ "$option" = help ] || try "the manual page explains --$option" \
+		grep -qE "^\.(B|BI|BR).*\\\\-\\\\-$option( |\"|\$)" "$MAM_SRCDIR/tools/mam-bench.1"
+done
+
 refused "unknown workload" "'speed'" --only pair,speed
 refused "unknown source" "'moon'" --sources moon
 refused "unknown peer" "'tcmalloc'" --peers glibc,tcmalloc
@@ -93,6 +160,17 @@ refused "csv without a file" "'--csv'" --csv
 bench --smoke --only pair --peers none --csv "$scratch/no/such/place.csv" >/dev/null 2>"$scratch/err"
 same "csv that cannot be written: exit status" 2 $?
 try "csv that cannot be written: says which" grep -q 'no/such/place.csv' "$scratch/err"
+refused "plot without a file" "'--plot'" --plot
+refused "a plot that cannot be written" "no/such/place.svg" --smoke --only pair --peers none --plot "$scratch/no/such/place.svg"
+refused "a trace that is not there" "nowhere.trace" --smoke --only replay --trace "$scratch/nowhere.trace"
+echo 'mam-trace 1' >"$scratch/empty.trace"
+refused "a trace without an event" "empty.trace" --smoke --only replay --trace "$scratch/empty.trace"
+echo 'hello' >"$scratch/bad.trace"
+refused "a file that is no trace" "bad.trace" --smoke --only replay --trace "$scratch/bad.trace"
+bench --smoke --only create --sources host --peers none --plot "$scratch/none.svg" >/dev/null 2>"$scratch/err"
+same "nothing to draw: exit status" 2 $?
+try "nothing to draw: says so" grep -q 'nothing to draw' "$scratch/err"
+try "nothing to draw: no picture is left" test ! -e "$scratch/none.svg"
 bench --seconds 1 --sources host --peers glibc --only pair,threads,foreign >"$scratch/table" 2>/dev/null
 same "--seconds ends the bench: exit status" 0 $?
 try "--seconds: what was left out is named" grep -q "^note: foreign: cells left out" "$scratch/table"

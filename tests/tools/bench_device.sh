@@ -31,13 +31,17 @@ positive() # WORKLOAD ALLOCATOR PARAMETER METRIC
 }
 
 bench --sources cudamalloc,vmm,pinned,managed --peers cudaMalloc,cudaHostAlloc,cudaMallocManaged,cuMemMap \
-	--only pair,training,footprint,stream,vmm,foreign --csv "$scratch/all.csv"
+	--only pair,training,footprint,stream,vmm,foreign,ownstream,multistream,bigchunk,latency,policy --csv "$scratch/all.csv"
 same "exit status" 0 $?
 same "no message" "" "$(cat "$scratch/err")"
 
 for pool in mam-cudamalloc mam-cudamalloc-cache mam-vmm mam-vmm-cache; do
 	positive pair $pool 256B pair_ns
 	positive foreign $pool 2 mops
+	positive ownstream $pool 16 mops
+	positive multistream $pool 4 total_us
+	positive multistream $pool 4,warm total_us
+	positive latency $pool mixed growths
 	positive training $pool growing event_ns
 	positive training $pool growing done_ratio
 	positive footprint $pool trimmed peak_bytes
@@ -59,7 +63,14 @@ for pool in mam-pinned mam-managed cudaHostAlloc cudaMallocManaged cudaMalloc; d
 	positive pair $pool 1MiB pair_ns
 done
 same "what has memory of the host is not asked for much" "" "$(value pair mam-pinned 1GiB pair_ns)"
-for metric in create_us map_us access_us unmap_us release_us remap_us; do
+for pool in mam-cudamalloc mam-vmm mam-pinned mam-managed; do
+	for policy in strict deferred stream strict,cache deferred,cache stream,cache; do
+		positive policy $pool $policy pair_ns
+	done
+done
+positive bigchunk cudaMalloc 16GiB alloc_us
+positive bigchunk cudaMalloc 16GiB free_us
+for metric in reserve_us create_us map_us access_us unmap_us release_us unreserve_us remap_us; do
 	positive vmm cuMemMap 2MiB $metric
 done
 

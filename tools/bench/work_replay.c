@@ -79,15 +79,17 @@ static void name_of(const char *path, char *name)
 
 bool bench_replay_add(const char *path)
 {
+	struct replay_settings settings;
 	struct replay_trace trace;
 	bool good;
 
 	given = true;
+	replay_settings_begin(&settings);
 	if (trace_count == TRACES_MOST) {
 		message_error("--trace: %d files are the most", TRACES_MOST);
 		return false;
 	}
-	if (!replay_trace_load(path, false, &trace))
+	if (!replay_trace_load(path, &settings, &trace))
 		return false;
 	good = trace.event_count > 0;
 	if (!good)
