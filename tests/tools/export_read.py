@@ -57,6 +57,7 @@ def read_json(path, out):
     out['failures'] = sum(event['ph'] == 'i' for event in events)
     out['slices_peak'] = peak
     out['slices_left'] = sum(lives)
+    out['slices_bytes'] = sum(event['args']['bytes'] for event in slices)
     for name in 'live', 'reserved', 'high water', 'physical', 'free below high water':
         values = last.get(name, [0])
         out['json ' + name] = '%d %d' % (max(values), values[-1])
@@ -91,6 +92,8 @@ def read_pickle(path, out):
     entries = data['device_traces'][0]
     for number, entry in enumerate(entries):
         if entry['action'] == 'segment_alloc':
+            if (entry['addr'], entry['size']) in opened:
+                problem = 'opened twice: %s' % entry
             opened.add((entry['addr'], entry['size']))
         elif entry['action'] == 'alloc':
             at = bisect.bisect_right(segments, (entry['addr'], 1 << 64)) - 1
