@@ -222,8 +222,8 @@ same "tracks have a bound" "none 4096 4096 904 12502500 0" \
 	"$(found json_problem tracks slices without_slice 'json live')"
 same "which is said" "mam replay: wide.json: only 4,096 of 5,000 blocks have a slice; \
 counters are of all." "$(cat said)"
-awk 'BEGIN { for (i = 0; i < 100010; i++) { print "a", i, i < 20 ? 512 : 1024, 0; print "f", i } }' \
-	> deep.trace
+awk 'BEGIN { for (i = 0; i < 100010; i++)
+	printf "a %d %d 0\nf %d\n", i, i < 20 ? 512 : 1024, i }' > deep.trace
 read_back deep deep.trace
 same "slices have a bound, and the largest blocks have one" \
 	"100000 10 $((99990 * 1024 + 10 * 512))" \

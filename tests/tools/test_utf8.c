@@ -44,6 +44,15 @@ START_TEST(the_first_character_is_measured)
 }
 END_TEST
 
+START_TEST(it_ends_where_it_is_told)
+{
+	ck_assert_uint_eq(utf8_length("\xe2\x82\xac", 3), 3);
+	ck_assert_uint_eq(utf8_length("\xe2\x82\xac", 2), 0);
+	ck_assert_uint_eq(utf8_length("\xc2\x80", 1), 0);
+	ck_assert_uint_eq(utf8_length("a", 0), 0);
+}
+END_TEST
+
 START_TEST(bad_bytes_are_replaced_one_by_one)
 {
 	size_t bytes;
@@ -77,9 +86,9 @@ START_TEST(json_escapes_what_it_must)
 {
 	FILE *file = begin();
 
-	json_put_text(file, "a\"b\\c\n\x01\x7f/</script>\xff\xe2\x82\xac");
+	json_put_text(file, "a\"b\\c\n\x01\x1f \x7f/</script>\xff\xe2\x82\xac");
 	end(file);
-	ck_assert_str_eq(wrote, "\"a\\\"b\\\\c\\u000a\\u0001\\u007f/</script>\xef\xbf\xbd"
+	ck_assert_str_eq(wrote, "\"a\\\"b\\\\c\\u000a\\u0001\\u001f \\u007f/</script>\xef\xbf\xbd"
 				"\xe2\x82\xac\"");
 }
 END_TEST
@@ -110,6 +119,7 @@ int main(void)
 
 	tcase_add_loop_test(tests, the_first_character_is_measured, 0,
 			    sizeof(firsts) / sizeof(firsts[0]));
+	tcase_add_test(tests, it_ends_where_it_is_told);
 	tcase_add_test(tests, bad_bytes_are_replaced_one_by_one);
 	tcase_add_test(tests, json_escapes_what_it_must);
 	tcase_add_test(tests, json_numbers_stay_exact);
