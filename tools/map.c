@@ -137,7 +137,7 @@ static bool note_block(struct map *map, uint32_t block, const void *address)
 	return true;
 }
 
-static bool note_step(struct map *map, uint32_t event, struct mam_pool *pool)
+static bool note_step(struct map *map, uint32_t event, struct mam_pool *pool, uint64_t waits)
 {
 	const struct map_step *last = map->step_count ? &map->steps[map->step_count - 1] : NULL;
 	struct mam_stats stats = { .size = sizeof(stats) };
@@ -147,7 +147,7 @@ static bool note_step(struct map *map, uint32_t event, struct mam_pool *pool)
 		return true;
 	if (last && last->reserved_bytes == stats.reserved_bytes &&
 	    last->high_water_bytes == stats.high_water_bytes &&
-	    last->physical_bytes == stats.physical_bytes)
+	    last->physical_bytes == stats.physical_bytes && last->waits == waits)
 		return true;
 	if (map->step_count == map->step_room) {
 		size_t room = map->step_room ? 2 * map->step_room : 256;
@@ -163,17 +163,19 @@ static bool note_step(struct map *map, uint32_t event, struct mam_pool *pool)
 		.reserved_bytes = stats.reserved_bytes,
 		.high_water_bytes = stats.high_water_bytes,
 		.physical_bytes = stats.physical_bytes,
+		.waits = waits,
 	};
 	return true;
 }
 
-bool map_note(struct map *map, uint32_t event, struct mam_pool *pool, const void *address)
+bool map_note(struct map *map, uint32_t event, struct mam_pool *pool, const void *address,
+	      uint64_t waits)
 {
 	if (address && !note_block(map, map->trace->events[event] >> 1, address)) {
 		say_no_memory();
 		return false;
 	}
-	if (!note_step(map, event, pool)) {
+	if (!note_step(map, event, pool, waits)) {
 		say_no_memory();
 		return false;
 	}

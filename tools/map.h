@@ -4,7 +4,7 @@
  *
  *   map.c        collects it while the replay runs, and writes the file
  *   map_html.c   a page to look into; its parts lie in map/
- *   map_svg.c    a still of the same
+ *   map_svg.c    stills of its views (svg_view.h)
  *   map_color.c  which colour a size has, in both
  *
  * Chunks lie one upon the other in the picture, in the order of their first use, wherever the
@@ -35,6 +35,7 @@ struct map_step {
 	uint64_t reserved_bytes;
 	uint64_t high_water_bytes;
 	uint64_t physical_bytes; /* what the driver gave; of chunks, what is reserved */
+	uint64_t waits; /* count: times so far that all streams were waited for */
 };
 
 struct map {
@@ -57,10 +58,11 @@ struct map *map_create(const struct replay_trace *trace);
 void map_destroy(struct map *map);
 
 /*
- * map_note - event `event` was played; `address` is of the block it allocated, or NULL. False: no
- * memory, which was said.
+ * map_note - event `event` was played; `address` is of the block it allocated, or NULL; `waits`:
+ * as in a step. False: no memory, which was said.
  */
-bool map_note(struct map *map, uint32_t event, struct mam_pool *pool, const void *address);
+bool map_note(struct map *map, uint32_t event, struct mam_pool *pool, const void *address,
+	      uint64_t waits);
 
 /* map_settle - the replay is over: cut from the picture what of chunks was never used. */
 void map_settle(struct map *map);

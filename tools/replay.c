@@ -13,6 +13,7 @@
 #include "export.h"
 #include "format.h"
 #include "map.h"
+#include "map_view.h"
 #include "message.h"
 #include "progress.h"
 #include "read.h"
@@ -99,6 +100,15 @@ const struct args_option replay_options[] = {
 	  "N threads play a copy each on one pool" },
 	{ "map", 'm', ARGS_TEXT, FIELD(map), "FILE", NULL,
 	  "draw the heap into FILE.html (to look into) or FILE.svg" },
+	{ "view", 0, ARGS_TEXT, FIELD(view), "NAMES", NULL,
+	  "what FILE.svg shows: blocks by size (default), stream,\n"
+	  "thread or age, the strip of one event, the curves; several\n"
+	  "apart by commas, or all" },
+	{ "at", 0, ARGS_TEXT, FIELD(at), "EVENT", NULL,
+	  "the strip's event, from 0 up; default peak: where most\n"
+	  "bytes are live" },
+	{ "time", 0, ARGS_FLAG, FIELD(time), NULL, NULL,
+	  "FILE.svg has time along it, where the trace tells it" },
 	{ "export", 'e', ARGS_TEXT, FIELD(export), "FILES", NULL,
 	  "write FILE.json (Perfetto), FILE.pickle (PyTorch's viewer)\n"
 	  "or FILE.trace (mam-trace, from any kind of trace); several\n"
@@ -132,6 +142,7 @@ static const struct args_command command = {
 	.outro = "Examples:\n"
 		 "  mam replay train.trace.gz\n"
 		 "  mam replay --map heap.html train.trace.gz      look at the heap over time\n"
+		 "  mam replay --map heap.svg --view strip,curves train.trace.gz\n"
 		 "  mam replay --chunk 16G train.trace.gz          would 16 GiB have been enough?\n"
 		 "  mam replay --chunk 2G --growth 1G train.trace.gz\n"
 		 "  mam replay --source vmm train.trace.gz         memory mapped as it is needed\n"
@@ -148,9 +159,12 @@ static int replay_file(const struct replay_settings *settings, const char *path,
 {
 	struct map *map = NULL;
 	int status = STATUS_BAD;
+	uint32_t event;
 
 	progress_begin(settings->quiet);
 	if (!replay_trace_load(path, settings, trace))
+		return STATUS_BAD;
+	if (settings->map && !map_view_fits(settings, trace, &event))
 		return STATUS_BAD;
 	if (settings->map || settings->export) {
 		map = map_create(trace);

@@ -60,10 +60,13 @@ struct replay_settings {
 	uint64_t streams; /* enum replay_streams */
 	uint64_t lag;     /* events; REPLAY_DEFAULT: not given */
 	const char *map;  /* file to draw into; NULL: none */
+	const char *view; /* of a still: names of views; NULL: not given */
+	const char *at;   /* of its strip: an event; NULL: the peak */
 	const char *export; /* files to write for other tools, apart by commas; NULL: none */
 	const char *compare; /* settings to compare, "": the usual ones; NULL: play one */
 	uint64_t format; /* of files: enum read_kind of read.h; 0: not given */
 	uint64_t device; /* of a file that has several; REPLAY_DEFAULT: the one with most events */
+	bool time; /* along a still, and not events */
 	bool check;
 	bool salvage;
 	bool plain;

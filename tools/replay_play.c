@@ -194,7 +194,8 @@ static int look(const struct passes *passes, struct replay_walk *walk, struct ma
 	struct replay_result *result = passes->result;
 	struct mam_stats now;
 
-	if (map && !map_note(map, event, walk->pool, what & 1 ? NULL : walk->addresses[what >> 1]))
+	if (map && !map_note(map, event, walk->pool, what & 1 ? NULL : walk->addresses[what >> 1],
+			     walk->waits))
 		return STATUS_BAD;
 	if (passes->settings->check && !pool_is_sound(walk))
 		return STATUS_FAILED;

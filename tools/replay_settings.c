@@ -14,6 +14,7 @@
 
 #include "export.h"
 #include "map.h"
+#include "map_view.h"
 #include "message.h"
 
 #define REPEATS_DEFAULT 5
@@ -90,6 +91,7 @@ static bool are_good(const struct replay_settings *settings, int files)
 	else
 		return replay_source_known(settings) &&
 		       (!settings->map || map_kind_known(settings->map)) &&
+		       map_view_good(settings) &&
 		       (!settings->export || export_known(settings->export));
 	return false;
 }
