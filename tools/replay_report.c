@@ -29,6 +29,7 @@ enum unit { UNIT_COUNT, UNIT_BYTES, UNIT_NS, UNIT_MS, UNIT_RATIO };
 enum when {
 	ALWAYS,
 	AT_PEAK,     /* unknown where several threads made the peak together */
+	WITH_CHUNKS, /* to people only where the pool took what it needed, chunk by chunk */
 	WITH_MEMORY, /* to people only where the source is more than addresses */
 	WITH_RECORD, /* where a file tells what the recorded program had reserved */
 	WITH_CALLS,  /* to people only where the source's calls were counted */
@@ -60,14 +61,14 @@ static const struct row {
 	{ "high_water_bytes", "high water", UNIT_BYTES, ALWAYS, AT(end.high_water_bytes),
 	  AT(high_water_ratio) },
 	{ "high_water_ratio", NULL, UNIT_RATIO, ALWAYS, AT(high_water_ratio), NOTHING },
-	{ "peak_reserved_bytes", "peak reserved", UNIT_BYTES, ALWAYS, AT(end.peak_reserved_bytes),
-	  AT(peak_reserved_ratio) },
-	{ "peak_reserved_ratio", NULL, UNIT_RATIO, ALWAYS, AT(peak_reserved_ratio), NOTHING },
-	{ "recorded_reserved_bytes", "  by the program", UNIT_BYTES, WITH_RECORD,
+	{ "recorded_reserved_bytes", "program's own pool", UNIT_BYTES, WITH_RECORD,
 	  AT(recorded_reserved_bytes), AT(recorded_reserved_ratio) },
 	{ "recorded_reserved_ratio", NULL, UNIT_RATIO, WITH_RECORD, AT(recorded_reserved_ratio),
 	  NOTHING },
-	{ "chunks", "  chunks", UNIT_COUNT, ALWAYS, AT(end.chunks), NOTHING },
+	{ "peak_reserved_bytes", "peak reserved", UNIT_BYTES, WITH_CHUNKS, AT(end.peak_reserved_bytes),
+	  AT(peak_reserved_ratio) },
+	{ "peak_reserved_ratio", NULL, UNIT_RATIO, ALWAYS, AT(peak_reserved_ratio), NOTHING },
+	{ "chunks", "  chunks", UNIT_COUNT, WITH_CHUNKS, AT(end.chunks), NOTHING },
 	{ "physical_peak_bytes", "peak physical", UNIT_BYTES, WITH_MEMORY,
 	  AT(end.peak_physical_bytes), AT(physical_peak_ratio) },
 	{ "physical_peak_ratio", NULL, UNIT_RATIO, ALWAYS, AT(physical_peak_ratio), NOTHING },
@@ -154,6 +155,9 @@ static bool is_shown(const struct row *row, const struct replay_settings *settin
 	if (!row->label)
 		return false;
 	switch (row->when) {
+	case WITH_CHUNKS:
+		return strcmp(settings->source, "host") != 0 ||
+		       settings->growth_bytes != REPLAY_LARGEST;
 	case WITH_MEMORY: return strcmp(settings->source, "host") != 0;
 	case WITH_RECORD: return any_record(results, count);
 	case WITH_CALLS: return strcmp(settings->source, "host") != 0 && any_calls(results, count);
@@ -309,6 +313,9 @@ static void print_meaning(const struct replay_result *result)
 		       format_bytes(end->peak_live_bytes).text);
 	else
 		printf("%s: nothing was allocated.\n", name.text);
+	if (result->recorded_reserved_bytes)
+		printf("%s: the program's own pool had reserved %s.\n", name.text,
+		       format_bytes(result->recorded_reserved_bytes).text);
 }
 
 /* How it was played, where the numbers alone would not tell. */
