@@ -46,7 +46,10 @@ refused() # NAME TEXT ARGUMENT... - exit 2, one sentence with TEXT in it
 }
 
 cat >"$scratch/first.csv" <<'EOF'
-# gpu: made up
+# gpu: made up <1>
+# driver: 1.2.3
+# cpu: four cores
+# date: 2026-02-03T04:05:06Z
 pair,mam-cudamalloc-cache,256B,pair_ns,21.5
 pair,mam-cudamalloc-cache,1GiB,pair_ns,71.25
 pair,cudaMalloc,256B,pair_ns,2642.05
@@ -60,15 +63,37 @@ training,mam-vmm-cache,growing,physical_ratio,1.006
 replay,mam-vmm,"a<b&c, of mine",physical_ratio,1.25
 replay,mam-vmm-simulated,"a<b&c, of mine",physical_ratio,1.5
 replay,mam-vmm-simulated,other,physical_ratio,1.375
+live,mam-cudamalloc,10,alloc_ns,31
+live,mam-cudamalloc,100000,alloc_ns,41
+live,mam-cudamalloc,10,free_ns,51
+live,mam-cudamalloc,1000000,free_ns,61
+live,cudaMalloc,10,alloc_ns,2200
+holes,mam-host,1000,alloc_ns,44
+holes,jemalloc,1000,alloc_ns,55
+holes,mam-host,"1000,1B",alloc_ns,77
+latency,mam-host-cache,mixed,alloc_p50_ns,40
+latency,mam-host-cache,mixed,alloc_p999_ns,4000
+latency,mam-host-cache,mixed,alloc_max_ns,50000
+latency,mam-host-cache,mixed,free_p50_ns,30
+latency,mam-host-cache,small,alloc_p50_ns,17
+random,rmm-pool,"100000,1MiB",op_ns,60000
+random,rmm-pool,"1000,4GiB",op_ns,471
+random,rmm-pool,"100000,4GiB",op_ns,99
+random,mimalloc,"1000,1MiB",op_ns,100
+fill,cudaMalloc,1B,alloc_ns,2000
+fill,cudaMalloc,128MiB,free_ns,300000
 EOF
 mkdir "$scratch/pictures"
 plot -o "$scratch/pictures" "$scratch/first.csv" >"$scratch/out" 2>"$scratch/err"
-same "three pictures: exit status" 0 $?
-same "three pictures: no message" "" "$(cat "$scratch/err")"
-same "three pictures: their names" "latency.svg threads.svg footprint.svg" \
+same "all pictures: exit status" 0 $?
+same "all pictures: no message" "" "$(cat "$scratch/err")"
+same "all pictures: their names" \
+	"latency.svg threads.svg live.svg holes.svg percentiles.svg random.svg sizes.svg footprint.svg" \
 	"$(sed 's|.*/||' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
-for picture in latency threads footprint; do
+for picture in latency threads live holes percentiles random sizes footprint; do
 	check_form "$scratch/pictures/$picture.svg"
+	try "$picture.svg says on what and when" grep -qF \
+		'>made up &lt;1&gt;, driver 1.2.3; four cores; 2026-02-03</text>' "$scratch/pictures/$picture.svg"
 	try "$picture.svg has colours for dark pages" grep -q 'prefers-color-scheme:dark' "$scratch/pictures/$picture.svg"
 done
 has() # PICTURE TEXT
@@ -84,6 +109,37 @@ has footprint 'mam, mapped: 0.6%'
 has footprint 'PyTorch: 7.19%'
 has footprint 'a&lt;b&amp;c, of mine'
 has footprint 'mam, simulated: 37.5%'
+has live 'mam, alloc, 10: 31'
+has live 'mam, free, 1M: 61'
+has live '>free</text>'
+has live '>ns an operation</text>'
+has live '>live blocks</text>'
+has holes 'jemalloc (CPU), alloc, 1k: 55'
+has percentiles 'mam, alloc, 99.9%: 4k'
+has percentiles 'mam, free, 50%: 30'
+has random 'RMM pool, 1,000 blocks, 4096: 471'
+has random 'RMM pool, 100,000 blocks, 1: 60k'
+has random 'mimalloc (CPU): 100'
+has sizes 'cudaMalloc, alloc, 1B: 2k'
+has sizes 'cudaMalloc, free, 128MiB: 300k'
+hides() # PICTURE TEXT
+{
+	if grep -qF -- "$2" "$scratch/pictures/$1.svg"; then
+		not_ok "$1 does not say $2" "it does"
+	else
+		ok "$1 does not say $2"
+	fi
+}
+hides percentiles ': 17<'         # of another case
+hides holes ': 77<'               # of other sizes
+same "one group has no line but the axis" 1 "$(grep -c 'class="axis"' "$scratch/pictures/latency.svg")"
+same "a group without a value is none: two have a line between" 2 "$(grep -c 'class="axis"' "$scratch/pictures/random.svg")"
+# A line is broken where the group changes: its pieces are as many as the groups.
+same "a line is broken between groups" 2 \
+	"$(grep -c 'class="line mam" points="[0-9]' "$scratch/pictures/live.svg")"
+same "a point that nobody has takes no room" "10 100k 10 1M" \
+	"$(sed -n 's/.*y="404.0" class="soft" text-anchor="middle">\([0-9kM]*\)<.*/\1/p' "$scratch/pictures/live.svg" |
+		tr '\n' ' ' | sed 's/ $//')"
 same "what was simulated is not drawn beside the real one" 1 \
 	"$(grep -c 'mam, simulated: ' "$scratch/pictures/footprint.svg")"
 same "a line has a point for each value and no other" 2 \
@@ -119,8 +175,14 @@ echo 'pair,cudaMalloc,256B,pair_ns' >"$scratch/bad.csv"
 refused "a field too few" "line 1" "$scratch/bad.csv"
 echo 'pair,"cudaMalloc,256B,pair_ns,1' >"$scratch/bad.csv"
 refused "a quote that does not end" "line 1" "$scratch/bad.csv"
-echo 'size,cudaMalloc,256B,alloc_ns,1' >"$scratch/bad.csv"
+echo 'vmm,cudaMalloc,256B,alloc_ns,1' >"$scratch/bad.csv"
 refused "nothing to draw" "nothing to draw" "$scratch/bad.csv"
+# A computer without a GPU has no driver to name.
+printf '# gpu: none\n# driver: none\n# cpu: two cores\n# date: 2026-02-03T04:05:06Z\npair,glibc,256B,pair_ns,9\n' \
+	>"$scratch/cpu.csv"
+mkdir "$scratch/cpu"
+plot -o "$scratch/cpu" "$scratch/cpu.csv" >/dev/null 2>&1
+try "without a GPU the processor is named" grep -qF '>two cores; 2026-02-03<' "$scratch/cpu/latency.svg"
 refused "a folder that is not there" "no/such" -o "$scratch/no/such" "$scratch/first.csv"
 same "nothing half written is left" "" "$(find "$scratch" -name '*.part')"
 
