@@ -53,7 +53,7 @@ static void put_js(struct page *page)
 	static const char *const scripts[] = {
 		map_words_js, map_data_js, map_index_js, map_colors_js,
 		map_legend_js, map_view_js, map_paint_js, map_curves_js,
-		map_strip_js, map_tips_js, map_link_js, map_hands_js,
+		map_strip_js, map_tips_js, map_link_js, map_find_js, map_hands_js,
 	};
 
 	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)

@@ -18,6 +18,7 @@ extern const char map_curves_js[];
 extern const char map_strip_js[];
 extern const char map_tips_js[];
 extern const char map_link_js[];
+extern const char map_find_js[];
 extern const char map_hands_js[];
 
 #endif

@@ -26,6 +26,9 @@ probe "a page is drawn" "$scratch/map.html" <<- 'END'
 		hand("wheel", 0.5, 0.5, { deltaY: -240 });
 	say("zoomed", page.dataset.view);
 	say("zoomed-drawn", page.dataset.drawn);
+	const [t0, t1, a0, a1] = [view.t0, view.t1, view.a0, view.a1];
+	say("inside", [...blocks.birth.keys()].filter((i) => blocks.birth[i] < t1 &&
+		blocks.death[i] > t0 && blocks.place[i] < a1 && blocks.end[i] > a0).length);
 	hand("pointerdown", 0.5, 0.5);
 	hand("pointermove", 0.4, 0.5);
 	hand("pointerup", 0.4, 0.5);
@@ -33,6 +36,11 @@ probe "a page is drawn" "$scratch/map.html" <<- 'END'
 	say("still", page.dataset.event);
 	key("0");
 	say("again", page.dataset.view);
+	hand("pointerdown", 0.4, 0.2, { shiftKey: true });
+	hand("pointermove", 0.3, 0.4);
+	hand("pointerup", 0.3, 0.4);
+	say("framed", page.dataset.view);
+	key("0");
 	say("why", document.querySelector("[value=thread]").parentNode.title);
 	key("3");
 	say("coloring", page.dataset.coloring);
@@ -40,11 +48,14 @@ END
 same "all blocks are drawn" 18849 "$(said drawn)"
 same "the view begins as the whole" "0 37695 0" "$(said whole | cut -d ' ' -f 1-3)"
 yes "the wheel narrows events and addresses" '$2 - $1 < 3769 && $4 - $3 < 400e6' "$(said zoomed)"
-yes "what is out of sight is not drawn" '$1 < 18849 / 4' "$(said zoomed-drawn)"
+same "what is out of sight is not drawn" "$(said inside)" "$(said zoomed-drawn)"
 yes "dragging moves the window and no more" '$5 > $1 + 10 && $3 == $7 && $6 - $5 - ($2 - $1) < 2' \
 	"$(said zoomed) $(said dragged)"
 same "dragging leaves the event alone" "$(said moment | cut -d ' ' -f 1)" "$(said still)"
 same "key 0 shows the whole again" "$(said whole)" "$(said again)"
+yes "a rectangle drawn with Shift becomes the window" \
+	'$2 < 37695 * 0.45 && $2 - $1 > 37695 * 0.1 && $2 - $1 < 37695 * 0.15 && $3 > 5e8 && $4 > $3' \
+	"$(said framed)"
 same "at the peak the strip counts the pool's holes" \
 	"$("$MAM" replay -p "$trace" | awk '/^(hole|largest_hole).*peak/ { printf " %s", $2 }')" \
 	" $(said moment | cut -d ' ' -f 2-)"
@@ -138,6 +149,16 @@ probe "the heap at some events is counted" "$scratch/rows.html" <<- 'END'
 	say("picked", page.dataset.picked);
 	key("Escape");
 	say("loose", page.dataset.picked || "none");
+	key("/");
+	const word = document.activeElement;
+	for (const text of ["77", "site3", "site3", "nobody"]) {
+		word.value = text;
+		key("Enter");
+		say("found", facts("found", "picked", "event"));
+	}
+	key("5");
+	key("Escape");
+	say("typed", page.dataset.coloring + " " + (document.activeElement === place));
 	click(0.9, 0.95);
 	say("clicked", page.dataset.event);
 	key("0");
@@ -152,6 +173,8 @@ probe "the heap at some events is counted" "$scratch/rows.html" <<- 'END'
 		say("map-" + n, picture("blocks"));
 		say("strip-" + n, picture("strip"));
 		say("legend-" + n, text("legend"));
+		say("bytes-" + n, [...document.querySelectorAll("#legend .bytes")]
+			.map((small) => small.innerText));
 	}
 	key("2");
 	document.querySelector("#legend button").click();
@@ -176,6 +199,9 @@ same "keys step from event to event" 348 "$(said step)"
 yes "another event is another strip" '$1 != $2' "$(said strip-349) $(said strip-348)"
 same "key p goes to the peak" 199 "$(said peak)"
 same "n and N pick blocks by address, Escape lets go" "0 none" "$(said picked) $(said loose)"
+same "a block is found by its id or who asked for it, one after the other" \
+	"77 77 77,78 78 78,83 83 83, 83 83" "$(said found | paste -s -d , -)"
+same "what is typed there is no key" "size true" "$(said typed)"
 yes "a click chooses the event there" '$1 > 300 && $1 < 345' "$(said clicked)"
 yes "key h shows the largest hole" '$3 <= $5 && $4 >= $5 + $6 && $4 - $3 < $6 * 2' "$(said hole)"
 for what in map strip; do
@@ -183,9 +209,20 @@ for what in map strip; do
 		"$(sed -n "s/^$what-[1-5]=//p" "$scratch/said" | sort -u | wc -l | tr -d ' ')"
 done
 same "streams are named with their blocks, the rarest together" \
-	"0 19 1 19 2 18 3 18 4 18 5 18 6 18 7 18 3 others 54" "$(said legend-2 | sed 's/stream //g')"
+	"0 19 1 19 2 18 3 18 4 18 5 18 6 18 7 18 3 others 54" \
+	"$(said legend-2 | sed 's/stream //g; s/ [0-9.]* MiB//g')"
 same "so are the ones who asked" \
-	"site0 40 site1 40 site2 40 site3 40 site4 40" "$(said legend-5)"
+	"site0 40 site1 40 site2 40 site3 40 site4 40" "$(said legend-5 | sed 's/ [0-9.]* MiB//g')"
+same "each with what it holds after the event" \
+	"$(head -n 301 "$scratch/rows.trace" | awk '
+		$1 == "a" { asked[$2] = $3 }
+		$1 == "f" { delete asked[$2] }
+		END {
+			for (i in asked)
+				sum[i % 5] += asked[i]
+			for (i = 0; i < 5; i++)
+				printf "%s%.1f MiB", i ? "," : "", sum[i] / 1048576
+		}')" "$(said bytes-5)"
 yes "a kind shown alone is another picture" '$1 != $2' "$(said map-only) $(said map-2)"
 same "help opens by key, lets no other key through, and closes" "true true stream true" \
 	"$(said help) $(said behind) $(said closed)"
@@ -205,7 +242,7 @@ probe "a page is opened by its link" "$scratch/rows.html" "$hash" <<- 'END'
 END
 same "the link restores window, colouring, event and theme" "$zoomed stream 300 $theme" \
 	"$(said state)"
-same "and the kind shown alone" "stream 0 19" "$(said only)"
+same "and the kind shown alone" "stream 0 19" "$(said only | cut -d ' ' -f 1-3)"
 same "a senseless link is passed over" "0 350 0 size 199 true" \
 	"$(said bad | awk '{ print $1, $2, $3, $5, $6 }') $(said theme)"
 

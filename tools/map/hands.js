@@ -29,10 +29,26 @@ figure.addEventListener("wheel", (event) => {
 const down = new Map();
 let held = null;
 
-function hold() {
+function hold(frame = false) {
 	const points = [...down.values()];
-	held = points.length ? { ...view, points, far: false } : null;
-	figure.classList.toggle("moving", points.length > 0);
+	held = points.length ? { ...view, points, far: false, frame } : null;
+	figure.classList.toggle("moving", points.length > 0 && !frame);
+}
+
+/* The rectangle that is drawn with Shift, as fractions of the map: x0, x1, y0, y1. */
+function framed() {
+	const [a] = [...down.values()], [b] = held.points;
+	return [Math.min(a.fx, b.fx), Math.max(a.fx, b.fx), Math.min(a.fy, b.fy), Math.max(a.fy, b.fy)]
+		.map(within);
+}
+
+function zoomToFrame([x0, x1, y0, y1]) {
+	const dt = view.t1 - view.t0, da = view.a1 - view.a0;
+	if (x1 <= x0 || y1 <= y0)
+		return;
+	Object.assign(view, { t0: view.t0 + x0 * dt, t1: view.t0 + x1 * dt,
+		a0: view.a0 + y0 * da, a1: view.a0 + y1 * da });
+	change();
 }
 
 /* One drags the window; two pull it apart. */
@@ -43,6 +59,10 @@ function drag() {
 		held.far ||= Math.hypot(a.x - a0.x, a.y - a0.y) > CLICK_PIXELS;
 		if (!held.far)
 			return;
+		if (held.frame) {
+			touch();
+			return;
+		}
 		view.t0 = held.t0 - (a.fx - a0.fx) * dt;
 		view.t1 = view.t0 + dt;
 		view.a0 = held.a0 - (a.fy - a0.fy) * da;
@@ -76,7 +96,7 @@ figure.addEventListener("pointerdown", (event) => {
 	if (event.button)
 		return;
 	down.set(event.pointerId, fraction(event));
-	hold();
+	hold(event.shiftKey);
 });
 figure.addEventListener("pointermove", (event) => {
 	pointer = fraction(event);
@@ -92,6 +112,8 @@ for (const name of ["pointerup", "pointercancel"])
 		if (!down.has(event.pointerId))
 			return;
 		const click = name === "pointerup" && held && !held.far && down.size === 1;
+		if (name === "pointerup" && held?.frame && held.far)
+			zoomToFrame(framed());
 		down.delete(event.pointerId);
 		hold();
 		if (click)
@@ -188,6 +210,7 @@ const keys = {
 	"n": () => pickNext(1),
 	"N": () => pickNext(-1),
 	"f": zoomToPicked,
+	"/": () => byId("find").focus(),
 	"h": showLargestHole,
 	"t": switchTheme,
 	"c": copyLink,
@@ -199,6 +222,7 @@ colorings.forEach(({ name }, at) => keys[at + 1] = () => show(name));
 /* What a control does with a key itself is left to it. */
 const OWN = {
 	range: /^(Arrow|Home|End|Page)/, radio: /^Arrow/, number: /^(Arrow|Home|End|[-+\d.,=<>]$)/,
+	search: /./,
 };
 document.addEventListener("keydown", (event) => {
 	const own = OWN[event.target?.type], open = byId("help").open;

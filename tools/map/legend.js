@@ -32,14 +32,28 @@ function drawScale(box) {
 	}
 }
 
-/* A button a kind: pressed, it alone keeps its colour. */
+/* Bytes of each kind in a heap. */
+function tellKinds(heap) {
+	if (!coloring.kinds)
+		return;
+	const sums = new Float64Array(coloring.colors.length);
+	for (const i of heap.list)
+		sums[coloring.tone[i]] += blocks.asked[i];
+	[...byId("legend").children].forEach((button, tone) => {
+		button.lastChild.textContent = bytes(sums[tone], 1);
+	});
+}
+
+/* A button a kind, with its blocks in all and its live bytes: pressed, it alone is in colour. */
 function drawKinds(box) {
 	coloring.kinds.forEach((kind, tone) => {
 		const dot = element("i"), button = element("button", "kind", dot,
-			element("span", "", tail(kind.name, 40)), element("small", "", count(kind.blocks)));
+			element("span", "", tail(kind.name, 40)), element("small", "", count(kind.blocks)),
+			element("small", "bytes"));
 		dot.style.background = coloring.colors[tone];
 		button.type = "button";
-		button.title = `${kind.name}: ${count(kind.blocks)} blocks. Press to see it alone.`;
+		button.title = `${kind.name}: ${count(kind.blocks)} blocks in all, and the bytes live ` +
+			"after the chosen event. Press to see it alone.";
 		button.setAttribute("aria-pressed", String(only === tone));
 		button.onclick = () => {
 			only = only === tone ? -1 : tone;

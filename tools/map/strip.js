@@ -181,6 +181,7 @@ function drawMoment() {
 
 	drawStrip(heap);
 	tellFigures(heap);
+	tellKinds(heap);
 	slider.value = field.value = moment.event;
 	slider.setAttribute("aria-valuetext",
 		`event ${moment.event}: ${tellEvent(moment.event)}`);
@@ -203,17 +204,22 @@ function showLargestHole() {
 		bring("a0", "a1", holes.low[at], holes.high[at]);
 }
 
+/* Pick a block, and see it. */
+function pick(i) {
+	const low = blocks.place[i], high = blocks.end[i];
+	moment.picked = i;
+	if (low < view.a0 || high > view.a1)
+		move(0, (low + high) / 2 - (view.a0 + view.a1) / 2);
+	touch();
+}
+
 /* Pick the block above or below the one that is picked, at the moment. */
 function pickNext(step) {
 	const { list } = heapAt(moment.event), at = list.indexOf(moment.picked);
 	if (!list.length)
 		return;
 	const next = at < 0 ? (step > 0 ? 0 : list.length - 1) : at + step;
-	moment.picked = list[Math.max(0, Math.min(list.length - 1, next))];
-	const low = blocks.place[moment.picked], high = blocks.end[moment.picked];
-	if (low < view.a0 || high > view.a1)
-		move(0, (low + high) / 2 - (view.a0 + view.a1) / 2);
-	touch();
+	pick(list[Math.max(0, Math.min(list.length - 1, next))]);
 }
 
 byId("mapped").hidden = !meta.mapped;

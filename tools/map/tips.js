@@ -70,12 +70,13 @@ function describeFree(heap, a) {
 			["from", addressOf(free.low)], ["to", addressOf(free.high)]]);
 }
 
-/* Beside a point of the page's body, where there is room. */
-function placeTip(x, y) {
+/* Beside a point of the window, where there is room: below it, or above what one looks at. */
+function placeTip(x, y, above) {
 	const pad = 16, w = tip.offsetWidth, h = tip.offsetHeight;
 	const wide = root.clientWidth, high = window.innerHeight;
 	const left = x + pad + w < wide ? x + pad : x - pad - w;
-	const top = y + pad + h < high ? y + pad : y - pad - h;
+	const fits = y - pad - h > 0, top = y + pad + h < high && !(above && fits) ? y + pad
+		: y - pad - h;
 	tip.style.left = `${Math.max(4, left)}px`;
 	tip.style.top = `${Math.max(4, top)}px`;
 }
@@ -149,6 +150,15 @@ function drawOver() {
 		drawLine(pointer.x, 1);
 		over.globalAlpha = 1;
 	}
+	if (held?.frame && held.far) {
+		const [x0, x1, y0, y1] = framed();
+		over.strokeStyle = look.mark;
+		over.lineWidth = 1.5;
+		over.setLineDash([5, 3]);
+		over.strokeRect(box.x + x0 * box.w, box.y + (1 - y1) * box.h, (x1 - x0) * box.w,
+			(y1 - y0) * box.h);
+		over.setLineDash([]);
+	}
 	tellCurves(inside ? eventAt(pointer.x) : moment.event);
 	byId("curves-event").textContent =
 		`event ${count(inside ? eventAt(pointer.x) : moment.event)}`;
@@ -170,7 +180,7 @@ function drawOver() {
 		const y = Math.max(box.y, Math.min(box.y + box.h, yOf(blocks.end[i])));
 		describeBlock(i);
 		placeTip(frame.left + Math.max(box.x, Math.min(box.x + box.w, xOf(moment.event))),
-			frame.top + y);
+			frame.top + y, true);
 	}
 }
 
