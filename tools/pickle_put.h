@@ -50,7 +50,8 @@ void pickle_put_word(struct pickle_put *put, const char *text);
 void pickle_put_text(struct pickle_put *put, const char *text);
 
 /*
- * pickle_put_keep - the value just put may be put again, by this number of the caller's choice.
+ * pickle_put_keep - the value just put may be put again, by this number of the caller's choice. They
+ * should be given in order: careful readers refuse a number above that of the bytes so far.
  * pickle_put_again - put it again: readers will have the same object in both places.
  */
 void pickle_put_keep(struct pickle_put *put, uint32_t number);

@@ -20,7 +20,8 @@
 struct snapshot {
 	const struct export_job *job;
 	struct pickle_put put;
-	bool *is_spelt; /* of each name: its stack was put */
+	uint32_t *spelt; /* of each name: the number its stack was kept under, from 1; 0: not put */
+	uint32_t spelt_count;
 	bool *is_open;  /* of each chunk: its segment_alloc was put */
 };
 

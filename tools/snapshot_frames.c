@@ -78,13 +78,13 @@ void snapshot_put_frames(struct snapshot *snapshot, uint32_t block)
 	pickle_put_word(&snapshot->put, "frames");
 	if (who == 0) {
 		pickle_put_open_list(&snapshot->put);
-	} else if (snapshot->is_spelt[who]) {
-		pickle_put_again(&snapshot->put, who);
+	} else if (snapshot->spelt[who]) {
+		pickle_put_again(&snapshot->put, snapshot->spelt[who]);
 	} else {
 		pickle_put_open_list(&snapshot->put);
 		put_frame(snapshot, trace->names[who]);
 		pickle_put_item(&snapshot->put);
-		pickle_put_keep(&snapshot->put, who);
-		snapshot->is_spelt[who] = true;
+		snapshot->spelt[who] = ++snapshot->spelt_count;
+		pickle_put_keep(&snapshot->put, snapshot->spelt[who]);
 	}
 }

@@ -129,9 +129,9 @@ bool write_snapshot(const struct export_job *job)
 	struct snapshot snapshot = { .job = job };
 	bool good = false;
 
-	snapshot.is_spelt = calloc((size_t)job->trace->name_count + 1, sizeof(bool));
+	snapshot.spelt = calloc((size_t)job->trace->name_count + 1, sizeof(*snapshot.spelt));
 	snapshot.is_open = calloc(job->map->chunk_count + 1, sizeof(bool));
-	if (snapshot.is_spelt && snapshot.is_open && pickle_put_begin(&snapshot.put, job->file)) {
+	if (snapshot.spelt && snapshot.is_open && pickle_put_begin(&snapshot.put, job->file)) {
 		pickle_put_open_dict(&snapshot.put);
 		good = snapshot_put_segments(&snapshot);
 		put_traces(&snapshot);
@@ -139,7 +139,7 @@ bool write_snapshot(const struct export_job *job)
 		pickle_put_close_dict(&snapshot.put);
 		good = pickle_put_end(&snapshot.put) && good;
 	}
-	free(snapshot.is_spelt);
+	free(snapshot.spelt);
 	free(snapshot.is_open);
 	return good;
 }

@@ -20,6 +20,7 @@ elf 20000
 input 6000
 ipc 600
 option 1500
+pickle 3000
 pool 600
 size 40
 table 4000
@@ -43,6 +44,7 @@ fuzz_words() # NAME
 	echo "-max_len=$(fuzz_longest "$1")"
 	echo -timeout=20
 	echo -rss_limit_mb=2048
+	echo -malloc_limit_mb=64
 	echo -print_final_stats=1
 	[ ! -f "$fuzz_here/$1.dict" ] || echo "-dict=$fuzz_here/$1.dict"
 }

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any bytes at all as a pickle, and any plain data through the writer and back.
+ *
+ * The first byte says which, and in what pieces the bytes arrive.
+ *   bytes    The reader ends, with values that can be walked or with a sentence, whatever the
+ *            pieces; without its last byte a good pickle is cut short; memory is bounded by the
+ *            bytes.
+ *   data     What the writer puts is what the reader gives.
+ *   asks     The same with one opcode in it that asks for more than data: always refused.
+ */
+#include <inttypes.h>
+
+#include "fuzz.h"
+#include "pickle.h"
+#include "pickle_put.h"
+#include "utf8.h"
+
+#define DEPTH_MOST 12
+#define STEPS_MOST 3000
+#define KEPT 8u
+#define MEMORY_A_BYTE 80 /* what arrays of twice the room needed make of some 40 */
+#define MEMORY_FIRST 20000
+
+struct pieces {
+	const uint8_t *at;
+	size_t left, piece;
+	bool fails;
+};
+
+static enum mam_status give(void *user, void *buffer, size_t room, size_t *got)
+{
+	struct pieces *pieces = user;
+	size_t piece = pieces->piece < room ? pieces->piece : room;
+
+	if (piece > pieces->left)
+		piece = pieces->left;
+	if (piece == 0 && pieces->fails)
+		return MAM_ERROR_IO;
+	memcpy(buffer, pieces->at, piece);
+	pieces->at += piece;
+	pieces->left -= piece;
+	*got = piece;
+	return MAM_OK;
+}
+
+static bool load(struct pickle *pickle, const void *data, size_t bytes, size_t piece, bool fails)
+{
+	struct pieces pieces = { data, bytes, piece, fails };
+
+	return pickle_load(pickle, give, &pieces);
+}
+
+static void show_text(FILE *out, char mark, const char *text, size_t bytes)
+{
+	fprintf(out, "%c%zu:", mark, bytes);
+	fwrite(text, 1, bytes, out);
+}
+
+/* A value as one text; what is deep or long is left out. */
+static void show(const struct pickle *pickle, struct pickle_value value, unsigned int depth,
+		 unsigned int *steps, FILE *out)
+{
+	enum pickle_kind kind = pickle_kind(value);
+	struct pickle_value key, held;
+	const char *text = NULL;
+	size_t bytes = 0;
+	int64_t number = 0;
+	double real;
+
+	require(kind >= PICKLE_NONE && kind <= PICKLE_DICT, "a value of no kind");
+	if (depth == DEPTH_MOST || ++*steps > STEPS_MOST)
+		return;
+	if (kind < PICKLE_LIST)
+		require(pickle_count(pickle, value) == 0, "items of what has none");
+	if (pickle_int(pickle, value, &number))
+		fprintf(out, "i%" PRId64 ";", number);
+	else if (pickle_float(pickle, value, &real))
+		fprintf(out, "f%a;", real);
+	else if (pickle_text(pickle, value, &text, &bytes))
+		show_text(out, kind == PICKLE_TEXT ? 't' : 'b', text, bytes);
+	else
+		fprintf(out, "k%d(", (int)kind);
+	if (kind >= PICKLE_LIST)
+		require(pickle_box(value) < pickle->boxes.count, "a box without a place");
+	for (size_t i = 0; i < pickle_count(pickle, value) && *steps < STEPS_MOST; i++) {
+		if (kind == PICKLE_DICT) {
+			pickle_pair(pickle, value, i, &key, &held);
+			show(pickle, key, depth + 1, steps, out);
+			show(pickle, held, depth + 1, steps, out);
+		} else {
+			show(pickle, pickle_item(pickle, value, i), depth + 1, steps, out);
+		}
+	}
+	if (kind >= PICKLE_LIST)
+		putc(')', out);
+}
+
+static char *shown(const struct pickle *pickle)
+{
+	char *text = NULL;
+	size_t bytes;
+	unsigned int steps = 0;
+	FILE *out = open_memstream(&text, &bytes);
+
+	require(out != NULL, "no memory");
+	show(pickle, pickle->root, 0, &steps, out);
+	fclose(out);
+	return text;
+}
+
+static void check_problem(const struct pickle *pickle, size_t bytes)
+{
+	const struct pickle_problem *problem = &pickle->problem;
+	const char *end = memchr(problem->text, '\0', sizeof(problem->text));
+
+	require(end && end > problem->text && end[-1] != '.', "no sentence without its full stop");
+	require(problem->byte <= bytes, "a problem behind the end");
+	require(!(problem->cut && problem->unread), "cut and unread at once");
+}
+
+static void check_memory(const struct pickle *pickle, size_t bytes)
+{
+	size_t held = pickle->boxes.room * 16 + pickle->items.room * 8 + pickle->texts.room * 16 +
+		      pickle->chars.room + pickle->wides.room * 8;
+
+	require(held <= MEMORY_FIRST + MEMORY_A_BYTE * bytes,
+		"more memory than the bytes are worth");
+}
+
+/* The same bytes in other pieces. */
+static void check_pieces(const struct pickle *pickle, bool good, const uint8_t *data, size_t bytes,
+			 size_t piece)
+{
+	struct pickle other;
+	char *a, *b;
+
+	require(load(&other, data, bytes, piece, false) == good, "pieces make a difference");
+	if (good) {
+		a = shown(pickle);
+		b = shown(&other);
+		require(strcmp(a, b) == 0, "pieces make another value");
+		free(a);
+		free(b);
+	} else {
+		require(pickle->problem.byte == other.problem.byte &&
+				strcmp(pickle->problem.text, other.problem.text) == 0,
+			"pieces make another problem");
+	}
+	pickle_fini(&other);
+}
+
+static void play_bytes(unsigned int how, const uint8_t *data, size_t bytes)
+{
+	size_t piece = (size_t)1 << how % 8;
+	struct pickle pickle;
+	bool good = load(&pickle, data, bytes, SIZE_MAX, false);
+	size_t used = (size_t)pickle.bytes;
+
+	check_memory(&pickle, bytes);
+	if (!good)
+		check_problem(&pickle, bytes);
+	check_pieces(&pickle, good, data, bytes, piece);
+	pickle_fini(&pickle);
+	if (good) {
+		require(used > 0 && used <= bytes, "a pickle of more bytes than there are");
+		require(!load(&pickle, data, used - 1, piece, false) && pickle.problem.cut,
+			"half a pickle is a whole one");
+		pickle_fini(&pickle);
+	}
+	if (load(&pickle, data, good ? used - 1 : bytes, piece, true))
+		require(!good, "what cannot be read is");
+	else
+		check_problem(&pickle, bytes);
+	pickle_fini(&pickle);
+}
+
+/* Data on its way to the writer, and as show() will have it. */
+struct data {
+	struct fuzz_bytes from;
+	struct pickle_put put;
+	FILE *out;
+	char *text; /* of `out`, up to the last fflush() */
+	size_t text_bytes;
+	struct kept {
+		size_t begin, end; /* in text */
+	} kept[KEPT];
+	unsigned int kept_count, steps;
+	int ask_at, ask; /* at which step which opcode; -1: none */
+};
+
+static void put_words(struct data *data, bool again)
+{
+	char text[300] = "", *repaired;
+	size_t bytes = fuzz_byte(&data->from), length;
+
+	for (size_t i = 0; i < bytes; i++)
+		text[i] = (char)fuzz_byte(&data->from);
+	if (again)
+		pickle_put_word(&data->put, text);
+	else
+		pickle_put_text(&data->put, text);
+	repaired = utf8_repaired(text, strlen(text), &length);
+	require(repaired != NULL, "no memory");
+	for (size_t i = 0, one; i < length; i += one) {
+		one = utf8_length(repaired + i, length - i);
+		require(one > 0, "a repaired text is broken");
+	}
+	show_text(data->out, 't', repaired, length);
+	free(repaired);
+}
+
+static void put_value(struct data *data, unsigned int depth);
+
+static void put_many(struct data *data, unsigned int depth, bool pairs)
+{
+	unsigned int count = fuzz_byte(&data->from) % 5;
+
+	fprintf(data->out, "k%d(", pairs ? PICKLE_DICT : PICKLE_LIST);
+	if (pairs)
+		pickle_put_open_dict(&data->put);
+	else
+		pickle_put_open_list(&data->put);
+	while (count-- > 0) {
+		if (pairs)
+			put_words(data, true);
+		put_value(data, depth + 1);
+		if (!pairs)
+			pickle_put_item(&data->put);
+	}
+	if (pairs)
+		pickle_put_close_dict(&data->put);
+	putc(')', data->out);
+}
+
+static void put_again(struct data *data, unsigned int number)
+{
+	const struct kept *kept = &data->kept[number % KEPT];
+	char *copy;
+
+	if (number % KEPT >= data->kept_count) {
+		pickle_put_bool(&data->put, false);
+		fputs("i0;", data->out);
+		return;
+	}
+	pickle_put_again(&data->put, number % KEPT);
+	copy = strndup(data->text + kept->begin, kept->end - kept->begin);
+	require(copy != NULL, "no memory");
+	fwrite(copy, 1, kept->end - kept->begin, data->out);
+	free(copy);
+}
+
+static void put_value(struct data *data, unsigned int depth)
+{
+	unsigned int what = fuzz_byte(&data->from);
+	struct kept kept;
+	int64_t number;
+
+	if (data->ask_at == (int)data->steps++)
+		putc(data->ask, data->put.file);
+	fflush(data->out);
+	kept.begin = data->text_bytes;
+	switch (depth == 5 || data->steps > 200 ? what % 4 : what % 8) {
+	case 0:
+		number = (int64_t)(fuzz_number(&data->from, what / 8 % 8 + 1) << what / 64 * 8);
+		number = what & 128 ? -number : number;
+		pickle_put_number(&data->put, number);
+		fprintf(data->out, "i%" PRId64 ";", number);
+		break;
+	case 1:
+		pickle_put_bool(&data->put, what & 8);
+		fputs(what & 8 ? "i1;" : "i0;", data->out); /* as in Python */
+		break;
+	case 2: put_words(data, what & 8); break;
+	case 3: put_again(data, what / 8); return;
+	case 4:
+		fprintf(data->out, "k%d(", PICKLE_TUPLE);
+		put_value(data, depth + 1);
+		put_value(data, depth + 1);
+		pickle_put_pair(&data->put);
+		putc(')', data->out);
+		break;
+	default: put_many(data, depth, what % 8 >= 6); break;
+	}
+	fflush(data->out);
+	kept.end = data->text_bytes;
+	if (what & 16 && data->kept_count < KEPT) {
+		pickle_put_keep(&data->put, data->kept_count);
+		data->kept[data->kept_count++] = kept;
+	}
+}
+
+static void play_data(const uint8_t *bytes, size_t count, bool asks)
+{
+	static const unsigned char opcodes[] = "ciRboPQ\x81\x92\x82\x83\x84\x93\x97\x98";
+	struct data data = { .from = { bytes, bytes + count }, .ask_at = -1 };
+	struct pickle pickle;
+	char *written = NULL, *read;
+	size_t written_bytes;
+	FILE *file = open_memstream(&written, &written_bytes);
+
+	data.out = open_memstream(&data.text, &data.text_bytes);
+	require(file && data.out && pickle_put_begin(&data.put, file), "no memory");
+	if (asks) {
+		data.ask_at = (int)fuzz_byte(&data.from);
+		data.ask = opcodes[fuzz_byte(&data.from) % (sizeof(opcodes) - 1)];
+	}
+	put_value(&data, 0);
+	require(pickle_put_end(&data.put), "data cannot be written");
+	fclose(file);
+	fclose(data.out);
+	if (asks && data.ask_at < (int)data.steps) {
+		require(!load(&pickle, written, written_bytes, 7, false),
+			"a pickle that asks for more than data is read");
+	} else {
+		require(load(&pickle, written, written_bytes, 7, false),
+			"what is written is refused");
+		read = shown(&pickle);
+		require(data.steps > 200 || strcmp(read, data.text) == 0, "something else is read");
+		free(read);
+	}
+	pickle_fini(&pickle);
+	free(written);
+	free(data.text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	if (bytes == 0)
+		return 0;
+	switch (data[0] / 64) {
+	case 3: play_data(data + 1, bytes - 1, true); break;
+	case 2: play_data(data + 1, bytes - 1, false); break;
+	default: play_bytes(data[0], data + 1, bytes - 1); break;
+	}
+	return 0;
+}
