@@ -204,7 +204,9 @@ bool torch_who(struct torch_snapshot *snapshot, struct pickle_value entry, uint3
 
 	if (!torch_frames_who(&snapshot->frames, pickle_get(pickle, entry, "frames"), who))
 		return torch_fail_memory(snapshot);
-	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]) && *who == 0; i++)
+	/* A note in an export of ours is a block's id and place, and nobody's. */
+	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]) && *who == 0 && !snapshot->is_ours;
+	     i++)
 		if (pickle_text(pickle, pickle_get(pickle, entry, notes[i]), &text, &bytes) &&
 		    bytes &&
 		    !names_number(&snapshot->history.names, text,
@@ -332,11 +334,20 @@ static void say(const struct torch_snapshot *snapshot)
 			      format_count(history->unknown).text);
 }
 
+/* Did mam replay --export write it? */
+static bool is_ours(const struct pickle *pickle)
+{
+	struct pickle_value settings = pickle_get(pickle, pickle->root, "allocator_settings");
+
+	return pickle_kind(pickle_get(pickle, settings, "mam")) == PICKLE_TEXT;
+}
+
 static bool read_snapshot(struct torch_snapshot *snapshot, struct input *input,
 			  struct replay_build *build)
 {
 	if (!load(snapshot, input) || !choose_device(snapshot, build->device))
 		return false;
+	snapshot->is_ours = is_ours(&snapshot->pickle);
 	if (!history_init(&snapshot->history) ||
 	    !torch_frames_init(&snapshot->frames, &snapshot->pickle, &snapshot->history.names))
 		return torch_fail_memory(snapshot);

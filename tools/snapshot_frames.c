@@ -3,8 +3,8 @@
  * snapshot_frames.c - who asked for a block, as a stack of one frame, and what else is put as a key
  * with its value.
  *
- * FILE:LINE:NAME and FILE:LINE come apart; all else is a name. A stack is spelt out once and later
- * named by its number in the memo.
+ * FILE:LINE:NAME and FILE:LINE NAME come apart; all else is a name. A stack is spelt out once and
+ * later named by its number in the memo.
  */
 #include "snapshot.h"
 
@@ -29,17 +29,17 @@ void snapshot_put_bool(struct snapshot *snapshot, const char *key, bool is)
 	pickle_put_bool(&snapshot->put, is);
 }
 
-/* FILE:LINE:NAME, FILE:LINE or NAME, taken apart in place. */
+/* FILE:LINE:NAME, FILE:LINE NAME or NAME, taken apart in place. */
 static void split_who(char *who, const char **file, int64_t *line, const char **name)
 {
 	for (char *colon = strchr(who, ':'); colon; colon = strchr(colon + 1, ':')) {
 		size_t digits = strspn(colon + 1, "0123456789");
 		char *end = colon + 1 + digits;
 
-		if (digits == 0 || digits > 9 || (*end != ':' && *end != '\0') || colon == who)
+		if (digits == 0 || digits > 9 || (*end != ':' && *end != ' ') || colon == who)
 			continue;
 		*line = strtol(colon + 1, NULL, 10);
-		*name = *end ? end + 1 : "";
+		*name = end + 1;
 		*file = who;
 		*colon = '\0';
 		return;

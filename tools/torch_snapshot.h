@@ -27,6 +27,7 @@ struct torch_snapshot {
 	struct torch_frames frames;
 	struct idtable states; /* of addresses that events told of, after the last one read */
 	bool has_requests;     /* there are events free_requested */
+	bool is_ours;          /* mam wrote it, see snapshot.h */
 
 	double reserved; /* bytes, since the first event; a double as files may tell anything */
 	double reserved_most; /* largest it was, 0 at least */

@@ -103,6 +103,37 @@ echo old > old.json
 (trap '' XFSZ; ulimit -f 8; "$MAM" replay -q -r 1 --export old.json real.trace 2> said)
 same "an old file stays" old "$(cat old.json)"
 
+# Snapshots, by the reader of PyTorch's own. Of a block it knows the address, not the id; times are
+# in whole microseconds.
+numbered() # TRACE - its events, with ids in the order of allocations
+{
+	events "$1" | awk '{ if ($1 == "a") id[$2] = ++n; $2 = id[$2]; print }'
+}
+
+export_to real.pickle real.trace
+export_to back.trace real.pickle
+same "a snapshot of a real trace reads back as the trace" "$(numbered real.trace | cksum)" \
+	"$(numbered back.trace | sed 's/ t=[0-9]*$//' | cksum)"
+export_to real.pickle real.trace --source vmm --simulate
+export_to back.trace real.pickle
+same "and from mapped memory" "$(numbered real.trace | cksum)" \
+	"$(numbered back.trace | sed 's/ t=[0-9]*$//' | cksum)"
+cat > torch.trace << 'END'
+a 1 1000 0 who=train.py:12%20step t=0
+a 2 500 7 t=2000
+a 3 600 0 who=worker%20two t=2000
+f 1 stream=9 t=4000
+a 4 900 0 who=train.py:12%20step t=5000
+END
+export_to torch.pickle torch.trace
+export_to back.trace torch.pickle
+same "who, streams and times come back from a snapshot" "$(cat torch.trace)" "$(numbered back.trace)"
+export_to again.pickle back.trace
+export_to again.trace again.pickle
+same "and once more" "$(events back.trace | cut -d ' ' -f 3-)" \
+	"$(events again.trace | cut -d ' ' -f 3-)"
+rm -f ./*.pickle
+
 # What programs find in the others.
 if ! command -v python3 > /dev/null; then
 	skip "what Python reads" "there is no python3"
@@ -171,7 +202,7 @@ cat > odd.trace << 'END'
 a 1 1000 0 thread=7 who=/a/train.py:12:step t=1000000
 a 2 500 0 thread=8 who=%00x%ff"\</script>%0A t=1002500
 a 3 0 0 thread=8 t=1002600
-a 4 600 0 thread=7 who=only:5 t=1002700
+a 4 600 0 thread=7 who=only:5%20f t=1002700
 a 5 600 0 thread=7 who=ns::f(x:1) t=1002800
 f 1 stream=9 t=1004000
 f 3 t=1004000
@@ -181,7 +212,7 @@ same "odd names: files that viewers can go by" "none none" "$(found json_problem
 same "times of the trace" "from the trace 0.0 4.0 0 0 2 2" \
 	"$(found json_times first_ts first_dur time_us)"
 same "a stack of one frame" \
-	'[["/a/train.py|12|step"], [], ["only|5|"], ["|0|ns::f(x:1)"]]' "$(found stacks)"
+	'[["/a/train.py|12|step"], [], ["only|5|f"], ["|0|ns::f(x:1)"]]' "$(found stacks)"
 same "what the viewer shows beside a block" \
 	"block 1, line 1, thread 7 / block 2, line 2, thread 8 / block 4, line 4, thread 7" \
 	"$(found labels)"
