@@ -8,6 +8,8 @@
 #define FAILING_ITSELF
 #include "failing.h"
 
+#include <malloc.h>
+
 long failing_left = -1;
 
 static int fails(void)
@@ -18,9 +20,16 @@ static int fails(void)
 	return 0;
 }
 
+/* Fresh memory is full of junk, so that nobody takes it for zero. */
+#define JUNK 0xa5
+
 void *failing_malloc(size_t bytes)
 {
-	return fails() ? NULL : malloc(bytes);
+	void *at = fails() ? NULL : malloc(bytes);
+
+	if (at)
+		memset(at, JUNK, bytes);
+	return at;
 }
 
 void *failing_calloc(size_t count, size_t bytes)
@@ -30,5 +39,10 @@ void *failing_calloc(size_t count, size_t bytes)
 
 void *failing_realloc(void *at, size_t bytes)
 {
-	return fails() ? NULL : realloc(at, bytes);
+	size_t before = at ? malloc_usable_size(at) : 0;
+	char *wider = fails() ? NULL : realloc(at, bytes);
+
+	if (wider && bytes > before)
+		memset(wider + before, JUNK, bytes - before);
+	return wider;
 }

@@ -13,6 +13,7 @@
 static struct replay_build build;
 static struct replay_trace trace;
 static char said[400];
+static bool ended;
 
 /* In place of tools/message.c. */
 void message_error(const char *format, ...)
@@ -42,12 +43,21 @@ static void begin(void)
 	failing_left = -1;
 	said[0] = '\0';
 	replay_build_init(&build, &trace, "x.trace", "entry");
+	ended = false;
+}
+
+/* The trace is whole: once only. */
+static void complete(void)
+{
+	replay_build_fini(&build);
+	ended = true;
 }
 
 static void end(void)
 {
 	failing_left = -1;
-	replay_build_fini(&build);
+	if (!ended)
+		complete();
 	drop(&trace);
 }
 
@@ -154,7 +164,7 @@ START_TEST(columns_are_missing_until_told)
 	ck_assert_ptr_null(trace.origins);
 	ck_assert_ptr_null(trace.free_streams);
 	ck_assert(!trace.has_threads);
-	replay_build_fini(&build);
+	complete();
 	ck_assert_ptr_null(trace.names);
 	ck_assert_uint_eq(trace.name_count, 0);
 }
@@ -191,7 +201,7 @@ START_TEST(origins_begin_with_the_first)
 	told = (struct replay_told){ .id = 4, .who = "a.py:1 f()", .who_bytes = 8, .thread = 5 };
 	ck_assert(replay_build_alloc(&build, &told));
 	ck_assert(alloc(5, 1, 0));
-	replay_build_fini(&build);
+	complete();
 	ck_assert(trace.has_threads);
 	ck_assert_uint_eq(trace.name_count, 2);
 	ck_assert_str_eq(trace.names[1], "a.py:1 f");
@@ -255,7 +265,7 @@ START_TEST(columns_grow_together)
 	uint32_t wrong = 0, event = 0;
 
 	ck_assert(tell_all(count));
-	replay_build_fini(&build);
+	complete();
 	ck_assert_uint_eq(trace.block_count, count);
 	ck_assert_uint_eq(trace.event_count, count + count / 2);
 	for (uint32_t i = 0; i < count; i++) {
