@@ -21,7 +21,9 @@ struct settings {
 };
 
 static const struct args_word largest[] = { { "largest", UINT64_MAX }, { NULL, 0 } };
-static const struct args_word colours[] = { { "red", 7 }, { "green", 8 }, { "blue", 9 }, { NULL, 0 } };
+static const struct args_word colours[] = {
+	{ "red", 7 }, { "green", 8 }, { "blue", 9 }, { NULL, 0 },
+};
 
 static const struct args_option options[] = {
 	{ "flag", 'f', ARGS_FLAG, offsetof(struct settings, flag), NULL, NULL, "a flag" },
@@ -102,7 +104,8 @@ static bool parse(const struct args_command *command, struct line *line, struct 
 		require(status == STATUS_BAD, "another status");
 		require(heard.printed_bytes == 0, "an error among the output");
 	}
-	fuzz_require_sentences(&heard, !good && status == STATUS_BAD);
+	require(fuzz_sentences(&heard) == (!good && status == STATUS_BAD),
+		"not a sentence for each mistake");
 	fuzz_heard_free(&heard);
 	return good;
 }

@@ -22,6 +22,7 @@ ipc 600
 option 1500
 pickle 3000
 pool 600
+read 3000
 size 40
 table 4000
 trace 20000
@@ -56,11 +57,11 @@ fuzz_sources()
 		[ "$layer" = interpose ] || ls "$MAM_SRCDIR/src/$layer"/*.c
 	done
 	ls "$MAM_SRCDIR"/src/interpose/share/*.c "$MAM_SRCDIR"/tools/*.c "$MAM_SRCDIR"/tools/bench/plot*.c |
-		grep -v -e /mam.c -e /run -e /info_ -e /bench.c
-	echo "$MAM_BUILDDIR/tools/map_text.c"
+		grep -v -e /mam.c -e /bench.c
+	ls "$MAM_BUILDDIR"/tools/*_text.c
 }
 
-# Which compiler, and how: clang's libFuzzer; without it, a main() that plays inputs (replay.h),
+# Which compiler, and how: clang's libFuzzer; without it, a main() that plays inputs (without.h),
 # with sanitizers where they work.
 fuzz_choose() # FOLDER - sets fuzz_kind, fuzz_compiler, fuzz_flags
 {
@@ -102,7 +103,7 @@ fuzz_rules() # FOLDER
 	done
 	printf '%s/code.a:\n\trm -f $@ && ar rcs $@ $^\n' "$1"
 	fuzz_names | while read -r name; do
-		printf '%s/%s: %s/fuzz_%s.c %s/fuzz.h %s/replay.h %s/code.a\n' \
+		printf '%s/%s: %s/fuzz_%s.c %s/fuzz.h %s/without.h %s/code.a\n' \
 			"$1" "$name" "$fuzz_here" "$name" "$fuzz_here" "$fuzz_here" "$1"
 		printf '\t%s $(flags) $(link) $< %s/code.a -o $@ -lz -lm -lpthread -ldl\n' "$fuzz_compiler" "$1"
 	done
