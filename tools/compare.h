@@ -95,6 +95,9 @@ void compare_reckon_each(const struct replay_trace *trace, struct compare_row *r
 /* compare_reckon - what follows from a row's result, for so many bytes live at the peak. */
 void compare_reckon(struct compare_row *row, uint64_t peak_live_bytes);
 
+/* compare_is_size - could any memory have such a block? What is larger is never live. */
+bool compare_is_size(uint64_t bytes);
+
 /* compare_peak_live - the most bytes of a trace that are live at once. */
 uint64_t compare_peak_live(const struct replay_trace *trace);
 
@@ -102,6 +105,9 @@ struct compare_choice compare_choose(const struct compare_table *table);
 
 /* compare_choice_say - the choice as sentences. */
 void compare_choice_say(const struct compare_table *table, FILE *file);
+
+/* compare_notes_say - what the numbers alone do not tell: failures, waits, where times are from. */
+void compare_notes_say(const struct compare_table *table, FILE *file);
 
 /* compare_choice_code - how a program is told: "MAM_SOURCE=vmm MAM_CACHE=off". */
 void compare_choice_code(const struct compare_row *row, char *text, size_t bytes);

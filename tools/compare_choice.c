@@ -127,16 +127,15 @@ void compare_choice_code(const struct compare_row *row, char *text, size_t bytes
 		add_size(text, bytes, "MAM_LIMIT", settings->limit_bytes);
 }
 
-/* "the quickest", or why else. */
 static const char *reason_of(const struct compare_choice *choice)
 {
 	if (choice->choice == choice->memory && choice->choice == choice->time)
 		return "nothing here needs less or is quicker";
 	if (choice->choice == choice->time)
-		return "it is the quickest, and the least is within 2% of it";
+		return "the quickest, and within 2% of the least";
 	if (choice->choice == choice->memory)
 		return "what is quicker needs over 2% more";
-	return "of those within 2% of the least it is the quickest";
+	return "the quickest of those within 2% of the least";
 }
 
 /* mam run takes chunks and keeps no caches, whatever it is told. */
@@ -149,11 +148,22 @@ static const char *who_can(const struct replay_settings *settings)
 							      : "the library's default pools";
 }
 
+static void say_choice(const struct compare_row *chosen, const char *reason, FILE *file)
+{
+	char code[200];
+
+	compare_choice_code(chosen, code, sizeof(code));
+	fprintf(file, "Choose \"%s\": %s.\n", compare_row_name(chosen), reason);
+	if (*code)
+		fprintf(file, "For %s:\n  %s\n", who_can(&chosen->setting->settings), code);
+	else
+		fputs("Default pools do so unless told otherwise.\n", file);
+}
+
 void compare_choice_say(const struct compare_table *table, FILE *file)
 {
 	const struct compare_choice choice = compare_choose(table);
-	const struct compare_row *memory, *time, *chosen;
-	char code[200];
+	const struct compare_row *memory, *time;
 
 	if (choice.memory == COMPARE_NONE) {
 		fputs("None of these settings served every allocation.\n", file);
@@ -161,24 +171,11 @@ void compare_choice_say(const struct compare_table *table, FILE *file)
 	}
 	memory = &table->rows[choice.memory];
 	time = &table->rows[choice.time];
-	if (choice.memory == choice.time)
-		fprintf(file, "Least memory and least time: %s, %s (%s), %.0f ns an event.\n",
-			compare_row_name(memory), format_bytes(memory->needed_bytes).text,
-			format_ratio(memory->needed_ratio).text, memory->ns_per_event);
-	else
-		fprintf(file,
-			"Least memory: %s, %s (%s). Least time: %s, %.0f ns an event.\n",
-			compare_row_name(memory), format_bytes(memory->needed_bytes).text,
-			format_ratio(memory->needed_ratio).text, compare_row_name(time),
-			time->ns_per_event);
-	chosen = &table->rows[choice.choice];
-	compare_choice_code(chosen, code, sizeof(code));
-	fprintf(file, "Choose \"%s\": %s.\n", compare_row_name(chosen),
-		reason_of(&choice));
-	if (*code)
-		fprintf(file, "For %s: %s\n", who_can(&chosen->setting->settings), code);
-	else
-		fputs("Default pools do so unless told otherwise.\n", file);
+	say_choice(&table->rows[choice.choice], reason_of(&choice), file);
+	fprintf(file, "Least memory: %s, %s (%s).\n", compare_row_name(memory),
+		format_bytes(memory->needed_bytes).text, format_ratio(memory->needed_ratio).text);
+	fprintf(file, "Least time: %s, %s ns an event.\n", compare_row_name(time),
+		format_count((uint64_t)(time->ns_per_event + 0.5)).text);
 	if (choice.others)
 		fputs("When memory is used again, and its limits, are not for this table to choose.\n",
 		      file);

@@ -63,25 +63,29 @@ static void put_summary(FILE *file, const void *what)
 		format_bytes(table->peak_live_bytes).text);
 }
 
-/* The sentences below the table, which may hold the words of a user's list. */
+/*
+ * The sentences below the printed table, which may hold the words of a user's list. A line that is
+ * indented is for a shell.
+ */
 static void put_verdict(FILE *file, const void *what)
 {
-	char text[1200] = "";
+	char text[8000] = ""; /* 16 settings with two sentences each have room */
 	FILE *memory = fmemopen(text, sizeof(text) - 1, "w");
 	char *line = text, *end;
 
 	if (!memory)
 		return;
 	compare_choice_say(what, memory);
+	compare_notes_say(what, memory);
 	fclose(memory);
 	for (; *line; line = end) {
 		for (end = line; *end && *end != '\n'; end++)
 			;
 		if (*end)
 			*end++ = '\0';
-		fputs("<p>", file);
+		fputs(*line == ' ' ? "<p><code>" : "<p>", file);
 		page_markup(file, line);
-		fputs("</p>\n", file);
+		fputs(*line == ' ' ? "</code></p>\n" : "</p>\n", file);
 	}
 }
 

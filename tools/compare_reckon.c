@@ -94,8 +94,7 @@ static void give(struct driver *driver, uint64_t bytes)
 	}
 }
 
-/* Can the driver have such a block at all? */
-static bool is_size(uint64_t bytes)
+bool compare_is_size(uint64_t bytes)
 {
 	return bytes > 0 && bytes < UINT64_C(1) << 48;
 }
@@ -107,7 +106,7 @@ uint64_t compare_peak_live(const struct replay_trace *trace)
 	for (uint32_t e = 0; e < trace->event_count; e++) {
 		uint64_t bytes = trace->blocks[trace->events[e] >> 1].bytes;
 
-		if (!is_size(bytes))
+		if (!compare_is_size(bytes))
 			continue;
 		live = trace->events[e] & 1 ? live - bytes : live + bytes;
 		if (live > peak)
@@ -126,7 +125,7 @@ void compare_reckon_each(const struct replay_trace *trace, struct compare_row *r
 	for (uint32_t e = 0; e < trace->event_count; e++) {
 		uint64_t bytes = trace->blocks[trace->events[e] >> 1].bytes;
 
-		if (!is_size(bytes))
+		if (!compare_is_size(bytes))
 			continue;
 		if (trace->events[e] & 1) {
 			give(&driver, bytes);

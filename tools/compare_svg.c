@@ -117,7 +117,8 @@ static void put_live(const struct picture *picture)
 	for (uint32_t e = 0; e < trace->event_count; e++) {
 		uint64_t bytes = trace->blocks[trace->events[e] >> 1].bytes;
 
-		live = trace->events[e] & 1 ? live - bytes : live + bytes;
+		if (compare_is_size(bytes))
+			live = trace->events[e] & 1 ? live - bytes : live + bytes;
 		if (live > most)
 			most = live;
 		if (x_of(picture, e + 1) < PLOT_X + x && e + 1 < trace->event_count)

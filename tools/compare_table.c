@@ -4,7 +4,8 @@
  *
  * One row a setting, as in compare.h, and one table says what the columns are. In each column the
  * least number of a setting that served everything has a star, and so has every other that reads
- * the same; where most read the same, none has. What is reckoned of cudaMalloc takes no part.
+ * the same, of times what is within COMPARE_NOISE; where most have one, none has. What is reckoned
+ * of cudaMalloc takes no part.
  */
 #include "compare.h"
 
@@ -104,14 +105,15 @@ static const struct column {
 	int width;                /* without the star */
 	struct format_text (*cell)(const struct compare_row *row);
 	double (*number)(const struct compare_row *row); /* NULL: no star */
+	double noise;                                    /* so much more is the same */
 } columns[] = {
-	{ "needs", "of live", 7, needs_of, needs_number },
-	{ "", "bytes", 9, bytes_of, NULL },
-	{ "high", "water", 8, water_of, water_number },
-	{ "holes", "at peak", 7, holes_of, holes_number },
-	{ "waste", "", 6, waste_of, waste_number },
-	{ "ns an", "event", 7, time_of, time_number },
-	{ "driver", "ms", 7, driver_of, NULL },
+	{ "needs", "of live", 7, needs_of, needs_number, 0 },
+	{ "", "bytes", 9, bytes_of, NULL, 0 },
+	{ "high", "water", 8, water_of, water_number, 0 },
+	{ "holes", "at peak", 7, holes_of, holes_number, 0 },
+	{ "waste", "", 6, waste_of, waste_number, 0 },
+	{ "ns an", "event", 7, time_of, time_number, COMPARE_NOISE },
+	{ "driver", "ms", 7, driver_of, NULL, 0 },
 };
 
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
@@ -121,30 +123,38 @@ static bool takes_part(const struct compare_row *row)
 	return row->setting && row->result.failures == 0;
 }
 
-/* The text that has the star; "" if none has. */
-static struct format_text best_of(const struct compare_table *table, const struct column *column)
+static bool is_known(const struct compare_row *row, const struct column *column)
 {
-	const struct compare_row *best = NULL;
-	struct format_text text = { "" };
+	return takes_part(row) && column->number(row) >= 0;
+}
+
+/* Is it the least of its column, or as good as that? */
+static bool is_least(const struct compare_table *table, const struct column *column,
+		     const struct compare_row *row)
+{
+	const struct compare_row *least = row;
+
+	if (!is_known(row, column))
+		return false;
+	for (const struct compare_row *one = table->rows; one < table->rows + table->count; one++)
+		if (is_known(one, column) && column->number(one) < column->number(least))
+			least = one;
+	return column->number(row) <= (1 + column->noise) * column->number(least) ||
+	       strcmp(column->cell(row).text, column->cell(least).text) == 0;
+}
+
+static bool has_star(const struct compare_table *table, const struct column *column,
+		     const struct compare_row *row)
+{
 	size_t same = 0, all = 0;
 
-	if (!column->number)
-		return text;
-	for (const struct compare_row *row = table->rows; row < table->rows + table->count; row++)
-		if (takes_part(row) && column->number(row) >= 0 &&
-		    (!best || column->number(row) < column->number(best)))
-			best = row;
-	if (!best)
-		return text;
-	text = column->cell(best);
-	for (const struct compare_row *row = table->rows; row < table->rows + table->count; row++)
-		if (takes_part(row)) {
-			all++;
-			same += strcmp(column->cell(row).text, text.text) == 0;
-		}
-	if (2 * same > all)
-		text.text[0] = '\0';
-	return text;
+	if (!column->number || !is_least(table, column, row))
+		return false;
+	for (const struct compare_row *one = table->rows; one < table->rows + table->count; one++) {
+		all += is_known(one, column);
+		same += is_least(table, column, one);
+	}
+	return 2 * same <= all;
 }
 
 static int name_columns(const struct compare_table *table)
@@ -190,8 +200,8 @@ static void put_row(const struct compare_table *table, const struct compare_row 
 
 	for (const struct column *column = columns; column < columns + COLUMNS; column++) {
 		struct format_text text = column->cell(row);
-		bool best = takes_part(row) && strcmp(text.text, best_of(table, column).text) == 0;
-		char mark = best ? '*' : row->result.failures && column == columns ? '!' : ' ';
+		bool failed = row->result.failures && column == columns;
+		char mark = has_star(table, column, row) ? '*' : failed ? '!' : ' ';
 
 		used += snprintf(line + used, sizeof(line) - (size_t)used, "%*s%c", column->width,
 				 text.text, mark);
@@ -199,33 +209,37 @@ static void put_row(const struct compare_table *table, const struct compare_row 
 	put_line(line);
 }
 
-/* What the numbers alone do not tell. */
-static void put_notes(const struct compare_table *table)
+static void say_row(const struct compare_table *table, const struct compare_row *row, FILE *file)
+{
+	const struct replay_result *result = &row->result;
+
+	if (result->failures)
+		fprintf(file,
+			"! %s: %s of %s allocations did not fit, the first on %s %" PRIu64 ".\n",
+			compare_row_name(row), format_count(result->failures).text,
+			format_count(result->allocs).text, table->trace.place,
+			result->first_failure);
+	if (result->waits)
+		fprintf(file, "%s: %s times all that was freed had to be waited for.\n",
+			compare_row_name(row), format_count(result->waits).text);
+}
+
+void compare_notes_say(const struct compare_table *table, FILE *file)
 {
 	bool simulated = false, host = false;
 
 	for (const struct compare_row *row = table->rows; row < table->rows + table->count; row++) {
-		const struct replay_result *result = &row->result;
-
-		if (result->failures)
-			printf("! %s: %s of %s allocations did not fit, the first on %s %" PRIu64
-			       ".\n",
-			       compare_row_name(row), format_count(result->failures).text,
-			       format_count(result->allocs).text, table->trace.place,
-			       result->first_failure);
-		if (result->waits)
-			printf("%s: %s times all that was freed had to be waited for.\n",
-			       compare_row_name(row), format_count(result->waits).text);
+		say_row(table, row, file);
 		if (row->setting) {
 			simulated |= row->setting->settings.simulate;
 			host |= strcmp(row->setting->settings.source, "host") == 0;
 		}
 	}
-	printf("Driver time is %s, by what an H100 took.\n",
-	       simulated && host ? "reckoned, and simulated for vmm"
-	       : simulated       ? "simulated; of a cudaMalloc each it is reckoned"
-	       : host            ? "reckoned"
-				 : "as it was; of a cudaMalloc each it is reckoned");
+	fprintf(file, "Driver time is %s, by what an H100 took.\n",
+		simulated && host ? "reckoned, and simulated for vmm"
+		: simulated       ? "simulated; of a cudaMalloc each it is reckoned"
+		: host            ? "reckoned"
+				  : "as it was; of a cudaMalloc each it is reckoned");
 }
 
 static void print_table(const struct compare_table *table)
@@ -240,7 +254,7 @@ static void print_table(const struct compare_table *table)
 		put_row(table, &table->rows[i], names);
 	putchar('\n');
 	compare_choice_say(table, stdout);
-	put_notes(table);
+	compare_notes_say(table, stdout);
 }
 
 static void print_name(const char *key, const struct compare_table *table, size_t row)

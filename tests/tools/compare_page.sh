@@ -24,8 +24,7 @@ browser_start "a comparison in a browser"
 
 probe "a comparison is drawn" "$page" <<- 'END'
 	key("0");
-	for (let i = 0; i < 50; i++)
-		frame();
+	settle();
 	say("drawn", page.dataset.drawn);
 	say("view", page.dataset.view);
 	say("given", page.dataset.order);
@@ -56,8 +55,7 @@ probe "a comparison is drawn" "$page" <<- 'END'
 	say("scrolls", page.dataset.view);
 	for (let i = 0; i < 4; i++)
 		hand("wheel", 0.5, 0.5, { deltaY: -240, ctrlKey: true }, chart);
-	for (let i = 0; i < 50; i++)
-		frame();
+	settle();
 	say("zoomed", page.dataset.view);
 	say("zoomed-drawn", page.dataset.drawn);
 	key("0");
@@ -91,6 +89,8 @@ yes "for all maps alike, where less is drawn" 'NF == 9 && $1 == $9 && $1 < 18849
 same "key 0 shows all again" "0 37695" "$(said again)"
 
 probe "hands on it" "$page" <<- 'END'
+	key("0");
+	settle();
 	const maps = document.querySelectorAll(".map"), small = maps[3].querySelector(".figure");
 	const before = small.clientHeight;
 	hand("pointerdown", 0.5, 0.5, { button: 0 }, small);
@@ -104,6 +104,7 @@ probe "hands on it" "$page" <<- 'END'
 	say("keyed", page.dataset.big);
 	key("Escape");
 	document.activeElement.blur();
+	settle();
 	hand("pointermove", 0.5, 0.97, {}, small);
 	say("hover", page.dataset.hover);
 	say("elsewhere", [...maps].map((map) => map.querySelector("p span").innerText).join(" / "));
@@ -160,6 +161,7 @@ printf 'a 18446744073709551615 1000000 3\na 2 0 0\na 5 99999999999999 0\n' > "$e
 "$MAM" replay -q -r 1 --simulate --compare --map "$scratch/evil.html" "$evil"
 probe "markup in a file's name is drawn" "$scratch/evil.html" <<- 'END'
 	const map = document.querySelector(".map .figure");
+	settle();
 	hand("pointermove", 0.5, 0.9, {}, map);
 	say("drawn", page.dataset.drawn);
 	say("failed", document.querySelectorAll("#table td.bad").length);
@@ -176,6 +178,7 @@ same "an id of 64 bits is exact" 18446744073709551615 "$(said hover)"
 probe "a trace of nothing is a page" "$scratch/empty.html" <<- 'END'
 	key("+");
 	key("2");
+	settle();
 	say("drawn", page.dataset.drawn);
 END
 same "with nothing in it" "0 0 0 0 0 0 0 0 0" "$(said drawn)"

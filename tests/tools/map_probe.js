@@ -18,6 +18,12 @@ function frame() {
 		draw();
 }
 
+/* What is drawn in several frames is there. */
+function settle() {
+	for (let i = 0; i < 50; i++)
+		frame();
+}
+
 /* x and y are parts of the figure, or of another element. */
 function hand(name, x, y, more = {}, on = place) {
 	const edges = on.getBoundingClientRect();
@@ -51,8 +57,8 @@ function picture(id) {
 function probe(steps) {
 	window.addEventListener("load", async () => {
 		/* A window may get its size after the page is there, and the frame that tells of it late. */
-		layout();
-		draw();
+		window.layout?.();
+		window.draw?.();
 		try {
 			await steps();
 		} catch (error) {

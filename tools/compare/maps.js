@@ -9,8 +9,10 @@
  * 3. The block under the pointer is outlined in every map: where did the others put it?
  */
 const BUDGET_MS = 24; /* of a frame, for maps */
+const EDGE_PIXELS = 5; /* blocks at least so large get an edge */
 const highest = Math.max(...played.map((s) => Math.max(s.top, s.bytes)), 4096) * 1.02;
 const fillOf = Uint32Array.from(meta.colors, (c) => pixel(c));
+const edgeOf = Uint32Array.from(meta.colors, (c) => pixel(c, 0.72));
 let waiting = [], turn = 0;
 
 function makeMap(setting) {
@@ -43,7 +45,8 @@ function boxOf(setting) {
 
 function paint(setting) {
 	const box = setting.plot = boxOf(setting);
-	const w = Math.max(1, Math.round(box.w * box.ratio)), h = Math.max(1, Math.round(box.h * box.ratio));
+	const pixels = (n) => Math.max(1, Math.round(n * box.ratio));
+	const w = pixels(box.w), h = pixels(box.h);
 	const image = box.base.createImageData(w, h), to = new Uint32Array(image.data.buffer);
 	const kx = w / (view.t1 - view.t0), ky = h / highest, { birth, death } = blocks;
 	const { place, end } = setting, { t0, t1 } = view;
@@ -56,15 +59,40 @@ function paint(setting) {
 		const x1 = Math.min(w, Math.max(x0 + 1, Math.round((death[i] - t0) * kx)));
 		const y0 = Math.max(0, Math.min(h - 1, Math.round(h - end[i] * ky)));
 		const y1 = Math.min(h, Math.max(y0 + 1, Math.round(h - place[i] * ky)));
-		const tone = fillOf[colorOfBlock[i]];
-		for (let y = y0; y < y1; y++)
-			to.fill(tone, y * w + x0, y * w + x1);
+		const edged = x1 - x0 >= EDGE_PIXELS && y1 - y0 >= EDGE_PIXELS;
+		const tone = fillOf[colorOfBlock[i]], edge = edgeOf[colorOfBlock[i]];
+		for (let y = y0; y < y1; y++) {
+			to.fill(edged && y === y1 - 1 ? edge : tone, y * w + x0, y * w + x1);
+			if (edged)
+				to[y * w + x1 - 1] = edge;
+		}
 		drawn++;
 	}
 	box.base.putImageData(image, 0, 0);
 	setting.drawn = drawn;
 	drawLines(setting, box);
+	if (view.big === setting.index)
+		drawScale(box);
 	outline(setting);
+}
+
+/* Addresses, where there is room for them. */
+function drawScale(box) {
+	const step = stepOf(highest, box.h / 60, true), { label, unit } = byteLabels(highest, step);
+	const context = box.base;
+	context.font = FONT;
+	context.textAlign = "left";
+	context.textBaseline = "middle";
+	for (let a = step; a < highest; a += step) {
+		const text = `${label(a)} ${unit}`, width = context.measureText(text).width + 12;
+		context.fillStyle = color("--paper");
+		context.globalAlpha = 0.85;
+		context.fillRect(0, box.yOf(a) - 8, width, 16);
+		context.globalAlpha = 1;
+		context.fillStyle = color("--soft");
+		context.fillRect(0, Math.round(box.yOf(a)), 4, 1);
+		context.fillText(text, 7, box.yOf(a));
+	}
 }
 
 /* Where chunks meet, and what the setting needs. */
@@ -113,7 +141,7 @@ function outline(setting) {
 	over.strokeRect(x0 - 1, y0 - 1, Math.max(3, x1 - x0 + 2), Math.max(3, y1 - y0 + 2));
 }
 
-/* The block of a setting at an event and an address, or -1; the largest where a pixel has several. */
+/* The block of a setting at an event and an address, or -1. */
 function blockAt(setting, t, a) {
 	for (let i = 0; i < meta.blocks && blocks.birth[i] <= t; i++)
 		if (t < blocks.death[i] && a >= setting.place[i] && a < setting.end[i])

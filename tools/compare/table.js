@@ -2,8 +2,8 @@
 /*
  * table.js - the table: a row a setting, sorted by any column, each with a switch.
  *
- * As in the printed one, the least of a column is set off, with all that read the same, unless most
- * do; settings that failed and what is reckoned take no part.
+ * As in the printed one, the least of a column is set off, with all that read the same (of times,
+ * what is within a tenth), unless most are; settings that failed and what is reckoned take no part.
  */
 const dash = "\u2013";
 const known = (n, text) => n === undefined ? dash : text(n);
@@ -11,29 +11,42 @@ const timesLive = (n) => `${n.toFixed(3)}\u00d7`;
 const percents = (n) => percent(n);
 
 const columns = [
-	{ key: "needs", head: "needs, of live", text: (s) => known(s.needs, timesLive), least: true },
-	{ key: "bytes", head: "bytes", text: (s) => bytes(s.bytes) },
-	{ key: "high", head: "high water", text: (s) => known(s.high, timesLive), least: true },
-	{ key: "physical", head: "physical", text: (s) => known(s.physical, bytes) },
-	{ key: "reserved", head: "reserved", text: (s) => known(s.reserved, bytes) },
-	{ key: "holes", head: "holes at peak", text: (s) => known(s.holes, percents), least: true },
-	{ key: "waste", head: "waste", text: (s) => known(s.waste, percents), least: true },
-	{ key: "pool", head: "ns an event, pool", text: (s) => known(s.pool, count) },
-	{ key: "ns", head: "with driver", text: (s) => known(s.ns, count), least: true },
-	{ key: "driver", head: "driver, ms", text: (s) => known(s.driver, (n) => n.toFixed(1)) },
-	{ key: "waits", head: "waits", text: (s) => count(s.waits) },
-	{ key: "failed", head: "failed", text: (s) => count(s.failed) },
+	{ key: "needs", head: "needs, of live", text: (s) => known(s.needs, timesLive), least: true,
+		about: "memory the GPU has to have, to what is live at the peak" },
+	{ key: "bytes", head: "bytes", text: (s) => bytes(s.bytes),
+		about: "the same in bytes" },
+	{ key: "high", head: "high water", text: (s) => known(s.high, timesLive), least: true,
+		about: "how far chunks are filled, to what is live at the peak" },
+	{ key: "physical", head: "physical", text: (s) => known(s.physical, bytes),
+		about: "the most memory that the driver had given" },
+	{ key: "reserved", head: "reserved", text: (s) => known(s.reserved, bytes),
+		about: "the most in chunks, or mapped" },
+	{ key: "holes", head: "holes at peak", text: (s) => known(s.holes, percents), least: true,
+		about: "free between blocks when most is live, to what is live" },
+	{ key: "waste", head: "waste", text: (s) => known(s.waste, percents), least: true,
+		about: "lost to rounding then, to what is live" },
+	{ key: "pool", head: "ns an event, pool", text: (s) => known(s.pool, count),
+		about: "the fastest pass, the pool alone where the driver is not called" },
+	{ key: "ns", head: "with driver", text: (s) => known(s.ns, count), least: true, noise: 0.1,
+		about: "the same and the driver's time, reckoned or measured" },
+	{ key: "driver", head: "driver, ms", text: (s) => known(s.driver, (n) => n.toFixed(1)),
+		about: "the driver's time for the whole trace" },
+	{ key: "waits", head: "waits", text: (s) => count(s.waits),
+		about: "how often all that was freed had to be waited for" },
+	{ key: "failed", head: "failed", text: (s) => count(s.failed),
+		about: "allocations that did not fit" },
 ];
 /* Columns in which nobody has anything to say. */
 const shown = columns.filter(({ key }) => key === "needs" || settings.some((s) => s[key]));
 
-function bestText(column) {
+function findBest(column) {
 	const those = played.filter((s) => !s.failed && s[column.key] !== undefined);
 	if (!column.least || !those.length)
-		return null;
+		return [];
 	const least = those.reduce((a, b) => b[column.key] < a[column.key] ? b : a);
-	const text = column.text(least);
-	return 2 * those.filter((s) => column.text(s) === text).length <= those.length ? text : null;
+	const most = least[column.key] * (1 + (column.noise || 0));
+	const best = those.filter((s) => s[column.key] <= most || column.text(s) === column.text(least));
+	return 2 * best.length <= those.length ? best : [];
 }
 
 function swatch(setting) {
@@ -75,7 +88,7 @@ function makeRow(setting) {
 		cell.textContent = column.text(setting);
 		if (column.key === "needs")
 			cell.prepend(meter(setting));
-		if (!setting.reckoned && !setting.failed && column.text(setting) === column.best)
+		if (column.best.includes(setting))
 			cell.className = "best";
 		if (column.key === "failed" && setting.failed)
 			cell.className = "bad";
@@ -124,10 +137,11 @@ function makeTable() {
 		cell.scope = "col";
 		cell.dataset.key = column.key;
 		button.textContent = column.head;
+		button.title = column.about || "";
 		button.onclick = () => sortBy(column.key);
 		cell.append(button);
 		head.append(cell);
-		column.best = column.text ? bestText(column) : null;
+		column.best = column.text ? findBest(column) : [];
 	}
 	settings.forEach(makeRow);
 }
