@@ -77,6 +77,10 @@ static void put_summary(struct page *page)
 	put_fact(page->file, "peak live", format_bytes(r->end.peak_live_bytes).text, none.text);
 	put_fact(page->file, "high water", format_bytes(r->end.high_water_bytes).text,
 		 format_ratio(r->high_water_ratio).text);
+	if (r->recorded_reserved_bytes)
+		put_fact(page->file, "program's own pool",
+			 format_bytes(r->recorded_reserved_bytes).text,
+			 format_ratio(r->recorded_reserved_ratio).text);
 	if (r->peak.size)
 		put_fact(page->file, "holes at the peak", format_count(r->peak.holes).text,
 			 format_bytes(r->peak.hole_bytes).text);
@@ -131,7 +135,11 @@ static void put_meta(struct page *page)
 		",\"top\":%" PRIu64 ",\"peak\":%" PRIu32 ",\n",
 		trace->event_count, trace->block_count, map_data_unit(map), map->top,
 		trace->peak_event);
-	fprintf(file, "\"mapped\":%d,", strcmp(page->settings->source, "vmm") == 0);
+	fprintf(file, "\"mapped\":%d,\"made_up\":%d,\"recorded\":%" PRIu64 ",\n",
+		strcmp(page->settings->source, "vmm") == 0,
+		strcmp(page->settings->source, "host") == 0 &&
+			page->settings->growth_bytes == REPLAY_LARGEST,
+		page->result->recorded_reserved_bytes);
 	fprintf(file, "\"threads\":%d,\"who\":%d,\"times\":%d,\"free_streams\":%d,\n",
 		trace->has_threads, trace->origins != NULL, trace->times != NULL,
 		trace->free_streams != NULL);

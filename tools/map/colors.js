@@ -11,7 +11,7 @@ let look = {}; /* the page's own colours, by name; read once a theme */
 function readLook() {
 	const style = getComputedStyle(root);
 	for (const name of ["paper", "ink", "soft", "line", "grid", "mark", "bad", "dim", "hole",
-	                    "live", "high", "reserved", "physical"])
+	                    "live", "high", "reserved", "physical", "recorded"])
 		look[name] = style.getPropertyValue("--" + name).trim();
 }
 

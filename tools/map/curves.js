@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * curves.js - how much of the heap was in use: live, high water, reserved and physical bytes.
+ * curves.js - how much of the heap was in use: live, high water, reserved and physical bytes, and
+ * the most that the recorded program's own pool had reserved, where the trace tells.
  *
+ * On host with one chunk for all nobody reserved anything: the chunk is made up, and not told of.
  * What is far above the others (a chunk of 80 GiB under a heap of four) is told and not drawn: it
  * would press all else to the floor.
  */
@@ -11,14 +13,16 @@ const stepMost = (field) => meta.steps.reduce((most, step) => Math.max(most, ste
 const highest = Math.max(peakBytes, stepMost(2));
 const alike = meta.steps.every((step) => step[1] === step[3]);
 
-/* `field` is of a step; 0: the live bytes. */
+/* `field` is of a step; 0: the live bytes; 4: one number for all events. */
 const curves = [
 	{ name: "live", tone: "live", field: 0, most: peakBytes },
 	{ name: "high water", tone: "high", field: 2, most: stepMost(2), dash: [] },
 	{ name: alike ? "reserved, all physical" : "reserved", tone: "reserved", field: 1,
-	  most: stepMost(1), dash: [7, 4] },
+	  most: stepMost(1), dash: [7, 4], hidden: meta.made_up },
 	{ name: "physical", tone: "physical", field: 3, most: stepMost(3), dash: [2, 3],
-	  hidden: alike },
+	  hidden: alike || meta.made_up },
+	{ name: "program's own pool, at most", tone: "recorded", field: 4, most: meta.recorded,
+	  dash: [10, 3, 2, 3], hidden: !meta.recorded },
 ].filter((curve) => !curve.hidden);
 for (const curve of curves)
 	curve.fits = curve.most <= highest * MUCH_HIGHER;
@@ -51,11 +55,11 @@ function drawLive() {
 
 function drawSteps({ field, tone, dash }) {
 	const path = new Path2D();
-	let y = cyOf(stepAt(view.t0)[field]);
+	let y = cyOf(stepAt(view.t0)[field] ?? meta.recorded);
 
 	path.moveTo(box.x, y);
 	for (const step of meta.steps) {
-		if (step[0] <= view.t0 || step[0] > view.t1)
+		if (step[0] <= view.t0 || step[0] > view.t1 || field === 4)
 			continue;
 		path.lineTo(xOf(step[0]), y);
 		y = cyOf(step[field]);
@@ -109,6 +113,7 @@ for (const curve of curves) {
 function tellCurves(event) {
 	const step = stepAt(event);
 	for (const curve of curves)
-		curve.value.textContent = bytes(curve.field ? step[curve.field] : live[event] || 0);
+		curve.value.textContent = bytes(curve.field ? step[curve.field] ?? meta.recorded
+			: live[event] || 0);
 }
 
