@@ -14,6 +14,7 @@
 #include "bench.h"
 
 #define REPEATS_MAX 16
+#define FINE_REPEATS 2 /* of cases without a target, so that those with one get more */
 
 /* In this order: should the time run out, what comes late is left out. */
 const struct bench_workload *const bench_workloads[] = {
@@ -100,12 +101,18 @@ static void run_once(struct cell *cell, const struct bench_workload *workload,
 	/* The same seed for every peer, another for every repeat. */
 	struct bench_random random = { 20170 + cell->runs };
 	struct bench_sample sample = { .count = 0 };
+	struct bench_effort own = *effort;
 	const char *why = "it gave no heap";
 	uint64_t start = bench_now();
 
+	if (one->fine) { /* many, and less looked at */
+		own.slice_ns = own.slice_ns / 5 * 3;
+		own.case_ns /= 2;
+		own.other_case_ns /= 2;
+	}
 	peer->growing = workload->grows && one->c != BENCH_ONE_CHUNK;
 	if (peer->open(peer)) {
-		why = workload->run(peer, one, effort, &random, &sample);
+		why = workload->run(peer, one, &own, &random, &sample);
 		if (!peer->dropped)
 			peer->close(peer);
 		peer->dropped = false;
@@ -203,7 +210,8 @@ static void run_repeat(struct board *board, const struct bench_workload *workloa
 			struct cell *cell = cell_of(board, i, p);
 			struct bench_peer *peer = &bench_peers[p];
 
-			if (!takes_part(peer, workload, one, effort) || cell->over)
+			if (!takes_part(peer, workload, one, effort) || cell->over ||
+			    (one->fine && cell->runs >= FINE_REPEATS))
 				continue;
 			if (bench_now() > deadline) {
 				board->late = board->late || cell->runs == 0;

@@ -160,7 +160,7 @@ static const char *run_latency(struct bench_peer *peer, const struct bench_case 
 		play.most_live = MOST_BYTES;
 	play.held = held_by(peer);
 	if (good)
-		why = play_steps(&play, one, (one->fine ? 1 : 2) * effort->slice_ns, random);
+		why = play_steps(&play, one, 2 * effort->slice_ns, random);
 	if (why == NULL)
 		answer(&play, sample);
 	if (play.table.blocks != NULL)
