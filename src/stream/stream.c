@@ -107,6 +107,7 @@ static bool is_due_locked(const struct mam_streams *streams, const struct mam_st
 {
 	const struct mam_pool *pool = streams->pool;
 	uint64_t few = 1 + stream->frees / 8;
+	int64_t live = (int64_t)pool->counts.live_rounded_bytes; /* below zero: not all is told yet */
 	uint64_t bytes;
 
 	if (stream->key.capture != 0)
@@ -120,7 +121,7 @@ static bool is_due_locked(const struct mam_streams *streams, const struct mam_st
 	    (few < OPEN_MOST || stream->put >= LITTLE_MOST || !is_little(stream, bytes)))
 		return true;
 	return bytes > OPEN_BYTES && bytes / 2 >= stream->swing &&
-	       bytes > pool->counts.live_rounded_bytes / OPEN_SHARE;
+	       bytes > (live > 0 ? (uint64_t)live : 0) / OPEN_SHARE;
 }
 
 /* The stream took again what it had freed, or some of it, and frees once more. */

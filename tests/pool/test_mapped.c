@@ -318,9 +318,8 @@ int main(void)
 			    (int)(sizeof(firsts) / sizeof(firsts[0])));
 	tcase_add_test(tcase, a_range_is_whole_units_and_halved_until_granted);
 	tcase_add_test(tcase, a_second_range_that_is_refused_gives_the_first_one_back);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they need address space */
-	tcase_add_test(tcase, a_range_without_books_goes_back);
-#endif
+	if (SPACE_IS_OURS)
+		tcase_add_test(tcase, a_range_without_books_goes_back);
 	tcase_add_test(tcase, ground_that_others_took_meanwhile_is_made_again);
 	tcase_add_test(tcase, who_gets_its_ground_at_last_is_served);
 	tcase_add_test(tcase, who_never_gets_its_ground_is_told_that_there_is_none);
@@ -330,8 +329,7 @@ int main(void)
 	tcase_add_loop_test(tcase, what_the_source_does_not_take_back_at_the_end_is_left_to_it, 0, 2);
 	tcase_add_test(tcase, calls_and_their_time_are_counted);
 	tcase_add_loop_test(tcase, time_is_the_clock_s_or_the_reckoning_s, 0, 2);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they keep address space */
-	tcase_add_test(tcase, a_pool_s_end_gives_its_books_back);
-#endif
+	if (SPACE_IS_OURS)
+		tcase_add_test(tcase, a_pool_s_end_gives_its_books_back);
 	return mapped_end();
 }

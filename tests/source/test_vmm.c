@@ -389,9 +389,8 @@ static void add(TCase *tests)
 	tcase_add_test(tests, what_a_device_cannot_is_said);
 	tcase_add_loop_test(tests, a_reckoning_costs_what_was_measured, 0, 6);
 	tcase_add_test(tests, a_reckoning_is_what_it_was_told_to_be);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they keep address space */
-	tcase_add_test(tests, simulated_addresses_are_whole_units_and_go_back);
-#endif
+	if (SPACE_IS_OURS)
+		tcase_add_test(tests, simulated_addresses_are_whole_units_and_go_back);
 	tcase_add_test(tests, a_child_of_a_fork_gets_no_memory);
 }
 

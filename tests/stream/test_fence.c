@@ -80,6 +80,24 @@ START_TEST(what_holds_much_leaves_early)
 }
 END_TEST
 
+/* A thread may tell its frees before another tells what they free: then less than none is live. */
+START_TEST(what_holds_much_leaves_early_before_all_is_told)
+{
+	struct scene *s = scene_new(0);
+	void *a;
+
+	for (int i = 0; i < 100; i++)
+		give(s, get(s, MIB, s->one), s->one);
+	a = get(s, 40 * MIB, s->one);
+	calls_forget();
+	s->pool->counts.live_rounded_bytes -= 64 * MIB;
+	give(s, a, s->one);
+	s->pool->counts.live_rounded_bytes += 64 * MIB;
+	ck_assert_uint_eq(calls("cuEventRecord"), 1);
+	scene_end(s);
+}
+END_TEST
+
 static unsigned all_calls(void)
 {
 	static const char *const names[] = {
@@ -392,6 +410,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, a_block_that_goes_back_and_forth_needs_none);
 	tcase_add_test(tests, the_first_free_of_a_stream_leaves_at_once);
 	tcase_add_test(tests, what_holds_much_leaves_early);
+	tcase_add_test(tests, what_holds_much_leaves_early_before_all_is_told);
 	tcase_add_loop_test(tests, a_stream_that_comes_back_for_what_it_freed_needs_no_event, 0, 3);
 	tcase_add_test(tests, the_legacy_stream_needs_no_call_at_all);
 	tcase_add_test(tests, little_leaves_late);
