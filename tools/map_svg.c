@@ -57,7 +57,8 @@ static double height_of(const struct picture *picture, const struct view *view)
 	if (view->view == MAP_VIEW_CURVES)
 		return NAME + 20 + CURVES_ALONE + SVG_ALONG_HEIGHT;
 	if (view->view == MAP_VIEW_STRIP)
-		return NAME + 30 + svg_strip_height(&picture->svg, &picture->heap);
+		return NAME + 22 + svg_legend_height(&view->tones) +
+		       svg_strip_height(&picture->svg, &picture->heap);
 	return NAME + svg_legend_height(&view->tones) + 8 + SVG_MAP_HEIGHT + under +
 	       SVG_ALONG_HEIGHT + CAPTION;
 }
@@ -74,10 +75,13 @@ static bool make(struct picture *picture, const struct map_views *views)
 		picture->has_curves |= views->list[i] == MAP_VIEW_CURVES;
 	for (; picture->count < views->count; picture->count++) {
 		struct view *view = &picture->views[picture->count];
+		enum map_view colours = views->list[picture->count];
 
-		view->view = views->list[picture->count];
+		view->view = colours;
+		if (colours == MAP_VIEW_STRIP)
+			colours = MAP_VIEW_SIZE;
 		maps += is_map(view->view);
-		if (is_map(view->view) && !map_tones_make(map, view->view, &view->tones))
+		if (view->view != MAP_VIEW_CURVES && !map_tones_make(map, colours, &view->tones))
 			return false;
 		view->height = height_of(picture, view);
 	}
@@ -132,7 +136,7 @@ static bool put_map(const struct picture *picture, const struct view *view, doub
 	return true;
 }
 
-static bool put_strip(const struct picture *picture, double y)
+static bool put_strip(const struct picture *picture, const struct view *view, double y)
 {
 	const struct svg *svg = &picture->svg;
 	const struct replay_trace *trace = svg->map->trace;
@@ -146,7 +150,9 @@ static bool put_strip(const struct picture *picture, double y)
 	else
 		snprintf(text, sizeof(text), "no events");
 	svg_text(svg->file, SVG_LEFT, y + 9, "", text);
-	return svg_strip(svg, &picture->heap, picture->event, y + 22);
+	svg_legend(svg, MAP_VIEW_SIZE, &view->tones, y + 18);
+	y += 18 + svg_legend_height(&view->tones);
+	return svg_strip(svg, &picture->heap, picture->event, y);
 }
 
 static bool put_view(const struct picture *picture, const struct view *view, double y)
@@ -160,7 +166,7 @@ static bool put_view(const struct picture *picture, const struct view *view, dou
 		svg_curves(svg, y + 20, CURVES_ALONE, true);
 		svg_along_axis(svg, y + 20 + CURVES_ALONE);
 	} else if (view->view == MAP_VIEW_STRIP) {
-		good = put_strip(picture, y);
+		good = put_strip(picture, view, y);
 	} else {
 		good = put_map(picture, view, y);
 	}

@@ -24,7 +24,7 @@
 #define STRIP 26.0      /* how high a row's strip is */
 #define ABOVE 20.0      /* of it, for the bracket and chunks' names */
 #define BELOW 26.0      /* for ticks and their numbers */
-#define FIGURES 58.0    /* what is said in words */
+#define FIGURES 50.0    /* what is said in words */
 #define PITCH (ABOVE + STRIP + BELOW)
 
 struct strip {
@@ -353,6 +353,6 @@ bool svg_strip(const struct svg *svg, const struct map_heap *heap, uint32_t even
 	for (int i = 0; i < strip.rows; i++)
 		if (!put_row(&strip, i, y + i * PITCH))
 			return false;
-	put_figures(&strip, event, y + strip.rows * PITCH);
+	put_figures(&strip, event, y + strip.rows * PITCH + 8);
 	return true;
 }
