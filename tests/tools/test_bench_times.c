@@ -80,6 +80,18 @@ START_TEST(no_time_is_below_zero)
 }
 END_TEST
 
+START_TEST(no_quantile_is_above_the_maximum)
+{
+	struct bench_times times;
+
+	ck_assert(bench_times_init(&times, 1));
+	bench_times_add(&times, 0, 33554435); /* what a float has no room for */
+	ck_assert_double_le(bench_times_quantile(&times, 0.5), times.most);
+	ck_assert_double_ge(bench_times_quantile(&times, 1), times.most);
+	bench_times_fini(&times);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("bench times");
@@ -92,6 +104,7 @@ int main(void)
 	tcase_add_test(tests, more_times_may_follow_a_quantile);
 	tcase_add_test(tests, what_finds_no_room_counts_in_mean_and_maximum);
 	tcase_add_test(tests, no_time_is_below_zero);
+	tcase_add_test(tests, no_quantile_is_above_the_maximum);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -29,14 +29,13 @@ void bench_times_fini(struct bench_times *times)
 void bench_times_add(struct bench_times *times, uint64_t start, uint64_t end)
 {
 	double ns = (double)(end - start) - bench_measure_clock_cost();
+	float kept = ns > 0 ? (float)ns : 0; /* the maximum, too, so that no quantile is above it */
 
-	if (ns < 0)
-		ns = 0;
 	if (times->kept < times->room)
-		times->ns[times->kept++] = (float)ns;
-	if (ns > times->most)
-		times->most = ns;
-	times->sum += ns;
+		times->ns[times->kept++] = kept;
+	if (kept > times->most)
+		times->most = kept;
+	times->sum += kept;
 	times->count++;
 	times->sorted = false;
 }
