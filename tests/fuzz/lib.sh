@@ -23,6 +23,7 @@ option 1500
 pickle 3000
 pool 600
 read 3000
+replay 400
 size 40
 table 4000
 trace 20000
