@@ -22,7 +22,7 @@ struct snapshot {
 	struct pickle_put put;
 	uint32_t *spelt; /* of each name: the number its stack was kept under, from 1; 0: not put */
 	uint32_t spelt_count;
-	bool *is_open;  /* of each chunk: its segment_alloc was put */
+	bool *is_open; /* of each chunk: its segment_alloc was put */
 };
 
 /* snapshot_number - as much of it as a pickle's number holds. */
