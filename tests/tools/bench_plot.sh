@@ -130,6 +130,8 @@ hides() # PICTURE TEXT
 		ok "$1 does not say $2"
 	fi
 }
+has holes 'mam, alloc, 1k: 44'
+hides holes 'mam, host memory' # the same again
 hides percentiles ': 17<'         # of another case
 hides holes ': 77<'               # of other sizes
 same "one group has no line but the axis" 1 "$(grep -c 'class="axis"' "$scratch/pictures/latency.svg")"

@@ -35,7 +35,7 @@ static const struct drawn everybody[] = {
 
 /* Where the pool's own books are measured, without caches. */
 static const struct drawn bookkeepers[] = {
-	{ "mam", "mam", { "mam-cudamalloc" }, NULL },
+	{ "mam", "mam", { "mam-cudamalloc", "mam-host" }, NULL },
 	{ "mam, host memory", "plain", { "mam-host" }, NULL },
 	{ "RMM pool", "rmm", { "rmm-pool" }, NULL },
 	{ "PyTorch's cache", "torch", { "torch" }, NULL },
@@ -273,7 +273,7 @@ static void drop_empty_points(struct plot_lines *plot)
 static void collect_lines(const struct plot_rows *rows, const struct figure *figure,
 			  struct plot_lines *plot)
 {
-	const char *last = NULL;
+	const char *last = NULL; /* so that nobody is drawn twice, as two */
 	size_t i;
 
 	*plot = (struct plot_lines){ .title = figure->title,
