@@ -307,6 +307,10 @@ static void say_odd(const struct log *log)
 		message_error("%s: allocations that failed in the program: %s, the first on line "
 			      "%" PRIu64,
 			      log->path, format_count(log->failures).text, log->first_failure);
+	if (history->by_time)
+		message_error("%s: lines contradict each other, and their times do less: the order "
+			      "is that of the times",
+			      log->path);
 	if (history->late)
 		message_error("%s: allocations of a pointer that was not yet freed: %s; each old "
 			      "block is taken as freed just before",

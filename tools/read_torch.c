@@ -31,7 +31,7 @@
 	"it again"
 #define PROGRESS_STEP 65536
 #define UNPACKED_MOST 256 /* times its size that a file may unpack to */
-#define UNPACKED_FREE ((uint64_t)1 << 28)
+#define UNPACKED_FREE ((uint64_t)1 << 24) /* bytes that any file may unpack to */
 #define PAIRS_MOST 64 /* of an event: more are no event */
 
 enum action { ALLOC, FREE, COMPLETED, RESERVE, RELEASE, OOM, OTHER };
@@ -328,8 +328,8 @@ static void say(const struct torch_snapshot *snapshot)
 			      "stopped before the snapshot was made",
 			      path, format_count(snapshot->younger).text);
 	if (history->late + history->unknown)
-		message_error("%s: the history has gaps: %s blocks were never freed in it, and "
-			      "%s frees are of no block",
+		message_error("%s: the history has gaps: blocks that are never freed in it: %s; "
+			      "frees of no block: %s",
 			      path, format_count(history->late).text,
 			      format_count(history->unknown).text);
 }

@@ -5,7 +5,8 @@
  * 1. A frame is of C++, where its name or file says so; of PyTorch's own Python files; or of
  *    somebody else's: the program's, a library's.
  * 2. The innermost of somebody else's is the one. Where there is none, PyTorch's innermost, and
- *    where there is no Python at all, the innermost of C++ that does more than get memory.
+ *    where there is no Python at all, as in a backward pass, the node of the graph that runs, or
+ *    the innermost function of C++ that does more than get memory.
  *
  * Many events share a list of frames, and lists share frames: what was found out about each is kept,
  * and so no list is looked through twice.
@@ -21,7 +22,7 @@
 #define WHO_BYTES 200
 
 /* What a frame is: also what `known` has for it. */
-enum sort { UNKNOWN, NOBODY, INNER, NATIVE, TORCH, FOREIGN };
+enum sort { UNKNOWN, NOBODY, NATIVE, NODE, TORCH, FOREIGN };
 
 #define LIST_KNOWN 1 /* `known` of a list is its number of a name and this */
 
@@ -96,14 +97,27 @@ static bool is_inner(struct text name)
 {
 	static const char *const parts[] = {
 		"unwind",       "CapturedTraceback", "gather_with_cpp", "CachingAllocator",
-		"at::detail::", "empty_generic",     "empty_cuda",      "empty_strided",
-		"::allocate(",  "StorageImpl",       "resize_",         "OptionalCUDAGuard",
+		"at::detail::", "at::native::empty", "at::empty",       "at::_ops::empty",
+		"wrapper_CUDA", "wrap_kernel",       "create_out",      "::allocate(",
+		"StorageImpl",  "resize_",           "set_output_",     "OptionalCUDAGuard",
 	};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (has(name, parts[i]))
 			return true;
 	return name.bytes == 0 || name.at[0] == '?';
+}
+
+/* Backward passes have no Python; what they do for is a node of the graph: AddmmBackward0. */
+static const char node[] = "torch::autograd::", made_node[] = "generated::";
+
+static struct text without(struct text text, const char *start)
+{
+	size_t length = strlen(start);
+
+	if (text.bytes < length || memcmp(text.at, start, length) != 0)
+		return text;
+	return (struct text){ text.at + length, text.bytes - length };
 }
 
 static enum sort sort_of(const struct torch_frames *frames, struct pickle_value frame)
@@ -115,7 +129,9 @@ static enum sort sort_of(const struct torch_frames *frames, struct pickle_value 
 		return is_torchs(file) ? TORCH : FOREIGN;
 	if (file.bytes == 0 && name.bytes == 0)
 		return NOBODY;
-	return is_inner(name) ? INNER : NATIVE;
+	if (has(name, node) && has(name, "::apply("))
+		return NODE;
+	return is_inner(name) ? NOBODY : NATIVE;
 }
 
 static enum sort look(struct torch_frames *frames, struct pickle_value frame)
@@ -140,8 +156,8 @@ static struct text base_of(struct text file)
 	return (struct text){ slash + 1, file.bytes - (size_t)(slash + 1 - file.at) };
 }
 
-/* A function of C++ without its arguments: all in front of the '(' that the last ')' closes. */
-static size_t name_bytes(struct text name)
+/* All of a function of C++ in front of the '(' that the last ')' closes. */
+static struct text without_arguments(struct text name)
 {
 	size_t depth = 0, end = name.bytes;
 
@@ -153,9 +169,21 @@ static size_t name_bytes(struct text name)
 		depth += c == ')';
 		depth -= c == '(' && depth > 0;
 		if (c == '(' && depth == 0)
-			return end ? end : name.bytes;
+			return end ? (struct text){ name.at, end } : name;
 	}
-	return name.bytes;
+	return name;
+}
+
+/* The name of a function of C++ alone: no arguments, those of a template neither. */
+static struct text short_name(struct text name)
+{
+	const char *template;
+
+	name = without(without_arguments(name), "void ");
+	template = name.bytes ? memchr(name.at, '<', name.bytes) : NULL;
+	if (template && template > name.at)
+		name.bytes = (size_t)(template - name.at);
+	return without(without(name, node), made_node);
 }
 
 static bool write_who(struct torch_frames *frames, struct pickle_value frame, enum sort sort,
@@ -167,11 +195,10 @@ static bool write_who(struct torch_frames *frames, struct pickle_value frame, en
 	int64_t line = 0;
 	int length;
 
-	if (sort == NATIVE || sort == INNER) {
-		size_t bytes = name_bytes(name);
-
+	if (sort < TORCH) {
+		name = short_name(name);
 		return names_number(frames->names, name.at,
-				    bytes < WHO_BYTES ? bytes : WHO_BYTES - 1, who);
+				    name.bytes < WHO_BYTES ? name.bytes : WHO_BYTES - 1, who);
 	}
 	pickle_int(frames->pickle, pickle_get(frames->pickle, frame, "line"), &line);
 	length = snprintf(text, sizeof(text), "%.*s:%lld %.*s",

@@ -23,8 +23,9 @@ void torch_frames_fini(struct torch_frames *frames);
 
 /*
  * torch_frames_who - the number among names of "file.py:12 function" for a list of frames, the
- * innermost one first: the first one that is not PyTorch's own; else the first one of Python;
- * else the first one of C++ that is not the allocator's. 0: there is none. False: no memory.
+ * innermost one first: the first one that is not PyTorch's own; else the first one of Python; else
+ * the backward pass's node, or the first one of C++ that is not the allocator's. 0: there is none.
+ * False: no memory.
  * All calls together take O(the pickle's frames).
  */
 bool torch_frames_who(struct torch_frames *frames, struct pickle_value list, uint32_t *who);
