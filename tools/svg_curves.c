@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * svg_curves.c - live, high water, reserved and physical bytes against events.
+ * svg_curves.c - live, high water, reserved and physical bytes against events, and the most that
+ * the recorded program's own pool had reserved, where the trace tells.
+ *
+ * On host with one chunk for all nobody reserved anything: the chunk is made up, and not told of.
  *
  * 1. A curve far above the live bytes and the high water is told and not drawn: it would press all
  *    else to the floor.
@@ -11,17 +14,18 @@
 #include "svg_view.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "format.h"
 
 #define MUCH_HIGHER 2.5 /* the page's, map/curves.js */
-#define CURVES 4
+#define CURVES 5
 
 struct curve {
 	const char *name;
 	const char *look; /* class */
 	uint64_t most;    /* its highest value */
-	uint64_t (*of)(const struct map_step *step); /* NULL: of each event, the live bytes */
+	uint64_t (*of)(const struct map_step *step); /* NULL: of no step */
 	bool hidden;
 	bool fits;
 };
@@ -67,6 +71,13 @@ static bool is_alike(const struct map *map)
 	return true;
 }
 
+/* Is the one chunk that is reserved as large as it is for no reason? */
+static bool is_made_up(const struct svg *svg)
+{
+	return strcmp(svg->settings->source, "host") == 0 &&
+	       svg->settings->growth_bytes == REPLAY_LARGEST;
+}
+
 /* What an event does to the live bytes, as asked for. */
 static int64_t change_of(const struct svg *svg, uint32_t event)
 {
@@ -96,7 +107,8 @@ static uint64_t peak_of(const struct svg *svg, uint32_t *event)
 static void choose(struct plot *plot)
 {
 	const struct map *map = plot->svg->map;
-	bool alike = is_alike(map);
+	bool alike = is_alike(map), made_up = is_made_up(plot->svg);
+	uint64_t recorded = plot->svg->result->recorded_reserved_bytes;
 	uint32_t event;
 	double highest, most = 0;
 
@@ -105,10 +117,12 @@ static void choose(struct plot *plot)
 	plot->curves[1] = (struct curve){ "high water", "high", most_of(map, high_water_of),
 					  high_water_of, false, true };
 	plot->curves[2] = (struct curve){ alike ? "reserved, all physical" : "reserved",
-					  "reserved", most_of(map, reserved_of), reserved_of, false,
-					  false };
+					  "reserved", most_of(map, reserved_of), reserved_of,
+					  made_up, false };
 	plot->curves[3] = (struct curve){ "physical", "physical", most_of(map, physical_of),
-					  physical_of, alike, false };
+					  physical_of, alike || made_up, false };
+	plot->curves[4] = (struct curve){ "program's own pool, at most", "recorded", recorded,
+					  NULL, !recorded, false };
 	highest = (double)(plot->curves[0].most > plot->curves[1].most ? plot->curves[0].most
 								       : plot->curves[1].most);
 	for (int i = 0; i < CURVES; i++) {
@@ -174,6 +188,13 @@ static void put_steps(const struct plot *plot, const struct curve *curve)
 	fprintf(plot->svg->file, "H%g\"/>\n", SVG_LEFT + SVG_PLOT);
 }
 
+/* A curve of one value. */
+static void put_level(const struct plot *plot, const struct curve *curve)
+{
+	fprintf(plot->svg->file, "<path class=\"%s\" d=\"M%g %.1fh%g\"/>\n", curve->look, SVG_LEFT,
+		y_of(plot, (double)curve->most), SVG_PLOT);
+}
+
 static void put_names(const struct plot *plot, bool large)
 {
 	const struct replay_result *result = plot->svg->result;
@@ -187,8 +208,9 @@ static void put_names(const struct plot *plot, bool large)
 		if (curve->hidden)
 			continue;
 		fprintf(file, "<path class=\"%s\" d=\"M%.1f %.1fh18\"/>\n", curve->look, x, y - 4);
-		snprintf(text, sizeof(text), "%s%s%s%s", curve->name, large ? ", at most " : "",
-			 large ? format_bytes(curve->most).text : "",
+		snprintf(text, sizeof(text), "%s%s%s%s", curve->name,
+			 i == CURVES - 1 ? ": " : large ? ", at most " : "",
+			 large || i == CURVES - 1 ? format_bytes(curve->most).text : "",
 			 curve->fits ? "" : " (above this picture)");
 		svg_text(file, x + 24, y, "", text);
 		x += 24 + svg_width(text) + 18;
@@ -247,9 +269,14 @@ void svg_curves(const struct svg *svg, double y, double height, bool large)
 	if (svg->map->trace->event_count)
 		put_live(&plot);
 	/* The last are the ones that lie under others. */
-	for (int i = CURVES - 1; i > 0 && svg->map->step_count; i--)
-		if (plot.curves[i].fits)
+	for (int i = CURVES - 1; i > 0 && svg->map->step_count; i--) {
+		if (!plot.curves[i].fits)
+			continue;
+		if (plot.curves[i].of)
 			put_steps(&plot, &plot.curves[i]);
+		else
+			put_level(&plot, &plot.curves[i]);
+	}
 	put_names(&plot, large);
 	svg_failures(svg, y);
 	put_waits(&plot);

@@ -89,6 +89,18 @@ START_TEST(a_block_is_live_from_its_birth_until_before_its_death)
 }
 END_TEST
 
+START_TEST(a_block_at_the_begin_of_its_chunk_is_above_no_hole)
+{
+	places[3] = 100;
+	places[1] = 0;
+	look(4);
+	ck_assert_uint_eq(heap.hole_count, 2);
+	is_hole(0, 10, 10);
+	is_hole(1, 25, 25);
+	map_heap_fini(&heap);
+}
+END_TEST
+
 START_TEST(of_equal_holes_the_lowest_is_the_largest)
 {
 	places[4] = 30; /* 20..30 and 35..50 */
@@ -125,6 +137,7 @@ int main(void)
 	tcase_add_test(tests, blocks_are_sorted_by_place_and_the_failed_left_out);
 	tcase_add_test(tests, holes_begin_where_their_chunk_does_and_end_with_its_last_block);
 	tcase_add_test(tests, a_block_is_live_from_its_birth_until_before_its_death);
+	tcase_add_test(tests, a_block_at_the_begin_of_its_chunk_is_above_no_hole);
 	tcase_add_test(tests, of_equal_holes_the_lowest_is_the_largest);
 	tcase_add_test(tests, a_heap_of_nothing_has_no_holes);
 	suite_add_tcase(suite, tests);
