@@ -19,7 +19,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-/* Not assert(): it must hold with NDEBUG too. The line begins with fuzz_, which fuzz.sh looks for. */
+/* Not assert(): it must hold with NDEBUG too. fuzz.sh looks for such lines. */
 #define require(holds, what) fuzz_require((holds), __FILE__, __LINE__, (what))
 
 static inline void fuzz_require(bool holds, const char *file, int line, const char *what)

@@ -13,7 +13,7 @@ seconds=${MAM_FUZZ_SECONDS:-2}
 # The first line that says what is wrong.
 wrong() # FILE
 {
-	grep -m 1 -e '^fuzz_' -e ERROR: -e 'runtime error:' "$1" || tail -n 1 "$1"
+	grep -m 1 -e '^[a-z_]*\.[ch]:[0-9]*: ' -e ERROR: -e 'runtime error:' "$1" || tail -n 1 "$1"
 }
 
 # So that a finding can be made again from the log alone.

@@ -24,6 +24,7 @@ pickle 3000
 pool 600
 read 3000
 replay 400
+rows 3000
 size 40
 table 4000
 trace 20000

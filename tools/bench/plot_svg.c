@@ -6,7 +6,10 @@
  * An allocator has the same colour in every picture, and its name beside it in ink, so that no
  * colour need be told from another. Numbers are in tooltips, too (<title>).
  */
+#include <string.h>
+
 #include "plot.h"
+#include "utf8.h"
 
 static const char style[] =
 	"<style>\n"
@@ -51,14 +54,26 @@ static const char style[] =
 
 void plot_svg_put(FILE *file, const char *text)
 {
-	for (; *text != '\0'; text++) {
+	size_t left = strlen(text), bytes;
+
+	/* One byte that is no text, and a browser shows nothing of the picture. */
+	for (; left > 0; text += bytes, left -= bytes) {
+		bytes = utf8_length(text, left);
 		switch (*text) {
 		case '&': fputs("&amp;", file); break;
 		case '<': fputs("&lt;", file); break;
 		case '>': fputs("&gt;", file); break;
 		case '"': fputs("&quot;", file); break;
-		default: fputc((unsigned char)*text < ' ' ? ' ' : *text, file);
+		default:
+			if (bytes == 0)
+				fputs(UTF8_UNKNOWN, file);
+			else if ((unsigned char)*text < ' ')
+				putc(' ', file);
+			else
+				fwrite(text, 1, bytes, file);
 		}
+		if (bytes == 0)
+			bytes = 1;
 	}
 }
 
