@@ -73,7 +73,7 @@ int plot_main(int argc, char **argv)
 	status = STATUS_GOOD;
 	for (i = first; status == STATUS_GOOD && i < argc; i++)
 		status = plot_rows_read(argv[i], &rows);
-	for (which = 0; status == STATUS_GOOD && which < plot_figure_count; which++) {
+	for (which = 0; status == STATUS_GOOD && which < plot_figure_count(); which++) {
 		if (!plot_figure_draw(which, &rows, NULL))
 			continue;
 		if (!write_picture(which, &rows, request.out))

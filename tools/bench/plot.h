@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plot.h - pictures of results: plot_rows.c reads, plot_figures.c says what is drawn, plot_lines.c
+ * plot.h - pictures of results: plot_rows.c reads, plot_figures.c and plot_table.c say what is drawn, plot_lines.c
  * and plot_bars.c draw it as SVG between plot_svg.c's head and end.
  */
 #ifndef MAM_TOOLS_BENCH_PLOT_H
@@ -77,7 +77,7 @@ double plot_bars_height(const struct plot_bars *plot);
 
 /* ---- what there is to draw: plot_figures.c ---- */
 
-extern const size_t plot_figure_count;
+size_t plot_figure_count(void);
 
 /* plot_figure_file - "latency.svg" */
 const char *plot_figure_file(size_t which);

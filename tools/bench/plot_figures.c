@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plot_figures.c - the pictures there are: what is drawn of which rows, and who as what.
+ * plot_figures.c - the pictures of plot_table.c and the one of what was held, of the rows there are.
  *
  * A picture of lines is a few groups of points; each group is one metric of one workload over its
  * parameters, or several metrics at one parameter. A picture of bars is what was held beyond what
@@ -10,192 +10,10 @@
 
 #include "plot.h"
 #include "plot_rows.h"
-
-#define GROUPS_MAX 3
-#define NAMES_MAX 10
-
-/* Who is drawn, as what; the first of `peers` that has a row counts. */
-struct drawn {
-	const char *label, *color;
-	const char *peers[4];
-	const char *unless; /* not where this one has a row */
-};
-
-static const struct drawn everybody[] = {
-	{ "mam", "mam", { "mam-cudamalloc-cache", "mam-host-cache", "mam-host" }, NULL },
-	{ "mam, no caches", "plain", { "mam-cudamalloc", "mam-host" }, NULL },
-	{ "RMM pool", "rmm", { "rmm-pool" }, NULL },
-	{ "PyTorch's cache", "torch", { "torch" }, NULL },
-	{ "cudaMallocAsync", "async", { "cudaMallocAsync-warm", "cudaMallocAsync" }, NULL },
-	{ "cudaMalloc", "cuda", { "cudaMalloc" }, NULL },
-	{ "glibc (CPU)", "other", { "glibc" }, NULL },
-	{ "jemalloc (CPU)", "jemalloc", { "jemalloc" }, "cudaMalloc" },
-	{ "mimalloc (CPU)", "mimalloc", { "mimalloc" }, "cudaMalloc" },
-};
-
-/* Where the pool's own books are measured, without caches. */
-static const struct drawn bookkeepers[] = {
-	{ "mam", "mam", { "mam-cudamalloc", "mam-host" }, NULL },
-	{ "mam, host memory", "plain", { "mam-host" }, NULL },
-	{ "RMM pool", "rmm", { "rmm-pool" }, NULL },
-	{ "PyTorch's cache", "torch", { "torch" }, NULL },
-	{ "cudaMallocAsync", "async", { "cudaMallocAsync-warm", "cudaMallocAsync" }, NULL },
-	{ "cudaMalloc", "cuda", { "cudaMalloc" }, NULL },
-	{ "glibc (CPU)", "other", { "glibc" }, NULL },
-	{ "jemalloc (CPU)", "jemalloc", { "jemalloc" }, "cudaMalloc" },
-	{ "mimalloc (CPU)", "mimalloc", { "mimalloc" }, "cudaMalloc" },
-};
-
-static const struct drawn holders[] = {
-	{ "mam, mapped", "mam", { "mam-vmm-cache", "mam-vmm" }, NULL },
-	{ "mam, simulated", "mam", { "mam-vmm-simulated", "mam-simulated-cache" }, "mam-vmm" },
-	{ "mam, chunks", "plain", { "mam-cudamalloc-cache", "mam-cudamalloc", "mam-host-cache" }, NULL },
-	{ "cudaMallocAsync", "async", { "cudaMallocAsync" }, NULL },
-	{ "PyTorch, expandable", "torch", { "torch-expandable" }, NULL },
-	{ "PyTorch", "torch", { "torch" }, NULL },
-	{ "RMM pool", "rmm", { "rmm-pool-grow", "rmm-pool" }, NULL },
-};
-
-/* One metric over `names`, the workload's parameters; or, with a parameter, the metrics `names`. */
-struct group {
-	const char *label; /* NULL: the only one */
-	const char *metric, *parameter;
-	const char *names[NAMES_MAX];
-	const char *shown[NAMES_MAX]; /* in place of names; NULL: those */
-};
-
-#define SIZES                                                                                 \
-	{                                                                                     \
-		"1B", "8B", "64B", "512B", "4KiB", "32KiB", "256KiB", "2MiB", "16MiB", "128MiB" \
-	}
-#define COUNTS                                                                            \
-	{                                                                                 \
-		"10", "100", "1000", "10000", "100000", "1000000", "10000000" \
-	}
-#define HOLES                                                               \
-	{                                                                   \
-		"10", "100", "1000", "10000", "100000", "1000000" \
-	}
-#define SHORT_COUNTS                                       \
-	{                                                  \
-		"10", "100", "1k", "10k", "100k", "1M", "10M" \
-	}
-#define LARGEST                                           \
-	{                                                 \
-		"1", "4", "64", "1024", "4096" \
-	}
-#define QUANTILES                                      \
-	{                                              \
-		"50%", "90%", "99%", "99.9%", "max" \
-	}
-
-static const struct figure {
-	const char *file;
-	const char *title, *subtitle, *up, *axis;
-	const char *workload;
-	const struct drawn *who;
-	size_t who_count;
-	struct group groups[GROUPS_MAX];
-} figures[] = {
-	{ "latency.svg",
-	  "What a pair of alloc and free costs",
-	  "nanoseconds, one thread, small heap; less is better",
-	  "ns a pair",
-	  "size of the block",
-	  "pair",
-	  everybody,
-	  sizeof(everybody) / sizeof(everybody[0]),
-	  { { NULL, "pair_ns", NULL, { "256B", "1MiB", "16MiB", "1GiB" }, { NULL } } } },
-	{ "threads.svg",
-	  "Threads on one pool",
-	  "million operations a second, 256 B to 1 MiB; more is better",
-	  "million operations/s",
-	  "threads",
-	  "threads",
-	  everybody,
-	  sizeof(everybody) / sizeof(everybody[0]),
-	  { { NULL, "mops", NULL, { "1", "2", "4", "8", "16" }, { NULL } } } },
-	{ "live.svg",
-	  "An operation when many blocks are live",
-	  "medians, blocks of 1 to 10 B; after figure 10 of the MAM paper; less is better",
-	  "ns an operation",
-	  "live blocks",
-	  "live",
-	  bookkeepers,
-	  sizeof(bookkeepers) / sizeof(bookkeepers[0]),
-	  { { "alloc", "alloc_ns", NULL, COUNTS, SHORT_COUNTS },
-	    { "free", "free_ns", NULL, COUNTS, SHORT_COUNTS } } },
-	{ "holes.svg",
-	  "An operation when there are as many holes as blocks",
-	  "medians, blocks and holes of 512 B to 16 KiB; less is better",
-	  "ns an operation",
-	  "live blocks, and holes",
-	  "holes",
-	  bookkeepers,
-	  sizeof(bookkeepers) / sizeof(bookkeepers[0]),
-	  { { "alloc", "alloc_ns", NULL, HOLES, SHORT_COUNTS },
-	    { "free", "free_ns", NULL, HOLES, SHORT_COUNTS } } },
-	{ "percentiles.svg",
-	  "How long the slow operations take",
-	  "single operations, 256 B to 16 MiB; growth apart where a heap tells it; less is better",
-	  "ns an operation",
-	  "so many of the operations took at most that",
-	  "latency",
-	  everybody,
-	  sizeof(everybody) / sizeof(everybody[0]),
-	  { { "alloc",
-	      NULL,
-	      "mixed",
-	      { "alloc_p50_ns", "alloc_p90_ns", "alloc_p99_ns", "alloc_p999_ns", "alloc_max_ns" },
-	      QUANTILES },
-	    { "free",
-	      NULL,
-	      "mixed",
-	      { "free_p50_ns", "free_p90_ns", "free_p99_ns", "free_p999_ns", "free_max_ns" },
-	      QUANTILES } } },
-	{ "random.svg",
-	  "Random sizes, RMM's benchmark",
-	  "nanoseconds an operation, up to 16,000 MiB live; less is better",
-	  "ns an operation",
-	  "largest size in MiB; sizes are uniform from 1 B",
-	  "random",
-	  everybody,
-	  sizeof(everybody) / sizeof(everybody[0]),
-	  { { "1,000 blocks",
-	      "op_ns",
-	      NULL,
-	      { "1000,1MiB", "1000,4MiB", "1000,64MiB", "1000,1GiB", "1000,4GiB" },
-	      LARGEST },
-	    { "10,000 blocks",
-	      "op_ns",
-	      NULL,
-	      { "10000,1MiB", "10000,4MiB", "10000,64MiB", "10000,1GiB", "10000,4GiB" },
-	      LARGEST },
-	    { "100,000 blocks",
-	      "op_ns",
-	      NULL,
-	      { "100000,1MiB", "100000,4MiB", "100000,64MiB", "100000,1GiB", "100000,4GiB" },
-	      LARGEST } } },
-	{ "sizes.svg",
-	  "Random sizes until all memory is taken",
-	  "medians of a range of sizes; after figures 1, 8 and 9 of the MAM paper; less is better",
-	  "ns an operation",
-	  "size, from",
-	  "fill",
-	  everybody,
-	  sizeof(everybody) / sizeof(everybody[0]),
-	  { { "alloc", "alloc_ns", NULL, SIZES, { NULL } },
-	    { "free", "free_ns", NULL, SIZES, { NULL } } } },
-};
-
-#define FIGURES (sizeof(figures) / sizeof(figures[0]))
-#define HOLDERS (sizeof(holders) / sizeof(holders[0]))
-
-/* The picture of bars comes behind those of lines. */
-const size_t plot_figure_count = FIGURES + 1;
+#include "plot_table.h"
 
 /* Of those that may stand for one, the first that took part; NULL: none did. */
-static const char *peer_of(const struct plot_rows *rows, const struct drawn *one,
+static const char *peer_of(const struct plot_rows *rows, const struct plot_drawn *one,
 			   const char *workload, const char *parameter)
 {
 	size_t i;
@@ -211,16 +29,16 @@ static const char *peer_of(const struct plot_rows *rows, const struct drawn *one
 }
 
 /* One allocator's points; false: it has none. */
-static bool collect_line(const struct plot_rows *rows, const struct figure *figure,
+static bool collect_line(const struct plot_rows *rows, const struct plot_figure *figure,
 			 const char *peer, struct plot_line *line)
 {
 	size_t group, name, point = 0;
 	bool any = false;
 
-	for (group = 0; group < GROUPS_MAX; group++) {
-		const struct group *one = &figure->groups[group];
+	for (group = 0; group < PLOT_GROUPS_MAX; group++) {
+		const struct plot_group *one = &figure->groups[group];
 
-		for (name = 0; name < NAMES_MAX && one->names[name] != NULL; name++, point++) {
+		for (name = 0; name < PLOT_NAMES_MAX && one->names[name] != NULL; name++, point++) {
 			bool metrics = one->parameter != NULL;
 
 			line->values[point] =
@@ -233,14 +51,14 @@ static bool collect_line(const struct plot_rows *rows, const struct figure *figu
 	return any;
 }
 
-static void name_points(const struct figure *figure, struct plot_lines *plot)
+static void name_points(const struct plot_figure *figure, struct plot_lines *plot)
 {
 	size_t group, name;
 
-	for (group = 0; group < GROUPS_MAX; group++) {
-		const struct group *one = &figure->groups[group];
+	for (group = 0; group < PLOT_GROUPS_MAX; group++) {
+		const struct plot_group *one = &figure->groups[group];
 
-		for (name = 0; name < NAMES_MAX && one->names[name] != NULL; name++) {
+		for (name = 0; name < PLOT_NAMES_MAX && one->names[name] != NULL; name++) {
 			const char *shown = one->shown[name];
 
 			plot->names[plot->points] = shown != NULL ? shown : one->names[name];
@@ -270,7 +88,7 @@ static void drop_empty_points(struct plot_lines *plot)
 	plot->points = to;
 }
 
-static void collect_lines(const struct plot_rows *rows, const struct figure *figure,
+static void collect_lines(const struct plot_rows *rows, const struct plot_figure *figure,
 			  struct plot_lines *plot)
 {
 	const char *last = NULL; /* so that nobody is drawn twice, as two */
@@ -282,7 +100,7 @@ static void collect_lines(const struct plot_rows *rows, const struct figure *fig
 				     .axis = figure->axis };
 	name_points(figure, plot);
 	for (i = 0; i < figure->who_count; i++) {
-		const struct drawn *one = &figure->who[i];
+		const struct plot_drawn *one = &figure->who[i];
 		const char *peer = peer_of(rows, one, figure->workload, NULL);
 		struct plot_line *line = &plot->lines[plot->count];
 
@@ -302,8 +120,8 @@ static void add_bars(const struct plot_rows *rows, const char *workload, const c
 {
 	size_t i;
 
-	for (i = 0; i < HOLDERS && plot->count < PLOT_BARS_MAX; i++) {
-		const char *peer = peer_of(rows, &holders[i], workload, parameter);
+	for (i = 0; i < plot_holder_count && plot->count < PLOT_BARS_MAX; i++) {
+		const char *peer = peer_of(rows, &plot_holders[i], workload, parameter);
 		double ratio;
 
 		if (peer == NULL)
@@ -314,8 +132,8 @@ static void add_bars(const struct plot_rows *rows, const char *workload, const c
 		if (ratio > 0)
 			plot->bars[plot->count++] = (struct plot_bar){
 				group,
-				holders[i].label,
-				holders[i].color,
+				plot_holders[i].label,
+				plot_holders[i].color,
 				ratio > 1 ? (ratio - 1) * 100 : 0,
 			};
 	}
@@ -352,9 +170,15 @@ static void collect_bars(const struct plot_rows *rows, struct plot_bars *plot)
 	add_replays(rows, plot);
 }
 
+/* The picture of bars comes behind those of lines. */
+size_t plot_figure_count(void)
+{
+	return plot_line_figures + 1;
+}
+
 const char *plot_figure_file(size_t which)
 {
-	return which < FIGURES ? figures[which].file : "footprint.svg";
+	return which < plot_line_figures ? plot_figures[which].file : "footprint.svg";
 }
 
 /* One figure `down` from the top of a page, without a frame of its own. Answers its height; 0: no
@@ -363,10 +187,10 @@ static double put_figure(size_t which, const struct plot_rows *rows, double down
 {
 	struct plot_lines lines;
 	struct plot_bars bars;
-	bool of_lines = which < FIGURES;
+	bool of_lines = which < plot_line_figures;
 
 	if (of_lines)
-		collect_lines(rows, &figures[which], &lines);
+		collect_lines(rows, &plot_figures[which], &lines);
 	else
 		collect_bars(rows, &bars);
 	if ((of_lines ? lines.count : bars.count) == 0)
@@ -405,7 +229,7 @@ static bool put_page(size_t first, size_t end, const char *title, const struct p
 
 bool plot_figure_draw(size_t which, const struct plot_rows *rows, FILE *file)
 {
-	const char *title = which < FIGURES ? figures[which].title
+	const char *title = which < plot_line_figures ? plot_figures[which].title
 					    : "Memory held beyond what was in use";
 
 	return put_page(which, which + 1, title, rows, file);
@@ -413,5 +237,5 @@ bool plot_figure_draw(size_t which, const struct plot_rows *rows, FILE *file)
 
 bool plot_figure_page(const struct plot_rows *rows, FILE *file)
 {
-	return put_page(0, plot_figure_count, "What allocators cost", rows, file);
+	return put_page(0, plot_figure_count(), "What allocators cost", rows, file);
 }
