@@ -114,4 +114,28 @@ for peer in torch torch-async; do
 	positive pair $peer 256B pair_ns
 done
 
+# C++'s library makes a text that the peer's library frees. jemalloc, when it is loaded first, must not come between.
+cat >"$scratch/text.cc" <<'END'
+#include <sstream>
+#include "peer_library.h"
+static std::string text;
+static const char *open_text(int kind, size_t, size_t)
+{
+	std::ostringstream made;
+	made << "kind " << kind << " of this library gives no heap, and says so in a text of its own";
+	text = made.str();
+	return text.c_str();
+}
+extern "C" const bench_library bench_library_2 = { open_text, nullptr, nullptr, nullptr, nullptr, nullptr };
+END
+if ! ${CXX:-c++} -shared -fPIC -I"$MAM_SRCDIR/tools/bench" "$scratch/text.cc" -o "$scratch/text.so" >"$scratch/cc" 2>&1; then
+	skip "a library in C++ beside jemalloc" "no C++ compiler"
+	finish
+fi
+BENCH_RMM=$scratch/text.so GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384 bench --only pair --sources none \
+	--peers jemalloc,rmm-arena
+same "a library in C++ beside jemalloc: exit status" 0 $?
+try "a library in C++ beside jemalloc: its words" \
+	grep -q 'skipped rmm-arena: kind 2 of this library gives no heap, .* of its own' "$scratch/out"
+
 finish

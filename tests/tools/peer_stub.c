@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * peer_stub.c - a library with an allocator for `mam bench host`, as peer_library.h wants it: addresses
- * without memory, and what it was opened with as lines "KIND INITIAL MOST" in the file PEER_LOG. The
- * kind PEER_REFUSE gives no heap.
+ * without memory, and what it was opened with as lines "KIND INITIAL MOST" in the file PEER_LOG, what
+ * each heap was asked for as lines "BLOCKS BYTES" in PEER_ASKED. The kind PEER_REFUSE gives no heap.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -10,13 +10,20 @@
 
 #include "peer_library.h"
 
-static size_t live, most_live, limit;
+static size_t live, most_live, limit, asked, asked_bytes;
 static uintptr_t next = 4096;
+
+static FILE *log_of(const char *variable)
+{
+	const char *path = getenv(variable);
+
+	return path != NULL ? fopen(path, "a") : NULL;
+}
 
 static const char *open_stub(int kind, size_t initial_bytes, size_t most_bytes)
 {
-	const char *log = getenv("PEER_LOG"), *refuse = getenv("PEER_REFUSE");
-	FILE *file = log != NULL ? fopen(log, "a") : NULL;
+	const char *refuse = getenv("PEER_REFUSE");
+	FILE *file = log_of("PEER_LOG");
 
 	if (file != NULL) {
 		fprintf(file, "%d %zu %zu\n", kind, initial_bytes, most_bytes);
@@ -24,13 +31,19 @@ static const char *open_stub(int kind, size_t initial_bytes, size_t most_bytes)
 	}
 	if (refuse != NULL && atoi(refuse) == kind)
 		return "this kind is refused";
-	live = most_live = 0;
+	live = most_live = asked = asked_bytes = 0;
 	limit = most_bytes;
 	return NULL;
 }
 
 static void close_stub(void)
 {
+	FILE *file = log_of("PEER_ASKED");
+
+	if (file == NULL)
+		return;
+	fprintf(file, "%zu %zu\n", asked, asked_bytes);
+	fclose(file);
 }
 
 static void *alloc(size_t bytes, void *stream)
@@ -40,6 +53,8 @@ static void *alloc(size_t bytes, void *stream)
 		return NULL;
 	if (__atomic_add_fetch(&live, bytes, __ATOMIC_RELAXED) > most_live)
 		most_live = live;
+	__atomic_add_fetch(&asked, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&asked_bytes, bytes, __ATOMIC_RELAXED);
 	return (void *)__atomic_fetch_add(&next, 256, __ATOMIC_RELAXED);
 }
 

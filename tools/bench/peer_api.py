@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a block costs a Python program, by the calls that such programs make: rows of workload "python"
-in the form of `mam bench host`'s CSV file.
+"""What a block costs a Python program, by the calls that such programs make: rows of workload
+"python" in the form of `mam bench host`'s CSV file.
 
     torch-api     torch.cuda.caching_allocator_alloc and caching_allocator_delete
     torch-tensor  torch.empty(N, dtype=torch.uint8, device="cuda"), and its end

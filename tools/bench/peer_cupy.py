@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""CuPy's memory pool as a peer of `mam bench host`: the same workloads, cases and random numbers, and
-rows in the form of its CSV file. CuPy's pool is not to be had without Python, so the calls come from
-there; what Python takes for a call by itself is measured and taken off (peer_python.py), and a note on
-stderr says how much that was.
+"""CuPy's memory pool as a peer of `mam bench host`: the same workloads, cases and random numbers,
+and rows in the form of its CSV file. CuPy's pool is not to be had without Python, so the calls come
+from there; what Python takes for a call by itself is measured and taken off (peer_python.py), and a
+note on stderr says how much that was.
 
-    usage: peer_cupy.py [--seconds N] [--only LIST] [--training TRACE] [TRACE...]
+    usage: peer_cupy.py [--seconds N] [--limit N] [--only LIST] [--training TRACE] [TRACE...]
 
 TRACE is what `mam bench trace` prints, or a trace of mam's own format, gzipped or not.
 """
@@ -26,8 +26,7 @@ SIZE_BATCH = 32
 GROUND = 24 * GIB
 LIVE_BUDGET = min(16000 * MIB, GROUND // 3 * 2)
 ALLOC_PERCENT = 73
-RANDOM_LIMIT_NS = 600_000_000
-PLAY_LIMIT_NS = 1_200_000_000
+LIMIT_S = 1.2  # the longest that one play of a trace may take; of random steps half of it
 STRIDE = 1024  # steps between looks at the clock
 SLOTS, CHOICES, LOOK_EVERY = 100, 4096, 64
 
@@ -35,7 +34,8 @@ SIZES = (("256B", 256), ("64KiB", 64 << 10), ("1MiB", MIB), ("16MiB", 16 * MIB),
          ("256MiB", 256 * MIB), ("1GiB", GIB))
 PAIR_SIZES = [one for one in SIZES if one[0] in ("256B", "1MiB", "16MiB", "1GiB")]
 RANDOM = [(n, text, mib) for n in (1000, 10000, 100000)
-          for text, mib in (("1MiB", 1), ("4MiB", 4), ("64MiB", 64), ("1GiB", 1024), ("4GiB", 4096))]
+          for text, mib in (("1MiB", 1), ("4MiB", 4), ("64MiB", 64), ("1GiB", 1024),
+                            ("4GiB", 4096))]
 THREADS = (1, 2, 4, 8, 16)
 
 
@@ -136,14 +136,15 @@ def play(take, steps, slots, limit_ns, refused=MemoryError):
     return done, spent, failures
 
 
-def run_random(n, most):
+def run_random(n, most, limit_ns):
     steps = plan_random(n, most, py.Random(SEED))
-    _, empty, _ = play(py.nothing, steps, n, RANDOM_LIMIT_NS)
+    done, spent, _ = play(py.nothing, steps, n, limit_ns)
+    empty = spent / done
     with Pool() as pool:
-        done, spent, failures = play(pool.take, steps, n, RANDOM_LIMIT_NS, pool.refused)
-        if done == len(steps) and spent < RANDOM_LIMIT_NS / 2:
-            done, spent, failures = play(pool.take, steps, n, RANDOM_LIMIT_NS, pool.refused)
-    return {"op_ns": py.less(spent / done, empty / len(steps)), "refused": failures,
+        done, spent, failures = play(pool.take, steps, n, limit_ns, pool.refused)
+        if done == len(steps) and spent < limit_ns / 2:
+            done, spent, failures = play(pool.take, steps, n, limit_ns, pool.refused)
+    return {"op_ns": py.less(spent / done, empty), "refused": failures,
             "done_ratio": done / len(steps)}
 
 
@@ -151,7 +152,7 @@ class Crew:
     """Threads that replace blocks until told to stop."""
 
     def __init__(self, take, count, seed):
-        self.take, self.go, self.stop = take, threading.Event(), False
+        self.take, self.gate, self.stop = take, threading.Barrier(count + 1), False
         random = py.Random(seed)
         self.seeds = [random.next() for _ in range(count)]
         self.done, self.failures = [0] * count, []
@@ -165,7 +166,7 @@ class Crew:
         parts = [choices[at:at + LOOK_EVERY] for at in range(0, CHOICES, LOOK_EVERY)]
         try:
             blocks = [take(choices[at][1]) for at in range(SLOTS)]
-            self.go.wait()
+            self.gate.wait()
             while not self.stop:
                 for slot, size in parts[self.done[which] % len(parts)]:
                     blocks[slot] = None
@@ -173,6 +174,7 @@ class Crew:
                 self.done[which] += 1
         except Exception as error:  # said by the thread that started this one
             self.failures.append(error)
+            self.gate.abort()
 
     def play(self):
         """ns an operation, of all threads together"""
@@ -180,8 +182,11 @@ class Crew:
                    for which in range(len(self.seeds))]
         for thread in threads:
             thread.start()
+        try:
+            self.gate.wait()
+        except threading.BrokenBarrierError:
+            pass  # why is among the failures
         start = now()
-        self.go.set()
         while now() - start < 2 * py.SLICE_NS and not self.failures:
             threads[0].join(0.01)
         self.stop = True
@@ -193,11 +198,16 @@ class Crew:
         return spent / (2 * LOOK_EVERY * sum(self.done))
 
 
+replacement = []  # ns an operation of a crew without an allocator, once measured
+
+
 def run_threads(count):
+    """What Python takes is that of one thread: it lets no two of them run at once."""
+    if not replacement:
+        replacement.append(Crew(py.nothing, 1, SEED).play())
     with Pool() as pool:
         found = Crew(pool.take, count, SEED).play()
-    empty = Crew(py.nothing, count, SEED).play()
-    return {"mops": 1000 / max(py.less(found, empty), 1e-3)}
+    return {"mops": 1000 / max(py.less(found, replacement[0]), 1e-3)}
 
 
 def read_trace(path):
@@ -221,7 +231,7 @@ def read_trace(path):
     return steps, len(sizes), peak
 
 
-def play_single(take, steps, slots, refused=MemoryError):
+def play_single(take, steps, slots, limit_ns, refused=MemoryError):
     """ns of each allocation and of each free"""
     blocks, allocs, frees, spent = [None] * slots, [], [], 0
     for size, slot in steps:
@@ -233,19 +243,20 @@ def play_single(take, steps, slots, refused=MemoryError):
         took = now() - start
         (allocs if size else frees).append(took)
         spent += took
-        if spent > PLAY_LIMIT_NS:
+        if spent > limit_ns:
             break
     return allocs, frees
 
 
-def run_trace(path):
+def run_trace(path, limit_ns):
     steps, slots, peak = read_trace(path)
-    done, spent, _ = play(py.nothing, steps, slots, PLAY_LIMIT_NS)
+    done, spent, _ = play(py.nothing, steps, slots, limit_ns)
     empty = spent / done
-    empty_allocs, empty_frees = (py.median(one) for one in play_single(py.nothing, steps, slots))
+    empty_allocs, empty_frees = (
+        py.median(one) for one in play_single(py.nothing, steps, slots, limit_ns))
     with Pool() as pool:
         numbers = {}
-        allocs, frees = play_single(pool.take, steps, slots, pool.refused)
+        allocs, frees = play_single(pool.take, steps, slots, limit_ns, pool.refused)
         events = len(allocs) + len(frees)
         whole = events == len(steps)
         if whole:  # it takes nothing back by itself, so what it holds now is the most it held
@@ -259,13 +270,13 @@ def run_trace(path):
                                     numbers["cold_free_mean_ns"] * len(frees)) / events
         warm, failures = [], 0
         while whole and len(warm) < 3:
-            done, spent, failed = play(pool.take, steps, slots, PLAY_LIMIT_NS, pool.refused)
+            done, spent, failed = play(pool.take, steps, slots, limit_ns, pool.refused)
             whole = done == len(steps)
             warm.append(py.less(spent / done, empty))
             failures += failed
         numbers["event_ns"] = py.median(warm) if warm else numbers["cold_event_ns"]
         if whole:
-            allocs, frees = play_single(pool.take, steps, slots, pool.refused)
+            allocs, frees = play_single(pool.take, steps, slots, limit_ns, pool.refused)
             numbers |= {"alloc_ns": py.less(py.median(allocs), empty_allocs),
                         "free_ns": py.less(py.median(frees), empty_frees),
                         "alloc_p99_ns": py.less(py.quantile(allocs, 0.99), empty_allocs),
@@ -288,16 +299,20 @@ def trace_name(path):
 def main():
     parser = argparse.ArgumentParser(description="CuPy's pool, as mam bench host plays its peers.")
     parser.add_argument("--seconds", type=float, default=45)
-    parser.add_argument("--only", metavar="LIST", help="workloads, commas between; all unless given")
+    parser.add_argument("--limit", type=float, default=LIMIT_S, metavar="SECONDS",
+                        help="the longest that one play of a trace may take")
+    parser.add_argument("--only", metavar="LIST", help="workloads, commas between")
     parser.add_argument("--training", metavar="TRACE", help="what mam bench trace prints")
     parser.add_argument("traces", metavar="TRACE", nargs="*")
     options = parser.parse_args()
     rows = py.Rows("cupy", options.seconds)
+    limit_ns = int(options.limit * 1e9)
     try:
         with Pool() as pool:
             pool.take(256)
     except Exception as error:
-        print(f"peer_cupy.py: no CuPy here: {(str(error).splitlines() or ['?'])[0]}", file=sys.stderr)
+        words = (str(error).splitlines() or ["?"])[0]
+        print(f"peer_cupy.py: no CuPy here: {words}", file=sys.stderr)
         return 1
     empty, = py.batches(lambda: pair_batch(py.nothing, 256))
     rows.note(f"cupy: called from Python, whose own {empty:.0f} ns a pair of calls are taken off "
@@ -305,11 +320,12 @@ def main():
     cases = [("pair", text, lambda size=size: run_pair(size)) for text, size in PAIR_SIZES]
     cases += [("threads", str(count), lambda count=count: run_threads(count)) for count in THREADS]
     if options.training:
-        cases.append(("training", "growing", lambda: run_trace(options.training)))
-    cases += [("replay", trace_name(path), lambda path=path: run_trace(path))
+        cases.append(("training", "growing", lambda: run_trace(options.training, limit_ns)))
+    cases += [("replay", trace_name(path), lambda path=path: run_trace(path, limit_ns))
               for path in options.traces]
     cases += [("size", text, lambda size=size: run_size(size)) for text, size in SIZES]
-    cases += [("random", f"{n},{text}", lambda n=n, mib=mib: run_random(n, mib * MIB))
+    cases += [("random", f"{n},{text}",
+               lambda n=n, mib=mib: run_random(n, mib * MIB, limit_ns // 2))
               for n, text, mib in RANDOM]
     for workload, parameter, run in cases:
         if options.only is None or workload in options.only.split(","):

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What peers of `mam bench host` that are reached through Python share: rows as the bench writes them,
-its random numbers, the clock, and what a call costs in Python before the allocator has done anything.
+"""What peers of `mam bench host` that are reached through Python share: rows as the bench writes
+them, its random numbers, the clock, and what a call costs in Python before the allocator has done
+anything.
 
-That cost is measured by playing the same loop with `slice`, a type of Python's own whose call makes a
-small object and whose end frees it, in place of the allocator's call; it is taken off, as the bench
-takes off its look at the clock. What remains is never below 0.
+That cost is measured by playing the same loop with `slice`, a type of Python's own whose call makes
+a small object and whose end frees it, in place of the allocator's call; it is taken off, as the
+bench takes off its look at the clock. What remains is never below 0.
 """
 
 import gc
