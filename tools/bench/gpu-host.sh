@@ -14,7 +14,7 @@
 #   3. the same for PyTorch's backend cudaMallocAsync alone, which a process can have only instead of PyTorch's own;
 #   4. CuPy's pool, from Python (peer_cupy.py), and what a block costs a Python program (peer_api.py);
 #   5. mam replay of TRACES with source vmm: on the GPU, and simulated, beside each other;
-#   6. pictures of it: FOLDER/latency.svg, threads.svg, footprint.svg (mam bench plot);
+#   6. pictures of it: FOLDER/*.svg (mam bench plot);
 #   7. two tables: mam over the best of its peers, ratios first; and what was promised, measured, met or missed.
 # All numbers go to FOLDER/host-<gpu>.csv, <gpu> being short: h100, a100, rtx4090. A peer that fails is named, and the rest
 # goes on.

@@ -157,15 +157,20 @@ class Crew:
         self.seeds = [random.next() for _ in range(count)]
         self.done, self.failures = [0] * count, []
 
-    def work(self, which):
-        random, take = py.Random(self.seeds[which]), self.take
-        choices = []
+    def choices(self, which):
+        """Slots and sizes, a few at a time, over and over."""
+        random, choices = py.Random(self.seeds[which]), []
         for _ in range(CHOICES):
             octave = 256 << random.below(12)
             choices.append((random.below(SLOTS), random.between(octave, 2 * octave)))
-        parts = [choices[at:at + LOOK_EVERY] for at in range(0, CHOICES, LOOK_EVERY)]
+        return [choices[at:at + LOOK_EVERY] for at in range(0, CHOICES, LOOK_EVERY)]
+
+    def work(self, which):
+        take, blocks = self.take, [None] * SLOTS
         try:
-            blocks = [take(choices[at][1]) for at in range(SLOTS)]
+            parts = self.choices(which)
+            for at in range(SLOTS):
+                blocks[at] = take(parts[at // LOOK_EVERY][at % LOOK_EVERY][1])
             self.gate.wait()
             while not self.stop:
                 for slot, size in parts[self.done[which] % len(parts)]:
