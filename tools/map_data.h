@@ -13,7 +13,4 @@ uint64_t map_data_unit(const struct map *map);
 /* map_data_put - write the blocks, and when each event was. Errors stay with `file`. */
 void map_data_put(FILE *file, const struct map *map);
 
-/* map_data_text - write `text` as a string of JSON that a page may hold wherever it likes. */
-void map_data_text(FILE *file, const char *text);
-
 #endif

@@ -3,8 +3,8 @@
  * map_html.c - the heap map as a page: map/page.html with the marks in it replaced.
  *
  * What the scripts draw goes in as JSON (the meta element) and as packed numbers (map_data.c).
- * Whatever comes from outside goes through put_markup() (names of files) or map_data_text() (texts
- * of the trace).
+ * Whatever comes from outside goes through page_markup() (names of files) or page_text() (texts of
+ * the trace).
  */
 #include "map.h"
 
@@ -15,40 +15,28 @@
 #include "map_color.h"
 #include "map_data.h"
 #include "map_text.h"
+#include "page.h"
 
 struct page {
-	FILE *file;
 	const struct map *map;
 	const struct replay_settings *settings;
 	const struct replay_result *result;
 };
 
-/* Text between tags and in attributes. Bytes a terminal or a parser might obey become '?'. */
-static void put_markup(FILE *file, const char *text)
+static void put_title(FILE *file, const void *what)
 {
-	for (; *text; text++) {
-		unsigned char byte = (unsigned char)*text;
+	const struct page *page = what;
 
-		if (byte < 0x20 || byte == 0x7f)
-			putc('?', file);
-		else if (strchr("<>&\"'", byte))
-			fprintf(file, "&#%d;", byte);
-		else
-			putc(byte, file);
-	}
+	page_markup(file, format_name(page->map->trace->path, 39).text);
 }
 
-static void put_title(struct page *page)
+static void put_css(FILE *file, const void *what)
 {
-	put_markup(page->file, format_name(page->map->trace->path, 39).text);
+	(void)what;
+	fputs(map_page_css, file);
 }
 
-static void put_css(struct page *page)
-{
-	fputs(map_page_css, page->file);
-}
-
-static void put_js(struct page *page)
+static void put_js(FILE *file, const void *what)
 {
 	static const char *const scripts[] = {
 		map_words_js, map_data_js, map_index_js, map_colors_js,
@@ -56,8 +44,9 @@ static void put_js(struct page *page)
 		map_strip_js, map_tips_js, map_link_js, map_find_js, map_hands_js,
 	};
 
+	(void)what;
 	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)
-		fputs(scripts[i], page->file);
+		fputs(scripts[i], file);
 }
 
 static void put_fact(FILE *file, const char *name, const char *value, const char *aside)
@@ -66,39 +55,41 @@ static void put_fact(FILE *file, const char *name, const char *value, const char
 		*aside ? " <small>" : "", aside, *aside ? "</small>" : "");
 }
 
-static void put_summary(struct page *page)
+static void put_summary(FILE *file, const void *what)
 {
+	const struct page *page = what;
 	const struct replay_result *r = page->result;
 	struct format_text none = { "" };
 
-	put_fact(page->file, "events", format_count(page->map->trace->event_count).text, none.text);
-	put_fact(page->file, "allocations", format_count(page->map->trace->block_count).text,
+	put_fact(file, "events", format_count(page->map->trace->event_count).text, none.text);
+	put_fact(file, "allocations", format_count(page->map->trace->block_count).text,
 		 none.text);
-	put_fact(page->file, "peak live", format_bytes(r->end.peak_live_bytes).text, none.text);
-	put_fact(page->file, "high water", format_bytes(r->end.high_water_bytes).text,
+	put_fact(file, "peak live", format_bytes(r->end.peak_live_bytes).text, none.text);
+	put_fact(file, "high water", format_bytes(r->end.high_water_bytes).text,
 		 format_ratio(r->high_water_ratio).text);
 	if (r->recorded_reserved_bytes)
-		put_fact(page->file, "program's own pool",
+		put_fact(file, "program's own pool",
 			 format_bytes(r->recorded_reserved_bytes).text,
 			 format_ratio(r->recorded_reserved_ratio).text);
 	if (r->peak.size)
-		put_fact(page->file, "holes at the peak", format_count(r->peak.holes).text,
+		put_fact(file, "holes at the peak", format_count(r->peak.holes).text,
 			 format_bytes(r->peak.hole_bytes).text);
 	if (r->failures)
-		put_fact(page->file, "failed allocations", format_count(r->failures).text,
+		put_fact(file, "failed allocations", format_count(r->failures).text,
 			 none.text);
 }
 
-static void put_footer(struct page *page)
+static void put_footer(FILE *file, const void *what)
 {
+	const struct page *page = what;
 	const struct replay_settings *settings = page->settings;
 
-	fprintf(page->file, "mam %s, source %s, blocks in steps of %s", mam_version(),
+	fprintf(file, "mam %s, source %s, blocks in steps of %s", mam_version(),
 		settings->source, format_bytes(settings->granule).text);
 	if (settings->threads > 1)
-		fputs("; drawn from one thread alone", page->file);
+		fputs("; drawn from one thread alone", file);
 	fputs(". Each rectangle is one block: as tall as its size, as long as its life.",
-	      page->file);
+	      file);
 }
 
 static void put_colors(FILE *file, const char *name, struct map_rgb (*color_of)(unsigned int),
@@ -119,16 +110,16 @@ static void put_names(FILE *file, const struct replay_trace *trace)
 	for (uint32_t i = 0; trace->origins && i < trace->name_count; i++) {
 		if (i)
 			fputs(",\n", file);
-		map_data_text(file, trace->names[i]);
+		page_text(file, trace->names[i]);
 	}
 	fputs("],\n", file);
 }
 
-static void put_meta(struct page *page)
+static void put_meta(FILE *file, const void *what)
 {
+	const struct page *page = what;
 	const struct map *map = page->map;
 	const struct replay_trace *trace = map->trace;
-	FILE *file = page->file;
 
 	fprintf(file,
 		"{\"events\":%" PRIu32 ",\"blocks\":%" PRIu32 ",\"unit\":%" PRIu64
@@ -162,48 +153,23 @@ static void put_meta(struct page *page)
 	fputs("]}", file);
 }
 
-static void put_data(struct page *page)
+static void put_data(FILE *file, const void *what)
 {
-	map_data_put(page->file, page->map);
-}
+	const struct page *page = what;
 
-static const struct {
-	const char *name;
-	void (*put)(struct page *page);
-} marks[] = {
-	{ "@TITLE@", put_title }, { "@CSS@", put_css },   { "@SUMMARY@", put_summary },
-	{ "@META@", put_meta },   { "@DATA@", put_data }, { "@FOOTER@", put_footer },
-	{ "@JS@", put_js },
-};
-
-/* What the mark at `text` stands for; NULL: it is an ordinary '@'. */
-static size_t put_mark(struct page *page, const char *text)
-{
-	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-		size_t length = strlen(marks[i].name);
-
-		if (strncmp(text, marks[i].name, length) == 0) {
-			marks[i].put(page);
-			return length;
-		}
-	}
-	putc(*text, page->file);
-	return 1;
+	map_data_put(file, page->map);
 }
 
 bool map_html(FILE *file, const struct map *map, const struct replay_settings *settings,
 	      const struct replay_result *result)
 {
-	struct page page = { file, map, settings, result };
-	const char *text = map_page_html;
+	static const struct page_mark marks[] = {
+		{ "@TITLE@", put_title }, { "@CSS@", put_css },   { "@SUMMARY@", put_summary },
+		{ "@META@", put_meta },   { "@DATA@", put_data }, { "@FOOTER@", put_footer },
+		{ "@JS@", put_js },
+	};
+	const struct page page = { map, settings, result };
 
-	while (*text) {
-		size_t plain = strcspn(text, "@");
-
-		fwrite(text, 1, plain, file);
-		text += plain;
-		if (*text)
-			text += put_mark(&page, text);
-	}
+	page_write(file, map_page_html, marks, sizeof(marks) / sizeof(marks[0]), &page);
 	return !ferror(file);
 }

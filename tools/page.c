@@ -58,12 +58,15 @@ void page_text(FILE *file, const char *text)
 	for (; *text; text++) {
 		unsigned char byte = (unsigned char)*text;
 
-		if (byte < 0x20 || byte == 0x7f)
-			putc('?', file);
-		else if (strchr("<>&\"'\\", byte))
+		/* U+2028 and U+2029 end a line of a script, and nobody sees them. */
+		if (strncmp(text, "\342\200\250", 3) == 0 || strncmp(text, "\342\200\251", 3) == 0) {
+			fprintf(file, "\\u%x", text[2] == '\250' ? 0x2028 : 0x2029);
+			text += 2;
+		} else if (byte < 0x20 || byte == 0x7f || strchr("<>&\"'\\", byte)) {
 			fprintf(file, "\\u%04x", byte);
-		else
+		} else {
 			putc(byte, file);
+		}
 	}
 	putc('"', file);
 }

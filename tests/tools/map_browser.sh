@@ -1,8 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# map_browser.sh - what the tests of the heap map's page share: a browser, and hands in it. It comes
-# behind lib.sh.
+# map_browser.sh - what the tests of pages share: a browser, and hands in it. It comes behind lib.sh.
 #
 # Set here:  browser  its name; empty: there is none that starts
 
