@@ -22,6 +22,7 @@ ipc 600
 option 1500
 pickle 3000
 pool 600
+pools 400
 read 3000
 replay 400
 rows 3000
