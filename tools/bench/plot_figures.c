@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plot_figures.c - the pictures of plot_table.c and the one of what was held, of the rows there are.
+ * plot_figures.c - the pictures of plot_table.c, and that of what was held, of the rows there are.
  *
  * A picture of lines is a few groups of points; each group is one metric of one workload over its
  * parameters, or several metrics at one parameter. A picture of bars is what was held beyond what
