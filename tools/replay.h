@@ -53,7 +53,7 @@ struct replay_settings {
 	uint64_t growth_bytes;
 	uint64_t limit_bytes; /* 0: none */
 	uint64_t granule; /* REPLAY_DEFAULT: not given */
-	uint64_t repeats; /* count */
+	uint64_t repeats; /* count; REPLAY_DEFAULT: not given */
 	uint64_t threads; /* count */
 	uint64_t cache;   /* enum replay_cache; 0: not given */
 	uint64_t free;    /* enum replay_free; 0: not given */

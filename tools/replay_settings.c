@@ -18,6 +18,7 @@
 #include "message.h"
 
 #define REPEATS_DEFAULT 5
+#define REPEATS_COMPARED 15 /* the fastest of so many is one that nothing disturbed */
 #define GRANULE_DEFAULT 512
 #define HOST_CHUNK ((uint64_t)80 << 30) /* as much as the largest common GPU has */
 
@@ -27,7 +28,7 @@ void replay_settings_begin(struct replay_settings *settings)
 		.chunk_bytes = REPLAY_DEFAULT,
 		.growth_bytes = REPLAY_DEFAULT,
 		.granule = REPLAY_DEFAULT,
-		.repeats = REPEATS_DEFAULT,
+		.repeats = REPLAY_DEFAULT,
 		.threads = 1,
 		.streams = REPLAY_DEFAULT,
 		.lag = REPLAY_DEFAULT,
@@ -42,6 +43,8 @@ static void fill(struct replay_settings *settings)
 		settings->source = "host";
 	if (settings->granule == REPLAY_DEFAULT)
 		settings->granule = GRANULE_DEFAULT;
+	if (settings->repeats == REPLAY_DEFAULT)
+		settings->repeats = settings->compare ? REPEATS_COMPARED : REPEATS_DEFAULT;
 	if (!settings->cache)
 		settings->cache = REPLAY_CACHE_OFF;
 	if (!settings->free)
