@@ -82,9 +82,10 @@ END
 same "RMM: the manager's log of its first versions" "a 1 512 0 who=join.cu:12 t=0,f 1 t=750000000" \
 	"$(events x.csv)"
 log 1,23:59:59.9,allocate,0x1,1,0 1,00:00:00.1,allocate,0x2,1,0 1,23:59:59.95,free,0x1,1,0 \
-	1,00:00:00.2,free,0x2,1,0
+	1,00:00:00.2,free,0x2,1,0 1,13:00:00,allocate,0x1,1,0 1,00:00:01,free,0x1,1,0
 same "RMM: over midnight" \
-	"a 1 1 0 thread=1 t=0,a 2 1 0 thread=1 t=200000000,f 1 t=200000000,f 2 t=300000000" "$(events x.csv)"
+	"a 1 1 0 thread=1 t=0,a 2 1 0 thread=1 t=200000000,f 1 t=200000000,f 2 t=300000000,\
+a 1 1 0 thread=1 t=46800100000000,f 1 t=86401100000000" "$(events x.csv)"
 log '1,2024-05-06 12.5,allocate,0x1,1,0' 1,13,free,0x1,1,0 1,soon,allocate,0x1,2,0
 same "RMM: seconds, dates, and times that are none" \
 	"a 1 1 0 thread=1 t=0,f 1 t=500000000,a 1 2 0 thread=1 t=500000000" "$(events x.csv)"
@@ -192,12 +193,12 @@ for protocol in 0 1 2 3 4 5; do
 	make frames "$protocol"
 	same "PyTorch: who asked, protocol $protocol" "net.py:7%20forward,module.py:1790%20_call_impl,\
 AddmmBackward0::apply,at::native::sum,-,-,<stdin>:1%20<module>,train.py:3%20z,step%203,Gradient,-,\
-net.py:7%20forward,net.py:7%20forward,net.py:7%20forward" "$(events x.pickle | tr , '\n' |
+at::native::mm,net.py:7%20forward,net.py:7%20forward,net.py:7%20forward" "$(events x.pickle | tr , '\n' |
 		awk '{ print (sub(/.*who=/, "") ? $0 : "-") }' | paste -s -d ,)"
 done
 make late
 same "PyTorch: a history that began late and was stopped" "a 1 100 0,a 2 300 0,a 3 900 0,a 4 77 0,f 2,\
-a 2 350 0,f 3,a 5 2097152 0,f 5" "$(events x.pickle)"
+a 2 350 0,f 3,a 5 2097152 0,f 5,a 6 1 0,f 6" "$(events x.pickle)"
 same "PyTorch: what came before and after" "blocks that are older than the history: 4, taken as \
 allocated before its first entry.
 blocks that are younger than the history: 2, left out; it was stopped before the snapshot was made." \

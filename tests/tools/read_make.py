@@ -15,7 +15,7 @@ NEWER = []  # values that older protocols call functions for
 
 
 def event(action, number, size, **more):
-    entry = {'action': action, 'addr': BASE + number * MIB, 'size': size, 'stream': 0}
+    entry = {'action': action, 'addr': BASE + int(number * MIB), 'size': size, 'stream': 0}
     entry.update(more)
     return entry
 
@@ -67,6 +67,7 @@ def frames():
         None,
         None,
         [frame('odd', None, 5), 7, {}],
+        [frame('??', 0, 'at::native::mm(int)'), frame('??', 0, 'net::apply(int)')],
     ]
     events = []
     for number, each in enumerate(lists):
@@ -107,6 +108,8 @@ def late():
         *free(9, 900),
         event('alloc', 10, 2 * MIB),
         *free(10, 2 * MIB),
+        event('alloc', 10.5, 1),
+        *free(10.5, 1),
     ], segments=[segment(0, [('active_allocated', MIB, 100), ('inactive', 2 * MIB, 0),
                              ('active_allocated', MIB, 350), ('active_pending_free', MIB, 5),
                              ('inactive', 5 * MIB, 0), ('active_allocated', MIB, 5),
