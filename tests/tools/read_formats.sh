@@ -82,10 +82,11 @@ END
 same "RMM: the manager's log of its first versions" "a 1 512 0 who=join.cu:12 t=0,f 1 t=750000000" \
 	"$(events x.csv)"
 log 1,23:59:59.9,allocate,0x1,1,0 1,00:00:00.1,allocate,0x2,1,0 1,23:59:59.95,free,0x1,1,0 \
-	1,00:00:00.2,free,0x2,1,0 1,13:00:00,allocate,0x1,1,0 1,00:00:01,free,0x1,1,0
+	1,00:00:00.2,free,0x2,1,0 1,08:00:00,allocate,0x1,1,0 1,16:00:00,free,0x1,1,0 \
+	1,00:00:01,allocate,0x1,1,0
 same "RMM: over midnight" \
 	"a 1 1 0 thread=1 t=0,a 2 1 0 thread=1 t=200000000,f 1 t=200000000,f 2 t=300000000,\
-a 1 1 0 thread=1 t=46800100000000,f 1 t=86401100000000" "$(events x.csv)"
+a 1 1 0 thread=1 t=28800100000000,f 1 t=57600100000000,a 1 1 0 thread=1 t=86401100000000" "$(events x.csv)"
 log '1,2024-05-06 12.5,allocate,0x1,1,0' 1,13,free,0x1,1,0 1,soon,allocate,0x1,2,0
 same "RMM: seconds, dates, and times that are none" \
 	"a 1 1 0 thread=1 t=0,f 1 t=500000000,a 1 2 0 thread=1 t=500000000" "$(events x.csv)"
