@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plot.h - pictures of results: plot_rows.c reads, plot_table.c and plot_figures.c say what is drawn,
- * plot_lines.c and plot_bars.c draw it as SVG between plot_svg.c's head and end.
+ * plot.h - pictures of results: plot_rows.c reads, plot_table.c and plot_figures.c say what is
+ * drawn, plot_lines.c and plot_bars.c draw it as SVG between plot_svg.c's head and end.
  */
 #ifndef MAM_TOOLS_BENCH_PLOT_H
 #define MAM_TOOLS_BENCH_PLOT_H
