@@ -32,13 +32,16 @@ play_corpus() # NAME
 		"$work/$1" -timeout=20 "$2"/* > "$scratch/log" 2>&1
 		got=$(grep -c '^Executed ' "$scratch/log")
 	else
-		got=$("$work/$1" "$2"/* 2> "$scratch/log")
+		mkdir "$scratch/last"
+		got=$(MAM_FUZZ_LAST=$scratch/last/input "$work/$1" "$2"/* 2> "$scratch/log")
 	fi
 	if [ "$want" -gt 0 ] && [ "${got:-0}" -eq "$want" ]; then
 		ok "$1: the corpus, $want inputs"
 	else
+		show "$scratch/last"
 		not_ok "$1: the corpus" "played ${got:-0} of $want: $(wrong "$scratch/log")"
 	fi
+	rm -rf "$scratch/last"
 }
 
 play_new() # NAME

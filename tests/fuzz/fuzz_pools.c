@@ -73,10 +73,10 @@ static void require_mark(const struct block *block)
 
 static struct block take_out(struct pool *pool, unsigned int at)
 {
-	struct block block = pool->blocks[at % pool->count];
+	struct block *place = &pool->blocks[at % pool->count], block = *place;
 
 	require_mark(&block);
-	pool->blocks[at % pool->count] = pool->blocks[--pool->count];
+	*place = pool->blocks[--pool->count];
 	return block;
 }
 

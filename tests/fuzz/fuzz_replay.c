@@ -143,21 +143,34 @@ static bool may_follow(const struct replay_block *old, uint64_t freed_on,
 	return settings.streams == REPLAY_STREAMS_IGNORE || freed_on == young->stream;
 }
 
+static bool overlap(const struct map *map, uint32_t a, uint32_t b)
+{
+	return map->places[a] != MAP_NOWHERE && map->places[b] != MAP_NOWHERE &&
+	       map->places[a] < map->places[b] + map->sizes[b] &&
+	       map->places[b] < map->places[a] + map->sizes[a];
+}
+
+/* Did a third block lie there between the two? Then each had to wait for the one before alone. */
+static bool has_between(const struct map *map, uint32_t old, uint32_t young)
+{
+	for (uint32_t i = old + 1; i < young; i++)
+		if (trace.blocks[i].birth > trace.blocks[old].death &&
+		    trace.blocks[i].death < trace.blocks[young].birth && overlap(map, i, old) &&
+		    overlap(map, i, young))
+			return true;
+	return false;
+}
+
 static void check_places(const struct map *map)
 {
 	for (uint32_t old = 0; old < trace.block_count; old++) {
 		uint64_t freed_on = replay_streams_freed_on(&trace, old);
 
-		if (map->places[old] == MAP_NOWHERE)
-			continue;
-		for (uint32_t young = old + 1; young < trace.block_count; young++) {
-			if (map->places[young] == MAP_NOWHERE ||
-			    map->places[young] >= map->places[old] + map->sizes[old] ||
-			    map->places[old] >= map->places[young] + map->sizes[young])
-				continue;
-			require(may_follow(&trace.blocks[old], freed_on, &trace.blocks[young]),
-				"two blocks at one place at once");
-		}
+		for (uint32_t young = old + 1; young < trace.block_count; young++)
+			if (overlap(map, old, young) && !has_between(map, old, young))
+				require(may_follow(&trace.blocks[old], freed_on,
+						   &trace.blocks[young]),
+					"two blocks at one place at once");
 	}
 }
 

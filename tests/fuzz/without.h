@@ -42,6 +42,18 @@ static void without_change(uint8_t *data, size_t bytes, uint64_t *state)
 		memcpy(data + place, &number, width);
 }
 
+/* The input at work into the file MAM_FUZZ_LAST, to be looked at should it be the last one. */
+static void without_keep(const uint8_t *data, size_t bytes)
+{
+	const char *path = getenv("MAM_FUZZ_LAST");
+	FILE *file = path ? fopen(path, "wb") : NULL;
+
+	if (!file)
+		return;
+	fwrite(data, 1, bytes, file);
+	fclose(file);
+}
+
 /* In memory of just its size, so that a sanitizer sees one byte too many. */
 static void without_copy(const uint8_t *data, size_t bytes, unsigned int changes, uint64_t *state)
 {
@@ -52,6 +64,7 @@ static void without_copy(const uint8_t *data, size_t bytes, unsigned int changes
 	memcpy(copy, data, bytes);
 	while (bytes && changes-- > 0)
 		without_change(copy, bytes, state);
+	without_keep(copy, bytes);
 	LLVMFuzzerTestOneInput(copy, bytes);
 	free(copy);
 }
