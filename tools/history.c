@@ -7,8 +7,8 @@
  *    of one microsecond stay as they are.
  * 2. From the last event to the first, find for each the next one at its address.
  * 3. A free at an address that no event came to before: the block is older than the log. It is
- *    allocated before the first event, with the size that its free tells. (A free that tells none is
- *    left out.)
+ *    allocated before the first event, with the size that its free tells. (A free that tells none
+ *    is left out.)
  * 4. Tell what is older, by address; then event after event. Memory is handed out again only after
  *    it was freed, so an allocation at an address that is alive has overtaken a free: the old block
  *    is freed just before. When the next two events there are frees, the first of them is the one

@@ -3,11 +3,11 @@
  * pickle_read.c - the opcodes of a pickle: a small machine with a stack, marks on it and a memo.
  *
  * 1. Take a byte; the table says which opcode it is, what it is called and what to do.
- * 2. Data goes onto the stack; lists and dictionaries take what stands above them, or above the last
- *    mark; the memo keeps values to be used again.
+ * 2. Data goes onto the stack; lists and dictionaries take what stands above them, or above the
+ *    last mark; the memo keeps values to be used again.
  * 3. STOP: what stands on top is the pickle's value.
  *
- * Nothing calls itself, so nesting costs values on the pickle's stack and nothing of this program's.
+ * Nothing calls itself, so nesting costs values on the pickle's stack and none of this program's.
  * Every opcode takes a bounded amount of memory for each of its bytes that came.
  *
  * Source: the comments of Python's pickletools and PEPs 307, 3154 and 574, for what opcodes mean.

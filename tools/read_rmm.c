@@ -8,8 +8,8 @@
  * 3. history.c puts the events in order and settles what several threads left in disorder.
  *
  * Pointers and streams are hexadecimal, with 0x or without. Times are of the day: 10:23:11.123456,
- * with a colon for the dot until 0.19, or seconds with a fraction; a clock that falls back by half a
- * day has passed midnight.
+ * with a colon for the dot until 0.19, or seconds with a fraction; a clock that falls back by half
+ * a day has passed midnight.
  */
 #include "read.h"
 

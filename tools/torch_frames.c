@@ -8,8 +8,8 @@
  *    where there is no Python at all, as in a backward pass, the node of the graph that runs, or
  *    the innermost function of C++ that does more than get memory.
  *
- * Many events share a list of frames, and lists share frames: what was found out about each is kept,
- * and so no list is looked through twice.
+ * Many events share a list of frames, and lists share frames: what was found out about each is
+ * kept, and so no list is looked through twice.
  */
 #define _GNU_SOURCE /* memmem, memrchr */
 

@@ -53,8 +53,8 @@ static void end(void)
 }
 
 /*
- * A log as words: "a1" allocates address 1, "f1" frees it; "@5" behind them is the time, "a1@5". Places
- * count from 1. False: no memory.
+ * A log as words: "a1" allocates address 1, "f1" frees it; "@5" behind them is the time, "a1@5".
+ * Places count from 1. False: no memory.
  */
 static bool add(const char *log)
 {

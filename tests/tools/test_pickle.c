@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pickles as Python writes them, byte by byte, and what nobody should write. The bytes in the tables
- * of values are what Python's pickle.dumps() makes of the value in the comment.
+ * Pickles as Python writes them, byte by byte, and what nobody should write. The bytes in the
+ * tables of values are what Python's pickle.dumps() makes of the value in the comment.
  */
 #include <check.h>
 #include <inttypes.h>
