@@ -4,8 +4,8 @@
  *
  * Numbers up to 60 bits are in the value itself. All others are numbers of places: of a text (where
  * its characters are), of a list or dictionary (where its items are), of a wide number. The items
- * of one list lie side by side. A list that grows where another one's items follow moves to the end,
- * with twice the room: what it leaves behind is less than what it has.
+ * of one list lie side by side. A list that grows where another one's items follow moves to the
+ * end, with twice the room: what it leaves behind is less than what it has.
  */
 #include "pickle.h"
 
