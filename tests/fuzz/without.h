@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * without.h - a main() for fuzz targets where there is no fuzzer. Each file named is played as it is,
- * cut short, and with numbers in it changed: the same inputs in every run. How many files had
- * something in them is printed.
+ * without.h - a main() for fuzz targets where there is no fuzzer. Each file named is played as it
+ * is, then cut short and with numbers in it changed: the same inputs in every run, for as long as
+ * MAM_FUZZ_SECONDS (default 2) are not over. How many files had something in them is printed.
  */
 #ifndef TESTS_FUZZ_WITHOUT_H
 #define TESTS_FUZZ_WITHOUT_H
@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { WITHOUT_MOST = 1 << 20, WITHOUT_CHANGES = 150, WITHOUT_CUTS = 30 };
 
@@ -29,7 +30,8 @@ static uint64_t without_next(uint64_t *state)
 static void without_change(uint8_t *data, size_t bytes, uint64_t *state)
 {
 	static const uint64_t numbers[] = {
-		0, 1, 0x7f, 0xff, 0xffff, 0x7fffffff, 0xffffffff, UINT64_MAX, UINT64_MAX - 15, 1ull << 63,
+		0,          1,          0x7f,           0xff,       0xffff,
+		0x7fffffff, 0xffffffff, UINT64_MAX - 15, UINT64_MAX, 1ull << 63,
 	};
 	uint64_t number = numbers[without_next(state) % (sizeof(numbers) / sizeof(numbers[0]))];
 	size_t width = (size_t)1 << without_next(state) % 4;
@@ -69,7 +71,20 @@ static void without_copy(const uint8_t *data, size_t bytes, unsigned int changes
 	free(copy);
 }
 
-static bool without_file(const char *path)
+static bool without_time(void)
+{
+	static struct timespec begun;
+	const char *seconds = getenv("MAM_FUZZ_SECONDS");
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (begun.tv_sec == 0)
+		begun = now;
+	return now.tv_sec - begun.tv_sec < (seconds ? atol(seconds) : 2);
+}
+
+/* As it is, or in all other ways. */
+static bool without_file(const char *path, bool changed)
 {
 	FILE *file = fopen(path, "rb");
 	uint8_t *data = malloc(WITHOUT_MOST);
@@ -82,10 +97,14 @@ static bool without_file(const char *path)
 	}
 	bytes = fread(data, 1, WITHOUT_MOST, file);
 	fclose(file);
-	without_copy(data, bytes, 0, &state);
-	for (size_t i = 0; bytes > 0 && i < WITHOUT_CUTS; i++)
-		without_copy(data, i < WITHOUT_CUTS / 2 ? i % bytes : without_next(&state) % bytes, 0, &state);
-	for (size_t i = 0; bytes > 0 && i < WITHOUT_CHANGES; i++)
+	if (!changed)
+		without_copy(data, bytes, 0, &state);
+	for (size_t i = 0; changed && bytes > 0 && i < WITHOUT_CUTS && without_time(); i++) {
+		size_t cut = i < WITHOUT_CUTS / 2 ? i : without_next(&state);
+
+		without_copy(data, cut % bytes, 0, &state);
+	}
+	for (size_t i = 0; changed && bytes > 0 && i < WITHOUT_CHANGES && without_time(); i++)
 		without_copy(data, bytes, 1 + without_next(&state) % 4, &state);
 	free(data);
 	return bytes > 0;
@@ -96,7 +115,9 @@ int main(int count, char **paths)
 	int played = 0;
 
 	for (int i = 1; i < count; i++)
-		played += without_file(paths[i]);
+		played += without_file(paths[i], false);
+	for (int i = 1; i < count; i++)
+		without_file(paths[i], true);
 	printf("%d\n", played);
 	return EXIT_SUCCESS;
 }
