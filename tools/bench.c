@@ -31,7 +31,7 @@ static const struct bench_effort efforts[] = {
 };
 
 struct request {
-	bool quick, smoke, keys, list;
+	bool quick, smoke, keys, list, verbose;
 	const char *csv, *plot, *sources, *peers, *only, *traces;
 	uint64_t seconds; /* 0: as the effort says */
 };
@@ -44,6 +44,8 @@ static const struct args_option options[] = {
 	{ "smoke", 0, ARGS_FLAG, FIELD(smoke), NULL, NULL,
 	  "a second or two, to see that it works; the numbers\nmean nothing" },
 	{ "plain", 'p', ARGS_FLAG, FIELD(keys), NULL, NULL, "lines of KEY<TAB>VALUE, for scripts" },
+	{ "verbose", 0, ARGS_FLAG, FIELD(verbose), NULL, NULL,
+	  "a line on standard error for each run before it begins" },
 	{ "csv", 0, ARGS_TEXT, FIELD(csv), "FILE", NULL, "write every number into FILE, too" },
 	{ "plot", 0, ARGS_TEXT, FIELD(plot), "FILE.svg", NULL,
 	  "draw what was measured into FILE.svg, all pictures\none below another" },
@@ -260,40 +262,68 @@ static int draw(const char *path, const struct bench_results *results,
 	return status;
 }
 
+/* What is told at the end, by whomever. */
+struct play {
+	const struct request *request;
+	const char *typed;
+	struct bench_effort effort;
+	struct bench_results results;
+	struct bench_machine machine;
+};
+
+static int tell(struct play *play)
+{
+	const struct request *request = play->request;
+	int status = STATUS_GOOD;
+
+	if (request->keys)
+		bench_table_keys(&play->results);
+	else
+		bench_table_people(&play->results, &play->machine, &play->effort);
+	if (play->results.incomplete) {
+		message_error("memory ran out and some results were lost; close other programs and "
+			      "try again");
+		status = STATUS_FAILED;
+	}
+	if (request->csv != NULL &&
+	    !bench_results_save(&play->results, &play->machine, play->typed, request->csv))
+		status = complain(request->csv, "--csv");
+	if (request->plot != NULL && status == STATUS_GOOD)
+		status = draw(request->plot, &play->results, &play->machine);
+	return status;
+}
+
+static int tell_late(void *user)
+{
+	int status = tell(user);
+
+	message_error("an allocator did not come back; the notes say which; what was measured "
+		      "before is told, and --peers or --only leave it out");
+	return status == STATUS_GOOD ? STATUS_FAILED : status;
+}
+
 static int play(const struct request *request, const char *typed)
 {
-	struct bench_effort effort = efforts[request->smoke ? 2 : request->quick ? 1 : 0];
-	struct bench_results results = { .rows = NULL };
+	struct play play = { .request = request,
+			     .typed = typed,
+			     .effort = efforts[request->smoke ? 2 : request->quick ? 1 : 0] };
 	bool wanted[BENCH_WORKLOADS_MAX] = { false };
-	struct bench_machine machine;
-	int status = STATUS_GOOD;
+	int status;
 	size_t i;
 
 	for (i = 0; i < bench_workload_count; i++)
 		wanted[i] =
 			request->only == NULL || in_list(request->only, bench_workloads[i]->name);
 	if (request->seconds > 0)
-		effort.deadline_ns = request->seconds * 1000 * MS;
+		play.effort.deadline_ns = request->seconds * 1000 * MS;
 	if (request->seconds > 0 && request->smoke) /* to its end, on a slow machine too */
-		effort.case_ns = effort.deadline_ns / 4;
+		play.effort.case_ns = play.effort.deadline_ns / 4;
 	bench_measure_init();
-	bench_machine_read(&machine);
-	choose_peers(request, &results);
-	bench_run_all(&effort, wanted, &results);
-	if (request->keys)
-		bench_table_keys(&results);
-	else
-		bench_table_people(&results, &machine, &effort);
-	if (results.incomplete) {
-		message_error("memory ran out and some results were lost; close other programs and "
-			      "try again");
-		status = STATUS_FAILED;
-	}
-	if (request->csv != NULL && !bench_results_save(&results, &machine, typed, request->csv))
-		status = complain(request->csv, "--csv");
-	if (request->plot != NULL && status == STATUS_GOOD)
-		status = draw(request->plot, &results, &machine);
-	bench_results_fini(&results);
+	bench_machine_read(&play.machine);
+	choose_peers(request, &play.results);
+	bench_run_all(&play.effort, wanted, request->verbose, tell_late, &play, &play.results);
+	status = tell(&play);
+	bench_results_fini(&play.results);
 	return status;
 }
 

@@ -114,6 +114,17 @@ for peer in torch torch-async; do
 	positive pair $peer 256B pair_ns
 done
 
+# An allocator that never answers costs what it would have measured, and nothing else.
+rm -f "$scratch/all.csv"
+PEER_HANG=1 LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} timeout 100 "$MAM" bench host --smoke \
+	--seconds 1 --verbose --only pair --sources host --peers rmm-pool --csv "$scratch/all.csv" \
+	>"$scratch/out" 2>"$scratch/err"
+same "an allocator that hangs: exit status" 1 $?
+positive pair mam-host 256B pair_ns
+try "it is named" grep -q '^note: pair 256B: rmm-pool did not come back' "$scratch/out"
+same "one sentence says so" 1 "$(grep -c 'did not come back' "$scratch/err")"
+try "--verbose says what was begun, and when" grep -q '^[0-9.]* s: pair 256B rmm-pool$' "$scratch/err"
+
 # C++'s library makes a text that the peer's library frees. jemalloc, when it is loaded first, must not come between.
 cat >"$scratch/text.cc" <<'END'
 #include <sstream>

@@ -357,8 +357,13 @@ void bench_replay_fini(void);
 
 struct bench_results;
 
-/* bench_run_all - `wanted` has an entry for each workload */
-void bench_run_all(const struct bench_effort *effort, const bool *wanted,
+/*
+ * bench_run_all - `wanted` has an entry for each workload. Where an allocator does not come back
+ * long after the time was up, `late` tells of the results there are and answers the process's exit
+ * status (watch.h). `verbose`: a line on stderr for each run.
+ */
+void bench_run_all(const struct bench_effort *effort, const bool *wanted, bool verbose,
+		   int (*late)(void *user), void *user,
 		   struct bench_results *results);
 
 /* bench_run_memory - host memory available now, in bytes; 0 where unknown */

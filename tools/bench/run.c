@@ -12,8 +12,11 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "watch.h"
 
 #define REPEATS_MAX 16
+#define GRACE_LEAST_NS UINT64_C(5000000000) /* that the last run may take beyond the time, */
+#define GRACE_MOST_NS UINT64_C(45000000000) /* and a quarter of it in between */
 #define FINE_REPEATS 2 /* of cases without a target, so that those with one get more */
 
 /* In this order: should the time run out, what comes late is left out. */
@@ -46,6 +49,18 @@ struct board {
 	struct cell *cells;
 	uint64_t spent_ns;
 	bool late; /* one was not run at all: the time was up */
+};
+
+/* All of it, for the watch too. */
+struct bench {
+	struct board boards[BENCH_WORKLOADS_MAX];
+	const bool *wanted;
+	struct bench_results *results;
+	int (*late)(void *user);
+	void *user;
+	uint64_t start;
+	bool verbose;
+	char now[160]; /* lock: the watch's; what is being run */
 };
 
 static struct cell *cell_of(const struct board *board, size_t one, size_t peer)
@@ -117,14 +132,16 @@ static void run_once(struct cell *cell, const struct bench_workload *workload,
 			peer->close(peer);
 		peer->dropped = false;
 	}
+	bench_watch_take();
 	cell->spent_ns += bench_now() - start;
 	if (why == NULL && !keep(cell, &sample))
 		why = "no memory for the bench's own tables";
+	if (why != NULL && cell->runs == 0)
+		bench_results_note(results, "%s %s: %s left out: %s", workload->name,
+				   one->parameter, peer->name, why);
+	bench_watch_release();
 	if (why != NULL) {
 		cell->over = true;
-		if (cell->runs == 0)
-			bench_results_note(results, "%s %s: %s left out: %s", workload->name,
-					   one->parameter, peer->name, why);
 		return;
 	}
 	cell->runs++;
@@ -192,12 +209,27 @@ static int repeats_of(const struct bench_workload *workload, const struct bench_
 	return effort->repeats;
 }
 
-/* One repeat of all cases, by all peers. */
-static void run_repeat(struct board *board, const struct bench_workload *workload,
-		       const struct bench_effort *effort, uint64_t deadline,
-		       struct bench_results *results)
+/* What is run next, for who looks on, and for who must say what never ended. */
+static void say_next(struct bench *bench, const char *workload, const char *parameter,
+		     const char *peer)
 {
-	bool progress = isatty(STDERR_FILENO);
+	bool lasting = bench->verbose;
+
+	if (lasting)
+		fprintf(stderr, "%.1f s: %s %s %s\n", (double)(bench_now() - bench->start) / 1e9,
+			workload, parameter, peer);
+	else if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r\033[K%s %s %s", workload, parameter, peer);
+	bench_watch_take();
+	snprintf(bench->now, sizeof(bench->now), "%s %s: %s", workload, parameter, peer);
+	bench_watch_release();
+}
+
+/* One repeat of all cases, by all peers. */
+static void run_repeat(struct bench *bench, struct board *board,
+		       const struct bench_workload *workload, const struct bench_effort *effort,
+		       uint64_t deadline, struct bench_results *results)
+{
 	uint64_t start = bench_now();
 	size_t i, p;
 
@@ -217,13 +249,11 @@ static void run_repeat(struct board *board, const struct bench_workload *workloa
 				board->late = board->late || cell->runs == 0;
 				continue;
 			}
-			if (progress)
-				fprintf(stderr, "\r\033[K%s %s %s", workload->name, one->parameter,
-					peer->name);
+			say_next(bench, workload->name, one->parameter, peer->name);
 			run_once(cell, workload, one, peer, effort, results);
 		}
 	}
-	if (progress)
+	if (!bench->verbose && isatty(STDERR_FILENO))
 		fprintf(stderr, "\r\033[K");
 	board->spent_ns += bench_now() - start;
 }
@@ -277,11 +307,44 @@ static void board_fini(struct board *board)
 	free(board->cells);
 }
 
-void bench_run_all(const struct bench_effort *effort, const bool *wanted,
-		   struct bench_results *results)
+static void collect_boards(const struct bench *bench)
 {
-	uint64_t deadline = bench_now() + effort->deadline_ns;
-	struct board boards[BENCH_WORKLOADS_MAX] = { { .cells = NULL } };
+	for (size_t i = 0; i < bench_workload_count; i++)
+		if (bench->wanted[i])
+			collect_all(&bench->boards[i], bench_workloads[i], bench->results);
+}
+
+/* lock: the watch's; a run does not end */
+static int tell_late(void *user)
+{
+	struct bench *bench = user;
+
+	collect_boards(bench);
+	bench_results_note(bench->results, "%s did not come back, and the bench ends there",
+			   bench->now);
+	return bench->late(bench->user);
+}
+
+static uint64_t grace_of(const struct bench_effort *effort)
+{
+	uint64_t grace = effort->deadline_ns / 4;
+
+	return grace < GRACE_LEAST_NS ? GRACE_LEAST_NS
+	       : grace > GRACE_MOST_NS ? GRACE_MOST_NS
+				       : grace;
+}
+
+void bench_run_all(const struct bench_effort *effort, const bool *wanted, bool verbose,
+		   int (*late)(void *user), void *user, struct bench_results *results)
+{
+	struct bench bench = { .wanted = wanted,
+			       .results = results,
+			       .late = late,
+			       .user = user,
+			       .start = bench_now(),
+			       .verbose = verbose };
+	uint64_t deadline = bench.start + effort->deadline_ns;
+	struct board *boards = bench.boards;
 	bool good = true;
 	int repeat;
 	size_t i;
@@ -291,17 +354,20 @@ void bench_run_all(const struct bench_effort *effort, const bool *wanted,
 	if (!good)
 		bench_results_note(results,
 				   "nothing was run: no memory for the bench's own tables");
+	if (good)
+		bench_watch_begin(effort->deadline_ns + grace_of(effort), tell_late, &bench);
 	for (repeat = 0; good && repeat < effort->repeats; repeat++) {
 		for (i = 0; i < bench_workload_count; i++) {
 			if (wanted[i] && repeat < repeats_of(bench_workloads[i], effort))
-				run_repeat(&boards[i], bench_workloads[i], effort, deadline,
+				run_repeat(&bench, &boards[i], bench_workloads[i], effort, deadline,
 					   results);
 		}
 	}
-	for (i = 0; good && i < bench_workload_count; i++)
-		collect_all(&boards[i], bench_workloads[i], results);
-	if (good)
+	if (good) {
+		bench_watch_end();
+		collect_boards(&bench);
 		note_times(boards, wanted, results);
+	}
 	for (i = 0; i < bench_workload_count; i++)
 		board_fini(&boards[i]);
 }
