@@ -3,7 +3,7 @@
  * peer_stub.c - a library with an allocator for `mam bench host`, as peer_library.h wants it: addresses
  * without memory, and what it was opened with as lines "KIND INITIAL MOST" in the file PEER_LOG, what
  * each heap was asked for as lines "BLOCKS BYTES" in PEER_ASKED. The kind PEER_REFUSE gives no heap.
- * With PEER_HANG no request is ever answered.
+ * After PEER_HANG requests no other is ever answered.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -50,9 +50,13 @@ static void close_stub(void)
 
 static void *alloc(size_t bytes, void *stream)
 {
+	const char *hang = getenv("PEER_HANG");
+	static int answered;
+
 	(void)stream;
-	while (getenv("PEER_HANG") != NULL)
-		sleep(1);
+	if (hang != NULL && __atomic_fetch_add(&answered, 1, __ATOMIC_RELAXED) >= atoi(hang))
+		for (;;)
+			sleep(1);
 	if (limit > 0 && __atomic_load_n(&live, __ATOMIC_RELAXED) + bytes > limit)
 		return NULL;
 	if (__atomic_add_fetch(&live, bytes, __ATOMIC_RELAXED) > most_live)

@@ -57,6 +57,8 @@ gpu=$(printf '%s\n' "$name" | tr '[:upper:]' '[:lower:]' |
 [ -n "$gpu" ] || gpu=gpu
 csv=$folder/host-$gpu.csv
 log=$folder/host-$gpu.log
+begun=$folder/host-$gpu.begun # a line for each run, as it began
+: >"$begun"
 work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-host.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
@@ -145,8 +147,13 @@ bench() # SECONDS CSV ARGUMENT... - its words go to stdout
 	bench_csv=$2
 	shift 2
 	[ "$quick" = 1 ] && set -- --quick "$@"
-	# It ends by itself, after what it has begun; a kill would lose all its numbers.
-	timeout -k 5 $((bench_seconds + 60)) "$mam" bench host "$@" --seconds "$bench_seconds" --csv "$bench_csv" 2>&1
+	# It ends by itself, and tells what it has even where an allocator does not come back.
+	timeout -k 5 $((bench_seconds + 60)) "$mam" bench host "$@" --verbose --seconds "$bench_seconds" \
+		--csv "$bench_csv" 2>"$work/begun"
+	bench_status=$?
+	cat "$work/begun" >>"$begun"
+	grep -v '^[0-9.]* s: ' "$work/begun"
+	return $bench_status
 }
 
 # A library that ends its process, or the wait for it, would take all numbers with it.
