@@ -19,6 +19,15 @@
 
 #define STEADY 1 /* a case's c */
 #define STEADY_FACTOR 3
+#define PATIENCE 20 /* times what a case may take: so long may the way to its state be */
+#define LOOK_EVERY 64
+
+static const char too_long[] = "it would take too long with so many blocks";
+
+static uint64_t patience(const struct bench_peer *peer, const struct bench_effort *effort)
+{
+	return bench_now() + PATIENCE * (peer->is_mam ? effort->case_ns : effort->other_case_ns);
+}
 
 static size_t batch_for(size_t live)
 {
@@ -34,16 +43,18 @@ static const char *fits(const struct bench_peer *peer, size_t blocks, size_t blo
 	size_t available = bench_run_memory();
 
 	if (peer->most_blocks != 0 && blocks > peer->most_blocks)
-		return "it would take too long with so many blocks";
+		return too_long;
 	if (available != 0 && blocks * (block_memory + sizeof(void *)) > available / 3 * 2)
 		return "this machine has not enough free memory";
 	return NULL;
 }
 
 static const char *fill(struct bench_peer *peer, struct bench_table *table, size_t blocks,
-			size_t least, size_t most, struct bench_random *random)
+			size_t least, size_t most, uint64_t until, struct bench_random *random)
 {
 	while (table->count < blocks) {
+		if (table->count % LOOK_EVERY == 0 && bench_now() > until)
+			return too_long;
 		if (!bench_take(peer, bench_random_between(random, least, most),
 				&table->blocks[table->count]))
 			return "a request was refused";
@@ -83,7 +94,8 @@ static const char *run_live(struct bench_peer *peer, const struct bench_case *on
 		return "no memory for the bench's own tables";
 	resident = bench_run_resident();
 	start = bench_now();
-	why = fill(peer, &table, one->a, churn.least_bytes, churn.most_bytes, random);
+	why = fill(peer, &table, one->a, churn.least_bytes, churn.most_bytes,
+		   patience(peer, effort), random);
 	if (why == NULL) {
 		double fill_ns = (double)(bench_now() - start) / (double)one->a;
 
@@ -99,10 +111,11 @@ static const char *run_live(struct bench_peer *peer, const struct bench_case *on
 /* L live blocks with L holes between. The table is empty before; all that was there has been
  * given back. */
 static const char *lay_out(struct bench_peer *peer, struct bench_table *table, size_t live,
-			   const struct bench_churn *churn, struct bench_random *random)
+			   const struct bench_churn *churn, uint64_t until,
+			   struct bench_random *random)
 {
-	const char *why =
-		fill(peer, table, 2 * live, churn->least_bytes, churn->most_bytes, random);
+	const char *why = fill(peer, table, 2 * live, churn->least_bytes, churn->most_bytes, until,
+			       random);
 	size_t i;
 
 	if (why != NULL)
@@ -134,7 +147,7 @@ static const char *churn_fresh(struct bench_peer *peer, struct bench_table *tabl
 		while (why == NULL && table->count > 0)
 			bench_give(peer, &table->blocks[--table->count]);
 		if (why == NULL)
-			why = lay_out(peer, table, live, churn, random);
+			why = lay_out(peer, table, live, churn, patience(peer, effort), random);
 		for (round = 0; why == NULL && round < most; round++) {
 			if (!bench_churn_round(peer, table, churn, random, &rounds))
 				why = "a request was refused";
@@ -150,11 +163,14 @@ static const char *churn_steady(struct bench_peer *peer, struct bench_table *tab
 				const struct bench_churn *churn, const struct bench_effort *effort,
 				struct bench_random *random, struct bench_sample *sample)
 {
-	const char *why = lay_out(peer, table, live, churn, random);
+	uint64_t until = patience(peer, effort);
+	const char *why = lay_out(peer, table, live, churn, until, random);
 	size_t done;
 
 	for (done = 0; why == NULL && done < STEADY_FACTOR * live; done += churn->batch) {
-		if (!bench_churn_round(peer, table, churn, random, NULL))
+		if (bench_now() > until)
+			why = too_long;
+		else if (!bench_churn_round(peer, table, churn, random, NULL))
 			why = "a request was refused";
 	}
 	return why != NULL ? why : bench_churn_run(peer, table, churn, effort, random, sample);
