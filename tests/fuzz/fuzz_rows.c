@@ -69,14 +69,14 @@ static bool check_lines(const char *text, const struct plot_rows *rows, bool goo
 /* Each picture, and the page of all. */
 static void check_pictures(const struct plot_rows *rows)
 {
-	for (size_t which = 0; which <= plot_figure_count; which++) {
+	for (size_t which = 0; which <= plot_figure_count(); which++) {
 		char *text = NULL;
 		size_t bytes;
 		FILE *file = open_memstream(&text, &bytes);
 		bool drawn;
 
 		require(file != NULL, "no memory");
-		drawn = which < plot_figure_count ? plot_figure_draw(which, rows, file)
+		drawn = which < plot_figure_count() ? plot_figure_draw(which, rows, file)
 						  : plot_figure_page(rows, file);
 		fclose(file);
 		if (drawn)

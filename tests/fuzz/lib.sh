@@ -108,7 +108,7 @@ fuzz_rules() # FOLDER
 	fuzz_names | while read -r name; do
 		printf '%s/%s: %s/fuzz_%s.c %s/fuzz.h %s/without.h %s/code.a\n' \
 			"$1" "$name" "$fuzz_here" "$name" "$fuzz_here" "$fuzz_here" "$1"
-		printf '\t%s $(flags) $(link) $< %s/code.a -o $@ -lz -lm -lpthread -ldl\n' "$fuzz_compiler" "$1"
+		printf '\t%s $(flags) -Wall -Wextra -Werror $(link) $< %s/code.a -o $@ -lz -lm -lpthread -ldl\n' "$fuzz_compiler" "$1"
 	done
 	echo "-include $1/*.d"
 }
