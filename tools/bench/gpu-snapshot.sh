@@ -24,6 +24,9 @@ python=${PYTHON:-$(command -v python3)}
 [ -n "$python" ] || stop 77 'there is no python3'
 "$python" -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)' 2> /dev/null ||
 	stop 77 'python3 has no torch'
+# As a file of its own, which spares each look the seconds that PyTorch takes to load.
+viewer=$("$python" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])' \
+	2> /dev/null)/cuda/_memory_viz.py
 PYTHONDONTWRITEBYTECODE=1
 export PYTHONDONTWRITEBYTECODE
 work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-snapshot.XXXXXX") || exit 2
@@ -63,7 +66,7 @@ view() # PROGRAM SNAPSHOT
 		esac
 		rm -f "$work/view"
 		# shellcheck disable=SC2086 # two words or none
-		if timeout "$limit" "$python" -m torch.cuda._memory_viz "$what" "$2" $to > "$work/out" 2> "$work/err" &&
+		if timeout "$limit" "$python" "$viewer" "$what" "$2" $to > "$work/out" 2> "$work/err" &&
 			{ [ -s "$work/out" ] || [ -s "$work/view" ]; }; then
 			row "$1" "viewer_$what" yes
 		else
