@@ -39,7 +39,7 @@ const struct plot_drawn plot_holders[] = {
 	{ "cudaMallocAsync", "async", { "cudaMallocAsync" }, NULL },
 	{ "PyTorch, expandable", "torch", { "torch-expandable" }, NULL },
 	{ "PyTorch", "torch", { "torch" }, NULL },
-	{ "RMM pool", "rmm", { "rmm-pool-grow", "rmm-pool" }, NULL },
+	{ "RMM pool, growing", "rmm", { "rmm-pool-grow" }, NULL },
 };
 
 #define SIZES                                                                                 \
