@@ -279,6 +279,7 @@ static const char *note_path(const unsigned char *token)
 static void forge_note(struct fuzz_bytes *from, const struct mam_ipc_handle *handle)
 {
 	unsigned char bytes[sizeof(struct mam_ipc_note) + 8] = { 0 };
+	struct mam_ipc_note note;
 	const char *path = note_path(handle->bytes + 8);
 	int file = open(path, O_RDWR | O_CLOEXEC);
 	ssize_t length;
@@ -297,6 +298,10 @@ static void forge_note(struct fuzz_bytes *from, const struct mam_ipc_handle *han
 	require(ftruncate(file, 0) == 0 && pwrite(file, bytes, (size_t)length, 0) == length,
 		"a note cannot be forged");
 	close(file);
+	if (mam_ipc_note_read(handle->bytes + 8, &note))
+		require(note.bytes > 0 && note.offset <= note.chunk_bytes &&
+				note.bytes <= note.chunk_bytes - note.offset,
+			"a block outside of its chunk is believed");
 }
 
 /* After any open: what is answered lies where blocks may lie. */

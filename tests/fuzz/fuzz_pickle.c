@@ -16,9 +16,10 @@
 #include "pickle_put.h"
 #include "utf8.h"
 
-#define DEPTH_MOST 12
-#define STEPS_MOST 3000
+#define DEPTH_MOST 64
+#define STEPS_MOST 20000
 #define KEPT 8u
+#define KEPT_MOST 2000 /* bytes as shown, of what is put again */
 #define MEMORY_A_BYTE 80 /* what arrays of twice the room needed make of some 40 */
 #define MEMORY_FIRST 20000
 
@@ -238,7 +239,7 @@ static void put_again(struct data *data, unsigned int number)
 	const struct kept *kept = &data->kept[number % KEPT];
 	char *copy;
 
-	if (number % KEPT >= data->kept_count) {
+	if (number % KEPT >= data->kept_count || kept->end - kept->begin > KEPT_MOST) {
 		pickle_put_bool(&data->put, false);
 		fputs("i0;", data->out);
 		return;
@@ -263,7 +264,7 @@ static void put_value(struct data *data, unsigned int depth)
 	switch (depth == 5 || data->steps > 200 ? what % 4 : what % 8) {
 	case 0:
 		number = (int64_t)(fuzz_number(&data->from, what / 8 % 8 + 1) << what / 64 * 8);
-		number = what & 128 ? -number : number;
+		number = what & 128 ? (int64_t)(0 - (uint64_t)number) : number;
 		pickle_put_number(&data->put, number);
 		fprintf(data->out, "i%" PRId64 ";", number);
 		break;
@@ -312,6 +313,9 @@ static void play_data(const uint8_t *bytes, size_t count, bool asks)
 	if (asks && data.ask_at < (int)data.steps) {
 		require(!load(&pickle, written, written_bytes, 7, false),
 			"a pickle that asks for more than data is read");
+		require(strchr("ci", data.ask) || /* their names may be cut short */
+				strncmp(pickle.problem.text, "refused", 7) == 0,
+			"what asks for more than data is not refused as such");
 	} else {
 		require(load(&pickle, written, written_bytes, 7, false),
 			"what is written is refused");
