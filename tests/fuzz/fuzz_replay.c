@@ -352,8 +352,9 @@ static void play(enum then then)
 		check_places(map);
 		check_outputs(map, then);
 	} else {
-		/* A chunk that the source has not. */
-		require(settings.chunk_bytes != 0, "a trace is not played");
+		/* A chunk that the source has not, or none at all. */
+		require(settings.chunk_bytes != 0 || settings.growth_bytes == REPLAY_LARGEST,
+			"a trace is not played");
 	}
 	map_destroy(map);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes at all as results of mam bench host --csv: each row has the value that stands in its
- * last line, or one sentence says which line is none; the pictures of them are XML.
+ * last line, or one sentence says which line is none; the pictures of them are XML, and end.
  */
 #include "bench/plot.h"
 #include "bench/plot_rows.h"
@@ -30,6 +30,8 @@ static bool is_row(const char *line, char fields[PLOT_FIELDS][LINE_MOST + 1], do
 		line++;
 	}
 	*value = strtod(fields[PLOT_FIELDS - 1], &end);
+	if (!(*value < 1e100 && *value > -1e100))
+		*value = 0; /* not drawn */
 	return end != fields[PLOT_FIELDS - 1] && !*end;
 }
 
@@ -57,7 +59,7 @@ static bool check_lines(const char *text, const struct plot_rows *rows, bool goo
 		if (!sound || !good)
 			continue;
 		require(plot_rows_has(rows, fields[0], fields[1], fields[2]), "a row is lost");
-		if (*text == '\0' && value == value)
+		if (*text == '\0')
 			require(plot_rows_value(rows, fields[0], fields[1], fields[2],
 						fields[3]) == value,
 				"the last row has another value");

@@ -9,6 +9,7 @@
 #include "plot_rows.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "message.h"
 
 #define LINE_BYTES 512
+#define VALUE_MOST 1e100 /* what is larger, or no number, is not drawn: an axis must end */
 
 /* One field of a CSV line, in quotes or not; NULL at the line's end. */
 static char *next_field(char **at)
@@ -68,11 +70,12 @@ static bool is_same(const struct plot_row *a, const struct plot_row *b)
 
 static bool add(struct plot_rows *rows, const struct plot_row *row)
 {
+	const double value = fabs(row->value) < VALUE_MOST ? row->value : 0;
 	size_t i;
 
 	for (i = 0; i < rows->count; i++) {
 		if (is_same(&rows->rows[i], row)) {
-			rows->rows[i].value = row->value;
+			rows->rows[i].value = value;
 			free(row->text);
 			return true;
 		}
@@ -86,7 +89,8 @@ static bool add(struct plot_rows *rows, const struct plot_row *row)
 		rows->rows = more;
 		rows->room = room;
 	}
-	rows->rows[rows->count++] = *row;
+	rows->rows[rows->count] = *row;
+	rows->rows[rows->count++].value = value;
 	return true;
 }
 
