@@ -23,7 +23,7 @@ case $* in
 *_memory_viz*_plot*)
 	case $BAD_VIEW$* in 1*segment_plot*) echo "too old, sorry" >&2; exit 1 ;; esac
 	while [ "$1" != -o ]; do shift; done; echo page > "$2" ;;
-*_memory_viz*) [ -s "$4" ] && echo table ;;
+*_memory_viz*) [ -s "$3" ] && echo table ;;
 *torch_snapshot.py*)
 	case $BAD_DUMP$* in 1*torch_gpt2.py*) echo "no memory" >&2; exit 1 ;; esac
 	while [ "$1" != --dump ]; do shift; done
