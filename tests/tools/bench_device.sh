@@ -116,7 +116,7 @@ done
 
 # An allocator that never answers costs what it would have measured, and nothing else.
 rm -f "$scratch/all.csv"
-PEER_HANG=1000 LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} timeout 100 "$MAM" bench host --smoke \
+PEER_HANG=1000 BENCH_GRACE=5 LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} timeout 100 "$MAM" bench host --smoke \
 	--seconds 1 --verbose --only pair --sources host --peers rmm-pool --csv "$scratch/all.csv" \
 	>"$scratch/out" 2>"$scratch/err"
 same "an allocator that hangs: exit status" 1 $?

@@ -15,8 +15,7 @@
 #include "watch.h"
 
 #define REPEATS_MAX 16
-#define GRACE_LEAST_NS UINT64_C(5000000000) /* that the last run may take beyond the time, */
-#define GRACE_MOST_NS UINT64_C(45000000000) /* and a quarter of it in between */
+#define GRACE_SECONDS 45 /* that the last run may take beyond the time */
 #define FINE_REPEATS 2 /* of cases without a target, so that those with one get more */
 
 /* In this order: should the time run out, what comes late is left out. */
@@ -325,13 +324,15 @@ static int tell_late(void *user)
 	return bench->late(bench->user);
 }
 
-static uint64_t grace_of(const struct bench_effort *effort)
+/* BENCH_GRACE says another number of seconds, from 1 up. */
+static uint64_t grace(void)
 {
-	uint64_t grace = effort->deadline_ns / 4;
+	const char *text = getenv("BENCH_GRACE");
+	unsigned long seconds = text != NULL ? strtoul(text, NULL, 10) : 0;
 
-	return grace < GRACE_LEAST_NS ? GRACE_LEAST_NS
-	       : grace > GRACE_MOST_NS ? GRACE_MOST_NS
-				       : grace;
+	if (seconds == 0 || seconds > 1000000)
+		seconds = GRACE_SECONDS;
+	return seconds * UINT64_C(1000000000);
 }
 
 void bench_run_all(const struct bench_effort *effort, const bool *wanted, bool verbose,
@@ -355,7 +356,7 @@ void bench_run_all(const struct bench_effort *effort, const bool *wanted, bool v
 		bench_results_note(results,
 				   "nothing was run: no memory for the bench's own tables");
 	if (good)
-		bench_watch_begin(effort->deadline_ns + grace_of(effort), tell_late, &bench);
+		bench_watch_begin(effort->deadline_ns + grace(), tell_late, &bench);
 	for (repeat = 0; good && repeat < effort->repeats; repeat++) {
 		for (i = 0; i < bench_workload_count; i++) {
 			if (wanted[i] && repeat < repeats_of(bench_workloads[i], effort))
