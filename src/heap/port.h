@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * port.h - the few words in which device code is written, so that one source is CUDA, a test on
+ * the CPU, and (bitmap and pages) OpenCL C.
+ *
+ * Device code is a C subset that is C11 and CUDA C++ at once: headers of static functions, no
+ * templates, no overloads, designated initialisers nowhere. Every access to what other lanes may
+ * touch at the same time goes through one of the calls below, which names its order and its scope;
+ * payload that only one lane can see at a time is read and written plainly.
+ *
+ *   MAM_KFN             before a small function, which is inlined
+ *   MAM_KSLOW           before a rare one, which is not
+ *   MAM_KERNEL(name)    heads a kernel: MAM_KERNEL(fill) { struct job *job = argument; ... }; every kernel takes
+ *                       one pointer, `void *argument`
+ *   MAM_GLOBAL          before the pointee of a pointer into device memory (OpenCL has such spaces)
+ *   MAM_SHARED(type, p) a statement: `p` points to one `type` a block, not initialised
+ *   MAM_KASSERT(true)   checked under the simulator and in debug kernels, nothing elsewhere
+ *
+ *   mam_thread() mam_block() mam_block_threads() mam_grid_blocks()   x only, all uint32_t
+ *   mam_lane() mam_smid() mam_warpid()        the lane in its warp; the SM, and the warp's slot on it: hints
+ *   mam_clock() mam_nanosleep(ns)
+ *   mam_syncthreads()
+ *
+ *   Orders: MAM_RELAXED MAM_ACQUIRE MAM_RELEASE MAM_ACQ_REL MAM_SEQ_CST. Scopes: MAM_AT_BLOCK, MAM_AT_DEVICE, MAM_AT_SYSTEM.
+ *   They are constants where the call stands. `where` is a uint32_t * or a uint64_t *, as the name ends.
+ *   mam_atomic_load64(where, order, scope)             also ...32, here and below
+ *   mam_atomic_store64(where, value, order, scope)
+ *   mam_atomic_or64 _and64 _add64 _xchg64 (where, value, order, scope)      give what was there before
+ *   mam_atomic_cas64(where, expected, desired, order, scope)                gives what was there: success if it is `expected`;
+ *                                                      on failure it has the order's acquire half only
+ *   mam_fence(order, scope)
+ *
+ *   Of a warp; `mask` names the lanes that take part, the caller among them, and all of them come to
+ *   the same call. None of them orders memory but mam_warp_sync().
+ *   mam_warp_active()                       lanes that happen to be here together; promises nothing more
+ *   mam_warp_ballot(mask, true)             the lanes of `mask` that say true
+ *   mam_warp_shuffle32 _shuffle64 (mask, value, lane)   `value` of `lane`, which must be in `mask`
+ *   mam_warp_match32 _match64 (mask, value)             the lanes of `mask` that have the caller's value
+ *   mam_warp_sync(mask)                     what each of them wrote before, all of them see after
+ *
+ *   mam_popc32 _popc64, mam_ffs32 _ffs64 (1 for the lowest bit, 0 if none is set), mam_clz64 (64 for 0)
+ */
+#ifndef MAM_HEAP_PORT_H
+#define MAM_HEAP_PORT_H
+
+#if defined(__OPENCL_VERSION__)
+#include "heap/port_opencl.h"
+#elif defined(__CUDACC__)
+#include "heap/port_cuda.h"
+#elif defined(MAM_SIMT)
+#include "heap/port_simt.h"
+#else
+#include "heap/port_host.h"
+#endif
+
+#endif

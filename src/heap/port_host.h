@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * port_host.h - what host code needs to share a layout with device code: types and qualifiers, no
+ * atomics. The host writes a heap's ground before kernels see it and reads it after they ended.
+ */
+#ifndef MAM_HEAP_PORT_HOST_H
+#define MAM_HEAP_PORT_HOST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MAM_GLOBAL
+#define MAM_KFN static inline
+
+#endif

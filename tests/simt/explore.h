@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * explore.h - searches interleavings for one that goes wrong.
+ *
+ * For each seed and policy: `begin` makes the state new, the kernel runs, `check` looks at what is
+ * left. The first failure stops the search and is written out with the command that has it again:
+ *
+ *     SIMT_SEED=417 SIMT_POLICY=warp tests/heap/test_pages        (CK_RUN_CASE=... where the program has several)
+ *
+ * The environment: SIMT_SEED and SIMT_POLICY run one interleaving, SIMT_SEEDS says how many seeds
+ * (in place of the case's own number), SIMT_FIRST where they begin, SIMT_TRACE=1 prints each step
+ * of a replay.
+ */
+#ifndef MAM_TESTS_SIMT_EXPLORE_H
+#define MAM_TESTS_SIMT_EXPLORE_H
+
+#include "simt/simt.h"
+
+struct simt_case {
+	const char *name;
+	simt_kernel *kernel;
+	unsigned int grid, block;
+	void *argument;                        /* the kernel's, and of the two calls below */
+	void (*begin)(void *argument);         /* may be NULL */
+	const char *(*check)(void *argument);  /* NULL if all is well, or what is wrong; may be NULL */
+	/* In place of one kernel: builds a world of several launches and host threads. May be NULL. */
+	bool (*build)(struct simt_world *world, void *argument);
+	unsigned int seeds;    /* how many, for each policy */
+	unsigned int policies; /* bits 1 << SIMT_BY_...; 0: all */
+	struct simt_config config; /* seed and policy are set by the search */
+};
+
+struct simt_search {
+	uint64_t schedules, steps;
+	double seconds;
+	bool failed;
+	uint64_t seed;           /* of the failure */
+	enum simt_policy policy; /* of the failure */
+	struct simt_result result;
+};
+
+/* True if every interleaving went well. */
+bool simt_explore(const struct simt_case *test, struct simt_search *search);
+/* For tests: explores, prints what failed, and fails the Check test. Counts schedules a program runs; prints them at exit. */
+void simt_must_pass(const struct simt_case *test);
+/* The opposite: a failure with this verdict must be found (any if SIMT_FINE), else the Check test fails. */
+void simt_must_fail(const struct simt_case *test, enum simt_verdict verdict);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * simt.h - runs kernels on the CPU, one interleaving of their lanes at a time, chosen by a seed.
+ *
+ * A lane is a fiber. At every atomic, fence, collective and sleep (and, in builds with access hooks, at
+ * every plain access) the scheduler picks who goes on. The same seed, policy and program give the
+ * same interleaving, whatever the addresses: a failure can be had again as often as wanted.
+ *
+ * One launch: simt_launch(). Several launches, streams, and host threads beside them: a world. To
+ * search many seeds: explore.h. Device code calls what heap/port_simt.h declares.
+ */
+#ifndef MAM_TESTS_SIMT_SIMT_H
+#define MAM_TESTS_SIMT_SIMT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SIMT_WARP 32
+#define SIMT_TEXT_BYTES 2048
+
+enum simt_policy {
+	SIMT_BY_LANE, /* any lane that can go on, each time */
+	SIMT_BY_WARP, /* a warp's lanes one after the other, as hardware mostly does; warps at random */
+	SIMT_BY_PCT,  /* priorities and a few changes of them (Burckhardt et al., ASPLOS 2010) */
+	SIMT_POLICIES,
+};
+
+struct simt_config {
+	uint64_t seed;
+	enum simt_policy policy;
+	unsigned int changes;  /* SIMT_BY_PCT: how often priorities change; 0: 3 */
+	unsigned int resident; /* blocks that run at the same time, in a launch; 0: all */
+	unsigned int sms;      /* SMs that blocks are spread over; 0: 4 */
+	uint64_t steps_max;    /* more scheduling points than this are a livelock; 0: 1,000,000 */
+	bool strict;           /* a lane that a mask names must not have ended */
+	bool race;             /* check happens-before; plain accesses too where the build has hooks */
+};
+
+enum simt_verdict {
+	SIMT_FINE,
+	SIMT_FAILED,    /* simt_fail(), MAM_KASSERT() */
+	SIMT_BAD_MASK,  /* the caller is not in its mask; masks or kinds that do not agree; a lane that ended, when strict */
+	SIMT_BAD_LANE,  /* a shuffle from a lane outside the mask */
+	SIMT_DEADLOCK,  /* nobody can go on; the text says who waits where */
+	SIMT_LIVELOCK,  /* steps_max; if blocks wait for their turn, the text says that they are not resident */
+	SIMT_RACE,      /* two accesses, one a write, neither ordered before the other: the text names both sites */
+	SIMT_NO_MEMORY, /* the simulator itself got none */
+};
+
+struct simt_result {
+	enum simt_verdict verdict;
+	uint64_t steps; /* scheduling points */
+	uint64_t hash;  /* of the interleaving: equal hashes, equal runs */
+	char text[SIMT_TEXT_BYTES];
+};
+
+typedef void simt_kernel(void *argument);
+
+/* Runs `grid` blocks of `block` lanes to their end, or to what is wrong. Same thread, returns when done. */
+enum simt_verdict simt_launch(const struct simt_config *config, simt_kernel *kernel,
+			      unsigned int grid, unsigned int block, void *argument,
+			      struct simt_result *result);
+
+/*
+ * A world holds launches in streams, and host threads, that all run in one interleaving. Launches of one stream run one
+ * after the other, those of different streams at the same time. A host thread is a fiber with lane
+ * functions forbidden but atomics, fences, simt_host_yield() and simt_host_wait().
+ */
+struct simt_world;
+struct simt_world *simt_world_create(const struct simt_config *config);
+void simt_world_destroy(struct simt_world *world);
+bool simt_world_launch(struct simt_world *world, unsigned int stream, simt_kernel *kernel,
+		       unsigned int grid, unsigned int block, void *argument);
+bool simt_world_host(struct simt_world *world, void (*work)(void *argument), void *argument);
+enum simt_verdict simt_world_run(struct simt_world *world, struct simt_result *result);
+void simt_host_yield(const char *site);
+/* A host thread's stream wait: until all that was launched in `stream` before the run, or by this thread, has ended. */
+void simt_host_wait(unsigned int stream, const char *site);
+/* From a host thread while the world runs: another launch. */
+bool simt_host_launch(unsigned int stream, simt_kernel *kernel, unsigned int grid,
+		      unsigned int block, void *argument);
+
+const char *simt_verdict_name(enum simt_verdict verdict);
+const char *simt_policy_name(enum simt_policy policy);
+
+/* A random number of the launch's seed, for tests' device code: the same when replayed. */
+uint64_t simt_random(void);
+
+#endif
