@@ -10,6 +10,7 @@
  *
  *   MAM_KFN             before a small function, which is inlined
  *   MAM_KSLOW           before a rare one, which is not
+ *   MAM_KBOTH           before a small one that host code calls too: no atomics, no lanes in it
  *   MAM_KERNEL(name)    heads a kernel: MAM_KERNEL(fill) { struct job *job = argument; ... }; every kernel takes
  *                       one pointer, `void *argument`
  *   MAM_GLOBAL          before the pointee of a pointer into device memory (OpenCL has such spaces)

@@ -11,5 +11,6 @@
 
 #define MAM_GLOBAL
 #define MAM_KFN static inline
+#define MAM_KBOTH static inline
 
 #endif

@@ -54,6 +54,7 @@ void simt_fail(const char *what, const char *site) __attribute__((noreturn));
 
 #define MAM_KFN static inline __attribute__((unused))
 #define MAM_KSLOW static __attribute__((noinline, unused))
+#define MAM_KBOTH static inline __attribute__((unused))
 #define MAM_KERNEL(name)                                                                        \
 	void name(void *argument);                                                              \
 	void name(void *argument)

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bitmap.h - one word of a heap's bitmap: the atomics on it, and arithmetic on its 64 bits.
+ *
+ * A claim acquires: whoever had the page before wrote it before the release that cleared the bit. A
+ * word is loaded without order, since a load decides nothing: only an atomic's old value does.
+ */
+#ifndef MAM_HEAP_BITMAP_H
+#define MAM_HEAP_BITMAP_H
+
+#include "heap/layout.h"
+
+#define MAM_WORD_FULL (~(uint64_t)0)
+
+MAM_KFN uint64_t mam_bitmap_load(MAM_GLOBAL uint64_t *bits, uint32_t word)
+{
+	return mam_atomic_load64(&bits[word], MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+/* Sets `chosen`; gives the word as it was. What was won is chosen and not in it, and stays won. */
+MAM_KFN uint64_t mam_bitmap_claim(MAM_GLOBAL uint64_t *bits, uint32_t word, uint64_t chosen)
+{
+	return mam_atomic_or64(&bits[word], chosen, MAM_ACQUIRE, MAM_AT_DEVICE);
+}
+
+/* Clears `given`; gives the word as it was. */
+MAM_KFN uint64_t mam_bitmap_release(MAM_GLOBAL uint64_t *bits, uint32_t word, uint64_t given)
+{
+	return mam_atomic_and64(&bits[word], ~given, MAM_RELEASE, MAM_AT_DEVICE);
+}
+
+/* `n` bits from bit `first` on, all in one word; n is 1 to 64. */
+MAM_KFN uint64_t mam_bits_span(uint32_t first, uint32_t n)
+{
+	return MAM_WORD_FULL >> (64 - n) << first;
+}
+
+MAM_KFN uint64_t mam_bits_rotate_right(uint64_t x, uint32_t by)
+{
+	return x >> (by & 63) | x << (-by & 63);
+}
+
+MAM_KFN uint64_t mam_bits_rotate_left(uint64_t x, uint32_t by)
+{
+	return x << (by & 63) | x >> (-by & 63);
+}
+
+/* At most `n` of the set bits of `x`, the first ones from bit `from` on, upward and around. */
+MAM_KFN uint64_t mam_bits_pick(uint64_t x, uint32_t n, uint32_t from)
+{
+	uint64_t left = mam_bits_rotate_right(x, from), picked = 0;
+
+	for (; n && left; n--) {
+		picked |= left & (~left + 1);
+		left &= left - 1;
+	}
+	return mam_bits_rotate_left(picked, from);
+}
+
+/* Where `n` set bits in a row begin, as bits. */
+MAM_KFN uint64_t mam_bits_stretches(uint64_t x, uint32_t n)
+{
+	uint32_t have = 1, more;
+
+	while (have < n && x) {
+		more = n - have < have ? n - have : have;
+		x &= x >> more;
+		have += more;
+	}
+	return x;
+}
+
+#endif

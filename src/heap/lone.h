@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lone.h - one page for a lane that calls alone.
+ *
+ * 1. Set one bit where the walk is, without a look before: the old value is the look. Mostly that is all.
+ * 2. If it was taken, the old value shows the word's other pages: claim a free one while there is one.
+ * 3. Else look at the next words, several loads in flight; claim a free page there.
+ * 4. Else jump to a random place, and so on from 3.
+ * 5. After `patience` pages seen taken, one after another, scan (scan.h).
+ *
+ * Source: the random walk of Pham et al., ACM TOPC 12(1), 2025; the blind claim is ours.
+ */
+#ifndef MAM_HEAP_LONE_H
+#define MAM_HEAP_LONE_H
+
+#include "heap/scan.h"
+
+#define MAM_LONE_LOOKS 4
+
+/* Steps 3 to 5. */
+MAM_KSLOW uint32_t mam_lone_search(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk)
+{
+	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
+	uint32_t words = pages->words, patience = pages->patience, vain = 64, page, at, j;
+	uint64_t seen[MAM_LONE_LOOKS];
+
+	while (vain < patience) {
+		for (j = 0; j < MAM_LONE_LOOKS; j++) {
+			at = walk->word + j;
+			seen[j] = at < words ? mam_bitmap_load(bits, at) : MAM_WORD_FULL;
+		}
+		walk->steps++;
+		for (j = 0; j < MAM_LONE_LOOKS; j++) {
+			page = mam_scan_claim(bits, walk->word + j, seen[j], walk->bit);
+			if (page != MAM_NO_PAGE)
+				return page;
+		}
+		vain += 64 * MAM_LONE_LOOKS;
+		mam_walk_jump(walk, pages);
+	}
+	return mam_scan_lone(pages, walk);
+}
+
+MAM_KFN uint32_t mam_lone_take(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk)
+{
+	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
+	uint64_t chosen = (uint64_t)1 << walk->bit, seen;
+	uint32_t page;
+
+	walk->steps++;
+	seen = mam_bitmap_claim(bits, walk->word, chosen);
+	if (!(seen & chosen)) {
+		page = walk->word * 64 + walk->bit;
+	} else {
+		page = mam_scan_claim(bits, walk->word, seen, walk->bit);
+		if (page == MAM_NO_PAGE)
+			page = mam_lone_search(pages, walk);
+	}
+	if (page != MAM_NO_PAGE) {
+		walk->word = page / 64;
+		walk->bit = (page + 1) % 64;
+	}
+	return page;
+}
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scan.h - looks at every word of a heap once, and says honestly that there is nothing.
+ *
+ * "No page" is true only if each page was seen taken once during this one scan by somebody who keeps it.
+ * A run of several words is claimed word by word, and given back when one of them is lost: its bits
+ * may be seen taken though nobody ever has the pages. So a scan that found nothing counts only if
+ * no such claim could have been among what it saw:
+ *
+ * 1. Read `undone`. 2. Look at all words. 3. Read `open`, then `undone`. 4. If `open` is 0 and `undone` as it was, it is so. 5. If
+ * not, wait a moment and look again; after many times give up, and count that as contended.
+ *
+ * Why 4 is enough: a claim raises `open` before its first bit and lowers it after its last act; one that
+ * gives bits back raises `undone` after them and before it lowers `open`. Somebody who saw such a bit sees
+ * `open` raised, or lowered again with `undone` raised behind step 1, or the run is complete and its pages
+ * are taken. Whoever saw `undone` already raised in step 1 cannot see the bits any more.
+ *
+ * Bound: words / 4 round trips a scan for one lane, MAM_SCANS_MAX scans.
+ */
+#ifndef MAM_HEAP_SCAN_H
+#define MAM_HEAP_SCAN_H
+
+#include "heap/tally.h"
+#include "heap/walk.h"
+
+#define MAM_SCANS_MAX 1000
+
+/* How many runs were undone: before a scan. */
+MAM_KFN uint32_t mam_scan_begin(MAM_GLOBAL struct mam_pages *pages)
+{
+	return mam_atomic_load32(&pages->undone.value, MAM_ACQUIRE, MAM_AT_DEVICE);
+}
+
+/* May a scan that began with `undone` and found nothing say so? */
+MAM_KFN bool mam_scan_counts(MAM_GLOBAL struct mam_pages *pages, uint32_t undone)
+{
+	uint32_t open;
+
+	mam_fence(MAM_ACQUIRE, MAM_AT_DEVICE);
+	open = mam_atomic_load32(&pages->open.value, MAM_ACQUIRE, MAM_AT_DEVICE);
+	return !open &&
+	       mam_atomic_load32(&pages->undone.value, MAM_ACQUIRE, MAM_AT_DEVICE) == undone;
+}
+
+MAM_KFN void mam_scan_pause(uint32_t scans)
+{
+	mam_nanosleep(scans < 8 ? 64u << scans : 16384u);
+}
+
+/* One of the free pages of a word that was seen as `seen`; goes on until it has one or sees none. */
+MAM_KFN uint32_t mam_scan_claim(MAM_GLOBAL uint64_t *bits, uint32_t word, uint64_t seen,
+				uint32_t from)
+{
+	uint64_t chosen;
+
+	while (~seen) {
+		chosen = mam_bits_pick(~seen, 1, from);
+		seen = mam_bitmap_claim(bits, word, chosen);
+		if (!(seen & chosen))
+			return word * 64 + mam_ffs64(chosen) - 1;
+	}
+	return MAM_NO_PAGE;
+}
+
+/* All words from the walk's on, by one lane, four loads in flight. */
+MAM_KFN uint32_t mam_scan_once(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk)
+{
+	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
+	uint32_t words = pages->words, page, at[4], i, j;
+	uint64_t seen[4];
+
+	for (i = 0; i < words; i += 4) {
+		for (j = 0; j < 4; j++) {
+			at[j] = walk->word + i + j;
+			if (at[j] >= words)
+				at[j] -= words;
+			seen[j] = i + j < words ? mam_bitmap_load(bits, at[j]) : MAM_WORD_FULL;
+		}
+		walk->steps++;
+		for (j = 0; j < 4; j++) {
+			page = mam_scan_claim(bits, at[j], seen[j], walk->bit);
+			if (page != MAM_NO_PAGE)
+				return page;
+		}
+	}
+	return MAM_NO_PAGE;
+}
+
+/* The last resort of a lane alone. */
+MAM_KSLOW uint32_t mam_scan_lone(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk)
+{
+	uint32_t scans, undone, page;
+
+	for (scans = 0; scans < MAM_SCANS_MAX; scans++) {
+		undone = mam_scan_begin(pages);
+		page = mam_scan_once(pages, walk);
+		if (page != MAM_NO_PAGE)
+			return page;
+		if (mam_scan_counts(pages, undone)) {
+			mam_tally_add(pages, MAM_TALLY_FULL);
+			return MAM_NO_PAGE;
+		}
+		mam_scan_pause(scans);
+	}
+	mam_tally_add(pages, MAM_TALLY_CONTENDED);
+	return MAM_NO_PAGE;
+}
+
+#endif

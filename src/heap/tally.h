@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tally.h - counts what went wrong in a heap of pages. Rare by nature, so plain atomics do.
+ */
+#ifndef MAM_HEAP_TALLY_H
+#define MAM_HEAP_TALLY_H
+
+#include "heap/layout.h"
+
+MAM_KSLOW void mam_tally_add(MAM_GLOBAL struct mam_pages *pages, enum mam_pages_tally kind)
+{
+	(void)mam_atomic_add64(&pages->tally[kind], 1, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+#endif
