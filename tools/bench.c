@@ -11,14 +11,14 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "args.h"
+#include "kit/args.h"
 #include "bench/bench.h"
 #include "bench/plot.h"
 #include "bench/plot_rows.h"
 #include "bench/training.h"
 #include "command.h"
-#include "message.h"
-#include "whole_file.h"
+#include "kit/message.h"
+#include "kit/whole_file.h"
 
 #define MS UINT64_C(1000000)
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "message.h"
+#include "kit/message.h"
 
 static const struct subcommand {
 	const char *name;

@@ -6,10 +6,10 @@
  * is within the rules of args.h, and what is wrong is said in one line. Or as a recipe of good
  * options, values and operands: then all of them arrive.
  */
-#include "args.h"
+#include "kit/args.h"
 #include "command.h"
 #include "fuzz.h"
-#include "message.h"
+#include "kit/message.h"
 
 #define WORDS 48
 #define WORD_BYTES 24

@@ -3,7 +3,7 @@
  * Any bytes at all as an ELF file: the readers of mam info --check must end, and what they give out
  * must lie where they say.
  */
-#include "elf_read.h"
+#include "run/elf_read.h"
 #include "fuzz.h"
 
 /* Reads every byte, so that a sanitizer sees one that is not there. */

@@ -15,7 +15,7 @@
 #include <mam/trace_ring.h>
 
 #include "fuzz.h"
-#include "input.h"
+#include "read/input.h"
 
 #define TEXT_MOST 6000
 #define LINE_MOST 4000

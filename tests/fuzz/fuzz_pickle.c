@@ -12,9 +12,9 @@
 #include <inttypes.h>
 
 #include "fuzz.h"
-#include "pickle.h"
-#include "pickle_put.h"
-#include "utf8.h"
+#include "read/pickle.h"
+#include "write/pickle_put.h"
+#include "kit/utf8.h"
 
 #define DEPTH_MOST 64
 #define STEPS_MOST 20000

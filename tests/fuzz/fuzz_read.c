@@ -6,9 +6,9 @@
  *
  * The first byte says which kind the file is said to be, and what else is asked of the reader.
  */
-#include "export.h"
+#include "write/export.h"
 #include "fuzz.h"
-#include "read.h"
+#include "read/read.h"
 #include "whole_trace.h"
 
 #define WHO_MOST 1100 /* bytes of a name that surely fit into a line, at three characters each */

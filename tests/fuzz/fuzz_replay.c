@@ -13,10 +13,10 @@
 #include <inttypes.h>
 
 #include "command.h"
-#include "export.h"
-#include "map_data.h"
-#include "map_view.h"
-#include "read.h"
+#include "write/export.h"
+#include "map/map_data.h"
+#include "map/map_view.h"
+#include "read/read.h"
 #include "well_formed.h"
 #include "whole_trace.h"
 

@@ -5,7 +5,7 @@
  */
 #include <ctype.h>
 
-#include "args.h"
+#include "kit/args.h"
 #include "base/bytes.h"
 #include "fuzz.h"
 

@@ -6,8 +6,8 @@
  * A step is a byte that says which, and its arguments: an id of eight bytes or a near one, many ids
  * in a row, a name.
  */
-#include "idtable.h"
-#include "names.h"
+#include "kit/idtable.h"
+#include "kit/names.h"
 #include "fuzz.h"
 
 #define IDS 3000

@@ -9,7 +9,7 @@
 #include <ctype.h>
 
 #include "fuzz.h"
-#include "utf8.h"
+#include "kit/utf8.h"
 
 static inline void well_formed_utf8(const char *text, size_t bytes)
 {

@@ -7,8 +7,8 @@
 #define TESTS_FUZZ_WHOLE_TRACE_H
 
 #include "fuzz.h"
-#include "replay.h"
-#include "replay_walk.h"
+#include "replay/replay.h"
+#include "replay/replay_walk.h"
 
 /* Births and deaths stand where the events say, in order, and none else. */
 static inline void whole_trace_events(const struct replay_trace *trace)

@@ -5,7 +5,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "../tools/args.h"
+#include "../tools/kit/args.h"
 #include "../tools/command.h"
 
 START_TEST(sizes_are_read_in_every_spelling)

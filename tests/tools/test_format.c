@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tools/format.h"
+#include "../tools/kit/format.h"
 
 START_TEST(bytes_have_the_unit_that_fits)
 {

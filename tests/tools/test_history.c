@@ -6,8 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "../tools/history.h"
-#include "../tools/message.h"
+#include "../tools/read/history.h"
+#include "../tools/kit/message.h"
 #include "failing.h"
 
 static struct history history;

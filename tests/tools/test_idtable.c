@@ -5,7 +5,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "../tools/idtable.h"
+#include "../tools/kit/idtable.h"
 
 START_TEST(an_empty_table_knows_nothing)
 {

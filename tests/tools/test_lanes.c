@@ -5,7 +5,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "../tools/lanes.h"
+#include "../tools/write/lanes.h"
 
 START_TEST(the_lowest_free_lane_is_taken)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tools/map_color.h"
+#include "../tools/map/map_color.h"
 
 START_TEST(colours_rise_with_the_size)
 {

@@ -5,7 +5,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "../tools/map_heap.h"
+#include "../tools/map/map_heap.h"
 
 /* Two chunks, at 0 and at 100. Blocks are born in the order of the table, one an event. */
 static struct replay_block blocks[] = {

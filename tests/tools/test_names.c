@@ -5,7 +5,7 @@
 #include <check.h>
 #include <stdio.h>
 
-#include "../tools/names.h"
+#include "../tools/kit/names.h"
 #include "failing.h"
 
 #define COUNT 5000

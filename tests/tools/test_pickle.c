@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "../tools/pickle.h"
+#include "../tools/read/pickle.h"
 #include "failing.h"
 
 static struct pickle pickle;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tools/pickle_put.h"
+#include "../tools/write/pickle_put.h"
 
 static struct pickle_put put;
 static unsigned char wrote[1000];

@@ -6,8 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "../tools/message.h"
-#include "../tools/replay_build.h"
+#include "../tools/kit/message.h"
+#include "../tools/replay/replay_build.h"
 #include "failing.h"
 
 static struct replay_build build;

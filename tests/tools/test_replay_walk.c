@@ -14,7 +14,7 @@
 
 #include <mam/source.h>
 
-#include "../tools/replay_walk.h"
+#include "../tools/replay/replay_walk.h"
 
 #define GRANULE 512
 #define GROUND ((size_t)8 << 20)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tools/svg_grid.h"
+#include "../tools/map/svg_grid.h"
 
 static struct svg_grid grid;
 

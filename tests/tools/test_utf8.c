@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tools/json_put.h"
-#include "../tools/utf8.h"
+#include "../tools/kit/json_put.h"
+#include "../tools/kit/utf8.h"
 
 static const struct {
 	const char *text;

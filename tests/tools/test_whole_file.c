@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../tools/whole_file.h"
+#include "../tools/kit/whole_file.h"
 
 static char folder[64];
 

@@ -10,11 +10,11 @@
 
 #include <string.h>
 
-#include "args.h"
+#include "kit/args.h"
 #include "command.h"
-#include "message.h"
+#include "kit/message.h"
 #include "plot_rows.h"
-#include "whole_file.h"
+#include "kit/whole_file.h"
 
 static bool write_picture(size_t which, const struct plot_rows *rows, const char *folder)
 {

@@ -16,7 +16,7 @@
 
 #include "bench.h"
 #include "command.h"
-#include "message.h"
+#include "kit/message.h"
 
 #define LINE_BYTES 512
 #define VALUE_MOST 1e100 /* what is larger, or no number, is not drawn: an axis must end */

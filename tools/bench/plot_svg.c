@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "plot.h"
-#include "utf8.h"
+#include "kit/utf8.h"
 
 static const char style[] =
 	"<style>\n"

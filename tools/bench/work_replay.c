@@ -14,9 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "message.h"
+#include "kit/message.h"
 #include "play.h"
-#include "replay.h"
+#include "replay/replay.h"
 
 #define TRACES_MOST 16
 #define NAME_BYTES 48

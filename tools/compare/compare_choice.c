@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * compare_choice.c - what a comparison comes down to.
+ *
+ * 1. A setting may be chosen that served every allocation and asks the program for the same
+ *    promises as the first one: the same policy of frees, streams and lag, the same limit and
+ *    threads. Whether memory may be used again at once is not a matter of taste.
+ * 2. Of those one needs least memory, and one costs least time, its driver's share included.
+ * 3. The choice is the quickest of those that need at most COMPARE_SLACK more than the least:
+ *    what is closer than that, another run of the program would turn around.
+ *
+ * Times within COMPARE_NOISE of the least are the same to a clock on a busy machine: the first one
+ * of the list is taken for the quickest, so that the choice is the same again tomorrow.
+ */
+#include "compare/compare.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kit/format.h"
+
+#define MEBI ((uint64_t)1 << 20)
+
+static bool asks_the_same(const struct replay_settings *a, const struct replay_settings *b)
+{
+	return a->free == b->free && a->streams == b->streams && a->lag == b->lag &&
+	       a->limit_bytes == b->limit_bytes && a->threads == b->threads;
+}
+
+static bool may_be_chosen(const struct compare_table *table, const struct compare_row *row)
+{
+	return row->setting && row->result.failures == 0 &&
+	       asks_the_same(&row->setting->settings, &table->rows[0].setting->settings);
+}
+
+static bool is_small(const struct compare_table *table, size_t i, double most)
+{
+	return may_be_chosen(table, &table->rows[i]) &&
+	       (double)table->rows[i].needed_bytes <= most;
+}
+
+/* The quickest of those that need at most `most` bytes. */
+static size_t quickest(const struct compare_table *table, double most)
+{
+	size_t best = 0;
+	double least = HUGE_VAL;
+
+	for (size_t i = 0; i < table->count; i++)
+		if (is_small(table, i, most) && table->rows[i].ns_per_event < least)
+			least = table->rows[i].ns_per_event;
+	while (best < table->count && !(is_small(table, best, most) &&
+					table->rows[best].ns_per_event <=
+						(1 + COMPARE_NOISE) * least))
+		best++;
+	return best < table->count ? best : COMPARE_NONE;
+}
+
+static size_t smallest(const struct compare_table *table)
+{
+	size_t best = COMPARE_NONE;
+
+	for (size_t i = 0; i < table->count; i++) {
+		const struct compare_row *row = &table->rows[i];
+
+		if (may_be_chosen(table, row) &&
+		    (best == COMPARE_NONE || row->needed_bytes < table->rows[best].needed_bytes))
+			best = i;
+	}
+	return best;
+}
+
+struct compare_choice compare_choose(const struct compare_table *table)
+{
+	struct compare_choice choice = { smallest(table), COMPARE_NONE, COMPARE_NONE, false };
+
+	for (size_t i = 0; i < table->count; i++)
+		choice.others |= table->rows[i].setting &&
+				 !asks_the_same(&table->rows[i].setting->settings,
+						&table->rows[0].setting->settings);
+	if (choice.memory == COMPARE_NONE)
+		return choice;
+	choice.time = quickest(table, HUGE_VAL);
+	choice.choice = quickest(table, (1 + COMPARE_SLACK) *
+						(double)table->rows[choice.memory].needed_bytes);
+	return choice;
+}
+
+static void add(char *text, size_t bytes, const char *name, const char *value)
+{
+	size_t used = strlen(text);
+
+	snprintf(text + used, bytes - used, "%s%s=%s", used ? " " : "", name, value);
+}
+
+static void add_size(char *text, size_t bytes, const char *name, uint64_t size)
+{
+	char value[32];
+
+	compare_size(size, value, sizeof(value));
+	add(text, bytes, name, size == REPLAY_LARGEST ? "largest" : value);
+}
+
+void compare_choice_code(const struct compare_row *row, char *text, size_t bytes)
+{
+	const struct replay_settings *settings = &row->setting->settings;
+	const struct replay_settings *given = &row->setting->given;
+	bool is_host = strcmp(settings->source, "host") == 0; /* stands for chunks of cudaMalloc */
+
+	*text = '\0';
+	if (!is_host && strcmp(settings->source, "cudamalloc") != 0)
+		add(text, bytes, "MAM_SOURCE", settings->source);
+	if (settings->growth_bytes == REPLAY_LARGEST) {
+		add_size(text, bytes, "MAM_CHUNK",
+			 (row->needed_bytes + 2 * MEBI - 1) / (2 * MEBI) * (2 * MEBI));
+		add(text, bytes, "MAM_GROWTH", "none");
+	} else {
+		if (given->chunk_bytes != REPLAY_DEFAULT)
+			add_size(text, bytes, "MAM_CHUNK", given->chunk_bytes);
+		if (settings->growth_bytes)
+			add_size(text, bytes, "MAM_GROWTH", settings->growth_bytes);
+	}
+	if (settings->granule != 512)
+		add_size(text, bytes, "MAM_GRANULE", settings->granule);
+	if (settings->cache == REPLAY_CACHE_OFF)
+		add(text, bytes, "MAM_CACHE", "off");
+	if (settings->limit_bytes)
+		add_size(text, bytes, "MAM_LIMIT", settings->limit_bytes);
+}
+
+static const char *reason_of(const struct compare_choice *choice)
+{
+	if (choice->choice == choice->memory && choice->choice == choice->time)
+		return "nothing here needs less or is quicker";
+	if (choice->choice == choice->time)
+		return "the quickest, and within 2% of the least";
+	if (choice->choice == choice->memory)
+		return "what is quicker needs over 2% more";
+	return "the quickest of those within 2% of the least";
+}
+
+/* mam run takes chunks and keeps no caches, whatever it is told. */
+static const char *who_can(const struct replay_settings *settings)
+{
+	bool chunks = strcmp(settings->source, "host") == 0 ||
+		      strcmp(settings->source, "cudamalloc") == 0;
+
+	return chunks && settings->cache == REPLAY_CACHE_OFF ? "mam run and default pools"
+							      : "the library's default pools";
+}
+
+static void say_choice(const struct compare_row *chosen, const char *reason, FILE *file)
+{
+	char code[200];
+
+	compare_choice_code(chosen, code, sizeof(code));
+	fprintf(file, "Choose \"%s\": %s.\n", compare_row_name(chosen), reason);
+	if (*code)
+		fprintf(file, "For %s:\n  %s\n", who_can(&chosen->setting->settings), code);
+	else
+		fputs("Default pools do so unless told otherwise.\n", file);
+}
+
+void compare_choice_say(const struct compare_table *table, FILE *file)
+{
+	const struct compare_choice choice = compare_choose(table);
+	const struct compare_row *memory, *time;
+
+	if (choice.memory == COMPARE_NONE) {
+		fputs("None of these settings served every allocation.\n", file);
+		return;
+	}
+	memory = &table->rows[choice.memory];
+	time = &table->rows[choice.time];
+	say_choice(&table->rows[choice.choice], reason_of(&choice), file);
+	fprintf(file, "Least memory: %s, %s (%s).\n", compare_row_name(memory),
+		format_bytes(memory->needed_bytes).text, format_ratio(memory->needed_ratio).text);
+	fprintf(file, "Least time: %s, %s ns an event.\n", compare_row_name(time),
+		format_count((uint64_t)(time->ns_per_event + 0.5)).text);
+	if (choice.others)
+		fputs("When memory is used again, and its limits, are not for this table to choose.\n",
+		      file);
+}

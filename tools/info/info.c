@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * info.c - `mam info`: what this mam is, what it finds here, and how it is set.
+ */
+#include "info/info.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <zlib.h>
+
+#include <mam/mam.h>
+
+#include "kit/args.h"
+#include "command.h"
+#include "kit/message.h"
+#include "run/run_object.h"
+#include "info/selftest.h"
+
+#define LABEL_COLUMNS 16
+
+struct settings {
+	bool options;
+	bool self_test;
+	bool plain;
+	const char *check;
+};
+
+static const struct args_option options[] = {
+	{ "check", 'c', ARGS_TEXT, offsetof(struct settings, check), "PROGRAM", NULL,
+	  "which ways to CUDA a program has, and whether mam run\n"
+	  "catches them; exit 0: it can, 1: it cannot" },
+	{ "options", 'o', ARGS_FLAG, offsetof(struct settings, options), NULL, NULL,
+	  "explain the environment variables mam reads, with their\n"
+	  "values and where these are from" },
+	{ "self-test", 't', ARGS_FLAG, offsetof(struct settings, self_test), NULL, NULL,
+	  "fill blocks of a pool on the GPU with patterns and read them\n"
+	  "back; exit 0: well, 1: wrong, 77: no GPU" },
+	{ "plain", 'p', ARGS_FLAG, offsetof(struct settings, plain), NULL, NULL,
+	  "print key<TAB>value lines for scripts" },
+	{ NULL, 0, ARGS_FLAG, 0, NULL, NULL, NULL },
+};
+
+static const struct args_command command = {
+	.name = "mam info",
+	.use = "[OPTION]...",
+	.intro = "Say what this mam is, which driver and devices it finds, and how it is set.\n",
+	.outro = "Examples:\n"
+		 "  mam info --check ./app            will mam run catch its CUDA?\n"
+		 "  MAM_LIMIT=4G mam info --options\n",
+	.options = options,
+};
+
+void info_line(bool plain, const char *key, const char *label, const char *format, ...)
+{
+	va_list arguments;
+
+	if (plain)
+		printf("%s\t", key);
+	else
+		printf("%-*s", LABEL_COLUMNS, label);
+	va_start(arguments, format);
+	vprintf(format, arguments);
+	va_end(arguments);
+	putchar('\n');
+}
+
+static void print_about(bool plain)
+{
+	const bool preload = run_object_exists(RUN_OBJECT_PRELOAD),
+		   audit = run_object_exists(RUN_OBJECT_AUDIT);
+
+	info_line(plain, "version", "mam", "%s", mam_version());
+	info_line(plain, "sources", "sources", "vmm, cudamalloc, pinned, managed, host");
+	info_line(plain, "self_test", "self-test", "%s",
+		  selftest_built() ? "built in" : "not built in: no nvcc at build time");
+	info_line(plain, "zlib", "zlib", "%s", zlibVersion());
+	info_line(plain, "routes", "mam run", "%s",
+		  preload && audit ? "--route=preload and --route=audit"
+		  : preload        ? "--route=preload; " RUN_OBJECT_AUDIT " is not there"
+				   : "no: " RUN_OBJECT_PRELOAD " is not there");
+	info_devices(plain);
+	info_options(plain);
+}
+
+int info_main(int argc, char **argv)
+{
+	struct settings settings = { .check = NULL };
+	int first, status;
+
+	if (!args_parse(&command, argc, argv, &settings, &first, &status))
+		return status;
+	if (first < argc) {
+		message_error("'%s' is one word too many; see mam info --help", argv[first]);
+		return STATUS_BAD;
+	}
+	if (settings.check != NULL)
+		return info_check(settings.check, settings.plain);
+	if (settings.self_test)
+		return selftest();
+	if (settings.options && !settings.plain)
+		info_options_explained();
+	else if (settings.options)
+		info_options(true);
+	else
+		print_about(settings.plain);
+	return STATUS_GOOD;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * message.c - sentences for people, on standard error.
+ *
+ * A message is put together first and written at once, so that lines of several processes stay
+ * whole. Names of files may hold any byte; what a terminal would obey is shown as a question mark.
+ */
+#include "kit/message.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *speaker = "mam";
+
+void message_begin(const char *name)
+{
+	speaker = name;
+}
+
+void message_error(const char *format, ...)
+{
+	char text[1024];
+	size_t length;
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	for (char *c = text; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+	length = strlen(text); /* what the library says is a whole sentence already */
+	fflush(stdout);
+	fprintf(stderr, "%s: %s%s\n", speaker, text, length && text[length - 1] == '.' ? "" : ".");
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * page.c - a page for a browser: marks in a text replaced, what comes from outside made harmless,
+ * and numbers packed.
+ */
+#include "kit/page.h"
+
+#include <string.h>
+
+/* What the mark at `text` stands for, and how long it is; else an ordinary '@'. */
+static size_t put_mark(FILE *file, const char *text, const struct page_mark *marks, size_t count,
+		       const void *what)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t length = strlen(marks[i].name);
+
+		if (strncmp(text, marks[i].name, length) == 0) {
+			marks[i].put(file, what);
+			return length;
+		}
+	}
+	putc(*text, file);
+	return 1;
+}
+
+void page_write(FILE *file, const char *text, const struct page_mark *marks, size_t count,
+		const void *what)
+{
+	while (*text) {
+		size_t plain = strcspn(text, "@");
+
+		fwrite(text, 1, plain, file);
+		text += plain;
+		if (*text)
+			text += put_mark(file, text, marks, count, what);
+	}
+}
+
+/* Bytes that a terminal or a parser might obey become '?'. */
+void page_markup(FILE *file, const char *text)
+{
+	for (; *text; text++) {
+		unsigned char byte = (unsigned char)*text;
+
+		if (byte < 0x20 || byte == 0x7f)
+			putc('?', file);
+		else if (strchr("<>&\"'", byte))
+			fprintf(file, "&#%d;", byte);
+		else
+			putc(byte, file);
+	}
+}
+
+/* No byte of it ends a string, and none of it is "</script" or "<!--". */
+void page_text(FILE *file, const char *text)
+{
+	putc('"', file);
+	for (; *text; text++) {
+		unsigned char byte = (unsigned char)*text;
+
+		/* U+2028 and U+2029 end a line of a script, and nobody sees them. */
+		if (strncmp(text, "\342\200\250", 3) == 0 || strncmp(text, "\342\200\251", 3) == 0) {
+			fprintf(file, "\\u%x", text[2] == '\250' ? 0x2028 : 0x2029);
+			text += 2;
+		} else if (byte < 0x20 || byte == 0x7f || strchr("<>&\"'\\", byte)) {
+			fprintf(file, "\\u%04x", byte);
+		} else {
+			putc(byte, file);
+		}
+	}
+	putc('"', file);
+}
+
+void page_numbers_begin(struct page_numbers *to, FILE *file)
+{
+	*to = (struct page_numbers){ .file = file };
+}
+
+/* Three bytes are four letters; fewer are filled up with '='. */
+void page_numbers_end(struct page_numbers *to)
+{
+	static const char letters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	char four[4];
+
+	if (to->held == 0)
+		return;
+	to->bits <<= 8 * (3 - to->held);
+	for (int i = 0; i < 4; i++)
+		four[i] = i > to->held ? '=' : letters[(to->bits >> (18 - 6 * i)) & 63];
+	fwrite(four, 1, 4, to->file);
+	to->bits = 0;
+	to->held = 0;
+	to->column += 4;
+	if (to->column < 100)
+		return;
+	putc('\n', to->file);
+	to->column = 0;
+}
+
+void page_numbers_put(struct page_numbers *to, uint64_t number)
+{
+	do {
+		to->bits = to->bits << 8 | (uint32_t)(number & 127) | (number > 127 ? 128u : 0u);
+		if (++to->held == 3)
+			page_numbers_end(to);
+		number >>= 7;
+	} while (number);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * map.c - collects where each block of a replay lay, and writes the picture's file.
+ *
+ * 1. After an allocation, ask the pool for the block's segment, and remember its place: its chunk's
+ *    place in the picture plus its offset there.
+ * 2. After each event, note the pool's own counts where they changed.
+ * 3. At the end, move down what lies above chunks that were hardly used.
+ * 4. Write the picture, whole or not at all (whole_file.h).
+ */
+#include "map/map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kit/message.h"
+#include "kit/whole_file.h"
+
+#define CHUNKS_STEP 16
+#define UNUSED_SHARE 8 /* a chunk used to less than one part in so many is cut */
+
+/* What may be drawn, by the end of the file's name. */
+static const struct kind {
+	const char *suffix;
+	bool (*draw)(FILE *file, const struct map *map, const struct replay_settings *settings,
+		     const struct replay_result *result);
+} kinds[] = {
+	{ ".html", map_html },
+	{ ".svg", map_svg },
+};
+
+static const struct kind *find_kind(const char *path)
+{
+	size_t length = strlen(path);
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		size_t bytes = strlen(kinds[i].suffix);
+
+		if (length > bytes && strcmp(path + length - bytes, kinds[i].suffix) == 0)
+			return &kinds[i];
+	}
+	return NULL;
+}
+
+bool map_kind_known(const char *path)
+{
+	if (!find_kind(path))
+		message_error("%s: a map goes into a file that ends in .html or .svg", path);
+	return find_kind(path) != NULL;
+}
+
+static void *say_no_memory(void)
+{
+	message_error("no memory left for the map");
+	return NULL;
+}
+
+struct map *map_create(const struct replay_trace *trace)
+{
+	struct map *map = calloc(1, sizeof(*map));
+
+	if (!map)
+		return say_no_memory();
+	map->trace = trace;
+	map->places = malloc(((size_t)trace->block_count + 1) * sizeof(*map->places));
+	map->sizes = calloc((size_t)trace->block_count + 1, sizeof(*map->sizes));
+	if (!map->places || !map->sizes) {
+		map_destroy(map);
+		return say_no_memory();
+	}
+	for (uint32_t i = 0; i < trace->block_count; i++)
+		map->places[i] = MAP_NOWHERE;
+	return map;
+}
+
+void map_destroy(struct map *map)
+{
+	if (!map)
+		return;
+	free(map->places);
+	free(map->sizes);
+	free(map->chunks);
+	free(map->steps);
+	free(map);
+}
+
+const struct map_chunk *map_chunk_of(const struct map *map, uint64_t place)
+{
+	const struct map_chunk *chunk = map->chunks + map->chunk_count - 1;
+
+	while (chunk > map->chunks && place < chunk->place)
+		chunk--;
+	return chunk;
+}
+
+/* The chunk of a block, new to the picture or not. The newest is the likeliest. */
+static struct map_chunk *place_chunk(struct map *map, const struct mam_segment_info *segment)
+{
+	struct map_chunk *chunk;
+
+	for (size_t i = map->chunk_count; i-- > 0;)
+		if (map->chunks[i].base == (uintptr_t)segment->chunk_base)
+			return &map->chunks[i];
+	if (map->chunk_count % CHUNKS_STEP == 0) {
+		chunk = realloc(map->chunks, (map->chunk_count + CHUNKS_STEP) * sizeof(*chunk));
+		if (!chunk)
+			return NULL;
+		map->chunks = chunk;
+	}
+	chunk = &map->chunks[map->chunk_count];
+	*chunk = (struct map_chunk){ .base = (uintptr_t)segment->chunk_base,
+				     .bytes = segment->chunk_bytes };
+	if (map->chunk_count)
+		chunk->place = chunk[-1].place + chunk[-1].bytes;
+	map->chunk_count++;
+	return chunk;
+}
+
+static bool note_block(struct map *map, uint32_t block, const void *address)
+{
+	struct mam_segment_info segment;
+	struct map_chunk *chunk;
+	uint64_t end;
+
+	if (mam_owner(address, NULL, &segment) != MAM_OK)
+		return true; /* a source that hands out what it does not own: leave it out */
+	chunk = place_chunk(map, &segment);
+	if (!chunk)
+		return false;
+	end = (uintptr_t)segment.base + segment.bytes - chunk->base;
+	if (end > chunk->used)
+		chunk->used = end;
+	if (chunk->place + end > map->top)
+		map->top = chunk->place + end;
+	map->places[block] = chunk->place + (uintptr_t)segment.base - chunk->base;
+	map->sizes[block] = segment.bytes;
+	return true;
+}
+
+static bool note_step(struct map *map, uint32_t event, struct mam_pool *pool, uint64_t waits)
+{
+	const struct map_step *last = map->step_count ? &map->steps[map->step_count - 1] : NULL;
+	struct mam_stats stats = { .size = sizeof(stats) };
+	struct map_step *wider;
+
+	if (mam_pool_stats(pool, &stats) != MAM_OK)
+		return true;
+	if (last && last->reserved_bytes == stats.reserved_bytes &&
+	    last->high_water_bytes == stats.high_water_bytes &&
+	    last->physical_bytes == stats.physical_bytes && last->waits == waits)
+		return true;
+	if (map->step_count == map->step_room) {
+		size_t room = map->step_room ? 2 * map->step_room : 256;
+
+		wider = realloc(map->steps, room * sizeof(*wider));
+		if (!wider)
+			return false;
+		map->steps = wider;
+		map->step_room = room;
+	}
+	map->steps[map->step_count++] = (struct map_step){
+		.event = event,
+		.reserved_bytes = stats.reserved_bytes,
+		.high_water_bytes = stats.high_water_bytes,
+		.physical_bytes = stats.physical_bytes,
+		.waits = waits,
+	};
+	return true;
+}
+
+bool map_note(struct map *map, uint32_t event, struct mam_pool *pool, const void *address,
+	      uint64_t waits)
+{
+	if (address && !note_block(map, map->trace->events[event] >> 1, address)) {
+		say_no_memory();
+		return false;
+	}
+	if (!note_step(map, event, pool, waits)) {
+		say_no_memory();
+		return false;
+	}
+	return true;
+}
+
+void map_settle(struct map *map)
+{
+	uint64_t place = 0;
+
+	for (size_t i = 0; i < map->chunk_count; i++) {
+		struct map_chunk *chunk = &map->chunks[i];
+
+		chunk->shown = chunk->used < chunk->bytes / UNUSED_SHARE ? chunk->used
+									 : chunk->bytes;
+		chunk->down = chunk->place - place;
+		place += chunk->shown;
+	}
+	for (uint32_t i = 0; i < map->trace->block_count; i++)
+		if (map->places[i] != MAP_NOWHERE)
+			map->places[i] -= map_chunk_of(map, map->places[i])->down;
+	map->top = 0;
+	for (size_t i = 0; i < map->chunk_count; i++) {
+		struct map_chunk *chunk = &map->chunks[i];
+
+		chunk->place -= chunk->down;
+		if (chunk->used)
+			map->top = chunk->place + chunk->used;
+	}
+}
+
+bool map_write(const struct map *map, const struct replay_settings *settings,
+	       const struct replay_result *result, const char *path)
+{
+	struct whole_file whole;
+	FILE *file = whole_file_open(&whole, path, "a map");
+
+	return file &&
+	       whole_file_close(&whole, find_kind(path)->draw(file, map, settings, result));
+}

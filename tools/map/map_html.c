@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * map_html.c - the heap map as a page: map/page.html with the marks in it replaced.
+ *
+ * What the scripts draw goes in as JSON (the meta element) and as packed numbers (map_data.c).
+ * Whatever comes from outside goes through page_markup() (names of files) or page_text() (texts of
+ * the trace).
+ */
+#include "map/map.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "kit/format.h"
+#include "map/map_color.h"
+#include "map/map_data.h"
+#include "map/map_text.h"
+#include "kit/page.h"
+
+struct page {
+	const struct map *map;
+	const struct replay_settings *settings;
+	const struct replay_result *result;
+};
+
+static void put_title(FILE *file, const void *what)
+{
+	const struct page *page = what;
+
+	page_markup(file, format_name(page->map->trace->path, 39).text);
+}
+
+static void put_css(FILE *file, const void *what)
+{
+	(void)what;
+	fputs(map_page_css, file);
+}
+
+static void put_js(FILE *file, const void *what)
+{
+	static const char *const scripts[] = {
+		map_words_js, map_data_js, map_index_js, map_colors_js,
+		map_legend_js, map_view_js, map_paint_js, map_curves_js,
+		map_strip_js, map_tips_js, map_link_js, map_find_js, map_hands_js,
+	};
+
+	(void)what;
+	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)
+		fputs(scripts[i], file);
+}
+
+static void put_fact(FILE *file, const char *name, const char *value, const char *aside)
+{
+	fprintf(file, "<div><dt>%s</dt><dd>%s%s%s%s</dd></div>\n", name, value,
+		*aside ? " <small>" : "", aside, *aside ? "</small>" : "");
+}
+
+static void put_summary(FILE *file, const void *what)
+{
+	const struct page *page = what;
+	const struct replay_result *r = page->result;
+	struct format_text none = { "" };
+
+	put_fact(file, "events", format_count(page->map->trace->event_count).text, none.text);
+	put_fact(file, "allocations", format_count(page->map->trace->block_count).text,
+		 none.text);
+	put_fact(file, "peak live", format_bytes(r->end.peak_live_bytes).text, none.text);
+	put_fact(file, "high water", format_bytes(r->end.high_water_bytes).text,
+		 format_ratio(r->high_water_ratio).text);
+	if (r->recorded_reserved_bytes)
+		put_fact(file, "program's own pool",
+			 format_bytes(r->recorded_reserved_bytes).text,
+			 format_ratio(r->recorded_reserved_ratio).text);
+	if (r->peak.size)
+		put_fact(file, "holes at the peak", format_count(r->peak.holes).text,
+			 format_bytes(r->peak.hole_bytes).text);
+	if (r->failures)
+		put_fact(file, "failed allocations", format_count(r->failures).text,
+			 none.text);
+}
+
+static void put_footer(FILE *file, const void *what)
+{
+	const struct page *page = what;
+	const struct replay_settings *settings = page->settings;
+
+	fprintf(file, "mam %s, source %s, blocks in steps of %s", mam_version(),
+		settings->source, format_bytes(settings->granule).text);
+	if (settings->threads > 1)
+		fputs("; drawn from one thread alone", file);
+	fputs(". Each rectangle is one block: as tall as its size, as long as its life.",
+	      file);
+}
+
+static void put_colors(FILE *file, const char *name, struct map_rgb (*color_of)(unsigned int),
+		       unsigned int colors)
+{
+	fprintf(file, "\"%s\":[", name);
+	for (unsigned int i = 0; i < colors; i++) {
+		struct map_rgb rgb = color_of(i);
+
+		fprintf(file, "%s\"#%02x%02x%02x\"", i ? "," : "", rgb.red, rgb.green, rgb.blue);
+	}
+	fputs("],\n", file);
+}
+
+static void put_names(FILE *file, const struct replay_trace *trace)
+{
+	fputs("\"names\":[", file);
+	for (uint32_t i = 0; trace->origins && i < trace->name_count; i++) {
+		if (i)
+			fputs(",\n", file);
+		page_text(file, trace->names[i]);
+	}
+	fputs("],\n", file);
+}
+
+static void put_meta(FILE *file, const void *what)
+{
+	const struct page *page = what;
+	const struct map *map = page->map;
+	const struct replay_trace *trace = map->trace;
+
+	fprintf(file,
+		"{\"events\":%" PRIu32 ",\"blocks\":%" PRIu32 ",\"unit\":%" PRIu64
+		",\"top\":%" PRIu64 ",\"peak\":%" PRIu32 ",\n",
+		trace->event_count, trace->block_count, map_data_unit(map), map->top,
+		trace->peak_event);
+	fprintf(file, "\"mapped\":%d,\"made_up\":%d,\"recorded\":%" PRIu64 ",\n",
+		strcmp(page->settings->source, "vmm") == 0,
+		strcmp(page->settings->source, "host") == 0 &&
+			page->settings->growth_bytes == REPLAY_LARGEST,
+		page->result->recorded_reserved_bytes);
+	fprintf(file, "\"threads\":%d,\"who\":%d,\"times\":%d,\"free_streams\":%d,\n",
+		trace->has_threads, trace->origins != NULL, trace->times != NULL,
+		trace->free_streams != NULL);
+	fprintf(file, "\"color_first\":%d,\"color_per_power\":%d,\"age_per_power\":%d,\n",
+		MAP_COLOR_FIRST, MAP_COLOR_PER_POWER, MAP_AGE_PER_POWER);
+	put_colors(file, "colors", map_color_rgb, MAP_COLORS);
+	put_colors(file, "ages", map_color_age_rgb, MAP_AGES + 1);
+	put_colors(file, "kinds", map_color_kind_rgb, MAP_KINDS + 1);
+	put_names(file, trace);
+	fputs("\"chunks\":[", file);
+	for (size_t i = 0; i < map->chunk_count; i++)
+		fprintf(file, "%s[%" PRIu64 ",%" PRIu64 ",\"0x%" PRIx64 "\",%" PRIu64 "]",
+			i ? "," : "", map->chunks[i].place, map->chunks[i].shown,
+			map->chunks[i].base, map->chunks[i].bytes);
+	fputs("],\n\"steps\":[", file);
+	for (size_t i = 0; i < map->step_count; i++)
+		fprintf(file, "%s[%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", i ? "," : "",
+			map->steps[i].event, map->steps[i].reserved_bytes,
+			map->steps[i].high_water_bytes, map->steps[i].physical_bytes);
+	fputs("]}", file);
+}
+
+static void put_data(FILE *file, const void *what)
+{
+	const struct page *page = what;
+
+	map_data_put(file, page->map);
+}
+
+bool map_html(FILE *file, const struct map *map, const struct replay_settings *settings,
+	      const struct replay_result *result)
+{
+	static const struct page_mark marks[] = {
+		{ "@TITLE@", put_title }, { "@CSS@", put_css },   { "@SUMMARY@", put_summary },
+		{ "@META@", put_meta },   { "@DATA@", put_data }, { "@FOOTER@", put_footer },
+		{ "@JS@", put_js },
+	};
+	const struct page page = { map, settings, result };
+
+	page_write(file, map_page_html, marks, sizeof(marks) / sizeof(marks[0]), &page);
+	return !ferror(file);
+}

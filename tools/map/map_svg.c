@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * map_svg.c - the heap map as still pictures that need no script, one view under the other.
+ *
+ * 1. Make what each view needs (colours, the heap at the event), so that its height is known.
+ * 2. Write the head, then view after view: its name, its legend, its plot, its caption.
+ *
+ * A map has the curves under it, unless they are a view of their own in this file. The rectangles
+ * that one map may have are shared by all of a file, so that its size is bounded.
+ */
+#include "map/map.h"
+
+#include "kit/format.h"
+#include "map/svg_view.h"
+
+#define HEAD 62.0
+#define NAME 26.0
+#define CURVES_UNDER 96.0
+#define CURVES_ALONE 400.0
+#define CAPTION 22.0
+#define BETWEEN 26.0 /* views */
+#define MOST 12000   /* rectangles, and bars, of all maps */
+
+struct view {
+	enum map_view view;
+	struct map_tones tones; /* `of` is NULL where it has none */
+	double height;
+};
+
+struct picture {
+	struct svg svg;
+	struct view views[MAP_VIEWS];
+	int count;
+	bool has_curves; /* as a view */
+	uint32_t event;  /* the strip's */
+	struct map_heap heap;
+};
+
+static const char *const titles[MAP_VIEWS] = {
+	[MAP_VIEW_SIZE] = "Size: how many bytes a block takes",
+	[MAP_VIEW_STREAM] = "Stream: the stream a block was asked for on",
+	[MAP_VIEW_THREAD] = "Thread: the thread that asked for a block",
+	[MAP_VIEW_AGE] = "Age: how many events a block lives",
+	[MAP_VIEW_STRIP] = "Strip: the heap after one event, address along it",
+	[MAP_VIEW_CURVES] = "Curves: bytes live, high water, reserved and physical",
+};
+
+static bool is_map(enum map_view view)
+{
+	return view < MAP_VIEW_STRIP;
+}
+
+static double height_of(const struct picture *picture, const struct view *view)
+{
+	double under = picture->has_curves ? 8 : 36 + CURVES_UNDER;
+
+	if (view->view == MAP_VIEW_CURVES)
+		return NAME + 20 + CURVES_ALONE + SVG_ALONG_HEIGHT;
+	if (view->view == MAP_VIEW_STRIP)
+		return NAME + 22 + svg_legend_height(&view->tones) +
+		       svg_strip_height(&picture->svg, &picture->heap);
+	return NAME + svg_legend_height(&view->tones) + 8 + SVG_MAP_HEIGHT + under +
+	       SVG_ALONG_HEIGHT + CAPTION;
+}
+
+/* Make what the views are drawn from. */
+static bool make(struct picture *picture, const struct map_views *views)
+{
+	const struct map *map = picture->svg.map;
+	int maps = 0;
+
+	if (!map_heap_at(map, picture->event, &picture->heap))
+		return false;
+	for (int i = 0; i < views->count; i++)
+		picture->has_curves |= views->list[i] == MAP_VIEW_CURVES;
+	for (; picture->count < views->count; picture->count++) {
+		struct view *view = &picture->views[picture->count];
+		enum map_view colours = views->list[picture->count];
+
+		view->view = colours;
+		if (colours == MAP_VIEW_STRIP)
+			colours = MAP_VIEW_SIZE;
+		maps += is_map(view->view);
+		if (view->view != MAP_VIEW_CURVES && !map_tones_make(map, colours, &view->tones))
+			return false;
+		view->height = height_of(picture, view);
+	}
+	picture->svg.most = maps > 1 ? MOST * 2 / (maps + 1) : MOST;
+	return true;
+}
+
+static void unmake(struct picture *picture)
+{
+	for (int i = 0; i < picture->count; i++)
+		map_tones_fini(&picture->views[i].tones);
+	map_heap_fini(&picture->heap);
+}
+
+static void put_head(const struct svg *svg, const char *name)
+{
+	const struct replay_result *r = svg->result;
+	char text[400];
+
+	svg_text(svg->file, SVG_LEFT, 30, " class=\"title\"", name);
+	snprintf(text, sizeof(text), "%s events, peak live %s, high water %s (%s)%s%s",
+		 format_count(svg->map->trace->event_count).text,
+		 format_bytes(r->end.peak_live_bytes).text,
+		 format_bytes(r->end.high_water_bytes).text, format_ratio(r->high_water_ratio).text,
+		 r->failures ? ", failed allocations " : "",
+		 r->failures ? format_count(r->failures).text : "");
+	svg_text(svg->file, SVG_LEFT, 51, " class=\"head\"", text);
+}
+
+static bool put_map(const struct picture *picture, const struct view *view, double y)
+{
+	const struct svg *svg = &picture->svg;
+	char text[400], note[200];
+
+	svg_legend(svg, view->view, &view->tones, y);
+	y += svg_legend_height(&view->tones) + 8;
+	if (!svg_map(svg, &view->tones, y, note, sizeof(note)))
+		return false;
+	y += SVG_MAP_HEIGHT;
+	if (!picture->has_curves) {
+		y += 36;
+		svg_curves(svg, y, CURVES_UNDER, false);
+		y += CURVES_UNDER;
+	}
+	svg_along_axis(svg, y);
+	snprintf(text, sizeof(text),
+		 "Each rectangle is one block: as tall as its size, as long as its life. %s mam %s, "
+		 "source %s, %s steps.",
+		 note, mam_version(), svg->settings->source,
+		 format_bytes(svg->settings->granule).text);
+	svg_text(svg->file, SVG_LEFT, y + SVG_ALONG_HEIGHT + 12, " class=\"small\"", text);
+	return true;
+}
+
+static bool put_strip(const struct picture *picture, const struct view *view, double y)
+{
+	const struct svg *svg = &picture->svg;
+	const struct replay_trace *trace = svg->map->trace;
+	char text[200];
+
+	if (trace->event_count)
+		snprintf(text, sizeof(text),
+			 "after event %s of %s%s; holes are hatched, each with a tick below",
+			 format_count(picture->event).text, format_count(trace->event_count).text,
+			 picture->event == trace->peak_event ? ", where most bytes are live" : "");
+	else
+		snprintf(text, sizeof(text), "no events");
+	svg_text(svg->file, SVG_LEFT, y + 9, "", text);
+	svg_legend(svg, MAP_VIEW_SIZE, &view->tones, y + 18);
+	y += 18 + svg_legend_height(&view->tones);
+	return svg_strip(svg, &picture->heap, picture->event, y);
+}
+
+static bool put_view(const struct picture *picture, const struct view *view, double y)
+{
+	const struct svg *svg = &picture->svg;
+	bool good = true;
+
+	svg_text(svg->file, SVG_LEFT, y + 14, " class=\"name\"", titles[view->view]);
+	y += NAME;
+	if (view->view == MAP_VIEW_CURVES) {
+		svg_curves(svg, y + 20, CURVES_ALONE, true);
+		svg_along_axis(svg, y + 20 + CURVES_ALONE);
+	} else if (view->view == MAP_VIEW_STRIP) {
+		good = put_strip(picture, view, y);
+	} else {
+		good = put_map(picture, view, y);
+	}
+	return good;
+}
+
+bool map_svg(FILE *file, const struct map *map, const struct replay_settings *settings,
+	     const struct replay_result *result)
+{
+	const struct replay_trace *trace = map->trace;
+	struct picture picture = {
+		.svg = {
+			.file = file,
+			.map = map,
+			.settings = settings,
+			.result = result,
+			.top = map->top ? (double)map->top * 1.03 : 4096,
+			.events = trace->event_count ? trace->event_count : 1,
+			.by_time = settings->time,
+		},
+	};
+	struct format_text name = format_name(trace->path, 39);
+	struct map_views views;
+	double y = HEAD, height = HEAD;
+	bool good;
+
+	if (!map_view_list(settings->view, &views) ||
+	    !map_view_fits(settings, trace, &picture.event))
+		return false;
+	good = make(&picture, &views);
+	for (int i = 0; i < picture.count; i++)
+		height += picture.views[i].height + (i ? BETWEEN : 0);
+	svg_begin(file, height + 8, name.text);
+	put_head(&picture.svg, name.text);
+	for (int i = 0; good && i < picture.count; i++) {
+		good = put_view(&picture, &picture.views[i], y);
+		y += picture.views[i].height + BETWEEN;
+	}
+	svg_end(file);
+	unmake(&picture);
+	return good && !ferror(file);
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * svg_curves.c - live, high water, reserved and physical bytes against events, and the most that
+ * the recorded program's own pool had reserved, where the trace tells.
+ *
+ * On host with one chunk for all nobody reserved anything: the chunk is made up, and not told of.
+ *
+ * 1. A curve far above the live bytes and the high water is told and not drawn: it would press all
+ *    else to the floor.
+ * 2. Live bytes have one point a pixel, the highest under it. The others are stairs of which only
+ *    those wider or higher than a pixel are drawn, so that a picture's size is bounded.
+ * 3. Ticks at the upper edge are allocations that failed (red) and waits for all streams.
+ */
+#include "map/svg_view.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kit/format.h"
+
+#define MUCH_HIGHER 2.5 /* the page's, map/curves.js */
+#define CURVES 5
+
+struct curve {
+	const char *name;
+	const char *look; /* class */
+	uint64_t most;    /* its highest value */
+	uint64_t (*of)(const struct map_step *step); /* NULL: of no step */
+	bool hidden;
+	bool fits;
+};
+
+struct plot {
+	const struct svg *svg;
+	double y, height;
+	double ceiling; /* bytes */
+	struct curve curves[CURVES];
+};
+
+static uint64_t high_water_of(const struct map_step *step)
+{
+	return step->high_water_bytes;
+}
+
+static uint64_t reserved_of(const struct map_step *step)
+{
+	return step->reserved_bytes;
+}
+
+static uint64_t physical_of(const struct map_step *step)
+{
+	return step->physical_bytes;
+}
+
+static uint64_t most_of(const struct map *map, uint64_t (*of)(const struct map_step *step))
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < map->step_count; i++)
+		if (of(&map->steps[i]) > most)
+			most = of(&map->steps[i]);
+	return most;
+}
+
+/* Is all that is reserved physical, ever? */
+static bool is_alike(const struct map *map)
+{
+	for (size_t i = 0; i < map->step_count; i++)
+		if (map->steps[i].reserved_bytes != map->steps[i].physical_bytes)
+			return false;
+	return true;
+}
+
+/* Is the one chunk that is reserved as large as it is for no reason? */
+static bool is_made_up(const struct svg *svg)
+{
+	return strcmp(svg->settings->source, "host") == 0 &&
+	       svg->settings->growth_bytes == REPLAY_LARGEST;
+}
+
+/* What an event does to the live bytes, as asked for. */
+static int64_t change_of(const struct svg *svg, uint32_t event)
+{
+	const struct replay_trace *trace = svg->map->trace;
+	uint32_t what = trace->events[event], block = what >> 1;
+
+	if (!svg->map->sizes[block])
+		return 0;
+	return what & 1 ? -(int64_t)trace->blocks[block].bytes
+			: (int64_t)trace->blocks[block].bytes;
+}
+
+static uint64_t peak_of(const struct svg *svg, uint32_t *event)
+{
+	int64_t live = 0, most = 0;
+
+	for (uint32_t i = 0; i < svg->map->trace->event_count; i++) {
+		live += change_of(svg, i);
+		if (live > most) {
+			most = live;
+			*event = i;
+		}
+	}
+	return (uint64_t)most;
+}
+
+static void choose(struct plot *plot)
+{
+	const struct map *map = plot->svg->map;
+	bool alike = is_alike(map), made_up = is_made_up(plot->svg);
+	uint64_t recorded = plot->svg->result->recorded_reserved_bytes;
+	uint32_t event;
+	double highest, most = 0;
+
+	plot->curves[0] = (struct curve){ "live", "live", peak_of(plot->svg, &event), NULL,
+					  false, true };
+	plot->curves[1] = (struct curve){ "high water", "high", most_of(map, high_water_of),
+					  high_water_of, false, true };
+	plot->curves[2] = (struct curve){ alike ? "reserved, all physical" : "reserved",
+					  "reserved", most_of(map, reserved_of), reserved_of,
+					  made_up, false };
+	plot->curves[3] = (struct curve){ "physical", "physical", most_of(map, physical_of),
+					  physical_of, alike || made_up, false };
+	plot->curves[4] = (struct curve){ "program's own pool, at most", "recorded", recorded,
+					  NULL, !recorded, false };
+	highest = (double)(plot->curves[0].most > plot->curves[1].most ? plot->curves[0].most
+								       : plot->curves[1].most);
+	for (int i = 0; i < CURVES; i++) {
+		struct curve *curve = &plot->curves[i];
+
+		curve->fits = !curve->hidden && (double)curve->most <= highest * MUCH_HIGHER;
+		if (curve->fits)
+			most = fmax(most, (double)curve->most);
+	}
+	plot->ceiling = most > 0 ? most * 1.08 : 4096;
+}
+
+static double y_of(const struct plot *plot, double bytes)
+{
+	return plot->y + plot->height - bytes / plot->ceiling * plot->height;
+}
+
+static void put_live(const struct plot *plot)
+{
+	const struct svg *svg = plot->svg;
+	const struct replay_trace *trace = svg->map->trace;
+	double floor = plot->y + plot->height, live = 0, high = 0;
+	int column = 0;
+
+	/* The line is the same path as the ground under it: it ends on the floor at both ends. */
+	fprintf(svg->file, "<g class=\"live\"><path class=\"under\" d=\"M%g %.1f", SVG_LEFT, floor);
+	for (uint32_t event = 0; event < trace->event_count; event++) {
+		int now = (int)(svg_along(svg, event) * SVG_PLOT);
+
+		live += (double)change_of(svg, event);
+		if (now > column) {
+			fprintf(svg->file, "L%g %.1f", SVG_LEFT + column, y_of(plot, high));
+			column = now;
+			high = live;
+		} else {
+			high = fmax(high, live);
+		}
+	}
+	fprintf(svg->file, "L%g %.1f", SVG_LEFT + column, y_of(plot, high));
+	fprintf(svg->file, "H%g", SVG_LEFT + SVG_PLOT);
+	fprintf(svg->file, "V%.1fz\"/></g>\n", floor);
+}
+
+static void put_steps(const struct plot *plot, const struct curve *curve)
+{
+	const struct map *map = plot->svg->map;
+	double x = SVG_LEFT, y = plot->y + plot->height, pixel = -1, high = 0;
+
+	fprintf(plot->svg->file, "<path class=\"%s\" d=\"M%g %.1f", curve->look, x, y);
+	for (size_t i = 0; i < map->step_count; i++) {
+		double to = y_of(plot, (double)curve->of(&map->steps[i]));
+
+		x = SVG_LEFT + svg_along(plot->svg, map->steps[i].event) * SVG_PLOT;
+		/* The highest of a pixel stands for it until the next one. */
+		if (i && fabs(to - y) < 0.05)
+			continue;
+		if (floor(x) == pixel && to > high)
+			continue;
+		fprintf(plot->svg->file, "H%.1fV%.1f", x, to);
+		pixel = floor(x);
+		y = high = to;
+	}
+	fprintf(plot->svg->file, "H%g\"/>\n", SVG_LEFT + SVG_PLOT);
+}
+
+/* A curve of one value. */
+static void put_level(const struct plot *plot, const struct curve *curve)
+{
+	fprintf(plot->svg->file, "<path class=\"%s\" d=\"M%g %.1fh%g\"/>\n", curve->look, SVG_LEFT,
+		y_of(plot, (double)curve->most), SVG_PLOT);
+}
+
+static void put_names(const struct plot *plot, bool large)
+{
+	const struct replay_result *result = plot->svg->result;
+	FILE *file = plot->svg->file;
+	double x = SVG_LEFT, y = plot->y - 10;
+	char text[160];
+
+	for (int i = 0; i < CURVES; i++) {
+		const struct curve *curve = &plot->curves[i];
+
+		if (curve->hidden)
+			continue;
+		fprintf(file, "<path class=\"%s\" d=\"M%.1f %.1fh18\"/>\n", curve->look, x, y - 4);
+		snprintf(text, sizeof(text), "%s%s%s%s", curve->name,
+			 i == CURVES - 1 ? ": " : large ? ", at most " : "",
+			 large || i == CURVES - 1 ? format_bytes(curve->most).text : "",
+			 curve->fits ? "" : " (above this picture)");
+		svg_text(file, x + 24, y, "", text);
+		x += 24 + svg_width(text) + 18;
+	}
+	if (result->failures) {
+		fprintf(file, "<path class=\"bad\" d=\"M%.1f %.1fv-8\"/>\n", x, y);
+		snprintf(text, sizeof(text), "failed: %s", format_count(result->failures).text);
+		svg_text(file, x + 6, y, "", text);
+		x += 6 + svg_width(text) + 18;
+	}
+	if (result->waits) {
+		fprintf(file, "<path class=\"mark\" d=\"M%.1f %.1fv-8\"/>\n", x, y);
+		snprintf(text, sizeof(text), "waits: %s", format_count(result->waits).text);
+		svg_text(file, x + 6, y, "", text);
+	}
+}
+
+static void put_waits(const struct plot *plot)
+{
+	const struct map *map = plot->svg->map;
+	struct svg_ticks ticks = { .svg = plot->svg, .what = "mark", .y = plot->y };
+	uint64_t before = 0;
+
+	for (size_t i = 0; i < map->step_count; i++) {
+		if (map->steps[i].waits > before)
+			svg_ticks_add(&ticks, map->steps[i].event);
+		before = map->steps[i].waits;
+	}
+	svg_ticks_end(&ticks);
+}
+
+static void put_peak(const struct plot *plot)
+{
+	FILE *file = plot->svg->file;
+	uint32_t event = 0;
+	uint64_t most = peak_of(plot->svg, &event);
+	double x = SVG_LEFT + svg_along(plot->svg, event) * SVG_PLOT, y = y_of(plot, (double)most);
+	bool right = x > SVG_LEFT + SVG_PLOT / 2;
+	char text[120];
+
+	if (!most)
+		return;
+	fprintf(file, "<circle class=\"mark\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n", x, y);
+	snprintf(text, sizeof(text), "peak: %s at event %s", format_bytes(most).text,
+		 format_count(event).text);
+	svg_text(file, x + (right ? -9 : 9), fmax(y + 18, plot->y + 18),
+		 right ? " class=\"name\" text-anchor=\"end\"" : " class=\"name\"", text);
+}
+
+void svg_curves(const struct svg *svg, double y, double height, bool large)
+{
+	struct plot plot = { .svg = svg, .y = y, .height = height };
+
+	choose(&plot);
+	svg_frame(svg->file, SVG_LEFT, y, SVG_PLOT, height);
+	if (svg->map->trace->event_count)
+		put_live(&plot);
+	/* The last are the ones that lie under others. */
+	for (int i = CURVES - 1; i > 0 && svg->map->step_count; i--) {
+		if (!plot.curves[i].fits)
+			continue;
+		if (plot.curves[i].of)
+			put_steps(&plot, &plot.curves[i]);
+		else
+			put_level(&plot, &plot.curves[i]);
+	}
+	put_names(&plot, large);
+	svg_failures(svg, y);
+	put_waits(&plot);
+	if (large)
+		put_peak(&plot);
+	svg_byte_axis(svg->file, y, height, plot.ceiling, large ? 10 : 4, "bytes");
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * svg_grid.c - rectangles too small to be drawn each, merged into bars.
+ *
+ * 1. The picture is a grid of cells. A rectangle is painted into each cell it touches, so that even
+ *    the smallest is seen; of several in a cell the heaviest wins, of equal ones the first.
+ * 2. Neighbours of one tone in a row are one bar. A bar is a line as thick as the cell is high: 10
+ *    bytes of a file where a rectangle takes 25.
+ *
+ * O(cells touched) a rectangle, O(cells) for the rest.
+ */
+#include "map/svg_grid.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INSIDE 1e-6 /* a rectangle that ends where a cell begins does not touch it */
+
+bool svg_grid_init(struct svg_grid *grid, double width, double height)
+{
+	size_t cells = (size_t)ceil(width) * (size_t)ceil(height);
+
+	*grid = (struct svg_grid){ .width = width, .height = height };
+	grid->weights = malloc(cells * sizeof(*grid->weights));
+	grid->tones = malloc(cells);
+	if (grid->weights && grid->tones) {
+		svg_grid_clear(grid, 1);
+		return true;
+	}
+	svg_grid_fini(grid);
+	return false;
+}
+
+void svg_grid_fini(struct svg_grid *grid)
+{
+	free(grid->weights);
+	free(grid->tones);
+}
+
+void svg_grid_clear(struct svg_grid *grid, double cell)
+{
+	grid->cell = cell;
+	grid->columns = (int)ceil(grid->width / cell);
+	grid->rows = (int)ceil(grid->height / cell);
+	memset(grid->tones, SVG_GRID_EMPTY, (size_t)grid->columns * (size_t)grid->rows);
+}
+
+static int cell_of(double at, double cell, int count)
+{
+	int number = (int)(at / cell);
+
+	if (number < 0)
+		return 0;
+	return number < count ? number : count - 1;
+}
+
+void svg_grid_paint(struct svg_grid *grid, struct svg_rect rect, uint64_t weight,
+		    unsigned char tone)
+{
+	int x0 = cell_of(rect.x0, grid->cell, grid->columns);
+	int x1 = cell_of(fmax(rect.x0, rect.x1 - INSIDE), grid->cell, grid->columns);
+	int y0 = cell_of(rect.y0, grid->cell, grid->rows);
+	int y1 = cell_of(fmax(rect.y0, rect.y1 - INSIDE), grid->cell, grid->rows);
+
+	for (int y = y0; y <= y1; y++) {
+		for (int x = x0; x <= x1; x++) {
+			size_t at = (size_t)y * (size_t)grid->columns + (size_t)x;
+
+			if (grid->tones[at] != SVG_GRID_EMPTY && grid->weights[at] >= weight)
+				continue;
+			grid->tones[at] = tone;
+			grid->weights[at] = weight;
+		}
+	}
+}
+
+int svg_grid_bars(const struct svg_grid *grid)
+{
+	int bars = 0;
+
+	for (int y = 0; y < grid->rows; y++) {
+		const unsigned char *row = &grid->tones[(size_t)y * (size_t)grid->columns];
+
+		for (int x = 0; x < grid->columns; x++)
+			bars += row[x] != SVG_GRID_EMPTY && (x == 0 || row[x] != row[x - 1]);
+	}
+	return bars;
+}
+
+bool svg_grid_put(FILE *file, const struct svg_grid *grid, unsigned char tone, const char *before)
+{
+	bool begun = false;
+
+	for (int y = 0; y < grid->rows; y++) {
+		const unsigned char *row = &grid->tones[(size_t)y * (size_t)grid->columns];
+
+		for (int x = 0; x < grid->columns; x++) {
+			int end = x, from, to;
+
+			while (end < grid->columns && row[end] == tone)
+				end++;
+			if (end == x)
+				continue;
+			from = (int)lround(x * grid->cell * 10);
+			to = (int)lround(end * grid->cell * 10);
+			fprintf(file, "%sM%d %dh%d", begun ? "" : before, from,
+				(int)lround((y + 0.5) * grid->cell * 10), to - from);
+			begun = true;
+			x = end - 1;
+		}
+	}
+	return begun;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * svg_map.c - address against events, a rectangle a block, in one colouring.
+ *
+ * 1. A block that covers enough of the picture is drawn as it is, in tenths of a pixel.
+ * 2. All others are painted into a grid (svg_grid.h), the largest block of a cell winning.
+ * 3. Both counts are bounded: until they fit, "enough" and the cells are made larger. So a trace of
+ *    any length gives a file of a few hundred KiB, and the caption says what was merged.
+ * 4. Rectangles of one colour are one path.
+ */
+#include "map/svg_view.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "kit/format.h"
+
+#define EDGED 4.0 /* pixels: rectangles of which both sides are as long have an edge */
+
+struct plot {
+	const struct svg *svg;
+	const struct map_tones *tones;
+	double exact;     /* blocks with both sides at least so many pixels are drawn as they are */
+	uint32_t *blocks; /* the numbers of those */
+	uint32_t count;
+	uint64_t merged; /* count: of the others */
+};
+
+static struct svg_rect rect_of(const struct svg *svg, uint32_t block)
+{
+	const struct map *map = svg->map;
+	const struct replay_block *b = &map->trace->blocks[block];
+	uint32_t death = b->death == REPLAY_ALIVE ? map->trace->event_count : b->death;
+	double low = (double)map->places[block], high = low + (double)map->sizes[block];
+
+	return (struct svg_rect){
+		.x0 = svg_along(svg, b->birth) * SVG_PLOT,
+		.x1 = svg_along(svg, death) * SVG_PLOT,
+		.y0 = SVG_MAP_HEIGHT - high / svg->top * SVG_MAP_HEIGHT,
+		.y1 = SVG_MAP_HEIGHT - low / svg->top * SVG_MAP_HEIGHT,
+	};
+}
+
+static bool is_exact(const struct plot *plot, struct svg_rect rect)
+{
+	return rect.x1 - rect.x0 >= plot->exact && rect.y1 - rect.y0 >= plot->exact;
+}
+
+/* Find how large a block must be so that not too many are drawn as they are, and list those. */
+static void choose_exact(struct plot *plot)
+{
+	const struct map *map = plot->svg->map;
+	uint32_t exact;
+
+	plot->exact = 0.5;
+	do {
+		plot->exact *= 2;
+		plot->count = 0;
+		plot->merged = 0;
+		exact = 0;
+		for (uint32_t i = 0; i < map->trace->block_count; i++) {
+			if (!map->sizes[i])
+				continue;
+			if (!is_exact(plot, rect_of(plot->svg, i)))
+				plot->merged++;
+			else if (exact++ < (uint32_t)plot->svg->most)
+				plot->blocks[plot->count++] = i;
+		}
+	} while (exact > (uint32_t)plot->svg->most);
+}
+
+static void fill_grid(const struct plot *plot, struct svg_grid *grid)
+{
+	const struct map *map = plot->svg->map;
+
+	for (uint32_t i = 0; i < map->trace->block_count; i++) {
+		struct svg_rect rect;
+
+		if (!map->sizes[i])
+			continue;
+		rect = rect_of(plot->svg, i);
+		if (!is_exact(plot, rect))
+			svg_grid_paint(grid, rect, map->sizes[i], plot->tones->of[i]);
+	}
+}
+
+static bool put_merged(const struct plot *plot)
+{
+	FILE *file = plot->svg->file;
+	struct svg_grid grid;
+	char before[120];
+
+	if (!svg_grid_init(&grid, SVG_PLOT, SVG_MAP_HEIGHT))
+		return false;
+	fill_grid(plot, &grid);
+	while (svg_grid_bars(&grid) > plot->svg->most) {
+		svg_grid_clear(&grid, grid.cell * 1.5);
+		fill_grid(plot, &grid);
+	}
+	for (unsigned int tone = 0; tone < plot->tones->count; tone++) {
+		snprintf(before, sizeof(before),
+			 "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%.0f\" d=\"",
+			 svg_rgb(plot->tones->rgb(tone)).text, ceil(grid.cell * 10));
+		if (svg_grid_put(file, &grid, (unsigned char)tone, before))
+			fputs("\"/>\n", file);
+	}
+	svg_grid_fini(&grid);
+	return true;
+}
+
+static void put_rect(FILE *file, struct svg_rect rect)
+{
+	int x0 = (int)lround(rect.x0 * 10), x1 = (int)lround(rect.x1 * 10);
+	int y0 = (int)lround(rect.y0 * 10), y1 = (int)lround(rect.y1 * 10);
+
+	fprintf(file, "M%d %dh%dv%dh%dz", x0, y0, x1 - x0, y1 - y0, x0 - x1);
+}
+
+/* Those of one tone that are drawn as they are; large ones get an edge. */
+static void put_exact(const struct plot *plot, unsigned int tone, bool edged)
+{
+	FILE *file = plot->svg->file;
+	bool open = false;
+
+	for (uint32_t i = 0; i < plot->count; i++) {
+		struct svg_rect rect;
+
+		if (plot->tones->of[plot->blocks[i]] != tone)
+			continue;
+		rect = rect_of(plot->svg, plot->blocks[i]);
+		if ((rect.x1 - rect.x0 >= EDGED && rect.y1 - rect.y0 >= EDGED) != edged)
+			continue;
+		if (!open)
+			fprintf(file, "<path%s fill=\"%s\" d=\"", edged ? " class=\"edge\"" : "",
+				svg_rgb(plot->tones->rgb(tone)).text);
+		put_rect(file, rect);
+		open = true;
+	}
+	if (open)
+		fputs("\"/>\n", file);
+}
+
+bool svg_map(const struct svg *svg, const struct map_tones *tones, double y, char *note,
+	     size_t note_bytes)
+{
+	struct plot plot = { .svg = svg, .tones = tones };
+	bool good;
+
+	plot.blocks = malloc((size_t)svg->most * sizeof(*plot.blocks));
+	if (!plot.blocks)
+		return false;
+	choose_exact(&plot);
+	svg_frame(svg->file, SVG_LEFT, y, SVG_PLOT, SVG_MAP_HEIGHT);
+	/* A picture in the picture, in tenths of a pixel, that clips what sticks out. */
+	fprintf(svg->file,
+		"<svg x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" viewBox=\"0 0 %g %g\" "
+		"shape-rendering=\"crispEdges\">\n",
+		SVG_LEFT, y, SVG_PLOT, SVG_MAP_HEIGHT, SVG_PLOT * 10, SVG_MAP_HEIGHT * 10);
+	good = put_merged(&plot);
+	for (unsigned int tone = 0; tone < tones->count; tone++) {
+		put_exact(&plot, tone, false);
+		put_exact(&plot, tone, true);
+	}
+	fputs("</svg>\n", svg->file);
+	svg_byte_axis(svg->file, y, SVG_MAP_HEIGHT, svg->top, 12, "address in the pool");
+	svg_failures(svg, y);
+	snprintf(note, note_bytes, "Of %s blocks the %s that are thinner than %g px are merged.",
+		 format_count(svg->map->trace->block_count).text, format_count(plot.merged).text,
+		 plot.exact);
+	free(plot.blocks);
+	return good;
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * svg_strip.c - the heap after one event, address along it, chunk after chunk.
+ *
+ * 1. The addresses of the whole map lie in rows, one under the other: as many as it takes, up to a
+ *    bound, until few blocks and holes are thinner than two pixels. A row is a round number of
+ *    bytes.
+ * 2. Blocks of a pixel and more are drawn as they are, smaller ones merged (svg_grid.h), in the
+ *    colours of sizes. Holes are hatched. Each has a tick below, however small it is; those of one
+ *    pixel share one.
+ * 3. The largest hole has a bracket and its size and address above the row most of it lies in.
+ */
+#include "map/svg_view.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "kit/format.h"
+
+#define ROWS_MOST 8
+#define THIN 2.0     /* pixels */
+#define THIN_SHARE 4 /* one in so many blocks and holes may be thinner */
+#define STRIP 26.0      /* how high a row's strip is */
+#define ABOVE 20.0      /* of it, for the bracket and chunks' names */
+#define BELOW 26.0      /* for ticks and their numbers */
+#define FIGURES 50.0    /* what is said in words */
+#define PITCH (ABOVE + STRIP + BELOW)
+
+struct strip {
+	const struct svg *svg;
+	const struct map_heap *heap;
+	double top;       /* bytes in all rows */
+	double row_bytes; /* in each but the last */
+	int rows;
+};
+
+/* One row: its addresses, and where its strip begins. */
+struct row {
+	double from, to; /* bytes */
+	double y;
+};
+
+/* The least round number of bytes of which at most `rows` hold all. */
+static double round_up(double bytes, int rows)
+{
+	double rough = bytes / rows, unit = exp2(floor(log2(rough))) / 8;
+
+	return ceil(rough / unit) * unit;
+}
+
+/* How many blocks and holes are thin, with so many bytes in a row. */
+static size_t count_thin(const struct strip *strip)
+{
+	const struct map_heap *heap = strip->heap;
+	double bytes = THIN / SVG_PLOT * strip->row_bytes;
+	size_t thin = 0;
+
+	for (size_t i = 0; i < heap->block_count; i++)
+		thin += (double)strip->svg->map->sizes[heap->blocks[i]] < bytes;
+	for (size_t i = 0; i < heap->hole_count; i++)
+		thin += (double)heap->holes[i].bytes < bytes;
+	return thin;
+}
+
+static struct strip lay_out(const struct svg *svg, const struct map_heap *heap)
+{
+	struct strip strip = { .svg = svg, .heap = heap };
+	int rows = 1;
+
+	strip.top = svg->map->top ? (double)svg->map->top : 4096;
+	strip.row_bytes = strip.top;
+	while (rows < ROWS_MOST &&
+	       count_thin(&strip) > (heap->block_count + heap->hole_count) / THIN_SHARE)
+		strip.row_bytes = round_up(strip.top, rows *= 2);
+	strip.rows = (int)ceil(strip.top / strip.row_bytes);
+	return strip;
+}
+
+double svg_strip_height(const struct svg *svg, const struct map_heap *heap)
+{
+	return FIGURES + lay_out(svg, heap).rows * PITCH;
+}
+
+/* The part of a stretch in a row, in pixels. False: it has none. */
+static bool part_of(const struct strip *strip, const struct row *row, uint64_t place,
+		    uint64_t bytes, struct svg_rect *rect)
+{
+	double low = fmax((double)place, row->from), high = fmin((double)(place + bytes), row->to);
+
+	if (high <= low)
+		return false;
+	*rect = (struct svg_rect){
+		.x0 = (low - row->from) / strip->row_bytes * SVG_PLOT,
+		.x1 = (high - row->from) / strip->row_bytes * SVG_PLOT,
+		.y0 = 0,
+		.y1 = 1,
+	};
+	return true;
+}
+
+static void put_holes(const struct strip *strip, const struct row *row)
+{
+	FILE *file = strip->svg->file;
+	const struct map_heap *heap = strip->heap;
+	const char *before = "<path fill=\"url(#holes)\" d=\"";
+	struct svg_rect rect;
+	double last = -1;
+	bool any = false;
+
+	for (size_t i = 0; i < heap->hole_count; i++) {
+		if (!part_of(strip, row, heap->holes[i].place, heap->holes[i].bytes, &rect) ||
+		    rect.x1 - rect.x0 < 0.5)
+			continue;
+		fprintf(file, "%sM%.1f %.1fh%.1fv%gh-%.1fz", any ? "" : before, SVG_LEFT + rect.x0,
+			row->y, rect.x1 - rect.x0, STRIP, rect.x1 - rect.x0);
+		any = true;
+	}
+	fputs(any ? "\"/>\n" : "", file);
+	before = "<path class=\"bad\" stroke-width=\"3\" d=\"";
+	any = false;
+	for (size_t i = 0; i < heap->hole_count; i++) {
+		if (!part_of(strip, row, heap->holes[i].place, heap->holes[i].bytes, &rect) ||
+		    rect.x1 <= last)
+			continue;
+		rect.x0 = fmax(rect.x0, last);
+		rect.x1 = fmax(rect.x1, rect.x0 + 1);
+		fprintf(file, "%sM%.1f %.1fh%.1f", any ? "" : before, SVG_LEFT + rect.x0,
+			row->y + STRIP + 3.5, rect.x1 - rect.x0);
+		last = rect.x1;
+		any = true;
+	}
+	fputs(any ? "\"/>\n" : "", file);
+}
+
+static bool put_small(const struct strip *strip, const struct row *row)
+{
+	const struct map *map = strip->svg->map;
+	struct svg_grid grid;
+	struct svg_rect rect;
+	char before[120];
+
+	if (!svg_grid_init(&grid, SVG_PLOT, 1))
+		return false;
+	for (size_t i = 0; i < strip->heap->block_count; i++) {
+		uint32_t block = strip->heap->blocks[i];
+
+		if (part_of(strip, row, map->places[block], map->sizes[block], &rect) &&
+		    rect.x1 - rect.x0 < 1)
+			svg_grid_paint(&grid, rect, map->sizes[block],
+				       (unsigned char)map_color_of(map->sizes[block]));
+	}
+	/* A row of cells ten units high is drawn as high as the strip. */
+	fprintf(strip->svg->file, "<g transform=\"translate(%g %.1f) scale(.1 %g)\">\n", SVG_LEFT,
+		row->y, STRIP / 10);
+	for (unsigned int tone = 0; tone < MAP_COLORS; tone++) {
+		snprintf(before, sizeof(before),
+			 "<path fill=\"none\" stroke=\"%s\" stroke-width=\"10\" d=\"",
+			 svg_rgb(map_color_rgb(tone)).text);
+		if (svg_grid_put(strip->svg->file, &grid, (unsigned char)tone, before))
+			fputs("\"/>\n", strip->svg->file);
+	}
+	fputs("</g>\n", strip->svg->file);
+	svg_grid_fini(&grid);
+	return true;
+}
+
+static void put_large(const struct strip *strip, const struct row *row, unsigned int tone)
+{
+	const struct map *map = strip->svg->map;
+	FILE *file = strip->svg->file;
+	struct svg_rect rect;
+	bool any = false;
+
+	for (size_t i = 0; i < strip->heap->block_count; i++) {
+		uint32_t block = strip->heap->blocks[i];
+
+		if (map_color_of(map->sizes[block]) != tone ||
+		    !part_of(strip, row, map->places[block], map->sizes[block], &rect) ||
+		    rect.x1 - rect.x0 < 1)
+			continue;
+		if (!any)
+			fprintf(file,
+				"<path class=\"edge\" style=\"stroke-width:.6\" fill=\"%s\" d=\"",
+				svg_rgb(map_color_rgb(tone)).text);
+		fprintf(file, "M%.1f %.1fh%.1fv%gh-%.1fz", SVG_LEFT + rect.x0, row->y,
+			rect.x1 - rect.x0, STRIP, rect.x1 - rect.x0);
+		any = true;
+	}
+	fputs(any ? "\"/>\n" : "", file);
+}
+
+static void put_numbers(const struct strip *strip, const struct row *row)
+{
+	double step = svg_step(strip->row_bytes, 11, 1);
+	struct svg_bytes bytes = svg_bytes_of(strip->top, step);
+	FILE *file = strip->svg->file;
+	char text[60];
+
+	for (double at = ceil(row->from / step) * step; at <= row->to; at += step) {
+		double x = SVG_LEFT + (at - row->from) / strip->row_bytes * SVG_PLOT;
+
+		/* The number at a row's end is the one at the next one's begin. */
+		if (at >= row->from + strip->row_bytes && row->to < strip->top)
+			break;
+		fprintf(file, "<path class=\"tick\" d=\"M%.1f %.1fv5\"/>\n", x, row->y + STRIP + 6);
+		snprintf(text, sizeof(text), "%.*f %s", bytes.digits, at / bytes.scale, bytes.unit);
+		svg_text(file, x, row->y + STRIP + 23, " text-anchor=\"middle\"", text);
+	}
+}
+
+static void put_chunks(const struct strip *strip, const struct row *row, bool bracketed)
+{
+	const struct map *map = strip->svg->map;
+	double last = -100;
+	char text[60];
+
+	for (size_t i = 0; i < map->chunk_count && map->chunk_count > 1; i++) {
+		double at = (double)map->chunks[i].place, x;
+
+		if (at < row->from || at >= row->to)
+			continue;
+		x = SVG_LEFT + (at - row->from) / strip->row_bytes * SVG_PLOT;
+		if (x - last < 2)
+			continue;
+		fprintf(strip->svg->file, "<path class=\"mark\" d=\"M%.1f %.1fv%g\"/>\n", x,
+			row->y - 4, STRIP + 8);
+		snprintf(text, sizeof(text), "chunk %zu", i + 1);
+		if (!bracketed && x - last > 70)
+			svg_text(strip->svg->file, x + 4, row->y - 5, " class=\"small\"", text);
+		last = x;
+	}
+}
+
+static uint64_t address_of(const struct map *map, uint64_t place)
+{
+	const struct map_chunk *chunk = map_chunk_of(map, place);
+
+	return chunk->base + (place - chunk->place);
+}
+
+/* In which row does most of the largest hole lie? */
+static int bracket_row(const struct strip *strip)
+{
+	const struct map_hole *hole = &strip->heap->holes[strip->heap->largest];
+
+	if (strip->heap->hole_count == 0)
+		return -1;
+	return (int)(((double)hole->place + (double)hole->bytes / 2) / strip->row_bytes);
+}
+
+static void put_bracket(const struct strip *strip, const struct row *row)
+{
+	const struct map_hole *hole = &strip->heap->holes[strip->heap->largest];
+	struct svg_rect rect;
+	double half, middle;
+	char text[120];
+
+	if (!part_of(strip, row, hole->place, hole->bytes, &rect))
+		return;
+	fprintf(strip->svg->file,
+		"<path class=\"bad\" stroke-width=\"1.5\" d=\"M%.1f %.1fv-3H%.1fv3\"/>\n",
+		SVG_LEFT + rect.x0, row->y - 2, SVG_LEFT + fmax(rect.x1, rect.x0 + 1));
+	snprintf(text, sizeof(text), "largest hole %s at 0x%" PRIx64,
+		 format_bytes(hole->bytes).text, address_of(strip->svg->map, hole->place));
+	half = svg_width(text) / 2;
+	middle = SVG_LEFT + (rect.x0 + rect.x1) / 2;
+	middle = fmax(SVG_LEFT + half, fmin(middle, SVG_LEFT + SVG_PLOT - half));
+	svg_text(strip->svg->file, middle, row->y - 8, " class=\"badtext\" text-anchor=\"middle\"",
+		 text);
+}
+
+static bool put_row(const struct strip *strip, int number, double y)
+{
+	bool bracketed = number == bracket_row(strip);
+	struct row row = {
+		.from = number * strip->row_bytes,
+		.to = fmin((number + 1) * strip->row_bytes, strip->top),
+		.y = y + ABOVE,
+	};
+
+	svg_frame(strip->svg->file, SVG_LEFT, row.y,
+		  (row.to - row.from) / strip->row_bytes * SVG_PLOT, STRIP);
+	put_holes(strip, &row);
+	if (!put_small(strip, &row))
+		return false;
+	for (unsigned int tone = 0; tone < MAP_COLORS; tone++)
+		put_large(strip, &row, tone);
+	put_chunks(strip, &row, bracketed);
+	put_numbers(strip, &row);
+	if (bracketed)
+		put_bracket(strip, &row);
+	return true;
+}
+
+/* The last step at an event or before. */
+static uint64_t physical_at(const struct map *map, uint32_t event)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < map->step_count && map->steps[i].event <= event; i++)
+		bytes = map->steps[i].physical_bytes;
+	return bytes;
+}
+
+static double put_figure(const struct strip *strip, double x, double y, const char *name,
+			 const char *value)
+{
+	svg_text(strip->svg->file, x, y + 14, "", name);
+	svg_text(strip->svg->file, x, y + 33, " class=\"head\"", value);
+	return x + fmax(svg_width(name), svg_width(value) * 1.12) + 26;
+}
+
+static void put_percent(char *text, size_t bytes, double part)
+{
+	snprintf(text, bytes, part > 0 && part < 0.01 ? "%.2f %%" : "%.1f %%", 100 * part);
+}
+
+static void put_figures(const struct strip *strip, uint32_t event, double y)
+{
+	const struct map_heap *heap = strip->heap;
+	const struct svg *svg = strip->svg;
+	uint64_t largest = heap->hole_count ? heap->holes[heap->largest].bytes : 0;
+	uint64_t idle = heap->hole_bytes;
+	double x = SVG_LEFT;
+	char text[160];
+
+	snprintf(text, sizeof(text), "%s in %s blocks", format_bytes(heap->asked_bytes).text,
+		 format_count(heap->block_count).text);
+	x = put_figure(strip, x, y, "live", text);
+	x = put_figure(strip, x, y, "taken", format_bytes(heap->taken_bytes).text);
+	x = put_figure(strip, x, y, "holes", format_count(heap->hole_count).text);
+	x = put_figure(strip, x, y, "in holes", format_bytes(heap->hole_bytes).text);
+	x = put_figure(strip, x, y, "largest hole", largest ? format_bytes(largest).text : "none");
+	put_percent(text, sizeof(text),
+		    largest ? 1 - (double)largest / (double)heap->hole_bytes : 0);
+	x = put_figure(strip, x, y, "of holes, outside the largest", text);
+	/* Where memory is mapped in pieces, most holes have none: what counts is memory not in use. */
+	if (strcmp(svg->settings->source, "vmm") == 0) {
+		idle = physical_at(svg->map, event);
+		idle = idle > heap->taken_bytes ? idle - heap->taken_bytes : 0;
+		x = put_figure(strip, x, y, "memory idle", format_bytes(idle).text);
+	}
+	put_percent(text, sizeof(text),
+		    idle ? (double)idle / (double)(idle + heap->taken_bytes) : 0);
+	put_figure(strip, x, y, "fragmentation", text);
+}
+
+bool svg_strip(const struct svg *svg, const struct map_heap *heap, uint32_t event, double y)
+{
+	struct strip strip = lay_out(svg, heap);
+
+	for (int i = 0; i < strip.rows; i++)
+		if (!put_row(&strip, i, y + i * PITCH))
+			return false;
+	put_figures(&strip, event, y + strip.rows * PITCH + 8);
+	return true;
+}

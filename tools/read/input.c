@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * input.c - the bytes of a file, plain or gzip, or of standard input.
+ *
+ * zlib looks at the first bytes and passes anything that is not gzip through as it is, so one road
+ * serves both. What it cannot tell is a gzip file that was cut: that shows only at its end.
+ *
+ * The trace of a process that was killed ends in FILE.ring (input_ring.h). Where one lies there
+ * that the first line of FILE names, whole lines are given out and counted, and where FILE ends, whole
+ * or cut, the ring goes on behind the last of them. The ring is read before FILE: what is not in it
+ * by then is in FILE already, should the process still run.
+ */
+#include "read/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "read/input_ring.h"
+#include "kit/message.h"
+
+#define HELD_BYTES 4096 /* more than any line of such a trace */
+
+struct input {
+	gzFile file;
+	uint64_t in_all;         /* bytes of the file; 0: not known */
+	const char *trouble;     /* NULL: none */
+	bool cut;                /* that it ends too early */
+	struct input_ring *ring; /* NULL: none, and the rest is not used */
+	bool in_ring;            /* the file was read to its end */
+	uint64_t lines;          /* given out */
+	size_t head_bytes;       /* read already, given out by the next read */
+	unsigned char head[INPUT_HEAD_BYTES];
+	size_t held;             /* bytes of a line that did not come whole yet */
+	char line[HELD_BYTES];
+};
+
+/* A descriptor to read from, or -1 with the reason said. */
+static int open_path(const char *path, uint64_t *in_all)
+{
+	struct stat status;
+	int descriptor =
+		strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+
+	if (descriptor < 0) {
+		message_error("%s: cannot be opened: %s", path, strerror(errno));
+		return -1;
+	}
+	*in_all = 0;
+	if (fstat(descriptor, &status) != 0)
+		return descriptor;
+	if (S_ISDIR(status.st_mode)) {
+		message_error("%s: is a directory, not a trace", path);
+		close(descriptor);
+		return -1;
+	}
+	if (S_ISREG(status.st_mode))
+		*in_all = (uint64_t)status.st_size;
+	return descriptor;
+}
+
+/* The ring beside a file, if it is this file's and not an older one's that was left there. */
+static void find_ring(struct input *input, const char *path)
+{
+	struct input_ring *ring = input_ring_open(path);
+
+	if (!ring)
+		return;
+	if (gzgets(input->file, input->line, sizeof(input->line)) &&
+	    input_ring_is_of(ring, input->line)) {
+		input->ring = ring;
+		ring = NULL;
+	}
+	input_ring_close(ring);
+	gzrewind(input->file);
+}
+
+struct input *input_open(const char *path)
+{
+	struct input *input = calloc(1, sizeof(*input));
+	int descriptor;
+
+	if (!input) {
+		message_error("%s: no memory left to read it", path);
+		return NULL;
+	}
+	descriptor = open_path(path, &input->in_all);
+	if (descriptor < 0) {
+		free(input);
+		return NULL;
+	}
+	input->file = gzdopen(descriptor, "rb");
+	if (!input->file) {
+		message_error("%s: no memory left to read it", path);
+		close(descriptor);
+		free(input);
+		return NULL;
+	}
+	if (input->in_all != 0)
+		find_ring(input, path);
+	return input;
+}
+
+void input_close(struct input *input)
+{
+	input_ring_close(input->ring);
+	gzclose(input->file);
+	free(input);
+}
+
+/* What zlib gives next; *got 0 at the end. */
+static enum mam_status read_file(struct input *input, void *buffer, size_t bytes, size_t *got)
+{
+	int count, problem;
+
+	if (input->head_bytes) {
+		*got = bytes < input->head_bytes ? bytes : input->head_bytes;
+		memcpy(buffer, input->head, *got);
+		input->head_bytes -= *got;
+		memmove(input->head, input->head + *got, input->head_bytes);
+		return MAM_OK;
+	}
+	count = gzread(input->file, buffer, bytes > INT_MAX ? INT_MAX : (unsigned int)bytes);
+	if (count > 0) {
+		*got = (size_t)count;
+		return MAM_OK;
+	}
+	gzerror(input->file, &problem);
+	switch (problem) {
+	case Z_OK:
+	case Z_STREAM_END: *got = 0; return MAM_OK;
+	case Z_BUF_ERROR:
+		input->trouble = "its gzip data is cut short";
+		input->cut = true;
+		break;
+	case Z_DATA_ERROR: input->trouble = "its gzip data is damaged"; break;
+	case Z_MEM_ERROR: input->trouble = "there is no memory left to unpack it"; break;
+	default: input->trouble = strerror(errno); break;
+	}
+	return MAM_ERROR_IO;
+}
+
+size_t input_head(struct input *input, unsigned char *head)
+{
+	int count = gzread(input->file, input->head, sizeof(input->head));
+
+	/* What is wrong with it the next read finds again. */
+	input->head_bytes = count > 0 ? (size_t)count : 0;
+	memcpy(head, input->head, input->head_bytes);
+	return input->head_bytes;
+}
+
+/* Whole lines; *got 0: there are no more. pre: `bytes` is twice HELD_BYTES at least. */
+static enum mam_status read_lines(struct input *input, char *buffer, size_t bytes, size_t *got)
+{
+	size_t whole;
+
+	do {
+		enum mam_status status =
+			read_file(input, buffer + input->held, bytes - input->held, got);
+
+		if (status != MAM_OK || *got == 0)
+			return status;
+		memcpy(buffer, input->line, input->held);
+		*got += input->held;
+		for (whole = *got; whole > 0 && buffer[whole - 1] != '\n'; whole--)
+			;
+		if (*got - whole >= HELD_BYTES)
+			whole = *got; /* too long for any line: the reader will say so */
+		input->held = *got - whole;
+		memcpy(input->line, buffer + whole, input->held);
+	} while (whole == 0);
+	*got = whole;
+	for (size_t i = 0; i < whole; i++)
+		input->lines += buffer[i] == '\n';
+	return MAM_OK;
+}
+
+enum mam_status input_read(void *user, void *buffer, size_t bytes, size_t *got)
+{
+	struct input *input = user;
+	enum mam_status status;
+
+	if (!input->ring || bytes < 2 * HELD_BYTES)
+		return read_file(input, buffer, bytes, got);
+	if (!input->in_ring) {
+		status = read_lines(input, buffer, bytes, got);
+		if (status == MAM_OK && *got > 0)
+			return MAM_OK;
+		if (status != MAM_OK && !input->cut)
+			return status;
+		input->in_ring = true;
+		input->trouble = NULL;
+	}
+	*got = input_ring_read(input->ring, &input->lines, buffer, bytes);
+	return MAM_OK;
+}
+
+const char *input_trouble(const struct input *input)
+{
+	return input->trouble;
+}
+
+void input_position(const struct input *input, uint64_t *taken, uint64_t *in_all)
+{
+	z_off_t offset = gzoffset(input->file);
+
+	*taken = offset < 0 ? 0 : (uint64_t)offset;
+	*in_all = input->in_all;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * read_mam.c - a trace as in mam-trace(5), plain or gzip; mam/trace.h judges its syntax.
+ *
+ * Of the fields it takes t, thread, stream and who; where nobody said who, "driver" for what the
+ * driver served. In who, %XX stands for the byte of that number: a value has no blanks.
+ */
+#include "read/read.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <mam/trace.h>
+
+#include "kit/format.h"
+#include "kit/message.h"
+#include "kit/progress.h"
+
+#define PROGRESS_STEP 65536
+
+/* A field that is a number; false: there is none. */
+static bool read_number(const struct mam_trace_event *event, const char *key, uint64_t *number)
+{
+	const char *text;
+	size_t bytes;
+	uint64_t sum = 0;
+
+	if (!mam_trace_field(event, key, &text, &bytes) || bytes == 0)
+		return false;
+	for (size_t i = 0; i < bytes; i++) {
+		uint64_t digit = (uint64_t)(unsigned char)text[i] - '0';
+
+		if (digit > 9 || sum > (UINT64_MAX - digit) / 10)
+			return false;
+		sum = 10 * sum + digit;
+	}
+	*number = sum;
+	return true;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* %XX to bytes; what is no such thing stays. Returns the length in `to`, which has `bytes` too. */
+static size_t decode(const char *text, size_t bytes, char *to)
+{
+	size_t length = 0;
+
+	for (size_t i = 0; i < bytes; i++) {
+		if (text[i] == '%' && i + 2 < bytes && hex_digit(text[i + 1]) >= 0 &&
+		    hex_digit(text[i + 2]) >= 0) {
+			to[length++] =
+				(char)(hex_digit(text[i + 1]) << 4 | hex_digit(text[i + 2]));
+			i += 2;
+		} else {
+			to[length++] = text[i];
+		}
+	}
+	return length;
+}
+
+/* Who asked: the field of that name, or the driver. `room` holds a line. */
+static void read_who(const struct mam_trace_event *event, char *room, struct replay_told *told)
+{
+	const char *text;
+	size_t bytes;
+
+	if (mam_trace_field(event, "who", &text, &bytes))
+		told->who_bytes = decode(text, bytes, room);
+	else if (mam_trace_field(event, "by", &text, &bytes))
+		told->who_bytes = decode(text, bytes, room);
+	told->who = room;
+}
+
+static bool tell(struct replay_build *build, const struct mam_trace_event *event)
+{
+	char room[MAM_TRACE_LINE_BYTES];
+	struct replay_told told = {
+		.id = event->id,
+		.bytes = event->bytes,
+		.stream = event->stream,
+		.place = event->line,
+	};
+
+	if (event->fields_bytes)
+		told.has_time = read_number(event, "t", &told.time);
+	if (event->kind == MAM_TRACE_FREE) {
+		if (event->fields_bytes)
+			told.has_stream = read_number(event, "stream", &told.stream);
+		return replay_build_free(build, &told);
+	}
+	if (event->fields_bytes) {
+		told.has_thread = read_number(event, "thread", &told.thread);
+		read_who(event, room, &told);
+	}
+	return replay_build_alloc(build, &told);
+}
+
+/* The last event as the file has it, or what to say when there is none. */
+static void describe_last(const struct replay_trace *trace, char *text, size_t bytes)
+{
+	uint32_t last = trace->event_count - 1;
+	const struct replay_block *block;
+
+	if (trace->event_count == 0) {
+		snprintf(text, bytes, "no event came whole");
+		return;
+	}
+	block = &trace->blocks[trace->events[last] >> 1];
+	if (trace->events[last] & 1)
+		snprintf(text, bytes, "the last whole event is 'f %" PRIu64 "' on line %" PRIu32,
+			 block->id, trace->lines[last]);
+	else
+		snprintf(text, bytes,
+			 "the last whole event is 'a %" PRIu64 " %" PRIu64 " %" PRIu64
+			 "' on line %" PRIu32,
+			 block->id, block->bytes, block->stream, trace->lines[last]);
+}
+
+/* The trace is no whole trace: say why. True: go on with what there is. */
+static bool take_problem(const struct replay_trace *trace, const struct input *input,
+			 const struct mam_trace_problem *problem, bool salvage)
+{
+	const char *trouble = input_trouble(input);
+	char where[300], last[120];
+
+	snprintf(where, sizeof(where), "%sline %" PRIu64 ": %s", trouble ? "after " : "",
+		 problem->line, trouble ? trouble : problem->text);
+	describe_last(trace, last, sizeof(last));
+	if (!problem->cut)
+		message_error("%s: %s", trace->path, where);
+	else if (salvage)
+		message_error("%s: %s, and the rest is lost; %s; events played: %s", trace->path,
+			      where, last, format_count(trace->event_count).text);
+	else
+		message_error("%s: %s; %s; --salvage plays up to there", trace->path, where, last);
+	return problem->cut && salvage;
+}
+
+static bool read_events(struct mam_trace_reader *reader, struct input *input,
+			struct replay_build *build, bool salvage)
+{
+	struct mam_trace_event event;
+	uint64_t taken, in_all;
+
+	while (mam_trace_next(reader, &event) == MAM_OK) {
+		if (event.kind == MAM_TRACE_END)
+			return true;
+		if (!tell(build, &event))
+			return false;
+		if (build->trace->event_count % PROGRESS_STEP == 0) {
+			input_position(input, &taken, &in_all);
+			progress_show("reading", taken, in_all);
+		}
+	}
+	progress_end();
+	return take_problem(build->trace, input, mam_trace_problem_of(reader), salvage);
+}
+
+bool read_mam(struct input *input, struct replay_build *build, bool salvage)
+{
+	struct mam_trace_reader *reader;
+	bool good;
+
+	if (mam_trace_reader_create(input_read, input, &reader) != MAM_OK) {
+		message_error("%s: no memory left to read it", build->trace->path);
+		return false;
+	}
+	good = read_events(reader, input, build, salvage);
+	mam_trace_reader_destroy(reader);
+	return good;
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * read_torch.c - PyTorch's memory snapshot, as torch.cuda.memory._dump_snapshot() writes it.
+ *
+ * 1. Read the pickle; it is a dictionary with device_traces, a list of events for each device, and
+ *    segments, what the allocator had from the driver at the end, with the blocks in it.
+ * 2. Choose the device with the most events.
+ * 3. An event alloc allocates, a free_requested frees: from then on the program has no use for the
+ *    block, though other streams may, until free_completed. A free_completed alone frees, too.
+ *    Blocks alive at the end that no event tells of are older than the history (torch_blocks.c).
+ * 4. history.c settles what a history that was cut off, or stopped and begun again, leaves open.
+ * 5. From segment_alloc, _map, _free and _unmap, and from what was reserved at the end, follows the
+ *    most that PyTorch itself had reserved.
+ *
+ * Source: _memory_snapshot_pickled() in PyTorch's memory_snapshot.cpp, for the fields, 2.0 to 2.11;
+ * before 2.0 a free was one event, "free". The size of an event is what was asked for.
+ */
+#include "read/read.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kit/format.h"
+#include "kit/message.h"
+#include "kit/progress.h"
+#include "read/torch_snapshot.h"
+
+#define HISTORY_ADVICE                                                                            \
+	"call torch.cuda.memory._record_memory_history() before the program allocates, and dump " \
+	"it again"
+#define PROGRESS_STEP 65536
+#define UNPACKED_MOST 256 /* times its size that a file may unpack to */
+#define UNPACKED_FREE ((uint64_t)1 << 24) /* bytes that any file may unpack to */
+#define PAIRS_MOST 64 /* of an event: more are no event */
+
+enum action { ALLOC, FREE, COMPLETED, RESERVE, RELEASE, OOM, OTHER };
+
+static const struct {
+	const char *name;
+	enum action action;
+} actions[] = {
+	{ "alloc", ALLOC },
+	{ "free_requested", FREE },
+	{ "free_completed", COMPLETED },
+	{ "free", FREE },
+	{ "segment_alloc", RESERVE },
+	{ "segment_map", RESERVE },
+	{ "segment_free", RELEASE },
+	{ "segment_unmap", RELEASE },
+	{ "oom", OOM },
+};
+
+/* The input of a pickle, watched. */
+struct watched {
+	struct input *input;
+	uint64_t bytes;
+	bool swollen;
+};
+
+/* For pickle_load(). A file that unpacks to very much more than itself is no snapshot. */
+static enum mam_status read_watched(void *user, void *buffer, size_t bytes, size_t *got)
+{
+	struct watched *watched = user;
+	uint64_t taken, in_all;
+	enum mam_status status = input_read(watched->input, buffer, bytes, got);
+
+	if (status != MAM_OK)
+		return status;
+	watched->bytes += *got;
+	input_position(watched->input, &taken, &in_all);
+	progress_show("reading", taken, in_all);
+	watched->swollen =
+		watched->bytes > UNPACKED_FREE && in_all && watched->bytes / UNPACKED_MOST > in_all;
+	return watched->swollen ? MAM_ERROR_IO : MAM_OK;
+}
+
+static bool load(struct torch_snapshot *snapshot, struct input *input)
+{
+	struct watched watched = { .input = input };
+	const struct pickle_problem *problem = &snapshot->pickle.problem;
+	const char *trouble;
+
+	if (pickle_load(&snapshot->pickle, read_watched, &watched))
+		return true;
+	progress_end();
+	trouble = input_trouble(input);
+	if (watched.swollen)
+		message_error("%s: unpacks to more than %d times its size, as no snapshot does",
+			      snapshot->path, UNPACKED_MOST);
+	else if (problem->unread && trouble)
+		message_error("%s: after byte %" PRIu64 ": %s", snapshot->path, problem->byte,
+			      trouble);
+	else if (problem->cut)
+		message_error("%s: byte %" PRIu64 ": the pickle is cut short, and there is no "
+			      "telling what it held; dump it again",
+			      snapshot->path, problem->byte);
+	else
+		message_error("%s: byte %" PRIu64 ": %s", snapshot->path, problem->byte,
+			      problem->text);
+	return false;
+}
+
+bool torch_fail(const struct torch_snapshot *snapshot, const char *what)
+{
+	progress_end();
+	message_error("%s: %s", snapshot->path, what);
+	return false;
+}
+
+bool torch_fail_memory(const struct torch_snapshot *snapshot)
+{
+	return torch_fail(snapshot, "no memory left to hold it");
+}
+
+/* The number of a dictionary's key; false: there is none. */
+bool torch_number(const struct torch_snapshot *snapshot, struct pickle_value from, const char *key,
+		  uint64_t *number)
+{
+	int64_t signed_number;
+
+	if (!pickle_int(&snapshot->pickle, pickle_get(&snapshot->pickle, from, key),
+			&signed_number))
+		return false;
+	*number = (uint64_t)signed_number;
+	return true;
+}
+
+static bool fail_entry(const struct torch_snapshot *snapshot, uint32_t place, const char *what)
+{
+	progress_end();
+	message_error("%s: device %zu: entry %" PRIu32 ": %s", snapshot->path, snapshot->device,
+		      place, what);
+	return false;
+}
+
+/* Choose a device and say so where there is a choice. */
+static bool choose_device(struct torch_snapshot *snapshot, uint64_t wanted)
+{
+	const struct pickle *pickle = &snapshot->pickle;
+	struct pickle_value traces = pickle_get(pickle, pickle->root, "device_traces");
+	size_t devices = pickle_count(pickle, traces), most = 0, others = 0, used = 0;
+
+	if (pickle_kind(pickle->root) == PICKLE_LIST)
+		return torch_fail(snapshot, "holds a list, and a snapshot with a history is what "
+					    "torch.cuda.memory._dump_snapshot() writes");
+	if (pickle_kind(traces) != PICKLE_LIST)
+		return torch_fail(snapshot, "holds no device_traces, and so is no snapshot of "
+					    "PyTorch's memory");
+	for (size_t i = 0; i < devices; i++) {
+		size_t count = pickle_count(pickle, pickle_item(pickle, traces, i));
+
+		used += count > 0;
+		others += count;
+		if (count > most) {
+			most = count;
+			snapshot->device = i;
+		}
+	}
+	if (wanted && wanted > devices) {
+		message_error("%s: --device %" PRIu64 ": there are %zu, from 0 on", snapshot->path,
+			      wanted - 1, devices);
+		return false;
+	}
+	if (wanted)
+		snapshot->device = (size_t)wanted - 1;
+	if (devices)
+		snapshot->trace = pickle_item(pickle, traces, snapshot->device);
+	most = pickle_count(pickle, snapshot->trace);
+	if (most == 0)
+		return torch_fail(snapshot, "has no history of allocations; " HISTORY_ADVICE);
+	if (most >= UINT32_MAX)
+		return torch_fail(snapshot, "has more entries than a replay can");
+	others -= most;
+	if (used > 1)
+		message_error("%s: device %zu is played, with %s entries; those of others, %s in "
+			      "all, are left out (--device N chooses)",
+			      snapshot->path, snapshot->device, format_count(most).text,
+			      format_count(others).text);
+	return true;
+}
+
+static enum action action_of(const struct torch_snapshot *snapshot, struct pickle_value entry)
+{
+	const char *text;
+	size_t bytes;
+
+	if (!pickle_text(&snapshot->pickle, pickle_get(&snapshot->pickle, entry, "action"), &text,
+			 &bytes))
+		return OTHER;
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
+		if (strlen(actions[i].name) == bytes && memcmp(actions[i].name, text, bytes) == 0)
+			return actions[i].action;
+	return OTHER;
+}
+
+/* Who asked: a frame; else what the program itself noted. */
+bool torch_who(struct torch_snapshot *snapshot, struct pickle_value entry, uint32_t *who)
+{
+	static const char *const notes[] = { "user_metadata", "category" };
+	const struct pickle *pickle = &snapshot->pickle;
+	const char *text;
+	size_t bytes;
+
+	if (!torch_frames_who(&snapshot->frames, pickle_get(pickle, entry, "frames"), who))
+		return torch_fail_memory(snapshot);
+	/* A note in an export of ours is a block's id and place, and nobody's. */
+	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]) && *who == 0 && !snapshot->is_ours;
+	     i++)
+		if (pickle_text(pickle, pickle_get(pickle, entry, notes[i]), &text, &bytes) &&
+		    bytes &&
+		    !names_number(&snapshot->history.names, text,
+				  bytes < TORCH_NOTE_MOST ? bytes : TORCH_NOTE_MOST, who))
+			return torch_fail_memory(snapshot);
+	return true;
+}
+
+/* The first time that memory was out tells most. */
+static void note_oom(struct torch_snapshot *snapshot, struct pickle_value entry, uint32_t place)
+{
+	if (snapshot->ooms++)
+		return;
+	snapshot->oom_place = place;
+	if (!torch_number(snapshot, entry, "size", &snapshot->oom_bytes))
+		snapshot->oom_bytes = 0;
+	snapshot->oom_has_free = torch_number(snapshot, entry, "device_free", &snapshot->oom_free);
+}
+
+/* What an allocation or a free says. */
+static bool add_event(struct torch_snapshot *snapshot, struct pickle_value entry,
+		      enum action action, uint32_t place)
+{
+	struct history_event event = { .place = place, .frees = action != ALLOC };
+	uint64_t us;
+
+	if (!torch_number(snapshot, entry, "addr", &event.id))
+		return fail_entry(snapshot, place, "has no address");
+	event.has_bytes = torch_number(snapshot, entry, "size", &event.bytes);
+	if (event.bytes > INT64_MAX || (!event.has_bytes && !event.frees))
+		return fail_entry(snapshot, place, "has no size that could be");
+	torch_number(snapshot, entry, "stream", &event.stream);
+	event.has_time = torch_number(snapshot, entry, "time_us", &us) && us < UINT64_MAX / 1000;
+	if (event.has_time)
+		event.time = us * 1000;
+	if (!torch_who(snapshot, entry, &event.who))
+		return false;
+	return history_add(&snapshot->history, &event) || torch_fail_memory(snapshot);
+}
+
+/*
+ * Does a free_completed free? Not behind the free_requested of the same block. Where there is none
+ * of any block, the program left them out of its history.
+ */
+static bool completes_only(const struct torch_snapshot *snapshot, uint32_t state)
+{
+	return snapshot->has_requests && state != TORCH_ALIVE;
+}
+
+static bool read_entry(struct torch_snapshot *snapshot, struct pickle_value entry, uint32_t place)
+{
+	enum action action;
+	uint64_t bytes = 0, address = 0;
+	uint32_t *state;
+
+	if (pickle_kind(entry) != PICKLE_DICT ||
+	    pickle_count(&snapshot->pickle, entry) > PAIRS_MOST)
+		return fail_entry(snapshot, place, "is no event of a history");
+	action = action_of(snapshot, entry);
+	if (action == RESERVE || action == RELEASE) {
+		if (torch_number(snapshot, entry, "size", &bytes) && bytes <= INT64_MAX)
+			torch_reserve(snapshot, bytes, action == RESERVE);
+		return true;
+	}
+	if (action == OOM)
+		note_oom(snapshot, entry, place);
+	if (action == OOM || action == OTHER)
+		return true;
+	torch_number(snapshot, entry, "addr", &address);
+	state = idtable_at(&snapshot->states, address);
+	if (!state)
+		return torch_fail_memory(snapshot);
+	if (action == COMPLETED && completes_only(snapshot, *state))
+		return true;
+	*state = action == ALLOC ? TORCH_ALIVE : TORCH_FREED;
+	return add_event(snapshot, entry, action, place);
+}
+
+static bool read_entries(struct torch_snapshot *snapshot)
+{
+	const struct pickle *pickle = &snapshot->pickle;
+	size_t count = pickle_count(pickle, snapshot->trace);
+
+	for (size_t i = 0; i < count && !snapshot->has_requests; i++) {
+		struct pickle_value entry = pickle_item(pickle, snapshot->trace, i);
+
+		snapshot->has_requests = pickle_count(pickle, entry) <= PAIRS_MOST &&
+					 action_of(snapshot, entry) == FREE;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (!read_entry(snapshot, pickle_item(pickle, snapshot->trace, i), (uint32_t)i + 1))
+			return false;
+		if (i % PROGRESS_STEP == 0)
+			progress_show("reading", i, count);
+	}
+	return true;
+}
+
+/* What is worth knowing of the recorded program, and of its history. */
+static void say(const struct torch_snapshot *snapshot)
+{
+	const struct history *history = &snapshot->history;
+	const char *path = snapshot->path;
+
+	if (snapshot->ooms)
+		message_error("%s: times that the program was out of memory: %s, first at entry "
+			      "%" PRIu32 ", for %s%s%s%s",
+			      path, format_count(snapshot->ooms).text, snapshot->oom_place,
+			      format_bytes(snapshot->oom_bytes).text,
+			      snapshot->oom_has_free ? ", when the device had " : "",
+			      snapshot->oom_has_free ? format_bytes(snapshot->oom_free).text : "",
+			      snapshot->oom_has_free ? " left" : "");
+	if (history->older)
+		message_error("%s: blocks that are older than the history: %s, taken as allocated "
+			      "before its first entry",
+			      path, format_count(history->older).text);
+	if (snapshot->younger)
+		message_error("%s: blocks that are younger than the history: %s, left out; it was "
+			      "stopped before the snapshot was made",
+			      path, format_count(snapshot->younger).text);
+	if (history->late + history->unknown)
+		message_error("%s: the history has gaps: blocks that are never freed in it: %s; "
+			      "frees of no block: %s",
+			      path, format_count(history->late).text,
+			      format_count(history->unknown).text);
+}
+
+/* Did mam replay --export write it? */
+static bool is_ours(const struct pickle *pickle)
+{
+	struct pickle_value settings = pickle_get(pickle, pickle->root, "allocator_settings");
+
+	return pickle_kind(pickle_get(pickle, settings, "mam")) == PICKLE_TEXT;
+}
+
+static bool read_snapshot(struct torch_snapshot *snapshot, struct input *input,
+			  struct replay_build *build)
+{
+	if (!load(snapshot, input) || !choose_device(snapshot, build->device))
+		return false;
+	snapshot->is_ours = is_ours(&snapshot->pickle);
+	if (!history_init(&snapshot->history) ||
+	    !torch_frames_init(&snapshot->frames, &snapshot->pickle, &snapshot->history.names))
+		return torch_fail_memory(snapshot);
+	if (!read_entries(snapshot) || !torch_blocks_read(snapshot) ||
+	    !history_tell(&snapshot->history, build, false))
+		return false;
+	if (snapshot->reserved_most < (double)INT64_MAX)
+		build->trace->recorded_reserved_peak = (uint64_t)snapshot->reserved_most;
+	progress_end();
+	say(snapshot);
+	return true;
+}
+
+/* A snapshot that was cut off has lost what its lists belong to: there is nothing to salvage. */
+bool read_torch(struct input *input, struct replay_build *build, bool salvage)
+{
+	struct torch_snapshot snapshot = { .path = build->trace->path };
+	bool good = read_snapshot(&snapshot, input, build);
+
+	(void)salvage;
+	progress_end();
+	torch_frames_fini(&snapshot.frames);
+	idtable_fini(&snapshot.states);
+	history_fini(&snapshot.history);
+	pickle_fini(&snapshot.pickle);
+	return good;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay_settings.c - what a replay is asked to do: what was not given, and what does not go
+ * together.
+ *
+ * 1. replay_settings_begin() marks everything as not given.
+ * 2. The command line (args.h, by the table replay_options) puts in what it gives, and a setting of
+ *    --compare after it.
+ * 3. replay_settings_end() puts in the rest and refuses what contradicts itself.
+ */
+#include "replay/replay.h"
+
+#include <string.h>
+
+#include "write/export.h"
+#include "map/map.h"
+#include "map/map_view.h"
+#include "kit/message.h"
+
+#define REPEATS_DEFAULT 5
+#define REPEATS_COMPARED 15 /* the fastest of so many is one that nothing disturbed */
+#define GRANULE_DEFAULT 512
+#define HOST_CHUNK ((uint64_t)80 << 30) /* as much as the largest common GPU has */
+
+void replay_settings_begin(struct replay_settings *settings)
+{
+	*settings = (struct replay_settings){
+		.chunk_bytes = REPLAY_DEFAULT,
+		.growth_bytes = REPLAY_DEFAULT,
+		.granule = REPLAY_DEFAULT,
+		.repeats = REPLAY_DEFAULT,
+		.threads = 1,
+		.streams = REPLAY_DEFAULT,
+		.lag = REPLAY_DEFAULT,
+		.device = REPLAY_DEFAULT,
+	};
+}
+
+/* Put in what depends on nothing else. */
+static void fill(struct replay_settings *settings)
+{
+	if (!settings->source)
+		settings->source = "host";
+	if (settings->granule == REPLAY_DEFAULT)
+		settings->granule = GRANULE_DEFAULT;
+	if (settings->repeats == REPLAY_DEFAULT)
+		settings->repeats = settings->compare ? REPEATS_COMPARED : REPEATS_DEFAULT;
+	if (!settings->cache)
+		settings->cache = REPLAY_CACHE_OFF;
+	if (!settings->free)
+		settings->free = REPLAY_FREE_STREAM;
+}
+
+/* May a freed block have to wait? */
+static bool lag_counts(const struct replay_settings *settings)
+{
+	if (settings->free == REPLAY_FREE_STREAM)
+		return settings->streams != REPLAY_STREAMS_IGNORE;
+	return settings->free == REPLAY_FREE_DEFERRED;
+}
+
+/* What is wrong with the settings taken together? */
+static bool are_good(const struct replay_settings *settings, int files)
+{
+	uint64_t granule = settings->granule;
+
+	if (files < 1)
+		message_error("no trace given; see mam replay --help");
+	else if (granule < 16 || granule > ((uint64_t)2 << 20) || (granule & (granule - 1)))
+		message_error("--align wants a power of two from 16 to 2M");
+	else if (settings->chunk_bytes == 0)
+		message_error("--chunk wants more than 0 bytes");
+	else if (settings->limit_bytes && settings->chunk_bytes < REPLAY_DEFAULT &&
+		 settings->chunk_bytes > settings->limit_bytes)
+		message_error("--chunk is more than --limit");
+	else if (settings->threads > REPLAY_THREADS)
+		message_error("--threads wants at most %d", (int)REPLAY_THREADS);
+	else if (settings->repeats > 1000000)
+		message_error("--repeat wants at most 1000000");
+	else if (settings->map && files > 1)
+		message_error("--map draws one trace, and %d were given", files);
+	else if (settings->export && settings->compare)
+		message_error("--export writes one setting, and --compare plays several");
+	else if (settings->export && files > 1)
+		message_error("--export writes one trace, and %d were given", files);
+	else if (settings->lag != REPLAY_DEFAULT && settings->lag > REPLAY_LAG_MOST)
+		message_error("--lag wants at most %d", (int)REPLAY_LAG_MOST);
+	else if (settings->lag != REPLAY_DEFAULT && !lag_counts(settings))
+		message_error("--lag means nothing with --%s: no block waits",
+			      settings->free == REPLAY_FREE_STRICT ? "free strict"
+								   : "streams ignore");
+	else if (settings->streams != REPLAY_DEFAULT && settings->free != REPLAY_FREE_STREAM)
+		message_error("--streams goes with --free stream alone");
+	else
+		return replay_source_known(settings) &&
+		       (!settings->map || map_kind_known(settings->map)) &&
+		       map_view_good(settings) &&
+		       (!settings->export || export_known(settings->export));
+	return false;
+}
+
+/* Put in what was not given. One chunk and no growth, unless chunks are taken as needed. */
+static void complete(struct replay_settings *settings)
+{
+	bool as_needed =
+		settings->chunk_bytes == REPLAY_DEFAULT && strcmp(settings->source, "host") != 0;
+
+	if (as_needed) {
+		settings->chunk_bytes = 0;
+	} else if (settings->chunk_bytes == REPLAY_DEFAULT) {
+		settings->chunk_bytes = HOST_CHUNK * settings->threads;
+		if (settings->limit_bytes && settings->limit_bytes < settings->chunk_bytes)
+			settings->chunk_bytes = settings->limit_bytes;
+	}
+	if (settings->growth_bytes == REPLAY_DEFAULT)
+		settings->growth_bytes = as_needed ? 0 : REPLAY_LARGEST;
+	if (settings->lag == REPLAY_DEFAULT)
+		settings->lag = REPLAY_LAG;
+	if (settings->streams == REPLAY_DEFAULT)
+		settings->streams = REPLAY_STREAMS_HONOUR;
+}
+
+bool replay_settings_end(struct replay_settings *settings, int files)
+{
+	fill(settings);
+	if (!are_good(settings, files))
+		return false;
+	complete(settings);
+	replay_source_settle(settings);
+	return true;
+}

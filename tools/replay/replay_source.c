@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay_source.c - the sources a replay may play on.
+ *
+ * Only host needs no GPU. Where there is none, vmm is simulated: addresses alone, and what each
+ * call would have cost is added up instead of waited for.
+ */
+#include "replay/replay.h"
+
+#include <string.h>
+
+#include <mam/source.h>
+
+#include "info/info.h"
+#include "kit/message.h"
+
+#define HOST_MOST ((uint64_t)80 << 30) /* what addresses alone give unless asked for more */
+
+static enum mam_status make_host(const struct replay_settings *settings,
+				 struct mam_source **source);
+static enum mam_status make_named(const struct replay_settings *settings,
+				  struct mam_source **source);
+static enum mam_status make_vmm(const struct replay_settings *settings, struct mam_source **source);
+
+static const struct kind {
+	const char *name;
+	enum mam_status (*make)(const struct replay_settings *settings, struct mam_source **source);
+	bool may_simulate;
+} kinds[] = {
+	{ "host", make_host, false },     { "cudamalloc", make_named, false },
+	{ "vmm", make_vmm, true },        { "pinned", make_named, false },
+	{ "managed", make_named, false },
+};
+
+static uint64_t at_least(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* As much as the settings mention. */
+static uint64_t total_of(const struct replay_settings *settings)
+{
+	uint64_t total = HOST_MOST * settings->threads;
+
+	if (settings->chunk_bytes != REPLAY_LARGEST)
+		total = at_least(total, settings->chunk_bytes);
+	return at_least(total, settings->limit_bytes);
+}
+
+static enum mam_status make_host(const struct replay_settings *settings, struct mam_source **source)
+{
+	return mam_source_host(total_of(settings), false, source);
+}
+
+static enum mam_status make_named(const struct replay_settings *settings,
+				  struct mam_source **source)
+{
+	return mam_source_create(settings->source, MAM_DEVICE_CURRENT, source);
+}
+
+static enum mam_status make_vmm(const struct replay_settings *settings, struct mam_source **source)
+{
+	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
+
+	attr.simulated = settings->simulate;
+	attr.total_bytes = settings->simulate ? total_of(settings) : 0;
+	return mam_source_vmm(&attr, source);
+}
+
+static const struct kind *find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strcmp(kinds[i].name, name) == 0)
+			return &kinds[i];
+	return NULL;
+}
+
+bool replay_source_known(const struct replay_settings *settings)
+{
+	const struct kind *kind = find(settings->source);
+
+	if (!kind)
+		message_error("--source: there is no source '%s'; there are host, cudamalloc, vmm, "
+			      "pinned and managed",
+			      settings->source);
+	else if (settings->simulate && !kind->may_simulate)
+		message_error("--simulate goes with --source vmm, not with '%s'", settings->source);
+	else
+		return true;
+	return false;
+}
+
+enum mam_status replay_source_make(const struct replay_settings *settings,
+				   struct mam_source **source)
+{
+	return find(settings->source)->make(settings, source);
+}
+
+void replay_source_settle(struct replay_settings *settings)
+{
+	if (find(settings->source)->may_simulate && info_device_count() == 0)
+		settings->simulate = true;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * elf_read.c - reads an ELF file that may be anything.
+ *
+ * 1. The file header, then the program headers: where parts of the file go in memory.
+ * 2. The dynamic section gives addresses; a loadable part that covers one leads back to the file.
+ * 3. Undefined symbols are those before the first hashed one (DT_GNU_HASH), or among all
+ *    (DT_HASH).
+ *
+ * Section headers are not used here: a stripped program may have none.
+ *
+ * Every number from the file is a claim. Each read is given the offset and length that the file
+ * claims, and fails where the file does not have them; counts have bounds of their own, names must
+ * end inside their table. So any bytes at all give an answer in bounded time and memory.
+ * Source: the System V ABI, chapters 4 and 5.
+ */
+#define _GNU_SOURCE /* O_CLOEXEC */
+#include "run/elf_read.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "run/elf_file.h"
+
+#define PARTS_MOST 512
+#define DYNAMIC_MOST 4096
+#define SYMBOLS_MOST 4000000u
+#define SYMBOLS_AT_ONCE 1024
+
+/* What of the dynamic section is of use. Addresses, until they are looked up. */
+struct dynamic {
+	uint64_t names, names_bytes, symbols, hash, gnu_hash;
+	uint64_t soname, rpath, runpath; /* places among the names; 0: none */
+	uint64_t needed[ELF_NEEDED_MOST];
+	size_t needed_count;
+	bool no_default;
+};
+
+struct reader {
+	struct elf_file file;
+	Elf64_Ehdr header;
+	Elf64_Phdr parts[PARTS_MOST];
+	struct dynamic dynamic;
+};
+
+bool elf_file_open(const char *path, struct elf_file *file)
+{
+	struct stat status;
+
+	file->number = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (file->number < 0)
+		return false;
+	if (fstat(file->number, &status) == 0 && S_ISREG(status.st_mode)) {
+		file->bytes = (uint64_t)status.st_size;
+		return true;
+	}
+	close(file->number);
+	errno = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
+	return false;
+}
+
+bool elf_file_get(const struct elf_file *file, uint64_t offset, void *data, size_t bytes)
+{
+	size_t done = 0;
+
+	if (offset > file->bytes || bytes > file->bytes - offset)
+		return false;
+	while (done < bytes) {
+		ssize_t got = pread(file->number, (char *)data + done, bytes - done,
+				    (off_t)(offset + done));
+
+		if (got <= 0)
+			return false;
+		done += (size_t)got;
+	}
+	return true;
+}
+
+bool elf_file_header(const struct elf_file *file, Elf64_Ehdr *header, enum elf_kind *kind)
+{
+	static const union {
+		uint16_t number;
+		uint8_t first;
+	} order = { 1 };
+
+	*kind = ELF_NONE;
+	memset(header, 0, sizeof(*header));
+	if (!elf_file_get(file, 0, header->e_ident, EI_NIDENT) ||
+	    memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+		return false;
+	*kind = ELF_OTHER;
+	if (header->e_ident[EI_CLASS] != ELFCLASS64 ||
+	    header->e_ident[EI_DATA] != (order.first ? ELFDATA2LSB : ELFDATA2MSB))
+		return false;
+	*kind = ELF_BROKEN;
+	if (!elf_file_get(file, 0, header, sizeof(*header)))
+		return false;
+	*kind = ELF_OTHER;
+	if (header->e_machine != ELF_FILE_MACHINE)
+		return false;
+	*kind = ELF_BROKEN;
+	return true;
+}
+
+static bool read_parts(struct reader *reader)
+{
+	const Elf64_Ehdr *header = &reader->header;
+
+	return (header->e_type == ET_EXEC || header->e_type == ET_DYN) &&
+	       header->e_phentsize == sizeof(Elf64_Phdr) && header->e_phnum > 0 &&
+	       header->e_phnum <= PARTS_MOST &&
+	       elf_file_get(&reader->file, header->e_phoff, reader->parts,
+			    header->e_phnum * sizeof(Elf64_Phdr));
+}
+
+static const Elf64_Phdr *part_of(const struct reader *reader, uint32_t type)
+{
+	for (size_t i = 0; i < reader->header.e_phnum; i++)
+		if (reader->parts[i].p_type == type)
+			return &reader->parts[i];
+	return NULL;
+}
+
+/* Where in the file an address lies; the file's end where it is in none of its parts. */
+static uint64_t offset_of(const struct reader *reader, uint64_t address)
+{
+	for (size_t i = 0; i < reader->header.e_phnum; i++) {
+		const Elf64_Phdr *part = &reader->parts[i];
+		const uint64_t within = address - part->p_vaddr;
+
+		if (part->p_type == PT_LOAD && address >= part->p_vaddr &&
+		    within < part->p_filesz && part->p_offset <= reader->file.bytes)
+			return within <= reader->file.bytes - part->p_offset
+				       ? part->p_offset + within
+				       : reader->file.bytes;
+	}
+	return reader->file.bytes;
+}
+
+static void take_entry(struct dynamic *dynamic, const Elf64_Dyn *entry)
+{
+	const uint64_t value = entry->d_un.d_val;
+
+	switch (entry->d_tag) {
+	case DT_NEEDED:
+		if (dynamic->needed_count < ELF_NEEDED_MOST)
+			dynamic->needed[dynamic->needed_count++] = value;
+		break;
+	case DT_STRTAB: dynamic->names = value; break;
+	case DT_STRSZ: dynamic->names_bytes = value; break;
+	case DT_SYMTAB: dynamic->symbols = value; break;
+	case DT_HASH: dynamic->hash = value; break;
+	case DT_GNU_HASH: dynamic->gnu_hash = value; break;
+	case DT_SONAME: dynamic->soname = value; break;
+	case DT_RPATH: dynamic->rpath = value; break;
+	case DT_RUNPATH: dynamic->runpath = value; break;
+	case DT_FLAGS_1: dynamic->no_default = value & DF_1_NODEFLIB; break;
+	}
+}
+
+static bool read_dynamic(struct reader *reader, const Elf64_Phdr *part)
+{
+	uint64_t offset = part->p_offset;
+	Elf64_Dyn entry;
+
+	for (size_t i = 0; i < DYNAMIC_MOST && i < part->p_filesz / sizeof(entry); i++) {
+		if (offset > reader->file.bytes ||
+		    !elf_file_get(&reader->file, offset + i * sizeof(entry), &entry, sizeof(entry)))
+			return false;
+		if (entry.d_tag == DT_NULL)
+			break;
+		take_entry(&reader->dynamic, &entry);
+	}
+	return true;
+}
+
+/* A copy of the table of names that ends in a zero, whatever the file's does. */
+static bool read_names(const struct reader *reader, struct elf *elf)
+{
+	const uint64_t bytes = reader->dynamic.names_bytes;
+
+	if (bytes > reader->file.bytes || bytes == 0)
+		return false;
+	elf->names = malloc(bytes + 1);
+	if (elf->names == NULL)
+		return false;
+	elf->names[bytes] = '\0';
+	return elf_file_get(&reader->file, offset_of(reader, reader->dynamic.names), elf->names,
+			    bytes);
+}
+
+static const char *name_at(const struct reader *reader, const struct elf *elf, uint64_t place)
+{
+	return place < reader->dynamic.names_bytes ? elf->names + place : NULL;
+}
+
+static void use_names(const struct reader *reader, struct elf *elf)
+{
+	const struct dynamic *dynamic = &reader->dynamic;
+
+	for (size_t i = 0; i < dynamic->needed_count; i++) {
+		const char *name = name_at(reader, elf, dynamic->needed[i]);
+
+		if (name != NULL && *name != '\0')
+			elf->needed[elf->needed_count++] = name;
+	}
+	elf->soname = dynamic->soname ? name_at(reader, elf, dynamic->soname) : NULL;
+	elf->rpath = dynamic->rpath ? name_at(reader, elf, dynamic->rpath) : NULL;
+	elf->runpath = dynamic->runpath ? name_at(reader, elf, dynamic->runpath) : NULL;
+	elf->no_default = dynamic->no_default;
+}
+
+/* How many symbols have to be looked at to see all undefined ones. */
+static uint32_t symbol_count(const struct reader *reader)
+{
+	const struct dynamic *dynamic = &reader->dynamic;
+	uint32_t words[2];
+	uint64_t place = dynamic->gnu_hash ? dynamic->gnu_hash : dynamic->hash;
+
+	/* gnu: buckets, first hashed symbol. The other: buckets, symbols. */
+	if (place == 0 ||
+	    !elf_file_get(&reader->file, offset_of(reader, place), words, sizeof(words)))
+		return 0;
+	return words[1] < SYMBOLS_MOST ? words[1] : SYMBOLS_MOST;
+}
+
+static void use_symbol(const struct reader *reader, const Elf64_Sym *symbol, struct elf *elf)
+{
+	const char *name = name_at(reader, elf, symbol->st_name);
+
+	if (symbol->st_shndx != SHN_UNDEF || name == NULL || name[0] != 'd' || name[1] != 'l')
+		return;
+	elf->imports_dlopen |= strcmp(name, "dlopen") == 0 || strcmp(name, "dlmopen") == 0;
+	elf->imports_dlsym |= strcmp(name, "dlsym") == 0 || strcmp(name, "dlvsym") == 0;
+}
+
+static void read_symbols(const struct reader *reader, struct elf *elf)
+{
+	const uint64_t start = offset_of(reader, reader->dynamic.symbols);
+	Elf64_Sym symbols[SYMBOLS_AT_ONCE];
+	uint32_t count = symbol_count(reader);
+
+	for (uint32_t first = 0; first < count; first += SYMBOLS_AT_ONCE) {
+		uint32_t some = count - first < SYMBOLS_AT_ONCE ? count - first : SYMBOLS_AT_ONCE;
+
+		if (!elf_file_get(&reader->file, start + (uint64_t)first * sizeof(symbols[0]),
+				  symbols, some * sizeof(symbols[0])))
+			return;
+		for (uint32_t i = 0; i < some; i++)
+			use_symbol(reader, &symbols[i], elf);
+	}
+}
+
+static bool read_interpreter(const struct reader *reader, struct elf *elf)
+{
+	const Elf64_Phdr *part = part_of(reader, PT_INTERP);
+
+	return part == NULL ||
+	       (part->p_filesz < sizeof(elf->interpreter) &&
+		elf_file_get(&reader->file, part->p_offset, elf->interpreter, part->p_filesz));
+}
+
+static enum elf_kind read_all(struct reader *reader, struct elf *elf)
+{
+	const Elf64_Phdr *dynamic;
+	enum elf_kind kind;
+
+	if (!elf_file_header(&reader->file, &reader->header, &kind))
+		return kind;
+	if (!read_parts(reader) || !read_interpreter(reader, elf))
+		return ELF_BROKEN;
+	dynamic = part_of(reader, PT_DYNAMIC);
+	if (dynamic == NULL)
+		return ELF_STATIC;
+	if (!read_dynamic(reader, dynamic) || !read_names(reader, elf))
+		return ELF_BROKEN;
+	use_names(reader, elf);
+	read_symbols(reader, elf);
+	/* A static program that may lie anywhere relocates itself: nobody is needed or named. */
+	return elf->interpreter[0] == '\0' && elf->needed_count == 0 && elf->soname == NULL
+		       ? ELF_STATIC
+		       : ELF_DYNAMIC;
+}
+
+enum elf_kind elf_read(const char *path, struct elf *elf)
+{
+	struct reader *reader = calloc(1, sizeof(*reader));
+
+	memset(elf, 0, sizeof(*elf));
+	elf->kind = ELF_UNREADABLE;
+	if (reader != NULL && elf_file_open(path, &reader->file)) {
+		elf->kind = read_all(reader, elf);
+		close(reader->file.number);
+	}
+	free(reader);
+	return elf->kind;
+}
+
+void elf_release(struct elf *elf)
+{
+	free(elf->names);
+	memset(elf, 0, sizeof(*elf));
+}

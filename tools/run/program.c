@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * program.c - finds a program as execvp() does, and looks at it as the kernel and the dynamic
+ * linker do.
+ *
+ * 1. A name without a slash is sought in the folders of PATH.
+ * 2. "#!" leads to an interpreter; "#!/usr/bin/env NAME" to another one on the PATH. Not more
+ *    than a few of those, as the kernel has it.
+ * 3. The dynamic linker starts in secure mode, without LD_PRELOAD, where the file brings rights
+ *    that the caller has not: set-user-id, set-group-id, file capabilities.
+ */
+#define _GNU_SOURCE /* strchrnul */
+#include "run/program.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define SCRIPTS_MOST 5
+#define LINE_BYTES 256 /* of a script's first line the kernel reads so much */
+
+static bool is_program(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+static bool find(const char *name, char path[PATH_MAX])
+{
+	const char *list = getenv("PATH");
+
+	if (*name == '\0' || strlen(name) >= PATH_MAX)
+		return false;
+	if (strchr(name, '/') != NULL) {
+		strcpy(path, name);
+		return is_program(path);
+	}
+	for (list = list == NULL ? "/bin:/usr/bin" : list;; list = strchrnul(list, ':') + 1) {
+		int length = (int)(strchrnul(list, ':') - list);
+
+		if (snprintf(path, PATH_MAX, "%.*s%s%s", length, list, length > 0 ? "/" : "",
+			     name) < PATH_MAX &&
+		    is_program(path))
+			return true;
+		if (list[length] == '\0')
+			return false;
+	}
+}
+
+/* The first line of a script behind its "#!"; false: it is no script. */
+static bool read_line(const char *path, char line[LINE_BYTES])
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	ssize_t got = file < 0 ? -1 : read(file, line, LINE_BYTES - 1);
+
+	if (file >= 0)
+		close(file);
+	if (got < 2 || line[0] != '#' || line[1] != '!')
+		return false;
+	line[got] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	memmove(line, line + 2, strlen(line + 2) + 1);
+	return true;
+}
+
+static char *next_word(char **rest)
+{
+	return strtok_r(NULL, " \t\r", rest);
+}
+
+/* The program that `env` starts: behind its options and settings. NULL: none is named. */
+static const char *behind_env(char **rest)
+{
+	char *word;
+
+	while ((word = next_word(rest)) != NULL && (*word == '-' || strchr(word, '=') != NULL)) {
+		if (strcmp(word, "-u") == 0 || strcmp(word, "-C") == 0)
+			next_word(rest);
+	}
+	return word;
+}
+
+/* From a script to what interprets it. False: that is not there. */
+static bool follow(char *line, char path[PATH_MAX])
+{
+	char *rest, *word = strtok_r(line, " \t\r", &rest);
+	const char *name, *last;
+
+	if (word == NULL)
+		return false;
+	last = strrchr(word, '/');
+	if (strcmp(last == NULL ? word : last + 1, "env") == 0) {
+		name = behind_env(&rest);
+		if (name != NULL)
+			return find(name, path);
+	}
+	/* The kernel takes it as a path, also without a slash. */
+	return snprintf(path, PATH_MAX, "%s", word) < PATH_MAX && is_program(path);
+}
+
+static bool sets_user(const struct stat *status)
+{
+	return ((status->st_mode & S_ISUID) && status->st_uid != getuid()) ||
+	       ((status->st_mode & S_ISGID) && (status->st_mode & S_IXGRP) &&
+		status->st_gid != getgid());
+}
+
+static enum program_bar bar_of_file(const char *path)
+{
+	struct statvfs system;
+	struct stat status;
+
+	if (stat(path, &status) != 0 || statvfs(path, &system) != 0 || (system.f_flag & ST_NOSUID))
+		return PROGRAM_OPEN;
+	if (sets_user(&status))
+		return PROGRAM_SET_USER;
+	/* Who is root has them already. */
+	if (getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0)
+		return PROGRAM_CAPABILITIES;
+	return PROGRAM_OPEN;
+}
+
+static enum program_bar bar_of_elf(const struct elf *elf)
+{
+	switch (elf->kind) {
+	case ELF_STATIC: return PROGRAM_STATIC;
+	case ELF_OTHER: return PROGRAM_OTHER;
+	case ELF_BROKEN: return PROGRAM_BROKEN;
+	case ELF_NONE: return PROGRAM_NOT_ELF;
+	default:
+		return elf->interpreter[0] != '\0' && strstr(elf->interpreter, "/ld-linux") == NULL
+			       ? PROGRAM_OTHER_C
+			       : PROGRAM_OPEN;
+	}
+}
+
+bool program_look(const char *name, struct program *program)
+{
+	char line[LINE_BYTES];
+
+	memset(program, 0, sizeof(*program));
+	if (!find(name, program->found))
+		return false;
+	strcpy(program->place.path, program->found);
+	for (int i = 0; read_line(program->place.path, line); i++) {
+		program->is_script = true;
+		if (i == SCRIPTS_MOST || !follow(line, program->place.path))
+			return false;
+	}
+	if (elf_read(program->place.path, &program->place.elf) == ELF_UNREADABLE)
+		return false;
+	program->bar = bar_of_elf(&program->place.elf);
+	if (program->bar == PROGRAM_OPEN)
+		program->bar = bar_of_file(program->place.path);
+	return true;
+}
+
+void program_release(struct program *program)
+{
+	elf_release(&program->place.elf);
+}
+
+static const struct {
+	const char *word, *text;
+} bars[] = {
+	[PROGRAM_OPEN] = { "none", "" },
+	[PROGRAM_STATIC] = { "static", "it is linked without a shared C library" },
+	[PROGRAM_SET_USER] = { "set-user-id",
+			       "its file sets the user or group it runs as, and then the dynamic "
+			       "linker ignores LD_PRELOAD" },
+	[PROGRAM_CAPABILITIES] = { "capabilities",
+				   "its file gives it capabilities, and then the dynamic linker "
+				   "ignores LD_PRELOAD" },
+	[PROGRAM_OTHER_C] = { "other-c-library", "its C library is not glibc" },
+	[PROGRAM_OTHER] = { "other-machine", "it is made for another kind of machine" },
+	[PROGRAM_NOT_ELF] = { "not-elf", "it is neither an ELF file nor a script" },
+	[PROGRAM_BROKEN] = { "broken", "it is a broken ELF file" },
+};
+
+const char *program_bar_text(enum program_bar bar)
+{
+	return bars[bar].text;
+}
+
+const char *program_bar_word(enum program_bar bar)
+{
+	return bars[bar].word;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run.c - `mam run`: start a program with libmam-preload.so in front of its CUDA.
+ *
+ * 1. Turn options into the MAM_ variables that the object reads (run_env.c, mam(7)).
+ * 2. Put the object first in LD_PRELOAD, and for --route=audit another one in LD_AUDIT
+ *    (run_object.c).
+ * 3. Look at the program: where the object cannot be in it, say so (program.c).
+ * 4. Become the program. Its exit status, signals and input are then its own, since nothing of
+ *    mam stands in between.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kit/args.h"
+#include "command.h"
+#include "kit/message.h"
+#include "run/program.h"
+#include "run/run_env.h"
+#include "run/run_object.h"
+
+/* As shells answer for a program that they cannot start. */
+#define STATUS_NOT_EXECUTABLE 126
+#define STATUS_NOT_FOUND 127
+
+#define FIELD(name) offsetof(struct run_settings, name)
+
+static const struct args_option options[] = {
+	{ "free", 0, ARGS_TEXT, FIELD(free), "POLICY", NULL,
+	  "strict (default): cudaFree waits for the GPU as it does\n"
+	  "without mam; deferred: no wait, memory is used again when\n"
+	  "the GPU is done with it; stream: at once, the program\n"
+	  "promises that a block's users are in one order" },
+	{ "limit", 0, ARGS_BYTES, FIELD(limit), "SIZE", NULL,
+	  "most memory of a device for all caught calls together" },
+	{ "stats", 0, ARGS_OPTIONAL, FIELD(stats), "FILE", NULL,
+	  "at exit, say what was caught and what it needed; in FILE\n"
+	  "as lines of key, tab, value" },
+	{ "trace", 0, ARGS_TEXT, FIELD(trace), "FILE", NULL, "record allocations for mam replay" },
+	{ "who", 0, ARGS_FLAG, FIELD(who), NULL, NULL,
+	  "with --trace: say of each block which function or library\n"
+	  "asked for it; 2 us an allocation" },
+	{ "leaks", 0, ARGS_OPTIONAL, FIELD(leaks), "FILE", NULL,
+	  "at exit, list blocks that were never freed, by call stack" },
+	{ "chunk", 0, ARGS_BYTES, FIELD(chunk), "SIZE", run_env_largest,
+	  "take this much of the GPU for a context's first request,\n"
+	  "or 'largest'" },
+	{ "growth", 0, ARGS_BYTES, FIELD(growth), "SIZE", run_env_none,
+	  "then at least so much at a time, or 'none'" },
+	{ "pass-above", 0, ARGS_BYTES, FIELD(pass_above), "SIZE", NULL,
+	  "larger requests are the driver's; default: half the GPU" },
+	{ "capture", 0, ARGS_TEXT, FIELD(capture), "HOW", NULL,
+	  "cudaMalloc in a stream capture: strict (default) as without\n"
+	  "mam, allow: it is served" },
+	{ "ipc", 0, ARGS_TEXT, FIELD(ipc), "HOW", NULL,
+	  "share (default): with peers under mam; dedicated[:SIZE]:\n"
+	  "requests from SIZE (1M) up are the driver's, for all peers" },
+	{ "children", 0, ARGS_TEXT, FIELD(children), "YES|NO", NULL,
+	  "no: serve this process, not those it starts" },
+	{ "route", 0, ARGS_TEXT, FIELD(route), "ROUTE", NULL,
+	  "auto (default), preload, or audit: also RTLD_DEEPBIND plugins" },
+	{ "nvtx", 0, ARGS_TEXT, FIELD(nvtx), "AUTO|NO", NULL,
+	  "no: under compute-sanitizer leave memory to the driver" },
+	{ "disable", 0, ARGS_FLAG, FIELD(disable), NULL, NULL,
+	  "leave every call to the driver: is it mam or the program?" },
+	{ "log", 0, ARGS_TEXT, FIELD(log), "LEVEL", NULL, "error, warn (default), info or debug" },
+	{ NULL, 0, ARGS_FLAG, 0, NULL, NULL, NULL },
+};
+
+static const struct args_command command = {
+	.name = "mam run",
+	.use = "[OPTION]... [--] PROGRAM [ARGUMENT]...",
+	.intro = "Run an unmodified CUDA program, C to Python, with its memory from a pool.\n"
+		 "The exit status is the program's; 127: not found, 126: cannot be started.\n",
+	.outro = "Examples:\n"
+		 "  mam run ./simulate input.dat\n"
+		 "  mam run --stats python3 train.py\n"
+		 "  mam run --limit 20G -- ./server --port 80\n"
+		 "Will it be caught? mam info --check PROGRAM. Was it? mam run --stats PROGRAM.\n",
+	.options = options,
+	.stops = true,
+};
+
+static bool is_word(const char *word, const char *one, const char *other)
+{
+	return strcmp(word, one) == 0 || (other != NULL && strcmp(word, other) == 0);
+}
+
+/* The audit object only leads to the preload object's functions, so both are there. */
+static bool set_route(const char *word)
+{
+	if (word != NULL && !is_word(word, "auto", "preload") && !is_word(word, "audit", NULL)) {
+		message_error("--route is '%s', but must be auto, preload or audit", word);
+		return false;
+	}
+	return run_object_put(RUN_OBJECT_PRELOAD, "LD_PRELOAD") &&
+	       (word == NULL || !is_word(word, "audit", NULL) ||
+		run_object_put(RUN_OBJECT_AUDIT, "LD_AUDIT"));
+}
+
+/*
+ * Where the object cannot be in the program: a warning, since what that starts may be served; an
+ * error, where a route was asked for. What is no program at all is left to execvp().
+ */
+static bool may_enter(const char *name, const char *route)
+{
+	const bool is_asked = route != NULL && !is_word(route, "auto", NULL);
+	struct program program;
+	bool enters = true;
+
+	if (program_look(name, &program) && program.bar != PROGRAM_OPEN &&
+	    program.bar != PROGRAM_NOT_ELF && program.bar != PROGRAM_BROKEN) {
+		enters = false;
+		message_error("mam cannot be in '%s': %s%s", program.place.path,
+			      program_bar_text(program.bar),
+			      is_asked ? "; without --route it would run, but not be served"
+				       : "; it runs without");
+	}
+	program_release(&program);
+	return enters || !is_asked;
+}
+
+/* Returns only where the program could not be started. */
+static int become(char **argv)
+{
+	int error;
+
+	fflush(stdout);
+	execvp(argv[0], argv);
+	error = errno;
+	if (error == ENOENT && strchr(argv[0], '/') == NULL) {
+		message_error(
+			"there is no program '%s' on the PATH; for one in this folder write ./%s",
+			argv[0], argv[0]);
+		return STATUS_NOT_FOUND;
+	}
+	if (error == ENOENT && access(argv[0], F_OK) != 0) {
+		message_error("there is no program '%s'", argv[0]);
+		return STATUS_NOT_FOUND;
+	}
+	if (error == ENOENT) {
+		message_error(
+			"'%s' cannot be started: the interpreter that it names does not exist",
+			argv[0]);
+		return STATUS_NOT_FOUND;
+	}
+	message_error("'%s' cannot be started: %s", argv[0], strerror(error));
+	return STATUS_NOT_EXECUTABLE;
+}
+
+int run_main(int argc, char **argv)
+{
+	struct run_settings settings = { .chunk = RUN_ENV_UNSET,
+					 .growth = RUN_ENV_UNSET,
+					 .limit = RUN_ENV_UNSET,
+					 .pass_above = RUN_ENV_UNSET };
+	int first, status;
+
+	if (!args_parse(&command, argc, argv, &settings, &first, &status))
+		return status;
+	if (first == argc) {
+		message_error("no program was named; see %s --help", command.name);
+		return STATUS_BAD;
+	}
+	if (!run_env_set(&settings) || !set_route(settings.route) ||
+	    !may_enter(argv[first], settings.route))
+		return STATUS_BAD;
+	return become(argv + first);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_env.c - turns the settings of mam run into the MAM_ variables of mam(7), each checked before
+ * the program starts.
+ */
+#define _GNU_SOURCE /* strchrnul */
+#include "run/run_env.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <mam/options.h>
+
+#include "kit/message.h"
+
+const struct args_word run_env_largest[] = { { "largest", UINT64_MAX }, { NULL, 0 } };
+const struct args_word run_env_none[] = { { "none", UINT64_MAX }, { NULL, 0 } };
+
+/*
+ * A number as the object reads it; the word for the largest one comes from the option's own list.
+ */
+static bool set_bytes(const char *variable, uint64_t bytes, const struct args_word *words)
+{
+	char text[32];
+
+	if (bytes == RUN_ENV_UNSET)
+		return true;
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)bytes);
+	return setenv(variable, words != NULL && bytes == words->value ? words->text : text, 1) ==
+	       0;
+}
+
+/* One of the words that the variable's row allows. */
+static bool set_choice(const char *option, const char *variable, const char *word)
+{
+	size_t count, length = word == NULL ? 0 : strlen(word);
+	const struct mam_option_row *row = mam_options(&count);
+
+	if (word == NULL)
+		return true;
+	while (strcmp(row->name, variable) != 0)
+		row++;
+	for (const char *at = row->values; *at != '\0';
+	     at = *strchrnul(at, '|') ? strchrnul(at, '|') + 1 : "")
+		if (length == (size_t)(strchrnul(at, '|') - at) && strncmp(at, word, length) == 0)
+			return setenv(variable, word, 1) == 0;
+	message_error("--%s is '%s', but must be one of %s", option, word, row->values);
+	return false;
+}
+
+/* Without a trace there is nothing that could say it. */
+static bool set_who(bool who, const char *trace)
+{
+	const char *file = trace != NULL ? trace : getenv("MAM_TRACE");
+
+	if (!who)
+		return true;
+	if (file != NULL && file[0] != '\0')
+		return setenv("MAM_TRACE_WHO", "1", 1) == 0;
+	message_error("--who goes with --trace FILE");
+	return false;
+}
+
+static bool set_leaks(const char *file)
+{
+	if (file == NULL)
+		return true;
+	return setenv("MAM_LEAKS", "1", 1) == 0 &&
+	       (file[0] == '\0' || run_env_file("leaks", "MAM_LEAKS_FILE", file));
+}
+
+static bool set_children(const char *word)
+{
+	if (word == NULL || strcmp(word, "yes") == 0 || strcmp(word, "no") == 0)
+		return word == NULL || setenv("MAM_CHILDREN", word, 1) == 0;
+	message_error("--children is '%s', but must be yes or no", word);
+	return false;
+}
+
+/* "share", "dedicated" or "dedicated:SIZE"; the object reads the size in plain bytes. */
+static bool set_ipc(const char *word)
+{
+	static const char sized[] = "dedicated:";
+	const size_t length = sizeof(sized) - 1;
+	uint64_t bytes;
+	char text[48];
+
+	if (word == NULL)
+		return true;
+	if (strcmp(word, "share") == 0 || strcmp(word, "dedicated") == 0)
+		return setenv("MAM_IPC", word, 1) == 0;
+	if (strncmp(word, sized, length) != 0 || !args_bytes(word + length, &bytes) || bytes == 0) {
+		message_error("--ipc is '%s', but must be share, dedicated, or dedicated:SIZE",
+			      word);
+		return false;
+	}
+	snprintf(text, sizeof(text), "%s%llu", sized, (unsigned long long)bytes);
+	return setenv("MAM_IPC", text, 1) == 0;
+}
+
+static bool set_stats(const char *file)
+{
+	char number[32];
+
+	snprintf(number, sizeof(number), "%ld", (long)getpid());
+	if (setenv("MAM_RUN_PID", number, 1) != 0)
+		return false;
+	if (file == NULL)
+		return true;
+	if (setenv("MAM_STATS", "1", 1) != 0)
+		return false;
+	return file[0] == '\0' || run_env_file("stats", "MAM_STATS_FILE", file);
+}
+
+bool run_env_set(const struct run_settings *settings)
+{
+	return set_bytes("MAM_CHUNK", settings->chunk, run_env_largest) &&
+	       set_bytes("MAM_GROWTH", settings->growth, run_env_none) &&
+	       set_bytes("MAM_LIMIT", settings->limit, NULL) &&
+	       set_bytes("MAM_PASS_ABOVE", settings->pass_above, NULL) &&
+	       set_choice("free", "MAM_FREE", settings->free) &&
+	       set_choice("capture", "MAM_CAPTURE", settings->capture) &&
+	       set_choice("nvtx", "MAM_NVTX", settings->nvtx) && set_children(settings->children) &&
+	       set_ipc(settings->ipc) && run_env_file("trace", "MAM_TRACE", settings->trace) &&
+	       set_who(settings->who, settings->trace) &&
+	       set_leaks(settings->leaks) && set_choice("log", "MAM_LOG", settings->log) &&
+	       (!settings->disable || setenv("MAM_DISABLE", "1", 1) == 0) &&
+	       set_stats(settings->stats);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_file.c - names of files for the object, which reads them in another process and maybe in
+ * another folder.
+ *
+ * 1. The name is made absolute. Its %p and %h stay: each process fills in its own (file.h of the
+ *    object). What was not written by the user, such as this folder's name, has its % doubled.
+ * 2. The name that the program itself will use is tried: mam run becomes the program, so the
+ *    process number is this one. What is wrong is told now, not when the program has run for hours.
+ */
+#define _GNU_SOURCE /* realpath, gethostname */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kit/message.h"
+#include "run/run_env.h"
+
+struct name {
+	char text[PATH_MAX];
+	size_t length;
+	bool too_long;
+};
+
+static void append(struct name *name, const char *text, size_t length)
+{
+	if (length >= sizeof(name->text) - name->length) {
+		name->too_long = true;
+		return;
+	}
+	memcpy(name->text + name->length, text, length);
+	name->length += length;
+	name->text[name->length] = '\0';
+}
+
+static void append_escaped(struct name *name, const char *text)
+{
+	for (; *text != '\0'; text++)
+		append(name, *text == '%' ? "%%" : text, *text == '%' ? 2 : 1);
+}
+
+static size_t folder_length(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL ? 0 : (size_t)(slash - path) + 1;
+}
+
+/* The folder as it is found from here, if it can be; the rest as it was written. */
+static bool make_absolute(const char *file, struct name *pattern)
+{
+	const size_t length = folder_length(file);
+	char folder[PATH_MAX], whole[PATH_MAX];
+
+	if (length >= sizeof(folder))
+		return false;
+	memcpy(folder, file, length);
+	folder[length] = '\0';
+	if (strchr(folder, '%') != NULL) {
+		if (file[0] != '/' && getcwd(whole, sizeof(whole)) == NULL)
+			return false;
+		append_escaped(pattern, file[0] != '/' ? whole : "");
+		append(pattern, "/", file[0] != '/');
+		append(pattern, folder, length);
+	} else {
+		if (realpath(length == 0 ? "." : folder, whole) == NULL)
+			return false;
+		append_escaped(pattern, whole);
+		append(pattern, "/", strcmp(whole, "/") != 0);
+	}
+	append(pattern, file + length, strlen(file + length));
+	errno = ENAMETOOLONG;
+	return !pattern->too_long;
+}
+
+/* What the program will make of the pattern. */
+static bool expand(const char *pattern, struct name *name)
+{
+	char word[HOST_NAME_MAX + 1];
+
+	for (; *pattern != '\0'; pattern++) {
+		const char letter = *pattern == '%' ? pattern[1] : '\0';
+
+		if (letter == 'p')
+			snprintf(word, sizeof(word), "%ld", (long)getpid());
+		else if (letter != 'h' || gethostname(word, sizeof(word)) != 0)
+			snprintf(word, sizeof(word), "%c", *pattern);
+		word[sizeof(word) - 1] = '\0';
+		append(name, word, strlen(word));
+		pattern += letter == 'p' || letter == 'h' || letter == '%';
+	}
+	errno = ENAMETOOLONG;
+	return !name->too_long;
+}
+
+static bool is_below(const char *path, const char *folder)
+{
+	return strncmp(path, folder, strlen(folder)) == 0;
+}
+
+/* NULL, or what is wrong with writing to `path`. */
+static const char *trouble_with(const char *path)
+{
+	char folder[PATH_MAX];
+	struct stat status;
+
+	snprintf(folder, sizeof(folder), "%.*s", (int)folder_length(path), path);
+	if (lstat(path, &status) != 0)
+		return errno != ENOENT || access(folder, W_OK | X_OK) != 0 ? strerror(errno) : NULL;
+	if (S_ISDIR(status.st_mode))
+		return "it is a folder";
+	if (S_ISLNK(status.st_mode) && !is_below(path, "/dev/") && !is_below(path, "/proc/"))
+		return "it is a symbolic link, which mam does not follow";
+	if (access(path, W_OK) != 0)
+		return strerror(errno);
+	return S_ISREG(status.st_mode) && access(folder, W_OK | X_OK) != 0 ? strerror(errno) : NULL;
+}
+
+bool run_env_file(const char *option, const char *variable, const char *file)
+{
+	struct name pattern = { .length = 0 }, name = { .length = 0 };
+	const char *trouble;
+
+	if (file == NULL)
+		return true;
+	if (*file == '\0')
+		trouble = "the name is empty";
+	else if (file[strlen(file) - 1] == '/')
+		trouble = "it is the name of a folder";
+	else if (!make_absolute(file, &pattern) || !expand(pattern.text, &name))
+		trouble = strerror(errno);
+	else
+		trouble = trouble_with(name.text);
+	if (trouble != NULL) {
+		message_error("--%s: '%.300s' cannot be written to: %s", option, file, trouble);
+		return false;
+	}
+	return setenv(variable, pattern.text, 1) == 0;
+}
