@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bump.h - a bare counter, one atomic a lane: what any allocator with a central word costs at
+ * least.
+ *
+ * A page is the counter's next number; it never comes back. Compilers make one atomic a warp of
+ * such an add, so the counter's address is hidden from them; bumpw.h is the one with one atomic a
+ * warp.
+ */
+#ifndef MAM_HEAP_PUBLISHED_BUMP_H
+#define MAM_HEAP_PUBLISHED_BUMP_H
+
+#include "heap/published/common.h"
+
+struct mam_bump {
+	uint32_t count; /* pages; never changes */
+	uint32_t spare[31];
+	uint64_t next; /* pages asked for; atomic */
+	uint64_t away[15];
+};
+
+MAM_KBOTH size_t mam_bump_bytes(uint32_t count)
+{
+	(void)count;
+	return sizeof(struct mam_bump);
+}
+
+MAM_KBOTH void mam_bump_format(MAM_GLOBAL struct mam_bump *bump, uint32_t count, uint32_t low)
+{
+	(void)low;
+	bump->count = count;
+	bump->next = 0;
+}
+
+#ifndef MAM_HEAP_PORT_HOST_H
+
+MAM_KFN uint32_t mam_bump_take(MAM_GLOBAL struct mam_bump *bump, struct mam_published_walk *walk)
+{
+	MAM_GLOBAL uint64_t *next = &bump->next;
+	uint64_t page;
+
+#ifdef __CUDACC__
+	asm volatile("" : "+l"(next));
+#endif
+	page = mam_atomic_add64(next, 1, MAM_RELAXED, MAM_AT_DEVICE);
+	walk->steps++;
+	return page < bump->count ? (uint32_t)page : MAM_NO_PAGE;
+}
+
+/* Nothing comes back. */
+MAM_KFN bool mam_bump_give(MAM_GLOBAL struct mam_bump *bump, uint32_t page)
+{
+	return page < bump->count;
+}
+
+#endif
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * crw.h - CRW: a lane looks first where it found its last page.
+ *
+ * 1. The word that holds the page behind the lane's last one: its lowest free page, if it has
+ *    one. That look is a step.
+ * 2. Else random words, as in RW-BM. The page is remembered either way.
+ *
+ * Source: common.h, algorithm 5. A lane that has had no page yet begins with 2; behind the last
+ * page comes page 0. Bound: as RW-BM's and one look more.
+ */
+#ifndef MAM_HEAP_PUBLISHED_CRW_H
+#define MAM_HEAP_PUBLISHED_CRW_H
+
+#include "heap/published/bitlock.h"
+
+struct mam_crw {
+	struct mam_bitlock bits;
+};
+
+MAM_KBOTH size_t mam_crw_bytes(uint32_t count)
+{
+	return mam_bitlock_bytes(count);
+}
+
+MAM_KBOTH void mam_crw_format(MAM_GLOBAL struct mam_crw *crw, uint32_t count, uint32_t low)
+{
+	mam_bitlock_format(&crw->bits, count, low);
+}
+
+#ifndef MAM_HEAP_PORT_HOST_H
+
+MAM_KFN uint32_t mam_crw_take(MAM_GLOBAL struct mam_crw *crw, struct mam_published_walk *walk)
+{
+	uint32_t page = MAM_NO_PAGE;
+
+	if (walk->last != MAM_NO_PAGE) {
+		uint32_t next = walk->last + 1 < crw->bits.count ? walk->last + 1 : 0;
+
+		walk->steps++;
+		page = mam_bitlock_probe(&crw->bits, next / 32);
+	}
+	if (page == MAM_NO_PAGE)
+		page = mam_bitlock_walk(&crw->bits, walk);
+	if (page != MAM_NO_PAGE)
+		walk->last = page;
+	return page;
+}
+
+MAM_KFN bool mam_crw_give(MAM_GLOBAL struct mam_crw *crw, uint32_t page)
+{
+	return mam_bitlock_give(&crw->bits, page);
+}
+
+#endif
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rw.h - RW: one flag a page, and random pages tried until one is free.
+ *
+ * 1. A random page. Its flag is read; if it is set, again.
+ * 2. The flag is set by one atomic. Who finds it clear then has the page; else again.
+ * 3. A free is one plain store into the flag.
+ *
+ * Source: common.h, algorithm 1. A flag is a 32-bit word: GPUs have no atomics on bytes, and one
+ * made of a compare-and-swap on the word around it would fail for the neighbours' sake; and a
+ * free may store into a word, but not into a bit. Four bytes a page are 16 MiB for four million,
+ * which caches hold.
+ *
+ * As published a free is a store of no order, which races with what the next owner writes: here
+ * it releases (MAM_PUBLISHED_GIVE).
+ *
+ * Bound: mam_published_bound() steps, then MAM_NO_PAGE, though pages may be left.
+ */
+#ifndef MAM_HEAP_PUBLISHED_RW_H
+#define MAM_HEAP_PUBLISHED_RW_H
+
+#include "heap/published/common.h"
+
+struct mam_rw {
+	uint32_t count; /* pages; never changes */
+	uint32_t bound; /* steps; never changes */
+	uint32_t spare[30];
+};
+
+MAM_KBOTH size_t mam_rw_bytes(uint32_t count)
+{
+	return sizeof(struct mam_rw) + mam_published_words_bytes(count);
+}
+
+MAM_KBOTH void mam_rw_format(MAM_GLOBAL struct mam_rw *rw, uint32_t count, uint32_t low)
+{
+	rw->count = count;
+	rw->bound = mam_published_bound(count, low);
+}
+
+#ifndef MAM_HEAP_PORT_HOST_H
+
+/* 0: free. */
+MAM_KFN MAM_GLOBAL uint32_t *mam_rw_flag(MAM_GLOBAL struct mam_rw *rw, uint32_t page)
+{
+	return (MAM_GLOBAL uint32_t *)(rw + 1) + page;
+}
+
+MAM_KFN uint32_t mam_rw_take(MAM_GLOBAL struct mam_rw *rw, struct mam_published_walk *walk)
+{
+	uint32_t tried;
+
+	for (tried = 0; tried < rw->bound; tried++) {
+		uint32_t page = mam_published_below(walk, rw->count);
+		MAM_GLOBAL uint32_t *flag = mam_rw_flag(rw, page);
+
+		walk->steps++;
+		if (mam_atomic_load32(flag, MAM_RELAXED, MAM_AT_DEVICE) == 0 &&
+		    mam_atomic_xchg32(flag, 1, MAM_ACQUIRE, MAM_AT_DEVICE) == 0)
+			return page;
+	}
+	return MAM_NO_PAGE;
+}
+
+MAM_KFN bool mam_rw_give(MAM_GLOBAL struct mam_rw *rw, uint32_t page)
+{
+	if (page >= rw->count)
+		return false;
+	mam_atomic_store32(mam_rw_flag(rw, page), 0, MAM_PUBLISHED_GIVE, MAM_AT_DEVICE);
+	return true;
+}
+
+#endif
+#endif
