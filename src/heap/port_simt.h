@@ -27,6 +27,14 @@ enum simt_scope { MAM_AT_BLOCK, MAM_AT_DEVICE, MAM_AT_SYSTEM };
 uint64_t simt_atomic(volatile void *where, unsigned int bytes, enum simt_op op, uint64_t operand,
 		     uint64_t expected, enum simt_order order, enum simt_scope scope,
 		     const char *site);
+/* As a function, so that nobody is warned who leaves the answer alone. */
+static inline uint32_t simt_atomic32(volatile uint32_t *where, enum simt_op op, uint32_t operand,
+				     uint32_t expected, enum simt_order order,
+				     enum simt_scope scope, const char *site)
+{
+	return (uint32_t)simt_atomic(where, 4, op, operand, expected, order, scope, site);
+}
+
 void simt_fence(enum simt_order order, enum simt_scope scope, const char *site);
 uint32_t simt_active(const char *site);
 uint32_t simt_ballot(uint32_t mask, bool predicate, const char *site);
@@ -83,8 +91,7 @@ void simt_fail(const char *what, const char *site) __attribute__((noreturn));
 #define SIMT_P32(where) (1 ? (where) : (volatile uint32_t *)0)
 #define SIMT_P64(where) (1 ? (where) : (volatile uint64_t *)0)
 #define SIMT_AT32(where, op, operand, expected, order, scope)                                   \
-	((uint32_t)simt_atomic(SIMT_P32(where), 4, op, (uint32_t)(operand),                     \
-			       (uint32_t)(expected), order, scope, SIMT_SITE))
+	simt_atomic32(SIMT_P32(where), op, operand, expected, order, scope, SIMT_SITE)
 #define SIMT_AT64(where, op, operand, expected, order, scope)                                   \
 	simt_atomic(SIMT_P64(where), 8, op, operand, expected, order, scope, SIMT_SITE)
 

@@ -5,11 +5,11 @@
  * For each seed and policy: `begin` makes the state new, the kernel runs, `check` looks at what is
  * left. The first failure stops the search and is written out with the command that has it again:
  *
- *     SIMT_SEED=417 SIMT_POLICY=warp tests/heap/test_pages        (CK_RUN_CASE=... where the program has several)
+ *     SIMT_CASE='two warps' SIMT_SEED=417 SIMT_POLICY=warp tests/heap/test_pages
  *
- * The environment: SIMT_SEED and SIMT_POLICY run one interleaving, SIMT_SEEDS says how many seeds
- * (in place of the case's own number), SIMT_FIRST where they begin, SIMT_TRACE=1 prints each step
- * of a replay.
+ * The environment: SIMT_SEED and SIMT_POLICY run one interleaving, SIMT_CASE only the case of that name, SIMT_SEEDS says
+ * how many seeds (in place of the case's own number), SIMT_FIRST where they begin, SIMT_TRACE=1 prints
+ * each step of a replay.
  */
 #ifndef MAM_TESTS_SIMT_EXPLORE_H
 #define MAM_TESTS_SIMT_EXPLORE_H
@@ -39,11 +39,17 @@ struct simt_search {
 	struct simt_result result;
 };
 
-/* True if every interleaving went well. */
+/* True if every interleaving went well; a case that SIMT_CASE leaves out goes well without a run. */
 bool simt_explore(const struct simt_case *test, struct simt_search *search);
+/* What failed and the command that has it again, into `text`. */
+void simt_describe(const struct simt_case *test, const struct simt_search *search, char *text,
+		   size_t bytes);
 /* For tests: explores, prints what failed, and fails the Check test. Counts schedules a program runs; prints them at exit. */
 void simt_must_pass(const struct simt_case *test);
-/* The opposite: a failure with this verdict must be found (any if SIMT_FINE), else the Check test fails. */
+/*
+ * The opposite: a failure with this verdict must be found (any if SIMT_FINE), else the Check test fails. Where SIMT_SEED
+ * chooses, that one interleaving is run and printed, whatever it gives.
+ */
 void simt_must_fail(const struct simt_case *test, enum simt_verdict verdict);
 
 #endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * explore.c - seed by seed, each under every policy in turn, so that what any policy finds early is found early.
+ *
+ * The counts of a program lie in memory that it shares with the children Check may run its tests in;
+ * the process that began prints them at its end.
+ */
+#include "simt/explore.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+struct counts {
+	uint64_t schedules, steps, nanoseconds;
+	pid_t owner;
+};
+
+static struct counts *counts;
+
+static void print_counts(void)
+{
+	double seconds = (double)counts->nanoseconds / 1e9;
+
+	if (counts->owner != getpid() || !counts->schedules)
+		return;
+	printf("simt: %llu schedules, %llu steps, %.1f s: %.0f schedules/s\n",
+	       (unsigned long long)counts->schedules, (unsigned long long)counts->steps, seconds,
+	       seconds > 0 ? (double)counts->schedules / seconds : 0.0);
+	fflush(stdout);
+}
+
+static void __attribute__((constructor)) begin_counts(void)
+{
+	static struct counts alone;
+
+	counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (counts == MAP_FAILED)
+		counts = &alone;
+	counts->owner = getpid();
+	atexit(print_counts);
+}
+
+static uint64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+static bool number_of(const char *name, uint64_t *value)
+{
+	const char *text = getenv(name);
+	char *end;
+	unsigned long long number;
+
+	if (!text || !*text)
+		return false;
+	number = strtoull(text, &end, 0);
+	if (*end) {
+		fprintf(stderr, "simt: %s=%s is no number; it is passed over\n", name, text);
+		return false;
+	}
+	*value = number;
+	return true;
+}
+
+static unsigned int policies_of(const struct simt_case *test)
+{
+	const char *text = getenv("SIMT_POLICY");
+
+	if (text && *text) {
+		for (unsigned int i = 0; i < SIMT_POLICIES; i++) {
+			if (!strcmp(text, simt_policy_name(i)))
+				return 1u << i;
+		}
+		fprintf(stderr, "simt: SIMT_POLICY=%s is none of lane, warp, pct; it is passed over\n",
+			text);
+	}
+	return test->policies ? test->policies : (1u << SIMT_POLICIES) - 1;
+}
+
+static enum simt_verdict build_and_run(const struct simt_case *test,
+				       const struct simt_config *config, struct simt_result *result)
+{
+	struct simt_world *world = simt_world_create(config);
+	enum simt_verdict verdict = SIMT_NO_MEMORY;
+
+	memset(result, 0, sizeof(*result));
+	if (world && test->build(world, test->argument)) {
+		verdict = simt_world_run(world, result);
+	} else {
+		result->verdict = verdict;
+		snprintf(result->text, sizeof(result->text), "the world was not built");
+	}
+	simt_world_destroy(world);
+	return verdict;
+}
+
+/* One interleaving; true if it and what it left are well. */
+static bool try_one(const struct simt_case *test, uint64_t seed, enum simt_policy policy,
+		    struct simt_search *search)
+{
+	struct simt_config config = test->config;
+	const char *wrong = NULL;
+
+	config.seed = seed;
+	config.policy = policy;
+	if (test->begin)
+		test->begin(test->argument);
+	if (test->build)
+		build_and_run(test, &config, &search->result);
+	else
+		simt_launch(&config, test->kernel, test->grid, test->block, test->argument,
+			    &search->result);
+	search->schedules++;
+	search->steps += search->result.steps;
+	if (search->result.verdict == SIMT_FINE && test->check)
+		wrong = test->check(test->argument);
+	if (wrong) {
+		search->result.verdict = SIMT_FAILED;
+		snprintf(search->result.text, sizeof(search->result.text), "after the run: %s", wrong);
+	}
+	return search->result.verdict == SIMT_FINE;
+}
+
+static bool try_all(const struct simt_case *test, struct simt_search *search)
+{
+	uint64_t first = 1, seeds = test->seeds, seed;
+	unsigned int policies = policies_of(test);
+
+	number_of("SIMT_FIRST", &first);
+	number_of("SIMT_SEEDS", &seeds);
+	if (number_of("SIMT_SEED", &seed)) {
+		first = seed;
+		seeds = 1;
+	}
+	for (seed = first; seed - first < seeds; seed++) {
+		for (unsigned int policy = 0; policy < SIMT_POLICIES; policy++) {
+			if (!(policies >> policy & 1) || try_one(test, seed, policy, search))
+				continue;
+			search->failed = true;
+			search->seed = seed;
+			search->policy = policy;
+			return false;
+		}
+	}
+	return true;
+}
+
+bool simt_explore(const struct simt_case *test, struct simt_search *search)
+{
+	const char *only = getenv("SIMT_CASE");
+	uint64_t began = now(), took;
+	bool well;
+
+	search->schedules = search->steps = 0;
+	search->seconds = 0;
+	search->failed = false;
+	if (only && *only && strcmp(only, test->name))
+		return true;
+	well = try_all(test, search);
+	took = now() - began;
+	search->seconds = (double)took / 1e9;
+	counts->schedules += search->schedules;
+	counts->steps += search->steps;
+	counts->nanoseconds += took;
+	return well;
+}
+
+/* As a shell takes it from the folder that the program runs in. */
+static void own_path(char *path, size_t bytes)
+{
+	char folder[4096];
+	ssize_t length = readlink("/proc/self/exe", path, bytes - 1);
+	size_t prefix;
+
+	if (length < 0) {
+		snprintf(path, bytes, "PROGRAM");
+		return;
+	}
+	path[length] = '\0';
+	if (!getcwd(folder, sizeof(folder)))
+		return;
+	prefix = strlen(folder);
+	if (!strncmp(path, folder, prefix) && path[prefix] == '/') {
+		memmove(path + 2, path + prefix + 1, strlen(path + prefix + 1) + 1);
+		memcpy(path, "./", 2);
+	}
+}
+
+void simt_describe(const struct simt_case *test, const struct simt_search *search, char *text,
+		   size_t bytes)
+{
+	static const char *const kept[] = { "CK_FORK", "CK_RUN_SUITE", "CK_RUN_CASE" };
+	char path[4096];
+	size_t length;
+
+	own_path(path, sizeof(path));
+	length = strlen(search->result.text);
+	snprintf(text, bytes, "%s: %s after %llu steps with seed %llu, policy %s\n%s%sagain: ", test->name,
+		 simt_verdict_name(search->result.verdict), (unsigned long long)search->result.steps,
+		 (unsigned long long)search->seed, simt_policy_name(search->policy),
+		 search->result.text,
+		 length && search->result.text[length - 1] == '\n' ? "" : "\n");
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		if (!getenv(kept[i]))
+			continue;
+		length = strlen(text);
+		snprintf(text + length, bytes - length, "%s='%s' ", kept[i], getenv(kept[i]));
+	}
+	length = strlen(text);
+	snprintf(text + length, bytes - length, "SIMT_CASE='%s' SIMT_SEED=%llu SIMT_POLICY=%s %s",
+		 test->name, (unsigned long long)search->seed, simt_policy_name(search->policy), path);
+}

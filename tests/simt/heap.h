@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * heap.h - lanes in a binary heap, the one with the smallest key first, the smallest number first
+ * among equals. A lane is in one heap at most and knows its place there. log2 of the size a call.
+ */
+#ifndef MAM_TESTS_SIMT_HEAP_H
+#define MAM_TESTS_SIMT_HEAP_H
+
+#include "simt/lane.h"
+
+void simt_heap_add(struct simt_lane **heap, uint32_t *count, struct simt_lane *lane);
+void simt_heap_remove(struct simt_lane **heap, uint32_t *count, struct simt_lane *lane);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lane.h - what the parts of the simulator share: lanes in warps in blocks in launches in a world.
+ *
+ * Numbers, never addresses, decide what is picked: a run is the same wherever memory lies.
+ * A lane's `state` is SIMT_READY exactly if its bit is in its warp's `ready` and the scheduler knows it.
+ */
+#ifndef MAM_TESTS_SIMT_LANE_H
+#define MAM_TESTS_SIMT_LANE_H
+
+#include "heap/port_simt.h"
+#include "simt/fiber.h"
+#include "simt/race.h"
+#include "simt/simt.h"
+
+enum simt_state {
+	SIMT_READY,
+	SIMT_AT_COLLECTIVE,
+	SIMT_AT_ACTIVE,
+	SIMT_AT_BARRIER,
+	SIMT_ASLEEP,
+	SIMT_AT_STREAM, /* a host thread that waits for launches */
+	SIMT_ENDED,
+};
+
+enum simt_collective { SIMT_BALLOT, SIMT_SHUFFLE, SIMT_MATCH, SIMT_SYNCWARP };
+
+struct simt_lane {
+	struct simt_fiber fiber;
+	struct simt_warp *warp;
+	struct simt_block *block;
+	const char *site; /* of the last call into the simulator */
+	uint64_t value;   /* what it brings to a collective, then what it gets from it */
+	uint64_t key;     /* asleep: until when; by PCT: who has the smallest goes first */
+	uint32_t number;  /* in the world, and in race.h */
+	uint32_t thread;  /* in its block */
+	uint32_t bit;     /* of the lane in its warp: 1 << lane */
+	uint32_t lane;
+	uint32_t mask, source; /* of its collective; of its shuffle */
+	uint32_t place;        /* in the scheduler's list */
+	enum simt_state state;
+	enum simt_collective kind;
+};
+
+/* Lanes of a warp that wait for one another. */
+struct simt_group {
+	enum simt_collective kind;
+	uint32_t mask, arrived, votes;
+};
+
+struct simt_warp {
+	struct simt_block *block;
+	struct simt_lane *lanes; /* its lane 0 */
+	uint32_t index;          /* in its block */
+	uint32_t ready, ended;   /* lanes that do not exist have ended */
+	uint32_t exist;
+	uint32_t at_active;
+	uint32_t patience; /* points of this warp since a lane came to wait in `at_active` */
+	uint32_t place;    /* in the scheduler's list */
+	uint32_t turn;     /* its lane that ran last */
+	uint32_t groups;
+	struct simt_group group[SIMT_WARP];
+};
+
+struct simt_piece {
+	const void *key;
+	void *memory;
+	size_t bytes, room;
+};
+
+/* A block in flight, or the ground for one: all of it is kept for the next block. */
+struct simt_block {
+	struct simt_launch *launch;
+	struct simt_lane *lanes;
+	struct simt_warp *warps;
+	uint32_t lanes_room; /* lanes with a stack */
+	uint32_t count;      /* lanes */
+	uint32_t index;      /* in its launch */
+	uint32_t slot;       /* in the world */
+	uint32_t live;       /* lanes that have not ended */
+	uint32_t at_barrier;
+	bool used;
+	struct simt_piece *piece; /* shared memory; those from `pieces` on are old ones to be used again */
+	uint32_t pieces, pieces_room;
+};
+
+/* A kernel, or a host thread: that is one lane of which `host` is true. */
+struct simt_launch {
+	simt_kernel *kernel;
+	void *argument;
+	uint32_t grid, block;
+	uint32_t stream;
+	uint32_t next;    /* the block that starts next */
+	uint32_t running; /* blocks in flight */
+	uint32_t first;   /* number of its first lane */
+	uint32_t order;   /* number that stands for the whole launch in race.h */
+	uint32_t place;   /* of its first block, in race.h */
+	bool host, begun, ended;
+	struct simt_launch *before; /* in its stream; NULL if none */
+	const struct simt_lane *by; /* the host thread that launched it; NULL: the world's builder */
+};
+
+/* Points at which the scheduler's choice of policy differs are in sched.c. */
+struct simt_sched {
+	enum simt_policy policy;
+	uint64_t random;
+	struct simt_lane **ready; /* a list; by PCT a heap, smallest key first */
+	struct simt_warp **warps; /* those with a lane that is ready: by warp only */
+	struct simt_lane **asleep; /* a heap, earliest first */
+	uint32_t lanes_ready, warps_ready, sleepers, room;
+	struct simt_warp *warp;   /* by warp: which one's turn it is */
+	uint64_t change[16];      /* by PCT: at which steps, sorted */
+	uint32_t changes, changed;
+	uint32_t in_a_row;        /* by PCT: points of the same lane */
+	uint64_t last_key;        /* by PCT: the key that comes after all others */
+	bool run_on;              /* by warp: a lane goes on until it waits */
+	struct simt_lane *last;
+};
+
+struct simt_world {
+	struct simt_config config;
+	struct simt_sched sched;
+	struct simt_fiber main;
+	uint64_t steps, steps_max, clock, hash;
+	uint64_t dice; /* of simt_random() */
+	bool trace;
+	bool attention; /* something ended or was launched: the main loop looks before anybody goes on */
+	bool race_on;
+	struct race *race;
+	uint32_t race_room;
+	unsigned int *meeting; /* numbers for race_meet(); room for sched.room */
+	struct simt_launch **launch;
+	uint32_t launches, launches_room, numbers, places, hosts, shift;
+	struct simt_block **slot;
+	uint32_t slots, slots_room;
+	struct simt_result result;
+	struct simt_world *spare;
+};
+
+/* The lane that runs, NULL outside of kernels and host threads; and its world. */
+extern struct simt_lane *simt_here;
+extern struct simt_world *simt_now;
+
+#endif

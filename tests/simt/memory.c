@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory.c - atomics, fences and plain accesses: the scheduler picks who goes on, then the access
+ * happens at once and is judged. What is interleaved is sequentially consistent; what orders alone would allow is
+ * the race checker's to find.
+ */
+#include "simt/hooks_core.h"
+#include "simt/report.h"
+#include "simt/step.h"
+
+static uint64_t read_word(volatile void *where, unsigned int bytes)
+{
+	return bytes == 4 ? *(volatile uint32_t *)where : *(volatile uint64_t *)where;
+}
+
+static void write_word(volatile void *where, unsigned int bytes, uint64_t value)
+{
+	if (bytes == 4)
+		*(volatile uint32_t *)where = (uint32_t)value;
+	else
+		*(volatile uint64_t *)where = value;
+}
+
+static uint64_t apply(volatile void *where, unsigned int bytes, enum simt_op op, uint64_t operand,
+		      uint64_t expected, bool *wrote)
+{
+	uint64_t old = op == SIMT_STORE ? 0 : read_word(where, bytes);
+	uint64_t next = operand;
+
+	*wrote = op != SIMT_LOAD && (op != SIMT_CAS || old == expected);
+	if (op == SIMT_OR)
+		next = old | operand;
+	else if (op == SIMT_AND)
+		next = old & operand;
+	else if (op == SIMT_ADD)
+		next = old + operand;
+	if (*wrote)
+		write_word(where, bytes, next);
+	return old;
+}
+
+uint64_t simt_atomic(volatile void *where, unsigned int bytes, enum simt_op op, uint64_t operand,
+		     uint64_t expected, enum simt_order order, enum simt_scope scope,
+		     const char *site)
+{
+	struct simt_lane *lane = simt_here;
+	const char *race;
+	bool wrote;
+	uint64_t old;
+
+	if ((uintptr_t)where % bytes)
+		simt_fail("an atomic at an address that is no multiple of its size", site);
+	if (!lane)
+		return apply(where, bytes, op, operand, expected, &wrote);
+	simt_step(lane, site);
+	old = apply(where, bytes, op, operand, expected, &wrote);
+	if (simt_now->race_on) {
+		race = race_atomic(simt_now->race, lane->number, where, bytes, op, wrote, order,
+				   scope, site);
+		if (race)
+			simt_stop(SIMT_RACE, "%s", race);
+	}
+	return old;
+}
+
+void simt_fence(enum simt_order order, enum simt_scope scope, const char *site)
+{
+	struct simt_lane *lane = simt_here;
+
+	if (!lane)
+		return;
+	simt_step(lane, site);
+	if (simt_now->race_on)
+		race_fence(simt_now->race, lane->number, order, scope);
+}
+
+void simt_plain(const volatile void *where, size_t bytes, bool write, const char *site)
+{
+	struct simt_lane *lane = simt_here;
+	const char *race;
+
+	if (!lane || simt_fiber_holds(&lane->fiber, where))
+		return;
+	simt_step(lane, site);
+	if (!simt_now->race_on)
+		return;
+	race = race_plain(simt_now->race, lane->number, where, bytes, write, site);
+	if (race)
+		simt_stop(SIMT_RACE, "%s", race);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report.h - what went wrong, in words: names of lanes, who waits where, a trace.
+ */
+#ifndef MAM_TESTS_SIMT_REPORT_H
+#define MAM_TESTS_SIMT_REPORT_H
+
+#include <stdarg.h>
+
+#include "simt/lane.h"
+
+const char *simt_report_kind(enum simt_collective kind);
+/* Good until two more calls. */
+const char *simt_report_name(const struct simt_lane *lane);
+/* The first verdict of a run stays. */
+void simt_report_set(struct simt_world *world, enum simt_verdict verdict, const char *format,
+		     va_list arguments) __attribute__((format(printf, 3, 0)));
+void simt_report_deadlock(struct simt_world *world);
+void simt_report_livelock(struct simt_world *world);
+void simt_report_no_memory(struct simt_world *world);
+void simt_report_trace(struct simt_world *world, const struct simt_lane *lane, const char *what);
+
+#endif

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * world.c - a run from its first lane to its last.
+ *
+ * 1. Launches whose stream is free begin; blocks start while fewer than `resident` run.
+ * 2. A lane is entered. Lanes hand over to one another; this stack goes on when one of them ended a block or launched
+ *    something, when nobody can go on, or with a verdict.
+ * 3. Blocks and launches that ended are taken away; from 1. again, until nothing is left.
+ *
+ * A world that is destroyed is kept and used again: stacks, lists and clocks cost nothing the next time.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simt/block.h"
+#include "simt/report.h"
+#include "simt/sched.h"
+#include "simt/step.h"
+#include "simt/warp.h"
+
+#define STEPS_MAX 1000000
+#define SMS 4
+#define LATER_LANES 1024 /* numbers kept for what host threads launch while the world runs */
+
+static struct simt_world *spare;
+
+static void forget(struct simt_world *world)
+{
+	for (uint32_t i = 0; i < world->slots; i++)
+		world->slot[i]->used = false;
+	world->launches = world->hosts = 0;
+	world->numbers = world->places = 1; /* 0 is the program itself */
+	world->steps = world->clock = 0;
+	world->attention = false;
+	world->result.verdict = SIMT_FINE;
+	world->result.text[0] = '\0';
+}
+
+static void free_world(struct simt_world *world)
+{
+	for (uint32_t i = 0; i < world->slots; i++)
+		simt_block_free(world->slot[i]);
+	for (uint32_t i = 0; i < world->launches_room; i++)
+		free(world->launch[i]);
+	if (world->race)
+		race_destroy(world->race);
+	simt_sched_free(world);
+	free(world->slot);
+	free(world->launch);
+	free(world);
+}
+
+static void free_spare(void)
+{
+	struct simt_world *world = spare;
+
+	spare = NULL;
+	if (world)
+		free_world(world);
+}
+
+struct simt_world *simt_world_create(const struct simt_config *config)
+{
+	static bool registered;
+	struct simt_world *world = spare;
+
+	if (world) {
+		spare = NULL;
+	} else {
+		world = calloc(1, sizeof(*world));
+		if (!world)
+			return NULL;
+		if (!registered)
+			registered = !atexit(free_spare);
+	}
+	forget(world);
+	world->config = *config;
+	if (!world->config.sms)
+		world->config.sms = SMS;
+	world->steps_max = config->steps_max ? config->steps_max : STEPS_MAX;
+	return world;
+}
+
+void simt_world_destroy(struct simt_world *world)
+{
+	if (!world)
+		return;
+	if (spare)
+		free_world(world);
+	else
+		spare = world;
+}
+
+static struct simt_launch *new_launch(struct simt_world *world)
+{
+	if (world->launches == world->launches_room) {
+		uint32_t room = world->launches_room ? 2 * world->launches_room : 4;
+		struct simt_launch **fresh = realloc(world->launch, room * sizeof(*fresh));
+
+		if (!fresh)
+			return NULL;
+		world->launch = fresh;
+		memset(&fresh[world->launches_room], 0,
+		       (room - world->launches_room) * sizeof(*fresh));
+		world->launches_room = room;
+	}
+	if (!world->launch[world->launches]) {
+		world->launch[world->launches] = malloc(sizeof(struct simt_launch));
+		if (!world->launch[world->launches])
+			return NULL;
+	}
+	return world->launch[world->launches];
+}
+
+static struct simt_launch *last_of(const struct simt_world *world, unsigned int stream)
+{
+	for (uint32_t i = world->launches; i--;) {
+		if (!world->launch[i]->host && world->launch[i]->stream == stream)
+			return world->launch[i];
+	}
+	return NULL;
+}
+
+static struct simt_launch *add(struct simt_world *world, unsigned int stream, simt_kernel *kernel,
+			       unsigned int grid, unsigned int block, void *argument)
+{
+	struct simt_launch *before = last_of(world, stream);
+	struct simt_launch *launch;
+
+	if (!grid || !block || block > 32 * SIMT_WARP || (uint64_t)grid * block > UINT32_MAX / 2)
+		return NULL;
+	launch = new_launch(world);
+	if (!launch)
+		return NULL;
+	*launch = (struct simt_launch){ .kernel = kernel,
+					.argument = argument,
+					.grid = grid,
+					.block = block,
+					.stream = stream,
+					.before = before,
+					.order = world->numbers,
+					.first = world->numbers + 1,
+					.place = world->places + 1 };
+	world->numbers += 1 + grid * block;
+	world->places += 1 + grid;
+	world->launches++;
+	return launch;
+}
+
+bool simt_world_launch(struct simt_world *world, unsigned int stream, simt_kernel *kernel,
+		       unsigned int grid, unsigned int block, void *argument)
+{
+	return add(world, stream, kernel, grid, block, argument);
+}
+
+bool simt_world_host(struct simt_world *world, void (*work)(void *argument), void *argument)
+{
+	struct simt_launch *launch = add(world, 0, work, 1, 1, argument);
+
+	if (!launch)
+		return false;
+	launch->host = true;
+	launch->before = NULL;
+	world->hosts++;
+	return true;
+}
+
+bool simt_host_launch(unsigned int stream, simt_kernel *kernel, unsigned int grid,
+		      unsigned int block, void *argument)
+{
+	struct simt_lane *lane = simt_here;
+	struct simt_world *world = simt_now;
+	struct simt_launch *launch;
+
+	if (!lane)
+		return false;
+	if (!lane->block->launch->host)
+		simt_stop(SIMT_FAILED, "%s calls simt_host_launch(): only a host thread can", simt_report_name(lane));
+	if (world->race_on && world->numbers + 1 + (uint64_t)grid * block > world->race_room)
+		return false;
+	launch = add(world, stream, kernel, grid, block, argument);
+	if (!launch)
+		return false;
+	launch->by = lane;
+	if (world->race_on) {
+		race_place(world->race, launch->order, launch->place - 1, true);
+		race_order(world->race, lane->number, launch->order);
+	}
+	world->attention = true;
+	simt_step(lane, "simt_host_launch()");
+	return true;
+}
+
+/* Have all launches that the host thread waits for ended? */
+static bool stream_done(const struct simt_world *world, const struct simt_lane *lane)
+{
+	for (uint32_t i = 0; i < world->launches; i++) {
+		const struct simt_launch *launch = world->launch[i];
+
+		if (!launch->host && launch->stream == lane->value && !launch->ended &&
+		    (!launch->by || launch->by == lane))
+			return false;
+	}
+	return true;
+}
+
+static void order_stream(struct simt_world *world, const struct simt_lane *lane)
+{
+	for (uint32_t i = 0; i < world->launches; i++) {
+		const struct simt_launch *launch = world->launch[i];
+
+		if (!launch->host && launch->stream == lane->value && launch->ended &&
+		    (!launch->by || launch->by == lane))
+			race_order(world->race, launch->order, lane->number);
+	}
+}
+
+void simt_host_wait(unsigned int stream, const char *site)
+{
+	struct simt_lane *lane = simt_here;
+
+	if (!lane)
+		return;
+	if (!lane->block->launch->host)
+		simt_stop(SIMT_FAILED, "%s calls simt_host_wait() at %s: only a host thread can",
+			  simt_report_name(lane), site);
+	simt_count(lane, site);
+	lane->value = stream;
+	if (!stream_done(simt_now, lane))
+		simt_sched_remove(simt_now, lane, SIMT_AT_STREAM);
+	simt_go(lane);
+	if (simt_now->race_on)
+		order_stream(simt_now, lane);
+}
+
+static void wake_hosts(struct simt_world *world)
+{
+	for (uint32_t i = 0; i < world->slots; i++) {
+		struct simt_block *block = world->slot[i];
+
+		if (block->used && block->launch->host && block->lanes[0].state == SIMT_AT_STREAM &&
+		    stream_done(world, &block->lanes[0]))
+			simt_sched_add(world, &block->lanes[0]);
+	}
+}
+
+/* All lanes of a launch and the number that stands for it: once when it begins, once when it has ended. */
+static void order_launch(struct simt_world *world, const struct simt_launch *launch)
+{
+	uint32_t lanes = launch->grid * launch->block;
+
+	for (uint32_t i = 0; i <= lanes; i++)
+		world->meeting[i] = launch->order + i;
+	race_meet(world->race, world->meeting, lanes + 1);
+}
+
+static bool begin_launch(struct simt_world *world, struct simt_launch *launch)
+{
+	launch->begun = true;
+	if (!simt_sched_room(world, world->numbers))
+		return false;
+	if (world->race_on) {
+		if (launch->before)
+			race_order(world->race, launch->before->order, launch->order);
+		for (uint32_t i = 0; i < launch->grid * launch->block; i++)
+			race_place(world->race, launch->first + i,
+				   launch->place + i / launch->block, launch->host);
+		order_launch(world, launch);
+	}
+	return true;
+}
+
+/* Begins and starts what may; false if there is no memory. */
+static bool start(struct simt_world *world)
+{
+	uint32_t resident = world->config.resident ? world->config.resident : UINT32_MAX;
+
+	for (uint32_t i = 0; i < world->launches; i++) {
+		struct simt_launch *launch = world->launch[i];
+
+		if (launch->ended || (launch->before && !launch->before->ended))
+			continue;
+		if (!launch->begun && !begin_launch(world, launch))
+			return false;
+		while (launch->next < launch->grid && launch->running < resident) {
+			if (!simt_block_start(world, launch))
+				return false;
+		}
+	}
+	return true;
+}
+
+static void retire(struct simt_world *world)
+{
+	for (uint32_t i = 0; i < world->slots; i++) {
+		struct simt_block *block = world->slot[i];
+		struct simt_launch *launch = block->launch;
+
+		if (!block->used || block->live)
+			continue;
+		block->used = false;
+		launch->running--;
+		if (launch->running || launch->next < launch->grid)
+			continue;
+		launch->ended = true;
+		if (world->race_on)
+			order_launch(world, launch);
+	}
+}
+
+static bool done(const struct simt_world *world)
+{
+	for (uint32_t i = 0; i < world->launches; i++) {
+		if (!world->launch[i]->ended)
+			return false;
+	}
+	return true;
+}
+
+static bool prepare_race(struct simt_world *world)
+{
+	uint32_t room = world->numbers + (world->hosts ? LATER_LANES : 0);
+
+	world->race_on = world->config.race;
+	if (!world->race_on)
+		return true;
+	if (world->race && world->race_room >= room && world->race_room < 4 * room) {
+		race_reset(world->race);
+	} else {
+		if (world->race)
+			race_destroy(world->race);
+		world->race = race_create(room);
+		world->race_room = room;
+	}
+	if (!world->race)
+		return false;
+	race_place(world->race, 0, 0, true);
+	for (uint32_t i = 0; i < world->launches; i++) {
+		race_place(world->race, world->launch[i]->order, world->launch[i]->place - 1, true);
+		race_order(world->race, 0, world->launch[i]->order);
+	}
+	return true;
+}
+
+static void run(struct simt_world *world)
+{
+	while (!done(world)) {
+		struct simt_lane *lane;
+
+		if (!start(world)) {
+			simt_report_no_memory(world);
+			return;
+		}
+		wake_hosts(world);
+		world->attention = false;
+		lane = simt_sched_next(world);
+		if (!lane) {
+			simt_report_deadlock(world);
+			return;
+		}
+		simt_here = lane;
+		simt_fiber_switch(&world->main, &lane->fiber);
+		simt_here = NULL;
+		if (world->result.verdict != SIMT_FINE)
+			return;
+		retire(world);
+	}
+}
+
+enum simt_verdict simt_world_run(struct simt_world *world, struct simt_result *result)
+{
+	char here = 0;
+
+	/* A lane that left its stack by longjmp(), as Check's assertions do, is no longer there. */
+	if (simt_here && simt_fiber_holds(&simt_here->fiber, &here)) {
+		simt_stop(SIMT_FAILED, "%s launches: only host threads can, by simt_host_launch()",
+			  simt_report_name(simt_here));
+	}
+	simt_here = NULL;
+	simt_now = world;
+	world->trace = getenv("SIMT_TRACE") && getenv("SIMT_SEED");
+	world->hash = UINT64_C(0xcbf29ce484222325);
+	simt_sched_begin(world, world->numbers);
+	world->shift = simt_below(&world->sched.random, world->config.sms);
+	if (!prepare_race(world))
+		simt_report_no_memory(world);
+	else
+		run(world);
+	world->result.steps = world->steps;
+	world->result.hash = world->hash;
+	if (result)
+		*result = world->result;
+	return world->result.verdict;
+}
+
+enum simt_verdict simt_launch(const struct simt_config *config, simt_kernel *kernel,
+			      unsigned int grid, unsigned int block, void *argument,
+			      struct simt_result *result)
+{
+	struct simt_world *world;
+	enum simt_verdict verdict = SIMT_NO_MEMORY;
+
+	world = simt_world_create(config);
+	if (world && simt_world_launch(world, 0, kernel, grid, block, argument)) {
+		verdict = simt_world_run(world, result);
+	} else if (result) {
+		memset(result, 0, sizeof(*result));
+		result->verdict = verdict;
+		snprintf(result->text, sizeof(result->text),
+			 "no memory for a launch of %u blocks of %u lanes, or there is no such launch", grid,
+			 block);
+	}
+	simt_world_destroy(world);
+	return verdict;
+}
