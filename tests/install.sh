@@ -45,15 +45,81 @@ try "make install into DESTDIR" "${MAKE:-make}" -C "$MAM_BUILDDIR" install DESTD
 [ -d "$stage$prefix" ] || { not_ok "the tree is under its prefix" "nothing in $prefix"; finish; }
 
 # One that says of itself that it is not, is between parts of mam only.
-(cd "$MAM_SRCDIR/include" && grep -L 'not installed\.$' mam/*.h | LC_ALL=C sort) > "$scratch/wanted"
-(cd "$stage$prefix/include" && find mam -name '*.h' | LC_ALL=C sort) > "$scratch/got"
+(cd "$MAM_SRCDIR/include" && grep -L 'not installed\.$' mam/*.h mam/*.cuh | LC_ALL=C sort) > "$scratch/wanted"
+(cd "$stage$prefix/include" && find mam -name heap -prune -o -type f -print | LC_ALL=C sort) > "$scratch/got"
 try "every public header is installed" cmp "$scratch/wanted" "$scratch/got"
+same "no header for kernels names the folder it came from" "" \
+	"$(grep -l '^#include "heap/' "$stage$prefix/include/mam/heap"/* | tr '\n' ' ')"
+
+# A program with kernels in two files, as C++, by itself and for the device linker.
+cat > "$scratch/kernels.cu" << 'EOF'
+#include <mam/heap.cuh>
+
+__device__ int *pass(struct mam_kheap *heap, struct mam_kwalk *walk);
+
+__global__ void pages(struct mam_kheap *heap, int **kept)
+{
+	struct mam_kwalk walk;
+	int *page;
+
+	mam_kpage_start(heap, &walk);
+	page = (int *)mam_kpage_alloc_run(heap, &walk, 1 + threadIdx.x % 3);
+	if (page)
+		*page = (int)mam_kpage_number(heap, page);
+	mam_kpage_free_run(heap, page, 1 + threadIdx.x % 3);
+	kept[blockIdx.x * blockDim.x + threadIdx.x] = pass(heap, &walk);
+}
+
+int main(void)
+{
+	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
+	struct mam_heap *heap;
+
+	attr.bytes = 1 << 20;
+	if (mam_heap_create(NULL, &attr, &heap) != MAM_OK)
+		return 1;
+	pages<<<1, 32>>>(mam_heap_device(heap), NULL);
+	return mam_heap_destroy(heap) != MAM_OK;
+}
+EOF
+cat > "$scratch/more.cu" << 'EOF'
+#include <mam/heap.cuh>
+#include <mam/heap.cuh>
+
+__device__ int *pass(struct mam_kheap *heap, struct mam_kwalk *walk)
+{
+	return (int *)mam_kpage_alloc(heap, walk);
+}
+
+__global__ void give(struct mam_kheap *heap, int **kept)
+{
+	(void)mam_kpage_free(heap, kept[threadIdx.x]);
+}
+EOF
+
+# shellcheck disable=SC2317 # called through try
+kernels_build() # TREE - without a word from the compiler
+{
+	library=$(dirname "$(find "$1" -name 'libmam.so' -o -name 'libmam.a' | head -n 1)")
+	"$NVCC" -arch=sm_90 -rdc=true -Xcompiler -Wall,-Wextra,-Wshadow -I "$1/include" \
+		"$scratch/kernels.cu" "$scratch/more.cu" -L "$library" -lmam -o "$scratch/kernels" \
+		> "$scratch/said" 2>&1 || { cat "$scratch/said"; return 1; }
+	# What each file has alone, as most programs build it.
+	"$NVCC" -arch=sm_90 -Xcompiler -Wall,-Wextra -I "$1/include" -c "$scratch/more.cu" \
+		-o "$scratch/more.o" >> "$scratch/said" 2>&1 || { cat "$scratch/said"; return 1; }
+	[ ! -s "$scratch/said" ] || { cat "$scratch/said"; return 1; }
+}
 
 try "a program builds against it and runs" build_and_run "$stage$prefix"
 # What was just shown must not lean on the first place.
 cp -R "$stage$prefix" "$moved"
 mv "$stage$prefix" "$stage$prefix.away"
 try "a program builds against the moved tree and runs" build_and_run "$moved"
+if [ "$HAVE_CUDA" = yes ] && [ -n "$NVCC" ]; then
+	try "a program with kernels builds against it" kernels_build "$moved"
+else
+	skip "a program with kernels builds against it" "mam was built without the CUDA toolkit"
+fi
 same "mam --version after the move" "$(cat "$scratch/use.out")" \
 	"$("$moved/bin/mam" --version 2> /dev/null | grep -o '[0-9]*\.[0-9]*\.[0-9]*' | head -n 1)"
 if [ -n "$(find "$moved" -name libmam-preload.so)" ]; then

@@ -74,17 +74,23 @@ MAM_KBOTH uint32_t mam_layout_patience(uint32_t low)
 	return (uint32_t)((uint64_t)5411 * (1000 - low) / ((uint64_t)1000 * low));
 }
 
-/* A new heap of free pages in zeroed memory, by the host or by one lane before others come. */
-MAM_KBOTH void mam_pages_format(MAM_GLOBAL struct mam_pages *pages, uint32_t count, uint32_t low)
+/* What never changes, into a zeroed header. */
+MAM_KBOTH void mam_pages_head(MAM_GLOBAL struct mam_pages *pages, uint32_t count, uint32_t low)
 {
-	MAM_GLOBAL uint64_t *bits = (MAM_GLOBAL uint64_t *)(pages + 1);
-
 	if (count > MAM_PAGES_COUNT_MAX)
 		count = MAM_PAGES_COUNT_MAX;
 	pages->count = count;
 	pages->words = mam_layout_words(count);
 	pages->patience = mam_layout_patience(low);
 	pages->low = low;
+}
+
+/* A new heap of free pages in zeroed memory, by the host or by one lane before others come. */
+MAM_KBOTH void mam_pages_format(MAM_GLOBAL struct mam_pages *pages, uint32_t count, uint32_t low)
+{
+	MAM_GLOBAL uint64_t *bits = (MAM_GLOBAL uint64_t *)(pages + 1);
+
+	mam_pages_head(pages, count, low);
 	if (!count || count % 64)
 		bits[pages->words - 1] = ~(uint64_t)0 << (count % 64);
 }

@@ -103,6 +103,14 @@ struct CUgraphEdgeData_st;
 	    (unsigned long long device, const void *host, size_t bytes))                           \
 	row(memset_d8, cuMemsetD8_v2, optional,                                                    \
 	    (unsigned long long device, unsigned char value, size_t bytes))                        \
+	row(memset_d8_async, cuMemsetD8Async, optional,                                            \
+	    (unsigned long long device, unsigned char value, size_t bytes,                         \
+	     struct CUstream_st *stream))                                                          \
+	row(memcpy_htod_async, cuMemcpyHtoDAsync_v2, optional,                                     \
+	    (unsigned long long device, const void *host, size_t bytes,                            \
+	     struct CUstream_st *stream))                                                          \
+	row(memcpy_dtoh_async, cuMemcpyDtoHAsync_v2, optional,                                     \
+	    (void *host, unsigned long long device, size_t bytes, struct CUstream_st *stream))     \
 	row(module_load_data, cuModuleLoadData, optional,                                          \
 	    (struct CUmod_st **module, const void *image))                                         \
 	row(module_unload, cuModuleUnload, optional, (struct CUmod_st *module))                    \
@@ -123,6 +131,8 @@ struct CUgraphEdgeData_st;
 	    (struct CUctx_st *context, struct CUevent_st *event))                                 \
 	row(stream_create, cuStreamCreate, optional,                                               \
 	    (struct CUstream_st **stream, unsigned int flags))                                     \
+	row(stream_destroy, cuStreamDestroy_v2, optional, (struct CUstream_st *stream))            \
+	row(stream_synchronize, cuStreamSynchronize, optional, (struct CUstream_st *stream))       \
 	row(stream_wait_event, cuStreamWaitEvent, optional,                                        \
 	    (struct CUstream_st *stream, struct CUevent_st *event, unsigned int flags))            \
 	row(stream_get_id, cuStreamGetId, optional,                                                \
