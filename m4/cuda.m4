@@ -8,7 +8,7 @@
 #
 # Sets have_cuda, cuda_version, HAVE_CUDA (conditional) and substitutes NVCC, NVCCFLAGS,
 # CUDA_CPPFLAGS, CUDA_DEFS and CUDA_GENCODE: code for each architecture in CUDA_ARCH, and
-# PTX of the last. CUDA_ARCH defaults to all the toolkit has from 70 (Volta) up.
+# PTX of the last; CUDA_GENCODE_FEW is less to compile. CUDA_ARCH defaults to all the toolkit has from 70 (Volta) up.
 
 AC_DEFUN([MAM_CHECK_CUDA], [
 AC_ARG_WITH([cuda],
@@ -51,9 +51,15 @@ AS_IF([test "x$with_cuda" != xno && test "x$cuda_trouble" = x],
      [CUDA_ARCH=`$NVCC --list-gpu-code | $SED -n 's/^sm_\([[0-9]]*\)$/\1/p' | sort -n |
         $AWK '$[]1 >= 70 { printf "%s%s", sep, $[]1; sep = " " }'`])
    CUDA_GENCODE=
+   CUDA_GENCODE_FEW=
    for cuda_arch in $CUDA_ARCH; do
      CUDA_GENCODE="$CUDA_GENCODE -gencode arch=compute_$cuda_arch,code=sm_$cuda_arch"
      cuda_last=$cuda_arch
+     # Kernels of tools: code for what servers have, PTX of the first for all others.
+     AS_IF([test "x$CUDA_GENCODE_FEW" = x],
+       [CUDA_GENCODE_FEW=" -gencode arch=compute_$cuda_arch,code=compute_$cuda_arch"])
+     AS_CASE([$cuda_arch], [80|90|100],
+       [CUDA_GENCODE_FEW="$CUDA_GENCODE_FEW -gencode arch=compute_$cuda_arch,code=sm_$cuda_arch"])
    done
    CUDA_GENCODE="$CUDA_GENCODE -gencode arch=compute_$cuda_last,code=compute_$cuda_last"
    cuda_bin=`AS_DIRNAME(["$NVCC"])`
@@ -73,5 +79,6 @@ AC_SUBST([have_cuda])
 AC_SUBST([CUDA_CPPFLAGS])
 AC_SUBST([CUDA_DEFS])
 AC_SUBST([CUDA_GENCODE])
+AC_SUBST([CUDA_GENCODE_FEW])
 AM_CONDITIONAL([HAVE_CUDA], [test "x$have_cuda" = xyes])
 ])

@@ -13,12 +13,11 @@
 
 #include "kit/args.h"
 #include "bench/bench.h"
+#include "bench/pages_bench.h"
 #include "bench/plot.h"
-#include "bench/plot_rows.h"
 #include "bench/training.h"
 #include "command.h"
 #include "kit/message.h"
-#include "kit/whole_file.h"
 
 #define MS UINT64_C(1000000)
 
@@ -236,32 +235,6 @@ static int complain(const char *path, const char *option)
 	return STATUS_BAD;
 }
 
-/* The picture of all that was measured. */
-static int draw(const char *path, const struct bench_results *results,
-		const struct bench_machine *machine)
-{
-	struct plot_rows rows = { .rows = NULL };
-	struct whole_file whole;
-	int status = STATUS_GOOD;
-
-	if (!plot_rows_take(&rows, results, machine)) {
-		message_error("there is too little memory for %s", path);
-		status = STATUS_FAILED;
-	} else if (!plot_figure_page(&rows, NULL)) {
-		message_error("%s: there is nothing to draw: no workload was played that has a "
-			      "picture",
-			      path);
-		status = STATUS_BAD;
-	} else if (whole_file_open(&whole, path, "a picture") == NULL) {
-		status = STATUS_BAD;
-	} else {
-		plot_figure_page(&rows, whole.file);
-		status = whole_file_close(&whole, true) ? STATUS_GOOD : STATUS_BAD;
-	}
-	plot_rows_fini(&rows);
-	return status;
-}
-
 /* What is told at the end, by whomever. */
 struct play {
 	const struct request *request;
@@ -289,7 +262,7 @@ static int tell(struct play *play)
 	    !bench_results_save(&play->results, &play->machine, play->typed, request->csv))
 		status = complain(request->csv, "--csv");
 	if (request->plot != NULL && status == STATUS_GOOD)
-		status = draw(request->plot, &play->results, &play->machine);
+		status = plot_results(request->plot, &play->results, &play->machine);
 	return status;
 }
 
@@ -399,6 +372,7 @@ static const struct {
 	int (*run)(int argc, char **argv); /* argv[0] is the name */
 } benches[] = {
 	{ "host", "mam bench host", bench_host },
+	{ "pages", "mam bench pages", pages_main },
 	{ "plot", "mam bench plot", plot_main },
 	{ "trace", "mam bench trace", bench_trace },
 };
@@ -408,7 +382,7 @@ int bench_main(int argc, char **argv)
 	size_t i;
 
 	if (argc < 2) {
-		message_error("say what: mam bench host, plot or trace; see mam bench --help");
+		message_error("say what: mam bench host, pages, plot or trace; see mam bench --help");
 		return STATUS_BAD;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
@@ -421,6 +395,6 @@ int bench_main(int argc, char **argv)
 			return benches[i].run(argc - 1, argv + 1);
 		}
 	}
-	message_error("there is no '%s'; there are host, plot and trace", argv[1]);
+	message_error("there is no '%s'; there are host, pages, plot and trace", argv[1]);
 	return STATUS_BAD;
 }

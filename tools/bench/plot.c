@@ -37,6 +37,31 @@ static bool write_picture(size_t which, const struct plot_rows *rows, const char
 	return true;
 }
 
+int plot_results(const char *path, const struct bench_results *results,
+		 const struct bench_machine *machine)
+{
+	struct plot_rows rows = { .rows = NULL };
+	struct whole_file whole;
+	int status = STATUS_GOOD;
+
+	if (!plot_rows_take(&rows, results, machine)) {
+		message_error("there is too little memory for %s", path);
+		status = STATUS_FAILED;
+	} else if (!plot_figure_page(&rows, NULL)) {
+		message_error("%s: there is nothing to draw: no workload was played that has a "
+			      "picture",
+			      path);
+		status = STATUS_BAD;
+	} else if (whole_file_open(&whole, path, "a picture") == NULL) {
+		status = STATUS_BAD;
+	} else {
+		plot_figure_page(&rows, whole.file);
+		status = whole_file_close(&whole, true) ? STATUS_GOOD : STATUS_BAD;
+	}
+	plot_rows_fini(&rows);
+	return status;
+}
+
 struct request {
 	const char *out;
 };

@@ -16,10 +16,16 @@
 
 #define PLOT_WIDTH 820
 
+struct bench_machine;
+struct bench_results;
 struct plot_rows;
 
 /* mam bench plot */
 int plot_main(int argc, char **argv);
+/* plot_results - all pictures of what was just measured, in one file; an exit status, and what is
+ * wrong was said */
+int plot_results(const char *path, const struct bench_results *results,
+		 const struct bench_machine *machine);
 
 /* An allocator's values; those it has none for are 0. */
 struct plot_line {

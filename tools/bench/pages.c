@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pages.c - `mam bench pages`: what it costs a kernel to get a page, beside what was published, what
+ * CUDA has, and the least that it can cost.
+ *
+ * This file reads the command line and brings the parts together: pages_plan.c says what is asked,
+ * pages_run.c asks it, pages_show.c and results.c tell it, plot.c draws it.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "command.h"
+#include "kit/args.h"
+#include "kit/message.h"
+#include "kit/whole_file.h"
+#include "pages_bench.h"
+#include "pages_device.h"
+#include "plot.h"
+#include "plot_rows.h"
+#include "watch.h"
+
+#define SECOND UINT64_C(1000000000)
+#define GRACE (20 * SECOND) /* beyond the deadline, before the last kernel is taken for one that hangs */
+#define MALLOC_HEAP (UINT64_C(1) << 29)
+#define PAGES_LEAST 1024
+#define PAGES_MOST (4 * 1024 * 1024)
+
+static const struct pages_effort efforts[] = {
+	{ "full", 21, 150 * SECOND, UINT32_MAX, true },
+	{ "quick", 9, 30 * SECOND, UINT32_MAX, false },
+	{ "smoke", 1, 20 * SECOND, 16384, false },
+};
+
+struct request {
+	bool quick, smoke, keys, list, verbose;
+	const char *csv, *plot, *peers, *only;
+	uint64_t seconds; /* 0: as the effort says */
+	uint64_t pages;
+};
+
+#define FIELD(name) offsetof(struct request, name)
+
+static const struct args_option options[] = {
+	{ "quick", 0, ARGS_FLAG, FIELD(quick), NULL, NULL, "some of the cells, in half a minute" },
+	{ "smoke", 0, ARGS_FLAG, FIELD(smoke), NULL, NULL,
+	  "a few, each once, to see that it works; the numbers\nmean nothing" },
+	{ "plain", 'p', ARGS_FLAG, FIELD(keys), NULL, NULL, "lines of KEY<TAB>VALUE, for scripts" },
+	{ "verbose", 0, ARGS_FLAG, FIELD(verbose), NULL, NULL,
+	  "a line on standard error for each cell before it begins" },
+	{ "csv", 0, ARGS_TEXT, FIELD(csv), "FILE", NULL, "write every number into FILE, too" },
+	{ "plot", 0, ARGS_TEXT, FIELD(plot), "FILE.svg", NULL,
+	  "draw what was measured into FILE.svg, all pictures\none below another" },
+	{ "peers", 0, ARGS_TEXT, FIELD(peers), "LIST", NULL,
+	  "whom to put beside mam: rw, rw-bm, crw, corw,\nrw-malloc, queue, bump, bumpw, "
+	  "cuda-malloc, or none" },
+	{ "pages", 0, ARGS_COUNT, FIELD(pages), "N", NULL,
+	  "pages of the heap, a multiple of 1024: 1048576 unless\ngiven; some cells have 4 or 32 times "
+	  "as many" },
+	{ "seconds", 0, ARGS_COUNT, FIELD(seconds), "N", NULL,
+	  "begin nothing after N seconds; what is left out is named" },
+	{ "only", 0, ARGS_TEXT, FIELD(only), "LIST", NULL,
+	  "of get, lanes, malloc and use; all unless given" },
+	{ "list", 0, ARGS_FLAG, FIELD(list), NULL, NULL, "name allocators, workloads and cells" },
+	{ NULL, 0, ARGS_FLAG, 0, NULL, NULL, NULL },
+};
+
+static const struct args_command command = {
+	"mam bench pages",
+	"[OPTION]...",
+	"Measure mam's page allocator for kernels on this machine's first GPU, beside others.\n",
+	"A LIST is names with commas between. Every cell is checked before it is timed: a wrong\n"
+	"one has no time. Targets that are missed do not change the exit status, faults do.\n"
+	"More in mam-bench(1).\n",
+	options,
+	false,
+};
+
+struct run {
+	const struct request *request;
+	const char *typed;
+	struct pages_effort effort;
+	struct pages_plan plan;
+	struct bench_results results;
+	struct bench_machine machine;
+	char now[160]; /* lock: the watch's */
+};
+
+static bool is_listed(const struct pages_allocator *allocator, void *user)
+{
+	const struct request *request = user;
+
+	return allocator->role == PAGES_OURS || request->peers == NULL ||
+	       bench_in_list(request->peers, allocator->name);
+}
+
+/* Every name must be one of ours; the first that is not is answered in `unknown`. */
+static bool check_list(const char *list, bool peers, char *unknown, size_t bytes)
+{
+	while (list != NULL && *list != '\0') {
+		const size_t length = strcspn(list, ",");
+		bool known = false;
+		size_t i;
+
+		snprintf(unknown, bytes, "%.*s", (int)(length < bytes ? length : bytes - 1), list);
+		for (i = 0; peers && i < pages_allocator_count; i++)
+			known = known || (pages_allocators[i].role != PAGES_OURS &&
+					  strcmp(unknown, pages_allocators[i].name) == 0);
+		for (i = 0; !peers && i < PAGES_WORKS; i++)
+			known = known || strcmp(unknown, pages_work_names[i]) == 0;
+		if (!known && !(peers && strcmp(unknown, "none") == 0))
+			return false;
+		list += length + (list[length] == ',');
+	}
+	return true;
+}
+
+static bool check_request(const struct request *request)
+{
+	char unknown[64];
+
+	if (!check_list(request->peers, true, unknown, sizeof(unknown)))
+		message_error("--peers: there is no allocator '%s'; mam bench pages --list names them",
+			      unknown);
+	else if (!check_list(request->only, false, unknown, sizeof(unknown)))
+		message_error("--only: there is no workload '%s'; mam bench pages --list names them",
+			      unknown);
+	else if (request->pages % 1024 != 0 || request->pages < PAGES_LEAST ||
+		 request->pages > PAGES_MOST)
+		message_error("--pages: %llu is no multiple of 1024 from %d to %d",
+			      (unsigned long long)request->pages, PAGES_LEAST, PAGES_MOST);
+	else
+		return true;
+	return false;
+}
+
+static int print_list(const struct pages_plan *plan)
+{
+	size_t i;
+
+	for (i = 0; i < pages_allocator_count; i++)
+		printf("allocator\t%s\n", pages_allocators[i].name);
+	for (i = 0; i < PAGES_WORKS; i++)
+		printf("workload\t%s\n", pages_work_names[i]);
+	for (i = 0; i < plan->count; i++)
+		printf("cell\t%s %s%s\n", pages_work_names[plan->cells[i].work],
+		       plan->cells[i].parameter, plan->cells[i].fine ? "" : "\tquick");
+	return STATUS_GOOD;
+}
+
+/* As it was typed, for the CSV file's header. */
+static void join_command(int argc, char **argv, char *text, size_t bytes)
+{
+	size_t used = (size_t)snprintf(text, bytes, "mam bench");
+	int i;
+
+	for (i = 0; i < argc && used < bytes; i++)
+		used += (size_t)snprintf(text + used, bytes - used, " %s", argv[i]);
+}
+
+static int complain(const char *path, const char *option)
+{
+	message_error("%s cannot be written: %s; choose another place for %s", path,
+		      strerror(errno), option);
+	return STATUS_BAD;
+}
+
+static bool has_faults(const struct bench_results *results)
+{
+	size_t i;
+
+	for (i = 0; i < results->count; i++) {
+		const struct pages_allocator *allocator =
+			pages_allocator_find(results->rows[i].peer);
+
+		if (allocator != NULL && allocator->role == PAGES_OURS &&
+		    strcmp(results->rows[i].metric, "wrong") == 0 && results->rows[i].value > 0)
+			return true;
+	}
+	return false;
+}
+
+static int tell(struct run *run)
+{
+	const struct request *request = run->request;
+	int status = STATUS_GOOD;
+
+	pages_formula_add(&run->results, &run->plan);
+	if (request->keys)
+		pages_show_keys(&run->results, &run->plan);
+	else
+		pages_show_people(&run->results, &run->machine, &run->plan, run->effort.name);
+	if (run->results.incomplete) {
+		message_error("memory ran out and some results were lost; close other programs and "
+			      "try again");
+		status = STATUS_FAILED;
+	}
+	if (has_faults(&run->results)) {
+		message_error("the checks found faults in mam's own allocator; the notes say which");
+		status = STATUS_FAILED;
+	}
+	if (request->csv != NULL &&
+	    !bench_results_save(&run->results, &run->machine, run->typed, request->csv))
+		return complain(request->csv, "--csv");
+	if (request->plot != NULL && run->results.count > 0)
+		return plot_results(request->plot, &run->results, &run->machine) == STATUS_GOOD ?
+			       status :
+			       STATUS_BAD;
+	return status;
+}
+
+static int tell_late(void *user)
+{
+	struct run *run = user;
+	int status;
+
+	bench_results_note(&run->results, "%s did not come back, and the bench ends there",
+			   run->now);
+	status = tell(run);
+	message_error("a kernel did not come back; the notes say which; what was measured before is "
+		      "told, and --peers or --only leave it out");
+	return status == STATUS_GOOD ? STATUS_FAILED : status;
+}
+
+static int play(struct run *run)
+{
+	struct request *request = (struct request *)(uintptr_t)run->request;
+	struct pages_request ask = { .effort = run->effort,
+				     .usable = is_listed,
+				     .user = request,
+				     .verbose = request->verbose };
+	int status;
+	size_t i;
+	bool good;
+
+	for (i = 0; i < PAGES_WORKS; i++)
+		ask.wanted[i] = request->only == NULL ||
+				bench_in_list(request->only, pages_work_names[i]);
+	bench_machine_read(&run->machine);
+	bench_watch_begin(run->effort.deadline_ns + GRACE, tell_late, run);
+	good = pages_run_all(&run->plan, &ask, &run->results, run->now, sizeof(run->now));
+	bench_watch_end();
+	status = tell(run);
+	if (good) {
+		pages_device_stop();
+		bench_results_fini(&run->results);
+		return status;
+	}
+	message_error("the device failed: %s; what was measured before is told",
+		      pages_device_trouble()[0] != '\0' ? pages_device_trouble() : "see the notes");
+	fflush(NULL);
+	_exit(status == STATUS_GOOD ? STATUS_FAILED : status); /* a kernel may be running still */
+}
+
+int pages_main(int argc, char **argv)
+{
+	struct request request = { .pages = 1048576 };
+	struct run run = { .request = &request };
+	char typed[512], why[200];
+	int first, status;
+
+	join_command(argc, argv, typed, sizeof(typed));
+	if (!args_parse(&command, argc, argv, &request, &first, &status))
+		return status;
+	if (first < argc) {
+		message_error("'%s' is one word too many; see mam bench pages --help", argv[first]);
+		return STATUS_BAD;
+	}
+	if (!check_request(&request))
+		return STATUS_BAD;
+	if (request.csv != NULL && !bench_results_may_save(request.csv))
+		return complain(request.csv, "--csv");
+	if (request.plot != NULL && !bench_results_may_save(request.plot))
+		return complain(request.plot, "--plot");
+	pages_plan_make(&run.plan, (uint32_t)request.pages);
+	if (request.list)
+		return print_list(&run.plan);
+	if (!pages_device_start(MALLOC_HEAP, why, sizeof(why))) {
+		message_error("nothing can be measured here: %s", why);
+		return STATUS_NO_GPU;
+	}
+	run.typed = typed;
+	run.effort = efforts[request.smoke ? 2 : request.quick ? 1 : 0];
+	if (request.seconds > 0)
+		run.effort.deadline_ns = request.seconds * SECOND;
+	return play(&run);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pages_heap.c - one allocator's heap on a ground: made, restored, asked, and checked.
+ *
+ * 1. Made: on the host all pages are free; where only a share shall be, the books say that all are
+ *    taken (of a queue, all are taken from it), and a kernel gives so many back, at random places.
+ *    That is the image. The books must then hold as many for taken as there should be.
+ * 2. Restored: the image is copied over the heap. Each run begins so.
+ * 3. Checked, in a pass that is not timed: the four checks of pages_kernels.h, and the steps.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pages_bench.h"
+#include "pages_device.h"
+#include "pages_job.h"
+
+#define CHECK_THREADS 65536
+#define NEVER_WRITTEN 0xfffffffeu /* in `got`: no page, and not PAGES_NONE */
+#define STRIDE_LEAST 16
+
+void pages_room_fini(struct pages_room *room)
+{
+	pages_device_give(room->got);
+	pages_device_give(room->steps);
+	pages_device_give(room->shadow);
+	pages_device_give(room->blocks);
+	pages_device_give(room->pages);
+	pages_device_give(room->found);
+	free(room->steps_here);
+	free(room->blocks_here);
+	memset(room, 0, sizeof(*room));
+}
+
+const char *pages_room_init(struct pages_room *room, const struct pages_plan *plan,
+			    const struct pages_request *request)
+{
+	uint64_t pages = 1, askers = 1, i;
+
+	memset(room, 0, sizeof(*room));
+	for (i = 0; i < plan->count; i++) {
+		const struct pages_cell *cell = &plan->cells[i];
+
+		if (!request->wanted[cell->work] || cell->askers > request->effort.askers_most)
+			continue;
+		pages = cell->ground.pages > pages ? cell->ground.pages : pages;
+		askers = cell->askers > askers ? cell->askers : askers;
+	}
+	room->page_count = (uint32_t)pages;
+	room->asker_count = (uint32_t)(askers > pages ? askers : pages); /* a queue is emptied, too */
+	room->got = pages_device_take(room->asker_count * UINT64_C(4));
+	room->steps = pages_device_take(askers * 4);
+	room->shadow = pages_device_take(pages * 4);
+	room->blocks = pages_device_take(askers * 8);
+	room->found = pages_device_take(sizeof(*room->found));
+	for (room->stride = PAGES_BYTES; room->pages == NULL && room->stride >= STRIDE_LEAST;
+	     room->stride /= 2)
+		room->pages = pages_device_take(pages * room->stride);
+	room->stride *= 2;
+	room->steps_here = malloc(askers * sizeof(*room->steps_here));
+	room->blocks_here = malloc(askers * sizeof(*room->blocks_here));
+	if (room->got != NULL && room->steps != NULL && room->shadow != NULL &&
+	    room->blocks != NULL && room->found != NULL && room->pages != NULL &&
+	    room->steps_here != NULL && room->blocks_here != NULL)
+		return NULL;
+	pages_room_fini(room);
+	return "there is too little memory for so many pages; use fewer with --pages";
+}
+
+/* Pages are a multiple of 64. */
+static uint64_t books_bytes(const struct pages_allocator *allocator, uint32_t pages)
+{
+	switch (allocator->books) {
+	case PAGES_BITS: return pages / 8;
+	case PAGES_FLAGS: return pages * UINT64_C(4);
+	default: return 0;
+	}
+}
+
+void pages_heap_ask(const struct pages_heap *heap, const struct pages_room *room,
+		    const struct pages_cell *cell, struct pages_job *job)
+{
+	const uint64_t at = heap->allocator->books_at;
+
+	*job = (struct pages_job){
+		.heap = heap->heap,
+		.pages = heap->ground.pages,
+		.page_bytes = PAGES_BYTES,
+		.askers = cell->askers,
+		.lanes = cell->lanes,
+		.least = cell->least,
+		.most = cell->most,
+		.group = heap->ground.group,
+		.got = room->got,
+		.steps = room->steps,
+		.blocks = room->blocks,
+		.shadow = room->shadow,
+		.ground = room->pages,
+		.stride = room->stride,
+		.flags = heap->allocator->books == PAGES_FLAGS,
+		.words = heap->heap == NULL ? NULL : (const void *)((char *)heap->heap + at),
+		.image = heap->image == NULL ? NULL : (const void *)((char *)heap->image + at),
+		.word_count = books_bytes(heap->allocator, heap->ground.pages) / 8,
+		.found = room->found,
+	};
+}
+
+bool pages_heap_launch(const struct pages_heap *heap, const char *prefix,
+		       const struct pages_job *job, double *us)
+{
+	const uint64_t warps = ((uint64_t)job->askers + job->lanes - 1) / job->lanes;
+	char kernel[48];
+
+	snprintf(kernel, sizeof(kernel), "%s_%s", prefix, heap->allocator->kernel);
+	return pages_device_run(kernel, warps * PAGES_WARP, job, us);
+}
+
+bool pages_heap_restore(const struct pages_heap *heap)
+{
+	return heap->bytes == 0 || pages_device_copy(heap->heap, heap->image, heap->bytes);
+}
+
+void pages_heap_fini(struct pages_heap *heap)
+{
+	pages_device_give(heap->heap);
+	pages_device_give(heap->image);
+	heap->heap = heap->image = NULL;
+}
+
+/* On the host: all pages free, or all taken. */
+static bool put_image(const struct pages_heap *heap)
+{
+	const struct pages_allocator *allocator = heap->allocator;
+	const uint64_t bytes = books_bytes(allocator, heap->ground.pages);
+	unsigned char *here = calloc(1, heap->bytes), *books = here + allocator->books_at;
+	uint64_t i;
+	bool good;
+
+	if (here == NULL)
+		return false;
+	allocator->format(here, heap->ground.pages);
+	if (heap->ground.free_tenths < 1000 && allocator->books == PAGES_BITS)
+		memset(books, 0xff, bytes);
+	if (heap->ground.free_tenths < 1000 && allocator->books == PAGES_FLAGS) {
+		for (i = 0; i < bytes; i += 4)
+			memcpy(books + i, &(uint32_t){ 1 }, 4);
+	}
+	good = pages_device_put(heap->heap, here, heap->bytes);
+	free(here);
+	return good;
+}
+
+/* The pages that the heap's books hold for taken, into heap->taken. */
+static bool count_taken(struct pages_heap *heap, struct pages_job *job)
+{
+	struct pages_found found;
+
+	heap->taken = 0;
+	if (heap->allocator->books != PAGES_BITS && heap->allocator->books != PAGES_FLAGS)
+		return true;
+	if (!pages_device_fill(job->found, 0, sizeof(found) / 4) ||
+	    !pages_device_run("check_count", CHECK_THREADS, job, NULL) ||
+	    !pages_device_fetch(&found, job->found, sizeof(found)))
+		return false;
+	heap->taken = found.taken;
+	return true;
+}
+
+/* Gives a share of the pages back, where the books say that all are taken. */
+static bool open_pages(struct pages_heap *heap, struct pages_room *room)
+{
+	const struct pages_cell all = { .askers = heap->ground.pages,
+					.lanes = PAGES_WARP,
+					.least = PAGES_BYTES,
+					.most = PAGES_BYTES };
+	struct pages_job job;
+
+	pages_heap_ask(heap, room, &all, &job);
+	if (heap->allocator->books == PAGES_QUEUE && !pages_heap_launch(heap, "get", &job, NULL))
+		return false;
+	job.askers = pages_plan_free(&heap->ground);
+	if (!pages_heap_launch(heap, "open", &job, NULL))
+		return false;
+	return heap->allocator->books != PAGES_QUEUE || pages_heap_launch(heap, "ready", &job, NULL);
+}
+
+/* How many the books should hold for taken. */
+static uint64_t taken_wanted(const struct pages_heap *heap, const struct pages_job *job)
+{
+	const uint64_t free_pages = pages_plan_free(&heap->ground);
+
+	return job->word_count > 0 ? heap->ground.pages - free_pages : 0;
+}
+
+const char *pages_heap_init(struct pages_heap *heap, const struct pages_allocator *allocator,
+			    const struct pages_ground *ground, struct pages_room *room)
+{
+	static const char no_memory[] = "there is too little memory for its heap";
+	const struct pages_cell none = { .lanes = PAGES_WARP };
+	struct pages_job job;
+
+	*heap = (struct pages_heap){ .allocator = allocator, .ground = *ground };
+	if (allocator->format == NULL)
+		return NULL;
+	heap->bytes = (allocator->bytes(ground->pages) + 7) / 8 * 8;
+	heap->heap = pages_device_take(heap->bytes);
+	heap->image = pages_device_take(heap->bytes);
+	if (heap->heap == NULL || heap->image == NULL || !put_image(heap)) {
+		pages_heap_fini(heap);
+		return no_memory;
+	}
+	pages_heap_ask(heap, room, &none, &job);
+	if (ground->free_tenths < 1000 && allocator->books != PAGES_COUNTER &&
+	    !open_pages(heap, room))
+		return pages_device_trouble();
+	if (!pages_device_copy(heap->image, heap->heap, heap->bytes) || !count_taken(heap, &job))
+		return pages_device_trouble();
+	if (heap->taken != taken_wanted(heap, &job))
+		return "giving a share of its pages back left other pages free than those";
+	return NULL;
+}
+
+static void complain(struct pages_verdict *verdict, uint64_t count, const char *what)
+{
+	if (count > 0 && verdict->wrong == 0)
+		snprintf(verdict->why, sizeof(verdict->why), "%llu %s", (unsigned long long)count,
+			 what);
+	verdict->wrong += count;
+}
+
+/* The mean over askers, and over warps of the most in each. */
+static void reckon_steps(const uint32_t *steps, const struct pages_cell *cell,
+			 struct pages_verdict *verdict)
+{
+	double sum = 0, most_sum = 0;
+	uint32_t i, most = 0, warps = 0;
+
+	for (i = 0; i < cell->askers; i++) {
+		sum += steps[i];
+		most = steps[i] > most ? steps[i] : most;
+		if (i % cell->lanes == cell->lanes - 1 || i == cell->askers - 1) {
+			most_sum += most;
+			warps++;
+			most = 0;
+		}
+	}
+	verdict->tas = sum / (cell->askers > 0 ? cell->askers : 1);
+	verdict->was = most_sum / (warps > 0 ? warps : 1);
+}
+
+static uint64_t apart(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+static bool run_check(const char *kernel, const struct pages_job *job)
+{
+	return pages_device_run(kernel, CHECK_THREADS, job, NULL);
+}
+
+bool pages_heap_check(const struct pages_heap *heap, struct pages_room *room,
+		      const struct pages_cell *cell, struct pages_verdict *verdict)
+{
+	const bool runs = cell->work == PAGES_MALLOC;
+	const enum pages_books books = heap->allocator->books;
+	const bool counts = books == PAGES_BITS || books == PAGES_FLAGS;
+	struct pages_found found;
+	struct pages_job job;
+
+	*verdict = (struct pages_verdict){ .none = 0 };
+	pages_heap_ask(heap, room, cell, &job);
+	if (!pages_heap_restore(heap) || !pages_device_fill(job.found, 0, sizeof(found) / 4) ||
+	    !pages_device_fill(job.shadow, 0, job.pages) ||
+	    !pages_device_fill(job.steps, 0, job.askers) ||
+	    !pages_device_fill(job.got, NEVER_WRITTEN, job.askers) ||
+	    !pages_heap_launch(heap, runs ? "stepsrun" : "steps", &job, NULL) ||
+	    !pages_device_fetch(room->steps_here, job.steps, job.askers * UINT64_C(4)) ||
+	    !run_check("check_mark", &job) || !run_check("check_write", &job) ||
+	    !run_check("check_read", &job) || (counts && !run_check("check_count", &job)) ||
+	    (books != PAGES_COUNTER && !pages_heap_launch(heap, runs ? "giverun" : "give", &job, NULL)) ||
+	    (counts && !run_check("check_compare", &job)) ||
+	    !pages_device_fetch(&found, job.found, sizeof(found)))
+		return false;
+	reckon_steps(room->steps_here, cell, verdict);
+	verdict->none = found.none;
+	complain(verdict, found.beyond, "answers that are no page of the heap");
+	complain(verdict, found.twice, "pages handed out twice");
+	complain(verdict, found.corrupt, "pages written by another than their owner");
+	if (counts)
+		complain(verdict, apart(found.taken, heap->taken + found.pages),
+			 "pages that the heap counts wrongly");
+	complain(verdict, found.differ, "words of the heap that giving all back does not restore");
+	return true;
+}
+
+bool pages_heap_use(const struct pages_heap *heap, struct pages_room *room,
+		    const struct pages_cell *cell, struct pages_verdict *verdict, double *ratio)
+{
+	const double all = (double)heap->ground.pages * PAGES_BYTES;
+	struct pages_found found = { .none = 0 };
+	uint64_t none = 0, round, rounds;
+	struct pages_job job;
+
+	*verdict = (struct pages_verdict){ .none = 0 };
+	pages_heap_ask(heap, room, cell, &job);
+	rounds = 4 * ((uint64_t)job.pages / job.askers + 1); /* more than can be had */
+	if (!pages_heap_restore(heap) || !pages_device_fill(job.found, 0, sizeof(found) / 4) ||
+	    !pages_device_fill(job.shadow, 0, job.pages))
+		return false;
+	for (round = 0; round < rounds && found.none - none <= job.askers / 100; round++) {
+		none = found.none;
+		if (!pages_device_fill(job.got, NEVER_WRITTEN, job.askers) ||
+		    !pages_heap_launch(heap, "getrun", &job, NULL) ||
+		    !run_check("check_mark", &job) ||
+		    !pages_device_fetch(&found, job.found, sizeof(found)))
+			return false;
+	}
+	complain(verdict, found.beyond, "answers that are no page of the heap");
+	complain(verdict, found.twice, "pages handed out twice");
+	*ratio = (double)found.bytes / all;
+	return true;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pages_ours.cu - the kernels of `mam bench pages` that ask mam's own page allocator.
+ */
+#include "heap/pages.h"
+#include "bench/pages_calls.h"
+
+PAGES_ONE(mam, struct mam_pages, struct mam_kwalk, mam_kwalk_start, mam_pages_take, mam_pages_give)
+PAGES_RUNS(mam, struct mam_pages, struct mam_kwalk, mam_kwalk_start, mam_pages_take_run,
+	   mam_pages_give_run)
+PAGES_OPEN(mam, struct mam_pages, mam_pages_give)

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pages_show.c - the results of `mam bench pages` for people, and keys for scripts.
+ *
+ * A table a workload, a line a cell: what mam takes over what the ceiling takes, and over what the
+ * best published allocator takes, then what each takes. Ratios are of times: less is better. `!`
+ * stands behind a time when somebody got nothing, and `wrong` in place of one when the checks found
+ * what must not be. The steps come next, and the targets last, where they are seen.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "pages_bench.h"
+
+#define NAME_WIDTH 26
+
+static const struct {
+	const char *workload, *title, *metric;
+} tables[] = {
+	{ "pages-get", "a page each: the kernel's microseconds; pages, share free, askers", "us" },
+	{ "pages-free", "the same pages given back by a later kernel, microseconds", "us" },
+	{ "pages-lanes", "so many asking lanes in each warp, microseconds", "us" },
+	{ "pages-malloc", "several pages each, microseconds", "us" },
+	{ "pages-use", "share of the heap's bytes in use when 1% of requests fail", "used_ratio" },
+};
+
+static const char *show(double value, char *text, size_t bytes)
+{
+	if (value >= 99999.5)
+		snprintf(text, bytes, "%.3gM", value / 1e6);
+	else if (value >= 99.95)
+		snprintf(text, bytes, "%.0f", value);
+	else if (value >= 9.995)
+		snprintf(text, bytes, "%.1f", value);
+	else
+		snprintf(text, bytes, "%.2f", value);
+	return text;
+}
+
+static bool has_rows(const struct bench_results *results, const char *workload, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < results->count; i++) {
+		if (strcmp(results->rows[i].workload, workload) == 0 &&
+		    (name == NULL || strcmp(results->rows[i].peer, name) == 0))
+			return true;
+	}
+	return false;
+}
+
+static void put_head(const struct bench_results *results, const char *workload, const char *first,
+		     const char *second)
+{
+	size_t i;
+
+	printf("%-*s %8s %8s", NAME_WIDTH, "", first, second);
+	for (i = 0; i < pages_allocator_count; i++) {
+		if (has_rows(results, workload, pages_allocators[i].name))
+			printf(" %11s", pages_allocators[i].name);
+	}
+	printf("\n");
+}
+
+/* `from`: the workload whose checks tell of this one. */
+static void put_cell(const struct bench_results *results, const char *workload, const char *from,
+		     const char *name, const char *parameter, const char *metric)
+{
+	char text[32] = "-", number[24];
+	double value, wrong = 0, none = 0;
+
+	(void)bench_results_get(results, from, name, parameter, "wrong", &wrong);
+	(void)bench_results_get(results, from, name, parameter, "none", &none);
+	if (wrong > 0)
+		snprintf(text, sizeof(text), "wrong");
+	else if (bench_results_get(results, workload, name, parameter, metric, &value))
+		snprintf(text, sizeof(text), "%s%s", show(value, number, sizeof(number)),
+			 none > 0 ? "!" : "");
+	printf(" %11s", text);
+}
+
+static void put_ratio(const char *name, double mine, double theirs)
+{
+	char text[24];
+
+	printf(" %8s", name == NULL || theirs <= 0 ? "-" : show(mine / theirs, text, sizeof(text)));
+}
+
+static bool has_cell(const struct bench_results *results, const char *workload,
+		     const char *parameter)
+{
+	size_t i;
+
+	for (i = 0; i < results->count; i++) {
+		if (strcmp(results->rows[i].workload, workload) == 0 &&
+		    strcmp(results->rows[i].parameter, parameter) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void put_line(const struct bench_results *results, size_t table, const char *parameter)
+{
+	const char *workload = tables[table].workload;
+	const char *from = strcmp(workload, "pages-free") == 0 ? "pages-get" : workload;
+	double mine = 0, ceiling = 0, best = 0;
+	const char *ceiling_name, *best_name;
+	size_t i;
+
+	printf("%-*s", NAME_WIDTH, parameter);
+	if (!bench_results_get(results, workload, "mam-pages", parameter, "us", &mine)) {
+		ceiling_name = best_name = NULL;
+	} else {
+		ceiling_name = pages_target_ceiling(results, workload, parameter, &ceiling);
+		best_name = pages_target_best(results, workload, parameter, &best);
+	}
+	put_ratio(ceiling_name, mine, ceiling);
+	put_ratio(best_name, mine, best);
+	for (i = 0; i < pages_allocator_count; i++) {
+		if (has_rows(results, workload, pages_allocators[i].name))
+			put_cell(results, workload, from, pages_allocators[i].name, parameter,
+				 tables[table].metric);
+	}
+	printf("\n");
+}
+
+static void put_table(const struct bench_results *results, const struct pages_plan *plan,
+		      size_t table)
+{
+	size_t i;
+
+	if (!has_rows(results, tables[table].workload, NULL))
+		return;
+	printf("\n%s: %s\n", tables[table].workload, tables[table].title);
+	put_head(results, tables[table].workload, "/ceiling", "/best");
+	for (i = 0; i < plan->count; i++) {
+		if (has_cell(results, tables[table].workload, plan->cells[i].parameter))
+			put_line(results, table, plan->cells[i].parameter);
+	}
+}
+
+/* Measured, and what the paper's formulas say, where there is one. */
+static void put_steps(const struct bench_results *results, const struct pages_plan *plan,
+		      const char *metric, const char *title)
+{
+	char name[48], text[24], other[24];
+	double value, formula;
+	size_t i, a;
+
+	if (!has_rows(results, "pages-get", NULL))
+		return;
+	printf("\n%s\n%-*s", title, NAME_WIDTH, "");
+	for (a = 0; a < pages_allocator_count; a++) {
+		if (has_rows(results, "pages-get", pages_allocators[a].name) &&
+		    pages_allocators[a].role < PAGES_CEILING)
+			printf(" %15s", pages_allocators[a].name);
+	}
+	printf("\n");
+	for (i = 0; i < plan->count; i++) {
+		const char *parameter = plan->cells[i].parameter;
+
+		if (!has_cell(results, "pages-get", parameter))
+			continue;
+		printf("%-*s", NAME_WIDTH, parameter);
+		for (a = 0; a < pages_allocator_count; a++) {
+			char cell[40] = "-";
+
+			if (!has_rows(results, "pages-get", pages_allocators[a].name) ||
+			    pages_allocators[a].role >= PAGES_CEILING)
+				continue;
+			snprintf(name, sizeof(name), "%s-formula", pages_allocators[a].name);
+			if (bench_results_get(results, "pages-get", pages_allocators[a].name,
+					      parameter, metric, &value))
+				snprintf(cell, sizeof(cell), "%s", show(value, text, sizeof(text)));
+			if (bench_results_get(results, "pages-get", name, parameter, metric,
+					      &formula))
+				snprintf(cell, sizeof(cell), "%s/%s", show(value, text, sizeof(text)),
+					 show(formula, other, sizeof(other)));
+			printf(" %15s", cell);
+		}
+		printf("\n");
+	}
+}
+
+static bool is_met(const struct pages_target *target)
+{
+	return target->at_most ? target->value <= target->bound : target->value >= target->bound;
+}
+
+static void put_targets(const struct bench_results *results, const struct pages_plan *plan)
+{
+	struct pages_target targets[PAGES_TARGETS_MAX];
+	size_t count = pages_target_reckon(results, plan, targets), i;
+	char value[24], bound[24];
+
+	printf("\n%-40s %9s %-5s  target\n", "mam-pages", "", "");
+	for (i = 0; i < count; i++) {
+		const struct pages_target *target = &targets[i];
+
+		if (target->known)
+			printf("%-40s %9s %-5s  %s %-6s  %s\n", target->label,
+			       show(target->value, value, sizeof(value)), target->unit,
+			       target->at_most ? "<=" : ">=",
+			       show(target->bound, bound, sizeof(bound)),
+			       is_met(target) ? "met" : "missed");
+	}
+}
+
+void pages_show_people(const struct bench_results *results, const struct bench_machine *machine,
+		       const struct pages_plan *plan, const char *effort)
+{
+	double few, many;
+	size_t i;
+
+	printf("%s run on %s, driver %s\n", effort, machine->gpu, machine->driver);
+	for (i = 0; i < results->note_count; i++)
+		printf("note: %s\n", results->notes[i]);
+	if (bench_results_get(results, "pages-launch", "empty", "1K", "us", &few) &&
+	    bench_results_get(results, "pages-launch", "empty", "1M", "us", &many))
+		printf("in every time: an empty kernel takes %.2f us with 1K threads, %.2f us with "
+		       "1M\n",
+		       few, many);
+	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		put_table(results, plan, i);
+	put_steps(results, plan, "tas",
+		  "steps of a thread (TAS), measured/formula of Pham et al. where there is one");
+	put_steps(results, plan, "was", "steps of the slowest thread of a warp (WAS), likewise");
+	put_targets(results, plan);
+}
+
+void pages_show_keys(const struct bench_results *results, const struct pages_plan *plan)
+{
+	struct pages_target targets[PAGES_TARGETS_MAX];
+	size_t count = pages_target_reckon(results, plan, targets), met = 0, missed = 0, i;
+
+	for (i = 0; i < count; i++) {
+		if (!targets[i].known)
+			continue;
+		printf("%s\t%.6g\n", targets[i].key, targets[i].value);
+		*(is_met(&targets[i]) ? &met : &missed) += 1;
+	}
+	printf("targets_met\t%zu\ntargets_missed\t%zu\n", met, missed);
+}
