@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "heap/port.h"
+#include "heap/port_simt.h"
 
 struct race;
 
