@@ -196,6 +196,26 @@ static struct simt_lane *next_by_warp(struct simt_sched *sched)
 	return &warp->lanes[warp->turn];
 }
 
+/*
+ * As with one program counter for a warp: where lanes part, one side runs until it waits or ends, and
+ * only then the other. Turns pass to higher lanes at any point, and back only when those are out of
+ * the way.
+ */
+static struct simt_lane *next_in_lockstep(struct simt_sched *sched)
+{
+	struct simt_warp *warp = sched->warp;
+	uint64_t dice = simt_dice(&sched->random);
+	uint32_t later;
+
+	if (!warp || !warp->ready || (dice & 7) == 0)
+		warp = sched->warps[simt_below(&sched->random, sched->warps_ready)];
+	later = warp->ready & ~((2u << warp->turn) - 1);
+	if (!(warp->ready >> warp->turn & 1) || (later && (dice >> 3 & 7) == 0))
+		warp->turn = (uint32_t)__builtin_ctz(later ? later : warp->ready);
+	sched->warp = warp;
+	return &warp->lanes[warp->turn];
+}
+
 static void fall_behind(struct simt_sched *sched, struct simt_lane *lane)
 {
 	simt_heap_remove(sched->ready, &sched->lanes_ready, lane);
@@ -230,7 +250,7 @@ struct simt_lane *simt_sched_next(struct simt_world *world)
 		return NULL;
 	switch (sched->policy) {
 	case SIMT_BY_WARP:
-		lane = next_by_warp(sched);
+		lane = world->config.lockstep ? next_in_lockstep(sched) : next_by_warp(sched);
 		break;
 	case SIMT_BY_PCT:
 		lane = next_by_pct(world);

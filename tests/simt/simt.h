@@ -35,6 +35,7 @@ struct simt_config {
 	uint64_t steps_max;    /* more scheduling points than this are a livelock; 0: 1,000,000 */
 	bool strict;           /* a lane that a mask names must not have ended */
 	bool race;             /* check happens-before; plain accesses too where the build has hooks */
+	bool lockstep;         /* SIMT_BY_WARP: who spins keeps its warp's other lanes out, as before Volta */
 };
 
 enum simt_verdict {

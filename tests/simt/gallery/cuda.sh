@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# cuda.sh - the gallery's kernels are CUDA as they stand: nvcc takes them all, without a warning.
+
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+
+[ "$HAVE_CUDA" = yes ] || skip_all "the gallery as CUDA" "built without the CUDA toolkit"
+
+folder=$MAM_SRCDIR/tests/simt/gallery
+arch=$("$NVCC" --list-gpu-code | sed -n 's/^sm_\([0-9]*\)$/\1/p' | sort -n | tail -n 1)
+if "$NVCC" -arch="sm_$arch" -I"$MAM_SRCDIR/src" -I"$MAM_SRCDIR/tests" -Werror all-warnings \
+	-cubin -o "$scratch/gallery.cubin" "$folder/stress.cu" > "$scratch/said" 2>&1; then
+	ok "nvcc takes the gallery"
+else
+	not_ok "nvcc takes the gallery" "$(head -n 5 "$scratch/said")"
+fi
+
+# A row that stress.cu leaves out is a kernel that was not compiled above.
+sed -n 's/^[[:space:]]*ROW(\([a-z_]*\)).*/\1/p' "$folder/gallery.h" | LC_ALL=C sort > "$scratch/rows"
+sed -n 's|^#include "simt/gallery/\([a-z_]*\)\.c"$|\1|p' "$folder/stress.cu" | LC_ALL=C sort \
+	> "$scratch/included"
+for file in "$folder"/*.c; do
+	name=${file##*/}
+	[ "$name" = test_gallery.c ] || echo "${name%.c}"
+done | LC_ALL=C sort > "$scratch/files"
+same "each file of the gallery is a row" "$(cat "$scratch/files")" "$(cat "$scratch/rows")"
+same "each row is compiled" "$(cat "$scratch/rows")" "$(cat "$scratch/included")"
+[ ! -s "$scratch/gallery.cubin" ] ||
+	same "each row is a kernel of the result" "$(cat "$scratch/rows")" \
+		"$(grep -a -o '\.text\.gallery_[a-z_]*' "$scratch/gallery.cubin" | sed 's/.*gallery_//' |
+			LC_ALL=C sort -u)"
+finish

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gallery.h - one row for each seeded bug of the gallery: its kernel, what its state is at the
+ * start and at the end, and what is expected of the simulator.
+ *
+ * Each file here holds one kernel, a state, and a row. The state's `bug` chooses between the bug
+ * and its correct twin; one place in the kernel asks for it, and a comment there says "The one
+ * place". The files are C for the simulator and CUDA for a GPU; begin and check run on the host in
+ * both, on memory that both sides can reach.
+ */
+#ifndef MAM_TESTS_SIMT_GALLERY_GALLERY_H
+#define MAM_TESTS_SIMT_GALLERY_GALLERY_H
+
+#include "heap/port.h"
+#include "simt/simt.h"
+
+/* The most lanes, and warps, that a state has room for. */
+#define GALLERY_LANES 1024
+#define GALLERY_WARPS 64
+
+/* How often a reader looks for what another lane sends before it gives up. */
+#ifdef __CUDACC__
+#define GALLERY_LOOKS 2000
+#else
+#define GALLERY_LOOKS 6
+#endif
+
+/* Sets of verdicts. */
+#define GALLERY_WRONG (1u << SIMT_FAILED)
+#define GALLERY_RACE (1u << SIMT_RACE)
+#define GALLERY_MASK (1u << SIMT_BAD_MASK)
+#define GALLERY_LANE (1u << SIMT_BAD_LANE)
+#define GALLERY_DEADLOCK (1u << SIMT_DEADLOCK)
+#define GALLERY_LIVELOCK (1u << SIMT_LIVELOCK)
+
+struct gallery_row {
+	const char *name;
+	const char *what;  /* the bug in a few words */
+	simt_kernel *kernel;
+	size_t bytes;      /* of the kernel's state */
+	unsigned int grid, block;
+	/* Makes zeroed memory the state of `grid` blocks of `block` lanes, GALLERY_LANES at most. */
+	void (*begin)(void *state, bool bug, unsigned int grid, unsigned int block);
+	const char *(*check)(void *state); /* NULL if all is well, or what is wrong */
+	/* What the bug is found as; 0 where it cannot be found: plain accesses are not seen. */
+	unsigned int plain; /* in the plain program */
+	unsigned int hooks; /* in the program with access hooks */
+	struct simt_config config;
+};
+
+#define GALLERY_ROWS(ROW)                                                                       \
+	ROW(check_then_set)                                                                     \
+	ROW(lost_count)                                                                         \
+	ROW(missing_retry)                                                                      \
+	ROW(aba)                                                                                \
+	ROW(double_attach)                                                                      \
+	ROW(lost_slab)                                                                          \
+	ROW(header_late)                                                                        \
+	ROW(shuffle_barrier)                                                                    \
+	ROW(page_no_release)                                                                    \
+	ROW(missing_acquire)                                                                    \
+	ROW(block_fence)                                                                        \
+	ROW(shared_race)                                                                        \
+	ROW(full_mask)                                                                          \
+	ROW(ended_lane)                                                                         \
+	ROW(absent_lane)                                                                        \
+	ROW(second_active)                                                                      \
+	ROW(split_barrier)                                                                      \
+	ROW(warp_lock)                                                                          \
+	ROW(co_resident)
+
+#define GALLERY_DECLARE(name) extern const struct gallery_row gallery_##name##_row;
+GALLERY_ROWS(GALLERY_DECLARE)
+
+/* The caller's number in the grid. */
+MAM_KFN uint32_t gallery_index(void)
+{
+	return mam_block() * mam_block_threads() + mam_thread();
+}
+
+/* All lanes of the caller's warp, when none has ended. */
+MAM_KFN uint32_t gallery_warp(void)
+{
+	uint32_t left = mam_block_threads() - (mam_thread() - mam_lane());
+
+	return left >= 32 ? 0xffffffffu : (1u << left) - 1;
+}
+
+/* Notes that the caller saw something that must not be. */
+MAM_KFN void gallery_wrong(uint32_t *wrong)
+{
+	(void)mam_atomic_add32(wrong, 1, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+#endif

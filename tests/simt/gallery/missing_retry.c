@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * missing_retry.c - a claim that lost its race gives up, though there is room.
+ *
+ * What goes wrong: two lanes choose the same free bit of a word; one of them gets it, and the
+ * other returns NULL at once. There are as many units as lanes, so none should go without.
+ * Seen in: allocators that take "my atomic did not win" for "memory is full", and pass load tests
+ * because their callers retry, or because the pool is never nearly full when they are measured.
+ * The twin looks at the word again, and gives up only when the word it saw was full.
+ * Found by: any policy that lets another lane in between load and OR.
+ */
+#include "simt/gallery/gallery.h"
+
+struct word {
+	uint32_t bug, wrong;
+	uint32_t full;                       /* the bits of a word that are units */
+	uint32_t taken[GALLERY_LANES / 2];   /* one for each group of lanes */
+};
+
+/* The bit that the caller got; 0 if there is none. */
+MAM_KFN uint32_t word_claim(struct word *word, uint32_t *taken)
+{
+	for (;;) {
+		uint32_t seen = mam_atomic_load32(taken, MAM_RELAXED, MAM_AT_DEVICE);
+		uint32_t bit = ~seen & (seen + 1) & word->full;
+
+		if (bit == 0)
+			return 0;
+		if (!(mam_atomic_or32(taken, bit, MAM_ACQ_REL, MAM_AT_DEVICE) & bit))
+			return bit;
+		/* The one place: the twin goes round again. */
+		if (word->bug)
+			return 0;
+	}
+}
+
+MAM_KERNEL(gallery_missing_retry)
+{
+	struct word *word = (struct word *)argument;
+
+	/* The lanes of one number in all blocks share a word, which has a bit for each of them. */
+	if (word_claim(word, &word->taken[mam_thread()]) == 0)
+		gallery_wrong(&word->wrong);
+}
+
+static void word_begin(void *state, bool bug, unsigned int grid, unsigned int block)
+{
+	struct word *word = (struct word *)state;
+
+	(void)block;
+	word->bug = bug;
+	word->full = grid >= 32 ? 0xffffffffu : (1u << grid) - 1;
+}
+
+static const char *word_check(void *state)
+{
+	return ((struct word *)state)->wrong ? "a lane got no unit though one was free" : NULL;
+}
+
+const struct gallery_row gallery_missing_retry_row = {
+	.name = "missing_retry",
+	.what = "a claim that lost its race gives up",
+	.kernel = gallery_missing_retry,
+	.bytes = sizeof(struct word),
+	.grid = 4,
+	.block = 1,
+	.begin = word_begin,
+	.check = word_check,
+	.plain = GALLERY_WRONG,
+	.hooks = GALLERY_WRONG,
+};

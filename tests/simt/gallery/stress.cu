@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stress.cu - runs the gallery's bugs on a GPU, many launches each, and counts how many show them.
+ *
+ *     stress [FIRST [LAUNCHES]]
+ *
+ * prints one line of CSV for each bug and each twin, from row number FIRST on: name, which of the two,
+ * launches, launches that showed the bug, what was seen. A kernel that is not back after two seconds
+ * hangs: the line says so and the program ends with status 3, as nothing can be run behind it; the
+ * next call goes on with the row behind that.
+ *
+ * All files of the gallery are one translation unit here, each in a namespace of its own.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "simt/gallery/gallery.h"
+
+namespace in_check_then_set {
+#include "simt/gallery/check_then_set.c"
+}
+namespace in_lost_count {
+#include "simt/gallery/lost_count.c"
+}
+namespace in_missing_retry {
+#include "simt/gallery/missing_retry.c"
+}
+namespace in_aba {
+#include "simt/gallery/aba.c"
+}
+namespace in_double_attach {
+#include "simt/gallery/double_attach.c"
+}
+namespace in_lost_slab {
+#include "simt/gallery/lost_slab.c"
+}
+namespace in_header_late {
+#include "simt/gallery/header_late.c"
+}
+namespace in_shuffle_barrier {
+#include "simt/gallery/shuffle_barrier.c"
+}
+namespace in_page_no_release {
+#include "simt/gallery/page_no_release.c"
+}
+namespace in_missing_acquire {
+#include "simt/gallery/missing_acquire.c"
+}
+namespace in_block_fence {
+#include "simt/gallery/block_fence.c"
+}
+namespace in_shared_race {
+#include "simt/gallery/shared_race.c"
+}
+namespace in_full_mask {
+#include "simt/gallery/full_mask.c"
+}
+namespace in_ended_lane {
+#include "simt/gallery/ended_lane.c"
+}
+namespace in_absent_lane {
+#include "simt/gallery/absent_lane.c"
+}
+namespace in_second_active {
+#include "simt/gallery/second_active.c"
+}
+namespace in_split_barrier {
+#include "simt/gallery/split_barrier.c"
+}
+namespace in_warp_lock {
+#include "simt/gallery/warp_lock.c"
+}
+namespace in_co_resident {
+#include "simt/gallery/co_resident.c"
+}
+
+#define ROW_OF(name) &in_##name::gallery_##name##_row,
+static const struct gallery_row *const rows[] = { GALLERY_ROWS(ROW_OF) };
+
+#define ROWS ((int)(sizeof(rows) / sizeof(rows[0])))
+#define GRID 32
+#define BLOCK 32
+#define DEADLINE_S 2
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Waits for what was launched: 0 when it is back, 1 when it hangs, 2 when it failed. */
+static int wait_for(cudaEvent_t event)
+{
+	double deadline = now() + DEADLINE_S;
+	cudaError_t error;
+
+	while ((error = cudaEventQuery(event)) == cudaErrorNotReady)
+		if (now() > deadline)
+			return 1;
+	return error == cudaSuccess ? 0 : 2;
+}
+
+/* One bug or twin, to its line. Ends the program if a kernel hangs or faults. */
+static void run(const struct gallery_row *row, bool bug, int launches)
+{
+	void *state;
+	cudaEvent_t event;
+	const char *seen = NULL;
+	int shown = 0, end = 0;
+
+	if (cudaMallocManaged(&state, row->bytes) != cudaSuccess ||
+	    cudaEventCreate(&event) != cudaSuccess) {
+		fprintf(stderr, "stress: no memory on the GPU for %s\n", row->name);
+		exit(1);
+	}
+	for (int i = 0; i < launches && end == 0; i++) {
+		void *arguments[] = { &state };
+
+		memset(state, 0, row->bytes);
+		row->begin(state, bug, GRID, BLOCK);
+		if (cudaLaunchKernel((const void *)row->kernel, dim3(GRID), dim3(BLOCK), arguments,
+				     0, 0) != cudaSuccess ||
+		    cudaEventRecord(event, 0) != cudaSuccess)
+			end = 2;
+		else
+			end = wait_for(event);
+		const char *wrong = end == 1 ? "hangs" : end == 2 ? "faults" : row->check(state);
+
+		if (wrong) {
+			shown++;
+			seen = wrong;
+		}
+		if (end)
+			launches = i + 1;
+	}
+	printf("%s,%s,%d,%d,%s\n", row->name, bug ? "bug" : "twin", launches, shown,
+	       seen ? seen : "-");
+	fflush(stdout);
+	if (end)
+		_exit(3);
+	cudaEventDestroy(event);
+	cudaFree(state);
+}
+
+int main(int argc, char **argv)
+{
+	int first = argc > 1 ? atoi(argv[1]) : 0;
+	int launches = argc > 2 ? atoi(argv[2]) : 200;
+
+	for (int at = first < 0 ? 0 : first; at < 2 * ROWS; at++)
+		run(rows[at / 2], at % 2 == 0, launches);
+	return 0;
+}
