@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * suite.h - the main() of a test program: a table of Check tests becomes a suite of one case.
+ */
+#ifndef MAM_TESTS_SIMT_SUITE_H
+#define MAM_TESTS_SIMT_SUITE_H
+
+#include <check.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#define SIMT_TEST_SECONDS 300 /* a search may take long where sanitizers watch it */
+
+#if CHECK_MAJOR_VERSION > 0 || CHECK_MINOR_VERSION >= 13
+typedef const TTest *simt_test; /* what START_TEST() defines */
+#else
+typedef TFun simt_test;
+#endif
+
+static inline int simt_run_suite(const char *name, const simt_test *tests, size_t count)
+{
+	Suite *suite = suite_create(name);
+	TCase *tcase = tcase_create(name);
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tcase, SIMT_TEST_SECONDS);
+	for (size_t i = 0; i < count; i++)
+		tcase_add_test(tcase, tests[i]);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#define SIMT_SUITE(name, ...)                                                                   \
+	int main(void)                                                                          \
+	{                                                                                       \
+		const simt_test tests[] = { __VA_ARGS__ };                                      \
+                                                                                                \
+		return simt_run_suite(name, tests, sizeof(tests) / sizeof(tests[0]));           \
+	}
+
+#endif
