@@ -3,23 +3,24 @@
  * queue.h - a simple queue of free pages: what the paper measures its walks against, in place of
  * allocators whose steps cannot be counted.
  *
- * Free page numbers stand in a ring. Where it begins and where it ends are one 64-bit word, head
- * above tail.
+ * Free page numbers stand in a ring. Where they begin and where they end is one 64-bit word, head
+ * above tail; they only count up, and a place of the ring says for which count it is next.
  * 1. Take: one atomic adds one to head. A head below tail: the page at that place of the ring,
- *    which its giver may still be writing; wait for it, and clear the place.
+ *    which its giver may still be writing; wait for it, and leave the place to the next round.
  * 2. Else the queue was empty: MAM_NO_PAGE. Head stands ahead of tail by the places that were
  *    given up like this; one compare-and-swap takes it back to tail, whoever comes first.
- * 3. Give: one atomic adds one to tail. A tail not below head: that place was given up; head is
- *    taken back and the next place tried. Else the page is written there, once the place is
- *    clear.
+ * 3. Give: one atomic adds one to tail. A tail below head: that place was given up; leave it to
+ *    the next round, take head back, and try again. Else the page is written there, once the last
+ *    round is done with the place.
  *
  * As both are in one word, a taker and a giver of one place agree on who came first. One atomic a
  * lane: compilers make one a warp of such an add, so the word's address is hidden from them.
  *
  * A step is a place in the waiting line: the n-th to take since mam_queue_mark() took n steps.
  *
- * Bound: none; who waits for a place waits for one lane's next store. Good for 2^31 pages, and
- * for 2^32 frees between two marks. Tail is never more than count ahead of head.
+ * Bound: none; who waits for a place waits for the next store of a lane that waits, if at all, for
+ * an earlier round. Good for 2^31 pages and, without a new format, for 2^32 frees. At rest each
+ * page that is not taken stands once between head and tail.
  */
 #ifndef MAM_HEAP_PUBLISHED_QUEUE_H
 #define MAM_HEAP_PUBLISHED_QUEUE_H
@@ -46,15 +47,14 @@ MAM_KBOTH uint32_t mam_queue_mask(uint32_t count)
 
 MAM_KBOTH size_t mam_queue_bytes(uint32_t count)
 {
-	return sizeof(struct mam_queue) +
-	       mam_published_words_bytes((size_t)mam_queue_mask(count) + 1);
+	return sizeof(struct mam_queue) + ((size_t)mam_queue_mask(count) + 1) * sizeof(uint64_t);
 }
 
 /* `low` says when a walk gives up: a queue knows when it is empty. */
 MAM_KBOTH void mam_queue_format(MAM_GLOBAL struct mam_queue *queue, uint32_t count, uint32_t low)
 {
-	MAM_GLOBAL uint32_t *place = (MAM_GLOBAL uint32_t *)(queue + 1);
-	uint32_t i;
+	MAM_GLOBAL uint64_t *place = (MAM_GLOBAL uint64_t *)(queue + 1);
+	uint64_t i;
 
 	(void)low;
 	queue->count = count;
@@ -62,14 +62,31 @@ MAM_KBOTH void mam_queue_format(MAM_GLOBAL struct mam_queue *queue, uint32_t cou
 	queue->line = 0;
 	queue->ends = count;
 	for (i = 0; i <= queue->mask; i++)
-		place[i] = i < count ? i : MAM_NO_PAGE;
+		place[i] = i << 32 | (i < count ? i : MAM_NO_PAGE);
 }
 
 #ifndef MAM_HEAP_PORT_HOST_H
 
-MAM_KFN MAM_GLOBAL uint32_t *mam_queue_place(MAM_GLOBAL struct mam_queue *queue, uint32_t at)
+/* count << 32 | page; MAM_NO_PAGE: nothing there yet. */
+MAM_KFN MAM_GLOBAL uint64_t *mam_queue_place(MAM_GLOBAL struct mam_queue *queue, uint32_t at)
 {
-	return (MAM_GLOBAL uint32_t *)(queue + 1) + (at & queue->mask);
+	return (MAM_GLOBAL uint64_t *)(queue + 1) + (at & queue->mask);
+}
+
+/* Leaves the place of count `at` to the next round. */
+MAM_KFN void mam_queue_pass(MAM_GLOBAL struct mam_queue *queue, uint32_t at)
+{
+	mam_atomic_store64(mam_queue_place(queue, at),
+			   (uint64_t)(at + queue->mask + 1) << 32 | MAM_NO_PAGE, MAM_RELAXED,
+			   MAM_AT_DEVICE);
+}
+
+/* Waits until the last round is done with the place of count `at`. */
+MAM_KFN void mam_queue_await(MAM_GLOBAL struct mam_queue *queue, uint32_t at)
+{
+	while (mam_atomic_load64(mam_queue_place(queue, at), MAM_RELAXED, MAM_AT_DEVICE) !=
+	       ((uint64_t)at << 32 | MAM_NO_PAGE))
+		mam_nanosleep(20);
 }
 
 /* An address of which a compiler cannot know that all lanes have the same. */
@@ -81,15 +98,15 @@ MAM_KFN MAM_GLOBAL uint64_t *mam_queue_hidden(MAM_GLOBAL uint64_t *where)
 	return where;
 }
 
-/* By one lane, with no other at work: steps count from here on, and the ends are small again. */
+/* By one lane, with no other at work: steps count from here on. */
 MAM_KFN void mam_queue_mark(MAM_GLOBAL struct mam_queue *queue)
 {
 	uint32_t head = (uint32_t)(queue->ends >> 32), tail = (uint32_t)queue->ends;
 
 	if (head > tail)
 		head = tail;
-	queue->line = head & queue->mask;
-	queue->ends = (uint64_t)queue->line << 32 | (tail - head + queue->line);
+	queue->line = head;
+	queue->ends = (uint64_t)head << 32 | tail;
 }
 
 /* Head goes back to tail if it still is ahead of it: the places between were given up. */
@@ -107,23 +124,27 @@ MAM_KFN uint32_t mam_queue_take(MAM_GLOBAL struct mam_queue *queue, struct mam_p
 {
 	uint64_t ends = mam_atomic_add64(mam_queue_hidden(&queue->ends), (uint64_t)1 << 32,
 					 MAM_RELAXED, MAM_AT_DEVICE);
-	uint32_t head = (uint32_t)(ends >> 32), page;
-	MAM_GLOBAL uint32_t *place = mam_queue_place(queue, head);
+	uint32_t head = (uint32_t)(ends >> 32);
+	uint64_t there;
 
 	walk->steps += head - queue->line + 1;
 	if (head >= (uint32_t)ends) {
 		mam_queue_retreat(queue);
 		return MAM_NO_PAGE;
 	}
-	while ((page = mam_atomic_load32(place, MAM_ACQUIRE, MAM_AT_DEVICE)) == MAM_NO_PAGE)
+	for (;;) {
+		there = mam_atomic_load64(mam_queue_place(queue, head), MAM_ACQUIRE, MAM_AT_DEVICE);
+		if (there >> 32 == head && (uint32_t)there != MAM_NO_PAGE)
+			break;
 		mam_nanosleep(20);
-	mam_atomic_store32(place, MAM_NO_PAGE, MAM_RELAXED, MAM_AT_DEVICE);
-	return page;
+	}
+	mam_queue_pass(queue, head);
+	return (uint32_t)there;
 }
 
 MAM_KFN bool mam_queue_give(MAM_GLOBAL struct mam_queue *queue, uint32_t page)
 {
-	MAM_GLOBAL uint32_t *place;
+	uint32_t tail;
 	uint64_t ends;
 
 	if (page >= queue->count)
@@ -131,14 +152,15 @@ MAM_KFN bool mam_queue_give(MAM_GLOBAL struct mam_queue *queue, uint32_t page)
 	for (;;) {
 		ends = mam_atomic_add64(mam_queue_hidden(&queue->ends), 1, MAM_RELAXED,
 					MAM_AT_DEVICE);
-		if ((uint32_t)(ends >> 32) <= (uint32_t)ends)
+		tail = (uint32_t)ends;
+		mam_queue_await(queue, tail);
+		if (ends >> 32 <= tail)
 			break;
+		mam_queue_pass(queue, tail);
 		mam_queue_retreat(queue);
 	}
-	place = mam_queue_place(queue, (uint32_t)ends);
-	while (mam_atomic_load32(place, MAM_RELAXED, MAM_AT_DEVICE) != MAM_NO_PAGE)
-		mam_nanosleep(20);
-	mam_atomic_store32(place, page, MAM_PUBLISHED_GIVE, MAM_AT_DEVICE);
+	mam_atomic_store64(mam_queue_place(queue, tail), (uint64_t)tail << 32 | page,
+			   MAM_PUBLISHED_GIVE, MAM_AT_DEVICE);
 	return true;
 }
 
