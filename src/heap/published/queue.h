@@ -40,7 +40,7 @@ MAM_KBOTH uint32_t mam_queue_mask(uint32_t count)
 {
 	uint32_t mask = 1;
 
-	while (mask < count)
+	while (mask + 1 < count)
 		mask = mask << 1 | 1;
 	return mask;
 }
