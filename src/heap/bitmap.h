@@ -57,6 +57,21 @@ MAM_KFN uint64_t mam_bits_pick(uint64_t x, uint32_t n, uint32_t from)
 	return mam_bits_rotate_left(picked, from);
 }
 
+/* Where the set bit of `x` is that has `k` set bits below it; there is one. */
+MAM_KFN uint32_t mam_bits_nth(uint32_t x, uint32_t k)
+{
+	uint32_t at = 0, half, below;
+
+	for (half = 16; half; half /= 2) {
+		below = mam_popc32(x >> at & ((1u << half) - 1));
+		if (k >= below) {
+			k -= below;
+			at += half;
+		}
+	}
+	return at;
+}
+
 /* Where `n` set bits in a row begin, as bits. */
 MAM_KFN uint64_t mam_bits_stretches(uint64_t x, uint32_t n)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * layout.h - where things lie in a heap of pages: one header, and the bitmap right behind it, so that
- * one pointer is enough and nothing has to be loaded to find a word.
+ * layout.h - where things lie in a heap of pages: one header, and the bitmap right behind it, so
+ * that one pointer is enough and nothing has to be loaded to find a word.
  *
- * 1. The first line never changes once the heap is made: every lane reads it, caches may keep it.
- * 2. Then what changes, each on a line of its own: how many runs are being claimed, how many were
- *    undone, and the counters of what went wrong.
- * 3. Then one bit a page, 64 to a word, 1 = taken. Bits past the last page are taken from the start, so
- *    that nobody has to compare a page with the count; there is one word at least.
+ * 1. The first line never changes once the heap is made: every lane reads it, caches may keep
+ *    it.
+ * 2. Then what changes, each on a line of its own: how many runs are being claimed, how many
+ *    were undone, and the counters of what went wrong.
+ * 3. Then one bit a page, 64 to a word, 1 = taken. Bits past the last page are taken from the
+ *    start, so that nobody has to compare a page with the count; there is one word at least.
  *
- * Bound: 640 bytes and a bit a page. Must hold: count, words, patience and low never change; a bit past the end
- * is never given back.
+ * Bound: 640 bytes and a bit a page. Must hold: count, words, patience and low never change; a
+ * bit past the end is never given back.
  */
 #ifndef MAM_HEAP_LAYOUT_H
 #define MAM_HEAP_LAYOUT_H
@@ -42,7 +43,7 @@ struct mam_pages {
 	uint32_t count;    /* pages; set at format */
 	uint32_t words;    /* words of the bitmap; set at format */
 	uint32_t patience; /* pages seen taken, one after another, before a scan; set at format */
-	uint32_t low;      /* the share, per mille, below which a heap may count as full; set at format */
+	uint32_t low;      /* the share, per mille, from which on patience is; set at format */
 	uint32_t pad[MAM_PAGES_LINE / 4 - 4];
 	struct mam_pages_hot open;   /* runs of several words that are being claimed */
 	struct mam_pages_hot undone; /* such runs that were given up half-way, so far */
@@ -61,9 +62,9 @@ MAM_KBOTH size_t mam_pages_bytes(uint32_t count)
 }
 
 /*
- * How many pages a lane may see taken, at random and one after another, before less than `low` per mille are free
- * with 99% confidence: 5.411 (1 - L) / L, from Pham et al., "Dynamic Buffer Management in Massively
- * Parallel Systems: The Power of Randomness", ACM TOPC 12(1), 2025.
+ * How many pages a lane may see taken, at random and one after another, before less than `low`
+ * per mille are free with 99% confidence: 5.411 (1 - L) / L, from Pham et al., "Dynamic Buffer
+ * Management in Massively Parallel Systems: The Power of Randomness", ACM TOPC 12(1), 2025.
  */
 MAM_KBOTH uint32_t mam_layout_patience(uint32_t low)
 {

@@ -2,8 +2,10 @@
 /*
  * lone.h - one page for a lane that calls alone.
  *
- * 1. Set one bit where the walk is, without a look before: the old value is the look. Mostly that is all.
- * 2. If it was taken, the old value shows the word's other pages: claim a free one while there is one.
+ * 1. Set one bit where the walk is, without a look before: the old value is the look. Mostly
+ *    that is all.
+ * 2. If it was taken, the old value shows the word's other pages: claim a free one while there
+ *    is one.
  * 3. Else look at the next words, several loads in flight; claim a free page there.
  * 4. Else jump to a random place, and so on from 3.
  * 5. After `patience` pages seen taken, one after another, scan (scan.h).
@@ -18,43 +20,51 @@
 #define MAM_LONE_LOOKS 4
 
 /* Steps 3 to 5. */
-MAM_KSLOW uint32_t mam_lone_search(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk)
+MAM_KSLOW struct mam_kfound mam_lone_search(MAM_GLOBAL struct mam_pages *pages,
+					    struct mam_kwalk walk)
 {
 	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
-	uint32_t words = pages->words, patience = pages->patience, vain = 64, page, at, j;
+	uint32_t words = pages->words, patience = pages->patience, vain = 64, j;
 	uint64_t seen[MAM_LONE_LOOKS];
+	struct mam_kfound found;
 
+	found.walk = walk;
 	while (vain < patience) {
 		for (j = 0; j < MAM_LONE_LOOKS; j++) {
-			at = walk->word + j;
-			seen[j] = at < words ? mam_bitmap_load(bits, at) : MAM_WORD_FULL;
+			seen[j] = MAM_WORD_FULL;
+			if (j < words - found.walk.word)
+				seen[j] = mam_bitmap_load(bits, found.walk.word + j);
 		}
-		walk->steps++;
+		found.walk.steps++;
 		for (j = 0; j < MAM_LONE_LOOKS; j++) {
-			page = mam_scan_claim(bits, walk->word + j, seen[j], walk->bit);
-			if (page != MAM_NO_PAGE)
-				return page;
+			found.page = mam_scan_claim(bits, found.walk.word + j, seen[j],
+						    found.walk.bit);
+			if (found.page != MAM_NO_PAGE)
+				return found;
 		}
 		vain += 64 * MAM_LONE_LOOKS;
-		mam_walk_jump(walk, pages);
+		mam_walk_jump(&found.walk, pages);
 	}
-	return mam_scan_lone(pages, walk);
+	return mam_scan_lone(pages, found.walk);
 }
 
 MAM_KFN uint32_t mam_lone_take(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk)
 {
 	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
 	uint64_t chosen = (uint64_t)1 << walk->bit, seen;
+	struct mam_kfound found;
 	uint32_t page;
 
 	walk->steps++;
 	seen = mam_bitmap_claim(bits, walk->word, chosen);
-	if (!(seen & chosen)) {
-		page = walk->word * 64 + walk->bit;
-	} else {
+	page = walk->word * 64 + walk->bit;
+	if (seen & chosen) {
 		page = mam_scan_claim(bits, walk->word, seen, walk->bit);
-		if (page == MAM_NO_PAGE)
-			page = mam_lone_search(pages, walk);
+		if (page == MAM_NO_PAGE) {
+			found = mam_lone_search(pages, *walk);
+			*walk = found.walk;
+			page = found.page;
+		}
 	}
 	if (page != MAM_NO_PAGE) {
 		walk->word = page / 64;

@@ -1,61 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages.h - pages of one size for kernels: take one or a run, give it back. This is the file to include.
+ * pages.h - pages of one size for kernels: take one or a run, give it back. This is the file to
+ * include.
  *
- * A page is a number below the heap's count. A lane keeps a struct mam_kwalk in its registers, started once,
- * and hands it to every call. Lanes that call together are served together. Whoever takes a page sees
- * what its last owner wrote before giving it back.
+ * A page is a number below the heap's count. A lane keeps a struct mam_kwalk in its registers,
+ * started once, and hands it to every call. Lanes that call together are served together.
+ * Whoever takes a page sees what its last owner wrote before giving it back.
  */
 #ifndef MAM_HEAP_PAGES_H
 #define MAM_HEAP_PAGES_H
 
 #include "heap/lone.h"
+#include "heap/release.h"
 #include "heap/runs.h"
+#include "heap/warp.h"
 
 /* One page, or MAM_NO_PAGE if each was seen taken. */
 MAM_KFN uint32_t mam_pages_take(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk)
 {
+	uint32_t mask = mam_warp_active();
+
+	if (mask & (mask - 1))
+		return mam_warp_take(pages, walk, mask);
 	return mam_lone_take(pages, walk);
 }
 
 /* False, and counted, if the page was free or is none; nothing else happens then. */
 MAM_KFN bool mam_pages_give(MAM_GLOBAL struct mam_pages *pages, uint32_t page)
 {
-	uint64_t bit = (uint64_t)1 << page % 64;
-
 	if (page >= pages->count) {
-		mam_tally_add(pages, MAM_TALLY_FOREIGN);
+		mam_tally_add(pages, MAM_TALLY_FOREIGN, 1);
 		return false;
 	}
-	if (mam_bitmap_release(mam_pages_bits(pages), page / 64, bit) & bit)
+	if (mam_release_warp(pages, page, mam_warp_active()))
 		return true;
-	mam_tally_add(pages, MAM_TALLY_TWICE);
+	mam_tally_add(pages, MAM_TALLY_TWICE, 1);
 	return false;
 }
 
-/* `n` consecutive pages, or MAM_NO_PAGE if no such run was seen free; each lane may ask for another n. */
+/*
+ * `n` consecutive pages, or MAM_NO_PAGE if no such run was seen free; each lane may ask for
+ * another n.
+ */
 MAM_KFN uint32_t mam_pages_take_run(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk,
 				    uint32_t n)
 {
+	struct mam_kfound found;
+
 	if (!n || n > pages->count) {
-		mam_tally_add(pages, MAM_TALLY_BAD_SIZE);
+		mam_tally_add(pages, MAM_TALLY_BAD_SIZE, 1);
 		return MAM_NO_PAGE;
 	}
 	if (n == 1)
-		return mam_lone_take(pages, walk);
-	return mam_runs_take_lone(pages, walk, n);
+		return mam_pages_take(pages, walk);
+	found = mam_runs_take_lone(pages, *walk, n);
+	*walk = found.walk;
+	return found.page;
 }
 
 /* As mam_pages_give(), for all of a run or a part of one. */
 MAM_KFN bool mam_pages_give_run(MAM_GLOBAL struct mam_pages *pages, uint32_t page, uint32_t n)
 {
 	if (!n || page >= pages->count || n > pages->count - page) {
-		mam_tally_add(pages, MAM_TALLY_FOREIGN);
+		mam_tally_add(pages, MAM_TALLY_FOREIGN, 1);
 		return false;
 	}
 	if (mam_runs_release(mam_pages_bits(pages), page, page + n))
 		return true;
-	mam_tally_add(pages, MAM_TALLY_TWICE);
+	mam_tally_add(pages, MAM_TALLY_TWICE, 1);
 	return false;
 }
 

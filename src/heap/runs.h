@@ -5,25 +5,29 @@
  * Within a word a run is one compare-and-swap: all or nothing. Over several words:
  *
  * 1. Raise `open`.
- * 2. Claim the words one after another in ASCENDING order, each by compare-and-swap, its part of the
- *    run or nothing of it.
+ * 2. Claim the words one after another in ASCENDING order, each by compare-and-swap, its part of
+ *    the run or nothing of it.
  * 3. If a word has a taken page in the way, give back what was claimed and raise `undone`.
  * 4. Lower `open`.
  *
- * Progress: of all runs that are claimed at once, look at the highest word that two of them want. Whoever
- * claims it has no other contested word before it, so it goes on to its end unless a page there is kept by
- * somebody: two runs cannot stop each other for ever, and one of two whole-heap runs wins
- * at the first word, where the other has nothing to give back.
+ * Progress: of all runs that are claimed at once, look at the highest word that two of them
+ * want. Whoever claims it has no other contested word before it, so it goes on to its end unless
+ * a page there is kept by somebody: two runs cannot stop each other for ever, and one of two
+ * whole-heap runs wins at the first word, where the other has nothing to give back.
  *
- * Must hold: a bit is given back by its owner only; `open` is above 0 while there is a bit that may
- * yet be given back by its claim; `undone` rises after the last such bit is back (scan.h says why).
+ * Must hold: a bit is given back by its owner only; `open` is above 0 while there is a bit that
+ * may yet be given back by its claim; `undone` rises after the last such bit is back (scan.h
+ * says why).
  */
 #ifndef MAM_HEAP_RUNS_H
 #define MAM_HEAP_RUNS_H
 
 #include "heap/scan.h"
 
-/* `mask` of a word, all of it: MAM_WORD_FULL's complement, 0, if it was had, else what of it was taken. */
+/*
+ * `mask` of a word, all of it: MAM_WORD_FULL's complement, 0, if it was had, else what of it
+ * was taken.
+ */
 MAM_KFN uint64_t mam_runs_claim_word(MAM_GLOBAL uint64_t *bits, uint32_t word, uint64_t mask)
 {
 	uint64_t seen = mask == MAM_WORD_FULL ? 0 : mam_bitmap_load(bits, word), old;
@@ -60,7 +64,10 @@ MAM_KFN bool mam_runs_release(MAM_GLOBAL uint64_t *bits, uint32_t first, uint32_
 	return all;
 }
 
-/* MAM_NO_PAGE if it has all pages from `first` to before `end`, else the highest that was in the way. */
+/*
+ * MAM_NO_PAGE if it has all pages from `first` to before `end`, else the highest that was in
+ * the way.
+ */
 MAM_KFN uint32_t mam_runs_claim(MAM_GLOBAL struct mam_pages *pages, uint32_t first, uint32_t end,
 				uint32_t *undone)
 {
@@ -88,12 +95,13 @@ MAM_KFN uint32_t mam_runs_claim(MAM_GLOBAL struct mam_pages *pages, uint32_t fir
 }
 
 /*
- * Looks at the words from `word` to before `end` for `n` free pages in a row and claims them. Every window of n pages
- * there had a page seen taken if this gives MAM_NO_PAGE. `free` counts free pages in a row up to the word; a
- * claim that fails goes on behind the page that stopped it, so that each attempt begins later than the last.
+ * Looks at the words from `word` to before `end` for `n` free pages in a row and claims them.
+ * Every window of n pages there had a page seen taken if this gives MAM_NO_PAGE. `free` counts
+ * free pages in a row up to the word; a claim that fails goes on behind the page that stopped
+ * it, so that each attempt begins later than the last.
  */
-MAM_KFN uint32_t mam_runs_sweep(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk, uint32_t n,
-				uint32_t word, uint32_t end, uint32_t *undone)
+MAM_KFN uint32_t mam_runs_sweep(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk,
+				uint32_t n, uint32_t word, uint32_t end, uint32_t *undone)
 {
 	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
 	uint64_t seen, below = 0, starts;
@@ -124,32 +132,37 @@ MAM_KFN uint32_t mam_runs_sweep(MAM_GLOBAL struct mam_pages *pages, struct mam_k
 	return MAM_NO_PAGE;
 }
 
-/* A run of `n` pages, for one lane; MAM_NO_PAGE only if every window of n pages had one seen taken. */
-MAM_KSLOW uint32_t mam_runs_take_lone(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk,
-				      uint32_t n)
+/*
+ * A run of `n` pages, for one lane; MAM_NO_PAGE only if every window of n pages had one seen
+ * taken.
+ */
+MAM_KSLOW struct mam_kfound mam_runs_take_lone(MAM_GLOBAL struct mam_pages *pages,
+					       struct mam_kwalk walk, uint32_t n)
 {
-	uint32_t words = pages->words, scans, undone, page, over;
+	uint32_t words = pages->words, scans, undone, over;
+	struct mam_kfound found;
 
+	found.walk = walk;
+	/* The words that windows reach into which begin before the place where the sweep does. */
+	over = n / 64 + 2 < words - walk.word ? walk.word + n / 64 + 2 : words;
 	for (scans = 0; scans < MAM_SCANS_MAX; scans++) {
 		undone = mam_scan_begin(pages);
-		page = mam_runs_sweep(pages, walk, n, walk->word, words, &undone);
-		/* The rest, and the windows that reach over the place where it began. */
-		over = n / 64 + 2 < words - walk->word ? walk->word + n / 64 + 2 : words;
-		if (page == MAM_NO_PAGE)
-			page = mam_runs_sweep(pages, walk, n, 0, over, &undone);
-		if (page != MAM_NO_PAGE) {
-			walk->word = (page + n - 1) / 64;
-			walk->bit = (page + n) % 64;
-			return page;
+		found.page = mam_runs_sweep(pages, &found.walk, n, walk.word, words, &undone);
+		if (found.page == MAM_NO_PAGE)
+			found.page = mam_runs_sweep(pages, &found.walk, n, 0, over, &undone);
+		if (found.page != MAM_NO_PAGE) {
+			found.walk.word = (found.page + n - 1) / 64;
+			found.walk.bit = (found.page + n) % 64;
+			return found;
 		}
 		if (mam_scan_counts(pages, undone)) {
-			mam_tally_add(pages, MAM_TALLY_NO_RUN);
-			return MAM_NO_PAGE;
+			mam_tally_add(pages, MAM_TALLY_NO_RUN, 1);
+			return found;
 		}
 		mam_scan_pause(scans);
 	}
-	mam_tally_add(pages, MAM_TALLY_CONTENDED);
-	return MAM_NO_PAGE;
+	mam_tally_add(pages, MAM_TALLY_CONTENDED, 1);
+	return found;
 }
 
 #endif

@@ -2,18 +2,22 @@
 /*
  * scan.h - looks at every word of a heap once, and says honestly that there is nothing.
  *
- * "No page" is true only if each page was seen taken once during this one scan by somebody who keeps it.
- * A run of several words is claimed word by word, and given back when one of them is lost: its bits
- * may be seen taken though nobody ever has the pages. So a scan that found nothing counts only if
- * no such claim could have been among what it saw:
+ * "No page" is true only if each page was seen taken once during this one scan by somebody who
+ * keeps it. A run of several words is claimed word by word, and given back when one of them is
+ * lost: its bits may be seen taken though nobody ever has the pages. So a scan that found
+ * nothing counts only if no such claim could have been among what it saw:
  *
- * 1. Read `undone`. 2. Look at all words. 3. Read `open`, then `undone`. 4. If `open` is 0 and `undone` as it was, it is so. 5. If
- * not, wait a moment and look again; after many times give up, and count that as contended.
+ * 1. Read `undone`.
+ * 2. Look at all words.
+ * 3. Read `open`, then `undone`.
+ * 4. If `open` is 0 and `undone` is as it was, it is so.
+ * 5. If not, wait a moment and look again; after many times give up, and count that as contended.
  *
- * Why 4 is enough: a claim raises `open` before its first bit and lowers it after its last act; one that
- * gives bits back raises `undone` after them and before it lowers `open`. Somebody who saw such a bit sees
- * `open` raised, or lowered again with `undone` raised behind step 1, or the run is complete and its pages
- * are taken. Whoever saw `undone` already raised in step 1 cannot see the bits any more.
+ * Why 4 is enough: a claim raises `open` before its first bit and lowers it after its last act;
+ * one that gives bits back raises `undone` after them and before it lowers `open`. Somebody who
+ * saw such a bit sees `open` raised, or lowered again with `undone` raised behind step 1, or the
+ * run is complete and its pages are taken. Whoever saw `undone` already raised in step 1 cannot
+ * see the bits any more.
  *
  * Bound: words / 4 round trips a scan for one lane, MAM_SCANS_MAX scans.
  */
@@ -47,7 +51,10 @@ MAM_KFN void mam_scan_pause(uint32_t scans)
 	mam_nanosleep(scans < 8 ? 64u << scans : 16384u);
 }
 
-/* One of the free pages of a word that was seen as `seen`; goes on until it has one or sees none. */
+/*
+ * One of the free pages of a word that was seen as `seen`; goes on until it has one or sees
+ * none.
+ */
 MAM_KFN uint32_t mam_scan_claim(MAM_GLOBAL uint64_t *bits, uint32_t word, uint64_t seen,
 				uint32_t from)
 {
@@ -87,23 +94,25 @@ MAM_KFN uint32_t mam_scan_once(MAM_GLOBAL struct mam_pages *pages, struct mam_kw
 }
 
 /* The last resort of a lane alone. */
-MAM_KSLOW uint32_t mam_scan_lone(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk)
+MAM_KSLOW struct mam_kfound mam_scan_lone(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk walk)
 {
-	uint32_t scans, undone, page;
+	struct mam_kfound found;
+	uint32_t scans, undone;
 
+	found.walk = walk;
 	for (scans = 0; scans < MAM_SCANS_MAX; scans++) {
 		undone = mam_scan_begin(pages);
-		page = mam_scan_once(pages, walk);
-		if (page != MAM_NO_PAGE)
-			return page;
+		found.page = mam_scan_once(pages, &found.walk);
+		if (found.page != MAM_NO_PAGE)
+			return found;
 		if (mam_scan_counts(pages, undone)) {
-			mam_tally_add(pages, MAM_TALLY_FULL);
-			return MAM_NO_PAGE;
+			mam_tally_add(pages, MAM_TALLY_FULL, 1);
+			return found;
 		}
 		mam_scan_pause(scans);
 	}
-	mam_tally_add(pages, MAM_TALLY_CONTENDED);
-	return MAM_NO_PAGE;
+	mam_tally_add(pages, MAM_TALLY_CONTENDED, 1);
+	return found;
 }
 
 #endif

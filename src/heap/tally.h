@@ -7,9 +7,10 @@
 
 #include "heap/layout.h"
 
-MAM_KSLOW void mam_tally_add(MAM_GLOBAL struct mam_pages *pages, enum mam_pages_tally kind)
+MAM_KSLOW void mam_tally_add(MAM_GLOBAL struct mam_pages *pages, enum mam_pages_tally kind,
+			     uint32_t n)
 {
-	(void)mam_atomic_add64(&pages->tally[kind], 1, MAM_RELAXED, MAM_AT_DEVICE);
+	(void)mam_atomic_add64(&pages->tally[kind], n, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
 #endif

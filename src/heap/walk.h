@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * walk.h - where a lane looks next: a place in the bitmap, a random generator, and a count of looks,
- * all in the caller's registers.
+ * walk.h - where a lane looks next: a place in the bitmap, a random generator, and a count of
+ * looks, all in the caller's registers.
  *
  * 1. The start is the warp's number times the golden section of the range, so that warps of one
- *    launch begin as far from each other as their number allows, and a random step from there, at most
- *    as long as a warp's share, so that two launches do not begin at the same places.
- * 2. A walk that found room goes on there with its next request (the clustered walk of Pham et al., ACM TOPC 2025).
+ *    launch begin as far from each other as their number allows, and a random step from there,
+ *    at most as long as a warp's share, so that two launches do not begin at the same places.
+ * 2. A walk that found room goes on there with its next request (the clustered walk of Pham et
+ *    al., ACM TOPC 2025).
  * 3. A walk that found none jumps anywhere.
  *
- * A place is a word and a bit in it. `steps` counts looks: at a word by one lane, at a region by a warp.
+ * A place is a word and a bit in it. `steps` counts looks: at a word by one lane, at a region by
+ * a warp.
  */
 #ifndef MAM_HEAP_WALK_H
 #define MAM_HEAP_WALK_H
@@ -21,6 +23,12 @@ struct mam_kwalk {
 	uint32_t bit;   /* and at which bit of it, if it is blind */
 	uint32_t state; /* the generator's */
 	uint32_t steps; /* looks so far */
+};
+
+/* What a search gives: values, not pointers, so that a caller's walk stays in registers. */
+struct mam_kfound {
+	uint32_t page; /* or MAM_NO_PAGE */
+	struct mam_kwalk walk;
 };
 
 #define MAM_WALK_GOLDEN 0x9e3779b9u
@@ -47,7 +55,8 @@ MAM_KFN uint32_t mam_walk_random(struct mam_kwalk *walk)
 }
 
 /* Goes to the place that is `fraction` of the way through the heap. */
-MAM_KFN void mam_walk_go(struct mam_kwalk *walk, MAM_GLOBAL struct mam_pages *pages, uint32_t fraction)
+MAM_KFN void mam_walk_go(struct mam_kwalk *walk, MAM_GLOBAL struct mam_pages *pages,
+			 uint32_t fraction)
 {
 	uint64_t place = (uint64_t)fraction * pages->words;
 
@@ -65,7 +74,8 @@ MAM_KFN void mam_kwalk_start(struct mam_kwalk *walk, MAM_GLOBAL struct mam_pages
 	uint32_t per_block = (mam_block_threads() + 31) / 32;
 	uint32_t warp = mam_block() * per_block + mam_thread() / 32;
 	uint32_t share = 64 - mam_clz64((uint64_t)mam_grid_blocks() * per_block);
-	uint32_t noise = mam_walk_mix((uint32_t)mam_clock() ^ mam_smid() << 20 ^ mam_warpid() << 26);
+	uint32_t noise =
+		mam_walk_mix((uint32_t)mam_clock() ^ mam_smid() << 20 ^ mam_warpid() << 26);
 
 	walk->state = noise + mam_thread() * MAM_WALK_GOLDEN;
 	walk->steps = 0;

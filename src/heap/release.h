@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * release.h - gives pages back, those of the lanes that call together with few atomics.
+ *
+ * 1. Lanes that took pages together mostly have consecutive ones: who has the lowest caller's
+ *    page plus its own rank goes with it, if the word is the same. One atomic for all of those.
+ * 2. Each of the others has an atomic of its own: all go out in one round trip.
+ * 3. The old value says what was free already: that is counted, and changes nothing.
+ *
+ * The barrier before 1 puts what all of them wrote before the one release.
+ */
+#ifndef MAM_HEAP_RELEASE_H
+#define MAM_HEAP_RELEASE_H
+
+#include "heap/bitmap.h"
+#include "heap/tally.h"
+
+MAM_KFN bool mam_release_lone(MAM_GLOBAL struct mam_pages *pages, uint32_t page)
+{
+	uint64_t bit = (uint64_t)1 << page % 64;
+
+	return mam_bitmap_release(mam_pages_bits(pages), page / 64, bit) & bit;
+}
+
+/* One page of each lane of `mask`, which are those that are here. */
+MAM_KFN bool mam_release_warp(MAM_GLOBAL struct mam_pages *pages, uint32_t page, uint32_t mask)
+{
+	uint32_t lower = mask & ((1u << mam_lane()) - 1), leader = mam_ffs32(mask) - 1;
+	uint32_t rank = mam_popc32(lower), first, fits, twice = 0;
+	uint64_t given;
+
+	mam_warp_sync(mask);
+	first = mam_warp_shuffle32(mask, page, leader);
+	/* By rank: whose page is in line. */
+	fits = mam_warp_ballot(mask, page == first + rank && page / 64 == first / 64);
+	if (mask + 1 && fits != mask)
+		return mam_release_lone(pages, page);
+	if (!lower) {
+		given = (uint64_t)(mask + 1 ? (uint32_t)mam_bits_span(0, mam_popc32(mask)) : fits)
+			<< first % 64;
+		given &= ~mam_bitmap_release(mam_pages_bits(pages), first / 64, given);
+		twice = (uint32_t)(given >> first % 64);
+	}
+	twice = mam_warp_shuffle32(mask, twice, leader);
+	if (fits & 1u << mam_lane())
+		return !(twice >> rank & 1);
+	return mam_release_lone(pages, page);
+}
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kit.h - what tests of the page allocator share: a small heap with a shadow of who has what,
+ * and a payload that its owner writes and reads plainly.
+ *
+ * The shadow finds a page that two have; it is atomic and orders nothing. The payload shows the
+ * race checker whether a claim acquires what a release gave. After a run every bit must be as it
+ * was.
+ */
+#ifndef MAM_TESTS_HEAP_KIT_H
+#define MAM_TESTS_HEAP_KIT_H
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "heap/pages.h"
+#include "simt/explore.h"
+
+#define KIT_PAGES_MAX 1024
+
+struct kit {
+	struct mam_pages *pages;
+	uint32_t count;                 /* pages */
+	uint32_t owner[KIT_PAGES_MAX];  /* 0: nobody; atomic */
+	uint32_t payload[KIT_PAGES_MAX]; /* plain */
+	uint32_t failed;                /* requests that got nothing; atomic */
+	const void *plan;               /* the test's own */
+};
+
+static inline uint32_t kit_me(void)
+{
+	return mam_block() * mam_block_threads() + mam_thread() + 1;
+}
+
+/* The caller has just got `n` pages from `page` on. */
+static inline void kit_own(struct kit *kit, uint32_t page, uint32_t n)
+{
+	uint32_t i;
+
+	MAM_KASSERT(page < kit->count && n <= kit->count - page);
+	for (i = page; i < page + n; i++) {
+		MAM_KASSERT(!mam_atomic_xchg32(&kit->owner[i], kit_me(), MAM_RELAXED,
+					       MAM_AT_DEVICE));
+		kit->payload[i] = kit_me();
+	}
+}
+
+/* The caller is about to give them back. */
+static inline void kit_disown(struct kit *kit, uint32_t page, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = page; i < page + n; i++) {
+		MAM_KASSERT(kit->payload[i] == kit_me());
+		kit->payload[i] = 0;
+		MAM_KASSERT(mam_atomic_xchg32(&kit->owner[i], 0, MAM_RELAXED, MAM_AT_DEVICE) ==
+			    kit_me());
+	}
+}
+
+static inline void kit_count_failure(struct kit *kit)
+{
+	(void)mam_atomic_add32(&kit->failed, 1, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+/* A new heap, before each run. */
+static inline void kit_begin(void *argument)
+{
+	struct kit *kit = argument;
+
+	memset(kit->pages, 0, mam_pages_bytes(kit->count));
+	mam_pages_format(kit->pages, kit->count, 5);
+	memset(kit->owner, 0, sizeof(kit->owner));
+	memset(kit->payload, 0, sizeof(kit->payload));
+	kit->failed = 0;
+}
+
+/* After a run: the bits say what the shadow says, and no run is open. */
+static inline const char *kit_check(void *argument)
+{
+	const struct kit *kit = argument;
+	const uint64_t *bits = mam_pages_bits(kit->pages);
+	uint32_t i;
+
+	for (i = 0; i < kit->pages->words * 64; i++)
+		if ((bits[i / 64] >> i % 64 & 1) != (i >= kit->count || kit->owner[i]))
+			return "a bit does not say what the shadow says";
+	return kit->pages->open.value ? "a run is still open" : NULL;
+}
+
+/* As kit_check(), and all pages are back. */
+static inline const char *kit_check_empty(void *argument)
+{
+	const struct kit *kit = argument;
+	uint32_t i;
+
+	for (i = 0; i < kit->count; i++)
+		if (kit->owner[i])
+			return "a page has still an owner";
+	return kit_check(argument);
+}
+
+static inline struct kit *kit_create(uint32_t count, const void *plan)
+{
+	struct kit *kit = calloc(1, sizeof(*kit));
+
+	ck_assert_ptr_nonnull(kit);
+	ck_assert_uint_le(count, KIT_PAGES_MAX);
+	kit->count = count;
+	kit->plan = plan;
+	kit->pages = aligned_alloc(MAM_PAGES_LINE, (mam_pages_bytes(count) + MAM_PAGES_LINE - 1) /
+							   MAM_PAGES_LINE * MAM_PAGES_LINE);
+	ck_assert_ptr_nonnull(kit->pages);
+	return kit;
+}
+
+static inline void kit_destroy(struct kit *kit)
+{
+	free(kit->pages);
+	free(kit);
+}
+
+/* Runs the suite that has this one case. */
+static inline int kit_run(TCase *tcase, const char *name)
+{
+	Suite *suite = suite_create(name);
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tcase, 300);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#endif
