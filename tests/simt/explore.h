@@ -47,8 +47,8 @@ void simt_describe(const struct simt_case *test, const struct simt_search *searc
 /* For tests: explores, prints what failed, and fails the Check test. Counts schedules a program runs; prints them at exit. */
 void simt_must_pass(const struct simt_case *test);
 /*
- * The opposite: a failure with this verdict must be found (any if SIMT_FINE), else the Check test fails. Where SIMT_SEED
- * chooses, that one interleaving is run and printed, whatever it gives.
+ * The opposite: a failure with this verdict must be found (any if SIMT_FINE), else the Check test fails. Where SIMT_CASE,
+ * SIMT_SEED or SIMT_SEEDS choose, what is found is printed, and nothing fails.
  */
 void simt_must_fail(const struct simt_case *test, enum simt_verdict verdict);
 

@@ -97,7 +97,7 @@ struct simt_launch {
 	uint32_t place;   /* of its first block, in race.h */
 	bool host, begun, ended;
 	struct simt_launch *before; /* in its stream; NULL if none */
-	const struct simt_lane *by; /* the host thread that launched it; NULL: the world's builder */
+	uint32_t by;                /* number of the host thread that launched it; 0: the world's builder */
 };
 
 /* Points at which the scheduler's choice of policy differs are in sched.c. */
