@@ -18,12 +18,12 @@
  *		mam_kpage_free(heap, node);
  *	}
  *
- * A lane keeps a walk, sixteen bytes in its registers, for as long as it likes: it says where to look
- * next. One that was not started is garbage. A walk is of one heap.
+ * A lane keeps a walk, sixteen bytes in its registers, for as long as it likes: it says where to
+ * look next. One that was not started is garbage. A walk is of one heap.
  *
- * Who may call. Any lane at any time, alone or with others of its warp, also in divergent code: lanes
- * that happen to come together are served together. None waits for another lane, block or kernel: a lane
- * may stop anywhere, for ever, and all others go on.
+ * Who may call. Any lane at any time, alone or with others of its warp, also in divergent code:
+ * lanes of a warp that happen to come together are served together. None waits for what another
+ * warp does: one may stop anywhere, for ever, and all others go on.
  *
  * What is ordered. What a lane wrote to a page before it gave the page back, and what others wrote
  * that it had seen, happens before what the page's next holder does with it, wherever on the device
@@ -32,10 +32,10 @@
  *
  * Contents. A page is not cleared: it has what its last holder wrote.
  *
- * Mistakes. A page given back twice, or an address that is no page's first byte, changes nothing, is
- * counted (mam_heap_stats()) and answered with false; but a page that was given back and taken again
- * by another is that one's, and giving it back once more takes it away. A pointer to a head that is
- * none is undefined, and so is use after mam_heap_destroy().
+ * Mistakes. A page given back twice, or an address that is no page's first byte, changes nothing,
+ * is counted (mam_heap_stats()) and answered with false; but a page that was given back and taken
+ * again by another is that one's, and giving it back once more takes it away. A pointer to a head
+ * that is none is undefined, and so is use after mam_heap_destroy().
  *
  * Compile with -I to where mam's headers are installed; sm_70 and later.
  */
@@ -43,7 +43,7 @@
 #define MAM_HEAP_CUH
 
 #if !defined(__CUDACC__) && !defined(MAM_SIMT)
-#error "mam/heap.cuh is for kernels: compile with nvcc, as a .cu file; host code includes mam/heap.h"
+#error "mam/heap.cuh is for kernels: compile it by nvcc, in a .cu file; else include mam/heap.h"
 #endif
 
 #include <mam/heap.h>
@@ -95,8 +95,8 @@ MAM_KFN uint32_t mam_kpage_around(const struct mam_kheap *heap, const void *addr
 }
 
 /*
- * mam_kpage_alloc - one page, at a multiple of its size. NULL, counted: all pages were seen taken, each
- * once, in one scan.
+ * mam_kpage_alloc - one page, at a multiple of its size. NULL, counted: all pages were seen taken,
+ * each once, in one scan.
  */
 MAM_KFN void *mam_kpage_alloc(struct mam_kheap *heap, struct mam_kwalk *walk)
 {
@@ -111,9 +111,9 @@ MAM_KFN bool mam_kpage_free(struct mam_kheap *heap, void *page)
 }
 
 /*
- * mam_kpage_alloc_run - `n` pages in a row, 1 to all, each lane its own number of them; at a multiple
- * of one page's size. NULL, counted: no `n` free pages in a row were seen, or `n` is out of range, or too many
- * such requests were in each other's way.
+ * mam_kpage_alloc_run - `n` pages in a row, 1 to all, each lane its own number of them; at a
+ * multiple of one page's size. NULL, counted: no `n` free pages in a row were seen, or `n` is out
+ * of range, or too many such requests were in each other's way.
  */
 MAM_KFN void *mam_kpage_alloc_run(struct mam_kheap *heap, struct mam_kwalk *walk, uint32_t n)
 {
@@ -121,9 +121,9 @@ MAM_KFN void *mam_kpage_alloc_run(struct mam_kheap *heap, struct mam_kwalk *walk
 }
 
 /*
- * mam_kpage_free_run - `n` pages from `page` on, which need not be what was taken together: a run may be
- * given back in parts, and single pages as a run. False: at least one of them was not taken, or
- * there are not so many; what was taken is given back nevertheless.
+ * mam_kpage_free_run - `n` pages from `page` on, which need not be what was taken together: a run
+ * may be given back in parts, and single pages as a run. False: at least one of them was not
+ * taken, or there are not so many; what was taken is given back nevertheless.
  */
 MAM_KFN bool mam_kpage_free_run(struct mam_kheap *heap, void *page, uint32_t n)
 {

@@ -20,12 +20,12 @@
  * A page is ordinary memory of its device: it may be copied, and used by several kernels, taken in
  * one and given back in another. There may be any number of heaps, on the same pool or others.
  *
- * Threads and streams. What mam.h says of all calls holds here too, but that a heap must not be used
- * by a call that begins after mam_heap_destroy() of it. Calls that take a `stream` do what they say
- * in its order: after all that was submitted to it before, and before all that follows. It is a stream
- * of the context that the pool's memory belongs to: a CUstream or cudaStream_t; NULL and
- * (cudaStream_t)1 are the legacy default stream, (cudaStream_t)2 is the calling thread's own. No call
- * here ends a stream capture.
+ * Threads and streams. What mam.h says of all calls holds here too, but that a heap must not be
+ * used by a call that begins after mam_heap_destroy() of it. Calls that take a `stream` do what
+ * they say in its order: after all that was submitted to it before, and before all that follows.
+ * It is a stream of the context that the pool's memory belongs to: a CUstream or cudaStream_t;
+ * NULL and (cudaStream_t)1 are the legacy default stream, (cudaStream_t)2 is the calling thread's
+ * own. No call here ends a stream capture.
  */
 #ifndef MAM_HEAP_H
 #define MAM_HEAP_H
@@ -50,15 +50,17 @@ struct mam_heap_attr {
 	size_t size;  /* sizeof(struct mam_heap_attr): it may grow in later versions */
 	size_t bytes; /* of all its pages, rounded up to whole ones; the books come on top */
 	/*
-	 * Bytes of a page: a power of two, 256 to 4 MiB. Every page lies at a multiple of its size. 0: 4096,
-	 * which holds most of what a lane asks for in one piece, costs one bit in 32,768 for books, and
-	 * is wasted less than larger ones where a request is small. What is larger takes several in a row.
+	 * Bytes of a page: a power of two, 256 to 4 MiB. Every page lies at a multiple of its
+	 * size. 0: 4096, which holds most of what a lane asks for in one piece, costs one bit in
+	 * 32,768 for books, and is wasted less than larger ones where a request is small. What is
+	 * larger takes several in a row.
 	 */
 	size_t page_bytes;
 	/*
-	 * Which share of free pages, in thousandths, is still to be found by walking at random, 1 to
-	 * 1000; 0: 5. A walk that finds nothing for so long that, with this share free, it would be
-	 * unlikely, gives way to one exact scan of the whole heap. Lower: longer walks, fewer scans.
+	 * Which share of free pages, in thousandths, is still to be found by walking at random, 1
+	 * to 1000; 0: 5. A walk that finds nothing for so long that, with this share free, it
+	 * would be unlikely, gives way to one exact scan of the whole heap. Lower: longer walks,
+	 * fewer scans.
 	 */
 	unsigned int low_per_mille;
 };
@@ -70,26 +72,28 @@ struct mam_heap_attr {
  * pages free, ready for kernels in every stream once the call returns.
  *
  * The pool's source must give memory that a device reaches: vmm, cudamalloc, managed, pinned, or a
- * program's own. The block is the heap's until mam_heap_destroy(); to the pool it is one live block.
- * The call waits for its own work, and for all work of the context where the pool frees blocks
- * without a wait (MAM_FREE_STREAM): such a block may still be in use. Errors: INVALID_VALUE (a field
- * out of range, no bytes, more than 2^32 - 64 pages, no such pool), UNSUPPORTED (the pool's
- * source gives addresses without memory, or memory of no device), OUT_OF_MEMORY, OUT_OF_HOST_MEMORY,
- * NO_DEVICE, DRIVER, DESTROYED. What fails takes nothing.
+ * program's own. The block is the heap's until mam_heap_destroy(); to the pool it is one live
+ * block. The call waits for its own work, and for all work of the context where the pool frees
+ * blocks without a wait (MAM_FREE_STREAM): such a block may still be in use. Errors: INVALID_VALUE
+ * (a field out of range, no bytes, more than 2^32 - 64 pages, no such pool), UNSUPPORTED (the
+ * pool's source gives addresses without memory, or memory of no device), OUT_OF_MEMORY,
+ * OUT_OF_HOST_MEMORY, NO_DEVICE, DRIVER, DESTROYED. What fails takes nothing.
  */
 MAM_API enum mam_status mam_heap_create(struct mam_pool *pool, const struct mam_heap_attr *attr,
 					struct mam_heap **heap);
 
 /*
- * mam_heap_device - what kernels are given. It stays the same from create to destroy. NULL: for NULL.
+ * mam_heap_device - what kernels are given. It stays the same from create to destroy. NULL: for
+ * NULL.
  */
 MAM_API struct mam_kheap *mam_heap_device(const struct mam_heap *heap);
 
 /*
  * mam_heap_reset - all pages are free again and all counts zero, in the order of `stream`, whoever
- * held pages. Does not wait. On a stream in capture it becomes part of the graph, which may then run
- * as long as the heap lives. Errors: INVALID_VALUE (a NULL heap, no such stream), WOULD_WAIT (`stream` is the
- * legacy one while a blocking stream is in capture), DESTROYED (the pool was abandoned), DRIVER.
+ * held pages. Does not wait. On a stream in capture it becomes part of the graph, which may then
+ * run as long as the heap lives. Errors: INVALID_VALUE (a NULL heap, no such stream), WOULD_WAIT
+ * (`stream` is the legacy one while a blocking stream is in capture), DESTROYED (the pool was
+ * abandoned), DRIVER.
  */
 MAM_API enum mam_status mam_heap_reset(struct mam_heap *heap, struct CUstream_st *stream);
 
@@ -119,21 +123,22 @@ struct mam_heap_info {
  * mam_heap_stats - read the heap's books, in the order of `stream`, and wait for that.
  *
  * The numbers are those of one moment if no kernel in another stream uses the heap meanwhile; else
- * each page is seen as it was at some moment of the call. Costs the transfer of a bit for each page.
- * Set stats->size first. Errors: INVALID_VALUE (a NULL, no such stream), WOULD_WAIT (`stream` is in capture, or
- * is the legacy one while a blocking stream is), DESTROYED, OUT_OF_HOST_MEMORY, DRIVER.
+ * each page is seen as it was at some moment of the call. Costs the transfer of a bit for each
+ * page. Set stats->size first. Errors: INVALID_VALUE (a NULL, no such stream), WOULD_WAIT
+ * (`stream` is in capture, or is the legacy one while a blocking stream is), DESTROYED,
+ * OUT_OF_HOST_MEMORY, DRIVER.
  */
 MAM_API enum mam_status mam_heap_stats(struct mam_heap *heap, struct CUstream_st *stream,
 				       struct mam_heap_info *stats);
 
 /*
- * mam_heap_destroy - give the ground back to the pool, whoever holds pages, and free the handle. NULL:
- * MAM_OK, nothing done.
+ * mam_heap_destroy - give the ground back to the pool, whoever holds pages, and free the handle.
+ * NULL: MAM_OK, nothing done.
  *
  * The pool's policy says whether the call waits, as mam_free() of the ground would: after
  * MAM_FREE_STRICT kernels that were launched before are done. Otherwise the caller sees to it that
- * none is left. Where the pool was abandoned the ground is gone, and only the handle is freed. Errors:
- * DRIVER (the wait failed): the heap is as it was.
+ * none is left. Where the pool was abandoned the ground is gone, and only the handle is freed.
+ * Errors: DRIVER (the wait failed): the heap is as it was.
  */
 MAM_API enum mam_status mam_heap_destroy(struct mam_heap *heap);
 

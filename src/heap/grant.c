@@ -9,9 +9,9 @@
  * 4. if the pool may have handed out memory that work still uses, wait for the context;
  * 5. books zeroed, head and header written, in a stream of its own, which is waited for.
  *
- * Bits past the last page are taken from the start, and again by each reset: at most seven whole bytes
- * and a part of one, at the end of the bitmap, by two fills. So a reset is fills alone, which a graph
- * can hold without any memory of the host's.
+ * Bits past the last page are taken from the start, and again by each reset: at most seven whole
+ * bytes and a part of one, at the end of the bitmap, by two fills. So a reset is fills alone,
+ * which a graph can hold without any memory of the host's.
  */
 #include "heap/grant.h"
 
@@ -73,7 +73,7 @@ static void clear(const struct mam_heap *heap, struct mam_reach_visit *visit)
 	mam_reach_fill(visit, end - 8 + last / 8 + 1, 0xff, 7 - last / 8);
 }
 
-/* The line of the header that never changes, as layout.h makes it of a heap without a bitmap's end. */
+/* The head, and the line of the books that never changes. */
 static enum mam_status write_books(const struct mam_heap *heap)
 {
 	struct {

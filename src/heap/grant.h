@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grant.h - a heap as the host knows it: which block of which pool its ground is, and the way there.
+ * grant.h - a heap as the host knows it: which block of which pool its ground is, and the way
+ * there.
  */
 #ifndef MAM_HEAP_GRANT_H
 #define MAM_HEAP_GRANT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * head.h - how the ground of a heap is laid out, for the host, which makes it, and for kernels, which
- * know it by the address of its head.
+ * head.h - how the ground of a heap is laid out, for the host, which makes it, and for kernels,
+ * which know it by the address of its head.
  *
  *   ground                     the pages, first to last: each at a multiple of its size, since the
  *                              ground is at one

@@ -6,7 +6,7 @@
 
 #define STREAM_LEGACY ((struct CUstream_st *)1)
 #define STREAM_NON_BLOCKING 1u
-#define POINTER_ATTRIBUTE_MEMORY_TYPE 2u /* cuPointerGetAttribute: CU_POINTER_ATTRIBUTE_MEMORY_TYPE */
+#define MEMORY_TYPE 2u /* cuPointerGetAttribute: CU_POINTER_ATTRIBUTE_MEMORY_TYPE */
 
 static bool has_functions(const struct mam_driver *driver)
 {
@@ -46,7 +46,7 @@ enum mam_status mam_reach_knows(const struct mam_reach *reach, const void *addre
 	const struct mam_driver *driver = reach->device.driver;
 	unsigned int type, result;
 
-	result = driver->pointer_get_attribute(&type, POINTER_ATTRIBUTE_MEMORY_TYPE,
+	result = driver->pointer_get_attribute(&type, MEMORY_TYPE,
 					       (uintptr_t)address);
 	if (result == MAM_DRIVER_INVALID_VALUE)
 		return MAM_ERROR_UNSUPPORTED;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reach.h - how the host reaches a heap's ground: fills, copies and a wait, in the order of a stream.
+ * reach.h - how the host reaches a heap's ground: fills, copies and a wait, in the order of a
+ * stream.
  *
  * A visit stands between a begin and an end. What comes between does nothing once one of them has
  * failed; the end says what the first failure was. Inside, the ground's context is current and the
@@ -37,8 +38,8 @@ void mam_reach_unbind(struct mam_reach *reach);
 enum mam_status mam_reach_knows(const struct mam_reach *reach, const void *address);
 
 /*
- * mam_reach_begin - in the order of `stream`; `waits`: mam_reach_wait() will be called. MAM_OK: an end
- * must follow. Else INVALID_VALUE (no such stream), WOULD_WAIT (see above), DRIVER.
+ * mam_reach_begin - in the order of `stream`; `waits`: mam_reach_wait() will be called. MAM_OK: an
+ * end must follow. Else INVALID_VALUE (no such stream), WOULD_WAIT (see above), DRIVER.
  */
 enum mam_status mam_reach_begin(const struct mam_reach *reach, struct CUstream_st *stream,
 				bool waits, struct mam_reach_visit *visit);

@@ -2,16 +2,18 @@
 /*
  * lists.cu - a program whose kernels allocate: lists that grow while a kernel runs.
  *
- * It sorts numbers by the length of their Collatz walk. Nobody knows beforehand how long a list will be,
- * so each lane takes a page from a heap, writes its number there and pushes the page onto the list of
- * its length. A second kernel walks the lists, adds up what is in them, and gives the pages back. Sums and
- * counts are compared with the host's. Then come what heaps do besides: one that is too small,
- * pages in a row, a reset, a reset in a graph, mistakes, and several heaps at once.
+ * It sorts numbers by the length of their Collatz walk. Nobody knows beforehand how long a list
+ * will be, so each lane takes a page from a heap, writes its number there and pushes the page onto
+ * the list of its length. A second kernel walks the lists, adds up what is in them, and gives the
+ * pages back. Sums and counts are compared with the host's. Then come what heaps do besides: one
+ * that is too small, pages in a row, a reset, a reset in a graph, mistakes, and several heaps at
+ * once.
  *
- *     nvcc -arch=native -I PREFIX/include -o lists lists.cu -L PREFIX/lib -lmam && ./lists [LANES [ROUNDS]]
+ *     nvcc -arch=native -I PREFIX/include -o lists lists.cu -L PREFIX/lib -lmam
+ *     ./lists [LANES [ROUNDS]]
  *
- * Prints a line for each part, and "all is well" at the end, with status 0. A kernel that does not come back
- * within a minute ends the program with status 3; a call that does not, with a signal.
+ * Prints a line for each part, and "all is well" at the end, with status 0. A kernel that does not
+ * come back within a minute ends the program with status 3; a call that does not, with a signal.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -172,7 +174,7 @@ __global__ void pop(struct mam_kheap *heap, unsigned long long *lists, unsigned 
 	sums[list] = sum;
 }
 
-/* All pages of the heap, one a lane, written to the last byte and read again; given back if told so. */
+/* A page a lane, written to the last byte and read again, and given back if told so. */
 __global__ void fill(struct mam_kheap *heap, unsigned int **kept, unsigned int count, bool give,
 		     unsigned long long *vain, unsigned long long *bad)
 {
@@ -400,11 +402,11 @@ static void make_graph(const struct stage *stage)
 
 	*stage->vain = 0;
 	check(cudaStreamCreate(&stream), "cudaStreamCreate");
-	check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
+	check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "a capture's begin");
 	check(mam_heap_reset(heap, stream), "mam_heap_reset in a capture");
 	info.size = sizeof(info);
 	same(MAM_ERROR_WOULD_WAIT, mam_heap_stats(heap, stream, &info), "statistics in a capture");
-	same(MAM_ERROR_WOULD_WAIT, mam_heap_reset(heap, NULL), "the legacy stream beside a capture");
+	same(MAM_ERROR_WOULD_WAIT, mam_heap_reset(heap, NULL), "the legacy stream and a capture");
 	fill<<<blocks_of(pages), THREADS, 0, stream>>>(mam_heap_device(heap), stage->kept, pages,
 						       false, stage->vain, stage->bad);
 	check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");

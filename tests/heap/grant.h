@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grant.h - heaps on the stand-in driver, whose device memory the test may read and write: the lines
- * that every test of a heap's host side would repeat. Each helper asserts what it says.
+ * grant.h - heaps on the stand-in driver, whose device memory the test may read and write: the
+ * lines that every test of a heap's host side would repeat. Each helper asserts what it says.
  */
 #ifndef MAM_TESTS_HEAP_GRANT_H
 #define MAM_TESTS_HEAP_GRANT_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels on a heap that mam_heap_create() made: the calls of heap.cuh, run by the simulator in the memory
- * of the stand-in driver, and what the host's statistics say afterwards.
+ * Kernels on a heap that mam_heap_create() made: the calls of heap.cuh, run by the simulator in
+ * the memory of the stand-in driver, and what the host's statistics say afterwards.
  *
- * Each case makes one heap and explores it: before each interleaving the heap is reset, after it the
- * statistics and what lanes wrote down are compared.
+ * Each case makes one heap and explores it: before each interleaving the heap is reset, after it
+ * the statistics and what lanes wrote down are compared.
  */
 #include <mam/heap.cuh>
 
@@ -143,7 +143,7 @@ START_TEST(lanes_take_and_give_pages)
 }
 END_TEST
 
-/* Fewer pages than lanes: some get none, at the latest when half of the lanes keep what they have. */
+/* Fewer pages than lanes: some get none, at the latest when half of all keep theirs. */
 START_TEST(a_heap_that_is_too_small_says_so)
 {
 	struct job *job = job_new(20);
