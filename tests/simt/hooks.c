@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hooks.c - answers the calls that compilers put at each memory access of code compiled with
+ * -fsanitize=thread, in place of that sanitizer's own library, which is not linked.
+ *
+ * 1. A read or write by a lane or a host thread of a world goes to the simulator, which takes it for
+ *    a scheduling point and checks it; elsewhere (a test's begin and check) it is nobody's concern.
+ * 2. The place of the call becomes a site: a small cache leads from program counter to text.
+ * 3. memcpy and its kin come here under the names below: by clang itself, from gcc by macros in the
+ *    flags of such programs. The whole range is one access.
+ * 4. The compiler's own atomics are not device code's, which names order and scope; they are answered
+ *    as seq_cst ones at device scope.
+ *
+ * Read by gcc 12 and clang 14. Where the build as a whole has the sanitizer's library, this file is empty.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "heap/port_simt.h"
+#include "simt/hooks_core.h"
+#include "simt/race_site.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define WITH_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WITH_TSAN 1
+#endif
+#endif
+
+#ifdef WITH_TSAN
+extern int simt_hooks_are_elsewhere;
+int simt_hooks_are_elsewhere = 1;
+#else
+
+#define CACHE 512
+
+static struct {
+	const void *pc;
+	const char *site;
+} cache[CACHE];
+
+static const char *site_of(const void *pc)
+{
+	size_t i = ((uintptr_t)pc ^ (uintptr_t)pc >> 9) % CACHE;
+
+	if (cache[i].pc != pc) {
+		cache[i].site = race_site_of(pc);
+		cache[i].pc = pc;
+	}
+	return cache[i].site;
+}
+
+static inline void see(const volatile void *where, size_t bytes, bool write, const void *pc)
+{
+	if (bytes && simt_inside())
+		simt_plain(where, bytes, write, site_of(pc));
+}
+
+#define CALLER __builtin_return_address(0)
+
+/* Compilers declare none of these: the prototypes are theirs. */
+#define HOOK(type, name, ...)                                                                   \
+	type name(__VA_ARGS__);                                                                 \
+	type name(__VA_ARGS__)
+
+HOOK(void, __tsan_init, void)
+{
+}
+
+HOOK(void, __tsan_func_entry, void *pc)
+{
+	(void)pc;
+}
+
+HOOK(void, __tsan_func_exit, void)
+{
+}
+
+HOOK(void, __tsan_ignore_thread_begin, void)
+{
+}
+
+HOOK(void, __tsan_ignore_thread_end, void)
+{
+}
+
+#define READ_AND_WRITE(kind, bytes)                                                             \
+	HOOK(void, __tsan_##kind##read##bytes, void *where)                                     \
+	{                                                                                       \
+		see(where, bytes, false, CALLER);                                               \
+	}                                                                                       \
+	HOOK(void, __tsan_##kind##write##bytes, void *where)                                    \
+	{                                                                                       \
+		see(where, bytes, true, CALLER);                                                \
+	}
+
+#define ALL_SIZES(kind)                                                                         \
+	READ_AND_WRITE(kind, 1)                                                                 \
+	READ_AND_WRITE(kind, 2)                                                                 \
+	READ_AND_WRITE(kind, 4)                                                                 \
+	READ_AND_WRITE(kind, 8)                                                                 \
+	READ_AND_WRITE(kind, 16)
+
+ALL_SIZES()
+ALL_SIZES(unaligned_)
+ALL_SIZES(volatile_)
+ALL_SIZES(unaligned_volatile_)
+
+/* A read and a write of the same bytes, of which clang says only one. */
+#define READ_WRITE(kind, bytes)                                                                 \
+	HOOK(void, __tsan_##kind##read_write##bytes, void *where)                               \
+	{                                                                                       \
+		see(where, bytes, false, CALLER);                                               \
+		see(where, bytes, true, CALLER);                                                \
+	}
+
+READ_WRITE(, 1)
+READ_WRITE(, 2)
+READ_WRITE(, 4)
+READ_WRITE(, 8)
+READ_WRITE(, 16)
+READ_WRITE(unaligned_, 2)
+READ_WRITE(unaligned_, 4)
+READ_WRITE(unaligned_, 8)
+READ_WRITE(unaligned_, 16)
+
+HOOK(void, __tsan_read_range, void *where, size_t bytes)
+{
+	see(where, bytes, false, CALLER);
+}
+
+HOOK(void, __tsan_write_range, void *where, size_t bytes)
+{
+	see(where, bytes, true, CALLER);
+}
+
+HOOK(void *, __tsan_memcpy, void *to, const void *from, size_t bytes)
+{
+	see(from, bytes, false, CALLER);
+	see(to, bytes, true, CALLER);
+	return memcpy(to, from, bytes);
+}
+
+HOOK(void *, __tsan_memmove, void *to, const void *from, size_t bytes)
+{
+	see(from, bytes, false, CALLER);
+	see(to, bytes, true, CALLER);
+	return memmove(to, from, bytes);
+}
+
+HOOK(void *, __tsan_memset, void *to, int value, size_t bytes)
+{
+	see(to, bytes, true, CALLER);
+	return memset(to, value, bytes);
+}
+
+/* Device code has words for atomics of four and eight bytes only. */
+static uint64_t atomic(volatile void *where, unsigned int bytes, enum simt_op op, uint64_t operand,
+		       uint64_t expected, const void *pc)
+{
+	if (bytes < 4)
+		simt_fail("an atomic of the compiler's own, of one or two bytes", site_of(pc));
+	return simt_atomic(where, bytes, op, operand, expected, MAM_SEQ_CST, MAM_AT_DEVICE,
+			   site_of(pc));
+}
+
+#define FETCH(bits, name, update)                                                               \
+	HOOK(uint##bits##_t, __tsan_atomic##bits##_fetch_##name,                                \
+	     volatile uint##bits##_t *where, uint##bits##_t value, int order)                   \
+	{                                                                                       \
+		uint##bits##_t old, seen;                                                       \
+                                                                                                \
+		(void)order;                                                                    \
+		if (!simt_inside())                                                             \
+			return __atomic_fetch_##name(where, value, __ATOMIC_SEQ_CST);           \
+		old = (uint##bits##_t)atomic(where, bits / 8, SIMT_LOAD, 0, 0, CALLER);         \
+		while ((seen = (uint##bits##_t)atomic(where, bits / 8, SIMT_CAS,                \
+						      (uint##bits##_t)(update), old, CALLER)) != \
+		       old)                                                                     \
+			old = seen;                                                             \
+		return old;                                                                     \
+	}
+
+#define SWAP(bits, strength)                                                                    \
+	HOOK(int, __tsan_atomic##bits##_compare_exchange_##strength,                            \
+	     volatile uint##bits##_t *where, uint##bits##_t *expected, uint##bits##_t desired,  \
+	     int order, int otherwise)                                                          \
+	{                                                                                       \
+		uint##bits##_t want = *expected;                                                \
+                                                                                                \
+		(void)order, (void)otherwise;                                                   \
+		if (!simt_inside())                                                             \
+			return __atomic_compare_exchange_n(where, expected, desired, false,     \
+							   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+		*expected = (uint##bits##_t)atomic(where, bits / 8, SIMT_CAS, desired, want,    \
+						   CALLER);                                     \
+		return *expected == want;                                                       \
+	}
+
+#define ATOMICS(bits)                                                                           \
+	HOOK(uint##bits##_t, __tsan_atomic##bits##_load, const volatile uint##bits##_t *where,  \
+	     int order)                                                                         \
+	{                                                                                       \
+		(void)order;                                                                    \
+		if (!simt_inside())                                                             \
+			return __atomic_load_n(where, __ATOMIC_SEQ_CST);                        \
+		return (uint##bits##_t)atomic((volatile void *)(uintptr_t)where, bits / 8,      \
+					      SIMT_LOAD, 0, 0, CALLER);                         \
+	}                                                                                       \
+	HOOK(void, __tsan_atomic##bits##_store, volatile uint##bits##_t *where,                 \
+	     uint##bits##_t value, int order)                                                   \
+	{                                                                                       \
+		(void)order;                                                                    \
+		if (simt_inside())                                                              \
+			atomic(where, bits / 8, SIMT_STORE, value, 0, CALLER);                  \
+		else                                                                            \
+			__atomic_store_n(where, value, __ATOMIC_SEQ_CST);                       \
+	}                                                                                       \
+	HOOK(uint##bits##_t, __tsan_atomic##bits##_exchange, volatile uint##bits##_t *where,    \
+	     uint##bits##_t value, int order)                                                   \
+	{                                                                                       \
+		(void)order;                                                                    \
+		if (!simt_inside())                                                             \
+			return __atomic_exchange_n(where, value, __ATOMIC_SEQ_CST);             \
+		return (uint##bits##_t)atomic(where, bits / 8, SIMT_XCHG, value, 0, CALLER);    \
+	}                                                                                       \
+	HOOK(uint##bits##_t, __tsan_atomic##bits##_compare_exchange_val,                        \
+	     volatile uint##bits##_t *where, uint##bits##_t expected, uint##bits##_t desired,   \
+	     int order, int otherwise)                                                          \
+	{                                                                                       \
+		uint##bits##_t seen = expected;                                                 \
+                                                                                                \
+		(void)order, (void)otherwise;                                                   \
+		if (simt_inside())                                                              \
+			return (uint##bits##_t)atomic(where, bits / 8, SIMT_CAS, desired,       \
+						      expected, CALLER);                        \
+		__atomic_compare_exchange_n(where, &seen, desired, false, __ATOMIC_SEQ_CST,     \
+					    __ATOMIC_SEQ_CST);                                  \
+		return seen;                                                                    \
+	}                                                                                       \
+	FETCH(bits, add, old + value)                                                           \
+	FETCH(bits, sub, old - value)                                                           \
+	FETCH(bits, and, old & value)                                                           \
+	FETCH(bits, or, old | value)                                                            \
+	FETCH(bits, xor, old ^ value)                                                           \
+	FETCH(bits, nand, ~(old & value))                                                       \
+	SWAP(bits, strong)                                                                      \
+	SWAP(bits, weak)
+
+ATOMICS(8)
+ATOMICS(16)
+ATOMICS(32)
+ATOMICS(64)
+
+HOOK(void, __tsan_atomic_thread_fence, int order)
+{
+	(void)order;
+	if (simt_inside())
+		simt_fence(MAM_SEQ_CST, MAM_AT_DEVICE, site_of(CALLER));
+}
+
+HOOK(void, __tsan_atomic_signal_fence, int order)
+{
+	(void)order;
+}
+#endif
