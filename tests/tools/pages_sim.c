@@ -117,12 +117,9 @@ void pages_device_give(void *memory)
 	free(memory);
 }
 
-bool pages_device_fill(void *memory, uint32_t value, uint64_t words)
+bool pages_device_fill(void *memory, unsigned char value, uint64_t bytes)
 {
-	uint64_t i;
-
-	for (i = 0; i < words; i++)
-		((uint32_t *)memory)[i] = value;
+	memset(memory, value, (size_t)bytes);
 	return trouble[0] == '\0';
 }
 

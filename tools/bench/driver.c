@@ -49,7 +49,6 @@ static const struct entry {
 	{ "cuModuleGetFunction", &bench_driver.module_function, false },
 	{ "cuLaunchKernel", &bench_driver.launch, false },
 	{ "cuMemsetD8Async", &bench_driver.fill_async, false },
-	{ "cuMemsetD32Async", &bench_driver.fill32_async, false },
 	{ "cuMemcpyHtoDAsync_v2", &bench_driver.copy_in_async, false },
 	{ "cuMemcpyDtoHAsync_v2", &bench_driver.copy_out_async, false },
 	{ "cuMemcpyDtoDAsync_v2", &bench_driver.copy_async, false },

@@ -68,7 +68,6 @@ struct bench_driver {
 		      unsigned int block_x, unsigned int block_y, unsigned int block_z,
 		      unsigned int shared_bytes, void *stream, void **parameters, void **extra);
 	int (*fill_async)(bench_address block, unsigned char value, size_t bytes, void *stream);
-	int (*fill32_async)(bench_address block, unsigned int value, size_t count, void *stream);
 	int (*copy_in_async)(bench_address to, const void *from, size_t bytes, void *stream);
 	int (*copy_out_async)(void *to, bench_address from, size_t bytes, void *stream);
 	int (*copy_async)(bench_address to, bench_address from, size_t bytes, void *stream);

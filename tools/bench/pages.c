@@ -28,14 +28,14 @@
 #define PAGES_MOST (4 * 1024 * 1024)
 
 static const struct pages_effort efforts[] = {
-	{ "full", 21, 150 * SECOND, UINT32_MAX, true },
-	{ "quick", 9, 30 * SECOND, UINT32_MAX, false },
+	{ "full", 101, 150 * SECOND, UINT32_MAX, true },
+	{ "quick", 21, 30 * SECOND, UINT32_MAX, false },
 	{ "smoke", 1, 20 * SECOND, 16384, false },
 };
 
 struct request {
 	bool quick, smoke, keys, list, verbose;
-	const char *csv, *plot, *peers, *only;
+	const char *csv, *plot, *peers, *only, *read;
 	uint64_t seconds; /* 0: as the effort says */
 	uint64_t pages;
 };
@@ -62,6 +62,8 @@ static const struct args_option options[] = {
 	  "begin nothing after N seconds; what is left out is named" },
 	{ "only", 0, ARGS_TEXT, FIELD(only), "LIST", NULL,
 	  "of get, lanes, malloc and use; all unless given" },
+	{ "read", 0, ARGS_TEXT, FIELD(read), "FILE", NULL,
+	  "measure nothing, and show what --csv has written" },
 	{ "list", 0, ARGS_FLAG, FIELD(list), NULL, NULL, "name allocators, workloads and cells" },
 	{ NULL, 0, ARGS_FLAG, 0, NULL, NULL, NULL },
 };
@@ -186,7 +188,6 @@ static int tell(struct run *run)
 	const struct request *request = run->request;
 	int status = STATUS_GOOD;
 
-	pages_formula_add(&run->results, &run->plan);
 	if (request->keys)
 		pages_show_keys(&run->results, &run->plan);
 	else
@@ -217,6 +218,7 @@ static int tell_late(void *user)
 
 	bench_results_note(&run->results, "%s did not come back, and the bench ends there",
 			   run->now);
+	pages_formula_add(&run->results, &run->plan);
 	status = tell(run);
 	message_error("a kernel did not come back; the notes say which; what was measured before is "
 		      "told, and --peers or --only leave it out");
@@ -241,6 +243,7 @@ static int play(struct run *run)
 	bench_watch_begin(run->effort.deadline_ns + GRACE, tell_late, run);
 	good = pages_run_all(&run->plan, &ask, &run->results, run->now, sizeof(run->now));
 	bench_watch_end();
+	pages_formula_add(&run->results, &run->plan);
 	status = tell(run);
 	if (good) {
 		pages_device_stop();
@@ -251,6 +254,31 @@ static int play(struct run *run)
 		      pages_device_trouble()[0] != '\0' ? pages_device_trouble() : "see the notes");
 	fflush(NULL);
 	_exit(status == STATUS_GOOD ? STATUS_FAILED : status); /* a kernel may be running still */
+}
+
+/* What was measured before, shown as if it just had been. */
+static int read_back(struct run *run)
+{
+	struct plot_rows rows = { .rows = NULL };
+	int status = plot_rows_read(run->request->read, &rows);
+	size_t i;
+
+	for (i = 0; status == STATUS_GOOD && i < rows.count; i++) {
+		const char *const *fields = rows.rows[i].fields;
+
+		bench_results_add(&run->results, fields[0], fields[1], fields[2], fields[3],
+				  rows.rows[i].value);
+	}
+	snprintf(run->machine.gpu, sizeof(run->machine.gpu), "%.90s", rows.gpu);
+	snprintf(run->machine.driver, sizeof(run->machine.driver), "%.60s", rows.driver);
+	snprintf(run->machine.cpu, sizeof(run->machine.cpu), "%.120s", rows.cpu);
+	snprintf(run->machine.date, sizeof(run->machine.date), "%.30s", rows.date);
+	run->effort.name = "stored";
+	if (status == STATUS_GOOD)
+		status = tell(run);
+	bench_results_fini(&run->results);
+	plot_rows_fini(&rows);
+	return status;
 }
 
 int pages_main(int argc, char **argv)
@@ -274,13 +302,15 @@ int pages_main(int argc, char **argv)
 	if (request.plot != NULL && !bench_results_may_save(request.plot))
 		return complain(request.plot, "--plot");
 	pages_plan_make(&run.plan, (uint32_t)request.pages);
+	run.typed = typed;
 	if (request.list)
 		return print_list(&run.plan);
+	if (request.read != NULL)
+		return read_back(&run);
 	if (!pages_device_start(MALLOC_HEAP, why, sizeof(why))) {
 		message_error("nothing can be measured here: %s", why);
 		return STATUS_NO_GPU;
 	}
-	run.typed = typed;
 	run.effort = efforts[request.smoke ? 2 : request.quick ? 1 : 0];
 	if (request.seconds > 0)
 		run.effort.deadline_ns = request.seconds * SECOND;

@@ -19,10 +19,11 @@
 #define PAGES_BYTES 256 /* of a page */
 #define PAGES_CELLS_MAX 192
 #define PAGES_PARAMETER_BYTES 40
-#define PAGES_REPEATS_MAX 31
+#define PAGES_REPEATS_MAX 101
 
 /* ---- allocators: pages_allocators.c ---- */
 
+/* What has no steps comes last. */
 enum pages_role { PAGES_OURS, PAGES_PUBLISHED, PAGES_PROXY, PAGES_CEILING, PAGES_SYSTEM };
 enum pages_books {
 	PAGES_BITS,    /* a bit a page, 1 = taken */

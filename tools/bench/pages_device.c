@@ -93,7 +93,7 @@ static bool has_calls(void)
 
 	return d->module_load != NULL && d->module_function != NULL && d->launch != NULL &&
 	       d->event_create != NULL && d->event_record != NULL && d->event_query != NULL &&
-	       d->event_elapsed != NULL && d->fill32_async != NULL && d->copy_async != NULL &&
+	       d->event_elapsed != NULL && d->fill_async != NULL && d->copy_async != NULL &&
 	       d->copy_in_async != NULL && d->copy_out_async != NULL;
 }
 
@@ -207,11 +207,11 @@ static bench_address address_of(const void *memory)
 	return (bench_address)(uintptr_t)memory;
 }
 
-bool pages_device_fill(void *memory, uint32_t value, uint64_t words)
+bool pages_device_fill(void *memory, unsigned char value, uint64_t bytes)
 {
 	return device.trouble[0] == '\0' &&
-	       is_good(bench_driver.fill32_async(address_of(memory), value, (size_t)words,
-						 device.stream),
+	       is_good(bench_driver.fill_async(address_of(memory), value, (size_t)bytes,
+					       device.stream),
 		       "a fill", "") &&
 	       wait_for("a fill");
 }

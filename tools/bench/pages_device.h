@@ -32,7 +32,7 @@ void *pages_device_take(uint64_t bytes);
 void pages_device_give(void *memory);
 
 /* All of these wait until it is done, but pages_device_copy(). */
-bool pages_device_fill(void *memory, uint32_t value, uint64_t words); /* of 32 bits */
+bool pages_device_fill(void *memory, unsigned char value, uint64_t bytes);
 bool pages_device_put(void *to, const void *from, uint64_t bytes);    /* from the host */
 bool pages_device_fetch(void *to, const void *from, uint64_t bytes);  /* to the host */
 bool pages_device_copy(void *to, const void *from, uint64_t bytes);

@@ -17,7 +17,7 @@
 #include "pages_job.h"
 
 #define CHECK_THREADS 65536
-#define NEVER_WRITTEN 0xfffffffeu /* in `got`: no page, and not PAGES_NONE */
+#define NEVER_WRITTEN 0xfe /* bytes of `got`: no page, and not PAGES_NONE */
 #define STRIDE_LEAST 16
 
 void pages_room_fini(struct pages_room *room)
@@ -159,7 +159,7 @@ static bool count_taken(struct pages_heap *heap, struct pages_job *job)
 	heap->taken = 0;
 	if (heap->allocator->books != PAGES_BITS && heap->allocator->books != PAGES_FLAGS)
 		return true;
-	if (!pages_device_fill(job->found, 0, sizeof(found) / 4) ||
+	if (!pages_device_fill(job->found, 0, sizeof(found)) ||
 	    !pages_device_run("check_count", CHECK_THREADS, job, NULL) ||
 	    !pages_device_fetch(&found, job->found, sizeof(found)))
 		return false;
@@ -270,10 +270,10 @@ bool pages_heap_check(const struct pages_heap *heap, struct pages_room *room,
 
 	*verdict = (struct pages_verdict){ .none = 0 };
 	pages_heap_ask(heap, room, cell, &job);
-	if (!pages_heap_restore(heap) || !pages_device_fill(job.found, 0, sizeof(found) / 4) ||
-	    !pages_device_fill(job.shadow, 0, job.pages) ||
-	    !pages_device_fill(job.steps, 0, job.askers) ||
-	    !pages_device_fill(job.got, NEVER_WRITTEN, job.askers) ||
+	if (!pages_heap_restore(heap) || !pages_device_fill(job.found, 0, sizeof(found)) ||
+	    !pages_device_fill(job.shadow, 0, job.pages * UINT64_C(4)) ||
+	    !pages_device_fill(job.steps, 0, job.askers * UINT64_C(4)) ||
+	    !pages_device_fill(job.got, NEVER_WRITTEN, job.askers * UINT64_C(4)) ||
 	    !pages_heap_launch(heap, runs ? "stepsrun" : "steps", &job, NULL) ||
 	    !pages_device_fetch(room->steps_here, job.steps, job.askers * UINT64_C(4)) ||
 	    !run_check("check_mark", &job) || !run_check("check_write", &job) ||
@@ -305,12 +305,12 @@ bool pages_heap_use(const struct pages_heap *heap, struct pages_room *room,
 	*verdict = (struct pages_verdict){ .none = 0 };
 	pages_heap_ask(heap, room, cell, &job);
 	rounds = 4 * ((uint64_t)job.pages / job.askers + 1); /* more than can be had */
-	if (!pages_heap_restore(heap) || !pages_device_fill(job.found, 0, sizeof(found) / 4) ||
-	    !pages_device_fill(job.shadow, 0, job.pages))
+	if (!pages_heap_restore(heap) || !pages_device_fill(job.found, 0, sizeof(found)) ||
+	    !pages_device_fill(job.shadow, 0, job.pages * UINT64_C(4)))
 		return false;
 	for (round = 0; round < rounds && found.none - none <= job.askers / 100; round++) {
 		none = found.none;
-		if (!pages_device_fill(job.got, NEVER_WRITTEN, job.askers) ||
+		if (!pages_device_fill(job.got, NEVER_WRITTEN, job.askers * UINT64_C(4)) ||
 		    !pages_heap_launch(heap, "getrun", &job, NULL) ||
 		    !run_check("check_mark", &job) ||
 		    !pages_device_fetch(&found, job.found, sizeof(found)))

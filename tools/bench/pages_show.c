@@ -86,29 +86,34 @@ static void put_ratio(const char *name, double mine, double theirs)
 	printf(" %8s", name == NULL || theirs <= 0 ? "-" : show(mine / theirs, text, sizeof(text)));
 }
 
-static bool has_cell(const struct bench_results *results, const char *workload,
-		     const char *parameter)
+/* Is row `at` the first of its workload and parameter? Lines are in the order of those. */
+static bool is_first(const struct bench_results *results, const char *workload, size_t at)
 {
+	const struct bench_result *rows = results->rows;
 	size_t i;
 
-	for (i = 0; i < results->count; i++) {
-		if (strcmp(results->rows[i].workload, workload) == 0 &&
-		    strcmp(results->rows[i].parameter, parameter) == 0)
-			return true;
+	if (strcmp(rows[at].workload, workload) != 0)
+		return false;
+	for (i = 0; i < at; i++) {
+		if (strcmp(rows[i].workload, workload) == 0 &&
+		    strcmp(rows[i].parameter, rows[at].parameter) == 0)
+			return false;
 	}
-	return false;
+	return true;
 }
 
 static void put_line(const struct bench_results *results, size_t table, const char *parameter)
 {
 	const char *workload = tables[table].workload;
 	const char *from = strcmp(workload, "pages-free") == 0 ? "pages-get" : workload;
-	double mine = 0, ceiling = 0, best = 0;
+	double mine = 0, ceiling = 0, best = 0, wrong = 0;
 	const char *ceiling_name, *best_name;
 	size_t i;
 
 	printf("%-*s", NAME_WIDTH, parameter);
-	if (!bench_results_get(results, workload, "mam-pages", parameter, "us", &mine)) {
+	(void)bench_results_get(results, from, "mam-pages", parameter, "wrong", &wrong);
+	if (wrong > 0 ||
+	    !bench_results_get(results, workload, "mam-pages", parameter, "us", &mine)) {
 		ceiling_name = best_name = NULL;
 	} else {
 		ceiling_name = pages_target_ceiling(results, workload, parameter, &ceiling);
@@ -124,8 +129,7 @@ static void put_line(const struct bench_results *results, size_t table, const ch
 	printf("\n");
 }
 
-static void put_table(const struct bench_results *results, const struct pages_plan *plan,
-		      size_t table)
+static void put_table(const struct bench_results *results, size_t table)
 {
 	size_t i;
 
@@ -133,50 +137,55 @@ static void put_table(const struct bench_results *results, const struct pages_pl
 		return;
 	printf("\n%s: %s\n", tables[table].workload, tables[table].title);
 	put_head(results, tables[table].workload, "/ceiling", "/best");
-	for (i = 0; i < plan->count; i++) {
-		if (has_cell(results, tables[table].workload, plan->cells[i].parameter))
-			put_line(results, table, plan->cells[i].parameter);
+	for (i = 0; i < results->count; i++) {
+		if (is_first(results, tables[table].workload, i))
+			put_line(results, table, results->rows[i].parameter);
 	}
 }
 
-/* Measured, and what the paper's formulas say, where there is one. */
-static void put_steps(const struct bench_results *results, const struct pages_plan *plan,
-		      const char *metric, const char *title)
+/* Who has steps to count, and was asked. */
+static bool has_steps(const struct bench_results *results, const struct pages_allocator *allocator)
 {
-	char name[48], text[24], other[24];
+	return allocator->role < PAGES_CEILING && has_rows(results, "pages-get", allocator->name);
+}
+
+/* Measured, and what the paper's formulas say, where there is one. */
+static void put_steps_cell(const struct bench_results *results, const char *allocator,
+			   const char *parameter, const char *metric)
+{
+	char cell[56] = "-", name[48], text[24], other[24];
 	double value, formula;
+
+	snprintf(name, sizeof(name), "%s-formula", allocator);
+	if (bench_results_get(results, "pages-get", allocator, parameter, metric, &value)) {
+		snprintf(cell, sizeof(cell), "%s", show(value, text, sizeof(text)));
+		if (bench_results_get(results, "pages-get", name, parameter, metric, &formula))
+			snprintf(cell, sizeof(cell), "%s/%s", text,
+				 show(formula, other, sizeof(other)));
+	}
+	printf(" %15s", cell);
+}
+
+static void put_steps(const struct bench_results *results, const char *metric, const char *title)
+{
 	size_t i, a;
 
 	if (!has_rows(results, "pages-get", NULL))
 		return;
 	printf("\n%s\n%-*s", title, NAME_WIDTH, "");
 	for (a = 0; a < pages_allocator_count; a++) {
-		if (has_rows(results, "pages-get", pages_allocators[a].name) &&
-		    pages_allocators[a].role < PAGES_CEILING)
+		if (has_steps(results, &pages_allocators[a]))
 			printf(" %15s", pages_allocators[a].name);
 	}
 	printf("\n");
-	for (i = 0; i < plan->count; i++) {
-		const char *parameter = plan->cells[i].parameter;
-
-		if (!has_cell(results, "pages-get", parameter))
+	for (i = 0; i < results->count; i++) {
+		if (!is_first(results, "pages-get", i))
 			continue;
-		printf("%-*s", NAME_WIDTH, parameter);
+		printf("%-*s", NAME_WIDTH, results->rows[i].parameter);
 		for (a = 0; a < pages_allocator_count; a++) {
-			char cell[40] = "-";
-
-			if (!has_rows(results, "pages-get", pages_allocators[a].name) ||
-			    pages_allocators[a].role >= PAGES_CEILING)
-				continue;
-			snprintf(name, sizeof(name), "%s-formula", pages_allocators[a].name);
-			if (bench_results_get(results, "pages-get", pages_allocators[a].name,
-					      parameter, metric, &value))
-				snprintf(cell, sizeof(cell), "%s", show(value, text, sizeof(text)));
-			if (bench_results_get(results, "pages-get", name, parameter, metric,
-					      &formula))
-				snprintf(cell, sizeof(cell), "%s/%s", show(value, text, sizeof(text)),
-					 show(formula, other, sizeof(other)));
-			printf(" %15s", cell);
+			if (has_steps(results, &pages_allocators[a]))
+				put_steps_cell(results, pages_allocators[a].name,
+					       results->rows[i].parameter, metric);
 		}
 		printf("\n");
 	}
@@ -221,10 +230,10 @@ void pages_show_people(const struct bench_results *results, const struct bench_m
 		       "1M\n",
 		       few, many);
 	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-		put_table(results, plan, i);
-	put_steps(results, plan, "tas",
+		put_table(results, i);
+	put_steps(results, "tas",
 		  "steps of a thread (TAS), measured/formula of Pham et al. where there is one");
-	put_steps(results, plan, "was", "steps of the slowest thread of a warp (WAS), likewise");
+	put_steps(results, "was", "steps of the slowest thread of a warp (WAS), likewise");
 	put_targets(results, plan);
 }
 

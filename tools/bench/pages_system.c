@@ -53,8 +53,8 @@ bool pages_system_check(const struct pages_heap *heap, struct pages_room *room,
 
 	*verdict = (struct pages_verdict){ .none = 0 };
 	pages_heap_ask(heap, room, cell, &job);
-	if (!pages_device_fill(job.found, 0, sizeof(found) / 4) ||
-	    !pages_device_fill(job.blocks, 0, job.askers * UINT64_C(2)) ||
+	if (!pages_device_fill(job.found, 0, sizeof(found)) ||
+	    !pages_device_fill(job.blocks, 0, job.askers * UINT64_C(8)) ||
 	    !pages_heap_launch(heap, "get", &job, NULL) ||
 	    !pages_heap_launch(heap, "write", &job, NULL) ||
 	    !pages_heap_launch(heap, "read", &job, NULL) ||

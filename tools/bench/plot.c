@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plot.c - `mam bench plot`: pictures of results, as `mam bench host --csv` writes them.
+ * plot.c - `mam bench plot`: pictures of results, as `mam bench host` and `mam bench pages` write them
+ * by --csv.
  *
  * 1. Read every file into one list of rows (plot_rows.c).
  * 2. Write each picture that there is something to draw for (plot_figures.c), whole or not at all,
@@ -76,7 +77,9 @@ static const struct args_command command = {
 	"mam bench plot",
 	"[OPTION]... FILE...",
 	"Draw results of mam bench host --csv: latency.svg, threads.svg, live.svg, holes.svg,\n"
-	"percentiles.svg, random.svg, sizes.svg and footprint.svg, those that there are rows for.\n",
+	"percentiles.svg, random.svg, sizes.svg and footprint.svg; and of mam bench pages --csv:\n"
+	"pages-threads.svg, pages-frees.svg, pages-share.svg, pages-tas.svg, pages-was.svg,\n"
+	"pages-lanes.svg and pages-malloc.svg; those that there are rows for.\n",
 	"A row of a later file replaces the same of an earlier one. More in mam-bench(1).\n",
 	options,
 	false,

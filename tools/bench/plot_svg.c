@@ -33,6 +33,7 @@ static const char style[] =
 	".mimalloc{stroke:#8a6d1d;fill:#8a6d1d}\n"
 	".line.line{fill:none}\n"
 	".line.mam{stroke-width:3.5}\n"
+	".line.dash{stroke-dasharray:5 4}\n"
 	"@media (prefers-color-scheme:dark){\n"
 	"text{fill:#e8ebf0}\n"
 	".soft{fill:#a7b0be}\n"

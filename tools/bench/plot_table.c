@@ -42,6 +42,34 @@ const struct plot_drawn plot_holders[] = {
 	{ "RMM pool, growing", "rmm", { "rmm-pool-grow" }, NULL },
 };
 
+/* mam bench pages. What a formula says is drawn in the colour of what was measured, in dashes. */
+static const struct plot_drawn pagers[] = {
+	{ "mam", "mam", { "mam-pages" }, NULL },
+	{ "CoRW", "torch", { "corw" }, NULL },
+	{ "CRW", "async", { "crw" }, NULL },
+	{ "RW-BM", "jemalloc", { "rw-bm" }, NULL },
+	{ "RW", "rmm", { "rw" }, NULL },
+	{ "RW_malloc", "torch", { "rw-malloc" }, "corw" },
+	{ "queue", "other", { "queue" }, NULL },
+	{ "CUDA malloc", "cuda", { "cuda-malloc" }, NULL },
+	{ "counter", "plain dash", { "bump" }, NULL },
+	{ "counter, a warp", "mimalloc dash", { "bumpw" }, NULL },
+};
+
+static const struct plot_drawn walkers[] = {
+	{ "mam", "mam", { "mam-pages" }, NULL },
+	{ "CoRW", "torch", { "corw" }, NULL },
+	{ "CoRW, formula", "torch dash", { "corw-formula" }, NULL },
+	{ "CRW", "async", { "crw" }, NULL },
+	{ "CRW, formula", "async dash", { "crw-formula" }, NULL },
+	{ "RW-BM", "jemalloc", { "rw-bm" }, NULL },
+	{ "RW-BM, formula", "jemalloc dash", { "rw-bm-formula" }, NULL },
+	{ "RW", "rmm", { "rw" }, NULL },
+	{ "RW, formula", "rmm dash", { "rw-formula" }, NULL },
+	{ "queue", "other", { "queue" }, NULL },
+	{ "queue, formula", "other dash", { "queue-formula" }, NULL },
+};
+
 #define SIZES                                                                                 \
 	{                                                                                     \
 		"1B", "8B", "64B", "512B", "4KiB", "32KiB", "256KiB", "2MiB", "16MiB", "128MiB" \
@@ -65,6 +93,60 @@ const struct plot_drawn plot_holders[] = {
 #define QUANTILES                                      \
 	{                                              \
 		"50%", "90%", "99%", "99.9%", "max" \
+	}
+
+#define SHARES(pages, askers)                                                                   \
+	{                                                                                       \
+		pages " 100% " askers, pages " 50% " askers, pages " 10% " askers,              \
+			pages " 1% " askers, pages " 0.5% " askers                              \
+	}
+#define SHORT_SHARES                            \
+	{                                       \
+		"100", "50", "10", "1", "0.5" \
+	}
+#define LANES(cell)                                                                             \
+	{                                                                                       \
+		cell " x1", cell " x2", cell " x4", cell " x8", cell " x16", cell " x32"        \
+	}
+#define SHORT_LANES                               \
+	{                                         \
+		"1", "2", "4", "8", "16", "32" \
+	}
+#define REQUESTS(cell)                                                                          \
+	{                                                                                       \
+		cell " 16B", cell " 256B", cell " 1024B", cell " 4096B", cell " 8192B",         \
+			cell " 4..8192B", cell " 4096B+free"                                    \
+	}
+#define SHORT_REQUESTS                                               \
+	{                                                            \
+		"16", "256", "1K", "4K", "8K", "mix", "4K+free" \
+	}
+#define LESS_AND_LESS                                                                           \
+	{                                                                                       \
+		{ "10% free", METRIC, NULL, { "1M 10% 1K", "1M 10% 4K", "1M 10% 16K" },         \
+		  { "1K", "4K", "16K" } },                                                      \
+			{ "1% free", METRIC, NULL, { "1M 1% 1K", "1M 1% 4K", "1M 1% 10000" },   \
+			  { "1K", "4K", "10k" } },                                              \
+			{ "0.5% free", METRIC, NULL,                                            \
+			  { "1M 0.5% 1K", "1M 0.5% 4K", "1M 0.5% 5000" }, { "1K", "4K", "5k" } } \
+	}
+#define MORE_AND_MORE                                                                           \
+	{                                                                                       \
+		{ "all free",                                                                   \
+		  "mops",                                                                       \
+		  NULL,                                                                         \
+		  { "1M 100% 1K", "1M 100% 4K", "1M 100% 16K", "1M 100% 128K", "32M 100% 1M" },  \
+		  { "1K", "4K", "16K", "128K", "1M" } },                                        \
+			{ "50% free",                                                           \
+			  "mops",                                                               \
+			  NULL,                                                                 \
+			  { "1M 50% 1K", "1M 50% 4K", "1M 50% 16K", "1M 50% 128K" },            \
+			  { "1K", "4K", "16K", "128K" } },                                      \
+			{ "10% free",                                                           \
+			  "mops",                                                               \
+			  NULL,                                                                 \
+			  { "1M 10% 1K", "1M 10% 4K", "1M 10% 16K" },                           \
+			  { "1K", "4K", "16K" } },                                              \
 	}
 
 const struct plot_figure plot_figures[] = {
@@ -157,6 +239,79 @@ const struct plot_figure plot_figures[] = {
 	  sizeof(everybody) / sizeof(everybody[0]),
 	  { { "alloc", "alloc_ns", NULL, SIZES, { NULL } },
 	    { "free", "free_ns", NULL, SIZES, { NULL } } } },
+	{ "pages-threads.svg",
+	  "Pages for kernels, against threads",
+	  "a page each; a million pages, 32 million for 1M threads; more is better",
+	  "million pages a second",
+	  "threads that ask",
+	  "pages-get",
+	  pagers,
+	  sizeof(pagers) / sizeof(pagers[0]),
+	  MORE_AND_MORE },
+	{ "pages-frees.svg",
+	  "Pages given back by a later kernel, against threads",
+	  "a page each; a million pages, 32 million for 1M threads; more is better",
+	  "million pages a second",
+	  "threads that give back",
+	  "pages-free",
+	  pagers,
+	  sizeof(pagers) / sizeof(pagers[0]),
+	  MORE_AND_MORE },
+	{ "pages-share.svg",
+	  "Pages for kernels, against the share that is free",
+	  "a page each, free ones at random places; more is better",
+	  "million pages a second",
+	  "per cent of all pages free",
+	  "pages-get",
+	  pagers,
+	  sizeof(pagers) / sizeof(pagers[0]),
+	  { { "1K ask, of 1M", "mops", NULL, SHARES("1M", "1K"), SHORT_SHARES },
+	    { "4K ask, of 1M", "mops", NULL, SHARES("1M", "4K"), SHORT_SHARES },
+	    { "16K ask, of 4M", "mops", NULL, SHARES("4M", "16K"), SHORT_SHARES } } },
+	{ "pages-tas.svg",
+	  "Steps of a thread until it has a page",
+	  "TAS of a million pages, and what the paper expects; less is better",
+	  "steps",
+	  "threads that ask",
+	  "pages-get",
+	  walkers,
+	  sizeof(walkers) / sizeof(walkers[0]),
+#define METRIC "tas"
+	  LESS_AND_LESS },
+#undef METRIC
+	{ "pages-was.svg",
+	  "Steps of the slowest thread of a warp",
+	  "WAS of a million pages, and what the paper expects; less is better",
+	  "steps",
+	  "threads that ask",
+	  "pages-get",
+	  walkers,
+	  sizeof(walkers) / sizeof(walkers[0]),
+#define METRIC "was"
+	  LESS_AND_LESS },
+#undef METRIC
+	{ "pages-lanes.svg",
+	  "Pages for some lanes of each warp",
+	  "a page for each that asks, of a million; more is better",
+	  "million pages a second",
+	  "lanes of a warp that ask",
+	  "pages-lanes",
+	  pagers,
+	  sizeof(pagers) / sizeof(pagers[0]),
+	  { { "128K ask, all free", "mops", NULL, LANES("1M 100% 128K"), SHORT_LANES },
+	    { "16K ask, 5% free", "mops", NULL, LANES("1M 5% 16K"), SHORT_LANES },
+	    { "4K ask, 1% free", "mops", NULL, LANES("1M 1% 4K"), SHORT_LANES } } },
+	{ "pages-malloc.svg",
+	  "Several pages at once",
+	  "requests in bytes, pages of 256, 32 million of them; more is better",
+	  "million requests a second",
+	  "bytes that each asks for",
+	  "pages-malloc",
+	  pagers,
+	  sizeof(pagers) / sizeof(pagers[0]),
+	  { { "16K ask, all free", "mops", NULL, REQUESTS("32M 100% 16K"), SHORT_REQUESTS },
+	    { "128K ask, all free", "mops", NULL, REQUESTS("32M 100% 128K"), SHORT_REQUESTS },
+	    { "16K ask, 10% free", "mops", NULL, REQUESTS("32M 10% 16K"), SHORT_REQUESTS } } },
 };
 
 const size_t plot_line_figures = sizeof(plot_figures) / sizeof(plot_figures[0]);
