@@ -52,6 +52,8 @@ struct gallery_row {
 	ROW(check_then_set)                                                                     \
 	ROW(lost_count)                                                                         \
 	ROW(missing_retry)                                                                      \
+	ROW(overshoot)                                                                          \
+	ROW(early_ticket)                                                                       \
 	ROW(aba)                                                                                \
 	ROW(double_attach)                                                                      \
 	ROW(lost_slab)                                                                          \
@@ -59,7 +61,11 @@ struct gallery_row {
 	ROW(shuffle_barrier)                                                                    \
 	ROW(page_no_release)                                                                    \
 	ROW(missing_acquire)                                                                    \
+	ROW(last_reference)                                                                     \
+	ROW(late_use)                                                                           \
 	ROW(block_fence)                                                                        \
+	ROW(block_scope)                                                                        \
+	ROW(store_buffer)                                                                       \
 	ROW(shared_race)                                                                        \
 	ROW(full_mask)                                                                          \
 	ROW(ended_lane)                                                                         \

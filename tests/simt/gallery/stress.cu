@@ -4,10 +4,10 @@
  *
  *     stress [FIRST [LAUNCHES]]
  *
- * prints one line of CSV for each bug and each twin, from row number FIRST on: name, which of the two,
- * launches, launches that showed the bug, what was seen. A kernel that is not back after two seconds
- * hangs: the line says so and the program ends with status 3, as nothing can be run behind it; the
- * next call goes on with the row behind that.
+ * prints one line of CSV for each bug and each twin, from line number FIRST on: name, which of the
+ * two, launches, launches that showed the bug, what was seen. A kernel that is not back after two
+ * seconds hangs: its line says so and the program ends with status 3, as nothing can run behind it.
+ * The caller goes on with the line behind that.
  *
  * All files of the gallery are one translation unit here, each in a namespace of its own.
  */
@@ -26,6 +26,12 @@ namespace in_lost_count {
 }
 namespace in_missing_retry {
 #include "simt/gallery/missing_retry.c"
+}
+namespace in_overshoot {
+#include "simt/gallery/overshoot.c"
+}
+namespace in_early_ticket {
+#include "simt/gallery/early_ticket.c"
 }
 namespace in_aba {
 #include "simt/gallery/aba.c"
@@ -48,8 +54,20 @@ namespace in_page_no_release {
 namespace in_missing_acquire {
 #include "simt/gallery/missing_acquire.c"
 }
+namespace in_last_reference {
+#include "simt/gallery/last_reference.c"
+}
+namespace in_late_use {
+#include "simt/gallery/late_use.c"
+}
 namespace in_block_fence {
 #include "simt/gallery/block_fence.c"
+}
+namespace in_block_scope {
+#include "simt/gallery/block_scope.c"
+}
+namespace in_store_buffer {
+#include "simt/gallery/store_buffer.c"
 }
 namespace in_shared_race {
 #include "simt/gallery/shared_race.c"

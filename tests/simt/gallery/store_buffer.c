@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store_buffer.c - two lanes each write a flag and then look at the other's, with too weak a
+ * fence.
+ *
+ * One lane closes a slab: it says so, then looks whether anybody uses it. Another uses it: it says
+ * so, then looks whether it is closing. At least one of them must see the other.
+ * What goes wrong: both stores may still be on their way when both loads are served, so that
+ * neither sees the other, and the slab is closed with a user in it. Release and acquire do not
+ * forbid that; only sequentially consistent fences do.
+ * Seen in: closing, retiring and hazard-pointer schemes on every kind of machine.
+ * The twin's fences are MAM_SEQ_CST.
+ * Found by: neither program, and it is here to say so. The simulator performs stores when they are
+ * made, and the accesses are atomic, so the race checker has nothing to object to. A GPU shows it.
+ */
+#include "simt/gallery/gallery.h"
+
+struct gate {
+	uint32_t closing, used;
+	uint32_t missed; /* lanes that did not see the other */
+};
+
+struct gates {
+	uint32_t bug, count;
+	struct gate gates[GALLERY_LANES / 2];
+};
+
+MAM_KERNEL(gallery_store_buffer)
+{
+	struct gates *gates = (struct gates *)argument;
+	struct gate *gate = &gates->gates[mam_block() / 2 * mam_block_threads() + mam_thread()];
+	bool closes = mam_block() % 2 == 0;
+	uint32_t *mine = closes ? &gate->closing : &gate->used;
+	uint32_t *other = closes ? &gate->used : &gate->closing;
+
+	mam_atomic_store32(mine, 1, MAM_RELAXED, MAM_AT_DEVICE);
+	/* The one place: what the fence orders. */
+	if (gates->bug)
+		mam_fence(MAM_ACQ_REL, MAM_AT_DEVICE);
+	else
+		mam_fence(MAM_SEQ_CST, MAM_AT_DEVICE);
+	if (mam_atomic_load32(other, MAM_RELAXED, MAM_AT_DEVICE) == 0)
+		(void)mam_atomic_add32(&gate->missed, 1, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+static void gates_begin(void *state, bool bug, unsigned int grid, unsigned int block)
+{
+	struct gates *gates = (struct gates *)state;
+
+	gates->bug = bug;
+	gates->count = grid * block / 2;
+}
+
+static const char *gates_check(void *state)
+{
+	struct gates *gates = (struct gates *)state;
+
+	for (uint32_t i = 0; i < gates->count; i++)
+		if (gates->gates[i].missed > 1)
+			return "a slab was closed with a user in it";
+	return NULL;
+}
+
+const struct gallery_row gallery_store_buffer_row = {
+	.name = "store_buffer",
+	.what = "flags behind too weak a fence",
+	.kernel = gallery_store_buffer,
+	.bytes = sizeof(struct gates),
+	.grid = 2,
+	.block = 1,
+	.begin = gates_begin,
+	.check = gates_check,
+};
