@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "simt/crash.h"
+
 struct counts {
 	uint64_t schedules, steps, nanoseconds;
 	pid_t owner;
@@ -112,6 +114,7 @@ static bool try_one(const struct simt_case *test, uint64_t seed, enum simt_polic
 	config.policy = policy;
 	if (test->begin)
 		test->begin(test->argument);
+	simt_crash_begin(test, seed, policy);
 	if (test->build)
 		build_and_run(test, &config, &search->result);
 	else
@@ -164,6 +167,7 @@ bool simt_explore(const struct simt_case *test, struct simt_search *search)
 	if (only && *only && strcmp(only, test->name))
 		return true;
 	well = try_all(test, search);
+	simt_crash_end();
 	took = now() - began;
 	search->seconds = (double)took / 1e9;
 	counts->schedules += search->schedules;

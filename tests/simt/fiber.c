@@ -217,6 +217,16 @@ void simt_fiber_leave(struct simt_fiber *from, struct simt_fiber *to)
 	abort();
 }
 
+void simt_fiber_jumped(struct simt_fiber *own)
+{
+#ifdef WITH_ASAN
+	__sanitizer_start_switch_fiber(NULL, own->stack, own->bytes);
+	__sanitizer_finish_switch_fiber(own->shadow, NULL, NULL);
+#else
+	(void)own;
+#endif
+}
+
 bool simt_fiber_holds(const struct simt_fiber *fiber, const volatile void *where)
 {
 	return (uintptr_t)where - (uintptr_t)fiber->stack < fiber->bytes;

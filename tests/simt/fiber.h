@@ -46,6 +46,8 @@ void simt_fiber_start(struct simt_fiber *fiber, void (*entry)(void *argument), v
 void simt_fiber_switch(struct simt_fiber *from, struct simt_fiber *to);
 /* The same, but nobody will come back to `from`. */
 void simt_fiber_leave(struct simt_fiber *from, struct simt_fiber *to) __attribute__((noreturn));
+/* Somebody jumped out of a fiber to `own`, the thread's stack, without a switch: the address sanitizer must know. */
+void simt_fiber_jumped(struct simt_fiber *own);
 bool simt_fiber_holds(const struct simt_fiber *fiber, const volatile void *where);
 
 #endif

@@ -236,7 +236,43 @@ START_TEST(what_must_fail_and_does_not_is_told)
 }
 END_TEST
 
+START_TEST(a_crash_names_its_interleaving)
+{
+	char text[65536], *again;
+
+	case_of("", NULL);
+	ck_assert(!child("EXPLORE_CHILD=crashes", text, sizeof(text)));
+	ck_assert_msg(strstr(text, "a lane crashes: signal ") != NULL, "%s", text);
+	again = strstr(text, "SIMT_CASE='crashes' SIMT_SEED=");
+	ck_assert_msg(again && strstr(again, "SIMT_POLICY=pct "), "%s", text);
+}
+END_TEST
+
 /* The small programs. */
+
+MAM_KERNEL(crash)
+{
+	volatile uint32_t *const *nowhere = argument;
+
+	mam_warp_active();
+	if (mam_lane())
+		**nowhere = 1;
+}
+
+START_TEST(crashes)
+{
+	uint32_t *nowhere = NULL;
+	struct simt_case test = { .name = "crashes",
+				  .kernel = crash,
+				  .grid = 1,
+				  .block = 2,
+				  .argument = &nowhere,
+				  .seeds = 1,
+				  .policies = 1u << SIMT_BY_PCT };
+
+	simt_must_pass(&test);
+}
+END_TEST
 
 START_TEST(broken)
 {
@@ -275,11 +311,11 @@ END_TEST
 
 static int run_child(const char *name)
 {
-	const simt_test tests[] = { broken, sound, other, found };
-	static const char *const names[] = { "broken", "sound", "other", "found" };
+	const simt_test tests[] = { broken, sound, other, found, crashes };
+	static const char *const names[] = { "broken", "sound", "other", "found", "crashes" };
 
 	unsetenv("EXPLORE_CHILD");
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		if (!strcmp(name, names[i]))
 			return simt_run_suite(name, &tests[i], 1);
 	}
@@ -295,7 +331,8 @@ int main(void)
 				    what_makes_no_sense_is_passed_over,
 				    a_world_that_is_not_built_is_no_success,
 				    the_command_has_it_again,
-				    what_must_fail_and_does_not_is_told };
+				    what_must_fail_and_does_not_is_told,
+				    a_crash_names_its_interleaving };
 
 	if (getenv("EXPLORE_CHILD"))
 		return run_child(getenv("EXPLORE_CHILD"));

@@ -92,6 +92,9 @@ static void sum(void *argument)
 	}
 	sums[me] = x;
 	ck_assert_int_eq(local, (char)me);
+	ck_assert_uint_gt(a, b);
+	ck_assert_uint_gt(b, c);
+	ck_assert_uint_gt(c, d);
 	ck_assert_uint_eq(f, me + 105);
 	ck_assert_uint_eq(e, me + 4 + 100 * (me + 5) + 99 * 100 / 2);
 	if (me + 1 < FIBERS)
@@ -137,17 +140,21 @@ START_TEST(hot_lines_fall_into_different_sets)
 }
 END_TEST
 
-static char *deep(unsigned int depth)
+static __attribute__((noinline)) unsigned int deep(unsigned int depth)
 {
-	volatile char page[2048];
+	volatile unsigned int page[512];
+	unsigned int below;
 
-	page[0] = (char)depth;
-	return depth && deep(depth - 1) ? (char *)(uintptr_t)page[0] : NULL;
+	page[depth % 512] = depth;
+	below = depth ? deep(depth - 1) : 0;
+	return below + page[depth % 512]; /* what the frame holds is wanted after the call: no loop will do */
 }
+
+static volatile unsigned int sink;
 
 static void overflow(void *argument)
 {
-	deep(*(unsigned int *)argument);
+	sink = deep(*(unsigned int *)argument);
 	simt_fiber_leave(&fiber[0], &self);
 }
 

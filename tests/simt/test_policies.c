@@ -163,5 +163,43 @@ START_TEST(many_changes_are_harmless)
 }
 END_TEST
 
+/* Lane 0 waits for lane 1: of its own warp, or of another. */
+MAM_KERNEL(waits_for_lane_1)
+{
+	uint32_t *flag = argument;
+
+	if (mam_block() * mam_block_threads() + mam_thread() == 1)
+		mam_atomic_store32(flag, 1, MAM_RELEASE, MAM_AT_DEVICE);
+	else
+		while (!mam_atomic_load32(flag, MAM_ACQUIRE, MAM_AT_DEVICE))
+			;
+}
+
+static unsigned int livelocks(unsigned int grid, unsigned int block, bool lockstep)
+{
+	unsigned int found = 0;
+
+	for (uint64_t seed = 0; seed < 50; seed++) {
+		struct simt_config config = { .seed = seed,
+					      .policy = SIMT_BY_WARP,
+					      .steps_max = 20000,
+					      .lockstep = lockstep };
+		uint32_t flag = 0;
+
+		found += simt_launch(&config, waits_for_lane_1, grid, block, &flag, NULL) ==
+			 SIMT_LIVELOCK;
+	}
+	return found;
+}
+
+START_TEST(in_lockstep_a_lane_cannot_wait_for_its_own_warp)
+{
+	ck_assert_uint_eq(livelocks(1, 2, false), 0);
+	ck_assert_uint_gt(livelocks(1, 3, true), 5);
+	ck_assert_uint_eq(livelocks(2, 1, true), 0);
+}
+END_TEST
+
 SIMT_SUITE("simt/policies", by_lane_any_order_is_as_likely, by_warp_lanes_go_one_after_the_other,
-	   by_pct_lanes_change_seldom, pct_finds_what_chance_does_not, many_changes_are_harmless)
+	   by_pct_lanes_change_seldom, pct_finds_what_chance_does_not, many_changes_are_harmless,
+	   in_lockstep_a_lane_cannot_wait_for_its_own_warp)

@@ -59,11 +59,33 @@ static void free_spare(void)
 		free_world(world);
 }
 
+/*
+ * Nothing runs, or so it should be. A lane that left its stack by longjmp(), as Check's assertions do,
+ * is no longer there; the world it was in is nobody's.
+ */
+static void abandon(void)
+{
+	char here = 0;
+
+	if (!simt_here)
+		return;
+	if (simt_fiber_holds(&simt_here->fiber, &here)) {
+		simt_stop(SIMT_FAILED, "%s launches: only host threads can, by simt_host_launch()",
+			  simt_report_name(simt_here));
+	}
+	simt_here = NULL;
+	simt_fiber_jumped(&simt_now->main);
+	if (!spare)
+		spare = simt_now;
+}
+
 struct simt_world *simt_world_create(const struct simt_config *config)
 {
 	static bool registered;
-	struct simt_world *world = spare;
+	struct simt_world *world;
 
+	abandon();
+	world = spare;
 	if (world) {
 		spare = NULL;
 	} else {
@@ -83,7 +105,7 @@ struct simt_world *simt_world_create(const struct simt_config *config)
 
 void simt_world_destroy(struct simt_world *world)
 {
-	if (!world)
+	if (!world || world == spare)
 		return;
 	if (spare)
 		free_world(world);
@@ -216,14 +238,7 @@ static void run(struct simt_world *world)
 
 enum simt_verdict simt_world_run(struct simt_world *world, struct simt_result *result)
 {
-	char here = 0;
-
-	/* A lane that left its stack by longjmp(), as Check's assertions do, is no longer there. */
-	if (simt_here && simt_fiber_holds(&simt_here->fiber, &here)) {
-		simt_stop(SIMT_FAILED, "%s launches: only host threads can, by simt_host_launch()",
-			  simt_report_name(simt_here));
-	}
-	simt_here = NULL;
+	abandon();
 	simt_now = world;
 	world->trace = getenv("SIMT_TRACE") && getenv("SIMT_SEED");
 	world->hash = UINT64_C(0xcbf29ce484222325);
