@@ -2,21 +2,18 @@
 /*
  * port_cuda.h - port.h's words in CUDA, sm_70 and later.
  *
- * Atomics are the compiler's builtins with an order and a scope (CUDA 13).
+ * Atomics with an order and a scope are the compiler's builtins where it has them
+ * (port_builtin.h), else PTX (port_ptx.h): the same instructions either way. CUDA 11.8 and later,
+ * and clang as far as it knows the toolkit's headers.
  */
 #ifndef MAM_HEAP_PORT_CUDA_H
 #define MAM_HEAP_PORT_CUDA_H
 
 #include <stdint.h>
 
-#define MAM_RELAXED __NV_ATOMIC_RELAXED
-#define MAM_ACQUIRE __NV_ATOMIC_ACQUIRE
-#define MAM_RELEASE __NV_ATOMIC_RELEASE
-#define MAM_ACQ_REL __NV_ATOMIC_ACQ_REL
-#define MAM_SEQ_CST __NV_ATOMIC_SEQ_CST
-#define MAM_AT_BLOCK __NV_THREAD_SCOPE_BLOCK
-#define MAM_AT_DEVICE __NV_THREAD_SCOPE_DEVICE
-#define MAM_AT_SYSTEM __NV_THREAD_SCOPE_SYSTEM
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 700
+#error "mam's device code needs sm_70 or later: compile with -arch=sm_70 or a later one"
+#endif
 
 #define MAM_KFN static __device__ __forceinline__
 #define MAM_KSLOW static __device__ __noinline__
@@ -68,61 +65,24 @@ MAM_KFN uint32_t mam_warpid(void)
 	return id;
 }
 
-#define MAM_P32(where) ((unsigned int *)(where))
-#define MAM_P64(where) ((unsigned long long *)(where))
-#define MAM_V64(value) ((unsigned long long)(value))
-
-#define mam_atomic_load32(where, order, scope) __nv_atomic_load_n(MAM_P32(where), order, scope)
-#define mam_atomic_load64(where, order, scope)                                                  \
-	((uint64_t)__nv_atomic_load_n(MAM_P64(where), order, scope))
-#define mam_atomic_store32(where, value, order, scope)                                          \
-	__nv_atomic_store_n(MAM_P32(where), value, order, scope)
-#define mam_atomic_store64(where, value, order, scope)                                          \
-	__nv_atomic_store_n(MAM_P64(where), MAM_V64(value), order, scope)
-#define mam_atomic_or32(where, value, order, scope)                                             \
-	__nv_atomic_fetch_or(MAM_P32(where), value, order, scope)
-#define mam_atomic_or64(where, value, order, scope)                                             \
-	((uint64_t)__nv_atomic_fetch_or(MAM_P64(where), MAM_V64(value), order, scope))
-#define mam_atomic_and32(where, value, order, scope)                                            \
-	__nv_atomic_fetch_and(MAM_P32(where), value, order, scope)
-#define mam_atomic_and64(where, value, order, scope)                                            \
-	((uint64_t)__nv_atomic_fetch_and(MAM_P64(where), MAM_V64(value), order, scope))
-#define mam_atomic_add32(where, value, order, scope)                                            \
-	__nv_atomic_fetch_add(MAM_P32(where), value, order, scope)
-#define mam_atomic_add64(where, value, order, scope)                                            \
-	((uint64_t)__nv_atomic_fetch_add(MAM_P64(where), MAM_V64(value), order, scope))
-#define mam_atomic_xchg32(where, value, order, scope)                                           \
-	__nv_atomic_exchange_n(MAM_P32(where), value, order, scope)
-#define mam_atomic_xchg64(where, value, order, scope)                                           \
-	((uint64_t)__nv_atomic_exchange_n(MAM_P64(where), MAM_V64(value), order, scope))
-#define mam_fence(order, scope) __nv_atomic_thread_fence(order, scope)
-
-/* What a failed compare-and-swap of order `order` is: its acquire half. */
-#define MAM_ON_FAILURE(order)                                                                   \
-	((order) == MAM_ACQ_REL ? MAM_ACQUIRE : (order) == MAM_RELEASE ? MAM_RELAXED : (order))
-#define mam_atomic_cas32(where, expected, desired, order, scope)                                \
-	__extension__({                                                                         \
-		unsigned int mam_seen = (expected);                                             \
-		(void)__nv_atomic_compare_exchange_n(MAM_P32(where), &mam_seen, desired, false, \
-						     order, MAM_ON_FAILURE(order), scope);      \
-		mam_seen;                                                                       \
-	})
-#define mam_atomic_cas64(where, expected, desired, order, scope)                                \
-	__extension__({                                                                         \
-		unsigned long long mam_seen = (expected);                                       \
-		(void)__nv_atomic_compare_exchange_n(MAM_P64(where), &mam_seen,                 \
-						     MAM_V64(desired), false, order,            \
-						     MAM_ON_FAILURE(order), scope);             \
-		(uint64_t)mam_seen;                                                             \
-	})
+/*
+ * The builtins came with CUDA 12.8; clang has none. MAM_PORT_PTX is for tests: the other way with a
+ * compiler that has both.
+ */
+#if defined(MAM_PORT_PTX) || defined(__clang__) || !defined(__CUDACC_VER_MAJOR__) ||              \
+	__CUDACC_VER_MAJOR__ < 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ < 8)
+#include "heap/port_ptx.h"
+#else
+#include "heap/port_builtin.h"
+#endif
 
 #define mam_warp_active() __activemask()
 #define mam_warp_ballot(mask, truth) __ballot_sync(mask, truth)
 #define mam_warp_shuffle32(mask, value, lane) __shfl_sync(mask, (unsigned int)(value), (int)(lane))
 #define mam_warp_shuffle64(mask, value, lane)                                                   \
-	((uint64_t)__shfl_sync(mask, MAM_V64(value), (int)(lane)))
+	((uint64_t)__shfl_sync(mask, (unsigned long long)(value), (int)(lane)))
 #define mam_warp_match32(mask, value) __match_any_sync(mask, (unsigned int)(value))
-#define mam_warp_match64(mask, value) __match_any_sync(mask, MAM_V64(value))
+#define mam_warp_match64(mask, value) __match_any_sync(mask, (unsigned long long)(value))
 #define mam_warp_sync(mask) __syncwarp(mask)
 
 #define mam_popc32(x) ((uint32_t)__popc(x))
