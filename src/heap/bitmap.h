@@ -9,30 +9,42 @@
 #define MAM_HEAP_BITMAP_H
 
 #include "heap/layout.h"
+#include "heap/port_global.h"
 
 #define MAM_WORD_FULL (~(uint64_t)0)
 
 MAM_KFN uint64_t mam_bitmap_load(MAM_GLOBAL uint64_t *bits, uint32_t word)
 {
-	return mam_atomic_load64(&bits[word], MAM_RELAXED, MAM_AT_DEVICE);
+	return mam_global_load64(&bits[word], MAM_RELAXED, MAM_AT_DEVICE);
 }
 
 /* Sets `chosen`; gives the word as it was. What was won is chosen and not in it, and stays won. */
 MAM_KFN uint64_t mam_bitmap_claim(MAM_GLOBAL uint64_t *bits, uint32_t word, uint64_t chosen)
 {
-	return mam_atomic_or64(&bits[word], chosen, MAM_ACQUIRE, MAM_AT_DEVICE);
+	return mam_global_or64(&bits[word], chosen, MAM_ACQUIRE, MAM_AT_DEVICE);
 }
 
 /* Clears `given`; gives the word as it was. */
 MAM_KFN uint64_t mam_bitmap_release(MAM_GLOBAL uint64_t *bits, uint32_t word, uint64_t given)
 {
-	return mam_atomic_and64(&bits[word], ~given, MAM_RELEASE, MAM_AT_DEVICE);
+	return mam_global_and64(&bits[word], ~given, MAM_RELEASE, MAM_AT_DEVICE);
 }
 
 /* `n` bits from bit `first` on, all in one word; n is 1 to 64. */
 MAM_KFN uint64_t mam_bits_span(uint32_t first, uint32_t n)
 {
 	return MAM_WORD_FULL >> (64 - n) << first;
+}
+
+/*
+ * Sets `next` if the word is still as `seen`; gives the word as it was. Releases too: whoever
+ * sees a bit of a run that is being claimed, by any load, and then fences, sees that the run is
+ * open (scan.h).
+ */
+MAM_KFN uint64_t mam_bitmap_swap(MAM_GLOBAL uint64_t *bits, uint32_t word, uint64_t seen,
+				 uint64_t next)
+{
+	return mam_global_cas64(&bits[word], seen, next, MAM_ACQ_REL, MAM_AT_DEVICE);
 }
 
 MAM_KFN uint64_t mam_bits_rotate_right(uint64_t x, uint32_t by)
@@ -50,6 +62,7 @@ MAM_KFN uint64_t mam_bits_pick(uint64_t x, uint32_t n, uint32_t from)
 {
 	uint64_t left = mam_bits_rotate_right(x, from), picked = 0;
 
+	MAM_ROLLED
 	for (; n && left; n--) {
 		picked |= left & (~left + 1);
 		left &= left - 1;
@@ -62,6 +75,7 @@ MAM_KFN uint32_t mam_bits_nth(uint32_t x, uint32_t k)
 {
 	uint32_t at = 0, half, below;
 
+	MAM_ROLLED
 	for (half = 16; half; half /= 2) {
 		below = mam_popc32(x >> at & ((1u << half) - 1));
 		if (k >= below) {
@@ -77,6 +91,7 @@ MAM_KFN uint64_t mam_bits_stretches(uint64_t x, uint32_t n)
 {
 	uint32_t have = 1, more;
 
+	MAM_ROLLED
 	while (have < n && x) {
 		more = n - have < have ? n - have : have;
 		x &= x >> more;

@@ -17,32 +17,22 @@
 
 #include "heap/scan.h"
 
-#define MAM_LONE_LOOKS 4
-
 /* Steps 3 to 5. */
 MAM_KSLOW struct mam_kfound mam_lone_search(MAM_GLOBAL struct mam_pages *pages,
 					    struct mam_kwalk walk)
 {
-	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
-	uint32_t words = pages->words, patience = pages->patience, vain = 64, j;
-	uint64_t seen[MAM_LONE_LOOKS];
+	uint32_t words = pages->words, vain = 64, end;
 	struct mam_kfound found;
 
 	found.walk = walk;
-	while (vain < patience) {
-		for (j = 0; j < MAM_LONE_LOOKS; j++) {
-			seen[j] = MAM_WORD_FULL;
-			if (j < words - found.walk.word)
-				seen[j] = mam_bitmap_load(bits, found.walk.word + j);
-		}
-		found.walk.steps++;
-		for (j = 0; j < MAM_LONE_LOOKS; j++) {
-			found.page = mam_scan_claim(bits, found.walk.word + j, seen[j],
-						    found.walk.bit);
-			if (found.page != MAM_NO_PAGE)
-				return found;
-		}
-		vain += 64 * MAM_LONE_LOOKS;
+	MAM_ROLLED
+	while (vain < pages->patience) {
+		end = found.walk.word + MAM_SCAN_LOOKS;
+		found.page = mam_scan_part(mam_pages_bits(pages), &found.walk, found.walk.word,
+					   end < words ? end : words);
+		if (found.page != MAM_NO_PAGE)
+			return found;
+		vain += 64 * MAM_SCAN_LOOKS;
 		mam_walk_jump(&found.walk, pages);
 	}
 	return mam_scan_lone(pages, found.walk);
@@ -67,7 +57,7 @@ MAM_KFN uint32_t mam_lone_take(MAM_GLOBAL struct mam_pages *pages, struct mam_kw
 		}
 	}
 	if (page != MAM_NO_PAGE) {
-		walk->word = page / 64;
+		walk->word = (page + 1) / 64 < pages->words ? (page + 1) / 64 : 0;
 		walk->bit = (page + 1) % 64;
 	}
 	return page;

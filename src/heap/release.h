@@ -15,6 +15,9 @@
 #include "heap/bitmap.h"
 #include "heap/tally.h"
 
+/* From so many lanes on, one atomic for all is worth the way to it. */
+#define MAM_RELEASE_MANY 6
+
 MAM_KFN bool mam_release_lone(MAM_GLOBAL struct mam_pages *pages, uint32_t page)
 {
 	uint64_t bit = (uint64_t)1 << page % 64;
@@ -29,6 +32,8 @@ MAM_KFN bool mam_release_warp(MAM_GLOBAL struct mam_pages *pages, uint32_t page,
 	uint32_t rank = mam_popc32(lower), first, fits, twice = 0;
 	uint64_t given;
 
+	if (mam_popc32(mask) < MAM_RELEASE_MANY)
+		return mam_release_lone(pages, page);
 	mam_warp_sync(mask);
 	first = mam_warp_shuffle32(mask, page, leader);
 	/* By rank: whose page is in line. */

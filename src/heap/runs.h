@@ -32,8 +32,9 @@ MAM_KFN uint64_t mam_runs_claim_word(MAM_GLOBAL uint64_t *bits, uint32_t word, u
 {
 	uint64_t seen = mask == MAM_WORD_FULL ? 0 : mam_bitmap_load(bits, word), old;
 
+	MAM_ROLLED
 	while (!(seen & mask)) {
-		old = mam_atomic_cas64(&bits[word], seen, seen | mask, MAM_ACQ_REL, MAM_AT_DEVICE);
+		old = mam_bitmap_swap(bits, word, seen, seen | mask);
 		if (old == seen)
 			return 0;
 		seen = old;
@@ -57,6 +58,7 @@ MAM_KFN bool mam_runs_release(MAM_GLOBAL uint64_t *bits, uint32_t first, uint32_
 	uint64_t mask;
 	bool all = true;
 
+	MAM_ROLLED
 	for (word = first / 64; word <= (end - 1) / 64; word++) {
 		mask = mam_runs_mask(first, end, word);
 		all &= !(~mam_bitmap_release(bits, word, mask) & mask);
@@ -77,6 +79,7 @@ MAM_KFN uint32_t mam_runs_claim(MAM_GLOBAL struct mam_pages *pages, uint32_t fir
 
 	if (to > from)
 		(void)mam_atomic_add32(&pages->open.value, 1, MAM_RELAXED, MAM_AT_DEVICE);
+	MAM_ROLLED
 	for (word = from; word <= to && stopped == MAM_NO_PAGE; word++) {
 		taken = mam_runs_claim_word(bits, word, mam_runs_mask(first, end, word));
 		if (taken)
@@ -107,6 +110,7 @@ MAM_KFN uint32_t mam_runs_sweep(MAM_GLOBAL struct mam_pages *pages, struct mam_k
 	uint64_t seen, below = 0, starts;
 	uint32_t free = 0, lead, first, stopped;
 
+	MAM_ROLLED
 	while (word < end) {
 		seen = mam_bitmap_load(bits, word) | below;
 		walk->steps++;
@@ -145,6 +149,7 @@ MAM_KSLOW struct mam_kfound mam_runs_take_lone(MAM_GLOBAL struct mam_pages *page
 	found.walk = walk;
 	/* The words that windows reach into which begin before the place where the sweep does. */
 	over = n / 64 + 2 < words - walk.word ? walk.word + n / 64 + 2 : words;
+	MAM_ROLLED
 	for (scans = 0; scans < MAM_SCANS_MAX; scans++) {
 		undone = mam_scan_begin(pages);
 		found.page = mam_runs_sweep(pages, &found.walk, n, walk.word, words, &undone);

@@ -19,7 +19,7 @@
  * run is complete and its pages are taken. Whoever saw `undone` already raised in step 1 cannot
  * see the bits any more.
  *
- * Bound: words / 4 round trips a scan for one lane, MAM_SCANS_MAX scans.
+ * Bound: words / MAM_SCAN_LOOKS round trips a scan for one lane, MAM_SCANS_MAX scans.
  */
 #ifndef MAM_HEAP_SCAN_H
 #define MAM_HEAP_SCAN_H
@@ -28,6 +28,7 @@
 #include "heap/walk.h"
 
 #define MAM_SCANS_MAX 1000
+#define MAM_SCAN_LOOKS 4
 
 /* How many runs were undone: before a scan. */
 MAM_KFN uint32_t mam_scan_begin(MAM_GLOBAL struct mam_pages *pages)
@@ -60,6 +61,7 @@ MAM_KFN uint32_t mam_scan_claim(MAM_GLOBAL uint64_t *bits, uint32_t word, uint64
 {
 	uint64_t chosen;
 
+	MAM_ROLLED
 	while (~seen) {
 		chosen = mam_bits_pick(~seen, 1, from);
 		seen = mam_bitmap_claim(bits, word, chosen);
@@ -69,26 +71,50 @@ MAM_KFN uint32_t mam_scan_claim(MAM_GLOBAL uint64_t *bits, uint32_t word, uint64
 	return MAM_NO_PAGE;
 }
 
-/* All words from the walk's on, by one lane, four loads in flight. */
-MAM_KFN uint32_t mam_scan_once(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk)
+/*
+ * Loads the words from `*at` to before `end`, MAM_SCAN_LOOKS at most, all in flight together.
+ * Gives the first that has room, with its number in `*at`, or MAM_WORD_FULL.
+ */
+MAM_KFN uint64_t mam_scan_look(MAM_GLOBAL uint64_t *bits, uint32_t end, uint32_t *at)
 {
-	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
-	uint32_t words = pages->words, page, at[4], i, j;
-	uint64_t seen[4];
+	uint64_t seen[MAM_SCAN_LOOKS], room = MAM_WORD_FULL;
+	uint32_t first = *at, j;
 
-	for (i = 0; i < words; i += 4) {
-		for (j = 0; j < 4; j++) {
-			at[j] = walk->word + i + j;
-			if (at[j] >= words)
-				at[j] -= words;
-			seen[j] = i + j < words ? mam_bitmap_load(bits, at[j]) : MAM_WORD_FULL;
+	for (j = 0; j < MAM_SCAN_LOOKS; j++) {
+		seen[j] = MAM_WORD_FULL;
+		if (j < end - first)
+			seen[j] = mam_bitmap_load(bits, first + j);
+	}
+	for (j = MAM_SCAN_LOOKS; j--;)
+		if (~seen[j]) {
+			room = seen[j];
+			*at = first + j;
 		}
+	return room;
+}
+
+/*
+ * The words from `at` to before `end`, by one lane: a page, or MAM_NO_PAGE if each of theirs was
+ * seen taken.
+ */
+MAM_KFN uint32_t mam_scan_part(MAM_GLOBAL uint64_t *bits, struct mam_kwalk *walk, uint32_t at,
+			       uint32_t end)
+{
+	uint32_t next, page;
+	uint64_t seen;
+
+	MAM_ROLLED
+	while (at < end) {
+		next = end - at > MAM_SCAN_LOOKS ? at + MAM_SCAN_LOOKS : end;
+		seen = mam_scan_look(bits, end, &at);
 		walk->steps++;
-		for (j = 0; j < 4; j++) {
-			page = mam_scan_claim(bits, at[j], seen[j], walk->bit);
+		if (~seen) {
+			page = mam_scan_claim(bits, at, seen, walk->bit);
 			if (page != MAM_NO_PAGE)
 				return page;
+			next = at + 1;
 		}
+		at = next;
 	}
 	return MAM_NO_PAGE;
 }
@@ -96,13 +122,17 @@ MAM_KFN uint32_t mam_scan_once(MAM_GLOBAL struct mam_pages *pages, struct mam_kw
 /* The last resort of a lane alone. */
 MAM_KSLOW struct mam_kfound mam_scan_lone(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk walk)
 {
+	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
 	struct mam_kfound found;
 	uint32_t scans, undone;
 
 	found.walk = walk;
+	MAM_ROLLED
 	for (scans = 0; scans < MAM_SCANS_MAX; scans++) {
 		undone = mam_scan_begin(pages);
-		found.page = mam_scan_once(pages, &found.walk);
+		found.page = mam_scan_part(bits, &found.walk, walk.word, pages->words);
+		if (found.page == MAM_NO_PAGE)
+			found.page = mam_scan_part(bits, &found.walk, 0, walk.word);
 		if (found.page != MAM_NO_PAGE)
 			return found;
 		if (mam_scan_counts(pages, undone)) {

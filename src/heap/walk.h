@@ -73,9 +73,8 @@ MAM_KFN void mam_kwalk_start(struct mam_kwalk *walk, MAM_GLOBAL struct mam_pages
 {
 	uint32_t per_block = (mam_block_threads() + 31) / 32;
 	uint32_t warp = mam_block() * per_block + mam_thread() / 32;
-	uint32_t share = 64 - mam_clz64((uint64_t)mam_grid_blocks() * per_block);
-	uint32_t noise =
-		mam_walk_mix((uint32_t)mam_clock() ^ mam_smid() << 20 ^ mam_warpid() << 26);
+	uint32_t share = 64 - mam_clz64(mam_grid_blocks() * per_block);
+	uint32_t noise = mam_walk_mix((uint32_t)mam_clock() ^ mam_smid() << 20);
 
 	walk->state = noise + mam_thread() * MAM_WALK_GOLDEN;
 	walk->steps = 0;

@@ -5,12 +5,11 @@
  * 1. Blind: one lane sets as many bits as there are callers where its walk is, without a look
  *    before. Mostly the old value says that all were free: one atomic and one round trip for the
  *    warp.
- * 2. Else look: all lanes load neighbouring words, MAM_WARP_LOOKS each, in one round trip.
- * 3. Share the need out: each lane counts the free pages it sees, three at most; ballots of the
- *    two bits of that number are its prefix sum, whatever lanes take part. Each lane claims its
- *    share, one atomic a word, all lanes in one round trip. If what was seen is less than the
- *    need, the loads of the next place go out together with the claims.
- * 4. Deal: a lane keeps a page it won; pages left over go to lanes without, by rank and shuffle.
+ * 2. Look, in the same round trip: each lane loads one of the words from there on.
+ * 3. Claim: a lane without a page claims one of those it sees. For lanes that see none the
+ *    others claim up to three more each; ballots of the two bits of that number are its prefix
+ *    sum, whatever lanes take part. One atomic a lane, all of them in one round trip.
+ * 4. Deal: a lane keeps one page, the others go to lanes without, by rank and shuffle.
  * 5. A lost claim's old value is the next look at its word: again from 3 while free pages are in
  *    sight.
  * 6. Then jump anywhere and look again; after `patience` pages seen taken one after another,
@@ -29,227 +28,158 @@
 
 #include "heap/scan.h"
 
-#ifndef MAM_WARP_LOOKS
-#define MAM_WARP_LOOKS 2
-#endif
+/*
+ * Shares out what `starved` lanes want: how many of the caller's `free` spare pages it is to
+ * claim. Three at most a lane, so that two ballots are the prefix sum.
+ */
+MAM_KFN uint32_t mam_warp_share(uint32_t mask, uint32_t lower, uint32_t free, uint32_t starved)
+{
+	uint32_t one, two, before, want = mam_popc32(starved);
 
-/* What the lanes of a warp know while they search together. */
-struct mam_warp {
-	uint32_t mask;  /* who takes part; the same in all */
-	uint32_t lower; /* those of them below the caller */
-	uint32_t n;     /* how many; the same in all */
-	uint32_t page;  /* the caller's, or MAM_NO_PAGE */
-	uint64_t seen[MAM_WARP_LOOKS]; /* the caller's words */
-	uint64_t won[MAM_WARP_LOOKS];  /* of them, pages nobody has yet */
-};
+	free = free < 3 ? free : 3;
+	one = mam_warp_ballot(mask, free & 1);
+	two = mam_warp_ballot(mask, free & 2);
+	before = mam_popc32(one & lower) + 2 * mam_popc32(two & lower);
+	want = before < want ? want - before : 0;
+	return free < want ? free : want;
+}
 
 /*
- * The word that is the caller's number `j` of those from `word` on, or no less than `words` if
- * there is none.
+ * Deals what lanes won for others: the `spare` lanes have a page `mine` for the first of those
+ * that have none, by rank. There are never more of them than lanes without.
  */
-MAM_KFN uint32_t mam_warp_at(const struct mam_warp *warp, uint32_t word, uint32_t words, uint32_t j)
+MAM_KFN uint32_t mam_warp_deal(uint32_t mask, uint32_t lower, uint32_t spare, uint32_t mine,
+			       uint32_t page)
 {
-	uint32_t step = mam_popc32(warp->lower) + j * warp->n;
+	uint32_t rank = mam_popc32(mam_warp_ballot(mask, page == MAM_NO_PAGE) & lower), from;
+	bool gets = page == MAM_NO_PAGE && rank < mam_popc32(spare);
 
-	if (step >= words)
+	from = gets ? mam_bits_nth(spare, rank) : mam_ffs32(spare) - 1;
+	mine = mam_warp_shuffle32(mask, mine, from);
+	return gets ? mine : page;
+}
+
+/*
+ * After a scan in vain: may the lanes of `needy` be told that there is nothing? They are if the
+ * scan counts, or if it was the last; else it pauses, and they scan again. The same in all
+ * lanes.
+ */
+MAM_KSLOW bool mam_warp_conclude(MAM_GLOBAL struct mam_pages *pages, uint32_t mask, uint32_t needy,
+				 uint32_t scans, uint32_t undone)
+{
+	uint32_t leader = mam_ffs32(mask) - 1, counts = 0;
+
+	/* What each lane saw comes before what the leader reads. */
+	mam_fence(MAM_ACQUIRE, MAM_AT_DEVICE);
+	mam_warp_sync(mask);
+	if (mam_lane() == leader) {
+		counts = mam_scan_counts(pages, undone);
+		if (counts || scans == MAM_SCANS_MAX)
+			mam_tally_add(pages, counts ? MAM_TALLY_FULL : MAM_TALLY_CONTENDED,
+				      mam_popc32(needy));
+	}
+	if (mam_warp_shuffle32(mask, counts, leader) || scans == MAM_SCANS_MAX)
+		return true;
+	mam_scan_pause(scans);
+	return false;
+}
+
+/*
+ * The word that a lane with this rank looks at when the walk is at `word`; `words` if there is
+ * none.
+ */
+MAM_KFN uint32_t mam_warp_at(uint32_t word, uint32_t rank, uint32_t words)
+{
+	if (rank >= words)
 		return words;
-	word += step;
+	word += rank;
 	return word < words ? word : word - words;
 }
 
-/* Step 2: loads the caller's words. */
-MAM_KFN void mam_warp_look(const struct mam_warp *warp, MAM_GLOBAL struct mam_pages *pages,
-			   uint32_t word, uint64_t *seen)
+MAM_KFN uint64_t mam_warp_look(MAM_GLOBAL uint64_t *bits, uint32_t at, uint32_t words)
 {
-	uint32_t j, at;
-
-	for (j = 0; j < MAM_WARP_LOOKS; j++) {
-		at = mam_warp_at(warp, word, pages->words, j);
-		seen[j] = MAM_WORD_FULL;
-		if (at < pages->words)
-			seen[j] = mam_bitmap_load(mam_pages_bits(pages), at);
-	}
-}
-
-/* One of the pages that the caller won and nobody has. */
-MAM_KFN uint32_t mam_warp_one(struct mam_warp *warp, uint32_t word, uint32_t words)
-{
-	uint32_t j, bit;
-
-	for (j = 0; j < MAM_WARP_LOOKS; j++)
-		if (warp->won[j]) {
-			bit = mam_ffs64(warp->won[j]) - 1;
-			warp->won[j] &= warp->won[j] - 1;
-			return mam_warp_at(warp, word, words, j) * 64 + bit;
-		}
-	return MAM_NO_PAGE;
-}
-
-/* Step 4. There are never more spare pages than lanes without one. */
-MAM_KFN void mam_warp_deal(struct mam_warp *warp, uint32_t word, uint32_t words)
-{
-	uint32_t spare, needy, page, rank;
-	bool gets;
-
-	if (warp->page == MAM_NO_PAGE)
-		warp->page = mam_warp_one(warp, word, words);
-	for (;;) {
-		page = mam_warp_one(warp, word, words);
-		spare = mam_warp_ballot(warp->mask, page != MAM_NO_PAGE);
-		if (!spare)
-			break;
-		needy = mam_warp_ballot(warp->mask, warp->page == MAM_NO_PAGE);
-		rank = mam_popc32(needy & warp->lower);
-		gets = warp->page == MAM_NO_PAGE && rank < mam_popc32(spare);
-		page = mam_warp_shuffle32(warp->mask, page,
-					  gets ? mam_bits_nth(spare, rank) : mam_ffs32(spare) - 1);
-		if (gets)
-			warp->page = page;
-	}
+	return at < words ? mam_bitmap_load(bits, at) : MAM_WORD_FULL;
 }
 
 /*
- * Steps 3 and 5, claims: `share` pages of those the caller sees, from bit `from` of each word
- * on.
+ * Steps 3 to 6, for the lanes of `mask`, of which the caller has `page` or MAM_NO_PAGE, and has
+ * seen `seen`. The walk's word is the same in all of them. Few instructions matter here: the
+ * first warp of each SM that comes here waits for every line of them.
  */
-MAM_KFN void mam_warp_claim(struct mam_warp *warp, MAM_GLOBAL struct mam_pages *pages,
-			    uint32_t word, uint32_t share, uint32_t from)
+MAM_KSLOW struct mam_kfound mam_warp_search(MAM_GLOBAL struct mam_pages *pages,
+					    struct mam_kwalk walk, uint32_t mask, uint32_t page,
+					    uint64_t seen)
 {
-	uint64_t chosen[MAM_WARP_LOOKS], old;
-	uint32_t j;
-
-	for (j = 0; j < MAM_WARP_LOOKS; j++) {
-		chosen[j] = mam_bits_pick(~warp->seen[j], share, from);
-		share -= mam_popc64(chosen[j]);
-	}
-	for (j = 0; j < MAM_WARP_LOOKS; j++) {
-		warp->won[j] = 0;
-		if (chosen[j]) {
-			old = mam_bitmap_claim(mam_pages_bits(pages),
-					       mam_warp_at(warp, word, pages->words, j), chosen[j]);
-			warp->won[j] = chosen[j] & ~old;
-			warp->seen[j] = old | chosen[j];
-		}
-	}
-}
-
-/*
- * How many pages the caller is to claim of `free` ones it sees, and how many all of them see,
- * up to 3 each.
- */
-MAM_KFN uint32_t mam_warp_share(const struct mam_warp *warp, uint32_t free, uint32_t need,
-				uint32_t *all)
-{
-	uint32_t one, two, before;
-
-	free = free < 3 ? free : 3;
-	one = mam_warp_ballot(warp->mask, free & 1);
-	two = mam_warp_ballot(warp->mask, free & 2);
-	*all = mam_popc32(one) + 2 * mam_popc32(two);
-	before = mam_popc32(one & warp->lower) + 2 * mam_popc32(two & warp->lower);
-	if (before >= need)
-		return 0;
-	return free < need - before ? free : need - before;
-}
-
-/*
- * Steps 2 to 6 at random places until each lane has a page or `patience` pages were seen in
- * vain, or (`whole`) at all words from the walk's on. True if each lane has one. `word` and
- * `state` are the same in all lanes.
- */
-MAM_KFN bool mam_warp_search(struct mam_warp *warp, MAM_GLOBAL struct mam_pages *pages,
-			     struct mam_kwalk *walk, bool whole)
-{
-	uint32_t words = pages->words, patience = pages->patience, width = warp->n * MAM_WARP_LOOKS;
-	uint32_t word = walk->word, next, looked = 0, need, free, all, share, j;
-	uint64_t ahead[MAM_WARP_LOOKS];
-	bool fetched = false, vain;
-
-	if (width > words)
-		width = words;
-	for (;;) {
-		if (fetched)
-			for (j = 0; j < MAM_WARP_LOOKS; j++)
-				warp->seen[j] = ahead[j];
-		else
-			mam_warp_look(warp, pages, word, warp->seen);
-		walk->steps++;
-		fetched = false;
-		vain = true;
-		next = word + width < words ? word + width : word + width - words;
-		if (!whole)
-			next = mam_walk_scale(mam_walk_random(walk), words);
-		for (;;) {
-			need = mam_popc32(mam_warp_ballot(warp->mask, warp->page == MAM_NO_PAGE));
-			if (!need) {
-				walk->word = word;
-				return true;
-			}
-			free = 0;
-			for (j = 0; j < MAM_WARP_LOOKS; j++)
-				free += mam_popc64(~warp->seen[j]);
-			share = mam_warp_share(warp, free, need, &all);
-			if (!all)
-				break;
-			vain = false;
-			if (all < need && !fetched) {
-				mam_warp_look(warp, pages, next, ahead);
-				fetched = true;
-			}
-			mam_warp_claim(warp, pages, word, share, walk->state >> 26);
-			mam_warp_deal(warp, word, words);
-		}
-		looked = vain || whole ? looked + width : 0;
-		if (whole ? looked >= words : looked * 64 >= patience)
-			return false;
-		word = next;
-	}
-}
-
-/* The last resort: scans, until one counts. Lanes without a page then get none. */
-MAM_KFN void mam_warp_scan(struct mam_warp *warp, MAM_GLOBAL struct mam_pages *pages,
-			     struct mam_kwalk *walk)
-{
-	uint32_t leader = mam_ffs32(warp->mask) - 1, scans, undone = 0, counts, needy;
-
-	for (scans = 0; scans < MAM_SCANS_MAX; scans++) {
-		if (!warp->lower)
-			undone = mam_scan_begin(pages);
-		mam_warp_sync(warp->mask);
-		if (mam_warp_search(warp, pages, walk, true))
-			return;
-		mam_fence(MAM_ACQUIRE, MAM_AT_DEVICE);
-		mam_warp_sync(warp->mask);
-		counts = !warp->lower && mam_scan_counts(pages, undone);
-		counts = mam_warp_shuffle32(warp->mask, counts, leader);
-		if (counts)
-			break;
-		mam_scan_pause(scans);
-	}
-	needy = mam_warp_ballot(warp->mask, warp->page == MAM_NO_PAGE);
-	if (!warp->lower)
-		mam_tally_add(pages, counts ? MAM_TALLY_FULL : MAM_TALLY_CONTENDED,
-			      mam_popc32(needy));
-}
-
-/* Steps 2 to 6, for the lanes of `mask`, of which the caller has `page` or MAM_NO_PAGE. */
-MAM_KSLOW struct mam_kfound mam_warp_refill(MAM_GLOBAL struct mam_pages *pages,
-					    struct mam_kwalk walk, uint32_t mask, uint32_t page)
-{
+	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
+	uint32_t words = pages->words, patience = pages->patience;
+	uint32_t lower = mask & ((1u << mam_lane()) - 1);
+	uint32_t width = mam_popc32(mask) < words ? mam_popc32(mask) : words;
+	uint32_t needy = mam_warp_ballot(mask, page == MAM_NO_PAGE), has, starved, share, at;
+	uint32_t looked = width, scans = 0, undone = 0;
 	struct mam_kfound found;
-	struct mam_warp warp;
+	uint64_t won;
 
-	warp.mask = mask;
-	warp.lower = mask & ((1u << mam_lane()) - 1);
-	warp.n = mam_popc32(mask);
-	warp.page = page;
 	walk.state = mam_warp_shuffle32(mask, walk.state, mam_ffs32(mask) - 1);
-	if (!mam_warp_search(&warp, pages, &walk, false))
-		mam_warp_scan(&warp, pages, &walk);
+	at = mam_warp_at(walk.word, mam_popc32(lower), words);
+	MAM_ROLLED
+	for (;;) {
+		MAM_ROLLED
+		while ((has = mam_warp_ballot(mask, ~seen != 0)) != 0) {
+			/* Claim: a page for the caller, and its share for those that see none. */
+			starved = needy & ~has;
+			share = page == MAM_NO_PAGE && ~seen;
+			if (starved)
+				share += mam_warp_share(mask, lower, mam_popc64(~seen) - share,
+							starved);
+			won = 0;
+			if (share) {
+				won = mam_bits_pick(~seen, share, walk.state >> 26);
+				seen = mam_bitmap_claim(bits, at, won);
+				won &= ~seen;
+				seen |= won;
+			}
+			if (page == MAM_NO_PAGE && won) {
+				page = at * 64 + mam_ffs64(won) - 1;
+				won &= won - 1;
+			}
+			/* Deal. */
+			MAM_ROLLED
+			while (starved && (has = mam_warp_ballot(mask, won != 0)) != 0) {
+				page = mam_warp_deal(mask, lower, has,
+						     at * 64 + mam_ffs64(won) - 1, page);
+				won &= won - 1;
+			}
+			needy = mam_warp_ballot(mask, page == MAM_NO_PAGE);
+			if (!needy)
+				goto done;
+			if (!scans)
+				looked = 0;
+		}
+		if (!scans && looked * 64 < patience) {
+			walk.word = mam_walk_scale(mam_walk_random(&walk), words);
+		} else {
+			walk.word += width;
+			walk.word = walk.word < words ? walk.word : walk.word - words;
+			if (!scans || looked >= words) {
+				/* Begin a scan, or another, or end. */
+				if (scans && mam_warp_conclude(pages, mask, needy, scans, undone))
+					break;
+				scans++;
+				looked = 0;
+				undone = mam_scan_begin(pages);
+				mam_warp_sync(mask);
+			}
+		}
+		looked += width;
+		walk.steps++;
+		at = mam_warp_at(walk.word, mam_popc32(lower), words);
+		seen = mam_warp_look(bits, at, words);
+	}
+done:
 	mam_warp_sync(mask);
 	walk.state += mam_lane() * MAM_WALK_GOLDEN;
 	found.walk = walk;
-	found.page = warp.page;
+	found.page = page;
 	return found;
 }
 
@@ -257,30 +187,34 @@ MAM_KSLOW struct mam_kfound mam_warp_refill(MAM_GLOBAL struct mam_pages *pages,
 MAM_KFN uint32_t mam_warp_take(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk,
 			       uint32_t mask)
 {
+	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
 	uint32_t rank = mam_popc32(mask & ((1u << mam_lane()) - 1)), n = mam_popc32(mask);
-	uint32_t leader = mam_ffs32(mask) - 1, first = 0, lost = 0, window;
+	uint32_t window = 1u << (64 - mam_clz64(n - 1)), leader = mam_ffs32(mask) - 1;
+	uint32_t words = pages->words, first, lost = 0;
 	struct mam_kfound found;
-	uint64_t chosen;
+	uint64_t chosen, seen;
 
-	window = 1u << (64 - mam_clz64(n - 1));
-	if (!rank) {
-		first = walk->bit & ~(window - 1);
-		chosen = mam_bits_span(first, n);
-		lost = (uint32_t)((mam_bitmap_claim(mam_pages_bits(pages), walk->word, chosen) &
-				   chosen) >> first);
-		first += walk->word * 64;
-	}
+	first = walk->word * 64 + (walk->bit & ~(window - 1));
 	first = mam_warp_shuffle32(mask, first, leader);
-	lost = mam_warp_shuffle32(mask, lost, leader);
-	walk->steps++;
 	walk->word = first / 64;
 	walk->bit = (first + window) % 64;
+	walk->steps++;
+	seen = mam_warp_look(bits, mam_warp_at(walk->word, rank, words), words);
+	if (!rank) {
+		chosen = mam_bits_span(first % 64, n);
+		seen = mam_bitmap_claim(bits, walk->word, chosen);
+		lost = (uint32_t)((seen & chosen) >> first % 64);
+		seen |= chosen;
+	}
+	lost = mam_warp_shuffle32(mask, lost, leader);
 	if (lost) {
-		found = mam_warp_refill(pages, *walk, mask,
-					lost >> rank & 1 ? MAM_NO_PAGE : first + rank);
+		found = mam_warp_search(pages, *walk, mask,
+					lost >> rank & 1 ? MAM_NO_PAGE : first + rank, seen);
 		*walk = found.walk;
 		return found.page;
 	}
+	if (!walk->bit)
+		walk->word = walk->word + 1 < words ? walk->word + 1 : 0;
 	mam_warp_sync(mask);
 	return first + rank;
 }
