@@ -16,7 +16,7 @@
 #include "bench/pages_ours.cu"
 #include "bench/pages_published.cu"
 
-#define CHECK_THREADS 512 /* of a check, which does with any number; fibers take their time */
+#define CHECK_THREADS 32 /* of a check, which does with any number; fibers take their time */
 
 #define ONE(name)                                                                               \
 	{ "get_" #name, get_##name }, { "steps_" #name, steps_##name }, { "give_" #name, give_##name }
@@ -146,6 +146,7 @@ bool pages_device_run(const char *kernel, uint64_t threads, const struct pages_j
 					    .steps_max = 50000000 };
 	struct simt_result result;
 	struct pages_job copy = *job;
+	unsigned int block = PAGES_BLOCK;
 	size_t i;
 
 	if (trouble[0] != '\0')
@@ -163,11 +164,11 @@ bool pages_device_run(const char *kernel, uint64_t threads, const struct pages_j
 		return false;
 	}
 	if (strncmp(kernel, "check_", 6) == 0 && threads > CHECK_THREADS)
-		threads = CHECK_THREADS;
+		threads = block = CHECK_THREADS;
 	pages_sim_kernels++;
 	if (threads > 0 &&
-	    simt_launch(&config, kernels[i].kernel, (unsigned int)((threads + PAGES_BLOCK - 1) / PAGES_BLOCK),
-			PAGES_BLOCK, &copy, &result) != SIMT_FINE) {
+	    simt_launch(&config, kernels[i].kernel, (unsigned int)((threads + block - 1) / block),
+			block, &copy, &result) != SIMT_FINE) {
 		snprintf(trouble, sizeof(trouble), "kernel %s: %s: %s", kernel,
 			 simt_verdict_name(result.verdict), result.text);
 		return false;

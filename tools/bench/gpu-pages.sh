@@ -90,11 +90,10 @@ merge() # FILE
 	  for (i = 1; i <= rows; i++) print row[order[i]] }' "$csv" "$1" >"$work/merged" && mv "$work/merged" "$csv"
 }
 
-sanitizer_seconds=60
-[ "$quick" = 1 ] && sanitizer_seconds=20
+sanitizer_seconds=$((budget / 3))
 [ "${SANITIZE:-1}" = 0 ] && sanitizer_seconds=0
 for round in 1 2 3; do
-	seconds=$(($(left) - sanitizer_seconds - 10))
+	seconds=$(($(left) - sanitizer_seconds - 3))
 	[ "$seconds" -gt 5 ] || break
 	set -- --verbose --seconds "$seconds" --peers "$peers" --csv "$work/pages.csv"
 	[ "$quick" = 1 ] && set -- --quick "$@"

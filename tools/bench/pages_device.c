@@ -176,7 +176,7 @@ void *pages_device_take(uint64_t bytes)
 
 void pages_device_give(void *memory)
 {
-	if (memory != NULL)
+	if (memory != NULL && device.trouble[0] == '\0') /* else it may wait for a kernel forever */
 		(void)bench_driver.release((bench_address)(uintptr_t)memory);
 }
 

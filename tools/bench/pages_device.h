@@ -29,6 +29,7 @@ bool pages_device_has(const char *kernel);
 uint64_t pages_device_free_bytes(void);
 /* pages_device_take - NULL: so much is not to be had, which is no trouble */
 void *pages_device_take(uint64_t bytes);
+/* pages_device_give - but not after a trouble: a kernel may be using it still */
 void pages_device_give(void *memory);
 
 /* All of these wait until it is done, but pages_device_copy(). */
