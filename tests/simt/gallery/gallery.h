@@ -25,6 +25,13 @@
 #define GALLERY_LOOKS 6
 #endif
 
+/* Host threads are fibers of the simulator; a GPU runs the kernel alone. */
+#ifdef __CUDACC__
+#define GALLERY_HOST(work) NULL
+#else
+#define GALLERY_HOST(work) (work)
+#endif
+
 /* Sets of verdicts. */
 #define GALLERY_WRONG (1u << SIMT_FAILED)
 #define GALLERY_RACE (1u << SIMT_RACE)
@@ -42,6 +49,7 @@ struct gallery_row {
 	/* Makes zeroed memory the state of `grid` blocks of `block` lanes, GALLERY_LANES at most. */
 	void (*begin)(void *state, bool bug, unsigned int grid, unsigned int block);
 	const char *(*check)(void *state); /* NULL if all is well, or what is wrong */
+	void (*host)(void *state); /* a host thread beside the kernel; NULL if there is none */
 	/* What the bug is found as; 0 where it cannot be found: plain accesses are not seen. */
 	unsigned int plain; /* in the plain program */
 	unsigned int hooks; /* in the program with access hooks */
@@ -65,6 +73,7 @@ struct gallery_row {
 	ROW(late_use)                                                                           \
 	ROW(block_fence)                                                                        \
 	ROW(block_scope)                                                                        \
+	ROW(host_scope)                                                                         \
 	ROW(store_buffer)                                                                       \
 	ROW(shared_race)                                                                        \
 	ROW(full_mask)                                                                          \

@@ -2,12 +2,13 @@
 /*
  * stress.cu - runs the gallery's bugs on a GPU, many launches each, and counts how many show them.
  *
- *     stress [FIRST [LAUNCHES]]
+ *     stress [FIRST [LAUNCHES [LINES]]]
  *
- * prints one line of CSV for each bug and each twin, from line number FIRST on: name, which of the
- * two, launches, launches that showed the bug, what was seen. A kernel that is not back after two
- * seconds hangs: its line says so and the program ends with status 3, as nothing can run behind it.
- * The caller goes on with the line behind that.
+ * prints LINES lines of CSV from line FIRST on, or all that follow: each bug and its twin, as many
+ * small blocks and as few large ones: name, which of the two, blocks, lanes a block, launches,
+ * launches that showed the bug, what was seen. A kernel that is not back after two seconds hangs:
+ * its line says so and the program ends with status 3, as nothing can run behind it. The caller
+ * goes on with the line behind that.
  *
  * All files of the gallery are one translation unit here, each in a namespace of its own.
  */
@@ -66,6 +67,9 @@ namespace in_block_fence {
 namespace in_block_scope {
 #include "simt/gallery/block_scope.c"
 }
+namespace in_host_scope {
+#include "simt/gallery/host_scope.c"
+}
 namespace in_store_buffer {
 #include "simt/gallery/store_buffer.c"
 }
@@ -98,9 +102,13 @@ namespace in_co_resident {
 static const struct gallery_row *const rows[] = { GALLERY_ROWS(ROW_OF) };
 
 #define ROWS ((int)(sizeof(rows) / sizeof(rows[0])))
-#define GRID 32
-#define BLOCK 32
 #define DEADLINE_S 2
+
+static const struct {
+	unsigned int grid, block;
+} shapes[] = { { 32, 32 }, { 4, 256 } };
+
+#define SHAPES ((int)(sizeof(shapes) / sizeof(shapes[0])))
 
 static double now(void)
 {
@@ -123,8 +131,9 @@ static int wait_for(cudaEvent_t event)
 }
 
 /* One bug or twin, to its line. Ends the program if a kernel hangs or faults. */
-static void run(const struct gallery_row *row, bool bug, int launches)
+static void run(const struct gallery_row *row, bool bug, int shape, int launches)
 {
+	unsigned int grid = shapes[shape].grid, block = shapes[shape].block;
 	void *state;
 	cudaEvent_t event;
 	const char *seen = NULL;
@@ -139,8 +148,8 @@ static void run(const struct gallery_row *row, bool bug, int launches)
 		void *arguments[] = { &state };
 
 		memset(state, 0, row->bytes);
-		row->begin(state, bug, GRID, BLOCK);
-		if (cudaLaunchKernel((const void *)row->kernel, dim3(GRID), dim3(BLOCK), arguments,
+		row->begin(state, bug, grid, block);
+		if (cudaLaunchKernel((const void *)row->kernel, dim3(grid), dim3(block), arguments,
 				     0, 0) != cudaSuccess ||
 		    cudaEventRecord(event, 0) != cudaSuccess)
 			end = 2;
@@ -155,8 +164,8 @@ static void run(const struct gallery_row *row, bool bug, int launches)
 		if (end)
 			launches = i + 1;
 	}
-	printf("%s,%s,%d,%d,%s\n", row->name, bug ? "bug" : "twin", launches, shown,
-	       seen ? seen : "-");
+	printf("%s,%s,%u,%u,%d,%d,%s\n", row->name, bug ? "bug" : "twin", grid, block, launches,
+	       shown, seen ? seen : "-");
 	fflush(stdout);
 	if (end)
 		_exit(3);
@@ -168,8 +177,10 @@ int main(int argc, char **argv)
 {
 	int first = argc > 1 ? atoi(argv[1]) : 0;
 	int launches = argc > 2 ? atoi(argv[2]) : 200;
+	int lines = 2 * SHAPES * ROWS;
+	int count = argc > 3 ? atoi(argv[3]) : lines;
 
-	for (int at = first < 0 ? 0 : first; at < 2 * ROWS; at++)
-		run(rows[at / 2], at % 2 == 0, launches);
+	for (int at = first < 0 ? 0 : first; at < lines && count > 0; at++, count--)
+		run(rows[at / 2 / SHAPES], at % 2 == 0, at / 2 % SHAPES, launches);
 	return 0;
 }

@@ -28,7 +28,7 @@
 
 /* Sanitizers make everything slower. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_UNDEFINED__)
-#define SLOWER 20
+#define SLOWER 5
 #else
 #define SLOWER 1
 #endif
@@ -59,6 +59,15 @@ static void stage_begin(void *state)
 	stage.row->begin(state, stage.bug, stage.row->grid, stage.row->block);
 }
 
+/* A kernel and its host thread. */
+static bool stage_build(struct simt_world *world, void *state)
+{
+	const struct gallery_row *row = stage.row;
+
+	return simt_world_launch(world, 0, row->kernel, row->grid, row->block, state) &&
+	       simt_world_host(world, row->host, state);
+}
+
 /* The bug's case has its name, so that SIMT_CASE chooses it. */
 static struct simt_case stage_set(const struct gallery_row *row, bool bug, unsigned int seeds)
 {
@@ -71,6 +80,7 @@ static struct simt_case stage_set(const struct gallery_row *row, bool bug, unsig
 		.argument = stage.state,
 		.begin = stage_begin,
 		.check = row->check,
+		.build = row->host ? stage_build : NULL,
 		.seeds = seeds,
 		.config = row->config,
 	};
