@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# cuda.sh - the gallery's kernels are CUDA as they stand: nvcc takes them all, without a warning.
+# cuda.sh - the gallery's kernels are CUDA as they stand: nvcc takes them all, without a warning; and
+# its README has a line for each.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
-[ "$HAVE_CUDA" = yes ] || skip_all "the gallery as CUDA" "built without the CUDA toolkit"
-
 folder=$MAM_SRCDIR/tests/simt/gallery
-arch=$("$NVCC" --list-gpu-code | sed -n 's/^sm_\([0-9]*\)$/\1/p' | sort -n | tail -n 1)
-if "$NVCC" -arch="sm_$arch" -I"$MAM_SRCDIR/src" -I"$MAM_SRCDIR/tests" -Werror all-warnings \
-	-cubin -o "$scratch/gallery.cubin" "$folder/stress.cu" > "$scratch/said" 2>&1; then
+if [ "$HAVE_CUDA" != yes ]; then
+	skip "nvcc takes the gallery" "built without the CUDA toolkit"
+elif arch=$("$NVCC" --list-gpu-code | sed -n 's/^sm_\([0-9]*\)$/\1/p' | sort -n | tail -n 1) &&
+	"$NVCC" -arch="sm_$arch" -I"$MAM_SRCDIR/src" -I"$MAM_SRCDIR/tests" -Werror all-warnings \
+		-cubin -o "$scratch/gallery.cubin" "$folder/stress.cu" > "$scratch/said" 2>&1; then
 	ok "nvcc takes the gallery"
 else
 	not_ok "nvcc takes the gallery" "$(head -n 5 "$scratch/said")"
@@ -34,6 +35,8 @@ names() # FILE
 	tr '\n' ' ' < "$scratch/$1"
 }
 same "each file of the gallery is a row" "$(names files)" "$(names rows)"
+sed -n 's/^    \([a-z_]*\)  .*/\1/p' "$folder/README" | grep -vx bug | LC_ALL=C sort > "$scratch/lines"
+same "each row has its line in README" "$(names rows)" "$(names lines)"
 same "each row is compiled" "$(names rows)" "$(names included)"
 [ ! -f "$scratch/kernels" ] || same "each row is a kernel of the result" "$(names rows)" "$(names kernels)"
 finish
