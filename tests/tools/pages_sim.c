@@ -98,6 +98,11 @@ bool pages_device_has(const char *kernel)
 	return false;
 }
 
+unsigned int pages_device_registers(const char *kernel)
+{
+	return pages_device_has(kernel) ? 32 : 0;
+}
+
 uint64_t pages_device_free_bytes(void)
 {
 	return UINT64_C(1) << 28;

@@ -248,6 +248,24 @@ static void wrong_share(const char *kernel, const struct pages_job *job)
 		words[3] = ~UINT64_C(0);
 }
 
+static void churn_loses(const char *kernel, const struct pages_job *job)
+{
+	uint64_t *words = (uint64_t *)((unsigned char *)job->heap + pages_allocators[0].books_at);
+
+	if (strcmp(kernel, "churnrun_mam") == 0)
+		words[5] |= 1;
+}
+
+START_TEST(a_run_that_stays_taken)
+{
+	one_cell(PAGES_MALLOC, 1000, 8, 4096)->at_once = true;
+	pages_sim_after = churn_loses;
+	ck_assert(play("mam-pages"));
+	ck_assert_double_eq(value("pages-malloc", "mam-pages", "wrong"), 1);
+	ck_assert_double_eq(value("pages-malloc", "mam-pages", "us"), -1);
+}
+END_TEST
+
 START_TEST(a_ground_that_is_not_as_it_should_be)
 {
 	one_cell(PAGES_GET, 500, 256, 256);
@@ -407,6 +425,7 @@ int main(void)
 	tcase_add_loop_test(tcase, runs_freed_at_once_pass, 0, sizeof(several) / sizeof(several[0]));
 	tcase_add_test(tcase, use_is_reckoned);
 	tcase_add_loop_test(tcase, broken_ones_are_found, 0, sizeof(broken) / sizeof(broken[0]));
+	tcase_add_test(tcase, a_run_that_stays_taken);
 	tcase_add_test(tcase, a_ground_that_is_not_as_it_should_be);
 	tcase_add_test(tcase, a_device_that_fails);
 	tcase_add_loop_test(tcase, a_plan_asks_for_what_is_there, 0, 3);

@@ -47,6 +47,7 @@ static const struct entry {
 	{ "cuMemPoolTrimTo", &bench_driver.pool_trim, false },
 	{ "cuModuleLoadData", &bench_driver.module_load, false },
 	{ "cuModuleGetFunction", &bench_driver.module_function, false },
+	{ "cuFuncGetAttribute", &bench_driver.function_attribute, false },
 	{ "cuLaunchKernel", &bench_driver.launch, false },
 	{ "cuMemsetD8Async", &bench_driver.fill_async, false },
 	{ "cuMemcpyHtoDAsync_v2", &bench_driver.copy_in_async, false },

@@ -187,7 +187,7 @@ struct pages_target {
 	bool known;
 };
 
-#define PAGES_TARGETS_MAX 10
+#define PAGES_TARGETS_MAX 12
 /* pages_target_reckon - answers how many there are */
 size_t pages_target_reckon(const struct bench_results *results, const struct pages_plan *plan,
 			   struct pages_target targets[PAGES_TARGETS_MAX]);

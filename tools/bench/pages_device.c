@@ -22,6 +22,7 @@
 #define LIMIT_NS UINT64_C(8000000000)
 #define LEAD_NS 12000       /* of the kernel before one that is timed */
 #define LIMIT_MALLOC_HEAP 2 /* CU_LIMIT_MALLOC_HEAP_SIZE */
+#define REGISTERS 4         /* CU_FUNC_ATTRIBUTE_NUM_REGS */
 #define KERNELS_MAX 128
 #define MODULES_MAX 4
 
@@ -155,6 +156,17 @@ static void *find_kernel(const char *name)
 bool pages_device_has(const char *kernel)
 {
 	return find_kernel(kernel) != NULL;
+}
+
+unsigned int pages_device_registers(const char *kernel)
+{
+	void *function = find_kernel(kernel);
+	int count = 0;
+
+	if (function == NULL || bench_driver.function_attribute == NULL ||
+	    bench_driver.function_attribute(&count, REGISTERS, function) != 0 || count < 0)
+		return 0;
+	return (unsigned int)count;
 }
 
 uint64_t pages_device_free_bytes(void)

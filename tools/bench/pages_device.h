@@ -26,6 +26,8 @@ const char *pages_device_trouble(void);
 
 /* pages_device_has - is there a kernel of this name? */
 bool pages_device_has(const char *kernel);
+/* pages_device_registers - of a thread of this kernel; 0: not known */
+unsigned int pages_device_registers(const char *kernel);
 uint64_t pages_device_free_bytes(void);
 /* pages_device_take - NULL: so much is not to be had, which is no trouble */
 void *pages_device_take(uint64_t bytes);

@@ -259,6 +259,13 @@ static bool run_check(const char *kernel, const struct pages_job *job)
 	return pages_device_run(kernel, CHECK_THREADS, job, NULL);
 }
 
+/* What is given back by the kernel that took it leaves the heap as it was. */
+static bool churn_and_compare(const struct pages_heap *heap, const struct pages_job *job)
+{
+	return pages_heap_restore(heap) && pages_heap_launch(heap, "churnrun", job, NULL) &&
+	       run_check("check_compare", job);
+}
+
 bool pages_heap_check(const struct pages_heap *heap, struct pages_room *room,
 		      const struct pages_cell *cell, struct pages_verdict *verdict)
 {
@@ -280,6 +287,7 @@ bool pages_heap_check(const struct pages_heap *heap, struct pages_room *room,
 	    !run_check("check_read", &job) || (counts && !run_check("check_count", &job)) ||
 	    (books != PAGES_COUNTER && !pages_heap_launch(heap, runs ? "giverun" : "give", &job, NULL)) ||
 	    (counts && !run_check("check_compare", &job)) ||
+	    (cell->at_once && counts && !churn_and_compare(heap, &job)) ||
 	    !pages_device_fetch(&found, job.found, sizeof(found)))
 		return false;
 	reckon_steps(room->steps_here, cell, verdict);

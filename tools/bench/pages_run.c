@@ -219,6 +219,25 @@ static bool time_launches(struct play *play)
 	return true;
 }
 
+/* What a call costs its kernel, whatever else the kernel does: the most registers of a thread. */
+static void add_registers(struct play *play, const struct pages_allocator *allocator)
+{
+	static const char *const prefixes[] = { "get", "give", "getrun", "giverun" };
+	unsigned int registers;
+	char kernel[48];
+	size_t i;
+
+	for (i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		snprintf(kernel, sizeof(kernel), "%s_%s", prefixes[i], allocator->kernel);
+		registers = pages_device_registers(kernel);
+		bench_watch_take();
+		if (registers > 0)
+			bench_results_add(play->results, "pages-launch", allocator->name,
+					  prefixes[i], "registers", registers);
+		bench_watch_release();
+	}
+}
+
 static bool play_all(struct play *play)
 {
 	const struct pages_plan *plan = play->plan;
@@ -228,6 +247,10 @@ static bool play_all(struct play *play)
 		note(play, "the device failed", "an empty kernel", "nothing was measured",
 		     pages_device_trouble());
 		return false;
+	}
+	for (a = 0; a < pages_allocator_count; a++) {
+		if (play->request->usable(&pages_allocators[a], play->request->user))
+			add_registers(play, &pages_allocators[a]);
 	}
 	for (first = 0; first < plan->count; first = end) {
 		for (end = first; end < plan->count; end++) {

@@ -191,6 +191,32 @@ static void put_steps(const struct bench_results *results, const char *metric, c
 	}
 }
 
+/* A thread's, of the kernels that take and give back: one page, and runs. */
+static void put_registers(const struct bench_results *results)
+{
+	static const char *const kernels[] = { "get", "give", "getrun", "giverun" };
+	const char *before = "registers of kernels that take/give back:";
+	double value;
+	size_t a, k;
+
+	for (a = 0; a < pages_allocator_count; a++) {
+		const char *name = pages_allocators[a].name, *join = "";
+
+		for (k = 0; k < sizeof(kernels) / sizeof(kernels[0]); k++) {
+			if (!bench_results_get(results, "pages-launch", name, kernels[k],
+					       "registers", &value))
+				continue;
+			if (join[0] == '\0')
+				printf("%s %s ", before, name);
+			printf("%s%s%.0f", join, k == 2 ? "runs " : "", value);
+			join = k == 1 ? ", " : "/";
+			before = ";";
+		}
+	}
+	if (before[0] == ';')
+		printf("\n");
+}
+
 static bool is_met(const struct pages_target *target)
 {
 	return target->at_most ? target->value <= target->bound : target->value >= target->bound;
@@ -229,6 +255,7 @@ void pages_show_people(const struct bench_results *results, const struct bench_m
 		printf("in every time: an empty kernel takes %.2f us with 1K threads, %.2f us with "
 		       "1M\n",
 		       few, many);
+	put_registers(results);
 	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		put_table(results, i);
 	put_steps(results, "tas",

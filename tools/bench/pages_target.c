@@ -3,8 +3,8 @@
  * pages_target.c - who is fastest in a cell, and what was promised of a GPU of the H100's class.
  *
  * The first targets are numbers of one cell each. The last ones are over all cells with a time of
- * mam's and of a published allocator: in how many mam takes longer than the best of those. Two
- * medians that are less than NOISE apart are equal.
+ * mam's and of a published allocator that served all: in how many mam takes longer than the best of
+ * those. Two medians that are less than NOISE apart are equal.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +12,16 @@
 #include "pages_bench.h"
 
 #define NOISE 1.05 /* the clock of an event ticks in half microseconds */
+
+/* Who served only some of the askers was not fast. */
+static bool served_all(const struct bench_results *results, const char *workload, const char *name,
+		       const char *parameter)
+{
+	const char *from = strcmp(workload, "pages-free") == 0 ? "pages-get" : workload;
+	double none;
+
+	return !bench_results_get(results, from, name, parameter, "none", &none) || none <= 0;
+}
 
 static const char *fastest(const struct bench_results *results, const char *workload,
 			   const char *parameter, enum pages_role role, double *us)
@@ -24,7 +34,9 @@ static const char *fastest(const struct bench_results *results, const char *work
 		const struct pages_allocator *allocator = &pages_allocators[i];
 
 		if (allocator->role != role ||
-		    !bench_results_get(results, workload, allocator->name, parameter, "us", &value))
+		    !bench_results_get(results, workload, allocator->name, parameter, "us",
+				       &value) ||
+		    !served_all(results, workload, allocator->name, parameter))
 			continue;
 		if (best == NULL || value < *us) {
 			best = allocator->name;
@@ -147,7 +159,16 @@ size_t pages_target_reckon(const struct bench_results *results, const struct pag
 		claim != NULL &&
 		bench_results_get(results, "pages-get", "corw", claim, "us", &corw) &&
 		bench_results_get(results, "pages-get", "queue", claim, "us", &queue) && corw > 0;
-	targets[count].value = corw > 0 ? queue / corw : 0;
+	targets[count].value = targets[count].known ? queue / corw : 0;
+	count++;
+	targets[count] = (struct pages_target){ "corw_over_queue_steps",
+						"the same in steps of a warp (WAS)", "times", 10,
+						false, 0, false };
+	targets[count].known =
+		claim != NULL &&
+		bench_results_get(results, "pages-get", "corw", claim, "was", &corw) &&
+		bench_results_get(results, "pages-get", "queue", claim, "was", &queue) && corw > 0;
+	targets[count].value = targets[count].known ? queue / corw : 0;
 	count++;
 	cells = compare_cells(results, &slower, &worst);
 	targets[count++] = (struct pages_target){ "cells_slower",
