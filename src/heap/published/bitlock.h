@@ -17,6 +17,11 @@
 
 #include "heap/published/common.h"
 
+/* Locks in a word of the LockMap. */
+#ifndef MAM_BITLOCK_DENSE
+#define MAM_BITLOCK_DENSE 32
+#endif
+
 struct mam_bitlock {
 	uint32_t count; /* pages; never changes, as all of this */
 	uint32_t words; /* of 32 pages */
@@ -34,7 +39,7 @@ MAM_KBOTH size_t mam_bitlock_bytes(uint32_t count)
 	uint32_t words = mam_bitlock_words(count);
 
 	return sizeof(struct mam_bitlock) + mam_published_words_bytes(words) +
-	       mam_published_words_bytes(mam_bitlock_words(words));
+	       mam_published_words_bytes((words + MAM_BITLOCK_DENSE - 1) / MAM_BITLOCK_DENSE);
 }
 
 MAM_KBOTH void mam_bitlock_format(MAM_GLOBAL struct mam_bitlock *bits, uint32_t count, uint32_t low)
@@ -58,19 +63,22 @@ MAM_KFN MAM_GLOBAL uint32_t *mam_bitlock_lock(MAM_GLOBAL struct mam_bitlock *bit
 {
 	uint32_t line = MAM_PUBLISHED_LINE / 4;
 
-	return mam_bitlock_word(bits, (bits->words + line - 1) / line * line + word / 32);
+	return mam_bitlock_word(bits,
+				(bits->words + line - 1) / line * line + word / MAM_BITLOCK_DENSE);
 }
 
-/* The word's free pages if the caller has it locked now, none if another lane has. */
+/*
+ * The word's free pages if the caller has it locked now, none if another lane has. The word is read
+ * at the same time as it is locked: what was read too early the claim finds out.
+ */
 MAM_KFN uint32_t mam_bitlock_enter(MAM_GLOBAL struct mam_bitlock *bits, uint32_t word, bool *locked)
 {
-	uint32_t bit = 1u << word % 32;
+	uint32_t bit = 1u << word % MAM_BITLOCK_DENSE, taken, before;
 
-	*locked = !(mam_atomic_or32(mam_bitlock_lock(bits, word), bit, MAM_RELAXED, MAM_AT_DEVICE) &
-		    bit);
-	return *locked ? ~mam_atomic_load32(mam_bitlock_word(bits, word), MAM_RELAXED,
-					    MAM_AT_DEVICE)
-		       : 0;
+	taken = mam_atomic_load32(mam_bitlock_word(bits, word), MAM_RELAXED, MAM_AT_DEVICE);
+	before = mam_atomic_or32(mam_bitlock_lock(bits, word), bit, MAM_RELAXED, MAM_AT_DEVICE);
+	*locked = !(before & bit);
+	return *locked ? ~taken : 0;
 }
 
 /* Takes `pages` of a word; gives those that were taken by others before. */
@@ -83,8 +91,8 @@ MAM_KFN uint32_t mam_bitlock_claim(MAM_GLOBAL struct mam_bitlock *bits, uint32_t
 
 MAM_KFN void mam_bitlock_leave(MAM_GLOBAL struct mam_bitlock *bits, uint32_t word)
 {
-	(void)mam_atomic_and32(mam_bitlock_lock(bits, word), ~(1u << word % 32), MAM_RELAXED,
-			       MAM_AT_DEVICE);
+	(void)mam_atomic_and32(mam_bitlock_lock(bits, word), ~(1u << word % MAM_BITLOCK_DENSE),
+			       MAM_RELAXED, MAM_AT_DEVICE);
 }
 
 /* One look at one word: its lowest free page, or MAM_NO_PAGE. */

@@ -71,10 +71,12 @@ MAM_KFN uint32_t mam_corw_share(uint32_t active, uint32_t word, uint32_t free, u
 	return handed;
 }
 
-MAM_KFN uint32_t mam_corw_take(MAM_GLOBAL struct mam_corw *corw, struct mam_published_walk *walk)
+/* By the lanes of `active`, all of them. */
+MAM_KFN uint32_t mam_corw_together(MAM_GLOBAL struct mam_corw *corw,
+				   struct mam_published_walk *walk, uint32_t active)
 {
 	MAM_GLOBAL struct mam_bitlock *bits = &corw->bits;
-	uint32_t active = mam_warp_active(), need = active, barren = 0, page = MAM_NO_PAGE;
+	uint32_t need = active, barren = 0, page = MAM_NO_PAGE;
 
 	while (need && barren < bits->bound) {
 		uint32_t word = mam_published_below(walk, bits->words), from = MAM_NO_PAGE;
@@ -100,6 +102,11 @@ MAM_KFN uint32_t mam_corw_take(MAM_GLOBAL struct mam_corw *corw, struct mam_publ
 	/* The lane that claimed a page acquired it, for the lane that has it now. */
 	mam_warp_sync(active);
 	return page;
+}
+
+MAM_KFN uint32_t mam_corw_take(MAM_GLOBAL struct mam_corw *corw, struct mam_published_walk *walk)
+{
+	return mam_corw_together(corw, walk, mam_warp_active());
 }
 
 MAM_KFN bool mam_corw_give(MAM_GLOBAL struct mam_corw *corw, uint32_t page)
