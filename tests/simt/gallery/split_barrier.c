@@ -6,8 +6,8 @@
  * wait for them at a barrier of the warp. Nobody goes on.
  * Seen in: functions that hold a barrier inside and are called under a condition.
  * The twin's barrier stands where every lane comes by.
- * Found by: every interleaving, as a deadlock; the text says who waits where. Hardware hangs, and
- * a hung kernel says nothing.
+ * Found by: every interleaving, as a deadlock; the text says who waits where. Hardware hangs if
+ * the branch parts a warp, and a hung kernel says nothing.
  */
 #include "simt/gallery/gallery.h"
 

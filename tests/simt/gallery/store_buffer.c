@@ -11,7 +11,8 @@
  * Seen in: closing, retiring and hazard-pointer schemes on every kind of machine.
  * The twin's fences are MAM_SEQ_CST.
  * Found by: neither program, and it is here to say so. The simulator performs stores when they are
- * made, and the accesses are atomic, so the race checker has nothing to object to. A GPU shows it.
+ * made, and the accesses are atomic, so the race checker has nothing to object to. Only the rule
+ * helps: what must see each other's stores needs MAM_SEQ_CST on both sides.
  */
 #include "simt/gallery/gallery.h"
 

@@ -164,7 +164,7 @@ static void run(const struct gallery_row *row, bool bug, int shape, int launches
 		if (end)
 			launches = i + 1;
 	}
-	printf("%s,%s,%u,%u,%d,%d,%s\n", row->name, bug ? "bug" : "twin", grid, block, launches,
+	printf("%s,%s,%u,%u,%d,%d,\"%s\"\n", row->name, bug ? "bug" : "twin", grid, block, launches,
 	       shown, seen ? seen : "-");
 	fflush(stdout);
 	if (end)
