@@ -18,32 +18,45 @@
 
 #define CHECK_THREADS 32 /* of a check, which does with any number; fibers take their time */
 
-#define ONE(name)                                                                               \
-	{ "get_" #name, get_##name }, { "steps_" #name, steps_##name }, { "give_" #name, give_##name }
-#define OPEN(name)                                                                              \
-	{                                                                                       \
-		"open_" #name, open_##name                                                      \
+#define ONE(name)                                                       \
+	{ "get_" #name, get_##name }, { "steps_" #name, steps_##name }, \
+	{                                                               \
+		"give_" #name, give_##name                              \
 	}
-#define RUNS(name)                                                                              \
-	{ "getrun_" #name, getrun_##name }, { "stepsrun_" #name, stepsrun_##name },             \
-		{ "giverun_" #name, giverun_##name },                                           \
-	{                                                                                       \
-		"churnrun_" #name, churnrun_##name                                              \
+#define OPEN(name)                         \
+	{                                  \
+		"open_" #name, open_##name \
+	}
+#define RUNS(name)                                                                  \
+	{ "getrun_" #name, getrun_##name }, { "stepsrun_" #name, stepsrun_##name }, \
+		{ "giverun_" #name, giverun_##name },                               \
+	{                                                                           \
+		"churnrun_" #name, churnrun_##name                                  \
 	}
 
 static const struct {
 	const char *name;
 	simt_kernel *kernel;
 } kernels[] = {
-	ONE(mam), RUNS(mam), OPEN(mam),
-	ONE(rw), OPEN(rw),
-	ONE(rwbm), OPEN(rwbm),
-	ONE(crw), OPEN(crw),
-	ONE(corw), OPEN(corw),
-	ONE(queue), OPEN(queue),
-	ONE(bump), OPEN(bump),
-	ONE(bumpw), OPEN(bumpw),
-	RUNS(rwmalloc), OPEN(rwmalloc),
+	ONE(mam),
+	RUNS(mam),
+	OPEN(mam),
+	ONE(rw),
+	OPEN(rw),
+	ONE(rwbm),
+	OPEN(rwbm),
+	ONE(crw),
+	OPEN(crw),
+	ONE(corw),
+	OPEN(corw),
+	ONE(queue),
+	OPEN(queue),
+	ONE(bump),
+	OPEN(bump),
+	ONE(bumpw),
+	OPEN(bumpw),
+	RUNS(rwmalloc),
+	OPEN(rwmalloc),
 	{ "ready_queue", ready_queue },
 	{ "get_cuda", get_cuda },
 	{ "give_cuda", give_cuda },
@@ -144,10 +157,10 @@ bool pages_device_copy(void *to, const void *from, uint64_t bytes)
 	return pages_device_put(to, from, bytes);
 }
 
-bool pages_device_run(const char *kernel, uint64_t threads, const struct pages_job *job,
-		      double *us)
+bool pages_device_run(const char *kernel, uint64_t threads, const struct pages_job *job, double *us)
 {
-	const struct simt_config config = { .seed = pages_sim_kernels + 1, .policy = SIMT_BY_WARP,
+	const struct simt_config config = { .seed = pages_sim_kernels + 1,
+					    .policy = SIMT_BY_WARP,
 					    .steps_max = 50000000 };
 	struct simt_result result;
 	struct pages_job copy = *job;

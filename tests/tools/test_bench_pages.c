@@ -77,8 +77,8 @@ static void teardown(void)
 	ck_assert_uint_eq(pages_sim_blocks, 0);
 }
 
-static const char *const singles[] = { "mam-pages", "rw",	"rw-bm", "crw",
-				       "corw",	    "queue",	"bump",	 "bumpw" };
+static const char *const singles[] = { "mam-pages", "rw",    "rw-bm", "crw",
+				       "corw",      "queue", "bump",  "bumpw" };
 
 /* Half of the pages free, and a quarter asked for. */
 START_TEST(good_ones_pass)
@@ -87,7 +87,8 @@ START_TEST(good_ones_pass)
 
 	one_cell(PAGES_GET, 500, 256, 256);
 	ck_assert_msg(play(name), "%s: %s", name, pages_device_trouble());
-	ck_assert_msg(results.note_count == 0, "%s", results.note_count > 0 ? results.notes[0] : "");
+	ck_assert_msg(results.note_count == 0, "%s",
+		      results.note_count > 0 ? results.notes[0] : "");
 	ck_assert_double_eq(value("pages-get", name, "wrong"), 0);
 	ck_assert_double_eq(value("pages-get", name, "none"), 0);
 	ck_assert_double_gt(value("pages-get", name, "us"), 0);
@@ -109,7 +110,8 @@ START_TEST(all_pages_are_had)
 	one_cell(PAGES_GET, 1000, PAGES, 256);
 	ck_assert_msg(play(name), "%s: %s", name, pages_device_trouble());
 	ck_assert_double_eq(value("pages-get", name, "wrong"), 0);
-	if (strcmp(name, "mam-pages") == 0 || strcmp(name, "queue") == 0 || strncmp(name, "bump", 4) == 0)
+	if (strcmp(name, "mam-pages") == 0 || strcmp(name, "queue") == 0 ||
+	    strncmp(name, "bump", 4) == 0)
 		ck_assert_double_eq(value("pages-get", name, "none"), 0);
 }
 END_TEST
@@ -133,7 +135,8 @@ START_TEST(runs_pass)
 
 	cell->most = 4096;
 	ck_assert_msg(play(several[_i]), "%s", pages_device_trouble());
-	ck_assert_msg(results.note_count == 0, "%s", results.note_count > 0 ? results.notes[0] : "");
+	ck_assert_msg(results.note_count == 0, "%s",
+		      results.note_count > 0 ? results.notes[0] : "");
 	ck_assert_double_eq(value("pages-malloc", several[_i], "wrong"), 0);
 	ck_assert_double_eq(value("pages-malloc", several[_i], "none"), 0);
 	ck_assert_double_gt(value("pages-malloc", several[_i], "us"), 0);
@@ -154,7 +157,8 @@ START_TEST(use_is_reckoned)
 {
 	one_cell(PAGES_USE, 1000, 32, 1050);
 	ck_assert_msg(play("mam-pages"), "%s", pages_device_trouble());
-	ck_assert_double_le(value("pages-use", "mam-pages", "used_ratio"), 204 * 1050 / (256.0 * PAGES));
+	ck_assert_double_le(value("pages-use", "mam-pages", "used_ratio"),
+			    204 * 1050 / (256.0 * PAGES));
 	ck_assert_double_gt(value("pages-use", "mam-pages", "used_ratio"), 0.7);
 }
 END_TEST
@@ -404,7 +408,8 @@ START_TEST(formulas_stand_beside_what_was_measured)
 	ck_assert(bench_results_get(&results, "pages-get", "rw-formula", "1M 50% 1K", "was", &was));
 	ck_assert_double_eq_tol(tas, 2, 0.01);
 	ck_assert_double_gt(was, 5);
-	ck_assert(!bench_results_get(&results, "pages-get", "corw-formula", "1M 50% 1K", "tas", &tas));
+	ck_assert(!bench_results_get(&results, "pages-get", "corw-formula", "1M 50% 1K", "tas",
+				     &tas));
 	ck_assert_uint_eq(results.count, 3);
 }
 END_TEST
@@ -422,7 +427,8 @@ int main(void)
 	tcase_add_loop_test(tcase, all_pages_are_had, 0, sizeof(singles) / sizeof(singles[0]));
 	tcase_add_test(tcase, few_lanes_a_warp);
 	tcase_add_loop_test(tcase, runs_pass, 0, sizeof(several) / sizeof(several[0]));
-	tcase_add_loop_test(tcase, runs_freed_at_once_pass, 0, sizeof(several) / sizeof(several[0]));
+	tcase_add_loop_test(tcase, runs_freed_at_once_pass, 0,
+			    sizeof(several) / sizeof(several[0]));
 	tcase_add_test(tcase, use_is_reckoned);
 	tcase_add_loop_test(tcase, broken_ones_are_found, 0, sizeof(broken) / sizeof(broken[0]));
 	tcase_add_test(tcase, a_run_that_stays_taken);

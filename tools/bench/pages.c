@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages.c - `mam bench pages`: what it costs a kernel to get a page, beside what was published, what
- * CUDA has, and the least that it can cost.
+ * pages.c - `mam bench pages`: what it costs a kernel to get a page, beside what was published,
+ * what CUDA has, and the least that it can cost.
  *
  * This file reads the command line and brings the parts together: pages_plan.c says what is asked,
  * pages_run.c asks it, pages_show.c and results.c tell it, plot.c draws it.
@@ -22,7 +22,8 @@
 #include "watch.h"
 
 #define SECOND UINT64_C(1000000000)
-#define GRACE (20 * SECOND) /* beyond the deadline, before the last kernel is taken for one that hangs */
+#define GRACE \
+	(20 * SECOND) /* beyond the deadline, before the last kernel is taken for one that hangs */
 #define MALLOC_HEAP (UINT64_C(1) << 29)
 #define PAGES_LEAST 1024
 #define PAGES_MOST (4 * 1024 * 1024)
@@ -56,7 +57,8 @@ static const struct args_option options[] = {
 	  "whom to put beside mam: rw, rw-bm, crw, corw,\nrw-malloc, queue, bump, bumpw, "
 	  "cuda-malloc, or none" },
 	{ "pages", 0, ARGS_COUNT, FIELD(pages), "N", NULL,
-	  "pages of the heap, a multiple of 1024: 1048576 unless\ngiven; some cells have 4 or 32 times "
+	  "pages of the heap, a multiple of 1024: 1048576 unless\ngiven; some cells have 4 or 32 "
+	  "times "
 	  "as many" },
 	{ "seconds", 0, ARGS_COUNT, FIELD(seconds), "N", NULL,
 	  "begin nothing after N seconds; what is left out is named" },
@@ -123,11 +125,13 @@ static bool check_request(const struct request *request)
 	char unknown[64];
 
 	if (!check_list(request->peers, true, unknown, sizeof(unknown)))
-		message_error("--peers: there is no allocator '%s'; mam bench pages --list names them",
-			      unknown);
+		message_error(
+			"--peers: there is no allocator '%s'; mam bench pages --list names them",
+			unknown);
 	else if (!check_list(request->only, false, unknown, sizeof(unknown)))
-		message_error("--only: there is no workload '%s'; mam bench pages --list names them",
-			      unknown);
+		message_error(
+			"--only: there is no workload '%s'; mam bench pages --list names them",
+			unknown);
 	else if (request->pages % 1024 != 0 || request->pages < PAGES_LEAST ||
 		 request->pages > PAGES_MOST)
 		message_error("--pages: %llu is no multiple of 1024 from %d to %d",
@@ -198,16 +202,17 @@ static int tell(struct run *run)
 		status = STATUS_FAILED;
 	}
 	if (has_faults(&run->results)) {
-		message_error("the checks found faults in mam's own allocator; the notes say which");
+		message_error(
+			"the checks found faults in mam's own allocator; the notes say which");
 		status = STATUS_FAILED;
 	}
 	if (request->csv != NULL &&
 	    !bench_results_save(&run->results, &run->machine, run->typed, request->csv))
 		return complain(request->csv, "--csv");
 	if (request->plot != NULL && run->results.count > 0)
-		return plot_results(request->plot, &run->results, &run->machine) == STATUS_GOOD ?
-			       status :
-			       STATUS_BAD;
+		return plot_results(request->plot, &run->results, &run->machine) == STATUS_GOOD
+			       ? status
+			       : STATUS_BAD;
 	return status;
 }
 
@@ -220,8 +225,9 @@ static int tell_late(void *user)
 			   run->now);
 	pages_formula_add(&run->results, &run->plan);
 	status = tell(run);
-	message_error("a kernel did not come back; the notes say which; what was measured before is "
-		      "told, and --peers or --only leave it out");
+	message_error(
+		"a kernel did not come back; the notes say which; what was measured before is "
+		"told, and --peers or --only leave it out");
 	return status == STATUS_GOOD ? STATUS_FAILED : status;
 }
 
@@ -237,8 +243,8 @@ static int play(struct run *run)
 	bool good;
 
 	for (i = 0; i < PAGES_WORKS; i++)
-		ask.wanted[i] = request->only == NULL ||
-				bench_in_list(request->only, pages_work_names[i]);
+		ask.wanted[i] =
+			request->only == NULL || bench_in_list(request->only, pages_work_names[i]);
 	bench_machine_read(&run->machine);
 	bench_watch_begin(run->effort.deadline_ns + GRACE, tell_late, run);
 	good = pages_run_all(&run->plan, &ask, &run->results, run->now, sizeof(run->now));

@@ -35,14 +35,14 @@ static void mam_format(void *heap, uint32_t pages)
 	mam_pages_format(heap, pages, LOW_OURS);
 }
 
-#define PUBLISHED(name)                                                                         \
-	static uint64_t name##_bytes(uint32_t pages)                                            \
-	{                                                                                       \
-		return mam_##name##_bytes(pages);                                               \
-	}                                                                                       \
-	static void name##_format(void *heap, uint32_t pages)                                   \
-	{                                                                                       \
-		mam_##name##_format(heap, pages, LOW_PUBLISHED);                                \
+#define PUBLISHED(name)                                          \
+	static uint64_t name##_bytes(uint32_t pages)             \
+	{                                                        \
+		return mam_##name##_bytes(pages);                \
+	}                                                        \
+	static void name##_format(void *heap, uint32_t pages)    \
+	{                                                        \
+		mam_##name##_format(heap, pages, LOW_PUBLISHED); \
 	}
 
 PUBLISHED(rw)
@@ -54,10 +54,10 @@ PUBLISHED(queue)
 PUBLISHED(bump)
 PUBLISHED(bumpw)
 
-#define ROW(name, kernel, role, books, one, runs)                                               \
-	{                                                                                       \
-		name, #kernel, role, books, one, runs, sizeof(struct mam_##kernel),             \
-			kernel##_bytes, kernel##_format                                         \
+#define ROW(name, kernel, role, books, one, runs)                                   \
+	{                                                                           \
+		name, #kernel, role, books, one, runs, sizeof(struct mam_##kernel), \
+			kernel##_bytes, kernel##_format                             \
 	}
 
 #define mam_mam mam_pages

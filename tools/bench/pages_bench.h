@@ -38,11 +38,12 @@ struct pages_allocator {
 	const char *kernel; /* its kernels are get_KERNEL, ... */
 	enum pages_role role;
 	enum pages_books books;
-	bool one;  /* it serves requests for one page */
-	bool runs; /* it serves requests for several */
-	uint64_t books_at; /* where in its memory the books begin */
+	bool one;                          /* it serves requests for one page */
+	bool runs;                         /* it serves requests for several */
+	uint64_t books_at;                 /* where in its memory the books begin */
 	uint64_t (*bytes)(uint32_t pages); /* all of it, in device memory */
-	void (*format)(void *heap, uint32_t pages); /* on the host, in zeroed memory: all are free */
+	void (*format)(void *heap,
+		       uint32_t pages); /* on the host, in zeroed memory: all are free */
 };
 
 extern const struct pages_allocator pages_allocators[];

@@ -83,7 +83,8 @@ static bool load_modules(char *why, size_t why_bytes)
 #else
 static bool load_modules(char *why, size_t why_bytes)
 {
-	snprintf(why, why_bytes, "this mam was built without kernels; build it with a CUDA toolkit");
+	snprintf(why, why_bytes,
+		 "this mam was built without kernels; build it with a CUDA toolkit");
 	return false;
 }
 #endif
@@ -254,8 +255,7 @@ bool pages_device_copy(void *to, const void *from, uint64_t bytes)
 		       "a copy", "");
 }
 
-bool pages_device_run(const char *kernel, uint64_t threads, const struct pages_job *job,
-		      double *us)
+bool pages_device_run(const char *kernel, uint64_t threads, const struct pages_job *job, double *us)
 {
 	void *function = find_kernel(kernel), *parameters[] = { (void *)(uintptr_t)job };
 	const uint64_t blocks = (threads + PAGES_BLOCK - 1) / PAGES_BLOCK;

@@ -36,13 +36,13 @@ void pages_device_give(void *memory);
 
 /* All of these wait until it is done, but pages_device_copy(). */
 bool pages_device_fill(void *memory, unsigned char value, uint64_t bytes);
-bool pages_device_put(void *to, const void *from, uint64_t bytes);    /* from the host */
-bool pages_device_fetch(void *to, const void *from, uint64_t bytes);  /* to the host */
+bool pages_device_put(void *to, const void *from, uint64_t bytes);   /* from the host */
+bool pages_device_fetch(void *to, const void *from, uint64_t bytes); /* to the host */
 bool pages_device_copy(void *to, const void *from, uint64_t bytes);
 
 /*
- * pages_device_run - `kernel` with blocks of PAGES_BLOCK for so many threads, to its end. `us`: what
- * lay between an event before it and one behind it; may be NULL.
+ * pages_device_run - `kernel` with blocks of PAGES_BLOCK for so many threads, to its end. `us`:
+ * what lay between an event before it and one behind it; may be NULL.
  */
 bool pages_device_run(const char *kernel, uint64_t threads, const struct pages_job *job,
 		      double *us);

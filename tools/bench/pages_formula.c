@@ -3,8 +3,8 @@
  * pages_formula.c - what the random-walk paper expects of the cells that were measured, as rows of
  * allocators named NAME-formula, beside those of NAME.
  *
- * CRW's formula wants the number of clusters that free pages lie in. Of A free pages at random places
- * among T, each is the last of its cluster if the next page is taken: A (1 - A / T) of them.
+ * CRW's formula wants the number of clusters that free pages lie in. Of A free pages at random
+ * places among T, each is the last of its cluster if the next page is taken: A (1 - A / T) of them.
  */
 #include <math.h>
 

@@ -48,7 +48,8 @@ const char *pages_room_init(struct pages_room *room, const struct pages_plan *pl
 		askers = cell->askers > askers ? cell->askers : askers;
 	}
 	room->page_count = (uint32_t)pages;
-	room->asker_count = (uint32_t)(askers > pages ? askers : pages); /* a queue is emptied, too */
+	room->asker_count =
+		(uint32_t)(askers > pages ? askers : pages); /* a queue is emptied, too */
 	room->got = pages_device_take(room->asker_count * UINT64_C(4));
 	room->steps = pages_device_take(askers * 4);
 	room->shadow = pages_device_take(pages * 4);
@@ -182,7 +183,8 @@ static bool open_pages(struct pages_heap *heap, struct pages_room *room)
 	job.askers = pages_plan_free(&heap->ground);
 	if (!pages_heap_launch(heap, "open", &job, NULL))
 		return false;
-	return heap->allocator->books != PAGES_QUEUE || pages_heap_launch(heap, "ready", &job, NULL);
+	return heap->allocator->books != PAGES_QUEUE ||
+	       pages_heap_launch(heap, "ready", &job, NULL);
 }
 
 /* How many the books should hold for taken. */
@@ -285,7 +287,8 @@ bool pages_heap_check(const struct pages_heap *heap, struct pages_room *room,
 	    !pages_device_fetch(room->steps_here, job.steps, job.askers * UINT64_C(4)) ||
 	    !run_check("check_mark", &job) || !run_check("check_write", &job) ||
 	    !run_check("check_read", &job) || (counts && !run_check("check_count", &job)) ||
-	    (books != PAGES_COUNTER && !pages_heap_launch(heap, runs ? "giverun" : "give", &job, NULL)) ||
+	    (books != PAGES_COUNTER &&
+	     !pages_heap_launch(heap, runs ? "giverun" : "give", &job, NULL)) ||
 	    (counts && !run_check("check_compare", &job)) ||
 	    (cell->at_once && counts && !churn_and_compare(heap, &job)) ||
 	    !pages_device_fetch(&found, job.found, sizeof(found)))

@@ -3,8 +3,8 @@
  * pages_job.h - what a kernel of `mam bench pages` is told and what it tells, as the host and the
  * kernels both see it.
  *
- * An asker is a lane that asks for pages once. Askers are the first `lanes` lanes of each warp; they
- * are numbered through, and the arrays have a place for each.
+ * An asker is a lane that asks for pages once. Askers are the first `lanes` lanes of each warp;
+ * they are numbered through, and the arrays have a place for each.
  */
 #ifndef MAM_TOOLS_BENCH_PAGES_JOB_H
 #define MAM_TOOLS_BENCH_PAGES_JOB_H
@@ -28,21 +28,21 @@ struct pages_found {
 };
 
 struct pages_job {
-	void *heap;        /* the allocator's, in device memory */
-	uint32_t pages;    /* of the heap */
+	void *heap;     /* the allocator's, in device memory */
+	uint32_t pages; /* of the heap */
 	uint32_t page_bytes;
 	uint32_t askers, lanes; /* lanes from 1 to PAGES_WARP */
 	uint32_t least, most;   /* bytes an asker asks for; sizes between them by its number */
 	uint32_t group;         /* open: so many pages that lie together are given together */
 	uint32_t *got;          /* an asker's first page, or PAGES_NONE */
 	uint32_t *steps;        /* an asker's steps */
-	uint64_t *blocks;       /* in place of `got` where an allocator has no pages but addresses */
-	uint32_t *shadow;       /* how often a page was handed out */
-	unsigned char *ground;  /* the pages themselves, `stride` bytes apart */
-	uint32_t stride;        /* from 16 up, a multiple of 8 */
-	uint32_t flags;         /* count: a page is a word of 32 bits, not a bit of one of 64 */
-	const uint64_t *words;  /* count, compare: of the heap */
-	const uint64_t *image;  /* compare: of the image it was restored from */
+	uint64_t *blocks;      /* in place of `got` where an allocator has no pages but addresses */
+	uint32_t *shadow;      /* how often a page was handed out */
+	unsigned char *ground; /* the pages themselves, `stride` bytes apart */
+	uint32_t stride;       /* from 16 up, a multiple of 8 */
+	uint32_t flags;        /* count: a page is a word of 32 bits, not a bit of one of 64 */
+	const uint64_t *words; /* count, compare: of the heap */
+	const uint64_t *image; /* compare: of the image it was restored from */
 	uint64_t word_count;
 	struct pages_found *found;
 };

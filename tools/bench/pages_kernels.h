@@ -3,10 +3,11 @@
  * pages_kernels.h - the kernels of `mam bench pages` that no allocator has a part in: who asks for
  * what, and the checks.
  *
- * 1. Every asker's pages are marked in a shadow map, one counter a page: a counter that was not zero
- *    is a page handed out twice. What is no page of the heap is counted, and so is who got nothing.
- * 2. Every asker writes its number at both ends of each of its pages; a later kernel reads them. Who
- *    shares a page with another, in whole or in part, finds the other's.
+ * 1. Every asker's pages are marked in a shadow map, one counter a page: a counter that was not
+ *    zero is a page handed out twice. What is no page of the heap is counted, and so is who got
+ *    nothing.
+ * 2. Every asker writes its number at both ends of each of its pages; a later kernel reads them.
+ *    Who shares a page with another, in whole or in part, finds the other's.
  * 3. The pages that the heap itself holds for taken are counted: before, plus those got, is after.
  * 4. When all was given back, the heap's words must be those of the image it was restored from.
  *
@@ -19,17 +20,17 @@
 #include "bench/pages_ask.h"
 
 #ifdef __CUDACC__
-#define PAGES_KERNEL(name, body)                                                                \
-	extern "C" __global__ void __launch_bounds__(PAGES_BLOCK)                               \
-		name(const __grid_constant__ struct pages_job job)                              \
-	{                                                                                       \
-		body(&job);                                                                     \
+#define PAGES_KERNEL(name, body)                                   \
+	extern "C" __global__ void __launch_bounds__(PAGES_BLOCK)  \
+		name(const __grid_constant__ struct pages_job job) \
+	{                                                          \
+		body(&job);                                        \
 	}
 #else
-#define PAGES_KERNEL(name, body)                                                                \
-	MAM_KERNEL(name)                                                                        \
-	{                                                                                       \
-		body((const struct pages_job *)argument);                                       \
+#define PAGES_KERNEL(name, body)                          \
+	MAM_KERNEL(name)                                  \
+	{                                                 \
+		body((const struct pages_job *)argument); \
 	}
 #endif
 

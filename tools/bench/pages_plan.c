@@ -20,7 +20,7 @@
 #define K UINT32_C(1024)
 #define M (1024 * K)
 #define ALL 1000
-#define MALLOC_GROUP 64   /* pages: free ones lie together so that large requests can be served */
+#define MALLOC_GROUP 64 /* pages: free ones lie together so that large requests can be served */
 #define USE_ASKERS (64 * K)
 
 const char *const pages_work_names[PAGES_WORKS] = { "get", "lanes", "malloc", "use" };
@@ -60,8 +60,8 @@ static void name_cell(struct pages_cell *cell)
 	if (cell->work == PAGES_USE)
 		snprintf(cell->parameter, sizeof(cell->parameter), "%uB", cell->least);
 	else
-		snprintf(cell->parameter, sizeof(cell->parameter), "%.9s %.6s %.8s%.13s", pages, share,
-			 askers, tail);
+		snprintf(cell->parameter, sizeof(cell->parameter), "%.9s %.6s %.8s%.13s", pages,
+			 share, askers, tail);
 }
 
 static void add(struct pages_plan *plan, struct pages_cell cell)
@@ -105,9 +105,10 @@ static void add_lanes(struct pages_plan *plan, const struct pages_ground *ground
 static void add_malloc(struct pages_plan *plan, const struct pages_ground *ground, uint32_t askers,
 		       bool fine)
 {
-	static const uint32_t sizes[][3] = { /* least, most, at once */
-		{ 16, 16, 0 },     { 256, 256, 0 },   { 1024, 1024, 0 }, { 4096, 4096, 0 },
-		{ 8192, 8192, 0 }, { 4, 8192, 0 },    { 4096, 4096, 1 },
+	static const uint32_t sizes[][3] = {
+		/* least, most, at once */
+		{ 16, 16, 0 },     { 256, 256, 0 }, { 1024, 1024, 0 }, { 4096, 4096, 0 },
+		{ 8192, 8192, 0 }, { 4, 8192, 0 },  { 4096, 4096, 1 },
 	};
 	size_t i;
 
@@ -187,7 +188,8 @@ bool pages_plan_takes_part(const struct pages_allocator *allocator, const struct
 {
 	const bool several = cell->work == PAGES_MALLOC || cell->work == PAGES_USE;
 
-	if (allocator->books == PAGES_ADDRESS) /* it takes seconds for what others do in microseconds */
+	if (allocator->books ==
+	    PAGES_ADDRESS) /* it takes seconds for what others do in microseconds */
 		return cell->ground.free_tenths == ALL && cell->work != PAGES_USE &&
 		       cell->lanes == 32 &&
 		       cell->askers <= (cell->most > 2 * PAGES_BYTES ? 16 * K : 128 * K);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages_published.cu - the kernels of `mam bench pages` that ask what was published, and what bounds
- * it: the queue, and the bare counters.
+ * pages_published.cu - the kernels of `mam bench pages` that ask what was published, and what
+ * bounds it: the queue, and the bare counters.
  */
 #include "heap/published/bump.h"
 #include "heap/published/bumpw.h"
@@ -26,9 +26,9 @@ MAM_KFN bool pages_give_unit(struct mam_rwmalloc *heap, uint32_t page)
 	return mam_rwmalloc_give(heap, page, 1);
 }
 
-#define PUBLISHED(name)                                                                         \
-	PAGES_ONE(name, struct mam_##name, struct mam_published_walk, pages_start,              \
-		  mam_##name##_take, mam_##name##_give)                                         \
+#define PUBLISHED(name)                                                            \
+	PAGES_ONE(name, struct mam_##name, struct mam_published_walk, pages_start, \
+		  mam_##name##_take, mam_##name##_give)                            \
 	PAGES_OPEN(name, struct mam_##name, mam_##name##_give)
 
 PUBLISHED(rw)
@@ -38,8 +38,8 @@ PUBLISHED(corw)
 PUBLISHED(queue)
 PUBLISHED(bump)
 PUBLISHED(bumpw)
-PAGES_RUNS(rwmalloc, struct mam_rwmalloc, struct mam_published_walk, pages_start,
-	   mam_rwmalloc_take, mam_rwmalloc_give)
+PAGES_RUNS(rwmalloc, struct mam_rwmalloc, struct mam_published_walk, pages_start, mam_rwmalloc_take,
+	   mam_rwmalloc_give)
 PAGES_OPEN(rwmalloc, struct mam_rwmalloc, pages_give_unit)
 
 /* Steps of the queue count from here. By one lane. */

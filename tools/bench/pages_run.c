@@ -3,10 +3,10 @@
  * pages_run.c - plays all cells of a plan with all allocators.
  *
  * For each ground, each allocator's heap is made once; for each cell on it:
- *   1. one pass that is not timed checks what was handed out (pages_heap.c). If anything is wrong, the
- *      cell's row is `wrong`, and there is no time;
- *   2. so many times over, the heap is restored, the asking kernel timed, and the one that gives all
- *      back: the medians are the rows `us` and `mops`.
+ *   1. one pass that is not timed checks what was handed out (pages_heap.c). If anything is wrong,
+ *      the cell's row is `wrong`, and there is no time;
+ *   2. so many times over, the heap is restored, the asking kernel timed, and the one that gives
+ *      all back: the medians are the rows `us` and `mops`.
  * Nothing is begun after the deadline. A device that fails or hangs ends it all, and a note says in
  * which cell.
  */
@@ -71,10 +71,11 @@ static bool time_cell(struct play *play, const struct pages_heap *heap,
 {
 	const bool address = heap->allocator->books == PAGES_ADDRESS;
 	const bool runs = cell->work == PAGES_MALLOC && !address;
-	const char *get = runs ? (cell->at_once ? "churnrun" : "getrun") :
-				 (cell->at_once ? "churn" : "get");
-	const char *give = cell->at_once || heap->allocator->books == PAGES_COUNTER ? NULL :
-			   runs ? "giverun" : "give";
+	const char *get =
+		runs ? (cell->at_once ? "churnrun" : "getrun") : (cell->at_once ? "churn" : "get");
+	const char *give = cell->at_once || heap->allocator->books == PAGES_COUNTER ? NULL
+			   : runs                                                   ? "giverun"
+										    : "give";
 	double gets[PAGES_REPEATS_MAX], frees[PAGES_REPEATS_MAX];
 	unsigned int repeats = play->request->effort.repeats, i;
 	struct pages_job job;
@@ -111,7 +112,8 @@ static bool play_use(struct play *play, const struct pages_heap *heap,
 		return false;
 	if (verdict.wrong > 0) {
 		add_row(play, workloads[cell->work], heap, cell, "wrong", (double)verdict.wrong);
-		note(play, workloads[cell->work], cell->parameter, heap->allocator->name, verdict.why);
+		note(play, workloads[cell->work], cell->parameter, heap->allocator->name,
+		     verdict.why);
 		return true;
 	}
 	add_row(play, workloads[cell->work], heap, cell, "used_ratio", ratio);
@@ -125,9 +127,9 @@ static bool play_cell(struct play *play, const struct pages_heap *heap,
 	struct pages_verdict verdict;
 	double get_us = 0, free_us = 0;
 
-	if (!(heap->allocator->books == PAGES_ADDRESS ?
-		      pages_system_check(heap, &play->room, cell, &verdict) :
-		      pages_heap_check(heap, &play->room, cell, &verdict)))
+	if (!(heap->allocator->books == PAGES_ADDRESS
+		      ? pages_system_check(heap, &play->room, cell, &verdict)
+		      : pages_heap_check(heap, &play->room, cell, &verdict)))
 		return false;
 	add_row(play, workload, heap, cell, "wrong", (double)verdict.wrong);
 	add_row(play, workload, heap, cell, "none", (double)verdict.none);
@@ -183,8 +185,8 @@ static bool play_ground(struct play *play, const struct pages_allocator *allocat
 		if (why != NULL)
 			note(play, workloads[cell->work], cell->parameter, allocator->name, why);
 		else
-			good = cell->work == PAGES_USE ? play_use(play, &heap, cell) :
-							 play_cell(play, &heap, cell);
+			good = cell->work == PAGES_USE ? play_use(play, &heap, cell)
+						       : play_cell(play, &heap, cell);
 	}
 	good = good && pages_device_trouble()[0] == '\0';
 	if (!good)

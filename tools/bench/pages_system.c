@@ -33,8 +33,9 @@ bool pages_system_overlaps(const uint64_t *blocks, const struct pages_job *job, 
 		return false;
 	for (i = 0; i < job->askers; i++) {
 		if (blocks[i] != 0)
-			spans[count++] = (struct span){ blocks[i],
-							blocks[i] + pages_bytes_of(job, (uint32_t)i) };
+			spans[count++] =
+				(struct span){ blocks[i],
+					       blocks[i] + pages_bytes_of(job, (uint32_t)i) };
 	}
 	qsort(spans, count, sizeof(*spans), compare_spans);
 	*overlaps = 0;

@@ -98,7 +98,7 @@ static double sum_of(const struct bench_results *results, enum pages_role role, 
 	return sum;
 }
 
-/* The parameter of the largest heap's empty cell of a million askers, and so on, whatever --pages. */
+/* The parameter of the cell whose heap is so many `times` the smallest one, whatever --pages. */
 static const char *find(const struct pages_plan *plan, enum pages_work work, uint32_t times,
 			uint32_t tenths, uint32_t askers, uint32_t lanes)
 {
@@ -144,17 +144,26 @@ size_t pages_target_reckon(const struct bench_results *results, const struct pag
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		struct pages_target *target = &targets[count++];
 
-		*target = (struct pages_target){ numbers[i].key, numbers[i].label, numbers[i].unit,
-						 numbers[i].bound, numbers[i].at_most, 0, false };
-		target->known = numbers[i].parameter != NULL &&
-				bench_results_get(results, numbers[i].workload, "mam-pages",
-						  numbers[i].parameter, numbers[i].metric,
-						  &target->value);
+		*target = (struct pages_target){ numbers[i].key,
+						 numbers[i].label,
+						 numbers[i].unit,
+						 numbers[i].bound,
+						 numbers[i].at_most,
+						 0,
+						 false };
+		target->known =
+			numbers[i].parameter != NULL &&
+			bench_results_get(results, numbers[i].workload, "mam-pages",
+					  numbers[i].parameter, numbers[i].metric, &target->value);
 		target->value *= numbers[i].scale;
 	}
 	targets[count] = (struct pages_target){ "corw_over_queue",
-						"CoRW beside the queue, 128K at 10%", "times", 10,
-						false, 0, false };
+						"CoRW beside the queue, 128K at 10%",
+						"times",
+						10,
+						false,
+						0,
+						false };
 	targets[count].known =
 		claim != NULL &&
 		bench_results_get(results, "pages-get", "corw", claim, "us", &corw) &&
@@ -162,8 +171,12 @@ size_t pages_target_reckon(const struct bench_results *results, const struct pag
 	targets[count].value = targets[count].known ? queue / corw : 0;
 	count++;
 	targets[count] = (struct pages_target){ "corw_over_queue_steps",
-						"the same in steps of a warp (WAS)", "times", 10,
-						false, 0, false };
+						"the same in steps of a warp (WAS)",
+						"times",
+						10,
+						false,
+						0,
+						false };
 	targets[count].known =
 		claim != NULL &&
 		bench_results_get(results, "pages-get", "corw", claim, "was", &corw) &&
@@ -171,14 +184,19 @@ size_t pages_target_reckon(const struct bench_results *results, const struct pag
 	targets[count].value = targets[count].known ? queue / corw : 0;
 	count++;
 	cells = compare_cells(results, &slower, &worst);
-	targets[count++] = (struct pages_target){ "cells_slower",
-						  "cells slower than the best published", "", 0,
-						  true, (double)slower, cells > 0 };
-	targets[count++] = (struct pages_target){ "worst_ratio", "and the worst of them", "times",
-						  NOISE, true, worst, cells > 0 };
 	targets[count++] = (struct pages_target){
-		"wrong", "faults found in mam by the checks", "", 0, true,
-		sum_of(results, PAGES_OURS, "wrong"), results->count > 0
+		"cells_slower", "cells slower than the best published", "", 0, true, (double)slower,
+		cells > 0
 	};
+	targets[count++] = (struct pages_target){
+		"worst_ratio", "and the worst of them", "times", NOISE, true, worst, cells > 0
+	};
+	targets[count++] = (struct pages_target){ "wrong",
+						  "faults found in mam by the checks",
+						  "",
+						  0,
+						  true,
+						  sum_of(results, PAGES_OURS, "wrong"),
+						  results->count > 0 };
 	return count;
 }

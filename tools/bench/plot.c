@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plot.c - `mam bench plot`: pictures of results, as `mam bench host` and `mam bench pages` write them
- * by --csv.
+ * plot.c - `mam bench plot`: pictures of results, as `mam bench host` and `mam bench pages` write
+ * them by --csv.
  *
  * 1. Read every file into one list of rows (plot_rows.c).
  * 2. Write each picture that there is something to draw for (plot_figures.c), whole or not at all,
