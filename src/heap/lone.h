@@ -21,15 +21,13 @@
 MAM_KSLOW struct mam_kfound mam_lone_search(MAM_GLOBAL struct mam_pages *pages,
 					    struct mam_kwalk walk)
 {
-	uint32_t words = pages->words, vain = 64, end;
 	struct mam_kfound found;
+	uint32_t vain = 64;
 
 	found.walk = walk;
 	MAM_ROLLED
 	while (vain < pages->patience) {
-		end = found.walk.word + MAM_SCAN_LOOKS;
-		found.page = mam_scan_part(mam_pages_bits(pages), &found.walk, found.walk.word,
-					   end < words ? end : words);
+		found.page = mam_scan_unit(pages, &found.walk, found.walk.place / 64);
 		if (found.page != MAM_NO_PAGE)
 			return found;
 		vain += 64 * MAM_SCAN_LOOKS;
@@ -40,26 +38,22 @@ MAM_KSLOW struct mam_kfound mam_lone_search(MAM_GLOBAL struct mam_pages *pages,
 
 MAM_KFN uint32_t mam_lone_take(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk)
 {
-	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
-	uint64_t chosen = (uint64_t)1 << walk->bit, seen;
+	uint64_t chosen = (uint64_t)1 << walk->place % 64, seen;
+	uint32_t page = walk->place, word = page / 64;
 	struct mam_kfound found;
-	uint32_t page;
 
 	walk->steps++;
-	seen = mam_bitmap_claim(bits, walk->word, chosen);
-	page = walk->word * 64 + walk->bit;
+	seen = mam_bitmap_claim(mam_pages_bits(pages), word, chosen);
 	if (seen & chosen) {
-		page = mam_scan_claim(bits, walk->word, seen, walk->bit);
+		page = mam_scan_claim(mam_pages_bits(pages), word, seen, page);
 		if (page == MAM_NO_PAGE) {
 			found = mam_lone_search(pages, *walk);
 			*walk = found.walk;
 			page = found.page;
 		}
 	}
-	if (page != MAM_NO_PAGE) {
-		walk->word = (page + 1) / 64 < pages->words ? (page + 1) / 64 : 0;
-		walk->bit = (page + 1) % 64;
-	}
+	if (page != MAM_NO_PAGE)
+		walk->place = mam_walk_behind(pages, page);
 	return page;
 }
 

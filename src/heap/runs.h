@@ -143,21 +143,20 @@ MAM_KFN uint32_t mam_runs_sweep(MAM_GLOBAL struct mam_pages *pages, struct mam_k
 MAM_KSLOW struct mam_kfound mam_runs_take_lone(MAM_GLOBAL struct mam_pages *pages,
 					       struct mam_kwalk walk, uint32_t n)
 {
-	uint32_t words = pages->words, scans, undone, over;
+	uint32_t words = pages->words, word = walk.place / 64, scans, undone, over;
 	struct mam_kfound found;
 
 	found.walk = walk;
 	/* The words that windows reach into which begin before the place where the sweep does. */
-	over = n / 64 + 2 < words - walk.word ? walk.word + n / 64 + 2 : words;
+	over = n / 64 + 2 < words - word ? word + n / 64 + 2 : words;
 	MAM_ROLLED
 	for (scans = 0; scans < MAM_SCANS_MAX; scans++) {
 		undone = mam_scan_begin(pages);
-		found.page = mam_runs_sweep(pages, &found.walk, n, walk.word, words, &undone);
+		found.page = mam_runs_sweep(pages, &found.walk, n, word, words, &undone);
 		if (found.page == MAM_NO_PAGE)
 			found.page = mam_runs_sweep(pages, &found.walk, n, 0, over, &undone);
 		if (found.page != MAM_NO_PAGE) {
-			found.walk.word = (found.page + n - 1) / 64;
-			found.walk.bit = (found.page + n) % 64;
+			found.walk.place = mam_walk_behind(pages, found.page + n - 1);
 			return found;
 		}
 		if (mam_scan_counts(pages, undone)) {

@@ -25,10 +25,11 @@
 #define MAM_HEAP_SCAN_H
 
 #include "heap/tally.h"
-#include "heap/walk.h"
+#include "heap/tour.h"
 
 #define MAM_SCANS_MAX 1000
-#define MAM_SCAN_LOOKS 4
+#define MAM_SCAN_SHIFT 2
+#define MAM_SCAN_LOOKS (1u << MAM_SCAN_SHIFT)
 
 /* How many runs were undone: before a scan. */
 MAM_KFN uint32_t mam_scan_begin(MAM_GLOBAL struct mam_pages *pages)
@@ -94,47 +95,48 @@ MAM_KFN uint64_t mam_scan_look(MAM_GLOBAL uint64_t *bits, uint32_t end, uint32_t
 }
 
 /*
- * The words from `at` to before `end`, by one lane: a page, or MAM_NO_PAGE if each of theirs was
- * seen taken.
+ * The unit of words from `at` on, by one lane: a page, or MAM_NO_PAGE if each there was seen taken.
  */
-MAM_KFN uint32_t mam_scan_part(MAM_GLOBAL uint64_t *bits, struct mam_kwalk *walk, uint32_t at,
-			       uint32_t end)
+MAM_KFN uint32_t mam_scan_unit(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk,
+			       uint32_t at)
 {
-	uint32_t next, page;
+	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
+	uint32_t end = pages->words - at > MAM_SCAN_LOOKS ? at + MAM_SCAN_LOOKS : pages->words;
+	uint32_t page = MAM_NO_PAGE;
 	uint64_t seen;
 
 	MAM_ROLLED
-	while (at < end) {
-		next = end - at > MAM_SCAN_LOOKS ? at + MAM_SCAN_LOOKS : end;
+	while (at < end && page == MAM_NO_PAGE) {
 		seen = mam_scan_look(bits, end, &at);
 		walk->steps++;
-		if (~seen) {
-			page = mam_scan_claim(bits, at, seen, walk->bit);
-			if (page != MAM_NO_PAGE)
-				return page;
-			next = at + 1;
-		}
-		at = next;
+		if (!~seen)
+			break;
+		page = mam_scan_claim(bits, at, seen, walk->place);
+		at++;
 	}
-	return MAM_NO_PAGE;
+	return page;
 }
 
 /* The last resort of a lane alone. */
 MAM_KSLOW struct mam_kfound mam_scan_lone(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk walk)
 {
-	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
 	struct mam_kfound found;
-	uint32_t scans, undone;
+	uint32_t scans, undone, next, word;
 
 	found.walk = walk;
+	found.page = MAM_NO_PAGE;
 	MAM_ROLLED
 	for (scans = 0; scans < MAM_SCANS_MAX; scans++) {
 		undone = mam_scan_begin(pages);
-		found.page = mam_scan_part(bits, &found.walk, walk.word, pages->words);
-		if (found.page == MAM_NO_PAGE)
-			found.page = mam_scan_part(bits, &found.walk, 0, walk.word);
-		if (found.page != MAM_NO_PAGE)
-			return found;
+		(void)mam_walk_random(&found.walk);
+		next = 0;
+		MAM_ROLLED
+		while ((word = mam_tour_next(pages->words, MAM_SCAN_SHIFT, found.walk.state,
+					     &next)) != MAM_TOUR_END) {
+			found.page = mam_scan_unit(pages, &found.walk, word);
+			if (found.page != MAM_NO_PAGE)
+				return found;
+		}
 		if (mam_scan_counts(pages, undone)) {
 			mam_tally_add(pages, MAM_TALLY_FULL, 1);
 			return found;

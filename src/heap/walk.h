@@ -10,7 +10,7 @@
  *    al., ACM TOPC 2025).
  * 3. A walk that found none jumps anywhere.
  *
- * A place is a word and a bit in it. `steps` counts looks: at a word by one lane, at a region by
+ * `steps` counts looks: at a word by one lane, at a region by
  * a warp.
  */
 #ifndef MAM_HEAP_WALK_H
@@ -19,8 +19,7 @@
 #include "heap/bitmap.h"
 
 struct mam_kwalk {
-	uint32_t word;  /* where the next look is */
-	uint32_t bit;   /* and at which bit of it, if it is blind */
+	uint32_t place; /* the page at which the next look is */
 	uint32_t state; /* the generator's */
 	uint32_t steps; /* looks so far */
 };
@@ -32,12 +31,6 @@ struct mam_kfound {
 };
 
 #define MAM_WALK_GOLDEN 0x9e3779b9u
-
-/* The high half of a product: scales a 32-bit fraction to 0 .. below `range`. */
-MAM_KFN uint32_t mam_walk_scale(uint32_t fraction, uint32_t range)
-{
-	return (uint32_t)((uint64_t)fraction * range >> 32);
-}
 
 MAM_KFN uint32_t mam_walk_mix(uint32_t x)
 {
@@ -54,19 +47,21 @@ MAM_KFN uint32_t mam_walk_random(struct mam_kwalk *walk)
 	return walk->state;
 }
 
-/* Goes to the place that is `fraction` of the way through the heap. */
-MAM_KFN void mam_walk_go(struct mam_kwalk *walk, MAM_GLOBAL struct mam_pages *pages,
-			 uint32_t fraction)
+/* The place that is `fraction` of the way through the heap. */
+MAM_KFN uint32_t mam_walk_place(MAM_GLOBAL struct mam_pages *pages, uint32_t fraction)
 {
-	uint64_t place = (uint64_t)fraction * pages->words;
+	return (uint32_t)((uint64_t)fraction * pages->words >> 26);
+}
 
-	walk->word = (uint32_t)(place >> 32);
-	walk->bit = (uint32_t)place >> 26;
+/* The place behind a page that was found. */
+MAM_KFN uint32_t mam_walk_behind(MAM_GLOBAL struct mam_pages *pages, uint32_t page)
+{
+	return page + 1 < pages->words * 64 ? page + 1 : 0;
 }
 
 MAM_KFN void mam_walk_jump(struct mam_kwalk *walk, MAM_GLOBAL struct mam_pages *pages)
 {
-	mam_walk_go(walk, pages, mam_walk_random(walk));
+	walk->place = mam_walk_place(pages, mam_walk_random(walk));
 }
 
 MAM_KFN void mam_kwalk_start(struct mam_kwalk *walk, MAM_GLOBAL struct mam_pages *pages)
@@ -78,8 +73,8 @@ MAM_KFN void mam_kwalk_start(struct mam_kwalk *walk, MAM_GLOBAL struct mam_pages
 
 	walk->state = noise + mam_thread() * MAM_WALK_GOLDEN;
 	walk->steps = 0;
-	mam_walk_go(walk, pages,
-		    warp * MAM_WALK_GOLDEN + mam_lane() * 0x85ebca6bu +
+	walk->place = mam_walk_place(
+		pages, warp * MAM_WALK_GOLDEN + mam_lane() * 0x85ebca6bu +
 			    (share < 32 ? noise >> share : 0));
 }
 

@@ -3,25 +3,37 @@
  * warp.h - one page for each lane of a warp that calls, all of them served together.
  *
  * 1. Blind: one lane sets as many bits as there are callers where its walk is, without a look
- *    before. Mostly the old value says that all were free: one atomic and one round trip for the
- *    warp.
- * 2. Look, in the same round trip: each lane loads one of the words from there on.
+ *    before. Mostly the old value says that all were free: one atomic and one round trip for
+ *    the warp.
+ * 2. Else look: each lane loads one of the words from there on.
  * 3. Claim: a lane without a page claims one of those it sees. For lanes that see none the
  *    others claim up to three more each; ballots of the two bits of that number are its prefix
  *    sum, whatever lanes take part. One atomic a lane, all of them in one round trip.
  * 4. Deal: a lane keeps one page, the others go to lanes without, by rank and shuffle.
- * 5. A lost claim's old value is the next look at its word: again from 3 while free pages are in
- *    sight.
+ * 5. A lost claim's old value is the next look at its word: again from 3 while free pages are
+ *    in sight.
  * 6. Then jump anywhere and look again; after `patience` pages seen taken one after another,
- *    scan: as 2 to 5, but all words once, one after another (scan.h says when its failure
- *    counts).
+ *    scan: as 2 to 5, but every word once (tour.h; scan.h says when its failure counts).
  *
  * Nothing is claimed that nobody needs, so nothing is ever taken back, and there is no
  * compare-and-swap. Who claims acquires; the others get it by the barrier at the end, as a
  * shuffle orders nothing.
  *
+ * Bound: one atomic for a warp while pages are plenty; the number of words in round trips, divided
+ * by the number of callers, to find the last page or none. Must hold: pages won and not yet
+ * dealt are never more than the lanes without one.
+ *
  * Source: collaborative and clustered random walk, Pham et al., ACM TOPC 12(1), 2025; blind and
  * shared claims of several bits are ours.
+ *
+ * What lost, on an H100. Two words a lane in a look: 1.6 times slower at 1% free, as the code is
+ * larger; four: twice as slow at one lane a warp, for its registers. Loops unrolled and atomics
+ * that take any address: 2.5 times slower at 1% free, where every SM fetches the slow path for the
+ * first time. The look sent together with the blind claim: 1.25 times slower for 2 to 16 lanes in
+ * an empty heap, and no faster in a scarce one. The next look sent together with the claims:
+ * the same within noise. No blind claim: 1.1 times faster at 50% free, 2.5 times slower in an
+ * empty heap. Starts at random, not by the golden section: 1.4 times slower for 128K threads
+ * in an empty heap.
  */
 #ifndef MAM_HEAP_WARP_H
 #define MAM_HEAP_WARP_H
@@ -59,6 +71,60 @@ MAM_KFN uint32_t mam_warp_deal(uint32_t mask, uint32_t lower, uint32_t spare, ui
 	return gets ? mine : page;
 }
 
+/* What a lane of this rank sees when all look from `word` on, and in `at` which word that is. */
+MAM_KFN uint64_t mam_warp_look(MAM_GLOBAL struct mam_pages *pages, uint32_t word, uint32_t rank,
+			       uint32_t *at)
+{
+	uint32_t words = pages->words;
+
+	if (rank >= words)
+		return MAM_WORD_FULL;
+	word += rank;
+	*at = word < words ? word : word - words;
+	return mam_bitmap_load(mam_pages_bits(pages), *at);
+}
+
+/*
+ * Steps 2 to 5 from `word` on, with no more of it than the callers have words. Gives the
+ * caller's page; `needy` are the lanes without, `vain` says that no free page was seen.
+ */
+MAM_KFN uint32_t mam_warp_harvest(MAM_GLOBAL struct mam_pages *pages, uint32_t word, uint32_t mask,
+				  uint32_t page, uint32_t from, uint32_t *needy, bool *vain)
+{
+	uint32_t lower = mask & ((1u << mam_lane()) - 1), has, starved, share, at = 0;
+	uint64_t seen = mam_warp_look(pages, word, mam_popc32(lower), &at), won;
+
+	*vain = true;
+	MAM_ROLLED
+	while (*needy && (has = mam_warp_ballot(mask, ~seen != 0)) != 0) {
+		*vain = false;
+		/* Claim: a page for the caller, and its share for those that see none. */
+		starved = *needy & ~has;
+		share = page == MAM_NO_PAGE && ~seen;
+		if (starved)
+			share += mam_warp_share(mask, lower, mam_popc64(~seen) - share, starved);
+		won = 0;
+		if (share) {
+			won = mam_bits_pick(~seen, share, from);
+			seen = mam_bitmap_claim(mam_pages_bits(pages), at, won);
+			won &= ~seen;
+			seen |= won;
+		}
+		if (page == MAM_NO_PAGE && won) {
+			page = at * 64 + mam_ffs64(won) - 1;
+			won &= won - 1;
+		}
+		/* Deal. */
+		MAM_ROLLED
+		while (starved && (has = mam_warp_ballot(mask, won != 0)) != 0) {
+			page = mam_warp_deal(mask, lower, has, at * 64 + mam_ffs64(won) - 1, page);
+			won &= won - 1;
+		}
+		*needy = mam_warp_ballot(mask, page == MAM_NO_PAGE);
+	}
+	return page;
+}
+
 /*
  * After a scan in vain: may the lanes of `needy` be told that there is nothing? They are if the
  * scan counts, or if it was the last; else it pauses, and they scan again. The same in all
@@ -84,98 +150,70 @@ MAM_KSLOW bool mam_warp_conclude(MAM_GLOBAL struct mam_pages *pages, uint32_t ma
 	return false;
 }
 
-/*
- * The word that a lane with this rank looks at when the walk is at `word`; `words` if there is
- * none.
- */
-MAM_KFN uint32_t mam_warp_at(uint32_t word, uint32_t rank, uint32_t words)
+/* The last resort: every word once, and again until a scan counts. */
+MAM_KSLOW struct mam_kfound mam_warp_scan(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk walk,
+					  uint32_t mask, uint32_t page)
 {
-	if (rank >= words)
-		return words;
-	word += rank;
-	return word < words ? word : word - words;
+	uint32_t needy = mam_warp_ballot(mask, page == MAM_NO_PAGE);
+	uint32_t scans = 0, undone, next, word;
+	struct mam_kfound found;
+	bool vain;
+
+	do {
+		undone = mam_scan_begin(pages);
+		mam_warp_sync(mask);
+		(void)mam_walk_random(&walk);
+		next = 0;
+		MAM_ROLLED
+		while (needy) {
+			/*
+			 * As many words as a power of two of lanes looks at; more lanes look
+			 * further.
+			 */
+			word = mam_tour_next(pages->words, 63 - mam_clz64(mam_popc32(mask)),
+					     walk.state, &next);
+			if (word == MAM_TOUR_END)
+				break;
+			walk.place = word * 64;
+			walk.steps++;
+			page = mam_warp_harvest(pages, word, mask, page, walk.state >> 26, &needy,
+						&vain);
+		}
+	} while (needy && !mam_warp_conclude(pages, mask, needy, ++scans, undone));
+	mam_warp_sync(mask);
+	found.walk = walk;
+	found.page = page;
+	return found;
 }
 
-MAM_KFN uint64_t mam_warp_look(MAM_GLOBAL uint64_t *bits, uint32_t at, uint32_t words)
-{
-	return at < words ? mam_bitmap_load(bits, at) : MAM_WORD_FULL;
-}
-
 /*
- * Steps 3 to 6, for the lanes of `mask`, of which the caller has `page` or MAM_NO_PAGE, and has
- * seen `seen`. The walk's word is the same in all of them. Few instructions matter here: the
- * first warp of each SM that comes here waits for every line of them.
+ * Steps 2 to 6, for the lanes of `mask`, of which the caller has `page` or MAM_NO_PAGE. The walk's
+ * place is the same in all of them. Few instructions matter here: the first warp of each SM that
+ * comes here waits for every line of them.
  */
 MAM_KSLOW struct mam_kfound mam_warp_search(MAM_GLOBAL struct mam_pages *pages,
-					    struct mam_kwalk walk, uint32_t mask, uint32_t page,
-					    uint64_t seen)
+					    struct mam_kwalk walk, uint32_t mask, uint32_t page)
 {
-	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
-	uint32_t words = pages->words, patience = pages->patience;
-	uint32_t lower = mask & ((1u << mam_lane()) - 1);
-	uint32_t width = mam_popc32(mask) < words ? mam_popc32(mask) : words;
-	uint32_t needy = mam_warp_ballot(mask, page == MAM_NO_PAGE), has, starved, share, at;
-	uint32_t looked = width, scans = 0, undone = 0;
+	uint32_t needy = mam_warp_ballot(mask, page == MAM_NO_PAGE), looked = 0;
 	struct mam_kfound found;
-	uint64_t won;
+	bool vain;
 
 	walk.state = mam_warp_shuffle32(mask, walk.state, mam_ffs32(mask) - 1);
-	at = mam_warp_at(walk.word, mam_popc32(lower), words);
 	MAM_ROLLED
 	for (;;) {
-		MAM_ROLLED
-		while ((has = mam_warp_ballot(mask, ~seen != 0)) != 0) {
-			/* Claim: a page for the caller, and its share for those that see none. */
-			starved = needy & ~has;
-			share = page == MAM_NO_PAGE && ~seen;
-			if (starved)
-				share += mam_warp_share(mask, lower, mam_popc64(~seen) - share,
-							starved);
-			won = 0;
-			if (share) {
-				won = mam_bits_pick(~seen, share, walk.state >> 26);
-				seen = mam_bitmap_claim(bits, at, won);
-				won &= ~seen;
-				seen |= won;
-			}
-			if (page == MAM_NO_PAGE && won) {
-				page = at * 64 + mam_ffs64(won) - 1;
-				won &= won - 1;
-			}
-			/* Deal. */
-			MAM_ROLLED
-			while (starved && (has = mam_warp_ballot(mask, won != 0)) != 0) {
-				page = mam_warp_deal(mask, lower, has,
-						     at * 64 + mam_ffs64(won) - 1, page);
-				won &= won - 1;
-			}
-			needy = mam_warp_ballot(mask, page == MAM_NO_PAGE);
-			if (!needy)
-				goto done;
-			if (!scans)
-				looked = 0;
-		}
-		if (!scans && looked * 64 < patience) {
-			walk.word = mam_walk_scale(mam_walk_random(&walk), words);
-		} else {
-			walk.word += width;
-			walk.word = walk.word < words ? walk.word : walk.word - words;
-			if (!scans || looked >= words) {
-				/* Begin a scan, or another, or end. */
-				if (scans && mam_warp_conclude(pages, mask, needy, scans, undone))
-					break;
-				scans++;
-				looked = 0;
-				undone = mam_scan_begin(pages);
-				mam_warp_sync(mask);
-			}
-		}
-		looked += width;
 		walk.steps++;
-		at = mam_warp_at(walk.word, mam_popc32(lower), words);
-		seen = mam_warp_look(bits, at, words);
+		page = mam_warp_harvest(pages, walk.place / 64, mask, page, walk.state >> 26,
+					&needy, &vain);
+		if (!needy)
+			break;
+		looked = vain ? looked + mam_popc32(mask) : 0;
+		if (looked * 64 >= pages->patience) {
+			found = mam_warp_scan(pages, walk, mask, page);
+			found.walk.state += mam_lane() * MAM_WALK_GOLDEN;
+			return found;
+		}
+		mam_walk_jump(&walk, pages);
 	}
-done:
 	mam_warp_sync(mask);
 	walk.state += mam_lane() * MAM_WALK_GOLDEN;
 	found.walk = walk;
@@ -187,34 +225,28 @@ done:
 MAM_KFN uint32_t mam_warp_take(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk,
 			       uint32_t mask)
 {
-	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
 	uint32_t rank = mam_popc32(mask & ((1u << mam_lane()) - 1)), n = mam_popc32(mask);
 	uint32_t window = 1u << (64 - mam_clz64(n - 1)), leader = mam_ffs32(mask) - 1;
-	uint32_t words = pages->words, first, lost = 0;
+	uint32_t first = walk->place & ~(window - 1), lost = 0;
 	struct mam_kfound found;
-	uint64_t chosen, seen;
+	uint64_t chosen;
 
-	first = walk->word * 64 + (walk->bit & ~(window - 1));
-	first = mam_warp_shuffle32(mask, first, leader);
-	walk->word = first / 64;
-	walk->bit = (first + window) % 64;
-	walk->steps++;
-	seen = mam_warp_look(bits, mam_warp_at(walk->word, rank, words), words);
 	if (!rank) {
 		chosen = mam_bits_span(first % 64, n);
-		seen = mam_bitmap_claim(bits, walk->word, chosen);
-		lost = (uint32_t)((seen & chosen) >> first % 64);
-		seen |= chosen;
+		lost = (uint32_t)((mam_bitmap_claim(mam_pages_bits(pages), first / 64, chosen) &
+				   chosen) >> first % 64);
 	}
+	first = mam_warp_shuffle32(mask, first, leader);
 	lost = mam_warp_shuffle32(mask, lost, leader);
+	walk->steps++;
+	walk->place = first;
 	if (lost) {
 		found = mam_warp_search(pages, *walk, mask,
-					lost >> rank & 1 ? MAM_NO_PAGE : first + rank, seen);
+					lost >> rank & 1 ? MAM_NO_PAGE : first + rank);
 		*walk = found.walk;
 		return found.page;
 	}
-	if (!walk->bit)
-		walk->word = walk->word + 1 < words ? walk->word + 1 : 0;
+	walk->place = mam_walk_behind(pages, first + window - 1);
 	mam_warp_sync(mask);
 	return first + rank;
 }

@@ -19,6 +19,13 @@
 
 #define KIT_PAGES_MAX 1024
 
+/* Plain accesses are seen in builds with hooks only. */
+#ifdef SIMT_HOOKS
+#define KIT_RACE true
+#else
+#define KIT_RACE false
+#endif
+
 struct kit {
 	struct mam_pages *pages;
 	uint32_t count;                 /* pages */
@@ -119,6 +126,25 @@ static inline void kit_destroy(struct kit *kit)
 {
 	free(kit->pages);
 	free(kit);
+}
+
+/* Explores `kernel` on the kit; `check` is NULL for kit_check_empty(). */
+static inline void kit_explore(struct kit *kit, const char *name, simt_kernel *kernel, uint32_t grid,
+			       uint32_t block, uint32_t seeds, const char *(*check)(void *))
+{
+	struct simt_case test = {
+		.name = name,
+		.kernel = kernel,
+		.grid = grid,
+		.block = block,
+		.argument = kit,
+		.begin = kit_begin,
+		.check = check ? check : kit_check_empty,
+		.seeds = seeds,
+		.config = { .race = KIT_RACE },
+	};
+
+	simt_must_pass(&test);
 }
 
 /* Runs the suite that has this one case. */

@@ -53,19 +53,8 @@ START_TEST(pages)
 {
 	const struct plan *plan = &plans[_i];
 	struct kit *kit = kit_create(plan->count, plan);
-	struct simt_case test = {
-		.name = plan->name,
-		.kernel = take_and_give,
-		.grid = plan->grid,
-		.block = plan->block,
-		.argument = kit,
-		.begin = kit_begin,
-		.check = kit_check_empty,
-		.seeds = plan->seeds,
-		.config = { .race = true, .strict = false },
-	};
 
-	simt_must_pass(&test);
+	kit_explore(kit, plan->name, take_and_give, plan->grid, plan->block, plan->seeds, NULL);
 	kit_destroy(kit);
 }
 END_TEST
