@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# mutants.awk - the report of mutate.sh: mutants.tab, the list of mutants, what became of each.
+#
+# Usage: awk [-v part=yes] -v seeds=N -f mutants.awk mutants.tab LIST RESULTS
+#
+# First a line for each function and kind, then the killed ones of the kinds that concurrency is
+# about, then the survivors with their explanations. The status is 1 if one is not explained, a mutant is
+# broken or was not run, or (without `part`) an explanation explains none.
+
+# A pattern with * as a regular expression.
+function as_regex(glob,    out, i, c)
+{
+	out = "^"
+	for (i = 1; i <= length(glob); i++) {
+		c = substr(glob, i, 1)
+		out = out (c == "*" ? ".*" : c ~ /[a-zA-Z0-9_:]/ ? c : "[" c "]")
+	}
+	gsub(/\[\^\]/, "\\^", out)
+	return out "$"
+}
+
+FILENAME ~ /\.tab$/ {
+	if ($1 == "explained") {
+		glob[++globs] = $2
+		regex[globs] = as_regex($2)
+	} else if (globs && /^  /) {
+		why[globs] = why[globs] " " substr($0, 3)
+	} else if ($1 == "edit") {
+		edit_what[$2 ":edit:" $3 ":"] = substr($0, length("edit " $2 " " $3 " ") + 1)
+	}
+	next
+}
+
+{
+	split($0, field, "\t")
+}
+
+# The list comes before the results.
+FNR == 1 && !listing {
+	listing = FILENAME
+}
+
+FILENAME == listing {
+	order[++mutants] = field[1]
+	line[field[1]] = field[2]
+	text[field[1]] = field[3]
+	next
+}
+
+{
+	state[field[1]] = field[2]
+	program[field[1]] = field[3]
+	test[field[1]] = field[4]
+	what[field[1]] = field[5]
+	runs[field[1]] = field[6]
+}
+
+function explain(name,    i)
+{
+	for (i = 1; i <= globs; i++) {
+		if (name ~ regex[i]) {
+			used[i]++
+			return i
+		}
+	}
+	return 0
+}
+
+function kind_of(name,    part_)
+{
+	split(name, part_, ":")
+	return part_[2] == "edit" ? "edit" : part_[3]
+}
+
+END {
+	for (i = 1; i <= mutants; i++) {
+		name = order[i]
+		split(name, word, ":")
+		kind = kind_of(name)
+		group = word[1] " " word[2] " " kind
+		if (!(group in in_group)) {
+			groups++
+			group_name[groups] = group
+		}
+		in_group[group]++
+		kinds_seen[kind]++
+		if (state[name] == "killed") {
+			killed++
+			kind_killed[kind]++
+			group_killed[group]++
+			ways[what[name]]++
+			hooks = program[name] ~ /_race$/
+			by_hooks += hooks
+			if (runs[name] + 0 > worst)
+				worst = runs[name] + 0
+		} else if (state[name] == "survived") {
+			at = explain(name)
+			survivors++
+			survivor[survivors] = name
+			reason[survivors] = at
+			if (!at)
+				unexplained++
+			else
+				kind_explained[kind]++
+		} else {
+			broken++
+			lost[broken] = name ": " (state[name] == "" ? "not run" : what[name] " " program[name])
+		}
+	}
+	printf "%d mutants: %d killed (%d of them by programs with access hooks), %d survived, %d of these explained\n",
+		mutants, killed, by_hooks, survivors, survivors - unexplained
+	printf "First round with %d seeds a case and policy, then with as many as the tests ask for.\n", seeds
+	printf "Found as:"
+	for (w in ways)
+		printf " %s %d;", w, ways[w]
+	printf " the last one found after %d interleavings of a case\n\n", worst
+	printf "%-10s %8s %8s %10s\n", "kind", "mutants", "killed", "explained"
+	split("order scope mask once bound if operand edge one not bits half drop edit", kinds, " ")
+	for (i = 1; i in kinds; i++)
+		if (kinds_seen[kinds[i]])
+			printf "%-10s %8d %8d %10d\n", kinds[i], kinds_seen[kinds[i]], kind_killed[kinds[i]],
+				kind_explained[kinds[i]]
+	print "\nSurvivors\n"
+	for (i = 1; i <= survivors; i++) {
+		name = survivor[i]
+		printf "%s (line %d: %s)\n   %s\n", name, line[name], text[name],
+			reason[i] ? why[reason[i]] : "NOT EXPLAINED"
+	}
+	if (!survivors)
+		print "none"
+	print "\nKilled: by which program and test, as what, after how many interleavings of that case\n"
+	for (i = 1; i <= mutants; i++) {
+		name = order[i]
+		if (state[name] == "killed")
+			printf "%-58s %s %s: %s%s\n", name, program[name], test[name], what[name],
+				runs[name] == "-" ? "" : ", " runs[name]
+	}
+	for (i = 1; i <= broken; i++)
+		print "BROKEN " lost[i]
+	if (!part) {
+		for (i = 1; i <= globs; i++) {
+			if (!used[i]) {
+				print "STALE explanation of " glob[i] ": nothing that it explains survived"
+				stale++
+			}
+		}
+	}
+	exit unexplained + broken + stale > 0
+}

@@ -1,0 +1,266 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# mutate.sh - are the tests of device code worth something? Changes it in one place after another, and
+# prints which test sees it.
+#
+# Usage: tests/heap/mutate.sh [-1l] [NAME]...    a NAME may have * in it; all mutants if there is none
+#   -1   only the first round
+#   -l   only list the mutants, and see whether the table still applies
+#
+# 1. mutate.awk names the mutants of the headers that `header` lines of mutants.tab give.
+# 2. Each is a copy of one header in a folder of its own, before src/ in the include path. The programs of
+#    the table that include it are compiled with it and run, those with access hooks first where an order
+#    or a scope is weaker: with MUTATE_SEEDS seeds, and what survives that with the seeds that the tests
+#    themselves ask for.
+# 3. It is killed by the first test that fails, or by a program that ends by a signal or not at all. A
+#    survivor must be explained in mutants.tab; an explanation must explain one.
+#
+# The status is 1 if a survivor is not explained, an explanation or an edit of the table has no place any
+# more, a mutant does not compile, or a program fails without any change.
+#
+#   MUTATE_SEEDS  in the first round (default 30)
+#   MUTATE_JOBS   as many at the same time (default 1)
+#   MUTATE_KEEP   a folder for what is made; results in it are not made again. Default: a new one,
+#                 removed at the end
+
+: "${MAM_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
+: "${MAM_BUILDDIR:=$(pwd)}"
+: "${CC:=cc}"
+here=$MAM_SRCDIR/tests/heap
+table=${MUTATE_TABLE:-$here/mutants.tab}
+
+stop() # WHY
+{
+	echo "mutate.sh: $1" >&2
+	exit 2
+}
+
+variable() # NAME - as the build has it
+{
+	sed -n "s/^$1 = //p" "$MAM_BUILDDIR/Makefile" | head -n 1
+}
+
+only_list=no
+rounds="1 2"
+while getopts 1lh option; do
+	case $option in
+	1) rounds=1 ;;
+	l) only_list=yes ;;
+	h) sed -n '4,/^$/s/^# \{0,1\}//p' "$0" && exit 0 ;;
+	*) exit 2 ;;
+	esac
+done
+shift $((OPTIND - 1))
+
+[ -f "$MAM_BUILDDIR/Makefile" ] || stop "$MAM_BUILDDIR is not a build folder: call it in one, after make check TESTS="
+if [ -n "${MUTATE_KEEP:-}" ]; then
+	work=$MUTATE_KEEP
+	mkdir -p "$work" || exit 2
+else
+	work=$(mktemp -d "${TMPDIR:-/tmp}/mam-mutate.XXXXXX") || exit 2
+	trap 'rm -rf "$work"' EXIT
+	trap 'exit 130' INT TERM
+fi
+seeds=${MUTATE_SEEDS:-30}
+base_flags="-std=gnu11 -w -O1 -D_GNU_SOURCE= -DMAM_SIMT=1"
+# As tests/heap/Makefile.inc has them.
+hook_flags="-fsanitize=thread -DSIMT_HOOKS=1 -Dmemcpy=__tsan_memcpy -Dmemmove=__tsan_memmove -Dmemset=__tsan_memset"
+late_flags="-I$MAM_SRCDIR/include -I$MAM_SRCDIR/src -I$MAM_SRCDIR/tests $(variable CHECK_CFLAGS)"
+libraries="$MAM_BUILDDIR/tests/simt/.libs/libsimt.a $(variable CHECK_LIBS) -lpthread -ldl"
+
+# The headers of the table, and the mutants in them.
+headers=$(sed -n 's/^header //p' "$table")
+for header in $headers; do
+	awk -f "$here/mutate.awk" "$table" "$MAM_SRCDIR/src/heap/$header" || echo "$header" >> "$work/stale"
+done > "$work/all"
+if [ -s "$work/stale" ]; then
+	rm -f "$work/stale"
+	exit 1
+fi
+while IFS='	' read -r name rest; do
+	[ $# -gt 0 ] || echo "$name	$rest"
+	for wanted in "$@"; do
+		# shellcheck disable=SC2254 # it may be a pattern
+		case $name in
+		$wanted) echo "$name	$rest" && break ;;
+		esac
+	done
+done < "$work/all" > "$work/list"
+[ -s "$work/list" ] || stop "no such mutant"
+if [ $only_list = yes ]; then
+	cat "$work/list"
+	exit 0
+fi
+
+sources_of() # PROGRAM
+{
+	sed -n -e "s/^program $1 //p" -e "s/^plain $1 //p" "$table"
+}
+
+# PROGRAM is a row's name, with _race for the build with access hooks: OUT, from headers in FOLDER first.
+compile() # PROGRAM OUT FOLDER
+{
+	hooks=
+	[ "${1%_race}" = "$1" ] || hooks=$hook_flags
+	objects=
+	for source in $(sources_of "${1%_race}"); do
+		object=$3/$(basename "$source" .c).o
+		# shellcheck disable=SC2086 # flags are words
+		$CC $base_flags $hooks -I"$3" $late_flags -c -o "$object" "$MAM_SRCDIR/tests/heap/$source" \
+			2> "$3/errors" || return 1
+		objects="$objects $object"
+	done
+	# shellcheck disable=SC2086
+	$CC -o "$2" $objects $libraries 2> "$3/errors"
+}
+
+# What a program's output says: TEST, what it found there and after how many interleavings.
+verdict() # STATUS < OUTPUT
+{
+	awk -v status="$1" '
+		BEGIN { split("lane warp pct", policy, " ") }
+		!test && match($0, /:[FE]:[^:]*:[^:]*:[0-9]+: /) {
+			split(substr($0, RSTART + 1, RLENGTH), part, ":")
+			test = part[3]
+			why = substr($0, RSTART + RLENGTH)
+			if (match(why, /: [a-z ]+ after [0-9]+ steps with seed [0-9]+, policy [a-z]+/)) {
+				word = substr(why, RSTART + 2, RLENGTH - 2)
+				name = word
+				sub(/ after .*/, "", name)
+				sub(/.*seed /, "", word)
+				seed = word + 0
+				for (i = 1; i <= 3; i++)
+					if (word ~ policy[i] "$")
+						runs = (seed - 1) * 3 + i
+				why = name
+			} else if (why ~ /Received signal|signal/)
+				why = "signal"
+			else if (why ~ /[Tt]imeout/)
+				why = "no end"
+			else
+				why = "assertion"
+		}
+		END {
+			if (!test)
+				print "-", status == 124 || status == 137 ? "no end" : "status " status, "-"
+			else
+				print test, why, runs ? runs : "-"
+		}' OFS='\t'
+}
+
+run() # PROGRAM SECONDS OUTPUT [SEEDS]
+{
+	if [ -n "${4:-}" ]; then
+		SIMT_SEEDS=$4
+		export SIMT_SEEDS
+	else
+		unset SIMT_SEEDS
+	fi
+	CK_TIMEOUT_MULTIPLIER=3 timeout -k 2 "$2" "$1" > "$3" 2>&1 < /dev/null
+}
+
+# Which programs there are, how long each takes as it is, and which headers it has.
+prepare()
+{
+	[ ! -s "$work/programs" ] || return 0
+	mkdir -p "$work/plain"
+	cut -d : -f 1 "$work/list" | sort -u > "$work/headers"
+	for program in $(sed -n -e 's/^program \([^ ]*\) .*/\1/p' -e 's/^plain \([^ ]*\) .*/\1/p' "$table"); do
+		sources=$(sources_of "$program")
+		for source in $sources; do
+			# shellcheck disable=SC2086
+			$CC -MM $base_flags $late_flags "$MAM_SRCDIR/tests/heap/$source" ||
+				stop "$source does not compile"
+		done | tr ' ' '\n' | sed -n 's,.*/src/heap/,,p' | sort -u > "$work/$program.headers"
+		grep -qxf "$work/headers" "$work/$program.headers" || continue
+		for each in "$program" $(sed -n "s/^program \($program\) .*/\1_race/p" "$table"); do
+			compile "$each" "$work/$each" "$work/plain" ||
+				stop "$each does not compile: $(head -n 1 "$work/plain/errors")"
+			before=$(date +%s)
+			run "$work/$each" 600 "$work/plain/output" "$seeds" ||
+				stop "$each fails as it is: $(grep ':[FE]:' "$work/plain/output" | head -n 1)"
+			after=$(date +%s)
+			echo "$((after - before)) $each" >> "$work/programs.new"
+		done
+	done
+	[ -s "$work/programs.new" ] || stop "mutants.tab has no programs"
+	sort -n "$work/programs.new" > "$work/programs"
+}
+
+# Those that can see a change of HEADER; with hooks first if KIND is about orders.
+programs_of() # HEADER KIND
+{
+	while read -r took program; do
+		grep -qx "$1" "$work/${program%_race}.headers" || continue
+		case $2$program in
+		order*_race | scope*_race) echo "0 $took $program" ;;
+		*) echo "1 $took $program" ;;
+		esac
+	done < "$work/programs" | sort -s -n -k 1,1
+}
+
+try() # NAME FOLDER - prints NAME, killed or survived or broken, program, test, what, interleavings
+{
+	header=${1%%:*}
+	kind=${1#*:*:}
+	kind=${kind%%:*}
+	mkdir -p "$2/heap/published"
+	rm -f "$2"/heap/*.h "$2"/heap/published/*.h
+	awk -v want="$1" -f "$here/mutate.awk" "$table" "$MAM_SRCDIR/src/heap/$header" > "$2/heap/$header" ||
+		{ printf '%s\tbroken\t-\t-\tit is not there\t-\n' "$1" && return; }
+	programs_of "$header" "$kind" > "$2/programs"
+	: > "$2/made"
+	for round in $rounds; do
+		while read -r _ took program <&3; do
+			if ! grep -qx "$program" "$2/made"; then
+				compile "$program" "$2/$program" "$2" ||
+					{ printf '%s\tbroken\t%s\t-\tit does not compile\t-\n' "$1" "$program" && return; }
+				echo "$program" >> "$2/made"
+			fi
+			if [ "$round" = 1 ]; then
+				run "$2/$program" $((took * 5 + 20)) "$2/output" "$seeds" && continue
+			else
+				run "$2/$program" 600 "$2/output" && continue
+			fi
+			status=$?
+			printf '%s\tkilled\t%s\t%s\n' "$1" "$program" "$(verdict $status < "$2/output")"
+			return
+		done 3< "$2/programs"
+	done
+	printf '%s\tsurvived\t-\t-\t-\t-\n' "$1"
+}
+
+# Every JOBS-th of the list, from the FIRST on.
+share() # FIRST JOBS
+{
+	mkdir -p "$work/share$1"
+	awk -v first="$1" -v jobs="$2" 'NR % jobs == first % jobs' "$work/list" | cut -f 1 |
+	while IFS= read -r name; do
+		! cut -f 1 "$work/results" | grep -qxF -e "$name" || continue
+		try "$name" "$work/share$1" >> "$work/share$1/results"
+	done
+}
+
+prepare
+touch "$work/results"
+jobs=${MUTATE_JOBS:-1}
+first=1
+while [ "$first" -le "$jobs" ]; do
+	: > "$work/results.$first"
+	mkdir -p "$work/share$first"
+	: > "$work/share$first/results"
+	share "$first" "$jobs" &
+	first=$((first + 1))
+done
+wait
+cat "$work"/share*/results >> "$work/results"
+part=
+[ $# -eq 0 ] || part=yes
+if [ -z "$part" ]; then
+	echo "Device code changed in one place after another: which tests see it. make mutants wrote this."
+	$CC --version | head -n 1
+	git -C "$MAM_SRCDIR" log -1 --format='commit %h' -- src/heap tests/heap tests/simt 2> "$work/errors"
+	echo
+fi
+awk -v part="$part" -v seeds="$seeds" -f "$here/mutants.awk" "$table" "$work/list" "$work/results"
