@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * published.h - what the tests of heap/published share: all variants behind one set of calls, a heap
- * with a word of payload a page that is written plainly, and kernels that take, use and give back.
+ * published.h - what the tests of heap/published share: all variants behind one set of calls, a
+ * heap with a word of payload a page that is written plainly, and kernels that take, use and give
+ * back.
  */
 #ifndef MAM_TESTS_HEAP_PUBLISHED_H
 #define MAM_TESTS_HEAP_PUBLISHED_H
@@ -73,7 +74,12 @@ struct published_job {
 
 static inline bool published_bit(void *s, uint32_t page)
 {
-	return ((uint32_t *)((struct mam_bitlock *)s + 1))[page / 32] >> page % 32 & 1;
+	return *mam_bitlock_word(s, page / 32) >> page % 32 & 1;
+}
+
+static inline bool published_unit(void *s, uint32_t unit)
+{
+	return ((uint32_t *)((struct mam_rwmalloc *)s + 1))[unit / 32] >> unit % 32 & 1;
 }
 
 static inline bool published_flag(void *s, uint32_t page)
@@ -95,11 +101,12 @@ static inline bool published_queued(void *s, uint32_t page)
 static inline bool published_locked(void *s)
 {
 	struct mam_bitlock *bits = s;
-	uint32_t lines = (bits->words + 31) / 32, i, any = 0;
+	uint64_t any = 0;
+	uint32_t i;
 
-	for (i = 0; i < (bits->words + 31) / 32; i++)
-		any |= ((uint32_t *)(bits + 1))[lines * 32 + i];
-	return any != 0;
+	for (i = 0; i < bits->words; i++)
+		any |= *mam_bitlock_word(bits, i);
+	return any >> 32 != 0;
 }
 
 static inline uint32_t published_n(const struct published_job *job, uint32_t id, uint32_t round)

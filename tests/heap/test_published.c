@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_published.c - the random-walk paper's allocators and the queue, one page a request: no page is
- * had by two, none is lost, whichever lanes call and however they come.
+ * test_published.c - the random-walk paper's allocators and the queue, one page a request: no
+ * page is had by two, none is lost, whichever lanes call and however they come.
  */
 #include "heap/published.h"
 
@@ -91,7 +91,10 @@ START_TEST(lanes_that_part)
 }
 END_TEST
 
-/* Fill; give back by other lanes; fill again: each time what was handed out is what the books say. */
+/*
+ * Fill; give back by other lanes; fill again: each time what was handed out is what the books
+ * say.
+ */
 static bool refill(struct simt_world *world, void *argument)
 {
 	return simt_world_launch(world, 0, published_fill, 2, 32, argument) &&
@@ -137,7 +140,9 @@ START_TEST(fill_and_give_back_and_fill)
 }
 END_TEST
 
-/* One lane alone gets every page, then none; after all came back the same again, a hundred times. */
+/*
+ * One lane alone gets every page, then none; after all came back the same again, a hundred times.
+ */
 MAM_KERNEL(alone)
 {
 	struct published_job *job = argument;
@@ -224,7 +229,9 @@ static const char *all_counted(void *argument)
 		if (!job->payload[page])
 			return published_wrong(job, "a page was left out", page);
 	}
-	/* 64 lanes ask twice, and a third of 0, 1 and 2 times more: 22 + 2 * 20 + 128 less 100. */
+	/*
+	 * 64 lanes ask twice, and a third of 0, 1 and 2 times more: 22 + 2 * 20 + 128 less 100.
+	 */
 	return job->failed == 190 - 100 ? NULL : published_wrong(job, "failed", job->failed);
 }
 

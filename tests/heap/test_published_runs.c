@@ -21,7 +21,7 @@ static bool give_rwmalloc(void *s, uint32_t page, uint32_t n)
 }
 
 static const struct published rwmalloc = { "rwmalloc",    mam_rwmalloc_bytes, format_rwmalloc,
-					   take_rwmalloc, give_rwmalloc,      published_bit,
+					   take_rwmalloc, give_rwmalloc,      published_unit,
 					   NULL };
 
 static const char *all_is_back(void *argument)
@@ -126,7 +126,10 @@ START_TEST(fill_and_give_back_and_fill)
 }
 END_TEST
 
-/* A lane alone, then a whole warp: every length is served from an empty heap; none that is refused. */
+/*
+ * A lane alone, then a whole warp: every length is served from an empty heap; none that is
+ * refused.
+ */
 MAM_KERNEL(every_length)
 {
 	struct published_job *job = argument;
@@ -159,7 +162,10 @@ START_TEST(lengths)
 }
 END_TEST
 
-/* A whole warp in one region: all that is free is found, in one step, if it is not in too small pieces. */
+/*
+ * A whole warp in one region: all that is free is found, in one step, if it is not in too small
+ * pieces.
+ */
 static void only_some_are_free(void *argument)
 {
 	struct published_job *job = argument;

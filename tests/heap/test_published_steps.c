@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_published_steps.c - steps as they are counted against the paper's formulas: lanes one after the
- * other, as its derivation has them, on heaps of which a share is free at random places.
+ * test_published_steps.c - steps as they are counted against the paper's formulas: lanes one
+ * after the other, as its derivation has them, on heaps of which a share is free at random
+ * places.
  */
 #include <math.h>
 
@@ -48,7 +49,7 @@ static void leave_free(struct published_job *job, uint32_t free, uint32_t *seed)
 		else if (job->of == &variants[RW])
 			flags[page] = 1;
 		else
-			flags[page / 32] |= 1u << page % 32;
+			*mam_bitlock_word(job->s, page / 32) |= 1u << page % 32;
 	}
 	ck_assert_uint_eq(left, 0);
 }
@@ -160,13 +161,13 @@ MAM_KERNEL(beside_a_cluster)
 START_TEST(a_cluster)
 {
 	struct published_job *job = published_job(&variants[CRW], 4096, 1, 1);
-	uint32_t *words = (uint32_t *)((struct mam_bitlock *)job->s + 1), i;
+	uint32_t i;
 	struct line line = { job, 2000, 32, 0, 0 };
 	struct simt_config config = { 0 };
 	struct simt_result result;
 
 	for (i = 0; i < 128; i++) /* free: pages 96 to 127 */
-		words[i] = i == 3 ? 0 : ~0u;
+		*mam_bitlock_word(job->s, i) = i == 3 ? 0 : ~0u;
 	config.steps_max = 10000000;
 	simt_launch(&config, beside_a_cluster, 1, 1, &line, &result);
 	ck_assert_msg(result.verdict == SIMT_FINE, "%s", result.text);

@@ -13,9 +13,9 @@
 #include "heap/published/common.h"
 
 struct mam_bump {
-	uint32_t count; /* pages; never changes */
-	uint32_t spare[31];
-	uint64_t next; /* pages asked for; atomic */
+	uint32_t count;     /* pages; never changes */
+	uint32_t spare[31]; /* zeros */
+	uint64_t next;      /* pages asked for; atomic */
 	uint64_t away[15];
 };
 
@@ -36,13 +36,9 @@ MAM_KBOTH void mam_bump_format(MAM_GLOBAL struct mam_bump *bump, uint32_t count,
 
 MAM_KFN uint32_t mam_bump_take(MAM_GLOBAL struct mam_bump *bump, struct mam_published_walk *walk)
 {
-	MAM_GLOBAL uint64_t *next = &bump->next;
-	uint64_t page;
+	uint64_t page = mam_atomic_add64(mam_published_hidden(&bump->next, bump->spare), 1,
+					 MAM_RELAXED, MAM_AT_DEVICE);
 
-#ifdef __CUDACC__
-	asm volatile("" : "+l"(next));
-#endif
-	page = mam_atomic_add64(next, 1, MAM_RELAXED, MAM_AT_DEVICE);
 	walk->steps++;
 	return page < bump->count ? (uint32_t)page : MAM_NO_PAGE;
 }

@@ -61,6 +61,16 @@ struct mam_published_walk {
 #ifndef MAM_HEAP_PORT_HOST_H
 
 /*
+ * `where`, as a sum that a compiler cannot know to be the same in all lanes: else it makes one
+ * atomic a warp of an add. `zeros` are 16 words of 0.
+ */
+MAM_KFN MAM_GLOBAL uint64_t *mam_published_hidden(MAM_GLOBAL uint64_t *where,
+						  const MAM_GLOBAL uint32_t *zeros)
+{
+	return where + zeros[mam_lane() % 16];
+}
+
+/*
  * Spreads what differs in few bits over all of them (the last steps of MurmurHash3, A. Appleby).
  */
 MAM_KFN uint32_t mam_published_mix(uint32_t x)

@@ -8,12 +8,10 @@
  * 2. While one needs and one has: each that has offers its lowest free page. The lane that s
  *    needy lanes come before takes the offer of the (s + 1)-th lane that has one: ballot, count,
  *    find-k-th-set, shuffle.
- * 3. Each lane takes the pages of its word that were handed out, with one atomic, and unlocks it.
+ * 3. Each lane takes the pages of its word that were handed out, all at once, and unlocks it.
  *
  * Source: common.h, algorithms 3 and 4. The sketch sets a bit as soon as it is offered; here only
- * bits that a lane took are set, all of a word at once, so none is lost. That atomic's answer
- * names pages that were gone already (the lock has no order, see bitlock.h); who was handed one
- * of them needs again.
+ * bits that a lane took are set, so none is lost.
  *
  * Bound: mam_published_bound() steps in a row in which no lane found a page, then MAM_NO_PAGE for
  * those that still need one, though pages may be left. Between calls no lock bit is set.
@@ -41,10 +39,9 @@ MAM_KBOTH void mam_corw_format(MAM_GLOBAL struct mam_corw *corw, uint32_t count,
 
 /*
  * Step 2. `free` are the pages of the caller's word, of which those handed out are given back;
- * `page` is what the caller has or was handed, `from` the lane that handed it.
+ * `page` is what the caller has, if anything, or is handed.
  */
-MAM_KFN uint32_t mam_corw_share(uint32_t active, uint32_t word, uint32_t free, uint32_t *page,
-				uint32_t *from)
+MAM_KFN uint32_t mam_corw_share(uint32_t active, uint32_t word, uint32_t free, uint32_t *page)
 {
 	uint32_t below = (1u << mam_lane()) - 1, handed = 0;
 	uint32_t need = mam_warp_ballot(active, *page == MAM_NO_PAGE);
@@ -57,10 +54,8 @@ MAM_KFN uint32_t mam_corw_share(uint32_t active, uint32_t word, uint32_t free, u
 			source = mam_published_kth(has, mam_popc32(need & below) + 1);
 		got = mam_warp_shuffle32(active, word * 32 + mam_ffs32(free) - 1,
 					 source ? source - 1 : mam_lane());
-		if (source) {
+		if (source)
 			*page = got;
-			*from = source - 1;
-		}
 		if (mam_popc32(has & below) < mam_popc32(need)) {
 			handed |= bit;
 			free ^= bit;
@@ -79,27 +74,18 @@ MAM_KFN uint32_t mam_corw_together(MAM_GLOBAL struct mam_corw *corw,
 	uint32_t need = active, barren = 0, page = MAM_NO_PAGE;
 
 	while (need && barren < bits->bound) {
-		uint32_t word = mam_published_below(walk, bits->words), from = MAM_NO_PAGE;
-		uint32_t free, handed, gone = 0;
+		uint32_t word = mam_published_below(walk, bits->words), free, handed;
 		bool locked;
 
 		walk->steps++;
 		free = mam_bitlock_enter(bits, word, &locked);
 		barren = mam_warp_ballot(active, free != 0) ? 0 : barren + 1;
-		handed = mam_corw_share(active, word, free, &page, &from);
-		if (handed)
-			gone = mam_bitlock_claim(bits, word, handed);
+		handed = mam_corw_share(active, word, free, &page);
 		if (locked)
-			mam_bitlock_leave(bits, word);
-		if (mam_warp_ballot(active, gone != 0)) {
-			gone = mam_warp_shuffle32(active, gone,
-						  from == MAM_NO_PAGE ? mam_lane() : from);
-			if (from != MAM_NO_PAGE && gone >> page % 32 & 1)
-				page = MAM_NO_PAGE;
-		}
+			mam_bitlock_leave(bits, word, handed);
 		need = mam_warp_ballot(active, page == MAM_NO_PAGE);
 	}
-	/* The lane that claimed a page acquired it, for the lane that has it now. */
+	/* The lane that locked a page's word acquired it, for the lane that has it now. */
 	mam_warp_sync(active);
 	return page;
 }

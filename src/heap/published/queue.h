@@ -14,13 +14,14 @@
  *    round is done with the place.
  *
  * As both are in one word, a taker and a giver of one place agree on who came first. One atomic a
- * lane: compilers make one a warp of such an add, so the word's address is hidden from them.
+ * lane: compilers make one a warp of such an add, so the word's address is hidden
+ * from them.
  *
  * A step is a place in the waiting line: the n-th to take since mam_queue_mark() took n steps.
  *
- * Bound: none; who waits for a place waits for the next store of a lane that waits, if at all, for
- * an earlier round. Good for 2^31 pages and, without a new format, for 2^32 frees. At rest each
- * page that is not taken stands once between head and tail.
+ * Bound: none; who waits for a place waits for the next store of a lane that waits, if at all,
+ * for an earlier round. Good for 2^31 pages and, without a new format, for 2^32 frees. At rest
+ * each page that is not taken stands once between head and tail.
  */
 #ifndef MAM_HEAP_PUBLISHED_QUEUE_H
 #define MAM_HEAP_PUBLISHED_QUEUE_H
@@ -28,11 +29,11 @@
 #include "heap/published/common.h"
 
 struct mam_queue {
-	uint32_t count; /* pages; never changes */
-	uint32_t mask;  /* places of the ring, a power of two, less one; never changes */
-	uint32_t line;  /* head at the last mark; changes between kernels only */
-	uint32_t spare[29];
-	uint64_t ends; /* head << 32 | tail; atomic */
+	uint32_t count;     /* pages; never changes */
+	uint32_t mask;      /* places of the ring, a power of two, less one; never changes */
+	uint32_t line;      /* head at the last mark; changes between kernels only */
+	uint32_t spare[29]; /* zeros */
+	uint64_t ends;      /* head << 32 | tail; atomic */
 	uint64_t away[15];
 };
 
@@ -89,15 +90,6 @@ MAM_KFN void mam_queue_await(MAM_GLOBAL struct mam_queue *queue, uint32_t at)
 		mam_nanosleep(20);
 }
 
-/* An address of which a compiler cannot know that all lanes have the same. */
-MAM_KFN MAM_GLOBAL uint64_t *mam_queue_hidden(MAM_GLOBAL uint64_t *where)
-{
-#ifdef __CUDACC__
-	asm volatile("" : "+l"(where));
-#endif
-	return where;
-}
-
 /* By one lane, with no other at work: steps count from here on. */
 MAM_KFN void mam_queue_mark(MAM_GLOBAL struct mam_queue *queue)
 {
@@ -122,8 +114,8 @@ MAM_KFN void mam_queue_retreat(MAM_GLOBAL struct mam_queue *queue)
 
 MAM_KFN uint32_t mam_queue_take(MAM_GLOBAL struct mam_queue *queue, struct mam_published_walk *walk)
 {
-	uint64_t ends = mam_atomic_add64(mam_queue_hidden(&queue->ends), (uint64_t)1 << 32,
-					 MAM_RELAXED, MAM_AT_DEVICE);
+	uint64_t ends = mam_atomic_add64(mam_published_hidden(&queue->ends, queue->spare),
+					 (uint64_t)1 << 32, MAM_RELAXED, MAM_AT_DEVICE);
 	uint32_t head = (uint32_t)(ends >> 32);
 	uint64_t there;
 
@@ -150,8 +142,8 @@ MAM_KFN bool mam_queue_give(MAM_GLOBAL struct mam_queue *queue, uint32_t page)
 	if (page >= queue->count)
 		return false;
 	for (;;) {
-		ends = mam_atomic_add64(mam_queue_hidden(&queue->ends), 1, MAM_RELAXED,
-					MAM_AT_DEVICE);
+		ends = mam_atomic_add64(mam_published_hidden(&queue->ends, queue->spare), 1,
+					MAM_RELAXED, MAM_AT_DEVICE);
 		tail = (uint32_t)ends;
 		mam_queue_await(queue, tail);
 		if (ends >> 32 <= tail)
