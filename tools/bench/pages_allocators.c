@@ -64,9 +64,9 @@ PUBLISHED(bumpw)
 const struct pages_allocator pages_allocators[] = {
 	ROW("mam-pages", mam, PAGES_OURS, PAGES_BITS, true, true),
 	ROW("rw", rw, PAGES_PUBLISHED, PAGES_FLAGS, true, false),
-	ROW("rw-bm", rwbm, PAGES_PUBLISHED, PAGES_BITS, true, false),
-	ROW("crw", crw, PAGES_PUBLISHED, PAGES_BITS, true, false),
-	ROW("corw", corw, PAGES_PUBLISHED, PAGES_BITS, true, false),
+	ROW("rw-bm", rwbm, PAGES_PUBLISHED, PAGES_PAIRS, true, false),
+	ROW("crw", crw, PAGES_PUBLISHED, PAGES_PAIRS, true, false),
+	ROW("corw", corw, PAGES_PUBLISHED, PAGES_PAIRS, true, false),
 	ROW("rw-malloc", rwmalloc, PAGES_PUBLISHED, PAGES_BITS, false, true),
 	ROW("queue", queue, PAGES_PROXY, PAGES_QUEUE, true, false),
 	{ "cuda-malloc", "cuda", PAGES_SYSTEM, PAGES_ADDRESS, true, true, 0, NULL, NULL },

@@ -27,6 +27,7 @@
 enum pages_role { PAGES_OURS, PAGES_PUBLISHED, PAGES_PROXY, PAGES_CEILING, PAGES_SYSTEM };
 enum pages_books {
 	PAGES_BITS,    /* a bit a page, 1 = taken */
+	PAGES_PAIRS,   /* the same for 32 pages, then 32 bits that are 0 at rest */
 	PAGES_FLAGS,   /* a word of 32 bits a page, not 0 = taken */
 	PAGES_QUEUE,   /* free pages stand in a row: a page is taken by taking it */
 	PAGES_COUNTER, /* none: nothing can be given back */

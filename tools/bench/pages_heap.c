@@ -74,9 +74,15 @@ static uint64_t books_bytes(const struct pages_allocator *allocator, uint32_t pa
 {
 	switch (allocator->books) {
 	case PAGES_BITS: return pages / 8;
+	case PAGES_PAIRS: return pages / 4;
 	case PAGES_FLAGS: return pages * UINT64_C(4);
 	default: return 0;
 	}
+}
+
+static bool are_counted(enum pages_books books)
+{
+	return books == PAGES_BITS || books == PAGES_PAIRS || books == PAGES_FLAGS;
 }
 
 void pages_heap_ask(const struct pages_heap *heap, const struct pages_room *room,
@@ -143,6 +149,10 @@ static bool put_image(const struct pages_heap *heap)
 	allocator->format(here, heap->ground.pages);
 	if (heap->ground.free_tenths < 1000 && allocator->books == PAGES_BITS)
 		memset(books, 0xff, bytes);
+	if (heap->ground.free_tenths < 1000 && allocator->books == PAGES_PAIRS) {
+		for (i = 0; i < bytes; i += 8)
+			memcpy(books + i, &(uint64_t){ 0xffffffff }, 8);
+	}
 	if (heap->ground.free_tenths < 1000 && allocator->books == PAGES_FLAGS) {
 		for (i = 0; i < bytes; i += 4)
 			memcpy(books + i, &(uint32_t){ 1 }, 4);
@@ -158,7 +168,7 @@ static bool count_taken(struct pages_heap *heap, struct pages_job *job)
 	struct pages_found found;
 
 	heap->taken = 0;
-	if (heap->allocator->books != PAGES_BITS && heap->allocator->books != PAGES_FLAGS)
+	if (!are_counted(heap->allocator->books))
 		return true;
 	if (!pages_device_fill(job->found, 0, sizeof(found)) ||
 	    !pages_device_run("check_count", CHECK_THREADS, job, NULL) ||
@@ -273,7 +283,7 @@ bool pages_heap_check(const struct pages_heap *heap, struct pages_room *room,
 {
 	const bool runs = cell->work == PAGES_MALLOC;
 	const enum pages_books books = heap->allocator->books;
-	const bool counts = books == PAGES_BITS || books == PAGES_FLAGS;
+	const bool counts = are_counted(books);
 	struct pages_found found;
 	struct pages_job job;
 
