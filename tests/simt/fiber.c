@@ -34,6 +34,7 @@
 /* Two pages of hot lines in steps of seven: lanes 0 to 17 of a warp share no set of a 32 KiB cache. */
 #define COLOURS 18
 #define COLOUR_BYTES ((size_t)448)
+#define GUARDED_MAX 16384
 
 #ifndef SIMT_UCONTEXT
 /* simt_fiber_swap(save, sp): save is where the old stack pointer goes. simt_fiber_begin() calls rbx with r12. */
@@ -128,13 +129,15 @@ bool simt_fiber_init(struct simt_fiber *fiber, unsigned int colour)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t mapped = page + STACK_BYTES + COLOURS * COLOUR_BYTES / page * page + page;
+	static unsigned int guarded;
 	char *ground = mmap(NULL, mapped, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (ground == MAP_FAILED)
 		return false;
-	/* Without the page that faults (the kernel counts mappings) a fiber still works. */
-	(void)mprotect(ground, page, PROT_NONE);
+	/* Each page that faults is a mapping of its own, of which the kernel allows some 65,000 and a fiber needs none. */
+	if (guarded < GUARDED_MAX && !mprotect(ground, page, PROT_NONE))
+		guarded++;
 	memset(fiber, 0, sizeof(*fiber));
 	fiber->ground = ground;
 	fiber->mapped = mapped;

@@ -8,6 +8,22 @@
  *
  * One launch: simt_launch(). Several launches, streams, and host threads beside them: a world. To
  * search many seeds: explore.h. Device code calls what heap/port_simt.h declares.
+ *
+ * What is modelled:
+ * - Warps of 32 without convergence: lanes of a warp move apart at any point and come together where they call
+ *   for it. A collective is complete when all lanes of its mask that have not ended wait with its kind and mask.
+ *   mam_warp_active() answers the lanes at one call once no other lane of the warp can run, one time in sixteen
+ *   earlier, and later anyway where others spin.
+ * - Block barriers count lanes, each for itself; those that ended have come. Shared memory holds a pattern.
+ * - Blocks start in order, `resident` at a time, on SMs in turn. Time is one tick a point; who sleeps is passed over.
+ * - Every lane goes on some day (but with `lockstep`): a loop that waits for another resident lane is right.
+ * - Memory is sequentially consistent as it runs. What weaker orders would allow is found by the race checker (`race`),
+ *   which follows orders, fences and scopes: collectives order nothing there but mam_warp_sync() and
+ *   mam_syncthreads(); a launch's begin follows what came before it in its stream.
+ * What is not: values that relaxed atomics alone might return out of order, the width of stores, texture and
+ * constant memory, time as it is.
+ *
+ * Code outside of a launch may call device functions, too: it is the only lane of the only block.
  */
 #ifndef MAM_TESTS_SIMT_SIMT_H
 #define MAM_TESTS_SIMT_SIMT_H

@@ -60,6 +60,56 @@ START_TEST(others_go_on_meanwhile)
 }
 END_TEST
 
+/* Each step is a tick. */
+MAM_KERNEL(ticks)
+{
+	uint32_t *word = argument;
+	uint64_t before = mam_clock();
+
+	for (int i = 0; i < 10; i++)
+		mam_atomic_add32(word, 1, MAM_RELAXED, MAM_AT_DEVICE);
+	MAM_KASSERT(mam_clock() >= before + 10);
+}
+
+START_TEST(steps_take_time)
+{
+	uint32_t word = 0;
+	struct expect what = { .kernel = ticks, .grid = 1, .block = 3, .argument = &word };
+
+	simt_expect(&what, SIMT_FINE, NULL);
+}
+END_TEST
+
+/* Who sleeps cannot run: those who ask who is active are not kept waiting for it. */
+MAM_KERNEL(asks_beside_a_sleeper)
+{
+	uint32_t *seen = argument;
+
+	if (mam_lane() == 0) {
+		mam_nanosleep(900);
+		seen[1] = mam_atomic_load32(seen, MAM_RELAXED, MAM_AT_DEVICE);
+	} else {
+		MAM_KASSERT(!(mam_warp_active() & 1));
+		mam_atomic_store32(seen, 1, MAM_RELAXED, MAM_AT_DEVICE);
+	}
+}
+
+START_TEST(a_sleeper_is_not_waited_for)
+{
+	unsigned int first = 0;
+
+	for (uint64_t seed = 0; seed < 100; seed++) {
+		struct simt_config config = { .seed = seed };
+		uint32_t seen[2] = { 0, 0 };
+
+		ck_assert_int_eq(simt_launch(&config, asks_beside_a_sleeper, 1, 4, seen, NULL),
+				 SIMT_FINE);
+		first += seen[1];
+	}
+	ck_assert_uint_gt(first, 80);
+}
+END_TEST
+
 /* Those who all sleep are not waited for. */
 MAM_KERNEL(all_sleep)
 {
@@ -100,5 +150,5 @@ START_TEST(dice_are_the_seeds)
 }
 END_TEST
 
-SIMT_SUITE("simt/clock", a_sleep_takes_time, others_go_on_meanwhile, nothing_to_do_takes_no_steps,
+SIMT_SUITE("simt/clock", steps_take_time, a_sleeper_is_not_waited_for, a_sleep_takes_time, others_go_on_meanwhile, nothing_to_do_takes_no_steps,
 	   dice_are_the_seeds)

@@ -96,10 +96,20 @@ START_TEST(lanes_that_ended_drop_out)
 }
 END_TEST
 
+MAM_KERNEL(one_ends)
+{
+	(void)argument;
+	if (mam_lane())
+		mam_warp_sync(3);
+}
+
 START_TEST(but_not_when_strict)
 {
 	struct expect what = { .kernel = some_end, .grid = 1, .block = 32, .config = { .strict = true } };
 
+	simt_expect(&what, SIMT_BAD_MASK, "end");
+	what.kernel = one_ends; /* before or after the other waits for it */
+	what.block = 2;
 	simt_expect(&what, SIMT_BAD_MASK, "end");
 }
 END_TEST

@@ -112,6 +112,31 @@ START_TEST(waiting_for_an_earlier_block_does_not)
 }
 END_TEST
 
+/* The last block starts as soon as the first has ended, though the second is still busy. */
+MAM_KERNEL(waits_for_room)
+{
+	uint32_t *flag = argument;
+
+	if (mam_block() == 2)
+		mam_atomic_store32(flag, 1, MAM_RELEASE, MAM_AT_DEVICE);
+	while (mam_block() == 1 && !mam_atomic_load32(flag, MAM_ACQUIRE, MAM_AT_DEVICE))
+		;
+}
+
+START_TEST(a_block_that_ends_makes_room_at_once)
+{
+	uint32_t flag;
+	struct expect what = { .kernel = waits_for_room,
+			       .grid = 3,
+			       .block = 2,
+			       .argument = &flag,
+			       .zero = sizeof(flag),
+			       .config = { .resident = 2, .steps_max = 20000 } };
+
+	simt_expect(&what, SIMT_FINE, NULL);
+}
+END_TEST
+
 /* Blocks are spread over the SMs, and which one begins is not always the same. */
 MAM_KERNEL(where)
 {
@@ -141,4 +166,4 @@ END_TEST
 
 SIMT_SUITE("simt/residency", no_more_blocks_than_that_run,
 	   waiting_for_a_later_block_needs_both_on_the_machine,
-	   waiting_for_an_earlier_block_does_not, blocks_are_spread)
+	   waiting_for_an_earlier_block_does_not, a_block_that_ends_makes_room_at_once, blocks_are_spread)
