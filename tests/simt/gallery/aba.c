@@ -8,8 +8,8 @@
  * Seen in: free lists of pages and superblocks after Treiber (1986), in every language without a
  * garbage collector; on GPUs a delayed warp makes the window as long as a whole kernel.
  * The twin carries a count of pops in the upper half of the 64-bit head: X is then another X.
- * Found by: a preemption between the two reads and the swap, of just that lane, for three whole
- * operations of another: lane by lane early, with warps that run as one far less often.
+ * Found by: a preemption of one lane between its two reads and its swap, for three whole
+ * operations of another: a few seeds of any policy, where lanes and nodes are few.
  */
 #include "simt/gallery/gallery.h"
 
