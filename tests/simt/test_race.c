@@ -185,6 +185,8 @@ static const struct litmus cases[] = {
 	{ "a link that scopes break", true,
 	  { W(0, X), RMW(0, F, REL, DEV), RMW(1, F, RLX, BLK), ORD(1, 2), RMW(2, F, RLX, DEV), ORD(1, 3),
 	    LD(3, F, ACQ, DEV), R(3, X) } },
+	{ "a read that scopes keep apart from the newest write", true,
+	  { W(0, X), RMW(0, F, REL, DEV), RMW(1, F, RLX, BLK), ORD(1, 2), LD(2, F, ACQ, DEV), R(2, X) } },
 
 	/* Atomic and plain, sizes. */
 	{ "atomic read of a plain write", true, { W(0, F), LD(1, F, ACQ, DEV) } },
