@@ -73,14 +73,14 @@ MAM_KFN uint64_t mam_bits_pick(uint64_t x, uint32_t n, uint32_t from)
 /* Where the set bit of `x` is that has `k` set bits below it; there is one. */
 MAM_KFN uint32_t mam_bits_nth(uint32_t x, uint32_t k)
 {
-	uint32_t at = 0, half, below;
+	uint32_t at = 0, width, below;
 
 	MAM_ROLLED
-	for (half = 16; half; half /= 2) {
-		below = mam_popc32(x >> at & ((1u << half) - 1));
+	for (width = 16; width; width /= 2) {
+		below = mam_popc32(x >> at & ((1u << width) - 1));
 		if (k >= below) {
 			k -= below;
-			at += half;
+			at += width;
 		}
 	}
 	return at;

@@ -44,7 +44,7 @@
 #ifndef MAM_HEAP_PORT_H
 #define MAM_HEAP_PORT_H
 
-#if defined(__OPENCL_VERSION__)
+#if defined(__OPENCL_VERSION__) || defined(__OPENCL_C_VERSION__)
 #include "heap/port_opencl.h"
 #elif defined(__CUDACC__)
 #include "heap/port_cuda.h"

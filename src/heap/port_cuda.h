@@ -16,7 +16,7 @@
 #endif
 
 #define MAM_KFN static __device__ __forceinline__
-#define MAM_KSLOW static __device__ __noinline__
+#define MAM_KSLOW static __device__ __attribute__((noinline))
 #define MAM_KBOTH static __host__ __device__ __forceinline__
 #define MAM_KERNEL(name) extern "C" __global__ void name(void *argument)
 #define MAM_GLOBAL

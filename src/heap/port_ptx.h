@@ -6,8 +6,8 @@
  * 1. Each call is a function with a branch for each order and scope; those are constants where the
  *    call stands, so that one branch is left once the function is inlined.
  * 2. A sequentially consistent access is a fence.sc in front of one that acquires, or, of a store,
- *    of one that is relaxed (the mapping of C++ to PTX: Lustig, Sahasrabuddhe, Giroux, "A Formal Analysis of
- *    the NVIDIA PTX Memory Consistency Model", ASPLOS 2019).
+ *    of one that is relaxed (the mapping of C++ to PTX: Lustig, Sahasrabuddhe, Giroux, "A Formal
+ *    Analysis of the NVIDIA PTX Memory Consistency Model", ASPLOS 2019).
  * 3. "memory" in each says that the compiler must not move other accesses across.
  *
  * PTX 6.0 (CUDA 9) and sm_70.
