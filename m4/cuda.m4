@@ -58,7 +58,7 @@ AS_IF([test "x$with_cuda" != xno && test "x$cuda_trouble" = x],
      # Kernels of tools: code for what servers have, PTX of the first for all others.
      AS_IF([test "x$CUDA_GENCODE_FEW" = x],
        [CUDA_GENCODE_FEW=" -gencode arch=compute_$cuda_arch,code=compute_$cuda_arch"])
-     AS_CASE([$cuda_arch], [80|90|100],
+     AS_CASE([$cuda_arch], [80|90],
        [CUDA_GENCODE_FEW="$CUDA_GENCODE_FEW -gencode arch=compute_$cuda_arch,code=sm_$cuda_arch"])
    done
    CUDA_GENCODE="$CUDA_GENCODE -gencode arch=compute_$cuda_last,code=compute_$cuda_last"
