@@ -189,8 +189,11 @@ static void lost_page(const char *kernel, const struct pages_job *job)
 {
 	uint64_t *word = (uint64_t *)((unsigned char *)job->heap + pages_allocators[0].books_at);
 
-	if (strcmp(kernel, "steps_mam") == 0)
-		*word |= *word + 1; /* the lowest that is free */
+	if (strcmp(kernel, "steps_mam") != 0)
+		return;
+	while (*word == ~UINT64_C(0))
+		word++;
+	*word |= *word + 1; /* the lowest that is free */
 }
 
 /* A page that is handed out and not marked. */
@@ -259,6 +262,42 @@ static void churn_loses(const char *kernel, const struct pages_job *job)
 	if (strcmp(kernel, "churnrun_mam") == 0)
 		words[5] |= 1;
 }
+
+/* Each is one page before the end, and sixteen long. */
+static void over_the_end(const char *kernel, const struct pages_job *job)
+{
+	if (strcmp(kernel, "stepsrun_mam") == 0)
+		job->got[2] = PAGES - 1;
+}
+
+START_TEST(a_run_that_goes_over_the_end)
+{
+	one_cell(PAGES_MALLOC, 1000, 8, 4096);
+	pages_sim_after = over_the_end;
+	ck_assert(play("mam-pages"));
+	ck_assert_uint_ge(results.note_count, 1);
+	ck_assert_ptr_nonnull(strstr(results.notes[0], "1 answers that are no page"));
+}
+END_TEST
+
+/* Each asker of three in a warp: 7, 1, 1. */
+static void known_steps(const char *kernel, const struct pages_job *job)
+{
+	uint32_t i;
+
+	for (i = 0; strcmp(kernel, "steps_corw") == 0 && i < job->askers; i++)
+		job->steps[i] = i % 3 == 0 ? 7 : 1;
+}
+
+START_TEST(steps_are_those_of_askers_and_warps)
+{
+	one_cell(PAGES_LANES, 500, 95, 256)->lanes = 3;
+	pages_sim_after = known_steps;
+	ck_assert(play("corw"));
+	ck_assert_double_eq_tol(value("pages-lanes", "corw", "tas"), (32 * 7 + 63) / 95.0, 1e-9);
+	ck_assert_double_eq_tol(value("pages-lanes", "corw", "was"), 7, 1e-9);
+}
+END_TEST
 
 START_TEST(a_run_that_stays_taken)
 {
@@ -383,6 +422,8 @@ START_TEST(targets_are_reckoned)
 	bench_results_add(&results, "pages-get", "mam-pages", "4M 10% 128K", "us", 5);
 	bench_results_add(&results, "pages-get", "corw", "4M 10% 128K", "us", 10);
 	bench_results_add(&results, "pages-get", "queue", "4M 10% 128K", "us", 125);
+	bench_results_add(&results, "pages-get", "rw", "4M 1% 16K", "us", 2); /* but not for all */
+	bench_results_add(&results, "pages-get", "rw", "4M 1% 16K", "none", 1);
 	bench_results_add(&results, "pages-get", "mam-pages", "4M 10% 128K", "wrong", 3);
 	bench_results_add(&results, "pages-get", "corw", "4M 10% 128K", "wrong", 4);
 	ck_assert_double_eq_tol(target("get_1m_gps", &known), 28, 1e-9);
@@ -431,6 +472,8 @@ int main(void)
 			    sizeof(several) / sizeof(several[0]));
 	tcase_add_test(tcase, use_is_reckoned);
 	tcase_add_loop_test(tcase, broken_ones_are_found, 0, sizeof(broken) / sizeof(broken[0]));
+	tcase_add_test(tcase, a_run_that_goes_over_the_end);
+	tcase_add_test(tcase, steps_are_those_of_askers_and_warps);
 	tcase_add_test(tcase, a_run_that_stays_taken);
 	tcase_add_test(tcase, a_ground_that_is_not_as_it_should_be);
 	tcase_add_test(tcase, a_device_that_fails);

@@ -59,6 +59,7 @@ static bool is_good(int status, const char *what, const char *which)
 extern const unsigned char mam_pages_checks_fatbin[], mam_pages_ours_fatbin[],
 	mam_pages_published_fatbin[], mam_pages_cuda_fatbin[];
 
+/* In this order: module_of(). */
 static const unsigned char *const images[] = { mam_pages_checks_fatbin, mam_pages_ours_fatbin,
 					       mam_pages_published_fatbin, mam_pages_cuda_fatbin };
 
@@ -133,8 +134,25 @@ void pages_device_stop(void)
 	device.heap_was = 0;
 }
 
+/* Where a kernel is, by its name: a look into a module that lacks it is an error to who looks on. */
+static size_t module_of(const char *name)
+{
+	static const struct {
+		const char *part;
+		size_t module;
+	} parts[] = { { "check_", 0 }, { "_mam", 1 }, { "_cuda", 3 } };
+	size_t i;
+
+	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (strstr(name, parts[i].part) != NULL)
+			return parts[i].module;
+	}
+	return 2;
+}
+
 static void *find_kernel(const char *name)
 {
+	const size_t module = module_of(name);
 	struct kernel *kernel;
 	size_t i;
 
@@ -142,15 +160,12 @@ static void *find_kernel(const char *name)
 		if (strcmp(device.kernels[i].name, name) == 0)
 			return device.kernels[i].function;
 	}
-	if (device.kernel_count == KERNELS_MAX)
+	if (device.kernel_count == KERNELS_MAX || module >= device.module_count)
 		return NULL;
 	kernel = &device.kernels[device.kernel_count++];
 	snprintf(kernel->name, sizeof(kernel->name), "%s", name);
-	kernel->function = NULL;
-	for (i = 0; i < device.module_count && kernel->function == NULL; i++) {
-		if (bench_driver.module_function(&kernel->function, device.modules[i], name) != 0)
-			kernel->function = NULL;
-	}
+	if (bench_driver.module_function(&kernel->function, device.modules[module], name) != 0)
+		kernel->function = NULL;
 	return kernel->function;
 }
 

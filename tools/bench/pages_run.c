@@ -225,11 +225,13 @@ static bool time_launches(struct play *play)
 static void add_registers(struct play *play, const struct pages_allocator *allocator)
 {
 	static const char *const prefixes[] = { "get", "give", "getrun", "giverun" };
+	const bool runs = allocator->runs && allocator->books != PAGES_ADDRESS;
+	const size_t first = allocator->one ? 0 : 2, end = runs ? 4 : 2;
 	unsigned int registers;
 	char kernel[48];
 	size_t i;
 
-	for (i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+	for (i = first; i < end; i++) {
 		snprintf(kernel, sizeof(kernel), "%s_%s", prefixes[i], allocator->kernel);
 		registers = pages_device_registers(kernel);
 		bench_watch_take();
