@@ -6,8 +6,9 @@
  * 1. A read or write by a lane or a host thread of a world goes to the simulator, which takes it for
  *    a scheduling point and checks it; elsewhere (a test's begin and check) it is nobody's concern.
  * 2. The place of the call becomes a site: a small cache leads from program counter to text.
- * 3. memcpy and its kin come here under the names below: by clang itself, from gcc by macros in the
- *    flags of such programs. The whole range is one access.
+ * 3. memcpy and its kin come here by macros in the flags of such programs (newer clangs use the names
+ *    below by themselves). The whole range is one access. What clang 14 does not tell of is the
+ *    assignment of structs that are too large for registers: it calls memcpy itself.
  * 4. The compiler's own atomics are not device code's, which names order and scope; they are answered
  *    as seq_cst ones at device scope.
  *

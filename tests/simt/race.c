@@ -30,6 +30,7 @@ struct race {
 	struct race_shadow shadow;
 	struct race_head *fences; /* of seq_cst fences */
 	struct race_clock meeting;
+	race_name *name;
 	bool starved; /* there was no memory: the next access says so */
 	char text[RACE_TEXT_BYTES];
 };
@@ -123,6 +124,11 @@ void race_place(struct race *race, unsigned int lane, unsigned int block, bool h
 	race->lanes[lane].group = host ? RACE_HOST | lane : block & ~RACE_HOST;
 }
 
+void race_names(struct race *race, void (*name)(unsigned int lane, char *text, size_t bytes))
+{
+	race->name = name;
+}
+
 static const char *starve(struct race *race)
 {
 	race->starved = true;
@@ -139,7 +145,8 @@ static const char *judge(struct race *race, const struct race_granule *granule,
 	record = race_granule_conflict(granule, race->lanes, access, &track);
 	if (!record)
 		return NULL;
-	race_report(race->text, sizeof(race->text), race->lanes, track, record, access);
+	race_report(race->text, sizeof(race->text), race->lanes, race->name, track, record,
+		    access);
 	return race->text;
 }
 
@@ -170,16 +177,6 @@ const char *race_plain(struct race *race, unsigned int lane, const volatile void
 			return starve(race);
 	}
 	return NULL;
-}
-
-/* An atomic write leaves its heads, and takes those of other sizes away. */
-static bool leave(struct race *race, struct race_granule *granule, struct race_sync *sync,
-		  uint32_t lane, const struct race_side *side, bool rmw)
-{
-	for (struct race_sync *other = granule->syncs; other; other = other->next)
-		if (other != sync && (other->mask & sync->mask))
-			race_sync_break(other);
-	return race_sync_write(&race->memory, race->lanes, lane, sync, side, rmw);
 }
 
 const char *race_atomic(struct race *race, unsigned int lane, const volatile void *where,
@@ -213,7 +210,9 @@ const char *race_atomic(struct race *race, unsigned int lane, const volatile voi
 	if (text)
 		return text;
 	if (wrote)
-		good = leave(race, granule, sync, lane, &side, op != SIMT_STORE) && good;
+		good = race_sync_write(&race->memory, race->lanes, lane, sync, &side,
+				       op != SIMT_STORE) &&
+		       good;
 	good = race_granule_add(&race->shadow, &race->memory, granule, race->lanes, race->count,
 				&access) && good;
 	if (wrote && race_releases(order))

@@ -25,6 +25,8 @@ void race_destroy(struct race *race);
 void race_reset(struct race *race);
 /* Says which block a lane belongs to, before its first access. */
 void race_place(struct race *race, unsigned int lane, unsigned int block, bool host);
+/* Who a lane is, in texts; without it "lane 3 of block 1". */
+void race_names(struct race *race, void (*name)(unsigned int lane, char *text, size_t bytes));
 const char *race_plain(struct race *race, unsigned int lane, const volatile void *where,
 		       size_t bytes, bool write, const char *site);
 /* `wrote`: false for a load and for a compare-and-swap that failed. */

@@ -3,7 +3,7 @@
  * race_granule.c - one granule's tracks and locations.
  *
  * A plain write drops the tracks of the bytes that it covers: all in them is ordered before it, so
- * whoever would race with them races with it. A plain read in the epoch of its own lane's plain write adds nothing.
+ * whoever would race with them races with it. A plain read in the epoch of a plain access of its own lane adds nothing.
  */
 #include "simt/race_shadow.h"
 
@@ -82,11 +82,11 @@ static struct race_track *track_make(struct race_shadow *shadow, struct race_mem
 	return track;
 }
 
-/* A plain write of these bytes, the last there was, is by the same lane in this very epoch. */
-static bool wrote_just_now(const struct race_granule *granule, const struct race_access *access)
+/* The same lane has a plain access of these bytes in this very epoch. */
+static bool seen_just_now(const struct race_granule *granule, const struct race_access *access)
 {
 	for (const struct race_track *track = granule->tracks; track; track = track->next)
-		if (track->write && !track->atomic && !(access->mask & ~track->live) &&
+		if (!track->atomic && !(access->mask & ~track->live) &&
 		    !track->table && track->count == 1 &&
 		    track->records[0].lane == access->lane &&
 		    track->records[0].epoch == race_clock_of(access->now, access->lane))
@@ -103,7 +103,7 @@ bool race_granule_add(struct race_shadow *shadow, struct race_memory *memory,
 	if (!access->atomic) {
 		if (access->write)
 			drop_covered(shadow, granule, access->mask);
-		else if (wrote_just_now(granule, access))
+		else if (seen_just_now(granule, access))
 			return true;
 	}
 	for (track = granule->tracks; track; track = track->next)

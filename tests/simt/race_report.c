@@ -21,6 +21,7 @@ static const char *const ops[] = { "load", "store", "or", "and", "add", "exchang
 struct words {
 	char *at;
 	size_t left;
+	race_name *name;
 };
 
 static void __attribute__((format(printf, 2, 3))) say(struct words *words, const char *form, ...)
@@ -41,7 +42,13 @@ static void __attribute__((format(printf, 2, 3))) say(struct words *words, const
 
 static void say_lane(struct words *words, const struct race_lane *lanes, uint32_t lane)
 {
-	if (lanes[lane].group & RACE_HOST)
+	char name[96] = "";
+
+	if (words->name)
+		words->name(lane, name, sizeof(name));
+	if (name[0])
+		say(words, "%s", name);
+	else if (lanes[lane].group & RACE_HOST)
 		say(words, "host thread %u", lane);
 	else
 		say(words, "lane %u of block %u", lane, lanes[lane].group);
@@ -120,7 +127,7 @@ static void say_hint(struct words *words, const struct race_lane *lanes,
 		    "would order them", need);
 }
 
-void race_report(char *text, size_t bytes, const struct race_lane *lanes,
+void race_report(char *text, size_t bytes, const struct race_lane *lanes, race_name *name,
 		 const struct race_track *track, const struct race_record *record,
 		 const struct race_access *access)
 {
@@ -135,7 +142,7 @@ void race_report(char *text, size_t bytes, const struct race_lane *lanes,
 		.order = (enum simt_order)record->order,
 		.scope = (enum simt_scope)track->scope,
 	};
-	struct words words = { text, bytes };
+	struct words words = { text, bytes, name };
 
 	say(&words, "race: ");
 	say_access(&words, lanes, &first);

@@ -9,7 +9,11 @@
 
 #include "simt/race_track.h"
 
-void race_report(char *text, size_t bytes, const struct race_lane *lanes,
+/* Writes who a lane is. */
+typedef void race_name(unsigned int lane, char *text, size_t bytes);
+
+/* `name` may be NULL. */
+void race_report(char *text, size_t bytes, const struct race_lane *lanes, race_name *name,
 		 const struct race_track *track, const struct race_record *record,
 		 const struct race_access *access);
 

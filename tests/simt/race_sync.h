@@ -19,7 +19,8 @@
  *    sets it aside until an acquire fence of a wide enough scope.
  * 4. A fence that is seq_cst also learns from all such fences before it whose scopes agree, as PTX
  *    has it. Accesses that are seq_cst are acquire and release.
- * 5. A write of another size that overlaps drops the heads.
+ * 5. Plain writes and writes of another size leave heads as they are: who reads later is ordered
+ *    after such a write, and it after all heads, or there is a race.
  *
  * A store ends a release sequence even if it is by the same lane: so C++20, where C11 and PTX let it go on. Learning a
  * clock is transitive through all scopes. Bound: one pass over a clock for each head, and there is
@@ -121,7 +122,7 @@ bool race_sync_read(struct race_memory *memory, struct race_lane *lanes, uint32_
 /* `rmw`: the write is of a read-modify-write. Does not begin a new epoch. */
 bool race_sync_write(struct race_memory *memory, struct race_lane *lanes, uint32_t id,
 		     struct race_sync *sync, const struct race_side *write, bool rmw);
-/* Another kind of write went over the location. */
+/* The location begins a new life. */
 void race_sync_break(struct race_sync *sync);
 /* `fences`: heads of seq_cst fences. */
 bool race_sync_fence(struct race_memory *memory, struct race_lane *lanes, uint32_t id,

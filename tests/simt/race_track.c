@@ -66,8 +66,6 @@ static bool table_grow(struct race_memory *memory, struct race_track *track, uin
 static bool stands_for(const struct race_record *record, const struct race_lane *lanes,
 		       const struct race_access *access)
 {
-	if (record->lane == access->lane)
-		return true;
 	if (access->atomic && lanes[record->lane].group != access->group)
 		return false;
 	return record->epoch <= race_clock_of(access->now, record->lane);

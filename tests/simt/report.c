@@ -81,6 +81,24 @@ const char *simt_report_name(const struct simt_lane *lane)
 	return text;
 }
 
+void simt_report_number(unsigned int number, char *text, size_t bytes)
+{
+	for (uint32_t i = 0; i < simt_now->launches; i++) {
+		const struct simt_launch *launch = simt_now->launch[i];
+		uint32_t at = number - launch->first, thread = at % launch->block;
+
+		if (number < launch->first || at >= launch->grid * launch->block)
+			continue;
+		if (launch->host)
+			snprintf(text, bytes, "host thread %u", rank_of(simt_now, launch));
+		else if (simt_now->launches - simt_now->hosts > 1)
+			snprintf(text, bytes, "launch %u block %u thread %u", rank_of(simt_now, launch),
+				 at / launch->block, thread);
+		else
+			snprintf(text, bytes, "block %u thread %u", at / launch->block, thread);
+	}
+}
+
 void simt_report_set(struct simt_world *world, enum simt_verdict verdict, const char *format,
 		     va_list arguments)
 {

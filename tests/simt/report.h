@@ -12,6 +12,8 @@
 const char *simt_report_kind(enum simt_collective kind);
 /* Good until two more calls. */
 const char *simt_report_name(const struct simt_lane *lane);
+/* The same by the number that the race checker knows it by; nothing if it is no lane's. */
+void simt_report_number(unsigned int number, char *text, size_t bytes);
 /* The first verdict of a run stays. */
 void simt_report_set(struct simt_world *world, enum simt_verdict verdict, const char *format,
 		     va_list arguments) __attribute__((format(printf, 3, 0)));

@@ -222,12 +222,18 @@ static const struct litmus cases[] = {
 	{ "half forgotten", false, { W(0, X), FORGETS(X, 4), W_(1, X, 4) } },
 	{ "the other half", true, { W(0, X), FORGETS(X, 4), W_(1, X + 4, 1) } },
 	{ "much forgotten", false, { W(0, X), ST(0, F, RLX, DEV), FORGETS(X, 4096), W(1, X), W(1, F) } },
+	{ "a whole table forgotten", false,
+	  { W(0, X), ST(0, F, RLX, DEV), W_(0, 16380, 4), FORGETS(X, 16384), W(1, X), W(1, F), W_(1, 16380, 4) } },
+	{ "all behind the first bytes", true, { W(0, X), FORGETS(4, 16384), W_(1, 4, 4), R_(1, 3, 1) } },
+	{ "all before the last bytes", true, { W_(0, 16380, 8), FORGETS(X, 16384), W_(1, 16380, 4), R_(1, 16384, 1) } },
+	{ "what borders on it", true, { W(0, X), FORGETS(8, 16384), R(1, X) } },
+	{ "what it borders on", true, { W(0, 16384), FORGETS(X, 16384), R(1, 16384) } },
 	{ "forgotten heads", true,
 	  { W(0, X), ST(0, F, REL, DEV), FORGETS(F, 8), LD(2, F, ACQ, DEV), R(2, X) } },
 	{ "forgotten, then new", true, { W(0, X), FORGETS(X, 8), R(1, X), W(0, X) } },
 };
 
-static uint64_t memory[512];
+static uint64_t memory[4096];
 
 static const char *run(struct race *race, const struct step *step, const char *site)
 {
