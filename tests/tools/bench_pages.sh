@@ -155,6 +155,48 @@ pages --read "$scratch/stored.csv" --plot "$scratch/all.svg"
 same "one picture of all: exit status" 0 $?
 try "one picture of all: has the last" grep -q 'Several pages at once' "$scratch/all.svg"
 
+# The whole command on a device that does nothing: kernels are launched, and what ends the bench ends it.
+if [ "$HAVE_CUDA" != yes ]; then
+	skip "a device that does nothing" "this mam has no kernels"
+elif ! ${CC:-cc} -shared -fPIC -o "$scratch/libcuda.so.1" "$MAM_SRCDIR/tests/tools/pages_driver.c" >"$scratch/cc" 2>&1; then
+	not_ok "a device that does nothing" "$(lib_tail "$scratch/cc")"
+else
+	idle() # ARGUMENT...
+	{
+		LD_LIBRARY_PATH=$scratch BENCH_GRACE=1 timeout 100 "$MAM" bench pages --smoke --pages 65536 "$@" \
+			>"$scratch/out" 2>"$scratch/err"
+	}
+	rows() # PATTERN - in the CSV file
+	{
+		grep -c "$1" "$scratch/idle.csv"
+	}
+	LAUNCHED=$scratch/launched idle --csv "$scratch/idle.csv" --verbose
+	same "idle: exit status" 0 $?
+	same "idle: mam's time, less nothing" "pages-get,mam-pages,64K 100% 16K,us,8" \
+		"$(grep '^pages-get,mam-pages,64K 100% 16K,us' "$scratch/idle.csv")"
+	try "idle: the GPU is named" grep -q '^# gpu: Idle 0$' "$scratch/idle.csv"
+	try "idle: what was not opened is said" grep -q '^note: pages-get 64K 50% 16K: rw: .*other pages free' "$scratch/out"
+	try "idle: a line for each cell" grep -q '^[0-9.]* s: pages-get 64K 100% 16K corw$' "$scratch/err"
+	same "idle: 16K askers, 32 of a warp" "get_corw 64 256" "$(grep '^get_corw ' "$scratch/launched" | sort -u)"
+	for kernel in steps_mam give_mam stepsrun_mam giverun_mam churnrun_rwmalloc get_cuda check_mark check_compare; do
+		try "idle: $kernel is launched" grep -q "^$kernel " "$scratch/launched"
+	done
+	rm -f "$scratch/launched"
+	LAUNCHED=$scratch/launched idle --peers bump --only lanes --csv "$scratch/idle.csv"
+	same "idle: --peers and --only" "" "$(grep -v '^check_\|_mam \|_bump \|^spin ' "$scratch/launched" | sort -u)"
+
+	HANG=give_rw idle --csv "$scratch/idle.csv"
+	same "a kernel that hangs: exit status" 1 $?
+	try "a kernel that hangs: is named" grep -q 'give_rw has not ended after 1 second' "$scratch/err"
+	same "a kernel that hangs: what was before is told" 1 "$(rows '^pages-get,mam-pages,64K 100% 16K,us,')"
+	same "a kernel that hangs: it and what is behind has no numbers" 0 "$(rows '^pages-get,rw')"
+	try "a kernel that hangs: the note that gpu-pages.sh looks for" grep -q '^note: the device failed' "$scratch/out"
+	REFUSE=get_corw idle --csv "$scratch/idle.csv"
+	same "a launch that fails: exit status" 1 $?
+	try "a launch that fails: its error" grep -q 'kernel get_corw: the driver says error 719' "$scratch/err"
+	same "a launch that fails: what was before is told" 1 "$(rows '^pages-get,crw,64K 100% 16K,us,')"
+fi
+
 # gpu-pages.sh with stand-ins: a mam of which one allocator hangs, and a GPU that is a name.
 script=$MAM_SRCDIR/tools/bench/gpu-pages.sh
 if [ ! -e "$script" ]; then
