@@ -9,6 +9,9 @@
  * Guarantees of Finding Bugs", ASPLOS 2010). Unlike there, a lane that does not stop also falls behind now
  * and then: hardware lets every lane go on some day, so a loop that waits for another lane is no error.
  *
+ * By warp and in lockstep, as before Volta: who spins keeps its warp's lower lanes out until it
+ * waits or ends, so that a lock that one of them holds is never given back.
+ *
  * A lane asleep is passed over until the simulated clock, one tick a step, has come to its time; if
  * everyone sleeps the clock jumps.
  */
