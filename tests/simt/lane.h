@@ -113,6 +113,7 @@ struct simt_sched {
 	uint32_t changes, changed;
 	uint32_t in_a_row;        /* by PCT: points of the same lane */
 	uint64_t last_key;        /* by PCT: the key that comes after all others */
+	uint32_t early;           /* of 64 calls of mam_warp_active() so many are answered at once */
 	bool run_on;              /* by warp: a lane goes on until it waits */
 	struct simt_lane *last;
 };

@@ -36,6 +36,7 @@ static void choose_changes(struct simt_sched *sched, unsigned int changes, uint3
 
 void simt_sched_begin(struct simt_world *world, uint32_t lanes)
 {
+	static const uint8_t early[] = { 0, 1, 4, 16 };
 	struct simt_sched *sched = &world->sched;
 
 	sched->policy = world->config.policy;
@@ -48,6 +49,7 @@ void simt_sched_begin(struct simt_world *world, uint32_t lanes)
 	sched->in_a_row = 0;
 	sched->last_key = BEHIND;
 	sched->run_on = simt_below(&sched->random, 2);
+	sched->early = early[simt_below(&sched->random, sizeof(early))];
 	if (sched->policy == SIMT_BY_PCT)
 		choose_changes(sched, world->config.changes, lanes);
 }

@@ -12,8 +12,8 @@
  * What is modelled:
  * - Warps of 32 without convergence: lanes of a warp move apart at any point and come together where they call
  *   for it. A collective is complete when all lanes of its mask that have not ended wait with its kind and mask.
- *   mam_warp_active() answers the lanes at one call once no other lane of the warp can run, one time in sixteen
- *   earlier, and later anyway where others spin.
+ *   mam_warp_active() answers the lanes at one call once no other lane of the warp can run, in some runs often
+ *   earlier, in some never, and in the end also where others spin.
  * - Block barriers count lanes, each for itself; those that ended have come. Shared memory holds a pattern.
  * - Blocks start in order, `resident` at a time, on SMs in turn. Time is one tick a point; who sleeps is passed over.
  * - Every lane goes on some day (but with `lockstep`): a loop that waits for another resident lane is right.

@@ -107,5 +107,23 @@ START_TEST(two_lines_of_code_are_one_barrier)
 }
 END_TEST
 
+/* Some lanes ask who is active, the others are at the barrier by then: those are not waited for. */
+MAM_KERNEL(active_beside_a_barrier)
+{
+	(void)argument;
+	if (mam_lane() % 2)
+		MAM_KASSERT(!(mam_warp_active() & 0x55555555));
+	mam_syncthreads();
+}
+
+START_TEST(who_waits_at_a_barrier_is_not_waited_for)
+{
+	struct expect what = { .kernel = active_beside_a_barrier, .grid = 1, .block = 64 };
+
+	simt_expect(&what, SIMT_FINE, NULL);
+}
+END_TEST
+
 SIMT_SUITE("simt/barrier", all_come_before_one_goes, lanes_that_ended_count_as_come,
-	   blocks_do_not_wait_for_each_other, two_lines_of_code_are_one_barrier)
+	   blocks_do_not_wait_for_each_other, two_lines_of_code_are_one_barrier,
+	   who_waits_at_a_barrier_is_not_waited_for)

@@ -179,7 +179,7 @@ static unsigned int livelocks(unsigned int grid, unsigned int block, bool lockst
 {
 	unsigned int found = 0;
 
-	for (uint64_t seed = 0; seed < 50; seed++) {
+	for (uint64_t seed = 0; seed < 200; seed++) {
 		struct simt_config config = { .seed = seed,
 					      .policy = SIMT_BY_WARP,
 					      .steps_max = 20000,

@@ -54,7 +54,7 @@ uint32_t simt_active(const char *site)
 	if (!warp->at_active)
 		warp->patience = 0;
 	warp->at_active |= lane->bit;
-	if (simt_below(&world->sched.random, 16) == 0)
+	if (simt_below(&world->sched.random, 64) < world->sched.early)
 		release_site(world, warp, site);
 	else
 		simt_warp_idle(world, warp);

@@ -6,8 +6,9 @@
  * disagree, mostly one. A group is complete when every lane of its mask has come or has ended. Two
  * groups that wait for each other's lanes never will be: that is found when the second lane comes, not at the end.
  *
- * mam_warp_active() answers lanes that reached the same call, once no other lane of the warp can run,
- * and one time in sixteen at once: nothing may rely on a warp that converges.
+ * mam_warp_active() answers lanes that reached the same call, once no other lane of the warp can run, and now and then
+ * at once: nothing may rely on a warp that converges. How often is of the seed: never, or for one call in 64, 16 or 4. A
+ * warp in which each lane has its own one in sixteen is seldom whole; code for whole warps must be met too.
  */
 #ifndef MAM_TESTS_SIMT_WARP_H
 #define MAM_TESTS_SIMT_WARP_H
