@@ -102,8 +102,6 @@ void simt_report_number(unsigned int number, char *text, size_t bytes)
 void simt_report_set(struct simt_world *world, enum simt_verdict verdict, const char *format,
 		     va_list arguments)
 {
-	if (world->result.verdict != SIMT_FINE)
-		return;
 	world->result.verdict = verdict;
 	vsnprintf(world->result.text, sizeof(world->result.text), format, arguments);
 }

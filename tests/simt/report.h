@@ -14,7 +14,6 @@ const char *simt_report_kind(enum simt_collective kind);
 const char *simt_report_name(const struct simt_lane *lane);
 /* The same by the number that the race checker knows it by; nothing if it is no lane's. */
 void simt_report_number(unsigned int number, char *text, size_t bytes);
-/* The first verdict of a run stays. */
 void simt_report_set(struct simt_world *world, enum simt_verdict verdict, const char *format,
 		     va_list arguments) __attribute__((format(printf, 3, 0)));
 void simt_report_deadlock(struct simt_world *world);

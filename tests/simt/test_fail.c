@@ -83,6 +83,27 @@ START_TEST(a_kernel_may_be_left_by_longjmp)
 }
 END_TEST
 
+START_TEST(so_may_a_world_and_is_destroyed_later)
+{
+	struct simt_config config = { .seed = 1 };
+	struct simt_world *world = simt_world_create(&config), *other;
+
+	ck_assert(simt_world_launch(world, 0, jumps_out, 1, 32, NULL));
+	if (!setjmp(out)) {
+		simt_world_run(world, NULL);
+		ck_abort_msg("it came back");
+	}
+	ck_assert_int_eq(simt_launch(&config, asserts, 1, 32, NULL, NULL), SIMT_FINE);
+	simt_world_destroy(world);
+	ck_assert_int_eq(simt_launch(&config, asserts, 1, 32, NULL, NULL), SIMT_FINE);
+	world = simt_world_create(&config);
+	other = simt_world_create(&config);
+	ck_assert_ptr_ne(world, other);
+	simt_world_destroy(other);
+	simt_world_destroy(world);
+}
+END_TEST
+
 MAM_KERNEL(launches)
 {
 	struct simt_config config = { .seed = 1 };
@@ -142,5 +163,5 @@ START_TEST(everything_has_a_name)
 END_TEST
 
 SIMT_SUITE("simt/fail", what_where_and_who, nothing_is_left_behind,
-	   a_kernel_may_be_left_by_longjmp, kernels_do_not_launch,
+	   a_kernel_may_be_left_by_longjmp, so_may_a_world_and_is_destroyed_later, kernels_do_not_launch,
 	   what_cannot_be_launched_is_refused, outside_of_a_launch_it_aborts, everything_has_a_name)

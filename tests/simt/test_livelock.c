@@ -133,6 +133,30 @@ START_TEST(who_waits_for_another_lane_gets_there)
 }
 END_TEST
 
+/* Pairs that keep each other going, and one lane that all of them wait for: few changes do not bring it up. */
+MAM_KERNEL(pairs_wait)
+{
+	uint32_t *flag = argument;
+
+	if (mam_thread() == 6)
+		mam_atomic_store32(flag, 1, MAM_RELEASE, MAM_AT_DEVICE);
+	else
+		while (!mam_atomic_load32(flag, MAM_ACQUIRE, MAM_AT_DEVICE))
+			mam_warp_sync(3u << (mam_lane() & ~1u));
+}
+
+START_TEST(pairs_that_wait_for_another_lane_get_there)
+{
+	uint32_t flag;
+	struct expect what = spinning(pairs_wait, &flag);
+
+	what.config.steps_max = 50000;
+	what.config.changes = 1;
+	what.block = 7;
+	simt_expect(&what, SIMT_FINE, NULL);
+}
+END_TEST
+
 SIMT_SUITE("simt/livelock", a_loop_of_loads, a_loop_of_sleeps, a_loop_of_ballots,
 	   a_loop_of_barriers, a_loop_that_looks_at_the_clock,
-	   who_waits_for_another_lane_gets_there)
+	   who_waits_for_another_lane_gets_there, pairs_that_wait_for_another_lane_get_there)

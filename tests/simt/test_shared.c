@@ -87,5 +87,27 @@ START_TEST(the_same_line_gives_the_same_piece)
 }
 END_TEST
 
+/* The ground of a block's small piece is not enough for the next block's large one. */
+MAM_KERNEL(large)
+{
+	MAM_SHARED(struct { char bytes[48 << 10]; }, shared);
+
+	(void)argument;
+	for (size_t i = mam_thread(); i < sizeof(shared->bytes); i += mam_block_threads())
+		shared->bytes[i] = 1;
+}
+
+START_TEST(a_larger_piece_has_room)
+{
+	struct expect small = { .kernel = calls, .grid = 2, .block = 5, .seeds = 1 };
+	struct expect what = { .kernel = large, .grid = 2, .block = 64, .seeds = 1 };
+
+	for (int i = 0; i < 3; i++) {
+		simt_expect(&small, SIMT_FINE, NULL);
+		simt_expect(&what, SIMT_FINE, NULL);
+	}
+}
+END_TEST
+
 SIMT_SUITE("simt/shared", each_block_has_its_own, it_begins_with_a_pattern,
-	   the_same_line_gives_the_same_piece)
+	   the_same_line_gives_the_same_piece, a_larger_piece_has_room)

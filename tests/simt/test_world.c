@@ -279,6 +279,64 @@ START_TEST(a_host_thread_launches_much)
 }
 END_TEST
 
+/* What another host thread launches is no concern of this one, which it may be waiting for. */
+MAM_KERNEL(waits_for_mail)
+{
+	(void)argument;
+	while (!mam_atomic_load32(&state.mail, MAM_ACQUIRE, MAM_AT_SYSTEM))
+		mam_nanosleep(20);
+	end(1);
+}
+
+static void launches_one(void *argument)
+{
+	MAM_KASSERT(simt_host_launch(5, waits_for_mail, 1, 4, argument));
+	mam_atomic_store32(&state.reply, 1, MAM_RELEASE, MAM_AT_SYSTEM);
+	simt_host_wait(5, "its own");
+	MAM_KASSERT(state.ended[1] == 4);
+}
+
+static void passes_by(void *argument)
+{
+	(void)argument;
+	while (!mam_atomic_load32(&state.reply, MAM_ACQUIRE, MAM_AT_SYSTEM))
+		simt_host_yield("passes by");
+	simt_host_wait(5, "another's");
+	mam_atomic_store32(&state.mail, 1, MAM_RELEASE, MAM_AT_SYSTEM);
+}
+
+static bool own_launches(struct simt_world *world, void *argument)
+{
+	return simt_world_host(world, launches_one, argument) &&
+	       simt_world_host(world, passes_by, argument);
+}
+
+START_TEST(a_host_thread_waits_for_its_own_launches)
+{
+	struct simt_case test = world_of("own launches", own_launches);
+
+	simt_must_pass(&test);
+}
+END_TEST
+
+static bool queued(struct simt_world *world, void *argument)
+{
+	return simt_world_launch(world, 1, waits_for_mail, 1, 2, argument) &&
+	       simt_world_launch(world, 1, fills, 7, 2, argument);
+}
+
+START_TEST(a_launch_that_waits_for_its_stream_has_no_blocks_yet)
+{
+	struct simt_case test = world_of("queued", queued);
+	struct simt_search search;
+
+	test.config.steps_max = 1000;
+	ck_assert(!simt_explore(&test, &search));
+	ck_assert_int_eq(search.result.verdict, SIMT_LIVELOCK);
+	ck_assert_ptr_null(strstr(search.result.text, "resident"));
+}
+END_TEST
+
 static void ballots(void *argument)
 {
 	(void)argument;
@@ -355,5 +413,6 @@ END_TEST
 
 SIMT_SUITE("simt/world", a_stream_keeps_its_order, streams_overlap, nothing_else_is_ordered,
 	   a_host_thread_answers_a_kernel, host_threads_wait_and_launch,
-	   a_host_thread_launches_much, host_threads_are_no_lanes,
+	   a_host_thread_launches_much, a_host_thread_waits_for_its_own_launches,
+	   a_launch_that_waits_for_its_stream_has_no_blocks_yet, host_threads_are_no_lanes,
 	   a_deadlock_names_launch_and_host_thread, two_worlds_at_a_time)

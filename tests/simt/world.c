@@ -204,11 +204,9 @@ static bool prepare_race(struct simt_world *world)
 	if (!world->race)
 		return false;
 	race_names(world->race, simt_report_number);
-	race_place(world->race, 0, 0, true);
-	for (uint32_t i = 0; i < world->launches; i++) {
+	/* What the program did before is of no lane: nobody can race with it. */
+	for (uint32_t i = 0; i < world->launches; i++)
 		race_place(world->race, world->launch[i]->order, world->launch[i]->place - 1, true);
-		race_order(world->race, 0, world->launch[i]->order);
-	}
 	return true;
 }
 
