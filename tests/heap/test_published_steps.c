@@ -252,6 +252,48 @@ START_TEST(a_walk_gives_up)
 }
 END_TEST
 
+/* Two lanes that share; a quarter of the words has one free page. */
+MAM_KERNEL(two_together)
+{
+	struct line *line = argument;
+	struct mam_published_walk walk;
+	uint32_t i, page;
+
+	mam_published_start(&walk, (uint32_t)simt_random());
+	for (i = 0; i < line->threads; i++) {
+		page = mam_corw_together(line->job->s, &walk, 3);
+		if (page == MAM_NO_PAGE)
+			line->sum++;
+		else
+			(void)mam_corw_give(line->job->s, page);
+		mam_warp_sync(3);
+	}
+}
+
+/*
+ * Five steps in a row must fail, not five in all. A step of both finds nothing with chance 9/16,
+ * five do with 1/18; and where one lane found something first, which is nearly always, the other
+ * has to go through that once more: 1/18 and nearly half of it again. Five in all would be 0.106.
+ */
+START_TEST(a_find_renews_patience)
+{
+	struct published_job *job = published_job(&variants[CORW], 4096, 500, 1);
+	struct line line = { job, 3000, 32, 0, 0 };
+	struct simt_config config = { .steps_max = 100000000 };
+	struct simt_result result;
+	uint32_t i;
+
+	ck_assert_uint_eq(mam_published_bound(4096, 500), 5);
+	for (i = 0; i < 128; i++)
+		*mam_bitlock_word(job->s, i) = i % 4 ? ~0u : ~0u << 1;
+	simt_launch(&config, two_together, 1, 2, &line, &result);
+	ck_assert_msg(result.verdict == SIMT_FINE, "%s", result.text);
+	ck_assert_double_gt(line.sum / 6000, 0.065);
+	ck_assert_double_lt(line.sum / 6000, 0.09);
+	published_end(job);
+}
+END_TEST
+
 START_TEST(the_kth_bit)
 {
 	uint32_t x = 7, i, k, bit, seen;
@@ -314,6 +356,7 @@ int main(void)
 	tcase_add_test(all, a_cluster);
 	tcase_add_test(all, a_warp_shares);
 	tcase_add_test(all, a_walk_gives_up);
+	tcase_add_test(all, a_find_renews_patience);
 	tcase_add_test(all, the_kth_bit);
 	tcase_add_test(all, random_places);
 	suite_add_tcase(suite, all);
