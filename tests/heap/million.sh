@@ -7,14 +7,15 @@
 # Usage: tests/heap/million.sh [PROGRAM]...     in a build folder, after make check TESTS=
 #
 # 1. The programs are the pairs NAME and NAME_race in tests/heap; arguments choose some.
-# 2. They take turns. In a turn each case gets MILLION_SEEDS seeds (default 200) under each policy, the turn's own:
+# 2. They take turns. In a turn each case gets MILLION_SEEDS seeds (default 100) under each policy, the turn's own:
 #    the first turn begins at MILLION_FIRST (default 1,000,001), each turn where the last one ended.
-# 3. Each turn is a line, then the sums. A program that finds something prints it and does not stop the
-#    others; the status is 1 then.
+# 3. Each turn is a line, then the sums. What is found ends the run, is printed, and is status 1.
+#
+# MILLION_JOBS as many at the same time (default 1); seconds are the programs' own, added up.
 
 : "${MAM_BUILDDIR:=$(pwd)}"
 total=${MILLION_TOTAL:-1000000}
-seeds=${MILLION_SEEDS:-200}
+seeds=${MILLION_SEEDS:-100}
 first=${MILLION_FIRST:-1000001}
 work=$(mktemp -d "${TMPDIR:-/tmp}/mam-million.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
@@ -37,37 +38,55 @@ if [ ! -s "$work/programs" ]; then
 	exit 2
 fi
 
-found=0
-done_=0
-turn=0
-: > "$work/turns"
-printf '%-36s %10s %12s %14s %8s\n' program "first seed" schedules steps seconds
-while [ "$done_" -lt "$total" ]; do
-	turn=$((turn + 1))
-	before=$done_
-	while read -r program <&3; do
-		[ "$done_" -lt "$total" ] || break
-		SIMT_FIRST=$first SIMT_SEEDS=$seeds CK_TIMEOUT_MULTIPLIER=1000 \
-			nice -n 19 "$program" > "$work/output" 2>&1 < /dev/null
-		status=$?
-		counts=$(sed -n 's/^simt: \([0-9]*\) schedules, \([0-9]*\) steps, \([0-9.]*\) s.*/\1 \2 \3/p' "$work/output")
-		# shellcheck disable=SC2086 # three numbers
-		set -- ${counts:-0 0 0}
-		done_=$((done_ + $1))
-		echo "$program $*" >> "$work/turns"
-		printf '%-36s %10d %12d %14d %8.1f\n' "${program#tests/heap/}" "$first" "$@"
-		if [ "$status" -ne 0 ]; then
-			found=$((found + 1))
-			grep -E -A 12 ':[FE]:' "$work/output" | sed 's/^/    /'
-		fi
-	done 3< "$work/programs"
-	if [ "$done_" -eq "$before" ]; then
-		echo "million.sh: no program tried an interleaving" >&2
-		exit 2
+# One turn of one program.
+turn() # PROGRAM FIRST FOLDER
+{
+	SIMT_FIRST=$2 SIMT_SEEDS=$seeds CK_TIMEOUT_MULTIPLIER=1000 \
+		nice -n 19 "$1" > "$3/output" 2>&1 < /dev/null
+	status=$?
+	# shellcheck disable=SC2046 # three numbers
+	set -- "$1" "$2" "$3" $(sed -n 's/^simt: \([0-9]*\) schedules, \([0-9]*\) steps, \([0-9.]*\) s.*/\1 \2 \3/p' "$3/output")
+	echo "$1 ${4:-0} ${5:-0} ${6:-0}" >> "$work/turns"
+	printf '%-36s %10d %12d %14d %8.1f\n' "${1#tests/heap/}" "$2" "${4:-0}" "${5:-0}" "${6:-0}"
+	if [ "$status" -ne 0 ] || [ "${4:-0}" -eq 0 ]; then
+		{
+			echo "$1, seeds from $2, status $status:"
+			grep -E -A 12 ':[FE]:' "$3/output" | sed 's/^/    /'
+		} >> "$work/found"
 	fi
-	first=$((first + seeds))
+}
+
+worker() # NUMBER
+{
+	mkdir -p "$work/$1"
+	at=$first
+	while :; do
+		while read -r program <&3; do
+			mkdir "$work/taken/$at.${program##*/}" 2> /dev/null || continue
+			[ "$(awk '{ n += $2 } END { print n + 0 }' "$work/turns")" -lt "$total" ] || return 0
+			[ ! -s "$work/found" ] || return 0
+			turn "$program" "$at" "$work/$1"
+		done 3< "$work/programs"
+		at=$((at + seeds))
+	done
+}
+
+: > "$work/turns"
+: > "$work/found"
+mkdir "$work/taken"
+${CC:-cc} --version 2> /dev/null | head -n 1
+sed -n 's/^model name[^:]*: /on /p' /proc/cpuinfo 2> /dev/null | head -n 1
+printf '%-36s %10s %12s %14s %8s\n' program "first seed" schedules steps seconds
+number=1
+while [ "$number" -le "${MILLION_JOBS:-1}" ]; do
+	worker "$number" &
+	number=$((number + 1))
 done
-awk -v turns="$turn" -v found="$found" '
+wait
+cat "$work/found"
+found=$(grep -c '^tests' "$work/found")
+turns=$(wc -l < "$work/turns")
+awk -v turns="$turns" -v found="$found" '
 	!($1 in n) { order[++names] = $1 }
 	{ n[$1] += $2; steps[$1] += $3; s[$1] += $4 }
 	END {
@@ -80,7 +99,7 @@ awk -v turns="$turn" -v found="$found" '
 			shown = name
 			sub(/.*\//, "", shown)
 			printf "%-36s %10s %12d %14.0f %8.1f %8.0f schedules/s\n", shown, "", n[name],
-				steps[name], s[name], s[name] > 0 ? n[name] / s[name] : 0
+				steps[name], s[name], (s[name] > 0 ? n[name] / s[name] : 0)
 		}
 		printf "\n%d schedules, %.0f steps, %.0f s, %d turns; found: %s\n", sum, sum_steps, seconds,
 			turns, found ? found " times, see above" : "nothing"

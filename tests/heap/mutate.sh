@@ -11,8 +11,8 @@
 # 1. mutate.awk names the mutants of the headers that `header` lines of mutants.tab give.
 # 2. Each is a copy of one header in a folder of its own, before src/ in the include path. The programs of
 #    the table that include it are compiled with it and run, those with access hooks first where an order
-#    or a scope is weaker: with MUTATE_SEEDS seeds, and what survives that with the seeds that the tests
-#    themselves ask for.
+#    or a scope is weaker: all mutants with MUTATE_SEEDS seeds, then those that survived with the seeds that
+#    the tests themselves ask for. The first failure ends a program (mutate_must.c).
 # 3. It is killed by the first test that fails, or by a program that ends by a signal or not at all. A
 #    survivor must be explained in mutants.tab; an explanation must explain one.
 #
@@ -112,7 +112,7 @@ compile() # PROGRAM OUT FOLDER
 		objects="$objects $object"
 	done
 	# shellcheck disable=SC2086
-	$CC -o "$2" $objects $libraries 2> "$3/errors"
+	$CC -o "$2" $objects "$work/must.o" $libraries 2> "$3/errors"
 }
 
 # What a program's output says: TEST, what it found there and after how many interleavings.
@@ -143,7 +143,8 @@ verdict() # STATUS < OUTPUT
 		}
 		END {
 			if (!test)
-				print "-", status == 124 || status == 137 ? "no end" : "status " status, "-"
+				print "-", (status == 124 || status == 137 ? "no end" : \
+					(status > 128 ? "signal" : "status " status)), "-"
 			else
 				print test, why, runs ? runs : "-"
 		}' OFS='\t'
@@ -157,12 +158,14 @@ run() # PROGRAM SECONDS OUTPUT [SEEDS]
 	else
 		unset SIMT_SEEDS
 	fi
-	CK_TIMEOUT_MULTIPLIER=3 timeout -k 2 "$2" "$1" > "$3" 2>&1 < /dev/null
+	CK_FORK=no timeout -k 2 "$2" "$1" > "$3" 2>&1 < /dev/null
 }
 
 # Which programs there are, how long each takes as it is, and which headers it has.
 prepare()
 {
+	# shellcheck disable=SC2086 # flags are words
+	$CC $base_flags $late_flags -c -o "$work/must.o" "$here/mutate_must.c" || stop "mutate_must.c does not compile"
 	[ ! -s "$work/programs" ] || return 0
 	mkdir -p "$work/plain"
 	cut -d : -f 1 "$work/list" | sort -u > "$work/headers"
@@ -200,7 +203,7 @@ programs_of() # HEADER KIND
 	done < "$work/programs" | sort -s -n -k 1,1
 }
 
-try() # NAME FOLDER - prints NAME, killed or survived or broken, program, test, what, interleavings
+try() # NAME FOLDER ROUND - prints NAME, killed or survived or broken, program, test, what, interleavings
 {
 	header=${1%%:*}
 	kind=${1#*:*:}
@@ -210,51 +213,56 @@ try() # NAME FOLDER - prints NAME, killed or survived or broken, program, test, 
 	awk -v want="$1" -f "$here/mutate.awk" "$table" "$MAM_SRCDIR/src/heap/$header" > "$2/heap/$header" ||
 		{ printf '%s\tbroken\t-\t-\tit is not there\t-\n' "$1" && return; }
 	programs_of "$header" "$kind" > "$2/programs"
-	: > "$2/made"
-	for round in $rounds; do
-		while read -r _ took program <&3; do
-			if ! grep -qx "$program" "$2/made"; then
-				compile "$program" "$2/$program" "$2" ||
-					{ printf '%s\tbroken\t%s\t-\tit does not compile\t-\n' "$1" "$program" && return; }
-				echo "$program" >> "$2/made"
-			fi
-			if [ "$round" = 1 ]; then
-				run "$2/$program" $((took * 5 + 20)) "$2/output" "$seeds" && continue
-			else
-				run "$2/$program" 600 "$2/output" && continue
-			fi
-			status=$?
-			printf '%s\tkilled\t%s\t%s\n' "$1" "$program" "$(verdict $status < "$2/output")"
-			return
-		done 3< "$2/programs"
-	done
-	printf '%s\tsurvived\t-\t-\t-\t-\n' "$1"
+	while read -r _ took program <&3; do
+		compile "$program" "$2/$program" "$2" ||
+			{ printf '%s\tbroken\t%s\t-\tit does not compile\t-\n' "$1" "$program" && return; }
+		if [ "$3" = 1 ]; then
+			run "$2/$program" $((took * 5 + 10)) "$2/output" "$seeds" && continue
+		else
+			run "$2/$program" 600 "$2/output" && continue
+		fi
+		status=$?
+		printf '%s\tkilled\t%s\t%s\n' "$1" "$program" "$(verdict $status < "$2/output")"
+		return
+	done 3< "$2/programs"
+	printf '%s\tsurvived\t-\t-\t-\t%s\n' "$1" "$3"
 }
 
-# Every JOBS-th of the list, from the FIRST on.
-share() # FIRST JOBS
+# One of several workers: takes what no other has taken.
+share() # NUMBER ROUND
 {
-	mkdir -p "$work/share$1"
-	awk -v first="$1" -v jobs="$2" 'NR % jobs == first % jobs' "$work/list" | cut -f 1 |
+	set -C
+	taken=0
 	while IFS= read -r name; do
-		! cut -f 1 "$work/results" | grep -qxF -e "$name" || continue
-		try "$name" "$work/share$1" >> "$work/share$1/results"
-	done
+		taken=$((taken + 1))
+		{ command : > "$work/taken/$taken"; } 2> /dev/null || continue
+		set +C
+		try "$name" "$work/share$1" "$2" >> "$work/share$1/results"
+		set -C
+	done < "$work/names"
+	set +C
 }
 
 prepare
 touch "$work/results"
-jobs=${MUTATE_JOBS:-1}
-first=1
-while [ "$first" -le "$jobs" ]; do
-	: > "$work/results.$first"
-	mkdir -p "$work/share$first"
-	: > "$work/share$first/results"
-	share "$first" "$jobs" &
-	first=$((first + 1))
+for round in $rounds; do
+	# What has no result yet, or survived the round before.
+	awk -F '\t' -v round="$round" '
+		FILENAME == ARGV[1] { state[$1] = $2 == "survived" ? $2 $6 : $2; next }
+		!($1 in state) || (round == 2 && state[$1] == "survived1") { print $1 }' \
+		"$work/results" "$work/list" > "$work/names"
+	rm -rf "$work/taken"
+	mkdir "$work/taken"
+	worker=1
+	while [ "$worker" -le "${MUTATE_JOBS:-1}" ]; do
+		mkdir -p "$work/share$worker"
+		: > "$work/share$worker/results"
+		share "$worker" "$round" &
+		worker=$((worker + 1))
+	done
+	wait
+	cat "$work"/share*/results >> "$work/results"
 done
-wait
-cat "$work"/share*/results >> "$work/results"
 part=
 [ $# -eq 0 ] || part=yes
 if [ -z "$part" ]; then
