@@ -58,7 +58,7 @@ static bool grow(void)
 /* The call, not the instruction after it. */
 static const char *call_of(const void *pc)
 {
-	return (const char *)pc - 1;
+	return (const char *)((uintptr_t)pc - 1);
 }
 
 static void describe(struct place *place)

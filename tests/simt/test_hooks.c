@@ -103,7 +103,7 @@ START_TEST(each_access_is_seen)
 
 	hidden = 0;
 	what = on_ground(pairs[_i][0], 2, 1);
-	simt_expect(&what, SIMT_RACE, "test_hooks.c:");
+	simt_expect(&what, SIMT_RACE, "test_hooks");
 	what = on_ground(pairs[_i][1], 2, 1);
 	simt_expect(&what, SIMT_FINE, NULL);
 }
