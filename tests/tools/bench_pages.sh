@@ -229,7 +229,11 @@ echo "0.1 s: pages-get x mam-pages" >&2
 echo "0.2 s: pages-get x rw" >&2
 printf '# gpu: it\n# commit: c\npages-get,mam-pages,x,us,1\n' >"$csv"
 case $peers in
-*rw*) echo "note: the device failed pages-get x: rw: nothing"; exit 1 ;;
+*rw*)
+	echo 'pages-get,rw,w,us,7' >>"$csv" # measured before
+	echo "note: the device failed pages-get x: rw: nothing"
+	exit 1
+	;;
 esac
 echo 'pages-get,queue,x,us,5' >>"$csv"
 END
@@ -239,7 +243,7 @@ STAND_IN=$scratch PATH=$scratch/bin:$PATH BENCH_COMMIT=c sh "$script" "$scratch/
 same "gpu-pages.sh: what failed is in its status" 1 $?
 same "gpu-pages.sh: a second run without who hung" "rw,queue queue" \
 	"$(sed 's/.*--peers \([a-z,]*\).*/\1/' "$scratch/calls" | tr '\n' ' ' | sed 's/ $//')"
-same "gpu-pages.sh: the numbers of both" "# gpu: it|# commit: c|pages-get,mam-pages,x,us,1|pages-get,queue,x,us,5" \
+same "gpu-pages.sh: the numbers of both" "# gpu: it|# commit: c|pages-get,mam-pages,x,us,1|pages-get,rw,w,us,7|pages-get,queue,x,us,5" \
 	"$(tr '\n' '|' <"$scratch/results/pages-h100.csv" | sed 's/|$//')"
 same "gpu-pages.sh: pictures" "bench plot -o $scratch/results $scratch/results/pages-h100.csv" "$(cat "$scratch/plotted")"
 same "gpu-pages.sh: both tools, of mam and of all others" 4 "$(grep -c -- '--tool \(memcheck\|racecheck\)' "$scratch/sanitized")"
