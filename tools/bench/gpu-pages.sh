@@ -129,7 +129,8 @@ sanitizer=$(command -v compute-sanitizer || command -v "${CUDA_HOME:-/usr/local/
 sanitize() # TOOL PEERS
 {
 	[ "$(left)" -gt 8 ] || { say "compute-sanitizer $1, $2: no time left"; return; }
-	timeout -k 5 "$(left)" "$sanitizer" --tool "$1" --error-exitcode 9 "$mam" bench pages --smoke --pages 65536 \
+	# A kernel may take its time there.
+	BENCH_GRACE=60 timeout -k 5 "$(left)" "$sanitizer" --tool "$1" --error-exitcode 9 "$mam" bench pages --smoke --pages 65536 \
 		--peers "$2" -p >"$work/words" 2>&1
 	status=$?
 	cat "$work/words" >>"$log"
