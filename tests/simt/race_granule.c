@@ -77,7 +77,7 @@ static struct race_track *track_make(struct race_shadow *shadow, struct race_mem
 	track->write = access->write;
 	track->atomic = access->atomic;
 	track->scope = access->atomic ? access->scope : MAM_AT_SYSTEM;
-	track->table = false;
+	track->table = track->hosts = false;
 	track->count = 0;
 	return track;
 }

@@ -19,7 +19,12 @@ const struct race_record *race_track_conflict(const struct race_track *track,
 					      const struct race_access *access)
 {
 	bool same = track->atomic && access->atomic && track->mask == access->mask;
+	enum simt_scope wide = track->hosts || access->group & RACE_HOST ? MAM_AT_SYSTEM :
+									   MAM_AT_DEVICE;
 
+	/* Most atomics are like this: nothing to look for. */
+	if (same && track->scope >= wide && access->scope >= wide)
+		return NULL;
 	for (uint32_t i = 0; i < track->count; i++) {
 		const struct race_record *record = &track->records[i];
 
@@ -79,6 +84,7 @@ bool race_track_add(struct race_memory *memory, struct race_track *track,
 				      access->lane, access->order, access->op };
 	uint32_t kept = 0;
 
+	track->hosts |= (access->group & RACE_HOST) != 0;
 	if (!track->table) {
 		for (uint32_t i = 0; i < track->count; i++)
 			if (!stands_for(&track->records[i], lanes, access))

@@ -51,6 +51,7 @@ struct race_track {
 	uint8_t mask;            /* bytes of each access */
 	uint8_t live;            /* of these, the ones not forgotten */
 	bool write, atomic, table;
+	bool hosts;              /* some record is, or was, a host thread's */
 	uint8_t scope;
 };
 
