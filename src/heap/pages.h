@@ -12,7 +12,7 @@
 
 #include "heap/lone.h"
 #include "heap/release.h"
-#include "heap/runs.h"
+#include "heap/runs_warp.h"
 #include "heap/warp.h"
 
 /* One page, or MAM_NO_PAGE if each was seen taken. */
@@ -53,7 +53,7 @@ MAM_KFN uint32_t mam_pages_take_run(MAM_GLOBAL struct mam_pages *pages, struct m
 	}
 	if (n == 1)
 		return mam_pages_take(pages, walk);
-	found = mam_runs_take_lone(pages, *walk, n);
+	found = mam_runs_take_warp(pages, *walk, mam_warp_active(), n);
 	*walk = found.walk;
 	return found.page;
 }

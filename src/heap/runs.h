@@ -10,6 +10,8 @@
  * 3. If a word has a taken page in the way, give back what was claimed and raise `undone`.
  * 4. Lower `open`.
  *
+ * Who looks for pages that may be had: runs_warp.h.
+ *
  * Progress: of all runs that are claimed at once, look at the highest word that two of them
  * want. Whoever claims it has no other contested word before it, so it goes on to its end unless
  * a page there is kept by somebody: two runs cannot stop each other for ever, and one of two
@@ -95,78 +97,6 @@ MAM_KFN uint32_t mam_runs_claim(MAM_GLOBAL struct mam_pages *pages, uint32_t fir
 				       MAM_AT_DEVICE);
 	}
 	return stopped;
-}
-
-/*
- * Looks at the words from `word` to before `end` for `n` free pages in a row and claims them.
- * Every window of n pages there had a page seen taken if this gives MAM_NO_PAGE. `free` counts
- * free pages in a row up to the word; a claim that fails goes on behind the page that stopped
- * it, so that each attempt begins later than the last.
- */
-MAM_KFN uint32_t mam_runs_sweep(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk,
-				uint32_t n, uint32_t word, uint32_t end, uint32_t *undone)
-{
-	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
-	uint64_t seen, below = 0, starts;
-	uint32_t free = 0, lead, first, stopped;
-
-	MAM_ROLLED
-	while (word < end) {
-		seen = mam_bitmap_load(bits, word) | below;
-		walk->steps++;
-		lead = seen ? mam_ffs64(seen) - 1 : 64;
-		starts = n <= 64 ? mam_bits_stretches(~seen, n) : 0;
-		if (free + lead >= n) {
-			first = word * 64 - free;
-		} else if (starts) {
-			first = word * 64 + mam_ffs64(starts) - 1;
-		} else {
-			free = lead == 64 ? free + 64 : mam_clz64(seen);
-			below = 0;
-			word++;
-			continue;
-		}
-		stopped = mam_runs_claim(pages, first, first + n, undone);
-		if (stopped == MAM_NO_PAGE)
-			return first;
-		word = stopped / 64;
-		below = mam_bits_span(0, stopped % 64 + 1);
-		free = 0;
-	}
-	return MAM_NO_PAGE;
-}
-
-/*
- * A run of `n` pages, for one lane; MAM_NO_PAGE only if every window of n pages had one seen
- * taken.
- */
-MAM_KSLOW struct mam_kfound mam_runs_take_lone(MAM_GLOBAL struct mam_pages *pages,
-					       struct mam_kwalk walk, uint32_t n)
-{
-	uint32_t words = pages->words, word = walk.place / 64, scans, undone, over;
-	struct mam_kfound found;
-
-	found.walk = walk;
-	/* The words that windows reach into which begin before the place where the sweep does. */
-	over = n / 64 + 2 < words - word ? word + n / 64 + 2 : words;
-	MAM_ROLLED
-	for (scans = 0; scans < MAM_SCANS_MAX; scans++) {
-		undone = mam_scan_begin(pages);
-		found.page = mam_runs_sweep(pages, &found.walk, n, word, words, &undone);
-		if (found.page == MAM_NO_PAGE)
-			found.page = mam_runs_sweep(pages, &found.walk, n, 0, over, &undone);
-		if (found.page != MAM_NO_PAGE) {
-			found.walk.place = mam_walk_behind(pages, found.page + n - 1);
-			return found;
-		}
-		if (mam_scan_counts(pages, undone)) {
-			mam_tally_add(pages, MAM_TALLY_NO_RUN, 1);
-			return found;
-		}
-		mam_scan_pause(scans);
-	}
-	mam_tally_add(pages, MAM_TALLY_CONTENDED, 1);
-	return found;
 }
 
 #endif

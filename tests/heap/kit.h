@@ -129,8 +129,8 @@ static inline void kit_destroy(struct kit *kit)
 }
 
 /* Explores `kernel` on the kit; `check` is NULL for kit_check_empty(). */
-static inline void kit_explore(struct kit *kit, const char *name, simt_kernel *kernel, uint32_t grid,
-			       uint32_t block, uint32_t seeds, const char *(*check)(void *))
+static inline void kit_explore(struct kit *kit, const char *name, simt_kernel *kernel,
+			       uint32_t grid, uint32_t block, uint32_t seeds, const char *(*check)(void *))
 {
 	struct simt_case test = {
 		.name = name,

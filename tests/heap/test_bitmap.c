@@ -108,7 +108,10 @@ START_TEST(stretches)
 }
 END_TEST
 
-/* Lanes claim and release bits of one word: each bit has one owner, and old values tell the truth. */
+/*
+ * Lanes claim and release bits of one word: each bit has one owner, and old values tell the
+ * truth.
+ */
 MAM_KERNEL(bits_of_one_word)
 {
 	struct kit *kit = argument;
@@ -130,7 +133,7 @@ START_TEST(one_word)
 {
 	struct kit *kit = kit_create(64, NULL);
 
-	kit_explore(kit, "bits of one word", bits_of_one_word, 2, 12, 300, NULL);
+	kit_explore(kit, "bits of one word", bits_of_one_word, 2, 12, 1000, NULL);
 	kit_destroy(kit);
 }
 END_TEST

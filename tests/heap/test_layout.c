@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_layout.c - a heap's header: how large it is, what a new one says, which bits are set from the start.
+ * test_layout.c - a heap's header: how large it is, what a new one says, which bits are set from
+ * the start.
  */
 #include "heap/kit.h"
 

@@ -14,7 +14,7 @@ struct plan {
 };
 
 static const struct plan plans[] = {
-	{ "one page, two lanes", 1, 1, 2, ~0u, 4, 1, 600 },
+	{ "one page, two lanes", 1, 1, 2, ~0u, 4, 1, 2000 },
 	{ "two pages, a warp", 2, 1, 32, ~0u, 2, 1, 60 },
 	{ "three pages, lone lanes", 3, 4, 32, 1u << 7, 4, 2, 400 },
 	{ "a word less one, two warps", 31, 1, 64, ~0u, 2, 1, 60 },

@@ -6,7 +6,8 @@
 
 START_TEST(once_each)
 {
-	static const uint32_t sizes[] = { 1, 2, 3, 4, 5, 7, 8, 9, 31, 32, 33, 100, 1023, 1024, 1025 };
+	static const uint32_t sizes[] = { 1,  2,  3,  4,  5,   7,    8,   9,
+					  31, 32, 33, 64, 100, 1023, 1024, 1025 };
 	uint32_t words = sizes[_i], shift, order, next, word, units, met;
 	unsigned char seen[1025];
 
@@ -50,7 +51,7 @@ int main(void)
 {
 	TCase *tcase = tcase_create("tour");
 
-	tcase_add_loop_test(tcase, once_each, 0, 15);
+	tcase_add_loop_test(tcase, once_each, 0, 16);
 	tcase_add_test(tcase, orders_differ);
 	return kit_run(tcase, "heap/tour");
 }

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * runs_warp.h - runs of pages for the lanes of a warp that call, each with its own length.
+ *
+ * 1. Short ones, up to a word: each lane looks at a word of its own, neighbours side by side,
+ *    and claims the lowest stretch there that is long enough, by compare-and-swap, again while
+ *    the word has one. Who found none looks elsewhere with the others, at a random place, until
+ *    `patience` pages were seen.
+ * 2. All others, and long ones, one lane after another with the help of all: each looks at one
+ *    of so many words in a row. A stretch goes on from a word's highest pages over words that
+ *    are all free to the lowest pages of the next: ballots say which words those are, no prefix
+ *    sum is needed. What is free at the end of one row is carried into the next.
+ * 3. The lowest stretch that is long enough is claimed by the lane that wants it (runs.h). If
+ *    that fails the search goes on right behind the page that stopped it.
+ * 4. Step 2 goes over all words once, from the walk's place on, and then over the beginning and
+ *    as far over that place as a run may reach: if nothing was found every run of so many pages
+ *    had a page seen taken. Whether that counts, scan.h says.
+ *
+ * Bound: words / callers round trips for each caller, and one for each page that stopped a
+ * claim.
+ *
+ * Source: RW_malloc of Pham et al., ACM TOPC 12(1), 2025, joins segments across words in a
+ * warp's region; theirs ends at the region, this one goes on over all.
+ */
+#ifndef MAM_HEAP_RUNS_WARP_H
+#define MAM_HEAP_RUNS_WARP_H
+
+#include "heap/runs.h"
+
+/* A run of `n` pages within `word`, by one lane; MAM_NO_PAGE if it was seen to have none. */
+MAM_KFN uint32_t mam_runs_take_within(MAM_GLOBAL struct mam_pages *pages, uint32_t word, uint32_t n)
+{
+	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
+	uint64_t seen = mam_bitmap_load(bits, word), starts, old;
+	uint32_t first;
+
+	MAM_ROLLED
+	while ((starts = mam_bits_stretches(~seen, n)) != 0) {
+		first = mam_ffs64(starts) - 1;
+		old = mam_bitmap_swap(bits, word, seen, seen | mam_bits_span(first, n));
+		if (old == seen)
+			return word * 64 + first;
+		seen = old;
+	}
+	return MAM_NO_PAGE;
+}
+
+/* Step 1. Gives the caller's run or MAM_NO_PAGE; `n` is 0 for a caller that wants none of these. */
+MAM_KFN uint32_t mam_runs_take_short(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk,
+				     uint32_t mask, uint32_t n)
+{
+	uint32_t words = pages->words, rank = mam_popc32(mask & ((1u << mam_lane()) - 1));
+	uint32_t page = MAM_NO_PAGE, looked = 0, word;
+
+	MAM_ROLLED
+	for (;;) {
+		word = walk->place / 64 + rank;
+		word = word < words ? word : word - words;
+		walk->steps++;
+		if (n && rank < words && page == MAM_NO_PAGE)
+			page = mam_runs_take_within(pages, word, n);
+		looked++;
+		if (!mam_warp_ballot(mask, n && page == MAM_NO_PAGE) ||
+		    looked * 64 >= pages->patience)
+			return page;
+		mam_walk_jump(walk, pages);
+	}
+}
+
+/*
+ * Steps 2 and 3 for lane `who`, over the words from `word` to before `end`: a run of `n` pages,
+ * or MAM_NO_PAGE if each run there had a page seen taken. The same in all
+ * lanes.
+ */
+MAM_KFN uint32_t mam_runs_sweep_warp(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk,
+				     uint32_t mask, uint32_t who, uint32_t n, uint32_t word,
+				     uint32_t end, uint32_t *undone)
+{
+	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
+	uint32_t lower = mask & ((1u << mam_lane()) - 1), rank = mam_popc32(lower);
+	uint32_t width = mam_popc32(mask), free = 0, lead, tail, room, first, next, gaps, stopped;
+	uint64_t seen, below = 0, starts;
+
+	MAM_ROLLED
+	while (word < end) {
+		seen = rank < end - word ? mam_bitmap_load(bits, word + rank) : MAM_WORD_FULL;
+		if (!rank)
+			seen |= below;
+		walk->steps++;
+		lead = seen ? mam_ffs64(seen) - 1 : 64;
+		tail = mam_clz64(seen);
+		/* Words with a taken page, and the next of them above the caller's. */
+		gaps = mam_warp_ballot(mask, seen != 0);
+		next = gaps & ~lower & ~(1u << mam_lane());
+		room = tail + 64 * (width - 1 - rank);
+		first = mam_warp_shuffle32(mask, lead, next ? mam_ffs32(next) - 1 : mam_lane());
+		if (next) {
+			next = mam_popc32(mask & ((next & (~next + 1)) - 1));
+			room = tail + 64 * (next - 1 - rank) + first;
+		}
+		/* The first word's stretch begins with what was carried. */
+		first = MAM_NO_PAGE;
+		starts = n <= 64 ? mam_bits_stretches(~seen, n) : 0;
+		if (starts)
+			first = (word + rank) * 64 + mam_ffs64(starts) - 1;
+		else if (tail && room >= n)
+			first = (word + rank + 1) * 64 - tail;
+		if (!rank && free) {
+			room = seen ? free + lead : free + room;
+			if (room >= n)
+				first = word * 64 - free;
+		}
+		next = mam_warp_ballot(mask, first != MAM_NO_PAGE);
+		if (!next) {
+			/* Carry what is free at the end of the row. */
+			next = gaps ? 31 - (uint32_t)(mam_clz64(gaps) - 32) : 0;
+			tail = mam_warp_shuffle32(mask, tail, gaps ? next : mam_lane());
+			free = gaps ? tail + 64 * mam_popc32(mask & ~((2u << next) - 1)) :
+				      free + 64 * width;
+			word += width;
+			below = 0;
+			continue;
+		}
+		first = mam_warp_shuffle32(mask, first, mam_ffs32(next) - 1);
+		stopped = MAM_NO_PAGE;
+		if (mam_lane() == who)
+			stopped = mam_runs_claim(pages, first, first + n, undone);
+		stopped = mam_warp_shuffle32(mask, stopped, who);
+		if (stopped == MAM_NO_PAGE)
+			return first;
+		word = stopped / 64;
+		below = mam_bits_span(0, stopped % 64 + 1);
+		free = 0;
+	}
+	return MAM_NO_PAGE;
+}
+
+/* Steps 2 to 4 for lane `who`; the same in all lanes. */
+MAM_KFN uint32_t mam_runs_scan_warp(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk,
+				    uint32_t mask, uint32_t who, uint32_t n, bool *contended)
+{
+	uint32_t words = pages->words, word = walk->place / 64, scans, undone = 0, page, over;
+	uint32_t from, to, part, counts;
+
+	over = n / 64 + 2 < words - word ? word + n / 64 + 2 : words;
+	MAM_ROLLED
+	for (scans = 0; scans < MAM_SCANS_MAX; scans++) {
+		undone = mam_scan_begin(pages);
+		mam_warp_sync(mask);
+		MAM_ROLLED
+		for (part = 0; part < 2; part++) {
+			from = part ? 0 : word;
+			to = part ? over : words;
+			page = mam_runs_sweep_warp(pages, walk, mask, who, n, from, to, &undone);
+			if (page != MAM_NO_PAGE)
+				return page;
+		}
+		/*
+		 * What each lane saw comes before what `who` reads, who knows what it undid
+		 * itself.
+		 */
+		mam_fence(MAM_ACQUIRE, MAM_AT_DEVICE);
+		mam_warp_sync(mask);
+		counts = mam_lane() == who && mam_scan_counts(pages, undone);
+		if (mam_warp_shuffle32(mask, counts, who))
+			return MAM_NO_PAGE;
+		mam_scan_pause(scans);
+	}
+	*contended = true;
+	return MAM_NO_PAGE;
+}
+
+/* A run of `n` pages, two at least, for each lane of `mask`, which are those that are here. */
+MAM_KSLOW struct mam_kfound mam_runs_take_warp(MAM_GLOBAL struct mam_pages *pages,
+					       struct mam_kwalk walk, uint32_t mask, uint32_t n)
+{
+	uint32_t leader = mam_ffs32(mask) - 1, needy, who, least, page;
+	struct mam_kfound found;
+	bool contended;
+
+	walk.place = mam_warp_shuffle32(mask, walk.place, leader);
+	walk.state = mam_warp_shuffle32(mask, walk.state, leader);
+	found.page = mam_runs_take_short(pages, &walk, mask, n <= 64 ? n : 0);
+	needy = mam_warp_ballot(mask, found.page == MAM_NO_PAGE);
+	MAM_ROLLED
+	while (needy) {
+		who = mam_ffs32(needy) - 1;
+		needy &= needy - 1;
+		least = mam_warp_shuffle32(mask, n, who);
+		contended = false;
+		page = mam_runs_scan_warp(pages, &walk, mask, who, least, &contended);
+		if (mam_lane() == who)
+			found.page = page;
+		if (page != MAM_NO_PAGE) {
+			walk.place = mam_walk_behind(pages, page + least - 1);
+			continue;
+		}
+		/* Where so many do not fit, no more do. */
+		least = needy & ~mam_warp_ballot(mask, n < least);
+		needy &= ~least;
+		if (mam_lane() == who)
+			mam_tally_add(pages, contended ? MAM_TALLY_CONTENDED : MAM_TALLY_NO_RUN,
+				      1 + mam_popc32(least));
+	}
+	walk.state += mam_lane() * MAM_WALK_GOLDEN;
+	found.walk = walk;
+	return found;
+}
+
+#endif

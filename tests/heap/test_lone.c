@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_lone.c - lanes that each call alone, as all do where there are no warps.
+ */
+#include "heap/kit.h"
+
+struct plan {
+	const char *name;
+	uint32_t count, grid, block;
+	uint32_t each; /* pages a lane holds at a time */
+	uint32_t seeds;
+};
+
+/* There are enough for all in each of them. */
+static const struct plan plans[] = {
+	{ "two pages, two lanes", 2, 1, 2, 1, 2500 },
+	{ "eight pages, eight lanes of two blocks", 8, 2, 4, 1, 1500 },
+	{ "a word and a page for twelve lanes", 65, 3, 4, 5, 150 },
+	{ "a word and a page, five a lane, one more than needed", 66, 1, 13, 5, 150 },
+	{ "plenty", 900, 2, 16, 6, 60 },
+};
+
+MAM_KERNEL(take_keep_give)
+{
+	struct kit *kit = argument;
+	const struct plan *plan = kit->plan;
+	uint32_t held[8], n;
+	struct mam_kwalk walk;
+
+	mam_kwalk_start(&walk, kit->pages);
+	for (n = 0; n < plan->each; n++) {
+		held[n] = mam_lone_take(kit->pages, &walk);
+		if (held[n] == MAM_NO_PAGE) {
+			kit_count_failure(kit);
+			break;
+		}
+		kit_own(kit, held[n], 1);
+	}
+	/* Nobody gives anything back before all have asked. */
+	mam_syncthreads();
+	while (mam_grid_blocks() == 1 && n--) {
+		kit_disown(kit, held[n], 1);
+		MAM_KASSERT(mam_release_lone(kit->pages, held[n]));
+	}
+}
+
+static const char *nobody_was_refused(void *argument)
+{
+	struct kit *kit = argument;
+	const struct plan *plan = kit->plan;
+
+	if (kit->failed || kit->pages->tally[MAM_TALLY_FULL])
+		return "a page was refused that there was";
+	return plan->grid == 1 ? kit_check_empty(kit) : kit_check(kit);
+}
+
+START_TEST(lone)
+{
+	const struct plan *plan = &plans[_i];
+	struct kit *kit = kit_create(plan->count, plan);
+
+	kit_explore(kit, plan->name, take_keep_give, plan->grid, plan->block, plan->seeds,
+		    nobody_was_refused);
+	kit_destroy(kit);
+}
+END_TEST
+
+/* One lane in an empty heap: each request is one look, and the next page. */
+MAM_KERNEL(one_after_another)
+{
+	struct kit *kit = argument;
+	uint32_t page, last, i;
+	struct mam_kwalk walk;
+
+	mam_kwalk_start(&walk, kit->pages);
+	last = mam_lone_take(kit->pages, &walk);
+	for (i = 0; i < 150; i++) {
+		page = mam_lone_take(kit->pages, &walk);
+		MAM_KASSERT(page == (last + 1) % kit->count);
+		MAM_KASSERT(walk.steps == i + 2);
+		last = page;
+	}
+}
+
+START_TEST(in_a_row)
+{
+	struct kit *kit = kit_create(256, NULL);
+	struct simt_case test = {
+		.name = "in a row",
+		.kernel = one_after_another,
+		.grid = 1,
+		.block = 1,
+		.argument = kit,
+		.begin = kit_begin,
+		.seeds = 5,
+	};
+
+	simt_must_pass(&test);
+	kit_destroy(kit);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("lone");
+
+	tcase_add_loop_test(tcase, lone, 0, sizeof(plans) / sizeof(plans[0]));
+	tcase_add_test(tcase, in_a_row);
+	return kit_run(tcase, "heap/lone");
+}

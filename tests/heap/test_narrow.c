@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_narrow.c - "nothing" is said only if it is so, though runs are claimed and given up
+ * meanwhile.
+ *
+ * Two pages are free, the last of one word and the first of the next; all others are taken for
+ * good. A run of both claims the first, finds the second gone and gives the first back: who
+ * looks for a page meanwhile sees both taken, one of them by nobody who keeps it, and must look
+ * again.
+ */
+#include "heap/kit.h"
+
+struct plan {
+	const char *name;
+	uint32_t words;
+	uint32_t run_lanes, page_lanes; /* of each warp, as bits */
+	uint32_t run_warps, page_warps; /* which warps, as bits */
+	uint32_t seeds;
+};
+
+#define RUNS_HAD 0 /* a word of payload[] that no page uses: how many runs of both were had */
+
+static void begin_narrow(void *argument)
+{
+	struct kit *kit = argument;
+	uint64_t *bits = mam_pages_bits(kit->pages);
+	uint32_t i;
+
+	memset(kit->pages, 0, mam_pages_bytes(kit->count));
+	/* No patience: whoever finds nothing scans at once. */
+	mam_pages_format(kit->pages, kit->count, 1000);
+	memset(kit->owner, 0, sizeof(kit->owner));
+	memset(kit->payload, 0, sizeof(kit->payload));
+	kit->failed = 0;
+	for (i = 0; i < kit->count; i++)
+		if (i != 63 && i != 64) {
+			bits[i / 64] |= (uint64_t)1 << i % 64;
+			kit->owner[i] = ~0u;
+		}
+}
+
+MAM_KERNEL(pages_and_a_run)
+{
+	struct kit *kit = argument;
+	const struct plan *plan = kit->plan;
+	uint32_t warp = (mam_block() * mam_block_threads() + mam_thread()) / 32, page, tries;
+	struct mam_kwalk walk;
+
+	mam_kwalk_start(&walk, kit->pages);
+	if (plan->run_warps >> warp & plan->run_lanes >> mam_lane() & 1) {
+		for (tries = 0; tries < 3; tries++) {
+			page = mam_pages_take_run(kit->pages, &walk, 2);
+			if (page == MAM_NO_PAGE)
+				continue;
+			(void)mam_atomic_add32(&kit->payload[RUNS_HAD], 1, MAM_RELAXED,
+					       MAM_AT_DEVICE);
+			kit_own(kit, page, 2);
+			break;
+		}
+	} else if (plan->page_warps >> warp & plan->page_lanes >> mam_lane() & 1) {
+		page = mam_pages_take(kit->pages, &walk);
+		if (page == MAM_NO_PAGE)
+			kit_count_failure(kit);
+		else
+			kit_own(kit, page, 1);
+	}
+}
+
+static const char *nobody_was_refused(void *argument)
+{
+	struct kit *kit = argument;
+	const struct plan *plan = kit->plan;
+	uint32_t pages = (uint32_t)(__builtin_popcount(plan->page_lanes) *
+				    __builtin_popcount(plan->page_warps));
+
+	if (kit->payload[RUNS_HAD] > 1)
+		return "two runs of the same pages";
+	if (kit->failed > (kit->payload[RUNS_HAD] ? pages : pages - 2))
+		return "a page was refused that nobody had";
+	if (!pages && !kit->payload[RUNS_HAD])
+		return "a run was refused that nobody had";
+	return kit_check(kit);
+}
+
+static const struct plan plans[] = {
+	{ "lone pages, a run", 2, 1, 1, 1, 6, 800 },
+	{ "lone pages, two runs", 4, 1, 2, 3, 12, 400 },
+	{ "lanes together, a run", 2, 2, 0x11, 1, 2, 800 },
+	{ "lanes together, a run beside them", 3, 8, 0x11, 1, 1, 800 },
+	{ "two runs and no page", 2, 3, 0, 1, 0, 400 },
+	{ "runs of three warps and no page", 3, 1, 0, 7, 0, 400 },
+	{ "three lanes for two pages, and a run", 2, 1, 0x20, 1, 14, 400 },
+};
+
+START_TEST(narrow)
+{
+	const struct plan *plan = &plans[_i];
+	struct kit *kit = kit_create(plan->words * 64, plan);
+	struct simt_case test = {
+		.name = plan->name,
+		.kernel = pages_and_a_run,
+		.grid = 4,
+		.block = 32,
+		.argument = kit,
+		.begin = begin_narrow,
+		.check = nobody_was_refused,
+		.seeds = plan->seeds,
+		.config = { .race = KIT_RACE },
+	};
+
+	simt_must_pass(&test);
+	kit_destroy(kit);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("narrow");
+
+	tcase_add_loop_test(tcase, narrow, 0, sizeof(plans) / sizeof(plans[0]));
+	return kit_run(tcase, "heap/narrow");
+}

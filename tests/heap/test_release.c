@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_release.c - pages given back: in line, out of line, twice, and such as are none.
+ */
+#include "heap/kit.h"
+
+struct plan {
+	const char *name;
+	uint32_t callers; /* which lanes of a warp give back */
+	uint32_t first;   /* the first lane's page */
+	uint32_t step;    /* from one lane's page to the next one's */
+	uint32_t seeds;
+};
+
+/*
+ * Callers beside each other; lines that end at a word's end, or go over it; pages of one word
+ * out of order; far ones.
+ */
+static const struct plan plans[] = {
+	{ "in line", ~0u, 0, 1, 40 },
+	{ "in line over a border", ~0u, 50, 1, 40 },
+	{ "in line, some lanes", 0x0f0f0ff0, 64, 1, 40 },
+	{ "in line over a border, some lanes", 0xffff00ff, 110, 1, 40 },
+	{ "every second", ~0u, 5, 2, 40 },
+	{ "backward", ~0u, 200, ~0u, 40 },
+	{ "far from each other", 0x7fffffff, 3, 70, 40 },
+	{ "few lanes", 0x00000111, 60, 1, 80 },
+	{ "one lane", 0x00010000, 63, 1, 80 },
+};
+
+static uint32_t page_of(const struct kit *kit, uint32_t rank)
+{
+	const struct plan *plan = kit->plan;
+
+	return (plan->first + rank * plan->step) % kit->count;
+}
+
+static void begin_taken(void *argument)
+{
+	struct kit *kit = argument;
+	uint32_t i;
+
+	kit_begin(kit);
+	for (i = 0; i < kit->count; i++) {
+		mam_pages_bits(kit->pages)[i / 64] |= (uint64_t)1 << i % 64;
+		kit->owner[i] = ~0u;
+	}
+}
+
+/* Each caller gives its page back, and then once more. */
+MAM_KERNEL(give_twice)
+{
+	struct kit *kit = argument;
+	const struct plan *plan = kit->plan;
+	uint32_t page = page_of(kit, mam_popc32(plan->callers & ((1u << mam_lane()) - 1)));
+
+	if (!(plan->callers >> mam_lane() & 1))
+		return;
+	mam_atomic_store32(&kit->owner[page], 0, MAM_RELAXED, MAM_AT_DEVICE);
+	MAM_KASSERT(mam_pages_give(kit->pages, page));
+	MAM_KASSERT(!mam_pages_give(kit->pages, page));
+}
+
+static const char *each_once_and_once_more(void *argument)
+{
+	struct kit *kit = argument;
+	const struct plan *plan = kit->plan;
+	uint32_t i, given = 0, lanes = (uint32_t)__builtin_popcount(plan->callers);
+
+	for (i = 0; i < kit->count; i++)
+		given += !kit->owner[i];
+	if (given != lanes)
+		return "the plan gives a page twice";
+	if (kit->pages->tally[MAM_TALLY_TWICE] != lanes || kit->pages->tally[MAM_TALLY_FOREIGN])
+		return "giving back twice was not counted";
+	return kit_check(kit);
+}
+
+START_TEST(twice)
+{
+	const struct plan *plan = &plans[_i];
+	struct kit *kit = kit_create(1000, plan);
+	struct simt_case test = {
+		.name = plan->name,
+		.kernel = give_twice,
+		.grid = 1,
+		.block = 32,
+		.argument = kit,
+		.begin = begin_taken,
+		.check = each_once_and_once_more,
+		.seeds = plan->seeds,
+		.config = { .race = KIT_RACE },
+	};
+
+	simt_must_pass(&test);
+	kit_destroy(kit);
+}
+END_TEST
+
+/*
+ * All lanes give the same four pages back at the same time: each goes back once, whoever does
+ * it.
+ */
+MAM_KERNEL(give_the_same)
+{
+	struct kit *kit = argument;
+	uint32_t page = 62 + mam_thread() % 4;
+
+	if (mam_pages_give(kit->pages, page))
+		(void)mam_atomic_add32(&kit->payload[page], 1, MAM_RELAXED, MAM_AT_DEVICE);
+	mam_atomic_store32(&kit->owner[page], 0, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+static const char *four_went_back(void *argument)
+{
+	struct kit *kit = argument;
+	uint32_t i;
+
+	for (i = 0; i < kit->count; i++)
+		if (kit->payload[i] != (i >= 62 && i < 66))
+			return "a page went back not once";
+	if (kit->pages->tally[MAM_TALLY_TWICE] != 80 - 4)
+		return "giving back twice was not counted";
+	return kit_check(kit);
+}
+
+START_TEST(the_same)
+{
+	struct kit *kit = kit_create(100, NULL);
+	struct simt_case test = {
+		.name = "the same",
+		.kernel = give_the_same,
+		.grid = 2,
+		.block = 40,
+		.argument = kit,
+		.begin = begin_taken,
+		.check = four_went_back,
+		.seeds = 100,
+		.config = { .race = false },
+	};
+
+	simt_must_pass(&test);
+	kit_destroy(kit);
+}
+END_TEST
+
+/* Some lanes give what is no page; the others' go back all the same. */
+MAM_KERNEL(give_foreign)
+{
+	struct kit *kit = argument;
+	uint32_t lane = mam_lane(), page;
+
+	if (lane % 3 == 1) {
+		page = lane % 2 ? MAM_NO_PAGE : kit->count + lane;
+		MAM_KASSERT(!mam_pages_give(kit->pages, page));
+	} else {
+		mam_atomic_store32(&kit->owner[lane], 0, MAM_RELAXED, MAM_AT_DEVICE);
+		MAM_KASSERT(mam_pages_give(kit->pages, lane));
+	}
+}
+
+static const char *foreign_counted(void *argument)
+{
+	struct kit *kit = argument;
+
+	if (kit->pages->tally[MAM_TALLY_FOREIGN] != 11 || kit->pages->tally[MAM_TALLY_TWICE])
+		return "what is no page was not counted";
+	return kit_check(kit);
+}
+
+START_TEST(foreign)
+{
+	struct kit *kit = kit_create(70, NULL);
+	struct simt_case test = {
+		.name = "foreign",
+		.kernel = give_foreign,
+		.grid = 1,
+		.block = 32,
+		.argument = kit,
+		.begin = begin_taken,
+		.check = foreign_counted,
+		.seeds = 100,
+		.config = { .race = KIT_RACE },
+	};
+
+	simt_must_pass(&test);
+	kit_destroy(kit);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("release");
+
+	tcase_add_loop_test(tcase, twice, 0, sizeof(plans) / sizeof(plans[0]));
+	tcase_add_test(tcase, the_same);
+	tcase_add_test(tcase, foreign);
+	return kit_run(tcase, "heap/release");
+}
