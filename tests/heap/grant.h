@@ -29,6 +29,7 @@ static inline void set_up(void)
 	setenv("FAKE_CUDA_CLOCK_NS", "10", 1);
 	setenv("FAKE_CUDA_LAG_US", "1000", 1);
 	setenv("FAKE_CUDA_DEVICES", "2", 1);
+	setenv("MAM_LOG_FILE", "/dev/null", 1);
 	unsetenv("FAKE_CUDA_FAIL_AT");
 	unsetenv("FAKE_CUDA_LOG");
 }
