@@ -432,8 +432,9 @@ START_TEST(a_pool_that_frees_at_once_is_waited_for)
 
 	ck_assert_int_eq(cuda.cuStreamCreate(&stream, NON_BLOCKING), CUDA_SUCCESS);
 	ck_assert_int_eq(mam_malloc(pool, 2 * MIB, &block), MAM_OK);
-	ck_assert_int_eq(cuda.cuMemsetD8Async((uintptr_t)block, 0xff, 2 * MIB, stream),
-			 CUDA_SUCCESS);
+	for (unsigned int i = 0; i < 20; i++)
+		ck_assert_int_eq(cuda.cuMemsetD8Async((uintptr_t)block, 0xff, 2 * MIB, stream),
+				 CUDA_SUCCESS);
 	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
 	heap = heap_of(pool, MIB, 0);
 	ck_assert_ptr_eq(mam_heap_device(heap)->ground, block);
@@ -441,6 +442,91 @@ START_TEST(a_pool_that_frees_at_once_is_waited_for)
 	ck_assert_uint_eq(stats_of(heap).free, 256);
 	heap_end(heap);
 	pool_end(pool);
+}
+END_TEST
+
+/* One that is strict is not, nor is what other streams do. */
+START_TEST(a_new_heap_waits_for_itself_alone)
+{
+	struct cuda cuda = load();
+	struct mam_pool *pool = pool_new();
+	struct mam_heap *heap;
+	void *block;
+
+	ck_assert_int_eq(mam_malloc(pool, MIB, &block), MAM_OK);
+	for (unsigned int i = 0; i < 20; i++)
+		ck_assert_int_eq(cuda.cuMemsetD8Async((uintptr_t)block, 0xff, MIB, NULL),
+				 CUDA_SUCCESS);
+	heap = heap_of(pool, MIB, 0);
+	ck_assert_int_gt(cuda.fake_pending((uintptr_t)block, MIB), 0);
+	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
+	heap_end(heap);
+	pool_end(pool);
+}
+END_TEST
+
+/* Nor does it take a driver to say so. */
+START_TEST(addresses_alone_are_refused_without_a_device)
+{
+	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
+	struct mam_pool *pool;
+	struct mam_heap *heap;
+
+	setenv("FAKE_CUDA_DEVICES", "0", 1);
+	(void)load_only();
+	pool = pool_on("host", MAM_FREE_DEFAULT);
+	attr.bytes = MIB;
+	ck_assert_int_eq(mam_heap_create(pool, &attr, &heap), MAM_ERROR_UNSUPPORTED);
+	ck_assert_int_eq(mam_heap_create(NULL, &attr, &heap), MAM_ERROR_NO_DEVICE);
+	pool_end(pool);
+}
+END_TEST
+
+static int is_active(const struct cuda *cuda)
+{
+	unsigned int flags;
+	int active = -1;
+
+	ck_assert_int_eq(cuda->cuDevicePrimaryCtxGetState(0, &flags, &active), CUDA_SUCCESS);
+	return active;
+}
+
+/* Of a source that names no context a heap keeps the device's own alive. */
+START_TEST(the_context_is_kept_as_long_as_the_heap)
+{
+	struct cuda cuda = load();
+	struct own_source own = { .source = { .ops = &own_ops,
+					      .properties = { .name = "own",
+							      .granularity = 2 * MIB,
+							      .alignment = 512 } } };
+	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
+	struct CUctx_st *context;
+	struct mam_pool *pool;
+	struct mam_heap *heap;
+	void *block;
+
+	attr.bytes = MIB;
+	ck_assert_int_eq(mam_pool_create_on(&own.source, NULL, &pool), MAM_OK);
+	ck_assert_int_eq(cuda.cuCtxGetCurrent(&context), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxSetCurrent(NULL), CUDA_SUCCESS);
+	ck_assert_int_eq(mam_heap_create(pool, &attr, &heap), MAM_ERROR_UNSUPPORTED);
+	pool_end(pool);
+	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
+	ck_assert_int_eq(is_active(&cuda), 0); /* a heap that was not made keeps nothing */
+
+	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxSetCurrent(context), CUDA_SUCCESS);
+	own.cuda = &cuda;
+	ck_assert_int_eq(mam_pool_create_on(&own.source, NULL, &pool), MAM_OK);
+	ck_assert_int_eq(mam_malloc(pool, 512, &block), MAM_OK); /* the chunk is here */
+	ck_assert_int_eq(cuda.cuCtxSetCurrent(NULL), CUDA_SUCCESS);
+	heap = heap_of(pool, MIB, 0);
+	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
+	ck_assert_int_eq(is_active(&cuda), 1);
+	ck_assert_uint_eq(stats_of(heap).free, 256);
+	heap_end(heap);
+	ck_assert_int_eq(is_active(&cuda), 0);
+	ck_assert_int_eq(mam_pool_abandon(pool), MAM_OK);
 }
 END_TEST
 
@@ -460,16 +546,38 @@ START_TEST(a_pool_that_ends_under_its_heap)
 	ck_assert_int_eq(mam_heap_destroy(heap), MAM_OK);
 	attr.bytes = MIB;
 	ck_assert_int_eq(mam_heap_create(pool, &attr, &heap), MAM_ERROR_DESTROYED);
+	pool = pool_new();
+	pool_end(pool);
+	ck_assert_int_eq(mam_heap_create(pool, &attr, &heap), MAM_ERROR_DESTROYED);
 }
 END_TEST
+
+static unsigned int calls_in(const char *path, const char *name)
+{
+	FILE *file = fopen(path, "r");
+	unsigned int calls = 0;
+	char line[512];
+
+	ck_assert_ptr_nonnull(file);
+	while (fgets(line, sizeof(line), file))
+		calls += strncmp(line, name, strlen(name)) == 0;
+	fclose(file);
+	return calls;
+}
 
 /* Nothing of the driver's is kept: no stream, no event, no block but the pool's chunks. */
 START_TEST(nothing_is_left_behind)
 {
-	struct cuda cuda = load();
 	struct fake_held before, after;
-	struct mam_pool *pool = pool_new();
+	struct mam_pool *pool;
+	char path[64];
+	struct cuda cuda;
 
+	snprintf(path, sizeof(path), "/tmp/mam-heap-calls.%d", (int)getpid());
+	unlink(path);
+	setenv("FAKE_CUDA_LOG", path, 1);
+	cuda = load();
+	pool = pool_new();
 	cuda.fake_holds(&before);
 	for (unsigned int i = 0; i < 50; i++) {
 		struct mam_heap *heap = heap_of(pool, (i + 1) * 10 * KIB, 256);
@@ -481,6 +589,9 @@ START_TEST(nothing_is_left_behind)
 	pool_end(pool);
 	cuda.fake_holds(&after);
 	ck_assert_mem_eq(&before, &after, sizeof(before));
+	ck_assert_uint_eq(calls_in(path, "cuStreamCreate "), 50);
+	ck_assert_uint_eq(calls_in(path, "cuStreamDestroy "), 50);
+	unlink(path);
 }
 END_TEST
 
@@ -500,6 +611,9 @@ static void add(TCase *tests)
 	tcase_add_test(tests, calls_are_in_their_streams_order);
 	tcase_add_test(tests, streams_that_are_none);
 	tcase_add_test(tests, a_pool_that_frees_at_once_is_waited_for);
+	tcase_add_test(tests, a_new_heap_waits_for_itself_alone);
+	tcase_add_test(tests, addresses_alone_are_refused_without_a_device);
+	tcase_add_test(tests, the_context_is_kept_as_long_as_the_heap);
 	tcase_add_test(tests, a_pool_that_ends_under_its_heap);
 	tcase_add_test(tests, nothing_is_left_behind);
 }
