@@ -184,8 +184,7 @@ static struct simt_piece *new_piece(struct simt_block *block, size_t bytes)
 
 		if (!fresh)
 			return NULL;
-		memset(&fresh[block->pieces_room], 0,
-		       (room - block->pieces_room) * sizeof(*fresh));
+		memset(&fresh[block->pieces_room], 0, (room - block->pieces_room) * sizeof(*fresh));
 		block->piece = fresh;
 		block->pieces_room = room;
 	}
@@ -261,5 +260,6 @@ uint32_t simt_warpid(void)
 	if (!lane)
 		return 0;
 	return lane->block->slot / simt_now->config.sms *
-		       ((lane->block->count + SIMT_WARP - 1) / SIMT_WARP) + lane->warp->index;
+		       ((lane->block->count + SIMT_WARP - 1) / SIMT_WARP) +
+	       lane->warp->index;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block.h - blocks in flight: their lanes' start and end, the block barrier, shared memory, and where they run.
+ * block.h - blocks in flight: their lanes' start and end, the block barrier, shared memory, and
+ * where they run.
  *
  * A block's slot in the world keeps stacks and shared memory for the block that comes after it.
  */

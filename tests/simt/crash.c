@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crash.c - the handler runs on a stack of its own, as the lane's may be what overflowed. It writes its text, puts back what
- * there was before it and returns: the same instruction then meets the older handler (a sanitizer's, say) or the end.
+ * crash.c - the handler runs on a stack of its own, as the lane's may be what overflowed. It writes
+ * its text, puts back what there was before it and returns: the same instruction then meets the
+ * older handler (a sanitizer's, say) or the end.
  */
 #include "simt/crash.h"
 
@@ -28,7 +29,8 @@ static void describe(int number)
 
 	search.failed = true;
 	search.result.verdict = SIMT_FAILED;
-	snprintf(search.result.text, sizeof(search.result.text), "a lane crashes: signal %d", number);
+	snprintf(search.result.text, sizeof(search.result.text), "a lane crashes: signal %d",
+		 number);
 	simt_describe(now, &search, text, sizeof(text) - 1);
 	length = strlen(text);
 	text[length++] = '\n';

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * expect.h - for tests of the simulator itself: a kernel that must end in one way under every policy,
- * with a text that says certain things.
+ * expect.h - for tests of the simulator itself: a kernel that must end in one way under every
+ * policy, with a text that says certain things.
  */
 #ifndef MAM_TESTS_SIMT_EXPECT_H
 #define MAM_TESTS_SIMT_EXPECT_H
@@ -39,8 +39,9 @@ static inline const struct simt_result *simt_expect(const struct expect *what,
 			ck_assert_msg(result.verdict == verdict, "seed %u, policy %s: %s: %s", seed,
 				      simt_policy_name(policy), simt_verdict_name(result.verdict),
 				      result.text);
-			ck_assert_msg(!says || strstr(result.text, says), "seed %u, policy %s: no \"%s\" in: %s",
-				      seed, simt_policy_name(policy), says, result.text);
+			ck_assert_msg(!says || strstr(result.text, says),
+				      "seed %u, policy %s: no \"%s\" in: %s", seed,
+				      simt_policy_name(policy), says, result.text);
 		}
 	}
 	return &result;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * explore.c - seed by seed, each under every policy in turn, so that what any policy finds early is found early.
+ * explore.c - seed by seed, each under every policy in turn, so that what any policy finds early is
+ * found early.
  *
- * The counts of a program lie in memory that it shares with the children Check may run its tests in;
- * the process that began prints them at its end.
+ * The counts of a program lie in memory that it shares with the children Check may run its tests
+ * in; the process that began prints them at its end.
  */
 #include "simt/explore.h"
 
@@ -39,7 +40,8 @@ static void __attribute__((constructor)) begin_counts(void)
 {
 	static struct counts alone;
 
-	counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	if (counts == MAP_FAILED)
 		counts = &alone;
 	counts->owner = getpid();
@@ -80,7 +82,8 @@ static unsigned int policies_of(const struct simt_case *test)
 			if (!strcmp(text, simt_policy_name(i)))
 				return 1u << i;
 		}
-		fprintf(stderr, "simt: SIMT_POLICY=%s is none of lane, warp, pct; it is passed over\n",
+		fprintf(stderr,
+			"simt: SIMT_POLICY=%s is none of lane, warp, pct; it is passed over\n",
 			text);
 	}
 	return test->policies ? test->policies : (1u << SIMT_POLICIES) - 1;
@@ -126,7 +129,8 @@ static bool try_one(const struct simt_case *test, uint64_t seed, enum simt_polic
 		wrong = test->check(test->argument);
 	if (wrong) {
 		search->result.verdict = SIMT_FAILED;
-		snprintf(search->result.text, sizeof(search->result.text), "after the run: %s", wrong);
+		snprintf(search->result.text, sizeof(search->result.text), "after the run: %s",
+			 wrong);
 	}
 	return search->result.verdict == SIMT_FINE;
 }
@@ -206,10 +210,11 @@ void simt_describe(const struct simt_case *test, const struct simt_search *searc
 
 	own_path(path, sizeof(path));
 	length = strlen(search->result.text);
-	snprintf(text, bytes, "%s: %s after %llu steps with seed %llu, policy %s\n%s%sagain: ", test->name,
-		 simt_verdict_name(search->result.verdict), (unsigned long long)search->result.steps,
-		 (unsigned long long)search->seed, simt_policy_name(search->policy),
-		 search->result.text,
+	snprintf(text, bytes,
+		 "%s: %s after %llu steps with seed %llu, policy %s\n%s%sagain: ", test->name,
+		 simt_verdict_name(search->result.verdict),
+		 (unsigned long long)search->result.steps, (unsigned long long)search->seed,
+		 simt_policy_name(search->policy), search->result.text,
 		 length && search->result.text[length - 1] == '\n' ? "" : "\n");
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
 		if (!getenv(kept[i]))
@@ -219,5 +224,6 @@ void simt_describe(const struct simt_case *test, const struct simt_search *searc
 	}
 	length = strlen(text);
 	snprintf(text + length, bytes - length, "SIMT_CASE='%s' SIMT_SEED=%llu SIMT_POLICY=%s %s",
-		 test->name, (unsigned long long)search->seed, simt_policy_name(search->policy), path);
+		 test->name, (unsigned long long)search->seed, simt_policy_name(search->policy),
+		 path);
 }

@@ -7,9 +7,9 @@
  *
  *     SIMT_CASE='two warps' SIMT_SEED=417 SIMT_POLICY=warp tests/heap/test_pages
  *
- * The environment: SIMT_SEED and SIMT_POLICY run one interleaving, SIMT_CASE only the case of that name, SIMT_SEEDS says
- * how many seeds (in place of the case's own number), SIMT_FIRST where they begin, SIMT_TRACE=1 prints
- * each step of a replay.
+ * The environment: SIMT_SEED and SIMT_POLICY run one interleaving, SIMT_CASE only the case of that
+ * name, SIMT_SEEDS says how many seeds (in place of the case's own number), SIMT_FIRST where they
+ * begin, SIMT_TRACE=1 prints each step of a replay.
  */
 #ifndef MAM_TESTS_SIMT_EXPLORE_H
 #define MAM_TESTS_SIMT_EXPLORE_H
@@ -20,13 +20,14 @@ struct simt_case {
 	const char *name;
 	simt_kernel *kernel;
 	unsigned int grid, block;
-	void *argument;                        /* the kernel's, and of the two calls below */
-	void (*begin)(void *argument);         /* may be NULL */
-	const char *(*check)(void *argument);  /* NULL if all is well, or what is wrong; may be NULL */
-	/* In place of one kernel: builds a world of several launches and host threads. May be NULL. */
+	void *argument;                /* the kernel's, and of the two calls below */
+	void (*begin)(void *argument); /* may be NULL */
+	/* NULL if all is well, or what is wrong; may be NULL. */
+	const char *(*check)(void *argument);
+	/* In place of one kernel: a world of several launches and host threads. May be NULL. */
 	bool (*build)(struct simt_world *world, void *argument);
-	unsigned int seeds;    /* how many, for each policy */
-	unsigned int policies; /* bits 1 << SIMT_BY_...; 0: all */
+	unsigned int seeds;        /* how many, for each policy */
+	unsigned int policies;     /* bits 1 << SIMT_BY_...; 0: all */
 	struct simt_config config; /* seed and policy are set by the search */
 };
 
@@ -39,16 +40,20 @@ struct simt_search {
 	struct simt_result result;
 };
 
-/* True if every interleaving went well; a case that SIMT_CASE leaves out goes well without a run. */
+/* True if all interleavings went well; a case that SIMT_CASE leaves out goes well without a run. */
 bool simt_explore(const struct simt_case *test, struct simt_search *search);
 /* What failed and the command that has it again, into `text`. */
 void simt_describe(const struct simt_case *test, const struct simt_search *search, char *text,
 		   size_t bytes);
-/* For tests: explores, prints what failed, and fails the Check test. Counts schedules a program runs; prints them at exit. */
+/*
+ * For tests: explores, prints what failed, and fails the Check test. Counts schedules a program
+ * runs; prints them at exit.
+ */
 void simt_must_pass(const struct simt_case *test);
 /*
- * The opposite: a failure with this verdict must be found (any if SIMT_FINE), else the Check test fails. Where SIMT_CASE,
- * SIMT_SEED or SIMT_SEEDS choose, what is found is printed, and nothing fails.
+ * The opposite: a failure with this verdict must be found (any if SIMT_FINE), else the Check test
+ * fails. Where SIMT_CASE, SIMT_SEED or SIMT_SEEDS choose, what is found is printed, and nothing
+ * fails.
  */
 void simt_must_fail(const struct simt_case *test, enum simt_verdict verdict);
 

@@ -27,17 +27,20 @@
 #ifdef WITH_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-#define STACK_BYTES ((size_t)256 << 10) /* instrumented frames are wide; only touched pages cost memory */
+#define STACK_BYTES ((size_t)256 << 10) /* instrumented frames are wide */
 #else
 #define STACK_BYTES ((size_t)64 << 10)
 #endif
-/* Two pages of hot lines in steps of seven: lanes 0 to 17 of a warp share no set of a 32 KiB cache. */
+/* Two pages in steps of seven lines: 18 lanes' hot lines share no set of a 32 KiB cache. */
 #define COLOURS 18
 #define COLOUR_BYTES ((size_t)448)
 #define GUARDED_MAX 16384
 
 #ifndef SIMT_UCONTEXT
-/* simt_fiber_swap(save, sp): save is where the old stack pointer goes. simt_fiber_begin() calls rbx with r12. */
+/*
+ * simt_fiber_swap(save, sp): save is where the old stack pointer goes. simt_fiber_begin() calls rbx
+ * with r12.
+ */
 void simt_fiber_swap(void **save, void *sp);
 void simt_fiber_begin(void);
 __asm__(".text\n"
@@ -79,7 +82,10 @@ struct frame {
 #endif
 
 #ifdef WITH_TSAN
-/* The thread sanitizer's own library takes a change of stacks for a wild one: such a program has nothing to say. */
+/*
+ * The thread sanitizer's own library takes a change of stacks for a wild one: such a program has
+ * nothing to say.
+ */
 static void __attribute__((constructor)) skip(void)
 {
 	puts("skip - the simulator's fibers do not run under the thread sanitizer");
@@ -135,7 +141,10 @@ bool simt_fiber_init(struct simt_fiber *fiber, unsigned int colour)
 
 	if (ground == MAP_FAILED)
 		return false;
-	/* Each page that faults is a mapping of its own, of which the kernel allows some 65,000 and a fiber needs none. */
+	/*
+	 * Each page that faults is a mapping of its own, of which the kernel allows some 65,000 and
+	 * a fiber needs none.
+	 */
 	if (guarded < GUARDED_MAX && !mprotect(ground, page, PROT_NONE))
 		guarded++;
 	memset(fiber, 0, sizeof(*fiber));
@@ -151,7 +160,8 @@ void simt_fiber_fini(struct simt_fiber *fiber)
 	if (!fiber->ground)
 		return;
 #ifdef WITH_ASAN
-	__asan_unpoison_memory_region(fiber->stack, fiber->mapped - (size_t)(fiber->stack - (char *)fiber->ground));
+	__asan_unpoison_memory_region(
+		fiber->stack, fiber->mapped - (size_t)(fiber->stack - (char *)fiber->ground));
 #endif
 	munmap(fiber->ground, fiber->mapped);
 	memset(fiber, 0, sizeof(*fiber));

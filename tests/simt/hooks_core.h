@@ -10,8 +10,10 @@
 
 /* Does a lane or a host thread of a world run? Elsewhere accesses are nobody's concern. */
 bool simt_inside(void);
-/* A scheduling point, and a race check if the launch has them. `site` must live as long as the program. Accesses to the
- * caller's own stack are passed over. */
+/*
+ * A scheduling point, and a race check if the launch has them. `site` must live as long as the
+ * program. Accesses to the caller's own stack are passed over.
+ */
 void simt_plain(const volatile void *where, size_t bytes, bool write, const char *site);
 
 #endif

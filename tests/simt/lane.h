@@ -3,7 +3,8 @@
  * lane.h - what the parts of the simulator share: lanes in warps in blocks in launches in a world.
  *
  * Numbers, never addresses, decide what is picked: a run is the same wherever memory lies.
- * A lane's `state` is SIMT_READY exactly if its bit is in its warp's `ready` and the scheduler knows it.
+ * A lane's `state` is SIMT_READY exactly if its bit is in its warp's `ready` and the scheduler
+ * knows it.
  */
 #ifndef MAM_TESTS_SIMT_LANE_H
 #define MAM_TESTS_SIMT_LANE_H
@@ -80,7 +81,7 @@ struct simt_block {
 	uint32_t live;       /* lanes that have not ended */
 	uint32_t at_barrier;
 	bool used;
-	struct simt_piece *piece; /* shared memory; those from `pieces` on are old ones to be used again */
+	struct simt_piece *piece; /* shared memory; those from `pieces` on are there for later */
 	uint32_t pieces, pieces_room;
 };
 
@@ -97,24 +98,24 @@ struct simt_launch {
 	uint32_t place;   /* of its first block, in race.h */
 	bool host, begun, ended;
 	struct simt_launch *before; /* in its stream; NULL if none */
-	uint32_t by;                /* number of the host thread that launched it; 0: the world's builder */
+	uint32_t by; /* number of the host thread that launched it; 0: the world's builder */
 };
 
 /* Points at which the scheduler's choice of policy differs are in sched.c. */
 struct simt_sched {
 	enum simt_policy policy;
 	uint64_t random;
-	struct simt_lane **ready; /* a list; by PCT a heap, smallest key first */
-	struct simt_warp **warps; /* those with a lane that is ready: by warp only */
+	struct simt_lane **ready;  /* a list; by PCT a heap, smallest key first */
+	struct simt_warp **warps;  /* those with a lane that is ready: by warp only */
 	struct simt_lane **asleep; /* a heap, earliest first */
 	uint32_t lanes_ready, warps_ready, sleepers, room;
-	struct simt_warp *warp;   /* by warp: which one's turn it is */
-	uint64_t change[16];      /* by PCT: at which steps, sorted */
+	struct simt_warp *warp; /* by warp: which one's turn it is */
+	uint64_t change[16];    /* by PCT: at which steps, sorted */
 	uint32_t changes, changed;
-	uint32_t in_a_row;        /* by PCT: points of the same lane */
-	uint64_t last_key;        /* by PCT: the key that comes after all others */
-	uint32_t early;           /* of 64 calls of mam_warp_active() so many are answered at once */
-	bool run_on;              /* by warp: a lane goes on until it waits */
+	uint32_t in_a_row; /* by PCT: points of the same lane */
+	uint64_t last_key; /* by PCT: the key that comes after all others */
+	uint32_t early;    /* of 64 calls of mam_warp_active() so many are answered at once */
+	bool run_on;       /* by warp: a lane goes on until it waits */
 	struct simt_lane *last;
 };
 
@@ -125,7 +126,7 @@ struct simt_world {
 	uint64_t steps, steps_max, clock, hash;
 	uint64_t dice; /* of simt_random() */
 	bool trace;
-	bool attention; /* something ended or was launched: the main loop looks before anybody goes on */
+	bool attention; /* something ended or was launched: the main loop has to look */
 	bool race_on;
 	struct race *race;
 	uint32_t race_room;

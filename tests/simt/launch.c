@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * launch.c - what a world holds: launches in their streams, and host threads, which are launches of one lane.
+ * launch.c - what a world holds: launches in their streams, and host threads, which are launches of
+ * one lane.
  */
 #include "simt/launch.h"
 
@@ -98,7 +99,8 @@ bool simt_host_launch(unsigned int stream, simt_kernel *kernel, unsigned int gri
 	if (!lane)
 		return false;
 	if (!lane->block->launch->host)
-		simt_stop(SIMT_FAILED, "%s calls simt_host_launch(): only a host thread can", simt_report_name(lane));
+		simt_stop(SIMT_FAILED, "%s calls simt_host_launch(): only a host thread can",
+			  simt_report_name(lane));
 	launch = add(world, stream, kernel, grid, block, argument);
 	if (!launch)
 		return false;

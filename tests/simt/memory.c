@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * memory.c - atomics, fences and plain accesses: the scheduler picks who goes on, then the access
- * happens at once and is judged. What is interleaved is sequentially consistent; what orders alone would allow is
- * the race checker's to find.
+ * happens at once and is judged. What is interleaved is sequentially consistent; what orders alone
+ * would allow is the race checker's to find.
  */
 #include "simt/hooks_core.h"
 #include "simt/report.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * must.c - explorations as assertions of Check: apart from explore.c, so that programs without Check can explore.
+ * must.c - explorations as assertions of Check: apart from explore.c, so that programs without
+ * Check can explore.
  */
 #include <check.h>
 #include <stdio.h>
@@ -34,8 +35,8 @@ void simt_must_fail(const struct simt_case *test, enum simt_verdict verdict)
 		return;
 	}
 	if (well) {
-		ck_abort_msg("%s: what is wrong here was not found in %llu interleavings", test->name,
-			     (unsigned long long)search.schedules);
+		ck_abort_msg("%s: what is wrong here was not found in %llu interleavings",
+			     test->name, (unsigned long long)search.schedules);
 	}
 	if (verdict != SIMT_FINE && search.result.verdict != verdict)
 		ck_abort_msg("%s was to be found, but: %s", simt_verdict_name(verdict), text);

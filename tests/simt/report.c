@@ -49,7 +49,10 @@ static void __attribute__((format(printf, 2, 3))) append(char *text, const char 
 	va_end(arguments);
 }
 
-/* Which of the world's launches it is, if there is more than one; counted from 1, host threads apart. */
+/*
+ * Which of the world's launches it is, if there is more than one; counted from 1, host threads
+ * apart.
+ */
 static uint32_t rank_of(const struct simt_world *world, const struct simt_launch *launch)
 {
 	uint32_t rank = 0;
@@ -76,8 +79,9 @@ const char *simt_report_name(const struct simt_lane *lane)
 	}
 	if (simt_now->launches - simt_now->hosts > 1)
 		length = snprintf(text, sizeof(texts[0]), "launch %u ", rank_of(simt_now, launch));
-	snprintf(text + length, sizeof(texts[0]) - (size_t)length, "block %u thread %u (lane %u of warp %u)",
-		 lane->block->index, lane->thread, lane->lane, lane->warp->index);
+	snprintf(text + length, sizeof(texts[0]) - (size_t)length,
+		 "block %u thread %u (lane %u of warp %u)", lane->block->index, lane->thread,
+		 lane->lane, lane->warp->index);
 	return text;
 }
 
@@ -92,8 +96,8 @@ void simt_report_number(unsigned int number, char *text, size_t bytes)
 		if (launch->host)
 			snprintf(text, bytes, "host thread %u", rank_of(simt_now, launch));
 		else if (simt_now->launches - simt_now->hosts > 1)
-			snprintf(text, bytes, "launch %u block %u thread %u", rank_of(simt_now, launch),
-				 at / launch->block, thread);
+			snprintf(text, bytes, "launch %u block %u thread %u",
+				 rank_of(simt_now, launch), at / launch->block, thread);
 		else
 			snprintf(text, bytes, "block %u thread %u", at / launch->block, thread);
 	}
@@ -118,20 +122,11 @@ static void append_where(char *text, const struct simt_lane *lane)
 	case SIMT_AT_COLLECTIVE:
 		append(text, "wait at %s of 0x%x", kinds[lane->kind], lane->mask);
 		break;
-	case SIMT_AT_BARRIER:
-		append(text, "wait at mam_syncthreads()");
-		break;
-	case SIMT_AT_ACTIVE:
-		append(text, "wait at mam_warp_active()");
-		break;
-	case SIMT_AT_STREAM:
-		append(text, "waits for a stream");
-		break;
-	case SIMT_ASLEEP:
-		append(text, "sleep");
-		break;
-	default:
-		append(text, "are");
+	case SIMT_AT_BARRIER: append(text, "wait at mam_syncthreads()"); break;
+	case SIMT_AT_ACTIVE: append(text, "wait at mam_warp_active()"); break;
+	case SIMT_AT_STREAM: append(text, "waits for a stream"); break;
+	case SIMT_ASLEEP: append(text, "sleep"); break;
+	default: append(text, "are");
 	}
 	append(text, " at %s\n", lane->site);
 }
@@ -159,8 +154,8 @@ static void append_warp(struct simt_world *world, char *text, const struct simt_
 			append(text, "  ");
 			if (world->launches - world->hosts > 1)
 				append(text, "launch %u ", rank_of(world, launch));
-			append(text, "block %u warp %u lanes 0x%x ", warp->block->index, warp->index,
-			       same);
+			append(text, "block %u warp %u lanes 0x%x ", warp->block->index,
+			       warp->index, same);
 		}
 		append_where(text, first);
 	}
@@ -171,7 +166,8 @@ static void append_lanes(struct simt_world *world)
 	for (uint32_t i = 0; i < world->slots; i++) {
 		const struct simt_block *block = world->slot[i];
 
-		for (uint32_t j = 0; block->used && j < (block->count + SIMT_WARP - 1) / SIMT_WARP; j++)
+		for (uint32_t j = 0; block->used && j < (block->count + SIMT_WARP - 1) / SIMT_WARP;
+		     j++)
 			append_warp(world, world->result.text, &block->warps[j]);
 	}
 }
@@ -195,7 +191,8 @@ void simt_report_livelock(struct simt_world *world)
 	snprintf(world->result.text, sizeof(world->result.text), "no end after %llu steps",
 		 (unsigned long long)world->steps_max);
 	if (waiting) {
-		append(world->result.text, ", while %u block%s not resident: those that run depend on blocks "
+		append(world->result.text,
+		       ", while %u block%s not resident: those that run depend on blocks "
 		       "that may start only after them",
 		       waiting, waiting == 1 ? " is" : "s are");
 	}
@@ -212,6 +209,6 @@ void simt_report_no_memory(struct simt_world *world)
 
 void simt_report_trace(struct simt_world *world, const struct simt_lane *lane, const char *what)
 {
-	fprintf(stderr, "%8llu %s %s %s\n", (unsigned long long)world->steps, simt_report_name(lane), what,
-		lane->site);
+	fprintf(stderr, "%8llu %s %s %s\n", (unsigned long long)world->steps,
+		simt_report_name(lane), what, lane->site);
 }

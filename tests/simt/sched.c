@@ -5,10 +5,12 @@
 
 #include "simt/heap.h"
 
-#define BEHIND (UINT64_C(1) << 63)  /* keys of lanes that fell behind begin here */
-#define IN_A_ROW 256                /* by PCT: so many points of one lane, and it falls behind */
-#define PERIOD 1024                 /* and after so many of all lanes whoever runs */
-#define SLEEP_MAX 1000              /* ticks: the longest sleep, or others' waiting were taken for a livelock */
+#define BEHIND (UINT64_C(1) << 63) /* keys of lanes that fell behind begin here */
+#define IN_A_ROW 256               /* by PCT: so many points of one lane, and it falls behind */
+#define PERIOD 1024                /* and after so many of all lanes whoever runs */
+#define SLEEP_MAX \
+	1000 /* ticks: the longest sleep, or others' waiting were taken for a livelock \
+			*/
 
 static int compare_steps(const void *a, const void *b)
 {
@@ -18,8 +20,9 @@ static int compare_steps(const void *a, const void *b)
 }
 
 /*
- * The steps at which priorities change must not depend on earlier runs, or a seed alone would not be enough to have a run
- * again: how long a run is taken to be, from 2 to 128 steps a lane, is of the seed too.
+ * The steps at which priorities change must not depend on earlier runs, or a seed alone would not
+ * be enough to have a run again: how long a run is taken to be, from 2 to 128 steps a lane, is of
+ * the seed too.
  */
 static void choose_changes(struct simt_sched *sched, unsigned int changes, uint32_t lanes)
 {
@@ -109,12 +112,8 @@ void simt_sched_add(struct simt_world *world, struct simt_lane *lane)
 		}
 		sched->lanes_ready++;
 		break;
-	case SIMT_BY_PCT:
-		simt_heap_add(sched->ready, &sched->lanes_ready, lane);
-		break;
-	default:
-		lane->place = sched->lanes_ready;
-		sched->ready[sched->lanes_ready++] = lane;
+	case SIMT_BY_PCT: simt_heap_add(sched->ready, &sched->lanes_ready, lane); break;
+	default: lane->place = sched->lanes_ready; sched->ready[sched->lanes_ready++] = lane;
 	}
 	warp->ready |= lane->bit;
 }
@@ -136,9 +135,7 @@ void simt_sched_remove(struct simt_world *world, struct simt_lane *lane, enum si
 			last->place = warp->place;
 		}
 		break;
-	case SIMT_BY_PCT:
-		simt_heap_remove(sched->ready, &sched->lanes_ready, lane);
-		break;
+	case SIMT_BY_PCT: simt_heap_remove(sched->ready, &sched->lanes_ready, lane); break;
 	default: {
 		struct simt_lane *last = sched->ready[--sched->lanes_ready];
 
@@ -199,9 +196,9 @@ static struct simt_lane *next_by_warp(struct simt_sched *sched)
 }
 
 /*
- * As with one program counter for a warp: where lanes part, one side runs until it waits or ends, and
- * only then the other. Turns pass to higher lanes at any point, and back only when those are out of
- * the way.
+ * As with one program counter for a warp: where lanes part, one side runs until it waits or ends,
+ * and only then the other. Turns pass to higher lanes at any point, and back only when those are
+ * out of the way.
  */
 static struct simt_lane *next_in_lockstep(struct simt_sched *sched)
 {
@@ -230,8 +227,8 @@ static struct simt_lane *next_by_pct(struct simt_world *world)
 {
 	struct simt_sched *sched = &world->sched;
 	struct simt_lane *lane = sched->ready[0];
-	bool change = sched->changed < sched->changes &&
-		      world->steps >= sched->change[sched->changed];
+	bool change =
+		sched->changed < sched->changes && world->steps >= sched->change[sched->changed];
 
 	if (change)
 		sched->changed++;
@@ -254,11 +251,8 @@ struct simt_lane *simt_sched_next(struct simt_world *world)
 	case SIMT_BY_WARP:
 		lane = world->config.lockstep ? next_in_lockstep(sched) : next_by_warp(sched);
 		break;
-	case SIMT_BY_PCT:
-		lane = next_by_pct(world);
-		break;
-	default:
-		lane = sched->ready[simt_below(&sched->random, sched->lanes_ready)];
+	case SIMT_BY_PCT: lane = next_by_pct(world); break;
+	default: lane = sched->ready[simt_below(&sched->random, sched->lanes_ready)];
 	}
 	world->hash = (world->hash ^ (lane->number + 1)) * UINT64_C(0x100000001b3);
 	return lane;

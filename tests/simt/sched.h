@@ -3,11 +3,12 @@
  * sched.h - who goes on. Every choice comes from the world's seed and from lanes' numbers.
  *
  * By lane: any lane that is ready, each as likely. By warp: the lanes of one warp in turn, step by
- * step, or (one seed in two) each as far as it goes; other warps come between at random. By PCT: lanes have random
- * priorities, the first of those that are ready runs, and at a few random steps the running one falls
- * behind all others (S. Burckhardt, P. Kothari, M. Musuvathi, S. Nagarakatte, "A Randomized Scheduler with Probabilistic
- * Guarantees of Finding Bugs", ASPLOS 2010). Unlike there, a lane that does not stop also falls behind now
- * and then: hardware lets every lane go on some day, so a loop that waits for another lane is no error.
+ * step, or (one seed in two) each as far as it goes; other warps come between at random. By PCT:
+ * lanes have random priorities, the first of those that are ready runs, and at a few random steps
+ * the running one falls behind all others (S. Burckhardt, P. Kothari, M. Musuvathi, S. Nagarakatte,
+ * "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010). Unlike
+ * there, a lane that does not stop also falls behind now and then: hardware lets every lane go on
+ * some day, so a loop that waits for another lane is no error.
  *
  * By warp and in lockstep, as before Volta: who spins keeps its warp's lower lanes out until it
  * waits or ends, so that a lock that one of them holds is never given back.
@@ -20,7 +21,10 @@
 
 #include "simt/lane.h"
 
-/* splitmix64 (G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014). */
+/*
+ * splitmix64 (G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA
+ * 2014).
+ */
 static inline uint64_t simt_dice(uint64_t *state)
 {
 	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);

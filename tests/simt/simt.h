@@ -2,26 +2,32 @@
 /*
  * simt.h - runs kernels on the CPU, one interleaving of their lanes at a time, chosen by a seed.
  *
- * A lane is a fiber. At every atomic, fence, collective and sleep (and, in builds with access hooks, at
- * every plain access) the scheduler picks who goes on. The same seed, policy and program give the
- * same interleaving, whatever the addresses: a failure can be had again as often as wanted.
+ * A lane is a fiber. At every atomic, fence, collective and sleep (and, in builds with access
+ * hooks, at every plain access) the scheduler picks who goes on. The same seed, policy and program
+ * give the same interleaving, whatever the addresses: a failure can be had again as often as
+ * wanted.
  *
  * One launch: simt_launch(). Several launches, streams, and host threads beside them: a world. To
  * search many seeds: explore.h. Device code calls what heap/port_simt.h declares.
  *
  * What is modelled:
- * - Warps of 32 without convergence: lanes of a warp move apart at any point and come together where they call
- *   for it. A collective is complete when all lanes of its mask that have not ended wait with its kind and mask.
- *   mam_warp_active() answers the lanes at one call once no other lane of the warp can run, in some runs often
- *   earlier, in some never, and in the end also where others spin.
- * - Block barriers count lanes, each for itself; those that ended have come. Shared memory holds a pattern.
- * - Blocks start in order, `resident` at a time, on SMs in turn. Time is one tick a point; who sleeps is passed over.
- * - Every lane goes on some day (but with `lockstep`): a loop that waits for another resident lane is right.
- * - Memory is sequentially consistent as it runs. What weaker orders would allow is found by the race checker (`race`),
- *   which follows orders, fences and scopes: collectives order nothing there but mam_warp_sync() and
- *   mam_syncthreads(); a launch's begin follows what came before it in its stream.
- * What is not: values that relaxed atomics alone might return out of order, the width of stores, texture and
- * constant memory, time as it is.
+ * - Warps of 32 without convergence: lanes of a warp move apart at any point and come together
+ *   where they call for it. A collective is complete when all lanes of its mask that have not ended
+ *   wait with its kind and mask. mam_warp_active() answers the lanes at one call once no other lane
+ *   of the warp can run, in some runs often earlier, in some never, and in the end also where
+ *   others spin.
+ * - Block barriers count lanes, each for itself; those that ended have come. Shared memory holds a
+ *   pattern.
+ * - Blocks start in order, `resident` at a time, on SMs in turn. Time is one tick a point; who
+ *   sleeps is passed over.
+ * - Every lane goes on some day (but with `lockstep`): a loop that waits for another resident lane
+ *   is right.
+ * - Memory is sequentially consistent as it runs. What weaker orders would allow is found by the
+ *   race checker (`race`), which follows orders, fences and scopes: collectives order nothing there
+ *   but mam_warp_sync() and mam_syncthreads(); a launch's begin follows what came before it in its
+ *   stream.
+ * What is not: values that relaxed atomics alone might return out of order, the width of stores,
+ * texture and constant memory, time as it is.
  *
  * Code outside of a launch may call device functions, too: it is the only lane of the only block.
  */
@@ -37,7 +43,7 @@
 
 enum simt_policy {
 	SIMT_BY_LANE, /* any lane that can go on, each time */
-	SIMT_BY_WARP, /* a warp's lanes one after the other, as hardware mostly does; warps at random */
+	SIMT_BY_WARP, /* a warp's lanes one after the other, as hardware mostly does */
 	SIMT_BY_PCT,  /* priorities and a few changes of them (Burckhardt et al., ASPLOS 2010) */
 	SIMT_POLICIES,
 };
@@ -50,18 +56,18 @@ struct simt_config {
 	unsigned int sms;      /* SMs that blocks are spread over; 0: 4 */
 	uint64_t steps_max;    /* more scheduling points than this are a livelock; 0: 1,000,000 */
 	bool strict;           /* a lane that a mask names must not have ended */
-	bool race;             /* check happens-before; plain accesses too where the build has hooks */
-	bool lockstep;         /* SIMT_BY_WARP: who spins keeps its warp's other lanes out, as before Volta */
+	bool race;     /* check happens-before; plain accesses too where the build has hooks */
+	bool lockstep; /* SIMT_BY_WARP: who spins keeps its warp's others out, as before Volta */
 };
 
 enum simt_verdict {
 	SIMT_FINE,
-	SIMT_FAILED,    /* simt_fail(), MAM_KASSERT() */
-	SIMT_BAD_MASK,  /* the caller is not in its mask; masks or kinds that do not agree; a lane that ended, when strict */
-	SIMT_BAD_LANE,  /* a shuffle from a lane outside the mask */
-	SIMT_DEADLOCK,  /* nobody can go on; the text says who waits where */
-	SIMT_LIVELOCK,  /* steps_max; if blocks wait for their turn, the text says that they are not resident */
-	SIMT_RACE,      /* two accesses, one a write, neither ordered before the other: the text names both sites */
+	SIMT_FAILED,   /* simt_fail(), MAM_KASSERT() */
+	SIMT_BAD_MASK, /* without its caller; in dispute; when strict, of lanes that ended */
+	SIMT_BAD_LANE, /* a shuffle from a lane outside the mask */
+	SIMT_DEADLOCK, /* nobody can go on; the text says who waits where */
+	SIMT_LIVELOCK, /* steps_max; the text says if there are blocks that are not resident */
+	SIMT_RACE,     /* two accesses, one a write, in no order: the text names both sites */
 	SIMT_NO_MEMORY, /* the simulator itself got none */
 };
 
@@ -74,15 +80,16 @@ struct simt_result {
 
 typedef void simt_kernel(void *argument);
 
-/* Runs `grid` blocks of `block` lanes to their end, or to what is wrong. Same thread, returns when done. */
+/* Runs `grid` blocks of `block` lanes to their end, or to what is wrong; then returns. */
 enum simt_verdict simt_launch(const struct simt_config *config, simt_kernel *kernel,
 			      unsigned int grid, unsigned int block, void *argument,
 			      struct simt_result *result);
 
 /*
- * A world holds launches in streams, and host threads, that all run in one interleaving. Launches of one stream run one
- * after the other, those of different streams at the same time. A host thread is a fiber with lane
- * functions forbidden but atomics, fences, simt_host_yield() and simt_host_wait().
+ * A world holds launches in streams, and host threads, that all run in one interleaving. Launches
+ * of one stream run one after the other, those of different streams at the same time. A host thread
+ * is a fiber with lane functions forbidden but atomics, fences, simt_host_yield() and
+ * simt_host_wait().
  */
 struct simt_world;
 struct simt_world *simt_world_create(const struct simt_config *config);
@@ -92,7 +99,10 @@ bool simt_world_launch(struct simt_world *world, unsigned int stream, simt_kerne
 bool simt_world_host(struct simt_world *world, void (*work)(void *argument), void *argument);
 enum simt_verdict simt_world_run(struct simt_world *world, struct simt_result *result);
 void simt_host_yield(const char *site);
-/* A host thread's stream wait: until all that was launched in `stream` before the run, or by this thread, has ended. */
+/*
+ * A host thread's stream wait: until all that was launched in `stream` before the run, or by this
+ * thread, has ended.
+ */
 void simt_host_wait(unsigned int stream, const char *site);
 /* From a host thread while the world runs: another launch. */
 bool simt_host_launch(unsigned int stream, simt_kernel *kernel, unsigned int grid,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * speed.c - schedules a second: a page allocator in small, two blocks of a warp, three rounds, each lane takes a page
- * and gives it back. Fails below a fifth of what this simulator is to reach, 3,000 a second, and 1,000
- * with the race checker; prints what it was. Sanitizers and builds without optimisation have no such floor.
+ * speed.c - schedules a second: a page allocator in small, two blocks of a warp, three rounds, each
+ * lane takes a page and gives it back. Fails below a fifth of what this simulator is to reach,
+ * 3,000 a second, and 1,000 with the race checker; prints what it was. Sanitizers and builds
+ * without optimisation have no such floor.
  */
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +32,10 @@ struct pages {
 	uint32_t failed;
 };
 
-/* Lanes that are here together ask one word for as many pages as they are; who got none asks the next. */
+/*
+ * Lanes that are here together ask one word for as many pages as they are; who got none asks the
+ * next.
+ */
 static uint32_t take(struct pages *pages)
 {
 	for (uint32_t at = mam_smid() % WORDS;; at = (at + 1) % WORDS) {
@@ -42,7 +46,8 @@ static uint32_t take(struct pages *pages)
 		uint64_t won = 0;
 
 		if (mam_lane() == leader) {
-			uint64_t seen = mam_atomic_load64(&pages->word[at], MAM_RELAXED, MAM_AT_DEVICE);
+			uint64_t seen =
+				mam_atomic_load64(&pages->word[at], MAM_RELAXED, MAM_AT_DEVICE);
 			uint64_t free = ~seen, chosen = 0;
 
 			for (uint32_t n = mam_popc32(active); n && free; n--, free &= free - 1)

@@ -10,7 +10,9 @@
 #include "simt/sched.h"
 #include "simt/warp.h"
 
-#define PATIENCE 1000 /* points of others of its warp that a lane at mam_warp_active() waits for */
+#define PATIENCE \
+	1000 /* points of others of its warp that a lane at mam_warp_active() waits for \
+		       */
 
 struct simt_lane *simt_here;
 struct simt_world *simt_now;
@@ -51,8 +53,8 @@ struct simt_lane *simt_device(const char *what, const char *site)
 	struct simt_lane *lane = simt_here;
 
 	if (lane && lane->block->launch->host)
-		simt_stop(SIMT_FAILED, "a host thread calls %s at %s: only lanes of a kernel can", what,
-			  site);
+		simt_stop(SIMT_FAILED, "a host thread calls %s at %s: only lanes of a kernel can",
+			  what, site);
 	return lane;
 }
 

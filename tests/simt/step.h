@@ -3,7 +3,8 @@
  * step.h - scheduling points, and how a run ends early.
  *
  * A lane that reaches one is counted and the next lane is entered straight from its stack; the
- * main stack is entered only when a block or a launch ends or begins, when nobody can go on, and with a verdict.
+ * main stack is entered only when a block or a launch ends or begins, when nobody can go on, and
+ * with a verdict.
  */
 #ifndef MAM_TESTS_SIMT_STEP_H
 #define MAM_TESTS_SIMT_STEP_H
@@ -19,7 +20,9 @@ static inline void simt_step(struct simt_lane *lane, const char *site)
 	simt_count(lane, site);
 	simt_go(lane);
 }
-/* The lane that runs, for functions of lanes only: a host thread's call ends the run. NULL outside. */
+/*
+ * The lane that runs, for functions of lanes only: a host thread's call ends the run. NULL outside.
+ */
 struct simt_lane *simt_device(const char *what, const char *site);
 /* Ends the run: from a lane, does not return. */
 void simt_stop(enum simt_verdict verdict, const char *format, ...)

@@ -35,12 +35,12 @@ static inline int simt_run_suite(const char *name, const simt_test *tests, size_
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-#define SIMT_SUITE(name, ...)                                                                   \
-	int main(void)                                                                          \
-	{                                                                                       \
-		const simt_test tests[] = { __VA_ARGS__ };                                      \
-                                                                                                \
-		return simt_run_suite(name, tests, sizeof(tests) / sizeof(tests[0]));           \
+#define SIMT_SUITE(name, ...)                                                         \
+	int main(void)                                                                \
+	{                                                                             \
+		const simt_test tests[] = { __VA_ARGS__ };                            \
+                                                                                      \
+		return simt_run_suite(name, tests, sizeof(tests) / sizeof(tests[0])); \
 	}
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_barrier.c - nobody passes a block barrier before all of the block that have not ended have come. */
+/*
+ * test_barrier.c - nobody passes a block barrier before all of the block that have not ended have
+ * come.
+ */
 #include "heap/port.h"
 #include "simt/expect.h"
 
@@ -44,7 +47,8 @@ MAM_KERNEL(some_leave)
 		return;
 	mam_atomic_add32(&counts->rounds, 1, MAM_RELAXED, MAM_AT_DEVICE);
 	mam_syncthreads();
-	MAM_KASSERT(mam_atomic_load32(&counts->rounds, MAM_RELAXED, MAM_AT_DEVICE) >= LANES / 5 * 4);
+	MAM_KASSERT(mam_atomic_load32(&counts->rounds, MAM_RELAXED, MAM_AT_DEVICE) >=
+		    LANES / 5 * 4);
 	if (mam_thread() % 5 == 1)
 		return;
 	mam_syncthreads();

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_clock.c - time goes on with the steps, sleepers are passed over, and random numbers are the seed's. */
+/*
+ * test_clock.c - time goes on with the steps, sleepers are passed over, and random numbers are the
+ * seed's.
+ */
 #include "heap/port.h"
 #include "simt/expect.h"
 
@@ -52,7 +55,8 @@ START_TEST(others_go_on_meanwhile)
 			struct simt_config config = { .seed = seed, .policy = policy };
 			uint32_t done[2] = { 0, 0 };
 
-			ck_assert_int_eq(simt_launch(&config, others_go_on, 1, 8, done, NULL), SIMT_FINE);
+			ck_assert_int_eq(simt_launch(&config, others_go_on, 1, 8, done, NULL),
+					 SIMT_FINE);
 			first += done[1] == 35;
 		}
 		ck_assert_uint_gt(first, 80);
@@ -150,5 +154,5 @@ START_TEST(dice_are_the_seeds)
 }
 END_TEST
 
-SIMT_SUITE("simt/clock", steps_take_time, a_sleeper_is_not_waited_for, a_sleep_takes_time, others_go_on_meanwhile, nothing_to_do_takes_no_steps,
-	   dice_are_the_seeds)
+SIMT_SUITE("simt/clock", steps_take_time, a_sleeper_is_not_waited_for, a_sleep_takes_time,
+	   others_go_on_meanwhile, nothing_to_do_takes_no_steps, dice_are_the_seeds)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_collectives.c - ballots, shuffles and matches give each lane what it should get, in whole warps and in
- * parts of them, whatever the order in which lanes come.
+ * test_collectives.c - ballots, shuffles and matches give each lane what it should get, in whole
+ * warps and in parts of them, whatever the order in which lanes come.
  */
 #include <string.h>
 

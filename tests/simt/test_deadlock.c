@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_deadlock.c - when nobody can go on, the text says who waits where, and the next launch is as good as the first. */
+/*
+ * test_deadlock.c - when nobody can go on, the text says who waits where, and the next launch is as
+ * good as the first.
+ */
 #include "heap/port.h"
 #include "simt/expect.h"
 
@@ -17,9 +20,11 @@ START_TEST(who_waits_where)
 	struct expect what = { .kernel = barrier_against_ballot, .grid = 1, .block = 33 };
 	const struct simt_result *result = simt_expect(&what, SIMT_DEADLOCK, "nobody can go on");
 
-	ck_assert_ptr_nonnull(strstr(result->text, "block 0 warp 0 lanes 0x1 wait at mam_syncthreads() at "));
 	ck_assert_ptr_nonnull(
-		strstr(result->text, "block 0 warp 0 lanes 0xfffffffe wait at mam_warp_ballot() of 0xffffffff at "));
+		strstr(result->text, "block 0 warp 0 lanes 0x1 wait at mam_syncthreads() at "));
+	ck_assert_ptr_nonnull(strstr(
+		result->text,
+		"block 0 warp 0 lanes 0xfffffffe wait at mam_warp_ballot() of 0xffffffff at "));
 	ck_assert_ptr_nonnull(strstr(result->text, "test_deadlock.c:"));
 	ck_assert_ptr_null(strstr(result->text, "warp 1"));
 }
@@ -37,10 +42,15 @@ MAM_KERNEL(fine)
 START_TEST(the_next_launch_is_as_good_as_the_first)
 {
 	uint32_t count;
-	struct expect bad = { .kernel = barrier_against_ballot, .grid = 3, .block = 33, .seeds = 1 };
-	struct expect good = {
-		.kernel = fine, .grid = 3, .block = 64, .argument = &count, .zero = sizeof(count), .seeds = 1
+	struct expect bad = {
+		.kernel = barrier_against_ballot, .grid = 3, .block = 33, .seeds = 1
 	};
+	struct expect good = { .kernel = fine,
+			       .grid = 3,
+			       .block = 64,
+			       .argument = &count,
+			       .zero = sizeof(count),
+			       .seeds = 1 };
 
 	for (int i = 0; i < 200; i++) {
 		simt_expect(&bad, SIMT_DEADLOCK, NULL);

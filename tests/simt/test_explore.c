@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_explore.c - the search runs what it says, stops at the first failure, and the command that it prints
- * has that failure again. The program runs itself as a small test program with a bug in it (EXPLORE_CHILD).
+ * test_explore.c - the search runs what it says, stops at the first failure, and the command that
+ * it prints has that failure again. The program runs itself as a small test program with a bug in
+ * it (EXPLORE_CHILD).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,7 +173,10 @@ START_TEST(a_world_that_is_not_built_is_no_success)
 }
 END_TEST
 
-/* What the program prints and how it ends as the small one. `with` is put before it on the command line. */
+/*
+ * What the program prints and how it ends as the small one. `with` is put before it on the command
+ * line.
+ */
 static bool child(const char *with, char *text, size_t bytes)
 {
 	char command[8192], path[4096];
@@ -182,7 +186,8 @@ static bool child(const char *with, char *text, size_t bytes)
 
 	ck_assert_int_gt(length, 0);
 	path[length] = '\0';
-	snprintf(command, sizeof(command), "%s %s 2>&1", with, strstr(with, "SIMT_CASE") ? "" : path);
+	snprintf(command, sizeof(command), "%s %s 2>&1", with,
+		 strstr(with, "SIMT_CASE") ? "" : path);
 	pipe = popen(command, "r");
 	ck_assert_ptr_nonnull(pipe);
 	got = fread(text, 1, bytes - 1, pipe);
@@ -227,8 +232,10 @@ START_TEST(what_must_fail_and_does_not_is_told)
 
 	case_of("", NULL);
 	ck_assert(!child("EXPLORE_CHILD=sound", text, sizeof(text)));
-	ck_assert_msg(strstr(text, "sound: what is wrong here was not found in 600 interleavings") != NULL, "%s",
-		      text);
+	ck_assert_msg(
+		strstr(text, "sound: what is wrong here was not found in 600 interleavings") !=
+			NULL,
+		"%s", text);
 	ck_assert_ptr_nonnull(strstr(text, "simt: 600 schedules, "));
 	ck_assert(!child("EXPLORE_CHILD=other", text, sizeof(text)));
 	ck_assert_msg(strstr(text, "race was to be found, but: other: failed") != NULL, "%s", text);
@@ -276,10 +283,14 @@ END_TEST
 
 START_TEST(broken)
 {
-	struct simt_case test = {
-		.name = "broken", .kernel = counts_badly, .grid = 2, .block = 1, .argument = &tally,
-		.begin = begin,	  .check = check,	  .seeds = 200
-	};
+	struct simt_case test = { .name = "broken",
+				  .kernel = counts_badly,
+				  .grid = 2,
+				  .block = 1,
+				  .argument = &tally,
+				  .begin = begin,
+				  .check = check,
+				  .seeds = 200 };
 
 	simt_must_pass(&test);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fail.c - a launch that fails says why and where, leaves nothing behind, and a launch that cannot be is refused. */
+/*
+ * test_fail.c - a launch that fails says why and where, leaves nothing behind, and a launch that
+ * cannot be is refused.
+ */
 #include <setjmp.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -17,8 +20,8 @@ MAM_KERNEL(asserts)
 START_TEST(what_where_and_who)
 {
 	struct expect what = { .kernel = asserts, .grid = 2, .block = 40 };
-	const struct simt_result *result =
-		simt_expect(&what, SIMT_FAILED, "not so: mam_thread() != 5 || mam_block() != 1, at ");
+	const struct simt_result *result = simt_expect(
+		&what, SIMT_FAILED, "not so: mam_thread() != 5 || mam_block() != 1, at ");
 
 	ck_assert_ptr_nonnull(strstr(result->text, "test_fail.c:"));
 	ck_assert_ptr_nonnull(strstr(result->text, "block 1 thread 5 (lane 5 of warp 0)"));
@@ -38,7 +41,8 @@ static uint64_t resident_pages(void)
 
 MAM_KERNEL(fails_midway)
 {
-	MAM_SHARED(struct { char bytes[4096]; }, shared);
+	MAM_SHARED(
+		struct { char bytes[4096]; }, shared);
 
 	(void)argument;
 	shared->bytes[mam_thread()] = 1;
@@ -121,13 +125,16 @@ END_TEST
 
 START_TEST(what_cannot_be_launched_is_refused)
 {
-	static const unsigned int sizes[][2] = { { 0, 1 }, { 1, 0 }, { 1, 1025 }, { 4000000, 1024 } };
+	static const unsigned int sizes[][2] = {
+		{ 0, 1 }, { 1, 0 }, { 1, 1025 }, { 4000000, 1024 }
+	};
 	struct simt_config config = { .seed = 1 };
 	struct simt_result result;
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		ck_assert_int_eq(simt_launch(&config, asserts, sizes[i][0], sizes[i][1], NULL, &result),
-				 SIMT_NO_MEMORY);
+		ck_assert_int_eq(
+			simt_launch(&config, asserts, sizes[i][0], sizes[i][1], NULL, &result),
+			SIMT_NO_MEMORY);
 		ck_assert_int_eq(result.verdict, SIMT_NO_MEMORY);
 		ck_assert_ptr_nonnull(strstr(result.text, "no such launch"));
 	}
@@ -162,6 +169,6 @@ START_TEST(everything_has_a_name)
 }
 END_TEST
 
-SIMT_SUITE("simt/fail", what_where_and_who, nothing_is_left_behind,
-	   a_kernel_may_be_left_by_longjmp, so_may_a_world_and_is_destroyed_later, kernels_do_not_launch,
+SIMT_SUITE("simt/fail", what_where_and_who, nothing_is_left_behind, a_kernel_may_be_left_by_longjmp,
+	   so_may_a_world_and_is_destroyed_later, kernels_do_not_launch,
 	   what_cannot_be_launched_is_refused, outside_of_a_launch_it_aborts, everything_has_a_name)

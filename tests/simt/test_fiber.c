@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fiber.c - hand-overs keep what a call keeps, stacks are apart, used again, and end in a page that faults. */
+/*
+ * test_fiber.c - hand-overs keep what a call keeps, stacks are apart, used again, and end in a page
+ * that faults.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,7 +79,10 @@ START_TEST(one_that_is_started_anew_forgets)
 }
 END_TEST
 
-/* Integers and floats that live across hand-overs, in a ring of fibers that call no main stack between. */
+/*
+ * Integers and floats that live across hand-overs, in a ring of fibers that call no main stack
+ * between.
+ */
 static void sum(void *argument)
 {
 	unsigned int me = (unsigned int)(uintptr_t)argument;
@@ -147,7 +153,9 @@ static __attribute__((noinline)) unsigned int deep(unsigned int depth)
 
 	page[depth % 512] = depth;
 	below = depth ? deep(depth - 1) : 0;
-	return below + page[depth % 512]; /* what the frame holds is wanted after the call: no loop will do */
+	return below +
+	       page[depth %
+		    512]; /* what the frame holds is wanted after the call: no loop will do */
 }
 
 static volatile unsigned int sink;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_heap.c - the smallest key comes first, the smallest number among equals, whoever was taken out of the middle. */
+/*
+ * test_heap.c - the smallest key comes first, the smallest number among equals, whoever was taken
+ * out of the middle.
+ */
 #include <string.h>
 
 #include "simt/heap.h"

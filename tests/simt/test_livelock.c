@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_livelock.c - a run without an end is ended after steps_max points, whatever it does in its loop. */
+/*
+ * test_livelock.c - a run without an end is ended after steps_max points, whatever it does in its
+ * loop.
+ */
 #include "heap/port.h"
 #include "simt/expect.h"
 
@@ -25,7 +28,8 @@ START_TEST(a_loop_of_loads)
 {
 	uint32_t flag;
 	struct expect what = spinning(loads, &flag);
-	const struct simt_result *result = simt_expect(&what, SIMT_LIVELOCK, "no end after 5000 steps");
+	const struct simt_result *result =
+		simt_expect(&what, SIMT_LIVELOCK, "no end after 5000 steps");
 
 	ck_assert_uint_eq(result->steps, 5001);
 	ck_assert_ptr_nonnull(strstr(result->text, "lanes 0xff are at "));
@@ -133,7 +137,10 @@ START_TEST(who_waits_for_another_lane_gets_there)
 }
 END_TEST
 
-/* Pairs that keep each other going, and one lane that all of them wait for: few changes do not bring it up. */
+/*
+ * Pairs that keep each other going, and one lane that all of them wait for: few changes do not
+ * bring it up.
+ */
 MAM_KERNEL(pairs_wait)
 {
 	uint32_t *flag = argument;

@@ -15,7 +15,8 @@ START_TEST(a_caller_must_be_in_its_mask)
 	struct expect what = { .kernel = not_in_its_own, .grid = 1, .block = 32 };
 
 	simt_expect(&what, SIMT_BAD_MASK,
-		    "block 0 thread 3 (lane 3 of warp 0) is not in the mask 0x7 that it gives to mam_warp_ballot() at ");
+		    "block 0 thread 3 (lane 3 of warp 0) is not in the mask 0x7 that it gives to "
+		    "mam_warp_ballot() at ");
 }
 END_TEST
 
@@ -30,7 +31,8 @@ START_TEST(a_shuffle_stays_inside_its_mask)
 {
 	struct expect what = { .kernel = from_outside, .grid = 1, .block = 32 };
 
-	simt_expect(&what, SIMT_BAD_LANE, "asks for the value of lane 2, which is not in its mask 0x3");
+	simt_expect(&what, SIMT_BAD_LANE,
+		    "asks for the value of lane 2, which is not in its mask 0x3");
 }
 END_TEST
 
@@ -105,7 +107,9 @@ MAM_KERNEL(one_ends)
 
 START_TEST(but_not_when_strict)
 {
-	struct expect what = { .kernel = some_end, .grid = 1, .block = 32, .config = { .strict = true } };
+	struct expect what = {
+		.kernel = some_end, .grid = 1, .block = 32, .config = { .strict = true }
+	};
 
 	simt_expect(&what, SIMT_BAD_MASK, "end");
 	what.kernel = one_ends; /* before or after the other waits for it */
@@ -145,7 +149,10 @@ START_TEST(a_lane_that_ended_has_no_value)
 }
 END_TEST
 
-/* Each waits for the next one's call: nobody names a lane that waits for it, and still nobody goes on. */
+/*
+ * Each waits for the next one's call: nobody names a lane that waits for it, and still nobody goes
+ * on.
+ */
 MAM_KERNEL(ring)
 {
 	static const uint32_t masks[] = { 3, 6, 5 };

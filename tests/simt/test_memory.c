@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_memory.c - what each atomic leaves and gives back, in a launch and outside of one, and which points are chosen at. */
+/*
+ * test_memory.c - what each atomic leaves and gives back, in a launch and outside of one, and which
+ * points are chosen at.
+ */
 #include "heap/port.h"
 #include "simt/expect.h"
 #include "simt/hooks_core.h"
@@ -7,26 +10,27 @@
 #define HIGH ((uint64_t)0xabcd << 32)
 
 /* Each call with its answer; `Y` is 32 or 64, and `h` the upper half of what is worked on. */
-#define EVERY_OPERATION(Y, h)                                                                       \
-	do {                                                                                        \
-		uint##Y##_t x = 5 | (h);                                                            \
-		MAM_KASSERT(mam_atomic_load##Y(&x, MAM_ACQUIRE, MAM_AT_DEVICE) == (5 | (h)));       \
-		mam_atomic_store##Y(&x, 12 | (h), MAM_RELEASE, MAM_AT_DEVICE);                      \
-		MAM_KASSERT(x == (12 | (h)));                                                       \
-		MAM_KASSERT(mam_atomic_or##Y(&x, 3, MAM_RELAXED, MAM_AT_BLOCK) == (12 | (h)));      \
-		MAM_KASSERT(x == (15 | (h)));                                                       \
-		MAM_KASSERT(mam_atomic_and##Y(&x, 6 | (h), MAM_RELAXED, MAM_AT_BLOCK) == (15 | (h))); \
-		MAM_KASSERT(x == (6 | (h)));                                                        \
-		MAM_KASSERT(mam_atomic_add##Y(&x, 4, MAM_RELAXED, MAM_AT_SYSTEM) == (6 | (h)));     \
-		MAM_KASSERT(x == (10 | (h)));                                                       \
-		MAM_KASSERT(mam_atomic_add##Y(&x, -(uint##Y##_t)1, MAM_RELAXED, MAM_AT_SYSTEM) ==   \
-			    (10 | (h)));                                                            \
-		MAM_KASSERT(x == (9 | (h)));                                                        \
-		MAM_KASSERT(mam_atomic_xchg##Y(&x, 1, MAM_ACQ_REL, MAM_AT_DEVICE) == (9 | (h)));    \
-		MAM_KASSERT(mam_atomic_cas##Y(&x, 2, 3, MAM_ACQ_REL, MAM_AT_DEVICE) == 1);          \
-		MAM_KASSERT(x == 1);                                                                \
-		MAM_KASSERT(mam_atomic_cas##Y(&x, 1, 3 | (h), MAM_ACQ_REL, MAM_AT_DEVICE) == 1);    \
-		MAM_KASSERT(x == (3 | (h)));                                                        \
+#define EVERY_OPERATION(Y, h)                                                                     \
+	do {                                                                                      \
+		uint##Y##_t x = 5 | (h);                                                          \
+		MAM_KASSERT(mam_atomic_load##Y(&x, MAM_ACQUIRE, MAM_AT_DEVICE) == (5 | (h)));     \
+		mam_atomic_store##Y(&x, 12 | (h), MAM_RELEASE, MAM_AT_DEVICE);                    \
+		MAM_KASSERT(x == (12 | (h)));                                                     \
+		MAM_KASSERT(mam_atomic_or##Y(&x, 3, MAM_RELAXED, MAM_AT_BLOCK) == (12 | (h)));    \
+		MAM_KASSERT(x == (15 | (h)));                                                     \
+		MAM_KASSERT(mam_atomic_and##Y(&x, 6 | (h), MAM_RELAXED, MAM_AT_BLOCK) ==          \
+			    (15 | (h)));                                                          \
+		MAM_KASSERT(x == (6 | (h)));                                                      \
+		MAM_KASSERT(mam_atomic_add##Y(&x, 4, MAM_RELAXED, MAM_AT_SYSTEM) == (6 | (h)));   \
+		MAM_KASSERT(x == (10 | (h)));                                                     \
+		MAM_KASSERT(mam_atomic_add##Y(&x, -(uint##Y##_t)1, MAM_RELAXED, MAM_AT_SYSTEM) == \
+			    (10 | (h)));                                                          \
+		MAM_KASSERT(x == (9 | (h)));                                                      \
+		MAM_KASSERT(mam_atomic_xchg##Y(&x, 1, MAM_ACQ_REL, MAM_AT_DEVICE) == (9 | (h)));  \
+		MAM_KASSERT(mam_atomic_cas##Y(&x, 2, 3, MAM_ACQ_REL, MAM_AT_DEVICE) == 1);        \
+		MAM_KASSERT(x == 1);                                                              \
+		MAM_KASSERT(mam_atomic_cas##Y(&x, 1, 3 | (h), MAM_ACQ_REL, MAM_AT_DEVICE) == 1);  \
+		MAM_KASSERT(x == (3 | (h)));                                                      \
 	} while (0)
 
 MAM_KERNEL(operations)
@@ -66,7 +70,10 @@ START_TEST(an_address_must_be_aligned)
 }
 END_TEST
 
-/* Two lanes that read, add and write by two atomics lose a count under some seed; those that add by one never do. */
+/*
+ * Two lanes that read, add and write by two atomics lose a count under some seed; those that add by
+ * one never do.
+ */
 MAM_KERNEL(counts_badly)
 {
 	uint32_t *count = argument;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_order.c - what the race checker is told: barriers order, other collectives do not, and shared
- * memory begins a new life with each block.
+ * test_order.c - what the race checker is told: barriers order, other collectives do not, and
+ * shared memory begins a new life with each block.
  */
 #include "heap/port.h"
 #include "simt/expect.h"

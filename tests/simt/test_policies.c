@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_policies.c - each policy does what it is for: any order of lanes; warps nearly in step; and rare orders
- * that need a few changes at the right places.
+ * test_policies.c - each policy does what it is for: any order of lanes; warps nearly in step; and
+ * rare orders that need a few changes at the right places.
  */
 #include "heap/port.h"
 #include "simt/expect.h"
@@ -100,8 +100,8 @@ START_TEST(by_pct_lanes_change_seldom)
 END_TEST
 
 /*
- * Lane 1 must run all of its many steps between two steps of lane 0: chosen lane by lane, that is one run in two
- * to the power of 24; one change at the right place is enough for PCT.
+ * Lane 1 must run all of its many steps between two steps of lane 0: chosen lane by lane, that is
+ * one run in two to the power of 24; one change at the right place is enough for PCT.
  */
 struct window {
 	uint32_t open, done, hit;

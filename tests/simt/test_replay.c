@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_replay.c - seed and policy are the whole of a run: the same again gives the same, after other
- * runs, after failures, in another process whose memory lies elsewhere.
+ * test_replay.c - seed and policy are the whole of a run: the same again gives the same, after
+ * other runs, after failures, in another process whose memory lies elsewhere.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,9 @@ struct work {
 	uint32_t flag;
 };
 
-/* Everything that chooses: atomics, collectives, sleeps, dice, addresses as a kernel may hash them. */
+/*
+ * Everything that chooses: atomics, collectives, sleeps, dice, addresses as a kernel may hash them.
+ */
 MAM_KERNEL(busy)
 {
 	struct work *work = argument;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_residency.c - so many blocks run at a time and no more; code that waits for a block that may not
- * have started is found; where blocks are is what an SM would say.
+ * test_residency.c - so many blocks run at a time and no more; code that waits for a block that may
+ * not have started is found; where blocks are is what an SM would say.
  */
 #include "heap/port.h"
 #include "simt/expect.h"
@@ -166,4 +166,5 @@ END_TEST
 
 SIMT_SUITE("simt/residency", no_more_blocks_than_that_run,
 	   waiting_for_a_later_block_needs_both_on_the_machine,
-	   waiting_for_an_earlier_block_does_not, a_block_that_ends_makes_room_at_once, blocks_are_spread)
+	   waiting_for_an_earlier_block_does_not, a_block_that_ends_makes_room_at_once,
+	   blocks_are_spread)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_shared.c - shared memory: one piece for each block and name, not initialised, gone with its block. */
+/*
+ * test_shared.c - shared memory: one piece for each block and name, not initialised, gone with its
+ * block.
+ */
 #include "heap/port.h"
 #include "simt/expect.h"
 
@@ -28,7 +31,9 @@ MAM_KERNEL(sums)
 START_TEST(each_block_has_its_own)
 {
 	uint32_t out[4];
-	struct expect what = { .kernel = sums, .grid = 4, .block = 40, .argument = out, .zero = sizeof(out) };
+	struct expect what = {
+		.kernel = sums, .grid = 4, .block = 40, .argument = out, .zero = sizeof(out)
+	};
 
 	for (unsigned int resident = 0; resident < 3; resident++) {
 		what.config.resident = resident;
@@ -55,10 +60,9 @@ MAM_KERNEL(leaves_traces)
 
 START_TEST(it_begins_with_a_pattern)
 {
-	struct expect what = { .kernel = leaves_traces,
-			       .grid = 3,
-			       .block = 2,
-			       .config = { .resident = 1 } };
+	struct expect what = {
+		.kernel = leaves_traces, .grid = 3, .block = 2, .config = { .resident = 1 }
+	};
 
 	simt_expect(&what, SIMT_FINE, NULL);
 }
@@ -90,7 +94,8 @@ END_TEST
 /* The ground of a block's small piece is not enough for the next block's large one. */
 MAM_KERNEL(large)
 {
-	MAM_SHARED(struct { char bytes[48 << 10]; }, shared);
+	MAM_SHARED(
+		struct { char bytes[48 << 10]; }, shared);
 
 	(void)argument;
 	for (size_t i = mam_thread(); i < sizeof(shared->bytes); i += mam_block_threads())

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_world.c - streams keep their order and nothing else; host threads run beside kernels, wait for
- * streams and launch; what is ordered there is ordered for the race checker too.
+ * test_world.c - streams keep their order and nothing else; host threads run beside kernels, wait
+ * for streams and launch; what is ordered there is ordered for the race checker too.
  */
 #include "heap/port.h"
 #include "simt/explore.h"
@@ -9,7 +9,7 @@
 #include "simt/suite.h"
 
 struct state {
-	uint32_t ended[3];  /* lanes of launch 0, 1, 2 */
+	uint32_t ended[3]; /* lanes of launch 0, 1, 2 */
 	uint32_t mail, reply;
 	uint32_t overlapped, apart; /* over all runs */
 	bool mixed;
@@ -388,8 +388,10 @@ START_TEST(a_deadlock_names_launch_and_host_thread)
 
 	ck_assert(!simt_explore(&test, &search));
 	ck_assert_int_eq(search.result.verdict, SIMT_DEADLOCK);
-	ck_assert_ptr_nonnull(strstr(search.result.text, "host thread 1: waits for a stream at the wait"));
-	ck_assert_ptr_nonnull(strstr(search.result.text, "launch 2 block 0 warp 0 lanes 0x1 wait at "));
+	ck_assert_ptr_nonnull(
+		strstr(search.result.text, "host thread 1: waits for a stream at the wait"));
+	ck_assert_ptr_nonnull(
+		strstr(search.result.text, "launch 2 block 0 warp 0 lanes 0x1 wait at "));
 }
 END_TEST
 

@@ -32,7 +32,8 @@ static void release_site(struct simt_world *world, struct simt_warp *warp, const
 
 void simt_warp_release(struct simt_world *world, struct simt_warp *warp)
 {
-	uint32_t skip = simt_below(&world->sched.random, (uint32_t)__builtin_popcount(warp->at_active));
+	uint32_t skip =
+		simt_below(&world->sched.random, (uint32_t)__builtin_popcount(warp->at_active));
 	uint32_t left = warp->at_active;
 
 	while (skip--)
@@ -118,12 +119,8 @@ static void complete(struct simt_world *world, struct simt_warp *warp, uint32_t 
 		for (uint32_t left = group->arrived; left; left &= left - 1)
 			first_of(warp, left)->value = group->votes;
 		break;
-	case SIMT_SHUFFLE:
-		answer_shuffle(warp, group);
-		break;
-	case SIMT_MATCH:
-		answer_match(warp, group);
-		break;
+	case SIMT_SHUFFLE: answer_shuffle(warp, group); break;
+	case SIMT_MATCH: answer_match(warp, group); break;
 	case SIMT_SYNCWARP:
 		if (world->race_on)
 			order(world, warp, group);
@@ -147,24 +144,27 @@ static void check(struct simt_world *world, struct simt_lane *lane, uint32_t mas
 		uint32_t gone = (uint32_t)__builtin_ctz(mask & lane->warp->ended);
 
 		simt_stop(SIMT_BAD_MASK, "%s gives %s at %s the mask 0x%x, in which lane %u %s",
-			  simt_report_name(lane), simt_report_kind(lane->kind), lane->site, mask, gone,
-			  lane->warp->exist >> gone & 1 ? "has ended" : "does not exist");
+			  simt_report_name(lane), simt_report_kind(lane->kind), lane->site, mask,
+			  gone, lane->warp->exist >> gone & 1 ? "has ended" : "does not exist");
 	}
 }
 
 static void disagree(const struct simt_lane *lane, const struct simt_group *other)
 {
-	const struct simt_lane *waits =
-		first_of(lane->warp, other->arrived & lane->mask);
+	const struct simt_lane *waits = first_of(lane->warp, other->arrived & lane->mask);
 
 	simt_stop(SIMT_BAD_MASK,
-		  "%s comes to %s of 0x%x at %s and waits for lane %u, which waits for it at %s of 0x%x at %s: "
+		  "%s comes to %s of 0x%x at %s and waits for lane %u, which waits for it at %s of "
+		  "0x%x at %s: "
 		  "one call with one mask would let them go on",
 		  simt_report_name(lane), simt_report_kind(lane->kind), lane->mask, lane->site,
 		  waits->lane, simt_report_kind(waits->kind), waits->mask, waits->site);
 }
 
-/* The lane waits for its mask's lanes and goes on with them; `value` of the lane is then the answer. */
+/*
+ * The lane waits for its mask's lanes and goes on with them; `value` of the lane is then the
+ * answer.
+ */
 static uint64_t meet(struct simt_lane *lane, enum simt_collective kind, uint32_t mask, bool vote,
 		     const char *site)
 {
@@ -209,9 +209,10 @@ void simt_warp_ended(struct simt_world *world, struct simt_lane *lane)
 		if (world->config.strict && (group->mask & lane->bit)) {
 			const struct simt_lane *waits = first_of(warp, group->arrived);
 
-			simt_stop(SIMT_BAD_MASK, "%s ends, but lane %u waits for it at %s of 0x%x at %s",
-				  simt_report_name(lane), waits->lane, simt_report_kind(waits->kind),
-				  waits->mask, waits->site);
+			simt_stop(SIMT_BAD_MASK,
+				  "%s ends, but lane %u waits for it at %s of 0x%x at %s",
+				  simt_report_name(lane), waits->lane,
+				  simt_report_kind(waits->kind), waits->mask, waits->site);
 		}
 		if (!(group->mask & ~(group->arrived | warp->ended)))
 			complete(world, warp, i);
@@ -237,7 +238,8 @@ uint64_t simt_shuffle(uint32_t mask, uint64_t value, uint32_t source, const char
 	if (!lane)
 		return value;
 	if (source >= SIMT_WARP || !(mask >> source & 1)) {
-		simt_stop(SIMT_BAD_LANE, "%s asks for the value of lane %u, which is not in its mask 0x%x, at %s",
+		simt_stop(SIMT_BAD_LANE,
+			  "%s asks for the value of lane %u, which is not in its mask 0x%x, at %s",
 			  simt_report_name(lane), source, mask, site);
 	}
 	lane->value = value;

@@ -2,13 +2,15 @@
 /*
  * warp.h - what the lanes of a warp do together.
  *
- * Lanes that wait with the same kind of call and the same mask are a group; a warp has as many as its lanes
- * disagree, mostly one. A group is complete when every lane of its mask has come or has ended. Two
- * groups that wait for each other's lanes never will be: that is found when the second lane comes, not at the end.
+ * Lanes that wait with the same kind of call and the same mask are a group; a warp has as many as
+ * its lanes disagree, mostly one. A group is complete when every lane of its mask has come or has
+ * ended. Two groups that wait for each other's lanes never will be: that is found when the second
+ * lane comes, not at the end.
  *
- * mam_warp_active() answers lanes that reached the same call, once no other lane of the warp can run, and now and then
- * at once: nothing may rely on a warp that converges. How often is of the seed: never, or for one call in 64, 16 or 4. A
- * warp in which each lane has its own one in sixteen is seldom whole; code for whole warps must be met too.
+ * mam_warp_active() answers lanes that reached the same call, once no other lane of the warp can
+ * run, and now and then at once: nothing may rely on a warp that converges. How often is of the
+ * seed: never, or for one call in 64, 16 or 4. A warp in which each lane has its own one in sixteen
+ * is seldom whole; code for whole warps must be met too.
  */
 #ifndef MAM_TESTS_SIMT_WARP_H
 #define MAM_TESTS_SIMT_WARP_H

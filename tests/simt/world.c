@@ -3,11 +3,12 @@
  * world.c - a run from its first lane to its last.
  *
  * 1. Launches whose stream is free begin; blocks start while fewer than `resident` run.
- * 2. A lane is entered. Lanes hand over to one another; this stack goes on when one of them ended a block or launched
- *    something, when nobody can go on, or with a verdict.
+ * 2. A lane is entered. Lanes hand over to one another; this stack goes on when one of them ended a
+ * block or launched something, when nobody can go on, or with a verdict.
  * 3. Blocks and launches that ended are taken away; from 1. again, until nothing is left.
  *
- * A world that is destroyed is kept and used again: stacks, lists and clocks cost nothing the next time.
+ * A world that is destroyed is kept and used again: stacks, lists and clocks cost nothing the next
+ * time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,8 +61,8 @@ static void free_spare(void)
 }
 
 /*
- * Nothing runs, or so it should be. A lane that left its stack by longjmp(), as Check's assertions do,
- * is no longer there; the world it was in is nobody's.
+ * Nothing runs, or so it should be. A lane that left its stack by longjmp(), as Check's assertions
+ * do, is no longer there; the world it was in is nobody's.
  */
 static void abandon(void)
 {
@@ -113,7 +114,10 @@ void simt_world_destroy(struct simt_world *world)
 		spare = world;
 }
 
-/* All lanes of a launch and the number that stands for it: once when it begins, once when it has ended. */
+/*
+ * All lanes of a launch and the number that stands for it: once when it begins, once when it has
+ * ended.
+ */
 static void order_launch(struct simt_world *world, const struct simt_launch *launch)
 {
 	uint32_t lanes = launch->grid * launch->block;
@@ -268,8 +272,9 @@ enum simt_verdict simt_launch(const struct simt_config *config, simt_kernel *ker
 		memset(result, 0, sizeof(*result));
 		result->verdict = verdict;
 		snprintf(result->text, sizeof(result->text),
-			 "no memory for a launch of %u blocks of %u lanes, or there is no such launch", grid,
-			 block);
+			 "no memory for a launch of %u blocks of %u lanes, or there is no such "
+			 "launch",
+			 grid, block);
 	}
 	simt_world_destroy(world);
 	return verdict;
