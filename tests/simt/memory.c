@@ -21,10 +21,11 @@ static void write_word(volatile void *where, unsigned int bytes, uint64_t value)
 		*(volatile uint64_t *)where = value;
 }
 
+/* Gives what was there before, also from a store. */
 static uint64_t apply(volatile void *where, unsigned int bytes, enum simt_op op, uint64_t operand,
 		      uint64_t expected, bool *wrote)
 {
-	uint64_t old = op == SIMT_STORE ? 0 : read_word(where, bytes);
+	uint64_t old = read_word(where, bytes);
 	uint64_t next = operand;
 
 	*wrote = op != SIMT_LOAD && (op != SIMT_CAS || old == expected);
@@ -37,6 +38,22 @@ static uint64_t apply(volatile void *where, unsigned int bytes, enum simt_op op,
 	if (*wrote)
 		write_word(where, bytes, next);
 	return old;
+}
+
+static void trace(const struct simt_lane *lane, unsigned int bytes, enum simt_op op,
+		  uint64_t operand, uint64_t old, bool wrote)
+{
+	static const char *const names[] = {
+		[SIMT_STORE] = "store", [SIMT_OR] = "or",     [SIMT_AND] = "and",
+		[SIMT_ADD] = "add",     [SIMT_XCHG] = "xchg", [SIMT_CAS] = "cas",
+	};
+
+	if (op == SIMT_LOAD)
+		simt_report_trace(lane, "load%u of 0x%llx", 8 * bytes, (unsigned long long)old);
+	else
+		simt_report_trace(lane, "%s%u with 0x%llx, which found 0x%llx%s", names[op],
+				  8 * bytes, (unsigned long long)operand, (unsigned long long)old,
+				  wrote ? "" : ": in vain");
 }
 
 uint64_t simt_atomic(volatile void *where, unsigned int bytes, enum simt_op op, uint64_t operand,
@@ -54,6 +71,8 @@ uint64_t simt_atomic(volatile void *where, unsigned int bytes, enum simt_op op, 
 		return apply(where, bytes, op, operand, expected, &wrote);
 	simt_step(lane, site);
 	old = apply(where, bytes, op, operand, expected, &wrote);
+	if (simt_now->trace)
+		trace(lane, bytes, op, operand, old, wrote);
 	if (simt_now->race_on) {
 		race = race_atomic(simt_now->race, lane->number, where, bytes, op, wrote, order,
 				   scope, site);
@@ -82,6 +101,8 @@ void simt_plain(const volatile void *where, size_t bytes, bool write, const char
 	if (!lane || simt_fiber_holds(&lane->fiber, where))
 		return;
 	simt_step(lane, site);
+	if (simt_now->trace)
+		simt_report_trace(lane, "%s %zu bytes", write ? "writes" : "reads", bytes);
 	if (!simt_now->race_on)
 		return;
 	race = race_plain(simt_now->race, lane->number, where, bytes, write, site);

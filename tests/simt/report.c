@@ -207,8 +207,13 @@ void simt_report_no_memory(struct simt_world *world)
 		 "the simulator got no memory for stacks, lanes or clocks");
 }
 
-void simt_report_trace(struct simt_world *world, const struct simt_lane *lane, const char *what)
+void simt_report_trace(const struct simt_lane *lane, const char *format, ...)
 {
-	fprintf(stderr, "%8llu %s %s %s\n", (unsigned long long)world->steps,
-		simt_report_name(lane), what, lane->site);
+	va_list arguments;
+
+	fprintf(stderr, "%8llu %s ", (unsigned long long)simt_now->steps, simt_report_name(lane));
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	fprintf(stderr, " at %s\n", lane->site);
 }

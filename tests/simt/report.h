@@ -19,6 +19,8 @@ void simt_report_set(struct simt_world *world, enum simt_verdict verdict, const 
 void simt_report_deadlock(struct simt_world *world);
 void simt_report_livelock(struct simt_world *world);
 void simt_report_no_memory(struct simt_world *world);
-void simt_report_trace(struct simt_world *world, const struct simt_lane *lane, const char *what);
+/* A line of a replay's trace: what the lane does at its site. */
+void simt_report_trace(const struct simt_lane *lane, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 #endif

@@ -30,7 +30,7 @@ void simt_count(struct simt_lane *lane, const char *site)
 	if (lane->warp->at_active && ++lane->warp->patience > PATIENCE)
 		simt_warp_release(world, lane->warp);
 	if (world->trace)
-		simt_report_trace(world, lane, "at");
+		simt_report_trace(lane, "comes");
 }
 
 void simt_go(struct simt_lane *lane)

@@ -215,6 +215,8 @@ static void must_replay(const char *fork)
 	ck_assert(!child(with, text, sizeof(text)));
 	ck_assert_msg(strstr(text, steps) != NULL, "not \"%s\" in: %s", steps, text);
 	ck_assert_ptr_nonnull(strstr(text, "       1 block "));
+	ck_assert_ptr_nonnull(strstr(text, " load32 of 0x0 at "));
+	ck_assert_ptr_nonnull(strstr(text, " store32 with 0x1, which found 0x0 at "));
 	ck_assert_ptr_nonnull(strstr(text, "simt: 1 schedules, "));
 	free(steps);
 }
