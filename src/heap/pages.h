@@ -65,7 +65,7 @@ MAM_KFN bool mam_pages_give_run(MAM_GLOBAL struct mam_pages *pages, uint32_t pag
 		mam_tally_add(pages, MAM_TALLY_FOREIGN, 1);
 		return false;
 	}
-	if (mam_runs_release(mam_pages_bits(pages), page, page + n))
+	if (mam_runs_release_warp(pages, page, n, mam_warp_active()))
 		return true;
 	mam_tally_add(pages, MAM_TALLY_TWICE, 1);
 	return false;

@@ -4,7 +4,7 @@
  *
  * 1. Lanes that took pages together mostly have consecutive ones: who has the lowest caller's
  *    page plus its own rank goes with it, if the word is the same. One atomic for all of those.
- * 2. Each of the others has an atomic of its own: all go out in one round trip.
+ * 2. Each of the others has an atomic of its own: all go out together, in one round trip.
  * 3. The old value says what was free already: that is counted, and changes nothing.
  *
  * The barrier before 1 puts what all of them wrote before the one release.
@@ -29,7 +29,7 @@ MAM_KFN bool mam_release_lone(MAM_GLOBAL struct mam_pages *pages, uint32_t page)
 MAM_KFN bool mam_release_warp(MAM_GLOBAL struct mam_pages *pages, uint32_t page, uint32_t mask)
 {
 	uint32_t lower = mask & ((1u << mam_lane()) - 1), leader = mam_ffs32(mask) - 1;
-	uint32_t rank = mam_popc32(lower), first, fits, twice = 0;
+	uint32_t rank = mam_popc32(lower), first, fits, twice;
 	uint64_t given;
 
 	if (mam_popc32(mask) < MAM_RELEASE_MANY)
@@ -38,18 +38,18 @@ MAM_KFN bool mam_release_warp(MAM_GLOBAL struct mam_pages *pages, uint32_t page,
 	first = mam_warp_shuffle32(mask, page, leader);
 	/* By rank: whose page is in line. */
 	fits = mam_warp_ballot(mask, page == first + rank && page / 64 == first / 64);
+	/* Some lanes of a warp, with gaps: bits by rank are not bits by lane. */
 	if (mask + 1 && fits != mask)
-		return mam_release_lone(pages, page);
-	if (!lower) {
-		given = (uint64_t)(mask + 1 ? (uint32_t)mam_bits_span(0, mam_popc32(mask)) : fits)
-			<< first % 64;
-		given &= ~mam_bitmap_release(mam_pages_bits(pages), first / 64, given);
-		twice = (uint32_t)(given >> first % 64);
-	}
-	twice = mam_warp_shuffle32(mask, twice, leader);
+		fits = mask & (~mask + 1);
+	given = (uint64_t)1 << page % 64;
 	if (fits & 1u << mam_lane())
-		return !(twice >> rank & 1);
-	return mam_release_lone(pages, page);
+		given = 0;
+	if (!lower)
+		given = (mask + 1 ? mam_bits_span(0, mam_popc32(fits)) : fits) << first % 64;
+	if (given)
+		given &= ~mam_bitmap_release(mam_pages_bits(pages), page / 64, given);
+	twice = mam_warp_shuffle32(mask, (uint32_t)(given >> first % 64), leader);
+	return fits & 1u << mam_lane() ? !(twice >> rank & 1) : !given;
 }
 
 #endif

@@ -2,17 +2,21 @@
 /*
  * runs_warp.h - runs of pages for the lanes of a warp that call, each with its own length.
  *
- * 1. Short ones, up to a word: each lane looks at a word of its own, neighbours side by side,
+ * 1. If all want the same length, up to half a word: side by side, as many in a word as go in, a
+ *    power of two apart; one lane of each word claims for those that share it, blindly, by
+ *    compare-and-swap from 0, and once more with what it saw. In an empty heap that is all, in
+ *    one round trip.
+ * 2. Short ones, up to a word: each lane looks at a word of its own, neighbours side by side,
  *    and claims the lowest stretch there that is long enough, by compare-and-swap, again while
  *    the word has one. Who found none looks elsewhere with the others, at a random place, until
  *    `patience` pages were seen.
- * 2. All others, and long ones, one lane after another with the help of all: each looks at one
+ * 3. All others, and long ones, one lane after another with the help of all: each looks at one
  *    of so many words in a row. A stretch goes on from a word's highest pages over words that
  *    are all free to the lowest pages of the next: ballots say which words those are, no prefix
  *    sum is needed. What is free at the end of one row is carried into the next.
- * 3. The lowest stretch that is long enough is claimed by the lane that wants it (runs.h). If
+ * 4. The lowest stretch that is long enough is claimed by the lane that wants it (runs.h). If
  *    that fails the search goes on right behind the page that stopped it.
- * 4. Step 2 goes over all words once, from the walk's place on, and then over the beginning and
+ * 5. Step 3 goes over all words once, from the walk's place on, and then over the beginning and
  *    as far over that place as a run may reach: if nothing was found every run of so many pages
  *    had a page seen taken. Whether that counts, scan.h says.
  *
@@ -45,7 +49,7 @@ MAM_KFN uint32_t mam_runs_take_within(MAM_GLOBAL struct mam_pages *pages, uint32
 	return MAM_NO_PAGE;
 }
 
-/* Step 1. Gives the caller's run or MAM_NO_PAGE; `n` is 0 for a caller that wants none of these. */
+/* Step 2. Gives the caller's run or MAM_NO_PAGE; `n` is 0 for a caller that wants none of these. */
 MAM_KFN uint32_t mam_runs_take_short(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk,
 				     uint32_t mask, uint32_t n)
 {
@@ -68,7 +72,7 @@ MAM_KFN uint32_t mam_runs_take_short(MAM_GLOBAL struct mam_pages *pages, struct 
 }
 
 /*
- * Steps 2 and 3 for lane `who`, over the words from `word` to before `end`: a run of `n` pages,
+ * Steps 3 and 4 for lane `who`, over the words from `word` to before `end`: a run of `n` pages,
  * or MAM_NO_PAGE if each run there had a page seen taken. The same in all
  * lanes.
  */
@@ -135,7 +139,7 @@ MAM_KFN uint32_t mam_runs_sweep_warp(MAM_GLOBAL struct mam_pages *pages, struct 
 	return MAM_NO_PAGE;
 }
 
-/* Steps 2 to 4 for lane `who`; the same in all lanes. */
+/* Steps 3 to 5 for lane `who`; the same in all lanes. */
 MAM_KFN uint32_t mam_runs_scan_warp(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk,
 				    uint32_t mask, uint32_t who, uint32_t n, bool *contended)
 {
@@ -170,6 +174,45 @@ MAM_KFN uint32_t mam_runs_scan_warp(MAM_GLOBAL struct mam_pages *pages, struct m
 	return MAM_NO_PAGE;
 }
 
+/* Step 1, for the same `n` in all lanes, 32 at most. The caller's run or MAM_NO_PAGE. */
+MAM_KFN uint32_t mam_runs_take_packed(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk,
+				      uint32_t mask, uint32_t n)
+{
+	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
+	uint32_t callers = mam_popc32(mask), rank = mam_popc32(mask & ((1u << mam_lane()) - 1));
+	/* Lanes a word, and the caller among them. */
+	uint32_t apart = 1u << (64 - mam_clz64(n - 1)), share = 64 / apart, nth = rank % share;
+	uint32_t word = walk->place / 64 + rank / share, last;
+	uint64_t pattern = mam_bits_span(0, n), seen = 0, old;
+	bool had = false;
+
+	last = walk->place / 64 + (callers - 1) / share;
+	walk->steps++;
+	if (last >= pages->words)
+		return MAM_NO_PAGE;
+	if (!nth) {
+		share = callers - rank < share ? callers - rank : share;
+		MAM_ROLLED
+		for (nth = apart; nth < 64; nth *= 2)
+			pattern |= pattern << nth;
+		nth = 0;
+		pattern &= mam_bits_span(0, share * apart);
+		old = mam_bitmap_swap(bits, word, seen, pattern);
+		if (old && !(old & pattern)) {
+			seen = old;
+			old = mam_bitmap_swap(bits, word, seen, seen | pattern);
+		}
+		had = old == seen;
+	}
+	/* The lane that claimed for the caller is as many callers below it. */
+	seen = mam_warp_ballot(mask, had);
+	mam_warp_sync(mask);
+	walk->place = last + 1 < pages->words ? (last + 1) * 64 : 0;
+	if (!(seen >> mam_bits_nth(mask, rank - nth) & 1))
+		return MAM_NO_PAGE;
+	return word * 64 + nth * apart;
+}
+
 /* A run of `n` pages, two at least, for each lane of `mask`, which are those that are here. */
 MAM_KSLOW struct mam_kfound mam_runs_take_warp(MAM_GLOBAL struct mam_pages *pages,
 					       struct mam_kwalk walk, uint32_t mask, uint32_t n)
@@ -180,7 +223,15 @@ MAM_KSLOW struct mam_kfound mam_runs_take_warp(MAM_GLOBAL struct mam_pages *page
 
 	walk.place = mam_warp_shuffle32(mask, walk.place, leader);
 	walk.state = mam_warp_shuffle32(mask, walk.state, leader);
-	found.page = mam_runs_take_short(pages, &walk, mask, n <= 64 ? n : 0);
+	least = mam_warp_shuffle32(mask, n, leader);
+	found.page = MAM_NO_PAGE;
+	if (least <= 32 && mam_warp_ballot(mask, n == least) == mask)
+		found.page = mam_runs_take_packed(pages, &walk, mask, least);
+	least = n <= 64 && found.page == MAM_NO_PAGE ? n : 0;
+	if (mam_warp_ballot(mask, least != 0)) {
+		page = mam_runs_take_short(pages, &walk, mask, least);
+		found.page = least ? page : found.page;
+	}
 	needy = mam_warp_ballot(mask, found.page == MAM_NO_PAGE);
 	MAM_ROLLED
 	while (needy) {
@@ -205,6 +256,42 @@ MAM_KSLOW struct mam_kfound mam_runs_take_warp(MAM_GLOBAL struct mam_pages *page
 	walk.state += mam_lane() * MAM_WALK_GOLDEN;
 	found.walk = walk;
 	return found;
+}
+
+/*
+ * Gives back runs that lie side by side as step 1 puts them, one atomic for all of a word; other
+ * runs, each by itself. The barrier puts what all of them wrote before the one release. True if
+ * all of the caller's pages were taken.
+ */
+MAM_KFN bool mam_runs_release_warp(MAM_GLOBAL struct mam_pages *pages, uint32_t page, uint32_t n,
+				   uint32_t mask)
+{
+	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
+	uint32_t rank = mam_popc32(mask & ((1u << mam_lane()) - 1)), leader = mam_ffs32(mask) - 1;
+	uint32_t apart = n > 1 ? 1u << (64 - mam_clz64(n - 1)) : 1, share, nth, step;
+	uint32_t first = mam_warp_shuffle32(mask, page, leader);
+	uint64_t pattern;
+
+	share = mam_warp_shuffle32(mask, n, leader);
+	if (mam_warp_ballot(mask, n != share || n > 32 || first % apart ||
+					  page != first + rank * apart))
+		return mam_runs_release(bits, page, page + n);
+	/* The caller among those of its word. */
+	nth = page / 64 == first / 64 ? rank : page % 64 / apart;
+	pattern = mam_bits_span(0, n);
+	mam_warp_sync(mask);
+	if (!nth) {
+		share = (64 - page % 64) / apart;
+		share = share < mam_popc32(mask) - rank ? share : mam_popc32(mask) - rank;
+		MAM_ROLLED
+		for (step = apart; step < 64; step *= 2)
+			pattern |= pattern << step;
+		pattern = (pattern & mam_bits_span(0, share * apart)) << page % 64;
+		pattern &= ~mam_bitmap_release(bits, page / 64, pattern);
+	}
+	/* What was free already, of the whole word. */
+	pattern = mam_warp_shuffle64(mask, pattern, mam_bits_nth(mask, rank - nth));
+	return !(pattern & mam_bits_span(page % 64, n));
 }
 
 #endif

@@ -185,6 +185,52 @@ START_TEST(claims_given_up)
 }
 END_TEST
 
+/*
+ * Lanes that call together from an empty heap: side by side, and back again; the second time is
+ * refused to each.
+ */
+MAM_KERNEL(side_by_side)
+{
+	struct kit *kit = argument;
+	const struct plan *plan = kit->plan;
+	uint32_t page, first, n, apart;
+	struct mam_kwalk walk;
+
+	if (!(plan->callers >> mam_lane() & 1))
+		return;
+	mam_kwalk_start(&walk, kit->pages);
+	for (n = plan->least; n <= plan->most; n++) {
+		/* One place for all, from where the heap has room for all. */
+		walk.place = 0;
+		page = mam_runs_take_packed(kit->pages, &walk, plan->callers, n);
+		first = mam_warp_shuffle32(plan->callers, page, mam_ffs32(plan->callers) - 1);
+		for (apart = 2; apart < n; apart *= 2)
+			;
+		MAM_KASSERT(page == first + apart * mam_popc32(plan->callers &
+							       ((1u << mam_lane()) - 1)));
+		kit_own(kit, page, n);
+		kit_disown(kit, page, n);
+		MAM_KASSERT(mam_runs_release_warp(kit->pages, page, n, plan->callers));
+		MAM_KASSERT(!mam_runs_release_warp(kit->pages, page, n, plan->callers));
+	}
+}
+
+static const struct plan lines[] = {
+	{ "side by side, a warp", 1024, 1, 32, ~0u, 2, 32, 1, 10 },
+	{ "side by side, some lanes", 1000, 1, 32, 0x00f1f011, 2, 32, 1, 10 },
+	{ "side by side, two lanes", 192, 1, 32, 0x80000100, 2, 32, 1, 10 },
+};
+
+START_TEST(in_line)
+{
+	const struct plan *plan = &lines[_i];
+	struct kit *kit = kit_create(plan->count, plan);
+
+	kit_explore(kit, plan->name, side_by_side, plan->grid, plan->block, plan->seeds, NULL);
+	kit_destroy(kit);
+}
+END_TEST
+
 /* What is no run, and what is not the caller's. */
 MAM_KERNEL(bad_sizes)
 {
@@ -237,6 +283,7 @@ int main(void)
 	tcase_add_loop_test(tcase, whole_heap, 0, sizeof(whole) / sizeof(whole[0]));
 	tcase_add_loop_test(tcase, room_for_all, 0, sizeof(enough) / sizeof(enough[0]));
 	tcase_add_loop_test(tcase, claims_given_up, 0, 2);
+	tcase_add_loop_test(tcase, in_line, 0, sizeof(lines) / sizeof(lines[0]));
 	tcase_add_test(tcase, bad_ones);
 	return kit_run(tcase, "heap/runs");
 }
