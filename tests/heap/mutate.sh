@@ -191,15 +191,19 @@ prepare()
 	sort -n "$work/programs.new" > "$work/programs"
 }
 
-# Those that can see a change of HEADER; with hooks first if KIND is about orders.
+# Those that can see a change of HEADER: its own test first, and with hooks first if KIND is about orders.
 programs_of() # HEADER KIND
 {
 	while read -r took program; do
 		grep -qx "$1" "$work/${program%_race}.headers" || continue
 		case $2$program in
-		order*_race | scope*_race) echo "0 $took $program" ;;
-		*) echo "1 $took $program" ;;
+		order*_race | scope*_race) rank=0 ;;
+		*_race) rank=4 ;;
+		*) rank=2 ;;
 		esac
+		own=$(basename "$1" .h)
+		[ "${program%_race}" = "test_${own%_warp}" ] || rank=$((rank + 1))
+		echo "$rank $took $program"
 	done < "$work/programs" | sort -s -n -k 1,1
 }
 
