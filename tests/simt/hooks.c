@@ -3,16 +3,18 @@
  * hooks.c - answers the calls that compilers put at each memory access of code compiled with
  * -fsanitize=thread, in place of that sanitizer's own library, which is not linked.
  *
- * 1. A read or write by a lane or a host thread of a world goes to the simulator, which takes it for
- *    a scheduling point and checks it; elsewhere (a test's begin and check) it is nobody's concern.
+ * 1. A read or write by a lane or a host thread of a world goes to the simulator, which takes it
+ *    for a scheduling point and checks it; elsewhere (a test's begin and check) it is nobody's
+ *    concern.
  * 2. The place of the call becomes a site: a small cache leads from program counter to text.
- * 3. memcpy and its kin come here by macros in the flags of such programs (newer clangs use the names
- *    below by themselves). The whole range is one access. What clang 14 does not tell of is the
- *    assignment of structs that are too large for registers: it calls memcpy itself.
- * 4. The compiler's own atomics are not device code's, which names order and scope; they are answered
- *    as seq_cst ones at device scope.
+ * 3. memcpy and its kin come here by macros in the flags of such programs (newer clangs use the
+ *    names below by themselves). The whole range is one access. What clang 14 does not tell of is
+ *    the assignment of structs that are too large for registers: it calls memcpy itself.
+ * 4. The compiler's own atomics are not device code's, which names order and scope; they are
+ *    answered as seq_cst ones at device scope.
  *
- * Read by gcc 12 and clang 14. Where the build as a whole has the sanitizer's library, this file is empty.
+ * Read by gcc 12 and clang 14. Where the build as a whole has the sanitizer's library, this file is
+ * empty.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -35,7 +37,10 @@ extern int simt_hooks_are_elsewhere;
 int simt_hooks_are_elsewhere = 1;
 #else
 
-/* With another sanitizer on, gcc knows some of the names, by prototypes that its own calls do not keep to. */
+/*
+ * With another sanitizer on, gcc knows some of the names, by prototypes that its own calls do not
+ * keep to.
+ */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wbuiltin-declaration-mismatch"
 #endif
@@ -67,8 +72,8 @@ static inline void see(const volatile void *where, size_t bytes, bool write, con
 #define CALLER __builtin_return_address(0)
 
 /* Compilers declare none of these: the prototypes are theirs. */
-#define HOOK(type, name, ...)                                                                   \
-	type name(__VA_ARGS__);                                                                 \
+#define HOOK(type, name, ...)   \
+	type name(__VA_ARGS__); \
 	type name(__VA_ARGS__)
 
 HOOK(void, __tsan_init, void)
@@ -92,21 +97,21 @@ HOOK(void, __tsan_ignore_thread_end, void)
 {
 }
 
-#define READ_AND_WRITE(kind, bytes)                                                             \
-	HOOK(void, __tsan_##kind##read##bytes, void *where)                                     \
-	{                                                                                       \
-		see(where, bytes, false, CALLER);                                               \
-	}                                                                                       \
-	HOOK(void, __tsan_##kind##write##bytes, void *where)                                    \
-	{                                                                                       \
-		see(where, bytes, true, CALLER);                                                \
+#define READ_AND_WRITE(kind, bytes)                          \
+	HOOK(void, __tsan_##kind##read##bytes, void *where)  \
+	{                                                    \
+		see(where, bytes, false, CALLER);            \
+	}                                                    \
+	HOOK(void, __tsan_##kind##write##bytes, void *where) \
+	{                                                    \
+		see(where, bytes, true, CALLER);             \
 	}
 
-#define ALL_SIZES(kind)                                                                         \
-	READ_AND_WRITE(kind, 1)                                                                 \
-	READ_AND_WRITE(kind, 2)                                                                 \
-	READ_AND_WRITE(kind, 4)                                                                 \
-	READ_AND_WRITE(kind, 8)                                                                 \
+#define ALL_SIZES(kind)         \
+	READ_AND_WRITE(kind, 1) \
+	READ_AND_WRITE(kind, 2) \
+	READ_AND_WRITE(kind, 4) \
+	READ_AND_WRITE(kind, 8) \
 	READ_AND_WRITE(kind, 16)
 
 ALL_SIZES()
@@ -115,11 +120,11 @@ ALL_SIZES(volatile_)
 ALL_SIZES(unaligned_volatile_)
 
 /* A read and a write of the same bytes, of which clang says only one. */
-#define READ_WRITE(kind, bytes)                                                                 \
-	HOOK(void, __tsan_##kind##read_write##bytes, void *where)                               \
-	{                                                                                       \
-		see(where, bytes, false, CALLER);                                               \
-		see(where, bytes, true, CALLER);                                                \
+#define READ_WRITE(kind, bytes)                                   \
+	HOOK(void, __tsan_##kind##read_write##bytes, void *where) \
+	{                                                         \
+		see(where, bytes, false, CALLER);                 \
+		see(where, bytes, true, CALLER);                  \
 	}
 
 READ_WRITE(, 1)
@@ -172,87 +177,87 @@ static uint64_t atomic(volatile void *where, unsigned int bytes, enum simt_op op
 			   site_of(pc));
 }
 
-#define FETCH(bits, name, update)                                                               \
-	HOOK(uint##bits##_t, __tsan_atomic##bits##_fetch_##name,                                \
-	     volatile uint##bits##_t *where, uint##bits##_t value, int order)                   \
-	{                                                                                       \
-		uint##bits##_t old, seen;                                                       \
-                                                                                                \
-		(void)order;                                                                    \
-		if (!simt_inside())                                                             \
-			return __atomic_fetch_##name(where, value, __ATOMIC_SEQ_CST);           \
-		old = (uint##bits##_t)atomic(where, bits / 8, SIMT_LOAD, 0, 0, CALLER);         \
-		while ((seen = (uint##bits##_t)atomic(where, bits / 8, SIMT_CAS,                \
+#define FETCH(bits, name, update)                                                                \
+	HOOK(uint##bits##_t, __tsan_atomic##bits##_fetch_##name, volatile uint##bits##_t *where, \
+	     uint##bits##_t value, int order)                                                    \
+	{                                                                                        \
+		uint##bits##_t old, seen;                                                        \
+                                                                                                 \
+		(void)order;                                                                     \
+		if (!simt_inside())                                                              \
+			return __atomic_fetch_##name(where, value, __ATOMIC_SEQ_CST);            \
+		old = (uint##bits##_t)atomic(where, bits / 8, SIMT_LOAD, 0, 0, CALLER);          \
+		while ((seen = (uint##bits##_t)atomic(where, bits / 8, SIMT_CAS,                 \
 						      (uint##bits##_t)(update), old, CALLER)) != \
-		       old)                                                                     \
-			old = seen;                                                             \
-		return old;                                                                     \
+		       old)                                                                      \
+			old = seen;                                                              \
+		return old;                                                                      \
 	}
 
-#define SWAP(bits, strength)                                                                    \
-	HOOK(int, __tsan_atomic##bits##_compare_exchange_##strength,                            \
-	     volatile uint##bits##_t *where, uint##bits##_t *expected, uint##bits##_t desired,  \
-	     int order, int otherwise)                                                          \
-	{                                                                                       \
-		uint##bits##_t want = *expected;                                                \
-                                                                                                \
-		(void)order, (void)otherwise;                                                   \
-		if (!simt_inside())                                                             \
-			return __atomic_compare_exchange_n(where, expected, desired, false,     \
-							   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
-		*expected = (uint##bits##_t)atomic(where, bits / 8, SIMT_CAS, desired, want,    \
-						   CALLER);                                     \
-		return *expected == want;                                                       \
+#define SWAP(bits, strength)                                                                      \
+	HOOK(int, __tsan_atomic##bits##_compare_exchange_##strength,                              \
+	     volatile uint##bits##_t *where, uint##bits##_t *expected, uint##bits##_t desired,    \
+	     int order, int otherwise)                                                            \
+	{                                                                                         \
+		uint##bits##_t want = *expected;                                                  \
+                                                                                                  \
+		(void)order, (void)otherwise;                                                     \
+		if (!simt_inside())                                                               \
+			return __atomic_compare_exchange_n(where, expected, desired, false,       \
+							   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);   \
+		*expected =                                                                       \
+			(uint##bits##_t)atomic(where, bits / 8, SIMT_CAS, desired, want, CALLER); \
+		return *expected == want;                                                         \
 	}
 
-#define ATOMICS(bits)                                                                           \
-	HOOK(uint##bits##_t, __tsan_atomic##bits##_load, const volatile uint##bits##_t *where,  \
-	     int order)                                                                         \
-	{                                                                                       \
-		(void)order;                                                                    \
-		if (!simt_inside())                                                             \
-			return __atomic_load_n(where, __ATOMIC_SEQ_CST);                        \
-		return (uint##bits##_t)atomic((volatile void *)(uintptr_t)where, bits / 8,      \
-					      SIMT_LOAD, 0, 0, CALLER);                         \
-	}                                                                                       \
-	HOOK(void, __tsan_atomic##bits##_store, volatile uint##bits##_t *where,                 \
-	     uint##bits##_t value, int order)                                                   \
-	{                                                                                       \
-		(void)order;                                                                    \
-		if (simt_inside())                                                              \
-			atomic(where, bits / 8, SIMT_STORE, value, 0, CALLER);                  \
-		else                                                                            \
-			__atomic_store_n(where, value, __ATOMIC_SEQ_CST);                       \
-	}                                                                                       \
-	HOOK(uint##bits##_t, __tsan_atomic##bits##_exchange, volatile uint##bits##_t *where,    \
-	     uint##bits##_t value, int order)                                                   \
-	{                                                                                       \
-		(void)order;                                                                    \
-		if (!simt_inside())                                                             \
-			return __atomic_exchange_n(where, value, __ATOMIC_SEQ_CST);             \
-		return (uint##bits##_t)atomic(where, bits / 8, SIMT_XCHG, value, 0, CALLER);    \
-	}                                                                                       \
-	HOOK(uint##bits##_t, __tsan_atomic##bits##_compare_exchange_val,                        \
-	     volatile uint##bits##_t *where, uint##bits##_t expected, uint##bits##_t desired,   \
-	     int order, int otherwise)                                                          \
-	{                                                                                       \
-		uint##bits##_t seen = expected;                                                 \
-                                                                                                \
-		(void)order, (void)otherwise;                                                   \
-		if (simt_inside())                                                              \
-			return (uint##bits##_t)atomic(where, bits / 8, SIMT_CAS, desired,       \
-						      expected, CALLER);                        \
-		__atomic_compare_exchange_n(where, &seen, desired, false, __ATOMIC_SEQ_CST,     \
-					    __ATOMIC_SEQ_CST);                                  \
-		return seen;                                                                    \
-	}                                                                                       \
-	FETCH(bits, add, old + value)                                                           \
-	FETCH(bits, sub, old - value)                                                           \
-	FETCH(bits, and, old & value)                                                           \
-	FETCH(bits, or, old | value)                                                            \
-	FETCH(bits, xor, old ^ value)                                                           \
-	FETCH(bits, nand, ~(old & value))                                                       \
-	SWAP(bits, strong)                                                                      \
+#define ATOMICS(bits)                                                                          \
+	HOOK(uint##bits##_t, __tsan_atomic##bits##_load, const volatile uint##bits##_t *where, \
+	     int order)                                                                        \
+	{                                                                                      \
+		(void)order;                                                                   \
+		if (!simt_inside())                                                            \
+			return __atomic_load_n(where, __ATOMIC_SEQ_CST);                       \
+		return (uint##bits##_t)atomic((volatile void *)(uintptr_t)where, bits / 8,     \
+					      SIMT_LOAD, 0, 0, CALLER);                        \
+	}                                                                                      \
+	HOOK(void, __tsan_atomic##bits##_store, volatile uint##bits##_t *where,                \
+	     uint##bits##_t value, int order)                                                  \
+	{                                                                                      \
+		(void)order;                                                                   \
+		if (simt_inside())                                                             \
+			atomic(where, bits / 8, SIMT_STORE, value, 0, CALLER);                 \
+		else                                                                           \
+			__atomic_store_n(where, value, __ATOMIC_SEQ_CST);                      \
+	}                                                                                      \
+	HOOK(uint##bits##_t, __tsan_atomic##bits##_exchange, volatile uint##bits##_t *where,   \
+	     uint##bits##_t value, int order)                                                  \
+	{                                                                                      \
+		(void)order;                                                                   \
+		if (!simt_inside())                                                            \
+			return __atomic_exchange_n(where, value, __ATOMIC_SEQ_CST);            \
+		return (uint##bits##_t)atomic(where, bits / 8, SIMT_XCHG, value, 0, CALLER);   \
+	}                                                                                      \
+	HOOK(uint##bits##_t, __tsan_atomic##bits##_compare_exchange_val,                       \
+	     volatile uint##bits##_t *where, uint##bits##_t expected, uint##bits##_t desired,  \
+	     int order, int otherwise)                                                         \
+	{                                                                                      \
+		uint##bits##_t seen = expected;                                                \
+                                                                                               \
+		(void)order, (void)otherwise;                                                  \
+		if (simt_inside())                                                             \
+			return (uint##bits##_t)atomic(where, bits / 8, SIMT_CAS, desired,      \
+						      expected, CALLER);                       \
+		__atomic_compare_exchange_n(where, &seen, desired, false, __ATOMIC_SEQ_CST,    \
+					    __ATOMIC_SEQ_CST);                                 \
+		return seen;                                                                   \
+	}                                                                                      \
+	FETCH(bits, add, old + value)                                                          \
+	FETCH(bits, sub, old - value)                                                          \
+	FETCH(bits, and, old &value)                                                           \
+	FETCH(bits, or, old | value)                                                           \
+	FETCH(bits, xor, old ^ value)                                                          \
+	FETCH(bits, nand, ~(old & value))                                                      \
+	SWAP(bits, strong)                                                                     \
 	SWAP(bits, weak)
 
 ATOMICS(8)

@@ -2,7 +2,8 @@
 /*
  * race.c - the race checker as the simulator calls it.
  *
- * 1. A read that is atomic first learns what it may (race_sync.h), so that it is ordered after what it synchronises with.
+ * 1. A read that is atomic first learns what it may (race_sync.h), so that it is ordered after what
+ *    it synchronises with.
  * 2. The access is held against the tracks of its bytes (race_shadow.h). One that is not ordered
  *    before it, and conflicts with it, is a race, and the text is made (race_report.h).
  * 3. A write that is atomic then leaves its heads. The access is put into a track.
@@ -145,8 +146,7 @@ static const char *judge(struct race *race, const struct race_granule *granule,
 	record = race_granule_conflict(granule, race->lanes, access, &track);
 	if (!record)
 		return NULL;
-	race_report(race->text, sizeof(race->text), race->lanes, race->name, track, record,
-		    access);
+	race_report(race->text, sizeof(race->text), race->lanes, race->name, track, record, access);
 	return race->text;
 }
 
@@ -159,8 +159,9 @@ const char *race_plain(struct race *race, unsigned int lane, const volatile void
 
 	if (race->starved)
 		return no_memory;
-	access = (struct race_access){ .site = site, .now = &self->now, .lane = lane,
-				       .group = self->group, .write = write };
+	access = (struct race_access){
+		.site = site, .now = &self->now, .lane = lane, .group = self->group, .write = write
+	};
 	while (from < end) {
 		struct race_granule *granule =
 			race_shadow_reach(&race->shadow, from / RACE_GRANULE);
@@ -196,9 +197,15 @@ const char *race_atomic(struct race *race, unsigned int lane, const volatile voi
 		return no_memory;
 	if (!bytes || bytes > RACE_GRANULE || (bytes & (bytes - 1)) || from % bytes)
 		return "race: an atomic access that is not aligned to its size";
-	access = (struct race_access){ .site = site, .now = &self->now, .lane = lane,
-				       .group = self->group, .write = wrote, .atomic = true,
-				       .op = op, .order = order, .scope = scope };
+	access = (struct race_access){ .site = site,
+				       .now = &self->now,
+				       .lane = lane,
+				       .group = self->group,
+				       .write = wrote,
+				       .atomic = true,
+				       .op = op,
+				       .order = order,
+				       .scope = scope };
 	race_granule_cut(from, from + bytes, &access.mask);
 	granule = race_shadow_reach(&race->shadow, from / RACE_GRANULE);
 	sync = granule ? race_granule_sync(&race->memory, granule, access.mask) : NULL;
@@ -214,7 +221,8 @@ const char *race_atomic(struct race *race, unsigned int lane, const volatile voi
 				       op != SIMT_STORE) &&
 		       good;
 	good = race_granule_add(&race->shadow, &race->memory, granule, race->lanes, race->count,
-				&access) && good;
+				&access) &&
+	       good;
 	if (wrote && race_releases(order))
 		race_sync_tick(self, lane);
 	return good ? NULL : starve(race);
@@ -222,8 +230,8 @@ const char *race_atomic(struct race *race, unsigned int lane, const volatile voi
 
 void race_fence(struct race *race, unsigned int lane, enum simt_order order, enum simt_scope scope)
 {
-	if (lane_of(race, lane) && !race_sync_fence(&race->memory, race->lanes, lane, &race->fences,
-						    order, scope))
+	if (lane_of(race, lane) &&
+	    !race_sync_fence(&race->memory, race->lanes, lane, &race->fences, order, scope))
 		race->starved = true;
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * race.h - was each access ordered after those it conflicts with? Vector clocks, with orders, fences,
- * release sequences and scopes as CUDA's memory model has them.
+ * race.h - was each access ordered after those it conflicts with? Vector clocks, with orders,
+ * fences, release sequences and scopes as CUDA's memory model has them.
  *
- * Knows nothing of fibers: the simulator tells it what each lane does, in the order in which it happens.
- * A lane is a number below `lanes`; `block` of a lane decides whether a scope covers two lanes (host threads are
- * blocks of their own: only MAM_AT_SYSTEM covers them and lanes). Two accesses of which one writes conflict where their
- * bytes overlap; they race if neither happens before the other, unless both are atomic with scopes
- * that cover each other's lanes. Each call gives NULL, or a text (of the race object, good until the next call) that names both sites.
+ * Knows nothing of fibers: the simulator tells it what each lane does, in the order in which it
+ * happens. A lane is a number below `lanes`; `block` of a lane decides whether a scope covers two
+ * lanes (host threads are blocks of their own: only MAM_AT_SYSTEM covers them and lanes). Two
+ * accesses of which one writes conflict where their bytes overlap; they race if neither happens
+ * before the other, unless both are atomic with scopes that cover each other's lanes. Each call
+ * gives NULL, or a text (of the race object, good until the next call) that names both sites.
  */
 #ifndef MAM_TESTS_SIMT_RACE_H
 #define MAM_TESTS_SIMT_RACE_H
@@ -34,7 +35,10 @@ const char *race_atomic(struct race *race, unsigned int lane, const volatile voi
 			size_t bytes, enum simt_op op, bool wrote, enum simt_order order,
 			enum simt_scope scope, const char *site);
 void race_fence(struct race *race, unsigned int lane, enum simt_order order, enum simt_scope scope);
-/* What `from` did so far happens before what `to` does from now on: launches, ends, barriers one way. */
+/*
+ * What `from` did so far happens before what `to` does from now on: launches, ends, barriers one
+ * way.
+ */
 void race_order(struct race *race, unsigned int from, unsigned int to);
 /* A barrier: what any of the `count` lanes did happens before what any of them does next. */
 void race_meet(struct race *race, const unsigned int *lanes, unsigned int count);

@@ -2,8 +2,8 @@
 /*
  * race_clock.h - vector clocks: how much of each lane's past is known.
  *
- * Source: Leslie Lamport, Time, Clocks, and the Ordering of Events in a Distributed System, CACM 1978;
- * Friedemann Mattern, Virtual Time and Global States of Distributed Systems, 1988.
+ * Source: Leslie Lamport, Time, Clocks, and the Ordering of Events in a Distributed System, CACM
+ * 1978; Friedemann Mattern, Virtual Time and Global States of Distributed Systems, 1988.
  *
  * A lane counts its own epochs; one ends when what the lane knows is handed on. An access in epoch
  * e of lane a happens before what a lane with clock c does next if e <= c[a]. Entries past the end
@@ -29,7 +29,10 @@ static inline uint32_t race_clock_of(const struct race_clock *clock, uint32_t la
 	return lane < clock->lanes ? clock->at[lane] : 0;
 }
 
-/* Room for `lanes` entries at least. The calls below are false where there is no memory; the clock is as before then. */
+/*
+ * Room for `lanes` entries at least. The calls below are false where there is no memory; the clock
+ * is as before then.
+ */
 bool race_clock_reach(struct race_memory *memory, struct race_clock *clock, uint32_t lanes);
 bool race_clock_copy(struct race_memory *memory, struct race_clock *to,
 		     const struct race_clock *from);

@@ -3,7 +3,8 @@
  * race_granule.c - one granule's tracks and locations.
  *
  * A plain write drops the tracks of the bytes that it covers: all in them is ordered before it, so
- * whoever would race with them races with it. A plain read in the epoch of a plain access of its own lane adds nothing.
+ * whoever would race with them races with it. A plain read in the epoch of a plain access of its
+ * own lane adds nothing.
  */
 #include "simt/race_shadow.h"
 
@@ -82,12 +83,14 @@ static struct race_track *track_make(struct race_shadow *shadow, struct race_mem
 	return track;
 }
 
-/* The same lane has a plain access of these bytes in this very epoch. */
+/*
+ * The same lane has a plain access of these bytes in this very epoch; seldom a track has more than
+ * one record.
+ */
 static bool seen_just_now(const struct race_granule *granule, const struct race_access *access)
 {
 	for (const struct race_track *track = granule->tracks; track; track = track->next)
-		if (!track->atomic && !(access->mask & ~track->live) &&
-		    !track->table && track->count == 1 &&
+		if (!track->atomic && !(access->mask & ~track->live) && track->count &&
 		    track->records[0].lane == access->lane &&
 		    track->records[0].epoch == race_clock_of(access->now, access->lane))
 			return true;

@@ -2,7 +2,8 @@
 /*
  * race_memory.h - memory of the race checker: taken piece by piece, given back all at once.
  *
- * A reset keeps the chunks, so a search over many seeds asks the system for memory only at its start.
+ * A reset keeps the chunks, so a search over many seeds asks the system for memory only at its
+ * start.
  */
 #ifndef MAM_TESTS_SIMT_RACE_MEMORY_H
 #define MAM_TESTS_SIMT_RACE_MEMORY_H

@@ -2,9 +2,9 @@
 /*
  * race_report.c - writes the text of a race.
  *
- * The hint is found in this order: two atomics race by size or by scope alone; else, if the second lane read what
- * the first wrote later, that pair of accesses is what should have ordered them, and the
- * miss (race_sync.h) says why it did not; else a pair is missing.
+ * The hint is found in this order: two atomics race by size or by scope alone; else, if the second
+ * lane read what the first wrote later, that pair of accesses is what should have ordered them, and
+ * the miss (race_sync.h) says why it did not; else a pair is missing.
  */
 #include "simt/race_report.h"
 
@@ -15,8 +15,8 @@
 
 static const char *const orders[] = { "relaxed", "acquire", "release", "acq_rel", "seq_cst" };
 static const char *const scopes[] = { "block", "device", "system" };
-static const char *const ops[] = { "load", "store", "or", "and", "add", "exchange",
-				   "compare-and-swap" };
+static const char *const ops[] = { "load",     "store",           "or", "and", "add",
+				   "exchange", "compare-and-swap" };
 
 struct words {
 	char *at;
@@ -62,10 +62,11 @@ static void say_access(struct words *words, const struct race_lane *lanes,
 	if (!access->atomic)
 		say(words, "a plain %s", access->write ? "write" : "read");
 	else
-		say(words, "%s %s %s%s at %s scope", access->order == MAM_ACQUIRE ||
-		    access->order == MAM_ACQ_REL ? "an" : "a", orders[access->order],
-		    ops[access->op], access->op == SIMT_CAS && !access->write ?
-		    " that failed," : "", scopes[access->scope]);
+		say(words, "%s %s %s%s at %s scope",
+		    access->order == MAM_ACQUIRE || access->order == MAM_ACQ_REL ? "an" : "a",
+		    orders[access->order], ops[access->op],
+		    access->op == SIMT_CAS && !access->write ? " that failed," : "",
+		    scopes[access->scope]);
 	say(words, " of %d byte%s by ", bytes, bytes == 1 ? "" : "s");
 	say_lane(words, lanes, access->lane);
 	say(words, " at %s", race_site_text(access->site));
@@ -99,7 +100,8 @@ static void say_miss(struct words *words, const struct race_miss *miss, const ch
 		    need);
 		break;
 	default:
-		say(words, "a scope does not cover the other lane (write %s, read %s, or a "
+		say(words,
+		    "a scope does not cover the other lane (write %s, read %s, or a "
 		    "fence of theirs): use %s scope for all of them",
 		    scopes[miss->write.scope], scopes[miss->read.scope], need);
 		break;
@@ -121,10 +123,12 @@ static void say_hint(struct words *words, const struct race_lane *lanes,
 		say_miss(words, miss, need);
 	else if (first->group == second->group)
 		say(words, "A barrier that both reach (mam_warp_sync, mam_syncthreads), or a "
-		    "release by the first lane that the second acquires, would order them");
+			   "release by the first lane that the second acquires, would order them");
 	else
-		say(words, "A release by the first lane at %s scope that the second one acquires "
-		    "would order them", need);
+		say(words,
+		    "A release by the first lane at %s scope that the second one acquires "
+		    "would order them",
+		    need);
 }
 
 void race_report(char *text, size_t bytes, const struct race_lane *lanes, race_name *name,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * race_report.h - a race in words: both accesses, and what would have ordered them where that is clear.
+ * race_report.h - a race in words: both accesses, and what would have ordered them where that is
+ * clear.
  */
 #ifndef MAM_TESTS_SIMT_RACE_REPORT_H
 #define MAM_TESTS_SIMT_RACE_REPORT_H

@@ -2,8 +2,9 @@
 /*
  * race_shadow.h - what is known of memory, found by address.
  *
- * 1. Memory is seen in granules of 8 bytes. A hash table (open addressing, linear probing, at most half full)
- *    leads from a granule's number to its tracks (race_track.h) and locations (race_sync.h).
+ * 1. Memory is seen in granules of 8 bytes. A hash table (open addressing, linear probing, at most
+ *    half full) leads from a granule's number to its tracks (race_track.h) and locations
+ *    (race_sync.h).
  * 2. Entries carry the number of the generation that made them: a reset begins a new one, and
  *    entries of older ones are free places. Nothing is cleared.
  * 3. An access is cut at granules; in each, a mask says which bytes are meant, so that neighbours

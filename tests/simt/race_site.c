@@ -4,7 +4,8 @@
  *
  * 1. A hash table leads from a program counter to its entry, whose text is the site. Entries are
  *    never freed: there are as many as the program has places that access memory.
- * 2. The text says which object (dladdr) and how far in. An object's load address differs between runs, the rest not.
+ * 2. The text says which object (dladdr) and how far in. An object's load address differs between
+ *    runs, the rest not.
  * 3. For a reader, addr2line is run once for an entry; what it says takes the text's place.
  * Where memory ends, sites are "an unknown place".
  */
@@ -71,8 +72,7 @@ static void describe(struct place *place)
 		return;
 	}
 	name = strrchr(info.dli_fname, '/');
-	snprintf(place->text, sizeof(place->text), "%.120s+0x%zx",
-		 name ? name + 1 : info.dli_fname,
+	snprintf(place->text, sizeof(place->text), "%.120s+0x%zx", name ? name + 1 : info.dli_fname,
 		 (size_t)(call_of(place->pc) - (const char *)info.dli_fbase));
 }
 

@@ -3,8 +3,9 @@
  * race_sync.c - heads of release sequences, and what lanes learn from them.
  *
  * A clock is handed on only whole, and an epoch ends right after; so a lane that knows epoch e of
- * another lane knows all that was in the clock handed on then. Heads of one lane that are known already
- * are thus found by one comparison: a lane that spins on a flag does not join its clock each time.
+ * another lane knows all that was in the clock handed on then. Heads of one lane that are known
+ * already are thus found by one comparison: a lane that spins on a flag does not join its clock
+ * each time.
  */
 #include "simt/race_sync.h"
 
@@ -43,7 +44,10 @@ static struct race_head *head_find(struct race_memory *memory, struct race_head 
 	return head;
 }
 
-/* `clock` of lane `id`, whose own entry there is the epoch that it ends, becomes a head or part of one. */
+/*
+ * `clock` of lane `id`, whose own entry there is the epoch that it ends, becomes a head or part of
+ * one.
+ */
 static bool head_add(struct race_memory *memory, struct race_head **heads, enum simt_scope scope,
 		     uint32_t group, uint32_t id, const struct race_clock *clock)
 {
@@ -68,8 +72,8 @@ static void heads_drop(struct race_head *heads)
 		heads->clock.set = false;
 }
 
-static void miss(struct race_lane *lane, const struct race_sync *sync,
-		 const struct race_side *read, enum race_miss_why why)
+static void miss(struct race_lane *lane, const struct race_sync *sync, const struct race_side *read,
+		 enum race_miss_why why)
 {
 	struct race_miss *slot = &lane->misses[lane->next_miss++ % RACE_MISSES];
 

@@ -2,29 +2,31 @@
 /*
  * race_sync.h - who learns whose past: release and acquire, by access and by fence, with scopes.
  *
- * Source: release sequences and fences as in ISO C++20 (N4861, 6.9.2 and 31.11), on which CUDA C++ builds; scopes and moral
- * strength as in NVIDIA's PTX ISA, chapter Memory Consistency Model, and as formalised by Daniel
- * Lustig, Sameer Sahasrabuddhe and Olivier Giroux, A Formal Analysis of the NVIDIA PTX Memory
- * Consistency Model, ASPLOS 2019.
+ * Source: release sequences and fences as in ISO C++20 (N4861, 6.9.2 and 31.11), on which CUDA C++
+ * builds; scopes and moral strength as in NVIDIA's PTX ISA, chapter Memory Consistency Model, and
+ * as formalised by Daniel Lustig, Sameer Sahasrabuddhe and Olivier Giroux, A Formal Analysis of the
+ * NVIDIA PTX Memory Consistency Model, ASPLOS 2019.
  *
- * Lanes of one block are a group; a host thread is a group of its own. What a scope must be to cover two lanes depends on
- * their groups alone: race_need(). The rules:
+ * Lanes of one block are a group; a host thread is a group of its own. What a scope must be to
+ * cover two lanes depends on their groups alone: race_need(). The rules:
  *
- * 1. A location (an address with a size) has heads: the clocks that a reader of its newest value may learn. A head is what a
- *    release put there, by the access itself or by a fence earlier in its lane; it has the release's scope.
- * 2. A store drops the heads and puts its own. A read-modify-write keeps them and adds its own (a release sequence), if
- *    its scope and that of the write before it cover each other's lanes; else it drops them.
- * 3. A read learns a head if its scope and that of the newest write cover each other's lanes, and if the
- *    release's scope and the acquire's cover each other's lanes. An acquire learns it at once, any other read
- *    sets it aside until an acquire fence of a wide enough scope.
+ * 1. A location (an address with a size) has heads: the clocks that a reader of its newest value
+ *    may learn. A head is what a release put there, by the access itself or by a fence earlier in
+ *    its lane; it has the release's scope.
+ * 2. A store drops the heads and puts its own. A read-modify-write keeps them and adds its own (a
+ *    release sequence), if its scope and that of the write before it cover each other's lanes; else
+ *    it drops them.
+ * 3. A read learns a head if its scope and that of the newest write cover each other's lanes, and
+ *    if the release's scope and the acquire's cover each other's lanes. An acquire learns it at
+ *    once, any other read sets it aside until an acquire fence of a wide enough scope.
  * 4. A fence that is seq_cst also learns from all such fences before it whose scopes agree, as PTX
  *    has it. Accesses that are seq_cst are acquire and release.
  * 5. Plain writes and writes of another size leave heads as they are: who reads later is ordered
  *    after such a write, and it after all heads, or there is a race.
  *
- * A store ends a release sequence even if it is by the same lane: so C++20, where C11 and PTX let it go on. Learning a
- * clock is transitive through all scopes. Bound: one pass over a clock for each head, and there is
- * at most one head for each scope and group.
+ * A store ends a release sequence even if it is by the same lane: so C++20, where C11 and PTX let
+ * it go on. Learning a clock is transitive through all scopes. Bound: one pass over a clock for
+ * each head, and there is at most one head for each scope and group.
  */
 #ifndef MAM_TESTS_SIMT_RACE_SYNC_H
 #define MAM_TESTS_SIMT_RACE_SYNC_H
@@ -64,7 +66,7 @@ struct race_miss {
 struct race_lane {
 	struct race_clock now;
 	struct race_clock released[RACE_SCOPES]; /* `now` at the last release fence of each scope */
-	struct race_clock seen[RACE_SCOPES];     /* read, to be learned by an acquire fence of this scope */
+	struct race_clock seen[RACE_SCOPES];     /* for an acquire fence of this scope to learn */
 	uint32_t group;
 	struct race_miss misses[RACE_MISSES]; /* a ring */
 	unsigned int next_miss;
@@ -81,8 +83,8 @@ struct race_head {
 struct race_sync {
 	struct race_sync *next; /* of the granule */
 	struct race_head *heads;
-	uint8_t mask;   /* bytes of the granule: the location */
-	bool written;   /* by an atomic access; what follows is of the newest one */
+	uint8_t mask; /* bytes of the granule: the location */
+	bool written; /* by an atomic access; what follows is of the newest one */
 	uint32_t lane, epoch;
 	struct race_side write;
 };

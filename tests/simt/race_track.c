@@ -8,7 +8,10 @@
 
 #define LIST_ROOM 2
 
-/* So many records make a list; a table of `lanes` places is passed through faster than a longer one. */
+/*
+ * So many records make a list; a table of `lanes` places is passed through faster than a longer
+ * one.
+ */
 static uint32_t list_max(uint32_t lanes)
 {
 	return 8 + lanes / 32;
@@ -19,8 +22,8 @@ const struct race_record *race_track_conflict(const struct race_track *track,
 					      const struct race_access *access)
 {
 	bool same = track->atomic && access->atomic && track->mask == access->mask;
-	enum simt_scope wide = track->hosts || access->group & RACE_HOST ? MAM_AT_SYSTEM :
-									   MAM_AT_DEVICE;
+	enum simt_scope wide =
+		track->hosts || access->group & RACE_HOST ? MAM_AT_SYSTEM : MAM_AT_DEVICE;
 
 	/* Most atomics are like this: nothing to look for. */
 	if (same && track->scope >= wide && access->scope >= wide)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * race_track.h - who made accesses of one kind to the same bytes, and which of those can still race.
+ * race_track.h - who made accesses of one kind to the same bytes, and which of those can still
+ * race.
  *
  * Source: Cormac Flanagan and Stephen N. Freund, FastTrack: Efficient and Precise Dynamic Race
  * Detection, PLDI 2009: one epoch while accesses are ordered, one for each lane when they are not.
@@ -28,7 +29,7 @@ struct race_access {
 	uint32_t lane, group;
 	uint8_t mask;
 	bool write, atomic;
-	enum simt_op op;       /* the rest: of atomic ones */
+	enum simt_op op; /* the rest: of atomic ones */
 	enum simt_order order;
 	enum simt_scope scope;
 };
@@ -46,12 +47,12 @@ struct race_record {
 struct race_track {
 	struct race_track *next; /* of the granule, or of the spare ones */
 	struct race_record *records;
-	uint32_t count;          /* records that are there, or the table's places */
+	uint32_t count; /* records that are there, or the table's places */
 	uint32_t room;
-	uint8_t mask;            /* bytes of each access */
-	uint8_t live;            /* of these, the ones not forgotten */
+	uint8_t mask; /* bytes of each access */
+	uint8_t live; /* of these, the ones not forgotten */
 	bool write, atomic, table;
-	bool hosts;              /* some record is, or was, a host thread's */
+	bool hosts; /* some record is, or was, a host thread's */
 	uint8_t scope;
 };
 
@@ -63,7 +64,10 @@ static inline bool race_track_suits(const struct race_track *track,
 	       (!access->atomic || track->scope == access->scope);
 }
 
-/* The record that races with `access`, or NULL. The track's live bytes meet the access's, and one of the two writes. */
+/*
+ * The record that races with `access`, or NULL. The track's live bytes meet the access's, and one
+ * of the two writes.
+ */
 const struct race_record *race_track_conflict(const struct race_track *track,
 					      const struct race_lane *lanes,
 					      const struct race_access *access);

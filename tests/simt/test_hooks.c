@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What compilers say of memory accesses reaches the race checker: each size, copies, odd addresses; not a lane's own
- * stack, not what runs outside of lanes. Built with access hooks only.
+ * What compilers say of memory accesses reaches the race checker: each size, copies, odd addresses;
+ * not a lane's own stack, not what runs outside of lanes. Built with access hooks only.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -82,9 +82,9 @@ AGAINST(assigned, struct large large = { { hidden } }; g->at.large[0] = large, 7
 #define BOTH(name) { name##_meets, name##_passes }
 
 static simt_kernel *const pairs[][2] = {
-	BOTH(byte), BOTH(byte_read), BOTH(half), BOTH(word), BOTH(word_read), BOTH(pair), BOTH(across),
-	BOTH(across_read), BOTH(far), BOTH(changed), BOTH(copied), BOTH(copied_from), BOTH(moved),
-	BOTH(cleared),
+	BOTH(byte), BOTH(byte_read), BOTH(half), BOTH(word), BOTH(word_read), BOTH(pair),
+	BOTH(across), BOTH(across_read), BOTH(far), BOTH(changed), BOTH(copied), BOTH(copied_from),
+	BOTH(moved), BOTH(cleared),
 #ifndef __clang__
 	BOTH(assigned),
 #endif

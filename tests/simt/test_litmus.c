@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Litmus kernels in the simulator, plain accesses seen: a race is found in few interleavings, or in none of
- * ten thousand. Every run gives right values, since interleavings are sequentially consistent: it is
- * the checker that tells the wrong ones.
+ * Litmus kernels in the simulator, plain accesses seen: a race is found in few interleavings, or in
+ * none of ten thousand. Every run gives right values, since interleavings are sequentially
+ * consistent: it is the checker that tells the wrong ones.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -11,7 +11,9 @@
 #include "heap/port.h"
 #include "simt/explore.h"
 
-/* Orders and scopes come from the table below: the simulator, unlike nvcc, takes those that vary. */
+/*
+ * Orders and scopes come from the table below: the simulator, unlike nvcc, takes those that vary.
+ */
 struct side {
 	enum simt_order order;
 	enum simt_scope scope;
@@ -59,7 +61,8 @@ MAM_KERNEL(message)
 	if (mam_block() == 0 && mam_thread() == 0) {
 		ground->data[0] = 7;
 		raise_flag(ground, 1);
-	} else if (mam_block() == mam_grid_blocks() - 1 && mam_thread() == mam_block_threads() - 1) {
+	} else if (mam_block() == mam_grid_blocks() - 1 &&
+		   mam_thread() == mam_block_threads() - 1) {
 		await_flag(ground, 1);
 		MAM_KASSERT(ground->data[0] == 7);
 	}
@@ -98,7 +101,10 @@ MAM_KERNEL(locked)
 	mam_atomic_store32(&ground->lock, 0, how->write.order, how->write.scope);
 }
 
-/* A lane writes, its neighbour reads; between them `what`: 0 mam_warp_sync, 1 a shuffle, 2 mam_syncthreads, 3 nothing. */
+/*
+ * A lane writes, its neighbour reads; between them `what`: 0 mam_warp_sync, 1 a shuffle, 2
+ * mam_syncthreads, 3 nothing.
+ */
 MAM_KERNEL(neighbours)
 {
 	struct ground *ground = argument;
@@ -128,7 +134,10 @@ struct slots {
 	uint32_t value[4];
 };
 
-/* The same in shared memory; without the second barrier (`what`) the next round overwrites what others read. */
+/*
+ * The same in shared memory; without the second barrier (`what`) the next round overwrites what
+ * others read.
+ */
 MAM_KERNEL(shared)
 {
 	struct ground *ground = argument;
@@ -176,8 +185,10 @@ static const struct litmus {
 	unsigned int grid, block;
 	struct how how;
 } kernels[] = {
-	{ "message, release and acquire", false, message, 2, 1, { ALL(REL, DEVICE), ALL(ACQ, DEVICE), 0 } },
-	{ "message, relaxed write", true, message, 2, 1, { ALL(RLX, DEVICE), ALL(ACQ, DEVICE), 0 } },
+	{ "message, release and acquire", false, message, 2, 1,
+	  { ALL(REL, DEVICE), ALL(ACQ, DEVICE), 0 } },
+	{ "message, relaxed write", true, message, 2, 1,
+	  { ALL(RLX, DEVICE), ALL(ACQ, DEVICE), 0 } },
 	{ "message, relaxed read", true, message, 2, 1, { ALL(REL, DEVICE), ALL(RLX, DEVICE), 0 } },
 	{ "message, fences", false, message, 2, 1,
 	  { FENCED(REL, DEVICE, DEVICE), FENCED(ACQ, DEVICE, DEVICE), 0 } },
@@ -186,10 +197,12 @@ static const struct litmus {
 	{ "message, block acquire fence", true, message, 2, 1,
 	  { FENCED(REL, DEVICE, DEVICE), FENCED(ACQ, BLOCK, DEVICE), 0 } },
 	{ "message, block scope", true, message, 2, 1, { ALL(REL, BLOCK), ALL(ACQ, BLOCK), 0 } },
-	{ "message, block scope in a block", false, message, 1, 2, { ALL(REL, BLOCK), ALL(ACQ, BLOCK), 0 } },
+	{ "message, block scope in a block", false, message, 1, 2,
+	  { ALL(REL, BLOCK), ALL(ACQ, BLOCK), 0 } },
 	{ "message, block fence in a block", false, message, 1, 2,
 	  { FENCED(REL, BLOCK, DEVICE), FENCED(ACQ, BLOCK, DEVICE), 0 } },
-	{ "chain of read-modify-writes", false, chain, 3, 1, { ALL(REL, DEVICE), ALL(ACQ, DEVICE), 0 } },
+	{ "chain of read-modify-writes", false, chain, 3, 1,
+	  { ALL(REL, DEVICE), ALL(ACQ, DEVICE), 0 } },
 	{ "chain broken by a store", true, chain, 3, 1, { ALL(REL, DEVICE), ALL(ACQ, DEVICE), 1 } },
 	{ "lock", false, locked, 2, 2, { ALL(REL, DEVICE), ALL(ACQ, DEVICE), 0 } },
 	{ "lock, relaxed unlock", true, locked, 2, 2, { ALL(RLX, DEVICE), ALL(ACQ, DEVICE), 0 } },
@@ -268,7 +281,8 @@ static bool build(struct simt_world *world, void *argument)
 	case 0:
 	case 1:
 		return simt_world_launch(world, 0, write_data, 1, 1, argument) &&
-		       simt_world_launch(world, (unsigned int)ground.how->what, write_data, 1, 1, argument);
+		       simt_world_launch(world, (unsigned int)ground.how->what, write_data, 1, 1,
+					 argument);
 	case 2:
 	case 3:
 		return simt_world_launch(world, 0, message, 1, 1, argument) &&
@@ -328,10 +342,12 @@ START_TEST(text_helps)
 
 	ground.how = &how;
 	ck_assert(!simt_explore(&test, &search));
-	ck_assert_msg(strstr(text, "a plain write of 8 bytes") && strstr(text, "a plain read of 8 bytes") &&
+	ck_assert_msg(strstr(text, "a plain write of 8 bytes") &&
+			      strstr(text, "a plain read of 8 bytes") &&
 			      strstr(text, "the write is relaxed: release it"),
 		      "%s", text);
-	ck_assert_msg(strstr(text, "test_litmus") && strstr(text, "simt/test_litmus.c:"), "%s", text);
+	ck_assert_msg(strstr(text, "by block 0 thread 0 at") && strstr(text, "simt/test_litmus.c:"),
+		      "%s", text);
 }
 END_TEST
 

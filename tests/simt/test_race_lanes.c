@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The race checker with many lanes: none of them is overlooked, and lanes that come later are no trouble.
+ * The race checker with many lanes: none of them is overlooked, and lanes that come later are no
+ * trouble.
  */
 #include <check.h>
 #include <stdio.h>
@@ -28,18 +29,21 @@ static struct race *create(unsigned int lanes)
 static const char *look(struct race *race, unsigned int lane, bool atomic)
 {
 	return atomic ? race_atomic(race, lane, &word, 8, SIMT_LOAD, false, MAM_RELAXED,
-				    MAM_AT_DEVICE, "look") :
-			race_plain(race, lane, &word, 8, false, "look");
+				    MAM_AT_DEVICE, "look")
+		      : race_plain(race, lane, &word, 8, false, "look");
 }
 
-/* All lanes read, all but one are before the last lane, which writes: that one is named. */
+/*
+ * All lanes read, the last one first; all but one are before the last lane, which writes: that one
+ * is named.
+ */
 static void miss_one(struct race *race, unsigned int lanes, unsigned int missed, bool atomic)
 {
 	const char *text;
 	char name[64];
 
 	race_reset(race);
-	for (unsigned int i = 0; i < lanes; i++)
+	for (unsigned int i = lanes; i--;)
 		ck_assert_ptr_null(look(race, i, atomic));
 	for (unsigned int i = 0; i < lanes; i++)
 		if (i != missed)
@@ -123,7 +127,8 @@ START_TEST(all_release_to_one)
 		for (unsigned int i = 0; i < 256; i++) {
 			ck_assert_ptr_null(race_plain(race, i, &own[i], 8, true, "own"));
 			ck_assert_ptr_null(race_atomic(race, i, &flag, 8, SIMT_ADD, true,
-						       (enum simt_order)order, MAM_AT_DEVICE, "add"));
+						       (enum simt_order)order, MAM_AT_DEVICE,
+						       "add"));
 		}
 		for (unsigned int i = 0; i < 255; i++)
 			races += race_plain(race, 255, &own[i], 8, false, "read") != NULL;
@@ -148,16 +153,19 @@ START_TEST(texts_say_who)
 	race_place(race, 2, 0, true);
 	ck_assert_ptr_null(race_plain(race, 0, (char *)&word + 3, 1, true, "some/where/first.c:1"));
 	text = race_plain(race, 2, (char *)&word + 2, 2, true, "second.c:2");
-	ck_assert_str_eq(text,
-			 "race: a plain write of 1 byte by lane 0 of block 0 at where/first.c:1, and a "
-			 "plain write of 2 bytes by host thread 2 at second.c:2; nothing orders them. "
-			 "A release by the first lane at system scope that the second one acquires "
-			 "would order them.");
+	ck_assert_str_eq(
+		text,
+		"race: a plain write of 1 byte by lane 0 of block 0 at where/first.c:1, and a "
+		"plain write of 2 bytes by host thread 2 at second.c:2; nothing orders them. "
+		"A release by the first lane at system scope that the second one acquires "
+		"would order them.");
 	race_names(race, name_lane);
 	text = race_plain(race, 33, (char *)&word + 2, 2, true, NULL);
-	ck_assert_msg(strstr(text, "by lane 0 of block 0 at") && strstr(text, "by number 33 at an unknown"),
+	ck_assert_msg(strstr(text, "by lane 0 of block 0 at") &&
+			      strstr(text, "by number 33 at an unknown"),
 		      "%s", text);
-	text = race_atomic(race, 3, (char *)&flag + 4, 8, SIMT_ADD, true, MAM_RELAXED, MAM_AT_DEVICE, "x");
+	text = race_atomic(race, 3, (char *)&flag + 4, 8, SIMT_ADD, true, MAM_RELAXED,
+			   MAM_AT_DEVICE, "x");
 	ck_assert_msg(text && strstr(text, "not aligned"), "%s", text ? text : "fine");
 	race_destroy(race);
 }

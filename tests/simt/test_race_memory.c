@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where there is no memory the race checker says so, whichever of its requests it was, and works again
- * after a reset with memory. Its sources are compiled into this program with an allocator that fails on demand.
+ * Where there is no memory the race checker says so, whichever of its requests it was, and works
+ * again after a reset with memory. Its sources are compiled into this program with an allocator
+ * that fails on demand.
  */
 #include <check.h>
 #include <stdbool.h>
@@ -103,8 +104,8 @@ START_TEST(each_request_may_fail)
 		fails_from = 0;
 		race_reset(race);
 		text = exercise(race);
-		ck_assert_msg(text && strstr(text, "race: a plain write of 8 bytes by lane 0"), "%s",
-			      text ? text : "no race");
+		ck_assert_msg(text && strstr(text, "race: a plain write of 8 bytes by lane 0"),
+			      "%s", text ? text : "no race");
 		race_destroy(race);
 	}
 	ck_assert_uint_eq(failed, 2);

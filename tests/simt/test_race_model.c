@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The race checker against a model that keeps everything (race_model.h), on random runs: both must find the first race
- * at the same event, and the earlier access that the checker names must be one that races.
+ * The race checker against a model that keeps everything (race_model.h), on random runs: both must
+ * find the first race at the same event, and the earlier access that the checker names must be one
+ * that races.
  *
- * Mostly an event that races is drawn again, so that runs grow long before they end. RACE_RUNS says how many
- * runs in place of 100,000, RACE_FIRST where they begin; a failure prints the run.
+ * Mostly an event that races is drawn again, so that runs grow long before they end. RACE_RUNS says
+ * how many runs in place of 100,000, RACE_FIRST where they begin; a failure prints the run.
  */
 #include <check.h>
 #include <stdio.h>
@@ -126,9 +127,7 @@ static const char *tell(struct race *race, const struct model *model, const stru
 	case MODEL_ATOMIC:
 		return race_atomic(race, lane, memory + event->at, event->bytes, event->op,
 				   event->wrote, event->order, event->scope, name);
-	case MODEL_FENCE:
-		race_fence(race, lane, event->order, event->scope);
-		return NULL;
+	case MODEL_FENCE: race_fence(race, lane, event->order, event->scope); return NULL;
 	case MODEL_ORDER:
 		race_order(race, lane_of(race, model, flavour, event->other), lane);
 		return NULL;
@@ -138,32 +137,33 @@ static const char *tell(struct race *race, const struct model *model, const stru
 				lanes[count++] = lane_of(race, model, flavour, i);
 		race_meet(race, lanes, count);
 		return NULL;
-	default:
-		race_forget(race, memory + event->at, event->bytes);
-		return NULL;
+	default: race_forget(race, memory + event->at, event->bytes); return NULL;
 	}
 }
 
 /* Check's own messages are short: the run goes to the log. */
 static void show(const struct model *model, const struct flavour *flavour, uint64_t run)
 {
-	static const char *const kinds[] = { "plain", "atomic", "fence", "meet", "order", "forget" };
+	static const char *const kinds[] = {
+		"plain", "atomic", "fence", "meet", "order", "forget"
+	};
 	static const char *const orders[] = { "rlx", "acq", "rel", "ar", "sc" };
 	size_t used = (size_t)snprintf(text, sizeof(text), "RACE_FIRST=%llu RACE_RUNS=1\n",
 				       (unsigned long long)run);
 
 	for (uint32_t i = 0; i < flavour->lanes; i++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "lane %u: block %u%s\n", i,
-					 model->block[i], model->host[i] ? " host" : "");
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "lane %u: block %u%s\n",
+					 i, model->block[i], model->host[i] ? " host" : "");
 	for (int i = 0; i < model->count; i++) {
 		const struct model_event *event = &model->event[i];
 
-		used += (size_t)snprintf(
-			text + used, sizeof(text) - used,
-			"e%d: %s lane %u (%x) at %u bytes %u op %d wrote %d %s scope %d before %llx\n", i,
-			kinds[event->kind], event->lane, event->other, event->at, event->bytes,
-			event->op, event->wrote, orders[event->order], event->scope,
-			(unsigned long long)event->before);
+		used += (size_t)snprintf(text + used, sizeof(text) - used,
+					 "e%d: %s lane %u (%x) at %u bytes %u op %d wrote %d %s "
+					 "scope %d before %llx\n",
+					 i, kinds[event->kind], event->lane, event->other,
+					 event->at, event->bytes, event->op, event->wrote,
+					 orders[event->order], event->scope,
+					 (unsigned long long)event->before);
 	}
 	fputs(text, stdout);
 	fflush(stdout);
