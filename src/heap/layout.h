@@ -45,8 +45,8 @@ struct mam_pages {
 	uint32_t patience; /* pages seen taken, one after another, before a scan; set at format */
 	uint32_t low;      /* the share, per mille, from which on patience is; set at format */
 	uint32_t pad[MAM_PAGES_LINE / 4 - 4];
-	struct mam_pages_hot open;   /* runs of several words that are being claimed */
-	struct mam_pages_hot undone; /* such runs that were given up half-way, so far */
+	struct mam_pages_hot open;              /* runs of several words that are being claimed */
+	struct mam_pages_hot undone;            /* such runs that were given up half-way, so far */
 	uint64_t tally[2 * MAM_PAGES_LINE / 8]; /* by enum mam_pages_tally; atomic */
 };
 

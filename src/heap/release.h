@@ -7,6 +7,10 @@
  * 2. Each of the others has an atomic of its own: all go out together, in one round trip.
  * 3. The old value says what was free already: that is counted, and changes nothing.
  *
+ * What lost, on an H100: one atomic a lane, twice slower for a million pages in line; the
+ * others' atomics after the leader's, 1.2 times slower for a thousand scattered pages; step 1
+ * for fewer than six lanes, 1.2 times slower.
+ *
  * The barrier before 1 puts what all of them wrote before the one release.
  */
 #ifndef MAM_HEAP_RELEASE_H

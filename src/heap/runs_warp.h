@@ -119,8 +119,8 @@ MAM_KFN uint32_t mam_runs_sweep_warp(MAM_GLOBAL struct mam_pages *pages, struct 
 			/* Carry what is free at the end of the row. */
 			next = gaps ? 31 - (uint32_t)(mam_clz64(gaps) - 32) : 0;
 			tail = mam_warp_shuffle32(mask, tail, gaps ? next : mam_lane());
-			free = gaps ? tail + 64 * mam_popc32(mask & ~((2u << next) - 1)) :
-				      free + 64 * width;
+			free = gaps ? tail + 64 * mam_popc32(mask & ~((2u << next) - 1))
+				    : free + 64 * width;
 			word += width;
 			below = 0;
 			continue;
@@ -273,8 +273,8 @@ MAM_KFN bool mam_runs_release_warp(MAM_GLOBAL struct mam_pages *pages, uint32_t 
 	uint64_t pattern;
 
 	share = mam_warp_shuffle32(mask, n, leader);
-	if (mam_warp_ballot(mask, n != share || n > 32 || first % apart ||
-					  page != first + rank * apart))
+	if (mam_warp_ballot(mask,
+			    n != share || n > 32 || first % apart || page != first + rank * apart))
 		return mam_runs_release(bits, page, page + n);
 	/* The caller among those of its word. */
 	nth = page / 64 == first / 64 ? rank : page % 64 / apart;

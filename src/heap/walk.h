@@ -73,9 +73,8 @@ MAM_KFN void mam_kwalk_start(struct mam_kwalk *walk, MAM_GLOBAL struct mam_pages
 
 	walk->state = noise + mam_thread() * MAM_WALK_GOLDEN;
 	walk->steps = 0;
-	walk->place = mam_walk_place(
-		pages, warp * MAM_WALK_GOLDEN + mam_lane() * 0x85ebca6bu +
-			    (share < 32 ? noise >> share : 0));
+	walk->place = mam_walk_place(pages, warp * MAM_WALK_GOLDEN + mam_lane() * 0x85ebca6bu +
+						    (share < 32 ? noise >> share : 0));
 }
 
 #endif

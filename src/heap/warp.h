@@ -234,7 +234,8 @@ MAM_KFN uint32_t mam_warp_take(MAM_GLOBAL struct mam_pages *pages, struct mam_kw
 	if (!rank) {
 		chosen = mam_bits_span(first % 64, n);
 		lost = (uint32_t)((mam_bitmap_claim(mam_pages_bits(pages), first / 64, chosen) &
-				   chosen) >> first % 64);
+				   chosen) >>
+				  first % 64);
 	}
 	first = mam_warp_shuffle32(mask, first, leader);
 	lost = mam_warp_shuffle32(mask, lost, leader);

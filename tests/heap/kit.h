@@ -28,11 +28,11 @@
 
 struct kit {
 	struct mam_pages *pages;
-	uint32_t count;                 /* pages */
-	uint32_t owner[KIT_PAGES_MAX];  /* 0: nobody; atomic */
+	uint32_t count;                  /* pages */
+	uint32_t owner[KIT_PAGES_MAX];   /* 0: nobody; atomic */
 	uint32_t payload[KIT_PAGES_MAX]; /* plain */
-	uint32_t failed;                /* requests that got nothing; atomic */
-	const void *plan;               /* the test's own */
+	uint32_t failed;                 /* requests that got nothing; atomic */
+	const void *plan;                /* the test's own */
 };
 
 static inline uint32_t kit_me(void)
@@ -47,8 +47,8 @@ static inline void kit_own(struct kit *kit, uint32_t page, uint32_t n)
 
 	MAM_KASSERT(page < kit->count && n <= kit->count - page);
 	for (i = page; i < page + n; i++) {
-		MAM_KASSERT(!mam_atomic_xchg32(&kit->owner[i], kit_me(), MAM_RELAXED,
-					       MAM_AT_DEVICE));
+		MAM_KASSERT(
+			!mam_atomic_xchg32(&kit->owner[i], kit_me(), MAM_RELAXED, MAM_AT_DEVICE));
 		kit->payload[i] = kit_me();
 	}
 }
@@ -130,7 +130,8 @@ static inline void kit_destroy(struct kit *kit)
 
 /* Explores `kernel` on the kit; `check` is NULL for kit_check_empty(). */
 static inline void kit_explore(struct kit *kit, const char *name, simt_kernel *kernel,
-			       uint32_t grid, uint32_t block, uint32_t seeds, const char *(*check)(void *))
+			       uint32_t grid, uint32_t block, uint32_t seeds,
+			       const char *(*check)(void *))
 {
 	struct simt_case test = {
 		.name = name,

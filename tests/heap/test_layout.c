@@ -10,8 +10,8 @@ START_TEST(sizes)
 	static const struct {
 		uint32_t count, words;
 	} rows[] = {
-		{ 0, 1 }, { 1, 1 }, { 63, 1 }, { 64, 1 }, { 65, 2 }, { 128, 2 }, { 129, 3 },
-		{ MAM_PAGES_COUNT_MAX, 0x3ffffff },
+		{ 0, 1 },  { 1, 1 },   { 63, 1 },  { 64, 1 },
+		{ 65, 2 }, { 128, 2 }, { 129, 3 }, { MAM_PAGES_COUNT_MAX, 0x3ffffff },
 	};
 	size_t i;
 

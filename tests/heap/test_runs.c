@@ -8,7 +8,7 @@
 struct plan {
 	const char *name;
 	uint32_t count, grid, block;
-	uint32_t callers; /* which lanes of a warp take part */
+	uint32_t callers;     /* which lanes of a warp take part */
 	uint32_t least, most; /* pages of a run */
 	uint32_t rounds;
 	uint32_t seeds;
@@ -206,8 +206,8 @@ MAM_KERNEL(side_by_side)
 		first = mam_warp_shuffle32(plan->callers, page, mam_ffs32(plan->callers) - 1);
 		for (apart = 2; apart < n; apart *= 2)
 			;
-		MAM_KASSERT(page == first + apart * mam_popc32(plan->callers &
-							       ((1u << mam_lane()) - 1)));
+		MAM_KASSERT(page ==
+			    first + apart * mam_popc32(plan->callers & ((1u << mam_lane()) - 1)));
 		kit_own(kit, page, n);
 		kit_disown(kit, page, n);
 		MAM_KASSERT(mam_runs_release_warp(kit->pages, page, n, plan->callers));

@@ -85,8 +85,8 @@ static const char *all_that_could(void *argument)
 	uint32_t want = asked(kit->plan), over = want > kit->count ? want - kit->count : 0;
 
 	if (kit->failed != 2 * over)
-		return kit->failed > 2 * over ? "a page was left, and refused" :
-						"more pages than there are";
+		return kit->failed > 2 * over ? "a page was left, and refused"
+					      : "more pages than there are";
 	if (kit->pages->tally[MAM_TALLY_FULL] != kit->failed ||
 	    kit->pages->tally[MAM_TALLY_CONTENDED])
 		return "failures were not counted as what they were";

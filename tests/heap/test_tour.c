@@ -6,7 +6,7 @@
 
 START_TEST(once_each)
 {
-	static const uint32_t sizes[] = { 1,  2,  3,  4,  5,   7,    8,   9,
+	static const uint32_t sizes[] = { 1,  2,  3,  4,  5,   7,    8,    9,
 					  31, 32, 33, 64, 100, 1023, 1024, 1025 };
 	uint32_t words = sizes[_i], shift, order, next, word, units, met;
 	unsigned char seen[1025];
