@@ -23,7 +23,7 @@ static cl_context context;
 static cl_command_queue queue;
 static cl_program program;
 
-static void leave(int status, const char *what, long number)
+static __attribute__((noreturn)) void leave(int status, const char *what, long number)
 {
 	printf("%s (%ld)\n", what, number);
 	exit(status);
