@@ -109,6 +109,29 @@ START_TEST(each_access_is_seen)
 }
 END_TEST
 
+/* Reads of the same by all, of each size and from copies. */
+MAM_KERNEL(reads)
+{
+	const struct ground *g = argument;
+	struct large large = g->at.large[0];
+	char bytes[32];
+	uint64_t sum = large.part[hidden];
+
+	memcpy(bytes, &g->at.byte[7], hidden + 20);
+	sum += (uint64_t)bytes[hidden] + g->at.byte[3] + g->at.half[2] + g->at.word[2];
+	sum += g->at.pair[3] + g->at.odd.across + g->at.odd.far;
+	MAM_KASSERT(sum == 0);
+}
+
+START_TEST(reads_do_not_race)
+{
+	struct expect what = on_ground(reads, 2, 2);
+
+	hidden = 0;
+	simt_expect(&what, SIMT_FINE, NULL);
+}
+END_TEST
+
 static __attribute__((noinline)) void fill(uint64_t *where, uint64_t value)
 {
 	for (int i = 0; i < 8; i++)
@@ -225,6 +248,7 @@ int main(void)
 	suite_add_tcase(suite, hooks);
 	tcase_set_timeout(hooks, 120);
 	tcase_add_loop_test(hooks, each_access_is_seen, 0, sizeof(pairs) / sizeof(pairs[0]));
+	tcase_add_test(hooks, reads_do_not_race);
 	tcase_add_test(hooks, stacks);
 	tcase_add_test(hooks, atomics_of_the_compiler);
 	runner = srunner_create(suite);

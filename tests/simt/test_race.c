@@ -260,6 +260,8 @@ static const struct litmus cases[] = {
 	  { W_(0, 16380, 8), FORGETS(X, 16384), W_(1, 16380, 4), R_(1, 16384, 1) } },
 	{ "what borders on it", true, { W(0, X), FORGETS(8, 16384), R(1, X) } },
 	{ "what it borders on", true, { W(0, 16384), FORGETS(X, 16384), R(1, 16384) } },
+	{ "what lies far before it", true, { W(0, X), FORGETS(32, 16384), R(1, X) } },
+	{ "what lies far behind it", true, { W(0, 16416), FORGETS(X, 16384), R(1, 16416) } },
 	{ "forgotten heads", true,
 	  { W(0, X), ST(0, F, REL, DEV), FORGETS(F, 8), LD(2, F, ACQ, DEV), R(2, X) } },
 	{ "forgotten, then new", true, { W(0, X), FORGETS(X, 8), R(1, X), W(0, X) } },
