@@ -141,6 +141,17 @@ verdict() # STATUS < OUTPUT
 			else
 				why = "assertion"
 		}
+		# What the simulator says of a lane that crashes.
+		!test && match($0, /: [a-z]+ after [0-9]+ steps with seed [0-9]+, policy [a-z]+/) {
+			test = substr($0, 1, RSTART - 1)
+			word = substr($0, RSTART, RLENGTH)
+			sub(/.*seed /, "", word)
+			seed = word + 0
+			for (i = 1; i <= 3; i++)
+				if (word ~ policy[i] "$")
+					runs = (seed - 1) * 3 + i
+			why = "crash"
+		}
 		END {
 			if (!test)
 				print "-", (status == 124 || status == 137 ? "no end" : \
