@@ -194,6 +194,32 @@ START_TEST(a_cluster_goes_on)
 }
 END_TEST
 
+/* Refusals leave no trace in the queue: its counts would run away from each other else. */
+MAM_KERNEL(refused)
+{
+	struct published_job *job = argument;
+	struct mam_queue *queue = job->s;
+	struct mam_published_walk walk;
+	uint32_t i;
+
+	mam_published_start(&walk, 1);
+	MAM_KASSERT(mam_queue_take(queue, &walk) == 0 && walk.steps == 1);
+	for (i = 0; i < 3; i++) {
+		MAM_KASSERT(mam_queue_take(queue, &walk) == MAM_NO_PAGE);
+		MAM_KASSERT(queue->ends == ((uint64_t)1 << 32 | 1));
+	}
+	MAM_KASSERT(walk.steps == 7); /* second in the line each time */
+	mam_queue_mark(queue);
+	MAM_KASSERT(mam_queue_give(queue, 0) && queue->ends == ((uint64_t)1 << 32 | 2));
+	MAM_KASSERT(mam_queue_take(queue, &walk) == 0 && walk.steps == 8);
+}
+
+START_TEST(the_queue_forgets_refusals)
+{
+	churn(4, "refused", refused, 1, 1, 1, 5, 1, NULL, 1);
+}
+END_TEST
+
 /* Bare counters: each number once, to the end, and nothing after it. */
 MAM_KERNEL(count_up)
 {
@@ -271,6 +297,7 @@ int main(void)
 	tcase_add_loop_test(all, fill_and_give_back_and_fill, 0, n);
 	tcase_add_loop_test(all, every_page_is_found, 0, n);
 	tcase_add_test(all, a_cluster_goes_on);
+	tcase_add_test(all, the_queue_forgets_refusals);
 	tcase_add_loop_test(all, a_counter_counts, 0, COUNT_OF(counters));
 	suite_add_tcase(suite, all);
 	runner = srunner_create(suite);
