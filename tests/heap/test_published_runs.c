@@ -220,6 +220,47 @@ START_TEST(segments_are_joined)
 }
 END_TEST
 
+/*
+ * A lane alone finds the one run of 40 that begins in the middle of a word and ends in another's.
+ */
+static void only_one_run(void *argument)
+{
+	struct published_job *job = argument;
+	uint32_t *words = (uint32_t *)((struct mam_rwmalloc *)job->s + 1), i;
+
+	published_begin(job);
+	for (i = 0; i < 64; i++)
+		words[i] = i == 40 ? 0x00000fff : i == 41 ? 0xfff00000 : i % 2 ? ~0u : 0x0000ffff;
+}
+
+MAM_KERNEL(take_forty)
+{
+	struct published_job *job = argument;
+	struct mam_published_walk walk;
+
+	mam_published_start(&walk, (uint32_t)simt_random());
+	MAM_KASSERT(mam_rwmalloc_take(job->s, &walk, 41) == MAM_NO_PAGE);
+	MAM_KASSERT(mam_rwmalloc_take(job->s, &walk, 40) == 40 * 32 + 12);
+	MAM_KASSERT(mam_rwmalloc_take(job->s, &walk, 40) == MAM_NO_PAGE);
+}
+
+START_TEST(a_run_across_words_alone)
+{
+	struct published_job *job = published_job(&rwmalloc, 2048, 5, 1);
+	struct simt_case test = { .name = "alone, across",
+				  .kernel = take_forty,
+				  .grid = 1,
+				  .block = 1,
+				  .argument = job,
+				  .begin = only_one_run,
+				  .seeds = 3,
+				  .config.race = PUBLISHED_RACE };
+
+	simt_must_pass(&test);
+	published_end(job);
+}
+END_TEST
+
 /* The lowest place of a run, unit by unit. */
 static uint32_t fit_by_hand(uint32_t free, uint32_t ahead, uint32_t n)
 {
@@ -285,6 +326,7 @@ int main(void)
 	tcase_add_test(all, few_lanes);
 	tcase_add_test(all, lengths);
 	tcase_add_test(all, segments_are_joined);
+	tcase_add_test(all, a_run_across_words_alone);
 	tcase_add_test(all, fill_and_give_back_and_fill);
 	suite_add_tcase(suite, all);
 	runner = srunner_create(suite);

@@ -10,10 +10,10 @@
  * Source: common.h, algorithms 2 and 3. The paper has the lock bits in a bitmap of their own, 32
  * to a word. Then another lane's look at the bitmap may come before this one's pages are seen
  * there, unless lock and unlock are ordered, and the locks of four million pages are 16 KiB,
- * where the atomics of a whole GPU meet: 128K threads took 18 us on an H100 with 10% free, and 14
- * with a word for each lock. Here a word and its lock bit are the halves of 64 bits: the atomic
- * that locks reads the word too, the one that unlocks takes the pages, and one place needs no
- * orders.
+ * where the atomics of a whole GPU meet. Here a word and its lock bit are the halves of 64 bits:
+ * the atomic that locks reads the word too, the one that unlocks takes the pages, and one place
+ * needs no orders. CoRW on an H100, for 128K threads at 10% free and for 1M in an empty heap:
+ * 18.4 and 81 us with packed locks, 14.3 and 47 with a word for each, 13.8 and 32 so.
  */
 #ifndef MAM_HEAP_PUBLISHED_BITLOCK_H
 #define MAM_HEAP_PUBLISHED_BITLOCK_H

@@ -151,6 +151,9 @@ MAM_KFN uint32_t mam_rwmalloc_sum(uint32_t active, uint32_t n)
  * Step 2: where in the region the caller's run of `n` begins, or MAM_NO_PAGE; lanes with n == 0
  * ask for nothing. All lanes of the view go through it together, with the same group, limit and
  * base.
+ *
+ * A run is dealt from the front of the first stretch that has room for it, so that what was free
+ * behind a word still is while the word's own upper end is: it need not be counted again.
  */
 MAM_KFN uint32_t mam_rwmalloc_deal(struct mam_rwmalloc_view *view, uint32_t n)
 {
@@ -179,7 +182,6 @@ MAM_KFN uint32_t mam_rwmalloc_deal(struct mam_rwmalloc_view *view, uint32_t n)
 			part = mam_rwmalloc_part(at, total, 32 * view->rank);
 			view->dealt |= part;
 			view->free &= ~part;
-			ahead = mam_rwmalloc_ahead(view);
 		} else {
 			limit = total <= limit ? total - 1 : limit;
 			if (first != last) { /* fewer at once */
