@@ -258,6 +258,8 @@ static const struct litmus cases[] = {
 	  { W(0, X), FORGETS(4, 16384), W_(1, 4, 4), R_(1, 3, 1) } },
 	{ "all before the last bytes", true,
 	  { W_(0, 16380, 8), FORGETS(X, 16384), W_(1, 16380, 4), R_(1, 16384, 1) } },
+	{ "all before the last bytes of a granule", true,
+	  { W(0, 16376), FORGETS(X, 16380), W_(1, 16376, 4), R_(1, 16380, 1) } },
 	{ "what borders on it", true, { W(0, X), FORGETS(8, 16384), R(1, X) } },
 	{ "what it borders on", true, { W(0, 16384), FORGETS(X, 16384), R(1, 16384) } },
 	{ "what lies far before it", true, { W(0, X), FORGETS(32, 16384), R(1, X) } },

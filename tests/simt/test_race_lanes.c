@@ -138,6 +138,29 @@ START_TEST(all_release_to_one)
 }
 END_TEST
 
+/* What is known stays known when the table grows, among places of earlier runs. */
+START_TEST(memory_may_be_much)
+{
+	static uint64_t words[4000];
+	static unsigned int chosen[3000];
+	struct race *race = create(2);
+	uint32_t random = 1;
+
+	for (unsigned int count = 50; count <= 3000; count += 50) {
+		race_reset(race);
+		for (unsigned int i = 0; i < count; i++) {
+			random = random * 1664525 + 1013904223;
+			chosen[i] = (random >> 8) % 4000;
+			ck_assert_ptr_null(race_plain(race, 0, &words[chosen[i]], 8, true, "write"));
+		}
+		for (unsigned int i = 0; i < count; i++)
+			ck_assert_ptr_nonnull(race_plain(race, 1, &words[chosen[i]], 8, false,
+							 "read"));
+	}
+	race_destroy(race);
+}
+END_TEST
+
 /* Misuse and texts. */
 static void name_lane(unsigned int lane, char *text, size_t bytes)
 {
@@ -184,6 +207,7 @@ int main(void)
 	tcase_add_test(many, lanes_may_come_later);
 	tcase_add_test(many, barriers_of_many);
 	tcase_add_test(many, all_release_to_one);
+	tcase_add_test(many, memory_may_be_much);
 	tcase_add_test(many, texts_say_who);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
