@@ -2,10 +2,10 @@
 /*
  * runs_warp.h - runs of pages for the lanes of a warp that call, each with its own length.
  *
- * 1. If all want the same length, up to half a word: side by side, as many in a word as go in, a
- *    power of two apart; one lane of each word claims for those that share it, blindly, by
- *    compare-and-swap from 0, and once more with what it saw. In an empty heap that is all, in
- *    one round trip.
+ * 1. If most of the heap seems free (walk.h) and all want the same length, up to half a word:
+ *    side by side, as many in a word as go in, a power of two apart; one lane of each word
+ *    claims for those that share it, blindly, by compare-and-swap from 0, and once more with
+ *    what it saw. In an empty heap that is all, in one round trip.
  * 2. Short ones, up to a word: each lane looks at a word of its own, neighbours side by side,
  *    and claims the lowest stretch there that is long enough, by compare-and-swap, again while
  *    the word has one. Who found none looks elsewhere with the others, at a random place, until
@@ -225,8 +225,11 @@ MAM_KSLOW struct mam_kfound mam_runs_take_warp(MAM_GLOBAL struct mam_pages *page
 	walk.state = mam_warp_shuffle32(mask, walk.state, leader);
 	least = mam_warp_shuffle32(mask, n, leader);
 	found.page = MAM_NO_PAGE;
-	if (least <= 32 && mam_warp_ballot(mask, n == least) == mask)
+	walk.blind = mam_warp_shuffle32(mask, walk.blind, leader);
+	if (walk.blind && least <= 32 && mam_warp_ballot(mask, n == least) == mask) {
 		found.page = mam_runs_take_packed(pages, &walk, mask, least);
+		walk.blind = !mam_warp_ballot(mask, found.page == MAM_NO_PAGE);
+	}
 	least = n <= 64 && found.page == MAM_NO_PAGE ? n : 0;
 	if (mam_warp_ballot(mask, least != 0)) {
 		page = mam_runs_take_short(pages, &walk, mask, least);

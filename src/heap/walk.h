@@ -22,6 +22,7 @@ struct mam_kwalk {
 	uint32_t place; /* the page at which the next look is */
 	uint32_t state; /* the generator's */
 	uint32_t steps; /* looks so far */
+	uint32_t blind; /* whether a warp claims before it looks: it does where most is free */
 };
 
 /* What a search gives: values, not pointers, so that a caller's walk stays in registers. */
@@ -29,6 +30,9 @@ struct mam_kfound {
 	uint32_t page; /* or MAM_NO_PAGE */
 	struct mam_kwalk walk;
 };
+
+/* A launch of fewer warps than 1 << this has few. */
+#define MAM_WALK_FEW_SHIFT 10
 
 #define MAM_WALK_GOLDEN 0x9e3779b9u
 
@@ -73,6 +77,8 @@ MAM_KFN void mam_kwalk_start(struct mam_kwalk *walk, MAM_GLOBAL struct mam_pages
 
 	walk->state = noise + mam_thread() * MAM_WALK_GOLDEN;
 	walk->steps = 0;
+	/* A few warps wait for round trips: a look, then claims. Many save them in number. */
+	walk->blind = share > MAM_WALK_FEW_SHIFT;
 	walk->place = mam_walk_place(pages, warp * MAM_WALK_GOLDEN + mam_lane() * 0x85ebca6bu +
 						    (share < 32 ? noise >> share : 0));
 }

@@ -2,16 +2,16 @@
 /*
  * warp.h - one page for each lane of a warp that calls, all of them served together.
  *
- * 1. Blind: one lane sets as many bits as there are callers where its walk is, without a look
- *    before. Mostly the old value says that all were free: one atomic and one round trip for
- *    the warp.
+ * 1. Blind, if most of the heap seems free (walk.h): one lane sets as many bits as there are
+ *    callers where its walk is, without a look before. Mostly the old value says that all were
+ *    free: one atomic and one round trip for the warp.
  * 2. Else look: each lane loads one of the words from there on.
  * 3. Claim: a lane without a page claims one of those it sees. For lanes that see none the
  *    others claim up to three more each; ballots of the two bits of that number are its prefix
  *    sum, whatever lanes take part. One atomic a lane, all of them in one round trip.
  * 4. Deal: a lane keeps one page, the others go to lanes without, by rank and shuffle.
- * 5. A lost claim's old value is the next look at its word: again from 3 while free pages are
- *    in sight.
+ * 5. A lost claim's old value is the next look at its word: again from 3 while free pages are in
+ *    sight.
  * 6. Then jump anywhere and look again; after `patience` pages seen taken one after another,
  *    scan: as 2 to 5, but every word once (tour.h; scan.h says when its failure counts).
  *
@@ -19,21 +19,21 @@
  * compare-and-swap. Who claims acquires; the others get it by the barrier at the end, as a
  * shuffle orders nothing.
  *
- * Bound: one atomic for a warp while pages are plenty; the number of words in round trips, divided
- * by the number of callers, to find the last page or none. Must hold: pages won and not yet
- * dealt are never more than the lanes without one.
+ * Bound: one atomic for a warp while pages are plenty; the number of words in round trips,
+ * divided by the number of callers, to find the last page or none. Must hold: pages won and not
+ * yet dealt are never more than the lanes without one.
  *
  * Source: collaborative and clustered random walk, Pham et al., ACM TOPC 12(1), 2025; blind and
  * shared claims of several bits are ours.
  *
  * What lost, on an H100. Two words a lane in a look: 1.6 times slower at 1% free, as the code is
  * larger; four: twice as slow at one lane a warp, for its registers. Loops unrolled and atomics
- * that take any address: 2.5 times slower at 1% free, where every SM fetches the slow path for the
- * first time. The look sent together with the blind claim: 1.25 times slower for 2 to 16 lanes in
- * an empty heap, and no faster in a scarce one. The next look sent together with the claims:
- * the same within noise. No blind claim: 1.1 times faster at 50% free, 2.5 times slower in an
- * empty heap. Starts at random, not by the golden section: 1.4 times slower for 128K threads
- * in an empty heap.
+ * that take any address: 2.5 times slower at 1% free, where every SM fetches the slow path for
+ * the first time. The look sent together with the blind claim: 1.25 times slower for 2 to 16
+ * lanes in an empty heap, and no faster in a scarce one. The next look sent together with the
+ * claims: the same within noise. No blind claim: 1.1 times faster at 50% free, 2.5 times slower
+ * in an empty heap. Starts at random, not by the golden section: 1.4 times slower for 128K
+ * threads in an empty heap.
  */
 #ifndef MAM_HEAP_WARP_H
 #define MAM_HEAP_WARP_H
@@ -215,6 +215,8 @@ MAM_KSLOW struct mam_kfound mam_warp_search(MAM_GLOBAL struct mam_pages *pages,
 		mam_walk_jump(&walk, pages);
 	}
 	mam_warp_sync(mask);
+	/* Each had the bit it would have liked best: so would a blind claim. */
+	walk.blind = mam_warp_ballot(mask, page % 64 == walk.state >> 26) == mask;
 	walk.state += mam_lane() * MAM_WALK_GOLDEN;
 	found.walk = walk;
 	found.page = page;
@@ -227,11 +229,12 @@ MAM_KFN uint32_t mam_warp_take(MAM_GLOBAL struct mam_pages *pages, struct mam_kw
 {
 	uint32_t rank = mam_popc32(mask & ((1u << mam_lane()) - 1)), n = mam_popc32(mask);
 	uint32_t window = 1u << (64 - mam_clz64(n - 1)), leader = mam_ffs32(mask) - 1;
-	uint32_t first = walk->place & ~(window - 1), lost = 0;
+	uint32_t first = walk->place & ~(window - 1), lost = ~0u;
 	struct mam_kfound found;
 	uint64_t chosen;
 
-	if (!rank) {
+	walk->steps += walk->blind;
+	if (!rank && walk->blind) {
 		chosen = mam_bits_span(first % 64, n);
 		lost = (uint32_t)((mam_bitmap_claim(mam_pages_bits(pages), first / 64, chosen) &
 				   chosen) >>
@@ -239,7 +242,6 @@ MAM_KFN uint32_t mam_warp_take(MAM_GLOBAL struct mam_pages *pages, struct mam_kw
 	}
 	first = mam_warp_shuffle32(mask, first, leader);
 	lost = mam_warp_shuffle32(mask, lost, leader);
-	walk->steps++;
 	walk->place = first;
 	if (lost) {
 		found = mam_warp_search(pages, *walk, mask,

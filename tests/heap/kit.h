@@ -40,6 +40,13 @@ static inline uint32_t kit_me(void)
 	return mam_block() * mam_block_threads() + mam_thread() + 1;
 }
 
+/* A walk that claims blindly, or looks first, by chance. */
+static inline void kit_start(struct kit *kit, struct mam_kwalk *walk)
+{
+	mam_kwalk_start(walk, kit->pages);
+	walk->blind = simt_random() & 1;
+}
+
 /* The caller has just got `n` pages from `page` on. */
 static inline void kit_own(struct kit *kit, uint32_t page, uint32_t n)
 {

@@ -27,7 +27,7 @@ MAM_KERNEL(take_keep_give)
 	uint32_t held[8], n;
 	struct mam_kwalk walk;
 
-	mam_kwalk_start(&walk, kit->pages);
+	kit_start(kit, &walk);
 	for (n = 0; n < plan->each; n++) {
 		held[n] = mam_lone_take(kit->pages, &walk);
 		if (held[n] == MAM_NO_PAGE) {
@@ -72,7 +72,7 @@ MAM_KERNEL(one_after_another)
 	uint32_t page, last, i;
 	struct mam_kwalk walk;
 
-	mam_kwalk_start(&walk, kit->pages);
+	kit_start(kit, &walk);
 	last = mam_lone_take(kit->pages, &walk);
 	for (i = 0; i < 150; i++) {
 		page = mam_lone_take(kit->pages, &walk);

@@ -46,7 +46,7 @@ MAM_KERNEL(pages_and_a_run)
 	uint32_t warp = (mam_block() * mam_block_threads() + mam_thread()) / 32, page, tries;
 	struct mam_kwalk walk;
 
-	mam_kwalk_start(&walk, kit->pages);
+	kit_start(kit, &walk);
 	if (plan->run_warps >> warp & plan->run_lanes >> mam_lane() & 1) {
 		for (tries = 0; tries < 3; tries++) {
 			page = mam_pages_take_run(kit->pages, &walk, 2);

@@ -34,7 +34,7 @@ MAM_KERNEL(take_and_give)
 
 	if (!(plan->callers >> mam_lane() & 1))
 		return;
-	mam_kwalk_start(&walk, kit->pages);
+	kit_start(kit, &walk);
 	for (round = 0; round < plan->rounds; round++) {
 		for (n = 0; n < plan->holds; n++) {
 			held[n] = mam_pages_take(kit->pages, &walk);

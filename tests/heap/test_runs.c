@@ -28,7 +28,7 @@ MAM_KERNEL(take_and_give)
 
 	if (!(plan->callers >> mam_lane() & 1))
 		return;
-	mam_kwalk_start(&walk, kit->pages);
+	kit_start(kit, &walk);
 	for (round = 0; round < plan->rounds; round++) {
 		n = length(plan, round);
 		page = mam_pages_take_run(kit->pages, &walk, n);
@@ -69,7 +69,7 @@ MAM_KERNEL(take_and_keep)
 
 	if (!(plan->callers >> mam_lane() & 1))
 		return;
-	mam_kwalk_start(&walk, kit->pages);
+	kit_start(kit, &walk);
 	page = mam_pages_take_run(kit->pages, &walk, n);
 	if (page == MAM_NO_PAGE)
 		kit_count_failure(kit);
@@ -150,7 +150,7 @@ MAM_KERNEL(pages_among_claims)
 	struct mam_kwalk walk;
 	uint32_t page, round;
 
-	mam_kwalk_start(&walk, kit->pages);
+	kit_start(kit, &walk);
 	if (mam_lane() == 0) {
 		for (round = 0; round < plan->rounds; round++) {
 			page = mam_pages_take_run(kit->pages, &walk, plan->most);
@@ -198,7 +198,7 @@ MAM_KERNEL(side_by_side)
 
 	if (!(plan->callers >> mam_lane() & 1))
 		return;
-	mam_kwalk_start(&walk, kit->pages);
+	kit_start(kit, &walk);
 	for (n = plan->least; n <= plan->most; n++) {
 		/* One place for all, from where the heap has room for all. */
 		walk.place = 0;
@@ -238,7 +238,7 @@ MAM_KERNEL(bad_sizes)
 	struct mam_kwalk walk;
 	uint32_t page;
 
-	mam_kwalk_start(&walk, kit->pages);
+	kit_start(kit, &walk);
 	MAM_KASSERT(mam_pages_take_run(kit->pages, &walk, 0) == MAM_NO_PAGE);
 	MAM_KASSERT(mam_pages_take_run(kit->pages, &walk, kit->count + 1) == MAM_NO_PAGE);
 	MAM_KASSERT(mam_pages_take_run(kit->pages, &walk, ~0u) == MAM_NO_PAGE);

@@ -35,7 +35,7 @@ MAM_KERNEL(fill_fail_free)
 
 	if (!(plan->callers >> mam_lane() & 1))
 		return;
-	mam_kwalk_start(&walk, kit->pages);
+	kit_start(kit, &walk);
 	for (i = 0; i < plan->each; i++) {
 		page = mam_pages_take(kit->pages, &walk);
 		if (page == MAM_NO_PAGE)
@@ -119,7 +119,7 @@ MAM_KERNEL(count_looks)
 	uint32_t words = kit->pages->words, jumps, units;
 	struct mam_kwalk walk;
 
-	mam_kwalk_start(&walk, kit->pages);
+	kit_start(kit, &walk);
 	if (mam_block()) {
 		MAM_KASSERT(mam_pages_take(kit->pages, &walk) == MAM_NO_PAGE);
 		/* In a warp of 32: patience / 64 words, 32 a look; and one that was blind. */

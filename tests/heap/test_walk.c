@@ -66,7 +66,7 @@ END_TEST
 START_TEST(small)
 {
 	struct kit *kit = kit_create(_i ? 64 : 1, NULL);
-	struct mam_kwalk walk = { 0, (uint32_t)_i, 0 };
+	struct mam_kwalk walk = { 0, (uint32_t)_i, 0, 0 };
 	uint32_t i;
 
 	kit_begin(kit);

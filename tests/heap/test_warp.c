@@ -61,7 +61,7 @@ MAM_KERNEL(take_one)
 
 	if (!(plan->callers >> mam_lane() & 1))
 		return;
-	mam_kwalk_start(&walk, kit->pages);
+	kit_start(kit, &walk);
 	page = mam_pages_take(kit->pages, &walk);
 	if (page == MAM_NO_PAGE)
 		kit_count_failure(kit);
@@ -110,7 +110,8 @@ MAM_KERNEL(together)
 	uint32_t page, first, steps, round;
 	struct mam_kwalk walk;
 
-	mam_kwalk_start(&walk, kit->pages);
+	kit_start(kit, &walk);
+	walk.blind = 1;
 	for (round = 0; round < 4; round++) {
 		steps = walk.steps;
 		page = mam_warp_take(kit->pages, &walk, ~0u);
@@ -137,7 +138,7 @@ MAM_KERNEL(diverge)
 	uint32_t page, other, round, lane = mam_lane();
 	struct mam_kwalk walk;
 
-	mam_kwalk_start(&walk, kit->pages);
+	kit_start(kit, &walk);
 	for (round = 0; round < 2; round++) {
 		if (lane % 3 == round)
 			page = mam_pages_take(kit->pages, &walk);
