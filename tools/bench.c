@@ -13,6 +13,7 @@
 
 #include "kit/args.h"
 #include "bench/bench.h"
+#include "bench/lists.h"
 #include "bench/pages_bench.h"
 #include "bench/plot.h"
 #include "bench/training.h"
@@ -96,7 +97,7 @@ static const char *peer_list_name(const struct bench_peer *peer)
 
 enum list { LIST_SOURCES, LIST_PEERS, LIST_WORKLOADS };
 
-static bool is_known(const char *one, enum list which)
+static bool is_known(const char *one, int which)
 {
 	size_t i;
 
@@ -115,32 +116,18 @@ static bool is_known(const char *one, enum list which)
 	return which != LIST_WORKLOADS && strcmp(one, "none") == 0;
 }
 
-/* Every name of a list must be one of ours; the first that is not is answered in `unknown`. */
-static bool check_list(const char *list, enum list which, char *unknown, size_t bytes)
-{
-	while (list != NULL && *list != '\0') {
-		size_t length = strcspn(list, ",");
-
-		snprintf(unknown, bytes, "%.*s", (int)(length < bytes ? length : bytes - 1), list);
-		if (!is_known(unknown, which))
-			return false;
-		list += length + (list[length] == ',');
-	}
-	return true;
-}
-
 static bool check_lists(const struct request *request)
 {
 	char unknown[64];
 
-	if (!check_list(request->sources, LIST_SOURCES, unknown, sizeof(unknown)))
+	if (!bench_check_list(request->sources, is_known, LIST_SOURCES, unknown, sizeof(unknown)))
 		message_error(
 			"--sources: there is no source '%s'; mam bench host --list names them",
 			unknown);
-	else if (!check_list(request->peers, LIST_PEERS, unknown, sizeof(unknown)))
+	else if (!bench_check_list(request->peers, is_known, LIST_PEERS, unknown, sizeof(unknown)))
 		message_error("--peers: there is no peer '%s'; mam bench host --list names them",
 			      unknown);
-	else if (!check_list(request->only, LIST_WORKLOADS, unknown, sizeof(unknown)))
+	else if (!bench_check_list(request->only, is_known, LIST_WORKLOADS, unknown, sizeof(unknown)))
 		message_error("--only: there is no workload '%s'; mam bench host --list names them",
 			      unknown);
 	else

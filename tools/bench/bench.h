@@ -98,9 +98,6 @@ struct bench_peer {
 extern struct bench_peer bench_peers[];
 extern const size_t bench_peer_count;
 
-/* bench_in_list - is `name` among names with commas between? NULL: no */
-bool bench_in_list(const char *list, const char *name);
-
 bool bench_mam_probe(struct bench_peer *peer, char *why, size_t why_bytes);
 bool bench_mam_open(struct bench_peer *peer);
 void bench_mam_close(struct bench_peer *peer);

@@ -15,6 +15,7 @@
 #include "kit/args.h"
 #include "kit/message.h"
 #include "kit/whole_file.h"
+#include "lists.h"
 #include "pages_bench.h"
 #include "pages_device.h"
 #include "plot.h"
@@ -99,36 +100,36 @@ static bool is_listed(const struct pages_allocator *allocator, void *user)
 	       bench_in_list(request->peers, allocator->name);
 }
 
-/* Every name must be one of ours; the first that is not is answered in `unknown`. */
-static bool check_list(const char *list, bool peers, char *unknown, size_t bytes)
-{
-	while (list != NULL && *list != '\0') {
-		const size_t length = strcspn(list, ",");
-		bool known = false;
-		size_t i;
+enum list { LIST_PEERS, LIST_WORKS };
 
-		snprintf(unknown, bytes, "%.*s", (int)(length < bytes ? length : bytes - 1), list);
-		for (i = 0; peers && i < pages_allocator_count; i++)
-			known = known || (pages_allocators[i].role != PAGES_OURS &&
-					  strcmp(unknown, pages_allocators[i].name) == 0);
-		for (i = 0; !peers && i < PAGES_WORKS; i++)
-			known = known || strcmp(unknown, pages_work_names[i]) == 0;
-		if (!known && !(peers && strcmp(unknown, "none") == 0))
-			return false;
-		list += length + (list[length] == ',');
+static bool is_known(const char *name, int which)
+{
+	size_t i;
+
+	if (which == LIST_WORKS) {
+		for (i = 0; i < PAGES_WORKS; i++) {
+			if (strcmp(name, pages_work_names[i]) == 0)
+				return true;
+		}
+		return false;
 	}
-	return true;
+	for (i = 0; i < pages_allocator_count; i++) {
+		if (pages_allocators[i].role != PAGES_OURS &&
+		    strcmp(name, pages_allocators[i].name) == 0)
+			return true;
+	}
+	return strcmp(name, "none") == 0;
 }
 
 static bool check_request(const struct request *request)
 {
 	char unknown[64];
 
-	if (!check_list(request->peers, true, unknown, sizeof(unknown)))
+	if (!bench_check_list(request->peers, is_known, LIST_PEERS, unknown, sizeof(unknown)))
 		message_error(
 			"--peers: there is no allocator '%s'; mam bench pages --list names them",
 			unknown);
-	else if (!check_list(request->only, false, unknown, sizeof(unknown)))
+	else if (!bench_check_list(request->only, is_known, LIST_WORKS, unknown, sizeof(unknown)))
 		message_error(
 			"--only: there is no workload '%s'; mam bench pages --list names them",
 			unknown);

@@ -283,17 +283,3 @@ const size_t bench_peer_count = sizeof(bench_peers) / sizeof(bench_peers[0]);
 
 _Static_assert(sizeof(bench_peers) / sizeof(bench_peers[0]) <= BENCH_PEERS_MAX,
 	       "raise BENCH_PEERS_MAX");
-
-bool bench_in_list(const char *list, const char *name)
-{
-	size_t bytes = strlen(name);
-
-	while (list != NULL && *list != '\0') {
-		size_t length = strcspn(list, ",");
-
-		if (length == bytes && strncmp(list, name, length) == 0)
-			return true;
-		list += length + (list[length] == ',');
-	}
-	return false;
-}

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "lists.h"
 #include "watch.h"
 
 #define REPEATS_MAX 16
