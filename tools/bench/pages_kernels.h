@@ -20,11 +20,18 @@
 #include "bench/pages_ask.h"
 
 #ifdef __CUDACC__
-#define PAGES_KERNEL(name, body)                                   \
-	extern "C" __global__ void __launch_bounds__(PAGES_BLOCK)  \
-		name(const __grid_constant__ struct pages_job job) \
-	{                                                          \
-		body(&job);                                        \
+/*
+ * Blocks that an SM is to hold, 0: as many as go in. A kernel is charged for the registers of its
+ * rarest path.
+ */
+#ifndef PAGES_RESIDENT
+#define PAGES_RESIDENT 0
+#endif
+#define PAGES_KERNEL(name, body)                                                  \
+	extern "C" __global__ void __launch_bounds__(PAGES_BLOCK, PAGES_RESIDENT) \
+		name(const __grid_constant__ struct pages_job job)                \
+	{                                                                         \
+		body(&job);                                                       \
 	}
 #else
 #define PAGES_KERNEL(name, body)                          \

@@ -2,6 +2,12 @@
 /*
  * pages_ours.cu - the kernels of `mam bench pages` that ask mam's own page allocator.
  */
+
+/* As many warps as the larger chips' SMs can hold: 2,048 threads, 32 registers each. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ % 100 == 0 && __CUDA_ARCH__ < 1100
+#define PAGES_RESIDENT 8
+#endif
+
 #include "heap/pages.h"
 #include "bench/pages_calls.h"
 
