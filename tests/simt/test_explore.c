@@ -230,7 +230,7 @@ END_TEST
 
 START_TEST(what_must_fail_and_does_not_is_told)
 {
-	char text[16384];
+	char text[16384], *counted;
 
 	case_of("", NULL);
 	ck_assert(!child("EXPLORE_CHILD=sound", text, sizeof(text)));
@@ -242,6 +242,9 @@ START_TEST(what_must_fail_and_does_not_is_told)
 	ck_assert(!child("EXPLORE_CHILD=other", text, sizeof(text)));
 	ck_assert_msg(strstr(text, "race was to be found, but: other: failed") != NULL, "%s", text);
 	ck_assert(child("EXPLORE_CHILD=found", text, sizeof(text)));
+	counted = strstr(text, " schedules/s\n");
+	ck_assert_msg(counted != NULL, "%s", text);
+	ck_assert_msg(!strstr(counted + 1, " schedules/s\n"), "counted twice: %s", text);
 }
 END_TEST
 

@@ -166,7 +166,13 @@ static void overflow(void *argument)
 	simt_fiber_leave(&fiber[0], &self);
 }
 
-static bool survives(unsigned int depth)
+static void touch(void *argument)
+{
+	fiber[0].stack[-*(int *)argument] = 1;
+	simt_fiber_leave(&fiber[0], &self);
+}
+
+static bool survives(void (*entry)(void *argument), unsigned int depth)
 {
 	pid_t child = fork();
 	int status;
@@ -175,7 +181,7 @@ static bool survives(unsigned int depth)
 		if (!freopen("/dev/null", "w", stderr))
 			_exit(1);
 		make(1);
-		simt_fiber_start(&fiber[0], overflow, &depth);
+		simt_fiber_start(&fiber[0], entry, &depth);
 		simt_fiber_switch(&self, &fiber[0]);
 		_exit(0);
 	}
@@ -185,8 +191,10 @@ static bool survives(unsigned int depth)
 
 START_TEST(a_stack_has_an_end)
 {
-	ck_assert(survives(16));
-	ck_assert(!survives(4096));
+	ck_assert(survives(overflow, 16));
+	ck_assert(!survives(overflow, 4096));
+	ck_assert(survives(touch, 0));
+	ck_assert(!survives(touch, 1));
 }
 END_TEST
 

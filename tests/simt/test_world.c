@@ -319,6 +319,29 @@ START_TEST(a_host_thread_waits_for_its_own_launches)
 }
 END_TEST
 
+/* What it launches begins at once, not when the thread stops for some reason. */
+static void launches_and_spins(void *argument)
+{
+	MAM_KASSERT(simt_host_launch(5, fills, 1, 4, argument));
+	while (load(&state.ended[0]) < 4)
+		simt_host_yield("spins");
+}
+
+static bool spinning(struct simt_world *world, void *argument)
+{
+	return simt_world_host(world, launches_and_spins, argument);
+}
+
+START_TEST(a_launch_begins_at_once)
+{
+	struct simt_case test = world_of("spinning", spinning);
+
+	test.seeds = 10;
+	test.config.race = false; /* lanes count at device scope */
+	simt_must_pass(&test);
+}
+END_TEST
+
 static bool queued(struct simt_world *world, void *argument)
 {
 	return simt_world_launch(world, 1, waits_for_mail, 1, 2, argument) &&
@@ -416,5 +439,5 @@ END_TEST
 SIMT_SUITE("simt/world", a_stream_keeps_its_order, streams_overlap, nothing_else_is_ordered,
 	   a_host_thread_answers_a_kernel, host_threads_wait_and_launch,
 	   a_host_thread_launches_much, a_host_thread_waits_for_its_own_launches,
-	   a_launch_that_waits_for_its_stream_has_no_blocks_yet, host_threads_are_no_lanes,
-	   a_deadlock_names_launch_and_host_thread, two_worlds_at_a_time)
+	   a_launch_begins_at_once, a_launch_that_waits_for_its_stream_has_no_blocks_yet,
+	   host_threads_are_no_lanes, a_deadlock_names_launch_and_host_thread, two_worlds_at_a_time)
