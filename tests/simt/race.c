@@ -64,7 +64,7 @@ static struct race_lane *lane_of(struct race *race, uint32_t id)
 	if (id >= RACE_LANES_MAX || !lanes_reach(race, id + 1))
 		goto starved;
 	lane = &race->lanes[id];
-	if (lane->now.set && id < lane->now.lanes)
+	if (lane->now.set)
 		return lane;
 	if (!race_clock_reach(&race->memory, &lane->now, race->count))
 		goto starved;

@@ -95,6 +95,24 @@ START_TEST(lanes_may_come_later)
 }
 END_TEST
 
+/* A short clock that takes a long one's place brings nothing of it along. */
+START_TEST(clocks_may_be_short)
+{
+	struct race *race = race_create(1);
+
+	ck_assert_ptr_nonnull(race);
+	race_fence(race, 0, MAM_RELEASE, MAM_AT_DEVICE);
+	ck_assert_ptr_null(race_plain(race, 100, &word, 8, true, "write"));
+	for (unsigned int lane = 100; lane != -100u; lane -= 100)
+		ck_assert_ptr_null(race_atomic(race, lane, &flag, 8, SIMT_STORE, true, MAM_RELEASE,
+					       MAM_AT_DEVICE, "store"));
+	ck_assert_ptr_null(race_atomic(race, 101, &flag, 8, SIMT_LOAD, false, MAM_ACQUIRE,
+				       MAM_AT_DEVICE, "load"));
+	ck_assert_ptr_nonnull(race_plain(race, 101, &word, 8, false, "read"));
+	race_destroy(race);
+}
+END_TEST
+
 START_TEST(barriers_of_many)
 {
 	static unsigned int lanes[1024];
@@ -206,6 +224,7 @@ int main(void)
 	tcase_set_timeout(many, 120);
 	tcase_add_loop_test(many, each_lane_counts, 0, SIZES);
 	tcase_add_test(many, lanes_may_come_later);
+	tcase_add_test(many, clocks_may_be_short);
 	tcase_add_test(many, barriers_of_many);
 	tcase_add_test(many, all_release_to_one);
 	tcase_add_test(many, memory_may_be_much);
