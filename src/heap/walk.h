@@ -9,6 +9,8 @@
  * 2. A walk that found room goes on there with its next request (the clustered walk of Pham et
  *    al., ACM TOPC 2025).
  * 3. A walk that found none jumps anywhere.
+ * 4. A walk knows whether a warp should claim before it looks. At first it should if the launch has
+ *    many warps; later, if each lane got the very bit that it would have claimed blindly.
  *
  * `steps` counts looks: at a word by one lane, at a region by
  * a warp.
