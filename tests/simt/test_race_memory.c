@@ -135,7 +135,10 @@ START_TEST(resets_keep_the_memory)
 }
 END_TEST
 
-/* Pieces are zeroed, aligned and apart, also those larger than a chunk and those after a reset. */
+/*
+ * Pieces are zeroed, aligned and apart, also those larger than a chunk, and those after a reset in
+ * another order.
+ */
 START_TEST(pieces_do_not_overlap)
 {
 	static const size_t sizes[] = { 1, 16, 17, 5000, 300000, 48, 262144, 100, 700000, 3 };
@@ -145,15 +148,18 @@ START_TEST(pieces_do_not_overlap)
 		unsigned char *pieces[10];
 
 		for (int i = 0; i < 10; i++) {
-			pieces[i] = race_memory_take(&memory, sizes[i]);
+			size_t bytes = sizes[turn == 1 ? 9 - i : i];
+
+			pieces[i] = race_memory_take(&memory, bytes);
 			ck_assert_ptr_nonnull(pieces[i]);
 			ck_assert_uint_eq((uintptr_t)pieces[i] % 16, 0);
-			for (size_t j = 0; j < sizes[i]; j++)
+			for (size_t j = 0; j < bytes; j++)
 				ck_assert(!pieces[i][j]);
-			memset(pieces[i], i + 1, sizes[i]);
+			memset(pieces[i], i + 1, bytes);
 		}
 		for (int i = 0; i < 10; i++)
-			ck_assert(pieces[i][0] == i + 1 && pieces[i][sizes[i] - 1] == i + 1);
+			ck_assert(pieces[i][0] == i + 1 &&
+				  pieces[i][sizes[turn == 1 ? 9 - i : i] - 1] == i + 1);
 		race_memory_reset(&memory);
 	}
 	ck_assert_ptr_null(race_memory_take(&memory, SIZE_MAX - 8));
