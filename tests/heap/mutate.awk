@@ -125,6 +125,8 @@ function orders(    from, n, word)
 {
 	n = 0
 	for (from = body; next_hit("MAM_(ACQ_REL|ACQUIRE|RELEASE|SEQ_CST)", from); from = hit + hit_length) {
+		if (substr(code, hit + hit_length, 1) ~ /[A-Z_]/)
+			continue
 		n++
 		word = substr(code, hit + 4, hit_length - 4)
 		if (word == "SEQ_CST")
