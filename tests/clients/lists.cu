@@ -6,8 +6,8 @@
  * will be, so each lane takes a page from a heap, writes its number there and pushes the page onto
  * the list of its length. A second kernel walks the lists, adds up what is in them, and gives the
  * pages back. Sums and counts are compared with the host's. Then come what heaps do besides: one
- * that is too small, pages in a row, a reset, a reset in a graph, mistakes, and several heaps at
- * once.
+ * that is too small, pages in a row, lanes that part, a reset, a reset in a graph, mistakes, and
+ * several heaps at once.
  *
  *     nvcc -arch=native -I PREFIX/include -o lists lists.cu -L PREFIX/lib -lmam
  *     ./lists [LANES [ROUNDS]]
@@ -145,8 +145,8 @@ __global__ void push(struct mam_kheap *heap, unsigned long long *lists, unsigned
 	node->number = i + 1ull;
 	for (unsigned int word = 0; word < (PAGE - 16) / 4; word++)
 		node->words[word] = i + word;
-	node->next = (struct node *)atomicExch(&lists[length_of(i + 1ull)],
-					       (unsigned long long)node);
+	node->next =
+		(struct node *)atomicExch(&lists[length_of(i + 1ull)], (unsigned long long)node);
 }
 
 /* One lane a list. Words that are not what was written there are bad. */
@@ -260,6 +260,37 @@ __global__ void mistakes(struct mam_kheap *heap, unsigned long long *answers)
 	answers[5] = mam_kpage_alloc_run(heap, &walk, 0) != NULL;
 }
 
+/*
+ * Pages taken and given back again and again by lanes that part: a third of them sleep while they have
+ * one, so that groups of a warp are in the allocator at the same time, and many find the heap full.
+ */
+__global__ void churn(struct mam_kheap *heap, unsigned int *owners, unsigned int rounds,
+		      unsigned long long *vain, unsigned long long *bad)
+{
+	unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+	unsigned int *owner;
+	struct mam_kwalk walk;
+	void *page;
+
+	mam_kpage_start(heap, &walk);
+	for (unsigned int round = 0; round < rounds; round++) {
+		page = mam_kpage_alloc(heap, &walk);
+		if (!page) {
+			atomicAdd(vain, 1ull);
+			continue;
+		}
+		owner = &owners[mam_kpage_number(heap, page)];
+		if (atomicExch(owner, i + 1))
+			atomicAdd(bad, 1ull);
+		if ((i + round) % 3 == 0)
+			__nanosleep(200);
+		if (atomicExch(owner, 0) != i + 1)
+			atomicAdd(bad, 1ull);
+		if (!mam_kpage_free(heap, page))
+			atomicAdd(bad, 1ull);
+	}
+}
+
 /* What all parts share. */
 struct stage {
 	struct mam_pool *pool;
@@ -345,6 +376,33 @@ static void make_small(const struct stage *stage, size_t page_bytes)
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
 	std::printf("too small: %u pages of %zu bytes for %u lanes\n", pages, page_bytes,
 		    pages + 100);
+}
+
+/* Twice as many lanes as pages, 200 rounds: nobody has another's page, and none is lost. */
+static void make_churn(const struct stage *stage)
+{
+	static const unsigned int pages[] = { 64, 960, 1000, 4096 };
+	unsigned int runs = 0, *owners;
+
+	check(cudaMalloc(&owners, 4096 * sizeof(*owners)), "cudaMalloc");
+	check(cudaMemset(owners, 0, 4096 * sizeof(*owners)), "cudaMemset");
+	*stage->vain = 0;
+	for (unsigned int round = 0; round < 4 * stage->rounds; round++) {
+		unsigned int count = pages[round % 4], lanes = blocks_of(2 * count) * THREADS;
+		struct mam_heap *heap = heap_of(stage->pool, (size_t)count * PAGE, PAGE);
+		struct watch watch;
+
+		start(&watch);
+		churn<<<lanes / THREADS, THREADS>>>(mam_heap_device(heap), owners, 200, stage->vain,
+						    stage->bad);
+		stop(&watch, "churn");
+		same(0, *stage->bad, "pages with two owners, or none");
+		same(0, info_of(heap).taken, "pages lost in a churn");
+		check(mam_heap_destroy(heap), "mam_heap_destroy");
+		runs++;
+	}
+	check(cudaFree(owners), "cudaFree");
+	std::printf("churn: %u runs, %llu requests in vain\n", runs, *stage->vain);
 }
 
 static void make_rows(const struct stage *stage)
@@ -450,9 +508,8 @@ static void make_several(const struct stage *stage)
 	for (int i = 0; i < 8; i++)
 		for (int round = 0; round < 4; round++)
 			fill<<<blocks_of(pages), THREADS, 0, streams[i]>>>(
-				mam_heap_device(heaps[i]),
-				stage->kept + (size_t)i * pages, pages, round < 3, stage->vain,
-				stage->bad);
+				mam_heap_device(heaps[i]), stage->kept + (size_t)i * pages, pages,
+				round < 3, stage->vain, stage->bad);
 	for (int i = 0; i < 8; i++) {
 		struct mam_heap_info info = {};
 
@@ -499,6 +556,7 @@ int main(int argument_count, char **arguments)
 	make_small(&stage, 256);
 	make_small(&stage, 4096);
 	make_rows(&stage);
+	make_churn(&stage);
 	make_mistakes(&stage);
 	make_graph(&stage);
 	make_several(&stage);
