@@ -149,7 +149,7 @@ static inline void kit_explore(struct kit *kit, const char *name, simt_kernel *k
 		.begin = kit_begin,
 		.check = check ? check : kit_check_empty,
 		.seeds = seeds,
-		.config = { .race = KIT_RACE },
+		.config = { .race = KIT_RACE, .strict = true },
 	};
 
 	simt_must_pass(&test);

@@ -105,7 +105,7 @@ START_TEST(narrow)
 		.begin = begin_narrow,
 		.check = nobody_was_refused,
 		.seeds = plan->seeds,
-		.config = { .race = KIT_RACE },
+		.config = { .race = KIT_RACE, .strict = true },
 	};
 
 	simt_must_pass(&test);
