@@ -2,10 +2,9 @@
 #
 # mutants.awk - the report of mutate.sh: mutants.tab, the list of mutants, what became of each.
 #
-# Usage: awk [-v part=yes] -v seeds=N -f mutants.awk mutants.tab LIST RESULTS
+# Usage: awk [-v part=yes] [-v rounds=1] -v seeds=N -f mutants.awk mutants.tab LIST RESULTS
 #
-# First a line for each function and kind, then the killed ones of the kinds that concurrency is
-# about, then the survivors with their explanations. The status is 1 if one is not explained, a mutant is
+# First the sums, then the survivors with their explanations, then the killed ones. The status is 1 if one is not explained, a mutant is
 # broken or was not run, or (without `part`) an explanation explains none.
 
 # A pattern with * as a regular expression.
@@ -76,19 +75,11 @@ function kind_of(name,    part_)
 END {
 	for (i = 1; i <= mutants; i++) {
 		name = order[i]
-		split(name, word, ":")
 		kind = kind_of(name)
-		group = word[1] " " word[2] " " kind
-		if (!(group in in_group)) {
-			groups++
-			group_name[groups] = group
-		}
-		in_group[group]++
 		kinds_seen[kind]++
 		if (state[name] == "killed") {
 			killed++
 			kind_killed[kind]++
-			group_killed[group]++
 			ways[what[name]]++
 			hooks = program[name] ~ /_race$/
 			by_hooks += hooks
@@ -110,7 +101,8 @@ END {
 	}
 	printf "%d mutants: %d killed (%d of them by programs with access hooks), %d survived, %d of these explained\n",
 		mutants, killed, by_hooks, survivors, survivors - unexplained
-	printf "First round with %d seeds a case and policy, then with as many as the tests ask for.\n", seeds
+	printf "With %d seeds a case and policy%s.\n", seeds,
+		(rounds == 1 ? "" : ", and those that survived with as many as the tests ask for")
 	printf "Found as:"
 	for (w in ways)
 		printf " %s %d;", w, ways[w]
@@ -129,12 +121,24 @@ END {
 	}
 	if (!survivors)
 		print "none"
-	print "\nKilled: by which program and test, as what, after how many interleavings of that case\n"
+	print "\nKilled: which (by number) of a kind in a function, by which program, as what, and the most"
+	print "interleavings of a case until then\n"
 	for (i = 1; i <= mutants; i++) {
 		name = order[i]
-		if (state[name] == "killed")
-			printf "%-58s %s %s: %s%s\n", name, program[name], test[name], what[name],
-				runs[name] == "-" ? "" : ", " runs[name]
+		if (state[name] != "killed")
+			continue
+		split(name, word, ":")
+		key = word[1] ":" word[2] ":" (word[2] == "edit" ? "" : word[3]) "\t" program[name] ": " what[name]
+		if (!(key in which))
+			keys[++key_count] = key
+		which[key] = which[key] " " (word[2] == "edit" ? word[3] : word[4])
+		if (runs[name] + 0 > most[key])
+			most[key] = runs[name] + 0
+	}
+	for (i = 1; i <= key_count; i++) {
+		split(keys[i], field, "\t")
+		printf "%s%s - %s%s\n", field[1], which[keys[i]], field[2],
+			(most[keys[i]] ? ", " most[keys[i]] : "")
 	}
 	for (i = 1; i <= broken; i++)
 		print "BROKEN " lost[i]

@@ -286,4 +286,4 @@ if [ -z "$part" ]; then
 	git -C "$MAM_SRCDIR" log -1 --format='commit %h' -- src/heap tests/heap tests/simt 2> "$work/errors"
 	echo
 fi
-awk -v part="$part" -v seeds="$seeds" -f "$here/mutants.awk" "$table" "$work/list" "$work/results"
+awk -v part="$part" -v rounds="$rounds" -v seeds="$seeds" -f "$here/mutants.awk" "$table" "$work/list" "$work/results"
