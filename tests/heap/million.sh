@@ -74,6 +74,7 @@ worker() # NUMBER
 : > "$work/turns"
 : > "$work/found"
 mkdir "$work/taken"
+printf "SPDX-License-Identifier: Apache-2.0\n\n"
 ${CC:-cc} --version 2> /dev/null | head -n 1
 sed -n 's/^model name[^:]*: /on /p' /proc/cpuinfo 2> /dev/null | head -n 1
 printf '%-36s %10s %12s %14s %8s\n' program "first seed" schedules steps seconds

@@ -281,6 +281,8 @@ done
 part=
 [ $# -eq 0 ] || part=yes
 if [ -z "$part" ]; then
+	echo "SPDX-License-Identifier: Apache-2.0"
+	echo
 	echo "Device code changed in one place after another: which tests see it. make mutants wrote this."
 	$CC --version | head -n 1
 	git -C "$MAM_SRCDIR" log -1 --format='commit %h' -- src/heap tests/heap tests/simt 2> "$work/errors"
