@@ -90,6 +90,33 @@ static inline void kit_begin(void *argument)
 	kit->failed = 0;
 }
 
+/* The pages from `first` to before `end` are taken for good, by nobody here. */
+static inline void kit_fill(struct kit *kit, uint32_t first, uint32_t end)
+{
+	uint32_t i;
+
+	for (i = first; i < end; i++) {
+		mam_pages_bits(kit->pages)[i / 64] |= (uint64_t)1 << i % 64;
+		kit->owner[i] = ~0u;
+	}
+}
+
+/* But this one is not. */
+static inline void kit_vacate(struct kit *kit, uint32_t page)
+{
+	mam_pages_bits(kit->pages)[page / 64] &= ~((uint64_t)1 << page % 64);
+	kit->owner[page] = 0;
+}
+
+/* A full heap, before each run. */
+static inline void kit_begin_full(void *argument)
+{
+	struct kit *kit = argument;
+
+	kit_begin(kit);
+	kit_fill(kit, 0, kit->count);
+}
+
 /* After a run: the bits say what the shadow says, and no run is open. */
 static inline const char *kit_check(void *argument)
 {
@@ -135,10 +162,10 @@ static inline void kit_destroy(struct kit *kit)
 	free(kit);
 }
 
-/* Explores `kernel` on the kit; `check` is NULL for kit_check_empty(). */
-static inline void kit_explore(struct kit *kit, const char *name, simt_kernel *kernel,
-			       uint32_t grid, uint32_t block, uint32_t seeds,
-			       const char *(*check)(void *))
+/* Explores `kernel` on the kit, which `begin` makes. */
+static inline void kit_explore_from(struct kit *kit, const char *name, void (*begin)(void *),
+				    simt_kernel *kernel, uint32_t grid, uint32_t block,
+				    uint32_t seeds, const char *(*check)(void *))
 {
 	struct simt_case test = {
 		.name = name,
@@ -146,13 +173,22 @@ static inline void kit_explore(struct kit *kit, const char *name, simt_kernel *k
 		.grid = grid,
 		.block = block,
 		.argument = kit,
-		.begin = kit_begin,
-		.check = check ? check : kit_check_empty,
+		.begin = begin,
+		.check = check,
 		.seeds = seeds,
 		.config = { .race = KIT_RACE, .strict = true },
 	};
 
 	simt_must_pass(&test);
+}
+
+/* The same from an empty heap; `check` is NULL for kit_check_empty(). */
+static inline void kit_explore(struct kit *kit, const char *name, simt_kernel *kernel,
+			       uint32_t grid, uint32_t block, uint32_t seeds,
+			       const char *(*check)(void *))
+{
+	kit_explore_from(kit, name, kit_begin, kernel, grid, block, seeds,
+			 check ? check : kit_check_empty);
 }
 
 /* Runs the suite that has this one case. */

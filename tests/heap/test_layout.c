@@ -64,6 +64,18 @@ START_TEST(a_new_heap)
 }
 END_TEST
 
+/* More pages than a page number can name: as many as it can. */
+START_TEST(too_many)
+{
+	struct mam_pages head;
+
+	memset(&head, 0, sizeof(head));
+	mam_pages_head(&head, MAM_NO_PAGE, 5);
+	ck_assert_uint_eq(head.count, MAM_PAGES_COUNT_MAX);
+	ck_assert_uint_eq(head.words, MAM_PAGES_COUNT_MAX / 64);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("layout");
@@ -71,6 +83,7 @@ int main(void)
 	tcase_add_test(tcase, sizes);
 	tcase_add_test(tcase, lines);
 	tcase_add_test(tcase, patience);
+	tcase_add_test(tcase, too_many);
 	tcase_add_loop_test(tcase, a_new_heap, 0, 9);
 	return kit_run(tcase, "heap/layout");
 }

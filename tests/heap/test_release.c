@@ -151,7 +151,8 @@ MAM_KERNEL(give_foreign)
 	uint32_t lane = mam_lane(), page;
 
 	if (lane % 3 == 1) {
-		page = lane % 2 ? MAM_NO_PAGE : kit->count + lane;
+		/* The first page that is none is the count itself. */
+		page = lane % 2 ? MAM_NO_PAGE : kit->count + lane - 4;
 		MAM_KASSERT(!mam_pages_give(kit->pages, page));
 	} else {
 		mam_atomic_store32(&kit->owner[lane], 0, MAM_RELAXED, MAM_AT_DEVICE);

@@ -26,6 +26,8 @@ START_TEST(once_each)
 				met++;
 			}
 			ck_assert_uint_eq(met, units);
+			/* Numbers that stand for no unit are fewer. */
+			ck_assert_uint_lt(next, 2 * units);
 		}
 }
 END_TEST

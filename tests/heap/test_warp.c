@@ -107,7 +107,7 @@ END_TEST
 MAM_KERNEL(together)
 {
 	struct kit *kit = argument;
-	uint32_t page, first, steps, round;
+	uint32_t page, first = 0, last, steps, round;
 	struct mam_kwalk walk;
 
 	kit_start(kit, &walk);
@@ -116,8 +116,11 @@ MAM_KERNEL(together)
 		steps = walk.steps;
 		page = mam_warp_take(kit->pages, &walk, ~0u);
 		MAM_KASSERT(page != MAM_NO_PAGE && walk.steps == steps + 1);
+		last = first;
 		first = mam_warp_shuffle32(~0u, page, 0);
+		MAM_KASSERT(!round || first == (last + 32) % kit->count);
 		MAM_KASSERT(page == first + mam_lane() && first % 32 == 0);
+		MAM_KASSERT(walk.place == (first + 32) % kit->count);
 		kit_own(kit, page, 1);
 	}
 }

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_undone.c - the protocol by which a scan says "nothing", piece by piece: what a run that is
+ * given up leaves behind, what a scan reads of that, when it gives up.
+ */
+#include "heap/kit.h"
+
+/* Which page was in the way, and what `undone` counts: only what was had and given back. */
+static const struct {
+	uint32_t first, end, stopped, undone;
+} claims[] = {
+	{ 65, 80, 70, 0 },            /* within a word */
+	{ 60, 200, 70, 1 },           /* a word had, given back */
+	{ 71, 200, 150, 1 },          /* the same, and the highest page in the way */
+	{ 69, 130, 70, 0 },           /* its first word not had: nothing to give back */
+	{ 121, 140, MAM_NO_PAGE, 0 }, /* two words had */
+	{ 192, 220, MAM_NO_PAGE, 0 }, /* a page behind it is not in the way */
+};
+
+MAM_KERNEL(claim_each)
+{
+	struct kit *kit = argument;
+	uint32_t i, page, undone, total = 0;
+
+	for (i = 0; i < sizeof(claims) / sizeof(claims[0]); i++) {
+		undone = 5;
+		page = mam_runs_claim(kit->pages, claims[i].first, claims[i].end, &undone);
+		MAM_KASSERT(page == claims[i].stopped);
+		MAM_KASSERT(undone == 5 + claims[i].undone);
+		total += claims[i].undone;
+		MAM_KASSERT(mam_scan_begin(kit->pages) == total);
+		MAM_KASSERT(mam_scan_counts(kit->pages, total));
+		if (page == MAM_NO_PAGE)
+			MAM_KASSERT(mam_runs_release(mam_pages_bits(kit->pages), claims[i].first,
+						     claims[i].end));
+	}
+}
+
+static void begin_claims(void *argument)
+{
+	struct kit *kit = argument;
+
+	kit_begin(kit);
+	kit_fill(kit, 70, 71);
+	kit_fill(kit, 140, 141);
+	kit_fill(kit, 150, 151);
+	kit_fill(kit, 220, 221);
+}
+
+START_TEST(given_up)
+{
+	struct kit *kit = kit_create(256, NULL);
+
+	kit_explore_from(kit, "claims given up", begin_claims, claim_each, 1, 1, 1, kit_check);
+	kit_destroy(kit);
+}
+END_TEST
+
+/* A run of which one page was free is given back all the same, and says so. */
+MAM_KERNEL(give_with_a_gap)
+{
+	struct kit *kit = argument;
+	uint64_t *bits = mam_pages_bits(kit->pages);
+
+	MAM_KASSERT(!mam_runs_release(bits, 30, 200));
+	MAM_KASSERT(!mam_pages_give_run(kit->pages, 200, 40));
+	MAM_KASSERT(mam_pages_give_run(kit->pages, 0, 30));
+}
+
+static void begin_gaps(void *argument)
+{
+	struct kit *kit = argument;
+
+	kit_begin(kit);
+	kit_fill(kit, 0, 240);
+	kit_vacate(kit, 70);
+	kit_vacate(kit, 210);
+}
+
+static const char *all_went_back(void *argument)
+{
+	struct kit *kit = argument;
+
+	memset(kit->owner, 0, sizeof(kit->owner));
+	if (kit->pages->tally[MAM_TALLY_TWICE] != 1)
+		return "giving back a free page was not counted";
+	return kit_check(kit);
+}
+
+START_TEST(gaps)
+{
+	struct kit *kit = kit_create(256, NULL);
+
+	kit_explore_from(kit, "a run with a gap", begin_gaps, give_with_a_gap, 1, 1, 1,
+			 all_went_back);
+	kit_destroy(kit);
+}
+END_TEST
+
+/* A scan counts if no run is open and none was undone since it began. */
+MAM_KERNEL(ask_whether_it_counts)
+{
+	struct kit *kit = argument;
+	uint32_t undone = mam_scan_begin(kit->pages);
+
+	MAM_KASSERT(undone == 77);
+	MAM_KASSERT(mam_scan_counts(kit->pages, 77));
+	MAM_KASSERT(!mam_scan_counts(kit->pages, 76));
+	MAM_KASSERT(!mam_scan_counts(kit->pages, 0));
+	(void)mam_atomic_add32(&kit->pages->open.value, 1, MAM_RELAXED, MAM_AT_DEVICE);
+	MAM_KASSERT(!mam_scan_counts(kit->pages, 77));
+	(void)mam_atomic_add32(&kit->pages->open.value, (uint32_t)-1, MAM_RELAXED, MAM_AT_DEVICE);
+	(void)mam_atomic_add32(&kit->pages->undone.value, 1, MAM_RELAXED, MAM_AT_DEVICE);
+	MAM_KASSERT(!mam_scan_counts(kit->pages, 77));
+}
+
+static void begin_undone_before(void *argument)
+{
+	struct kit *kit = argument;
+
+	kit_begin_full(kit);
+	kit->pages->undone.value = 77;
+}
+
+START_TEST(counts)
+{
+	struct kit *kit = kit_create(128, NULL);
+
+	kit_explore_from(kit, "whether a scan counts", begin_undone_before, ask_whether_it_counts,
+			 1, 1, 1, kit_check);
+	kit_destroy(kit);
+}
+END_TEST
+
+/* Three lanes of a warp, or one lane in the other block: what a scan of a full heap says. */
+#define ONCE (const void *)1
+
+MAM_KERNEL(scan_in_vain)
+{
+	struct kit *kit = argument;
+	uint32_t scans = kit->plan == ONCE ? 1 : MAM_SCANS_MAX;
+	struct mam_kfound found;
+	struct mam_kwalk walk;
+
+	kit_start(kit, &walk);
+	if (mam_block()) {
+		if (mam_lane())
+			return;
+		found = mam_scan_lone(kit->pages, walk);
+	} else {
+		walk.state = 12345;
+		found = mam_warp_scan(kit->pages, walk, 7, MAM_NO_PAGE);
+	}
+	MAM_KASSERT(found.page == MAM_NO_PAGE);
+	/* Both words are one look. */
+	MAM_KASSERT(found.walk.steps == scans);
+}
+
+static const char *four_were_refused(void *argument)
+{
+	struct kit *kit = argument;
+	bool once = kit->plan == ONCE;
+
+	if (kit->pages->tally[MAM_TALLY_FULL] != (once ? 4 : 0))
+		return "that there is nothing was not counted as that";
+	if (kit->pages->tally[MAM_TALLY_CONTENDED] != (once ? 0 : 4))
+		return "giving up was not counted as that";
+	kit->pages->open.value = 0;
+	return kit_check(kit);
+}
+
+/* What was undone before it began does not matter to a scan. */
+START_TEST(undone_before)
+{
+	struct kit *kit = kit_create(128, ONCE);
+
+	kit_explore_from(kit, "undone before", begin_undone_before, scan_in_vain, 2, 3, 20,
+			 four_were_refused);
+	kit_destroy(kit);
+}
+END_TEST
+
+static void begin_stuck(void *argument)
+{
+	struct kit *kit = argument;
+
+	begin_undone_before(kit);
+	kit->pages->open.value = 1;
+}
+
+/* A run that stays open: so many scans and no more, and that is counted as what it is. */
+START_TEST(gives_up)
+{
+	struct kit *kit = kit_create(128, NULL);
+
+	kit_explore_from(kit, "a run stays open", begin_stuck, scan_in_vain, 2, 3, 2,
+			 four_were_refused);
+	kit_destroy(kit);
+}
+END_TEST
+
+/* Who found pages does not ask whether the scan counts. */
+MAM_KERNEL(scan_and_find)
+{
+	struct kit *kit = argument;
+	struct mam_kfound found;
+	struct mam_kwalk walk;
+
+	kit_start(kit, &walk);
+	walk.state = 12345;
+	found = mam_warp_scan(kit->pages, walk, 7, MAM_NO_PAGE);
+	MAM_KASSERT(found.page != MAM_NO_PAGE && found.walk.steps == 1);
+	kit_own(kit, found.page, 1);
+}
+
+static void begin_stuck_with_three(void *argument)
+{
+	struct kit *kit = argument;
+
+	begin_stuck(kit);
+	kit_vacate(kit, 3);
+	kit_vacate(kit, 62);
+	kit_vacate(kit, 63);
+}
+
+static const char *none_was_refused(void *argument)
+{
+	struct kit *kit = argument;
+
+	if (kit->pages->tally[MAM_TALLY_FULL] || kit->pages->tally[MAM_TALLY_CONTENDED])
+		return "a refusal was counted";
+	kit->pages->open.value = 0;
+	return kit_check(kit);
+}
+
+START_TEST(finds)
+{
+	struct kit *kit = kit_create(128, NULL);
+	struct simt_case test = {
+		.name = "a scan that finds",
+		.kernel = scan_and_find,
+		.grid = 1,
+		.block = 3,
+		.argument = kit,
+		.begin = begin_stuck_with_three,
+		.check = none_was_refused,
+		.seeds = 20,
+		/* No second scan: a thousand of them are far more steps. */
+		.config = { .race = KIT_RACE, .strict = true, .steps_max = 1000 },
+	};
+
+	simt_must_pass(&test);
+	kit_destroy(kit);
+}
+END_TEST
+
+/*
+ * The last page of word 1 is free, nothing else. A run of it and the next page is claimed and
+ * given up; a scan meanwhile may see that page taken, in vain, but must not say so: by one lane,
+ * or by two, of which the second is the one that looks at that word.
+ */
+#define TOGETHER (const void *)1
+
+MAM_KERNEL(scan_beside_a_claim)
+{
+	struct kit *kit = argument;
+	uint32_t undone = 0;
+	struct mam_kfound found;
+	struct mam_kwalk walk;
+
+	kit_start(kit, &walk);
+	if (mam_block()) {
+		if (!mam_lane())
+			(void)mam_runs_claim(kit->pages, 127, 129, &undone);
+		return;
+	}
+	if (kit->plan == TOGETHER) {
+		walk.state = 12345;
+		found = mam_warp_scan(kit->pages, walk, 3, MAM_NO_PAGE);
+	} else if (mam_lane()) {
+		return;
+	} else {
+		found = mam_scan_lone(kit->pages, walk);
+	}
+	if (found.page == MAM_NO_PAGE)
+		kit_count_failure(kit);
+	else
+		kit_own(kit, found.page, 1);
+}
+
+static void begin_but_one(void *argument)
+{
+	struct kit *kit = argument;
+
+	kit_begin_full(kit);
+	kit_vacate(kit, 127);
+}
+
+static const char *one_was_served(void *argument)
+{
+	struct kit *kit = argument;
+	uint32_t refused = kit->plan == TOGETHER ? 1 : 0;
+
+	if (kit->failed != refused || kit->pages->tally[MAM_TALLY_FULL] != refused)
+		return "a page was refused that nobody kept";
+	return kit_check(kit);
+}
+
+START_TEST(beside_a_claim)
+{
+	struct kit *kit = kit_create(256, _i ? TOGETHER : NULL);
+
+	kit_explore_from(kit, _i ? "two lanes beside a claim" : "a lane beside a claim",
+			 begin_but_one, scan_beside_a_claim, 2, 2, 500, one_was_served);
+	kit_destroy(kit);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("undone");
+
+	tcase_add_test(tcase, given_up);
+	tcase_add_test(tcase, gaps);
+	tcase_add_test(tcase, counts);
+	tcase_add_test(tcase, undone_before);
+	tcase_add_test(tcase, gives_up);
+	tcase_add_test(tcase, finds);
+	tcase_add_loop_test(tcase, beside_a_claim, 0, 2);
+	return kit_run(tcase, "heap/undone");
+}
