@@ -119,15 +119,16 @@ static int measure(const char *name, bool race, double floor)
 			char text[2 * SIMT_TEXT_BYTES];
 
 			simt_describe(&test, &search, text, sizeof(text));
-			puts(text);
+			printf("not ok - %s: %s\n", name, text);
 			return 1;
 		}
 		if (!search.schedules)
 			continue;
 		seconds = (double)(clock() - began + 1) / CLOCKS_PER_SEC;
 		rate = (double)search.schedules / seconds;
-		printf("%s, by %s: %.0f schedules/s, %.1f M steps/s, %.0f steps each\n", name,
-		       simt_policy_name(policy), rate, (double)search.steps / seconds / 1e6,
+		printf("%s - %s, by %s: %.0f schedules/s, %.1f M steps/s, %.0f steps each\n",
+		       rate < floor ? "not ok" : "ok", name, simt_policy_name(policy), rate,
+		       (double)search.steps / seconds / 1e6,
 		       (double)search.steps / (double)search.schedules);
 		slow |= rate < floor;
 	}
