@@ -17,6 +17,7 @@
 #include "bench/pages_bench.h"
 #include "bench/plot.h"
 #include "bench/training.h"
+#include "bench/typed.h"
 #include "command.h"
 #include "kit/message.h"
 
@@ -205,23 +206,6 @@ static void choose_peers(const struct request *request, struct bench_results *re
 	note_skipped((const char(*)[200])why, results);
 }
 
-/* As it was typed, for the CSV file's header. */
-static void join_command(int argc, char **argv, char *text, size_t bytes)
-{
-	size_t used = (size_t)snprintf(text, bytes, "mam bench");
-	int i;
-
-	for (i = 0; i < argc && used < bytes; i++)
-		used += (size_t)snprintf(text + used, bytes - used, " %s", argv[i]);
-}
-
-static int complain(const char *path, const char *option)
-{
-	message_error("%s cannot be written: %s; choose another place for %s", path,
-		      strerror(errno), option);
-	return STATUS_BAD;
-}
-
 /* What is told at the end, by whomever. */
 struct play {
 	const struct request *request;
@@ -247,7 +231,7 @@ static int tell(struct play *play)
 	}
 	if (request->csv != NULL &&
 	    !bench_results_save(&play->results, &play->machine, play->typed, request->csv))
-		status = complain(request->csv, "--csv");
+		status = bench_cannot_write(request->csv, "--csv");
 	if (request->plot != NULL && status == STATUS_GOOD)
 		status = plot_results(request->plot, &play->results, &play->machine);
 	return status;
@@ -293,7 +277,7 @@ static int bench_host(int argc, char **argv)
 	char typed[512];
 	int first, status;
 
-	join_command(argc, argv, typed,
+	bench_typed(argc, argv, typed,
 		     sizeof(typed)); /* before the options are sorted to the front */
 	if (!args_parse(&command, argc, argv, &request, &first, &status))
 		return status;
@@ -304,9 +288,9 @@ static int bench_host(int argc, char **argv)
 	if (!check_lists(&request))
 		return STATUS_BAD;
 	if (request.csv != NULL && !bench_results_may_save(request.csv))
-		return complain(request.csv, "--csv");
+		return bench_cannot_write(request.csv, "--csv");
 	if (request.plot != NULL && !bench_results_may_save(request.plot))
-		return complain(request.plot, "--plot");
+		return bench_cannot_write(request.plot, "--plot");
 	if (request.list)
 		return print_list();
 	status = add_traces(request.traces) ? play(&request, typed) : STATUS_BAD;

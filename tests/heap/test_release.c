@@ -35,18 +35,6 @@ static uint32_t page_of(const struct kit *kit, uint32_t rank)
 	return (plan->first + rank * plan->step) % kit->count;
 }
 
-static void begin_taken(void *argument)
-{
-	struct kit *kit = argument;
-	uint32_t i;
-
-	kit_begin(kit);
-	for (i = 0; i < kit->count; i++) {
-		mam_pages_bits(kit->pages)[i / 64] |= (uint64_t)1 << i % 64;
-		kit->owner[i] = ~0u;
-	}
-}
-
 /* Each caller gives its page back, and then once more. */
 MAM_KERNEL(give_twice)
 {
@@ -86,7 +74,7 @@ START_TEST(twice)
 		.grid = 1,
 		.block = 32,
 		.argument = kit,
-		.begin = begin_taken,
+		.begin = kit_begin_full,
 		.check = each_once_and_once_more,
 		.seeds = plan->seeds,
 		.config = { .race = KIT_RACE },
@@ -133,7 +121,7 @@ START_TEST(the_same)
 		.grid = 2,
 		.block = 40,
 		.argument = kit,
-		.begin = begin_taken,
+		.begin = kit_begin_full,
 		.check = four_went_back,
 		.seeds = 100,
 		.config = { .race = false },
@@ -178,7 +166,7 @@ START_TEST(foreign)
 		.grid = 1,
 		.block = 32,
 		.argument = kit,
-		.begin = begin_taken,
+		.begin = kit_begin_full,
 		.check = foreign_counted,
 		.seeds = 100,
 		.config = { .race = KIT_RACE },

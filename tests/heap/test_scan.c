@@ -137,18 +137,6 @@ MAM_KERNEL(count_looks)
 	MAM_KASSERT(mam_block() || walk.steps <= 1 + jumps + units);
 }
 
-static void begin_full(void *argument)
-{
-	struct kit *kit = argument;
-	uint32_t i;
-
-	kit_begin(kit);
-	for (i = 0; i < kit->count; i++) {
-		mam_pages_bits(kit->pages)[i / 64] |= (uint64_t)1 << i % 64;
-		kit->owner[i] = ~0u;
-	}
-}
-
 START_TEST(bound)
 {
 	struct kit *kit = kit_create(1024, NULL);
@@ -158,7 +146,7 @@ START_TEST(bound)
 		.grid = 2,
 		.block = 32,
 		.argument = kit,
-		.begin = begin_full,
+		.begin = kit_begin_full,
 		.check = kit_check,
 		.seeds = 40,
 	};

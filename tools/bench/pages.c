@@ -6,7 +6,6 @@
  * This file reads the command line and brings the parts together: pages_plan.c says what is asked,
  * pages_run.c asks it, pages_show.c and results.c tell it, plot.c draws it.
  */
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "pages_device.h"
 #include "plot.h"
 #include "plot_rows.h"
+#include "typed.h"
 #include "watch.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -156,23 +156,6 @@ static int print_list(const struct pages_plan *plan)
 	return STATUS_GOOD;
 }
 
-/* As it was typed, for the CSV file's header. */
-static void join_command(int argc, char **argv, char *text, size_t bytes)
-{
-	size_t used = (size_t)snprintf(text, bytes, "mam bench");
-	int i;
-
-	for (i = 0; i < argc && used < bytes; i++)
-		used += (size_t)snprintf(text + used, bytes - used, " %s", argv[i]);
-}
-
-static int complain(const char *path, const char *option)
-{
-	message_error("%s cannot be written: %s; choose another place for %s", path,
-		      strerror(errno), option);
-	return STATUS_BAD;
-}
-
 static bool has_faults(const struct bench_results *results)
 {
 	size_t i;
@@ -209,7 +192,7 @@ static int tell(struct run *run)
 	}
 	if (request->csv != NULL &&
 	    !bench_results_save(&run->results, &run->machine, run->typed, request->csv))
-		return complain(request->csv, "--csv");
+		return bench_cannot_write(request->csv, "--csv");
 	if (request->plot != NULL && run->results.count > 0)
 		return plot_results(request->plot, &run->results, &run->machine) == STATUS_GOOD
 			       ? status
@@ -295,7 +278,7 @@ int pages_main(int argc, char **argv)
 	char typed[512], why[200];
 	int first, status;
 
-	join_command(argc, argv, typed, sizeof(typed));
+	bench_typed(argc, argv, typed, sizeof(typed));
 	if (!args_parse(&command, argc, argv, &request, &first, &status))
 		return status;
 	if (first < argc) {
@@ -305,9 +288,9 @@ int pages_main(int argc, char **argv)
 	if (!check_request(&request))
 		return STATUS_BAD;
 	if (request.csv != NULL && !bench_results_may_save(request.csv))
-		return complain(request.csv, "--csv");
+		return bench_cannot_write(request.csv, "--csv");
 	if (request.plot != NULL && !bench_results_may_save(request.plot))
-		return complain(request.plot, "--plot");
+		return bench_cannot_write(request.plot, "--plot");
 	pages_plan_make(&run.plan, (uint32_t)request.pages);
 	run.typed = typed;
 	if (request.list)
