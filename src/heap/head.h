@@ -9,17 +9,36 @@
  *   head + 1                   the books of the pages (layout.h), the bitmap last
  *
  * The head lies behind the pages because a page may be 4 MiB: in front of them it would cost one.
+ *
+ * A heap of objects has blocks in place of pages, says that it has no pages, and its books are
+ * those of books.h, behind books of no pages.
  */
 #ifndef MAM_HEAP_HEAD_H
 #define MAM_HEAP_HEAD_H
 
 #include "heap/layout.h"
 
+/* Raised when code of two versions must not work on one heap. */
+#define MAM_HEAP_LAYOUT 0x6d616d02u
+
 struct mam_kheap {
 	unsigned char *ground;
-	uint32_t pages; /* count */
-	uint32_t shift; /* a page is 1 << shift bytes */
-	unsigned char pad[MAM_PAGES_LINE - 16];
+	uint32_t pages;  /* count; 0: none, or a heap of objects */
+	uint32_t shift;  /* a page is 1 << shift bytes */
+	uint32_t layout; /* MAM_HEAP_LAYOUT */
+	/* Of a heap of objects; else 0. */
+	uint32_t blocks;  /* count */
+	uint32_t columns; /* of handles: count, a power of two, less one */
+	uint32_t pad0;
+	uint64_t *words;   /* of slots, those of a class together */
+	uint64_t *owners;  /* a byte a unit */
+	uint64_t *seats;   /* a bit a block for each class */
+	uint32_t *handles; /* columns + 1 rows of MAM_CLASSES */
+	uint32_t *longs;   /* a number a block */
+	struct mam_pages *units;
+	struct mam_tallies *tallies;
+	struct mam_returns *returns; /* what the host gives back */
+	unsigned char pad[MAM_PAGES_LINE - 96];
 };
 
 /* Bytes of all pages. */
