@@ -373,7 +373,7 @@ START_TEST(places_come_once)
 
 	ck_assert_ptr_nonnull(seen);
 	for (i = 0; i < count; i++) {
-		const uint32_t place = pages_place(i, count);
+		const uint32_t place = bench_place(i, count);
 
 		ck_assert_uint_lt(place, count);
 		ck_assert_uint_eq(seen[place], 0);
