@@ -3,9 +3,9 @@
 #
 # coverage.sh - which lines of device code do its tests run?
 #
-# Usage: tests/heap/coverage.sh [SEEDS]     in a build folder, after make check TESTS=
+# Usage: tests/heap/coverage.sh [-s SET] [SEEDS]     in a build folder, after make check TESTS=
 #
-# Compiles the programs of mutants.tab with gcc's --coverage, runs them with as many seeds a case (default 30), and
+# Compiles the programs of mutants.tab, or those of mutants-SET.tab, with gcc's --coverage, runs them with as many seeds a case (default 30), and
 # prints for each header how many of its lines ran, then the lines that never did. Lines of rare
 # ends that only a test of its own reaches are no fault; a whole function is.
 
@@ -14,6 +14,11 @@
 : "${CC:=gcc}"
 : "${GCOV:=gcov}"
 table=$MAM_SRCDIR/tests/heap/mutants.tab
+if [ "${1:-}" = -s ]; then
+	[ "$2" = pages ] || table=$MAM_SRCDIR/tests/heap/mutants-$2.tab
+	shift 2
+fi
+[ -f "$table" ] || { echo "coverage.sh: there is no $table" >&2 && exit 2; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/mam-coverage.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM

@@ -4,15 +4,17 @@
 # million.sh - a long search: the programs of tests/heap that run device code, with seeds that no other run
 # has, until MILLION_TOTAL interleavings (default 1,000,000) were tried.
 #
-# Usage: tests/heap/million.sh [PROGRAM]...     in a build folder, after make check TESTS=
+# Usage: tests/heap/million.sh [-s SET] [PROGRAM]...     in a build folder, after make check TESTS=
 #
-# 1. The programs are the pairs NAME and NAME_race in tests/heap; arguments choose some.
+# 1. The programs are the pairs NAME and NAME_race in tests/heap; arguments choose some, and -s those of
+#    mutants-SET.tab (`pages`: of mutants.tab).
 # 2. They take turns. In a turn each case gets MILLION_SEEDS seeds (default 100) under each policy, the turn's own:
 #    the first turn begins at MILLION_FIRST (default 1,000,001), each turn where the last one ended.
 # 3. Each turn is a line, then the sums. What is found ends the run, is printed, and is status 1.
 #
 # MILLION_JOBS as many at the same time (default 1); seconds are the programs' own, added up.
 
+: "${MAM_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${MAM_BUILDDIR:=$(pwd)}"
 total=${MILLION_TOTAL:-1000000}
 seeds=${MILLION_SEEDS:-100}
@@ -20,6 +22,15 @@ first=${MILLION_FIRST:-1000001}
 work=$(mktemp -d "${TMPDIR:-/tmp}/mam-million.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
+
+if [ "${1:-}" = -s ]; then
+	table=$MAM_SRCDIR/tests/heap/mutants.tab
+	[ "$2" = pages ] || table=$MAM_SRCDIR/tests/heap/mutants-$2.tab
+	[ -f "$table" ] || { echo "million.sh: there is no $table" >&2 && exit 2; }
+	shift 2
+	# shellcheck disable=SC2046 # names are words
+	set -- "$@" $(sed -n 's/^program \([^ ]*\) .*/\1/p' "$table")
+fi
 
 cd "$MAM_BUILDDIR" || exit 2
 for race in tests/heap/*_race; do

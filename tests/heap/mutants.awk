@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# mutants.awk - the report of mutate.sh: mutants.tab, the list of mutants, what became of each.
+# mutants.awk - the report of mutate.sh: its table, the list of mutants, what became of each.
 #
-# Usage: awk [-v part=yes] [-v rounds=1] -v seeds=N -f mutants.awk mutants.tab LIST RESULTS
+# Usage: awk [-v part=yes] [-v rounds=1] -v seeds=N -f mutants.awk TABLE LIST RESULTS
 #
 # First the sums, then the survivors with their explanations, then the killed ones. The status is 1 if one is not explained, a mutant is
 # broken or was not run, or (without `part`) an explanation explains none.
@@ -108,7 +108,7 @@ END {
 		printf " %s %d;", w, ways[w]
 	printf " the last one found after %d interleavings of a case\n\n", worst
 	printf "%-10s %8s %8s %10s\n", "kind", "mutants", "killed", "explained"
-	split("order scope mask once bound if operand edge one not bits half drop edit", kinds, " ")
+	split("order scope mask once bound if operand edge one not bits half drop number sign edit", kinds, " ")
 	for (i = 1; i in kinds; i++)
 		if (kinds_seen[kinds[i]])
 			printf "%-10s %8d %8d %10d\n", kinds[i], kinds_seen[kinds[i]], kind_killed[kinds[i]],

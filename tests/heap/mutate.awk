@@ -2,8 +2,8 @@
 #
 # mutate.awk - one-place changes of device code: lists those of a header, or writes it with one of them.
 #
-# Usage: awk [-v folder=PATH] -f mutate.awk [mutants.tab] HEADER         lists them
-#        awk [-v folder=PATH] -v want=ID -f mutate.awk [mutants.tab] HEADER   writes the header with that one
+# Usage: awk [-v folder=PATH] -f mutate.awk [TABLE] HEADER         lists them
+#        awk [-v folder=PATH] -v want=ID -f mutate.awk [TABLE] HEADER   writes the header with that one
 #
 # 1. Read the header as one text; a second copy of it has blanks where comments and directives are.
 # 2. Find the functions: a line that begins with a word of capitals and names something with parentheses, to the
@@ -22,7 +22,10 @@
 #      bits     & to |, | to &, << to >>, >> to <<
 #      half     64 to 32, 63 to 31, 32 to 16, 31 to 15
 #      drop     a statement that is missing
-#    and those of mutants.tab (edit).
+#    where the table says so (also):
+#      number   a number one too large, from 2 on and but for those of `half`
+#      sign     + to -, - to +, * to /, / to *
+#    and those of the table itself (edit).
 # 4. A mutant's name is FILE:FUNCTION:KIND:N:WHAT, the N-th of its kind in the function; it stays the same as long as
 #    the function does.
 #
@@ -288,6 +291,31 @@ function halves(    from, n, old, at)
 	}
 }
 
+function numbers(    from, n, old, at)
+{
+	n = 0
+	for (from = body; next_hit("(^|[^0-9a-zA-Z_.])[0-9][0-9]*u?[^0-9a-zA-Z_.]", from); from = hit + hit_length - 1) {
+		at = hit + (substr(code, hit, 1) !~ /[0-9]/)
+		old = substr(code, at, hit_length - (at - hit) - 1)
+		sub(/u$/, "", old)
+		n++
+		if (old + 0 >= 2 && old !~ /^(64|63|32|31)$/)
+			mutant("number", n ":" old, at, length(old), old + 1)
+	}
+}
+
+function signs(    from, n, old)
+{
+	n = 0
+	for (from = body; next_hit("[^=(,?:&|<>] [-+*/] [^=*]", from); from = hit + 3) {
+		old = substr(code, hit + 2, 1)
+		# A pointer's star follows its type.
+		if (old == "*" && line_so_far(hit + 2) ~ /(struct [a-z_]*|uint(32|64)_t|char|void) $/)
+			continue
+		mutant("sign", ++n ":" old, hit + 2, 1, old == "+" ? "-" : old == "-" ? "+" : old == "*" ? "/" : "*")
+	}
+}
+
 # What a statement is behind the words that rule it: if (...), else, for (...), while (...), do.
 function statements(    i, c, depth, start, nested, level, n, from, word, s, ruled, close_, last_return)
 {
@@ -371,6 +399,10 @@ function places()
 	exchange("bits", " (&|[|]|<<|>>)= ", "&= |= |= &= <<= >>= >>= <<=")
 	halves()
 	statements()
+	if ("number" in also)
+		numbers()
+	if ("sign" in also)
+		signs()
 }
 
 function nots(    from, n)
@@ -389,7 +421,7 @@ function edits(    i, at, again)
 		at = index(code, edit_old[i])
 		again = at ? index(substr(code, at + 1), edit_old[i]) : 0
 		if (!at || again) {
-			printf "the edit %s of mutants.tab %s %s\n", edit_name[i],
+			printf "the edit %s of the table %s %s\n", edit_name[i],
 				at ? "has more than one place in" : "has no place in", base > "/dev/stderr"
 			wrong = 1
 			continue
@@ -403,6 +435,8 @@ FILENAME ~ /\.tab$/ {
 	if ($1 == "edit") {
 		edit_file[++edit_count] = $2
 		edit_name[edit_count] = $3
+	} else if ($1 == "also") {
+		also[$2]
 	} else if (edit_count && /^- /) {
 		edit_old[edit_count] = edit_old[edit_count] (edit_old[edit_count] == "" ? "" : "\n") substr($0, 3)
 	} else if (edit_count && /^[+] /) {

@@ -4,17 +4,18 @@
 # mutate.sh - are the tests of device code worth something? Changes it in one place after another, and
 # prints which test sees it.
 #
-# Usage: tests/heap/mutate.sh [-1l] [NAME]...    a NAME may have * in it; all mutants if there is none
-#   -1   only the first round
-#   -l   only list the mutants, and see whether the table still applies
+# Usage: tests/heap/mutate.sh [-1l] [-s SET] [NAME]...    a NAME may have * in it; all mutants if there is none
+#   -1      only the first round
+#   -l      only list the mutants, and see whether the table still applies
+#   -s SET  pages (that is so without it): mutants.tab; objects: mutants-objects.tab
 #
-# 1. mutate.awk names the mutants of the headers that `header` lines of mutants.tab give.
+# 1. mutate.awk names the mutants of the headers that `header` lines of the table give.
 # 2. Each is a copy of one header in a folder of its own, before src/ in the include path. The programs of
 #    the table that include it are compiled with it and run, those with access hooks first where an order
 #    or a scope is weaker: all mutants with MUTATE_SEEDS seeds, then those that survived with the seeds that
 #    the tests themselves ask for. The first failure ends a program (mutate_must.c).
 # 3. It is killed by the first test that fails, or by a program that ends by a signal or not at all. A
-#    survivor must be explained in mutants.tab; an explanation must explain one.
+#    survivor must be explained in the table; an explanation must explain one.
 #
 # The status is 1 if a survivor is not explained, an explanation or an edit of the table has no place any
 # more, a mutant does not compile, or a program fails without any change.
@@ -28,7 +29,7 @@
 : "${MAM_BUILDDIR:=$(pwd)}"
 : "${CC:=cc}"
 here=$MAM_SRCDIR/tests/heap
-table=${MUTATE_TABLE:-$here/mutants.tab}
+set=pages
 
 stop() # WHY
 {
@@ -43,15 +44,21 @@ variable() # NAME - as the build has it
 
 only_list=no
 rounds="1 2"
-while getopts 1lh option; do
+while getopts 1lhs: option; do
 	case $option in
 	1) rounds=1 ;;
 	l) only_list=yes ;;
+	s) set=$OPTARG ;;
 	h) sed -n '4,/^$/s/^# \{0,1\}//p' "$0" && exit 0 ;;
 	*) exit 2 ;;
 	esac
 done
 shift $((OPTIND - 1))
+case $set in
+pages) table=${MUTATE_TABLE:-$here/mutants.tab} ;;
+*) table=${MUTATE_TABLE:-$here/mutants-$set.tab} ;;
+esac
+[ -f "$table" ] || stop "there is no set $set of mutants: pages or objects"
 
 [ -f "$MAM_BUILDDIR/Makefile" ] || stop "$MAM_BUILDDIR is not a build folder: call it in one, after make check TESTS="
 if [ -n "${MUTATE_KEEP:-}" ]; then
@@ -198,7 +205,7 @@ prepare()
 			echo "$((after - before)) $each" >> "$work/programs.new"
 		done
 	done
-	[ -s "$work/programs.new" ] || stop "mutants.tab has no programs"
+	[ -s "$work/programs.new" ] || stop "$table has no programs"
 	sort -n "$work/programs.new" > "$work/programs"
 }
 
