@@ -79,6 +79,7 @@ int main(void)
 	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
 	struct mam_heap *heap;
 
+	attr.kind = MAM_HEAP_PAGES;
 	attr.bytes = 1 << 20;
 	if (mam_heap_create(NULL, &attr, &heap) != MAM_OK)
 		return 1;

@@ -2,10 +2,10 @@
 /*
  * heap.h - heaps that kernels allocate from, on ground of a pool.
  *
- * A heap is one block of a pool, the ground, cut into pages of one size; behind the pages lie its
- * books: one bit for each page, and a few counts. The host makes it, looks at it and ends it by the
- * calls below. Kernels take pages and give them back by those of heap.cuh. Between the two stands
- * one address, mam_heap_device(), which is passed to kernels as an argument.
+ * A heap is one block of a pool, the ground; behind what kernels get of it lie its books. The host
+ * makes it, looks at it and ends it by the calls below. Kernels take from it and give back by those
+ * of heap.cuh. Between the two stands one address, mam_heap_device(), which is passed to kernels as
+ * an argument.
  *
  *	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
  *	struct mam_heap *heap;
@@ -17,8 +17,13 @@
  *	...
  *	mam_heap_destroy(heap);
  *
- * A page is ordinary memory of its device: it may be copied, and used by several kernels, taken in
- * one and given back in another. There may be any number of heaps, on the same pool or others.
+ * There are two kinds. A heap of objects gives pieces of any size, as malloc() does: mam_kmalloc().
+ * A heap of pages gives pages of one size, alone or several in a row: mam_kpage_alloc(). The calls
+ * of one kind do nothing on a heap of the other.
+ *
+ * What kernels get is ordinary memory of its device: it may be copied, and used by several kernels,
+ * taken in one and given back in another. There may be any number of heaps, on the same pool or
+ * others.
  *
  * Threads and streams. What mam.h says of all calls holds here too, but that a heap must not be
  * used by a call that begins after mam_heap_destroy() of it. Calls that take a `stream` do what
@@ -40,44 +45,51 @@ struct CUstream_st;
 struct mam_heap;  /* the host's side */
 struct mam_kheap; /* the kernels' side, in device memory: heap.cuh */
 
+/* The kinds. */
+#define MAM_HEAP_OBJECTS 0u
+#define MAM_HEAP_PAGES 1u
+
 #define MAM_HEAP_PAGE_LEAST 256u
 #define MAM_HEAP_PAGE_MOST (4u << 20)
 #define MAM_HEAP_PAGE_DEFAULT 4096u
 #define MAM_HEAP_LOW_DEFAULT 5u
+#define MAM_HEAP_BLOCK 65536u /* heaps of objects are made of such blocks */
+#define MAM_HEAP_CLASSES 72u  /* sizes of objects that share slabs */
 
 /* How a heap is made. Zero means the default in every field but `size` and `bytes`. */
 struct mam_heap_attr {
 	size_t size;  /* sizeof(struct mam_heap_attr): it may grow in later versions */
-	size_t bytes; /* of all its pages, rounded up to whole ones; the books come on top */
+	size_t bytes; /* what kernels may get, rounded up to whole blocks or pages; books on top */
 	/*
-	 * Bytes of a page: a power of two, 256 to 4 MiB. Every page lies at a multiple of its
-	 * size. 0: 4096, which holds most of what a lane asks for in one piece, costs one bit in
-	 * 32,768 for books, and is wasted less than larger ones where a request is small. What is
-	 * larger takes several in a row.
+	 * Of a heap of pages; else 0. Bytes of a page: a power of two, 256 to 4 MiB. Every page
+	 * lies at a multiple of its size. 0: 4096, which holds most of what a lane asks for in one
+	 * piece, costs one bit in 32,768 for books, and is wasted less than larger ones where a
+	 * request is small. What is larger takes several in a row.
 	 */
 	size_t page_bytes;
 	/*
-	 * Which share of free pages, in thousandths, is still to be found by walking at random, 1
-	 * to 1000; 0: 5. A walk that finds nothing for so long that, with this share free, it
-	 * would be unlikely, gives way to one exact scan of the whole heap. Lower: longer walks,
-	 * fewer scans.
+	 * Of a heap of pages; else 0. Which share of free pages, in thousandths, is still to be
+	 * found by walking at random, 1 to 1000; 0: 5. A walk that finds nothing for so long that,
+	 * with this share free, it would be unlikely, gives way to one exact scan of the whole
+	 * heap. Lower: longer walks, fewer scans.
 	 */
 	unsigned int low_per_mille;
+	unsigned int kind; /* MAM_HEAP_OBJECTS or MAM_HEAP_PAGES */
 };
 
-#define MAM_HEAP_ATTR_INIT { sizeof(struct mam_heap_attr), 0, 0, 0 }
+#define MAM_HEAP_ATTR_INIT { sizeof(struct mam_heap_attr), 0, 0, 0, MAM_HEAP_OBJECTS }
 
 /*
  * mam_heap_create - a heap on one block of `pool` (NULL: the current device's default pool), all
- * pages free, ready for kernels in every stream once the call returns.
+ * of it free, ready for kernels in every stream once the call returns.
  *
  * The pool's source must give memory that a device reaches: vmm, cudamalloc, managed, pinned, or a
  * program's own. The block is the heap's until mam_heap_destroy(); to the pool it is one live
  * block. The call waits for its own work, and for all work of the context where the pool frees
  * blocks without a wait (MAM_FREE_STREAM): such a block may still be in use. Errors: INVALID_VALUE
- * (a field out of range, no bytes, more than 2^32 - 64 pages, no such pool), UNSUPPORTED (the
- * pool's source gives addresses without memory, or memory of no device), OUT_OF_MEMORY,
- * OUT_OF_HOST_MEMORY, NO_DEVICE, DRIVER, DESTROYED. What fails takes nothing.
+ * (a field out of range, no bytes, more than 2^32 - 64 pages or 2^26 - 1 blocks, no such pool),
+ * UNSUPPORTED (the pool's source gives addresses without memory, or memory of no device),
+ * OUT_OF_MEMORY, OUT_OF_HOST_MEMORY, NO_DEVICE, DRIVER, DESTROYED. What fails takes nothing.
  */
 MAM_API enum mam_status mam_heap_create(struct mam_pool *pool, const struct mam_heap_attr *attr,
 					struct mam_heap **heap);
@@ -89,42 +101,75 @@ MAM_API enum mam_status mam_heap_create(struct mam_pool *pool, const struct mam_
 MAM_API struct mam_kheap *mam_heap_device(const struct mam_heap *heap);
 
 /*
- * mam_heap_reset - all pages are free again and all counts zero, in the order of `stream`, whoever
- * held pages. Does not wait. On a stream in capture it becomes part of the graph, which may then
- * run as long as the heap lives. Errors: INVALID_VALUE (a NULL heap, no such stream), WOULD_WAIT
- * (`stream` is the legacy one while a blocking stream is in capture), DESTROYED (the pool was
- * abandoned), DRIVER.
+ * mam_heap_reset - all is free again and all counts zero, in the order of `stream`, whoever held
+ * pages or objects, and whatever the host gave back that was not drained. Does not wait. On a
+ * stream in capture it becomes part of the graph, which may then run as long as the heap lives.
+ * Errors: INVALID_VALUE (a NULL heap, no such stream), WOULD_WAIT (`stream` is the legacy one while
+ * a blocking stream is in capture), DESTROYED (the pool was abandoned), DRIVER.
  */
 MAM_API enum mam_status mam_heap_reset(struct mam_heap *heap, struct CUstream_st *stream);
+
+/* The objects of one size, of a heap of objects. */
+struct mam_heap_class {
+	uint64_t bytes;   /* of one object: what requests of this class are rounded up to */
+	uint64_t objects; /* live */
+	uint64_t slabs;
+	uint64_t idle; /* count of those slabs without a live object: any class may take them */
+};
 
 /* A heap at one moment of a stream. */
 struct mam_heap_info {
 	size_t size; /* in: sizeof(struct mam_heap_info) */
 
 	uint64_t ground_bytes; /* taken from the pool: pages and books */
+	/* Of a heap of objects a page is a unit of 1 KiB, of which slabs and large objects are. */
 	uint64_t page_bytes;   /* of one page */
 	uint64_t pages;        /* count */
-	uint64_t taken;        /* count of pages */
+	uint64_t taken;        /* count of pages; idle slabs' among them */
 	uint64_t free;         /* count of pages */
 	uint64_t longest_free; /* count: the most free pages in a row */
 
 	/* count of requests that got NULL, since create or the last reset */
-	uint64_t full;         /* no page was free: each was seen taken in one scan */
-	uint64_t no_run;       /* no run of that many: each place for one was seen taken in part */
-	uint64_t contended;    /* no run, as lanes that asked for runs were in each other's way */
-	uint64_t bad_sizes;    /* a run of no pages, or of more than the heap has */
+	uint64_t full;      /* no room: everything was seen taken in one pass */
+	uint64_t no_run;    /* of pages: no run of that many: each place was seen taken in part */
+	uint64_t contended; /* things moved during each of many passes, or of attempts at a run */
+	uint64_t bad_sizes; /* a run of no pages; more than the whole heap */
 
-	/* count of pages given back that could not be, since then; each changed nothing */
-	uint64_t double_frees; /* free already */
-	uint64_t foreign_frees; /* no page of this heap, or not the first byte of one */
+	/* count of what was given back and could not be, since then; each changed nothing */
+	uint64_t double_frees;  /* free already */
+	uint64_t foreign_frees; /* no page or object of this heap, or no page's first byte */
+
+	/* From here on a heap of pages has zeros. */
+	uint64_t zero_sizes;     /* count of requests for nothing, which got NULL */
+	uint64_t wrong_heaps;    /* count of calls for objects on what is no heap of objects */
+	uint64_t interior_frees; /* count: given back, and not the first byte of an object */
+
+	uint64_t objects;       /* count, live */
+	uint64_t object_bytes;  /* of those, each rounded up to its class or to units */
+	uint64_t large_objects; /* count of those that have units of their own */
+	uint64_t large_bytes;   /* of those */
+	uint64_t slabs;         /* count */
+	uint64_t idle_slabs;    /* count of those without a live object */
+	uint64_t moving;        /* count of taken pages that just become a slab, or cease to be */
+	uint64_t returned;      /* count: mam_heap_free() took them, and no kernel has yet */
+
+	/* count since create or the last reset */
+	uint64_t searches; /* warps that did not find room at once */
+	uint64_t looks;    /* places those looked at */
+	uint64_t opened;   /* slabs */
+	uint64_t closed;   /* slabs */
+	uint64_t passes;   /* over everything, before NULL was answered */
+
+	struct mam_heap_class classes[MAM_HEAP_CLASSES];
 };
 
 /*
  * mam_heap_stats - read the heap's books, in the order of `stream`, and wait for that.
  *
  * The numbers are those of one moment if no kernel in another stream uses the heap meanwhile; else
- * each page is seen as it was at some moment of the call. Costs the transfer of a bit for each
- * page. Set stats->size first. Errors: INVALID_VALUE (a NULL, no such stream), WOULD_WAIT
+ * each page and each slab is seen as it was at some moment of the call. Costs the transfer of a bit
+ * for each page; of a heap of objects that of a thousandth of its bytes and 8 bytes and more for
+ * each slab. Set stats->size first. Errors: INVALID_VALUE (a NULL, no such stream), WOULD_WAIT
  * (`stream` is in capture, or is the legacy one while a blocking stream is), DESTROYED,
  * OUT_OF_HOST_MEMORY, DRIVER.
  */

@@ -5,13 +5,14 @@
  * To make one:
  * 1. the attributes, checked field by field;
  * 2. which pool, and whether its source gives memory that a device reaches;
- * 3. one block of it: pages, head and books (head.h), at a multiple of a page;
+ * 3. one block of it: pages or blocks, head and books (head.h, books.h), at a multiple of one;
  * 4. if the pool may have handed out memory that work still uses, wait for the context;
- * 5. books zeroed, head and header written, in a stream of its own, which is waited for.
+ * 5. books zeroed, head and headers written, in a stream of its own, which is waited for.
  *
  * Bits past the last page are taken from the start, and again by each reset: at most seven whole
  * bytes and a part of one, at the end of the bitmap, by two fills. So a reset is fills alone,
- * which a graph can hold without any memory of the host's.
+ * which a graph can hold without any memory of the host's. Of objects, too: a new heap's books are
+ * zeros but for what never changes, which a reset goes around.
  */
 #include "heap/grant.h"
 
@@ -25,17 +26,8 @@
 #define MOST_ATTR_BYTES 4096u
 #define LOW_MOST 1000u
 
-/* A longer struct is a newer program's: what this version does not know must ask for nothing. */
-static enum mam_status read_attr(const struct mam_heap_attr *given, struct mam_heap_attr *attr)
+static enum mam_status check_pages(struct mam_heap_attr *attr)
 {
-	const unsigned char *bytes = (const unsigned char *)given;
-
-	if (!given || given->size < sizeof(*given) || given->size > MOST_ATTR_BYTES)
-		return MAM_ERROR_INVALID_VALUE;
-	for (size_t i = sizeof(*given); i < given->size; i++)
-		if (bytes[i] != 0)
-			return MAM_ERROR_INVALID_VALUE;
-	*attr = *given;
 	if (attr->page_bytes == 0)
 		attr->page_bytes = MAM_HEAP_PAGE_DEFAULT;
 	if (attr->low_per_mille == 0)
@@ -49,50 +41,123 @@ static enum mam_status read_attr(const struct mam_heap_attr *given, struct mam_h
 	return MAM_OK;
 }
 
-static void describe(const struct mam_heap_attr *attr, struct mam_heap *heap)
+/* Units are counted as pages are. */
+static enum mam_status check_objects(const struct mam_heap_attr *attr)
 {
-	heap->pages = (uint32_t)((attr->bytes - 1) / attr->page_bytes + 1);
-	heap->shift = (uint32_t)__builtin_ctzll(attr->page_bytes);
-	heap->low = attr->low_per_mille;
-	heap->ground_bytes =
-		mam_head_offset(heap->pages, heap->shift) + mam_head_bytes(heap->pages);
+	if (attr->page_bytes != 0 || attr->low_per_mille != 0)
+		return MAM_ERROR_INVALID_VALUE;
+	if (attr->bytes == 0 ||
+	    (attr->bytes - 1) / MAM_HEAP_BLOCK >= MAM_PAGES_COUNT_MAX / MAM_BLOCK_UNITS)
+		return MAM_ERROR_INVALID_VALUE;
+	return MAM_OK;
 }
 
-/* All pages free, all counts zero: what is not so in the header never changes. */
-static void clear(const struct mam_heap *heap, struct mam_reach_visit *visit)
+/* A longer struct is a newer program's: what this version does not know must ask for nothing. */
+static enum mam_status read_attr(const struct mam_heap_attr *given, struct mam_heap_attr *attr)
 {
-	const size_t from = offsetof(struct mam_pages, open);
-	const uintptr_t books = mam_grant_books(heap);
-	const uintptr_t end = books + mam_pages_bytes(heap->pages);
-	const uint32_t last = heap->pages % 64;
+	const unsigned char *bytes = (const unsigned char *)given;
 
-	mam_reach_fill(visit, books + from, 0, end - (books + from));
-	if (last == 0)
+	if (!given || given->size < sizeof(*given) || given->size > MOST_ATTR_BYTES)
+		return MAM_ERROR_INVALID_VALUE;
+	for (size_t i = sizeof(*given); i < given->size; i++)
+		if (bytes[i] != 0)
+			return MAM_ERROR_INVALID_VALUE;
+	*attr = *given;
+	switch (attr->kind) {
+	case MAM_HEAP_OBJECTS: return check_objects(attr);
+	case MAM_HEAP_PAGES: return check_pages(attr);
+	default: return MAM_ERROR_INVALID_VALUE;
+	}
+}
+
+static void describe(const struct mam_heap_attr *attr, struct mam_heap *heap)
+{
+	if (attr->kind == MAM_HEAP_PAGES) {
+		heap->pages = (uint32_t)((attr->bytes - 1) / attr->page_bytes + 1);
+		heap->shift = (uint32_t)__builtin_ctzll(attr->page_bytes);
+		heap->low = attr->low_per_mille;
+		heap->ground_bytes =
+			mam_head_offset(heap->pages, heap->shift) + mam_head_bytes(heap->pages);
+	} else {
+		heap->blocks = (uint32_t)((attr->bytes - 1) / MAM_HEAP_BLOCK + 1);
+		heap->shift = MAM_UNIT_SHIFT;
+		heap->low = MAM_HEAP_LOW_DEFAULT;
+		heap->columns = mam_books_columns(heap->blocks);
+		heap->ground_bytes = ((uint64_t)heap->blocks << MAM_BLOCK_SHIFT) +
+				     mam_grant_plan(heap).end;
+	}
+}
+
+/* Past `pages` of them the last word of the bitmap, which ends at `end`, has taken bits. */
+static void clear_tail(struct mam_reach_visit *visit, uintptr_t end, uint32_t pages)
+{
+	const uint32_t last = pages % 64;
+
+	if (last == 0 && pages != 0)
 		return;
 	mam_reach_fill(visit, end - 8 + last / 8, (unsigned char)(0xff << last % 8), 1);
 	mam_reach_fill(visit, end - 8 + last / 8 + 1, 0xff, 7 - last / 8);
 }
 
-/* The head, and the line of the books that never changes. */
+/* All free, all counts zero: what is not so in the headers never changes. */
+static void clear(const struct mam_heap *heap, struct mam_reach_visit *visit)
+{
+	const size_t from = offsetof(struct mam_pages, open);
+	const uintptr_t books = mam_grant_books(heap);
+	const uintptr_t end = books + mam_pages_bytes(heap->pages);
+
+	mam_reach_fill(visit, books + from, 0, end - (books + from));
+	clear_tail(visit, end, heap->pages);
+	if (heap->blocks != 0) {
+		const struct mam_books_plan plan = mam_grant_plan(heap);
+		const uintptr_t head = mam_grant_head(heap), units = head + plan.units;
+
+		mam_reach_fill(visit, head + plan.tallies, 0, plan.units - plan.tallies);
+		mam_reach_fill(visit, units + from, 0, plan.end - plan.units - from);
+	}
+}
+
+/* The head and the first line of a bitmap's header, as they stand behind each other. */
+struct made {
+	struct mam_kheap head;
+	struct mam_pages books;
+};
+
+static void make(const struct mam_heap *heap, struct made *made)
+{
+	memset(made, 0, sizeof(*made));
+	if (heap->blocks != 0) {
+		mam_books_head(&made->head, heap->ground, (unsigned char *)mam_grant_head(heap),
+			       heap->blocks, heap->columns);
+	} else {
+		made->head.ground = heap->ground;
+		made->head.pages = heap->pages;
+		made->head.shift = heap->shift;
+		made->head.layout = MAM_HEAP_LAYOUT;
+	}
+	mam_pages_head(&made->books, heap->pages, heap->low);
+}
+
+/* What never changes, and the rest as a reset leaves it. */
 static enum mam_status write_books(const struct mam_heap *heap)
 {
-	struct {
-		struct mam_kheap head;
-		struct mam_pages books;
-	} made;
 	const size_t constant = offsetof(struct mam_pages, open);
 	struct mam_reach_visit visit;
 	enum mam_status status;
+	struct mam_pages units;
+	struct made made;
 
-	memset(&made, 0, sizeof(made));
-	made.head.ground = heap->ground;
-	made.head.pages = heap->pages;
-	made.head.shift = heap->shift;
-	mam_pages_head(&made.books, heap->pages, heap->low);
+	make(heap, &made);
 	status = mam_reach_begin_apart(&heap->reach, &visit);
 	if (status != MAM_OK)
 		return status;
 	mam_reach_write(&visit, mam_grant_head(heap), &made, sizeof(made.head) + constant);
+	if (heap->blocks != 0) {
+		memset(&units, 0, sizeof(units));
+		mam_pages_head(&units, heap->blocks * MAM_BLOCK_UNITS, heap->low);
+		mam_reach_write(&visit, mam_grant_head(heap) + mam_grant_plan(heap).units, &units,
+				constant);
+	}
 	clear(heap, &visit);
 	mam_reach_wait(&visit);
 	return mam_reach_end(&visit);
@@ -111,14 +176,14 @@ static enum mam_status settle(struct mam_heap *heap)
 /* Steps 2 to 5. */
 static enum mam_status build(struct mam_heap *heap)
 {
-	const size_t page = (size_t)1 << heap->shift;
+	const size_t align = heap->blocks != 0 ? MAM_HEAP_BLOCK : (size_t)1 << heap->shift;
 	enum mam_status status;
 	void *ground;
 
 	status = mam_reach_bind(&heap->reach, heap->pool->source);
 	if (status != MAM_OK)
 		return status;
-	status = mam_malloc_aligned(heap->pool, heap->ground_bytes, page, &ground);
+	status = mam_malloc_aligned(heap->pool, heap->ground_bytes, align, &ground);
 	if (status == MAM_OK) {
 		heap->ground = ground;
 		status = settle(heap);

@@ -8,7 +8,7 @@
 
 #include <mam/heap.h>
 
-#include "heap/head.h"
+#include "heap/books.h"
 #include "heap/reach.h"
 
 struct mam_heap {
@@ -17,20 +17,29 @@ struct mam_heap {
 	struct mam_reach reach;
 	unsigned char *ground; /* a block of the pool */
 	uint64_t ground_bytes;
-	uint32_t pages; /* count */
-	uint32_t shift; /* a page is 1 << shift bytes */
-	uint32_t low;   /* per mille */
+	uint32_t pages;   /* count; 0: a heap of objects */
+	uint32_t shift;   /* a page is 1 << shift bytes; of objects: a unit */
+	uint32_t low;     /* per mille */
+	uint32_t blocks;  /* count; 0: a heap of pages */
+	uint32_t columns; /* rows of handles */
 };
 
-/* Where the head and the books of the pages are, on the device. */
+/* Where the head is, and the books of the pages, on the device. */
 static inline uintptr_t mam_grant_head(const struct mam_heap *heap)
 {
-	return (uintptr_t)heap->ground + mam_head_offset(heap->pages, heap->shift);
+	return (uintptr_t)heap->ground + mam_head_offset(heap->pages, heap->shift) +
+	       ((uint64_t)heap->blocks << MAM_BLOCK_SHIFT);
 }
 
 static inline uintptr_t mam_grant_books(const struct mam_heap *heap)
 {
 	return mam_grant_head(heap) + sizeof(struct mam_kheap);
+}
+
+/* Bytes from the head to each part of the books of objects. */
+static inline struct mam_books_plan mam_grant_plan(const struct mam_heap *heap)
+{
+	return mam_books_plan_of(heap->blocks, heap->columns);
 }
 
 /* mam_grant_alive - false: the pool has ended under the heap, by being abandoned. */

@@ -113,6 +113,7 @@ static struct mam_heap *heap_of(struct mam_pool *pool, size_t bytes, size_t page
 	struct mam_heap *heap;
 
 	attr.bytes = bytes;
+	attr.kind = MAM_HEAP_PAGES;
 	attr.page_bytes = page_bytes;
 	check(mam_heap_create(pool, &attr, &heap), "mam_heap_create");
 	return heap;

@@ -66,6 +66,7 @@ static inline struct mam_heap *heap_of(struct mam_pool *pool, size_t bytes, size
 	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
 	struct mam_heap *heap = NULL;
 
+	attr.kind = MAM_HEAP_PAGES;
 	attr.bytes = bytes;
 	attr.page_bytes = page_bytes;
 	ck_assert_int_eq(mam_heap_create(pool, &attr, &heap), MAM_OK);

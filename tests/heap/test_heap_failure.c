@@ -9,25 +9,26 @@
 #include "grant.h"
 
 #define NON_BLOCKING 1u
+#define PAGES { sizeof(struct mam_heap_attr), 0, 0, 0, MAM_HEAP_PAGES }
 
 START_TEST(attributes_out_of_range_are_refused)
 {
 	static const struct mam_heap_attr rows[] = {
-		{ 0, MIB, 4096, 5 },                                  /* no size */
-		{ sizeof(struct mam_heap_attr) - 1, MIB, 4096, 5 },   /* too short */
-		{ 4097, MIB, 4096, 5 },                               /* no size anybody means */
-		{ sizeof(struct mam_heap_attr), 0, 4096, 5 },         /* no bytes */
-		{ sizeof(struct mam_heap_attr), MIB, 128, 5 },        /* pages too small */
-		{ sizeof(struct mam_heap_attr), MIB, 8 * MIB, 5 },    /* too large */
-		{ sizeof(struct mam_heap_attr), MIB, 4096 + 256, 5 }, /* no power of two */
-		{ sizeof(struct mam_heap_attr), MIB, 4096, 1001 },
-		{ sizeof(struct mam_heap_attr), SIZE_MAX, 256, 5 }, /* more pages than numbers */
-		{ sizeof(struct mam_heap_attr), (size_t)MAM_PAGES_COUNT_MAX * 256 + 1, 256, 5 },
+		{ 0, MIB, 4096, 5, 1 },                                  /* no size */
+		{ sizeof(struct mam_heap_attr) - 1, MIB, 4096, 5, 1 },   /* too short */
+		{ 4097, MIB, 4096, 5, 1 },                               /* no size anybody means */
+		{ sizeof(struct mam_heap_attr), 0, 4096, 5, 1 },         /* no bytes */
+		{ sizeof(struct mam_heap_attr), MIB, 128, 5, 1 },        /* pages too small */
+		{ sizeof(struct mam_heap_attr), MIB, 8 * MIB, 5, 1 },    /* too large */
+		{ sizeof(struct mam_heap_attr), MIB, 4096 + 256, 5, 1 }, /* no power of two */
+		{ sizeof(struct mam_heap_attr), MIB, 4096, 1001, 1 },
+		{ sizeof(struct mam_heap_attr), SIZE_MAX, 256, 5, 1 }, /* more pages than numbers */
+		{ sizeof(struct mam_heap_attr), (size_t)MAM_PAGES_COUNT_MAX * 256 + 1, 256, 5, 1 },
 	};
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
 	struct mam_heap *heap = (struct mam_heap *)&pool;
-	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
+	struct mam_heap_attr attr = PAGES;
 
 	(void)cuda;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -57,7 +58,7 @@ START_TEST(a_longer_struct_may_have_zeros_behind)
 	struct {
 		struct mam_heap_attr attr;
 		unsigned char more[40];
-	} longer = { .attr = MAM_HEAP_ATTR_INIT };
+	} longer = { .attr = PAGES };
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
 	struct mam_heap *heap;
@@ -112,7 +113,7 @@ END_TEST
 START_TEST(addresses_without_a_devices_memory_are_refused)
 {
 	static const char *const sources[] = { "host", "simulated" };
-	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
+	struct mam_heap_attr attr = PAGES;
 	struct cuda cuda = load();
 	struct mam_source *source;
 	struct mam_pool *pool;
@@ -174,7 +175,7 @@ START_TEST(a_source_of_the_programs_own)
 							      .granularity = 2 * MIB,
 							      .alignment = 512 } },
 				  .cuda = &cuda };
-	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
+	struct mam_heap_attr attr = PAGES;
 	struct mam_pool *pool;
 	struct mam_heap *heap;
 
@@ -195,7 +196,7 @@ END_TEST
 START_TEST(a_pool_that_is_too_small)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
-	struct mam_heap_attr wanted = MAM_HEAP_ATTR_INIT;
+	struct mam_heap_attr wanted = PAGES;
 	struct cuda cuda = load();
 	struct mam_pool *pool;
 	struct mam_heap *heap;
@@ -227,7 +228,7 @@ static struct mam_stats pool_stats(struct mam_pool *pool)
 START_TEST(each_call_of_the_driver_fails_once)
 {
 	static const enum mam_free_policy policies[] = { MAM_FREE_STRICT, MAM_FREE_STREAM };
-	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
+	struct mam_heap_attr attr = PAGES;
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_on("cudamalloc", policies[_i]);
 	struct mam_heap *heap = heap_of(pool, MIB, 0);
@@ -307,7 +308,7 @@ END_TEST
 
 START_TEST(host_memory_runs_out)
 {
-	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
+	struct mam_heap_attr attr = PAGES;
 	struct mam_heap_info info = { .size = sizeof(info) };
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -334,7 +335,7 @@ END_TEST
 START_TEST(streams_in_capture)
 {
 	struct mam_heap_info info = { .size = sizeof(info), .pages = 77 };
-	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
+	struct mam_heap_attr attr = PAGES;
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
 	struct mam_heap *heap = heap_of(pool, MIB, 0), *other;
@@ -468,7 +469,7 @@ END_TEST
 /* Nor does it take a driver to say so. */
 START_TEST(addresses_alone_are_refused_without_a_device)
 {
-	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
+	struct mam_heap_attr attr = PAGES;
 	struct mam_pool *pool;
 	struct mam_heap *heap;
 
@@ -499,7 +500,7 @@ START_TEST(the_context_is_kept_as_long_as_the_heap)
 					      .properties = { .name = "own",
 							      .granularity = 2 * MIB,
 							      .alignment = 512 } } };
-	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
+	struct mam_heap_attr attr = PAGES;
 	struct CUctx_st *context;
 	struct mam_pool *pool;
 	struct mam_heap *heap;
@@ -533,7 +534,7 @@ END_TEST
 START_TEST(a_pool_that_ends_under_its_heap)
 {
 	struct mam_heap_info info = { .size = sizeof(info) };
-	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
+	struct mam_heap_attr attr = PAGES;
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
 	struct mam_heap *heap = heap_of(pool, MIB, 0);
