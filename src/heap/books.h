@@ -16,7 +16,7 @@
  * A new heap is zeros, but for the head and the header of `units`.
  *
  * In this order behind the head, each at a line: books of no pages; tallies; returns; units;
- * owners; words; seats; longs; handles.
+ * owners; words; seats; longs; steps; handles.
  */
 #ifndef MAM_HEAP_BOOKS_H
 #define MAM_HEAP_BOOKS_H
@@ -40,11 +40,6 @@ enum mam_object_tally {
 	MAM_OBJECT_FOREIGN,     /* given back: an address outside of the heap, or that nobody has */
 	MAM_OBJECT_INTERIOR,    /* given back: not the first byte of an object */
 	MAM_OBJECT_TWICE,       /* given back: free already */
-	MAM_OBJECT_SEARCHES,    /* warps that did not find room at once */
-	MAM_OBJECT_LOOKS,       /* looks of those */
-	MAM_OBJECT_OPENED,      /* slabs */
-	MAM_OBJECT_CLOSED,      /* slabs */
-	MAM_OBJECT_PASSES,      /* passes over everything */
 	MAM_OBJECT_TALLIES,
 };
 
@@ -54,6 +49,14 @@ struct mam_tallies {
 		uint64_t value; /* atomic */
 		uint64_t pad[MAM_PAGES_LINE / 8 - 1];
 	} of[MAM_OBJECT_TALLIES];
+};
+
+/* What searches did, one row a column of handles, so that no two warps meet there often. */
+struct mam_steps {
+	uint64_t searches; /* groups of lanes that did not find room at once; atomic, as all here */
+	uint64_t looks;
+	uint64_t opened; /* slabs */
+	uint64_t passes; /* over everything */
 };
 
 /*
@@ -71,7 +74,7 @@ struct mam_returns {
 
 /* Bytes from the head to each part. */
 struct mam_books_plan {
-	uint64_t tallies, returns, units, owners, words, seats, longs, handles, end;
+	uint64_t tallies, returns, units, owners, words, seats, longs, steps, handles, end;
 };
 
 MAM_KBOTH uint64_t mam_books_line(uint64_t bytes)
@@ -97,7 +100,8 @@ MAM_KBOTH struct mam_books_plan mam_books_plan_of(uint32_t blocks, uint32_t colu
 	plan.seats = mam_books_line(plan.words + (uint64_t)blocks * MAM_BLOCK_WORDS * 8);
 	plan.longs = mam_books_line(plan.seats +
 				    (uint64_t)mam_books_seat_words(blocks) * MAM_CLASSES * 8);
-	plan.handles = mam_books_line(plan.longs + (uint64_t)blocks * 4);
+	plan.steps = mam_books_line(plan.longs + (uint64_t)blocks * 4);
+	plan.handles = plan.steps + columns * sizeof(struct mam_steps);
 	plan.end = mam_books_line(plan.handles + (uint64_t)columns * MAM_CLASSES * 4);
 	return plan;
 }
@@ -129,6 +133,7 @@ MAM_KBOTH void mam_books_head(struct mam_kheap *head, unsigned char *ground, uns
 	head->seats = (uint64_t *)(at + plan.seats);
 	head->handles = (uint32_t *)(at + plan.handles);
 	head->longs = (uint32_t *)(at + plan.longs);
+	head->steps = (struct mam_steps *)(at + plan.steps);
 	head->units = (struct mam_pages *)(at + plan.units);
 	head->tallies = (struct mam_tallies *)(at + plan.tallies);
 	head->returns = (struct mam_returns *)(at + plan.returns);

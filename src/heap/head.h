@@ -38,7 +38,8 @@ struct mam_kheap {
 	struct mam_pages *units;
 	struct mam_tallies *tallies;
 	struct mam_returns *returns; /* what the host gives back */
-	unsigned char pad[MAM_PAGES_LINE - 96];
+	struct mam_steps *steps;     /* a row a column */
+	unsigned char pad[MAM_PAGES_LINE - 104];
 };
 
 /* Bytes of all pages. */

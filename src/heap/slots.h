@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * slots.h - the word of a slab: one bit a slot, 1 = free, and 0 in all of it where there is no slab.
+ *
+ * A claim clears bits by one AND: what was won is what was asked for and was set. It wins nothing
+ * where nothing is, so it may be tried anywhere in the class's words, without a look before, and
+ * nothing that was won is ever taken back. A release sets bits by one OR; a bit that was set
+ * already is a slot given back twice. A claim acquires what the release of the slot's last holder
+ * released, and what the opener of the slab did before it published the word.
+ */
+#ifndef MAM_HEAP_SLOTS_H
+#define MAM_HEAP_SLOTS_H
+
+#include "heap/bitmap.h"
+#include "heap/books.h"
+
+/* The word of a slab of which all slots are free. */
+MAM_KFN uint64_t mam_slots_all(uint32_t class_)
+{
+	return mam_bits_span(0, mam_class_slots(class_));
+}
+
+MAM_KFN uint64_t mam_slots_load(uint64_t *words, uint32_t word)
+{
+	return mam_global_load64(&words[word], MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+/* Takes `chosen`; gives the word as it was. */
+MAM_KFN uint64_t mam_slots_claim(uint64_t *words, uint32_t word, uint64_t chosen)
+{
+	return mam_global_and64(&words[word], ~chosen, MAM_ACQUIRE, MAM_AT_DEVICE);
+}
+
+/* Gives `given` back; gives the word as it was. */
+MAM_KFN uint64_t mam_slots_release(uint64_t *words, uint32_t word, uint64_t given)
+{
+	return mam_global_or64(&words[word], given, MAM_RELEASE, MAM_AT_DEVICE);
+}
+
+/* Where the set bit of `x` is that has `k` set bits below it; there is one. */
+MAM_KFN uint32_t mam_slots_nth(uint64_t x, uint32_t k)
+{
+	uint32_t low = mam_popc32((uint32_t)x);
+
+	return k < low ? mam_bits_nth((uint32_t)x, k) : 32 + mam_bits_nth((uint32_t)(x >> 32), k - low);
+}
+
+/* The `n` lowest set bits of `x`, all if there are no more. */
+MAM_KFN uint64_t mam_slots_lowest(uint64_t x, uint32_t n)
+{
+	if (!n)
+		return 0;
+	return n >= mam_popc64(x) ? x : x & mam_bits_span(0, mam_slots_nth(x, n - 1) + 1);
+}
+
+#endif
