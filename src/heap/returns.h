@@ -19,9 +19,10 @@
  *   released what its winner had read of `told`.
  * - An entry is read before it is claimed. The host overwrites number i only once it has read a
  *   `taken` above i. The CAS wins only where `taken` still is what step 1 read, at most i: so the
- *   overwriting comes after the CAS, and what step 2 read was number i. Claiming first would not
- *   do: the host could then overwrite what the claimer has yet to read. Both counts only grow, and
- *   are of 64 bits, so that a CAS is not fooled by a count that came again.
+ *   overwriting comes after the CAS, and what step 2 read was number i; who loses may have read
+ *   anything, and forgets it. Claiming first would not do: the host could then overwrite what the
+ *   claimer has yet to read. Both counts only grow, and are of 64 bits, so that a CAS is not fooled
+ *   by a count that came again.
  * - The CAS releases, and the barriers on both sides of step 2 put each lane's read between the
  *   leader's acquire and the leader's release: the host, which reads `taken` by a copy in a
  *   stream's order, comes after all of them.
