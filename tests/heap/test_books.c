@@ -7,7 +7,7 @@
 #include "heap/kit.h"
 
 #define BLOCKS_MAX (1u << 20)
-#define PARTS 8
+#define PARTS 9
 
 static const uint32_t some_blocks[] = { 1,   2,   3,    7,    8,     63,    64,       65,
 					100, 127, 1000, 4097, 16384, 99999, 1u << 18, BLOCKS_MAX };
@@ -28,6 +28,7 @@ static void parts_of(uint32_t blocks, uint32_t columns, struct part parts[PARTS]
 		{ plan.words, (uint64_t)blocks * MAM_BLOCK_WORDS * 8 },
 		{ plan.seats, (uint64_t)MAM_CLASSES * ((blocks + 63) / 64) * 8 },
 		{ plan.longs, (uint64_t)blocks * 4 },
+		{ plan.steps, columns * sizeof(struct mam_steps) },
 		{ plan.handles, (uint64_t)columns * MAM_CLASSES * 4 },
 	};
 
@@ -41,7 +42,7 @@ START_TEST(parts_in_order)
 	struct part parts[PARTS];
 	uint64_t end;
 
-	for (columns = 1; columns <= 8192; columns *= 8) {
+	for (columns = 4; columns <= 8192; columns *= 8) {
 		end = mam_head_bytes(0);
 		parts_of(blocks, columns, parts);
 		for (i = 0; i < PARTS; i++) {
@@ -132,6 +133,7 @@ START_TEST(a_new_heap)
 	ck_assert_ptr_eq(head->words, at + plan.words);
 	ck_assert_ptr_eq(head->seats, at + plan.seats);
 	ck_assert_ptr_eq(head->longs, at + plan.longs);
+	ck_assert_ptr_eq(head->steps, at + plan.steps);
 	ck_assert_ptr_eq(head->handles, at + plan.handles);
 	/* A kernel of pages finds none. */
 	ck_assert_uint_eq(head->pages, 0);
