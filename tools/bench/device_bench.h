@@ -50,11 +50,11 @@ struct device_allocator {
 
 struct device_heap {
 	const struct device_allocator *allocator;
-	void *module;               /* loaded */
-	void *heap;                 /* what kernels are told */
-	uint64_t ground_bytes;      /* of device memory that it really took, books and all */
-	uint64_t low, high;         /* addresses that objects may have; 0 and 0: not known */
-	void *own[4];               /* of make and end */
+	void *module;          /* loaded */
+	void *heap;            /* what kernels are told */
+	uint64_t ground_bytes; /* of device memory that it really took, books and all */
+	uint64_t low, high;    /* addresses that objects may have; 0 and 0: not known */
+	void *own[4];          /* of make and end */
 	uint64_t own_numbers[4];
 };
 
@@ -64,18 +64,18 @@ extern const size_t device_allocator_count;
 /* ---- what is asked: device_plan.c, and device_more.c for its works ---- */
 
 enum device_work_kind {
-	DEVICE_W1,    /* malloc by one kernel, free by a later one */
-	DEVICE_W2,    /* the same, sizes mixed */
-	DEVICE_W3,    /* the same, one asking lane a warp */
-	DEVICE_W4,    /* malloc, write, free in one kernel */
-	DEVICE_W5,    /* malloc in a heap that is nearly full */
-	DEVICE_W6,    /* how much of a heap is in use when it fails */
-	DEVICE_W7,    /* one warp: cycles */
-	DEVICE_SCALE, /* as W1, from one thread up */
+	DEVICE_W1,       /* malloc by one kernel, free by a later one */
+	DEVICE_W2,       /* the same, sizes mixed */
+	DEVICE_W3,       /* the same, one asking lane a warp */
+	DEVICE_W4,       /* malloc, write, free in one kernel */
+	DEVICE_W5,       /* malloc in a heap that is nearly full */
+	DEVICE_W6,       /* how much of a heap is in use when it fails */
+	DEVICE_W7,       /* one warp: cycles */
+	DEVICE_SCALE,    /* as W1, from one thread up */
 	DEVICE_FRAGMENT, /* address range after rounds of churn */
 	DEVICE_REGISTERS,
-	DEVICE_START, /* to make a heap, and the first kernel on it */
-	DEVICE_GRAPH, /* growing adjacency lists */
+	DEVICE_START,    /* to make a heap, and the first kernel on it */
+	DEVICE_GRAPH,    /* growing adjacency lists */
 	DEVICE_GENERATE, /* work is generated: malloc and write of mixed sizes */
 	DEVICE_WORKS,
 };
@@ -174,8 +174,8 @@ void device_ask(const struct device_run *run, const struct device_heap *heap,
 		const struct device_cell *cell, struct device_job *job);
 /* device_launch - a kernel of the heap's module, as many warps as the job's askers need, in blocks
  * of DEVICE_BLOCK; us NULL: not timed */
-bool device_launch(const struct device_heap *heap, const char *kernel,
-		   const struct device_job *job, double *us);
+bool device_launch(const struct device_heap *heap, const char *kernel, const struct device_job *job,
+		   double *us);
 /* device_launch_as - the same with so many blocks of so many threads */
 bool device_launch_as(const struct device_heap *heap, const char *kernel, unsigned int blocks,
 		      unsigned int threads, const struct device_job *job, double *us);

@@ -23,7 +23,7 @@ struct device_found {
 	uint64_t bytes;   /* that they had asked for, of those that got something */
 	uint64_t twice;   /* objects that share a byte of theirs with another */
 	uint64_t beyond;  /* objects that do not lie wholly in the ground */
-	uint64_t corrupt; /* objects that say something else than their owner wrote */
+	uint64_t corrupt; /* parts of objects that say something else than their owner wrote */
 	uint64_t crooked; /* objects at no multiple of 8, or of 16 where they have as many bytes */
 	uint64_t refused; /* frees that the allocator did not take, where it says so */
 	uint64_t low;     /* the lowest address of an object, as ~address, so that the most is it */
@@ -56,8 +56,8 @@ MAM_KBOTH uint32_t device_bytes_of(const struct device_job *job, uint32_t asker)
 {
 	if (job->least == job->most)
 		return job->least;
-	return job->least + bench_mix(asker + job->seed * 0x9e3779b9u + 1) %
-				    (job->most - job->least + 1);
+	return job->least +
+	       bench_mix(asker + job->seed * 0x9e3779b9u + 1) % (job->most - job->least + 1);
 }
 
 #endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_checks.h - the kernels of `mam bench device` that look at what an allocator handed out. No
+ * allocator has a part in them.
+ *
+ * 1. span: the lowest and the highest address, where nobody says what ground there is.
+ * 2. mark: every object marks, in a map with a bit for each 16 bytes of ground, the grains whose
+ *    first byte it covers: a bit that was set already is of two objects. What does not lie in the
+ *    ground is counted and marks nothing; so are those that are not aligned, and who got nothing.
+ * 3. write: every object is filled by its owner with numbers made of the owner's; `read` finds
+ *    what another has written there since.
+ *
+ * Objects that overlap in less than a grain have a word or a byte of the other's in them: what mark
+ * does not see, read does.
+ */
+#ifndef MAM_TOOLS_BENCH_DEVICE_CHECKS_H
+#define MAM_TOOLS_BENCH_DEVICE_CHECKS_H
+
+#include "bench/device_kit.h"
+
+MAM_KFN bool device_is_inside(const struct device_job *job, uint64_t object, uint64_t bytes)
+{
+	return object >= job->low && object < job->high && bytes <= job->high - object;
+}
+
+MAM_KFN void device_span(const struct device_job *job)
+{
+	uint64_t low = 0, high = 0;
+	uint32_t asker;
+
+	for (asker = device_thread(); asker < job->askers; asker += device_threads()) {
+		const uint64_t object = job->got[asker];
+
+		if (object == 0)
+			continue;
+		low = ~object > low ? ~object : low;
+		if (object + device_bytes_of(job, asker) > high)
+			high = object + device_bytes_of(job, asker);
+	}
+	device_tell_most(&job->found->low, low);
+	device_tell_most(&job->found->high, high);
+}
+
+/* Sets the bits first to end - 1 of the map; true: one of them was set. */
+MAM_KFN bool device_claim(uint64_t *map, uint64_t first, uint64_t end)
+{
+	bool taken = false;
+
+	while (first < end) {
+		const uint64_t word = first / 64, behind = (word + 1) * 64;
+		const uint64_t stop = end < behind ? end : behind, count = stop - first;
+		const uint64_t bits = (count == 64 ? ~(uint64_t)0 : ((uint64_t)1 << count) - 1)
+				      << first % 64;
+
+		taken |=
+			(mam_atomic_or64(&map[word], bits, MAM_RELAXED, MAM_AT_DEVICE) & bits) != 0;
+		first = stop;
+	}
+	return taken;
+}
+
+MAM_KFN void device_mark(const struct device_job *job)
+{
+	uint64_t none = 0, objects = 0, bytes = 0, twice = 0, beyond = 0, crooked = 0;
+	uint32_t asker;
+
+	for (asker = device_thread(); asker < job->askers; asker += device_threads()) {
+		const uint64_t object = job->got[asker], at = object - job->low;
+		const uint64_t asked = device_bytes_of(job, asker);
+
+		if (object == 0) {
+			none++;
+			continue;
+		}
+		objects++;
+		bytes += asked;
+		if (!device_is_inside(job, object, asked)) {
+			beyond++;
+			continue;
+		}
+		crooked += object % (asked < DEVICE_GRAIN ? 8 : DEVICE_GRAIN) != 0;
+		twice += device_claim(job->map, (at + DEVICE_GRAIN - 1) / DEVICE_GRAIN,
+				      (at + asked + DEVICE_GRAIN - 1) / DEVICE_GRAIN);
+	}
+	device_tell(&job->found->none, none);
+	device_tell(&job->found->objects, objects);
+	device_tell(&job->found->bytes, bytes);
+	device_tell(&job->found->twice, twice);
+	device_tell(&job->found->beyond, beyond);
+	device_tell(&job->found->crooked, crooked);
+}
+
+MAM_KFN uint32_t device_word(uint32_t asker, uint64_t k)
+{
+	return (asker + 1) * 0x9e3779b1u ^ (uint32_t)k;
+}
+
+/*
+ * One asker's object, of which a thread has every `width`th word from `k` on: written, or read;
+ * answers whether a word was another's. Behind the last whole word are single bytes, and one at a
+ * crooked address is bytes only.
+ */
+MAM_KFN bool device_word_by_word(const struct device_job *job, uint32_t asker, uint32_t k,
+				 uint32_t width, bool write)
+{
+	const uint64_t object = job->got[asker], bytes = device_bytes_of(job, asker);
+	const uint64_t words = object % 4 == 0 ? bytes / 4 : 0;
+	uint64_t i;
+	bool other = false;
+
+	if (object == 0 || !device_is_inside(job, object, bytes))
+		return false;
+	for (i = k; i < words; i += width) {
+		uint32_t *word = (uint32_t *)(uintptr_t)object + i;
+
+		if (write)
+			*word = device_word(asker, i);
+		else
+			other |= *word != device_word(asker, i);
+	}
+	for (i = words * 4 + k; i < bytes; i += width) {
+		unsigned char *byte = (unsigned char *)(uintptr_t)object + i;
+
+		if (write)
+			*byte = (unsigned char)device_word(asker, i);
+		else
+			other |= *byte != (unsigned char)device_word(asker, i);
+	}
+	return other;
+}
+
+/* job->flags threads, from 1 to DEVICE_WARP, see to an object together. */
+MAM_KFN void device_write(const struct device_job *job)
+{
+	const uint32_t width = job->flags, k = device_thread() % width;
+	uint64_t asker;
+
+	for (asker = device_thread() / width; asker < job->askers;
+	     asker += device_threads() / width)
+		(void)device_word_by_word(job, (uint32_t)asker, k, width, true);
+}
+
+MAM_KFN void device_read(const struct device_job *job)
+{
+	const uint32_t width = job->flags, k = device_thread() % width;
+	uint64_t asker, corrupt = 0;
+
+	for (asker = device_thread() / width; asker < job->askers;
+	     asker += device_threads() / width)
+		corrupt += device_word_by_word(job, (uint32_t)asker, k, width, false);
+	device_tell(&job->found->corrupt, corrupt);
+}
+
+/* For what a launch costs. */
+MAM_KFN void device_nothing(const struct device_job *job)
+{
+	uint32_t asker;
+
+	if (job->got == NULL && device_asks(job, &asker)) /* never; so that the job is looked at */
+		job->numbers[asker] = asker;
+}
+
+#endif

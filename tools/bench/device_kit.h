@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_kit.h - who asks in a kernel of `mam bench device`, and how a kernel is headed: on the
+ * device with the job as its parameter, under the simulator with a pointer to it.
+ */
+#ifndef MAM_TOOLS_BENCH_DEVICE_KIT_H
+#define MAM_TOOLS_BENCH_DEVICE_KIT_H
+
+#include "bench/device_job.h"
+
+#ifdef __CUDACC__
+/*
+ * Blocks that an SM is to hold, 0: as many as go in. A kernel is charged for the registers of its
+ * rarest path.
+ */
+#ifndef DEVICE_RESIDENT
+#define DEVICE_RESIDENT 0
+#endif
+#define DEVICE_KERNEL(name, body)                                                   \
+	extern "C" __global__ void __launch_bounds__(DEVICE_BLOCK, DEVICE_RESIDENT) \
+		name(const __grid_constant__ struct device_job job)                 \
+	{                                                                           \
+		body(&job);                                                         \
+	}
+#else
+#define DEVICE_KERNEL(name, body)                          \
+	MAM_KERNEL(name)                                   \
+	{                                                  \
+		body((const struct device_job *)argument); \
+	}
+#endif
+
+MAM_KFN uint32_t device_thread(void)
+{
+	return mam_block() * mam_block_threads() + mam_thread();
+}
+
+MAM_KFN uint32_t device_threads(void)
+{
+	return mam_grid_blocks() * mam_block_threads();
+}
+
+/* False: this lane does not ask. */
+MAM_KFN bool device_asks(const struct device_job *job, uint32_t *asker)
+{
+	const uint32_t thread = device_thread(), lane = thread % DEVICE_WARP;
+
+	*asker = thread / DEVICE_WARP * job->lanes + lane;
+	return lane < job->lanes && *asker < job->askers;
+}
+
+MAM_KFN void device_tell(uint64_t *where, uint64_t n)
+{
+	if (n > 0)
+		(void)mam_atomic_add64(where, n, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+/* The most that anybody says. */
+MAM_KFN void device_tell_most(uint64_t *where, uint64_t n)
+{
+	uint64_t was = mam_atomic_load64(where, MAM_RELAXED, MAM_AT_DEVICE), now;
+
+	while (was < n) {
+		now = mam_atomic_cas64(where, was, n, MAM_RELAXED, MAM_AT_DEVICE);
+		if (now == was)
+			return;
+		was = now;
+	}
+}
+
+#endif
