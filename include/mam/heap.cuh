@@ -1,43 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heap.cuh - pages of a heap inside kernels, for CUDA C++ and for C under a simulator of kernels.
+ * heap.cuh - memory inside kernels, for CUDA C++ and for C under a simulator of kernels.
  *
  * The host makes a heap (heap.h) and passes mam_heap_device() of it to kernels:
  *
  *	#include <mam/heap.cuh>
  *
- *	__global__ void build(struct mam_kheap *heap, struct list **lists)
+ *	__global__ void build(struct mam_kheap *heap, struct node **lists)
  *	{
- *		struct mam_kwalk walk;
- *		struct node *node;
+ *		struct node *node = (struct node *)mam_kmalloc(heap, sizeof(*node));
  *
- *		mam_kpage_start(heap, &walk);
- *		node = (struct node *)mam_kpage_alloc(heap, &walk);
  *		if (node)
  *			...
- *		mam_kpage_free(heap, node);
+ *		mam_kfree(heap, node);
  *	}
  *
- * A lane keeps a walk, sixteen bytes in its registers, for as long as it likes: it says where to
- * look next. One that was not started is garbage. A walk is of one heap.
+ * A heap is of objects, which have any size (MAM_HEAP_OBJECTS), or of pages, which have one
+ * (MAM_HEAP_PAGES): mam_kmalloc() and its kin are for the first, mam_kpage_alloc() and its kin for
+ * the second. To get malloc() and new in kernels as they are from a heap: kmalloc_override.cuh.
  *
  * Who may call. Any lane at any time, alone or with others of its warp, also in divergent code:
- * lanes of a warp that happen to come together are served together. None waits for what another
- * warp does: one may stop anywhere, for ever, and all others go on.
+ * lanes of a warp that happen to come together are served together, whatever each of them asks for.
+ * None waits for what another warp does: one may stop anywhere, for ever, and all others go on. The
+ * forms for a warp and for a block say which lanes must come.
  *
- * What is ordered. What a lane wrote to a page before it gave the page back, and what others wrote
- * that it had seen, happens before what the page's next holder does with it, wherever on the device
- * that is. Nothing else is ordered: to pass a page to another lane takes a barrier or a release and
- * an acquire, as with any memory. Between kernels their stream's order is enough.
+ * What is ordered. What a lane wrote to memory before it gave that back, and what others wrote that
+ * it had seen, happens before what the next holder does with it, wherever on the device that is.
+ * Nothing else is ordered: to pass an object or a page to another lane takes a barrier or a release
+ * and an acquire, as with any memory. Between kernels their stream's order is enough.
  *
- * Contents. A page is not cleared: it has what its last holder wrote.
+ * Contents. Nothing is cleared, but by mam_kcalloc(): memory has what its last holder wrote.
  *
- * Mistakes. A page given back twice, or an address that is no page's first byte, changes nothing,
- * is counted (mam_heap_stats()) and answered with false; but a page that was given back and taken
- * again by another is that one's, and giving it back once more takes it away. A pointer to a head
- * that is none is undefined, and so is use after mam_heap_destroy().
+ * Mistakes. Each changes nothing, is counted (mam_heap_stats()), and has this answer:
  *
- * Compile with -I to where mam's headers are installed; sm_70 and later.
+ *	a size of 0                             NULL
+ *	more bytes than the heap has, or n      NULL
+ *	times a size that no size_t holds
+ *	NULL given back                         true, nothing done, not counted
+ *	given back: free already                false
+ *	given back: not the first byte of an    false
+ *	object or a page
+ *	given back: another heap's, the         false
+ *	host's, or no address at all
+ *	a call of pages on a heap of objects    NULL, false
+ *	a call of objects on a heap of pages    NULL, false; not counted
+ *	a NULL heap                             NULL, false, 0; not counted
+ *
+ * But what was given back and got again by another is that one's, and giving it back once more takes
+ * it away. A pointer to a head that is none is undefined, and so is use after mam_heap_destroy().
+ *
+ * Versions. Kernels and the library must know the same layout of a heap (MAM_HEAP_LAYOUT). Each
+ * call of objects compares: a heap of another layout answers NULL, false or 0, and nothing is
+ * counted, as nobody knows where.
+ *
+ * Compile with -I to where mam's headers are installed; sm_70 and later; C++11 and later.
  */
 #ifndef MAM_HEAP_CUH
 #define MAM_HEAP_CUH
@@ -50,6 +66,135 @@
 
 #include "heap/head.h"
 #include "heap/pages.h"
+#include "heap/resize.h"
+#include "heap/together.h"
+
+/*
+ * mam_kmalloc - `bytes` of memory, each lane its own number of them, 1 to the whole heap.
+ *
+ * Up to 8 KiB it is one of 72 sizes, 16 B apart up to 128 B, then at most 1.25 times, from 512 B on
+ * 1.125 times and from 4 KiB on 1.0625 times; more is whole KiB. The address is a multiple of 16,
+ * that of a size which is a power of two, up to 8 KiB, a multiple of it, and that of whole KiB a
+ * multiple of 1 KiB. Lanes that come together are served together: mostly one atomic operation for
+ * all of them that need the same size. NULL, counted: no room, as seen in one pass over the whole
+ * heap in which nothing moved; things moved in each of many such passes; or a mistake.
+ */
+MAM_KFN void *mam_kmalloc(struct mam_kheap *heap, size_t bytes)
+{
+	return mam_objects_alloc(heap, bytes);
+}
+
+/*
+ * mam_kfree - true: `object` is given back, and its room may be had again at once, by any lane. It
+ * may have been got in another kernel, in another stream, or by another lane. NULL: true, nothing
+ * done. False: a mistake, counted.
+ */
+MAM_KFN bool mam_kfree(struct mam_kheap *heap, void *object)
+{
+	return mam_objects_free(heap, object);
+}
+
+/*
+ * mam_kcalloc - as mam_kmalloc() of `n` times `bytes`, all of it zero. The lane writes the zeros
+ * itself. NULL, counted: also if the product is 0 or no size_t holds it.
+ */
+MAM_KFN void *mam_kcalloc(struct mam_kheap *heap, size_t n, size_t bytes)
+{
+	return mam_objects_calloc(heap, n, bytes);
+}
+
+/*
+ * mam_krealloc - `object` with `bytes`: what it has is kept up to the smaller of the two sizes, and
+ * the lane copies that itself if the object moves.
+ *
+ * It stays where it is if it is large enough and a new one would be more than half as large as it
+ * is; see mam_kusable(). NULL for `object`: as mam_kmalloc(). 0 `bytes`: it is given back, the
+ * answer is NULL, and no failure is counted. NULL with another size: there is no room, counted, and
+ * `object` is as it was; or it is no object of this heap, counted as when it is given back. An
+ * object that is to shrink, and would move, stays where there is no room.
+ */
+MAM_KFN void *mam_krealloc(struct mam_kheap *heap, void *object, size_t bytes)
+{
+	return mam_objects_realloc(heap, object, bytes);
+}
+
+/*
+ * mam_kusable - bytes that the holder of `object` may use, no less than it asked for. 0, not
+ * counted: NULL, or nobody has it, or it is not the first byte of an object of this heap.
+ */
+MAM_KFN size_t mam_kusable(struct mam_kheap *heap, const void *object)
+{
+	return heap && object ? mam_objects_usable(heap, object) : 0;
+}
+
+/*
+ * mam_kmalloc_warp - one object for the lanes of a warp that come together: all get its address, or
+ * NULL. The lowest lane's `bytes` count; let them be the same.
+ *
+ * Which lanes come together is the compiler's choice where code has branched: put __syncwarp() of
+ * the lanes before it, or use mam_kmalloc_lanes(), where the program names them. What the lanes do
+ * with the object they order among themselves, as with any memory.
+ */
+MAM_KFN void *mam_kmalloc_warp(struct mam_kheap *heap, size_t bytes)
+{
+	return mam_together_alloc(heap, mam_warp_active(), bytes);
+}
+
+/*
+ * mam_kfree_warp - lanes that come together give back an object they share, once. Each must have
+ * done with it, and all that share it must come: those who come later give it back a second time.
+ * Lanes with different objects may come together. Answers as mam_kfree(), the same to all who name
+ * an object.
+ */
+MAM_KFN bool mam_kfree_warp(struct mam_kheap *heap, void *object)
+{
+	return mam_together_free(heap, mam_warp_active(), object);
+}
+
+/*
+ * mam_kmalloc_lanes, mam_kfree_lanes - the same for the lanes of `mask`, of which the caller is
+ * one: all of them come to the same call with the same mask, as with __shfl_sync().
+ */
+MAM_KFN void *mam_kmalloc_lanes(struct mam_kheap *heap, uint32_t mask, size_t bytes)
+{
+	return mam_together_alloc(heap, mask, bytes);
+}
+
+MAM_KFN bool mam_kfree_lanes(struct mam_kheap *heap, uint32_t mask, void *object)
+{
+	return mam_together_free(heap, mask, object);
+}
+
+/*
+ * mam_kmalloc_block - one object for all threads of the block, which all call: all get its address,
+ * or NULL. The first thread's `bytes` count. Two barriers of the block, and 16 bytes of shared
+ * memory a kernel; what was written before the call, all see after it.
+ */
+MAM_KFN void *mam_kmalloc_block(struct mam_kheap *heap, size_t bytes)
+{
+	return mam_together_alloc_block(heap, bytes);
+}
+
+/*
+ * mam_kfree_block - all threads of the block, which all call, give an object back, once: when the
+ * last of them has come. The first thread's `object` counts. Two barriers. Answers as mam_kfree(),
+ * the same to all.
+ */
+MAM_KFN bool mam_kfree_block(struct mam_kheap *heap, void *object)
+{
+	return mam_together_free_block(heap, object);
+}
+
+/*
+ * Heaps of pages. A lane keeps a walk, sixteen bytes in its registers, for as long as it likes: it
+ * says where to look next. One that was not started is garbage. A walk is of one heap.
+ *
+ *	struct mam_kwalk walk;
+ *	struct node *node;
+ *
+ *	mam_kpage_start(heap, &walk);
+ *	node = (struct node *)mam_kpage_alloc(heap, &walk);
+ */
 
 /* The pages' own calls, for who would rather have numbers than addresses: heap/pages.h. */
 MAM_KFN struct mam_pages *mam_kpage_books(struct mam_kheap *heap)

@@ -18,6 +18,7 @@
  *   MAM_KASSERT(true)   checked under the simulator and in debug kernels, nothing elsewhere
  *
  *   mam_thread() mam_block() mam_block_threads() mam_grid_blocks()   x only, all uint32_t
+ *   mam_block_leader()    true in one thread of the block, whatever its dimensions
  *   mam_lane() mam_smid() mam_warpid()        the lane in its warp; the SM, and the warp's slot on it: hints
  *   mam_clock() mam_nanosleep(ns)
  *   mam_syncthreads()

@@ -37,6 +37,7 @@
 #define mam_block() (blockIdx.x)
 #define mam_block_threads() (blockDim.x)
 #define mam_grid_blocks() (gridDim.x)
+#define mam_block_leader() ((threadIdx.x | threadIdx.y | threadIdx.z) == 0)
 #define mam_syncthreads() __syncthreads()
 #define mam_nanosleep(ns) __nanosleep(ns)
 #define mam_clock() ((uint64_t)clock64())

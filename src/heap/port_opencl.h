@@ -48,6 +48,7 @@ typedef ulong uint64_t;
 #define mam_block() ((uint32_t)get_group_id(0))
 #define mam_block_threads() ((uint32_t)get_local_size(0))
 #define mam_grid_blocks() ((uint32_t)get_num_groups(0))
+#define mam_block_leader() (get_local_linear_id() == 0)
 #define mam_lane() 0u
 #define mam_smid() 0u
 #define mam_warpid() 0u

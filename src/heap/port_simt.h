@@ -80,6 +80,7 @@ void simt_fail(const char *what, const char *site) __attribute__((noreturn));
 #define mam_block() simt_block()
 #define mam_block_threads() simt_block_threads()
 #define mam_grid_blocks() simt_grid_blocks()
+#define mam_block_leader() (simt_thread() == 0)
 #define mam_lane() simt_lane()
 #define mam_smid() simt_smid()
 #define mam_warpid() simt_warpid()
