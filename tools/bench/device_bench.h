@@ -38,7 +38,7 @@ struct device_allocator {
 	bool slow;                   /* a thousand times: fewer repeats, no cells of a million */
 	/*
 	 * make - a heap that takes `bytes` of device memory in all, for objects of `object_bytes`
-	 * (of mixed sizes: the most). Fills in the heap but for `allocator` and `module`. NULL, or
+	 * (0: of mixed sizes). Fills in the heap but for `allocator` and `module`. NULL, or
 	 * one sentence: why not.
 	 */
 	const char *(*make)(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes);

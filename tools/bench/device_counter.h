@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_counter.h - what the ceilings of mam bench device are made of: a count of bytes handed
+ * out, which never come back.
+ */
+#ifndef MAM_TOOLS_BENCH_DEVICE_COUNTER_H
+#define MAM_TOOLS_BENCH_DEVICE_COUNTER_H
+
+#include "heap/port.h"
+
+#define BENCH_COUNTER_GRAIN 16u
+
+struct bench_counter {
+	unsigned char *ground; /* it and what follows never changes */
+	uint64_t bytes;        /* of the ground */
+	uint32_t spare[28];    /* zeros */
+	uint64_t next;         /* bytes asked for; atomic, on a line of its own */
+	uint64_t away[15];
+};
+
+MAM_KBOTH void bench_counter_format(struct bench_counter *counter, unsigned char *ground,
+				    uint64_t bytes)
+{
+	counter->ground = ground;
+	counter->bytes = bytes;
+	counter->next = 0;
+}
+
+MAM_KBOTH uint64_t bench_counter_rounded(size_t bytes)
+{
+	return (bytes + BENCH_COUNTER_GRAIN - 1) & ~(uint64_t)(BENCH_COUNTER_GRAIN - 1);
+}
+
+/* The object at this offset; NULL: it does not end in the ground. */
+MAM_KBOTH void *bench_counter_at(const struct bench_counter *counter, uint64_t offset,
+				 uint64_t bytes)
+{
+	return offset + bytes <= counter->bytes ? counter->ground + offset : NULL;
+}
+
+#endif

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_crw.cu - the kernels of `mam bench device` over what was published as crw.
+ */
+#include "bench/device_crw.h"
+#include "bench/device_kernels.h"
+#include "bench/device_kernels_more.h"

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_kernels_more.h - those kernels of `mam bench device` that do more with an allocator than
+ * ask and give back. Every module has them, each with its own allocator behind bench_malloc().
+ *
+ *   churn, churn_check       W4: malloc, write, free, again and again; the same, and what was
+ *                            written is read before it is given back
+ *   missed                   W6: how many got nothing
+ *   latency                  W7: the cycles of a malloc and of a free, seen by the first lane
+ *   turn                     fragmentation: half of the askers exchange their object for another
+ *   site, site_packed        a malloc and a store, for what that costs in registers
+ * and those of device_kernels_graph.h and device_kernels_work.h.
+ *
+ * Written in port.h's words, so that tests run them under the simulator.
+ */
+#ifndef MAM_TOOLS_BENCH_DEVICE_KERNELS_MORE_H
+#define MAM_TOOLS_BENCH_DEVICE_KERNELS_MORE_H
+
+#include "bench/device_kernels_graph.h"
+#include "bench/device_kernels_work.h"
+
+/* ---- W4 ---- */
+
+MAM_KFN void device_churn(const struct device_job *job)
+{
+	uint64_t none = 0;
+	uint32_t asker, bytes, round;
+	void *object;
+
+	if (!device_asks(job, &asker))
+		return;
+	bytes = device_bytes_of(job, asker);
+	for (round = 0; round < job->rounds; round++) {
+		object = bench_malloc(job->heap, bytes);
+		if (object == NULL) {
+			none++;
+			continue;
+		}
+		device_paint(object, bytes, asker);
+		device_drop(job, object, bytes);
+	}
+	device_tell(&job->found->none, none);
+}
+DEVICE_KERNEL(churn, device_churn)
+
+MAM_KFN void device_churn_check(const struct device_job *job)
+{
+	uint64_t none = 0, corrupt = 0;
+	uint32_t asker, bytes, round;
+	void *object;
+
+	if (!device_asks(job, &asker))
+		return;
+	bytes = device_bytes_of(job, asker);
+	for (round = 0; round < job->rounds; round++) {
+		const uint32_t color = bench_mix(asker + round * job->askers);
+
+		object = bench_malloc(job->heap, bytes);
+		if (object == NULL) {
+			none++;
+			continue;
+		}
+		device_stain(object, bytes, color);
+		mam_nanosleep(color % 256);
+		corrupt += !device_is_stained(object, bytes, color);
+		device_drop(job, object, bytes);
+	}
+	device_tell(&job->found->none, none);
+	device_tell(&job->found->corrupt, corrupt);
+}
+DEVICE_KERNEL(churn_check, device_churn_check)
+
+/* ---- W6: how many got nothing ---- */
+
+MAM_KFN void device_missed(const struct device_job *job)
+{
+	uint32_t asker;
+
+	if (device_asks(job, &asker))
+		device_tell(&job->found->none, job->got[asker] == 0);
+}
+DEVICE_KERNEL(missed, device_missed)
+
+/* ---- W7 ---- */
+
+MAM_KFN void device_latency(const struct device_job *job)
+{
+	const uint32_t mask = job->lanes < DEVICE_WARP ? (1u << job->lanes) - 1 : ~0u;
+	uint64_t cycles[2] = { 0, 0 }, before;
+	uint32_t asker, bytes, round, none = 0;
+	void *object;
+
+	if (!device_asks(job, &asker))
+		return;
+	bytes = device_bytes_of(job, asker);
+	for (round = 0; round < job->rounds; round++) {
+		mam_warp_sync(mask);
+		before = mam_clock();
+		object = bench_malloc(job->heap, bytes);
+		/* The vote needs the object, and the clock is read behind it. */
+		none += mam_popc32(mask & ~mam_warp_ballot(mask, object != NULL));
+		cycles[0] += mam_clock() - before;
+		if (object != NULL)
+			device_paint(object, bytes, asker);
+		mam_warp_sync(mask);
+		before = mam_clock();
+		if (object != NULL)
+			device_drop(job, object, bytes);
+		mam_warp_sync(mask);
+		cycles[1] += mam_clock() - before;
+	}
+	if (mam_lane() == 0) {
+		device_tell(&job->found->cycles[0], cycles[0]);
+		device_tell(&job->found->cycles[1], cycles[1]);
+		device_tell(&job->found->warps, 1);
+		device_tell(&job->found->none, none);
+	}
+}
+DEVICE_KERNEL(latency, device_latency)
+
+/* ---- fragmentation: `seed` is the round; `numbers` says how many bytes an object has ---- */
+
+MAM_KFN void device_turn(const struct device_job *job)
+{
+	uint32_t asker, bytes;
+	void *object;
+
+	if (!device_asks(job, &asker))
+		return;
+	object = (void *)job->got[asker];
+	if (object != NULL) {
+		if (bench_mix(asker ^ job->seed * 0x9e3779b9u) % 2)
+			return;
+		bytes = job->numbers[asker];
+		device_tell(&job->found->corrupt, !device_is_stained(object, bytes, asker));
+		device_drop(job, object, bytes);
+	}
+	bytes = device_bytes_of(job, asker) / 4 * 4;
+	object = bench_malloc(job->heap, bytes);
+	job->got[asker] = (uint64_t)object;
+	job->numbers[asker] = bytes;
+	if (object != NULL)
+		device_stain(object, bytes, asker);
+	else
+		device_tell(&job->found->none, 1);
+}
+DEVICE_KERNEL(turn, device_turn)
+
+/* ---- registers ---- */
+
+MAM_KFN void device_site(const struct device_job *job)
+{
+	const uint32_t thread = mam_block() * mam_block_threads() + mam_thread();
+
+	job->got[thread] = (uint64_t)bench_malloc(job->heap, job->least);
+}
+
+#ifdef __CUDACC__
+extern "C" __global__ void site(const __grid_constant__ struct device_job job)
+{
+	device_site(&job);
+}
+
+/* As full of warps as an SM may be. */
+extern "C" __global__ void __launch_bounds__(DEVICE_BLOCK, 2048 / DEVICE_BLOCK)
+	site_packed(const __grid_constant__ struct device_job job)
+{
+	device_site(&job);
+}
+#else
+DEVICE_KERNEL(site, device_site)
+DEVICE_KERNEL(site_packed, device_site)
+#endif
+
+/* There is a kernel of this name where nothing can be given back. */
+#ifdef BENCH_NO_FREE
+MAM_KFN void device_keeps(const struct device_job *job)
+{
+	device_tell(&job->found->none, 1);
+}
+DEVICE_KERNEL(keeps, device_keeps)
+#endif
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_kernels_touch.h - what kernels of `mam bench device` do to an object they have: write it,
+ * look whether it is still as written, give it back if its allocator takes it.
+ */
+#ifndef MAM_TOOLS_BENCH_DEVICE_KERNELS_TOUCH_H
+#define MAM_TOOLS_BENCH_DEVICE_KERNELS_TOUCH_H
+
+#include "bench/device_kernels.h"
+
+/* An object of this many bytes, 4 or more, as numbers; each owner's are others. */
+MAM_KFN void device_paint(void *object, uint32_t bytes, uint32_t color)
+{
+	uint64_t *const words = (uint64_t *)object;
+	const uint64_t word = (uint64_t)~color << 32 | color;
+	uint32_t k;
+
+	for (k = 0; k < bytes / 8; k++)
+		words[k] = word;
+	if (bytes % 8 >= 4)
+		*(uint32_t *)(words + bytes / 8) = color;
+}
+
+/* The same by accesses that a compiler must do, and which of what was written is there still. */
+MAM_KFN void device_stain(void *object, uint32_t bytes, uint32_t color)
+{
+	uint32_t *const words = (uint32_t *)object;
+	uint32_t k;
+
+	for (k = 0; k < bytes / 4; k++)
+		mam_atomic_store32(&words[k], color, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+MAM_KFN bool device_is_stained(void *object, uint32_t bytes, uint32_t color)
+{
+	uint32_t *const words = (uint32_t *)object;
+	bool same = true;
+	uint32_t k;
+
+	for (k = 0; k < bytes / 4; k++)
+		same &= mam_atomic_load32(&words[k], MAM_RELAXED, MAM_AT_DEVICE) == color;
+	return same;
+}
+
+MAM_KFN void device_drop(const struct device_job *job, void *object, uint32_t bytes)
+{
+#ifdef BENCH_NO_FREE
+	(void)job;
+	(void)object;
+	(void)bytes;
+#else
+	bench_free(job->heap, object, bytes);
+#endif
+}
+
+#endif

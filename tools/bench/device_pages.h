@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_pages.h - makes an allocator of mam bench device out of one that hands out numbers of
+ * pages: who asks for bytes gets the address of one page of the size that the heap was made for.
+ *
+ * In front of the allocator's own books stands where its pages are. A page has a multiple of 16
+ * bytes; how many it has is an odd number times a power of two, and who divides an exact multiple
+ * by an odd number may multiply by its inverse instead: a free costs a shift and a multiplication.
+ *
+ * A walk begins anew in each call, from what the clock says: there is no place where a lane could
+ * keep one from call to call. What crw would remember, the page it got last, is lost so.
+ */
+#ifndef MAM_TOOLS_BENCH_DEVICE_PAGES_H
+#define MAM_TOOLS_BENCH_DEVICE_PAGES_H
+
+#include "heap/port.h"
+
+#define BENCH_PAGE_GRAIN 16u
+
+/* All of it is set at the start and never changes. */
+struct bench_pages {
+	unsigned char *ground;
+	uint32_t page_bytes; /* a multiple of BENCH_PAGE_GRAIN */
+	uint32_t shift;      /* grains of a page: 1 << shift, times an odd number */
+	uint32_t inverse;    /* of that one, modulo 2^32 */
+	uint32_t pad[27];    /* the books begin at a line */
+};
+
+/* By the host. The ground has at most 2^32 grains. */
+MAM_KBOTH void bench_pages_format(struct bench_pages *pages, unsigned char *ground,
+				  uint32_t page_bytes)
+{
+	uint32_t odd = page_bytes / BENCH_PAGE_GRAIN, round;
+
+	pages->ground = ground;
+	pages->page_bytes = page_bytes;
+	pages->shift = 0;
+	for (; odd % 2 == 0; odd /= 2)
+		pages->shift++;
+	/* Newton's: an odd number is its own inverse in 3 bits, and each round has twice as many. */
+	pages->inverse = odd;
+	for (round = 0; round < 4; round++)
+		pages->inverse *= 2 - odd * pages->inverse;
+}
+
+MAM_KBOTH void *bench_pages_at(const struct bench_pages *pages, uint32_t page)
+{
+	return pages->ground + (uint64_t)page * pages->page_bytes;
+}
+
+/* Of the first byte of a page. */
+MAM_KBOTH uint32_t bench_pages_number(const struct bench_pages *pages, const void *object)
+{
+	const uint64_t offset = (uint64_t)((const unsigned char *)object - pages->ground);
+
+	return ((uint32_t)(offset / BENCH_PAGE_GRAIN) >> pages->shift) * pages->inverse;
+}
+
+/* The two calls of an adapter over mam_NAME_take() and mam_NAME_give() of heap/published/. */
+#define BENCH_PAGES(name)                                                                     \
+	MAM_KFN void *bench_malloc(void *heap, size_t bytes)                                  \
+	{                                                                                     \
+		struct bench_pages *pages = (struct bench_pages *)heap;                       \
+		struct mam_published_walk walk;                                               \
+		uint32_t page;                                                                \
+                                                                                              \
+		if (bytes > pages->page_bytes)                                                \
+			return NULL;                                                          \
+		mam_published_start(&walk, (uint32_t)mam_clock());                            \
+		page = mam_##name##_take((struct mam_##name *)(pages + 1), &walk);            \
+		return page == MAM_NO_PAGE ? NULL : bench_pages_at(pages, page);              \
+	}                                                                                     \
+	MAM_KFN void bench_free(void *heap, void *object, size_t bytes)                       \
+	{                                                                                     \
+		struct bench_pages *pages = (struct bench_pages *)heap;                       \
+                                                                                              \
+		(void)bytes;                                                                  \
+		if (object != NULL)                                                           \
+			(void)mam_##name##_give((struct mam_##name *)(pages + 1),             \
+						bench_pages_number(pages, object));           \
+	}
+
+#endif
