@@ -36,6 +36,7 @@ struct okit {
 	bool refused[MAM_CLASSES + 1]; /* of this class */
 	uint32_t refused_units;        /* the shortest run that was; 0: none */
 	uint64_t kept[OKIT_KEPT];      /* what a lane leaves to others; atomic */
+	uint64_t steps_max;            /* of a run; 0: the simulator's own */
 	const void *plan;              /* the test's own */
 };
 
@@ -226,7 +227,7 @@ static inline void okit_explore(struct okit *kit, const char *name, simt_kernel 
 		.begin = okit_begin,
 		.check = check ? check : okit_check_empty,
 		.seeds = seeds,
-		.config = { .race = KIT_RACE, .strict = true },
+		.config = { .race = KIT_RACE, .strict = true, .steps_max = kit->steps_max },
 	};
 
 	simt_must_pass(&test);
@@ -244,7 +245,7 @@ static inline void okit_explore_world(struct okit *kit, const char *name,
 		.begin = okit_begin,
 		.check = check ? check : okit_check_empty,
 		.seeds = seeds,
-		.config = { .race = KIT_RACE, .strict = true },
+		.config = { .race = KIT_RACE, .strict = true, .steps_max = kit->steps_max },
 	};
 
 	simt_must_pass(&test);
