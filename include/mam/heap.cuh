@@ -46,8 +46,9 @@
  *	a call of objects on a heap of pages    NULL, false; not counted
  *	a NULL heap                             NULL, false, 0; not counted
  *
- * But what was given back and got again by another is that one's, and giving it back once more takes
- * it away. A pointer to a head that is none is undefined, and so is use after mam_heap_destroy().
+ * But what was given back and got again by another is that one's, and giving it back once more
+ * takes it away. A pointer to a head that is none is undefined, and so is use after
+ * mam_heap_destroy().
  *
  * Versions. Kernels and the library must know the same layout of a heap (MAM_HEAP_LAYOUT). Each
  * call of objects compares: a heap of another layout answers NULL, false or 0, and nothing is
