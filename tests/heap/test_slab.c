@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_slab.c - slabs begin and end while others take, give back, begin and end them: each pair of
+ * steps against each other, and then anything against anything.
+ */
+#include "heap/motion.h"
+
+#define ONE ((uint64_t)1)
+
+/* What became of a try, by block; plain, but each is of one lane. */
+static struct {
+	bool did[4];
+	uint64_t won[4];
+} got;
+
+static bool is_free(const struct okit *kit, uint32_t class_, uint32_t word)
+{
+	return !(mam_pages_bits(kit->heap->units)[mam_slab_block(class_, word)] &
+		 mam_slab_span(class_, word)) &&
+	       !mam_books_words(kit->heap, class_)[word];
+}
+
+/* ---- a slab of class 4 in units 4 to 7, all free -------------------------------------------- */
+
+static void begin_idle(void *argument)
+{
+	okit_begin(argument);
+	memset(&got, 0, sizeof(got));
+	motion_slab(argument, 4, 1, 0);
+}
+
+MAM_KERNEL(close_and_claim)
+{
+	struct okit *kit = argument;
+	uint64_t chosen = mam_bits_span(motion_below(60), 4);
+
+	motion_wait(8);
+	if (mam_block()) {
+		got.won[0] = mam_slots_claim(mam_books_words(kit->heap, 4), 1, chosen) & chosen;
+		motion_own(kit, 4, 1, got.won[0]);
+	} else {
+		got.did[0] = mam_slab_close(kit->heap, 4, 1);
+	}
+}
+
+static const char *closed_or_claimed(void *argument)
+{
+	struct okit *kit = argument;
+
+	if (got.did[0] == !!got.won[0])
+		return got.did[0] ? "closed, and claimed" : "neither closed nor claimed";
+	if (got.did[0] != is_free(kit, 4, 1))
+		return "it is said to be closed, and is not, or the other way round";
+	return okit_check(kit);
+}
+
+START_TEST(close_against_claim)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	motion_explore(kit, "close against claim", begin_idle, close_and_claim, 2, 1, 100,
+		       closed_or_claimed);
+	okit_destroy(kit);
+}
+END_TEST
+
+MAM_KERNEL(close_all)
+{
+	motion_wait(4);
+	got.did[mam_block()] = mam_slab_close(((struct okit *)argument)->heap, 4, 1);
+}
+
+static const char *closed_once(void *argument)
+{
+	struct okit *kit = argument;
+
+	if (got.did[0] + got.did[1] + got.did[2] != 1)
+		return "not one of three has closed it";
+	return is_free(kit, 4, 1) ? okit_check(kit) : "it is not closed";
+}
+
+START_TEST(close_against_close)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	motion_explore(kit, "close against close", begin_idle, close_all, 3, 1, 100, closed_once);
+	okit_destroy(kit);
+}
+END_TEST
+
+/*
+ * One closes it and opens another there, of class 5, of 8 in units 0 to 7, or of 4 again; the other
+ * has an old idea of it. Who wins a slot has it: in a slab of class 4, or none.
+ */
+MAM_KERNEL(stale_claim)
+{
+	struct okit *kit = argument;
+	uint32_t class_ = *(const uint32_t *)kit->plan, i;
+	uint64_t chosen, won;
+
+	if (!mam_block()) {
+		if (mam_slab_close(kit->heap, 4, 1)) {
+			got.did[0] = true;
+			MAM_KASSERT(motion_open(kit, class_, class_ == 8 ? 0 : 1,
+						mam_slots_all(class_) >> 1));
+		}
+		return;
+	}
+	for (i = 0; i < 3; i++) {
+		motion_wait(6);
+		chosen = ONE << 63 | ONE << motion_below(50);
+		won = mam_slots_claim(mam_books_words(kit->heap, 4), 1, chosen) & chosen;
+		motion_own(kit, 4, 1, won);
+		got.won[0] |= won;
+	}
+}
+
+static const char *stale_wins_nothing(void *argument)
+{
+	struct okit *kit = argument;
+
+	/* In the new one of class 4 one slot is free, the last. */
+	if (got.did[0] && got.won[0] & (*(const uint32_t *)kit->plan == 4 ? ~(ONE << 63) : ~0ull))
+		return "a slot was won where none was free";
+	if (!got.did[0] && !got.won[0])
+		return "it was not closed, and nobody has taken anything of it";
+	return okit_check(kit);
+}
+
+START_TEST(close_against_old_idea)
+{
+	static const uint32_t classes[] = { 4, 5, 8 };
+	struct okit *kit = okit_create(1, 1, &classes[_i]);
+
+	motion_explore(kit, "close against an old idea", begin_idle, stale_claim, 2, 1, 150,
+		       stale_wins_nothing);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* ---- the same with one slot in use, the last ------------------------------------------------- */
+
+static void begin_used(void *argument)
+{
+	okit_begin(argument);
+	memset(&got, 0, sizeof(got));
+	motion_slab(argument, 4, 1, ONE << 63);
+}
+
+MAM_KERNEL(close_and_free)
+{
+	struct okit *kit = argument;
+	uint32_t i;
+
+	if (mam_block()) {
+		motion_wait(10);
+		okit_free(kit, mam_books_at(kit->heap, 4, 1, 63));
+		got.did[3] = true;
+		return;
+	}
+	for (i = 0; i < 3; i++) {
+		motion_wait(6);
+		if (mam_slab_close(kit->heap, 4, 1)) {
+			MAM_KASSERT(!got.did[0]);
+			got.did[0] = true;
+		}
+	}
+}
+
+static const char *freed(void *argument)
+{
+	struct okit *kit = argument;
+
+	if (!got.did[3] || got.did[0] != is_free(kit, 4, 1))
+		return "it is said to be closed, and is not, or the other way round";
+	return okit_check_empty(kit);
+}
+
+START_TEST(close_against_free)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	motion_explore(kit, "close against free", begin_used, close_and_free, 2, 1, 150, freed);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* ---- openings -------------------------------------------------------------------------------- */
+
+/* Places for a slab, all in units 0 to 7; each meets some of the others. */
+static const struct {
+	uint32_t class_, word;
+} places[] = {
+	{ 1, 0 }, { 1, 3 }, { 1, 7 }, { 2, 1 }, { 2, 3 }, { 3, 0 }, { 3, 1 },
+	{ 4, 0 }, { 4, 1 }, { 5, 0 }, { 6, 1 }, { 7, 1 }, { 8, 0 }, { 9, 0 },
+};
+
+#define PLACES (sizeof(places) / sizeof(places[0]))
+
+static void begin_eight(void *argument)
+{
+	okit_begin(argument);
+	memset(&got, 0, sizeof(got));
+	motion_run(argument, 8, 56);
+}
+
+static bool meet(uint32_t a, uint32_t b)
+{
+	return mam_slab_span(places[a].class_, places[a].word) &
+	       mam_slab_span(places[b].class_, places[b].word);
+}
+
+/* Four lanes, each with a place, and with any idea of what is taken there. */
+MAM_KERNEL(open_one)
+{
+	struct okit *kit = argument;
+	uint32_t i = motion_below(PLACES), class_ = places[i].class_;
+	uint64_t taken = mam_bitmap_load(mam_pages_bits(kit->heap->units), 0);
+
+	/* What it saw may be long ago. */
+	motion_wait(6);
+	got.did[mam_block()] = mam_slab_ground(kit->heap, class_, places[i].word, taken);
+	if (got.did[mam_block()]) {
+		mam_slab_publish(kit->heap, class_, places[i].word, 0);
+		motion_own(kit, class_, places[i].word, mam_slots_all(class_));
+	}
+	got.won[mam_block()] = i;
+}
+
+/* Who did not get a place met one who did. */
+static const char *opened_or_met(void *argument)
+{
+	uint32_t i, j, met;
+
+	for (i = 0; i < 4; i++) {
+		for (j = met = 0; j < 4; j++)
+			if (i != j && got.did[j])
+				met += meet((uint32_t)got.won[i], (uint32_t)got.won[j]);
+		if (got.did[i] == !!met)
+			return met ? "two have the same units" : "free units were refused";
+	}
+	return okit_check(argument);
+}
+
+START_TEST(open_against_open)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	motion_explore(kit, "open against open", begin_eight, open_one, 4, 1, 300, opened_or_met);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* Twelve units are free: a run of 9 or of 12 against a slab of 8, of 4, of 2, or two of these. */
+static void begin_twelve(void *argument)
+{
+	okit_begin(argument);
+	memset(&got, 0, sizeof(got));
+	motion_run(argument, 12, 52);
+}
+
+MAM_KERNEL(open_or_run)
+{
+	static const uint32_t class_[] = { 8, 4, 2, 1 }, word[] = { 0, 2, 5, 11 };
+	struct okit *kit = argument;
+	uint32_t i = motion_below(4);
+
+	if (mam_block() == 2)
+		got.did[2] = okit_alloc(kit, (motion_below(2) ? 9 : 12) << MAM_UNIT_SHIFT);
+	else
+		got.did[mam_block()] = motion_open(kit, class_[i], word[i], 1);
+}
+
+static const char *one_at_least(void *argument)
+{
+	return got.did[0] || got.did[1] || got.did[2] ? okit_check(argument)
+						       : "nobody got anything";
+}
+
+START_TEST(open_against_run)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	motion_explore(kit, "open against run", begin_twelve, open_or_run, 3, 1, 200,
+		       one_at_least);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* ---- anything -------------------------------------------------------------------------------- */
+
+#define HELD 6
+
+/*
+ * Each lane opens what it can, takes slots of it and of whatever it thinks is there, gives them
+ * back in any order, closes what it can, has runs; all in units 0 to 15.
+ */
+struct held {
+	uint32_t class_, word; /* class_ 0: a run */
+	uint64_t slots;        /* of a run, its address */
+};
+
+static void give(struct okit *kit, struct held *held)
+{
+	uint64_t some = simt_random() | 1;
+
+	if (!held->class_) {
+		okit_free(kit, (void *)(uintptr_t)held->slots);
+		held->slots = 0;
+		return;
+	}
+	/* Some of them at once, without the lanes' ways of coming together. */
+	some = some & held->slots ? some & held->slots : held->slots;
+	motion_disown(kit, held->class_, held->word, some);
+	MAM_KASSERT(!(mam_slots_release(mam_books_words(kit->heap, held->class_), held->word,
+					some) &
+		      some));
+	held->slots &= ~some;
+}
+
+static void take(struct okit *kit, struct held *held)
+{
+	uint32_t i = motion_below(PLACES), class_ = places[i].class_, word = places[i].word;
+	uint64_t chosen = mam_slots_all(class_);
+
+	held->class_ = class_;
+	held->word = word;
+	switch (motion_below(4)) {
+	case 0:
+		held->class_ = 0;
+		held->slots = (uintptr_t)okit_alloc(kit, 9 << MAM_UNIT_SHIFT);
+		return;
+	case 1:
+		chosen = mam_slots_lowest(chosen, motion_below(3));
+		held->slots = motion_open(kit, class_, word, chosen) ? chosen : 0;
+		return;
+	default:
+		chosen &= mam_bits_span(motion_below(62), 3);
+		chosen &= mam_slots_claim(mam_books_words(kit->heap, class_), word, chosen);
+		motion_own(kit, class_, word, chosen);
+		held->slots = chosen;
+	}
+}
+
+static void begin_sixteen(void *argument)
+{
+	okit_begin(argument);
+	motion_run(argument, 16, 48);
+}
+
+MAM_KERNEL(storm)
+{
+	struct okit *kit = argument;
+	struct held held[HELD] = { { 0, 0, 0 } };
+	uint32_t i, n;
+
+	for (n = 0; n < 24; n++) {
+		i = motion_below(HELD);
+		if (held[i].slots)
+			give(kit, &held[i]);
+		else if (motion_below(3))
+			take(kit, &held[i]);
+		i = motion_below(PLACES);
+		if (motion_below(2))
+			(void)mam_slab_close(kit->heap, places[i].class_, places[i].word);
+	}
+	for (i = 0; i < HELD; i++)
+		while (held[i].slots)
+			give(kit, &held[i]);
+}
+
+/* One run is live, that of the test. */
+static const char *all_back(void *argument)
+{
+	struct okit *kit = argument;
+
+	return kit->live == 1 ? okit_check(kit) : "something was not given back";
+}
+
+START_TEST(anything)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	motion_explore(kit, "anything", begin_sixteen, storm, 3, 1, KIT_RACE ? 60 : 200, all_back);
+	okit_destroy(kit);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("slab");
+
+	tcase_add_test(tcase, close_against_claim);
+	tcase_add_test(tcase, close_against_close);
+	tcase_add_loop_test(tcase, close_against_old_idea, 0, 3);
+	tcase_add_test(tcase, close_against_free);
+	tcase_add_test(tcase, open_against_open);
+	tcase_add_test(tcase, open_against_run);
+	tcase_add_test(tcase, anything);
+	return kit_run(tcase, "heap/slab");
+}
