@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_objects_give.c - objects given back: by other lanes, warps, blocks and kernels than those
+ * that got them, and what cannot be given back: twice, from inside, what is none, another heap's.
+ * Each such mistake is refused and counted once, and changes nothing.
+ */
+#include "heap/objects_kit.h"
+
+static const size_t sizes[] = { 16, 24, 100, 256, 500, 1024, 3000, 9000 };
+#define SIZES (sizeof(sizes) / sizeof(sizes[0]))
+
+static uint32_t me(void)
+{
+	return mam_block() * mam_block_threads() + mam_thread();
+}
+
+/* ---- by others ----------------------------------------------------------------------------- */
+
+/* Another lane of the block, of this warp or another: one size for a warp, or one each. */
+static MAM_KERNEL(to_a_neighbour)
+{
+	struct okit *kit = argument;
+	const uint32_t *stride = kit->plan;
+	uint32_t n = mam_block_threads(), round;
+
+	for (round = 0; round < 3; round++) {
+		okit_keep(kit, mam_thread(),
+			  okit_alloc(kit, sizes[(*stride > 8 ? mam_lane() : round) % SIZES]));
+		mam_syncthreads();
+		okit_free(kit, okit_take(kit, (mam_thread() * *stride + round) % n));
+		mam_syncthreads();
+	}
+}
+
+START_TEST(other_lanes)
+{
+	static const uint32_t strides[] = { 1, 7, 63, 33 };
+	struct okit *kit = okit_create(4, 2, &strides[_i]);
+	char name[64];
+
+	snprintf(name, sizeof(name), "other lanes, every %u", strides[_i]);
+	okit_explore(kit, name, to_a_neighbour, 1, 64, 15, okit_check_empty);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* Lanes of all blocks swap what they have through a few places, in no order. */
+static MAM_KERNEL(swap)
+{
+	struct okit *kit = argument;
+	uint32_t round, place;
+	uint64_t mine;
+
+	for (round = 0; round < 4; round++) {
+		mine = (uintptr_t)okit_alloc(kit, sizes[simt_random() % (SIZES - round % 2)]);
+		place = (uint32_t)simt_random() % 24;
+		mine = mam_atomic_xchg64(&kit->kept[place], mine, MAM_ACQ_REL, MAM_AT_DEVICE);
+		okit_free(kit, (void *)(uintptr_t)mine);
+	}
+}
+
+/* What is left there, by a kernel of another shape. */
+static MAM_KERNEL(sweep)
+{
+	struct okit *kit = argument;
+	uint32_t i;
+
+	for (i = me(); i < 64; i += mam_grid_blocks() * mam_block_threads())
+		okit_free(kit, okit_take(kit, i));
+}
+
+static bool swap_and_sweep(struct simt_world *world, void *argument)
+{
+	return simt_world_launch(world, 0, swap, 3, 40, argument) &&
+	       simt_world_launch(world, 0, sweep, 5, 7, argument) &&
+	       simt_world_launch(world, 0, swap, 40, 1, argument) &&
+	       simt_world_launch(world, 0, sweep, 1, 64, argument);
+}
+
+START_TEST(other_blocks)
+{
+	struct okit *kit = okit_create(3, 2, NULL);
+
+	kit->steps_max = 20000000;
+	okit_explore_world(kit, "other blocks and kernels", swap_and_sweep, 5, okit_check_empty);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* Two streams: one takes, the other gives back what is there by then. */
+static MAM_KERNEL(make)
+{
+	struct okit *kit = argument;
+	uint32_t round;
+	void *object;
+
+	for (round = 0; round < 2; round++) {
+		object = okit_alloc(kit, sizes[(mam_lane() / 8 + round) % SIZES]);
+		okit_free(kit, (void *)(uintptr_t)mam_atomic_xchg64(&kit->kept[me() % 64],
+								    (uintptr_t)object, MAM_ACQ_REL,
+								    MAM_AT_DEVICE));
+	}
+}
+
+static bool make_and_sweep(struct simt_world *world, void *argument)
+{
+	return simt_world_launch(world, 0, make, 2, 32, argument) &&
+	       simt_world_launch(world, 1, sweep, 2, 32, argument) &&
+	       simt_world_launch(world, 1, sweep, 1, 20, argument) &&
+	       simt_world_launch(world, 0, make, 1, 40, argument) &&
+	       simt_world_launch(world, 0, sweep, 1, 32, argument);
+}
+
+/* What the second stream was too late for is still there. */
+START_TEST(other_streams)
+{
+	struct okit *kit = okit_create(3, 4, NULL);
+
+	okit_explore_world(kit, "two streams", make_and_sweep, 20, okit_check_empty);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* ---- mistakes ------------------------------------------------------------------------------ */
+
+static bool give(struct okit *kit, const void *address)
+{
+	return mam_objects_free(kit->heap, (void *)(uintptr_t)address);
+}
+
+/* All that is refused, together. */
+static uint64_t refused(const struct okit *kit)
+{
+	return okit_tally(kit, MAM_OBJECT_FOREIGN) + okit_tally(kit, MAM_OBJECT_INTERIOR) +
+	       okit_tally(kit, MAM_OBJECT_TWICE);
+}
+
+/* Each lane tries every wrong address of its object, and then the right one. */
+static MAM_KERNEL(from_inside)
+{
+	struct okit *kit = argument;
+	size_t bytes = sizes[(mam_thread() * 3) % SIZES], usable = okit_usable(bytes), step;
+	unsigned char *object = okit_alloc(kit, bytes);
+
+	MAM_KASSERT(object);
+	for (step = 1; step < usable; step += step < 32 ? 7 : usable / 5) {
+		MAM_KASSERT(!give(kit, object + step));
+		MAM_KASSERT(!mam_objects_usable(kit->heap, object + step));
+	}
+	MAM_KASSERT(!give(kit, object + usable - 1));
+	MAM_KASSERT(mam_objects_usable(kit->heap, object) == usable);
+	okit_free(kit, object);
+}
+
+static const char *check_from_inside(void *argument)
+{
+	const struct okit *kit = argument;
+	uint64_t wrong = 0;
+	uint32_t lane;
+	size_t usable, step;
+
+	for (lane = 0; lane < 40; lane++) {
+		usable = okit_usable(sizes[(lane * 3) % SIZES]);
+		for (step = 1; step < usable; step += step < 32 ? 7 : usable / 5)
+			wrong++;
+		wrong++;
+	}
+	if (okit_tally(kit, MAM_OBJECT_INTERIOR) != wrong || refused(kit) != wrong)
+		return okit_wrong("%u mistakes, %u counted", (uint32_t)wrong,
+				  (uint32_t)refused(kit));
+	return okit_check_served(argument);
+}
+
+START_TEST(inside)
+{
+	struct okit *kit = okit_create(12, 2, NULL);
+
+	okit_explore(kit, "inside of an object", from_inside, 1, 40, 10, check_from_inside);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* Addresses that are nobody's, in a heap where each lane has something. */
+static MAM_KERNEL(nobodys)
+{
+	struct okit *kit = argument;
+	const unsigned char *end = kit->ground + ((size_t)kit->blocks << MAM_BLOCK_SHIFT);
+	void *object = okit_alloc(kit, 64);
+	uint32_t here = 0;
+
+	MAM_KASSERT(object);
+	MAM_KASSERT(mam_objects_free(kit->heap, NULL));
+	MAM_KASSERT(!give(kit, kit->ground - 1));
+	MAM_KASSERT(!give(kit, kit->ground - 16));
+	MAM_KASSERT(!give(kit, end));
+	MAM_KASSERT(!give(kit, end + 16));
+	MAM_KASSERT(!give(kit, &here));
+	MAM_KASSERT(!give(kit, kit->heap));
+	MAM_KASSERT(!give(kit, (void *)(uintptr_t)16));
+	MAM_KASSERT(!give(kit, (void *)~(uintptr_t)15));
+	MAM_KASSERT(!mam_objects_usable(kit->heap, &here));
+	MAM_KASSERT(!mam_objects_usable(kit->heap, end));
+	MAM_KASSERT(!mam_objects_usable(kit->heap, NULL));
+	okit_free(kit, object);
+}
+
+static const char *check_nobodys(void *argument)
+{
+	const struct okit *kit = argument;
+
+	if (okit_tally(kit, MAM_OBJECT_FOREIGN) != 8 * 40 || refused(kit) != 8 * 40)
+		return okit_wrong("%u mistakes, %u counted", 8 * 40, (uint32_t)refused(kit));
+	return okit_check_served(argument);
+}
+
+START_TEST(foreign)
+{
+	struct okit *kit = okit_create(2, 2, NULL);
+
+	okit_explore(kit, "nobody's", nobodys, 1, 40, 10, check_nobodys);
+	okit_destroy(kit);
+}
+END_TEST
+
+/*
+ * All lanes of a block give one object back: one of them does. Then nothing has it, and a unit of
+ * nobody is asked for too.
+ */
+static MAM_KERNEL(all_at_once)
+{
+	struct okit *kit = argument;
+	const size_t *bytes = kit->plan;
+	uint32_t won;
+	void *object;
+
+	if (!mam_thread())
+		okit_keep(kit, 0, okit_alloc(kit, *bytes));
+	mam_syncthreads();
+	object = (void *)(uintptr_t)mam_atomic_load64(&kit->kept[0], MAM_ACQUIRE, MAM_AT_DEVICE);
+	if (!mam_thread())
+		okit_disown(kit, object);
+	mam_syncthreads();
+	won = mam_objects_free(kit->heap, object);
+	if (won)
+		(void)mam_atomic_add64(&kit->kept[1], 1, MAM_RELAXED, MAM_AT_DEVICE);
+	mam_syncthreads();
+	MAM_KASSERT(mam_atomic_load64(&kit->kept[1], MAM_RELAXED, MAM_AT_DEVICE) == 1);
+	MAM_KASSERT(!mam_objects_usable(kit->heap, object));
+	MAM_KASSERT(!mam_objects_free(kit->heap, object));
+}
+
+static const char *check_all_at_once(void *argument)
+{
+	const struct okit *kit = argument;
+
+	/* A run leaves no trace: who comes late finds nobody there. */
+	if (refused(kit) != 39 + 40 || okit_tally(kit, MAM_OBJECT_INTERIOR))
+		return okit_wrong("79 mistakes, %u counted", (uint32_t)refused(kit));
+	if (*(const size_t *)kit->plan <= MAM_CLASS_BYTES_MAX &&
+	    okit_tally(kit, MAM_OBJECT_TWICE) != 79)
+		return okit_wrong("79 times twice, %u counted",
+				  (uint32_t)okit_tally(kit, MAM_OBJECT_TWICE));
+	return okit_check_served(argument);
+}
+
+START_TEST(twice)
+{
+	static const size_t bytes[] = { 16, 100, 8192, 8193, 63 << 10, 64 << 10, 128 << 10 };
+	struct okit *kit = okit_create(2, 2, &bytes[_i]);
+	char name[64];
+
+	snprintf(name, sizeof(name), "%zu bytes twice", bytes[_i]);
+	okit_explore(kit, name, all_at_once, 1, 40, 15, check_all_at_once);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* A mistake beside others that make none: these go on as if nothing were. */
+static MAM_KERNEL(among_others)
+{
+	struct okit *kit = argument;
+	uint32_t round;
+	unsigned char *object, *gone;
+
+	for (round = 0; round < 3; round++) {
+		object = okit_alloc(kit, sizes[mam_lane() % 4]);
+		MAM_KASSERT(object);
+		gone = object;
+		switch (mam_lane() % 8) {
+		case 0: gone = object + 8; break;
+		case 1: gone = kit->ground + ((size_t)kit->blocks << MAM_BLOCK_SHIFT); break;
+		case 2: gone = NULL; break;
+		default: okit_disown(kit, object);
+		}
+		MAM_KASSERT(mam_objects_free(kit->heap, gone) == (mam_lane() % 8 >= 2));
+		if (mam_lane() % 8 < 3)
+			okit_free(kit, object);
+	}
+}
+
+static const char *check_among_others(void *argument)
+{
+	const struct okit *kit = argument;
+
+	if (okit_tally(kit, MAM_OBJECT_INTERIOR) != 3 * 2 * 4 ||
+	    okit_tally(kit, MAM_OBJECT_FOREIGN) != 3 * 2 * 4 || okit_tally(kit, MAM_OBJECT_TWICE))
+		return "mistakes are not counted as what they are";
+	return okit_check_served(argument);
+}
+
+START_TEST(some_lanes_only)
+{
+	struct okit *kit = okit_create(4, 2, NULL);
+
+	okit_explore(kit, "mistakes of some lanes", among_others, 2, 32, 20, check_among_others);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* What a slab was, when its units are another's: old addresses are inside of that, or nobody's. */
+static MAM_KERNEL(after_the_slab)
+{
+	struct okit *kit = argument;
+	size_t everything = (size_t)kit->blocks << MAM_BLOCK_SHIFT;
+	void *old[4], *run;
+	uint32_t i;
+
+	for (i = 0; i < 4; i++)
+		old[i] = okit_alloc(kit, sizes[i + 3]);
+	for (i = 0; i < 4; i++)
+		okit_free(kit, old[i]);
+	run = okit_alloc(kit, everything);
+	MAM_KASSERT(run == kit->ground);
+	for (i = 0; i < 4; i++)
+		MAM_KASSERT(old[i] == run || !mam_objects_free(kit->heap, old[i]));
+	MAM_KASSERT(!mam_objects_free(kit->heap, (unsigned char *)run + 1024));
+	okit_free(kit, run);
+	for (i = 0; i < 4; i++)
+		MAM_KASSERT(!mam_objects_free(kit->heap, old[i]));
+	MAM_KASSERT(okit_tally(kit, MAM_OBJECT_FOREIGN) == 4);
+	MAM_KASSERT(!okit_tally(kit, MAM_OBJECT_TWICE));
+}
+
+START_TEST(old_addresses)
+{
+	struct okit *kit = okit_create(4, 2, NULL);
+
+	okit_explore(kit, "old addresses", after_the_slab, 1, 1, 30, okit_check_served);
+	okit_destroy(kit);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("objects_give");
+
+	tcase_add_loop_test(tcase, other_lanes, 0, 4);
+	tcase_add_test(tcase, other_blocks);
+	tcase_add_test(tcase, other_streams);
+	tcase_add_test(tcase, inside);
+	tcase_add_test(tcase, foreign);
+	tcase_add_loop_test(tcase, twice, 0, 7);
+	tcase_add_test(tcase, some_lanes_only);
+	tcase_add_test(tcase, old_addresses);
+	return kit_run(tcase, "heap/objects_give");
+}
