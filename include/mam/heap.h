@@ -154,7 +154,7 @@ struct mam_heap_info {
 	uint64_t returned;      /* count: mam_heap_free() took them, and no kernel has yet */
 
 	/* count since create or the last reset */
-	uint64_t searches; /* warps that did not find room at once */
+	uint64_t searches; /* groups of lanes that did not find room at once */
 	uint64_t looks;    /* places those looked at */
 	uint64_t opened;   /* slabs */
 	uint64_t closed;   /* slabs */
@@ -175,6 +175,41 @@ struct mam_heap_info {
  */
 MAM_API enum mam_status mam_heap_stats(struct mam_heap *heap, struct CUstream_st *stream,
 				       struct mam_heap_info *stats);
+
+/*
+ * mam_heap_walk - call `visit` for each live object of a heap of objects, in the order of their
+ * addresses, until it returns false. `bytes` are what may be used there.
+ *
+ * The books are read in the order of `stream`, in pieces of 64 MiB of the heap, and waited for;
+ * `visit` is called in between, and may call mam, mam_heap_free() too: what it gives back is not
+ * taken in before a kernel does that. If no kernel uses the heap meanwhile, the objects are those
+ * of one moment; else each slab is seen as it was at some moment of the call. Errors: INVALID_VALUE
+ * (a NULL, no such stream), UNSUPPORTED (a heap of pages), WOULD_WAIT, DESTROYED,
+ * OUT_OF_HOST_MEMORY, DRIVER; some objects may have been visited then.
+ */
+MAM_API enum mam_status mam_heap_walk(struct mam_heap *heap, struct CUstream_st *stream,
+				      bool (*visit)(void *argument, void *address, size_t bytes),
+				      void *argument);
+
+#define MAM_HEAP_RETURNS 4096u
+
+/*
+ * mam_heap_free - the host gives back objects that kernels allocated.
+ *
+ * It waits for `stream`, as what was submitted there may use the objects, and leaves word to the
+ * heap. They are free once a kernel has taken that in: those that look for room do, before they
+ * look, and mam_kdrain() does. It works while kernels of other streams use the heap. At most
+ * MAM_HEAP_RETURNS objects can be on the way: where there is no room for all of them, the first
+ * ones are taken, and the answer is WOULD_WAIT; a kernel that calls mam_kdrain() makes room.
+ *
+ * `taken` (may be NULL) receives how many of them, the first ones, were taken, 0 where anything else
+ * failed. What is no object is found by the kernel and counted, as in mam_kfree(); a NULL counts as
+ * one and does nothing. Errors: INVALID_VALUE (a NULL, no such stream), UNSUPPORTED (a heap of
+ * pages), WOULD_WAIT (too many are on the way; with 0 taken also: `stream` is in capture, or is the
+ * legacy one while a blocking stream is), DESTROYED, DRIVER.
+ */
+MAM_API enum mam_status mam_heap_free(struct mam_heap *heap, struct CUstream_st *stream,
+				      void *const *objects, size_t count, size_t *taken);
 
 /*
  * mam_heap_destroy - give the ground back to the pool, whoever holds pages, and free the handle.

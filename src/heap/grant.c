@@ -227,6 +227,7 @@ enum mam_status mam_heap_create(struct mam_pool *pool, const struct mam_heap_att
 	if (!made)
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
 	made->pool = pool;
+	made->returning = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	describe(&whole, made);
 	status = mam_grant_alive(made) ? build(made) : MAM_ERROR_DESTROYED;
 	if (status == MAM_OK)
@@ -267,6 +268,7 @@ enum mam_status mam_heap_destroy(struct mam_heap *heap)
 	if (status != MAM_OK && status != MAM_ERROR_DESTROYED)
 		return status;
 	mam_reach_unbind(&heap->reach);
+	pthread_mutex_destroy(&heap->returning);
 	free(heap);
 	return MAM_OK;
 }

@@ -6,13 +6,15 @@
 #ifndef MAM_HEAP_GRANT_H
 #define MAM_HEAP_GRANT_H
 
+#include <pthread.h>
+
 #include <mam/heap.h>
 
 #include "heap/books.h"
 #include "heap/reach.h"
 
 struct mam_heap {
-	/* lock: none, all set by mam_heap_create() */
+	/* lock: none, set by mam_heap_create() */
 	struct mam_pool *pool;
 	struct mam_reach reach;
 	unsigned char *ground; /* a block of the pool */
@@ -22,6 +24,8 @@ struct mam_heap {
 	uint32_t low;     /* per mille */
 	uint32_t blocks;  /* count; 0: a heap of pages */
 	uint32_t columns; /* rows of handles */
+
+	pthread_mutex_t returning; /* held by who writes what the host gives back: returns.c */
 };
 
 /* Where the head is, and the books of the pages, on the device. */

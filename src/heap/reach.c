@@ -53,7 +53,7 @@ enum mam_status mam_reach_knows(const struct mam_reach *reach, const void *addre
 	return mam_driver_status(driver, "cuPointerGetAttribute", result);
 }
 
-static bool is_good(const struct mam_reach_visit *visit)
+bool mam_reach_good(const struct mam_reach_visit *visit)
 {
 	return visit->answer.result == MAM_DRIVER_SUCCESS;
 }
@@ -62,7 +62,7 @@ static enum mam_status enter(const struct mam_reach *reach, struct mam_reach_vis
 {
 	*visit = (struct mam_reach_visit){ .reach = reach };
 	visit->answer = mam_device_enter(&reach->device, &visit->inside);
-	return is_good(visit) ? MAM_OK : mam_device_status(&reach->device, visit->answer);
+	return mam_reach_good(visit) ? MAM_OK : mam_device_status(&reach->device, visit->answer);
 }
 
 /* May the visit do its work in the stream? Asked inside: the default streams are the context's. */
@@ -104,13 +104,13 @@ enum mam_status mam_reach_begin_apart(const struct mam_reach *reach, struct mam_
 	visit->answer = mam_device_answer_of(
 		"cuStreamCreate",
 		reach->device.driver->stream_create(&visit->stream, STREAM_NON_BLOCKING));
-	visit->own = is_good(visit);
+	visit->own = mam_reach_good(visit);
 	return visit->own ? MAM_OK : mam_reach_end(visit);
 }
 
 void mam_reach_fill(struct mam_reach_visit *visit, uintptr_t at, unsigned char value, size_t bytes)
 {
-	if (is_good(visit) && bytes != 0)
+	if (mam_reach_good(visit) && bytes != 0)
 		visit->answer = mam_device_answer_of(
 			"cuMemsetD8Async", visit->reach->device.driver->memset_d8_async(
 						   at, value, bytes, visit->stream));
@@ -118,7 +118,7 @@ void mam_reach_fill(struct mam_reach_visit *visit, uintptr_t at, unsigned char v
 
 void mam_reach_write(struct mam_reach_visit *visit, uintptr_t at, const void *from, size_t bytes)
 {
-	if (is_good(visit))
+	if (mam_reach_good(visit))
 		visit->answer = mam_device_answer_of(
 			"cuMemcpyHtoDAsync", visit->reach->device.driver->memcpy_htod_async(
 						     at, from, bytes, visit->stream));
@@ -126,7 +126,7 @@ void mam_reach_write(struct mam_reach_visit *visit, uintptr_t at, const void *fr
 
 void mam_reach_read(struct mam_reach_visit *visit, void *to, uintptr_t at, size_t bytes)
 {
-	if (is_good(visit))
+	if (mam_reach_good(visit))
 		visit->answer = mam_device_answer_of(
 			"cuMemcpyDtoHAsync", visit->reach->device.driver->memcpy_dtoh_async(
 						     to, at, bytes, visit->stream));
@@ -134,7 +134,7 @@ void mam_reach_read(struct mam_reach_visit *visit, void *to, uintptr_t at, size_
 
 void mam_reach_wait(struct mam_reach_visit *visit)
 {
-	if (is_good(visit))
+	if (mam_reach_good(visit))
 		visit->answer = mam_device_answer_of(
 			"cuStreamSynchronize",
 			visit->reach->device.driver->stream_synchronize(visit->stream));

@@ -55,6 +55,9 @@ void mam_reach_write(struct mam_reach_visit *visit, uintptr_t at, const void *fr
 void mam_reach_read(struct mam_reach_visit *visit, void *to, uintptr_t at, size_t bytes);
 void mam_reach_wait(struct mam_reach_visit *visit);
 
+/* mam_reach_good - nothing has failed so far. */
+bool mam_reach_good(const struct mam_reach_visit *visit);
+
 enum mam_status mam_reach_end(struct mam_reach_visit *visit);
 
 #endif
