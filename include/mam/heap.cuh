@@ -68,6 +68,7 @@
 #include "heap/head.h"
 #include "heap/pages.h"
 #include "heap/resize.h"
+#include "heap/returns.h"
 #include "heap/together.h"
 
 /*
@@ -184,6 +185,18 @@ MAM_KFN void *mam_kmalloc_block(struct mam_kheap *heap, size_t bytes)
 MAM_KFN bool mam_kfree_block(struct mam_kheap *heap, void *object)
 {
 	return mam_together_free_block(heap, object);
+}
+
+/*
+ * mam_kdrain - what the host gave back by mam_heap_free() is free, but for what others are just
+ * taking in. Any lanes, which share the work; one round trip where there is nothing. Requests that
+ * do not find room at once do this by themselves: it is for kernels of a program's own that make
+ * room for more.
+ */
+MAM_KFN void mam_kdrain(struct mam_kheap *heap)
+{
+	if (mam_objects_serves(heap))
+		mam_returns_drain(heap);
 }
 
 /*

@@ -74,6 +74,18 @@ static inline struct mam_heap *heap_of(struct mam_pool *pool, size_t bytes, size
 	return heap;
 }
 
+/* A heap of objects. */
+static inline struct mam_heap *objects_of(struct mam_pool *pool, size_t bytes)
+{
+	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
+	struct mam_heap *heap = NULL;
+
+	attr.bytes = bytes;
+	ck_assert_int_eq(mam_heap_create(pool, &attr, &heap), MAM_OK);
+	ck_assert_ptr_nonnull(heap);
+	return heap;
+}
+
 static inline void heap_end(struct mam_heap *heap)
 {
 	ck_assert_int_eq(mam_heap_destroy(heap), MAM_OK);
