@@ -103,18 +103,16 @@ static void clear_tail(struct mam_reach_visit *visit, uintptr_t end, uint32_t pa
 static void clear(const struct mam_heap *heap, struct mam_reach_visit *visit)
 {
 	const size_t from = offsetof(struct mam_pages, open);
-	const uintptr_t books = mam_grant_books(heap);
-	const uintptr_t end = books + mam_pages_bytes(heap->pages);
+	const struct mam_books_plan plan = mam_grant_plan(heap);
+	const uintptr_t head = mam_grant_head(heap), books = mam_grant_books(heap);
+	const uintptr_t units = head + plan.units;
+	const uintptr_t tail = books + mam_pages_bytes(heap->pages);
+	const uintptr_t end = heap->blocks != 0 ? units : tail;
 
 	mam_reach_fill(visit, books + from, 0, end - (books + from));
-	clear_tail(visit, end, heap->pages);
-	if (heap->blocks != 0) {
-		const struct mam_books_plan plan = mam_grant_plan(heap);
-		const uintptr_t head = mam_grant_head(heap), units = head + plan.units;
-
-		mam_reach_fill(visit, head + plan.tallies, 0, plan.units - plan.tallies);
+	clear_tail(visit, tail, heap->pages);
+	if (heap->blocks != 0)
 		mam_reach_fill(visit, units + from, 0, plan.end - plan.units - from);
-	}
 }
 
 /* The head and the first line of a bitmap's header, as they stand behind each other. */
