@@ -22,6 +22,7 @@
 #
 #   MUTATE_SEEDS  in the first round (default 30)
 #   MUTATE_JOBS   as many at the same time (default 1)
+#   MUTATE_CFLAGS how they are optimised (default -O1; -O0 compiles faster)
 #   MUTATE_KEEP   a folder for what is made; results in it are not made again. Default: a new one,
 #                 removed at the end
 
@@ -70,7 +71,7 @@ else
 	trap 'exit 130' INT TERM
 fi
 seeds=${MUTATE_SEEDS:-30}
-base_flags="-std=gnu11 -w -O1 -D_GNU_SOURCE= -DMAM_SIMT=1"
+base_flags="-std=gnu11 -w ${MUTATE_CFLAGS:--O1} -D_GNU_SOURCE= -DMAM_SIMT=1"
 # As tests/heap/Makefile.inc has them.
 hook_flags="-fsanitize=thread -DSIMT_HOOKS=1 -Dmemcpy=__tsan_memcpy -Dmemmove=__tsan_memmove -Dmemset=__tsan_memset"
 late_flags="-I$MAM_SRCDIR/include -I$MAM_SRCDIR/src -I$MAM_SRCDIR/tests $(variable CHECK_CFLAGS)"

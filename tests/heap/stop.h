@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stop.h - lanes that stop for ever, as far as the others can tell: before any one of their
+ * atomics, until all others have ended. To be included before any header of device code.
+ *
+ * 1. Each atomic of device code behind this counts for its lane.
+ * 2. A lane that stop_after() gave a number stops before the atomic of that number.
+ * 3. When so many lanes have left by stop_leave() as stop_begin() said, it goes on, so that what it
+ *    was doing is whole in the end.
+ *
+ * A warp of which a lane stops comes to its next collective and waits there.
+ */
+#ifndef MAM_TESTS_HEAP_STOP_H
+#define MAM_TESTS_HEAP_STOP_H
+
+#include "heap/port.h"
+
+#define STOP_LANES 256
+
+/* Of the test's own books: neither a step nor seen by the race checker. */
+#define STOP_UNSEEN static __attribute__((noinline, unused, no_sanitize("thread")))
+
+static struct {
+	uint32_t after[STOP_LANES]; /* atomics that are left to it, and one; 0: it does not stop */
+	uint32_t others;            /* lanes that have not left; atomic */
+	uint32_t stopped;           /* lanes that did */
+} stop;
+
+STOP_UNSEEN uint32_t stop_self(void)
+{
+	return (simt_block() * simt_block_threads() + simt_thread()) % STOP_LANES;
+}
+
+/* Is it now? */
+STOP_UNSEEN bool stop_now(void)
+{
+	uint32_t *after = &stop.after[stop_self()];
+
+	if (!*after || --*after)
+		return false;
+	stop.stopped++;
+	return true;
+}
+
+STOP_UNSEEN void stop_point(void)
+{
+	if (!stop_now())
+		return;
+	while (simt_atomic(&stop.others, 4, SIMT_LOAD, 0, 0, MAM_RELAXED, MAM_AT_DEVICE, "stopped"))
+		simt_nanosleep(1000, "stopped");
+}
+
+STOP_UNSEEN uint64_t stop_atomic(volatile void *where, unsigned int bytes, enum simt_op op,
+				 uint64_t operand, uint64_t expected, enum simt_order order,
+				 enum simt_scope scope, const char *site)
+{
+	stop_point();
+	return simt_atomic(where, bytes, op, operand, expected, order, scope, site);
+}
+
+#undef SIMT_AT32
+#undef SIMT_AT64
+#define SIMT_AT32(where, op, operand, expected, order, scope)                                   \
+	((uint32_t)stop_atomic(SIMT_P32(where), 4, op, operand, expected, order, scope, SIMT_SITE))
+#define SIMT_AT64(where, op, operand, expected, order, scope)                                   \
+	stop_atomic(SIMT_P64(where), 8, op, operand, expected, order, scope, SIMT_SITE)
+
+/* Before a run: nobody stops yet, and so many lanes are to leave. */
+static inline void stop_begin(uint32_t others)
+{
+	memset(&stop, 0, sizeof(stop));
+	stop.others = others;
+}
+
+/* The caller stops before its `atomics`-th atomic from now on, unless it ends before. */
+STOP_UNSEEN void stop_after(uint32_t atomics)
+{
+	stop.after[stop_self()] = atomics;
+}
+
+/* The caller does no more. */
+static inline void stop_leave(void)
+{
+	(void)simt_atomic(&stop.others, 4, SIMT_ADD, ~0u, 0, MAM_RELAXED, MAM_AT_DEVICE, "leaves");
+}
+
+#endif
