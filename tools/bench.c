@@ -14,6 +14,7 @@
 #include "kit/args.h"
 #include "bench/bench.h"
 #include "bench/lists.h"
+#include "bench/device_bench.h"
 #include "bench/pages_bench.h"
 #include "bench/plot.h"
 #include "bench/training.h"
@@ -343,6 +344,7 @@ static const struct {
 	int (*run)(int argc, char **argv); /* argv[0] is the name */
 } benches[] = {
 	{ "host", "mam bench host", bench_host },
+	{ "device", "mam bench device", device_main },
 	{ "pages", "mam bench pages", pages_main },
 	{ "plot", "mam bench plot", plot_main },
 	{ "trace", "mam bench trace", bench_trace },
@@ -353,7 +355,7 @@ int bench_main(int argc, char **argv)
 	size_t i;
 
 	if (argc < 2) {
-		message_error("say what: mam bench host, pages, plot or trace; see mam bench --help");
+		message_error("say what: mam bench host, device, pages, plot or trace; see mam bench --help");
 		return STATUS_BAD;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
@@ -366,6 +368,6 @@ int bench_main(int argc, char **argv)
 			return benches[i].run(argc - 1, argv + 1);
 		}
 	}
-	message_error("there is no '%s'; there are host, pages, plot and trace", argv[1]);
+	message_error("there is no '%s'; there are host, device, pages, plot and trace", argv[1]);
 	return STATUS_BAD;
 }

@@ -407,6 +407,8 @@ struct bench_machine {
 };
 
 void bench_machine_read(struct bench_machine *machine);
+/* bench_machine_read_host - all but the GPU, which is not looked for */
+void bench_machine_read_host(struct bench_machine *machine);
 
 /* bench_results_may_save - to be asked before all the work; false: errno says why */
 bool bench_results_may_save(const char *path);

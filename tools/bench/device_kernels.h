@@ -4,7 +4,7 @@
  * them back. Before it an adapter has said what that is: bench_malloc() and bench_free().
  *
  *   get    each asker takes an object
- *   fill   the same, of those that have none
+ *   fill   the same, of those that have none; who gets none is counted
  *   give   each asker gives its object back
  *   share  so many of the askers, which ones looks like chance, give theirs back
  *
@@ -28,9 +28,10 @@ MAM_KFN void device_fill(const struct device_job *job)
 {
 	uint32_t asker;
 
-	if (device_asks(job, &asker) && job->got[asker] == 0)
-		job->got[asker] =
-			(uint64_t)(uintptr_t)bench_malloc(job->heap, device_bytes_of(job, asker));
+	if (!device_asks(job, &asker) || job->got[asker] != 0)
+		return;
+	job->got[asker] = (uint64_t)(uintptr_t)bench_malloc(job->heap, device_bytes_of(job, asker));
+	device_tell(&job->found->none, job->got[asker] == 0);
 }
 
 DEVICE_KERNEL(get, device_get)

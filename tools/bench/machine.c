@@ -67,17 +67,14 @@ static void flatten(char *text)
 	}
 }
 
-void bench_machine_read(struct bench_machine *machine)
+void bench_machine_read_host(struct bench_machine *machine)
 {
 	struct utsname names;
 	time_t now = time(NULL);
 	struct tm parts;
 
-	if (!bench_cuda_facts(machine->gpu, sizeof(machine->gpu), machine->driver,
-			      sizeof(machine->driver))) {
-		snprintf(machine->gpu, sizeof(machine->gpu), "none");
-		snprintf(machine->driver, sizeof(machine->driver), "none");
-	}
+	snprintf(machine->gpu, sizeof(machine->gpu), "none");
+	snprintf(machine->driver, sizeof(machine->driver), "none");
 	read_cpu(machine->cpu, sizeof(machine->cpu));
 	if (uname(&names) == 0)
 		snprintf(machine->kernel, sizeof(machine->kernel), "%.40s %.80s", names.sysname,
@@ -88,7 +85,17 @@ void bench_machine_read(struct bench_machine *machine)
 	    strftime(machine->date, sizeof(machine->date), "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
 		snprintf(machine->date, sizeof(machine->date), "unknown");
 	read_commit(machine->commit, sizeof(machine->commit));
+	flatten(machine->commit);
+}
+
+void bench_machine_read(struct bench_machine *machine)
+{
+	bench_machine_read_host(machine);
+	if (!bench_cuda_facts(machine->gpu, sizeof(machine->gpu), machine->driver,
+			      sizeof(machine->driver))) {
+		snprintf(machine->gpu, sizeof(machine->gpu), "none");
+		snprintf(machine->driver, sizeof(machine->driver), "none");
+	}
 	flatten(machine->gpu);
 	flatten(machine->driver);
-	flatten(machine->commit);
 }

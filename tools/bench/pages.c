@@ -250,19 +250,8 @@ static int play(struct run *run)
 static int read_back(struct run *run)
 {
 	struct plot_rows rows = { .rows = NULL };
-	int status = plot_rows_read(run->request->read, &rows);
-	size_t i;
+	int status = plot_rows_read_back(run->request->read, &rows, &run->results, &run->machine);
 
-	for (i = 0; status == STATUS_GOOD && i < rows.count; i++) {
-		const char *const *fields = rows.rows[i].fields;
-
-		bench_results_add(&run->results, fields[0], fields[1], fields[2], fields[3],
-				  rows.rows[i].value);
-	}
-	snprintf(run->machine.gpu, sizeof(run->machine.gpu), "%.90s", rows.gpu);
-	snprintf(run->machine.driver, sizeof(run->machine.driver), "%.60s", rows.driver);
-	snprintf(run->machine.cpu, sizeof(run->machine.cpu), "%.120s", rows.cpu);
-	snprintf(run->machine.date, sizeof(run->machine.date), "%.30s", rows.date);
 	run->effort.name = "stored";
 	if (status == STATUS_GOOD)
 		status = tell(run);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "pages_bench.h"
+#include "rows.h"
 
 #define NAME_WIDTH 26
 
@@ -24,31 +25,6 @@ static const struct {
 	{ "pages-use", "share of the heap's bytes in use when 1% of requests fail", "used_ratio" },
 };
 
-static const char *show(double value, char *text, size_t bytes)
-{
-	if (value >= 99999.5)
-		snprintf(text, bytes, "%.3gM", value / 1e6);
-	else if (value >= 99.95)
-		snprintf(text, bytes, "%.0f", value);
-	else if (value >= 9.995)
-		snprintf(text, bytes, "%.1f", value);
-	else
-		snprintf(text, bytes, "%.2f", value);
-	return text;
-}
-
-static bool has_rows(const struct bench_results *results, const char *workload, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < results->count; i++) {
-		if (strcmp(results->rows[i].workload, workload) == 0 &&
-		    (name == NULL || strcmp(results->rows[i].peer, name) == 0))
-			return true;
-	}
-	return false;
-}
-
 static void put_head(const struct bench_results *results, const char *workload, const char *first,
 		     const char *second)
 {
@@ -56,7 +32,7 @@ static void put_head(const struct bench_results *results, const char *workload, 
 
 	printf("%-*s %8s %8s", NAME_WIDTH, "", first, second);
 	for (i = 0; i < pages_allocator_count; i++) {
-		if (has_rows(results, workload, pages_allocators[i].name))
+		if (bench_rows_has(results, workload, pages_allocators[i].name))
 			printf(" %11s", pages_allocators[i].name);
 	}
 	printf("\n");
@@ -74,7 +50,7 @@ static void put_cell(const struct bench_results *results, const char *workload, 
 	if (wrong > 0)
 		snprintf(text, sizeof(text), "wrong");
 	else if (bench_results_get(results, workload, name, parameter, metric, &value))
-		snprintf(text, sizeof(text), "%s%s", show(value, number, sizeof(number)),
+		snprintf(text, sizeof(text), "%s%s", bench_rows_show(value, number, sizeof(number)),
 			 none > 0 ? "!" : "");
 	printf(" %11s", text);
 }
@@ -83,23 +59,9 @@ static void put_ratio(const char *name, double mine, double theirs)
 {
 	char text[24];
 
-	printf(" %8s", name == NULL || theirs <= 0 ? "-" : show(mine / theirs, text, sizeof(text)));
-}
-
-/* Is row `at` the first of its workload and parameter? Lines are in the order of those. */
-static bool is_first(const struct bench_results *results, const char *workload, size_t at)
-{
-	const struct bench_result *rows = results->rows;
-	size_t i;
-
-	if (strcmp(rows[at].workload, workload) != 0)
-		return false;
-	for (i = 0; i < at; i++) {
-		if (strcmp(rows[i].workload, workload) == 0 &&
-		    strcmp(rows[i].parameter, rows[at].parameter) == 0)
-			return false;
-	}
-	return true;
+	printf(" %8s", name == NULL || theirs <= 0
+			       ? "-"
+			       : bench_rows_show(mine / theirs, text, sizeof(text)));
 }
 
 static void put_line(const struct bench_results *results, size_t table, const char *parameter)
@@ -122,7 +84,7 @@ static void put_line(const struct bench_results *results, size_t table, const ch
 	put_ratio(ceiling_name, mine, ceiling);
 	put_ratio(best_name, mine, best);
 	for (i = 0; i < pages_allocator_count; i++) {
-		if (has_rows(results, workload, pages_allocators[i].name))
+		if (bench_rows_has(results, workload, pages_allocators[i].name))
 			put_cell(results, workload, from, pages_allocators[i].name, parameter,
 				 tables[table].metric);
 	}
@@ -133,12 +95,12 @@ static void put_table(const struct bench_results *results, size_t table)
 {
 	size_t i;
 
-	if (!has_rows(results, tables[table].workload, NULL))
+	if (!bench_rows_has(results, tables[table].workload, NULL))
 		return;
 	printf("\n%s: %s\n", tables[table].workload, tables[table].title);
 	put_head(results, tables[table].workload, "/ceiling", "/best");
 	for (i = 0; i < results->count; i++) {
-		if (is_first(results, tables[table].workload, i))
+		if (bench_rows_is_first(results, tables[table].workload, i))
 			put_line(results, table, results->rows[i].parameter);
 	}
 }
@@ -146,7 +108,8 @@ static void put_table(const struct bench_results *results, size_t table)
 /* Who has steps to count, and was asked. */
 static bool has_steps(const struct bench_results *results, const struct pages_allocator *allocator)
 {
-	return allocator->role < PAGES_CEILING && has_rows(results, "pages-get", allocator->name);
+	return allocator->role < PAGES_CEILING &&
+	       bench_rows_has(results, "pages-get", allocator->name);
 }
 
 /* Measured, and what the paper's formulas say, where there is one. */
@@ -158,10 +121,10 @@ static void put_steps_cell(const struct bench_results *results, const char *allo
 
 	snprintf(name, sizeof(name), "%s-formula", allocator);
 	if (bench_results_get(results, "pages-get", allocator, parameter, metric, &value)) {
-		snprintf(cell, sizeof(cell), "%s", show(value, text, sizeof(text)));
+		snprintf(cell, sizeof(cell), "%s", bench_rows_show(value, text, sizeof(text)));
 		if (bench_results_get(results, "pages-get", name, parameter, metric, &formula))
 			snprintf(cell, sizeof(cell), "%s/%s", text,
-				 show(formula, other, sizeof(other)));
+				 bench_rows_show(formula, other, sizeof(other)));
 	}
 	printf(" %15s", cell);
 }
@@ -170,7 +133,7 @@ static void put_steps(const struct bench_results *results, const char *metric, c
 {
 	size_t i, a;
 
-	if (!has_rows(results, "pages-get", NULL))
+	if (!bench_rows_has(results, "pages-get", NULL))
 		return;
 	printf("\n%s\n%-*s", title, NAME_WIDTH, "");
 	for (a = 0; a < pages_allocator_count; a++) {
@@ -179,7 +142,7 @@ static void put_steps(const struct bench_results *results, const char *metric, c
 	}
 	printf("\n");
 	for (i = 0; i < results->count; i++) {
-		if (!is_first(results, "pages-get", i))
+		if (!bench_rows_is_first(results, "pages-get", i))
 			continue;
 		printf("%-*s", NAME_WIDTH, results->rows[i].parameter);
 		for (a = 0; a < pages_allocator_count; a++) {
@@ -234,9 +197,9 @@ static void put_targets(const struct bench_results *results, const struct pages_
 
 		if (target->known)
 			printf("%-40s %9s %-5s  %s %-6s  %s\n", target->label,
-			       show(target->value, value, sizeof(value)), target->unit,
+			       bench_rows_show(target->value, value, sizeof(value)), target->unit,
 			       target->at_most ? "<=" : ">=",
-			       show(target->bound, bound, sizeof(bound)),
+			       bench_rows_show(target->bound, bound, sizeof(bound)),
 			       is_met(target) ? "met" : "missed");
 	}
 }

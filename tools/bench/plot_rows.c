@@ -232,3 +232,22 @@ void plot_rows_footnote(const struct plot_rows *rows, char *text, size_t bytes)
 	if (used < bytes && rows->date[0] != '\0') /* the day is enough */
 		snprintf(text + used, bytes - used, "%s%.10s", used > 0 ? "; " : "", rows->date);
 }
+
+int plot_rows_read_back(const char *path, struct plot_rows *rows, struct bench_results *results,
+			struct bench_machine *machine)
+{
+	const int status = plot_rows_read(path, rows);
+	size_t i;
+
+	for (i = 0; status == STATUS_GOOD && i < rows->count; i++) {
+		const char *const *fields = rows->rows[i].fields;
+
+		bench_results_add(results, fields[0], fields[1], fields[2], fields[3],
+				  rows->rows[i].value);
+	}
+	snprintf(machine->gpu, sizeof(machine->gpu), "%.90s", rows->gpu);
+	snprintf(machine->driver, sizeof(machine->driver), "%.60s", rows->driver);
+	snprintf(machine->cpu, sizeof(machine->cpu), "%.120s", rows->cpu);
+	snprintf(machine->date, sizeof(machine->date), "%.30s", rows->date);
+	return status;
+}

@@ -32,6 +32,10 @@ void plot_rows_fini(struct plot_rows *rows);
 /* plot_rows_read - a file's rows and facts in the place of the same of earlier files. An exit
  * status; what is wrong was said. */
 int plot_rows_read(const char *path, struct plot_rows *rows);
+/* plot_rows_read_back - a file's rows and facts as if they just had been measured; `rows` holds the
+ * strings. An exit status; what is wrong was said. */
+int plot_rows_read_back(const char *path, struct plot_rows *rows, struct bench_results *results,
+			struct bench_machine *machine);
 /* plot_rows_take - what was just measured, which must outlive the rows; false: no memory */
 bool plot_rows_take(struct plot_rows *rows, const struct bench_results *results,
 		    const struct bench_machine *machine);

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_malloc.c - the works of `mam bench device` in which one kernel mallocs and a later one
+ * frees: W1, W2, W3, scaling, and W5.
+ *
+ * First a pass that is not timed, whose objects are checked; then a few rounds that are not told,
+ * until the heap is as it will be from then on; then those whose medians are told; and what the
+ * last one handed out is checked once more. A heap that takes nothing back begins each round anew.
+ */
+#include "device_play.h"
+#include "gpu.h"
+
+#define AT_A_TIME 8192 /* askers of W5's filling */
+
+static void tell_times(struct device_run *run, const struct device_heap *heap,
+		       const struct device_cell *cell, double *gets, double *gives)
+{
+	const double get = bench_measure_median(gets, run->repeats);
+
+	device_row(run, heap, cell, "us", get);
+	device_row(run, heap, cell, "mops", get > 0 ? cell->askers / get : 0);
+	if (gives != NULL) {
+		const double give = bench_measure_median(gives, run->repeats);
+
+		device_row(run, heap, cell, "free_us", give);
+		device_row(run, heap, cell, "free_mops", give > 0 ? cell->askers / give : 0);
+	}
+}
+
+static void tell_verdict(struct device_run *run, const struct device_heap *heap,
+			 const struct device_cell *cell, const struct device_verdict *verdict)
+{
+	device_row(run, heap, cell, "wrong", (double)verdict->wrong);
+	device_row(run, heap, cell, "none", (double)verdict->none);
+	if (verdict->wrong > 0)
+		device_note(run, heap, cell, "%s", verdict->why);
+}
+
+/* One round; the times may be NULL. */
+static bool play_round(struct device_heap *heap, const struct device_job *job, double *get,
+		       double *give)
+{
+	const struct device_allocator *allocator = heap->allocator;
+
+	if (!allocator->frees && allocator->reset != NULL && !allocator->reset(heap))
+		return false;
+	return device_launch(heap, "get", job, get) &&
+	       (!allocator->frees || device_launch(heap, "give", job, give));
+}
+
+/* A round whose objects are looked at. */
+static bool check_round(struct device_run *run, struct device_heap *heap,
+			const struct device_job *job, struct device_verdict *verdict)
+{
+	const struct device_allocator *allocator = heap->allocator;
+
+	return (allocator->frees || allocator->reset == NULL || allocator->reset(heap)) &&
+	       bench_gpu_fill(job->got, 0, job->askers * UINT64_C(8)) &&
+	       device_launch(heap, "get", job, NULL) && device_look(run, heap, job, verdict) &&
+	       (!allocator->frees || device_launch(heap, "give", job, NULL));
+}
+
+bool device_play_malloc(struct device_run *run, struct device_heap *heap,
+			const struct device_cell *cell)
+{
+	double gets[DEVICE_REPEATS_MAX], gives[DEVICE_REPEATS_MAX];
+	struct device_verdict verdict = { .none = 0 };
+	struct device_job job;
+	unsigned int i;
+
+	device_ask(run, heap, cell, &job);
+	if (!check_round(run, heap, &job, &verdict))
+		return false;
+	if (verdict.wrong == 0) {
+		for (i = 0; i < run->warm; i++) {
+			if (!play_round(heap, &job, NULL, NULL))
+				return false;
+		}
+		for (i = 0; i < run->repeats; i++) {
+			if (!play_round(heap, &job, &gets[i], &gives[i]))
+				return false;
+		}
+		verdict.none = 0; /* what is told is how it is from now on */
+		if (!check_round(run, heap, &job, &verdict))
+			return false;
+	}
+	tell_verdict(run, heap, cell, &verdict);
+	if (verdict.wrong == 0)
+		tell_times(run, heap, cell, gets, heap->allocator->frees ? gives : NULL);
+	return true;
+}
+
+/* ---- W5 ---- */
+
+/*
+ * What stays is in job's array from its begin on, `filled` places of which some are empty; who asks
+ * has a place behind them.
+ */
+struct nearly_full {
+	struct device_job fill, ask;
+};
+
+/*
+ * As many as go in, so many at a time: a heap may have to look everywhere for each request that
+ * fails. full->fill.askers is then how many asked.
+ */
+static bool fill_up(struct device_run *run, struct device_heap *heap, struct nearly_full *full)
+{
+	const uint32_t most = full->fill.askers;
+	struct device_job part = full->fill;
+	struct device_found found;
+	uint32_t at;
+
+	for (at = 0; at < most; at += part.askers) {
+		part.askers = most - at < AT_A_TIME ? most - at : AT_A_TIME;
+		part.got = full->fill.got + at;
+		if (!device_count_begin(run) || !device_launch(heap, "fill", &part, NULL) ||
+		    !device_count_end(run, &found))
+			return false;
+		full->fill.askers = at + part.askers;
+		if (found.none > part.askers / 100)
+			break;
+	}
+	return true;
+}
+
+/* Full again, then a share given back. */
+static bool prepare(const struct device_heap *heap, struct nearly_full *full,
+		    const struct device_cell *cell, uint32_t round)
+{
+	if (!device_launch(heap, "fill", &full->fill, NULL))
+		return false;
+	full->fill.seed = round * 1000003u;
+	full->fill.count = (uint32_t)((uint64_t)full->fill.askers * cell->share / 1000);
+	/* share asks by thread, of which there are enough */
+	return device_launch(heap, "share", &full->fill, NULL);
+}
+
+/* How many of the askers have nothing, and whether all that is live is as it should be. */
+static bool look_at_all(struct device_run *run, struct device_heap *heap,
+			const struct nearly_full *full, struct device_verdict *verdict)
+{
+	struct device_verdict alone = { .none = 0 }, together = { .none = 0 };
+	struct device_job all = full->fill;
+
+	all.askers += full->ask.askers;
+	if (!device_look(run, heap, &full->ask, &alone) || !device_look(run, heap, &all, &together))
+		return false;
+	verdict->none = alone.none > verdict->none ? alone.none : verdict->none;
+	if (verdict->wrong == 0) {
+		together.none = verdict->none;
+		*verdict = together;
+	}
+	return true;
+}
+
+bool device_play_w5(struct device_run *run, struct device_heap *heap,
+		    const struct device_cell *cell)
+{
+	const unsigned int rounds = run->warm + run->repeats;
+	double us[DEVICE_REPEATS_MAX];
+	struct device_verdict verdict = { .none = 0 };
+	struct nearly_full full;
+	unsigned int i;
+
+	device_ask(run, heap, cell, &full.fill);
+	full.ask = full.fill;
+	full.fill.askers = run->askers_max - cell->askers;
+	if (heap->ground_bytes / cell->least < full.fill.askers)
+		full.fill.askers = (uint32_t)(heap->ground_bytes / cell->least);
+	if (!bench_gpu_fill(full.fill.got, 0, full.fill.askers * UINT64_C(8)) ||
+	    !fill_up(run, heap, &full))
+		return false;
+	full.ask.got = full.fill.got + full.fill.askers;
+	for (i = 0; i < rounds; i++) {
+		if (!prepare(heap, &full, cell, i) ||
+		    !device_launch(heap, "get", &full.ask,
+				   i < run->warm ? NULL : &us[i - run->warm]) ||
+		    !look_at_all(run, heap, &full, &verdict) ||
+		    !device_launch(heap, "give", &full.ask, NULL))
+			return false;
+	}
+	tell_verdict(run, heap, cell, &verdict);
+	if (verdict.wrong > 0)
+		return true;
+	device_row(run, heap, cell, "failed_percent", (double)verdict.none * 100 / cell->askers);
+	tell_times(run, heap, cell, us, NULL);
+	return true;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_plan.c - what `mam bench device` asks, as a list of cells, and who plays them.
+ *
+ *   w1     every one of N threads mallocs once; a later kernel frees
+ *   w2     the same, of sizes from 4 to 8192 bytes
+ *   w3     the same, of one lane in each warp
+ *   w5     1 GiB is filled with 256-byte objects, a share of them, which looks like chance, given
+ *          back, then so many threads ask
+ *   scale  as w1, with 1 to 2^20 threads
+ * Heaps have 8 GiB, and 16 GiB where a million objects of 8192 bytes go in; less where the device
+ * has less free. Those of W4, W6 and W7 and what else there is are device_more.c's.
+ *
+ * Cells stand in the order in which they are played: what the targets are about comes first.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "device_bench.h"
+#include "device_play.h"
+
+#define K UINT32_C(1024)
+#define M (1024 * K)
+#define W5_OBJECT 256
+
+const char *device_plan_number(uint64_t number, char *text, size_t bytes)
+{
+	if (number >= M && number % M == 0)
+		snprintf(text, bytes, "%lluM", (unsigned long long)number / M);
+	else if (number >= K && number % K == 0)
+		snprintf(text, bytes, "%lluK", (unsigned long long)number / K);
+	else
+		snprintf(text, bytes, "%llu", (unsigned long long)number);
+	return text;
+}
+
+void device_plan_add(struct device_plan *plan, struct device_cell cell, const char *format, ...)
+{
+	va_list arguments;
+
+	if (plan->count == DEVICE_CELLS_MAX)
+		return;
+	va_start(arguments, format);
+	vsnprintf(cell.parameter, sizeof(cell.parameter), format, arguments);
+	va_end(arguments);
+	plan->cells[plan->count++] = cell;
+}
+
+static void add_malloc(struct device_plan *plan, enum device_work_kind work, uint32_t least,
+		       uint32_t most, uint32_t askers, bool fine)
+{
+	const struct device_cell cell = { .work = work,
+					  .heap_bytes = (most < 8192 || least < most ? 8 : 16) *
+							(uint64_t)BENCH_GIB,
+					  .askers = askers,
+					  .lanes = work == DEVICE_W3 ? 1 : DEVICE_WARP,
+					  .least = least,
+					  .most = most,
+					  .rounds = 1,
+					  .fine = fine };
+	char number[24], mix[16] = "";
+
+	if (least < most)
+		snprintf(mix, sizeof(mix), "%u..", least);
+	device_plan_add(plan, cell, "%s%uB %s", mix, most,
+			device_plan_number(askers, number, sizeof(number)));
+}
+
+static void plan_w1(struct device_plan *plan)
+{
+	static const uint32_t sizes[] = { 16, 64, 256, 1024, 4096, 8192 };
+	static const uint32_t askers[] = { 1 * M, 128 * K, 1 * K };
+	size_t i, k;
+
+	for (k = 0; k < sizeof(askers) / sizeof(askers[0]); k++) {
+		for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+			add_malloc(plan, DEVICE_W1, sizes[i], sizes[i], askers[k],
+				   askers[k] == 1 * K);
+	}
+}
+
+static void plan_w2(struct device_plan *plan)
+{
+	static const uint32_t askers[] = { 1 * M, 128 * K, 16 * K, 1 * K };
+	size_t k;
+
+	for (k = 0; k < sizeof(askers) / sizeof(askers[0]); k++)
+		add_malloc(plan, DEVICE_W2, 4, 8192, askers[k], k > 1);
+}
+
+static void plan_w3(struct device_plan *plan)
+{
+	static const uint32_t askers[] = { 1 * M, 128 * K, 1 * K };
+	size_t k;
+
+	for (k = 0; k < sizeof(askers) / sizeof(askers[0]); k++) {
+		add_malloc(plan, DEVICE_W3, 64, 64, askers[k], k > 1);
+		add_malloc(plan, DEVICE_W3, 256, 256, askers[k], k > 0);
+	}
+}
+
+static void plan_w5(struct device_plan *plan)
+{
+	static const uint32_t shares[] = { 500, 100, 10 }, askers[] = { 16 * K, 4 * K };
+	char number[24];
+	size_t i, k;
+
+	for (i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+		for (k = 0; k < sizeof(askers) / sizeof(askers[0]); k++)
+			device_plan_add(plan,
+					(struct device_cell){ .work = DEVICE_W5,
+							      .heap_bytes = BENCH_GIB,
+							      .askers = askers[k],
+							      .lanes = DEVICE_WARP,
+							      .least = W5_OBJECT,
+							      .most = W5_OBJECT,
+							      .rounds = 1,
+							      .share = shares[i],
+							      .fine = askers[k] != 16 * K },
+					"%uB %u%% %s", W5_OBJECT, shares[i] / 10,
+					device_plan_number(askers[k], number, sizeof(number)));
+	}
+}
+
+static void plan_scale(struct device_plan *plan)
+{
+	uint32_t askers;
+
+	for (askers = 1; askers <= 1 * M; askers *= 2)
+		add_malloc(plan, DEVICE_SCALE, 64, 64, askers, true);
+}
+
+const struct device_work device_works[DEVICE_WORKS] = {
+	[DEVICE_W1] = { "w1", "malloc, all at once", plan_w1, device_play_malloc },
+	[DEVICE_W2] = { "w2", "malloc of mixed sizes", plan_w2, device_play_malloc },
+	[DEVICE_W3] = { "w3", "malloc by one lane of each warp", plan_w3, device_play_malloc },
+	[DEVICE_W4] = { "w4", "malloc, write and free in one kernel", device_plan_w4,
+			device_play_w4 },
+	[DEVICE_W5] = { "w5", "malloc in a heap that is nearly full", plan_w5, device_play_w5 },
+	[DEVICE_W6] = { "w6", "how much of a heap is in use when requests fail", device_plan_w6,
+			device_play_w6 },
+	[DEVICE_W7] = { "w7", "one warp alone", device_plan_w7, device_play_w7 },
+	[DEVICE_SCALE] = { "scale", "malloc, from one thread up", plan_scale, device_play_malloc },
+	[DEVICE_FRAGMENT] = { "fragment", "the range of addresses after random churn",
+			      device_plan_fragment, device_play_fragment },
+	[DEVICE_REGISTERS] = { "registers", "of a kernel that calls it", device_plan_registers,
+			       device_play_registers },
+	[DEVICE_START] = { "start", "a new heap, and the first kernel on it", device_plan_start,
+			   device_play_start },
+	[DEVICE_GRAPH] = { "graph", "adjacency lists that grow", device_plan_graph,
+			   device_play_graph },
+	[DEVICE_GENERATE] = { "generate", "threads make work for others", device_plan_generate,
+			      device_play_generate },
+};
+
+void device_plan_make(struct device_plan *plan)
+{
+	/* In which order, where the bench's time may be up before its end. */
+	static const enum device_work_kind order[] = {
+		DEVICE_REGISTERS, DEVICE_W1,       DEVICE_W2,    DEVICE_W3,    DEVICE_W4,
+		DEVICE_W5,        DEVICE_W6,       DEVICE_W7,    DEVICE_START, DEVICE_SCALE,
+		DEVICE_FRAGMENT,  DEVICE_GENERATE, DEVICE_GRAPH,
+	};
+	size_t i;
+
+	plan->count = 0;
+	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+		device_works[order[i]].plan(plan);
+}
+
+bool device_plan_takes_part(const struct device_allocator *allocator,
+			    const struct device_cell *cell)
+{
+	const bool simple = cell->work == DEVICE_W1 || cell->work == DEVICE_W2 ||
+			    cell->work == DEVICE_W3 || cell->work == DEVICE_SCALE;
+
+	if (allocator->one_size && cell->least != cell->most)
+		return false;
+	if (allocator->slow && cell->work == DEVICE_W3)
+		return cell->askers <= 1 * K;
+	if (allocator->slow && simple) /* it takes seconds for what others do in microseconds */
+		return cell->askers <= (cell->most <= 64 ? 1 * M : 128 * K);
+	if (cell->work == DEVICE_W5)
+		return allocator->frees && !allocator->slow;
+	return true;
+}
