@@ -38,26 +38,91 @@ static inline void motion_disown(struct okit *kit, uint32_t class_, uint32_t wor
 		okit_disown(kit, mam_books_at(kit->heap, class_, word, mam_ffs64(slots) - 1));
 }
 
+/* ---- pieces of the heap, by class and word -------------------------------------------------- */
+
+#ifdef MAM_KTABLE
+#define MOTION_CLASS(class_) mam_traits_of(class_)
+#else
+#define MOTION_CLASS(class_) (class_)
+#endif
+
+static inline uint64_t motion_span(uint32_t class_, uint32_t word)
+{
+	return mam_slab_span(MOTION_CLASS(class_), word);
+}
+
+/* Takes the units of a slab, in a block that was seen as `taken`. */
+static inline bool motion_ground(struct okit *kit, uint32_t class_, uint32_t word, uint64_t taken)
+{
+	return mam_slab_ground(kit->heap, MOTION_CLASS(class_), word, taken);
+}
+
+static inline void motion_publish(struct okit *kit, uint32_t class_, uint32_t word, uint64_t left)
+{
+#ifdef MAM_KTABLE
+	mam_slab_publish(kit->heap, class_, mam_traits_of(class_), word, left);
+#else
+	mam_slab_publish(kit->heap, class_, word, left);
+#endif
+}
+
+/* Slots of `chosen`, whatever is there; the caller's from now on. */
+static inline uint64_t motion_claim(struct okit *kit, uint32_t class_, uint32_t word,
+				    uint64_t chosen)
+{
+	chosen &= mam_slots_claim(mam_books_words(kit->heap, class_), word, chosen);
+	motion_own(kit, class_, word, chosen);
+	return chosen;
+}
+
+static inline void motion_release(struct okit *kit, uint32_t class_, uint32_t word, uint64_t slots)
+{
+	uint64_t seen;
+
+	motion_disown(kit, class_, word, slots);
+	seen = mam_slots_release(mam_books_words(kit->heap, class_), word, slots);
+	MAM_KASSERT(!(seen & slots));
+}
+
+/* A slot of the class by a pass alone, for one lane. */
+static inline void *motion_by_pass(struct okit *kit, uint32_t class_)
+{
+	struct mam_kslot mine = { .word = 0, .slot = MAM_NO_SLOT };
+	uint32_t mask = 1u << mam_lane();
+	void *object;
+
+	mine = mam_seek_pass(kit->heap, mask, mask, class_, mine);
+	if (mine.slot == MAM_NO_SLOT) {
+		okit_count_failure(kit, mam_class_bytes(class_));
+		return NULL;
+	}
+	object = mam_books_at(kit->heap, class_, mine.word, mine.slot);
+	okit_own(kit, object, mam_class_bytes(class_));
+	return object;
+}
+
 /* Opens the slab that has this word, with the slots of `used` the caller's. False: not free. */
 static inline bool motion_open(struct okit *kit, uint32_t class_, uint32_t word, uint64_t used)
 {
-	uint64_t *bits = mam_pages_bits(kit->heap->units);
-	uint64_t taken = mam_bitmap_load(bits, mam_slab_block(class_, word));
+	uint32_t block = mam_books_unit(class_, word) / MAM_BLOCK_UNITS;
+	uint64_t taken = mam_bitmap_load(mam_pages_bits(kit->heap->units), block);
 
-	if (!mam_slab_ground(kit->heap, class_, word, taken))
+	if (!motion_ground(kit, class_, word, taken))
 		return false;
-	mam_slab_publish(kit->heap, class_, word, mam_slots_all(class_) & ~used);
+	motion_publish(kit, class_, word, okit_all_slots(class_) & ~used);
 	motion_own(kit, class_, word, used);
 	return true;
 }
 
-/* Before a run: the slab is there, and somebody has the slots of `used`. */
+/* ---- before a run --------------------------------------------------------------------------- */
+
+/* The slab is there, and somebody has the slots of `used`. */
 static inline void motion_slab(struct okit *kit, uint32_t class_, uint32_t word, uint64_t used)
 {
 	ck_assert(motion_open(kit, class_, word, used));
 }
 
-/* Before a run: somebody has so many units in a row, 9 to 63. */
+/* Somebody has so many units in a row, 9 to 63. */
 static inline void motion_run(struct okit *kit, uint32_t unit, uint32_t n)
 {
 	mam_pages_bits(kit->heap->units)[unit / 64] |= mam_bits_span(unit % 64, n);

@@ -13,10 +13,10 @@ static struct {
 	uint64_t won[4];
 } got;
 
+/* In block 0. */
 static bool is_free(const struct okit *kit, uint32_t class_, uint32_t word)
 {
-	return !(mam_pages_bits(kit->heap->units)[mam_slab_block(class_, word)] &
-		 mam_slab_span(class_, word)) &&
+	return !(mam_pages_bits(kit->heap->units)[0] & motion_span(class_, word)) &&
 	       !mam_books_words(kit->heap, class_)[word];
 }
 
@@ -36,8 +36,7 @@ MAM_KERNEL(close_and_claim)
 
 	motion_wait(8);
 	if (mam_block()) {
-		got.won[0] = mam_slots_claim(mam_books_words(kit->heap, 4), 1, chosen) & chosen;
-		motion_own(kit, 4, 1, got.won[0]);
+		got.won[0] = motion_claim(kit, 4, 1, chosen);
 	} else {
 		got.did[0] = mam_slab_close(kit->heap, 4, 1);
 	}
@@ -96,22 +95,18 @@ MAM_KERNEL(stale_claim)
 {
 	struct okit *kit = argument;
 	uint32_t class_ = *(const uint32_t *)kit->plan, i;
-	uint64_t chosen, won;
 
 	if (!mam_block()) {
 		if (mam_slab_close(kit->heap, 4, 1)) {
 			got.did[0] = true;
 			MAM_KASSERT(motion_open(kit, class_, class_ == 8 ? 0 : 1,
-						mam_slots_all(class_) >> 1));
+						okit_all_slots(class_) >> 1));
 		}
 		return;
 	}
 	for (i = 0; i < 3; i++) {
 		motion_wait(6);
-		chosen = ONE << 63 | ONE << motion_below(50);
-		won = mam_slots_claim(mam_books_words(kit->heap, 4), 1, chosen) & chosen;
-		motion_own(kit, 4, 1, won);
-		got.won[0] |= won;
+		got.won[0] |= motion_claim(kit, 4, 1, ONE << 63 | ONE << motion_below(50));
 	}
 }
 
@@ -206,8 +201,8 @@ static void begin_eight(void *argument)
 
 static bool meet(uint32_t a, uint32_t b)
 {
-	return mam_slab_span(places[a].class_, places[a].word) &
-	       mam_slab_span(places[b].class_, places[b].word);
+	return motion_span(places[a].class_, places[a].word) &
+	       motion_span(places[b].class_, places[b].word);
 }
 
 /* Four lanes, each with a place, and with any idea of what is taken there. */
@@ -219,10 +214,10 @@ MAM_KERNEL(open_one)
 
 	/* What it saw may be long ago. */
 	motion_wait(6);
-	got.did[mam_block()] = mam_slab_ground(kit->heap, class_, places[i].word, taken);
+	got.did[mam_block()] = motion_ground(kit, class_, places[i].word, taken);
 	if (got.did[mam_block()]) {
-		mam_slab_publish(kit->heap, class_, places[i].word, 0);
-		motion_own(kit, class_, places[i].word, mam_slots_all(class_));
+		motion_publish(kit, class_, places[i].word, 0);
+		motion_own(kit, class_, places[i].word, okit_all_slots(class_));
 	}
 	got.won[mam_block()] = i;
 }
@@ -311,17 +306,15 @@ static void give(struct okit *kit, struct held *held)
 	}
 	/* Some of them at once, without the lanes' ways of coming together. */
 	some = some & held->slots ? some & held->slots : held->slots;
-	motion_disown(kit, held->class_, held->word, some);
-	MAM_KASSERT(!(mam_slots_release(mam_books_words(kit->heap, held->class_), held->word,
-					some) &
-		      some));
+	motion_release(kit, held->class_, held->word, some);
 	held->slots &= ~some;
 }
 
 static void take(struct okit *kit, struct held *held)
 {
 	uint32_t i = motion_below(PLACES), class_ = places[i].class_, word = places[i].word;
-	uint64_t chosen = mam_slots_all(class_);
+	uint64_t chosen = okit_all_slots(class_) &
+			  mam_bits_span(motion_below(62), 1 + motion_below(3));
 
 	held->class_ = class_;
 	held->word = word;
@@ -331,14 +324,9 @@ static void take(struct okit *kit, struct held *held)
 		held->slots = (uintptr_t)okit_alloc(kit, 9 << MAM_UNIT_SHIFT);
 		return;
 	case 1:
-		chosen = mam_slots_lowest(chosen, motion_below(3));
 		held->slots = motion_open(kit, class_, word, chosen) ? chosen : 0;
 		return;
-	default:
-		chosen &= mam_bits_span(motion_below(62), 3);
-		chosen &= mam_slots_claim(mam_books_words(kit->heap, class_), word, chosen);
-		motion_own(kit, class_, word, chosen);
-		held->slots = chosen;
+	default: held->slots = motion_claim(kit, class_, word, chosen);
 	}
 }
 
