@@ -1,11 +1,12 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# gpu-lib.sh - what gpu-clients.sh and gpu-stress.sh share: which mam, which GPU, which compiler, and the head of a
-# results file. A script sets $here to its folder and $script to its name, takes its arguments' defaults, sources
-# this file, and calls gpu_start.
-#
-# Set by gpu_start:  mam, folder, nvcc, gpu, gpu_name (short: h100-80gb-hbm3 is h100), arch, cuda_home, commit
+# gpu-lib.sh - what gpu-*.sh share. A script sets $here to its folder and $script to its name, takes its arguments'
+# defaults, sources this file, and calls one of:
+#   gpu_start    of gpu-clients.sh and gpu-stress.sh: which mam, which GPU, which compiler, and the head of a results
+#                file. Sets mam, folder, nvcc, gpu, gpu_name (short: h100-80gb-hbm3 is h100), arch, cuda_home, commit
+#   bench_start  of gpu-pages.sh and gpu-device.sh, which compile nothing. Sets mam, folder, gpu (short), csv, log,
+#                begun, work (a folder that goes at the end), budget, start, failed
 # shellcheck disable=SC2034,SC2154 # shared with those
 
 stop() # STATUS SENTENCE
@@ -45,6 +46,69 @@ gpu_start() # [MAM [FOLDER]]
 	esac
 	cuda_home=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
 	commit=${BENCH_COMMIT:-$(first_line git -C "$here" rev-parse --short HEAD)}
+}
+
+bench_start() # WHAT MAM FOLDER - of mam bench WHAT; numbers go to FOLDER/WHAT-<gpu>.csv
+{
+	mam=$2
+	folder=$3
+	[ -x "$mam" ] || stop 2 "$mam is not a program; give the path of the mam command"
+	mkdir -p "$folder" || stop 2 "$folder cannot be made; choose another folder"
+	case $budget in
+	'' | *[!0-9]*) stop 2 "BUDGET is a number of seconds, not '$budget'" ;;
+	esac
+	name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2> /dev/null | head -n 1)
+	[ -n "$name" ] || stop 77 "nvidia-smi finds no GPU; run this on a machine that has one"
+	# "NVIDIA H100 80GB HBM3" -> h100; "NVIDIA GeForce RTX 4090" -> rtx4090
+	gpu=$(printf '%s\n' "$name" | tr '[:upper:]' '[:lower:]' |
+		sed -e 's/nvidia//g; s/geforce//; s/tesla//; s/quadro//; s/\(rtx\|gtx\) */\1/' -e 's/^ *//' \
+			-e 's/[ -].*//' -e 's/[^a-z0-9]//g')
+	[ -n "$gpu" ] || gpu=gpu
+	csv=$folder/$1-$gpu.csv
+	log=$folder/$1-$gpu.log
+	begun=$folder/$1-$gpu.begun
+	: > "$log"
+	: > "$begun"
+	rm -f "$csv"
+	work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-bench.XXXXXX") || exit 2
+	trap 'rm -rf "$work"' EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	start=$(date +%s)
+	failed=0
+}
+
+left() # seconds of the budget
+{
+	left_now=$((budget - ($(date +%s) - start)))
+	echo $((left_now > 1 ? left_now : 1))
+}
+
+say() # WORD...
+{
+	echo "$*" | tee -a "$log"
+}
+
+find_sanitizer()
+{
+	command -v compute-sanitizer || command -v "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer"
+}
+
+# A bench on small heaps under compute-sanitizer, where a kernel may take its time.
+sanitize() # TOOL WHOM WHAT OPTION...
+{
+	sanitize_tool=$1
+	sanitize_whom=$2
+	sanitize_what=$3
+	shift 3
+	[ "$(left)" -gt 8 ] || { say "compute-sanitizer $sanitize_tool, $sanitize_whom: no time left"; return; }
+	BENCH_GRACE=60 timeout -k 5 "$(left)" "$sanitizer" --tool "$sanitize_tool" --error-exitcode 9 \
+		"$mam" bench "$sanitize_what" --smoke "$@" -p > "$work/words" 2>&1
+	sanitize_status=$?
+	cat "$work/words" >> "$log"
+	say "compute-sanitizer $sanitize_tool, $sanitize_whom: status $sanitize_status; $(
+		grep 'ERROR SUMMARY\|RACECHECK SUMMARY' "$work/words" | tail -n 1 | sed 's/=* *//')"
+	[ $sanitize_status -eq 0 ] || failed=1
 }
 
 # The eight lines that every results file begins with.

@@ -20,61 +20,21 @@
 # Exit status: 0; 1 when a part failed or a check found a fault of mam's; 2 for a wrong call; 77 without a GPU.
 set -u
 
-die() # STATUS SENTENCE
-{
-	echo "gpu-pages.sh: $2" >&2
-	exit "$1"
-}
-
-[ $# -eq 2 ] || die 2 "usage: gpu-pages.sh MAM FOLDER"
-mam=$1
-folder=$2
-[ -x "$mam" ] || die 2 "$mam is not a program; give the path of the mam command"
-mkdir -p "$folder" || die 2 "$folder cannot be made; choose another folder"
+here=$(dirname "$0")
+script=gpu-pages.sh
+# shellcheck source=tools/bench/gpu-lib.sh
+. "$here/gpu-lib.sh" || exit 2
+[ $# -eq 2 ] || stop 2 "usage: gpu-pages.sh MAM FOLDER"
 quick=${QUICK:-0}
 budget=${BUDGET:-230}
 [ "$quick" = 1 ] && [ -z "${BUDGET:-}" ] && budget=60
-case $budget in
-'' | *[!0-9]*) die 2 "BUDGET is a number of seconds, not '$budget'" ;;
-esac
-
-name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)
-[ -n "$name" ] || die 77 "nvidia-smi finds no GPU; run this on a machine that has one"
-
-# "NVIDIA H100 80GB HBM3" -> h100; "NVIDIA GeForce RTX 4090" -> rtx4090
-gpu=$(printf '%s\n' "$name" | tr '[:upper:]' '[:lower:]' |
-	sed -e 's/nvidia//g; s/geforce//; s/tesla//; s/quadro//; s/\(rtx\|gtx\) */\1/' -e 's/^ *//' \
-	    -e 's/[ -].*//' -e 's/[^a-z0-9]//g')
-[ -n "$gpu" ] || gpu=gpu
-csv=$folder/pages-$gpu.csv
-log=$folder/pages-$gpu.log
-begun=$folder/pages-$gpu.begun
-: >"$log"
-: >"$begun"
-rm -f "$csv"
-work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-pages.XXXXXX") || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-start=$(date +%s)
-failed=0
-
-left() # seconds of the budget
-{
-	left_now=$((budget - ($(date +%s) - start)))
-	echo $((left_now > 1 ? left_now : 1))
-}
-
-say() # WORD...
-{
-	echo "$*" | tee -a "$log"
-}
+bench_start pages "$1" "$2"
 
 # ---- 1. the bench ----
 
 peers=$("$mam" bench pages --list | awk -F '\t' '$1 == "allocator" && $2 != "mam-pages" { print $2 }' | tr '\n' ',' |
 	sed 's/,$//')
-[ -n "$peers" ] || die 2 "$mam has no mam bench pages"
+[ -n "$peers" ] || stop 2 "$mam has no mam bench pages"
 
 # Rows of FILE join the others; where both have a number, it is replaced.
 merge() # FILE
@@ -117,7 +77,7 @@ for round in 1 2 3; do
 	say "gpu-pages.sh: once more without $culprit (round $round)"
 	peers=$(printf '%s' "$peers" | tr ',' '\n' | grep -vx "$culprit" | tr '\n' ',' | sed 's/,$//')
 done
-[ -s "$csv" ] || die 1 "mam bench pages wrote no numbers; its words are in $log"
+[ -s "$csv" ] || stop 1 "mam bench pages wrote no numbers; its words are in $log"
 
 # ---- 2. the pictures ----
 
@@ -125,27 +85,14 @@ done
 
 # ---- 3. compute-sanitizer ----
 
-sanitizer=$(command -v compute-sanitizer || command -v "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer")
-sanitize() # TOOL PEERS
-{
-	[ "$(left)" -gt 8 ] || { say "compute-sanitizer $1, $2: no time left"; return; }
-	# A kernel may take its time there.
-	BENCH_GRACE=60 timeout -k 5 "$(left)" "$sanitizer" --tool "$1" --error-exitcode 9 "$mam" bench pages --smoke --pages 65536 \
-		--peers "$2" -p >"$work/words" 2>&1
-	status=$?
-	cat "$work/words" >>"$log"
-	say "compute-sanitizer $1, mam and $2: status $status; $(grep 'ERROR SUMMARY\|RACECHECK SUMMARY' "$work/words" |
-		tail -n 1 | sed 's/=* *//')"
-	[ $status -eq 0 ] || failed=1
-}
-
+sanitizer=$(find_sanitizer)
 if [ "$sanitizer_seconds" -eq 0 ]; then
 	:
 elif [ -n "$sanitizer" ]; then
-	sanitize memcheck none
-	sanitize racecheck none
-	sanitize memcheck rw,rw-bm,crw,corw,rw-malloc,queue,bump,bumpw
-	sanitize racecheck rw,rw-bm,crw,corw,rw-malloc,queue,bump,bumpw
+	for peers in none rw,rw-bm,crw,corw,rw-malloc,queue,bump,bumpw; do
+		sanitize memcheck "mam and $peers" pages --pages 65536 --peers "$peers"
+		sanitize racecheck "mam and $peers" pages --pages 65536 --peers "$peers"
+	done
 else
 	say "compute-sanitizer was not found: nothing is known of it"
 fi

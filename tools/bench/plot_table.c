@@ -70,6 +70,18 @@ static const struct plot_drawn walkers[] = {
 	{ "queue, formula", "other dash", { "queue-formula" }, NULL },
 };
 
+/* mam bench device. */
+static const struct plot_drawn mallocs[] = {
+	{ "mam", "mam", { "mam" }, NULL },
+	{ "CoRW, one size", "torch", { "corw" }, NULL },
+	{ "CRW, one size", "async", { "crw" }, NULL },
+	{ "RW, one size", "rmm", { "rw" }, NULL },
+	{ "RW_malloc", "jemalloc", { "rw-malloc" }, NULL },
+	{ "CUDA malloc", "cuda", { "cuda-malloc" }, NULL },
+	{ "counter", "plain dash", { "bump" }, NULL },
+	{ "counter, a warp", "mimalloc dash", { "bumpw" }, NULL },
+};
+
 #define SIZES                                                                                 \
 	{                                                                                     \
 		"1B", "8B", "64B", "512B", "4KiB", "32KiB", "256KiB", "2MiB", "16MiB", "128MiB" \
@@ -147,6 +159,44 @@ static const struct plot_drawn walkers[] = {
 			  NULL,                                                                 \
 			  { "1M 10% 1K", "1M 10% 4K", "1M 10% 16K" },                           \
 			  { "1K", "4K", "16K" } },                                              \
+	}
+
+#define OBJECTS(askers)                                                                  \
+	{                                                                                \
+		"16B " askers, "64B " askers, "256B " askers, "1024B " askers,           \
+			"4096B " askers, "8192B " askers                                 \
+	}
+#define SHORT_OBJECTS                               \
+	{                                           \
+		"16", "64", "256", "1K", "4K", "8K" \
+	}
+#define DOUBLED                                                                                \
+	{                                                                                      \
+		"64B 1", "64B 2", "64B 4", "64B 8", "64B 16", "64B 32", "64B 64", "64B 128",   \
+			"64B 256", "64B 512", "64B 1K", "64B 2K", "64B 4K", "64B 8K",          \
+			"64B 16K", "64B 32K", "64B 64K", "64B 128K", "64B 256K", "64B 512K",   \
+			"64B 1M"                                                               \
+	}
+#define SHORT_DOUBLED                                                                          \
+	{                                                                                      \
+		"1", "2", "4", "8", "16", "32", "64", "128", "256", "512", "1K", "2K", "4K",   \
+			"8K", "16K", "32K", "64K", "128K", "256K", "512K", "1M"                \
+	}
+#define MIXED                                                                     \
+	{                                                                         \
+		"4..8192B 1K", "4..8192B 16K", "4..8192B 128K", "4..8192B 1M"     \
+	}
+#define SHORT_MIXED                  \
+	{                            \
+		"1K", "16K", "128K", "1M" \
+	}
+#define NEARLY_FULL(askers)                                                  \
+	{                                                                    \
+		"256B 50% " askers, "256B 10% " askers, "256B 1% " askers    \
+	}
+#define SHORT_NEARLY_FULL     \
+	{                     \
+		"50", "10", "1" \
 	}
 
 const struct plot_figure plot_figures[] = {
@@ -312,6 +362,55 @@ const struct plot_figure plot_figures[] = {
 	  sizeof(pagers) / sizeof(pagers[0]),
 	  { { "16K ask, all free", "mops", NULL, REQUESTS("32M 100% 16K"), SHORT_REQUESTS },
 	    { "128K ask, 50% free", "mops", NULL, REQUESTS("32M 50% 128K"), SHORT_REQUESTS } } },
+	{ "device-sizes.svg",
+	  "malloc in kernels, against size",
+	  "every thread asks once, heap of 8 GiB (16 GiB at 8 KiB); more is better",
+	  "million objects a second",
+	  "bytes that each thread asks for",
+	  "device-w1",
+	  mallocs,
+	  sizeof(mallocs) / sizeof(mallocs[0]),
+	  { { "1M threads", "mops", NULL, OBJECTS("1M"), SHORT_OBJECTS },
+	    { "128K threads", "mops", NULL, OBJECTS("128K"), SHORT_OBJECTS } } },
+	{ "device-frees.svg",
+	  "free in kernels, against size",
+	  "what a kernel before took, every thread once; more is better",
+	  "million objects a second",
+	  "bytes that each thread had asked for",
+	  "device-w1",
+	  mallocs,
+	  sizeof(mallocs) / sizeof(mallocs[0]),
+	  { { "1M threads", "free_mops", NULL, OBJECTS("1M"), SHORT_OBJECTS },
+	    { "128K threads", "free_mops", NULL, OBJECTS("128K"), SHORT_OBJECTS } } },
+	{ "device-threads.svg",
+	  "malloc in kernels, against threads",
+	  "64 bytes each, heap of 8 GiB; more is better",
+	  "million objects a second",
+	  "threads that ask",
+	  "device-scale",
+	  mallocs,
+	  sizeof(mallocs) / sizeof(mallocs[0]),
+	  { { NULL, "mops", NULL, DOUBLED, SHORT_DOUBLED } } },
+	{ "device-mixed.svg",
+	  "malloc of mixed sizes in kernels, against threads",
+	  "4 to 8192 bytes each, heap of 8 GiB; more is better",
+	  "million objects a second",
+	  "threads that ask, and give back",
+	  "device-w2",
+	  mallocs,
+	  sizeof(mallocs) / sizeof(mallocs[0]),
+	  { { "malloc", "mops", NULL, MIXED, SHORT_MIXED },
+	    { "free", "free_mops", NULL, MIXED, SHORT_MIXED } } },
+	{ "device-full.svg",
+	  "malloc in a heap that is nearly full",
+	  "256 bytes each, 1 GiB, free places at random; less is better",
+	  "microseconds of the kernel",
+	  "per cent of the heap free",
+	  "device-w5",
+	  mallocs,
+	  sizeof(mallocs) / sizeof(mallocs[0]),
+	  { { "16K ask", "us", NULL, NEARLY_FULL("16K"), SHORT_NEARLY_FULL },
+	    { "4K ask", "us", NULL, NEARLY_FULL("4K"), SHORT_NEARLY_FULL } } },
 };
 
 const size_t plot_line_figures = sizeof(plot_figures) / sizeof(plot_figures[0]);

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #define PLOT_GROUPS_MAX 3
-#define PLOT_NAMES_MAX 10
+#define PLOT_NAMES_MAX 21
 
 /* Who is drawn, as what; the first of `peers` that has a row counts. */
 struct plot_drawn {
