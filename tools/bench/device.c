@@ -262,8 +262,11 @@ static int measure(struct run *run)
 	run->heard.results = &run->results;
 	run->heard.machine = &run->machine;
 	bench_machine_read_host(&run->machine);
-	if (device_watch(&run->play, &run->plan, &run->heard))
-		return tell(run);
+	if (device_watch(&run->play, &run->plan, &run->heard)) {
+		const int status = tell(run);
+
+		return run->heard.stopped && status == STATUS_GOOD ? STATUS_FAILED : status;
+	}
 	message_error("nothing can be measured here: %s", run->heard.refusal);
 	return STATUS_NO_GPU;
 }

@@ -57,8 +57,7 @@ struct device_heard {
 	char **names; /* strings that rows point to */
 	size_t name_count;
 	bool late;
-	size_t lost;       /* pairs */
-	bool ours_is_lost; /* one of them was of mam's */
+	bool stopped;      /* by a signal */
 	char refusal[240]; /* why nothing can be measured here; "" */
 };
 

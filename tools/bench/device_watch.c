@@ -4,8 +4,8 @@
  * when it dies, loses its device or falls silent, starts the next behind the pair that did it.
  *
  * An allocator that lost its device in MOST_LOST pairs is not asked again. A worker that falls
- * silent for SILENCE is killed: a call of the driver does not come back then, since of a kernel
- * that does not the worker itself would tell.
+ * silent for several times as long as a kernel may take is killed: a call of the driver does not
+ * come back then, since of a kernel that does not the worker itself would tell.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,18 +17,37 @@
 #include <unistd.h>
 
 #include "device_play.h"
+#include "gpu.h"
 
 #define SECOND UINT64_C(1000000000)
-#define SILENCE (60 * SECOND)
 #define MOST_LOST 3
 #define FIELDS 6
 #define NO_PAIR SIZE_MAX
+
+static volatile sig_atomic_t stopped; /* the signal that asks to stop; 0: none did */
+
+static void stop(int number)
+{
+	stopped = number;
+}
+
+/* Who is told to stop tells what there is. */
+static void heed_signals(bool heed)
+{
+	static struct sigaction before[2];
+	const int numbers[2] = { SIGINT, SIGTERM };
+	struct sigaction action = { .sa_handler = stop };
+	size_t i;
+
+	for (i = 0; i < 2; i++)
+		sigaction(numbers[i], heed ? &action : &before[i], heed ? &before[i] : NULL);
+}
 
 struct watch {
 	struct device_request *request;
 	const struct device_plan *plan;
 	struct device_heard *heard;
-	uint64_t start, deadline;
+	uint64_t start, deadline, silence;
 	unsigned int lost[DEVICE_ALLOCATORS_MAX];
 	size_t pair; /* begun last by this worker; NO_PAIR: none */
 	bool ended;  /* this worker said that all is played, or that nothing can be */
@@ -109,8 +128,6 @@ static void note_loss(struct watch *watch, const char *why)
 	name = allocator_of(watch)->name;
 	which = watch->pair % watch->request->allocator_count;
 	snprintf(text, sizeof(text), "device-%s", device_works[cell->work].name);
-	watch->heard->lost++;
-	watch->heard->ours_is_lost |= allocator_of(watch)->role == DEVICE_OURS;
 	bench_results_note(watch->heard->results, "%s %s: %s: %s", text, cell->parameter, name,
 			   why);
 	bench_results_add(watch->heard->results, device_heard_name(watch->heard, text),
@@ -186,10 +203,10 @@ static void read_text(struct watch *watch)
 	memmove(watch->text, line, watch->used);
 }
 
-/* Until the pipe ends, or nothing comes; false: the worker had to be killed. */
+/* Until the pipe ends, nothing comes, or a signal does; false: the worker had to be killed. */
 static bool listen(struct watch *watch)
 {
-	const uint64_t end = watch->deadline + SILENCE;
+	const uint64_t end = watch->deadline + watch->silence;
 	struct pollfd wait = { .fd = watch->from, .events = POLLIN };
 	uint64_t heard_at = bench_now();
 	ssize_t count;
@@ -208,7 +225,7 @@ static bool listen(struct watch *watch)
 				heard_at = bench_now();
 			}
 		}
-		if (bench_now() > heard_at + SILENCE || bench_now() > end) {
+		if (stopped || bench_now() > heard_at + watch->silence || bench_now() > end) {
 			kill(watch->worker, SIGKILL);
 			return false;
 		}
@@ -233,6 +250,7 @@ static bool run_worker(struct watch *watch, size_t first)
 	}
 	if (watch->worker == 0) {
 		close(pipe_ends[0]);
+		heed_signals(false);
 		device_worker(watch->request, watch->plan, first, watch->deadline, pipe_ends[1]);
 	}
 	close(pipe_ends[1]);
@@ -244,7 +262,7 @@ static bool run_worker(struct watch *watch, size_t first)
 	close(watch->from);
 	while (waitpid(watch->worker, &status, 0) < 0 && errno == EINTR)
 		;
-	if (watch->ended || watch->told)
+	if (watch->ended || watch->told || stopped)
 		return true;
 	if (quiet)
 		snprintf(why, sizeof(why), "the driver did not come back");
@@ -265,20 +283,29 @@ bool device_watch(struct device_request *request, const struct device_plan *plan
 	};
 	size_t next = 0;
 
+	watch.silence = (6 * (uint64_t)bench_gpu_limit() + 2) * SECOND;
 	watch.deadline = watch.start + request->effort.deadline_ns;
+	stopped = 0;
+	heed_signals(true);
 	for (;;) {
 		if (!run_worker(&watch, next)) {
 			snprintf(heard->refusal, sizeof(heard->refusal),
 				 "no process could be started: %s", strerror(errno));
 			break;
 		}
-		if (watch.ended || watch.pair == NO_PAIR)
+		if (watch.ended || stopped || watch.pair == NO_PAIR)
 			break;
 		next = watch.pair + 1;
 	}
+	heed_signals(false);
 	if (!request->verbose && isatty(STDERR_FILENO))
 		fprintf(stderr, "\r\033[K");
+	if (stopped)
+		bench_results_note(heard->results,
+				   "cells left out: the bench was stopped by signal %d",
+				   (int)stopped);
 	if (heard->late)
 		bench_results_note(heard->results, "cells left out: the bench's time was up");
+	heard->stopped = stopped != 0;
 	return heard->refusal[0] == '\0';
 }

@@ -62,8 +62,7 @@ static bool has_calls(void)
 	       d->copy_in_async != NULL && d->copy_out_async != NULL;
 }
 
-/* BENCH_GRACE says another number of seconds. */
-static unsigned int find_limit(void)
+unsigned int bench_gpu_limit(void)
 {
 	const char *text = getenv("BENCH_GRACE");
 	const unsigned long seconds = text != NULL ? strtoul(text, NULL, 10) : 0;
@@ -83,7 +82,7 @@ bool bench_gpu_start(uint64_t heap_bytes, char *why, size_t why_bytes)
 	    bench_driver.limit_get(&gpu.heap_was, LIMIT_MALLOC_HEAP) == 0 &&
 	    bench_driver.limit_set(LIMIT_MALLOC_HEAP, (size_t)heap_bytes) != 0)
 		gpu.heap_was = 0;
-	gpu.limit = find_limit();
+	gpu.limit = bench_gpu_limit();
 	gpu.stream = bench_driver_stream(0);
 	if (bench_driver.event_create(&gpu.before, 0) != 0 ||
 	    bench_driver.event_create(&gpu.behind, 0) != 0) {

@@ -16,6 +16,9 @@
 /* bench_gpu_start - once. `heap_bytes`: what CUDA's own in-kernel heap is to have, which must be
  * said before a module is loaded; 0: as it is. False: one sentence in `why`. */
 bool bench_gpu_start(uint64_t heap_bytes, char *why, size_t why_bytes);
+/* bench_gpu_limit - seconds, after which a kernel is taken for one that hangs; BENCH_GRACE in the
+ * environment says another number of them */
+unsigned int bench_gpu_limit(void);
 /* bench_gpu_warm - a first launch, which is slow; once modules are loaded */
 bool bench_gpu_warm(void);
 /* bench_gpu_stop - puts back what start changed */
