@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_owners.c - what units say of themselves, byte by byte, against a plain model; eight of them
+ * are one word, which several lanes change at once; and where a new slab leaves its mark.
+ */
+#include "heap/motion.h"
+
+#define UNITS 192
+#define LANES 8
+
+static unsigned char want[UNITS];
+
+static unsigned char *bytes_of(const struct okit *kit)
+{
+	return (unsigned char *)kit->heap->owners;
+}
+
+static bool same_bytes(const struct okit *kit)
+{
+	return !memcmp(bytes_of(kit), want, UNITS);
+}
+
+/* Every stretch that begins in the first block and goes up to two words far, and long ones. */
+MAM_KERNEL(set_and_clear)
+{
+	struct okit *kit = argument;
+	uint32_t unit, n, byte, i;
+
+	for (i = 0; i < UNITS; i++)
+		want[i] = (unsigned char)(1 + simt_random() % 255);
+	for (unit = 0; unit < 72; unit++) {
+		for (n = 0; n < 20; n = n == 18 ? 100 : n + 1) {
+			byte = 1 + motion_below(255);
+			memset(want + unit, 0, n);
+			memcpy(bytes_of(kit), want, UNITS);
+			mam_owners_set(kit->heap, unit, n, byte);
+			memset(want + unit, (int)byte, n);
+			MAM_KASSERT(same_bytes(kit));
+			memset(want + unit, 0, n);
+			mam_owners_clear(kit->heap, unit, n);
+			MAM_KASSERT(same_bytes(kit));
+			for (i = unit; i < unit + n; i++)
+				want[i] = (unsigned char)(1 + simt_random() % 255);
+		}
+	}
+}
+
+START_TEST(set_and_cleared)
+{
+	struct okit *kit = okit_create(3, 1, NULL);
+	struct simt_case test = {
+		.name = "set and cleared",
+		.kernel = set_and_clear,
+		.grid = 1,
+		.block = 1,
+		.argument = kit,
+		.begin = okit_begin,
+		.seeds = 1,
+	};
+
+	simt_must_pass(&test);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* One unit: read, changed if it says what it is thought to say, settled. */
+MAM_KERNEL(change_one)
+{
+	struct okit *kit = argument;
+	uint32_t unit, i, other;
+
+	for (unit = 0; unit < UNITS; unit++) {
+		for (i = 0; i < UNITS; i++)
+			want[i] = (unsigned char)simt_random();
+		memcpy(bytes_of(kit), want, UNITS);
+		MAM_KASSERT(mam_owners_load(kit->heap, unit) == want[unit]);
+		other = want[unit] ^ (1u << motion_below(8));
+		MAM_KASSERT(!mam_owners_change(kit->heap, unit, other, want[unit]));
+		MAM_KASSERT(same_bytes(kit));
+		MAM_KASSERT(mam_owners_change(kit->heap, unit, want[unit], other));
+		want[unit] = (unsigned char)other;
+		MAM_KASSERT(same_bytes(kit));
+		mam_owners_settle(kit->heap, unit);
+		want[unit] &= 127;
+		MAM_KASSERT(same_bytes(kit));
+	}
+}
+
+START_TEST(changed)
+{
+	struct okit *kit = okit_create(3, 1, NULL);
+	struct simt_case test = {
+		.name = "one is changed",
+		.kernel = change_one,
+		.grid = 1,
+		.block = 1,
+		.argument = kit,
+		.begin = okit_begin,
+		.seeds = 3,
+	};
+
+	simt_must_pass(&test);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* Each lane has a unit of one word and does with it what it likes: nobody is in another's way. */
+MAM_KERNEL(change_beside)
+{
+	struct okit *kit = argument;
+	uint32_t unit = 8 + mam_block(), said = 0, next, n;
+
+	for (n = 0; n < 6; n++) {
+		next = 1 + motion_below(127);
+		if (!said)
+			mam_owners_set(kit->heap, unit, 1, next);
+		else if (motion_below(2))
+			MAM_KASSERT(mam_owners_change(kit->heap, unit, said, next));
+		else
+			mam_owners_clear(kit->heap, unit, 1), next = 0;
+		said = next;
+		MAM_KASSERT(mam_owners_load(kit->heap, unit) == said);
+	}
+	mam_owners_clear(kit->heap, unit, 1);
+}
+
+/* Several want to be the one who changes a unit: one of them is. */
+MAM_KERNEL(change_the_same)
+{
+	struct okit *kit = argument;
+
+	motion_wait(3);
+	if (mam_owners_change(kit->heap, 21, 5, 5 + MAM_OWNER_MOVING))
+		kit->number++;
+}
+
+static void begin_five(void *argument)
+{
+	struct okit *kit = argument;
+
+	okit_begin(kit);
+	mam_owners_set(kit->heap, 16, 8, 5);
+}
+
+static const char *all_clear(void *argument)
+{
+	static const unsigned char none[UNITS];
+
+	return memcmp(bytes_of(argument), none, UNITS) ? "a unit says something" : NULL;
+}
+
+static const char *one_has(void *argument)
+{
+	struct okit *kit = argument;
+
+	mam_owners_settle(kit->heap, 21);
+	mam_owners_clear(kit->heap, 16, 8);
+	return kit->number == 1 ? all_clear(kit) : "not one has changed it";
+}
+
+START_TEST(changed_at_once)
+{
+	struct okit *kit = okit_create(3, 1, NULL);
+
+	motion_explore(kit, "side by side", okit_begin, change_beside, LANES, 1, 100, all_clear);
+	motion_explore(kit, "one of several", begin_five, change_the_same, 4, 1, 60, one_has);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* ---- what a slab that begins leaves ---------------------------------------------------------- */
+
+#define BLOCKS 70
+
+/* Its owners, its word, and a seat in the place of its class and block; nothing else. */
+OKIT_UNSEEN bool is_marked(const struct okit *kit, uint32_t class_, uint32_t word, uint64_t left)
+{
+	uint32_t unit = mam_books_unit(class_, word), block = unit / 64, i;
+	uint64_t seats = mam_books_seat_words(BLOCKS), *own = &mam_books_words(kit->heap, class_)[word];
+
+	for (i = 0; i < MAM_CLASSES * seats; i++)
+		if (kit->heap->seats[i] !=
+		    (i == (class_ - 1) * seats + block / 64 ? (uint64_t)1 << block % 64 : 0))
+			return false;
+	for (i = 0; i < BLOCKS * MAM_BLOCK_WORDS; i++)
+		if (kit->heap->words[i] != (&kit->heap->words[i] == own ? left : 0))
+			return false;
+	for (i = 0; i < BLOCKS * 64; i++)
+		if (bytes_of(kit)[i] !=
+		    (i >= unit && i < unit + mam_class_units(class_) ? class_ : 0))
+			return false;
+	for (i = 0; i < BLOCKS; i++)
+		if (mam_pages_bits(kit->heap->units)[i] !=
+		    (i == block ? motion_span(class_, word) : 0))
+			return false;
+	return true;
+}
+
+MAM_KERNEL(begin_slabs)
+{
+	struct okit *kit = argument;
+	uint32_t class_, word;
+	uint64_t used;
+
+	for (class_ = 1; class_ <= MAM_CLASSES; class_++) {
+		okit_begin(kit);
+		word = motion_below(mam_books_word_count(kit->heap, class_));
+		used = simt_random() & okit_all_slots(class_);
+		MAM_KASSERT(motion_open(kit, class_, word, used));
+		MAM_KASSERT(is_marked(kit, class_, word, okit_all_slots(class_) & ~used));
+		MAM_KASSERT(!okit_check(kit));
+		motion_release(kit, class_, word, used);
+		MAM_KASSERT(mam_slab_close(kit->heap, class_, word));
+		MAM_KASSERT(!mam_pages_bits(kit->heap->units)[mam_books_unit(class_, word) / 64]);
+		MAM_KASSERT(!okit_check_empty(kit));
+	}
+}
+
+START_TEST(marks)
+{
+	struct okit *kit = okit_create(BLOCKS, 1, NULL);
+	struct simt_case test = {
+		.name = "marks of a slab",
+		.kernel = begin_slabs,
+		.grid = 1,
+		.block = 1,
+		.argument = kit,
+		.begin = okit_begin,
+		.seeds = 1,
+	};
+
+	simt_must_pass(&test);
+	okit_destroy(kit);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("owners");
+
+	tcase_add_test(tcase, set_and_cleared);
+	tcase_add_test(tcase, changed);
+	tcase_add_test(tcase, changed_at_once);
+	tcase_add_test(tcase, marks);
+	return kit_run(tcase, "heap/owners");
+}
