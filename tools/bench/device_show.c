@@ -3,7 +3,7 @@
  * device_show.c - the results of `mam bench device` for people, and keys for scripts.
  *
  * A table a number, a line a cell. First how many times better mam is than the best of others: of
- * those that serve any size, of pages of one size, of bare counters; more than 1 is better, whether
+ * those that serve any size, of pages of a fitting size, of bare counters; more than 1 is better, whether
  * the number is a rate or a cost. Then what each has. `!` stands behind a number when somebody got
  * nothing, `wrong` in place of one when the checks found what must not be, `lost` where a kernel
  * did not come back or took the device with it. The targets come last, where they are seen.
@@ -196,7 +196,8 @@ void device_show_people(const struct bench_results *results, const struct bench_
 		       "1M\n",
 		       few, many);
 	printf("x any, x pages, x bump: how many times better mam is than the best that serves any "
-	       "size,\nthan the best of pages of one size, and than a bare counter\n");
+	       "size,\nthan the best published one of pages made to fit, and than a bare "
+	       "counter\n");
 	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		put_table(results, request, i);
 	put_targets(results, request);

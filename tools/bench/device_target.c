@@ -3,8 +3,8 @@
  * device_target.c - who is best in a cell, and what was promised of a GPU of the H100's class.
  *
  * The best of others is looked for in three groups, since they are not after the same: those that
- * serve any size and take it back; published allocators of pages, which know one size; and bare
- * counters, which take nothing back and are what can be had at most. Who was found wrong is in
+ * serve any size and take it back; published allocators of pages, whose page is made to fit what
+ * the cell asks for; and bare counters, which take nothing back and are what can be had at most. Who was found wrong is in
  * none, and neither is who served some of the askers only.
  */
 #include <stdio.h>
@@ -25,7 +25,8 @@ enum device_group device_target_group(const struct device_request *request, cons
 			return DEVICE_GROUP_OURS;
 		if (!allocator->frees)
 			return DEVICE_GROUP_CEILING;
-		return allocator->one_size ? DEVICE_GROUP_PAGES : DEVICE_GROUP_GENERAL;
+		return allocator->role == DEVICE_PUBLISHED ? DEVICE_GROUP_PAGES
+							   : DEVICE_GROUP_GENERAL;
 	}
 	return DEVICE_GROUP_GENERAL;
 }
