@@ -11,12 +11,13 @@
  *            classes, and what costs 3.7% of the ground.
  * All else are hints, which may lie:
  *   seats    one bit a block for each class: a slab of the class began there at some time
- *   handles  for each warp's place on its SM and each class, where it found room the last time
+ *   handles  for each warp's place on its SM and each class, who was there the last time, and where
+ *            it found room
  *
  * A new heap is zeros, but for the head and the header of `units`.
  *
  * In this order behind the head, each at a line: books of no pages; tallies; returns; units;
- * owners; words; seats; longs; steps; handles.
+ * owners; words; seats; longs; closes; steps; handles.
  */
 #ifndef MAM_HEAP_BOOKS_H
 #define MAM_HEAP_BOOKS_H
@@ -76,7 +77,7 @@ struct mam_returns {
 
 /* Bytes from the head to each part. */
 struct mam_books_plan {
-	uint64_t tallies, returns, units, owners, words, seats, longs, steps, handles, end;
+	uint64_t tallies, returns, units, owners, words, seats, longs, closes, steps, handles, end;
 };
 
 MAM_KBOTH uint64_t mam_books_line(uint64_t bytes)
@@ -102,18 +103,19 @@ MAM_KBOTH struct mam_books_plan mam_books_plan_of(uint32_t blocks, uint32_t colu
 	plan.seats = mam_books_line(plan.words + (uint64_t)blocks * MAM_BLOCK_WORDS * 8);
 	plan.longs = mam_books_line(plan.seats +
 				    (uint64_t)mam_books_seat_words(blocks) * MAM_CLASSES * 8);
-	plan.steps = mam_books_line(plan.longs + (uint64_t)blocks * 4);
+	plan.closes = mam_books_line(plan.longs + (uint64_t)blocks * 4);
+	plan.steps = mam_books_line(plan.closes + (uint64_t)blocks * 4);
 	plan.handles = plan.steps + columns * sizeof(struct mam_steps);
-	plan.end = mam_books_line(plan.handles + (uint64_t)columns * MAM_CLASSES * 4);
+	plan.end = mam_books_line(plan.handles + (uint64_t)columns * MAM_CLASSES * 8);
 	return plan;
 }
 
-/* Rows of handles for a heap of so many blocks: one for each 128 KiB, 32 to 8192. */
+/* Rows of handles for a heap of so many blocks: one for each 256 KiB, 32 to 8192. */
 MAM_KBOTH uint32_t mam_books_columns(uint32_t blocks)
 {
 	uint32_t columns = 32;
 
-	while (columns < blocks / 2 && columns < 8192)
+	while (columns < blocks / 4 && columns < 8192)
 		columns *= 2;
 	return columns;
 }
@@ -133,8 +135,9 @@ MAM_KBOTH void mam_books_head(struct mam_kheap *head, unsigned char *ground, uns
 	head->words = (uint64_t *)(at + plan.words);
 	head->owners = (uint64_t *)(at + plan.owners);
 	head->seats = (uint64_t *)(at + plan.seats);
-	head->handles = (uint32_t *)(at + plan.handles);
+	head->handles = (uint64_t *)(at + plan.handles);
 	head->longs = (uint32_t *)(at + plan.longs);
+	head->closes = (uint32_t *)(at + plan.closes);
 	head->steps = (struct mam_steps *)(at + plan.steps);
 	head->units = (struct mam_pages *)(at + plan.units);
 	head->tallies = (struct mam_tallies *)(at + plan.tallies);
@@ -175,5 +178,21 @@ MAM_KBOTH unsigned char *mam_books_at(const struct mam_kheap *heap, uint32_t cla
 	return heap->ground + ((uint64_t)mam_books_unit(class_, word) << MAM_UNIT_SHIFT) +
 	       slot * mam_class_bytes(class_);
 }
+
+#ifdef MAM_KTABLE
+/* The same by traits. */
+MAM_KFN uint64_t *mam_traits_words(const struct mam_kheap *heap, uint64_t traits)
+{
+	return heap->words + (uint64_t)mam_traits_words_before(traits) * heap->blocks;
+}
+
+MAM_KFN unsigned char *mam_traits_at(const struct mam_kheap *heap, uint64_t traits, uint32_t word,
+				     uint32_t slot)
+{
+	return heap->ground +
+	       ((uint64_t)word << (mam_traits_span_shift(traits) + MAM_UNIT_SHIFT)) +
+	       slot * mam_traits_bytes(traits);
+}
+#endif
 
 #endif

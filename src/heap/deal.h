@@ -23,15 +23,6 @@
 #include "heap/handle.h"
 #include "heap/slab.h"
 
-#define MAM_NO_SLOT 64u
-#define MAM_NO_WORD 0xffffffffu
-
-/* A slot: the word of its class, and the bit. */
-struct mam_kslot {
-	uint32_t word;
-	uint32_t slot; /* or MAM_NO_SLOT */
-};
-
 /* The sum of `n`, at most 63, of the lanes of `lower`. */
 MAM_KFN uint32_t mam_deal_before(uint32_t mask, uint32_t lower, uint32_t n)
 {
@@ -49,33 +40,41 @@ MAM_KFN uint32_t mam_deal_before(uint32_t mask, uint32_t lower, uint32_t n)
  * without a slot. Gives the caller's slot.
  */
 MAM_KFN struct mam_kslot mam_deal(const struct mam_kheap *heap, uint32_t mask, uint32_t group,
-				  uint32_t needy, uint32_t class_, uint32_t word, uint64_t seen,
-				  bool opened, struct mam_kslot mine)
+				  uint32_t needy, uint32_t class_, uint64_t traits, uint32_t word,
+				  uint64_t seen, bool opened, struct mam_kslot mine)
 {
 	uint32_t lower = group & ((1u << mam_lane()) - 1), need = mam_popc32(needy & group);
-	uint32_t have = mam_popc64(seen), before, share, winners, who;
+	uint32_t have = mam_popc64(seen), before = 0, share, winners, who;
 	uint64_t won = 0, left;
 
 	have = have < need ? have : need;
-	before = mam_deal_before(mask, lower, have);
+	winners = mam_warp_ballot(mask, have != 0) & group;
+	/* Mostly the first that sees any sees enough. */
+	if (mam_warp_ballot(mask, have && !(winners & lower) && have < need))
+		before = mam_deal_before(mask, lower, have);
+	else if (winners & lower)
+		before = need;
 	share = before < need ? need - before : 0;
 	share = have < share ? have : share;
 	if (share || opened) {
 		won = mam_slots_lowest(seen, share);
 		left = seen & ~won;
 		if (opened) {
-			mam_slab_publish(heap, class_, word, left);
+			mam_slab_publish(heap, class_, traits, word, left);
 		} else {
-			seen = mam_slots_claim(mam_books_words(heap, class_), word, won);
+			seen = mam_slots_claim(mam_traits_words(heap, traits), word, won);
 			left = seen & ~won;
 			won &= seen;
 		}
-		mam_handle_set(mam_handle_of(heap, class_), mam_handle_make(word, left));
+		if (left)
+			mam_handle_set(heap, class_, word);
 	}
 	have = mam_popc64(won);
-	before = mam_deal_before(mask, lower, have);
-	share = mam_popc32(needy & lower);
 	winners = mam_warp_ballot(mask, won != 0) & group;
+	before = 0;
+	if (mam_warp_ballot(mask, (winners & (winners - 1)) != 0))
+		before = mam_deal_before(mask, lower, have);
+	share = mam_popc32(needy & lower);
 	MAM_ROLLED
 	while (mam_warp_ballot(mask, winners != 0)) {
 		who = winners ? mam_ffs32(winners) - 1 : mam_lane();
@@ -84,7 +83,7 @@ MAM_KFN struct mam_kslot mam_deal(const struct mam_kheap *heap, uint32_t mask, u
 		have = mam_warp_shuffle32(mask, word, who);
 		need = share - mam_warp_shuffle32(mask, before, who);
 		if (needy >> mam_lane() & 1 && mine.slot == MAM_NO_SLOT && need < mam_popc64(left)) {
-			mine.slot = mam_slots_nth(left, need);
+			mine.slot = mam_slots_pick(left, need);
 			mine.word = have;
 		}
 	}

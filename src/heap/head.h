@@ -33,14 +33,34 @@ struct mam_kheap {
 	uint64_t *words;   /* of slots, those of a class together */
 	uint64_t *owners;  /* a byte a unit */
 	uint64_t *seats;   /* a bit a block for each class */
-	uint32_t *handles; /* columns + 1 rows of MAM_CLASSES */
+	uint64_t *handles; /* columns + 1 rows of MAM_CLASSES */
 	uint32_t *longs;   /* a number a block */
+	uint32_t *closes;  /* a number a block */
 	struct mam_pages *units;
 	struct mam_tallies *tallies;
 	struct mam_returns *returns; /* what the host gives back */
 	struct mam_steps *steps;     /* a row a column */
-	unsigned char pad[MAM_PAGES_LINE - 104];
+	unsigned char pad[MAM_PAGES_LINE - 112];
 };
+
+#ifdef MAM_KTABLE
+/* What kernels often ask of it, read at once: whoever acquires would read it again. */
+MAM_KFN struct mam_kheap mam_head_read(const struct mam_kheap *heap)
+{
+	struct mam_kheap head;
+
+	head.ground = (unsigned char *)mam_constant_pointer(&heap->ground);
+	head.layout = mam_constant32(&heap->layout);
+	head.blocks = mam_constant32(&heap->blocks);
+	head.columns = mam_constant32(&heap->columns);
+	head.words = (uint64_t *)mam_constant_pointer(&heap->words);
+	head.owners = (uint64_t *)mam_constant_pointer(&heap->owners);
+	head.seats = (uint64_t *)mam_constant_pointer(&heap->seats);
+	head.handles = (uint64_t *)mam_constant_pointer(&heap->handles);
+	head.units = (struct mam_pages *)mam_constant_pointer(&heap->units);
+	return head;
+}
+#endif
 
 /* Bytes of all pages. */
 MAM_KBOTH uint64_t mam_head_offset(uint32_t pages, uint32_t shift)

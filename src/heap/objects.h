@@ -4,11 +4,11 @@
  * to include.
  *
  * To allocate:
- * 1. lanes that come together are grouped by class; each group has a leader;
- * 2. the leader claims as many slots as its group has lanes, blindly, in the word that its handle
- *    says: one atomic for each group, all of them in one round trip. Each lane takes one by rank;
- * 3. who got none is served by a search (seek.h), and who wants more than a slab has, by runs of
- *    units (spans.h): both in one function that is not inlined.
+ * 1. lanes that come together and want the same class have a home (handle.h): one of them claims
+ *    there as many slots as they are, blindly, by one atomic, and each takes one by rank;
+ * 2. who got none there, and all lanes of a warp that wants different classes, are served by a search
+ *    (seek.h), and who wants more than a slab has, by runs of units (spans.h): both in one function
+ *    that is not inlined.
  *
  * To give back: the owner of the unit says the class, arithmetic the slab and the slot. Lanes with
  * slots of one word, in line, give them back by one atomic of one of them; others by one each, all
@@ -30,20 +30,20 @@
 /* Can objects be had of this heap by this code? */
 MAM_KFN bool mam_objects_serves(const struct mam_kheap *heap)
 {
-	return heap && heap->layout == MAM_HEAP_LAYOUT && heap->blocks;
+	return heap->layout == MAM_HEAP_LAYOUT && heap->blocks;
 }
 
-/* Step 3. The caller's group, what its class is, where to begin, and the slot that it has. */
+/* Step 2, for the lanes of `mask`, which are those that are here. The caller's slot, if it has one. */
 MAM_KSLOW void *mam_objects_search(struct mam_kheap *heap, uint32_t mask, size_t bytes,
-				   uint32_t handle, struct mam_kslot mine)
+				   struct mam_kslot mine)
 {
-	uint32_t class_ = mam_class_of(bytes), group, units = 0, large;
+	uint32_t class_ = mam_class_of(bytes), units = 0, large;
 	void *object = NULL;
 
+	if (!mam_objects_serves(heap))
+		return NULL;
 	class_ = class_ ? class_ : 1;
-	group = mam_warp_match32(mask, class_);
-	mine = mam_seek(heap, mask, group, class_,
-			handle ? mam_handle_word(handle) : mam_seek_home(heap, class_), mine);
+	mine = mam_seek(heap, mask, mam_warp_match32(mask, class_), class_, mine);
 	if (mine.slot < MAM_NO_SLOT)
 		object = mam_books_at(heap, class_, mine.word, mine.slot);
 	if (bytes > MAM_CLASS_BYTES_MAX)
@@ -57,54 +57,79 @@ MAM_KSLOW void *mam_objects_search(struct mam_kheap *heap, uint32_t mask, size_t
 	return object;
 }
 
+/* Step 1 for a lane that is alone. */
+MAM_KFN struct mam_kslot mam_objects_claim_lone(const struct mam_kheap *heap, uint64_t traits)
+{
+	struct mam_kslot mine = mam_handle_home(heap, traits, mam_handle_warp(), 1);
+	uint64_t chosen = (uint64_t)1 << mine.slot;
+
+	if (!(mam_slots_claim(mam_traits_words(heap, traits), mine.word, chosen) & chosen))
+		mine.slot = MAM_NO_SLOT;
+	return mine;
+}
+
+/*
+ * Step 1 for lanes of one class. A lane is served by the word of its rank; the first of those that
+ * share a word claims for them.
+ */
+MAM_KFN struct mam_kslot mam_objects_claim(const struct mam_kheap *heap, uint32_t mask,
+					   uint64_t traits)
+{
+	uint32_t lanes = mam_popc32(mask), rank = mam_popc32(mask & ((1u << mam_lane()) - 1));
+	uint32_t leader = mam_ffs32(mask) - 1, round = 1u << mam_traits_round_shift(traits);
+	struct mam_kslot mine = mam_handle_home(heap, traits, mam_handle_warp(), lanes);
+	uint32_t lost = ~0u;
+
+	if (lanes > round) {
+		mine.word += rank / round;
+		leader = mam_bits_nth(mask, rank & ~(round - 1));
+		lanes -= rank & ~(round - 1);
+		lanes = lanes < round ? lanes : round;
+		rank &= round - 1;
+	}
+	if (!rank && mine.word < heap->blocks << mam_traits_words_shift(traits))
+		lost = ~(uint32_t)(mam_slots_claim(mam_traits_words(heap, traits), mine.word,
+						   mam_bits_span(mine.slot, lanes)) >>
+				   mine.slot);
+	lost = mam_warp_shuffle32(mask, lost, leader);
+	mine.slot = lost >> rank & 1 ? MAM_NO_SLOT : mine.slot + rank;
+	return mine;
+}
+
 /* NULL, and counted: there is no room, or `bytes` is 0 or more than the heap has. */
 MAM_KFN void *mam_objects_alloc(struct mam_kheap *heap, size_t bytes)
 {
-	uint32_t class_ = mam_class_of(bytes), mask, group, leader, rank, handle = 0, next;
-	uint64_t won = 0, seen, chosen;
+	uint32_t class_ = mam_class_of(bytes), mask;
+	struct mam_kheap head;
 	struct mam_kslot mine;
-	uint32_t *where;
+	uint64_t traits;
 
-	if (!mam_objects_serves(heap))
+	if (!heap)
 		return NULL;
+	head = mam_head_read(heap);
+	/* No branch of its own, so that all of the head is read at once. */
+	class_ = mam_objects_serves(&head) ? class_ : 0;
+	traits = mam_traits_of(class_);
+	mine.slot = class_ ? MAM_NO_SLOT : MAM_SLOT_OUT;
 	mask = mam_warp_active();
-	group = mask;
-	leader = mam_ffs32(mask) - 1;
-	if (mam_warp_ballot(mask, class_ != mam_warp_shuffle32(mask, class_, leader))) {
-		group = mam_warp_match32(mask, class_);
-		leader = mam_ffs32(group) - 1;
+	if (!(mask & (mask - 1))) {
+		if (class_)
+			mine = mam_objects_claim_lone(&head, traits);
+	} else if (!mam_warp_ballot(mask, class_ != mam_warp_shuffle32(mask, class_,
+								       mam_ffs32(mask) - 1))) {
+		if (class_)
+			mine = mam_objects_claim(&head, mask, traits);
 	}
-	rank = mam_popc32(group & ((1u << mam_lane()) - 1));
-	if (!rank && class_) {
-		where = mam_handle_of(heap, class_);
-		handle = mam_atomic_load32(where, MAM_RELAXED, MAM_AT_DEVICE);
-		if (handle && handle < MAM_HANDLE_FULL) {
-			chosen = mam_bits_rotate_left(mam_bits_span(0, mam_popc32(group)),
-						      mam_handle_from(handle));
-			seen = mam_slots_claim(mam_books_words(heap, class_),
-					       mam_handle_word(handle), chosen);
-			won = seen & chosen;
-			next = mam_handle_make(mam_handle_word(handle), seen & ~chosen);
-			if (next != handle)
-				mam_handle_set(where, next);
-		}
-	}
-	handle = mam_warp_shuffle32(mask, handle, leader);
-	won = mam_warp_shuffle64(mask, won, leader);
-	mine.word = mam_handle_word(handle);
-	mine.slot = (mam_handle_from(handle) + rank) & 63;
-	if (!(won >> mine.slot & 1))
-		mine.slot = class_ ? MAM_NO_SLOT : MAM_SLOT_OUT;
 	if (mam_warp_ballot(mask, mine.slot >= MAM_NO_SLOT))
-		return mam_objects_search(heap, mask, bytes, handle, mine);
+		return mam_objects_search(heap, mask, bytes, mine);
 	mam_warp_sync(mask);
-	return mam_books_at(heap, class_, mine.word, mine.slot);
+	return mam_traits_at(&head, traits, mine.word, mine.slot);
 }
 
-/* A slab's slot of a class: where an address lies. */
+/* Where an address lies. */
 struct mam_kplace {
-	uint32_t class_; /* 0: not in a slab */
-	uint32_t owner;  /* of its unit, as it is */
+	uint64_t traits; /* of the class of the slab */
+	uint32_t owner;  /* of its unit: the class; or else: not in a slab */
 	uint32_t unit;
 	uint32_t word;
 	uint32_t slot; /* or MAM_NO_SLOT: not the first byte of one */
@@ -116,7 +141,7 @@ MAM_KFN struct mam_kplace mam_objects_place(const struct mam_kheap *heap, const 
 	struct mam_kplace place;
 	uint32_t within, bytes;
 
-	place.class_ = 0;
+	place.traits = 0;
 	place.owner = 0;
 	place.unit = 0;
 	place.word = 0;
@@ -125,17 +150,16 @@ MAM_KFN struct mam_kplace mam_objects_place(const struct mam_kheap *heap, const 
 		return place;
 	place.unit = (uint32_t)(offset >> MAM_UNIT_SHIFT);
 	place.owner = mam_owners_load(heap, place.unit);
-	place.class_ = place.owner & 127;
-	if (place.class_ > MAM_CLASSES || !place.class_) {
-		place.class_ = 0;
+	if (place.owner > MAM_OWNER_MOVING && place.owner <= MAM_OWNER_MOVING + MAM_CLASSES)
+		place.owner -= MAM_OWNER_MOVING;
+	if (place.owner - 1 >= MAM_CLASSES)
 		return place;
-	}
-	place.word = place.unit >> mam_class_span_shift(place.class_);
-	within = (uint32_t)(offset - ((uint64_t)mam_books_unit(place.class_, place.word)
-				      << MAM_UNIT_SHIFT));
-	bytes = mam_class_bytes(place.class_);
-	place.slot = within / bytes;
-	if (place.slot * bytes != within || place.slot >= mam_class_slots(place.class_))
+	place.traits = mam_traits_of(place.owner);
+	place.word = place.unit >> mam_traits_span_shift(place.traits);
+	within = (uint32_t)offset & ((1u << (mam_traits_span_shift(place.traits) + MAM_UNIT_SHIFT)) - 1);
+	bytes = mam_traits_bytes(place.traits);
+	place.slot = mam_traits_divide(place.traits, within >> MAM_GRAIN_SHIFT);
+	if (place.slot * bytes != within || place.slot >= mam_traits_slots(place.traits))
 		place.slot = MAM_NO_SLOT;
 	return place;
 }
@@ -147,7 +171,9 @@ MAM_KSLOW bool mam_objects_refuse(const struct mam_kheap *heap, const void *obje
 	uint64_t offset = (uint64_t)((uintptr_t)object - (uintptr_t)heap->ground);
 	enum mam_object_tally kind = MAM_OBJECT_FOREIGN;
 
-	if (place.class_)
+	if (!mam_objects_serves(heap))
+		return false;
+	if (place.owner - 1 < MAM_CLASSES)
 		kind = place.slot == MAM_NO_SLOT ? MAM_OBJECT_INTERIOR : MAM_OBJECT_TWICE;
 	else if (place.owner == MAM_OWNER_INSIDE ||
 		 (place.owner && offset & ((1u << MAM_UNIT_SHIFT) - 1)))
@@ -163,32 +189,28 @@ MAM_KSLOW bool mam_objects_refuse(const struct mam_kheap *heap, const void *obje
 /* Slots of the lanes of `mask`, which are those that are here. False: the caller's was free. */
 MAM_KFN bool mam_objects_release(const struct mam_kheap *heap, uint32_t mask, struct mam_kplace place)
 {
-	uint32_t key = mam_class_words_before(place.class_) * heap->blocks + place.word, group = mask;
-	uint32_t leader = mam_ffs32(mask) - 1, rank, first;
-	uint64_t given = (uint64_t)1 << place.slot, seen = 0, left;
+	uint64_t *word = &mam_traits_words(heap, place.traits)[place.word], given;
+	uint32_t key = (uint32_t)((uintptr_t)word >> 3), group = mask, leader, rank, first;
 
-	if (mam_warp_ballot(mask, key != mam_warp_shuffle32(mask, key, leader))) {
+	if (mam_warp_ballot(mask, key != mam_warp_shuffle32(mask, key, mam_ffs32(mask) - 1)))
 		group = mam_warp_match32(mask, key);
-		leader = mam_ffs32(group) - 1;
-	}
+	leader = mam_ffs32(group) - 1;
 	rank = mam_popc32(group & ((1u << mam_lane()) - 1));
 	first = mam_warp_shuffle32(mask, place.slot, leader);
-	/* Not in line: each for itself. */
-	if (mam_warp_ballot(mask, place.slot != first + rank) & group)
+	given = mam_bits_span(first, mam_popc32(group));
+	if (mam_warp_ballot(mask, place.slot != first + rank) & group) {
+		/* Not in line: each for itself. */
+		given = (uint64_t)1 << place.slot;
+		first = place.slot;
 		leader = mam_lane();
-	else
-		given = mam_bits_span(first, mam_popc32(group));
+		rank = 0;
+	}
 	/* What all of them wrote comes before the leader's release. */
 	mam_warp_sync(mask);
-	if (mam_lane() == leader) {
-		seen = mam_slots_release(mam_books_words(heap, place.class_), place.word, given);
-		left = seen | given;
-		if (mam_popc64(left) >= 32 || left == mam_slots_all(place.class_))
-			mam_handle_set(mam_handle_of(heap, place.class_),
-				       mam_handle_make(place.word, left));
-	}
-	seen = mam_warp_shuffle64(mask, seen, leader);
-	return !(seen >> place.slot & 1);
+	if (mam_lane() == leader)
+		key = (uint32_t)(mam_slots_release(word, 0, given) >> first);
+	key = mam_warp_shuffle32(mask, key, leader);
+	return !(key >> rank & 1);
 }
 
 /*
@@ -198,13 +220,17 @@ MAM_KFN bool mam_objects_release(const struct mam_kheap *heap, uint32_t mask, st
 MAM_KFN bool mam_objects_free(struct mam_kheap *heap, void *object)
 {
 	struct mam_kplace place;
+	struct mam_kheap head;
 
 	if (!object)
 		return true;
-	if (!mam_objects_serves(heap))
+	if (!heap)
 		return false;
-	place = mam_objects_place(heap, object);
-	if (place.slot < MAM_NO_SLOT && mam_objects_release(heap, mam_warp_active(), place))
+	head = mam_head_read(heap);
+	/* No branch of its own, as above: nothing is in a heap of no blocks. */
+	head.blocks = mam_objects_serves(&head) ? head.blocks : 0;
+	place = mam_objects_place(&head, object);
+	if (place.slot < MAM_NO_SLOT && mam_objects_release(&head, mam_warp_active(), place))
 		return true;
 	return mam_objects_refuse(heap, object, place);
 }
@@ -212,20 +238,19 @@ MAM_KFN bool mam_objects_free(struct mam_kheap *heap, void *object)
 /* Bytes that may be used at `object`; 0: nobody has it, or it is not the first byte of it. */
 MAM_KFN size_t mam_objects_usable(const struct mam_kheap *heap, const void *object)
 {
-	uint64_t offset = (uint64_t)((uintptr_t)object - (uintptr_t)heap->ground);
 	struct mam_kplace place;
+	uint64_t offset;
 
-	if (!object || !mam_objects_serves(heap))
+	if (!object || !heap || !mam_objects_serves(heap))
 		return 0;
+	offset = (uint64_t)((uintptr_t)object - (uintptr_t)heap->ground);
 	place = mam_objects_place(heap, object);
-	if (place.class_)
-		return place.slot < MAM_NO_SLOT &&
-				       !(mam_slots_load(mam_books_words(heap, place.class_),
-							place.word) >>
-						 place.slot &
-					 1)
-			       ? mam_class_bytes(place.class_)
-			       : 0;
+	if (place.owner - 1 < MAM_CLASSES) {
+		if (place.slot == MAM_NO_SLOT ||
+		    mam_slots_load(mam_traits_words(heap, place.traits), place.word) >> place.slot & 1)
+			return 0;
+		return mam_traits_bytes(place.traits);
+	}
 	if (!place.owner || offset & ((1u << MAM_UNIT_SHIFT) - 1))
 		return 0;
 	return (size_t)mam_spans_length(heap, place.unit, place.owner) << MAM_UNIT_SHIFT;

@@ -29,6 +29,13 @@ MAM_KFN uint32_t mam_owners_load(const struct mam_kheap *heap, uint32_t unit)
 		mam_global_load64(&heap->owners[unit / 8], MAM_RELAXED, MAM_AT_DEVICE), unit);
 }
 
+/* The same, and what came before it was settled is seen. */
+MAM_KFN uint32_t mam_owners_settled(const struct mam_kheap *heap, uint32_t unit)
+{
+	return mam_owners_byte(
+		mam_global_load64(&heap->owners[unit / 8], MAM_ACQUIRE, MAM_AT_DEVICE), unit);
+}
+
 /* `n` units from `unit` on, which say nothing, say `byte`. */
 MAM_KFN void mam_owners_set(const struct mam_kheap *heap, uint32_t unit, uint32_t n, uint32_t byte)
 {

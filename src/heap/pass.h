@@ -8,15 +8,16 @@
  *    any class with all slots free: it is closed, which gives units;
  * 3. the units' word again: a place where a slab of the class may begin: there is room.
  *
- * What is in motion is no proof: a taken unit whose owner says nothing or MOVING; an owner that
- * changed while its word was looked at; a unit that was free in 1 and taken in 3. Then the lane is
- * in doubt, and the pass must be made again. So "no room" says: each slot of the class and each
- * unit was seen taken, by one that had it, during this one pass.
+ * What is in motion is no proof: a taken unit whose owner says nothing or MOVING; a slab that ended
+ * in this block since before 1, which `closes` of the block tells; a unit that was free in 1 and
+ * taken in 3. Then the lane is in doubt, and the pass must be made again. So "no room" says: each
+ * slot of the class and each unit was seen taken, by one that had it, during this one pass.
  *
- * Why the owner is asked before and after its word: a word is 0 if all slots are taken, and also
- * while a slab begins or ends. Who ends one sets MOVING before it clears the word, and whoever
- * sees the word cleared and then asks again sees that or what came later; who begins one clears
- * MOVING after the word is published.
+ * Why that is enough: a word is 0 if all slots are taken, and also while a slab begins or ends. Who
+ * begins one clears MOVING after the word is published, so under an owner without it, acquired, a
+ * word of 0 is full, or of a slab that ended since. Who ends one raises `closes` before it clears
+ * the word, so whoever sees the word cleared and asks then sees that. To ask the owner again would
+ * not do: the class may have opened a slab there again.
  *
  * Bound: one look at each slab and at each unit's owner.
  */
@@ -37,60 +38,71 @@ struct mam_klook {
 /* Units from the one with this owner to the next that has one of its own. */
 MAM_KFN uint32_t mam_pass_step(uint32_t owner)
 {
-	if (owner <= MAM_CLASSES)
-		return mam_class_units(owner);
-	return owner < MAM_OWNER_MOVING ? owner - MAM_OWNER_RUN : 1;
+	return owner > MAM_CLASSES && owner < MAM_OWNER_MOVING ? owner - MAM_OWNER_RUN : 1;
+}
+
+/* Step 3: the first place in a block where a slab may begin; or MAM_NO_WORD. */
+MAM_KFN uint32_t mam_pass_open(uint64_t traits, uint32_t block, uint64_t taken)
+{
+	uint32_t word = block << mam_traits_words_shift(traits);
+	uint32_t end = word + (1u << mam_traits_words_shift(traits));
+
+	MAM_ROLLED
+	for (; word < end; word++)
+		if (!(taken & mam_slab_span(traits, word)))
+			return word;
+	return MAM_NO_WORD;
 }
 
 /* Steps 1 to 3. A class of 0: only idle slabs are closed. */
 MAM_KSLOW struct mam_klook mam_pass_block(const struct mam_kheap *heap, uint32_t class_,
 					  uint32_t block)
 {
-	uint64_t *bits = mam_pages_bits(heap->units), taken, seen, span;
-	uint32_t unit = block * MAM_BLOCK_UNITS, end = unit + MAM_BLOCK_UNITS, owner, word;
+	uint64_t *bits = mam_pages_bits(heap->units), taken, seen, traits;
+	uint32_t unit = block * MAM_BLOCK_UNITS, end = unit + MAM_BLOCK_UNITS, owner, word, closes;
 	struct mam_klook look;
 
 	look.word = MAM_NO_WORD;
 	look.doubt = 0;
+	closes = mam_atomic_load32(&heap->closes[block], MAM_ACQUIRE, MAM_AT_DEVICE);
 	taken = mam_global_load64(&bits[block], MAM_ACQUIRE, MAM_AT_DEVICE);
 	MAM_ROLLED
 	while (unit < end) {
 		owner = 0;
 		if (taken >> unit % MAM_BLOCK_UNITS & 1) {
-			owner = mam_owners_load(heap, unit);
+			owner = mam_owners_settled(heap, unit);
 			look.doubt |= !owner || (owner > MAM_OWNER_MOVING &&
 						 owner <= MAM_OWNER_MOVING + MAM_CLASSES);
 		}
 		if (!owner || owner > MAM_CLASSES) {
-			unit += owner ? mam_pass_step(owner) : 1;
+			unit += mam_pass_step(owner);
 			continue;
 		}
-		word = unit >> mam_class_span_shift(owner);
-		seen = mam_global_load64(&mam_books_words(heap, owner)[word], MAM_ACQUIRE,
+		traits = mam_traits_of(owner);
+		word = unit >> mam_traits_span_shift(traits);
+		seen = mam_global_load64(&mam_traits_words(heap, traits)[word], MAM_ACQUIRE,
 					 MAM_AT_DEVICE);
 		if (owner == class_ && seen) {
 			look.word = word;
 			return look;
 		}
-		if (seen == mam_slots_all(owner) && mam_slab_close(heap, owner, word))
-			taken &= ~mam_slab_span(owner, word);
-		else if (seen == mam_slots_all(owner) || mam_owners_load(heap, unit) != owner)
-			look.doubt = 1;
-		unit += mam_class_units(owner);
+		if (seen == mam_slots_all(traits)) {
+			if (mam_slab_close(heap, owner, word)) {
+				taken &= ~mam_slab_span(traits, word);
+				closes++;
+			} else {
+				look.doubt = 1;
+			}
+		}
+		/* Units may have become one slab meanwhile, and this one be in its middle. */
+		unit = mam_slab_unit(traits, word) + mam_traits_units(traits);
 	}
+	look.doubt |= mam_atomic_load32(&heap->closes[block], MAM_RELAXED, MAM_AT_DEVICE) != closes;
 	if (!class_)
 		return look;
 	seen = mam_global_load64(&bits[block], MAM_ACQUIRE, MAM_AT_DEVICE);
 	look.doubt |= (seen & ~taken) != 0;
-	word = block << (6 - mam_class_span_shift(class_));
-	MAM_ROLLED
-	for (owner = mam_class_words(class_); owner; owner--, word++) {
-		span = mam_slab_span(class_, word);
-		if (!(seen & span)) {
-			look.word = word;
-			return look;
-		}
-	}
+	look.word = mam_pass_open(mam_traits_of(class_), block, seen);
 	return look;
 }
 

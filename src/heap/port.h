@@ -14,6 +14,8 @@
  *   MAM_KERNEL(name)    heads a kernel: MAM_KERNEL(fill) { struct job *job = argument; ... }; every kernel takes
  *                       one pointer, `void *argument`
  *   MAM_GLOBAL          before the pointee of a pointer into device memory (OpenCL has such spaces)
+ *   MAM_KTABLE          before a table that nobody changes, in a header
+ *   mam_constant32 _constant64 _constant_pointer (where)   what nobody changes while kernels run
  *   MAM_SHARED(type, p) a statement: `p` points to one `type` a block, not initialised
  *   MAM_KASSERT(true)   checked under the simulator and in debug kernels, nothing elsewhere
  *

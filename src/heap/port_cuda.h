@@ -20,6 +20,14 @@
 #define MAM_KBOTH static __host__ __device__ __forceinline__
 #define MAM_KERNEL(name) extern "C" __global__ void name(void *argument)
 #define MAM_GLOBAL
+/*
+ * A table that nobody changes is in constant memory, whose cache keeps it whatever is acquired; reads
+ * of memory that nobody changes while kernels run may be kept too.
+ */
+#define MAM_KTABLE static __constant__ const
+#define mam_constant32(where) __ldg((const unsigned int *)(where))
+#define mam_constant64(where) ((uint64_t)__ldg((const unsigned long long *)(where)))
+#define mam_constant_pointer(where) ((void *)mam_constant64(where))
 #define MAM_SHARED(type, name)                                                                  \
 	__shared__ type name##_storage;                                                         \
 	type *const name = &name##_storage

@@ -67,6 +67,10 @@ void simt_fail(const char *what, const char *site) __attribute__((noreturn));
 	void name(void *argument);                                                              \
 	void name(void *argument)
 #define MAM_GLOBAL
+#define MAM_KTABLE static const __attribute__((unused))
+#define mam_constant32(where) (*(where))
+#define mam_constant64(where) (*(where))
+#define mam_constant_pointer(where) ((void *)*(where))
 #define MAM_SHARED(type, name)                                                                  \
 	static const char name##_key;                                                           \
 	type *const name = simt_shared(&name##_key, sizeof(type))

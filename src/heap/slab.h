@@ -13,12 +13,13 @@
  * To close it:
  * 1. owner of its first unit: from the class to the class and MOVING, by compare-and-swap. Of two
  *    that want to close it one is refused here;
- * 2. w, by compare-and-swap, from "all free" to 0. A claim that came first has cleared a bit, so
+ * 2. raise `closes` of the block, for those that look whether there is room (pass.h);
+ * 3. w, by compare-and-swap, from "all free" to 0. A claim that came first has cleared a bit, so
  *    this fails: MOVING goes, and nothing has happened. A claim that comes after wins nothing;
- * 3. owners: nothing;
- * 4. give the units back, released.
+ * 4. owners: nothing;
+ * 5. give the units back, released.
  *
- * An old idea of where the slab is does no harm: w is 0 from 2 on, and as long as no slab of this
+ * An old idea of where the slab is does no harm: w is 0 from 3 on, and as long as no slab of this
  * very class begins there again; then what is won is right. Nobody gives back a slot that is free,
  * but by mistake: then the owner says nothing or another class, or the bit is set already.
  *
@@ -31,23 +32,30 @@
 
 #include "heap/owners.h"
 
-/* The bits of its units in their block's word. */
-MAM_KFN uint64_t mam_slab_span(uint32_t class_, uint32_t word)
+/* The first unit of the slab that has this word. */
+MAM_KFN uint32_t mam_slab_unit(uint64_t traits, uint32_t word)
 {
-	return mam_bits_span(mam_books_unit(class_, word) % MAM_BLOCK_UNITS, mam_class_units(class_));
+	return word << mam_traits_span_shift(traits);
 }
 
-MAM_KFN uint32_t mam_slab_block(uint32_t class_, uint32_t word)
+MAM_KFN uint32_t mam_slab_block(uint64_t traits, uint32_t word)
 {
-	return mam_books_unit(class_, word) / MAM_BLOCK_UNITS;
+	return word >> mam_traits_words_shift(traits);
+}
+
+/* The bits of its units in their block's word. */
+MAM_KFN uint64_t mam_slab_span(uint64_t traits, uint32_t word)
+{
+	return mam_bits_span(mam_slab_unit(traits, word) % MAM_BLOCK_UNITS,
+			     mam_traits_units(traits));
 }
 
 /* Step 1 of opening; the block's word was seen as `taken`. */
-MAM_KFN bool mam_slab_ground(const struct mam_kheap *heap, uint32_t class_, uint32_t word,
+MAM_KFN bool mam_slab_ground(const struct mam_kheap *heap, uint64_t traits, uint32_t word,
 			     uint64_t taken)
 {
-	uint64_t *bits = mam_pages_bits(heap->units), span = mam_slab_span(class_, word), old;
-	uint32_t block = mam_slab_block(class_, word);
+	uint64_t *bits = mam_pages_bits(heap->units), span = mam_slab_span(traits, word), old;
+	uint32_t block = mam_slab_block(traits, word);
 
 	if (!(span & (span - 1)))
 		return !(mam_bitmap_claim(bits, block, span) & span);
@@ -62,36 +70,37 @@ MAM_KFN bool mam_slab_ground(const struct mam_kheap *heap, uint32_t class_, uint
 }
 
 /* Steps 2 to 4; the slots of `left` are free, the others the caller's. */
-MAM_KFN void mam_slab_publish(const struct mam_kheap *heap, uint32_t class_, uint32_t word,
-			      uint64_t left)
+MAM_KFN void mam_slab_publish(const struct mam_kheap *heap, uint32_t class_, uint64_t traits,
+			      uint32_t word, uint64_t left)
 {
-	uint32_t unit = mam_books_unit(class_, word), block = unit / MAM_BLOCK_UNITS;
+	uint32_t unit = mam_slab_unit(traits, word), block = unit / MAM_BLOCK_UNITS;
 	uint64_t *seats = heap->seats + (class_ - 1) * mam_books_seat_words(heap->blocks);
 
 	mam_owners_set(heap, unit, 1, class_ + MAM_OWNER_MOVING);
-	mam_owners_set(heap, unit + 1, mam_class_units(class_) - 1, class_);
+	mam_owners_set(heap, unit + 1, mam_traits_units(traits) - 1, class_);
 	(void)mam_global_or64(&seats[block / 64], (uint64_t)1 << block % 64, MAM_RELAXED,
 			      MAM_AT_DEVICE);
-	mam_atomic_store64(&mam_books_words(heap, class_)[word], left, MAM_RELEASE, MAM_AT_DEVICE);
+	mam_atomic_store64(&mam_traits_words(heap, traits)[word], left, MAM_RELEASE, MAM_AT_DEVICE);
 	mam_owners_settle(heap, unit);
 }
 
 /* False: it has a slot that is not free, or somebody else does that. */
 MAM_KSLOW bool mam_slab_close(const struct mam_kheap *heap, uint32_t class_, uint32_t word)
 {
-	uint32_t unit = mam_books_unit(class_, word);
-	uint64_t all = mam_slots_all(class_);
+	uint64_t traits = mam_traits_of(class_), all = mam_slots_all(traits);
+	uint32_t unit = mam_slab_unit(traits, word);
 
 	if (!mam_owners_change(heap, unit, class_, class_ + MAM_OWNER_MOVING))
 		return false;
-	if (mam_global_cas64(&mam_books_words(heap, class_)[word], all, 0, MAM_ACQ_REL,
+	(void)mam_atomic_add32(&heap->closes[unit / MAM_BLOCK_UNITS], 1, MAM_RELEASE, MAM_AT_DEVICE);
+	if (mam_global_cas64(&mam_traits_words(heap, traits)[word], all, 0, MAM_ACQ_REL,
 			     MAM_AT_DEVICE) != all) {
 		mam_owners_settle(heap, unit);
 		return false;
 	}
-	mam_owners_clear(heap, unit, mam_class_units(class_));
+	mam_owners_clear(heap, unit, mam_traits_units(traits));
 	(void)mam_bitmap_release(mam_pages_bits(heap->units), unit / MAM_BLOCK_UNITS,
-				 mam_slab_span(class_, word));
+				 mam_slab_span(traits, word));
 	return true;
 }
 

@@ -15,9 +15,9 @@
 #include "heap/books.h"
 
 /* The word of a slab of which all slots are free. */
-MAM_KFN uint64_t mam_slots_all(uint32_t class_)
+MAM_KFN uint64_t mam_slots_all(uint64_t traits)
 {
-	return mam_bits_span(0, mam_class_slots(class_));
+	return mam_bits_span(0, mam_traits_slots(traits));
 }
 
 MAM_KFN uint64_t mam_slots_load(uint64_t *words, uint32_t word)
@@ -45,12 +45,24 @@ MAM_KFN uint32_t mam_slots_nth(uint64_t x, uint32_t k)
 	return k < low ? mam_bits_nth((uint32_t)x, k) : 32 + mam_bits_nth((uint32_t)(x >> 32), k - low);
 }
 
+/* Are its set bits, one at least, in line? */
+MAM_KFN bool mam_slots_in_line(uint64_t x)
+{
+	return !((x + (x & (~x + 1))) & x);
+}
+
+/* The same as mam_slots_nth(), quicker where they are in line. */
+MAM_KFN uint32_t mam_slots_pick(uint64_t x, uint32_t k)
+{
+	return mam_slots_in_line(x) ? mam_ffs64(x) - 1 + k : mam_slots_nth(x, k);
+}
+
 /* The `n` lowest set bits of `x`, all if there are no more. */
 MAM_KFN uint64_t mam_slots_lowest(uint64_t x, uint32_t n)
 {
 	if (!n)
 		return 0;
-	return n >= mam_popc64(x) ? x : x & mam_bits_span(0, mam_slots_nth(x, n - 1) + 1);
+	return n >= mam_popc64(x) ? x : x & mam_bits_span(0, mam_slots_pick(x, n - 1) + 1);
 }
 
 #endif

@@ -18,6 +18,7 @@
 #include "heap/seek.h"
 
 #define MAM_SPAN_SHORT 63u
+#define MAM_SPAN_PASSES_MAX 8
 
 /* How many units `bytes` need; 0: more than there are. */
 MAM_KFN uint32_t mam_spans_units(const struct mam_kheap *heap, size_t bytes)
@@ -40,7 +41,7 @@ MAM_KFN uint32_t mam_spans_close(const struct mam_kheap *heap, uint32_t mask)
 }
 
 /* `n` units for each lane of `mask`, which are those that are here; NULL: there are none. */
-MAM_KSLOW void *mam_spans_take(const struct mam_kheap *heap, uint32_t mask, uint32_t n)
+MAM_KSLOW void *mam_spans_take(struct mam_kheap *heap, uint32_t mask, uint32_t n)
 {
 	struct mam_kfound found;
 	uint32_t needy, passes, doubt, page = MAM_NO_PAGE;
@@ -48,7 +49,9 @@ MAM_KSLOW void *mam_spans_take(const struct mam_kheap *heap, uint32_t mask, uint
 	mam_kwalk_start(&found.walk, heap->units);
 	needy = mask;
 	MAM_ROLLED
-	for (passes = 0; passes < MAM_PASSES_MAX; passes++) {
+	for (passes = 0; passes < MAM_SPAN_PASSES_MAX; passes++) {
+		if (passes == 1)
+			mam_returns_drain(heap);
 		doubt = passes ? mam_spans_close(heap, mask) : 1;
 		if (needy >> mam_lane() & 1) {
 			found = mam_runs_take_warp(heap->units, found.walk, needy, n);
@@ -58,11 +61,11 @@ MAM_KSLOW void *mam_spans_take(const struct mam_kheap *heap, uint32_t mask, uint
 		needy = mam_warp_ballot(mask, page == MAM_NO_PAGE);
 		if (!needy || !doubt)
 			break;
-		mam_scan_pause(passes < 4 ? 0 : passes);
+		mam_scan_pause(passes);
 	}
 	if (page == MAM_NO_PAGE) {
 		mam_object_tally_add(
-			heap, passes < MAM_PASSES_MAX ? MAM_OBJECT_FULL : MAM_OBJECT_CONTENDED, 1);
+			heap, passes < MAM_SPAN_PASSES_MAX ? MAM_OBJECT_FULL : MAM_OBJECT_CONTENDED, 1);
 		return NULL;
 	}
 	if (n > MAM_SPAN_SHORT)

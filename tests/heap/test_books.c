@@ -7,7 +7,7 @@
 #include "heap/kit.h"
 
 #define BLOCKS_MAX (1u << 20)
-#define PARTS 9
+#define PARTS 10
 
 static const uint32_t some_blocks[] = { 1,   2,   3,    7,    8,     63,    64,       65,
 					100, 127, 1000, 4097, 16384, 99999, 1u << 18, BLOCKS_MAX };
@@ -28,8 +28,9 @@ static void parts_of(uint32_t blocks, uint32_t columns, struct part parts[PARTS]
 		{ plan.words, (uint64_t)blocks * MAM_BLOCK_WORDS * 8 },
 		{ plan.seats, (uint64_t)MAM_CLASSES * ((blocks + 63) / 64) * 8 },
 		{ plan.longs, (uint64_t)blocks * 4 },
+		{ plan.closes, (uint64_t)blocks * 4 },
 		{ plan.steps, columns * sizeof(struct mam_steps) },
-		{ plan.handles, (uint64_t)columns * MAM_CLASSES * 4 },
+		{ plan.handles, (uint64_t)columns * MAM_CLASSES * 8 },
 	};
 
 	memcpy(parts, all, sizeof(all));
@@ -70,7 +71,7 @@ START_TEST(structs)
 }
 END_TEST
 
-/* Powers of two, one for each 128 KiB, in bounds. */
+/* Powers of two, one for each 256 KiB, in bounds. */
 START_TEST(rows_of_handles)
 {
 	uint32_t blocks, columns;
@@ -80,7 +81,7 @@ START_TEST(rows_of_handles)
 		ck_assert_uint_eq(columns & (columns - 1), 0);
 		ck_assert_uint_ge(columns, 32);
 		ck_assert_uint_le(columns, 8192);
-		ck_assert(columns >= blocks / 2 || columns == 8192);
+		ck_assert(columns >= blocks / 4 || columns == 8192);
 		ck_assert(columns < blocks || columns == 32);
 	}
 }
