@@ -21,6 +21,7 @@
 #define DEVICE_CELLS_MAX 256
 #define DEVICE_PARAMETER_BYTES 40
 #define DEVICE_REPEATS_MAX 101
+#define DEVICE_LONG_US 250000 /* a kernel that takes longer is timed once */
 #define DEVICE_ALLOCATORS_MAX 24 /* with those of --adapter */
 
 /* ---- allocators: device_allocators.c ---- */

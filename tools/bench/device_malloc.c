@@ -6,13 +6,12 @@
  * First a pass that is not timed, whose objects are checked; then a few rounds that are not told,
  * until the heap is as it will be from then on; then those whose medians are told; and what the
  * last one handed out is checked once more. A heap that takes nothing back begins each round anew.
- * Of a kernel that takes LONG_US or more, the first one's time is told: nobody waits for a median of
+ * Of a kernel that takes DEVICE_LONG_US or more, the first one's time is told: nobody waits for a median of
  * seconds.
  */
 #include "device_play.h"
 #include "gpu.h"
 
-#define LONG_US 250000
 #define AT_A_TIME 8192 /* askers of W5's filling */
 
 static void tell_times(struct device_run *run, const struct device_heap *heap,
@@ -93,7 +92,7 @@ bool device_play_malloc(struct device_run *run, struct device_heap *heap,
 	device_ask(run, heap, cell, &job);
 	if (!check_round(run, heap, &job, &verdict, &gets[0], &gives[0]))
 		return false;
-	if (gets[0] > LONG_US)
+	if (gets[0] > DEVICE_LONG_US)
 		run->repeats = 1;
 	else if (verdict.wrong == 0 && !time_rounds(run, heap, &job, &verdict, gets, gives))
 		return false;

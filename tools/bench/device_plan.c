@@ -182,5 +182,7 @@ bool device_plan_takes_part(const struct device_allocator *allocator,
 		return cell->askers <= (cell->most <= 64 ? 1 * M : 128 * K);
 	if (cell->work == DEVICE_W5)
 		return allocator->frees && !allocator->slow;
+	if (cell->work == DEVICE_W6) /* CUDA's own heap has the size that the bench gave it */
+		return allocator->role != DEVICE_SYSTEM;
 	return true;
 }
