@@ -104,8 +104,6 @@ bool mam_survey_read(struct mam_survey *survey, struct mam_reach_visit *visit)
 		       head + plan.longs + survey->block * sizeof(*survey->longs),
 		       survey->blocks * sizeof(*survey->longs));
 	mam_reach_wait(visit);
-	if (!mam_reach_good(visit))
-		return false;
 	read_words(survey, visit);
 	mam_reach_read(visit, survey->owners, owners, (size_t)survey->blocks * MAM_BLOCK_UNITS);
 	mam_reach_wait(visit);

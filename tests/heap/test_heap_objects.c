@@ -309,6 +309,7 @@ START_TEST(each_class_is_counted_by_itself)
 		ck_assert_uint_eq(info.classes[class_ - 1].objects, class_);
 	ck_assert_uint_eq(info.large_objects, 4);
 	ck_assert_uint_eq(info.large_bytes, 9 * 1024 + 127 * 1024 + 5 * MIB);
+	ck_assert_uint_eq(info.idle_slabs, 0);
 	compare(heap);
 	walk_and_compare(heap);
 
@@ -411,6 +412,7 @@ START_TEST(a_large_heap_is_seen_in_pieces)
 	info = counted(heap);
 	ck_assert_uint_eq(info.pages, 2050 * 64);
 	ck_assert_uint_lt(info.longest_free, 1024);
+	ck_assert_uint_eq(walk(heap, 3).count, 3); /* of the first of three pieces */
 	heap_end(heap);
 	pool_end(pool);
 }
@@ -504,6 +506,70 @@ START_TEST(what_moves_is_counted)
 }
 END_TEST
 
+/* What searches did is counted in many rows. */
+START_TEST(steps_are_added_up)
+{
+	struct cuda cuda = load();
+	struct mam_pool *pool = pool_new();
+	struct mam_heap *heap = objects_of(pool, MIB);
+	struct mam_kheap *device = mam_heap_device(heap);
+	struct mam_heap_info before, after;
+
+	(void)cuda;
+	for (unsigned int i = 0; i < 3; i++)
+		ck_assert(take(heap, 16u << 2 * i));
+	before = stats_of(heap);
+	ck_assert_uint_eq(before.slabs, 3);
+	for (uint32_t row = 0; row <= device->columns; row++) {
+		device->steps[row].searches += 1;
+		device->steps[row].looks += 2;
+		device->steps[row].opened += 3;
+		device->steps[row].passes += (uint64_t)4 << 32;
+	}
+	after = stats_of(heap);
+	ck_assert_uint_eq(after.searches - before.searches, device->columns + 1);
+	ck_assert_uint_eq(after.looks - before.looks, 2 * (device->columns + 1));
+	ck_assert_uint_eq(after.opened - before.opened, 3 * (device->columns + 1));
+	ck_assert_uint_eq(after.passes - before.passes, (uint64_t)4 * (device->columns + 1) << 32);
+	ck_assert_uint_eq(after.closed, after.opened - 3);
+	heap_end(heap);
+	pool_end(pool);
+}
+END_TEST
+
+/* Lengths that cannot be, in books that somebody wrote over: no object, and no harm. */
+START_TEST(books_that_were_written_over)
+{
+	struct cuda cuda = load();
+	struct mam_pool *pool = pool_new();
+	struct mam_heap *heap = objects_of(pool, MIB);
+	struct mam_kheap *device = mam_heap_device(heap);
+	unsigned char *owners = (unsigned char *)device->owners;
+
+	(void)cuda;
+	owners[5] = MAM_OWNER_LONG;
+	owners[1023] = MAM_OWNER_RUN + 9;
+	owners[200] = MAM_OWNER_LONG;
+	owners[300] = 72; /* where no slab of the class may begin */
+	device->longs[0] = UINT32_MAX;
+	device->longs[3] = 1024 - 200 + 1;
+	ck_assert_uint_eq(stats_of(heap).objects, 0);
+	ck_assert_uint_eq(walk(heap, 0).count, 0);
+	device->longs[3]--;
+	ck_assert_uint_eq(stats_of(heap).large_bytes, (1024 - 200) * 1024);
+	/* All that bytes can be. */
+	for (unsigned int i = 0; i < 1024; i++) {
+		owners[i] = (unsigned char)any(256);
+		device->longs[i / 64] = any(UINT32_MAX);
+	}
+	for (size_t i = 0; i < (size_t)16 * MAM_BLOCK_WORDS; i++)
+		device->words[i] = (uint64_t)any(UINT32_MAX) << 32 | any(UINT32_MAX);
+	ck_assert_uint_le(stats_of(heap).objects, 1024 * 64);
+	heap_end(heap);
+	pool_end(pool);
+}
+END_TEST
+
 START_TEST(every_source_with_memory_will_do)
 {
 	static const char *const sources[] = { "cudamalloc", "vmm", "managed", "pinned" };
@@ -541,6 +607,8 @@ static void add(TCase *tests)
 	tcase_add_test(tests, a_walk_ends_when_it_is_told);
 	tcase_add_test(tests, mistakes_are_counted_by_cause);
 	tcase_add_test(tests, what_moves_is_counted);
+	tcase_add_test(tests, steps_are_added_up);
+	tcase_add_test(tests, books_that_were_written_over);
 	tcase_add_test(tests, every_source_with_memory_will_do);
 }
 

@@ -387,12 +387,29 @@ START_TEST(streams_in_capture)
 }
 END_TEST
 
-/*
- * A slab is closed, as slab.h does it, by what another stream is doing meanwhile: at each possible
- * moment of a call. Its word is 0 then, as that of a full one is; nobody must see 64 objects there.
- */
-START_TEST(a_slab_that_ends_meanwhile)
+/* What another stream is doing meanwhile, one after the other. */
+struct fill {
+	void *at;
+	unsigned char value;
+	size_t bytes;
+};
+
+static void submit(const struct cuda *cuda, struct CUstream_st *stream, const struct fill *fills,
+		   unsigned int count)
 {
+	for (unsigned int i = 0; i < count; i++)
+		ck_assert_int_eq(cuda->cuMemsetD8Async((uintptr_t)fills[i].at, fills[i].value,
+						       fills[i].bytes, stream),
+				 CUDA_SUCCESS);
+}
+
+/*
+ * A slab without a live object is closed, as slab.h does it, or opened, at each possible moment of
+ * a call. Its word is 0 before and after, as that of a full one is; nobody must see 64 objects.
+ */
+START_TEST(a_slab_that_ends_or_begins_meanwhile)
+{
+	const bool begins = _i;
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
 	struct mam_heap *heap = objects_of(pool, MIB);
@@ -402,26 +419,32 @@ START_TEST(a_slab_that_ends_meanwhile)
 
 	ck_assert_int_eq(cuda.cuStreamCreate(&other, NON_BLOCKING), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuStreamCreate(&own, NON_BLOCKING), CUDA_SUCCESS);
-	for (unsigned int before = 0; before < 24; before++) {
-		unsigned char *object = mam_kmalloc(device, 16), *owner;
+	for (unsigned int turn = 0; turn < 48; turn++) {
+		unsigned char *object = mam_kmalloc(device, 16);
 		uint32_t unit = (uint32_t)((object - device->ground) / 1024);
-		unsigned int count = 0;
+		unsigned char *owner = (unsigned char *)device->owners + unit;
 		uint64_t *word = &mam_books_words(device, 1)[unit];
+		const struct fill wait = { object, 0, 16 };
+		const struct fill ends[] = { { owner, 1 + MAM_OWNER_MOVING, 1 },
+					     { word, 0, 8 },
+					     { owner, 0, 1 } };
+		const struct fill opens[] = { { owner, 1 + MAM_OWNER_MOVING, 1 },
+					      { word, 0xff, 8 },
+					      { owner, 1, 1 } };
+		unsigned int count = 0;
 		struct mam_heap_info info;
 
-		owner = (unsigned char *)device->owners + unit;
 		ck_assert(mam_kfree(device, object));
 		ck_assert_uint_eq(*word, ~(uint64_t)0);
 		ck_assert_uint_eq(*owner, 1);
-		for (unsigned int i = 0; i < before; i++)
-			ck_assert_int_eq(cuda.cuMemsetD8Async((uintptr_t)object, 0, 16, other),
-					 CUDA_SUCCESS);
-		ck_assert_int_eq(cuda.cuMemsetD8Async((uintptr_t)owner, 1 + MAM_OWNER_MOVING, 1,
-						      other),
-				 CUDA_SUCCESS);
-		ck_assert_int_eq(cuda.cuMemsetD8Async((uintptr_t)word, 0, 8, other), CUDA_SUCCESS);
-		ck_assert_int_eq(cuda.cuMemsetD8Async((uintptr_t)owner, 0, 1, other), CUDA_SUCCESS);
-		if (before % 2) {
+		if (begins) {
+			*word = 0;
+			*owner = 0;
+		}
+		for (unsigned int i = 0; i < turn / 2; i++)
+			submit(&cuda, other, &wait, 1);
+		submit(&cuda, other, begins ? opens : ends, 3);
+		if (turn % 2) {
 			ck_assert_int_eq(mam_heap_walk(heap, own, count_one, &count), MAM_OK);
 			ck_assert_uint_eq(count, 0);
 		} else {
@@ -496,7 +519,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, host_memory_runs_out);
 	tcase_add_test(tests, a_pool_that_is_too_small);
 	tcase_add_test(tests, streams_in_capture);
-	tcase_add_test(tests, a_slab_that_ends_meanwhile);
+	tcase_add_loop_test(tests, a_slab_that_ends_or_begins_meanwhile, 0, 2);
 	tcase_add_test(tests, a_pool_that_ends_under_its_heap);
 	tcase_add_test(tests, nothing_is_left_behind);
 }
