@@ -21,9 +21,9 @@ static bool same_bytes(const struct okit *kit)
 }
 
 /* Every stretch that begins in the first block and goes up to two words far, and long ones. */
-MAM_KERNEL(set_and_clear)
+START_TEST(set_and_cleared)
 {
-	struct okit *kit = argument;
+	struct okit *kit = okit_create(3, 1, NULL);
 	uint32_t unit, n, byte, i;
 
 	for (i = 0; i < UNITS; i++)
@@ -35,71 +35,39 @@ MAM_KERNEL(set_and_clear)
 			memcpy(bytes_of(kit), want, UNITS);
 			mam_owners_set(kit->heap, unit, n, byte);
 			memset(want + unit, (int)byte, n);
-			MAM_KASSERT(same_bytes(kit));
+			ck_assert(same_bytes(kit));
 			memset(want + unit, 0, n);
 			mam_owners_clear(kit->heap, unit, n);
-			MAM_KASSERT(same_bytes(kit));
+			ck_assert(same_bytes(kit));
 			for (i = unit; i < unit + n; i++)
 				want[i] = (unsigned char)(1 + simt_random() % 255);
 		}
 	}
-}
-
-START_TEST(set_and_cleared)
-{
-	struct okit *kit = okit_create(3, 1, NULL);
-	struct simt_case test = {
-		.name = "set and cleared",
-		.kernel = set_and_clear,
-		.grid = 1,
-		.block = 1,
-		.argument = kit,
-		.begin = okit_begin,
-		.seeds = 1,
-	};
-
-	simt_must_pass(&test);
 	okit_destroy(kit);
 }
 END_TEST
 
 /* One unit: read, changed if it says what it is thought to say, settled. */
-MAM_KERNEL(change_one)
+START_TEST(changed)
 {
-	struct okit *kit = argument;
+	struct okit *kit = okit_create(3, 1, NULL);
 	uint32_t unit, i, other;
 
 	for (unit = 0; unit < UNITS; unit++) {
 		for (i = 0; i < UNITS; i++)
 			want[i] = (unsigned char)simt_random();
 		memcpy(bytes_of(kit), want, UNITS);
-		MAM_KASSERT(mam_owners_load(kit->heap, unit) == want[unit]);
+		ck_assert(mam_owners_load(kit->heap, unit) == want[unit]);
 		other = want[unit] ^ (1u << motion_below(8));
-		MAM_KASSERT(!mam_owners_change(kit->heap, unit, other, want[unit]));
-		MAM_KASSERT(same_bytes(kit));
-		MAM_KASSERT(mam_owners_change(kit->heap, unit, want[unit], other));
+		ck_assert(!mam_owners_change(kit->heap, unit, other, want[unit]));
+		ck_assert(same_bytes(kit));
+		ck_assert(mam_owners_change(kit->heap, unit, want[unit], other));
 		want[unit] = (unsigned char)other;
-		MAM_KASSERT(same_bytes(kit));
+		ck_assert(same_bytes(kit));
 		mam_owners_settle(kit->heap, unit);
 		want[unit] &= 127;
-		MAM_KASSERT(same_bytes(kit));
+		ck_assert(same_bytes(kit));
 	}
-}
-
-START_TEST(changed)
-{
-	struct okit *kit = okit_create(3, 1, NULL);
-	struct simt_case test = {
-		.name = "one is changed",
-		.kernel = change_one,
-		.grid = 1,
-		.block = 1,
-		.argument = kit,
-		.begin = okit_begin,
-		.seeds = 3,
-	};
-
-	simt_must_pass(&test);
 	okit_destroy(kit);
 }
 END_TEST
@@ -196,9 +164,9 @@ OKIT_UNSEEN bool is_marked(const struct okit *kit, uint32_t class_, uint32_t wor
 	return true;
 }
 
-MAM_KERNEL(begin_slabs)
+START_TEST(marks)
 {
-	struct okit *kit = argument;
+	struct okit *kit = okit_create(BLOCKS, 1, NULL);
 	uint32_t class_, word;
 	uint64_t used;
 
@@ -206,30 +174,14 @@ MAM_KERNEL(begin_slabs)
 		okit_begin(kit);
 		word = motion_below(mam_books_word_count(kit->heap, class_));
 		used = simt_random() & okit_all_slots(class_);
-		MAM_KASSERT(motion_open(kit, class_, word, used));
-		MAM_KASSERT(is_marked(kit, class_, word, okit_all_slots(class_) & ~used));
-		MAM_KASSERT(!okit_check(kit));
+		ck_assert(motion_open(kit, class_, word, used));
+		ck_assert(is_marked(kit, class_, word, okit_all_slots(class_) & ~used));
+		ck_assert(!okit_check(kit));
 		motion_release(kit, class_, word, used);
-		MAM_KASSERT(mam_slab_close(kit->heap, class_, word));
-		MAM_KASSERT(!mam_pages_bits(kit->heap->units)[mam_books_unit(class_, word) / 64]);
-		MAM_KASSERT(!okit_check_empty(kit));
+		ck_assert(mam_slab_close(kit->heap, class_, word));
+		ck_assert(!mam_pages_bits(kit->heap->units)[mam_books_unit(class_, word) / 64]);
+		ck_assert(!okit_check_empty(kit));
 	}
-}
-
-START_TEST(marks)
-{
-	struct okit *kit = okit_create(BLOCKS, 1, NULL);
-	struct simt_case test = {
-		.name = "marks of a slab",
-		.kernel = begin_slabs,
-		.grid = 1,
-		.block = 1,
-		.argument = kit,
-		.begin = okit_begin,
-		.seeds = 1,
-	};
-
-	simt_must_pass(&test);
 	okit_destroy(kit);
 }
 END_TEST
