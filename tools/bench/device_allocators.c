@@ -28,7 +28,7 @@
  * they never do.
  */
 #define LOW_PUBLISHED 1
-#define MIXED_BYTES 256 /* a unit where sizes are mixed */
+#define MIXED_BYTES 256     /* a unit where sizes are mixed */
 #define LIMIT_MALLOC_HEAP 2 /* CU_LIMIT_MALLOC_HEAP_SIZE */
 
 static const char too_little[] = "there is too little free memory on the device";
@@ -111,20 +111,20 @@ static const char *make_pages(struct device_heap *heap, uint64_t bytes, uint64_t
 	return NULL;
 }
 
-#define PAGES(name)                                                                           \
-	static size_t name##_books(uint32_t count)                                            \
-	{                                                                                     \
-		return mam_##name##_bytes(count);                                             \
-	}                                                                                     \
-	static void name##_format(void *header, uint32_t count)                               \
-	{                                                                                     \
-		_Static_assert(sizeof(struct mam_##name) == LINE, "one line");                \
-		mam_##name##_format(header, count, LOW_PUBLISHED);                            \
-	}                                                                                     \
-	static const char *name##_make(struct device_heap *heap, uint64_t bytes,              \
-				       uint64_t object_bytes)                                 \
-	{                                                                                     \
-		return make_pages(heap, bytes, object_bytes, name##_books, name##_format);    \
+#define PAGES(name)                                                                        \
+	static size_t name##_books(uint32_t count)                                         \
+	{                                                                                  \
+		return mam_##name##_bytes(count);                                          \
+	}                                                                                  \
+	static void name##_format(void *header, uint32_t count)                            \
+	{                                                                                  \
+		_Static_assert(sizeof(struct mam_##name) == LINE, "one line");             \
+		mam_##name##_format(header, count, LOW_PUBLISHED);                         \
+	}                                                                                  \
+	static const char *name##_make(struct device_heap *heap, uint64_t bytes,           \
+				       uint64_t object_bytes)                              \
+	{                                                                                  \
+		return make_pages(heap, bytes, object_bytes, name##_books, name##_format); \
 	}
 
 PAGES(rw)
@@ -145,10 +145,9 @@ static bool reset_counter(struct device_heap *heap)
 
 static const char *make_counter(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
 {
-	const uint64_t ground =
-		bytes > 2 * sizeof(struct bench_counter)
-			? (bytes - sizeof(struct bench_counter)) / LINE * LINE
-			: LINE;
+	const uint64_t ground = bytes > 2 * sizeof(struct bench_counter)
+					? (bytes - sizeof(struct bench_counter)) / LINE * LINE
+					: LINE;
 
 	(void)object_bytes;
 	heap->ground_bytes = ground + sizeof(struct bench_counter);
@@ -172,7 +171,8 @@ static const char *make_cuda(struct device_heap *heap, uint64_t bytes, uint64_t 
 	    bench_driver.limit_get(&limit, LIMIT_MALLOC_HEAP) != 0)
 		return "the driver does not say how large CUDA's own heap is";
 	if (limit < bytes)
-		return "CUDA's own heap has one size for the whole run, and a smaller one than this";
+		return "CUDA's own heap has one size for the whole run, and a smaller one than "
+		       "this";
 	heap->heap = NULL;
 	heap->ground_bytes = limit;
 	heap->low = heap->high = 0;
@@ -194,16 +194,16 @@ extern const unsigned char MODULE(mam)[], MODULE(rw)[], MODULE(crw)[], MODULE(co
 #define MODULE(name) NULL
 #endif
 
-#define PUBLISHED(title, name, one_size)                                                      \
-	{                                                                                     \
-		title, DEVICE_PUBLISHED, MODULE(name), one_size, true, false, name##_make,    \
-			device_heap_end_block, reset_pages                                    \
+#define PUBLISHED(title, name, one_size)                                                   \
+	{                                                                                  \
+		title, DEVICE_PUBLISHED, MODULE(name), one_size, true, false, name##_make, \
+			device_heap_end_block, reset_pages                                 \
 	}
 
-#define CEILING(name)                                                                         \
-	{                                                                                     \
-		#name, DEVICE_CEILING, MODULE(name), false, false, false, make_counter,       \
-			device_heap_end_block, reset_counter                                  \
+#define CEILING(name)                                                                   \
+	{                                                                               \
+#name, DEVICE_CEILING, MODULE(name), false, false, false, make_counter, \
+			device_heap_end_block, reset_counter                            \
 	}
 
 const struct device_allocator device_allocators[] = {

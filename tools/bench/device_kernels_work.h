@@ -3,8 +3,9 @@
  * device_kernels_work.h - kernels of `mam bench device` that generate work: each asker makes items
  * of 4 bytes, as many as it has, in memory of just that size.
  *
- * What allocators are to be measured against needs none: sizes are summed up within each block, then
- * over blocks, and a third kernel writes each asker's items where the sum of all before it says.
+ * What allocators are to be measured against needs none: sizes are summed up within each block,
+ * then over blocks, and a third kernel writes each asker's items where the sum of all before it
+ * says.
  */
 #ifndef MAM_TOOLS_BENCH_DEVICE_KERNELS_WORK_H
 #define MAM_TOOLS_BENCH_DEVICE_KERNELS_WORK_H

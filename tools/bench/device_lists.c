@@ -141,8 +141,8 @@ bool device_play_fragment(struct device_run *run, struct device_heap *heap,
 
 /* ---- graph ---- */
 
-#define GRAPH_EDGES 8    /* that each asker adds */
-#define GRAPH_DEGREE 32  /* of a vertex, on average */
+#define GRAPH_EDGES 8   /* that each asker adds */
+#define GRAPH_DEGREE 32 /* of a vertex, on average */
 
 void device_plan_graph(struct device_plan *plan)
 {

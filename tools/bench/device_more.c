@@ -230,7 +230,8 @@ bool device_play_w7(struct device_run *run, struct device_heap *heap,
 	device_row(run, heap, cell, "none", (double)found.none);
 	device_row(run, heap, cell, "malloc_cycles", bench_measure_median(cycles[0], repeats));
 	if (heap->allocator->frees)
-		device_row(run, heap, cell, "free_cycles", bench_measure_median(cycles[1], repeats));
+		device_row(run, heap, cell, "free_cycles",
+			   bench_measure_median(cycles[1], repeats));
 	return true;
 }
 

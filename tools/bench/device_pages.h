@@ -57,27 +57,27 @@ MAM_KBOTH uint32_t bench_pages_number(const struct bench_pages *pages, const voi
 }
 
 /* The two calls of an adapter over mam_NAME_take() and mam_NAME_give() of heap/published/. */
-#define BENCH_PAGES(name)                                                                     \
-	MAM_KFN void *bench_malloc(void *heap, size_t bytes)                                  \
-	{                                                                                     \
-		struct bench_pages *pages = (struct bench_pages *)heap;                       \
-		struct mam_published_walk walk;                                               \
-		uint32_t page;                                                                \
-                                                                                              \
-		if (bytes > pages->page_bytes)                                                \
-			return NULL;                                                          \
-		mam_published_start(&walk, (uint32_t)mam_clock());                            \
-		page = mam_##name##_take((struct mam_##name *)(pages + 1), &walk);            \
-		return page == MAM_NO_PAGE ? NULL : bench_pages_at(pages, page);              \
-	}                                                                                     \
-	MAM_KFN void bench_free(void *heap, void *object, size_t bytes)                       \
-	{                                                                                     \
-		struct bench_pages *pages = (struct bench_pages *)heap;                       \
-                                                                                              \
-		(void)bytes;                                                                  \
-		if (object != NULL)                                                           \
-			(void)mam_##name##_give((struct mam_##name *)(pages + 1),             \
-						bench_pages_number(pages, object));           \
+#define BENCH_PAGES(name)                                                           \
+	MAM_KFN void *bench_malloc(void *heap, size_t bytes)                        \
+	{                                                                           \
+		struct bench_pages *pages = (struct bench_pages *)heap;             \
+		struct mam_published_walk walk;                                     \
+		uint32_t page;                                                      \
+                                                                                    \
+		if (bytes > pages->page_bytes)                                      \
+			return NULL;                                                \
+		mam_published_start(&walk, (uint32_t)mam_clock());                  \
+		page = mam_##name##_take((struct mam_##name *)(pages + 1), &walk);  \
+		return page == MAM_NO_PAGE ? NULL : bench_pages_at(pages, page);    \
+	}                                                                           \
+	MAM_KFN void bench_free(void *heap, void *object, size_t bytes)             \
+	{                                                                           \
+		struct bench_pages *pages = (struct bench_pages *)heap;             \
+                                                                                    \
+		(void)bytes;                                                        \
+		if (object != NULL)                                                 \
+			(void)mam_##name##_give((struct mam_##name *)(pages + 1),   \
+						bench_pages_number(pages, object)); \
 	}
 
 #endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_sim.c - gpu.h by the simulator, and what else of a GPU the bench asks: a driver that knows
+ * how large CUDA's heap is, and mam's heap of objects without the library, as kernels see it.
+ */
+#include "device_sim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/device_allocators.h"
+#include "bench/driver.h"
+#include "bench/gpu.h"
+#include "heap/books.h"
+#include "simt/simt.h"
+
+#define CHECK_THREADS 32 /* of a check, which does with any number; fibers take their time */
+#define FREE_BYTES (UINT64_C(1) << 28)
+#define ALIGNMENT 65536 /* a block of a heap of objects lies at a multiple of it */
+
+#define IMAGE(name)                                              \
+	extern const unsigned char mam_device_##name##_fatbin[]; \
+	const unsigned char mam_device_##name##_fatbin[] = #name;
+DEVICE_SIM_MODULES(IMAGE)
+
+#define ROW(name) { #name, device_sim_##name },
+static const struct {
+	const char *name;
+	const struct device_sim_kernel *kernels;
+} modules[] = { DEVICE_SIM_MODULES(ROW) };
+
+unsigned int device_sim_blocks;
+static unsigned int launches;
+static char trouble[SIMT_TEXT_BYTES + 64];
+
+/* ---- the driver ---- */
+
+static int limit_get(size_t *value, int limit)
+{
+	(void)limit;
+	*value = FREE_BYTES;
+	return 0;
+}
+
+static int function_attribute(int *value, int attribute, void *function)
+{
+	(void)attribute;
+	(void)function;
+	*value = 8;
+	return 0;
+}
+
+struct bench_driver bench_driver = { .limit_get = limit_get,
+				     .function_attribute = function_attribute };
+
+bool bench_cuda_facts(char *gpu, size_t gpu_bytes, char *driver, size_t driver_bytes)
+{
+	snprintf(gpu, gpu_bytes, "simulated");
+	snprintf(driver, driver_bytes, "none");
+	return true;
+}
+
+/* ---- mam's heap ---- */
+
+const char *device_ours_make(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
+{
+	const uint32_t blocks = (uint32_t)(bytes / 10 * 8 >> MAM_BLOCK_SHIFT);
+	const uint32_t columns = mam_books_columns(blocks);
+	const uint64_t ground = (uint64_t)blocks << MAM_BLOCK_SHIFT;
+
+	(void)object_bytes;
+	heap->ground_bytes = ground + mam_books_plan_of(blocks, columns).end;
+	heap->own[0] = blocks > 0 ? bench_gpu_take(heap->ground_bytes) : NULL;
+	if (heap->own[0] == NULL)
+		return "there is no memory";
+	heap->heap = (unsigned char *)heap->own[0] + ground;
+	heap->low = (uint64_t)(uintptr_t)heap->own[0];
+	heap->high = heap->low + ground;
+	return device_ours_reset(heap) ? NULL : "it failed";
+}
+
+void device_ours_end(struct device_heap *heap)
+{
+	device_heap_end_block(heap);
+}
+
+bool device_ours_reset(struct device_heap *heap)
+{
+	const uint32_t blocks = (uint32_t)((heap->high - heap->low) >> MAM_BLOCK_SHIFT);
+
+	memset(heap->heap, 0, heap->ground_bytes - (heap->high - heap->low));
+	mam_books_format(heap->heap, heap->own[0], blocks, mam_books_columns(blocks));
+	return true;
+}
+
+/* ---- gpu.h ---- */
+
+bool bench_gpu_start(uint64_t heap_bytes, char *why, size_t why_bytes)
+{
+	(void)heap_bytes;
+	snprintf(why, why_bytes, "%s", "");
+	return true;
+}
+
+bool bench_gpu_warm(void)
+{
+	return true;
+}
+
+void bench_gpu_stop(void)
+{
+}
+
+const char *bench_gpu_trouble(void)
+{
+	return trouble;
+}
+
+void bench_gpu_fail(const char *sentence)
+{
+	if (trouble[0] == '\0')
+		snprintf(trouble, sizeof(trouble), "%s", sentence);
+}
+
+void *bench_gpu_module(const void *image, char *why, size_t why_bytes)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
+		if (strcmp(modules[i].name, image) == 0)
+			return (void *)(uintptr_t)modules[i].kernels;
+	}
+	snprintf(why, why_bytes, "there is no such module");
+	return NULL;
+}
+
+void *bench_gpu_kernel(void *module, const char *name)
+{
+	const struct device_sim_kernel *kernel = module;
+
+	for (; kernel->name != NULL; kernel++) {
+		if (strcmp(kernel->name, name) == 0)
+			return (void *)(uintptr_t)kernel;
+	}
+	return NULL;
+}
+
+unsigned int bench_gpu_registers(void *kernel)
+{
+	return kernel != NULL ? 32 : 0;
+}
+
+uint64_t bench_gpu_free_bytes(void)
+{
+	return FREE_BYTES;
+}
+
+void *bench_gpu_take(uint64_t bytes)
+{
+	void *memory = NULL;
+
+	if (bytes > FREE_BYTES || posix_memalign(&memory, ALIGNMENT, (size_t)bytes) != 0)
+		return NULL;
+	device_sim_blocks++;
+	return memory;
+}
+
+void bench_gpu_give(void *memory)
+{
+	device_sim_blocks -= memory != NULL;
+	free(memory);
+}
+
+bool bench_gpu_fill(void *memory, unsigned char value, uint64_t bytes)
+{
+	memset(memory, value, (size_t)bytes);
+	return trouble[0] == '\0';
+}
+
+bool bench_gpu_put(void *to, const void *from, uint64_t bytes)
+{
+	memcpy(to, from, (size_t)bytes);
+	return trouble[0] == '\0';
+}
+
+bool bench_gpu_fetch(void *to, const void *from, uint64_t bytes)
+{
+	return bench_gpu_put(to, from, bytes);
+}
+
+bool bench_gpu_copy(void *to, const void *from, uint64_t bytes)
+{
+	return bench_gpu_put(to, from, bytes);
+}
+
+bool bench_gpu_run(void *kernel, const char *name, unsigned int blocks, unsigned int threads,
+		   const void *job, double *us)
+{
+	const struct simt_config config = { .seed = ++launches,
+					    .policy = SIMT_BY_WARP,
+					    .steps_max = 50000000 };
+	const struct device_sim_kernel *const which = kernel;
+	struct device_job copy = *(const struct device_job *)job;
+	struct simt_result result;
+
+	if (trouble[0] != '\0')
+		return false;
+	if (which == NULL) {
+		snprintf(trouble, sizeof(trouble), "there is no kernel %s", name);
+		return false;
+	}
+	if (strncmp(which->name, "check_", 6) == 0) {
+		blocks = 1;
+		threads = CHECK_THREADS;
+	}
+	if (simt_launch(&config, which->run, blocks, threads, &copy, &result) != SIMT_FINE) {
+		snprintf(trouble, sizeof(trouble), "%s: %s: %s", name,
+			 simt_verdict_name(result.verdict), result.text);
+		return false;
+	}
+	if (us != NULL)
+		*us = 1 + (double)result.steps / 1000; /* any, above 0 */
+	return true;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_sim.h - the GPU of `mam bench device` as tests have it: memory of the host, and kernels
+ * that the simulator runs. A module is a C file that includes a .cu file of the bench, by
+ * device_sim_module.h; what stands for its fat binary is its name.
+ */
+#ifndef MAM_TESTS_TOOLS_DEVICE_SIM_H
+#define MAM_TESTS_TOOLS_DEVICE_SIM_H
+
+#include "bench/device_bench.h"
+#include "bench/device_job.h"
+
+struct device_sim_kernel {
+	const char *name;
+	void (*run)(void *job);
+};
+
+/* A module's kernels, up to one without a name. */
+#define DEVICE_SIM_MODULES(each)                                                         \
+	each(broken) each(bump) each(bumpw) each(checks) each(corw) each(crw) each(cuda) \
+		each(example) each(mam) each(rw) each(rwmalloc)
+#define DEVICE_SIM_DECLARE(name) extern const struct device_sim_kernel device_sim_##name[];
+DEVICE_SIM_MODULES(DEVICE_SIM_DECLARE)
+
+/* Memory that was taken and not given back. */
+extern unsigned int device_sim_blocks;
+
+#endif
