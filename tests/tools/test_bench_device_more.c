@@ -195,12 +195,15 @@ static struct device_cell cell_of(enum device_work_kind work, uint32_t askers, u
 
 START_TEST(test_churn)
 {
-	const struct device_cell cells[] = { cell_of(DEVICE_W4, 256, 64, 64, 3),
-					     cell_of(DEVICE_W4, 64, 4, 4, 2) };
+	/* More than the heap has, if nothing came back. */
+	struct device_cell cells[] = { cell_of(DEVICE_W4, 256, 64, 64, 8),
+				       cell_of(DEVICE_W4, 64, 4, 4, 2) };
 
+	cells[0].heap_bytes = HEAP / 8;
 	play(NULL, cells[_i]);
 	check_all("mops", false, false);
 	ck_assert_double_eq(value("mam", "none"), 0);
+	ck_assert_ptr_null(strstr(notes, " mam: "));
 	play("broken", cells[_i]);
 	check_broken("mops");
 }
@@ -229,7 +232,10 @@ END_TEST
 
 START_TEST(test_latency)
 {
-	play(NULL, cell_of(DEVICE_W7, _i == 0 ? 32 : 1, 64, 64, 5));
+	struct device_cell cell = cell_of(DEVICE_W7, _i == 0 ? 32 : 1, 64, 64, 100);
+
+	cell.heap_bytes = HEAP / 8;
+	play(NULL, cell);
 	check_all("malloc_cycles", false, false);
 	check_all("free_cycles", false, true);
 	ck_assert_double_eq(value("bump", "free_cycles"), -1);
@@ -277,11 +283,14 @@ END_TEST
 START_TEST(test_graph)
 {
 	/* 32 of a vertex on average: lists of 16 to 256 bytes. */
-	struct device_cell cell = cell_of(DEVICE_GRAPH, 128, 16, 4096, 4);
+	struct device_cell cell = cell_of(DEVICE_GRAPH, 256, 16, 4096, 32);
 
+	cell.heap_bytes = HEAP / 4;
 	play(NULL, cell);
 	check_all("mops", true, false);
 	ck_assert_double_eq(value("mam", "none"), 0);
+	/* Old lists went back, or the heap would not have been large enough so often. */
+	ck_assert_ptr_null(strstr(notes, " mam: "));
 	play("broken", cell);
 	check_broken("mops");
 }

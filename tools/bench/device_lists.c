@@ -179,7 +179,9 @@ bool device_play_graph(struct device_run *run, struct device_heap *heap,
 	double us;
 
 	device_ask(run, heap, cell, &job);
-	job.count = (uint32_t)(edges / GRAPH_DEGREE) + 1;
+	/* Kernels that look at lists have a thread for each. */
+	job.count = edges / GRAPH_DEGREE < cell->askers ? (uint32_t)(edges / GRAPH_DEGREE) + 1
+							: cell->askers;
 	if (!clear_graph(heap, &job, true) || !device_count_begin(run) ||
 	    !device_launch(heap, "graph", &job, NULL) ||
 	    !device_launch(heap, "graph_sum", &job, NULL) ||
@@ -191,11 +193,16 @@ bool device_play_graph(struct device_run *run, struct device_heap *heap,
 					  (found.none == 0 && found.spare[0] != found.spare[1]),
 				  "sums over the lists are not those of the edges"))
 		return true;
+	if (!device_count_begin(run))
+		return false;
 	for (i = 0; i < repeats; i++) {
 		if (!clear_graph(heap, &job, false) ||
 		    !device_launch(heap, "graph", &job, &times[i]))
 			return false;
 	}
+	if (!device_count_end(run, &found))
+		return false;
+	device_time_note_none(run, heap, cell, found.none);
 	us = bench_measure_median(times, repeats);
 	device_row(run, heap, cell, "us", us);
 	device_row(run, heap, cell, "mops", (double)edges / us);

@@ -81,6 +81,14 @@ bool device_time_is_right(struct device_run *run, const struct device_heap *heap
 	return wrong == 0;
 }
 
+void device_time_note_none(struct device_run *run, const struct device_heap *heap,
+			   const struct device_cell *cell, uint64_t none)
+{
+	if (none > 0)
+		device_note(run, heap, cell, "%llu requests got nothing while it was timed",
+			    (unsigned long long)none);
+}
+
 /* ---- w4 ---- */
 
 void device_plan_w4(struct device_plan *plan)
@@ -115,8 +123,10 @@ bool device_play_w4(struct device_run *run, struct device_heap *heap,
 	if (!device_time_is_right(run, heap, cell, found.none, found.corrupt,
 				  "objects were written by another while their owner had them"))
 		return true;
-	if (!device_time_median(run, heap, "churn", NULL, &job, &us))
+	if (!device_count_begin(run) || !device_time_median(run, heap, "churn", NULL, &job, &us) ||
+	    !device_count_end(run, &found))
 		return false;
+	device_time_note_none(run, heap, cell, found.none);
 	device_row(run, heap, cell, "us", us);
 	device_row(run, heap, cell, "mops", (double)cell->askers * cell->rounds / us);
 	return true;

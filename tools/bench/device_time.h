@@ -23,5 +23,8 @@ bool device_time_median(struct device_run *run, struct device_heap *heap, const 
 bool device_time_is_right(struct device_run *run, const struct device_heap *heap,
 			  const struct device_cell *cell, uint64_t none, uint64_t wrong,
 			  const char *why);
+/* device_time_note_none - where `none` requests of timed kernels got nothing */
+void device_time_note_none(struct device_run *run, const struct device_heap *heap,
+			   const struct device_cell *cell, uint64_t none);
 
 #endif
