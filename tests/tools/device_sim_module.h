@@ -31,9 +31,7 @@ const struct device_sim_kernel TABLE(DEVICE_SIM_NAME)[] = {
 	KERNEL(check_read), KERNEL(check_nothing),
 #else
 	KERNEL(get),         KERNEL(fill),
-#ifdef BENCH_NO_FREE
-	KERNEL(keeps),
-#else
+#ifndef BENCH_NO_FREE
 	KERNEL(give),        KERNEL(share),
 #endif
 	KERNEL(churn),       KERNEL(churn_check), KERNEL(missed),        KERNEL(latency),

@@ -3,8 +3,8 @@
  * device_kernels_more.h - those kernels of `mam bench device` that do more with an allocator than
  * ask and give back. Every module has them, each with its own allocator behind bench_malloc().
  *
- *   churn, churn_check       W4: malloc, write, free, again and again; the same, and what was
- *                            written is read before it is given back
+ *   churn, churn_check       W4: malloc, write of a word, free, again and again; the same, but the
+ *                            whole object is written, and read before it is given back
  *   missed                   W6: how many got nothing
  *   latency                  W7: the cycles of a malloc and of a free, seen by the first lane
  *   turn                     fragmentation: half of the askers exchange their object for another
@@ -36,7 +36,7 @@ MAM_KFN void device_churn(const struct device_job *job)
 			none++;
 			continue;
 		}
-		device_paint(object, bytes, asker);
+		device_stain(object, 4, asker);
 		device_drop(job, object, bytes);
 	}
 	device_tell(&job->found->none, none);
@@ -100,8 +100,6 @@ MAM_KFN void device_latency(const struct device_job *job)
 		/* The vote needs the object, and the clock is read behind it. */
 		none += mam_popc32(mask & ~mam_warp_ballot(mask, object != NULL));
 		cycles[0] += mam_clock() - before;
-		if (object != NULL)
-			device_paint(object, bytes, asker);
 		mam_warp_sync(mask);
 		before = mam_clock();
 		if (object != NULL)
@@ -161,8 +159,13 @@ extern "C" __global__ void site(const __grid_constant__ struct device_job job)
 	device_site(&job);
 }
 
-/* As full of warps as an SM may be. */
-extern "C" __global__ void __launch_bounds__(DEVICE_BLOCK, 2048 / DEVICE_BLOCK)
+/* As full of warps as an SM may be: the larger chips' have 2,048 threads, the others' fewer. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ % 100 == 0 && __CUDA_ARCH__ < 1100
+#define DEVICE_PACKED 8
+#else
+#define DEVICE_PACKED 4
+#endif
+extern "C" __global__ void __launch_bounds__(DEVICE_BLOCK, DEVICE_PACKED)
 	site_packed(const __grid_constant__ struct device_job job)
 {
 	device_site(&job);
@@ -170,15 +173,6 @@ extern "C" __global__ void __launch_bounds__(DEVICE_BLOCK, 2048 / DEVICE_BLOCK)
 #else
 DEVICE_KERNEL(site, device_site)
 DEVICE_KERNEL(site_packed, device_site)
-#endif
-
-/* There is a kernel of this name where nothing can be given back. */
-#ifdef BENCH_NO_FREE
-MAM_KFN void device_keeps(const struct device_job *job)
-{
-	device_tell(&job->found->none, 1);
-}
-DEVICE_KERNEL(keeps, device_keeps)
 #endif
 
 #endif

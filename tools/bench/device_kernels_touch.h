@@ -8,20 +8,10 @@
 
 #include "bench/device_kernels.h"
 
-/* An object of this many bytes, 4 or more, as numbers; each owner's are others. */
-MAM_KFN void device_paint(void *object, uint32_t bytes, uint32_t color)
-{
-	uint64_t *const words = (uint64_t *)object;
-	const uint64_t word = (uint64_t)~color << 32 | color;
-	uint32_t k;
-
-	for (k = 0; k < bytes / 8; k++)
-		words[k] = word;
-	if (bytes % 8 >= 4)
-		*(uint32_t *)(words + bytes / 8) = color;
-}
-
-/* The same by accesses that a compiler must do, and which of what was written is there still. */
+/*
+ * An object of this many bytes, 4 or more, is written with its owner's color, and is as it was
+ * written: by accesses that a compiler must do.
+ */
 MAM_KFN void device_stain(void *object, uint32_t bytes, uint32_t color)
 {
 	uint32_t *const words = (uint32_t *)object;

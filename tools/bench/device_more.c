@@ -2,8 +2,8 @@
 /*
  * device_more.c - works of `mam bench device` beyond malloc in one kernel and free in a later one:
  *
- *   w4         malloc, write of the whole object, free in one kernel, 1 and 10 times; the untimed
- *              pass reads what was written before it is given back
+ *   w4         malloc, write of one word, free in one kernel, 1 and 10 times; in the untimed pass
+ *              the whole object is written, and read before it is given back
  *   w6         a heap of 1 GiB is filled until 1% of a round fails: which share of the heap, and of
  *              all device memory that it took, is then in use
  *   w7         one warp, 64 B, 1000 times malloc and free: the cycles of each

@@ -257,7 +257,7 @@ static bool play_pair(struct device_run *run, size_t which, const struct device_
 		device_note(run, &heap, cell, "the device has too little free memory for that");
 		return true;
 	}
-	why = allocator->make(&heap, bytes, cell->most);
+	why = allocator->make(&heap, bytes, cell->least == cell->most ? cell->most : 0);
 	if (why != NULL) {
 		device_note(run, &heap, cell, "%s", why);
 		return bench_gpu_trouble()[0] == '\0';
@@ -362,6 +362,10 @@ static bool start(struct device_play *play, bool again, char *why, size_t why_by
 			snprintf(text, sizeof(text), "%s: %.200s", allocator->name, why);
 			tell(play, 'N', text);
 		}
+		/* Of those of --adapter their kernels say whether they take anything back. */
+		if (play->modules[i] != NULL && allocator->role == DEVICE_ADDED)
+			((struct device_allocator *)(uintptr_t)allocator)->frees =
+				bench_gpu_kernel(play->modules[i], "give") != NULL;
 	}
 	if (!again && bench_cuda_facts(gpu, sizeof(gpu), driver, sizeof(driver))) {
 		fprintf(play->out, "G\t");
