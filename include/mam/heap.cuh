@@ -189,13 +189,13 @@ MAM_KFN bool mam_kfree_block(struct mam_kheap *heap, void *object)
 
 /*
  * mam_kdrain - what the host gave back by mam_heap_free() is free, but for what others are just
- * taking in. Any lanes, which share the work; one round trip where there is nothing. Requests that
- * do not find room at once do this by themselves: it is for kernels of a program's own that make
- * room for more.
+ * taking in. Any lanes, which share the work; one round trip where there is nothing. Requests do
+ * this by themselves before they look everywhere for the last room: it is for kernels of a program's
+ * own that make room for more.
  */
 MAM_KFN void mam_kdrain(struct mam_kheap *heap)
 {
-	if (mam_objects_serves(heap))
+	if (heap && mam_objects_serves(heap))
 		mam_returns_drain(heap);
 }
 

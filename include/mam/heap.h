@@ -197,8 +197,8 @@ MAM_API enum mam_status mam_heap_walk(struct mam_heap *heap, struct CUstream_st 
  * mam_heap_free - the host gives back objects that kernels allocated.
  *
  * It waits for `stream`, as what was submitted there may use the objects, and leaves word to the
- * heap. They are free once a kernel has taken that in: those that look for room do, before they
- * look, and mam_kdrain() does. It works while kernels of other streams use the heap. At most
+ * heap. They are free once a kernel has taken that in: requests do, before they look everywhere for
+ * the last room, and mam_kdrain() does. It works while kernels of other streams use the heap. At most
  * MAM_HEAP_RETURNS objects can be on the way: where there is no room for all of them, the first
  * ones are taken, and the answer is WOULD_WAIT; a kernel that calls mam_kdrain() makes room.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * returns.h - objects that the host gives back, taken in by whoever searches a heap.
+ * returns.h - objects that the host gives back, taken in by whoever looks for the last room.
  *
  * The host never touches a bitmap: it would have to stop all kernels. It writes addresses into a
  * ring (struct mam_returns) and then how many there were ever, `told`, by copies in a stream's

@@ -86,6 +86,7 @@ START_TEST(kinds_do_not_go_together)
 	ck_assert_ptr_null(mam_kmalloc(device, 16));
 	ck_assert(!mam_kfree(device, device->ground));
 	mam_kdrain(device);
+	mam_kdrain(NULL);
 	ck_assert_uint_eq(stats_of(pages).taken, 0);
 
 	device = mam_heap_device(objects);
