@@ -250,6 +250,7 @@ static MAM_KERNEL(ask_none)
 	MAM_KASSERT(!mam_objects_free(NULL, kit->ground));
 	MAM_KASSERT(!mam_objects_free(&pages, kit->ground));
 	MAM_KASSERT(!mam_objects_free(&other, kit->ground));
+	MAM_KASSERT(!mam_objects_usable(NULL, kit->ground));
 	MAM_KASSERT(!mam_objects_usable(&pages, kit->ground));
 	MAM_KASSERT(!mam_objects_usable(&other, kit->ground));
 }

@@ -39,7 +39,7 @@ START_TEST(other_lanes)
 	char name[64];
 
 	snprintf(name, sizeof(name), "other lanes, every %u", strides[_i]);
-	okit_explore(kit, name, to_a_neighbour, 1, 64, 15, okit_check_empty);
+	okit_explore(kit, name, to_a_neighbour, 1, 64, 25, okit_check_empty);
 	okit_destroy(kit);
 }
 END_TEST
@@ -82,7 +82,7 @@ START_TEST(other_blocks)
 	struct okit *kit = okit_create(3, 2, NULL);
 
 	kit->steps_max = 20000000;
-	okit_explore_world(kit, "other blocks and kernels", swap_and_sweep, 5, okit_check_empty);
+	okit_explore_world(kit, "other blocks and kernels", swap_and_sweep, 25, okit_check_empty);
 	okit_destroy(kit);
 }
 END_TEST
@@ -116,7 +116,7 @@ START_TEST(other_streams)
 {
 	struct okit *kit = okit_create(3, 4, NULL);
 
-	okit_explore_world(kit, "two streams", make_and_sweep, 20, okit_check_empty);
+	okit_explore_world(kit, "two streams", make_and_sweep, 60, okit_check_empty);
 	okit_destroy(kit);
 }
 END_TEST
@@ -218,6 +218,33 @@ START_TEST(foreign)
 	struct okit *kit = okit_create(2, 2, NULL);
 
 	okit_explore(kit, "nobody's", nobodys, 1, 40, 10, check_nobodys);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* Right behind the last unit nothing is read as an owner: the words of the smallest class lie there. */
+static MAM_KERNEL(behind_the_end)
+{
+	struct okit *kit = argument;
+	unsigned char *object, *end = kit->ground + ((size_t)kit->blocks << MAM_BLOCK_SHIFT);
+	uint32_t unit;
+
+	do {
+		object = okit_alloc(kit, 16);
+		MAM_KASSERT(object);
+	} while (object >= kit->ground + 4096);
+	for (unit = 0; unit < 64; unit++) {
+		MAM_KASSERT(!give(kit, end + ((size_t)unit << MAM_UNIT_SHIFT)));
+		MAM_KASSERT(!mam_objects_usable(kit->heap, end + ((size_t)unit << MAM_UNIT_SHIFT)));
+	}
+	MAM_KASSERT(okit_tally(kit, MAM_OBJECT_FOREIGN) == 64);
+}
+
+START_TEST(behind)
+{
+	struct okit *kit = okit_create(2, 1, NULL);
+
+	okit_explore(kit, "behind the end", behind_the_end, 1, 1, 1, okit_check);
 	okit_destroy(kit);
 }
 END_TEST
@@ -359,6 +386,7 @@ int main(void)
 	tcase_add_test(tcase, other_streams);
 	tcase_add_test(tcase, inside);
 	tcase_add_test(tcase, foreign);
+	tcase_add_test(tcase, behind);
 	tcase_add_loop_test(tcase, twice, 0, 7);
 	tcase_add_test(tcase, some_lanes_only);
 	tcase_add_test(tcase, old_addresses);

@@ -49,7 +49,7 @@ START_TEST(lengths)
 	char name[64];
 
 	snprintf(name, sizeof(name), "every length, %u blocks", blocks[_i]);
-	okit_explore(kit, name, every_length, 1, 1, 4, okit_check_empty);
+	okit_explore(kit, name, every_length, 1, 1, 6, okit_check_empty);
 	okit_destroy(kit);
 }
 END_TEST
@@ -78,7 +78,7 @@ START_TEST(a_length_each)
 
 	/* Each splits at most two blocks. */
 	snprintf(name, sizeof(name), "a length each, %u blocks", rows[_i].grid);
-	okit_explore(kit, name, together, rows[_i].grid, rows[_i].block, 12, okit_check_served);
+	okit_explore(kit, name, together, rows[_i].grid, rows[_i].block, 30, okit_check_served);
 	okit_destroy(kit);
 }
 END_TEST
@@ -105,7 +105,7 @@ START_TEST(full)
 
 	snprintf(name, sizeof(name), "until full, %zu units", units[_i][0]);
 	kit->steps_max = 20000000;
-	okit_explore(kit, name, until_full, 2, 8, 5, okit_check_full);
+	okit_explore(kit, name, until_full, 2, 20, 12, okit_check_full);
 	okit_destroy(kit);
 }
 END_TEST
@@ -132,7 +132,7 @@ START_TEST(all_for_each)
 
 	snprintf(name, sizeof(name), "everything, %u blocks", rows[_i].blocks);
 	kit->steps_max = 30000000;
-	okit_explore(kit, name, everything, rows[_i].grid, rows[_i].block, 5, okit_check_empty);
+	okit_explore(kit, name, everything, rows[_i].grid, rows[_i].block, 30, okit_check_empty);
 	okit_destroy(kit);
 }
 END_TEST
@@ -208,7 +208,7 @@ START_TEST(with_slots)
 
 	kit->steps_max = 20000000;
 	snprintf(name, sizeof(name), "slots and runs, %u blocks", rows[_i].blocks);
-	okit_explore(kit, name, slots_and_runs, rows[_i].grid, rows[_i].block, 6, NULL);
+	okit_explore(kit, name, slots_and_runs, rows[_i].grid, rows[_i].block, 25, NULL);
 	okit_destroy(kit);
 }
 END_TEST
