@@ -40,30 +40,20 @@ static inline void motion_disown(struct okit *kit, uint32_t class_, uint32_t wor
 
 /* ---- pieces of the heap, by class and word -------------------------------------------------- */
 
-#ifdef MAM_KTABLE
-#define MOTION_CLASS(class_) mam_traits_of(class_)
-#else
-#define MOTION_CLASS(class_) (class_)
-#endif
-
 static inline uint64_t motion_span(uint32_t class_, uint32_t word)
 {
-	return mam_slab_span(MOTION_CLASS(class_), word);
+	return mam_slab_span(mam_traits_of(class_), word);
 }
 
 /* Takes the units of a slab, in a block that was seen as `taken`. */
 static inline bool motion_ground(struct okit *kit, uint32_t class_, uint32_t word, uint64_t taken)
 {
-	return mam_slab_ground(kit->heap, MOTION_CLASS(class_), word, taken);
+	return mam_slab_ground(kit->heap, mam_traits_of(class_), word, taken);
 }
 
 static inline void motion_publish(struct okit *kit, uint32_t class_, uint32_t word, uint64_t left)
 {
-#ifdef MAM_KTABLE
 	mam_slab_publish(kit->heap, class_, mam_traits_of(class_), word, left);
-#else
-	mam_slab_publish(kit->heap, class_, word, left);
-#endif
 }
 
 /* Slots of `chosen`, whatever is there; the caller's from now on. */

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_pass.c - the pass that says "there is no room": not while there is some, whatever begins and
+ * ends meanwhile; and for good where there is none.
+ */
+#include "heap/motion.h"
+
+/* No slab is idle. */
+OKIT_UNSEEN bool is_tidy(const struct okit *kit)
+{
+	uint32_t unit;
+
+	for (unit = 0; unit < kit->blocks * 64; unit++)
+		if (okit_taken(kit, unit) && okit_to_be_had(kit, unit))
+			return false;
+	return true;
+}
+
+/*
+ * Units 0 to 7 are four slabs of class 2, an object in each. One lane gives those back and has a
+ * slab of class 8 there. The other wants class 1, which has room in unit 8, where slabs of other
+ * lengths than those that it passed first may hide it.
+ */
+static void begin_joined(void *argument)
+{
+	struct okit *kit = argument;
+	uint32_t i;
+
+	okit_begin(kit);
+	for (i = 0; i < 4; i++)
+		motion_slab(kit, 2, i, 1);
+	motion_slab(kit, 1, 8, 1);
+	motion_run(kit, 9, 55);
+}
+
+MAM_KERNEL(join_slabs)
+{
+	struct okit *kit = argument;
+	uint32_t i;
+
+	if (!mam_block()) {
+		MAM_KASSERT(motion_by_pass(kit, 1));
+		return;
+	}
+	for (i = 0; i < 4; i++)
+		okit_free(kit, mam_books_at(kit->heap, 2, i, 0));
+	(void)motion_by_pass(kit, 8);
+}
+
+START_TEST(joined)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	motion_explore(kit, "slabs joined behind it", begin_joined, join_slabs, 2, 1, 1500, NULL);
+	okit_destroy(kit);
+}
+END_TEST
+
+/*
+ * A slab is idle, nothing else is free. A lane that wants a run of units closes it; two
+ * others want the class that it has. One opens it again where it was, and there is room for both.
+ */
+static void begin_reopened(void *argument)
+{
+	struct okit *kit = argument;
+
+	okit_begin(kit);
+	motion_slab(kit, 5, 0, 0);
+	motion_run(kit, 4, 60);
+}
+
+MAM_KERNEL(reopen)
+{
+	struct okit *kit = argument;
+	uint32_t tries = 30;
+
+	switch (mam_block()) {
+	case 0:
+		/* So that its pass begins close before the slab's end. */
+		motion_wait(4);
+		MAM_KASSERT(motion_by_pass(kit, 5));
+		return;
+	case 1: (void)mam_spans_close(kit->heap, 1); return;
+	}
+	while (tries-- && !motion_open(kit, 5, 0, 1))
+		;
+}
+
+START_TEST(reopened)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	motion_explore(kit, "closed and opened again", begin_reopened, reopen, 3, 1,
+		       3000, NULL);
+	okit_destroy(kit);
+}
+END_TEST
+
+
+/* ---- nobody else comes ----------------------------------------------------------------------- */
+
+/* Slabs anywhere, empty, used or full, and runs; what is free is free. */
+static void lay_anything(struct okit *kit)
+{
+	uint32_t n, class_, word, run;
+	uint64_t *bits = mam_pages_bits(kit->heap->units), used;
+
+	okit_begin(kit);
+	for (n = motion_below(30); n--;) {
+		class_ = 1 + motion_below(motion_below(8) ? 16 : MAM_CLASSES);
+		word = motion_below(mam_books_word_count(kit->heap, class_));
+		used = motion_below(3) ? ~(uint64_t)0 : motion_below(2) ? 0 : simt_random();
+		(void)motion_open(kit, class_, word, used & okit_all_slots(class_));
+		run = motion_below(50);
+		if (!motion_below(4) && !(bits[0] & mam_bits_span(run, 9)))
+			motion_run(kit, run, 9);
+	}
+	/* Little is free. */
+	for (n = 0; n < kit->blocks * 64; n++)
+		if (motion_below(4))
+			(void)motion_open(kit, 1, n, ~(uint64_t)0);
+}
+
+/* There is room exactly if the shadow says so, and no doubt; a pass in vain leaves no slab idle. */
+MAM_KERNEL(look_at_anything)
+{
+	struct okit *kit = argument;
+	uint32_t round, class_, room;
+	struct mam_klook look;
+
+	for (round = 0; round < 20; round++) {
+		lay_anything(kit);
+		class_ = motion_below(3) ? 1 + motion_below(16) : motion_below(MAM_CLASSES + 1);
+		room = class_ ? okit_room(kit, class_) : 0;
+		look = mam_pass_block(kit->heap, class_, 0);
+		MAM_KASSERT(!look.doubt);
+		MAM_KASSERT((look.word != MAM_NO_WORD) == !!room);
+		MAM_KASSERT(!class_ || okit_room(kit, class_) == room);
+		if (!room)
+			MAM_KASSERT(is_tidy(kit));
+		else
+			MAM_KASSERT(motion_by_pass(kit, class_));
+		MAM_KASSERT(!okit_check(kit));
+	}
+}
+
+START_TEST(anything)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	motion_explore(kit, "anything", NULL, look_at_anything, 1, 1, KIT_RACE ? 2 : 10, NULL);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* ---- something stays in motion --------------------------------------------------------------- */
+
+/* How far a slab of class 4 in units 4 to 7 has come, which begins or ends. */
+enum stage {
+	TAKEN,     /* its units are taken, and their owners say nothing yet, or no more */
+	NAMED,     /* the owners say it, and its word is 0 */
+	PUBLISHED, /* its word is there, but MOVING, too */
+	STAGES,
+};
+
+static void begin_in_motion(void *argument)
+{
+	struct okit *kit = argument;
+	enum stage stage = *(const enum stage *)kit->plan;
+	uint64_t *word = &mam_books_words(kit->heap, 4)[1];
+
+	okit_begin(kit);
+	motion_run(kit, 8, 56);
+	motion_slab(kit, 1, 0, ~(uint64_t)0);
+	motion_slab(kit, 1, 1, ~(uint64_t)0);
+	motion_slab(kit, 2, 1, okit_all_slots(2));
+	MAM_KASSERT(motion_ground(kit, 4, 1, 0));
+	if (stage == TAKEN)
+		return;
+	mam_owners_set(kit->heap, 4, 1, 4 + MAM_OWNER_MOVING);
+	mam_owners_set(kit->heap, 5, 3, 4);
+	if (stage == PUBLISHED)
+		*word = okit_all_slots(4);
+}
+
+/* No room, or that of the slab; never that there is none for sure. */
+MAM_KERNEL(look_at_motion)
+{
+	static const uint32_t classes[] = { 0, 1, 2, 3, 4, 5, 8, 24, 72 };
+	struct okit *kit = argument;
+	enum stage stage = *(const enum stage *)kit->plan;
+	struct mam_klook look;
+	uint32_t i;
+
+	for (i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
+		look = mam_pass_block(kit->heap, classes[i], 0);
+		if (classes[i] == 4 && stage == PUBLISHED) {
+			MAM_KASSERT(look.word == 1);
+			continue;
+		}
+		MAM_KASSERT(look.word == MAM_NO_WORD && look.doubt);
+	}
+}
+
+START_TEST(in_motion)
+{
+	enum stage stage = (enum stage)_i;
+	struct okit *kit = okit_create(1, 1, &stage);
+	struct simt_case test = {
+		.name = "a look at motion",
+		.kernel = look_at_motion,
+		.grid = 1,
+		.block = 1,
+		.argument = kit,
+		.begin = begin_in_motion,
+		.seeds = 1,
+		.config = { .race = KIT_RACE, .strict = true },
+	};
+
+	simt_must_pass(&test);
+	okit_destroy(kit);
+}
+END_TEST
+
+/*
+ * Three lanes of a warp, and one of another, ask where nothing is: at once they hear that there is
+ * none; where something stays in motion they hear it after so many passes, as what it is.
+ */
+MAM_KERNEL(ask_in_vain)
+{
+	struct okit *kit = argument;
+
+	if (!mam_block() || !mam_lane())
+		MAM_KASSERT(!okit_alloc(kit, mam_block() ? 100 : 64));
+}
+
+static const char *four_were_refused(void *argument)
+{
+	struct okit *kit = argument;
+	bool full = *(const enum stage *)kit->plan == STAGES;
+	enum mam_object_tally as = full ? MAM_OBJECT_FULL : MAM_OBJECT_CONTENDED;
+
+	return okit_tally(kit, as) == 4 && kit->failed == 4
+		       ? okit_check_tallies(kit)
+		       : "four were refused, and counted as something else";
+}
+
+static void begin_nothing(void *argument)
+{
+	struct okit *kit = argument;
+
+	okit_begin(kit);
+	motion_run(kit, 8, 56);
+	motion_slab(kit, 4, 1, okit_all_slots(4));
+	motion_slab(kit, 7, 0, okit_all_slots(7));
+}
+
+START_TEST(gives_up)
+{
+	enum stage stage = (enum stage)_i;
+	struct okit *kit = okit_create(1, 1, &stage);
+	bool full = stage == STAGES;
+	struct simt_case test = {
+		.name = full ? "nothing is there" : "something stays in motion",
+		.kernel = ask_in_vain,
+		.grid = 2,
+		.block = 3,
+		.argument = kit,
+		.begin = full ? begin_nothing : begin_in_motion,
+		.check = four_were_refused,
+		.seeds = full ? 40 : 2,
+		/* One pass is far less; two hundred are not many more than this. */
+		.config = { .race = KIT_RACE,
+			    .strict = true,
+			    .steps_max = full ? 3000 : 300000 },
+	};
+
+	if (stage != PUBLISHED)
+		simt_must_pass(&test);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* ---- a slot for each, at any time ------------------------------------------------------------ */
+
+/*
+ * One slab is all there is, and it has a slot for each lane that asks. So nobody may go without,
+ * though it is closed whenever it is empty, by lanes that only do that.
+ */
+struct enough {
+	const char *name;
+	uint32_t class_, first; /* units before this one are free */
+	uint32_t grid, block;   /* the last block closes */
+	uint32_t rounds;
+	uint32_t seeds, seeds_race;
+};
+
+static const struct enough enough[] = {
+	{ "one of 8 slots for two", 72, 64, 3, 1, 6, 400, 100 },
+	{ "one of 8 slots for 8", 72, 64, 3, 4, 3, 200, 60 },
+	{ "one unit for three", 1, 1, 4, 1, 5, 400, 100 },
+	{ "one unit for 60", 1, 1, 4, 20, 1, 40, 10 },
+	{ "four units for three", 4, 4, 4, 1, 5, 400, 100 },
+	{ "eight units for 14", 8, 8, 3, 7, 2, 100, 30 },
+};
+
+static void begin_enough(void *argument)
+{
+	struct okit *kit = argument;
+	const struct enough *plan = kit->plan;
+	uint32_t unit = plan->first;
+
+	okit_begin(kit);
+	for (; unit < 64 && 64 - unit < 9; unit++)
+		motion_slab(kit, 1, unit, ~(uint64_t)0);
+	if (unit < 64)
+		motion_run(kit, unit, 64 - unit);
+}
+
+MAM_KERNEL(ask_for_enough)
+{
+	struct okit *kit = argument;
+	const struct enough *plan = kit->plan;
+	uint32_t n;
+	void *object;
+
+	if (mam_block() == plan->grid - 1) {
+		for (n = 0; !mam_lane() && n < 4 * plan->rounds; n++)
+			(void)mam_spans_close(kit->heap, 1);
+		return;
+	}
+	for (n = 0; n < plan->rounds; n++) {
+		object = okit_alloc(kit, mam_class_bytes(plan->class_));
+		MAM_KASSERT(object);
+		okit_free(kit, object);
+	}
+}
+
+START_TEST(enough_for_each)
+{
+	const struct enough *plan = &enough[_i];
+	struct okit *kit = okit_create(1, 2, plan);
+
+	motion_explore(kit, plan->name, begin_enough, ask_for_enough, plan->grid, plan->block,
+		       KIT_RACE ? plan->seeds_race : plan->seeds, NULL);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* The same with a run of all units there are, for one; slabs in them are idle, and others close. */
+static void begin_idle_slabs(void *argument)
+{
+	struct okit *kit = argument;
+
+	okit_begin(kit);
+	motion_run(kit, 48, 16);
+	motion_slab(kit, 1, 0, 1);
+	motion_slab(kit, 2, 3, 0);
+	motion_slab(kit, 4, 2, 0);
+	motion_slab(kit, 8, 2, 2);
+	motion_slab(kit, 12, 2, 0);
+}
+
+MAM_KERNEL(run_of_all)
+{
+	struct okit *kit = argument;
+	void *object;
+
+	if (mam_block()) {
+		motion_wait(30);
+		(void)mam_spans_close(kit->heap, 1);
+		motion_wait(30);
+		(void)mam_spans_close(kit->heap, 1);
+		return;
+	}
+	okit_free(kit, mam_books_at(kit->heap, 1, 0, 0));
+	okit_free(kit, mam_books_at(kit->heap, 8, 2, 1));
+	object = okit_alloc(kit, 48 << MAM_UNIT_SHIFT);
+	MAM_KASSERT(object);
+}
+
+START_TEST(a_run_of_all)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	motion_explore(kit, "a run of all", begin_idle_slabs, run_of_all, 3, 1,
+		       KIT_RACE ? 100 : 400, NULL);
+	okit_destroy(kit);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("pass");
+
+	tcase_add_test(tcase, anything);
+	tcase_add_loop_test(tcase, in_motion, 0, STAGES);
+	tcase_add_loop_test(tcase, gives_up, 0, STAGES + 1);
+	tcase_add_test(tcase, joined);
+	tcase_add_test(tcase, reopened);
+	tcase_add_loop_test(tcase, enough_for_each, 0, sizeof(enough) / sizeof(enough[0]));
+	tcase_add_test(tcase, a_run_of_all);
+	return kit_run(tcase, "heap/pass");
+}
