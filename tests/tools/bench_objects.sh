@@ -39,6 +39,11 @@ for text in 'malloc and free in kernels' '--allocators LIST' 'has no time there'
 	try "--help says: $text" grep -q -e "$text" "$scratch/out"
 done
 
+manual=$MAM_SRCDIR/tools/mam-bench-device.1
+for option in $(sed -n 's/^ *\(-., *\)\{0,1\}--\([a-z]*\).*/\2/p' "$scratch/out"); do
+	[ "$option" = help ] || try "the manual explains --$option" grep -qE "^\.(B|BI|BR).*\\\\-\\\\-$option( |\"|\$)" "$manual"
+done
+
 # No driver; one that takes no kernels; a mam without kernels.
 if ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
 	skip "no driver" "there is one here"
@@ -63,6 +68,9 @@ same "the list: allocators, and who may hang is last" "mam rw crw corw rw-malloc
 	"$(awk -F '\t' '$1 == "allocator" { print $2 }' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
 same "the list: workloads" "w1 w2 w3 w4 w5 w6 w7 scale fragment registers start graph generate" \
 	"$(awk -F '\t' '$1 == "workload" { print $2 }' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
+for name in $(awk -F '\t' '$1 == "workload" || $1 == "allocator" { print $2 }' "$scratch/out"); do
+	try "the manual names $name" grep -qE "^\.(B|BR) $(echo "$name" | sed 's/-/\\\\-/')( ,)?\$" "$manual"
+done
 for cell in "w1 16B 1M	quick" "w1 8192B 128K	quick" "w1 4096B 1K" "w2 4..8192B 1M	quick" "w2 4..8192B 16K" \
 	"w3 64B 1M	quick" "w3 256B 1K" "w4 4B x10 1M	quick" "w5 256B 50% 4K" "w5 256B 1% 16K	quick" \
 	"w6 1050B	quick" "w7 64B 32	quick" "scale 64B 1" "scale 64B 512K"; do
@@ -136,6 +144,8 @@ try "a target that is met, and the best other" \
 try "a target that is missed" grep -q '^malloc 64 B, 1M threads *24\.0 G/s *>= 25\.0 *missed$' "$scratch/out"
 try "a cost that is met" grep -q '^16K requests, 10% free *10\.0 us *<= 12\.0 *met *40\.0 cuda-malloc$' "$scratch/out"
 
+sed -n '/^\.SH PLAIN OUTPUT/,/^\.SH ADAPTERS/s/\\f[IP]//gp
+/^\.SH PLAIN OUTPUT/,/^\.SH ADAPTERS/p' "$manual" >"$scratch/keys"
 device --read "$scratch/stored.csv" -p
 key() # KEY
 {
@@ -160,6 +170,9 @@ same "plain: the first kernel" "2.5 <=3 yes" "$(key first_over_steady) $(key fir
 same "plain: registers" "32 <=32 yes" "$(key registers) $(key registers.target) $(key registers.met)"
 same "plain: faults, and failures where there was room" "0 yes 0 yes" \
 	"$(key faults) $(key faults.met) $(key failed) $(key failed.met)"
+for name in $(cut -f 1 "$scratch/out" | sed 's/\.[a-z]*$//' | sort -u | sed 's/_\(16\|64\|256\|1050\)_\(1m\|128k\|percent\)/_SIZE_\2/'); do
+	try "the manual explains $name" grep -q "^\(.*, \)\{0,1\}$name\( \|,\|\$\)" "$scratch/keys"
+done
 same "plain: what is not known is not told" "" "$(grep w3_ "$scratch/out")"
 same "plain: targets met and missed" "10 5" "$(key targets_met) $(key targets_missed)"
 for metric in wrong lost; do
