@@ -180,6 +180,72 @@ START_TEST(close_against_free)
 }
 END_TEST
 
+/* ---- the same given back by several: one of them is told that it did ------------------------- */
+
+struct twice {
+	const char *name;
+	uint32_t class_; /* 0: a run of 12 units */
+	uint32_t grid, block;
+};
+
+static const struct twice twice[] = {
+	{ "a slot given back by three", 4, 3, 1 },
+	{ "a slot given back by a warp", 4, 1, 5 },
+	{ "a run given back by three", 0, 3, 1 },
+	{ "a run given back by a warp", 0, 1, 5 },
+};
+
+static void begin_twice(void *argument)
+{
+	struct okit *kit = argument;
+	const struct twice *plan = kit->plan;
+
+	okit_begin(kit);
+	memset(&got, 0, sizeof(got));
+	motion_slab(kit, 4, 1, 3);
+	motion_run(kit, 8, 12);
+	/* Whoever gives it back here does not ask the shadow. */
+	okit_disown(kit, kit->ground + ((plan->class_ ? 4u : 8u) << MAM_UNIT_SHIFT));
+}
+
+MAM_KERNEL(give_the_same)
+{
+	struct okit *kit = argument;
+	const struct twice *plan = kit->plan;
+	unsigned char *object = kit->ground + ((plan->class_ ? 4u : 8u) << MAM_UNIT_SHIFT);
+
+	motion_wait(4);
+	if (mam_objects_free(kit->heap, object))
+		(void)mam_atomic_add32(&kit->failed, 1, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+static const char *one_gave(void *argument)
+{
+	struct okit *kit = argument;
+	const struct twice *plan = kit->plan;
+	uint32_t others = plan->grid * plan->block - 1;
+	uint64_t refused = okit_tally(kit, MAM_OBJECT_TWICE) + okit_tally(kit, MAM_OBJECT_FOREIGN);
+
+	if (kit->failed != 1 || refused != others)
+		return okit_wrong("%u of %u gave it back, %u were refused", kit->failed, others + 1,
+				  (uint32_t)refused);
+	if (plan->class_ && okit_tally(kit, MAM_OBJECT_TWICE) != others)
+		return "a slot that is free in a slab was called foreign";
+	kit->failed = 0;
+	return okit_check(kit);
+}
+
+START_TEST(given_back_by_several)
+{
+	const struct twice *plan = &twice[_i];
+	struct okit *kit = okit_create(1, 1, plan);
+
+	motion_explore(kit, plan->name, begin_twice, give_the_same, plan->grid, plan->block, 60,
+		       one_gave);
+	okit_destroy(kit);
+}
+END_TEST
+
 /* ---- openings -------------------------------------------------------------------------------- */
 
 /* Places for a slab, all in units 0 to 7; each meets some of the others. */
@@ -382,6 +448,7 @@ int main(void)
 	tcase_add_test(tcase, close_against_close);
 	tcase_add_loop_test(tcase, close_against_old_idea, 0, 3);
 	tcase_add_test(tcase, close_against_free);
+	tcase_add_loop_test(tcase, given_back_by_several, 0, 4);
 	tcase_add_test(tcase, open_against_open);
 	tcase_add_test(tcase, open_against_run);
 	tcase_add_test(tcase, anything);
