@@ -85,6 +85,17 @@ MAM_KFN struct mam_kheap *mam_kmalloc_heap(void)
 	return *mam_kmalloc_setting();
 }
 
+/* Not inlined, as programs that call malloc() do so in many places. */
+MAM_KSLOW void *mam_kmalloc_get(size_t bytes)
+{
+	return mam_kmalloc(mam_kmalloc_heap(), bytes);
+}
+
+MAM_KSLOW void mam_kmalloc_give(void *object)
+{
+	(void)mam_kfree(mam_kmalloc_heap(), object);
+}
+
 /*
  * What `bytes` at a multiple of `alignment`, a power of two, are asked for as: more, or 0 if no
  * such object can be had. An object of a power of two up to 8 KiB lies at a multiple of its size.
@@ -124,12 +135,12 @@ extern "C" {
 
 MAM_OVERRIDE void *malloc(size_t bytes) __THROW
 {
-	return mam_kmalloc(mam_kmalloc_heap(), bytes);
+	return mam_kmalloc_get(bytes);
 }
 
 MAM_OVERRIDE void free(void *object) __THROW
 {
-	(void)mam_kfree(mam_kmalloc_heap(), object);
+	mam_kmalloc_give(object);
 }
 
 MAM_OVERRIDE void *calloc(size_t n, size_t bytes) __THROW
@@ -151,73 +162,73 @@ MAM_OVERRIDE void *realloc(void *object, size_t bytes) __THROW
 
 MAM_OVERRIDE void *operator new(size_t bytes)
 {
-	return mam_kmalloc(mam_kmalloc_heap(), bytes ? bytes : 1);
+	return mam_kmalloc_get(bytes ? bytes : 1);
 }
 
 MAM_OVERRIDE void *operator new[](size_t bytes)
 {
-	return mam_kmalloc(mam_kmalloc_heap(), bytes ? bytes : 1);
+	return mam_kmalloc_get(bytes ? bytes : 1);
 }
 
 MAM_OVERRIDE void *operator new(size_t bytes, const std::nothrow_t &) noexcept
 {
-	return mam_kmalloc(mam_kmalloc_heap(), bytes ? bytes : 1);
+	return mam_kmalloc_get(bytes ? bytes : 1);
 }
 
 MAM_OVERRIDE void *operator new[](size_t bytes, const std::nothrow_t &) noexcept
 {
-	return mam_kmalloc(mam_kmalloc_heap(), bytes ? bytes : 1);
+	return mam_kmalloc_get(bytes ? bytes : 1);
 }
 
 MAM_OVERRIDE void operator delete(void *object) noexcept
 {
-	(void)mam_kfree(mam_kmalloc_heap(), object);
+	mam_kmalloc_give(object);
 }
 
 MAM_OVERRIDE void operator delete[](void *object) noexcept
 {
-	(void)mam_kfree(mam_kmalloc_heap(), object);
+	mam_kmalloc_give(object);
 }
 
 MAM_OVERRIDE void operator delete(void *object, size_t) noexcept
 {
-	(void)mam_kfree(mam_kmalloc_heap(), object);
+	mam_kmalloc_give(object);
 }
 
 MAM_OVERRIDE void operator delete[](void *object, size_t) noexcept
 {
-	(void)mam_kfree(mam_kmalloc_heap(), object);
+	mam_kmalloc_give(object);
 }
 
 #ifdef __cpp_aligned_new
 MAM_OVERRIDE void *operator new(size_t bytes, std::align_val_t alignment)
 {
-	return mam_kmalloc(mam_kmalloc_heap(), mam_kmalloc_aligned(bytes, (size_t)alignment));
+	return mam_kmalloc_get(mam_kmalloc_aligned(bytes, (size_t)alignment));
 }
 
 MAM_OVERRIDE void *operator new[](size_t bytes, std::align_val_t alignment)
 {
-	return mam_kmalloc(mam_kmalloc_heap(), mam_kmalloc_aligned(bytes, (size_t)alignment));
+	return mam_kmalloc_get(mam_kmalloc_aligned(bytes, (size_t)alignment));
 }
 
 MAM_OVERRIDE void operator delete(void *object, std::align_val_t) noexcept
 {
-	(void)mam_kfree(mam_kmalloc_heap(), object);
+	mam_kmalloc_give(object);
 }
 
 MAM_OVERRIDE void operator delete[](void *object, std::align_val_t) noexcept
 {
-	(void)mam_kfree(mam_kmalloc_heap(), object);
+	mam_kmalloc_give(object);
 }
 
 MAM_OVERRIDE void operator delete(void *object, size_t, std::align_val_t) noexcept
 {
-	(void)mam_kfree(mam_kmalloc_heap(), object);
+	mam_kmalloc_give(object);
 }
 
 MAM_OVERRIDE void operator delete[](void *object, size_t, std::align_val_t) noexcept
 {
-	(void)mam_kfree(mam_kmalloc_heap(), object);
+	mam_kmalloc_give(object);
 }
 #endif
 #pragma nv_diagnostic pop

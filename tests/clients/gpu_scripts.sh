@@ -149,7 +149,7 @@ for file in "$top"/tests/clients/*.cu "$bench"/gpu-stress*.cu; do
 	define=
 	case $file in
 	*/gpu-stress-async.cu) define=-I$top/include ;;
-	*/lists.cu) define="-I$top/include -I$top/src" ;;
+	*/lists.cu | */objects.cu | */override.cu) define="-I$top/include -I$top/src" ;;
 	*/library_loop.cu)
 		[ -f "$(dirname "$nvcc")/../include/cublas_v2.h" ] || continue
 		define=-DLIBRARY_LOOP_CUBLAS

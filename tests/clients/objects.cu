@@ -1,0 +1,719 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * objects.cu - a heap of objects under load: what a million lanes get from it is theirs alone.
+ *
+ * Each lane has a place in a table where it keeps an object: its address, its bytes, and in its
+ * first and last eight bytes a pattern made of the place and the bytes. Kernels fill the table,
+ * free some of it, and fill it again, with sizes from 1 B to 64 KiB; lanes of a warp part and sleep
+ * on the way. Between kernels the host looks: no two objects overlap, each is aligned, and the
+ * heap's statistics say what the table says. Then come heaps that are too small, lanes that
+ * allocate and free while others do, several kernels at once, what lanes share, calloc and realloc,
+ * and mistakes.
+ *
+ *     nvcc -arch=native -I PREFIX/include -o objects objects.cu -L PREFIX/lib -lmam
+ *     ./objects [--lanes N] [--seconds N] [--part mistakes|forms|full|churn|mixed]
+ *
+ * Prints "ok - PART: ..." for each part, and "all is well" at the end, with status 0. With
+ * --seconds it goes on for so long with random work, and verifies it all. A kernel that does not
+ * come back within a minute ends the program with status 3.
+ */
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <unistd.h>
+#include <vector>
+
+#include <mam/heap.cuh>
+
+#define THREADS 256
+#define SECONDS 60
+
+typedef unsigned long long u64;
+
+/* What all parts share; in managed memory but for the pool. */
+struct table {
+	unsigned char **at; /* of each lane; NULL: nothing */
+	unsigned int *bytes;
+	unsigned int lanes;
+	u64 *vain; /* requests that got NULL */
+	u64 *bad;  /* what must not be, by enum wrong */
+};
+
+/* What must not be. */
+enum wrong {
+	WRONG_USABLE,  /* fewer bytes than were asked for */
+	WRONG_PATTERN, /* what a lane wrote to its object is not there */
+	WRONG_FREE,    /* what a lane has could not be given back */
+	WRONG_CLEAR,   /* a byte of mam_kcalloc() that is not zero */
+	WRONG_COPY,    /* mam_krealloc() lost something */
+	WRONG_LANES,   /* lanes do not see what others wrote to the object they share */
+	WRONG_BLOCK,   /* nor a block's threads */
+	WRONGS
+};
+
+static const char *const wrongs[WRONGS] = {
+	"fewer bytes than asked for", "another's pattern", "a free refused", "not cleared",
+	"not copied", "not shared by lanes", "not shared by a block"
+};
+
+static void fail(int status, const char *format, ...)
+{
+	std::va_list words;
+
+	std::fflush(stdout);
+	std::fputs("objects: ", stderr);
+	va_start(words, format);
+	std::vfprintf(stderr, format, words);
+	va_end(words);
+	std::fputs("\n", stderr);
+	_exit(status);
+}
+
+static void check(cudaError_t result, const char *what)
+{
+	if (result != cudaSuccess)
+		fail(1, "%s: %s", what, cudaGetErrorString(result));
+}
+
+static void check(enum mam_status status, const char *what)
+{
+	if (status != MAM_OK)
+		fail(1, "%s: %s", what, mam_strerror(status));
+}
+
+static void same(u64 wanted, u64 got, const char *what)
+{
+	if (wanted != got)
+		fail(1, "%s: %llu, and not %llu", what, got, wanted);
+}
+
+/* Waits for what was launched in `stream`, but not for ever. */
+static void finish(cudaStream_t stream, const char *what)
+{
+	std::time_t deadline = std::time(NULL) + SECONDS;
+	cudaError_t result;
+
+	check(cudaGetLastError(), what);
+	while ((result = cudaStreamQuery(stream)) == cudaErrorNotReady) {
+		if (std::time(NULL) > deadline)
+			fail(3, "%s: not done after %d s", what, SECONDS);
+		usleep(100);
+	}
+	check(result, what);
+}
+
+static struct mam_heap_info info_of(struct mam_heap *heap)
+{
+	struct mam_heap_info info = {};
+
+	info.size = sizeof(info);
+	check(mam_heap_stats(heap, NULL, &info), "mam_heap_stats");
+	return info;
+}
+
+static void no_wrongs(const u64 *bad, const char *what)
+{
+	for (int i = 0; i < WRONGS; i++)
+		if (bad[i])
+			fail(1, "%s: %s, %llu times", what, wrongs[i], bad[i]);
+}
+
+static struct mam_heap *heap_of(struct mam_pool *pool, size_t bytes)
+{
+	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
+	struct mam_heap *heap;
+
+	attr.bytes = bytes;
+	check(mam_heap_create(pool, &attr, &heap), "mam_heap_create");
+	return heap;
+}
+
+struct stage {
+	struct mam_pool *pool;
+	struct table table;
+	cudaStream_t streams[4];
+	size_t room; /* bytes a heap may have */
+};
+
+static unsigned int blocks_of(unsigned int lanes)
+{
+	return (lanes + THREADS - 1) / THREADS;
+}
+
+__device__ static unsigned int mix(unsigned int a, unsigned int b)
+{
+	unsigned int x = a * 0x9e3779b9u + b * 0x85ebca6bu + 0x165667b1u;
+
+	x = (x ^ x >> 15) * 0x2c1b3c6du;
+	x = (x ^ x >> 12) * 0x297a2d39u;
+	return x ^ x >> 15;
+}
+
+/* 1 B to 64 KiB, each doubling as likely as another. */
+__device__ static unsigned int size_of(unsigned int random)
+{
+	unsigned int doubling = random % 17;
+
+	return doubling == 16 ? 65536u : (1u << doubling) + (random >> 8) % (1u << doubling);
+}
+
+__device__ static unsigned char byte_of(unsigned int place, unsigned int bytes, unsigned int k)
+{
+	return (unsigned char)((mix(place, bytes) >> 8 * (k & 3)) + k);
+}
+
+__device__ static void write_object(unsigned char *at, unsigned int place, unsigned int bytes)
+{
+	for (unsigned int k = 0; k < bytes; k = k == 7 && bytes > 16 ? bytes - 8 : k + 1)
+		at[k] = byte_of(place, bytes, k);
+}
+
+__device__ static bool is_written(const unsigned char *at, unsigned int place, unsigned int bytes)
+{
+	for (unsigned int k = 0; k < bytes; k = k == 7 && bytes > 16 ? bytes - 8 : k + 1)
+		if (at[k] != byte_of(place, bytes, k))
+			return false;
+	return true;
+}
+
+__device__ static void wrong(struct table table, enum wrong what)
+{
+	atomicAdd(&table.bad[what], 1ull);
+}
+
+/* Some lanes take longer, so that a warp's lanes come in groups. */
+__device__ static void stray(unsigned int random)
+{
+	if (random % 5 == 0)
+		__nanosleep(random >> 8 & 511);
+}
+
+__device__ static void take(struct mam_kheap *heap, struct table table, unsigned int place,
+			    unsigned int bytes)
+{
+	unsigned char *at = (unsigned char *)mam_kmalloc(heap, bytes);
+
+	table.at[place] = at;
+	table.bytes[place] = bytes;
+	if (!at) {
+		atomicAdd(table.vain, 1ull);
+		return;
+	}
+	if (mam_kusable(heap, at) < bytes)
+		wrong(table, WRONG_USABLE);
+	write_object(at, place, bytes);
+}
+
+__device__ static void give(struct mam_kheap *heap, struct table table, unsigned int place)
+{
+	if (!is_written(table.at[place], place, table.bytes[place]))
+		wrong(table, WRONG_PATTERN);
+	if (!mam_kfree(heap, table.at[place]))
+		wrong(table, WRONG_FREE);
+	table.at[place] = NULL;
+}
+
+/* Each lane whose place is empty takes an object; `bytes` 0: of a random size. */
+__global__ void fill(struct mam_kheap *heap, struct table table, unsigned int seed,
+		     unsigned int bytes, bool strays)
+{
+	unsigned int place = blockIdx.x * blockDim.x + threadIdx.x, random = mix(place, seed);
+
+	if (place >= table.lanes || table.at[place])
+		return;
+	if (strays)
+		stray(random);
+	take(heap, table, place, bytes ? bytes : size_of(random));
+}
+
+/* Of those who have one, `of_8` in eight give it back, in another order than it was taken. */
+__global__ void drop(struct mam_kheap *heap, struct table table, unsigned int seed,
+		     unsigned int of_8)
+{
+	unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+	unsigned int place = (unsigned int)((u64)i * 1000003u % table.lanes);
+
+	if (i < table.lanes && table.at[place] && mix(place, ~seed) % 8 < of_8)
+		give(heap, table, place);
+}
+
+/* All that is there is as it was written. */
+__global__ void look(struct mam_kheap *heap, struct table table)
+{
+	unsigned int place = blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (place < table.lanes && table.at[place] &&
+	    (!is_written(table.at[place], place, table.bytes[place]) ||
+	     mam_kusable(heap, table.at[place]) < table.bytes[place]))
+		wrong(table, WRONG_PATTERN);
+}
+
+/* Lanes take and give for themselves, part, sleep, and leave rounds out. */
+__global__ void churn(struct mam_kheap *heap, struct table table, unsigned int first,
+		      unsigned int rounds, unsigned int seed)
+{
+	unsigned int place = first + blockIdx.x * blockDim.x + threadIdx.x, random;
+
+	if (place >= table.lanes)
+		return;
+	for (unsigned int round = 0; round < rounds; round++) {
+		random = mix(place, seed + round);
+		stray(random);
+		if (table.at[place])
+			give(heap, table, place);
+		else if (random % 3)
+			take(heap, table, place, size_of(mix(random, 7)) % 4096 + 1);
+		stray(random >> 3);
+	}
+}
+
+/* The host's look at the table: what is there overlaps nowhere, is aligned, and in the books. */
+static u64 compare(const struct stage *stage, struct mam_heap *heap, const char *what)
+{
+	const struct table *table = &stage->table;
+	std::vector<std::pair<u64, u64> > objects;
+	struct mam_heap_info info;
+	u64 bytes = 0;
+
+	for (unsigned int i = 0; i < table->lanes; i++) {
+		u64 at = (u64)(uintptr_t)table->at[i], n = table->bytes[i];
+
+		if (!at)
+			continue;
+		if (at % 16 || (n >= 16 && n <= 8192 && !(n & (n - 1)) && at % n))
+			fail(1, "%s: %llu bytes are at 0x%llx", what, n, at);
+		objects.push_back(std::make_pair(at, n));
+		bytes += n;
+	}
+	std::sort(objects.begin(), objects.end());
+	for (size_t i = 1; i < objects.size(); i++)
+		if (objects[i - 1].first + objects[i - 1].second > objects[i].first)
+			fail(1, "%s: 0x%llx with %llu bytes and 0x%llx overlap", what,
+			     objects[i - 1].first, objects[i - 1].second, objects[i].first);
+	info = info_of(heap);
+	no_wrongs(table->bad, what);
+	same(objects.size(), info.objects, what);
+	if (info.object_bytes < bytes)
+		fail(1, "%s: live bytes %llu, and not %llu at least", what,
+		     (u64)info.object_bytes, bytes);
+	same(0, info.double_frees + info.foreign_frees + info.interior_frees, what);
+	return objects.size();
+}
+
+static void empty_table(struct stage *stage)
+{
+	check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+	std::memset(stage->table.at, 0, stage->table.lanes * sizeof(*stage->table.at));
+	*stage->table.vain = 0;
+	std::memset(stage->table.bad, 0, WRONGS * sizeof(*stage->table.bad));
+}
+
+/* All lanes at once, then some free and others fill, in different streams. */
+static void make_mixed(struct stage *stage)
+{
+	struct mam_heap *heap = heap_of(stage->pool, stage->room);
+	struct mam_kheap *device = mam_heap_device(heap);
+	unsigned int grid = blocks_of(stage->table.lanes);
+	u64 first, live = 0;
+
+	empty_table(stage);
+	fill<<<grid, THREADS, 0, stage->streams[0]>>>(device, stage->table, 1, 0, false);
+	finish(stage->streams[0], "a fill");
+	first = compare(stage, heap, "a fill");
+	if (first * 100 < (u64)stage->table.lanes * 95)
+		fail(1, "in a heap twice as large as need be only %llu lanes got an object", first);
+	for (unsigned int round = 0; round < 6; round++) {
+		cudaStream_t one = stage->streams[round % 4], two = stage->streams[(round + 1) % 4];
+
+		drop<<<grid, THREADS, 0, one>>>(device, stage->table, round, 1 + round);
+		finish(one, "a drop");
+		compare(stage, heap, "after a drop");
+		fill<<<grid, THREADS, 0, two>>>(device, stage->table, 100 + round, 0, round % 2);
+		finish(two, "a second fill");
+		look<<<grid, THREADS, 0, two>>>(device, stage->table);
+		finish(two, "a look");
+		live = compare(stage, heap, "after a second fill");
+	}
+	same(stage->table.lanes, live + *stage->table.vain, "lanes with an object, and without");
+	drop<<<grid, THREADS, 0, stage->streams[3]>>>(device, stage->table, 0, 8);
+	finish(stage->streams[3], "the last drop");
+	same(0, compare(stage, heap, "after the last drop"), "objects left");
+	check(mam_heap_destroy(heap), "mam_heap_destroy");
+	std::printf("ok - mixed: %llu objects of 1 B to 64 KiB at once, 6 rounds in 4 streams, %llu in vain\n",
+		    first, *stage->table.vain);
+}
+
+/* A heap too small, filled with one size after another: what was given back can all be had. */
+static void make_full(struct stage *stage)
+{
+	static const unsigned int sizes[] = { 256, 16, 1050, 8192, 4100, 64, 65536, 9000, 48 };
+	size_t room = std::min<size_t>(stage->room, (size_t)stage->table.lanes * 40);
+	struct mam_heap *heap = heap_of(stage->pool, room);
+	struct mam_kheap *device = mam_heap_device(heap);
+	unsigned int grid = blocks_of(stage->table.lanes);
+	unsigned int parts = 0;
+
+	empty_table(stage);
+	for (unsigned int size : sizes) {
+		u64 got[2];
+
+		for (unsigned int again = 0; again < 2; again++) {
+			struct mam_heap_info before = info_of(heap), after;
+
+			*stage->table.vain = 0;
+			fill<<<grid, THREADS, 0, stage->streams[again]>>>(device, stage->table,
+									  size, size, again);
+			finish(stage->streams[again], "a fill too large");
+			got[again] = compare(stage, heap, "after a fill too large");
+			after = info_of(heap);
+			same(stage->table.lanes, got[again] + *stage->table.vain,
+			     "lanes with an object, and without");
+			same(*stage->table.vain,
+			     after.full + after.contended - before.full - before.contended,
+			     "failures in the books");
+			drop<<<grid, THREADS, 0, stage->streams[2]>>>(device, stage->table, 0, 8);
+			finish(stage->streams[2], "a drop");
+			same(0, compare(stage, heap, "after a drop"), "objects left");
+		}
+		if (got[0] < stage->table.lanes && got[1] * 100 < got[0] * 99)
+			fail(1, "%u bytes: %llu the first time and %llu the second", size, got[0],
+			     got[1]);
+		if (got[0] < stage->table.lanes && size <= 8192 &&
+		    got[0] * size * 100 < room * 80)
+			fail(1, "%u bytes: only %llu got one of %zu bytes", size, got[0], room);
+		parts++;
+	}
+	check(mam_heap_destroy(heap), "mam_heap_destroy");
+	std::printf("ok - full: %u sizes, each until none is left, twice\n", parts);
+}
+
+static void run_churn(struct stage *stage, struct mam_heap *heap, unsigned int rounds,
+		      unsigned int seed)
+{
+	struct mam_kheap *device = mam_heap_device(heap);
+	unsigned int part = stage->table.lanes / 4 / THREADS * THREADS;
+
+	for (unsigned int i = 0; i < 4; i++) {
+		struct table table = stage->table;
+
+		if (i < 3)
+			table.lanes = (i + 1) * part;
+		churn<<<blocks_of(table.lanes - i * part), THREADS, 0, stage->streams[i]>>>(
+			device, table, i * part, rounds, seed);
+	}
+	for (unsigned int i = 0; i < 4; i++)
+		finish(stage->streams[i], "a churn");
+	look<<<blocks_of(stage->table.lanes), THREADS, 0, stage->streams[0]>>>(device, stage->table);
+	finish(stage->streams[0], "a look");
+	compare(stage, heap, "after a churn");
+}
+
+static void empty_heap(struct stage *stage, struct mam_heap *heap)
+{
+	drop<<<blocks_of(stage->table.lanes), THREADS>>>(mam_heap_device(heap), stage->table, 0, 8);
+	finish(NULL, "a drop");
+	same(0, compare(stage, heap, "after a drop"), "objects left");
+}
+
+/* Four kernels at once: with room for all, and with room for a part. */
+static void make_churn(struct stage *stage)
+{
+	for (unsigned int share = 1; share <= 16; share *= 4) {
+		struct mam_heap *heap =
+			heap_of(stage->pool, (size_t)stage->table.lanes * 2048 / share);
+
+		empty_table(stage);
+		for (unsigned int round = 0; round < 3; round++)
+			run_churn(stage, heap, 12, 1000 * share + 100 * round);
+		if (share == 1)
+			same(0, *stage->table.vain, "requests in vain with room for all");
+		empty_heap(stage, heap);
+		std::printf("ok - churn: four kernels at once in a heap of %zu MiB, %llu in vain\n",
+			    ((size_t)stage->table.lanes * 2048 / share) >> 20, *stage->table.vain);
+		check(mam_heap_destroy(heap), "mam_heap_destroy");
+	}
+}
+
+/* One object for the block, and one for a kernel's every block. */
+__global__ void share_block(struct mam_kheap *heap, struct table table)
+{
+	unsigned int place = blockIdx.x * blockDim.x + threadIdx.x;
+
+	for (unsigned int round = 1; round < 4; round++) {
+		unsigned int *all = (unsigned int *)mam_kmalloc_block(heap, THREADS * 4 * round);
+
+		if (all)
+			all[threadIdx.x] = place * round;
+		stray(mix(place, round));
+		__syncthreads();
+		if (all && all[THREADS - 1 - threadIdx.x] !=
+				   (place - threadIdx.x + THREADS - 1 - threadIdx.x) * round)
+			wrong(table, WRONG_BLOCK);
+		if (!mam_kfree_block(heap, all))
+			wrong(table, WRONG_FREE);
+	}
+}
+
+/* One for every third lane, and meanwhile others for the rest. */
+__global__ void share_lanes(struct mam_kheap *heap, struct table table)
+{
+	unsigned int place = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+	unsigned int mask = lane % 3 ? 0xb6db6db6u : 0x49249249u, next = lane;
+
+	do
+		next = (next + 1) % 32;
+	while (!(mask >> next & 1));
+	for (unsigned int round = 0; round < 4; round++) {
+		unsigned int *part = (unsigned int *)mam_kmalloc_lanes(heap, mask, 128 << round);
+
+		stray(mix(place, round));
+		if (part)
+			part[lane] = place ^ round;
+		__syncwarp(mask);
+		if (part && part[next] != ((place - lane + next) ^ round))
+			wrong(table, WRONG_LANES);
+		if (!mam_kfree_lanes(heap, mask, part))
+			wrong(table, WRONG_FREE);
+	}
+}
+
+/* Lanes that come together, whoever they are; who shares is known by the address. */
+__global__ void share_warp(struct mam_kheap *heap, struct table table)
+{
+	unsigned int place = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+
+	for (unsigned int round = 0; round < 4; round++) {
+		unsigned int *part, group;
+
+		stray(mix(place, round));
+		part = (unsigned int *)mam_kmalloc_warp(heap, 128);
+		if (part)
+			part[lane] = place;
+		__syncwarp();
+		group = __match_any_sync(0xffffffffu, (u64)(uintptr_t)part);
+		for (unsigned int other = 0; part && other < 32; other++)
+			if (group >> other & 1 && part[other] != place - lane + other)
+				wrong(table, WRONG_LANES);
+		__syncwarp();
+		if (!mam_kfree_lanes(heap, 0xffffffffu, part))
+			wrong(table, WRONG_FREE);
+	}
+}
+
+__global__ void resize(struct mam_kheap *heap, struct table table)
+{
+	unsigned int place = blockIdx.x * blockDim.x + threadIdx.x;
+	unsigned int random = mix(place, 5), bytes = size_of(random) % 3000 + 1;
+	unsigned char *own = (unsigned char *)mam_kcalloc(heap, bytes, 1);
+
+	for (unsigned int k = 0; own && k < bytes; k++)
+		if (own[k])
+			wrong(table, WRONG_CLEAR);
+	if (!own)
+		atomicAdd(table.vain, 1ull);
+	for (unsigned int step = 0; own && step < 6; step++) {
+		unsigned int next = size_of(mix(random, step)) % 6000 + 1;
+		unsigned char *moved;
+
+		write_object(own, place, bytes);
+		stray(mix(random, step));
+		moved = (unsigned char *)mam_krealloc(heap, own, next);
+		if (!moved) {
+			atomicAdd(table.vain, 1ull);
+			if (!is_written(own, place, bytes))
+				wrong(table, WRONG_COPY);
+			continue;
+		}
+		own = moved;
+		if (mam_kusable(heap, own) < next)
+			wrong(table, WRONG_USABLE);
+		for (unsigned int k = 0; k < 8 && k < next && k < bytes; k++)
+			if (own[k] != byte_of(place, bytes, k))
+				wrong(table, WRONG_COPY);
+		if (next >= bytes && !is_written(own, place, bytes))
+			wrong(table, WRONG_COPY);
+		bytes = next;
+	}
+	if (own && mam_krealloc(heap, own, 0))
+		wrong(table, WRONG_FREE);
+}
+
+static void make_forms(struct stage *stage)
+{
+	static const struct {
+		const char *name;
+		void (*kernel)(struct mam_kheap *heap, struct table table);
+	} forms[] = { { "block", share_block },
+		      { "lanes", share_lanes },
+		      { "warp", share_warp },
+		      { "calloc and realloc", resize } };
+	struct mam_heap *heap = heap_of(stage->pool, stage->room);
+	struct mam_heap_info info;
+
+	for (const auto &form : forms) {
+		empty_table(stage);
+		form.kernel<<<stage->table.lanes / THREADS, THREADS>>>(mam_heap_device(heap),
+								      stage->table);
+		finish(NULL, form.name);
+		no_wrongs(stage->table.bad, form.name);
+		info = info_of(heap);
+		same(0, info.objects, form.name);
+		same(0, info.double_frees + info.foreign_frees + info.interior_frees, form.name);
+		std::printf("ok - forms: %s, %llu in vain\n", form.name, *stage->table.vain);
+	}
+	check(mam_heap_destroy(heap), "mam_heap_destroy");
+}
+
+__global__ void mistakes(struct mam_kheap *heap, struct mam_kheap *pages, struct mam_kheap *other,
+			 void *host, u64 *answers)
+{
+	char *object = (char *)mam_kmalloc(heap, 100), *large = (char *)mam_kmalloc(heap, 20000);
+	char *foreign = (char *)mam_kmalloc(other, 100);
+
+	*answers++ = object && large && foreign;
+	*answers++ = mam_kfree(heap, NULL);
+	*answers++ = mam_kfree(heap, object + 1);
+	*answers++ = mam_kfree(heap, object + 16);
+	*answers++ = mam_kfree(heap, large + 16);
+	*answers++ = mam_kfree(heap, large + 1024);
+	*answers++ = mam_kfree(heap, foreign);
+	*answers++ = mam_kfree(heap, host);
+	*answers++ = mam_kfree(heap, answers);
+	*answers++ = mam_krealloc(heap, foreign, 10) != NULL;
+	*answers++ = mam_kusable(heap, foreign) + mam_kusable(heap, object + 1);
+	*answers++ = mam_kfree(heap, object);
+	*answers++ = mam_kfree(heap, object);
+	*answers++ = mam_kusable(heap, object);
+	*answers++ = mam_kfree(heap, large);
+	*answers++ = mam_kfree(heap, large);
+	*answers++ = mam_kmalloc(heap, 0) != NULL;
+	*answers++ = mam_kcalloc(heap, 0, 7) != NULL;
+	*answers++ = mam_kmalloc(heap, (size_t)1 << 50) != NULL;
+	*answers++ = mam_kcalloc(heap, (size_t)1 << 33, (size_t)1 << 33) != NULL;
+	*answers++ = mam_kmalloc(pages, 10) != NULL;
+	*answers++ = mam_kfree(pages, object);
+	*answers++ = mam_kmalloc(NULL, 10) != NULL;
+	*answers++ = mam_kfree(NULL, object);
+	*answers++ = mam_kfree(other, foreign);
+}
+
+static void make_mistakes(struct stage *stage)
+{
+	static const unsigned char wanted[] = { 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0,
+						0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 };
+	struct mam_heap *heap = heap_of(stage->pool, 1 << 20), *other = heap_of(stage->pool, 1);
+	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
+	struct mam_heap *pages;
+	struct mam_heap_info info;
+	u64 *answers = NULL;
+	int host;
+
+	attr.bytes = 1 << 20;
+	attr.kind = MAM_HEAP_PAGES;
+	check(mam_heap_create(stage->pool, &attr, &pages), "mam_heap_create");
+	check(cudaMallocManaged(&answers, sizeof(wanted) * sizeof(*answers)), "memory");
+	mistakes<<<1, 1>>>(mam_heap_device(heap), mam_heap_device(pages), mam_heap_device(other),
+			   &host, answers);
+	finish(NULL, "mistakes");
+	for (size_t i = 0; i < sizeof(wanted); i++)
+		if (answers[i] != wanted[i])
+			fail(1, "the answer to mistake %zu: %llu", i, answers[i]);
+	info = info_of(heap);
+	same(0, info.objects, "objects left after mistakes");
+	same(4, info.interior_frees, "frees inside of an object");
+	same(0, info_of(pages).taken, "pages taken by who asked for objects");
+	same(2, info.zero_sizes, "requests for nothing");
+	same(2, info.bad_sizes, "requests for too much");
+	same(1, info.double_frees, "objects given back twice");
+	same(10, info.interior_frees + info.foreign_frees + info.double_frees, "mistakes counted");
+	same(0, info_of(other).foreign_frees, "mistakes counted of the other heap");
+	check(cudaFree(answers), "cudaFree");
+	check(mam_heap_destroy(heap), "mam_heap_destroy");
+	check(mam_heap_destroy(other), "mam_heap_destroy");
+	check(mam_heap_destroy(pages), "mam_heap_destroy");
+	std::printf("ok - mistakes: counted\n");
+}
+
+/* Random work until the time is over. */
+static void make_long(struct stage *stage, int seconds)
+{
+	struct mam_heap *heap = heap_of(stage->pool, (size_t)stage->table.lanes * 1024);
+	std::time_t end = std::time(NULL) + seconds;
+	unsigned int rounds = 0;
+
+	empty_table(stage);
+	while (std::time(NULL) < end) {
+		run_churn(stage, heap, 8 + rounds % 17, 7919 * rounds);
+		if (rounds % 8 == 7)
+			empty_heap(stage, heap);
+		rounds++;
+	}
+	empty_heap(stage, heap);
+	check(mam_heap_destroy(heap), "mam_heap_destroy");
+	std::printf("ok - long: %d s, %u rounds, %llu requests in vain\n", seconds, rounds,
+		    *stage->table.vain);
+}
+
+static const struct {
+	const char *name;
+	void (*make)(struct stage *stage);
+} parts[] = { { "mistakes", make_mistakes },
+	      { "forms", make_forms },
+	      { "full", make_full },
+	      { "churn", make_churn },
+	      { "mixed", make_mixed } };
+
+int main(int argument_count, char **arguments)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	struct stage stage = {};
+	size_t free_bytes, all_bytes;
+	const char *part = NULL;
+	int seconds = 0;
+
+	stage.table.lanes = 1u << 20;
+	for (int i = 1; i + 1 < argument_count; i += 2) {
+		if (!std::strcmp(arguments[i], "--lanes"))
+			stage.table.lanes = (unsigned int)std::atoi(arguments[i + 1]);
+		else if (!std::strcmp(arguments[i], "--seconds"))
+			seconds = std::atoi(arguments[i + 1]);
+		else if (!std::strcmp(arguments[i], "--part"))
+			part = arguments[i + 1];
+		else
+			fail(2, "what is %s? Give --lanes N, --seconds N or --part NAME",
+			     arguments[i]);
+	}
+	if (stage.table.lanes < 4 * THREADS)
+		fail(2, "give --lanes %d at least", 4 * THREADS);
+	alarm((unsigned int)(4 * SECONDS + seconds));
+	check(cudaMemGetInfo(&free_bytes, &all_bytes), "cudaMemGetInfo");
+	stage.room = std::min<size_t>((size_t)stage.table.lanes * 20480, free_bytes / 4 * 3);
+	check(cudaMallocManaged(&stage.table.at, stage.table.lanes * sizeof(*stage.table.at)),
+	      "memory");
+	check(cudaMallocManaged(&stage.table.bytes, stage.table.lanes * sizeof(*stage.table.bytes)),
+	      "memory");
+	check(cudaMallocManaged(&stage.table.vain, (1 + WRONGS) * sizeof(*stage.table.vain)), "memory");
+	stage.table.bad = stage.table.vain + 1;
+	for (cudaStream_t &stream : stage.streams)
+		check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+	std::setvbuf(stdout, NULL, _IOLBF, 0);
+	attr.name = "objects";
+	check(mam_pool_create(&attr, &stage.pool), "mam_pool_create");
+
+	for (const auto &one : parts)
+		if (!part || !std::strcmp(part, one.name))
+			one.make(&stage);
+	if (seconds > 0)
+		make_long(&stage, seconds);
+	check(mam_pool_destroy(stage.pool), "mam_pool_destroy");
+	for (cudaStream_t stream : stage.streams)
+		check(cudaStreamDestroy(stream), "cudaStreamDestroy");
+	check(cudaFree(stage.table.vain), "cudaFree");
+	check(cudaFree(stage.table.bytes), "cudaFree");
+	check(cudaFree(stage.table.at), "cudaFree");
+	std::printf("all is well\n");
+	return 0;
+}

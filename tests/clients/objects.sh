@@ -1,0 +1,147 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Kernels that allocate, against headers as `make install` puts them down: README's, objects.cu, and
+# override.cu, of one file and of two, with -rdc=true and without, in C++11 to C++20. Nothing may be
+# said by a compiler. Where there is a GPU the programs also run.
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+
+if [ "$HAVE_CUDA" != yes ] || [ -z "$NVCC" ]; then
+	skip_all objects 'mam was built without the CUDA toolkit'
+fi
+libraries=$MAM_BUILDDIR/.libs
+[ -e "$libraries/libmam.so.0" ] || skip_all objects 'there is no shared library in this build'
+case ${CFLAGS:-} in
+*-fsanitize*) skip_all objects 'libmam has a sanitizer in it, and nvcc links none' ;;
+esac
+unset MAKEFLAGS MFLAGS MAKELEVEL
+
+architecture=sm_90
+has_gpu=no
+nvidia-smi > /dev/null 2>&1 && architecture=native has_gpu=yes
+
+try 'headers are installed' "${MAKE:-make}" -s -C "$MAM_BUILDDIR" DESTDIR="$scratch/stage" \
+	install-pkgincludeHEADERS install-heap-headers
+include=$(dirname "$(find "$scratch/stage" -name mam -type d)")
+[ -e "$include/mam/kmalloc_override.cuh" ] || { not_ok 'the override is installed' "not in $include"; finish; }
+
+silent() # COMMAND... - it works, and says nothing
+{
+	"$@" > "$scratch/said" 2>&1 || { cat "$scratch/said"; return 1; }
+	[ ! -s "$scratch/said" ] || { cat "$scratch/said"; return 1; }
+}
+
+compile() # OUTPUT SOURCE FLAGS...
+{
+	output=$1
+	source=$2
+	shift 2
+	silent "$NVCC" -arch="$architecture" -Xcompiler -Wall,-Wextra -I "$include" "$@" -c -o "$scratch/$output" \
+		"$source"
+}
+
+link() # PROGRAM FLAG OBJECTS...
+{
+	program=$1
+	flag=$2
+	shift 2
+	(cd "$scratch" && silent "$NVCC" "$flag" -arch="$architecture" -o "$program" "$@" -L "$libraries" -lmam)
+}
+
+runs() # PROGRAM ARGUMENTS... - to its end
+{
+	if [ "$has_gpu" = yes ]; then
+		program=$1
+		shift
+		LD_LIBRARY_PATH=$libraries "$scratch/$program" "$@" > "$scratch/out" 2>&1
+		same "$program runs to its end" 'all is well' "$(tail -n 1 "$scratch/out")"
+	else
+		skip "$1 runs to its end" 'there is no GPU'
+	fi
+}
+
+# README's kernel: the fenced block that calls mam_kmalloc().
+awk '/^```/ { if (inside && text ~ /mam_kmalloc\(/) { printf "%s", text; exit } inside = !inside; text = ""; next }
+	inside { text = text $0 "\n" }' "$MAM_SRCDIR/README" > "$scratch/readme.cu"
+same "README's kernel is of ten lines" yes "$([ "$(awk '/__global__/ { n = 1 } n { n++ } /^}/ { print n - 1; exit }' \
+	"$scratch/readme.cu")" -le 10 ] && echo yes)"
+for rdc in true false; do
+	try "README's kernel builds with -rdc=$rdc" compile readme-$rdc.o "$scratch/readme.cu" -rdc=$rdc
+done
+
+# A heap passed on from file to file.
+cat > "$scratch/main.cu" << 'EOC'
+#include <mam/heap.cuh>
+struct node;
+__global__ void make(struct mam_kheap *heap, struct node **nodes);
+__global__ void free_all(struct mam_kheap *heap, void **objects) { (void)mam_kfree(heap, objects[threadIdx.x]); }
+int main()
+{
+	make<<<1, 1>>>(mam_heap_device(NULL), NULL);
+	free_all<<<1, 1>>>(mam_heap_device(NULL), NULL);
+	return 0;
+}
+EOC
+for rdc in true false; do
+	try "files that share a heap link with -rdc=$rdc" eval "compile main.o '$scratch/main.cu' -rdc=$rdc &&
+		link readme -rdc=$rdc readme-$rdc.o main.o"
+done
+
+# malloc() and new in kernels, of one file and of two.
+source=$MAM_SRCDIR/tests/clients/override.cu
+for standard in 11 17; do
+	try "malloc in kernels: C++$standard" compile one-false.o "$source" -rdc=false -std=c++$standard -DFILES=2
+done
+for standard in 14 20; do
+	try "malloc in kernels: C++$standard, -rdc=true" compile one-true.o "$source" -rdc=true -std=c++$standard \
+		-DFILES=2
+done
+for rdc in true false; do
+	try "malloc in kernels of two files links with -rdc=$rdc" eval "compile two.o '$source' -rdc=$rdc -DPART=2 &&
+		link override-$rdc -rdc=$rdc one-$rdc.o two.o"
+	runs override-$rdc
+done
+
+# It stands first or last, and then nothing of the toolkit's allocator is left in the code.
+cat > "$scratch/last.cu" << 'EOC'
+#include <cstdlib>
+#include <vector>
+#include <memory>
+#ifdef MAM
+#include <mam/kmalloc_override.cuh>
+#endif
+__global__ void touch(void **o) { o[0] = malloc(3); o[1] = new int; std::free(o[2]); delete (int *)o[3]; }
+EOC
+toolkits() # FLAGS... - calls of the toolkit's allocator in the code that comes of it
+{
+	silent "$NVCC" -arch=compute_90 -I "$include" "$@" -ptx -o "$scratch/ptx" "$scratch/last.cu" || echo failed
+	grep -cE '^[[:space:]]*(malloc|free)[[:space:]]*,' "$scratch/ptx"
+}
+same "without the header kernels call the toolkit's malloc" 4 "$(toolkits)"
+for flag in -rdc=true -rdc=false -G; do
+	same "with it they do not, with $flag" 0 "$(toolkits -DMAM $flag)"
+done
+
+# clang has its own headers for either side.
+mkdir "$scratch/shim"
+: > "$scratch/shim/texture_fetch_functions.h"
+by_clang() # SOURCE SIDE
+{
+	silent clang -x cuda "--cuda-$2-only" --cuda-gpu-arch=sm_80 --cuda-path="$(dirname "$NVCC")/.." \
+		-Wno-unknown-cuda-version -I "$scratch/shim" -D__CLANG_CUDA_TEXTURE_INTRINSICS_H__ \
+		-Wall -Wextra -O1 -I "$include" -fsyntax-only "$1"
+}
+echo '__global__ void probe(int *at) { *at = threadIdx.x; }' > "$scratch/probe.cu"
+for side in host device; do
+	if by_clang "$scratch/probe.cu" $side > /dev/null; then
+		try "clang reads malloc in kernels, for the $side" by_clang "$source" $side
+	else
+		skip "clang reads malloc in kernels, for the $side" 'no clang here can use this toolkit'
+	fi
+done
+
+# The program that puts a heap under load.
+source=$MAM_SRCDIR/tests/clients/objects.cu
+try 'objects builds' eval "compile objects.o '$source' -O2 && link objects -O2 objects.o"
+runs objects --lanes 4096
+finish
