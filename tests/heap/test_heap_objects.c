@@ -194,8 +194,10 @@ START_TEST(bytes_are_rounded_up_to_blocks)
 	};
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
+	void *before;
 
 	(void)cuda;
+	ck_assert_int_eq(mam_malloc(pool, 512, &before), MAM_OK); /* the ground is not the first */
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct mam_heap *heap = objects_of(pool, rows[i].bytes);
 		struct mam_kheap *head = mam_heap_device(heap);
@@ -209,6 +211,7 @@ START_TEST(bytes_are_rounded_up_to_blocks)
 		ck_assert_uint_eq(stats_of(heap).pages, rows[i].blocks * (uint64_t)64);
 		heap_end(heap);
 	}
+	ck_assert_int_eq(mam_free(pool, before), MAM_OK);
 	pool_end(pool);
 }
 END_TEST

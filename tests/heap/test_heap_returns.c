@@ -314,6 +314,54 @@ START_TEST(several_threads_give)
 }
 END_TEST
 
+struct behind {
+	struct mam_heap *heap;
+	struct CUstream_st *stream;
+	enum mam_status status;
+};
+
+static void *give_behind(void *argument)
+{
+	struct behind *behind = argument;
+
+	behind->status = mam_heap_free(behind->heap, behind->stream, objects, 1, NULL);
+	return NULL;
+}
+
+/* A kernel may be waiting for what another thread gives back. */
+START_TEST(who_waits_keeps_no_other_waiting)
+{
+	struct mam_pool *pool;
+	struct behind behind;
+	pthread_t thread;
+	struct cuda cuda;
+
+	unsetenv("FAKE_CUDA_CLOCK_NS");
+	setenv("FAKE_CUDA_LAG_US", "10000", 1);
+	cuda = load();
+	pool = pool_new();
+	behind.heap = objects_of(pool, MIB);
+	take(behind.heap, 0, 2, 1024);
+	ck_assert_int_eq(cuda.cuStreamCreate(&behind.stream, NON_BLOCKING), CUDA_SUCCESS);
+	for (unsigned int i = 0; i < 200; i++)
+		ck_assert_int_eq(cuda.cuMemsetD8Async((uintptr_t)objects[0], 1, 1024,
+						      behind.stream),
+				 CUDA_SUCCESS);
+	ck_assert_int_eq(pthread_create(&thread, NULL, give_behind, &behind), 0);
+	usleep(100000);
+	ck_assert_int_eq(mam_heap_free(behind.heap, (struct CUstream_st *)2, objects + 1, 1, NULL),
+			 MAM_OK);
+	ck_assert_int_gt(cuda.fake_pending((uintptr_t)objects[0], 1024), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_int_eq(cuda.fake_pending((uintptr_t)objects[0], 1024), 0);
+	ck_assert_int_eq(behind.status, MAM_OK);
+	drain(behind.heap);
+	counts(behind.heap, 0, 0);
+	heap_end(behind.heap);
+	pool_end(pool);
+}
+END_TEST
+
 /* Every second object, found by the walk and given back from inside. */
 static bool give_some(void *argument, void *address, size_t bytes)
 {
@@ -458,6 +506,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, a_reset_forgets_what_is_on_the_way);
 	tcase_add_test(tests, in_the_order_of_the_stream);
 	tcase_add_test(tests, several_threads_give);
+	tcase_add_test(tests, who_waits_keeps_no_other_waiting);
 	tcase_add_test(tests, a_walk_may_give_back);
 	tcase_add_test(tests, kernels_go_on_meanwhile);
 }
