@@ -52,16 +52,16 @@ static MAM_KERNEL(churn)
 }
 
 static const struct plan plans[] = {
-	{ "a warp, small", 1, 1, 1, 32, 0, 12, 0, 8, 4, 10 },
-	{ "warps, small, one handle", 1, 1, 3, 32, 0, 8, 0, 8, 6, 8 },
-	{ "warps, small, more handles", 2, 8, 4, 40, 0, 6, 0, 8, 8, 6 },
-	{ "lone lanes, small", 1, 2, 20, 1, 0, 12, 0, 8, 0, 10 },
-	{ "few classes, much too many", 1, 2, 2, 48, 0, 6, 7, 3, 4, 6 },
-	{ "a block each", 3, 2, 2, 20, 0, 8, 10, 5, 4, 6 },
-	{ "runs only", 2, 1, 3, 6, 0, 8, 15, 3, 2, 8 },
-	{ "all sizes", 4, 2, 2, 32, 0, 6, 0, 18, 3, 5 },
-	{ "all sizes, few at a time", 3, 2, 10, 8, 2, 6, 0, 18, 3, 5 },
-	{ "all sizes, one block of ground", 1, 1, 12, 1, 0, 8, 0, 18, 0, 8 },
+	{ "a warp, small", 1, 1, 1, 32, 0, 12, 0, 8, 4, 20 },
+	{ "warps, small, one handle", 1, 1, 3, 32, 0, 8, 0, 8, 6, 16 },
+	{ "warps, small, more handles", 2, 8, 4, 40, 0, 6, 0, 8, 8, 12 },
+	{ "lone lanes, small", 1, 2, 20, 1, 0, 12, 0, 8, 0, 20 },
+	{ "few classes, much too many", 1, 2, 2, 48, 0, 6, 7, 3, 4, 12 },
+	{ "a block each", 3, 2, 2, 20, 0, 8, 10, 5, 4, 12 },
+	{ "runs only", 2, 1, 3, 6, 0, 8, 15, 3, 2, 16 },
+	{ "all sizes", 4, 2, 2, 32, 0, 6, 0, 18, 3, 10 },
+	{ "all sizes, few at a time", 3, 2, 10, 8, 2, 6, 0, 18, 3, 10 },
+	{ "all sizes, one block of ground", 1, 1, 12, 1, 0, 8, 0, 18, 0, 16 },
 };
 #define PLANS ((int)(sizeof(plans) / sizeof(plans[0])))
 
