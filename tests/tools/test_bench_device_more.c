@@ -9,304 +9,130 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench/device_allocators.h"
 #include "bench/device_pages.h"
-#include "bench/device_play.h"
 #include "bench/gpu.h"
+#include "device_player.h"
 #include "device_sim.h"
 
-#define ROWS 512
-#define HEAP (UINT64_C(1) << 20)
-
-extern const unsigned char mam_device_broken_fatbin[], mam_device_example_fatbin[];
-
-static struct row {
-	char allocator[24], metric[24];
-	double value;
-} rows[ROWS];
-static size_t row_count;
-static char last_trouble[512], notes[4096];
-
-static struct device_request request;
-static struct device_plan plan;
-
-static const char *make_added(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
-{
-	(void)object_bytes;
-	heap->own[0] = heap->heap = bench_gpu_take(bytes);
-	heap->ground_bytes = bytes;
-	heap->low = (uint64_t)(uintptr_t)heap->heap;
-	heap->high = heap->low + bytes;
-	memset(heap->heap, 0, bytes);
-	memcpy(heap->heap, &bytes, sizeof(bytes));
-	return NULL;
-}
-
-static bool reset_added(struct device_heap *heap)
-{
-	(void)heap;
-	return true;
-}
-
-static void add_allocator(const char *name, const unsigned char *module)
-{
-	request.allocators[request.allocator_count++] =
-		(struct device_allocator){ .name = name,
-					   .role = DEVICE_ADDED,
-					   .module = module,
-					   .frees = true,
-					   .make = make_added,
-					   .end = device_heap_end_block,
-					   .reset = reset_added };
-}
-
-/* All of mam's list, and the two of the tests. */
-static void setup(void)
-{
-	size_t i;
-
-	memset(&request, 0, sizeof(request));
-	request.effort = (struct device_effort){ .name = "test",
-						 .repeats = 2,
-						 .warm = 1,
-						 .deadline_ns = UINT64_MAX,
-						 .askers_most = UINT32_MAX,
-						 .heap_most = UINT64_MAX,
-						 .fine = true };
-	memset(request.wanted, true, sizeof(request.wanted));
-	for (i = 0; i < device_allocator_count; i++)
-		request.allocators[request.allocator_count++] = device_allocators[i];
-	add_allocator("example", mam_device_example_fatbin);
-	add_allocator("broken", mam_device_broken_fatbin);
-}
-
-static void read_line(char *line)
-{
-	char *fields[6] = { line };
-	size_t count = 1;
-
-	line[strcspn(line, "\n")] = '\0';
-	for (; *line != '\0'; line++) {
-		if (*line == '\t' && count < 6) {
-			*line = '\0';
-			fields[count++] = line + 1;
-		}
-	}
-	if (strcmp(fields[0], "R") == 0 && count == 6 && row_count < ROWS) {
-		struct row *row = &rows[row_count++];
-
-		snprintf(row->allocator, sizeof(row->allocator), "%s", fields[2]);
-		snprintf(row->metric, sizeof(row->metric), "%s", fields[4]);
-		row->value = strtod(fields[5], NULL);
-	} else if (strcmp(fields[0], "N") == 0 && strlen(notes) + 200 < sizeof(notes)) {
-		snprintf(notes + strlen(notes), 200, "%.190s\n", fields[1]);
-	} else if (strcmp(fields[0], "T") == 0 || strcmp(fields[0], "X") == 0) {
-		snprintf(last_trouble, sizeof(last_trouble), "%s", fields[1]);
-	}
-}
-
-/* One cell, by a worker of its own. */
-static void play(const char *name, struct device_cell cell)
-{
-	char line[1024];
-	int pipes[2];
-	FILE *in;
-	pid_t worker;
-	size_t i;
-
-	row_count = 0;
-	last_trouble[0] = notes[0] = '\0';
-	for (i = 0; i < request.allocator_count; i++)
-		request.usable[i] = name == NULL ? strcmp(request.allocators[i].name, "broken") != 0
-						 : strcmp(request.allocators[i].name, name) == 0;
-	snprintf(cell.parameter, sizeof(cell.parameter), "it");
-	plan.count = 1;
-	plan.cells[0] = cell;
-	ck_assert_int_eq(pipe(pipes), 0);
-	worker = fork();
-	ck_assert_int_ge(worker, 0);
-	if (worker == 0) {
-		close(pipes[0]);
-		device_worker(&request, &plan, 0, UINT64_MAX, pipes[1]);
-	}
-	close(pipes[1]);
-	in = fdopen(pipes[0], "r");
-	ck_assert_ptr_nonnull(in);
-	while (fgets(line, sizeof(line), in) != NULL)
-		read_line(line);
-	fclose(in);
-	ck_assert_int_eq(waitpid(worker, NULL, 0), worker);
-}
-
-static double value(const char *allocator, const char *metric)
-{
-	size_t i;
-
-	for (i = 0; i < row_count; i++) {
-		if (strcmp(rows[i].allocator, allocator) == 0 &&
-		    strcmp(rows[i].metric, metric) == 0)
-			return rows[i].value;
-	}
-	return -1;
-}
-
-/* Those that take part have nothing wrong, and this metric, which is above 0. */
-static void check_all(const char *metric, bool mixed, bool frees)
-{
-	size_t i;
-
-	ck_assert_str_eq(last_trouble, "");
-	for (i = 0; i < request.allocator_count; i++) {
-		const struct device_allocator *allocator = &request.allocators[i];
-
-		if (!request.usable[i] || (mixed && allocator->one_size) ||
-		    (frees && !allocator->frees))
-			continue;
-		ck_assert_msg(value(allocator->name, metric) > 0, "%s of %s: %g; %s", metric,
-			      allocator->name, value(allocator->name, metric), notes);
-		if (value(allocator->name, "wrong") >= 0)
-			ck_assert_msg(value(allocator->name, "wrong") == 0, "%s: %s",
-				      allocator->name, notes);
-	}
-}
-
-static void check_broken(const char *metric)
-{
-	ck_assert_str_eq(last_trouble, "");
-	ck_assert_double_gt(value("broken", "wrong"), 0);
-	ck_assert_double_eq(value("broken", metric), -1);
-	ck_assert_ptr_nonnull(strstr(notes, "broken: "));
-}
-
-static struct device_cell cell_of(enum device_work_kind work, uint32_t askers, uint32_t least,
-				  uint32_t most, uint32_t rounds)
-{
-	return (struct device_cell){ .work = work,
-				     .heap_bytes = HEAP,
-				     .askers = askers,
-				     .lanes = askers < 32 ? askers : 32,
-				     .least = least,
-				     .most = most,
-				     .rounds = rounds };
-}
+extern const unsigned char mam_device_example_fatbin[];
 
 START_TEST(test_churn)
 {
 	/* More than the heap has, if nothing came back. */
-	struct device_cell cells[] = { cell_of(DEVICE_W4, 256, 64, 64, 8),
-				       cell_of(DEVICE_W4, 64, 4, 4, 2) };
+	struct device_cell cells[] = { player_cell(DEVICE_W4, 256, 64, 64, 8),
+				       player_cell(DEVICE_W4, 64, 4, 4, 2) };
 
-	cells[0].heap_bytes = HEAP / 8;
-	play(NULL, cells[_i]);
-	check_all("mops", false, false);
-	ck_assert_double_eq(value("mam", "none"), 0);
-	ck_assert_ptr_null(strstr(notes, " mam: "));
-	play("broken", cells[_i]);
-	check_broken("mops");
+	cells[0].heap_bytes = PLAYER_HEAP / 8;
+	player_play(NULL, cells[_i]);
+	player_check_all("mops", false, false);
+	ck_assert_double_eq(player_value("mam", "none"), 0);
+	ck_assert_ptr_null(strstr(player_notes, " mam: "));
+	player_play("broken", cells[_i]);
+	player_check_broken("mops");
 }
 END_TEST
 
 START_TEST(test_use)
 {
 	static const uint32_t sizes[] = { 64, 1050, 8192 };
-	struct device_cell cell = cell_of(DEVICE_W6, 32, sizes[_i], sizes[_i], 0);
+	struct device_cell cell = player_cell(DEVICE_W6, 32, sizes[_i], sizes[_i], 0);
 
-	cell.heap_bytes = HEAP / 2;
+	cell.heap_bytes = PLAYER_HEAP / 2;
 	if (sizes[_i] == 8192)
-		cell.heap_bytes = HEAP * 2;
-	play(NULL, cell);
-	ck_assert_str_eq(last_trouble, "");
-	ck_assert_double_eq(value("mam", "wrong"), 0);
-	ck_assert_double_gt(value("mam", "used_ratio"), 0.85);
-	ck_assert_double_le(value("mam", "used_ratio"), 1);
-	ck_assert_double_lt(value("mam", "taken_ratio"), value("mam", "used_ratio"));
-	ck_assert_double_gt(value("bump", "used_ratio"), 0.97);
-	ck_assert_double_gt(value("rw-malloc", "used_ratio"), 0.9);
-	play("broken", cell);
-	check_broken("used_ratio");
+		cell.heap_bytes = PLAYER_HEAP * 2;
+	player_play(NULL, cell);
+	ck_assert_str_eq(player_trouble, "");
+	ck_assert_double_eq(player_value("mam", "wrong"), 0);
+	ck_assert_double_gt(player_value("mam", "used_ratio"), 0.85);
+	ck_assert_double_le(player_value("mam", "used_ratio"), 1);
+	ck_assert_double_lt(player_value("mam", "taken_ratio"), player_value("mam", "used_ratio"));
+	ck_assert_double_gt(player_value("bump", "used_ratio"), 0.97);
+	ck_assert_double_gt(player_value("rw-malloc", "used_ratio"), 0.9);
+	player_play("broken", cell);
+	player_check_broken("used_ratio");
 }
 END_TEST
 
 START_TEST(test_latency)
 {
-	struct device_cell cell = cell_of(DEVICE_W7, _i == 0 ? 32 : 1, 64, 64, 100);
+	struct device_cell cell = player_cell(DEVICE_W7, _i == 0 ? 32 : 1, 64, 64, 100);
 
-	cell.heap_bytes = HEAP / 8;
-	play(NULL, cell);
-	check_all("malloc_cycles", false, false);
-	check_all("free_cycles", false, true);
-	ck_assert_double_eq(value("bump", "free_cycles"), -1);
-	ck_assert_double_eq(value("mam", "none"), 0);
+	cell.heap_bytes = PLAYER_HEAP / 8;
+	player_play(NULL, cell);
+	player_check_all("malloc_cycles", false, false);
+	player_check_all("free_cycles", false, true);
+	ck_assert_double_eq(player_value("bump", "free_cycles"), -1);
+	ck_assert_double_eq(player_value("mam", "none"), 0);
 }
 END_TEST
 
 START_TEST(test_registers)
 {
-	play(NULL, cell_of(DEVICE_REGISTERS, 32, 64, 64, 0));
-	check_all("registers", false, false);
-	check_all("packed_registers", false, false);
-	ck_assert_double_eq(value("mam", "packed_local_bytes"), 8);
+	player_play(NULL, player_cell(DEVICE_REGISTERS, 32, 64, 64, 0));
+	player_check_all("registers", false, false);
+	player_check_all("packed_registers", false, false);
+	ck_assert_double_eq(player_value("mam", "packed_local_bytes"), 8);
 }
 END_TEST
 
 START_TEST(test_start)
 {
-	play(NULL, cell_of(DEVICE_START, 128, 64, 64, 0));
-	ck_assert_str_eq(last_trouble, "");
-	ck_assert_double_gt(value("mam", "make_us"), 0);
-	ck_assert_double_gt(value("mam", "first_us"), 0);
-	ck_assert_double_gt(value("mam", "steady_us"), 0);
+	player_play(NULL, player_cell(DEVICE_START, 128, 64, 64, 0));
+	ck_assert_str_eq(player_trouble, "");
+	ck_assert_double_gt(player_value("mam", "make_us"), 0);
+	ck_assert_double_gt(player_value("mam", "first_us"), 0);
+	ck_assert_double_gt(player_value("mam", "steady_us"), 0);
 	/* Who finds no handle walks, and that takes longer. */
-	ck_assert_double_gt(value("mam", "first_us"), value("mam", "steady_us"));
-	ck_assert_double_gt(value("rw", "first_us"), 0);
-	ck_assert_double_eq(value("cuda-malloc", "make_us"), -1);
+	ck_assert_double_gt(player_value("mam", "first_us"), player_value("mam", "steady_us"));
+	ck_assert_double_gt(player_value("rw", "first_us"), 0);
+	ck_assert_double_eq(player_value("cuda-malloc", "make_us"), -1);
 }
 END_TEST
 
 START_TEST(test_fragment)
 {
-	const struct device_cell cell = _i == 0 ? cell_of(DEVICE_FRAGMENT, 64, 64, 64, 8)
-						: cell_of(DEVICE_FRAGMENT, 64, 4, 4096, 8);
+	const struct device_cell cell = _i == 0 ? player_cell(DEVICE_FRAGMENT, 64, 64, 64, 8)
+						: player_cell(DEVICE_FRAGMENT, 64, 4, 4096, 8);
 
-	play(NULL, cell);
-	check_all("range_ratio", _i != 0, true);
-	ck_assert_double_ge(value("mam", "range_ratio"), 1);
-	ck_assert_double_eq(value("bump", "range_ratio"), -1);
-	play("broken", cell);
-	check_broken("range_ratio");
+	player_play(NULL, cell);
+	player_check_all("range_ratio", _i != 0, true);
+	ck_assert_double_ge(player_value("mam", "range_ratio"), 1);
+	ck_assert_double_eq(player_value("bump", "range_ratio"), -1);
+	player_play("broken", cell);
+	player_check_broken("range_ratio");
 }
 END_TEST
 
 START_TEST(test_graph)
 {
 	/* 32 of a vertex on average: lists of 16 to 256 bytes. */
-	struct device_cell cell = cell_of(DEVICE_GRAPH, 256, 16, 4096, 32);
+	struct device_cell cell = player_cell(DEVICE_GRAPH, 256, 16, 4096, 32);
 
-	cell.heap_bytes = HEAP / 4;
-	play(NULL, cell);
-	check_all("mops", true, false);
-	ck_assert_double_eq(value("mam", "none"), 0);
+	cell.heap_bytes = PLAYER_HEAP / 4;
+	player_play(NULL, cell);
+	player_check_all("mops", true, false);
+	ck_assert_double_eq(player_value("mam", "none"), 0);
 	/* Old lists went back, or the heap would not have been large enough so often. */
-	ck_assert_ptr_null(strstr(notes, " mam: "));
-	play("broken", cell);
-	check_broken("mops");
+	ck_assert_ptr_null(strstr(player_notes, " mam: "));
+	player_play("broken", cell);
+	player_check_broken("mops");
 }
 END_TEST
 
 START_TEST(test_generate)
 {
 	/* More than one block, and a last one that is not full. */
-	const struct device_cell cell = cell_of(DEVICE_GENERATE, 600, 4, 64, 0);
+	const struct device_cell cell = player_cell(DEVICE_GENERATE, 600, 4, 64, 0);
 
-	play(NULL, cell);
-	check_all("mops", true, false);
-	ck_assert_double_eq(value("prefix-sum", "wrong"), 0);
-	ck_assert_double_gt(value("prefix-sum", "mops"), 0);
-	play("broken", cell);
-	check_broken("mops");
+	player_play(NULL, cell);
+	player_check_all("mops", true, false);
+	ck_assert_double_eq(player_value("prefix-sum", "wrong"), 0);
+	ck_assert_double_gt(player_value("prefix-sum", "mops"), 0);
+	player_play("broken", cell);
+	player_check_broken("mops");
 }
 END_TEST
 
@@ -319,17 +145,17 @@ START_TEST(test_heaps)
 		const struct device_allocator *allocator = &device_allocators[i];
 		struct device_heap heap = { .allocator = allocator };
 
-		ck_assert_ptr_null(allocator->make(&heap, HEAP, 48));
+		ck_assert_ptr_null(allocator->make(&heap, PLAYER_HEAP, 48));
 		if (allocator->role != DEVICE_SYSTEM) {
 			ck_assert_uint_eq(device_sim_blocks, 1);
-			ck_assert_uint_le(heap.ground_bytes, HEAP);
+			ck_assert_uint_le(heap.ground_bytes, PLAYER_HEAP);
 			ck_assert_uint_lt(heap.low, heap.high);
 			ck_assert_uint_le(heap.high - heap.low, heap.ground_bytes);
-			ck_assert_uint_gt(heap.high - heap.low, HEAP / 2);
+			ck_assert_uint_gt(heap.high - heap.low, PLAYER_HEAP / 2);
 		}
 		allocator->end(&heap);
 		ck_assert_uint_eq(device_sim_blocks, 0);
-		ck_assert_ptr_nonnull(allocator->make(&heap, HEAP << 12, 48));
+		ck_assert_ptr_nonnull(allocator->make(&heap, PLAYER_HEAP << 12, 48));
 		ck_assert_uint_eq(device_sim_blocks, 0);
 	}
 }
@@ -405,14 +231,14 @@ START_TEST(test_files)
 	ck_assert_int_eq(memcmp(added.module, image, sizeof(image)), 0);
 	/* A heap of so many bytes, which its first 8 say. */
 	heap.module = bench_gpu_module(mam_device_example_fatbin, why, sizeof(why));
-	ck_assert_ptr_null(added.make(&heap, HEAP, 64));
+	ck_assert_ptr_null(added.make(&heap, PLAYER_HEAP, 64));
 	memcpy(&first, heap.heap, sizeof(first));
 	ck_assert_uint_eq(first, 65536);
 	added.end(&heap);
 	heap.allocator = &second;
-	ck_assert_ptr_null(second.make(&heap, HEAP, 64));
+	ck_assert_ptr_null(second.make(&heap, PLAYER_HEAP, 64));
 	memcpy(&first, heap.heap, sizeof(first));
-	ck_assert_uint_eq(first, HEAP);
+	ck_assert_uint_eq(first, PLAYER_HEAP);
 	second.end(&heap);
 	device_added_fini(&added);
 	device_added_fini(&second);
@@ -428,7 +254,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_checked_fixture(works, setup, NULL);
+	tcase_add_checked_fixture(works, player_setup, NULL);
 	tcase_set_timeout(works, 120);
 	tcase_add_loop_test(works, test_churn, 0, 2);
 	tcase_add_loop_test(works, test_use, 0, 3);

@@ -148,21 +148,24 @@ static bool prepare(const struct device_heap *heap, struct nearly_full *full,
 	return device_launch(heap, "share", &full->fill, NULL);
 }
 
-/* How many of the askers have nothing, and whether all that is live is as it should be. */
-static bool look_at_all(struct device_run *run, struct device_heap *heap,
-			const struct nearly_full *full, struct device_verdict *verdict)
+/*
+ * How many of the askers have nothing, at most, and whether what they have is as it should be; with
+ * `all`, beside all that stayed.
+ */
+static bool look_at_round(struct device_run *run, struct device_heap *heap,
+			  const struct nearly_full *full, bool all, struct device_verdict *verdict)
 {
 	struct device_verdict alone = { .none = 0 }, together = { .none = 0 };
-	struct device_job all = full->fill;
+	struct device_job both = full->fill;
+	const uint64_t none = verdict->none;
 
-	all.askers += full->ask.askers;
-	if (!device_look(run, heap, &full->ask, &alone) || !device_look(run, heap, &all, &together))
+	both.askers += full->ask.askers;
+	if (!device_look(run, heap, &full->ask, &alone) ||
+	    (all && !device_look(run, heap, &both, &together)))
 		return false;
-	verdict->none = alone.none > verdict->none ? alone.none : verdict->none;
-	if (verdict->wrong == 0) {
-		together.none = verdict->none;
-		*verdict = together;
-	}
+	if (verdict->wrong == 0)
+		*verdict = alone.wrong > 0 ? alone : together;
+	verdict->none = alone.none > none ? alone.none : none;
 	return true;
 }
 
@@ -188,7 +191,7 @@ bool device_play_w5(struct device_run *run, struct device_heap *heap,
 		if (!prepare(heap, &full, cell, i) ||
 		    !device_launch(heap, "get", &full.ask,
 				   i < run->warm ? NULL : &us[i - run->warm]) ||
-		    !look_at_all(run, heap, &full, &verdict) ||
+		    !look_at_round(run, heap, &full, i == 0 || i == rounds - 1, &verdict) ||
 		    !device_launch(heap, "give", &full.ask, NULL))
 			return false;
 	}
