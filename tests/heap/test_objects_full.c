@@ -84,9 +84,10 @@ static MAM_KERNEL(fill_and_empty)
 }
 
 static const struct plan fills[] = {
-	{ 16, 0, 1, 64, 1 },   { 48, 0, 1, 64, 2 },   { 100, 0, 2, 40, 2 },  { 128, 0, 1, 33, 3 },
-	{ 500, 0, 3, 32, 3 },  { 1024, 0, 4, 32, 4 }, { 1050, 0, 4, 32, 4 }, { 2100, 0, 5, 31, 6 },
-	{ 3400, 0, 3, 7, 10 }, { 4100, 0, 4, 32, 6 }, { 8192, 0, 5, 32, 8 }, { 5120, 0, 1, 1, 2 },
+	{ 16, 0, 1, 64, 1 },    { 48, 0, 1, 64, 2 },   { 100, 0, 2, 40, 2 },  { 128, 0, 1, 33, 3 },
+	{ 500, 0, 3, 32, 3 },   { 1024, 0, 4, 32, 4 }, { 1050, 0, 4, 32, 4 }, { 2100, 0, 5, 31, 6 },
+	{ 3400, 0, 3, 7, 10 },  { 4100, 0, 4, 32, 6 }, { 8192, 0, 5, 32, 8 }, { 5120, 0, 1, 1, 2 },
+	{ 8192, 0, 70, 64, 1 },
 };
 #define FILLS ((int)(sizeof(fills) / sizeof(fills[0])))
 
@@ -97,7 +98,7 @@ START_TEST(again_and_again)
 	char name[80];
 
 	kit->steps_max = STEPS;
-	snprintf(name, sizeof(name), "%zu bytes until full, three times", plan->bytes);
+	snprintf(name, sizeof(name), "%zu bytes until full, %u blocks", plan->bytes, plan->blocks);
 	okit_explore(kit, name, fill_and_empty, 1, plan->block, plan->seeds, okit_check_empty);
 	okit_destroy(kit);
 }
@@ -139,8 +140,9 @@ static MAM_KERNEL(move)
 }
 
 static const struct plan moves[] = {
-	{ 64, 80, 1, 40, 3 },    { 1024, 512, 2, 32, 4 },  { 256, 8192, 3, 32, 4 },
-	{ 4100, 300, 2, 32, 4 }, { 2000, 2100, 3, 33, 6 }, { 5120, 160, 1, 5, 6 },
+	{ 64, 80, 1, 40, 3 },      { 1024, 512, 2, 32, 4 },  { 256, 8192, 3, 32, 4 },
+	{ 4100, 300, 2, 32, 4 },   { 2000, 2100, 3, 33, 6 }, { 5120, 160, 1, 5, 6 },
+	{ 4096, 8192, 65, 32, 1 },
 };
 #define MOVES ((int)(sizeof(moves) / sizeof(moves[0])))
 
@@ -301,7 +303,7 @@ START_TEST(usable_at_once)
 	char name[80];
 
 	kit->steps_max = STEPS;
-	snprintf(name, sizeof(name), "%zu bytes, back and had at once", plan->bytes);
+	snprintf(name, sizeof(name), "%zu bytes had at once, %u blocks", plan->bytes, plan->blocks);
 	okit_explore(kit, name, at_once, 1, plan->block, plan->seeds, okit_check_empty);
 	okit_destroy(kit);
 }
