@@ -139,9 +139,11 @@ struct mam_heap_info {
 	uint64_t double_frees;  /* free already */
 	uint64_t foreign_frees; /* no page or object of this heap, or no page's first byte */
 
+	/* count of calls for objects on a heap of pages, or for pages on one of objects */
+	uint64_t wrong_heaps;
+
 	/* From here on a heap of pages has zeros. */
 	uint64_t zero_sizes;     /* count of requests for nothing, which got NULL */
-	uint64_t wrong_heaps;    /* count of calls for objects on what is no heap of objects */
 	uint64_t interior_frees; /* count: given back, and not the first byte of an object */
 
 	uint64_t objects;       /* count, live */

@@ -37,7 +37,6 @@ enum mam_object_tally {
 	MAM_OBJECT_CONTENDED,   /* NULL: things moved during each of many passes */
 	MAM_OBJECT_ZERO,        /* NULL: nothing was asked for */
 	MAM_OBJECT_TOO_LARGE,   /* NULL: more than the whole heap, or than numbers can say */
-	MAM_OBJECT_WRONG_HEAP,  /* the head is none, or not of objects, or of another version */
 	MAM_OBJECT_FOREIGN,     /* given back: an address outside of the heap, or that nobody has */
 	MAM_OBJECT_INTERIOR,    /* given back: not the first byte of an object */
 	MAM_OBJECT_TWICE,       /* given back: free already */

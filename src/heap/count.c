@@ -117,6 +117,7 @@ static enum mam_status read_pages(const struct mam_heap *heap, struct CUstream_s
 	info->bad_sizes = books.tally[MAM_TALLY_BAD_SIZE];
 	info->double_frees = books.tally[MAM_TALLY_TWICE];
 	info->foreign_frees = books.tally[MAM_TALLY_FOREIGN];
+	info->wrong_heaps = books.tally[MAM_TALLY_WRONG];
 	return MAM_OK;
 }
 
@@ -162,7 +163,6 @@ static void tell(struct mam_heap_info *info, const struct mam_tallies *tallies)
 	info->double_frees = OF(TWICE);
 	info->foreign_frees = OF(FOREIGN);
 	info->zero_sizes = OF(ZERO);
-	info->wrong_heaps = OF(WRONG_HEAP);
 	info->interior_frees = OF(INTERIOR);
 #undef OF
 }
@@ -182,6 +182,7 @@ static void tell_steps(struct mam_heap_info *info, const struct mam_steps *steps
 /* Counts, of which each is where the books have it. */
 struct counts {
 	struct mam_tallies tallies;
+	uint64_t pages[2 * MAM_PAGES_LINE / 8]; /* of calls for pages, of which it has none */
 	uint64_t told, taken; /* of what the host gave back */
 	struct mam_steps *steps;
 };
@@ -193,6 +194,9 @@ static void read_counts(const struct mam_heap *heap, struct mam_reach_visit *vis
 	const uintptr_t head = mam_grant_head(heap), returns = head + plan.returns;
 
 	mam_reach_read(visit, &counts->tallies, head + plan.tallies, sizeof(counts->tallies));
+	mam_reach_read(visit, counts->pages,
+		       mam_grant_books(heap) + offsetof(struct mam_pages, tally),
+		       sizeof(counts->pages));
 	mam_reach_read(visit, &counts->taken, returns + offsetof(struct mam_returns, taken),
 		       sizeof(counts->taken));
 	mam_reach_read(visit, &counts->told, returns + offsetof(struct mam_returns, told),
@@ -224,6 +228,8 @@ static enum mam_status read_objects(const struct mam_heap *heap, struct CUstream
 		return status;
 	add_up(info);
 	tell(info, &counts->tallies);
+	for (unsigned int kind = 0; kind < MAM_TALLIES; kind++)
+		info->wrong_heaps += counts->pages[kind];
 	tell_steps(info, counts->steps, heap->columns);
 	info->returned = counts->told - counts->taken;
 	/* Kernels may have gone on between the two readings. */

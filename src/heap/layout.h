@@ -30,6 +30,7 @@ enum mam_pages_tally {
 	MAM_TALLY_BAD_SIZE,  /* a run of no pages, or of more than there are */
 	MAM_TALLY_TWICE,     /* a page given back that was free */
 	MAM_TALLY_FOREIGN,   /* a page given back that is none */
+	MAM_TALLY_WRONG,     /* an object asked for or given back, and the heap is of pages */
 	MAM_TALLIES,
 };
 

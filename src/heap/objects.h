@@ -33,6 +33,13 @@ MAM_KFN bool mam_objects_serves(const struct mam_kheap *heap)
 	return heap->layout == MAM_HEAP_LAYOUT && heap->blocks;
 }
 
+/* It is none: counted, if it is at least a heap of pages. */
+MAM_KSLOW void mam_objects_wrong(const struct mam_kheap *heap)
+{
+	if (heap->layout == MAM_HEAP_LAYOUT && heap->pages)
+		mam_tally_add((struct mam_pages *)(heap + 1), MAM_TALLY_WRONG, 1);
+}
+
 /* Step 2, for the lanes of `mask`, which are those that are here. The caller's slot, if it has one. */
 MAM_KSLOW void *mam_objects_search(struct mam_kheap *heap, uint32_t mask, size_t bytes,
 				   struct mam_kslot mine)
@@ -40,8 +47,10 @@ MAM_KSLOW void *mam_objects_search(struct mam_kheap *heap, uint32_t mask, size_t
 	uint32_t class_ = mam_class_of(bytes), units = 0, large;
 	void *object = NULL;
 
-	if (!mam_objects_serves(heap))
+	if (!mam_objects_serves(heap)) {
+		mam_objects_wrong(heap);
 		return NULL;
+	}
 	class_ = class_ ? class_ : 1;
 	mine = mam_seek(heap, mask, mam_warp_match32(mask, class_), class_, mine);
 	if (mine.slot < MAM_NO_SLOT)
@@ -171,8 +180,10 @@ MAM_KSLOW bool mam_objects_refuse(const struct mam_kheap *heap, const void *obje
 	uint64_t offset = (uint64_t)((uintptr_t)object - (uintptr_t)heap->ground);
 	enum mam_object_tally kind = MAM_OBJECT_FOREIGN;
 
-	if (!mam_objects_serves(heap))
+	if (!mam_objects_serves(heap)) {
+		mam_objects_wrong(heap);
 		return false;
+	}
 	if (place.owner - 1 < MAM_CLASSES)
 		kind = place.slot == MAM_NO_SLOT ? MAM_OBJECT_INTERIOR : MAM_OBJECT_TWICE;
 	else if (place.owner == MAM_OWNER_INSIDE ||

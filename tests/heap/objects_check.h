@@ -191,8 +191,7 @@ OKIT_UNSEEN const char *okit_check_words(const struct okit *kit)
 OKIT_UNSEEN const char *okit_check_tallies(const struct okit *kit)
 {
 	uint64_t nulls = okit_tally(kit, MAM_OBJECT_FULL) + okit_tally(kit, MAM_OBJECT_CONTENDED) +
-			 okit_tally(kit, MAM_OBJECT_ZERO) + okit_tally(kit, MAM_OBJECT_TOO_LARGE) +
-			 okit_tally(kit, MAM_OBJECT_WRONG_HEAP);
+			 okit_tally(kit, MAM_OBJECT_ZERO) + okit_tally(kit, MAM_OBJECT_TOO_LARGE);
 
 	if (nulls != kit->failed)
 		return okit_wrong("%u requests got nothing, and %llu were counted", kit->failed,

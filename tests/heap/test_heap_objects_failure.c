@@ -88,6 +88,7 @@ START_TEST(kinds_do_not_go_together)
 	mam_kdrain(device);
 	mam_kdrain(NULL);
 	ck_assert_uint_eq(stats_of(pages).taken, 0);
+	ck_assert_uint_eq(stats_of(pages).wrong_heaps, 2);
 
 	device = mam_heap_device(objects);
 	mam_kpage_start(device, &walk);
@@ -95,6 +96,11 @@ START_TEST(kinds_do_not_go_together)
 	ck_assert_ptr_null(mam_kpage_alloc_run(device, &walk, 2));
 	ck_assert(!mam_kpage_free(device, device->ground));
 	ck_assert_uint_eq(stats_of(objects).taken, 0);
+	ck_assert_uint_eq(stats_of(objects).wrong_heaps, 3);
+	ck_assert_uint_eq(stats_of(objects).full + stats_of(objects).foreign_frees, 0);
+	ck_assert_int_eq(mam_heap_reset(objects, NULL), MAM_OK);
+	ck_assert_int_eq(mam_heap_reset(pages, NULL), MAM_OK);
+	ck_assert_uint_eq(stats_of(objects).wrong_heaps + stats_of(pages).wrong_heaps, 0);
 	heap_end(pages);
 	heap_end(objects);
 	pool_end(pool);
@@ -144,11 +150,11 @@ START_TEST(statistics_by_size)
 	(void)cuda;
 	ck_assert_ptr_nonnull(mam_kmalloc(mam_heap_device(heap), 16));
 	memset(&info, 0x77, sizeof(info));
-	info.size = offsetof(struct mam_heap_info, zero_sizes);
+	info.size = offsetof(struct mam_heap_info, wrong_heaps);
 	ck_assert_int_eq(mam_heap_stats(heap, NULL, &info), MAM_OK);
 	ck_assert_uint_eq(info.pages, 1024);
 	ck_assert_uint_eq(info.taken, 1);
-	ck_assert_uint_eq(info.zero_sizes, 0x7777777777777777u);
+	ck_assert_uint_eq(info.wrong_heaps, 0x7777777777777777u);
 	ck_assert_uint_eq(info.classes[0].objects, 0x7777777777777777u);
 	info.size = offsetof(struct mam_heap_info, classes) + sizeof(info.classes[0]);
 	ck_assert_int_eq(mam_heap_stats(heap, NULL, &info), MAM_OK);
