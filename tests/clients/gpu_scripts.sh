@@ -116,7 +116,7 @@ same 'clients: what fails without mam is left out' \
 	'0 client-python,-,-,-,-,skipped: it fails without mam too: status 4: no GPU' \
 	"$? $(grep ^client-python "$csv" | sed 's/ *,-,-$//')"
 
-for script in gpu-clients.sh gpu-stress.sh; do
+for script in gpu-clients.sh gpu-objects.sh gpu-stress.sh; do
 	sh "$bench/$script" "$scratch/none" "$scratch/out" > /dev/null 2> "$scratch/err"
 	same "$script: no such command" 2 $?
 	sh "$bench/$script" "$MAM" "$scratch/none" > /dev/null 2> "$scratch/err"
@@ -128,6 +128,10 @@ for script in gpu-clients.sh gpu-stress.sh; do
 done
 SECONDS_EACH=soon sh "$bench/gpu-stress.sh" "$MAM" "$scratch/out" > /dev/null 2> "$scratch/err"
 same 'gpu-stress.sh: seconds that are no number' 2 $?
+SECONDS_EACH=soon sh "$bench/gpu-objects.sh" "$MAM" "$scratch/out" > /dev/null 2> "$scratch/err"
+same "gpu-objects.sh: seconds that are no number" 2 $?
+MAM_PREFIX=$scratch/none sh "$bench/gpu-objects.sh" "$MAM" "$scratch/out" > /dev/null 2> "$scratch/err"
+same "gpu-objects.sh: no library" "2 gpu-objects: there is no libmam below $scratch/none" "$? $(cut -d : -f 1,2 "$scratch/err")"
 
 # Programs in Python are at least Python.
 python=$(command -v python3)
