@@ -43,7 +43,7 @@
  *	given back: another heap's, the         false
  *	host's, or no address at all
  *	a call of pages on a heap of objects    NULL, false
- *	a call of objects on a heap of pages    NULL, false; not counted
+ *	a call of objects on a heap of pages    NULL, false
  *	a NULL heap                             NULL, false, 0; not counted
  *
  * But what was given back and got again by another is that one's, and giving it back once more

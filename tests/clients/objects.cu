@@ -625,6 +625,7 @@ static void make_mistakes(struct stage *stage)
 	same(0, info.objects, "objects left after mistakes");
 	same(4, info.interior_frees, "frees inside of an object");
 	same(0, info_of(pages).taken, "pages taken by who asked for objects");
+	same(2, info_of(pages).wrong_heaps, "calls for objects on a heap of pages");
 	same(2, info.zero_sizes, "requests for nothing");
 	same(2, info.bad_sizes, "requests for too much");
 	same(1, info.double_frees, "objects given back twice");
