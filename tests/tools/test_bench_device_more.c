@@ -94,12 +94,19 @@ END_TEST
 
 START_TEST(test_fragment)
 {
-	const struct device_cell cell = _i == 0 ? player_cell(DEVICE_FRAGMENT, 64, 64, 64, 8)
-						: player_cell(DEVICE_FRAGMENT, 64, 4, 4096, 8);
+	struct device_cell cell = _i == 0 ? player_cell(DEVICE_FRAGMENT, 64, 64, 64, 60)
+					  : player_cell(DEVICE_FRAGMENT, 64, 4, 4096, 8);
 
+	/* More than the heap has, if nothing came back. */
+	if (_i == 0)
+		cell.heap_bytes = PLAYER_HEAP / 8;
 	player_play(NULL, cell);
 	player_check_all("range_ratio", _i != 0, true);
 	ck_assert_double_ge(player_value("mam", "range_ratio"), 1);
+	if (_i == 0) { /* 64 objects of 64 bytes */
+		ck_assert_double_eq(player_value("mam", "none"), 0);
+		ck_assert_double_le(player_value("mam", "range_ratio"), PLAYER_HEAP / 8.0 / 4096);
+	}
 	ck_assert_double_eq(player_value("bump", "range_ratio"), -1);
 	player_play("broken", cell);
 	player_check_broken("range_ratio");
@@ -125,8 +132,13 @@ END_TEST
 START_TEST(test_generate)
 {
 	/* More than one block, and a last one that is not full. */
-	const struct device_cell cell = player_cell(DEVICE_GENERATE, 600, 4, 64, 0);
+	struct device_cell cell = player_cell(DEVICE_GENERATE, 600, 4, 64, 0);
 
+	/* Twice, if nothing came back. */
+	cell.heap_bytes = PLAYER_HEAP / 8;
+	player_play("mam", cell);
+	ck_assert_double_eq(player_value("mam", "none"), 0);
+	cell.heap_bytes = PLAYER_HEAP;
 	player_play(NULL, cell);
 	player_check_all("mops", true, false);
 	ck_assert_double_eq(player_value("prefix-sum", "wrong"), 0);

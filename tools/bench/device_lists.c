@@ -279,26 +279,35 @@ static bool play_prefix_sum(struct device_run *run, const struct device_heap *he
 	return good;
 }
 
+/* Once, and what was found of it. `undo` may be NULL. */
+static bool check_generate(struct device_run *run, struct device_heap *heap, const char *undo,
+			   const struct device_job *job, struct device_found *found)
+{
+	return device_time_renew(heap) && device_launch(heap, "generate", job, NULL) &&
+	       device_time_count(run, heap, "generate_read", job, found) &&
+	       (undo == NULL || device_launch(heap, undo, job, NULL));
+}
+
 bool device_play_generate(struct device_run *run, struct device_heap *heap,
 			  const struct device_cell *cell)
 {
 	const char *const undo = heap->allocator->frees ? "generate_drop" : NULL;
-	struct device_found found;
+	struct device_found found, later;
 	struct device_job job;
 	double us = 0;
 
 	if (heap->allocator->role == DEVICE_OURS && !play_prefix_sum(run, heap, cell))
 		return false;
 	device_ask(run, heap, cell, &job);
-	if (!device_time_renew(heap) || !device_launch(heap, "generate", &job, NULL) ||
-	    !device_time_count(run, heap, "generate_read", &job, &found) ||
-	    (undo != NULL && !device_launch(heap, undo, &job, NULL)))
+	/* Before it is timed, and on the heap that this leaves behind. */
+	if (!check_generate(run, heap, undo, &job, &found) ||
+	    (found.corrupt == 0 && !device_time_median(run, heap, "generate", undo, &job, &us)) ||
+	    !check_generate(run, heap, undo, &job, &later))
 		return false;
-	if (!device_time_is_right(run, heap, cell, found.none, found.corrupt,
+	if (!device_time_is_right(run, heap, cell, found.none + later.none,
+				  found.corrupt + later.corrupt,
 				  "askers found another's work in the place of theirs"))
 		return true;
-	if (!device_time_median(run, heap, "generate", undo, &job, &us))
-		return false;
 	device_row(run, heap, cell, "us", us);
 	device_row(run, heap, cell, "mops", cell->askers / us);
 	return true;
