@@ -85,7 +85,15 @@ MAM_KFN uint32_t mam_warpid(void)
 #include "heap/port_builtin.h"
 #endif
 
-#define mam_warp_active() __activemask()
+/*
+ * The caller's own bit once more: it is there already, but without it nvcc 13.0 takes the answer,
+ * and masks made of it, for the same in all lanes. Where two groups of a warp that came one after
+ * the other are in the same function at the same time, a collective then has the mask of one of
+ * them, and lanes of the other end the kernel by an illegal instruction. Seen on an H100, each time,
+ * where lanes that left a loop one by one give back objects of mixed sizes and take others; with
+ * the bit, never.
+ */
+#define mam_warp_active() (__activemask() | 1u << mam_lane())
 /*
  * The mask once more, for what nvcc 13.0 makes of sm_90: where two groups of a warp are in the
  * same function at the same time, each with a mask of its own, the vote may be taken over both.
