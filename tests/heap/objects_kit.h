@@ -36,6 +36,7 @@ struct okit {
 	bool refused[MAM_CLASSES + 1]; /* of this class */
 	uint32_t refused_units;        /* the shortest run that was; 0: none */
 	uint64_t kept[OKIT_KEPT];      /* what a lane leaves to others; atomic */
+	bool only_taken;               /* nothing is given back while requests may fail */
 	uint64_t steps_max;            /* of a run; 0: the simulator's own */
 	const void *plan;              /* the test's own */
 };
@@ -49,6 +50,8 @@ static inline size_t okit_usable(size_t bytes)
 		return mam_class_bytes(class_);
 	return (bytes + (1u << MAM_UNIT_SHIFT) - 1) >> MAM_UNIT_SHIFT << MAM_UNIT_SHIFT;
 }
+
+#include "heap/objects_check.h"
 
 /* ---- who has what -------------------------------------------------------------------------- */
 
@@ -100,16 +103,21 @@ OKIT_UNSEEN void okit_forget(struct okit *kit, const unsigned char *object)
 	kit->live--;
 }
 
+/* Where nothing is given back meanwhile, who gets nothing leaves nothing behind, not even now. */
 OKIT_UNSEEN void okit_count_failure(struct okit *kit, size_t bytes)
 {
 	uint32_t units = (uint32_t)(okit_usable(bytes) >> MAM_UNIT_SHIFT);
+	uint32_t class_ = mam_class_of(bytes);
 
 	kit->failed++;
-	if (mam_class_of(bytes))
-		kit->refused[mam_class_of(bytes)] = true;
-	else if (bytes && bytes <= (size_t)kit->blocks << MAM_BLOCK_SHIFT &&
-		 (!kit->refused_units || units < kit->refused_units))
-		kit->refused_units = units;
+	if (class_) {
+		MAM_KASSERT(!kit->only_taken || !okit_room(kit, class_));
+		kit->refused[class_] = true;
+	} else if (bytes && bytes <= (size_t)kit->blocks << MAM_BLOCK_SHIFT) {
+		MAM_KASSERT(!kit->only_taken || okit_longest(kit) < units);
+		if (!kit->refused_units || units < kit->refused_units)
+			kit->refused_units = units;
+	}
 }
 
 /* ---- for kernels --------------------------------------------------------------------------- */
@@ -166,8 +174,6 @@ static inline void *okit_take(struct okit *kit, uint32_t i)
 {
 	return (void *)(uintptr_t)mam_atomic_xchg64(&kit->kept[i], 0, MAM_ACQ_REL, MAM_AT_DEVICE);
 }
-
-#include "heap/objects_check.h"
 
 /* ---- before a run, and around it -------------------------------------------------------------- */
 

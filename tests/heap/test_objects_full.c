@@ -98,6 +98,7 @@ START_TEST(again_and_again)
 	char name[80];
 
 	kit->steps_max = STEPS;
+	kit->only_taken = true;
 	snprintf(name, sizeof(name), "%zu bytes until full, %u blocks", plan->bytes, plan->blocks);
 	okit_explore(kit, name, fill_and_empty, 1, plan->block, plan->seeds, okit_check_empty);
 	okit_destroy(kit);
@@ -153,6 +154,7 @@ START_TEST(from_class_to_class)
 	char name[80];
 
 	kit->steps_max = STEPS;
+	kit->only_taken = true;
 	snprintf(name, sizeof(name), "%zu bytes to %zu", plan->bytes, plan->then);
 	okit_explore(kit, name, move, 1, plan->block, plan->seeds, okit_check_empty);
 	okit_destroy(kit);
@@ -192,6 +194,7 @@ START_TEST(to_the_last_unit)
 	char name[80];
 
 	kit->steps_max = STEPS;
+	kit->only_taken = true;
 	snprintf(name, sizeof(name), "what %zu bytes leave", plan->bytes);
 	okit_explore(kit, name, fill_the_rest, 1, plan->block, plan->seeds, okit_check_full);
 	okit_destroy(kit);
@@ -220,6 +223,7 @@ START_TEST(mixed_until_full)
 	char name[80];
 
 	kit->steps_max = STEPS;
+	kit->only_taken = true;
 	snprintf(name, sizeof(name), "mixed until full, %u blocks", rows[_i].blocks);
 	okit_explore(kit, name, fill_mixed, rows[_i].grid, rows[_i].block, 6, okit_check_full);
 	okit_destroy(kit);
@@ -261,6 +265,7 @@ START_TEST(a_slot_for_each)
 	char name[80];
 
 	kit->steps_max = STEPS;
+	kit->only_taken = true;
 	snprintf(name, sizeof(name), "a slot of %zu bytes each%s", plan->bytes,
 		 _i % 2 ? ", lone lanes" : "");
 	okit_explore(kit, name, one_slot_each, _i % 2 ? plan->block : 1, _i % 2 ? 1 : plan->block,
@@ -303,6 +308,7 @@ START_TEST(usable_at_once)
 	char name[80];
 
 	kit->steps_max = STEPS;
+	kit->only_taken = true;
 	snprintf(name, sizeof(name), "%zu bytes had at once, %u blocks", plan->bytes, plan->blocks);
 	okit_explore(kit, name, at_once, 1, plan->block, plan->seeds, okit_check_empty);
 	okit_destroy(kit);

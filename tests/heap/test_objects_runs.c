@@ -104,6 +104,7 @@ START_TEST(full)
 	char name[64];
 
 	snprintf(name, sizeof(name), "until full, %zu units", units[_i][0]);
+	kit->only_taken = true;
 	kit->steps_max = 20000000;
 	okit_explore(kit, name, until_full, 2, 20, 12, okit_check_full);
 	okit_destroy(kit);
