@@ -5,6 +5,7 @@
 #include "heap/survey.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define PIECE_BLOCKS 1024u
 
@@ -38,6 +39,19 @@ static bool begins_slab(uint32_t owner, uint32_t unit)
 	       unit % (1u << mam_class_span_shift(owner)) == 0;
 }
 
+/* From `unit` on, the next that may say something: eight that say nothing are one step. */
+static uint32_t next_said(const unsigned char *owners, uint32_t unit, uint32_t units)
+{
+	uint64_t eight;
+
+	for (; unit % 8 == 0 && unit < units; unit += 8) {
+		memcpy(&eight, owners + unit, sizeof(eight));
+		if (eight != 0)
+			break;
+	}
+	return unit;
+}
+
 /* Where the piece's share of a class's words is kept. */
 static uint64_t *words_of(const struct mam_survey *survey, uint32_t class_)
 {
@@ -52,9 +66,9 @@ struct reach_of {
 static void find_words(const struct mam_survey *survey, struct reach_of *ranges)
 {
 	const uint32_t units = survey->blocks * MAM_BLOCK_UNITS;
-	uint32_t unit, owner, word;
+	uint32_t unit = next_said(survey->before, 0, units), owner, word;
 
-	for (unit = 0; unit < units; unit++) {
+	for (; unit < units; unit = next_said(survey->before, unit + 1, units)) {
 		owner = survey->before[unit];
 		if (!begins_slab(owner, unit))
 			continue;
@@ -138,10 +152,11 @@ static struct mam_survey_item item_at(const struct mam_survey *survey, uint32_t 
 bool mam_survey_next(struct mam_survey *survey, struct mam_survey_item *item)
 {
 	const uint32_t units = survey->blocks * MAM_BLOCK_UNITS;
+	uint32_t unit, owner;
 
-	while (survey->unit < units) {
-		const uint32_t unit = survey->unit++, owner = survey->owners[unit];
-
+	while ((unit = next_said(survey->owners, survey->unit, units)) < units) {
+		survey->unit = unit + 1;
+		owner = survey->owners[unit];
 		if (owner != survey->before[unit])
 			continue;
 		*item = item_at(survey, unit, owner);
