@@ -200,15 +200,16 @@ MAM_API enum mam_status mam_heap_walk(struct mam_heap *heap, struct CUstream_st 
  *
  * It waits for `stream`, as what was submitted there may use the objects, and leaves word to the
  * heap. They are free once a kernel has taken that in: requests do, before they look everywhere for
- * the last room, and mam_kdrain() does. It works while kernels of other streams use the heap. At most
- * MAM_HEAP_RETURNS objects can be on the way: where there is no room for all of them, the first
- * ones are taken, and the answer is WOULD_WAIT; a kernel that calls mam_kdrain() makes room.
+ * the last room, and mam_kdrain() does. It works while kernels of other streams use the heap. At
+ * most MAM_HEAP_RETURNS objects can be on the way: where there is no room for all of them, the
+ * first ones are taken, and the answer is WOULD_WAIT; a kernel that calls mam_kdrain() makes room.
  *
- * `taken` (may be NULL) receives how many of them, the first ones, were taken, 0 where anything else
- * failed. What is no object is found by the kernel and counted, as in mam_kfree(); a NULL counts as
- * one and does nothing. Errors: INVALID_VALUE (a NULL, no such stream), UNSUPPORTED (a heap of
- * pages), WOULD_WAIT (too many are on the way; with 0 taken also: `stream` is in capture, or is the
- * legacy one while a blocking stream is), DESTROYED, DRIVER.
+ * `taken` (may be NULL) receives how many of them, the first ones, were taken, 0 where anything
+ * else failed. What is no object is found by the kernel and counted, as in mam_kfree(); a NULL
+ * counts as one and does nothing. Errors: INVALID_VALUE (a NULL, no such stream), UNSUPPORTED (a
+ * heap of pages), WOULD_WAIT (too many are on the way; with 0 taken also: `stream` is in capture,
+ * or is the legacy one while a blocking stream is), DESTROYED, DRIVER (then none was taken, or, if
+ * the last wait failed, perhaps all).
  */
 MAM_API enum mam_status mam_heap_free(struct mam_heap *heap, struct CUstream_st *stream,
 				      void *const *objects, size_t count, size_t *taken);
