@@ -39,15 +39,20 @@ START_TEST(test_malloc)
 }
 END_TEST
 
+/* Without CUDA's own: under a sanitizer the host's malloc, which stands for it, is all over the
+ * place, and no map is large enough. */
 START_TEST(test_mixed)
 {
+	static const char *const names[] = { "mam", "rw-malloc", "bump", "bumpw", "rw" };
 	struct device_cell cell = player_cell(DEVICE_W2, 96, 4, 8192, 1);
 
 	cell.heap_bytes = 8 * PLAYER_HEAP; /* a slab for each of many classes */
-	player_play(NULL, cell);
-	player_check_all("mops", true, false);
-	ck_assert_double_eq(player_value("mam", "none"), 0);
-	ck_assert_double_eq(player_value("rw", "mops"), -1); /* it knows one size */
+	player_play(names[_i], cell);
+	if (strcmp(names[_i], "rw") == 0) /* it knows one size */
+		ck_assert_double_eq(player_value("rw", "mops"), -1);
+	else
+		player_check_all("mops", true, false);
+	ck_assert_double_le(player_value(names[_i], "none"), 0);
 }
 END_TEST
 
@@ -310,7 +315,7 @@ int main(void)
 	tcase_set_timeout(checks, 60);
 	tcase_add_checked_fixture(works, player_setup, NULL);
 	tcase_add_loop_test(works, test_malloc, 0, 5);
-	tcase_add_test(works, test_mixed);
+	tcase_add_loop_test(works, test_mixed, 0, 5);
 	tcase_add_test(works, test_lone);
 	tcase_add_test(works, test_too_small);
 	tcase_add_test(works, test_broken);
