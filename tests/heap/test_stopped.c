@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_stopped.c - lanes that stop for ever in the middle of what they do, before any of their
- * atomics: all others go on, and their requests end. Where there is room they are served.
+ * atomics: all others go on, and their requests end. Where there is room they are served; and where
+ * there may be some in what was left half done, nobody says that there is none.
  */
 #include <string.h>
 
@@ -100,10 +101,77 @@ START_TEST(others_go_on)
 }
 END_TEST
 
+/* ---- what somebody stopped in the middle of is no reason to say that there is no room --------- */
+
+/*
+ * Sixteen units are free, or of an idle slab; all else is taken. One closes that slab, or opens it
+ * and has one slot, and stops in the middle. The other, on its way anywhere, wants something that
+ * goes into these units: it is served, or hears that things moved; never that there is no room.
+ */
+struct middle {
+	const char *name;
+	bool opens;
+	size_t bytes;
+};
+
+static const struct middle middles[] = {
+	{ "a run where a slab ends", false, 16 << MAM_UNIT_SHIFT },
+	{ "its class where a slab ends", false, 256 },
+	{ "another where a slab ends", false, 128 },
+	{ "one unit where a slab ends", false, 16 },
+	{ "its class where a slab begins", true, 256 },
+};
+
+/* Class 12: 256 bytes. */
+static void begin_middle(void *argument)
+{
+	struct okit *kit = argument;
+	const struct middle *plan = kit->plan;
+
+	okit_begin(kit);
+	motion_run(kit, 16, 48);
+	if (!plan->opens)
+		motion_slab(kit, 12, 0, 0);
+	stop_begin(1);
+}
+
+MAM_KERNEL(stop_in_the_middle)
+{
+	struct okit *kit = argument;
+	const struct middle *plan = kit->plan;
+	void *object;
+
+	if (!mam_block()) {
+		/* Where the other is at its pass. */
+		mam_nanosleep(motion_below(300));
+		stop_after(2 + motion_below(11));
+		if (plan->opens)
+			(void)motion_open(kit, 12, 0, 1);
+		else
+			(void)mam_spans_close(kit->heap, 1);
+		return;
+	}
+	object = okit_alloc(kit, plan->bytes);
+	MAM_KASSERT(object || !okit_tally(kit, MAM_OBJECT_FULL));
+	stop_leave();
+}
+
+START_TEST(nothing_is_full)
+{
+	const struct middle *plan = &middles[_i];
+	struct okit *kit = okit_create(1, 1, plan);
+
+	motion_explore(kit, plan->name, begin_middle, stop_in_the_middle, 2, 1,
+		       KIT_RACE ? 400 : 1500, NULL);
+	okit_destroy(kit);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("stopped");
 
 	tcase_add_loop_test(tcase, others_go_on, 0, sizeof(plans) / sizeof(plans[0]));
+	tcase_add_loop_test(tcase, nothing_is_full, 0, sizeof(middles) / sizeof(middles[0]));
 	return kit_run(tcase, "heap/stopped");
 }
