@@ -264,6 +264,42 @@ START_TEST(no_heap)
 }
 END_TEST
 
+/* A heap of pages: it has none, nothing goes wrong there, and each call for objects is counted. */
+struct of_pages {
+	struct mam_kheap head;
+	uint64_t books[sizeof(struct mam_pages) / 8 + 2];
+};
+
+static MAM_KERNEL(ask_pages)
+{
+	struct mam_kheap *heap = argument;
+
+	MAM_KASSERT(!mam_objects_alloc(heap, mam_lane() * 700));
+	MAM_KASSERT(!mam_objects_free(heap, heap->ground + mam_lane() * 64));
+	MAM_KASSERT(mam_objects_free(heap, NULL));
+	MAM_KASSERT(!mam_objects_usable(heap, heap->ground));
+}
+
+START_TEST(heap_of_pages)
+{
+	static _Alignas(MAM_PAGES_LINE) struct of_pages heap;
+	struct mam_pages *pages = (struct mam_pages *)heap.books;
+	struct simt_config config = { .seed = 1, .race = KIT_RACE, .strict = true };
+	struct simt_result result;
+
+	heap.head.layout = MAM_HEAP_LAYOUT;
+	heap.head.ground = (unsigned char *)((uintptr_t)1 << MAM_BLOCK_SHIFT);
+	heap.head.pages = 100;
+	heap.head.shift = 10;
+	mam_pages_format(pages, 100, 5);
+	for (config.policy = 0; config.policy < SIMT_POLICIES; config.policy++)
+		ck_assert_msg(simt_launch(&config, ask_pages, 2, 40, &heap, &result) == SIMT_FINE,
+			      "%s", result.text);
+	ck_assert_uint_eq(pages->tally[MAM_TALLY_WRONG], SIMT_POLICIES * 2 * 40 * 2);
+	ck_assert_uint_eq(mam_pages_bits(pages)[0], 0);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("objects");
@@ -274,5 +310,6 @@ int main(void)
 	tcase_add_test(tcase, borders);
 	tcase_add_test(tcase, no_sizes);
 	tcase_add_test(tcase, no_heap);
+	tcase_add_test(tcase, heap_of_pages);
 	return kit_run(tcase, "heap/objects");
 }
