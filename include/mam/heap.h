@@ -159,7 +159,7 @@ struct mam_heap_info {
 	uint64_t searches; /* groups of lanes that did not find room at once */
 	uint64_t looks;    /* places those looked at */
 	uint64_t opened;   /* slabs */
-	uint64_t closed;   /* slabs */
+	uint64_t closed;   /* slabs; one that a request was faster than counts, too, in both */
 	uint64_t passes;   /* over everything, before NULL was answered */
 
 	struct mam_heap_class classes[MAM_HEAP_CLASSES];

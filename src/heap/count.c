@@ -167,16 +167,21 @@ static void tell(struct mam_heap_info *info, const struct mam_tallies *tallies)
 #undef OF
 }
 
-/* Each slab that was opened stands or was closed. */
 static void tell_steps(struct mam_heap_info *info, const struct mam_steps *steps, uint32_t rows)
 {
 	for (uint32_t i = 0; i < rows; i++) {
 		info->searches += steps[i].searches;
 		info->looks += steps[i].looks;
-		info->opened += steps[i].opened;
 		info->passes += steps[i].passes;
 	}
-	info->closed = info->opened > info->slabs ? info->opened - info->slabs : 0;
+}
+
+/* Each slab that was opened stands or was closed. */
+static void tell_slabs(struct mam_heap_info *info, const uint32_t *closes, uint32_t blocks)
+{
+	for (uint32_t i = 0; i < blocks; i++)
+		info->closed += closes[i];
+	info->opened = info->closed + info->slabs;
 }
 
 /* Counts, of which each is where the books have it. */
@@ -185,6 +190,7 @@ struct counts {
 	uint64_t pages[2 * MAM_PAGES_LINE / 8]; /* of calls for pages, of which it has none */
 	uint64_t told, taken; /* of what the host gave back */
 	struct mam_steps *steps;
+	uint32_t *closes; /* of each block */
 };
 
 static void read_counts(const struct mam_heap *heap, struct mam_reach_visit *visit,
@@ -203,6 +209,8 @@ static void read_counts(const struct mam_heap *heap, struct mam_reach_visit *vis
 		       sizeof(counts->told));
 	mam_reach_read(visit, counts->steps, head + plan.steps,
 		       heap->columns * sizeof(*counts->steps));
+	mam_reach_read(visit, counts->closes, head + plan.closes,
+		       heap->blocks * sizeof(*counts->closes));
 }
 
 static enum mam_status read_objects(const struct mam_heap *heap, struct CUstream_st *stream,
@@ -231,6 +239,7 @@ static enum mam_status read_objects(const struct mam_heap *heap, struct CUstream
 	for (unsigned int kind = 0; kind < MAM_TALLIES; kind++)
 		info->wrong_heaps += counts->pages[kind];
 	tell_steps(info, counts->steps, heap->columns);
+	tell_slabs(info, counts->closes, heap->blocks);
 	info->returned = counts->told - counts->taken;
 	/* Kernels may have gone on between the two readings. */
 	info->moving = info->taken > standing ? info->taken - standing : 0;
@@ -242,16 +251,17 @@ static enum mam_status count_objects(const struct mam_heap *heap, struct CUstrea
 {
 	struct mam_survey survey;
 	struct counts counts = { 0 };
-	enum mam_status status;
+	enum mam_status status = MAM_ERROR_OUT_OF_HOST_MEMORY;
 
 	counts.steps = calloc(heap->columns, sizeof(*counts.steps));
-	if (!counts.steps)
-		return MAM_ERROR_OUT_OF_HOST_MEMORY;
-	status = mam_survey_init(&survey, heap);
+	counts.closes = calloc(heap->blocks, sizeof(*counts.closes));
+	if (counts.steps && counts.closes)
+		status = mam_survey_init(&survey, heap);
 	if (status == MAM_OK) {
 		status = read_objects(heap, stream, &survey, &counts, info);
 		mam_survey_fini(&survey);
 	}
+	free(counts.closes);
 	free(counts.steps);
 	return status;
 }

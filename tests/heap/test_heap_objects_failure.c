@@ -321,7 +321,7 @@ START_TEST(host_memory_runs_out)
 	for (unsigned int i = 0; i < 40; i++)
 		ck_assert_ptr_nonnull(mam_kmalloc(mam_heap_device(trial.heap), 20 + i));
 	ck_assert_uint_eq(fails_of(try_create, &trial), 1);
-	ck_assert_uint_eq(fails_of(try_stats, &trial), 6);
+	ck_assert_uint_eq(fails_of(try_stats, &trial), 7);
 	ck_assert_uint_eq(fails_of(try_walk, &trial), 4);
 	ck_assert_uint_eq(fails_of(try_free, &trial), 0);
 	heap_end(trial.heap);
