@@ -11,305 +11,13 @@
  * and mistakes.
  *
  *     nvcc -arch=native -I PREFIX/include -o objects objects.cu -L PREFIX/lib -lmam
- *     ./objects [--lanes N] [--seconds N] [--part mistakes|forms|full|churn|mixed]
+ *     ./objects [--lanes N] [--seconds N] [--part mistakes|forms|host|full|churn|mixed]
  *
  * Prints "ok - PART: ..." for each part, and "all is well" at the end, with status 0. With
  * --seconds it goes on for so long with random work, and verifies it all. A kernel that does not
  * come back within a minute ends the program with status 3.
  */
-#include <algorithm>
-#include <cstdarg>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <ctime>
-#include <unistd.h>
-#include <vector>
-
-#include <mam/heap.cuh>
-
-#define THREADS 256
-#define SECONDS 60
-
-typedef unsigned long long u64;
-
-/* What all parts share; in managed memory but for the pool. */
-struct table {
-	unsigned char **at; /* of each lane; NULL: nothing */
-	unsigned int *bytes;
-	unsigned int lanes;
-	u64 *vain; /* requests that got NULL */
-	u64 *bad;  /* what must not be, by enum wrong */
-};
-
-/* What must not be. */
-enum wrong {
-	WRONG_USABLE,  /* fewer bytes than were asked for */
-	WRONG_PATTERN, /* what a lane wrote to its object is not there */
-	WRONG_FREE,    /* what a lane has could not be given back */
-	WRONG_CLEAR,   /* a byte of mam_kcalloc() that is not zero */
-	WRONG_COPY,    /* mam_krealloc() lost something */
-	WRONG_LANES,   /* lanes do not see what others wrote to the object they share */
-	WRONG_BLOCK,   /* nor a block's threads */
-	WRONGS
-};
-
-static const char *const wrongs[WRONGS] = {
-	"fewer bytes than asked for", "another's pattern", "a free refused", "not cleared",
-	"not copied", "not shared by lanes", "not shared by a block"
-};
-
-static void fail(int status, const char *format, ...)
-{
-	std::va_list words;
-
-	std::fflush(stdout);
-	std::fputs("objects: ", stderr);
-	va_start(words, format);
-	std::vfprintf(stderr, format, words);
-	va_end(words);
-	std::fputs("\n", stderr);
-	_exit(status);
-}
-
-static void check(cudaError_t result, const char *what)
-{
-	if (result != cudaSuccess)
-		fail(1, "%s: %s", what, cudaGetErrorString(result));
-}
-
-static void check(enum mam_status status, const char *what)
-{
-	if (status != MAM_OK)
-		fail(1, "%s: %s", what, mam_strerror(status));
-}
-
-static void same(u64 wanted, u64 got, const char *what)
-{
-	if (wanted != got)
-		fail(1, "%s: %llu, and not %llu", what, got, wanted);
-}
-
-/* Waits for what was launched in `stream`, but not for ever. */
-static void finish(cudaStream_t stream, const char *what)
-{
-	std::time_t deadline = std::time(NULL) + SECONDS;
-	cudaError_t result;
-
-	check(cudaGetLastError(), what);
-	while ((result = cudaStreamQuery(stream)) == cudaErrorNotReady) {
-		if (std::time(NULL) > deadline)
-			fail(3, "%s: not done after %d s", what, SECONDS);
-		usleep(100);
-	}
-	check(result, what);
-}
-
-static struct mam_heap_info info_of(struct mam_heap *heap)
-{
-	struct mam_heap_info info = {};
-
-	info.size = sizeof(info);
-	check(mam_heap_stats(heap, NULL, &info), "mam_heap_stats");
-	return info;
-}
-
-static void no_wrongs(const u64 *bad, const char *what)
-{
-	for (int i = 0; i < WRONGS; i++)
-		if (bad[i])
-			fail(1, "%s: %s, %llu times", what, wrongs[i], bad[i]);
-}
-
-static struct mam_heap *heap_of(struct mam_pool *pool, size_t bytes)
-{
-	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
-	struct mam_heap *heap;
-
-	attr.bytes = bytes;
-	check(mam_heap_create(pool, &attr, &heap), "mam_heap_create");
-	return heap;
-}
-
-struct stage {
-	struct mam_pool *pool;
-	struct table table;
-	cudaStream_t streams[4];
-	size_t room; /* bytes a heap may have */
-};
-
-static unsigned int blocks_of(unsigned int lanes)
-{
-	return (lanes + THREADS - 1) / THREADS;
-}
-
-__device__ static unsigned int mix(unsigned int a, unsigned int b)
-{
-	unsigned int x = a * 0x9e3779b9u + b * 0x85ebca6bu + 0x165667b1u;
-
-	x = (x ^ x >> 15) * 0x2c1b3c6du;
-	x = (x ^ x >> 12) * 0x297a2d39u;
-	return x ^ x >> 15;
-}
-
-/* 1 B to 64 KiB, each doubling as likely as another. */
-__device__ static unsigned int size_of(unsigned int random)
-{
-	unsigned int doubling = random % 17;
-
-	return doubling == 16 ? 65536u : (1u << doubling) + (random >> 8) % (1u << doubling);
-}
-
-__device__ static unsigned char byte_of(unsigned int place, unsigned int bytes, unsigned int k)
-{
-	return (unsigned char)((mix(place, bytes) >> 8 * (k & 3)) + k);
-}
-
-__device__ static void write_object(unsigned char *at, unsigned int place, unsigned int bytes)
-{
-	for (unsigned int k = 0; k < bytes; k = k == 7 && bytes > 16 ? bytes - 8 : k + 1)
-		at[k] = byte_of(place, bytes, k);
-}
-
-__device__ static bool is_written(const unsigned char *at, unsigned int place, unsigned int bytes)
-{
-	for (unsigned int k = 0; k < bytes; k = k == 7 && bytes > 16 ? bytes - 8 : k + 1)
-		if (at[k] != byte_of(place, bytes, k))
-			return false;
-	return true;
-}
-
-__device__ static void wrong(struct table table, enum wrong what)
-{
-	atomicAdd(&table.bad[what], 1ull);
-}
-
-/* Some lanes take longer, so that a warp's lanes come in groups. */
-__device__ static void stray(unsigned int random)
-{
-	if (random % 5 == 0)
-		__nanosleep(random >> 8 & 511);
-}
-
-__device__ static void take(struct mam_kheap *heap, struct table table, unsigned int place,
-			    unsigned int bytes)
-{
-	unsigned char *at = (unsigned char *)mam_kmalloc(heap, bytes);
-
-	table.at[place] = at;
-	table.bytes[place] = bytes;
-	if (!at) {
-		atomicAdd(table.vain, 1ull);
-		return;
-	}
-	if (mam_kusable(heap, at) < bytes)
-		wrong(table, WRONG_USABLE);
-	write_object(at, place, bytes);
-}
-
-__device__ static void give(struct mam_kheap *heap, struct table table, unsigned int place)
-{
-	if (!is_written(table.at[place], place, table.bytes[place]))
-		wrong(table, WRONG_PATTERN);
-	if (!mam_kfree(heap, table.at[place]))
-		wrong(table, WRONG_FREE);
-	table.at[place] = NULL;
-}
-
-/* Each lane whose place is empty takes an object; `bytes` 0: of a random size. */
-__global__ void fill(struct mam_kheap *heap, struct table table, unsigned int seed,
-		     unsigned int bytes, bool strays)
-{
-	unsigned int place = blockIdx.x * blockDim.x + threadIdx.x, random = mix(place, seed);
-
-	if (place >= table.lanes || table.at[place])
-		return;
-	if (strays)
-		stray(random);
-	take(heap, table, place, bytes ? bytes : size_of(random));
-}
-
-/* Of those who have one, `of_8` in eight give it back, in another order than it was taken. */
-__global__ void drop(struct mam_kheap *heap, struct table table, unsigned int seed,
-		     unsigned int of_8)
-{
-	unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
-	unsigned int place = (unsigned int)((u64)i * 1000003u % table.lanes);
-
-	if (i < table.lanes && table.at[place] && mix(place, ~seed) % 8 < of_8)
-		give(heap, table, place);
-}
-
-/* All that is there is as it was written. */
-__global__ void look(struct mam_kheap *heap, struct table table)
-{
-	unsigned int place = blockIdx.x * blockDim.x + threadIdx.x;
-
-	if (place < table.lanes && table.at[place] &&
-	    (!is_written(table.at[place], place, table.bytes[place]) ||
-	     mam_kusable(heap, table.at[place]) < table.bytes[place]))
-		wrong(table, WRONG_PATTERN);
-}
-
-/* Lanes take and give for themselves, part, sleep, and leave rounds out. */
-__global__ void churn(struct mam_kheap *heap, struct table table, unsigned int first,
-		      unsigned int rounds, unsigned int seed)
-{
-	unsigned int place = first + blockIdx.x * blockDim.x + threadIdx.x, random;
-
-	if (place >= table.lanes)
-		return;
-	for (unsigned int round = 0; round < rounds; round++) {
-		random = mix(place, seed + round);
-		stray(random);
-		if (table.at[place])
-			give(heap, table, place);
-		else if (random % 3)
-			take(heap, table, place, size_of(mix(random, 7)) % 4096 + 1);
-		stray(random >> 3);
-	}
-}
-
-/* The host's look at the table: what is there overlaps nowhere, is aligned, and in the books. */
-static u64 compare(const struct stage *stage, struct mam_heap *heap, const char *what)
-{
-	const struct table *table = &stage->table;
-	std::vector<std::pair<u64, u64> > objects;
-	struct mam_heap_info info;
-	u64 bytes = 0;
-
-	for (unsigned int i = 0; i < table->lanes; i++) {
-		u64 at = (u64)(uintptr_t)table->at[i], n = table->bytes[i];
-
-		if (!at)
-			continue;
-		if (at % 16 || (n >= 16 && n <= 8192 && !(n & (n - 1)) && at % n))
-			fail(1, "%s: %llu bytes are at 0x%llx", what, n, at);
-		objects.push_back(std::make_pair(at, n));
-		bytes += n;
-	}
-	std::sort(objects.begin(), objects.end());
-	for (size_t i = 1; i < objects.size(); i++)
-		if (objects[i - 1].first + objects[i - 1].second > objects[i].first)
-			fail(1, "%s: 0x%llx with %llu bytes and 0x%llx overlap", what,
-			     objects[i - 1].first, objects[i - 1].second, objects[i].first);
-	info = info_of(heap);
-	no_wrongs(table->bad, what);
-	same(objects.size(), info.objects, what);
-	if (info.object_bytes < bytes)
-		fail(1, "%s: live bytes %llu, and not %llu at least", what,
-		     (u64)info.object_bytes, bytes);
-	same(0, info.double_frees + info.foreign_frees + info.interior_frees, what);
-	return objects.size();
-}
-
-static void empty_table(struct stage *stage)
-{
-	check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-	std::memset(stage->table.at, 0, stage->table.lanes * sizeof(*stage->table.at));
-	*stage->table.vain = 0;
-	std::memset(stage->table.bad, 0, WRONGS * sizeof(*stage->table.bad));
-}
+#include "objects_table.cuh"
 
 /* All lanes at once, then some free and others fill, in different streams. */
 static void make_mixed(struct stage *stage)
@@ -322,7 +30,7 @@ static void make_mixed(struct stage *stage)
 	empty_table(stage);
 	fill<<<grid, THREADS, 0, stage->streams[0]>>>(device, stage->table, 1, 0, false);
 	finish(stage->streams[0], "a fill");
-	first = compare(stage, heap, "a fill");
+	first = compare(stage, heap, "a fill", true);
 	if (first * 100 < (u64)stage->table.lanes * 95)
 		fail(1, "in a heap twice as large as need be only %llu lanes got an object", first);
 	for (unsigned int round = 0; round < 6; round++) {
@@ -335,14 +43,14 @@ static void make_mixed(struct stage *stage)
 		finish(two, "a second fill");
 		look<<<grid, THREADS, 0, two>>>(device, stage->table);
 		finish(two, "a look");
-		live = compare(stage, heap, "after a second fill");
+		live = compare(stage, heap, "after a second fill", round == 5);
 	}
 	same(stage->table.lanes, live + *stage->table.vain, "lanes with an object, and without");
 	drop<<<grid, THREADS, 0, stage->streams[3]>>>(device, stage->table, 0, 8);
 	finish(stage->streams[3], "the last drop");
 	same(0, compare(stage, heap, "after the last drop"), "objects left");
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
-	std::printf("ok - mixed: %llu objects of 1 B to 64 KiB at once, 6 rounds in 4 streams, %llu in vain\n",
+	std::printf("ok - mixed: %llu objects of 1 B to 64 KiB, 6 rounds in 4 streams, %llu in vain\n",
 		    first, *stage->table.vain);
 }
 
@@ -390,49 +98,22 @@ static void make_full(struct stage *stage)
 	std::printf("ok - full: %u sizes, each until none is left, twice\n", parts);
 }
 
-static void run_churn(struct stage *stage, struct mam_heap *heap, unsigned int rounds,
-		      unsigned int seed)
-{
-	struct mam_kheap *device = mam_heap_device(heap);
-	unsigned int part = stage->table.lanes / 4 / THREADS * THREADS;
-
-	for (unsigned int i = 0; i < 4; i++) {
-		struct table table = stage->table;
-
-		if (i < 3)
-			table.lanes = (i + 1) * part;
-		churn<<<blocks_of(table.lanes - i * part), THREADS, 0, stage->streams[i]>>>(
-			device, table, i * part, rounds, seed);
-	}
-	for (unsigned int i = 0; i < 4; i++)
-		finish(stage->streams[i], "a churn");
-	look<<<blocks_of(stage->table.lanes), THREADS, 0, stage->streams[0]>>>(device, stage->table);
-	finish(stage->streams[0], "a look");
-	compare(stage, heap, "after a churn");
-}
-
-static void empty_heap(struct stage *stage, struct mam_heap *heap)
-{
-	drop<<<blocks_of(stage->table.lanes), THREADS>>>(mam_heap_device(heap), stage->table, 0, 8);
-	finish(NULL, "a drop");
-	same(0, compare(stage, heap, "after a drop"), "objects left");
-}
-
-/* Four kernels at once: with room for all, and with room for a part. */
+/* Four kernels at once: with room for all, and with room for a part: then each request searches. */
 static void make_churn(struct stage *stage)
 {
+	size_t all = std::max<size_t>((size_t)stage->table.lanes * 2048, 32 << 20);
+
 	for (unsigned int share = 1; share <= 16; share *= 4) {
-		struct mam_heap *heap =
-			heap_of(stage->pool, (size_t)stage->table.lanes * 2048 / share);
+		struct mam_heap *heap = heap_of(stage->pool, all / share);
 
 		empty_table(stage);
 		for (unsigned int round = 0; round < 3; round++)
-			run_churn(stage, heap, 12, 1000 * share + 100 * round);
+			run_churn(stage, heap, share == 1 ? 12 : 4, 1000 * share + 100 * round);
 		if (share == 1)
 			same(0, *stage->table.vain, "requests in vain with room for all");
 		empty_heap(stage, heap);
 		std::printf("ok - churn: four kernels at once in a heap of %zu MiB, %llu in vain\n",
-			    ((size_t)stage->table.lanes * 2048 / share) >> 20, *stage->table.vain);
+			    (all / share) >> 20, *stage->table.vain);
 		check(mam_heap_destroy(heap), "mam_heap_destroy");
 	}
 }
@@ -567,6 +248,53 @@ static void make_forms(struct stage *stage)
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
 }
 
+__global__ void drain(struct mam_kheap *heap)
+{
+	mam_kdrain(heap);
+}
+
+/* The host gives back every second object, while a kernel in another stream allocates. */
+static void make_host(struct stage *stage)
+{
+	struct mam_heap *heap = heap_of(stage->pool, stage->room);
+	struct mam_kheap *device = mam_heap_device(heap);
+	unsigned int lanes = stage->table.lanes, few = std::min(lanes, 65536u);
+	std::vector<unsigned char *> all(few), gone;
+	size_t given = 0, taken;
+
+	empty_table(stage);
+	stage->table.lanes = few;
+	fill<<<blocks_of(few), THREADS>>>(device, stage->table, 3, 0, true);
+	finish(NULL, "a fill");
+	check(cudaMemcpy(all.data(), stage->table.at, few * sizeof(all[0]), cudaMemcpyDeviceToHost),
+	      "cudaMemcpy");
+	for (unsigned int i = 0; i < few; i += 2) {
+		gone.push_back(all[i]);
+		all[i] = NULL;
+	}
+	check(cudaMemcpy(stage->table.at, all.data(), few * sizeof(all[0]), cudaMemcpyHostToDevice),
+	      "cudaMemcpy");
+	while (given < gone.size()) {
+		enum mam_status status =
+			mam_heap_free(heap, stage->streams[1], (void *const *)&gone[given],
+				      std::min<size_t>(gone.size() - given, 1500), &taken);
+
+		if (status != MAM_OK && status != MAM_ERROR_WOULD_WAIT)
+			check(status, "mam_heap_free");
+		given += taken;
+		if (status == MAM_ERROR_WOULD_WAIT)
+			drain<<<4, 64, 0, stage->streams[0]>>>(device);
+	}
+	fill<<<blocks_of(few), THREADS, 0, stage->streams[0]>>>(device, stage->table, 4, 0, true);
+	drain<<<4, 64, 0, stage->streams[0]>>>(device);
+	finish(stage->streams[0], "a drain");
+	compare(stage, heap, "after frees by the host", true);
+	empty_heap(stage, heap);
+	stage->table.lanes = lanes;
+	check(mam_heap_destroy(heap), "mam_heap_destroy");
+	std::printf("ok - host: gave back %zu objects\n", gone.size());
+}
+
 __global__ void mistakes(struct mam_kheap *heap, struct mam_kheap *pages, struct mam_kheap *other,
 			 void *host, u64 *answers)
 {
@@ -641,7 +369,8 @@ static void make_mistakes(struct stage *stage)
 /* Random work until the time is over. */
 static void make_long(struct stage *stage, int seconds)
 {
-	struct mam_heap *heap = heap_of(stage->pool, (size_t)stage->table.lanes * 1024);
+	size_t room = std::max<size_t>((size_t)stage->table.lanes * 1024, 32 << 20);
+	struct mam_heap *heap = heap_of(stage->pool, room);
 	std::time_t end = std::time(NULL) + seconds;
 	unsigned int rounds = 0;
 
@@ -663,6 +392,7 @@ static const struct {
 	void (*make)(struct stage *stage);
 } parts[] = { { "mistakes", make_mistakes },
 	      { "forms", make_forms },
+	      { "host", make_host },
 	      { "full", make_full },
 	      { "churn", make_churn },
 	      { "mixed", make_mixed } };
@@ -692,9 +422,8 @@ int main(int argument_count, char **arguments)
 	alarm((unsigned int)(4 * SECONDS + seconds));
 	check(cudaMemGetInfo(&free_bytes, &all_bytes), "cudaMemGetInfo");
 	stage.room = std::min<size_t>((size_t)stage.table.lanes * 20480, free_bytes / 4 * 3);
-	check(cudaMallocManaged(&stage.table.at, stage.table.lanes * sizeof(*stage.table.at)),
-	      "memory");
-	check(cudaMallocManaged(&stage.table.bytes, stage.table.lanes * sizeof(*stage.table.bytes)),
+	check(cudaMalloc(&stage.table.at, stage.table.lanes * sizeof(*stage.table.at)), "memory");
+	check(cudaMalloc(&stage.table.bytes, stage.table.lanes * sizeof(*stage.table.bytes)),
 	      "memory");
 	check(cudaMallocManaged(&stage.table.vain, (1 + WRONGS) * sizeof(*stage.table.vain)), "memory");
 	stage.table.bad = stage.table.vain + 1;
@@ -705,8 +434,14 @@ int main(int argument_count, char **arguments)
 	check(mam_pool_create(&attr, &stage.pool), "mam_pool_create");
 
 	for (const auto &one : parts)
-		if (!part || !std::strcmp(part, one.name))
+		if (!part || !std::strcmp(part, one.name)) {
+			auto begin = std::chrono::steady_clock::now();
+
 			one.make(&stage);
+			std::printf("   %.2f s\n",
+				    std::chrono::duration<double>(std::chrono::steady_clock::now() -
+								  begin).count());
+		}
 	if (seconds > 0)
 		make_long(&stage, seconds);
 	check(mam_pool_destroy(stage.pool), "mam_pool_destroy");
