@@ -170,6 +170,21 @@ START_TEST(words_of_classes)
 }
 END_TEST
 
+/* Whatever was there before: a heap of objects has no pages, and its units are of 1 KiB. */
+START_TEST(heads_are_whole)
+{
+	struct mam_kheap head;
+
+	memset(&head, 255, sizeof(head));
+	mam_books_head(&head, NULL, NULL, 3, 32);
+	ck_assert_uint_eq(head.pages, 0);
+	ck_assert_uint_eq(head.shift, MAM_UNIT_SHIFT);
+	ck_assert_uint_eq(head.layout, MAM_HEAP_LAYOUT);
+	ck_assert_uint_eq(head.blocks, 3);
+	ck_assert_uint_eq(head.columns, 31);
+}
+END_TEST
+
 /* All slots of a word lie in its slab, in one block, one behind the other. */
 START_TEST(slots_of_words)
 {
@@ -225,6 +240,7 @@ int main(void)
 	tcase_add_test(tcase, share);
 	tcase_add_loop_test(tcase, a_new_heap, 0, 5);
 	tcase_add_loop_test(tcase, words_of_classes, 0, SOME);
+	tcase_add_test(tcase, heads_are_whole);
 	tcase_add_test(tcase, slots_of_words);
 	tcase_add_test(tcase, far_slots);
 	return kit_run(tcase, "heap/books");
