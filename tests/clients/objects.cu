@@ -50,8 +50,9 @@ static void make_mixed(struct stage *stage)
 	finish(stage->streams[3], "the last drop");
 	same(0, compare(stage, heap, "after the last drop"), "objects left");
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
-	std::printf("ok - mixed: %llu objects of 1 B to 64 KiB, 6 rounds in 4 streams, %llu in vain\n",
-		    first, *stage->table.vain);
+	std::printf(
+		"ok - mixed: %llu objects of 1 B to 64 KiB, 6 rounds in 4 streams, %llu in vain\n",
+		first, *stage->table.vain);
 }
 
 /* A heap too small, filled with one size after another: what was given back can all be had. */
@@ -89,8 +90,7 @@ static void make_full(struct stage *stage)
 		if (got[0] < stage->table.lanes && got[1] * 100 < got[0] * 99)
 			fail(1, "%u bytes: %llu the first time and %llu the second", size, got[0],
 			     got[1]);
-		if (got[0] < stage->table.lanes && size <= 8192 &&
-		    got[0] * size * 100 < room * 80)
+		if (got[0] < stage->table.lanes && size <= 8192 && got[0] * size * 100 < room * 80)
 			fail(1, "%u bytes: only %llu got one of %zu bytes", size, got[0], room);
 		parts++;
 	}
@@ -237,7 +237,7 @@ static void make_forms(struct stage *stage)
 	for (const auto &form : forms) {
 		empty_table(stage);
 		form.kernel<<<stage->table.lanes / THREADS, THREADS>>>(mam_heap_device(heap),
-								      stage->table);
+								       stage->table);
 		finish(NULL, form.name);
 		no_wrongs(stage->table.bad, form.name);
 		info = info_of(heap);
@@ -390,12 +390,8 @@ static void make_long(struct stage *stage, int seconds)
 static const struct {
 	const char *name;
 	void (*make)(struct stage *stage);
-} parts[] = { { "mistakes", make_mistakes },
-	      { "forms", make_forms },
-	      { "host", make_host },
-	      { "full", make_full },
-	      { "churn", make_churn },
-	      { "mixed", make_mixed } };
+} parts[] = { { "mistakes", make_mistakes }, { "forms", make_forms }, { "host", make_host },
+	      { "full", make_full },         { "churn", make_churn }, { "mixed", make_mixed } };
 
 int main(int argument_count, char **arguments)
 {
@@ -425,10 +421,12 @@ int main(int argument_count, char **arguments)
 	check(cudaMalloc(&stage.table.at, stage.table.lanes * sizeof(*stage.table.at)), "memory");
 	check(cudaMalloc(&stage.table.bytes, stage.table.lanes * sizeof(*stage.table.bytes)),
 	      "memory");
-	check(cudaMallocManaged(&stage.table.vain, (1 + WRONGS) * sizeof(*stage.table.vain)), "memory");
+	check(cudaMallocManaged(&stage.table.vain, (1 + WRONGS) * sizeof(*stage.table.vain)),
+	      "memory");
 	stage.table.bad = stage.table.vain + 1;
 	for (cudaStream_t &stream : stage.streams)
-		check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+		check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+		      "cudaStreamCreate");
 	std::setvbuf(stdout, NULL, _IOLBF, 0);
 	attr.name = "objects";
 	check(mam_pool_create(&attr, &stage.pool), "mam_pool_create");
@@ -438,9 +436,9 @@ int main(int argument_count, char **arguments)
 			auto begin = std::chrono::steady_clock::now();
 
 			one.make(&stage);
-			std::printf("   %.2f s\n",
-				    std::chrono::duration<double>(std::chrono::steady_clock::now() -
-								  begin).count());
+			std::printf("   %.2f s\n", std::chrono::duration<double>(
+							   std::chrono::steady_clock::now() - begin)
+							   .count());
 		}
 	if (seconds > 0)
 		make_long(&stage, seconds);

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Kernels that allocate, against headers as `make install` puts them down: README's, objects.cu, and
-# override.cu, of one file and of two, with -rdc=true and without, in C++11 to C++20. Nothing may be
-# said by a compiler. Where there is a GPU the programs also run.
+# objects.sh - kernels that allocate, against headers as `make install` puts them down: README's,
+# objects.cu, and override.cu of one file and of two, with -rdc=true and without, in C++11 to
+# C++20. Nothing may be said by a compiler. Where there is a GPU the programs also run.
+# shellcheck disable=SC2317 # called through try
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 if [ "$HAVE_CUDA" != yes ] || [ -z "$NVCC" ]; then

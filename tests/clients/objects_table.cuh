@@ -47,10 +47,13 @@ enum wrong {
 	WRONGS
 };
 
-static const char *const wrongs[WRONGS] = {
-	"fewer bytes than asked for", "another's pattern", "a free refused", "not cleared",
-	"not copied", "not shared by lanes", "not shared by a block"
-};
+static const char *const wrongs[WRONGS] = { "fewer bytes than asked for",
+					    "another's pattern",
+					    "a free refused",
+					    "not cleared",
+					    "not copied",
+					    "not shared by lanes",
+					    "not shared by a block" };
 
 static void fail(int status, const char *format, ...)
 {
@@ -263,7 +266,7 @@ __global__ void churn(struct mam_kheap *heap, struct table table, unsigned int f
 	}
 }
 
-typedef std::vector<std::pair<u64, u64> > object_list; /* address and bytes */
+typedef std::vector<std::pair<u64, u64>> object_list; /* address and bytes */
 
 struct visit {
 	const object_list *objects;
@@ -299,9 +302,11 @@ static u64 compare(const struct stage *stage, struct mam_heap *heap, const char 
 	u64 bytes = 0;
 
 	check(cudaMemcpy(all_at.data(), table->at, table->lanes * sizeof(*table->at),
-			 cudaMemcpyDeviceToHost), "cudaMemcpy");
+			 cudaMemcpyDeviceToHost),
+	      "cudaMemcpy");
 	check(cudaMemcpy(all_bytes.data(), table->bytes, table->lanes * sizeof(*table->bytes),
-			 cudaMemcpyDeviceToHost), "cudaMemcpy");
+			 cudaMemcpyDeviceToHost),
+	      "cudaMemcpy");
 	for (unsigned int i = 0; i < table->lanes; i++) {
 		u64 at = (u64)(uintptr_t)all_at[i], n = all_bytes[i];
 
@@ -321,8 +326,8 @@ static u64 compare(const struct stage *stage, struct mam_heap *heap, const char 
 	no_wrongs(table->bad, what);
 	same(objects.size(), info.objects, what);
 	if (info.object_bytes < bytes)
-		fail(1, "%s: live bytes %llu, and not %llu at least", what,
-		     (u64)info.object_bytes, bytes);
+		fail(1, "%s: live bytes %llu, and not %llu at least", what, (u64)info.object_bytes,
+		     bytes);
 	same(0, info.double_frees + info.foreign_frees + info.interior_frees, what);
 	visit.objects = &objects;
 	if (walk)
@@ -357,7 +362,8 @@ static void run_churn(struct stage *stage, struct mam_heap *heap, unsigned int r
 	}
 	for (unsigned int i = 0; i < 4; i++)
 		finish(stage->streams[i], "a churn");
-	look<<<blocks_of(stage->table.lanes), THREADS, 0, stage->streams[0]>>>(device, stage->table);
+	look<<<blocks_of(stage->table.lanes), THREADS, 0, stage->streams[0]>>>(device,
+									       stage->table);
 	finish(stage->streams[0], "a look");
 	compare(stage, heap, "after a churn");
 }

@@ -49,7 +49,8 @@ static MAM_KERNEL(lanes)
 	leader = mam_ffs32(mask) - 1;
 	for (round = 0; round < 4; round++) {
 		object = mam_kmalloc_lanes(kit->heap, mask, plan->bytes);
-		MAM_KASSERT((uintptr_t)object == mam_warp_shuffle64(mask, (uintptr_t)object, leader));
+		MAM_KASSERT((uintptr_t)object ==
+			    mam_warp_shuffle64(mask, (uintptr_t)object, leader));
 		if (!object) {
 			if (mam_lane() == leader)
 				okit_count_failure(kit, plan->bytes);
