@@ -396,6 +396,73 @@ START_TEST(a_run_of_all)
 }
 END_TEST
 
+/* Some lanes of a warp want runs, which need that idle slabs of all blocks end. */
+static void begin_idle_blocks(void *argument)
+{
+	struct okit *kit = argument;
+	uint32_t block;
+
+	okit_begin(kit);
+	for (block = 0; block < 3; block++)
+		motion_slab(kit, 72, block, 0);
+}
+
+MAM_KERNEL(runs_for_some)
+{
+	struct okit *kit = argument;
+	void *object;
+
+	if (mam_lane() < 1 || mam_lane() > 3)
+		return;
+	object = okit_alloc(kit, 60 << MAM_UNIT_SHIFT);
+	MAM_KASSERT(object);
+}
+
+START_TEST(runs_for_a_warp)
+{
+	struct okit *kit = okit_create(3, 1, NULL);
+
+	motion_explore(kit, "runs for some of a warp", begin_idle_blocks, runs_for_some, 1, 5, 40,
+		       NULL);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* What the host gave back is room, for a slot and for a run. */
+static void begin_told(void *argument)
+{
+	struct okit *kit = argument;
+	bool run = *(const bool *)kit->plan;
+	unsigned char *object = kit->ground + ((run ? 4u : 0u) << MAM_UNIT_SHIFT);
+
+	okit_begin(kit);
+	motion_slab(kit, 4, 0, okit_all_slots(4));
+	motion_run(kit, 4, 60);
+	okit_disown(kit, object);
+	kit->heap->returns->address[0] = (uintptr_t)object;
+	kit->heap->returns->told = 1;
+}
+
+MAM_KERNEL(ask_for_told)
+{
+	struct okit *kit = argument;
+	void *object;
+
+	object = okit_alloc(kit, *(const bool *)kit->plan ? 60 << MAM_UNIT_SHIFT : 64);
+	MAM_KASSERT(object && kit->heap->returns->taken == 1);
+}
+
+START_TEST(given_back_by_the_host)
+{
+	const bool run = _i;
+	struct okit *kit = okit_create(1, 1, &run);
+
+	motion_explore(kit, run ? "a run by the host" : "a slot by the host", begin_told,
+		       ask_for_told, 1, 1, 5, NULL);
+	okit_destroy(kit);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("pass");
@@ -407,5 +474,7 @@ int main(void)
 	tcase_add_test(tcase, reopened);
 	tcase_add_loop_test(tcase, enough_for_each, 0, sizeof(enough) / sizeof(enough[0]));
 	tcase_add_test(tcase, a_run_of_all);
+	tcase_add_test(tcase, runs_for_a_warp);
+	tcase_add_loop_test(tcase, given_back_by_the_host, 0, 2);
 	return kit_run(tcase, "heap/pass");
 }
