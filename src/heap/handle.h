@@ -2,16 +2,15 @@
 /*
  * handle.h - where a warp looks first: at its home, and where it found room the last time.
  *
- * The home of a group of lanes is its warp's number, times how many they are, counted in slots: the
- * warps of one launch have their own, in line, so that slabs are filled, and those of the next
- * launch have the same again. The slabs' blocks are scattered by the golden section, another
- * scatter for each class and number of lanes. It is used blindly: the claim's old value tells what
- * was won.
+ * The home of lanes is their warp's number, times how many they are, counted in slots from a place
+ * that is the class's and the number of lanes': so the warps of one launch have their own, in line,
+ * slabs are filled and lie together, and the next launch has the same again. It is used blindly:
+ * the claim's old value tells what was won. Who finds it full goes on to the next generation: home
+ * as if as many warps more had come before.
  *
  * A handle is a number for each class in the row of the warp's place on its SM: who wrote it, and
- * the word where it found room and left some. Only who wrote it heeds it, when the home has none: it
- * is for warps that ask again while they hold what they got. It is a hint, written and read without
- * order. 0 says nothing.
+ * the generation in which it found room. Only who wrote it heeds it: it is for warps that ask again
+ * while they hold what they got. It is a hint, written and read without order. 0 says nothing.
  */
 #ifndef MAM_HEAP_HANDLE_H
 #define MAM_HEAP_HANDLE_H
@@ -41,62 +40,84 @@ MAM_KFN uint64_t *mam_handle_of(const struct mam_kheap *heap, uint32_t class_)
 	       ((mam_smid() * 64 + mam_warpid()) & heap->columns) * MAM_CLASSES + (class_ - 1);
 }
 
-/* The caller has found room in `word`. */
-MAM_KFN void mam_handle_set(const struct mam_kheap *heap, uint32_t class_, uint32_t word)
+/* The caller has found room in this generation. */
+MAM_KFN void mam_handle_set(const struct mam_kheap *heap, uint32_t class_, uint32_t generation)
 {
 	mam_atomic_store64(mam_handle_of(heap, class_),
-			   (uint64_t)(mam_handle_warp() + 1) << 32 | word, MAM_RELAXED,
+			   (uint64_t)(mam_handle_warp() + 1) << 32 | generation, MAM_RELAXED,
 			   MAM_AT_DEVICE);
 }
 
-/* Where the caller found room the last time; or `word`. */
-MAM_KFN uint32_t mam_handle_get(const struct mam_kheap *heap, uint32_t class_, uint32_t word)
+/* In which generation it found room the last time; 0: none is known. */
+MAM_KFN uint32_t mam_handle_get(const struct mam_kheap *heap, uint32_t class_)
 {
 	uint64_t handle = mam_global_load64(mam_handle_of(heap, class_), MAM_RELAXED, MAM_AT_DEVICE);
 
-	return handle >> 32 == mam_handle_warp() + 1 ? (uint32_t)handle : word;
+	return handle >> 32 == mam_handle_warp() + 1 ? (uint32_t)handle : 0;
 }
 
-/* The home of lanes of a warp that wants different classes: one of each, we suppose, or little more. */
-MAM_KFN struct mam_kslot mam_handle_home_mixed(const struct mam_kheap *heap, uint64_t traits,
-					       uint32_t warp)
+/* Warps of the launch. */
+MAM_KFN uint32_t mam_handle_warps(void)
 {
-	/* Counted in grains of its class's slabs, which are full of slots, nearly. */
-	uint64_t grains = (uint64_t)(warp + warp / 4) * mam_traits_grains(traits);
-	uint32_t group = mam_traits_words_shift(traits), hash;
-	uint32_t at = (uint32_t)(grains >> (6 + mam_traits_span_shift(traits)));
-	struct mam_kslot home;
-
-	hash = (at >> group) * MAM_WALK_GOLDEN + mam_traits_words_before(traits) * 0x85ebca6bu;
-	home.word = ((uint32_t)((uint64_t)hash * heap->blocks >> 32) << group) +
-		    (at & ((1u << group) - 1));
-	home.slot = 0;
-	return home;
+	return mam_grid_blocks() * ((mam_block_threads() + 31) / 32);
 }
 
 /*
- * The home of `lanes` that all want the same class. They need several words if there are more of them than slots in
- * one: those from there on, each from its first slot.
+ * Word number `at` of a class, counted from a place that `salt` and the class have, in runs of 1 <<
+ * `group` words, each in its own blocks.
+ */
+MAM_KFN uint32_t mam_handle_word(const struct mam_kheap *heap, uint64_t traits, uint32_t salt,
+				 uint32_t at, uint32_t group)
+{
+	uint32_t groups = heap->blocks << mam_traits_words_shift(traits) >> group, number;
+
+	number = (salt + mam_traits_words_before(traits)) * MAM_WALK_GOLDEN;
+	number = (uint32_t)((uint64_t)number * groups >> 32) + (at >> group);
+	if (number >= groups) {
+		number -= groups;
+		/* So many rounds that no order is left to keep. */
+		if (number >= groups)
+			number = (uint32_t)((uint64_t)(number * MAM_WALK_GOLDEN) * groups >> 32);
+	}
+	return (number << group) + (at & ((1u << group) - 1));
+}
+
+/*
+ * The home of `lanes` that all want the same class. They need several words if there are more of
+ * them than slots in one: those from there on, each from its first slot.
  */
 MAM_KFN struct mam_kslot mam_handle_home(const struct mam_kheap *heap, uint64_t traits,
 					 uint32_t warp, uint32_t lanes)
 {
-	uint32_t shift = lanes > 1 ? 64 - mam_clz64(lanes - 1) : 0, hash;
+	uint32_t shift = lanes > 1 ? 64 - mam_clz64(lanes - 1) : 0, at = warp << shift;
 	uint32_t group = mam_traits_words_shift(traits), round = mam_traits_round_shift(traits);
-	uint32_t at = warp << shift;
 	struct mam_kslot home;
 
-	/* Words that stay together: those of a block, or those that the group needs. */
-	hash = shift * 0x2545f491u + mam_traits_words_before(traits) * 0x85ebca6bu;
 	home.slot = shift < round ? at & ((1u << round) - 1) : 0;
-	at >>= round;
+	/* Words that stay together: those of a block, or those that the lanes need. */
 	if (shift > round + group)
 		group = shift - round;
-	hash = ((at >> group) * MAM_WALK_GOLDEN) + hash;
-	home.word = (uint32_t)((uint64_t)hash * (heap->blocks << mam_traits_words_shift(traits) >> group) >>
-			       32 << group) +
-		    (at & ((1u << group) - 1));
+	at >>= round;
+	/* Neighbours have words in 16 blocks by turns: those of one block share a line of the cache. */
+	if (group == mam_traits_words_shift(traits))
+		at = (at >> (group + 4) << (group + 4)) + ((at & 15) << group) +
+		     (at >> 4 & ((1u << group) - 1));
+	home.word = mam_handle_word(heap, traits, shift << 10, at, group);
 	return home;
+}
+
+/*
+ * The home of lanes of a warp that wants different classes: one of each, we suppose. `place` is
+ * counted in lanes; the word is one of a slab that is full of slots, nearly.
+ */
+MAM_KFN uint32_t mam_handle_home_mixed(const struct mam_kheap *heap, uint64_t traits,
+				       uint32_t place)
+{
+	uint64_t grains = (uint64_t)place * mam_traits_grains(traits);
+
+	return mam_handle_word(heap, traits, 7 << 10,
+			       (uint32_t)(grains >> (6 + mam_traits_span_shift(traits))),
+			       mam_traits_words_shift(traits));
 }
 
 #endif

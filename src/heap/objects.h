@@ -6,9 +6,10 @@
  * To allocate:
  * 1. lanes that come together and want the same class have a home (handle.h): one of them claims
  *    there as many slots as they are, blindly, by one atomic, and each takes one by rank;
- * 2. who got none there, and all lanes of a warp that wants different classes, are served by a search
- *    (seek.h), and who wants more than a slab has, by runs of units (spans.h): both in one function
- *    that is not inlined.
+ * 2. where nobody got one, a slab is opened at home if its units are free, and claimed again;
+ * 3. who got none there, and all lanes of a warp that wants different classes, are served by a search
+ *    (seek.h), and who wants more than a slab has, by runs of units (spans.h). From 2 on, all is in
+ *    one function that is not inlined.
  *
  * To give back: the owner of the unit says the class, arithmetic the slab and the slot. Lanes with
  * slots of one word, in line, give them back by one atomic of one of them; others by one each, all
@@ -24,8 +25,7 @@
 
 #include "heap/spans.h"
 
-/* Not one that asks for a slot. */
-#define MAM_SLOT_OUT 65u
+#define MAM_SETTLE_TRIES 4
 
 /* Can objects be had of this heap by this code? */
 MAM_KFN bool mam_objects_serves(const struct mam_kheap *heap)
@@ -38,32 +38,6 @@ MAM_KSLOW void mam_objects_wrong(const struct mam_kheap *heap)
 {
 	if (heap->layout == MAM_HEAP_LAYOUT && heap->pages)
 		mam_tally_add((struct mam_pages *)(heap + 1), MAM_TALLY_WRONG, 1);
-}
-
-/* Step 2, for the lanes of `mask`, which are those that are here. The caller's slot, if it has one. */
-MAM_KSLOW void *mam_objects_search(struct mam_kheap *heap, uint32_t mask, size_t bytes,
-				   struct mam_kslot mine)
-{
-	uint32_t class_ = mam_class_of(bytes), units = 0, large;
-	void *object = NULL;
-
-	if (!mam_objects_serves(heap)) {
-		mam_objects_wrong(heap);
-		return NULL;
-	}
-	class_ = class_ ? class_ : 1;
-	mine = mam_seek(heap, mask, mam_warp_match32(mask, class_), class_, mine);
-	if (mine.slot < MAM_NO_SLOT)
-		object = mam_books_at(heap, class_, mine.word, mine.slot);
-	if (bytes > MAM_CLASS_BYTES_MAX)
-		units = mam_spans_units(heap, bytes);
-	large = mam_warp_ballot(mask, units != 0);
-	if (units)
-		object = mam_spans_take(heap, large, units);
-	else if (mine.slot == MAM_SLOT_OUT)
-		mam_object_tally_add(heap, bytes ? MAM_OBJECT_TOO_LARGE : MAM_OBJECT_ZERO, 1);
-	mam_warp_sync(mask);
-	return object;
 }
 
 /* Step 1 for a lane that is alone. */
@@ -103,6 +77,66 @@ MAM_KFN struct mam_kslot mam_objects_claim(const struct mam_kheap *heap, uint32_
 	lost = mam_warp_shuffle32(mask, lost, leader);
 	mine.slot = lost >> rank & 1 ? MAM_NO_SLOT : mine.slot + rank;
 	return mine;
+}
+
+/*
+ * Step 2: no lane has a slot, so maybe there is no slab at home yet. Opens it, and claims again. The
+ * same for all lanes of `mask`, which want one class.
+ */
+MAM_KFN struct mam_kslot mam_objects_settle(const struct mam_kheap *heap, uint32_t mask,
+					    uint32_t class_)
+{
+	uint32_t lanes = mam_popc32(mask), rank = mam_popc32(mask & ((1u << mam_lane()) - 1)), tries;
+	uint64_t traits = mam_traits_of(class_);
+	uint32_t round = mam_traits_round_shift(traits);
+	uint32_t word = mam_handle_home(heap, traits, mam_handle_warp(), lanes).word + rank;
+	struct mam_kslot mine;
+	bool again;
+
+	MAM_ROLLED
+	for (tries = 0; tries < MAM_SETTLE_TRIES; tries++) {
+		again = false;
+		if (rank << round < lanes && word < heap->blocks << mam_traits_words_shift(traits) &&
+		    !mam_slots_load(mam_traits_words(heap, traits), word))
+			again = mam_slab_open(heap, class_, word);
+		again = mam_warp_ballot(mask, again);
+		mine = mam_objects_claim(heap, mask, traits);
+		if (!again || mam_warp_ballot(mask, mine.slot != MAM_NO_SLOT))
+			break;
+	}
+	return mine;
+}
+
+/* Steps 2 and 3, for the lanes of `mask`, which are those that are here. The caller's slot, if it has one. */
+MAM_KSLOW void *mam_objects_search(struct mam_kheap *heap, uint32_t mask, size_t bytes,
+				   struct mam_kslot mine)
+{
+	uint32_t class_ = mam_class_of(bytes), units = 0, large, one;
+	void *object = NULL;
+
+	if (!mam_objects_serves(heap)) {
+		mam_objects_wrong(heap);
+		return NULL;
+	}
+	class_ = class_ ? class_ : 1;
+	one = mam_warp_shuffle32(mask, class_, mam_ffs32(mask) - 1);
+	if (!mam_warp_ballot(mask, mine.slot != MAM_NO_SLOT || class_ != one)) {
+		const struct mam_kheap head = mam_head_read(heap);
+
+		mine = mam_objects_settle(&head, mask, class_);
+	}
+	mine = mam_seek(heap, mask, class_, mine);
+	if (mine.slot < MAM_NO_SLOT)
+		object = mam_books_at(heap, class_, mine.word, mine.slot);
+	if (bytes > MAM_CLASS_BYTES_MAX)
+		units = mam_spans_units(heap, bytes);
+	large = mam_warp_ballot(mask, units != 0);
+	if (units)
+		object = mam_spans_take(heap, large, units);
+	else if (mine.slot == MAM_SLOT_OUT)
+		mam_object_tally_add(heap, bytes ? MAM_OBJECT_TOO_LARGE : MAM_OBJECT_ZERO, 1);
+	mam_warp_sync(mask);
+	return object;
 }
 
 /* NULL, and counted: there is no room, or `bytes` is 0 or more than the heap has. */

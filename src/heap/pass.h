@@ -33,6 +33,8 @@
 struct mam_klook {
 	uint32_t word;  /* of the class, where there is room; or MAM_NO_WORD */
 	uint32_t doubt; /* something was in motion */
+	uint32_t closed; /* slabs, by this look */
+	uint32_t closes; /* what the block's number of closed slabs is, with those */
 };
 
 /* Units from the one with this owner to the next that has one of its own. */
@@ -64,6 +66,7 @@ MAM_KSLOW struct mam_klook mam_pass_block(const struct mam_kheap *heap, uint32_t
 
 	look.word = MAM_NO_WORD;
 	look.doubt = 0;
+	look.closed = 0;
 	closes = mam_atomic_load32(&heap->closes[block], MAM_ACQUIRE, MAM_AT_DEVICE);
 	taken = mam_global_load64(&bits[block], MAM_ACQUIRE, MAM_AT_DEVICE);
 	MAM_ROLLED
@@ -84,12 +87,14 @@ MAM_KSLOW struct mam_klook mam_pass_block(const struct mam_kheap *heap, uint32_t
 					 MAM_AT_DEVICE);
 		if (owner == class_ && seen) {
 			look.word = word;
+			look.closes = closes;
 			return look;
 		}
 		if (seen == mam_slots_all(traits)) {
 			if (mam_slab_close(heap, owner, word)) {
 				taken &= ~mam_slab_span(traits, word);
 				closes++;
+				look.closed++;
 			} else {
 				look.doubt = 1;
 			}
@@ -98,6 +103,7 @@ MAM_KSLOW struct mam_klook mam_pass_block(const struct mam_kheap *heap, uint32_t
 		unit = mam_slab_unit(traits, word) + mam_traits_units(traits);
 	}
 	look.doubt |= mam_atomic_load32(&heap->closes[block], MAM_RELAXED, MAM_AT_DEVICE) != closes;
+	look.closes = closes;
 	if (!class_)
 		return look;
 	seen = mam_global_load64(&bits[block], MAM_ACQUIRE, MAM_AT_DEVICE);

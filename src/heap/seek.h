@@ -3,20 +3,20 @@
  * seek.h - finds slots for lanes that their handle did not serve: a random walk over the words of
  * their class, and over the units, at once.
  *
- * 1. Each group of lanes with one class looks at as many words in a row, and at the units under
- *    them: first at its home (handle.h), where slabs are opened if they can be, then where its warp
- *    found room the last time.
- * 2. Words with free slots: they are shared out (deal.h).
- * 3. None, but free units where a slab may begin: as many are opened as are needed.
- * 4. Else the next place: where there was room for some, the next words; where others of the launch
- *    have their homes; and after some looks, a block where the class was seen, or any.
- * 5. After so many looks in vain, a pass over everything (pass.h), for one class after the other,
- *    with the help of all lanes.
+ * 1. Lanes that want different classes: each group of one class looks at one word, first at its home
+ *    (handle.h), all groups at once; then where more and more homes have one together.
+ * 2. For one class after the other, what is left: all lanes of the warp look, each at a word. The
+ *    first, as many as are needed, look at the warp's own words of a generation, which are opened if
+ *    they are not yet and the units are free; the others at so many in a row where the class was
+ *    seen, or anywhere. A few lanes of many have no words of their own. Free slots are shared out
+ *    (deal.h).
+ * 3. Again so in the next generation.
+ * 4. After so many looks a pass over everything (pass.h).
  *
  * Source: the walk over pages of Pham et al., ACM TOPC 12(1), 2025, with slabs in the place of pages
  * and two bitmaps looked at together.
  *
- * Bound: MAM_SEEK_LOOKS looks, then MAM_PASSES_MAX passes.
+ * Bound: MAM_SEEK_MIXED looks, MAM_SEEK_LOOKS for each class, then MAM_PASSES_MAX passes.
  */
 #ifndef MAM_HEAP_SEEK_H
 #define MAM_HEAP_SEEK_H
@@ -26,7 +26,13 @@
 #include "heap/scan.h"
 
 #define MAM_SEEK_LOOKS 16
-#define MAM_SEEK_HOMES 6
+#define MAM_SEEK_HOMES 4
+#define MAM_SEEK_MIXED 10
+#define MAM_SEEK_TRIES 4
+
+/* What a lane has in the place of a slot that asks for none, or has been refused. */
+#define MAM_SLOT_OUT 65u
+#define MAM_SLOT_NONE 66u
 
 MAM_KSLOW void mam_object_tally_add(const struct mam_kheap *heap, enum mam_object_tally kind,
 				    uint32_t n)
@@ -43,87 +49,6 @@ MAM_KFN uint32_t mam_seek_any(const struct mam_kheap *heap, uint64_t traits, uin
 	       (fraction & ((1u << shift) - 1));
 }
 
-/*
- * Steps 2 and 3 at the caller's `word`, or at none. `home`: if no slab is there, one is to be opened,
- * whatever room the others see. Sets `late` to the lanes that were too late for the units they saw.
- */
-MAM_KFN struct mam_kslot mam_seek_take(const struct mam_kheap *heap, uint32_t mask, uint32_t group,
-				       uint32_t needy, uint32_t class_, uint64_t traits,
-				       uint32_t word, bool home, struct mam_kslot mine,
-				       uint32_t *late)
-{
-	uint64_t seen = 0, taken = MAM_WORD_FULL;
-	bool opened = false, may;
-	uint32_t ready;
-
-	if (word != MAM_NO_WORD) {
-		seen = mam_slots_load(mam_traits_words(heap, traits), word);
-		taken = mam_bitmap_load(mam_pages_bits(heap->units), mam_slab_block(traits, word));
-	}
-	ready = mam_warp_ballot(mask, seen != 0) & group;
-	may = (home || !ready) && !(taken & mam_slab_span(traits, word));
-	ready = mam_warp_ballot(mask, may) & group & ((1u << mam_lane()) - 1);
-	/* As many as the group needs, the first ones. */
-	may = may && mam_popc32(ready) * mam_traits_slots(traits) < mam_popc32(needy & group);
-	if (may) {
-		opened = mam_slab_ground(heap, traits, word, taken);
-		seen = opened ? mam_slots_all(traits) : 0;
-	}
-	*late = mam_warp_ballot(mask, may && !opened);
-	return mam_deal(heap, mask, group, needy, class_, traits, word, seen, opened, mine);
-}
-
-/* Step 5, for the lanes of `group`, which have one class. */
-MAM_KSLOW struct mam_kslot mam_seek_pass(const struct mam_kheap *heap, uint32_t mask,
-					 uint32_t group, uint32_t class_, struct mam_kslot mine)
-{
-	uint32_t rank = mam_popc32(mask & ((1u << mam_lane()) - 1)), needy, next, block, passes;
-	uint64_t traits = mam_traits_of(class_);
-	uint32_t order = mam_walk_mix((uint32_t)mam_clock()), doubt, leader = mam_ffs32(mask) - 1, late;
-	uint32_t shift = 31 - (uint32_t)(mam_clz64(mam_popc32(mask)) - 32);
-	struct mam_klook look;
-
-	order = mam_warp_shuffle32(mask, order, leader);
-	needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT) & group;
-	MAM_ROLLED
-	for (passes = 0; needy && passes < MAM_PASSES_MAX; passes++) {
-		doubt = 0;
-		next = 0;
-		MAM_ROLLED
-		while (needy) {
-			block = mam_tour_next(heap->blocks, shift, order, &next);
-			if (block == MAM_TOUR_END)
-				break;
-			block += rank;
-			MAM_ROLLED
-			do {
-				look.word = MAM_NO_WORD;
-				look.doubt = 0;
-				if (rank < 1u << shift && block < heap->blocks)
-					look = mam_pass_block(heap, class_, block);
-				doubt |= look.doubt;
-				mam_warp_sync(mask);
-				if (!mam_warp_ballot(mask, look.word != MAM_NO_WORD))
-					break;
-				mine = mam_seek_take(heap, mask, mask, needy, class_, traits,
-						     look.word, false, mine, &late);
-				needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT) & group;
-			} while (needy);
-		}
-		if (!needy)
-			break;
-		if (!mam_warp_ballot(mask, doubt != 0))
-			break;
-		mam_scan_pause(passes);
-	}
-	if (needy && mam_lane() == leader)
-		mam_object_tally_add(heap,
-				     passes < MAM_PASSES_MAX ? MAM_OBJECT_FULL
-							     : MAM_OBJECT_CONTENDED,
-				     mam_popc32(needy));
-	return mine;
-}
-
 /* A block in which the class was seen: of those of one word of seats, by chance, or MAM_NO_WORD. */
 MAM_KFN uint32_t mam_seek_seat(const struct mam_kheap *heap, uint32_t class_, uint32_t random)
 {
@@ -137,103 +62,229 @@ MAM_KFN uint32_t mam_seek_seat(const struct mam_kheap *heap, uint32_t class_, ui
 	return at * 64 + ((mam_ffs64(mam_bits_rotate_right(seats, turn)) - 1 + turn) & 63);
 }
 
-/* Step 5, for one class after the other. */
-MAM_KSLOW struct mam_kslot mam_seek_passes(struct mam_kheap *heap, uint32_t mask, uint32_t class_,
-					   struct mam_kslot mine)
+/* Where to look next, the same for all lanes of `mask`: where the class was seen, or anywhere. */
+MAM_KSLOW uint32_t mam_seek_next(const struct mam_kheap *heap, uint32_t mask, uint32_t class_)
 {
-	uint32_t needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT), group, one;
+	uint32_t random = mam_walk_mix(((uint32_t)mam_clock() ^ mam_smid() << 20) +
+				       mam_lane() * MAM_WALK_GOLDEN);
+	uint32_t leader = mam_ffs32(mask) - 1, place, seat, seated;
+	uint64_t traits = mam_traits_of(class_);
 
-	mam_returns_drain(heap);
-	mam_warp_sync(mask);
+	place = mam_seek_any(heap, traits, random);
+	seat = mam_seek_seat(heap, class_, random);
+	if (seat != MAM_NO_WORD)
+		place = seat << mam_traits_words_shift(traits) |
+			(place & ((1u << mam_traits_words_shift(traits)) - 1));
+	seated = mam_warp_ballot(mask, seat != MAM_NO_WORD);
+	return mam_warp_shuffle32(mask, place, seated ? mam_ffs32(seated) - 1 : leader);
+}
+
+/*
+ * All lanes of `mask` find a slot for each of `needy`, which want this class. Up to MAM_SEEK_LOOKS
+ * looks.
+ */
+MAM_KSLOW struct mam_kslot mam_seek_walk(const struct mam_kheap *heap, uint32_t mask,
+					 uint32_t needy, uint32_t class_, struct mam_kslot mine)
+{
+	const struct mam_kheap head = mam_head_read(heap);
+	uint32_t lanes = mam_popc32(mask), rank = mam_popc32(mask & ((1u << mam_lane()) - 1));
+	uint64_t traits = mam_traits_of(class_), seen, taken;
+	uint32_t count = head.blocks << mam_traits_words_shift(traits), word, looks, generation;
+	bool few = 2 * mam_popc32(needy) < lanes, own, open;
+
+	generation = mam_warp_shuffle32(mask, mam_handle_get(&head, class_), mam_ffs32(mask) - 1);
 	MAM_ROLLED
-	while (needy) {
-		one = mam_warp_shuffle32(mask, class_, mam_ffs32(needy) - 1);
-		group = mam_warp_ballot(mask, class_ == one) & needy;
-		mine = mam_seek_pass(heap, mask, group, one, mine);
-		needy &= ~group;
+	for (looks = 0; looks < MAM_SEEK_LOOKS; looks++) {
+		word = mam_seek_next(heap, mask, class_) + rank;
+		/* A few of many lanes: there are slabs enough, opened for others. */
+		own = (!few || looks >= MAM_SEEK_HOMES) &&
+		      rank * mam_traits_slots(traits) < mam_popc32(needy);
+		if (own)
+			word = mam_handle_home(&head, traits,
+					       mam_handle_warp() + generation * mam_handle_warps(),
+					       lanes)
+				       .word +
+			       rank;
+		word = word < count ? word : word - count;
+		seen = 0;
+		taken = MAM_WORD_FULL;
+		if (word < count) {
+			seen = mam_slots_load(mam_traits_words(&head, traits), word);
+			if (own)
+				taken = mam_bitmap_load(mam_pages_bits(head.units),
+							mam_slab_block(traits, word));
+		}
+		open = !seen && !(taken & mam_slab_span(traits, word)) &&
+		       mam_slab_open(heap, class_, word);
+		if (mam_warp_ballot(mask, open))
+			continue;
+		if (mam_warp_ballot(mask, seen != 0)) {
+			mine = mam_deal(&head, mask, needy, traits, word, seen, mine);
+			needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT) & needy;
+			if (!needy)
+				break;
+		}
+		generation++;
 	}
+	if (generation && mam_lane() == mam_ffs32(mask) - 1)
+		mam_handle_set(&head, class_, generation);
 	return mine;
 }
 
-/* A word where other warps of the launch have their home, or that is near the caller's. */
-MAM_KFN uint32_t mam_seek_other(const struct mam_kheap *heap, uint32_t mask, uint32_t group,
-				uint64_t traits, uint32_t warp)
+/* A pass over everything, by all lanes of `mask`, for those of `needy`, which want this class. */
+MAM_KSLOW struct mam_kslot mam_seek_pass(struct mam_kheap *heap, uint32_t mask, uint32_t needy,
+					 uint32_t class_, struct mam_kslot mine)
 {
-	if (group == mask)
-		return mam_handle_home(heap, traits, warp, mam_popc32(group)).word;
-	return mam_handle_home_mixed(heap, traits, warp).word;
+	uint32_t rank = mam_popc32(mask & ((1u << mam_lane()) - 1)), next, block, passes, doubt, order;
+	uint32_t shift = 63 - mam_clz64(mam_popc32(mask)), leader = mam_ffs32(mask) - 1;
+	uint64_t traits = mam_traits_of(class_), seen;
+	struct mam_klook look;
+
+	mam_returns_drain(heap);
+	mam_warp_sync(mask);
+	order = mam_warp_shuffle32(mask, mam_walk_mix((uint32_t)mam_clock()), leader);
+	MAM_ROLLED
+	for (passes = 0; passes < MAM_PASSES_MAX; passes++) {
+		doubt = 0;
+		next = 0;
+		block = mam_tour_next(heap->blocks, shift, order, &next);
+		MAM_ROLLED
+		while (block != MAM_TOUR_END) {
+			look.word = MAM_NO_WORD;
+			look.doubt = 0;
+			if (rank < 1u << shift && block + rank < heap->blocks)
+				look = mam_pass_block(heap, class_, block + rank);
+			doubt |= look.doubt;
+			seen = 0;
+			if (look.word != MAM_NO_WORD) {
+				seen = mam_slots_load(mam_traits_words(heap, traits), look.word);
+				if (!seen)
+					(void)mam_slab_open(heap, class_, look.word);
+			}
+			mam_warp_sync(mask);
+			if (!mam_warp_ballot(mask, look.word != MAM_NO_WORD)) {
+				block = mam_tour_next(heap->blocks, shift, order, &next);
+				continue;
+			}
+			/* As long as these blocks have room. */
+			mine = mam_deal(heap, mask, needy, traits, look.word, seen, mine);
+			needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT) & needy;
+			if (!needy)
+				return mine;
+		}
+		if (!mam_warp_ballot(mask, doubt != 0))
+			break;
+		mam_scan_pause(passes);
+	}
+	if (mam_lane() == leader)
+		mam_object_tally_add(heap,
+				     passes < MAM_PASSES_MAX ? MAM_OBJECT_FULL
+							     : MAM_OBJECT_CONTENDED,
+				     mam_popc32(needy));
+	return mine;
 }
 
-/* Steps 1 to 4. */
-MAM_KFN struct mam_kslot mam_seek_walk(const struct mam_kheap *heap, uint32_t mask, uint32_t group,
-				       uint32_t class_, uint64_t traits, struct mam_kslot mine)
+/*
+ * Claims `n` slots of a word that was seen as `seen`, or fewer, from a place on that others hardly
+ * have; what others were faster with, the old value tells.
+ */
+MAM_KFN uint64_t mam_seek_grab(uint64_t *word, uint64_t seen, uint32_t n, uint32_t random,
+			       uint64_t traits)
 {
-	uint32_t rank = mam_popc32(group & ((1u << mam_lane()) - 1)), leader = mam_ffs32(group) - 1;
-	uint32_t count = heap->blocks << mam_traits_words_shift(traits), word, seat, seated, needy;
-	uint32_t warps = mam_grid_blocks() * ((mam_block_threads() + 31) / 32), warp, state, looks;
-	uint32_t place, lanes = mam_popc32(group), late;
+	uint32_t from = (random & 0xffff) * mam_traits_slots(traits) >> 16, tries;
+	uint64_t won = 0, chosen;
 
-	/* The whole group walks together. */
-	state = mam_walk_mix((uint32_t)mam_clock() ^ mam_smid() << 20);
-	state = mam_warp_shuffle32(mask, state, leader);
-	place = mam_seek_other(heap, mask, group, traits, mam_handle_warp());
 	MAM_ROLLED
-	for (looks = 0; looks < MAM_SEEK_LOOKS; looks++) {
+	for (tries = 0; tries < MAM_SEEK_TRIES && seen && n; tries++) {
+		chosen = mam_bits_pick(seen, n, from);
+		seen = mam_slots_claim(word, 0, chosen);
+		won |= seen & chosen;
+		n -= mam_popc64(seen & chosen);
+		seen &= ~chosen;
+	}
+	return won;
+}
+
+/*
+ * Lanes that want different classes: each group has a leader, who looks at one word and claims there
+ * for all of it. All groups do so at once. What finds no room at home goes on to a place that many
+ * homes have together, and what finds none there to one of many more. Up to MAM_SEEK_MIXED looks.
+ */
+MAM_KSLOW struct mam_kslot mam_seek_mixed(const struct mam_kheap *heap, uint32_t mask,
+					  uint32_t class_, struct mam_kslot mine)
+{
+	const struct mam_kheap head = mam_head_read(heap);
+	uint32_t group = mam_warp_match32(mask, class_), leader = mam_ffs32(group) - 1, looks, needy;
+	uint64_t traits = mam_traits_of(class_), *words = mam_traits_words(&head, traits), won, seen;
+	uint32_t warp = mam_handle_warp(), first = 0, word, rank, random, seat;
+	uint64_t taken;
+
+	MAM_ROLLED
+	for (looks = 0; looks < MAM_SEEK_MIXED; looks++) {
 		needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT);
 		if (!needy)
 			break;
-		word = place + rank < count ? place + rank : place + rank - count;
-		if (!(needy & group) || rank >= count)
-			word = MAM_NO_WORD;
-		mine = mam_seek_take(heap, mask, group, needy, class_, traits, word,
-				     !looks && rank << mam_traits_round_shift(traits) < lanes, mine,
-				     &late);
-		word = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT);
-		if (!word)
-			break;
-		/*
-		 * Where somebody is just opening a slab, the same again; where there was room for
-		 * some, the next words; else where the warp found room before, or others begin.
-		 */
-		state = state * 747796405u + 2891336453u;
-		warp = (uint32_t)((uint64_t)state * warps >> 32);
-		seat = mam_seek_other(heap, mask, group, traits, warp);
-		if (!looks)
-			seat = mam_handle_get(heap, class_, seat);
-		seat = mam_warp_shuffle32(mask, seat, leader);
-		if ((needy & group) != (word & group))
-			seat = place + lanes < count ? place + lanes : 0;
-		if (!(late & group))
-			place = seat;
-		if (looks < MAM_SEEK_HOMES)
-			continue;
-		/* Where the class was seen, or anywhere. */
-		seat = mam_seek_seat(heap, class_, mam_walk_mix(state + rank));
-		seated = mam_warp_ballot(mask, seat != MAM_NO_WORD) & group;
-		word = leader;
-		if (seated)
-			word = mam_bits_nth(seated, (state >> 8) % mam_popc32(seated));
-		seat = mam_warp_shuffle32(mask, seat, word);
-		place = mam_seek_any(heap, traits, state);
-		if (seated)
-			place = (seat << mam_traits_words_shift(traits)) |
-				(place & ((1u << mam_traits_words_shift(traits)) - 1));
+		needy &= group;
+		/* Homes; what more and more homes have together; where the class was seen; anywhere. */
+		word = mam_handle_home_mixed(&head, traits, first + (warp >> 2 * looks));
+		first += (mam_handle_warps() >> 2 * looks) + 1;
+		if (looks >= MAM_SEEK_HOMES) {
+			random = mam_walk_mix(warp + looks * MAM_WALK_GOLDEN + (uint32_t)mam_clock());
+			seat = looks % 2 ? MAM_NO_WORD : mam_seek_seat(&head, class_, random);
+			word = mam_seek_any(&head, traits, random);
+			if (seat != MAM_NO_WORD)
+				word = seat << mam_traits_words_shift(traits) |
+				       (word & ((1u << mam_traits_words_shift(traits)) - 1));
+			word = mam_warp_shuffle32(mask, word, leader);
+		}
+		won = 0;
+		if (needy && mam_lane() == leader) {
+			seen = mam_slots_load(words, word);
+			taken = mam_bitmap_load(mam_pages_bits(head.units),
+						mam_slab_block(traits, word));
+			if (!seen && !(taken & mam_slab_span(traits, word)) &&
+			    mam_slab_open(heap, class_, word))
+				seen = mam_slots_load(words, word);
+			won = mam_seek_grab(&words[word], seen, mam_popc32(needy),
+					    warp * MAM_WALK_GOLDEN >> 16, traits);
+		}
+		won = mam_warp_shuffle64(mask, won, leader);
+		rank = mam_popc32(needy & ((1u << mam_lane()) - 1));
+		if (needy >> mam_lane() & 1 && rank < mam_popc64(won)) {
+			mine.slot = mam_slots_pick(won, rank);
+			mine.word = word;
+		}
 	}
 	return mine;
 }
 
 /*
  * A slot for each lane of `mask`, which are those that are here, whose slot is MAM_NO_SLOT; it stays
- * so where there is no room. `group` are those with the caller's class.
+ * so where there is no room.
  */
-MAM_KFN struct mam_kslot mam_seek(struct mam_kheap *heap, uint32_t mask, uint32_t group,
-				  uint32_t class_, struct mam_kslot mine)
+MAM_KFN struct mam_kslot mam_seek(struct mam_kheap *heap, uint32_t mask, uint32_t class_,
+				  struct mam_kslot mine)
 {
-	const struct mam_kheap head = mam_head_read(heap);
+	uint32_t needy, group, one;
 
-	mine = mam_seek_walk(&head, mask, group, class_, mam_traits_of(class_), mine);
-	if (mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT))
-		mine = mam_seek_passes(heap, mask, class_, mine);
+	needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT);
+	if (needy)
+		one = mam_warp_shuffle32(mask, class_, mam_ffs32(needy) - 1);
+	if (needy && mam_warp_ballot(mask, class_ != one))
+		mine = mam_seek_mixed(heap, mask, class_, mine);
+	MAM_ROLLED
+	while ((needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT)) != 0) {
+		one = mam_warp_shuffle32(mask, class_, mam_ffs32(needy) - 1);
+		group = mam_warp_ballot(mask, class_ == one) & needy;
+		mine = mam_seek_walk(heap, mask, group, one, mine);
+		needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT) & group;
+		if (needy) {
+			mine = mam_seek_pass(heap, mask, needy, one, mine);
+			/* What a pass has not found is not looked for again. */
+			if (needy >> mam_lane() & 1 && mine.slot == MAM_NO_SLOT)
+				mine.slot = MAM_SLOT_NONE;
+		}
+	}
 	mam_warp_sync(mask);
 	return mine;
 }

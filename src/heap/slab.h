@@ -6,8 +6,7 @@
  * To open the slab that has word w of its class:
  * 1. take its units, all or none: one compare-and-swap on the block's word, an OR if it is one unit;
  * 2. owners: the class, and MOVING in the first;
- * 3. publish: store w, with the slots that stay free, released. Until then w is 0, and no claim
- *    wins anything;
+ * 3. publish: store w, all slots free, released. Until then w is 0, and no claim wins anything;
  * 4. owners: MOVING goes.
  *
  * To close it:
@@ -69,7 +68,7 @@ MAM_KFN bool mam_slab_ground(const struct mam_kheap *heap, uint64_t traits, uint
 	return false;
 }
 
-/* Steps 2 to 4; the slots of `left` are free, the others the caller's. */
+/* Steps 2 to 4; the slots of `left` are free. */
 MAM_KFN void mam_slab_publish(const struct mam_kheap *heap, uint32_t class_, uint64_t traits,
 			      uint32_t word, uint64_t left)
 {
@@ -82,6 +81,25 @@ MAM_KFN void mam_slab_publish(const struct mam_kheap *heap, uint32_t class_, uin
 			      MAM_AT_DEVICE);
 	mam_atomic_store64(&mam_traits_words(heap, traits)[word], left, MAM_RELEASE, MAM_AT_DEVICE);
 	mam_owners_settle(heap, unit);
+}
+
+/*
+ * Opens it if its units are free. Says whether to look there again: it is open now, or somebody else
+ * is about to open it, or has; not if it is full.
+ */
+MAM_KSLOW bool mam_slab_open(const struct mam_kheap *heap, uint32_t class_, uint32_t word)
+{
+	uint64_t traits = mam_traits_of(class_), *bits = mam_pages_bits(heap->units), taken;
+	uint32_t owner;
+
+	taken = mam_bitmap_load(bits, mam_slab_block(traits, word));
+	if (!(taken & mam_slab_span(traits, word)) && mam_slab_ground(heap, traits, word, taken)) {
+		mam_slab_publish(heap, class_, traits, word, mam_slots_all(traits));
+		return true;
+	}
+	owner = mam_owners_load(heap, mam_slab_unit(traits, word));
+	return !owner || owner == class_ + MAM_OWNER_MOVING ||
+	       mam_slots_load(mam_traits_words(heap, traits), word);
 }
 
 /* False: it has a slot that is not free, or somebody else does that. */

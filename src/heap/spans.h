@@ -3,8 +3,9 @@
  * spans.h - objects that are too large for a slab: runs of units, from 9 to all.
  *
  * 1. Take as many units in a row (runs_warp.h).
- * 2. If there are none: close every slab all of whose slots are free, and try again; once more for
- *    each time that something was in motion.
+ * 2. If there are none: close every slab all of whose slots are free, and try again, until at
+ *    two such looks, before and after a try, nothing was in motion, and none was closed since: then
+ *    what was in the way when the units were looked at is somebody's.
  * 3. The owner of the first unit says how many they are, or that `longs` of its block does; those
  *    of the others, that they are inside. No two runs of more than 63 units begin in one block.
  *
@@ -28,40 +29,64 @@ MAM_KFN uint32_t mam_spans_units(const struct mam_kheap *heap, size_t bytes)
 	return (uint32_t)((bytes + (1u << MAM_UNIT_SHIFT) - 1) >> MAM_UNIT_SHIFT);
 }
 
-/* Step 2, by the lanes of `mask`: whether something was in motion. */
-MAM_KFN uint32_t mam_spans_close(const struct mam_kheap *heap, uint32_t mask)
-{
-	uint32_t block = mam_popc32(mask & ((1u << mam_lane()) - 1)), doubt = 0;
+/* What a look at all blocks says. */
+struct mam_kspans {
+	uint32_t doubt;  /* something was in motion, or a slab was closed */
+	uint32_t closes; /* slabs that were closed ever */
+};
 
+/* Step 2, by the lanes of `mask`; the same in all. */
+MAM_KFN struct mam_kspans mam_spans_close(const struct mam_kheap *heap, uint32_t mask)
+{
+	uint32_t block = mam_popc32(mask & ((1u << mam_lane()) - 1)), rest, sum = 0;
+	struct mam_kspans all;
+	struct mam_klook look;
+
+	all.doubt = 0;
+	all.closes = 0;
 	MAM_ROLLED
-	for (; block < heap->blocks; block += mam_popc32(mask))
-		doubt |= mam_pass_block(heap, 0, block).doubt;
+	for (; block < heap->blocks; block += mam_popc32(mask)) {
+		look = mam_pass_block(heap, 0, block);
+		all.doubt |= look.doubt | look.closed;
+		sum += look.closes;
+	}
 	mam_warp_sync(mask);
-	return mam_warp_ballot(mask, doubt != 0);
+	all.doubt = mam_warp_ballot(mask, all.doubt != 0);
+	MAM_ROLLED
+	for (rest = mask; rest; rest &= rest - 1)
+		all.closes += mam_warp_shuffle32(mask, sum, mam_ffs32(rest) - 1);
+	return all;
 }
 
 /* `n` units for each lane of `mask`, which are those that are here; NULL: there are none. */
 MAM_KSLOW void *mam_spans_take(struct mam_kheap *heap, uint32_t mask, uint32_t n)
 {
+	uint32_t needy = mask, passes, page = MAM_NO_PAGE;
+	struct mam_kspans all, before;
 	struct mam_kfound found;
-	uint32_t needy, passes, doubt, page = MAM_NO_PAGE;
 
+	before.doubt = 1;
+	before.closes = 0;
 	mam_kwalk_start(&found.walk, heap->units);
-	needy = mask;
 	MAM_ROLLED
 	for (passes = 0; passes < MAM_SPAN_PASSES_MAX; passes++) {
-		if (passes == 1)
-			mam_returns_drain(heap);
-		doubt = passes ? mam_spans_close(heap, mask) : 1;
 		if (needy >> mam_lane() & 1) {
 			found = mam_runs_take_warp(heap->units, found.walk, needy, n);
 			page = found.page;
 		}
 		mam_warp_sync(mask);
 		needy = mam_warp_ballot(mask, page == MAM_NO_PAGE);
-		if (!needy || !doubt)
+		if (!needy)
 			break;
-		mam_scan_pause(passes);
+		if (!passes)
+			mam_returns_drain(heap);
+		all = mam_spans_close(heap, mask);
+		/* What was in the way is still there, and nobody may close it. */
+		if (!before.doubt && !all.doubt && all.closes == before.closes)
+			break;
+		before = all;
+		if (passes)
+			mam_scan_pause(passes);
 	}
 	if (page == MAM_NO_PAGE) {
 		mam_object_tally_add(
