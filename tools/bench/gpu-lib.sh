@@ -102,7 +102,7 @@ sanitize() # TOOL WHOM WHAT OPTION...
 	sanitize_what=$3
 	shift 3
 	[ "$(left)" -gt 8 ] || { say "compute-sanitizer $sanitize_tool, $sanitize_whom: no time left"; return; }
-	BENCH_GRACE=60 timeout -k 5 "$(left)" "$sanitizer" --tool "$sanitize_tool" --error-exitcode 9 \
+	BENCH_GRACE=60 timeout -k 5 "$(left)" "$sanitizer" --tool "$sanitize_tool" --target-processes all --error-exitcode 9 \
 		"$mam" bench "$sanitize_what" --smoke "$@" -p > "$work/words" 2>&1
 	sanitize_status=$?
 	cat "$work/words" >> "$log"
