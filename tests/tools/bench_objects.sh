@@ -239,6 +239,9 @@ else
 	LAUNCHED=$scratch/launched idle --allocators rw --only w3
 	same "idle: 1K lone lanes are 1K warps" "get 128 256" "$(grep '^get ' "$scratch/launched" | sort -u)"
 	same "idle: --only" "" "$(grep '^device' "$scratch/idle.csv" | grep -v '^device-\(w3\|launch\),')"
+	rm -f "$scratch/launched"
+	LAUNCHED=$scratch/launched idle --allocators bump --only w4
+	same "idle: churn is made small" "churn 64 256" "$(grep '^churn ' "$scratch/launched" | sort -u)"
 	TWICE=1 idle --allocators rw,crw --only w1
 	same "an overlap: exit status is good, it was not mam's" 0 $?
 	same "an overlap: no time" "1 0" "$(rows '^device-w1,rw,16B 1K,wrong,1') $(rows '^device-w1,rw,16B 1K,us')"
