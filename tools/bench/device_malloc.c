@@ -6,8 +6,8 @@
  * First a pass that is not timed, whose objects are checked; then a few rounds that are not told,
  * until the heap is as it will be from then on; then those whose medians are told; and what the
  * last one handed out is checked once more. A heap that takes nothing back begins each round anew.
- * Of a kernel that takes DEVICE_LONG_US or more, the first one's time is told: nobody waits for a median of
- * seconds.
+ * Of a kernel that takes DEVICE_LONG_US or more, the first one's time is told: nobody waits for a
+ * median of seconds.
  */
 #include "device_play.h"
 #include "gpu.h"

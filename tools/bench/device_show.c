@@ -3,8 +3,8 @@
  * device_show.c - the results of `mam bench device` for people, and keys for scripts.
  *
  * A table a number, a line a cell. First how many times better mam is than the best of others: of
- * those that serve any size, of pages of a fitting size, of bare counters; more than 1 is better, whether
- * the number is a rate or a cost. Then what each has. `!` stands behind a number when somebody got
+ * those that serve any size, of pages of a fitting size, of bare counters; more than 1 is better,
+ * whether the number is a rate or a cost. Then what each has. `!` stands behind a number when somebody got
  * nothing, `wrong` in place of one when the checks found what must not be, `lost` where a kernel
  * did not come back or took the device with it. The targets come last, where they are seen.
  */

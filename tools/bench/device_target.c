@@ -4,8 +4,8 @@
  *
  * The best of others is looked for in three groups, since they are not after the same: those that
  * serve any size and take it back; published allocators of pages, whose page is made to fit what
- * the cell asks for; and bare counters, which take nothing back and are what can be had at most. Who was found wrong is in
- * none, and neither is who served some of the askers only.
+ * the cell asks for; and bare counters, which take nothing back and are what can be had at most.
+ * Who was found wrong is in none, and neither is who served some of the askers only.
  */
 #include <stdio.h>
 #include <string.h>
