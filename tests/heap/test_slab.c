@@ -312,6 +312,26 @@ START_TEST(open_against_open)
 }
 END_TEST
 
+/* Who is told to look again at a place: while a slab of the class begins there, or has room. */
+START_TEST(open_says)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+	struct mam_kheap *heap = kit->heap;
+
+	ck_assert(mam_slab_open(heap, 4, 1));
+	ck_assert(mam_books_words(heap, 4)[1] == okit_all_slots(4));
+	ck_assert(mam_slab_open(heap, 4, 1) && !mam_slab_open(heap, 5, 1));
+	ck_assert(motion_claim(kit, 4, 1, okit_all_slots(4)) == okit_all_slots(4));
+	ck_assert(!mam_slab_open(heap, 4, 1));
+	ck_assert(!okit_check(kit));
+	ck_assert(motion_ground(kit, 4, 2, mam_pages_bits(heap->units)[0]));
+	ck_assert(mam_slab_open(heap, 4, 2) && mam_slab_open(heap, 5, 2));
+	mam_owners_set(heap, 8, 4, 4 + MAM_OWNER_MOVING);
+	ck_assert(mam_slab_open(heap, 4, 2) && !mam_slab_open(heap, 5, 2));
+	okit_destroy(kit);
+}
+END_TEST
+
 /* Twelve units are free: a run of 9 or of 12 against a slab of 8, of 4, of 2, or two of these. */
 static void begin_twelve(void *argument)
 {
@@ -450,6 +470,7 @@ int main(void)
 	tcase_add_test(tcase, close_against_free);
 	tcase_add_loop_test(tcase, given_back_by_several, 0, 4);
 	tcase_add_test(tcase, open_against_open);
+	tcase_add_test(tcase, open_says);
 	tcase_add_test(tcase, open_against_run);
 	tcase_add_test(tcase, anything);
 	return kit_run(tcase, "heap/slab");
