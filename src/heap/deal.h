@@ -28,6 +28,29 @@ MAM_KFN uint32_t mam_deal_before(uint32_t mask, uint32_t lower, uint32_t n)
 	return sum;
 }
 
+/* Step 2: a lane of `mask` has won `won` of `word`. Gives the caller's slot. */
+MAM_KFN struct mam_kslot mam_deal_out(uint32_t mask, uint32_t needy, uint32_t word, uint64_t won,
+				      struct mam_kslot mine)
+{
+	uint32_t lower = (1u << mam_lane()) - 1, rank = mam_popc32(needy & lower), from, who, of;
+	uint32_t before = mam_deal_before(mask, mask & lower, mam_popc64(won));
+	uint32_t winners = mam_warp_ballot(mask, won != 0);
+	uint64_t those;
+
+	MAM_ROLLED
+	for (; winners; winners &= winners - 1) {
+		who = mam_ffs32(winners) - 1;
+		those = mam_warp_shuffle64(mask, won, who);
+		of = mam_warp_shuffle32(mask, word, who);
+		from = rank - mam_warp_shuffle32(mask, before, who);
+		if (needy >> mam_lane() & 1 && from < mam_popc64(those)) {
+			mine.slot = mam_slots_pick(those, from);
+			mine.word = of;
+		}
+	}
+	return mine;
+}
+
 /*
  * Steps 1 and 2, by the lanes of `mask`, for those of `needy`. A lane looks at `word`, of which it
  * has `seen`. Gives the caller's slot.
@@ -36,8 +59,8 @@ MAM_KFN struct mam_kslot mam_deal(const struct mam_kheap *heap, uint32_t mask, u
 				  uint64_t traits, uint32_t word, uint64_t seen,
 				  struct mam_kslot mine)
 {
-	uint32_t lower = mask & ((1u << mam_lane()) - 1), need = mam_popc32(needy), before, winners;
-	uint32_t have = mam_popc64(seen), share, who;
+	uint32_t lower = mask & ((1u << mam_lane()) - 1), need = mam_popc32(needy), before;
+	uint32_t have = mam_popc64(seen), share;
 	uint64_t won = 0;
 
 	have = have < need ? have : need;
@@ -46,25 +69,9 @@ MAM_KFN struct mam_kslot mam_deal(const struct mam_kheap *heap, uint32_t mask, u
 	share = have < share ? have : share;
 	if (share) {
 		won = mam_slots_lowest(seen, share);
-		seen = mam_slots_claim(mam_traits_words(heap, traits), word, won);
-		won &= seen;
+		won &= mam_slots_claim(mam_traits_words(heap, traits), word, won);
 	}
-	have = mam_popc64(won);
-	before = mam_deal_before(mask, lower, have);
-	share = mam_popc32(needy & lower);
-	winners = mam_warp_ballot(mask, won != 0);
-	MAM_ROLLED
-	for (; winners; winners &= winners - 1) {
-		who = mam_ffs32(winners) - 1;
-		seen = mam_warp_shuffle64(mask, won, who);
-		have = mam_warp_shuffle32(mask, word, who);
-		need = share - mam_warp_shuffle32(mask, before, who);
-		if (needy >> mam_lane() & 1 && need < mam_popc64(seen)) {
-			mine.slot = mam_slots_pick(seen, need);
-			mine.word = have;
-		}
-	}
-	return mine;
+	return mam_deal_out(mask, needy, word, won, mine);
 }
 
 #endif

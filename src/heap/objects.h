@@ -53,10 +53,10 @@ MAM_KFN struct mam_kslot mam_objects_claim_lone(const struct mam_kheap *heap, ui
 
 /*
  * Step 1 for lanes of one class. A lane is served by the word of its rank; the first of those that
- * share a word claims for them.
+ * share a word claims for them, or has them already: `had`.
  */
 MAM_KFN struct mam_kslot mam_objects_claim(const struct mam_kheap *heap, uint32_t mask,
-					   uint64_t traits)
+					   uint64_t traits, bool had)
 {
 	uint32_t lanes = mam_popc32(mask), rank = mam_popc32(mask & ((1u << mam_lane()) - 1));
 	uint32_t leader = mam_ffs32(mask) - 1, round = 1u << mam_traits_round_shift(traits);
@@ -70,7 +70,9 @@ MAM_KFN struct mam_kslot mam_objects_claim(const struct mam_kheap *heap, uint32_
 		lanes = lanes < round ? lanes : round;
 		rank &= round - 1;
 	}
-	if (!rank && mine.word < heap->blocks << mam_traits_words_shift(traits))
+	if (had)
+		lost = 0;
+	else if (!rank && mine.word < heap->blocks << mam_traits_words_shift(traits))
 		lost = ~(uint32_t)(mam_slots_claim(mam_traits_words(heap, traits), mine.word,
 						   mam_bits_span(mine.slot, lanes)) >>
 				   mine.slot);
@@ -86,22 +88,25 @@ MAM_KFN struct mam_kslot mam_objects_claim(const struct mam_kheap *heap, uint32_
 MAM_KFN struct mam_kslot mam_objects_settle(const struct mam_kheap *heap, uint32_t mask,
 					    uint32_t class_)
 {
+	const struct mam_kheap head = mam_head_read(heap);
 	uint32_t lanes = mam_popc32(mask), rank = mam_popc32(mask & ((1u << mam_lane()) - 1)), tries;
 	uint64_t traits = mam_traits_of(class_);
-	uint32_t round = mam_traits_round_shift(traits);
-	uint32_t word = mam_handle_home(heap, traits, mam_handle_warp(), lanes).word + rank;
-	struct mam_kslot mine;
-	bool again;
+	uint32_t round = 1u << mam_traits_round_shift(traits), word, share;
+	struct mam_kslot home = mam_handle_home(&head, traits, mam_handle_warp(), lanes), mine;
+	enum mam_opening opening;
 
+	word = home.word + rank / round;
+	share = lanes - rank < round ? lanes - rank : round;
 	MAM_ROLLED
 	for (tries = 0; tries < MAM_SETTLE_TRIES; tries++) {
-		again = false;
-		if (rank << round < lanes && word < heap->blocks << mam_traits_words_shift(traits) &&
-		    !mam_slots_load(mam_traits_words(heap, traits), word))
-			again = mam_slab_open(heap, class_, word);
-		again = mam_warp_ballot(mask, again);
-		mine = mam_objects_claim(heap, mask, traits);
-		if (!again || mam_warp_ballot(mask, mine.slot != MAM_NO_SLOT))
+		opening = MAM_OPEN_NOT;
+		if (!(rank % round) && word < head.blocks << mam_traits_words_shift(traits) &&
+		    !mam_slots_load(mam_traits_words(&head, traits), word))
+			opening = mam_slab_open(heap, class_, word,
+						mam_bits_span(home.slot, share));
+		mine = mam_objects_claim(&head, mask, traits, opening == MAM_OPEN_DONE);
+		if (!mam_warp_ballot(mask, opening == MAM_OPEN_LATER) ||
+		    mam_warp_ballot(mask, mine.slot != MAM_NO_SLOT))
 			break;
 	}
 	return mine;
@@ -118,13 +123,12 @@ MAM_KSLOW void *mam_objects_search(struct mam_kheap *heap, uint32_t mask, size_t
 		mam_objects_wrong(heap);
 		return NULL;
 	}
+	if (mam_lane() == mam_ffs32(mask) - 1)
+		MAM_STEPS_ADD(heap, searches, 1);
 	class_ = class_ ? class_ : 1;
 	one = mam_warp_shuffle32(mask, class_, mam_ffs32(mask) - 1);
-	if (!mam_warp_ballot(mask, mine.slot != MAM_NO_SLOT || class_ != one)) {
-		const struct mam_kheap head = mam_head_read(heap);
-
-		mine = mam_objects_settle(&head, mask, class_);
-	}
+	if (!mam_warp_ballot(mask, mine.slot != MAM_NO_SLOT || class_ != one))
+		mine = mam_objects_settle(heap, mask, class_);
 	mine = mam_seek(heap, mask, class_, mine);
 	if (mine.slot < MAM_NO_SLOT)
 		object = mam_books_at(heap, class_, mine.word, mine.slot);
@@ -161,7 +165,7 @@ MAM_KFN void *mam_objects_alloc(struct mam_kheap *heap, size_t bytes)
 	} else if (!mam_warp_ballot(mask, class_ != mam_warp_shuffle32(mask, class_,
 								       mam_ffs32(mask) - 1))) {
 		if (class_)
-			mine = mam_objects_claim(&head, mask, traits);
+			mine = mam_objects_claim(&head, mask, traits, false);
 	}
 	if (mam_warp_ballot(mask, mine.slot >= MAM_NO_SLOT))
 		return mam_objects_search(heap, mask, bytes, mine);

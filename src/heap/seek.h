@@ -88,9 +88,10 @@ MAM_KSLOW struct mam_kslot mam_seek_walk(const struct mam_kheap *heap, uint32_t 
 {
 	const struct mam_kheap head = mam_head_read(heap);
 	uint32_t lanes = mam_popc32(mask), rank = mam_popc32(mask & ((1u << mam_lane()) - 1));
-	uint64_t traits = mam_traits_of(class_), seen, taken;
+	uint64_t traits = mam_traits_of(class_), seen, taken, won;
 	uint32_t count = head.blocks << mam_traits_words_shift(traits), word, looks, generation;
-	bool few = 2 * mam_popc32(needy) < lanes, own, open;
+	bool few = 2 * mam_popc32(needy) < lanes, own;
+	enum mam_opening opening;
 
 	generation = mam_warp_shuffle32(mask, mam_handle_get(&head, class_), mam_ffs32(mask) - 1);
 	MAM_ROLLED
@@ -114,73 +115,30 @@ MAM_KSLOW struct mam_kslot mam_seek_walk(const struct mam_kheap *heap, uint32_t 
 				taken = mam_bitmap_load(mam_pages_bits(head.units),
 							mam_slab_block(traits, word));
 		}
-		open = !seen && !(taken & mam_slab_span(traits, word)) &&
-		       mam_slab_open(heap, class_, word);
-		if (mam_warp_ballot(mask, open))
-			continue;
-		if (mam_warp_ballot(mask, seen != 0)) {
-			mine = mam_deal(&head, mask, needy, traits, word, seen, mine);
-			needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT) & needy;
-			if (!needy)
-				break;
+		won = 0;
+		opening = MAM_OPEN_NOT;
+		if (!seen && !(taken & mam_slab_span(traits, word))) {
+			won = mam_slots_lowest(mam_slots_all(traits),
+					       mam_popc32(needy) - rank * mam_traits_slots(traits));
+			opening = mam_slab_open(heap, class_, word, won);
+			won = opening == MAM_OPEN_DONE ? won : 0;
 		}
+		if (mam_warp_ballot(mask, opening == MAM_OPEN_DONE))
+			mine = mam_deal_out(mask, needy, word, won, mine);
+		else if (mam_warp_ballot(mask, opening == MAM_OPEN_LATER))
+			continue;
+		else if (mam_warp_ballot(mask, seen != 0))
+			mine = mam_deal(&head, mask, needy, traits, word, seen, mine);
+		needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT) & needy;
+		if (!needy)
+			break;
 		generation++;
 	}
-	if (generation && mam_lane() == mam_ffs32(mask) - 1)
-		mam_handle_set(&head, class_, generation);
-	return mine;
-}
-
-/* A pass over everything, by all lanes of `mask`, for those of `needy`, which want this class. */
-MAM_KSLOW struct mam_kslot mam_seek_pass(struct mam_kheap *heap, uint32_t mask, uint32_t needy,
-					 uint32_t class_, struct mam_kslot mine)
-{
-	uint32_t rank = mam_popc32(mask & ((1u << mam_lane()) - 1)), next, block, passes, doubt, order;
-	uint32_t shift = 63 - mam_clz64(mam_popc32(mask)), leader = mam_ffs32(mask) - 1;
-	uint64_t traits = mam_traits_of(class_), seen;
-	struct mam_klook look;
-
-	mam_returns_drain(heap);
-	mam_warp_sync(mask);
-	order = mam_warp_shuffle32(mask, mam_walk_mix((uint32_t)mam_clock()), leader);
-	MAM_ROLLED
-	for (passes = 0; passes < MAM_PASSES_MAX; passes++) {
-		doubt = 0;
-		next = 0;
-		block = mam_tour_next(heap->blocks, shift, order, &next);
-		MAM_ROLLED
-		while (block != MAM_TOUR_END) {
-			look.word = MAM_NO_WORD;
-			look.doubt = 0;
-			if (rank < 1u << shift && block + rank < heap->blocks)
-				look = mam_pass_block(heap, class_, block + rank);
-			doubt |= look.doubt;
-			seen = 0;
-			if (look.word != MAM_NO_WORD) {
-				seen = mam_slots_load(mam_traits_words(heap, traits), look.word);
-				if (!seen)
-					(void)mam_slab_open(heap, class_, look.word);
-			}
-			mam_warp_sync(mask);
-			if (!mam_warp_ballot(mask, look.word != MAM_NO_WORD)) {
-				block = mam_tour_next(heap->blocks, shift, order, &next);
-				continue;
-			}
-			/* As long as these blocks have room. */
-			mine = mam_deal(heap, mask, needy, traits, look.word, seen, mine);
-			needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT) & needy;
-			if (!needy)
-				return mine;
-		}
-		if (!mam_warp_ballot(mask, doubt != 0))
-			break;
-		mam_scan_pause(passes);
+	if (mam_lane() == mam_ffs32(mask) - 1) {
+		MAM_STEPS_ADD(heap, looks, looks);
+		if (generation)
+			mam_handle_set(&head, class_, generation);
 	}
-	if (mam_lane() == leader)
-		mam_object_tally_add(heap,
-				     passes < MAM_PASSES_MAX ? MAM_OBJECT_FULL
-							     : MAM_OBJECT_CONTENDED,
-				     mam_popc32(needy));
 	return mine;
 }
 
@@ -203,6 +161,68 @@ MAM_KFN uint64_t mam_seek_grab(uint64_t *word, uint64_t seen, uint32_t n, uint32
 		seen &= ~chosen;
 	}
 	return won;
+}
+
+/* A pass over everything, by all lanes of `mask`, for those of `needy`, which want this class. */
+MAM_KSLOW struct mam_kslot mam_seek_pass(struct mam_kheap *heap, uint32_t mask, uint32_t needy,
+					 uint32_t class_, struct mam_kslot mine)
+{
+	uint32_t rank = mam_popc32(mask & ((1u << mam_lane()) - 1)), next, block, passes, doubt, order;
+	uint32_t shift = 63 - mam_clz64(mam_popc32(mask)), leader = mam_ffs32(mask) - 1;
+	uint64_t traits = mam_traits_of(class_), seen, won, *word;
+	struct mam_klook look;
+	uint32_t ready;
+
+	mam_returns_drain(heap);
+	mam_warp_sync(mask);
+	order = mam_warp_shuffle32(mask, mam_walk_mix((uint32_t)mam_clock()), leader);
+	MAM_ROLLED
+	for (passes = 0; passes < MAM_PASSES_MAX; passes++) {
+		if (mam_lane() == leader)
+			MAM_STEPS_ADD(heap, passes, 1);
+		doubt = 0;
+		next = 0;
+		block = mam_tour_next(heap->blocks, shift, order, &next);
+		MAM_ROLLED
+		while (block != MAM_TOUR_END) {
+			look.word = MAM_NO_WORD;
+			look.doubt = 0;
+			if (rank < 1u << shift && block + rank < heap->blocks)
+				look = mam_pass_block(heap, class_, block + rank);
+			doubt |= look.doubt;
+			mam_warp_sync(mask);
+			ready = mam_warp_ballot(mask, look.word != MAM_NO_WORD);
+			if (!ready) {
+				block = mam_tour_next(heap->blocks, shift, order, &next);
+				continue;
+			}
+			/* The first that found room, as long as these blocks have some. */
+			seen = 0;
+			if (ready >> mam_lane() & 1 && !(ready & ((1u << mam_lane()) - 1))) {
+				word = &mam_traits_words(heap, traits)[look.word];
+				won = mam_slots_lowest(mam_slots_all(traits), mam_popc32(needy));
+				if (mam_slots_load(word, 0))
+					seen = mam_seek_grab(word, mam_slots_load(word, 0),
+							     mam_popc32(needy), order, traits);
+				else if (mam_slab_open(heap, class_, look.word, won) ==
+					 MAM_OPEN_DONE)
+					seen = won;
+			}
+			mine = mam_deal_out(mask, needy, look.word, seen, mine);
+			needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT) & needy;
+			if (!needy)
+				return mine;
+		}
+		if (!mam_warp_ballot(mask, doubt != 0))
+			break;
+		mam_scan_pause(passes);
+	}
+	if (mam_lane() == leader)
+		mam_object_tally_add(heap,
+				     passes < MAM_PASSES_MAX ? MAM_OBJECT_FULL
+							     : MAM_OBJECT_CONTENDED,
+				     mam_popc32(needy));
+	return mine;
 }
 
 /*
@@ -242,11 +262,16 @@ MAM_KSLOW struct mam_kslot mam_seek_mixed(const struct mam_kheap *heap, uint32_t
 			seen = mam_slots_load(words, word);
 			taken = mam_bitmap_load(mam_pages_bits(head.units),
 						mam_slab_block(traits, word));
-			if (!seen && !(taken & mam_slab_span(traits, word)) &&
-			    mam_slab_open(heap, class_, word))
-				seen = mam_slots_load(words, word);
-			won = mam_seek_grab(&words[word], seen, mam_popc32(needy),
-					    warp * MAM_WALK_GOLDEN >> 16, traits);
+			if (!seen && !(taken & mam_slab_span(traits, word))) {
+				won = mam_slots_lowest(mam_slots_all(traits), mam_popc32(needy));
+				if (mam_slab_open(heap, class_, word, won) != MAM_OPEN_DONE) {
+					won = 0;
+					seen = mam_slots_load(words, word);
+				}
+			}
+			if (seen)
+				won = mam_seek_grab(&words[word], seen, mam_popc32(needy),
+						    warp * MAM_WALK_GOLDEN >> 16, traits);
 		}
 		won = mam_warp_shuffle64(mask, won, leader);
 		rank = mam_popc32(needy & ((1u << mam_lane()) - 1));
@@ -255,6 +280,8 @@ MAM_KSLOW struct mam_kslot mam_seek_mixed(const struct mam_kheap *heap, uint32_t
 			mine.word = word;
 		}
 	}
+	if (mam_lane() == mam_ffs32(mask) - 1)
+		MAM_STEPS_ADD(heap, looks, looks);
 	return mine;
 }
 

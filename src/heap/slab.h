@@ -6,7 +6,7 @@
  * To open the slab that has word w of its class:
  * 1. take its units, all or none: one compare-and-swap on the block's word, an OR if it is one unit;
  * 2. owners: the class, and MOVING in the first;
- * 3. publish: store w, all slots free, released. Until then w is 0, and no claim wins anything;
+ * 3. publish: store w, with the slots that stay free, released. Until then w is 0, and no claim wins anything;
  * 4. owners: MOVING goes.
  *
  * To close it:
@@ -83,23 +83,33 @@ MAM_KFN void mam_slab_publish(const struct mam_kheap *heap, uint32_t class_, uin
 	mam_owners_settle(heap, unit);
 }
 
+enum mam_opening {
+	MAM_OPEN_NOT,   /* its units are taken */
+	MAM_OPEN_LATER, /* somebody else is about to open it, or has: look again */
+	MAM_OPEN_DONE,
+};
+
 /*
- * Opens it if its units are free. Says whether to look there again: it is open now, or somebody else
- * is about to open it, or has; not if it is full.
+ * Opens it if its units are free; the slots of `mine`, one at least, are the caller's then: nobody
+ * ever sees it idle before it was used, and closes it.
  */
-MAM_KSLOW bool mam_slab_open(const struct mam_kheap *heap, uint32_t class_, uint32_t word)
+MAM_KSLOW enum mam_opening mam_slab_open(const struct mam_kheap *heap, uint32_t class_,
+					 uint32_t word, uint64_t mine)
 {
 	uint64_t traits = mam_traits_of(class_), *bits = mam_pages_bits(heap->units), taken;
 	uint32_t owner;
 
 	taken = mam_bitmap_load(bits, mam_slab_block(traits, word));
 	if (!(taken & mam_slab_span(traits, word)) && mam_slab_ground(heap, traits, word, taken)) {
-		mam_slab_publish(heap, class_, traits, word, mam_slots_all(traits));
-		return true;
+		mam_slab_publish(heap, class_, traits, word, mam_slots_all(traits) & ~mine);
+		MAM_STEPS_ADD(heap, opened, 1);
+		return MAM_OPEN_DONE;
 	}
 	owner = mam_owners_load(heap, mam_slab_unit(traits, word));
 	return !owner || owner == class_ + MAM_OWNER_MOVING ||
-	       mam_slots_load(mam_traits_words(heap, traits), word);
+			       mam_slots_load(mam_traits_words(heap, traits), word)
+		       ? MAM_OPEN_LATER
+		       : MAM_OPEN_NOT;
 }
 
 /* False: it has a slot that is not free, or somebody else does that. */

@@ -14,6 +14,12 @@
 #include "heap/bitmap.h"
 #include "heap/books.h"
 
+/* Counts one kind of steps, in the row of the calling warp. */
+#define MAM_STEPS_ADD(heap, kind, n)                                                             \
+	((void)mam_atomic_add64(                                                                 \
+		&(heap)->steps[(mam_smid() * 64 + mam_warpid()) & (heap)->columns].kind,         \
+		(uint64_t)(n), MAM_RELAXED, MAM_AT_DEVICE))
+
 /* The word of a slab of which all slots are free. */
 MAM_KFN uint64_t mam_slots_all(uint64_t traits)
 {
