@@ -318,16 +318,22 @@ START_TEST(open_says)
 	struct okit *kit = okit_create(1, 1, NULL);
 	struct mam_kheap *heap = kit->heap;
 
-	ck_assert(mam_slab_open(heap, 4, 1));
-	ck_assert(mam_books_words(heap, 4)[1] == okit_all_slots(4));
-	ck_assert(mam_slab_open(heap, 4, 1) && !mam_slab_open(heap, 5, 1));
+	/* Who opens it has what it asked for, and the rest is free. */
+	ck_assert(mam_slab_open(heap, 4, 1, 5) == MAM_OPEN_DONE);
+	ck_assert(mam_books_words(heap, 4)[1] == (okit_all_slots(4) & ~(uint64_t)5));
+	ck_assert(mam_slots_release(mam_books_words(heap, 4), 1, 5) ==
+		  (okit_all_slots(4) & ~(uint64_t)5));
+	ck_assert(mam_slab_open(heap, 4, 1, 1) == MAM_OPEN_LATER);
+	ck_assert(mam_slab_open(heap, 5, 1, 1) == MAM_OPEN_NOT);
 	ck_assert(motion_claim(kit, 4, 1, okit_all_slots(4)) == okit_all_slots(4));
-	ck_assert(!mam_slab_open(heap, 4, 1));
+	ck_assert(mam_slab_open(heap, 4, 1, 1) == MAM_OPEN_NOT);
 	ck_assert(!okit_check(kit));
 	ck_assert(motion_ground(kit, 4, 2, mam_pages_bits(heap->units)[0]));
-	ck_assert(mam_slab_open(heap, 4, 2) && mam_slab_open(heap, 5, 2));
+	ck_assert(mam_slab_open(heap, 4, 2, 1) == MAM_OPEN_LATER);
+	ck_assert(mam_slab_open(heap, 5, 2, 1) == MAM_OPEN_LATER);
 	mam_owners_set(heap, 8, 4, 4 + MAM_OWNER_MOVING);
-	ck_assert(mam_slab_open(heap, 4, 2) && !mam_slab_open(heap, 5, 2));
+	ck_assert(mam_slab_open(heap, 4, 2, 1) == MAM_OPEN_LATER);
+	ck_assert(mam_slab_open(heap, 5, 2, 1) == MAM_OPEN_NOT);
 	okit_destroy(kit);
 }
 END_TEST
