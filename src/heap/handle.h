@@ -8,6 +8,10 @@
  * the claim's old value tells what was won. Who finds it full goes on to the next generation: home
  * as if as many warps more had come before.
  *
+ * What lost, on an H100: homes scattered by the golden section, of which some fall together, 4 times
+ * slower at 8 KiB; homes of one block by turns, 1.2 times slower for lone lanes, as their words
+ * share a line.
+ *
  * A handle is a number for each class in the row of the warp's place on its SM: who wrote it, and
  * the generation in which it found room. Only who wrote it heeds it: it is for warps that ask again
  * while they hold what they got. It is a hint, written and read without order. 0 says nothing.

@@ -17,7 +17,12 @@
  *
  * Whoever gets an object sees what its last holder wrote before giving it back.
  *
- * Bound: one atomic for a class of a warp where the handle has room; MAM_SEEK_LOOKS looks, then the
+ * What lost, on an H100, a million threads: the word where the warp's place on its SM found room last
+ * in place of the home, 2.5 times slower, as that is another warp's home; a hint written by each
+ * free, 1.3 times; sizes by arithmetic in place of a table, and the head read where it is needed,
+ * 1.6 times; releases without order would be 1.1 times faster, and wrong.
+ *
+ * Bound: one atomic for a class of a warp where the home has room; MAM_SEEK_LOOKS looks, then the
  * size of the heap in round trips, to find the last slot or none.
  */
 #ifndef MAM_HEAP_OBJECTS_H
