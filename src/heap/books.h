@@ -55,8 +55,8 @@ struct mam_tallies {
 struct mam_steps {
 	uint64_t searches; /* groups of lanes that did not find room at once; atomic, as all here */
 	uint64_t looks;
-	uint64_t opened; /* slabs */
 	uint64_t passes; /* over everything */
+	uint64_t pad;
 };
 
 /*

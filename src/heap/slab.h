@@ -102,7 +102,6 @@ MAM_KSLOW enum mam_opening mam_slab_open(const struct mam_kheap *heap, uint32_t 
 	taken = mam_bitmap_load(bits, mam_slab_block(traits, word));
 	if (!(taken & mam_slab_span(traits, word)) && mam_slab_ground(heap, traits, word, taken)) {
 		mam_slab_publish(heap, class_, traits, word, mam_slots_all(traits) & ~mine);
-		MAM_STEPS_ADD(heap, opened, 1);
 		return MAM_OPEN_DONE;
 	}
 	owner = mam_owners_load(heap, mam_slab_unit(traits, word));
