@@ -162,6 +162,7 @@ MAM_KFN void *mam_objects_alloc(struct mam_kheap *heap, size_t bytes)
 	/* No branch of its own, so that all of the head is read at once. */
 	class_ = mam_objects_serves(&head) ? class_ : 0;
 	traits = mam_traits_of(class_);
+	mine.word = 0;
 	mine.slot = class_ ? MAM_NO_SLOT : MAM_SLOT_OUT;
 	mask = mam_warp_active();
 	if (!(mask & (mask - 1))) {

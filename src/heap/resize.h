@@ -77,7 +77,7 @@ MAM_KFN void *mam_objects_calloc(struct mam_kheap *heap, size_t n, size_t bytes)
 	return object;
 }
 
-MAM_KSLOW void *mam_objects_realloc(struct mam_kheap *heap, void *object, size_t bytes)
+MAM_KFN void *mam_objects_realloc(struct mam_kheap *heap, void *object, size_t bytes)
 {
 	size_t usable = heap && object ? mam_objects_usable(heap, object) : 0;
 	void *fresh;

@@ -46,7 +46,7 @@
 MAM_KFN bool mam_objects_free(struct mam_kheap *heap, void *object);
 
 /* Steps 1 to 4 until there is nothing, by the lanes of `mask`, which are those that are here. */
-MAM_KSLOW void mam_returns_take(struct mam_kheap *heap, uint32_t mask)
+MAM_KFN void mam_returns_take(struct mam_kheap *heap, uint32_t mask)
 {
 	struct mam_returns *returns = heap->returns;
 	uint32_t leader = mam_ffs32(mask) - 1;

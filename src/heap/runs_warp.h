@@ -217,8 +217,8 @@ MAM_KFN uint32_t mam_runs_take_packed(MAM_GLOBAL struct mam_pages *pages, struct
 }
 
 /* A run of `n` pages, two at least, for each lane of `mask`, which are those that are here. */
-MAM_KSLOW struct mam_kfound mam_runs_take_warp(MAM_GLOBAL struct mam_pages *pages,
-					       struct mam_kwalk walk, uint32_t mask, uint32_t n)
+MAM_KFN struct mam_kfound mam_runs_take_here(MAM_GLOBAL struct mam_pages *pages,
+					     struct mam_kwalk walk, uint32_t mask, uint32_t n)
 {
 	uint32_t leader = mam_ffs32(mask) - 1, needy, who, least, page;
 	struct mam_kfound found;
@@ -262,6 +262,13 @@ MAM_KSLOW struct mam_kfound mam_runs_take_warp(MAM_GLOBAL struct mam_pages *page
 	walk.state += mam_lane() * MAM_WALK_GOLDEN;
 	found.walk = walk;
 	return found;
+}
+
+/* The same, not inlined. */
+MAM_KSLOW struct mam_kfound mam_runs_take_warp(MAM_GLOBAL struct mam_pages *pages,
+					       struct mam_kwalk walk, uint32_t mask, uint32_t n)
+{
+	return mam_runs_take_here(pages, walk, mask, n);
 }
 
 /*

@@ -22,6 +22,11 @@
  * twice as long. To open a slab with all its slots free and claim them afterwards: passes close it
  * in between, and a heap that is half full of mixed sizes stood still for seconds.
  *
+ * All of it is inlined into one function that is not (objects.h), whatever its size. In pieces that
+ * are not inlined either it was a little faster, and wrong on an H100: of the lanes of a warp that
+ * had parted, some got what others had. nvcc 13.0 does not keep apart two groups of a warp in a
+ * function with collectives that is called by another one.
+ *
  * Bound: MAM_SEEK_MIXED looks, MAM_SEEK_LOOKS for each class, then MAM_PASSES_MAX passes.
  */
 #ifndef MAM_HEAP_SEEK_H
@@ -69,7 +74,7 @@ MAM_KFN uint32_t mam_seek_seat(const struct mam_kheap *heap, uint32_t class_, ui
 }
 
 /* Where to look next, the same for all lanes of `mask`: where the class was seen, or anywhere. */
-MAM_KSLOW uint32_t mam_seek_next(const struct mam_kheap *heap, uint32_t mask, uint32_t class_)
+MAM_KFN uint32_t mam_seek_next(const struct mam_kheap *heap, uint32_t mask, uint32_t class_)
 {
 	uint32_t random = mam_walk_mix(((uint32_t)mam_clock() ^ mam_smid() << 20) +
 				       mam_lane() * MAM_WALK_GOLDEN);
@@ -89,7 +94,7 @@ MAM_KSLOW uint32_t mam_seek_next(const struct mam_kheap *heap, uint32_t mask, ui
  * All lanes of `mask` find a slot for each of `needy`, which want this class. Up to MAM_SEEK_LOOKS
  * looks.
  */
-MAM_KSLOW struct mam_kslot mam_seek_walk(const struct mam_kheap *heap, uint32_t mask,
+MAM_KFN struct mam_kslot mam_seek_walk(const struct mam_kheap *heap, uint32_t mask,
 					 uint32_t needy, uint32_t class_, struct mam_kslot mine)
 {
 	const struct mam_kheap head = mam_head_read(heap);
@@ -170,7 +175,7 @@ MAM_KFN uint64_t mam_seek_grab(uint64_t *word, uint64_t seen, uint32_t n, uint32
 }
 
 /* A pass over everything, by all lanes of `mask`, for those of `needy`, which want this class. */
-MAM_KSLOW struct mam_kslot mam_seek_pass(struct mam_kheap *heap, uint32_t mask, uint32_t needy,
+MAM_KFN struct mam_kslot mam_seek_pass(struct mam_kheap *heap, uint32_t mask, uint32_t needy,
 					 uint32_t class_, struct mam_kslot mine)
 {
 	uint32_t rank = mam_popc32(mask & ((1u << mam_lane()) - 1)), next, block, passes, doubt, order;
@@ -236,7 +241,7 @@ MAM_KSLOW struct mam_kslot mam_seek_pass(struct mam_kheap *heap, uint32_t mask, 
  * for all of it. All groups do so at once. What finds no room at home goes on to a place that many
  * homes have together, and what finds none there to one of many more. Up to MAM_SEEK_MIXED looks.
  */
-MAM_KSLOW struct mam_kslot mam_seek_mixed(const struct mam_kheap *heap, uint32_t mask,
+MAM_KFN struct mam_kslot mam_seek_mixed(const struct mam_kheap *heap, uint32_t mask,
 					  uint32_t class_, struct mam_kslot mine)
 {
 	const struct mam_kheap head = mam_head_read(heap);
@@ -298,7 +303,7 @@ MAM_KSLOW struct mam_kslot mam_seek_mixed(const struct mam_kheap *heap, uint32_t
 MAM_KFN struct mam_kslot mam_seek(struct mam_kheap *heap, uint32_t mask, uint32_t class_,
 				  struct mam_kslot mine)
 {
-	uint32_t needy, group, one;
+	uint32_t needy, group, one = 0;
 
 	needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT);
 	if (needy)

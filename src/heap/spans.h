@@ -59,7 +59,7 @@ MAM_KFN struct mam_kspans mam_spans_close(const struct mam_kheap *heap, uint32_t
 }
 
 /* `n` units for each lane of `mask`, which are those that are here; NULL: there are none. */
-MAM_KSLOW void *mam_spans_take(struct mam_kheap *heap, uint32_t mask, uint32_t n)
+MAM_KFN void *mam_spans_take(struct mam_kheap *heap, uint32_t mask, uint32_t n)
 {
 	uint32_t needy = mask, passes, page = MAM_NO_PAGE;
 	struct mam_kspans all, before;
@@ -71,7 +71,7 @@ MAM_KSLOW void *mam_spans_take(struct mam_kheap *heap, uint32_t mask, uint32_t n
 	MAM_ROLLED
 	for (passes = 0; passes < MAM_SPAN_PASSES_MAX; passes++) {
 		if (needy >> mam_lane() & 1) {
-			found = mam_runs_take_warp(heap->units, found.walk, needy, n);
+			found = mam_runs_take_here(heap->units, found.walk, needy, n);
 			page = found.page;
 		}
 		mam_warp_sync(mask);
