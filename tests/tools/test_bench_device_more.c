@@ -118,7 +118,7 @@ START_TEST(test_graph)
 	/* 32 of a vertex on average: lists of 16 to 256 bytes. */
 	struct device_cell cell = player_cell(DEVICE_GRAPH, 256, 16, 4096, 32);
 
-	cell.heap_bytes = PLAYER_HEAP / 4;
+	cell.heap_bytes = PLAYER_HEAP / 2;
 	player_play(NULL, cell);
 	player_check_all("mops", true, false);
 	ck_assert_double_eq(player_value("mam", "none"), 0);
