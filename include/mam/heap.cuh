@@ -47,7 +47,8 @@
  *	a NULL heap                             NULL, false, 0; not counted
  *
  * But what was given back and got again by another is that one's, and giving it back once more
- * takes it away. A pointer to a head that is none is undefined, and so is use after
+ * takes it away; and so it may be if the second free comes in the very moment in which another warp
+ * takes the units of the slab that the first one emptied. A pointer to a head that is none is undefined, and so is use after
  * mam_heap_destroy().
  *
  * Versions. Kernels and the library must know the same layout of a heap (MAM_HEAP_LAYOUT). Each

@@ -6,7 +6,8 @@
  * To open the slab that has word w of its class:
  * 1. take its units, all or none: one compare-and-swap on the block's word, an OR if it is one unit;
  * 2. owners: the class, and MOVING in the first;
- * 3. publish: store w, with the slots that stay free, released. Until then w is 0, and no claim wins anything;
+ * 3. publish: store w, with the slots that stay free, released. Until then w is 0, and no claim
+ *    wins anything;
  * 4. owners: MOVING goes.
  *
  * To close it:
@@ -20,7 +21,9 @@
  *
  * An old idea of where the slab is does no harm: w is 0 from 3 on, and as long as no slab of this
  * very class begins there again; then what is won is right. Nobody gives back a slot that is free,
- * but by mistake: then the owner says nothing or another class, or the bit is set already.
+ * but by mistake: then the owner says nothing or another class, or the bit is set already. Only a
+ * mistake between 3 and 4 is not seen: the owner still says the class, and the OR sets a bit of a w
+ * that is no slab's.
  *
  * Who looks at a unit that is taken and whose owner is 0 or has MOVING knows that it is in motion,
  * and waits with its conclusion (pass.h). A release of the last slot does not close: that is left
