@@ -36,7 +36,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 log=$folder/objects-$gpu_name.log
-printf '# gpu: %s\n# commit: %s\n' "$gpu" "$commit" > "$log"
+printf '# SPDX-License-Identifier: Apache-2.0\n# gpu: %s\n# commit: %s\n' "$gpu" "$commit" > "$log"
 failed=0
 
 build() # OUTPUT OPTION...
