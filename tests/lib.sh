@@ -57,6 +57,22 @@ skip() # NAME WHY
 	echo "skip - $1: $2"
 }
 
+refused_by() # COMMAND NAME STATUS TEXT ARGUMENT... - one sentence with TEXT in it; COMMAND leaves it in $scratch/err
+{
+	refused_command=$1
+	refused_name=$2
+	refused_status=$3
+	refused_text=$4
+	shift 4
+	"$refused_command" "$@"
+	same "$refused_name: exit status" "$refused_status" $?
+	if [ "$(wc -l <"$scratch/err")" -eq 1 ] && grep -q -e "$refused_text" "$scratch/err"; then
+		ok "$refused_name: one sentence"
+	else
+		not_ok "$refused_name: one sentence" "$(lib_tail "$scratch/err")"
+	fi
+}
+
 finish() # the last line of a test
 {
 	lib_finished=yes

@@ -11,19 +11,9 @@ device()
 	"$MAM" bench device "$@" >"$scratch/out" 2>"$scratch/err"
 }
 
-refused() # NAME STATUS TEXT ARGUMENT... - one sentence with TEXT in it
+refused() # NAME STATUS TEXT ARGUMENT...
 {
-	refused_name=$1
-	refused_status=$2
-	refused_text=$3
-	shift 3
-	device "$@"
-	same "$refused_name: exit status" "$refused_status" $?
-	if [ "$(wc -l <"$scratch/err")" -eq 1 ] && grep -q -e "$refused_text" "$scratch/err"; then
-		ok "$refused_name: one sentence"
-	else
-		not_ok "$refused_name: one sentence" "$(lib_tail "$scratch/err")"
-	fi
+	refused_by device "$@"
 }
 
 refused "a word too many" 2 "'now' is one word too many" now
