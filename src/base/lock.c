@@ -27,6 +27,7 @@
 #define MOST_PAUSES 512
 #define CLOCK_PAUSES 64
 #define MOST_NS 50000
+#define NS_PER_S UINT64_C(1000000000)
 
 static _Thread_local unsigned held;
 
@@ -71,7 +72,8 @@ static void back_off(unsigned *most)
 		*most *= 2;
 }
 
-void mam_lock_wait(struct mam_lock *lock)
+/* True: it is taken. */
+static bool spin(struct mam_lock *lock, uint64_t most_ns)
 {
 	unsigned most = FIRST_PAUSES;
 	uint64_t end = 0;
@@ -82,22 +84,51 @@ void mam_lock_wait(struct mam_lock *lock)
 		if (atomic_load_explicit(&lock->word, memory_order_relaxed) == 0 &&
 		    atomic_compare_exchange_weak_explicit(
 			    &lock->word, &free, 1, memory_order_acquire, memory_order_relaxed))
-			return;
+			return true;
 		if (most < CLOCK_PAUSES) {
 			/* too early to ask the clock, which takes as long */
 		} else if (end == 0) {
-			end = mam_clock_ns() + MOST_NS;
+			end = mam_clock_ns() + most_ns;
 		} else if (mam_clock_ns() > end) {
-			break;
+			return false;
 		}
 		back_off(&most);
 	}
+}
+
+void mam_lock_wait(struct mam_lock *lock)
+{
+	if (spin(lock, MOST_NS))
+		return;
 	/*
 	 * From here on the word says 2: whoever releases it must wake one, and the one woken may
 	 * not be the last.
 	 */
 	while (atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) != 0)
 		(void)syscall(SYS_futex, &lock->word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+}
+
+/*
+ * Who was woken looks at the word before it gives up, and leaves it at 2: whoever releases the lock
+ * next wakes another, if there is one. So no wake-up is lost with it.
+ */
+bool mam_lock_wait_within(struct mam_lock *lock, uint64_t most_ns)
+{
+	uint64_t began = mam_clock_ns();
+
+	if (spin(lock, most_ns < MOST_NS ? most_ns : MOST_NS))
+		return true;
+	while (atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) != 0) {
+		uint64_t gone = mam_clock_ns() - began;
+		struct timespec left;
+
+		if (gone >= most_ns)
+			return false;
+		left.tv_sec = (time_t)((most_ns - gone) / NS_PER_S);
+		left.tv_nsec = (long)((most_ns - gone) % NS_PER_S);
+		(void)syscall(SYS_futex, &lock->word, FUTEX_WAIT_PRIVATE, 2, &left, NULL, 0);
+	}
+	return true;
 }
 
 void mam_lock_wake(struct mam_lock *lock)

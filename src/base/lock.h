@@ -33,12 +33,13 @@
 enum mam_rank {
 	MAM_RANK_PAPER = 0,    /* the paper's one environment being made or ended */
 	MAM_RANK_REGISTRY = 1, /* the list of all pools; defaults being made */
-	MAM_RANK_GROW = 2,     /* one per pool: its talks with the source */
-	MAM_RANK_STREAM = 3,   /* one per pool: its talks with the driver about fences */
-	MAM_RANK_CACHE = 4,    /* one per pool: the list of threads' caches */
-	MAM_RANK_POOL = 5,     /* one per pool: its segments; not across source calls */
-	MAM_RANK_SOURCE = 6,   /* a source's own books */
-	MAM_RANK_LOG = 7
+	MAM_RANK_POST = 2,     /* one per heap that grows: what was given to its kernels */
+	MAM_RANK_GROW = 3,     /* one per pool: its talks with the source */
+	MAM_RANK_STREAM = 4,   /* one per pool: its talks with the driver about fences */
+	MAM_RANK_CACHE = 5,    /* one per pool: the list of threads' caches */
+	MAM_RANK_POOL = 6,     /* one per pool: its segments; not across source calls */
+	MAM_RANK_SOURCE = 7,   /* a source's own books */
+	MAM_RANK_LOG = 8
 };
 
 struct mam_lock {
@@ -63,6 +64,7 @@ void mam_lock_reinit(struct mam_lock *lock);
 
 /* Where the word was not free: spin, then sleep. And where someone may sleep: wake one. */
 void mam_lock_wait(struct mam_lock *lock);
+bool mam_lock_wait_within(struct mam_lock *lock, uint64_t most_ns);
 void mam_lock_wake(struct mam_lock *lock);
 
 /*
@@ -107,6 +109,25 @@ static inline void mam_lock_take(struct mam_lock *lock)
 	if (MAM_DEBUG)
 		mam_lock_taking(lock);
 	mam_lock_enter(lock);
+}
+
+/*
+ * mam_lock_take_within - for those who may not wait for what others do under the lock: false, and
+ * not taken, where it was not free for `most_ns` nanoseconds and a wake-up. 0: one look.
+ */
+static inline bool mam_lock_take_within(struct mam_lock *lock, uint64_t most_ns)
+{
+	uint32_t free = 0;
+	bool taken;
+
+	if (MAM_DEBUG)
+		mam_lock_taking(lock);
+	taken = atomic_compare_exchange_strong_explicit(
+			&lock->word, &free, 1, memory_order_acquire, memory_order_relaxed) ||
+		(most_ns != 0 && mam_lock_wait_within(lock, most_ns));
+	if (MAM_DEBUG && !taken)
+		mam_lock_releasing(lock);
+	return taken;
 }
 
 static inline void mam_lock_release(struct mam_lock *lock)

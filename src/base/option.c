@@ -56,6 +56,11 @@ static const struct mam_option_row rows[] = {
 	[MAM_OPTION_CACHE] = { "MAM_CACHE", "choice", "on|off", "on",
 		"Whether threads keep what they free in default pools, to allocate again without a "
 		"lock." },
+	[MAM_OPTION_HEAP_GROWTH] = { "MAM_HEAP_GROWTH", "choice", "auto|on|off", "auto",
+		"Whether heaps of kernels may grow while those run; auto: not under ncu, compute-sanitizer "
+		"and cuda-gdb, where that goes wrong." },
+	[MAM_OPTION_HEAP_LEAKS] = { "MAM_HEAP_LEAKS", "bool", NULL, "yes",
+		"Whether a heap that is made to find mistakes lists what is live when it ends." },
 	[MAM_OPTION_CAPTURE] = { "MAM_CAPTURE", "choice", "strict|allow", "strict",
 		"Under mam run, what allocations answer while a stream is in capture: what the driver "
 		"does, or a block of the pool." },

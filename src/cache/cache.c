@@ -45,6 +45,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/pages.h"
+#include "pool/spare.h"
 
 #define CACHE_BYTES mam_round_up(sizeof(struct mam_cache), 4096)
 
@@ -481,22 +482,21 @@ enum mam_status mam_cache_free_slowly(struct mam_pool *pool, void *block)
 		     : free_untagged(pool, block, seat ? &seat->tally : &none);
 	if (seat)
 		mam_handshake_leave(&seat->hand);
+	if (pool->config.spare_bytes != 0)
+		mam_spare_look(pool);
 	return status;
 }
 
-enum mam_status mam_cache_claim_slowly(struct mam_pool *pool, void *block)
+/* pre: inside, where there is a seat. */
+static enum mam_status claim(struct mam_pool *pool, struct mam_seat *seat, void *block)
 {
 	struct mam_tally none = { 0 };
 	struct mam_segment_info segment;
 	enum mam_status status = MAM_OK;
-	struct mam_tally *tally;
-	struct mam_seat *seat;
-	mam_tag_word *tag;
+	struct mam_tally *tally = seat ? &seat->tally : &none;
 	uint64_t value;
+	mam_tag_word *tag = live_here(pool, block, &value);
 
-	seat = enter(pool);
-	tally = seat ? &seat->tally : &none;
-	tag = live_here(pool, block, &value);
 	if (tag) {
 		mam_tag_write(tag, MAM_TAG_NONE);
 		mam_pool_amend(pool, block, mam_tag_requested(value), tally);
@@ -507,9 +507,26 @@ enum mam_status mam_cache_claim_slowly(struct mam_pool *pool, void *block)
 		    mam_pool_find(pool, block, &segment) == MAM_OK && mam_cache_has(&segment))
 			status = MAM_ERROR_DOUBLE_FREE;
 	}
+	return status;
+}
+
+enum mam_status mam_cache_claim_slowly(struct mam_pool *pool, void *block)
+{
+	struct mam_seat *seat = enter(pool);
+	enum mam_status status = claim(pool, seat, block);
+
 	if (seat)
 		mam_handshake_leave(&seat->hand);
 	return status;
+}
+
+enum mam_status mam_cache_free_now(struct mam_pool *pool, void *block)
+{
+	enum mam_status status = pool->cache ? claim(pool, NULL, block) : MAM_OK;
+
+	if (status == MAM_OK)
+		status = mam_pool_free_now(pool, block);
+	return status == MAM_ERROR_INTERIOR && pool->cache ? mam_cache_judge(pool, block) : status;
 }
 
 void mam_cache_correct(const struct mam_pool *pool, struct mam_segment_info *segment)

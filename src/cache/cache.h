@@ -34,6 +34,13 @@ enum mam_status mam_cache_alloc_nowait(struct mam_pool *pool, size_t bytes, size
 				       void **block);
 
 /*
+ * mam_cache_free_now - as mam_pool_free_now(). The calling thread gets no seat: it serves kernels
+ * and has nothing to cache, and more seats make others' smaller. It allocates by
+ * mam_pool_alloc_new() past the cache: such blocks have no tag, and all frees know them.
+ */
+enum mam_status mam_cache_free_now(struct mam_pool *pool, void *block);
+
+/*
  * mam_cache_claim - a block that is about to leave its caller by another way than mam_cache_free():
  * the pool's record is made whole, and the cache forgets it. DOUBLE_FREE: it lies in a cache. Of an
  * address inside a cached block it says nothing: that is for mam_cache_judge().

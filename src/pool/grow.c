@@ -14,6 +14,10 @@
  *      ask once more.
  *   5. Take the block out of the new chunk before anyone else can.
  *
+ * A request of who may not wait (prompt.c) takes step 1 for a bounded time, 2, of 3 the asking alone,
+ * and 5. Nothing of it can need a chunk to go back: what the books take for the new one is kept for
+ * it before the source is asked.
+ *
  * The pool's lock is not held across a source call, so what the source takes long for delays nobody
  * who finds ground. A chunk on its way out keeps its two records: if the source refuses to take it,
  * it is put back as it was, and nothing in that can fail.
@@ -40,6 +44,9 @@
 #include "pool/range.h"
 #include "source/source.h"
 
+/* mam_source_grow(), or mam_source_grow_prompt(). */
+typedef enum mam_status mam_grow_fn(struct mam_source *source, size_t bytes, void **base);
+
 static uint64_t unit_of(const struct mam_pool *pool)
 {
 	uint64_t granularity = pool->source->properties.granularity;
@@ -56,13 +63,19 @@ static void count_call(struct mam_pool *pool, uint64_t began)
 	mam_lock_release(&pool->lock);
 }
 
-static enum mam_status source_grow(struct mam_pool *pool, size_t bytes, void **base)
+static enum mam_status source_grow_by(struct mam_pool *pool, mam_grow_fn *grow, size_t bytes,
+				      void **base)
 {
 	uint64_t began = mam_clock_ns();
-	enum mam_status status = mam_source_grow(pool->source, bytes, base);
+	enum mam_status status = grow(pool->source, bytes, base);
 
 	count_call(pool, began);
 	return status;
+}
+
+static enum mam_status source_grow(struct mam_pool *pool, size_t bytes, void **base)
+{
+	return source_grow_by(pool, mam_source_grow, bytes, base);
 }
 
 static enum mam_status source_shrink(struct mam_pool *pool, void *base, size_t bytes)
@@ -304,8 +317,8 @@ static bool trades(const struct mam_pool *pool)
  * Ask for `wish`, halving it down to `need`. Reads counts without the lock: only the holder of
  * grow_lock changes reserved.
  */
-static enum mam_status ask_source(struct mam_pool *pool, uint64_t need, uint64_t wish, void **base,
-				  uint64_t *bytes)
+static enum mam_status ask_source(struct mam_pool *pool, mam_grow_fn *grow, uint64_t need,
+				  uint64_t wish, void **base, uint64_t *bytes)
 {
 	uint64_t unit = unit_of(pool);
 	uint64_t room = mam_round_down(mam_limit_left(pool, pool->counts.reserved_bytes), unit);
@@ -317,7 +330,7 @@ static enum mam_status ask_source(struct mam_pool *pool, uint64_t need, uint64_t
 		wish = room;
 	if (wish < need)
 		wish = need;
-	while ((status = source_grow(pool, wish, base)) == MAM_ERROR_OUT_OF_MEMORY &&
+	while ((status = source_grow_by(pool, grow, wish, base)) == MAM_ERROR_OUT_OF_MEMORY &&
 	       wish > need) {
 		wish = mam_round_up(wish / 2, unit);
 		if (wish < need)
@@ -361,12 +374,25 @@ static enum mam_status try_again(struct mam_pool *pool, const struct mam_request
 	return status;
 }
 
-static enum mam_status grow_for(struct mam_pool *pool, const struct mam_request *request,
-				void **block)
+/* Bytes of a chunk that holds the request wherever it lies. */
+static uint64_t need_of(const struct mam_pool *pool, const struct mam_request *request)
 {
 	uint64_t slack =
 		request->alignment > pool->source->properties.alignment ? request->alignment : 0;
-	uint64_t need = mam_round_up(request->bytes + slack, unit_of(pool));
+
+	return mam_round_up(request->bytes + slack, unit_of(pool));
+}
+
+static bool may_grow_by(const struct mam_pool *pool, uint64_t need)
+{
+	return pool->config.growth_bytes != MAM_GROWTH_NONE &&
+	       (pool->config.limit_bytes == 0 || need <= pool->config.limit_bytes);
+}
+
+static enum mam_status grow_for(struct mam_pool *pool, const struct mam_request *request,
+				void **block)
+{
+	uint64_t need = need_of(pool, request);
 	uint64_t released = 0;
 	uint64_t bytes;
 	enum mam_status status;
@@ -374,19 +400,19 @@ static enum mam_status grow_for(struct mam_pool *pool, const struct mam_request 
 
 	if (pool->range != NULL)
 		return mam_range_grow_for(pool, request, block);
-	if (pool->config.growth_bytes == MAM_GROWTH_NONE ||
-	    (pool->config.limit_bytes != 0 && need > pool->config.limit_bytes))
+	if (!may_grow_by(pool, need))
 		return MAM_ERROR_OUT_OF_MEMORY;
 	if (trades(pool))
 		(void)release_idle(pool, 0, &released);
-	status = ask_source(pool, need, growth_wish(pool, need), &base, &bytes);
+	status = ask_source(pool, mam_source_grow, need, growth_wish(pool, need), &base,
+			    &bytes);
 	if (status == MAM_ERROR_OUT_OF_MEMORY) {
 		enum mam_status freed = release_idle(pool, 0, &released);
 
 		if (freed != MAM_OK && released == 0)
 			return MAM_ERROR_OUT_OF_MEMORY;
 		if (released != 0)
-			status = ask_source(pool, need, need, &base, &bytes);
+			status = ask_source(pool, mam_source_grow, need, need, &base, &bytes);
 	}
 	return status == MAM_OK ? settle(pool, base, bytes, request, block) : status;
 }
@@ -412,6 +438,113 @@ enum mam_status mam_grow_for(struct mam_pool *pool, const struct mam_request *re
 		mam_lock_release(&pool->lock);
 	}
 	mam_lock_release(&pool->grow_lock);
+	return status;
+}
+
+/* Records for a chunk that is about to come, out of others' reach. */
+struct kept {
+	uint32_t chunk;
+	uint32_t segment[MAM_SEGMENT_RECORDS];
+};
+
+static enum mam_status keep_records(struct mam_pool *pool, struct kept *kept)
+{
+	enum mam_status status;
+
+	mam_lock_take(&pool->lock);
+	status = mam_records_reserve(&pool->chunks, 1);
+	if (status == MAM_OK)
+		status = mam_records_reserve(&pool->segments, MAM_SEGMENT_RECORDS);
+	if (status == MAM_OK) {
+		kept->chunk = mam_records_take(&pool->chunks);
+		for (unsigned i = 0; i < MAM_SEGMENT_RECORDS; i++)
+			kept->segment[i] = mam_records_take(&pool->segments);
+	}
+	mam_lock_release(&pool->lock);
+	return status;
+}
+
+static void put_records_locked(struct mam_pool *pool, const struct kept *kept)
+{
+	for (unsigned i = 0; i < MAM_SEGMENT_RECORDS; i++) {
+		mam_segment_at(&pool->segments, kept->segment[i])->state = MAM_SEGMENT_IDLE;
+		mam_records_put(&pool->segments, kept->segment[i]);
+	}
+	mam_records_put(&pool->chunks, kept->chunk);
+}
+
+/* No more than the source has room for, by a call that waits for nobody (prompt.c). */
+static enum mam_status grow_new_chunk(struct mam_pool *pool, const struct mam_request *request,
+				      void **block)
+{
+	uint64_t need = need_of(pool, request);
+	uint64_t wish, room, bytes = 0;
+	enum mam_status status;
+	struct kept kept = { 0 };
+	void *base;
+
+	if (!may_grow_by(pool, need))
+		return MAM_ERROR_OUT_OF_MEMORY;
+	room = mam_source_room(pool->source);
+	if (need > room)
+		return MAM_ERROR_OUT_OF_MEMORY;
+	wish = growth_wish(pool, need);
+	status = keep_records(pool, &kept);
+	if (status != MAM_OK)
+		return status;
+	status = ask_source(pool, mam_source_grow_prompt, need,
+			    wish < room ? wish : mam_round_down(room, unit_of(pool)), &base,
+			    &bytes);
+	mam_lock_take(&pool->lock);
+	put_records_locked(pool, &kept);
+	if (status == MAM_OK)
+		status = add_chunk_locked(pool, base, bytes);
+	if (status == MAM_OK)
+		status = mam_ground_take_locked(pool, request, block);
+	mam_lock_release(&pool->lock);
+	return status;
+}
+
+static enum mam_status grow_new(struct mam_pool *pool, const struct mam_request *request,
+				void **block)
+{
+	enum mam_status status = try_again(pool, request, block);
+
+	if (status == MAM_ERROR_WOULD_WAIT)
+		status = pool->range != NULL ? mam_range_grow_new(pool, request, block)
+					     : grow_new_chunk(pool, request, block);
+	return status;
+}
+
+/*
+ * What threads have cached is asked for as ever: nobody waits for the device with their locks. What
+ * streams have is not: the driver is asked under theirs.
+ */
+static bool empty_caches(struct mam_pool *pool, enum mam_relief_level level)
+{
+	return pool->relief[MAM_RELIEF_CACHE] != NULL &&
+	       pool->relief[MAM_RELIEF_CACHE](pool, level);
+}
+
+enum mam_status mam_grow_new(struct mam_pool *pool, const struct mam_request *request,
+			     uint64_t patience_ns, void **block)
+{
+	bool ours = mam_lock_take_within(&pool->grow_lock, patience_ns);
+	enum mam_status status = MAM_ERROR_WOULD_WAIT;
+
+	if (ours) {
+		(void)empty_caches(pool, MAM_RELIEF_PASSED);
+		status = grow_new(pool, request, block);
+		if (status == MAM_ERROR_OUT_OF_MEMORY && empty_caches(pool, MAM_RELIEF_ALL))
+			status = grow_new(pool, request, block);
+	}
+	if (status != MAM_OK) {
+		mam_lock_take(&pool->lock);
+		pool->counts.failures++;
+		mam_lock_release(&pool->lock);
+	}
+	if (ours)
+		mam_lock_release(&pool->grow_lock);
 	return status;
 }
 

@@ -13,6 +13,13 @@ enum mam_status mam_grow_for(struct mam_pool *pool, const struct mam_request *re
 			     void **block);
 
 /*
+ * mam_grow_new - the same for mam_pool_alloc_new(): new memory or none, and grow_lock within
+ * `patience_ns` or WOULD_WAIT.
+ */
+enum mam_status mam_grow_new(struct mam_pool *pool, const struct mam_request *request,
+			     uint64_t patience_ns, void **block);
+
+/*
  * mam_grow_first - the first chunk of the configuration. grow_lock is not needed: nobody else knows
  * the pool yet.
  */

@@ -10,6 +10,7 @@
  *   grow.c      a request that no ground fits: chunks in from the source, and idle ones out (trim).
  *   range.c     the same on a source that maps memory in pieces; remap.c moves them, footing.h says
  *               when and how large they are.
+ *   prompt.c    for those whom a running kernel waits for: new memory, and a free, without a wait.
  *   spare.c     memory that goes back by itself once much of it lies free.
  *   inspect.c   stats, walk, find: look, change nothing.
  *   limit.c     the limit, changed later. reserve.c: ground made sure of beforehand. scope.c:
@@ -140,6 +141,34 @@ enum mam_status mam_pool_drop(struct mam_pool *pool);
 
 /* mam_pool_alloc - bytes > 0; alignment 0 or a power of two. Grows where it must. */
 enum mam_status mam_pool_alloc(struct mam_pool *pool, size_t bytes, size_t alignment, void **block);
+
+/*
+ * mam_pool_alloc_new - for a thread that a running kernel waits for (prompt.c has the story): as
+ * mam_pool_alloc(), and what would wait for the device is left out. From ground the pool holds, or
+ * from new memory of the source: of its calls only `grow` or `map`, and what looks at how much there
+ * is. Nothing is given back, unmapped or moved, no stream is asked, the device is not waited for.
+ *
+ * WOULD_WAIT: another thread was in a source call for `patience_ns` nanoseconds, one that may last
+ * as long as the kernel. OUT_OF_MEMORY: beyond the limit, or only giving back, moving or waiting
+ * would help. The rest as mam_pool_alloc(). It counts as an allocation, or as a failure.
+ */
+enum mam_status mam_pool_alloc_new(struct mam_pool *pool, size_t bytes, size_t alignment,
+				   uint64_t patience_ns, void **block);
+
+/*
+ * mam_pool_alloc_here - the first half of it, for who has others to serve before new memory is asked
+ * for: from ground the pool holds, else WOULD_WAIT, which is no failure and not counted.
+ */
+enum mam_status mam_pool_alloc_here(struct mam_pool *pool, size_t bytes, size_t alignment,
+				    void **block);
+
+/*
+ * mam_pool_free_now - for the same thread: the block is free ground at once, whatever the policy,
+ * as the device has said that it is done with it. The source is not called; if so much lies free
+ * now that some of it should go back (spare.h), the next mam_pool_free() sees to it. Errors as
+ * mam_pool_free().
+ */
+enum mam_status mam_pool_free_now(struct mam_pool *pool, void *block);
 
 /* mam_pool_free - at once; the strict wait is mam_pool_quiesce(), made by the caller before. */
 enum mam_status mam_pool_free(struct mam_pool *pool, void *block);

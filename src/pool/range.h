@@ -84,6 +84,12 @@ enum mam_status mam_range_first(struct mam_pool *pool);
 enum mam_status mam_range_grow_for(struct mam_pool *pool, const struct mam_request *request,
 				   void **block);
 
+/*
+ * mam_range_grow_new - the same of new memory alone: nothing moves and nothing goes. grow_lock held.
+ */
+enum mam_status mam_range_grow_new(struct mam_pool *pool, const struct mam_request *request,
+				   void **block);
+
 /* mam_range_trim - free pieces back to the driver, as long as `keep_bytes` stay. grow_lock held. */
 enum mam_status mam_range_trim(struct mam_pool *pool, uint64_t keep_bytes, uint64_t *released);
 

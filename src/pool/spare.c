@@ -37,3 +37,15 @@ void mam_spare_give(struct mam_pool *pool)
 	}
 	mam_lock_release(&pool->lock);
 }
+
+void mam_spare_look(struct mam_pool *pool)
+{
+	bool due;
+
+	mam_lock_take(&pool->lock);
+	due = atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY &&
+	      mam_spare_due_locked(pool);
+	mam_lock_release(&pool->lock);
+	if (due)
+		mam_spare_give(pool);
+}

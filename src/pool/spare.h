@@ -22,6 +22,12 @@ static inline bool mam_spare_due_locked(const struct mam_pool *pool)
 	       free_bytes >= pool->stuck_bytes + 2 * pool->config.spare_bytes;
 }
 
+/*
+ * mam_spare_look - where a free may have gone past mam_pool_free(), which looks by itself: is it due
+ * now? Then gives. No lock held, and not inside a seat of the cache's.
+ */
+void mam_spare_look(struct mam_pool *pool);
+
 /* mam_spare_give - no lock held; may wait for the device, and calls the source. */
 void mam_spare_give(struct mam_pool *pool);
 

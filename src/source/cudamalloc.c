@@ -25,6 +25,7 @@ static const struct mam_whole_kind cudamalloc = {
 	.free = give_back,
 	.total = mam_device_total_bytes,
 	.room = mam_device_free_bytes,
+	.maps = true,
 };
 
 enum mam_status mam_cudamalloc_create(int device, struct mam_source **source)

@@ -75,6 +75,11 @@ struct CUgraphEdgeData_st;
 	row(mem_host_alloc, cuMemHostAlloc, required,                                              \
 	    (void **address, size_t bytes, unsigned int flags))                                    \
 	row(mem_free_host, cuMemFreeHost, required, (void *address))                               \
+	row(mem_host_register, cuMemHostRegister_v2, optional,                                     \
+	    (void *address, size_t bytes, unsigned int flags))                                     \
+	row(mem_host_unregister, cuMemHostUnregister, optional, (void *address))                   \
+	row(mem_host_get_device_pointer, cuMemHostGetDevicePointer_v2, optional,                   \
+	    (unsigned long long *device, void *host, unsigned int flags))                          \
 	row(mem_get_info, cuMemGetInfo_v2, required, (size_t *free_bytes, size_t *total_bytes))    \
 	row(device_get_attribute, cuDeviceGetAttribute, optional,                                  \
 	    (int *value, unsigned int attribute, int device))                                      \

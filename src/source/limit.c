@@ -46,19 +46,25 @@ static void unbook(struct limit_source *limit, size_t bytes)
 	mam_quota_discharge(limit->quota, bytes);
 }
 
-static enum mam_status limit_grow(struct mam_source *source, size_t bytes, void **base)
+static enum mam_status grow_by(struct limit_source *limit, size_t bytes, void **base,
+			       enum mam_status (*grow)(struct mam_source *source, size_t bytes,
+						       void **base))
 {
-	struct limit_source *limit = (struct limit_source *)source;
 	enum mam_status status;
 
 	if (mam_source_has_pieces(limit->inner))
-		return mam_source_grow(limit->inner, bytes, base);
+		return grow(limit->inner, bytes, base);
 	if (!book(limit, bytes))
 		return MAM_ERROR_OUT_OF_MEMORY;
-	status = mam_source_grow(limit->inner, bytes, base);
+	status = grow(limit->inner, bytes, base);
 	if (status != MAM_OK)
 		unbook(limit, bytes);
 	return status;
+}
+
+static enum mam_status limit_grow(struct mam_source *source, size_t bytes, void **base)
+{
+	return grow_by((struct limit_source *)source, bytes, base, mam_source_grow);
 }
 
 static enum mam_status limit_shrink(struct mam_source *source, void *base, size_t bytes)
@@ -214,6 +220,15 @@ void mam_limit_lost(struct mam_source *source)
 
 	if (is_limit(source))
 		mam_quota_discharge(limit->quota, atomic_exchange(&limit->given_bytes, 0));
+}
+
+bool mam_limit_grow_prompt(struct mam_source *source, size_t bytes, void **base,
+			   enum mam_status *status)
+{
+	if (!is_limit(source))
+		return false;
+	*status = grow_by((struct limit_source *)source, bytes, base, mam_source_grow_prompt);
+	return true;
 }
 
 bool mam_limit_fence(struct mam_source *source, enum mam_status *status)

@@ -85,6 +85,16 @@ enum mam_status mam_source_fence(struct mam_source *source)
 	return mam_source_quiesce(source);
 }
 
+enum mam_status mam_source_grow_prompt(struct mam_source *source, size_t bytes, void **base)
+{
+	enum mam_status status;
+
+	if (mam_limit_grow_prompt(source, bytes, base, &status) ||
+	    mam_whole_grow_prompt(source, bytes, base, &status))
+		return status;
+	return mam_source_grow(source, bytes, base);
+}
+
 enum mam_status mam_source_grow_largest(struct mam_source *source, size_t *bytes, void **base)
 {
 	const size_t granularity = source->properties.granularity;

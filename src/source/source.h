@@ -125,6 +125,17 @@ enum mam_status mam_source_fence(struct mam_source *source);
 bool mam_limit_fence(struct mam_source *source, enum mam_status *status);
 bool mam_vmm_fence(struct mam_source *source, enum mam_status *status);
 
+/*
+ * mam_source_grow_prompt - as grow, for a thread that a running kernel waits for. The driver's own
+ * allocations wait while another thread frees or copies and waits for a kernel there; mapping does
+ * not (whole.c). OUT_OF_MEMORY also where the source knows no way that does not wait.
+ */
+enum mam_status mam_source_grow_prompt(struct mam_source *source, size_t bytes, void **base);
+bool mam_limit_grow_prompt(struct mam_source *source, size_t bytes, void **base,
+			   enum mam_status *status);
+bool mam_whole_grow_prompt(struct mam_source *source, size_t bytes, void **base,
+			   enum mam_status *status);
+
 /* One of each kind. `device` as in mam_source_create(). */
 enum mam_status mam_host_create(int device, struct mam_source **source);
 enum mam_status mam_cudamalloc_create(int device, struct mam_source **source);

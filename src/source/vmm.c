@@ -68,6 +68,18 @@ static enum mam_status find(struct mam_vmm *vmm, uint64_t base, size_t bytes, ui
 	return found ? MAM_OK : wrong("no such piece", base);
 }
 
+bool mam_vmm_holds(struct mam_source *source, const void *base, size_t bytes)
+{
+	struct mam_vmm *vmm = (struct mam_vmm *)source;
+	struct mam_vmm_range *range;
+	bool holds;
+
+	mam_lock_take(&vmm->lock);
+	holds = slot_locked(vmm, (uintptr_t)base, bytes, &range) != NULL;
+	mam_lock_release(&vmm->lock);
+	return holds;
+}
+
 static bool is_vacant(struct mam_vmm *vmm, uint64_t base, size_t bytes)
 {
 	struct mam_vmm_range *range;

@@ -13,7 +13,7 @@
 #include "source/pieces.h"
 #include "source/source.h"
 
-#define MAM_VMM_RANGES 16 /* most ranges of one source: a pool takes two */
+#define MAM_VMM_RANGES 128 /* most ranges of one source: a pool takes two; and see whole.c */
 
 struct mam_vmm;
 
@@ -46,6 +46,9 @@ struct mam_vmm {
 
 /* mam_vmm_init - the part of a new source that both backends share. properties are the caller's. */
 void mam_vmm_init(struct mam_vmm *vmm, const struct mam_vmm_backend *backend);
+
+/* mam_vmm_holds - whether the addresses lie in one of its ranges. */
+bool mam_vmm_holds(struct mam_source *source, const void *base, size_t bytes);
 
 /* One of each kind. */
 enum mam_status mam_vmm_cuda_create(const struct mam_vmm_attr *attr, struct mam_source **source);

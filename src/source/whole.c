@@ -9,15 +9,28 @@
  * 2. one call, in the source's context (device.h);
  * 3. a chunk that does not lie as promised goes back;
  * 4. take the note away, unless the chunk does not show in the room.
+ *
+ * To grow while a kernel waits for it: by no call of the row. While another thread of the process is
+ * in cuMemFree, cuMemFreeHost or a copy to ordinary host memory, and waits there for a kernel,
+ * cuMemAlloc, cuMemHostAlloc and cuMemAllocManaged wait for that thread (an H100, CUDA 13); what
+ * reserves addresses, and makes and maps memory, does not. So such chunks are mapped, each a range
+ * of a vmm source in the same context, where memory is as good as that of the row. What it lacks is
+ * said in vmm_cuda.c: cudaIpcGetMemHandle refuses it. Rows without such memory refuse.
+ *
+ * To shrink a chunk that was mapped: unmapping does not wait for work that may still touch it, as
+ * cuMemFree does, so that is waited for first.
  */
 #include "source/whole.h"
 
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "source/vmm.h"
 
 /* What the driver maps memory in, and aligns device memory of this size and more to. */
 #define GRANULARITY ((size_t)2 << 20)
+
+static const struct mam_source_ops whole_ops;
 
 static atomic_size_t *asked_of(const struct mam_whole *whole)
 {
@@ -85,13 +98,79 @@ static enum mam_status whole_grow(struct mam_source *source, size_t bytes, void 
 	return status;
 }
 
+/* The source of mapped chunks, made when first needed; NULL: it cannot be. */
+static struct mam_source *make_mapped(struct mam_whole *whole)
+{
+	struct mam_source *mapped = atomic_load(&whole->mapped), *made;
+	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
+	struct mam_device_visit visit;
+	enum mam_status status;
+
+	if (mapped || atomic_load(&whole->cannot_map))
+		return mapped;
+	/* It binds to the context that is current. */
+	if (mam_device_enter(&whole->device, &visit).result != MAM_DRIVER_SUCCESS)
+		return NULL;
+	attr.device = whole->device.ordinal;
+	status = mam_vmm_cuda_create(&attr, &made);
+	mam_device_leave(&whole->device, &visit);
+	if (status == MAM_ERROR_UNSUPPORTED)
+		atomic_store(&whole->cannot_map, true);
+	if (status != MAM_OK)
+		return NULL;
+	if (atomic_compare_exchange_strong(&whole->mapped, &mapped, made))
+		return made;
+	mam_source_destroy(made);
+	return mapped;
+}
+
+bool mam_whole_grow_prompt(struct mam_source *source, size_t bytes, void **base,
+			   enum mam_status *status)
+{
+	struct mam_whole *whole = (struct mam_whole *)source;
+	struct mam_source *mapped;
+	void *range;
+
+	if (source->ops != &whole_ops)
+		return false;
+	*status = MAM_ERROR_OUT_OF_MEMORY;
+	mapped = whole->kind->maps ? make_mapped(whole) : NULL;
+	if (!mapped || bytes % mapped->properties.granularity != 0)
+		return true;
+	*status = mam_source_grow(mapped, bytes, &range);
+	if (*status != MAM_OK)
+		return true;
+	*status = mam_source_map(mapped, range, bytes);
+	if (*status == MAM_OK)
+		*base = range;
+	else
+		(void)mam_source_shrink(mapped, range, bytes);
+	return true;
+}
+
+/* The addresses may stay behind: memory they have none. */
+static enum mam_status shrink_mapped(struct mam_source *mapped, void *base, size_t bytes)
+{
+	enum mam_status status = mam_source_fence(mapped);
+
+	if (status == MAM_OK)
+		status = mam_source_unmap(mapped, base, bytes);
+	if (status == MAM_OK)
+		(void)mam_source_shrink(mapped, base, bytes);
+	return status;
+}
+
 static enum mam_status whole_shrink(struct mam_source *source, void *base, size_t bytes)
 {
 	struct mam_whole *whole = (struct mam_whole *)source;
+	struct mam_source *mapped = atomic_load(&whole->mapped);
 	struct mam_device_visit visit;
-	struct mam_device_answer answer = mam_device_enter(&whole->device, &visit);
+	struct mam_device_answer answer;
 	enum mam_status status;
 
+	if (mapped && mam_vmm_holds(mapped, base, bytes))
+		return shrink_mapped(mapped, base, bytes);
+	answer = mam_device_enter(&whole->device, &visit);
 	if (answer.result == MAM_DRIVER_SUCCESS) {
 		answer = mam_device_answer_of(whole->kind->free_name,
 					      whole->kind->free(whole->device.driver,
@@ -113,6 +192,7 @@ static void whole_destroy(struct mam_source *source)
 {
 	struct mam_whole *whole = (struct mam_whole *)source;
 
+	mam_source_destroy(atomic_load(&whole->mapped));
 	mam_device_unbind(&whole->device);
 	free(whole);
 }

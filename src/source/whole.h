@@ -36,12 +36,16 @@ struct mam_whole_kind {
 	unsigned int places; /* of `asked`; devices that share one only leave each other less */
 	/* Chunks stay in `asked` until they are given back: the room does not show them. */
 	bool asked_stays;
+	/* Memory that was mapped in pieces does as well, where the driver's call would wait. */
+	bool maps;
 };
 
 struct mam_whole {
 	struct mam_source source;
 	const struct mam_whole_kind *kind; /* lock: none, set at creation */
 	struct mam_device device;          /* lock: none, set at creation */
+	_Atomic(struct mam_source *) mapped; /* atomic; the vmm source of mapped chunks; NULL: none */
+	_Atomic bool cannot_map;             /* atomic */
 };
 
 enum mam_status mam_whole_create(const struct mam_whole_kind *kind, int device,

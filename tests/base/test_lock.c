@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/lock.h"
 
 #define TURNS 20000
@@ -138,6 +139,92 @@ START_TEST(ranks_are_held_by_threads_not_by_the_process)
 }
 END_TEST
 
+static _Atomic int step; /* 1: the lock is held; 2: let it go */
+
+static void await(int what)
+{
+	while (atomic_load(&step) < what)
+		usleep(200);
+}
+
+static void *hold_until_told(void *unused)
+{
+	(void)unused;
+	mam_lock_take(&shared);
+	atomic_store(&step, 1);
+	await(2);
+	mam_lock_release(&shared);
+	return NULL;
+}
+
+START_TEST(a_take_within_a_time_gives_up_after_it)
+{
+	uint64_t began;
+	pthread_t other;
+
+	ck_assert_int_eq(pthread_create(&other, NULL, hold_until_told, NULL), 0);
+	await(1);
+	ck_assert(!mam_lock_take_within(&shared, 0));
+	for (uint64_t ns = 1000; ns < 40000000; ns *= 20) { /* some while it spins, some asleep */
+		began = mam_clock_ns();
+		ck_assert(!mam_lock_take_within(&shared, ns));
+		ck_assert_uint_ge(mam_clock_ns() - began, ns);
+		ck_assert_uint_lt(mam_clock_ns() - began, ns + 3000000000u);
+	}
+	atomic_store(&step, 2);
+	ck_assert(mam_lock_take_within(&shared, 60000000000u));
+	mam_lock_release(&shared);
+	pthread_join(other, NULL);
+	ck_assert(mam_lock_take_within(&shared, 0));
+	mam_lock_release(&shared);
+	mam_lock_take(&shared); /* the rank of a take that failed is not held */
+	mam_lock_release(&shared);
+}
+END_TEST
+
+static void *impatient_turn(void *unused)
+{
+	unsigned long *taken = unused;
+
+	for (int i = 0; i < 300; i++) {
+		if (!mam_lock_take_within(&shared, 60000 + (uint64_t)(i % 7) * 30000))
+			continue;
+		turns = turns + 1;
+		++*taken;
+		mam_lock_release(&shared);
+	}
+	return NULL;
+}
+
+START_TEST(those_who_give_up_leave_nobody_asleep)
+{
+	unsigned long taken[3] = { 0 };
+	pthread_t other[3], impatient[3];
+
+	turns = 0;
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(pthread_create(&other[i], NULL, slow_turn, NULL), 0);
+		ck_assert_int_eq(pthread_create(&impatient[i], NULL, impatient_turn, &taken[i]), 0);
+	}
+	for (int i = 0; i < 3; i++) {
+		pthread_join(other[i], NULL);
+		pthread_join(impatient[i], NULL);
+	}
+	ck_assert_uint_eq(turns, 3 * 300 + taken[0] + taken[1] + taken[2]);
+}
+END_TEST
+
+START_TEST(a_lower_rank_within_a_time_aborts_too)
+{
+	struct mam_lock grow, pool;
+
+	mam_lock_init(&grow, MAM_RANK_GROW, "grow");
+	mam_lock_init(&pool, MAM_RANK_POOL, "pool");
+	mam_lock_take(&pool);
+	(void)mam_lock_take_within(&grow, 1000);
+}
+END_TEST
+
 START_TEST(a_lower_rank_while_holding_a_higher_one_aborts)
 {
 	struct mam_lock grow, pool;
@@ -197,8 +284,11 @@ int main(void)
 	tcase_add_test(use, rising_ranks_are_allowed);
 	tcase_add_test(use, ranks_are_held_by_threads_not_by_the_process);
 	tcase_add_test(use, reinit_makes_a_lock_held_for_fork_free);
+	tcase_add_test(use, a_take_within_a_time_gives_up_after_it);
+	tcase_add_test(use, those_who_give_up_leave_nobody_asleep);
 	suite_add_tcase(suite, use);
 	tcase_add_test_raise_signal(order, a_lower_rank_while_holding_a_higher_one_aborts, SIGABRT);
+	tcase_add_test_raise_signal(order, a_lower_rank_within_a_time_aborts_too, SIGABRT);
 	tcase_add_test_raise_signal(order, two_locks_of_one_rank_abort, SIGABRT);
 	tcase_add_test_raise_signal(order, a_release_without_a_take_aborts, SIGABRT);
 	suite_add_tcase(suite, order);

@@ -332,6 +332,35 @@ START_TEST(mapped_memory_is_cached_sparingly)
 }
 END_TEST
 
+/* As attr.spare_bytes promises: what lies free beyond it goes back by itself, also past a cache. */
+START_TEST(frees_past_the_cache_give_back_what_is_spare)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	struct mam_pool *own = NULL;
+	void *large[8], *small[4096];
+
+	attr.source = "host";
+	attr.cache = MAM_CACHE_ON;
+	attr.growth_bytes = MIB;
+	attr.spare_bytes = MIB;
+	ck_assert_int_eq(mam_pool_create(&attr, &own), MAM_OK);
+	for (int i = 0; i < 8; i++)
+		large[i] = get(own, MIB);
+	for (int i = 0; i < 8; i++)
+		put(own, large[i]);
+	ck_assert_uint_eq(numbers(own).reserved_bytes, MIB);
+	for (int i = 0; i < 4096; i++)
+		small[i] = get(own, 8192);
+	ck_assert_uint_ge(numbers(own).reserved_bytes, 32 * MIB);
+	for (int i = 0; i < 4096; i++)
+		put(own, small[i]);
+	/* What the cache keeps is not free; what it gave up was. */
+	ck_assert_uint_lt(numbers(own).reserved_bytes, 32 * MIB);
+	ck_assert_uint_le(numbers(own).reserved_bytes, numbers(own).cached_bytes + 4 * MIB);
+	done_with(own);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = suite_begin("cache/cache");
@@ -348,6 +377,7 @@ int main(void)
 	tcase_add_test(tcase, granules_decide);
 	tcase_add_test(tcase, listeners_hear_of_all);
 	tcase_add_test(tcase, addresses_are_used_again_by_another_pool);
+	tcase_add_test(tcase, frees_past_the_cache_give_back_what_is_spare);
 	tcase_add_loop_test(tcase, mapped_memory_is_cached_sparingly, 0, 3);
 	return suite_end();
 }

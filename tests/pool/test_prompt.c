@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The calls for a thread that a running kernel waits for (pool/prompt.c), on a source of chunks: new memory comes,
+ * and nothing is given back, waited for or kept waiting for. On one of pieces: test_prompt_mapped.c.
+ *
+ * What must not be called is counted. Other threads are held inside source calls, with whatever locks they have there.
+ */
+#include "fixture.h"
+
+#include <mam/pools.h>
+
+#include "base/clock.h"
+#include "pool/relief.h"
+
+#define PATIENCE_NS UINT64_C(3000000)
+#define LONG_NS UINT64_C(2000000000) /* far more than patience, also on a machine that is busy */
+
+static enum mam_status take_new(struct fixture *f, size_t bytes, size_t alignment, void **block)
+{
+	return mam_pool_alloc_new(f->pool, bytes, alignment, PATIENCE_NS, block);
+}
+
+static void *got_new(struct fixture *f, size_t bytes)
+{
+	void *block = NULL;
+
+	ck_assert_int_eq(take_new(f, bytes, 0, &block), MAM_OK);
+	ck_assert_ptr_nonnull(block);
+	intact(f);
+	return block;
+}
+
+/* It answers this, leaves its output alone, and is counted. */
+static void not_got(struct fixture *f, size_t bytes, enum mam_status status)
+{
+	uint64_t failures = stats_of(f).failures;
+	void *untouched = f, *block = untouched;
+
+	ck_assert_int_eq(take_new(f, bytes, 0, &block), status);
+	ck_assert_ptr_eq(block, untouched);
+	ck_assert_uint_eq(stats_of(f).failures, failures + 1);
+	intact(f);
+}
+
+/* Neither waited nor gave back, so far. */
+static void only_grew(struct fixture *f)
+{
+	ck_assert_uint_eq(f->ground.calls[GROUND_SHRINK], 0);
+	ck_assert_uint_eq(f->ground.calls[GROUND_QUIESCE], 0);
+}
+
+START_TEST(what_the_pool_holds_is_taken_without_a_call)
+{
+	struct mam_pool_config config = { .chunk_bytes = 64 * KIB, .free_policy = MAM_FREE_STRICT };
+	struct fixture *f = fixture_new(&config);
+	void *hole = take(f, 1024), *block;
+
+	take(f, 512);
+	give(f, hole);
+	atomic_store(&f->ground.forbidden, true);
+	ck_assert_ptr_eq(got_new(f, 1024), hole);
+	ck_assert_int_eq(take_new(f, 512, 4096, &block), MAM_OK);
+	ck_assert_uint_eq((uintptr_t)block % 4096, 0);
+	atomic_store(&f->ground.forbidden, false);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(what_is_not_here_is_not_asked_for_and_no_failure)
+{
+	struct mam_pool_config config = { .chunk_bytes = 64 * KIB, .growth_bytes = 64 * KIB };
+	struct fixture *f = fixture_new(&config);
+	void *untouched = f, *block = untouched;
+
+	atomic_store(&f->ground.forbidden, true);
+	ck_assert_int_eq(mam_pool_alloc_here(f->pool, 65 * KIB, 0, &block), MAM_ERROR_WOULD_WAIT);
+	ck_assert_ptr_eq(block, untouched);
+	ck_assert_uint_eq(stats_of(f).failures, 0);
+	ck_assert_int_eq(mam_pool_alloc_here(f->pool, SIZE_MAX, 0, &block), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_uint_eq(stats_of(f).failures, 1);
+	ck_assert_int_eq(mam_pool_alloc_here(f->pool, 64 * KIB, 0, &block), MAM_OK);
+	atomic_store(&f->ground.forbidden, false);
+	intact(f);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(new_memory_comes_by_one_call_and_as_much_as_growth_brings)
+{
+	struct mam_pool_config config = { .free_policy = MAM_FREE_STRICT };
+	struct fixture *f = fixture_new(&config);
+
+	got_new(f, MIB);
+	ck_assert_uint_eq(f->ground.calls[GROUND_GROW], 1);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, MAM_POOL_GROWTH_LEAST);
+	ck_assert_uint_eq(stats_of(f).allocs, 1);
+	ck_assert_uint_eq(stats_of(f).grows, 1);
+	ck_assert_uint_eq(stats_of(f).driver_calls, 1);
+	atomic_store(&f->ground.forbidden, true);
+	got_new(f, 63 * MIB); /* what came with it */
+	atomic_store(&f->ground.forbidden, false);
+	got_new(f, MAM_POOL_GROWTH_EXACT);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, MAM_POOL_GROWTH_LEAST + MAM_POOL_GROWTH_EXACT);
+	only_grew(f);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(idle_chunks_that_ordinary_growth_would_trade_in_stay)
+{
+	struct mam_pool_config config = { .free_policy = MAM_FREE_STRICT };
+	struct fixture *f = fixture_new(&config);
+
+	give(f, take(f, 64 * MIB));
+	got_new(f, 65 * MIB);
+	ck_assert_uint_eq(stats_of(f).chunks, 2);
+	only_grew(f);
+	take(f, 66 * MIB); /* and it would have */
+	ck_assert_uint_eq(f->ground.calls[GROUND_SHRINK], 1);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(the_limit_bounds_it_and_shapes_what_comes_with_it)
+{
+	struct mam_pool_config config = { .growth_bytes = 64 * KIB, .limit_bytes = 160 * KIB };
+	struct fixture *f = fixture_new(&config);
+	void *idle;
+
+	not_got(f, 160 * KIB + 1, MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_uint_eq(f->ground.calls[GROUND_GROW], 0);
+	idle = got_new(f, 64 * KIB);
+	got_new(f, 64 * KIB);
+	got_new(f, 16 * KIB); /* 32 KiB are left of the limit, not 64 */
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 160 * KIB);
+	give(f, idle);
+	not_got(f, 65 * KIB, MAM_ERROR_OUT_OF_MEMORY); /* only giving back would help */
+	only_grew(f);
+	ck_assert_ptr_eq(got_new(f, 64 * KIB), idle);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_limit_that_was_lowered_holds)
+{
+	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
+	struct fixture *f = fixture_new(&config);
+
+	got_new(f, 64 * KIB);
+	got_new(f, 64 * KIB);
+	ck_assert_int_eq(mam_pool_set_limit(f->pool, 64 * KIB), MAM_OK);
+	not_got(f, 512, MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_pool_set_limit(f->pool, 192 * KIB), MAM_OK);
+	got_new(f, 512);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_pool_that_does_not_grow_does_not)
+{
+	struct mam_pool_config config = { .chunk_bytes = 64 * KIB, .growth_bytes = MAM_GROWTH_NONE };
+	struct fixture *f = fixture_new(&config);
+
+	not_got(f, 64 * KIB + 1, MAM_ERROR_OUT_OF_MEMORY);
+	got_new(f, 64 * KIB);
+	ck_assert_uint_eq(f->ground.calls[GROUND_GROW], 1); /* the first one */
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_source_with_less_gives_less_and_nothing_goes_back_for_it)
+{
+	struct mam_pool_config config = { .growth_bytes = 64 * KIB, .free_policy = MAM_FREE_STRICT };
+	struct fixture *f = fixture_new(&config);
+
+	give(f, take(f, 64 * KIB));
+	ground_refuse(&f->ground, GROUND_GROW, 1, 1, MAM_ERROR_OUT_OF_MEMORY);
+	take(f, 40 * KIB); /* 24 KiB are left there */
+	got_new(f, 30 * KIB);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 96 * KIB);
+	ground_refuse(&f->ground, GROUND_GROW, 1, 100, MAM_ERROR_OUT_OF_MEMORY);
+	not_got(f, 25 * KIB, MAM_ERROR_OUT_OF_MEMORY);
+	ground_refuse(&f->ground, GROUND_GROW, 1, 1, MAM_ERROR_DRIVER);
+	not_got(f, 25 * KIB, MAM_ERROR_DRIVER);
+	only_grew(f);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_source_that_says_it_has_no_room_is_not_asked)
+{
+	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
+	struct fixture *f = fixture_on(&config, GROUND_UP, 0, 0, 40 * KIB);
+
+	f->ground.source.properties.total_bytes = 40 * KIB;
+	not_got(f, 40 * KIB + 1, MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_uint_eq(f->ground.calls[GROUND_GROW], 0);
+	got_new(f, 512);
+	ck_assert_uint_eq(f->ground.calls[GROUND_GROW], 1); /* for 40 KiB at once */
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 40 * KIB);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(its_arguments_are_judged_like_the_others)
+{
+	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
+	struct fixture *f = fixture_new(&config);
+	void *block = f;
+
+	ck_assert_int_eq(take_new(f, 512, 3, &block), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(take_new(f, SIZE_MAX, 0, &block), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(take_new(f, 512, (size_t)1 << 63, &block), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_ptr_eq(block, f);
+	ck_assert_uint_eq(stats_of(f).failures, 2);
+	ck_assert_int_eq(take_new(f, 64 * KIB, 64 * KIB, &block), MAM_OK);
+	ck_assert_uint_eq((uintptr_t)block % (64 * KIB), 0);
+	ck_assert_int_eq(mam_pool_drop(f->pool), MAM_OK);
+	ck_assert_int_eq(take_new(f, 512, 0, &block), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(take_new(f, SIZE_MAX, 0, &block), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(mam_pool_free_now(f->pool, block), MAM_ERROR_DESTROYED);
+	fixture_end(f);
+}
+END_TEST
+
+/* Of all growths of the books that a request may need, each fails in turn. */
+START_TEST(no_failure_of_the_books_makes_a_chunk_go_back)
+{
+	unsigned failed = 0;
+
+	if (!MAM_DEBUG)
+		return;
+	for (unsigned nth = 1; nth <= 3; nth++) {
+		struct mam_pool_config config = { .growth_bytes = 64 * KIB };
+		struct fixture *f = fixture_new(&config);
+		void *block = NULL;
+
+		/* Until one more record makes an array grow; the chunk's array is full at another time. */
+		for (int i = 0; i < 200; i++) {
+			enum mam_status status;
+
+			mam_records_refuse_at(nth);
+			status = take_new(f, 40 * KIB, 0, &block);
+			mam_records_refuse_at(0);
+			intact(f);
+			if (status == MAM_OK)
+				continue;
+			ck_assert_int_eq(status, MAM_ERROR_OUT_OF_HOST_MEMORY);
+			failed++;
+			got_new(f, 40 * KIB);
+		}
+		only_grew(f);
+		fixture_end(f);
+	}
+	ck_assert_uint_gt(failed, 2);
+}
+END_TEST
+
+static enum mam_relief_level asked[4];
+static unsigned asks;
+
+static bool stream_relief(struct mam_pool *pool, enum mam_relief_level level)
+{
+	(void)pool;
+	ck_assert_msg(level == MAM_RELIEF_END, "the stream stop was asked");
+	return false;
+}
+
+static void *cached;
+
+static bool cache_relief(struct mam_pool *pool, enum mam_relief_level level)
+{
+	if (level == MAM_RELIEF_END)
+		return false;
+	ck_assert_uint_lt(asks, 4);
+	asked[asks++] = level;
+	if (!cached)
+		return false;
+	ck_assert_int_eq(mam_pool_free(pool, cached), MAM_OK);
+	cached = NULL;
+	return true;
+}
+
+START_TEST(caches_are_emptied_before_the_source_is_asked_and_streams_are_left)
+{
+	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
+	struct fixture *f = fixture_new(&config);
+	void *was;
+
+	was = cached = take(f, 64 * KIB);
+	f->pool->relief[MAM_RELIEF_STREAM] = stream_relief;
+	f->pool->relief[MAM_RELIEF_CACHE] = cache_relief;
+	ck_assert_ptr_eq(got_new(f, 64 * KIB), was);
+	ck_assert_uint_eq(asks, 1);
+	ck_assert_int_eq(asked[0], MAM_RELIEF_PASSED);
+	asks = 0;
+	ground_refuse(&f->ground, GROUND_GROW, 1, 1, MAM_ERROR_OUT_OF_MEMORY);
+	not_got(f, 64 * KIB, MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_uint_eq(asks, 2);
+	ck_assert_int_eq(asked[1], MAM_RELIEF_ALL);
+	fixture_end(f);
+}
+END_TEST
+
+static void *grow(void *user)
+{
+	struct fixture *f = user;
+	void *block = NULL;
+
+	ck_assert_int_eq(mam_pool_alloc(f->pool, 64 * KIB, 0, &block), MAM_OK);
+	return block;
+}
+
+static void *trim(void *user)
+{
+	struct fixture *f = user;
+
+	ck_assert_int_eq(mam_pool_trim(f->pool, 0, NULL), MAM_OK);
+	return NULL;
+}
+
+static const struct {
+	enum ground_call call;
+	void *(*road)(void *user);
+} roads[] = {
+	{ GROUND_GROW, grow },
+	{ GROUND_SHRINK, trim },
+};
+
+START_TEST(a_thread_inside_the_source_is_waited_for_no_longer_than_patience)
+{
+	struct mam_pool_config config = { .growth_bytes = 64 * KIB, .free_policy = MAM_FREE_STRICT };
+	struct fixture *f = fixture_new(&config);
+	void *low = take(f, 32 * KIB), *idle = take(f, 64 * KIB), *block = f;
+	uint64_t began;
+	pthread_t other;
+
+	if (roads[_i].call == GROUND_SHRINK)
+		give(f, idle);
+	ground_stop(&f->ground, roads[_i].call);
+	ck_assert_int_eq(pthread_create(&other, NULL, roads[_i].road, f), 0);
+	ck_assert(ground_wait_inside(&f->ground));
+
+	began = mam_clock_ns();
+	ck_assert_int_eq(take_new(f, 64 * KIB, 0, &block), MAM_ERROR_WOULD_WAIT);
+	ck_assert_uint_ge(mam_clock_ns() - began, PATIENCE_NS);
+	ck_assert_uint_lt(mam_clock_ns() - began, LONG_NS);
+	ck_assert_int_eq(mam_pool_alloc_new(f->pool, 64 * KIB, 0, 0, &block), MAM_ERROR_WOULD_WAIT);
+	ck_assert_ptr_eq(block, f);
+	/* What needs no source is served, and frees are. */
+	ck_assert_int_eq(take_new(f, 32 * KIB, 0, &block), MAM_OK);
+	ck_assert_int_eq(mam_pool_free_now(f->pool, block), MAM_OK);
+	ck_assert_int_eq(mam_pool_free_now(f->pool, low), MAM_OK);
+	ck_assert_uint_eq(f->ground.inside, 1);
+
+	ground_go(&f->ground, roads[_i].call);
+	pthread_join(other, NULL);
+	got_new(f, 64 * KIB);
+	fixture_end(f);
+}
+END_TEST
+
+static void *go_soon(void *user)
+{
+	struct fixture *f = user;
+
+	ck_assert(ground_wait_inside(&f->ground));
+	ground_go(&f->ground, GROUND_GROW);
+	return NULL;
+}
+
+START_TEST(a_thread_that_is_done_in_time_is_waited_for)
+{
+	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
+	struct fixture *f = fixture_new(&config);
+	pthread_t other, third;
+	void *block;
+
+	ground_stop(&f->ground, GROUND_GROW);
+	ck_assert_int_eq(pthread_create(&other, NULL, grow, f), 0);
+	ck_assert(ground_wait_inside(&f->ground));
+	ck_assert_int_eq(pthread_create(&third, NULL, go_soon, f), 0);
+	ck_assert_int_eq(mam_pool_alloc_new(f->pool, 64 * KIB, 0, 60 * LONG_NS, &block), MAM_OK);
+	pthread_join(third, NULL);
+	pthread_join(other, NULL);
+	intact(f);
+	ck_assert_uint_eq(stats_of(f).grows, 2);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_free_neither_waits_nor_gives_back_and_the_next_ordinary_one_does)
+{
+	struct mam_pool_config config = { .growth_bytes = 64 * KIB,
+					  .spare_bytes = 64 * KIB,
+					  .free_policy = MAM_FREE_STRICT };
+	struct fixture *f = fixture_new(&config);
+	void *block[4], *last = take(f, 64 * KIB);
+
+	for (int i = 0; i < 4; i++)
+		block[i] = take(f, 64 * KIB);
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(mam_pool_free_now(f->pool, block[i]), MAM_OK);
+	intact(f);
+	ck_assert_uint_eq(stats_of(f).live_blocks, 1);
+	ck_assert_uint_eq(stats_of(f).frees, 4);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 320 * KIB);
+	only_grew(f);
+	give(f, last);
+	ck_assert_uint_eq(f->ground.calls[GROUND_SHRINK], 4);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 64 * KIB);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_free_of_what_is_no_block_says_what_it_is)
+{
+	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
+	struct fixture *f = fixture_new(&config);
+	char *block = take(f, 4096);
+
+	ck_assert_int_eq(mam_pool_free_now(f->pool, block + 512), MAM_ERROR_INTERIOR);
+	ck_assert_int_eq(mam_pool_free_now(f->pool, f), MAM_ERROR_NOT_OWNED);
+	ck_assert_int_eq(mam_pool_free_now(f->pool, block), MAM_OK);
+	ck_assert_int_eq(mam_pool_free_now(f->pool, block), MAM_ERROR_DOUBLE_FREE);
+	ck_assert_uint_eq(stats_of(f).frees, 1);
+	intact(f);
+	fixture_end(f);
+}
+END_TEST
+
+#define TURNS 300
+
+/* Blocks of a thread that serves kernels, and of others that allocate, free and trim. */
+static void *serve(void *user)
+{
+	struct fixture *f = user;
+	void *block[8] = { NULL };
+
+	for (int i = 0; i < TURNS; i++) {
+		void **place = &block[i % 8];
+		enum mam_status status;
+
+		if (*place)
+			ck_assert_int_eq(mam_pool_free_now(f->pool, *place), MAM_OK);
+		*place = NULL;
+		status = take_new(f, (size_t)(1 + i % 5) * 16 * KIB, i % 3 == 0 ? 64 * KIB : 0, place);
+		ck_assert(status == MAM_OK || status == MAM_ERROR_WOULD_WAIT ||
+			  status == MAM_ERROR_OUT_OF_MEMORY);
+	}
+	for (int i = 0; i < 8; i++)
+		if (block[i])
+			ck_assert_int_eq(mam_pool_free_now(f->pool, block[i]), MAM_OK);
+	return NULL;
+}
+
+static void *work(void *user)
+{
+	struct fixture *f = user;
+
+	for (int i = 0; i < TURNS; i++) {
+		void *block = NULL;
+
+		if (mam_pool_alloc(f->pool, (size_t)(1 + i % 7) * 8 * KIB, 0, &block) == MAM_OK)
+			ck_assert_int_eq(mam_pool_free(f->pool, block), MAM_OK);
+		if (i % 16 == 0)
+			ck_assert_int_eq(mam_pool_trim(f->pool, 0, NULL), MAM_OK);
+	}
+	return NULL;
+}
+
+START_TEST(among_others_that_allocate_free_and_trim)
+{
+	struct mam_pool_config config = { .growth_bytes = 64 * KIB, .limit_bytes = 2 * MIB };
+	struct fixture *f = fixture_new(&config);
+	pthread_t thread[4];
+
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, i < 2 ? serve : work, f), 0);
+	for (int i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+	intact(f);
+	ck_assert_uint_eq(stats_of(f).live_blocks, 0);
+	ck_assert_uint_le(stats_of(f).peak_reserved_bytes, 2 * MIB);
+	ck_assert_uint_eq(f->ground.calls[GROUND_QUIESCE], 0);
+	fixture_end(f);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = suite_begin("pool/prompt");
+
+	tcase_add_test(tcase, what_the_pool_holds_is_taken_without_a_call);
+	tcase_add_test(tcase, what_is_not_here_is_not_asked_for_and_no_failure);
+	tcase_add_test(tcase, new_memory_comes_by_one_call_and_as_much_as_growth_brings);
+	tcase_add_test(tcase, idle_chunks_that_ordinary_growth_would_trade_in_stay);
+	tcase_add_test(tcase, the_limit_bounds_it_and_shapes_what_comes_with_it);
+	tcase_add_test(tcase, a_limit_that_was_lowered_holds);
+	tcase_add_test(tcase, a_pool_that_does_not_grow_does_not);
+	tcase_add_test(tcase, a_source_with_less_gives_less_and_nothing_goes_back_for_it);
+	tcase_add_test(tcase, a_source_that_says_it_has_no_room_is_not_asked);
+	tcase_add_test(tcase, its_arguments_are_judged_like_the_others);
+	tcase_add_test(tcase, no_failure_of_the_books_makes_a_chunk_go_back);
+	tcase_add_test(tcase, caches_are_emptied_before_the_source_is_asked_and_streams_are_left);
+	tcase_add_loop_test(tcase, a_thread_inside_the_source_is_waited_for_no_longer_than_patience, 0, 2);
+	tcase_add_test(tcase, a_thread_that_is_done_in_time_is_waited_for);
+	tcase_add_test(tcase, a_free_neither_waits_nor_gives_back_and_the_next_ordinary_one_does);
+	tcase_add_test(tcase, a_free_of_what_is_no_block_says_what_it_is);
+	tcase_add_test(tcase, among_others_that_allocate_free_and_trim);
+	return suite_end();
+}
