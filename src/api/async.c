@@ -5,6 +5,7 @@
  */
 #include <mam/stream.h>
 
+#include "api/announce.h"
 #include "api/oom.h"
 #include "api/registry.h"
 #include "api/report.h"
@@ -68,18 +69,6 @@ enum mam_status mam_malloc_async(struct mam_pool *pool, size_t bytes, struct CUs
 	return status;
 }
 
-/* Told before it happens: afterwards the address may be another caller's already. */
-static void announce_free(struct mam_pool *pool, const void *block)
-{
-	struct mam_segment_info segment;
-
-	if (mam_pool_find(pool, block, &segment) != MAM_OK)
-		return;
-	mam_cache_correct(pool, &segment);
-	if (segment.live && segment.base == block)
-		mam_event_emit(MAM_EVENT_FREE, pool, block, segment.requested);
-}
-
 enum mam_status mam_free_async(struct mam_pool *pool, void *block, struct CUstream_st *stream)
 {
 	struct mam_segment_info segment;
@@ -93,8 +82,7 @@ enum mam_status mam_free_async(struct mam_pool *pool, void *block, struct CUstre
 		status = mam_registry_find(block, &pool, &segment);
 	if (status != MAM_OK)
 		return status;
-	if (atomic_load_explicit(&mam_event_listeners, memory_order_relaxed) != 0)
-		announce_free(pool, block);
+	mam_announce_free(pool, block);
 	status = mam_cache_claim(pool, block);
 	if (status == MAM_OK)
 		status = mam_stream_free(pool, block, stream);

@@ -5,6 +5,7 @@
  * A fork copies one thread and every lock, as it stands. So that no lock is copied while another
  * thread holds it:
  *  1. before the fork, the forking thread takes all of mam's locks, in their order (base/lock.h);
+ *     then the stop above, if there is one, its own;
  *  2. afterwards the parent releases them;
  *  3. the child makes them new, and ends every pool whose source does not survive a fork.
  * A program without a pool pays nothing: the handlers are registered with the first one.
@@ -12,6 +13,7 @@
 #include "api/init.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include <mam/mam.h>
 
@@ -22,6 +24,8 @@
 #include "base/event.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Atomic(const struct mam_above *) above;
+static const struct mam_above *prepared; /* lock: all, around a fork */
 
 static void set_up(void)
 {
@@ -37,6 +41,12 @@ void mam_init(void)
 	pthread_once(&once, set_up);
 }
 
+void mam_init_above(const struct mam_above *stop)
+{
+	mam_init();
+	atomic_store(&above, stop);
+}
+
 void mam_fork_prepare(void)
 {
 	mam_paper_fork_prepare();
@@ -44,10 +54,15 @@ void mam_fork_prepare(void)
 	mam_registry_fork_prepare();
 	mam_oom_fork_prepare();
 	mam_event_fork_prepare();
+	prepared = atomic_load(&above);
+	if (prepared)
+		prepared->prepare();
 }
 
 void mam_fork_parent(void)
 {
+	if (prepared)
+		prepared->parent();
 	mam_event_fork_parent();
 	mam_oom_fork_parent();
 	mam_registry_fork_parent();
@@ -57,6 +72,8 @@ void mam_fork_parent(void)
 
 void mam_fork_child(void)
 {
+	if (prepared)
+		prepared->child();
 	mam_event_fork_child();
 	mam_oom_fork_child();
 	mam_registry_fork_child();

@@ -19,6 +19,7 @@
 
 #include <mam/mam.h>
 
+#include "api/announce.h"
 #include "api/oom.h"
 #include "api/registry.h"
 #include "api/report.h"
@@ -106,25 +107,12 @@ enum mam_status mam_malloc_aligned(struct mam_pool *pool, size_t bytes, size_t a
 	return alloc(pool, bytes, alignment, block);
 }
 
-/* Told before it happens: afterwards the address may be another caller's already. */
-static void announce_free(struct mam_pool *pool, const void *block)
-{
-	struct mam_segment_info segment;
-
-	if (mam_pool_find(pool, block, &segment) != MAM_OK)
-		return;
-	mam_cache_correct(pool, &segment);
-	if (segment.live && segment.base == block)
-		mam_event_emit(MAM_EVENT_FREE, pool, block, segment.requested);
-}
-
 static inline enum mam_status give(struct mam_pool *pool, void *block)
 {
 	enum mam_status status = pool->strict ? mam_pool_quiesce(pool) : MAM_OK;
 
 	if (status == MAM_OK) {
-		if (atomic_load_explicit(&mam_event_listeners, memory_order_relaxed) != 0)
-			announce_free(pool, block);
+		mam_announce_free(pool, block);
 		status = mam_cache_free(pool, block);
 	}
 	if (status != MAM_OK)

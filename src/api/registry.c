@@ -401,19 +401,20 @@ struct mam_pool *mam_registry_owner(const void *block)
 											  : NULL;
 }
 
-/* In the order of locks: grow, the cache's and its threads, pool. */
-static void hold_pool(struct mam_pool *pool)
-{
-	mam_lock_take_for_fork(&pool->grow_lock);
-	mam_cache_fork_prepare(pool);
-	mam_lock_take_for_fork(&pool->lock);
-}
-
+/*
+ * In the order of locks: grow, the cache's and its threads, pool. A grow lock may be held by a
+ * thread that waits for a kernel, and the kernel for one that needs the other locks (pool/prompt.c):
+ * so all pools' grow locks come first.
+ */
 void mam_registry_fork_prepare(void)
 {
 	mam_lock_take_for_fork(&lock);
 	for (struct mam_slot *slot = oldest; slot; slot = slot->next)
-		hold_pool(&slot->pool);
+		mam_lock_take_for_fork(&slot->pool.grow_lock);
+	for (struct mam_slot *slot = oldest; slot; slot = slot->next) {
+		mam_cache_fork_prepare(&slot->pool);
+		mam_lock_take_for_fork(&slot->pool.lock);
+	}
 	mam_caches_fork_prepare();
 }
 

@@ -13,6 +13,9 @@
 #include <mam/paper.h>
 #include <mam/stats.h>
 
+#include "api/init.h"
+#include "api/prompt.h"
+#include "pool/pool.h"
 #include "stub.h"
 #include "suite.h"
 
@@ -185,6 +188,106 @@ START_TEST(a_paper_environment_on_host_memory_survives)
 }
 END_TEST
 
+static _Atomic int step; /* 1: the lock is held; 2: let it go */
+
+/* As a thread that trims a pool of the device, and waits there for a kernel. */
+static void *hold_grow_lock(void *unused)
+{
+	(void)unused;
+	mam_lock_take(&device_pool->grow_lock);
+	atomic_store(&step, 1);
+	while (atomic_load(&step) < 2)
+		usleep(200);
+	mam_lock_release(&device_pool->grow_lock);
+	return NULL;
+}
+
+static void *fork_meanwhile(void *unused)
+{
+	pid_t child = fork();
+
+	(void)unused;
+	if (child == 0)
+		_exit(0);
+	assert_child_is_content(child);
+	return NULL;
+}
+
+/* Whom a kernel waits for is served by other pools while a fork waits for that thread. */
+START_TEST(a_fork_that_waits_for_one_pool_keeps_nobody_from_the_others)
+{
+	pthread_t holder, forker;
+	void *block = NULL;
+
+	make_pools();
+	ck_assert_int_eq(mam_malloc(host_pool, 2 << 20, &block), MAM_OK);
+	ck_assert_int_eq(mam_free(host_pool, block), MAM_OK);
+	ck_assert_int_eq(pthread_create(&holder, NULL, hold_grow_lock, NULL), 0);
+	while (atomic_load(&step) < 1)
+		usleep(200);
+	ck_assert_int_eq(pthread_create(&forker, NULL, fork_meanwhile, NULL), 0);
+	/* Once the fork has the first pool's grow lock it waits for the second's. */
+	while (mam_lock_take_within(&host_pool->grow_lock, 0)) {
+		mam_lock_release(&host_pool->grow_lock);
+		usleep(200);
+	}
+	usleep(20000);
+	ck_assert_int_eq(mam_prompt_alloc(host_pool, 2 << 20, 0, 1000000, &block), MAM_OK);
+	ck_assert_int_eq(mam_prompt_free(host_pool, block), MAM_OK);
+	ck_assert_int_eq(mam_prompt_alloc(host_pool, (size_t)1 << 30, 0, 1000000, &block),
+			 MAM_ERROR_WOULD_WAIT);
+	atomic_store(&step, 2);
+	pthread_join(holder, NULL);
+	pthread_join(forker, NULL);
+	ck_assert(is_intact(host_pool));
+}
+END_TEST
+
+static unsigned prepares, parents, children;
+
+static void prepare_above(void)
+{
+	/* All of mam's locks are had by now, and by nobody else. */
+	ck_assert(!mam_lock_take_within(&device_pool->grow_lock, 0));
+	ck_assert(!mam_lock_take_within(&host_pool->lock, 0));
+	ck_assert_uint_eq(parents, prepares);
+	prepares++;
+}
+
+static void parent_above(void)
+{
+	ck_assert(!mam_lock_take_within(&device_pool->grow_lock, 0)); /* still */
+	parents++;
+}
+
+static void child_above(void)
+{
+	children++;
+}
+
+START_TEST(the_stop_above_prepares_last_and_goes_on_first)
+{
+	static const struct mam_above above = { prepare_above, parent_above, child_above };
+	pid_t child;
+
+	make_pools();
+	mam_init_above(&above);
+	for (int i = 0; i < 2; i++) {
+		child = fork();
+		if (child == 0) {
+			MUST(children == 1 && parents == prepares - 1);
+			MUST(is_intact(host_pool));
+			_exit(0);
+		}
+		assert_child_is_content(child);
+	}
+	ck_assert_uint_eq(prepares, 2);
+	ck_assert_uint_eq(parents, 2);
+	ck_assert_uint_eq(children, 0);
+	ck_assert(is_intact(host_pool));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("api/init");
@@ -194,5 +297,7 @@ int main(void)
 	tcase_add_test(tests, a_child_has_lost_its_device_pools);
 	tcase_add_test(tests, a_child_may_fork_again);
 	tcase_add_test(tests, a_paper_environment_on_host_memory_survives);
+	tcase_add_test(tests, a_fork_that_waits_for_one_pool_keeps_nobody_from_the_others);
+	tcase_add_test(tests, the_stop_above_prepares_last_and_goes_on_first);
 	return suite_run(suite);
 }

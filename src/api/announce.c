@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * announce.c - announce.h: what the listeners are told is what the caller asked for.
+ */
+#include "api/announce.h"
+
+#include "cache/cache.h"
+
+void mam_announce_free_slowly(struct mam_pool *pool, const void *block)
+{
+	struct mam_segment_info segment;
+
+	if (mam_pool_find(pool, block, &segment) != MAM_OK)
+		return;
+	mam_cache_correct(pool, &segment);
+	if (segment.live && segment.base == block)
+		mam_event_emit(MAM_EVENT_FREE, pool, block, segment.requested);
+}

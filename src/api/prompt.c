@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * prompt.c - prompt.h: the pool's and the cache's calls of the same kind, told to who listens.
+ * Nothing is tried twice: what a program's callbacks could do about a lack of memory may wait.
+ */
+#include "api/prompt.h"
+
+#include "api/announce.h"
+#include "base/event.h"
+#include "cache/cache.h"
+
+static enum mam_status tell(enum mam_status status, const struct mam_pool *pool, size_t bytes,
+			    void *const *block)
+{
+	if (status == MAM_OK)
+		mam_event_emit(MAM_EVENT_ALLOC, pool, *block, bytes);
+	else
+		mam_event_emit(MAM_EVENT_FAIL, pool, NULL, bytes);
+	return status;
+}
+
+enum mam_status mam_prompt_alloc(struct mam_pool *pool, size_t bytes, size_t alignment,
+				 uint64_t patience_ns, void **block)
+{
+	return tell(mam_pool_alloc_new(pool, bytes, alignment, patience_ns, block), pool, bytes,
+		    block);
+}
+
+enum mam_status mam_prompt_alloc_here(struct mam_pool *pool, size_t bytes, size_t alignment,
+				      void **block)
+{
+	enum mam_status status = mam_pool_alloc_here(pool, bytes, alignment, block);
+
+	return status == MAM_ERROR_WOULD_WAIT ? status : tell(status, pool, bytes, block);
+}
+
+enum mam_status mam_prompt_free(struct mam_pool *pool, void *block)
+{
+	mam_announce_free(pool, block);
+	return mam_cache_free_now(pool, block);
+}
