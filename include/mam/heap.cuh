@@ -51,6 +51,26 @@
  * takes the units of the slab that the first one emptied. A pointer to a head that is none is undefined, and so is use after
  * mam_heap_destroy().
  *
+ * To find mistakes. Compile with -DMAM_KDEBUG, all files that use a heap alike, and make the heap
+ * with attr.debug = 1: on others that code gets NULL and false, as other code does on that heap.
+ * Each object then lies between red zones, 96 bytes in front and 16 or more behind; fresh memory is
+ * filled with 0xc5, and what is given back with 0xd7. What was written over, given back twice, from
+ * inside, or without having been got, and memory that was written to after it was given back, is
+ * told to the host (mam_heap_reports(), in heap.h), with address, bytes, block and thread of who did
+ * it, and of who got the object and gave it back, as far as that is known. The kernel goes on. What
+ * was written over is given back, and the answer true, if its guard, the first 64 bytes in front, is
+ * whole; other mistakes are answered as above, and counted.
+ *
+ * All that is promised below holds, but for this: mam_kusable() is what was asked for;
+ * mam_krealloc() always moves, but where there is no room and the object shrinks; no object is as
+ * large as the whole heap. Requests of a power of two, up to 8 KiB, take twice their bytes and more,
+ * so that they are aligned all the same. A lane writes all of an object when it gets it, and up to
+ * 64 KiB of it when it gives it back, so all is far slower.
+ *
+ * Not found: what only reads; what is written beyond the zones, or with the value that was there; a
+ * second free of what another one has got meanwhile; writes to an object of more than 64 KiB after
+ * it was given back, behind its first 64 KiB, and to one that was a block of the pool.
+ *
  * Versions. Kernels and the library must know the same layout of a heap (MAM_HEAP_LAYOUT). Each
  * call of objects compares: a heap of another layout answers NULL, false or 0, and nothing is
  * counted, as nobody knows where.
@@ -68,7 +88,7 @@
 
 #include "heap/head.h"
 #include "heap/pages.h"
-#include "heap/resize.h"
+#include "heap/entry.h"
 #include "heap/returns.h"
 #include "heap/together.h"
 
@@ -84,7 +104,7 @@
  */
 MAM_KFN void *mam_kmalloc(struct mam_kheap *heap, size_t bytes)
 {
-	return mam_objects_alloc(heap, bytes);
+	return mam_entry_alloc(heap, bytes);
 }
 
 /*
@@ -94,7 +114,7 @@ MAM_KFN void *mam_kmalloc(struct mam_kheap *heap, size_t bytes)
  */
 MAM_KFN bool mam_kfree(struct mam_kheap *heap, void *object)
 {
-	return mam_objects_free(heap, object);
+	return mam_entry_free(heap, object);
 }
 
 /*
@@ -103,7 +123,7 @@ MAM_KFN bool mam_kfree(struct mam_kheap *heap, void *object)
  */
 MAM_KFN void *mam_kcalloc(struct mam_kheap *heap, size_t n, size_t bytes)
 {
-	return mam_objects_calloc(heap, n, bytes);
+	return mam_entry_calloc(heap, n, bytes);
 }
 
 /*
@@ -118,7 +138,7 @@ MAM_KFN void *mam_kcalloc(struct mam_kheap *heap, size_t n, size_t bytes)
  */
 MAM_KFN void *mam_krealloc(struct mam_kheap *heap, void *object, size_t bytes)
 {
-	return mam_objects_realloc(heap, object, bytes);
+	return mam_entry_realloc(heap, object, bytes);
 }
 
 /*
@@ -127,7 +147,7 @@ MAM_KFN void *mam_krealloc(struct mam_kheap *heap, void *object, size_t bytes)
  */
 MAM_KFN size_t mam_kusable(struct mam_kheap *heap, const void *object)
 {
-	return heap && object ? mam_objects_usable(heap, object) : 0;
+	return heap && object ? mam_entry_usable(heap, object) : 0;
 }
 
 /*
@@ -196,7 +216,7 @@ MAM_KFN bool mam_kfree_block(struct mam_kheap *heap, void *object)
  */
 MAM_KFN void mam_kdrain(struct mam_kheap *heap)
 {
-	if (heap && mam_objects_serves(heap))
+	if (heap && mam_search_serves(heap))
 		mam_returns_drain(heap);
 }
 

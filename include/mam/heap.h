@@ -5,7 +5,7 @@
  * A heap is one block of a pool, the ground; behind what kernels get of it lie its books. The host
  * makes it, looks at it and ends it by the calls below. Kernels take from it and give back by those
  * of heap.cuh. Between the two stands one address, mam_heap_device(), which is passed to kernels as
- * an argument.
+ * an argument. A heap of objects may grow while kernels run: see `most_bytes`.
  *
  *	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
  *	struct mam_heap *heap;
@@ -75,9 +75,46 @@ struct mam_heap_attr {
 	 */
 	unsigned int low_per_mille;
 	unsigned int kind; /* MAM_HEAP_OBJECTS or MAM_HEAP_PAGES */
+
+	/* From here on of a heap of objects; else 0. */
+	/*
+	 * What kernels may get in all, books on top, while the heap grows: a kernel that finds no
+	 * room asks the host, which takes a grant from the pool, or, for an object that is large,
+	 * a block of its own; both while that kernel runs. 0: it does not grow, and has `bytes` for
+	 * good. MAM_HEAP_UNLIMITED: as far as the pool can. What a pool takes from the driver for
+	 * it is mapped, from the source cudamalloc as from vmm (then cudaIpcGetMemHandle refuses
+	 * it); from pinned and managed there is none, as their calls may wait. A thread of the
+	 * library's serves all heaps that grow, and sleeps while none asks. Under ncu,
+	 * compute-sanitizer and cuda-gdb heaps do not grow, and the log says so:
+	 * MAM_HEAP_GROWTH, mam(7).
+	 */
+	size_t most_bytes;
+	/* The least a grant has, 2 MiB or more. 0: half of what the heap has, 2 MiB to 1 GiB. */
+	size_t grow_bytes;
+	/* Microseconds a lane waits for the host before it gets NULL, up to 10 s; 0: 100,000. */
+	unsigned int wait_us;
+	/*
+	 * Grants that are taken from the pool before anybody asks, up to 4, so that who does need
+	 * not wait for the host. 0: one. MAM_HEAP_AHEAD_NONE: none.
+	 */
+	unsigned int ahead;
+	/*
+	 * 1: to find mistakes. Kernels must be compiled with -DMAM_KDEBUG then, and get NULL if they
+	 * are not. What was asked for lies between red zones, and is poisoned when it is given back;
+	 * mistakes are reported with the address, the block and the thread, and the kernel goes on
+	 * (mam_heap_reports()); what is live when the heap ends is logged (MAM_HEAP_LEAKS). Each
+	 * object takes 112 bytes more at least; give `bytes` for that. heap.cuh says what is found.
+	 */
+	unsigned int debug;
+	unsigned int reserved; /* 0 */
 };
 
-#define MAM_HEAP_ATTR_INIT { sizeof(struct mam_heap_attr), 0, 0, 0, MAM_HEAP_OBJECTS }
+#define MAM_HEAP_UNLIMITED ((size_t)-1)
+#define MAM_HEAP_AHEAD_NONE ((unsigned int)-1)
+#define MAM_HEAP_ATTR_INIT                                                                      \
+	{                                                                                       \
+		sizeof(struct mam_heap_attr), 0, 0, 0, MAM_HEAP_OBJECTS, 0, 0, 0, 0, 0, 0       \
+	}
 
 /*
  * mam_heap_create - a heap on one block of `pool` (NULL: the current device's default pool), all
@@ -89,7 +126,8 @@ struct mam_heap_attr {
  * blocks without a wait (MAM_FREE_STREAM): such a block may still be in use. Errors: INVALID_VALUE
  * (a field out of range, no bytes, more than 2^32 - 64 pages or 2^26 - 1 blocks, no such pool),
  * UNSUPPORTED (the pool's source gives addresses without memory, or memory of no device),
- * OUT_OF_MEMORY, OUT_OF_HOST_MEMORY, NO_DEVICE, DRIVER, DESTROYED. What fails takes nothing.
+ * OUT_OF_MEMORY (of a heap that grows: or no pinned memory of the host's), OUT_OF_HOST_MEMORY,
+ * NO_DEVICE, DRIVER, DESTROYED. What fails takes nothing.
  */
 MAM_API enum mam_status mam_heap_create(struct mam_pool *pool, const struct mam_heap_attr *attr,
 					struct mam_heap **heap);
@@ -104,8 +142,12 @@ MAM_API struct mam_kheap *mam_heap_device(const struct mam_heap *heap);
  * mam_heap_reset - all is free again and all counts zero, in the order of `stream`, whoever held
  * pages or objects, and whatever the host gave back that was not drained. Does not wait. On a
  * stream in capture it becomes part of the graph, which may then run as long as the heap lives.
- * Errors: INVALID_VALUE (a NULL heap, no such stream), WOULD_WAIT (`stream` is the legacy one while
- * a blocking stream is in capture), DESTROYED (the pool was abandoned), DRIVER.
+ * A heap that grows keeps its grants, but large objects go back to the pool: so the call waits for
+ * the stream, which must not be in capture, and no kernel may use the heap until it is back. Errors:
+ * INVALID_VALUE (a NULL heap, no such stream), WOULD_WAIT (`stream` is the legacy one while a blocking
+ * stream is in capture; a heap that grows: or is in capture itself), DESTROYED (the pool was
+ * abandoned), OUT_OF_HOST_MEMORY (of a heap that grows), DRIVER. A heap that grows may be half clear
+ * after DRIVER, until another reset goes well.
  */
 MAM_API enum mam_status mam_heap_reset(struct mam_heap *heap, struct CUstream_st *stream);
 
@@ -163,6 +205,27 @@ struct mam_heap_info {
 	uint64_t passes;   /* over everything, before NULL was answered */
 
 	struct mam_heap_class classes[MAM_HEAP_CLASSES];
+
+	/*
+	 * Of a heap that grows; else 0. What comes before is summed over its own ground and its
+	 * grants, those among them that went back since; `longest_free` is the longest of all. An
+	 * object that is a block of the pool is one of `objects` and `large_objects`, and in no page.
+	 * `ground_bytes` is all that was taken from the pool.
+	 */
+	uint64_t grants;       /* count of those that kernels use */
+	uint64_t grant_bytes;  /* of those, books among them */
+	uint64_t spare_grants; /* count of those that are ahead of need */
+	uint64_t spare_bytes;  /* of those */
+	uint64_t host_objects; /* count of large objects that are blocks of the pool */
+	uint64_t host_bytes;   /* of those */
+	uint64_t asks;         /* count of asks that the host saw, since create */
+	uint64_t refusals;     /* count of those that it refused, since create */
+	/* count of requests that got NULL, since create or the last reset, in place of `full` */
+	uint64_t at_limit;  /* the heap is as large as it may be */
+	uint64_t pool_full; /* the pool had no more */
+	uint64_t silent;    /* the host did not answer in time */
+	uint64_t no_slot;   /* no more grants, or large objects, can be counted */
+	uint64_t refused;   /* the host does not serve any more */
 };
 
 /*
@@ -179,13 +242,16 @@ MAM_API enum mam_status mam_heap_stats(struct mam_heap *heap, struct CUstream_st
 				       struct mam_heap_info *stats);
 
 /*
- * mam_heap_walk - call `visit` for each live object of a heap of objects, in the order of their
- * addresses, until it returns false. `bytes` are what may be used there.
+ * mam_heap_walk - call `visit` for each live object of a heap of objects, until it returns false.
+ * `bytes` are what may be used there. Their order is that of addresses. Of a heap that grows: first
+ * what lies in its own ground, then what lies in each grant, one grant after the other, then those
+ * that are blocks of the pool; each in the order of addresses.
  *
  * The books are read in the order of `stream`, in pieces of 64 MiB of the heap, and waited for;
  * `visit` is called in between, and may call mam, mam_heap_free() too: what it gives back is not
- * taken in before a kernel does that. If no kernel uses the heap meanwhile, the objects are those
- * of one moment; else each slab is seen as it was at some moment of the call. Errors: INVALID_VALUE
+ * taken in before a kernel does that. It must not reset, trim or destroy the heap. If no kernel uses
+ * the heap meanwhile, the objects are those of one moment; else each slab is seen as it was at some
+ * moment of the call, and what lies in grants that came later, is not. Errors: INVALID_VALUE
  * (a NULL, no such stream), UNSUPPORTED (a heap of pages), WOULD_WAIT, DESTROYED,
  * OUT_OF_HOST_MEMORY, DRIVER; some objects may have been visited then.
  */
@@ -213,6 +279,75 @@ MAM_API enum mam_status mam_heap_walk(struct mam_heap *heap, struct CUstream_st 
  */
 MAM_API enum mam_status mam_heap_free(struct mam_heap *heap, struct CUstream_st *stream,
 				      void *const *objects, size_t count, size_t *taken);
+
+/* What kernels find in a heap that is debugged (MAM_KDEBUG, heap.cuh). */
+enum mam_heap_mistake {
+	MAM_HEAP_OVERRUN,            /* written behind what was asked for; seen when given back */
+	MAM_HEAP_UNDERRUN,           /* written in front of it; seen when given back */
+	MAM_HEAP_WRITTEN_AFTER_FREE, /* seen when the memory is got again */
+	MAM_HEAP_DOUBLE_FREE,
+	MAM_HEAP_FOREIGN_FREE,  /* no object of the heap */
+	MAM_HEAP_INTERIOR_FREE, /* not the first byte of an object */
+	MAM_HEAP_LEAK,          /* live when the heap ends: in the log alone */
+	MAM_HEAP_UNTOLD,        /* `bytes` reports had no room, as nobody read them: the last one */
+	MAM_HEAP_MISTAKES
+};
+
+/* A thread of a kernel. */
+struct mam_heap_thread {
+	bool known; /* false: the rest is 0 */
+	uint32_t block[3];
+	uint32_t thread[3];
+};
+
+struct mam_heap_report {
+	size_t size; /* sizeof(struct mam_heap_report) */
+	enum mam_heap_mistake kind;
+	/* The object; or, of what is none, what was given back. Device memory. */
+	void *address;
+	uint64_t bytes; /* that were asked for; 0: not known */
+	/*
+	 * From the object to the first byte that is wrong; of MAM_HEAP_INTERIOR_FREE from the object
+	 * to `address`; else 0.
+	 */
+	int64_t offset;
+	struct mam_heap_thread finder; /* who gave back, or who got the memory next */
+	struct mam_heap_thread holder; /* who got the object */
+	struct mam_heap_thread giver;  /* who gave it back first */
+};
+
+/*
+ * mam_heap_reports - call `visit` for each report that no call has shown yet, in their order, until
+ * it returns false. The last one may be MAM_HEAP_UNTOLD: 1,024 have room until they are read here.
+ *
+ * Waits for nothing, and asks the driver nothing: it works while kernels run, and after one has
+ * ended the context by an error. `visit` must not call this for the same heap, nor end it. What
+ * nobody has read is logged when the heap ends. Errors: INVALID_VALUE (a NULL), UNSUPPORTED (the
+ * heap is not debugged).
+ */
+MAM_API enum mam_status mam_heap_reports(struct mam_heap *heap,
+					 bool (*visit)(void *argument,
+						       const struct mam_heap_report *report),
+					 void *argument);
+
+/*
+ * mam_heap_report_text - a report as a sentence, cut to `bytes`, the final 0 among them. How long the
+ * whole of it is, without the 0; 0: no such report.
+ */
+MAM_API size_t mam_heap_report_text(const struct mam_heap_report *report, char *text, size_t bytes);
+
+/*
+ * mam_heap_trim - grants in which nothing is live go back to the pool, and so do those ahead of need.
+ *
+ * It waits for `stream`. No kernel may use the heap, and no other call look at it, from then until the
+ * call is back. What mam_heap_free() was given and no kernel has taken in is live: call mam_kdrain() in
+ * a kernel before. `freed` (may be NULL) receives how many bytes went back. A heap that does not grow:
+ * MAM_OK, 0 bytes. Errors: INVALID_VALUE (a NULL heap, no such stream), WOULD_WAIT (`stream` is in
+ * capture, or is the legacy one while a blocking stream is; a kernel is just fetching a grant),
+ * DESTROYED, OUT_OF_HOST_MEMORY, DRIVER.
+ */
+MAM_API enum mam_status mam_heap_trim(struct mam_heap *heap, struct CUstream_st *stream,
+				      size_t *freed);
 
 /*
  * mam_heap_destroy - give the ground back to the pool, whoever holds pages, and free the handle.

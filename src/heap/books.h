@@ -40,6 +40,12 @@ enum mam_object_tally {
 	MAM_OBJECT_FOREIGN,     /* given back: an address outside of the heap, or that nobody has */
 	MAM_OBJECT_INTERIOR,    /* given back: not the first byte of an object */
 	MAM_OBJECT_TWICE,       /* given back: free already */
+	/* Of a heap that grows, in place of FULL and CONTENDED: */
+	MAM_OBJECT_AT_LIMIT,  /* NULL: no room, and it is as large as it may be */
+	MAM_OBJECT_POOL_FULL, /* NULL: no room, and the pool had none */
+	MAM_OBJECT_SILENT,    /* NULL: no room, and the host did not answer in time */
+	MAM_OBJECT_NO_SLOT,   /* NULL: no room, and no more grants or large objects can be counted */
+	MAM_OBJECT_REFUSED,   /* NULL: no room, and the host answered that it does not serve */
 	MAM_OBJECT_TALLIES,
 };
 
@@ -138,6 +144,9 @@ MAM_KBOTH void mam_books_head(struct mam_kheap *head, unsigned char *ground, uns
 	head->longs = (uint32_t *)(at + plan.longs);
 	head->closes = (uint32_t *)(at + plan.closes);
 	head->steps = (struct mam_steps *)(at + plan.steps);
+	head->born = 0;
+	head->growth = NULL;
+	head->current = 0;
 	head->units = (struct mam_pages *)(at + plan.units);
 	head->tallies = (struct mam_tallies *)(at + plan.tallies);
 	head->returns = (struct mam_returns *)(at + plan.returns);

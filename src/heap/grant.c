@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grant.c - heaps made on one block of a pool, reset, and ended (<mam/heap.h>).
+ * grant.c - heaps made on one block of a pool, and ended (<mam/heap.h>).
  *
  * To make one:
- * 1. the attributes, checked field by field;
+ * 1. the attributes, checked field by field (terms.h); and may it grow, if it is to (replay.h)?
  * 2. which pool, and whether its source gives memory that a device reaches;
- * 3. one block of it: pages or blocks, head and books (head.h, books.h), at a multiple of one;
+ * 3. one block of it: pages or blocks, head and books (head.h, books.h), at a multiple of one; and
+ *    what is known of growth behind that (growth.h);
  * 4. if the pool may have handed out memory that work still uses, wait for the context;
- * 5. books zeroed, head and headers written, in a stream of its own, which is waited for.
+ * 5. a ring of reports, if it is debugged (reader.h), and a mailbox, if it is to grow (post.h);
+ * 6. books zeroed, head and headers written, in a stream of its own, which is waited for.
  *
- * Bits past the last page are taken from the start, and again by each reset: at most seven whole
- * bytes and a part of one, at the end of the bitmap, by two fills. So a reset is fills alone,
- * which a graph can hold without any memory of the host's. Of objects, too: a new heap's books are
- * zeros but for what never changes, which a reset goes around.
+ * It ends the other way round, but for the mailbox: kernels that the pool waits for, before it
+ * takes the ground back, may still ask.
  */
 #include "heap/grant.h"
 
@@ -21,54 +21,13 @@
 
 #include "api/registry.h"
 #include "api/slots.h"
-#include "base/bits.h"
+#include "heap/clear.h"
+#include "heap/leaks.h"
+#include "heap/replay.h"
+#include "heap/table.h"
+#include "heap/terms.h"
 
-#define MOST_ATTR_BYTES 4096u
-#define LOW_MOST 1000u
-
-static enum mam_status check_pages(struct mam_heap_attr *attr)
-{
-	if (attr->page_bytes == 0)
-		attr->page_bytes = MAM_HEAP_PAGE_DEFAULT;
-	if (attr->low_per_mille == 0)
-		attr->low_per_mille = MAM_HEAP_LOW_DEFAULT;
-	if (!mam_is_power_of_two(attr->page_bytes) || attr->page_bytes < MAM_HEAP_PAGE_LEAST ||
-	    attr->page_bytes > MAM_HEAP_PAGE_MOST || attr->low_per_mille > LOW_MOST)
-		return MAM_ERROR_INVALID_VALUE;
-	if (attr->bytes == 0 ||
-	    (attr->bytes - 1) / attr->page_bytes >= MAM_PAGES_COUNT_MAX)
-		return MAM_ERROR_INVALID_VALUE;
-	return MAM_OK;
-}
-
-/* Units are counted as pages are. */
-static enum mam_status check_objects(const struct mam_heap_attr *attr)
-{
-	if (attr->page_bytes != 0 || attr->low_per_mille != 0)
-		return MAM_ERROR_INVALID_VALUE;
-	if (attr->bytes == 0 ||
-	    (attr->bytes - 1) / MAM_HEAP_BLOCK >= MAM_PAGES_COUNT_MAX / MAM_BLOCK_UNITS)
-		return MAM_ERROR_INVALID_VALUE;
-	return MAM_OK;
-}
-
-/* A longer struct is a newer program's: what this version does not know must ask for nothing. */
-static enum mam_status read_attr(const struct mam_heap_attr *given, struct mam_heap_attr *attr)
-{
-	const unsigned char *bytes = (const unsigned char *)given;
-
-	if (!given || given->size < sizeof(*given) || given->size > MOST_ATTR_BYTES)
-		return MAM_ERROR_INVALID_VALUE;
-	for (size_t i = sizeof(*given); i < given->size; i++)
-		if (bytes[i] != 0)
-			return MAM_ERROR_INVALID_VALUE;
-	*attr = *given;
-	switch (attr->kind) {
-	case MAM_HEAP_OBJECTS: return check_objects(attr);
-	case MAM_HEAP_PAGES: return check_pages(attr);
-	default: return MAM_ERROR_INVALID_VALUE;
-	}
-}
+#define NS_IN_US 1000u
 
 static void describe(const struct mam_heap_attr *attr, struct mam_heap *heap)
 {
@@ -85,34 +44,11 @@ static void describe(const struct mam_heap_attr *attr, struct mam_heap *heap)
 		heap->columns = mam_books_columns(heap->blocks);
 		heap->ground_bytes = ((uint64_t)heap->blocks << MAM_BLOCK_SHIFT) +
 				     mam_grant_plan(heap).end;
+		heap->debug = attr->debug != 0;
+		heap->has_growth = attr->most_bytes != 0 || heap->debug;
+		if (heap->has_growth)
+			heap->ground_bytes += sizeof(struct mam_growth);
 	}
-}
-
-/* Past `pages` of them the last word of the bitmap, which ends at `end`, has taken bits. */
-static void clear_tail(struct mam_reach_visit *visit, uintptr_t end, uint32_t pages)
-{
-	const uint32_t last = pages % 64;
-
-	if (last == 0 && pages != 0)
-		return;
-	mam_reach_fill(visit, end - 8 + last / 8, (unsigned char)(0xff << last % 8), 1);
-	mam_reach_fill(visit, end - 8 + last / 8 + 1, 0xff, 7 - last / 8);
-}
-
-/* All free, all counts zero: what is not so in the headers never changes. */
-static void clear(const struct mam_heap *heap, struct mam_reach_visit *visit)
-{
-	const size_t from = offsetof(struct mam_pages, open);
-	const struct mam_books_plan plan = mam_grant_plan(heap);
-	const uintptr_t head = mam_grant_head(heap), books = mam_grant_books(heap);
-	const uintptr_t units = head + plan.units;
-	const uintptr_t tail = books + mam_pages_bytes(heap->pages);
-	const uintptr_t end = heap->blocks != 0 ? units : tail;
-
-	mam_reach_fill(visit, books + from, 0, end - (books + from));
-	clear_tail(visit, tail, heap->pages);
-	if (heap->blocks != 0)
-		mam_reach_fill(visit, units + from, 0, plan.end - plan.units - from);
 }
 
 /* The head and the first line of a bitmap's header, as they stand behind each other. */
@@ -121,12 +57,21 @@ struct made {
 	struct mam_pages books;
 };
 
+static void make_objects(const struct mam_heap *heap, struct mam_kheap *head)
+{
+	mam_books_head(head, heap->ground, (unsigned char *)mam_grant_head(heap), heap->blocks,
+		       heap->columns);
+	if (heap->has_growth)
+		head->growth = (struct mam_growth *)mam_table_at(heap);
+	if (heap->debug)
+		head->layout = MAM_HEAP_LAYOUT_DEBUG;
+}
+
 static void make(const struct mam_heap *heap, struct made *made)
 {
 	memset(made, 0, sizeof(*made));
 	if (heap->blocks != 0) {
-		mam_books_head(&made->head, heap->ground, (unsigned char *)mam_grant_head(heap),
-			       heap->blocks, heap->columns);
+		make_objects(heap, &made->head);
 	} else {
 		made->head.ground = heap->ground;
 		made->head.pages = heap->pages;
@@ -136,13 +81,27 @@ static void make(const struct mam_heap *heap, struct made *made)
 	mam_pages_head(&made->books, heap->pages, heap->low);
 }
 
+static void write_objects(const struct mam_heap *heap, struct mam_reach_visit *visit,
+			  const struct mam_growth *growth)
+{
+	const uintptr_t at = mam_grant_head(heap) + mam_grant_plan(heap).units;
+	const struct mam_plot plot = mam_grant_plot(heap);
+	struct mam_pages units;
+
+	memset(&units, 0, sizeof(units));
+	mam_pages_head(&units, heap->blocks * MAM_BLOCK_UNITS, heap->low);
+	mam_reach_write(visit, at, &units, offsetof(struct mam_pages, open));
+	mam_clear_plot(visit, &plot);
+	if (growth)
+		mam_table_make(heap, visit, growth);
+}
+
 /* What never changes, and the rest as a reset leaves it. */
-static enum mam_status write_books(const struct mam_heap *heap)
+static enum mam_status write_books(const struct mam_heap *heap, const struct mam_growth *growth)
 {
 	const size_t constant = offsetof(struct mam_pages, open);
 	struct mam_reach_visit visit;
 	enum mam_status status;
-	struct mam_pages units;
 	struct made made;
 
 	make(heap, &made);
@@ -150,29 +109,78 @@ static enum mam_status write_books(const struct mam_heap *heap)
 	if (status != MAM_OK)
 		return status;
 	mam_reach_write(&visit, mam_grant_head(heap), &made, sizeof(made.head) + constant);
-	if (heap->blocks != 0) {
-		memset(&units, 0, sizeof(units));
-		mam_pages_head(&units, heap->blocks * MAM_BLOCK_UNITS, heap->low);
-		mam_reach_write(&visit, mam_grant_head(heap) + mam_grant_plan(heap).units, &units,
-				constant);
-	}
-	clear(heap, &visit);
+	if (heap->blocks != 0)
+		write_objects(heap, &visit, growth);
+	else
+		mam_clear_pages(&visit, mam_grant_books(heap), heap->pages);
 	mam_reach_wait(&visit);
 	return mam_reach_end(&visit);
 }
 
-/* Steps 4 and 5. */
-static enum mam_status settle(struct mam_heap *heap)
+/* Who answers for the heap: they end after its ground has. */
+static void end_growth(struct mam_heap *heap)
+{
+	if (heap->post)
+		mam_post_destroy(heap->post);
+	mam_reader_destroy(heap->reader);
+}
+
+/* Step 5. What kernels find of it is left in `growth`. */
+static enum mam_status begin_growth(const struct mam_heap_attr *attr, struct mam_heap *heap,
+				    struct mam_growth *growth)
+{
+	const uint64_t root = (uint64_t)heap->blocks << MAM_BLOCK_SHIFT;
+	const struct mam_post_config config = {
+		.most_bytes = attr->most_bytes > root ? attr->most_bytes : root,
+		.root_bytes = root,
+		.grow_bytes = attr->grow_bytes,
+		.ahead = attr->ahead,
+	};
+	enum mam_status status = MAM_OK;
+
+	growth->wait_ns = (uint64_t)attr->wait_us * NS_IN_US;
+	if (heap->debug)
+		status = mam_reader_create(&heap->reach, &heap->reader);
+	if (heap->reader)
+		mam_reader_tell(heap->reader, growth);
+	if (status == MAM_OK && attr->most_bytes != 0)
+		status = mam_post_create(heap->pool, &config, &heap->post);
+	if (heap->post)
+		growth->mail = mam_post_mail(heap->post);
+	return status;
+}
+
+/* Steps 5 and 6 of a heap that grows or is debugged. */
+static enum mam_status settle_growth(const struct mam_heap_attr *attr, struct mam_heap *heap)
+{
+	struct mam_growth *growth = calloc(1, sizeof(*growth));
+	enum mam_status status;
+
+	if (!growth)
+		return MAM_ERROR_OUT_OF_HOST_MEMORY;
+	status = begin_growth(attr, heap, growth);
+	if (status == MAM_OK)
+		status = write_books(heap, growth);
+	if (status != MAM_OK)
+		end_growth(heap);
+	free(growth);
+	return status;
+}
+
+/* Steps 4 to 6. */
+static enum mam_status settle(const struct mam_heap_attr *attr, struct mam_heap *heap)
 {
 	enum mam_status status = mam_reach_knows(&heap->reach, heap->ground);
 
 	if (status == MAM_OK && !heap->pool->strict)
 		status = mam_device_outwait(&heap->reach.device);
-	return status == MAM_OK ? write_books(heap) : status;
+	if (status != MAM_OK)
+		return status;
+	return heap->has_growth ? settle_growth(attr, heap) : write_books(heap, NULL);
 }
 
-/* Steps 2 to 5. */
-static enum mam_status build(struct mam_heap *heap)
+/* Steps 2 to 6. */
+static enum mam_status build(const struct mam_heap_attr *attr, struct mam_heap *heap)
 {
 	const size_t align = heap->blocks != 0 ? MAM_HEAP_BLOCK : (size_t)1 << heap->shift;
 	enum mam_status status;
@@ -184,7 +192,7 @@ static enum mam_status build(struct mam_heap *heap)
 	status = mam_malloc_aligned(heap->pool, heap->ground_bytes, align, &ground);
 	if (status == MAM_OK) {
 		heap->ground = ground;
-		status = settle(heap);
+		status = settle(attr, heap);
 		if (status != MAM_OK)
 			(void)mam_free(heap->pool, ground);
 	}
@@ -216,7 +224,7 @@ enum mam_status mam_heap_create(struct mam_pool *pool, const struct mam_heap_att
 
 	if (!heap)
 		return MAM_ERROR_INVALID_VALUE;
-	status = read_attr(attr, &whole);
+	status = mam_terms_read(attr, &whole);
 	if (status == MAM_OK)
 		status = find_pool(&pool);
 	if (status != MAM_OK)
@@ -226,8 +234,11 @@ enum mam_status mam_heap_create(struct mam_pool *pool, const struct mam_heap_att
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
 	made->pool = pool;
 	made->returning = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	made->counting = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	if (whole.most_bytes != 0 && !mam_replay_lets_grow())
+		whole.most_bytes = 0;
 	describe(&whole, made);
-	status = mam_grant_alive(made) ? build(made) : MAM_ERROR_DESTROYED;
+	status = mam_grant_alive(made) ? build(&whole, made) : MAM_ERROR_DESTROYED;
 	if (status == MAM_OK)
 		*heap = made;
 	else
@@ -240,33 +251,21 @@ struct mam_kheap *mam_heap_device(const struct mam_heap *heap)
 	return heap ? (struct mam_kheap *)mam_grant_head(heap) : NULL;
 }
 
-enum mam_status mam_heap_reset(struct mam_heap *heap, struct CUstream_st *stream)
-{
-	struct mam_reach_visit visit;
-	enum mam_status status;
-
-	if (!heap)
-		return MAM_ERROR_INVALID_VALUE;
-	if (!mam_grant_alive(heap))
-		return MAM_ERROR_DESTROYED;
-	status = mam_reach_begin(&heap->reach, stream, false, &visit);
-	if (status != MAM_OK)
-		return status;
-	clear(heap, &visit);
-	return mam_reach_end(&visit);
-}
-
 enum mam_status mam_heap_destroy(struct mam_heap *heap)
 {
 	enum mam_status status;
 
 	if (!heap)
 		return MAM_OK;
+	if (heap->reader)
+		mam_leaks_log(heap);
 	status = mam_free(heap->pool, heap->ground);
 	if (status != MAM_OK && status != MAM_ERROR_DESTROYED)
 		return status;
+	end_growth(heap);
 	mam_reach_unbind(&heap->reach);
 	pthread_mutex_destroy(&heap->returning);
+	pthread_mutex_destroy(&heap->counting);
 	free(heap);
 	return MAM_OK;
 }

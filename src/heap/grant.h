@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grant.h - a heap as the host knows it: which block of which pool its ground is, and the way
- * there.
+ * grant.h - a heap as the host knows it: which block of which pool its ground is, the way there,
+ * and who answers for it where it grows.
  */
 #ifndef MAM_HEAP_GRANT_H
 #define MAM_HEAP_GRANT_H
@@ -10,8 +10,11 @@
 
 #include <mam/heap.h>
 
-#include "heap/books.h"
+#include "heap/growth.h"
+#include "heap/plot.h"
+#include "heap/post.h"
 #include "heap/reach.h"
+#include "heap/reader.h"
 
 struct mam_heap {
 	/* lock: none, set by mam_heap_create() */
@@ -24,8 +27,15 @@ struct mam_heap {
 	uint32_t low;     /* per mille */
 	uint32_t blocks;  /* count; 0: a heap of pages */
 	uint32_t columns; /* rows of handles */
+	bool debug;       /* kernels look for mistakes */
+	bool has_growth;  /* struct mam_growth is behind the books: it grows or is debugged */
+	struct mam_post *post; /* NULL: it does not grow */
+
+	struct mam_reader *reader; /* of the reports of one that is debugged; else NULL */
 
 	pthread_mutex_t returning; /* held by who writes what the host gives back: returns.c */
+	pthread_mutex_t counting;
+	struct mam_heap_info gone; /* lock: counting. What happened in grants that went back */
 };
 
 /* Where the head is, and the books of the pages, on the device. */
@@ -40,7 +50,12 @@ static inline uintptr_t mam_grant_books(const struct mam_heap *heap)
 	return mam_grant_head(heap) + sizeof(struct mam_kheap);
 }
 
-/* Bytes from the head to each part of the books of objects. */
+/* A heap of objects: its own ground, and bytes from the head to each part of the books. */
+static inline struct mam_plot mam_grant_plot(const struct mam_heap *heap)
+{
+	return (struct mam_plot){ heap->ground, heap->blocks, heap->columns };
+}
+
 static inline struct mam_books_plan mam_grant_plan(const struct mam_heap *heap)
 {
 	return mam_books_plan_of(heap->blocks, heap->columns);

@@ -19,7 +19,14 @@
 #include "heap/layout.h"
 
 /* Raised when code of two versions must not work on one heap. */
-#define MAM_HEAP_LAYOUT 0x6d616d02u
+#define MAM_HEAP_LAYOUT_PLAIN 0x6d616d03u
+#define MAM_HEAP_LAYOUT_DEBUG 0x6d616d83u /* its objects have red zones: kdebug.h */
+/* What the code that is being compiled works on. */
+#ifdef MAM_KDEBUG
+#define MAM_HEAP_LAYOUT MAM_HEAP_LAYOUT_DEBUG
+#else
+#define MAM_HEAP_LAYOUT MAM_HEAP_LAYOUT_PLAIN
+#endif
 
 struct mam_kheap {
 	unsigned char *ground;
@@ -29,7 +36,7 @@ struct mam_kheap {
 	/* Of a heap of objects; else 0. */
 	uint32_t blocks;  /* count */
 	uint32_t columns; /* of handles: count, a power of two, less one */
-	uint32_t pad0;
+	uint32_t born;    /* of a part: which grant it is, ever, as kdebug.h must know */
 	uint64_t *words;   /* of slots, those of a class together */
 	uint64_t *owners;  /* a byte a unit */
 	uint64_t *seats;   /* a bit a block for each class */
@@ -40,7 +47,9 @@ struct mam_kheap {
 	struct mam_tallies *tallies;
 	struct mam_returns *returns; /* what the host gives back */
 	struct mam_steps *steps;     /* a row a column */
-	unsigned char pad[MAM_PAGES_LINE - 112];
+	/* Of one that grows or is debugged; else NULL (growth.h). */
+	struct mam_growth *growth;
+	uint64_t current; /* number of the part where requests begin; 0: here. A hint, and changes */
 };
 
 #ifdef MAM_KTABLE
@@ -58,6 +67,7 @@ MAM_KFN struct mam_kheap mam_head_read(const struct mam_kheap *heap)
 	head.seats = (uint64_t *)mam_constant_pointer(&heap->seats);
 	head.handles = (uint64_t *)mam_constant_pointer(&heap->handles);
 	head.units = (struct mam_pages *)mam_constant_pointer(&heap->units);
+	head.current = mam_stale64((uint64_t *)(uintptr_t)&heap->current);
 	return head;
 }
 #endif

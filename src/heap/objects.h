@@ -28,124 +28,14 @@
 #ifndef MAM_HEAP_OBJECTS_H
 #define MAM_HEAP_OBJECTS_H
 
-#include "heap/spans.h"
+#include "heap/roam.h"
 
-#define MAM_SETTLE_TRIES 4
-
-/* Can objects be had of this heap by this code? */
-MAM_KFN bool mam_objects_serves(const struct mam_kheap *heap)
+/* Can it get more ground? */
+MAM_KFN bool mam_objects_grows(const struct mam_kheap *heap)
 {
-	return heap->layout == MAM_HEAP_LAYOUT && heap->blocks;
-}
+	struct mam_growth *growth = mam_parts_growth(heap);
 
-/* It is none: counted, if it is at least a heap of pages. */
-MAM_KSLOW void mam_objects_wrong(const struct mam_kheap *heap)
-{
-	if (heap->layout == MAM_HEAP_LAYOUT && heap->pages)
-		mam_tally_add((struct mam_pages *)(heap + 1), MAM_TALLY_WRONG, 1);
-}
-
-/* Step 1 for a lane that is alone. */
-MAM_KFN struct mam_kslot mam_objects_claim_lone(const struct mam_kheap *heap, uint64_t traits)
-{
-	struct mam_kslot mine = mam_handle_home(heap, traits, mam_handle_warp(), 1);
-	uint64_t chosen = (uint64_t)1 << mine.slot;
-
-	if (!(mam_slots_claim(mam_traits_words(heap, traits), mine.word, chosen) & chosen))
-		mine.slot = MAM_NO_SLOT;
-	return mine;
-}
-
-/*
- * Step 1 for lanes of one class. A lane is served by the word of its rank; the first of those that
- * share a word claims for them, or has them already: `had`.
- */
-MAM_KFN struct mam_kslot mam_objects_claim(const struct mam_kheap *heap, uint32_t mask,
-					   uint64_t traits, bool had)
-{
-	uint32_t lanes = mam_popc32(mask), rank = mam_popc32(mask & ((1u << mam_lane()) - 1));
-	uint32_t leader = mam_ffs32(mask) - 1, round = 1u << mam_traits_round_shift(traits);
-	struct mam_kslot mine = mam_handle_home(heap, traits, mam_handle_warp(), lanes);
-	uint32_t lost = ~0u;
-
-	if (lanes > round) {
-		mine.word += rank / round;
-		leader = mam_bits_nth(mask, rank & ~(round - 1));
-		lanes -= rank & ~(round - 1);
-		lanes = lanes < round ? lanes : round;
-		rank &= round - 1;
-	}
-	if (had)
-		lost = 0;
-	else if (!rank && mine.word < heap->blocks << mam_traits_words_shift(traits))
-		lost = ~(uint32_t)(mam_slots_claim(mam_traits_words(heap, traits), mine.word,
-						   mam_bits_span(mine.slot, lanes)) >>
-				   mine.slot);
-	lost = mam_warp_shuffle32(mask, lost, leader);
-	mine.slot = lost >> rank & 1 ? MAM_NO_SLOT : mine.slot + rank;
-	return mine;
-}
-
-/*
- * Step 2: no lane has a slot, so maybe there is no slab at home yet. Opens it, and claims again. The
- * same for all lanes of `mask`, which want one class.
- */
-MAM_KFN struct mam_kslot mam_objects_settle(const struct mam_kheap *heap, uint32_t mask,
-					    uint32_t class_)
-{
-	const struct mam_kheap head = mam_head_read(heap);
-	uint32_t lanes = mam_popc32(mask), rank = mam_popc32(mask & ((1u << mam_lane()) - 1)), tries;
-	uint64_t traits = mam_traits_of(class_);
-	uint32_t round = 1u << mam_traits_round_shift(traits), word, share;
-	struct mam_kslot home = mam_handle_home(&head, traits, mam_handle_warp(), lanes), mine;
-	enum mam_opening opening;
-
-	word = home.word + rank / round;
-	share = lanes - rank < round ? lanes - rank : round;
-	MAM_ROLLED
-	for (tries = 0; tries < MAM_SETTLE_TRIES; tries++) {
-		opening = MAM_OPEN_NOT;
-		if (!(rank % round) && word < head.blocks << mam_traits_words_shift(traits) &&
-		    !mam_slots_load(mam_traits_words(&head, traits), word))
-			opening = mam_slab_open(heap, class_, word,
-						mam_bits_span(home.slot, share));
-		mine = mam_objects_claim(&head, mask, traits, opening == MAM_OPEN_DONE);
-		if (!mam_warp_ballot(mask, opening == MAM_OPEN_LATER) ||
-		    mam_warp_ballot(mask, mine.slot != MAM_NO_SLOT))
-			break;
-	}
-	return mine;
-}
-
-/* Steps 2 and 3, for the lanes of `mask`, which are those that are here. The caller's slot, if it has one. */
-MAM_KSLOW void *mam_objects_search(struct mam_kheap *heap, uint32_t mask, size_t bytes,
-				   struct mam_kslot mine)
-{
-	uint32_t class_ = mam_class_of(bytes), units = 0, large, one;
-	void *object = NULL;
-
-	if (!mam_objects_serves(heap)) {
-		mam_objects_wrong(heap);
-		return NULL;
-	}
-	if (mam_lane() == mam_ffs32(mask) - 1)
-		MAM_STEPS_ADD(heap, searches, 1);
-	class_ = class_ ? class_ : 1;
-	one = mam_warp_shuffle32(mask, class_, mam_ffs32(mask) - 1);
-	if (!mam_warp_ballot(mask, mine.slot != MAM_NO_SLOT || class_ != one))
-		mine = mam_objects_settle(heap, mask, class_);
-	mine = mam_seek(heap, mask, class_, mine);
-	if (mine.slot < MAM_NO_SLOT)
-		object = mam_books_at(heap, class_, mine.word, mine.slot);
-	if (bytes > MAM_CLASS_BYTES_MAX)
-		units = mam_spans_units(heap, bytes);
-	large = mam_warp_ballot(mask, units != 0);
-	if (units)
-		object = mam_spans_take(heap, large, units);
-	else if (mine.slot == MAM_SLOT_OUT)
-		mam_object_tally_add(heap, bytes ? MAM_OBJECT_TOO_LARGE : MAM_OBJECT_ZERO, 1);
-	mam_warp_sync(mask);
-	return object;
+	return growth && mam_search_serves(heap) && mam_constant_pointer(&growth->mail);
 }
 
 /* NULL, and counted: there is no room, or `bytes` is 0 or more than the heap has. */
@@ -154,27 +44,34 @@ MAM_KFN void *mam_objects_alloc(struct mam_kheap *heap, size_t bytes)
 	uint32_t class_ = mam_class_of(bytes), mask;
 	struct mam_kheap head;
 	struct mam_kslot mine;
-	uint64_t traits;
+	uint64_t traits, key, one;
 
 	if (!heap)
 		return NULL;
 	head = mam_head_read(heap);
 	/* No branch of its own, so that all of the head is read at once. */
-	class_ = mam_objects_serves(&head) ? class_ : 0;
+	class_ = mam_search_serves(&head) ? class_ : 0;
 	traits = mam_traits_of(class_);
 	mine.word = 0;
 	mine.slot = class_ ? MAM_NO_SLOT : MAM_SLOT_OUT;
+	/* The same in lanes that want the same of one heap: its head is at a line. */
+	key = (uint64_t)(uintptr_t)heap | class_;
 	mask = mam_warp_active();
 	if (!(mask & (mask - 1))) {
-		if (class_)
-			mine = mam_objects_claim_lone(&head, traits);
-	} else if (!mam_warp_ballot(mask, class_ != mam_warp_shuffle32(mask, class_,
-								       mam_ffs32(mask) - 1))) {
-		if (class_)
-			mine = mam_objects_claim(&head, mask, traits, false);
+		if (class_ && !head.current)
+			mine = mam_search_claim_lone(&head, traits);
+	} else {
+		/* By all lanes, also where some of them see that the heap has grown. */
+		one = mam_warp_shuffle64(mask, key, mam_ffs32(mask) - 1);
+		if (!mam_warp_ballot(mask, head.current || key != one) && class_)
+			mine = mam_search_claim(&head, mask, traits, false);
 	}
-	if (mam_warp_ballot(mask, mine.slot >= MAM_NO_SLOT))
-		return mam_objects_search(heap, mask, bytes, mine);
+	if (mam_warp_ballot(mask, mine.slot >= MAM_NO_SLOT)) {
+		/* Lanes that name different heaps are groups of their own from here on. */
+		mask = mam_warp_match64(mask, (uint64_t)(uintptr_t)heap);
+		return mam_objects_grows(heap) ? mam_roam(heap, mask, bytes, mine)
+					       : mam_search(heap, mask, bytes, mine);
+	}
 	mam_warp_sync(mask);
 	return mam_traits_at(&head, traits, mine.word, mine.slot);
 }
@@ -185,7 +82,7 @@ struct mam_kplace {
 	uint32_t owner;  /* of its unit: the class; or else: not in a slab */
 	uint32_t unit;
 	uint32_t word;
-	uint32_t slot; /* or MAM_NO_SLOT: not the first byte of one */
+	uint32_t slot; /* or MAM_NO_SLOT: not the first byte of one; MAM_SLOT_OUT: not in the ground */
 };
 
 MAM_KFN struct mam_kplace mam_objects_place(const struct mam_kheap *heap, const void *object)
@@ -199,8 +96,10 @@ MAM_KFN struct mam_kplace mam_objects_place(const struct mam_kheap *heap, const 
 	place.unit = 0;
 	place.word = 0;
 	place.slot = MAM_NO_SLOT;
-	if (offset >> MAM_BLOCK_SHIFT >= heap->blocks)
+	if (offset >> MAM_BLOCK_SHIFT >= heap->blocks) {
+		place.slot = MAM_SLOT_OUT;
 		return place;
+	}
 	place.unit = (uint32_t)(offset >> MAM_UNIT_SHIFT);
 	place.owner = mam_owners_load(heap, place.unit);
 	if (place.owner > MAM_OWNER_MOVING && place.owner <= MAM_OWNER_MOVING + MAM_CLASSES)
@@ -217,27 +116,44 @@ MAM_KFN struct mam_kplace mam_objects_place(const struct mam_kheap *heap, const 
 	return place;
 }
 
-/* What is not a slot in use: a run of units, or a mistake. */
-MAM_KSLOW bool mam_objects_refuse(const struct mam_kheap *heap, const void *object,
-				  struct mam_kplace place)
+/* Something of this class, 0: a run, was given back: where it lies is not dry for that any more. */
+MAM_KSLOW void mam_objects_wet(struct mam_kheap *root, const void *object, uint32_t class_)
+{
+	struct mam_growth *growth = mam_parts_growth(root);
+
+	if (growth)
+		mam_parts_unmark(growth, class_, mam_parts_number(growth, object));
+}
+
+/*
+ * What is not a slot in use: a run of units, a large object, or a mistake, which the root counts.
+ * `heap` is the part where it lies, or the root.
+ */
+MAM_KSLOW bool mam_objects_refuse(struct mam_kheap *root, const struct mam_kheap *heap,
+				  const void *object, struct mam_kplace place)
 {
 	uint64_t offset = (uint64_t)((uintptr_t)object - (uintptr_t)heap->ground);
 	enum mam_object_tally kind = MAM_OBJECT_FOREIGN;
 
-	if (!mam_objects_serves(heap)) {
-		mam_objects_wrong(heap);
+	if (!mam_search_serves(root)) {
+		mam_search_wrong(root);
 		return false;
 	}
+	if (mam_objects_grows(root) && heap == root &&
+	    offset >> MAM_BLOCK_SHIFT >= root->blocks &&
+	    mam_large_free(root, object) == MAM_LARGE_GIVEN)
+		return true;
 	if (place.owner - 1 < MAM_CLASSES)
 		kind = place.slot == MAM_NO_SLOT ? MAM_OBJECT_INTERIOR : MAM_OBJECT_TWICE;
 	else if (place.owner == MAM_OWNER_INSIDE ||
 		 (place.owner && offset & ((1u << MAM_UNIT_SHIFT) - 1)))
 		kind = MAM_OBJECT_INTERIOR;
-	else if (place.owner && mam_spans_give(heap, place.unit, place.owner))
+	else if (place.owner && mam_spans_give(heap, place.unit, place.owner)) {
+		mam_objects_wet(root, object, 0);
 		return true;
-	else if (place.owner)
+	} else if (place.owner)
 		kind = MAM_OBJECT_TWICE;
-	mam_object_tally_add(heap, kind, 1);
+	mam_object_tally_add(root, kind, 1);
 	return false;
 }
 
@@ -245,10 +161,11 @@ MAM_KSLOW bool mam_objects_refuse(const struct mam_kheap *heap, const void *obje
 MAM_KFN bool mam_objects_release(const struct mam_kheap *heap, uint32_t mask, struct mam_kplace place)
 {
 	uint64_t *word = &mam_traits_words(heap, place.traits)[place.word], given;
-	uint32_t key = (uint32_t)((uintptr_t)word >> 3), group = mask, leader, rank, first;
+	uint64_t where = (uint64_t)(uintptr_t)word;
+	uint32_t group = mask, leader, rank, first, old;
 
-	if (mam_warp_ballot(mask, key != mam_warp_shuffle32(mask, key, mam_ffs32(mask) - 1)))
-		group = mam_warp_match32(mask, key);
+	if (mam_warp_ballot(mask, where != mam_warp_shuffle64(mask, where, mam_ffs32(mask) - 1)))
+		group = mam_warp_match64(mask, where);
 	leader = mam_ffs32(group) - 1;
 	rank = mam_popc32(group & ((1u << mam_lane()) - 1));
 	first = mam_warp_shuffle32(mask, place.slot, leader);
@@ -262,10 +179,31 @@ MAM_KFN bool mam_objects_release(const struct mam_kheap *heap, uint32_t mask, st
 	}
 	/* What all of them wrote comes before the leader's release. */
 	mam_warp_sync(mask);
+	old = 0;
 	if (mam_lane() == leader)
-		key = (uint32_t)(mam_slots_release(word, 0, given) >> first);
-	key = mam_warp_shuffle32(mask, key, leader);
-	return !(key >> rank & 1);
+		old = (uint32_t)(mam_slots_release(word, 0, given) >> first);
+	old = mam_warp_shuffle32(mask, old, leader);
+	return !(old >> rank & 1);
+}
+
+/*
+ * What does not lie in the root's ground, of lanes that give something back together: the same there,
+ * in a function of its own, as few programs need it.
+ */
+MAM_KSLOW bool mam_objects_free_beyond(struct mam_kheap *root, void *object)
+{
+	struct mam_growth *growth = mam_parts_growth(root);
+	uint32_t number = growth ? mam_parts_number(growth, object) : 0;
+	struct mam_kheap *at = number ? mam_parts_heap(growth, number) : root, head;
+	struct mam_kplace place;
+
+	head = mam_head_read(at);
+	place = mam_objects_place(&head, object);
+	if (place.slot < MAM_NO_SLOT && mam_objects_release(&head, mam_warp_active(), place)) {
+		mam_parts_unmark(growth, place.owner, number);
+		return true;
+	}
+	return mam_objects_refuse(root, at, object, place);
 }
 
 /*
@@ -283,21 +221,51 @@ MAM_KFN bool mam_objects_free(struct mam_kheap *heap, void *object)
 		return false;
 	head = mam_head_read(heap);
 	/* No branch of its own, as above: nothing is in a heap of no blocks. */
-	head.blocks = mam_objects_serves(&head) ? head.blocks : 0;
+	head.blocks = mam_search_serves(&head) ? head.blocks : 0;
 	place = mam_objects_place(&head, object);
-	if (place.slot < MAM_NO_SLOT && mam_objects_release(&head, mam_warp_active(), place))
+	if (place.slot < MAM_NO_SLOT && mam_objects_release(&head, mam_warp_active(), place)) {
+		if (head.current)
+			mam_objects_wet(heap, object, place.owner);
 		return true;
-	return mam_objects_refuse(heap, object, place);
+	}
+	if (place.slot == MAM_SLOT_OUT && mam_objects_grows(heap))
+		return mam_objects_free_beyond(heap, object);
+	return mam_objects_refuse(heap, heap, object, place);
+}
+
+/* The same by a lane that is alone, or may as well be: no collectives, and small where it is called. */
+MAM_KSLOW bool mam_objects_free_lone(struct mam_kheap *heap, void *object)
+{
+	struct mam_kheap *at = heap ? mam_parts_of(heap, object) : NULL;
+	struct mam_kplace place;
+	uint64_t slot;
+
+	if (!object)
+		return true;
+	at = at ? at : heap;
+	place = mam_objects_place(at, object);
+	slot = (uint64_t)1 << place.slot % MAM_NO_SLOT;
+	if (place.slot < MAM_NO_SLOT &&
+	    !(mam_slots_release(mam_traits_words(at, place.traits), place.word, slot) & slot)) {
+		mam_objects_wet(heap, object, place.owner);
+		return true;
+	}
+	return mam_objects_refuse(heap, at, object, place);
 }
 
 /* Bytes that may be used at `object`; 0: nobody has it, or it is not the first byte of it. */
-MAM_KFN size_t mam_objects_usable(const struct mam_kheap *heap, const void *object)
+MAM_KFN size_t mam_objects_usable(struct mam_kheap *heap, const void *object)
 {
 	struct mam_kplace place;
+	struct mam_kheap *at;
 	uint64_t offset;
 
-	if (!object || !heap || !mam_objects_serves(heap))
+	if (!object || !heap || !mam_search_serves(heap))
 		return 0;
+	at = mam_parts_of(heap, object);
+	if (!at)
+		return mam_objects_grows(heap) ? mam_large_usable(heap, object) : 0;
+	heap = at;
 	offset = (uint64_t)((uintptr_t)object - (uintptr_t)heap->ground);
 	place = mam_objects_place(heap, object);
 	if (place.owner - 1 < MAM_CLASSES) {

@@ -20,9 +20,13 @@
  *   MAM_KASSERT(true)   checked under the simulator and in debug kernels, nothing elsewhere
  *
  *   mam_thread() mam_block() mam_block_threads() mam_grid_blocks()   x only, all uint32_t
+ *   mam_thread_y() _z() mam_block_y() _z()   0 in the simulator
  *   mam_block_leader()    true in one thread of the block, whatever its dimensions
  *   mam_lane() mam_smid() mam_warpid()        the lane in its warp; the SM, and the warp's slot on it: hints
  *   mam_clock() mam_nanosleep(ns)
+ *   mam_timer()           ns of a clock that all of the device has in common; in the simulator, steps
+ *   mam_stale64(where)    a uint64_t * into device memory: what is there, or an old value of it. What was
+ *                         released with it is there for atomics on addresses that are reckoned from it
  *   mam_syncthreads()
  *
  *   Orders: MAM_RELAXED MAM_ACQUIRE MAM_RELEASE MAM_ACQ_REL MAM_SEQ_CST. Scopes: MAM_AT_BLOCK, MAM_AT_DEVICE, MAM_AT_SYSTEM.

@@ -28,6 +28,8 @@
 #define mam_constant32(where) __ldg((const unsigned int *)(where))
 #define mam_constant64(where) ((uint64_t)__ldg((const unsigned long long *)(where)))
 #define mam_constant_pointer(where) ((void *)mam_constant64(where))
+/* What changes seldom: an old value may be seen, for as long as the kernel runs. */
+#define mam_stale64(where) mam_constant64(where)
 #define MAM_SHARED(type, name)                                                                  \
 	__shared__ type name##_storage;                                                         \
 	type *const name = &name##_storage
@@ -44,6 +46,10 @@
 #define mam_thread() (threadIdx.x)
 #define mam_block() (blockIdx.x)
 #define mam_block_threads() (blockDim.x)
+#define mam_thread_y() (threadIdx.y)
+#define mam_thread_z() (threadIdx.z)
+#define mam_block_y() (blockIdx.y)
+#define mam_block_z() (blockIdx.z)
 #define mam_grid_blocks() (gridDim.x)
 #define mam_block_leader() ((threadIdx.x | threadIdx.y | threadIdx.z) == 0)
 #define mam_syncthreads() __syncthreads()
@@ -72,6 +78,15 @@ MAM_KFN uint32_t mam_warpid(void)
 
 	asm volatile("mov.u32 %0, %%warpid;" : "=r"(id));
 	return id;
+}
+
+/* Nanoseconds, the same clock for all of the device. */
+MAM_KFN uint64_t mam_timer(void)
+{
+	uint64_t ns;
+
+	asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+	return ns;
 }
 
 /*

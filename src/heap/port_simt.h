@@ -71,6 +71,8 @@ void simt_fail(const char *what, const char *site) __attribute__((noreturn));
 #define mam_constant32(where) (*(where))
 #define mam_constant64(where) (*(where))
 #define mam_constant_pointer(where) ((void *)*(where))
+/* The dependency of an address on it is all that orders; here more is. */
+#define mam_stale64(where) mam_atomic_load64(where, MAM_ACQUIRE, MAM_AT_DEVICE)
 #define MAM_SHARED(type, name)                                                                  \
 	static const char name##_key;                                                           \
 	type *const name = simt_shared(&name##_key, sizeof(type))
@@ -83,12 +85,17 @@ void simt_fail(const char *what, const char *site) __attribute__((noreturn));
 #define mam_thread() simt_thread()
 #define mam_block() simt_block()
 #define mam_block_threads() simt_block_threads()
+#define mam_thread_y() 0u
+#define mam_thread_z() 0u
+#define mam_block_y() 0u
+#define mam_block_z() 0u
 #define mam_grid_blocks() simt_grid_blocks()
 #define mam_block_leader() (simt_thread() == 0)
 #define mam_lane() simt_lane()
 #define mam_smid() simt_smid()
 #define mam_warpid() simt_warpid()
 #define mam_clock() simt_clock()
+#define mam_timer() simt_clock()
 #define mam_nanosleep(ns) simt_nanosleep(ns, SIMT_SITE)
 #define mam_syncthreads() simt_syncthreads(SIMT_SITE)
 

@@ -42,8 +42,13 @@
 
 #include "heap/books.h"
 
-/* objects.h */
-MAM_KFN bool mam_objects_free(struct mam_kheap *heap, void *object);
+/* objects.h, kdebug.h */
+#ifdef MAM_KDEBUG
+#define mam_returns_free mam_kdebug_free_lone
+#else
+#define mam_returns_free mam_objects_free_lone
+#endif
+MAM_KSLOW bool mam_returns_free(struct mam_kheap *heap, void *object);
 
 /* Steps 1 to 4 until there is nothing, by the lanes of `mask`, which are those that are here. */
 MAM_KFN void mam_returns_take(struct mam_kheap *heap, uint32_t mask)
@@ -76,7 +81,26 @@ MAM_KFN void mam_returns_take(struct mam_kheap *heap, uint32_t mask)
 			won = mam_atomic_cas64(&returns->taken, taken, taken + count, MAM_RELEASE,
 					       MAM_AT_SYSTEM) == taken;
 		if (mam_warp_ballot(mask, won) && rank < count)
-			(void)mam_objects_free(heap, (void *)(uintptr_t)address);
+			(void)mam_returns_free(heap, (void *)(uintptr_t)address);
+	}
+}
+
+/* Steps 1 to 4 by each lane for itself, without collectives: for searches, and small where called. */
+MAM_KSLOW void mam_returns_drain_lone(struct mam_kheap *heap)
+{
+	struct mam_returns *returns = heap->returns;
+	uint64_t taken, told, address;
+
+	for (;;) {
+		taken = mam_atomic_load64(&returns->taken, MAM_ACQUIRE, MAM_AT_SYSTEM);
+		told = mam_atomic_load64(&returns->told, MAM_ACQUIRE, MAM_AT_SYSTEM);
+		if (told == taken)
+			return;
+		address = mam_atomic_load64(&returns->address[taken % MAM_RETURNS], MAM_RELAXED,
+					    MAM_AT_SYSTEM);
+		if (mam_atomic_cas64(&returns->taken, taken, taken + 1, MAM_RELEASE,
+				     MAM_AT_SYSTEM) == taken)
+			(void)mam_returns_free(heap, (void *)(uintptr_t)address);
 	}
 }
 

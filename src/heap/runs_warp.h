@@ -216,9 +216,13 @@ MAM_KFN uint32_t mam_runs_take_packed(MAM_GLOBAL struct mam_pages *pages, struct
 	return word * 64 + nth * apart;
 }
 
-/* A run of `n` pages, two at least, for each lane of `mask`, which are those that are here. */
+/*
+ * A run of `n` pages, two at least, for each lane of `mask`, which are those that are here. `brief`:
+ * runs of up to a word are not looked for everywhere, and longer ones only until one is not found.
+ */
 MAM_KFN struct mam_kfound mam_runs_take_here(MAM_GLOBAL struct mam_pages *pages,
-					     struct mam_kwalk walk, uint32_t mask, uint32_t n)
+					     struct mam_kwalk walk, uint32_t mask, uint32_t n,
+					     bool brief)
 {
 	uint32_t leader = mam_ffs32(mask) - 1, needy, who, least, page;
 	struct mam_kfound found;
@@ -238,7 +242,7 @@ MAM_KFN struct mam_kfound mam_runs_take_here(MAM_GLOBAL struct mam_pages *pages,
 		page = mam_runs_take_short(pages, &walk, mask, least);
 		found.page = least ? page : found.page;
 	}
-	needy = mam_warp_ballot(mask, found.page == MAM_NO_PAGE);
+	needy = mam_warp_ballot(mask, found.page == MAM_NO_PAGE && (!brief || n > 64));
 	MAM_ROLLED
 	while (needy) {
 		who = mam_ffs32(needy) - 1;
@@ -252,6 +256,8 @@ MAM_KFN struct mam_kfound mam_runs_take_here(MAM_GLOBAL struct mam_pages *pages,
 			walk.place = mam_walk_behind(pages, page + least - 1);
 			continue;
 		}
+		if (brief)
+			break;
 		/* Where so many do not fit, no more do. */
 		least = needy & ~mam_warp_ballot(mask, n < least);
 		needy &= ~least;
@@ -268,7 +274,7 @@ MAM_KFN struct mam_kfound mam_runs_take_here(MAM_GLOBAL struct mam_pages *pages,
 MAM_KSLOW struct mam_kfound mam_runs_take_warp(MAM_GLOBAL struct mam_pages *pages,
 					       struct mam_kwalk walk, uint32_t mask, uint32_t n)
 {
-	return mam_runs_take_here(pages, walk, mask, n);
+	return mam_runs_take_here(pages, walk, mask, n, false);
 }
 
 /*

@@ -11,7 +11,8 @@
  *    seen, or anywhere. A few lanes of many have no words of their own. Free slots are shared out
  *    (deal.h).
  * 3. Again so in the next generation.
- * 4. After so many looks a pass over everything (pass.h).
+ * 4. After so many looks a pass over everything (pass.h); in a heap that grows, only when no ground
+ *    can be had.
  *
  * Source: the walk over pages of Pham et al., ACM TOPC 12(1), 2025, with slabs in the place of pages
  * and two bitmaps looked at together.
@@ -41,14 +42,42 @@
 #define MAM_SEEK_MIXED 10
 #define MAM_SEEK_TRIES 4
 
-/* What a lane has in the place of a slot that asks for none, or has been refused. */
+/* What a lane has in the place of a slot that asks for none, has been refused, or has its object. */
 #define MAM_SLOT_OUT 65u
 #define MAM_SLOT_NONE 66u
+#define MAM_SLOT_DONE 67u
+
+/* How hard to look. */
+struct mam_keffort {
+	uint32_t looks;
+	bool all;    /* make passes over everything */
+	bool counts; /* a request that fails counts as FULL or CONTENDED */
+	/*
+	 * Of a heap that grows, else NULL: who looks stops when the first is not `was` any more, as
+	 * others have found room elsewhere, or when the second says that ground is on its way.
+	 */
+	uint64_t *watch, *stage;
+	uint32_t was;
+};
 
 MAM_KSLOW void mam_object_tally_add(const struct mam_kheap *heap, enum mam_object_tally kind,
 				    uint32_t n)
 {
 	(void)mam_atomic_add64(&heap->tallies->of[kind].value, n, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+/* Is there something better to do than to look on? The same in all lanes of `mask`. */
+MAM_KFN bool mam_seek_over(uint32_t mask, struct mam_keffort effort)
+{
+	uint32_t now = effort.was, stage = 0;
+
+	if (!effort.watch)
+		return false;
+	if (mam_lane() == mam_ffs32(mask) - 1) {
+		now = (uint32_t)mam_atomic_load64(effort.watch, MAM_RELAXED, MAM_AT_DEVICE);
+		stage = (uint32_t)mam_atomic_load64(effort.stage, MAM_RELAXED, MAM_AT_DEVICE);
+	}
+	return mam_warp_ballot(mask, now != effort.was || (stage & 255)) != 0;
 }
 
 /* A place in block number `fraction` of the way. */
@@ -90,12 +119,10 @@ MAM_KFN uint32_t mam_seek_next(const struct mam_kheap *heap, uint32_t mask, uint
 	return mam_warp_shuffle32(mask, place, seated ? mam_ffs32(seated) - 1 : leader);
 }
 
-/*
- * All lanes of `mask` find a slot for each of `needy`, which want this class. Up to MAM_SEEK_LOOKS
- * looks.
- */
+/* All lanes of `mask` find a slot for each of `needy`, which want this class. Up to so many looks. */
 MAM_KFN struct mam_kslot mam_seek_walk(const struct mam_kheap *heap, uint32_t mask,
-					 uint32_t needy, uint32_t class_, struct mam_kslot mine)
+				       uint32_t needy, uint32_t class_, struct mam_keffort effort,
+				       struct mam_kslot mine)
 {
 	const struct mam_kheap head = mam_head_read(heap);
 	uint32_t lanes = mam_popc32(mask), rank = mam_popc32(mask & ((1u << mam_lane()) - 1));
@@ -106,7 +133,7 @@ MAM_KFN struct mam_kslot mam_seek_walk(const struct mam_kheap *heap, uint32_t ma
 
 	generation = mam_warp_shuffle32(mask, mam_handle_get(&head, class_), mam_ffs32(mask) - 1);
 	MAM_ROLLED
-	for (looks = 0; looks < MAM_SEEK_LOOKS; looks++) {
+	for (looks = 0; looks < effort.looks; looks++) {
 		word = mam_seek_next(heap, mask, class_) + rank;
 		/* A few of many lanes: there are slabs enough, opened for others. */
 		own = (!few || looks >= MAM_SEEK_HOMES) &&
@@ -141,7 +168,7 @@ MAM_KFN struct mam_kslot mam_seek_walk(const struct mam_kheap *heap, uint32_t ma
 		else if (mam_warp_ballot(mask, seen != 0))
 			mine = mam_deal(&head, mask, needy, traits, word, seen, mine);
 		needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT) & needy;
-		if (!needy)
+		if (!needy || mam_seek_over(mask, effort))
 			break;
 		generation++;
 	}
@@ -174,9 +201,13 @@ MAM_KFN uint64_t mam_seek_grab(uint64_t *word, uint64_t seen, uint32_t n, uint32
 	return won;
 }
 
-/* A pass over everything, by all lanes of `mask`, for those of `needy`, which want this class. */
-MAM_KFN struct mam_kslot mam_seek_pass(struct mam_kheap *heap, uint32_t mask, uint32_t needy,
-					 uint32_t class_, struct mam_kslot mine)
+/*
+ * A pass over everything, by all lanes of `mask`, for those of `needy`, which want this class. What
+ * the host gives back, it gives the root.
+ */
+MAM_KFN struct mam_kslot mam_seek_pass(struct mam_kheap *root, struct mam_kheap *heap,
+				       uint32_t mask, uint32_t needy, uint32_t class_,
+				       struct mam_keffort effort, struct mam_kslot mine)
 {
 	uint32_t rank = mam_popc32(mask & ((1u << mam_lane()) - 1)), next, block, passes, doubt, order;
 	uint32_t shift = 63 - mam_clz64(mam_popc32(mask)), leader = mam_ffs32(mask) - 1;
@@ -184,7 +215,8 @@ MAM_KFN struct mam_kslot mam_seek_pass(struct mam_kheap *heap, uint32_t mask, ui
 	struct mam_klook look;
 	uint32_t ready;
 
-	mam_returns_drain(heap);
+	if (effort.counts)
+		mam_returns_drain_lone(root);
 	mam_warp_sync(mask);
 	order = mam_warp_shuffle32(mask, mam_walk_mix((uint32_t)mam_clock()), leader);
 	MAM_ROLLED
@@ -228,7 +260,7 @@ MAM_KFN struct mam_kslot mam_seek_pass(struct mam_kheap *heap, uint32_t mask, ui
 			break;
 		mam_scan_pause(passes);
 	}
-	if (mam_lane() == leader)
+	if (effort.counts && mam_lane() == leader)
 		mam_object_tally_add(heap,
 				     passes < MAM_PASSES_MAX ? MAM_OBJECT_FULL
 							     : MAM_OBJECT_CONTENDED,
@@ -242,7 +274,8 @@ MAM_KFN struct mam_kslot mam_seek_pass(struct mam_kheap *heap, uint32_t mask, ui
  * homes have together, and what finds none there to one of many more. Up to MAM_SEEK_MIXED looks.
  */
 MAM_KFN struct mam_kslot mam_seek_mixed(const struct mam_kheap *heap, uint32_t mask,
-					  uint32_t class_, struct mam_kslot mine)
+					uint32_t class_, struct mam_keffort effort,
+					struct mam_kslot mine)
 {
 	const struct mam_kheap head = mam_head_read(heap);
 	uint32_t group = mam_warp_match32(mask, class_), leader = mam_ffs32(group) - 1, looks, needy;
@@ -253,7 +286,7 @@ MAM_KFN struct mam_kslot mam_seek_mixed(const struct mam_kheap *heap, uint32_t m
 	MAM_ROLLED
 	for (looks = 0; looks < MAM_SEEK_MIXED; looks++) {
 		needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT);
-		if (!needy)
+		if (!needy || mam_seek_over(mask, effort))
 			break;
 		needy &= group;
 		/* Homes; what more and more homes have together; where the class was seen; anywhere. */
@@ -297,10 +330,11 @@ MAM_KFN struct mam_kslot mam_seek_mixed(const struct mam_kheap *heap, uint32_t m
 }
 
 /*
- * A slot for each lane of `mask`, which are those that are here, whose slot is MAM_NO_SLOT; it stays
- * so where there is no room.
+ * A slot for each lane of `mask`, which are those that are here, whose slot is MAM_NO_SLOT; it is
+ * MAM_SLOT_NONE where there is no room.
  */
-MAM_KFN struct mam_kslot mam_seek(struct mam_kheap *heap, uint32_t mask, uint32_t class_,
+MAM_KFN struct mam_kslot mam_seek(struct mam_kheap *root, struct mam_kheap *heap, uint32_t mask,
+				  uint32_t class_, struct mam_keffort effort,
 				  struct mam_kslot mine)
 {
 	uint32_t needy, group, one = 0;
@@ -308,20 +342,19 @@ MAM_KFN struct mam_kslot mam_seek(struct mam_kheap *heap, uint32_t mask, uint32_
 	needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT);
 	if (needy)
 		one = mam_warp_shuffle32(mask, class_, mam_ffs32(needy) - 1);
-	if (needy && mam_warp_ballot(mask, class_ != one))
-		mine = mam_seek_mixed(heap, mask, class_, mine);
+	if (needy && mam_warp_ballot(mask, class_ != one) && effort.looks)
+		mine = mam_seek_mixed(heap, mask, class_, effort, mine);
 	MAM_ROLLED
 	while ((needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT)) != 0) {
 		one = mam_warp_shuffle32(mask, class_, mam_ffs32(needy) - 1);
 		group = mam_warp_ballot(mask, class_ == one) & needy;
-		mine = mam_seek_walk(heap, mask, group, one, mine);
+		mine = mam_seek_walk(heap, mask, group, one, effort, mine);
 		needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT) & group;
-		if (needy) {
-			mine = mam_seek_pass(heap, mask, needy, one, mine);
-			/* What a pass has not found is not looked for again. */
-			if (needy >> mam_lane() & 1 && mine.slot == MAM_NO_SLOT)
-				mine.slot = MAM_SLOT_NONE;
-		}
+		if (needy && effort.all)
+			mine = mam_seek_pass(root, heap, mask, needy, one, effort, mine);
+		/* What was not found here is not looked for again. */
+		if (needy >> mam_lane() & 1 && mine.slot == MAM_NO_SLOT)
+			mine.slot = MAM_SLOT_NONE;
 	}
 	mam_warp_sync(mask);
 	return mine;

@@ -58,8 +58,12 @@ MAM_KFN struct mam_kspans mam_spans_close(const struct mam_kheap *heap, uint32_t
 	return all;
 }
 
-/* `n` units for each lane of `mask`, which are those that are here; NULL: there are none. */
-MAM_KFN void *mam_spans_take(struct mam_kheap *heap, uint32_t mask, uint32_t n)
+/*
+ * `n` units for each lane of `mask`, which are those that are here; NULL: there are none. What the
+ * host gives back, it gives the root.
+ */
+MAM_KFN void *mam_spans_take(struct mam_kheap *root, struct mam_kheap *heap, uint32_t mask,
+			     uint32_t n, struct mam_keffort effort)
 {
 	uint32_t needy = mask, passes, page = MAM_NO_PAGE;
 	struct mam_kspans all, before;
@@ -71,15 +75,15 @@ MAM_KFN void *mam_spans_take(struct mam_kheap *heap, uint32_t mask, uint32_t n)
 	MAM_ROLLED
 	for (passes = 0; passes < MAM_SPAN_PASSES_MAX; passes++) {
 		if (needy >> mam_lane() & 1) {
-			found = mam_runs_take_here(heap->units, found.walk, needy, n);
+			found = mam_runs_take_here(heap->units, found.walk, needy, n, !effort.all);
 			page = found.page;
 		}
 		mam_warp_sync(mask);
 		needy = mam_warp_ballot(mask, page == MAM_NO_PAGE);
-		if (!needy)
+		if (!needy || !effort.all)
 			break;
-		if (!passes)
-			mam_returns_drain(heap);
+		if (!passes && effort.counts)
+			mam_returns_drain_lone(root);
 		all = mam_spans_close(heap, mask);
 		/* What was in the way is still there, and nobody may close it. */
 		if (!before.doubt && !all.doubt && all.closes == before.closes)
@@ -89,8 +93,11 @@ MAM_KFN void *mam_spans_take(struct mam_kheap *heap, uint32_t mask, uint32_t n)
 			mam_scan_pause(passes);
 	}
 	if (page == MAM_NO_PAGE) {
-		mam_object_tally_add(
-			heap, passes < MAM_SPAN_PASSES_MAX ? MAM_OBJECT_FULL : MAM_OBJECT_CONTENDED, 1);
+		if (effort.counts)
+			mam_object_tally_add(heap,
+					     passes < MAM_SPAN_PASSES_MAX ? MAM_OBJECT_FULL
+									  : MAM_OBJECT_CONTENDED,
+					     1);
 		return NULL;
 	}
 	if (n > MAM_SPAN_SHORT)

@@ -9,11 +9,11 @@
 
 #define PIECE_BLOCKS 1024u
 
-enum mam_status mam_survey_init(struct mam_survey *survey, const struct mam_heap *heap)
+enum mam_status mam_survey_init(struct mam_survey *survey, const struct mam_plot *plot)
 {
-	const size_t blocks = heap->blocks < PIECE_BLOCKS ? heap->blocks : PIECE_BLOCKS;
+	const size_t blocks = plot->blocks < PIECE_BLOCKS ? plot->blocks : PIECE_BLOCKS;
 
-	*survey = (struct mam_survey){ .heap = heap };
+	*survey = (struct mam_survey){ .plot = *plot };
 	survey->owners = calloc(blocks, MAM_BLOCK_UNITS);
 	survey->before = calloc(blocks, MAM_BLOCK_UNITS);
 	survey->longs = calloc(blocks, sizeof(*survey->longs));
@@ -81,7 +81,7 @@ static void find_words(const struct mam_survey *survey, struct reach_of *ranges)
 
 static void read_words(const struct mam_survey *survey, struct mam_reach_visit *visit)
 {
-	const uintptr_t words = mam_grant_head(survey->heap) + mam_grant_plan(survey->heap).words;
+	const uintptr_t words = mam_plot_head(&survey->plot) + mam_plot_books(&survey->plot).words;
 	struct reach_of ranges[MAM_CLASSES + 1] = { 0 };
 	uint64_t first;
 
@@ -91,7 +91,7 @@ static void read_words(const struct mam_survey *survey, struct mam_reach_visit *
 
 		if (range.to == 0)
 			continue;
-		first = (uint64_t)mam_class_words_before(class_) * survey->heap->blocks +
+		first = (uint64_t)mam_class_words_before(class_) * survey->plot.blocks +
 			(uint64_t)mam_class_words(class_) * survey->block;
 		mam_reach_read(visit, words_of(survey, class_) + range.from,
 			       words + (first + range.from) * sizeof(*survey->words),
@@ -101,13 +101,13 @@ static void read_words(const struct mam_survey *survey, struct mam_reach_visit *
 
 bool mam_survey_read(struct mam_survey *survey, struct mam_reach_visit *visit)
 {
-	const uintptr_t head = mam_grant_head(survey->heap);
-	const struct mam_books_plan plan = mam_grant_plan(survey->heap);
+	const uintptr_t head = mam_plot_head(&survey->plot);
+	const struct mam_books_plan plan = mam_plot_books(&survey->plot);
 	uintptr_t owners;
 	uint32_t left;
 
 	survey->block += survey->blocks;
-	left = survey->heap->blocks - survey->block;
+	left = survey->plot.blocks - survey->block;
 	survey->blocks = left < PIECE_BLOCKS ? left : PIECE_BLOCKS;
 	survey->unit = 0;
 	if (left == 0)
@@ -128,7 +128,7 @@ bool mam_survey_read(struct mam_survey *survey, struct mam_reach_visit *visit)
 static struct mam_survey_item item_at(const struct mam_survey *survey, uint32_t unit,
 				      uint32_t owner)
 {
-	const uint32_t all = survey->heap->blocks * MAM_BLOCK_UNITS;
+	const uint32_t all = survey->plot.blocks * MAM_BLOCK_UNITS;
 	struct mam_survey_item item = { .unit = survey->block * MAM_BLOCK_UNITS + unit,
 					.live = 1 };
 	uint32_t slots;

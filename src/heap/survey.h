@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * survey.h - what stands in a heap of objects, as its books say: slabs and large objects, in the
- * order of their addresses, for who counts them and for who visits them.
+ * survey.h - what stands in a plot of a heap of objects, as its books say: slabs and large objects,
+ * in the order of their addresses, for who counts them and for who visits them.
  *
- * The books are read in pieces of blocks, so that a heap of any size is seen with little host
+ * The books are read in pieces of blocks, so that a plot of any size is seen with little host
  * memory. Of a piece:
  * 1. the owners, and the lengths of long runs;
  * 2. the owners again, after the words of those slabs that 1 showed: of each class the words from
- *    its first slab to its last. Words are 4 hundredths of a heap, and mostly none of them matters;
+ *    its first slab to its last. Words are 4 hundredths of a plot, and mostly none of them matters;
  * 3. what both readings of the owners agree on stands there.
  *
  * Why twice: kernels may be at work in other streams. The word of a slab that has just ended is 0,
@@ -19,10 +19,11 @@
 #ifndef MAM_HEAP_SURVEY_H
 #define MAM_HEAP_SURVEY_H
 
-#include "heap/grant.h"
+#include "heap/plot.h"
+#include "heap/reach.h"
 
 struct mam_survey {
-	const struct mam_heap *heap;
+	struct mam_plot plot;
 	uint32_t block;  /* the piece's first */
 	uint32_t blocks; /* count, of the piece */
 	uint32_t unit;   /* of the piece: where to look next */
@@ -35,13 +36,13 @@ struct mam_survey {
 /* A slab or a large object. */
 struct mam_survey_item {
 	uint32_t class_; /* 0: a large object */
-	uint32_t unit;   /* its first, of the heap */
+	uint32_t unit;   /* its first, of the plot */
 	uint32_t units;  /* count */
 	uint64_t live;   /* a bit a slot; a large object: 1 */
 };
 
-/* mam_survey_init - the heap is one of objects. OUT_OF_HOST_MEMORY. */
-enum mam_status mam_survey_init(struct mam_survey *survey, const struct mam_heap *heap);
+/* mam_survey_init - OUT_OF_HOST_MEMORY. */
+enum mam_status mam_survey_init(struct mam_survey *survey, const struct mam_plot *plot);
 void mam_survey_fini(struct mam_survey *survey);
 
 /*

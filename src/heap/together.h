@@ -14,7 +14,7 @@
 #ifndef MAM_HEAP_TOGETHER_H
 #define MAM_HEAP_TOGETHER_H
 
-#include "heap/objects.h"
+#include "heap/entry.h"
 
 /* One object for the lanes of `mask`, which all come; the lowest one's `bytes` are asked for. */
 MAM_KFN void *mam_together_alloc(struct mam_kheap *heap, uint32_t mask, size_t bytes)
@@ -23,7 +23,7 @@ MAM_KFN void *mam_together_alloc(struct mam_kheap *heap, uint32_t mask, size_t b
 	uint64_t address = 0;
 
 	if (mam_lane() == leader)
-		address = (uint64_t)(uintptr_t)mam_objects_alloc(heap, bytes);
+		address = (uint64_t)(uintptr_t)mam_entry_alloc(heap, bytes);
 	address = mam_warp_shuffle64(mask, address, leader);
 	mam_warp_sync(mask);
 	return (void *)(uintptr_t)address;
@@ -38,7 +38,7 @@ MAM_KFN bool mam_together_free(struct mam_kheap *heap, uint32_t mask, void *obje
 
 	mam_warp_sync(group);
 	if (mam_lane() == leader)
-		done = mam_objects_free(heap, object);
+		done = mam_entry_free(heap, object);
 	return mam_warp_shuffle32(group, done, leader) != 0;
 }
 
@@ -55,7 +55,7 @@ MAM_KFN void *mam_together_alloc_block(struct mam_kheap *heap, size_t bytes)
 	void *object;
 
 	if (mam_block_leader())
-		note->object = mam_objects_alloc(heap, bytes);
+		note->object = mam_entry_alloc(heap, bytes);
 	mam_syncthreads();
 	object = note->object;
 	mam_syncthreads();
@@ -69,7 +69,7 @@ MAM_KFN bool mam_together_free_block(struct mam_kheap *heap, void *object)
 
 	mam_syncthreads();
 	if (mam_block_leader())
-		note->done = mam_objects_free(heap, object);
+		note->done = mam_entry_free(heap, object);
 	mam_syncthreads();
 	return note->done;
 }

@@ -78,10 +78,11 @@ static inline void motion_release(struct okit *kit, uint32_t class_, uint32_t wo
 static inline void *motion_by_pass(struct okit *kit, uint32_t class_)
 {
 	struct mam_kslot mine = { .word = 0, .slot = MAM_NO_SLOT };
+	struct mam_keffort effort = { .looks = 0, .all = true, .counts = true };
 	uint32_t mask = 1u << mam_lane();
 	void *object;
 
-	mine = mam_seek_pass(kit->heap, mask, mask, class_, mine);
+	mine = mam_seek_pass(kit->heap, kit->heap, mask, mask, class_, effort, mine);
 	if (mine.slot == MAM_NO_SLOT) {
 		okit_count_failure(kit, mam_class_bytes(class_));
 		return NULL;

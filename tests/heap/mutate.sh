@@ -7,7 +7,7 @@
 # Usage: tests/heap/mutate.sh [-1l] [-s SET] [NAME]...    a NAME may have * in it; all mutants if there is none
 #   -1      only the first round
 #   -l      only list the mutants, and see whether the table still applies
-#   -s SET  pages (that is so without it): mutants.tab; objects: mutants-objects.tab
+#   -s SET  pages (that is so without it): mutants.tab; objects, large, growth: mutants-SET.tab
 #
 # 1. mutate.awk names the mutants of the headers that `header` lines of the table give.
 # 2. Each is a copy of one header in a folder of its own, before src/ in the include path. The programs of
@@ -59,7 +59,7 @@ case $set in
 pages) table=${MUTATE_TABLE:-$here/mutants.tab} ;;
 *) table=${MUTATE_TABLE:-$here/mutants-$set.tab} ;;
 esac
-[ -f "$table" ] || stop "there is no set $set of mutants: pages or objects"
+[ -f "$table" ] || stop "there is no set $set of mutants: pages, objects, large or growth"
 
 [ -f "$MAM_BUILDDIR/Makefile" ] || stop "$MAM_BUILDDIR is not a build folder: call it in one, after make check TESTS="
 if [ -n "${MUTATE_KEEP:-}" ]; then

@@ -19,12 +19,14 @@ if "$mutate" -l > "$scratch/list" 2> "$scratch/why" && [ "$(wc -l < "$scratch/li
 else
 	not_ok "mutants.tab applies" "$(wc -l < "$scratch/list") mutants; $(lib_tail "$scratch/why")"
 fi
-if "$mutate" -l -s objects > "$scratch/objects" 2> "$scratch/why" && [ "$(wc -l < "$scratch/objects")" -gt 100 ]; then
-	ok "mutants-objects.tab applies: $(wc -l < "$scratch/objects") mutants"
-else
-	not_ok "mutants-objects.tab applies" "$(wc -l < "$scratch/objects") mutants; $(lib_tail "$scratch/why")"
-fi
-cat "$scratch/objects" >> "$scratch/list"
+for set in objects large growth; do
+	if "$mutate" -l -s $set > "$scratch/$set" 2> "$scratch/why" && [ "$(wc -l < "$scratch/$set")" -gt 100 ]; then
+		ok "mutants-$set.tab applies: $(wc -l < "$scratch/$set") mutants"
+	else
+		not_ok "mutants-$set.tab applies" "$(wc -l < "$scratch/$set") mutants; $(lib_tail "$scratch/why")"
+	fi
+	cat "$scratch/$set" >> "$scratch/list"
+done
 same "no two mutants have one name" "" "$(cut -f 1 "$scratch/list" | sort | uniq -d)"
 
 # Each mutant is another text than the header.
@@ -33,7 +35,9 @@ awk 'NR % 17 == 0' "$scratch/list" | cut -f 1 > "$scratch/some"
 while IFS= read -r name; do
 	header=$MAM_SRCDIR/src/heap/${name%%:*}
 	of=$table
-	! cut -f 1 "$scratch/objects" | grep -qxF "$name" || of=$MAM_SRCDIR/tests/heap/mutants-objects.tab
+	for set in objects large growth; do
+		! cut -f 1 "$scratch/$set" | grep -qxF "$name" || of=$MAM_SRCDIR/tests/heap/mutants-$set.tab
+	done
 	awk -v want="$name" -f "$MAM_SRCDIR/tests/heap/mutate.awk" "$of" "$header" > "$scratch/mutant" &&
 		! cmp -s "$header" "$scratch/mutant" && changed=$((changed + 1))
 done < "$scratch/some"

@@ -9,22 +9,28 @@
 #include "grant.h"
 
 #define NON_BLOCKING 1u
-#define PAGES { sizeof(struct mam_heap_attr), 0, 0, 0, MAM_HEAP_PAGES }
+#define PAGES { .size = sizeof(struct mam_heap_attr), .kind = MAM_HEAP_PAGES }
 
 START_TEST(attributes_out_of_range_are_refused)
 {
+#define ROW(size_, bytes_, page, low)                                                              \
+	{                                                                                          \
+		.size = (size_), .bytes = (bytes_), .page_bytes = (page), .low_per_mille = (low),  \
+		.kind = MAM_HEAP_PAGES                                                             \
+	}
 	static const struct mam_heap_attr rows[] = {
-		{ 0, MIB, 4096, 5, 1 },                                  /* no size */
-		{ sizeof(struct mam_heap_attr) - 1, MIB, 4096, 5, 1 },   /* too short */
-		{ 4097, MIB, 4096, 5, 1 },                               /* no size anybody means */
-		{ sizeof(struct mam_heap_attr), 0, 4096, 5, 1 },         /* no bytes */
-		{ sizeof(struct mam_heap_attr), MIB, 128, 5, 1 },        /* pages too small */
-		{ sizeof(struct mam_heap_attr), MIB, 8 * MIB, 5, 1 },    /* too large */
-		{ sizeof(struct mam_heap_attr), MIB, 4096 + 256, 5, 1 }, /* no power of two */
-		{ sizeof(struct mam_heap_attr), MIB, 4096, 1001, 1 },
-		{ sizeof(struct mam_heap_attr), SIZE_MAX, 256, 5, 1 }, /* more pages than numbers */
-		{ sizeof(struct mam_heap_attr), (size_t)MAM_PAGES_COUNT_MAX * 256 + 1, 256, 5, 1 },
+		ROW(0, MIB, 4096, 5),                                /* no size */
+		ROW(sizeof(struct mam_heap_attr) - 1, MIB, 4096, 5), /* too short */
+		ROW(4097, MIB, 4096, 5),                             /* no size anybody means */
+		ROW(sizeof(struct mam_heap_attr), 0, 4096, 5),       /* no bytes */
+		ROW(sizeof(struct mam_heap_attr), MIB, 128, 5),      /* pages too small */
+		ROW(sizeof(struct mam_heap_attr), MIB, 8 * MIB, 5),  /* too large */
+		ROW(sizeof(struct mam_heap_attr), MIB, 4096 + 256, 5), /* no power of two */
+		ROW(sizeof(struct mam_heap_attr), MIB, 4096, 1001),
+		ROW(sizeof(struct mam_heap_attr), SIZE_MAX, 256, 5), /* more pages than numbers */
+		ROW(sizeof(struct mam_heap_attr), (size_t)MAM_PAGES_COUNT_MAX * 256 + 1, 256, 5),
 	};
+#undef ROW
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
 	struct mam_heap *heap = (struct mam_heap *)&pool;

@@ -39,16 +39,17 @@ static struct mam_stats pool_stats(struct mam_pool *pool)
 
 START_TEST(attributes_out_of_range_are_refused)
 {
+#define SIZED .size = sizeof(struct mam_heap_attr)
 	static const struct mam_heap_attr rows[] = {
-		{ sizeof(struct mam_heap_attr), 0, 0, 0, MAM_HEAP_OBJECTS },    /* no bytes */
-		{ sizeof(struct mam_heap_attr), MIB, 4096, 0, MAM_HEAP_OBJECTS }, /* pages' */
-		{ sizeof(struct mam_heap_attr), MIB, 0, 5, MAM_HEAP_OBJECTS },  /* pages' */
-		{ sizeof(struct mam_heap_attr), MIB, 0, 0, 2 },                 /* no kind */
-		{ sizeof(struct mam_heap_attr), MIB, 0, 0, UINT32_MAX },
-		{ sizeof(struct mam_heap_attr), SIZE_MAX, 0, 0, MAM_HEAP_OBJECTS },
-		{ sizeof(struct mam_heap_attr), (((size_t)1 << 26) - 1) * BLOCK + 1, 0, 0,
-		  MAM_HEAP_OBJECTS }, /* more units than numbers */
+		{ SIZED },                                         /* no bytes */
+		{ SIZED, .bytes = MIB, .page_bytes = 4096 },       /* pages' */
+		{ SIZED, .bytes = MIB, .low_per_mille = 5 },       /* pages' */
+		{ SIZED, .bytes = MIB, .kind = 2 },                /* no kind */
+		{ SIZED, .bytes = MIB, .kind = UINT32_MAX },
+		{ SIZED, .bytes = SIZE_MAX },
+		{ SIZED, .bytes = (((size_t)1 << 26) - 1) * BLOCK + 1 }, /* more than numbers say */
 	};
+#undef SIZED
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
 	struct mam_heap *heap = (struct mam_heap *)&pool;

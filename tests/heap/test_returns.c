@@ -40,7 +40,7 @@ struct job {
 
 static struct job job;
 
-MAM_KFN bool mam_objects_free(struct mam_kheap *heap, void *object)
+MAM_KSLOW bool mam_objects_free_lone(struct mam_kheap *heap, void *object)
 {
 	uint64_t number = (uintptr_t)object / 16 - 1;
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * entry.h - where calls for objects go: to the heap, or, in kernels that are compiled to find
+ * mistakes, to what stands around it there.
+ */
+#ifndef MAM_HEAP_ENTRY_H
+#define MAM_HEAP_ENTRY_H
+
+#ifdef MAM_KDEBUG
+#include "heap/kdebug.h"
+#define mam_entry_alloc mam_kdebug_alloc
+#define mam_entry_free mam_kdebug_free
+#define mam_entry_calloc mam_kdebug_calloc
+#define mam_entry_realloc mam_kdebug_realloc
+#define mam_entry_usable mam_kdebug_usable
+#else
+#include "heap/resize.h"
+#define mam_entry_alloc mam_objects_alloc
+#define mam_entry_free mam_objects_free
+#define mam_entry_calloc mam_objects_calloc
+#define mam_entry_realloc mam_objects_realloc
+#define mam_entry_usable mam_objects_usable
+#endif
+
+#endif

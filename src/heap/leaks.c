@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * leaks.c - leaks.h: a walk over what the books say is live (visit.h), and of each object the guard
+ * in front of what the program has of it (guard.h), by a copy from the device.
+ *
+ * Bound: a copy for each object that is shown; of leaks the first MOST are, and the others counted.
+ */
+#include "heap/leaks.h"
+
+#include <inttypes.h>
+
+#include "api/slots.h"
+#include "base/log.h"
+#include "base/option.h"
+#include "heap/visit.h"
+
+#define MOST 32u
+
+struct walk {
+	const struct mam_heap *heap;
+	struct CUstream_st *stream;
+	bool (*visit)(void *argument, void *address, size_t bytes);
+	void *argument;
+	enum mam_status status; /* of the copies */
+	uint64_t count;         /* of objects so far */
+};
+
+/* What the heap's object at `base` is to the program. */
+static enum mam_status read_object(const struct walk *walk, void *base,
+				   struct mam_heap_report *report)
+{
+	struct mam_reach_visit visit;
+	struct mam_guard guard;
+	enum mam_status status;
+
+	*report = (struct mam_heap_report){ .size = sizeof(*report),
+					    .kind = MAM_HEAP_LEAK,
+					    .address = base };
+	status = mam_reach_begin(&walk->heap->reach, walk->stream, true, &visit);
+	if (status != MAM_OK)
+		return status;
+	mam_reach_read(&visit, &guard, (uintptr_t)base, sizeof(guard));
+	mam_reach_wait(&visit);
+	status = mam_reach_end(&visit);
+	if (status == MAM_OK)
+		(void)mam_reader_object(walk->heap->reader, &guard, (uintptr_t)base, report);
+	return status;
+}
+
+/* An object whose guard was written over says nothing: it is left out. */
+static bool show(void *argument, void *base, size_t bytes)
+{
+	struct walk *walk = argument;
+	struct mam_heap_report report;
+
+	(void)bytes;
+	walk->status = read_object(walk, base, &report);
+	if (walk->status != MAM_OK)
+		return false;
+	if (!report.holder.known)
+		return true;
+	return walk->visit(walk->argument, report.address, (size_t)report.bytes);
+}
+
+enum mam_status mam_leaks_walk(struct mam_heap *heap, struct CUstream_st *stream,
+			       bool (*visit)(void *argument, void *address, size_t bytes),
+			       void *argument)
+{
+	struct walk walk = { .heap = heap, .stream = stream, .visit = visit, .argument = argument };
+	enum mam_status status = mam_visit_objects(heap, stream, show, &walk);
+
+	return status == MAM_OK ? walk.status : status;
+}
+
+static bool list(void *argument, void *base, size_t bytes)
+{
+	struct walk *walk = argument;
+	struct mam_heap_report report;
+	char text[512];
+
+	(void)bytes;
+	if (walk->count++ >= MOST)
+		return true;
+	walk->status = read_object(walk, base, &report);
+	if (walk->status != MAM_OK)
+		return false;
+	(void)mam_heap_report_text(&report, text, sizeof(text));
+	mam_log(MAM_LOG_WARN, "%s", text);
+	return true;
+}
+
+void mam_leaks_log(struct mam_heap *heap)
+{
+	struct walk walk = { .heap = heap };
+
+	if (mam_grant_alive(heap) && heap->pool->strict)
+		(void)mam_device_outwait(&heap->reach.device);
+	mam_reader_log(heap->reader);
+	if (!mam_grant_alive(heap) || !mam_log_wants(MAM_LOG_WARN) ||
+	    !mam_option_bool(MAM_OPTION_HEAP_LEAKS))
+		return;
+	if (mam_visit_objects(heap, NULL, list, &walk) != MAM_OK || walk.status != MAM_OK)
+		mam_log(MAM_LOG_WARN, "what is live in the heap at %p could not be read to its end",
+			(void *)heap->ground);
+	else if (walk.count > MOST)
+		mam_log(MAM_LOG_WARN, "%" PRIu64 " objects more were never given back",
+			walk.count - MOST);
+}

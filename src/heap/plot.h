@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plot.h - ground of objects and the books behind it, as the host knows it: a heap's own, or a
+ * grant that it got later (growth.h). What looks at a heap looks at one plot after the other.
+ */
+#ifndef MAM_HEAP_PLOT_H
+#define MAM_HEAP_PLOT_H
+
+#include "heap/books.h"
+
+struct mam_plot {
+	unsigned char *ground; /* on the device */
+	uint32_t blocks;       /* count */
+	uint32_t columns;      /* rows of handles */
+};
+
+/* Where the head is, on the device. */
+static inline uintptr_t mam_plot_head(const struct mam_plot *plot)
+{
+	return (uintptr_t)plot->ground + ((uint64_t)plot->blocks << MAM_BLOCK_SHIFT);
+}
+
+/* Bytes from the head to each part of the books. */
+static inline struct mam_books_plan mam_plot_books(const struct mam_plot *plot)
+{
+	return mam_books_plan_of(plot->blocks, plot->columns);
+}
+
+/* Ground and books. */
+static inline uint64_t mam_plot_bytes(const struct mam_plot *plot)
+{
+	return ((uint64_t)plot->blocks << MAM_BLOCK_SHIFT) + mam_plot_books(plot).end;
+}
+
+#endif

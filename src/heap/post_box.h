@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * post_box.h - what the host knows of one mailbox (mail.h): which blocks it gave, and what it may
+ * still give.
+ *
+ * The protocol is in headers, for two reasons. It knows a pool by two functions alone, so that
+ * tests make one that fails, is late, or lies. And the words that are shared with the device are
+ * read and written by the few calls below alone, so that the same code runs in a host thread of the
+ * simulator (-DMAM_SIMT), where each of them is a point at which lanes change:
+ *
+ *	static struct mam_mail mail;
+ *	static struct mam_post_box box;
+ *	const struct mam_post_config config = { .most_bytes = ..., .root_bytes = ..., .ahead = 1 };
+ *
+ *	mam_post_open(&box, &mail, &config, (struct mam_post_pool){ take, give, user });
+ *	while (mam_post_ahead(&box, now, true))            what is ahead, before any kernel runs
+ *		;
+ *	...
+ *	in a host thread, until all is done (post_look.h):
+ *		mam_post_look(&box);                          answers what was asked
+ *		mam_post_ahead(&box, now, true);              posts at most one grant ahead of need
+ *		simt_host_yield("service");
+ *	...
+ *	between kernels: mam_post_take_back() and others (post_quiet.h)
+ *	mam_post_close(&box);                                 all goes back to the pool
+ *
+ * A box is one thread's at a time; post.c has a lock for it.
+ *
+ * How large a grant is: `grow_bytes`, or what leaves ground and books together half of what is
+ * held, 2 MiB to 1 GiB, in whole pieces of 2 MiB. At least a sixteenth of what is held, and at
+ * least so much that the grants which the table has room for come to the limit. What the pool has
+ * not is tried at half the size, down to the least a grant has.
+ *
+ * Invariants:
+ * 1. What is held is what was given and did not come back: grants in `grant`, numbers rising, and
+ *    large objects in `slot`. Nothing in the mailbox is believed of what was given.
+ * 2. `posted` is one more than the number of the last grant, or where the last was taken back, its
+ *    number; never more than MAM_MAIL_GRANTS above what the device said that it took.
+ * 3. Ground held, the root's and large objects' among it, is never more than most_bytes, unless
+ *    those are less than the root has.
+ */
+#ifndef MAM_HEAP_POST_BOX_H
+#define MAM_HEAP_POST_BOX_H
+
+#include <string.h>
+
+#include <mam/mam.h>
+
+#include "heap/growth.h"
+
+#define MAM_POST_PIECE ((uint64_t)2 << 20)
+#define MAM_POST_MOST ((uint64_t)1 << 30)
+#define MAM_POST_LARGE_ALIGNMENT 1024u
+#define MAM_POST_ABSURD ((uint64_t)1 << 48) /* no device has so many bytes */
+#define MAM_POST_AHEAD_MOST 4u
+#define MAM_POST_RETRY_NS 200000000u /* before what could not be had ahead is tried again */
+
+#define MAM_POST_WORDS ((MAM_MAIL_SLOTS + 63) / 64)
+
+/* Where memory comes from. Neither call may wait for a kernel. */
+struct mam_post_pool {
+	/*
+	 * may_grow false: from memory that is there already; WOULD_WAIT: there is none. True: new
+	 * memory, too; WOULD_WAIT: whatever is asked for, since somebody is in the way who may wait
+	 * for a kernel. DESTROYED: never any more. Other failures: not now.
+	 */
+	enum mam_status (*take)(void *user, uint64_t bytes, uint64_t alignment, bool may_grow,
+				uint64_t *address);
+	void (*give)(void *user, uint64_t address);
+	void *user;
+};
+
+struct mam_post_config {
+	uint64_t most_bytes; /* of ground that kernels may get, the root's included */
+	uint64_t root_bytes; /* of the root's ground */
+	uint64_t grow_bytes; /* the least a grant has; 0: half of what is held */
+	unsigned int ahead;  /* grants posted before they are asked for; 0: none */
+	uint32_t columns;    /* of each grant's books; 0: what mam_books_columns() says */
+};
+
+/* A grant that was posted and is the heap's. */
+struct mam_post_grant {
+	uint64_t number;
+	uint64_t ground;
+	uint64_t bytes; /* books among them */
+	uint32_t blocks;
+};
+
+/* A slot: what was last asked there, and what it has. */
+struct mam_post_slot {
+	uint64_t seen;       /* stamp of the last message that was read */
+	uint64_t generation; /* the highest that was read */
+	uint64_t address;    /* 0: none */
+	uint64_t bytes;      /* of that, or of what waits */
+};
+
+struct mam_post_counts {
+	uint64_t posted;       /* count of grants that kernels took or may take */
+	uint64_t posted_bytes; /* of those, books among them */
+	uint64_t large;        /* count of large objects */
+	uint64_t large_bytes;  /* of those */
+	uint64_t asks;         /* count: requests for either, ever */
+	uint64_t refusals;     /* count of those, ever */
+	uint64_t bad;          /* count of messages that make no sense, ever */
+};
+
+struct mam_post_box {
+	struct mam_mail *mail;
+	struct mam_post_pool pool;
+	struct mam_post_config config;
+	struct mam_post_counts counts;
+	bool ended;       /* the pool is no more */
+	bool held_up;     /* somebody was in the way of new memory at the last try */
+	uint64_t held;    /* bytes of ground, the root's and large objects' among it */
+	uint64_t beat;
+	uint64_t looks;   /* count */
+
+	uint64_t asked;   /* as last read */
+	bool open;        /* that ask has no answer yet */
+	uint64_t posted;  /* count of grants, ever */
+	uint64_t wanted;  /* of those */
+	uint64_t target;  /* the same, and what is to be ahead */
+	uint64_t settled; /* grants below this number are known to be taken */
+	uint32_t blocks;  /* that are being tried; 0: none yet */
+	uint64_t retry_at;
+	unsigned int grants;
+	struct mam_post_grant grant[MAM_PARTS_MAX];
+
+	uint64_t knock;                    /* as last read */
+	uint64_t waiting[MAM_POST_WORDS];  /* slots whose ALLOC has no answer yet */
+	uint32_t turn;                     /* slot that new memory is taken for next */
+	struct mam_post_slot slot[MAM_MAIL_SLOTS];
+};
+
+/* ---- words that the device shares ---- */
+
+/* Of the device's: what was written before it is seen after. */
+static inline uint64_t mam_post_read(uint64_t *where)
+{
+#ifdef MAM_SIMT
+	return mam_atomic_load64(where, MAM_ACQUIRE, MAM_AT_SYSTEM);
+#else
+	return __atomic_load_n(where, __ATOMIC_ACQUIRE);
+#endif
+}
+
+/* Of the device's, behind a stamp that was read. */
+static inline uint64_t mam_post_detail(uint64_t *where)
+{
+#ifdef MAM_SIMT
+	return mam_atomic_load64(where, MAM_RELAXED, MAM_AT_SYSTEM);
+#else
+	return __atomic_load_n(where, __ATOMIC_RELAXED);
+#endif
+}
+
+/* Of the host's: what was written before is seen by who reads this. */
+static inline void mam_post_tell(uint64_t *where, uint64_t value)
+{
+#ifdef MAM_SIMT
+	mam_atomic_store64(where, value, MAM_RELEASE, MAM_AT_SYSTEM);
+#else
+	__atomic_store_n(where, value, __ATOMIC_RELEASE);
+#endif
+}
+
+/* Of the host's, before a word that tells. */
+static inline void mam_post_write(uint64_t *where, uint64_t value)
+{
+#ifdef MAM_SIMT
+	mam_atomic_store64(where, value, MAM_RELAXED, MAM_AT_SYSTEM);
+#else
+	__atomic_store_n(where, value, __ATOMIC_RELAXED);
+#endif
+}
+
+/* ---- sizes ---- */
+
+static inline uint32_t mam_post_columns(const struct mam_post_box *box, uint32_t blocks)
+{
+	return box->config.columns ? box->config.columns : mam_books_columns(blocks);
+}
+
+/* Bytes of a grant, its books among them. */
+static inline uint64_t mam_post_bytes(const struct mam_post_box *box, uint32_t blocks)
+{
+	return ((uint64_t)blocks << MAM_BLOCK_SHIFT) +
+	       mam_books_plan_of(blocks, mam_post_columns(box, blocks)).end;
+}
+
+/* The most blocks whose ground and books fit, but MAM_GRANT_BLOCKS at least. */
+static inline uint32_t mam_post_fit(const struct mam_post_box *box, uint64_t bytes)
+{
+	uint64_t blocks = bytes >> MAM_BLOCK_SHIFT, whole;
+
+	while (blocks > MAM_GRANT_BLOCKS) {
+		whole = mam_post_bytes(box, (uint32_t)blocks);
+		if (whole <= bytes)
+			return (uint32_t)blocks;
+		blocks -= ((whole - bytes) >> (MAM_BLOCK_SHIFT + 1)) + 1;
+	}
+	return MAM_GRANT_BLOCKS;
+}
+
+/* Bytes of ground that may still be given. */
+static inline uint64_t mam_post_room(const struct mam_post_box *box)
+{
+	return box->config.most_bytes > box->held ? box->config.most_bytes - box->held : 0;
+}
+
+/* Blocks that a grant should have now. 0: the limit leaves none. */
+static inline uint32_t mam_post_blocks(const struct mam_post_box *box)
+{
+	const uint64_t most = (uint64_t)MAM_PAGES_COUNT_MAX / MAM_BLOCK_UNITS - 1;
+	uint64_t room = mam_post_room(box) >> MAM_BLOCK_SHIFT, blocks, least, half;
+
+	if (room < MAM_GRANT_BLOCKS || box->grants >= MAM_PARTS_MAX)
+		return 0;
+	half = box->held / 2 / MAM_POST_PIECE * MAM_POST_PIECE;
+	half = half < MAM_POST_PIECE ? MAM_POST_PIECE : half > MAM_POST_MOST ? MAM_POST_MOST : half;
+	blocks = box->config.grow_bytes ? ((box->config.grow_bytes - 1) >> MAM_BLOCK_SHIFT) + 1
+					: mam_post_fit(box, half);
+	least = box->held >> (MAM_BLOCK_SHIFT + 4);
+	blocks = blocks < least ? least : blocks;
+	/* Of a limit that is none there is no share. */
+	least = room < MAM_POST_ABSURD >> MAM_BLOCK_SHIFT
+			? (room - 1) / (MAM_PARTS_MAX - box->grants) + 1
+			: 0;
+	blocks = blocks < least ? least : blocks;
+	blocks = blocks < MAM_GRANT_BLOCKS ? MAM_GRANT_BLOCKS : blocks;
+	blocks = blocks > room ? room : blocks;
+	return (uint32_t)(blocks > most ? most : blocks);
+}
+
+/* ---- begin and end ---- */
+
+/* pre: the mailbox is zeros, and no kernel knows it. */
+static inline void mam_post_open(struct mam_post_box *box, struct mam_mail *mail,
+				 const struct mam_post_config *config, struct mam_post_pool pool)
+{
+	memset(box, 0, sizeof(*box));
+	box->mail = mail;
+	box->pool = pool;
+	box->config = *config;
+	if (box->config.ahead > MAM_POST_AHEAD_MOST)
+		box->config.ahead = MAM_POST_AHEAD_MOST;
+	box->held = config->root_bytes;
+	box->target = box->config.ahead;
+}
+
+/* The block is the pool's again. */
+static inline void mam_post_drop(struct mam_post_box *box, uint64_t address)
+{
+	box->pool.give(box->pool.user, address);
+}
+
+static inline void mam_post_drop_slot(struct mam_post_box *box, struct mam_post_slot *slot)
+{
+	if (slot->address == 0)
+		return;
+	mam_post_drop(box, slot->address);
+	box->held -= slot->bytes;
+	box->counts.large--;
+	box->counts.large_bytes -= slot->bytes;
+	slot->address = 0;
+	slot->bytes = 0;
+}
+
+/* Bytes that went back. */
+static inline uint64_t mam_post_drop_grant(struct mam_post_box *box, unsigned int i)
+{
+	const struct mam_post_grant gone = box->grant[i];
+
+	mam_post_drop(box, gone.ground);
+	box->held -= (uint64_t)gone.blocks << MAM_BLOCK_SHIFT;
+	box->counts.posted--;
+	box->counts.posted_bytes -= gone.bytes;
+	box->grants--;
+	for (; i < box->grants; i++)
+		box->grant[i] = box->grant[i + 1];
+	return gone.bytes;
+}
+
+/* Nobody looks any more; no kernel has any of it. */
+static inline void mam_post_close(struct mam_post_box *box)
+{
+	while (box->grants != 0)
+		(void)mam_post_drop_grant(box, box->grants - 1);
+	for (uint32_t i = 0; i < MAM_MAIL_SLOTS; i++)
+		mam_post_drop_slot(box, &box->slot[i]);
+}
+
+#endif

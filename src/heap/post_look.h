@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * post_look.h - one look of the host at a mailbox: reads what was asked, and answers it.
+ *
+ * A look (post_box.h says how to call it):
+ * 1. `beat` is raised.
+ * 2. The ask for grants is read, and, where the knock changed, all slots. FREE and CANCEL are
+ *    answered at once; so is what makes no sense, with BAD.
+ * 3. What waits is answered from memory that is there already: the grants, then the slots.
+ * 4. One thing of what then still waits is answered with new memory, or refused: the grants, or a
+ *    slot, each in its turn. One, as new memory takes as long as thousands of other answers: what
+ *    was asked meanwhile comes first.
+ * A knock may be lost where two lanes knock in the same way at once: so each MAM_POST_SCAN looks
+ * all slots are read anyway.
+ *
+ * Grants ahead of need are another call, mam_post_ahead(), for when nothing waits. If one cannot be
+ * had nobody is told: it is tried again after MAM_POST_RETRY_NS, or after the next ask.
+ *
+ * Nobody is refused before what was given back meanwhile is read, and then at the next look.
+ *
+ * When the pool refuses new memory for one large object, all that wait for as much or more are
+ * refused with it, so that nobody's time runs out over hundreds of vain calls; and all that wait
+ * for any, and smaller grants, where it was somebody in the way (WOULD_WAIT), as each try waits
+ * again.
+ *
+ * Bound: a look without anything reads one line. Else one of each slot, and at most one call for
+ * new memory. Invariants: post_box.h.
+ */
+#ifndef MAM_HEAP_POST_LOOK_H
+#define MAM_HEAP_POST_LOOK_H
+
+#include "heap/post_box.h"
+
+#define MAM_POST_SCAN 8u
+
+/* What came of trying to get the next grant. */
+enum mam_post_try {
+	MAM_POST_HAD,
+	MAM_POST_NOT_THERE, /* not without new memory */
+	MAM_POST_SMALLER,   /* not of that size: the next try is of half */
+	MAM_POST_NONE,      /* and there will be none, for a cause */
+};
+
+/* True: a block that is where it should be. Else why not. */
+static inline bool mam_post_take(struct mam_post_box *box, uint64_t bytes, uint64_t alignment,
+				 bool may_grow, uint64_t *address, enum mam_mail_cause *cause)
+{
+	uint64_t found = 0;
+	enum mam_status status =
+		box->pool.take(box->pool.user, bytes, alignment, may_grow, &found);
+
+	if (status == MAM_OK && found != 0 && found % alignment == 0) {
+		*address = found;
+		return true;
+	}
+	if (status == MAM_OK && found != 0)
+		mam_post_drop(box, found);
+	if (status == MAM_ERROR_DESTROYED)
+		box->ended = true;
+	box->held_up = may_grow && status == MAM_ERROR_WOULD_WAIT;
+	*cause = box->ended ? MAM_MAIL_ENDED : MAM_MAIL_FULL;
+	return false;
+}
+
+/* ---- grants ---- */
+
+static inline void mam_post_refuse(struct mam_post_box *box, enum mam_mail_cause cause)
+{
+	box->counts.refusals++;
+	box->open = false;
+	mam_post_tell(&box->mail->refused, box->asked >> 32 << 8 | cause);
+}
+
+/* The next grant is this one. */
+static inline void mam_post_enter(struct mam_post_box *box, uint64_t ground, uint32_t blocks)
+{
+	uint64_t *entry = (uint64_t *)&box->mail->grant[box->posted % MAM_MAIL_GRANTS];
+	struct mam_post_grant *grant = &box->grant[box->grants++];
+
+	grant->number = box->posted++;
+	grant->ground = ground;
+	grant->blocks = blocks;
+	grant->bytes = mam_post_bytes(box, blocks);
+	box->held += (uint64_t)blocks << MAM_BLOCK_SHIFT;
+	box->counts.posted++;
+	box->counts.posted_bytes += grant->bytes;
+	mam_post_write(&entry[0], ground);
+	mam_post_write(&entry[1], blocks | (uint64_t)mam_post_columns(box, blocks) << 32);
+	mam_post_tell(&box->mail->posted, box->posted);
+}
+
+/* One try to post the next grant. */
+static inline enum mam_post_try mam_post_fetch(struct mam_post_box *box, bool may_grow,
+					       enum mam_mail_cause *cause)
+{
+	const uint32_t most = mam_post_blocks(box);
+	uint64_t ground;
+
+	*cause = box->ended ? MAM_MAIL_ENDED : MAM_MAIL_LIMIT;
+	if (box->ended || most == 0)
+		return MAM_POST_NONE;
+	if (box->blocks == 0 || box->blocks > most)
+		box->blocks = most;
+	if (mam_post_take(box, mam_post_bytes(box, box->blocks), (uint64_t)1 << MAM_BLOCK_SHIFT,
+			  may_grow, &ground, cause)) {
+		mam_post_enter(box, ground, box->blocks);
+		box->blocks = 0;
+		return MAM_POST_HAD;
+	}
+	if (box->ended)
+		return MAM_POST_NONE;
+	if (!may_grow)
+		return MAM_POST_NOT_THERE;
+	if (box->blocks <= MAM_GRANT_BLOCKS || box->held_up) {
+		box->blocks = 0;
+		return MAM_POST_NONE;
+	}
+	box->blocks = box->blocks / 2 < MAM_GRANT_BLOCKS ? MAM_GRANT_BLOCKS : box->blocks / 2;
+	return MAM_POST_SMALLER;
+}
+
+/* Step 2 of grants. True: there is a new ask. */
+static inline bool mam_post_read_ask(struct mam_post_box *box)
+{
+	const int32_t most = (int32_t)MAM_MAIL_GRANTS;
+	const uint64_t asked = mam_post_read(&box->mail->asked);
+	const int32_t need = (int32_t)((uint32_t)asked - (uint32_t)box->posted);
+
+	if (asked == box->asked)
+		return false;
+	box->asked = asked;
+	box->counts.asks++;
+	box->blocks = 0;
+	box->retry_at = 0;
+	if (need > most || need < -most || (need < 0 && box->posted < (uint64_t)-need)) {
+		box->counts.bad++;
+		mam_post_refuse(box, MAM_MAIL_BAD);
+		return true;
+	}
+	box->wanted = box->posted + (uint64_t)(int64_t)need;
+	box->target = box->wanted + box->config.ahead;
+	box->open = need > 0;
+	return true;
+}
+
+/* Tries once; the ask is open no more when it is answered. True: try again. */
+static inline bool mam_post_serve_ask(struct mam_post_box *box, bool may_grow)
+{
+	enum mam_mail_cause cause;
+	enum mam_post_try came = mam_post_fetch(box, may_grow, &cause);
+
+	if (came == MAM_POST_NONE)
+		mam_post_refuse(box, cause);
+	if (came == MAM_POST_HAD && box->posted >= box->wanted)
+		box->open = false;
+	return came == MAM_POST_HAD && box->open;
+}
+
+/* ---- slots ---- */
+
+static inline bool mam_post_waits(const struct mam_post_box *box, uint32_t i)
+{
+	return box->waiting[i / 64] >> i % 64 & 1;
+}
+
+static inline bool mam_post_any_waits(const struct mam_post_box *box)
+{
+	uint64_t any = 0;
+
+	for (uint32_t i = 0; i < MAM_POST_WORDS; i++)
+		any |= box->waiting[i];
+	return any != 0;
+}
+
+static inline void mam_post_answer(struct mam_post_box *box, uint32_t i, uint64_t generation,
+				   enum mam_mail_cause cause, uint64_t address)
+{
+	struct mam_mail_answer *answer = &box->mail->answer[i];
+
+	mam_post_write(&answer->address, address);
+	mam_post_tell(&answer->stamp, generation << 8 | cause);
+}
+
+/* The answer to an ALLOC that waits. */
+static inline void mam_post_answer_alloc(struct mam_post_box *box, uint32_t i,
+					 enum mam_mail_cause cause, uint64_t address)
+{
+	struct mam_post_slot *slot = &box->slot[i];
+
+	box->waiting[i / 64] &= ~((uint64_t)1 << i % 64);
+	if (cause == MAM_MAIL_GIVEN) {
+		slot->address = address;
+		box->held += slot->bytes;
+		box->counts.large++;
+		box->counts.large_bytes += slot->bytes;
+	} else {
+		box->counts.refusals++;
+	}
+	mam_post_answer(box, i, slot->generation, cause, address);
+}
+
+/* What makes no sense changes nothing of what is held. */
+static inline void mam_post_answer_bad(struct mam_post_box *box, uint32_t i, uint64_t generation)
+{
+	box->counts.bad++;
+	mam_post_answer(box, i, generation, MAM_MAIL_BAD, 0);
+}
+
+static inline void mam_post_read_alloc(struct mam_post_box *box, uint32_t i, uint64_t bytes)
+{
+	const uint64_t unit = MAM_POST_LARGE_ALIGNMENT;
+	struct mam_post_slot *slot = &box->slot[i];
+
+	box->counts.asks++;
+	if (slot->address != 0 || bytes == 0 || bytes > MAM_POST_ABSURD) {
+		box->counts.refusals++;
+		mam_post_answer_bad(box, i, slot->generation);
+		return;
+	}
+	slot->bytes = (bytes + unit - 1) / unit * unit;
+	box->waiting[i / 64] |= (uint64_t)1 << i % 64;
+}
+
+static inline void mam_post_read_end(struct mam_post_box *box, uint32_t i, bool known)
+{
+	struct mam_post_slot *slot = &box->slot[i];
+
+	if (!known) {
+		mam_post_answer_bad(box, i, slot->generation);
+		return;
+	}
+	mam_post_drop_slot(box, slot);
+	mam_post_answer(box, i, slot->generation, MAM_MAIL_GIVEN, 0);
+}
+
+/* A message that was not there at the last look. */
+static inline void mam_post_read_message(struct mam_post_box *box, uint32_t i, uint64_t stamp)
+{
+	const uint64_t detail = mam_post_detail(&box->mail->ask[i].detail);
+	struct mam_post_slot *slot = &box->slot[i];
+
+	slot->seen = stamp;
+	if (stamp >> 8 <= slot->generation) {
+		mam_post_answer_bad(box, i, stamp >> 8);
+		return;
+	}
+	/* Who asks for something else does not wait any more. */
+	slot->generation = stamp >> 8;
+	box->waiting[i / 64] &= ~((uint64_t)1 << i % 64);
+	switch (stamp & 255) {
+	case MAM_MAIL_ALLOC: mam_post_read_alloc(box, i, detail); break;
+	case MAM_MAIL_FREE:
+		mam_post_read_end(box, i, slot->address != 0 && slot->address == detail);
+		break;
+	case MAM_MAIL_CANCEL: mam_post_read_end(box, i, true); break;
+	default: mam_post_answer_bad(box, i, slot->generation); break;
+	}
+}
+
+/* Step 2 of slots. True: there was a message. */
+static inline bool mam_post_read_slots(struct mam_post_box *box)
+{
+	const uint64_t knock = mam_post_read(&box->mail->knock);
+	bool any = false;
+	uint64_t stamp;
+
+	if (knock == box->knock && box->looks % MAM_POST_SCAN != 0)
+		return false;
+	box->knock = knock;
+	for (uint32_t i = 0; i < MAM_MAIL_SLOTS; i++) {
+		stamp = mam_post_read(&box->mail->ask[i].stamp);
+		if (stamp == box->slot[i].seen)
+			continue;
+		any = true;
+		mam_post_read_message(box, i, stamp);
+	}
+	return any;
+}
+
+/* What waits and asks for so much or more. */
+static inline void mam_post_refuse_from(struct mam_post_box *box, uint64_t bytes,
+					enum mam_mail_cause cause)
+{
+	for (uint32_t i = 0; i < MAM_MAIL_SLOTS; i++)
+		if (mam_post_waits(box, i) && box->slot[i].bytes >= bytes)
+			mam_post_answer_alloc(box, i, cause, 0);
+}
+
+/*
+ * Before somebody is refused: who gave an object back and then asks for another may have been seen
+ * asking, and what it gave back not yet, in a slot that was read before. True: there is such a one.
+ */
+static inline bool mam_post_read_ends(struct mam_post_box *box)
+{
+	bool any = false;
+	uint64_t stamp;
+
+	for (uint32_t i = 0; i < MAM_MAIL_SLOTS; i++) {
+		stamp = mam_post_read(&box->mail->ask[i].stamp);
+		if (stamp == box->slot[i].seen || (stamp & 255) == MAM_MAIL_ALLOC)
+			continue;
+		any = true;
+		mam_post_read_message(box, i, stamp);
+	}
+	return any;
+}
+
+static inline void mam_post_serve_slot(struct mam_post_box *box, uint32_t i, bool may_grow)
+{
+	const uint64_t bytes = box->slot[i].bytes;
+	enum mam_mail_cause cause = MAM_MAIL_LIMIT;
+	const bool fits = bytes <= mam_post_room(box);
+	uint64_t address;
+
+	if (fits && mam_post_take(box, bytes, MAM_POST_LARGE_ALIGNMENT, may_grow, &address, &cause))
+		mam_post_answer_alloc(box, i, MAM_MAIL_GIVEN, address);
+	else if (fits && !may_grow && !box->ended)
+		return;
+	/* What comes back may do, at the next look; or nobody waits any more. */
+	else if (mam_post_read_ends(box))
+		return;
+	else if (fits)
+		mam_post_refuse_from(box, box->held_up ? 0 : bytes, cause);
+	else
+		mam_post_answer_alloc(box, i, cause, 0);
+}
+
+/* Step 4 of slots: the next one in turn. */
+static inline void mam_post_serve_turn(struct mam_post_box *box)
+{
+	uint32_t i;
+
+	for (uint32_t n = 0; n < MAM_MAIL_SLOTS; n++) {
+		i = (box->turn + n) % MAM_MAIL_SLOTS;
+		if (!mam_post_waits(box, i))
+			continue;
+		box->turn = i + 1;
+		mam_post_serve_slot(box, i, true);
+		return;
+	}
+}
+
+/* ---- the look ---- */
+
+/* mam_post_look - one look. True: there was something, or something waits still. */
+static inline bool mam_post_look(struct mam_post_box *box)
+{
+	bool any;
+
+	mam_post_tell(&box->mail->beat, ++box->beat);
+	any = mam_post_read_ask(box);
+	any = mam_post_read_slots(box) || any || box->open || mam_post_any_waits(box);
+	box->looks++;
+	if (!any)
+		return false;
+	while (box->open && mam_post_serve_ask(box, false))
+		;
+	for (uint32_t i = 0; i < MAM_MAIL_SLOTS; i++)
+		if (mam_post_waits(box, i))
+			mam_post_serve_slot(box, i, false);
+	if (box->open)
+		(void)mam_post_serve_ask(box, true);
+	else
+		mam_post_serve_turn(box);
+	return true;
+}
+
+/*
+ * mam_post_ahead - at most one grant that nobody asked for yet. `now` in ns of any clock; may_grow
+ * as in struct mam_post_pool. True: one was posted, or a smaller one is worth a try at once.
+ */
+static inline bool mam_post_ahead(struct mam_post_box *box, uint64_t now, bool may_grow)
+{
+	enum mam_mail_cause cause;
+	enum mam_post_try came;
+
+	if (box->posted >= box->target || box->open || box->ended || now < box->retry_at)
+		return false;
+	came = mam_post_fetch(box, false, &cause);
+	if (came == MAM_POST_NOT_THERE && may_grow)
+		came = mam_post_fetch(box, true, &cause);
+	if (came == MAM_POST_NONE)
+		box->retry_at = now + MAM_POST_RETRY_NS;
+	return came == MAM_POST_HAD || came == MAM_POST_SMALLER;
+}
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * terms.c - terms.h: by size, then by kind.
+ *
+ * The first version's struct ended before what is said of growth. A longer one than this version's
+ * is a newer program's: what this version does not know must ask for nothing.
+ */
+#include "heap/terms.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "heap/growth.h"
+
+#define FIRST_BYTES offsetof(struct mam_heap_attr, most_bytes)
+#define MOST_ATTR_BYTES 4096u
+#define LOW_MOST 1000u
+#define GROW_LEAST ((size_t)MAM_GRANT_BLOCKS * MAM_HEAP_BLOCK)
+#define WAIT_DEFAULT 100000u
+#define WAIT_MOST 10000000u
+#define AHEAD_DEFAULT 1u
+#define AHEAD_MOST 4u
+/* Units are counted as pages are. */
+#define BLOCKS_MOST (MAM_PAGES_COUNT_MAX / MAM_BLOCK_UNITS)
+
+_Static_assert(FIRST_BYTES == 32, "as programs of the first version have it");
+_Static_assert(AHEAD_MOST < MAM_MAIL_GRANTS, "the mailbox holds what is ahead");
+
+static bool asks_for_growth(const struct mam_heap_attr *terms)
+{
+	return terms->most_bytes != 0 || terms->grow_bytes != 0 || terms->wait_us != 0 ||
+	       terms->ahead != 0 || terms->debug != 0;
+}
+
+static enum mam_status check_pages(struct mam_heap_attr *terms)
+{
+	if (terms->page_bytes == 0)
+		terms->page_bytes = MAM_HEAP_PAGE_DEFAULT;
+	if (terms->low_per_mille == 0)
+		terms->low_per_mille = MAM_HEAP_LOW_DEFAULT;
+	if (!mam_is_power_of_two(terms->page_bytes) || terms->page_bytes < MAM_HEAP_PAGE_LEAST ||
+	    terms->page_bytes > MAM_HEAP_PAGE_MOST || terms->low_per_mille > LOW_MOST)
+		return MAM_ERROR_INVALID_VALUE;
+	if (terms->bytes == 0 || (terms->bytes - 1) / terms->page_bytes >= MAM_PAGES_COUNT_MAX)
+		return MAM_ERROR_INVALID_VALUE;
+	return asks_for_growth(terms) ? MAM_ERROR_INVALID_VALUE : MAM_OK;
+}
+
+static bool blocks_are_counted(size_t bytes)
+{
+	return bytes != 0 && (bytes - 1) / MAM_HEAP_BLOCK < BLOCKS_MOST;
+}
+
+/* Each field by itself, also where the heap does not grow: a program may change just that one. */
+static enum mam_status check_growth(struct mam_heap_attr *terms)
+{
+	if (terms->most_bytes != 0 && terms->most_bytes < terms->bytes)
+		return MAM_ERROR_INVALID_VALUE;
+	if (terms->grow_bytes != 0 &&
+	    (terms->grow_bytes < GROW_LEAST || !blocks_are_counted(terms->grow_bytes)))
+		return MAM_ERROR_INVALID_VALUE;
+	if (terms->wait_us > WAIT_MOST || terms->debug > 1)
+		return MAM_ERROR_INVALID_VALUE;
+	if (terms->ahead > AHEAD_MOST && terms->ahead != MAM_HEAP_AHEAD_NONE)
+		return MAM_ERROR_INVALID_VALUE;
+	if (terms->wait_us == 0)
+		terms->wait_us = WAIT_DEFAULT;
+	if (terms->ahead == 0)
+		terms->ahead = AHEAD_DEFAULT;
+	else if (terms->ahead == MAM_HEAP_AHEAD_NONE)
+		terms->ahead = 0;
+	return MAM_OK;
+}
+
+static enum mam_status check_objects(struct mam_heap_attr *terms)
+{
+	if (terms->page_bytes != 0 || terms->low_per_mille != 0 ||
+	    !blocks_are_counted(terms->bytes))
+		return MAM_ERROR_INVALID_VALUE;
+	return check_growth(terms);
+}
+
+enum mam_status mam_terms_read(const struct mam_heap_attr *given, struct mam_heap_attr *terms)
+{
+	const unsigned char *bytes = (const unsigned char *)given;
+	size_t known;
+
+	if (!given || given->size > MOST_ATTR_BYTES ||
+	    (given->size != FIRST_BYTES && given->size < sizeof(*given)))
+		return MAM_ERROR_INVALID_VALUE;
+	known = given->size < sizeof(*given) ? given->size : sizeof(*given);
+	for (size_t i = known; i < given->size; i++)
+		if (bytes[i] != 0)
+			return MAM_ERROR_INVALID_VALUE;
+	memset(terms, 0, sizeof(*terms));
+	memcpy(terms, given, known);
+	if (terms->reserved != 0)
+		return MAM_ERROR_INVALID_VALUE;
+	switch (terms->kind) {
+	case MAM_HEAP_OBJECTS: return check_objects(terms);
+	case MAM_HEAP_PAGES: return check_pages(terms);
+	default: return MAM_ERROR_INVALID_VALUE;
+	}
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * growth_host.h - the host of a heap that grows, as a thread of a simulated world: it looks into
+ * mailboxes (mail.h), and has what it gives from a pool in the test's memory. growth_kit.h
+ * includes this.
+ *
+ * 1. The pool: an arena in pieces, each as long as the longest grant with its books. The books of
+ *    a grant hold anything but zeros.
+ * 2. A look: the beat, then what is asked. Between any two of its stores the host may be late, be
+ *    stopped for a while, or die, as the plan says; it then acts on what it had read before.
+ * 3. A watcher waits for the kernels of all streams, and then tells the host to end.
+ *
+ * Nothing here is what the library's own host does, but the protocol: so both are held to mail.h.
+ */
+#ifndef MAM_TESTS_HEAP_GROWTH_HOST_H
+#define MAM_TESTS_HEAP_GROWTH_HOST_H
+
+#ifndef GKIT_PIECES
+#define GKIT_PIECES 40u
+#endif
+#define GKIT_STREAMS 4u
+
+/* How the host behaves. */
+struct gkit_host {
+	bool absent;               /* the heap does not grow */
+	uint32_t least, most;      /* blocks of a grant; 0: MAM_GRANT_BLOCKS */
+	uint32_t grants;           /* that there are; 0: as many as there are pieces */
+	uint32_t larges;           /* and large objects at a time; 0: the same */
+	enum mam_mail_cause cause; /* why there are no more; 0: MAM_MAIL_LIMIT */
+	uint32_t ahead;            /* grants posted before they are asked for */
+	uint32_t late;             /* yields at most before it does what it was asked */
+	uint32_t lost;             /* of 256 asks, those that it does not see */
+	uint32_t dies;             /* stores at most until it does no more; 0: it lives */
+	uint32_t stops, stopped;   /* stores at most until it is stopped, and yields that it is */
+};
+
+struct gkit_piece {
+	bool given;
+	bool large; /* for a large object; else for a grant */
+};
+
+/* What became of the host so far. */
+struct gkit_life {
+	uint32_t dies, stops; /* stores that are left until then, and one; 0: never */
+	bool dead;
+	uint64_t ask, knock; /* the last that it saw */
+	uint32_t lost, refused; /* asks */
+	uint32_t looks;
+};
+
+/* The heap, as far as the host knows it: growth_kit.h. */
+struct gkit {
+	struct okit o;         /* ground: the arena's; heap: the root's */
+	uint32_t root_blocks;
+	uint64_t root_bytes;   /* of head, books and growth */
+	struct mam_growth *growth;
+	struct mam_mail *mail;
+	struct gkit_host host;
+	struct gkit_life life;
+	struct gkit *chained;  /* to be served by the same host */
+	uint64_t over;         /* the host is to end; atomic */
+	struct gkit_piece piece[GKIT_PIECES];
+	struct mam_grant grant[GKIT_PIECES]; /* that were taken from the pool, in order */
+	uint32_t granted;                    /* count of them */
+	uint32_t larges;                     /* objects, now */
+	uint64_t held[MAM_MAIL_SLOTS];       /* what a slot was answered with */
+	uint64_t wait_ns;
+	struct okit *view; /* of the root and each part: growth_check.h */
+	bool only_taken; /* nothing is given back while requests may fail, and the host lives */
+};
+
+/* ---- the pool --------------------------------------------------------------------------- */
+
+static inline uint32_t gkit_piece_blocks(const struct gkit *kit)
+{
+	return kit->host.most + 1;
+}
+
+static inline unsigned char *gkit_piece_at(const struct gkit *kit, uint32_t piece)
+{
+	return kit->o.ground +
+	       ((size_t)(kit->root_blocks + 1 + piece * gkit_piece_blocks(kit)) << MAM_BLOCK_SHIFT);
+}
+
+/* Nobody may have an object there: books, and what was never given. */
+OKIT_UNSEEN void gkit_fence(struct gkit *kit, const unsigned char *from, size_t bytes, bool fenced)
+{
+	size_t grain = (size_t)(from - kit->o.ground) / OKIT_GRAIN, i;
+
+	for (i = 0; i < bytes / OKIT_GRAIN; i++)
+		kit->o.owner[grain + i] = fenced ? UINT32_MAX : 0;
+}
+
+/* A free piece, or GKIT_PIECES: not the next, so that parts do not lie in order. */
+OKIT_UNSEEN uint32_t gkit_piece_take(struct gkit *kit, bool large)
+{
+	uint32_t first = (kit->granted + kit->larges) * 7 + 5, i, piece;
+
+	for (i = 0; i < GKIT_PIECES; i++) {
+		piece = (first + i) % GKIT_PIECES;
+		if (kit->piece[piece].given)
+			continue;
+		kit->piece[piece].given = true;
+		kit->piece[piece].large = large;
+		return piece;
+	}
+	return GKIT_PIECES;
+}
+
+/* What was there before: a pattern that is no heap's, in books and in front of them. */
+OKIT_UNSEEN void gkit_spoil(unsigned char *from, size_t bytes)
+{
+	uint64_t *word = (uint64_t *)from;
+	size_t i;
+
+	for (i = 0; i < bytes / 8; i++)
+		word[i] = 0xa5c3a5c3a5c3a5c3 + i;
+}
+
+/* Ground and books for one grant, of some number of blocks. False: there is none. */
+OKIT_UNSEEN bool gkit_grant(struct gkit *kit, struct mam_grant *grant)
+{
+	const struct gkit_host *host = &kit->host;
+	uint32_t piece;
+	uint64_t books;
+
+	if (kit->granted >= host->grants || (piece = gkit_piece_take(kit, false)) == GKIT_PIECES)
+		return false;
+	grant->ground = (uintptr_t)gkit_piece_at(kit, piece);
+	grant->blocks = host->least + kit->granted % (host->most - host->least + 1);
+	grant->columns = kit->o.columns;
+	books = mam_books_plan_of(grant->blocks, grant->columns).end;
+	MAM_KASSERT(books <= 1u << MAM_BLOCK_SHIFT);
+	gkit_spoil(gkit_piece_at(kit, piece) + ((size_t)grant->blocks << MAM_BLOCK_SHIFT), books);
+	gkit_fence(kit, gkit_piece_at(kit, piece), (size_t)grant->blocks << MAM_BLOCK_SHIFT, false);
+	kit->grant[kit->granted++] = *grant;
+	return true;
+}
+
+/* ---- its words -------------------------------------------------------------------------- */
+
+static inline uint64_t gkit_load(uint64_t *where)
+{
+	return simt_atomic(where, 8, SIMT_LOAD, 0, 0, MAM_ACQUIRE, MAM_AT_SYSTEM, "host reads");
+}
+
+/* False: it died before. */
+static inline bool gkit_store(struct gkit *kit, uint64_t *where, uint64_t value)
+{
+	struct gkit_life *life = &kit->life;
+	uint32_t i;
+
+	if (life->dead || (life->dies && !--life->dies)) {
+		life->dead = true;
+		return false;
+	}
+	if (life->stops && !--life->stops)
+		for (i = 0; i < kit->host.stopped && !gkit_load(&kit->over); i++)
+			simt_host_yield("host is stopped");
+	(void)simt_atomic(where, 8, SIMT_STORE, value, 0, MAM_RELEASE, MAM_AT_SYSTEM,
+			  "host writes");
+	return true;
+}
+
+static inline void gkit_be_late(struct gkit *kit)
+{
+	uint32_t yields = kit->host.late ? (uint32_t)(simt_random() % (kit->host.late + 1)) : 0;
+
+	while (yields-- && !gkit_load(&kit->over))
+		simt_host_yield("host is late");
+}
+
+/* The grant of this number: its entry, then the count. Its books were of the host until now. */
+static inline bool gkit_post(struct gkit *kit, uint64_t number)
+{
+	struct mam_grant *entry = &kit->mail->grant[number % MAM_MAIL_GRANTS], grant;
+	uint64_t *books;
+
+	if (!gkit_grant(kit, &grant))
+		return false;
+	books = (uint64_t *)(uintptr_t)(grant.ground + ((uint64_t)grant.blocks << MAM_BLOCK_SHIFT));
+	books[0] = books[200] = books[1000] = 0xffff;
+	*entry = grant;
+	return gkit_store(kit, &kit->mail->posted, number + 1);
+}
+
+/* Grants: as many as are wanted, or why not; and some ahead. False: it died. */
+static inline bool gkit_look_grants(struct gkit *kit)
+{
+	uint64_t asked = gkit_load(&kit->mail->asked), posted = kit->mail->posted;
+	uint64_t ask = asked >> 32, wanted = asked & 0xffffffff;
+	struct gkit_life *life = &kit->life;
+
+	if (ask == life->ask)
+		return true;
+	life->ask = ask;
+	if (kit->host.lost && simt_random() % 256 < kit->host.lost) {
+		life->lost++;
+		return true;
+	}
+	gkit_be_late(kit);
+	/* More than one at a time nobody wants, and the entries are only so many. */
+	MAM_KASSERT(wanted <= posted + 1);
+	while (posted < wanted + kit->host.ahead && gkit_post(kit, posted))
+		posted++;
+	if (life->dead)
+		return false;
+	if (posted >= wanted)
+		return true;
+	life->refused++;
+	return gkit_store(kit, &kit->mail->refused, ask << 8 | kit->host.cause);
+}
+
+/* ---- large objects ---------------------------------------------------------------------- */
+
+/* The piece that a large object has, or GKIT_PIECES. */
+OKIT_UNSEEN uint32_t gkit_large_piece(const struct gkit *kit, uint64_t address)
+{
+	uint32_t piece;
+
+	for (piece = 0; piece < GKIT_PIECES; piece++)
+		if (kit->piece[piece].given && kit->piece[piece].large &&
+		    (uintptr_t)gkit_piece_at(kit, piece) == address)
+			return piece;
+	return GKIT_PIECES;
+}
+
+OKIT_UNSEEN enum mam_mail_cause gkit_large_give(struct gkit *kit, uint64_t bytes, uint64_t *address)
+{
+	uint32_t piece;
+
+	if (!bytes)
+		return MAM_MAIL_BAD;
+	if (kit->larges >= kit->host.larges ||
+	    bytes > (uint64_t)gkit_piece_blocks(kit) << MAM_BLOCK_SHIFT)
+		return kit->host.cause;
+	piece = gkit_piece_take(kit, true);
+	if (piece == GKIT_PIECES)
+		return MAM_MAIL_FULL;
+	kit->larges++;
+	*address = (uintptr_t)gkit_piece_at(kit, piece);
+	gkit_fence(kit, gkit_piece_at(kit, piece),
+		   (size_t)gkit_piece_blocks(kit) << MAM_BLOCK_SHIFT, false);
+	return MAM_MAIL_GIVEN;
+}
+
+OKIT_UNSEEN enum mam_mail_cause gkit_large_back(struct gkit *kit, uint64_t address)
+{
+	uint32_t piece = gkit_large_piece(kit, address);
+
+	if (piece == GKIT_PIECES)
+		return MAM_MAIL_BAD;
+	kit->piece[piece].given = false;
+	kit->larges--;
+	gkit_fence(kit, gkit_piece_at(kit, piece),
+		   (size_t)gkit_piece_blocks(kit) << MAM_BLOCK_SHIFT, true);
+	return MAM_MAIL_GIVEN;
+}
+
+/* One slot, if something is asked there. False: it died. */
+static inline bool gkit_look_slot(struct gkit *kit, uint32_t slot)
+{
+	uint64_t stamp = gkit_load(&kit->mail->ask[slot].stamp), detail, address = 0;
+	struct mam_mail_answer *answer = &kit->mail->answer[slot];
+	enum mam_mail_cause cause = MAM_MAIL_BAD;
+
+	if (stamp >> 8 == answer->stamp >> 8)
+		return true;
+	detail = gkit_load(&kit->mail->ask[slot].detail);
+	gkit_be_late(kit);
+	switch (stamp & 255) {
+	case MAM_MAIL_ALLOC:
+		cause = gkit_large_give(kit, detail, &address);
+		kit->held[slot] = address;
+		if (!gkit_store(kit, &answer->address, address))
+			return false;
+		break;
+	case MAM_MAIL_FREE:
+		cause = gkit_large_back(kit, detail);
+		kit->held[slot] = 0;
+		break;
+	case MAM_MAIL_CANCEL:
+		cause = kit->held[slot] ? gkit_large_back(kit, kit->held[slot]) : MAM_MAIL_GIVEN;
+		kit->held[slot] = 0;
+	}
+	MAM_KASSERT(cause != MAM_MAIL_BAD);
+	return gkit_store(kit, &answer->stamp, stamp >> 8 << 8 | cause);
+}
+
+/* All slots, if the device has knocked, and now and then. */
+static inline bool gkit_look_slots(struct gkit *kit)
+{
+	uint64_t knock = gkit_load(&kit->mail->knock);
+	uint32_t slot;
+
+	if (knock == kit->life.knock && ++kit->life.looks % 64)
+		return true;
+	kit->life.knock = knock;
+	for (slot = 0; slot < MAM_MAIL_SLOTS; slot++)
+		if (!gkit_look_slot(kit, slot))
+			return false;
+	return true;
+}
+
+/* ---- threads of a world ----------------------------------------------------------------- */
+
+static inline uint32_t gkit_chance(uint32_t most)
+{
+	return most ? 1 + (uint32_t)(simt_random() % most) : 0;
+}
+
+/* The host: looks at the mailbox of `argument`, and of those chained to it, until they are over. */
+static inline void gkit_serve(void *argument)
+{
+	struct gkit *kit;
+
+	for (kit = argument; kit; kit = kit->chained) {
+		kit->life.dies = gkit_chance(kit->host.dies);
+		kit->life.stops = gkit_chance(kit->host.stops);
+	}
+	while (!gkit_load(&((struct gkit *)argument)->over)) {
+		for (kit = argument; kit; kit = kit->chained)
+			if (!gkit_store(kit, &kit->mail->beat, kit->mail->beat + 1) ||
+			    !gkit_look_grants(kit) || !gkit_look_slots(kit))
+				return;
+		simt_host_yield("host looks");
+	}
+}
+
+/* Kernels of the streams from 1 on have ended: the host may end. */
+static inline void gkit_watch(void *argument)
+{
+	struct gkit *kit = argument;
+	unsigned int stream;
+
+	for (stream = 1; stream <= GKIT_STREAMS; stream++)
+		simt_host_wait(stream, "watcher");
+	(void)simt_atomic(&kit->over, 8, SIMT_STORE, 1, 0, MAM_RELEASE, MAM_AT_SYSTEM, "over");
+}
+
+#endif

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Grants through a mailbox: how large they are, in which order they come, and what refuses them. */
+#include "post_kit.h"
+
+static const struct mam_post_config plain = { .most_bytes = UINT64_MAX, .root_bytes = 64 * MIB };
+
+static struct kit *kit_of(uint64_t most, uint64_t root, uint64_t grow, unsigned int ahead)
+{
+	const struct mam_post_config config = { most, root, grow, ahead, 0 };
+
+	return kit_new(&config);
+}
+
+static uint64_t ground_bytes(struct mam_grant grant)
+{
+	return (uint64_t)grant.blocks << MAM_BLOCK_SHIFT;
+}
+
+START_TEST(an_ask_gets_the_next_grant)
+{
+	struct kit *kit = kit_new(&plain);
+	struct mam_grant grant;
+	uint64_t beat = kit->mail.beat;
+
+	ck_assert(!mam_post_look(&kit->box));
+	ck_assert_uint_ne(kit->mail.beat, beat); /* a sign of life, though nothing was asked */
+	ck_assert_uint_eq(kit->mail.posted, 0);
+	kit_ask(kit);
+	ck_assert(mam_post_look(&kit->box));
+	ck_assert_uint_eq(kit->mail.posted, 1);
+	grant = kit_grant(kit);
+	ck_assert_uint_eq(grant.ground % 65536, 0);
+	ck_assert_uint_eq(grant.columns, mam_books_columns(grant.blocks));
+	/* Ground and books are the block that the pool gave. */
+	ck_assert_uint_eq(kit->pool.block[0].address, grant.ground);
+	ck_assert_uint_eq(kit->pool.block[0].bytes,
+			  ground_bytes(grant) +
+				  mam_books_plan_of(grant.blocks, grant.columns).end);
+	ck_assert(!mam_post_look(&kit->box)); /* nothing more, and not twice */
+	ck_assert_uint_eq(kit->mail.posted, 1);
+	ck_assert_uint_eq(kit->box.counts.asks, 1);
+	ck_assert_uint_eq(kit_refused(kit), MAM_MAIL_GIVEN);
+	kit_end(kit);
+}
+END_TEST
+
+START_TEST(sizes)
+{
+	static const struct {
+		uint64_t most, root, grow, least, highest; /* MiB of ground of the first grant */
+	} rows[] = {
+		{ 1 << 20, 64, 0, 28, 32 },     /* half of what is held, its books in it */
+		{ 1 << 20, 1, 0, 2, 2 },        /* the least */
+		{ 1 << 20, 8192, 0, 970, 1024 },
+		{ 1 << 20, 131072, 0, 8192, 8192 }, /* a sixteenth of what is held */
+		{ 1 << 20, 64, 16, 16, 16 },    /* as was said */
+		{ 1 << 20, 16, 1, 2, 2 },
+		{ 66, 64, 0, 2, 2 },            /* what the limit leaves */
+		{ 70, 64, 0, 6, 6 },
+		{ 6400, 64, 2, 99, 99 },        /* a share, so that the table holds all of it */
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t most = rows[i].most == 1 << 20 ? UINT64_MAX : rows[i].most * MIB;
+		struct kit *kit = kit_of(most, rows[i].root * MIB, rows[i].grow * MIB, 0);
+		uint64_t bytes;
+
+		kit_ask(kit);
+		kit_look(kit);
+		bytes = ground_bytes(kit_grant(kit));
+		ck_assert_msg(bytes >= rows[i].least * MIB && bytes <= rows[i].highest * MIB,
+			      "row %zu: %llu", i, (unsigned long long)bytes);
+		kit_end(kit);
+	}
+}
+END_TEST
+
+/* Automatic ones with their books are whole pieces but for a block. */
+START_TEST(books_are_reckoned_in)
+{
+	for (uint64_t root = 8; root <= 4096; root *= 2) {
+		struct kit *kit = kit_of(UINT64_MAX, root * MIB, 0, 0);
+
+		kit_ask(kit);
+		kit_look(kit);
+		ck_assert_uint_le(kit->pool.block[0].bytes, root * MIB / 2 < 3 * MIB
+								    ? 3 * MIB
+								    : root * MIB / 2);
+		ck_assert_uint_gt(kit->pool.block[0].bytes + 2 * 65536 + 4096 * 64,
+				  root * MIB / 2 > GIB ? GIB : root * MIB / 2);
+		kit_end(kit);
+	}
+}
+END_TEST
+
+START_TEST(the_limit_is_kept)
+{
+	struct kit *kit = kit_of(80 * MIB, 64 * MIB, 6 * MIB, 0);
+	uint64_t bytes = 64 * MIB;
+
+	for (unsigned int i = 0; i < 3; i++) {
+		kit_ask(kit);
+		kit_look(kit);
+		bytes += ground_bytes(kit_grant(kit));
+	}
+	ck_assert_uint_eq(bytes, 80 * MIB); /* 6, 6 and the 4 that were left */
+	kit_ask(kit);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_refused(kit), MAM_MAIL_LIMIT);
+	ck_assert_uint_eq(kit->mail.posted, 3);
+	ck_assert_uint_eq(kit->box.counts.refusals, 1);
+	kit_end(kit);
+}
+END_TEST
+
+START_TEST(the_table_of_parts_is_an_end)
+{
+	struct kit *kit = kit_of(UINT64_MAX, MIB, 2 * MIB, 4);
+
+	for (unsigned int i = 0; i < MAM_PARTS_MAX; i++) {
+		kit_ask(kit);
+		kit_look(kit);
+		while (mam_post_ahead(&kit->box, 0, true))
+			;
+		(void)kit_grant(kit);
+	}
+	kit_ask(kit);
+	kit_look(kit);
+	ck_assert_uint_eq(kit->mail.posted, MAM_PARTS_MAX);
+	ck_assert_uint_eq(kit_refused(kit), MAM_MAIL_LIMIT);
+	kit_end(kit);
+}
+END_TEST
+
+START_TEST(new_memory_is_taken_where_there_is_none)
+{
+	struct kit *kit = kit_new(&plain);
+
+	kit->pool.mapped = 0;
+	kit_ask(kit);
+	kit_look(kit);
+	(void)kit_grant(kit);
+	ck_assert_uint_eq(kit->pool.news, 1);
+	kit->pool.mapped = GIB;
+	kit_ask(kit);
+	kit_look(kit);
+	(void)kit_grant(kit);
+	ck_assert_uint_eq(kit->pool.news, 1); /* none where there is some */
+	kit_end(kit);
+}
+END_TEST
+
+START_TEST(a_pool_with_less_gives_less)
+{
+	struct kit *kit = kit_new(&plain);
+
+	kit->pool.mapped = 0;
+	kit->pool.most = 9 * MIB;
+	kit_ask(kit);
+	/* One try of new memory a look: 32, 16 and 8 MiB. */
+	ck_assert_uint_eq(kit_look(kit), 3);
+	ck_assert_uint_eq(kit->pool.news, 3);
+	ck_assert_uint_gt(ground_bytes(kit_grant(kit)), 7 * MIB);
+	kit->pool.most = MIB;
+	kit_ask(kit);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_refused(kit), MAM_MAIL_FULL);
+	/* The next ask begins with all of it again. */
+	kit->pool.most = 0;
+	kit_ask(kit);
+	kit_look(kit);
+	ck_assert_uint_gt(ground_bytes(kit_grant(kit)), 28 * MIB);
+	kit_end(kit);
+}
+END_TEST
+
+START_TEST(a_refused_ask_is_not_served_later)
+{
+	struct kit *kit = kit_new(&plain);
+	unsigned int takes;
+
+	kit->pool.mapped = 0;
+	kit->pool.most = MIB;
+	kit_ask(kit);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_refused(kit), MAM_MAIL_FULL);
+	kit->pool.most = 0;
+	takes = kit->pool.takes;
+	for (unsigned int i = 0; i < 100; i++)
+		ck_assert(!mam_post_look(&kit->box));
+	ck_assert_uint_eq(kit->pool.takes, takes);
+	ck_assert_uint_eq(kit->mail.posted, 0);
+	kit_end(kit);
+}
+END_TEST
+
+START_TEST(grants_ahead)
+{
+	struct kit *kit = kit_of(UINT64_MAX, 64 * MIB, 2 * MIB, 3);
+
+	while (mam_post_ahead(&kit->box, 0, true))
+		;
+	ck_assert_uint_eq(kit->mail.posted, 3);
+	for (unsigned int i = 0; i < 20; i++) {
+		kit_ask(kit);
+		kit_look(kit);
+		(void)kit_grant(kit); /* it was there before */
+		ck_assert_uint_eq(kit->mail.posted, i + 3);
+		while (mam_post_ahead(&kit->box, 0, true))
+			;
+		ck_assert_uint_eq(kit->mail.posted, i + 4);
+		/* Never so many that one would be written over that nobody took. */
+		ck_assert_uint_le(kit->mail.posted - kit->taken, MAM_MAIL_GRANTS);
+	}
+	kit_end(kit);
+}
+END_TEST
+
+START_TEST(more_ahead_than_there_is_room_for)
+{
+	struct kit *kit = kit_of(UINT64_MAX, 64 * MIB, 2 * MIB, 1000);
+
+	while (mam_post_ahead(&kit->box, 0, true))
+		;
+	ck_assert_uint_eq(kit->mail.posted, MAM_POST_AHEAD_MOST);
+	kit_end(kit);
+}
+END_TEST
+
+START_TEST(what_cannot_be_had_ahead_is_tried_now_and_then)
+{
+	struct kit *kit = kit_of(UINT64_MAX, 16 * MIB, 2 * MIB, 1);
+	unsigned int takes;
+
+	kit->pool.mapped = 0;
+	kit->pool.most = MIB;
+	ck_assert(!mam_post_ahead(&kit->box, 1000, true));
+	takes = kit->pool.takes;
+	ck_assert(!mam_post_ahead(&kit->box, 1000 + MAM_POST_RETRY_NS - 1, true));
+	ck_assert_uint_eq(kit->pool.takes, takes); /* not each time */
+	ck_assert_uint_eq(kit->mail.refused, 0);   /* nobody is told */
+	ck_assert_uint_eq(kit->box.counts.refusals, 0);
+	kit->pool.most = 0;
+	ck_assert(mam_post_ahead(&kit->box, 1000 + MAM_POST_RETRY_NS, true));
+	ck_assert_uint_eq(kit->mail.posted, 1);
+	/* Or with the next ask. */
+	kit->pool.most = MIB;
+	kit_ask(kit);
+	kit_look(kit);
+	(void)kit_grant(kit);
+	ck_assert(!mam_post_ahead(&kit->box, 0, true));
+	kit->pool.most = 0;
+	kit_ask(kit);
+	kit_look(kit);
+	(void)kit_grant(kit);
+	ck_assert(mam_post_ahead(&kit->box, 0, true));
+	kit_end(kit);
+}
+END_TEST
+
+START_TEST(nothing_new_is_taken_ahead_where_it_may_not)
+{
+	struct kit *kit = kit_of(UINT64_MAX, 64 * MIB, 2 * MIB, 1);
+
+	kit->pool.mapped = 0;
+	ck_assert(!mam_post_ahead(&kit->box, 0, false));
+	ck_assert_uint_eq(kit->pool.news, 0);
+	ck_assert(mam_post_ahead(&kit->box, 0, true));
+	kit_end(kit);
+}
+END_TEST
+
+START_TEST(asks_that_make_no_sense)
+{
+	static const uint32_t wanted[] = { 9, 1000, 0x80000000u, 0xffffffffu };
+	struct kit *kit = kit_new(&plain);
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		kit->mail.asked = ++kit->asks << 32 | wanted[i];
+		kit_look(kit);
+		ck_assert_uint_eq(kit_refused(kit), MAM_MAIL_BAD);
+		ck_assert_uint_eq(kit->mail.posted, 0);
+	}
+	ck_assert_uint_eq(kit->box.counts.bad, 4);
+	ck_assert_uint_eq(kit->box.counts.refusals, 4);
+	/* Nor do those that were answered long ago. */
+	for (unsigned int i = 0; i < 10; i++) {
+		kit_ask(kit);
+		kit_look(kit);
+		(void)kit_grant(kit);
+	}
+	kit->mail.asked = ++kit->asks << 32 | 1;
+	kit_look(kit);
+	ck_assert_uint_eq(kit_refused(kit), MAM_MAIL_BAD);
+	ck_assert_uint_eq(kit->mail.posted, 10);
+	kit_end(kit);
+}
+END_TEST
+
+START_TEST(a_pool_that_lies_or_is_gone)
+{
+	struct kit *kit = kit_new(&plain);
+
+	kit->pool.lies = 4096; /* not where a grant may begin */
+	kit_ask(kit);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_refused(kit), MAM_MAIL_FULL);
+	ck_assert_uint_eq(kit->pool.blocks, 0); /* and it went back */
+	ck_assert_uint_gt(kit->pool.gives, 0);
+	kit->pool.lies = 0;
+	kit->pool.gone = true;
+	kit_ask(kit);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_refused(kit), MAM_MAIL_ENDED);
+	kit_ask(kit);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_refused(kit), MAM_MAIL_ENDED);
+	ck_assert(!mam_post_ahead(&kit->box, 0, true));
+	kit_end(kit);
+}
+END_TEST
+
+/* Each call of the pool's fails once: the device gets a grant or a cause, and nothing is lost. */
+START_TEST(any_call_fails_once)
+{
+	unsigned int fine = 0;
+
+	for (unsigned int at = 0; fine < 2; at++) {
+		struct kit *kit = kit_of(UINT64_MAX, 64 * MIB, 0, 1);
+
+		kit->pool.mapped = 40 * MIB;
+		kit->pool.fails = at;
+		for (unsigned int i = 0; i < 4; i++) {
+			kit_ask(kit);
+			kit_look(kit);
+			if (kit_refused(kit) == MAM_MAIL_GIVEN)
+				(void)kit_grant(kit);
+			else
+				ck_assert_uint_eq(kit_refused(kit), MAM_MAIL_FULL);
+			(void)mam_post_ahead(&kit->box, 0, true);
+		}
+		ck_assert_uint_ge(kit->taken, 3);
+		fine += kit->pool.fails != KIT_NEVER;
+		ck_assert_uint_lt(at, 100);
+		kit_end(kit);
+	}
+}
+END_TEST
+
+START_TEST(between_kernels)
+{
+	struct kit *kit = kit_of(UINT64_MAX, 64 * MIB, 2 * MIB, 2);
+	struct mam_grant grant[5];
+	uint64_t bytes = 0, held;
+
+	for (unsigned int i = 0; i < 5; i++) {
+		kit_ask(kit);
+		kit_look(kit);
+		while (mam_post_ahead(&kit->box, 0, true))
+			;
+		grant[i] = kit_grant(kit);
+	}
+	ck_assert_uint_eq(kit->mail.posted, 7);
+	/* What was not known to be taken is nobody's to return. */
+	ck_assert(!mam_post_give_back(&kit->box, grant[0].ground, &bytes));
+	/* Counts that cannot be change nothing. */
+	ck_assert(!mam_post_take_back(&kit->box, 8, &bytes));
+	kit->box.posted += 2;
+	ck_assert(!mam_post_take_back(&kit->box, 0, &bytes));
+	kit->box.posted -= 2;
+	ck_assert_uint_eq(bytes, 0);
+	held = kit->box.counts.posted_bytes;
+	ck_assert(mam_post_take_back(&kit->box, 5, &bytes));
+	ck_assert_uint_eq(bytes, held - kit->box.counts.posted_bytes);
+	ck_assert_uint_eq(kit->pool.blocks, 5);
+	ck_assert_uint_eq(kit->mail.posted, 5);
+	ck_assert_uint_eq(kit->box.counts.posted, 5);
+	/* The old ask is answered by nothing, and nothing is ahead. */
+	ck_assert(!mam_post_look(&kit->box));
+	ck_assert(!mam_post_ahead(&kit->box, 0, true));
+	bytes = 0;
+	ck_assert(mam_post_give_back(&kit->box, grant[1].ground, &bytes));
+	ck_assert(mam_post_give_back(&kit->box, grant[4].ground, &bytes));
+	ck_assert(!mam_post_give_back(&kit->box, grant[1].ground, &bytes));
+	ck_assert_uint_eq(kit->pool.blocks, 3);
+	ck_assert_uint_gt(bytes, 4 * MIB);
+	/* The next kernel goes on where the last one ended. */
+	kit_ask(kit);
+	kit_look(kit);
+	(void)kit_grant(kit);
+	ck_assert_uint_eq(kit->mail.posted, 6);
+	while (mam_post_ahead(&kit->box, 0, true))
+		;
+	ck_assert_uint_eq(kit->mail.posted, 8);
+	kit_end(kit);
+}
+END_TEST
+
+/* An ask that was waiting when its kernel ended is not served after a retract. */
+START_TEST(an_old_ask_is_settled)
+{
+	struct kit *kit = kit_new(&plain);
+	uint64_t bytes = 0;
+
+	kit_ask(kit);
+	ck_assert(mam_post_take_back(&kit->box, 0, &bytes));
+	ck_assert(!mam_post_look(&kit->box));
+	ck_assert_uint_eq(kit->mail.posted, 0);
+	ck_assert_uint_eq(kit->pool.takes, 0);
+	kit_ask(kit);
+	kit_look(kit);
+	ck_assert_uint_eq(kit->mail.posted, 1);
+	kit_end(kit);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("heap/post");
+	TCase *grants = tcase_create("grants");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(grants, an_ask_gets_the_next_grant);
+	tcase_add_test(grants, sizes);
+	tcase_add_test(grants, books_are_reckoned_in);
+	tcase_add_test(grants, the_limit_is_kept);
+	tcase_add_test(grants, the_table_of_parts_is_an_end);
+	tcase_add_test(grants, new_memory_is_taken_where_there_is_none);
+	tcase_add_test(grants, a_pool_with_less_gives_less);
+	tcase_add_test(grants, a_refused_ask_is_not_served_later);
+	tcase_add_test(grants, grants_ahead);
+	tcase_add_test(grants, more_ahead_than_there_is_room_for);
+	tcase_add_test(grants, what_cannot_be_had_ahead_is_tried_now_and_then);
+	tcase_add_test(grants, nothing_new_is_taken_ahead_where_it_may_not);
+	tcase_add_test(grants, asks_that_make_no_sense);
+	tcase_add_test(grants, a_pool_that_lies_or_is_gone);
+	tcase_add_test(grants, any_call_fails_once);
+	tcase_add_test(grants, between_kernels);
+	tcase_add_test(grants, an_old_ask_is_settled);
+	suite_add_tcase(suite, grants);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

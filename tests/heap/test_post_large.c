@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Large objects through the slots of a mailbox, and what lies there that makes no sense. */
+#include "post_kit.h"
+
+static const struct mam_post_config plain = { .most_bytes = UINT64_MAX, .root_bytes = 64 * MIB };
+
+START_TEST(there_and_back)
+{
+	struct kit *kit = kit_new(&plain);
+
+	kit_send(kit, 7, MAM_MAIL_ALLOC, 300 * KIB + 1);
+	ck_assert(mam_post_look(&kit->box));
+	ck_assert_uint_eq(kit_answer(kit, 7), MAM_MAIL_GIVEN);
+	ck_assert_uint_eq(kit->mail.answer[7].address, kit->pool.block[0].address);
+	ck_assert_uint_eq(kit->pool.block[0].bytes, 301 * KIB);
+	ck_assert_uint_eq(kit->mail.answer[7].address % 1024, 0);
+	ck_assert_uint_eq(kit->box.counts.large, 1);
+	ck_assert_uint_eq(kit->box.counts.large_bytes, 301 * KIB);
+	ck_assert(!mam_post_look(&kit->box));
+	kit_send(kit, 7, MAM_MAIL_FREE, kit->mail.answer[7].address);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_answer(kit, 7), MAM_MAIL_GIVEN);
+	ck_assert_uint_eq(kit->pool.blocks, 0);
+	ck_assert_uint_eq(kit->box.counts.large, 0);
+	ck_assert_uint_eq(kit->box.held, 64 * MIB);
+	kit_end(kit);
+}
+END_TEST
+
+START_TEST(all_slots_and_each_again)
+{
+	struct kit *kit = kit_new(&plain);
+
+	for (unsigned int round = 0; round < 3; round++) {
+		for (uint32_t i = 0; i < MAM_MAIL_SLOTS; i++)
+			kit_send(kit, i, MAM_MAIL_ALLOC, 300 * KIB);
+		ck_assert_uint_eq(kit_look(kit), 1);
+		ck_assert_uint_eq(kit->pool.blocks, MAM_MAIL_SLOTS);
+		for (uint32_t i = 0; i < MAM_MAIL_SLOTS; i++) {
+			ck_assert_uint_eq(kit_answer(kit, i), MAM_MAIL_GIVEN);
+			kit_send(kit, i, MAM_MAIL_FREE, kit->mail.answer[i].address);
+		}
+		kit_look(kit);
+		ck_assert_uint_eq(kit->pool.blocks, 0);
+	}
+	ck_assert_uint_eq(kit->box.counts.asks, 3 * MAM_MAIL_SLOTS);
+	kit_end(kit);
+}
+END_TEST
+
+START_TEST(a_lost_knock_is_found)
+{
+	struct kit *kit = kit_new(&plain);
+
+	for (unsigned int i = 0; i < 3; i++)
+		(void)mam_post_look(&kit->box);
+	kit_send(kit, 0, MAM_MAIL_ALLOC, 300 * KIB);
+	kit->mail.knock--;
+	for (unsigned int i = 0; i < MAM_POST_SCAN; i++)
+		(void)mam_post_look(&kit->box);
+	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_GIVEN);
+	kit_end(kit);
+}
+END_TEST
+
+START_TEST(a_cancel_takes_back)
+{
+	struct kit *kit = kit_new(&plain);
+
+	/* What was answered. */
+	kit_send(kit, 0, MAM_MAIL_ALLOC, 300 * KIB);
+	kit_look(kit);
+	kit_send(kit, 0, MAM_MAIL_CANCEL, 0);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_GIVEN);
+	ck_assert_uint_eq(kit->pool.blocks, 0);
+	/* What waits: nothing is taken for it any more. */
+	kit->pool.mapped = 0;
+	kit_send(kit, 0, MAM_MAIL_ALLOC, 300 * KIB);
+	kit_send(kit, 1, MAM_MAIL_ALLOC, 300 * KIB);
+	(void)mam_post_look(&kit->box);
+	ck_assert_uint_eq(kit->pool.blocks, 1);
+	ck_assert(kit_answered(kit, 0) && !kit_answered(kit, 1));
+	kit_send(kit, 1, MAM_MAIL_CANCEL, 0);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_answer(kit, 1), MAM_MAIL_GIVEN);
+	ck_assert_uint_eq(kit->pool.blocks, 1);
+	/* What the host never saw. */
+	kit_send(kit, 2, MAM_MAIL_ALLOC, 300 * KIB);
+	kit_send(kit, 2, MAM_MAIL_CANCEL, 0);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_answer(kit, 2), MAM_MAIL_GIVEN);
+	ck_assert_uint_eq(kit->pool.blocks, 1);
+	ck_assert_uint_eq(kit->box.counts.bad, 0);
+	kit_end(kit);
+}
+END_TEST
+
+START_TEST(messages_that_make_no_sense)
+{
+	struct kit *kit = kit_new(&plain);
+	uint64_t address;
+	unsigned int bad = 0;
+
+	kit_send(kit, 0, MAM_MAIL_ALLOC, 0);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_BAD);
+	ck_assert_uint_eq(kit->box.counts.bad, ++bad);
+	kit_send(kit, 0, MAM_MAIL_ALLOC, UINT64_MAX);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_BAD);
+	ck_assert_uint_eq(kit->box.counts.bad, ++bad);
+	kit_send(kit, 0, 77, 300 * KIB);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_BAD);
+	ck_assert_uint_eq(kit->box.counts.bad, ++bad);
+	kit_send(kit, 0, MAM_MAIL_NOTHING, 0);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_BAD);
+	ck_assert_uint_eq(kit->box.counts.bad, ++bad);
+	/* Nothing was given, so nothing can come back. */
+	kit_send(kit, 0, MAM_MAIL_FREE, 0);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_BAD);
+	ck_assert_uint_eq(kit->box.counts.bad, ++bad);
+	ck_assert_uint_eq(kit->pool.takes + kit->pool.gives, 0);
+
+	kit_send(kit, 0, MAM_MAIL_ALLOC, 300 * KIB);
+	kit_look(kit);
+	address = kit->mail.answer[0].address;
+	kit_send(kit, 0, MAM_MAIL_FREE, address + 1024);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_BAD);
+	ck_assert_uint_eq(kit->box.counts.bad, ++bad);
+	/* Another one in a slot that has one. */
+	kit_send(kit, 0, MAM_MAIL_ALLOC, 300 * KIB);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_BAD);
+	ck_assert_uint_eq(kit->box.counts.bad, ++bad);
+	ck_assert_uint_eq(kit->pool.blocks, 1);
+	/* A generation that was there before, the last one too. */
+	kit->generation[0]--;
+	kit_send(kit, 0, MAM_MAIL_FREE, address);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_BAD);
+	ck_assert_uint_eq(kit->box.counts.bad, ++bad);
+	ck_assert_uint_eq(kit->pool.blocks, 1);
+	kit->generation[0] -= 2;
+	kit_send(kit, 0, MAM_MAIL_FREE, address);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_BAD);
+	ck_assert_uint_eq(kit->box.counts.bad, ++bad);
+	ck_assert_uint_eq(kit->pool.blocks, 1);
+	/* It is none the worse for all that. */
+	kit->generation[0] += 2;
+	kit_send(kit, 0, MAM_MAIL_FREE, address);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_GIVEN);
+	ck_assert_uint_eq(kit->pool.blocks, 0);
+	kit_end(kit);
+}
+END_TEST
+
+START_TEST(the_limit_is_for_all)
+{
+	const struct mam_post_config config = { .most_bytes = 100 * MIB, .root_bytes = 64 * MIB };
+	struct kit *kit = kit_new(&config);
+
+	kit_send(kit, 0, MAM_MAIL_ALLOC, 30 * MIB);
+	kit_send(kit, 1, MAM_MAIL_ALLOC, 30 * MIB);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_GIVEN);
+	ck_assert_uint_eq(kit_answer(kit, 1), MAM_MAIL_LIMIT);
+	kit_ask(kit);
+	kit_look(kit);
+	ck_assert_uint_eq((uint64_t)kit_grant(kit).blocks << 16, 6 * MIB);
+	kit_send(kit, 0, MAM_MAIL_FREE, kit->mail.answer[0].address);
+	kit_look(kit);
+	kit_send(kit, 1, MAM_MAIL_ALLOC, 30 * MIB);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_answer(kit, 1), MAM_MAIL_GIVEN);
+	kit_end(kit);
+}
+END_TEST
+
+/* What was there all the time is answered before anything new is taken, and after that by turns. */
+START_TEST(who_comes_first)
+{
+	struct kit *kit = kit_new(&plain);
+
+	kit->pool.mapped = 600 * KIB;
+	kit_ask(kit);
+	kit_send(kit, 5, MAM_MAIL_ALLOC, 4 * MIB);
+	kit_send(kit, 6, MAM_MAIL_ALLOC, 300 * KIB);
+	kit_send(kit, 7, MAM_MAIL_ALLOC, 300 * KIB);
+	(void)mam_post_look(&kit->box);
+	ck_assert(kit_answered(kit, 6) && kit_answered(kit, 7) && !kit_answered(kit, 5));
+	ck_assert_uint_eq(kit->mail.posted, 1); /* grants first */
+	ck_assert_uint_eq(kit->pool.news, 1);
+	kit_send(kit, 6, MAM_MAIL_FREE, kit->mail.answer[6].address);
+	(void)mam_post_look(&kit->box);
+	ck_assert(kit_answered(kit, 5));
+	ck_assert_uint_eq(kit_answer(kit, 6), MAM_MAIL_GIVEN);
+	ck_assert_uint_eq(kit->pool.news, 2);
+	kit_end(kit);
+}
+END_TEST
+
+START_TEST(one_refusal_is_for_all_that_want_as_much)
+{
+	struct kit *kit = kit_new(&plain);
+
+	kit->pool.mapped = 0;
+	kit->pool.most = MIB;
+	for (uint32_t i = 0; i < 100; i++)
+		kit_send(kit, i, MAM_MAIL_ALLOC, (i % 2 ? 300 * KIB : (2 + i) * MIB));
+	kit_look(kit);
+	for (uint32_t i = 0; i < 100; i++)
+		ck_assert_uint_eq(kit_answer(kit, i), i % 2 ? MAM_MAIL_GIVEN : MAM_MAIL_FULL);
+	ck_assert_uint_eq(kit->pool.news, 51);
+	ck_assert_uint_eq(kit->box.counts.refusals, 50);
+	kit_end(kit);
+}
+END_TEST
+
+START_TEST(new_slots_after_a_reset)
+{
+	struct kit *kit = kit_new(&plain);
+	uint64_t bytes = 0;
+
+	kit->pool.mapped = 300 * KIB;
+	for (unsigned int i = 0; i < 3; i++) {
+		kit->generation[i] = 5;
+		kit_send(kit, i, MAM_MAIL_ALLOC, 300 * KIB);
+	}
+	(void)mam_post_look(&kit->box); /* one of there, one new, and one waits */
+	ck_assert(kit_answered(kit, 0) && kit_answered(kit, 1) && !kit_answered(kit, 2));
+	kit_send(kit, 3, MAM_MAIL_ALLOC, 300 * KIB); /* nobody looks any more */
+	mam_post_forget(&kit->box, &bytes);
+	ck_assert_uint_eq(bytes, 600 * KIB);
+	ck_assert_uint_eq(kit->pool.blocks, 0);
+	for (unsigned int i = 0; i < 20; i++)
+		ck_assert(!mam_post_look(&kit->box));
+	ck_assert_uint_eq(kit->pool.blocks, 0);
+	/* With generations that go on, and with new ones. */
+	kit->generation[1] = 0;
+	kit->pool.mapped = GIB;
+	for (unsigned int i = 0; i < 3; i++)
+		kit_send(kit, i, MAM_MAIL_ALLOC, 300 * KIB);
+	kit_look(kit);
+	for (unsigned int i = 0; i < 3; i++)
+		ck_assert_uint_eq(kit_answer(kit, i), MAM_MAIL_GIVEN);
+	ck_assert_uint_eq(kit->box.counts.bad, 0);
+	kit_end(kit);
+}
+END_TEST
+
+START_TEST(a_pool_that_is_gone)
+{
+	struct kit *kit = kit_new(&plain);
+
+	kit->pool.gone = true;
+	for (uint32_t i = 0; i < 10; i++)
+		kit_send(kit, i, MAM_MAIL_ALLOC, 300 * KIB);
+	kit_look(kit);
+	for (uint32_t i = 0; i < 10; i++)
+		ck_assert_uint_eq(kit_answer(kit, i), MAM_MAIL_ENDED);
+	kit_end(kit);
+}
+END_TEST
+
+/* A device that writes anything. */
+static void scribble(struct kit *kit, unsigned int *seed)
+{
+	unsigned char *bytes = (unsigned char *)&kit->mail;
+	uint32_t slot = (uint32_t)rand_r(seed) % MAM_MAIL_SLOTS;
+	unsigned int what = (unsigned int)rand_r(seed) % 8;
+
+	switch (what) {
+	case 0: /* any byte, of the host's words too */
+		for (unsigned int i = 0; i < 64; i++)
+			bytes[(unsigned int)rand_r(seed) % sizeof(kit->mail)] =
+				(unsigned char)rand_r(seed);
+		break;
+	case 1: kit->mail.asked = (uint64_t)rand_r(seed) << 32 | (uint32_t)rand_r(seed); break;
+	case 2:
+		kit->mail.asked = (uint64_t)rand_r(seed) << 32 |
+				  (uint32_t)(kit->box.posted + (uint64_t)(rand_r(seed) % 12) - 2);
+		break;
+	case 3: /* an address that was given somewhere */
+		kit->mail.ask[slot].detail = kit->box.slot[(slot + what) % MAM_MAIL_SLOTS].address;
+		kit->mail.ask[slot].stamp = (kit->box.slot[slot].generation + 1) << 8 |
+					    MAM_MAIL_FREE;
+		break;
+	case 4:
+		kit->mail.ask[slot].detail = kit->box.slot[slot].address;
+		kit->mail.ask[slot].stamp = (kit->box.slot[slot].generation + 1) << 8 |
+					    (uint64_t)(rand_r(seed) % 4);
+		break;
+	default:
+		kit->mail.ask[slot].detail = (uint64_t)rand_r(seed) << rand_r(seed) % 33;
+		kit->mail.ask[slot].stamp = (kit->box.slot[slot].generation +
+					     (uint64_t)(rand_r(seed) % 3)) << 8 |
+					    (uint64_t)(rand_r(seed) % 5);
+		break;
+	}
+	kit->mail.knock++;
+}
+
+/* What the box says it holds is what the pool gave, each once. */
+static void must_hold_what_was_given(const struct kit *kit)
+{
+	uint64_t count = kit->box.grants, bytes = 0;
+
+	for (uint32_t i = 0; i < MAM_MAIL_SLOTS; i++) {
+		count += kit->box.slot[i].address != 0;
+		bytes += kit->box.slot[i].address != 0 ? kit->box.slot[i].bytes : 0;
+	}
+	ck_assert_uint_eq(count, kit->pool.blocks);
+	ck_assert_uint_eq(bytes, kit->box.counts.large_bytes);
+	for (unsigned int i = 0; i < kit->box.grants; i++)
+		bytes += (uint64_t)kit->box.grant[i].blocks << MAM_BLOCK_SHIFT;
+	ck_assert_uint_eq(bytes + kit->box.config.root_bytes, kit->box.held);
+	ck_assert_uint_le(kit->box.held, kit->box.config.most_bytes);
+}
+
+START_TEST(a_device_that_writes_anything)
+{
+	const struct mam_post_config config = { .most_bytes = 4 * GIB, .root_bytes = 64 * MIB,
+						.grow_bytes = 2 * MIB, .ahead = 2 };
+
+	for (unsigned int seed = 1; seed <= 30; seed++) {
+		struct kit *kit = kit_new(&config);
+		unsigned int state = seed;
+		uint64_t bytes = 0;
+
+		for (unsigned int step = 0; step < 2000; step++) {
+			kit->pool.mapped = rand_r(&state) % 3 ? GIB : 0;
+			kit->pool.most = rand_r(&state) % 3 ? 0 : MIB;
+			if (rand_r(&state) % 10 == 0)
+				kit->pool.fails = (unsigned int)rand_r(&state) % 4;
+			scribble(kit, &state);
+			(void)mam_post_look(&kit->box);
+			if (step % 5 == 0)
+				(void)mam_post_ahead(&kit->box, step * (uint64_t)100000000, true);
+			if (step % 100 == 0) /* or anything else as `taken` */
+				(void)mam_post_take_back(
+					&kit->box, kit->box.posted - (uint64_t)(step / 100 % 4),
+					&bytes);
+			if (step % 50 == 0 && kit->box.grants != 0)
+				(void)mam_post_give_back(
+					&kit->box, kit->box.grant[step % kit->box.grants].ground,
+					&bytes);
+			if (step % 777 == 0)
+				mam_post_forget(&kit->box, &bytes);
+			if (step % 20 == 0)
+				must_hold_what_was_given(kit);
+		}
+		must_hold_what_was_given(kit);
+		ck_assert_uint_gt(kit->box.counts.bad, 0);
+		ck_assert_uint_gt(kit->pool.gives, 0);
+		kit_end(kit);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("heap/post_large");
+	TCase *large = tcase_create("large");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(large, 60);
+	tcase_add_test(large, there_and_back);
+	tcase_add_test(large, all_slots_and_each_again);
+	tcase_add_test(large, a_lost_knock_is_found);
+	tcase_add_test(large, a_cancel_takes_back);
+	tcase_add_test(large, messages_that_make_no_sense);
+	tcase_add_test(large, the_limit_is_for_all);
+	tcase_add_test(large, who_comes_first);
+	tcase_add_test(large, one_refusal_is_for_all_that_want_as_much);
+	tcase_add_test(large, new_slots_after_a_reset);
+	tcase_add_test(large, a_pool_that_is_gone);
+	tcase_add_test(large, a_device_that_writes_anything);
+	suite_add_tcase(suite, large);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
