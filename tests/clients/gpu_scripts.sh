@@ -116,7 +116,7 @@ same 'clients: what fails without mam is left out' \
 	'0 client-python,-,-,-,-,skipped: it fails without mam too: status 4: no GPU' \
 	"$? $(grep ^client-python "$csv" | sed 's/ *,-,-$//')"
 
-for script in gpu-clients.sh gpu-objects.sh gpu-stress.sh; do
+for script in gpu-clients.sh gpu-growth.sh gpu-objects.sh gpu-stress.sh; do
 	sh "$bench/$script" "$scratch/none" "$scratch/out" > /dev/null 2> "$scratch/err"
 	same "$script: no such command" 2 $?
 	sh "$bench/$script" "$MAM" "$scratch/none" > /dev/null 2> "$scratch/err"
@@ -130,8 +130,15 @@ SECONDS_EACH=soon sh "$bench/gpu-stress.sh" "$MAM" "$scratch/out" > /dev/null 2>
 same 'gpu-stress.sh: seconds that are no number' 2 $?
 SECONDS_EACH=soon sh "$bench/gpu-objects.sh" "$MAM" "$scratch/out" > /dev/null 2> "$scratch/err"
 same "gpu-objects.sh: seconds that are no number" 2 $?
-MAM_PREFIX=$scratch/none sh "$bench/gpu-objects.sh" "$MAM" "$scratch/out" > /dev/null 2> "$scratch/err"
-same "gpu-objects.sh: no library" "2 gpu-objects: there is no libmam below $scratch/none" "$? $(cut -d : -f 1,2 "$scratch/err")"
+SECONDS_EACH=soon sh "$bench/gpu-growth.sh" "$MAM" "$scratch/out" > /dev/null 2> "$scratch/err"
+same "gpu-growth.sh: seconds that are no number" 2 $?
+PARTS='reach none' sh "$bench/gpu-growth.sh" "$MAM" "$scratch/out" > /dev/null 2> "$scratch/err"
+same "gpu-growth.sh: no such part" "2 gpu-growth: there is no part 'none'" "$? $(cut -d ';' -f 1 "$scratch/err")"
+for script in gpu-growth gpu-objects; do
+	MAM_PREFIX=$scratch/none sh "$bench/$script.sh" "$MAM" "$scratch/out" > /dev/null 2> "$scratch/err"
+	same "$script.sh: no library" "2 $script: there is no libmam below $scratch/none" \
+		"$? $(cut -d : -f 1,2 "$scratch/err")"
+done
 
 # Programs in Python are at least Python.
 python=$(command -v python3)
@@ -153,7 +160,9 @@ for file in "$top"/tests/clients/*.cu "$bench"/gpu-stress*.cu; do
 	define=
 	case $file in
 	*/gpu-stress-async.cu) define=-I$top/include ;;
-	*/lists.cu | */objects.cu | */override.cu) define="-I$top/include -I$top/src" ;;
+	*/debug.cu | */grow.cu | */lists.cu | */objects.cu | */override.cu)
+		define="-I$top/include -I$top/src"
+		;;
 	*/library_loop.cu)
 		[ -f "$(dirname "$nvcc")/../include/cublas_v2.h" ] || continue
 		define=-DLIBRARY_LOOP_CUBLAS

@@ -145,4 +145,11 @@ done
 source=$MAM_SRCDIR/tests/clients/objects.cu
 try 'objects builds' eval "compile objects.o '$source' -O2 && link objects -O2 objects.o"
 runs objects --lanes 4096
+
+# A heap that grows: the program README shows, and the one that measures.
+try 'grow builds' eval "compile grow.o '$MAM_SRCDIR/tests/clients/grow.cu' -O2 && link grow -O2 grow.o"
+runs grow
+try 'gpu-growth builds' eval "compile growth.o '$MAM_SRCDIR/tools/bench/gpu-growth.cu' -O2 -I '$MAM_SRCDIR/tests/clients' &&
+	link gpu-growth -O2 growth.o"
+runs gpu-growth full
 finish

@@ -193,6 +193,9 @@ int main()
 	check(cudaMallocManaged(&kept, LANES * sizeof(*kept)) == cudaSuccess, "cudaMallocManaged");
 	*bad = 0;
 	attr.bytes = (size_t)256 << 20;
+#ifdef MAM_KDEBUG
+	attr.debug = 1;
+#endif
 	check(mam_heap_create(NULL, &attr, &heap) == MAM_OK, "mam_heap_create");
 	work(heap, false, bad, kept);
 #ifdef FILES
