@@ -302,8 +302,7 @@ OKIT_UNSEEN void make_new(struct gkit *kit)
 		head = gkit_head(kit, number);
 		ground = head->ground;
 		blocks = head->blocks;
-		for (i = 0; i < mam_books_plan_of(blocks, columns).end / 8; i++)
-			((uint64_t *)head)[i] = 0;
+		memset(head, 0, mam_books_plan_of(blocks, columns).end);
 		mam_books_format(head, ground, blocks, columns);
 	}
 	kit->o.heap->growth = growth;
