@@ -9,10 +9,10 @@
 #           results/
 #
 # gpu-growth.cu, part by part, each in a process of its own; then tests/clients/objects.cu on heaps that begin with
-# 2 MiB; tests/clients/grow.cu, which README shows; and gpu-growth's memcheck, where compute-sanitizer is found. The
-# soak adds a line to growth-soak-<gpu>.log, so that an hour may be made of many runs.
+# 2 MiB; and tests/clients/grow.cu, which README shows. The soak adds a line to growth-soak-<gpu>.log, so that an hour
+# may be made of many runs. Under compute-sanitizer heaps do not grow: gpu-objects.sh has it look at those.
 #
-# Environment: PARTS (reach new crowd equal ten idle causes stopped full streams pressure soak objects grow memcheck:
+# Environment: PARTS (reach new crowd equal ten idle causes stopped full streams pressure soak objects grow:
 #   all of them), SECONDS_EACH (10: of the soak), BUDGET (100: seconds, after which no part begins), PROGRAMS (a folder
 #   with gpu-growth, objects and grow, built already; else nvcc builds them), NVCC,
 #   MAM_PREFIX (where include/mam and lib/libmam.so are; else the folder above that of MAM), BENCH_COMMIT (where the
@@ -21,7 +21,7 @@
 
 here=$(cd "$(dirname "$0")" && pwd)
 script='gpu-growth' # for the sentences of gpu-lib.sh
-all='reach new crowd equal ten idle causes stopped full streams pressure soak objects grow memcheck'
+all='reach new crowd equal ten idle causes stopped full streams pressure soak objects grow'
 chosen=${PARTS:-$all}
 seconds=${SECONDS_EACH:-10}
 budget=${BUDGET:-100}
@@ -77,7 +77,7 @@ run() # NAME PROGRAM ARGUMENT... - its words to the log, its rows to the table
 	echo "== $name" | tee -a "$log"
 	timeout -k 5 $((seconds + 180)) "$@" > "$work/out" 2>&1
 	status=$?
-	if [ $status -eq 0 ] && grep -q '^all is well' "$work/out" && ! grep -q 'SUMMARY: [1-9]' "$work/out"; then
+	if [ $status -eq 0 ] && grep -q '^all is well' "$work/out"; then
 		echo "ok - $name" >> "$work/out"
 	else
 		echo "not ok - $name: status $status" >> "$work/out"
@@ -95,25 +95,13 @@ run_soak()
 		>> "$soak"
 }
 
-run_memcheck()
-{
-	sanitizer=$(find_sanitizer)
-	if [ -z "$sanitizer" ]; then
-		echo 'skip - compute-sanitizer was not found' | tee -a "$log"
-		return
-	fi
-	for tool in memcheck racecheck; do
-		run $tool "$sanitizer" --tool $tool "$work/objects" --lanes 1024 --first 1 --part churn
-	done
-}
-
 case " $chosen " in
 *' grow '*) build grow "$clients/grow.cu" ;;
 esac
 case " $chosen " in
-*' objects '* | *' memcheck '*) build objects "$clients/objects.cu" ;;
+*' objects '*) build objects "$clients/objects.cu" ;;
 esac
-[ -z "$(echo " $chosen " | sed 's/ objects / /; s/ memcheck / /; s/ grow / /; s/ //g')" ] ||
+[ -z "$(echo " $chosen " | sed 's/ objects / /; s/ grow / /; s/ //g')" ] ||
 	build gpu-growth "$here/gpu-growth.cu"
 LD_LIBRARY_PATH=$library${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
@@ -133,7 +121,6 @@ for part in $chosen; do
 	soak) run_soak ;;
 	objects) run objects "$work/objects" --first 2 --lanes 262144 ;;
 	grow) run grow "$work/grow" ;;
-	memcheck) run_memcheck ;;
 	*) run "$part" "$work/gpu-growth" "$part" ;;
 	esac
 	done_parts="$done_parts $part "
