@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lanes.h - sums over the lanes of a warp that come together.
+ *
+ * 1. All have the same number: a lane's rank says what the lanes below it have.
+ * 2. Else one shuffle a lane, of which each adds those below it.
+ *
+ * Bound: one match, or as many shuffles as lanes.
+ */
+#ifndef MAM_HEAP_LANES_H
+#define MAM_HEAP_LANES_H
+
+#include "heap/port.h"
+
+/* What the lanes of `mask` say together. */
+struct mam_klanes {
+	uint64_t before; /* sum over the lanes below the caller */
+	uint64_t total;  /* sum over all; the same in all */
+	bool same;       /* all said the same; the same in all */
+};
+
+/* The lowest lane of `mask`, which is not 0. */
+MAM_KFN uint32_t mam_lanes_leader(uint32_t mask)
+{
+	return mam_ffs32(mask) - 1;
+}
+
+/* How many lanes of `mask` are below the caller. */
+MAM_KFN uint32_t mam_lanes_rank(uint32_t mask)
+{
+	return mam_popc32(mask & ((1u << mam_lane()) - 1));
+}
+
+/* For the lanes of `mask`, which all come. */
+MAM_KFN struct mam_klanes mam_lanes_sum(uint32_t mask, uint64_t number)
+{
+	uint64_t first = mam_warp_shuffle64(mask, number, mam_lanes_leader(mask)), one;
+	struct mam_klanes sum;
+	uint32_t rest;
+
+	sum.same = mam_warp_ballot(mask, number == first) == mask;
+	if (sum.same) {
+		sum.before = first * mam_lanes_rank(mask);
+		sum.total = first * mam_popc32(mask);
+		return sum;
+	}
+	sum.before = 0;
+	sum.total = 0;
+	MAM_ROLLED
+	for (rest = mask; rest; rest &= rest - 1) {
+		one = mam_warp_shuffle64(mask, number, mam_ffs32(rest) - 1);
+		sum.total += one;
+		if (mam_lane() > mam_ffs32(rest) - 1)
+			sum.before += one;
+	}
+	return sum;
+}
+
+#endif

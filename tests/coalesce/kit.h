@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kit.h - what tests of coalescers share: a base that notices everything, and a shadow of who has
+ * which byte.
+ *
+ * 1. The base hands out pieces of an arena, the lowest that fits, so what came back is had again
+ *    at once; or refuses, when told to. It orders as little as a base promises: a free before a
+ *    later alloc.
+ * 2. Each byte of the arena has an owner, 0: nobody. Who gets a part owns its bytes (ckit_own), writes
+ *    them plainly, and must find them as they were when it gives them back (ckit_disown).
+ * 3. A block that the base gets back while somebody owns a byte of it came too early; one that it
+ *    never gets back leaked (ckit_check_empty).
+ */
+#ifndef MAM_TESTS_COALESCE_KIT_H
+#define MAM_TESTS_COALESCE_KIT_H
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coalesce/base.h"
+#include "simt/explore.h"
+
+#ifdef SIMT_HOOKS
+#define CKIT_RACE true
+#else
+#define CKIT_RACE false
+#endif
+
+#define CKIT_KEPT 4096u
+
+/* What the race checker is not to see: the shadow, which orders nothing. */
+#define CKIT_UNSEEN static __attribute__((noinline, unused, no_sanitize("thread")))
+
+struct ckit {
+	unsigned char *arena;
+	uint32_t grains; /* of MAM_BASE_ALIGN bytes */
+	uint32_t *extent; /* a grain: grains of the block that begins there, 0: none does */
+	uint32_t *block;  /* a grain: number of the block it is in, 0: none */
+	uint32_t *owner;  /* a byte: number of the part it is in, 0: none */
+	uint32_t *length; /* a byte: bytes of the part that begins there, 0: none does */
+	uint64_t turn;    /* atomic: what the base orders by */
+	uint32_t number;  /* of the last block or part */
+	uint32_t allocs, frees, refusals; /* the base's calls that did something */
+	uint32_t parts;   /* live */
+	uint32_t failed;  /* parts that could not be had, by ckit_fail() */
+	uint64_t kept[CKIT_KEPT]; /* addresses that somebody left for others; atomic */
+
+	/* The test's own; set before a run, kept from run to run. */
+	uint32_t refuse_after; /* the base refuses from this call on, counted from 1; 0: never */
+	uint32_t refuse_every; /* or each so many calls; 0: never */
+	size_t most_bytes;     /* or what is more than this; 0: nothing */
+	const void *plan;
+	void *own;
+	void (*begin)(struct ckit *kit); /* after the base is new; may be NULL */
+	uint64_t steps_max;
+};
+
+/* ---- the base ------------------------------------------------------------------------------ */
+
+CKIT_UNSEEN void *ckit_carve(struct ckit *kit, size_t bytes)
+{
+	uint32_t want = (uint32_t)((bytes + MAM_BASE_ALIGN - 1) / MAM_BASE_ALIGN), at, run = 0;
+	uint32_t call = kit->allocs + kit->refusals + 1, i;
+
+	MAM_KASSERT(bytes);
+	if ((kit->refuse_after && call >= kit->refuse_after) ||
+	    (kit->refuse_every && call % kit->refuse_every == 0) ||
+	    (kit->most_bytes && bytes > kit->most_bytes)) {
+		kit->refusals++;
+		return NULL;
+	}
+	for (at = 0; at < kit->grains && run < want; at++)
+		run = kit->block[at] ? 0 : run + 1;
+	if (run < want) {
+		kit->refusals++;
+		return NULL;
+	}
+	at -= want;
+	kit->allocs++;
+	kit->number++;
+	kit->extent[at] = want;
+	for (i = at; i < at + want; i++)
+		kit->block[i] = kit->number;
+	return kit->arena + (size_t)at * MAM_BASE_ALIGN;
+}
+
+CKIT_UNSEEN void ckit_uncarve(struct ckit *kit, const unsigned char *block)
+{
+	size_t offset = (size_t)(block - kit->arena), i;
+	uint32_t at = (uint32_t)(offset / MAM_BASE_ALIGN), end;
+
+	MAM_KASSERT(block >= kit->arena && at < kit->grains && offset % MAM_BASE_ALIGN == 0);
+	MAM_KASSERT(kit->extent[at]); /* a block begins there: not given back before */
+	end = at + kit->extent[at];
+	for (i = offset; i < (size_t)end * MAM_BASE_ALIGN; i++)
+		MAM_KASSERT(!kit->owner[i]); /* nobody has a part of it */
+	kit->extent[at] = 0;
+	for (; at < end; at++)
+		kit->block[at] = 0;
+	kit->frees++;
+}
+
+static inline void *ckit_base_alloc(void *heap, size_t bytes)
+{
+	struct ckit *kit = heap;
+	void *block = ckit_carve(kit, bytes);
+
+	(void)mam_atomic_add64(&kit->turn, 1, MAM_ACQUIRE, MAM_AT_DEVICE);
+	return block;
+}
+
+static inline bool ckit_base_free(void *heap, void *block)
+{
+	struct ckit *kit = heap;
+
+	(void)mam_atomic_add64(&kit->turn, 1, MAM_RELEASE, MAM_AT_DEVICE);
+	ckit_uncarve(kit, block);
+	return true;
+}
+
+static inline struct mam_kbase ckit_base(struct ckit *kit)
+{
+	struct mam_kbase base = { ckit_base_alloc, ckit_base_free, kit };
+
+	return base;
+}
+
+/* ---- who has what -------------------------------------------------------------------------- */
+
+CKIT_UNSEEN uint32_t ckit_note(struct ckit *kit, const unsigned char *part, size_t bytes)
+{
+	size_t at = (size_t)(part - kit->arena), i;
+	uint32_t block;
+
+	MAM_KASSERT(part >= kit->arena && bytes &&
+		    at + bytes <= (size_t)kit->grains * MAM_BASE_ALIGN);
+	block = kit->block[at / MAM_BASE_ALIGN];
+	MAM_KASSERT(block);
+	kit->number++;
+	for (i = at; i < at + bytes; i++) {
+		MAM_KASSERT(kit->block[i / MAM_BASE_ALIGN] == block); /* all of it in one block */
+		MAM_KASSERT(!kit->owner[i]);                          /* and nobody else's */
+		kit->owner[i] = kit->number;
+	}
+	kit->length[at] = (uint32_t)bytes;
+	kit->parts++;
+	return kit->number;
+}
+
+CKIT_UNSEEN uint32_t ckit_noted(struct ckit *kit, const unsigned char *part, size_t *bytes)
+{
+	size_t at = (size_t)(part - kit->arena);
+
+	MAM_KASSERT(part >= kit->arena && at < (size_t)kit->grains * MAM_BASE_ALIGN);
+	MAM_KASSERT(kit->length[at]);
+	*bytes = kit->length[at];
+	return kit->owner[at];
+}
+
+CKIT_UNSEEN void ckit_forget(struct ckit *kit, const unsigned char *part)
+{
+	size_t at = (size_t)(part - kit->arena), i;
+
+	for (i = at; i < at + kit->length[at]; i++)
+		kit->owner[i] = 0;
+	kit->length[at] = 0;
+	kit->parts--;
+}
+
+CKIT_UNSEEN void ckit_fail(struct ckit *kit)
+{
+	kit->failed++;
+}
+
+/* What lane `i`th byte of part `number` is to have. */
+static inline unsigned char ckit_pattern(uint32_t number, size_t i)
+{
+	return (unsigned char)(number * 31 + i * 7 + 1);
+}
+
+/* The caller has just got `bytes` at `part`, and writes all of them. */
+static inline void ckit_own(struct ckit *kit, void *part, size_t bytes)
+{
+	uint32_t number = ckit_note(kit, part, bytes);
+	size_t i;
+
+	for (i = 0; i < bytes; i++)
+		((unsigned char *)part)[i] = ckit_pattern(number, i);
+}
+
+/* Somebody, who need not be the one who got it, is about to give it back. */
+static inline void ckit_disown(struct ckit *kit, void *part)
+{
+	size_t bytes, i;
+	uint32_t number = ckit_noted(kit, part, &bytes);
+
+	for (i = 0; i < bytes; i++)
+		MAM_KASSERT(((unsigned char *)part)[i] == ckit_pattern(number, i));
+	ckit_forget(kit, part);
+}
+
+/* Leaves a part, or NULL, to whoever takes it, also in a later kernel. */
+static inline void ckit_keep(struct ckit *kit, uint32_t i, void *part)
+{
+	MAM_KASSERT(i < CKIT_KEPT);
+	mam_atomic_store64(&kit->kept[i], (uintptr_t)part, MAM_RELEASE, MAM_AT_DEVICE);
+}
+
+/* NULL if nothing was left. */
+static inline void *ckit_take(struct ckit *kit, uint32_t i)
+{
+	MAM_KASSERT(i < CKIT_KEPT);
+	return (void *)(uintptr_t)mam_atomic_xchg64(&kit->kept[i], 0, MAM_ACQ_REL, MAM_AT_DEVICE);
+}
+
+/* ---- before a run, and around it ----------------------------------------------------------- */
+
+static inline void ckit_begin(void *argument)
+{
+	struct ckit *kit = argument;
+	size_t bytes = (size_t)kit->grains * MAM_BASE_ALIGN;
+
+	memset(kit->arena, 0xa5, bytes);
+	memset(kit->extent, 0, kit->grains * sizeof(*kit->extent));
+	memset(kit->block, 0, kit->grains * sizeof(*kit->block));
+	memset(kit->owner, 0, bytes * sizeof(*kit->owner));
+	memset(kit->length, 0, bytes * sizeof(*kit->length));
+	memset(kit->kept, 0, sizeof(kit->kept));
+	kit->turn = 0;
+	kit->number = kit->allocs = kit->frees = kit->refusals = kit->parts = kit->failed = 0;
+	if (kit->begin)
+		kit->begin(kit);
+}
+
+/* `bytes` of arena. */
+static inline struct ckit *ckit_create(size_t bytes, const void *plan)
+{
+	struct ckit *kit = calloc(1, sizeof(*kit));
+
+	ck_assert_ptr_nonnull(kit);
+	kit->grains = (uint32_t)(bytes / MAM_BASE_ALIGN);
+	bytes = (size_t)kit->grains * MAM_BASE_ALIGN;
+	kit->plan = plan;
+	kit->arena = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+	kit->extent = calloc(kit->grains, sizeof(*kit->extent));
+	kit->block = calloc(kit->grains, sizeof(*kit->block));
+	kit->owner = calloc(bytes, sizeof(*kit->owner));
+	kit->length = calloc(bytes, sizeof(*kit->length));
+	ck_assert(kit->arena && kit->extent && kit->block && kit->owner && kit->length);
+	return kit;
+}
+
+static inline void ckit_destroy(struct ckit *kit)
+{
+	free(kit->length);
+	free(kit->owner);
+	free(kit->block);
+	free(kit->extent);
+	free(kit->arena);
+	free(kit);
+}
+
+/* After a run: everything came back, to the base as well. */
+static inline const char *ckit_check_empty(void *argument)
+{
+	const struct ckit *kit = argument;
+
+	if (kit->parts)
+		return "somebody still has a part";
+	if (kit->allocs != kit->frees)
+		return "a block did not come back to the base";
+	return NULL;
+}
+
+/* The same, and nobody went without. */
+static inline const char *ckit_check_served(void *argument)
+{
+	const struct ckit *kit = argument;
+
+	return kit->failed ? "somebody got nothing" : ckit_check_empty(argument);
+}
+
+/* Explores `kernel`, each time on a new base; `check` is NULL for ckit_check_empty(). */
+static inline void ckit_explore(struct ckit *kit, const char *name, simt_kernel *kernel,
+				uint32_t grid, uint32_t block, uint32_t seeds,
+				const char *(*check)(void *))
+{
+	struct simt_case test = {
+		.name = name,
+		.kernel = kernel,
+		.grid = grid,
+		.block = block,
+		.argument = kit,
+		.begin = ckit_begin,
+		.check = check ? check : ckit_check_empty,
+		.seeds = seeds,
+		.config = { .race = CKIT_RACE, .strict = true, .steps_max = kit->steps_max },
+	};
+
+	simt_must_pass(&test);
+}
+
+/* The same for a world of several kernels: `build` launches them. */
+static inline void ckit_explore_world(struct ckit *kit, const char *name,
+				      bool (*build)(struct simt_world *world, void *argument),
+				      uint32_t seeds, const char *(*check)(void *))
+{
+	struct simt_case test = {
+		.name = name,
+		.build = build,
+		.argument = kit,
+		.begin = ckit_begin,
+		.check = check ? check : ckit_check_empty,
+		.seeds = seeds,
+		.config = { .race = CKIT_RACE, .strict = true, .steps_max = kit->steps_max },
+	};
+
+	simt_must_pass(&test);
+}
+
+static inline int ckit_run(TCase *tcase, const char *name)
+{
+	Suite *suite = suite_create(name);
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tcase, 300);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#endif

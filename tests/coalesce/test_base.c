@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_base.c - a base as coalescers see it: the kit's own, which must notice what goes wrong, and a
+ * heap of objects under the same interface; sums over lanes; and every way behind one call.
+ */
+#include "coalesce/kit.h"
+#include "coalesce/way.h"
+#include "heap/lanes.h"
+
+/* ---- the kit's base ------------------------------------------------------------------------ */
+
+static MAM_KERNEL(take_and_give)
+{
+	struct ckit *kit = argument;
+	struct mam_kbase base = ckit_base(kit);
+	size_t bytes = 1 + mam_lane() * 5;
+	uint32_t i;
+	void *part;
+
+	for (i = 0; i < 3; i++) {
+		part = mam_base_alloc(base, bytes);
+		MAM_KASSERT(part);
+		ckit_own(kit, part, bytes);
+		ckit_disown(kit, part);
+		MAM_KASSERT(mam_base_free(base, part));
+	}
+}
+
+START_TEST(kits_base)
+{
+	struct ckit *kit = ckit_create(1 << 16, NULL);
+
+	ckit_explore(kit, "the kit's base", take_and_give, 2, 40, 10, ckit_check_served);
+	ckit_destroy(kit);
+}
+END_TEST
+
+static MAM_KERNEL(give_early)
+{
+	struct ckit *kit = argument;
+	struct mam_kbase base = ckit_base(kit);
+	void *part = mam_base_alloc(base, 40);
+
+	ckit_own(kit, part, 40);
+	(void)mam_base_free(base, part);
+}
+
+static MAM_KERNEL(give_twice)
+{
+	struct mam_kbase base = ckit_base(argument);
+	void *part = mam_base_alloc(base, 40);
+
+	(void)mam_base_free(base, part);
+	(void)mam_base_free(base, part);
+}
+
+static MAM_KERNEL(give_never)
+{
+	MAM_KASSERT(mam_base_alloc(ckit_base(argument), 40));
+}
+
+/* Two who think that they have the same. */
+static MAM_KERNEL(have_both)
+{
+	struct ckit *kit = argument;
+	unsigned char *part = mam_base_alloc(ckit_base(kit), 40);
+
+	ckit_own(kit, part, 24);
+	ckit_own(kit, part + 16, 24);
+}
+
+START_TEST(notices)
+{
+	static simt_kernel *const wrong[] = { give_early, give_twice, give_never, have_both };
+	struct ckit *kit = ckit_create(1 << 12, NULL);
+	struct simt_case test = {
+		.name = "noticed",
+		.kernel = wrong[_i],
+		.grid = 1,
+		.block = 1,
+		.argument = kit,
+		.begin = ckit_begin,
+		.check = ckit_check_empty,
+		.seeds = 1,
+	};
+
+	simt_must_fail(&test, SIMT_FAILED);
+	ckit_destroy(kit);
+}
+END_TEST
+
+static MAM_KERNEL(refused)
+{
+	struct ckit *kit = argument;
+	void *part[4];
+	uint32_t i;
+
+	for (i = 0; i < 4; i++) {
+		part[i] = mam_base_alloc(ckit_base(kit), 16);
+		if (!part[i])
+			ckit_fail(kit);
+	}
+	for (i = 0; i < 4; i++)
+		if (part[i])
+			(void)mam_base_free(ckit_base(kit), part[i]);
+}
+
+static const char *check_refused(void *argument)
+{
+	const struct ckit *kit = argument;
+	uint32_t wanted = kit->refuse_after ? 2 : kit->refuse_every ? 2 : 1;
+
+	return kit->failed == wanted && kit->refusals == wanted ? ckit_check_empty(argument)
+								: "the base did not refuse as told";
+}
+
+START_TEST(refuses)
+{
+	struct ckit *kit = ckit_create(_i == 2 ? 3 * 16 : 1 << 12, NULL);
+
+	kit->refuse_after = _i == 0 ? 3 : 0;
+	kit->refuse_every = _i == 1 ? 2 : 0;
+	ckit_explore(kit, "a base that refuses", refused, 1, 1, 1, check_refused);
+	ckit_destroy(kit);
+}
+END_TEST
+
+/* ---- sums over lanes ----------------------------------------------------------------------- */
+
+/* Lanes that `plan` names, each with a number by chance, or all with one. */
+static MAM_KERNEL(sums)
+{
+	struct ckit *kit = argument;
+	uint32_t mask = *(const uint32_t *)kit->plan, round, lane;
+	uint64_t numbers[32], before, total;
+	struct mam_klanes sum;
+
+	if (!(mask >> mam_lane() & 1))
+		return;
+	for (round = 0; round < 4; round++) {
+		before = total = 0;
+		for (lane = 0; lane < 32; lane++) {
+			numbers[lane] = round % 2 ? ((uint64_t)lane * 7 + round) << (round * 11) : 40;
+			if (mask >> lane & 1) {
+				total += numbers[lane];
+				before += lane < mam_lane() ? numbers[lane] : 0;
+			}
+		}
+		sum = mam_lanes_sum(mask, numbers[mam_lane()]);
+		MAM_KASSERT(sum.before == before && sum.total == total);
+		MAM_KASSERT(sum.same == (round % 2 == 0 || mam_popc32(mask) == 1));
+		MAM_KASSERT(mask >> mam_lanes_leader(mask) & 1);
+		MAM_KASSERT(!(mask & ((1u << mam_lanes_leader(mask)) - 1)));
+		MAM_KASSERT(mam_popc32(mask & ((1u << mam_lane()) - 1)) == mam_lanes_rank(mask));
+	}
+}
+
+START_TEST(lanes)
+{
+	static const uint32_t masks[] = { 1, 0x80000000, 0xffffffff, 0x0000ffff, 0xa5a5a5a5,
+					  0x80000001, 0x7ffffffe };
+	struct ckit *kit = ckit_create(1 << 12, &masks[_i]);
+
+	ckit_explore(kit, "sums over lanes", sums, 1, 32, 3, NULL);
+	ckit_destroy(kit);
+}
+END_TEST
+
+/* ---- every way ----------------------------------------------------------------------------- */
+
+struct ways {
+	enum mam_kway way;
+	uint32_t entries;
+	struct mam_kmap *map;
+	struct mam_buffers *buffers;
+};
+
+static void ways_begin(struct ckit *kit)
+{
+	struct ways *ways = kit->own;
+
+	memset(ways->map, 0, mam_map_bytes(ways->entries));
+	mam_map_format(ways->map, ways->entries);
+	memset(ways->buffers, 0, mam_buffers_bytes(2));
+	mam_buffers_format(ways->buffers, 2, (uintptr_t)kit->arena);
+}
+
+/* All threads ask for one size, so that every way may; each gives back what another got. */
+static MAM_KERNEL(go)
+{
+	struct ckit *kit = argument;
+	const struct ways *ways = kit->own;
+	struct mam_kcoalescer c = { ckit_base(kit), ways->buffers, ways->map };
+	uint32_t me = mam_block() * mam_block_threads() + mam_thread(), round;
+	uint32_t other = mam_block() * mam_block_threads() +
+			 (mam_thread() * 7 + 3) % mam_block_threads();
+	void *part;
+
+	for (round = 0; round < 2; round++) {
+		part = mam_way_alloc(ways->way, c, 24);
+		MAM_KASSERT(part && (uintptr_t)part % 8 == 0);
+		ckit_own(kit, part, 24);
+		ckit_keep(kit, me, part);
+		mam_syncthreads();
+		part = ckit_take(kit, other);
+		ckit_disown(kit, part);
+		MAM_KASSERT(mam_way_free(ways->way, c, part));
+		MAM_KASSERT(mam_way_free(ways->way, c, NULL));
+		mam_syncthreads();
+	}
+	if (ways->way == MAM_WAY_XMALLOC) {
+		mam_syncthreads();
+		/* The last block to come here finds what is left, or a block before it did. */
+		(void)mam_buffers_drain(ways->buffers, c.base);
+	}
+}
+
+START_TEST(each_way)
+{
+	/* Threads a block: 7 does not divide them, so each of them is somebody's other. */
+	struct ways ways = { (enum mam_kway)_i, 256, NULL, NULL };
+	struct ckit *kit = ckit_create(1 << 16, NULL);
+
+	ways.map = aligned_alloc(128, (mam_map_bytes(ways.entries) + 127) / 128 * 128);
+	ways.buffers = aligned_alloc(128, (mam_buffers_bytes(2) + 127) / 128 * 128);
+	ck_assert(ways.map && ways.buffers);
+	kit->own = &ways;
+	kit->begin = ways_begin;
+	kit->steps_max = 4000000;
+	ckit_explore(kit, "a way", go, 1, 40, CKIT_RACE ? 4 : 12, ckit_check_served);
+	free(ways.buffers);
+	free(ways.map);
+	ckit_destroy(kit);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("base");
+
+	tcase_add_test(tcase, kits_base);
+	tcase_add_loop_test(tcase, notices, 0, 4);
+	tcase_add_loop_test(tcase, refuses, 0, 3);
+	tcase_add_loop_test(tcase, lanes, 0, 7);
+	tcase_add_loop_test(tcase, each_way, 0, MAM_WAYS);
+	return ckit_run(tcase, "coalesce/base");
+}
