@@ -27,6 +27,14 @@ static struct row {
 static size_t row_count;
 char player_trouble[512], player_notes[4096];
 
+static const struct device_suite suite = {
+	.prefix = "device",
+	.works = device_works,
+	.work_count = DEVICE_WORKS,
+	.system_heap = 8 * (uint64_t)BENCH_GIB,
+	.takes_part = device_plan_takes_part,
+	.places = device_plan_places,
+};
 static struct device_request request;
 static struct device_plan plan;
 
@@ -65,8 +73,10 @@ void player_setup(void)
 	size_t i;
 
 	memset(&request, 0, sizeof(request));
+	request.suite = &suite;
 	request.effort = (struct device_effort){ .name = "test",
 						 .repeats = 2,
+						 .slow_repeats = 2,
 						 .warm = 1,
 						 .deadline_ns = UINT64_MAX,
 						 .askers_most = UINT32_MAX,

@@ -1,66 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device.c - `mam bench device`: malloc and free in kernels, mam's beside others'.
- *
- * This file reads the command line and brings the parts together: device_plan.c says what is asked,
- * device_watch.c and device_worker.c have it asked, device_show.c and results.c tell it, plot.c
- * draws it.
+ * device.c - `mam bench device`: malloc and free in kernels, mam's beside others', as a suite that
+ * device_suite.c plays. device_plan.c says what is asked, device_show.c tells it.
  */
-#include <stdlib.h>
-#include <string.h>
-
-#include "bench.h"
 #include "command.h"
-#include "device_allocators.h"
 #include "device_play.h"
 #include "kit/args.h"
-#include "kit/message.h"
-#include "lists.h"
-#include "plot.h"
-#include "plot_rows.h"
-#include "typed.h"
 
 #define SECOND UINT64_C(1000000000)
 
 static const struct device_effort efforts[] = {
-	{ "full", 21, 3, 150 * SECOND, UINT32_MAX, UINT64_MAX, true },
-	{ "quick", 7, 2, 40 * SECOND, UINT32_MAX, UINT64_MAX, false },
-	{ "smoke", 1, 1, 30 * SECOND, 16384, 192 * BENCH_MIB, true },
-};
-
-struct request {
-	bool quick, smoke, keys, list, verbose;
-	const char *csv, *plot, *allocators, *adapters, *only, *read;
-	uint64_t seconds; /* 0: as the effort says */
-};
-
-#define FIELD(name) offsetof(struct request, name)
-
-static const struct args_option options[] = {
-	{ "quick", 0, ARGS_FLAG, FIELD(quick), NULL, NULL,
-	  "some of the cells, those of the targets among them,\nin less than a minute" },
-	{ "smoke", 0, ARGS_FLAG, FIELD(smoke), NULL, NULL,
-	  "small heaps, few threads, each once, to see that it\nworks; the numbers mean nothing" },
-	{ "plain", 'p', ARGS_FLAG, FIELD(keys), NULL, NULL,
-	  "the targets as lines of KEY<TAB>VALUE, for scripts" },
-	{ "verbose", 0, ARGS_FLAG, FIELD(verbose), NULL, NULL,
-	  "a line on standard error for each cell before it begins" },
-	{ "csv", 0, ARGS_TEXT, FIELD(csv), "FILE", NULL, "write every number into FILE, too" },
-	{ "plot", 0, ARGS_TEXT, FIELD(plot), "FILE.svg", NULL,
-	  "draw what was measured into FILE.svg, all pictures\none below another" },
-	{ "allocators", 0, ARGS_TEXT, FIELD(allocators), "LIST", NULL,
-	  "whom to ask, of those that --list names; all unless\ngiven" },
-	{ "adapter", 0, ARGS_TEXT, FIELD(adapters), "LIST", NULL,
-	  "fat binaries of your own allocators, FILE or FILE:BYTES,\nto be asked, too; "
-	  "device_example.cu shows how one is made" },
-	{ "only", 0, ARGS_TEXT, FIELD(only), "LIST", NULL,
-	  "workloads, of those that --list names; all unless given" },
-	{ "seconds", 0, ARGS_COUNT, FIELD(seconds), "N", NULL,
-	  "begin nothing after N seconds; what is left out is named" },
-	{ "read", 0, ARGS_TEXT, FIELD(read), "FILE", NULL,
-	  "measure nothing, and show what --csv has written" },
-	{ "list", 0, ARGS_FLAG, FIELD(list), NULL, NULL, "name allocators, workloads and cells" },
-	{ NULL, 0, ARGS_FLAG, 0, NULL, NULL, NULL },
+	{ "full", 21, 3, 3, 150 * SECOND, UINT32_MAX, UINT64_MAX, true },
+	{ "quick", 7, 2, 3, 40 * SECOND, UINT32_MAX, UINT64_MAX, false },
+	{ "smoke", 1, 1, 3, 30 * SECOND, 16384, 192 * BENCH_MIB, true },
 };
 
 static const struct args_command command = {
@@ -76,266 +28,35 @@ static const struct args_command command = {
 	"  mam bench device --only w1,scale --plot a.svg  two workloads, and a picture\n"
 	"  mam bench device --csv a.csv; mam bench device --read a.csv -p\n"
 	"More in mam-bench(1).\n",
-	options,
+	device_suite_options,
 	false,
 };
 
-struct run {
-	const struct request *request;
-	struct device_request play;
-	struct device_plan plan;
-	struct device_heard heard;
-	struct bench_results results;
-	struct bench_machine machine;
-	size_t built_in; /* of the allocators; behind them are those of --adapter */
-	char typed[512];
+/* Those that are all large are made small, so that their kernels run at all. */
+static void shrink(struct device_cell *cell, uint32_t askers_most)
+{
+	if ((cell->work == DEVICE_W4 || cell->work == DEVICE_GRAPH) && cell->askers > askers_most)
+		cell->askers = askers_most;
+}
+
+static const struct device_suite suite = {
+	.command = &command,
+	.prefix = "device",
+	.efforts = efforts,
+	.allocators = device_allocators,
+	.allocator_count = &device_allocator_count,
+	.works = device_works,
+	.work_count = DEVICE_WORKS,
+	.system_heap = 8 * (uint64_t)BENCH_GIB,
+	.plan = device_plan_make,
+	.takes_part = device_plan_takes_part,
+	.places = device_plan_places,
+	.shrink = shrink,
+	.show_people = device_show_people,
+	.show_keys = device_show_keys,
 };
-
-/* ---- who is asked for what ---- */
-
-/* Those that may hang come last, so that each cell has the others' numbers by then. */
-static void list_built_in(struct run *run)
-{
-	struct device_request *play = &run->play;
-	size_t i;
-	int slow;
-
-	for (slow = 0; slow < 2; slow++) {
-		for (i = 0; i < device_allocator_count; i++) {
-			if (device_allocators[i].slow == (slow == 1) &&
-			    play->allocator_count < DEVICE_ALLOCATORS_MAX)
-				play->allocators[play->allocator_count++] = device_allocators[i];
-		}
-	}
-	run->built_in = play->allocator_count;
-}
-
-static bool read_adapters(struct run *run)
-{
-	struct device_request *play = &run->play;
-	const char *at = run->request->adapters;
-	char one[512], why[240];
-
-	while (at != NULL && *at != '\0') {
-		const size_t bytes = strcspn(at, ",");
-
-		if (play->allocator_count == DEVICE_ALLOCATORS_MAX || bytes >= sizeof(one)) {
-			message_error("--adapter: too many files, or too long a name; at most %d "
-				      "allocators are asked",
-				      DEVICE_ALLOCATORS_MAX);
-			return false;
-		}
-		memcpy(one, at, bytes);
-		one[bytes] = '\0';
-		if (!device_added_read(one, &play->allocators[play->allocator_count], why,
-				       sizeof(why))) {
-			message_error("--adapter: %s", why);
-			return false;
-		}
-		play->allocator_count++;
-		at += bytes + (at[bytes] == ',');
-	}
-	return true;
-}
-
-static bool is_work(const char *name, int unused)
-{
-	size_t i;
-
-	(void)unused;
-	for (i = 0; i < DEVICE_WORKS; i++) {
-		if (strcmp(name, device_works[i].name) == 0)
-			return true;
-	}
-	return false;
-}
-
-static bool is_allocator(const char *name, int unused)
-{
-	size_t i;
-
-	(void)unused;
-	for (i = 0; i < device_allocator_count; i++) {
-		if (strcmp(name, device_allocators[i].name) == 0)
-			return true;
-	}
-	return false;
-}
-
-static bool check_lists(const struct request *request)
-{
-	char unknown[64];
-
-	if (!bench_check_list(request->allocators, is_allocator, 0, unknown, sizeof(unknown)))
-		message_error("--allocators: there is no allocator '%s'; mam bench device --list "
-			      "names them",
-			      unknown);
-	else if (!bench_check_list(request->only, is_work, 0, unknown, sizeof(unknown)))
-		message_error("--only: there is no workload '%s'; mam bench device --list names "
-			      "them",
-			      unknown);
-	else
-		return true;
-	return false;
-}
-
-static void choose(struct run *run)
-{
-	const struct request *request = run->request;
-	size_t i;
-
-	for (i = 0; i < run->play.allocator_count; i++)
-		run->play.usable[i] =
-			i >= run->built_in || request->allocators == NULL ||
-			bench_in_list(request->allocators, run->play.allocators[i].name);
-	for (i = 0; i < DEVICE_WORKS; i++)
-		run->play.wanted[i] =
-			request->only == NULL || bench_in_list(request->only, device_works[i].name);
-	run->play.effort = efforts[request->smoke ? 2 : request->quick ? 1 : 0];
-	if (request->seconds > 0)
-		run->play.effort.deadline_ns = request->seconds * SECOND;
-	run->play.verbose = request->verbose;
-	/* Those that are all large are made small, so that their kernels run at all. */
-	for (i = 0; request->smoke && i < run->plan.count; i++) {
-		struct device_cell *cell = &run->plan.cells[i];
-
-		if ((cell->work == DEVICE_W4 || cell->work == DEVICE_GRAPH) &&
-		    cell->askers > run->play.effort.askers_most)
-			cell->askers = run->play.effort.askers_most;
-	}
-}
-
-static int print_list(const struct run *run)
-{
-	size_t i;
-
-	for (i = 0; i < run->play.allocator_count; i++)
-		printf("allocator\t%s\n", run->play.allocators[i].name);
-	for (i = 0; i < DEVICE_WORKS; i++)
-		printf("workload\t%s\t%s\n", device_works[i].name, device_works[i].title);
-	for (i = 0; i < run->plan.count; i++)
-		printf("cell\t%s %s%s\n", device_works[run->plan.cells[i].work].name,
-		       run->plan.cells[i].parameter, run->plan.cells[i].fine ? "" : "\tquick");
-	return STATUS_GOOD;
-}
-
-/* ---- what came out ---- */
-
-/* The checks found what must not be in what mam itself handed out. */
-static bool has_faults(const struct run *run)
-{
-	size_t i;
-
-	for (i = 0; i < run->results.count; i++) {
-		const struct bench_result *row = &run->results.rows[i];
-
-		if (device_target_group(&run->play, row->peer) == DEVICE_GROUP_OURS &&
-		    row->value > 0 &&
-		    (strcmp(row->metric, "wrong") == 0 || strcmp(row->metric, "lost") == 0))
-			return true;
-	}
-	return false;
-}
-
-static int tell(struct run *run)
-{
-	const struct request *request = run->request;
-	int status = STATUS_GOOD;
-
-	if (request->keys)
-		device_show_keys(&run->results, &run->play);
-	else
-		device_show_people(&run->results, &run->machine, &run->play);
-	if (run->results.incomplete) {
-		message_error("memory ran out and some results were lost; close other programs and "
-			      "try again");
-		status = STATUS_FAILED;
-	}
-	if (has_faults(run)) {
-		message_error("mam's own malloc was found wrong, or lost the device; the notes say "
-			      "where");
-		status = STATUS_FAILED;
-	}
-	if (request->csv != NULL &&
-	    !bench_results_save(&run->results, &run->machine, run->typed, request->csv))
-		return bench_cannot_write(request->csv, "--csv");
-	if (request->plot != NULL && run->results.count > 0 &&
-	    plot_results(request->plot, &run->results, &run->machine) != STATUS_GOOD)
-		return STATUS_BAD;
-	return status;
-}
-
-static int measure(struct run *run)
-{
-	run->heard.results = &run->results;
-	run->heard.machine = &run->machine;
-	bench_machine_read_host(&run->machine);
-	if (device_watch(&run->play, &run->plan, &run->heard)) {
-		const int status = tell(run);
-
-		return run->heard.stopped && status == STATUS_GOOD ? STATUS_FAILED : status;
-	}
-	message_error("nothing can be measured here: %s", run->heard.refusal);
-	return STATUS_NO_GPU;
-}
-
-/* What was measured before, shown as if it just had been. */
-static int read_back(struct run *run)
-{
-	struct plot_rows rows = { .rows = NULL };
-	int status = plot_rows_read_back(run->request->read, &rows, &run->results, &run->machine);
-
-	run->play.effort.name = "stored";
-	if (status == STATUS_GOOD)
-		status = tell(run);
-	plot_rows_fini(&rows);
-	return status;
-}
-
-static int act(struct run *run)
-{
-	const struct request *request = run->request;
-
-	if (!check_lists(request) || !read_adapters(run))
-		return STATUS_BAD;
-	if (request->csv != NULL && !bench_results_may_save(request->csv))
-		return bench_cannot_write(request->csv, "--csv");
-	if (request->plot != NULL && !bench_results_may_save(request->plot))
-		return bench_cannot_write(request->plot, "--plot");
-	device_plan_make(&run->plan);
-	if (request->list)
-		return print_list(run);
-	choose(run);
-	return request->read != NULL ? read_back(run) : measure(run);
-}
 
 int device_main(int argc, char **argv)
 {
-	struct request request = { .quick = false };
-	struct run *run;
-	int first, status;
-	size_t i;
-
-	if (!args_parse(&command, argc, argv, &request, &first, &status))
-		return status;
-	if (first < argc) {
-		message_error("'%s' is one word too many; see mam bench device --help",
-			      argv[first]);
-		return STATUS_BAD;
-	}
-	run = calloc(1, sizeof(*run));
-	if (run == NULL) {
-		message_error("memory ran out; close other programs and try again");
-		return STATUS_FAILED;
-	}
-	run->request = &request;
-	bench_typed(argc, argv, run->typed, sizeof(run->typed));
-	list_built_in(run);
-	status = act(run);
-	for (i = run->built_in; i < run->play.allocator_count; i++)
-		device_added_fini(&run->play.allocators[i]);
-	device_heard_fini(&run->heard);
-	bench_results_fini(&run->results);
-	free(run);
-	return status;
+	return device_suite_main(&suite, argc, argv);
 }

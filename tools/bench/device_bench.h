@@ -83,7 +83,7 @@ enum device_work_kind {
 
 struct device_cell {
 	char parameter[DEVICE_PARAMETER_BYTES];
-	enum device_work_kind work;
+	unsigned int work; /* of the suite's: an enum device_work_kind of `mam bench device` */
 	uint64_t heap_bytes;
 	uint32_t askers, lanes; /* lanes of each warp that ask */
 	uint32_t least, most;   /* bytes */

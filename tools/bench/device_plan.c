@@ -168,6 +168,13 @@ void device_plan_make(struct device_plan *plan)
 		device_works[order[i]].plan(plan);
 }
 
+uint64_t device_plan_places(const struct device_cell *cell)
+{
+	if (cell->work == DEVICE_W5)
+		return cell->askers + cell->heap_bytes / cell->least;
+	return cell->askers;
+}
+
 bool device_plan_takes_part(const struct device_allocator *allocator,
 			    const struct device_cell *cell)
 {

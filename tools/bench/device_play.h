@@ -20,22 +20,61 @@
 
 #include "device_bench.h"
 #include "device_job.h"
+#include "kit/args.h"
 
 struct device_effort {
 	const char *name;
 	unsigned int repeats, warm;
+	unsigned int slow_repeats; /* of those that are slow, at most */
 	uint64_t deadline_ns;
 	uint32_t askers_most; /* of cells that are played */
 	uint64_t heap_most;   /* bytes of a heap, whatever the cell says */
 	bool fine;
 };
 
+struct device_request;
+
+/*
+ * A bench of its own that is played and told as this one is: `mam bench device` is one, `mam bench
+ * xmalloc` another.
+ */
+struct device_suite {
+	const struct args_command *command;
+	const char *prefix;                  /* of the rows' workloads: "device" */
+	const struct device_effort *efforts; /* full, quick, smoke */
+	const struct device_allocator *allocators;
+	const size_t *allocator_count;
+	const struct device_work *works;
+	size_t work_count;    /* at most DEVICE_WORKS_MAX */
+	uint64_t system_heap; /* bytes of CUDA's own */
+	/* plan - all cells of all works */
+	void (*plan)(struct device_plan *plan);
+	/* takes_part - does it make sense to ask this allocator for that? */
+	bool (*takes_part)(const struct device_allocator *allocator,
+			   const struct device_cell *cell);
+	/* places - that a cell needs in the run's arrays; NULL: one for each asker */
+	uint64_t (*places)(const struct device_cell *cell);
+	/* shrink - where a cell would else be too large for a smoke run; NULL: none is */
+	void (*shrink)(struct device_cell *cell, uint32_t askers_most);
+	/* complete - rows of what was not measured but goes with what was; NULL: there are none */
+	void (*complete)(struct bench_results *results);
+	void (*show_people)(const struct bench_results *results,
+			    const struct bench_machine *machine,
+			    const struct device_request *request);
+	void (*show_keys)(const struct bench_results *results,
+			  const struct device_request *request);
+};
+
+#define DEVICE_WORKS_MAX 16
+_Static_assert(DEVICE_WORKS <= DEVICE_WORKS_MAX, "all works of mam bench device");
+
 struct device_request {
+	const struct device_suite *suite;
 	struct device_effort effort;
 	struct device_allocator allocators[DEVICE_ALLOCATORS_MAX];
 	size_t allocator_count;
 	bool usable[DEVICE_ALLOCATORS_MAX]; /* asked for, and not given up */
-	bool wanted[DEVICE_WORKS];
+	bool wanted[DEVICE_WORKS_MAX];
 	bool verbose;
 };
 
@@ -44,6 +83,8 @@ void device_plan_make(struct device_plan *plan);
 /* device_plan_takes_part - does it make sense to ask this allocator for that? */
 bool device_plan_takes_part(const struct device_allocator *allocator,
 			    const struct device_cell *cell);
+/* device_plan_places - see struct device_suite; W5's objects beside those of its askers */
+uint64_t device_plan_places(const struct device_cell *cell);
 bool device_plan_is_wanted(const struct device_request *request, const struct device_cell *cell);
 
 /* device_worker - plays all pairs from `first` on, tells `out`, and does not come back */
@@ -74,6 +115,12 @@ bool device_play_malloc(struct device_run *run, struct device_heap *heap,
 			const struct device_cell *cell);
 bool device_play_w5(struct device_run *run, struct device_heap *heap,
 		    const struct device_cell *cell);
+
+/* ---- the command line: device_suite.c ---- */
+
+extern const struct args_option device_suite_options[];
+/* device_suite_main - plays a suite as the command line says; an exit status */
+int device_suite_main(const struct device_suite *suite, int argc, char **argv);
 
 /* ---- showing it: device_show.c, device_target.c ---- */
 
@@ -114,5 +161,23 @@ size_t device_target_reckon(const struct bench_results *results,
 			    const struct device_request *request,
 			    struct device_target targets[DEVICE_TARGETS_MAX]);
 bool device_target_is_met(const struct device_target *target);
+
+/* device_show_head - what it was measured on, notes, what an empty kernel takes */
+void device_show_head(const struct bench_results *results, const struct bench_machine *machine,
+		      const struct device_request *request);
+/* device_show_columns - who has rows of a workload, in the order of allocators; then who is not of
+ * them */
+#define DEVICE_COLUMNS_MAX 24
+size_t device_show_columns(const struct bench_results *results,
+			   const struct device_request *request, const char *workload,
+			   const char *names[DEVICE_COLUMNS_MAX]);
+/* device_show_cell - a number, or what stands in its place; `may_fail`: it is no fault that somebody
+ * got nothing */
+void device_show_cell(const struct bench_results *results, const char *workload, const char *name,
+		      const char *parameter, const char *metric, bool may_fail);
+bool device_show_has(const struct bench_results *results, const char *workload, const char *metric);
+/* device_show_targets - for people; and for scripts */
+void device_show_targets(const struct device_target *targets, size_t count);
+void device_show_target_keys(const struct device_target *targets, size_t count);
 
 #endif

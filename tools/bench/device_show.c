@@ -15,7 +15,6 @@
 #include "rows.h"
 
 #define NAME_WIDTH 18
-#define COLUMNS_MAX 24
 
 static const struct {
 	const char *workload, *metric, *title;
@@ -46,17 +45,17 @@ static const struct {
 	{ "device-generate", "mops", "items of work made and written, million a second", false },
 };
 
-/* Who has rows of a workload, in the order of allocators; then who is not of them. */
-static size_t columns_of(const struct bench_results *results, const struct device_request *request,
-			 const char *workload, const char *names[COLUMNS_MAX])
+size_t device_show_columns(const struct bench_results *results,
+			   const struct device_request *request, const char *workload,
+			   const char *names[DEVICE_COLUMNS_MAX])
 {
 	size_t count = 0, known, i, k;
 
-	for (i = 0; i < request->allocator_count && count < COLUMNS_MAX; i++) {
+	for (i = 0; i < request->allocator_count && count < DEVICE_COLUMNS_MAX; i++) {
 		if (bench_rows_has(results, workload, request->allocators[i].name))
 			names[count++] = request->allocators[i].name;
 	}
-	for (i = 0; i < results->count && count < COLUMNS_MAX; i++) {
+	for (i = 0; i < results->count && count < DEVICE_COLUMNS_MAX; i++) {
 		const struct bench_result *row = &results->rows[i];
 
 		known = strcmp(row->workload, workload) != 0;
@@ -68,10 +67,9 @@ static size_t columns_of(const struct bench_results *results, const struct devic
 	return count;
 }
 
-static void put_cell(const struct bench_results *results, size_t table, const char *name,
-		     const char *parameter)
+void device_show_cell(const struct bench_results *results, const char *workload, const char *name,
+		      const char *parameter, const char *metric, bool may_fail)
 {
-	const char *workload = tables[table].workload;
 	char text[32] = "-", number[24];
 	double value, wrong = 0, none = 0, lost = 0;
 
@@ -80,10 +78,9 @@ static void put_cell(const struct bench_results *results, size_t table, const ch
 	(void)bench_results_get(results, workload, name, parameter, "lost", &lost);
 	if (wrong > 0 || lost > 0)
 		snprintf(text, sizeof(text), "%s", wrong > 0 ? "wrong" : "lost");
-	else if (bench_results_get(results, workload, name, parameter, tables[table].metric,
-				   &value))
+	else if (bench_results_get(results, workload, name, parameter, metric, &value))
 		snprintf(text, sizeof(text), "%s%s", bench_rows_show(value, number, sizeof(number)),
-			 none > 0 && strcmp(workload, "device-w6") != 0 ? "!" : "");
+			 none > 0 && !may_fail ? "!" : "");
 	printf(" %11s", text);
 }
 
@@ -117,17 +114,18 @@ static void put_line(const struct bench_results *results, const struct device_re
 		put_ratio(known && other, cost, mine, theirs);
 	}
 	for (i = 0; i < count; i++)
-		put_cell(results, table, names[i], parameter);
+		device_show_cell(results, workload, names[i], parameter, metric,
+				 strcmp(workload, "device-w6") == 0);
 	printf("\n");
 }
 
-static bool has_metric(const struct bench_results *results, size_t table)
+bool device_show_has(const struct bench_results *results, const char *workload, const char *metric)
 {
 	size_t i;
 
 	for (i = 0; i < results->count; i++) {
-		if (strcmp(results->rows[i].workload, tables[table].workload) == 0 &&
-		    strcmp(results->rows[i].metric, tables[table].metric) == 0)
+		if (strcmp(results->rows[i].workload, workload) == 0 &&
+		    strcmp(results->rows[i].metric, metric) == 0)
 			return true;
 	}
 	return false;
@@ -136,12 +134,12 @@ static bool has_metric(const struct bench_results *results, size_t table)
 static void put_table(const struct bench_results *results, const struct device_request *request,
 		      size_t table)
 {
-	const char *names[COLUMNS_MAX];
+	const char *names[DEVICE_COLUMNS_MAX];
 	size_t count, i;
 
-	if (!has_metric(results, table))
+	if (!device_show_has(results, tables[table].workload, tables[table].metric))
 		return;
-	count = columns_of(results, request, tables[table].workload, names);
+	count = device_show_columns(results, request, tables[table].workload, names);
 	printf("\n%s: %s\n%-*s %8s %8s %8s", tables[table].workload, tables[table].title,
 	       NAME_WIDTH, "", "x any", "x pages", "x bump");
 	for (i = 0; i < count; i++)
@@ -153,10 +151,8 @@ static void put_table(const struct bench_results *results, const struct device_r
 	}
 }
 
-static void put_targets(const struct bench_results *results, const struct device_request *request)
+void device_show_targets(const struct device_target *targets, size_t count)
 {
-	struct device_target targets[DEVICE_TARGETS_MAX];
-	const size_t count = device_target_reckon(results, request, targets);
 	char value[24], bound[24], best[24];
 	bool headed = false;
 	size_t i;
@@ -181,32 +177,41 @@ static void put_targets(const struct bench_results *results, const struct device
 	}
 }
 
-void device_show_people(const struct bench_results *results, const struct bench_machine *machine,
-			const struct device_request *request)
+void device_show_head(const struct bench_results *results, const struct bench_machine *machine,
+		      const struct device_request *request)
 {
+	char launch[32];
 	double few, many;
 	size_t i;
 
 	printf("%s run on %s, driver %s\n", request->effort.name, machine->gpu, machine->driver);
 	for (i = 0; i < results->note_count; i++)
 		printf("note: %s\n", results->notes[i]);
-	if (bench_results_get(results, "device-launch", "empty", "1K", "us", &few) &&
-	    bench_results_get(results, "device-launch", "empty", "1M", "us", &many))
+	snprintf(launch, sizeof(launch), "%s-launch", request->suite->prefix);
+	if (bench_results_get(results, launch, "empty", "1K", "us", &few) &&
+	    bench_results_get(results, launch, "empty", "1M", "us", &many))
 		printf("in every time: an empty kernel takes %.2f us with 1K threads, %.2f us with "
 		       "1M\n",
 		       few, many);
+}
+
+void device_show_people(const struct bench_results *results, const struct bench_machine *machine,
+			const struct device_request *request)
+{
+	struct device_target targets[DEVICE_TARGETS_MAX];
+	size_t i;
+
+	device_show_head(results, machine, request);
 	printf("x any, x pages, x bump: how many times better mam is than the best that serves any "
 	       "size,\nthan the best published one of pages made to fit, and than a bare "
 	       "counter\n");
 	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		put_table(results, request, i);
-	put_targets(results, request);
+	device_show_targets(targets, device_target_reckon(results, request, targets));
 }
 
-void device_show_keys(const struct bench_results *results, const struct device_request *request)
+void device_show_target_keys(const struct device_target *targets, size_t count)
 {
-	struct device_target targets[DEVICE_TARGETS_MAX];
-	const size_t count = device_target_reckon(results, request, targets);
 	size_t met = 0, missed = 0, i;
 
 	for (i = 0; i < count; i++) {
@@ -223,4 +228,11 @@ void device_show_keys(const struct bench_results *results, const struct device_r
 		*(is_met ? &met : &missed) += 1;
 	}
 	printf("targets_met\t%zu\ntargets_missed\t%zu\n", met, missed);
+}
+
+void device_show_keys(const struct bench_results *results, const struct device_request *request)
+{
+	struct device_target targets[DEVICE_TARGETS_MAX];
+
+	device_show_target_keys(targets, device_target_reckon(results, request, targets));
 }

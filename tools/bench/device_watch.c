@@ -103,13 +103,14 @@ static const struct device_allocator *allocator_of(const struct watch *watch)
 static void say_next(const struct watch *watch)
 {
 	const struct device_cell *cell = cell_of(watch);
-	const char *work = device_works[cell->work].name, *name = allocator_of(watch)->name;
+	const char *prefix = watch->request->suite->prefix, *name = allocator_of(watch)->name;
+	const char *work = watch->request->suite->works[cell->work].name;
 
 	if (watch->request->verbose)
-		fprintf(stderr, "%.1f s: device-%s %s %s\n",
-			(double)(bench_now() - watch->start) / 1e9, work, cell->parameter, name);
+		fprintf(stderr, "%.1f s: %s-%s %s %s\n", (double)(bench_now() - watch->start) / 1e9,
+			prefix, work, cell->parameter, name);
 	else if (isatty(STDERR_FILENO))
-		fprintf(stderr, "\r\033[Kdevice-%s %s %s", work, cell->parameter, name);
+		fprintf(stderr, "\r\033[K%s-%s %s %s", prefix, work, cell->parameter, name);
 }
 
 /* The device was lost in the pair begun last. */
@@ -127,7 +128,8 @@ static void note_loss(struct watch *watch, const char *why)
 	cell = cell_of(watch);
 	name = allocator_of(watch)->name;
 	which = watch->pair % watch->request->allocator_count;
-	snprintf(text, sizeof(text), "device-%s", device_works[cell->work].name);
+	snprintf(text, sizeof(text), "%s-%s", watch->request->suite->prefix,
+		 watch->request->suite->works[cell->work].name);
 	bench_results_note(watch->heard->results, "%s %s: %s: %s", text, cell->parameter, name,
 			   why);
 	bench_results_add(watch->heard->results, device_heard_name(watch->heard, text),

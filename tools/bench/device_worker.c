@@ -16,7 +16,6 @@
 #include "gpu.h"
 
 #define LAUNCH_REPEATS 21
-#define SYSTEM_HEAP (8 * (uint64_t)BENCH_GIB)
 
 struct device_play {
 	const struct device_request *request;
@@ -47,15 +46,21 @@ static void tell(struct device_play *play, char kind, const char *text)
 static void tell_row(struct device_play *play, const char *work, const char *name,
 		     const char *parameter, const char *metric, double value)
 {
-	fprintf(play->out, "R\tdevice-%s\t%s\t%s\t%s\t%.9g\n", work, name, parameter, metric,
-		value);
+	fprintf(play->out, "R\t%s-%s\t%s\t%s\t%s\t%.9g\n", play->request->suite->prefix, work, name,
+		parameter, metric, value);
 	fflush(play->out);
+}
+
+static const struct device_work *work_of(const struct device_run *run,
+					 const struct device_cell *cell)
+{
+	return &run->play->request->suite->works[cell->work];
 }
 
 void device_row(struct device_run *run, const struct device_heap *heap,
 		const struct device_cell *cell, const char *metric, double value)
 {
-	tell_row(run->play, device_works[cell->work].name, heap->allocator->name, cell->parameter,
+	tell_row(run->play, work_of(run, cell)->name, heap->allocator->name, cell->parameter,
 		 metric, value);
 }
 
@@ -68,8 +73,8 @@ void device_note(struct device_run *run, const struct device_heap *heap,
 	va_start(arguments, format);
 	vsnprintf(sentence, sizeof(sentence), format, arguments);
 	va_end(arguments);
-	snprintf(text, sizeof(text), "device-%s %s: %s: %s", device_works[cell->work].name,
-		 cell->parameter, heap->allocator->name, sentence);
+	snprintf(text, sizeof(text), "%s-%s %s: %s: %s", run->play->request->suite->prefix,
+		 work_of(run, cell)->name, cell->parameter, heap->allocator->name, sentence);
 	tell(run->play, 'N', text);
 }
 
@@ -216,8 +221,8 @@ static bool take_room(struct device_run *run, const struct device_plan *plan,
 
 		if (!device_plan_is_wanted(request, cell))
 			continue;
-		if (cell->work == DEVICE_W5)
-			most += cell->heap_bytes / cell->least;
+		if (request->suite->places != NULL)
+			most = request->suite->places(cell);
 		askers = most > askers ? most : askers;
 	}
 	run->askers_max = (uint32_t)askers;
@@ -262,11 +267,11 @@ static bool play_pair(struct device_run *run, size_t which, const struct device_
 		device_note(run, &heap, cell, "%s", why);
 		return bench_gpu_trouble()[0] == '\0';
 	}
-	run->repeats = allocator->slow && play->request->effort.repeats > 3
-			       ? 3
-			       : play->request->effort.repeats;
+	run->repeats = play->request->effort.repeats;
+	if (allocator->slow && run->repeats > play->request->effort.slow_repeats)
+		run->repeats = play->request->effort.slow_repeats;
 	run->warm = allocator->slow ? 1 : play->request->effort.warm;
-	good = device_works[cell->work].play(run, &heap, cell);
+	good = work_of(run, cell)->play(run, &heap, cell);
 	good = good && bench_gpu_trouble()[0] == '\0';
 	if (good)
 		allocator->end(&heap);
@@ -312,7 +317,7 @@ static bool play_all(struct device_run *run, size_t first, uint64_t deadline)
 
 		if (play->modules[which] == NULL || !play->request->usable[which] ||
 		    !device_plan_is_wanted(play->request, cell) ||
-		    !device_plan_takes_part(&play->request->allocators[which], cell))
+		    !play->request->suite->takes_part(&play->request->allocators[which], cell))
 			continue;
 		if (bench_now() > deadline) {
 			tell(play, 'L', "");
@@ -344,8 +349,8 @@ static bool start(struct device_play *play, bool again, char *why, size_t why_by
 			 "this mam was built without kernels; build it with a CUDA toolkit");
 		return false;
 	}
-	play->system_heap = SYSTEM_HEAP < play->request->effort.heap_most
-				    ? SYSTEM_HEAP
+	play->system_heap = play->request->suite->system_heap < play->request->effort.heap_most
+				    ? play->request->suite->system_heap
 				    : play->request->effort.heap_most;
 	if (!bench_gpu_start(play->system_heap, why, why_bytes))
 		return false;
