@@ -30,12 +30,13 @@
  *   mam_syncthreads()
  *
  *   Orders: MAM_RELAXED MAM_ACQUIRE MAM_RELEASE MAM_ACQ_REL MAM_SEQ_CST. Scopes: MAM_AT_BLOCK, MAM_AT_DEVICE, MAM_AT_SYSTEM.
- *   They are constants where the call stands. `where` is a uint32_t * or a uint64_t *, as the name ends.
+ *   They are constants where the call stands. `where` is a uint16_t *, uint32_t * or uint64_t *, as the name ends.
  *   mam_atomic_load64(where, order, scope)             also ...32, here and below
  *   mam_atomic_store64(where, value, order, scope)
  *   mam_atomic_or64 _and64 _add64 _xchg64 (where, value, order, scope)      give what was there before
  *   mam_atomic_cas64(where, expected, desired, order, scope)                gives what was there: success if it is `expected`;
  *                                                      on failure it has the order's acquire half only
+ *   mam_atomic_load16 _store16 _cas16                  the same of two bytes, and no more; not in OpenCL
  *   mam_fence(order, scope)
  *
  *   Of a warp; `mask` names the lanes that take part, the caller among them, and all of them come to

@@ -15,13 +15,19 @@
 #define MAM_AT_DEVICE __NV_THREAD_SCOPE_DEVICE
 #define MAM_AT_SYSTEM __NV_THREAD_SCOPE_SYSTEM
 
+#define MAM_P16(where) ((unsigned short *)(where))
 #define MAM_P32(where) ((unsigned int *)(where))
 #define MAM_P64(where) ((unsigned long long *)(where))
+#define MAM_V16(value) ((unsigned short)(value))
 #define MAM_V64(value) ((unsigned long long)(value))
 
+#define mam_atomic_load16(where, order, scope)                                                  \
+	((uint16_t)__nv_atomic_load_n(MAM_P16(where), order, scope))
 #define mam_atomic_load32(where, order, scope) __nv_atomic_load_n(MAM_P32(where), order, scope)
 #define mam_atomic_load64(where, order, scope)                                                  \
 	((uint64_t)__nv_atomic_load_n(MAM_P64(where), order, scope))
+#define mam_atomic_store16(where, value, order, scope)                                          \
+	__nv_atomic_store_n(MAM_P16(where), MAM_V16(value), order, scope)
 #define mam_atomic_store32(where, value, order, scope)                                          \
 	__nv_atomic_store_n(MAM_P32(where), value, order, scope)
 #define mam_atomic_store64(where, value, order, scope)                                          \
@@ -56,6 +62,14 @@
 /* What a failed compare-and-swap of order `order` is: its acquire half. */
 #define MAM_ON_FAILURE(order)                                                                   \
 	((order) == MAM_ACQ_REL ? MAM_ACQUIRE : (order) == MAM_RELEASE ? MAM_RELAXED : (order))
+#define mam_atomic_cas16(where, expected, desired, order, scope)                                \
+	__extension__({                                                                         \
+		unsigned short mam_seen = MAM_V16(expected);                                    \
+		(void)__nv_atomic_compare_exchange_n(MAM_P16(where), &mam_seen,                 \
+						     MAM_V16(desired), false, order,            \
+						     MAM_ON_FAILURE(order), scope);             \
+		(uint16_t)mam_seen;                                                             \
+	})
 #define mam_atomic_cas32(where, expected, desired, order, scope)                                \
 	__extension__({                                                                         \
 		unsigned int mam_seen = (expected);                                             \

@@ -10,7 +10,7 @@
  *    Analysis of the NVIDIA PTX Memory Consistency Model", ASPLOS 2019).
  * 3. "memory" in each says that the compiler must not move other accesses across.
  *
- * PTX 6.0 (CUDA 9) and sm_70.
+ * PTX 6.3 (CUDA 10) and sm_70.
  */
 #ifndef MAM_HEAP_PORT_PTX_H
 #define MAM_HEAP_PORT_PTX_H
@@ -126,10 +126,13 @@ MAM_PTX_RMW(add32, uint32_t, "add", "u32", "r")
 MAM_PTX_RMW(add64, uint64_t, "add", "u64", "l")
 MAM_PTX_RMW(xchg32, uint32_t, "exch", "b32", "r")
 MAM_PTX_RMW(xchg64, uint64_t, "exch", "b64", "l")
+MAM_PTX_CAS(cas16, uint16_t, "b16", "h")
 MAM_PTX_CAS(cas32, uint32_t, "b32", "r")
 MAM_PTX_CAS(cas64, uint64_t, "b64", "l")
+MAM_PTX_LOAD(load16, uint16_t, "b16", "h")
 MAM_PTX_LOAD(load32, uint32_t, "b32", "r")
 MAM_PTX_LOAD(load64, uint64_t, "b64", "l")
+MAM_PTX_STORE(store16, uint16_t, "b16", "h")
 MAM_PTX_STORE(store32, uint32_t, "b32", "r")
 MAM_PTX_STORE(store64, uint64_t, "b64", "l")
 
@@ -146,8 +149,10 @@ MAM_KFN void mam_ptx_fence(int order, int scope)
 	}
 }
 
+#define mam_atomic_load16(where, order, scope) mam_ptx_load16(where, order, scope)
 #define mam_atomic_load32(where, order, scope) mam_ptx_load32(where, order, scope)
 #define mam_atomic_load64(where, order, scope) mam_ptx_load64(where, order, scope)
+#define mam_atomic_store16(where, value, order, scope) mam_ptx_store16(where, value, order, scope)
 #define mam_atomic_store32(where, value, order, scope) mam_ptx_store32(where, value, order, scope)
 #define mam_atomic_store64(where, value, order, scope) mam_ptx_store64(where, value, order, scope)
 #define mam_atomic_or32(where, value, order, scope) mam_ptx_or32(where, value, order, scope)
@@ -158,6 +163,8 @@ MAM_KFN void mam_ptx_fence(int order, int scope)
 #define mam_atomic_add64(where, value, order, scope) mam_ptx_add64(where, value, order, scope)
 #define mam_atomic_xchg32(where, value, order, scope) mam_ptx_xchg32(where, value, order, scope)
 #define mam_atomic_xchg64(where, value, order, scope) mam_ptx_xchg64(where, value, order, scope)
+#define mam_atomic_cas16(where, expected, desired, order, scope)                                \
+	mam_ptx_cas16(where, expected, desired, order, scope)
 #define mam_atomic_cas32(where, expected, desired, order, scope)                                \
 	mam_ptx_cas32(where, expected, desired, order, scope)
 #define mam_atomic_cas64(where, expected, desired, order, scope)                                \

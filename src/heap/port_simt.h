@@ -23,11 +23,18 @@ enum simt_op {
 enum simt_order { MAM_RELAXED, MAM_ACQUIRE, MAM_RELEASE, MAM_ACQ_REL, MAM_SEQ_CST };
 enum simt_scope { MAM_AT_BLOCK, MAM_AT_DEVICE, MAM_AT_SYSTEM };
 
-/* `site` is a text "file:line" that lives as long as the program; 4 or 8 bytes; gives what was there before. */
+/* `site` is a text "file:line" that lives as long as the program; 2, 4 or 8 bytes; gives what was there before. */
 uint64_t simt_atomic(volatile void *where, unsigned int bytes, enum simt_op op, uint64_t operand,
 		     uint64_t expected, enum simt_order order, enum simt_scope scope,
 		     const char *site);
-/* As a function, so that nobody is warned who leaves the answer alone. */
+/* As functions, so that nobody is warned who leaves the answer alone. */
+static inline uint16_t simt_atomic16(volatile uint16_t *where, enum simt_op op, uint16_t operand,
+				     uint16_t expected, enum simt_order order,
+				     enum simt_scope scope, const char *site)
+{
+	return (uint16_t)simt_atomic(where, 2, op, operand, expected, order, scope, site);
+}
+
 static inline uint32_t simt_atomic32(volatile uint32_t *where, enum simt_op op, uint32_t operand,
 				     uint32_t expected, enum simt_order order,
 				     enum simt_scope scope, const char *site)
@@ -100,15 +107,21 @@ void simt_fail(const char *what, const char *site) __attribute__((noreturn));
 #define mam_syncthreads() simt_syncthreads(SIMT_SITE)
 
 /* The types of `where` are checked by a conditional that the compiler removes. */
+#define SIMT_P16(where) (1 ? (where) : (volatile uint16_t *)0)
 #define SIMT_P32(where) (1 ? (where) : (volatile uint32_t *)0)
 #define SIMT_P64(where) (1 ? (where) : (volatile uint64_t *)0)
+#define SIMT_AT16(where, op, operand, expected, order, scope)                                   \
+	simt_atomic16(SIMT_P16(where), op, operand, expected, order, scope, SIMT_SITE)
 #define SIMT_AT32(where, op, operand, expected, order, scope)                                   \
 	simt_atomic32(SIMT_P32(where), op, operand, expected, order, scope, SIMT_SITE)
 #define SIMT_AT64(where, op, operand, expected, order, scope)                                   \
 	simt_atomic(SIMT_P64(where), 8, op, operand, expected, order, scope, SIMT_SITE)
 
+#define mam_atomic_load16(where, order, scope) SIMT_AT16(where, SIMT_LOAD, 0, 0, order, scope)
 #define mam_atomic_load32(where, order, scope) SIMT_AT32(where, SIMT_LOAD, 0, 0, order, scope)
 #define mam_atomic_load64(where, order, scope) SIMT_AT64(where, SIMT_LOAD, 0, 0, order, scope)
+#define mam_atomic_store16(where, value, order, scope)                                          \
+	((void)SIMT_AT16(where, SIMT_STORE, value, 0, order, scope))
 #define mam_atomic_store32(where, value, order, scope)                                          \
 	((void)SIMT_AT32(where, SIMT_STORE, value, 0, order, scope))
 #define mam_atomic_store64(where, value, order, scope)                                          \
@@ -127,6 +140,8 @@ void simt_fail(const char *what, const char *site) __attribute__((noreturn));
 	SIMT_AT32(where, SIMT_XCHG, value, 0, order, scope)
 #define mam_atomic_xchg64(where, value, order, scope)                                           \
 	SIMT_AT64(where, SIMT_XCHG, value, 0, order, scope)
+#define mam_atomic_cas16(where, expected, desired, order, scope)                                \
+	SIMT_AT16(where, SIMT_CAS, desired, expected, order, scope)
 #define mam_atomic_cas32(where, expected, desired, order, scope)                                \
 	SIMT_AT32(where, SIMT_CAS, desired, expected, order, scope)
 #define mam_atomic_cas64(where, expected, desired, order, scope)                                \

@@ -45,10 +45,12 @@ function change(name, op, type)
 }
 function calls()
 {
-	change("or", "or", "b")
-	change("and", "and", "b")
-	change("add", "add", "u")
-	change("xchg", "exch", "b")
+	if (bits > 16) {
+		change("or", "or", "b")
+		change("and", "and", "b")
+		change("add", "add", "u")
+		change("xchg", "exch", "b")
+	}
 	get("cas" bits, ", 77, v" bits, "atom.cas." access ptx ".b" bits)
 	if (order != "release" && order != "acq_rel")
 		get("load" bits, "", "ld." access ptx ".b" bits)
@@ -70,9 +72,10 @@ function kernel()
 	before = order == "seq_cst" ? " fence.sc." ptx : ""
 	access = (order == "seq_cst" ? "acquire" : order) "."
 	printf "extern \"C\" __global__ void %s_%s(", order, scope > source
-	print "uint32_t *p32, uint64_t *p64, uint32_t v32, uint64_t v64, uint64_t *out)" > source
+	print "uint16_t *p16, uint32_t *p32, uint64_t *p64, uint16_t v16, uint32_t v32, uint64_t v64,\n" \
+		"uint64_t *out)" > source
 	print "{\n\tint at = 0;\n" > source
-	for (bits = 32; bits <= 64; bits += 32)
+	for (bits = 16; bits <= 64; bits *= 2)
 		calls()
 	bits = 64
 	if (order != "seq_cst")
@@ -113,7 +116,7 @@ instructions() # PTX
 	}' "$1"
 }
 
-same "calls in the table" 243 "$(wc -l < "$scratch/wanted")"
+same "calls in the table" 276 "$(wc -l < "$scratch/wanted")"
 as_wanted() # NAME - the PTX is what the table says
 {
 	instructions "$scratch/ptx" > "$scratch/got"

@@ -167,12 +167,12 @@ HOOK(void *, __tsan_memset, void *to, int value, size_t bytes)
 	return memset(to, value, bytes);
 }
 
-/* Device code has words for atomics of four and eight bytes only. */
+/* Device code has words for atomics of two, four and eight bytes only. */
 static uint64_t atomic(volatile void *where, unsigned int bytes, enum simt_op op, uint64_t operand,
 		       uint64_t expected, const void *pc)
 {
-	if (bytes < 4)
-		simt_fail("an atomic of the compiler's own, of one or two bytes", site_of(pc));
+	if (bytes < 2)
+		simt_fail("an atomic of the compiler's own, of one byte", site_of(pc));
 	return simt_atomic(where, bytes, op, operand, expected, MAM_SEQ_CST, MAM_AT_DEVICE,
 			   site_of(pc));
 }

@@ -10,15 +10,20 @@
 
 static uint64_t read_word(volatile void *where, unsigned int bytes)
 {
-	return bytes == 4 ? *(volatile uint32_t *)where : *(volatile uint64_t *)where;
+	switch (bytes) {
+	case 2: return *(volatile uint16_t *)where;
+	case 4: return *(volatile uint32_t *)where;
+	default: return *(volatile uint64_t *)where;
+	}
 }
 
 static void write_word(volatile void *where, unsigned int bytes, uint64_t value)
 {
-	if (bytes == 4)
-		*(volatile uint32_t *)where = (uint32_t)value;
-	else
-		*(volatile uint64_t *)where = value;
+	switch (bytes) {
+	case 2: *(volatile uint16_t *)where = (uint16_t)value; break;
+	case 4: *(volatile uint32_t *)where = (uint32_t)value; break;
+	default: *(volatile uint64_t *)where = value;
+	}
 }
 
 /* Gives what was there before, also from a store. */

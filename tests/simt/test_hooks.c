@@ -194,6 +194,30 @@ MAM_KERNEL(counting)
 			g->at.word[i]++;
 }
 
+/* Those of two bytes, which leave the byte beside them alone. */
+MAM_KERNEL(halves)
+{
+	struct ground *g = argument;
+	uint16_t expected = 1;
+
+	if (mam_block() == 0) {
+		g->at.byte[0] = 9;
+	} else {
+		__atomic_store_n(&g->at.half[1], 1, __ATOMIC_RELAXED);
+		MAM_KASSERT(__atomic_compare_exchange_n(&g->at.half[1], &expected, 0xabcd, false,
+							__ATOMIC_RELAXED, __ATOMIC_RELAXED));
+		MAM_KASSERT(__atomic_load_n(&g->at.half[1], __ATOMIC_RELAXED) == 0xabcd);
+	}
+}
+
+/* Those of one byte device code has no word for. */
+MAM_KERNEL(a_byte)
+{
+	struct ground *g = argument;
+
+	__atomic_store_n(&g->at.byte[1], 1, __ATOMIC_RELAXED);
+}
+
 static void operate(struct ground *g)
 {
 	uint32_t value = 12, expected = 1;
@@ -225,6 +249,10 @@ START_TEST(atomics_of_the_compiler)
 	simt_expect(&what, SIMT_FINE, NULL);
 	what = on_ground(counting, 2, 3);
 	simt_expect(&what, SIMT_FINE, NULL);
+	what = on_ground(halves, 2, 1);
+	simt_expect(&what, SIMT_FINE, NULL);
+	what = on_ground(a_byte, 1, 1);
+	simt_expect(&what, SIMT_FAILED, "of one byte");
 	what = on_ground(operations, 1, 1);
 	simt_expect(&what, SIMT_FINE, NULL);
 	for (int turn = 0; turn < 2; turn++) {

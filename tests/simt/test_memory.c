@@ -33,6 +33,20 @@
 		MAM_KASSERT(x == (3 | (h)));                                                      \
 	} while (0)
 
+/* Of two bytes there are fewer, and what is beside them stays. */
+static void halves(void)
+{
+	uint16_t x[4] = { 0x1111, 0xabcd, 0x2222, 0x3333 };
+
+	MAM_KASSERT(mam_atomic_load16(&x[1], MAM_ACQUIRE, MAM_AT_DEVICE) == 0xabcd);
+	mam_atomic_store16(&x[1], 0x8001, MAM_RELEASE, MAM_AT_DEVICE);
+	MAM_KASSERT(mam_atomic_cas16(&x[1], 0x8000, 7, MAM_ACQ_REL, MAM_AT_DEVICE) == 0x8001);
+	MAM_KASSERT(x[1] == 0x8001);
+	MAM_KASSERT(mam_atomic_cas16(&x[1], 0x8001, 0xffff, MAM_RELEASE, MAM_AT_BLOCK) == 0x8001);
+	mam_atomic_store16(&x[2], 0, MAM_RELAXED, MAM_AT_SYSTEM);
+	MAM_KASSERT(x[0] == 0x1111 && x[1] == 0xffff && x[2] == 0 && x[3] == 0x3333);
+}
+
 MAM_KERNEL(operations)
 {
 	uint64_t whole = ~UINT64_C(0);
@@ -40,6 +54,7 @@ MAM_KERNEL(operations)
 	(void)argument;
 	EVERY_OPERATION(32, 0xabcd0000u);
 	EVERY_OPERATION(64, HIGH);
+	halves();
 	mam_atomic_store32((uint32_t *)&whole, 0, MAM_RELAXED, MAM_AT_DEVICE);
 	MAM_KASSERT(whole == UINT64_C(0xffffffff00000000));
 	mam_fence(MAM_SEQ_CST, MAM_AT_DEVICE);
@@ -61,18 +76,27 @@ MAM_KERNEL(askew)
 	mam_atomic_or64((uint64_t *)(void *)(bytes + 4), 1, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
+MAM_KERNEL(askew_by_one)
+{
+	char *bytes = argument;
+
+	(void)mam_atomic_load16((uint16_t *)(void *)(bytes + 3), MAM_RELAXED, MAM_AT_DEVICE);
+}
+
 START_TEST(an_address_must_be_aligned)
 {
-	uint64_t words[2];
+	uint64_t words[2] = { 0 };
 	struct expect what = { .kernel = askew, .grid = 1, .block = 1, .argument = words };
 
+	simt_expect(&what, SIMT_FAILED, "no multiple of its size, at ");
+	what.kernel = askew_by_one;
 	simt_expect(&what, SIMT_FAILED, "no multiple of its size, at ");
 }
 END_TEST
 
 /*
  * Two lanes that read, add and write by two atomics lose a count under some seed; those that add by
- * one never do.
+ * one, or again until it was theirs, never do.
  */
 MAM_KERNEL(counts_badly)
 {
@@ -80,6 +104,25 @@ MAM_KERNEL(counts_badly)
 	uint32_t seen = mam_atomic_load32(count, MAM_RELAXED, MAM_AT_DEVICE);
 
 	mam_atomic_store32(count, seen + 1, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+MAM_KERNEL(counts_halves_badly)
+{
+	uint16_t *count = argument;
+	uint16_t seen = mam_atomic_load16(count, MAM_RELAXED, MAM_AT_DEVICE);
+
+	mam_atomic_store16(count, (uint16_t)(seen + 1), MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+MAM_KERNEL(counts_halves)
+{
+	uint16_t *count = argument, seen, old = 0;
+
+	do {
+		seen = old;
+		old = mam_atomic_cas16(count, seen, (uint16_t)(seen + 1), MAM_RELAXED,
+				       MAM_AT_DEVICE);
+	} while (old != seen);
 }
 
 MAM_KERNEL(counts_plainly)
@@ -113,6 +156,8 @@ START_TEST(every_policy_comes_between_a_read_and_a_write)
 		ck_assert_uint_gt(losses(counts_badly, policy), 10);
 		ck_assert_uint_lt(losses(counts_badly, policy), 190);
 		ck_assert_uint_gt(losses(counts_plainly, policy), 10);
+		ck_assert_uint_gt(losses(counts_halves_badly, policy), 10);
+		ck_assert_uint_eq(losses(counts_halves, policy), 0);
 	}
 }
 END_TEST

@@ -49,6 +49,9 @@ struct litmus {
 #define RMW(lane, at, order, scope) { ADD, lane, at, 8, order, scope }
 #define ST4(lane, at, order, scope) { STORE, lane, at, 4, order, scope }
 #define LD4(lane, at, order, scope) { LOAD, lane, at, 4, order, scope }
+#define ST2(lane, at, order, scope) { STORE, lane, at, 2, order, scope }
+#define LD2(lane, at, order, scope) { LOAD, lane, at, 2, order, scope }
+#define CAS2(lane, at, order, scope) { ADD, lane, at, 2, order, scope }
 #define CASF(lane, at, order, scope) { FAIL, lane, at, 8, order, scope }
 #define FE(lane, order, scope) { FENCE, lane, 0, 0, order, scope }
 #define MEETS(mask) { MEET, mask, 0, 0, RLX, BLK }
@@ -232,6 +235,21 @@ static const struct litmus cases[] = {
 	{ "mixed size, the upper half", true, { ST4(0, F + 4, REL, DEV), LD(1, F, ACQ, DEV) } },
 	{ "mixed size, loads", false, { LD(0, F, ACQ, DEV), LD4(1, F, ACQ, DEV) } },
 	{ "two halves", false, { ST4(0, F, REL, DEV), ST4(1, F + 4, REL, DEV) } },
+	{ "mixed size, two of four", true, { ST4(0, F, REL, DEV), LD2(1, F + 2, ACQ, DEV) } },
+	{ "mixed size, two of eight", true, { CAS2(0, F + 6, REL, DEV), LD(1, F, ACQ, DEV) } },
+	{ "two quarters", false, { ST2(0, F + 2, REL, DEV), CAS2(1, F + 4, REL, DEV) } },
+	{ "a quarter and the byte beside it", false,
+	  { CAS2(0, F + 2, REL, DEV), W_(2, F + 1, 1), W_(3, F + 4, 4) } },
+	{ "a quarter and one of its bytes", true, { CAS2(0, F + 2, REL, DEV), R_(2, F + 3, 1) } },
+	{ "by two bytes", false,
+	  { W(0, X), CAS2(0, F + 2, REL, DEV), LD2(2, F + 2, ACQ, DEV), R(2, X) } },
+	{ "by two bytes and a relaxed swap", false,
+	  { W(0, X), CAS2(0, F + 2, REL, DEV), CAS2(1, F + 2, RLX, DEV), LD2(2, F + 2, ACQ, DEV),
+	    R(2, X) } },
+	{ "by two bytes, relaxed", true,
+	  { W(0, X), CAS2(0, F + 2, REL, DEV), LD2(2, F + 2, RLX, DEV), R(2, X) } },
+	{ "by two bytes, not these", true,
+	  { W(0, X), CAS2(0, F + 2, REL, DEV), LD2(2, F, ACQ, DEV), R(2, X) } },
 	{ "mixed size, ordered", false, { ST(0, F, REL, DEV), ORD(0, 1), LD4(1, F, ACQ, DEV) } },
 	{ "mixed size ends a release sequence", true,
 	  { ORD(0, 1), W(0, X), RMW(0, F, REL, DEV), ORD(0, 1), ST4(1, F, RLX, DEV), ORD(1, 2),

@@ -68,8 +68,8 @@ static void draw_access(const struct flavour *flavour, struct model_event *event
 	event->bytes = 8;
 	event->at = 8 * below(flavour->words);
 	if (below(8) < flavour->odd_sizes) {
-		event->bytes = 4;
-		event->at += 4 * below(2);
+		event->bytes = 2u << below(2);
+		event->at += event->bytes * below(8 / event->bytes);
 	}
 	event->op = ops[below(sizeof(ops) / sizeof(ops[0]))];
 	event->wrote = event->op != SIMT_LOAD && (event->op != SIMT_CAS || below(2));
