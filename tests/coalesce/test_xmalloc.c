@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_xmalloc.c - XMalloc: who is put together with whom, what a lane gets where there is little
+ * room, and that each block comes back to the base once, when nobody has any of it.
+ */
+#include "coalesce/kit.h"
+#include "coalesce/xmalloc.h"
+
+#define LARGE (MAM_COMPARTMENT_MOST + 1)
+
+struct plan {
+	uint32_t bytes[40]; /* what threads ask for; 0: they ask for nothing */
+	uint32_t blocks;    /* that the base is asked for, if all come together */
+};
+
+static void *get(struct ckit *kit, size_t bytes)
+{
+	void *object = mam_xmalloc_alloc(ckit_base(kit), kit->own, bytes);
+
+	if (!object) {
+		ckit_fail(kit);
+		return NULL;
+	}
+	MAM_KASSERT((uintptr_t)object % 16 == 0);
+	ckit_own(kit, object, bytes);
+	return object;
+}
+
+static void give(struct ckit *kit, void *object)
+{
+	if (object)
+		ckit_disown(kit, object);
+	MAM_KASSERT(mam_xmalloc_free(ckit_base(kit), kit->own, object));
+}
+
+static uint32_t place(void)
+{
+	return mam_block() * mam_block_threads() + mam_thread();
+}
+
+/* Another thread's, of as many as there are. */
+static uint32_t other(uint32_t threads)
+{
+	return (place() * 7 + 3) % threads;
+}
+
+/* ---- who is put together ------------------------------------------------------------------- */
+
+/* All come together, as there is nobody else: the mask makes it so. */
+static MAM_KERNEL(ask)
+{
+	struct ckit *kit = argument;
+	const struct plan *plan = kit->plan;
+	uint32_t all = mam_block_threads() == 32 ? 0xffffffff : (1u << mam_block_threads()) - 1;
+	uint32_t bytes = plan->bytes[mam_lane()];
+	void *object;
+
+	mam_warp_sync(all);
+	object = bytes ? get(kit, bytes) : NULL;
+	mam_warp_sync(all);
+	give(kit, object);
+}
+
+/* Lanes may come in several groups, but where they come in one it is this many blocks. */
+static uint32_t fewest, most;
+
+static const char *check_blocks(void *argument)
+{
+	const struct ckit *kit = argument;
+
+	if (kit->allocs < fewest)
+		fewest = kit->allocs;
+	if (kit->allocs > most)
+		most = kit->allocs;
+	return ckit_check_served(argument);
+}
+
+START_TEST(put_together)
+{
+	static const struct plan plans[] = {
+		{ { 56, 56, 40, 120 }, 1 },
+		{ { 1, 2, 3, 4, 5, 6, 7, 8 }, 1 },
+		{ { 8, 8, 8, 8, 8, 8, 8, 8 }, 1 },
+		{ { LARGE, 8, 8, LARGE, 8 }, 3 }, /* the large ones alone */
+		{ { LARGE, LARGE, 500 }, 3 },
+		{ { 8, LARGE, 0, LARGE }, 3 }, /* a small one left is alone, too */
+		{ { 0, 0, 8, 0, 8 }, 1 },
+		{ { 100 }, 1 },
+		{ { MAM_COMPARTMENT_MOST, MAM_COMPARTMENT_MOST, LARGE }, 2 },
+	};
+	struct ckit *kit = ckit_create(1 << 14, &plans[_i]);
+
+	fewest = 1000;
+	most = 0;
+	ckit_explore(kit, "put together", ask, 1, 8, CKIT_RACE ? 60 : 400, check_blocks);
+	if (!getenv("SIMT_SEED") && !getenv("SIMT_CASE"))
+		ck_assert_uint_eq(fewest, plans[_i].blocks);
+	ckit_destroy(kit);
+}
+END_TEST
+
+/* Every subset of five lanes with small requests, the rest with large ones or with none. */
+START_TEST(subsets)
+{
+	struct ckit *kit = ckit_create(1 << 14, NULL);
+	struct plan plan = { { 0 }, 0 };
+	uint32_t small, lane, rest;
+
+	kit->plan = &plan;
+	for (rest = 0; rest < 2; rest++)
+		for (small = 0; small < 32; small++) {
+			for (lane = 0; lane < 5; lane++)
+				plan.bytes[lane] = small >> lane & 1 ? 1 + (lane * 53 + small) % 200
+						   : rest            ? LARGE + lane
+								     : 0;
+			ckit_explore(kit, "subsets", ask, 1, 5, 4, ckit_check_served);
+		}
+	ckit_destroy(kit);
+}
+END_TEST
+
+/* ---- given back by anybody ----------------------------------------------------------------- */
+
+/* Of sizes by chance, some of them large. */
+static uint32_t random_size(void)
+{
+	uint64_t random = simt_random();
+
+	return 1 + (uint32_t)(random % 5 ? (random >> 8) % 64 : (random >> 8) % 400);
+}
+
+static MAM_KERNEL(rounds)
+{
+	struct ckit *kit = argument;
+	void *own = NULL;
+	uint32_t round;
+
+	for (round = 0; round < 4; round++) {
+		if (own) {
+			give(kit, own);
+			own = NULL;
+		} else if (simt_random() % 3) {
+			own = get(kit, random_size());
+		}
+	}
+	give(kit, own);
+}
+
+/* What others of the block got; then of any block, whoever left something. */
+static MAM_KERNEL(swap)
+{
+	struct ckit *kit = argument;
+	uint32_t threads = mam_block_threads(), all = mam_grid_blocks() * threads, i;
+
+	ckit_keep(kit, place(), get(kit, random_size()));
+	mam_syncthreads();
+	give(kit, ckit_take(kit, mam_block() * threads + (mam_thread() * 7 + 3) % threads));
+	ckit_keep(kit, all + place(), get(kit, random_size()));
+	for (i = 0; i < all; i += 5)
+		give(kit, ckit_take(kit, all + (i + other(all)) % all));
+	mam_syncthreads();
+	give(kit, ckit_take(kit, all + place()));
+}
+
+START_TEST(by_anybody)
+{
+	struct ckit *kit = ckit_create(1 << 16, NULL);
+
+	ckit_explore(kit, "rounds", rounds, 1, 3, CKIT_RACE ? 400 : 4000, ckit_check_served);
+	ckit_explore(kit, "rounds of two warps", rounds, 1, 40, CKIT_RACE ? 30 : 300,
+		     ckit_check_served);
+	ckit_explore(kit, "rounds of blocks", rounds, 3, 4, CKIT_RACE ? 100 : 800,
+		     ckit_check_served);
+	ckit_explore(kit, "swapped", swap, 1, 6, CKIT_RACE ? 200 : 2000, ckit_check_served);
+	ckit_explore(kit, "swapped by blocks", swap, 3, 9, CKIT_RACE ? 40 : 300, ckit_check_served);
+	ckit_destroy(kit);
+}
+END_TEST
+
+static MAM_KERNEL(fill)
+{
+	struct ckit *kit = argument;
+
+	ckit_keep(kit, place(), get(kit, random_size()));
+}
+
+static MAM_KERNEL(empty)
+{
+	give(argument, ckit_take(argument, other(mam_grid_blocks() * mam_block_threads())));
+}
+
+static bool in_turn(struct simt_world *world, void *argument)
+{
+	return simt_world_launch(world, 1, fill, 2, 12, argument) &&
+	       simt_world_launch(world, 2, rounds, 1, 8, argument) &&
+	       simt_world_launch(world, 1, empty, 3, 8, argument);
+}
+
+START_TEST(later_kernel)
+{
+	struct ckit *kit = ckit_create(1 << 16, NULL);
+
+	ckit_explore_world(kit, "a later kernel, and one beside it", in_turn, CKIT_RACE ? 80 : 600,
+			   ckit_check_served);
+	ckit_destroy(kit);
+}
+END_TEST
+
+/* In an order that `plan` numbers: lane by lane, so that each may be the last of the block. */
+static MAM_KERNEL(in_order)
+{
+	struct ckit *kit = argument;
+	uint32_t order = *(const uint32_t *)kit->plan, left[4] = { 0, 1, 2, 3 }, turn, i;
+	uint32_t all = (1u << mam_block_threads()) - 1;
+	void *object = get(kit, 8 + mam_lane() * 16);
+
+	for (turn = 0; turn < 4; turn++) {
+		i = order % (4 - turn);
+		order /= 4 - turn;
+		mam_warp_sync(all);
+		if (left[i] == mam_lane())
+			give(kit, object);
+		left[i] = left[3 - turn];
+	}
+}
+
+START_TEST(every_order)
+{
+	struct ckit *kit = ckit_create(1 << 12, NULL);
+	uint32_t order;
+
+	kit->plan = &order;
+	for (order = 0; order < 24; order++)
+		ckit_explore(kit, "every order", in_order, 1, 4, CKIT_RACE ? 40 : 300,
+			     ckit_check_served);
+	ckit_destroy(kit);
+}
+END_TEST
+
+/* ---- where there is little room ------------------------------------------------------------ */
+
+/* A base with pieces: what is for all it has not, what is for one it has. */
+START_TEST(pieces)
+{
+	static const struct plan plan = { { 100, 100, 20, 60, 90, 100, 8, 30 }, 0 };
+	struct ckit *kit = ckit_create(1 << 14, &plan);
+
+	kit->most_bytes = 120;
+	ckit_explore(kit, "a base in pieces", ask, 1, 8, CKIT_RACE ? 40 : 300, ckit_check_served);
+	ckit_destroy(kit);
+}
+END_TEST
+
+/* Who alone would get something does, whoever comes along. */
+static const char *check_four(void *argument)
+{
+	const struct ckit *kit = argument;
+
+	return kit->failed == 4 ? ckit_check_empty(argument) : "others got something";
+}
+
+START_TEST(small_pieces)
+{
+	static const struct plan plan = { { 100, 100, 20, 60, 300, 100, 8, 30 }, 0 };
+	struct ckit *kit = ckit_create(1 << 14, &plan);
+
+	kit->most_bytes = 80;
+	ckit_explore(kit, "a base in small pieces", ask, 1, 8, CKIT_RACE ? 40 : 300, check_four);
+	ckit_destroy(kit);
+}
+END_TEST
+
+static MAM_KERNEL(some)
+{
+	struct ckit *kit = argument;
+	void *own[3];
+	uint32_t i;
+
+	for (i = 0; i < 3; i++)
+		own[i] = get(kit, random_size());
+	for (i = 0; i < 3; i++)
+		give(kit, own[i]);
+}
+
+/* From a call on, each third or every second one, and in an arena that is too small. */
+START_TEST(refused)
+{
+	struct ckit *kit = ckit_create(_i == 3 ? 512 : 1 << 14, NULL);
+	uint32_t after;
+
+	if (_i == 0)
+		for (after = 1; after < 8; after++) {
+			kit->refuse_after = after;
+			ckit_explore(kit, "refused from a call on", some, 1, 5,
+				     CKIT_RACE ? 40 : 300, NULL);
+		}
+	else {
+		kit->refuse_every = _i == 3 ? 0 : (uint32_t)_i + 1;
+		ckit_explore(kit, "refused now and then", some, 2, 6, CKIT_RACE ? 80 : 600, NULL);
+	}
+	ckit_destroy(kit);
+}
+END_TEST
+
+/* ---- mistakes ------------------------------------------------------------------------------ */
+
+static MAM_KERNEL(mistakes)
+{
+	struct ckit *kit = argument;
+	struct mam_kbase base = ckit_base(kit);
+	uint32_t all = (1u << mam_block_threads()) - 1;
+	unsigned char *object, *large;
+
+	MAM_KASSERT(!mam_xmalloc_alloc(base, kit->own, 0));
+	MAM_KASSERT(!mam_xmalloc_alloc(base, kit->own, (size_t)-1));
+	MAM_KASSERT(!mam_xmalloc_alloc(base, kit->own, (size_t)-16));
+	MAM_KASSERT(mam_xmalloc_free(base, kit->own, NULL));
+	mam_warp_sync(all);
+	object = get(kit, 40);
+	large = get(kit, LARGE + 80);
+	MAM_KASSERT(object && large);
+	MAM_KASSERT(!mam_xmalloc_free(base, kit->own, object + 1));
+	MAM_KASSERT(!mam_xmalloc_free(base, kit->own, object + 8));
+	MAM_KASSERT(!mam_xmalloc_free(base, kit->own, object + 16));
+	MAM_KASSERT(!mam_xmalloc_free(base, kit->own, large + 16));
+	MAM_KASSERT(!mam_xmalloc_free(base, kit->own, large + 48));
+	/* All but the first lane; then again, while the first keeps the block. */
+	mam_warp_sync(all);
+	if (mam_lane()) {
+		give(kit, object);
+		MAM_KASSERT(!mam_xmalloc_free(base, kit->own, object));
+		MAM_KASSERT(!mam_xmalloc_free(base, kit->own, object));
+	}
+	mam_warp_sync(all);
+	if (!mam_lane())
+		give(kit, object);
+	give(kit, large);
+}
+
+START_TEST(seen)
+{
+	struct ckit *kit = ckit_create(1 << 14, NULL);
+
+	ckit_explore(kit, "mistakes", mistakes, 1, 6, CKIT_RACE ? 60 : 400, ckit_check_served);
+	ckit_destroy(kit);
+}
+END_TEST
+
+/* One that the base sees: the answer is the base's. */
+static bool no_free(void *heap, void *block)
+{
+	(void)heap;
+	(void)block;
+	return false;
+}
+
+static MAM_KERNEL(told)
+{
+	struct ckit *kit = argument;
+	struct mam_kbase base = ckit_base(kit), deaf = { ckit_base_alloc, no_free, kit };
+	void *object = mam_xmalloc_alloc(base, NULL, 500);
+
+	MAM_KASSERT(object && !mam_xmalloc_free(deaf, NULL, object));
+	(void)mam_base_free(base, (unsigned char *)object - 16);
+}
+
+START_TEST(base_tells)
+{
+	struct ckit *kit = ckit_create(1 << 12, NULL);
+
+	ckit_explore(kit, "the base tells", told, 1, 2, 3, ckit_check_served);
+	ckit_destroy(kit);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("xmalloc");
+
+	tcase_add_loop_test(tcase, put_together, 0, 9);
+	tcase_add_test(tcase, subsets);
+	tcase_add_test(tcase, by_anybody);
+	tcase_add_test(tcase, later_kernel);
+	tcase_add_test(tcase, every_order);
+	tcase_add_test(tcase, pieces);
+	tcase_add_test(tcase, small_pieces);
+	tcase_add_loop_test(tcase, refused, 0, 4);
+	tcase_add_test(tcase, seen);
+	tcase_add_test(tcase, base_tells);
+	return ckit_run(tcase, "coalesce/xmalloc");
+}
