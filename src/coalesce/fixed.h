@@ -1,33 +1,269 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fixed.h - one block for a whole thread block or a whole warp, all of whose threads ask for the same
- * number of bytes.
+ * fixed.h - one block for a whole thread block or a whole warp, all of whose threads ask for the
+ * same number of bytes.
+ *
+ * 1. One of them asks the base for a block that holds a part for each; its first 4 bytes count the
+ *    parts. The others are told where it is: by a shuffle, or by a word of shared memory.
+ * 2. Part i of it is the i-th thread's, or the i-th of the lanes that came. With headers: in front
+ *    of each part are 8 bytes that say how far it is to the block, and parts are at multiples of
+ *    16, (bytes + 8) rounded up apart. Without: part i is at 16 + i * bytes of the block, so that
+ *    its address is a multiple of whatever divides both 16 and `bytes`; and a map says from each
+ *    part's address where its block is.
+ * 3. A free finds the block: it reads the header, and wipes it; or it takes the part out of the
+ *    map. Of lanes that free parts of one block together, one takes all of theirs off the count.
+ *    Who brings it to 0 gives the block back to the base.
+ *
+ * Source: Blach, Erhart, Memedi, Schäfer, "Coalescing Memory Allocations for GPU MPI", 3.1. There a
+ * header is a pointer, and each part takes itself off the count. Of a map that is full
+ * they say nothing.
+ *
+ * Bound: a base's call a block; two barriers, three with a map, or two shuffles and a barrier of
+ * the warp. A free is a load or a look at the map, and an addition for each block that the lanes
+ * free of. Nobody waits but for the threads that come together, and for what the base waits for.
+ *
+ * What holds:
+ * - The block is the base's again only when all parts were freed: each free takes one off, once.
+ * - What anybody did with a part happens before its free, so before the addition of who took it
+ *   off, which releases; and the last one acquires what all of them released. So the block's next
+ *   holder finds nobody in it.
+ * - If the base has none, or the map has no room for one of the parts, all get NULL, and what some
+ *   had put into the map is out of it before the block is the base's again.
+ * - A part that is not in the map is not freed; so a second free is found, unless the address is
+ *   somebody's again. With headers, one that comes after the first is found, as long as nobody
+ *   wrote there since; two at the same time are not.
  */
 #ifndef MAM_COALESCE_FIXED_H
 #define MAM_COALESCE_FIXED_H
 
 #include "coalesce/base.h"
 #include "coalesce/map.h"
+#include "heap/lanes.h"
 
-/* All threads of the block call; `map` NULL: with headers, else without. */
-MAM_KFN void *mam_fixed_alloc_block(struct mam_kbase base, struct mam_kmap *map, size_t bytes)
+#define MAM_FIXED_HEAD 16u                  /* in front of the first part; its header is in that */
+#define MAM_FIXED_MARK ((uint64_t)0xb7c05d) /* of a header, above the distance */
+#define MAM_FIXED_MARK_SHIFT 40
+#define MAM_FIXED_MOST ((uint64_t)1 << MAM_FIXED_MARK_SHIFT) /* bytes of a block */
+
+/* ---- a block and its parts ------------------------------------------------------------------- */
+
+/* From one part to the next. */
+MAM_KFN uint64_t mam_fixed_stride(const struct mam_kmap *map, uint64_t bytes)
 {
-	(void)map;
-	return mam_base_alloc(base, bytes);
+	return map ? bytes : (bytes + 8 + 15) & ~(uint64_t)15;
 }
 
-/* All lanes of the warp that have not ended call together. */
+/* For the one who asks: a block's address; 0: there is none. */
+MAM_KFN uint64_t mam_fixed_ask(struct mam_kbase base, const struct mam_kmap *map, uint32_t parts,
+			       uint64_t bytes)
+{
+	uint64_t all;
+	uint32_t *count;
+
+	if (!bytes || bytes > MAM_FIXED_MOST)
+		return 0;
+	all = MAM_FIXED_HEAD + (parts - 1) * mam_fixed_stride(map, bytes) + bytes;
+	if (all > MAM_FIXED_MOST)
+		return 0;
+	count = (uint32_t *)mam_base_alloc(base, (size_t)all);
+	if (count)
+		mam_atomic_store32(count, parts, MAM_RELAXED, MAM_AT_DEVICE);
+	return (uint64_t)(uintptr_t)count;
+}
+
+/* Part `i` of a block. */
+MAM_KFN uint64_t mam_fixed_part(const struct mam_kmap *map, uint64_t block, uint32_t i,
+				uint64_t bytes)
+{
+	return block + MAM_FIXED_HEAD + i * mam_fixed_stride(map, bytes);
+}
+
+MAM_KFN uint64_t *mam_fixed_header(uint64_t part)
+{
+	return (uint64_t *)(uintptr_t)(part - 8);
+}
+
+/* From now on a free finds the block. False: the map has no room. */
+MAM_KFN bool mam_fixed_enter(struct mam_kmap *map, uint64_t block, uint64_t part)
+{
+	if (map)
+		return mam_map_insert(map, part, block);
+	mam_atomic_store64(mam_fixed_header(part),
+			   MAM_FIXED_MARK << MAM_FIXED_MARK_SHIFT | (part - block), MAM_RELAXED,
+			   MAM_AT_DEVICE);
+	return true;
+}
+
+/* And from now on none does. */
+MAM_KFN void mam_fixed_withdraw(struct mam_kmap *map, uint64_t part)
+{
+	uint64_t block;
+
+	(void)mam_map_remove(map, part, &block);
+}
+
+/* Where a header says that the block is, which it says no more; 0: it is no header. */
+MAM_KFN uint64_t mam_fixed_wipe(uint64_t part)
+{
+	uint64_t word, distance;
+
+	if (!part || part % 16)
+		return 0;
+	word = mam_global_load64(mam_fixed_header(part), MAM_RELAXED, MAM_AT_DEVICE);
+	distance = word & (MAM_FIXED_MOST - 1);
+	if (word >> MAM_FIXED_MARK_SHIFT != MAM_FIXED_MARK || !distance || distance % 16 ||
+	    distance >= part)
+		return 0;
+	mam_atomic_store64(mam_fixed_header(part), 0, MAM_RELAXED, MAM_AT_DEVICE);
+	return part - distance;
+}
+
+/* So many parts less; the last ones' block goes back. */
+MAM_KFN bool mam_fixed_less(struct mam_kbase base, uint64_t block, uint32_t parts)
+{
+	uint32_t *count = (uint32_t *)(uintptr_t)block;
+	uint32_t had = mam_atomic_add32(count, 0 - parts, MAM_RELEASE, MAM_AT_DEVICE);
+
+	if (had != parts)
+		return had > parts;
+	mam_fence(MAM_ACQUIRE, MAM_AT_DEVICE);
+	return mam_base_free(base, count);
+}
+
+/* ---- a warp ---------------------------------------------------------------------------------- */
+
+/* All lanes of the warp that have not ended call together; those that come share a block. */
 MAM_KFN void *mam_fixed_alloc_warp(struct mam_kbase base, struct mam_kmap *map, size_t bytes)
 {
-	(void)map;
-	return mam_base_alloc(base, bytes);
+	uint32_t mask = mam_warp_active(), leader = mam_lanes_leader(mask);
+	uint64_t each = mam_warp_shuffle64(mask, bytes, leader), block = 0, part;
+	bool entered;
+
+	if (mam_lane() == leader)
+		block = mam_fixed_ask(base, map, mam_popc32(mask), each);
+	block = mam_warp_shuffle64(mask, block, leader);
+	mam_warp_sync(mask);
+	if (!block)
+		return NULL;
+	part = mam_fixed_part(map, block, mam_lanes_rank(mask), each);
+	entered = mam_fixed_enter(map, block, part);
+	if (map && mam_warp_ballot(mask, entered) != mask) {
+		if (entered)
+			mam_fixed_withdraw(map, part);
+		mam_warp_sync(mask);
+		if (mam_lane() == leader)
+			(void)mam_base_free(base, (void *)(uintptr_t)block);
+		return NULL;
+	}
+	return (void *)(uintptr_t)part;
 }
 
-/* What either gave, by any lane at any time; `map` as then. */
+/* ---- a thread block -------------------------------------------------------------------------- */
+
+/* Threads of a block, and the caller's number among them, whatever its dimensions. */
+MAM_KFN uint32_t mam_fixed_threads(void)
+{
+#ifdef __CUDACC__
+	return blockDim.x * blockDim.y * blockDim.z;
+#else
+	return mam_block_threads();
+#endif
+}
+
+MAM_KFN uint32_t mam_fixed_number(void)
+{
+#ifdef __CUDACC__
+	return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+#else
+	return mam_thread();
+#endif
+}
+
+/* What a block's threads are told by one of them, and it by them. */
+struct mam_fixed_note {
+	uint64_t block;
+	uint64_t bytes;
+	uint32_t full; /* the map is, for one of them at least */
+};
+
+/*
+ * All threads of the block call; `map` NULL: with headers, else without. The last barrier keeps the
+ * next call's note away until all have read this one.
+ */
+MAM_KFN void *mam_fixed_alloc_block(struct mam_kbase base, struct mam_kmap *map, size_t bytes)
+{
+	MAM_SHARED(struct mam_fixed_note, note);
+	uint64_t block, each, part;
+	bool entered, full = false;
+
+	if (mam_block_leader()) {
+		note->block = mam_fixed_ask(base, map, mam_fixed_threads(), bytes);
+		note->bytes = bytes;
+		note->full = 0;
+	}
+	mam_syncthreads();
+	block = note->block;
+	each = note->bytes;
+	part = mam_fixed_part(map, block, mam_fixed_number(), each);
+	if (block && map) {
+		entered = mam_fixed_enter(map, block, part);
+		if (!entered)
+			mam_atomic_store32(&note->full, 1, MAM_RELAXED, MAM_AT_BLOCK);
+		mam_syncthreads();
+		full = note->full;
+		if (full && entered)
+			mam_fixed_withdraw(map, part);
+	} else if (block) {
+		(void)mam_fixed_enter(map, block, part);
+	}
+	mam_syncthreads();
+	if (full && mam_block_leader())
+		(void)mam_base_free(base, (void *)(uintptr_t)block);
+	return block && !full ? (void *)(uintptr_t)part : NULL;
+}
+
+/* ---- back ------------------------------------------------------------------------------------ */
+
+/*
+ * What either gave, by any lane at any time; `map` as then. False: a mistake that was seen, nothing
+ * is changed.
+ */
 MAM_KFN bool mam_fixed_free(struct mam_kbase base, struct mam_kmap *map, void *part)
 {
-	(void)map;
-	return mam_base_free(base, part);
+	uint64_t address = (uint64_t)(uintptr_t)part, block = 0;
+	uint32_t mask = mam_warp_active(), group, leader;
+	bool done = false;
+
+	if (map)
+		(void)mam_map_remove(map, address, &block);
+	else
+		block = mam_fixed_wipe(address);
+	group = mam_warp_match64(mask, block);
+	leader = mam_lanes_leader(group);
+	mam_warp_sync(group);
+	if (block && mam_lane() == leader)
+		done = mam_fixed_less(base, block, mam_popc32(group));
+	done = mam_warp_shuffle32(group, done, leader) != 0;
+	return done || !part;
+}
+
+/*
+ * By all lanes of a kernel, before which all others ended: what is left in the map is freed; how
+ * many parts the caller freed. For programs that leave some behind, and to find those that do.
+ */
+MAM_KFN uint32_t mam_fixed_clean(struct mam_kbase base, struct mam_kmap *map)
+{
+	uint64_t at = (uint64_t)mam_block() * mam_fixed_threads() + mam_fixed_number();
+	uint64_t step = (uint64_t)mam_grid_blocks() * mam_fixed_threads(), value, part;
+	uint32_t found = 0;
+
+	MAM_ROLLED
+	for (; at < mam_map_places(map); at += step) {
+		part = mam_map_at(map, at, &value);
+		if (part)
+			found += mam_fixed_free(base, map, (void *)(uintptr_t)part);
+	}
+	return found;
 }
 
 #endif
