@@ -11,6 +11,7 @@
 #define MAM_HEAP_LANES_H
 
 #include "heap/port.h"
+#include "heap/port_global.h"
 
 /* What the lanes of `mask` say together. */
 struct mam_klanes {
