@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * segments_kit.h - what tests of segments share: a base that writes down what it was asked for, where
+ * segments ought to lie, and owners of large ones.
+ */
+#ifndef MAM_TESTS_COALESCE_SEGMENTS_KIT_H
+#define MAM_TESTS_COALESCE_SEGMENTS_KIT_H
+
+#include "coalesce/kit.h"
+#include "coalesce/segments.h"
+
+/* A warp's requests, lane 0's first; lanes from `lanes` on ask for nothing at all. */
+struct segs {
+	uint32_t lanes;
+	uint32_t mask; /* of these lanes, those that call */
+	size_t bytes[32];
+	size_t want; /* that the base is asked for if they come together */
+	/* The test's own. */
+	size_t asked;      /* of the base, the last time, for a block that may be shared */
+	uint32_t together; /* runs in which those who can share a block did */
+};
+
+CKIT_UNSEEN void segs_note(struct ckit *kit, size_t bytes)
+{
+	struct segs *segs = kit->own;
+
+	if (bytes <= MAM_SEGMENTS_MOST)
+		segs->asked = bytes;
+}
+
+static inline void *segs_base_alloc(void *heap, size_t bytes)
+{
+	segs_note(heap, bytes);
+	return ckit_base_alloc(heap, bytes);
+}
+
+static inline struct mam_kbase segs_base(struct ckit *kit)
+{
+	struct mam_kbase base = { segs_base_alloc, ckit_base_free, kit };
+
+	return base;
+}
+
+/* What a request of so many bytes is aligned to. */
+static inline size_t segs_align(size_t bytes)
+{
+	size_t align = bytes & (~bytes + 1);
+
+	return align < 2 ? 2 : align > 16 ? 16 : align;
+}
+
+/*
+ * By trying each place: payloads are aligned, the header that the place says fits in front, and holds
+ * the distance.
+ */
+static inline size_t segs_first_place(size_t before, size_t end, size_t bytes)
+{
+	size_t at, header;
+
+	for (at = end;; at++) {
+		if (at % segs_align(bytes))
+			continue;
+		header = at % 8 == 0 ? 8 : at % 4 == 0 ? 4 : 2;
+		if (at >= end + header && (header > 2 || at - before < 1u << 14))
+			return at;
+	}
+}
+
+/* What the base is to be asked for if all come together that can share a block. */
+static inline size_t segs_total(const struct segs *segs)
+{
+	size_t before = 0, end = 0, bytes;
+	uint32_t i;
+
+	for (i = 0; i < segs->lanes; i++) {
+		bytes = segs->mask >> i & 1 ? segs->bytes[i] : 0;
+		if (!bytes || bytes > MAM_SEGMENTS_MOST)
+			continue;
+		before = segs_first_place(before, end, bytes);
+		end = before + bytes;
+	}
+	return end;
+}
+
+/* How many blocks are needed then. */
+static inline uint32_t segs_blocks(const struct segs *segs)
+{
+	uint32_t alone = 0, some = 0, i;
+
+	for (i = 0; i < segs->lanes; i++) {
+		if (!(segs->mask >> i & 1) || !segs->bytes[i])
+			continue;
+		some |= segs->bytes[i] <= MAM_SEGMENTS_MOST;
+		alone += segs->bytes[i] > MAM_SEGMENTS_MOST;
+	}
+	return some + alone;
+}
+
+#define SEGS_EDGE 12
+
+/* As ckit_own(), but of a large one only the first bytes and the last ones are written. */
+static inline void segs_own(struct ckit *kit, void *part, size_t bytes)
+{
+	uint32_t number = ckit_note(kit, part, bytes);
+	size_t i;
+
+	for (i = 0; i < bytes; i++)
+		if (i < SEGS_EDGE || bytes - i <= SEGS_EDGE)
+			((unsigned char *)part)[i] = ckit_pattern(number, i);
+}
+
+static inline void segs_disown(struct ckit *kit, void *part)
+{
+	size_t bytes, i;
+	uint32_t number = ckit_noted(kit, part, &bytes);
+
+	for (i = 0; i < bytes; i++)
+		if (i < SEGS_EDGE || bytes - i <= SEGS_EDGE)
+			MAM_KASSERT(((unsigned char *)part)[i] == ckit_pattern(number, i));
+	ckit_forget(kit, part);
+}
+
+/* One that is there gets it, aligned, or nobody does. */
+static inline void *segs_get(struct ckit *kit, size_t bytes)
+{
+	void *part = mam_segments_alloc(segs_base(kit), bytes);
+
+	if (!part)
+		return NULL;
+	MAM_KASSERT((uintptr_t)part % segs_align(bytes) == 0);
+	segs_own(kit, part, bytes);
+	return part;
+}
+
+static inline void segs_give(struct ckit *kit, void *part)
+{
+	if (!part)
+		return;
+	segs_disown(kit, part);
+	MAM_KASSERT(mam_segments_free(segs_base(kit), part));
+}
+
+#endif
