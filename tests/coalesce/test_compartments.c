@@ -210,7 +210,10 @@ static MAM_KERNEL(strange)
 		MAM_KASSERT(!end.block && !mam_compartments_leave(1u << mam_lane(), end));
 		MAM_KASSERT(block[0] == 77 && block[1] == ((uint64_t)tags[i] << 32 | 8));
 	}
-	/* From inside, though the tag might be read there. */
+	/* No multiple of 16, though there is a tag in front. */
+	block[4] = (uint64_t)MAM_COMPARTMENT_ALONE << 32 | 8;
+	MAM_KASSERT(!mam_compartments_end(&block[5]).block);
+	MAM_KASSERT(block[4] >> 32 == MAM_COMPARTMENT_ALONE);
 	(void)mam_compartments_put_alone(block, 64);
 	for (i = 1; i < 16; i++)
 		MAM_KASSERT(!mam_compartments_end(object + i).block);

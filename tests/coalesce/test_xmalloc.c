@@ -99,6 +99,28 @@ START_TEST(put_together)
 }
 END_TEST
 
+/* A lane without another that asks for little has no count, but a block for itself. */
+static MAM_KERNEL(lone)
+{
+	struct ckit *kit = argument;
+	uint32_t bytes = mam_lane() ? LARGE : 8;
+	unsigned char *object = get(kit, bytes);
+
+	MAM_KASSERT(*(uint64_t *)(void *)(object - 8) >> 32 == MAM_COMPARTMENT_ALONE);
+	MAM_KASSERT(*(uint64_t *)(void *)(object - 16) == bytes + 16);
+	give(kit, object);
+}
+
+START_TEST(lone_lanes)
+{
+	struct ckit *kit = ckit_create(1 << 12, NULL);
+
+	ckit_explore(kit, "a lone lane", lone, 2, 1, 10, ckit_check_served);
+	ckit_explore(kit, "a lone lane among large ones", lone, 1, 3, 50, ckit_check_served);
+	ckit_destroy(kit);
+}
+END_TEST
+
 /* Every subset of five lanes with small requests, the rest with large ones or with none. */
 START_TEST(subsets)
 {
@@ -378,6 +400,7 @@ int main(void)
 	TCase *tcase = tcase_create("xmalloc");
 
 	tcase_add_loop_test(tcase, put_together, 0, 9);
+	tcase_add_test(tcase, lone_lanes);
 	tcase_add_test(tcase, subsets);
 	tcase_add_test(tcase, by_anybody);
 	tcase_add_test(tcase, later_kernel);
