@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_mpi.c - the kernels of `mam bench mpi`: its ranks exchange what they should over every way,
+ * also where lanes of a warp hold one another up; nobody waits for ever for memory or a message
+ * that does not come; and the unit workloads find what is wrong.
+ */
+#include "coalesce/kit.h"
+#include "bench/mpi/mpi_operations.h"
+#include "bench/mpi/mpi_unit.h"
+
+#define RANKS 96u
+#define ENTRIES 4096u
+#define LONG 100000000u /* ns, which are steps here */
+
+struct own {
+	struct device_job job;
+	struct device_found found;
+	struct mpi_heap heap;
+	uint64_t got[2 * RANKS], more[MPI_TIMES * RANKS];
+	unsigned int kind;
+	uint32_t ranks;
+};
+
+static void begin(struct ckit *kit)
+{
+	struct own *own = kit->own;
+
+	memset(&own->found, 0, sizeof(own->found));
+	memset(own->got, 0, sizeof(own->got));
+	memset(own->more, 0, sizeof(own->more));
+	memset(own->heap.map, 0, mam_map_bytes(ENTRIES));
+	mam_map_format(own->heap.map, ENTRIES);
+}
+
+static struct ckit *create(enum mam_kway way, uint32_t ranks)
+{
+	struct ckit *kit = ckit_create(1 << 20, NULL);
+	struct own *own = calloc(1, sizeof(*own));
+
+	ck_assert_ptr_nonnull(own);
+	ck_assert_uint_le(ranks, RANKS);
+	own->heap.map = aligned_alloc(128, (mam_map_bytes(ENTRIES) + 127) / 128 * 128);
+	ck_assert_ptr_nonnull(own->heap.map);
+	own->kind = way;
+	own->ranks = ranks;
+	own->job.heap = &own->heap;
+	own->job.got = own->got;
+	own->job.more = own->more;
+	own->job.found = &own->found;
+	own->job.own[0] = LONG;
+	kit->own = own;
+	kit->begin = begin;
+	kit->steps_max = 40000000;
+	return kit;
+}
+
+static void destroy(struct ckit *kit)
+{
+	struct own *own = kit->own;
+
+	free(own->heap.map);
+	free(own);
+	ckit_destroy(kit);
+}
+
+static MAM_KERNEL(alltoall)
+{
+	const struct own *own = ((struct ckit *)argument)->own;
+
+	mpi_alltoall(own->kind, ckit_base(argument), &own->job);
+}
+
+static MAM_KERNEL(tree)
+{
+	const struct own *own = ((struct ckit *)argument)->own;
+
+	mpi_tree(own->kind, ckit_base(argument), &own->job);
+}
+
+static MAM_KERNEL(unit)
+{
+	const struct own *own = ((struct ckit *)argument)->own;
+
+	mpi_unit(own->kind, ckit_base(argument), &own->job);
+}
+
+/* All went as it should. */
+static const char *check_good(void *argument)
+{
+	const struct ckit *kit = argument;
+	const struct own *own = kit->own;
+	uint32_t i;
+
+	if (own->found.none || own->found.beyond || own->found.refused)
+		return "somebody got no memory or no message, or could not free";
+	if (own->found.corrupt || own->found.crooked || own->found.objects != own->ranks)
+		return "somebody has a wrong result";
+	for (i = 0; i < 2 * own->ranks && own->job.own[1] == 0; i++)
+		if (own->got[i])
+			return "a message was left";
+	return ckit_check_empty(argument);
+}
+
+/* That it ends is enough. */
+static const char *check_nothing(void *argument)
+{
+	(void)argument;
+	return NULL;
+}
+
+static const struct geometry {
+	uint32_t grid, block;
+} geometries[] = { { 2, 8 }, { 1, 36 }, { 3, 1 }, { 1, 1 } };
+
+#define GEOMETRIES (sizeof(geometries) / sizeof(geometries[0]))
+
+/* ---- operations ------------------------------------------------------------------------------- */
+
+START_TEST(exchanges)
+{
+	const struct geometry g = geometries[(size_t)_i / MAM_WAYS];
+	struct ckit *kit = create((enum mam_kway)(_i % MAM_WAYS), g.grid * g.block);
+	struct own *own = kit->own;
+
+	own->job.rounds = 2;
+	ckit_explore(kit, "all to all", alltoall, g.grid, g.block, CKIT_RACE ? 1 : 2, check_good);
+	destroy(kit);
+}
+END_TEST
+
+START_TEST(climbs)
+{
+	const struct geometry g = geometries[(size_t)_i / MAM_WAYS];
+	struct ckit *kit = create((enum mam_kway)(_i % MAM_WAYS), g.grid * g.block);
+	struct own *own = kit->own;
+
+	own->job.rounds = 3;
+	own->job.flags = MPI_REDUCE;
+	ckit_explore(kit, "reduce", tree, g.grid, g.block, CKIT_RACE ? 2 : 5, check_good);
+	own->job.flags = MPI_BROADCAST;
+	ckit_explore(kit, "broadcast", tree, g.grid, g.block, CKIT_RACE ? 2 : 5, check_good);
+	destroy(kit);
+}
+END_TEST
+
+/* As before Volta: who spins keeps the other lanes of its warp from going on. */
+START_TEST(in_lockstep)
+{
+	struct ckit *kit = create((enum mam_kway)_i, 40);
+	struct own *own = kit->own;
+	struct simt_case test = {
+		.name = "in lockstep",
+		.grid = 1,
+		.block = 40,
+		.argument = kit,
+		.begin = ckit_begin,
+		.check = check_good,
+		.seeds = 2,
+		.policies = 1 << SIMT_BY_WARP,
+		.config = { .strict = true, .lockstep = true, .steps_max = 40000000 }
+	};
+
+	own->job.rounds = 1;
+	test.kernel = alltoall;
+	simt_must_pass(&test);
+	test.kernel = tree;
+	own->job.flags = MPI_REDUCE;
+	simt_must_pass(&test);
+	own->job.flags = MPI_BROADCAST;
+	simt_must_pass(&test);
+	destroy(kit);
+}
+END_TEST
+
+/* ---- where it cannot go well ------------------------------------------------------------------ */
+
+/* It ends, and says what was lacking; who has a result has the right one. */
+static const char *check_lacking(void *argument)
+{
+	const struct own *own = ((struct ckit *)argument)->own;
+
+	if (own->found.none + own->found.beyond == 0)
+		return "nobody lacked anything";
+	return own->found.refused ? "somebody could not free" : NULL;
+}
+
+START_TEST(no_memory)
+{
+	static const uint32_t after[] = { 1, 2, 9, 20 };
+	struct ckit *kit = create((enum mam_kway)(_i % MAM_WAYS), 16);
+	struct own *own = kit->own;
+
+	kit->refuse_after = after[_i / MAM_WAYS];
+	own->job.rounds = 2;
+	/* In few calls for many the base is not asked so often. */
+	ckit_explore(kit, "no memory for some", alltoall, 2, 8, 2,
+		     kit->refuse_after < 3 ? check_lacking : check_nothing);
+	own->job.flags = MPI_REDUCE;
+	ckit_explore(kit, "no memory for some of a tree", tree, 2, 8, 2,
+		     kit->refuse_after < 3 ? check_lacking : check_nothing);
+	destroy(kit);
+}
+END_TEST
+
+/* Who waits no longer than a moment gives up, and so do all. */
+START_TEST(no_time)
+{
+	struct ckit *kit = create((enum mam_kway)_i, 16);
+	struct own *own = kit->own;
+
+	own->job.rounds = 2;
+	own->job.own[0] = 300;
+	ckit_explore(kit, "no time", alltoall, 2, 8, 4, check_nothing);
+	own->job.flags = MPI_BROADCAST;
+	ckit_explore(kit, "no time for a tree", tree, 2, 8, 4, check_nothing);
+	destroy(kit);
+}
+END_TEST
+
+/* Rank 1's message to rank 0 is not sent. */
+static MAM_KERNEL(lose)
+{
+	const struct own *own = ((struct ckit *)argument)->own;
+	const struct mpi_rank rank = mpi_rank_of(&own->job);
+
+	if (rank.me == 0)
+		MAM_KASSERT(mpi_receive(rank, 1, 0) == NULL);
+}
+
+static const char *check_lost(void *argument)
+{
+	const struct own *own = ((struct ckit *)argument)->own;
+
+	return own->found.beyond == 1 ? NULL : "a message that was lost was not counted";
+}
+
+START_TEST(loses)
+{
+	struct ckit *kit = create(MAM_WAY_BASE, 2);
+	struct own *own = kit->own;
+
+	own->job.own[0] = 1000;
+	ckit_explore(kit, "a lost message", lose, 1, 2, 5, check_lost);
+	destroy(kit);
+}
+END_TEST
+
+/* ---- messages --------------------------------------------------------------------------------- */
+
+/* All send to rank 0, two each, and it takes them in an order of its own: each sender's in theirs. */
+static MAM_KERNEL(mixed)
+{
+	struct ckit *kit = argument;
+	const struct own *own = kit->own;
+	const struct mpi_rank rank = mpi_rank_of(&own->job);
+	struct mpi_message *message;
+	double value;
+	uint32_t i;
+
+	for (i = 0; i < 2 && rank.me > 0; i++) {
+		value = rank.me * 10 + i;
+		message = mam_base_alloc(ckit_base(kit), mpi_message_bytes(rank));
+		mpi_send(rank, message, 0, 7, &value);
+	}
+	if (rank.me > 0)
+		return;
+	for (i = 2 * rank.ranks - 2; i-- > 0;) {
+		const uint32_t from = 1 + i % (rank.ranks - 1);
+
+		message = mpi_receive(rank, from, 7);
+		MAM_KASSERT(message && message->from == from);
+		MAM_KASSERT(mpi_payload(message)[0] == from * 10 + (i < rank.ranks - 1));
+		(void)mam_base_free(ckit_base(kit), message);
+	}
+	device_tell(&own->job.found->objects, rank.ranks);
+}
+
+START_TEST(keeps_order)
+{
+	struct ckit *kit = create(MAM_WAY_BASE, 6);
+	struct own *own = kit->own;
+
+	own->job.rounds = 1;
+	ckit_explore(kit, "in the order sent", mixed, 2, 3, 20, check_good);
+	destroy(kit);
+}
+END_TEST
+
+/* ---- unit workloads --------------------------------------------------------------------------- */
+
+START_TEST(units)
+{
+	struct ckit *kit = create((enum mam_kway)_i, 40);
+	struct own *own = kit->own;
+	float sum = 0;
+	uint32_t i, j, n = 10;
+
+	own->job.rounds = n;
+	own->job.own[1] = 1; /* `got` is addresses */
+	own->job.flags = MPI_CHECK;
+	ckit_explore(kit, "a check", unit, 1, 40, 2, check_good);
+	own->ranks = 0; /* no results are counted */
+	for (i = 0; i < n; i++)
+		sum += (float)i;
+	own->job.own[0] = mpi_bits(sum);
+	own->job.flags = MPI_LINEAR | MPI_TOGETHER;
+	ckit_explore(kit, "linear", unit, 1, 40, 2, check_good);
+	for (sum = 0, i = 0; i < n; i++)
+		for (j = 0; j < n; j++)
+			sum += (float)i * (float)j;
+	own->job.own[0] = mpi_bits(sum);
+	own->job.flags = MPI_QUADRATIC;
+	ckit_explore(kit, "quadratic", unit, 1, 40, 2, check_good);
+	own->job.own[0]++;
+	ck_assert_uint_eq(own->found.corrupt, 0);
+	ckit_explore(kit, "a result that is another", unit, 1, 40, 1, check_nothing);
+	ck_assert_uint_eq(own->found.corrupt, 40);
+	destroy(kit);
+}
+END_TEST
+
+/* All have the same memory. */
+static void *one_alloc(void *heap, size_t bytes)
+{
+	(void)bytes;
+	return ((struct ckit *)heap)->arena;
+}
+
+static bool one_free(void *heap, void *block)
+{
+	(void)heap;
+	(void)block;
+	return true;
+}
+
+static MAM_KERNEL(overlap)
+{
+	const struct mam_kbase base = { one_alloc, one_free, argument };
+	const struct own *own = ((struct ckit *)argument)->own;
+
+	mpi_unit(MAM_WAY_BASE, base, &own->job);
+}
+
+static const char *check_overlap(void *argument)
+{
+	const struct own *own = ((struct ckit *)argument)->own;
+
+	return own->found.corrupt > 0 ? NULL : "memory that two have was not noticed";
+}
+
+START_TEST(overlaps)
+{
+	struct ckit *kit = create(MAM_WAY_BASE, 2);
+	struct own *own = kit->own;
+	struct simt_case test = { .name = "memory of two",
+				  .kernel = overlap,
+				  .grid = 1,
+				  .block = 2,
+				  .argument = kit,
+				  .begin = ckit_begin,
+				  .check = check_overlap,
+				  .seeds = 5 };
+
+	own->job.rounds = 4;
+	own->job.flags = MPI_CHECK;
+	simt_must_pass(&test);
+	destroy(kit);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("mpi");
+
+	tcase_add_loop_test(tcase, exchanges, 0, (int)(MAM_WAYS * GEOMETRIES));
+	tcase_add_loop_test(tcase, climbs, 0, (int)(MAM_WAYS * GEOMETRIES));
+	tcase_add_loop_test(tcase, in_lockstep, 0, MAM_WAYS);
+	tcase_add_loop_test(tcase, no_memory, 0, MAM_WAYS * 4);
+	tcase_add_loop_test(tcase, no_time, 0, MAM_WAYS);
+	tcase_add_test(tcase, loses);
+	tcase_add_test(tcase, keeps_order);
+	tcase_add_loop_test(tcase, units, 0, MAM_WAYS);
+	tcase_add_test(tcase, overlaps);
+	return ckit_run(tcase, "coalesce/mpi");
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mpi_cuda.cu - the kernels of `mam bench mpi` over CUDA's own malloc, as published.
+ */
+#include "bench/mpi/mpi_kernels.h"
+
+#define BASE ((void)job, mam_base_cuda())
+
+MPI_KERNELS(base, MAM_WAY_BASE, BASE)
+MPI_KERNELS(xmalloc, MAM_WAY_XMALLOC, BASE)
+MPI_KERNELS(dynamic, MAM_WAY_SEGMENTS, BASE)
+MPI_KERNELS(hw, MAM_WAY_WARP_HEADERS, BASE)
+MPI_KERNELS(nw, MAM_WAY_WARP, BASE)
+MPI_KERNELS(hb, MAM_WAY_BLOCK_HEADERS, BASE)
+MPI_KERNELS(nb, MAM_WAY_BLOCK, BASE)

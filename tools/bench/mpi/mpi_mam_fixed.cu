@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mpi_mam_fixed.cu - the kernels of `mam bench mpi` over mam's heap of objects: those of a whole warp,
+ * or block, with one size.
+ */
+#include "bench/mpi/mpi_kernels.h"
+
+MPI_KERNELS(hw, MAM_WAY_WARP_HEADERS, mpi_base_heap(job))
+MPI_KERNELS(nw, MAM_WAY_WARP, mpi_base_heap(job))
+MPI_KERNELS(hb, MAM_WAY_BLOCK_HEADERS, mpi_base_heap(job))
+MPI_KERNELS(nb, MAM_WAY_BLOCK, mpi_base_heap(job))
