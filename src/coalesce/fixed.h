@@ -5,21 +5,21 @@
  *
  * 1. One of them asks the base for a block that holds a part for each; its first 4 bytes count the
  *    parts. The others are told where it is: by a shuffle, or by a word of shared memory.
- * 2. Part i of it is the i-th thread's, or the i-th of the lanes that came. With headers: in front
- *    of each part are 8 bytes that say how far it is to the block, and parts are at multiples of
- *    16, (bytes + 8) rounded up apart. Without: part i is at 16 + i * bytes of the block, so that
- *    its address is a multiple of whatever divides both 16 and `bytes`; and a map says from each
- *    part's address where its block is.
+ * 2. Part i of it is the i-th thread's, or the i-th of the warp's lanes that came. With headers: in
+ *    front of each part are 8 bytes that say how far it is to the block, and parts are at multiples
+ *    of 16, (bytes + 8) rounded up apart. Without: part i is at 16 + i * bytes of the block, so
+ *    that its address is a multiple of whatever divides both 16 and `bytes`; and a map says from
+ *    each part's address where its block is.
  * 3. A free finds the block: it reads the header, and wipes it; or it takes the part out of the
  *    map. Of lanes that free parts of one block together, one takes all of theirs off the count.
  *    Who brings it to 0 gives the block back to the base.
  *
  * Source: Blach, Erhart, Memedi, Schäfer, "Coalescing Memory Allocations for GPU MPI", 3.1. There a
- * header is a pointer, and each part takes itself off the count. Of a map that is full
- * they say nothing.
+ * header is a pointer, and each part takes itself off the count. Of a map that is full they say
+ * nothing.
  *
- * Bound: a base's call a block; two barriers, three with a map, or two shuffles and a barrier of
- * the warp. A free is a load or a look at the map, and an addition for each block that the lanes
+ * Bound: a base's call a block; two barriers, three with a map, or a match, a shuffle and a barrier
+ * of the warp. A free is a load or a look at the map, and an addition for each block that the lanes
  * free of. Nobody waits but for the threads that come together, and for what the base waits for.
  *
  * What holds:
@@ -132,20 +132,24 @@ MAM_KFN bool mam_fixed_less(struct mam_kbase base, uint64_t block, uint32_t part
 
 /* ---- a warp ---------------------------------------------------------------------------------- */
 
-/* All lanes of the warp that have not ended call together; those that come share a block. */
+/*
+ * All lanes of the warp that have not ended call together; those that come and want the same share
+ * a block.
+ */
 MAM_KFN void *mam_fixed_alloc_warp(struct mam_kbase base, struct mam_kmap *map, size_t bytes)
 {
-	uint32_t mask = mam_warp_active(), leader = mam_lanes_leader(mask);
-	uint64_t each = mam_warp_shuffle64(mask, bytes, leader), block = 0, part;
+	uint32_t here = mam_warp_active(), mask = mam_warp_match64(here, bytes);
+	uint32_t leader = mam_lanes_leader(mask);
+	uint64_t block = 0, part;
 	bool entered;
 
 	if (mam_lane() == leader)
-		block = mam_fixed_ask(base, map, mam_popc32(mask), each);
+		block = mam_fixed_ask(base, map, mam_popc32(mask), bytes);
 	block = mam_warp_shuffle64(mask, block, leader);
 	mam_warp_sync(mask);
 	if (!block)
 		return NULL;
-	part = mam_fixed_part(map, block, mam_lanes_rank(mask), each);
+	part = mam_fixed_part(map, block, mam_lanes_rank(mask), bytes);
 	entered = mam_fixed_enter(map, block, part);
 	if (map && mam_warp_ballot(mask, entered) != mask) {
 		if (entered)

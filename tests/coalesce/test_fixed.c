@@ -1,106 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_fixed.c - one block for a thread block's or a warp's parts, with headers and with a map:
- * where parts lie, whoever comes, in every order of frees, by anybody; and all or nothing when the
- * base or the map has no room.
+ * where parts lie, whichever lanes come, and frees in every order, by anybody, at any time.
  */
-#include "coalesce/kit.h"
-#include "coalesce/fixed.h"
-
-/* A way is two bits. */
-#define BY_BLOCK 1u
-#define WITH_MAP 2u
-#define WAYS 4
-
-struct plan {
-	uint32_t way;
-	uint32_t bytes;
-	uint32_t rounds;
-	uint32_t mask;    /* lanes that come */
-	bool ended;       /* those that do not have ended, else they come later */
-	uint32_t order;   /* in which parts are freed */
-	uint32_t entries; /* of the map */
-	uint32_t before;  /* entries that are taken from the start */
-	uint32_t wanted;  /* parts that come to be had in all; 0: not asked */
-	struct mam_kmap *map;
-};
-
-static struct mam_kmap *map_of(const struct plan *plan)
-{
-	return plan->way & WITH_MAP ? plan->map : NULL;
-}
-
-static void *fixed_alloc(struct ckit *kit, size_t bytes)
-{
-	const struct plan *plan = kit->plan;
-
-	return plan->way & BY_BLOCK ? mam_fixed_alloc_block(ckit_base(kit), map_of(plan), bytes)
-				    : mam_fixed_alloc_warp(ckit_base(kit), map_of(plan), bytes);
-}
-
-static bool fixed_free(struct ckit *kit, void *part)
-{
-	return mam_fixed_free(ckit_base(kit), map_of(kit->plan), part);
-}
-
-/* The caller has it, or it was left to the caller. */
-static void give(struct ckit *kit, void *part)
-{
-	ckit_disown(kit, part);
-	MAM_KASSERT(fixed_free(kit, part));
-}
-
-static void begin(struct ckit *kit)
-{
-	const struct plan *plan = kit->plan;
-	uint32_t i;
-
-	memset(plan->map, 0, mam_map_bytes(plan->entries));
-	mam_map_format(plan->map, plan->entries);
-	for (i = 0; i < plan->before; i++)
-		(void)mam_map_insert(plan->map, 0x1000 + i * 256, 1);
-}
-
-static const char *check(void *argument)
-{
-	const struct ckit *kit = argument;
-	const struct plan *plan = kit->plan;
-
-	if (mam_map_count(plan->map) != plan->before)
-		return "something is left in the map";
-	return ckit_check_empty(argument);
-}
-
-static const char *check_served(void *argument)
-{
-	const struct ckit *kit = argument;
-
-	return kit->failed ? "somebody got nothing" : check(argument);
-}
-
-static struct ckit *create(struct plan *plan, size_t arena)
-{
-	struct ckit *kit = ckit_create(arena, plan);
-
-	if (!plan->entries)
-		plan->entries = 512;
-	plan->map = aligned_alloc(128, (mam_map_bytes(plan->entries) + 127) / 128 * 128);
-	ck_assert_ptr_nonnull(plan->map);
-	kit->begin = begin;
-	kit->steps_max = 4000000;
-	return kit;
-}
-
-static void destroy(struct ckit *kit, struct plan *plan)
-{
-	free(plan->map);
-	ckit_destroy(kit);
-}
-
-static uint32_t seeds(uint32_t plain)
-{
-	return CKIT_RACE ? (plain + 3) / 4 : plain;
-}
+#include "coalesce/fixed_kit.h"
 
 /* ---- where parts lie ------------------------------------------------------------------------- */
 
@@ -152,7 +55,7 @@ static MAM_KERNEL(go)
 				check_layout(kit, from, plan->bytes);
 			mam_syncthreads();
 		}
-		give(kit, ckit_take(kit, from + (mam_thread() * 37 + 5 + round) % n));
+		fixed_give(kit, ckit_take(kit, from + (mam_thread() * 37 + 5 + round) % n));
 	}
 }
 
@@ -162,15 +65,204 @@ static const uint32_t sizes[] = { 1, 3, 8, 9, 24, 100 };
 START_TEST(each_size)
 {
 	struct plan plan = { .way = (uint32_t)_i % WAYS, .rounds = 3 };
-	struct ckit *kit = create(&plan, 1 << 16);
+	struct ckit *kit = fixed_create(&plan, 1 << 16);
 	uint32_t i = (uint32_t)_i / WAYS, k;
 
 	for (k = 0; k < 6; k++) {
 		plan.bytes = sizes[k];
-		ckit_explore(kit, "each size", go, 2, threads[i], seeds(threads[i] > 4 ? 4 : 40),
-			     check_served);
+		ckit_explore(kit, "each size", go, 2, threads[i],
+			     fixed_seeds(threads[i] > 4 ? 4 : 40), fixed_check);
 	}
-	destroy(kit, &plan);
+	fixed_destroy(kit, &plan);
+}
+END_TEST
+
+/* ---- whichever lanes come -------------------------------------------------------------------- */
+
+/*
+ * Lanes of the plan's mask come at once; the others before that have ended, or come after them,
+ * each time a group of its own.
+ */
+static MAM_KERNEL(some)
+{
+	struct ckit *kit = argument;
+	const struct plan *plan = kit->plan;
+	uint32_t round;
+	void *part;
+
+	if (!(plan->mask >> mam_lane() & 1)) {
+		if (plan->order)
+			return;
+		part = fixed_alloc(kit, 8);
+		MAM_KASSERT(part);
+		ckit_own(kit, part, 8);
+		fixed_give(kit, part);
+		return;
+	}
+	for (round = 0; round < 2; round++) {
+		part = fixed_alloc(kit, plan->bytes);
+		MAM_KASSERT(part);
+		ckit_own(kit, part, plan->bytes);
+		fixed_give(kit, part);
+	}
+}
+
+START_TEST(subsets)
+{
+	struct plan plan = { .way = _i % 2 ? WITH_MAP : 0, .bytes = 20, .order = (uint32_t)_i / 2 };
+	struct ckit *kit = fixed_create(&plan, 1 << 14);
+
+	for (plan.mask = 1; plan.mask < 32; plan.mask++)
+		ckit_explore(kit, "some lanes of five", some, 1, 5, fixed_seeds(20), fixed_check);
+	for (plan.mask = 0x80000000; plan.mask; plan.mask = plan.mask == 0x80000000   ? 0xffff0000
+							    : plan.mask == 0xffff0000 ? 0x55555555
+							    : plan.mask == 0x55555555 ? 0x7fffffff
+										      : 0)
+		ckit_explore(kit, "some lanes", some, 2, 32, fixed_seeds(8), fixed_check);
+	fixed_destroy(kit, &plan);
+}
+END_TEST
+
+/* ---- in every order -------------------------------------------------------------------------- */
+
+#define PARTS 4u
+
+static MAM_KERNEL(have)
+{
+	struct ckit *kit = argument;
+	const struct plan *plan = kit->plan;
+	void *part = fixed_alloc(kit, plan->bytes);
+
+	MAM_KASSERT(part);
+	ckit_own(kit, part, plan->bytes);
+	ckit_keep(kit, fixed_self(), part);
+}
+
+/* The `n`-th of the orders of four says who is `i`-th. */
+static uint32_t nth(uint32_t order, uint32_t i)
+{
+	uint32_t left[PARTS] = { 0, 1, 2, 3 }, k, n, got = 0;
+
+	for (k = 0; k <= i; k++) {
+		n = order % (PARTS - k);
+		order /= PARTS - k;
+		got = left[n];
+		for (; n + 1 < PARTS - k; n++)
+			left[n] = left[n + 1];
+	}
+	return got;
+}
+
+/* One lane frees them all, one after another. */
+static MAM_KERNEL(give_in_order)
+{
+	struct ckit *kit = argument;
+	const struct plan *plan = kit->plan;
+	uint32_t i;
+
+	for (i = 0; i < PARTS; i++) {
+		MAM_KASSERT(kit->frees < kit->allocs);
+		fixed_give(kit, ckit_take(kit, nth(plan->order, i)));
+	}
+}
+
+/* Each lane of any block frees one. */
+static MAM_KERNEL(give_apart)
+{
+	struct ckit *kit = argument;
+	const struct plan *plan = kit->plan;
+
+	fixed_give(kit, ckit_take(kit, nth(plan->order, fixed_self())));
+}
+
+static bool build_one(struct simt_world *world, void *argument)
+{
+	return simt_world_launch(world, 0, have, 1, PARTS, argument) &&
+	       simt_world_launch(world, 0, give_in_order, 1, 1, argument);
+}
+
+static bool build_apart(struct simt_world *world, void *argument)
+{
+	return simt_world_launch(world, 0, have, 1, PARTS, argument) &&
+	       simt_world_launch(world, 0, give_apart, PARTS, 1, argument);
+}
+
+static bool build_together(struct simt_world *world, void *argument)
+{
+	return simt_world_launch(world, 0, have, 2, PARTS / 2, argument) &&
+	       simt_world_launch(world, 0, give_apart, 1, PARTS, argument);
+}
+
+START_TEST(orders)
+{
+	struct plan plan = { .way = (uint32_t)_i % WAYS, .bytes = 12 };
+	struct ckit *kit = fixed_create(&plan, 1 << 12);
+
+	for (plan.order = 0; plan.order < 24; plan.order++) {
+		ckit_explore_world(kit, "one frees", build_one, 3, fixed_check);
+		ckit_explore_world(kit, "each frees", build_apart, fixed_seeds(16), fixed_check);
+		ckit_explore_world(kit, "a warp frees", build_together, fixed_seeds(16),
+				   fixed_check);
+	}
+	fixed_destroy(kit, &plan);
+}
+END_TEST
+
+/* ---- by anybody, at any time ----------------------------------------------------------------- */
+
+#define KEPT 60u
+
+/*
+ * Each leaves what it got where anybody may take it, and frees what lay there: of other warps,
+ * blocks, and rounds, while the next ones are had.
+ */
+static MAM_KERNEL(exchange)
+{
+	struct ckit *kit = argument;
+	const struct plan *plan = kit->plan;
+	uint32_t round, bytes;
+	void *part, *other;
+
+	for (round = 0; round < plan->rounds; round++) {
+		bytes = plan->bytes + round * 11;
+		part = fixed_alloc(kit, bytes);
+		MAM_KASSERT(part);
+		ckit_own(kit, part, bytes);
+		other = (void *)(uintptr_t)mam_atomic_xchg64(&kit->kept[simt_random() % KEPT],
+							     (uintptr_t)part, MAM_ACQ_REL,
+							     MAM_AT_DEVICE);
+		if (other)
+			fixed_give(kit, other);
+	}
+}
+
+static MAM_KERNEL(sweep)
+{
+	struct ckit *kit = argument;
+	uint32_t i;
+	void *part;
+
+	for (i = fixed_self(); i < KEPT; i += mam_grid_blocks() * mam_block_threads()) {
+		part = ckit_take(kit, i);
+		if (part)
+			fixed_give(kit, part);
+	}
+}
+
+static bool build_exchange(struct simt_world *world, void *argument)
+{
+	return simt_world_launch(world, 0, exchange, 2, 12, argument) &&
+	       simt_world_launch(world, 0, exchange, 1, 36, argument) &&
+	       simt_world_launch(world, 0, sweep, 2, 5, argument);
+}
+
+START_TEST(exchanges)
+{
+	struct plan plan = { .way = (uint32_t)_i % WAYS, .bytes = 5, .rounds = 3 };
+	struct ckit *kit = fixed_create(&plan, 1 << 15);
+
+	ckit_explore_world(kit, "exchange", build_exchange, fixed_seeds(120), fixed_check);
+	fixed_destroy(kit, &plan);
 }
 END_TEST
 
@@ -179,5 +271,8 @@ int main(void)
 	TCase *tcase = tcase_create("fixed");
 
 	tcase_add_loop_test(tcase, each_size, 0, WAYS * 6);
+	tcase_add_loop_test(tcase, subsets, 0, 4);
+	tcase_add_loop_test(tcase, orders, 0, WAYS);
+	tcase_add_loop_test(tcase, exchanges, 0, WAYS);
 	return ckit_run(tcase, "coalesce/fixed");
 }

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_fixed_wrong.c - parts of one block when something is wrong: the base refuses, the map is
+ * full, sizes that are none, frees that are mistakes, and parts that nobody frees.
+ */
+#include "coalesce/fixed_kit.h"
+
+static const uint32_t threads[] = { 1, 5, 12, 40 };
+
+/* ---- all or nothing -------------------------------------------------------------------------- */
+
+/*
+ * Each has a part and frees it, or nobody of its block has one; of a warp, nobody who came with it,
+ * whom the test does not know.
+ */
+static MAM_KERNEL(all_or_nothing)
+{
+	struct ckit *kit = argument;
+	const struct plan *plan = kit->plan;
+	MAM_SHARED(uint32_t, served);
+	uint32_t round, n = mam_block_threads();
+	void *part;
+
+	for (round = 0; round < plan->rounds; round++) {
+		if (mam_thread() == 0)
+			mam_atomic_store32(served, 0, MAM_RELAXED, MAM_AT_BLOCK);
+		mam_syncthreads();
+		part = fixed_alloc(kit, plan->bytes);
+		if (part) {
+			ckit_own(kit, part, plan->bytes);
+			(void)mam_atomic_add32(served, 1, MAM_RELAXED, MAM_AT_BLOCK);
+		} else {
+			ckit_fail(kit);
+		}
+		mam_syncthreads();
+		n = mam_atomic_load32(served, MAM_RELAXED, MAM_AT_BLOCK);
+		MAM_KASSERT(!(plan->way & BY_BLOCK) || n == 0 || n == mam_block_threads());
+		mam_syncthreads();
+		if (part)
+			fixed_give(kit, part);
+	}
+}
+
+/* The base has none for some calls. */
+static const char *check_refused(void *argument)
+{
+	const struct ckit *kit = argument;
+
+	if (kit->refusals && !kit->failed)
+		return "the base refused, and nobody missed it";
+	if (!kit->refusals && kit->failed)
+		return "somebody got nothing, and the base has some";
+	return fixed_check(argument);
+}
+
+START_TEST(base_refuses)
+{
+	struct plan plan = { .way = (uint32_t)_i % WAYS, .bytes = 30, .rounds = 3 };
+	uint32_t n = threads[_i / WAYS], k;
+	struct ckit *kit = fixed_create(&plan, 1 << 15);
+	/* Room for one block, or hardly more. */
+	struct ckit *small = ckit_create(16 + n * 48, &plan);
+
+	for (k = 1; k < 6; k++) {
+		kit->refuse_after = k;
+		ckit_explore(kit, "refused from then on", all_or_nothing, 2, n, fixed_seeds(12),
+			     check_refused);
+		kit->refuse_after = 0;
+		kit->refuse_every = k;
+		ckit_explore(kit, "refused at times", all_or_nothing, 2, n, fixed_seeds(12),
+			     check_refused);
+		kit->refuse_every = 0;
+	}
+	small->begin = fixed_begin;
+	ckit_explore(small, "no room", all_or_nothing, 3, n, fixed_seeds(20), check_refused);
+	ckit_destroy(small);
+	fixed_destroy(kit, &plan);
+}
+END_TEST
+
+/* ---- the map is full ------------------------------------------------------------------------- */
+
+static uint32_t missed, got; /* parts, of all runs of a case */
+
+/* Of one thread block, where there is room for all or not. */
+static const char *check_fitted(void *argument)
+{
+	const struct ckit *kit = argument;
+	const struct plan *plan = kit->plan;
+
+	missed += kit->failed;
+	got += !kit->failed;
+	if (kit->refusals)
+		return "the base refused";
+	if (plan->way & BY_BLOCK && !kit->failed != (plan->before + plan->mask <= 16))
+		return kit->failed ? "there was room in the map" : "there was no room in the map";
+	return fixed_check(argument);
+}
+
+/* Sixteen places, of which none to all are taken. */
+START_TEST(map_is_full)
+{
+	struct plan plan = { .way = WITH_MAP | (_i % 2 ? BY_BLOCK : 0), .bytes = 24, .rounds = 2 };
+	uint32_t n = 10;
+	struct ckit *kit;
+
+	plan.entries = 8;
+	plan.mask = n;
+	kit = fixed_create(&plan, 1 << 14);
+	missed = got = 0;
+	for (plan.before = 0; plan.before <= 16; plan.before++)
+		ckit_explore(kit, "a full map", all_or_nothing, 1, n, fixed_seeds(30),
+			     check_fitted);
+	ck_assert(missed && got);
+	fixed_destroy(kit, &plan);
+}
+END_TEST
+
+static const char *check_few(void *argument)
+{
+	const struct ckit *kit = argument;
+
+	missed += kit->failed;
+	got += !kit->failed;
+	return fixed_check(argument);
+}
+
+/* Several want what is there for two, or for one and a half. */
+START_TEST(map_is_narrow)
+{
+	struct plan plan = { .way = WITH_MAP | (_i % 2 ? BY_BLOCK : 0), .bytes = 7, .rounds = 3 };
+	struct ckit *kit;
+
+	plan.entries = 8;
+	kit = fixed_create(&plan, 1 << 14);
+	missed = got = 0;
+	ckit_explore(kit, "two thirds of a map", all_or_nothing, 3, 8, fixed_seeds(80), check_few);
+	ckit_explore(kit, "half of a map", all_or_nothing, 2, 11, fixed_seeds(80), check_few);
+	ck_assert(missed);
+	fixed_destroy(kit, &plan);
+}
+END_TEST
+
+/* ---- sizes that are none --------------------------------------------------------------------- */
+
+static MAM_KERNEL(no_sizes)
+{
+	static const size_t sizes[] = { 0,
+					SIZE_MAX,
+					SIZE_MAX - 8,
+					SIZE_MAX - 24,
+					SIZE_MAX / 12,
+					SIZE_MAX / 12 + 1,
+					SIZE_MAX / 6 - 15,
+					(size_t)1 << 63,
+					(size_t)1 << 62,
+					((size_t)1 << 60) + 1,
+					(size_t)1 << 40,
+					((size_t)1 << 40) / 12 - 1 };
+	struct ckit *kit = argument;
+	uint32_t i;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		MAM_KASSERT(!fixed_alloc(kit, sizes[i]));
+	/* The first one's counts. */
+	if (((const struct plan *)kit->plan)->way & BY_BLOCK) {
+		void *part = fixed_alloc(kit, mam_thread() ? SIZE_MAX : 9);
+
+		MAM_KASSERT(part);
+		ckit_own(kit, part, 9);
+		fixed_give(kit, part);
+		MAM_KASSERT(!fixed_alloc(kit, mam_thread() ? 9 : SIZE_MAX));
+	}
+}
+
+static const char *check_not_asked(void *argument)
+{
+	const struct ckit *kit = argument;
+
+	/* But for the last two, which are sizes, if of no base's. */
+	return kit->refusals > 2 * 12 ? "the base was asked for what is no size"
+				      : fixed_check(argument);
+}
+
+START_TEST(sizes)
+{
+	struct plan plan = { .way = (uint32_t)_i };
+	struct ckit *kit = fixed_create(&plan, 1 << 12);
+
+	kit->most_bytes = 1 << 11;
+	ckit_explore(kit, "sizes that are none", no_sizes, 1, 12, fixed_seeds(12), check_not_asked);
+	fixed_destroy(kit, &plan);
+}
+END_TEST
+
+/* ---- mistakes -------------------------------------------------------------------------------- */
+
+/*
+ * Thread 0 tries what is wrong, between its free and those of the others, who keep the block alive.
+ */
+static MAM_KERNEL(mistakes)
+{
+	struct ckit *kit = argument;
+	const struct plan *plan = kit->plan;
+	unsigned char *part = fixed_alloc(kit, 48);
+	uint64_t number = 0;
+	uint32_t i;
+
+	MAM_KASSERT(part);
+	for (i = 0; i < 48; i++)
+		part[i] = (unsigned char)(i + mam_thread());
+	MAM_KASSERT(fixed_free(kit, NULL));
+	mam_syncthreads();
+	if (mam_thread() == 0) {
+		for (i = 1; i < 48; i++)
+			MAM_KASSERT(!fixed_free(kit, part + i));
+		MAM_KASSERT(!fixed_free(kit, part - 16));
+		MAM_KASSERT(plan->way & WITH_MAP || !fixed_free(kit, (unsigned char *)&number + 8));
+		MAM_KASSERT(fixed_free(kit, part));
+		MAM_KASSERT(!fixed_free(kit, part));
+		MAM_KASSERT(!fixed_free(kit, part));
+		MAM_KASSERT(kit->frees == 0);
+	}
+	mam_syncthreads();
+	for (i = mam_thread() ? 0 : 48; i < 48; i++)
+		MAM_KASSERT(part[i] == (unsigned char)(i + mam_thread()));
+	if (mam_thread()) {
+		MAM_KASSERT(fixed_free(kit, part));
+		/* With a map, whatever became of the block. */
+		MAM_KASSERT(!(plan->way & WITH_MAP) || !fixed_free(kit, part));
+	}
+}
+
+START_TEST(wrong_frees)
+{
+	struct plan plan = { .way = (uint32_t)_i | BY_BLOCK };
+	struct ckit *kit = fixed_create(&plan, 1 << 12);
+
+	ckit_explore(kit, "mistakes", mistakes, 1, 6, fixed_seeds(40), fixed_check);
+	fixed_destroy(kit, &plan);
+}
+END_TEST
+
+/* All lanes of all warps free each part at once: with a map, one of them does. */
+static MAM_KERNEL(at_once)
+{
+	struct ckit *kit = argument;
+	void *part = fixed_alloc(kit, 16);
+	uint32_t i;
+
+	MAM_KASSERT(part);
+	ckit_keep(kit, mam_thread(), part);
+	mam_syncthreads();
+	for (i = 0; i < mam_block_threads(); i++) {
+		part = (void *)(uintptr_t)mam_atomic_load64(
+			&kit->kept[(i + mam_thread() % 2) % mam_block_threads()], MAM_ACQUIRE,
+			MAM_AT_DEVICE);
+		if (fixed_free(kit, part))
+			(void)mam_atomic_add64(
+				&kit->kept[100 + (i + mam_thread() % 2) % mam_block_threads()], 1,
+				MAM_RELAXED, MAM_AT_DEVICE);
+	}
+}
+
+static const char *check_once(void *argument)
+{
+	const struct ckit *kit = argument;
+	uint32_t i;
+
+	for (i = 0; i < 6; i++)
+		if (kit->kept[100 + i] != 1)
+			return "a part was freed twice, or never";
+	return fixed_check(argument);
+}
+
+START_TEST(double_frees)
+{
+	struct plan plan = { .way = WITH_MAP | BY_BLOCK };
+	struct ckit *kit = fixed_create(&plan, 1 << 12);
+
+	ckit_explore(kit, "all free all", at_once, 1, 6, fixed_seeds(200), check_once);
+	fixed_destroy(kit, &plan);
+}
+END_TEST
+
+/* ---- what nobody freed ----------------------------------------------------------------------- */
+
+static MAM_KERNEL(leave)
+{
+	struct ckit *kit = argument;
+	void *part = fixed_alloc(kit, 20);
+
+	MAM_KASSERT(part);
+	if (mam_thread() % 3 == 0)
+		MAM_KASSERT(fixed_free(kit, part));
+}
+
+static MAM_KERNEL(clean)
+{
+	struct ckit *kit = argument;
+	uint32_t found = mam_fixed_clean(ckit_base(kit), map_of(kit->plan));
+
+	(void)mam_atomic_add64(&kit->kept[0], found, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+static bool build_leave(struct simt_world *world, void *argument)
+{
+	return simt_world_launch(world, 0, leave, 2, 40, argument) &&
+	       simt_world_launch(world, 0, clean, 2, 35, argument);
+}
+
+static const char *check_cleaned(void *argument)
+{
+	const struct ckit *kit = argument;
+
+	return kit->kept[0] == 2 * 26 ? fixed_check(argument) : "others were found than were left";
+}
+
+START_TEST(cleans)
+{
+	struct plan plan = { .way = WITH_MAP | (_i ? BY_BLOCK : 0) };
+	struct ckit *kit = fixed_create(&plan, 1 << 13);
+
+	ckit_explore_world(kit, "what is left", build_leave, fixed_seeds(24), check_cleaned);
+	fixed_destroy(kit, &plan);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("fixed_wrong");
+
+	tcase_add_loop_test(tcase, base_refuses, 0, WAYS * 4);
+	tcase_add_loop_test(tcase, map_is_full, 0, 2);
+	tcase_add_loop_test(tcase, map_is_narrow, 0, 2);
+	tcase_add_loop_test(tcase, sizes, 0, WAYS);
+	tcase_add_loop_test(tcase, wrong_frees, 0, 3);
+	tcase_add_test(tcase, double_frees);
+	tcase_add_loop_test(tcase, cleans, 0, 2);
+	return ckit_run(tcase, "coalesce/fixed_wrong");
+}
