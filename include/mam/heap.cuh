@@ -39,7 +39,7 @@
  *	NULL given back                         true, nothing done, not counted
  *	given back: free already                false
  *	given back: not the first byte of an    false
- *	object or a page
+ *	object, a part of one, or a page
  *	given back: another heap's, the         false
  *	host's, or no address at all
  *	a call of pages on a heap of objects    NULL, false
@@ -89,6 +89,7 @@
 #include "heap/head.h"
 #include "heap/pages.h"
 #include "heap/entry.h"
+#include "heap/gather.h"
 #include "heap/returns.h"
 #include "heap/together.h"
 
@@ -142,8 +143,9 @@ MAM_KFN void *mam_krealloc(struct mam_kheap *heap, void *object, size_t bytes)
 }
 
 /*
- * mam_kusable - bytes that the holder of `object` may use, no less than it asked for. 0, not
- * counted: NULL, or nobody has it, or it is not the first byte of an object of this heap.
+ * mam_kusable - bytes that the holder of `object` may use, no less than it asked for; of a part
+ * (mam_kmalloc_warp()) what it asked for. 0, not counted: NULL, or nobody has it, or it is not the
+ * first byte of an object of this heap, or of a part of one.
  */
 MAM_KFN size_t mam_kusable(struct mam_kheap *heap, const void *object)
 {
@@ -151,59 +153,124 @@ MAM_KFN size_t mam_kusable(struct mam_kheap *heap, const void *object)
 }
 
 /*
- * mam_kmalloc_warp - one object for the lanes of a warp that come together: all get its address, or
- * NULL. The lowest lane's `bytes` count; let them be the same.
+ * mam_kmalloc_warp - one object for the lanes of a warp that come together, of which each has a part
+ * of its own; so what neighbours do with it at the same time is of neighbouring memory, and it costs
+ * one request for all.
+ *
+ * Lane i's part lies right behind that of lane i - 1, and each lane has its own `bytes`; a lane with 0
+ * has none, and gets NULL. Nothing is rounded up: the first part begins at a multiple of 16, the others
+ * where the sizes before them lead, so of 4 bytes each at a multiple of 4, and a lane that needs more
+ * rounds its own size, and its neighbours theirs. In front of the parts the object has 16 bytes, and 4
+ * for each part if sizes differ (8 if all of them are 4 GiB and more; so does what has parts of 1 MiB
+ * and more each).
+ *
+ * NULL for all, counted once: no room for the whole, or a sum that is too large. Who could do with
+ * less may ask alone then.
+ *
+ * Parts are given back one by one by mam_kfree(), in any order, by any lane, block, stream or later
+ * kernel, or by the host, or all at once by mam_kfree_parts(). The object goes back to the heap with
+ * the last one; so as long as somebody has a part the memory of all is taken. A part that is given
+ * back twice is a mistake as with an object, as is what is not a part's first byte; but once the
+ * object is gone its parts' addresses are just addresses in the heap. A part's bytes
+ * are what mam_kusable() says; mam_krealloc() leaves it as it is or moves it to an object of its own.
+ * To the host, mam_heap_walk() and statistics, all is one object, which begins 16 bytes or more before
+ * the first part; mam_heap_free() of what the walk shows gives all of it back.
  *
  * Which lanes come together is the compiler's choice where code has branched: put __syncwarp() of
- * the lanes before it, or use mam_kmalloc_lanes(), where the program names them. What the lanes do
- * with the object they order among themselves, as with any memory.
+ * the lanes before it, or use mam_kmalloc_lanes(), where the program names them.
+ *
+ * With -DMAM_KDEBUG red zones are around the object, none between its parts: who writes past a part's
+ * end into the next one is not found, nor is who reads or writes one that was given back before the
+ * object is; who writes in front of the first part, into the header, is, or it is found that nothing
+ * which is given back is a part any more.
  */
 MAM_KFN void *mam_kmalloc_warp(struct mam_kheap *heap, size_t bytes)
+{
+	return mam_gather_lanes(heap, mam_warp_active(), bytes);
+}
+
+/*
+ * mam_kmalloc_lanes - the same for the lanes of `mask`, of which the caller is one: all of them come
+ * to the same call with the same mask, as with __shfl_sync().
+ */
+MAM_KFN void *mam_kmalloc_lanes(struct mam_kheap *heap, uint32_t mask, size_t bytes)
+{
+	return mam_gather_lanes(heap, mask, bytes);
+}
+
+/*
+ * mam_kmalloc_block - the same for all threads of the block, which all call, in the order of threads,
+ * x fastest. In front of more than 32 parts there are 4 bytes more for each 32 of them. Three barriers of
+ * the block, and 528 bytes of shared memory a kernel; what was written before the call, all see after
+ * it.
+ */
+MAM_KFN void *mam_kmalloc_block(struct mam_kheap *heap, size_t bytes)
+{
+	return mam_gather_block(heap, bytes);
+}
+
+/*
+ * mam_kfree_parts - `part`, and with it all parts of its object that nobody has given back yet, by one
+ * lane, once: all that have one must have done with it. True: the whole object is given back. NULL:
+ * true, nothing done. False, counted: a mistake; so is an object that has no parts.
+ */
+MAM_KFN bool mam_kfree_parts(struct mam_kheap *heap, void *part)
+{
+	return mam_entry_free_parts(heap, part);
+}
+
+/*
+ * mam_kmalloc_shared_warp - one object for the lanes of a warp that come together: all get its address,
+ * or NULL. The lanes share it; it lies in the heap, as any, and not in CUDA's shared memory. The lowest
+ * lane's `bytes` count; let them be the same. What the lanes do with the object they order among
+ * themselves, as with any memory.
+ */
+MAM_KFN void *mam_kmalloc_shared_warp(struct mam_kheap *heap, size_t bytes)
 {
 	return mam_together_alloc(heap, mam_warp_active(), bytes);
 }
 
 /*
- * mam_kfree_warp - lanes that come together give back an object they share, once. Each must have
+ * mam_kfree_shared_warp - lanes that come together give back an object they share, once. Each must have
  * done with it, and all that share it must come: those who come later give it back a second time.
  * Lanes with different objects may come together. Answers as mam_kfree(), the same to all who name
  * an object.
  */
-MAM_KFN bool mam_kfree_warp(struct mam_kheap *heap, void *object)
+MAM_KFN bool mam_kfree_shared_warp(struct mam_kheap *heap, void *object)
 {
 	return mam_together_free(heap, mam_warp_active(), object);
 }
 
 /*
- * mam_kmalloc_lanes, mam_kfree_lanes - the same for the lanes of `mask`, of which the caller is
- * one: all of them come to the same call with the same mask, as with __shfl_sync().
+ * mam_kmalloc_shared_lanes, mam_kfree_shared_lanes - the same for the lanes of `mask`, of which the
+ * caller is one, as with mam_kmalloc_lanes().
  */
-MAM_KFN void *mam_kmalloc_lanes(struct mam_kheap *heap, uint32_t mask, size_t bytes)
+MAM_KFN void *mam_kmalloc_shared_lanes(struct mam_kheap *heap, uint32_t mask, size_t bytes)
 {
 	return mam_together_alloc(heap, mask, bytes);
 }
 
-MAM_KFN bool mam_kfree_lanes(struct mam_kheap *heap, uint32_t mask, void *object)
+MAM_KFN bool mam_kfree_shared_lanes(struct mam_kheap *heap, uint32_t mask, void *object)
 {
 	return mam_together_free(heap, mask, object);
 }
 
 /*
- * mam_kmalloc_block - one object for all threads of the block, which all call: all get its address,
- * or NULL. The first thread's `bytes` count. Two barriers of the block, and 16 bytes of shared
- * memory a kernel; what was written before the call, all see after it.
+ * mam_kmalloc_shared_block - one object for all threads of the block, which all call: all get its
+ * address, or NULL; it lies in the heap, too. The first thread's `bytes` count. Two barriers of the
+ * block, and 16 bytes of shared memory a kernel; what was written before the call, all see after it.
  */
-MAM_KFN void *mam_kmalloc_block(struct mam_kheap *heap, size_t bytes)
+MAM_KFN void *mam_kmalloc_shared_block(struct mam_kheap *heap, size_t bytes)
 {
 	return mam_together_alloc_block(heap, bytes);
 }
 
 /*
- * mam_kfree_block - all threads of the block, which all call, give an object back, once: when the
- * last of them has come. The first thread's `object` counts. Two barriers. Answers as mam_kfree(),
+ * mam_kfree_shared_block - all threads of the block, which all call, give an object back, once: when
+ * the last of them has come. The first thread's `object` counts. Two barriers. Answers as mam_kfree(),
  * the same to all.
  */
-MAM_KFN bool mam_kfree_block(struct mam_kheap *heap, void *object)
+MAM_KFN bool mam_kfree_shared_block(struct mam_kheap *heap, void *object)
 {
 	return mam_together_free_block(heap, object);
 }

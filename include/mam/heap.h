@@ -243,7 +243,8 @@ MAM_API enum mam_status mam_heap_stats(struct mam_heap *heap, struct CUstream_st
 
 /*
  * mam_heap_walk - call `visit` for each live object of a heap of objects, until it returns false.
- * `bytes` are what may be used there. Their order is that of addresses. Of a heap that grows: first
+ * `bytes` are what may be used there; an object of which lanes have parts is one, with what it has in
+ * front of them. Their order is that of addresses. Of a heap that grows: first
  * what lies in its own ground, then what lies in each grant, one grant after the other, then those
  * that are blocks of the pool; each in the order of addresses.
  *
@@ -265,7 +266,8 @@ MAM_API enum mam_status mam_heap_walk(struct mam_heap *heap, struct CUstream_st 
  * mam_heap_free - the host gives back objects that kernels allocated.
  *
  * It waits for `stream`, as what was submitted there may use the objects, and leaves word to the
- * heap. They are free once a kernel has taken that in: requests do, before they look everywhere for
+ * heap. A part of an object is given back as in a kernel, and what mam_heap_walk() shows as a whole.
+ * They are free once a kernel has taken that in: requests do, before they look everywhere for
  * the last room, and mam_kdrain() does. It works while kernels of other streams use the heap. At
  * most MAM_HEAP_RETURNS objects can be on the way: where there is no room for all of them, the
  * first ones are taken, and the answer is WOULD_WAIT; a kernel that calls mam_kdrain() makes room.

@@ -74,7 +74,8 @@ struct mam_steps {
 #endif
 struct mam_returns {
 	uint64_t told;  /* count, ever; written by the host */
-	uint64_t pad0[MAM_PAGES_LINE / 8 - 1];
+	uint64_t epoch; /* what marks of collective.h are mixed with; 0: not drawn yet; atomic */
+	uint64_t pad0[MAM_PAGES_LINE / 8 - 2];
 	uint64_t taken; /* count, ever; atomic */
 	uint64_t pad1[MAM_PAGES_LINE / 8 - 1];
 	uint64_t address[MAM_RETURNS]; /* number i at i % MAM_RETURNS */

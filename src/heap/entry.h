@@ -10,6 +10,7 @@
 #include "heap/kdebug.h"
 #define mam_entry_alloc mam_kdebug_alloc
 #define mam_entry_free mam_kdebug_free
+#define mam_entry_free_parts mam_kdebug_free_parts
 #define mam_entry_calloc mam_kdebug_calloc
 #define mam_entry_realloc mam_kdebug_realloc
 #define mam_entry_usable mam_kdebug_usable
@@ -17,6 +18,7 @@
 #include "heap/resize.h"
 #define mam_entry_alloc mam_objects_alloc
 #define mam_entry_free mam_objects_free
+#define mam_entry_free_parts mam_objects_free_parts
 #define mam_entry_calloc mam_objects_calloc
 #define mam_entry_realloc mam_objects_realloc
 #define mam_entry_usable mam_objects_usable

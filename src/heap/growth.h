@@ -53,7 +53,7 @@ struct mam_large {
 	uint64_t state;   /* generation << 8 | enum mam_large_phase; atomic */
 	uint64_t address; /* of the object while it is LIVE, else 0; atomic */
 	uint64_t bytes;   /* that it has; atomic */
-	uint64_t pad;
+	uint64_t marked;  /* the state, if lanes have parts of it (collective.h); atomic */
 };
 
 /* Where a large object may be remembered: large.h. */

@@ -183,14 +183,72 @@ MAM_KFN void *mam_kdebug_calloc(struct mam_kheap *heap, size_t n, size_t bytes)
 	return mam_kdebug_get(heap, mam_resize_product(n, bytes), 0);
 }
 
+/*
+ * The part that begins at an address: of what the program has, which the guard says. `whole` of NULL: it
+ * is none.
+ */
+MAM_KSLOW struct mam_kpiece mam_kdebug_piece(struct mam_kheap *heap, const void *address)
+{
+	struct mam_kfound_object found = mam_kdebug_find(heap, address, MAM_KDEBUG_RUN);
+	struct mam_karound around;
+	struct mam_kpiece piece;
+	struct mam_guard guard;
+
+	if (!found.part && found.what != MAM_KDEBUG_LARGE) {
+		around = mam_place_holder(heap, address);
+		found.base = around.base;
+		found.gross = around.bytes;
+		found.what = around.bytes ? MAM_KDEBUG_LARGE : MAM_KDEBUG_NOWHERE;
+	}
+	if (found.what >= MAM_KDEBUG_TAKEN && found.gross > MAM_GUARD_FRONT &&
+	    mam_kdebug_read(found.salt, found.base, MAM_GUARD_LIVE, &guard))
+		return mam_collective_find(heap, found.base + mam_guard_front(&guard), guard.bytes,
+					   address);
+	piece.whole = NULL;
+	piece.bytes = 0;
+	piece.part = 0;
+	piece.parts = 0;
+	piece.live = false;
+	piece.inside = false;
+	return piece;
+}
+
+/*
+ * What goes back for a part: the object whose last it was; NULL: nothing more, and `done` is the answer.
+ * For what is no part: itself. `all`: all parts.
+ */
+MAM_KSLOW void *mam_kdebug_part(struct mam_kheap *heap, void *object, bool all, bool *done)
+{
+	enum mam_collective_answer answer;
+	struct mam_kpiece piece;
+
+	*done = false;
+	if (!mam_search_serves(heap))
+		return object;
+	piece = mam_kdebug_piece(heap, object);
+	if (!piece.whole)
+		return object;
+	answer = all ? mam_collective_drop_all(piece) : mam_collective_drop(piece);
+	if (answer == MAM_COLLECTIVE_LAST)
+		return piece.whole;
+	if (answer == MAM_COLLECTIVE_TWICE)
+		return mam_kdebug_refuse(heap, MAM_HEAP_DOUBLE_FREE, object, 0, NULL);
+	*done = true;
+	return NULL;
+}
+
 MAM_KFN bool mam_kdebug_free(struct mam_kheap *heap, void *object)
 {
 	void *base;
+	bool done;
 
 	if (!object)
 		return true;
 	if (!heap)
 		return false;
+	object = mam_kdebug_part(heap, object, false, &done);
+	if (!object)
+		return done;
 	base = mam_kdebug_back(heap, object);
 	return base && mam_objects_free(heap, base);
 }
@@ -199,11 +257,16 @@ MAM_KFN bool mam_kdebug_free(struct mam_kheap *heap, void *object)
 MAM_KSLOW bool mam_kdebug_free_lone(struct mam_kheap *heap, void *object)
 {
 	unsigned char *base = NULL;
+	bool done;
 
 	if (!object)
 		return true;
-	if (heap && mam_search_serves(heap))
-		base = (unsigned char *)mam_kdebug_back(heap, object);
+	if (!heap || !mam_search_serves(heap))
+		return false;
+	object = mam_kdebug_part(heap, object, false, &done);
+	if (!object)
+		return done;
+	base = (unsigned char *)mam_kdebug_back(heap, object);
 	return base && mam_objects_free_lone(heap, base);
 }
 
@@ -226,11 +289,43 @@ MAM_KSLOW bool mam_kdebug_live(struct mam_kheap *heap, const void *object, struc
 MAM_KFN size_t mam_kdebug_usable(struct mam_kheap *heap, const void *object)
 {
 	struct mam_kfound_object found;
+	struct mam_kpiece piece;
 	struct mam_guard guard;
 
-	if (!heap || !object || !mam_kdebug_live(heap, object, &guard, &found))
+	if (!heap || !object || !mam_search_serves(heap))
 		return 0;
-	return (size_t)guard.bytes;
+	if (mam_kdebug_live(heap, object, &guard, &found))
+		return (size_t)guard.bytes;
+	piece = mam_kdebug_piece(heap, object);
+	return piece.live ? (size_t)piece.bytes : 0;
+}
+
+/* All parts of the object that has this one. An object that has none is not given back by this. */
+MAM_KSLOW bool mam_kdebug_free_parts(struct mam_kheap *heap, void *part)
+{
+	void *object, *base;
+	bool done;
+
+	if (!part)
+		return true;
+	if (!heap)
+		return false;
+	object = mam_kdebug_part(heap, part, true, &done);
+	if (!object)
+		return done;
+	if (object == part) {
+		if (!mam_search_serves(heap))
+			mam_search_wrong(heap);
+		else
+			(void)mam_kdebug_refuse(heap,
+						mam_kdebug_usable(heap, part) ?
+							MAM_HEAP_INTERIOR_FREE :
+							MAM_HEAP_FOREIGN_FREE,
+						part, 0, NULL);
+		return false;
+	}
+	base = mam_kdebug_back(heap, object);
+	return base && mam_objects_free_lone(heap, base);
 }
 
 /* There is no room for another one: fewer bytes where it is. */
@@ -239,8 +334,9 @@ MAM_KSLOW void *mam_kdebug_shrink(struct mam_kheap *heap, void *object, size_t b
 	struct mam_kfound_object found;
 	struct mam_guard guard;
 
+	/* A part of an object has no zones of its own. */
 	if (!mam_kdebug_live(heap, object, &guard, &found))
-		return NULL;
+		return object;
 	mam_kdebug_zones(heap, found.base, &guard);
 	guard.bytes = bytes;
 	mam_kdebug_fill(found.base, mam_guard_front(&guard) + bytes,

@@ -29,7 +29,7 @@ MAM_KFN struct mam_kfound_object mam_kdebug_find_in(struct mam_kheap *heap,
 						    struct mam_kheap *part, const void *address)
 {
 	uint64_t offset = (uint64_t)((uintptr_t)address - (uintptr_t)part->ground);
-	struct mam_kplace place = mam_objects_place(part, address);
+	struct mam_kplace place = mam_place_of(part, address);
 	struct mam_kfound_object found;
 	uint32_t within, slot, unit, bytes;
 	uint64_t word;

@@ -17,6 +17,8 @@
  * 2. Change its state from LIVE to LEAVING by compare-and-swap: who wins is the one who frees.
  * 3. Post FREE, set the bit, and wait for nothing.
  *
+ * An address inside of one is looked for in all slots, but only for lanes that have parts of it.
+ *
  * Why a slot is of one at a time: its bit is cleared by an atomic that says who did it, and is set
  * again only by who cleared it, or by who took what he had given away: the object. Who stops in
  * between keeps the slot and nothing else. The state changes from LIVE once, as its generation never
@@ -370,6 +372,80 @@ MAM_KSLOW size_t mam_large_usable(const struct mam_kheap *heap, const void *obje
 		return 0;
 	return (size_t)mam_global_load64(&growth->large[placed.slot].bytes, MAM_RELAXED,
 					 MAM_AT_DEVICE);
+}
+
+/* The large object in which an address lies. */
+struct mam_klarge {
+	uint64_t address, bytes; /* bytes of 0: in none */
+	uint64_t state;
+	uint32_t slot;
+	bool marked;
+};
+
+/*
+ * mam_large_around - by a look at all slots in use, as many at a time. By any lane on its own. pre: the
+ * heap grows.
+ */
+MAM_KSLOW struct mam_klarge mam_large_around(const struct mam_kheap *heap, const void *inside)
+{
+	struct mam_growth *growth = mam_large_growth(heap);
+	const uint64_t at = (uint64_t)(uintptr_t)inside;
+	uint64_t used, address[MAM_LARGE_LOOKS / 2], bytes[MAM_LARGE_LOOKS / 2];
+	uint32_t word, first, i;
+	struct mam_klarge large;
+
+	large.bytes = 0;
+	large.marked = false;
+	MAM_ROLLED
+	for (word = 0; word < MAM_LARGE_WORDS; word++) {
+		used = ~mam_global_load64(&growth->large_free[word], MAM_RELAXED, MAM_AT_DEVICE);
+		MAM_ROLLED
+		for (first = 0; used >> first; first += MAM_LARGE_LOOKS / 2) {
+			for (i = 0; i < MAM_LARGE_LOOKS / 2; i++) {
+				large.slot = word * 64 + first + i;
+				address[i] = mam_global_load64(&growth->large[large.slot].address,
+							       MAM_RELAXED, MAM_AT_DEVICE);
+				bytes[i] = mam_global_load64(&growth->large[large.slot].bytes,
+							     MAM_RELAXED, MAM_AT_DEVICE);
+			}
+			large.slot = MAM_LARGE_NO_SLOT;
+			for (i = 0; i < MAM_LARGE_LOOKS / 2; i++) {
+				if (!address[i] || at - address[i] >= bytes[i])
+					continue;
+				large.slot = word * 64 + first + i;
+				large.address = address[i];
+				large.bytes = bytes[i];
+			}
+			if (large.slot != MAM_LARGE_NO_SLOT) {
+				large.state = mam_large_look(growth, large.slot, large.address);
+				large.marked =
+					large.state &&
+					mam_global_load64(&growth->large[large.slot].marked,
+							  MAM_RELAXED,
+							  MAM_AT_DEVICE) == large.state;
+				if (large.state)
+					return large;
+				large.bytes = 0;
+			}
+			if (first + MAM_LARGE_LOOKS / 2 >= 64)
+				break;
+		}
+	}
+	return large;
+}
+
+/*
+ * mam_large_mark - lanes have parts of the object in which the address lies (collective.h): memory of
+ * others is not looked at, as it may be going back to the host.
+ */
+MAM_KSLOW void mam_large_mark(const struct mam_kheap *heap, const void *inside)
+{
+	struct mam_growth *growth = mam_large_growth(heap);
+	struct mam_klarge large = mam_large_around(heap, inside);
+
+	if (large.bytes)
+		mam_atomic_store64(&growth->large[large.slot].marked, large.state, MAM_RELAXED,
+				   MAM_AT_DEVICE);
 }
 
 #endif

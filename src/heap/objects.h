@@ -13,7 +13,8 @@
  *
  * To give back: the owner of the unit says the class, arithmetic the slab and the slot. Lanes with
  * slots of one word, in line, give them back by one atomic of one of them; others by one each, all
- * in one round trip. The slot may be taken again at once.
+ * in one round trip. The slot may be taken again at once. What is no slot in use is a run, a large
+ * object, a part of an object that several lanes have (collective.h), or a mistake.
  *
  * Whoever gets an object sees what its last holder wrote before giving it back.
  *
@@ -28,15 +29,8 @@
 #ifndef MAM_HEAP_OBJECTS_H
 #define MAM_HEAP_OBJECTS_H
 
+#include "heap/collective.h"
 #include "heap/roam.h"
-
-/* Can it get more ground? */
-MAM_KFN bool mam_objects_grows(const struct mam_kheap *heap)
-{
-	struct mam_growth *growth = mam_parts_growth(heap);
-
-	return growth && mam_search_serves(heap) && mam_constant_pointer(&growth->mail);
-}
 
 /* NULL, and counted: there is no room, or `bytes` is 0 or more than the heap has. */
 MAM_KFN void *mam_objects_alloc(struct mam_kheap *heap, size_t bytes)
@@ -69,51 +63,11 @@ MAM_KFN void *mam_objects_alloc(struct mam_kheap *heap, size_t bytes)
 	if (mam_warp_ballot(mask, mine.slot >= MAM_NO_SLOT)) {
 		/* Lanes that name different heaps are groups of their own from here on. */
 		mask = mam_warp_match64(mask, (uint64_t)(uintptr_t)heap);
-		return mam_objects_grows(heap) ? mam_roam(heap, mask, bytes, mine)
+		return mam_place_grows(heap) ? mam_roam(heap, mask, bytes, mine)
 					       : mam_search(heap, mask, bytes, mine);
 	}
 	mam_warp_sync(mask);
 	return mam_traits_at(&head, traits, mine.word, mine.slot);
-}
-
-/* Where an address lies. */
-struct mam_kplace {
-	uint64_t traits; /* of the class of the slab */
-	uint32_t owner;  /* of its unit: the class; or else: not in a slab */
-	uint32_t unit;
-	uint32_t word;
-	uint32_t slot; /* or MAM_NO_SLOT: not the first byte of one; MAM_SLOT_OUT: not in the ground */
-};
-
-MAM_KFN struct mam_kplace mam_objects_place(const struct mam_kheap *heap, const void *object)
-{
-	uint64_t offset = (uint64_t)((uintptr_t)object - (uintptr_t)heap->ground);
-	struct mam_kplace place;
-	uint32_t within, bytes;
-
-	place.traits = 0;
-	place.owner = 0;
-	place.unit = 0;
-	place.word = 0;
-	place.slot = MAM_NO_SLOT;
-	if (offset >> MAM_BLOCK_SHIFT >= heap->blocks) {
-		place.slot = MAM_SLOT_OUT;
-		return place;
-	}
-	place.unit = (uint32_t)(offset >> MAM_UNIT_SHIFT);
-	place.owner = mam_owners_load(heap, place.unit);
-	if (place.owner > MAM_OWNER_MOVING && place.owner <= MAM_OWNER_MOVING + MAM_CLASSES)
-		place.owner -= MAM_OWNER_MOVING;
-	if (place.owner - 1 >= MAM_CLASSES)
-		return place;
-	place.traits = mam_traits_of(place.owner);
-	place.word = place.unit >> mam_traits_span_shift(place.traits);
-	within = (uint32_t)offset & ((1u << (mam_traits_span_shift(place.traits) + MAM_UNIT_SHIFT)) - 1);
-	bytes = mam_traits_bytes(place.traits);
-	place.slot = mam_traits_divide(place.traits, within >> MAM_GRAIN_SHIFT);
-	if (place.slot * bytes != within || place.slot >= mam_traits_slots(place.traits))
-		place.slot = MAM_NO_SLOT;
-	return place;
 }
 
 /* Something of this class, 0: a run, was given back: where it lies is not dry for that any more. */
@@ -126,35 +80,60 @@ MAM_KSLOW void mam_objects_wet(struct mam_kheap *root, const void *object, uint3
 }
 
 /*
- * What is not a slot in use: a run of units, a large object, or a mistake, which the root counts.
- * `heap` is the part where it lies, or the root.
+ * Gives back what begins at an address: a slot, a run of units, or a large object. MAM_OBJECT_TALLIES:
+ * that is done; else what mistake it is, and nothing has changed. No collectives.
  */
-MAM_KSLOW bool mam_objects_refuse(struct mam_kheap *root, const struct mam_kheap *heap,
-				  const void *object, struct mam_kplace place)
+MAM_KSLOW enum mam_object_tally mam_objects_give(struct mam_kheap *root, const void *object)
 {
-	uint64_t offset = (uint64_t)((uintptr_t)object - (uintptr_t)heap->ground);
-	enum mam_object_tally kind = MAM_OBJECT_FOREIGN;
+	struct mam_kheap *at = mam_parts_of(root, object);
+	struct mam_kplace place;
+	uint64_t slot;
 
-	if (!mam_search_serves(root)) {
-		mam_search_wrong(root);
-		return false;
+	if (!at)
+		return mam_place_grows(root) && mam_large_free(root, object) == MAM_LARGE_GIVEN
+			       ? MAM_OBJECT_TALLIES
+			       : MAM_OBJECT_FOREIGN;
+	place = mam_place_of(at, object);
+	if (place.owner - 1 < MAM_CLASSES) {
+		slot = (uint64_t)1 << place.slot % MAM_NO_SLOT;
+		if (place.slot == MAM_NO_SLOT)
+			return MAM_OBJECT_INTERIOR;
+		if (mam_slots_release(mam_traits_words(at, place.traits), place.word, slot) & slot)
+			return MAM_OBJECT_TWICE;
+		mam_objects_wet(root, object, place.owner);
+		return MAM_OBJECT_TALLIES;
 	}
-	if (mam_objects_grows(root) && heap == root &&
-	    offset >> MAM_BLOCK_SHIFT >= root->blocks &&
-	    mam_large_free(root, object) == MAM_LARGE_GIVEN)
-		return true;
-	if (place.owner - 1 < MAM_CLASSES)
-		kind = place.slot == MAM_NO_SLOT ? MAM_OBJECT_INTERIOR : MAM_OBJECT_TWICE;
-	else if (place.owner == MAM_OWNER_INSIDE ||
-		 (place.owner && offset & ((1u << MAM_UNIT_SHIFT) - 1)))
-		kind = MAM_OBJECT_INTERIOR;
-	else if (place.owner && mam_spans_give(heap, place.unit, place.owner)) {
-		mam_objects_wet(root, object, 0);
-		return true;
-	} else if (place.owner)
-		kind = MAM_OBJECT_TWICE;
-	mam_object_tally_add(root, kind, 1);
-	return false;
+	if (!place.owner)
+		return MAM_OBJECT_FOREIGN;
+	if (place.owner == MAM_OWNER_INSIDE ||
+	    ((uintptr_t)object - (uintptr_t)at->ground) & ((1u << MAM_UNIT_SHIFT) - 1))
+		return MAM_OBJECT_INTERIOR;
+	if (!mam_spans_give(at, place.unit, place.owner))
+		return MAM_OBJECT_TWICE;
+	mam_objects_wet(root, object, 0);
+	return MAM_OBJECT_TALLIES;
+}
+
+/* What is not a slot in use: `why`, but where it is a part, with which all is well. */
+MAM_KSLOW struct mam_kpiece mam_objects_look(struct mam_kheap *root, const void *object,
+					     enum mam_object_tally why)
+{
+	struct mam_kpiece piece = mam_collective_at(root, object);
+
+	if (!piece.live)
+		mam_object_tally_add(root, piece.whole ? MAM_OBJECT_TWICE : why, 1);
+	return piece;
+}
+
+/* A part was given back; so is the object, if it was the last. */
+MAM_KSLOW bool mam_objects_settle(struct mam_kheap *root, struct mam_collective *whole,
+				  enum mam_collective_answer answer)
+{
+	if (answer == MAM_COLLECTIVE_LAST)
+		(void)mam_objects_give(root, whole);
+	else if (answer == MAM_COLLECTIVE_TWICE)
+		mam_object_tally_add(root, MAM_OBJECT_TWICE, 1);
+	return answer != MAM_COLLECTIVE_TWICE;
 }
 
 /* Slots of the lanes of `mask`, which are those that are here. False: the caller's was free. */
@@ -188,9 +167,10 @@ MAM_KFN bool mam_objects_release(const struct mam_kheap *heap, uint32_t mask, st
 
 /*
  * What does not lie in the root's ground, of lanes that give something back together: the same there,
- * in a function of its own, as few programs need it.
+ * in a function of its own, as few programs need it. The slot that it lies in, as it is told to
+ * mam_objects_free_rest(), or MAM_SLOT_DONE.
  */
-MAM_KSLOW bool mam_objects_free_beyond(struct mam_kheap *root, void *object)
+MAM_KSLOW uint32_t mam_objects_free_beyond(struct mam_kheap *root, void *object)
 {
 	struct mam_growth *growth = mam_parts_growth(root);
 	uint32_t number = growth ? mam_parts_number(growth, object) : 0;
@@ -198,12 +178,64 @@ MAM_KSLOW bool mam_objects_free_beyond(struct mam_kheap *root, void *object)
 	struct mam_kplace place;
 
 	head = mam_head_read(at);
-	place = mam_objects_place(&head, object);
+	place = mam_place_of(&head, object);
 	if (place.slot < MAM_NO_SLOT && mam_objects_release(&head, mam_warp_active(), place)) {
 		mam_parts_unmark(growth, place.owner, number);
-		return true;
+		return MAM_SLOT_DONE;
 	}
-	return mam_objects_refuse(root, at, object, place);
+	return place.slot;
+}
+
+/*
+ * What is not a slot in use, of lanes that give something back together. Lanes with parts of one word,
+ * in line, clear their bits by one atomic of one of them; others by one each. `slot`: that was free
+ * already; MAM_NO_SLOT and more: it is none.
+ */
+MAM_KSLOW bool mam_objects_free_rest(struct mam_kheap *root, void *object, uint32_t slot)
+{
+	uint32_t mask, group, leader, rank, first, given, old = 0;
+	enum mam_object_tally why = MAM_OBJECT_TWICE;
+	struct mam_kpiece piece;
+	uint64_t where;
+
+	if (!mam_search_serves(root)) {
+		mam_search_wrong(root);
+		return false;
+	}
+	if (slot < MAM_NO_SLOT) {
+		mam_object_tally_add(root, why, 1);
+		return false;
+	}
+	why = mam_objects_give(root, object);
+	if (why == MAM_OBJECT_TALLIES)
+		return true;
+	piece = mam_objects_look(root, object, why);
+	if (!piece.live)
+		return false;
+	mask = mam_warp_active();
+	where = (uint64_t)(uintptr_t)mam_collective_word(piece);
+	group = mam_warp_match64(mask, where);
+	leader = mam_ffs32(group) - 1;
+	rank = mam_popc32(group & ((1u << mam_lane()) - 1));
+	piece.part %= MAM_COLLECTIVE_WORD;
+	first = mam_warp_shuffle32(mask, piece.part, leader);
+	given = (uint32_t)mam_bits_span(first, mam_popc32(group));
+	if (mam_warp_ballot(mask, piece.part != first + rank) & group) {
+		/* Not in line: each for itself. */
+		given = 1u << piece.part;
+		leader = mam_lane();
+	}
+	/* What all of them did comes before the leader's release. */
+	mam_warp_sync(mask);
+	if (mam_lane() == leader)
+		old = mam_collective_leave((uint32_t *)(uintptr_t)where, given);
+	old = mam_warp_shuffle32(mask, old, leader);
+	if (mam_lane() == leader && mam_collective_emptied(old, given) &&
+	    mam_collective_empty(piece, 1))
+		(void)mam_objects_settle(root, piece.whole, MAM_COLLECTIVE_LAST);
+	if (!(old >> piece.part & 1))
+		mam_object_tally_add(root, MAM_OBJECT_TWICE, 1);
+	return old >> piece.part & 1;
 }
 
 /*
@@ -222,61 +254,102 @@ MAM_KFN bool mam_objects_free(struct mam_kheap *heap, void *object)
 	head = mam_head_read(heap);
 	/* No branch of its own, as above: nothing is in a heap of no blocks. */
 	head.blocks = mam_search_serves(&head) ? head.blocks : 0;
-	place = mam_objects_place(&head, object);
+	place = mam_place_of(&head, object);
 	if (place.slot < MAM_NO_SLOT && mam_objects_release(&head, mam_warp_active(), place)) {
 		if (head.current)
 			mam_objects_wet(heap, object, place.owner);
 		return true;
 	}
-	if (place.slot == MAM_SLOT_OUT && mam_objects_grows(heap))
-		return mam_objects_free_beyond(heap, object);
-	return mam_objects_refuse(heap, heap, object, place);
+	if (place.slot == MAM_SLOT_OUT && mam_place_grows(heap))
+		place.slot = mam_objects_free_beyond(heap, object);
+	return place.slot == MAM_SLOT_DONE || mam_objects_free_rest(heap, object, place.slot);
 }
 
-/* The same by a lane that is alone, or may as well be: no collectives, and small where it is called. */
+/*
+ * The same by a lane that is alone, or may as well be: no collectives, and small where it is called. The
+ * host gives back whole objects, too, as it sees no parts (mam_heap_walk()).
+ */
 MAM_KSLOW bool mam_objects_free_lone(struct mam_kheap *heap, void *object)
 {
-	struct mam_kheap *at = heap ? mam_parts_of(heap, object) : NULL;
-	struct mam_kplace place;
-	uint64_t slot;
+	enum mam_object_tally why;
+	struct mam_kpiece piece;
 
 	if (!object)
 		return true;
-	at = at ? at : heap;
-	place = mam_objects_place(at, object);
-	slot = (uint64_t)1 << place.slot % MAM_NO_SLOT;
-	if (place.slot < MAM_NO_SLOT &&
-	    !(mam_slots_release(mam_traits_words(at, place.traits), place.word, slot) & slot)) {
-		mam_objects_wet(heap, object, place.owner);
-		return true;
+	if (!heap)
+		return false;
+	if (!mam_search_serves(heap)) {
+		mam_search_wrong(heap);
+		return false;
 	}
-	return mam_objects_refuse(heap, at, object, place);
+	mam_collective_forget(heap, object);
+	why = mam_objects_give(heap, object);
+	if (why == MAM_OBJECT_TALLIES)
+		return true;
+	if (why == MAM_OBJECT_TWICE) {
+		mam_object_tally_add(heap, why, 1);
+		return false;
+	}
+	piece = mam_objects_look(heap, object, why);
+	return piece.live && mam_objects_settle(heap, piece.whole, mam_collective_drop(piece));
 }
 
-/* Bytes that may be used at `object`; 0: nobody has it, or it is not the first byte of it. */
+/* Of an object all parts, by a lane that names one of them; answers as a free of that one. */
+MAM_KSLOW bool mam_objects_free_parts(struct mam_kheap *heap, void *part)
+{
+	struct mam_kpiece piece;
+
+	if (!part)
+		return true;
+	if (!heap)
+		return false;
+	if (!mam_search_serves(heap)) {
+		mam_search_wrong(heap);
+		return false;
+	}
+	piece = mam_collective_at(heap, part);
+	if (!piece.live) {
+		mam_object_tally_add(heap,
+				     piece.whole    ? MAM_OBJECT_TWICE
+				     : piece.inside ? MAM_OBJECT_INTERIOR
+						    : MAM_OBJECT_FOREIGN,
+				     1);
+		return false;
+	}
+	return mam_objects_settle(heap, piece.whole, mam_collective_drop_all(piece));
+}
+
+/*
+ * Bytes that may be used at `object`; 0: nobody has it, or it is not the first byte of an object or of
+ * a part.
+ */
 MAM_KFN size_t mam_objects_usable(struct mam_kheap *heap, const void *object)
 {
 	struct mam_kplace place;
 	struct mam_kheap *at;
 	uint64_t offset;
+	size_t bytes;
 
 	if (!object || !heap || !mam_search_serves(heap))
 		return 0;
 	at = mam_parts_of(heap, object);
-	if (!at)
-		return mam_objects_grows(heap) ? mam_large_usable(heap, object) : 0;
-	heap = at;
-	offset = (uint64_t)((uintptr_t)object - (uintptr_t)heap->ground);
-	place = mam_objects_place(heap, object);
-	if (place.owner - 1 < MAM_CLASSES) {
-		if (place.slot == MAM_NO_SLOT ||
-		    mam_slots_load(mam_traits_words(heap, place.traits), place.word) >> place.slot & 1)
+	if (!at) {
+		bytes = mam_place_grows(heap) ? mam_large_usable(heap, object) : 0;
+		return bytes ? bytes : mam_collective_usable(heap, object);
+	}
+	offset = (uint64_t)((uintptr_t)object - (uintptr_t)at->ground);
+	place = mam_place_of(at, object);
+	if (place.owner - 1 < MAM_CLASSES && place.slot != MAM_NO_SLOT) {
+		if (mam_slots_load(mam_traits_words(at, place.traits), place.word) >> place.slot & 1)
 			return 0;
 		return mam_traits_bytes(place.traits);
 	}
-	if (!place.owner || offset & ((1u << MAM_UNIT_SHIFT) - 1))
+	if (!place.owner)
 		return 0;
-	return (size_t)mam_spans_length(heap, place.unit, place.owner) << MAM_UNIT_SHIFT;
+	if (place.owner - 1 < MAM_CLASSES || place.owner == MAM_OWNER_INSIDE ||
+	    offset & ((1u << MAM_UNIT_SHIFT) - 1))
+		return mam_collective_usable(heap, object);
+	return (size_t)mam_spans_length(at, place.unit, place.owner) << MAM_UNIT_SHIFT;
 }
 
 #endif

@@ -22,6 +22,8 @@
  *   mam_thread() mam_block() mam_block_threads() mam_grid_blocks()   x only, all uint32_t
  *   mam_thread_y() _z() mam_block_y() _z()   0 in the simulator
  *   mam_block_leader()    true in one thread of the block, whatever its dimensions
+ *   mam_block_rank() mam_block_size()         the thread's number in the block, x fastest, as lanes of warps are
+ *                         numbered, and how many threads it has, of all dimensions
  *   mam_lane() mam_smid() mam_warpid()        the lane in its warp; the SM, and the warp's slot on it: hints
  *   mam_clock() mam_nanosleep(ns)
  *   mam_timer()           ns of a clock that all of the device has in common; in the simulator, steps

@@ -52,6 +52,8 @@
 #define mam_block_z() (blockIdx.z)
 #define mam_grid_blocks() (gridDim.x)
 #define mam_block_leader() ((threadIdx.x | threadIdx.y | threadIdx.z) == 0)
+#define mam_block_rank() (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z))
+#define mam_block_size() (blockDim.x * blockDim.y * blockDim.z)
 #define mam_syncthreads() __syncthreads()
 #define mam_nanosleep(ns) __nanosleep(ns)
 #define mam_clock() ((uint64_t)clock64())

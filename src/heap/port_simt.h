@@ -98,6 +98,8 @@ void simt_fail(const char *what, const char *site) __attribute__((noreturn));
 #define mam_block_z() 0u
 #define mam_grid_blocks() simt_grid_blocks()
 #define mam_block_leader() (simt_thread() == 0)
+#define mam_block_rank() simt_thread()
+#define mam_block_size() simt_block_threads()
 #define mam_lane() simt_lane()
 #define mam_smid() simt_smid()
 #define mam_warpid() simt_warpid()

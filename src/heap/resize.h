@@ -10,8 +10,8 @@
  *    old one is left as it was; where it is large enough that is the answer, so what shrinks never
  *    fails.
  *
- * Bytes are moved sixteen at a time: every object begins at a multiple of 16, and its usable bytes
- * are one. A lane moves them alone, as others have objects of their own.
+ * Bytes are moved sixteen at a time: every object begins at a multiple of 16. Parts of one need not
+ * (collective.h). A lane moves them alone, as others have objects of their own.
  *
  * Must hold: an object is copied before it is given back, and given back once.
  */
@@ -36,15 +36,21 @@ MAM_KSLOW void mam_resize_clear(void *object, size_t bytes)
 		piece[i] = zero;
 }
 
-/* The same of a copy. pre: the two do not overlap. */
+/*
+ * A copy. Of what begins inside of a piece each byte for itself, as parts of an object may
+ * (collective.h); so is what lies behind the last whole piece, where others may have theirs. pre: the
+ * two do not overlap.
+ */
 MAM_KSLOW void mam_resize_copy(void *to, const void *from, size_t bytes)
 {
 	struct mam_resize_piece *target = (struct mam_resize_piece *)to;
 	const struct mam_resize_piece *source = (const struct mam_resize_piece *)from;
-	size_t i;
+	size_t i, whole = (uintptr_t)from % sizeof(*source) ? 0 : bytes / sizeof(*source);
 
-	for (i = 0; i < (bytes + 15) / 16; i++)
+	for (i = 0; i < whole; i++)
 		target[i] = source[i];
+	for (i = whole * sizeof(*source); i < bytes; i++)
+		((unsigned char *)to)[i] = ((const unsigned char *)from)[i];
 }
 
 /* The product, or what no heap has. */

@@ -138,7 +138,7 @@ __global__ void share_block(struct mam_kheap *heap, struct table table)
 	unsigned int place = blockIdx.x * blockDim.x + threadIdx.x;
 
 	for (unsigned int round = 1; round < 4; round++) {
-		unsigned int *all = (unsigned int *)mam_kmalloc_block(heap, THREADS * 4 * round);
+		unsigned int *all = (unsigned int *)mam_kmalloc_shared_block(heap, THREADS * 4 * round);
 
 		if (all)
 			all[threadIdx.x] = place * round;
@@ -147,7 +147,7 @@ __global__ void share_block(struct mam_kheap *heap, struct table table)
 		if (all && all[THREADS - 1 - threadIdx.x] !=
 				   (place - threadIdx.x + THREADS - 1 - threadIdx.x) * round)
 			wrong(table, WRONG_BLOCK);
-		if (!mam_kfree_block(heap, all))
+		if (!mam_kfree_shared_block(heap, all))
 			wrong(table, WRONG_FREE);
 	}
 }
@@ -162,7 +162,7 @@ __global__ void share_lanes(struct mam_kheap *heap, struct table table)
 		next = (next + 1) % 32;
 	while (!(mask >> next & 1));
 	for (unsigned int round = 0; round < 4; round++) {
-		unsigned int *part = (unsigned int *)mam_kmalloc_lanes(heap, mask, 128 << round);
+		unsigned int *part = (unsigned int *)mam_kmalloc_shared_lanes(heap, mask, 128 << round);
 
 		stray(mix(place, round));
 		if (part)
@@ -170,7 +170,7 @@ __global__ void share_lanes(struct mam_kheap *heap, struct table table)
 		__syncwarp(mask);
 		if (part && part[next] != ((place - lane + next) ^ round))
 			wrong(table, WRONG_LANES);
-		if (!mam_kfree_lanes(heap, mask, part))
+		if (!mam_kfree_shared_lanes(heap, mask, part))
 			wrong(table, WRONG_FREE);
 	}
 }
@@ -184,7 +184,7 @@ __global__ void share_warp(struct mam_kheap *heap, struct table table)
 		unsigned int *part, group;
 
 		stray(mix(place, round));
-		part = (unsigned int *)mam_kmalloc_warp(heap, 128);
+		part = (unsigned int *)mam_kmalloc_shared_warp(heap, 128);
 		if (part)
 			part[lane] = place;
 		__syncwarp();
@@ -193,7 +193,7 @@ __global__ void share_warp(struct mam_kheap *heap, struct table table)
 			if (group >> other & 1 && part[other] != place - lane + other)
 				wrong(table, WRONG_LANES);
 		__syncwarp();
-		if (!mam_kfree_lanes(heap, 0xffffffffu, part))
+		if (!mam_kfree_shared_lanes(heap, 0xffffffffu, part))
 			wrong(table, WRONG_FREE);
 	}
 }

@@ -64,17 +64,17 @@ static MAM_KERNEL(shared)
 	uint32_t round, *all;
 
 	for (round = 0; round < 3; round++) {
-		all = mam_kmalloc_block(heap, mam_block_threads() * sizeof(*all));
+		all = mam_kmalloc_shared_block(heap, mam_block_threads() * sizeof(*all));
 		MAM_KASSERT(all);
 		all[mam_thread()] = round;
-		MAM_KASSERT(mam_kfree_block(heap, all));
-		all = mam_kmalloc_lanes(heap, ~0u, 32 * sizeof(*all));
+		MAM_KASSERT(mam_kfree_shared_block(heap, all));
+		all = mam_kmalloc_shared_lanes(heap, ~0u, 32 * sizeof(*all));
 		MAM_KASSERT(all);
 		all[mam_lane()] = round;
-		MAM_KASSERT(mam_kfree_lanes(heap, ~0u, all));
-		all = mam_kmalloc_warp(heap, sizeof(*all));
+		MAM_KASSERT(mam_kfree_shared_lanes(heap, ~0u, all));
+		all = mam_kmalloc_shared_warp(heap, sizeof(*all));
 		MAM_KASSERT(all);
-		MAM_KASSERT(mam_kfree_lanes(heap, ~0u, all));
+		MAM_KASSERT(mam_kfree_shared_lanes(heap, ~0u, all));
 	}
 }
 

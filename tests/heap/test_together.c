@@ -48,13 +48,13 @@ static MAM_KERNEL(lanes)
 		return;
 	leader = mam_ffs32(mask) - 1;
 	for (round = 0; round < 4; round++) {
-		object = mam_kmalloc_lanes(kit->heap, mask, plan->bytes);
+		object = mam_kmalloc_shared_lanes(kit->heap, mask, plan->bytes);
 		MAM_KASSERT((uintptr_t)object ==
 			    mam_warp_shuffle64(mask, (uintptr_t)object, leader));
 		if (!object) {
 			if (mam_lane() == leader)
 				okit_count_failure(kit, plan->bytes);
-			MAM_KASSERT(mam_kfree_lanes(kit->heap, mask, object));
+			MAM_KASSERT(mam_kfree_shared_lanes(kit->heap, mask, object));
 			continue;
 		}
 		if (mam_lane() == leader)
@@ -67,7 +67,7 @@ static MAM_KERNEL(lanes)
 			okit_forget(kit, (unsigned char *)object);
 		mam_warp_sync(mask);
 		write_own(object, mam_lane(), ~round);
-		MAM_KASSERT(mam_kfree_lanes(kit->heap, mask, object));
+		MAM_KASSERT(mam_kfree_shared_lanes(kit->heap, mask, object));
 	}
 }
 
@@ -81,7 +81,7 @@ static MAM_KERNEL(whoever)
 	uint32_t round;
 
 	for (round = 0; round < 3; round++) {
-		object = mam_kmalloc_warp(kit->heap, plan->bytes);
+		object = mam_kmalloc_shared_warp(kit->heap, plan->bytes);
 		MAM_KASSERT(object);
 		write_own(object, mam_lane(), round);
 		group = mam_warp_match64(mask, (uintptr_t)object);
@@ -92,13 +92,13 @@ static MAM_KERNEL(whoever)
 		mam_warp_sync(mask);
 		read_own(object, mam_lane(), round);
 		/* All lanes, each with the object of its group. */
-		MAM_KASSERT(mam_kfree_lanes(kit->heap, mask, object));
+		MAM_KASSERT(mam_kfree_shared_lanes(kit->heap, mask, object));
 		/* Each with one of its own: together or not, each is given back once. */
 		object = okit_alloc(kit, plan->bytes);
 		MAM_KASSERT(object);
 		okit_disown(kit, object);
-		MAM_KASSERT(mam_kfree_warp(kit->heap, object));
-		MAM_KASSERT(mam_kfree_warp(kit->heap, NULL));
+		MAM_KASSERT(mam_kfree_shared_warp(kit->heap, object));
+		MAM_KASSERT(mam_kfree_shared_warp(kit->heap, NULL));
 	}
 }
 
@@ -110,8 +110,8 @@ static MAM_KERNEL(blocks)
 	uint32_t round, *one, *two;
 
 	for (round = 0; round < 3; round++) {
-		one = mam_kmalloc_block(kit->heap, plan->bytes);
-		two = mam_kmalloc_block(kit->heap, plan->bytes);
+		one = mam_kmalloc_shared_block(kit->heap, plan->bytes);
+		two = mam_kmalloc_shared_block(kit->heap, plan->bytes);
 		if (one)
 			write_own(one, mam_thread(), round);
 		if (two)
@@ -142,8 +142,8 @@ static MAM_KERNEL(blocks)
 		mam_syncthreads();
 		if (one)
 			write_own(one, mam_thread(), round + 7);
-		MAM_KASSERT(mam_kfree_block(kit->heap, one));
-		MAM_KASSERT(mam_kfree_block(kit->heap, two));
+		MAM_KASSERT(mam_kfree_shared_block(kit->heap, one));
+		MAM_KASSERT(mam_kfree_shared_block(kit->heap, two));
 	}
 }
 
@@ -152,20 +152,20 @@ static MAM_KERNEL(twice)
 {
 	struct okit *kit = argument;
 	uint32_t mask = mam_lane() < 16 ? 0xffff : 0xffff0000, all, said;
-	void *object = mam_kmalloc_lanes(kit->heap, ~0u, 64);
+	void *object = mam_kmalloc_shared_lanes(kit->heap, ~0u, 64);
 
-	said = mam_kfree_lanes(kit->heap, mask, object);
+	said = mam_kfree_shared_lanes(kit->heap, mask, object);
 	all = mam_warp_ballot(~0u, said);
 	MAM_KASSERT(all == 0xffff || all == 0xffff0000);
-	MAM_KASSERT(!mam_kfree_block(kit->heap, object));
-	MAM_KASSERT(!mam_kfree_lanes(kit->heap, ~0u, (char *)object + 1));
+	MAM_KASSERT(!mam_kfree_shared_block(kit->heap, object));
+	MAM_KASSERT(!mam_kfree_shared_lanes(kit->heap, ~0u, (char *)object + 1));
 	/* Which bytes: those of the lowest lane, and of the first thread. */
-	object = mam_kmalloc_lanes(kit->heap, mask, 100 * (1 + mam_lane()));
+	object = mam_kmalloc_shared_lanes(kit->heap, mask, 100 * (1 + mam_lane()));
 	MAM_KASSERT(mam_kusable(kit->heap, object) == (mam_lane() < 16 ? 112 : 1728));
-	MAM_KASSERT(mam_kfree_lanes(kit->heap, mask, object));
-	object = mam_kmalloc_block(kit->heap, 100 * (1 + mam_thread()));
+	MAM_KASSERT(mam_kfree_shared_lanes(kit->heap, mask, object));
+	object = mam_kmalloc_shared_block(kit->heap, 100 * (1 + mam_thread()));
 	MAM_KASSERT(mam_kusable(kit->heap, object) == 112);
-	MAM_KASSERT(mam_kfree_block(kit->heap, object));
+	MAM_KASSERT(mam_kfree_shared_block(kit->heap, object));
 }
 
 static const struct plan plans[] = {

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * collective.h - an object of which several lanes have a part each, and how parts are given back.
+ *
+ *	object      the heap's
+ *	+ 0         a header, 16 bytes: a mark, what is live, and the shape
+ *	+ 16        of more than 32 parts: a word of 32 bits for each 32 of them
+ *	            of parts that differ in size: where each ends, 4 or 8 bytes a part
+ *	+ front     the parts, without gaps; the first at a multiple of 16
+ *
+ * A part does not begin where an object does: so it is an address inside of one to who gives it back,
+ * and what was a mistake there, and rare, is looked at here. What is no part costs nothing more.
+ *
+ * To give back a part:
+ * 1. In which object does the address lie? The books say (place.h).
+ * 2. Does that begin with the mark? It is mixed of the object's address, the heap's, and a number
+ *    that the heap drew at random when it first had such an object, and again after a reset: so
+ *    nothing is taken for one that is none.
+ * 3. Which part begins there? Of equal ones by a division, else by a search in the table.
+ * 4. Clear its bit, by one AND. It releases what was done with the part, and acquires what was done
+ *    with those given back before. It was clear: given back twice.
+ * 5. Who made a word 0 lowers the count of words that are not, of up to 32 parts there is but one.
+ *    Who came to 0 there is the last: the mark is wiped out, and the object goes back to the heap.
+ *
+ * All at once: the word of the part that is named goes to 0 by compare-and-swap, while the part is
+ * live, so of two who do so one is refused; then all other words.
+ *
+ * Source: the superblocks of XMalloc (Huang et al., CIT 2010), whose lanes' parts each have a header
+ * of their own; here one bit a part says the same, and no gap is between them.
+ *
+ * Bound: step 1 as place.h says, then one atomic, and one more for who empties a word.
+ *
+ * Must hold: a part's holder has it from who got the object, behind a barrier, so header and table
+ * are read as they were written. A bit that was cleared is never set.
+ */
+#ifndef MAM_HEAP_COLLECTIVE_H
+#define MAM_HEAP_COLLECTIVE_H
+
+#include "heap/place.h"
+
+#define MAM_COLLECTIVE_PARTS 1024u
+#define MAM_COLLECTIVE_WORD 32u /* parts */
+#define MAM_COLLECTIVE_GOLDEN 0x9e3779b97f4a7c15u
+
+/* How the shape says where parts end. */
+#define MAM_COLLECTIVE_EQUAL 0u /* all have as many bytes */
+#define MAM_COLLECTIVE_SHORT 1u /* a table of 4 bytes a part */
+#define MAM_COLLECTIVE_LONG 2u  /* of 8 */
+/* The most bytes that equal parts have; larger ones have a table. */
+#define MAM_COLLECTIVE_EACH 0xfffffu
+
+struct mam_collective {
+	uint64_t mark;  /* atomic */
+	uint32_t live;  /* bits of parts; of more than 32, count of words that are not 0; atomic */
+	uint32_t shape; /* parts less one; then 2 bits: how they end; then 20: bytes of each */
+};
+
+/* A part that an address names. */
+struct mam_kpiece {
+	struct mam_collective *whole; /* NULL: it is none */
+	uint64_t bytes;               /* of the part */
+	uint32_t part, parts;         /* its number, and how many there are */
+	bool live;                    /* as it seemed */
+	bool inside;                  /* if it is none: of an object, all the same */
+};
+
+/* ---- the shape ------------------------------------------------------------------------------ */
+
+/* `each`: bytes of every part, or 0: they differ. pre: 1 to MAM_COLLECTIVE_PARTS parts. */
+MAM_KFN uint32_t mam_collective_shape(uint32_t parts, uint64_t each, uint64_t total)
+{
+	if (each && each <= MAM_COLLECTIVE_EACH)
+		return (parts - 1) | MAM_COLLECTIVE_EQUAL << 10 | (uint32_t)each << 12;
+	return (parts - 1) | (total >> 32 ? MAM_COLLECTIVE_LONG : MAM_COLLECTIVE_SHORT) << 10;
+}
+
+MAM_KFN uint32_t mam_collective_parts(uint32_t shape)
+{
+	return (shape & 1023) + 1;
+}
+
+MAM_KFN uint32_t mam_collective_kind(uint32_t shape)
+{
+	return shape >> 10 & 3;
+}
+
+/* Words for so many parts; 0: the header's does. */
+MAM_KFN uint32_t mam_collective_words(uint32_t parts)
+{
+	return parts > MAM_COLLECTIVE_WORD ? (parts + MAM_COLLECTIVE_WORD - 1) / MAM_COLLECTIVE_WORD
+					   : 0;
+}
+
+/* Bytes from the object to its table. */
+MAM_KFN uint32_t mam_collective_table(uint32_t shape)
+{
+	uint32_t words = mam_collective_words(mam_collective_parts(shape));
+
+	return (uint32_t)sizeof(struct mam_collective) + (words * 4 + 15) / 16 * 16;
+}
+
+/* And to its parts. */
+MAM_KFN uint32_t mam_collective_front(uint32_t shape)
+{
+	uint32_t kind = mam_collective_kind(shape);
+	uint32_t entry = kind == MAM_COLLECTIVE_LONG ? 8 : kind == MAM_COLLECTIVE_SHORT ? 4 : 0;
+
+	return mam_collective_table(shape) + (mam_collective_parts(shape) * entry + 15) / 16 * 16;
+}
+
+/* The bits of the parts of word `i`. */
+MAM_KFN uint32_t mam_collective_bits(uint32_t parts, uint32_t i)
+{
+	uint32_t rest = parts - i * MAM_COLLECTIVE_WORD;
+
+	return rest >= MAM_COLLECTIVE_WORD ? ~0u : (1u << rest) - 1;
+}
+
+/* Where the bit of a part is. */
+MAM_KFN uint32_t *mam_collective_word(struct mam_kpiece piece)
+{
+	if (piece.parts <= MAM_COLLECTIVE_WORD)
+		return &piece.whole->live;
+	return (uint32_t *)(piece.whole + 1) + piece.part / MAM_COLLECTIVE_WORD;
+}
+
+/* ---- to make one ---------------------------------------------------------------------------- */
+
+MAM_KFN uint64_t mam_collective_mix(uint64_t x, uint64_t y)
+{
+	x = (x ^ y) * MAM_COLLECTIVE_GOLDEN;
+	return x ^ x >> 29;
+}
+
+/* What an object there begins with; `epoch` is the heap's number. */
+MAM_KFN uint64_t mam_collective_mark(const struct mam_kheap *root, uint64_t epoch,
+				     const void *whole)
+{
+	return mam_collective_mix(
+		       mam_collective_mix((uint64_t)(uintptr_t)whole, (uint64_t)(uintptr_t)root),
+		       epoch) |
+	       1;
+}
+
+/* The heap's number, drawn if it has none. */
+MAM_KFN uint64_t mam_collective_epoch(struct mam_kheap *root)
+{
+	uint64_t *where = &root->returns->epoch, drawn, seen;
+
+	seen = mam_atomic_load64(where, MAM_RELAXED, MAM_AT_DEVICE);
+	if (seen)
+		return seen;
+	drawn = mam_collective_mix(mam_timer(), mam_clock()) | 1;
+	seen = mam_atomic_cas64(where, 0, drawn, MAM_RELAXED, MAM_AT_DEVICE);
+	return seen ? seen : drawn;
+}
+
+/*
+ * The header of a fresh object, by one lane; what comes behind it the others write. They order all of
+ * it before the first part is given back.
+ */
+MAM_KSLOW void mam_collective_open(struct mam_kheap *root, void *object, uint32_t shape)
+{
+	struct mam_collective *whole = (struct mam_collective *)object;
+	uint32_t parts = mam_collective_parts(shape), words = mam_collective_words(parts);
+
+	whole->live = words ? words : mam_collective_bits(parts, 0);
+	whole->shape = shape;
+	mam_atomic_store64(&whole->mark,
+			   mam_collective_mark(root, mam_collective_epoch(root), whole),
+			   MAM_RELAXED, MAM_AT_DEVICE);
+	if (mam_place_grows(root) && !mam_parts_of(root, object))
+		mam_large_mark(root, object);
+}
+
+/* Part number `part` ends so many bytes behind where the first begins. By its lane. */
+MAM_KFN void mam_collective_note(void *object, uint32_t shape, uint32_t part, uint64_t end)
+{
+	unsigned char *table = (unsigned char *)object + mam_collective_table(shape);
+
+	if (mam_collective_kind(shape) == MAM_COLLECTIVE_SHORT)
+		((uint32_t *)table)[part] = (uint32_t)end;
+	else if (mam_collective_kind(shape) == MAM_COLLECTIVE_LONG)
+		((uint64_t *)table)[part] = end;
+}
+
+/* ---- to find one ---------------------------------------------------------------------------- */
+
+/* Where a part ends, as the table says. */
+MAM_KFN uint64_t mam_collective_end(const unsigned char *table, uint32_t kind, uint32_t part)
+{
+	if (kind == MAM_COLLECTIVE_LONG)
+		return mam_atomic_load64((uint64_t *)(uintptr_t)table + part, MAM_RELAXED,
+					 MAM_AT_DEVICE);
+	return mam_atomic_load32((uint32_t *)(uintptr_t)table + part, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+/* Steps 2 and 3: `whole` may be one, and is an object of so many bytes. */
+MAM_KFN struct mam_kpiece mam_collective_find(struct mam_kheap *root, void *object, uint64_t room,
+					      const void *address)
+{
+	struct mam_collective *whole = (struct mam_collective *)object;
+	uint64_t epoch = mam_atomic_load64(&root->returns->epoch, MAM_RELAXED, MAM_AT_DEVICE), at;
+	uint32_t shape, parts, kind, low, high, half;
+	const unsigned char *table;
+	struct mam_kpiece piece;
+	uint64_t begin;
+
+	piece.whole = NULL;
+	piece.bytes = 0;
+	piece.part = 0;
+	piece.parts = 0;
+	piece.live = false;
+	piece.inside = true;
+	if (!epoch || room <= sizeof(*whole) ||
+	    mam_atomic_load64(&whole->mark, MAM_RELAXED, MAM_AT_DEVICE) !=
+		    mam_collective_mark(root, epoch, whole))
+		return piece;
+	shape = mam_atomic_load32(&whole->shape, MAM_RELAXED, MAM_AT_DEVICE);
+	parts = mam_collective_parts(shape);
+	kind = mam_collective_kind(shape);
+	at = (uint64_t)((uintptr_t)address - (uintptr_t)whole) - mam_collective_front(shape);
+	/* In front of the parts is more than any object has. */
+	if (at >= room || mam_collective_front(shape) >= room)
+		return piece;
+	if (kind == MAM_COLLECTIVE_EQUAL) {
+		piece.bytes = shape >> 12;
+		if (!piece.bytes || at >= piece.bytes * parts || at % piece.bytes)
+			return piece;
+		piece.part = (uint32_t)(at / piece.bytes);
+	} else {
+		table = (const unsigned char *)whole + mam_collective_table(shape);
+		/* The first part that ends behind the address. */
+		low = 0;
+		high = parts;
+		MAM_ROLLED
+		while (low < high) {
+			half = (low + high) / 2;
+			if (mam_collective_end(table, kind, half) > at)
+				high = half;
+			else
+				low = half + 1;
+		}
+		if (low == parts)
+			return piece;
+		begin = low ? mam_collective_end(table, kind, low - 1) : 0;
+		if (begin != at)
+			return piece;
+		piece.part = low;
+		piece.bytes = mam_collective_end(table, kind, low) - begin;
+	}
+	piece.whole = whole;
+	piece.parts = parts;
+	piece.live = mam_atomic_load32(mam_collective_word(piece), MAM_RELAXED, MAM_AT_DEVICE) >>
+			     piece.part % MAM_COLLECTIVE_WORD &
+		     1;
+	return piece;
+}
+
+/* Steps 1 to 3, of a heap that is not debugged. */
+MAM_KSLOW struct mam_kpiece mam_collective_at(struct mam_kheap *root, const void *address)
+{
+	struct mam_karound around = mam_place_holder(root, address);
+	struct mam_kpiece piece;
+
+	if (around.bytes)
+		return mam_collective_find(root, around.base, around.bytes, address);
+	piece.whole = NULL;
+	piece.bytes = 0;
+	piece.part = 0;
+	piece.parts = 0;
+	piece.live = false;
+	piece.inside = false;
+	return piece;
+}
+
+/* Bytes of the part that begins there, if somebody has it; else 0. */
+MAM_KSLOW size_t mam_collective_usable(struct mam_kheap *root, const void *address)
+{
+	struct mam_kpiece piece = mam_collective_at(root, address);
+
+	return piece.live ? (size_t)piece.bytes : 0;
+}
+
+/* ---- to give one back ----------------------------------------------------------------------- */
+
+/* Nobody may take it for one any more. By who has it to itself. */
+MAM_KFN void mam_collective_close(struct mam_collective *whole)
+{
+	mam_atomic_store64(&whole->mark, 0, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+/* The object at `object`, if it is one, goes back as a whole. */
+MAM_KSLOW void mam_collective_forget(struct mam_kheap *root, void *object)
+{
+	struct mam_karound around;
+	uint64_t epoch = mam_atomic_load64(&root->returns->epoch, MAM_RELAXED, MAM_AT_DEVICE);
+
+	if (!epoch)
+		return;
+	around = mam_place_holder(root, object);
+	if (around.bytes && around.base == (unsigned char *)object &&
+	    mam_atomic_load64((uint64_t *)object, MAM_RELAXED, MAM_AT_DEVICE) ==
+		    mam_collective_mark(root, epoch, object))
+		mam_collective_close((struct mam_collective *)object);
+}
+
+/* Step 5, by who has just emptied `words` words: is it the last? Then it is closed. */
+MAM_KFN bool mam_collective_empty(struct mam_kpiece piece, uint32_t words)
+{
+	if (piece.parts > MAM_COLLECTIVE_WORD &&
+	    mam_atomic_add32(&piece.whole->live, 0 - words, MAM_ACQ_REL, MAM_AT_DEVICE) != words)
+		return false;
+	mam_collective_close(piece.whole);
+	return true;
+}
+
+/* Step 4, of the parts of one word whose bits are set in `given`; gives the word as it was. */
+MAM_KFN uint32_t mam_collective_leave(uint32_t *word, uint32_t given)
+{
+	return mam_atomic_and32(word, ~given, MAM_ACQ_REL, MAM_AT_DEVICE);
+}
+
+/* Did that empty the word? */
+MAM_KFN bool mam_collective_emptied(uint32_t old, uint32_t given)
+{
+	return (old & given) && !(old & ~given);
+}
+
+/* What a free of parts came to. */
+enum mam_collective_answer {
+	MAM_COLLECTIVE_TWICE, /* nothing has changed */
+	MAM_COLLECTIVE_GIVEN,
+	MAM_COLLECTIVE_LAST, /* and the object is the caller's to give back */
+};
+
+/* Steps 4 and 5 by a lane for itself. */
+MAM_KFN enum mam_collective_answer mam_collective_drop(struct mam_kpiece piece)
+{
+	uint32_t given = 1u << piece.part % MAM_COLLECTIVE_WORD, old;
+
+	if (!piece.live)
+		return MAM_COLLECTIVE_TWICE;
+	old = mam_collective_leave(mam_collective_word(piece), given);
+	if (!(old & given))
+		return MAM_COLLECTIVE_TWICE;
+	return mam_collective_emptied(old, given) && mam_collective_empty(piece, 1)
+		       ? MAM_COLLECTIVE_LAST
+		       : MAM_COLLECTIVE_GIVEN;
+}
+
+/* The same for all parts, once for who names one that is live. */
+MAM_KFN enum mam_collective_answer mam_collective_drop_all(struct mam_kpiece piece)
+{
+	uint32_t given = 1u << piece.part % MAM_COLLECTIVE_WORD, emptied = 1, i, seen, old;
+	uint32_t *own;
+
+	if (!piece.live)
+		return MAM_COLLECTIVE_TWICE;
+	own = mam_collective_word(piece);
+	seen = mam_atomic_load32(own, MAM_RELAXED, MAM_AT_DEVICE);
+	MAM_ROLLED
+	for (;;) {
+		if (!(seen & given))
+			return MAM_COLLECTIVE_TWICE;
+		old = mam_atomic_cas32(own, seen, 0, MAM_ACQ_REL, MAM_AT_DEVICE);
+		if (old == seen)
+			break;
+		seen = old;
+	}
+	MAM_ROLLED
+	for (i = 0; i < mam_collective_words(piece.parts); i++) {
+		old = mam_atomic_xchg32((uint32_t *)(piece.whole + 1) + i, 0, MAM_ACQ_REL,
+					MAM_AT_DEVICE);
+		emptied += old != 0;
+	}
+	return mam_collective_empty(piece, emptied) ? MAM_COLLECTIVE_LAST : MAM_COLLECTIVE_GIVEN;
+}
+
+#endif
