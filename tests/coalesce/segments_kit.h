@@ -14,24 +14,32 @@ struct segs {
 	uint32_t lanes;
 	uint32_t mask; /* of these lanes, those that call */
 	size_t bytes[32];
-	size_t want; /* that the base is asked for if they come together */
+	size_t want; /* of the base in all, if they come together */
 	/* The test's own. */
-	size_t asked;      /* of the base, the last time, for a block that may be shared */
+	size_t asked;      /* of the base in all */
 	uint32_t together; /* runs in which those who can share a block did */
+	uint32_t refused;  /* runs in which the base refused */
 };
 
 CKIT_UNSEEN void segs_note(struct ckit *kit, size_t bytes)
 {
 	struct segs *segs = kit->own;
 
-	if (bytes <= MAM_SEGMENTS_MOST)
-		segs->asked = bytes;
+	segs->asked += bytes;
 }
 
 static inline void *segs_base_alloc(void *heap, size_t bytes)
 {
 	segs_note(heap, bytes);
 	return ckit_base_alloc(heap, bytes);
+}
+
+/* For `begin` of a kit. */
+static inline void segs_begin(struct ckit *kit)
+{
+	struct segs *segs = kit->own;
+
+	segs->asked = 0;
 }
 
 static inline struct mam_kbase segs_base(struct ckit *kit)
@@ -66,20 +74,24 @@ static inline size_t segs_first_place(size_t before, size_t end, size_t bytes)
 	}
 }
 
-/* What the base is to be asked for if all come together that can share a block. */
+/* What the base is to be asked for, in all, if all come together that can share a block. */
 static inline size_t segs_total(const struct segs *segs)
 {
-	size_t before = 0, end = 0, bytes;
+	size_t before = 0, end = 0, alone = 0, bytes;
 	uint32_t i;
 
 	for (i = 0; i < segs->lanes; i++) {
 		bytes = segs->mask >> i & 1 ? segs->bytes[i] : 0;
-		if (!bytes || bytes > MAM_SEGMENTS_MOST)
+		if (!bytes)
 			continue;
+		if (bytes > MAM_SEGMENTS_MOST) {
+			alone += segs_first_place(0, 0, bytes) + bytes;
+			continue;
+		}
 		before = segs_first_place(before, end, bytes);
 		end = before + bytes;
 	}
-	return end;
+	return end + alone;
 }
 
 /* How many blocks are needed then. */
@@ -138,6 +150,41 @@ static inline void segs_give(struct ckit *kit, void *part)
 		return;
 	segs_disown(kit, part);
 	MAM_KASSERT(mam_segments_free(segs_base(kit), part));
+}
+
+/* ---- lanes of one warp, each of which gets one ------------------------------------------------ */
+
+/* Lanes that call get what they want, and give back what another one got. */
+__attribute__((unused)) static MAM_KERNEL(segs_subset)
+{
+	struct ckit *kit = argument;
+	const struct segs *segs = kit->own;
+	uint32_t me = mam_thread(), other = (me + 3) % segs->lanes;
+	void *part = NULL;
+
+	if (segs->mask >> me & 1) {
+		part = segs_get(kit, segs->bytes[me]);
+		if (!part && segs->bytes[me])
+			ckit_fail(kit);
+		MAM_KASSERT(segs->bytes[me] || !part);
+	}
+	ckit_keep(kit, me, part);
+	mam_syncthreads();
+	segs_give(kit, ckit_take(kit, other));
+}
+
+/* If all who can share a block did, the base was asked for what it takes. */
+static inline const char *segs_check_subset(void *argument)
+{
+	const struct ckit *kit = argument;
+	struct segs *segs = kit->own;
+
+	if (kit->allocs == segs_blocks(segs)) {
+		segs->together++;
+		if (segs->asked != segs->want)
+			return "the base was asked for something else";
+	}
+	return ckit_check_served(argument);
 }
 
 #endif

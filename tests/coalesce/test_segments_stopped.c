@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_segments_stopped.c - a lane that stops for ever in the middle of a free: all others give back
+ * theirs and get new ones, whatever it was about to do. Its block may stay; once it goes on, that
+ * comes back, too.
+ */
+#include <string.h>
+
+#include "heap/stop.h"
+
+#include "coalesce/segments_kit.h"
+
+#define LANES 6u
+#define ROUNDS 3u
+
+struct stopped {
+	struct segs segs;
+	uint32_t who;   /* stops */
+	uint32_t after; /* before this atomic of its free, from 1 on */
+	uint32_t count; /* runs in which it did */
+};
+
+static void stopped_begin(struct ckit *kit)
+{
+	(void)kit;
+	stop_begin(LANES - 1);
+}
+
+/* Each gives back what another one got, one of them never comes to an end of it. */
+static MAM_KERNEL(stops)
+{
+	struct ckit *kit = argument;
+	const struct stopped *plan = kit->own;
+	uint32_t me = mam_thread(), i;
+	void *part = segs_get(kit, 1 + 5 * me);
+
+	ckit_keep(kit, me, part);
+	mam_syncthreads();
+	part = ckit_take(kit, (me + 1) % LANES);
+	segs_disown(kit, part);
+	if (me == plan->who)
+		stop_after(plan->after);
+	MAM_KASSERT(mam_segments_free(segs_base(kit), part));
+	if (me == plan->who)
+		return;
+	for (i = 0; i < ROUNDS; i++) {
+		part = segs_get(kit, 4 * me + 2);
+		MAM_KASSERT(part);
+		segs_give(kit, part);
+	}
+	stop_leave();
+}
+
+static const char *check_stops(void *argument)
+{
+	struct ckit *kit = argument;
+	struct stopped *plan = kit->own;
+
+	plan->count += stop.stopped;
+	return ckit_check_served(argument);
+}
+
+START_TEST(others_go_on)
+{
+	struct stopped plan = { .who = (uint32_t)_i };
+	struct ckit *kit = ckit_create(1 << 12, NULL);
+
+	kit->own = &plan;
+	kit->begin = stopped_begin;
+	kit->steps_max = 200000;
+	for (plan.after = 1; plan.after < 8; plan.after++)
+		ckit_explore(kit, "stops in a free", stops, 1, LANES, CKIT_RACE ? 60 : 200,
+			     check_stops);
+	ck_assert_uint_gt(plan.count, 7 * 10);
+	ckit_destroy(kit);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("stopped");
+
+	tcase_add_loop_test(tcase, others_go_on, 0, LANES);
+	return ckit_run(tcase, "coalesce/segments stopped");
+}
