@@ -60,16 +60,17 @@ struct ckit {
 
 CKIT_UNSEEN void *ckit_carve(struct ckit *kit, size_t bytes)
 {
-	uint32_t want = (uint32_t)((bytes + MAM_BASE_ALIGN - 1) / MAM_BASE_ALIGN), at, run = 0;
-	uint32_t call = kit->allocs + kit->refusals + 1, i;
+	uint32_t want, at, run = 0, call = kit->allocs + kit->refusals + 1, i;
 
 	MAM_KASSERT(bytes);
 	if ((kit->refuse_after && call >= kit->refuse_after) ||
 	    (kit->refuse_every && call % kit->refuse_every == 0) ||
-	    (kit->most_bytes && bytes > kit->most_bytes)) {
+	    (kit->most_bytes && bytes > kit->most_bytes) ||
+	    bytes > (size_t)kit->grains * MAM_BASE_ALIGN) {
 		kit->refusals++;
 		return NULL;
 	}
+	want = (uint32_t)((bytes + MAM_BASE_ALIGN - 1) / MAM_BASE_ALIGN);
 	for (at = 0; at < kit->grains && run < want; at++)
 		run = kit->block[at] ? 0 : run + 1;
 	if (run < want) {
