@@ -143,10 +143,11 @@ MAM_KFN struct mam_fifo *mam_buffers_at(struct mam_buffers *buffers, uint32_t in
 MAM_KFN uint32_t mam_buffers_choose(uint32_t count)
 {
 	uint32_t mixed =
-		mam_thread() * 0x9e3779b1u + mam_block() * 0x85ebca6bu + (uint32_t)mam_clock();
+		mam_thread() * 0x9e3779b1u + mam_block() * 0x27d4eb2fu + (uint32_t)mam_clock();
 
-	mixed ^= mixed >> 15;
-	return mixed * 0xc2b2ae35u >> 27 & (count - 1);
+	mixed = (mixed ^ mixed >> 16) * 0x85ebca6bu;
+	mixed = (mixed ^ mixed >> 13) * 0xc2b2ae35u;
+	return mixed >> 27 & (count - 1);
 }
 
 MAM_KFN void *mam_buffers_block(struct mam_buffers *buffers, uint32_t payload)
@@ -233,7 +234,7 @@ MAM_KFN uint32_t mam_buffers_empty(struct mam_buffers *buffers, struct mam_kbase
 	if (mam_fifo_is_empty(mam_buffers_at(buffers, index)))
 		return 0;
 	(void)mam_atomic_add32(&buffers->moving, 1, MAM_RELAXED, MAM_AT_DEVICE);
-	/* Who sees a FIFO that was emptied behind this, sees this as well. */
+	/* Who sees a FIFO that was emptied behind this, sees this as well: mam_buffers_settle(). */
 	mam_fence(MAM_RELEASE, MAM_AT_DEVICE);
 	MAM_ROLLED
 	while ((block = mam_buffers_lift(buffers, index, &tries)) != NULL)
@@ -247,6 +248,8 @@ MAM_KSLOW void mam_buffers_settle(struct mam_buffers *buffers)
 {
 	uint32_t looks;
 
+	/* Behind what was seen of FIFOs. */
+	mam_fence(MAM_ACQUIRE, MAM_AT_DEVICE);
 	MAM_ROLLED
 	for (looks = MAM_BUFFERS_PATIENCE; looks; looks--) {
 		if (!mam_atomic_load32(&buffers->moving, MAM_ACQUIRE, MAM_AT_DEVICE))

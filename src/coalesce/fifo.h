@@ -61,12 +61,16 @@
  * tail from message t on has all that the putters of t and of the messages before wrote and had
  * seen: also that of h, when a third lane moved h into the array. So a take acquires by its read
  * of the tail, and uses nothing that is above the tail it read. The array and the CAS of the head
- * need no order, as nothing but words that are read at once depend on them. The first read of each
- * call acquires, so that the second is not made before it.
+ * need no order, as nothing but words that are read at once depend on them.
  *
- * Lock-free: a try is lost only because another lane's was won, and a try is at most four accesses
- * (take) or five (put). One lane may lose any number of tries: mam_fifo_try_put() and _try_take()
- * let the caller do something else then.
+ * A put's read of the tail acquires too, so that the head is not read before it. A take's reads of
+ * both are on their way at the same time. Where the head comes later all the same, an "empty" says
+ * only that all that was in when the call began was taken by others, and a tail that is too far
+ * below the head that the take is late.
+ *
+ * Lock-free: a try is lost only because another lane's was won. It is at most four accesses (take)
+ * or five (put), three or four of them one after the other. One lane may lose any number of tries:
+ * mam_fifo_try_put() and _try_take() let the caller do something else then.
  */
 #ifndef MAM_COALESCE_FIFO_H
 #define MAM_COALESCE_FIFO_H
@@ -126,12 +130,13 @@ MAM_KFN enum mam_fifo_answer mam_fifo_try_put(struct mam_fifo *fifo, uint32_t pa
 	uint32_t shift = mam_constant32(&fifo->shift), head, number;
 	uint64_t tail = mam_atomic_load64(&fifo->tail, MAM_ACQUIRE, MAM_AT_DEVICE), old, *place;
 
-	head = mam_atomic_load32(&fifo->head, MAM_RELAXED, MAM_AT_DEVICE);
 	number = (uint32_t)(tail >> 32);
+	place = mam_fifo_place(fifo, shift, number);
+	head = mam_atomic_load32(&fifo->head, MAM_RELAXED, MAM_AT_DEVICE);
+	/* On its way at the same time. */
+	old = mam_atomic_load64(place, MAM_RELAXED, MAM_AT_DEVICE);
 	if (number - head + 1 == 1u << shift)
 		return MAM_FIFO_NOT;
-	place = mam_fifo_place(fifo, shift, number);
-	old = mam_atomic_load64(place, MAM_RELAXED, MAM_AT_DEVICE);
 	if ((uint32_t)(old >> 32) + (1u << shift) == number)
 		(void)mam_atomic_cas64(place, old, tail, MAM_RELAXED, MAM_AT_DEVICE);
 	return mam_atomic_cas64(&fifo->tail, tail, (uint64_t)(number + 1) << 32 | payload,
@@ -144,7 +149,7 @@ MAM_KFN enum mam_fifo_answer mam_fifo_try_put(struct mam_fifo *fifo, uint32_t pa
 MAM_KFN enum mam_fifo_answer mam_fifo_try_take(struct mam_fifo *fifo, uint32_t *payload)
 {
 	uint32_t shift = mam_constant32(&fifo->shift);
-	uint32_t head = mam_atomic_load32(&fifo->head, MAM_ACQUIRE, MAM_AT_DEVICE), held;
+	uint32_t head = mam_atomic_load32(&fifo->head, MAM_RELAXED, MAM_AT_DEVICE), held;
 	uint64_t message = mam_atomic_load64(&fifo->tail, MAM_ACQUIRE, MAM_AT_DEVICE);
 
 	held = (uint32_t)(message >> 32) - head + 1;
@@ -162,10 +167,10 @@ MAM_KFN enum mam_fifo_answer mam_fifo_try_take(struct mam_fifo *fifo, uint32_t *
 	return MAM_FIFO_DONE;
 }
 
-/* At some time since the call began. */
+/* Was it, at some time since the call began? */
 MAM_KFN bool mam_fifo_is_empty(struct mam_fifo *fifo)
 {
-	uint32_t head = mam_atomic_load32(&fifo->head, MAM_ACQUIRE, MAM_AT_DEVICE);
+	uint32_t head = mam_atomic_load32(&fifo->head, MAM_RELAXED, MAM_AT_DEVICE);
 	uint64_t tail = mam_atomic_load64(&fifo->tail, MAM_ACQUIRE, MAM_AT_DEVICE);
 
 	return (uint32_t)(tail >> 32) + 1 == head;

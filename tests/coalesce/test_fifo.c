@@ -111,7 +111,7 @@ START_TEST(alone)
 					  (held < 1u << shift ? MAM_FIFO_DONE : MAM_FIFO_NOT));
 				in += held < 1u << shift;
 				ck_assert_uint_eq(watch.lane[0].atomics,
-						  held < 1u << shift ? 5 : 2);
+						  held < 1u << shift ? 5 : 3);
 			} else {
 				got = payload;
 				ck_assert(watch_try_take(own->fifo, &got) ==

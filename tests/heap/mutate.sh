@@ -7,7 +7,8 @@
 # Usage: tests/heap/mutate.sh [-1l] [-s SET] [NAME]...    a NAME may have * in it; all mutants if there is none
 #   -1      only the first round
 #   -l      only list the mutants, and see whether the table still applies
-#   -s SET  pages (that is so without it): mutants.tab; objects, large, growth: mutants-SET.tab
+#   -s SET  pages (that is so without it): mutants.tab; objects, large, growth: mutants-SET.tab; coalesce: that of
+#           tests/coalesce, whose headers are those of src/coalesce
 #
 # 1. mutate.awk names the mutants of the headers that `header` lines of the table give.
 # 2. Each is a copy of one header in a folder of its own, before src/ in the include path. The programs of
@@ -31,6 +32,7 @@
 : "${CC:=cc}"
 here=$MAM_SRCDIR/tests/heap
 set=pages
+layer=heap
 
 stop() # WHY
 {
@@ -57,9 +59,13 @@ done
 shift $((OPTIND - 1))
 case $set in
 pages) table=${MUTATE_TABLE:-$here/mutants.tab} ;;
+coalesce)
+	layer=coalesce
+	table=${MUTATE_TABLE:-$MAM_SRCDIR/tests/coalesce/mutants.tab}
+	;;
 *) table=${MUTATE_TABLE:-$here/mutants-$set.tab} ;;
 esac
-[ -f "$table" ] || stop "there is no set $set of mutants: pages, objects, large or growth"
+[ -f "$table" ] || stop "there is no set $set of mutants: pages, objects, large, growth or coalesce"
 
 [ -f "$MAM_BUILDDIR/Makefile" ] || stop "$MAM_BUILDDIR is not a build folder: call it in one, after make check TESTS="
 if [ -n "${MUTATE_KEEP:-}" ]; then
@@ -80,7 +86,7 @@ libraries="$MAM_BUILDDIR/tests/simt/.libs/libsimt.a $(variable CHECK_LIBS) -lpth
 # The headers of the table, and the mutants in them.
 headers=$(sed -n 's/^header //p' "$table")
 for header in $headers; do
-	awk -f "$here/mutate.awk" "$table" "$MAM_SRCDIR/src/heap/$header" || echo "$header" >> "$work/stale"
+	awk -f "$here/mutate.awk" "$table" "$MAM_SRCDIR/src/$layer/$header" || echo "$header" >> "$work/stale"
 done > "$work/all"
 if [ -s "$work/stale" ]; then
 	rm -f "$work/stale"
@@ -115,7 +121,7 @@ compile() # PROGRAM OUT FOLDER
 	for source in $(sources_of "${1%_race}"); do
 		object=$3/$(basename "$source" .c).o
 		# shellcheck disable=SC2086 # flags are words
-		$CC $base_flags $hooks -I"$3" $late_flags -c -o "$object" "$MAM_SRCDIR/tests/heap/$source" \
+		$CC $base_flags $hooks -I"$3" $late_flags -c -o "$object" "$MAM_SRCDIR/tests/$layer/$source" \
 			2> "$3/errors" || return 1
 		objects="$objects $object"
 	done
@@ -192,9 +198,9 @@ prepare()
 		sources=$(sources_of "$program")
 		for source in $sources; do
 			# shellcheck disable=SC2086
-			$CC -MM $base_flags $late_flags "$MAM_SRCDIR/tests/heap/$source" ||
+			$CC -MM $base_flags $late_flags "$MAM_SRCDIR/tests/$layer/$source" ||
 				stop "$source does not compile"
-		done | tr ' ' '\n' | sed -n 's,.*/src/heap/,,p' | sort -u > "$work/$program.headers"
+		done | tr ' ' '\n' | sed -n "s,.*/src/$layer/,,p" | sort -u > "$work/$program.headers"
 		grep -qxf "$work/headers" "$work/$program.headers" || continue
 		for each in "$program" $(sed -n "s/^program \($program\) .*/\1_race/p" "$table"); do
 			compile "$each" "$work/$each" "$work/plain" ||
@@ -231,9 +237,9 @@ try() # NAME FOLDER ROUND - prints NAME, killed or survived or broken, program, 
 	header=${1%%:*}
 	kind=${1#*:*:}
 	kind=${kind%%:*}
-	mkdir -p "$2/heap/published"
-	rm -f "$2"/heap/*.h "$2"/heap/published/*.h
-	awk -v want="$1" -f "$here/mutate.awk" "$table" "$MAM_SRCDIR/src/heap/$header" > "$2/heap/$header" ||
+	mkdir -p "$2/$layer/published"
+	rm -f "$2/$layer"/*.h "$2/$layer"/published/*.h
+	awk -v want="$1" -f "$here/mutate.awk" "$table" "$MAM_SRCDIR/src/$layer/$header" > "$2/$layer/$header" ||
 		{ printf '%s\tbroken\t-\t-\tit is not there\t-\n' "$1" && return; }
 	programs_of "$header" "$kind" > "$2/programs"
 	while read -r _ took program <&3; do
@@ -293,7 +299,7 @@ if [ -z "$part" ]; then
 	echo
 	echo "Device code changed in one place after another: which tests see it. make mutants wrote this."
 	$CC --version | head -n 1
-	git -C "$MAM_SRCDIR" log -1 --format='commit %h' -- src/heap tests/heap tests/simt 2> "$work/errors"
+	git -C "$MAM_SRCDIR" log -1 --format='commit %h' -- "src/$layer" "tests/$layer" tests/simt 2> "$work/errors"
 	echo
 fi
 awk -v part="$part" -v rounds="$rounds" -v seeds="$seeds" -f "$here/mutants.awk" "$table" "$work/list" "$work/results"

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * buffers_kit.h - buffers that tests make anew, and how many blocks lie in them; on top of kit.h.
+ */
+#ifndef MAM_TESTS_COALESCE_BUFFERS_KIT_H
+#define MAM_TESTS_COALESCE_BUFFERS_KIT_H
+
+#include "coalesce/kit.h"
+#include "coalesce/buffers.h"
+
+static struct mam_buffers *buffers;
+
+static inline void buffers_make(uint32_t count, uint64_t reference)
+{
+	free(buffers);
+	buffers = aligned_alloc(MAM_FIFO_LINE, mam_buffers_bytes(count));
+	ck_assert_ptr_nonnull(buffers);
+	memset(buffers, 0xa5, mam_buffers_bytes(count));
+	mam_buffers_format(buffers, count, reference);
+}
+
+static inline void buffers_drop(void)
+{
+	free(buffers);
+	buffers = NULL;
+}
+
+/* How many blocks lie in the FIFOs of a class; of class 0: in all. */
+CKIT_UNSEEN uint32_t buffers_lying(uint32_t class_)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < MAM_CLASSES * buffers->count; i++) {
+		const struct mam_fifo *fifo = mam_buffers_fifo(buffers, buffers->fifo_bytes, i);
+
+		if (!class_ || i / buffers->count == class_ - 1)
+			n += (uint32_t)(fifo->tail >> 32) - fifo->head + 1;
+	}
+	return n;
+}
+
+#endif

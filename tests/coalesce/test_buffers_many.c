@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_buffers_many.c - buffers, by many lanes: no block is lost or had twice, whoever takes, gives,
+ * drains or stops; and memory in buffers is no reason for NULL.
+ */
+#include <string.h>
+
+#include "heap/stop.h"
+#include "coalesce/buffers_kit.h"
+
+struct plan {
+	const char *name;
+	uint32_t count;
+	uint32_t grid, block;
+	uint32_t rounds;
+	size_t bytes[4];
+	size_t arena;
+	uint32_t refuse_every;
+	uint32_t stoppers; /* blocks, the first ones, each with a lane that stops */
+	uint32_t seeds, seeds_race;
+};
+
+static uint32_t halts, runs;
+static uint64_t given; /* by drains, in a run; atomic */
+
+static uint32_t below(uint32_t n)
+{
+	return (uint32_t)(simt_random() % n);
+}
+
+/* ---- by many ------------------------------------------------------------------------------- */
+
+static void begin(struct ckit *kit)
+{
+	const struct plan *plan = kit->plan;
+
+	buffers_make(plan->count, (uintptr_t)kit->arena);
+	stop_begin((plan->grid - plan->stoppers) * plan->block);
+	given = 0;
+}
+
+/* Each gives back what somebody else had, now and then all drain. */
+static MAM_KERNEL(churn)
+{
+	struct ckit *kit = argument;
+	const struct plan *plan = kit->plan;
+	struct mam_kbase base = ckit_base(kit);
+	uint32_t lanes = mam_block_threads() * mam_grid_blocks(), n, kind;
+	size_t bytes;
+	void *part;
+
+	if (mam_block() < plan->stoppers && mam_thread() == below(plan->block))
+		stop_after(1 + below(12 * plan->rounds));
+	for (n = 0; n < plan->rounds; n++) {
+		kind = below(4);
+		bytes = plan->bytes[kind];
+		part = mam_buffers_alloc(buffers, base, bytes);
+		if (part)
+			ckit_own(kit, part, bytes);
+		else
+			ckit_fail(kit);
+		/* Who leaves a part leaves it among those of its size. */
+		if (part && below(4)) {
+			uint32_t at = below(lanes) * 4 + kind;
+
+			if (mam_atomic_cas64(&kit->kept[at], 0, (uintptr_t)part, MAM_RELEASE,
+					     MAM_AT_DEVICE) == 0)
+				part = NULL;
+		}
+		if (!part)
+			part = ckit_take(kit, below(lanes) * 4 + kind);
+		if (part) {
+			ckit_disown(kit, part);
+			MAM_KASSERT(mam_buffers_free(buffers, base, part, bytes));
+		}
+	}
+	if (mam_block() >= plan->stoppers)
+		stop_leave();
+}
+
+/* All that was left is given back; then lanes drain together. */
+static MAM_KERNEL(drain)
+{
+	struct ckit *kit = argument;
+	const struct plan *plan = kit->plan;
+	uint32_t i = mam_block() * mam_block_threads() + mam_thread();
+	void *part;
+
+	for (; i < plan->grid * plan->block * 4; i += mam_block_threads() * mam_grid_blocks()) {
+		part = ckit_take(kit, i);
+		if (part) {
+			ckit_disown(kit, part);
+			MAM_KASSERT(mam_buffers_free(buffers, ckit_base(kit), part,
+						     plan->bytes[i % 4]));
+		}
+	}
+	mam_syncthreads();
+	(void)mam_atomic_add64(&given, mam_buffers_drain(buffers, ckit_base(kit)), MAM_RELAXED,
+			       MAM_AT_DEVICE);
+}
+
+static bool build(struct simt_world *world, void *argument)
+{
+	const struct plan *plan = ((struct ckit *)argument)->plan;
+
+	return simt_world_launch(world, 1, churn, plan->grid, plan->block, argument) &&
+	       simt_world_launch(world, 1, drain, 1, 3, argument);
+}
+
+/* Two kernels at a time, each in a stream; the host drains when both have ended. */
+static bool build_streams(struct simt_world *world, void *argument)
+{
+	const struct plan *plan = ((struct ckit *)argument)->plan;
+
+	return simt_world_launch(world, 1, churn, plan->grid, plan->block, argument) &&
+	       simt_world_launch(world, 2, churn, plan->grid, plan->block, argument) &&
+	       simt_world_launch(world, 1, churn, plan->grid, plan->block, argument);
+}
+
+static const char *check(void *argument)
+{
+	runs++;
+	halts += stop.stopped;
+	if (buffers_lying(0))
+		return "a drain has left something";
+	return buffers->moving ? "somebody still moves something" : ckit_check_empty(argument);
+}
+
+static const char *check_streams(void *argument)
+{
+	struct ckit *kit = argument;
+	const struct plan *plan = kit->plan;
+	uint32_t i;
+	void *part;
+
+	for (i = 0; i < plan->grid * plan->block * 4; i++) {
+		part = ckit_take(kit, i);
+		if (part) {
+			ckit_disown(kit, part);
+			(void)mam_buffers_free(buffers, ckit_base(kit), part, plan->bytes[i % 4]);
+		}
+	}
+	(void)mam_buffers_drain(buffers, ckit_base(kit));
+	return check(argument);
+}
+
+static const struct plan plans[] = {
+	/* name, count, grid, block, rounds, bytes, arena, refuse every, stoppers, seeds */
+	{ "no FIFO", 0, 2, 3, 6, { 16, 40, 100, 200 }, 1 << 16, 0, 0, 60, 30 },
+	{ "one FIFO", 1, 2, 3, 8, { 16, 16, 16, 40 }, 1 << 14, 0, 0, 400, 100 },
+	{ "two", 2, 2, 3, 8, { 16, 40, 100, 200 }, 1 << 14, 0, 0, 300, 80 },
+	{ "32", 32, 2, 3, 8, { 16, 40, 100, 200 }, 1 << 14, 0, 0, 20, 8 },
+	{ "little room", 1, 2, 3, 8, { 16, 40, 100, 200 }, 320, 0, 0, 200, 50 },
+	{ "little room, two", 2, 4, 1, 8, { 16, 16, 32, 64 }, 96, 0, 0, 150, 40 },
+	{ "refused now and then", 1, 2, 3, 8, { 16, 40, 100, 200 }, 1 << 14, 3, 0, 200, 50 },
+	{ "too large ones, too", 1, 3, 1, 8, { 16, 16, 9000, 8192 }, 1 << 18, 0, 0, 60, 10 },
+	{ "warps", 4, 2, 40, 3, { 16, 40, 40, 48 }, 1 << 14, 0, 0, 10, 3 },
+	{ "one stops", 1, 4, 1, 8, { 16, 16, 16, 40 }, 1 << 14, 0, 1, 400, 100 },
+	{ "two stop, little room", 1, 5, 1, 6, { 16, 16, 40, 64 }, 160, 0, 2, 150, 40 },
+	{ "warps, one stops in each", 2, 3, 5, 5, { 16, 16, 40, 64 }, 1 << 14, 0, 2, 100, 30 },
+};
+
+static void explore(const struct plan *plan,
+		    bool (*build_)(struct simt_world *world, void *argument),
+		    const char *(*check_)(void *argument), bool served)
+{
+	struct ckit *kit = ckit_create(plan->arena, plan);
+
+	kit->begin = begin;
+	kit->refuse_every = plan->refuse_every;
+	kit->steps_max = 4000000;
+	runs = halts = 0;
+	ckit_explore_world(kit, plan->name, build_, CKIT_RACE ? plan->seeds_race : plan->seeds,
+			   check_);
+	if (served)
+		ck_assert_uint_eq(kit->failed, 0);
+	ck_assert(runs < 60 || !plan->stoppers || halts > runs / 3);
+	ckit_destroy(kit);
+	buffers_drop();
+}
+
+START_TEST(many)
+{
+	const struct plan *plan = &plans[_i];
+
+	explore(plan, build, check, plan->arena >= 1 << 14 && !plan->refuse_every);
+}
+END_TEST
+
+START_TEST(streams)
+{
+	static const struct plan plan = { "streams", 2, 2, 2,   6, { 16, 40, 40, 64 },
+					  1 << 14,   0, 0, 200, 50 };
+
+	explore(&plan, build_streams, check_streams, true);
+}
+END_TEST
+
+/* ---- memory in buffers is no reason for NULL ------------------------------------------------- */
+
+/*
+ * A base that counts bytes, so that it matters only how many came back, not which. All it may give
+ * lies in buffers, in small blocks; lanes want larger ones, which all can be had once all has come
+ * back, whichever of them carries what.
+ */
+static struct {
+	size_t used, most;
+} budget;
+
+STOP_UNSEEN bool budget_take(size_t bytes)
+{
+	if (budget.used + bytes > budget.most)
+		return false;
+	budget.used += bytes;
+	return true;
+}
+
+STOP_UNSEEN size_t budget_bytes(const struct ckit *kit, const unsigned char *block)
+{
+	return (size_t)kit->extent[(block - kit->arena) / 16] * 16;
+}
+
+STOP_UNSEEN void budget_give(size_t bytes)
+{
+	budget.used -= bytes;
+}
+
+static void *budget_alloc(void *heap, size_t bytes)
+{
+	bytes = (bytes + 15) / 16 * 16;
+	return budget_take(bytes) ? ckit_base_alloc(heap, bytes) : NULL;
+}
+
+static bool budget_free(void *heap, void *block)
+{
+	size_t bytes = budget_bytes(heap, block);
+	bool done = ckit_base_free(heap, block);
+
+	budget_give(bytes);
+	return done;
+}
+
+static struct mam_kbase budget_base(struct ckit *kit)
+{
+	struct mam_kbase base = { budget_alloc, budget_free, kit };
+
+	return base;
+}
+
+/* The plan's arena is what the base may give, in as many blocks as its rounds. */
+static void begin_full(struct ckit *kit)
+{
+	const struct plan *plan = kit->plan;
+	size_t bytes = plan->arena / plan->rounds;
+	uint32_t i;
+	void *block[64];
+
+	begin(kit);
+	budget.used = 0;
+	budget.most = plan->arena;
+	for (i = 0; i < plan->rounds; i++)
+		block[i] = mam_base_alloc(budget_base(kit), bytes);
+	for (i = 0; i < plan->rounds; i++)
+		MAM_KASSERT(mam_buffers_free(buffers, budget_base(kit), block[i], bytes));
+	MAM_KASSERT(buffers_lying(0) == plan->rounds && budget.used == budget.most);
+}
+
+static MAM_KERNEL(want)
+{
+	struct ckit *kit = argument;
+	const struct plan *plan = kit->plan;
+	uint32_t me = mam_block() * mam_block_threads() + mam_thread();
+	size_t bytes = plan->bytes[me % 4];
+	void *part = mam_buffers_alloc(buffers, budget_base(kit), bytes);
+
+	if (!part) {
+		ckit_fail(kit);
+		return;
+	}
+	ckit_own(kit, part, bytes);
+	ckit_keep(kit, me * 4 + me % 4, part);
+}
+
+static bool build_want(struct simt_world *world, void *argument)
+{
+	const struct plan *plan = ((struct ckit *)argument)->plan;
+
+	return simt_world_launch(world, 1, want, plan->grid, plan->block, argument) &&
+	       simt_world_launch(world, 1, drain, 1, 2, argument);
+}
+
+static const char *check_want(void *argument)
+{
+	const struct ckit *kit = argument;
+
+	return kit->failed ? "memory lay in buffers, and a request was refused" : check(argument);
+}
+
+static const struct plan wants[] = {
+	/* name, count, grid, block, blocks that lie there, bytes, all bytes, -, -, seeds */
+	{ "half for one", 1, 1, 1, 8, { 64, 0, 0, 0 }, 128, 0, 0, 3, 3 },
+	{ "all for two", 1, 2, 1, 8, { 64, 64, 0, 0 }, 128, 0, 0, 500, 100 },
+	{ "all for two, a large one", 2, 2, 1, 20, { 1024, 9216, 0, 0 }, 10240, 0, 0, 200, 50 },
+	{ "all for four", 2, 4, 1, 8, { 32, 32, 32, 32 }, 128, 0, 0, 300, 80 },
+	{ "all for a warp's lanes", 1, 1, 4, 8, { 32, 32, 32, 32 }, 128, 0, 0, 300, 80 },
+	{ "some of the same class", 1, 4, 1, 8, { 16, 32, 64, 16 }, 128, 0, 0, 300, 80 },
+};
+
+START_TEST(no_reason)
+{
+	const struct plan *plan = &wants[_i];
+	struct ckit *kit = ckit_create(1 << 15, plan);
+
+	kit->begin = begin_full;
+	kit->steps_max = 4000000;
+	ckit_explore_world(kit, plan->name, build_want, CKIT_RACE ? plan->seeds_race : plan->seeds,
+			   check_want);
+	ckit_destroy(kit);
+	buffers_drop();
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("buffers of many");
+
+	tcase_add_loop_test(tcase, many, 0, sizeof(plans) / sizeof(plans[0]));
+	tcase_add_test(tcase, streams);
+	tcase_add_loop_test(tcase, no_reason, 0, sizeof(wants) / sizeof(wants[0]));
+	return ckit_run(tcase, "coalesce/buffers of many");
+}
