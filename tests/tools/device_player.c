@@ -29,6 +29,8 @@ char player_trouble[512], player_notes[4096];
 
 static const struct device_suite suite = {
 	.prefix = "device",
+	.allocators = device_allocators,
+	.allocator_count = &device_allocator_count,
 	.works = device_works,
 	.work_count = DEVICE_WORKS,
 	.system_heap = 8 * (uint64_t)BENCH_GIB,
@@ -68,12 +70,12 @@ static void add_allocator(const char *name, const unsigned char *module)
 					   .reset = reset_added };
 }
 
-void player_setup(void)
+void player_setup_suite(const struct device_suite *which)
 {
 	size_t i;
 
 	memset(&request, 0, sizeof(request));
-	request.suite = &suite;
+	request.suite = which;
 	request.effort = (struct device_effort){ .name = "test",
 						 .repeats = 2,
 						 .slow_repeats = 2,
@@ -83,10 +85,15 @@ void player_setup(void)
 						 .heap_most = UINT64_MAX,
 						 .fine = true };
 	memset(request.wanted, true, sizeof(request.wanted));
-	for (i = 0; i < device_allocator_count; i++)
-		request.allocators[request.allocator_count++] = device_allocators[i];
-	add_allocator("example", mam_device_example_fatbin);
+	for (i = 0; i < *which->allocator_count; i++)
+		request.allocators[request.allocator_count++] = which->allocators[i];
 	add_allocator("broken", mam_device_broken_fatbin);
+}
+
+void player_setup(void)
+{
+	player_setup_suite(&suite);
+	add_allocator("example", mam_device_example_fatbin);
 }
 
 static void read_line(char *line)
@@ -187,8 +194,8 @@ void player_check_broken(const char *metric)
 	ck_assert_ptr_nonnull(strstr(player_notes, "broken: "));
 }
 
-struct device_cell player_cell(enum device_work_kind work, uint32_t askers, uint32_t least,
-			       uint32_t most, uint32_t rounds)
+struct device_cell player_cell(unsigned int work, uint32_t askers, uint32_t least, uint32_t most,
+			       uint32_t rounds)
 {
 	return (struct device_cell){ .work = work,
 				     .heap_bytes = PLAYER_HEAP,

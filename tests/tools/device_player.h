@@ -5,7 +5,7 @@
 #ifndef MAM_TESTS_TOOLS_DEVICE_PLAYER_H
 #define MAM_TESTS_TOOLS_DEVICE_PLAYER_H
 
-#include "bench/device_bench.h"
+#include "bench/device_play.h"
 
 #define PLAYER_HEAP (UINT64_C(1) << 20)
 
@@ -14,9 +14,11 @@ extern char player_trouble[512], player_notes[4096];
 
 /* player_setup - all of mam's list, and the two of the tests, "example" and "broken" */
 void player_setup(void);
+/* player_setup_suite - the suite's list, and "broken" */
+void player_setup_suite(const struct device_suite *suite);
 /* player_cell - on PLAYER_HEAP, with all lanes */
-struct device_cell player_cell(enum device_work_kind work, uint32_t askers, uint32_t least,
-			       uint32_t most, uint32_t rounds);
+struct device_cell player_cell(unsigned int work, uint32_t askers, uint32_t least, uint32_t most,
+			       uint32_t rounds);
 /* player_play - NULL: all but the broken one */
 void player_play(const char *name, struct device_cell cell);
 /* player_value - of the cell played last; -1: there is no such row */

@@ -24,15 +24,37 @@
 	const unsigned char mam_device_##name##_fatbin[] = #name;
 DEVICE_SIM_MODULES(IMAGE)
 
+#define LAYERED_IMAGE(name)                                       \
+	extern const unsigned char mam_xmalloc_##name##_fatbin[]; \
+	const unsigned char mam_xmalloc_##name##_fatbin[] = "xmalloc_" #name;
+DEVICE_SIM_LAYERED(LAYERED_IMAGE)
+
 #define ROW(name) { #name, device_sim_##name },
+#define LAYERED_ROW(name) { "xmalloc_" #name, device_sim_xmalloc_##name },
 static const struct {
 	const char *name;
 	const struct device_sim_kernel *kernels;
-} modules[] = { DEVICE_SIM_MODULES(ROW) };
+} modules[] = { DEVICE_SIM_MODULES(ROW) DEVICE_SIM_LAYERED(LAYERED_ROW) };
 
-unsigned int device_sim_blocks;
+unsigned int device_sim_blocks, device_sim_base_blocks;
 static unsigned int launches;
 static char trouble[SIMT_TEXT_BYTES + 64];
+
+/* ---- what stands for CUDA's malloc ---- */
+
+void *device_sim_base_alloc(size_t bytes)
+{
+	void *block = malloc(bytes);
+
+	device_sim_base_blocks += block != NULL;
+	return block;
+}
+
+void device_sim_base_free(void *block)
+{
+	device_sim_base_blocks -= block != NULL;
+	free(block);
+}
 
 /* ---- the driver ---- */
 

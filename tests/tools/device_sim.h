@@ -22,6 +22,22 @@ struct device_sim_kernel {
 #define DEVICE_SIM_DECLARE(name) extern const struct device_sim_kernel device_sim_##name[];
 DEVICE_SIM_MODULES(DEVICE_SIM_DECLARE)
 
+/* Those of `mam bench xmalloc`, where a test says DEVICE_SIM_XMALLOC. */
+#ifdef DEVICE_SIM_XMALLOC
+#define DEVICE_SIM_LAYERED(each) \
+	each(cuda_buffers) each(cuda_coalesce) each(mam_buffers) each(mam_coalesce)
+#else
+#define DEVICE_SIM_LAYERED(each)
+#endif
+#define DEVICE_SIM_DECLARE_LAYERED(name) \
+	extern const struct device_sim_kernel device_sim_xmalloc_##name[];
+DEVICE_SIM_LAYERED(DEVICE_SIM_DECLARE_LAYERED)
+
+/* Blocks that a layered module has of what stands for CUDA's malloc, and not given back. */
+extern unsigned int device_sim_base_blocks;
+void *device_sim_base_alloc(size_t bytes);
+void device_sim_base_free(void *block);
+
 /* Memory that was taken and not given back. */
 extern unsigned int device_sim_blocks;
 

@@ -30,15 +30,21 @@ const struct device_sim_kernel TABLE(DEVICE_SIM_NAME)[] = {
 	KERNEL(check_span), KERNEL(check_mark),    KERNEL(check_write),
 	KERNEL(check_read), KERNEL(check_nothing),
 #else
-	KERNEL(get),         KERNEL(fill),
-#ifndef BENCH_NO_FREE
-	KERNEL(give),        KERNEL(share),
-#endif
+#ifdef MAM_TOOLS_BENCH_XMALLOC_KERNELS_H
+	KERNEL(layers_learn), KERNEL(layers_format), KERNEL(layers_drain),
+	KERNEL(base_fill),    KERNEL(base_give),
+#else
 	KERNEL(churn),       KERNEL(churn_check), KERNEL(missed),        KERNEL(latency),
 	KERNEL(turn),        KERNEL(graph),       KERNEL(graph_sum),     KERNEL(graph_wanted),
 	KERNEL(graph_drop),  KERNEL(generate),    KERNEL(generate_read), KERNEL(generate_drop),
 	KERNEL(prefix_sum),  KERNEL(prefix_scan), KERNEL(prefix_write),  KERNEL(site),
 	KERNEL(site_packed),
+#endif
+	KERNEL(get),          KERNEL(fill),          KERNEL(use),
+	KERNEL(hold),
+#ifndef BENCH_NO_FREE
+	KERNEL(give),         KERNEL(share),         KERNEL(drop),
+#endif
 #endif
 	{ NULL, NULL },
 };

@@ -89,6 +89,8 @@ struct device_cell {
 	uint32_t least, most;   /* bytes */
 	uint32_t rounds;        /* within a kernel, or of kernels */
 	uint32_t share;         /* per mille */
+	uint32_t buffers;       /* a class, of what has them */
+	uint32_t filled;        /* blocks that are taken before */
 	bool fine;              /* not in a quick run */
 };
 

@@ -9,7 +9,7 @@
  *   latency                  W7: the cycles of a malloc and of a free, seen by the first lane
  *   turn                     fragmentation: half of the askers exchange their object for another
  *   site, site_packed        a malloc and a store, for what that costs in registers
- * and those of device_kernels_graph.h and device_kernels_work.h.
+ * and those of device_kernels_graph.h, device_kernels_use.h and device_kernels_work.h.
  *
  * Written in port.h's words, so that tests run them under the simulator.
  */
@@ -17,6 +17,7 @@
 #define MAM_TOOLS_BENCH_DEVICE_KERNELS_MORE_H
 
 #include "bench/device_kernels_graph.h"
+#include "bench/device_kernels_use.h"
 #include "bench/device_kernels_work.h"
 
 /* ---- W4 ---- */

@@ -10,6 +10,7 @@
  * median of seconds.
  */
 #include "device_play.h"
+#include "device_time.h"
 #include "gpu.h"
 
 #define AT_A_TIME 8192 /* askers of W5's filling */
@@ -50,10 +51,9 @@ static bool play_round(struct device_heap *heap, const struct device_job *job, d
 	       (!allocator->frees || device_launch(heap, "give", job, give));
 }
 
-/* A round whose objects are looked at; the times may be NULL. */
-static bool check_round(struct device_run *run, struct device_heap *heap,
-			const struct device_job *job, struct device_verdict *verdict, double *get,
-			double *give)
+bool device_time_check(struct device_run *run, struct device_heap *heap,
+		       const struct device_job *job, struct device_verdict *verdict, double *get,
+		       double *give)
 {
 	const struct device_allocator *allocator = heap->allocator;
 
@@ -79,7 +79,7 @@ static bool time_rounds(struct device_run *run, struct device_heap *heap,
 			return false;
 	}
 	verdict->none = 0;
-	return check_round(run, heap, job, verdict, NULL, NULL);
+	return device_time_check(run, heap, job, verdict, NULL, NULL);
 }
 
 bool device_play_malloc(struct device_run *run, struct device_heap *heap,
@@ -90,7 +90,7 @@ bool device_play_malloc(struct device_run *run, struct device_heap *heap,
 	struct device_job job;
 
 	device_ask(run, heap, cell, &job);
-	if (!check_round(run, heap, &job, &verdict, &gets[0], &gives[0]))
+	if (!device_time_check(run, heap, &job, &verdict, &gets[0], &gives[0]))
 		return false;
 	if (gets[0] > DEVICE_LONG_US)
 		run->repeats = 1;

@@ -13,6 +13,10 @@
 unsigned int device_time_repeats(const struct device_run *run, const struct device_heap *heap);
 /* device_time_renew - before a kernel that takes: what cannot be given back is taken away */
 bool device_time_renew(struct device_heap *heap);
+/* device_time_check - a round of get and give whose objects are looked at; the times may be NULL */
+bool device_time_check(struct device_run *run, struct device_heap *heap,
+		       const struct device_job *job, struct device_verdict *verdict, double *get,
+		       double *give);
 /* device_time_count - a kernel, once, and what it counted */
 bool device_time_count(struct device_run *run, const struct device_heap *heap, const char *kernel,
 		       const struct device_job *job, struct device_found *found);

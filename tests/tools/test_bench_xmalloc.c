@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_bench_xmalloc.c - `mam bench xmalloc` on a simulated GPU: every allocator passes its works,
+ * with as many workers a warp and as many buffers as there can be, a broken one does not, and what
+ * buffers keep goes back to their base.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/gpu.h"
+#include "bench/xmalloc/xmalloc.h"
+#include "device_player.h"
+#include "device_sim.h"
+
+static const struct device_suite suite = {
+	.prefix = "xmalloc",
+	.allocators = xmalloc_allocators,
+	.allocator_count = &xmalloc_allocator_count,
+	.works = xmalloc_works,
+	.work_count = XMALLOC_WORKS,
+	.system_heap = XMALLOC_HEAP,
+	.takes_part = xmalloc_plan_takes_part,
+	.places = xmalloc_plan_places,
+};
+
+static const char *const layered[] = { "mam-coalesce", "mam-xmalloc", "cuda-coalesce",
+				       "cuda-xmalloc" };
+
+static void setup(void)
+{
+	xmalloc_allocators_make();
+	player_setup_suite(&suite);
+}
+
+static struct device_cell cell_of(enum xmalloc_work work, uint32_t askers, uint32_t lanes)
+{
+	struct device_cell cell = player_cell(work, askers, 4, 4, 1);
+
+	cell.lanes = lanes;
+	cell.buffers = XMALLOC_BUFFERS;
+	return cell;
+}
+
+static void check_times(const struct device_cell *cell, const char *name)
+{
+	ck_assert_str_eq(player_trouble, "");
+	ck_assert_msg(player_value(name, "wrong") == 0, "%s: %s", name, player_notes);
+	ck_assert_double_eq(player_value(name, "none"), 0);
+	ck_assert_double_gt(player_value(name, "ns"), 0);
+	ck_assert_double_eq_tol(player_value(name, "ns") * cell->askers,
+				player_value(name, "us") * 1000, 1e-3);
+	ck_assert_double_gt(player_value(name, "mean_ns"), 0);
+	ck_assert_double_eq(player_value(name, "runs"), 2);
+}
+
+START_TEST(test_time)
+{
+	static const uint32_t lanes[] = { 1, 3, 16, 32 };
+	const struct device_cell cell = cell_of(XMALLOC_TIME, 3 * lanes[_i] - 1, lanes[_i]);
+	size_t i;
+
+	player_play(NULL, cell);
+	for (i = 0; i < xmalloc_allocator_count; i++)
+		check_times(&cell, xmalloc_allocators[i].name);
+	ck_assert_double_eq_tol(player_value("mam-xmalloc", "request_ns") *
+					((cell.askers + cell.lanes - 1) / cell.lanes),
+				player_value("mam-xmalloc", "us") * 1000, 1e-3);
+}
+END_TEST
+
+START_TEST(test_prefilled)
+{
+	struct device_cell cell = cell_of(XMALLOC_PREFILLED, 64, 32);
+	size_t i;
+
+	cell.filled = 100;
+	player_play(NULL, cell);
+	for (i = 0; i < 4; i++)
+		check_times(&cell, layered[i]);
+	check_times(&cell, "mam");
+	check_times(&cell, "cuda");
+	ck_assert_double_eq(player_value("rw", "ns"), -1);
+	ck_assert_double_eq(player_value("bump", "ns"), -1);
+	ck_assert_str_eq(player_notes, "");
+	cell.filled = 4000; /* more than there is */
+	player_play("mam-coalesce", cell);
+	ck_assert_ptr_nonnull(strstr(player_notes, "blocks less were taken before"));
+}
+END_TEST
+
+START_TEST(test_coalesce)
+{
+	const struct device_cell cell = cell_of(XMALLOC_COALESCE, 64, 32);
+
+	player_play(NULL, cell);
+	check_times(&cell, "mam");
+	check_times(&cell, "mam-coalesce");
+	check_times(&cell, "cuda");
+	check_times(&cell, "cuda-coalesce");
+	ck_assert_double_eq(player_value("cuda-xmalloc", "ns"), -1);
+	ck_assert_double_eq(player_value("rw", "ns"), -1);
+}
+END_TEST
+
+START_TEST(test_buffers)
+{
+	static const uint32_t counts[] = { 0, 1, 4, 32 };
+	struct device_cell cell = cell_of(XMALLOC_FIFOS, _i < 4 ? 7 : 96, _i < 4 ? 1 : 32);
+
+	cell.buffers = counts[_i % 4];
+	player_play(NULL, cell);
+	check_times(&cell, "mam-xmalloc");
+	check_times(&cell, "cuda-xmalloc");
+	ck_assert_double_eq(player_value("mam", "ns"), -1);
+	ck_assert_double_eq(player_value("cuda-coalesce", "ns"), -1);
+}
+END_TEST
+
+START_TEST(test_hold)
+{
+	static const char *const names[] = { "mam", "mam-coalesce", "mam-xmalloc", "rw-malloc",
+					     "bump" };
+	struct device_cell cell = cell_of(XMALLOC_HOLD, 40, 32);
+
+	cell.heap_bytes = 8 * PLAYER_HEAP; /* a slab for each of many classes */
+	cell.most = 256;
+	cell.rounds = 3;
+	player_play(names[_i], cell);
+	ck_assert_str_eq(player_trouble, "");
+	ck_assert_msg(player_value(names[_i], "wrong") == 0, "%s", player_notes);
+	ck_assert_double_eq(player_value(names[_i], "none"), 0);
+	ck_assert_double_gt(player_value(names[_i], "ns"), 0);
+	if (strcmp(names[_i], "bump") == 0)
+		ck_assert_double_eq(player_value("bump", "free_ns"), -1);
+	else
+		ck_assert_double_gt(player_value(names[_i], "free_ns"), 0);
+}
+END_TEST
+
+START_TEST(test_broken)
+{
+	struct device_cell cell = cell_of(_i == 0 ? XMALLOC_TIME : XMALLOC_HOLD, 64, 32);
+
+	cell.rounds = _i == 0 ? 1 : 2;
+	player_play("broken", cell);
+	player_check_broken("ns");
+}
+END_TEST
+
+/* ---- one heap, by hand ---- */
+
+static uint64_t got[256];
+static struct device_found found;
+
+START_TEST(test_drained)
+{
+	const char *const name = _i < 2 ? "cuda-xmalloc" : "cuda-coalesce";
+	struct device_run run = { .got = got, .found = &found };
+	struct device_heap heap = { .own_numbers = { 0 } };
+	struct device_job job = { .askers = 80,
+				  .lanes = _i % 2 == 0 ? 32 : 1,
+				  .least = 4,
+				  .most = 100,
+				  .rounds = 3,
+				  .got = got,
+				  .found = &found };
+	char why[64];
+	size_t i;
+
+	for (i = 0; i < xmalloc_allocator_count; i++) {
+		if (strcmp(xmalloc_allocators[i].name, name) == 0)
+			heap.allocator = &xmalloc_allocators[i];
+	}
+	heap.module = bench_gpu_module(heap.allocator->module, why, sizeof(why));
+	ck_assert_ptr_null(heap.allocator->make(&heap, UINT64_C(1) << 20, 0));
+	job.heap = heap.heap;
+	ck_assert(xmalloc_format(&run, &heap, 4));
+	for (i = 0; i < 3; i++) {
+		ck_assert(device_launch(&heap, "hold", &job, NULL));
+		ck_assert_uint_gt(device_sim_base_blocks, 0);
+		ck_assert(device_launch(&heap, "drop", &job, NULL));
+		ck_assert(device_launch(&heap, "use", &job, NULL));
+	}
+	ck_assert(xmalloc_drain(&run, &heap));
+	ck_assert_str_eq(bench_gpu_trouble(), "");
+	ck_assert_uint_eq(device_sim_base_blocks, 0);
+	ck_assert_uint_eq(found.none, 0);
+	ck_assert_uint_eq(found.corrupt, 0);
+	heap.allocator->end(&heap);
+	ck_assert_uint_eq(device_sim_blocks, 0);
+}
+END_TEST
+
+START_TEST(test_no_room)
+{
+	size_t i;
+
+	for (i = 0; i < 4; i++) {
+		struct device_cell cell = cell_of(XMALLOC_TIME, 64, 32);
+
+		cell.heap_bytes = 4096;
+		cell.least = cell.most = 16;
+		if (i < 2) {
+			player_play(layered[i], cell);
+			ck_assert_ptr_nonnull(strstr(player_notes, "memory"));
+			ck_assert_str_eq(player_trouble, "");
+		}
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("bench xmalloc");
+	TCase *works = tcase_create("works"), *hand = tcase_create("by hand");
+	SRunner *runner = srunner_create(s);
+	int failed;
+
+	tcase_add_checked_fixture(works, setup, NULL);
+	tcase_add_loop_test(works, test_time, 0, 4);
+	tcase_add_test(works, test_prefilled);
+	tcase_add_test(works, test_coalesce);
+	tcase_add_loop_test(works, test_buffers, 0, 8);
+	tcase_add_loop_test(works, test_hold, 0, 5);
+	tcase_add_loop_test(works, test_broken, 0, 2);
+	tcase_add_test(works, test_no_room);
+	tcase_set_timeout(works, 120);
+	suite_add_tcase(s, works);
+	tcase_add_checked_fixture(hand, setup, NULL);
+	tcase_add_loop_test(hand, test_drained, 0, 4);
+	suite_add_tcase(s, hand);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernels.h - the kernels of a module of `mam bench xmalloc`: those of `mam bench device` that it
+ * plays, and what its layers need beside. Before it stands adapter.h.
+ *
+ *   layers_learn    one thread: found->bytes, of buffers with job->count FIFOs a class; found->low, an
+ *                   address of the base
+ *   layers_format   one thread: buffers in job->more, with job->count FIFOs, reference job->own[0]
+ *   layers_drain    what lies in buffers goes back to the base
+ *   base_fill       as fill, of the base itself
+ *   base_give       gives that back
+ */
+#ifndef MAM_TOOLS_BENCH_XMALLOC_KERNELS_H
+#define MAM_TOOLS_BENCH_XMALLOC_KERNELS_H
+
+#include "bench/device_kernels.h"
+#include "bench/device_kernels_use.h"
+
+MAM_KFN void layers_learn_one(const struct device_job *job)
+{
+	const struct mam_kbase base = bench_base((const struct bench_layers *)job->heap);
+	void *block;
+
+	if (device_thread() > 0)
+		return;
+	block = mam_base_alloc(base, MAM_BASE_ALIGN);
+	job->found->bytes = mam_buffers_bytes(job->count);
+	job->found->low = (uint64_t)(uintptr_t)block;
+	if (block != NULL)
+		(void)mam_base_free(base, block);
+}
+DEVICE_KERNEL(layers_learn, layers_learn_one)
+
+MAM_KFN void layers_format_one(const struct device_job *job)
+{
+	if (device_thread() == 0)
+		mam_buffers_format((struct mam_buffers *)job->more, job->count, job->own[0]);
+}
+DEVICE_KERNEL(layers_format, layers_format_one)
+
+MAM_KFN void layers_drain_all(const struct device_job *job)
+{
+	const struct mam_kcoalescer coalescer = bench_coalescer(job->heap);
+
+	if (coalescer.buffers != NULL)
+		device_tell(&job->found->objects,
+			    mam_buffers_drain(coalescer.buffers, coalescer.base));
+}
+DEVICE_KERNEL(layers_drain, layers_drain_all)
+
+MAM_KFN void layers_base_fill(const struct device_job *job)
+{
+	const struct mam_kbase base = bench_base((const struct bench_layers *)job->heap);
+	uint32_t asker;
+
+	if (!device_asks(job, &asker) || job->got[asker] != 0)
+		return;
+	job->got[asker] = (uint64_t)(uintptr_t)mam_base_alloc(base, device_bytes_of(job, asker));
+	device_tell(&job->found->none, job->got[asker] == 0);
+}
+DEVICE_KERNEL(base_fill, layers_base_fill)
+
+MAM_KFN void layers_base_give(const struct device_job *job)
+{
+	const struct mam_kbase base = bench_base((const struct bench_layers *)job->heap);
+	uint32_t asker;
+
+	if (device_asks(job, &asker) && job->got[asker] != 0)
+		(void)mam_base_free(base, (void *)(uintptr_t)job->got[asker]);
+}
+DEVICE_KERNEL(base_give, layers_base_give)
+
+#endif

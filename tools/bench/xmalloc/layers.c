@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * layers.c - who is asked in `mam bench xmalloc`: CUDA's own malloc and mam's, each also with
+ * XMalloc above it, coalesced only or with buffers too; and those of `mam bench device`.
+ *
+ * A layered heap is its base's heap, the buffers' books, and a few bytes that tell kernels where
+ * both are. Books are formatted by a kernel of one thread, which knows their layout.
+ *
+ * Buffers keep offsets of 32 bits, in grains of 16 bytes, from a reference: 64 GiB. mam's heap
+ * begins at its ground. Where CUDA's own lies nobody says, and 0 is too far below it: a kernel asks
+ * it for a block, and the reference is some GiB below that, so that a heap of 500 MiB has it all
+ * above the reference whatever end the block is from.
+ */
+#include <string.h>
+
+#include "bench/device_allocators.h"
+#include "bench/gpu.h"
+#include "layers.h"
+#include "xmalloc.h"
+
+#define BELOW (UINT64_C(4) << 30)
+
+/* own[] of a layered heap: 0 and 1 are the base's. */
+enum { OWN_LAYERS = 2, OWN_BUFFERS = 3 };
+/* own_numbers[]: 0 and 1 are the base's. */
+enum { NUMBER_BASE = 2, NUMBER_REFERENCE = 3 };
+
+struct device_allocator xmalloc_allocators[XMALLOC_ALLOCATORS_MAX];
+size_t xmalloc_allocator_count;
+
+/* ---- heaps ---- */
+
+static const struct device_allocator *find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < device_allocator_count; i++) {
+		if (strcmp(device_allocators[i].name, name) == 0)
+			return &device_allocators[i];
+	}
+	return NULL;
+}
+
+static void end_layers(struct device_heap *heap, const struct device_allocator *base)
+{
+	bench_gpu_give(heap->own[OWN_LAYERS]);
+	bench_gpu_give(heap->own[OWN_BUFFERS]);
+	heap->own[OWN_LAYERS] = heap->own[OWN_BUFFERS] = NULL;
+	heap->heap = (void *)(uintptr_t)heap->own_numbers[NUMBER_BASE];
+	base->end(heap);
+}
+
+/* What the books of the most buffers take, and an address of the base's; by the base's heap. */
+static const char *learn(struct device_heap *heap, struct device_found *found)
+{
+	struct device_job job = {
+		.heap = heap->heap, .askers = 1, .lanes = 1, .count = XMALLOC_BUFFERS_MAX
+	};
+
+	job.found = bench_gpu_take(sizeof(*found));
+	if (job.found == NULL)
+		return "there is too little free memory on the device";
+	if (!bench_gpu_fill(job.found, 0, sizeof(*found)) ||
+	    !device_launch_as(heap, "layers_learn", 1, DEVICE_WARP, &job, NULL) ||
+	    !bench_gpu_fetch(found, job.found, sizeof(*found)))
+		return bench_gpu_trouble();
+	bench_gpu_give(job.found);
+	return NULL;
+}
+
+/* The base's heap is made; `heap` has room for layers. */
+static const char *put_layers(struct device_heap *heap)
+{
+	struct bench_layers layers = { .base = heap->heap };
+	struct device_found found;
+	const char *why;
+
+	heap->own_numbers[NUMBER_BASE] = (uint64_t)(uintptr_t)heap->heap;
+	heap->own[OWN_LAYERS] = bench_gpu_take(sizeof(layers));
+	if (heap->own[OWN_LAYERS] == NULL)
+		return "there is too little free memory on the device";
+	heap->heap = heap->own[OWN_LAYERS];
+	if (!bench_gpu_put(heap->heap, &layers, sizeof(layers)))
+		return bench_gpu_trouble();
+	why = learn(heap, &found);
+	if (why != NULL)
+		return why;
+	heap->own[OWN_BUFFERS] = bench_gpu_take(found.bytes);
+	if (heap->own[OWN_BUFFERS] == NULL)
+		return "there is too little free memory on the device";
+	heap->ground_bytes += found.bytes + sizeof(layers);
+	heap->own_numbers[NUMBER_REFERENCE] = heap->low > 0       ? heap->low
+					      : found.low > BELOW ? found.low - BELOW
+								  : 0;
+	layers.buffers = heap->own[OWN_BUFFERS];
+	if (!bench_gpu_fill(layers.buffers, 0, found.bytes) ||
+	    !bench_gpu_put(heap->heap, &layers, sizeof(layers)))
+		return bench_gpu_trouble();
+	return NULL;
+}
+
+static const char *make_layers(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes,
+			       const struct device_allocator *base)
+{
+	const char *why = base->make(heap, bytes, object_bytes);
+
+	heap->own[OWN_LAYERS] = heap->own[OWN_BUFFERS] = NULL;
+	if (why != NULL)
+		return why;
+	why = put_layers(heap);
+	if (why != NULL)
+		end_layers(heap, base);
+	return why;
+}
+
+#define OVER(name, base)                                                         \
+	static const char *name##_make(struct device_heap *heap, uint64_t bytes, \
+				       uint64_t object_bytes)                    \
+	{                                                                        \
+		return make_layers(heap, bytes, object_bytes, find(base));       \
+	}                                                                        \
+	static void name##_end(struct device_heap *heap)                         \
+	{                                                                        \
+		end_layers(heap, find(base));                                    \
+	}
+
+OVER(over_cuda, "cuda-malloc")
+OVER(over_mam, "mam")
+
+/* ---- the list ---- */
+
+#ifdef MAM_HAVE_KERNELS
+#define MODULE(name) mam_xmalloc_##name##_fatbin
+extern const unsigned char MODULE(cuda_coalesce)[], MODULE(cuda_buffers)[], MODULE(mam_coalesce)[],
+	MODULE(mam_buffers)[];
+#else
+#define MODULE(name) NULL
+#endif
+
+static const struct device_allocator layered[] = {
+	{ "mam-coalesce", DEVICE_OURS, MODULE(mam_coalesce), false, true, false, over_mam_make,
+	  over_mam_end, NULL },
+	{ "mam-xmalloc", DEVICE_OURS, MODULE(mam_buffers), false, true, false, over_mam_make,
+	  over_mam_end, NULL },
+	{ "cuda-coalesce", DEVICE_OURS, MODULE(cuda_coalesce), false, true, true, over_cuda_make,
+	  over_cuda_end, NULL },
+	{ "cuda-xmalloc", DEVICE_OURS, MODULE(cuda_buffers), false, true, true, over_cuda_make,
+	  over_cuda_end, NULL },
+};
+
+static void add(const struct device_allocator *allocator, const char *name)
+{
+	if (allocator == NULL || xmalloc_allocator_count == XMALLOC_ALLOCATORS_MAX)
+		return;
+	xmalloc_allocators[xmalloc_allocator_count] = *allocator;
+	xmalloc_allocators[xmalloc_allocator_count++].name = name;
+}
+
+/* In the order of columns: the bases beside what stands on them. */
+void xmalloc_allocators_make(void)
+{
+	size_t i;
+
+	xmalloc_allocator_count = 0;
+	add(find("mam"), "mam");
+	add(&layered[0], layered[0].name);
+	add(&layered[1], layered[1].name);
+	add(find("cuda-malloc"), "cuda");
+	add(&layered[2], layered[2].name);
+	add(&layered[3], layered[3].name);
+	for (i = 0; i < device_allocator_count; i++) {
+		const struct device_allocator *other = &device_allocators[i];
+
+		if (other->role != DEVICE_OURS && other->role != DEVICE_SYSTEM)
+			add(other, other->name);
+	}
+}
+
+bool xmalloc_is_layered(const struct device_allocator *allocator)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(layered) / sizeof(layered[0]); i++) {
+		if (strcmp(layered[i].name, allocator->name) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool xmalloc_over_cuda(const struct device_allocator *allocator)
+{
+	return strncmp(allocator->name, "cuda", 4) == 0;
+}
+
+bool xmalloc_has_buffers(const struct device_allocator *allocator)
+{
+	return xmalloc_is_layered(allocator) && strstr(allocator->name, "-xmalloc") != NULL;
+}
+
+bool xmalloc_format(struct device_run *run, struct device_heap *heap, uint32_t count)
+{
+	struct device_job job = { .heap = heap->heap,
+				  .askers = 1,
+				  .lanes = 1,
+				  .count = count,
+				  .more = heap->own[OWN_BUFFERS],
+				  .found = run->found };
+
+	if (!xmalloc_is_layered(heap->allocator))
+		return true;
+	job.own[0] = heap->own_numbers[NUMBER_REFERENCE];
+	return device_launch_as(heap, "layers_format", 1, DEVICE_WARP, &job, NULL);
+}
+
+bool xmalloc_drain(struct device_run *run, struct device_heap *heap)
+{
+	const struct device_job job = { .heap = heap->heap, .found = run->found };
+
+	return !xmalloc_is_layered(heap->allocator) ||
+	       device_launch_as(heap, "layers_drain", 4, DEVICE_BLOCK, &job, NULL);
+}

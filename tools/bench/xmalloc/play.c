@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * play.c - the works of `mam bench xmalloc`.
+ *
+ * 1. Where the cell says so, blocks of 1 KiB are taken of the base, until the end of the cell: of
+ *    the base itself, so that all that stand on it find the same heap.
+ * 2. A part of the workers shows how long all would take; more than LONG_US is left out.
+ * 3. A pass that is not timed, in which all objects are there at the same time and are looked at.
+ * 4. Kernels that do not count, then those whose median is told: LEAST of them, as the paper has, and
+ *    more while ENOUGH_US lasts. The mean of the first LEAST is told beside it.
+ * 5. Buffers are emptied, since what they hold is the base's, and CUDA's heap is the next cell's.
+ */
+#include "bench/device_time.h"
+#include "bench/gpu.h"
+#include "xmalloc.h"
+
+#define LEAST 4
+#define LONG_US 1200000.0
+#define ENOUGH_US 600000.0
+#define PART 64 /* the share of the workers that shows how long all would take */
+#define PART_LEAST 8192
+#define FILL_BYTES 1024
+
+/* What was taken before, for the cell's whole time. */
+static struct device_job fill_job(const struct device_run *run, const struct device_heap *heap,
+				  const struct device_cell *cell)
+{
+	struct device_job job;
+
+	device_ask(run, heap, cell, &job);
+	job.askers = cell->filled;
+	job.lanes = DEVICE_WARP;
+	job.least = job.most = FILL_BYTES;
+	job.got = run->more;
+	return job;
+}
+
+static bool fill(struct device_run *run, struct device_heap *heap, const struct device_cell *cell)
+{
+	const char *kernel = xmalloc_is_layered(heap->allocator) ? "base_fill" : "fill";
+	const struct device_job job = fill_job(run, heap, cell);
+	struct device_found found;
+
+	if (cell->filled == 0)
+		return true;
+	if (!bench_gpu_fill(job.got, 0, job.askers * sizeof(*job.got)) ||
+	    !device_time_count(run, heap, kernel, &job, &found))
+		return false;
+	if (found.none > 0)
+		device_note(run, heap, cell, "%llu blocks less were taken before",
+			    (unsigned long long)found.none);
+	return true;
+}
+
+static bool unfill(struct device_run *run, struct device_heap *heap, const struct device_cell *cell)
+{
+	const bool layered = xmalloc_is_layered(heap->allocator);
+	const struct device_job job = fill_job(run, heap, cell);
+
+	return xmalloc_drain(run, heap) &&
+	       (cell->filled == 0 ||
+		device_launch(heap, layered ? "base_give" : "give", &job, NULL));
+}
+
+/* *us: what all workers would take, as far as a part of them shows; 0: there are few. */
+static bool foresee(struct device_run *run, struct device_heap *heap, const struct device_job *job,
+		    double *us)
+{
+	struct device_job part = *job;
+
+	*us = 0;
+	part.askers = job->askers / PART;
+	if (part.askers < PART_LEAST)
+		return true;
+	if (!device_time_renew(heap) || !device_count_begin(run) ||
+	    !device_launch(heap, "use", &part, us))
+		return false;
+	*us *= PART;
+	return true;
+}
+
+static void tell_times(struct device_run *run, const struct device_heap *heap,
+		       const struct device_cell *cell, double *times, unsigned int count)
+{
+	const uint64_t requests = (cell->askers + cell->lanes - 1) / cell->lanes;
+	double mean = 0, us;
+	unsigned int i;
+
+	for (i = 0; i < count && i < LEAST; i++)
+		mean += times[i] / (count < LEAST ? count : LEAST);
+	us = bench_measure_median(times, count);
+	device_row(run, heap, cell, "us", us);
+	device_row(run, heap, cell, "ns", us * 1000 / cell->askers);
+	device_row(run, heap, cell, "mean_ns", mean * 1000 / cell->askers);
+	device_row(run, heap, cell, "request_ns", us * 1000 / (double)requests);
+	device_row(run, heap, cell, "runs", count);
+}
+
+/* Answers how often it was timed; 0: the device failed. */
+static unsigned int time_uses(struct device_run *run, struct device_heap *heap,
+			      const struct device_job *job, double *times)
+{
+	double spent = 0, us;
+	unsigned int i, count = 0;
+
+	for (i = 0; i < run->warm; i++) {
+		if (!device_time_renew(heap) || !device_launch(heap, "use", job, NULL))
+			return 0;
+	}
+	while (count < run->repeats && (count < LEAST || spent < ENOUGH_US)) {
+		if (!device_time_renew(heap) || !device_launch(heap, "use", job, &us))
+			return 0;
+		times[count++] = us;
+		spent += us;
+	}
+	return count;
+}
+
+/* Between fill() and unfill(). */
+static bool play_use(struct device_run *run, struct device_heap *heap,
+		     const struct device_cell *cell)
+{
+	struct device_verdict verdict = { .none = 0 };
+	double times[DEVICE_REPEATS_MAX], us;
+	struct device_found found;
+	struct device_job job;
+	unsigned int count;
+
+	device_ask(run, heap, cell, &job);
+	if (!foresee(run, heap, &job, &us))
+		return false;
+	if (us > LONG_US) {
+		device_note(run, heap, cell, "left out, since each run would take %.0f s",
+			    us / 1e6);
+		return true;
+	}
+	if (!device_time_check(run, heap, &job, &verdict, NULL, NULL))
+		return false;
+	if (!device_time_is_right(run, heap, cell, verdict.none, verdict.wrong, verdict.why))
+		return true;
+	if (!device_count_begin(run))
+		return false;
+	count = time_uses(run, heap, &job, times);
+	if (count == 0 || !device_count_end(run, &found))
+		return false;
+	device_time_note_none(run, heap, cell, found.none);
+	if (found.corrupt > 0) {
+		device_row(run, heap, cell, "wrong", (double)found.corrupt);
+		device_note(run, heap, cell,
+			    "%llu objects were written by another while their owner had them",
+			    (unsigned long long)found.corrupt);
+		return true;
+	}
+	tell_times(run, heap, cell, times, count);
+	return true;
+}
+
+bool xmalloc_play_use(struct device_run *run, struct device_heap *heap,
+		      const struct device_cell *cell)
+{
+	return xmalloc_format(run, heap, cell->buffers) && fill(run, heap, cell) &&
+	       play_use(run, heap, cell) && unfill(run, heap, cell);
+}
+
+/* ---- hold ---- */
+
+/* One round; the times may be NULL. */
+static bool hold(struct device_heap *heap, const struct device_job *job, double *get, double *give)
+{
+	return device_time_renew(heap) && device_launch(heap, "hold", job, get) &&
+	       (!heap->allocator->frees || device_launch(heap, "drop", job, give));
+}
+
+/* A round whose objects are looked at, all of them together. */
+static bool check_hold(struct device_run *run, struct device_heap *heap,
+		       const struct device_job *job, struct device_verdict *verdict)
+{
+	struct device_job all = *job;
+
+	all.askers *= job->rounds;
+	return device_time_renew(heap) && device_launch(heap, "hold", job, NULL) &&
+	       device_look(run, heap, &all, verdict) &&
+	       (!heap->allocator->frees || device_launch(heap, "drop", job, NULL));
+}
+
+bool xmalloc_play_hold(struct device_run *run, struct device_heap *heap,
+		       const struct device_cell *cell)
+{
+	double gets[DEVICE_REPEATS_MAX], gives[DEVICE_REPEATS_MAX], spent = 0;
+	const double objects = (double)cell->askers * cell->rounds;
+	struct device_verdict verdict = { .none = 0 };
+	struct device_job job;
+	unsigned int i, count = 0;
+
+	device_ask(run, heap, cell, &job);
+	if (!xmalloc_format(run, heap, cell->buffers) || !check_hold(run, heap, &job, &verdict))
+		return false;
+	if (!device_time_is_right(run, heap, cell, verdict.none, verdict.wrong, verdict.why))
+		return xmalloc_drain(run, heap);
+	for (i = 0; i < run->warm; i++) {
+		if (!hold(heap, &job, NULL, NULL))
+			return false;
+	}
+	while (count < run->repeats && (count < LEAST || spent < ENOUGH_US)) {
+		gives[count] = 0;
+		if (!hold(heap, &job, &gets[count], &gives[count]))
+			return false;
+		spent += gets[count] + gives[count];
+		count++;
+	}
+	device_row(run, heap, cell, "ns", bench_measure_median(gets, count) * 1000 / objects);
+	if (heap->allocator->frees)
+		device_row(run, heap, cell, "free_ns",
+			   bench_measure_median(gives, count) * 1000 / objects);
+	device_row(run, heap, cell, "runs", count);
+	return xmalloc_drain(run, heap);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * show.c - the results of `mam bench xmalloc` for people, and keys for scripts: a table a number, a
+ * line a cell, a column an allocator, what was published beside; then the targets, which are what
+ * was published, and that XMalloc costs little where its base needs none.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/rows.h"
+#include "xmalloc.h"
+
+#define NAME_WIDTH 12
+
+static const struct {
+	const char *workload, *metric, *title;
+} tables[] = {
+	{ "xmalloc-time", "ns",
+	  "malloc, write, read, free of 4 B: ns an object, by workers and workers a warp" },
+	{ "xmalloc-prefilled", "ns", "the same where a quarter of the heap was taken before" },
+	{ "xmalloc-coalesce", "ns", "the same, of coalescing alone" },
+	{ "xmalloc-buffers", "request_ns",
+	  "ns a request of a warp, by workers, workers a warp, buffers a class" },
+	{ "xmalloc-hold", "ns", "malloc of 8 objects of 4 to 256 B a worker, ns an object" },
+	{ "xmalloc-hold", "free_ns", "free of the same by a later kernel, ns an object" },
+	{ "xmalloc-speedup", "times", "how many times faster" },
+};
+
+static void put_table(const struct bench_results *results, const struct device_request *request,
+		      size_t table)
+{
+	const char *names[DEVICE_COLUMNS_MAX], *workload = tables[table].workload;
+	size_t count, i, k;
+
+	if (!device_show_has(results, workload, tables[table].metric))
+		return;
+	count = device_show_columns(results, request, workload, names);
+	printf("\n%s: %s\n%-*s", workload, tables[table].title, NAME_WIDTH, "");
+	for (k = 0; k < count; k++)
+		printf(" %13s", names[k]);
+	printf("\n");
+	for (i = 0; i < results->count; i++) {
+		if (!bench_rows_is_first(results, workload, i))
+			continue;
+		printf("%-*s", NAME_WIDTH, results->rows[i].parameter);
+		for (k = 0; k < count; k++) {
+			printf("  ");
+			device_show_cell(results, workload, names[k], results->rows[i].parameter,
+					 tables[table].metric, false);
+		}
+		printf("\n");
+	}
+}
+
+/* ---- targets ---- */
+
+static void add_speedups(const struct bench_results *results, struct device_target *targets,
+			 size_t *count)
+{
+	static const struct {
+		const char *name, *label;
+	} parts[] = {
+		{ "time", "XMalloc over CUDA's malloc" },
+		{ "prefilled", "the same, a quarter of the heap taken" },
+		{ "coalesce", "coalescing alone over CUDA's malloc" },
+		{ "buffers", "16 buffers over 1, a worker a warp" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		struct device_target *target = &targets[(*count)++];
+
+		*target = (struct device_target){ .unit = "times" };
+		snprintf(target->key, sizeof(target->key), "%s_times", parts[i].name);
+		snprintf(target->label, sizeof(target->label), "%s", parts[i].label);
+		target->known = bench_results_get(results, "xmalloc-speedup", "over-cuda",
+						  parts[i].name, "times", &target->value) &&
+				bench_results_get(results, "xmalloc-speedup", "published",
+						  parts[i].name, "times", &target->bound);
+	}
+}
+
+/* Where the base is fast, the better of both forms must not make it slow. */
+static void add_cost(const struct bench_results *results, struct device_target *target)
+{
+	static const char workload[] = "xmalloc-time", parameter[] = "1M 32";
+	double bare, coalesced, buffered, best;
+
+	*target = (struct device_target){ .unit = "times", .bound = 1.10, .at_most = true };
+	snprintf(target->key, sizeof(target->key), "over_mam");
+	snprintf(target->label, sizeof(target->label), "XMalloc's time over mam, of mam's alone");
+	if (!bench_results_get(results, workload, "mam", parameter, "ns", &bare) || bare <= 0 ||
+	    !bench_results_get(results, workload, "mam-coalesce", parameter, "ns", &coalesced) ||
+	    !bench_results_get(results, workload, "mam-xmalloc", parameter, "ns", &buffered))
+		return;
+	best = coalesced < buffered ? coalesced : buffered;
+	target->known = true;
+	target->value = best / bare;
+}
+
+static void add_faults(const struct bench_results *results, const struct device_request *request,
+		       struct device_target *target)
+{
+	size_t i;
+
+	*target = (struct device_target){ .unit = "", .at_most = true };
+	snprintf(target->key, sizeof(target->key), "faults");
+	snprintf(target->label, sizeof(target->label), "faults the checks found, and cells lost");
+	for (i = 0; i < results->count; i++) {
+		const struct bench_result *row = &results->rows[i];
+
+		if (device_target_group(request, row->peer) == DEVICE_GROUP_OURS &&
+		    (strcmp(row->metric, "wrong") == 0 || strcmp(row->metric, "lost") == 0)) {
+			target->known = true;
+			target->value += row->value;
+		}
+	}
+}
+
+static size_t reckon(const struct bench_results *results, const struct device_request *request,
+		     struct device_target *targets)
+{
+	size_t count = 0;
+
+	add_speedups(results, targets, &count);
+	add_cost(results, &targets[count++]);
+	add_faults(results, request, &targets[count++]);
+	return count;
+}
+
+void xmalloc_show_people(const struct bench_results *results, const struct bench_machine *machine,
+			 const struct device_request *request)
+{
+	struct device_target targets[DEVICE_TARGETS_MAX];
+	size_t i;
+
+	device_show_head(results, machine, request);
+	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		put_table(results, request, i);
+	device_show_targets(targets, reckon(results, request, targets));
+}
+
+void xmalloc_show_keys(const struct bench_results *results, const struct device_request *request)
+{
+	struct device_target targets[DEVICE_TARGETS_MAX];
+
+	device_show_target_keys(targets, reckon(results, request, targets));
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * xmalloc.c - `mam bench xmalloc`: the figures of the XMalloc paper, over CUDA's own malloc and over
+ * mam's, as a suite that device_suite.c plays. plan.c says what is asked, show.c tells it.
+ */
+#include "xmalloc.h"
+
+#include "command.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static const struct device_effort efforts[] = {
+	{ "full", 21, 3, 21, 90 * SECOND, UINT32_MAX, UINT64_MAX, true },
+	{ "quick", 7, 1, 4, 18 * SECOND, UINT32_MAX, UINT64_MAX, false },
+	{ "smoke", 1, 1, 1, 30 * SECOND, 4096, 96 * BENCH_MIB, true },
+};
+
+static const struct args_command command = {
+	"mam bench xmalloc",
+	"[OPTION]...",
+	"Measure XMalloc over CUDA's own malloc and over mam's, as its paper did, on this\n"
+	"machine's first GPU.\n",
+	"A LIST is names with commas between. All allocators take turns in each cell, and every\n"
+	"object is looked at before anything is timed: who hands out what overlaps, or lies\n"
+	"elsewhere, has no time there. A kernel that does not come back loses its cell and no\n"
+	"more. Targets that are missed do not change the exit status, faults of mam's do.\n"
+	"\n"
+	"  mam bench xmalloc --quick                      the targets, but one\n"
+	"  mam bench xmalloc --only time --plot a.svg     one workload, and a picture\n"
+	"  mam bench xmalloc --csv a.csv; mam bench xmalloc --read a.csv -p\n"
+	"More in mam-bench-xmalloc(1).\n",
+	device_suite_options,
+	false,
+};
+
+static const struct device_suite suite = {
+	.command = &command,
+	.prefix = "xmalloc",
+	.efforts = efforts,
+	.allocators = xmalloc_allocators,
+	.allocator_count = &xmalloc_allocator_count,
+	.works = xmalloc_works,
+	.work_count = XMALLOC_WORKS,
+	.system_heap = XMALLOC_HEAP,
+	.plan = xmalloc_plan_make,
+	.takes_part = xmalloc_plan_takes_part,
+	.places = xmalloc_plan_places,
+	.shrink = xmalloc_plan_shrink,
+	.complete = xmalloc_complete,
+	.show_people = xmalloc_show_people,
+	.show_keys = xmalloc_show_keys,
+};
+
+int xmalloc_main(int argc, char **argv)
+{
+	xmalloc_allocators_make();
+	return device_suite_main(&suite, argc, argv);
+}

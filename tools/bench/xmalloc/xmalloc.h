@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * xmalloc.h - what the parts of `mam bench xmalloc` share.
+ *
+ * Words, beside those of device_bench.h:
+ *   worker   an asker, as the XMalloc paper calls it
+ *   base     what a coalescer asks: CUDA's own malloc, or mam's
+ *   layered  an allocator of that kind
+ *   request  what reaches the buffers: one a warp, of all its workers
+ */
+#ifndef MAM_TOOLS_BENCH_XMALLOC_H
+#define MAM_TOOLS_BENCH_XMALLOC_H
+
+#include "bench/device_play.h"
+
+#define XMALLOC_HEAP (500 * (uint64_t)BENCH_MIB)
+#define XMALLOC_BUFFERS 16     /* FIFOs a class, where a cell does not say another number */
+#define XMALLOC_BUFFERS_MAX 32 /* as MAM_BUFFERS_MAX */
+
+enum xmalloc_work {
+	XMALLOC_TIME,      /* figure 2: malloc, write, read, free in one kernel */
+	XMALLOC_PREFILLED, /* the same in a heap of which a quarter is taken */
+	XMALLOC_COALESCE,  /* figure 5: the same, without buffers */
+	XMALLOC_FIFOS,     /* figure 6: the same, with so many buffers */
+	XMALLOC_HOLD,      /* malloc and free in two kernels, several objects a worker */
+	XMALLOC_WORKS,
+};
+
+extern const struct device_work xmalloc_works[XMALLOC_WORKS];
+
+/* ---- who is asked: layers.c ---- */
+
+#define XMALLOC_ALLOCATORS_MAX 16
+extern struct device_allocator xmalloc_allocators[XMALLOC_ALLOCATORS_MAX];
+extern size_t xmalloc_allocator_count;
+
+/* xmalloc_allocators_make - the layered ones, and those of `mam bench device` */
+void xmalloc_allocators_make(void);
+/* xmalloc_is_layered - else its modules have none of the kernels below */
+bool xmalloc_is_layered(const struct device_allocator *allocator);
+/* xmalloc_over_cuda - CUDA's own, or layered over it */
+bool xmalloc_over_cuda(const struct device_allocator *allocator);
+bool xmalloc_has_buffers(const struct device_allocator *allocator);
+/* xmalloc_format - a heap on which nothing was asked yet has so many FIFOs a class from now on */
+bool xmalloc_format(struct device_run *run, struct device_heap *heap, uint32_t count);
+/* xmalloc_drain - what lies in buffers goes back to the base, for whoever has it next */
+bool xmalloc_drain(struct device_run *run, struct device_heap *heap);
+
+/* ---- what is asked, and doing it: plan.c, play.c ---- */
+
+void xmalloc_plan_make(struct device_plan *plan);
+bool xmalloc_plan_takes_part(const struct device_allocator *allocator,
+			     const struct device_cell *cell);
+uint64_t xmalloc_plan_places(const struct device_cell *cell);
+void xmalloc_plan_shrink(struct device_cell *cell, uint32_t askers_most);
+
+bool xmalloc_play_use(struct device_run *run, struct device_heap *heap,
+		      const struct device_cell *cell);
+bool xmalloc_play_hold(struct device_run *run, struct device_heap *heap,
+		       const struct device_cell *cell);
+
+/* ---- showing it: published.c, show.c ---- */
+
+/* xmalloc_complete - the paper's numbers, and ours as it reckons them, of what was measured */
+void xmalloc_complete(struct bench_results *results);
+
+void xmalloc_show_people(const struct bench_results *results, const struct bench_machine *machine,
+			 const struct device_request *request);
+void xmalloc_show_keys(const struct bench_results *results, const struct device_request *request);
+
+/* mam bench xmalloc */
+int xmalloc_main(int argc, char **argv);
+
+#endif
