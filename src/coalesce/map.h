@@ -37,7 +37,8 @@
  * MAM_MAP_FOURS fours, and a compare-and-swap for each of their keys. Nobody waits for anybody: a
  * lane that stops keeps one entry. An insert fails if each place of the key's was taken when it was
  * looked at. In a map for 64 or less these are all there are; in a larger one that has what it is
- * for, half of the places are free, and it seldom happens that 31 fours by chance are full.
+ * for, half of the places are free, and 31 fours by chance are not full: maps for 30,000 parts, any
+ * number of bytes apart, first had no place when they held 1.7 times as many.
  */
 #ifndef MAM_COALESCE_MAP_H
 #define MAM_COALESCE_MAP_H
@@ -149,12 +150,12 @@ MAM_KFN uint32_t mam_map_reach(const struct mam_kmap *map)
 }
 
 /*
- * Which of four keys is looked at first: not the same for addresses in a row, 16 bytes apart or
- * less.
+ * Which of four keys is looked at first: not the same for those of addresses in a row that come to
+ * the same four, as far as these are no more than four.
  */
 MAM_KFN uint32_t mam_map_first(uint64_t key)
 {
-	return (uint32_t)((key >> 4) ^ key ^ key >> 2) % 4;
+	return (uint32_t)((key >> 4) + key * 2) % 4;
 }
 
 /* Of four keys: bit i is for key (first + i) % 4, set if that is `wanted`. */
@@ -176,17 +177,12 @@ MAM_KFN bool mam_map_try(uint64_t *entry, uint64_t wanted)
 	return mam_global_cas64(entry, wanted, MAM_MAP_BUSY, MAM_ACQUIRE, MAM_AT_DEVICE) == wanted;
 }
 
-/*
- * Makes an entry of `key` the caller's that holds `wanted`, 0 or the key: where its key is; NULL:
- * none holds that. The first place is right so often that it is not looked at before.
- */
-MAM_KFN uint64_t *mam_map_claim(struct mam_kmap *map, uint64_t key, uint64_t wanted)
+/* Looks through all fours of a key. */
+MAM_KSLOW uint64_t *mam_map_search(struct mam_kmap *map, uint64_t key, uint64_t wanted)
 {
 	uint32_t first = mam_map_first(key), reach = mam_map_reach(map), bits, i;
-	uint64_t *keys = mam_map_window(map, key, 0), *entry = &keys[first];
+	uint64_t *keys, *entry;
 
-	if (mam_map_try(entry, wanted))
-		return entry;
 	MAM_ROLLED
 	for (i = 0; i < reach; i++) {
 		keys = mam_map_window(map, key, i);
@@ -198,6 +194,17 @@ MAM_KFN uint64_t *mam_map_claim(struct mam_kmap *map, uint64_t key, uint64_t wan
 		}
 	}
 	return NULL;
+}
+
+/*
+ * Makes an entry of `key` the caller's that holds `wanted`, 0 or the key: where its key is; NULL:
+ * none holds that. The first place is right so often that it is not looked at before.
+ */
+MAM_KFN uint64_t *mam_map_claim(struct mam_kmap *map, uint64_t key, uint64_t wanted)
+{
+	uint64_t *entry = mam_map_window(map, key, 0) + mam_map_first(key);
+
+	return mam_map_try(entry, wanted) ? entry : mam_map_search(map, key, wanted);
 }
 
 /* 0 and MAM_MAP_BUSY are no keys. */

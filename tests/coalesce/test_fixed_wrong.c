@@ -141,6 +141,47 @@ START_TEST(map_is_narrow)
 }
 END_TEST
 
+/*
+ * Block 0 wants three parts where there is room for two, so what it put in comes out again; block 1,
+ * whose block begins elsewhere in the same memory, has a part at one of those addresses.
+ */
+static MAM_KERNEL(in_others_places)
+{
+	struct ckit *kit = argument;
+	struct mam_kbase base = ckit_base(kit);
+	void *part, *before = NULL;
+	uint32_t round;
+
+	if (mam_block() == 0) {
+		part = fixed_alloc(kit, 16);
+		if (part)
+			MAM_KASSERT(fixed_free(kit, part));
+		return;
+	}
+	if (mam_thread() == 0)
+		before = mam_base_alloc(base, 16);
+	for (round = 0; mam_thread() == 0 && round < 2; round++) {
+		part = mam_fixed_alloc_warp(base, map_of(kit->plan), 16);
+		if (!part)
+			continue;
+		ckit_own(kit, part, 16);
+		fixed_give(kit, part);
+	}
+	if (mam_thread() == 0)
+		(void)mam_base_free(base, before);
+}
+
+START_TEST(places_of_others)
+{
+	struct plan plan = { .way = WITH_MAP | (_i ? BY_BLOCK : 0), .before = 14, .entries = 8 };
+	struct ckit *kit = fixed_create(&plan, 1 << 12);
+
+	ckit_explore(kit, "in others' places", in_others_places, 2, 3, fixed_seeds(2000),
+		     fixed_check);
+	fixed_destroy(kit, &plan);
+}
+END_TEST
+
 /* ---- sizes that are none --------------------------------------------------------------------- */
 
 static MAM_KERNEL(no_sizes)
@@ -283,6 +324,37 @@ START_TEST(double_frees)
 }
 END_TEST
 
+/* With a header, of a block with one part: it goes back once or never, and one at most is told so. */
+static MAM_KERNEL(both)
+{
+	struct ckit *kit = argument;
+	void *part;
+
+	if (mam_thread() == 0)
+		ckit_keep(kit, 0, fixed_alloc(kit, 16));
+	mam_syncthreads();
+	part = (void *)(uintptr_t)mam_atomic_load64(&kit->kept[0], MAM_ACQUIRE, MAM_AT_DEVICE);
+	if (fixed_free(kit, part))
+		(void)mam_atomic_add64(&kit->kept[1], 1, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+static const char *check_both(void *argument)
+{
+	const struct ckit *kit = argument;
+
+	return kit->kept[1] == kit->frees && kit->frees <= 1 ? NULL : "it went back another time";
+}
+
+START_TEST(two_free_one)
+{
+	struct plan plan = { .way = 0 };
+	struct ckit *kit = fixed_create(&plan, 1 << 12);
+
+	ckit_explore(kit, "two free one", both, 1, 2, fixed_seeds(100), check_both);
+	fixed_destroy(kit, &plan);
+}
+END_TEST
+
 /* ---- what nobody freed ----------------------------------------------------------------------- */
 
 static MAM_KERNEL(leave)
@@ -333,9 +405,11 @@ int main(void)
 	tcase_add_loop_test(tcase, base_refuses, 0, WAYS * 4);
 	tcase_add_loop_test(tcase, map_is_full, 0, 2);
 	tcase_add_loop_test(tcase, map_is_narrow, 0, 2);
+	tcase_add_loop_test(tcase, places_of_others, 0, 2);
 	tcase_add_loop_test(tcase, sizes, 0, WAYS);
 	tcase_add_loop_test(tcase, wrong_frees, 0, 3);
 	tcase_add_test(tcase, double_frees);
+	tcase_add_test(tcase, two_free_one);
 	tcase_add_loop_test(tcase, cleans, 0, 2);
 	return ckit_run(tcase, "coalesce/fixed_wrong");
 }
