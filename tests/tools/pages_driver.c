@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pages_driver.c - a CUDA driver for bench_pages.sh, whose device does nothing: memory is the
- * host's, a kernel ends at once and leaves all as it was, and took 8 microseconds. Where the
- * environment says HANG=NAME, the kernel of that name never ends; with REFUSE=NAME its launch
- * fails. What was called is written into the file LAUNCHED names.
+ * host's, a kernel ends at once and leaves all as it was, and took 8 microseconds, or TOOK_MS
+ * milliseconds. Where the environment says HANG=NAME, the kernel of that name never ends; with
+ * REFUSE=NAME its launch fails. What was called is written into the file LAUNCHED names.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,7 +140,9 @@ int cuEventQuery(void *event)
 
 int cuEventElapsedTime(float *milliseconds, void *before, void *behind)
 {
-	*milliseconds = before == behind ? 0.008F : 0;
+	const char *took = getenv("TOOK_MS");
+
+	*milliseconds = before != behind ? 0 : took != NULL ? (float)atof(took) : 0.008F;
 	return 0;
 }
 

@@ -82,6 +82,26 @@ static const struct plot_drawn mallocs[] = {
 	{ "counter, a warp", "mimalloc dash", { "bumpw" }, NULL },
 };
 
+/* mam bench xmalloc. What was published is drawn in dashes. */
+static const struct plot_drawn xmallocs[] = {
+	{ "mam", "mam", { "mam" }, NULL },
+	{ "mam, coalesced", "async", { "mam-coalesce" }, NULL },
+	{ "mam, XMalloc", "plain", { "mam-xmalloc" }, NULL },
+	{ "CUDA malloc", "cuda", { "cuda" }, NULL },
+	{ "CUDA, coalesced", "rmm", { "cuda-coalesce" }, NULL },
+	{ "CUDA, XMalloc", "torch", { "cuda-xmalloc" }, NULL },
+	{ "RW_malloc", "jemalloc", { "rw-malloc" }, NULL },
+	{ "counter, a warp", "mimalloc dash", { "bumpw" }, NULL },
+	{ "XMalloc, 2011", "torch dash", { "published" }, NULL },
+	{ "CUDA, 2011", "cuda dash", { "published-cuda" }, NULL },
+};
+
+static const struct plot_drawn speedups[] = {
+	{ "over CUDA malloc", "torch", { "over-cuda" }, NULL },
+	{ "over mam", "mam", { "over-mam" }, NULL },
+	{ "published, 2011", "other dash", { "published" }, NULL },
+};
+
 #define SIZES                                                                                 \
 	{                                                                                     \
 		"1B", "8B", "64B", "512B", "4KiB", "32KiB", "256KiB", "2MiB", "16MiB", "128MiB" \
@@ -197,6 +217,24 @@ static const struct plot_drawn mallocs[] = {
 #define SHORT_NEARLY_FULL     \
 	{                     \
 		"50", "10", "1" \
+	}
+
+#define WORKERS(count)                                                                       \
+	{                                                                                    \
+		count " 1", count " 2", count " 4", count " 8", count " 16", count " 32"     \
+	}
+#define SHORT_WORKERS                      \
+	{                                  \
+		"1", "2", "4", "8", "16", "32" \
+	}
+#define BUFFERS(asked)                                                                     \
+	{                                                                                  \
+		asked " 0", asked " 1", asked " 2", asked " 4", asked " 8", asked " 16",   \
+			asked " 32"                                                        \
+	}
+#define SHORT_BUFFERS                           \
+	{                                       \
+		"0", "1", "2", "4", "8", "16", "32" \
 	}
 
 const struct plot_figure plot_figures[] = {
@@ -411,6 +449,49 @@ const struct plot_figure plot_figures[] = {
 	  sizeof(mallocs) / sizeof(mallocs[0]),
 	  { { "16K ask", "us", NULL, NEARLY_FULL("16K"), SHORT_NEARLY_FULL },
 	    { "4K ask", "us", NULL, NEARLY_FULL("4K"), SHORT_NEARLY_FULL } } },
+	{ "xmalloc-lanes.svg",
+	  "malloc, write, read and free of 4 bytes",
+	  "one kernel, heap of 500 MiB; after figure 2 of the XMalloc paper; less is better",
+	  "ns an object",
+	  "workers in each warp",
+	  "xmalloc-time",
+	  xmallocs,
+	  sizeof(xmallocs) / sizeof(xmallocs[0]),
+	  { { "1M workers", "ns", NULL, WORKERS("1M"), SHORT_WORKERS },
+	    { "16K workers", "ns", NULL, WORKERS("16K"), SHORT_WORKERS } } },
+	{ "xmalloc-coalesce.svg",
+	  "Requests of a warp put together, without buffers",
+	  "malloc, write, read, free; after figure 5 of the XMalloc paper; less is better",
+	  "ns an object",
+	  "workers in each warp",
+	  "xmalloc-coalesce",
+	  xmallocs,
+	  sizeof(xmallocs) / sizeof(xmallocs[0]),
+	  { { "16K workers", "ns", NULL, WORKERS("16K"), SHORT_WORKERS },
+	    { "1M workers", "ns", NULL, { "1M 32" }, { "32" } } } },
+	{ "xmalloc-buffers.svg",
+	  "Buffers of free blocks, by how many there are",
+	  "malloc, write, read, free; after figure 6 of the XMalloc paper; less is better",
+	  "ns a request of a warp",
+	  "buffers a class",
+	  "xmalloc-buffers",
+	  xmallocs,
+	  sizeof(xmallocs) / sizeof(xmallocs[0]),
+	  { { "1 worker a warp", "request_ns", NULL, BUFFERS("16K 1"), SHORT_BUFFERS },
+	    { "32 workers a warp", "request_ns", NULL, BUFFERS("1M 32"), SHORT_BUFFERS } } },
+	{ "xmalloc-speedup.svg",
+	  "What XMalloc gains, and what its paper says",
+	  "times faster: than its base, than its base, than its base, than one buffer; more is better",
+	  "times faster",
+	  "all of it; in a heap taken by a quarter; coalescing alone; 16 buffers",
+	  "xmalloc-speedup",
+	  speedups,
+	  sizeof(speedups) / sizeof(speedups[0]),
+	  { { NULL,
+	      "times",
+	      NULL,
+	      { "time", "prefilled", "coalesce", "buffers" },
+	      { "XMalloc", "prefilled", "coalesce", "buffers" } } } },
 };
 
 const size_t plot_line_figures = sizeof(plot_figures) / sizeof(plot_figures[0]);

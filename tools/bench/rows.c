@@ -44,7 +44,9 @@ const char *bench_rows_show(double value, char *text, size_t bytes)
 		snprintf(text, bytes, "%.0f", value);
 	else if (value >= 9.995)
 		snprintf(text, bytes, "%.1f", value);
-	else
+	else if (value >= 0.0995 || value <= 0)
 		snprintf(text, bytes, "%.2f", value);
+	else
+		snprintf(text, bytes, "%.2g", value);
 	return text;
 }
