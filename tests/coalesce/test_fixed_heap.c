@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_fixed_heap.c - one block for many parts over a heap of objects, which itself puts lanes
+ * together, and over which others ask at the same time.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coalesce/fixed.h"
+#include "heap/objects_kit.h"
+
+struct plan {
+	bool by_block, with_map;
+	uint32_t bytes;
+	struct mam_kmap *map;
+};
+
+#define ENTRIES 200u
+#define KEPT 40u
+
+static void begin(void *argument)
+{
+	struct okit *kit = argument;
+	const struct plan *plan = kit->plan;
+
+	okit_begin(argument);
+	memset(plan->map, 0, mam_map_bytes(ENTRIES));
+	mam_map_format(plan->map, ENTRIES);
+}
+
+static const char *check(void *argument)
+{
+	struct okit *kit = argument;
+	const struct plan *plan = kit->plan;
+
+	return mam_map_count(plan->map) ? "something is left in the map"
+					: okit_check_empty(argument);
+}
+
+static struct mam_kmap *map_of(const struct plan *plan)
+{
+	return plan->with_map ? plan->map : NULL;
+}
+
+/* A part has its own address at its begin, and its last byte is that of it. */
+static void put(unsigned char *part, uint32_t bytes)
+{
+	memcpy(part, &part, sizeof(part));
+	part[bytes - 1] = (unsigned char)((uintptr_t)part >> 3);
+}
+
+static void give(struct okit *kit, unsigned char *part)
+{
+	const struct plan *plan = kit->plan;
+	unsigned char *said;
+
+	memcpy(&said, part, sizeof(said));
+	MAM_KASSERT(said == part);
+	MAM_KASSERT(part[plan->bytes - 1] == (unsigned char)((uintptr_t)part >> 3));
+	MAM_KASSERT(mam_fixed_free(mam_base_heap(kit->heap), map_of(plan), part));
+}
+
+/* Each leaves its part to anybody; some lanes of each warp also ask the heap themselves. */
+static MAM_KERNEL(exchange)
+{
+	struct okit *kit = argument;
+	const struct plan *plan = kit->plan;
+	struct mam_kbase base = mam_base_heap(kit->heap);
+	unsigned char *part, *other;
+	void *object;
+	uint32_t round;
+
+	for (round = 0; round < 3; round++) {
+		part = plan->by_block ? mam_fixed_alloc_block(base, map_of(plan), plan->bytes)
+				      : mam_fixed_alloc_warp(base, map_of(plan), plan->bytes);
+		MAM_KASSERT(part);
+		put(part, plan->bytes);
+		other = (unsigned char *)(uintptr_t)mam_atomic_xchg64(
+			&kit->kept[simt_random() % KEPT], (uintptr_t)part, MAM_ACQ_REL,
+			MAM_AT_DEVICE);
+		if (other)
+			give(kit, other);
+		if (mam_lane() % 3 == round) {
+			object = okit_alloc(kit, 40);
+			MAM_KASSERT(object);
+			okit_free(kit, object);
+		}
+	}
+}
+
+static MAM_KERNEL(sweep)
+{
+	struct okit *kit = argument;
+	uint32_t i;
+	unsigned char *part;
+
+	for (i = mam_thread(); i < KEPT; i += mam_block_threads()) {
+		part = okit_take(kit, i);
+		if (part)
+			give(kit, part);
+	}
+}
+
+static bool build(struct simt_world *world, void *argument)
+{
+	return simt_world_launch(world, 0, exchange, 2, 9, argument) &&
+	       simt_world_launch(world, 0, exchange, 1, 34, argument) &&
+	       simt_world_launch(world, 0, sweep, 1, 7, argument);
+}
+
+START_TEST(over_a_heap)
+{
+	struct plan plan = { .by_block = _i % 2,
+			     .with_map = _i / 2 % 2,
+			     .bytes = _i / 4 ? 300 : 20 };
+	struct okit *kit = okit_create(32, 2, &plan);
+	struct simt_case test = {
+		.name = "over a heap",
+		.build = build,
+		.argument = kit,
+		.begin = begin,
+		.check = check,
+		.seeds = KIT_RACE ? 10 : 40,
+		.config = { .race = KIT_RACE, .strict = true, .steps_max = 4000000 },
+	};
+
+	plan.map = aligned_alloc(128, (mam_map_bytes(ENTRIES) + 127) / 128 * 128);
+	ck_assert_ptr_nonnull(plan.map);
+	simt_must_pass(&test);
+	free(plan.map);
+	okit_destroy(kit);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("coalesce/fixed_heap");
+	TCase *tcase = tcase_create("fixed_heap");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tcase, 300);
+	tcase_add_loop_test(tcase, over_a_heap, 0, 8);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
