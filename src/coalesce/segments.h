@@ -37,9 +37,10 @@
  * on his way, in his own the LAST of the porter before him, and has one fence that acquires before he
  * sets LAST, and one before he gives the block away: so each payload's last use, and each change of a
  * header, comes before the base's free. (A fence that releases too, and LAST relaxed, would order all
- * but the setting of LAST itself.) The base orders that before the next alloc, whose leader hands it on to the other lanes by a
- * mam_warp_sync(): a shuffle alone would order nothing. A second one after the headers are written
- * says that who has any of the payloads, by whatever way he got it, sees all of the block's headers.
+ * but the setting of LAST itself.) The base orders that before the next alloc, whose leader hands it
+ * on to the other lanes by a mam_warp_sync(): a shuffle alone would order nothing. A second one after
+ * the headers are written says that who has any of the payloads, by whatever way he got it, sees all
+ * of the block's headers.
  *
  * Bytes for 32 requests of the same size, and what headers of 8 bytes and the same alignment take:
  *
@@ -174,7 +175,8 @@ MAM_KFN void *mam_segments_alloc(struct mam_kbase base, size_t bytes)
 
 /*
  * From a segment that was the last, whose word is `word`, and which the caller made free: down to the
- * next one. Gives the block if there is none, which then is the base's, else NULL.
+ * next one. Gives the block if there is none, which then is the base's, else NULL. A header that was
+ * overwritten, as far as that can be seen, ends it, too: its block is lost.
  */
 MAM_KSLOW void *mam_segments_go_down(unsigned char *payload, uint64_t word)
 {
@@ -182,13 +184,15 @@ MAM_KSLOW void *mam_segments_go_down(unsigned char *payload, uint64_t word)
 	uint32_t i;
 
 	MAM_ROLLED
-	for (i = 0; i < 32 && mam_segment_plausible((uintptr_t)payload, word); i++) {
+	for (i = 0; i < 32; i++) {
 		payload -= mam_segment_distance(word);
 		if (word & MAM_SEGMENT_FIRST) {
 			mam_fence(MAM_ACQUIRE, MAM_AT_DEVICE);
 			return payload;
 		}
 		word = mam_segment_look(payload);
+		if (!mam_segment_plausible((uintptr_t)payload, word))
+			return NULL;
 		if (word & MAM_SEGMENT_FREE)
 			continue;
 		mam_fence(MAM_ACQUIRE, MAM_AT_DEVICE);
@@ -197,7 +201,7 @@ MAM_KSLOW void *mam_segments_go_down(unsigned char *payload, uint64_t word)
 			return NULL;
 		word = seen; /* it is free now */
 	}
-	return NULL; /* no block has so many, or that is no header: one was overwritten, the block is lost */
+	return NULL; /* no block has so many */
 }
 
 /*

@@ -180,6 +180,34 @@ START_TEST(orders)
 }
 END_TEST
 
+/* ---- as many as there can be ------------------------------------------------------------------- */
+
+/* From the lowest on, so that the last one goes down over all of them; and from the highest on. */
+static MAM_KERNEL(whole_warp)
+{
+	struct ckit *kit = argument;
+	uint32_t i, up;
+
+	for (up = 0; up < 2; up++) {
+		ckit_keep(kit, mam_lane(), segs_get(kit, 2 + up * mam_lane()));
+		mam_syncthreads();
+		for (i = 0; i < 32 && !mam_lane(); i++)
+			segs_give(kit, ckit_take(kit, up ? i : 31 - i));
+		mam_syncthreads();
+	}
+}
+
+START_TEST(thirty_two)
+{
+	struct segs segs = { .lanes = 32 };
+	struct ckit *kit = ckit_create(1 << 12, NULL);
+
+	kit->own = &segs;
+	ckit_explore(kit, "a whole warp", whole_warp, 1, 32, 10, ckit_check_served);
+	ckit_destroy(kit);
+}
+END_TEST
+
 /* ---- by many lanes, of other blocks, in a later kernel -------------------------------------- */
 
 #define MANY_BLOCKS 2u
@@ -255,7 +283,7 @@ START_TEST(at_the_same_time)
 
 	kit->own = &segs;
 	for (lanes = 2; lanes < 5; lanes++)
-		ckit_explore(kit, "at the same time", few, 1, lanes, CKIT_RACE ? 2000 : 15000,
+		ckit_explore(kit, "at the same time", few, 1, lanes, CKIT_RACE ? 1500 : 8000,
 			     ckit_check_served);
 	ckit_destroy(kit);
 }
@@ -269,6 +297,7 @@ int main(void)
 	tcase_add_test(tcase, places);
 	tcase_add_loop_test(tcase, subsets, 0, MIXES);
 	tcase_add_test(tcase, orders);
+	tcase_add_test(tcase, thirty_two);
 	tcase_add_test(tcase, by_others);
 	tcase_add_test(tcase, at_the_same_time);
 	return ckit_run(tcase, "coalesce/segments");

@@ -251,30 +251,34 @@ START_TEST(no_segments)
 }
 END_TEST
 
-/* A header that was overwritten: who comes to it stops there, and the block stays with nobody. */
+/*
+ * A header that was overwritten: who comes to it leaves it alone, whatever it says of being free, and
+ * the block stays with nobody.
+ */
 static MAM_KERNEL(overwritten)
 {
 	struct ckit *kit = argument;
 	uint32_t me = mam_thread();
 	unsigned char *part = segs_get(kit, 24);
+	uint64_t rubbish = UINT64_C(0x123456789abcdef0) | (simt_random() & 1);
 
 	ckit_keep(kit, me, part);
 	mam_syncthreads();
-	if (me == 1 && kit->allocs == 1) {
-		mam_atomic_store64((uint64_t *)(void *)(part - 8), UINT64_C(0x123456789abcdef0),
-				   MAM_RELAXED, MAM_AT_DEVICE);
+	if (me != 2)
+		return;
+	part = ckit_take(kit, 1);
+	if (kit->allocs == 1) {
 		ckit_forget(kit, part);
-	}
-	mam_syncthreads();
-	if (me == 2) {
-		part = ckit_take(kit, 1);
-		if (kit->allocs == 1)
-			MAM_KASSERT(!mam_segments_free(segs_base(kit), part));
-		else
-			segs_give(kit, part);
+		mam_atomic_store64((uint64_t *)(void *)(part - 8), rubbish, MAM_RELAXED,
+				   MAM_AT_DEVICE);
+		MAM_KASSERT(!mam_segments_free(segs_base(kit), part));
 		segs_give(kit, ckit_take(kit, 2));
-		segs_give(kit, ckit_take(kit, 0));
+		MAM_KASSERT(mam_segment_look(part) == rubbish);
+	} else {
+		segs_give(kit, part);
+		segs_give(kit, ckit_take(kit, 2));
 	}
+	segs_give(kit, ckit_take(kit, 0));
 }
 
 static const char *check_overwritten(void *argument)
