@@ -9,9 +9,9 @@
 #include "heap/collective_kit.h"
 
 #ifdef SIMT_HOOKS
-#define SEEDS 4
+#define SEEDS 40
 #else
-#define SEEDS 12
+#define SEEDS 150
 #endif
 
 /* Bytes of a lane in each of the rounds: of slabs, of runs, and of what is the host's. */

@@ -58,7 +58,7 @@ START_TEST(debugged)
 {
 	struct gkit *kit = gkit_create(1, 1, NULL, NULL);
 
-	gkit_explore(kit, "large, debugged", next_lane_frees, 1, 7, 0, KIT_RACE ? 2 : 6, NULL);
+	gkit_explore(kit, "large, debugged", next_lane_frees, 1, 7, 0, KIT_RACE ? 12 : 60, NULL);
 	gkit_destroy(kit);
 }
 END_TEST

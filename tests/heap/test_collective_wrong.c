@@ -7,9 +7,9 @@
 #include "heap/collective_kit.h"
 
 #ifdef SIMT_HOOKS
-#define SEEDS 20
+#define SEEDS 150
 #else
-#define SEEDS 80
+#define SEEDS 500
 #endif
 
 static uint64_t mistakes(const struct okit *kit)
