@@ -142,8 +142,8 @@ START_TEST(map_is_narrow)
 END_TEST
 
 /*
- * Block 0 wants three parts where there is room for two, so what it put in comes out again; block 1,
- * whose block begins elsewhere in the same memory, has a part at one of those addresses.
+ * Block 0 wants three parts where there is room for two, so what it put in comes out again; block
+ * 1, whose block begins elsewhere in the same memory, has a part at one of those addresses.
  */
 static MAM_KERNEL(in_others_places)
 {
@@ -334,7 +334,9 @@ START_TEST(double_frees)
 }
 END_TEST
 
-/* With a header, of a block with one part: it goes back once or never, and one at most is told so. */
+/*
+ * With a header, of a block with one part: it goes back once or never, and one at most is told so.
+ */
 static MAM_KERNEL(both)
 {
 	struct ckit *kit = argument;
