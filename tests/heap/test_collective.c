@@ -6,9 +6,9 @@
 #include "heap/collective_kit.h"
 
 #ifdef SIMT_HOOKS
-#define SEEDS 60
+#define SEEDS 8
 #else
-#define SEEDS 200
+#define SEEDS 30
 #endif
 
 /* What a test's kernel is to do. */

@@ -16,6 +16,7 @@
 #include "simt/simt.h"
 
 #define CHECK_THREADS 32 /* of a check, which does with any number; fibers take their time */
+#define SMS 2
 #define FREE_BYTES (UINT64_C(1) << 28)
 #define ALIGNMENT 65536 /* a block of a heap of objects lies at a multiple of it */
 
@@ -29,12 +30,18 @@ DEVICE_SIM_MODULES(IMAGE)
 	const unsigned char mam_xmalloc_##name##_fatbin[] = "xmalloc_" #name;
 DEVICE_SIM_LAYERED(LAYERED_IMAGE)
 
+#define RANKS_IMAGE(name)                                     \
+	extern const unsigned char mam_mpi_##name##_fatbin[]; \
+	const unsigned char mam_mpi_##name##_fatbin[] = "mpi_" #name;
+DEVICE_SIM_RANKS(RANKS_IMAGE)
+
 #define ROW(name) { #name, device_sim_##name },
 #define LAYERED_ROW(name) { "xmalloc_" #name, device_sim_xmalloc_##name },
+#define RANKS_ROW(name) { "mpi_" #name, device_sim_mpi_##name },
 static const struct {
 	const char *name;
 	const struct device_sim_kernel *kernels;
-} modules[] = { DEVICE_SIM_MODULES(ROW) DEVICE_SIM_LAYERED(LAYERED_ROW) };
+} modules[] = { DEVICE_SIM_MODULES(ROW) DEVICE_SIM_LAYERED(LAYERED_ROW) DEVICE_SIM_RANKS(RANKS_ROW) };
 
 unsigned int device_sim_blocks, device_sim_base_blocks;
 static unsigned int launches;
@@ -171,6 +178,16 @@ void *bench_gpu_kernel(void *module, const char *name)
 unsigned int bench_gpu_registers(void *kernel)
 {
 	return kernel != NULL ? 32 : 0;
+}
+
+unsigned int bench_gpu_sms(void)
+{
+	return SMS;
+}
+
+unsigned int bench_gpu_resident(void *kernel, unsigned int threads)
+{
+	return kernel != NULL ? SMS * 1024 / threads : 0;
 }
 
 uint64_t bench_gpu_free_bytes(void)

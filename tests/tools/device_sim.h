@@ -29,6 +29,15 @@ DEVICE_SIM_MODULES(DEVICE_SIM_DECLARE)
 #else
 #define DEVICE_SIM_LAYERED(each)
 #endif
+/* Those of `mam bench mpi`, where a test says DEVICE_SIM_MPI. */
+#ifdef DEVICE_SIM_MPI
+#define DEVICE_SIM_RANKS(each) each(cuda) each(mam) each(mam_collective) each(mam_fixed)
+#else
+#define DEVICE_SIM_RANKS(each)
+#endif
+#define DEVICE_SIM_DECLARE_RANKS(name) \
+	extern const struct device_sim_kernel device_sim_mpi_##name[];
+DEVICE_SIM_RANKS(DEVICE_SIM_DECLARE_RANKS)
 #define DEVICE_SIM_DECLARE_LAYERED(name) \
 	extern const struct device_sim_kernel device_sim_xmalloc_##name[];
 DEVICE_SIM_LAYERED(DEVICE_SIM_DECLARE_LAYERED)

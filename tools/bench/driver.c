@@ -48,6 +48,8 @@ static const struct entry {
 	{ "cuModuleLoadData", &bench_driver.module_load, false },
 	{ "cuModuleGetFunction", &bench_driver.module_function, false },
 	{ "cuFuncGetAttribute", &bench_driver.function_attribute, false },
+	{ "cuDeviceGetAttribute", &bench_driver.device_attribute, false },
+	{ "cuOccupancyMaxActiveBlocksPerMultiprocessor", &bench_driver.occupancy, false },
 	{ "cuLaunchKernel", &bench_driver.launch, false },
 	{ "cuMemsetD8Async", &bench_driver.fill_async, false },
 	{ "cuMemcpyHtoDAsync_v2", &bench_driver.copy_in_async, false },

@@ -65,6 +65,8 @@ struct bench_driver {
 	int (*module_load)(void **module, const void *image);
 	int (*module_function)(void **function, void *module, const char *name);
 	int (*function_attribute)(int *value, int attribute, void *function);
+	int (*device_attribute)(int *value, int attribute, int device);
+	int (*occupancy)(int *blocks, void *function, int threads, size_t shared_bytes);
 	int (*launch)(void *function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
 		      unsigned int block_x, unsigned int block_y, unsigned int block_z,
 		      unsigned int shared_bytes, void *stream, void **parameters, void **extra);

@@ -20,6 +20,7 @@
 #define LEAD_NS 12000       /* of the kernel before one that is timed */
 #define LIMIT_MALLOC_HEAP 2 /* CU_LIMIT_MALLOC_HEAP_SIZE */
 #define REGISTERS 4         /* CU_FUNC_ATTRIBUTE_NUM_REGS */
+#define SMS 16              /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT */
 
 static struct {
 	void *stream, *before, *behind;
@@ -133,6 +134,26 @@ unsigned int bench_gpu_registers(void *kernel)
 	    bench_driver.function_attribute(&count, REGISTERS, kernel) != 0 || count < 0)
 		return 0;
 	return (unsigned int)count;
+}
+
+unsigned int bench_gpu_sms(void)
+{
+	int device = 0, count = 0;
+
+	if (bench_driver.device_attribute == NULL || bench_driver.device_get(&device, 0) != 0 ||
+	    bench_driver.device_attribute(&count, SMS, device) != 0 || count < 0)
+		return 0;
+	return (unsigned int)count;
+}
+
+unsigned int bench_gpu_resident(void *kernel, unsigned int threads)
+{
+	int count = 0;
+
+	if (kernel == NULL || bench_driver.occupancy == NULL ||
+	    bench_driver.occupancy(&count, kernel, (int)threads, 0) != 0 || count < 0)
+		return 0;
+	return (unsigned int)count * bench_gpu_sms();
 }
 
 uint64_t bench_gpu_free_bytes(void)

@@ -34,6 +34,11 @@ void *bench_gpu_module(const void *image, char *why, size_t why_bytes);
 void *bench_gpu_kernel(void *module, const char *name);
 /* bench_gpu_registers - of a thread of this kernel; 0: not known */
 unsigned int bench_gpu_registers(void *kernel);
+/* bench_gpu_sms - of the device; 0: not known */
+unsigned int bench_gpu_sms(void);
+/* bench_gpu_resident - so many blocks of so many threads of this kernel run at the same time, if
+ * nothing else does; 0: not known, or not one does */
+unsigned int bench_gpu_resident(void *kernel, unsigned int threads);
 
 uint64_t bench_gpu_free_bytes(void);
 /* bench_gpu_take - NULL: so much is not to be had, which is no trouble */

@@ -102,6 +102,35 @@ static const struct plot_drawn speedups[] = {
 	{ "published, 2011", "other dash", { "published" }, NULL },
 };
 
+/* mam bench mpi. What was published is drawn in the colour of ours, in dashes. */
+static const struct plot_drawn coalescers[] = {
+	{ "CUDA, warp", "torch", { "cuda-NW" }, NULL },
+	{ "CUDA, warp, headers", "rmm", { "cuda-HW" }, NULL },
+	{ "CUDA, block", "async", { "cuda-NB" }, NULL },
+	{ "CUDA, block, headers", "jemalloc", { "cuda-HB" }, NULL },
+	{ "CUDA, dynamic", "other", { "cuda-dynamic" }, NULL },
+	{ "CUDA malloc", "cuda", { "cuda" }, NULL },
+	{ "mam", "plain", { "mam" }, NULL },
+	{ "mam, a warp", "mam", { "mam-kwarp", "mam-NW" }, NULL },
+	{ "published, warp", "torch dash", { "published-NW" }, NULL },
+	{ "published, w., headers", "rmm dash", { "published-HW" }, NULL },
+	{ "published, block", "async dash", { "published-NB" }, NULL },
+	{ "published, b., headers", "jemalloc dash", { "published-HB" }, NULL },
+};
+
+static const struct plot_drawn ranks[] = {
+	{ "CUDA, warp", "torch", { "cuda-NW" }, NULL },
+	{ "CUDA, block", "async", { "cuda-NB" }, NULL },
+	{ "CUDA, dynamic", "other", { "cuda-dynamic" }, NULL },
+	{ "CUDA, XMalloc", "mimalloc", { "cuda-xmalloc" }, NULL },
+	{ "CUDA malloc", "cuda", { "cuda" }, NULL },
+	{ "mam", "plain", { "mam" }, NULL },
+	{ "mam, dynamic", "mam", { "mam-dynamic" }, NULL },
+	{ "published, static", "torch dash", { "published-NW" }, NULL },
+	{ "published, dynamic", "other dash", { "published-dynamic" }, NULL },
+	{ "published, base", "cuda dash", { "published" }, NULL },
+};
+
 #define SIZES                                                                                 \
 	{                                                                                     \
 		"1B", "8B", "64B", "512B", "4KiB", "32KiB", "256KiB", "2MiB", "16MiB", "128MiB" \
@@ -235,6 +264,29 @@ static const struct plot_drawn speedups[] = {
 #define SHORT_BUFFERS                           \
 	{                                       \
 		"0", "1", "2", "4", "8", "16", "32" \
+	}
+
+#define FLOATS                                                                                 \
+	{                                                                                      \
+		"25", "50", "75", "100", "125", "150", "175", "200", "225", "250", "275",      \
+			"300", "325", "350", "375", "400"                                      \
+	}
+#define HUNDREDS                           \
+	{                                  \
+		"100", "200", "300", "400" \
+	}
+#define OPERATIONS                              \
+	{                                       \
+		"reduce", "broadcast", "all-to-all" \
+	}
+#define WORK(name)                                                                  \
+	{                                                                           \
+		name " 100", name " 200", name " 300", name " 400"                  \
+	}
+#define CURVES                                                                      \
+	{                                                                           \
+		{ "Gflop/s", "gflops", NULL, FLOATS, { NULL } },                    \
+			{ "times the base", "speedup", NULL, HUNDREDS, { NULL } },  \
 	}
 
 const struct plot_figure plot_figures[] = {
@@ -492,6 +544,44 @@ const struct plot_figure plot_figures[] = {
 	      NULL,
 	      { "time", "prefilled", "coalesce", "buffers" },
 	      { "XMalloc", "prefilled", "coalesce", "buffers" } } } },
+	{ "mpi-linear.svg",
+	  "Linear work on memory of each thread's own",
+	  "a sum of n floats, 12 blocks of 1024 threads; more is better",
+	  "Gflop/s; times the base alone",
+	  "floats that each thread asks for",
+	  "mpi-linear",
+	  coalescers,
+	  sizeof(coalescers) / sizeof(coalescers[0]),
+	  CURVES },
+	{ "mpi-quadratic.svg",
+	  "Quadratic work on memory of each thread's own",
+	  "products of all pairs of n floats, 12 blocks of 1024 threads; more is better",
+	  "Gflop/s; times the base alone",
+	  "floats that each thread asks for",
+	  "mpi-quadratic",
+	  coalescers,
+	  sizeof(coalescers) / sizeof(coalescers[0]),
+	  CURVES },
+	{ "mpi-speedup.svg",
+	  "Work and messages against the base alone",
+	  "after figures 3 and 5 of Coalescing Memory Allocations for GPU MPI; more is better",
+	  "times the base alone",
+	  "floats that each thread asks for, or the operation",
+	  "mpi-speedup",
+	  coalescers,
+	  sizeof(coalescers) / sizeof(coalescers[0]),
+	  { { "linear", "times", NULL, WORK("linear"), HUNDREDS },
+	    { "quadratic", "times", NULL, WORK("quadratic"), HUNDREDS },
+	    { "messages", "times", NULL, OPERATIONS, { "red.", "bcast", "a2a" } } } },
+	{ "mpi-operations.svg",
+	  "Operations of threads that send one another messages",
+	  "median of ranks and of runs; published on a smaller GPU; less is better",
+	  "milliseconds",
+	  "operation",
+	  "mpi-operations",
+	  ranks,
+	  sizeof(ranks) / sizeof(ranks[0]),
+	  { { NULL, "median_ms", NULL, OPERATIONS, { NULL } } } },
 };
 
 const size_t plot_line_figures = sizeof(plot_figures) / sizeof(plot_figures[0]);

@@ -14,8 +14,10 @@
 #include "bench/device_kit.h"
 #include "bench/mpi/mpi_job.h"
 #include "coalesce/way.h"
+#ifdef MPI_COLLECTIVE
+#include "heap/gather.h"
+#endif
 
-/* What a block of the grid asks, whole or by lanes. */
 MAM_KFN struct mam_kcoalescer mpi_coalescer(struct mam_kbase base, const struct device_job *job)
 {
 	const struct mpi_heap *heap = (const struct mpi_heap *)job->heap;
@@ -33,13 +35,21 @@ MAM_KFN struct mam_kbase mpi_base_heap(const struct device_job *job)
 	return mam_base_heap((struct mam_kheap *)((const struct mpi_heap *)job->heap)->heap);
 }
 
+/* The lanes of the caller's warp that the block has. */
+MAM_KFN uint32_t mpi_lanes(void)
+{
+	const uint32_t rest = mam_block_threads() - mam_thread() / DEVICE_WARP * DEVICE_WARP;
+
+	return rest < DEVICE_WARP ? (1u << rest) - 1 : ~0u;
+}
+
 MAM_KFN void *mpi_alloc(unsigned int kind, struct mam_kcoalescer c, size_t bytes)
 {
 #ifdef MPI_COLLECTIVE
 	if (kind == MPI_WARP)
-		return mam_kmalloc_warp((struct mam_kheap *)c.base.heap, bytes);
+		return mam_gather_lanes((struct mam_kheap *)c.base.heap, mpi_lanes(), bytes);
 	if (kind == MPI_BLOCK)
-		return mam_kmalloc_block((struct mam_kheap *)c.base.heap, bytes);
+		return mam_gather_block((struct mam_kheap *)c.base.heap, bytes);
 #endif
 	return mam_way_alloc((enum mam_kway)kind, c, bytes);
 }
@@ -64,14 +74,6 @@ MAM_KFN void *mpi_alone_alloc(unsigned int kind, struct mam_kcoalescer c, size_t
 MAM_KFN bool mpi_alone_free(unsigned int kind, struct mam_kcoalescer c, void *object)
 {
 	return mam_way_free(mpi_alone(kind), c, object);
-}
-
-/* The lanes of the caller's warp that the block has. */
-MAM_KFN uint32_t mpi_lanes(void)
-{
-	const uint32_t rest = mam_block_threads() - mam_thread() / DEVICE_WARP * DEVICE_WARP;
-
-	return rest < DEVICE_WARP ? (1u << rest) - 1 : ~0u;
 }
 
 /* What the clock says of the first thread, to know how fast it goes. */

@@ -33,7 +33,6 @@ struct mpi_heap {
 /* Ways beyond those of coalesce/way.h, behind MAM_WAYS: the heap's calls for a warp, for a block. */
 #define MPI_WARP 7u
 #define MPI_BLOCK 8u
-#define MPI_KINDS 9u
 
 enum mpi_unit_work { MPI_LINEAR, MPI_QUADRATIC, MPI_CHECK };
 #define MPI_WORK 3u

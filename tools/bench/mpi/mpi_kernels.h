@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_kernels.h - the kernels of `mam bench mpi`, three for each way: MPI_KERNELS(nb, MAM_WAY_BLOCK,
- * mam_base_cuda()) makes unit_nb, alltoall_nb and tree_nb.
+ * mpi_kernels.h - the kernels of `mam bench mpi`. For a way: MPI_KERNELS(nb, MAM_WAY_BLOCK,
+ * mam_base_cuda()) makes unit_nb and alltoall_nb, MPI_TREE tree_nb. For a module: MPI_BOOKS makes
+ * `books`, MPI_DRAIN `drain`.
  */
 #ifndef MAM_TOOLS_BENCH_MPI_KERNELS_H
 #define MAM_TOOLS_BENCH_MPI_KERNELS_H
@@ -28,9 +29,39 @@
 	}
 #endif
 
-#define MPI_KERNELS(way, kind, base)                              \
-	MPI_KERNEL(unit_##way, 1024, mpi_unit, kind, base)        \
-	MPI_KERNEL(alltoall_##way, 512, mpi_alltoall, kind, base) \
-	MPI_KERNEL(tree_##way, 512, mpi_tree, kind, base)
+#define MPI_KERNELS(way, kind, base)                       \
+	MPI_KERNEL(unit_##way, 1024, mpi_unit, kind, base) \
+	MPI_KERNEL(alltoall_##way, 512, mpi_alltoall, kind, base)
+#define MPI_TREE(way, kind, base) MPI_KERNEL(tree_##way, 512, mpi_tree, kind, base)
+
+/*
+ * Of one thread: says what books take, into found->bytes that of a map for job->count entries, into
+ * found->objects that of buffers with job->rounds FIFOs a class; and formats what there is.
+ */
+MAM_KFN void mpi_books(unsigned int kind, struct mam_kbase base, const struct device_job *job)
+{
+	const struct mpi_heap *heap = (const struct mpi_heap *)job->heap;
+
+	(void)kind;
+	(void)base;
+	job->found->bytes = mam_map_bytes(job->count);
+	job->found->objects = mam_buffers_bytes(job->rounds);
+	if (heap->map != NULL)
+		mam_map_format((struct mam_kmap *)heap->map, job->count);
+	if (heap->buffers != NULL)
+		mam_buffers_format((struct mam_buffers *)heap->buffers, job->rounds, job->own[0]);
+}
+
+/* What lies in buffers goes back to the base. */
+MAM_KFN void mpi_drain(unsigned int kind, struct mam_kbase base, const struct device_job *job)
+{
+	const struct mam_kcoalescer c = mpi_coalescer(base, job);
+
+	(void)kind;
+	(void)mam_buffers_drain(c.buffers, c.base);
+}
+
+#define MPI_BOOKS MPI_KERNEL(books, 32, mpi_books, 0, mam_base_heap(NULL))
+#define MPI_DRAIN(base) MPI_KERNEL(drain, DEVICE_BLOCK, mpi_drain, 0, base)
 
 #endif

@@ -4,6 +4,12 @@
  */
 #include "bench/mpi/mpi_kernels.h"
 
-MPI_KERNELS(base, MAM_WAY_BASE, mpi_base_heap(job))
-MPI_KERNELS(xmalloc, MAM_WAY_XMALLOC, mpi_base_heap(job))
-MPI_KERNELS(dynamic, MAM_WAY_SEGMENTS, mpi_base_heap(job))
+#define BASE mpi_base_heap(job)
+
+MPI_KERNELS(base, MAM_WAY_BASE, BASE)
+MPI_KERNELS(xmalloc, MAM_WAY_XMALLOC, BASE)
+MPI_KERNELS(dynamic, MAM_WAY_SEGMENTS, BASE)
+MPI_TREE(base, MAM_WAY_BASE, BASE)
+MPI_TREE(xmalloc, MAM_WAY_XMALLOC, BASE)
+MPI_TREE(dynamic, MAM_WAY_SEGMENTS, BASE)
+MPI_BOOKS

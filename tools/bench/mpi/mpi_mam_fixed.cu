@@ -5,7 +5,10 @@
  */
 #include "bench/mpi/mpi_kernels.h"
 
-MPI_KERNELS(hw, MAM_WAY_WARP_HEADERS, mpi_base_heap(job))
-MPI_KERNELS(nw, MAM_WAY_WARP, mpi_base_heap(job))
-MPI_KERNELS(hb, MAM_WAY_BLOCK_HEADERS, mpi_base_heap(job))
-MPI_KERNELS(nb, MAM_WAY_BLOCK, mpi_base_heap(job))
+#define BASE mpi_base_heap(job)
+
+MPI_KERNELS(hw, MAM_WAY_WARP_HEADERS, BASE)
+MPI_KERNELS(nw, MAM_WAY_WARP, BASE)
+MPI_KERNELS(hb, MAM_WAY_BLOCK_HEADERS, BASE)
+MPI_KERNELS(nb, MAM_WAY_BLOCK, BASE)
+MPI_BOOKS
