@@ -193,8 +193,8 @@ else
 	same "a kernel that hangs: others are played" 12 "$(rows '^xmalloc-time,bumpw,.*,us,')"
 	TWICE=1 idle --smoke --allocators cuda-coalesce,cuda-xmalloc --only prefilled
 	same "an overlap: exit status" 1 $?
-	same "an overlap: no time" "1 0" "$(rows '^xmalloc-prefilled,cuda-coalesce,.*,wrong,1') $(rows '^xmalloc-prefilled,cuda-coalesce,.*,us,')"
-	same "an overlap: the others have theirs" 1 "$(rows '^xmalloc-prefilled,cuda-xmalloc,.*,us,')"
+	same "an overlap: no time" "1 0" "$(rows '^xmalloc-prefilled,cuda-coalesce,.*,wrong,1') $(rows '^xmalloc-prefilled,cuda-coalesce,1M 32,us,')"
+	same "an overlap: the others have theirs" 1 "$(rows '^xmalloc-prefilled,cuda-xmalloc,1M 32,us,')"
 fi
 
 finish

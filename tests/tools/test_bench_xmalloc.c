@@ -210,10 +210,55 @@ START_TEST(test_no_room)
 }
 END_TEST
 
+/* ---- numbers ---- */
+
+static struct bench_results results;
+
+static double times_of(const char *base, const char *name)
+{
+	double value = -1;
+
+	(void)bench_results_get(&results, "xmalloc-speedup", base, name, "times", &value);
+	return value;
+}
+
+/* How many times faster: which over which; of fewer workers where a million have no time. */
+START_TEST(test_speedups)
+{
+	bench_results_add(&results, "xmalloc-time", "cuda", "1M 32", "ns", 600);
+	bench_results_add(&results, "xmalloc-time", "cuda", "16K 32", "ns", 1);
+	bench_results_add(&results, "xmalloc-time", "cuda-xmalloc", "1M 32", "ns", 10);
+	bench_results_add(&results, "xmalloc-time", "cuda-xmalloc", "16K 32", "ns", 9);
+	bench_results_add(&results, "xmalloc-time", "mam", "1M 32", "ns", 3);
+	bench_results_add(&results, "xmalloc-time", "mam-xmalloc", "1M 32", "ns", 4);
+	bench_results_add(&results, "xmalloc-prefilled", "cuda-xmalloc", "1M 32", "ns", 100);
+	bench_results_add(&results, "xmalloc-prefilled", "cuda-xmalloc", "16K 32", "ns", 50);
+	bench_results_add(&results, "xmalloc-prefilled", "cuda", "16K 32", "ns", 400);
+	bench_results_add(&results, "xmalloc-coalesce", "cuda", "1M 32", "ns", 90);
+	bench_results_add(&results, "xmalloc-coalesce", "cuda-coalesce", "1M 32", "ns", 3);
+	bench_results_add(&results, "xmalloc-buffers", "cuda-xmalloc", "16K 1 1", "request_ns", 70);
+	bench_results_add(&results, "xmalloc-buffers", "cuda-xmalloc", "16K 1 16", "request_ns",
+			  14);
+	xmalloc_complete(&results);
+	ck_assert_double_eq(times_of("over-cuda", "time"), 60);
+	ck_assert_double_eq(times_of("over-mam", "time"), 0.75);
+	ck_assert_double_eq(times_of("over-cuda", "prefilled"), 8);
+	ck_assert_double_eq(times_of("over-cuda", "coalesce"), 30);
+	ck_assert_double_eq(times_of("over-cuda", "buffers"), 5);
+	ck_assert_double_eq(times_of("over-mam", "coalesce"), -1);
+	ck_assert_double_eq(times_of("published", "time"), 48);
+	ck_assert_double_eq(times_of("published", "prefilled"), 6);
+	ck_assert_double_eq(times_of("published", "coalesce"), 50);
+	ck_assert_double_eq(times_of("published", "buffers"), 5);
+	bench_results_fini(&results);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("bench xmalloc");
 	TCase *works = tcase_create("works"), *hand = tcase_create("by hand");
+	TCase *numbers = tcase_create("numbers");
 	SRunner *runner = srunner_create(s);
 	int failed;
 
@@ -230,6 +275,8 @@ int main(void)
 	tcase_add_checked_fixture(hand, setup, NULL);
 	tcase_add_loop_test(hand, test_drained, 0, 4);
 	suite_add_tcase(s, hand);
+	tcase_add_test(numbers, test_speedups);
+	suite_add_tcase(s, numbers);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
