@@ -44,8 +44,13 @@
  * Bound: without others a request is 4 accesses and a free 5. A FIFO that all want costs each
  * MAM_BUFFERS_TRIES lost tries at most. Step 3 looks at 72 * count FIFOs, and leaves each after as
  * many tries as it holds blocks: a try is won, or somebody else's was and took the block, or there
- * is nothing. No lane waits for another but in `patience`; no collectives: lanes call in any
- * company.
+ * is nothing. No lane waits for another but in mam_buffers_settle(), for so long and no longer.
+ *
+ * Lanes of a warp are lanes like others: no collectives, so one may call alone, in divergent code,
+ * while others call at another place or not at all. Of those that come to one FIFO together one
+ * wins a try, and the others go on to the next FIFO: of 32 that call together over one FIFO most
+ * go to the base. Who has many such puts requests together first (xmalloc.h), or has as many
+ * FIFOs.
  */
 #ifndef MAM_COALESCE_BUFFERS_H
 #define MAM_COALESCE_BUFFERS_H

@@ -290,18 +290,16 @@ MAM_KFN void mam_collective_close(struct mam_collective *whole)
 	mam_atomic_store64(&whole->mark, 0, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-/* The object at `object`, if it is one, goes back as a whole. */
-MAM_KSLOW void mam_collective_forget(struct mam_kheap *root, void *object)
+/*
+ * What begins at `object` goes back as a whole: as the last part did, or because the host says so, which
+ * sees no parts. By who has it to itself.
+ */
+MAM_KFN void mam_collective_wipe(struct mam_kheap *root, void *object)
 {
-	struct mam_karound around;
 	uint64_t epoch = mam_atomic_load64(&root->returns->epoch, MAM_RELAXED, MAM_AT_DEVICE);
 
-	if (!epoch)
-		return;
-	around = mam_place_holder(root, object);
-	if (around.bytes && around.base == (unsigned char *)object &&
-	    mam_atomic_load64((uint64_t *)object, MAM_RELAXED, MAM_AT_DEVICE) ==
-		    mam_collective_mark(root, epoch, object))
+	if (epoch && mam_atomic_load64((uint64_t *)object, MAM_RELAXED, MAM_AT_DEVICE) ==
+			     mam_collective_mark(root, epoch, object))
 		mam_collective_close((struct mam_collective *)object);
 }
 

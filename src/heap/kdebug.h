@@ -226,6 +226,11 @@ MAM_KSLOW void *mam_kdebug_part(struct mam_kheap *heap, void *object, bool all, 
 	if (!mam_search_serves(heap))
 		return object;
 	piece = mam_kdebug_piece(heap, object);
+	if (!piece.whole && all)
+		return mam_kdebug_refuse(heap,
+					 piece.inside ? MAM_HEAP_INTERIOR_FREE
+						      : MAM_HEAP_FOREIGN_FREE,
+					 object, 0, NULL);
 	if (!piece.whole)
 		return object;
 	answer = all ? mam_collective_drop_all(piece) : mam_collective_drop(piece);
@@ -313,17 +318,6 @@ MAM_KSLOW bool mam_kdebug_free_parts(struct mam_kheap *heap, void *part)
 	object = mam_kdebug_part(heap, part, true, &done);
 	if (!object)
 		return done;
-	if (object == part) {
-		if (!mam_search_serves(heap))
-			mam_search_wrong(heap);
-		else
-			(void)mam_kdebug_refuse(heap,
-						mam_kdebug_usable(heap, part) ?
-							MAM_HEAP_INTERIOR_FREE :
-							MAM_HEAP_FOREIGN_FREE,
-						part, 0, NULL);
-		return false;
-	}
 	base = mam_kdebug_back(heap, object);
 	return base && mam_objects_free_lone(heap, base);
 }

@@ -383,54 +383,48 @@ struct mam_klarge {
 };
 
 /*
- * mam_large_around - by a look at all slots in use, as many at a time. By any lane on its own. pre: the
- * heap grows.
+ * mam_large_around - by a look at all slots in use, two at a time. By any lane on its own. pre: the heap
+ * grows.
  */
 MAM_KSLOW struct mam_klarge mam_large_around(const struct mam_kheap *heap, const void *inside)
 {
 	struct mam_growth *growth = mam_large_growth(heap);
-	const uint64_t at = (uint64_t)(uintptr_t)inside;
-	uint64_t used, address[MAM_LARGE_LOOKS / 2], bytes[MAM_LARGE_LOOKS / 2];
+	uint64_t used, address[2], bytes[2];
 	uint32_t word, first, i;
 	struct mam_klarge large;
 
-	large.bytes = 0;
-	large.marked = false;
 	MAM_ROLLED
 	for (word = 0; word < MAM_LARGE_WORDS; word++) {
 		used = ~mam_global_load64(&growth->large_free[word], MAM_RELAXED, MAM_AT_DEVICE);
 		MAM_ROLLED
-		for (first = 0; used >> first; first += MAM_LARGE_LOOKS / 2) {
-			for (i = 0; i < MAM_LARGE_LOOKS / 2; i++) {
-				large.slot = word * 64 + first + i;
-				address[i] = mam_global_load64(&growth->large[large.slot].address,
+		for (; used; used &= ~((uint64_t)3 << first)) {
+			first = (mam_ffs64(used) - 1) & ~1u;
+			large.slot = word * 64 + first;
+			for (i = 0; i < 2; i++) {
+				address[i] = mam_global_load64(&growth->large[large.slot + i].address,
 							       MAM_RELAXED, MAM_AT_DEVICE);
-				bytes[i] = mam_global_load64(&growth->large[large.slot].bytes,
+				bytes[i] = mam_global_load64(&growth->large[large.slot + i].bytes,
 							     MAM_RELAXED, MAM_AT_DEVICE);
 			}
-			large.slot = MAM_LARGE_NO_SLOT;
-			for (i = 0; i < MAM_LARGE_LOOKS / 2; i++) {
-				if (!address[i] || at - address[i] >= bytes[i])
-					continue;
-				large.slot = word * 64 + first + i;
-				large.address = address[i];
-				large.bytes = bytes[i];
+			large.address = address[0];
+			large.bytes = bytes[0];
+			if ((uint64_t)(uintptr_t)inside - address[0] >= bytes[0]) {
+				large.slot++;
+				large.address = address[1];
+				large.bytes = bytes[1];
 			}
-			if (large.slot != MAM_LARGE_NO_SLOT) {
-				large.state = mam_large_look(growth, large.slot, large.address);
-				large.marked =
-					large.state &&
-					mam_global_load64(&growth->large[large.slot].marked,
-							  MAM_RELAXED,
-							  MAM_AT_DEVICE) == large.state;
-				if (large.state)
-					return large;
-				large.bytes = 0;
-			}
-			if (first + MAM_LARGE_LOOKS / 2 >= 64)
-				break;
+			if ((uint64_t)(uintptr_t)inside - large.address >= large.bytes)
+				continue;
+			large.state = mam_large_look(growth, large.slot, large.address);
+			large.marked = large.state &&
+				       mam_global_load64(&growth->large[large.slot].marked,
+							 MAM_RELAXED, MAM_AT_DEVICE) == large.state;
+			if (large.state)
+				return large;
 		}
 	}
+	large.bytes = 0;
+	large.marked = false;
 	return large;
 }
 

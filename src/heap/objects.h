@@ -83,7 +83,7 @@ MAM_KSLOW void mam_objects_wet(struct mam_kheap *root, const void *object, uint3
  * Gives back what begins at an address: a slot, a run of units, or a large object. MAM_OBJECT_TALLIES:
  * that is done; else what mistake it is, and nothing has changed. No collectives.
  */
-MAM_KSLOW enum mam_object_tally mam_objects_give(struct mam_kheap *root, const void *object)
+MAM_KSLOW enum mam_object_tally mam_objects_give(struct mam_kheap *root, void *object)
 {
 	struct mam_kheap *at = mam_parts_of(root, object);
 	struct mam_kplace place;
@@ -98,6 +98,7 @@ MAM_KSLOW enum mam_object_tally mam_objects_give(struct mam_kheap *root, const v
 		slot = (uint64_t)1 << place.slot % MAM_NO_SLOT;
 		if (place.slot == MAM_NO_SLOT)
 			return MAM_OBJECT_INTERIOR;
+		mam_collective_wipe(root, object);
 		if (mam_slots_release(mam_traits_words(at, place.traits), place.word, slot) & slot)
 			return MAM_OBJECT_TWICE;
 		mam_objects_wet(root, object, place.owner);
@@ -108,6 +109,7 @@ MAM_KSLOW enum mam_object_tally mam_objects_give(struct mam_kheap *root, const v
 	if (place.owner == MAM_OWNER_INSIDE ||
 	    ((uintptr_t)object - (uintptr_t)at->ground) & ((1u << MAM_UNIT_SHIFT) - 1))
 		return MAM_OBJECT_INTERIOR;
+	mam_collective_wipe(root, object);
 	if (!mam_spans_give(at, place.unit, place.owner))
 		return MAM_OBJECT_TWICE;
 	mam_objects_wet(root, object, 0);
@@ -115,7 +117,7 @@ MAM_KSLOW enum mam_object_tally mam_objects_give(struct mam_kheap *root, const v
 }
 
 /* What is not a slot in use: `why`, but where it is a part, with which all is well. */
-MAM_KSLOW struct mam_kpiece mam_objects_look(struct mam_kheap *root, const void *object,
+MAM_KFN struct mam_kpiece mam_objects_look(struct mam_kheap *root, const void *object,
 					     enum mam_object_tally why)
 {
 	struct mam_kpiece piece = mam_collective_at(root, object);
@@ -126,7 +128,7 @@ MAM_KSLOW struct mam_kpiece mam_objects_look(struct mam_kheap *root, const void 
 }
 
 /* A part was given back; so is the object, if it was the last. */
-MAM_KSLOW bool mam_objects_settle(struct mam_kheap *root, struct mam_collective *whole,
+MAM_KFN bool mam_objects_settle(struct mam_kheap *root, struct mam_collective *whole,
 				  enum mam_collective_answer answer)
 {
 	if (answer == MAM_COLLECTIVE_LAST)
@@ -265,6 +267,14 @@ MAM_KFN bool mam_objects_free(struct mam_kheap *heap, void *object)
 	return place.slot == MAM_SLOT_DONE || mam_objects_free_rest(heap, object, place.slot);
 }
 
+/* What begins inside of an object, or nowhere, by a lane for itself. */
+MAM_KSLOW bool mam_objects_part_lone(struct mam_kheap *heap, void *object, enum mam_object_tally why)
+{
+	struct mam_kpiece piece = mam_objects_look(heap, object, why);
+
+	return piece.live && mam_objects_settle(heap, piece.whole, mam_collective_drop(piece));
+}
+
 /*
  * The same by a lane that is alone, or may as well be: no collectives, and small where it is called. The
  * host gives back whole objects, too, as it sees no parts (mam_heap_walk()).
@@ -272,7 +282,6 @@ MAM_KFN bool mam_objects_free(struct mam_kheap *heap, void *object)
 MAM_KSLOW bool mam_objects_free_lone(struct mam_kheap *heap, void *object)
 {
 	enum mam_object_tally why;
-	struct mam_kpiece piece;
 
 	if (!object)
 		return true;
@@ -282,16 +291,10 @@ MAM_KSLOW bool mam_objects_free_lone(struct mam_kheap *heap, void *object)
 		mam_search_wrong(heap);
 		return false;
 	}
-	mam_collective_forget(heap, object);
 	why = mam_objects_give(heap, object);
 	if (why == MAM_OBJECT_TALLIES)
 		return true;
-	if (why == MAM_OBJECT_TWICE) {
-		mam_object_tally_add(heap, why, 1);
-		return false;
-	}
-	piece = mam_objects_look(heap, object, why);
-	return piece.live && mam_objects_settle(heap, piece.whole, mam_collective_drop(piece));
+	return mam_objects_part_lone(heap, object, why);
 }
 
 /* Of an object all parts, by a lane that names one of them; answers as a free of that one. */

@@ -145,7 +145,7 @@ MAM_KFN struct mam_karound mam_place_around(const struct mam_kheap *heap, struct
  * The object of a heap, its parts and its large objects in which an address lies; of large ones only
  * those that are marked (large.h).
  */
-MAM_KSLOW struct mam_karound mam_place_holder(struct mam_kheap *root, const void *address)
+MAM_KFN struct mam_karound mam_place_holder(struct mam_kheap *root, const void *address)
 {
 	struct mam_kheap *at = mam_parts_of(root, address);
 	struct mam_karound around;

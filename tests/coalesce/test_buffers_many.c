@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_buffers_many.c - buffers, by many lanes: no block is lost or had twice, whoever takes, gives,
- * drains or stops; and memory in buffers is no reason for NULL.
+ * test_buffers_many.c - buffers, by many lanes: no block is lost or had twice, whoever takes,
+ * gives, drains or stops; and memory in buffers is no reason for NULL.
  */
 #include <string.h>
 
@@ -95,8 +95,7 @@ static MAM_KERNEL(drain)
 		}
 	}
 	mam_syncthreads();
-	(void)mam_atomic_add64(&given, mam_buffers_drain(buffers, ckit_base(kit)), MAM_RELAXED,
-			       MAM_AT_DEVICE);
+	(void)mam_buffers_drain(buffers, ckit_base(kit));
 }
 
 static bool build(struct simt_world *world, void *argument)
@@ -193,6 +192,138 @@ START_TEST(streams)
 					  1 << 14,   0, 0, 200, 50 };
 
 	explore(&plan, build_streams, check_streams, true);
+}
+END_TEST
+
+/* ---- a drain by several ------------------------------------------------------------------------ */
+
+/* As many blocks as the plan has rounds lie in buffers. */
+static void begin_lying(struct ckit *kit)
+{
+	const struct plan *plan = kit->plan;
+	void *block[MAM_BUFFERS_BLOCKS];
+	uint32_t i;
+
+	begin(kit);
+	for (i = 0; i < plan->rounds; i++)
+		block[i] = mam_base_alloc(ckit_base(kit), plan->bytes[i % 4]);
+	for (i = 0; i < plan->rounds; i++)
+		MAM_KASSERT(
+			mam_buffers_free(buffers, ckit_base(kit), block[i], plan->bytes[i % 4]));
+	MAM_KASSERT(buffers_lying(0) == plan->rounds);
+}
+
+static MAM_KERNEL(share)
+{
+	(void)mam_atomic_add64(&given, mam_buffers_drain(buffers, ckit_base(argument)), MAM_RELAXED,
+			       MAM_AT_DEVICE);
+}
+
+static const char *check_share(void *argument)
+{
+	const struct ckit *kit = argument;
+	const struct plan *plan = kit->plan;
+
+	if (given != plan->rounds)
+		return "what drains say that they gave is not what lay there";
+	return check(argument);
+}
+
+static const struct plan shares[] = {
+	/* name, count, grid, block, blocks, bytes, arena, -, -, seeds */
+	{ "drained by one", 4, 1, 1, 40, { 16, 40, 100, 200 }, 1 << 14, 0, 0, 3, 3 },
+	{ "drained by two", 1, 2, 1, 40, { 16, 16, 16, 8192 }, 1 << 17, 0, 0, 60, 20 },
+	{ "drained by warps", 2, 2, 36, 40, { 16, 40, 100, 8192 }, 1 << 17, 0, 0, 20, 5 },
+};
+
+START_TEST(shared)
+{
+	const struct plan *plan = &shares[_i];
+	struct ckit *kit = ckit_create(plan->arena, plan);
+
+	kit->begin = begin_lying;
+	ckit_explore(kit, plan->name, share, plan->grid, plan->block,
+		     CKIT_RACE ? plan->seeds_race : plan->seeds, check_share);
+	ckit_destroy(kit);
+	buffers_drop();
+}
+END_TEST
+
+/* Where they come at the same time, each FIFO has a turn or two, and each lane has one in vain. */
+START_TEST(turns)
+{
+	const struct plan *plan = &shares[2];
+	struct simt_config config = { .policy = SIMT_BY_LANE };
+	struct ckit *kit = ckit_create(plan->arena, plan);
+	struct simt_result result;
+
+	kit->begin = begin_lying;
+	for (config.seed = 1; config.seed <= 5; config.seed++) {
+		ckit_begin(kit);
+		ck_assert_msg(simt_launch(&config, share, plan->grid, plan->block, kit, &result) ==
+				      SIMT_FINE,
+			      "%s", result.text);
+		ck_assert_ptr_null(check_share(kit));
+		ck_assert_uint_le(buffers->turn,
+				  2 * MAM_CLASSES * plan->count + plan->grid * plan->block);
+	}
+	ckit_destroy(kit);
+	buffers_drop();
+}
+END_TEST
+
+/* ---- rivals ------------------------------------------------------------------------------------ */
+
+/*
+ * Each loses no more often than there are others: as many lanes as there are tries find the blocks
+ * that lie there for them, and room for what they give back, without the base.
+ */
+static MAM_KERNEL(rival)
+{
+	struct ckit *kit = argument;
+	size_t bytes = ((const struct plan *)kit->plan)->bytes[0];
+	void *part;
+
+	part = mam_buffers_alloc(buffers, ckit_base(kit), bytes);
+	ckit_own(kit, part, bytes);
+	mam_syncthreads();
+	ckit_disown(kit, part);
+	MAM_KASSERT(mam_buffers_free(buffers, ckit_base(kit), part, bytes));
+}
+
+static const char *check_rivals(void *argument)
+{
+	struct ckit *kit = argument;
+	const struct plan *plan = kit->plan;
+
+	if (kit->allocs != plan->rounds || kit->frees)
+		return "the base was asked, or given to";
+	(void)mam_buffers_drain(buffers, ckit_base(kit));
+	return check(argument);
+}
+
+START_TEST(rivals)
+{
+	static const struct plan plan = {
+		"rivals",
+		1,
+		1,
+		MAM_BUFFERS_TRIES,
+		MAM_BUFFERS_TRIES,
+		{ 40, 40, 40, 40 },
+		1 << 12,
+		0,
+		0,
+		600,
+		150,
+	};
+	struct ckit *kit = ckit_create(plan.arena, &plan);
+
+	kit->begin = begin_lying;
+	ckit_explore(kit, plan.name, rival, plan.grid, plan.block,
+		     CKIT_RACE ? plan.seeds_race : plan.seeds, check_rivals);
+	ckit_destroy(kit);
+	buffers_drop();
 }
 END_TEST
 
@@ -326,6 +457,9 @@ int main(void)
 
 	tcase_add_loop_test(tcase, many, 0, sizeof(plans) / sizeof(plans[0]));
 	tcase_add_test(tcase, streams);
+	tcase_add_loop_test(tcase, shared, 0, sizeof(shares) / sizeof(shares[0]));
+	tcase_add_test(tcase, turns);
+	tcase_add_test(tcase, rivals);
 	tcase_add_loop_test(tcase, no_reason, 0, sizeof(wants) / sizeof(wants[0]));
 	return ckit_run(tcase, "coalesce/buffers of many");
 }

@@ -63,7 +63,7 @@ START_TEST(refuses)
 	kit->refuse_every = refusal->every;
 	kit->most_bytes = refusal->most;
 	ckit_explore(kit, "a base that refuses", refused, 1, 8, 100, check_refused);
-	ck_assert_uint_gt(segs.refused, 20);
+	ck_assert_uint_gt(segs.refused, 0);
 	ckit_destroy(kit);
 }
 END_TEST

@@ -6,9 +6,9 @@
 #include "heap/collective_kit.h"
 
 #ifdef SIMT_HOOKS
-#define SEEDS 8
+#define SEEDS 60
 #else
-#define SEEDS 30
+#define SEEDS 200
 #endif
 
 /* What a test's kernel is to do. */
