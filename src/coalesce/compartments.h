@@ -29,8 +29,6 @@
 #ifndef MAM_COALESCE_COMPARTMENTS_H
 #define MAM_COALESCE_COMPARTMENTS_H
 
-#include "heap/port_global.h" /* lanes.h has loops */
-
 #include "heap/lanes.h"
 
 #define MAM_COMPARTMENT_ALIGN 16u

@@ -324,6 +324,61 @@ START_TEST(refused)
 }
 END_TEST
 
+/* ---- over buffers -------------------------------------------------------------------------- */
+
+static uint32_t fifos;
+
+static void buffers_begin(struct ckit *kit)
+{
+	mam_buffers_format(kit->own, fifos, (uintptr_t)kit->arena);
+}
+
+static MAM_KERNEL(drain)
+{
+	struct ckit *kit = argument;
+
+	(void)mam_buffers_drain(kit->own, ckit_base(kit));
+}
+
+static bool rounds_and_drain(struct simt_world *world, void *argument)
+{
+	return simt_world_launch(world, 1, rounds, 2, 5, argument) &&
+	       simt_world_launch(world, 1, drain, 2, 2, argument);
+}
+
+static bool swap_and_drain(struct simt_world *world, void *argument)
+{
+	return simt_world_launch(world, 1, swap, 2, 9, argument) &&
+	       simt_world_launch(world, 1, rounds, 1, 8, argument) &&
+	       simt_world_launch(world, 1, drain, 1, 3, argument);
+}
+
+static bool some_and_drain(struct simt_world *world, void *argument)
+{
+	return simt_world_launch(world, 1, some, 2, 6, argument) &&
+	       simt_world_launch(world, 1, drain, 1, 3, argument);
+}
+
+START_TEST(buffered)
+{
+	struct ckit *kit = ckit_create(1 << 16, NULL);
+
+	fifos = _i == 0 ? 0 : _i == 1 ? 1 : 4;
+	kit->own = aligned_alloc(128, (mam_buffers_bytes(fifos) + 127) / 128 * 128);
+	ck_assert_ptr_nonnull(kit->own);
+	kit->begin = buffers_begin;
+	ckit_explore_world(kit, "rounds over buffers", rounds_and_drain, CKIT_RACE ? 40 : 300,
+			   ckit_check_served);
+	ckit_explore_world(kit, "swapped over buffers", swap_and_drain, CKIT_RACE ? 20 : 150,
+			   ckit_check_served);
+	kit->refuse_every = 2;
+	ckit_explore_world(kit, "refused below buffers", some_and_drain, CKIT_RACE ? 20 : 150,
+			   NULL);
+	free(kit->own);
+	ckit_destroy(kit);
+}
+END_TEST
+
 /* ---- mistakes ------------------------------------------------------------------------------ */
 
 static MAM_KERNEL(mistakes)
@@ -408,6 +463,7 @@ int main(void)
 	tcase_add_test(tcase, pieces);
 	tcase_add_test(tcase, small_pieces);
 	tcase_add_loop_test(tcase, refused, 0, 4);
+	tcase_add_loop_test(tcase, buffered, 0, 3);
 	tcase_add_test(tcase, seen);
 	tcase_add_test(tcase, base_tells);
 	return ckit_run(tcase, "coalesce/xmalloc");
