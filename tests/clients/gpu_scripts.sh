@@ -160,7 +160,7 @@ for file in "$top"/tests/clients/*.cu "$bench"/gpu-stress*.cu; do
 	define=
 	case $file in
 	*/gpu-stress-async.cu) define=-I$top/include ;;
-	*/debug.cu | */grow.cu | */lists.cu | */objects.cu | */override.cu)
+	*/debug.cu | */grow.cu | */lists.cu | */objects.cu | */override.cu | */xmalloc.cu)
 		define="-I$top/include -I$top/src"
 		;;
 	*/library_loop.cu)

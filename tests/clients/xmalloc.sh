@@ -1,0 +1,153 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# xmalloc.sh - requests that are put together, against headers as `make install` puts them down: the programs that
+# xmalloc.cuh and coalesce.cuh show, files that share one setting and files that do not, in C++11 to C++20, and
+# xmalloc.cu. Nothing may be said by a compiler. Where there is a GPU xmalloc.cu also runs.
+# shellcheck disable=SC2317 # called through try
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+
+if [ "$HAVE_CUDA" != yes ] || [ -z "$NVCC" ]; then
+	skip_all xmalloc 'mam was built without the CUDA toolkit'
+fi
+libraries=$MAM_BUILDDIR/.libs
+[ -e "$libraries/libmam.so.0" ] || skip_all xmalloc 'there is no shared library in this build'
+case ${CFLAGS:-} in
+*-fsanitize*) skip_all xmalloc 'libmam has a sanitizer in it, and nvcc links none' ;;
+esac
+unset MAKEFLAGS MFLAGS MAKELEVEL
+
+architecture=sm_90
+has_gpu=no
+nvidia-smi > /dev/null 2>&1 && architecture=native has_gpu=yes
+
+try 'headers are installed' "${MAKE:-make}" -s -C "$MAM_BUILDDIR" DESTDIR="$scratch/stage" \
+	install-pkgincludeHEADERS install-heap-headers install-coalesce-headers
+include=$(dirname "$(find "$scratch/stage" -name mam -type d)")
+[ -e "$include/mam/xmalloc.cuh" ] || { not_ok 'xmalloc.cuh is installed' "not in $include"; finish; }
+
+silent() # COMMAND... - it works, and says nothing
+{
+	"$@" > "$scratch/said" 2>&1 || { cat "$scratch/said"; return 1; }
+	[ ! -s "$scratch/said" ] || { cat "$scratch/said"; return 1; }
+}
+
+compile() # OUTPUT SOURCE FLAGS...
+{
+	output=$1
+	source=$2
+	shift 2
+	silent "$NVCC" -arch="$architecture" -Xcompiler -Wall,-Wextra -I "$include" "$@" -c -o "$scratch/$output" \
+		"$source"
+}
+
+link() # PROGRAM FLAG OBJECTS...
+{
+	program=$1
+	flag=$2
+	shift 2
+	(cd "$scratch" && silent "$NVCC" "$flag" -arch="$architecture" -o "$program" "$@" -L "$libraries" -lmam)
+}
+
+runs() # PROGRAM ARGUMENTS... - to its end
+{
+	if [ "$has_gpu" = yes ]; then
+		program=$1
+		shift
+		LD_LIBRARY_PATH=$libraries "$scratch/$program" "$@" > "$scratch/out" 2>&1
+		same "$program runs to its end" 'all is well' "$(tail -n 1 "$scratch/out")"
+	else
+		skip "$1 runs to its end" 'there is no GPU'
+	fi
+}
+
+# The first program of a header's comment: its lines behind " *<tab>" up to the next paragraph, kernels first.
+shown() # HEADER - what it shows, with the host's lines in a function
+{
+	awk '/^ \*\t#include/ { on = 1 }
+		on && /^ \* / { exit }
+		on { sub(/^ \*\t?/, ""); gsub(/\.\.\./, ";"); lines[++n] = $0 }
+		END {
+			for (i = 1; i <= n; i++) {
+				print lines[i]
+				if (lines[i] == "}")
+					last = i
+			}
+		}' "$include/mam/$1" > "$scratch/lines"
+	last=$(grep -n '^}$' "$scratch/lines" | tail -n 1 | cut -d : -f 1)
+	head -n 1 "$scratch/lines"
+	echo "$2"
+	sed -n "2,${last}p" "$scratch/lines"
+	echo "$3 {"
+	sed "1,${last}d" "$scratch/lines"
+	echo '}'
+}
+
+shown xmalloc.cuh 'struct node { int value; };' 'void host(struct node **lists, int blocks, int threads)' \
+	> "$scratch/xmalloc-shown.cu"
+for standard in 11 20; do
+	try "what xmalloc.cuh shows builds: C++$standard" compile shown.o "$scratch/xmalloc-shown.cu" -std=c++$standard \
+		-Xcompiler -Wshadow
+done
+shown coalesce.cuh '' 'void host(struct mam_heap *heap, struct mam_buffers *buffers, int blocks)' \
+	> "$scratch/coalesce-shown.cu"
+try 'what coalesce.cuh shows builds' compile shown.o "$scratch/coalesce-shown.cu" -std=c++11 -Xcompiler -Wshadow
+
+# Figure 1 of the paper, the kernel in a file of its own; a third file has a heap below.
+cat > "$scratch/kernel.cu" << 'EOC'
+#include <mam/xmalloc.cuh>
+#include <mam/xmalloc.cuh>
+__global__ void kernel(void)
+{
+	void *p = xmcMalloc(64);
+	xmcFree(p);
+}
+EOC
+cat > "$scratch/main.cu" << 'EOC'
+#include <mam/xmalloc.cuh>
+__global__ void kernel(void);
+int over_heap(struct mam_heap *heap);
+int main()
+{
+	xmcInit();
+	kernel<<<1000, 256>>>();
+	over_heap(NULL);
+	xmcFini();
+	return 0;
+}
+EOC
+cat > "$scratch/heap.cu" << 'EOC'
+#define XMC_HEAP
+#include <mam/xmalloc.cuh>
+__global__ void other(void **kept) { kept[threadIdx.x] = xmcMalloc(threadIdx.x); }
+int over_heap(struct mam_heap *heap)
+{
+	if (xmcInit(heap) != MAM_OK && xmcInit(heap, 16) != MAM_OK)
+		return 1;
+	other<<<1, 32>>>(NULL);
+	return xmcFini() != MAM_OK;
+}
+EOC
+for rdc in true false; do
+	for file in kernel main heap; do
+		try "figure 1: $file.cu builds with -rdc=$rdc" compile $file-$rdc.o "$scratch/$file.cu" -rdc=$rdc
+	done
+	try "figure 1 links with -rdc=$rdc" link figure-$rdc -rdc=$rdc kernel-$rdc.o main-$rdc.o heap-$rdc.o
+done
+# With the device's linker files share a setting, one for each of the two ways to include the header.
+if command -v nm > /dev/null && "$NVCC" -arch=compute_90 -rdc=true -I "$include" -ptx -o "$scratch/ptx" "$scratch/kernel.cu"; then
+	same 'one setting for all files' 1 "$(grep -c '^\.weak .*xmc_setting_over_cuda.*setting' "$scratch/ptx")"
+fi
+
+# The program that puts all ways under load.
+source=$MAM_SRCDIR/tests/clients/xmalloc.cu
+try 'xmalloc over malloc() builds' eval "compile xmalloc.o '$source' -O2 && link xmalloc -O2 xmalloc.o"
+try 'xmalloc over a heap builds' eval "compile xmalloc-heap.o '$source' -O2 -DXMC_HEAP &&
+	link xmalloc-heap -O2 xmalloc-heap.o"
+if [ "$has_gpu" = no ]; then
+	LD_LIBRARY_PATH=$libraries "$scratch/xmalloc" > /dev/null 2>&1
+	same 'without a GPU its status is 77' 77 $?
+fi
+runs xmalloc --lanes 8192
+runs xmalloc-heap --lanes 8192
+finish
