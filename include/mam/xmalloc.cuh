@@ -65,9 +65,9 @@
  * The tag is the 32 bits in front, and all that is looked at. Not found: memory of which the 8
  * bytes in front cannot be read ends the kernel, as any such access does; 32 bits in front that
  * happen to be a tag; headers that were written over, by who wrote in front of its own or behind
- * another's memory; two lanes that give back the same at the same time; what was given back and got again by
- * somebody, who loses it; what CUDA's malloc() or mam_kmalloc() gave, passed to xmcFree(), is
- * mostly answered false, and what xmcMalloc() gave must not be passed to free() or mam_kfree().
+ * another's memory; two lanes that give back the same at the same time; what was given back and got
+ * again by somebody, who loses it; what CUDA's malloc() or mam_kmalloc() gave, passed to xmcFree(),
+ * is mostly answered false, and what xmcMalloc() gave must not be passed to free() or mam_kfree().
  *
  * nvcc 11.8 and later, and clang as far as it knows the toolkit's headers; C++11 and later; sm_70
  * and later.
@@ -214,9 +214,9 @@ static inline enum mam_status xmc_init(struct mam_kheap *heap, unsigned int buff
  * xmcInit - from now on kernels on the current device that are linked with this file may call
  * xmcMalloc() and xmcFree().
  *
- * `buffers`: how many FIFOs each class of blocks has, 0, or a power of two up to 32. 16 take
- * 433 KiB of device memory, by cudaMalloc(). 0: there are none, and each request reaches the
- * allocator below. `heap` must be a heap of objects on the current device, and stay until xmcFini(). Works on
+ * `buffers`: how many FIFOs each class of blocks has, 0, or a power of two up to 32. 16 take 433
+ * KiB of device memory, by cudaMalloc(). 0: there are none, and each request reaches the allocator
+ * below. `heap` must be a heap of objects on the current device, and stay until xmcFini(). Works on
  * the legacy default stream and waits for that, so not while one is in capture. Errors:
  * INVALID_VALUE (another number of buffers; a NULL heap; it was called before, and xmcFini() was
  * not), OUT_OF_MEMORY, DRIVER (no kernel could be launched). What fails changes nothing.
