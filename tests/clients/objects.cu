@@ -138,7 +138,8 @@ __global__ void share_block(struct mam_kheap *heap, struct table table)
 	unsigned int place = blockIdx.x * blockDim.x + threadIdx.x;
 
 	for (unsigned int round = 1; round < 4; round++) {
-		unsigned int *all = (unsigned int *)mam_kmalloc_shared_block(heap, THREADS * 4 * round);
+		unsigned int *all =
+			(unsigned int *)mam_kmalloc_shared_block(heap, THREADS * 4 * round);
 
 		if (all)
 			all[threadIdx.x] = place * round;
@@ -162,7 +163,8 @@ __global__ void share_lanes(struct mam_kheap *heap, struct table table)
 		next = (next + 1) % 32;
 	while (!(mask >> next & 1));
 	for (unsigned int round = 0; round < 4; round++) {
-		unsigned int *part = (unsigned int *)mam_kmalloc_shared_lanes(heap, mask, 128 << round);
+		unsigned int *part =
+			(unsigned int *)mam_kmalloc_shared_lanes(heap, mask, 128 << round);
 
 		stray(mix(place, round));
 		if (part)
@@ -236,6 +238,135 @@ __global__ void resize(struct mam_kheap *heap, struct table table)
 		wrong(table, WRONG_FREE);
 }
 
+/* Where the part of the first of `mask` leads, by what all before this lane want. */
+__device__ static bool behind(unsigned int mask, const unsigned char *part, unsigned int bytes)
+{
+	unsigned int lane = threadIdx.x % 32, before = 0;
+	u64 first = __shfl_sync(mask, (u64)(uintptr_t)part, __ffs(mask) - 1);
+
+	for (unsigned int other = 0; other < 32; other++)
+		if (mask >> other & 1) {
+			unsigned int wants = __shfl_sync(mask, bytes, other);
+
+			before += other < lane ? wants : 0;
+		}
+	return (u64)(uintptr_t)part == first + before && first % 16 == 0;
+}
+
+/* Parts for every third lane, and for the rest; given back by the next of them, some late. */
+__global__ void part_lanes(struct mam_kheap *heap, struct table table)
+{
+	unsigned int place = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+	unsigned int mask = lane % 3 ? 0xb6db6db6u : 0x49249249u, next = lane;
+
+	do
+		next = (next + 1) % 32;
+	while (!(mask >> next & 1));
+	for (unsigned int round = 0; round < 6; round++) {
+		unsigned int bytes = round % 2 ? 4 << round : size_of(mix(place, round)) % 700 + 1;
+		unsigned char *part = (unsigned char *)mam_kmalloc_lanes(heap, mask, bytes);
+		unsigned char *other;
+
+		if (__any_sync(mask, part == NULL)) {
+			if (part)
+				wrong(table, WRONG_PART);
+			atomicAdd(table.vain, 1ull);
+			continue;
+		}
+		if (!behind(mask, part, bytes) || mam_kusable(heap, part) != bytes)
+			wrong(table, WRONG_PART);
+		write_object(part, place, bytes);
+		stray(mix(place, round));
+		__syncwarp(mask);
+		other = (unsigned char *)(uintptr_t)__shfl_sync(mask, (u64)(uintptr_t)part, next);
+		bytes = __shfl_sync(mask, bytes, next);
+		if (!is_written(other, place - lane + next, bytes))
+			wrong(table, WRONG_PART);
+		if (round % 3)
+			stray(mix(place, ~round));
+		if (!mam_kfree(heap, other))
+			wrong(table, WRONG_FREE);
+	}
+}
+
+/*
+ * Each thread a part, which it keeps: of those that its warp got together, or its block. Every fifth
+ * block's threads with an odd number have none.
+ */
+__global__ void part_keep(struct mam_kheap *heap, struct table table, bool block, unsigned int seed)
+{
+	unsigned int place = blockIdx.x * blockDim.x + threadIdx.x, random = mix(place, seed);
+	unsigned int bytes = blockIdx.x % 2 ? size_of(random) % 300 + 1 : 24;
+	unsigned char *part;
+
+	if (blockIdx.x % 5 == 4 && threadIdx.x % 2)
+		bytes = 0;
+	part = (unsigned char *)(block ? mam_kmalloc_block(heap, bytes)
+				       : mam_kmalloc_lanes(heap, 0xffffffffu, bytes));
+	table.at[place] = part;
+	table.bytes[place] = bytes;
+	if (!bytes && part)
+		wrong(table, WRONG_PART);
+	if (bytes && !part)
+		atomicAdd(table.vain, 1ull);
+	if (!part)
+		return;
+	if (mam_kusable(heap, part) != bytes)
+		wrong(table, WRONG_PART);
+	write_object(part, place, bytes);
+}
+
+/* All parts at once, by one thread of those that got them together: a warp's, or a block's. */
+__global__ void part_all(struct mam_kheap *heap, struct table table, unsigned int together)
+{
+	unsigned int place = blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (place % together == 2 && table.at[place] && !mam_kfree_parts(heap, table.at[place]))
+		wrong(table, WRONG_FREE);
+	table.at[place] = NULL;
+}
+
+/* Parts that outlive their kernel: one by one in another order, among objects; or all at once. */
+static void make_parts(struct stage *stage, struct mam_heap *heap, bool block)
+{
+	struct mam_kheap *device = mam_heap_device(heap);
+	unsigned int grid = stage->table.lanes / THREADS;
+	u64 vain = 0;
+
+	for (unsigned int round = 0; round < 4; round++) {
+		struct mam_heap_info info;
+
+		empty_table(stage);
+		part_keep<<<grid, THREADS>>>(device, stage->table, block, round);
+		finish(NULL, "parts");
+		look<<<grid, THREADS>>>(device, stage->table);
+		finish(NULL, "a look at parts");
+		vain += *stage->table.vain;
+		info = info_of(heap);
+		if (!*stage->table.vain)
+			same((u64)grid * (block ? 1 : THREADS / 32), info.objects,
+			     "objects of all parts");
+		if (round % 2) {
+			part_all<<<grid, THREADS>>>(device, stage->table, block ? THREADS : 32);
+		} else {
+			drop<<<blocks_of(stage->table.lanes), THREADS>>>(device, stage->table,
+									 round, 3);
+			fill<<<grid, THREADS>>>(device, stage->table, 7 + round, 64, true);
+			look<<<grid, THREADS>>>(device, stage->table);
+			drop<<<blocks_of(stage->table.lanes), THREADS>>>(device, stage->table,
+									 round, 8);
+		}
+		finish(NULL, "parts given back");
+		no_wrongs(stage->table.bad, block ? "parts of blocks" : "parts of warps");
+		info = info_of(heap);
+		same(0, info.objects, "objects after their parts");
+		same(0, info.double_frees + info.foreign_frees + info.interior_frees,
+		     "mistakes with parts");
+	}
+	std::printf("ok - forms: parts of %s in later kernels, %llu in vain\n",
+		    block ? "blocks" : "warps", vain);
+}
+
 static void make_forms(struct stage *stage)
 {
 	static const struct {
@@ -244,6 +375,7 @@ static void make_forms(struct stage *stage)
 	} forms[] = { { "block", share_block },
 		      { "lanes", share_lanes },
 		      { "warp", share_warp },
+		      { "parts", part_lanes },
 		      { "calloc and realloc", resize } };
 	struct mam_heap *heap = heap_of(stage->pool, stage->room);
 	struct mam_heap_info info;
@@ -259,6 +391,8 @@ static void make_forms(struct stage *stage)
 		same(0, info.double_frees + info.foreign_frees + info.interior_frees, form.name);
 		std::printf("ok - forms: %s, %llu in vain\n", form.name, *stage->table.vain);
 	}
+	make_parts(stage, heap, false);
+	make_parts(stage, heap, true);
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
 }
 

@@ -49,6 +49,7 @@ enum wrong {
 	WRONG_COPY,    /* mam_krealloc() lost something */
 	WRONG_LANES,   /* lanes do not see what others wrote to the object they share */
 	WRONG_BLOCK,   /* nor a block's threads */
+	WRONG_PART, /* a part that is not where it must be, or not as large, or not the lane's alone */
 	WRONGS
 };
 
@@ -58,7 +59,8 @@ static const char *const wrongs[WRONGS] = { "fewer bytes than asked for",
 					    "not cleared",
 					    "not copied",
 					    "not shared by lanes",
-					    "not shared by a block" };
+					    "not shared by a block",
+					    "not its part" };
 
 static void fail(int status, const char *format, ...)
 {
@@ -298,8 +300,9 @@ static bool visit_object(void *argument, void *address, size_t bytes)
 {
 	struct visit *visit = (struct visit *)argument;
 	std::pair<u64, u64> wanted((u64)(uintptr_t)address, 0);
-	size_t i = (size_t)(std::lower_bound(visit->objects->begin(), visit->objects->end(), wanted) -
-			    visit->objects->begin());
+	size_t i =
+		(size_t)(std::lower_bound(visit->objects->begin(), visit->objects->end(), wanted) -
+			 visit->objects->begin());
 
 	if (i == visit->objects->size() || (*visit->objects)[i].first != wanted.first ||
 	    (*visit->objects)[i].second > bytes || visit->seen[i])

@@ -351,6 +351,34 @@ START_TEST(as_a_whole)
 }
 END_TEST
 
+/* A run may begin anywhere in a block, and its parts lie in others. */
+START_TEST(across_blocks)
+{
+	struct okit *kit = okit_create(8, 1, NULL);
+	size_t filled, at;
+
+	for (filled = 10; filled < 130; filled += 7) {
+		unsigned char *filler = mam_kmalloc(kit->heap, filled << MAM_UNIT_SHIFT);
+		unsigned char *part = mam_kmalloc_lanes(kit->heap, 1, 150000);
+
+		ck_assert(filler && part);
+		for (at = 1; at < 150000; at += 500)
+			ck_assert(!mam_kfree(kit->heap, part + at));
+		ck_assert(mam_kusable(kit->heap, part) == 150000);
+		/* One that lies in another unit than the object's first byte. */
+		for (at = 0; at < 147; at++) {
+			uint32_t first = mam_place_first(
+				kit->heap,
+				(uint32_t)((part - kit->ground) >> MAM_UNIT_SHIFT) + (uint32_t)at);
+
+			ck_assert_uint_eq(first, (part - kit->ground) >> MAM_UNIT_SHIFT);
+		}
+		ck_assert(mam_kfree(kit->heap, part) && mam_kfree(kit->heap, filler));
+	}
+	okit_destroy(kit);
+}
+END_TEST
+
 /* After a reset old marks say nothing, though the memory is as it was. */
 START_TEST(after_a_reset)
 {
@@ -422,6 +450,7 @@ int main(void)
 	tcase_add_loop_test(tcase, one_is_last, 0, sizeof(races) / sizeof(races[0]));
 	tcase_add_test(tcase, another_size);
 	tcase_add_loop_test(tcase, as_a_whole, 0, 2);
+	tcase_add_test(tcase, across_blocks);
 	tcase_add_test(tcase, after_a_reset);
 	tcase_add_test(tcase, shapes);
 	return kit_run(tcase, "heap/collective_wrong");
