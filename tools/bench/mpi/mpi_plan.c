@@ -120,11 +120,10 @@ const struct device_work mpi_works[MPI_WORKS] = {
 
 void mpi_plan_make(struct device_plan *plan)
 {
-	size_t i;
-
 	plan->count = 0;
-	for (i = 0; i < MPI_WORKS; i++)
-		mpi_works[i].plan(plan);
+	plan_linear(plan);
+	plan_operations(plan);
+	plan_quadratic(plan);
 	plan_rest(plan, MPI_WORK_LINEAR);
 	plan_rest(plan, MPI_WORK_QUADRATIC);
 }
