@@ -195,21 +195,23 @@ START_TEST(streams)
 }
 END_TEST
 
-/* ---- a drain by several ------------------------------------------------------------------------ */
+/* ---- a drain by several -------------------------------------------------------------------- */
 
-/* As many blocks as the plan has rounds lie in buffers. */
+/* As many blocks as the plan has rounds lie in buffers, in each FIFO of their classes. */
 static void begin_lying(struct ckit *kit)
 {
 	const struct plan *plan = kit->plan;
-	void *block[MAM_BUFFERS_BLOCKS];
-	uint32_t i;
+	uint32_t i, class_;
+	char *block;
 
 	begin(kit);
-	for (i = 0; i < plan->rounds; i++)
-		block[i] = mam_base_alloc(ckit_base(kit), plan->bytes[i % 4]);
-	for (i = 0; i < plan->rounds; i++)
-		MAM_KASSERT(
-			mam_buffers_free(buffers, ckit_base(kit), block[i], plan->bytes[i % 4]));
+	for (i = 0; i < plan->rounds; i++) {
+		class_ = mam_class_of(plan->bytes[i % 4]);
+		block = mam_base_alloc(ckit_base(kit), mam_class_bytes(class_));
+		MAM_KASSERT(mam_fifo_put(
+			mam_buffers_at(buffers, (class_ - 1) * plan->count + i / 4 % plan->count),
+			(uint32_t)((uintptr_t)block - (uintptr_t)kit->arena) / 16));
+	}
 	MAM_KASSERT(buffers_lying(0) == plan->rounds);
 }
 
@@ -272,7 +274,7 @@ START_TEST(turns)
 }
 END_TEST
 
-/* ---- rivals ------------------------------------------------------------------------------------ */
+/* ---- rivals -------------------------------------------------------------------------------- */
 
 /*
  * Each loses no more often than there are others: as many lanes as there are tries find the blocks
@@ -296,32 +298,39 @@ static const char *check_rivals(void *argument)
 	struct ckit *kit = argument;
 	const struct plan *plan = kit->plan;
 
-	if (kit->allocs != plan->rounds || kit->frees)
+	if (plan->count == 1 && (kit->allocs != plan->rounds || kit->frees))
 		return "the base was asked, or given to";
+	if (plan->count > 1 && buffers_lying(mam_class_of(plan->bytes[1])) != plan->rounds / 2)
+		return "a block of another class was had";
 	(void)mam_buffers_drain(buffers, ckit_base(kit));
 	return check(argument);
 }
 
-START_TEST(rivals)
+/* Of the second, every other block is of the next class. */
+static const struct plan rivals[] = {
+	/* name, count, grid, block, blocks, bytes, arena, -, -, seeds */
+	{ "rivals",
+	  1,
+	  1,
+	  MAM_BUFFERS_TRIES,
+	  MAM_BUFFERS_TRIES,
+	  { 40, 40, 40, 40 },
+	  1 << 12,
+	  0,
+	  0,
+	  600,
+	  150 },
+	{ "rivals at two", 2, 1, 6, 12, { 40, 60, 40, 60 }, 1 << 12, 0, 0, 300, 80 },
+};
+
+START_TEST(rivalry)
 {
-	static const struct plan plan = {
-		"rivals",
-		1,
-		1,
-		MAM_BUFFERS_TRIES,
-		MAM_BUFFERS_TRIES,
-		{ 40, 40, 40, 40 },
-		1 << 12,
-		0,
-		0,
-		600,
-		150,
-	};
-	struct ckit *kit = ckit_create(plan.arena, &plan);
+	const struct plan *plan = &rivals[_i];
+	struct ckit *kit = ckit_create(plan->arena, plan);
 
 	kit->begin = begin_lying;
-	ckit_explore(kit, plan.name, rival, plan.grid, plan.block,
-		     CKIT_RACE ? plan.seeds_race : plan.seeds, check_rivals);
+	ckit_explore(kit, plan->name, rival, plan->grid, plan->block,
+		     CKIT_RACE ? plan->seeds_race : plan->seeds, check_rivals);
 	ckit_destroy(kit);
 	buffers_drop();
 }
@@ -365,8 +374,11 @@ static void *budget_alloc(void *heap, size_t bytes)
 static bool budget_free(void *heap, void *block)
 {
 	size_t bytes = budget_bytes(heap, block);
-	bool done = ckit_base_free(heap, block);
+	bool done;
 
+	/* It takes its time, while others look for what is in its hands. */
+	mam_nanosleep(below(500));
+	done = ckit_base_free(heap, block);
 	budget_give(bytes);
 	return done;
 }
@@ -451,6 +463,44 @@ START_TEST(no_reason)
 }
 END_TEST
 
+/* ---- how long a request waits before it is refused ----------------------------------------- */
+
+static uint64_t waited;
+
+static MAM_KERNEL(refused)
+{
+	uint64_t since = mam_clock();
+
+	MAM_KASSERT(!mam_buffers_alloc(buffers, ckit_base(argument), 40));
+	waited = mam_clock() - since;
+}
+
+/* Not at all where nobody carries anything; so long and no longer where somebody has stopped. */
+START_TEST(patience)
+{
+	static const struct plan plan = { "patience", 1, 1, 1, 0, { 0 }, 1 << 12, 0, 0, 0, 0 };
+	struct simt_config config = { .seed = 1 };
+	struct ckit *kit = ckit_create(plan.arena, &plan);
+	struct simt_result result;
+
+	kit->begin = begin;
+	kit->most_bytes = 1;
+	for (config.policy = SIMT_BY_LANE; config.policy < SIMT_POLICIES; config.policy++) {
+		ckit_begin(kit);
+		buffers->moving = (uint32_t)_i;
+		ck_assert_msg(simt_launch(&config, refused, 1, 1, kit, &result) == SIMT_FINE, "%s",
+			      result.text);
+		ck_assert_uint_eq(kit->refusals, 2);
+		if (_i)
+			ck_assert_uint_ge(waited, MAM_BUFFERS_PATIENCE * 100);
+		else
+			ck_assert_uint_lt(waited, MAM_BUFFERS_PATIENCE * 10);
+	}
+	ckit_destroy(kit);
+	buffers_drop();
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("buffers of many");
@@ -459,7 +509,8 @@ int main(void)
 	tcase_add_test(tcase, streams);
 	tcase_add_loop_test(tcase, shared, 0, sizeof(shares) / sizeof(shares[0]));
 	tcase_add_test(tcase, turns);
-	tcase_add_test(tcase, rivals);
+	tcase_add_loop_test(tcase, rivalry, 0, sizeof(rivals) / sizeof(rivals[0]));
+	tcase_add_loop_test(tcase, patience, 0, 2);
 	tcase_add_loop_test(tcase, no_reason, 0, sizeof(wants) / sizeof(wants[0]));
 	return ckit_run(tcase, "coalesce/buffers of many");
 }
