@@ -171,18 +171,20 @@ MAM_KFN size_t mam_kusable(struct mam_kheap *heap, const void *object)
  * kernel, or by the host, or all at once by mam_kfree_parts(). The object goes back to the heap with
  * the last one; so as long as somebody has a part the memory of all is taken. A part that is given
  * back twice is a mistake as with an object, as is what is not a part's first byte; but once the
- * object is gone its parts' addresses are just addresses in the heap. A part's bytes
- * are what mam_kusable() says; mam_krealloc() leaves it as it is or moves it to an object of its own.
- * To the host, mam_heap_walk() and statistics, all is one object, which begins 16 bytes or more before
+ * object is gone its parts' addresses are just addresses in the heap, and a second free that comes in
+ * the very moment in which it goes may clear a bit in what is another's by then. mam_kusable() says a
+ * part's bytes; mam_krealloc() leaves it as it is or moves it to an object of its own. To give back a
+ * part costs more than an object: where the object is large (a run of units, more so a block of the
+ * pool) it has to be looked for; mam_kfree_parts() does that once for all. To the host, mam_heap_walk() and statistics, all is one object, which begins 16 bytes or more before
  * the first part; mam_heap_free() of what the walk shows gives all of it back.
  *
  * Which lanes come together is the compiler's choice where code has branched: put __syncwarp() of
  * the lanes before it, or use mam_kmalloc_lanes(), where the program names them.
  *
- * With -DMAM_KDEBUG red zones are around the object, none between its parts: who writes past a part's
- * end into the next one is not found, nor is who reads or writes one that was given back before the
- * object is; who writes in front of the first part, into the header, is, or it is found that nothing
- * which is given back is a part any more.
+ * With -DMAM_KDEBUG red zones are around the object, none between its parts, and it is poisoned as a
+ * whole, when it goes. Not found: who writes past a part's end into the next one, or to a part that was
+ * given back while others have theirs. Who writes in front of the first part spoils what says that
+ * there are parts: then giving them back is a mistake, from inside of an object, which stays.
  */
 MAM_KFN void *mam_kmalloc_warp(struct mam_kheap *heap, size_t bytes)
 {

@@ -326,6 +326,22 @@ __global__ void part_all(struct mam_kheap *heap, struct table table, unsigned in
 	table.at[place] = NULL;
 }
 
+/* In a block of three dimensions threads are in the order of lanes. */
+__global__ void part_cube(struct mam_kheap *heap, struct table table)
+{
+	unsigned int i = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+	unsigned char *part = (unsigned char *)mam_kmalloc_block(heap, 4 + i % 3 * 4);
+	__shared__ unsigned char *at[96];
+
+	at[i] = part;
+	__syncthreads();
+	if (!part || (i && part != at[i - 1] + 4 + (i - 1) % 3 * 4))
+		wrong(table, WRONG_PART);
+	__syncthreads();
+	if (!mam_kfree(heap, at[95 - i]))
+		wrong(table, WRONG_FREE);
+}
+
 /* Parts that outlive their kernel: one by one in another order, among objects; or all at once. */
 static void make_parts(struct stage *stage, struct mam_heap *heap, bool block)
 {
@@ -333,6 +349,8 @@ static void make_parts(struct stage *stage, struct mam_heap *heap, bool block)
 	unsigned int grid = stage->table.lanes / THREADS;
 	u64 vain = 0;
 
+	part_cube<<<20, dim3(8, 4, 3)>>>(device, stage->table);
+	finish(NULL, "parts of a cube");
 	for (unsigned int round = 0; round < 4; round++) {
 		struct mam_heap_info info;
 
