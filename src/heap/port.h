@@ -42,7 +42,7 @@
  *   mam_fence(order, scope)
  *
  *   Of a warp; `mask` names the lanes that take part, the caller among them, and all of them come to
- *   the same call. None of them orders memory but mam_warp_sync().
+ *   the same call. It may be evaluated twice: a variable, never a call. None of them orders memory but mam_warp_sync().
  *   mam_warp_active()                       lanes that happen to be here together; promises nothing more
  *   mam_warp_ballot(mask, true)             the lanes of `mask` that say true
  *   mam_warp_shuffle32 _shuffle64 (mask, value, lane)   `value` of `lane`, which must be in `mask`

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_base.c - a base as coalescers see it: the kit's own, which must notice what goes wrong, and a
- * heap of objects under the same interface; sums over lanes; and every way behind one call.
+ * test_base.c - a base as coalescers see it: the kit's own, which must notice what goes wrong; sums
+ * over lanes; and every way behind one call. Over a heap of objects: test_fixed_heap.c and
+ * test_segments_heap.c.
  */
 #include "coalesce/kit.h"
 #include "coalesce/way.h"

@@ -41,11 +41,7 @@ for part in $chosen; do
 	*) stop 2 "there is no part '$part'; PARTS are some of: $all" ;;
 	esac
 done
-prefix=${MAM_PREFIX:-$(dirname "$(dirname "$(readlink -f "$mam")")")}
-for library in "$prefix/lib" "$prefix/lib64" ''; do
-	[ -e "$library/libmam.so" ] && [ -e "$prefix/include/mam/heap.cuh" ] && break
-done
-[ -n "$library" ] || stop 2 "there is no libmam below $prefix: set MAM_PREFIX to where mam was installed"
+gpu_install
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-growth.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT

@@ -5,6 +5,7 @@
 # defaults, sources this file, and calls one of:
 #   gpu_start    of gpu-clients.sh and gpu-stress.sh: which mam, which GPU, which compiler, and the head of a results
 #                file. Sets mam, folder, nvcc, gpu, gpu_name (short: h100-80gb-hbm3 is h100), arch, cuda_home, commit
+#                gpu_install, behind it, finds what programs are built against
 #   bench_start  of gpu-pages.sh and gpu-device.sh, which compile nothing. Sets mam, folder, gpu (short), csv, log,
 #                begun, work (a folder that goes at the end), budget, start, failed
 # shellcheck disable=SC2034,SC2154 # shared with those
@@ -46,6 +47,15 @@ gpu_start() # [MAM [FOLDER]]
 	esac
 	cuda_home=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
 	commit=${BENCH_COMMIT:-$(first_line git -C "$here" rev-parse --short HEAD)}
+}
+
+gpu_install() # where the library and the headers of $mam are. Sets prefix and library
+{
+	prefix=${MAM_PREFIX:-$(dirname "$(dirname "$(readlink -f "$mam")")")}
+	for library in "$prefix/lib" "$prefix/lib64" ''; do
+		[ -e "$library/libmam.so" ] && [ -e "$prefix/include/mam/heap.cuh" ] && return
+	done
+	stop 2 "there is no libmam below $prefix: set MAM_PREFIX to where mam was installed"
 }
 
 bench_start() # WHAT MAM FOLDER - of mam bench WHAT; numbers go to FOLDER/WHAT-<gpu>.csv

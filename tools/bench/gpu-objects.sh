@@ -25,11 +25,7 @@ gpu_start "$@"
 case $seconds in
 '' | *[!0-9]* | 0) stop 2 "SECONDS_EACH is a whole number, not '$seconds'" ;;
 esac
-prefix=${MAM_PREFIX:-$(dirname "$(dirname "$(readlink -f "$mam")")")}
-for library in "$prefix/lib" "$prefix/lib64" ''; do
-	[ -e "$library/libmam.so" ] && [ -e "$prefix/include/mam/heap.cuh" ] && break
-done
-[ -n "$library" ] || stop 2 "there is no libmam below $prefix: set MAM_PREFIX to where mam was installed"
+gpu_install
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-objects.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT

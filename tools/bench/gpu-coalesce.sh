@@ -1,0 +1,115 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# gpu-coalesce.sh [MAM [FOLDER]] - requests put together before an allocator sees them, on a real GPU: right, and fast.
+#
+#   MAM     the installed command, whose library and headers are tried; else $MAM, else the one on the path
+#   FOLDER  where the files go; else $OUT, else this folder's results/
+#
+# Part by part:
+#   forms    tests/clients/objects.cu: a part of an object for each lane of a warp, a block
+#   ways     tests/clients/xmalloc.cu with a million lanes, each way there is, over CUDA's malloc and over a heap
+#   xmalloc  mam bench xmalloc: FOLDER/xmalloc-<gpu>.csv, and pictures of it
+#   mpi      mam bench mpi: FOLDER/mpi-<gpu>.csv, and pictures of it
+# What they said, and how each ended: FOLDER/coalesce-<gpu>.log.
+#
+# Environment: PARTS (all of them), QUICK=1 (the benches' fewer cells), PROGRAMS (a folder with objects, xmalloc and
+#   xmalloc-heap, built already; else nvcc builds them), NVCC, MAM_PREFIX (where include/mam and lib/libmam.so are; else
+#   the folder above that of MAM), BENCH_COMMIT (where the tree has no .git).
+# Exit status: 0, 1 when a part failed, 2 for a wrong call, 77 without GPU or nvcc.
+
+here=$(cd "$(dirname "$0")" && pwd)
+script='gpu-coalesce' # for the sentences of gpu-lib.sh
+all='forms ways xmalloc mpi'
+chosen=${PARTS:-$all}
+clients=$here/../../tests/clients
+
+# shellcheck source=tools/bench/gpu-lib.sh
+. "$here/gpu-lib.sh"
+gpu_start "$@"
+for part in $chosen; do
+	case " $all " in
+	*" $part "*) ;;
+	*) stop 2 "there is no part '$part'; PARTS are some of: $all" ;;
+	esac
+done
+gpu_install
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-coalesce.XXXXXX") || exit 2
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+log=$folder/coalesce-$gpu_name.log
+printf '# SPDX-License-Identifier: Apache-2.0\n# gpu: %s\n# commit: %s\n' "$gpu" "$commit" > "$log"
+failed=0
+LD_LIBRARY_PATH=$library${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+BENCH_COMMIT=$commit
+export LD_LIBRARY_PATH BENCH_COMMIT
+
+build() # PROGRAM SOURCE OPTION...
+{
+	program=$1
+	source=$2
+	shift 2
+	if [ -n "${PROGRAMS:-}" ]; then
+		cp "$PROGRAMS/$program" "$work/$program" && return
+		stop 2 "there is no program $program in $PROGRAMS"
+	fi
+	"$nvcc" -O2 -lineinfo -arch="sm_$arch" "$@" -I "$prefix/include" -I "$clients" -o "$work/$program" "$source" \
+		-L "$library" -lmam > "$work/said" 2>&1 && return
+	cat "$work/said" >&2
+	stop 2 "$program could not be built"
+}
+
+ended() # NAME STATUS SINCE - what came of it, behind its words
+{
+	{
+		cat "$work/out"
+		if [ "$2" -eq 0 ]; then
+			echo "ok - $1"
+		else
+			echo "not ok - $1: status $2"
+		fi
+		echo "   $(($(date +%s) - $3)) s"
+	} | tee -a "$log"
+	[ "$2" -eq 0 ] || failed=1
+}
+
+try() # NAME PROGRAM ARGUMENT... - it must say that all is well
+{
+	name=$1
+	shift
+	since=$(date +%s)
+	echo "== $name" | tee -a "$log"
+	timeout -k 5 180 "$@" > "$work/out" 2>&1
+	status=$?
+	[ $status -ne 0 ] || grep -q '^all is well' "$work/out" || status=1
+	ended "$name" $status "$since"
+}
+
+bench() # NAME
+{
+	since=$(date +%s)
+	echo "== mam bench $1" | tee -a "$log"
+	timeout -k 5 200 "$mam" bench "$1" ${QUICK:+--quick} --csv "$folder/$1-$gpu_name.csv" > "$work/out" 2>&1 &&
+		"$mam" bench plot -o "$folder" "$folder/$1-$gpu_name.csv" >> "$work/out" 2>&1
+	ended "mam bench $1" $? "$since"
+}
+
+for part in $chosen; do
+	case $part in
+	forms)
+		build objects "$clients/objects.cu"
+		try 'parts for lanes, warps and blocks' "$work/objects" --part forms
+		;;
+	ways)
+		build xmalloc "$clients/xmalloc.cu"
+		build xmalloc-heap "$clients/xmalloc.cu" -DXMC_HEAP
+		try "every way over CUDA's malloc" "$work/xmalloc"
+		try 'every way over a heap' "$work/xmalloc-heap"
+		;;
+	*) bench "$part" ;;
+	esac
+done
+echo "written to $log"
+exit $failed
