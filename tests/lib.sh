@@ -57,6 +57,14 @@ skip() # NAME WHY
 	echo "skip - $1: $2"
 }
 
+explained_in() # PAGE - each option that --help has left in $scratch/out stands in it
+{
+	for explained_option in $(sed -n 's/^ *\(-., *\)\{0,1\}--\([a-z]*\).*/\2/p' "$scratch/out"); do
+		[ "$explained_option" = help ] || try "the manual explains --$explained_option" \
+			grep -qE "^\.(B|BI|BR).*\\\\-\\\\-$explained_option( |\"|\$)" "$1"
+	done
+}
+
 refused_by() # COMMAND NAME STATUS TEXT ARGUMENT... - one sentence with TEXT in it; COMMAND leaves it in $scratch/err
 {
 	refused_command=$1

@@ -30,9 +30,7 @@ for text in 'malloc and free in kernels' '--allocators LIST' 'has no time there'
 done
 
 manual=$MAM_SRCDIR/tools/mam-bench-device.1
-for option in $(sed -n 's/^ *\(-., *\)\{0,1\}--\([a-z]*\).*/\2/p' "$scratch/out"); do
-	[ "$option" = help ] || try "the manual explains --$option" grep -qE "^\.(B|BI|BR).*\\\\-\\\\-$option( |\"|\$)" "$manual"
-done
+explained_in "$manual"
 
 # No driver; one that takes no kernels; a mam without kernels.
 if ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then

@@ -27,9 +27,7 @@ for text in 'as its paper did' '--allocators LIST' 'bench xmalloc --quick' 'mam-
 	try "--help says: $text" grep -qF -e "$text" "$scratch/out"
 done
 manual=$MAM_SRCDIR/tools/mam-bench-xmalloc.1
-for option in $(sed -n 's/^ *\(-., *\)\{0,1\}--\([a-z]*\).*/\2/p' "$scratch/out"); do
-	[ "$option" = help ] || try "the manual explains --$option" grep -qE "^\.(B|BI|BR).*\\\\-\\\\-$option( |\"|\$)" "$manual"
-done
+explained_in "$manual"
 if ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
 	skip "no driver" "there is one here"
 elif [ "$HAVE_CUDA" != yes ]; then
