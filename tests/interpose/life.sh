@@ -26,8 +26,7 @@ for scene in leaves leaves-by-c leaves-in-handler leaves-shared; do
 	same_run "$scene" "$probe" $scene
 	counted "$scene" 1
 done
-same "leaves-shared: no note is left behind" "" \
-	"$(find /dev/shm -maxdepth 1 -name "mam-ipc-$(id -u)-*" -newer "$scratch/plain" 2> /dev/null)"
+same "leaves-shared: no note is left behind" "" "$(notes_left_by "$probe" leaves-shared)"
 same_run "leaves-quickly" "$probe" leaves-quickly
 counted "leaves-quickly" 2
 same_run "vfork-leaves" "$probe" vfork-leaves

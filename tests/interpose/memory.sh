@@ -33,7 +33,7 @@ try "deferred: a context that broke" cmp "$scratch/wanted" "$scratch/caught"
 # A block's handle works in a peer under mam, and in none without.
 same_run "processes" "$probe" processes
 same "and every call on it was caught" "" "$(grep 'failed' "$scratch/caught.err")"
-same "no note is left behind" "" "$(find /dev/shm -maxdepth 1 -name "mam-ipc-$(id -u)-*" -newer "$scratch/plain" 2> /dev/null)"
+same "no note is left behind" "" "$(notes_left_by "$probe" processes)"
 set=FAKE_CUDA_FAIL_AT=cuIpcCloseMemHandle:2 same_run "processes, and a block that is not closed" "$probe" processes
 for call in 1 2 3; do
 	set=FAKE_CUDA_FAIL_AT=cuPointerSetAttribute:$call same_run "copies' order, call $call refused" "$probe" synchronous
