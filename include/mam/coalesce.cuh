@@ -23,8 +23,8 @@
  *	build<<<blocks, 256>>>(mam_heap_device(heap), buffers);
  *
  * A base is the allocator below: mam_base_heap(heap), a heap of objects (heap.cuh);
- * mam_base_cuda(), CUDA's malloc() and free() in kernels; or any other, by two functions and what
- * both are told first:
+ * mam_base_pages(heap), a heap of pages, of which each block is a run; mam_base_cuda(), CUDA's malloc()
+ * and free() in kernels; or any other, by two functions and what both are told first:
  *
  *	MAM_KFN void *own_alloc(void *state, size_t bytes)   at a multiple of 16; NULL: no room
  *	MAM_KFN bool own_free(void *state, void *block)      false: a mistake, nothing done
@@ -84,6 +84,7 @@
 
 #include <mam/heap.cuh>
 
+#include "coalesce/base_pages.h"
 #include "coalesce/way.h"
 
 /*

@@ -58,9 +58,24 @@ struct ckit {
 
 /* ---- the base ------------------------------------------------------------------------------ */
 
+/* A block of `grains` begins at grain `at`, where none was. */
+CKIT_UNSEEN void ckit_enter(struct ckit *kit, uint32_t at, uint32_t grains)
+{
+	uint32_t i;
+
+	MAM_KASSERT(grains && at < kit->grains && grains <= kit->grains - at);
+	kit->allocs++;
+	kit->number++;
+	kit->extent[at] = grains;
+	for (i = at; i < at + grains; i++) {
+		MAM_KASSERT(!kit->block[i]);
+		kit->block[i] = kit->number;
+	}
+}
+
 CKIT_UNSEEN void *ckit_carve(struct ckit *kit, size_t bytes)
 {
-	uint32_t want, at, run = 0, call = kit->allocs + kit->refusals + 1, i;
+	uint32_t want, at, run = 0, call = kit->allocs + kit->refusals + 1;
 
 	MAM_KASSERT(bytes);
 	if ((kit->refuse_after && call >= kit->refuse_after) ||
@@ -78,11 +93,7 @@ CKIT_UNSEEN void *ckit_carve(struct ckit *kit, size_t bytes)
 		return NULL;
 	}
 	at -= want;
-	kit->allocs++;
-	kit->number++;
-	kit->extent[at] = want;
-	for (i = at; i < at + want; i++)
-		kit->block[i] = kit->number;
+	ckit_enter(kit, at, want);
 	return kit->arena + (size_t)at * MAM_BASE_ALIGN;
 }
 

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_base_pages.c - a heap of pages as a base: whose each byte is, what is refused, and every way to put
+ * requests together above it.
+ *
+ * The heap's ground is the kit's arena, so the kit's shadow notices a byte that two have, or one that
+ * somebody has after its run was given back.
+ */
+#include "coalesce/kit.h"
+#include "coalesce/base_pages.h"
+#include "coalesce/way.h"
+
+#define SHIFT 6
+#define PAGE (1u << SHIFT)
+
+static struct mam_kheap *heap;
+static uint32_t pages;
+
+/* ---- the heap, and the base that tells the kit ------------------------------------------------- */
+
+static void heap_make(uint32_t count)
+{
+	size_t bytes = (size_t)mam_head_bytes(count);
+
+	pages = count;
+	heap = aligned_alloc(128, (bytes + 127) / 128 * 128);
+	ck_assert_ptr_nonnull(heap);
+}
+
+static void heap_drop(void)
+{
+	free(heap);
+	heap = NULL;
+}
+
+static void heap_begin(struct ckit *kit)
+{
+	memset(heap, 0, (size_t)mam_head_bytes(pages));
+	heap->ground = kit->arena;
+	heap->pages = pages;
+	heap->shift = SHIFT;
+	heap->layout = MAM_HEAP_LAYOUT;
+	mam_pages_format((struct mam_pages *)(heap + 1), pages, 5);
+}
+
+/* Pages that are taken, as their bits say. */
+CKIT_UNSEEN uint32_t taken(void)
+{
+	struct mam_pages *books = (struct mam_pages *)(heap + 1);
+	const uint64_t *bits = mam_pages_bits(books);
+	uint32_t i, n = 0;
+
+	for (i = 0; i < pages; i++)
+		n += bits[i / 64] >> i % 64 & 1;
+	return n;
+}
+
+static void *told_alloc(void *argument, size_t bytes)
+{
+	struct ckit *kit = argument;
+	unsigned char *block = mam_base_pages_alloc(heap, bytes);
+
+	if (!block) {
+		ckit_fail(kit);
+		return NULL;
+	}
+	MAM_KASSERT((uintptr_t)block % MAM_BASE_ALIGN == 0);
+	ckit_enter(kit, (uint32_t)((size_t)(block - kit->arena) / MAM_BASE_ALIGN),
+		   (uint32_t)((bytes + MAM_BASE_ALIGN - 1) / MAM_BASE_ALIGN));
+	return block;
+}
+
+static bool told_free(void *argument, void *block)
+{
+	ckit_uncarve(argument, block);
+	return mam_base_pages_free(heap, block);
+}
+
+static struct mam_kbase told(struct ckit *kit)
+{
+	struct mam_kbase base = { told_alloc, told_free, kit };
+
+	return base;
+}
+
+static const char *check_back(void *argument)
+{
+	return taken() ? "pages are still taken" : ckit_check_empty(argument);
+}
+
+static const char *check_served(void *argument)
+{
+	const struct ckit *kit = argument;
+
+	return kit->failed ? "somebody got nothing" : check_back(argument);
+}
+
+/* ---- alone --------------------------------------------------------------------------------- */
+
+/* On the border of one page, of two and of three. */
+static size_t some_bytes(void)
+{
+	static const size_t sizes[] = { 1, 47, 48, 49, 64, 111, 112, 113, 128, 176, 177 };
+
+	return sizes[simt_random() % (sizeof(sizes) / sizeof(sizes[0]))];
+}
+
+/* Each leaves what it got to anybody, who gives it back, also in the next kernel. */
+static MAM_KERNEL(exchange)
+{
+	struct ckit *kit = argument;
+	uint32_t round;
+	size_t bytes;
+	void *block, *other;
+
+	for (round = 0; round < 4; round++) {
+		bytes = some_bytes();
+		block = mam_base_alloc(told(kit), bytes);
+		MAM_KASSERT(block);
+		ckit_own(kit, block, bytes);
+		other = (void *)(uintptr_t)mam_atomic_xchg64(&kit->kept[simt_random() % 16],
+							      (uintptr_t)block, MAM_ACQ_REL,
+							      MAM_AT_DEVICE);
+		if (!other)
+			continue;
+		ckit_disown(kit, other);
+		MAM_KASSERT(mam_base_free(told(kit), other));
+	}
+}
+
+static MAM_KERNEL(sweep)
+{
+	struct ckit *kit = argument;
+	uint32_t i;
+	void *block;
+
+	for (i = mam_thread(); i < 16; i += mam_block_threads()) {
+		block = ckit_take(kit, i);
+		if (!block)
+			continue;
+		ckit_disown(kit, block);
+		MAM_KASSERT(mam_base_free(told(kit), block));
+	}
+}
+
+static bool exchange_and_sweep(struct simt_world *world, void *argument)
+{
+	return simt_world_launch(world, 0, exchange, 2, 9, argument) &&
+	       simt_world_launch(world, 0, exchange, 1, 34, argument) &&
+	       simt_world_launch(world, 0, sweep, 1, 7, argument);
+}
+
+START_TEST(alone)
+{
+	struct ckit *kit = ckit_create(320 * PAGE, NULL);
+
+	heap_make(320);
+	kit->begin = heap_begin;
+	kit->steps_max = 4000000;
+	ckit_explore_world(kit, "runs as blocks", exchange_and_sweep, CKIT_RACE ? 20 : 100, check_served);
+	heap_drop();
+	ckit_destroy(kit);
+}
+END_TEST
+
+START_TEST(counted)
+{
+	static const struct {
+		uint64_t bytes;
+		uint32_t shift, pages;
+	} rows[] = {
+		{ 1, 6, 1 },   { 48, 6, 1 },	{ 49, 6, 2 },	 { 64, 6, 2 },	   { 112, 6, 2 },
+		{ 113, 6, 3 }, { 4080, 12, 1 }, { 4081, 12, 2 }, { 8176, 12, 2 },  { 1, 4, 2 },
+		{ 16, 4, 2 },  { 17, 4, 3 },
+		{ (uint64_t)1 << 38, 6, MAM_NO_PAGE }, /* 2^32 pages and one */
+		{ (((uint64_t)1 << 32) - 2) * 64 - 16, 6, MAM_NO_PAGE - 1 },
+		{ (((uint64_t)1 << 32) - 2) * 64 - 15, 6, MAM_NO_PAGE },
+		{ UINT64_MAX, 6, MAM_NO_PAGE },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		ck_assert_uint_eq(mam_base_pages_count(rows[i].shift, (size_t)rows[i].bytes), rows[i].pages);
+}
+END_TEST
+
+/* ---- no room ------------------------------------------------------------------------------- */
+
+static MAM_KERNEL(fill)
+{
+	struct ckit *kit = argument;
+	void *block[5];
+	uint32_t i;
+
+	for (i = 0; i < 5; i++)
+		block[i] = mam_base_alloc(told(kit), i == 4 ? (size_t)pages * PAGE : 100);
+	MAM_KASSERT(!block[4]); /* one page more than all */
+	for (i = 0; i < 4; i++)
+		MAM_KASSERT(!block[i] || mam_base_free(told(kit), block[i]));
+}
+
+static uint32_t refused;
+
+static const char *check_full(void *argument)
+{
+	const struct ckit *kit = argument;
+
+	refused += kit->failed > 12;
+	return check_back(argument);
+}
+
+START_TEST(full)
+{
+	struct ckit *kit = ckit_create(64 * PAGE, NULL);
+
+	heap_make(64);
+	kit->begin = heap_begin;
+	kit->steps_max = 4000000;
+	refused = 0;
+	ckit_explore(kit, "no room", fill, 1, 12, 40, check_full);
+	ck_assert_uint_gt(refused, 0); /* 48 runs of two pages do not go into 64 */
+	heap_drop();
+	ckit_destroy(kit);
+}
+END_TEST
+
+/* ---- mistakes ------------------------------------------------------------------------------ */
+
+/* A header that has its mark, and another number. */
+static void say(unsigned char *block, uint64_t number)
+{
+	uint64_t word = MAM_BASE_PAGES_MARK << MAM_BASE_PAGES_MARK_SHIFT | number;
+
+	memcpy(block - 16, &word, 8);
+}
+
+static MAM_KERNEL(mistakes)
+{
+	struct mam_kbase base = mam_base_pages(heap);
+	unsigned char *one = mam_base_alloc(base, 40), *three = mam_base_alloc(base, 150);
+	unsigned char *outside = (unsigned char *)heap;
+	struct ckit *kit = argument;
+	uint64_t was;
+
+	MAM_KASSERT(one && three && taken() == 4);
+	MAM_KASSERT(!mam_base_free(base, one + 8) && !mam_base_free(base, one - 16));
+	MAM_KASSERT(!mam_base_free(base, three + 64) && !mam_base_free(base, three + 16));
+	MAM_KASSERT(!mam_base_free(base, NULL) && !mam_base_free(base, outside));
+	MAM_KASSERT(!mam_base_free(base, kit->arena) && !mam_base_free(base, kit->arena - 48));
+	MAM_KASSERT(!mam_base_free(base, kit->arena + (size_t)pages * PAGE + 16));
+	memcpy(&was, three - 16, 8);
+	say(three, pages + 1); /* more than there can be behind it */
+	MAM_KASSERT(!mam_base_free(base, three));
+	say(three, 0);
+	MAM_KASSERT(!mam_base_free(base, three));
+	memcpy(three - 16, &was, 8);
+	MAM_KASSERT(taken() == 4);
+	MAM_KASSERT(mam_base_free(base, three) && taken() == 1);
+	MAM_KASSERT(!mam_base_free(base, three) && taken() == 1);
+	MAM_KASSERT(mam_base_free(base, one) && !mam_base_free(base, one) && !taken());
+}
+
+START_TEST(wrong)
+{
+	struct ckit *kit = ckit_create(64 * PAGE, NULL);
+
+	heap_make(64);
+	kit->begin = heap_begin;
+	ckit_explore(kit, "mistakes", mistakes, 1, 1, 20, NULL);
+	heap_drop();
+	ckit_destroy(kit);
+}
+END_TEST
+
+/* ---- under every way ----------------------------------------------------------------------- */
+
+struct ways {
+	enum mam_kway way;
+	struct mam_kmap *map;
+	struct mam_buffers *buffers;
+};
+
+#define ENTRIES 256u
+
+static void ways_begin(struct ckit *kit)
+{
+	struct ways *ways = kit->own;
+
+	heap_begin(kit);
+	memset(ways->map, 0, mam_map_bytes(ENTRIES));
+	mam_map_format(ways->map, ENTRIES);
+	memset(ways->buffers, 0, mam_buffers_bytes(2));
+	mam_buffers_format(ways->buffers, 2, (uintptr_t)kit->arena);
+}
+
+/* All threads ask for one size, so that every way may. */
+static MAM_KERNEL(go)
+{
+	struct ckit *kit = argument;
+	const struct ways *ways = kit->own;
+	struct mam_kcoalescer c = { told(kit), ways->buffers, ways->map };
+	uint32_t round;
+	void *part;
+
+	for (round = 0; round < 2; round++) {
+		part = mam_way_alloc(ways->way, c, 24);
+		MAM_KASSERT(part);
+		ckit_own(kit, part, 24);
+		mam_syncthreads();
+		ckit_disown(kit, part);
+		MAM_KASSERT(mam_way_free(ways->way, c, part));
+		mam_syncthreads();
+	}
+	if (ways->way == MAM_WAY_XMALLOC) {
+		mam_syncthreads();
+		(void)mam_buffers_drain(ways->buffers, c.base);
+	}
+}
+
+START_TEST(each_way)
+{
+	struct ways ways = { (enum mam_kway)_i, NULL, NULL };
+	struct ckit *kit = ckit_create(256 * PAGE, NULL);
+
+	heap_make(256);
+	ways.map = aligned_alloc(128, (mam_map_bytes(ENTRIES) + 127) / 128 * 128);
+	ways.buffers = aligned_alloc(128, (mam_buffers_bytes(2) + 127) / 128 * 128);
+	ck_assert(ways.map && ways.buffers);
+	kit->own = &ways;
+	kit->begin = ways_begin;
+	kit->steps_max = 4000000;
+	ckit_explore(kit, "a way", go, 1, 40, CKIT_RACE ? 4 : 12, check_served);
+	free(ways.buffers);
+	free(ways.map);
+	heap_drop();
+	ckit_destroy(kit);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("base_pages");
+
+	tcase_add_test(tcase, alone);
+	tcase_add_test(tcase, counted);
+	tcase_add_test(tcase, full);
+	tcase_add_test(tcase, wrong);
+	tcase_add_loop_test(tcase, each_way, 0, MAM_WAYS);
+	return ckit_run(tcase, "coalesce/base_pages");
+}
