@@ -225,43 +225,58 @@ END_TEST
 
 /* ---- mistakes ------------------------------------------------------------------------------ */
 
-/* A header that has its mark, and another number. */
-static void say(unsigned char *block, uint64_t number)
+/* Looks like a header, with some mark. */
+static uint64_t word_of(uint64_t mark, uint64_t number)
 {
-	uint64_t word = MAM_BASE_PAGES_MARK << MAM_BASE_PAGES_MARK_SHIFT | number;
-
-	memcpy(block - 16, &word, 8);
+	return mark << MAM_BASE_PAGES_MARK_SHIFT | number;
 }
 
+/* A block with this word in front is refused, and the word left as it is. */
+static void refuse(unsigned char *block, uint64_t word)
+{
+	uint64_t was, found;
+
+	memcpy(&was, block - 16, 8);
+	memcpy(block - 16, &word, 8);
+	MAM_KASSERT(!mam_base_free(mam_base_pages(heap), block));
+	memcpy(&found, block - 16, 8);
+	MAM_KASSERT(found == word);
+	memcpy(block - 16, &was, 8);
+}
+
+/* The arena has two pages more than the heap. */
 static MAM_KERNEL(mistakes)
 {
 	struct mam_kbase base = mam_base_pages(heap);
-	unsigned char *one = mam_base_alloc(base, 40), *three = mam_base_alloc(base, 150);
-	unsigned char *outside = (unsigned char *)heap;
+	unsigned char *low = mam_base_alloc(base, 150), *three = mam_base_alloc(base, 150);
+	unsigned char *one = mam_base_alloc(base, 40), *high = low > three ? low : three;
 	struct ckit *kit = argument;
-	uint64_t was;
+	unsigned char *behind = kit->arena + (size_t)pages * PAGE + 16;
+	uint64_t first = (uint64_t)(high - kit->arena) / PAGE, good = word_of(MAM_BASE_PAGES_MARK, 1);
+	uint64_t left;
 
-	MAM_KASSERT(one && three && taken() == 4);
-	MAM_KASSERT(!mam_base_free(base, one + 8) && !mam_base_free(base, one - 16));
-	MAM_KASSERT(!mam_base_free(base, three + 64) && !mam_base_free(base, three + 16));
-	MAM_KASSERT(!mam_base_free(base, NULL) && !mam_base_free(base, outside));
-	MAM_KASSERT(!mam_base_free(base, kit->arena) && !mam_base_free(base, kit->arena - 48));
-	MAM_KASSERT(!mam_base_free(base, kit->arena + (size_t)pages * PAGE + 16));
-	memcpy(&was, three - 16, 8);
-	say(three, pages + 1); /* more than there can be behind it */
-	MAM_KASSERT(!mam_base_free(base, three));
-	say(three, 0);
-	MAM_KASSERT(!mam_base_free(base, three));
-	memcpy(three - 16, &was, 8);
-	MAM_KASSERT(taken() == 4);
+	MAM_KASSERT(low && one && three && taken() == 7);
+	refuse(one + 8, good);           /* not where a page begins */
+	refuse(one + 32, good);
+	refuse(behind, good);            /* not in the heap */
+	refuse(behind + PAGE, good);
+	refuse(three, word_of(MAM_BASE_PAGES_MARK + 1, 3));
+	refuse(three, word_of(MAM_BASE_PAGES_MARK, 0));
+	refuse(high, word_of(MAM_BASE_PAGES_MARK, pages - first + 1));
+	refuse(three + 2 * PAGE, 3);     /* in the middle of it */
+	MAM_KASSERT(!mam_base_free(base, NULL) && !mam_base_free(base, (unsigned char *)heap));
+	MAM_KASSERT(!mam_base_free(base, kit->arena));
+	MAM_KASSERT(taken() == 7 && mam_base_free(base, low) && taken() == 4);
 	MAM_KASSERT(mam_base_free(base, three) && taken() == 1);
+	memcpy(&left, three - 16, 8);
+	MAM_KASSERT(!left); /* whoever has its pages next, and does not write there, has no mark in them */
 	MAM_KASSERT(!mam_base_free(base, three) && taken() == 1);
 	MAM_KASSERT(mam_base_free(base, one) && !mam_base_free(base, one) && !taken());
 }
 
 START_TEST(wrong)
 {
-	struct ckit *kit = ckit_create(64 * PAGE, NULL);
+	struct ckit *kit = ckit_create(66 * PAGE, NULL);
 
 	heap_make(64);
 	kit->begin = heap_begin;
