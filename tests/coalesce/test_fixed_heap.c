@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "coalesce/fixed.h"
-#include "heap/objects_kit.h"
+#include "coalesce/heap_kit.h"
 
 struct plan {
 	bool by_block, with_map;
@@ -16,7 +16,6 @@ struct plan {
 };
 
 #define ENTRIES 200u
-#define KEPT 40u
 
 static void begin(void *argument)
 {
@@ -60,52 +59,17 @@ static void give(struct okit *kit, unsigned char *part)
 	MAM_KASSERT(mam_fixed_free(mam_base_heap(kit->heap), map_of(plan), part));
 }
 
-/* Each leaves its part to anybody; some lanes of each warp also ask the heap themselves. */
-static MAM_KERNEL(exchange)
+static unsigned char *get(struct okit *kit, uint32_t round)
 {
-	struct okit *kit = argument;
 	const struct plan *plan = kit->plan;
 	struct mam_kbase base = mam_base_heap(kit->heap);
-	unsigned char *part, *other;
-	void *object;
-	uint32_t round;
+	unsigned char *part = plan->by_block ? mam_fixed_alloc_block(base, map_of(plan), plan->bytes)
+					     : mam_fixed_alloc_warp(base, map_of(plan), plan->bytes);
 
-	for (round = 0; round < 3; round++) {
-		part = plan->by_block ? mam_fixed_alloc_block(base, map_of(plan), plan->bytes)
-				      : mam_fixed_alloc_warp(base, map_of(plan), plan->bytes);
-		MAM_KASSERT(part);
-		put(part, plan->bytes);
-		other = (unsigned char *)(uintptr_t)mam_atomic_xchg64(
-			&kit->kept[simt_random() % KEPT], (uintptr_t)part, MAM_ACQ_REL,
-			MAM_AT_DEVICE);
-		if (other)
-			give(kit, other);
-		if (mam_lane() % 3 == round) {
-			object = okit_alloc(kit, 40);
-			MAM_KASSERT(object);
-			okit_free(kit, object);
-		}
-	}
-}
-
-static MAM_KERNEL(sweep)
-{
-	struct okit *kit = argument;
-	uint32_t i;
-	unsigned char *part;
-
-	for (i = mam_thread(); i < KEPT; i += mam_block_threads()) {
-		part = okit_take(kit, i);
-		if (part)
-			give(kit, part);
-	}
-}
-
-static bool build(struct simt_world *world, void *argument)
-{
-	return simt_world_launch(world, 0, exchange, 2, 9, argument) &&
-	       simt_world_launch(world, 0, exchange, 1, 34, argument) &&
-	       simt_world_launch(world, 0, sweep, 1, 7, argument);
+	(void)round;
+	MAM_KASSERT(part);
+	put(part, plan->bytes);
+	return part;
 }
 
 START_TEST(over_a_heap)
@@ -114,19 +78,11 @@ START_TEST(over_a_heap)
 			     .with_map = _i / 2 % 2,
 			     .bytes = _i / 4 ? 300 : 20 };
 	struct okit *kit = okit_create(32, 2, &plan);
-	struct simt_case test = {
-		.name = "over a heap",
-		.build = build,
-		.argument = kit,
-		.begin = begin,
-		.check = check,
-		.seeds = KIT_RACE ? 10 : 40,
-		.config = { .race = KIT_RACE, .strict = true, .steps_max = 4000000 },
-	};
+	const struct hkit_way way = { get, give };
 
 	plan.map = aligned_alloc(128, (mam_map_bytes(ENTRIES) + 127) / 128 * 128);
 	ck_assert_ptr_nonnull(plan.map);
-	simt_must_pass(&test);
+	hkit_explore(kit, &way, begin, check, KIT_RACE ? 10 : 40);
 	free(plan.map);
 	okit_destroy(kit);
 }

@@ -7,9 +7,7 @@
 #include <string.h>
 
 #include "coalesce/segments.h"
-#include "heap/objects_kit.h"
-
-#define KEPT 40u
+#include "coalesce/heap_kit.h"
 
 /* The heap as a base, and a count of what it refused, which its books must have, too. */
 static void *base_alloc(void *heap, size_t bytes)
@@ -49,8 +47,9 @@ struct tag {
 	uint32_t bytes;
 };
 
-static unsigned char *get(struct okit *kit, size_t bytes)
+static unsigned char *get(struct okit *kit, uint32_t round)
 {
+	size_t bytes = round ? some_bytes() : 24;
 	unsigned char *part = mam_segments_alloc(base_of(kit), bytes);
 	struct tag tag = { part, (uint32_t)bytes };
 
@@ -74,63 +73,12 @@ static void give(struct okit *kit, unsigned char *part)
 	MAM_KASSERT(mam_segments_free(base_of(kit), part));
 }
 
-/* Each leaves its own to anybody. */
-static MAM_KERNEL(exchange)
-{
-	struct okit *kit = argument;
-	unsigned char *part, *other;
-	uint32_t round;
-	void *object;
-
-	for (round = 0; round < 3; round++) {
-		part = get(kit, round ? some_bytes() : 24);
-		other = (unsigned char *)(uintptr_t)mam_atomic_xchg64(
-			&kit->kept[simt_random() % KEPT], (uintptr_t)part, MAM_ACQ_REL,
-			MAM_AT_DEVICE);
-		if (other)
-			give(kit, other);
-		if (mam_lane() % 3 == round) {
-			object = okit_alloc(kit, 40);
-			MAM_KASSERT(object);
-			okit_free(kit, object);
-		}
-	}
-}
-
-static MAM_KERNEL(sweep)
-{
-	struct okit *kit = argument;
-	unsigned char *part;
-	uint32_t i;
-
-	for (i = mam_thread(); i < KEPT; i += mam_block_threads()) {
-		part = okit_take(kit, i);
-		if (part)
-			give(kit, part);
-	}
-}
-
-static bool build(struct simt_world *world, void *argument)
-{
-	return simt_world_launch(world, 0, exchange, 2, 9, argument) &&
-	       simt_world_launch(world, 0, exchange, 1, 34, argument) &&
-	       simt_world_launch(world, 0, sweep, 1, 7, argument);
-}
-
 START_TEST(over_a_heap)
 {
 	struct okit *kit = okit_create(32, 2, NULL);
-	struct simt_case test = {
-		.name = "over a heap",
-		.build = build,
-		.argument = kit,
-		.begin = okit_begin,
-		.check = okit_check_empty,
-		.seeds = KIT_RACE ? 25 : 100,
-		.config = { .race = KIT_RACE, .strict = true, .steps_max = 4000000 },
-	};
+	const struct hkit_way way = { get, give };
 
-	simt_must_pass(&test);
+	hkit_explore(kit, &way, okit_begin, okit_check_empty, KIT_RACE ? 25 : 100);
 	okit_destroy(kit);
 }
 END_TEST

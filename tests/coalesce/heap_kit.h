@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * heap_kit.h - what tests of coalescers over a heap of objects share: parts that go from hand to hand,
+ * while others ask the heap itself, which puts lanes together, too; on top of heap/objects_kit.h.
+ *
+ * 1. In each of three rounds all get a part, and leave it to anybody; who finds one gives it back.
+ * 2. A third of the lanes also ask the heap itself, and give that back at once.
+ * 3. A second such kernel follows, and a third gives back what is left.
+ */
+#ifndef MAM_TESTS_COALESCE_HEAP_KIT_H
+#define MAM_TESTS_COALESCE_HEAP_KIT_H
+
+#include "heap/objects_kit.h"
+
+#define HKIT_KEPT 40u
+
+/* What the test is of: how a part is had in a round, and how it is looked at and given back. */
+struct hkit_way {
+	unsigned char *(*get)(struct okit *kit, uint32_t round);
+	void (*give)(struct okit *kit, unsigned char *part);
+};
+
+static const struct hkit_way *hkit_way;
+
+static MAM_KERNEL(hkit_exchange)
+{
+	struct okit *kit = argument;
+	unsigned char *part, *other;
+	uint32_t round;
+	void *object;
+
+	for (round = 0; round < 3; round++) {
+		part = hkit_way->get(kit, round);
+		other = (unsigned char *)(uintptr_t)mam_atomic_xchg64(
+			&kit->kept[simt_random() % HKIT_KEPT], (uintptr_t)part, MAM_ACQ_REL,
+			MAM_AT_DEVICE);
+		if (other)
+			hkit_way->give(kit, other);
+		if (mam_lane() % 3 == round) {
+			object = okit_alloc(kit, 40);
+			MAM_KASSERT(object);
+			okit_free(kit, object);
+		}
+	}
+}
+
+static MAM_KERNEL(hkit_sweep)
+{
+	struct okit *kit = argument;
+	unsigned char *part;
+	uint32_t i;
+
+	for (i = mam_thread(); i < HKIT_KEPT; i += mam_block_threads()) {
+		part = okit_take(kit, i);
+		if (part)
+			hkit_way->give(kit, part);
+	}
+}
+
+static bool hkit_build(struct simt_world *world, void *argument)
+{
+	return simt_world_launch(world, 0, hkit_exchange, 2, 9, argument) &&
+	       simt_world_launch(world, 0, hkit_exchange, 1, 34, argument) &&
+	       simt_world_launch(world, 0, hkit_sweep, 1, 7, argument);
+}
+
+/* Explores all that on `kit`, which `begin` makes anew. */
+static void hkit_explore(struct okit *kit, const struct hkit_way *way, void (*begin)(void *),
+			 const char *(*check)(void *), uint32_t seeds)
+{
+	struct simt_case test = {
+		.name = "over a heap",
+		.build = hkit_build,
+		.argument = kit,
+		.begin = begin,
+		.check = check,
+		.seeds = seeds,
+		.config = { .race = KIT_RACE, .strict = true, .steps_max = 4000000 },
+	};
+
+	hkit_way = way;
+	simt_must_pass(&test);
+}
+
+#endif
