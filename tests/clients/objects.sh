@@ -7,59 +7,10 @@
 # shellcheck disable=SC2317 # called through try
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
-if [ "$HAVE_CUDA" != yes ] || [ -z "$NVCC" ]; then
-	skip_all objects 'mam was built without the CUDA toolkit'
-fi
-libraries=$MAM_BUILDDIR/.libs
-[ -e "$libraries/libmam.so.0" ] || skip_all objects 'there is no shared library in this build'
-case ${CFLAGS:-} in
-*-fsanitize*) skip_all objects 'libmam has a sanitizer in it, and nvcc links none' ;;
-esac
-unset MAKEFLAGS MFLAGS MAKELEVEL
+device_test=objects
+. "$MAM_SRCDIR/tests/clients/device.sh"
 
-architecture=sm_90
-has_gpu=no
-nvidia-smi > /dev/null 2>&1 && architecture=native has_gpu=yes
-
-try 'headers are installed' "${MAKE:-make}" -s -C "$MAM_BUILDDIR" DESTDIR="$scratch/stage" \
-	install-pkgincludeHEADERS install-heap-headers
-include=$(dirname "$(find "$scratch/stage" -name mam -type d)")
-[ -e "$include/mam/kmalloc_override.cuh" ] || { not_ok 'the override is installed' "not in $include"; finish; }
-
-silent() # COMMAND... - it works, and says nothing
-{
-	"$@" > "$scratch/said" 2>&1 || { cat "$scratch/said"; return 1; }
-	[ ! -s "$scratch/said" ] || { cat "$scratch/said"; return 1; }
-}
-
-compile() # OUTPUT SOURCE FLAGS...
-{
-	output=$1
-	source=$2
-	shift 2
-	silent "$NVCC" -arch="$architecture" -Xcompiler -Wall,-Wextra -I "$include" "$@" -c -o "$scratch/$output" \
-		"$source"
-}
-
-link() # PROGRAM FLAG OBJECTS...
-{
-	program=$1
-	flag=$2
-	shift 2
-	(cd "$scratch" && silent "$NVCC" "$flag" -arch="$architecture" -o "$program" "$@" -L "$libraries" -lmam)
-}
-
-runs() # PROGRAM ARGUMENTS... - to its end
-{
-	if [ "$has_gpu" = yes ]; then
-		program=$1
-		shift
-		LD_LIBRARY_PATH=$libraries "$scratch/$program" "$@" > "$scratch/out" 2>&1
-		same "$program runs to its end" 'all is well' "$(tail -n 1 "$scratch/out")"
-	else
-		skip "$1 runs to its end" 'there is no GPU'
-	fi
-}
+staged kmalloc_override.cuh install-heap-headers
 
 # README's kernel: the fenced block that calls mam_kmalloc().
 awk '/^```/ { if (inside && text ~ /mam_kmalloc\(/) { printf "%s", text; exit } inside = !inside; text = ""; next }

@@ -7,59 +7,10 @@
 # shellcheck disable=SC2317 # called through try
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
-if [ "$HAVE_CUDA" != yes ] || [ -z "$NVCC" ]; then
-	skip_all xmalloc 'mam was built without the CUDA toolkit'
-fi
-libraries=$MAM_BUILDDIR/.libs
-[ -e "$libraries/libmam.so.0" ] || skip_all xmalloc 'there is no shared library in this build'
-case ${CFLAGS:-} in
-*-fsanitize*) skip_all xmalloc 'libmam has a sanitizer in it, and nvcc links none' ;;
-esac
-unset MAKEFLAGS MFLAGS MAKELEVEL
+device_test=xmalloc
+. "$MAM_SRCDIR/tests/clients/device.sh"
 
-architecture=sm_90
-has_gpu=no
-nvidia-smi > /dev/null 2>&1 && architecture=native has_gpu=yes
-
-try 'headers are installed' "${MAKE:-make}" -s -C "$MAM_BUILDDIR" DESTDIR="$scratch/stage" \
-	install-pkgincludeHEADERS install-heap-headers install-coalesce-headers
-include=$(dirname "$(find "$scratch/stage" -name mam -type d)")
-[ -e "$include/mam/xmalloc.cuh" ] || { not_ok 'xmalloc.cuh is installed' "not in $include"; finish; }
-
-silent() # COMMAND... - it works, and says nothing
-{
-	"$@" > "$scratch/said" 2>&1 || { cat "$scratch/said"; return 1; }
-	[ ! -s "$scratch/said" ] || { cat "$scratch/said"; return 1; }
-}
-
-compile() # OUTPUT SOURCE FLAGS...
-{
-	output=$1
-	source=$2
-	shift 2
-	silent "$NVCC" -arch="$architecture" -Xcompiler -Wall,-Wextra -I "$include" "$@" -c -o "$scratch/$output" \
-		"$source"
-}
-
-link() # PROGRAM FLAG OBJECTS...
-{
-	program=$1
-	flag=$2
-	shift 2
-	(cd "$scratch" && silent "$NVCC" "$flag" -arch="$architecture" -o "$program" "$@" -L "$libraries" -lmam)
-}
-
-runs() # PROGRAM ARGUMENTS... - to its end
-{
-	if [ "$has_gpu" = yes ]; then
-		program=$1
-		shift
-		LD_LIBRARY_PATH=$libraries "$scratch/$program" "$@" > "$scratch/out" 2>&1
-		same "$program runs to its end" 'all is well' "$(tail -n 1 "$scratch/out")"
-	else
-		skip "$1 runs to its end" 'there is no GPU'
-	fi
-}
+staged xmalloc.cuh install-heap-headers install-coalesce-headers
 
 # The first program of a header's comment: its lines behind " *<tab>" up to the next paragraph, kernels first.
 shown() # HEADER - what it shows, with the host's lines in a function

@@ -1,0 +1,74 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# device.sh - what tests of programs with kernels share; sourced after lib.sh, with $device_test, their name. They
+# are skipped where nothing can be built. $architecture is what is built for: this machine's GPU, or sm_90.
+# shellcheck disable=SC2034,SC2154 # shared with those
+
+if [ "$HAVE_CUDA" != yes ] || [ -z "$NVCC" ]; then
+	skip_all "$device_test" 'mam was built without the CUDA toolkit'
+fi
+libraries=$MAM_BUILDDIR/.libs
+[ -e "$libraries/libmam.so.0" ] || skip_all "$device_test" 'there is no shared library in this build'
+case ${CFLAGS:-} in
+*-fsanitize*) skip_all "$device_test" 'libmam has a sanitizer in it, and nvcc links none' ;;
+esac
+unset MAKEFLAGS MFLAGS MAKELEVEL
+
+architecture=sm_90
+has_gpu=no
+nvidia-smi > /dev/null 2>&1 && architecture=native has_gpu=yes
+
+silent() # COMMAND... - it works, and says nothing
+{
+	"$@" > "$scratch/said" 2>&1 || { cat "$scratch/said"; return 1; }
+	[ ! -s "$scratch/said" ] || { cat "$scratch/said"; return 1; }
+}
+
+build() # PROGRAM SOURCE FLAGS... - of this folder, against the tree's headers
+{
+	program=$1
+	source=$2
+	shift 2
+	silent "$NVCC" "$@" -arch="$architecture" -Xcompiler -Wall,-Wextra -I "$MAM_SRCDIR/include" \
+		-I "$MAM_SRCDIR/src" -o "$scratch/$program" "$MAM_SRCDIR/tests/clients/$source" -L "$libraries" -lmam
+}
+
+staged() # HEADER TARGET... - sets $include: where make puts mam's headers, HEADER among them
+{
+	header=$1
+	shift
+	try 'headers are installed' "${MAKE:-make}" -s -C "$MAM_BUILDDIR" DESTDIR="$scratch/stage" \
+		install-pkgincludeHEADERS "$@"
+	include=$(dirname "$(find "$scratch/stage" -name mam -type d)")
+	[ -e "$include/mam/$header" ] || { not_ok "$header is installed" "not in $include"; finish; }
+}
+
+compile() # OBJECT SOURCE FLAGS... - against what is staged
+{
+	object=$1
+	source=$2
+	shift 2
+	silent "$NVCC" -arch="$architecture" -Xcompiler -Wall,-Wextra -I "$include" "$@" -c -o "$scratch/$object" \
+		"$source"
+}
+
+link() # PROGRAM FLAG OBJECTS...
+{
+	program=$1
+	flag=$2
+	shift 2
+	(cd "$scratch" && silent "$NVCC" "$flag" -arch="$architecture" -o "$program" "$@" -L "$libraries" -lmam)
+}
+
+runs() # PROGRAM ARGUMENTS... - to its end, where there is a GPU
+{
+	program=$1
+	shift
+	if [ "$has_gpu" = yes ]; then
+		LD_LIBRARY_PATH=$libraries "$scratch/$program" "$@" > "$scratch/out" 2>&1
+		same "$program runs to its end" 'all is well' "$(tail -n 1 "$scratch/out")"
+	else
+		skip "$program runs to its end" 'there is no GPU'
+	fi
+}
