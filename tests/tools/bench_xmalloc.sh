@@ -40,7 +40,7 @@ fi
 xmalloc --list
 same "the list: exit status" 0 $?
 same "the list: allocators, and who is slow is last" \
-	"mam mam-coalesce mam-xmalloc rw crw corw rw-malloc bump bumpw cuda cuda-coalesce cuda-xmalloc" \
+	"mam mam-coalesce mam-xmalloc pages pages-coalesce rw crw corw rw-malloc bump bumpw cuda cuda-coalesce cuda-xmalloc" \
 	"$(awk -F '\t' '$1 == "allocator" { print $2 }' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
 same "the list: workloads" "time prefilled coalesce buffers hold" \
 	"$(awk -F '\t' '$1 == "workload" { print $2 }' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
@@ -62,6 +62,7 @@ xmalloc-time,mam,1M 32,ns,0.04
 xmalloc-time,mam-coalesce,1M 32,ns,0.06
 xmalloc-time,mam-xmalloc,1M 32,ns,0.042
 xmalloc-time,mam-xmalloc,1M 32,wrong,0
+xmalloc-time,pages-coalesce,1M 32,ns,0.5
 xmalloc-time,mam,16K 1,ns,2.5
 xmalloc-time,cuda,1M 32,ns,420
 xmalloc-time,cuda-xmalloc,1M 32,ns,8
@@ -71,12 +72,15 @@ xmalloc-time,cuda,16K 1,lost,1
 xmalloc-time,published,1M 32,ns,24
 xmalloc-time,published-cuda,1M 32,ns,900
 xmalloc-coalesce,cuda,16K 8,ns,512
+xmalloc-coalesce,pages,16K 8,ns,13
+xmalloc-coalesce,pages-coalesce,16K 8,ns,11
 xmalloc-buffers,cuda-xmalloc,1M 32 16,request_ns,77
 xmalloc-hold,mam-xmalloc,128K 32,ns,1.5
 xmalloc-hold,mam-xmalloc,128K 32,free_ns,3.5
 xmalloc-speedup,over-cuda,time,times,52.5
 xmalloc-speedup,over-cuda,coalesce,times,13
 xmalloc-speedup,over-mam,time,times,0.95
+xmalloc-speedup,over-pages,coalesce,times,17
 xmalloc-speedup,published,time,times,48
 xmalloc-speedup,published,prefilled,times,6
 xmalloc-speedup,published,coalesce,times,50
@@ -89,12 +93,14 @@ line() # TITLE CELL - of the table whose head begins so: its columns, with one b
 	on && index($0, cell " ") == 1 { $0 = substr($0, length(cell) + 1); $1 = $1; print }' "$scratch/out"
 }
 same "the head of a table: what was published comes last" \
-	"mam mam-coalesce mam-xmalloc cuda cuda-xmalloc published published-cuda" \
+	"mam mam-coalesce mam-xmalloc pages-coalesce cuda cuda-xmalloc published published-cuda" \
 	"$(awk '/^xmalloc-time: malloc/ { getline; $1 = $1; print }' "$scratch/out")"
-same "a line of a table: small numbers are seen" "0.04 0.06 0.042 420 8.00 24.0 900" "$(line 'xmalloc-time' '1M 32')"
-same "who served only some is marked, who was lost is named" "2.50 - - lost 99.0! - -" "$(line 'xmalloc-time' '16K 1')"
+same "a line of a table: small numbers are seen" "0.04 0.06 0.042 0.50 420 8.00 24.0 900" "$(line 'xmalloc-time' '1M 32')"
+same "who served only some is marked, who was lost is named" "2.50 - - - lost 99.0! - -" "$(line 'xmalloc-time' '16K 1')"
 same "free has its own table" 3.50 "$(line 'xmalloc-hold: free' '128K 32')"
-same "speedups, beside what was published" "52.5 0.95 48.0" "$(line 'xmalloc-speedup' 'time')"
+same "speedups, beside what was published" "52.5 0.95 - 48.0" "$(line 'xmalloc-speedup' 'time')"
+same "a speedup over pages" "13.0 - 17.0 50.0" "$(line 'xmalloc-speedup' 'coalesce')"
+try "the manual names over-pages" grep -qE '^\.(B|BR) over\\-pages( [,.])?$' "$manual"
 try "a target that is met" grep -q "^XMalloc over CUDA's malloc *52\.5 times *>= 48\.0 *met *\$" "$scratch/out"
 try "a target that is missed" grep -q "^coalescing alone over CUDA's malloc *13\.0 times *>= 50\.0 *missed" "$scratch/out"
 try "a target that is a cost" grep -q "^XMalloc's time over mam, .*1\.05 times *<= 1\.10 *met" "$scratch/out"
@@ -138,8 +144,11 @@ has xmalloc-lanes 'XMalloc, 2011, 1M workers, 32: 24'
 has xmalloc-lanes 'CUDA, 2011, 1M workers, 32: 900'
 has xmalloc-lanes 'mam, 16K workers, 1: 2.5'
 has xmalloc-coalesce 'CUDA malloc, 16K workers, 8: 512'
+has xmalloc-coalesce 'pages, 16K workers, 8: 13'
+has xmalloc-coalesce 'pages, coalesced, 16K workers, 8: 11'
 has xmalloc-buffers 'CUDA, XMalloc, 32 workers a warp, 16: 77'
 has xmalloc-speedup 'over CUDA malloc, coalesce: 13'
+has xmalloc-speedup 'over pages, coalesce: 17'
 has xmalloc-speedup 'published, 2011, coalesce: 50'
 
 # The whole command on a device that does nothing.

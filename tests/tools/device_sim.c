@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device_sim.c - gpu.h by the simulator, and what else of a GPU the bench asks: a driver that knows
- * how large CUDA's heap is, and mam's heap of objects without the library, as kernels see it.
+ * how large CUDA's heap is, and mam's heaps without the library, as kernels see them.
  */
 #include "device_sim.h"
 
+#include <mam/heap.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "bench/driver.h"
 #include "bench/gpu.h"
 #include "heap/books.h"
+#include "heap/head.h"
 #include "simt/simt.h"
 
 #define CHECK_THREADS 32 /* of a check, which does with any number; fibers take their time */
@@ -127,23 +129,40 @@ bool bench_cuda_facts(char *gpu, size_t gpu_bytes, char *driver, size_t driver_b
 	return true;
 }
 
-/* ---- mam's heap ---- */
+/* ---- mam's heaps ---- */
 
-const char *device_ours_make(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
+enum { NUMBER_PAGE = 0 }; /* of own_numbers: bytes of a page; 0: a heap of objects */
+
+/* `ground` bytes for kernels, and books behind them. */
+static const char *make(struct device_heap *heap, uint64_t ground, uint64_t books)
 {
-	const uint32_t blocks = (uint32_t)(bytes / 10 * 8 >> MAM_BLOCK_SHIFT);
-	const uint32_t columns = mam_books_columns(blocks);
-	const uint64_t ground = (uint64_t)blocks << MAM_BLOCK_SHIFT;
-
-	(void)object_bytes;
-	heap->ground_bytes = ground + mam_books_plan_of(blocks, columns).end;
-	heap->own[0] = blocks > 0 ? bench_gpu_take(heap->ground_bytes) : NULL;
+	heap->ground_bytes = ground + books;
+	heap->own[0] = ground > 0 ? bench_gpu_take(heap->ground_bytes) : NULL;
 	if (heap->own[0] == NULL)
 		return "there is no memory";
 	heap->heap = (unsigned char *)heap->own[0] + ground;
 	heap->low = (uint64_t)(uintptr_t)heap->own[0];
 	heap->high = heap->low + ground;
 	return device_ours_reset(heap) ? NULL : "it failed";
+}
+
+const char *device_ours_make(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
+{
+	const uint32_t blocks = (uint32_t)(bytes / 10 * 8 >> MAM_BLOCK_SHIFT);
+	const uint32_t columns = mam_books_columns(blocks);
+
+	(void)object_bytes;
+	heap->own_numbers[NUMBER_PAGE] = 0;
+	return make(heap, (uint64_t)blocks << MAM_BLOCK_SHIFT,
+		    mam_books_plan_of(blocks, columns).end);
+}
+
+const char *device_ours_make_pages(struct device_heap *heap, uint64_t bytes, uint32_t page_bytes)
+{
+	const uint32_t pages = (uint32_t)(bytes / 10 * 8 / page_bytes);
+
+	heap->own_numbers[NUMBER_PAGE] = page_bytes;
+	return make(heap, (uint64_t)pages * page_bytes, mam_head_bytes(pages));
 }
 
 void device_ours_end(struct device_heap *heap)
@@ -153,10 +172,21 @@ void device_ours_end(struct device_heap *heap)
 
 bool device_ours_reset(struct device_heap *heap)
 {
-	const uint32_t blocks = (uint32_t)((heap->high - heap->low) >> MAM_BLOCK_SHIFT);
+	const uint64_t page = heap->own_numbers[NUMBER_PAGE], ground = heap->high - heap->low;
+	const uint32_t blocks = (uint32_t)(ground >> MAM_BLOCK_SHIFT);
+	/* Of pages; under layers the heap is not what kernels are told. */
+	struct mam_kheap *head = (void *)((unsigned char *)heap->own[0] + ground);
 
-	memset(heap->heap, 0, heap->ground_bytes - (heap->high - heap->low));
-	mam_books_format(heap->heap, heap->own[0], blocks, mam_books_columns(blocks));
+	memset(head, 0, heap->ground_bytes - ground);
+	if (page == 0) {
+		mam_books_format(head, heap->own[0], blocks, mam_books_columns(blocks));
+		return true;
+	}
+	head->ground = heap->own[0];
+	head->pages = (uint32_t)(ground / page);
+	head->shift = (uint32_t)__builtin_ctzll(page);
+	head->layout = MAM_HEAP_LAYOUT;
+	mam_pages_format((struct mam_pages *)(head + 1), head->pages, MAM_HEAP_LOW_DEFAULT);
 	return true;
 }
 

@@ -9,9 +9,11 @@
 #include <string.h>
 
 #include "bench/gpu.h"
+#include "bench/xmalloc/layers.h"
 #include "bench/xmalloc/xmalloc.h"
 #include "device_player.h"
 #include "device_sim.h"
+#include "heap/head.h"
 
 static const struct device_suite suite = {
 	.prefix = "xmalloc",
@@ -24,8 +26,9 @@ static const struct device_suite suite = {
 	.places = xmalloc_plan_places,
 };
 
-static const char *const layered[] = { "mam-coalesce", "mam-xmalloc", "cuda-coalesce",
-				       "cuda-xmalloc" };
+static const char *const layered[] = { "mam-coalesce",   "mam-xmalloc",   "pages",
+				       "pages-coalesce", "cuda-coalesce", "cuda-xmalloc" };
+#define LAYERED (sizeof(layered) / sizeof(layered[0]))
 
 static void setup(void)
 {
@@ -76,7 +79,7 @@ START_TEST(test_prefilled)
 
 	cell.filled = 100;
 	player_play(NULL, cell);
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < LAYERED; i++)
 		check_times(&cell, layered[i]);
 	check_times(&cell, "mam");
 	check_times(&cell, "cuda");
@@ -98,6 +101,8 @@ START_TEST(test_coalesce)
 	check_times(&cell, "mam-coalesce");
 	check_times(&cell, "cuda");
 	check_times(&cell, "cuda-coalesce");
+	check_times(&cell, "pages");
+	check_times(&cell, "pages-coalesce");
 	ck_assert_double_eq(player_value("cuda-xmalloc", "ns"), -1);
 	ck_assert_double_eq(player_value("rw", "ns"), -1);
 }
@@ -114,13 +119,15 @@ START_TEST(test_buffers)
 	check_times(&cell, "cuda-xmalloc");
 	ck_assert_double_eq(player_value("mam", "ns"), -1);
 	ck_assert_double_eq(player_value("cuda-coalesce", "ns"), -1);
+	ck_assert_double_eq(player_value("pages", "ns"), -1);
+	ck_assert_double_eq(player_value("pages-coalesce", "ns"), -1);
 }
 END_TEST
 
 START_TEST(test_hold)
 {
-	static const char *const names[] = { "mam", "mam-coalesce", "mam-xmalloc", "rw-malloc",
-					     "bump" };
+	static const char *const names[] = { "mam",       "mam-coalesce", "mam-xmalloc",
+					     "rw-malloc", "bump",         "pages-coalesce" };
 	struct device_cell cell = cell_of(XMALLOC_HOLD, 40, 32);
 
 	cell.heap_bytes = 8 * PLAYER_HEAP; /* a slab for each of many classes */
@@ -135,6 +142,37 @@ START_TEST(test_hold)
 		ck_assert_double_eq(player_value("bump", "free_ns"), -1);
 	else
 		ck_assert_double_gt(player_value(names[_i], "free_ns"), 0);
+}
+END_TEST
+
+/* Where each object has a page, what is held would not go in. */
+START_TEST(test_hold_pages)
+{
+	struct device_cell cell = cell_of(XMALLOC_HOLD, 40, 32);
+
+	player_play("pages", cell);
+	ck_assert_double_eq(player_value("pages", "ns"), -1);
+	cell.work = XMALLOC_TIME;
+	player_play("pages", cell);
+	ck_assert_double_gt(player_value("pages", "ns"), 0);
+}
+END_TEST
+
+/* More workers than pages: as many are looked at as have one; others fail where they are timed. */
+START_TEST(test_few_pages)
+{
+	/* Lanes that come together in a simulated warp are not always all. */
+	struct device_cell cell = cell_of(XMALLOC_TIME, 64, _i % 2 == 0 ? 32 : 1);
+	const char *const name = _i % 2 == 0 ? "pages" : "pages-coalesce";
+
+	cell.heap_bytes = 4096; /* three pages */
+	if (_i >= 2) {
+		cell.work = XMALLOC_PREFILLED;
+		cell.filled = 1; /* of two pages */
+	}
+	player_play(name, cell);
+	check_times(&cell, name);
+	ck_assert_ptr_nonnull(strstr(player_notes, "got nothing while it was timed"));
 }
 END_TEST
 
@@ -153,18 +191,9 @@ END_TEST
 static uint64_t got[256];
 static struct device_found found;
 
-START_TEST(test_drained)
+static struct device_heap heap_of(const char *name)
 {
-	const char *const name = _i < 2 ? "cuda-xmalloc" : "cuda-coalesce";
-	struct device_run run = { .got = got, .found = &found };
 	struct device_heap heap = { .own_numbers = { 0 } };
-	struct device_job job = { .askers = 80,
-				  .lanes = _i % 2 == 0 ? 32 : 1,
-				  .least = 4,
-				  .most = 100,
-				  .rounds = 3,
-				  .got = got,
-				  .found = &found };
 	char why[64];
 	size_t i;
 
@@ -174,6 +203,23 @@ START_TEST(test_drained)
 	}
 	heap.module = bench_gpu_module(heap.allocator->module, why, sizeof(why));
 	ck_assert_ptr_null(heap.allocator->make(&heap, UINT64_C(1) << 20, 0));
+	return heap;
+}
+
+START_TEST(test_drained)
+{
+	const char *const name = _i < 2 ? "cuda-xmalloc" : "cuda-coalesce";
+	struct device_run run = { .got = got, .found = &found };
+	struct device_heap heap = heap_of(name);
+	struct device_job job = { .askers = 80,
+				  .lanes = _i % 2 == 0 ? 32 : 1,
+				  .least = 4,
+				  .most = 100,
+				  .rounds = 3,
+				  .got = got,
+				  .found = &found };
+	size_t i;
+
 	job.heap = heap.heap;
 	ck_assert(xmalloc_format(&run, &heap, 4));
 	for (i = 0; i < 3; i++) {
@@ -192,16 +238,66 @@ START_TEST(test_drained)
 }
 END_TEST
 
+static unsigned int taken_pages(const struct device_heap *heap)
+{
+	const struct bench_layers *layers = heap->heap;
+	const struct mam_kheap *head = layers->base;
+	const uint64_t *bits = mam_pages_bits((struct mam_pages *)(uintptr_t)(head + 1));
+	unsigned int i, taken = 0;
+
+	ck_assert_uint_eq((uintptr_t)head, heap->high);
+	for (i = 0; i < head->pages; i++)
+		taken += bits[i / 64] >> i % 64 & 1;
+	return taken;
+}
+
+/* A page for each lane, or for those of a warp that come together; and all of them come back. */
+START_TEST(test_pages)
+{
+	const bool alone = _i < 2 || _i % 2 == 1;
+	struct device_heap heap = heap_of(_i < 2 ? "pages" : "pages-coalesce");
+	struct device_job job = { .heap = heap.heap,
+				  .askers = 80,
+				  .lanes = _i % 2 == 0 ? 32 : 1,
+				  .least = 4,
+				  .most = 4,
+				  .rounds = 3,
+				  .got = got,
+				  .found = &found };
+
+	ck_assert_uint_eq(xmalloc_pages_of(&heap) * XMALLOC_PAGE, heap.high - heap.low);
+	ck_assert(device_launch(&heap, "hold", &job, NULL));
+	if (alone) {
+		ck_assert_uint_eq(taken_pages(&heap), 80 * 3);
+	} else {
+		ck_assert_uint_ge(taken_pages(&heap), 3 * 3);
+		ck_assert_uint_lt(taken_pages(&heap), 80 * 3 / 2);
+	}
+	ck_assert(device_launch(&heap, "drop", &job, NULL));
+	ck_assert_uint_eq(taken_pages(&heap), 0);
+	job.least = job.most = 1024;
+	memset(got, 0, sizeof(got));
+	ck_assert(device_launch(&heap, "base_fill", &job, NULL));
+	ck_assert_uint_eq(taken_pages(&heap), 80 * 2);
+	ck_assert(device_launch(&heap, "base_give", &job, NULL));
+	ck_assert_uint_eq(taken_pages(&heap), 0);
+	ck_assert_uint_eq(found.none, 0);
+	ck_assert_str_eq(bench_gpu_trouble(), "");
+	heap.allocator->end(&heap);
+	ck_assert_uint_eq(device_sim_blocks, 0);
+}
+END_TEST
+
 START_TEST(test_no_room)
 {
 	size_t i;
 
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < LAYERED; i++) {
 		struct device_cell cell = cell_of(XMALLOC_TIME, 64, 32);
 
-		cell.heap_bytes = 4096;
-		cell.least = cell.most = 16;
-		if (i < 2) {
+		cell.heap_bytes = 1024; /* no block, and no page */
+		cell.least = cell.most = 4;
+		if (i < 4) {
 			player_play(layered[i], cell);
 			ck_assert_ptr_nonnull(strstr(player_notes, "memory"));
 			ck_assert_str_eq(player_trouble, "");
@@ -236,6 +332,10 @@ START_TEST(test_speedups)
 	bench_results_add(&results, "xmalloc-prefilled", "cuda", "16K 32", "ns", 400);
 	bench_results_add(&results, "xmalloc-coalesce", "cuda", "1M 32", "ns", 90);
 	bench_results_add(&results, "xmalloc-coalesce", "cuda-coalesce", "1M 32", "ns", 3);
+	bench_results_add(&results, "xmalloc-time", "pages", "1M 32", "ns", 6);
+	bench_results_add(&results, "xmalloc-time", "pages-coalesce", "1M 32", "ns", 5);
+	bench_results_add(&results, "xmalloc-coalesce", "pages", "1M 32", "ns", 12);
+	bench_results_add(&results, "xmalloc-coalesce", "pages-coalesce", "1M 32", "ns", 3);
 	bench_results_add(&results, "xmalloc-buffers", "cuda-xmalloc", "16K 1 1", "request_ns", 70);
 	bench_results_add(&results, "xmalloc-buffers", "cuda-xmalloc", "16K 1 16", "request_ns",
 			  14);
@@ -246,6 +346,8 @@ START_TEST(test_speedups)
 	ck_assert_double_eq(times_of("over-cuda", "coalesce"), 30);
 	ck_assert_double_eq(times_of("over-cuda", "buffers"), 5);
 	ck_assert_double_eq(times_of("over-mam", "coalesce"), -1);
+	ck_assert_double_eq(times_of("over-pages", "time"), -1);
+	ck_assert_double_eq(times_of("over-pages", "coalesce"), 4);
 	ck_assert_double_eq(times_of("published", "time"), 48);
 	ck_assert_double_eq(times_of("published", "prefilled"), 6);
 	ck_assert_double_eq(times_of("published", "coalesce"), 50);
@@ -267,13 +369,16 @@ int main(void)
 	tcase_add_test(works, test_prefilled);
 	tcase_add_test(works, test_coalesce);
 	tcase_add_loop_test(works, test_buffers, 0, 8);
-	tcase_add_loop_test(works, test_hold, 0, 5);
+	tcase_add_loop_test(works, test_hold, 0, 6);
+	tcase_add_test(works, test_hold_pages);
+	tcase_add_loop_test(works, test_few_pages, 0, 4);
 	tcase_add_loop_test(works, test_broken, 0, 2);
 	tcase_add_test(works, test_no_room);
 	tcase_set_timeout(works, 120);
 	suite_add_tcase(s, works);
 	tcase_add_checked_fixture(hand, setup, NULL);
 	tcase_add_loop_test(hand, test_drained, 0, 4);
+	tcase_add_loop_test(hand, test_pages, 0, 4);
 	suite_add_tcase(s, hand);
 	tcase_add_test(numbers, test_speedups);
 	suite_add_tcase(s, numbers);

@@ -7,8 +7,9 @@
 
 #include "device_bench.h"
 
-/* mam's own: device_ours.c */
+/* mam's own, of objects or of pages: device_ours.c. Both end, and are reset, alike. */
 const char *device_ours_make(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes);
+const char *device_ours_make_pages(struct device_heap *heap, uint64_t bytes, uint32_t page_bytes);
 void device_ours_end(struct device_heap *heap);
 bool device_ours_reset(struct device_heap *heap);
 

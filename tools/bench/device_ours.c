@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_ours.c - mam's heap for `mam bench device`, made as any program makes one: a heap of
- * objects on a pool. The pool is the heap's own and takes its ground by cudaMalloc, so that nothing
- * is left of it when the heap ends.
+ * device_ours.c - mam's heaps for `mam bench device` and its sisters, made as any program makes them:
+ * of objects, or of pages, on a pool. The pool is the heap's own and takes its ground by cudaMalloc,
+ * so that nothing is left of it when the heap ends.
  */
 #include <mam/heap.h>
 #include <mam/mam.h>
@@ -11,6 +11,7 @@
 #include "driver.h"
 #include "gpu.h"
 #include "heap/books.h"
+#include "heap/head.h"
 
 #define BLOCK ((uint64_t)1 << MAM_BLOCK_SHIFT)
 
@@ -33,6 +34,16 @@ static uint32_t count_blocks(uint64_t bytes)
 	return (uint32_t)low;
 }
 
+/* Pages of the same: head and books of none, and then a bit each. */
+static uint64_t count_pages(uint64_t bytes, uint32_t page_bytes)
+{
+	const uint64_t none = mam_head_bytes(0);
+	const uint64_t pages =
+		bytes > none ? (bytes - none) * 8 / (8 * (uint64_t)page_bytes + 1) : 0;
+
+	return pages < MAM_PAGES_COUNT_MAX ? pages : MAM_PAGES_COUNT_MAX;
+}
+
 void device_ours_end(struct device_heap *heap)
 {
 	if (heap->own[0] != NULL && bench_gpu_trouble()[0] == '\0' &&
@@ -44,27 +55,26 @@ void device_ours_end(struct device_heap *heap)
 	heap->own[0] = heap->own[1] = heap->heap = NULL;
 }
 
-const char *device_ours_make(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
+/* attr->bytes are those that kernels may get, whole blocks or pages of them. */
+static const char *make(struct device_heap *heap, const struct mam_heap_attr *attr)
 {
 	struct mam_pool_attr pool_attr = MAM_POOL_ATTR_INIT;
-	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
 	struct mam_heap_info info = { .size = sizeof(info) };
 	struct mam_pool *pool = NULL;
 	struct mam_heap *made = NULL;
 	enum mam_status status;
 
-	(void)object_bytes;
 	heap->own[0] = heap->own[1] = heap->heap = NULL;
-	attr.bytes = (size_t)(count_blocks(bytes) * BLOCK);
-	if (attr.bytes == 0)
-		return "so small a heap has no block";
+	if (attr->bytes == 0)
+		return attr->kind == MAM_HEAP_PAGES ? "so small a heap has no page"
+						    : "so small a heap has no block";
 	pool_attr.source = "cudamalloc";
 	pool_attr.device = 0;
 	pool_attr.name = "bench";
 	status = mam_pool_create(&pool_attr, &pool);
 	heap->own[1] = pool;
 	if (status == MAM_OK)
-		status = mam_heap_create(pool, &attr, &made);
+		status = mam_heap_create(pool, attr, &made);
 	heap->own[0] = made;
 	if (status == MAM_OK)
 		status = mam_heap_stats(made, bench_driver_stream(0), &info);
@@ -76,10 +86,29 @@ const char *device_ours_make(struct device_heap *heap, uint64_t bytes, uint64_t 
 	}
 	heap->heap = mam_heap_device(made);
 	heap->ground_bytes = info.ground_bytes;
-	/* The head lies right behind the blocks. */
+	/* The head lies right behind the blocks, or the pages. */
 	heap->high = (uint64_t)(uintptr_t)heap->heap;
-	heap->low = heap->high - attr.bytes;
+	heap->low = heap->high - attr->bytes;
 	return NULL;
+}
+
+const char *device_ours_make(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
+{
+	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
+
+	(void)object_bytes;
+	attr.bytes = (size_t)(count_blocks(bytes) * BLOCK);
+	return make(heap, &attr);
+}
+
+const char *device_ours_make_pages(struct device_heap *heap, uint64_t bytes, uint32_t page_bytes)
+{
+	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
+
+	attr.kind = MAM_HEAP_PAGES;
+	attr.page_bytes = page_bytes;
+	attr.bytes = (size_t)(count_pages(bytes, page_bytes) * page_bytes);
+	return make(heap, &attr);
 }
 
 bool device_ours_reset(struct device_heap *heap)

@@ -87,6 +87,8 @@ static const struct plot_drawn xmallocs[] = {
 	{ "mam", "mam", { "mam" }, NULL },
 	{ "mam, coalesced", "async", { "mam-coalesce" }, NULL },
 	{ "mam, XMalloc", "plain", { "mam-xmalloc" }, NULL },
+	{ "pages", "other", { "pages" }, NULL },
+	{ "pages, coalesced", "mimalloc", { "pages-coalesce" }, NULL },
 	{ "CUDA malloc", "cuda", { "cuda" }, NULL },
 	{ "CUDA, coalesced", "rmm", { "cuda-coalesce" }, NULL },
 	{ "CUDA, XMalloc", "torch", { "cuda-xmalloc" }, NULL },
@@ -99,6 +101,7 @@ static const struct plot_drawn xmallocs[] = {
 static const struct plot_drawn speedups[] = {
 	{ "over CUDA malloc", "torch", { "over-cuda" }, NULL },
 	{ "over mam", "mam", { "over-mam" }, NULL },
+	{ "over pages", "mimalloc", { "over-pages" }, NULL },
 	{ "published, 2011", "other dash", { "published" }, NULL },
 };
 

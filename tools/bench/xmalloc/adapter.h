@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * adapter.h - adapters of `mam bench xmalloc`: XMalloc over CUDA's own malloc where XMALLOC_OVER_CUDA
- * is 1, else over mam's; with buffers where XMALLOC_BUFFERED is 1. Both are said before it.
+ * adapter.h - adapters of `mam bench xmalloc`: a way over a base. Before it are said
+ *   XMALLOC_BASE      one of those below
+ *   XMALLOC_BUFFERED  1: with buffers
+ *   XMALLOC_WAY       an enum mam_kway; XMalloc unless said
  */
 #ifndef MAM_TOOLS_BENCH_XMALLOC_ADAPTER_H
 #define MAM_TOOLS_BENCH_XMALLOC_ADAPTER_H
@@ -9,7 +11,21 @@
 #include "bench/xmalloc/layers.h"
 #include "coalesce/way.h"
 
-#if XMALLOC_OVER_CUDA && !defined(__CUDACC__)
+#define XMALLOC_BASE_MAM 1   /* a heap of objects */
+#define XMALLOC_BASE_CUDA 2  /* CUDA's own malloc */
+#define XMALLOC_BASE_PAGES 3 /* a heap of pages */
+
+#ifndef XMALLOC_WAY
+#define XMALLOC_WAY MAM_WAY_XMALLOC
+#endif
+
+#if XMALLOC_BASE == XMALLOC_BASE_PAGES
+#include "coalesce/base_pages.h"
+#elif XMALLOC_BASE != XMALLOC_BASE_MAM && XMALLOC_BASE != XMALLOC_BASE_CUDA
+#error "XMALLOC_BASE: which base?"
+#endif
+
+#if XMALLOC_BASE == XMALLOC_BASE_CUDA && !defined(__CUDACC__)
 /* The simulator has the host's malloc in its place. */
 MAM_KFN void *bench_base_alloc(void *heap, size_t bytes)
 {
@@ -27,8 +43,10 @@ MAM_KFN bool bench_base_free(void *heap, void *block)
 
 MAM_KFN struct mam_kbase bench_base(const struct bench_layers *layers)
 {
-#if !XMALLOC_OVER_CUDA
+#if XMALLOC_BASE == XMALLOC_BASE_MAM
 	return mam_base_heap((struct mam_kheap *)mam_constant_pointer(&layers->base));
+#elif XMALLOC_BASE == XMALLOC_BASE_PAGES
+	return mam_base_pages((struct mam_kheap *)mam_constant_pointer(&layers->base));
 #elif defined(__CUDACC__)
 	(void)layers;
 	return mam_base_cuda();
@@ -59,13 +77,13 @@ MAM_KFN struct mam_kcoalescer bench_coalescer(const void *heap)
 
 MAM_KFN void *bench_malloc(void *heap, size_t bytes)
 {
-	return mam_way_alloc(MAM_WAY_XMALLOC, bench_coalescer(heap), bytes);
+	return mam_way_alloc(XMALLOC_WAY, bench_coalescer(heap), bytes);
 }
 
 MAM_KFN void bench_free(void *heap, void *object, size_t bytes)
 {
 	(void)bytes;
-	(void)mam_way_free(MAM_WAY_XMALLOC, bench_coalescer(heap), object);
+	(void)mam_way_free(XMALLOC_WAY, bench_coalescer(heap), object);
 }
 
 #endif

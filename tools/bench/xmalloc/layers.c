@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * layers.c - who is asked in `mam bench xmalloc`: CUDA's own malloc and mam's, each also with
- * XMalloc above it, coalesced only or with buffers too; and those of `mam bench device`.
+ * XMalloc above it, coalesced only or with buffers too; a heap of pages, also coalesced; and those of
+ * `mam bench device`.
  *
  * A layered heap is its base's heap, the buffers' books, and a few bytes that tell kernels where
  * both are. Books are formatted by a kernel of one thread, which knows their layout.
@@ -117,22 +118,32 @@ static const char *make_layers(struct device_heap *heap, uint64_t bytes, uint64_
 	static const char *name##_make(struct device_heap *heap, uint64_t bytes, \
 				       uint64_t object_bytes)                    \
 	{                                                                        \
-		return make_layers(heap, bytes, object_bytes, find(base));       \
+		return make_layers(heap, bytes, object_bytes, base);             \
 	}                                                                        \
 	static void name##_end(struct device_heap *heap)                         \
 	{                                                                        \
-		end_layers(heap, find(base));                                    \
+		end_layers(heap, base);                                          \
 	}
 
-OVER(over_cuda, "cuda-malloc")
-OVER(over_mam, "mam")
+static const char *make_pages(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
+{
+	(void)object_bytes;
+	return device_ours_make_pages(heap, bytes, XMALLOC_PAGE);
+}
+
+/* It is none of those of `mam bench device`: a base alone, of no use for objects of all sizes. */
+static const struct device_allocator pages = { .make = make_pages, .end = device_ours_end };
+
+OVER(over_cuda, find("cuda-malloc"))
+OVER(over_mam, find("mam"))
+OVER(over_pages, &pages)
 
 /* ---- the list ---- */
 
 #ifdef MAM_HAVE_KERNELS
 #define MODULE(name) mam_xmalloc_##name##_fatbin
 extern const unsigned char MODULE(cuda_coalesce)[], MODULE(cuda_buffers)[], MODULE(mam_coalesce)[],
-	MODULE(mam_buffers)[];
+	MODULE(mam_buffers)[], MODULE(pages)[], MODULE(pages_coalesce)[];
 #else
 #define MODULE(name) NULL
 #endif
@@ -142,6 +153,10 @@ static const struct device_allocator layered[] = {
 	  over_mam_end, NULL },
 	{ "mam-xmalloc", DEVICE_OURS, MODULE(mam_buffers), false, true, false, over_mam_make,
 	  over_mam_end, NULL },
+	{ "pages", DEVICE_OURS, MODULE(pages), false, true, false, over_pages_make, over_pages_end,
+	  NULL },
+	{ "pages-coalesce", DEVICE_OURS, MODULE(pages_coalesce), false, true, false,
+	  over_pages_make, over_pages_end, NULL },
 	{ "cuda-coalesce", DEVICE_OURS, MODULE(cuda_coalesce), false, true, true, over_cuda_make,
 	  over_cuda_end, NULL },
 	{ "cuda-xmalloc", DEVICE_OURS, MODULE(cuda_buffers), false, true, true, over_cuda_make,
@@ -165,9 +180,11 @@ void xmalloc_allocators_make(void)
 	add(find("mam"), "mam");
 	add(&layered[0], layered[0].name);
 	add(&layered[1], layered[1].name);
-	add(find("cuda-malloc"), "cuda");
 	add(&layered[2], layered[2].name);
 	add(&layered[3], layered[3].name);
+	add(find("cuda-malloc"), "cuda");
+	add(&layered[4], layered[4].name);
+	add(&layered[5], layered[5].name);
 	for (i = 0; i < device_allocator_count; i++) {
 		const struct device_allocator *other = &device_allocators[i];
 
@@ -190,6 +207,17 @@ bool xmalloc_is_layered(const struct device_allocator *allocator)
 bool xmalloc_over_cuda(const struct device_allocator *allocator)
 {
 	return strncmp(allocator->name, "cuda", 4) == 0;
+}
+
+bool xmalloc_is_page_each(const struct device_allocator *allocator)
+{
+	return strcmp(allocator->name, "pages") == 0;
+}
+
+uint64_t xmalloc_pages_of(const struct device_heap *heap)
+{
+	return heap->allocator->make == over_pages_make ? (heap->high - heap->low) / XMALLOC_PAGE
+							: 0;
 }
 
 bool xmalloc_has_buffers(const struct device_allocator *allocator)

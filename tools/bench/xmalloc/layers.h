@@ -9,7 +9,7 @@
 
 /* In device memory; nobody changes it while kernels run. */
 struct bench_layers {
-	void *base;    /* a heap of objects; NULL: CUDA's own */
+	void *base;    /* a heap of objects or of pages; NULL: CUDA's own */
 	void *buffers; /* struct mam_buffers; NULL: none, or a way that has none */
 };
 

@@ -8,9 +8,10 @@
  *   coalesce   the same for coalescing without buffers
  *   buffers    the same with 0 to 32 buffers a class, of 1 and of 32 workers a warp
  *   hold       128K workers malloc 8 objects each of 4 to 256 bytes; a later kernel frees
- * Heaps have 500 MiB. Where CUDA's own malloc, or what stands on it, would take more than a second
- * or so for a million workers, it is left out; so there are cells of 16K workers, too. A cell's
- * parameter is workers, workers a warp, and buffers a class where they differ.
+ * Heaps have 500 MiB, which is too little for hold where each object has a page. Where CUDA's own
+ * malloc, or what stands on it, would take more than a second or so for a million workers, it is left
+ * out; so there are cells of 16K workers, too. A cell's parameter is workers, workers a warp, and
+ * buffers a class where they differ.
  */
 #include "xmalloc.h"
 
@@ -141,6 +142,8 @@ bool xmalloc_plan_takes_part(const struct device_allocator *allocator,
 		return false;
 	if (cell->work == XMALLOC_COALESCE)
 		return base && !xmalloc_has_buffers(allocator);
+	if (cell->work == XMALLOC_HOLD)
+		return !xmalloc_is_page_each(allocator);
 	if (cell->work == XMALLOC_FIFOS)
 		return xmalloc_has_buffers(allocator);
 	if (cell->work ==

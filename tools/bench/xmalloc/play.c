@@ -6,7 +6,8 @@
  *    the base itself, so that all that stand on it find the same heap.
  * 2. A part of the workers shows how long all would take; more than LONG_US is left out. Where
  *    blocks were taken before, that part is then timed, too.
- * 3. A pass that is not timed, in which all objects are there at the same time and are looked at.
+ * 3. A pass that is not timed, in which all objects are there at the same time and are looked at; of a
+ *    heap of pages those that it has pages for, as 500 MiB are half a million.
  * 4. Kernels that do not count, then those whose median is told: LEAST of them, as the paper has,
  *    and more while ENOUGH_US lasts. The mean of the first LEAST is told beside it.
  * 5. Buffers are emptied, since what they hold is the base's, and CUDA's heap is the next cell's.
@@ -24,6 +25,7 @@
 #define PART 64           /* the share of the workers that shows how long all would take */
 #define PART_LEAST 8192
 #define FILL_BYTES 1024
+#define FILL_HEADER 16 /* of each where the base is a heap of pages: two pages, then */
 
 /* What was taken before, for the cell's whole time. */
 static struct device_job fill_job(const struct device_run *run, const struct device_heap *heap,
@@ -127,17 +129,39 @@ static unsigned int time_uses(struct device_run *run, struct device_heap *heap,
 	return count;
 }
 
+/*
+ * What is looked at: as many workers as can have objects at the same time. Where pages are few, it is
+ * known before; it should not look as if there was no room for those that are timed, of which the
+ * device runs fewer at once.
+ */
+static struct device_job check_job(const struct device_heap *heap, const struct device_cell *cell,
+				   const struct device_job *job)
+{
+	const uint64_t filled = (FILL_BYTES + FILL_HEADER + XMALLOC_PAGE - 1) / XMALLOC_PAGE;
+	const uint64_t all = xmalloc_pages_of(heap), taken = cell->filled * filled;
+	struct device_job check = *job;
+	uint64_t most;
+
+	if (all <= taken)
+		return check;
+	most = (all - taken) * (xmalloc_is_page_each(heap->allocator) ? 1 : cell->lanes);
+	if (most < check.askers)
+		check.askers = (uint32_t)most;
+	return check;
+}
+
 /* Between fill() and unfill(). */
 static bool play_use(struct device_run *run, struct device_heap *heap,
 		     const struct device_cell *cell)
 {
 	struct device_verdict verdict = { .none = 0 };
 	double times[DEVICE_REPEATS_MAX], us;
+	struct device_job job, check;
 	struct device_found found;
-	struct device_job job;
 	unsigned int count;
 
 	device_ask(run, heap, cell, &job);
+	check = check_job(heap, cell, &job);
 	if (!foresee(run, heap, &job, &us))
 		return false;
 	if (us > LONG_US) {
@@ -145,7 +169,7 @@ static bool play_use(struct device_run *run, struct device_heap *heap,
 			    us / 1e6);
 		return true;
 	}
-	if (!device_time_check(run, heap, &job, &verdict, NULL, NULL))
+	if (!device_time_check(run, heap, &check, &verdict, NULL, NULL))
 		return false;
 	if (!device_time_is_right(run, heap, cell, verdict.none, verdict.wrong, verdict.why))
 		return true;

@@ -10,7 +10,8 @@
  *
  * Workload xmalloc-speedup is how many times faster than which other: XMalloc with 16 buffers than
  * its base (time, prefilled), coalescing alone than its base (coalesce), 16 buffers than one for lone
- * workers (buffers). "over-cuda" and "over-mam" are ours over these bases.
+ * workers (buffers). "over-cuda", "over-mam" and "over-pages" are ours over these bases; the last has
+ * coalescing alone.
  */
 #include <stdio.h>
 
@@ -62,13 +63,15 @@ static bool find(const struct bench_results *results, size_t which, const char *
 
 void xmalloc_complete(struct bench_results *results)
 {
-	static const char *const bases[][2] = { { "cuda", "over-cuda" }, { "mam", "over-mam" } };
+	static const char *const bases[][2] = { { "cuda", "over-cuda" },
+						{ "mam", "over-mam" },
+						{ "pages", "over-pages" } };
 	double slow, fast;
 	bool any = false;
 	size_t i, k;
 
 	for (i = 0; i < sizeof(speedups) / sizeof(speedups[0]); i++) {
-		for (k = 0; k < 2; k++) {
+		for (k = 0; k < sizeof(bases) / sizeof(bases[0]); k++) {
 			if (bench_results_get(results, "xmalloc-speedup", bases[k][1],
 					      speedups[i].name, "times", &slow) ||
 			    !find(results, i, bases[k][0], false, &slow) ||

@@ -37,14 +37,14 @@ static void put_table(const struct bench_results *results, const struct device_r
 	count = device_show_columns(results, request, workload, names);
 	printf("\n%s: %s\n%-*s", workload, tables[table].title, NAME_WIDTH, "");
 	for (k = 0; k < count; k++)
-		printf(" %13s", names[k]);
+		printf(" %14s", names[k]);
 	printf("\n");
 	for (i = 0; i < results->count; i++) {
 		if (!bench_rows_is_first(results, workload, i))
 			continue;
 		printf("%-*s", NAME_WIDTH, results->rows[i].parameter);
 		for (k = 0; k < count; k++) {
-			printf("  ");
+			printf("   ");
 			device_show_cell(results, workload, names[k], results->rows[i].parameter,
 					 tables[table].metric, false);
 		}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xmalloc.c - `mam bench xmalloc`: the figures of the XMalloc paper, over CUDA's own malloc and over
- * mam's, as a suite that device_suite.c plays. plan.c says what is asked, show.c tells it.
+ * xmalloc.c - `mam bench xmalloc`: the figures of the XMalloc paper, over CUDA's own malloc, over mam's
+ * and over a heap of pages, as a suite that device_suite.c plays. plan.c says what is asked, show.c
+ * tells it.
  */
 #include "xmalloc.h"
 
@@ -18,8 +19,8 @@ static const struct device_effort efforts[] = {
 static const struct args_command command = {
 	"mam bench xmalloc",
 	"[OPTION]...",
-	"Measure XMalloc over CUDA's own malloc and over mam's, as its paper did, on this\n"
-	"machine's first GPU.\n",
+	"Measure XMalloc over CUDA's own malloc, mam's, and a heap of pages, as its paper did,\n"
+	"on this machine's first GPU.\n",
 	"A LIST is names with commas between. All allocators take turns in each cell, and every\n"
 	"object is looked at before anything is timed: who hands out what overlaps, or lies\n"
 	"elsewhere, has no time there. A kernel that does not come back loses its cell and no\n"

@@ -4,8 +4,8 @@
  *
  * Words, beside those of device_bench.h:
  *   worker   an asker, as the XMalloc paper calls it
- *   base     what a coalescer asks: CUDA's own malloc, or mam's
- *   layered  an allocator of that kind
+ *   base     what a coalescer asks: CUDA's own malloc, mam's, or a heap of pages
+ *   layered  an allocator of that kind; of pages, also the base alone
  *   request  what reaches the buffers: one a warp, of all its workers
  */
 #ifndef MAM_TOOLS_BENCH_XMALLOC_H
@@ -14,6 +14,8 @@
 #include "bench/device_play.h"
 
 #define XMALLOC_HEAP (500 * (uint64_t)BENCH_MIB)
+/* Of a heap of pages, bytes: a warp's 32 blocks of 4 B with all headers, 536, are on one; 512 is too few. */
+#define XMALLOC_PAGE 1024
 #define XMALLOC_BUFFERS 16     /* FIFOs a class, where a cell does not say another number */
 #define XMALLOC_BUFFERS_MAX 32 /* as MAM_BUFFERS_MAX */
 
@@ -40,6 +42,10 @@ void xmalloc_allocators_make(void);
 bool xmalloc_is_layered(const struct device_allocator *allocator);
 /* xmalloc_over_cuda - CUDA's own, or layered over it */
 bool xmalloc_over_cuda(const struct device_allocator *allocator);
+/* xmalloc_is_page_each - a heap of pages alone: the smallest object takes one */
+bool xmalloc_is_page_each(const struct device_allocator *allocator);
+/* xmalloc_pages_of - how many pages; 0: it is no heap of pages */
+uint64_t xmalloc_pages_of(const struct device_heap *heap);
 bool xmalloc_has_buffers(const struct device_allocator *allocator);
 /* xmalloc_format - a heap on which nothing was asked yet has so many FIFOs a class from now on */
 bool xmalloc_format(struct device_run *run, struct device_heap *heap, uint32_t count);

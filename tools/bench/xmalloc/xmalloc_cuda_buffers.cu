@@ -2,7 +2,7 @@
 /*
  * xmalloc_cuda_buffers.cu - the kernels of `mam bench xmalloc` over CUDA's own malloc, with buffers.
  */
-#define XMALLOC_OVER_CUDA 1
+#define XMALLOC_BASE XMALLOC_BASE_CUDA
 #define XMALLOC_BUFFERED 1
 
 #include "bench/xmalloc/adapter.h"

@@ -2,7 +2,7 @@
 /*
  * xmalloc_cuda_coalesce.cu - the kernels of `mam bench xmalloc` over CUDA's own malloc, coalesced only.
  */
-#define XMALLOC_OVER_CUDA 1
+#define XMALLOC_BASE XMALLOC_BASE_CUDA
 #define XMALLOC_BUFFERED 0
 
 #include "bench/xmalloc/adapter.h"

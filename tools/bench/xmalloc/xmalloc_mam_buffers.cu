@@ -2,7 +2,7 @@
 /*
  * xmalloc_mam_buffers.cu - the kernels of `mam bench xmalloc` over mam's own objects, with buffers.
  */
-#define XMALLOC_OVER_CUDA 0
+#define XMALLOC_BASE XMALLOC_BASE_MAM
 #define XMALLOC_BUFFERED 1
 
 /* As device_mam.cu says. */

@@ -2,7 +2,7 @@
 /*
  * xmalloc_mam_coalesce.cu - the kernels of `mam bench xmalloc` over mam's own objects, coalesced only.
  */
-#define XMALLOC_OVER_CUDA 0
+#define XMALLOC_BASE XMALLOC_BASE_MAM
 #define XMALLOC_BUFFERED 0
 
 /* As device_mam.cu says. */
