@@ -6,46 +6,25 @@
 # test_bench_mpi, and lane by lane by tests/coalesce/test_mpi.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
-mpi()
-{
-	"$MAM" bench mpi "$@" >"$scratch/out" 2>"$scratch/err"
-}
-
-refused() # NAME STATUS TEXT ARGUMENT...
-{
-	refused_by mpi "$@"
-}
+suite=mpi
+. "$MAM_SRCDIR/tests/tools/bench_suite.sh"
 
 refused "a word too many" 2 "'now' is one word too many; see mam bench mpi --help" now
 refused "an allocator that is none" 2 "no allocator 'cuda-malloc'; mam bench mpi --list" --allocators mam,cuda-malloc
 refused "a workload that is none" 2 "no workload 'cubic'; mam bench mpi --list" --only linear,cubic
 refused "a file to read that is not there" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
-mpi --help
-same "--help: exit status" 0 $?
-for text in 'put together' '--allocators LIST' 'bench mpi --quick' 'mam-bench-mpi(1)'; do
-	try "--help says: $text" grep -qF -e "$text" "$scratch/out"
-done
-manual=$MAM_SRCDIR/tools/mam-bench-mpi.1
-explained_in "$manual"
-if ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
-	skip "no driver" "there is one here"
-elif [ "$HAVE_CUDA" != yes ]; then
-	refused "no kernels" 77 "was built without kernels"
-else
-	refused "no driver" 77 "nothing can be measured here"
-fi
+help_says 'put together' '--allocators LIST' 'bench mpi --quick' 'mam-bench-mpi(1)'
+refused_without_driver
 
 # The plan.
-mpi --list
+suite --list
 same "the list: exit status" 0 $?
 same "the list: allocators, and who is slow is last" \
 	"cuda-HB cuda-NB cuda-HW cuda-NW cuda-dynamic cuda-xmalloc mam mam-HB mam-NB mam-HW mam-NW mam-dynamic mam-xmalloc mam-kwarp mam-kblock cuda" \
-	"$(awk -F '\t' '$1 == "allocator" { print $2 }' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
+	"$(listed allocator)"
 same "the list: workloads" "linear quadratic operations" \
-	"$(awk -F '\t' '$1 == "workload" { print $2 }' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
-for name in $(awk -F '\t' '$1 == "workload" || $1 == "allocator" { print $2 }' "$scratch/out"); do
-	try "the manual names $name" grep -qE "^\.(B|BR|RB) (\( )?$(echo "$name" | sed 's/-/\\\\-/')( [,.)].*)?\$" "$manual"
-done
+	"$(listed workload)"
+named_in_manual
 for cell in "linear 100	quick" "linear 25" "linear 400 together" "linear 400 full" "quadratic 400	quick" "quadratic 200 full" \
 	"operations all-to-all	quick" "operations reduce	quick" "operations broadcast	quick"; do
 	try "the list: $cell" grep -qxF "cell	$cell" "$scratch/out"
@@ -84,13 +63,8 @@ mpi-speedup,cuda-NW,linear 100,times,4
 mpi-speedup,published-HW,linear 100,times,2.44
 END_OF_ROWS
 sed 's/cuda-HB,100,wrong,3/cuda,200,lost,1/' "$scratch/stored.csv" >"$scratch/good.csv"
-mpi --read "$scratch/good.csv"
+suite --read "$scratch/good.csv"
 same "stored numbers: exit status" 0 $?
-line() # TITLE NAME - of the table whose head begins so: its columns, with one blank between
-{
-	awk -v title="$1" -v name="$2" 'index($0, title) == 1 { on = 1 } /^$/ { on = 0 }
-	on && index($0, name " ") == 1 { $0 = substr($0, length(name) + 1); $1 = $1; print }' "$scratch/out"
-}
 same "a table: ours" "4.00 3.50 - -" "$(line 'mpi-linear: work against' cuda-NW)"
 same "a table: what was published" "2.44 - - -" "$(line 'mpi-linear: work against' published-HW)"
 same "a table: who was lost" "10.0 lost - -" "$(line 'mpi-linear: malloc' cuda)"
@@ -100,54 +74,24 @@ try "a target that is met, in its worst cell" \
 	grep -q "^Linear, a warp's mallocs put together *3\.75 times *>= 3\.40 *met *4\.50 mam-kwarp\$" "$scratch/out"
 try "a target that is missed" grep -q "^Quadratic, without headers *2\.00 times *>= 2\.20 *missed" "$scratch/out"
 
-sed -n '/^\.SH PLAIN OUTPUT/,/^\.SH EXIT/p' "$manual" >"$scratch/keys"
-mpi --read "$scratch/good.csv" -p
-key() # KEY
-{
-	awk -F '\t' -v key="$1" '$1 == key { print $2 }' "$scratch/out"
-}
+suite --read "$scratch/good.csv" -p
 same "plain: met" "3.75 >=3.4 yes" "$(key linear_times) $(key linear_times.target) $(key linear_times.met)"
 same "plain: missed" "2 >=2.2 no" "$(key quadratic_times) $(key quadratic_times.target) $(key quadratic_times.met)"
 same "plain: targets met and missed" "2 1" "$(key targets_met) $(key targets_missed)"
-for name in $(cut -f 1 "$scratch/out" | sed 's/\.[a-z]*$//' | sort -u); do
-	try "the manual explains $name" grep -q "^$name\( \|\$\)" "$scratch/keys"
-done
-mpi --read "$scratch/stored.csv"
+keys_in_manual
+suite --read "$scratch/stored.csv"
 same "a fault of ours: exit status" 1 $?
 try "a fault of ours: counted" grep -q '^faults found, and cells lost *3\.00 .*missed' "$scratch/out"
 same "a fault of ours: in place of its numbers" "wrong - - -" "$(line 'mpi-linear: work against' cuda-HB)"
 
-mkdir "$scratch/pictures"
-"$MAM" bench plot -o "$scratch/pictures" "$scratch/stored.csv" >"$scratch/out" 2>"$scratch/err"
-same "pictures: exit status" 0 $?
-same "pictures: their names" "mpi-linear.svg mpi-quadratic.svg mpi-speedup.svg mpi-operations.svg" \
-	"$(sed 's|.*/||' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
-has() # PICTURE TEXT
-{
-	try "$1 says $2" grep -qF -- "$2" "$scratch/pictures/$1.svg"
-}
+pictures_are "$scratch/stored.csv" "mpi-linear.svg mpi-quadratic.svg mpi-speedup.svg mpi-operations.svg"
 has mpi-linear 'CUDA, warp, Gflop/s, 100: 80'
 has mpi-linear 'published, w., headers, times the base, 100: 2.44'
 has mpi-speedup 'CUDA, warp, linear, 100: 4'
 has mpi-operations 'published, base, all-to-all: 18.3k'
 
 # The whole command on a device that does nothing.
-if [ "$HAVE_CUDA" != yes ]; then
-	skip "a device that does nothing" "this mam has no kernels"
-elif ! ${CC:-cc} -shared -fPIC -I"$MAM_SRCDIR/src" -I"$MAM_SRCDIR/tools" -I"$MAM_SRCDIR/tests/tools" \
-	-o "$scratch/libcuda.so.1" "$MAM_SRCDIR/tests/tools/device_driver.c" >"$scratch/cc" 2>&1; then
-	not_ok "a device that does nothing" "$(lib_tail "$scratch/cc")"
-else
-	idle() # ARGUMENT...
-	{
-		rm -f "$scratch/launched"
-		LD_LIBRARY_PATH=$scratch BENCH_GRACE=1 LAUNCHED=$scratch/launched timeout 100 "$MAM" bench mpi \
-			--csv "$scratch/idle.csv" "$@" >"$scratch/out" 2>"$scratch/err"
-	}
-	rows() # PATTERN - in the CSV file
-	{
-		grep -c "$1" "$scratch/idle.csv"
-	}
+if idle_driver; then
 	# Where there is no device libmam makes no heap; CUDA's own needs none.
 	idle --smoke --verbose
 	same "idle: exit status" 0 $?

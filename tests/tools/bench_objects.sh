@@ -6,15 +6,8 @@
 # a driver that does not come back. What its kernels do is tested on a simulated device, by test_bench_device_*.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
-device()
-{
-	"$MAM" bench device "$@" >"$scratch/out" 2>"$scratch/err"
-}
-
-refused() # NAME STATUS TEXT ARGUMENT...
-{
-	refused_by device "$@"
-}
+suite=device
+. "$MAM_SRCDIR/tests/tools/bench_suite.sh"
 
 refused "a word too many" 2 "'now' is one word too many" now
 refused "an allocator that is none" 2 "no allocator 'rww'" --allocators mam,rww
@@ -23,25 +16,12 @@ refused "an adapter that is not there" 2 "nowhere.fatbin" --adapter "$scratch/no
 refused "a CSV file that cannot be written" 2 "--csv" --csv "$scratch/no/where.csv"
 refused "a picture that cannot be written" 2 "--plot" --plot "$scratch/no/where.svg"
 refused "a file to read that is not there" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
-device --help
-same "--help: exit status" 0 $?
-for text in 'malloc and free in kernels' '--allocators LIST' 'has no time there' 'bench device --quick'; do
-	try "--help says: $text" grep -q -e "$text" "$scratch/out"
-done
-
-manual=$MAM_SRCDIR/tools/mam-bench-device.1
-explained_in "$manual"
+help_says 'malloc and free in kernels' '--allocators LIST' 'has no time there' 'bench device --quick'
 
 # No driver; one that takes no kernels; a mam without kernels.
-if ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
-	skip "no driver" "there is one here"
-else
-	refused "no driver" 77 "nothing can be measured here"
-fi
+refused_without_driver
 fake=$MAM_BUILDDIR/tests/fake/lib
-if [ "$HAVE_CUDA" != yes ]; then
-	refused "no kernels" 77 "was built without kernels"
-elif [ -e "$fake/libcuda.so.1" ]; then
+if [ "$HAVE_CUDA" = yes ] && [ -e "$fake/libcuda.so.1" ]; then
 	LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$MAM" bench device >"$scratch/out" 2>"$scratch/err"
 	same "a driver that takes no kernels: exit status" 77 $?
 	try "a driver that takes no kernels: says so" grep -q 'does not load the kernels' "$scratch/err"
@@ -50,15 +30,13 @@ else
 fi
 
 # The plan.
-device --list
+suite --list
 same "the list: exit status" 0 $?
 same "the list: allocators, and who may hang is last" "mam rw crw corw rw-malloc bump bumpw cuda-malloc" \
-	"$(awk -F '\t' '$1 == "allocator" { print $2 }' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
+	"$(listed allocator)"
 same "the list: workloads" "w1 w2 w3 w4 w5 w6 w7 scale fragment registers start graph generate" \
-	"$(awk -F '\t' '$1 == "workload" { print $2 }' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
-for name in $(awk -F '\t' '$1 == "workload" || $1 == "allocator" { print $2 }' "$scratch/out"); do
-	try "the manual names $name" grep -qE "^\.(B|BR) $(echo "$name" | sed 's/-/\\\\-/')( ,)?\$" "$manual"
-done
+	"$(listed workload)"
+named_in_manual
 for cell in "w1 16B 1M	quick" "w1 8192B 128K	quick" "w1 4096B 1K" "w2 4..8192B 1M	quick" "w2 4..8192B 16K" \
 	"w3 64B 1M	quick" "w3 256B 1K" "w4 4B x10 1M	quick" "w5 256B 50% 4K" "w5 256B 1% 16K	quick" \
 	"w6 1050B	quick" "w7 64B 32	quick" "scale 64B 1" "scale 64B 512K"; do
@@ -109,13 +87,8 @@ device-start,mam,64B 128K,first_us,50
 device-start,mam,64B 128K,steady_us,20
 device-scale,mam,64B 512K,mops,5000
 END
-device --read "$scratch/stored.csv"
+suite --read "$scratch/stored.csv"
 same "stored numbers: exit status" 0 $?
-line() # TITLE CELL - of the table whose head begins so: its columns, with one blank between
-{
-	awk -v title="$1" -v cell="$2" 'index($0, title) == 1 { on = 1 } /^$/ { on = 0 }
-	on && index($0, cell " ") == 1 { $0 = substr($0, length(cell) + 1); $1 = $1; print }' "$scratch/out"
-}
 same "the head of a table: who is no allocator of ours comes last" \
 	"x any x pages x bump mam rw crw rw-malloc bump cuda-malloc theirs" \
 	"$(awk '/^device-w1: malloc/ { getline; $1 = $1; print }' "$scratch/out")"
@@ -134,11 +107,7 @@ try "a cost that is met" grep -q '^16K requests, 10% free *10\.0 us *<= 12\.0 *m
 
 sed -n '/^\.SH PLAIN OUTPUT/,/^\.SH ADAPTERS/s/\\f[IP]//gp
 /^\.SH PLAIN OUTPUT/,/^\.SH ADAPTERS/p' "$manual" >"$scratch/keys"
-device --read "$scratch/stored.csv" -p
-key() # KEY
-{
-	awk -F '\t' -v key="$1" '$1 == key { print $2 }' "$scratch/out"
-}
+suite --read "$scratch/stored.csv" -p
 same "plain: a value" 26 "$(key w1_malloc_16_1m_gps)"
 same "plain: its target" ">=25" "$(key w1_malloc_16_1m_gps.target)"
 same "plain: met" yes "$(key w1_malloc_16_1m_gps.met)"
@@ -165,52 +134,30 @@ same "plain: what is not known is not told" "" "$(grep w3_ "$scratch/out")"
 same "plain: targets met and missed" "10 5" "$(key targets_met) $(key targets_missed)"
 for metric in wrong lost; do
 	sed "s/mam,16B 1M,none,0/mam,16B 1M,$metric,9/" "$scratch/stored.csv" | grep -v 'mam,16B 1M,wrong,0' >"$scratch/faulty.csv"
-	device --read "$scratch/faulty.csv"
+	suite --read "$scratch/faulty.csv"
 	same "mam's own $metric: exit status" 1 $?
 	try "mam's own $metric: one sentence" grep -q "mam's own malloc was found wrong, or lost the device" "$scratch/err"
 done
-device --read "$scratch/faulty.csv" -p
+suite --read "$scratch/faulty.csv" -p
 same "mam's own faults are counted" "9 no" "$(key faults) $(key faults.met)"
 sed 's/device-w1,mam,16B 1M,none,0/device-w1,mam,16B 1M,none,5/' "$scratch/stored.csv" >"$scratch/failed.csv"
-device --read "$scratch/failed.csv" -p
+suite --read "$scratch/failed.csv" -p
 same "failed requests are counted" "5 no" "$(key failed) $(key failed.met)"
 
-mkdir "$scratch/pictures"
-"$MAM" bench plot -o "$scratch/pictures" "$scratch/stored.csv" >"$scratch/out" 2>"$scratch/err"
-same "pictures: exit status" 0 $?
-same "pictures: their names" "device-sizes.svg device-frees.svg device-threads.svg device-mixed.svg device-full.svg" \
-	"$(sed 's|.*/||' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
-has() # PICTURE TEXT
-{
-	try "$1 says $2" grep -qF -- "$2" "$scratch/pictures/$1.svg"
-}
+pictures_are "$scratch/stored.csv" "device-sizes.svg device-frees.svg device-threads.svg device-mixed.svg device-full.svg"
 has device-sizes 'mam, 1M threads, 16: 26k'
 has device-sizes 'mam, 128K threads, 256: 9.5k'
 has device-frees 'mam, 1M threads, 16: 40k'
 has device-threads 'mam, 512K: 5k'
 has device-mixed 'CUDA malloc, malloc, 1M: 14'
 has device-full 'RW_malloc, 16K ask, 10: 5'
-device --read "$scratch/stored.csv" --plot "$scratch/all.svg"
+suite --read "$scratch/stored.csv" --plot "$scratch/all.svg"
 same "one picture of all: exit status" 0 $?
 try "one picture of all: has the last" grep -q 'in a heap that is nearly full' "$scratch/all.svg"
 
 # The whole command on a device that does nothing.
-if [ "$HAVE_CUDA" != yes ]; then
-	skip "a device that does nothing" "this mam has no kernels"
-elif ! ${CC:-cc} -shared -fPIC -I"$MAM_SRCDIR/src" -I"$MAM_SRCDIR/tools" -I"$MAM_SRCDIR/tests/tools" \
-	-o "$scratch/libcuda.so.1" "$MAM_SRCDIR/tests/tools/device_driver.c" >"$scratch/cc" 2>&1; then
-	not_ok "a device that does nothing" "$(lib_tail "$scratch/cc")"
-else
-	idle() # ARGUMENT...
-	{
-		LD_LIBRARY_PATH=$scratch BENCH_GRACE=1 timeout 100 "$MAM" bench device --smoke --csv "$scratch/idle.csv" "$@" \
-			>"$scratch/out" 2>"$scratch/err"
-	}
-	rows() # PATTERN - in the CSV file
-	{
-		grep -c "$1" "$scratch/idle.csv"
-	}
-	LAUNCHED=$scratch/launched idle --verbose --allocators rw,crw,bump,cuda-malloc
+if idle_driver; then
+	idle --smoke --verbose --allocators rw,crw,bump,cuda-malloc
 	same "idle: exit status" 0 $?
 	same "idle: a time, and what it is a rate of" "device-w1,rw,64B 1K,us,8 device-w1,rw,64B 1K,mops,128" \
 		"$(grep '^device-w1,rw,64B 1K,\(us\|mops\)' "$scratch/idle.csv" | tr '\n' ' ' | sed 's/ $//')"
@@ -223,20 +170,18 @@ else
 	for kernel in get give share fill check_mark check_write check_read check_span; do
 		try "idle: $kernel is launched" grep -q "^$kernel " "$scratch/launched"
 	done
-	rm -f "$scratch/launched"
-	LAUNCHED=$scratch/launched idle --allocators rw --only w3
+	idle --smoke --allocators rw --only w3
 	same "idle: 1K lone lanes are 1K warps" "get 128 256" "$(grep '^get ' "$scratch/launched" | sort -u)"
 	same "idle: --only" "" "$(grep '^device' "$scratch/idle.csv" | grep -v '^device-\(w3\|launch\),')"
-	rm -f "$scratch/launched"
-	LAUNCHED=$scratch/launched idle --allocators bump --only w4
+	idle --smoke --allocators bump --only w4
 	same "idle: churn is made small" "churn 64 256" "$(grep '^churn ' "$scratch/launched" | sort -u)"
-	TWICE=1 idle --allocators rw,crw --only w1
+	TWICE=1 idle --smoke --allocators rw,crw --only w1
 	same "an overlap: exit status is good, it was not mam's" 0 $?
 	same "an overlap: no time" "1 0" "$(rows '^device-w1,rw,16B 1K,wrong,1') $(rows '^device-w1,rw,16B 1K,us')"
 	try "an overlap: a note" grep -q '^note: device-w1 16B 1K: rw: 1 objects overlap others$' "$scratch/out"
 	same "an overlap: the others have theirs" 1 "$(rows '^device-w1,crw,16B 1K,us')"
 
-	HANG=share idle --allocators rw,bump --only w3,w5,w7
+	HANG=share idle --smoke --allocators rw,bump --only w3,w5,w7
 	same "a kernel that hangs: exit status" 0 $?
 	same "a kernel that hangs: its cells are lost" 3 "$(rows '^device-w5,rw,.*,lost,1')"
 	try "a kernel that hangs: is named" grep -q '^note: .*: rw: share of rw has not ended after 1 second$' "$scratch/out"
@@ -244,12 +189,12 @@ else
 	same "a kernel that hangs: what was before is told" 1 "$(rows '^device-w3,rw,64B 1K,us,8')"
 	same "a kernel that hangs: it is not asked again" 0 "$(rows '^device-w7,rw')"
 	same "a kernel that hangs: others are" 1 "$(rows '^device-w7,bump,64B 1,malloc_cycles')"
-	CRASH=share idle --allocators rw,bump --only w5
+	CRASH=share idle --smoke --allocators rw,bump --only w5
 	try "a process that dies: a note" grep -q '^note: .*: rw: the process died of signal 9$' "$scratch/out"
-	REFUSE=give idle --allocators rw,bump --only w2,w3
+	REFUSE=give idle --smoke --allocators rw,bump --only w2,w3
 	try "a launch that fails: a note" grep -q '^note: .*: rw: kernel give of rw: the driver says error 719$' "$scratch/out"
 	same "a launch that fails: others go on" 2 "$(rows '^device-w3,bump,.*,us,')"
-	STUCK=give idle --seconds 4 --allocators rw --only w3
+	STUCK=give idle --smoke --seconds 4 --allocators rw --only w3
 	try "a driver that is stuck: a note" grep -q '^note: .*: rw: the driver did not come back$' "$scratch/out"
 	try "a driver that is stuck: the time is up then" grep -q "^note: cells left out: the bench's time was up" "$scratch/out"
 	STUCK=give LD_LIBRARY_PATH=$scratch timeout --preserve-status 2 "$MAM" bench device --smoke --only w3,w1 \
@@ -258,7 +203,7 @@ else
 	try "a bench that is told to stop: a note" grep -q '^note: cells left out: the bench was stopped by signal 15' \
 		"$scratch/out"
 	same "a bench that is told to stop: what was before is told" 1 "$(rows '^device-launch,empty,1K')"
-	HANG=check_nothing idle --allocators bump --only w1
+	HANG=check_nothing idle --smoke --allocators bump --only w1
 	same "a device of which nothing comes back: no cells" 0 "$(rows '^device-w')"
 	try "a device of which nothing comes back: a note" \
 		grep -q '^note: the device failed: check_nothing has not ended after 1 second$' "$scratch/out"

@@ -6,47 +6,26 @@
 # device, by test_bench_xmalloc.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
-xmalloc()
-{
-	"$MAM" bench xmalloc "$@" >"$scratch/out" 2>"$scratch/err"
-}
-
-refused() # NAME STATUS TEXT ARGUMENT...
-{
-	refused_by xmalloc "$@"
-}
+suite=xmalloc
+. "$MAM_SRCDIR/tests/tools/bench_suite.sh"
 
 refused "a word too many" 2 "'now' is one word too many; see mam bench xmalloc --help" now
 refused "an allocator that is none" 2 "no allocator 'cuda-malloc'; mam bench xmalloc --list" --allocators mam,cuda-malloc
 refused "a workload that is none" 2 "no workload 'w1'; mam bench xmalloc --list" --only time,w1
 refused "a CSV file that cannot be written" 2 "--csv" --csv "$scratch/no/where.csv"
 refused "a file to read that is not there" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
-xmalloc --help
-same "--help: exit status" 0 $?
-for text in 'as its paper did' '--allocators LIST' 'bench xmalloc --quick' 'mam-bench-xmalloc(1)'; do
-	try "--help says: $text" grep -qF -e "$text" "$scratch/out"
-done
-manual=$MAM_SRCDIR/tools/mam-bench-xmalloc.1
-explained_in "$manual"
-if ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
-	skip "no driver" "there is one here"
-elif [ "$HAVE_CUDA" != yes ]; then
-	refused "no kernels" 77 "was built without kernels"
-else
-	refused "no driver" 77 "nothing can be measured here"
-fi
+help_says 'as its paper did' '--allocators LIST' 'bench xmalloc --quick' 'mam-bench-xmalloc(1)'
+refused_without_driver
 
 # The plan.
-xmalloc --list
+suite --list
 same "the list: exit status" 0 $?
 same "the list: allocators, and who is slow is last" \
 	"mam mam-coalesce mam-xmalloc pages pages-coalesce rw crw corw rw-malloc bump bumpw cuda cuda-coalesce cuda-xmalloc" \
-	"$(awk -F '\t' '$1 == "allocator" { print $2 }' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
+	"$(listed allocator)"
 same "the list: workloads" "time prefilled coalesce buffers hold" \
-	"$(awk -F '\t' '$1 == "workload" { print $2 }' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
-for name in $(awk -F '\t' '$1 == "workload" || $1 == "allocator" { print $2 }' "$scratch/out"); do
-	try "the manual names $name" grep -qE "^\.(B|BR) $(echo "$name" | sed 's/-/\\\\-/')( [,.])?\$" "$manual"
-done
+	"$(listed workload)"
+named_in_manual
 for cell in "time 1M 32	quick" "time 1M 16" "time 16K 1	quick" "prefilled 1M 32" "coalesce 1M 32	quick" \
 	"coalesce 16K 2" "buffers 16K 1 16	quick" "buffers 16K 1 0" "buffers 1M 32 32" "hold 128K 32"; do
 	try "the list: $cell" grep -qxF "cell	$cell" "$scratch/out"
@@ -85,13 +64,8 @@ xmalloc-speedup,published,time,times,48
 xmalloc-speedup,published,prefilled,times,6
 xmalloc-speedup,published,coalesce,times,50
 END
-xmalloc --read "$scratch/stored.csv"
+suite --read "$scratch/stored.csv"
 same "stored numbers: exit status" 0 $?
-line() # TITLE CELL - of the table whose head begins so: its columns, with one blank between
-{
-	awk -v title="$1" -v cell="$2" 'index($0, title) == 1 { on = 1 } /^$/ { on = 0 }
-	on && index($0, cell " ") == 1 { $0 = substr($0, length(cell) + 1); $1 = $1; print }' "$scratch/out"
-}
 same "the head of a table: what was published comes last" \
 	"mam mam-coalesce mam-xmalloc pages-coalesce cuda cuda-xmalloc published published-cuda" \
 	"$(awk '/^xmalloc-time: malloc/ { getline; $1 = $1; print }' "$scratch/out")"
@@ -105,41 +79,26 @@ try "a target that is met" grep -q "^XMalloc over CUDA's malloc *52\.5 times *>=
 try "a target that is missed" grep -q "^coalescing alone over CUDA's malloc *13\.0 times *>= 50\.0 *missed" "$scratch/out"
 try "a target that is a cost" grep -q "^XMalloc's time over mam, .*1\.05 times *<= 1\.10 *met" "$scratch/out"
 
-sed -n '/^\.SH PLAIN OUTPUT/,/^\.SH EXIT/p' "$manual" >"$scratch/keys"
-xmalloc --read "$scratch/stored.csv" -p
-key() # KEY
-{
-	awk -F '\t' -v key="$1" '$1 == key { print $2 }' "$scratch/out"
-}
+suite --read "$scratch/stored.csv" -p
 same "plain: met" "52.5 >=48 yes" "$(key time_times) $(key time_times.target) $(key time_times.met)"
 same "plain: missed" "13 >=50 no" "$(key coalesce_times) $(key coalesce_times.target) $(key coalesce_times.met)"
 same "plain: the better form over mam" "1.05 <=1.1 yes" "$(key over_mam) $(key over_mam.target) $(key over_mam.met)"
 same "plain: what was not measured is not told" "" "$(key prefilled_times)"
 same "plain: faults" "0 yes" "$(key faults) $(key faults.met)"
 same "plain: targets met and missed" "3 1" "$(key targets_met) $(key targets_missed)"
-for name in $(cut -f 1 "$scratch/out" | sed 's/\.[a-z]*$//' | sort -u); do
-	try "the manual explains $name" grep -q "^$name\( \|\$\)" "$scratch/keys"
-done
+keys_in_manual
 for metric in wrong lost; do
 	sed "s/mam-xmalloc,1M 32,wrong,0/cuda-xmalloc,1M 32,$metric,9/" "$scratch/stored.csv" >"$scratch/faulty.csv"
-	xmalloc --read "$scratch/faulty.csv"
+	suite --read "$scratch/faulty.csv"
 	same "XMalloc's own $metric: exit status" 1 $?
-	xmalloc --read "$scratch/faulty.csv" -p
+	suite --read "$scratch/faulty.csv" -p
 	same "XMalloc's own $metric: counted" "9 no" "$(key faults) $(key faults.met)"
 done
 sed "s/mam-xmalloc,1M 32,wrong,0/cuda,1M 32,wrong,9/" "$scratch/stored.csv" >"$scratch/faulty.csv"
-xmalloc --read "$scratch/faulty.csv"
+suite --read "$scratch/faulty.csv"
 same "a fault of CUDA's own: exit status" 0 $?
 
-mkdir "$scratch/pictures"
-"$MAM" bench plot -o "$scratch/pictures" "$scratch/stored.csv" >"$scratch/out" 2>"$scratch/err"
-same "pictures: exit status" 0 $?
-same "pictures: their names" "xmalloc-lanes.svg xmalloc-coalesce.svg xmalloc-buffers.svg xmalloc-speedup.svg" \
-	"$(sed 's|.*/||' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
-has() # PICTURE TEXT
-{
-	try "$1 says $2" grep -qF -- "$2" "$scratch/pictures/$1.svg"
-}
+pictures_are "$scratch/stored.csv" "xmalloc-lanes.svg xmalloc-coalesce.svg xmalloc-buffers.svg xmalloc-speedup.svg"
 has xmalloc-lanes 'XMalloc, 2011, 1M workers, 32: 24'
 has xmalloc-lanes 'CUDA, 2011, 1M workers, 32: 900'
 has xmalloc-lanes 'mam, 16K workers, 1: 2.5'
@@ -152,22 +111,7 @@ has xmalloc-speedup 'over pages, coalesce: 17'
 has xmalloc-speedup 'published, 2011, coalesce: 50'
 
 # The whole command on a device that does nothing.
-if [ "$HAVE_CUDA" != yes ]; then
-	skip "a device that does nothing" "this mam has no kernels"
-elif ! ${CC:-cc} -shared -fPIC -I"$MAM_SRCDIR/src" -I"$MAM_SRCDIR/tools" -I"$MAM_SRCDIR/tests/tools" \
-	-o "$scratch/libcuda.so.1" "$MAM_SRCDIR/tests/tools/device_driver.c" >"$scratch/cc" 2>&1; then
-	not_ok "a device that does nothing" "$(lib_tail "$scratch/cc")"
-else
-	idle() # ARGUMENT...
-	{
-		rm -f "$scratch/launched"
-		LD_LIBRARY_PATH=$scratch BENCH_GRACE=1 LAUNCHED=$scratch/launched timeout 100 "$MAM" bench xmalloc \
-			--csv "$scratch/idle.csv" "$@" >"$scratch/out" 2>"$scratch/err"
-	}
-	rows() # PATTERN - in the CSV file
-	{
-		grep -c "$1" "$scratch/idle.csv"
-	}
+if idle_driver; then
 	# Where there is no device libmam makes no heap; what is over CUDA's malloc has none of its own.
 	idle --smoke --verbose
 	same "idle: exit status" 0 $?
