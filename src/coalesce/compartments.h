@@ -157,6 +157,7 @@ MAM_KFN struct mam_kcompartment_end mam_compartments_end(void *object)
 MAM_KFN size_t mam_compartments_leave(uint32_t mask, struct mam_kcompartment_end end)
 {
 	struct mam_kcompartments *header = (struct mam_kcompartments *)(uintptr_t)end.block;
+	uint64_t *alone = (uint64_t *)(uintptr_t)end.block;
 	uint32_t group = mam_warp_match64(mask, end.block), own = mam_popc32(group), before, bytes;
 
 	/* What each of them did, and its tag, comes before the block is somebody else's. */
@@ -164,7 +165,7 @@ MAM_KFN size_t mam_compartments_leave(uint32_t mask, struct mam_kcompartment_end
 	if (!end.block)
 		return 0;
 	if (!end.shared)
-		return (size_t) * (uint64_t *)(uintptr_t)end.block;
+		return (size_t)alone[0];
 	if (mam_lane() != mam_lanes_leader(group))
 		return 0;
 	bytes = header->bytes;

@@ -59,8 +59,7 @@ struct mam_map_line {
 /* A line of the cache by itself, which nobody writes; the table is behind it. */
 struct mam_kmap {
 	uint32_t lines;
-	uint32_t entries; /* it is for so many */
-	uint64_t unused[15];
+	uint32_t unused[31];
 };
 
 /* Twice the entries, so that a key finds a place. */
@@ -81,7 +80,6 @@ MAM_KBOTH size_t mam_map_bytes(uint32_t entries)
 /* By the host or one lane, in zeroed memory of that size. */
 MAM_KBOTH void mam_map_format(struct mam_kmap *map, uint32_t entries)
 {
-	map->entries = entries;
 	map->lines = mam_map_lines(entries);
 }
 
