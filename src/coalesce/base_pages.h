@@ -64,10 +64,11 @@ MAM_KFN bool mam_base_pages_free(void *heap, void *block)
 	struct mam_kheap *ground = (struct mam_kheap *)heap;
 	uint64_t offset = (uint64_t)((uintptr_t)block - MAM_BASE_ALIGN - (uintptr_t)ground->ground);
 	uint64_t first = offset >> ground->shift, word, pages;
-	uint64_t *header = (uint64_t *)(void *)((unsigned char *)block - MAM_BASE_ALIGN);
+	uint64_t *header;
 
 	if (first >= ground->pages || first << ground->shift != offset)
 		return false;
+	header = (uint64_t *)(void *)(ground->ground + offset);
 	word = mam_global_load64(header, MAM_RELAXED, MAM_AT_DEVICE);
 	pages = word & (((uint64_t)1 << MAM_BASE_PAGES_MARK_SHIFT) - 1);
 	if (word >> MAM_BASE_PAGES_MARK_SHIFT != MAM_BASE_PAGES_MARK || !pages ||

@@ -15,9 +15,11 @@
  *
  * The end. Who removes the last client takes the thread's name off the books, tells it to stop, and
  * joins it, without the lock. Each thread has a number, and stops when it is not the current one:
- * so a client that comes meanwhile starts another. At exit the thread is stopped by a handler that
- * was registered after the driver's own, so it runs before that: no driver call is made during its
- * end.
+ * so a client that comes meanwhile starts another, and for a moment there are two. The number changes
+ * only while the thread is inside of nobody, and who is not current changes nothing: `inside`, `at` and
+ * `spare` are the current thread's. Else who removes a client would not wait for the thread in it.
+ * At exit the thread is stopped by a handler that was registered after the driver's own, so it runs
+ * before that: no driver call is made during its end.
  *
  * Around a fork the lock is held, so the child gets a whole list; there the list is emptied. It is
  * taken after all others of mam (api/init.h): the thread goes on while a fork waits for one of
@@ -75,15 +77,19 @@ static bool is_current(uint64_t number)
 	return current;
 }
 
-/* The client that is to be looked at next, which the thread is inside of then. */
+/*
+ * The client that is to be looked at next, which the thread is inside of then. NULL: there is none, or
+ * the thread is to stop; what a later one is inside of is left alone.
+ */
 static struct mam_service_client *enter_next(uint64_t number)
 {
 	struct mam_service_client *client = NULL;
 
 	pthread_mutex_lock(&service.lock);
-	if (service.number == number && !service.paused)
+	if (service.number == number && !service.paused) {
 		client = service.at;
-	service.inside = client;
+		service.inside = client;
+	}
 	if (client)
 		service.at = client->next;
 	pthread_mutex_unlock(&service.lock);
@@ -105,7 +111,8 @@ static bool look_at_all(uint64_t number)
 	bool any = false;
 
 	pthread_mutex_lock(&service.lock);
-	service.at = service.first;
+	if (service.number == number)
+		service.at = service.first;
 	pthread_mutex_unlock(&service.lock);
 	while ((client = enter_next(number)) != NULL) {
 		any = client->look(client) || any;
@@ -121,8 +128,10 @@ static bool do_spare_work(uint64_t number)
 	bool any;
 
 	pthread_mutex_lock(&service.lock);
-	service.at = service.spare ? service.spare : service.first;
-	service.spare = service.at ? service.at->next : NULL;
+	if (service.number == number) {
+		service.at = service.spare ? service.spare : service.first;
+		service.spare = service.at ? service.at->next : NULL;
+	}
 	pthread_mutex_unlock(&service.lock);
 	client = enter_next(number);
 	if (!client)
@@ -280,9 +289,21 @@ static void stop_and_unlock(void)
 		pthread_join(thread, NULL);
 }
 
+/* The thread goes into no client any more, and is out of the one it was in. pre: the lock. */
+static void wait_outside_locked(void)
+{
+	service.paused = true;
+	while (service.inside != NULL && runs_locked())
+		pthread_cond_wait(&service.moved, &service.lock);
+}
+
 static void at_exit(void)
 {
 	pthread_mutex_lock(&service.lock);
+	/* It may be the thread itself that ends the process, out of a driver call. */
+	if (runs_locked() && !pthread_equal(pthread_self(), service.thread))
+		wait_outside_locked();
+	service.paused = false; /* another one may be started yet, by who ends later */
 	stop_and_unlock();
 }
 
@@ -368,6 +389,9 @@ void mam_service_remove(struct mam_service_client *client)
 		unlink_locked(client);
 	while (service.inside == client && runs_locked())
 		pthread_cond_wait(&service.moved, &service.lock);
+	/* It may be inside of one that somebody else removes, who waits for it. */
+	while (service.first == NULL && service.inside != NULL && runs_locked())
+		pthread_cond_wait(&service.moved, &service.lock);
 	if (service.first == NULL)
 		stop_and_unlock();
 	else
@@ -377,9 +401,7 @@ void mam_service_remove(struct mam_service_client *client)
 void mam_service_pause(void)
 {
 	pthread_mutex_lock(&service.lock);
-	service.paused = true;
-	while (service.inside != NULL && runs_locked())
-		pthread_cond_wait(&service.moved, &service.lock);
+	wait_outside_locked();
 	pthread_mutex_unlock(&service.lock);
 }
 
