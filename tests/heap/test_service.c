@@ -258,6 +258,66 @@ START_TEST(paused_it_looks_at_nobody)
 }
 END_TEST
 
+/* NULL: the thread was still in it when it was removed. */
+static void *remove_it(void *argument)
+{
+	struct counting *counting = argument;
+
+	mam_service_remove(&counting->client);
+	return counting->inside ? NULL : argument;
+}
+
+/* Comes and goes at once. */
+static void *pass_by(void *argument)
+{
+	struct counting mine;
+
+	make(&mine);
+	if (mam_service_add(&mine.client) != MAM_OK)
+		return NULL;
+	return remove_it(&mine) ? argument : NULL;
+}
+
+static void in_thread(pthread_t *thread, void *(*what)(void *), void *argument)
+{
+	ck_assert_int_eq(pthread_create(thread, NULL, what, argument), 0);
+	usleep(100000); /* it waits by now for the thread */
+}
+
+/*
+ * While one is being removed that the thread is in, the last one of the list comes and goes, which is
+ * the thread's end, and a new one comes.
+ */
+START_TEST(the_last_one_is_not_the_one_it_is_in)
+{
+	struct counting slow, late, other;
+	pthread_t thread[2];
+	void *answer;
+
+	make(&slow);
+	slow.slow_us = 500000;
+	ck_assert_int_eq(mam_service_add(&slow.client), MAM_OK);
+	while (!slow.inside)
+		usleep(100);
+	in_thread(&thread[0], remove_it, &slow);
+	in_thread(&thread[1], pass_by, &slow);
+	make(&late);
+	late.slow_us = 700000;
+	ck_assert_int_eq(mam_service_add(&late.client), MAM_OK);
+	while (!late.inside || slow.inside)
+		usleep(100);
+	usleep(20000); /* who was in the slow one has left it */
+	add(&other); /* who removes the last one joins the thread */
+	ck_assert_ptr_nonnull(remove_it(&late));
+	take_off(&other);
+	for (unsigned int i = 0; i < 2; i++) {
+		ck_assert_int_eq(pthread_join(thread[i], &answer), 0);
+		ck_assert_ptr_eq(answer, &slow);
+	}
+	ck_assert(no_thread_named("mam-service"));
+}
+END_TEST
+
 /* Many come and go, by several threads, while it runs. */
 static void *come_and_go(void *argument)
 {
@@ -553,6 +613,7 @@ int main(void)
 	tcase_add_test(service, it_rests);
 	tcase_add_test(service, it_waits_for_a_slow_look);
 	tcase_add_test(service, paused_it_looks_at_nobody);
+	tcase_add_test(service, the_last_one_is_not_the_one_it_is_in);
 	tcase_add_test(service, many_come_and_go);
 	tcase_add_test(service, thousands_of_asks);
 	tcase_add_test(service, a_child_has_none);
