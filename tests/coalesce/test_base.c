@@ -4,8 +4,7 @@
  * over lanes; and every way behind one call. Over a heap of objects: test_fixed_heap.c and
  * test_segments_heap.c.
  */
-#include "coalesce/kit.h"
-#include "coalesce/way.h"
+#include "coalesce/ways_kit.h"
 #include "heap/lanes.h"
 
 /* ---- the kit's base ------------------------------------------------------------------------ */
@@ -169,23 +168,6 @@ END_TEST
 
 /* ---- every way ----------------------------------------------------------------------------- */
 
-struct ways {
-	enum mam_kway way;
-	uint32_t entries;
-	struct mam_kmap *map;
-	struct mam_buffers *buffers;
-};
-
-static void ways_begin(struct ckit *kit)
-{
-	struct ways *ways = kit->own;
-
-	memset(ways->map, 0, mam_map_bytes(ways->entries));
-	mam_map_format(ways->map, ways->entries);
-	memset(ways->buffers, 0, mam_buffers_bytes(2));
-	mam_buffers_format(ways->buffers, 2, (uintptr_t)kit->arena);
-}
-
 /* All threads ask for one size, so that every way may; each gives back what another got. */
 static MAM_KERNEL(go)
 {
@@ -219,18 +201,14 @@ static MAM_KERNEL(go)
 START_TEST(each_way)
 {
 	/* Threads a block: 7 does not divide them, so each of them is somebody's other. */
-	struct ways ways = { (enum mam_kway)_i, 256, NULL, NULL };
+	struct ways ways = ways_make((enum mam_kway)_i);
 	struct ckit *kit = ckit_create(1 << 16, NULL);
 
-	ways.map = aligned_alloc(128, (mam_map_bytes(ways.entries) + 127) / 128 * 128);
-	ways.buffers = aligned_alloc(128, (mam_buffers_bytes(2) + 127) / 128 * 128);
-	ck_assert(ways.map && ways.buffers);
 	kit->own = &ways;
 	kit->begin = ways_begin;
 	kit->steps_max = 4000000;
 	ckit_explore(kit, "a way", go, 1, 40, CKIT_RACE ? 4 : 12, ckit_check_served);
-	free(ways.buffers);
-	free(ways.map);
+	ways_drop(&ways);
 	ckit_destroy(kit);
 }
 END_TEST

@@ -6,9 +6,8 @@
  * The heap's ground is the kit's arena, so the kit's shadow notices a byte that two have, or one that
  * somebody has after its run was given back.
  */
-#include "coalesce/kit.h"
+#include "coalesce/ways_kit.h"
 #include "coalesce/base_pages.h"
-#include "coalesce/way.h"
 
 #define SHIFT 6
 #define PAGE (1u << SHIFT)
@@ -288,23 +287,10 @@ END_TEST
 
 /* ---- under every way ----------------------------------------------------------------------- */
 
-struct ways {
-	enum mam_kway way;
-	struct mam_kmap *map;
-	struct mam_buffers *buffers;
-};
-
-#define ENTRIES 256u
-
-static void ways_begin(struct ckit *kit)
+static void begin_both(struct ckit *kit)
 {
-	struct ways *ways = kit->own;
-
 	heap_begin(kit);
-	memset(ways->map, 0, mam_map_bytes(ENTRIES));
-	mam_map_format(ways->map, ENTRIES);
-	memset(ways->buffers, 0, mam_buffers_bytes(2));
-	mam_buffers_format(ways->buffers, 2, (uintptr_t)kit->arena);
+	ways_begin(kit);
 }
 
 /* All threads ask for one size, so that every way may. */
@@ -333,19 +319,15 @@ static MAM_KERNEL(go)
 
 START_TEST(each_way)
 {
-	struct ways ways = { (enum mam_kway)_i, NULL, NULL };
+	struct ways ways = ways_make((enum mam_kway)_i);
 	struct ckit *kit = ckit_create(256 * PAGE, NULL);
 
 	heap_make(256);
-	ways.map = aligned_alloc(128, (mam_map_bytes(ENTRIES) + 127) / 128 * 128);
-	ways.buffers = aligned_alloc(128, (mam_buffers_bytes(2) + 127) / 128 * 128);
-	ck_assert(ways.map && ways.buffers);
 	kit->own = &ways;
-	kit->begin = ways_begin;
+	kit->begin = begin_both;
 	kit->steps_max = 4000000;
 	ckit_explore(kit, "a way", go, 1, 40, CKIT_RACE ? 4 : 12, check_served);
-	free(ways.buffers);
-	free(ways.map);
+	ways_drop(&ways);
 	heap_drop();
 	ckit_destroy(kit);
 }
