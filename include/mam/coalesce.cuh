@@ -15,10 +15,10 @@
  *	}
  *	__global__ void format(struct mam_buffers *buffers, uint64_t reference)
  *	{
- *		mam_buffers_format(buffers, 16, reference);
+ *		mam_buffers_format(buffers, 16, 4096, reference);
  *	}
  *
- *	cudaMalloc(&buffers, mam_buffers_bytes(16));
+ *	cudaMalloc(&buffers, mam_buffers_bytes(16, 4096));
  *	format<<<1, 1>>>(buffers, (uint64_t)mam_heap_device(heap) - (32ull << 30));
  *	build<<<blocks, 256>>>(mam_heap_device(heap), buffers);
  *
@@ -29,9 +29,10 @@
  *	MAM_KFN void *own_alloc(void *state, size_t bytes)   at a multiple of 16; NULL: no room
  *	MAM_KFN bool own_free(void *state, void *block)      false: a mistake, nothing done
  *
- *	struct mam_kbase base = { own_alloc, own_free, state };
+ *	struct mam_kbase base = { own_alloc, own_free, state, 0 };
  *
- * Any lane may call them at any time, alone or with others. Write the functions' names where the
+ * The last number: how many tries that others win a request makes at buffers before it comes here; 0
+ * is MAM_BASE_TRIES, right for a base that is fast. Any lane may call them at any time, alone or with others. Write the functions' names where the
  * struct is made, in the kernel: then the compiler calls them directly.
  *
  * A way is how requests are put together, and who must call together for it. It is a constant where
@@ -59,9 +60,11 @@
  * a kernel formats them, before any kernel uses them:
  *
  *	buffers   MAM_WAY_XMALLOC, or NULL for none.
- *	          mam_buffers_bytes(count), mam_buffers_format(buffers, count, reference): `count`
- *	          FIFOs a class, 0 or a power of two up to MAM_BUFFERS_MAX. Blocks of the base that
- *	          lie at `reference` or up to 64 GiB above are kept; others go back at once.
+ *	          mam_buffers_bytes(count, blocks), mam_buffers_format(buffers, count, blocks,
+ *	          reference): `count` FIFOs a class, 0 or a power of two up to MAM_BUFFERS_MAX, for
+ *	          `blocks` blocks together, a power of two from MAM_BUFFERS_BLOCKS_LEAST to
+ *	          MAM_BUFFERS_BLOCKS_MOST; best as many as warps run at once. Blocks of the base
+ *	          that lie at `reference` or up to 64 GiB above are kept; others go back at once.
  *	map       MAM_WAY_WARP and MAM_WAY_BLOCK, which give NULL without room in it.
  *	          mam_map_bytes(entries), mam_map_format(map, entries): parts that are live at a
  *	          time.

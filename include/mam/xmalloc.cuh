@@ -27,7 +27,15 @@
  *	#include <mam/xmalloc.cuh>
  *
  * it is a heap of objects (heap.h), which xmcInit(heap) is given, and the program is linked to
- * libmam. A file has one of the two, the one at its first #include of this header.
+ * libmam. mam_kmalloc() serves what a warp's lanes ask for together at once by itself, so requests
+ * go to it as they are: put together here first they would take twice as long, and lanes that keep
+ * little would keep more. With
+ *
+ *	#define XMC_HEAP
+ *	#define XMC_LAYERS 1
+ *
+ * they have XMalloc's two layers all the same, as over CUDA's malloc(). A file has one of the three,
+ * the one at its first #include of this header.
  *
  * Order. xmcInit() once for each device, then kernels, then xmcFini(). Between them memory persists
  * from kernel to kernel, in any stream. Which files: in a program built with -rdc=true all files
@@ -43,10 +51,10 @@
  * What is ordered. As of mam_kmalloc(): what a lane wrote before it gave memory back, happens
  * before what the next holder does. Contents are not cleared.
  *
- * What memory costs. A lane that is alone, or asks for more than MAM_COMPARTMENT_MOST bytes (232),
+ * What memory costs. Over a heap without layers, as mam_kmalloc(). With layers, a lane that is alone, or asks for more than MAM_COMPARTMENT_MOST bytes (232),
  * has a block for itself, with 16 bytes in front. Of others that come together each has 8 in front,
  * rounded up to 16 together with its own, in one block. That is given back when the last of them
- * is: one object that stays keeps the room of 32. Buffers keep up to 256 blocks of each of 72
+ * is: one object that stays keeps the room of 32. Buffers keep up to `blocks` blocks of each of 72
  * sizes, also those that nobody asks for again, until xmcFini(), or until there is no room
  * elsewhere. And each call stands in the program with all of its code, over a heap with much: what
  * calls in many places does so by a function of its own that is not inlined.
@@ -62,7 +70,8 @@
  *	given back twice, while nobody has      false, nothing done: the tag says so; but where the
  *	got the memory again                    allocator below writes to free memory it may not
  *
- * The tag is the 32 bits in front, and all that is looked at. Not found: memory of which the 8
+ * Over a heap without layers there is no tag: xmcFree() answers what mam_kfree() does. With one,
+ * the tag is the 32 bits in front, and all that is looked at. Not found: memory of which the 8
  * bytes in front cannot be read ends the kernel, as any such access does; 32 bits in front that
  * happen to be a tag; headers that were written over, by who wrote in front of its own or behind
  * another's memory; two lanes that give back the same at the same time; what was given back and got
@@ -80,15 +89,24 @@
 #include "coalesce/xmalloc.h"
 
 /* FIFOs a class of blocks, where xmcInit() is told no number: 0, or a power of two up to 32. */
-#define XMC_BUFFERS_OVER_CUDA 16u
+#define XMC_BUFFERS_OVER_CUDA 32u
 #define XMC_BUFFERS_OVER_HEAP 0u
 
-#ifdef XMC_HEAP
-#define XMC_BUFFERS XMC_BUFFERS_OVER_HEAP
-#define XMC_SETTING xmc_setting_over_heap
-#else
+#ifndef XMC_HEAP
+#undef XMC_LAYERS
+#define XMC_LAYERS 1
 #define XMC_BUFFERS XMC_BUFFERS_OVER_CUDA
 #define XMC_SETTING xmc_setting_over_cuda
+#else
+#ifndef XMC_LAYERS
+#define XMC_LAYERS 0
+#endif
+#define XMC_BUFFERS XMC_BUFFERS_OVER_HEAP
+#if XMC_LAYERS
+#define XMC_SETTING xmc_setting_of_layers
+#else
+#define XMC_SETTING xmc_setting_over_heap
+#endif
 #endif
 
 /* Buffers are there, perhaps without any FIFO, from xmcInit() to xmcFini(). */
@@ -125,7 +143,7 @@ struct xmc_note {
  * it is far before what was got first.
  */
 static __global__ void xmc_begin(struct xmc_setting wanted, unsigned int count,
-				 struct xmc_note *note)
+				 unsigned int blocks, struct xmc_note *note)
 {
 	struct mam_kbase base = xmc_base(wanted.heap);
 	uint64_t half = (uint64_t)32 << 30, probe;
@@ -140,7 +158,7 @@ static __global__ void xmc_begin(struct xmc_setting wanted, unsigned int count,
 		(void)mam_base_free(base, block);
 	else
 		probe = (uint64_t)(uintptr_t)wanted.heap;
-	mam_buffers_format(wanted.buffers, count, probe > half ? probe - half : 0);
+	mam_buffers_format(wanted.buffers, count, blocks, probe > half ? probe - half : 0);
 	*XMC_SETTING() = wanted;
 }
 
@@ -185,15 +203,31 @@ static inline enum mam_status xmc_memory(void **memory, size_t bytes)
 	return result == cudaErrorMemoryAllocation ? MAM_ERROR_OUT_OF_MEMORY : MAM_ERROR_DRIVER;
 }
 
-static inline enum mam_status xmc_init(struct mam_kheap *heap, unsigned int buffers)
+/* Blocks of a class for the warps that the current device runs at once. */
+static inline unsigned int xmc_blocks(void)
 {
-	size_t bytes = (mam_buffers_bytes(buffers) + 15) / 16 * 16;
+	int device, sms, threads;
+
+	if (cudaGetDevice(&device) != cudaSuccess ||
+	    cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device) != cudaSuccess ||
+	    cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, device) !=
+		    cudaSuccess) {
+		(void)cudaGetLastError();
+		return MAM_BUFFERS_BLOCKS;
+	}
+	return mam_buffers_blocks_for((unsigned int)sms * ((unsigned int)threads / 32));
+}
+
+static inline enum mam_status xmc_init(struct mam_kheap *heap, unsigned int buffers,
+				       unsigned int blocks)
+{
+	size_t bytes = (mam_buffers_bytes(buffers, blocks) + 15) / 16 * 16;
 	struct xmc_setting wanted;
 	struct xmc_note *note, before;
 	enum mam_status status;
 	void *memory;
 
-	if (buffers > MAM_BUFFERS_MAX || (buffers & (buffers - 1)))
+	if (mam_buffers_valid(buffers, blocks) != buffers)
 		return MAM_ERROR_INVALID_VALUE;
 	status = xmc_memory(&memory, bytes + sizeof(*note));
 	if (status != MAM_OK)
@@ -201,7 +235,7 @@ static inline enum mam_status xmc_init(struct mam_kheap *heap, unsigned int buff
 	note = (struct xmc_note *)((char *)memory + bytes);
 	wanted.buffers = (struct mam_buffers *)memory;
 	wanted.heap = heap;
-	xmc_begin<<<1, 1, 0, cudaStreamLegacy>>>(wanted, buffers, note);
+	xmc_begin<<<1, 1, 0, cudaStreamLegacy>>>(wanted, buffers, blocks, note);
 	status = xmc_read(note, &before);
 	if (status == MAM_OK && before.buffers)
 		status = MAM_ERROR_INVALID_VALUE;
@@ -214,23 +248,34 @@ static inline enum mam_status xmc_init(struct mam_kheap *heap, unsigned int buff
  * xmcInit - from now on kernels on the current device that are linked with this file may call
  * xmcMalloc() and xmcFree().
  *
- * `buffers`: how many FIFOs each class of blocks has, 0, or a power of two up to 32. 16 take 433
- * KiB of device memory, by cudaMalloc(). 0: there are none, and each request reaches the allocator
- * below. `heap` must be a heap of objects on the current device, and stay until xmcFini(). Works on
- * the legacy default stream and waits for that, so not while one is in capture. Errors:
- * INVALID_VALUE (another number of buffers; a NULL heap; it was called before, and xmcFini() was
- * not), OUT_OF_MEMORY, DRIVER (no kernel could be launched). What fails changes nothing.
+ * `buffers`: how many FIFOs each class of blocks has, 0, or a power of two up to 32. 0: there are
+ * none, and each request reaches the allocator below. `blocks`: how many blocks of a class they
+ * hold together, a power of two from 32 to 65,536; 0: as many as the device runs warps at once,
+ * rounded up to such a number. The paper has 16 and 256; with so few, most of what a large GPU gives
+ * back at a time finds no room. 32 and 16,384, as on an H100, take 10 MB of device memory, 16 and 256
+ * 433 KiB, by cudaMalloc(). Over a heap without layers there are neither. `heap` must be a heap of
+ * objects on the current device, and stay until xmcFini(). Works on the legacy default stream and
+ * waits for that, so not while one is in capture. Errors: INVALID_VALUE (other numbers; a NULL heap;
+ * it was called before, and xmcFini() was not), OUT_OF_MEMORY, DRIVER (no kernel could be
+ * launched). What fails changes nothing.
  */
-#ifdef XMC_HEAP
-static inline enum mam_status xmcInit(const struct mam_heap *heap,
-				      unsigned int buffers = XMC_BUFFERS)
+#ifndef XMC_HEAP
+static inline enum mam_status xmcInit(unsigned int buffers = XMC_BUFFERS, unsigned int blocks = 0)
 {
-	return heap ? xmc_init(mam_heap_device(heap), buffers) : MAM_ERROR_INVALID_VALUE;
+	return xmc_init(NULL, buffers, blocks ? blocks : xmc_blocks());
+}
+#elif XMC_LAYERS
+static inline enum mam_status xmcInit(const struct mam_heap *heap,
+				      unsigned int buffers = XMC_BUFFERS, unsigned int blocks = 0)
+{
+	return heap ? xmc_init(mam_heap_device(heap), buffers, blocks ? blocks : xmc_blocks()) :
+		      MAM_ERROR_INVALID_VALUE;
 }
 #else
-static inline enum mam_status xmcInit(unsigned int buffers = XMC_BUFFERS)
+static inline enum mam_status xmcInit(const struct mam_heap *heap)
 {
-	return xmc_init(NULL, buffers);
+	return heap ? xmc_init(mam_heap_device(heap), 0, MAM_BUFFERS_BLOCKS) :
+		      MAM_ERROR_INVALID_VALUE;
 }
 #endif
 
@@ -270,8 +315,13 @@ MAM_KFN void *xmcMalloc(size_t bytes)
 {
 	struct xmc_setting setting = *XMC_SETTING();
 
-	return setting.buffers ? mam_xmalloc_alloc(xmc_base(setting.heap), setting.buffers, bytes) :
-				 NULL;
+	if (!setting.buffers)
+		return NULL;
+#if XMC_LAYERS
+	return mam_xmalloc_alloc(xmc_base(setting.heap), setting.buffers, bytes);
+#else
+	return mam_base_alloc(xmc_base(setting.heap), bytes);
+#endif
 }
 
 /*
@@ -282,8 +332,13 @@ MAM_KFN bool xmcFree(void *pointer)
 {
 	struct xmc_setting setting = *XMC_SETTING();
 
-	return setting.buffers &&
-	       mam_xmalloc_free(xmc_base(setting.heap), setting.buffers, pointer);
+	if (!setting.buffers)
+		return false;
+#if XMC_LAYERS
+	return mam_xmalloc_free(xmc_base(setting.heap), setting.buffers, pointer);
+#else
+	return mam_base_free(xmc_base(setting.heap), pointer);
+#endif
 }
 
 #endif

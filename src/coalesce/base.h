@@ -14,6 +14,11 @@
  *           nothing. What the caller wrote and had seen before, happens before what the block's
  *           next holder does.
  * It may wait for other warps only if it says so: CUDA's own does.
+ *
+ * What it says of itself:
+ *   tries   how many tries that others win are worth making at buffers (buffers.h) before it is
+ *           asked; 0: MAM_BASE_TRIES. Where a request costs microseconds, and the next one waits for
+ *           it, they are many.
  */
 #ifndef MAM_COALESCE_BASE_H
 #define MAM_COALESCE_BASE_H
@@ -21,12 +26,21 @@
 #include "heap/entry.h"
 
 #define MAM_BASE_ALIGN 16u
+#define MAM_BASE_TRIES 3u
+/* One of CUDA's malloc() is served at a time, 1 to 2 us each: a try is over sooner. */
+#define MAM_BASE_CUDA_TRIES 128u
 
 struct mam_kbase {
 	void *(*alloc)(void *heap, size_t bytes);
 	bool (*free)(void *heap, void *block);
 	void *heap; /* what both are told first */
+	uint32_t tries;
 };
+
+MAM_KFN uint32_t mam_base_tries(struct mam_kbase base)
+{
+	return base.tries ? base.tries : MAM_BASE_TRIES;
+}
 
 MAM_KFN void *mam_base_alloc(struct mam_kbase base, size_t bytes)
 {
@@ -57,6 +71,7 @@ MAM_KFN struct mam_kbase mam_base_heap(struct mam_kheap *heap)
 	base.alloc = mam_base_heap_alloc;
 	base.free = mam_base_heap_free;
 	base.heap = heap;
+	base.tries = MAM_BASE_TRIES;
 	return base;
 }
 
@@ -84,6 +99,7 @@ MAM_KFN struct mam_kbase mam_base_cuda(void)
 	base.alloc = mam_base_cuda_alloc;
 	base.free = mam_base_cuda_free;
 	base.heap = NULL;
+	base.tries = MAM_BASE_CUDA_TRIES;
 	return base;
 }
 #endif

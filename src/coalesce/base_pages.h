@@ -86,6 +86,7 @@ MAM_KFN struct mam_kbase mam_base_pages(struct mam_kheap *heap)
 
 	base.alloc = mam_base_pages_alloc;
 	base.free = mam_base_pages_free;
+	base.tries = MAM_BASE_TRIES;
 	base.heap = heap;
 	return base;
 }

@@ -2,19 +2,22 @@
 /*
  * buffers.h - free blocks that stay near, by size, so that most requests do not reach the base.
  *
- * Of each class of classes.h up to MAM_BUFFERS_BLOCKS blocks are kept, divided over `count` FIFOs
- * (fifo.h). A request is rounded up to its class before the base sees it, so that any block of the
- * class serves any request of it. What is larger than all classes is not kept.
+ * Of each class of classes.h up to `blocks` blocks are kept, divided over `count` FIFOs (fifo.h):
+ * MAM_BUFFERS_BLOCKS as published, or another number, best as many as warps run at once: of fewer,
+ * those that come back at a time do not find room. A request is rounded up to its class before the
+ * base sees it, so that any block of the class serves any request of it. What is larger than all
+ * classes is not kept.
  *
  * alloc:
  * 1. Take from one of the class's FIFOs, chosen by a hash of thread, block and clock. Others were
- *    faster: from the next one, MAM_BUFFERS_TRIES in all.
- * 2. It is empty, or all tries were lost: ask the base.
+ *    faster, or it is empty: from the next one, as many tries in all as the base is worth
+ *    (base.h), where an empty one counts MAM_BUFFERS_NOT.
+ * 2. None was won: ask the base.
  * 3. The base has none: look through all FIFOs of the class; then give all that lies in all buffers
  *    back to the base, and ask it once more.
  * free:
  * 1. Put it into one of the class's FIFOs, chosen and tried as above.
- * 2. It is full, or all tries were lost, or the block cannot be kept: give it to the base.
+ * 2. None was won, or the block cannot be kept: give it to the base.
  * drain: lanes share the FIFOs by a count of turns. Each takes turns until all FIFOs have had one
  * since it came, by whomever; so once all have ended who called, nothing is left of what was there.
  *
@@ -41,8 +44,8 @@
  * Orders: what who freed had written and seen comes before what the next holder does; by the FIFO
  * (put releases, take acquires), or as the base says.
  *
- * Bound: without others a request is 4 accesses and a free 5. A FIFO that all want costs each
- * MAM_BUFFERS_TRIES lost tries at most. Step 3 looks at 72 * count FIFOs, and leaves each after as
+ * Bound: without others a request is 4 accesses and a free 5. A FIFO that all want costs each its
+ * tries at most. Step 3 looks at 72 * count FIFOs, and leaves each after as
  * many tries as it holds blocks: a try is won, or somebody else's was and took the block, or there
  * is nothing. No lane waits for another but in mam_buffers_settle(), for so long and no longer.
  *
@@ -60,13 +63,15 @@
 #include "heap/classes.h"
 
 #define MAM_BUFFERS_MAX 32u
-/* Of a class, in all its FIFOs; a multiple of MAM_BUFFERS_MAX, and a power of two. */
-#define MAM_BUFFERS_BLOCKS_SHIFT 8u
-#define MAM_BUFFERS_BLOCKS (1u << MAM_BUFFERS_BLOCKS_SHIFT)
-/* FIFOs at which a request, or a free, may lose before it goes to the base. */
-#ifndef MAM_BUFFERS_TRIES
-#define MAM_BUFFERS_TRIES 3u
-#endif
+/* Of a class, in all its FIFOs, as published; what there may be is a power of two between these. */
+#define MAM_BUFFERS_BLOCKS 256u
+#define MAM_BUFFERS_BLOCKS_LEAST MAM_BUFFERS_MAX
+#define MAM_BUFFERS_BLOCKS_MOST (1u << MAM_FIFO_SHIFT_MAX)
+/*
+ * A FIFO that is empty, or full, costs as much patience as so many lost tries: over a base that is
+ * fast the base is next, as published, over CUDA's malloc() up to seven more FIFOs.
+ */
+#define MAM_BUFFERS_NOT 16u
 /* Looks at `moving` before a request that found nothing is refused. */
 #ifndef MAM_BUFFERS_PATIENCE
 #define MAM_BUFFERS_PATIENCE 64u
@@ -76,35 +81,56 @@ struct mam_buffers {
 	uint32_t count;      /* of FIFOs a class: 0, or a power of two up to MAM_BUFFERS_MAX */
 	uint32_t fifo_bytes; /* of each */
 	uint64_t reference;  /* what offsets are from */
-	uint64_t pad0[MAM_FIFO_LINE / 8 - 2];
+	uint32_t each;       /* blocks that a FIFO holds, a power of two */
+	uint32_t pad0[MAM_FIFO_LINE / 4 - 5];
 	uint64_t turn;   /* FIFOs that drains were at, ever; atomic */
 	uint32_t moving; /* lanes between a FIFO and the base, with blocks in their hands; atomic */
 	uint32_t pad1[MAM_FIFO_LINE / 4 - 3];
 	/* Behind it: the FIFOs of class 1, of class 2, ... */
 };
 
-/* The FIFOs of a class hold 1 << this each. pre: count is not 0. */
-MAM_KBOTH uint32_t mam_buffers_shift(uint32_t count)
+/* What there may be, or 0: such buffers have no FIFOs. */
+MAM_KBOTH uint32_t mam_buffers_valid(uint32_t count, uint32_t blocks)
 {
-	return MAM_BUFFERS_BLOCKS_SHIFT - (count >= 2) - (count >= 4) - (count >= 8) -
-	       (count >= 16) - (count >= 32);
+	return count > MAM_BUFFERS_MAX || (count & (count - 1)) ||
+			       blocks < MAM_BUFFERS_BLOCKS_LEAST ||
+			       blocks > MAM_BUFFERS_BLOCKS_MOST || (blocks & (blocks - 1))
+		       ? 0
+		       : count;
 }
 
-/* What there may be, or 0. */
-MAM_KBOTH uint32_t mam_buffers_valid(uint32_t count)
+/* How many blocks a class is to have where so many warps run at once. */
+MAM_KBOTH uint32_t mam_buffers_blocks_for(uint32_t warps)
 {
-	return count > MAM_BUFFERS_MAX || (count & (count - 1)) ? 0 : count;
+	uint32_t blocks = MAM_BUFFERS_BLOCKS;
+
+	while (blocks < warps && blocks < MAM_BUFFERS_BLOCKS_MOST)
+		blocks *= 2;
+	return blocks;
+}
+
+/* Each FIFO of a class holds 1 << this. pre: valid, and count is not 0. */
+MAM_KBOTH uint32_t mam_buffers_shift(uint32_t count, uint32_t blocks)
+{
+	uint32_t shift = 0;
+
+	while (count << shift < blocks)
+		shift++;
+	return shift;
 }
 
 /*
- * Bytes of device memory for so many FIFOs a class, 0 or a power of two up to MAM_BUFFERS_MAX; of
- * another number of them there are none.
+ * Bytes of device memory for so many FIFOs a class, 0 or a power of two up to MAM_BUFFERS_MAX, and
+ * so many blocks a class, a power of two from MAM_BUFFERS_BLOCKS_LEAST to _MOST; of other numbers
+ * there are no FIFOs.
  */
-MAM_KBOTH size_t mam_buffers_bytes(uint32_t count)
+MAM_KBOTH size_t mam_buffers_bytes(uint32_t count, uint32_t blocks)
 {
-	count = mam_buffers_valid(count);
+	count = mam_buffers_valid(count, blocks);
 	return sizeof(struct mam_buffers) +
-	       (count ? (size_t)MAM_CLASSES * count * mam_fifo_bytes(mam_buffers_shift(count)) : 0);
+	       (count ? (size_t)MAM_CLASSES * count *
+				mam_fifo_bytes(mam_buffers_shift(count, blocks))
+		      : 0);
 }
 
 /* Which FIFO of all, `index` below MAM_CLASSES * count: those of class 1 come first. */
@@ -118,15 +144,18 @@ MAM_KBOTH struct mam_fifo *mam_buffers_fifo(struct mam_buffers *buffers, size_t 
  * By the host or one lane, in memory of that size; blocks of the base lie at `reference` or above,
  * those further off than offsets reach are not kept.
  */
-MAM_KBOTH void mam_buffers_format(struct mam_buffers *buffers, uint32_t count, uint64_t reference)
+MAM_KBOTH void mam_buffers_format(struct mam_buffers *buffers, uint32_t count, uint32_t blocks,
+				  uint64_t reference)
 {
-	uint32_t shift, i;
+	uint32_t shift = 0, i;
 
-	count = mam_buffers_valid(count);
-	shift = mam_buffers_shift(count);
+	count = mam_buffers_valid(count, blocks);
+	if (count)
+		shift = mam_buffers_shift(count, blocks);
 	buffers->count = count;
 	buffers->fifo_bytes = (uint32_t)mam_fifo_bytes(shift);
 	buffers->reference = reference;
+	buffers->each = 1u << shift;
 	buffers->turn = 0;
 	buffers->moving = 0;
 	for (i = 0; i < MAM_CLASSES * count; i++)
@@ -161,14 +190,23 @@ MAM_KFN void *mam_buffers_block(struct mam_buffers *buffers, uint32_t payload)
 				   ((uint64_t)payload << MAM_GRAIN_SHIFT));
 }
 
-/* Step 1 of alloc; NULL: ask the base. */
-MAM_KFN void *mam_buffers_take(struct mam_buffers *buffers, uint32_t count, uint32_t class_)
+/* Of `tries`, behind one that had this answer. */
+MAM_KFN uint32_t mam_buffers_left(uint32_t tries, enum mam_fifo_answer answer)
 {
-	uint32_t which = mam_buffers_choose(count), tries, payload = 0;
+	uint32_t cost = answer == MAM_FIFO_NOT ? MAM_BUFFERS_NOT : 1;
+
+	return tries > cost ? tries - cost : 0;
+}
+
+/* Step 1 of alloc; NULL: ask the base. */
+MAM_KFN void *mam_buffers_take(struct mam_buffers *buffers, uint32_t count, uint32_t class_,
+			       uint32_t tries)
+{
+	uint32_t which = mam_buffers_choose(count), payload = 0;
 	enum mam_fifo_answer answer = MAM_FIFO_LOST;
 
 	MAM_ROLLED
-	for (tries = MAM_BUFFERS_TRIES; tries && answer == MAM_FIFO_LOST; tries--) {
+	for (; tries && answer != MAM_FIFO_DONE; tries = mam_buffers_left(tries, answer)) {
 		answer = mam_fifo_try_take(mam_buffers_at(buffers, (class_ - 1) * count + which),
 					   &payload);
 		which = (which + 1) & (count - 1);
@@ -178,11 +216,11 @@ MAM_KFN void *mam_buffers_take(struct mam_buffers *buffers, uint32_t count, uint
 
 /* Step 1 of free; false: give it to the base. */
 MAM_KFN bool mam_buffers_put(struct mam_buffers *buffers, uint32_t count, uint32_t class_,
-			     void *block)
+			     uint32_t tries, void *block)
 {
 	uint64_t reference = mam_constant64(&buffers->reference);
 	uint64_t offset = (uint64_t)(uintptr_t)block - reference;
-	uint32_t which, tries;
+	uint32_t which;
 	enum mam_fifo_answer answer = MAM_FIFO_LOST;
 
 	/* Below the reference the offset wraps, and is too large as well. */
@@ -190,7 +228,7 @@ MAM_KFN bool mam_buffers_put(struct mam_buffers *buffers, uint32_t count, uint32
 		return false;
 	which = mam_buffers_choose(count);
 	MAM_ROLLED
-	for (tries = MAM_BUFFERS_TRIES; tries && answer == MAM_FIFO_LOST; tries--) {
+	for (; tries && answer != MAM_FIFO_DONE; tries = mam_buffers_left(tries, answer)) {
 		answer = mam_fifo_try_put(mam_buffers_at(buffers, (class_ - 1) * count + which),
 					  (uint32_t)(offset >> MAM_GRAIN_SHIFT));
 		which = (which + 1) & (count - 1);
@@ -223,7 +261,7 @@ MAM_KSLOW void *mam_buffers_search(struct mam_buffers *buffers, uint32_t count, 
 
 	MAM_ROLLED
 	for (i = 0; i < count && !block; i++) {
-		tries = MAM_BUFFERS_BLOCKS / count;
+		tries = mam_constant32(&buffers->each);
 		block = mam_buffers_lift(buffers, (class_ - 1) * count + i, &tries);
 	}
 	return block;
@@ -231,9 +269,9 @@ MAM_KSLOW void *mam_buffers_search(struct mam_buffers *buffers, uint32_t count, 
 
 /* All that lies in one FIFO goes back to the base: how many blocks that were. */
 MAM_KFN uint32_t mam_buffers_empty(struct mam_buffers *buffers, struct mam_kbase base,
-				   uint32_t count, uint32_t index)
+				   uint32_t index)
 {
-	uint32_t tries = MAM_BUFFERS_BLOCKS / count, given = 0;
+	uint32_t tries = mam_constant32(&buffers->each), given = 0;
 	void *block;
 
 	if (mam_fifo_is_empty(mam_buffers_at(buffers, index)))
@@ -276,7 +314,7 @@ MAM_KFN void *mam_buffers_alloc(struct mam_buffers *buffers, struct mam_kbase ba
 	if (!bytes)
 		return NULL;
 	if (class_) {
-		block = mam_buffers_take(buffers, count, class_);
+		block = mam_buffers_take(buffers, count, class_, mam_base_tries(base));
 		bytes = mam_class_bytes(class_);
 	}
 	/* The base is called in one place, so that its code is here once. */
@@ -295,7 +333,7 @@ MAM_KFN void *mam_buffers_alloc(struct mam_buffers *buffers, struct mam_kbase ba
 		for (n = MAM_CLASSES * count; n; n--, i++) {
 			if (i == MAM_CLASSES * count)
 				i = 0;
-			(void)mam_buffers_empty(buffers, base, count, i);
+			(void)mam_buffers_empty(buffers, base, i);
 		}
 		mam_buffers_settle(buffers);
 	}
@@ -308,7 +346,7 @@ MAM_KFN bool mam_buffers_free(struct mam_buffers *buffers, struct mam_kbase base
 {
 	uint32_t count = mam_buffers_count(buffers), class_ = count ? mam_class_of(bytes) : 0;
 
-	return (class_ && mam_buffers_put(buffers, count, class_, block)) ||
+	return (class_ && mam_buffers_put(buffers, count, class_, mam_base_tries(base), block)) ||
 	       mam_base_free(base, block);
 }
 
@@ -326,8 +364,7 @@ MAM_KFN uint32_t mam_buffers_drain(struct mam_buffers *buffers, struct mam_kbase
 		turn = mam_atomic_add64(&buffers->turn, 1, MAM_RELAXED, MAM_AT_DEVICE);
 		if (turn - begun >= MAM_CLASSES * count)
 			return given;
-		given += mam_buffers_empty(buffers, base, count,
-					   (uint32_t)(turn % (MAM_CLASSES * count)));
+		given += mam_buffers_empty(buffers, base, (uint32_t)(turn % (MAM_CLASSES * count)));
 	}
 }
 

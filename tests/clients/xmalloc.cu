@@ -3,7 +3,8 @@
  * xmalloc.cu - a million lanes whose requests are put together, each way that there is, and by the
  * calls of XMalloc as published: what a lane gets is its alone.
  *
- * Over CUDA's malloc() in kernels; over a heap if this is compiled with -DXMC_HEAP. Each lane has a
+ * Over CUDA's malloc() in kernels; over a heap if this is compiled with -DXMC_HEAP, whose requests
+ * XMalloc's calls hand on as they are, or, with -DXMC_LAYERS=1, put together and keep, too. Each lane has a
  * place in a table where it keeps what it got: the address, the bytes, and in the first and last
  * eight bytes a pattern made of the two. Kernels get, write, look and give back by themselves; or
  * fill the table, and others empty it, by other lanes, in parts, in several streams. Sizes are mixed
@@ -37,6 +38,7 @@ struct stage {
 	struct means means;
 	struct mam_pool *pool;
 	struct mam_heap *heap; /* NULL over CUDA's malloc() */
+	u64 mistakes;          /* that the heap has seen, and should */
 	cudaStream_t streams[4];
 };
 
@@ -118,19 +120,28 @@ static u64 compare(const struct stage *stage, int way, const char *name)
 	return parts.size();
 }
 
-/* After all was given back, and drained: nothing is left, and no free was a mistake. */
-static void compare_empty(const struct stage *stage, const char *name)
+static struct mam_heap_info info_of(const struct stage *stage)
 {
 	struct mam_heap_info info = {};
 
-	if (!stage->heap)
-		return;
 	info.size = sizeof(info);
-	if (mam_heap_stats(stage->heap, NULL, &info) != MAM_OK)
+	if (stage->heap && mam_heap_stats(stage->heap, NULL, &info) != MAM_OK)
 		fail(1, "mam_heap_stats");
-	same(0, info.objects, name, "objects left in the heap");
-	same(0, info.double_frees + info.foreign_frees + info.interior_frees, name,
-	     "mistakes in the heap");
+	return info;
+}
+
+static u64 mistakes_of(const struct stage *stage)
+{
+	struct mam_heap_info info = info_of(stage);
+
+	return info.double_frees + info.foreign_frees + info.interior_frees;
+}
+
+/* After all was given back, and drained: nothing is left, and no free was a mistake. */
+static void compare_empty(const struct stage *stage, const char *name)
+{
+	same(0, info_of(stage).objects, name, "objects left in the heap");
+	same(stage->mistakes, mistakes_of(stage), name, "mistakes in the heap");
 }
 
 /* ---- each way ------------------------------------------------------------------------------ */
@@ -201,16 +212,18 @@ static void play(struct stage *stage, int way, const char *name)
 
 static void make_xmalloc(struct stage *stage)
 {
-	static const unsigned int counts[] = { 0, 1, 16, 32 };
+	static const unsigned int counts[] = { 0, 1, 16, 32 }, blocks[] = { 256, 32, 256, 16384 };
 	struct means *means = &stage->means;
 	char name[32];
 
 	play(stage, MAM_WAY_XMALLOC, "xmalloc, no buffers");
-	for (unsigned int count : counts) {
-		check(cudaMalloc(&means->buffers, mam_buffers_bytes(count)), "memory");
-		format_buffers<<<1, 1>>>(*means, count);
+	for (unsigned int i = 0; i < 4; i++) {
+		check(cudaMalloc(&means->buffers, mam_buffers_bytes(counts[i], blocks[i])),
+		      "memory");
+		format_buffers<<<1, 1>>>(*means, counts[i], blocks[i]);
 		finish(NULL, "format_buffers");
-		std::snprintf(name, sizeof(name), "xmalloc, %u buffers", count);
+		std::snprintf(name, sizeof(name), "xmalloc, %u buffers of %u", counts[i],
+			      blocks[i]);
 		play(stage, MAM_WAY_XMALLOC, name);
 		check(cudaFree(means->buffers), "cudaFree");
 		means->buffers = NULL;
@@ -248,19 +261,36 @@ static void make_segments(struct stage *stage)
 
 /* ---- the calls as published ---------------------------------------------------------------- */
 
-static enum mam_status init(const struct stage *stage, unsigned int buffers)
+static enum mam_status init(const struct stage *stage, unsigned int buffers, unsigned int blocks)
 {
-#ifdef XMC_HEAP
-	return xmcInit(stage->heap, buffers);
-#else
+#ifndef XMC_HEAP
 	(void)stage;
-	return xmcInit(buffers);
+	return xmcInit(buffers, blocks);
+#elif XMC_LAYERS
+	return xmcInit(stage->heap, buffers, blocks);
+#else
+	(void)buffers;
+	(void)blocks;
+	return xmcInit(stage->heap);
 #endif
+}
+
+/* Numbers that there may not be. */
+static void make_refused(const struct stage *stage)
+{
+	static const unsigned int wrong[][2] = {
+		{ 3, 0 }, { 64, 0 }, { 16, 100 }, { 16, 16 }, { 16, 131072 }
+	};
+
+	for (const unsigned int *numbers : wrong)
+		same(MAM_ERROR_INVALID_VALUE, init(stage, numbers[0], numbers[1]), "published",
+		     "xmcInit() with wrong numbers");
 }
 
 static void make_published(struct stage *stage)
 {
-	static const unsigned int counts[] = { 0, 2, XMC_BUFFERS_OVER_CUDA, 32 };
+	static const unsigned int counts[] = { 0, 2, 16, XMC_BUFFERS_OVER_CUDA };
+	static const unsigned int blocks[] = { 0, 32, MAM_BUFFERS_BLOCKS, 0 };
 	u64 *answers;
 	char name[32];
 
@@ -269,23 +299,28 @@ static void make_published(struct stage *stage)
 	before_init<<<1, 1>>>(answers);
 	finish(NULL, "published");
 	same(0, answers[0] + answers[1], "published", "answers before xmcInit()");
-	same(MAM_ERROR_INVALID_VALUE, init(stage, 3), "published", "xmcInit(3)");
-	same(MAM_ERROR_INVALID_VALUE, init(stage, 64), "published", "xmcInit(64)");
+	if (XMC_LAYERS)
+		make_refused(stage);
 #ifdef XMC_HEAP
 	same(MAM_ERROR_INVALID_VALUE, xmcInit(NULL), "published", "xmcInit(NULL)");
 	same(MAM_OK, xmcInit(stage->heap), "published", "xmcInit()");
 #else
 	same(MAM_OK, xmcInit(), "published", "xmcInit()");
 #endif
-	same(MAM_ERROR_INVALID_VALUE, init(stage, 1), "published", "a second xmcInit()");
+	same(MAM_ERROR_INVALID_VALUE, init(stage, 1, 0), "published", "a second xmcInit()");
 	mistakes<<<1, 32>>>(answers);
 	finish(NULL, "published");
 	for (unsigned int lane = 0; lane < 32; lane++)
 		same(7, answers[lane], "published", "answers to mistakes");
 	same(MAM_OK, xmcFini(), "published", "xmcFini()");
-	for (unsigned int count : counts) {
-		same(MAM_OK, init(stage, count), "published", "xmcInit()");
-		std::snprintf(name, sizeof(name), "published, %u buffers", count);
+	/* Without layers all of them are the heap's: three of each lane, and each but one twice. */
+	if (!XMC_LAYERS)
+		same(3 * 32 + 31, mistakes_of(stage), "published", "mistakes in the heap");
+	stage->mistakes = mistakes_of(stage);
+	for (unsigned int i = 0; i < (XMC_LAYERS ? 4 : 1); i++) {
+		same(MAM_OK, init(stage, counts[i], blocks[i]), "published", "xmcInit()");
+		std::snprintf(name, sizeof(name), "published, %u buffers of %u", counts[i],
+			      blocks[i]);
 		play(stage, PUBLISHED, name);
 		same(MAM_OK, xmcFini(), name, "xmcFini()");
 		compare_empty(stage, name);

@@ -44,7 +44,7 @@ shown coalesce.cuh '' 'void host(struct mam_heap *heap, struct mam_buffers *buff
 	> "$scratch/coalesce-shown.cu"
 try 'what coalesce.cuh shows builds' compile shown.o "$scratch/coalesce-shown.cu" -std=c++11 -Xcompiler -Wshadow
 
-# Figure 1 of the paper, the kernel in a file of its own; a third file has a heap below.
+# Figure 1 of the paper, the kernel in a file of its own; a third file has a heap below, a fourth both layers over it.
 cat > "$scratch/kernel.cu" << 'EOC'
 #include <mam/xmalloc.cuh>
 #include <mam/xmalloc.cuh>
@@ -58,11 +58,13 @@ cat > "$scratch/main.cu" << 'EOC'
 #include <mam/xmalloc.cuh>
 __global__ void kernel(void);
 int over_heap(struct mam_heap *heap);
+int over_layers(struct mam_heap *heap);
 int main()
 {
 	xmcInit();
 	kernel<<<1000, 256>>>();
 	over_heap(NULL);
+	over_layers(NULL);
 	xmcFini();
 	return 0;
 }
@@ -73,19 +75,33 @@ cat > "$scratch/heap.cu" << 'EOC'
 __global__ void other(void **kept) { kept[threadIdx.x] = xmcMalloc(threadIdx.x); }
 int over_heap(struct mam_heap *heap)
 {
-	if (xmcInit(heap) != MAM_OK && xmcInit(heap, 16) != MAM_OK)
+	if (xmcInit(heap) != MAM_OK)
 		return 1;
 	other<<<1, 32>>>(NULL);
 	return xmcFini() != MAM_OK;
 }
 EOC
+cat > "$scratch/layers.cu" << 'EOC'
+#define XMC_HEAP
+#define XMC_LAYERS 1
+#include <mam/xmalloc.cuh>
+__global__ void third(void **kept) { kept[threadIdx.x] = xmcMalloc(threadIdx.x); }
+int over_layers(struct mam_heap *heap)
+{
+	if (xmcInit(heap) != MAM_OK && xmcInit(heap, 16) != MAM_OK && xmcInit(heap, 16, 256) != MAM_OK)
+		return 1;
+	third<<<1, 32>>>(NULL);
+	return xmcFini() != MAM_OK;
+}
+EOC
 for rdc in true false; do
-	for file in kernel main heap; do
+	for file in kernel main heap layers; do
 		try "figure 1: $file.cu builds with -rdc=$rdc" compile $file-$rdc.o "$scratch/$file.cu" -rdc=$rdc
 	done
-	try "figure 1 links with -rdc=$rdc" link figure-$rdc -rdc=$rdc kernel-$rdc.o main-$rdc.o heap-$rdc.o
+	try "figure 1 links with -rdc=$rdc" link figure-$rdc -rdc=$rdc kernel-$rdc.o main-$rdc.o heap-$rdc.o \
+		layers-$rdc.o
 done
-# With the device's linker files share a setting, one for each of the two ways to include the header.
+# With the device's linker files share a setting, one for each of the three ways to include the header.
 if command -v nm > /dev/null && "$NVCC" -arch=compute_90 -rdc=true -I "$include" -ptx -o "$scratch/ptx" "$scratch/kernel.cu"; then
 	same 'one setting for all files' 1 "$(grep -c '^\.weak .*xmc_setting_over_cuda.*setting' "$scratch/ptx")"
 fi

@@ -94,7 +94,7 @@ __device__ static __noinline__ bool heap_free(void *heap, void *block)
 __device__ static struct mam_kbase base_of(struct mam_kheap *heap)
 {
 #ifdef XMC_HEAP
-	struct mam_kbase base = { heap_alloc, heap_free, heap };
+	struct mam_kbase base = { heap_alloc, heap_free, heap, 0 };
 
 	return base;
 #else
@@ -290,12 +290,12 @@ __global__ void drain(struct means means)
 	(void)mam_buffers_drain(means.buffers, base_of(means.heap));
 }
 
-__global__ void format_buffers(struct means means, unsigned int count)
+__global__ void format_buffers(struct means means, unsigned int count, unsigned int blocks)
 {
 	uint64_t half = (uint64_t)32 << 30;
 	void *block = mam_base_alloc(base_of(means.heap), 16);
 
-	mam_buffers_format(means.buffers, count, (uint64_t)(uintptr_t)block - half);
+	mam_buffers_format(means.buffers, count, blocks, (uint64_t)(uintptr_t)block - half);
 	(void)mam_base_free(base_of(means.heap), block);
 }
 

@@ -252,6 +252,12 @@ unsigned int bench_gpu_sms(void)
 	return SMS;
 }
 
+/* More than buffers have as published. */
+unsigned int bench_gpu_warps(void)
+{
+	return 600;
+}
+
 unsigned int bench_gpu_resident(void *kernel, unsigned int threads)
 {
 	return kernel != NULL ? SMS * 1024 / threads : 0;

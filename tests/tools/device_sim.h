@@ -24,9 +24,9 @@ DEVICE_SIM_MODULES(DEVICE_SIM_DECLARE)
 
 /* Those of `mam bench xmalloc`, where a test says DEVICE_SIM_XMALLOC. */
 #ifdef DEVICE_SIM_XMALLOC
-#define DEVICE_SIM_LAYERED(each)                                                                \
-	each(cuda_buffers) each(cuda_coalesce) each(mam_buffers) each(mam_coalesce) each(pages) \
-		each(pages_coalesce)
+#define DEVICE_SIM_LAYERED(each)                                                                  \
+	each(cuda_buffers) each(cuda_calls) each(cuda_coalesce) each(mam_buffers) each(mam_calls) \
+		each(mam_coalesce) each(pages) each(pages_coalesce)
 #else
 #define DEVICE_SIM_LAYERED(each)
 #endif

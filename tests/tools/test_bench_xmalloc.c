@@ -13,6 +13,7 @@
 #include "bench/xmalloc/xmalloc.h"
 #include "device_player.h"
 #include "device_sim.h"
+#include "coalesce/buffers.h"
 #include "heap/head.h"
 
 static const struct device_suite suite = {
@@ -26,8 +27,10 @@ static const struct device_suite suite = {
 	.places = xmalloc_plan_places,
 };
 
-static const char *const layered[] = { "mam-coalesce",   "mam-xmalloc",   "pages",
-				       "pages-coalesce", "cuda-coalesce", "cuda-xmalloc" };
+static const char *const layered[] = {
+	"mam-coalesce",   "mam-xmalloc",   "mam-xmc",      "pages",
+	"pages-coalesce", "cuda-coalesce", "cuda-xmalloc", "cuda-xmc"
+};
 #define LAYERED (sizeof(layered) / sizeof(layered[0]))
 
 static void setup(void)
@@ -94,7 +97,7 @@ END_TEST
 
 START_TEST(test_coalesce)
 {
-	const struct device_cell cell = cell_of(XMALLOC_COALESCE, 64, 32);
+	struct device_cell cell = cell_of(XMALLOC_COALESCE, 64, 32);
 
 	player_play(NULL, cell);
 	check_times(&cell, "mam");
@@ -104,7 +107,16 @@ START_TEST(test_coalesce)
 	check_times(&cell, "pages");
 	check_times(&cell, "pages-coalesce");
 	ck_assert_double_eq(player_value("cuda-xmalloc", "ns"), -1);
+	ck_assert_double_eq(player_value("cuda-xmc", "ns"), -1);
 	ck_assert_double_eq(player_value("rw", "ns"), -1);
+	cell.least = cell.most = 520; /* what coalescing asks for */
+	cell.lanes = 1;
+	player_play(NULL, cell);
+	check_times(&cell, "mam");
+	check_times(&cell, "cuda");
+	check_times(&cell, "pages");
+	ck_assert_double_eq(player_value("mam-coalesce", "ns"), -1);
+	ck_assert_double_eq(player_value("cuda-coalesce", "ns"), -1);
 }
 END_TEST
 
@@ -119,6 +131,7 @@ START_TEST(test_buffers)
 	check_times(&cell, "cuda-xmalloc");
 	ck_assert_double_eq(player_value("mam", "ns"), -1);
 	ck_assert_double_eq(player_value("cuda-coalesce", "ns"), -1);
+	ck_assert_double_eq(player_value("cuda-xmc", "ns"), -1);
 	ck_assert_double_eq(player_value("pages", "ns"), -1);
 	ck_assert_double_eq(player_value("pages-coalesce", "ns"), -1);
 }
@@ -208,7 +221,8 @@ static struct device_heap heap_of(const char *name)
 
 START_TEST(test_drained)
 {
-	const char *const name = _i < 2 ? "cuda-xmalloc" : "cuda-coalesce";
+	static const char *const names[] = { "cuda-xmalloc", "cuda-coalesce", "cuda-xmc" };
+	const char *const name = names[_i / 2];
 	struct device_run run = { .got = got, .found = &found };
 	struct device_heap heap = heap_of(name);
 	struct device_job job = { .askers = 80,
@@ -234,6 +248,40 @@ START_TEST(test_drained)
 	ck_assert_uint_eq(found.none, 0);
 	ck_assert_uint_eq(found.corrupt, 0);
 	heap.allocator->end(&heap);
+	ck_assert_uint_eq(device_sim_blocks, 0);
+}
+END_TEST
+
+/* As published; by the calls, for 600 warps; over mam by the calls, nothing keeps anything. */
+START_TEST(test_sizes)
+{
+	struct device_run run = { .got = got, .found = &found };
+	struct device_heap published = heap_of("cuda-xmalloc"), called = heap_of("cuda-xmc");
+	struct device_job job = { .askers = 64,
+				  .lanes = 1,
+				  .least = 4,
+				  .most = 4,
+				  .rounds = 1,
+				  .got = got,
+				  .found = &found };
+	const struct bench_layers *layers = called.heap;
+	struct device_heap over_mam = heap_of("mam-xmc");
+	const struct mam_buffers *buffers = layers->buffers;
+
+	ck_assert_uint_eq(called.ground_bytes - published.ground_bytes,
+			  mam_buffers_bytes(32, 1024) - mam_buffers_bytes(32, 256));
+	ck_assert(xmalloc_format(&run, &called, 4));
+	ck_assert_uint_eq(buffers->count, 32);
+	ck_assert_uint_eq(buffers->each, 1024 / 32);
+	ck_assert(xmalloc_format(&run, &over_mam, 4));
+	job.heap = over_mam.heap;
+	ck_assert(device_launch(&over_mam, "hold", &job, NULL));
+	ck_assert_uint_eq((got[0] - over_mam.low) % 16, 0);
+	ck_assert_uint_eq(((const uint64_t *)(uintptr_t)got[0])[0] >> 32, 0);
+	ck_assert(device_launch(&over_mam, "drop", &job, NULL));
+	called.allocator->end(&called);
+	published.allocator->end(&published);
+	over_mam.allocator->end(&over_mam);
 	ck_assert_uint_eq(device_sim_blocks, 0);
 }
 END_TEST
@@ -297,7 +345,7 @@ START_TEST(test_no_room)
 
 		cell.heap_bytes = 1024; /* no block, and no page */
 		cell.least = cell.most = 4;
-		if (i < 4) {
+		if (i < 5) { /* those over mam, and over pages */
 			player_play(layered[i], cell);
 			ck_assert_ptr_nonnull(strstr(player_notes, "memory"));
 			ck_assert_str_eq(player_trouble, "");
@@ -325,10 +373,12 @@ START_TEST(test_speedups)
 	bench_results_add(&results, "xmalloc-time", "cuda", "16K 32", "ns", 1);
 	bench_results_add(&results, "xmalloc-time", "cuda-xmalloc", "1M 32", "ns", 10);
 	bench_results_add(&results, "xmalloc-time", "cuda-xmalloc", "16K 32", "ns", 9);
+	bench_results_add(&results, "xmalloc-time", "cuda-xmc", "1M 32", "ns", 4);
 	bench_results_add(&results, "xmalloc-time", "mam", "1M 32", "ns", 3);
 	bench_results_add(&results, "xmalloc-time", "mam-xmalloc", "1M 32", "ns", 4);
 	bench_results_add(&results, "xmalloc-prefilled", "cuda-xmalloc", "1M 32", "ns", 100);
 	bench_results_add(&results, "xmalloc-prefilled", "cuda-xmalloc", "16K 32", "ns", 50);
+	bench_results_add(&results, "xmalloc-prefilled", "cuda-xmc", "16K 32", "ns", 16);
 	bench_results_add(&results, "xmalloc-prefilled", "cuda", "16K 32", "ns", 400);
 	bench_results_add(&results, "xmalloc-coalesce", "cuda", "1M 32", "ns", 90);
 	bench_results_add(&results, "xmalloc-coalesce", "cuda-coalesce", "1M 32", "ns", 3);
@@ -340,9 +390,12 @@ START_TEST(test_speedups)
 	bench_results_add(&results, "xmalloc-buffers", "cuda-xmalloc", "16K 1 16", "request_ns",
 			  14);
 	xmalloc_complete(&results);
-	ck_assert_double_eq(times_of("over-cuda", "time"), 60);
-	ck_assert_double_eq(times_of("over-mam", "time"), 0.75);
-	ck_assert_double_eq(times_of("over-cuda", "prefilled"), 8);
+	ck_assert_double_eq(times_of("over-cuda", "time"), 150);
+	ck_assert_double_eq(times_of("over-cuda", "time_256"), 60);
+	ck_assert_double_eq(times_of("over-mam", "time"), -1);
+	ck_assert_double_eq(times_of("over-mam", "time_256"), 0.75);
+	ck_assert_double_eq(times_of("over-cuda", "prefilled"), 25);
+	ck_assert_double_eq(times_of("over-cuda", "prefilled_256"), 8);
 	ck_assert_double_eq(times_of("over-cuda", "coalesce"), 30);
 	ck_assert_double_eq(times_of("over-cuda", "buffers"), 5);
 	ck_assert_double_eq(times_of("over-mam", "coalesce"), -1);
@@ -377,7 +430,8 @@ int main(void)
 	tcase_set_timeout(works, 120);
 	suite_add_tcase(s, works);
 	tcase_add_checked_fixture(hand, setup, NULL);
-	tcase_add_loop_test(hand, test_drained, 0, 4);
+	tcase_add_loop_test(hand, test_drained, 0, 6);
+	tcase_add_test(hand, test_sizes);
 	tcase_add_loop_test(hand, test_pages, 0, 4);
 	suite_add_tcase(s, hand);
 	tcase_add_test(numbers, test_speedups);

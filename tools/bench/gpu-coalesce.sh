@@ -13,9 +13,9 @@
 #   mpi      mam bench mpi: FOLDER/mpi-<gpu>.csv, and pictures of it
 # What they said, and how each ended: FOLDER/coalesce-<gpu>.log.
 #
-# Environment: PARTS (all of them), QUICK=1 (the benches' fewer cells), PROGRAMS (a folder with objects, xmalloc and
-#   xmalloc-heap, built already; else nvcc builds them), NVCC, MAM_PREFIX (where include/mam and lib/libmam.so are; else
-#   the folder above that of MAM), BENCH_COMMIT (where the tree has no .git).
+# Environment: PARTS (all of them), QUICK=1 (the benches' fewer cells), PROGRAMS (a folder with objects, xmalloc,
+#   xmalloc-heap and xmalloc-layers, built already; else nvcc builds them), NVCC, MAM_PREFIX (where include/mam and
+#   lib/libmam.so are; else the folder above that of MAM), BENCH_COMMIT (where the tree has no .git).
 # Exit status: 0, 1 when a part failed, 2 for a wrong call, 77 without GPU or nvcc.
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -105,8 +105,10 @@ for part in $chosen; do
 	ways)
 		build xmalloc "$clients/xmalloc.cu"
 		build xmalloc-heap "$clients/xmalloc.cu" -DXMC_HEAP
+		build xmalloc-layers "$clients/xmalloc.cu" -DXMC_HEAP -DXMC_LAYERS=1
 		try "every way over CUDA's malloc" "$work/xmalloc"
 		try 'every way over a heap' "$work/xmalloc-heap"
+		try "XMalloc's calls over a heap, with both layers" "$work/xmalloc-layers" --part published
 		;;
 	*) bench "$part" ;;
 	esac

@@ -21,6 +21,8 @@
 #define LIMIT_MALLOC_HEAP 2 /* CU_LIMIT_MALLOC_HEAP_SIZE */
 #define REGISTERS 4         /* CU_FUNC_ATTRIBUTE_NUM_REGS */
 #define SMS 16              /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT */
+#define SM_THREADS 39       /* CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR */
+#define WARP 32
 
 static struct {
 	void *stream, *before, *behind;
@@ -136,14 +138,25 @@ unsigned int bench_gpu_registers(void *kernel)
 	return (unsigned int)count;
 }
 
-unsigned int bench_gpu_sms(void)
+/* 0: not known. */
+static unsigned int attribute(int which)
 {
 	int device = 0, count = 0;
 
 	if (bench_driver.device_attribute == NULL || bench_driver.device_get(&device, 0) != 0 ||
-	    bench_driver.device_attribute(&count, SMS, device) != 0 || count < 0)
+	    bench_driver.device_attribute(&count, which, device) != 0 || count < 0)
 		return 0;
 	return (unsigned int)count;
+}
+
+unsigned int bench_gpu_sms(void)
+{
+	return attribute(SMS);
+}
+
+unsigned int bench_gpu_warps(void)
+{
+	return attribute(SMS) * (attribute(SM_THREADS) / WARP);
 }
 
 unsigned int bench_gpu_resident(void *kernel, unsigned int threads)

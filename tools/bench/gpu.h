@@ -36,6 +36,8 @@ void *bench_gpu_kernel(void *module, const char *name);
 unsigned int bench_gpu_registers(void *kernel);
 /* bench_gpu_sms - of the device; 0: not known */
 unsigned int bench_gpu_sms(void);
+/* bench_gpu_warps - that the device runs at once, at most; 0: not known */
+unsigned int bench_gpu_warps(void);
 /* bench_gpu_resident - so many blocks of so many threads of this kernel run at the same time, if
  * nothing else does; 0: not known, or not one does */
 unsigned int bench_gpu_resident(void *kernel, unsigned int threads);

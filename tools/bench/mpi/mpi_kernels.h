@@ -45,11 +45,12 @@ MAM_KFN void mpi_books(unsigned int kind, struct mam_kbase base, const struct de
 	(void)kind;
 	(void)base;
 	job->found->bytes = mam_map_bytes(job->count);
-	job->found->objects = mam_buffers_bytes(job->rounds);
+	job->found->objects = mam_buffers_bytes(job->rounds, MAM_BUFFERS_BLOCKS);
 	if (heap->map != NULL)
 		mam_map_format((struct mam_kmap *)heap->map, job->count);
 	if (heap->buffers != NULL)
-		mam_buffers_format((struct mam_buffers *)heap->buffers, job->rounds, job->own[0]);
+		mam_buffers_format((struct mam_buffers *)heap->buffers, job->rounds,
+				   MAM_BUFFERS_BLOCKS, job->own[0]);
 }
 
 /* What lies in buffers goes back to the base. */

@@ -4,6 +4,7 @@
  *   XMALLOC_BASE      one of those below
  *   XMALLOC_BUFFERED  1: with buffers
  *   XMALLOC_WAY       an enum mam_kway; XMalloc unless said
+ *   XMALLOC_CALLS     1: by xmcMalloc() and xmcFree(), as programs have them
  */
 #ifndef MAM_TOOLS_BENCH_XMALLOC_ADAPTER_H
 #define MAM_TOOLS_BENCH_XMALLOC_ADAPTER_H
@@ -17,6 +18,13 @@
 
 #ifndef XMALLOC_WAY
 #define XMALLOC_WAY MAM_WAY_XMALLOC
+#endif
+
+#if XMALLOC_CALLS && defined(__CUDACC__)
+#if XMALLOC_BASE == XMALLOC_BASE_MAM
+#define XMC_HEAP
+#endif
+#include <mam/xmalloc.cuh>
 #endif
 
 #if XMALLOC_BASE == XMALLOC_BASE_PAGES
@@ -56,6 +64,7 @@ MAM_KFN struct mam_kbase bench_base(const struct bench_layers *layers)
 	base.alloc = bench_base_alloc;
 	base.free = bench_base_free;
 	base.heap = layers->base;
+	base.tries = MAM_BASE_CUDA_TRIES;
 	return base;
 #endif
 }
@@ -75,6 +84,40 @@ MAM_KFN struct mam_kcoalescer bench_coalescer(const void *heap)
 	return coalescer;
 }
 
+#if XMALLOC_CALLS && defined(__CUDACC__)
+/* As xmcInit() leaves it; by one lane, once buffers are formatted. */
+MAM_KFN void bench_begin(const void *heap)
+{
+	const struct bench_layers *layers = (const struct bench_layers *)heap;
+
+	XMC_SETTING()->buffers = (struct mam_buffers *)layers->buffers;
+	XMC_SETTING()->heap = (struct mam_kheap *)layers->base;
+}
+
+MAM_KFN void *bench_malloc(void *heap, size_t bytes)
+{
+	(void)heap;
+	return xmcMalloc(bytes);
+}
+
+MAM_KFN void bench_free(void *heap, void *object, size_t bytes)
+{
+	(void)heap;
+	(void)bytes;
+	(void)xmcFree(object);
+}
+#else
+/* The simulator has no such calls, but what is below them. */
+#if XMALLOC_CALLS && XMALLOC_BASE == XMALLOC_BASE_MAM
+#undef XMALLOC_WAY
+#define XMALLOC_WAY MAM_WAY_BASE
+#endif
+
+MAM_KFN void bench_begin(const void *heap)
+{
+	(void)heap;
+}
+
 MAM_KFN void *bench_malloc(void *heap, size_t bytes)
 {
 	return mam_way_alloc(XMALLOC_WAY, bench_coalescer(heap), bytes);
@@ -85,5 +128,7 @@ MAM_KFN void bench_free(void *heap, void *object, size_t bytes)
 	(void)bytes;
 	(void)mam_way_free(XMALLOC_WAY, bench_coalescer(heap), object);
 }
+
+#endif
 
 #endif

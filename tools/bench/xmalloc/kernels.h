@@ -3,9 +3,9 @@
  * kernels.h - the kernels of a module of `mam bench xmalloc`: those of `mam bench device` that it
  * plays, and what its layers need beside. Before it stands adapter.h.
  *
- *   layers_learn    one thread: found->bytes, of buffers with job->count FIFOs a class; found->low, an
- *                   address of the base
- *   layers_format   one thread: buffers in job->more, with job->count FIFOs, reference job->own[0]
+ *   layers_learn    one thread: found->bytes, of buffers with job->count FIFOs a class for
+ *                   job->rounds warps; found->low, an address of the base
+ *   layers_format   one thread: buffers in job->more, of such numbers, reference job->own[0]
  *   layers_drain    what lies in buffers goes back to the base
  *   base_fill       as fill, of the base itself
  *   base_give       gives that back
@@ -16,6 +16,12 @@
 #include "bench/device_kernels.h"
 #include "bench/device_kernels_use.h"
 
+/* Of a class: as published, or as many as run warps at once. */
+MAM_KFN uint32_t layers_blocks(const struct device_job *job)
+{
+	return job->rounds > 0 ? mam_buffers_blocks_for(job->rounds) : MAM_BUFFERS_BLOCKS;
+}
+
 MAM_KFN void layers_learn_one(const struct device_job *job)
 {
 	const struct mam_kbase base = bench_base((const struct bench_layers *)job->heap);
@@ -24,7 +30,7 @@ MAM_KFN void layers_learn_one(const struct device_job *job)
 	if (device_thread() > 0)
 		return;
 	block = mam_base_alloc(base, MAM_BASE_ALIGN);
-	job->found->bytes = mam_buffers_bytes(job->count);
+	job->found->bytes = mam_buffers_bytes(job->count, layers_blocks(job));
 	job->found->low = (uint64_t)(uintptr_t)block;
 	if (block != NULL)
 		(void)mam_base_free(base, block);
@@ -33,8 +39,11 @@ DEVICE_KERNEL(layers_learn, layers_learn_one)
 
 MAM_KFN void layers_format_one(const struct device_job *job)
 {
-	if (device_thread() == 0)
-		mam_buffers_format((struct mam_buffers *)job->more, job->count, job->own[0]);
+	if (device_thread() > 0)
+		return;
+	mam_buffers_format((struct mam_buffers *)job->more, job->count, layers_blocks(job),
+			   job->own[0]);
+	bench_begin(job->heap);
 }
 DEVICE_KERNEL(layers_format, layers_format_one)
 

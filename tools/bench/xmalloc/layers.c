@@ -5,7 +5,9 @@
  * `mam bench device`.
  *
  * A layered heap is its base's heap, the buffers' books, and a few bytes that tell kernels where
- * both are. Books are formatted by a kernel of one thread, which knows their layout.
+ * both are. Books are formatted by a kernel of one thread, which knows their layout. By XMalloc's
+ * calls, as programs have them, buffers are for as many warps as the device runs, and over mam's own
+ * there is nothing between.
  *
  * Buffers keep offsets of 32 bits, in grains of 16 bytes, from a reference: 64 GiB. mam's heap
  * begins at its ground. Where CUDA's own lies nobody says, and 0 is too far below it: a kernel asks
@@ -51,12 +53,25 @@ static void end_layers(struct device_heap *heap, const struct device_allocator *
 	base->end(heap);
 }
 
+bool xmalloc_is_by_calls(const struct device_allocator *allocator)
+{
+	return strstr(allocator->name, "-xmc") != NULL;
+}
+
+/* For which buffers have room of each class; 0: as many as are published. */
+static uint32_t warps_of(const struct device_allocator *allocator)
+{
+	return xmalloc_is_by_calls(allocator) ? bench_gpu_warps() : 0;
+}
+
 /* What the books of the most buffers take, and an address of the base's; by the base's heap. */
 static const char *learn(struct device_heap *heap, struct device_found *found)
 {
-	struct device_job job = {
-		.heap = heap->heap, .askers = 1, .lanes = 1, .count = XMALLOC_BUFFERS_MAX
-	};
+	struct device_job job = { .heap = heap->heap,
+				  .askers = 1,
+				  .lanes = 1,
+				  .rounds = warps_of(heap->allocator),
+				  .count = XMALLOC_BUFFERS_MAX };
 
 	job.found = bench_gpu_take(sizeof(*found));
 	if (job.found == NULL)
@@ -142,8 +157,9 @@ OVER(over_pages, &pages)
 
 #ifdef MAM_HAVE_KERNELS
 #define MODULE(name) mam_xmalloc_##name##_fatbin
-extern const unsigned char MODULE(cuda_coalesce)[], MODULE(cuda_buffers)[], MODULE(mam_coalesce)[],
-	MODULE(mam_buffers)[], MODULE(pages)[], MODULE(pages_coalesce)[];
+extern const unsigned char MODULE(cuda_coalesce)[], MODULE(cuda_buffers)[], MODULE(cuda_calls)[],
+	MODULE(mam_coalesce)[], MODULE(mam_buffers)[], MODULE(mam_calls)[], MODULE(pages)[],
+	MODULE(pages_coalesce)[];
 #else
 #define MODULE(name) NULL
 #endif
@@ -153,6 +169,8 @@ static const struct device_allocator layered[] = {
 	  over_mam_end, NULL },
 	{ "mam-xmalloc", DEVICE_OURS, MODULE(mam_buffers), false, true, false, over_mam_make,
 	  over_mam_end, NULL },
+	{ "mam-xmc", DEVICE_OURS, MODULE(mam_calls), false, true, false, over_mam_make,
+	  over_mam_end, NULL },
 	{ "pages", DEVICE_OURS, MODULE(pages), false, true, false, over_pages_make, over_pages_end,
 	  NULL },
 	{ "pages-coalesce", DEVICE_OURS, MODULE(pages_coalesce), false, true, false,
@@ -161,7 +179,11 @@ static const struct device_allocator layered[] = {
 	  over_cuda_end, NULL },
 	{ "cuda-xmalloc", DEVICE_OURS, MODULE(cuda_buffers), false, true, true, over_cuda_make,
 	  over_cuda_end, NULL },
+	{ "cuda-xmc", DEVICE_OURS, MODULE(cuda_calls), false, true, true, over_cuda_make,
+	  over_cuda_end, NULL },
 };
+
+#define LAYERED (sizeof(layered) / sizeof(layered[0]))
 
 static void add(const struct device_allocator *allocator, const char *name)
 {
@@ -178,13 +200,11 @@ void xmalloc_allocators_make(void)
 
 	xmalloc_allocator_count = 0;
 	add(find("mam"), "mam");
-	add(&layered[0], layered[0].name);
-	add(&layered[1], layered[1].name);
-	add(&layered[2], layered[2].name);
-	add(&layered[3], layered[3].name);
-	add(find("cuda-malloc"), "cuda");
-	add(&layered[4], layered[4].name);
-	add(&layered[5], layered[5].name);
+	for (i = 0; i < LAYERED; i++) {
+		if (layered[i].make == over_cuda_make && layered[i - 1].make != over_cuda_make)
+			add(find("cuda-malloc"), "cuda");
+		add(&layered[i], layered[i].name);
+	}
 	for (i = 0; i < device_allocator_count; i++) {
 		const struct device_allocator *other = &device_allocators[i];
 
@@ -197,7 +217,7 @@ bool xmalloc_is_layered(const struct device_allocator *allocator)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(layered) / sizeof(layered[0]); i++) {
+	for (i = 0; i < LAYERED; i++) {
 		if (strcmp(layered[i].name, allocator->name) == 0)
 			return true;
 	}
@@ -220,6 +240,11 @@ uint64_t xmalloc_pages_of(const struct device_heap *heap)
 							: 0;
 }
 
+bool xmalloc_is_coalesced(const struct device_allocator *allocator)
+{
+	return strstr(allocator->name, "-coalesce") != NULL;
+}
+
 bool xmalloc_has_buffers(const struct device_allocator *allocator)
 {
 	return xmalloc_is_layered(allocator) && strstr(allocator->name, "-xmalloc") != NULL;
@@ -230,7 +255,10 @@ bool xmalloc_format(struct device_run *run, struct device_heap *heap, uint32_t c
 	struct device_job job = { .heap = heap->heap,
 				  .askers = 1,
 				  .lanes = 1,
-				  .count = count,
+				  .rounds = warps_of(heap->allocator),
+				  .count = xmalloc_is_by_calls(heap->allocator)
+						   ? XMALLOC_BUFFERS_MAX
+						   : count,
 				  .more = heap->own[OWN_BUFFERS],
 				  .found = run->found };
 

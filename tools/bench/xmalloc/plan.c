@@ -5,7 +5,8 @@
  *   time       a million workers malloc 4 bytes, write, read and free them, in one kernel; 1, 2, 4, 8,
  *              16 or 32 workers in each warp, whose other lanes do nothing
  *   prefilled  the same, 32 workers a warp, where a quarter of the heap was taken before
- *   coalesce   the same for coalescing without buffers
+ *   coalesce   the same for coalescing without buffers; and what that asks of a base, of the base
+ *              alone: 32K workers, alone in their warps, with the bytes of a million's warps
  *   buffers    the same with 0 to 32 buffers a class, of 1 and of 32 workers a warp
  *   hold       128K workers malloc 8 objects each of 4 to 256 bytes; a later kernel frees
  * Heaps have 500 MiB, which is too little for hold where each object has a page. Where CUDA's own
@@ -18,6 +19,7 @@
 #define K UINT32_C(1024)
 #define M (1024 * K)
 #define OBJECT 4      /* bytes, as published */
+#define TOGETHER 520  /* of a warp's 32 objects with their headers */
 #define FILLED 131072 /* blocks that are taken before: 2^17 of 1 KiB */
 #define HOLD_LEAST 4
 #define HOLD_MOST 256
@@ -65,8 +67,12 @@ static void plan_time(struct device_plan *plan)
 
 static void plan_coalesce(struct device_plan *plan)
 {
+	struct device_cell one = cell_of(XMALLOC_COALESCE, 32 * K, 1);
+
 	add(plan, cell_of(XMALLOC_COALESCE, 1 * M, 32));
 	add_lanes(plan, XMALLOC_COALESCE, 16 * K);
+	one.least = one.most = TOGETHER;
+	device_plan_add(plan, one, "32K 1 %uB", TOGETHER);
 }
 
 static void plan_prefilled(struct device_plan *plan)
@@ -141,7 +147,8 @@ bool xmalloc_plan_takes_part(const struct device_allocator *allocator,
 	if (allocator->one_size && cell->least != cell->most)
 		return false;
 	if (cell->work == XMALLOC_COALESCE)
-		return base && !xmalloc_has_buffers(allocator);
+		return base && !xmalloc_has_buffers(allocator) && !xmalloc_is_by_calls(allocator) &&
+		       (cell->most == OBJECT || !xmalloc_is_coalesced(allocator));
 	if (cell->work == XMALLOC_HOLD)
 		return !xmalloc_is_page_each(allocator);
 	if (cell->work == XMALLOC_FIFOS)

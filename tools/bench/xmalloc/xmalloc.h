@@ -32,7 +32,7 @@ extern const struct device_work xmalloc_works[XMALLOC_WORKS];
 
 /* ---- who is asked: layers.c ---- */
 
-#define XMALLOC_ALLOCATORS_MAX 16
+#define XMALLOC_ALLOCATORS_MAX 20
 extern struct device_allocator xmalloc_allocators[XMALLOC_ALLOCATORS_MAX];
 extern size_t xmalloc_allocator_count;
 
@@ -46,7 +46,12 @@ bool xmalloc_over_cuda(const struct device_allocator *allocator);
 bool xmalloc_is_page_each(const struct device_allocator *allocator);
 /* xmalloc_pages_of - how many pages; 0: it is no heap of pages */
 uint64_t xmalloc_pages_of(const struct device_heap *heap);
+/* xmalloc_is_coalesced - without buffers */
+bool xmalloc_is_coalesced(const struct device_allocator *allocator);
+/* xmalloc_has_buffers - as many as a cell says */
 bool xmalloc_has_buffers(const struct device_allocator *allocator);
+/* xmalloc_is_by_calls - by xmcMalloc() and xmcFree(), as programs have them */
+bool xmalloc_is_by_calls(const struct device_allocator *allocator);
 /* xmalloc_format - a heap on which nothing was asked yet has so many FIFOs a class from now on */
 bool xmalloc_format(struct device_run *run, struct device_heap *heap, uint32_t count);
 /* xmalloc_drain - what lies in buffers goes back to the base, for whoever has it next */
