@@ -7,7 +7,7 @@
  *    parts. The others are told where it is: by a shuffle, or by a word of shared memory.
  * 2. Part i of it is the i-th thread's, or the i-th of the warp's lanes that came. With headers: in
  *    front of each part are 8 bytes that say how far it is to the block, and parts are at multiples
- *    of 16, (bytes + 8) rounded up apart. Without: part i is at 16 + i * bytes of the block, so
+ *    of 16, (bytes + 8) rounded up apart, to an odd one if that is 128 or more. Without: part i is at 16 + i * bytes of the block, so
  *    that its address is a multiple of whatever divides both 16 and `bytes`; and a map says from
  *    each part's address where its block is.
  * 3. A free finds the block: it reads the header, and wipes it; or it takes the part out of the
@@ -41,16 +41,25 @@
 #include "heap/lanes.h"
 
 #define MAM_FIXED_HEAD 16u                  /* in front of the first part; its header is in that */
+#define MAM_FIXED_ODD 128u                  /* a stride from which on it is odd */
 #define MAM_FIXED_MARK ((uint64_t)0xb7c05d) /* of a header, above the distance */
 #define MAM_FIXED_MARK_SHIFT 40
 #define MAM_FIXED_MOST ((uint64_t)1 << MAM_FIXED_MARK_SHIFT) /* bytes of a block */
 
 /* ---- a block and its parts ------------------------------------------------------------------- */
 
-/* From one part to the next. */
+/*
+ * From one part to the next. With headers, and where 16 bytes more are few, an odd multiple of 16:
+ * lanes that each walk through their own part then find their words in other banks of the cache
+ * next to them. At a multiple of 64 their loads take half as long again, of 128 up to three times.
+ */
 MAM_KFN uint64_t mam_fixed_stride(const struct mam_kmap *map, uint64_t bytes)
 {
-	return map ? bytes : (bytes + 8 + 15) & ~(uint64_t)15;
+	uint64_t stride = (bytes + 8 + 15) & ~(uint64_t)15;
+
+	if (map)
+		return bytes;
+	return stride < MAM_FIXED_ODD ? stride : stride | 16;
 }
 
 /* For the one who asks: a block's address; 0: there is none. */

@@ -111,7 +111,12 @@ source=$MAM_SRCDIR/tests/clients/xmalloc.cu
 try 'xmalloc over malloc() builds' eval "compile xmalloc.o '$source' -O2 && link xmalloc -O2 xmalloc.o"
 try 'xmalloc over a heap builds' eval "compile xmalloc-heap.o '$source' -O2 -DXMC_HEAP &&
 	link xmalloc-heap -O2 xmalloc-heap.o"
+try 'gpu-layout builds' eval "compile layout.o '$MAM_SRCDIR/tools/bench/gpu-layout.cu' -O2 && link gpu-layout -O2 layout.o"
+"$scratch/gpu-layout" > /dev/null 2>&1
+same 'gpu-layout: no file' 2 $?
 if [ "$has_gpu" = no ]; then
+	"$scratch/gpu-layout" "$scratch/layout.csv" > /dev/null 2>&1
+	same 'gpu-layout: without a GPU' '77 none' "$? $([ -e "$scratch/layout.csv" ] || echo none)"
 	LD_LIBRARY_PATH=$libraries "$scratch/xmalloc" > /dev/null 2>&1
 	same 'without a GPU its status is 77' 77 $?
 fi

@@ -10,13 +10,13 @@
 
 static struct mam_buffers *buffers;
 
-static inline void buffers_make(uint32_t count, uint64_t reference)
+static inline void buffers_make(uint32_t count, uint32_t blocks, uint64_t reference)
 {
 	free(buffers);
-	buffers = aligned_alloc(MAM_FIFO_LINE, mam_buffers_bytes(count));
+	buffers = aligned_alloc(MAM_FIFO_LINE, mam_buffers_bytes(count, blocks));
 	ck_assert_ptr_nonnull(buffers);
-	memset(buffers, 0xa5, mam_buffers_bytes(count));
-	mam_buffers_format(buffers, count, reference);
+	memset(buffers, 0xa5, mam_buffers_bytes(count, blocks));
+	mam_buffers_format(buffers, count, blocks, reference);
 }
 
 static inline void buffers_drop(void)

@@ -133,7 +133,7 @@ static inline bool ckit_base_free(void *heap, void *block)
 
 static inline struct mam_kbase ckit_base(struct ckit *kit)
 {
-	struct mam_kbase base = { ckit_base_alloc, ckit_base_free, kit };
+	struct mam_kbase base = { ckit_base_alloc, ckit_base_free, kit, 0 };
 
 	return base;
 }

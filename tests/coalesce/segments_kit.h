@@ -44,7 +44,7 @@ static inline void segs_begin(struct ckit *kit)
 
 static inline struct mam_kbase segs_base(struct ckit *kit)
 {
-	struct mam_kbase base = { segs_base_alloc, ckit_base_free, kit };
+	struct mam_kbase base = { segs_base_alloc, ckit_base_free, kit, 0 };
 
 	return base;
 }

@@ -35,6 +35,20 @@ START_TEST(kits_base)
 }
 END_TEST
 
+/* What a base does not say is as many as there are by itself; a heap says it. */
+START_TEST(tries)
+{
+	struct mam_kbase base = ckit_base(NULL);
+
+	ck_assert_uint_eq(MAM_BASE_TRIES, 3);
+	ck_assert_uint_eq(base.tries, 0);
+	ck_assert_uint_eq(mam_base_tries(base), MAM_BASE_TRIES);
+	for (base.tries = 1; base.tries < 100; base.tries++)
+		ck_assert_uint_eq(mam_base_tries(base), base.tries);
+	ck_assert_uint_eq(mam_base_heap(NULL).tries, MAM_BASE_TRIES);
+}
+END_TEST
+
 static MAM_KERNEL(give_early)
 {
 	struct ckit *kit = argument;
@@ -218,6 +232,7 @@ int main(void)
 	TCase *tcase = tcase_create("base");
 
 	tcase_add_test(tcase, kits_base);
+	tcase_add_test(tcase, tries);
 	tcase_add_loop_test(tcase, notices, 0, 4);
 	tcase_add_loop_test(tcase, refuses, 0, 3);
 	tcase_add_loop_test(tcase, lanes, 0, 7);

@@ -77,7 +77,7 @@ static bool told_free(void *argument, void *block)
 
 static struct mam_kbase told(struct ckit *kit)
 {
-	struct mam_kbase base = { told_alloc, told_free, kit };
+	struct mam_kbase base = { told_alloc, told_free, kit, 0 };
 
 	return base;
 }
@@ -154,6 +154,7 @@ START_TEST(alone)
 	struct ckit *kit = ckit_create(320 * PAGE, NULL);
 
 	heap_make(320);
+	ck_assert_uint_eq(mam_base_pages(heap).tries, MAM_BASE_TRIES);
 	kit->begin = heap_begin;
 	kit->steps_max = 4000000;
 	ckit_explore_world(kit, "runs as blocks", exchange_and_sweep, CKIT_RACE ? 20 : 100, check_served);

@@ -17,6 +17,8 @@ CKIT_UNSEEN void check_layout(struct ckit *kit, uint32_t from, uint32_t bytes)
 	uint64_t stride = plan->way & WITH_MAP ? bytes : (bytes + 8u + 15u) / 16u * 16u, at, before;
 	uint32_t n = mam_block_threads(), warp = plan->way & BY_BLOCK ? n : 32, i, k;
 
+	if (!(plan->way & WITH_MAP) && stride >= 128)
+		stride |= 16; /* no multiple of 32 */
 	for (i = 0; i < n; i++) {
 		at = kit->kept[from + i] - (uintptr_t)kit->arena;
 		if (!kit->kept[from + i])
@@ -60,15 +62,15 @@ static MAM_KERNEL(go)
 }
 
 static const uint32_t threads[] = { 1, 2, 31, 33, 40, 70 };
-static const uint32_t sizes[] = { 1, 3, 8, 9, 24, 100 };
+static const uint32_t sizes[] = { 1, 3, 8, 9, 24, 100, 112, 120, 300 };
 
 START_TEST(each_size)
 {
 	struct plan plan = { .way = (uint32_t)_i % WAYS, .rounds = 3 };
-	struct ckit *kit = fixed_create(&plan, 1 << 16);
+	struct ckit *kit = fixed_create(&plan, 1 << 18);
 	uint32_t i = (uint32_t)_i / WAYS, k;
 
-	for (k = 0; k < 6; k++) {
+	for (k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
 		plan.bytes = sizes[k];
 		ckit_explore(kit, "each size", go, 2, threads[i],
 			     fixed_seeds(threads[i] > 4 ? 4 : 40), fixed_check);

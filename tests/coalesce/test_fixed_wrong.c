@@ -209,7 +209,7 @@ static MAM_KERNEL(no_sizes)
 					((size_t)1 << 40) / 12 - 24 };
 	struct ckit *kit = argument;
 	const struct plan *plan = kit->plan;
-	struct mam_kbase base = { asked, ckit_base_free, kit };
+	struct mam_kbase base = { asked, ckit_base_free, kit, 0 };
 	uint32_t i;
 	void *part;
 

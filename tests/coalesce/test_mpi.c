@@ -335,7 +335,7 @@ static bool one_free(void *heap, void *block)
 
 static MAM_KERNEL(overlap)
 {
-	const struct mam_kbase base = { one_alloc, one_free, argument };
+	const struct mam_kbase base = { one_alloc, one_free, argument, 0 };
 	const struct own *own = ((struct ckit *)argument)->own;
 
 	mpi_unit(MAM_WAY_BASE, base, &own->job);

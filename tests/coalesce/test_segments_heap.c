@@ -29,7 +29,7 @@ static bool base_free(void *heap, void *block)
 
 static struct mam_kbase base_of(struct okit *kit)
 {
-	struct mam_kbase base = { base_alloc, base_free, kit };
+	struct mam_kbase base = { base_alloc, base_free, kit, 0 };
 
 	return base;
 }

@@ -326,11 +326,11 @@ END_TEST
 
 /* ---- over buffers -------------------------------------------------------------------------- */
 
-static uint32_t fifos;
+static uint32_t fifos, blocks;
 
 static void buffers_begin(struct ckit *kit)
 {
-	mam_buffers_format(kit->own, fifos, (uintptr_t)kit->arena);
+	mam_buffers_format(kit->own, fifos, blocks, (uintptr_t)kit->arena);
 }
 
 static MAM_KERNEL(drain)
@@ -364,7 +364,8 @@ START_TEST(buffered)
 	struct ckit *kit = ckit_create(1 << 16, NULL);
 
 	fifos = _i == 0 ? 0 : _i == 1 ? 1 : 4;
-	kit->own = aligned_alloc(128, (mam_buffers_bytes(fifos) + 127) / 128 * 128);
+	blocks = _i == 2 ? MAM_BUFFERS_BLOCKS_LEAST : MAM_BUFFERS_BLOCKS;
+	kit->own = aligned_alloc(128, (mam_buffers_bytes(fifos, blocks) + 127) / 128 * 128);
 	ck_assert_ptr_nonnull(kit->own);
 	kit->begin = buffers_begin;
 	ckit_explore_world(kit, "rounds over buffers", rounds_and_drain, CKIT_RACE ? 40 : 300,
@@ -434,7 +435,7 @@ static bool no_free(void *heap, void *block)
 static MAM_KERNEL(told)
 {
 	struct ckit *kit = argument;
-	struct mam_kbase base = ckit_base(kit), deaf = { ckit_base_alloc, no_free, kit };
+	struct mam_kbase base = ckit_base(kit), deaf = { ckit_base_alloc, no_free, kit, 0 };
 	void *object = mam_xmalloc_alloc(base, NULL, 500);
 
 	MAM_KASSERT(object && !mam_xmalloc_free(deaf, NULL, object));

@@ -23,7 +23,8 @@ static inline struct ways ways_make(enum mam_kway way)
 	struct ways ways = { .way = way };
 
 	ways.map = aligned_alloc(128, (mam_map_bytes(WAYS_ENTRIES) + 127) / 128 * 128);
-	ways.buffers = aligned_alloc(128, (mam_buffers_bytes(WAYS_FIFOS) + 127) / 128 * 128);
+	ways.buffers = aligned_alloc(
+		128, (mam_buffers_bytes(WAYS_FIFOS, MAM_BUFFERS_BLOCKS) + 127) / 128 * 128);
 	ck_assert(ways.map && ways.buffers);
 	return ways;
 }
@@ -40,8 +41,8 @@ static inline void ways_begin(struct ckit *kit)
 
 	memset(ways->map, 0, mam_map_bytes(WAYS_ENTRIES));
 	mam_map_format(ways->map, WAYS_ENTRIES);
-	memset(ways->buffers, 0, mam_buffers_bytes(WAYS_FIFOS));
-	mam_buffers_format(ways->buffers, WAYS_FIFOS, (uintptr_t)kit->arena);
+	memset(ways->buffers, 0, mam_buffers_bytes(WAYS_FIFOS, MAM_BUFFERS_BLOCKS));
+	mam_buffers_format(ways->buffers, WAYS_FIFOS, MAM_BUFFERS_BLOCKS, (uintptr_t)kit->arena);
 }
 
 #endif

@@ -9,18 +9,19 @@
 # Part by part:
 #   forms    tests/clients/objects.cu: a part of an object for each lane of a warp, a block
 #   ways     tests/clients/xmalloc.cu with a million lanes, each way there is, over CUDA's malloc and over a heap
+#   layout   gpu-layout.cu: the most that the layout alone can give: FOLDER/layout-<gpu>.csv
 #   xmalloc  mam bench xmalloc: FOLDER/xmalloc-<gpu>.csv, and pictures of it
 #   mpi      mam bench mpi: FOLDER/mpi-<gpu>.csv, and pictures of it
 # What they said, and how each ended: FOLDER/coalesce-<gpu>.log.
 #
 # Environment: PARTS (all of them), QUICK=1 (the benches' fewer cells), PROGRAMS (a folder with objects, xmalloc,
-#   xmalloc-heap and xmalloc-layers, built already; else nvcc builds them), NVCC, MAM_PREFIX (where include/mam and
+#   xmalloc-heap, xmalloc-layers and gpu-layout, built already; else nvcc builds them), NVCC, MAM_PREFIX (where include/mam and
 #   lib/libmam.so are; else the folder above that of MAM), BENCH_COMMIT (where the tree has no .git).
 # Exit status: 0, 1 when a part failed, 2 for a wrong call, 77 without GPU or nvcc.
 
 here=$(cd "$(dirname "$0")" && pwd)
 script='gpu-coalesce' # for the sentences of gpu-lib.sh
-all='forms ways xmalloc mpi'
+all='forms ways layout xmalloc mpi'
 chosen=${PARTS:-$all}
 clients=$here/../../tests/clients
 
@@ -109,6 +110,11 @@ for part in $chosen; do
 		try "every way over CUDA's malloc" "$work/xmalloc"
 		try 'every way over a heap' "$work/xmalloc-heap"
 		try "XMalloc's calls over a heap, with both layers" "$work/xmalloc-layers" --part published
+		;;
+	layout)
+		build gpu-layout "$here/gpu-layout.cu"
+		print_head "tools/bench/gpu-coalesce.sh" 'workload,layout,n,metric,value' > "$folder/layout-$gpu_name.csv"
+		try 'what a layout can give' "$work/gpu-layout" "$folder/layout-$gpu_name.csv"
 		;;
 	*) bench "$part" ;;
 	esac

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #define PLOT_POINTS_MAX 24
-#define PLOT_LINES_MAX 12
+#define PLOT_LINES_MAX 16
 #define PLOT_BARS_MAX 96
 
 #define PLOT_WIDTH 820

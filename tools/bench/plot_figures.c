@@ -99,7 +99,7 @@ static void collect_lines(const struct plot_rows *rows, const struct plot_figure
 				     .up = figure->up,
 				     .axis = figure->axis };
 	name_points(figure, plot);
-	for (i = 0; i < figure->who_count; i++) {
+	for (i = 0; i < figure->who_count && plot->count < PLOT_LINES_MAX; i++) {
 		const struct plot_drawn *one = &figure->who[i];
 		const char *peer = peer_of(rows, one, figure->workload, NULL);
 		struct plot_line *line = &plot->lines[plot->count];

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_buffers_blocks.c - buffers of more and of fewer blocks, by one lane: how many each FIFO
+ * holds and all hold together, and that all of them are found and given back.
+ */
+#include <string.h>
+
+#include "heap/port.h"
+
+/* A clock that tests set, so that lanes choose one FIFO after the other. */
+static uint64_t clock_now;
+
+#undef mam_clock
+#define mam_clock() clock_now
+
+#include "coalesce/buffers_kit.h"
+
+#define MOST MAM_BUFFERS_BLOCKS_MOST
+/* Nobody looks into blocks here, so there is no memory for them: the first is at this address. */
+#define REFERENCE ((uint64_t)1 << 40)
+
+static const struct {
+	uint32_t count, blocks;
+} sizes[] = {
+	{ 1, 32 },    { 4, 32 },   { 32, 32 },   { 2, 64 },    { 1, 256 },    { 2, 256 },
+	{ 4, 256 },   { 8, 256 },  { 16, 256 },  { 32, 256 },  { 1, 1024 },   { 4, 1024 },
+	{ 32, 1024 }, { 8, 4096 }, { 1, 65536 }, { 4, 65536 }, { 32, 65536 },
+};
+
+#define SIZES ((int)(sizeof(sizes) / sizeof(sizes[0])))
+
+/* A base that has a block once so many came back, and knows which did. */
+static struct {
+	uint32_t allocs, frees;
+	uint32_t wanted;  /* frees before it has one; 0: it never has */
+	size_t bytes;     /* asked for last */
+	uint32_t strange; /* blocks that came back and are none */
+	uint8_t back[4 * MOST];
+} base_has;
+
+static void *block_of(uint32_t i)
+{
+	return (void *)(uintptr_t)(REFERENCE + (uint64_t)i * 16);
+}
+
+/* Of none, 4 * MOST. */
+static uint32_t number_of(const void *block)
+{
+	uint64_t offset = (uint64_t)(uintptr_t)block - REFERENCE;
+
+	return offset % 16 == 0 && offset / 16 < 4 * MOST ? (uint32_t)(offset / 16) : 4 * MOST;
+}
+
+static void *base_alloc(void *heap, size_t bytes)
+{
+	(void)heap;
+	base_has.allocs++;
+	base_has.bytes = bytes;
+	return base_has.wanted && base_has.frees == base_has.wanted ? block_of(4 * MOST - 1) : NULL;
+}
+
+static bool base_free(void *heap, void *block)
+{
+	uint32_t i = number_of(block);
+
+	(void)heap;
+	base_has.frees++;
+	if (i < 4 * MOST)
+		base_has.back[i]++;
+	else
+		base_has.strange++;
+	return true;
+}
+
+static const struct mam_kbase base = { base_alloc, base_free, NULL, 0 };
+
+/* Buffers of the test's numbers, and a base that has seen nothing. */
+static void make(int test)
+{
+	buffers_make(sizes[test].count, sizes[test].blocks, REFERENCE);
+	memset(&base_has, 0, sizeof(base_has));
+}
+
+/* Blocks from this number on, as many as there is room for in each FIFO of the class. */
+static uint32_t fill(uint32_t class_, uint32_t from)
+{
+	uint32_t i, n = from;
+
+	for (i = 0; i < buffers->count; i++)
+		while (mam_fifo_put(mam_buffers_at(buffers, (class_ - 1) * buffers->count + i), n))
+			n++;
+	return n - from;
+}
+
+/* Each of these came back to the base once, and nothing else did. */
+static void all_back(uint32_t n)
+{
+	uint32_t i, once = 0;
+
+	for (i = 0; i < n; i++)
+		once += base_has.back[i] == 1;
+	ck_assert_uint_eq(once, n);
+	ck_assert_uint_eq(base_has.frees, n);
+	ck_assert_uint_eq(base_has.strange, 0);
+	ck_assert_uint_eq(buffers_lying(0), 0);
+}
+
+/* ---- how many ------------------------------------------------------------------------------ */
+
+START_TEST(layout)
+{
+	uint32_t count = sizes[_i].count, blocks = sizes[_i].blocks, i;
+	struct mam_fifo *fifo;
+	char *end;
+
+	make(_i);
+	ck_assert_uint_eq(mam_buffers_valid(count, blocks), count);
+	ck_assert_uint_eq(1u << mam_buffers_shift(count, blocks), blocks / count);
+	ck_assert_uint_eq(buffers->count, count);
+	ck_assert_uint_eq(buffers->each, blocks / count);
+	end = (char *)buffers + sizeof(*buffers);
+	for (i = 0; i < MAM_CLASSES * count; i++) {
+		fifo = mam_buffers_fifo(buffers, buffers->fifo_bytes, i);
+		ck_assert_ptr_eq((char *)fifo, end);
+		ck_assert_uint_eq((uintptr_t)fifo % MAM_FIFO_LINE, 0);
+		ck_assert_uint_eq(1u << fifo->shift, blocks / count);
+		end += mam_fifo_bytes(fifo->shift);
+	}
+	ck_assert_ptr_eq(end, (char *)buffers + mam_buffers_bytes(count, blocks));
+	buffers_drop();
+}
+END_TEST
+
+/* Headers, turns and what all lanes change are in lines of their own. */
+START_TEST(lines)
+{
+	ck_assert_uint_eq(offsetof(struct mam_buffers, turn), MAM_FIFO_LINE);
+	ck_assert_uint_eq(sizeof(struct mam_buffers), 2 * MAM_FIFO_LINE);
+	ck_assert_uint_eq(MAM_BUFFERS_BLOCKS_LEAST, 32);
+	ck_assert_uint_eq(MAM_BUFFERS_BLOCKS, 256);
+	ck_assert_uint_eq(MOST, 65536);
+}
+END_TEST
+
+/* As many as warps run at once, or the next number above that there may be. */
+START_TEST(for_warps)
+{
+	static const uint32_t rows[][2] = {
+		{ 0, 256 },       { 1, 256 },       { 255, 256 },     { 256, 256 },
+		{ 257, 512 },     { 512, 512 },     { 8448, 16384 },  { 16385, 32768 },
+		{ 32769, 65536 }, { 65536, 65536 }, { 65537, 65536 }, { UINT32_MAX, 65536 },
+	};
+	uint32_t i;
+
+	for (i = 0; i < 12; i++) {
+		ck_assert_uint_eq(mam_buffers_blocks_for(rows[i][0]), rows[i][1]);
+		ck_assert_uint_eq(mam_buffers_valid(MAM_BUFFERS_MAX, rows[i][1]), MAM_BUFFERS_MAX);
+	}
+}
+END_TEST
+
+/* Blocks `from` to `to` are given back: how many did not go. */
+static uint32_t give(uint32_t from, uint32_t to)
+{
+	uint32_t i, refused = 0;
+
+	for (i = from; i < to; i++, clock_now += 77)
+		refused += !mam_buffers_free(buffers, base, block_of(i), MAM_CLASS_BYTES_MAX);
+	return refused;
+}
+
+/* So many of a class are kept; what is more goes to the base, and so does all of it in the end. */
+START_TEST(kept)
+{
+	uint32_t count = sizes[_i].count, blocks = sizes[_i].blocks, n, i, lying, more, first = 0;
+
+	make(_i);
+	n = 2 * blocks;
+	ck_assert_uint_eq(give(0, n), 0);
+	lying = buffers_lying(MAM_CLASSES);
+	ck_assert_uint_eq(buffers_lying(0), lying);
+	ck_assert_uint_eq(lying + base_has.frees, n);
+	/* The first ones, where there is no choice; else most FIFOs are full. */
+	for (i = 0; i < blocks; i++)
+		first += !base_has.back[i];
+	if (count == 1)
+		ck_assert(first == blocks && lying == blocks);
+	ck_assert_uint_gt(lying, blocks / 2);
+	more = fill(MAM_CLASSES, n);
+	ck_assert_uint_eq(lying + more, blocks);
+	ck_assert_uint_eq(buffers_lying(MAM_CLASSES), blocks);
+	n += more;
+	ck_assert_uint_eq(give(n, n + 200), 0);
+	n += 200;
+	ck_assert_uint_eq(buffers_lying(0), blocks);
+	ck_assert_uint_eq(base_has.frees + blocks, n);
+	ck_assert_uint_eq(mam_buffers_drain(buffers, base), blocks);
+	all_back(n);
+	buffers_drop();
+}
+END_TEST
+
+/* ---- a base that has none ------------------------------------------------------------------ */
+
+/* What lies in FIFOs of the class is found, whichever FIFO a request comes to, to the last. */
+START_TEST(found)
+{
+	static uint8_t had[4 * MOST + 1];
+	uint32_t blocks = sizes[_i].blocks, n, i, once = 0;
+
+	make(_i);
+	memset(had, 0, sizeof(had));
+	ck_assert_uint_eq(fill(40, 0), blocks);
+	for (n = 0; n < blocks; n++, clock_now += 77)
+		had[number_of(mam_buffers_alloc(buffers, base, mam_class_bytes(40)))]++;
+	for (i = 0; i < blocks; i++)
+		once += had[i] == 1;
+	ck_assert_uint_eq(once, blocks);
+	ck_assert_uint_eq(buffers_lying(0), 0);
+	ck_assert_uint_eq(base_has.frees, 0);
+	n = base_has.allocs;
+	ck_assert(buffers->count > 1 || n == 0);
+	ck_assert_ptr_null(mam_buffers_alloc(buffers, base, mam_class_bytes(40)));
+	ck_assert_uint_eq(base_has.allocs, n + 2);
+	ck_assert_uint_eq(base_has.frees, 0);
+	buffers_drop();
+}
+END_TEST
+
+/* All that lies in other classes goes back, for a request that the base can serve only then. */
+START_TEST(emptied)
+{
+	static const uint32_t classes[] = { 1, 40, MAM_CLASSES };
+	uint32_t blocks = sizes[_i].blocks, n = 0, i;
+
+	make(_i);
+	for (i = 0; i < 3; i++)
+		n += fill(classes[i], n);
+	ck_assert_uint_eq(n, 3 * blocks);
+	base_has.wanted = n;
+	ck_assert_ptr_eq(mam_buffers_alloc(buffers, base, mam_class_bytes(39)),
+			 block_of(4 * MOST - 1));
+	ck_assert_uint_eq(base_has.allocs, 2);
+	ck_assert_uint_eq(base_has.bytes, mam_class_bytes(39));
+	all_back(n);
+	/* And for one that is larger than all classes. */
+	memset(&base_has, 0, sizeof(base_has));
+	ck_assert_uint_eq(fill(2, 0), blocks);
+	base_has.wanted = blocks;
+	ck_assert_ptr_nonnull(mam_buffers_alloc(buffers, base, MAM_CLASS_BYTES_MAX + 1));
+	all_back(blocks);
+	buffers_drop();
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("blocks of buffers");
+
+	tcase_add_loop_test(tcase, layout, 0, SIZES);
+	tcase_add_test(tcase, lines);
+	tcase_add_test(tcase, for_warps);
+	tcase_add_loop_test(tcase, kept, 0, SIZES);
+	tcase_add_loop_test(tcase, found, 0, SIZES);
+	tcase_add_loop_test(tcase, emptied, 0, SIZES);
+	return ckit_run(tcase, "coalesce/blocks of buffers");
+}
