@@ -32,8 +32,9 @@
  *	struct mam_kbase base = { own_alloc, own_free, state, 0 };
  *
  * The last number: how many tries that others win a request makes at buffers before it comes here; 0
- * is MAM_BASE_TRIES, right for a base that is fast. Any lane may call them at any time, alone or with others. Write the functions' names where the
- * struct is made, in the kernel: then the compiler calls them directly.
+ * is MAM_BASE_TRIES, right for a base that is fast. Any lane may call the functions at any time, alone
+ * or with others. Write their names where the struct is made, in the kernel: then the compiler calls
+ * them directly.
  *
  * A way is how requests are put together, and who must call together for it. It is a constant where
  * the call stands, and the same for all that free what it gave, with the same base, buffers and

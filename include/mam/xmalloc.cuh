@@ -51,8 +51,8 @@
  * What is ordered. As of mam_kmalloc(): what a lane wrote before it gave memory back, happens
  * before what the next holder does. Contents are not cleared.
  *
- * What memory costs. Over a heap without layers, as mam_kmalloc(). With layers, a lane that is alone, or asks for more than MAM_COMPARTMENT_MOST bytes (232),
- * has a block for itself, with 16 bytes in front. Of others that come together each has 8 in front,
+ * What memory costs. Over a heap without layers, as mam_kmalloc(). With layers, a lane that is alone,
+ * or asks for more than MAM_COMPARTMENT_MOST bytes (232), has a block for itself, with 16 bytes in front. Of others that come together each has 8 in front,
  * rounded up to 16 together with its own, in one block. That is given back when the last of them
  * is: one object that stays keeps the room of 32. Buffers keep up to `blocks` blocks of each of 72
  * sizes, also those that nobody asks for again, until xmcFini(), or until there is no room

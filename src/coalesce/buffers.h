@@ -24,7 +24,8 @@
  * After Huang, Rodrigues, Jones, Buck, Hwu: Scalable SIMD-parallel memory allocation for many-core
  * machines, J. Supercomputing 64 (2013), section 5.2: 256 blocks a class, the hash, and what a
  * payload is. There a full or empty FIFO leads to the base, and what the base answers is the
- * answer; the rest of step 3, the bounds on tries, and drain are ours.
+ * answer; other numbers of blocks, the next FIFO behind an empty or full one, the rest of step 3, the
+ * bounds on tries, and drain are ours.
  *
  * NULL means: the base has refused after all that lay in buffers when the call began was had by
  * somebody or given back. Memory in buffers is no reason for it, nor is a block that somebody just
@@ -44,10 +45,11 @@
  * Orders: what who freed had written and seen comes before what the next holder does; by the FIFO
  * (put releases, take acquires), or as the base says.
  *
- * Bound: without others a request is 4 accesses and a free 5. A FIFO that all want costs each its
- * tries at most. Step 3 looks at 72 * count FIFOs, and leaves each after as
- * many tries as it holds blocks: a try is won, or somebody else's was and took the block, or there
- * is nothing. No lane waits for another but in mam_buffers_settle(), for so long and no longer.
+ * Bound: without others a request that finds a block is 4 accesses and a free that finds room 5; one
+ * that finds none is 2 or 3 for each FIFO it looks at, which are tries / MAM_BUFFERS_NOT, rounded up: 1
+ * over a fast base, 8 over CUDA's malloc(). A FIFO that all want costs each its tries at most. Step 3
+ * looks at 72 * count FIFOs, and leaves each after as many tries as it holds blocks: a try is won, or
+ * somebody else's was and took the block, or there is nothing. No lane waits for another but in mam_buffers_settle(), for so long and no longer.
  *
  * Lanes of a warp are lanes like others: no collectives, so one may call alone, in divergent code,
  * while others call at another place or not at all. Of those that come to one FIFO together one

@@ -7,9 +7,9 @@
  *    parts. The others are told where it is: by a shuffle, or by a word of shared memory.
  * 2. Part i of it is the i-th thread's, or the i-th of the warp's lanes that came. With headers: in
  *    front of each part are 8 bytes that say how far it is to the block, and parts are at multiples
- *    of 16, (bytes + 8) rounded up apart, to an odd one if that is 128 or more. Without: part i is at 16 + i * bytes of the block, so
- *    that its address is a multiple of whatever divides both 16 and `bytes`; and a map says from
- *    each part's address where its block is.
+ *    of 16, (bytes + 8) rounded up apart, to an odd one if that is 128 or more. Without: part i is at
+ *    16 + i * bytes of the block, so that its address is a multiple of whatever divides both 16 and
+ *    `bytes`; and a map says from each part's address where its block is.
  * 3. A free finds the block: it reads the header, and wipes it; or it takes the part out of the
  *    map. Of lanes that free parts of one block together, one takes all of theirs off the count.
  *    Who brings it to 0 gives the block back to the base.

@@ -22,7 +22,7 @@ MAM_KFN bool mpi_sim_free(void *heap, void *block)
 
 MAM_KFN struct mam_kbase mam_base_cuda(void)
 {
-	return (struct mam_kbase){ mpi_sim_alloc, mpi_sim_free, NULL };
+	return (struct mam_kbase){ mpi_sim_alloc, mpi_sim_free, NULL, MAM_BASE_CUDA_TRIES };
 }
 
 #include MPI_SIM_FILE
