@@ -19,6 +19,9 @@
 #ifndef XMALLOC_WAY
 #define XMALLOC_WAY MAM_WAY_XMALLOC
 #endif
+#ifndef XMALLOC_CALLS
+#define XMALLOC_CALLS 0
+#endif
 
 #if XMALLOC_CALLS && defined(__CUDACC__)
 #if XMALLOC_BASE == XMALLOC_BASE_MAM
