@@ -67,6 +67,7 @@ struct co_node {
 	const char *name;  /* CO_CALL: of what is called, "ns::f"; CO_MEMBER: of the member; else NULL */
 	uint64_t bytes;    /* CO_NEW: of an element; 0: not known */
 	struct co_node *first, *next; /* first child; sibling */
+	struct co_node *last;         /* child; co_node_add() keeps it */
 };
 
 enum co_home {
@@ -97,7 +98,7 @@ struct co_function {
 	unsigned int line;
 	size_t begin, end;          /* of the definition, in the file */
 	size_t parameters_end;      /* byte of its ")" in the file; 0: not in the file, or in a macro */
-	int *parameters;            /* variables */
+	int *parameters;            /* variables; of the arena */
 	size_t parameter_count;
 	bool variadic;
 	int template_of;            /* the first function of the same definition; itself if it is that */
