@@ -20,6 +20,8 @@ static const struct subcommand {
 	  "play an allocation trace through a pool; no GPU needed" },
 	{ "run", "mam run", run_main, "run a CUDA program with its memory from a pool" },
 	{ "bench", "mam bench", bench_main, "measure pools beside other allocators" },
+	{ "coalesce", "mam coalesce", coalesce_main,
+	  "find, and rewrite, allocations that a kernel's threads make together" },
 	{ "info", "mam info", info_main, "version, devices, options; --self-test" },
 };
 
@@ -36,7 +38,7 @@ static int print_help(void)
 	printf("Usage: mam COMMAND [ARGUMENT]...\n"
 	       "Pools of GPU memory: allocating from one costs no call to the driver.\n\n");
 	for (size_t i = 0; i < SUBCOMMANDS; i++)
-		printf("  mam %-7s %s\n", subcommands[i].name, subcommands[i].doc);
+		printf("  mam %-8s %s\n", subcommands[i].name, subcommands[i].doc);
 	printf("\nTry one of these:\n"
 	       "  mam run --stats ./app                   its cudaMalloc becomes a pool's\n"
 	       "  mam replay t.trace.gz                   what would a program need of a pool?\n"

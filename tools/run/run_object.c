@@ -50,8 +50,7 @@ static void relative_place(char *place, size_t room)
 		snprintf(place + length, room - length, "%s", to);
 }
 
-/* The object's path; false: it is nowhere. */
-static bool find_object(const char *object, char *path, size_t room)
+bool run_object_find(const char *object, char *path, size_t room)
 {
 	char here[PATH_MAX], relative[PATH_MAX], place[3 * PATH_MAX];
 	const char *const places[] = { ".libs", ".", relative };
@@ -77,7 +76,7 @@ bool run_object_exists(const char *object)
 {
 	char path[PATH_MAX];
 
-	return find_object(object, path, sizeof(path));
+	return run_object_find(object, path, sizeof(path));
 }
 
 bool run_object_put(const char *object, const char *variable)
@@ -87,7 +86,7 @@ bool run_object_put(const char *object, const char *variable)
 	char *list;
 	bool good;
 
-	if (!find_object(object, path, sizeof(path))) {
+	if (!run_object_find(object, path, sizeof(path))) {
 		message_error(
 			"%s was not found beside this command nor in %s: is mam installed whole?",
 			object, MAM_PRELOADDIR);

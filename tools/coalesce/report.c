@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report.c - a line for each allocation of a file, in the file's order: where, in which function, who
+ * comes, whether all want the same size, and why that is believed.
+ *
+ * For programs: file, line, function, scope (block, warp, none), size (uniform, varying, -), reason;
+ * a tab between them, and none in them. Frees, and calls of helpers, are not listed.
+ */
+#include "report.h"
+
+#include <string.h>
+
+static bool is_allocation(const struct co_verdict *verdict)
+{
+	return verdict->kind == CO_MALLOC || verdict->kind == CO_KMALLOC ||
+	       verdict->kind == CO_OPERATOR_NEW;
+}
+
+static const char *scope_of(const struct co_verdict *verdict)
+{
+	static const char *const names[] = { "block", "warp", "none" };
+
+	return names[verdict->reached];
+}
+
+/* Of a scope that nobody shares there is none to speak of. */
+static const char *size_of(const struct co_verdict *verdict)
+{
+	if (verdict->reached == CO_EACH)
+		return "-";
+	return verdict->size <= verdict->reached ? "uniform" : "varying";
+}
+
+static const char *call_of(const struct co_verdict *verdict)
+{
+	return verdict->kind == CO_MALLOC    ? "malloc"
+	       : verdict->kind == CO_KMALLOC ? "mam_kmalloc"
+					     : "new";
+}
+
+/* A text in one line, without what separates fields. */
+static void put_text(FILE *file, const char *text)
+{
+	for (; *text != '\0'; text++)
+		putc(*text == '\t' || *text == '\n' || *text == '\r' ? ' ' : *text, file);
+}
+
+static void count(const struct co_verdict *verdict, struct co_tally *tally)
+{
+	if (verdict->reached == CO_EACH) {
+		tally->none++;
+		return;
+	}
+	if (verdict->reached == CO_ALL)
+		tally->block++;
+	else
+		tally->warp++;
+	tally->varying += strcmp(size_of(verdict), "varying") == 0;
+}
+
+void co_report_put(FILE *file, const struct co_program *program,
+		   const struct co_judgement *judgement, bool plain, struct co_tally *tally)
+{
+	size_t i;
+
+	for (i = 0; i < judgement->count; i++) {
+		const struct co_verdict *verdict = &judgement->verdicts[i];
+		const char *function = program->functions[verdict->function].printed;
+
+		if (!is_allocation(verdict) || !verdict->node->in_file)
+			continue;
+		count(verdict, tally);
+		put_text(file, program->path);
+		if (plain)
+			fprintf(file, "\t%u\t", verdict->node->line);
+		else
+			fprintf(file, ":%u: %s in ", verdict->node->line, call_of(verdict));
+		put_text(file, function);
+		fprintf(file, plain ? "\t%s\t%s\t" : ": %s, %s: ", scope_of(verdict),
+			size_of(verdict));
+		put_text(file, verdict->reason);
+		putc('\n', file);
+	}
+}
+
+void co_report_sum(FILE *file, const struct co_tally *tally, size_t files)
+{
+	const size_t all = tally->block + tally->warp + tally->none;
+
+	if (all == 0) {
+		fprintf(file, "no allocation on the device in %zu file%s\n", files,
+			files == 1 ? "" : "s");
+		return;
+	}
+	fprintf(file,
+		"%zu allocation%s: %zu by all of a block, %zu by all of a warp (of these %zu of "
+		"sizes "
+		"that may differ), %zu by some or unknown\n",
+		all, all == 1 ? "" : "s", tally->block, tally->warp, tally->varying, tally->none);
+}
