@@ -13,6 +13,7 @@
  * 3. A free finds the block: it reads the header, and wipes it; or it takes the part out of the
  *    map. Of lanes that free parts of one block together, one takes all of theirs off the count.
  *    Who brings it to 0 gives the block back to the base.
+ * 4. A lane alone has a block of one part, with a header, so that all are freed alike.
  *
  * Source: Blach, Erhart, Memedi, Schäfer, "Coalescing Memory Allocations for GPU MPI", 3.1. There a
  * header is a pointer, and each part takes itself off the count. Of a map that is full they say
@@ -171,6 +172,20 @@ MAM_KFN void *mam_fixed_alloc_warp(struct mam_kbase base, struct mam_kmap *map, 
 	return (void *)(uintptr_t)part;
 }
 
+/* ---- one lane -------------------------------------------------------------------------------- */
+
+/* Any lane, alone or not, each with its own size: a block of one part, with a header. */
+MAM_KFN void *mam_fixed_alloc_one(struct mam_kbase base, size_t bytes)
+{
+	uint64_t block = mam_fixed_ask(base, NULL, 1, bytes), part;
+
+	if (!block)
+		return NULL;
+	part = mam_fixed_part(NULL, block, 0, bytes);
+	(void)mam_fixed_enter(NULL, block, part);
+	return (void *)(uintptr_t)part;
+}
+
 /* ---- a thread block -------------------------------------------------------------------------- */
 
 /* Threads of a block, and the caller's number among them, whatever its dimensions. */
@@ -238,7 +253,7 @@ MAM_KFN void *mam_fixed_alloc_block(struct mam_kbase base, struct mam_kmap *map,
 /* ---- back ------------------------------------------------------------------------------------ */
 
 /*
- * What either gave, by any lane at any time; `map` as then. False: a mistake that was seen, nothing
+ * What any of them gave, by any lane at any time; `map` as then. False: a mistake that was seen, nothing
  * is changed.
  */
 MAM_KFN bool mam_fixed_free(struct mam_kbase base, struct mam_kmap *map, void *part)

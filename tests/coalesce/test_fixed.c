@@ -268,6 +268,67 @@ START_TEST(exchanges)
 }
 END_TEST
 
+/* ---- alone ----------------------------------------------------------------------------------- */
+
+/* A block of the base for itself, 16 bytes in front. */
+CKIT_UNSEEN void check_alone(struct ckit *kit, const unsigned char *part, uint32_t bytes)
+{
+	size_t at = (size_t)(part - kit->arena);
+
+	MAM_KASSERT(at >= 16 && at % 16 == 0);
+	MAM_KASSERT(kit->extent[at / 16 - 1] == 1 + (bytes + 15) / 16);
+}
+
+/*
+ * Lanes that diverge, each with its own size, and in the next round with all others: whoever frees
+ * does not know which of them it was.
+ */
+static MAM_KERNEL(alone)
+{
+	struct ckit *kit = argument;
+	const struct plan *plan = kit->plan;
+	uint32_t round, bytes, n = mam_block_threads();
+	void *part;
+
+	for (round = 0; round < plan->rounds; round++) {
+		bytes = 1 + (mam_thread() * 29 + round) % 200;
+		if (round % 2) {
+			bytes = plan->bytes;
+			part = fixed_alloc(kit, bytes);
+		} else if (mam_thread() % 3 == 0) {
+			part = NULL;
+			MAM_KASSERT(!mam_fixed_alloc_one(ckit_base(kit), 0));
+			MAM_KASSERT(!mam_fixed_alloc_one(ckit_base(kit), SIZE_MAX));
+		} else {
+			part = mam_fixed_alloc_one(ckit_base(kit), bytes);
+			MAM_KASSERT(part);
+			check_alone(kit, part, bytes);
+		}
+		if (part)
+			ckit_own(kit, part, bytes);
+		ckit_keep(kit, (round * 2 + mam_block()) * n + mam_thread(), part);
+	}
+	mam_syncthreads();
+	for (round = 0; round < plan->rounds; round++) {
+		part = ckit_take(kit,
+				 (((round + mam_thread()) % plan->rounds) * 2 + mam_block()) * n +
+					 (mam_thread() * 7 + 3) % n);
+		if (!part)
+			continue;
+		fixed_give(kit, part);
+	}
+}
+
+START_TEST(with_lanes_alone)
+{
+	struct plan plan = { .way = _i % 2 ? BY_BLOCK : 0, .bytes = 40, .rounds = 4 };
+	struct ckit *kit = fixed_create(&plan, 1 << 16);
+
+	ckit_explore(kit, "lanes alone", alone, 2, _i / 2 ? 36 : 5, fixed_seeds(60), fixed_check);
+	fixed_destroy(kit, &plan);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("fixed");
@@ -276,5 +337,6 @@ int main(void)
 	tcase_add_loop_test(tcase, subsets, 0, 4);
 	tcase_add_loop_test(tcase, orders, 0, WAYS);
 	tcase_add_loop_test(tcase, exchanges, 0, WAYS);
+	tcase_add_loop_test(tcase, with_lanes_alone, 0, 4);
 	return ckit_run(tcase, "coalesce/fixed");
 }

@@ -9,7 +9,7 @@
  * changed, with a reason, where one of them cannot be.
  *
  * A function that is called by all from one place and by some from another has the optional coalesce
- * parameter of the paper: enum mam_collective coalesce = MAM_COLLECTIVE_ALONE, last; its calls pass it.
+ * parameter of the paper: enum mam_coalesce coalesce = MAM_COLLECTIVE_ALONE, last; its calls pass it.
  */
 #ifndef MAM_TOOLS_COALESCE_REWRITE_H
 #define MAM_TOOLS_COALESCE_REWRITE_H

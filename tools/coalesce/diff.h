@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * diff.h - what differs between two texts, for people and for patch(1).
+ */
+#ifndef MAM_TOOLS_COALESCE_DIFF_H
+#define MAM_TOOLS_COALESCE_DIFF_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/*
+ * co_diff_put - a unified diff with three lines around each change; nothing where texts are equal.
+ * False: memory ran out, and nothing was written. What the file says of itself is the caller's.
+ */
+bool co_diff_put(FILE *file, const char *path_before, const char *path_after, const char *before,
+		 const char *after);
+
+#endif
