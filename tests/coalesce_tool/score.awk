@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# score.awk - how well `mam coalesce` judges files whose allocations say the truth about themselves.
+#
+#	mam coalesce -p FILE... > VERDICTS; awk -f score.awk VERDICTS FILE...
+#
+# A verdict is a line of it: file, line, function, scope (block, warp, none), size (uniform,
+# varying, -), reason, and, if it is there, the scope where callers who cannot pass it are left
+# aside; a tab between them. A label ends the line of its allocation:
+#
+#	// want: block|warp uniform|varying	or	// want: none -
+#	... want-best: block|warp		after that, in helpers that all call, and some
+#
+# 1. Verdicts are kept by file and line; a template's instances are several on one line.
+# 2. For each label all verdicts of its line are looked at. One whose scope is wider than the
+#    label's, or which says `uniform` where the label does not, is unsafe: it would be rewritten,
+#    and go wrong.
+# 3. A call that is labelled block or warp is found if there are verdicts and each says just that.
+# What has no label is not looked at: calls of helpers, frees, what the main does.
+#
+# Exit status: 0; 1 when there is an unsafe verdict, or less than 80 of 100 safe calls are found; 2
+# when the input is none: a label or a verdict that nobody understands, or no label at all.
+
+function wrong(why)
+{
+	print "score.awk: " why > "/dev/stderr"
+	broken = 1
+	exit 2
+}
+
+function say(kind, text)
+{
+	print kind ": " FILENAME ":" FNR ": " text
+}
+
+# The wider, the less; 0: no word for a scope.
+function rank(scope)
+{
+	return scope == "block" ? 3 : scope == "warp" ? 2 : scope == "none" ? 1 : 0
+}
+
+function is_claim(scope, size)
+{
+	return scope == "none" ? size == "-" : rank(scope) && (size == "uniform" || size == "varying")
+}
+
+BEGIN {
+	FS = "\t"
+	if (ARGC < 3)
+		wrong("name the verdicts and a file with labels")
+}
+
+FILENAME == ARGV[1] {
+	if (NF < 6 || !is_claim($4, $5) || (NF > 6 && !rank($7)))
+		wrong(FILENAME ":" FNR ": this is no verdict")
+	at = $1 SUBSEP $2
+	n = ++verdicts[at]
+	scope[at, n] = $4
+	size[at, n] = $5
+	best[at, n] = NF > 6 ? $7 : ""
+	next
+}
+
+/\/\/ want: / {
+	text = $0
+	sub(/^.*\/\/ want: /, "", text)
+	words = split(text, word, /[ \t]+/)
+	if (words > 0 && word[words] == "")
+		words--
+	if (!is_claim(word[1], word[2]) ||
+	    !(words == 2 || (words == 4 && word[3] == "want-best:" && rank(word[4]) > 1)))
+		wrong(FILENAME ":" FNR ": this is no label: " text)
+	labels++
+	safe = word[1] != "none"
+	total += safe
+	at = FILENAME SUBSEP FNR
+	same = verdicts[at] > 0
+	seen = ""
+	for (i = 1; i <= verdicts[at]; i++) {
+		said = scope[at, i] " " size[at, i]
+		if (rank(scope[at, i]) > rank(word[1]) ||
+		    (size[at, i] == "uniform" && word[2] != "uniform")) {
+			say("unsafe", "said " said ", is " word[1] " " word[2])
+			unsafe++
+		}
+		if (best[at, i] != "" && rank(best[at, i]) > rank(words == 4 ? word[4] : word[1])) {
+			say("unsafe", "said at best " best[at, i] ", is " (words == 4 ? word[4] : word[1]))
+			unsafe++
+		}
+		if (said != word[1] " " word[2]) {
+			same = 0
+			seen = said
+		}
+	}
+	if (safe && same)
+		found++
+	else if (safe)
+		say("missed", (seen == "" ? "nothing said" : "said " seen) ", is " word[1] " " word[2])
+}
+
+END {
+	if (broken)
+		exit 2
+	if (labels == 0) {
+		print "score.awk: no label was found" > "/dev/stderr"
+		exit 2
+	}
+	share = total > 0 ? found * 100 / total : 100
+	printf "safe calls labelled: %d\nfound: %d\nmissed: %d\n", total, found, total - found
+	printf "score: %d of %d safe calls found (%d%%), %d unsafe verdicts\n", found, total, share, unsafe
+	exit unsafe > 0 || share < 80
+}
