@@ -45,11 +45,15 @@ static struct cell of_warp(struct walk *walk, struct state *state, const struct 
 	return gave(node, who.level <= CO_WARP ? CO_WARP : CO_EACH, bits);
 }
 
-/* The width of a shuffle is the warp's: it is not named, or named so. */
-static bool is_warp_wide(const struct walk *walk, const struct co_node *width)
+/*
+ * The width of a shuffle is the warp's: it is not named, or named so. What stands elsewhere than its
+ * call is the parameter's own.
+ */
+static bool is_warp_wide(const struct walk *walk, const struct co_node *call,
+			 const struct co_node *width)
 {
 	const struct co_program *program = walk->judge->program;
-	if (!width)
+	if (!width || (call->in_file && !width->in_file && width->kind == CO_VALUE))
 		return true;
 	if (width->kind == CO_VARIABLE)
 		return program->variables[width->variable].home == CO_BUILTIN &&
@@ -65,7 +69,8 @@ static struct cell shuffle(struct walk *walk, struct state *state, const struct 
 	const struct co_node *width = node->first;
 	for (int i = 0; i < 3 && width; i++)
 		width = width->next;
-	if (count < 3 || count > 4 || arguments[2].level > CO_WARP || !is_warp_wide(walk, width))
+	if (count < 3 || count > 4 || arguments[2].level > CO_WARP ||
+	    !is_warp_wide(walk, node, width))
 		return gave(node, CO_EACH, bits | BIT_SAME);
 	return of_warp(walk, state, node, arguments[0], bits);
 }

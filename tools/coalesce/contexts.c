@@ -216,9 +216,7 @@ static void give_up(struct walk *walk)
 	const struct facts *facts = walk->facts;
 	const struct co_node *at = facts->spoiled;
 	struct cell any = cell_why(CO_EACH, WHY_UNKNOWN, at, CO_NONE);
-	enum place place = facts->too_deep          ? PLACE_DEEP
-			   : at->kind == CO_UNKNOWN ? PLACE_UNKNOWN
-						    : PLACE_JUMP;
+	enum place place = facts->too_deep ? PLACE_DEEP : PLACE_JUMP;
 	any.bits = BIT_ATOMIC;
 	walk->result = walk->sizes = any;
 	walk->behind->dead = false;

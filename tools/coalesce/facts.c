@@ -19,9 +19,10 @@
 struct visit {
 	const struct co_node *node;
 	unsigned int depth;
-	int loop;  /* around it; CO_NONE */
-	bool kept; /* what is named there may be written to by others from now on */
-	bool base; /* of []: it is named to be read or written in */
+	int loop;   /* around it; CO_NONE */
+	bool kept;  /* what is named there may be kept, if its address is taken at all */
+	bool taken; /* its address is taken */
+	bool base;  /* of []: it is named to be read or written in */
 };
 
 struct finder {
@@ -95,7 +96,10 @@ static void see_variable(struct finder *finder, const struct visit *visit)
 	bool own = variable->home == CO_PARAMETER || variable->home == CO_LOCAL;
 	if (variable->is_volatile)
 		judge->facts[finder->function].has_atomics = true;
-	if (visit->kept || (own && variable->owner != finder->function))
+	/* &p[i] is where p points to, and not p. */
+	bool itself = !visit->base || !variable->pointer;
+	facts->kept |= visit->kept && itself;
+	if ((visit->taken && itself) || (own && variable->owner != finder->function))
 		facts->anybody = true;
 	if (visit->base)
 		facts->indexed = true;
@@ -188,7 +192,7 @@ static bool see_argument(struct finder *finder, const struct visit *visit, enum 
 	const struct co_node *node = visit->node;
 	const struct co_function *callee =
 		node->function != CO_NONE ? function_of(finder, node->function) : NULL;
-	struct visit next = { child, visit->depth + 1, visit->loop, false, false };
+	struct visit next = { child, visit->depth + 1, visit->loop, false, false, false };
 	bool looks = known == KNOWN_PURE && only_looks(call_name(finder->judge->program, node));
 	if (known == KNOWN_NOT)
 		next.kept = !callee || takes_references(finder, callee);
@@ -231,36 +235,40 @@ static bool see_call(struct finder *finder, const struct visit *visit)
 	return true;
 }
 
-/* Which of a node's children may be kept, where the node itself may be, or not. */
-static bool keeps(const struct finder *finder, const struct visit *visit,
-		  const struct co_node *child)
+/* What a node names is what this child of it names. */
+static bool passes_on(const struct visit *visit, const struct co_node *child)
 {
-	const struct co_node *node = visit->node;
-	switch (node->kind) {
-	case CO_DECLARE: return finder->judge->program->variables[node->variable].reference;
-	case CO_RETURN:
-	case CO_ADDRESS:
-	case CO_NEW:
-	case CO_UNKNOWN: return true;
+	switch (visit->node->kind) {
 	case CO_MIX:
 	case CO_MEMBER:
-	case CO_LAZY: return visit->kept;
-	case CO_CHOICE: return visit->kept && child != node->first;
+	case CO_LAZY: return true;
+	case CO_CHOICE: return child != visit->node->first;
 	case CO_ASSIGN:
-	case CO_LOAD: return visit->kept && child == node->first;
+	case CO_LOAD: return child == visit->node->first;
 	default: return false;
 	}
+}
+
+static bool keeps(const struct finder *finder, const struct visit *visit)
+{
+	const struct co_node *node = visit->node;
+	if (node->kind == CO_DECLARE)
+		return finder->judge->program->variables[node->variable].reference;
+	return node->kind == CO_RETURN || node->kind == CO_NEW || node->kind == CO_ADDRESS ||
+	       node->kind == CO_UNKNOWN;
 }
 
 static bool see_children(struct finder *finder, const struct visit *visit, int loop)
 {
 	const struct co_node *node = visit->node;
 	for (const struct co_node *child = node->first; child; child = child->next) {
-		struct visit next = { child, visit->depth + 1, loop, false, false };
+		struct visit next = { child, visit->depth + 1, loop, false, false, false };
 		if (node->kind == CO_LOOP && child == node->first)
 			next.loop = visit->loop;
 		next.base = node->kind == CO_LOAD && child == node->first;
-		next.kept = keeps(finder, visit, child);
+		next.taken = node->kind == CO_ADDRESS || node->kind == CO_UNKNOWN ||
+			     (visit->taken && passes_on(visit, child));
+		next.kept = visit->kept ? passes_on(visit, child) : keeps(finder, visit);
 		if (!push(finder, next))
 			return false;
 	}
@@ -274,10 +282,8 @@ static bool see(struct finder *finder, const struct visit *visit)
 	int loop = visit->loop;
 	facts->too_deep |= visit->depth > DEEPEST;
 	switch (node->kind) {
-	case CO_JUMP:
+	case CO_JUMP: facts->spoiled = node; /* fallthrough */
 	case CO_UNKNOWN:
-		if (!facts->spoiled || node->kind == CO_UNKNOWN)
-			facts->spoiled = node;
 		facts->has_atomics = true;
 		facts->touches = UINT64_MAX;
 		break;
@@ -323,7 +329,7 @@ static bool see_function(struct finder *finder, int function)
 	finder->count = 0;
 	finder->call_room = 0;
 	finder->loop_room = 0;
-	bool fine = !body || push(finder, (struct visit){ body, 0, CO_NONE, false, false });
+	bool fine = !body || push(finder, (struct visit){ body, 0, CO_NONE, false, false, false });
 	while (fine && finder->count) {
 		struct visit visit = finder->visits[--finder->count];
 		fine = see(finder, &visit);
@@ -365,7 +371,7 @@ static void settle_variables(struct judge *judge, const bool *harmless)
 	for (size_t i = 0; i < judge->program->variable_count; i++) {
 		const struct co_variable *variable = &judge->program->variables[i];
 		struct variable_facts *facts = &judge->variables[i];
-		if (variable->addressed && !harmless[i])
+		if (variable->addressed && (!harmless[i] || facts->kept))
 			facts->anybody = true;
 		if (facts->shared == CO_NONE || !facts->indexed || variable->pointer)
 			continue;

@@ -153,7 +153,7 @@ struct facts {
 	int loop_count;
 	int *calls; /* functions with a body, each once or more */
 	int call_count;
-	const struct co_node *spoiled; /* the jump or unknown thing; nothing is known of it */
+	const struct co_node *spoiled; /* a jump: nothing is known of it */
 	bool too_deep, called, allocates;
 	bool has_atomics; /* it, or who it is in a circle of calls with */
 	int circle;       /* functions that call each other in circles have the same */
@@ -166,6 +166,7 @@ struct variable_facts {
 	int slot;      /* of its owner's; CO_NONE */
 	int shared;    /* bit of masks; CO_NONE */
 	bool anybody;  /* others may write to it by its address, or from another function */
+	bool kept;     /* it is named where its address may be kept, if it is taken */
 	bool indexed;  /* somewhere it is read or written by [] */
 	bool as_value; /* somewhere it is used otherwise */
 };

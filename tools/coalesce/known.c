@@ -61,7 +61,7 @@ static const char harmless[] =
 	" __ldg __ldlu __match_all_sync __match_any_sync __nanosleep __prof_trigger"
 	" __shfl __shfl_down __shfl_down_sync __shfl_up __shfl_up_sync __shfl_xor"
 	" __shfl_xor_sync __sincosf __stcg __stcs __stwb __stwt __syncwarp __threadfence"
-	" __threadfence_block __threadfence_system __trap abort assert clock clock64"
+	" __threadfence_block __threadfence_system __trap abort asm assert clock clock64"
 	" cooperative_groups::coalesced_group::meta_group_rank"
 	" cooperative_groups::coalesced_group::meta_group_size"
 	" cooperative_groups::coalesced_group::num_threads"

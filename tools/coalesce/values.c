@@ -302,12 +302,16 @@ static struct cell allocate(struct walk *walk, struct state *state, const struct
 	return cell_why(CO_EACH, WHY_ALLOCATED, node, CO_NONE);
 }
 
-/* A statement where a value should be, and the like. */
+/* Whatever is in it may be done by some; who comes behind it, and what they have, is not known. */
 static struct cell unknown(struct walk *walk, struct state *state, const struct co_node *node)
 {
 	struct cell any = cell_why(CO_EACH, WHY_UNKNOWN, node, CO_NONE);
 	any.bits = BIT_ATOMIC;
-	reach_end(state, cell_place(any, PLACE_UNKNOWN, node));
+	struct cell before = walk->here, who = cell_place(any, PLACE_UNKNOWN, node);
+	reach_end(state, who);
+	walk->here = cell_join(before, who);
+	value_children(walk, state, node);
+	walk->here = before;
 	shared_unknown(walk, state);
 	spoil(walk, state, node);
 	return any;
