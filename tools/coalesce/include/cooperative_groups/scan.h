@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scan.h - see cooperative_groups.h.
+ */
+#include "../cooperative_groups.h"

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuda_runtime.h - what the toolkit says by this name is in mam_cuda.h, as far as the tool needs it.
+ */
+#ifndef MAM_CO_CUDA_RUNTIME_H
+#define MAM_CO_CUDA_RUNTIME_H
+
+#include "mam_cuda.h"
+
+#endif
