@@ -24,7 +24,8 @@ struct co_edit {
 struct co_edits {
 	struct co_edit *edits; /* in order, apart from each other */
 	size_t count;
-	const char **left; /* "path:line: why": calls that are left alone though they are collective */
+	const char *
+		*left; /* "path:line: why": calls that are left alone though they are collective */
 	size_t left_count;
 	struct co_arena *arena;
 };
