@@ -65,7 +65,7 @@
  *
  * What it costs. One request to the allocator below for all that share it, with 16 bytes in front and
  * 8 to 39 more a part. What is alone has 16 bytes in front. One object that stays keeps the room of
- * all that it came with. 24 bytes of shared memory a kernel.
+ * all that it came with. Up to 24 bytes of shared memory a kernel.
  *
  * Mistakes, and what is answered:
  *

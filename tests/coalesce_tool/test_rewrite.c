@@ -224,7 +224,7 @@ END_TEST
 /* A ' between digits begins no character, and what begins as a name may be a string. */
 START_TEST(numbers_and_strings)
 {
-	static const char before[] = "\tn = 1'000; s = u8R\"x(\" free(p) )x\"; c = L'\\''; ";
+	static const char before[] = "\ts = u8R\"x(\" free(p) )x\"; c = L'\\''; n = 1'000; ";
 
 	char text[200], after[200];
 

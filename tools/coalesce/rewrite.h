@@ -2,11 +2,12 @@
 /*
  * rewrite.h - the file with its collective allocations made collective.
  *
- * mam_kmalloc(heap, n) becomes mam_kmalloc_block(heap, n) or mam_kmalloc_warp(heap, n); mam_kfree() takes
- * their parts as it is. malloc(n) and new T become mam_cmalloc(n, MAM_COLLECTIVE_BLOCK, _WARP or
- * _ALONE), and then every malloc, free, new and delete in the file's device code goes by mam_cmalloc()
- * and mam_cfree() (include/mam/collective.cuh), as a pointer may come from any of them; or none is
- * changed, with a reason, where one of them cannot be.
+ * mam_kmalloc(heap, n) becomes mam_kmalloc_block(heap, n) or mam_kmalloc_warp(heap, n), with n rounded
+ * up to 16, as parts lie side by side; mam_kfree() takes them as it is. malloc(n) becomes
+ * mam_cmalloc(n, MAM_COLLECTIVE_BLOCK, _WARP or _ALONE), new T new (MAM_COLLECTIVE_BLOCK) T, and then
+ * every malloc, free, new and delete in the file's device code goes by mam_cmalloc() and mam_cfree()
+ * (include/mam/collective.cuh, whose operators new and delete take the place of CUDA's), as a pointer
+ * may come from any of them; or none is changed, with a reason, where one of them cannot be.
  *
  * A function that is called by all from one place and by some from another has the optional coalesce
  * parameter of the paper: enum mam_coalesce coalesce = MAM_COLLECTIVE_ALONE, last; its calls pass it.
@@ -24,8 +25,8 @@ struct co_edit {
 struct co_edits {
 	struct co_edit *edits; /* in order, apart from each other */
 	size_t count;
-	const char *
-		*left; /* "path:line: why": calls that are left alone though they are collective */
+	/* "path:line: why": calls that are left alone though they are collective */
+	const char **left;
 	size_t left_count;
 	struct co_arena *arena;
 };
