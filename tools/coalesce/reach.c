@@ -74,6 +74,8 @@ static void leave_by_break(struct walk *walk, struct state *state, const struct 
 	if (scope->loop)
 		leave_loop(scope, who);
 	state_join(walk, scope->out, state);
+	if (scope->loop) /* those who stay do not depend on what made others leave for good */
+		who.bits = 0;
 	state->broke = cell_join(state->broke, cell_place(who, PLACE_LEFT, node));
 	state->dead = true;
 }

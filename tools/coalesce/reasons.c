@@ -150,7 +150,7 @@ static const char *good(struct judge *judge, const struct record *record)
 	what = depends(judge, size, "the size");
 	if (verdict->size > verdict->reached)
 		return SAY(judge, "%s, but %s", who, what);
-	if (verdict->size > CO_ALL || !name)
+	if (!name)
 		name = "bytes";
 	return warp ? SAY(judge, "%s; the same %s for the warp", who, name)
 		    : SAY(judge, "%s, with the same %s", who, name);
