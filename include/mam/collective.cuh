@@ -13,27 +13,28 @@
  *		mam_cfree(row);
  *	}
  *
- * It is what `mam coalesce` writes into programs in place of malloc() and free(), and may be written
- * by hand. After Blach, Erhart, Memedi, Schäfer, "Coalescing Memory Allocations for GPU MPI", 3.1:
- * whether a request is coalesced is an argument, and who gives memory back need not know.
+ * It is what `mam coalesce` writes into programs in place of malloc() and free(), and may be
+ * written by hand. After Blach, Erhart, Memedi, Schäfer, "Coalescing Memory Allocations for GPU
+ * MPI", 3.1: whether a request is coalesced is an argument, and who gives memory back need not
+ * know.
  *
  * Which allocator. CUDA's own malloc() and free() in kernels. With
  *
  *	#define MAM_COLLECTIVE_HEAP
  *	#include <mam/collective.cuh>
  *
- * it is a heap of objects (heap.h), which mam_collective_use(heap) sets, and the program is linked to
- * libmam. All files of a program that pass memory to each other include it in the same way.
+ * it is a heap of objects (heap.h), which mam_collective_use(heap) sets, and the program is linked
+ * to libmam. All files of a program that pass memory to each other include it in the same way.
  *
- * Who may call. mam_cfree(): any lane, at any time, of what any of them gave, in any order, also in a
- * later kernel. mam_cmalloc(), by its second argument:
+ * Who may call. mam_cfree(): any lane, at any time, of what any of them gave, in any order, also in
+ * a later kernel. mam_cmalloc(), by its second argument:
  *
  *	MAM_COLLECTIVE_ALONE    any lane at any time, each with its own size; this is what no
  *	                        argument means
  *	MAM_COLLECTIVE_WARP     lanes of a warp that have not ended, which come together; those that
  *	                        want the same size share a request
- *	MAM_COLLECTIVE_BLOCK    all threads of the block, none of which has ended, with the same size.
- *	                        It has two barriers, as __syncthreads()
+ *	MAM_COLLECTIVE_BLOCK    all threads of the block, none of which has ended, with the same
+ *	                        size. It has two barriers, as __syncthreads()
  *
  * Each lane gets memory of its own in all three. Either all that share a request have it, or none
  * does: NULL. The memory is free for others when the last part of it is given back.
@@ -41,31 +42,31 @@
  * In host code of functions that are __host__ __device__ both are the host's malloc() and free().
  *
  * new and delete. new (MAM_COLLECTIVE_BLOCK) T(...) is mam_cmalloc() with T's constructor, also for
- * arrays; where there is no room it is NULL, and nothing is constructed. For what it gives delete must
- * go by mam_cfree(). With
+ * arrays; where there is no room it is NULL, and nothing is constructed. For what it gives delete
+ * must go by mam_cfree(). With
  *
  *	#define MAM_COLLECTIVE_NEW
  *	#include <mam/collective.cuh>
  *
  * each new and delete in device code of the file does, a new without an argument as
  * MAM_COLLECTIVE_ALONE. Destructors, virtual ones too, and arrays are what they were. A type whose
- * alignment is above 16 keeps the toolkit's new, and cannot have a collective one. This is for nvcc:
- * clang's own operators cannot be replaced. Not together with kmalloc_override.cuh.
+ * alignment is above 16 keeps the toolkit's new, and cannot have a collective one. This is for
+ * nvcc: clang's own operators cannot be replaced. Not together with kmalloc_override.cuh.
  *
- * mam_ckmalloc(heap, bytes, coalesce) is mam_kmalloc(), mam_kmalloc_warp() or mam_kmalloc_block() of
- * heap.cuh, as the argument says, for functions that are told it; each lane has its own `bytes`, and
- * mam_kfree() takes all of it back.
+ * mam_ckmalloc(heap, bytes, coalesce) is mam_kmalloc(), mam_kmalloc_warp() or mam_kmalloc_block()
+ * of heap.cuh, as the argument says, for functions that are told it; each lane has its own `bytes`,
+ * and mam_kfree() takes all of it back.
  *
  * What is ordered. As of mam_kmalloc(): what a lane wrote before it gave memory back, happens
  * before what the next holder does. What was written before a call with MAM_COLLECTIVE_BLOCK, all
  * threads of the block see after it. Contents are not cleared.
  *
- * Where it lies: at a multiple of 16. Neighbours' parts follow each other at the next multiple of 16
- * behind their bytes and 8 more, an odd one from 128 on (src/coalesce/fixed.h).
+ * Where it lies: at a multiple of 16. Neighbours' parts follow each other at the next multiple of
+ * 16 behind their bytes and 8 more, an odd one from 128 on (src/coalesce/fixed.h).
  *
- * What it costs. One request to the allocator below for all that share it, with 16 bytes in front and
- * 8 to 39 more a part. What is alone has 16 bytes in front. One object that stays keeps the room of
- * all that it came with. Up to 24 bytes of shared memory a kernel.
+ * What it costs. One request to the allocator below for all that share it, with 16 bytes in front
+ * and 8 to 39 more a part. What is alone has 16 bytes in front. One object that stays keeps the
+ * room of all that it came with. Up to 24 bytes of shared memory a kernel.
  *
  * Mistakes, and what is answered:
  *
@@ -80,10 +81,10 @@
  *	mam_collective_use()
  *
  * Not found: MAM_COLLECTIVE_BLOCK that some threads do not come to, which waits for ever or is
- * undefined, as __syncthreads() is; sizes that differ there, of which one thread's is taken; memory of
- * which the 8 bytes in front cannot be read, which ends the kernel; what somebody wrote in front
- * of its own memory; and what malloc() gave, passed to mam_cfree(), or the other way round: give each
- * back where it came from.
+ * undefined, as __syncthreads() is; sizes that differ there, of which one thread's is taken; memory
+ * of which the 8 bytes in front cannot be read, which ends the kernel; what somebody wrote in front
+ * of its own memory; and what malloc() gave, passed to mam_cfree(), or the other way round: give
+ * each back where it came from.
  *
  * nvcc 11.8 and later, and clang as far as it knows the toolkit's headers; C++11 and later; sm_70
  * and later.
@@ -116,12 +117,13 @@ static __global__ void mam_collective_set(struct mam_kheap *heap)
 }
 
 /*
- * mam_collective_use - from now on kernels on the current device that are linked with this file have
- * memory of `heap`; NULL: none. What they have of another heap cannot be given back after that.
+ * mam_collective_use - from now on kernels on the current device that are linked with this file
+ * have memory of `heap`; NULL: none. What they have of another heap cannot be given back after
+ * that.
  *
  * It must be a heap of objects on the current device, and stay until they are done. Works on the
- * legacy default stream and waits for that, so not while one is in capture. Errors: DRIVER (no kernel
- * could be launched; cudaGetLastError() has been asked).
+ * legacy default stream and waits for that, so not while one is in capture. Errors: DRIVER (no
+ * kernel could be launched; cudaGetLastError() has been asked).
  */
 static inline enum mam_status mam_collective_use(const struct mam_heap *heap)
 {
@@ -185,8 +187,8 @@ MAM_KBOTH bool mam_cfree(void *pointer)
 }
 
 /*
- * mam_ckmalloc - as mam_kmalloc(), for each lane that calls. Parts of an object lie side by side, so
- * sizes are rounded up to 16, as mam_kmalloc() does, for parts that begin at a multiple of 16.
+ * mam_ckmalloc - as mam_kmalloc(), for each lane that calls. Parts of an object lie side by side,
+ * so sizes are rounded up to 16, as mam_kmalloc() does, for parts that begin at a multiple of 16.
  */
 MAM_KFN void *mam_ckmalloc(struct mam_kheap *heap, size_t bytes,
 			   enum mam_coalesce coalesce = MAM_COLLECTIVE_ALONE)
@@ -262,10 +264,10 @@ void *operator new[](size_t bytes, std::align_val_t, enum mam_coalesce) = delete
 #error "MAM_COLLECTIVE_NEW: clang's own new and delete cannot be replaced; compile it by nvcc"
 #endif
 #ifdef MAM_KMALLOC_OVERRIDE_CUH
-#error "mam/kmalloc_override.cuh has the operators new and delete already: leave one of the two away"
+#error "mam/kmalloc_override.cuh has operators new and delete, too: include one of the two"
 #endif
 
-/* As in kmalloc_override.cuh: in passes for a device only, and no symbols that other files would find. */
+/* As in kmalloc_override.cuh: for a device only, and no symbols that other files would find. */
 #ifdef __CUDA_ARCH__
 /* "redeclared, hence treated as __host__ __device__", twice, and "inline is nonstandard" of new. */
 #pragma nv_diagnostic push

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rewrite_kit.h - what tests of the rewriter share: a program is a text whose functions and calls are
- * found by what they read, with verdicts by hand.
+ * rewrite_kit.h - what tests of the rewriter share: a program is a text whose functions and calls
+ * are found by what they read, with verdicts by hand.
  *
  *	kit_text("#include <a>\n__global__ void k() { p = malloc(4); }\n");
  *	kit_function("k", "__global__ void k(", true);
  *	kit_call(CO_MALLOC, "malloc(4)", CO_ALL, CO_ALL, CO_ALL);
  *	kit_expect("#include <a>\n#include ...", "");
  *
- * Each rewriting is done again with each of its allocations failing, and must then give nothing, and
- * leak nothing.
+ * Each rewriting is done again with each of its allocations failing, and must then give nothing,
+ * and leak nothing.
  */
 #ifndef MAM_TESTS_COALESCE_TOOL_REWRITE_KIT_H
 #define MAM_TESTS_COALESCE_TOOL_REWRITE_KIT_H

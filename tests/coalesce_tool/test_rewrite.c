@@ -263,7 +263,7 @@ START_TEST(news)
 }
 END_TEST
 
-/* What has arguments of its own, or looks so, stays; so does one in a macro, and all others change. */
+/* What has arguments of its own, or looks so, stays, as does one in a macro; all others change. */
 START_TEST(news_that_stay)
 {
 	kernel("\tp = new (place) T;\n\tr = new (T)(1);\n\tq = M(new T);\n\ts = malloc(4);\n");

@@ -29,7 +29,7 @@ START_TEST(listing)
 }
 END_TEST
 
-/* A function as `head`, with an allocation that all come to if its caller says so, called as `call`. */
+/* A function as `head`, called as `call`, with an allocation that all come to if it is told so. */
 static struct co_function *one(const char *head, const char *call, const char *more)
 {
 	struct co_function *it;

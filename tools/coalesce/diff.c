@@ -5,8 +5,8 @@
  * 1. Each line has a number, the same for equal lines (kit/names.h). A last line without an end is
  *    no other's equal.
  * 2. A path leads from both begins to both ends: a step to the right leaves a line of the old text
- *    out, one down takes one of the new text in, and slanted ones, which cost nothing, keep a line that
- *    both have. Its cheapest form is found from its middle: from either end the points that are
+ *    out, one down takes one of the new text in, and slanted ones, which cost nothing, keep a line
+ *    that both have. Its cheapest form is found from its middle: from either end the points that are
  *    reached at cost 1, 2, ... are noted, the furthest on each diagonal, until both meet. Then each
  *    half on its own.
  * 3. Changes with no more than six kept lines between them are one hunk.
@@ -15,8 +15,8 @@
  * section 4b. That a search ends at COST_MOST is ours: what is far apart is cut at the best point
  * reached so far, and the diff is a little longer.
  *
- * Bound: memory for both texts' lines; time O((lines of both) * (changes or COST_MOST)); recursion to
- * the left halves the cost, and what lies to the right is a loop.
+ * Bound: memory for both texts' lines; time O((lines of both) * (changes or COST_MOST)); recursion
+ * to the left halves the cost, and what lies to the right is a loop.
  */
 #include "coalesce/diff.h"
 
@@ -102,7 +102,7 @@ static long step(const long *reached, long k, long wide, long high)
 	return right > down ? right : down;
 }
 
-/* One step more from the begin, on each diagonal. True: it met what comes from the end, at `met`. */
+/* One step more from the begin, on each diagonal. True: it met the other side, at `met`. */
 static bool go_ahead(const struct diff *diff, const struct box *box, long cost, struct point *met)
 {
 	const long wide = box->old_end - box->old, high = box->new_end - box->new;
@@ -249,7 +249,7 @@ static void put_hunk(FILE *file, const struct diff *diff, const struct box *box)
 	}
 }
 
-/* From a point with both sides kept or done to the begin of the next change; false: there is none. */
+/* From a point behind a change, or the begin, to the next change; false: there is none. */
 static bool skip_kept(const struct diff *diff, struct point *at)
 {
 	while (at->old < diff->old.count && at->new < diff->new.count &&

@@ -2,12 +2,12 @@
 /*
  * rewrite.c - see rewrite.h.
  *
- * 1. Sites are found, and what of them can be changed; who gets the parameter; whether malloc's family
- *    is changed, which is worth it if one of its requests becomes collective.
+ * 1. Sites are found, and what of them can be changed; who gets the parameter; whether malloc's
+ *    family is changed, which is worth it if one of its requests becomes collective.
  * 2. Each site, each parameter, and the #include, become edits; a site that is collective and stays
  *    as it is becomes a line of `left`.
- * 3. Edits are sorted by place: what is inserted at a byte comes in front of what is replaced there.
- *    If two of them overlap, which no text should lead to, nothing is changed at all.
+ * 3. Edits are sorted by place: what is inserted at a byte comes in front of what is replaced
+ *    there. If two of them overlap, which no text should lead to, nothing is changed at all.
  *
  * O(n log n) for n sites, but for helpers (rewrite_helpers.c); O(the file) to apply.
  */

@@ -2,15 +2,17 @@
 /*
  * rewrite.h - the file with its collective allocations made collective.
  *
- * mam_kmalloc(heap, n) becomes mam_kmalloc_block(heap, n) or mam_kmalloc_warp(heap, n), with n rounded
- * up to 16, as parts lie side by side; mam_kfree() takes them as it is. malloc(n) becomes
- * mam_cmalloc(n, MAM_COLLECTIVE_BLOCK, _WARP or _ALONE), new T new (MAM_COLLECTIVE_BLOCK) T, and then
- * every malloc, free, new and delete in the file's device code goes by mam_cmalloc() and mam_cfree()
- * (include/mam/collective.cuh, whose operators new and delete take the place of CUDA's), as a pointer
- * may come from any of them; or none is changed, with a reason, where one of them cannot be.
+ * mam_kmalloc(heap, n) becomes mam_kmalloc_block(heap, n) or mam_kmalloc_warp(heap, n), with n
+ * rounded up to 16, as parts lie side by side; mam_kfree() takes them as it is. malloc(n) becomes
+ * mam_cmalloc(n, MAM_COLLECTIVE_BLOCK, _WARP or _ALONE), new T new (MAM_COLLECTIVE_BLOCK) T, and
+ * then every malloc, free, new and delete in the file's device code goes by mam_cmalloc() and
+ * mam_cfree() (include/mam/collective.cuh, whose operators new and delete take the place of
+ * CUDA's), as a pointer may come from any of them; or none is changed, with a reason, where one of
+ * them cannot be.
  *
- * A function that is called by all from one place and by some from another has the optional coalesce
- * parameter of the paper: enum mam_coalesce coalesce = MAM_COLLECTIVE_ALONE, last; its calls pass it.
+ * A function that is called by all from one place and by some from another has the optional
+ * coalesce parameter of the paper: enum mam_coalesce coalesce = MAM_COLLECTIVE_ALONE, last; its
+ * calls pass it.
  */
 #ifndef MAM_TOOLS_COALESCE_REWRITE_H
 #define MAM_TOOLS_COALESCE_REWRITE_H

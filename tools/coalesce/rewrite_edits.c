@@ -8,8 +8,8 @@
  *   mam_kmalloc(h, n)    mam_kmalloc_block(h, n); by the parameter: mam_ckmalloc(h, n, coalesce)
  *   f(a)                 f(a, MAM_COLLECTIVE_BLOCK)
  *
- * mam_kmalloc() gives what lies at a multiple of 16, and parts of one object lie side by side; so n is
- * rounded up unless it is a number that is a multiple of 16.
+ * mam_kmalloc() gives what lies at a multiple of 16, and parts of one object lie side by side; so n
+ * is rounded up unless it is a number that is a multiple of 16.
  */
 #include "rewrite_parts.h"
 

@@ -4,8 +4,8 @@
  *
  * A free may get any pointer, so all of them in the device's code change, or none. That is not only
  * what was judged: each function's text is searched for these names, as they may stand where nobody
- * looked - in what #if leaves out, in a lambda, as the address of a function. new and delete
- * need not be changed, as the header's operators take their place. Functions of included files are not
+ * looked - in what #if leaves out, in a lambda, as the address of a function. new and delete need
+ * not be changed, as the header's operators take their place. Functions of included files are not
  * judged, and cannot be changed: those that the file's functions may come to are searched by their
  * trees.
  *

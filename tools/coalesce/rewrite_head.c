@@ -3,8 +3,9 @@
  * rewrite_head.c - the #include of what the rewritten code calls, once.
  *
  * It goes behind the last #include of the file's head, which ends where something else than a
- * directive begins; or, where there is none, to the top. #include lines within #if count for nothing,
- * as they may be left out. Where the file has new or delete, the header is told so (collective.cuh).
+ * directive begins; or, where there is none, to the top. #include lines within #if count for
+ * nothing, as they may be left out. Where the file has new or delete, the header is told so
+ * (collective.cuh).
  */
 #include "rewrite_parts.h"
 

@@ -5,15 +5,15 @@
  * 1. All get it in which somebody comes to an allocation with others if the right callers do
  *    (`best`), and whose text allows it: a definition in the file, nothing else of its name but
  *    calls that were found, and no `coalesce` in it.
- * 2. As long as there is one that has no use for it any more - nothing in it takes it, or nobody has
- *    anything to pass - that one loses it.
- * 3. What is passed: all of the block come to the call: MAM_COLLECTIVE_BLOCK; of the warp: _WARP; they
- *    do if the caller's callers do: the caller's own parameter; else nothing, which is _ALONE.
+ * 2. As long as there is one that has no use for it any more - nothing in it takes it, or nobody
+ *    has anything to pass - that one loses it.
+ * 3. What is passed: all of the block come to the call: MAM_COLLECTIVE_BLOCK; of the warp: _WARP;
+ *    they do if the caller's callers do: the caller's own parameter; else nothing, which is _ALONE.
  *
  * Source: Blach, Erhart, Memedi, Schaefer, "Coalescing Memory Allocations for GPU MPI", 3.1.
  *
- * Bound: O(functions * (functions + sites)) at worst, a few rounds mostly; O(the file) for each that
- * is a candidate.
+ * Bound: O(functions * (functions + sites)) at worst, a few rounds mostly; O(the file) for each
+ * that is a candidate.
  *
  * What must hold: a function is told something only by calls to which all come, of which its `best`
  * and sizes speak. That fewer tell it something than might is always right, as it is ALONE then.

@@ -2,9 +2,9 @@
 /*
  * rewrite_text.c - see rewrite_text.h.
  *
- * One pass counts tokens, one notes them, and one finds the other end of each bracket: those that are
- * open hang behind each other by their `pair`. A closing one that does not fit the last open one has
- * none, nor has what is left open.
+ * One pass counts tokens, one notes them, and one finds the other end of each bracket: those that
+ * are open hang behind each other by their `pair`. A closing one that does not fit the last open
+ * one has none, nor has what is left open.
  *
  * What ends where C++ says: comments of both kinds, strings and characters with their escapes, raw
  * strings, numbers with ' between digits. A line that ends with a backslash goes on in // comments;
