@@ -6,8 +6,8 @@
  *    no other's equal.
  * 2. A path leads from both begins to both ends: a step to the right leaves a line of the old text
  *    out, one down takes one of the new text in, and slanted ones, which cost nothing, keep a line
- *    that both have. Its cheapest form is found from its middle: from either end the points that are
- *    reached at cost 1, 2, ... are noted, the furthest on each diagonal, until both meet. Then each
+ *    that both have. Its cheapest form is found from its middle: from either end the points that
+ *    are reached at cost 1, 2, ... are noted, the furthest on each diagonal, until both meet. Then each
  *    half on its own.
  * 3. Changes with no more than six kept lines between them are one hunk.
  *

@@ -5,8 +5,8 @@
  * 1. Verdicts of calls in the file, sorted by place. Those of one place, from several instances of
  *    a template, become one site with the greatest of their levels.
  * 2. The text of a site is looked at: a call ends with its bracket, in front of whose other end is
- *    the name, perhaps with <...> between; in front of malloc and free there is at most std::. A new
- *    begins with that word.
+ *    the name, perhaps with <...> between; in front of malloc and free there is at most std::. A
+ *    new begins with that word.
  * 3. Arguments are what commas part, outside of brackets. Where a < stands among several of them, a
  *    comma may be a template's, so their number is not known.
  */
