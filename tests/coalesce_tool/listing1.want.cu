@@ -4,8 +4,8 @@
  * MPI", in CUDA: a program whose ranks are threads. What all ranks come to is to be collective, in
  * f() and in the library's function, too; what four of them do is not.
  */
-#include <mam/collective.cuh>
 #include "listing1_mpi.h"
+#include <mam/collective.cuh>
 
 static __device__ void f(enum mam_coalesce coalesce = MAM_COLLECTIVE_ALONE)
 {
