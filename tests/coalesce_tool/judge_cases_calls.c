@@ -103,5 +103,16 @@ const struct judge_case judge_cases_calls[] = {
 	{ "(kernel k (n) (malloc 8)) (again k)", "block uniform", NULL },
 	{ "(device f (n) (malloc n)) (again f) (kernel k (n) (call f n))",
 	  "none/block; helper block", NULL },
+	{ "(device f (n) (malloc n)) (again f) (kernel k (n) (call f n) (call again tid))",
+	  "block varying; helper block; helper block", NULL },
+	{ "(device f (n) (malloc n)) (again f) (kernel k (n) (call f n) (call again n))",
+	  "block uniform; helper block; helper block", NULL },
+	/* circles that nobody comes to, and that wait */
+	{ "(device f () (call g)) (device g () (call f) (call h)) (device h () (malloc 8))"
+	  "(kernel k () (call h))",
+	  "helper none; helper none; helper none; none/block; helper block", NULL },
+	{ "(device f (p*) (call g p)) (device g (p*) (if (call atomicCAS p 0 1) (call f p)))"
+	  "(kernel k (p*) (call f p) (malloc 8))",
+	  "none", "wait" },
 	{ NULL, NULL, NULL },
 };

@@ -116,5 +116,21 @@ const struct judge_case judge_cases_loops[] = {
 	  "block uniform; block uniform", NULL },
 	{ "(kernel k (p*) (loop _ (call __any_sync 1 (call atomicCAS p 0 1)) _ 1) (malloc 8))",
 	  "warp uniform", "wait" },
+	/* loops in loops, and in what is left early */
+	{ "(kernel k (p* n) (declare v 1) " WHILE(
+		  "v", "(sequence (= v (@ p)) " FOR("n", "1") ")") " (malloc 8))",
+	  "none", "wait" },
+	{ "(kernel k (n) " FOR("n",
+			       "(sequence (if tid (continue)) " FOR("n", "1") " (malloc 8))") ")",
+	  "none", "threads leave" },
+	{ "(kernel k (n) (switch n (sequence (case (if tid (break))) " FOR("n",
+									   "1") " (malloc 8))))",
+	  "none", "threads leave" },
+	{ "(kernel k (n) (declare m 1) " FOR(
+		  "n", "(sequence (malloc m) (if i (sequence (= m tid) (continue))) (= m 1))") ")",
+	  "block varying", NULL },
+	{ "(kernel k (n) (declare m 1) " FOR(
+		  "n", "(sequence (malloc m) (if i (sequence (= m 2) (continue))) (= m 1))") ")",
+	  "block uniform", NULL },
 	{ NULL, NULL, NULL },
 };

@@ -124,5 +124,12 @@ const struct judge_case judge_cases_values[] = {
 	{ "(shared s*) (kernel k (n) " FIRST("(= s (malloc n))") SYNC "(if (@ s) (malloc 8)))",
 	  "none; none", NULL },
 	{ "(kernel k (n) (share s _) " FIRST("(= s n)") SYNC "(malloc s))", "block uniform", NULL },
+	/* what some ways leave as it was */
+	{ "(kernel k (n) (declare a tid) (&& n (= a 1)) (malloc a))", "block varying", NULL },
+	{ "(kernel k (n) (declare a 1) (? n (= a tid) 0) (malloc a))", "block varying", NULL },
+	{ "(kernel k (n) (declare a tid) (? n (= a 1)) (malloc a))", "block varying", NULL },
+	{ "(kernel k (n) (declare a tid) (? n (= a 1) (= a 2)) (malloc a))", "block uniform",
+	  NULL },
+	{ "(constant c!) (kernel k () (malloc (@ c 0)))", "block varying", NULL },
 	{ NULL, NULL, NULL },
 };

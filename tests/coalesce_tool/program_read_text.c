@@ -2,8 +2,8 @@
 /*
  * program_read_text.c - see program_read_text.h.
  *
- * First all functions are given their numbers, so that they can call later ones; then each is read, by
- * recursion. Names of variables are looked for from the newest to the oldest.
+ * First all functions are given their numbers, so that they can call later ones; then each is
+ * read, by recursion. Names of variables are looked for from the newest to the oldest.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,8 +10,13 @@
 
 #include "coalesce/judge.h"
 #include "judge_cases.h"
+#include "judge_run.h"
 #include "program_read_text.h"
 #include "../tools/failing.h"
+
+#ifndef RUNS
+#define RUNS 2000u /* programs that are run */
+#endif
 
 static const char *const library[] = { "MPI_Alltoall", NULL };
 static const char *const scopes[] = { "block", "warp", "none" };
@@ -182,8 +187,14 @@ static void put_value(struct shape *shape, unsigned int depth)
 	static const char *const inner[] = { "(+ ",    "(= a ", "(&& ",  "(? ",
 					     "(+= b ", "(|| ",  "(@ p ", "(malloc " };
 	static const char *const calls[] = {
-		"(call f ",           "(call g ", "(call __any_sync 1 ", "(call __syncthreads_or ",
-		"(call atomicAdd p ", "(= s ",    "(unknown ",           "(= (@ p) "
+		"(call f ",
+		"(call g ",
+		"(call atomicAdd p ",
+		"(= (@ p) ",
+		"(call __any_sync 1 ",
+		"(call __syncthreads_or ",
+		"(= s ",
+		"(unknown ",
 	};
 	unsigned int choice = below(10);
 	if (depth == 0 || choice < 3) {
@@ -194,7 +205,7 @@ static void put_value(struct shape *shape, unsigned int depth)
 			fprintf(shape->file, "%s ", leaves[leaf]);
 		return;
 	}
-	unsigned int limit = shape->shared ? 8 : 5;
+	unsigned int limit = shape->shared ? 8 : 4;
 	bool call = choice >= 8;
 	const char *head = call ? calls[below(limit)] : inner[below(8)];
 	unsigned int children =
@@ -207,8 +218,8 @@ static void put_value(struct shape *shape, unsigned int depth)
 
 static void put_statement(struct shape *shape, unsigned int depth)
 {
-	static const char *const ends[] = { "(break)",    "(continue)",           "(return)",
-					    "(return a)", "(call __syncthreads)", "(end)" };
+	static const char *const ends[] = { "(break)",    "(continue)", "(return)",
+					    "(return a)", "(end)",      "(call __syncthreads)" };
 	static const char *const heads[] = { "(if ", "(switch ", "(loop _ ", "(loop1 _ " };
 	unsigned int choice = below(12), i;
 	if (depth == 0 || choice < 3) {
@@ -316,6 +327,29 @@ START_TEST(what_differs_more_is_never_judged_better)
 }
 END_TEST
 
+/* Threads are as their verdicts say; enough are claimed to come for that to mean something. */
+START_TEST(what_is_claimed_is_what_threads_do)
+{
+	unsigned long held = 0, fine = 0;
+	for (unsigned int seed = 1; seed <= RUNS; seed++) {
+		struct co_program *program = program_of(seed, 1u << 30, false);
+		struct co_judgement *judgement = co_judge(program, NULL);
+		ck_assert_ptr_nonnull(judgement);
+		for (unsigned long input = 0; input < 4; input++) {
+			enum run_result result = judge_run(program, judgement, 2, input, &held);
+			fine += result == RUN_FINE;
+			if (result == RUN_WRONG)
+				fprintf(stderr, "%s\n", program->text);
+			ck_assert_msg(result != RUN_WRONG, "seed %u, input %lu", seed, input);
+		}
+		co_judgement_free(judgement);
+		co_program_free(program);
+	}
+	ck_assert_uint_ge(fine, RUNS);
+	ck_assert_uint_ge(held, RUNS / 4);
+}
+END_TEST
+
 /* ---- programs that are too large ------------------------------------------------------------- */
 
 /* `count` times `open`, then `inside`, then as many ")". */
@@ -352,7 +386,8 @@ END_TEST
 
 START_TEST(trees_that_are_too_deep_are_not_judged)
 {
-	check_nested("(if n ", 1500, "block uniform", NULL);
+	check_nested("(if n ", 3900, "block uniform", NULL);
+	check_nested("(? n 1 ", 3900, "block uniform", NULL);
 	check_nested("(sequence ", 6000, "none", "too deep");
 	check_nested("(unknown ", 6000, "none", "too deep");
 }
@@ -396,6 +431,7 @@ int main(void)
 	tcase_add_test(cases, programs_are_put_down_as_text);
 	tcase_add_test(cases, any_tree_is_judged);
 	tcase_add_test(cases, what_differs_more_is_never_judged_better);
+	tcase_add_test(cases, what_is_claimed_is_what_threads_do);
 	tcase_add_test(cases, loops_in_loops_do_not_multiply);
 	tcase_add_test(cases, trees_that_are_too_deep_are_not_judged);
 	tcase_add_test(cases, calls_by_calls_settle);

@@ -46,8 +46,8 @@ static struct cell of_warp(struct walk *walk, struct state *state, const struct 
 }
 
 /*
- * The width of a shuffle is the warp's: it is not named, or named so. What stands elsewhere than its
- * call is the parameter's own.
+ * The width of a shuffle is the warp's: it is not named, or named so. What stands elsewhere than
+ * its call is the parameter's own.
  */
 static bool is_warp_wide(const struct walk *walk, const struct co_node *call,
 			 const struct co_node *width)

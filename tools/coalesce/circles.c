@@ -2,9 +2,9 @@
 /*
  * circles.c - functions that call each other in circles.
  *
- * Goes down calls with a stack of its own, numbers functions as it comes to them, and keeps for each
- * the least number that it can come back to. A function that cannot come back to an earlier one closes
- * its circle: those above it on the second stack.
+ * Goes down calls with a stack of its own, numbers functions as it comes to them, and keeps for
+ * each the least number that it can come back to. A function that cannot come back to an earlier
+ * one closes its circle: those above it on the second stack.
  *
  * Source: R. Tarjan, "Depth-first search and linear graph algorithms", SIAM J. Comput. 1 (1972).
  * O(functions + calls). A function that calls nobody back has a circle of its own; whether it calls

@@ -2,15 +2,15 @@
 /*
  * contexts.c - each function, once for each way in which it is called.
  *
- *   1. Kernels come first: all threads, arguments that the host gave. So do functions that nobody is
- *      seen to call, or that anybody may call: of their callers nothing is known.
- *   2. A call looks for a context of the same levels and masks, or makes one, and takes what that is
- *      known to give back by now: at first the best there is.
+ *   1. Kernels come first: all threads, arguments that the host gave. So do functions that nobody
+ *      is seen to call, or that anybody may call: of their callers nothing is known.
+ *   2. A call looks for a context of the same levels and masks, or makes one, and takes what that
+ *      is known to give back by now: at first the best there is.
  *   3. The newest context that is stale is gone through; if what it gives back rises, its callers
  *      are stale.
- *   4. When none is stale, what is known holds for all: each function's part was found with what its
- *      callees give back in the end. Contexts that are still needed are gone through once more, with
- *      notes.
+ *   4. When none is stale, what is known holds for all: each function's part was found with what
+ *      its callees give back in the end. Contexts that are still needed are gone through once
+ *      more, with notes.
  *
  * A function's contexts are counted; one more than MOST_CONTEXTS of them stands for all further
  * calls, and nothing is known in it.

@@ -7,9 +7,10 @@
  *
  *   1. facts.c reads each function once: whom it calls, which variables it sets in which loop,
  *      what it allocates, whether it can be judged at all.
- *   2. calls.c goes through each function once for each context: how all come to it, the levels of
- *      its arguments, and what is known of shared variables. A kernel's context is known; calls make
- *      the others. What a context gives back is its caller's, who is gone through again if it changes.
+ *   2. contexts.c goes through each function once for each context: how all come to it, the levels
+ *      of its arguments, and what is known of shared variables. A kernel's context is known;
+ *      calls make the others. What a context gives back is its caller's, who is gone through
+ *      again if it changes.
  *   3. In a context, reach.c does statements and values.c expressions. Where two ways meet, the
  *      greater level counts; loops are repeated until nothing changes.
  *   4. When no context changes any more, all are gone through once more and verdicts.c notes what
@@ -69,7 +70,7 @@ enum place {
 };
 
 enum {
-	/* It depends on memory that was read where the loop does not go on: it may be waited for. */
+	/* It depends on memory that was read at a place that stays: it may be waited for. */
 	BIT_SAME = 1,
 	/* It depends on an atomic, volatile or unknown thing: it may be waited for. */
 	BIT_ATOMIC = 2,

@@ -2,9 +2,9 @@
 /*
  * levels.c - levels and what is known at a point: joined, copied, given back. See judge_parts.h.
  *
- * Where two ways meet the greater level counts, with its reason; of equals the first one's. States
- * are of the walk's arena and used again. Where there is no memory for one, all of them are the same
- * one, `scrap`, and the judge fails: nobody looks at what comes out.
+ * Where two ways meet the greater level counts, with its reason; of equals the first one's.
+ * States are of the walk's arena and used again. Where there is no memory for one, all of them
+ * are the same one, `scrap`, and the judge fails: nobody looks at what comes out.
  */
 #include <string.h>
 

@@ -3,17 +3,19 @@
  * reach.c - statements: who comes where.
  *
  *   if, switch   both ways are gone, each with the condition's level; where they meet the greater
- *                level of each variable counts. What is set where not all come is not the same for
- *                all (values.c), so nothing more is to be done there.
- *   return, ...  who leaves at a place where not all come leaves the others alone: from then on its
- *                level is in the state, up to where those who left come in again (behind the loop or
- *                switch for break, at the next round for continue, behind the call for return).
- *   loops        until nothing changes at their head. As threads leave, so are those who are left:
- *                the level of all ways out is that of the whole body. What is known of a head is kept
- *                for when the loop around goes round again, so rounds do not multiply.
- *   waiting      a loop that not all leave together, by a thing that others may change, may be one in
- *                which a thread waits for another. Who must come together behind it may never: so
- *                nobody is believed to. It is not, if its condition moves on by itself.
+ *                level of each variable counts. What is set where not all come is not the same
+ *                for all (values.c), so nothing more is to be done there.
+ *   return, ...  who leaves at a place where not all come leaves the others alone: from then on
+ *                its level is in the state, up to where those who left come in again (behind the
+ *                loop or switch for break, at the next round for continue, behind the call for
+ *                return).
+ *   loops        until nothing changes at their head. As threads leave, so are those who are
+ *                left: the level of all ways out is that of the whole body. What is known of a
+ *                head is kept for when the loop around goes round again, so rounds do not
+ *                multiply.
+ *   waiting      a loop that not all leave together, by a thing that others may change, may be
+ *                one in which a thread waits for another. Who must come together behind it may
+ *                never: so nobody is believed to. It is not, if its condition moves on by itself.
  *
  * Bounds, sources: judge_parts.h, judge.h.
  */
@@ -139,9 +141,12 @@ static bool is_default(const struct co_program *program, const struct co_node *n
 	size_t length = sizeof word - 1;
 	if (node->name)
 		return strcmp(node->name, word) == 0;
-	return node->in_file && node->begin < program->bytes &&
-	       program->bytes - node->begin >= length &&
-	       memcmp(program->text + node->begin, word, length) == 0;
+	if (!node->in_file || node->macro || node->begin > program->bytes ||
+	    program->bytes - node->begin <= length ||
+	    memcmp(program->text + node->begin, word, length) != 0)
+		return false;
+	char next = program->text[node->begin + length];
+	return next == ':' || next == ' ' || next == '\t' || next == '\n';
 }
 
 /*
@@ -241,14 +246,14 @@ static bool go_round(struct walk *walk, const struct co_node *node, struct scope
 	return more;
 }
 
-/* Behind a loop: what was read before it may be read again by the loop around. */
+/*
+ * Behind a loop. Who returned in it is known to all who broke out: what is known of the head has it
+ * since the round before. What was read in front of it may be read again by the loop around.
+ */
 static void after_loop(struct walk *walk, struct state *state, const struct state *before,
-		       const struct state *head, const struct scope *scope)
+		       const struct scope *scope)
 {
 	state_set(walk, state, scope->out);
-	/* Who returned on a way that led to no break. */
-	state->returned = cell_join(state->returned, head->returned);
-	state->ended = cell_join(state->ended, head->ended);
 	for (int i = 0; i < walk->facts->slots; i++)
 		state->cells[i].bits |= before->cells[i].bits;
 	state->broke = before->broke;
@@ -301,7 +306,7 @@ static void repeat(struct walk *walk, struct state *state, const struct co_node 
 	walk->scope = scope.outer;
 	walk->loop = outer;
 	walk->here = before;
-	after_loop(walk, state, entry, head, &scope);
+	after_loop(walk, state, entry, &scope);
 	if (scope.waits && !bounded)
 		reach_end(state, cell_place(scope.left, PLACE_WAIT, node));
 	state_drop(walk, entry);

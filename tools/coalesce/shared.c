@@ -3,11 +3,11 @@
  * shared.c - shared variables: when all threads of a block read the same in them.
  *
  * They do if, since all threads of the block last met, nobody has written to it, and nobody does
- * until they meet again: the mask `dirty` has those that are written, `read` those that were read as
- * the same for all. A write to one that was read makes it racy for good, as a thread that is quick
- * may write before a slow one reads. Arrays may lie in the same place (extern), so a write to one is
- * a write to all. A variable whose address is known to others, that is volatile, or that is not among
- * the first MOST_SHARED is never the same.
+ * until they meet again: the mask `dirty` has those that are written, `read` those that were read
+ * as the same for all. A write to one that was read makes it racy for good, as a thread that is
+ * quick may write before a slow one reads. Arrays may lie in the same place (extern), so a write
+ * to one is a write to all. A variable whose address is known to others, that is volatile, or
+ * that is not among the first MOST_SHARED is never the same.
  */
 #include "coalesce/judge_parts.h"
 

@@ -3,12 +3,12 @@
  * verdicts.c - what was found at each call, put together.
  *
  *   1. facts.c names each call that may matter; after that they lie by the address of their node.
- *   2. The last time through, each context of a function notes what it finds at a call: the greatest
- *      level counts. Contexts that come with CO_EACH are left out of `best` and of the size, as they
- *      pass nothing and ask alone.
- *   3. Calls of functions in which nobody allocates go. The instances of a template, which have one
- *      text, become one verdict; where not all of them call something that allocates, nothing is
- *      claimed. In the order of the file.
+ *   2. The last time through, each context of a function notes what it finds at a call: the
+ *      greatest level counts. Contexts that come with CO_EACH are left out of `best` and of the
+ *      size, as they pass nothing and ask alone.
+ *   3. Calls of functions in which nobody allocates go. The instances of a template, which have
+ *      one text, become one verdict; where not all of them call something that allocates, nothing
+ *      is claimed. In the order of the file.
  *
  * O(calls x log(calls)).
  */
