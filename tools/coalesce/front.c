@@ -2,10 +2,10 @@
 /*
  * front.c - a CUDA source becomes a program, by libclang's C interface, versions 14 and later.
  *
- * 1. The source is parsed for the device with our own small headers (include/mam_cuda.h), so that no
- *    toolkit is needed. If there are errors and a toolkit is found, once more with its headers.
- * 2. Errors in functions of the host do not matter: they are put up with. Any other one ends it, with
- *    the first error of the first parse, or of the second where there was one.
+ * 1. The source is parsed for the device with our own small headers (include/mam_cuda.h), so that
+ *    no toolkit is needed. If there are errors and a toolkit is found, once more with its headers.
+ * 2. Errors in functions of the host do not matter: they are put up with. Any other one ends it,
+ *    with the first error of the first parse, or of the second where there was one.
  * 3. All functions are read (front_unit.c).
  *
  * Bound: linear to what is parsed; a file of some hundred lines is 0.1 to 0.5 seconds, mostly
@@ -17,6 +17,7 @@
 
 #include "coalesce/front.h"
 
+#define WHY_BYTES 1024
 #define MOST_BYTES ((size_t)64 << 20) /* of a source */
 
 static void give_back(struct front *f)
@@ -51,8 +52,11 @@ static bool no_memory(char *why, size_t why_bytes)
 	return false;
 }
 
-/* "file:line: error"; what to do is said by who knows which headers were there. */
-static void tell(CXDiagnostic error, const char *path, const char *advice, char *why,
+/*
+ * "file:line: error"; what to do is said by who knows which headers were there. False: it is not in
+ * the source, nor in what it includes, but in the system's headers.
+ */
+static bool tell(CXDiagnostic error, const char *path, const char *advice, char *why,
 		 size_t why_bytes)
 {
 	struct front_place at = front_expanded(clang_getDiagnosticLocation(error));
@@ -64,6 +68,8 @@ static void tell(CXDiagnostic error, const char *path, const char *advice, char 
 		 clang_getCString(text), advice);
 	clang_disposeString(name);
 	clang_disposeString(text);
+	return at.file != NULL &&
+	       !clang_Location_isInSystemHeader(clang_getDiagnosticLocation(error));
 }
 
 /* True: there is no error that matters. */
@@ -80,7 +86,7 @@ static bool is_good(struct front *f, const char *path, const char *advice, char 
 		if (severity >= CXDiagnostic_Error &&
 		    (severity == CXDiagnostic_Fatal ||
 		     !front_tolerates(f, front_expanded(clang_getDiagnosticLocation(error))))) {
-			tell(error, path, advice, why, why_bytes);
+			f->error_in_source = tell(error, path, advice, why, why_bytes);
 			good = false;
 		}
 		clang_disposeDiagnostic(error);
@@ -125,6 +131,7 @@ static bool parse_somehow(struct front *f, const char *path, const char *const *
 			  size_t flag_count, char *why, size_t why_bytes)
 {
 	const char *toolkit = front_toolkit(flags, flag_count);
+	char other[WHY_BYTES] = "";
 
 	if (parse(f, path, flags, flag_count, NULL,
 		  "give the compiler's -I, -D and -std behind --, or a toolkit by --cuda-path=DIR",
@@ -132,8 +139,13 @@ static bool parse_somehow(struct front *f, const char *path, const char *const *
 		return true;
 	if (f->failed || toolkit == NULL)
 		return false;
-	return parse(f, path, flags, flag_count, toolkit,
-		     "give the compiler's -I, -D and -std behind --", why, why_bytes);
+	if (parse(f, path, flags, flag_count, toolkit,
+		  "give the compiler's -I, -D and -std behind --", other, sizeof(other)))
+		return true;
+	/* That clang does not know this toolkit is no error of the source's. */
+	if (f->failed || f->error_in_source)
+		snprintf(why, why_bytes, "%s", other);
+	return false;
 }
 
 static bool read_text(struct front *f, const char *path, char *why, size_t why_bytes)

@@ -72,6 +72,12 @@ struct front_text {
 	struct front_text *next;
 };
 
+/* All functions with that last name, but one; "": with any. */
+struct front_loose {
+	const char *name;
+	int except;
+};
+
 /* A variable that is to be destroyed where its scope ends. */
 struct front_scope {
 	int variable;
@@ -84,6 +90,7 @@ struct front {
 	CXFile file;
 	struct co_program *program;
 	bool failed;
+	bool error_in_source; /* the one that was told */
 	struct co_node spare;
 
 	CXCursor *stack; /* children of those cursors that are being read */
@@ -98,7 +105,7 @@ struct front {
 	size_t pattern_count, pattern_room;
 	struct front_place *errors; /* those that were put up with */
 	size_t error_count, error_room;
-	const char **loose; /* last names of what is called where the type is not known */
+	struct front_loose *loose; /* what is called where the type is not known */
 	size_t loose_count, loose_room;
 	bool loose_operators; /* some operators, too */
 	bool all_patterns;    /* instances may be missing */
@@ -181,6 +188,7 @@ bool front_map_add(struct front *f, struct front_map *map, CXCursor cursor, int 
 CXCursor front_root(CXCursor function); /* the template of the template ... that it is of */
 bool front_has_attribute(CXCursor cursor, enum CXCursorKind attribute);
 bool front_is_function(enum CXCursorKind kind);
+bool front_is_lambda(CXType type);
 void front_declare_known(struct front *f, int variable);
 bool front_is_declared(const struct front *f, int variable);
 
@@ -205,9 +213,13 @@ void front_destroy(struct front *f, struct co_node *into, CXType type, CXCursor 
 struct co_node *front_expression(struct front *f, CXCursor cursor);
 /* What the value of an array is taken from, without the step from the array to its address. */
 struct co_node *front_array(struct front *f, CXCursor cursor);
+/* The last token of its text; "": it is in a macro. */
+const char *front_last_word(struct front *f, CXCursor cursor);
 struct co_node *front_this(struct front *f, CXCursor cursor);
 struct co_node *front_unknown(struct front *f, CXCursor cursor);
 void front_escape(struct front *f, CXCursor cursor);
+/* Constructors, assignments or destructors, we do not know which. */
+struct co_node *front_hidden(struct front *f, CXCursor cursor);
 /* Past implicit casts and parentheses. */
 CXCursor front_strip(CXCursor cursor);
 /* Past parentheses alone. */

@@ -2,16 +2,17 @@
 /*
  * front_calls.c - calls.
  *
- * 1. Who is called: a function, a method of an object, a constructor, or what a pointer points to. An
- *    operator with a function of its own is called like any other.
+ * 1. Who is called: a function, a method of an object, a constructor, or what a pointer points to.
+ *    An operator with a function of its own is called like any other.
  * 2. A method's first argument is the address of its object, and its first parameter is `this`; the
  *    others are as written. Arguments that are not written are the parameters' own.
  * 3. What is bound to a reference, or may be, is `addressed`.
- * 4. In a template that nobody uses a name may mean several functions: of one alone it is a call; of
- *    more, or of a member of what is not known, all of that name may be called by anybody.
+ * 4. In a template that nobody uses a name may mean several functions: of one alone it is a call;
+ *    of more, or of a member of what is not known, all of that name may be called by anybody.
  *
- * What is made by a constructor is told as what memory holds where the constructor wrote. Assignments
- * and copies that the compiler makes are assignments and copies, where no function is called in them.
+ * What is made by a constructor is told as what memory holds where the constructor wrote.
+ * Assignments and copies that the compiler makes are assignments and copies, where no function is
+ * called in them.
  */
 #include <string.h>
 
@@ -121,10 +122,10 @@ static struct co_node *with_end(struct front *f, CXCursor cursor, struct co_node
 
 /* ---- who is called --------------------------------------------------------------------------- */
 
-static void loose_name(struct front *f, const char *name)
+static void loose_name(struct front *f, const char *name, int except)
 {
 	if (front_room(f, &f->loose, f->loose_count, &f->loose_room, sizeof(*f->loose)))
-		f->loose[f->loose_count++] = name;
+		f->loose[f->loose_count++] = (struct front_loose){ name, except };
 }
 
 /* Through a pointer, or of what a name may mean. */
@@ -141,15 +142,16 @@ static struct co_node *call_unknown(struct front *f, CXCursor cursor, struct fro
 		if (clang_getNumOverloadedDecls(at) == 1 && front_is_function(one.kind)) {
 			node->function = front_function(f, one);
 			node->name = front_name(f, one);
+			loose_name(f, front_keep(f, clang_getCursorSpelling(at)), node->function);
 		} else {
 			front_escape(f, bare);
 			node->name = front_keep(f, clang_getCursorSpelling(at));
-			loose_name(f, node->name);
+			loose_name(f, node->name, CO_NONE);
 		}
 		if (one.kind == CXCursor_CXXMethod && !clang_CXXMethod_isStatic(one))
 			front_add(f, node, front_this(f, cursor));
 	} else if (bare.kind == CXCursor_MemberRefExpr && front_is_dependent(type)) {
-		loose_name(f, front_keep(f, clang_getCursorSpelling(bare)));
+		loose_name(f, front_last_word(f, bare), CO_NONE);
 		front_add(f, node, front_unknown(f, bare));
 	} else if ((int)kids.count <= clang_Cursor_getNumArguments(cursor)) {
 		/* T(...) of a type that is not known */
@@ -179,16 +181,6 @@ static struct co_node *object_of(struct front *f, CXCursor cursor, CXCursor how)
 	return front_wrap(f, CO_ADDRESS, kid, object);
 }
 
-static bool is_lambda(CXType type)
-{
-	CXString spelling = clang_getTypeSpelling(clang_getCanonicalType(type));
-	const char *text = clang_getCString(spelling);
-	bool is = text != NULL && strstr(text, "(lambda at") != NULL;
-
-	clang_disposeString(spelling);
-	return is;
-}
-
 /* An assignment that the compiler made: of all members, by their own. */
 static struct co_node *assign_whole(struct front *f, CXCursor cursor)
 {
@@ -197,8 +189,12 @@ static struct co_node *assign_whole(struct front *f, CXCursor cursor)
 					  front_expression(f, clang_Cursor_getArgument(cursor, 0)));
 
 	front_add(f, node, front_expression(f, clang_Cursor_getArgument(cursor, 1)));
-	if (front_record(f, type) & FRONT_COPIES)
-		node = front_wrap(f, CO_UNKNOWN, cursor, node);
+	if (front_record(f, type) & FRONT_COPIES) {
+		struct co_node *hidden = front_hidden(f, cursor);
+
+		front_add(f, hidden, node);
+		return hidden;
+	}
 	return node;
 }
 
@@ -211,7 +207,7 @@ static struct co_node *call_method(struct front *f, CXCursor cursor, CXCursor ca
 	CXCursor first = is_operator ? clang_Cursor_getArgument(cursor, 0) : how;
 	struct co_node *node, *object;
 
-	if (is_operator && is_lambda(clang_getCursorType(first)))
+	if (is_operator && front_is_lambda(clang_getCursorType(first)))
 		return front_unknown(f, cursor);
 	if (is_operator && front_is(callee, "operator=") && clang_CXXMethod_isDefaulted(callee) &&
 	    clang_Cursor_getNumArguments(cursor) == 2)
@@ -248,7 +244,7 @@ struct co_node *front_construct(struct front *f, CXCursor cursor, int variable)
 			front_add(f, node,
 				  front_expression(f, clang_Cursor_getArgument(cursor, 0)));
 		if (does & (count > 0 ? FRONT_COPIES : FRONT_BEGINS))
-			front_add(f, node, front_node(f, CO_UNKNOWN, cursor));
+			front_add(f, node, front_hidden(f, cursor));
 		return node;
 	}
 	node = front_node(f, CO_CALL, cursor);

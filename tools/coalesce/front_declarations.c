@@ -3,11 +3,11 @@
  * front_declarations.c - variables where they come to be, and what is called where they end.
  *
  * A variable of a class that has a destructor, or has members that have one, is in the list of open
- * scopes from its declaration on. Where its block ends, and at each break, continue and return out of
- * it, the destructors are called, the latest first.
+ * scopes from its declaration on. Where its block ends, and at each break, continue and return out
+ * of it, the destructors are called, the latest first.
  *
- * What is in memory that is not the thread's own gets its value once, before all kernels: that is no
- * effect of the declaration.
+ * What is in memory that is not the thread's own gets its value once, before all kernels: that is
+ * no effect of the declaration.
  */
 #include "coalesce/front.h"
 

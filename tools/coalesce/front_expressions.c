@@ -3,9 +3,9 @@
  * front_expressions.c - expressions.
  *
  * Casts, implicit ones, and what else libclang does not name (CXCursor_UnexposedExpr) are their
- * operand, if they have one; an array that becomes an address is CO_ADDRESS of it, unless its elements
- * are taken at once. A reference is named as what it refers to is: the variable it is bound to is
- * `addressed`. What is not known is CO_UNKNOWN.
+ * operand, if they have one; an array that becomes an address is CO_ADDRESS of it, unless its
+ * elements are taken at once. A reference is named as what it refers to is: the variable it is
+ * bound to is `addressed`. What is not known is CO_UNKNOWN.
  */
 #include <string.h>
 
@@ -48,6 +48,12 @@ void front_escape(struct front *f, CXCursor cursor)
 {
 	(void)escape(cursor, cursor, f);
 	clang_visitChildren(cursor, escape, f);
+}
+
+struct co_node *front_hidden(struct front *f, CXCursor cursor)
+{
+	f->loose_operators = true;
+	return front_node(f, CO_UNKNOWN, cursor);
 }
 
 struct co_node *front_unknown(struct front *f, CXCursor cursor)
@@ -140,12 +146,22 @@ static struct co_node *named(struct front *f, CXCursor cursor)
 		/* Not what is called: then we do not come here. */
 		front_escape(f, cursor);
 		return front_node(f, CO_VALUE, cursor);
-	default: return front_unknown(f, cursor);
+	default: break;
 	}
+	/* A parameter of a template, as which a value stands in an instance. */
+	if (clang_Cursor_isNull(at) || clang_isInvalid(at.kind)) {
+		struct front_kids kids = front_parts(f, cursor);
+		CXCursor kid = front_kid(f, kids, 0);
+
+		front_kids_drop(f, kids);
+		if (kids.count == 1)
+			return front_expression(f, kid);
+	}
+	return front_unknown(f, cursor);
 }
 
 /* The name of a member that libclang does not name: what is behind the last "." of its text. */
-static const char *last_word(struct front *f, CXCursor cursor)
+const char *front_last_word(struct front *f, CXCursor cursor)
 {
 	struct front_place end = front_spelled(clang_getRangeEnd(clang_getCursorExtent(cursor)));
 	const struct front_text *text = front_text(f, end.file);
@@ -216,7 +232,7 @@ static struct co_node *member(struct front *f, CXCursor cursor)
 		node = front_wrap(f, CO_MEMBER, cursor, base);
 		node->name = at.kind == CXCursor_FieldDecl
 				     ? front_keep(f, clang_getCursorSpelling(at))
-				     : last_word(f, cursor);
+				     : front_last_word(f, cursor);
 	} else {
 		node = front_wrap(f, CO_UNKNOWN, cursor, base);
 		front_addressed(f, base);
@@ -298,7 +314,7 @@ static struct co_node *unexposed(struct front *f, CXCursor cursor)
 
 	front_kids_drop(f, kids);
 	if (kids.count == 0) {
-		/* Zero; or traits of types, which begin with a word; or a member's initial value. */
+		/* Zero, or traits of types; or initial values of members. */
 		if (front_begin(cursor).file == NULL ||
 		    !front_is_record(clang_getCursorType(cursor)))
 			return front_node(f, CO_VALUE, cursor);
@@ -353,7 +369,7 @@ static struct co_node *list(struct front *f, CXCursor cursor)
 	/* Members that are not in the list have initial values, too. */
 	if (front_is_record(clang_getCursorType(cursor)) &&
 	    (front_record(f, clang_getCursorType(cursor)) & FRONT_BEGINS))
-		front_add(f, node, front_node(f, CO_UNKNOWN, cursor));
+		front_add(f, node, front_hidden(f, cursor));
 	return node;
 }
 

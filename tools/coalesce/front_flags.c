@@ -2,9 +2,9 @@
 /*
  * front_flags.c - what the parser is asked for.
  *
- * Ours first: CUDA, for the device alone, no warnings, and either our headers in front of the source
- * or a toolkit's. Of the user's flags, which are nvcc's or clang's, those that say what the source
- * means: folders, macros, files in front of it, the language. The others are left out.
+ * Ours first: CUDA, for the device alone, no warnings, and either our headers in front of the
+ * source or a toolkit's. Of the user's flags, which are nvcc's or clang's, those that say what the
+ * source means: folders, macros, files in front of it, the language. The others are left out.
  *
  * Our headers are in the folder that the variable MAM_COALESCE_INCLUDE names, else where they were
  * installed.

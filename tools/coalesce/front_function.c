@@ -247,7 +247,7 @@ void front_function_read(struct front *f, int index)
 	if (f->labels)
 		front_add(f, whole, front_node(f, CO_JUMP, definition));
 	if (does_more(f, definition))
-		front_add(f, whole, front_node(f, CO_UNKNOWN, definition));
+		front_add(f, whole, front_hidden(f, definition));
 	front_add(f, whole, body);
 	if (f->failed)
 		return;

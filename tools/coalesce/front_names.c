@@ -238,6 +238,16 @@ static bool starts(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
+bool front_is_lambda(CXType type)
+{
+	CXString spelling = clang_getTypeSpelling(clang_getCanonicalType(type));
+	const char *text = clang_getCString(spelling);
+	bool is = text != NULL && strstr(text, "(lambda at") != NULL;
+
+	clang_disposeString(spelling);
+	return is;
+}
+
 /* Who allocates and frees is not looked into, though its body may be there. */
 static bool is_allocator(CXCursor cursor)
 {
@@ -272,6 +282,12 @@ static bool has_body(CXCursor cursor)
 	       front_has_attribute(cursor, CXCursor_CXXTryStmt);
 }
 
+/* What it does is known where it is made: front_escape(). */
+static bool is_lambda(CXCursor cursor)
+{
+	return front_is_lambda(clang_getCursorType(clang_getCursorSemanticParent(cursor)));
+}
+
 int front_function(struct front *f, CXCursor cursor)
 {
 	CXCursor definition = clang_getCursorDefinition(cursor);
@@ -283,7 +299,9 @@ int front_function(struct front *f, CXCursor cursor)
 	if (function != CO_NONE)
 		return function;
 	if (clang_Location_isInSystemHeader(clang_getCursorLocation(definition)) ||
-	    is_allocator(definition) || has_error(f, definition) || !has_body(definition))
+	    is_allocator(definition) || is_lambda(definition) ||
+	    clang_CXXMethod_isDefaulted(definition) || has_error(f, definition) ||
+	    !has_body(definition))
 		return CO_NONE;
 	function = co_function_new(f->program);
 	if (function == CO_NONE) {
@@ -326,23 +344,23 @@ static bool is_builtin(CXCursor cursor)
 	return false;
 }
 
-static CXType element(CXType type)
+/* Of arrays it may be said of the whole or of the elements. */
+static bool is_said(CXType type, unsigned int (*qualifier)(CXType))
 {
 	unsigned int steps;
 
-	for (steps = 0; steps < 64; steps++) {
-		CXType inner = clang_getArrayElementType(clang_getCanonicalType(type));
-
-		if (inner.kind == CXType_Invalid)
-			break;
-		type = inner;
+	type = clang_getCanonicalType(type);
+	for (steps = 0; steps < 64 && type.kind != CXType_Invalid; steps++) {
+		if (qualifier(type))
+			return true;
+		type = clang_getCanonicalType(clang_getArrayElementType(type));
 	}
-	return clang_getCanonicalType(type);
+	return false;
 }
 
 static enum co_home home(CXCursor cursor, bool inside)
 {
-	CXType type = element(clang_getCursorType(cursor));
+	CXType type = clang_getCursorType(cursor);
 
 	if (cursor.kind == CXCursor_ParmDecl)
 		return CO_PARAMETER;
@@ -355,8 +373,9 @@ static enum co_home home(CXCursor cursor, bool inside)
 	if (inside && !clang_Cursor_hasVarDeclGlobalStorage(cursor))
 		return CO_LOCAL;
 	/* Nobody may write to it; of a class, to members that are mutable. */
-	return clang_isConstQualifiedType(type) && !clang_isVolatileQualifiedType(type) &&
-			       type.kind != CXType_Record && type.kind != CXType_Unexposed
+	return is_said(type, clang_isConstQualifiedType) &&
+			       !is_said(type, clang_isVolatileQualifiedType) &&
+			       !front_is_record(type) && !front_is_dependent(type)
 		       ? CO_CONSTANT
 		       : CO_GLOBAL;
 }
@@ -385,7 +404,7 @@ int front_variable(struct front *f, CXCursor cursor)
 		type.kind == CXType_LValueReference || type.kind == CXType_RValueReference;
 	variable->pointer = variable->reference || type.kind == CXType_Pointer ||
 			    type.kind == CXType_MemberPointer;
-	variable->is_volatile = clang_isVolatileQualifiedType(element(type)) != 0;
+	variable->is_volatile = is_said(type, clang_isVolatileQualifiedType);
 	if (variable->home == CO_LOCAL || variable->home == CO_PARAMETER ||
 	    variable->home == CO_SHARED)
 		variable->owner = inside ? f->function : CO_NONE;

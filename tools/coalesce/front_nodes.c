@@ -2,9 +2,9 @@
 /*
  * front_nodes.c - nodes and their places; lists of a cursor's children.
  *
- * A node's place is its cursor's, as written in the file: of what comes from a macro, the whole use of
- * the macro. `macro` is set where its first or its last token comes from one, or where it acts in
- * another place than where it stands (default arguments): there is then no text that is it.
+ * A node's place is its cursor's, as written in the file: of what comes from a macro, the whole use
+ * of the macro. `macro` is set where its first or its last token comes from one, or where it acts
+ * in another place than where it stands (default arguments): there is then no text that is it.
  *
  * Children of cursors lie on one stack, as reading them reads their children first.
  */

@@ -8,12 +8,12 @@
  * operator, the text does not say it.
  *
  * Else types do, as far as we need it; types that depend on a template do not:
- * - && and || give bool, and have operands that were made bool; of all others only `=` and the comma
- *   may. Numbers that are compared were made int, or greater, first.
- * - Operands that are places (a name, a member, an element) are read by an implicit cast, unless they
- *   are assigned to, counted up or down, or left of a comma. So with such a cast on the left it is
- *   none of these. Without, it may be one of them: it is told as an assignment in which the old value
- *   counts, which a comma, of two that are worth nothing, may be taken for.
+ * - && and || give bool, and have operands that were made bool; of all others only `=` and the
+ *   comma may. Numbers that are compared were made int, or greater, first.
+ * - Operands that are places (a name, a member, an element) are read by an implicit cast, unless
+ *   they are assigned to, counted up or down, or left of a comma. So with such a cast on the left
+ *   it is none of these. Without, it may be one of them: it is told as an assignment in which the
+ *   old value counts, which a comma, of two that are worth nothing, may be taken for.
  * - *p has the type that p points to; &x points to x's.
  */
 #include <string.h>
@@ -100,6 +100,8 @@ static bool is_value(struct front *f, CXCursor cursor, unsigned int depth)
 	case CXCursor_CXXFunctionalCastExpr: return is_value(f, only_part(f, cursor), depth + 1);
 	case CXCursor_DeclRefExpr:
 		at = clang_getCursorReferenced(cursor);
+		if (clang_Cursor_isNull(at) || clang_isInvalid(at.kind))
+			return is_value(f, only_part(f, cursor), depth + 1);
 		return at.kind == CXCursor_EnumConstantDecl ||
 		       at.kind == CXCursor_NonTypeTemplateParameter;
 	case CXCursor_CallExpr: {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * front_records.c - what a class does by itself: when it comes to be without a value, is copied, and
- * goes. libclang does not show functions that the compiler makes, so we look for those that are
+ * front_records.c - what a class does by itself: when it comes to be without a value, is copied,
+ * and goes. libclang does not show functions that the compiler makes, so we look for those that are
  * written, in the class, its bases and its members.
  *
- * An instance of a class template has its members' types, but the rest is only in the template. Where
- * that leaves doubt all answers are yes. After MOST_RECORDS classes they are, too.
+ * An instance of a class template has its members' types, but the rest is only in the template.
+ * Where that leaves doubt all answers are yes. After MOST_RECORDS classes they are, too.
  */
 #include <string.h>
 
@@ -240,5 +240,5 @@ void front_destroy(struct front *f, struct co_node *into, CXType type, CXCursor 
 
 	look_at(&look, type);
 	if (look.unclear)
-		front_add(f, into, front_node(f, CO_UNKNOWN, cursor));
+		front_add(f, into, front_hidden(f, cursor));
 }

@@ -2,8 +2,8 @@
 /*
  * front_statements.c - statements.
  *
- * libclang gives the parts of an `if` or a `for` without saying which ones are absent. The text says
- * it, by where the ";" in its parentheses are; in a macro that cannot tell, it is CO_JUMP.
+ * libclang gives the parts of an `if` or a `for` without saying which ones are absent. The text
+ * says it, by where the ";" in its parentheses are; in a macro that cannot tell, it is CO_JUMP.
  *
  * A loop over a range is a loop whose end is known where the range is an array, and else is not. A
  * case that is not in the switch's own list of statements is a jump into another statement: then
@@ -81,6 +81,10 @@ static struct co_node *declarations(struct front *f, CXCursor cursor)
 
 		if (kid.kind == CXCursor_VarDecl) {
 			next = front_declaration(f, kid);
+		} else if (kid.kind == CXCursor_StructDecl || kid.kind == CXCursor_ClassDecl ||
+			   kid.kind == CXCursor_UnionDecl) {
+			front_escape(f, kid); /* its members have initial values */
+			continue;
 		} else if (kid.kind == CXCursor_UnexposedDecl) {
 			/* Names for parts of a value. */
 			front_escape(f, kid);
@@ -133,8 +137,8 @@ static bool semicolons(struct front *f, CXCursor cursor, unsigned int at[2], siz
 }
 
 /*
- * In a macro the text does not tell: but a condition is bool, or a number of a switch, and what stands
- * in front of it is a statement, or if it is an expression, hardly ever bool.
+ * In a macro the text does not tell: but a condition is bool, or a number of a switch, and what
+ * stands in front of it is a statement, or if it is an expression, hardly ever bool.
  */
 static bool is_plain(const struct front *f, struct front_kids kids)
 {

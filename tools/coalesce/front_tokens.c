@@ -3,8 +3,8 @@
  * front_tokens.c - places in files, and the texts of files as tokens.
  *
  * A place is expanded where the source uses the outermost macro. Spelled it is where its characters
- * stand; but of what a macro makes libclang up to 19 says, then too, where the macro is used, so the
- * two being the same proves nothing: uses of macros are listed, from libclang's record of the
+ * stand; but of what a macro makes libclang up to 19 says, then too, where the macro is used, so
+ * the two being the same proves nothing: uses of macros are listed, from libclang's record of the
  * preprocessor, and what is within one comes from it.
  *
  * A file is made tokens of once, when it is first asked for, in time linear to its bytes; a token,

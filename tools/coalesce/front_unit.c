@@ -2,16 +2,17 @@
 /*
  * front_unit.c - which functions there are, and all of them read.
  *
- * 1. All that is declared is walked through: functions for the device that have a body, and stand in
- *    the file, are taken; templates, and methods of class templates, are kept for later. Kernels that a host's function
- *    starts are taken by the instance it starts; functions whose address it, or a variable's initial
- *    value, takes may be called by anybody.
- * 2. Functions are read in the order in which they were taken; what they call is taken, too, so that
- *    of a template there are the instances that are used, in their own types.
+ * 1. All that is declared is walked through: functions for the device that have a body, and stand
+ *    in the file, are taken; templates, and methods of class templates, are kept for later. Kernels
+ *    that a host's function starts are taken by the instance it starts; functions whose address it,
+ *    or a variable's initial value, takes may be called by anybody.
+ * 2. Functions are read in the order in which they were taken; what they call is taken, too, so
+ *    that of a template there are the instances that are used, in their own types.
  * 3. A template in the file of which no instance was found is read as it is written. There, a call
- *    whose types are not known is a call of a name, and all functions of that last name may be called
- *    by anybody. Where instances may be missing, as there are explicit ones, which libclang does not
- *    show, or a host's function has errors, all templates of the file are read in that way, too.
+ *    whose types are not known is a call of a name, and all functions of that last name may be
+ *    called by anybody. Where instances may be missing, as there are explicit ones, which libclang
+ *    does not show, or a host's function has errors, all templates of the file are read in that
+ *    way, too.
  *
  * Each function is read once: linear to the text, but for macros and instances.
  */
@@ -45,7 +46,7 @@ static enum CXChildVisitResult host_part(CXCursor cursor, CXCursor parent, CXCli
 	if (front_has_attribute(at, CXCursor_CUDAGlobalAttr)) {
 		(void)front_function(f, at);
 	} else {
-		/* It may be one for both sides that is called here: then it is called by one more. */
+		/* One for both sides is the host's here. */
 		function = front_known(&f->functions, clang_getCursorDefinition(at));
 		if (function == CO_NONE && !front_has_attribute(at, CXCursor_CUDAHostAttr))
 			function = front_function(f, at);
@@ -111,7 +112,7 @@ static enum CXChildVisitResult declared(CXCursor cursor, CXCursor parent, CXClie
 	}
 	if (clang_Location_isInSystemHeader(clang_getCursorLocation(cursor)))
 		return CXChildVisit_Continue;
-	if (cursor.kind == CXCursor_VarDecl) {
+	if (cursor.kind == CXCursor_VarDecl || cursor.kind == CXCursor_FieldDecl) {
 		clang_visitChildren(cursor, host_part, f);
 		return CXChildVisit_Continue;
 	}
@@ -163,8 +164,9 @@ static const char *last_name(const char *name)
 	return at;
 }
 
-static bool is_loose(const struct front *f, const struct co_function *function, CXCursor cursor)
+static bool is_loose(const struct front *f, int index, CXCursor cursor)
 {
+	const struct co_function *function = &f->program->functions[index];
 	const char *name = last_name(function->name);
 	size_t i;
 
@@ -173,7 +175,8 @@ static bool is_loose(const struct front *f, const struct co_function *function, 
 	     cursor.kind == CXCursor_Destructor || cursor.kind == CXCursor_ConversionFunction))
 		return true;
 	for (i = 0; i < f->loose_count; i++)
-		if (strcmp(f->loose[i], name) == 0)
+		if (f->loose[i].except != index &&
+		    (f->loose[i].name[0] == '\0' || strcmp(f->loose[i].name, name) == 0))
 			return true;
 	return false;
 }
@@ -199,7 +202,7 @@ void front_unit(struct front *f)
 	for (i = 0; !f->failed && i < f->program->function_count; i++) {
 		struct co_function *function = &f->program->functions[i];
 
-		if (is_loose(f, function, f->definitions[i]))
+		if (is_loose(f, (int)i, f->definitions[i]))
 			function->is_virtual = true;
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_functions.h - what the toolkit says by this name is in mam_cuda.h, as far as the tool needs it.
+ * device_functions.h - a name of the toolkit: see mam_cuda.h.
  */
 #ifndef MAM_CO_DEVICE_FUNCTIONS_H
 #define MAM_CO_DEVICE_FUNCTIONS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * driver_types.h - what the toolkit says by this name is in mam_cuda.h, as far as the tool needs it.
+ * driver_types.h - a name of the toolkit: see mam_cuda.h.
  */
 #ifndef MAM_CO_DRIVER_TYPES_H
 #define MAM_CO_DRIVER_TYPES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_defines.h - what the toolkit says by this name is in mam_cuda.h, as far as the tool needs it.
+ * host_defines.h - a name of the toolkit: see mam_cuda.h.
  */
 #ifndef MAM_CO_HOST_DEFINES_H
 #define MAM_CO_HOST_DEFINES_H

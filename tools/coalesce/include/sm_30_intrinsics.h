@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sm_30_intrinsics.h - what the toolkit says by this name is in mam_cuda.h, as far as the tool needs it.
+ * sm_30_intrinsics.h - a name of the toolkit: see mam_cuda.h.
  */
 #ifndef MAM_CO_SM_30_INTRINSICS_H
 #define MAM_CO_SM_30_INTRINSICS_H
