@@ -114,5 +114,15 @@ const struct judge_case judge_cases_calls[] = {
 	{ "(device f (p*) (call g p)) (device g (p*) (if (call atomicCAS p 0 1) (call f p)))"
 	  "(kernel k (p*) (call f p) (malloc 8))",
 	  "none", "wait" },
+	/* what the caller read, the callee writes */
+	{ "(shared s) (device set (n) (= s n)) (kernel k (n) (if (== tid 0) (= s n))"
+	  "(call __syncthreads) (malloc s) (if (== tid 0) (call set 1)))",
+	  "block varying", NULL },
+	/* names that are known in std:: only */
+	{ "(kernel k (n) (malloc (call std::move n)))", "block uniform", NULL },
+	{ "(kernel k (n) (malloc (call move n)))", "none", NULL },
+	{ "(kernel k (n) (malloc (call own::min n)))", "none", NULL },
+	{ "(kernel k (n) (malloc (call ::min n)))", "block uniform", NULL },
+	{ "(kernel k (n) (malloc (call __fadd_rn n)))", "block uniform", NULL },
 	{ NULL, NULL, NULL },
 };
