@@ -108,6 +108,7 @@ static bool parse(struct front *f, const char *path, const char *const *flags, s
 	f->all_patterns = false;
 	if (!front_flags(&made, flags, flag_count, toolkit)) {
 		front_flags_free(&made);
+		f->failed = true;
 		return no_memory(why, why_bytes);
 	}
 	error = clang_parseTranslationUnit2(f->index, path, made.flags, (int)made.count, NULL, 0,

@@ -130,8 +130,12 @@ void front_addressed(struct front *f, const struct co_node *node)
 		if (is_storage(f, node->first))
 			front_addressed(f, node->first);
 		break;
-	case CO_MIX:
 	case CO_CHOICE:
+		for (child = node->first ? node->first->next : NULL; child != NULL;
+		     child = child->next)
+			front_addressed(f, child);
+		break;
+	case CO_MIX:
 	case CO_UNKNOWN:
 		for (child = node->first; child != NULL; child = child->next)
 			front_addressed(f, child);
