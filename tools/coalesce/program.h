@@ -36,7 +36,7 @@ enum co_kind {
 	CO_CASE,     /* s: case or default; the statement behind the label */
 	CO_BREAK,
 	CO_CONTINUE,
-	CO_RETURN, /* [e]; also the end of the thread: exit, trap */
+	CO_RETURN, /* [e]; also the end of the thread, exit or trap: `name` */
 	CO_JUMP,   /* goto, label, try, asm goto: who comes where behind it is not known */
 	/* expressions */
 	CO_VALUE,    /* literals, sizeof, enumerators, addresses of functions: the same for all */
@@ -47,7 +47,7 @@ enum co_kind {
 	CO_ASSIGN,   /* e target, e value; `reads`: the target's old value counts, too (+=, ++) */
 	CO_CHOICE,   /* e ? e : e */
 	CO_LAZY,     /* e && e, e || e: the second is evaluated by some */
-	CO_CALL,     /* e...: `function`, or `name` where its body is not known */
+	CO_CALL,     /* e...: `function`, or `name` where no body is known; a method: &object first */
 	CO_NEW,      /* [e] count of elements, e...: bytes each in `bytes`; memory of the device */
 	CO_DELETE,   /* e */
 	CO_MIX,      /* e...: any operator, cast, list: of its children, and nothing else */
@@ -58,7 +58,7 @@ struct co_node {
 	enum co_kind kind;
 	bool do_first, reads;
 	bool array;        /* CO_NEW, CO_DELETE: [] */
-	bool macro;        /* it, or a part of it, is in a macro: no place that can be rewritten */
+	bool macro;        /* its begin or its end is in a macro: no place that can be rewritten */
 	bool in_file;      /* it stands in the file, so begin, end, line are of it */
 	unsigned int line; /* 1... */
 	size_t begin, end; /* bytes of the file */
@@ -98,7 +98,7 @@ struct co_function {
 	unsigned int line;
 	size_t begin, end;          /* of the definition, in the file */
 	size_t parameters_end;      /* byte of its ")" in the file; 0: not in the file, or in a macro */
-	int *parameters;            /* variables; of the arena */
+	int *parameters;            /* variables; of the arena; a method: `this` first */
 	size_t parameter_count;
 	bool variadic;
 	int template_of;            /* the first function of the same definition; itself if it is that */
