@@ -8,8 +8,8 @@
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 here=$MAM_SRCDIR/tests/coalesce_tool
-MAM_COALESCE_INCLUDE=$MAM_SRCDIR/tools/coalesce/include
-export MAM_COALESCE_INCLUDE
+COALESCE_INCLUDE=$MAM_SRCDIR/tools/collective/include
+export COALESCE_INCLUDE
 tool=${MAM_BUILDDIR:-.}/mam-coalesce
 [ -x "$tool" ] || skip_all 'labelled kernels' 'this mam was built without libclang'
 for kernels in corpus corpus_kept; do

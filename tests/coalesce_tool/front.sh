@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# front.sh - sources become the trees that are written beside them: front_cases/*.cu, *.want.
+# front.sh - sources become the trees that are written beside them: front_cases/*.cu, *.expected.
 #
 # FRONT_PUT names the program that puts a source down as a tree (front_put.c); where there is none,
 # as there is no libclang, nothing is tested. FRONT_WRITE=1 writes what comes instead: read it before
@@ -13,8 +13,8 @@
 put=${FRONT_PUT:-$MAM_BUILDDIR/tests/coalesce_tool/front_put}
 [ -x "$put" ] || skip_all "sources as trees" "there is no $put, as there is no libclang"
 put=$(cd "$(dirname "$put")" && pwd)/$(basename "$put")
-MAM_COALESCE_INCLUDE=$(cd "$MAM_SRCDIR/tools/coalesce/include" && pwd)
-export MAM_COALESCE_INCLUDE
+COALESCE_INCLUDE=$(cd "$MAM_SRCDIR/tools/collective/include" && pwd)
+export COALESCE_INCLUDE
 unset CUDA_HOME
 
 cases=$(cd "$MAM_SRCDIR/tests/coalesce_tool/front_cases" && pwd)
@@ -28,8 +28,8 @@ tree() # FILE FLAG... - leaves the tree in $scratch/tree, and what was said in $
 case_is() # NAME
 {
 	tree "$cases/$1.cu" || { cat "$scratch/err"; return 1; }
-	[ -z "${FRONT_WRITE:-}" ] || cp "$scratch/tree" "$cases/$1.want"
-	diff "$cases/$1.want" "$scratch/tree"
+	[ -z "${FRONT_WRITE:-}" ] || cp "$scratch/tree" "$cases/$1.expected"
+	diff "$cases/$1.expected" "$scratch/tree"
 }
 
 count=0

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "coalesce/program.h"
+#include "collective/program.h"
 
 int main(int argc, char **argv)
 {

@@ -11,7 +11,7 @@
 #ifndef TESTS_COALESCE_TOOL_JUDGE_RUN_H
 #define TESTS_COALESCE_TOOL_JUDGE_RUN_H
 
-#include "coalesce/judge.h"
+#include "collective/judge.h"
 
 enum run_result { RUN_FINE, RUN_WRONG, RUN_TOO_LONG };
 

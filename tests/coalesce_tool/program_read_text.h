@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program_read_text.h - programs (tools/coalesce/program.h) from S-expressions, for tests that
+ * program_read_text.h - programs (tools/collective/program.h) from S-expressions, for tests that
  * have no libclang.
  *
  *   (shared n) (constant n) (global n)         variables outside of functions
@@ -19,7 +19,7 @@
 #ifndef TESTS_COALESCE_TOOL_PROGRAM_READ_TEXT_H
 #define TESTS_COALESCE_TOOL_PROGRAM_READ_TEXT_H
 
-#include "coalesce/program.h"
+#include "collective/program.h"
 
 /* NULL: a mistake in the text, which is printed, or no memory. */
 struct co_program *program_read_text(const char *text);

@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tools/coalesce/arena.h"
-#include "../tools/coalesce/rewrite.h"
+#include "../tools/collective/arena.h"
+#include "../tools/collective/rewrite.h"
 #include "tools/failing.h"
 
 #define KIT_MOST 32

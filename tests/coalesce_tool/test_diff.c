@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../tools/coalesce/diff.h"
+#include "../tools/collective/diff.h"
 #include "tools/failing.h"
 
 #define LINES_MOST 40

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coalesce/judge.h"
+#include "collective/judge.h"
 #include "judge_cases.h"
 #include "judge_run.h"
 #include "program_read_text.h"
@@ -186,7 +186,7 @@ static void put_value(struct shape *shape, unsigned int depth)
 	static const char *const leaves[] = { "tid", "bid", "a", "b", "p", "s", "(@ p a)" };
 	static const char *const inner[] = { "(+ ",    "(= a ", "(&& ",  "(? ",
 					     "(+= b ", "(|| ",  "(@ p ", "(malloc " };
-	static const char *const calls[] = {
+	static const char *const makers[] = {
 		"(call f ",
 		"(call g ",
 		"(call atomicAdd p ",

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * circles.c - functions that call each other in circles.
+ *
+ * Goes down calls with a stack of its own, numbers functions as it comes to them, and keeps for
+ * each the least number that it can come back to. A function that cannot come back to an earlier
+ * one closes its circle: those above it on the second stack.
+ *
+ * Source: R. Tarjan, "Depth-first search and linear graph algorithms", SIAM J. Comput. 1 (1972).
+ * O(functions + calls). A function that calls nobody back has a circle of its own; whether it calls
+ * itself its list of calls says.
+ */
+#include "collective/judge_parts.h"
+
+struct way {
+	int function, call;
+};
+
+struct circles {
+	struct facts *facts;
+	struct way *way; /* down to where we are */
+	int *open;       /* functions whose circle is not closed */
+	int *number, *least;
+	int depth, open_count, next;
+};
+
+static void enter(struct circles *circles, int function)
+{
+	circles->number[function] = circles->least[function] = ++circles->next;
+	circles->open[circles->open_count++] = function;
+	circles->way[circles->depth++] = (struct way){ function, 0 };
+}
+
+static void lower(int *to, int number)
+{
+	if (number < *to)
+		*to = number;
+}
+
+static void leave(struct circles *circles)
+{
+	int function = circles->way[--circles->depth].function, member;
+	if (circles->depth)
+		lower(&circles->least[circles->way[circles->depth - 1].function],
+		      circles->least[function]);
+	if (circles->least[function] != circles->number[function])
+		return;
+	do {
+		member = circles->open[--circles->open_count];
+		circles->facts[member].circle = function;
+	} while (member != function);
+}
+
+static void go_down(struct circles *circles, int from)
+{
+	enter(circles, from);
+	while (circles->depth) {
+		struct way *at = &circles->way[circles->depth - 1];
+		const struct facts *facts = &circles->facts[at->function];
+		if (at->call == facts->call_count) {
+			leave(circles);
+			continue;
+		}
+		int callee = facts->calls[at->call++];
+		if (!circles->number[callee])
+			enter(circles, callee);
+		else if (circles->facts[callee].circle == CO_NONE)
+			lower(&circles->least[at->function], circles->number[callee]);
+	}
+}
+
+bool circles_find(struct judge *judge)
+{
+	size_t count = judge->program->function_count;
+	struct circles circles = { .facts = judge->facts };
+	circles.way = co_arena_take(judge->own, count * sizeof *circles.way);
+	circles.open = co_arena_take(judge->own, count * sizeof *circles.open);
+	circles.number = co_arena_take(judge->own, count * sizeof *circles.number);
+	circles.least = co_arena_take(judge->own, count * sizeof *circles.least);
+	if (!circles.way || !circles.open || !circles.number || !circles.least)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		judge->facts[i].circle = CO_NONE;
+	for (size_t i = 0; i < count; i++)
+		if (!circles.number[i])
+			go_down(&circles, (int)i);
+	return true;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * collective.c - `mam coalesce`: hands over to the program mam-coalesce (main.c), which is linked to
+ * libclang; so that no other subcommand loads a compiler. It lies where the objects of mam run do.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "kit/message.h"
+#include "run/run_object.h"
+
+int coalesce_main(int argc, char **argv)
+{
+	char path[PATH_MAX];
+
+	(void)argc;
+	if (!run_object_find("mam-coalesce", path, sizeof(path))) {
+		message_error(
+			"this mam was built without libclang, which reads CUDA sources: install "
+			"libclang-dev (Fedora: clang-devel; Arch: clang), then configure and "
+			"build mam again");
+		return STATUS_BAD;
+	}
+	fflush(stdout);
+	execv(path, argv);
+	message_error("'%s' cannot be started: %s", path, strerror(errno));
+	return STATUS_BAD;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * front.c - a CUDA source becomes a program, by libclang's C interface, versions 14 and later.
+ *
+ * 1. The source is parsed for the device with our own small headers (include/mam_cuda.h), so that
+ *    no toolkit is needed. If there are errors and a toolkit is found, once more with its headers.
+ * 2. Errors in functions of the host do not matter: they are put up with. Any other one ends it,
+ *    with the first error of the first parse, or of the second where there was one.
+ * 3. All functions are read (front_unit.c).
+ *
+ * Bound: linear to what is parsed; a file of some hundred lines is 0.1 to 0.5 seconds, mostly
+ * libclang's for headers.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/front.h"
+
+#define WHY_BYTES 1024
+#define MOST_BYTES ((size_t)64 << 20) /* of a source */
+
+static void give_back(struct front *f)
+{
+	struct front_text *text, *next;
+
+	for (text = f->texts; text != NULL; text = next) {
+		next = text->next;
+		free(text->tokens);
+		free(text->uses);
+		free(text);
+	}
+	free(f->stack);
+	free(f->functions.entries);
+	free(f->variables.entries);
+	free(f->definitions);
+	free(f->declared);
+	free(f->patterns);
+	free(f->errors);
+	free(f->loose);
+	free(f->scopes);
+	if (f->unit != NULL)
+		clang_disposeTranslationUnit(f->unit);
+	if (f->index != NULL)
+		clang_disposeIndex(f->index);
+	co_program_free(f->program);
+}
+
+static bool no_memory(char *why, size_t why_bytes)
+{
+	snprintf(why, why_bytes, "memory ran out");
+	return false;
+}
+
+/*
+ * "file:line: error"; what to do is said by who knows which headers were there. False: it is not in
+ * the source, nor in what it includes, but in the system's headers.
+ */
+static bool tell(CXDiagnostic error, const char *path, const char *advice, char *why,
+		 size_t why_bytes)
+{
+	struct front_place at = front_expanded(clang_getDiagnosticLocation(error));
+	CXString text = clang_getDiagnosticSpelling(error);
+	CXString name = clang_getFileName(at.file);
+
+	snprintf(why, why_bytes, "%s:%u: %s; %s",
+		 at.file != NULL && clang_getCString(name) ? clang_getCString(name) : path, at.line,
+		 clang_getCString(text), advice);
+	clang_disposeString(name);
+	clang_disposeString(text);
+	return at.file != NULL &&
+	       !clang_Location_isInSystemHeader(clang_getDiagnosticLocation(error));
+}
+
+/* True: there is no error that matters. */
+static bool is_good(struct front *f, const char *path, const char *advice, char *why,
+		    size_t why_bytes)
+{
+	unsigned int count = clang_getNumDiagnostics(f->unit), i;
+	bool good = true;
+
+	for (i = 0; i < count && good; i++) {
+		CXDiagnostic error = clang_getDiagnostic(f->unit, i);
+		enum CXDiagnosticSeverity severity = clang_getDiagnosticSeverity(error);
+
+		if (severity >= CXDiagnostic_Error &&
+		    (severity == CXDiagnostic_Fatal ||
+		     !front_tolerates(f, front_expanded(clang_getDiagnosticLocation(error))))) {
+			f->error_in_source = tell(error, path, advice, why, why_bytes);
+			good = false;
+		}
+		clang_disposeDiagnostic(error);
+	}
+	return good && !f->failed;
+}
+
+static bool parse(struct front *f, const char *path, const char *const *flags, size_t flag_count,
+		  const char *toolkit, const char *advice, char *why, size_t why_bytes)
+{
+	struct front_flags made;
+	enum CXErrorCode error;
+	bool good;
+
+	if (f->unit != NULL)
+		clang_disposeTranslationUnit(f->unit);
+	f->unit = NULL;
+	f->error_count = 0;
+	f->all_patterns = false;
+	if (!front_flags(&made, flags, flag_count, toolkit)) {
+		front_flags_free(&made);
+		f->failed = true;
+		return no_memory(why, why_bytes);
+	}
+	error = clang_parseTranslationUnit2(f->index, path, made.flags, (int)made.count, NULL, 0,
+
+					    CXTranslationUnit_KeepGoing |
+						    CXTranslationUnit_DetailedPreprocessingRecord,
+					    &f->unit);
+	front_flags_free(&made);
+	if (error != CXError_Success || f->unit == NULL) {
+		f->unit = NULL;
+		snprintf(why, why_bytes,
+			 "%s: libclang cannot parse it; see whether clang takes the same flags",
+			 path);
+		return false;
+	}
+	good = is_good(f, path, advice, why, why_bytes);
+	return good || (f->failed && no_memory(why, why_bytes));
+}
+
+static bool parse_somehow(struct front *f, const char *path, const char *const *flags,
+			  size_t flag_count, char *why, size_t why_bytes)
+{
+	const char *toolkit = front_toolkit(flags, flag_count);
+	char other[WHY_BYTES] = "";
+
+	if (parse(f, path, flags, flag_count, NULL,
+		  "give the compiler's -I, -D and -std behind --, or a toolkit by --cuda-path=DIR",
+		  why, why_bytes))
+		return true;
+	if (f->failed || toolkit == NULL)
+		return false;
+	if (parse(f, path, flags, flag_count, toolkit,
+		  "give the compiler's -I, -D and -std behind --", other, sizeof(other)))
+		return true;
+	/* That clang does not know this toolkit is no error of the source's. */
+	if (f->failed || f->error_in_source)
+		snprintf(why, why_bytes, "%s", other);
+	return false;
+}
+
+static bool read_text(struct front *f, const char *path, char *why, size_t why_bytes)
+{
+	size_t bytes = 0;
+	const char *text;
+
+	f->file = clang_getFile(f->unit, path);
+	text = f->file ? clang_getFileContents(f->unit, f->file, &bytes) : NULL;
+	if (text == NULL || bytes > MOST_BYTES) {
+		snprintf(why, why_bytes, "%s: %s", path,
+			 text ? "it has more than 64 MiB" : "it cannot be read");
+		return false;
+	}
+	f->program->text = co_text_new(f->program, text, bytes);
+	f->program->bytes = bytes;
+	return f->program->text != NULL || no_memory(why, why_bytes);
+}
+
+/* A folder, or what is not there, would be told of by libclang in words of its own. */
+static bool can_be_read(const char *path, char *why, size_t why_bytes)
+{
+	FILE *file = fopen(path, "rb");
+	bool good = file != NULL && (fgetc(file) != EOF || !ferror(file));
+
+	if (file != NULL)
+		fclose(file);
+	if (!good)
+		snprintf(why, why_bytes, "%s: it cannot be read; name a CUDA source", path);
+	return good;
+}
+
+struct co_program *co_program_read(const char *path, const char *const *flags, size_t flag_count,
+				   char *why, size_t why_bytes)
+{
+	struct front f;
+	struct co_program *program = NULL;
+
+	memset(&f, 0, sizeof(f));
+	f.function = f.this_variable = CO_NONE;
+	if (!can_be_read(path, why, why_bytes))
+		return NULL;
+	f.program = co_program_new(path);
+	f.index = clang_createIndex(0, 0);
+	if (f.program == NULL || f.index == NULL) {
+		(void)no_memory(why, why_bytes);
+	} else if (parse_somehow(&f, path, flags, flag_count, why, why_bytes) &&
+		   read_text(&f, path, why, why_bytes)) {
+		front_macros(&f);
+		front_unit(&f);
+		if (f.failed) {
+			(void)no_memory(why, why_bytes);
+		} else {
+			program = f.program;
+			f.program = NULL;
+		}
+	}
+	give_back(&f);
+	return program;
+}

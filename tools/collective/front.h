@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * front.h - what the parts that read a source with libclang tell each other.
+ *
+ *   front.c              the file is parsed, errors told, all functions read
+ *   front_flags.c        what the parser is asked for
+ *   front_unit.c         which functions there are to read
+ *   front_function.c     one function: parameters, members' initial values, body
+ *   front_statements.c   statements
+ *   front_declarations.c variables where they come to be, and what is called where they end
+ *   front_expressions.c  expressions
+ *   front_operators.c    unary and binary ones: libclang does not say which, their text does
+ *   front_calls.c        calls, by name or not; constructors
+ *   front_memory.c       new and delete
+ *   front_names.c        from libclang's cursors to our functions and variables
+ *   front_records.c      what a class does by itself when it comes, is copied, goes
+ *   front_nodes.c        nodes and their places; lists of cursors
+ *   front_tokens.c       the texts of files as tokens
+ *
+ * What must hold:
+ * - What is not understood becomes CO_UNKNOWN or CO_JUMP; the variables in it are `addressed`, and
+ *   the functions in it are `is_virtual` (front_escape()), so nothing that it does is lost.
+ * - When memory runs out `failed` is set and stays; nodes are then all the same spare one, nobody
+ *   walks through them, and in the end there is no program.
+ * - No recursion is deeper than FRONT_DEEPEST nodes.
+ */
+#ifndef MAM_TOOLS_COALESCE_FRONT_H
+#define MAM_TOOLS_COALESCE_FRONT_H
+
+#include <clang-c/Index.h>
+
+#include "collective/program.h"
+
+#define FRONT_DEEPEST 600u
+#define FRONT_NOWHERE SIZE_MAX
+
+/* ---- what is kept while a source is read ----------------------------------------------------- */
+
+struct front_entry {
+	CXCursor cursor;
+	int value; /* CO_NONE: not taken */
+};
+
+/* From cursors to numbers; a hash table, open, half full at most. */
+struct front_map {
+	struct front_entry *entries;
+	size_t count, room;
+};
+
+struct front_place {
+	CXFile file; /* NULL: nowhere */
+	unsigned int offset, line;
+};
+
+struct front_token {
+	unsigned int begin, end;
+};
+
+/* A use of a macro, the whole of it; `reach`: the greatest end of this one and those before it. */
+struct front_use {
+	unsigned int begin, end, reach;
+};
+
+/* A file, and its tokens without comments, in order. */
+struct front_text {
+	CXFile file;
+	const char *text; /* libclang's */
+	size_t bytes, count;
+	struct front_token *tokens;
+	struct front_use *uses; /* of macros, in the order of begin */
+	size_t use_count, use_room;
+	struct front_text *next;
+};
+
+/* All functions with that last name, but one; "": with any. */
+struct front_loose {
+	const char *name;
+	int except;
+};
+
+/* A variable that is to be destroyed where its scope ends. */
+struct front_scope {
+	int variable;
+	CXType type;
+};
+
+struct front {
+	CXIndex index;
+	CXTranslationUnit unit;
+	CXFile file;
+	struct co_program *program;
+	bool failed;
+	bool error_in_source; /* the one that was told */
+	struct co_node spare;
+
+	CXCursor *stack; /* children of those cursors that are being read */
+	size_t stack_count, stack_room;
+	struct front_map functions, variables;
+	CXCursor *definitions; /* of each function */
+	size_t definition_room;
+	bool *declared; /* of each variable: a CO_DECLARE was made, or none is needed */
+	size_t declared_room;
+	struct front_text *texts;
+	CXCursor *patterns; /* templates, and functions of class templates, in the file */
+	size_t pattern_count, pattern_room;
+	struct front_place *errors; /* those that were put up with */
+	size_t error_count, error_room;
+	struct front_loose *loose; /* what is called where the type is not known */
+	size_t loose_count, loose_room;
+	bool loose_operators; /* some operators, too */
+	bool all_patterns;    /* instances may be missing */
+
+	/* of the function that is being read */
+	int function, this_variable;
+	unsigned int depth;
+	unsigned int
+		elsewhere; /* above 0: what is read stands in another place than where it acts */
+	unsigned int line; /* the last that was known */
+	bool jumped;       /* an expression may leave its statement */
+	bool labels;
+	bool case_here; /* the next statement may be a case of the switch around it */
+	unsigned int wild_cases;
+	struct front_scope *scopes;
+	size_t scope_count, scope_room, break_base, continue_base;
+};
+
+/* ---- front_nodes.c --------------------------------------------------------------------------- */
+
+/* A range of f->stack. */
+struct front_kids {
+	size_t base, count;
+};
+
+struct co_node *front_node(struct front *f, enum co_kind kind, CXCursor cursor);
+struct co_node *front_wrap(struct front *f, enum co_kind kind, CXCursor cursor,
+			   struct co_node *child);
+void front_add(struct front *f, struct co_node *parent, struct co_node *child);
+struct co_node *front_nothing(struct front *f, CXCursor cursor);
+/* A node of a variable that has no name and that nobody else sees. */
+struct co_node *front_temporary(struct front *f, CXCursor cursor);
+/* Its address may be known from now on to anybody: all variables that `node` may stand for. */
+void front_addressed(struct front *f, const struct co_node *node);
+
+struct front_kids front_kids(struct front *f, CXCursor cursor);
+CXCursor front_kid(const struct front *f, struct front_kids kids, size_t i);
+void front_kids_drop(struct front *f, struct front_kids kids);
+/* Only those that are expressions or statements: no types, no attributes. */
+struct front_kids front_parts(struct front *f, CXCursor cursor);
+
+/* Makes room for one more. False: memory ran out, and f->failed. */
+bool front_room(struct front *f, void *array, size_t count, size_t *room, size_t each);
+
+/* ---- front_tokens.c -------------------------------------------------------------------------- */
+
+struct front_place front_spelled(CXSourceLocation location);
+struct front_place front_expanded(CXSourceLocation location);
+struct front_place front_begin(CXCursor cursor); /* spelled */
+struct front_place front_end(CXCursor cursor);   /* behind its last token, expanded */
+bool front_same_place(struct front_place a, struct front_place b);
+/* Whether what is there comes from a macro, or may, as it is in a system header. */
+bool front_in_macro(struct front *f, CXSourceLocation location);
+bool front_begins_in_macro(struct front *f, CXCursor cursor);
+bool front_ends_in_macro(struct front *f, CXCursor cursor);
+/* Finds all uses of macros; before front_in_macro(). */
+void front_macros(struct front *f);
+const struct front_text *front_text(struct front *f, CXFile file); /* NULL: there is none */
+/* The token that begins at `offset`; FRONT_NOWHERE: none does. */
+size_t front_token(const struct front_text *text, unsigned int offset);
+/* The first one at `offset` or behind it. */
+size_t front_token_from(const struct front_text *text, unsigned int offset);
+bool front_token_is(const struct front_text *text, size_t token, const char *wanted);
+/* From a "(", "[" or "{" to what closes it. FRONT_NOWHERE: it is never closed. */
+size_t front_token_closes(const struct front_text *text, size_t token);
+/* Whether one of the words in `words`, NULL ends them, is between the cursor's ends. */
+bool front_mentions(struct front *f, CXCursor cursor, const char *const *words);
+
+/* ---- front_names.c --------------------------------------------------------------------------- */
+
+const char *front_keep(struct front *f, CXString string); /* and gives it back */
+const char *front_name(struct front *f, CXCursor cursor); /* "ns::f" */
+const char *front_printed(struct front *f, CXCursor cursor);
+bool front_is(CXCursor cursor, const char *spelling);
+/* CO_NONE: its body is not known, or is not to be looked into. */
+int front_function(struct front *f, CXCursor cursor);
+int front_variable(struct front *f, CXCursor cursor);
+int front_known(const struct front_map *map, CXCursor cursor);
+bool front_map_add(struct front *f, struct front_map *map, CXCursor cursor, int value);
+CXCursor front_root(CXCursor function); /* the template of the template ... that it is of */
+bool front_has_attribute(CXCursor cursor, enum CXCursorKind attribute);
+bool front_is_function(enum CXCursorKind kind);
+bool front_is_lambda(CXType type);
+void front_declare_known(struct front *f, int variable);
+bool front_is_declared(const struct front *f, int variable);
+
+/* ---- front_records.c ------------------------------------------------------------------------- */
+
+enum front_record {
+	FRONT_COPIES = 1, /* a copy or an assignment of it calls a function */
+	FRONT_BEGINS = 2, /* so it is when it comes to be without a value */
+	FRONT_ENDS = 4,   /* or when it goes */
+	FRONT_NEWS = 8    /* it has its own new or delete */
+};
+
+/* Which of them hold for a value of that type; all where it is not known. */
+unsigned int front_record(struct front *f, CXType type);
+bool front_is_record(CXType type);
+/* Adds calls of what is called when it goes; CO_NONE: it is no variable. */
+void front_destroy(struct front *f, struct co_node *into, CXType type, CXCursor cursor,
+		   int variable);
+
+/* ---- trees ----------------------------------------------------------------------------------- */
+
+struct co_node *front_expression(struct front *f, CXCursor cursor);
+/* What the value of an array is taken from, without the step from the array to its address. */
+struct co_node *front_array(struct front *f, CXCursor cursor);
+/* The last token of its text; "": it is in a macro. */
+const char *front_last_word(struct front *f, CXCursor cursor);
+struct co_node *front_this(struct front *f, CXCursor cursor);
+struct co_node *front_unknown(struct front *f, CXCursor cursor);
+void front_escape(struct front *f, CXCursor cursor);
+/* Constructors, assignments or destructors, we do not know which. */
+struct co_node *front_hidden(struct front *f, CXCursor cursor);
+/* Past implicit casts and parentheses. */
+CXCursor front_strip(CXCursor cursor);
+/* Past parentheses alone. */
+CXCursor front_strip_parentheses(CXCursor cursor);
+bool front_is_dependent(CXType type);
+
+/* What an operator, or a constructor, of an unknown type makes of it. */
+struct co_node *front_loose(struct front *f, CXCursor cursor, struct co_node *child);
+struct co_node *front_unary(struct front *f, CXCursor cursor);
+struct co_node *front_binary(struct front *f, CXCursor cursor);
+struct co_node *front_compound_assign(struct front *f, CXCursor cursor);
+
+struct co_node *front_call(struct front *f, CXCursor cursor);
+/* `variable`: that comes to be; CO_NONE: something without a name. */
+struct co_node *front_construct(struct front *f, CXCursor cursor, int variable);
+/* A call that ends the thread: its name, else NULL. */
+const char *front_ends_thread(struct front *f, CXCursor cursor);
+struct co_node *front_new(struct front *f, CXCursor cursor);
+struct co_node *front_delete(struct front *f, CXCursor cursor);
+
+struct co_node *front_statement(struct front *f, CXCursor cursor);
+struct co_node *front_declaration(struct front *f, CXCursor cursor); /* of one variable */
+/* Calls at the end of all scopes from the `base`th on; they stay open. */
+void front_leave(struct front *f, struct co_node *into, size_t base, CXCursor cursor);
+void front_open(struct front *f, int variable, CXType type);
+
+/* ---- functions, the unit --------------------------------------------------------------------- */
+
+void front_function_read(struct front *f, int function);
+/* Finds what there is, and reads all of it. */
+void front_unit(struct front *f);
+/* An error in a host's function is no matter. True: put up with, too. */
+bool front_tolerates(struct front *f, struct front_place error);
+
+/* ---- front_flags.c --------------------------------------------------------------------------- */
+
+struct front_flags {
+	const char **flags;
+	size_t count, room;
+	char *texts; /* memory of those that were made */
+};
+
+/* `toolkit`: a folder of CUDA's; NULL: our own headers. False: memory ran out. */
+bool front_flags(struct front_flags *made, const char *const *flags, size_t count,
+		 const char *toolkit);
+void front_flags_free(struct front_flags *made);
+/* NULL: none was found. */
+const char *front_toolkit(const char *const *flags, size_t count);
+
+#endif

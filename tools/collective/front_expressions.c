@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * front_expressions.c - expressions.
+ *
+ * Casts, implicit ones, and what else libclang does not name (CXCursor_UnexposedExpr) are their
+ * operand, if they have one; an array that becomes an address is CO_ADDRESS of it, unless its
+ * elements are taken at once. A reference is named as what it refers to is: the variable it is
+ * bound to is `addressed`. What is not known is CO_UNKNOWN.
+ */
+#include <string.h>
+
+#include "collective/front.h"
+
+/* ---- what is not understood ------------------------------------------------------------------ */
+
+static enum CXChildVisitResult escape(CXCursor cursor, CXCursor parent, CXClientData data)
+{
+	struct front *f = data;
+	CXCursor at = clang_getCursorReferenced(cursor);
+	int known;
+
+	(void)parent;
+	if (f->failed)
+		return CXChildVisit_Break;
+	if (!clang_isExpression(cursor.kind) && cursor.kind != CXCursor_OverloadedDeclRef)
+		return CXChildVisit_Recurse;
+	if (front_is_function(at.kind)) {
+		known = front_function(f, at);
+		if (known != CO_NONE)
+			f->program->functions[known].is_virtual = true;
+	} else if (at.kind == CXCursor_OverloadedDeclRef) {
+		unsigned int i, count = clang_getNumOverloadedDecls(at);
+
+		for (i = 0; i < count; i++) {
+			known = front_function(f, clang_getOverloadedDecl(at, i));
+			if (known != CO_NONE)
+				f->program->functions[known].is_virtual = true;
+		}
+	} else if (at.kind == CXCursor_VarDecl || at.kind == CXCursor_ParmDecl) {
+		known = front_known(&f->variables, clang_getCanonicalCursor(at));
+		if (known != CO_NONE)
+			f->program->variables[known].addressed = true;
+	}
+	return CXChildVisit_Recurse;
+}
+
+void front_escape(struct front *f, CXCursor cursor)
+{
+	(void)escape(cursor, cursor, f);
+	clang_visitChildren(cursor, escape, f);
+}
+
+struct co_node *front_hidden(struct front *f, CXCursor cursor)
+{
+	f->loose_operators = true;
+	return front_node(f, CO_UNKNOWN, cursor);
+}
+
+struct co_node *front_unknown(struct front *f, CXCursor cursor)
+{
+	struct co_node *node = front_node(f, CO_UNKNOWN, cursor), *child;
+	struct front_kids kids = front_kids(f, cursor);
+	size_t i;
+
+	for (i = 0; i < kids.count && !f->failed; i++) {
+		CXCursor kid = front_kid(f, kids, i);
+
+		if (!clang_isExpression(kid.kind)) {
+			front_escape(f, kid);
+			continue;
+		}
+		child = front_expression(f, kid);
+		front_addressed(f, child);
+		front_add(f, node, child);
+	}
+	front_kids_drop(f, kids);
+	front_escape(f, cursor);
+	return node;
+}
+
+/* ---- names and members ----------------------------------------------------------------------- */
+
+struct only {
+	CXCursor kid;
+	unsigned int count;
+};
+
+static enum CXChildVisitResult only(CXCursor cursor, CXCursor parent, CXClientData data)
+{
+	struct only *only = data;
+
+	(void)parent;
+	if (clang_isExpression(cursor.kind)) {
+		only->kid = cursor;
+		only->count++;
+	}
+	return CXChildVisit_Continue;
+}
+
+static CXCursor strip(CXCursor cursor, bool casts)
+{
+	unsigned int steps;
+
+	for (steps = 0; steps < FRONT_DEEPEST; steps++) {
+		struct only kids = { cursor, 0 };
+
+		if (cursor.kind != CXCursor_ParenExpr &&
+		    !(casts && cursor.kind == CXCursor_UnexposedExpr))
+			break;
+		clang_visitChildren(cursor, only, &kids);
+		if (kids.count != 1)
+			break;
+		cursor = kids.kid;
+	}
+	return cursor;
+}
+
+CXCursor front_strip(CXCursor cursor)
+{
+	return strip(cursor, true);
+}
+
+CXCursor front_strip_parentheses(CXCursor cursor)
+{
+	return strip(cursor, false);
+}
+
+static struct co_node *named(struct front *f, CXCursor cursor)
+{
+	CXCursor at = clang_getCursorReferenced(cursor);
+	struct co_node *node;
+
+	switch (at.kind) {
+	case CXCursor_VarDecl:
+	case CXCursor_ParmDecl:
+		node = front_node(f, CO_VARIABLE, cursor);
+		node->variable = front_variable(f, at);
+		return node;
+	case CXCursor_EnumConstantDecl:
+	case CXCursor_NonTypeTemplateParameter:
+	case CXCursor_FieldDecl: /* of &T::field */ return front_node(f, CO_VALUE, cursor);
+	case CXCursor_FunctionDecl:
+	case CXCursor_FunctionTemplate:
+	case CXCursor_CXXMethod:
+	case CXCursor_OverloadedDeclRef:
+		/* Not what is called: then we do not come here. */
+		front_escape(f, cursor);
+		return front_node(f, CO_VALUE, cursor);
+	default: break;
+	}
+	/* A parameter of a template, as which a value stands in an instance. */
+	if (clang_Cursor_isNull(at) || clang_isInvalid(at.kind)) {
+		struct front_kids kids = front_parts(f, cursor);
+		CXCursor kid = front_kid(f, kids, 0);
+
+		front_kids_drop(f, kids);
+		if (kids.count == 1)
+			return front_expression(f, kid);
+	}
+	return front_unknown(f, cursor);
+}
+
+/* The name of a member that libclang does not name: what is behind the last "." of its text. */
+const char *front_last_word(struct front *f, CXCursor cursor)
+{
+	struct front_place end = front_spelled(clang_getRangeEnd(clang_getCursorExtent(cursor)));
+	const struct front_text *text = front_text(f, end.file);
+	size_t token = front_token_from(text, end.offset);
+	const char *kept;
+
+	if (text == NULL)
+		return "";
+	token = token == FRONT_NOWHERE ? text->count : token;
+	if (token == 0 || text->tokens[token - 1].end != end.offset)
+		return "";
+	kept = f->failed ? NULL
+			 : co_text_new(f->program, text->text + text->tokens[token - 1].begin,
+				       end.offset - text->tokens[token - 1].begin);
+	if (kept == NULL)
+		f->failed = true;
+	return kept ? kept : "";
+}
+
+/* x.y, not x->y, of an x whose type is not known. */
+static bool follows_dot(struct front *f, CXCursor cursor)
+{
+	struct front_place end = front_end(cursor);
+	const struct front_text *text = front_text(f, end.file);
+	size_t token = front_token_from(text, end.offset);
+
+	if (text == NULL || front_ends_in_macro(f, cursor))
+		return false;
+	token = token == FRONT_NOWHERE ? text->count : token;
+	return token >= 2 && text->tokens[token - 1].end == end.offset &&
+	       front_token_is(text, token - 2, ".");
+}
+
+struct co_node *front_this(struct front *f, CXCursor cursor)
+{
+	struct co_node *node = front_node(f, CO_VARIABLE, cursor);
+
+	node->macro = true;
+	if (f->this_variable == CO_NONE)
+		node->kind = CO_UNKNOWN;
+	node->variable = f->this_variable;
+	return node;
+}
+
+static struct co_node *member(struct front *f, CXCursor cursor)
+{
+	CXCursor at = clang_getCursorReferenced(cursor), kid;
+	struct front_kids kids;
+	struct co_node *base, *node;
+	CXType type;
+
+	if (at.kind != CXCursor_FieldDecl && !clang_Cursor_isNull(at) && !clang_isInvalid(at.kind))
+		return named(f, cursor);
+	kids = front_parts(f, cursor);
+	kid = front_kid(f, kids, 0);
+	front_kids_drop(f, kids);
+	if (kids.count > 1)
+		return front_unknown(f, cursor);
+	if (kids.count == 0)
+		return at.kind == CXCursor_FieldDecl
+			       ? front_wrap(f, CO_LOAD, cursor, front_this(f, cursor))
+			       : front_unknown(f, cursor);
+	type = clang_getCanonicalType(clang_getCursorType(kid));
+	base = front_expression(f, kid);
+	if (type.kind == CXType_Pointer) {
+		node = front_wrap(f, CO_LOAD, cursor, base);
+	} else if (type.kind == CXType_Record || follows_dot(f, cursor)) {
+		node = front_wrap(f, CO_MEMBER, cursor, base);
+		node->name = at.kind == CXCursor_FieldDecl
+				     ? front_keep(f, clang_getCursorSpelling(at))
+				     : front_last_word(f, cursor);
+	} else {
+		node = front_wrap(f, CO_UNKNOWN, cursor, base);
+		front_addressed(f, base);
+	}
+	type = clang_getCursorType(at);
+	if (type.kind == CXType_LValueReference || type.kind == CXType_RValueReference)
+		node = front_wrap(f, CO_LOAD, cursor, node);
+	return node;
+}
+
+/* ---- casts, arrays, the rest ----------------------------------------------------------------- */
+
+static bool is_array(CXType type)
+{
+	return clang_getArrayElementType(clang_getCanonicalType(type)).kind != CXType_Invalid;
+}
+
+/* An implicit step from an array to the address of its first element. */
+static bool decays(struct front *f, CXCursor cursor, CXCursor *array)
+{
+	struct front_kids kids;
+
+	if (cursor.kind != CXCursor_UnexposedExpr ||
+	    clang_getCanonicalType(clang_getCursorType(cursor)).kind != CXType_Pointer)
+		return false;
+	kids = front_parts(f, cursor);
+	*array = front_kid(f, kids, 0);
+	front_kids_drop(f, kids);
+	return kids.count == 1 && is_array(clang_getCursorType(*array));
+}
+
+struct co_node *front_array(struct front *f, CXCursor cursor)
+{
+	CXCursor array;
+
+	cursor = front_strip_parentheses(cursor);
+	if (decays(f, cursor, &array))
+		return front_expression(f, array);
+	return front_expression(f, cursor);
+}
+
+static struct co_node *all_parts(struct front *f, enum co_kind kind, CXCursor cursor)
+{
+	struct co_node *node = front_node(f, kind, cursor);
+	struct front_kids kids = front_parts(f, cursor);
+	size_t i;
+
+	for (i = 0; i < kids.count && !f->failed; i++)
+		front_add(f, node,
+			  kind == CO_LOAD ? front_array(f, front_kid(f, kids, i))
+					  : front_expression(f, front_kid(f, kids, i)));
+	front_kids_drop(f, kids);
+	return node;
+}
+
+/* In a template it may be an operator of anybody's. */
+static struct co_node *element(struct front *f, CXCursor cursor)
+{
+	struct front_kids kids = front_parts(f, cursor);
+	bool pointer = false;
+	size_t i;
+
+	for (i = 0; i < kids.count; i++) {
+		CXType type = clang_getCanonicalType(clang_getCursorType(front_kid(f, kids, i)));
+
+		pointer |= type.kind == CXType_Pointer || is_array(type);
+	}
+	front_kids_drop(f, kids);
+	return pointer ? all_parts(f, CO_LOAD, cursor)
+		       : front_loose(f, cursor, all_parts(f, CO_MIX, cursor));
+}
+
+/* Its only operand, or a value; more than one: we do not know what it is. */
+static struct co_node *unexposed(struct front *f, CXCursor cursor)
+{
+	struct front_kids kids = front_parts(f, cursor);
+	CXCursor kid = front_kid(f, kids, 0);
+	struct co_node *child;
+
+	front_kids_drop(f, kids);
+	if (kids.count == 0) {
+		/* Zero, or traits of types; or initial values of members. */
+		if (front_begin(cursor).file == NULL ||
+		    !front_is_record(clang_getCursorType(cursor)))
+			return front_node(f, CO_VALUE, cursor);
+		return front_unknown(f, cursor);
+	}
+	if (kids.count > 1)
+		return front_unknown(f, cursor);
+	child = front_expression(f, kid);
+	if (!is_array(clang_getCursorType(kid)) ||
+	    clang_getCanonicalType(clang_getCursorType(cursor)).kind != CXType_Pointer ||
+	    child->kind == CO_VALUE)
+		return child;
+	front_addressed(f, child);
+	return front_wrap(f, CO_ADDRESS, cursor, child);
+}
+
+static bool is_place(CXCursor cursor)
+{
+	cursor = front_strip_parentheses(cursor);
+	return cursor.kind == CXCursor_DeclRefExpr || cursor.kind == CXCursor_MemberRefExpr ||
+	       cursor.kind == CXCursor_ArraySubscriptExpr;
+}
+
+static struct co_node *cast(struct front *f, CXCursor cursor)
+{
+	struct front_kids kids = front_parts(f, cursor);
+	CXCursor kid = front_kid(f, kids, kids.count ? kids.count - 1 : 0);
+	struct co_node *child;
+
+	front_kids_drop(f, kids);
+	if (kids.count == 0)
+		return front_node(f, CO_VALUE, cursor);
+	if (kids.count > 1)
+		return front_unknown(f, cursor);
+	child = front_expression(f, kid);
+	if (front_is_dependent(clang_getCursorType(cursor)))
+		return front_loose(f, cursor, child);
+	if (clang_getCanonicalType(clang_getCursorType(cursor)).kind == CXType_Void)
+		return front_wrap(f, CO_MIX, cursor, child);
+	/* To a reference: another name for the same place. */
+	if (is_place(kid) && !front_is_dependent(clang_getCursorType(kid))) {
+		front_addressed(f, child);
+		return front_wrap(f, CO_LOAD, cursor, front_wrap(f, CO_ADDRESS, cursor, child));
+	}
+	return front_wrap(f, CO_MIX, cursor, child);
+}
+
+static struct co_node *list(struct front *f, CXCursor cursor)
+{
+	struct co_node *node = all_parts(f, CO_MIX, cursor);
+
+	/* Members that are not in the list have initial values, too. */
+	if (front_is_record(clang_getCursorType(cursor)) &&
+	    (front_record(f, clang_getCursorType(cursor)) & FRONT_BEGINS))
+		front_add(f, node, front_hidden(f, cursor));
+	return node;
+}
+
+/* Statements in an expression, or what ends in the middle of one. */
+static struct co_node *leaves(struct front *f, CXCursor cursor)
+{
+	f->jumped = true;
+	front_escape(f, cursor);
+	return front_node(f, CO_UNKNOWN, cursor);
+}
+
+static struct co_node *expression(struct front *f, CXCursor cursor)
+{
+	switch ((int)cursor.kind) {
+	case CXCursor_IntegerLiteral:
+	case CXCursor_FloatingLiteral:
+	case CXCursor_ImaginaryLiteral:
+	case CXCursor_StringLiteral:
+	case CXCursor_CharacterLiteral:
+	case CXCursor_CXXBoolLiteralExpr:
+	case CXCursor_CXXNullPtrLiteralExpr:
+	case CXCursor_GNUNullExpr:
+	case CXCursor_UnaryExpr: /* sizeof and its kin */
+	case CXCursor_SizeOfPackExpr:
+	case CXCursor_CXXTypeidExpr: return front_node(f, CO_VALUE, cursor);
+	case CXCursor_UnexposedExpr:
+	case CXCursor_ParenExpr: return unexposed(f, cursor);
+	case CXCursor_CStyleCastExpr:
+	case CXCursor_CXXStaticCastExpr:
+	case CXCursor_CXXReinterpretCastExpr:
+	case CXCursor_CXXConstCastExpr:
+	case CXCursor_CXXFunctionalCastExpr:
+	case CXCursor_CXXAddrspaceCastExpr: return cast(f, cursor);
+	case CXCursor_DeclRefExpr: return named(f, cursor);
+	case CXCursor_MemberRefExpr: return member(f, cursor);
+	case CXCursor_CXXThisExpr: return front_this(f, cursor);
+	case CXCursor_ArraySubscriptExpr: return element(f, cursor);
+	case CXCursor_UnaryOperator: return front_unary(f, cursor);
+	case CXCursor_BinaryOperator: return front_binary(f, cursor);
+	case CXCursor_CompoundAssignOperator: return front_compound_assign(f, cursor);
+	case CXCursor_ConditionalOperator: return all_parts(f, CO_CHOICE, cursor);
+	case CXCursor_CallExpr: return front_call(f, cursor);
+	case CXCursor_CXXNewExpr: return front_new(f, cursor);
+	case CXCursor_CXXDeleteExpr: return front_delete(f, cursor);
+	case CXCursor_InitListExpr: return list(f, cursor);
+	case CXCursor_CompoundLiteralExpr: return all_parts(f, CO_MIX, cursor);
+	case CXCursor_LambdaExpr: front_escape(f, cursor); return front_node(f, CO_UNKNOWN, cursor);
+	case CXCursor_StmtExpr:
+	case CXCursor_CXXThrowExpr:
+	case CXCursor_AddrLabelExpr: return leaves(f, cursor);
+	default: return front_unknown(f, cursor);
+	}
+}
+
+struct co_node *front_expression(struct front *f, CXCursor cursor)
+{
+	struct co_node *node;
+
+	if (f->depth >= FRONT_DEEPEST)
+		return leaves(f, cursor);
+	f->depth++;
+	node = expression(f, cursor);
+	f->depth--;
+	return node;
+}

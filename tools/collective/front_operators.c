@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * front_operators.c - unary and binary operators. libclang 14 does not say which one it is.
+ *
+ * Where no macro is in the way the text says it. Unary: the token at the begin, unless the operand
+ * begins there as well: then it is x++ or x--. Binary: the token in front of the right operand; or,
+ * where that comes from another use of a macro than the left one, in front of that use. Is that no
+ * operator, the text does not say it.
+ *
+ * Else types do, as far as we need it; types that depend on a template do not:
+ * - && and || give bool, and have operands that were made bool; of all others only `=` and the
+ *   comma may. Numbers that are compared were made int, or greater, first.
+ * - Operands that are places (a name, a member, an element) are read by an implicit cast, unless
+ *   they are assigned to, counted up or down, or left of a comma. So with such a cast on the left
+ *   it is none of these. Without, it may be one of them: it is told as an assignment in which the
+ *   old value counts, which a comma, of two that are worth nothing, may be taken for.
+ * - *p has the type that p points to; &x points to x's.
+ */
+#include <string.h>
+
+#include "collective/front.h"
+
+enum kind { UNKNOWN, ASSIGNS, COMMA, LAZY, TO_MEMBER, OTHER };
+
+static const struct {
+	const char *text;
+	enum kind is;
+} operators[] = {
+	{ "=", ASSIGNS }, { "&&", LAZY },      { "||", LAZY },       { "and", LAZY },
+	{ "or", LAZY },   { ".*", TO_MEMBER }, { "->*", TO_MEMBER }, { "+", OTHER },
+	{ "-", OTHER },   { "*", OTHER },      { "/", OTHER },       { "%", OTHER },
+	{ "&", OTHER },   { "|", OTHER },      { "^", OTHER },       { "<<", OTHER },
+	{ ">>", OTHER },  { "<", OTHER },      { ">", OTHER },       { "<=", OTHER },
+	{ ">=", OTHER },  { "==", OTHER },     { "!=", OTHER },      { "<=>", OTHER },
+	{ "xor", OTHER }, { "bitand", OTHER }, { "bitor", OTHER },   { "not_eq", OTHER },
+	{ ",", COMMA },
+};
+
+/* The token in front of the one at `place`. */
+static enum kind in_front(struct front *f, struct front_place place)
+{
+	const struct front_text *text = front_text(f, place.file);
+	size_t token = front_token(text, place.offset), i;
+
+	if (token == FRONT_NOWHERE || token == 0)
+		return UNKNOWN;
+	for (i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
+		if (front_token_is(text, token - 1, operators[i].text))
+			return operators[i].is;
+	return UNKNOWN;
+}
+
+static CXType type_of(CXCursor cursor)
+{
+	return clang_getCanonicalType(clang_getCursorType(cursor));
+}
+
+static CXCursor bare(CXCursor cursor)
+{
+	return cursor.kind == CXCursor_ParenExpr ? front_strip_parentheses(cursor) : cursor;
+}
+
+static CXCursor only_part(struct front *f, CXCursor cursor)
+{
+	struct front_kids kids = front_parts(f, cursor);
+	CXCursor kid = front_kid(f, kids, kids.count ? kids.count - 1 : 0);
+
+	front_kids_drop(f, kids);
+	return kid;
+}
+
+static bool same_type(CXType a, CXType b)
+{
+	return clang_equalTypes(clang_getCanonicalType(a), clang_getCanonicalType(b)) != 0;
+}
+
+/* A value for sure, and no place: nothing can be assigned to it. */
+static bool is_value(struct front *f, CXCursor cursor, unsigned int depth)
+{
+	CXCursor kid, at;
+
+	cursor = bare(cursor);
+	if (depth > 8)
+		return false;
+	switch ((int)cursor.kind) {
+	case CXCursor_UnexposedExpr:
+	case CXCursor_IntegerLiteral:
+	case CXCursor_FloatingLiteral:
+	case CXCursor_CharacterLiteral:
+	case CXCursor_CXXBoolLiteralExpr:
+	case CXCursor_CXXNullPtrLiteralExpr:
+	case CXCursor_GNUNullExpr:
+	case CXCursor_UnaryExpr:
+	case CXCursor_CXXThisExpr:
+	case CXCursor_CXXNewExpr: return true;
+	case CXCursor_CStyleCastExpr:
+	case CXCursor_CXXStaticCastExpr:
+	case CXCursor_CXXReinterpretCastExpr:
+	case CXCursor_CXXConstCastExpr:
+	case CXCursor_CXXFunctionalCastExpr: return is_value(f, only_part(f, cursor), depth + 1);
+	case CXCursor_DeclRefExpr:
+		at = clang_getCursorReferenced(cursor);
+		if (clang_Cursor_isNull(at) || clang_isInvalid(at.kind))
+			return is_value(f, only_part(f, cursor), depth + 1);
+		return at.kind == CXCursor_EnumConstantDecl ||
+		       at.kind == CXCursor_NonTypeTemplateParameter;
+	case CXCursor_CallExpr: {
+		CXType result;
+
+		at = clang_getCursorReferenced(cursor);
+		result = clang_getCanonicalType(clang_getCursorResultType(at));
+		return front_is_function(at.kind) && result.kind != CXType_LValueReference &&
+		       result.kind != CXType_RValueReference && result.kind != CXType_Invalid;
+	}
+	case CXCursor_UnaryOperator:
+		kid = only_part(f, cursor);
+		return is_value(f, kid, depth + 1) &&
+		       !(type_of(kid).kind == CXType_Pointer &&
+			 same_type(clang_getPointeeType(type_of(kid)), type_of(cursor)));
+	case CXCursor_BinaryOperator: {
+		struct front_kids kids = front_parts(f, cursor);
+
+		at = front_kid(f, kids, 0);
+		kid = front_kid(f, kids, 1);
+		front_kids_drop(f, kids);
+		/* Of a comma it is the right one. */
+		return kids.count == 2 && is_value(f, at, depth + 1) && is_value(f, kid, depth + 1);
+	}
+	default: return false;
+	}
+}
+
+static enum kind by_types(struct front *f, CXCursor cursor, CXCursor left, CXCursor right)
+{
+	if (type_of(right).kind == CXType_MemberPointer)
+		return TO_MEMBER;
+	if (!is_value(f, left, 0))
+		return UNKNOWN;
+	return type_of(cursor).kind == CXType_Bool && type_of(left).kind == CXType_Bool &&
+			       type_of(right).kind == CXType_Bool
+		       ? LAZY
+		       : OTHER;
+}
+
+static enum kind which(struct front *f, CXCursor cursor, CXCursor left, CXCursor right)
+{
+	struct front_place place =
+		front_expanded(clang_getRangeStart(clang_getCursorExtent(right)));
+	bool from_macro = front_begins_in_macro(f, right);
+	enum kind is = UNKNOWN;
+
+	if (!from_macro ||
+	    (!front_same_place(front_expanded(clang_getRangeStart(clang_getCursorExtent(left))),
+			       place) &&
+	     !front_begins_in_macro(f, left)))
+		is = in_front(f, place);
+	return is == UNKNOWN ? by_types(f, cursor, left, right) : is;
+}
+
+bool front_is_dependent(CXType type)
+{
+	CXString spelling;
+	bool depends;
+
+	type = clang_getCanonicalType(type);
+	if (type.kind != CXType_Unexposed)
+		return type.kind == CXType_Dependent || type.kind == CXType_Invalid ||
+		       type.kind == CXType_Overload;
+	/* So clang's own header has threadIdx.x. */
+	spelling = clang_getTypeSpelling(type);
+	depends = strcmp(clang_getCString(spelling), "<pseudo-object type>") != 0;
+	clang_disposeString(spelling);
+	return depends;
+}
+
+static struct co_node *two(struct front *f, enum co_kind kind, CXCursor cursor,
+			   struct co_node *left, struct co_node *right)
+{
+	struct co_node *node = front_wrap(f, kind, cursor, left);
+
+	front_add(f, node, right);
+	return node;
+}
+
+/* `reads` and maybe changes the left one, and what comes is not known. */
+static struct co_node *any_operator(struct front *f, CXCursor cursor, struct co_node *left,
+				    struct co_node *right)
+{
+	struct co_node *maybe = two(f, CO_LAZY, cursor, front_node(f, CO_UNKNOWN, cursor), right);
+	struct co_node *node = two(f, CO_ASSIGN, cursor, left, maybe);
+
+	front_addressed(f, left);
+	node->reads = true;
+	return node;
+}
+
+/* An operator of types that are not known yet may be a function of anybody's. */
+static struct co_node *loose(struct front *f, CXCursor cursor, struct co_node *left,
+			     struct co_node *right)
+{
+	struct co_node *node = front_wrap(f, CO_CALL, cursor, left);
+
+	node->name = "operator";
+	f->loose_operators = true;
+	front_addressed(f, left);
+	if (right != NULL) {
+		front_addressed(f, right);
+		front_add(f, node, right);
+	}
+	return node;
+}
+
+struct co_node *front_loose(struct front *f, CXCursor cursor, struct co_node *child)
+{
+	return loose(f, cursor, child, NULL);
+}
+
+struct co_node *front_binary(struct front *f, CXCursor cursor)
+{
+	struct front_kids kids = front_parts(f, cursor);
+	CXCursor left = front_kid(f, kids, 0), right = front_kid(f, kids, 1);
+	struct co_node *node = NULL, *a, *b;
+	enum kind is;
+	bool dependent;
+
+	if (kids.count != 2) {
+		front_kids_drop(f, kids);
+		return front_unknown(f, cursor);
+	}
+	is = which(f, cursor, left, right);
+	dependent = front_is_dependent(clang_getCursorType(left)) ||
+		    front_is_dependent(clang_getCursorType(right));
+	a = front_expression(f, left);
+	b = front_expression(f, right);
+	front_kids_drop(f, kids);
+	if (is == UNKNOWN)
+		node = any_operator(f, cursor, a, b);
+	else if (is == TO_MEMBER)
+		node = loose(f, cursor, a, b);
+	else if (dependent && is == ASSIGNS)
+		node = two(f, CO_ASSIGN, cursor, a, loose(f, cursor, b, NULL));
+	else if (dependent && is != LAZY)
+		node = loose(f, cursor, a, b);
+	else if (dependent)
+		node = two(f, CO_LAZY, cursor, loose(f, cursor, a, NULL), b);
+	else if (is == ASSIGNS)
+		node = two(f, CO_ASSIGN, cursor, a, b);
+	else
+		node = two(f, is == LAZY ? CO_LAZY : CO_MIX, cursor, a, b);
+	return node;
+}
+
+struct co_node *front_compound_assign(struct front *f, CXCursor cursor)
+{
+	struct front_kids kids = front_parts(f, cursor);
+	bool dependent = false;
+	struct co_node *node, *value;
+	size_t i;
+
+	if (kids.count != 2) {
+		front_kids_drop(f, kids);
+		return front_unknown(f, cursor);
+	}
+	for (i = 0; i < kids.count; i++)
+		dependent |= front_is_dependent(clang_getCursorType(front_kid(f, kids, i)));
+	node = front_wrap(f, CO_ASSIGN, cursor, front_expression(f, front_kid(f, kids, 0)));
+	node->reads = true;
+	value = front_expression(f, front_kid(f, kids, 1));
+	front_add(f, node, dependent ? loose(f, cursor, value, NULL) : value);
+	front_kids_drop(f, kids);
+	return node;
+}
+
+/* ---- unary ----------------------------------------------------------------------------------- */
+
+static struct co_node *count(struct front *f, CXCursor cursor, struct co_node *operand)
+{
+	struct co_node *node = two(f, CO_ASSIGN, cursor, operand, front_node(f, CO_VALUE, cursor));
+
+	node->reads = true;
+	return node;
+}
+
+/* By types: the operator is in a macro. */
+static struct co_node *unary_by_types(struct front *f, CXCursor cursor, CXCursor kid)
+{
+	CXType type = type_of(cursor), inner = type_of(kid);
+	struct co_node *operand;
+
+	if (front_is_dependent(inner) || front_is_dependent(type))
+		return loose(f, cursor, front_expression(f, kid), NULL);
+	if (inner.kind == CXType_Pointer && same_type(clang_getPointeeType(inner), type))
+		return front_wrap(f, CO_LOAD, cursor, front_array(f, kid));
+	operand = front_expression(f, kid);
+	if ((type.kind == CXType_Pointer && same_type(clang_getPointeeType(type), inner)) ||
+	    type.kind == CXType_MemberPointer) {
+		front_addressed(f, operand);
+		return operand->kind == CO_VALUE ? operand
+						 : front_wrap(f, CO_ADDRESS, cursor, operand);
+	}
+	if (is_value(f, kid, 0))
+		return front_wrap(f, CO_MIX, cursor, operand);
+	return count(f, cursor, operand);
+}
+
+struct co_node *front_unary(struct front *f, CXCursor cursor)
+{
+	struct front_kids kids = front_parts(f, cursor);
+	CXCursor kid = front_kid(f, kids, 0);
+	struct front_place begin = front_begin(cursor);
+	const struct front_text *text = front_text(f, begin.file);
+	size_t token = front_token(text, begin.offset);
+	struct co_node *operand;
+	bool dependent;
+
+	front_kids_drop(f, kids);
+	if (kids.count != 1)
+		return front_unknown(f, cursor);
+	if (token == FRONT_NOWHERE || front_begins_in_macro(f, cursor))
+		return unary_by_types(f, cursor, kid);
+	dependent = front_is_dependent(clang_getCursorType(kid));
+	if (front_same_place(begin, front_begin(kid)) || front_token_is(text, token, "++") ||
+	    front_token_is(text, token, "--")) {
+		operand = front_expression(f, kid);
+		if (dependent)
+			front_addressed(f, operand);
+		return count(f, cursor, operand);
+	}
+	if (front_token_is(text, token, "*") && !dependent)
+		return front_wrap(f, CO_LOAD, cursor, front_array(f, kid));
+	operand = front_expression(f, kid);
+	if (front_token_is(text, token, "&") || front_token_is(text, token, "bitand")) {
+		front_addressed(f, operand);
+		if (operand->kind == CO_VALUE) /* a function, whose address is the same for all */
+			return operand;
+		return front_wrap(f, CO_ADDRESS, cursor, operand);
+	}
+	return dependent ? loose(f, cursor, operand, NULL) : front_wrap(f, CO_MIX, cursor, operand);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * judge.c - see judge.h; how it goes, judge_parts.h says.
+ */
+#include "collective/judge_parts.h"
+
+/* False: no memory. */
+static bool begin(struct judge *judge)
+{
+	const struct co_program *program = judge->program;
+	judge->arena = co_arena_new();
+	judge->own = co_arena_new();
+	if (!judge->arena || !judge->own)
+		return false;
+	judge->facts = co_arena_take(judge->own, program->function_count * sizeof *judge->facts);
+	judge->variables =
+		co_arena_take(judge->own, program->variable_count * sizeof *judge->variables);
+	return judge->facts && judge->variables;
+}
+
+struct co_judgement *co_judge(const struct co_program *program, const char *const *library)
+{
+	struct judge judge = { .program = program, .library = library };
+	struct co_judgement *judgement = NULL;
+	if (begin(&judge) && facts_find(&judge) && circles_find(&judge)) {
+		facts_spread(&judge);
+		verdicts_sort(&judge);
+		contexts_settle(&judge);
+		if (!judge.failed)
+			judgement = verdicts_make(&judge);
+	}
+	co_arena_free(judge.own);
+	if (!judgement)
+		co_arena_free(judge.arena);
+	return judgement;
+}
+
+void co_judgement_free(struct co_judgement *judgement)
+{
+	if (judgement)
+		co_arena_free(judgement->arena);
+}
