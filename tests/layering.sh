@@ -106,7 +106,7 @@ violations() # ROOT
 				report("\"" name "\" points up, from " home " to " folder)
 			next
 		}
-		if (top == "tools" && folder ~ /^(kit|read|write|replay|map|compare|run|info|bench)$/)
+		if (top == "tools" && folder ~ /^(kit|read|write|replay|map|compare|run|info|bench|collective)$/)
 			next
 		if (quoted && folder != "" && folder != "tools" && folder != "clients" &&
 		    folder != "tests")

@@ -207,7 +207,7 @@ static void put_value(struct shape *shape, unsigned int depth)
 	}
 	unsigned int limit = shape->shared ? 8 : 4;
 	bool call = choice >= 8;
-	const char *head = call ? calls[below(limit)] : inner[below(8)];
+	const char *head = call ? makers[below(limit)] : inner[below(8)];
 	unsigned int children =
 		call || head[1] == '=' || head[1] == 'm' || head[2] == '=' ? 1 : 1 + below(3);
 	fprintf(shape->file, "%s", head);
