@@ -2,4 +2,4 @@
 /*
  * reduce.h - see cooperative_groups.h.
  */
-#include "../cooperative_groups.h"
+#include <cooperative_groups.h>

@@ -2,4 +2,4 @@
 /*
  * scan.h - see cooperative_groups.h.
  */
-#include "../cooperative_groups.h"
+#include <cooperative_groups.h>
