@@ -416,6 +416,36 @@ START_TEST(calls_by_calls_settle)
 }
 END_TEST
 
+/*
+ * More ways to call a function than are told apart: what is still known is who comes, which is what
+ * the calls pass; and nothing else is given up for it.
+ */
+START_TEST(ways_to_call_that_are_not_told_apart_are_the_worst)
+{
+	static const char *const levels[] = { "n", "(call __any_sync 1 tid)", "tid" };
+	char *text = NULL, *want = NULL;
+	size_t bytes = 0, want_bytes = 0;
+	FILE *file = open_memstream(&text, &bytes);
+	FILE *wanted = open_memstream(&want, &want_bytes);
+	fprintf(file, "(device f (a b c d) (malloc 4) (malloc a) (if d (malloc 4)))\n");
+	fprintf(file, "(kernel l (n) (malloc n))\n(kernel k (n)");
+	fprintf(wanted, "block uniform; block varying; none; block uniform");
+	for (int i = 0; i < 81; i++) {
+		fprintf(file, "(call f %s %s %s %s)\n", levels[i % 3], levels[i / 3 % 3],
+			levels[i / 9 % 3], levels[i / 27]);
+		fprintf(wanted, "; helper block");
+	}
+	fprintf(file, "(malloc n))");
+	fprintf(wanted, "; block uniform");
+	fclose(file);
+	fclose(wanted);
+	struct judge_case one = { text, want, NULL };
+	check_case(&one);
+	free(text);
+	free(want);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("judge");
@@ -435,6 +465,7 @@ int main(void)
 	tcase_add_test(cases, loops_in_loops_do_not_multiply);
 	tcase_add_test(cases, trees_that_are_too_deep_are_not_judged);
 	tcase_add_test(cases, calls_by_calls_settle);
+	tcase_add_test(cases, ways_to_call_that_are_not_told_apart_are_the_worst);
 	suite_add_tcase(suite, cases);
 	srunner_run_all(runner, CK_ENV);
 	int failed = srunner_ntests_failed(runner);

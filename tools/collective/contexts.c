@@ -12,8 +12,9 @@
  *      its callees give back in the end. Contexts that are still needed are gone through once
  *      more, with notes.
  *
- * A function's contexts are counted; one more than MOST_CONTEXTS of them stands for all further
- * calls, and nothing is known in it.
+ * A function's contexts are counted. When there are MOST_CONTEXTS, further calls share one for each
+ * level of who comes: of arguments and shared variables nothing is known in it. They are not the
+ * root's: its callers are strangers, who pass no parameter, while these pass what is proven of them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -127,19 +128,39 @@ static bool add_caller(struct judge *judge, struct context *context, struct cont
 	return true;
 }
 
-static struct context *find(struct judge *judge, struct context *wanted)
+static struct context *find_same(struct judge *judge, const struct context *wanted)
 {
-	struct facts *facts = &judge->facts[wanted->function];
-	for (struct context *context = facts->contexts; context; context = context->next) {
+	struct context *context = judge->facts[wanted->function].contexts;
+	for (; context; context = context->next) {
 		judge->work++;
 		if (is_same(judge, context, wanted))
 			return context;
 	}
+	return NULL;
+}
+
+/* Who comes is still known, all else is not. */
+static void widen(const struct judge *judge, struct context *wanted)
+{
+	size_t count = function_of(judge, wanted->function)->parameter_count;
+	for (size_t i = 0; i < count; i++)
+		wanted->arguments[i] = cell_why(CO_EACH, WHY_CALLERS, NULL, CO_NONE);
+	wanted->dirty = wanted->read = UINT64_MAX;
+}
+
+static struct context *find(struct judge *judge, struct context *wanted)
+{
+	struct facts *facts = &judge->facts[wanted->function];
+	struct context *context = find_same(judge, wanted);
+	if (!context && facts->context_count >= (int)MOST_CONTEXTS) {
+		widen(judge, wanted);
+		context = find_same(judge, wanted);
+	}
+	if (context)
+		return context;
 	if (judge->noting) /* it should have been there: claim nothing */
 		judge->work = MOST_WORK;
-	if (facts->context_count > (int)MOST_CONTEXTS)
-		return context_root(judge, wanted->function);
-	struct context *context = context_new(judge, wanted->function);
+	context = context_new(judge, wanted->function);
 	if (!context)
 		return NULL;
 	size_t count = function_of(judge, wanted->function)->parameter_count;

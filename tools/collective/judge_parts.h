@@ -17,7 +17,7 @@
  *      they find at each allocation.
  *
  * Bounds: levels and masks only rise in a context and at a loop's head, so each of them changes at
- * most 3 times a variable and 2 times a shared one; at most MOST_CONTEXTS contexts a function; all
+ * most 3 times a variable and 2 times a shared one; at most MOST_CONTEXTS + 4 contexts a function; all
  * together at most MOST_WORK steps, behind which nothing is claimed of anything. No recursion is
  * deeper than DEEPEST, and none goes from function to function.
  *
@@ -30,7 +30,7 @@
 #include "collective/judge.h"
 
 #define DEEPEST 4000u     /* levels of a tree; deeper ones are not judged */
-#define MOST_CONTEXTS 64u /* of a function; the next one is one in which nothing is known */
+#define MOST_CONTEXTS 64u /* of a function; further calls share three, by who comes */
 #define MOST_WORK 150000000ull
 #define MOST_SHARED 64u              /* shared variables that are followed: bits of a mask */
 #define MOST_CELLS ((size_t)1 << 22) /* loops times variables of a function */
