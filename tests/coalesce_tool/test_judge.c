@@ -422,17 +422,18 @@ END_TEST
  */
 START_TEST(ways_to_call_that_are_not_told_apart_are_the_worst)
 {
-	static const char *const levels[] = { "n", "(call __any_sync 1 tid)", "tid" };
+	static const char *const levels[] = { "n", "w", "tid" };
 	char *text = NULL, *want = NULL;
 	size_t bytes = 0, want_bytes = 0;
 	FILE *file = open_memstream(&text, &bytes);
 	FILE *wanted = open_memstream(&want, &want_bytes);
-	fprintf(file, "(device f (a b c d) (malloc 4) (malloc a) (if d (malloc 4)))\n");
-	fprintf(file, "(kernel l (n) (malloc n))\n(kernel k (n)");
+	fprintf(file, "(device f (a b c d e) (malloc 4) (malloc a) (if a (malloc 4)))\n");
+	fprintf(file, "(kernel l (n) (malloc n))\n");
+	fprintf(file, "(kernel k (n) (declare w (call __any_sync 1 tid))");
 	fprintf(wanted, "block uniform; block varying; none; block uniform");
-	for (int i = 0; i < 81; i++) {
-		fprintf(file, "(call f %s %s %s %s)\n", levels[i % 3], levels[i / 3 % 3],
-			levels[i / 9 % 3], levels[i / 27]);
+	for (int i = 0; i <= 81; i++) {
+		fprintf(file, "(call f %s %s %s %s %s)\n", i == 81 ? "tid" : "n", levels[i % 3],
+			levels[i / 3 % 3], levels[i / 9 % 3], levels[i / 27 % 3]);
 		fprintf(wanted, "; helper block");
 	}
 	fprintf(file, "(malloc n))");
