@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu-collective.cu - kernels that allocate much, which are timed as they are and as `mam coalesce`
+ * rewrites them, by gpu-collective.sh. What runs them is in gpu-collective.cuh.
+ *
+ * Each takes numbers on the device, how much it is to do, and a word for each thread, to which it
+ * writes what came of it: the same whoever gives the memory, unless there was none. heap_rows takes
+ * a heap, too. All but one have allocations that a whole block or warp comes to; `singles` has none,
+ * and shows what it costs to be among others who are rewritten.
+ */
+#include <mam/heap.cuh>
+
+static __device__ int thread_number(void)
+{
+	return blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+/* A row for each thread, gone through a few times. */
+__global__ void rows(const int *in, int n, int *out)
+{
+	int id = thread_number(), sum = 0;
+	int *row = (int *)malloc(n * sizeof(int));
+
+	for (int i = 0; row && i < n; i++)
+		row[i] = in[(id + i) % 1024];
+	for (int round = 0; row && round < 8; round++)
+		for (int i = 0; i < n; i++) {
+			row[i] += row[(i + 1) % n] ^ round;
+			sum += row[i];
+		}
+	out[id] = row ? sum : -1;
+	free(row);
+}
+
+struct work {
+	int value;
+	struct work *next;
+};
+
+/* A list of work for each thread: made, gone through, and given back. */
+__global__ void lists(const int *in, int n, int *out)
+{
+	int id = thread_number(), sum = 0;
+	struct work *first = nullptr;
+
+	for (int i = 0; i < n; i++) {
+		struct work *work = (struct work *)malloc(sizeof(*work));
+
+		if (work == nullptr) {
+			sum = -1000000;
+			continue;
+		}
+		work->value = in[(id + i) % 1024];
+		work->next = first;
+		first = work;
+	}
+	for (int round = 0; round < 4; round++)
+		for (struct work *work = first; work; work = work->next)
+			sum += work->value ^ round;
+	while (first) {
+		struct work *next = first->next;
+
+		free(first);
+		first = next;
+	}
+	out[id] = sum;
+}
+
+struct particle {
+	float at[3], speed[3];
+	int steps;
+
+	__device__ particle(int seed) : steps(0)
+	{
+		for (int i = 0; i < 3; i++) {
+			at[i] = (float)(seed % 97 + i);
+			speed[i] = (float)(seed % 13 - 6);
+		}
+	}
+	__device__ void step(void)
+	{
+		for (int i = 0; i < 3; i++)
+			at[i] += speed[i];
+		steps++;
+	}
+};
+
+/* Objects with a constructor: one by new, and some in an array of pointers. */
+__global__ void objects(const int *in, int n, int *out)
+{
+	int id = thread_number(), sum = 0;
+	particle **all = new particle *[n];
+
+	for (int i = 0; i < n; i++) {
+		particle *one = new particle(in[(id + i) % 1024]);
+
+		if (all)
+			all[i] = one;
+	}
+	for (int round = 0; all && round < 4; round++)
+		for (int i = 0; i < n; i++)
+			if (all[i])
+				all[i]->step();
+	for (int i = 0; all && i < n; i++) {
+		sum += all[i] ? (int)all[i]->at[i % 3] + all[i]->steps : -1000000;
+		delete all[i];
+	}
+	delete[] all;
+	out[id] = sum;
+}
+
+/* Memory for a round, given back before the next, which wants more. */
+__global__ void rounds(const int *in, int n, int *out)
+{
+	int id = thread_number(), sum = 0;
+
+	for (int round = 1; round <= n; round++) {
+		int *words = (int *)malloc(4 * round * sizeof(int));
+
+		if (words) {
+			for (int i = 0; i < 4 * round; i++)
+				words[i] = in[(id + i) % 1024] + round;
+			for (int i = 4 * round - 1; i >= 0; i--)
+				sum = sum * 3 + words[i];
+		} else {
+			sum = -1;
+		}
+		free(words);
+	}
+	out[id] = sum;
+}
+
+/* Scratch of a warp, where one of its lanes has found something. */
+__global__ void scratches(const int *in, int n, int *out)
+{
+	int id = thread_number(), sum = 0;
+
+	for (int round = 0; round < 8; round++) {
+		int word = in[(id * 7 + round) % 1024];
+
+		if (__any_sync(0xffffffffu, word % 64 == 0)) {
+			int *words = (int *)malloc(n * sizeof(int));
+
+			for (int i = 0; words && i < n; i++)
+				words[i] = word + i;
+			for (int i = 0; words && i < n; i++)
+				sum = sum * 5 + words[i];
+			sum += words == nullptr;
+			free(words);
+		}
+	}
+	out[id] = sum;
+}
+
+/* Of the paper's listing 1: what is called by all from one place, and by four from another. */
+static __device__ int exchange(const int *mine, int n, int rank)
+{
+	int *copy = (int *)malloc(n * sizeof(int)), sum = 0;
+
+	for (int i = 0; copy && i < n; i++)
+		copy[i] = mine[i] + rank;
+	for (int i = 0; copy && i < n; i++)
+		sum += copy[i] * (i + 1);
+	free(copy);
+	return copy ? sum : -1;
+}
+
+__global__ void ranks(const int *in, int n, int *out)
+{
+	int id = thread_number(), sum = -1;
+	int *mine = (int *)malloc(n * sizeof(int));
+
+	for (int i = 0; mine && i < n; i++)
+		mine[i] = in[(id + i) % 1024];
+	sum = exchange(in, n, id);
+	if (mine)
+		for (int i = 0; i < n; i++)
+			sum += mine[i];
+	if (threadIdx.x < 4)
+		sum += exchange(in, n, 1);
+	free(mine);
+	out[id] = sum;
+}
+
+/* Memory of a heap of mam's. */
+__global__ void heap_rows(struct mam_kheap *heap, const int *in, int n, int *out)
+{
+	int id = thread_number(), sum = 0;
+	int *row = (int *)mam_kmalloc(heap, n * sizeof(int));
+
+	for (int i = 0; row && i < n; i++)
+		row[i] = in[(id + i) % 1024];
+	for (int round = 0; row && round < 8; round++)
+		for (int i = 0; i < n; i++) {
+			row[i] += row[(i + 1) % n] ^ round;
+			sum += row[i];
+		}
+	out[id] = row ? sum : -1;
+	mam_kfree(heap, row);
+}
+
+/* Nobody comes together: each third thread, with a size of its own. */
+__global__ void singles(const int *in, int n, int *out)
+{
+	int id = thread_number(), sum = 0;
+
+	if (in[id % 1024] % 3 == 0) {
+		int own = n / 2 + in[id % 1024] % n;
+		int *words = (int *)malloc(own * sizeof(int));
+
+		for (int i = 0; words && i < own; i++)
+			words[i] = i ^ id;
+		for (int i = 0; words && i < own; i++)
+			sum += words[i];
+		sum += words == nullptr;
+		free(words);
+	}
+	out[id] = sum;
+}
+
+#ifdef COLLECTIVE_MAIN
+#include "gpu-collective.cuh"
+#endif

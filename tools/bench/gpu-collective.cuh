@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu-collective.cuh - what times the kernels of gpu-collective.cu, and is included behind them.
+ *
+ *     nvcc -arch=native -DCOLLECTIVE_MAIN -I PREFIX/include -I tools/bench -o timed FILE.cu \
+ *         -L PREFIX/lib -lmam
+ *     ./timed [--quick]
+ *
+ * FILE.cu is gpu-collective.cu, or what `mam coalesce` made of it. It is over CUDA's malloc(); over
+ * a heap of mam's with -include mam/kmalloc_override.cuh, or, of what was rewritten, with
+ * -DMAM_COLLECTIVE_HEAP.
+ *
+ * Each kernel runs WARM times unmeasured, then up to RUNS times between two events, at least LEAST
+ * of them, and no more when that has taken LONG ms. A line of each: kernel, blocks, threads, the
+ * median in us, a sum of all that it wrote, and how many launches had another sum than the first.
+ *
+ * Status: 0, 1 when a call failed, 2 for a wrong call, 77 without a GPU. A kernel that does not end
+ * is ended by who runs the program.
+ */
+#ifndef MAM_TOOLS_BENCH_GPU_COLLECTIVE_CUH
+#define MAM_TOOLS_BENCH_GPU_COLLECTIVE_CUH
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include <mam/heap.h>
+
+#define WARM 2
+#define RUNS 15
+#define LEAST 5
+#define LONG 400.0f
+#define INPUTS 1024
+#define ROOM ((size_t)4 << 30) /* for allocations, of either kind */
+
+struct timed {
+	const char *name;
+	int n;
+	void (*kernel)(const int *in, int n, int *out);
+	void (*kernel_of_heap)(struct mam_kheap *heap, const int *in, int n, int *out);
+};
+
+struct ground {
+	struct mam_kheap *heap;
+	int *in, *out;
+	cudaEvent_t begin, end;
+};
+
+static void check(cudaError_t result, const char *what)
+{
+	if (result == cudaSuccess)
+		return;
+	std::fprintf(stderr, "gpu-collective: %s: %s\n", what, cudaGetErrorString(result));
+	std::exit(1);
+}
+
+static void check(enum mam_status status, const char *what)
+{
+	if (status == MAM_OK)
+		return;
+	std::fprintf(stderr, "gpu-collective: %s: %s\n", what, mam_strerror(status));
+	std::exit(1);
+}
+
+/* In ms; leaves what was written in `words`. */
+static float launch(const struct timed *timed, const struct ground *ground, unsigned int blocks,
+		    unsigned int threads, std::vector<int> *words)
+{
+	size_t bytes = words->size() * sizeof(int);
+	float ms;
+
+	check(cudaMemset(ground->out, 0, bytes), "cudaMemset");
+	check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+	check(cudaEventRecord(ground->begin), "cudaEventRecord");
+	if (timed->kernel)
+		timed->kernel<<<blocks, threads>>>(ground->in, timed->n, ground->out);
+	else
+		timed->kernel_of_heap<<<blocks, threads>>>(ground->heap, ground->in, timed->n,
+							   ground->out);
+	check(cudaEventRecord(ground->end), "cudaEventRecord");
+	check(cudaGetLastError(), timed->name);
+	check(cudaEventSynchronize(ground->end), timed->name);
+	check(cudaEventElapsedTime(&ms, ground->begin, ground->end), "cudaEventElapsedTime");
+	check(cudaMemcpy(words->data(), ground->out, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
+	return ms;
+}
+
+static unsigned int sum_of(const std::vector<int> &words)
+{
+	unsigned int sum = 2166136261u;
+
+	for (int word : words)
+		sum = (sum ^ (unsigned int)word) * 16777619u;
+	return sum;
+}
+
+static void measure(const struct timed *timed, const struct ground *ground, unsigned int blocks,
+		    unsigned int threads)
+{
+	std::vector<int> words((size_t)blocks * threads);
+	std::vector<float> all;
+	unsigned int first = 0, others = 0;
+	float spent = 0;
+
+	for (int run = 0; run < WARM + RUNS && (run < WARM + LEAST || spent < LONG); run++) {
+		float ms = launch(timed, ground, blocks, threads, &words);
+		unsigned int sum = sum_of(words);
+
+		first = run ? first : sum;
+		others += sum != first;
+		spent += ms;
+		if (run >= WARM)
+			all.push_back(ms);
+	}
+	std::sort(all.begin(), all.end());
+	std::printf("%s %u %u %.1f %08x %u\n", timed->name, blocks, threads,
+		    1000.0 * all[all.size() / 2], first, others);
+	std::fflush(stdout);
+}
+
+static void make_ground(struct ground *ground)
+{
+	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
+	std::vector<int> numbers(INPUTS);
+	struct mam_heap *heap = nullptr;
+	unsigned int seed = 1;
+
+	for (int &number : numbers) {
+		seed = seed * 1664525u + 1013904223u;
+		number = (int)(seed >> 9) % 10000;
+	}
+	check(cudaDeviceSetLimit(cudaLimitMallocHeapSize, ROOM), "cudaDeviceSetLimit");
+	check(cudaMalloc((void **)&ground->in, INPUTS * sizeof(int)), "cudaMalloc");
+	check(cudaMalloc((void **)&ground->out, ((size_t)1 << 20) * sizeof(int)), "cudaMalloc");
+	check(cudaMemcpy(ground->in, numbers.data(), INPUTS * sizeof(int), cudaMemcpyHostToDevice),
+	      "cudaMemcpy");
+	check(cudaEventCreate(&ground->begin), "cudaEventCreate");
+	check(cudaEventCreate(&ground->end), "cudaEventCreate");
+	attr.bytes = ROOM;
+	check(mam_heap_create(nullptr, &attr, &heap), "mam_heap_create");
+	ground->heap = mam_heap_device(heap);
+#if defined(MAM_KMALLOC_OVERRIDE_CUH)
+	check(mam_kmalloc_use(heap), "mam_kmalloc_use");
+#elif defined(MAM_COLLECTIVE_HEAP)
+	check(mam_collective_use(heap), "mam_collective_use");
+#endif
+}
+
+int main(int argument_count, char **arguments)
+{
+	static const unsigned int shapes[][2] = { { 132, 256 }, { 12, 1024 }, { 1056, 128 } };
+	static const struct timed all[] = {
+		{ "rows", 48, rows, nullptr },           { "lists", 24, lists, nullptr },
+		{ "objects", 16, objects, nullptr },     { "rounds", 12, rounds, nullptr },
+		{ "scratches", 24, scratches, nullptr }, { "ranks", 24, ranks, nullptr },
+		{ "heap_rows", 48, nullptr, heap_rows }, { "singles", 24, singles, nullptr },
+	};
+	struct ground ground = {};
+	bool quick = argument_count == 2 && !std::strcmp(arguments[1], "--quick");
+	int devices, shape_count = quick ? 1 : 3;
+
+	if (argument_count > 1 && !quick) {
+		std::fprintf(stderr, "gpu-collective: what is %s? Give --quick or nothing\n",
+			     arguments[1]);
+		return 2;
+	}
+	if (cudaGetDeviceCount(&devices) != cudaSuccess || !devices) {
+		std::printf("skipped: there is no GPU\n");
+		return 77;
+	}
+	make_ground(&ground);
+	for (const struct timed &timed : all)
+		for (int shape = 0; shape < shape_count; shape++)
+			measure(&timed, &ground, shapes[shape][0], shapes[shape][1]);
+	return 0;
+}
+
+#endif
