@@ -260,15 +260,18 @@ void *operator new[](size_t bytes, std::align_val_t, enum mam_coalesce) = delete
 #if defined(MAM_COLLECTIVE_NEW) && !defined(MAM_COLLECTIVE_NEW_IS_THERE)
 #define MAM_COLLECTIVE_NEW_IS_THERE
 
-#ifdef __clang__
+#if defined(__clang__) && !defined(MAM_COALESCE_READS)
 #error "MAM_COLLECTIVE_NEW: clang's own new and delete cannot be replaced; compile it by nvcc"
 #endif
 #ifdef MAM_KMALLOC_OVERRIDE_CUH
 #error "mam/kmalloc_override.cuh has operators new and delete, too: include one of the two"
 #endif
 
-/* As in kmalloc_override.cuh: for a device only, and no symbols that other files would find. */
-#ifdef __CUDA_ARCH__
+/*
+ * As in kmalloc_override.cuh: for a device only, and no symbols that other files would find. `mam
+ * coalesce`, which reads with clang, does without them.
+ */
+#if defined(__CUDA_ARCH__) && !defined(MAM_COALESCE_READS)
 /* "redeclared, hence treated as __host__ __device__", twice, and "inline is nonstandard" of new. */
 #pragma nv_diagnostic push
 #pragma nv_diag_suppress 20039

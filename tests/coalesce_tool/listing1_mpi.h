@@ -2,6 +2,9 @@
 /*
  * listing1_mpi.h - what listing1.cu needs of an MPI whose ranks are threads. Its functions are in a
  * library; who made that has given those that allocate the coalesce parameter, by hand.
+ *
+ * With -DCORPUS_MAIN the library is here, as far as it shows whether it was called by all, and so is
+ * what runs the program, as main.h says.
  */
 #ifndef MAM_TESTS_COALESCE_TOOL_LISTING1_MPI_H
 #define MAM_TESTS_COALESCE_TOOL_LISTING1_MPI_H
@@ -18,5 +21,44 @@ extern __device__ int MPI_Alltoall(const void *send, int send_count, MPI_Datatyp
 				   void *receive, int receive_count, MPI_Datatype receive_type,
 				   MPI_Comm comm,
 				   enum mam_coalesce coalesce = MAM_COLLECTIVE_ALONE);
+
+#ifdef CORPUS_MAIN
+#include "main.h"
+
+#define LISTING1_RANKS 128
+
+static __device__ int *listing1_out;
+
+/* Each rank's number goes by a buffer of its own, and a neighbour's is read. */
+__device__ int MPI_Alltoall(const void *, int send_count, MPI_Datatype send_type, void *,
+			    int receive_count, MPI_Datatype receive_type, MPI_Comm,
+			    enum mam_coalesce coalesce)
+{
+	__shared__ int *buffers[LISTING1_RANKS];
+	int rank = threadIdx.x, left = (rank + 1) % LISTING1_RANKS;
+
+	buffers[rank] = (int *)mam_cmalloc(
+		(size_t)send_count * send_type + (size_t)receive_count * receive_type, coalesce);
+	if (buffers[rank])
+		*buffers[rank] = 1000 + rank;
+	__syncthreads();
+	listing1_out[blockIdx.x * blockDim.x + rank] = buffers[left] ? *buffers[left] : -1;
+	__syncthreads();
+	mam_cfree(buffers[rank]);
+	return 0;
+}
+
+__global__ void mpi_main(int argc, char **argv);
+
+int main(void)
+{
+	corpus_begin();
+	corpus_check(cudaMemcpyToSymbol(listing1_out, &corpus_out, sizeof(corpus_out)),
+		     "its output");
+	mpi_main<<<2, LISTING1_RANKS>>>(0, nullptr);
+	corpus_end("mpi_main");
+	return 0;
+}
+#endif
 
 #endif

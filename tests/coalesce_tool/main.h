@@ -106,6 +106,7 @@ static inline void corpus_end(const char *name)
 	for (i = 0; i < CORPUS_WORDS; i++)
 		sum = (sum ^ (unsigned int)words[i]) * 16777619u;
 	printf("%s %08x\n", name, sum);
+	fflush(stdout); /* the next kernel may not end */
 }
 
 /* The kernel's arguments are behind its blocks and threads; its output is corpus_out. */

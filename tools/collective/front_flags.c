@@ -139,6 +139,7 @@ bool front_flags(struct front_flags *made, const char *const *flags, size_t coun
 					      "-ferror-limit=0",
 					      "-std=c++17",
 					      "-Wno-unknown-cuda-version",
+					      "-DMAM_COALESCE_READS", /* collective.cuh asks */
 					      NULL };
 	static const char *const headerless[] = {
 		"--cuda-gpu-arch=sm_70",           "-nocudainc", "-nocudalib", "-Xclang",
