@@ -3,6 +3,7 @@
 #
 # front.sh - sources become the trees that are written beside them: front_cases/*.cu, *.expected.
 #
+# Of some there is a *.later.expected, too: libclang 18, and 19, know more places than those before.
 # FRONT_PUT names the program that puts a source down as a tree (front_put.c); where there is none,
 # as there is no libclang, nothing is tested. FRONT_WRITE=1 writes what comes instead: read it before
 # you keep it. Also: what cannot be read is told in one sentence that names the line, and nothing makes
@@ -29,7 +30,7 @@ case_is() # NAME
 {
 	tree "$cases/$1.cu" || { cat "$scratch/err"; return 1; }
 	[ -z "${FRONT_WRITE:-}" ] || cp "$scratch/tree" "$cases/$1.expected"
-	diff "$cases/$1.expected" "$scratch/tree"
+	cmp -s "$cases/$1.later.expected" "$scratch/tree" || diff "$cases/$1.expected" "$scratch/tree"
 }
 
 count=0

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * front.c - a CUDA source becomes a program, by libclang's C interface, versions 14 and later.
+ * front.c - a CUDA source becomes a program, by libclang's C interface, versions 13 and later.
  *
  * 1. The source is parsed for the device with our own small headers (include/mam_cuda.h), so that
  *    no toolkit is needed. If there are errors and a toolkit is found, once more with its headers.
@@ -166,6 +166,20 @@ static bool read_text(struct front *f, const char *path, char *why, size_t why_b
 	return f->program->text != NULL || no_memory(why, why_bytes);
 }
 
+/* Else each file would have errors that are not its own. */
+static bool has_headers(char *why, size_t why_bytes)
+{
+	char folder[WHY_BYTES / 2];
+
+	if (front_headers(folder, sizeof(folder)))
+		return true;
+	snprintf(why, why_bytes,
+		 "%s: mam's own headers for this are not there: is mam installed whole? "
+		 "COALESCE_INCLUDE may name another folder",
+		 folder);
+	return false;
+}
+
 /* A folder, or what is not there, would be told of by libclang in words of its own. */
 static bool can_be_read(const char *path, char *why, size_t why_bytes)
 {
@@ -187,7 +201,7 @@ struct co_program *co_program_read(const char *path, const char *const *flags, s
 
 	memset(&f, 0, sizeof(f));
 	f.function = f.this_variable = CO_NONE;
-	if (!can_be_read(path, why, why_bytes))
+	if (!can_be_read(path, why, why_bytes) || !has_headers(why, why_bytes))
 		return NULL;
 	f.program = co_program_new(path);
 	f.index = clang_createIndex(0, 0);

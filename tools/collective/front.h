@@ -259,8 +259,12 @@ bool front_tolerates(struct front *f, struct front_place error);
 struct front_flags {
 	const char **flags;
 	size_t count, room;
-	char *texts; /* memory of those that were made */
+	char texts[2][8192]; /* those that were made, of which `flags` has the addresses */
+	size_t text_count;
 };
+
+/* Where our own headers are. False: they are not there. */
+bool front_headers(char *folder, size_t room);
 
 /* `toolkit`: a folder of CUDA's; NULL: our own headers. False: memory ran out. */
 bool front_flags(struct front_flags *made, const char *const *flags, size_t count,

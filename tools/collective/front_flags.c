@@ -6,18 +6,29 @@
  * source or a toolkit's. Of the user's flags, which are nvcc's or clang's, those that say what the
  * source means: folders, macros, files in front of it, the language. The others are left out.
  *
- * Our headers are in the folder that the variable COALESCE_INCLUDE names, else where they were
- * installed.
+ * Our headers are in the folder that the variable COALESCE_INCLUDE names, else where they lie from
+ * this program in a build folder or an installed tree, however far that was moved, else where they
+ * were to be installed. libclang's own are where configure saw them; a libclang that lies somewhere
+ * else by now finds its own by itself.
  */
+#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "collective/front.h"
+#include "kit/own_place.h"
 
 #ifndef MAM_COALESCE_INCLUDE_DIR
-#define MAM_COALESCE_INCLUDE_DIR "/usr/local/share/mam/coalesce"
+#define MAM_COALESCE_INCLUDE_DIR "/usr/local/share/mam/cuda"
+#endif
+#ifndef MAM_PRELOADDIR
+#define MAM_PRELOADDIR "/usr/local/lib/mam"
+#endif
+#ifndef MAM_COALESCE_RESOURCE_DIR
+#define MAM_COALESCE_RESOURCE_DIR ""
 #endif
 #ifndef MAM_COALESCE_CUDA_DIR
 #define MAM_COALESCE_CUDA_DIR "/usr/local/cuda"
@@ -46,6 +57,21 @@ static bool add_all(struct front_flags *made, const char *const *flags)
 	return true;
 }
 
+/* One that is made here, and goes with the rest. */
+__attribute__((format(printf, 2, 3))) static bool add_made(struct front_flags *made,
+							   const char *format, ...)
+{
+	char *text = made->texts[made->text_count];
+	va_list list;
+	int bytes;
+
+	va_start(list, format);
+	bytes = vsnprintf(text, sizeof(made->texts[0]), format, list);
+	va_end(list);
+	made->text_count++;
+	return bytes > 0 && (size_t)bytes < sizeof(made->texts[0]) && add(made, text);
+}
+
 static bool starts(const char *text, const char *with)
 {
 	return strncmp(text, with, strlen(with)) == 0;
@@ -67,6 +93,7 @@ static bool add_users(struct front_flags *made, const char *const *flags, size_t
 		{ "-isystem", NULL, true },
 		{ "-iquote", NULL, true },
 		{ "-idirafter", NULL, true },
+		{ "-resource-dir", NULL, true },
 		{ "-include", NULL, true },
 		{ "-std=", NULL, false },
 		{ "-I", NULL, true },
@@ -121,11 +148,36 @@ static bool add_users(struct front_flags *made, const char *const *flags, size_t
 	return true;
 }
 
-static const char *our_headers(void)
+static bool is_there(const char *folder, const char *file)
 {
-	const char *folder = getenv("COALESCE_INCLUDE");
+	char path[2 * PATH_MAX];
 
-	return folder != NULL && *folder != '\0' ? folder : MAM_COALESCE_INCLUDE_DIR;
+	snprintf(path, sizeof(path), "%s/%s", folder, file);
+	return access(path, R_OK) == 0;
+}
+
+bool front_headers(char *folder, size_t room)
+{
+	const char *named = getenv("COALESCE_INCLUDE");
+	char here[PATH_MAX / 2], way[PATH_MAX / 4];
+
+	if (named != NULL && *named != '\0') {
+		snprintf(folder, room, "%s", named);
+		return is_there(folder, "mam_cuda.h");
+	}
+	own_place_way(MAM_PRELOADDIR, MAM_COALESCE_INCLUDE_DIR, way, sizeof(way));
+	if (own_place(here, sizeof(here))) {
+		const char *const ways[] = { "tools/collective/include", way };
+		size_t i;
+
+		for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+			snprintf(folder, room, "%s/%s", here, ways[i]);
+			if (is_there(folder, "mam_cuda.h"))
+				return true;
+		}
+	}
+	snprintf(folder, room, "%s", MAM_COALESCE_INCLUDE_DIR);
+	return is_there(folder, "mam_cuda.h");
 }
 
 bool front_flags(struct front_flags *made, const char *const *flags, size_t count,
@@ -147,42 +199,34 @@ bool front_flags(struct front_flags *made, const char *const *flags, size_t coun
 	};
 	static const char *const with_toolkit[] = { "--cuda-gpu-arch=sm_80", "-nocudalib",
 						    "-D__CLANG_CUDA_TEXTURE_INTRINSICS_H__", NULL };
-	static const char cuda_path[] = "--cuda-path=", shims[] = "/toolkit";
-	const char *ours = our_headers();
-	size_t first = sizeof(cuda_path) + (toolkit ? strlen(toolkit) : 0);
-	size_t second = strlen(ours) + sizeof(shims);
+	char ours[PATH_MAX];
+	bool good;
 
 	memset(made, 0, sizeof(*made));
-	made->texts = malloc(first + second);
-	if (made->texts == NULL || !add_all(made, always))
-		return false;
-	if (toolkit != NULL) {
-		snprintf(made->texts, first, "%s%s", cuda_path, toolkit);
-		snprintf(made->texts + first, second, "%s%s", ours, shims);
-		if (!add_all(made, with_toolkit) || !add(made, made->texts) ||
-		    !add(made, "-isystem") || !add(made, made->texts + first))
-			return false;
-		return add_users(made, flags, count);
-	}
-	if (!add_all(made, headerless) || !add(made, "-isystem") || !add(made, ours) ||
-	    !add(made, "-include") || !add(made, "mam_cuda.h"))
-		return false;
-	return add_users(made, flags, count);
+	(void)front_headers(ours, sizeof(ours));
+	good = add_all(made, always);
+	if (is_there(MAM_COALESCE_RESOURCE_DIR, "include/stddef.h"))
+		good = good && add(made, "-resource-dir") && add(made, MAM_COALESCE_RESOURCE_DIR);
+	if (toolkit != NULL)
+		good = good && add_all(made, with_toolkit) &&
+		       add_made(made, "--cuda-path=%s", toolkit) && add(made, "-isystem") &&
+		       add_made(made, "%s/toolkit", ours);
+	else
+		good = good && add_all(made, headerless) && add(made, "-isystem") &&
+		       add_made(made, "%s", ours) && add(made, "-include") &&
+		       add(made, "mam_cuda.h");
+	return good && add_users(made, flags, count);
 }
 
 void front_flags_free(struct front_flags *made)
 {
 	free(made->flags);
-	free(made->texts);
-	memset(made, 0, sizeof(*made));
+	made->flags = NULL;
 }
 
 static bool is_toolkit(const char *folder)
 {
-	char path[4096];
-	int bytes = snprintf(path, sizeof(path), "%s/include/cuda_runtime.h", folder);
-
-	return bytes > 0 && (size_t)bytes < sizeof(path) && access(path, R_OK) == 0;
+	return is_there(folder, "include/cuda_runtime.h");
 }
 
 const char *front_toolkit(const char *const *flags, size_t count)
@@ -192,10 +236,10 @@ const char *front_toolkit(const char *const *flags, size_t count)
 	size_t i;
 
 	for (i = count; i > 0; i--)
-		if (starts(flags[i - 1], name))
+		if (starts(flags[i - 1], name) && strlen(flags[i - 1]) < PATH_MAX)
 			return flags[i - 1] + strlen(name);
 	folder = getenv("CUDA_HOME");
-	if (folder != NULL && is_toolkit(folder))
+	if (folder != NULL && strlen(folder) < PATH_MAX && is_toolkit(folder))
 		return folder;
 	return is_toolkit(MAM_COALESCE_CUDA_DIR) ? MAM_COALESCE_CUDA_DIR : NULL;
 }

@@ -4,7 +4,7 @@
  * they lie from here in an installed tree, however far that was moved, else where they were to be
  * installed.
  */
-#define _GNU_SOURCE /* strchrnul, asprintf */
+#define _GNU_SOURCE /* asprintf */
 #include "run/run_object.h"
 
 #include <limits.h>
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "kit/message.h"
+#include "kit/own_place.h"
 
 static bool is_file(const char *path)
 {
@@ -24,44 +25,13 @@ static bool is_file(const char *path)
 	return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/*
- * Where the object's folder lies as seen from the command's, as configure placed both:
- * "../lib/mam". The folders above the first difference are left out, so a tree that was moved
- * whole still fits.
- */
-static void relative_place(char *place, size_t room)
-{
-	const char *from = MAM_BINDIR, *to = MAM_PRELOADDIR;
-	size_t same = 0, length = 0;
-
-	for (size_t i = 0; from[i] != '\0' && from[i] == to[i]; i++)
-		if (from[i] == '/')
-			same = i;
-	if (from[same] == '/' && to[same] == '/') {
-		from += same + 1;
-		to += same + 1;
-	}
-	place[0] = '\0';
-	for (const char *part = from; *part != '\0';
-	     part = *strchrnul(part, '/') ? strchrnul(part, '/') + 1 : "")
-		length +=
-			(size_t)snprintf(place + length, length < room ? room - length : 0, "../");
-	if (length < room)
-		snprintf(place + length, room - length, "%s", to);
-}
-
 bool run_object_find(const char *object, char *path, size_t room)
 {
 	char here[PATH_MAX], relative[PATH_MAX], place[3 * PATH_MAX];
 	const char *const places[] = { ".libs", ".", relative };
-	char *slash;
-	ssize_t length = readlink("/proc/self/exe", here, sizeof(here) - 1);
 
-	relative_place(relative, sizeof(relative));
-	if (length > 0) {
-		here[length] = '\0';
-		slash = strrchr(here, '/');
-		*(slash == NULL ? here : slash) = '\0';
+	own_place_way(MAM_BINDIR, MAM_PRELOADDIR, relative, sizeof(relative));
+	if (own_place(here, sizeof(here))) {
 		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 			snprintf(place, sizeof(place), "%s/%s/%s", here, places[i], object);
 			if (is_file(place) && realpath(place, path) != NULL)
