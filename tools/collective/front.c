@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "collective/front.h"
 
@@ -128,6 +129,21 @@ static bool parse(struct front *f, const char *path, const char *const *flags, s
 	return good || (f->failed && no_memory(why, why_bytes));
 }
 
+/* That libclang does not know this toolkit is no error of the source's: both are told. */
+static void tell_both(const char *toolkit, const char *with, char *why, size_t why_bytes)
+{
+	char *end = strstr(why, "; give the compiler's");
+	char first[WHY_BYTES / 2];
+
+	if (end != NULL)
+		*end = '\0';
+	snprintf(first, sizeof(first), "%s", why);
+	snprintf(why, why_bytes,
+		 "%s; and this libclang cannot read the toolkit in %s (%.*s): give another by "
+		 "--cuda-path=DIR behind --",
+		 first, toolkit, (int)strcspn(with, ";"), with);
+}
+
 static bool parse_somehow(struct front *f, const char *path, const char *const *flags,
 			  size_t flag_count, char *why, size_t why_bytes)
 {
@@ -143,9 +159,10 @@ static bool parse_somehow(struct front *f, const char *path, const char *const *
 	if (parse(f, path, flags, flag_count, toolkit,
 		  "give the compiler's -I, -D and -std behind --", other, sizeof(other)))
 		return true;
-	/* That clang does not know this toolkit is no error of the source's. */
 	if (f->failed || f->error_in_source)
 		snprintf(why, why_bytes, "%s", other);
+	else if (access(toolkit, X_OK) == 0)
+		tell_both(toolkit, other, why, why_bytes);
 	return false;
 }
 

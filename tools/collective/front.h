@@ -259,7 +259,7 @@ bool front_tolerates(struct front *f, struct front_place error);
 struct front_flags {
 	const char **flags;
 	size_t count, room;
-	char texts[2][8192]; /* those that were made, of which `flags` has the addresses */
+	char texts[4][8192]; /* those that were made, of which `flags` has the addresses */
 	size_t text_count;
 };
 

@@ -197,8 +197,12 @@ bool front_flags(struct front_flags *made, const char *const *flags, size_t coun
 		"--cuda-gpu-arch=sm_70",           "-nocudainc", "-nocudalib", "-Xclang",
 		"-fcuda-allow-variadic-functions", NULL
 	};
-	static const char *const with_toolkit[] = { "--cuda-gpu-arch=sm_80", "-nocudalib",
-						    "-D__CLANG_CUDA_TEXTURE_INTRINSICS_H__", NULL };
+	static const char *const with_toolkit[] = { "--cuda-gpu-arch=sm_80",
+						    "-nocudalib",
+						    "-Xclang",
+						    "-fcuda-allow-variadic-functions",
+						    "-D__CLANG_CUDA_TEXTURE_INTRINSICS_H__",
+						    NULL };
 	char ours[PATH_MAX];
 	bool good;
 
@@ -210,7 +214,9 @@ bool front_flags(struct front_flags *made, const char *const *flags, size_t coun
 	if (toolkit != NULL)
 		good = good && add_all(made, with_toolkit) &&
 		       add_made(made, "--cuda-path=%s", toolkit) && add(made, "-isystem") &&
-		       add_made(made, "%s/toolkit", ours);
+		       add_made(made, "%s/toolkit", ours) && add(made, "-isystem") &&
+		       add_made(made, "%s/include", toolkit) && add(made, "-isystem") &&
+		       add_made(made, "%s/include/cccl", toolkit);
 	else
 		good = good && add_all(made, headerless) && add(made, "-isystem") &&
 		       add_made(made, "%s", ours) && add(made, "-include") &&
