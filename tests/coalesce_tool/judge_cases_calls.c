@@ -124,5 +124,18 @@ const struct judge_case judge_cases_calls[] = {
 	{ "(kernel k (n) (malloc (call own::min n)))", "none", NULL },
 	{ "(kernel k (n) (malloc (call ::min n)))", "block uniform", NULL },
 	{ "(kernel k (n) (malloc (call __fadd_rn n)))", "block uniform", NULL },
+	/* and those that are somebody's own */
+	{ "(kernel k (n) (malloc (own __fadd_rn n)))", "none", NULL },
+	{ "(kernel k (n) (malloc (own min n 3)))", "none", NULL },
+	{ "(kernel k (n) (malloc (own std::min n 3)))", "block uniform", NULL },
+	{ "(included min (n m) (return tid)) (kernel k (n) (malloc (call min n 3)))",
+	  "block varying", NULL },
+	/* arguments may be evaluated from the last to the first */
+	{ "(device f (n m) (return n)) (kernel k (n) (malloc (call f n (= n tid))))",
+	  "block varying", NULL },
+	{ "(device f (n m) (return n)) (kernel k (n) (malloc (call f (= n 1) 2)))", "block uniform",
+	  NULL },
+	/* the lesser of two is one of them */
+	{ "(kernel k (n^ m^) (declare r& (call std::min n m)) (malloc n))", "block varying", NULL },
 	{ NULL, NULL, NULL },
 };

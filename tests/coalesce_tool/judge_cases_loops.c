@@ -7,6 +7,7 @@
 #include "judge_cases.h"
 
 #define FOR(limit, body) "(loop (declare i 0) (< i " limit ") (+= i 1) " body ")"
+#define TRY "(if (call atomicCAS p 0 1) (break))"
 #define WHILE(condition, body) "(loop _ " condition " _ " body ")"
 
 const struct judge_case judge_cases_loops[] = {
@@ -116,6 +117,36 @@ const struct judge_case judge_cases_loops[] = {
 	  "block uniform; block uniform", NULL },
 	{ "(kernel k (p*) (loop _ (call __any_sync 1 (call atomicCAS p 0 1)) _ 1) (malloc 8))",
 	  "warp uniform", "wait" },
+	/* but not if they only seem to */
+	{ "(kernel k (p*) (declare i 0) " WHILE("(@! p i)", "(+= i 1)") " (malloc 8))", "none",
+	  "wait" },
+	{ "(kernel k (p*) (declare i 0) " WHILE("(call __ldcv p i)", "(+= i 1)") " (malloc 8))",
+	  "none", "wait" },
+	{ "(kernel k (p*) (loop (declare i 0) (< i 2) (= i (- 1 i)) " TRY ") (malloc 8))", "none",
+	  "wait" },
+	{ "(kernel k (p*) (loop (declare i 0) (< i 2) (+= i 0) " TRY ") (malloc 8))", "none",
+	  "wait" },
+	{ "(kernel k (p* n) (loop (declare i 0) (< i 2) (+= i n) " TRY ") (malloc 8))", "none",
+	  "wait" },
+	{ "(kernel k (p*) (loop (declare i 0) (< 2 i) (+= i 1) " TRY ") (malloc 8))", "none",
+	  "wait" },
+	{ "(kernel k (p*) (loop (declare i 0) (> 2 i) (+= i 1) " TRY ") (malloc 8))",
+	  "block uniform", NULL },
+	{ "(kernel k (p* n) (loop (declare i 0) (< i n) (+= i 1) (sequence (+= n 1) " TRY "))"
+	  "(malloc 8))",
+	  "none", "wait" },
+	{ "(kernel k (p*) (loop (declare i 0) (< i 2) (+= i 1) (sequence (= i 0) " TRY "))"
+	  "(malloc 8))",
+	  "none", "wait" },
+	{ "(kernel k (p* n) (declare i 0) (loop _ (< i 2) _ (sequence " TRY
+	  "(if n (continue)) (+= i 1))) (malloc 8))",
+	  "none", "wait" },
+	{ "(kernel k (p* n) (declare i 0) (loop _ (< i 2) _ (sequence " TRY
+	  "(if n (+= i 1)))) (malloc 8))",
+	  "none", "wait" },
+	{ "(kernel k (p* n) (declare i 0) (loop _ (< i 2) _ (sequence " TRY
+	  "(+= i 1))) (malloc 8))",
+	  "block uniform", NULL },
 	/* loops in loops, and in what is left early */
 	{ "(kernel k (p* n) (declare v 1) " WHILE(
 		  "v", "(sequence (= v (@ p)) " FOR("n", "1") ")") " (malloc 8))",

@@ -124,6 +124,42 @@ const struct judge_case judge_cases_values[] = {
 	{ "(shared s*) (kernel k (n) " FIRST("(= s (malloc n))") SYNC "(if (@ s) (malloc 8)))",
 	  "none; none", NULL },
 	{ "(kernel k (n) (share s _) " FIRST("(= s n)") SYNC "(malloc s))", "block uniform", NULL },
+	/* ways that are gone at the same time */
+	{ "(shared s) (kernel k (n) " FIRST("(= s n)") SYNC
+	  "(if (call __any_sync 1 tid) (= s 1) (malloc s)))",
+	  "warp varying", NULL },
+	{ "(shared s) (kernel k (n) " FIRST("(= s n)") SYNC
+	  "(if (call __any_sync 1 tid) (malloc s) (= s 1)))",
+	  "warp varying", NULL },
+	{ "(shared s) (kernel k (n) " FIRST("(= s n)") SYNC "(if n (= s 1) (malloc s)))",
+	  "block uniform", NULL },
+	{ "(shared s) (kernel k (n) " FIRST("(= s n)") SYNC
+	  "(? (call __any_sync 1 tid) (= s 1) (malloc s)))",
+	  "warp varying", NULL },
+	{ "(shared s) (kernel k (n) " FIRST("(= s n)") SYNC
+	  "(switch (call __any_sync 1 tid) (sequence (case (= s 1)) (break) (case (malloc s)))))",
+	  "warp varying", NULL },
+	{ "(shared s) (kernel k (n) " FIRST("(= s n)") SYNC
+	  "(if (call __any_sync 1 tid) (sequence (= s 1) (return))) (malloc s))",
+	  "warp varying", NULL },
+	{ "(shared s) (kernel k (n) " FIRST("(= s n)") SYNC
+	  "(if n (sequence (= s 1) (return))) (malloc s))",
+	  "block uniform", NULL },
+	/* members and elements in one place */
+	{ "(kernel k (u) (= (@ (member[] a u) 0) tid) (malloc (member n u)))", "block varying",
+	  NULL },
+	{ "(kernel k (u) (= (@ (member[] a u) tid) 1) (malloc (member n u)))", "block varying",
+	  NULL },
+	{ "(kernel k (u) (= (@ (member[] a u) 0) 1) (malloc (member n u)))", "block uniform",
+	  NULL },
+	{ "(kernel k (u) (= (@ (member a u) 0) tid) (malloc (member n u)))", "block uniform",
+	  NULL },
+	{ "(kernel k (n) (declare a (+ n 1)) (malloc (@ a 1)) (malloc (@ a tid)))",
+	  "block uniform; block varying", NULL },
+	{ "(kernel k (n) (declare a _) (= (@ a 0) 1) (malloc (@ a 0)))", "block varying", NULL },
+	{ "(kernel k (n p*) (declare a n) (= (@ p) a) (= (@ p) (& a)) (malloc (@ a 1)))",
+	  "block varying", NULL },
+	{ "(kernel k (n) (declare a n) (malloc (@! a 1)))", "block varying", NULL },
 	/* what some ways leave as it was */
 	{ "(kernel k (n) (declare a tid) (&& n (= a 1)) (malloc a))", "block varying", NULL },
 	{ "(kernel k (n) (declare a 1) (? n (= a tid) 0) (malloc a))", "block varying", NULL },

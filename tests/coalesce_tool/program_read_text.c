@@ -213,7 +213,8 @@ static const struct {
 	{ "+=", CO_ASSIGN },       { "?", CO_CHOICE },          { "&&", CO_LAZY },
 	{ "||", CO_LAZY },         { "call", CO_CALL },         { "malloc", CO_CALL },
 	{ "new", CO_NEW },         { "new[]", CO_NEW },         { "delete", CO_DELETE },
-	{ "unknown", CO_UNKNOWN }, { "share", CO_DECLARE },
+	{ "unknown", CO_UNKNOWN }, { "share", CO_DECLARE },     { "own", CO_CALL },
+	{ "@!", CO_LOAD },         { "member[]", CO_MEMBER },
 };
 
 /* What stands behind a list's first word, in front of its children. */
@@ -227,7 +228,7 @@ static void read_head(struct reader *reader, struct co_node *node, const struct 
 	} else if (node->kind == CO_MEMBER) {
 		struct word name = word_of(reader);
 		node->name = keep(reader, name.text);
-	} else if (is(word, "call")) {
+	} else if (is(word, "call") || is(word, "own")) {
 		struct word name = word_of(reader);
 		node->name = keep(reader, name.text);
 		node->function = find_function(reader->program, name.text);
@@ -236,7 +237,11 @@ static void read_head(struct reader *reader, struct co_node *node, const struct 
 	}
 	node->do_first = is(word, "loop1");
 	node->reads = is(word, "+=");
-	node->array = is(word, "new[]");
+	if (node->reads || (node->kind == CO_MIX && strpbrk(word->text, "<>")))
+		node->name = keep(reader, word->text);
+	node->array = is(word, "new[]") || is(word, "member[]");
+	node->is_volatile = is(word, "@!");
+	node->own = is(word, "own");
 	node->bytes = node->kind == CO_NEW ? 8 : 0;
 }
 

@@ -25,9 +25,13 @@ enum known call_known(const struct co_program *program, const struct co_node *no
 {
 	if (node->kind != CO_CALL)
 		return KNOWN_NOT;
+	const char *name = call_name(program, node);
 	if (node->function != CO_NONE && program->functions[node->function].in_file)
 		return KNOWN_NOT;
-	return known_name(call_name(program, node));
+	/* A header's function may have any name. */
+	if ((node->function != CO_NONE || node->own) && !known_reserved(name))
+		return KNOWN_NOT;
+	return known_name(name);
 }
 
 static struct cell gave(const struct co_node *node, enum co_level level, unsigned char bits)
@@ -35,6 +39,12 @@ static struct cell gave(const struct co_node *node, enum co_level level, unsigne
 	struct cell value = cell_why(level, WHY_GAVE, node, CO_NONE);
 	value.bits = bits & (unsigned char)~BIT_MOVES;
 	return value;
+}
+
+/* A load that is made to see what others wrote: __ldcv, __ldcg, ...; not __ldg. */
+static bool may_poll(const struct co_node *node)
+{
+	return node->name && strncmp(node->name, "__ldc", 5) == 0;
 }
 
 /* The level of what a warp decides together, if it is together. */
@@ -164,11 +174,39 @@ static struct cell call_body(struct walk *walk, struct state *state, const struc
 	return value;
 }
 
+/* What `node` sets, and another argument than `argument` names, has the old or the new value there. */
+static void spoil_set(struct walk *walk, struct state *state, const struct co_node *call,
+		      const struct co_node *argument, const struct co_node *node)
+{
+	const struct co_node *target = node->kind == CO_ASSIGN ? node->first : NULL;
+	walk->judge->work++;
+	while (target && target->kind == CO_MEMBER)
+		target = target->first;
+	if (target && target->kind == CO_VARIABLE)
+		for (const struct co_node *other = call->first; other; other = other->next)
+			if (other != argument && node_names(other, target->variable)) {
+				value_spoil(walk, state, target);
+				break;
+			}
+	for (const struct co_node *child = node->first; child; child = child->next)
+		spoil_set(walk, state, call, argument, child);
+}
+
+/* Arguments are evaluated in any order. */
+static void spoil_unordered(struct walk *walk, struct state *state, const struct co_node *call)
+{
+	if (!call->first || !call->first->next)
+		return;
+	for (const struct co_node *child = call->first; child; child = child->next)
+		spoil_set(walk, state, call, child, child);
+}
+
 struct cell call_value(struct walk *walk, struct state *state, const struct co_node *node)
 {
 	struct cell arguments[MOST_ARGUMENTS], all = cell_all;
 	size_t count = 0;
 	enum known known = call_known(walk->judge->program, node);
+	spoil_unordered(walk, state, node);
 	for (const struct co_node *child = node->first; child; child = child->next, count++) {
 		struct cell value = value_of(walk, state, child);
 		all = cell_join(all, value);
@@ -197,7 +235,7 @@ struct cell call_value(struct walk *walk, struct state *state, const struct co_n
 	case KNOWN_HARMLESS: {
 		unsigned char moves = all.bits & BIT_MOVES;
 		struct cell value = gave(node, CO_EACH, all.bits | (moves ? 0 : BIT_SAME));
-		value.bits |= moves;
+		value.bits |= moves | (may_poll(node) ? BIT_ATOMIC : 0);
 		return value;
 	}
 	default: break;

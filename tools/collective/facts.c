@@ -194,6 +194,8 @@ static bool see_argument(struct finder *finder, const struct visit *visit, enum 
 		node->function != CO_NONE ? function_of(finder, node->function) : NULL;
 	struct visit next = { child, visit->depth + 1, visit->loop, false, false, false };
 	bool looks = known == KNOWN_PURE && only_looks(call_name(finder->judge->program, node));
+	if (looks) /* what it gives is one of them */
+		next.kept = visit->kept || visit->taken;
 	if (known == KNOWN_NOT)
 		next.kept = !callee || takes_references(finder, callee);
 	if (known == KNOWN_NOT && callee && count == callee->parameter_count)

@@ -185,6 +185,8 @@ int front_function(struct front *f, CXCursor cursor);
 int front_variable(struct front *f, CXCursor cursor);
 int front_known(const struct front_map *map, CXCursor cursor);
 bool front_map_add(struct front *f, struct front_map *map, CXCursor cursor, int value);
+/* What the source, or a header that is no system's, was the first to declare. */
+bool front_own(CXCursor cursor);
 CXCursor front_root(CXCursor function); /* the template of the template ... that it is of */
 bool front_has_attribute(CXCursor cursor, enum CXCursorKind attribute);
 bool front_is_function(enum CXCursorKind kind);
@@ -204,6 +206,8 @@ enum front_record {
 /* Which of them hold for a value of that type; all where it is not known. */
 unsigned int front_record(struct front *f, CXType type);
 bool front_is_record(CXType type);
+/* It has members that are references, or bases that may have: its initial values are bound to. */
+bool front_binds(CXType type);
 /* Adds calls of what is called when it goes; CO_NONE: it is no variable. */
 void front_destroy(struct front *f, struct co_node *into, CXType type, CXCursor cursor,
 		   int variable);
@@ -213,6 +217,8 @@ void front_destroy(struct front *f, struct co_node *into, CXType type, CXCursor 
 struct co_node *front_expression(struct front *f, CXCursor cursor);
 /* What the value of an array is taken from, without the step from the array to its address. */
 struct co_node *front_array(struct front *f, CXCursor cursor);
+/* `node`, a place, with what its type says: an array, volatile. */
+struct co_node *front_typed(struct co_node *node, CXCursor cursor);
 /* The last token of its text; "": it is in a macro. */
 const char *front_last_word(struct front *f, CXCursor cursor);
 struct co_node *front_this(struct front *f, CXCursor cursor);

@@ -142,10 +142,12 @@ static struct co_node *call_unknown(struct front *f, CXCursor cursor, struct fro
 		if (clang_getNumOverloadedDecls(at) == 1 && front_is_function(one.kind)) {
 			node->function = front_function(f, one);
 			node->name = front_name(f, one);
+			node->own = node->function == CO_NONE && front_own(one);
 			loose_name(f, front_keep(f, clang_getCursorSpelling(at)), node->function);
 		} else {
 			front_escape(f, bare);
 			node->name = front_keep(f, clang_getCursorSpelling(at));
+			node->own = true;
 			loose_name(f, node->name, CO_NONE);
 		}
 		if (one.kind == CXCursor_CXXMethod && !clang_CXXMethod_isStatic(one))
@@ -217,6 +219,7 @@ static struct co_node *call_method(struct front *f, CXCursor cursor, CXCursor ca
 	/* Another class may have its own of it. */
 	if (!clang_CXXMethod_isVirtual(callee))
 		node->function = front_function(f, callee);
+	node->own = node->function == CO_NONE && front_own(callee);
 	if (!is_operator) {
 		front_add(f, node, object_of(f, cursor, how));
 	} else {
@@ -250,6 +253,7 @@ struct co_node *front_construct(struct front *f, CXCursor cursor, int variable)
 	node = front_node(f, CO_CALL, cursor);
 	node->name = front_name(f, callee);
 	node->function = front_function(f, callee);
+	node->own = node->function == CO_NONE && front_own(callee);
 	if (variable == CO_NONE) {
 		object = front_temporary(f, cursor);
 	} else {
@@ -283,7 +287,7 @@ const char *front_ends_thread(struct front *f, CXCursor cursor)
 	cursor = front_strip(cursor);
 	at = clang_getCursorReferenced(cursor);
 	if (cursor.kind != CXCursor_CallExpr || at.kind != CXCursor_FunctionDecl ||
-	    !is_one_of(at, names))
+	    !is_one_of(at, names) || front_own(at))
 		return NULL;
 	return front_name(f, at);
 }
@@ -302,6 +306,7 @@ static struct co_node *call_function(struct front *f, CXCursor cursor, CXCursor 
 		node->name = NULL;
 	} else {
 		node->function = front_function(f, callee);
+		node->own = node->function == CO_NONE && front_own(callee);
 	}
 	if (is_one_of(callee, leave))
 		f->jumped = true;

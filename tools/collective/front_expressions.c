@@ -206,6 +206,23 @@ struct co_node *front_this(struct front *f, CXCursor cursor)
 	return node;
 }
 
+static bool is_array(CXType type)
+{
+	return clang_getArrayElementType(clang_getCanonicalType(type)).kind != CXType_Invalid;
+}
+
+/* What of its type matters of a place. */
+struct co_node *front_typed(struct co_node *node, CXCursor cursor)
+{
+	CXType type = clang_getCanonicalType(clang_getCursorType(cursor));
+
+	node->array = is_array(type);
+	for (; is_array(type); type = clang_getCanonicalType(clang_getArrayElementType(type)))
+		node->is_volatile |= clang_isVolatileQualifiedType(type) != 0;
+	node->is_volatile |= clang_isVolatileQualifiedType(type) != 0;
+	return node;
+}
+
 static struct co_node *member(struct front *f, CXCursor cursor)
 {
 	CXCursor at = clang_getCursorReferenced(cursor), kid;
@@ -240,15 +257,10 @@ static struct co_node *member(struct front *f, CXCursor cursor)
 	type = clang_getCursorType(at);
 	if (type.kind == CXType_LValueReference || type.kind == CXType_RValueReference)
 		node = front_wrap(f, CO_LOAD, cursor, node);
-	return node;
+	return front_typed(node, cursor);
 }
 
 /* ---- casts, arrays, the rest ----------------------------------------------------------------- */
-
-static bool is_array(CXType type)
-{
-	return clang_getArrayElementType(clang_getCanonicalType(type)).kind != CXType_Invalid;
-}
 
 /* An implicit step from an array to the address of its first element. */
 static bool decays(struct front *f, CXCursor cursor, CXCursor *array)
@@ -301,7 +313,7 @@ static struct co_node *element(struct front *f, CXCursor cursor)
 		pointer |= type.kind == CXType_Pointer || is_array(type);
 	}
 	front_kids_drop(f, kids);
-	return pointer ? all_parts(f, CO_LOAD, cursor)
+	return pointer ? front_typed(all_parts(f, CO_LOAD, cursor), cursor)
 		       : front_loose(f, cursor, all_parts(f, CO_MIX, cursor));
 }
 
@@ -323,6 +335,10 @@ static struct co_node *unexposed(struct front *f, CXCursor cursor)
 	if (kids.count > 1)
 		return front_unknown(f, cursor);
 	child = front_expression(f, kid);
+	/* T(x), of a T that has no constructor. */
+	if (front_is_record(clang_getCursorType(cursor)) &&
+	    !front_is_record(clang_getCursorType(kid)) && front_binds(clang_getCursorType(cursor)))
+		front_addressed(f, child);
 	if (!is_array(clang_getCursorType(kid)) ||
 	    clang_getCanonicalType(clang_getCursorType(cursor)).kind != CXType_Pointer ||
 	    child->kind == CO_VALUE)
@@ -357,7 +373,8 @@ static struct co_node *cast(struct front *f, CXCursor cursor)
 	/* To a reference: another name for the same place. */
 	if (is_place(kid) && !front_is_dependent(clang_getCursorType(kid))) {
 		front_addressed(f, child);
-		return front_wrap(f, CO_LOAD, cursor, front_wrap(f, CO_ADDRESS, cursor, child));
+		child = front_wrap(f, CO_LOAD, cursor, front_wrap(f, CO_ADDRESS, cursor, child));
+		return front_typed(child, cursor);
 	}
 	return front_wrap(f, CO_MIX, cursor, child);
 }
@@ -365,6 +382,9 @@ static struct co_node *cast(struct front *f, CXCursor cursor)
 static struct co_node *list(struct front *f, CXCursor cursor)
 {
 	struct co_node *node = all_parts(f, CO_MIX, cursor);
+
+	if (front_binds(clang_getCursorType(cursor)))
+		front_addressed(f, node);
 
 	/* Members that are not in the list have initial values, too. */
 	if (front_is_record(clang_getCursorType(cursor)) &&

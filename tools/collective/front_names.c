@@ -332,6 +332,13 @@ bool front_is_declared(const struct front *f, int variable)
 	return (size_t)variable < f->declared_room && f->declared[variable];
 }
 
+bool front_own(CXCursor cursor)
+{
+	CXSourceLocation first = clang_getCursorLocation(clang_getCanonicalCursor(cursor));
+
+	return front_expanded(first).file != NULL && !clang_Location_isInSystemHeader(first);
+}
+
 static bool is_builtin(CXCursor cursor)
 {
 	static const char *const names[] = { "threadIdx", "blockIdx", "blockDim", "gridDim",
@@ -340,7 +347,7 @@ static bool is_builtin(CXCursor cursor)
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (front_is(cursor, names[i]))
-			return true;
+			return !front_own(cursor);
 	return false;
 }
 

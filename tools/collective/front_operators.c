@@ -50,6 +50,17 @@ static enum kind in_front(struct front *f, struct front_place place)
 	return UNKNOWN;
 }
 
+static const char *word_of(struct front *f, const struct front_text *text, size_t token)
+{
+	const struct front_token *at = &text->tokens[token];
+	const char *kept =
+		f->failed ? NULL
+			  : co_text_new(f->program, text->text + at->begin, at->end - at->begin);
+
+	f->failed |= kept == NULL;
+	return kept;
+}
+
 static CXType type_of(CXCursor cursor)
 {
 	return clang_getCanonicalType(clang_getCursorType(cursor));
@@ -215,6 +226,44 @@ struct co_node *front_loose(struct front *f, CXCursor cursor, struct co_node *ch
 	return loose(f, cursor, child, NULL);
 }
 
+/* The token in front of an operand; NULL: it is in a macro. */
+static const char *operator_text(struct front *f, CXCursor operand)
+{
+	struct front_place place = front_begin(operand);
+	const struct front_text *text = front_text(f, place.file);
+	size_t token = front_token(text, place.offset);
+
+	if (front_begins_in_macro(f, operand) || token == FRONT_NOWHERE || token == 0)
+		return NULL;
+	return word_of(f, text, token - 1);
+}
+
+static const char *comparison(const char *word)
+{
+	static const char *const words[] = { "<", ">", "<=", ">=", "==", "!=" };
+	size_t i;
+
+	for (i = 0; word != NULL && i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(word, words[i]) == 0)
+			return words[i];
+	return NULL;
+}
+
+/* Whole numbers that do not soon begin again from the other end. */
+static bool is_wide(CXCursor cursor)
+{
+	switch (type_of(cursor).kind) {
+	case CXType_Int:
+	case CXType_UInt:
+	case CXType_Long:
+	case CXType_ULong:
+	case CXType_LongLong:
+	case CXType_ULongLong:
+	case CXType_Pointer: return true;
+	default: return false;
+	}
+}
+
 struct co_node *front_binary(struct front *f, CXCursor cursor)
 {
 	struct front_kids kids = front_parts(f, cursor);
@@ -247,6 +296,8 @@ struct co_node *front_binary(struct front *f, CXCursor cursor)
 		node = two(f, CO_ASSIGN, cursor, a, b);
 	else
 		node = two(f, is == LAZY ? CO_LAZY : CO_MIX, cursor, a, b);
+	if (node->kind == CO_MIX && !dependent)
+		node->name = comparison(operator_text(f, right));
 	return node;
 }
 
@@ -265,6 +316,8 @@ struct co_node *front_compound_assign(struct front *f, CXCursor cursor)
 		dependent |= front_is_dependent(clang_getCursorType(front_kid(f, kids, i)));
 	node = front_wrap(f, CO_ASSIGN, cursor, front_expression(f, front_kid(f, kids, 0)));
 	node->reads = true;
+	if (is_wide(front_kid(f, kids, 0)))
+		node->name = operator_text(f, front_kid(f, kids, 1));
 	value = front_expression(f, front_kid(f, kids, 1));
 	front_add(f, node, dependent ? loose(f, cursor, value, NULL) : value);
 	front_kids_drop(f, kids);
@@ -290,7 +343,7 @@ static struct co_node *unary_by_types(struct front *f, CXCursor cursor, CXCursor
 	if (front_is_dependent(inner) || front_is_dependent(type))
 		return loose(f, cursor, front_expression(f, kid), NULL);
 	if (inner.kind == CXType_Pointer && same_type(clang_getPointeeType(inner), type))
-		return front_wrap(f, CO_LOAD, cursor, front_array(f, kid));
+		return front_typed(front_wrap(f, CO_LOAD, cursor, front_array(f, kid)), cursor);
 	operand = front_expression(f, kid);
 	if ((type.kind == CXType_Pointer && same_type(clang_getPointeeType(type), inner)) ||
 	    type.kind == CXType_MemberPointer) {
@@ -303,6 +356,20 @@ static struct co_node *unary_by_types(struct front *f, CXCursor cursor, CXCursor
 	return count(f, cursor, operand);
 }
 
+/* "++" or "--", in front or behind; NULL: it is in a macro. */
+static const char *counted(struct front *f, CXCursor cursor, const struct front_text *text,
+			   size_t token)
+{
+	static const char *const words[] = { "++", "--" };
+	const char *last = front_ends_in_macro(f, cursor) ? "" : front_last_word(f, cursor);
+	size_t i;
+
+	for (i = 0; i < 2; i++)
+		if (front_token_is(text, token, words[i]) || strcmp(last, words[i]) == 0)
+			return words[i];
+	return NULL;
+}
+
 struct co_node *front_unary(struct front *f, CXCursor cursor)
 {
 	struct front_kids kids = front_parts(f, cursor);
@@ -310,7 +377,7 @@ struct co_node *front_unary(struct front *f, CXCursor cursor)
 	struct front_place begin = front_begin(cursor);
 	const struct front_text *text = front_text(f, begin.file);
 	size_t token = front_token(text, begin.offset);
-	struct co_node *operand;
+	struct co_node *operand, *node;
 	bool dependent;
 
 	front_kids_drop(f, kids);
@@ -324,10 +391,13 @@ struct co_node *front_unary(struct front *f, CXCursor cursor)
 		operand = front_expression(f, kid);
 		if (dependent)
 			front_addressed(f, operand);
-		return count(f, cursor, operand);
+		node = count(f, cursor, operand);
+		if (is_wide(kid))
+			node->name = counted(f, cursor, text, token);
+		return node;
 	}
 	if (front_token_is(text, token, "*") && !dependent)
-		return front_wrap(f, CO_LOAD, cursor, front_array(f, kid));
+		return front_typed(front_wrap(f, CO_LOAD, cursor, front_array(f, kid)), cursor);
 	operand = front_expression(f, kid);
 	if (front_token_is(text, token, "&") || front_token_is(text, token, "bitand")) {
 		front_addressed(f, operand);

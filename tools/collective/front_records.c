@@ -242,3 +242,37 @@ void front_destroy(struct front *f, struct co_node *into, CXType type, CXCursor 
 	if (look.unclear)
 		front_add(f, into, front_hidden(f, cursor));
 }
+
+struct binds {
+	unsigned int left; /* records that may still be looked at */
+	bool found;
+};
+
+static enum CXVisitorResult binds(CXCursor cursor, CXClientData data)
+{
+	struct binds *look = data;
+	CXType type = plain_type(clang_getCursorType(cursor));
+
+	if (type.kind == CXType_LValueReference || type.kind == CXType_RValueReference ||
+	    front_is_dependent(type) || look->left == 0)
+		look->found = true;
+	else if (type.kind == CXType_Record) {
+		look->left--;
+		look->found |= front_has_attribute(clang_getTypeDeclaration(type),
+						   CXCursor_CXXBaseSpecifier);
+		clang_Type_visitFields(type, binds, look);
+	}
+	return look->found ? CXVisit_Break : CXVisit_Continue;
+}
+
+bool front_binds(CXType type)
+{
+	struct binds look = { MOST_RECORDS, false };
+
+	type = plain_type(type);
+	if (type.kind != CXType_Record)
+		return front_is_dependent(type);
+	look.found = front_has_attribute(clang_getTypeDeclaration(type), CXCursor_CXXBaseSpecifier);
+	clang_Type_visitFields(type, binds, &look);
+	return look.found;
+}

@@ -136,7 +136,8 @@ enum known {
 };
 
 enum known known_name(const char *name);
-/* Of what is called; what stands in the file is what it is there, whatever its name. */
+bool known_reserved(const char *name); /* nobody else may have it */
+/* Of what is called; what has a body, or is somebody's own, is what it is, whatever its name. */
 const char *call_name(const struct co_program *program, const struct co_node *node);
 enum known call_known(const struct co_program *program, const struct co_node *node);
 
@@ -218,6 +219,7 @@ struct scope {
 	struct state *enter; /* a switch: as it was entered */
 	struct cell left;    /* a loop: as threads leave it */
 	bool waits, has_default;
+	bool parts; /* a switch: not all go to the same case */
 };
 
 struct walk {
@@ -250,6 +252,10 @@ struct context *context_of(struct walk *walk, const struct state *state, int fun
 			   struct cell entry, const struct cell *arguments, size_t count);
 /* From the kernels, until nothing changes; then once more, with notes. */
 void contexts_settle(struct judge *judge);
+/* ---- counting.c ---- */
+/* It ends by itself, if its condition depends on nothing that others may change. */
+bool loop_counts(struct judge *judge, const struct co_node *loop);
+bool node_names(const struct co_node *node, int variable); /* in it, somewhere */
 /* ---- calls.c ---- */
 struct cell call_value(struct walk *walk, struct state *state, const struct co_node *node);
 
@@ -262,6 +268,8 @@ void reach_end(struct state *state, struct cell who);
 
 struct cell value_of(struct walk *walk, struct state *state, const struct co_node *node);
 struct cell value_children(struct walk *walk, struct state *state, const struct co_node *node);
+/* What is named in `node` may have any value. */
+void value_spoil(struct walk *walk, struct state *state, const struct co_node *node);
 void value_set(struct walk *walk, struct state *state, const struct co_node *target,
 	       struct cell value);
 
@@ -270,6 +278,8 @@ struct cell shared_read(struct walk *walk, struct state *state, const struct co_
 void shared_write(struct walk *walk, struct state *state, int variable);
 void shared_unknown(struct walk *walk, struct state *state);
 void shared_meet(struct walk *walk, struct state *state);
+/* While some go the way to `done`, others are still at the begin of the `other` one. */
+void shared_meanwhile(struct state *other, const struct state *done);
 
 /* ---- what is found: verdicts.c, reasons.c ---------------------------------------------------- */
 

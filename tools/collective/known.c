@@ -180,6 +180,15 @@ static bool lists_name(const char *list, const char *name)
 	return false;
 }
 
+bool known_reserved(const char *name)
+{
+	static const char *const ours[] = { "mam_", "std::", "cuda::", "cooperative_groups::" };
+	for (size_t i = 0; name && i < sizeof ours / sizeof *ours; i++)
+		if (begins(name, ours[i]))
+			return true;
+	return false;
+}
+
 enum known known_name(const char *name)
 {
 	if (!name)

@@ -103,17 +103,34 @@ static bool join_left(struct state *to, const struct state *from)
 	return rise(&to->continued, &from->continued) || rose;
 }
 
+static bool some_left(const struct state *state)
+{
+	return state->returned.level > CO_ALL || state->ended.level > CO_ALL ||
+	       state->broke.level > CO_ALL || state->continued.level > CO_ALL;
+}
+
+/* What those do who left others behind happens while these go on. */
+static bool leave_masks(struct state *to, const struct state *from)
+{
+	uint64_t dirty = to->dirty, read = to->read;
+	if (!some_left(from))
+		return false;
+	to->dirty |= from->dirty;
+	to->read |= from->read;
+	return to->dirty != dirty || to->read != read;
+}
+
 bool state_join(struct walk *walk, struct state *to, const struct state *from)
 {
 	bool rose = join_left(to, from);
 	count_work(walk);
 	if (from->dead)
-		return rose;
+		return leave_masks(to, from) || rose;
 	if (to->dead) {
 		to->dead = false;
 		to->synced = from->synced;
-		to->dirty = from->dirty;
-		to->read = from->read;
+		to->dirty = from->dirty | (some_left(to) ? to->dirty : 0);
+		to->read = from->read | (some_left(to) ? to->read : 0);
 		memcpy(to->cells, from->cells, (size_t)walk->facts->slots * sizeof(struct cell));
 		return true;
 	}

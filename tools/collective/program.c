@@ -194,8 +194,9 @@ static void put_node(FILE *file, const struct co_program *program, const struct 
 		fprintf(file, "...");
 		return;
 	}
-	fprintf(file, "(%s%s%s%s%s", kinds[node->kind], node->do_first ? "+do_first" : "",
+	fprintf(file, "(%s%s%s%s%s%s%s", kinds[node->kind], node->do_first ? "+do_first" : "",
 		node->reads ? "+reads" : "", node->array ? "+array" : "",
+		node->is_volatile ? "+volatile" : "", node->own ? "+own" : "",
 		node->macro ? "+macro" : "");
 	fprintf(file, "@%u", node->line);
 	if (node->in_file)

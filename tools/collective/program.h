@@ -33,10 +33,10 @@ enum co_kind {
 	CO_IF,       /* e, s, [s] */
 	CO_LOOP,     /* [s] before, [e] condition, [e] step, s body; do_first: the body comes first */
 	CO_SWITCH,   /* e, s: with CO_CASE in it */
-	CO_CASE,     /* s: case or default; the statement behind the label */
+	CO_CASE,     /* s: case or default, which may have that as its `name`; the statement behind it */
 	CO_BREAK,
 	CO_CONTINUE,
-	CO_RETURN, /* [e]; also the end of the thread, exit or trap: `name` */
+	CO_RETURN, /* [e]; with a `name`, exit or trap, it is the thread that ends there */
 	CO_JUMP,   /* goto, label, try, asm goto: who comes where behind it is not known */
 	/* expressions */
 	CO_VALUE,    /* literals, sizeof, enumerators, addresses of functions: the same for all */
@@ -44,27 +44,31 @@ enum co_kind {
 	CO_MEMBER,   /* e.name: of a variable, not through a pointer */
 	CO_LOAD,     /* *e, e[e], e->name: what memory holds there */
 	CO_ADDRESS,  /* &e */
-	CO_ASSIGN,   /* e target, e value; `reads`: the target's old value counts, too (+=, ++) */
+	CO_ASSIGN,   /* e target, e value; `reads`: the target's old value counts, too (+=, ++), and
+	                the operator is `name` where the text says it, of an int or a wider one */
 	CO_CHOICE,   /* e ? e : e */
 	CO_LAZY,     /* e && e, e || e: the second is evaluated by some */
 	CO_CALL,     /* e...: `function`, or `name` where no body is known; a method: &object first */
 	CO_NEW,      /* [e] count of elements, e...: bytes each in `bytes`; memory of the device */
 	CO_DELETE,   /* e */
-	CO_MIX,      /* e...: any operator, cast, list: of its children, and nothing else */
+	CO_MIX,      /* e...: any operator, cast, list: of its children, and nothing else; where it
+	                compares, and the text says how, that is `name` */
 	CO_UNKNOWN   /* e...: lambdas, inline assembly, what we do not know: any value, any effect */
 };
 
 struct co_node {
 	enum co_kind kind;
 	bool do_first, reads;
-	bool array;        /* CO_NEW, CO_DELETE: [] */
+	bool array;        /* CO_NEW, CO_DELETE: []; CO_MEMBER, CO_LOAD: what is named is an array */
+	bool is_volatile;  /* CO_MEMBER, CO_LOAD: what is named is volatile */
+	bool own;          /* CO_CALL: somebody's own, though its body is not known: its name says nothing */
 	bool macro;        /* its begin or its end is in a macro: no place that can be rewritten */
 	bool in_file;      /* it stands in the file, so begin, end, line are of it */
 	unsigned int line; /* 1... */
 	size_t begin, end; /* bytes of the file */
 	int variable;      /* CO_DECLARE, CO_VARIABLE */
 	int function;      /* CO_CALL: index, or CO_NONE */
-	const char *name;  /* CO_CALL: of what is called, "ns::f"; CO_MEMBER: of the member; else NULL */
+	const char *name;  /* CO_CALL: of what is called, "ns::f"; CO_MEMBER: of the member; see above */
 	uint64_t bytes;    /* CO_NEW: of an element; 0: not known */
 	struct co_node *first, *next; /* first child; sibling */
 	struct co_node *last;         /* child; co_node_add() keeps it */

@@ -128,6 +128,8 @@ static void branch(struct walk *walk, struct state *state, const struct co_node 
 	walk->here = cell_join(before, cell_place(value, PLACE_CONDITION, node));
 	if (then)
 		statement(walk, state, then);
+	if (value.level > CO_ALL)
+		shared_meanwhile(other, state);
 	if (then && then->next)
 		statement(walk, other, then->next);
 	walk->here = before;
@@ -161,6 +163,8 @@ static void label(struct walk *walk, struct state *state, const struct co_node *
 	if (!scope)
 		return;
 	scope->has_default |= is_default(walk->judge->program, node);
+	if (scope->parts)
+		shared_meanwhile(scope->enter, state);
 	if (!state->dead) {
 		state_join(walk, state, scope->enter);
 		return;
@@ -182,6 +186,7 @@ static void choose(struct walk *walk, struct state *state, const struct co_node 
 	struct scope scope = { .outer = walk->scope,
 			       .out = state_new(walk),
 			       .enter = state_copy(walk, state) };
+	scope.parts = value.level > CO_ALL;
 	walk->scope = &scope;
 	state->dead = true;
 	for (const struct co_node *child = node->first->next; child; child = child->next)
@@ -209,7 +214,7 @@ static void ask(struct walk *walk, struct state *state, const struct co_node *no
 		return;
 	}
 	struct cell value = value_of(walk, state, condition);
-	*bounded = (value.bits & BIT_MOVES) && !(value.bits & (BIT_SAME | BIT_ATOMIC));
+	*bounded = !(value.bits & (BIT_SAME | BIT_ATOMIC)) && loop_counts(walk->judge, node);
 	struct cell who = cell_join(reach_here(walk, state), cell_place(value, PLACE_LOOP, node));
 	leave_loop(scope, who);
 	state_join(walk, scope->out, state);

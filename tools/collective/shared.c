@@ -70,3 +70,9 @@ void shared_meet(struct walk *walk, struct state *state)
 	state->read = 0;
 	state->synced = true;
 }
+
+void shared_meanwhile(struct state *other, const struct state *done)
+{
+	other->dirty |= done->dirty;
+	other->read |= done->read;
+}

@@ -90,16 +90,6 @@ static struct cell read_variable(struct walk *walk, struct state *state, const s
 	}
 }
 
-static struct cell read_member(struct walk *walk, struct state *state, const struct co_node *node)
-{
-	struct cell value = value_children(walk, state, node);
-	if (value.why == WHY_BUILTIN && value.at == node->first)
-		value.at = node;
-	return value;
-}
-
-/* ---- memory ---------------------------------------------------------------------------------- */
-
 /* The variable at the bottom of a[i].b->c; CO_NONE. */
 static int bottom(const struct co_node *node)
 {
@@ -107,6 +97,20 @@ static int bottom(const struct co_node *node)
 		node = node->first;
 	return node && node->kind == CO_VARIABLE ? node->variable : CO_NONE;
 }
+
+static struct cell read_member(struct walk *walk, struct state *state, const struct co_node *node)
+{
+	struct cell value = value_children(walk, state, node);
+	if (value.why == WHY_BUILTIN && value.at == node->first)
+		value.at = node;
+	if (node->is_volatile) {
+		value = cell_join(value, cell_why(CO_EACH, WHY_VOLATILE, node, bottom(node)));
+		value.bits |= BIT_ATOMIC;
+	}
+	return value;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* An array by its name: no pointer is followed. */
 static bool is_array(const struct walk *walk, const struct co_node *node)
@@ -151,28 +155,50 @@ static struct cell address_of(struct walk *walk, struct state *state, const stru
 	return cell_all;
 }
 
+/* Whose own memory a place is in, as no pointer is followed to it; NULL. */
+static const struct co_node *stored_in(const struct walk *walk, const struct co_node *node)
+{
+	while (node && (node->kind == CO_MEMBER || node->kind == CO_LOAD)) {
+		if (node->kind == CO_LOAD && node->first && !node->first->array &&
+		    !is_array(walk, node->first))
+			return NULL;
+		node = node->first;
+	}
+	return node && node->kind == CO_VARIABLE ? node : NULL;
+}
+
+/* Where in it. */
+static struct cell index_of(struct walk *walk, struct state *state, const struct co_node *node)
+{
+	struct cell index = cell_all;
+	for (; node->kind == CO_MEMBER || node->kind == CO_LOAD; node = node->first)
+		for (const struct co_node *child = node->first->next;
+		     node->kind == CO_LOAD && child; child = child->next)
+			index = cell_join(index, value_of(walk, state, child));
+	return index;
+}
+
+/* Of a variable's own memory. */
+static struct cell load_own(struct walk *walk, struct state *state, const struct co_node *node,
+			    const struct co_node *whole)
+{
+	struct cell index = index_of(walk, state, node);
+	if (variable_of(walk, whole->variable)->home == CO_SHARED)
+		return shared_read(walk, state, whole, whole->variable, index);
+	return cell_join(read_variable(walk, state, whole), index);
+}
+
 static struct cell load(struct walk *walk, struct state *state, const struct co_node *node)
 {
-	const struct co_node *base = node->first;
-	if (is_array(walk, base)) {
-		const struct co_variable *variable = variable_of(walk, base->variable);
-		struct cell index = cell_all;
-		for (const struct co_node *child = base->next; child; child = child->next)
-			index = cell_join(index, value_of(walk, state, child));
-		if (variable->home == CO_SHARED)
-			return shared_read(walk, state, base, base->variable, index);
-		if (variable->home == CO_CONSTANT && !variable->is_volatile)
-			return index;
-	}
+	const struct co_node *whole = stored_in(walk, node);
+	if (whole && !node->is_volatile)
+		return load_own(walk, state, node, whole);
 	struct cell address = load_address(walk, state, node);
 	struct cell value = cell_why(CO_EACH, WHY_LOADED, node, CO_NONE);
 	value.bits = memory_bits(address);
 	int variable = bottom(node);
-	if (variable != CO_NONE && variable_of(walk, variable)->is_volatile)
+	if (node->is_volatile || (variable != CO_NONE && variable_of(walk, variable)->is_volatile))
 		value.bits |= BIT_ATOMIC;
-	else if (is_array(walk, base) && own_slot(walk, base->variable) != CO_NONE &&
-		 !walk->judge->variables[base->variable].anybody)
-		value.bits &= (unsigned char)~BIT_SAME; /* nobody else writes there */
 	return value;
 }
 
@@ -191,7 +217,7 @@ static void set_own(struct walk *walk, struct state *state, int index, struct ce
 }
 
 /* What is named in a tree is set to anything. */
-static void spoil(struct walk *walk, struct state *state, const struct co_node *node)
+void value_spoil(struct walk *walk, struct state *state, const struct co_node *node)
 {
 	if (node->kind == CO_VARIABLE) {
 		struct cell any = cell_why(CO_EACH, WHY_UNKNOWN, node, node->variable);
@@ -201,7 +227,7 @@ static void spoil(struct walk *walk, struct state *state, const struct co_node *
 			shared_write(walk, state, node->variable);
 	}
 	for (const struct co_node *child = node->first; child; child = child->next)
-		spoil(walk, state, child);
+		value_spoil(walk, state, child);
 }
 
 void value_set(struct walk *walk, struct state *state, const struct co_node *target,
@@ -218,11 +244,16 @@ void value_set(struct walk *walk, struct state *state, const struct co_node *tar
 	}
 	if (inner->kind != CO_LOAD) {
 		value_of(walk, state, target);
-		spoil(walk, state, target);
+		value_spoil(walk, state, target);
 		return;
 	}
+	const struct co_node *whole = stored_in(walk, inner);
 	int variable = bottom(inner);
-	load_address(walk, state, inner);
+	if (whole) /* other members may lie in the same place */
+		set_own(walk, state, whole->variable,
+			cell_join(value, index_of(walk, state, inner)), true);
+	else
+		load_address(walk, state, inner);
 	if (variable != CO_NONE && variable_of(walk, variable)->home == CO_SHARED)
 		shared_write(walk, state, variable);
 }
@@ -270,9 +301,12 @@ static struct cell choice(struct walk *walk, struct state *state, const struct c
 	struct cell value = value_of(walk, state, condition);
 	walk->here = cell_join(before, cell_place(value, PLACE_CONDITION, node));
 	struct state *entry = state_copy(walk, state);
+	bool parts = value.level > CO_ALL;
 	for (const struct co_node *child = condition->next; child; child = child->next) {
 		struct state *way = state_copy(walk, entry);
 		value = cell_join(value, value_of(walk, way, child));
+		if (parts)
+			shared_meanwhile(entry, way);
 		if (child == condition->next)
 			state_set(walk, state, way);
 		else
@@ -313,7 +347,7 @@ static struct cell unknown(struct walk *walk, struct state *state, const struct 
 	value_children(walk, state, node);
 	walk->here = before;
 	shared_unknown(walk, state);
-	spoil(walk, state, node);
+	value_spoil(walk, state, node);
 	return any;
 }
 
