@@ -34,6 +34,13 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
+case $source in
+*/clients/collective.cu)
+	printf '#!/bin/sh\necho "ok - mixed"\necho "${HEADER:-all is well}"\n' > "$out"
+	chmod +x "$out"
+	exit 0
+	;;
+esac
 grep -q 'no such name' "$source" && { echo "$source(3): error: no such name"; exit 1; }
 { echo '#!/bin/sh'; echo "over=$over"; cat "$source"; } > "$out"
 chmod +x "$out"
@@ -122,6 +129,13 @@ same 'a clean memcheck' '-,-,yes ' "$(row differs memcheck)"
 same 'a divergent barrier' '-,-,failed: status 9: Barrier error detected. Divergent thread(s) in block. ' \
 	"$(row differs synccheck)"
 try 'it names what is not as it was' grep -q '^differs,rows,before,after,no$' "$scratch/said"
+
+PARTS=header
+gpu
+same 'the header holds over both' '0 2' "$? $(grep -c 'header over .*: all is well$' "$scratch/said")"
+with_header() { (HEADER='collective: mixed: no' && export HEADER && gpu); }
+with_header
+same 'or it does not' '1 2' "$? $(grep -c 'header over .*: status 0$' "$scratch/said")"
 
 PARTS=corpus NAMES='sam races'
 export NAMES

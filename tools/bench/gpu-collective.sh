@@ -10,13 +10,14 @@
 # before/NAME.cu and after/NAME.cu.
 #
 # Part by part:
+#   header     tests/clients/collective.cu, over CUDA's malloc() and over a heap: what collective.cuh promises
 #   corpus     each NAME's kernels before and after, twice each, as sums of what they wrote: FOLDER/collective-<gpu>.csv
 #   timing     gpu-collective.cu before and after, over CUDA's malloc() and over a heap: FOLDER/coalesce-<gpu>.csv
 #   memcheck, synccheck
 #              the kernels after, under that tool of compute-sanitizer: more rows of FOLDER/collective-<gpu>.csv
 #
-# Environment: REWRITTEN, PARTS (corpus timing), NAMES (all: beginnings of names of the corpus part), QUICK=1 (timing of
-#   one shape), REPEATS (3) of each program that is timed, LIMIT (60) seconds a program, JOBS (a processor each) at a
+# Environment: REWRITTEN, PARTS (header corpus timing), NAMES (all: beginnings of names of the corpus part), QUICK=1
+#   (timing of one shape), REPEATS (3) of each program that is timed, LIMIT (60) seconds a program, JOBS (a processor each) at a
 #   time, NVCC, MAM_PREFIX (where include/mam and lib/libmam.so are; else the folder above that of MAM), BENCH_COMMIT
 #   (where the tree has no .git).
 # Exit status: 0, 1 when anything differed or failed, 2 for a wrong call, 77 without GPU or nvcc.
@@ -24,11 +25,12 @@
 
 here=$(cd "$(dirname "$0")" && pwd)
 script='gpu-collective' # for the sentences of gpu-lib.sh
-all='corpus timing memcheck synccheck'
-chosen=${PARTS:-corpus timing}
+all='header corpus timing memcheck synccheck'
+chosen=${PARTS:-header corpus timing}
 limit=${LIMIT:-60}
 repeats=${REPEATS:-3}
 tests=$here/../../tests/coalesce_tool
+clients=$here/../../tests/clients
 
 # shellcheck source=tools/bench/gpu-lib.sh
 . "$here/gpu-lib.sh"
@@ -84,11 +86,11 @@ say() # WORD...
 	echo "[$(($(date +%s) - started)) s] $*"
 }
 
-build() # PROGRAM SIDE NAME OPTION...
+build() # PROGRAM SOURCE OPTION...
 {
 	build_program=$1
-	build_source=$rewritten/$2/$3.cu
-	shift 3
+	build_source=$2
+	shift 2
 	"$nvcc" -O2 -lineinfo -arch="sm_$arch" "$@" -I "$prefix/include" -I "$tests/corpus" -I "$tests" -I "$here" \
 		-o "$work/$build_program" "$build_source" -L "$library" -lmam > "$work/$build_program.built" 2>&1
 }
@@ -108,6 +110,28 @@ all_done()
 	many=0
 }
 
+# --- what the header promises ----------------------------------------------------------------------------------------
+
+header()
+{
+	one_more build header-cuda "$clients/collective.cu"
+	one_more build header-mam "$clients/collective.cu" -DMAM_COLLECTIVE_HEAP
+	all_done
+	for allocator in cuda mam; do
+		if [ ! -x "$work/header-$allocator" ]; then
+			cat "$work/header-$allocator.built" >&2
+			header_status='it could not be built'
+		else
+			timeout -k 5 "$limit" "$work/header-$allocator" > "$work/said" 2>&1
+			header_status="status $?"
+			sed 's/^/   /' "$work/said"
+			[ "$(tail -n 1 "$work/said")" = 'all is well' ] && header_status=
+		fi
+		say "header over $allocator: ${header_status:-all is well}"
+		[ -z "$header_status" ] || failed=1
+	done
+}
+
 # --- what was computed -----------------------------------------------------------------------------------------------
 
 run_corpus() # PROGRAM TIME - its lines go to PROGRAM.TIME, and its status
@@ -119,7 +143,7 @@ run_corpus() # PROGRAM TIME - its lines go to PROGRAM.TIME, and its status
 corpus_one() # NAME
 {
 	for side in before after; do
-		if ! build "$side-$1" "$side" "$1" -DCORPUS_MAIN; then
+		if ! build "$side-$1" "$rewritten/$side/$1.cu" -DCORPUS_MAIN; then
 			echo "$1,-,-,-,failed: $side could not be built: $(grep -m 1 error "$work/$side-$1.built" |
 				sed 's/^.*error: *//' | tr ',"' '; ')" > "$work/$1.rows"
 			return
@@ -159,7 +183,7 @@ corpus()
 
 check_one() # TOOL NAME - what was built, or is now, under compute-sanitizer
 {
-	if [ ! -x "$work/after-$2" ] && ! build "after-$2" after "$2" -DCORPUS_MAIN; then
+	if [ ! -x "$work/after-$2" ] && ! build "after-$2" "$rewritten/after/$2.cu" -DCORPUS_MAIN; then
 		echo "$2,$1,-,-,failed: after could not be built" > "$work/$2.$1.rows"
 		return
 	fi
@@ -207,10 +231,10 @@ write_sums()
 timing_build()
 {
 	override=$prefix/include/mam/kmalloc_override.cuh
-	one_more build timed-before-cuda before gpu-collective -DCOLLECTIVE_MAIN
-	one_more build timed-after-cuda after gpu-collective -DCOLLECTIVE_MAIN
-	one_more build timed-before-mam before gpu-collective -DCOLLECTIVE_MAIN -include "$override"
-	one_more build timed-after-mam after gpu-collective -DCOLLECTIVE_MAIN -DMAM_COLLECTIVE_HEAP
+	one_more build timed-before-cuda "$rewritten/before/gpu-collective.cu" -DCOLLECTIVE_MAIN
+	one_more build timed-after-cuda "$rewritten/after/gpu-collective.cu" -DCOLLECTIVE_MAIN
+	one_more build timed-before-mam "$rewritten/before/gpu-collective.cu" -DCOLLECTIVE_MAIN -include "$override"
+	one_more build timed-after-mam "$rewritten/after/gpu-collective.cu" -DCOLLECTIVE_MAIN -DMAM_COLLECTIVE_HEAP
 	all_done
 }
 
@@ -277,14 +301,15 @@ timing()
 	say "times are in $times"
 }
 
-# With nothing else on the GPU, and first.
-for part in timing corpus memcheck synccheck; do
+# What is timed has the GPU to itself.
+for part in header timing corpus memcheck synccheck; do
 	case " $chosen " in
 	*" $part "*) ;;
 	*) continue ;;
 	esac
 	say "$part"
 	case $part in
+	header) header ;;
 	timing) timing ;;
 	corpus) corpus ;;
 	*) check_all "$part" ;;
