@@ -86,6 +86,7 @@ for side in before after; do
 	echo 'echo "first 01234567"' | kernel $side ends
 	echo 'echo "first 01234567"' | kernel $side hangs
 	echo 'echo "first 01234567"' | kernel $side broken
+	echo 'echo "no device" >&2' | kernel $side silent
 	cat << 'end' | kernel $side gpu-collective
 case $0 in
 *before-cuda) echo "rows 12 256 300.0 01234567 0" ;;
@@ -125,6 +126,7 @@ same 'a program that ends early' '01234567,-,failed: after ended with status 3 '
 same 'its first kernel' '01234567,01234567,yes ' "$(row ends first)"
 same 'a kernel that never ends' '01234567,-,failed: after ended with status 124 ' "$(row hangs second)"
 same 'what cannot be built' '-,-,failed: after could not be built: no such name ' "$(row broken -)"
+same 'where nothing runs' '-,-,failed: no kernel ran: no device ' "$(row silent -)"
 same 'a clean memcheck' '-,-,yes ' "$(row differs memcheck)"
 same 'a divergent barrier' '-,-,failed: status 9: Barrier error detected. Divergent thread(s) in block. ' \
 	"$(row differs synccheck)"

@@ -29,7 +29,7 @@
 
 #define WARM 2
 #define RUNS 15
-#define LEAST 5
+#define LEAST 3
 #define LONG 400.0f
 #define INPUTS 1024
 #define ROOM ((size_t)4 << 30) /* for allocations, of either kind */
@@ -149,10 +149,10 @@ static void make_ground(struct ground *ground)
 
 int main(int argument_count, char **arguments)
 {
-	static const unsigned int shapes[][2] = { { 132, 256 }, { 12, 1024 }, { 1056, 128 } };
+	static const unsigned int shapes[][2] = { { 132, 256 }, { 12, 1024 }, { 1056, 32 } };
 	static const struct timed all[] = {
-		{ "rows", 48, rows, nullptr },           { "lists", 24, lists, nullptr },
-		{ "objects", 16, objects, nullptr },     { "rounds", 12, rounds, nullptr },
+		{ "rows", 48, rows, nullptr },           { "lists", 12, lists, nullptr },
+		{ "objects", 8, objects, nullptr },      { "rounds", 8, rounds, nullptr },
 		{ "scratches", 24, scratches, nullptr }, { "ranks", 24, ranks, nullptr },
 		{ "heap_rows", 48, nullptr, heap_rows }, { "singles", 24, singles, nullptr },
 	};

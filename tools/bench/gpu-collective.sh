@@ -155,13 +155,13 @@ corpus_one() # NAME
 	done
 	# A line is a kernel, in whose name may be blanks and commas, and a sum. Of a name that is there more than once
 	# the first is compared with the first.
-	awk -v name="$1" -v ended="$(cat "$work/after-$1.1.status")" '
+	awk -v name="$1" -v why="$(head -n 1 "$work/before-$1.1.err" | tr ',"' '; ')" -v ended="$(cat "$work/after-$1.1.status")" '
 	FNR == 1 { split("", times) }
 	{ sum = $NF; sub(/ [^ ]*$/, ""); time = ++times[$0]; key = $0 SUBSEP time
 	  if (!(key in known)) { known[key] = $0; keys[++count] = key }
 	  got[column, key] = sum }
 	function of(column, key) { return (column, key) in got ? got[column, key] : "-" }
-	END { if (!count) print name ",-,-,-,failed: no kernel ran"
+	END { if (!count) print name ",-,-,-,failed: no kernel ran: " why
 	  for (i = 1; i <= count; i++) { key = keys[i]
 		one = of(1, key); two = of(2, key); three = of(3, key); four = of(4, key)
 		if (two == "-" || four == "-") same = "failed: after ended with status " ended
