@@ -11,9 +11,11 @@
  * Bound: linear to what is parsed; a file of some hundred lines is 0.1 to 0.5 seconds, mostly
  * libclang's for headers.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "collective/front.h"
@@ -64,9 +66,12 @@ static bool tell(CXDiagnostic error, const char *path, const char *advice, char 
 	CXString text = clang_getDiagnosticSpelling(error);
 	CXString name = clang_getFileName(at.file);
 
-	snprintf(why, why_bytes, "%s:%u: %s; %s",
-		 at.file != NULL && clang_getCString(name) ? clang_getCString(name) : path, at.line,
-		 clang_getCString(text), advice);
+	/* What a flag is wrong about has a line of no file. */
+	if (at.file != NULL && clang_getCString(name) != NULL)
+		snprintf(why, why_bytes, "%s:%u: %s; %s", clang_getCString(name), at.line,
+			 clang_getCString(text), advice);
+	else
+		snprintf(why, why_bytes, "%s: %s; %s", path, clang_getCString(text), advice);
 	clang_disposeString(name);
 	clang_disposeString(text);
 	return at.file != NULL &&
@@ -161,7 +166,7 @@ static bool parse_somehow(struct front *f, const char *path, const char *const *
 		return true;
 	if (f->failed || f->error_in_source)
 		snprintf(why, why_bytes, "%s", other);
-	else if (access(toolkit, X_OK) == 0)
+	else if (access(toolkit, X_OK) == 0 && strncmp(why, other, strcspn(why, ";")) != 0)
 		tell_both(toolkit, other, why, why_bytes);
 	return false;
 }
@@ -197,17 +202,22 @@ static bool has_headers(char *why, size_t why_bytes)
 	return false;
 }
 
-/* A folder, or what is not there, would be told of by libclang in words of its own. */
+/* What is no plain file would be told of by libclang in words of its own, or have no end. */
 static bool can_be_read(const char *path, char *why, size_t why_bytes)
 {
 	FILE *file = fopen(path, "rb");
-	bool good = file != NULL && (fgetc(file) != EOF || !ferror(file));
+	int error = errno;
+	struct stat status;
 
+	if (file != NULL && fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode)) {
+		fclose(file);
+		return true;
+	}
 	if (file != NULL)
 		fclose(file);
-	if (!good)
-		snprintf(why, why_bytes, "%s: it cannot be read; name a CUDA source", path);
-	return good;
+	snprintf(why, why_bytes, "%s: it cannot be read (%s); name a CUDA source", path,
+		 file == NULL ? strerror(error) : "it is no plain file");
+	return false;
 }
 
 struct co_program *co_program_read(const char *path, const char *const *flags, size_t flag_count,

@@ -61,15 +61,28 @@ static const struct args_command command = {
 	false,
 };
 
-/* Splits the list in its place. NULL ends it; false: it is too long, which was said. */
+static bool is_name(const char *text)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_:";
+	static const char all[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_:0123456789";
+
+	return *text != '\0' && strchr(letters, *text) != NULL && text[strspn(text, all)] == '\0';
+}
+
+/* Splits the list in its place. NULL ends it; false: it is none, which was said. */
 static bool split(char *text, const char *names[LIBRARY_MAX + 1])
 {
 	size_t count = 0;
 	char *name, *rest = text;
 
 	while (text != NULL && (name = strsep(&rest, ",")) != NULL) {
-		if (*name == '\0')
-			continue;
+		if (!is_name(name)) {
+			message_error("--library wants names of functions with commas between "
+				      "them, and '%s' is none",
+				      name);
+			return false;
+		}
 		if (count == LIBRARY_MAX) {
 			message_error("--library names more than %d functions", LIBRARY_MAX);
 			return false;
@@ -84,6 +97,14 @@ static int no_memory(void)
 {
 	message_error("memory ran out");
 	return STATUS_BAD;
+}
+
+static bool is_told(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return true;
+	message_error("standard output cannot be written");
+	return false;
 }
 
 static bool write_whole(const char *path, const char *text, size_t bytes)
@@ -116,7 +137,9 @@ static int rewrite(const struct settings *settings, const struct co_program *pro
 	if (settings->diff &&
 	    !co_diff_put(stdout, program->path, program->path, program->text, text))
 		status = no_memory();
-	if (settings->output != NULL && !write_whole(settings->output, text, bytes))
+	/* Where the command fails no file appears. */
+	if (status == STATUS_GOOD && settings->output != NULL &&
+	    (!is_told() || !write_whole(settings->output, text, bytes)))
 		status = STATUS_BAD;
 	free(text);
 	co_edits_free(edits);
@@ -181,8 +204,12 @@ static bool is_fine(const struct settings *settings, char **files, int count)
 		message_error("no file was named; see mam coalesce --help");
 		return false;
 	}
+	if (settings->dump && (settings->diff || settings->output != NULL)) {
+		message_error("--tree rewrites nothing: leave out --diff and -o");
+		return false;
+	}
 	if (settings->output != NULL && count > 1) {
-		message_error("-o writes one file, but %d were named", count);
+		message_error("-o writes one file, but %d were named: name one", count);
 		return false;
 	}
 	if (settings->output != NULL && is_same_file(settings->output, files[0])) {
@@ -216,9 +243,7 @@ int main(int argc, char **argv)
 	if (status == STATUS_GOOD && !settings.plain && !settings.diff && !settings.dump)
 		co_report_sum(stdout, &tally, (size_t)(end - first));
 	free(names);
-	if (fflush(stdout) != 0 || ferror(stdout)) {
-		message_error("standard output cannot be written");
+	if (status == STATUS_GOOD && !is_told())
 		return STATUS_BAD;
-	}
 	return status;
 }
