@@ -272,7 +272,7 @@ timing_rows() # LINES
 			for (j = i - 1; j > 0 && all[j] > t; j--) all[j + 1] = all[j]
 			all[j + 1] = t }
 		return n ? all[int((n + 1) / 2)] : 0 }
-	{ key = $3 "," $1 "," $4 "," $5
+	NF == 8 { key = $3 "," $1 "," $4 "," $5
 	  if (!(key in known)) { known[key] = $7; keys[++count] = key; same[key] = "yes" }
 	  us[$2, key, ++runs[$2, key]] = $6
 	  if ($7 != known[key] || $8 != 0) same[key] = "no" }
