@@ -145,6 +145,13 @@ const struct judge_case judge_cases_values[] = {
 	{ "(shared s) (kernel k (n) " FIRST("(= s n)") SYNC
 	  "(if n (sequence (= s 1) (return))) (malloc s))",
 	  "block uniform", NULL },
+	{ "(shared s) (shared t) (kernel k (n) " FIRST("(= s n)") FIRST("(= t n)") SYNC
+	  "(if (call __any_sync 1 tid) (if n (sequence (= s 1) (return))"
+	  "(sequence (= t 1) (return)))) (malloc t))",
+	  "warp varying", NULL },
+	{ "(shared s) (shared t) (kernel k (n) " FIRST("(= s n)") FIRST("(= t n)") SYNC
+	  "(if (call __any_sync 1 tid) (if n (sequence (= s 1) (return)) (= t 1))) (malloc s))",
+	  "warp varying", NULL },
 	/* members and elements in one place */
 	{ "(kernel k (u) (= (@ (member[] a u) 0) tid) (malloc (member n u)))", "block varying",
 	  NULL },

@@ -41,10 +41,11 @@ static struct cell gave(const struct co_node *node, enum co_level level, unsigne
 	return value;
 }
 
-/* A load that is made to see what others wrote: __ldcv, __ldcg, ...; not __ldg. */
+/* A load that is made to see what others wrote: __ldcv, __ldcg, ..., or assembly; not __ldg. */
 static bool may_poll(const struct co_node *node)
 {
-	return node->name && strncmp(node->name, "__ldc", 5) == 0;
+	return node->name &&
+	       (strncmp(node->name, "__ldc", 5) == 0 || strcmp(node->name, "asm") == 0);
 }
 
 /* The level of what a warp decides together, if it is together. */

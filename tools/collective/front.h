@@ -12,6 +12,7 @@
  *   front_operators.c    unary and binary ones: libclang does not say which, their text does
  *   front_calls.c        calls, by name or not; constructors
  *   front_memory.c       new and delete
+ *   front_assembly.c     inline assembly
  *   front_names.c        from libclang's cursors to our functions and variables
  *   front_records.c      what a class does by itself when it comes, is copied, goes
  *   front_nodes.c        nodes and their places; lists of cursors
@@ -241,6 +242,8 @@ struct co_node *front_compound_assign(struct front *f, CXCursor cursor);
 struct co_node *front_call(struct front *f, CXCursor cursor);
 /* `variable`: that comes to be; CO_NONE: something without a name. */
 struct co_node *front_construct(struct front *f, CXCursor cursor, int variable);
+/* Inline assembly that sets its operands, and does nothing else. */
+bool front_only_values(struct front *f, CXCursor cursor);
 /* A call that ends the thread: its name, else NULL. */
 const char *front_ends_thread(struct front *f, CXCursor cursor);
 struct co_node *front_new(struct front *f, CXCursor cursor);

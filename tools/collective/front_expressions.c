@@ -293,28 +293,37 @@ static struct co_node *all_parts(struct front *f, enum co_kind kind, CXCursor cu
 	size_t i;
 
 	for (i = 0; i < kids.count && !f->failed; i++)
-		front_add(f, node,
-			  kind == CO_LOAD ? front_array(f, front_kid(f, kids, i))
-					  : front_expression(f, front_kid(f, kids, i)));
+		front_add(f, node, front_expression(f, front_kid(f, kids, i)));
 	front_kids_drop(f, kids);
 	return node;
+}
+
+static bool is_pointer(CXCursor cursor)
+{
+	CXType type = clang_getCanonicalType(clang_getCursorType(cursor));
+
+	return type.kind == CXType_Pointer || is_array(type);
 }
 
 /* In a template it may be an operator of anybody's. */
 static struct co_node *element(struct front *f, CXCursor cursor)
 {
 	struct front_kids kids = front_parts(f, cursor);
-	bool pointer = false;
-	size_t i;
+	CXCursor base = front_kid(f, kids, 0), index = front_kid(f, kids, 1);
+	struct co_node *node;
 
-	for (i = 0; i < kids.count; i++) {
-		CXType type = clang_getCanonicalType(clang_getCursorType(front_kid(f, kids, i)));
-
-		pointer |= type.kind == CXType_Pointer || is_array(type);
-	}
 	front_kids_drop(f, kids);
-	return pointer ? front_typed(all_parts(f, CO_LOAD, cursor), cursor)
-		       : front_loose(f, cursor, all_parts(f, CO_MIX, cursor));
+	if (kids.count != 2 || (!is_pointer(base) && !is_pointer(index)))
+		return front_loose(f, cursor, all_parts(f, CO_MIX, cursor));
+	if (!is_pointer(base)) { /* 1[a] is a[1] */
+		CXCursor other = base;
+
+		base = index;
+		index = other;
+	}
+	node = front_wrap(f, CO_LOAD, cursor, front_array(f, base));
+	front_add(f, node, front_expression(f, index));
+	return front_typed(node, cursor);
 }
 
 /* Its only operand, or a value; more than one: we do not know what it is. */

@@ -466,12 +466,22 @@ static struct co_node *returns(struct front *f, CXCursor cursor)
 	return node;
 }
 
+/* Gives any value. */
+static struct co_node *asm_call(struct front *f, CXCursor cursor)
+{
+	struct co_node *node = front_node(f, CO_CALL, cursor);
+
+	node->name = "asm";
+	return node;
+}
+
 /* Operands that are places may be written to. */
 static struct co_node *assembly(struct front *f, CXCursor cursor)
 {
 	static const char *const leaving[] = { "exit", "ret", "trap", "bra", "goto", "brx", NULL };
 	struct co_node *all = front_node(f, CO_SEQUENCE, cursor);
-	struct co_node *unknown = front_node(f, CO_UNKNOWN, cursor);
+	bool plain = front_only_values(f, cursor);
+	struct co_node *unknown = plain ? asm_call(f, cursor) : front_node(f, CO_UNKNOWN, cursor);
 	struct front_kids kids = front_parts(f, cursor);
 	size_t i;
 
@@ -488,11 +498,12 @@ static struct co_node *assembly(struct front *f, CXCursor cursor)
 		if (kid.kind == CXCursor_UnexposedExpr || !clang_isExpression(kid.kind))
 			continue;
 		assign = front_wrap(f, CO_ASSIGN, cursor, front_expression(f, kid));
-		front_add(f, assign, front_node(f, CO_UNKNOWN, cursor));
+		front_add(f, assign,
+			  plain ? asm_call(f, cursor) : front_node(f, CO_UNKNOWN, cursor));
 		front_add(f, all, assign);
 	}
 	front_kids_drop(f, kids);
-	if (front_mentions(f, cursor, leaving))
+	if (!plain && front_mentions(f, cursor, leaving))
 		return between_jumps(f, cursor, all);
 	return all;
 }

@@ -68,17 +68,19 @@ __global__ void orders(int n, int *out)
 /* A thread's own array is made of what is put into it, and where. */
 __global__ void arrays(int n, int *out)
 {
-	int plain[3] = { n, n + 1, n + 2 }, mixed[3] = { 1, 2, 3 };
+	int plain[3] = { n, n + 1, n + 2 }, mixed[3] = { 1, 2, 3 }, turned[3] = { n, n, n };
 	row r = { n, { n, n, n } };
 
 	mixed[threadIdx.x % 3] = n;
+	2[turned] = n + threadIdx.x % 2;
 	r.cells[n % 3] = n + 1;
 	put(out, (int *)malloc(plain[n % 3] * sizeof(int)), 1);           // want: block uniform
 	put(out, (int *)malloc(plain[threadIdx.x % 3] * sizeof(int)), 2); // want: block varying
 	put(out, (int *)malloc(mixed[1] * sizeof(int)), 3);               // want: block varying
 	put(out, (int *)malloc(r.cells[1] * sizeof(int)), 4);             // want: block uniform
+	put(out, (int *)malloc(turned[2] * sizeof(int)), 5);              // want: block varying
 	r.cells[threadIdx.x % 3] = n;
-	put(out, (int *)malloc(r.cells[0] * sizeof(int)), 5); // want: block varying
+	put(out, (int *)malloc(r.cells[0] * sizeof(int)), 6); // want: block varying
 }
 
 namespace own
