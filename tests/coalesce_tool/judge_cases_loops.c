@@ -122,6 +122,8 @@ const struct judge_case judge_cases_loops[] = {
 	  "wait" },
 	{ "(kernel k (p*) (declare i 0) " WHILE("(call __ldcv p i)", "(+= i 1)") " (malloc 8))",
 	  "none", "wait" },
+	{ "(kernel k (p*) (declare i 0) " WHILE("(call asm p i)", "(+= i 1)") " (malloc 8))",
+	  "none", "wait" },
 	{ "(kernel k (p*) (loop (declare i 0) (< i 2) (= i (- 1 i)) " TRY ") (malloc 8))", "none",
 	  "wait" },
 	{ "(kernel k (p*) (loop (declare i 0) (< i 2) (+= i 0) " TRY ") (malloc 8))", "none",
