@@ -228,6 +228,7 @@ struct co_program *co_program_read(const char *path, const char *const *flags, s
 
 	memset(&f, 0, sizeof(f));
 	f.function = f.this_variable = CO_NONE;
+	f.linked = front_is_linked(flags, flag_count);
 	if (!can_be_read(path, why, why_bytes) || !has_headers(why, why_bytes))
 		return NULL;
 	f.program = co_program_new(path);
@@ -235,7 +236,9 @@ struct co_program *co_program_read(const char *path, const char *const *flags, s
 	if (f.program == NULL || f.index == NULL) {
 		(void)no_memory(why, why_bytes);
 	} else if (parse_somehow(&f, path, flags, flag_count, why, why_bytes) &&
-		   read_text(&f, path, why, why_bytes)) {
+		   read_text(&f, path, why, why_bytes) &&
+		   (front_architecture(flags, flag_count) > 0 ||
+		    !front_asks_architecture(&f, why, why_bytes))) {
 		front_macros(&f);
 		front_unit(&f);
 		if (f.failed) {

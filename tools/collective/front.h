@@ -3,6 +3,7 @@
  * front.h - what the parts that read a source with libclang tell each other.
  *
  *   front.c              the file is parsed, errors told, all functions read
+ *   front_build.c        what a build may make of it otherwise
  *   front_flags.c        what the parser is asked for
  *   front_unit.c         which functions there are to read
  *   front_function.c     one function: parameters, members' initial values, body
@@ -110,6 +111,7 @@ struct front {
 	size_t loose_count, loose_room;
 	bool loose_operators; /* some operators, too */
 	bool all_patterns;    /* instances may be missing */
+	bool linked;          /* with device code of other files */
 
 	/* of the function that is being read */
 	int function, this_variable;
@@ -263,12 +265,23 @@ void front_unit(struct front *f);
 /* An error in a host's function is no matter. True: put up with, too. */
 bool front_tolerates(struct front *f, struct front_place error);
 
+/* ---- front_build.c --------------------------------------------------------------------------- */
+
+#define FRONT_SEVERAL (-1)
+
+/* Do the flags say that device code of several files is linked? */
+bool front_is_linked(const char *const *flags, size_t count);
+/* The value of __CUDA_ARCH__ that the flags say; 0: none; FRONT_SEVERAL. */
+int front_architecture(const char *const *flags, size_t count);
+/* Does what is read depend on it, and where? */
+bool front_asks_architecture(struct front *f, char *why, size_t why_bytes);
+
 /* ---- front_flags.c --------------------------------------------------------------------------- */
 
 struct front_flags {
 	const char **flags;
 	size_t count, room;
-	char texts[4][8192]; /* those that were made, of which `flags` has the addresses */
+	char texts[5][8192]; /* those that were made, of which `flags` has the addresses */
 	size_t text_count;
 };
 

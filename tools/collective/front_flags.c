@@ -221,6 +221,9 @@ bool front_flags(struct front_flags *made, const char *const *flags, size_t coun
 		good = good && add_all(made, headerless) && add(made, "-isystem") &&
 		       add_made(made, "%s", ours) && add(made, "-include") &&
 		       add(made, "mam_cuda.h");
+	if (front_architecture(flags, count) > 0)
+		good = good && add(made, "-U__CUDA_ARCH__") &&
+		       add_made(made, "-D__CUDA_ARCH__=%d", front_architecture(flags, count));
 	return good && add_users(made, flags, count);
 }
 

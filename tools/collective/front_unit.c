@@ -13,6 +13,7 @@
  *    called by anybody. Where instances may be missing, as there are explicit ones, which libclang
  *    does not show, or a host's function has errors, all templates of the file are read in that
  *    way, too.
+ * 4. Where files are linked as device code, functions that others can name may be called by anybody.
  *
  * Each function is read once: linear to the text, but for macros and instances.
  */
@@ -202,7 +203,10 @@ void front_unit(struct front *f)
 	for (i = 0; !f->failed && i < f->program->function_count; i++) {
 		struct co_function *function = &f->program->functions[i];
 
-		if (is_loose(f, (int)i, f->definitions[i]))
+		if (is_loose(f, (int)i, f->definitions[i]) ||
+		    (f->linked && !function->kernel &&
+		     clang_getCursorLinkage(f->definitions[i]) != CXLinkage_Internal &&
+		     clang_getCursorLinkage(f->definitions[i]) != CXLinkage_UniqueExternal))
 			function->is_virtual = true;
 	}
 }

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * front_build.c - what a build may make of a source that one reading of it does not show.
+ *
+ * 1. Files that are linked as device code (-rdc=true, -dc, -fgpu-rdc) may call one another's
+ *    functions: one that others can name may be called by anybody. Else a compiler takes each file
+ *    as a whole program, as this one does.
+ * 2. A source is compiled once for each architecture, and __CUDA_ARCH__ may choose another text in
+ *    each. The flags may name one, which is read. Where they name none, or several, the source must
+ *    not depend on it: a comparison is the same for all of OLDEST and above if it is against
+ *    OLDEST or less, and any other use of the name is refused.
+ *
+ * Bound: linear to the flags, and to the source and what it includes but the system's headers.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/front.h"
+
+#define OLDEST 700 /* what mam's own headers need */
+
+static const char *value_of(const char *const *flags, size_t count, size_t i, const char *name)
+{
+	size_t length = strlen(name);
+
+	if (strncmp(flags[i], name, length) != 0)
+		return NULL;
+	if (flags[i][length] == '=')
+		return flags[i] + length + 1;
+	return flags[i][length] == '\0' && i + 1 < count ? flags[i + 1] : NULL;
+}
+
+bool front_is_linked(const char *const *flags, size_t count)
+{
+	static const char *const alone[] = { "-dc", "--device-c", "-fgpu-rdc", "-fcuda-rdc" };
+	static const char *const valued[] = { "-rdc", "--relocatable-device-code" };
+	size_t i, k;
+
+	for (i = 0; i < count; i++) {
+		for (k = 0; k < sizeof(alone) / sizeof(alone[0]); k++)
+			if (strcmp(flags[i], alone[k]) == 0)
+				return true;
+		for (k = 0; k < sizeof(valued) / sizeof(valued[0]); k++) {
+			const char *value = value_of(flags, count, i, valued[k]);
+
+			if (value != NULL && strcmp(value, "false") != 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+int front_architecture(const char *const *flags, size_t count)
+{
+	static const char *const names[] = { "-arch",           "--gpu-architecture",
+					     "-gencode",        "--generate-code",
+					     "--cuda-gpu-arch", "--offload-arch" };
+	int found = 0;
+	size_t i, k;
+
+	for (i = 0; i < count; i++)
+		for (k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+			const char *value = value_of(flags, count, i, names[k]), *number;
+			int one;
+
+			if (value == NULL)
+				continue;
+			number = strchr(value, '_');
+			one = number != NULL ? 10 * atoi(number + 1) : 0;
+			if (one <= 0 || one > 9990 || (found != 0 && found != one))
+				return FRONT_SEVERAL;
+			found = one;
+		}
+	return found;
+}
+
+/* ---- does the source ask? -------------------------------------------------------------------- */
+
+/* Of a "__CUDA_ARCH__" in front of and behind which these tokens are. */
+static bool is_same_for_all(const struct front_text *text, size_t i)
+{
+	const bool parenthesis = i > 0 && front_token_is(text, i - 1, "(");
+	const size_t before = parenthesis ? i - 1 : i;
+	long number;
+
+	if (before > 0 && (front_token_is(text, before - 1, "defined") ||
+			   (!parenthesis && (front_token_is(text, i - 1, "ifdef") ||
+					     front_token_is(text, i - 1, "ifndef")))))
+		return true;
+	if (i + 2 >= text->count ||
+	    (i > 0 && !parenthesis && !front_token_is(text, i - 1, "&&") &&
+	     !front_token_is(text, i - 1, "||") && !front_token_is(text, i - 1, "if") &&
+	     !front_token_is(text, i - 1, "elif")))
+		return false;
+	number = strtol(text->text + text->tokens[i + 2].begin, NULL, 0);
+	/* Nothing but an end may follow, as in 700 + 200. */
+	if (i + 3 < text->count && !front_token_is(text, i + 3, ")") &&
+	    !front_token_is(text, i + 3, "&&") && !front_token_is(text, i + 3, "||") &&
+	    memchr(text->text + text->tokens[i + 2].end, '\n',
+		   text->tokens[i + 3].begin - text->tokens[i + 2].end) == NULL)
+		return false;
+	if (front_token_is(text, i + 1, ">=") || front_token_is(text, i + 1, "<"))
+		return number > 0 && number <= OLDEST;
+	if (front_token_is(text, i + 1, ">") || front_token_is(text, i + 1, "<="))
+		return number > 0 && number < OLDEST;
+	return false;
+}
+
+struct search {
+	struct front *f;
+	char *why;
+	size_t why_bytes;
+	bool found;
+};
+
+static void look(CXFile file, CXSourceLocation *stack, unsigned int depth, CXClientData data)
+{
+	struct search *search = data;
+	const struct front_text *text;
+	CXSourceLocation begin = clang_getLocationForOffset(search->f->unit, file, 0);
+	size_t i;
+
+	(void)stack;
+	(void)depth;
+	if (search->found || clang_Location_isInSystemHeader(begin))
+		return;
+	text = front_text(search->f, file);
+	for (i = 0; text != NULL && i < text->count && !search->found; i++)
+		if (front_token_is(text, i, "__CUDA_ARCH__") && !is_same_for_all(text, i)) {
+			struct front_place at = front_expanded(clang_getLocationForOffset(
+				search->f->unit, file, text->tokens[i].begin));
+			CXString name = clang_getFileName(file);
+
+			snprintf(search->why, search->why_bytes,
+				 "%s:%u: what is compiled depends on __CUDA_ARCH__; give the one "
+				 "architecture that you build for, as -arch=sm_80 behind --",
+				 clang_getCString(name), at.line);
+			clang_disposeString(name);
+			search->found = true;
+		}
+}
+
+bool front_asks_architecture(struct front *f, char *why, size_t why_bytes)
+{
+	struct search search = { f, why, why_bytes, false };
+
+	clang_getInclusions(f->unit, look, &search);
+	return search.found;
+}
