@@ -7,6 +7,7 @@
 #include "judge_cases.h"
 
 #define SYNC "(call __syncthreads)"
+#define TILE "cooperative_groups::thread_block_tile"
 #define FIRST(what) "(if (== tid 0) " what ")"
 
 const struct judge_case judge_cases_values[] = {
@@ -71,6 +72,16 @@ const struct judge_case judge_cases_values[] = {
 	{ "(kernel k (n) (if (call __shfl_xor_sync 1 tid 1) (malloc 8)))", "none", NULL },
 	{ "(kernel k (n) (if (call __syncthreads_count tid) (malloc 8)))", "block uniform", NULL },
 	{ "(kernel k (n) (if tid (if (call __syncthreads_or n) (malloc 8))))", "none", NULL },
+	/* tiles: a warp's votes, others do not */
+	{ "(kernel k (t) (if (call " TILE "<32>::any (& t) tid) (malloc 8)))", "warp uniform",
+	  NULL },
+	{ "(kernel k (t) (if (call " TILE "::any (& t) tid) (malloc 8)))", "none", NULL },
+	{ "(kernel k (t) (if (call " TILE "<32>::shfl (& t) tid 1) (malloc 8)))", "none", NULL },
+	{ "(kernel k (t) (if (call " TILE "<32>::size (& t)) (malloc 8)))", "block uniform", NULL },
+	{ "(kernel k (t) (if (call " TILE "<32>::what_it_is_not (& t)) (malloc 8)))", "none",
+	  NULL },
+	{ "(kernel k (t n) (if (< tid n) (if (call " TILE "<32>::any (& t) n) (malloc 8))))",
+	  "none", NULL },
 	/* shared variables */
 	{ "(shared s) (kernel k (p*) " FIRST("(= s (@ p))") SYNC "(malloc s))", "block uniform",
 	  NULL },

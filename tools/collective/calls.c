@@ -224,6 +224,7 @@ struct cell call_value(struct walk *walk, struct state *state, const struct co_n
 	case KNOWN_ALL: return cell_all;
 	case KNOWN_BARRIER: return barrier(walk, state, node);
 	case KNOWN_VOTE: return of_warp(walk, state, node, count ? arguments[0] : all, all.bits);
+	case KNOWN_TILE_VOTE: return of_warp(walk, state, node, cell_all, all.bits);
 	case KNOWN_SHUFFLE: return shuffle(walk, state, node, arguments, count, all.bits);
 	case KNOWN_ATOMIC: return gave(node, CO_EACH, BIT_ATOMIC);
 	case KNOWN_MALLOC:

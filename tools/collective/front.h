@@ -112,6 +112,8 @@ struct front {
 	bool loose_operators; /* some operators, too */
 	bool all_patterns;    /* instances may be missing */
 	bool linked;          /* with device code of other files */
+	bool has_extern;      /* an `extern __shared__` variable, of which the first is this one */
+	int first_extern;
 
 	/* of the function that is being read */
 	int function, this_variable;

@@ -16,6 +16,7 @@
  */
 #include <string.h>
 
+#include "collective/arena.h"
 #include "collective/front.h"
 
 /* ---- arguments ------------------------------------------------------------------------------- */
@@ -200,6 +201,26 @@ static struct co_node *assign_whole(struct front *f, CXCursor cursor)
 	return node;
 }
 
+/* Of a tile as large as a warp the name has the size, too: "thread_block_tile<32>::any". */
+static const char *name_of_tile(struct front *f, CXCursor callee, const char *name)
+{
+	static const char tile[] = "cooperative_groups::thread_block_tile::";
+	CXString spelling = clang_getTypeSpelling(
+		clang_getCanonicalType(clang_getCursorType(clang_getCursorSemanticParent(callee))));
+	const char *type = clang_getCString(spelling), *at = NULL, *made = name;
+
+	if (type != NULL && strncmp(name, tile, sizeof(tile) - 1) == 0)
+		at = strstr(type, "thread_block_tile<32");
+	if (at != NULL && strchr("U,>", at[sizeof("thread_block_tile<32") - 1]) && !f->failed) {
+		made = co_arena_print(f->program->arena,
+				      "cooperative_groups::thread_block_tile<32>::%s",
+				      name + sizeof(tile) - 1);
+		f->failed |= made == NULL;
+	}
+	clang_disposeString(spelling);
+	return made;
+}
+
 static struct co_node *call_method(struct front *f, CXCursor cursor, CXCursor callee,
 				   struct front_kids kids)
 {
@@ -215,7 +236,7 @@ static struct co_node *call_method(struct front *f, CXCursor cursor, CXCursor ca
 	    clang_Cursor_getNumArguments(cursor) == 2)
 		return assign_whole(f, cursor);
 	node = front_node(f, CO_CALL, cursor);
-	node->name = front_name(f, callee);
+	node->name = name_of_tile(f, callee, front_name(f, callee));
 	/* Another class may have its own of it. */
 	if (!clang_CXXMethod_isVirtual(callee))
 		node->function = front_function(f, callee);

@@ -416,8 +416,14 @@ int front_variable(struct front *f, CXCursor cursor)
 	    variable->home == CO_SHARED)
 		variable->owner = inside ? f->function : CO_NONE;
 	/* All that are `extern __shared__` are one and the same memory. */
-	variable->addressed =
-		variable->home == CO_SHARED && clang_Cursor_getStorageClass(cursor) == CX_SC_Extern;
+	if (variable->home == CO_SHARED && clang_Cursor_getStorageClass(cursor) == CX_SC_Extern) {
+		variable->addressed = f->has_extern;
+		if (f->has_extern)
+			f->program->variables[f->first_extern].addressed = true;
+		else
+			f->first_extern = index;
+		f->has_extern = true;
+	}
 	if (variable->home != CO_LOCAL)
 		front_declare_known(f, index);
 	return index;

@@ -119,13 +119,14 @@ void state_drop(struct walk *walk, struct state *state);
 /* ---- functions whose meaning is known: known.c ----------------------------------------------- */
 
 enum known {
-	KNOWN_NOT,      /* anything may happen in it */
-	KNOWN_PURE,     /* its result is of its arguments, and it does nothing */
-	KNOWN_HARMLESS, /* its result may be anything; it does not keep threads */
-	KNOWN_ALL,      /* its result is the same for all of the block */
-	KNOWN_BARRIER,  /* the block meets; its result, if any, is the same for all */
-	KNOWN_VOTE,     /* mask, value: the warp's result */
-	KNOWN_SHUFFLE,  /* mask, value, lane, [width]: the value of that lane */
+	KNOWN_NOT,       /* anything may happen in it */
+	KNOWN_PURE,      /* its result is of its arguments, and it does nothing */
+	KNOWN_HARMLESS,  /* its result may be anything; it does not keep threads */
+	KNOWN_ALL,       /* its result is the same for all of the block */
+	KNOWN_BARRIER,   /* the block meets; its result, if any, is the same for all */
+	KNOWN_VOTE,      /* mask, value: the warp's result */
+	KNOWN_TILE_VOTE, /* object, value: the warp's result */
+	KNOWN_SHUFFLE,   /* mask, value, lane, [width]: the value of that lane */
 	KNOWN_ATOMIC,
 	KNOWN_MALLOC,
 	KNOWN_KMALLOC,

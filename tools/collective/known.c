@@ -109,6 +109,9 @@ static const char vote[] =
 	" __all_sync __any_sync __ballot_sync __reduce_add_sync __reduce_and_sync"
 	" __reduce_max_sync __reduce_min_sync __reduce_or_sync __reduce_xor_sync ";
 
+/* Of a tile that is a warp. */
+static const char tile_vote[] = " all any ballot ";
+
 static const char memory[] =
 	" calloc mam_kcalloc mam_kmemalign mam_kpage_alloc mam_krealloc realloc ";
 
@@ -189,10 +192,27 @@ bool known_reserved(const char *name)
 	return false;
 }
 
+/* A tile that is a warp votes; all else in it is as in any other one. */
+static enum known known_tile(const char *method)
+{
+	static const char any_tile[] = "cooperative_groups::thread_block_tile::";
+	char name[sizeof any_tile + 16];
+	if (lists_name(tile_vote, method))
+		return KNOWN_TILE_VOTE;
+	if (strlen(method) > 15)
+		return KNOWN_NOT;
+	memcpy(name, any_tile, sizeof any_tile);
+	strcpy(name + sizeof any_tile - 1, method);
+	return known_name(name);
+}
+
 enum known known_name(const char *name)
 {
+	static const char warp_tile[] = "cooperative_groups::thread_block_tile<32>::";
 	if (!name)
 		return KNOWN_NOT;
+	if (begins(name, warp_tile))
+		return known_tile(name + sizeof warp_tile - 1);
 	if (begins(name, "::"))
 		name += 2;
 	if (begins(name, "cuda::"))
