@@ -2,8 +2,10 @@
 #
 # MAM_CHECK_LIBCLANG - find libclang's C interface, which `mam coalesce' reads CUDA sources with.
 #
-# 1. Distributions put it where only llvm-config says: those of PATH with a version in the name, of
-#    /usr/lib/llvm-* and the plain one are asked, the newest first.
+# 1. Distributions put it beside others of its kind: every llvm-config there is says where, and of
+#    those that were installed without one the folders are looked for: /usr/lib/llvm-19 (Debian,
+#    Ubuntu), /usr/lib/llvm19 (Alpine). The newest first; last where compilers look by themselves
+#    (Fedora, SUSE, Arch).
 # 2. The first whose library can be linked to, and whose headers are there, is taken.
 # 3. Where its own headers (stddef.h) are is kept: libclang looks for them from where it lies itself,
 #    which distributions have moved it away from.
@@ -13,7 +15,7 @@
 
 AC_DEFUN([MAM_CHECK_LIBCLANG], [
 AC_ARG_WITH([libclang],
-  [AS_HELP_STRING([--with-libclang=yes|no|check|LLVM-CONFIG],
+  [AS_HELP_STRING([--with-libclang=yes|no|check|LLVM-CONFIG|DIR],
     [libclang 13 or later for `mam coalesce'; default: check, the newest])],
   [], [with_libclang=check])
 have_libclang=no
@@ -22,34 +24,56 @@ LIBCLANG_LIBS=
 LIBCLANG_RESOURCE_DIR=
 AS_IF([test "x$with_libclang" != xno],
   [AC_MSG_CHECKING([for libclang])
-   AS_CASE([$with_libclang],
-     [yes|check], [libclang_configs=`
-        for libclang_config in llvm-config /usr/lib/llvm-*/bin/llvm-config /usr/lib/llvm/*/bin/llvm-config \
-            /usr/lib*/llvm[[0-9]]*/bin/llvm-config \
-            llvm-config-13 llvm-config-14 llvm-config-15 llvm-config-16 llvm-config-17 llvm-config-18 \
-            llvm-config-19 llvm-config-20 llvm-config-21 llvm-config-22 llvm-config-23 llvm-config-24; do
-          libclang_version=\`$libclang_config --version 2> /dev/null\` || continue
-          echo "$libclang_version $libclang_config"
-        done | sort -t . -k 1,1nr -k 2,2nr -k 3,3nr | sed 's/^[[^ ]]* //'`],
-     [libclang_configs=$with_libclang])
+   libclang_found=`
+     case $with_libclang in
+     yes | check)
+       libclang_asked="llvm-config /usr/lib/llvm-*/bin/llvm-config /usr/lib/llvm[[0-9]]*/bin/llvm-config"
+       libclang_asked="$libclang_asked /usr/lib64/llvm[[0-9]]*/bin/llvm-config"
+       for libclang_major in 13 14 15 16 17 18 19 20 21 22 23 24 25 26; do
+         libclang_asked="$libclang_asked llvm-config-$libclang_major llvm-config$libclang_major"
+       done
+       libclang_folders=\`echo /usr/lib/llvm-* /usr/lib/llvm[[0-9]]* /usr/lib64/llvm[[0-9]]*\` ;;
+     *)
+       libclang_asked=$with_libclang
+       libclang_folders=$with_libclang ;;
+     esac
+     for libclang_config in $libclang_asked; do
+       test ! -d "$libclang_config" || continue
+       libclang_version=\`$libclang_config --version 2> /dev/null\` || continue
+       echo "$libclang_version:\`$libclang_config --includedir\`:\`$libclang_config --libdir\`"
+     done | sort -t . -k 1,1nr -k 2,2nr -k 3,3nr > conftest.libclang
+     for libclang_folder in $libclang_folders; do
+       test -e "$libclang_folder/include/clang-c/Index.h" || continue
+       libclang_major=\`echo "$libclang_folder" | sed 's|.*[[^0-9]]||'\`
+       echo "${libclang_major:-99}:$libclang_folder/include:$libclang_folder/lib"
+     done >> conftest.libclang
+     sort -s -t . -k 1,1nr conftest.libclang
+     rm -f conftest.libclang`
    libclang_saved_CPPFLAGS=$CPPFLAGS
    libclang_saved_LIBS=$LIBS
-   for libclang_config in $libclang_configs; do
+   # No folder: where the compiler looks.
+   AS_CASE([$with_libclang], [yes|check], [libclang_found="$libclang_found ::"])
+   for libclang_one in $libclang_found; do
      test "x$have_libclang" = xno || break
-     libclang_version=`$libclang_config --version 2> /dev/null` || continue
-     libclang_major=`echo "$libclang_version" | sed 's/\..*//'`
+     libclang_version=`echo "$libclang_one" | cut -d : -f 1`
+     libclang_include=`echo "$libclang_one" | cut -d : -f 2`
+     libclang_dir=`echo "$libclang_one" | cut -d : -f 3`
+     libclang_major=`echo "$libclang_version" | sed 's/[[^0-9]].*//'`
      libclang_short=`echo "$libclang_version" | sed 's/[[^0-9.]].*//'`
-     libclang_dir=`$libclang_config --libdir`
-     test "$libclang_major" -ge 13 2> /dev/null || continue
+     AS_IF([test "x$libclang_dir" = x],
+       [libclang_cppflags= libclang_place= libclang_version="where compilers look"],
+       [test "$libclang_major" -ge 13 2> /dev/null || continue
+        libclang_cppflags="-isystem $libclang_include" libclang_place="-L$libclang_dir"])
      for libclang_name in clang "clang-$libclang_major"; do
-       CPPFLAGS="$libclang_saved_CPPFLAGS -isystem `$libclang_config --includedir`"
-       LIBS="-L$libclang_dir -l$libclang_name $libclang_saved_LIBS"
+       CPPFLAGS="$libclang_saved_CPPFLAGS $libclang_cppflags"
+       LIBS="$libclang_place -l$libclang_name $libclang_saved_LIBS"
        AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <clang-c/Index.h>]],
            [[return clang_createIndex(0, 0) == 0;]])],
          [have_libclang="yes ($libclang_version)"
-          LIBCLANG_CPPFLAGS="-isystem `$libclang_config --includedir`"
-          LIBCLANG_LIBS="-L$libclang_dir -l$libclang_name"
+          LIBCLANG_CPPFLAGS=$libclang_cppflags
+          LIBCLANG_LIBS="$libclang_place -l$libclang_name"
           for libclang_own in "$libclang_dir/clang/$libclang_major" "$libclang_dir/clang/$libclang_short" \
+              "$libclang_dir/clang/$libclang_major".* \
               "/usr/lib/clang/$libclang_major" "/usr/lib/clang/$libclang_short"; do
             AS_IF([test -e "$libclang_own/include/stddef.h"],
               [LIBCLANG_RESOURCE_DIR=$libclang_own
