@@ -55,7 +55,7 @@ step()
 }
 
 # How to see that a thing is there, how much it matters (must: nothing is built without it; want:
-# some tests are skipped), and the package that has it for apt-get, dnf, pacman, zypper and apk.
+# some tests are skipped, and without libclang, 50 MB to fetch, `mam coalesce` too), and the package that has it for apt-get, dnf, pacman, zypper and apk.
 needs_table()
 {
 	cat << 'EOF'
@@ -71,7 +71,19 @@ must|cmp|diffutils|diffutils|diffutils|diffutils|diffutils
 must|find|findutils|findutils|findutils|findutils|findutils
 want|check.pc|check|check-devel|check|check-devel|check-dev
 want|c++|g++|gcc-c++|gcc|gcc-c++|g++
+want|libclang|libclang-dev|clang-devel|clang|clang-devel|clang-dev
 EOF
+}
+
+# As m4/libclang.m4 looks for it: most have no llvm-config.
+libclang_is_there()
+{
+	local header
+	for header in /usr/lib/llvm*/include/clang-c/Index.h /usr/lib64/llvm*/include/clang-c/Index.h \
+		"$(llvm-config --includedir 2> /dev/null)"/clang-c/Index.h; do
+		[ -e "$header" ] && return
+	done
+	printf '#include <clang-c/Index.h>\n' | "${CC:-cc}" -E -o /dev/null -
 }
 
 is_there() # WHAT
@@ -79,6 +91,7 @@ is_there() # WHAT
 	case $1 in
 	cc) command -v "${CC:-cc}" && printf '#include <stdlib.h>\n' | "${CC:-cc}" -E -o /dev/null - ;;
 	*.pc) pkg-config --exists "${1%.pc}" ;;
+	libclang) libclang_is_there ;;
 	*) command -v "$1" ;;
 	esac > /dev/null 2>&1
 }
