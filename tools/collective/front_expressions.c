@@ -280,10 +280,20 @@ struct co_node *front_array(struct front *f, CXCursor cursor)
 {
 	CXCursor array;
 
+	struct co_node *node;
+	const struct co_node *at;
+
 	cursor = front_strip_parentheses(cursor);
-	if (decays(f, cursor, &array))
-		return front_expression(f, array);
-	return front_expression(f, cursor);
+	if (!decays(f, cursor, &array))
+		return front_expression(f, cursor);
+	node = front_expression(f, array);
+	/* Of (c ? a : b).elements, or (a, b): what is written there has no name. */
+	for (at = node; at != NULL && (at->kind == CO_MEMBER ||
+				       (at->kind == CO_LOAD && at->first && at->first->array));)
+		at = at->first;
+	if (at != NULL && at->kind != CO_VARIABLE && at->kind != CO_LOAD)
+		front_addressed(f, at);
+	return node;
 }
 
 static struct co_node *all_parts(struct front *f, enum co_kind kind, CXCursor cursor)

@@ -288,6 +288,26 @@ static bool is_lambda(CXCursor cursor)
 	return front_is_lambda(clang_getCursorType(clang_getCursorSemanticParent(cursor)));
 }
 
+/* Another file may have the one that counts. */
+static bool is_weak(CXCursor cursor)
+{
+	CXPrintingPolicy policy;
+	CXString string;
+	const char *text;
+	bool is;
+
+	if (!front_has_attribute(cursor, CXCursor_UnexposedAttr))
+		return false;
+	policy = clang_getCursorPrintingPolicy(cursor);
+	clang_PrintingPolicy_setProperty(policy, CXPrintingPolicy_TerseOutput, 1);
+	string = clang_getCursorPrettyPrinted(cursor, policy);
+	text = clang_getCString(string);
+	is = text == NULL || strstr(text, "__((weak") != NULL;
+	clang_disposeString(string);
+	clang_PrintingPolicy_dispose(policy);
+	return is;
+}
+
 int front_function(struct front *f, CXCursor cursor)
 {
 	CXCursor definition = clang_getCursorDefinition(cursor);
@@ -301,6 +321,7 @@ int front_function(struct front *f, CXCursor cursor)
 	if (clang_Location_isInSystemHeader(clang_getCursorLocation(definition)) ||
 	    is_allocator(definition) || is_lambda(definition) ||
 	    clang_CXXMethod_isDefaulted(definition) || has_error(f, definition) ||
+	    (is_weak(definition) && !front_has_attribute(definition, CXCursor_CUDAGlobalAttr)) ||
 	    !has_body(definition))
 		return CO_NONE;
 	function = co_function_new(f->program);

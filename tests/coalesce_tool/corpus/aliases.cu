@@ -83,6 +83,32 @@ __global__ void arrays(int n, int *out)
 	put(out, (int *)malloc(r.cells[0] * sizeof(int)), 6); // want: block varying
 }
 
+/* Which of the two is written, it does not say by name. */
+__global__ void either(int n, int *out)
+{
+	row one = { n, { n, n, n } }, other = one;
+	int plain[3] = { n, n, n };
+
+	(n > 3 ? one : other).cells[0] = n + threadIdx.x % 4;
+	(n++, plain)[1] = n + threadIdx.x % 4;
+	put(out, (int *)malloc(one.cells[0] * sizeof(int)), 1); // want: block varying
+	put(out, (int *)malloc(plain[1] * sizeof(int)), 2);     // want: block varying
+	put(out, (int *)malloc(n * sizeof(int)), 3);            // want: block uniform
+}
+
+/* Where it is linked with another of that name, that one is called. */
+__device__ __attribute__((weak)) int replaced(int n)
+{
+	return n;
+}
+
+__global__ void weak(int n, int *out)
+{
+	int size = replaced(n);
+
+	put(out, (int *)malloc(size * sizeof(int)), 1); // want: none -
+}
+
 namespace own
 {
 __device__ int blockDim;
@@ -105,6 +131,8 @@ int main(void)
 	CORPUS_RUN(bound, 2, 64, 5, corpus_out);
 	CORPUS_RUN(orders, 2, 64, 5, corpus_out);
 	CORPUS_RUN(arrays, 2, 64, 4, corpus_out);
+	CORPUS_RUN(either, 2, 64, 4, corpus_out);
+	CORPUS_RUN(weak, 2, 64, 4, corpus_out);
 	CORPUS_RUN(homonyms, 2, 64, 6, corpus_out);
 	return 0;
 }
