@@ -21,6 +21,11 @@ for kernels in corpus corpus_kept; do
 		eval "awk -f '$here/score.awk' '$scratch/$kernels' '$here/$kernels'/*.cu > '$scratch/score' 2>&1"
 	sed 's/^/# /' "$scratch/score"
 done
+# Behind tests for null: what comes together once the file is rewritten has a comment that says so.
+grep -n 'later: block' "$here"/corpus/*.cu | sed 's/:\([0-9]*\):.*/ \1/' > "$scratch/later"
+awk -F '\t' '/once the file is rewritten: block/ { print $1, $2 }' "$scratch/corpus" > "$scratch/found"
+try "tests for null: $(wc -l < "$scratch/later" | tr -d ' ') allocations come together by rewriting" \
+	eval "[ -s '$scratch/later' ] && diff '$scratch/later' '$scratch/found'"
 try "listing 1 is rewritten" "$tool" -o "$scratch/listing1.cu" --library MPI_Alltoall "$here/listing1.cu" -- \
 	-I "$MAM_SRCDIR/include" -I "$MAM_SRCDIR/src"
 try "listing 1: as its colours say" cmp "$scratch/listing1.cu" "$here/listing1.want.cu"

@@ -16,6 +16,6 @@ struct judge_case {
 
 /* Each ends with a text that is NULL. */
 extern const struct judge_case judge_cases_reach[], judge_cases_loops[], judge_cases_values[],
-	judge_cases_calls[];
+	judge_cases_calls[], judge_cases_together[];
 
 #endif

@@ -26,6 +26,8 @@ struct event {
 struct thread {
 	const struct co_program *program;
 	const struct co_judgement *judgement;
+	const struct co_place *together;
+	size_t together_count;
 	unsigned long number, input, noise;
 	unsigned int steps, depth;
 	unsigned long result;
@@ -103,6 +105,15 @@ static unsigned long call_function(struct thread *thread, int function,
 	return flow == RETURN ? thread->result : 0;
 }
 
+static bool is_together(const struct thread *thread, const struct co_node *node)
+{
+	for (size_t i = 0; i < thread->together_count; i++)
+		if (thread->together[i].begin == node->begin &&
+		    thread->together[i].end == node->end)
+			return true;
+	return false;
+}
+
 static unsigned long call(struct thread *thread, struct frame *frame, const struct co_node *node)
 {
 	unsigned long arguments[8] = { 0 };
@@ -112,6 +123,9 @@ static unsigned long call(struct thread *thread, struct frame *frame, const stru
 	if (stopped(thread))
 		return 0;
 	note(thread, node, count ? arguments[count - 1] : 0);
+	if (node->function == CO_NONE && is_together(thread, node))
+		return mixed(node->begin + thread->event_count, thread->input) % 3 ? 1 + own(thread)
+										  : 0;
 	if (node->function == CO_NONE)
 		return own(thread);
 	return call_function(thread, node->function, arguments, count);
@@ -167,6 +181,8 @@ static unsigned long evaluate(struct thread *thread, struct frame *frame,
 	}
 	for (; child; child = child->next)
 		value += evaluate(thread, frame, child);
+	if (node->null == CO_NULL_TESTED)
+		return value == 0;
 	return node->kind == CO_LOAD || node->kind == CO_UNKNOWN ? own(thread) : value;
 }
 
@@ -268,7 +284,8 @@ static bool is_alike(const struct thread *one, const struct thread *other)
 }
 
 enum run_result judge_run(const struct co_program *program, const struct co_judgement *judgement,
-			  int kernel, unsigned long input, unsigned long *held)
+			  const struct co_place *together, size_t together_count, int kernel,
+			  unsigned long input, unsigned long *held)
 {
 	static struct thread threads[THREADS];
 	unsigned long arguments[8];
@@ -280,6 +297,8 @@ enum run_result judge_run(const struct co_program *program, const struct co_judg
 		memset(&threads[i], 0, sizeof threads[i]);
 		threads[i].program = program;
 		threads[i].judgement = judgement;
+		threads[i].together = together;
+		threads[i].together_count = together_count;
 		threads[i].number = i;
 		threads[i].input = input;
 		call_function(&threads[i], kernel, arguments, 8);

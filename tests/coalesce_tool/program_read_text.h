@@ -13,7 +13,8 @@
  * (loop1 ...) whose body comes first, (declare n E) and (share n), which declare, (end) for the end
  * of a thread, (default S...), (member x E), (call f E...), (malloc E), (new E), (new[] E). A
  * number is a value; a name a variable; tid, bid are threadIdx.x, blockIdx.x. = += are assignments,
- * && || LAZY, ? CHOICE, & ADDRESS, @ LOAD; other operators MIX. `_` is nothing. Nodes stand where
+ * && || LAZY, ? CHOICE, & ADDRESS, @ LOAD; other operators MIX: null, which asks whether a pointer is
+ * that, and cast, which makes it another type of pointer, say so. `_` is nothing. Nodes stand where
  * they are in the text, and so do lines.
  */
 #ifndef TESTS_COALESCE_TOOL_PROGRAM_READ_TEXT_H

@@ -38,15 +38,11 @@ static bool is_judged(const struct co_verdict *verdict)
 	       verdict->kind != CO_OPERATOR_DELETE;
 }
 
-static void check_case(const struct judge_case *one)
+static void check_judgement(const struct judge_case *one, const struct co_judgement *judgement)
 {
 	char *said = NULL;
 	size_t bytes = 0;
 	const char *reason = "";
-	struct co_program *program = program_read_text(one->text);
-	ck_assert_msg(program != NULL, "%s", one->text);
-	struct co_judgement *judgement = co_judge(program, library);
-	ck_assert_ptr_nonnull(judgement);
 	FILE *file = open_memstream(&said, &bytes);
 	for (size_t i = 0, judged = 0; i < judgement->count; i++) {
 		const struct co_verdict *verdict = &judgement->verdicts[i];
@@ -64,6 +60,15 @@ static void check_case(const struct judge_case *one)
 	ck_assert_msg(!one->reason || strstr(reason, one->reason), "%s\nwant: %s\nsaid: %s",
 		      one->text, one->reason ? one->reason : "", reason);
 	free(said);
+}
+
+static void check_case(const struct judge_case *one)
+{
+	struct co_program *program = program_read_text(one->text);
+	ck_assert_msg(program != NULL, "%s", one->text);
+	struct co_judgement *judgement = co_judge(program, library);
+	ck_assert_ptr_nonnull(judgement);
+	check_judgement(one, judgement);
 	co_judgement_free(judgement);
 	co_program_free(program);
 }
@@ -95,6 +100,53 @@ END_TEST
 START_TEST(calls)
 {
 	check_cases(judge_cases_calls);
+}
+END_TEST
+
+/*
+ * Assumes of every malloc that all threads are given memory, or none is; then only of those that are
+ * claimed with that, until all are. `count`: of those.
+ */
+static struct co_judgement *judge_assuming(const struct co_program *program,
+					   struct co_place *together, size_t room, size_t *count)
+{
+	struct co_judgement *judgement = co_judge(program, library);
+	size_t before = *count = 0;
+	for (int round = 0;; round++) {
+		size_t kept = 0;
+		ck_assert_ptr_nonnull(judgement);
+		for (size_t i = 0; i < judgement->count && kept < room; i++) {
+			const struct co_verdict *verdict = &judgement->verdicts[i];
+			bool claimed = verdict->reached == CO_ALL && verdict->size == CO_ALL;
+			if (verdict->kind == CO_MALLOC && (round == 0 || claimed))
+				together[kept++] = (struct co_place){ verdict->node->begin,
+								      verdict->node->end };
+		}
+		*count = kept;
+		if (round && kept == before)
+			return judgement;
+		before = kept;
+		co_judgement_free(judgement);
+		judgement = co_judge_together(program, library, together, kept);
+	}
+}
+
+static void check_together(const struct judge_case *one)
+{
+	struct co_place together[20];
+	size_t count;
+	struct co_program *program = program_read_text(one->text);
+	ck_assert_msg(program != NULL, "%s", one->text);
+	struct co_judgement *judgement = judge_assuming(program, together, 20, &count);
+	check_judgement(one, judgement);
+	co_judgement_free(judgement);
+	co_program_free(program);
+}
+
+START_TEST(tests_for_null)
+{
+	for (const struct judge_case *one = judge_cases_together; one->text; one++)
+		check_together(one);
 }
 END_TEST
 
@@ -185,7 +237,8 @@ static void put_value(struct shape *shape, unsigned int depth)
 {
 	static const char *const leaves[] = { "tid", "bid", "a", "b", "p", "s", "(@ p a)" };
 	static const char *const inner[] = { "(+ ",    "(= a ", "(&& ",  "(? ",
-					     "(+= b ", "(|| ",  "(@ p ", "(malloc " };
+					     "(+= b ", "(|| ",  "(@ p ", "(malloc ",
+					     "(null ", "(cast ", "(null (= a (malloc 4)) " };
 	static const char *const makers[] = {
 		"(call f ",
 		"(call g ",
@@ -207,7 +260,7 @@ static void put_value(struct shape *shape, unsigned int depth)
 	}
 	unsigned int limit = shape->shared ? 8 : 4;
 	bool call = choice >= 8;
-	const char *head = call ? makers[below(limit)] : inner[below(8)];
+	const char *head = call ? makers[below(limit)] : inner[below(11)];
 	unsigned int children =
 		call || head[1] == '=' || head[1] == 'm' || head[2] == '=' ? 1 : 1 + below(3);
 	fprintf(shape->file, "%s", head);
@@ -222,7 +275,9 @@ static void put_statement(struct shape *shape, unsigned int depth)
 					    "(return a)", "(end)",      "(call __syncthreads)" };
 	static const char *const heads[] = { "(if ", "(switch ", "(loop _ ", "(loop1 _ " };
 	unsigned int choice = below(12), i;
-	if (depth == 0 || choice < 3) {
+	if (choice == 2) {
+		fprintf(shape->file, "(= b (malloc a)) (if (null b) %s)", ends[below(5)]);
+	} else if (depth == 0 || choice < 2) {
 		put_value(shape, 2);
 	} else if (choice < 5) {
 		fprintf(shape->file, "%s", ends[below(6)]);
@@ -336,7 +391,8 @@ START_TEST(what_is_claimed_is_what_threads_do)
 		struct co_judgement *judgement = co_judge(program, NULL);
 		ck_assert_ptr_nonnull(judgement);
 		for (unsigned long input = 0; input < 4; input++) {
-			enum run_result result = judge_run(program, judgement, 2, input, &held);
+			enum run_result result =
+				judge_run(program, judgement, NULL, 0, 2, input, &held);
 			fine += result == RUN_FINE;
 			if (result == RUN_WRONG)
 				fprintf(stderr, "%s\n", program->text);
@@ -347,6 +403,35 @@ START_TEST(what_is_claimed_is_what_threads_do)
 	}
 	ck_assert_uint_ge(fine, RUNS);
 	ck_assert_uint_ge(held, RUNS / 4);
+}
+END_TEST
+
+/*
+ * The same where all threads are given memory, or none is, in all that is claimed. Some claims must
+ * have come of that.
+ */
+START_TEST(what_is_claimed_of_tests_for_null_is_what_threads_do)
+{
+	struct co_place together[200];
+	unsigned long held = 0, more = 0;
+	for (unsigned int seed = 1; seed <= RUNS; seed++) {
+		struct co_program *program = program_of(seed, 1u << 30, false);
+		size_t count;
+		struct co_judgement *plain = co_judge(program, library);
+		struct co_judgement *judgement = judge_assuming(program, together, 200, &count);
+		ck_assert_ptr_nonnull(plain);
+		for (unsigned long input = 0; input < 4; input++)
+			ck_assert_msg(judge_run(program, judgement, together, count, 2, input,
+						&held) != RUN_WRONG,
+				      "seed %u, input %lu", seed, input);
+		for (size_t i = 0; i < plain->count; i++)
+			more += judgement->verdicts[i].reached < plain->verdicts[i].reached;
+		co_judgement_free(plain);
+		co_judgement_free(judgement);
+		co_program_free(program);
+	}
+	ck_assert_uint_ge(held, RUNS / 4);
+	ck_assert_uint_ge(more, RUNS / 100);
 }
 END_TEST
 
@@ -457,12 +542,14 @@ int main(void)
 	tcase_add_test(cases, loops);
 	tcase_add_test(cases, values);
 	tcase_add_test(cases, calls);
+	tcase_add_test(cases, tests_for_null);
 	tcase_add_test(cases, without_memory_there_is_no_judgement);
 	tcase_add_test(cases, without_memory_there_is_no_program);
 	tcase_add_test(cases, programs_are_put_down_as_text);
 	tcase_add_test(cases, any_tree_is_judged);
 	tcase_add_test(cases, what_differs_more_is_never_judged_better);
 	tcase_add_test(cases, what_is_claimed_is_what_threads_do);
+	tcase_add_test(cases, what_is_claimed_of_tests_for_null_is_what_threads_do);
 	tcase_add_test(cases, loops_in_loops_do_not_multiply);
 	tcase_add_test(cases, trees_that_are_too_deep_are_not_judged);
 	tcase_add_test(cases, calls_by_calls_settle);

@@ -109,7 +109,7 @@ static struct cell allocation(struct walk *walk, struct state *state, const stru
 	if (count == (heap ? 2 : 1))
 		size = arguments[count - 1];
 	verdicts_note(walk, node, who, size);
-	return cell_why(CO_EACH, WHY_ALLOCATED, node, CO_NONE);
+	return cell_allocated(walk->judge, node);
 }
 
 static bool in_library(const struct judge *judge, const struct co_node *node)
@@ -220,7 +220,7 @@ struct cell call_value(struct walk *walk, struct state *state, const struct co_n
 	if (count > MOST_ARGUMENTS)
 		known = KNOWN_NOT;
 	switch (known) {
-	case KNOWN_PURE: return all;
+	case KNOWN_PURE: return cell_number(all);
 	case KNOWN_ALL: return cell_all;
 	case KNOWN_BARRIER: return barrier(walk, state, node);
 	case KNOWN_VOTE: return of_warp(walk, state, node, count ? arguments[0] : all, all.bits);

@@ -91,7 +91,7 @@ static struct cell argument_of(const struct judge *judge, const struct co_functi
 	else
 		value = cell_why(CO_EACH, WHY_CALLERS, NULL, CO_NONE);
 	value.bits = 0;
-	return value;
+	return cell_number(value);
 }
 
 static bool is_same(const struct judge *judge, const struct context *context,
@@ -205,7 +205,7 @@ static bool rise(struct cell *to, struct cell from)
 	struct cell before = *to;
 	from.bits &= (unsigned char)~BIT_MOVES;
 	*to = cell_join(before, from);
-	return to->level != before.level || to->bits != before.bits;
+	return to->level != before.level || to->nulls != before.nulls || to->bits != before.bits;
 }
 
 /* What a context gives back has risen: its callers are to be gone through again. */

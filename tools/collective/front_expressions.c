@@ -4,7 +4,7 @@
  *
  * Casts, implicit ones, and what else libclang does not name (CXCursor_UnexposedExpr) are their
  * operand, if they have one; an array that becomes an address is CO_ADDRESS of it, unless its
- * elements are taken at once. A reference is named as what it refers to is: the variable it is
+ * elements are taken at once. A pointer that is made bool is asked whether it is null. A reference is named as what it refers to is: the variable it is
  * bound to is `addressed`. What is not known is CO_UNKNOWN.
  */
 #include <string.h>
@@ -262,6 +262,16 @@ static struct co_node *member(struct front *f, CXCursor cursor)
 
 /* ---- casts, arrays, the rest ----------------------------------------------------------------- */
 
+static CXType type_of(CXCursor cursor)
+{
+	return clang_getCanonicalType(clang_getCursorType(cursor));
+}
+
+static bool is_pointer(CXCursor cursor)
+{
+	return type_of(cursor).kind == CXType_Pointer;
+}
+
 /* An implicit step from an array to the address of its first element. */
 static bool decays(struct front *f, CXCursor cursor, CXCursor *array)
 {
@@ -358,9 +368,12 @@ static struct co_node *unexposed(struct front *f, CXCursor cursor)
 	if (front_is_record(clang_getCursorType(cursor)) &&
 	    !front_is_record(clang_getCursorType(kid)) && front_binds(clang_getCursorType(cursor)))
 		front_addressed(f, child);
-	if (!is_array(clang_getCursorType(kid)) ||
-	    clang_getCanonicalType(clang_getCursorType(cursor)).kind != CXType_Pointer ||
-	    child->kind == CO_VALUE)
+	if (is_pointer(kid) && type_of(cursor).kind == CXType_Bool) {
+		child = front_wrap(f, CO_MIX, cursor, child);
+		child->null = CO_NULL_TESTED;
+		return child;
+	}
+	if (!is_array(clang_getCursorType(kid)) || !is_pointer(cursor) || child->kind == CO_VALUE)
 		return child;
 	front_addressed(f, child);
 	return front_wrap(f, CO_ADDRESS, cursor, child);
@@ -395,7 +408,10 @@ static struct co_node *cast(struct front *f, CXCursor cursor)
 		child = front_wrap(f, CO_LOAD, cursor, front_wrap(f, CO_ADDRESS, cursor, child));
 		return front_typed(child, cursor);
 	}
-	return front_wrap(f, CO_MIX, cursor, child);
+	child = front_wrap(f, CO_MIX, cursor, child);
+	if (is_pointer(kid) && is_pointer(cursor))
+		child->null = CO_NULL_KEPT;
+	return child;
 }
 
 static struct co_node *list(struct front *f, CXCursor cursor)

@@ -264,18 +264,33 @@ static bool is_wide(CXCursor cursor)
 	}
 }
 
+static bool is_pointer(CXCursor cursor)
+{
+	return type_of(cursor).kind == CXType_Pointer || type_of(cursor).kind == CXType_NullPtr;
+}
+
+/* NULL, nullptr, 0; not by a name. */
+static bool is_null(CXCursor cursor)
+{
+	cursor = front_strip(cursor);
+	return cursor.kind == CXCursor_GNUNullExpr || cursor.kind == CXCursor_IntegerLiteral ||
+	       cursor.kind == CXCursor_CXXNullPtrLiteralExpr;
+}
+
 struct co_node *front_binary(struct front *f, CXCursor cursor)
 {
 	struct front_kids kids = front_parts(f, cursor);
 	CXCursor left = front_kid(f, kids, 0), right = front_kid(f, kids, 1);
 	struct co_node *node = NULL, *a, *b;
 	enum kind is;
-	bool dependent;
+	bool dependent, compares_to_null;
 
 	if (kids.count != 2) {
 		front_kids_drop(f, kids);
 		return front_unknown(f, cursor);
 	}
+	compares_to_null = type_of(cursor).kind == CXType_Bool && is_pointer(left) &&
+			   is_pointer(right) && (is_null(left) || is_null(right));
 	is = which(f, cursor, left, right);
 	dependent = front_is_dependent(clang_getCursorType(left)) ||
 		    front_is_dependent(clang_getCursorType(right));
@@ -298,6 +313,8 @@ struct co_node *front_binary(struct front *f, CXCursor cursor)
 		node = two(f, is == LAZY ? CO_LAZY : CO_MIX, cursor, a, b);
 	if (node->kind == CO_MIX && !dependent)
 		node->name = comparison(operator_text(f, right));
+	if (node->kind == CO_MIX && compares_to_null)
+		node->null = CO_NULL_TESTED;
 	return node;
 }
 

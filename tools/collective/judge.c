@@ -20,7 +20,17 @@ static bool begin(struct judge *judge)
 
 struct co_judgement *co_judge(const struct co_program *program, const char *const *library)
 {
-	struct judge judge = { .program = program, .library = library };
+	return co_judge_together(program, library, NULL, 0);
+}
+
+struct co_judgement *co_judge_together(const struct co_program *program,
+				       const char *const *library,
+				       const struct co_place *together, size_t count)
+{
+	struct judge judge = { .program = program,
+			       .library = library,
+			       .together = together,
+			       .together_count = count };
 	struct co_judgement *judgement = NULL;
 	if (begin(&judge) && facts_find(&judge) && circles_find(&judge)) {
 		facts_spread(&judge);

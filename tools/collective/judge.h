@@ -52,11 +52,23 @@ struct co_judgement {
 	struct co_arena *arena;
 };
 
+/* A place in the file's text; in arrays of them, in order. */
+struct co_place {
+	size_t begin, end;
+};
+
 /*
  * co_judge - `library` names functions without a body of whom it is known that they take the
  * coalesce parameter, NULL ends it; they are CO_HELPER. NULL: memory ran out.
  */
 struct co_judgement *co_judge(const struct co_program *program, const char *const *library);
+/*
+ * co_judge_together - the same, of allocations at `together` (judge_together.c) it is promised that
+ * either all threads of the block get memory there, or none does; so all of them see NULL, or none.
+ */
+struct co_judgement *co_judge_together(const struct co_program *program,
+				       const char *const *library,
+				       const struct co_place *together, size_t count);
 void co_judgement_free(struct co_judgement *judgement);
 
 #endif

@@ -81,6 +81,7 @@ enum {
 /* A level, of a value or of who comes to a place. */
 struct cell {
 	unsigned char level; /* enum co_level */
+	unsigned char nulls; /* of a pointer: of whether it is null; not above `level` */
 	unsigned char bits;
 	unsigned char why;           /* enum why */
 	unsigned char place;         /* enum place */
@@ -93,6 +94,8 @@ extern const struct cell cell_all;
 
 struct cell cell_why(enum co_level level, enum why why, const struct co_node *at, int of);
 struct cell cell_join(struct cell one, struct cell other);
+/* As a value that is no pointer as it came. */
+struct cell cell_number(struct cell value);
 /* Who comes behind `where`, by a value. */
 struct cell cell_place(struct cell value, enum place place, const struct co_node *where);
 
@@ -197,6 +200,8 @@ struct context {
 struct judge {
 	const struct co_program *program;
 	const char *const *library;
+	const struct co_place *together; /* who is promised to be; in order */
+	size_t together_count;
 	struct co_arena *arena; /* the judgement's: reasons, verdicts */
 	struct co_arena *own;   /* gone behind co_judge() */
 	struct facts *facts;
@@ -267,6 +272,8 @@ struct cell reach_here(const struct walk *walk, const struct state *state);
 /* Threads end here, or may never go on; `who` came. */
 void reach_end(struct state *state, struct cell who);
 
+/* What an allocation gives: memory of each thread's own, or NULL. */
+struct cell cell_allocated(const struct judge *judge, const struct co_node *node);
 struct cell value_of(struct walk *walk, struct state *state, const struct co_node *node);
 struct cell value_children(struct walk *walk, struct state *state, const struct co_node *node);
 /* What is named in `node` may have any value. */

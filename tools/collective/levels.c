@@ -15,7 +15,11 @@ const struct cell cell_all = { .of = CO_NONE };
 struct cell cell_why(enum co_level level, enum why why, const struct co_node *at, int of)
 {
 	return (struct cell){
-		.level = (unsigned char)level, .why = (unsigned char)why, .of = of, .at = at
+		.level = (unsigned char)level,
+		.nulls = (unsigned char)level,
+		.why = (unsigned char)why,
+		.of = of,
+		.at = at
 	};
 }
 
@@ -23,14 +27,22 @@ struct cell cell_join(struct cell one, struct cell other)
 {
 	unsigned char bits = one.bits | other.bits;
 	struct cell joined = other.level > one.level ? other : one;
+	joined.nulls = one.nulls > other.nulls ? one.nulls : other.nulls;
 	joined.bits = bits;
 	return joined;
+}
+
+struct cell cell_number(struct cell value)
+{
+	value.nulls = value.level;
+	return value;
 }
 
 struct cell cell_place(struct cell value, enum place place, const struct co_node *where)
 {
 	if (value.level == CO_ALL)
 		return cell_all;
+	value.nulls = value.level;
 	value.place = (unsigned char)place;
 	value.where = where;
 	return value;
@@ -92,7 +104,7 @@ static bool rise(struct cell *to, const struct cell *from)
 {
 	struct cell before = *to;
 	*to = cell_join(before, *from);
-	return to->level != before.level || to->bits != before.bits;
+	return to->level != before.level || to->nulls != before.nulls || to->bits != before.bits;
 }
 
 static bool join_left(struct state *to, const struct state *from)

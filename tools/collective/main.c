@@ -16,12 +16,12 @@
 #include <sys/stat.h>
 
 #include "command.h"
+#include "decide.h"
 #include "diff.h"
 #include "kit/args.h"
 #include "kit/message.h"
 #include "kit/whole_file.h"
 #include "report.h"
-#include "rewrite.h"
 
 #define LIBRARY_MAX 64
 #define WHY_BYTES 1024
@@ -118,20 +118,14 @@ static bool write_whole(const char *path, const char *text, size_t bytes)
 }
 
 static int rewrite(const struct settings *settings, const struct co_program *program,
-		   const struct co_judgement *judgement, const char *const *library)
+		   const struct co_edits *edits)
 {
-	struct co_edits *edits = co_rewrite(program, judgement, library);
 	int status = STATUS_GOOD;
 	size_t bytes, i;
-	char *text;
+	char *text = co_edits_apply(program, edits, &bytes);
 
-	if (edits == NULL)
+	if (text == NULL)
 		return no_memory();
-	text = co_edits_apply(program, edits, &bytes);
-	if (text == NULL) {
-		co_edits_free(edits);
-		return no_memory();
-	}
 	for (i = 0; i < edits->left_count; i++)
 		fprintf(stderr, "%s\n", edits->left[i]);
 	if (settings->diff &&
@@ -142,14 +136,13 @@ static int rewrite(const struct settings *settings, const struct co_program *pro
 	    (!is_told() || !write_whole(settings->output, text, bytes)))
 		status = STATUS_BAD;
 	free(text);
-	co_edits_free(edits);
 	return status;
 }
 
 static int treat(const struct settings *settings, const char *path, const char *const *flags,
 		 size_t flag_count, const char *const *library, struct co_tally *tally)
 {
-	struct co_judgement *judgement;
+	struct co_decision decision;
 	struct co_program *program;
 	char why[WHY_BYTES] = "";
 	int status = STATUS_GOOD;
@@ -164,16 +157,15 @@ static int treat(const struct settings *settings, const char *path, const char *
 		co_program_free(program);
 		return STATUS_GOOD;
 	}
-	judgement = co_judge(program, library);
-	if (judgement == NULL) {
+	if (!co_decide(program, library, &decision)) {
 		co_program_free(program);
 		return no_memory();
 	}
 	if (!settings->diff)
-		co_report_put(stdout, program, judgement, settings->plain, tally);
+		co_report_put(stdout, program, &decision, settings->plain, tally);
 	if (settings->diff || settings->output != NULL)
-		status = rewrite(settings, program, judgement, library);
-	co_judgement_free(judgement);
+		status = rewrite(settings, program, decision.edits);
+	co_decision_free(&decision);
 	co_program_free(program);
 	return status;
 }
@@ -225,7 +217,7 @@ int main(int argc, char **argv)
 	const char *library[LIBRARY_MAX + 1];
 	struct settings settings = { .output = NULL };
 	const int end = find_flags(argc, argv), flags = end < argc ? end + 1 : argc;
-	struct co_tally tally = { 0, 0, 0, 0 };
+	struct co_tally tally = { 0, 0, 0, 0, 0 };
 	int first, status, i;
 	char *names = NULL;
 

@@ -56,8 +56,16 @@ enum co_kind {
 	CO_UNKNOWN   /* e...: lambdas, inline assembly, what we do not know: any value, any effect */
 };
 
+/* Of a CO_MIX: what it makes of whether its operands are null. */
+enum co_null {
+	CO_NULL_OTHER,
+	CO_NULL_KEPT,  /* a pointer as another type of pointer: it is null if the operand is */
+	CO_NULL_TESTED /* p made bool, p == NULL: of the pointer it says that, and nothing else */
+};
+
 struct co_node {
 	enum co_kind kind;
+	enum co_null null;
 	bool do_first, reads;
 	bool array;        /* CO_NEW, CO_DELETE: []; CO_MEMBER, CO_LOAD: what is named is an array */
 	bool is_volatile;  /* CO_MEMBER, CO_LOAD: what is named is volatile */

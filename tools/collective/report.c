@@ -45,10 +45,12 @@ static void put_text(FILE *file, const char *text)
 		putc(*text == '\t' || *text == '\n' || *text == '\r' ? ' ' : *text, file);
 }
 
-static void count(const struct co_verdict *verdict, struct co_tally *tally)
+static void count(const struct co_verdict *verdict, const struct co_verdict *later,
+		  struct co_tally *tally)
 {
 	if (verdict->reached == CO_EACH) {
 		tally->none++;
+		tally->later += later->reached != CO_EACH;
 		return;
 	}
 	if (verdict->reached == CO_ALL)
@@ -59,17 +61,19 @@ static void count(const struct co_verdict *verdict, struct co_tally *tally)
 }
 
 void co_report_put(FILE *file, const struct co_program *program,
-		   const struct co_judgement *judgement, bool plain, struct co_tally *tally)
+		   const struct co_decision *decision, bool plain, struct co_tally *tally)
 {
+	const struct co_judgement *judgement = decision->judgement;
 	size_t i;
 
 	for (i = 0; i < judgement->count; i++) {
 		const struct co_verdict *verdict = &judgement->verdicts[i];
+		const struct co_verdict *later = &decision->rewritten->verdicts[i];
 		const char *function = program->functions[verdict->function].printed;
 
 		if (!is_allocation(verdict) || !verdict->node->in_file)
 			continue;
-		count(verdict, tally);
+		count(verdict, later, tally);
 		put_text(file, program->path);
 		if (plain)
 			fprintf(file, "\t%u\t", verdict->node->line);
@@ -79,6 +83,9 @@ void co_report_put(FILE *file, const struct co_program *program,
 		fprintf(file, plain ? "\t%s\t%s\t" : ": %s, %s: ", scope_of(verdict),
 			size_of(verdict));
 		put_text(file, verdict->reason);
+		if (later->reached < verdict->reached)
+			fprintf(file, "; once the file is rewritten: %s, %s", scope_of(later),
+				size_of(later));
 		putc('\n', file);
 	}
 }
@@ -95,6 +102,9 @@ void co_report_sum(FILE *file, const struct co_tally *tally, size_t files)
 	fprintf(file,
 		"%zu allocation%s: %zu by all of a block, %zu by all of a warp (of these %zu of "
 		"sizes "
-		"that may differ), %zu by some or unknown\n",
+		"that may differ), %zu by some or unknown",
 		all, all == 1 ? "" : "s", tally->block, tally->warp, tally->varying, tally->none);
+	if (tally->later > 0)
+		fprintf(file, " (%zu of these by all once rewritten)", tally->later);
+	putc('\n', file);
 }

@@ -31,14 +31,15 @@ static bool begin(struct rewrite *rewrite, const struct co_judgement *judgement)
 		return false;
 	edits->edits = co_arena_take(edits->arena, (EDITS_OF_SITE * sites + functions + 1) *
 							   sizeof(*edits->edits));
+	edits->together = co_arena_take(edits->arena, (sites + 1) * sizeof(*edits->together));
 	edits->left =
 		co_arena_take(edits->arena, (2 * sites + functions + 1) * sizeof(*edits->left));
-	return edits->edits && edits->left &&
+	return edits->edits && edits->left && edits->together &&
 	       co_tokens_read(&rewrite->tokens, program->text, program->bytes, edits->arena) &&
 	       rewrite_find_sites(rewrite, judgement);
 }
 
-static bool is_allocation(const struct site *site)
+bool rewrite_is_allocation(const struct site *site)
 {
 	return site->kind == CO_MALLOC || site->kind == CO_OPERATOR_NEW || site->kind == CO_KMALLOC;
 }
@@ -57,7 +58,7 @@ static void check_worth(struct rewrite *rewrite, const char *blocked)
 		const struct site *site = &rewrite->sites[i];
 		bool is_family = rewrite_is_family(site->kind);
 
-		if (!is_allocation(site))
+		if (!rewrite_is_allocation(site))
 			continue;
 		if (rewrite_pass(rewrite, site) == PASS_NOTHING) {
 			if (site->reached != CO_EACH)
@@ -108,7 +109,7 @@ static void put_edits(struct rewrite *rewrite)
 		qsort(edits->edits, edits->count, sizeof(*edits->edits), by_place);
 	if (are_apart(edits))
 		return;
-	edits->count = 0;
+	edits->count = edits->together_count = 0;
 	rewrite_put_left(rewrite, 1, "left alone: two changes would be at the same place");
 }
 

@@ -30,6 +30,9 @@ struct co_edits {
 	/* "path:line: why": calls that are left alone though they are collective */
 	const char **left;
 	size_t left_count;
+	/* Allocations that all threads of a block make with one request now, all of them or none */
+	struct co_place *together;
+	size_t together_count;
 	struct co_arena *arena;
 };
 

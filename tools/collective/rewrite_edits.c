@@ -228,6 +228,9 @@ void rewrite_put_site(struct rewrite *rewrite, const struct site *site)
 	}
 	if (why)
 		rewrite_put_left(rewrite, site->node->line, "left alone: %s", why);
+	else if (rewrite_is_allocation(site) && pass == PASS_BLOCK && site->size == CO_ALL)
+		rewrite->edits->together[rewrite->edits->together_count++] =
+			(struct co_place){ site->node->begin, site->node->end };
 }
 
 /* In front of the ")" of what it has, perhaps nothing, or void. */

@@ -52,6 +52,10 @@ struct rewrite {
 /* What is passed; in the order of what it is worth. */
 enum pass { PASS_NOTHING, PASS_WARP, PASS_BLOCK, PASS_PARAMETER_WARP, PASS_PARAMETER };
 
+/* ---- rewrite.c ------------------------------------------------------------------------------- */
+
+bool rewrite_is_allocation(const struct site *site);
+
 /* ---- rewrite_sites.c ------------------------------------------------------------------------- */
 
 /* False: memory ran out. */

@@ -35,7 +35,7 @@ struct cell shared_read(struct walk *walk, struct state *state, const struct co_
 		return value;
 	if (index.level < CO_EACH && reach_here(walk, state).level < CO_EACH)
 		state->read |= bit;
-	return index;
+	return cell_number(index);
 }
 
 void shared_write(struct walk *walk, struct state *state, int variable)

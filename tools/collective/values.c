@@ -185,7 +185,7 @@ static struct cell load_own(struct walk *walk, struct state *state, const struct
 	struct cell index = index_of(walk, state, node);
 	if (variable_of(walk, whole->variable)->home == CO_SHARED)
 		return shared_read(walk, state, whole, whole->variable, index);
-	return cell_join(read_variable(walk, state, whole), index);
+	return cell_join(read_variable(walk, state, whole), cell_number(index));
 }
 
 static struct cell load(struct walk *walk, struct state *state, const struct co_node *node)
@@ -289,7 +289,7 @@ static struct cell lazy(struct walk *walk, struct state *state, const struct co_
 		state_drop(walk, other);
 	}
 	walk->here = before;
-	return value;
+	return cell_number(value);
 }
 
 static struct cell choice(struct walk *walk, struct state *state, const struct co_node *node)
@@ -298,7 +298,7 @@ static struct cell choice(struct walk *walk, struct state *state, const struct c
 	if (!condition)
 		return cell_all;
 	struct cell before = walk->here;
-	struct cell value = value_of(walk, state, condition);
+	struct cell value = cell_number(value_of(walk, state, condition));
 	walk->here = cell_join(before, cell_place(value, PLACE_CONDITION, node));
 	struct state *entry = state_copy(walk, state);
 	bool parts = value.level > CO_ALL;
@@ -320,6 +320,31 @@ static struct cell choice(struct walk *walk, struct state *state, const struct c
 	return value;
 }
 
+static bool is_promised(const struct judge *judge, const struct co_node *node)
+{
+	size_t low = 0, high = judge->together_count;
+	while (low < high) {
+		size_t half = low + (high - low) / 2;
+		const struct co_place *place = &judge->together[half];
+		if (place->begin == node->begin && place->end == node->end)
+			return node->in_file && !node->macro;
+		if (place->begin < node->begin ||
+		    (place->begin == node->begin && place->end < node->end))
+			low = half + 1;
+		else
+			high = half;
+	}
+	return false;
+}
+
+struct cell cell_allocated(const struct judge *judge, const struct co_node *node)
+{
+	struct cell value = cell_why(CO_EACH, WHY_ALLOCATED, node, CO_NONE);
+	if (is_promised(judge, node))
+		value.nulls = CO_ALL;
+	return value;
+}
+
 static struct cell allocate(struct walk *walk, struct state *state, const struct co_node *node)
 {
 	const struct co_node *count = node->first;
@@ -333,7 +358,16 @@ static struct cell allocate(struct walk *walk, struct state *state, const struct
 	for (const struct co_node *child = count ? count->next : NULL; child; child = child->next)
 		value_of(walk, state, child);
 	verdicts_note(walk, node, reach_here(walk, state), size);
-	return cell_why(CO_EACH, WHY_ALLOCATED, node, CO_NONE);
+	return cell_allocated(walk->judge, node);
+}
+
+/* A pointer's test is for whom its being null is, whatever it points to. */
+static struct cell mix(struct walk *walk, struct state *state, const struct co_node *node)
+{
+	struct cell value = value_children(walk, state, node);
+	if (node->null == CO_NULL_TESTED)
+		value.level = value.nulls;
+	return node->null == CO_NULL_KEPT ? value : cell_number(value);
 }
 
 /* Whatever is in it may be done by some; who comes behind it, and what they have, is not known. */
@@ -368,7 +402,7 @@ struct cell value_of(struct walk *walk, struct state *state, const struct co_nod
 	case CO_CALL: return call_value(walk, state, node);
 	case CO_NEW: return allocate(walk, state, node);
 	case CO_DELETE: value_children(walk, state, node); return cell_all;
-	case CO_MIX: return value_children(walk, state, node);
+	case CO_MIX: return mix(walk, state, node);
 	default: return unknown(walk, state, node);
 	}
 }

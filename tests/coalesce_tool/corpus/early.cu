@@ -52,7 +52,7 @@ __global__ void double_buffer(const int *from, int length, int *out)
 	int *front = (int *)malloc(length * sizeof(int)); // want: block uniform
 	if (front == NULL)
 		return;
-	int *back = (int *)malloc(length * sizeof(int)); // want: none -
+	int *back = (int *)malloc(length * sizeof(int)); /* later: block */ // want: none -
 	if (back == NULL) {
 		free(front);
 		return;

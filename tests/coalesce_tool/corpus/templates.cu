@@ -25,7 +25,7 @@ template <int Width, bool Shift> __global__ void stencil(const int *cells, int c
 	for (int i = -Width; i <= Width; i++)
 		window[i + Width] = cells[(id + i + count) % count];
 	if (Shift) {
-		int *copy = (int *)malloc(Width * sizeof(int)); // want: none -
+		int *copy = (int *)malloc(Width * sizeof(int)); /* later: block */ // want: none -
 
 		if (copy)
 			copy[Width - 1] = window[0];

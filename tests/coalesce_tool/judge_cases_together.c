@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tests for null, once what is claimed gives all threads of the block memory, or none of them: what is
+ * claimed then, and by that, until there is no more.
+ */
+#include <stddef.h>
+
+#include "judge_cases.h"
+
+const struct judge_case judge_cases_together[] = {
+	{ "(kernel k (n) (declare p* (malloc n)) (if (null p) (return)) (malloc 8))",
+	  "block uniform; block uniform", NULL },
+	{ "(kernel k (n) (declare p* (cast (malloc n))) (if (null p) (return)) (malloc 8))",
+	  "block uniform; block uniform", NULL },
+	{ "(kernel k (n p*) (if (null (= p (malloc n))) (end)) (malloc 8))",
+	  "block uniform; block uniform", NULL },
+	{ "(kernel k (n) (declare p* (malloc n)) (if (&& (null p) n) (return)) (malloc 8))",
+	  "block uniform; block uniform", NULL },
+	/* one by the other */
+	{ "(kernel k (n) (declare p* (malloc n)) (if (null p) (return)) (declare q* (malloc 8))"
+	  "(if (null q) (return)) (declare r* (malloc 9)) (if (null r) (return)) (malloc 7))",
+	  "block uniform; block uniform; block uniform; block uniform", NULL },
+	{ "(kernel k (n) (loop _ n _ (sequence (declare p* (malloc n)) (if (null p) (break))"
+	  "(malloc 8))) (malloc 9))",
+	  "block uniform; block uniform; block uniform", NULL },
+	{ "(device f (n) (return (malloc n)))"
+	  "(kernel k (n) (declare p* (call f n)) (if (null p) (return)) (malloc 8))",
+	  "block uniform; helper block; block uniform", NULL },
+	/* it is not asked whether it is null */
+	{ "(kernel k (n) (declare p* (malloc n)) (if p (return)) (malloc 8))",
+	  "block uniform; none", "the memory that malloc gave" },
+	{ "(kernel k (n) (declare p* (+ (malloc n) 1)) (if (null p) (return)) (malloc 8))",
+	  "block uniform; none", NULL },
+	{ "(kernel k (n) (declare p* (malloc n)) (if (null (? p n 0)) (return)) (malloc 8))",
+	  "block uniform; none", NULL },
+	{ "(kernel k (n) (declare p* (malloc n)) (if (null (&& p n)) (return)) (malloc 8))",
+	  "block uniform; none", NULL },
+	{ "(constant c) (kernel k (n) (declare p* (malloc n)) (if (null (@ c p)) (return))"
+	  "(malloc 8))",
+	  "block uniform; none", NULL },
+	{ "(shared s) (kernel k (n) (declare p* (malloc n)) (= (@ s 1) n) (call __syncthreads)"
+	  "(if (null (@ s p)) (return)) (malloc 8))",
+	  "block uniform; none", NULL },
+	{ "(kernel k (n) (declare p* (malloc n)) (if (null (call std::min p n)) (return))"
+	  "(malloc 8))",
+	  "block uniform; none", NULL },
+	{ "(kernel k (n) (declare p* (malloc n)) (if (null (@ p)) (return)) (malloc 8))",
+	  "block uniform; none", NULL },
+	/* what is asked is not what was given */
+	{ "(kernel k (n) (declare p* (malloc n)) (if (< tid n) (= p 0)) (if (null p) (return))"
+	  "(malloc 8))",
+	  "block uniform; none", NULL },
+	{ "(kernel k (n) (declare p* (malloc n)) (declare q* (malloc n)) (if p (= q 0))"
+	  "(if (null q) (return)) (malloc 8))",
+	  "block uniform; block uniform; none", NULL },
+	{ "(kernel k (n p^) (= p (malloc n)) (if (null p) (return)) (malloc 8))",
+	  "block uniform; none", NULL },
+	{ "(global p) (kernel k (n) (= p (malloc n)) (if (null p) (return)) (malloc 8))",
+	  "block uniform; none", NULL },
+	{ "(device f (p*) (if (null p) (return)) (malloc 8)) (kernel k (n) (call f (malloc n)))",
+	  "none; helper block; block uniform", NULL },
+	{ "(kernel k (n) (declare p* (malloc n)) (loop _ n _ (sequence (if (null p) (break))"
+	  "(malloc 8) (if (< tid n) (= p 0)))))",
+	  "block uniform; none", NULL },
+	{ "(device f (n) (declare p* (malloc 4)) (declare q* (call f n)) (if q (return 0))"
+	  "(return p)) (kernel k (n) (if (null (call f n)) (return)) (malloc 8))",
+	  "block uniform; helper block; helper block; none", NULL },
+	/* not all are given memory, or none is */
+	{ "(kernel k (n) (declare p* (malloc tid)) (if (null p) (return)) (malloc 8))",
+	  "block varying; none", NULL },
+	{ "(kernel k (n) (declare p* 0) (if tid (= p (malloc n))) (if (null p) (return))"
+	  "(malloc 8))",
+	  "none; none", NULL },
+	{ "(kernel k (n) (if (call __any_sync 1 tid) (sequence (declare p* (malloc n))"
+	  "(if (null p) (return)) (malloc 8))))",
+	  "warp uniform; none", NULL },
+	{ NULL, NULL, NULL },
+};
