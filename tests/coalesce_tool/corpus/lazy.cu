@@ -54,7 +54,7 @@ __global__ void in_conditions(int rounds, int *out)
 		sum += page[rounds - 1];
 		free(page);
 	}
-	for (int i = 0; i < rounds && (page = (int *)malloc(16)); i++) { // want: none -
+	for (int i = 0; i < rounds && (page = (int *)malloc(16)); i++) { /* later: block */ // want: none -
 		page[i % 4] = i;
 		sum += page[i % 4];
 		free(page);

@@ -45,7 +45,7 @@ __global__ void full_trees(int depth, int *out)
 /* The same, but a thread without memory does not go deeper, though others do. */
 static __device__ struct tree *grow_checked(int depth, int value)
 {
-	struct tree *tree = (struct tree *)malloc(sizeof(*tree)); // want: none -
+	struct tree *tree = (struct tree *)malloc(sizeof(*tree)); /* later: block */ // want: none -
 
 	if (tree == nullptr)
 		return nullptr;
