@@ -45,5 +45,35 @@ for file in "$scratch"/all/after/*.cu; do
 	try "$name is left as it is" cmp "$file" "$scratch/again.cu"
 	rm -f "$scratch/again.cu"
 done
+# In one instance of a template free() is CUDA's, in the other one somebody's own.
+cat > "$scratch/lookup.cu" << 'end'
+namespace mine
+{
+struct box {
+	int *p;
+};
+__device__ void free(box *b)
+{
+	b->p = 0;
+}
+} // namespace mine
+template <typename T> __global__ void k(T *x, int n)
+{
+	T *row = (T *)malloc(n * sizeof(T));
+	free(row);
+}
+void go(mine::box *b, int *i)
+{
+	k<<<1, 32>>>(i, 3);
+	k<<<1, 32>>>(b, 3);
+}
+end
+"$tool" --diff "$scratch/lookup.cu" > "$scratch/out" 2> "$scratch/err"
+same "a free() that is another one elsewhere: exit status" 0 $?
+same "a free() that is another one elsewhere stays" "" "$(cat "$scratch/out")"
+try "a free() that is another one elsewhere: says so" grep -q 'another call in another instance' "$scratch/err"
+sed '/<<<.*(b, 3)/d' "$scratch/lookup.cu" > "$scratch/plain.cu"
+"$tool" --diff "$scratch/plain.cu" > "$scratch/out" 2> "$scratch/err"
+try "a free() that is CUDA's is changed" grep -q '^+.*mam_cfree(row)' "$scratch/out"
 try "$changed files change the first time" test "$changed" -ge 35
 finish

@@ -78,6 +78,7 @@ struct front_text {
 struct front_loose {
 	const char *name;
 	int except;
+	struct co_node *call;
 };
 
 /* A variable that is to be destroyed where its scope ends. */

@@ -123,10 +123,22 @@ static struct co_node *with_end(struct front *f, CXCursor cursor, struct co_node
 
 /* ---- who is called --------------------------------------------------------------------------- */
 
-static void loose_name(struct front *f, const char *name, int except)
+/* `node`: the call, which may be of anybody's function of that name. */
+static void loose_name(struct front *f, const char *name, int except, struct co_node *node)
 {
 	if (front_room(f, &f->loose, f->loose_count, &f->loose_room, sizeof(*f->loose)))
-		f->loose[f->loose_count++] = (struct front_loose){ name, except };
+		f->loose[f->loose_count++] = (struct front_loose){ name, except, node };
+}
+
+/* Of several functions of one name: CUDA's are one for the host and one for the device. */
+static bool may_be_own(CXCursor overloaded)
+{
+	unsigned int i, count = clang_getNumOverloadedDecls(overloaded);
+	bool own = count == 0;
+
+	for (i = 0; i < count && !own; i++)
+		own = front_own(clang_getOverloadedDecl(overloaded, i));
+	return own;
 }
 
 /* Through a pointer, or of what a name may mean. */
@@ -144,17 +156,18 @@ static struct co_node *call_unknown(struct front *f, CXCursor cursor, struct fro
 			node->function = front_function(f, one);
 			node->name = front_name(f, one);
 			node->own = node->function == CO_NONE && front_own(one);
-			loose_name(f, front_keep(f, clang_getCursorSpelling(at)), node->function);
+			loose_name(f, front_keep(f, clang_getCursorSpelling(at)), node->function,
+				   node);
 		} else {
 			front_escape(f, bare);
 			node->name = front_keep(f, clang_getCursorSpelling(at));
-			node->own = true;
-			loose_name(f, node->name, CO_NONE);
+			node->own = may_be_own(at);
+			loose_name(f, node->name, CO_NONE, node);
 		}
 		if (one.kind == CXCursor_CXXMethod && !clang_CXXMethod_isStatic(one))
 			front_add(f, node, front_this(f, cursor));
 	} else if (bare.kind == CXCursor_MemberRefExpr && front_is_dependent(type)) {
-		loose_name(f, front_last_word(f, bare), CO_NONE);
+		loose_name(f, front_last_word(f, bare), CO_NONE, node);
 		front_add(f, node, front_unknown(f, bare));
 	} else if ((int)kids.count <= clang_Cursor_getNumArguments(cursor)) {
 		/* T(...) of a type that is not known */

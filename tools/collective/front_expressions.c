@@ -318,11 +318,9 @@ static struct co_node *all_parts(struct front *f, enum co_kind kind, CXCursor cu
 	return node;
 }
 
-static bool is_pointer(CXCursor cursor)
+static bool has_elements(CXCursor cursor)
 {
-	CXType type = clang_getCanonicalType(clang_getCursorType(cursor));
-
-	return type.kind == CXType_Pointer || is_array(type);
+	return is_pointer(cursor) || is_array(type_of(cursor));
 }
 
 /* In a template it may be an operator of anybody's. */
@@ -333,9 +331,9 @@ static struct co_node *element(struct front *f, CXCursor cursor)
 	struct co_node *node;
 
 	front_kids_drop(f, kids);
-	if (kids.count != 2 || (!is_pointer(base) && !is_pointer(index)))
+	if (kids.count != 2 || (!has_elements(base) && !has_elements(index)))
 		return front_loose(f, cursor, all_parts(f, CO_MIX, cursor));
-	if (!is_pointer(base)) { /* 1[a] is a[1] */
+	if (!has_elements(base)) { /* 1[a] is a[1] */
 		CXCursor other = base;
 
 		base = index;

@@ -165,8 +165,10 @@ static const char *last_name(const char *name)
 	return at;
 }
 
+/* Calls of its name are of anybody's own function then. */
 static bool is_loose(const struct front *f, int index, CXCursor cursor)
 {
+	bool called = false;
 	const struct co_function *function = &f->program->functions[index];
 	const char *name = last_name(function->name);
 	size_t i;
@@ -178,8 +180,8 @@ static bool is_loose(const struct front *f, int index, CXCursor cursor)
 	for (i = 0; i < f->loose_count; i++)
 		if (f->loose[i].except != index &&
 		    (f->loose[i].name[0] == '\0' || strcmp(f->loose[i].name, name) == 0))
-			return true;
-	return false;
+			called = f->loose[i].call->own = true;
+	return called;
 }
 
 static void read_all(struct front *f, size_t *next)

@@ -27,7 +27,8 @@ enum co_call_kind {
 	CO_FREE, /* free, mam_kfree, delete: not judged, listed for who rewrites */
 	CO_KFREE,
 	CO_OPERATOR_DELETE,
-	CO_HELPER /* a call of a function in which somebody allocates */
+	CO_HELPER, /* a call of a function in which somebody allocates */
+	CO_STRANGER /* none of these; it is in no judgement */
 };
 
 /* One call; of a function that is called from several places, judged for all of them together. */
@@ -42,6 +43,8 @@ struct co_verdict {
 	 * pass "all come" are left aside, who then pass 0. Not less than `reached`.
 	 */
 	enum co_level best;
+	/* A template's, of whom another instance calls something else at this place of the text. */
+	bool mixed;
 	const char *reason; /* one sentence, without a full stop; lives as long as the judgement */
 	unsigned int reason_line; /* the line it speaks of, 0: none */
 };

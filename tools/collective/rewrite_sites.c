@@ -16,6 +16,7 @@
 #include <string.h>
 
 static const char in_macro[] = "it is in a macro";
+static const char is_another[] = "it is another call in another instance of its template";
 static const char reads_otherwise[] = "its text is not what was expected";
 
 int rewrite_first_of(const struct rewrite *rewrite, int function)
@@ -73,7 +74,7 @@ static void merge(struct site *into, const struct site *other)
 		into->stuck = other->stuck;
 	if (into->kind != other->kind || into->callee != other->callee ||
 	    into->function != other->function || !is_same_name(into, other))
-		into->stuck = "it is another call in another instance of its template";
+		into->stuck = is_another;
 }
 
 static void merge_all(struct rewrite *rewrite)
@@ -108,6 +109,8 @@ static struct site site_of(const struct rewrite *rewrite, const struct co_verdic
 		site.best = site.reached;
 	if (site.kind == CO_HELPER)
 		site.callee = rewrite_first_of(rewrite, verdict->node->function);
+	if (verdict->mixed)
+		site.stuck = is_another;
 	if (verdict->node->macro)
 		site.stuck = in_macro;
 	return site;

@@ -6,9 +6,9 @@
  *   2. The last time through, each context of a function notes what it finds at a call: the
  *      greatest level counts. Contexts that come with CO_EACH are left out of `best` and of the
  *      size, as they pass nothing and ask alone.
- *   3. Calls of functions in which nobody allocates go. The instances of a template, which have
- *      one text, become one verdict; where not all of them call something that allocates, nothing
- *      is claimed. In the order of the file.
+ *   3. Calls of functions in which nobody allocates go, and of others that are none of ours. The
+ *      instances of a template, which have one text, become one verdict; where not all of them
+ *      call something that allocates, nothing is claimed. In the order of the file.
  *
  * O(calls x log(calls)).
  */
@@ -64,8 +64,10 @@ static const struct co_node *measure_of(const struct co_node *node, enum co_call
 bool verdicts_note_call(struct judge *judge, int function, const struct co_node *node)
 {
 	enum co_call_kind kind;
-	if (!node->in_file || !kind_of(judge, node, &kind))
+	if (!node->in_file)
 		return true;
+	if (!kind_of(judge, node, &kind))
+		kind = CO_STRANGER;
 	if (allocates(kind) || (kind == CO_HELPER && node->function == CO_NONE))
 		judge->facts[function].allocates = true;
 	size_t count = judge->record_count;
@@ -135,12 +137,13 @@ static void judge_record(struct judge *judge, struct record *record)
 	verdict->size = known ? (record->some ? record->sizes : record->all_sizes).level : CO_EACH;
 }
 
-/* A call of a function in which nobody allocates. */
+/* What is in no judgement, but where another instance of its text is. */
 static bool is_idle(const struct judge *judge, const struct record *record)
 {
 	const struct co_node *node = record->verdict.node;
-	return record->verdict.kind == CO_HELPER && node->function != CO_NONE &&
-	       !judge->facts[node->function].allocates;
+	return record->verdict.kind == CO_STRANGER ||
+	       (record->verdict.kind == CO_HELPER && node->function != CO_NONE &&
+		!judge->facts[node->function].allocates);
 }
 
 /* Which functions a call can be of, in the file. */
@@ -180,6 +183,7 @@ static void merge(const struct judge *judge, struct record *record, const struct
 		     is_idle(judge, record) == is_idle(judge, other) &&
 		     (record->verdict.kind != CO_HELPER ||
 		      callee(judge, record) == callee(judge, other));
+	record->verdict.mixed |= record->verdict.kind != other->verdict.kind;
 	if (is_idle(judge, record)) { /* show the one that does something */
 		record->verdict.node = other->verdict.node;
 		record->verdict.kind = other->verdict.kind;
