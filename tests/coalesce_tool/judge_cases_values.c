@@ -72,6 +72,13 @@ const struct judge_case judge_cases_values[] = {
 	{ "(kernel k (n) (if (call __shfl_xor_sync 1 tid 1) (malloc 8)))", "none", NULL },
 	{ "(kernel k (n) (if (call __syncthreads_count tid) (malloc 8)))", "block uniform", NULL },
 	{ "(kernel k (n) (if tid (if (call __syncthreads_or n) (malloc 8))))", "none", NULL },
+	/* lanes that wait at one barrier for those that come to another */
+	{ "(kernel k (n) (if (< tid n) (call __syncwarp)) (malloc 8) (if (< n tid) (call "
+	  "__syncwarp)))",
+	  "none", "wait" },
+	{ "(kernel k (n) (if (< tid n) (call __any_sync 1 n)) (malloc 8))", "none", "wait" },
+	{ "(kernel k (n) (call __syncwarp) (if n (call __syncwarp)) (malloc 8))", "block uniform",
+	  NULL },
 	/* tiles: a warp's votes, others do not */
 	{ "(kernel k (t) (if (call " TILE "<32>::any (& t) tid) (malloc 8)))", "warp uniform",
 	  NULL },

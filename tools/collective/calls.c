@@ -48,6 +48,18 @@ static bool may_poll(const struct co_node *node)
 	       (strncmp(node->name, "__ldc", 5) == 0 || strcmp(node->name, "asm") == 0);
 }
 
+/*
+ * Lanes meet in it. By PTX they need not come to the same call: those that come to one may wait for
+ * some that come to another, further on.
+ */
+static bool lanes_meet(const struct co_node *node)
+{
+	static const char end[] = "_sync";
+	size_t length = node->name ? strlen(node->name) : 0;
+	return length >= sizeof end && (strcmp(node->name, "__syncwarp") == 0 ||
+					strcmp(node->name + length + 1 - sizeof end, end) == 0);
+}
+
 /* The level of what a warp decides together, if it is together. */
 static struct cell of_warp(struct walk *walk, struct state *state, const struct co_node *node,
 			   struct cell mask, unsigned char bits)
@@ -219,6 +231,9 @@ struct cell call_value(struct walk *walk, struct state *state, const struct co_n
 	}
 	if (count > MOST_ARGUMENTS)
 		known = KNOWN_NOT;
+	struct cell who = reach_here(walk, state);
+	if (known != KNOWN_NOT && who.level == CO_EACH && lanes_meet(node))
+		reach_end(state, cell_place(who, PLACE_WAIT, node));
 	switch (known) {
 	case KNOWN_PURE: return cell_number(all);
 	case KNOWN_ALL: return cell_all;
