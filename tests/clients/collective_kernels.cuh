@@ -88,7 +88,8 @@ __device__ static unsigned int bytes_for(enum mam_coalesce form, unsigned int se
 
 /* ---- kernels ------------------------------------------------------------------------------- */
 
-__global__ void fill(struct table table, enum mam_coalesce form, unsigned int seed)
+__global__ void __launch_bounds__(1024)
+	fill(struct table table, enum mam_coalesce form, unsigned int seed)
 {
 	unsigned int place = blockIdx.x * threads() + number(), bytes = bytes_for(form, seed);
 	unsigned char *mine = (unsigned char *)mam_cmalloc(bytes, form);
@@ -102,7 +103,7 @@ __global__ void fill(struct table table, enum mam_coalesce form, unsigned int se
 }
 
 /* By other threads than those that filled it. */
-__global__ void look(struct table table)
+__global__ void __launch_bounds__(1024) look(struct table table)
 {
 	unsigned int place = table.places - 1 - (blockIdx.x * THREADS + threadIdx.x);
 
@@ -112,7 +113,8 @@ __global__ void look(struct table table)
 }
 
 /* One place of `every`, by a thread far from it. */
-__global__ void drop(struct table table, unsigned int every, unsigned int seed)
+__global__ void __launch_bounds__(1024)
+	drop(struct table table, unsigned int every, unsigned int seed)
 {
 	unsigned int i = blockIdx.x * THREADS + threadIdx.x;
 	unsigned int place = (unsigned int)((u64)i * 7919 % table.places); /* a prime */

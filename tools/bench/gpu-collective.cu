@@ -16,7 +16,7 @@ static __device__ int thread_number(void)
 }
 
 /* A row for each thread, gone through a few times. */
-__global__ void rows(const int *in, int n, int *out)
+__global__ void __launch_bounds__(1024) rows(const int *in, int n, int *out)
 {
 	int id = thread_number(), sum = 0;
 	int *row = (int *)malloc(n * sizeof(int));
@@ -38,7 +38,7 @@ struct work {
 };
 
 /* A list of work for each thread: made, gone through, and given back. */
-__global__ void lists(const int *in, int n, int *out)
+__global__ void __launch_bounds__(1024) lists(const int *in, int n, int *out)
 {
 	int id = thread_number(), sum = 0;
 	struct work *first = nullptr;
@@ -86,7 +86,7 @@ struct particle {
 };
 
 /* Objects with a constructor: one by new, and some in an array of pointers. */
-__global__ void objects(const int *in, int n, int *out)
+__global__ void __launch_bounds__(1024) objects(const int *in, int n, int *out)
 {
 	int id = thread_number(), sum = 0;
 	particle **all = new particle *[n];
@@ -110,7 +110,7 @@ __global__ void objects(const int *in, int n, int *out)
 }
 
 /* Memory for a round, given back before the next, which wants more. */
-__global__ void rounds(const int *in, int n, int *out)
+__global__ void __launch_bounds__(1024) rounds(const int *in, int n, int *out)
 {
 	int id = thread_number(), sum = 0;
 
@@ -131,7 +131,7 @@ __global__ void rounds(const int *in, int n, int *out)
 }
 
 /* Scratch of a warp, where one of its lanes has found something. */
-__global__ void scratches(const int *in, int n, int *out)
+__global__ void __launch_bounds__(1024) scratches(const int *in, int n, int *out)
 {
 	int id = thread_number(), sum = 0;
 
@@ -165,7 +165,7 @@ static __device__ int exchange(const int *mine, int n, int rank)
 	return copy ? sum : -1;
 }
 
-__global__ void ranks(const int *in, int n, int *out)
+__global__ void __launch_bounds__(1024) ranks(const int *in, int n, int *out)
 {
 	int id = thread_number(), sum = -1;
 	int *mine = (int *)malloc(n * sizeof(int));
@@ -183,7 +183,8 @@ __global__ void ranks(const int *in, int n, int *out)
 }
 
 /* Memory of a heap of mam's. */
-__global__ void heap_rows(struct mam_kheap *heap, const int *in, int n, int *out)
+__global__ void __launch_bounds__(1024)
+	heap_rows(struct mam_kheap *heap, const int *in, int n, int *out)
 {
 	int id = thread_number(), sum = 0;
 	int *row = (int *)mam_kmalloc(heap, n * sizeof(int));
@@ -200,7 +201,7 @@ __global__ void heap_rows(struct mam_kheap *heap, const int *in, int n, int *out
 }
 
 /* Nobody comes together: each third thread, with a size of its own. */
-__global__ void singles(const int *in, int n, int *out)
+__global__ void __launch_bounds__(1024) singles(const int *in, int n, int *out)
 {
 	int id = thread_number(), sum = 0;
 

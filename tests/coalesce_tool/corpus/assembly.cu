@@ -61,7 +61,7 @@ __global__ void elsewhere(int n, int *out)
 		size = n;
 	__syncthreads();
 	if (n == 0)
-		asm volatile("st.shared.u32 [0], %0;" ::"r"(threadIdx.x) : "memory");
+		asm volatile("st.shared.u32 [%1], %0;" ::"r"(threadIdx.x), "r"(n) : "memory");
 	put(out, (int *)malloc(size * sizeof(int)), 1); // want: block varying
 }
 
