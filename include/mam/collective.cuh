@@ -39,6 +39,11 @@
  * Each lane gets memory of its own in all three. Either all that share a request have it, or none
  * does: NULL. The memory is free for others when the last part of it is given back.
  *
+ * Over a heap each lane's memory is an object of its own: mam_kmalloc() puts lanes that come
+ * together into one request by itself, and to share an object costs more than that saves (a third
+ * more, and ten times where a block's is larger than 256 KiB: coalesce-h100.csv). What stays as it
+ * is: with MAM_COLLECTIVE_BLOCK all threads have memory or none does, and all meet there.
+ *
  * In host code of functions that are __host__ __device__ both are the host's malloc() and free().
  *
  * new and delete. new (MAM_COLLECTIVE_BLOCK) T(...) is mam_cmalloc() with T's constructor, also for
@@ -64,9 +69,10 @@
  * Where it lies: at a multiple of 16. Neighbours' parts follow each other at the next multiple of
  * 16 behind their bytes and 8 more, an odd one from 128 on (src/coalesce/fixed.h).
  *
- * What it costs. One request to the allocator below for all that share it, with 16 bytes in front
- * and 8 to 39 more a part. What is alone has 16 bytes in front. One object that stays keeps the
- * room of all that it came with. Up to 24 bytes of shared memory a kernel.
+ * What it costs. One request to CUDA's malloc() for all that share it, with 16 bytes in front and 8
+ * to 39 more a part. What is alone has 16 bytes in front. One object that stays keeps the room of
+ * all that it came with. Up to 24 bytes of shared memory a kernel. Over a heap what mam_kmalloc()
+ * costs, and a barrier for MAM_COLLECTIVE_BLOCK.
  *
  * Mistakes, and what is answered:
  *
@@ -79,6 +85,8 @@
  *	there since
  *	over a heap, before                     NULL, false
  *	mam_collective_use()
+ *	over a heap, given back: what           false, counted by the heap
+ *	mam_kfree() does not take
  *
  * Not found: MAM_COLLECTIVE_BLOCK that some threads do not come to, which waits for ever or is
  * undefined, as __syncthreads() is; sizes that differ there, of which one thread's is taken; memory
@@ -135,19 +143,30 @@ static inline enum mam_status mam_collective_use(const struct mam_heap *heap)
 }
 #endif
 
-MAM_KFN struct mam_kbase mam_collective_base(void)
-{
 #ifdef MAM_COLLECTIVE_HEAP
-	return mam_base_heap(*mam_collective_setting());
-#else
-	return mam_base_cuda();
-#endif
+MAM_KFN void *mam_collective_get(size_t bytes, enum mam_coalesce coalesce)
+{
+	struct mam_kheap *heap = *mam_collective_setting();
+	void *mine = heap ? mam_kmalloc(heap, bytes) : NULL;
+
+	if (coalesce != MAM_COLLECTIVE_BLOCK || __syncthreads_and(mine != NULL))
+		return mine;
+	if (mine)
+		(void)mam_kfree(heap, mine);
+	return NULL;
 }
 
+MAM_KFN bool mam_collective_give(void *pointer)
+{
+	struct mam_kheap *heap = *mam_collective_setting();
+
+	return heap ? mam_kfree(heap, pointer) : !pointer;
+}
+#else
 /* Not inlined, as programs that call malloc() do so in many places. */
 MAM_KSLOW void *mam_collective_get(size_t bytes, enum mam_coalesce coalesce)
 {
-	struct mam_kbase base = mam_collective_base();
+	struct mam_kbase base = mam_base_cuda();
 
 	switch (coalesce) {
 	case MAM_COLLECTIVE_BLOCK: return mam_fixed_alloc_block(base, NULL, bytes);
@@ -158,8 +177,9 @@ MAM_KSLOW void *mam_collective_get(size_t bytes, enum mam_coalesce coalesce)
 
 MAM_KSLOW bool mam_collective_give(void *pointer)
 {
-	return mam_fixed_free(mam_collective_base(), NULL, pointer);
+	return mam_fixed_free(mam_base_cuda(), NULL, pointer);
 }
+#endif
 
 /*
  * mam_cmalloc - `bytes` of memory at a multiple of 16 for each lane that calls. NULL: no room, or a
