@@ -40,9 +40,9 @@
  * does: NULL. The memory is free for others when the last part of it is given back.
  *
  * Over a heap each lane's memory is an object of its own: mam_kmalloc() puts lanes that come
- * together into one request by itself, and to share an object costs more than that saves (a third
- * more, and ten times where a block's is larger than 256 KiB: coalesce-h100.csv). What stays as it
- * is: with MAM_COLLECTIVE_BLOCK all threads have memory or none does, and all meet there.
+ * together into one request by itself, so there is little left to be saved, and what a whole block
+ * has is soon a large object, which the host gives. What stays as it is: with MAM_COLLECTIVE_BLOCK
+ * all threads have memory or none does, and all meet there.
  *
  * In host code of functions that are __host__ __device__ both are the host's malloc() and free().
  *
