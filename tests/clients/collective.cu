@@ -17,60 +17,26 @@
  * GPU. A kernel that does not come back within a minute ends the program with status 3.
  */
 #include <algorithm>
-#include <cstdarg>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include "collective_kernels.cuh"
 
-#define SECONDS 60 /* that a kernel may take */
+#define CLIENT "collective"
+#define SECONDS 60
+#include "say.cuh"
 
 static const char *const wrongs[WRONGS] = { "another's pattern", "a free refused",
 					    "a request in vain", "the answer to a mistake",
 					    "an object that is not what was made" };
 
-static void fail(int status, const char *format, ...)
-{
-	std::va_list words;
-
-	std::fflush(stdout);
-	std::fputs("collective: ", stderr);
-	va_start(words, format);
-	std::vfprintf(stderr, format, words);
-	va_end(words);
-	std::fputs("\n", stderr);
-	_exit(status);
-}
-
-static void check(cudaError_t result, const char *what)
-{
-	if (result != cudaSuccess)
-		fail(1, "%s: %s", what, cudaGetErrorString(result));
-}
-
-static void check(enum mam_status status, const char *what)
-{
-	if (status != MAM_OK)
-		fail(1, "%s: %s", what, mam_strerror(status));
-}
-
-/* Waits for what was launched, but not for ever; then nothing may have been wrong. */
+/* Waits for all kernels; then nothing may have been wrong. */
 static void finish(const struct table *table, const char *what)
 {
-	std::time_t deadline = std::time(NULL) + SECONDS;
-	cudaError_t result;
-
-	check(cudaGetLastError(), what);
-	while ((result = cudaStreamQuery(NULL)) == cudaErrorNotReady) {
-		if (std::time(NULL) > deadline)
-			fail(3, "%s: not done after %d s", what, SECONDS);
-		usleep(100);
-	}
-	check(result, what);
+	finish((cudaStream_t)NULL, what);
 	for (int i = 0; i < WRONGS; i++)
 		if (table->bad[i])
 			fail(1, "%s: %s, %llu times", what, wrongs[i], table->bad[i]);

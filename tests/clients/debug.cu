@@ -19,7 +19,6 @@
 #endif
 #include <mam/heap.cuh>
 
-#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -28,49 +27,10 @@
 #include <unistd.h>
 #include <vector>
 
+#define CLIENT "debug"
 #define SECONDS 30
 #define THREADS 128
-
-static void fail(int status, const char *format, ...)
-{
-	std::va_list words;
-
-	std::fflush(stdout);
-	std::fputs("debug: ", stderr);
-	va_start(words, format);
-	std::vfprintf(stderr, format, words);
-	va_end(words);
-	std::fputs("\n", stderr);
-	_exit(status);
-}
-
-static void check(cudaError_t result, const char *what)
-{
-	if (result != cudaSuccess)
-		fail(1, "%s: %s", what, cudaGetErrorString(result));
-}
-
-static void check(enum mam_status status, const char *what)
-{
-	if (status != MAM_OK)
-		fail(1, "%s: %s", what, mam_strerror(status));
-}
-
-/* Waits for what was launched, but not for ever. */
-static cudaError_t wait(const char *what)
-{
-	std::time_t deadline = std::time(NULL) + SECONDS;
-	cudaError_t result = cudaGetLastError();
-
-	if (result != cudaSuccess)
-		return result;
-	while ((result = cudaStreamQuery(NULL)) == cudaErrorNotReady) {
-		if (std::time(NULL) > deadline)
-			fail(3, "%s: not done after %d s", what, SECONDS);
-		usleep(100);
-	}
-	return result;
-}
+#include "say.cuh"
 
 static struct mam_heap *heap_of(size_t bytes, size_t most_bytes)
 {
@@ -160,7 +120,7 @@ static void make_churn(unsigned int lanes, unsigned int rounds, size_t bytes, si
 	for (unsigned int launch = 0; launch < 3; launch++) {
 		churn<<<(lanes + THREADS - 1) / THREADS, THREADS>>>(mam_heap_device(heap), rounds,
 								    launch * 7919, counts);
-		check(wait("churn"), "churn");
+		finish((cudaStream_t)NULL, "churn");
 	}
 	if (counts[1] || counts[2] || counts[3])
 		fail(1, "churn: %llu times another's bytes, %llu frees refused, %llu wrong sizes",
@@ -253,7 +213,7 @@ static void make_mistakes(size_t most_bytes, unsigned int bytes)
 	/* One after the other, so that who gets which memory is no accident. */
 	for (unsigned int b = 0; b < kinds; b++)
 		mistakes<<<kinds, dim3(32, 2)>>>(mam_heap_device(heap), notes, bytes, b);
-	check(wait("mistakes"), "mistakes");
+	finish((cudaStream_t)NULL, "mistakes");
 	reports = reports_of(heap);
 	for (const struct mam_heap_report &report : reports) {
 		unsigned int b = report.kind;
@@ -308,7 +268,7 @@ static void make_large(void)
 						       MAM_HEAP_OVERRUN, MAM_HEAP_FOREIGN_FREE };
 
 	large<<<1, 1>>>(mam_heap_device(heap), 3000000);
-	check(wait("large"), "large");
+	finish((cudaStream_t)NULL, "large");
 	reports = reports_of(heap);
 	if (reports.size() != 4)
 		fail(1, "large: %zu reports", reports.size());
@@ -349,7 +309,7 @@ static void make_alive(void)
 	if (reports.empty() || flags[1])
 		fail(1, "alive: %zu reports while the kernel runs", reports.size());
 	flags[0] = 1;
-	check(wait("alive"), "alive");
+	finish((cudaStream_t)NULL, "alive");
 	if (flags[1] != 1)
 		fail(1, "alive: the kernel did not wait");
 	std::printf("ok - alive: told while the kernel runs\n");
@@ -372,7 +332,7 @@ static void make_many(void)
 	unsigned long long told = 0;
 
 	many<<<64, 1024>>>(mam_heap_device(heap));
-	check(wait("many"), "many");
+	finish((cudaStream_t)NULL, "many");
 	check(mam_heap_reports(heap, collect, &reports), "mam_heap_reports");
 	for (const struct mam_heap_report &report : reports)
 		told += report.kind == MAM_HEAP_UNTOLD ? report.bytes : 1;
@@ -403,7 +363,7 @@ static void make_death(void)
 	cudaError_t result;
 
 	die<<<1, 1>>>(mam_heap_device(heap));
-	result = wait("death");
+	result = wait((cudaStream_t)NULL, "death");
 	if (result == cudaSuccess)
 		fail(1, "death: the kernel is well");
 	reports = reports_of(heap);

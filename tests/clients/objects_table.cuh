@@ -11,23 +11,22 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <unistd.h>
 #include <vector>
 
 #include <mam/heap.cuh>
 
-#ifndef OBJECTS_PROGRAM
-#define OBJECTS_PROGRAM "objects" /* who speaks when something fails */
+#ifndef CLIENT
+#define CLIENT "objects"
 #endif
 #define THREADS 256
 #ifndef SECONDS
-#define SECONDS 60 /* that a kernel may take */
+#define SECONDS 60
 #endif
+#include "say.cuh"
 
 typedef unsigned long long u64;
 
@@ -62,50 +61,10 @@ static const char *const wrongs[WRONGS] = { "fewer bytes than asked for",
 					    "not shared by a block",
 					    "not its part" };
 
-static void fail(int status, const char *format, ...)
-{
-	std::va_list words;
-
-	std::fflush(stdout);
-	std::fputs(OBJECTS_PROGRAM ": ", stderr);
-	va_start(words, format);
-	std::vfprintf(stderr, format, words);
-	va_end(words);
-	std::fputs("\n", stderr);
-	_exit(status);
-}
-
-static void check(cudaError_t result, const char *what)
-{
-	if (result != cudaSuccess)
-		fail(1, "%s: %s", what, cudaGetErrorString(result));
-}
-
-static void check(enum mam_status status, const char *what)
-{
-	if (status != MAM_OK)
-		fail(1, "%s: %s", what, mam_strerror(status));
-}
-
 static void same(u64 wanted, u64 got, const char *what)
 {
 	if (wanted != got)
 		fail(1, "%s: %llu, and not %llu", what, got, wanted);
-}
-
-/* Waits for what was launched in `stream`, but not for ever. */
-static void finish(cudaStream_t stream, const char *what)
-{
-	std::time_t deadline = std::time(NULL) + SECONDS;
-	cudaError_t result;
-
-	check(cudaGetLastError(), what);
-	while ((result = cudaStreamQuery(stream)) == cudaErrorNotReady) {
-		if (std::time(NULL) > deadline)
-			fail(3, "%s: not done after %d s", what, SECONDS);
-		usleep(100);
-	}
-	check(result, what);
 }
 
 static struct mam_heap_info info_of(struct mam_heap *heap)

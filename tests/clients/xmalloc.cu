@@ -19,17 +19,17 @@
  */
 #include <algorithm>
 #include <chrono>
-#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <unistd.h>
 #include <vector>
 
 #include "xmalloc_kernels.cuh"
 
-#define SECONDS 60 /* that a kernel may take */
+#define CLIENT "xmalloc"
+#define SECONDS 60
+#include "say.cuh"
 
 static const char *const wrongs[WRONGS] = { "another's pattern", "a free refused" };
 
@@ -42,44 +42,10 @@ struct stage {
 	cudaStream_t streams[4];
 };
 
-static void fail(int status, const char *format, ...)
-{
-	std::va_list words;
-
-	std::fflush(stdout);
-	std::fputs("xmalloc: ", stderr);
-	va_start(words, format);
-	std::vfprintf(stderr, format, words);
-	va_end(words);
-	std::fputs("\n", stderr);
-	_exit(status);
-}
-
-static void check(cudaError_t result, const char *what)
-{
-	if (result != cudaSuccess)
-		fail(1, "%s: %s", what, cudaGetErrorString(result));
-}
-
 static void same(u64 wanted, u64 got, const char *name, const char *what)
 {
 	if (wanted != got)
 		fail(1, "%s: %s: %llu, and not %llu", name, what, got, wanted);
-}
-
-/* Waits for what was launched in `stream`, but not for ever. */
-static void finish(cudaStream_t stream, const char *what)
-{
-	std::time_t deadline = std::time(NULL) + SECONDS;
-	cudaError_t result;
-
-	check(cudaGetLastError(), what);
-	while ((result = cudaStreamQuery(stream)) == cudaErrorNotReady) {
-		if (std::time(NULL) > deadline)
-			fail(3, "%s: not done after %d s", what, SECONDS);
-		usleep(100);
-	}
-	check(result, what);
 }
 
 /* ---- what the host sees -------------------------------------------------------------------- */

@@ -28,18 +28,10 @@ clients=$here/../../tests/clients
 # shellcheck source=tools/bench/gpu-lib.sh
 . "$here/gpu-lib.sh"
 gpu_start "$@"
-for part in $chosen; do
-	case " $all " in
-	*" $part "*) ;;
-	*) stop 2 "there is no part '$part'; PARTS are some of: $all" ;;
-	esac
-done
+gpu_parts "$all" "$chosen"
 gpu_install
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-coalesce.XXXXXX") || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+gpu_work
 log=$folder/coalesce-$gpu_name.log
 printf '# SPDX-License-Identifier: Apache-2.0\n# gpu: %s\n# commit: %s\n' "$gpu" "$commit" > "$log"
 failed=0

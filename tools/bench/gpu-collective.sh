@@ -35,12 +35,7 @@ clients=$here/../../tests/clients
 # shellcheck source=tools/bench/gpu-lib.sh
 . "$here/gpu-lib.sh"
 gpu_start "$@"
-for part in $chosen; do
-	case " $all " in
-	*" $part "*) ;;
-	*) stop 2 "there is no part '$part'; PARTS are some of: $all" ;;
-	esac
-done
+gpu_parts "$all" "$chosen"
 jobs=${JOBS:-$(nproc)}
 for number in "LIMIT $limit" "REPEATS $repeats" "JOBS $jobs"; do
 	case ${number#* } in
@@ -55,10 +50,7 @@ if [ ! -e "$rewritten/before/gpu-collective.cu" ] || [ ! -e "$rewritten/after/gp
 fi
 rewritten=$(cd "$rewritten" && pwd)
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-collective.XXXXXX") || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+gpu_work
 LD_LIBRARY_PATH=$library${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 started=$(date +%s)

@@ -12,7 +12,7 @@
 #ifndef MAM_GPU_GROWTH_CUH
 #define MAM_GPU_GROWTH_CUH
 
-#define OBJECTS_PROGRAM "gpu-growth"
+#define CLIENT "gpu-growth"
 #include "objects_table.cuh"
 
 #define MIB ((size_t)1 << 20)

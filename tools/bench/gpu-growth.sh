@@ -35,18 +35,10 @@ for word in "$seconds" "$budget"; do
 	'' | *[!0-9]* | 0) stop 2 "SECONDS_EACH and BUDGET are whole numbers, not '$word'" ;;
 	esac
 done
-for part in $chosen; do
-	case " $all " in
-	*" $part "*) ;;
-	*) stop 2 "there is no part '$part'; PARTS are some of: $all" ;;
-	esac
-done
+gpu_parts "$all" "$chosen"
 gpu_install
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-growth.XXXXXX") || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+gpu_work
 csv=$folder/growth-$gpu_name.csv
 log=$folder/growth-$gpu_name.log
 soak=$folder/growth-soak-$gpu_name.log

@@ -58,6 +58,24 @@ gpu_install() # where the library and the headers of $mam are. Sets prefix and l
 	stop 2 "there is no libmam below $prefix: set MAM_PREFIX to where mam was installed"
 }
 
+gpu_parts() # ALL CHOSEN - each that is chosen is one that there is
+{
+	for part in $2; do
+		case " $1 " in
+		*" $part "*) ;;
+		*) stop 2 "there is no part '$part'; PARTS are some of: $1" ;;
+		esac
+	done
+}
+
+gpu_work() # a folder that is gone in the end. Sets work
+{
+	work=$(mktemp -d "${TMPDIR:-/tmp}/$script.XXXXXX") || exit 2
+	trap 'rm -rf "$work"' EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+}
+
 bench_start() # WHAT MAM FOLDER - of mam bench WHAT; numbers go to FOLDER/WHAT-<gpu>.csv
 {
 	mam=$2
@@ -80,10 +98,7 @@ bench_start() # WHAT MAM FOLDER - of mam bench WHAT; numbers go to FOLDER/WHAT-<
 	: > "$log"
 	: > "$begun"
 	rm -f "$csv"
-	work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-bench.XXXXXX") || exit 2
-	trap 'rm -rf "$work"' EXIT
-	trap 'exit 130' INT
-	trap 'exit 143' TERM
+	gpu_work
 	start=$(date +%s)
 	failed=0
 }

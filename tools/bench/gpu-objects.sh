@@ -27,10 +27,7 @@ case $seconds in
 esac
 gpu_install
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-objects.XXXXXX") || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+gpu_work
 log=$folder/objects-$gpu_name.log
 printf '# SPDX-License-Identifier: Apache-2.0\n# gpu: %s\n# commit: %s\n' "$gpu" "$commit" > "$log"
 failed=0

@@ -29,10 +29,7 @@ viewer=$("$python" -c 'import importlib.util as u; print(u.find_spec("torch").su
 	2> /dev/null)/cuda/_memory_viz.py
 PYTHONDONTWRITEBYTECODE=1
 export PYTHONDONTWRITEBYTECODE
-work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-snapshot.XXXXXX") || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+gpu_work
 rows=$work/rows
 failures=0
 : > "$rows"

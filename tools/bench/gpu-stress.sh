@@ -34,10 +34,7 @@ for word in "$seconds" "$threads"; do
 	esac
 done
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-stress.XXXXXX") || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+gpu_work
 
 build() # PROGRAM OPTION... - from its source beside this script
 {
