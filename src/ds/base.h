@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base.h - what structures that grow in kernels stand on: an allocator, and words for pointers.
+ *
+ * 1. The allocator is a value of type MAM_DS_BASE, told to whatever may grow or give back, with two
+ *    calls: mam_ds_alloc(base, bytes), NULL where there is no room, at a multiple of 16; and
+ *    mam_ds_free(base, block), by any lane of any kernel. In CUDA and in the simulator it is the
+ *    base of coalescers (coalesce/base.h), with the same promises: a heap of objects, CUDA's own
+ *    malloc(), or any two functions. OpenCL C has no pointers to functions: there the program says
+ *    what the three are before it includes this.
+ * 2. A pointer that others may change is a uint64_t, 0 for none, so that port.h's atomics reach it.
+ *    Devices with addresses of 32 bits have room in it too.
+ */
+#ifndef MAM_DS_BASE_H
+#define MAM_DS_BASE_H
+
+#include "heap/port.h"
+#include "heap/lanes.h"
+
+#if defined(__OPENCL_C_VERSION__)
+#if !defined(MAM_DS_BASE) || !defined(mam_ds_alloc) || !defined(mam_ds_free)
+#error "define MAM_DS_BASE, mam_ds_alloc(base, bytes) and mam_ds_free(base, block) before mam's structures"
+#endif
+/* Before the pointee of a pointer into memory that MAM_SHARED() made. */
+#define MAM_DS_SHARED __local
+#ifndef mam_block_rank
+#define mam_block_rank() ((uint32_t)get_local_linear_id())
+#define mam_block_size() ((uint32_t)(get_local_size(0) * get_local_size(1) * get_local_size(2)))
+#endif
+#else
+#define MAM_DS_SHARED
+#ifndef MAM_DS_BASE
+#include "coalesce/base.h"
+#define MAM_DS_BASE struct mam_kbase
+#define mam_ds_alloc(base, bytes) mam_base_alloc(base, bytes)
+#define mam_ds_free(base, block) mam_base_free(base, block)
+#endif
+#endif
+
+#define MAM_DS_WORD(pointer) ((uint64_t)(uintptr_t)(pointer))
+#define MAM_DS_POINTER(type, word) ((MAM_GLOBAL type *)(uintptr_t)(word))
+
+#endif
