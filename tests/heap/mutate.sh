@@ -7,8 +7,8 @@
 # Usage: tests/heap/mutate.sh [-1l] [-s SET] [NAME]...    a NAME may have * in it; all mutants if there is none
 #   -1      only the first round
 #   -l      only list the mutants, and see whether the table still applies
-#   -s SET  pages (that is so without it): mutants.tab; objects, large, growth: mutants-SET.tab; coalesce: that of
-#           tests/coalesce, whose headers are those of src/coalesce
+#   -s SET  pages (that is so without it): mutants.tab; objects, large, growth: mutants-SET.tab; coalesce, kma:
+#           that of tests/SET, whose headers are those of src/SET
 #
 # 1. mutate.awk names the mutants of the headers that `header` lines of the table give.
 # 2. Each is a copy of one header in a folder of its own, before src/ in the include path. The programs of
@@ -59,13 +59,13 @@ done
 shift $((OPTIND - 1))
 case $set in
 pages) table=${MUTATE_TABLE:-$here/mutants.tab} ;;
-coalesce)
-	layer=coalesce
-	table=${MUTATE_TABLE:-$MAM_SRCDIR/tests/coalesce/mutants.tab}
+coalesce | kma)
+	layer=$set
+	table=${MUTATE_TABLE:-$MAM_SRCDIR/tests/$set/mutants.tab}
 	;;
 *) table=${MUTATE_TABLE:-$here/mutants-$set.tab} ;;
 esac
-[ -f "$table" ] || stop "there is no set $set of mutants: pages, objects, large, growth or coalesce"
+[ -f "$table" ] || stop "there is no set $set of mutants: pages, objects, large, growth, coalesce or kma"
 
 [ -f "$MAM_BUILDDIR/Makefile" ] || stop "$MAM_BUILDDIR is not a build folder: call it in one, after make check TESTS="
 if [ -n "${MUTATE_KEEP:-}" ]; then

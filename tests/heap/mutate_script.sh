@@ -19,7 +19,7 @@ if "$mutate" -l > "$scratch/list" 2> "$scratch/why" && [ "$(wc -l < "$scratch/li
 else
 	not_ok "mutants.tab applies" "$(wc -l < "$scratch/list") mutants; $(lib_tail "$scratch/why")"
 fi
-for set in objects large growth coalesce; do
+for set in objects large growth coalesce kma; do
 	if "$mutate" -l -s $set > "$scratch/$set" 2> "$scratch/why" && [ "$(wc -l < "$scratch/$set")" -gt 100 ]; then
 		ok "the table of $set applies: $(wc -l < "$scratch/$set") mutants"
 	else
@@ -38,10 +38,11 @@ while IFS= read -r name; do
 	for set in objects large growth; do
 		! cut -f 1 "$scratch/$set" | grep -qxF "$name" || of=$MAM_SRCDIR/tests/heap/mutants-$set.tab
 	done
-	if cut -f 1 "$scratch/coalesce" | grep -qxF "$name"; then
-		of=$MAM_SRCDIR/tests/coalesce/mutants.tab
-		header=$MAM_SRCDIR/src/coalesce/${name%%:*}
-	fi
+	for set in coalesce kma; do
+		cut -f 1 "$scratch/$set" | grep -qxF "$name" || continue
+		of=$MAM_SRCDIR/tests/$set/mutants.tab
+		header=$MAM_SRCDIR/src/$set/${name%%:*}
+	done
 	awk -v want="$name" -f "$MAM_SRCDIR/tests/heap/mutate.awk" "$of" "$header" > "$scratch/mutant" &&
 		! cmp -s "$header" "$scratch/mutant" && changed=$((changed + 1))
 done < "$scratch/some"

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fresh.h - superblocks that were never used: one by one from below, runs of neighbours from above.
+ *
+ * One word, high << 32 | low: superblocks low to high - 1 are fresh. A CAS moves low up by one, or
+ * high down by a run's length. A run that comes back just above high raises it again; else its
+ * superblocks go to the queue, each for itself, and are no part of a run again.
+ *
+ * KMA (GPGPU-7, 2014) puts all superblocks into its queue when a heap is made, one after the other,
+ * and cannot give what is larger than one; it wishes for both in a KMA-2, for which it expects a
+ * sorted list. This is one word.
+ *
+ * Invariants: low <= high; fresh superblocks are free by their state. The word says all there is, so
+ * there is no ABA.
+ *
+ * Orders: a run's return releases, and who moves high or low acquires.
+ *
+ * Bound: 1 read and 1 CAS; a CAS is lost only because another's was won.
+ */
+#ifndef MAM_KMA_FRESH_H
+#define MAM_KMA_FRESH_H
+
+#include "heap/port_global.h"
+#include "kma/queue.h"
+
+MAM_KBOTH uint64_t mam_kma_fresh_word(uint32_t low, uint32_t high)
+{
+	return (uint64_t)high << 32 | low;
+}
+
+/* The first of `count` neighbours, or MAM_KMA_NONE; one comes from below, more from above. */
+MAM_KFN uint32_t mam_kma_fresh_take(MAM_GLOBAL uint64_t *fresh, uint32_t count)
+{
+	uint64_t seen = mam_atomic_load64(fresh, MAM_RELAXED, MAM_AT_DEVICE), next, was;
+	uint32_t low, high;
+
+	MAM_ROLLED
+	for (;;) {
+		low = (uint32_t)seen;
+		high = (uint32_t)(seen >> 32);
+		if (high - low < count)
+			return MAM_KMA_NONE;
+		next = count == 1 ? mam_kma_fresh_word(low + 1, high)
+				  : mam_kma_fresh_word(low, high - count);
+		was = mam_atomic_cas64(fresh, seen, next, MAM_ACQUIRE, MAM_AT_DEVICE);
+		if (was == seen)
+			return count == 1 ? low : high - count;
+		seen = was;
+	}
+}
+
+/* True: they are fresh again. */
+MAM_KFN bool mam_kma_fresh_give(MAM_GLOBAL uint64_t *fresh, uint32_t first, uint32_t count)
+{
+	uint64_t seen = mam_atomic_load64(fresh, MAM_RELAXED, MAM_AT_DEVICE), next, was;
+
+	MAM_ROLLED
+	while ((uint32_t)(seen >> 32) == first) {
+		next = mam_kma_fresh_word((uint32_t)seen, first + count);
+		was = mam_atomic_cas64(fresh, seen, next, MAM_ACQ_REL, MAM_AT_DEVICE);
+		if (was == seen)
+			return true;
+		seen = was;
+	}
+	return false;
+}
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * layout.h - where the parts of a heap of superblocks lie in its memory, and how it is made. For
+ * host and device.
+ *
+ *     head | queue | states | entries | ground: superblocks
+ *
+ * The memory begins at a multiple of MAM_KMA_LINE, and so does each part. Parts are found by
+ * offsets, so a heap may be at another address in each kernel, as OpenCL's buffers may.
+ *
+ * mam_kma_format() is called by lanes of a kernel, each of which does its share; one lane alone does
+ * all, as in KMA (Splet and others, GPGPU-7, 2014), where it takes a lane as many steps as there are
+ * superblocks. No block of memory is touched by it. A kernel that ends, or a barrier if there is one
+ * block of lanes, comes between it and the first request.
+ *
+ * Invariant: what is read plainly of the head does not change afterwards.
+ */
+#ifndef MAM_KMA_LAYOUT_H
+#define MAM_KMA_LAYOUT_H
+
+#include "kma/actives.h"
+#include "kma/classes.h"
+#include "kma/fresh.h"
+#include "kma/queue.h"
+
+#define MAM_KMA_SLOTS 16u
+#define MAM_KMA_SUPERBLOCKS_MAX 0xfffffff0u
+
+enum mam_kma_failure {
+	MAM_KMA_TOO_LARGE,     /* more than all superblocks together */
+	MAM_KMA_NO_SUPERBLOCK, /* none is free, and none of the class that was looked at has a block */
+	MAM_KMA_NO_RUN,        /* not so many that were never used, side by side */
+	MAM_KMA_WRONG_FREE,    /* not what was got here, or given back before */
+	MAM_KMA_FAILURES
+};
+
+struct mam_kma_slot {
+	uint64_t allocs, frees; /* atomic */
+	uint64_t pad[MAM_KMA_LINE / 8 - 2];
+};
+
+struct mam_kma {
+	uint32_t superblocks, shift, classes, entries_shift;
+	uint32_t search;                  /* as many states are looked at before a request fails */
+	uint32_t counted;                 /* 1: requests that were served are counted, too */
+	uint64_t states, entries, ground; /* bytes from the head on */
+	struct mam_kma_class class_of[MAM_KMA_CLASSES + 1]; /* and one that nobody has */
+	uint64_t pad0[11];
+	uint64_t fresh; /* atomic */
+	uint64_t pad1[MAM_KMA_LINE / 8 - 1];
+	uint64_t failures[MAM_KMA_LINE / 8]; /* atomic */
+	struct mam_kma_slot slots[MAM_KMA_SLOTS];
+};
+
+/* What a heap is to be like. */
+struct mam_kma_terms {
+	uint64_t bytes;         /* of its memory */
+	uint32_t shift;         /* superblocks of 1 << shift bytes */
+	uint32_t entries_shift; /* 1 << entries_shift entries a class */
+	uint32_t search;        /* 0: all */
+	uint32_t counted;
+};
+
+MAM_KBOTH uint64_t mam_kma_lines(uint64_t bytes)
+{
+	return (bytes + MAM_KMA_LINE - 1) / MAM_KMA_LINE * MAM_KMA_LINE;
+}
+
+MAM_KBOTH uint64_t mam_kma_states_at(uint32_t superblocks)
+{
+	return sizeof(struct mam_kma) + mam_kma_queue_bytes(superblocks);
+}
+
+MAM_KBOTH uint64_t mam_kma_entries_at(uint32_t superblocks)
+{
+	return mam_kma_states_at(superblocks) + mam_kma_lines((uint64_t)superblocks * 8);
+}
+
+MAM_KBOTH uint64_t mam_kma_ground_at(uint32_t superblocks, uint32_t shift, uint32_t entries_shift)
+{
+	return mam_kma_entries_at(superblocks) +
+	       mam_kma_lines((uint64_t)mam_kma_classes(shift) * 8 << entries_shift);
+}
+
+/* How much memory so many superblocks need. */
+MAM_KBOTH uint64_t mam_kma_bytes(uint32_t superblocks, uint32_t shift, uint32_t entries_shift)
+{
+	return mam_kma_ground_at(superblocks, shift, entries_shift) +
+	       ((uint64_t)superblocks << shift);
+}
+
+/* How many there are in such memory; 0: it is too little for one, or the terms are wrong. */
+MAM_KBOTH uint32_t mam_kma_superblocks(uint64_t bytes, uint32_t shift, uint32_t entries_shift)
+{
+	uint64_t most;
+
+	if (shift < MAM_KMA_SHIFT_MIN || shift > MAM_KMA_SHIFT_MAX ||
+	    entries_shift > MAM_KMA_ENTRIES_SHIFT_MAX)
+		return 0;
+	/* Each has a state, a link, a number and a node: an upper bound, less than ten too high. */
+	most = bytes / (((uint64_t)1 << shift) + 24);
+	if (most > MAM_KMA_SUPERBLOCKS_MAX)
+		most = MAM_KMA_SUPERBLOCKS_MAX;
+	while (most && mam_kma_bytes((uint32_t)most, shift, entries_shift) > bytes)
+		most--;
+	return (uint32_t)most;
+}
+
+MAM_KBOTH MAM_GLOBAL struct mam_kma_queue *mam_kma_queue(MAM_GLOBAL struct mam_kma *heap)
+{
+	return (MAM_GLOBAL struct mam_kma_queue *)(heap + 1);
+}
+
+MAM_KBOTH MAM_GLOBAL uint64_t *mam_kma_state(MAM_GLOBAL struct mam_kma *heap, uint32_t superblock)
+{
+	return (MAM_GLOBAL uint64_t *)((MAM_GLOBAL unsigned char *)heap + heap->states) +
+	       superblock;
+}
+
+MAM_KBOTH MAM_GLOBAL uint64_t *mam_kma_entries(MAM_GLOBAL struct mam_kma *heap)
+{
+	return (MAM_GLOBAL uint64_t *)((MAM_GLOBAL unsigned char *)heap + heap->entries);
+}
+
+MAM_KBOTH MAM_GLOBAL unsigned char *mam_kma_ground(MAM_GLOBAL struct mam_kma *heap)
+{
+	return (MAM_GLOBAL unsigned char *)heap + heap->ground;
+}
+
+/*
+ * By `workers` lanes, each with a number of its own below that. Gives mam_kma_superblocks(): where
+ * that is 0, nothing was written.
+ */
+MAM_KBOTH uint32_t mam_kma_format(MAM_GLOBAL struct mam_kma *heap, struct mam_kma_terms terms,
+				  uint32_t worker, uint32_t workers)
+{
+	uint32_t n = mam_kma_superblocks(terms.bytes, terms.shift, terms.entries_shift), i;
+	uint32_t classes = mam_kma_classes(terms.shift);
+	MAM_GLOBAL unsigned char *at = (MAM_GLOBAL unsigned char *)heap;
+	MAM_GLOBAL uint64_t *words;
+
+	if (!n)
+		return 0;
+	mam_kma_queue_format(mam_kma_queue(heap), n, worker, workers);
+	words = (MAM_GLOBAL uint64_t *)(at + mam_kma_states_at(n));
+	for (i = worker; i < n; i += workers)
+		words[i] = 0;
+	words = (MAM_GLOBAL uint64_t *)(at + mam_kma_entries_at(n));
+	for (i = worker; i < classes << terms.entries_shift; i += workers)
+		words[i] = MAM_KMA_VACANT;
+	for (i = worker; i < MAM_KMA_SLOTS; i += workers)
+		heap->slots[i].allocs = heap->slots[i].frees = 0;
+	for (i = worker; i < classes; i += workers)
+		heap->class_of[i] = mam_kma_class(terms.shift, i);
+	if (worker)
+		return n;
+	heap->superblocks = n;
+	heap->shift = terms.shift;
+	heap->classes = classes;
+	heap->entries_shift = terms.entries_shift;
+	heap->search = terms.search && terms.search < n ? terms.search : n;
+	heap->counted = terms.counted != 0;
+	heap->states = mam_kma_states_at(n);
+	heap->entries = mam_kma_entries_at(n);
+	heap->ground = mam_kma_ground_at(n, terms.shift, terms.entries_shift);
+	heap->fresh = mam_kma_fresh_word(0, n);
+	for (i = 0; i < MAM_KMA_FAILURES; i++)
+		heap->failures[i] = 0;
+	return n;
+}
+
+#endif

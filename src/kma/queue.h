@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * queue.h - the free superblocks: a lock-free queue of their numbers, first in, first out.
+ *
+ * A list of nodes, each with a link to the next one and a superblock's number. `head` names a node
+ * whose number is no longer in the queue, `tail` the last node or the one before it. Links, head and
+ * tail are words of a tag and a node: tag << 32 | node; each change raises the tag.
+ *
+ * put(superblock):
+ * 1. The superblock's own node gets its number and the link NONE.
+ * 2. Read the tail, its node's link, and the tail again: if that has moved, again. If there is a
+ *    link, help: move the tail on by a CAS; again.
+ * 3. CAS that link from NONE to the node. Lost: again from 2. Then move the tail on; whoever was
+ *    faster has done it.
+ * take:
+ * 1. Read head, tail, the head's link, and the head again: if that has moved, again.
+ * 2. Head and tail are one node: without a link, empty. With one, help the tail on; again.
+ * 3. Read the number of the node behind, then CAS the head to that node. Lost: again.
+ * 4. The node that was the head is the superblock's own now: it has a node for the next put, and no
+ *    list of free nodes is needed.
+ *
+ * After Michael and Scott: Simple, fast, and practical non-blocking and blocking concurrent queue
+ * algorithms, PODC 1996. In KMA (GPGPU-7, 2014) superblocks are themselves the nodes, so that
+ * one always stays in as the head, and is wasted. Here there is a node more than superblocks: the
+ * queue has such a node when it is empty, and all superblocks can be taken.
+ *
+ * Why it is right.
+ * - Each node is in the list or belongs to one superblock outside; nodes of superblocks are written
+ *   by who has the superblock alone.
+ * - The tail is never behind the head: a head moves only where the tail was seen elsewhere after
+ *   the head was read, and both only go on.
+ * - A put's link is one of the list: the tail did not move between its two reads.
+ * - "Empty" is true when the link was read: the head did not move between its two reads.
+ * - A number is read before the CAS of the head; if that wins, the node behind was in the list, and
+ *   its number was its own.
+ * - ABA: a lane that sleeps between its read and its CAS finds another tag there, also where the
+ *   same node is the last one again; but for 2^32 changes of one word meanwhile.
+ * - A lane that stops for ever anywhere leaves a tail at most one behind, which others move.
+ *
+ * Orders: what was written before a put is there after the take of that number, by the link, which
+ * the put releases and the take acquires. The reads of a take are in their order, as each acquires.
+ *
+ * Bound: a try of put is 3 reads and 2 CAS (and a read and 2 writes of the own node), one of take 5
+ * reads and 1 CAS. Lock-free: a try is lost only because another lane's step was won.
+ */
+#ifndef MAM_KMA_QUEUE_H
+#define MAM_KMA_QUEUE_H
+
+#include "heap/port_global.h"
+
+#define MAM_KMA_NONE 0xffffffffu
+#define MAM_KMA_LINE 128u
+
+/* Head and tail in lines of their own; behind them links, numbers, nodes. */
+struct mam_kma_queue {
+	uint64_t head; /* atomic */
+	uint32_t superblocks;
+	uint32_t pad0[MAM_KMA_LINE / 4 - 3];
+	uint64_t tail; /* atomic */
+	uint64_t pad1[MAM_KMA_LINE / 8 - 1];
+};
+
+/* Bytes of device memory of a queue that may hold so many. A multiple of MAM_KMA_LINE. */
+MAM_KBOTH uint64_t mam_kma_queue_bytes(uint32_t superblocks)
+{
+	uint64_t bytes = sizeof(struct mam_kma_queue) + (uint64_t)superblocks * 16 + 12;
+
+	return (bytes + MAM_KMA_LINE - 1) / MAM_KMA_LINE * MAM_KMA_LINE;
+}
+
+/* A node's link; atomic. */
+MAM_KBOTH MAM_GLOBAL uint64_t *mam_kma_queue_link(MAM_GLOBAL struct mam_kma_queue *queue,
+						  uint32_t node)
+{
+	return (MAM_GLOBAL uint64_t *)(queue + 1) + node;
+}
+
+/* A node's superblock; atomic, as who is late may read it while it is written. */
+MAM_KBOTH MAM_GLOBAL uint32_t *mam_kma_queue_number(MAM_GLOBAL struct mam_kma_queue *queue,
+						    uint32_t node)
+{
+	return (MAM_GLOBAL uint32_t *)mam_kma_queue_link(queue, queue->superblocks + 1) + node;
+}
+
+/* A superblock's node, while it is outside; of who has it. */
+MAM_KBOTH MAM_GLOBAL uint32_t *mam_kma_queue_node(MAM_GLOBAL struct mam_kma_queue *queue,
+						  uint32_t superblock)
+{
+	return mam_kma_queue_number(queue, queue->superblocks + 1) + superblock;
+}
+
+/*
+ * An empty queue, in zeroed or any memory, by `workers` lanes of one kernel, each with a number of
+ * its own below that. All have done so before anybody uses it.
+ */
+MAM_KBOTH void mam_kma_queue_format(MAM_GLOBAL struct mam_kma_queue *queue, uint32_t superblocks,
+				    uint32_t worker, uint32_t workers)
+{
+	MAM_GLOBAL uint64_t *links = mam_kma_queue_link(queue, 0);
+	MAM_GLOBAL uint32_t *numbers = (MAM_GLOBAL uint32_t *)(links + superblocks + 1);
+	uint32_t i;
+
+	/* Others may not have written `superblocks` yet. */
+	for (i = worker; i <= superblocks; i += workers) {
+		links[i] = MAM_KMA_NONE;
+		numbers[i] = MAM_KMA_NONE;
+		if (i < superblocks)
+			numbers[superblocks + 1 + i] = i;
+	}
+	if (worker)
+		return;
+	queue->superblocks = superblocks;
+	queue->head = superblocks;
+	queue->tail = superblocks;
+}
+
+/* The word that follows `seen` and names `node`. */
+MAM_KBOTH uint64_t mam_kma_queue_word(uint64_t seen, uint32_t node)
+{
+	return ((seen >> 32) + 1) << 32 | node;
+}
+
+/* A superblock that the caller has alone, and is not in. */
+MAM_KFN void mam_kma_queue_put(MAM_GLOBAL struct mam_kma_queue *queue, uint32_t superblock)
+{
+	uint32_t node = *mam_kma_queue_node(queue, superblock);
+	MAM_GLOBAL uint64_t *link = mam_kma_queue_link(queue, node);
+	uint64_t tail, next = mam_atomic_load64(link, MAM_RELAXED, MAM_AT_DEVICE);
+
+	mam_atomic_store32(mam_kma_queue_number(queue, node), superblock, MAM_RELAXED,
+			   MAM_AT_DEVICE);
+	/* A tag of its own too, so that who saw the node as the last one once is late. */
+	mam_atomic_store64(link, mam_kma_queue_word(next, MAM_KMA_NONE), MAM_RELAXED,
+			   MAM_AT_DEVICE);
+	MAM_ROLLED
+	for (;;) {
+		tail = mam_atomic_load64(&queue->tail, MAM_ACQUIRE, MAM_AT_DEVICE);
+		link = mam_kma_queue_link(queue, (uint32_t)tail);
+		next = mam_atomic_load64(link, MAM_ACQUIRE, MAM_AT_DEVICE);
+		/* Else the node may be another's by now, and that link not in the list yet. */
+		if (mam_atomic_load64(&queue->tail, MAM_RELAXED, MAM_AT_DEVICE) != tail)
+			continue;
+		if ((uint32_t)next != MAM_KMA_NONE)
+			(void)mam_atomic_cas64(&queue->tail, tail,
+					       mam_kma_queue_word(tail, (uint32_t)next),
+					       MAM_RELEASE, MAM_AT_DEVICE);
+		else if (mam_atomic_cas64(link, next, mam_kma_queue_word(next, node), MAM_ACQ_REL,
+					  MAM_AT_DEVICE) == next)
+			break;
+	}
+	(void)mam_atomic_cas64(&queue->tail, tail, mam_kma_queue_word(tail, node), MAM_RELEASE,
+			       MAM_AT_DEVICE);
+}
+
+/* The one that was put first, for the caller alone; MAM_KMA_NONE: it was empty. */
+MAM_KFN uint32_t mam_kma_queue_take(MAM_GLOBAL struct mam_kma_queue *queue)
+{
+	uint64_t head, tail, next;
+	uint32_t superblock;
+
+	MAM_ROLLED
+	for (;;) {
+		head = mam_atomic_load64(&queue->head, MAM_ACQUIRE, MAM_AT_DEVICE);
+		tail = mam_atomic_load64(&queue->tail, MAM_ACQUIRE, MAM_AT_DEVICE);
+		next = mam_atomic_load64(mam_kma_queue_link(queue, (uint32_t)head), MAM_ACQUIRE,
+					 MAM_AT_DEVICE);
+		if (mam_atomic_load64(&queue->head, MAM_RELAXED, MAM_AT_DEVICE) != head)
+			continue;
+		if ((uint32_t)head == (uint32_t)tail) {
+			if ((uint32_t)next == MAM_KMA_NONE)
+				return MAM_KMA_NONE;
+			(void)mam_atomic_cas64(&queue->tail, tail,
+					       mam_kma_queue_word(tail, (uint32_t)next),
+					       MAM_RELEASE, MAM_AT_DEVICE);
+			continue;
+		}
+		superblock = mam_atomic_load32(mam_kma_queue_number(queue, (uint32_t)next),
+					       MAM_RELAXED, MAM_AT_DEVICE);
+		if (mam_atomic_cas64(&queue->head, head, mam_kma_queue_word(head, (uint32_t)next),
+				     MAM_ACQ_REL, MAM_AT_DEVICE) == head)
+			break;
+	}
+	*mam_kma_queue_node(queue, superblock) = (uint32_t)head;
+	return superblock;
+}
+
+#endif

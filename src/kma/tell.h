@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tell.h - what a heap of superblocks has and has done.
+ *
+ * Any number of lanes read a share of the states each and add up in device memory. While requests
+ * are under way the numbers belong to different times; otherwise each superblock is active, inactive,
+ * free, or in a run, and blocks + runs is what was got and not given back.
+ *
+ * Bound: as many reads as superblocks, and 8 additions a lane.
+ */
+#ifndef MAM_KMA_TELL_H
+#define MAM_KMA_TELL_H
+
+#include "kma/layout.h"
+#include "kma/superblock.h"
+
+/* Zeroed before; each is added to. */
+struct mam_kma_stats {
+	uint64_t allocs, frees; /* of a heap that counts them, else 0 */
+	uint64_t failures[MAM_KMA_FAILURES];
+	uint64_t active, inactive, free; /* superblocks */
+	uint64_t runs, in_runs;          /* and their superblocks */
+	uint64_t blocks, bytes; /* live, and of live blocks and runs, as they were rounded up */
+};
+
+/* By `workers` lanes, each with a number of its own below that. */
+MAM_KFN void mam_kma_tell(MAM_GLOBAL struct mam_kma *heap, MAM_GLOBAL struct mam_kma_stats *stats,
+			  uint32_t worker, uint32_t workers)
+{
+	uint64_t active = 0, inactive = 0, runs = 0, in_runs = 0, unused = 0, blocks = 0, bytes = 0;
+	uint64_t state, live;
+	uint32_t i;
+
+	for (i = worker; i < heap->superblocks; i += workers) {
+		state = mam_atomic_load64(mam_kma_state(heap, i), MAM_RELAXED, MAM_AT_DEVICE);
+		if (mam_kma_state_cut(state)) {
+			live = mam_kma_state_total(state) - mam_kma_state_free(state);
+			blocks += live;
+			bytes += live *
+				 heap->class_of[mam_kma_state_kind(state) - MAM_KMA_OF_CLASS].size;
+			if (mam_kma_state_attached(state))
+				active++;
+			else
+				inactive++;
+		} else if (mam_kma_state_kind(state) == MAM_KMA_FREE) {
+			unused++;
+		} else {
+			runs += mam_kma_state_kind(state) == MAM_KMA_RUN;
+			in_runs++;
+			bytes += (uint64_t)1 << heap->shift;
+		}
+	}
+	(void)mam_atomic_add64(&stats->active, active, MAM_RELAXED, MAM_AT_DEVICE);
+	(void)mam_atomic_add64(&stats->inactive, inactive, MAM_RELAXED, MAM_AT_DEVICE);
+	(void)mam_atomic_add64(&stats->free, unused, MAM_RELAXED, MAM_AT_DEVICE);
+	(void)mam_atomic_add64(&stats->runs, runs, MAM_RELAXED, MAM_AT_DEVICE);
+	(void)mam_atomic_add64(&stats->in_runs, in_runs, MAM_RELAXED, MAM_AT_DEVICE);
+	(void)mam_atomic_add64(&stats->blocks, blocks, MAM_RELAXED, MAM_AT_DEVICE);
+	(void)mam_atomic_add64(&stats->bytes, bytes, MAM_RELAXED, MAM_AT_DEVICE);
+	if (worker)
+		return;
+	for (i = 0; i < MAM_KMA_FAILURES; i++)
+		(void)mam_atomic_add64(
+			&stats->failures[i],
+			mam_atomic_load64(&heap->failures[i], MAM_RELAXED, MAM_AT_DEVICE),
+			MAM_RELAXED, MAM_AT_DEVICE);
+	for (i = 0; i < MAM_KMA_SLOTS; i++) {
+		(void)mam_atomic_add64(
+			&stats->allocs,
+			mam_atomic_load64(&heap->slots[i].allocs, MAM_RELAXED, MAM_AT_DEVICE),
+			MAM_RELAXED, MAM_AT_DEVICE);
+		(void)mam_atomic_add64(
+			&stats->frees,
+			mam_atomic_load64(&heap->slots[i].frees, MAM_RELAXED, MAM_AT_DEVICE),
+			MAM_RELAXED, MAM_AT_DEVICE);
+	}
+}
+
+#endif

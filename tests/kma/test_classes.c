@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_classes.c - the rule of sizes: what it gives for 4,096 B, what it promises for all, and each
+ * request by trial of all classes.
+ */
+#include "kma/kit.h"
+
+START_TEST(as_published)
+{
+	static const struct mam_kma_class wanted[] = {
+		{ 4, 992 },  { 8, 504 },  { 16, 254 }, { 32, 127 }, { 64, 63 },
+		{ 128, 31 }, { 272, 15 }, { 576, 7 },  { 1360, 3 }, { 2032, 2 },
+	};
+	uint32_t i;
+
+	ck_assert_uint_eq(mam_kma_classes(12), sizeof(wanted) / sizeof(wanted[0]));
+	for (i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		ck_assert_uint_eq(mam_kma_class(12, i).size, wanted[i].size);
+		ck_assert_uint_eq(mam_kma_class(12, i).total, wanted[i].total);
+	}
+}
+END_TEST
+
+START_TEST(promises)
+{
+	uint32_t shift = (uint32_t)_i, i, before = 0, bytes = 1u << shift, unused;
+	struct mam_kma_class cut = { 0, 0 };
+
+	ck_assert_uint_le(mam_kma_classes(shift), MAM_KMA_CLASSES);
+	for (i = 0; i < mam_kma_classes(shift); i++) {
+		cut = mam_kma_class(shift, i);
+		ck_assert(cut.total >= 2 && cut.size > before);
+		ck_assert_uint_lt(cut.size, 8u << i);
+		ck_assert(cut.size == 4u << i || cut.size % 16 == 0);
+		ck_assert_uint_le(cut.size * cut.total + 4 * mam_kma_words(cut.total), bytes);
+		/* Neither a block more would fit, nor 16 B for each. */
+		unused = bytes - cut.size * cut.total - 4 * mam_kma_words(cut.total);
+		ck_assert(unused < cut.size + 4);
+		ck_assert(cut.size < 16 || unused < 16 * cut.total);
+		before = cut.size;
+	}
+	ck_assert_uint_eq(cut.total, 2);
+	ck_assert_uint_ge(cut.size + 16, bytes / 2);
+}
+END_TEST
+
+START_TEST(each_request)
+{
+	uint32_t shift = (uint32_t)_i, bytes, best;
+	struct kkit *kit = kkit_create(2, shift, 0, NULL);
+
+	kkit_begin(kit);
+	for (bytes = 1; bytes <= 3u << shift; bytes += bytes < 5000 ? 1 : 7) {
+		for (best = 0; best < mam_kma_classes(shift); best++)
+			if (mam_kma_class(shift, best).size >= bytes)
+				break;
+		ck_assert_uint_eq(mam_kma_class_for(kit->heap, bytes), best);
+	}
+	ck_assert_uint_eq(mam_kma_class_for(kit->heap, ~(uint64_t)0), mam_kma_classes(shift));
+	kkit_destroy(kit);
+}
+END_TEST
+
+START_TEST(parts)
+{
+	uint32_t n, entries, shift;
+	uint64_t bytes;
+
+	ck_assert_uint_eq(sizeof(struct mam_kma) % MAM_KMA_LINE, 0);
+	ck_assert_uint_eq(offsetof(struct mam_kma, fresh) % MAM_KMA_LINE, 0);
+	ck_assert_uint_eq(offsetof(struct mam_kma, failures) % MAM_KMA_LINE, 0);
+	ck_assert_uint_eq(sizeof(struct mam_kma_queue), 2 * MAM_KMA_LINE);
+	for (shift = MAM_KMA_SHIFT_MIN; shift <= MAM_KMA_SHIFT_MAX; shift++)
+		for (entries = 0; entries <= MAM_KMA_ENTRIES_SHIFT_MAX; entries++)
+			for (n = 1; n < 5000; n = n * 3 + 1) {
+				bytes = mam_kma_bytes(n, shift, entries);
+				ck_assert_uint_eq(mam_kma_superblocks(bytes, shift, entries), n);
+				ck_assert_uint_eq(mam_kma_superblocks(bytes - 1, shift, entries),
+						  n - 1);
+			}
+	ck_assert_uint_eq(mam_kma_superblocks(1u << 20, MAM_KMA_SHIFT_MIN - 1, 0), 0);
+	ck_assert_uint_eq(mam_kma_superblocks(1u << 20, MAM_KMA_SHIFT_MAX + 1, 0), 0);
+	ck_assert_uint_eq(mam_kma_superblocks(1u << 20, 12, MAM_KMA_ENTRIES_SHIFT_MAX + 1), 0);
+	ck_assert_uint_eq(mam_kma_superblocks(~(uint64_t)0, 8, 0), MAM_KMA_SUPERBLOCKS_MAX);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("classes");
+
+	tcase_add_test(tcase, as_published);
+	tcase_add_loop_test(tcase, promises, MAM_KMA_SHIFT_MIN, MAM_KMA_SHIFT_MAX + 1);
+	tcase_add_loop_test(tcase, each_request, MAM_KMA_SHIFT_MIN, MAM_KMA_SHIFT_MAX + 1);
+	tcase_add_test(tcase, parts);
+	return kkit_run(tcase, "kma/classes");
+}
