@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * arraylist.h - KMA's ArrayList: a list of blocks of elements that only grows, by a lane or by a whole
+ * block of threads at a time, and goes away as a whole.
+ *
+ * Each block says how many elements it has and the number of its first. The newest is at the head,
+ * and has a pointer to the one before it.
+ *
+ * grow:
+ * 1. Lanes of a warp that come together, at the same list, ask the base for one block for all of them.
+ * 2. It begins where the newest ends, and becomes the newest by compare-and-swap. Lost: again from
+ *    here, behind what is the newest now.
+ * grow_local, by all threads of a block (a work group), each for any number of elements:
+ * 1. Each leaves its number in shared memory. A barrier.
+ * 2. One thread of each 32 sums theirs, and leaves what is before each. A barrier.
+ * 3. The first thread sums those, asks the base once, and puts the block at the head, as above. A
+ *    barrier.
+ * 4. Each reckons where its own elements begin.
+ *
+ * Source: KMA (Spliet, Howes, Gaster, Varbanescu: KMA: a dynamic memory manager for OpenCL, GPGPU-7,
+ * 2014), section 4.2.1; the sum over a group is that of XMalloc (Huang et al., CIT 2010). There blocks
+ * are in a queue, and it is not said how an element gets its number; here a block's place in the list
+ * is its number, so get() needs no second word and growers nobody but the last one.
+ *
+ * Invariants:
+ * - Down the list the first numbers fall, each block begins where the next one ends, and the last
+ *   begins at 0. So the newest alone says the count.
+ * - A block in the list does not change and does not go away before clear().
+ * - What a grower was told its number is, get() finds, from then on.
+ *
+ * What is ordered: who sees a block has what its grower did before it grew. What lanes write into
+ * their elements afterwards they have to pass on themselves, or others read it behind a barrier or in
+ * the next kernel.
+ *
+ * Bound: lock-free, a compare-and-swap is lost only to another one that was won; a request to the base
+ * a warp, or a block of threads. get() walks from the newest: as many loads as blocks that are
+ * newer. Who wants all of them walks by mam_arraylist_newest() and _older(). 32 bytes a block are the
+ * list's own.
+ *
+ * Who may call what together with whom:
+ *
+ *                  grow  grow_local  get  count  walk  clear
+ *     init         no    no          no   no     no    no     before all, by the host or one lane
+ *     grow         yes   yes         yes  yes    yes   no
+ *     grow_local         (1)         yes  yes    yes   no
+ *     get                            yes  yes    yes   no
+ *     count                               yes    yes   no
+ *     walk                                       yes   no
+ *     clear                                            no     one lane, a barrier or a kernel apart
+ *
+ * (1) All threads of a block, none of which has ended, together; blocks beside each other.
+ */
+#ifndef MAM_DS_ARRAYLIST_H
+#define MAM_DS_ARRAYLIST_H
+
+#include "ds/base.h"
+
+/* Threads of a block, and elements for one of them at a time. */
+#define MAM_ARRAYLIST_THREADS 1024u
+#define MAM_ARRAYLIST_MOST (1u << 20)
+/* In place of a sum: it is too many. */
+#define MAM_ARRAYLIST_TOO_MANY ((uint64_t)1 << 52)
+
+struct mam_arraylist {
+	uint64_t newest; /* address of a block, 0: none; atomic */
+	uint64_t bytes;  /* of an element */
+};
+
+/* Elements are behind it. Nobody changes it once it is in the list. */
+struct mam_arraylist_block {
+	uint64_t older; /* address of a block, 0: none */
+	uint64_t first; /* number of its first element */
+	uint64_t count;
+	uint64_t unused;
+};
+
+/* What threads tell each other in grow_local: MAM_SHARED(struct mam_arraylist_shared, shared). */
+struct mam_arraylist_shared {
+	uint64_t block; /* address; 0: there was no memory */
+	uint64_t sums[MAM_ARRAYLIST_THREADS / 32];
+	/* Of each thread, and one unused behind each 32: so 32 sums are in 32 banks. */
+	uint32_t counts[MAM_ARRAYLIST_THREADS + MAM_ARRAYLIST_THREADS / 32];
+};
+
+/* Elements of `bytes` each, 1 or more. */
+MAM_KBOTH void mam_arraylist_init(MAM_GLOBAL struct mam_arraylist *list, uint32_t bytes)
+{
+	list->newest = 0;
+	list->bytes = bytes;
+}
+
+/* The newest block, or NULL. */
+MAM_KFN MAM_GLOBAL struct mam_arraylist_block *
+mam_arraylist_newest(MAM_GLOBAL struct mam_arraylist *list)
+{
+	return MAM_DS_POINTER(struct mam_arraylist_block,
+			      mam_atomic_load64(&list->newest, MAM_ACQUIRE, MAM_AT_DEVICE));
+}
+
+/* The block before it, or NULL. */
+MAM_KFN MAM_GLOBAL struct mam_arraylist_block *
+mam_arraylist_older(MAM_GLOBAL struct mam_arraylist_block *block)
+{
+	return MAM_DS_POINTER(struct mam_arraylist_block, block->older);
+}
+
+/* Element `i` of a block, below its count. */
+MAM_KFN MAM_GLOBAL void *mam_arraylist_at(MAM_GLOBAL struct mam_arraylist *list,
+					  MAM_GLOBAL struct mam_arraylist_block *block, uint64_t i)
+{
+	return (MAM_GLOBAL unsigned char *)(block + 1) + i * list->bytes;
+}
+
+/* A new block of `count` elements at the head; NULL: no memory. */
+MAM_KFN MAM_GLOBAL struct mam_arraylist_block *
+mam_arraylist_append(MAM_GLOBAL struct mam_arraylist *list, MAM_DS_BASE base, uint64_t count)
+{
+	MAM_GLOBAL struct mam_arraylist_block *block = NULL, *older;
+	uint64_t seen, was;
+
+	/* So the product is below 2^64. */
+	if (count <= (uint64_t)MAM_ARRAYLIST_MOST * MAM_ARRAYLIST_THREADS)
+		block = (MAM_GLOBAL struct mam_arraylist_block *)mam_ds_alloc(
+			base, (size_t)(sizeof(*block) + list->bytes * count));
+	if (!block)
+		return NULL;
+	block->count = count;
+	was = mam_atomic_load64(&list->newest, MAM_ACQUIRE, MAM_AT_DEVICE);
+	MAM_ROLLED
+	do {
+		seen = was;
+		older = MAM_DS_POINTER(struct mam_arraylist_block, seen);
+		block->older = seen;
+		block->first = older ? older->first + older->count : 0;
+		was = mam_atomic_cas64(&list->newest, seen, MAM_DS_WORD(block), MAM_ACQ_REL,
+				       MAM_AT_DEVICE);
+	} while (was != seen);
+	return block;
+}
+
+/*
+ * A new element, with anything in it, and its number; NULL: there was no memory, and `number` is left
+ * alone.
+ */
+MAM_KFN MAM_GLOBAL void *mam_arraylist_grow(MAM_GLOBAL struct mam_arraylist *list, MAM_DS_BASE base,
+					    uint64_t *number)
+{
+	uint32_t mask = mam_warp_active(), leader, rank;
+	MAM_GLOBAL struct mam_arraylist_block *block;
+	uint64_t address = 0;
+
+	mask = mam_warp_match64(mask, MAM_DS_WORD(list));
+	leader = mam_lanes_leader(mask);
+	rank = mam_lanes_rank(mask);
+	if (mam_lane() == leader)
+		address = MAM_DS_WORD(mam_arraylist_append(list, base, mam_popc32(mask)));
+	address = mam_warp_shuffle64(mask, address, leader);
+	if (!address)
+		return NULL;
+	/* What the leader wrote, and what it acquired with the memory. */
+	mam_warp_sync(mask);
+	block = MAM_DS_POINTER(struct mam_arraylist_block, address);
+	*number = block->first + rank;
+	return mam_arraylist_at(list, block, rank);
+}
+
+/* Where thread `rank` of the block leaves its number. */
+MAM_KFN MAM_DS_SHARED uint32_t *
+mam_arraylist_slot(MAM_DS_SHARED struct mam_arraylist_shared *shared, uint32_t rank)
+{
+	return &shared->counts[rank + rank / 32];
+}
+
+/* Step 2: threads 32 * `group` and on. */
+MAM_KFN void mam_arraylist_sum(MAM_DS_SHARED struct mam_arraylist_shared *shared, uint32_t group,
+			       uint32_t threads)
+{
+	uint32_t i = group * 32, end = i + 32 < threads ? i + 32 : threads, own;
+	uint64_t sum = 0;
+	bool fits = true;
+
+	MAM_ROLLED
+	for (; i < end; i++) {
+		own = *mam_arraylist_slot(shared, i);
+		fits = fits && own <= MAM_ARRAYLIST_MOST;
+		*mam_arraylist_slot(shared, i) = (uint32_t)sum;
+		sum += own;
+	}
+	shared->sums[group] = fits ? sum : MAM_ARRAYLIST_TOO_MANY;
+}
+
+/* What the groups below `group` sum up to. */
+MAM_KFN uint64_t mam_arraylist_before(MAM_DS_SHARED struct mam_arraylist_shared *shared,
+				      uint32_t group)
+{
+	uint64_t sum = 0;
+	uint32_t i;
+
+	MAM_ROLLED
+	for (i = 0; i < group; i++)
+		sum += shared->sums[i];
+	return sum;
+}
+
+/*
+ * `count` new elements in a row for each thread, 0 or more, behind those of the threads before it, and
+ * the number of the first; NULL: it wanted none, or there was no memory for all of them, or a thread
+ * wanted more than MAM_ARRAYLIST_MOST, or the block has more than MAM_ARRAYLIST_THREADS. All get
+ * theirs or nobody does. `shared` is the block's own, for these calls alone; one may follow another.
+ */
+MAM_KFN MAM_GLOBAL void *mam_arraylist_grow_local(MAM_GLOBAL struct mam_arraylist *list,
+						  MAM_DS_BASE base,
+						  MAM_DS_SHARED struct mam_arraylist_shared *shared,
+						  uint32_t count, uint64_t *first)
+{
+	uint32_t rank = mam_block_rank(), threads = mam_block_size();
+	MAM_GLOBAL struct mam_arraylist_block *block;
+	uint64_t before, total;
+
+	if (threads > MAM_ARRAYLIST_THREADS)
+		return NULL;
+	*mam_arraylist_slot(shared, rank) = count;
+	mam_syncthreads();
+	if (rank < (threads + 31) / 32)
+		mam_arraylist_sum(shared, rank, threads);
+	mam_syncthreads();
+	before = mam_arraylist_before(shared, rank / 32) + *mam_arraylist_slot(shared, rank);
+	if (rank == 0) {
+		total = mam_arraylist_before(shared, (threads + 31) / 32);
+		shared->block = total ? MAM_DS_WORD(mam_arraylist_append(list, base, total)) : 0;
+	}
+	/* Nobody reads sums behind this, and nobody writes the address before the next but one. */
+	mam_syncthreads();
+	block = MAM_DS_POINTER(struct mam_arraylist_block, shared->block);
+	if (!block || !count)
+		return NULL;
+	*first = block->first + before;
+	return mam_arraylist_at(list, block, before);
+}
+
+/* How many elements there are. */
+MAM_KFN uint64_t mam_arraylist_count(MAM_GLOBAL struct mam_arraylist *list)
+{
+	MAM_GLOBAL struct mam_arraylist_block *block = mam_arraylist_newest(list);
+
+	return block ? block->first + block->count : 0;
+}
+
+/* Element `number`, or NULL: there is none. */
+MAM_KFN MAM_GLOBAL void *mam_arraylist_get(MAM_GLOBAL struct mam_arraylist *list, uint64_t number)
+{
+	MAM_GLOBAL struct mam_arraylist_block *block = mam_arraylist_newest(list);
+
+	MAM_ROLLED
+	while (block && number < block->first)
+		block = mam_arraylist_older(block);
+	if (!block || number - block->first >= block->count)
+		return NULL;
+	return mam_arraylist_at(list, block, number - block->first);
+}
+
+/* All memory back to the base; the list is empty. */
+MAM_KFN void mam_arraylist_clear(MAM_GLOBAL struct mam_arraylist *list, MAM_DS_BASE base)
+{
+	MAM_GLOBAL struct mam_arraylist_block *block = mam_arraylist_newest(list), *older;
+
+	list->newest = 0;
+	MAM_ROLLED
+	for (; block; block = older) {
+		older = mam_arraylist_older(block);
+		(void)mam_ds_free(base, block);
+	}
+}
+
+#endif

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_arraylist.c - the list of blocks alone; then grown by single lanes and by whole blocks of
+ * threads at the same time, that stop on their way or find no memory, while others read.
+ */
+#include "ds/kit.h"
+#include "ds/arraylist.h"
+
+struct plan {
+	const char *name;
+	uint32_t bytes;
+	uint32_t grid, block, rounds;
+	uint32_t refuse_every; /* of the base's calls */
+	uint32_t stoppers;     /* blocks, the first ones, each with a lane that stops */
+	uint32_t seeds;
+};
+
+struct own {
+	struct mam_arraylist list, other;
+	uint32_t grown; /* elements that somebody got; atomic */
+	uint64_t told;  /* a number and 1, or 0; atomic */
+};
+
+static struct own *own_of(struct ckit *kit)
+{
+	return kit->own;
+}
+
+static void begin(struct ckit *kit)
+{
+	const struct plan *plan = kit->plan;
+	struct own *own = kit->own;
+
+	memset(own, 0xa5, sizeof(*own));
+	mam_arraylist_init(&own->list, plan->bytes);
+	mam_arraylist_init(&own->other, plan->bytes);
+	own->grown = 0;
+	own->told = 0;
+	dkit_begin((plan->grid - plan->stoppers) * plan->block);
+}
+
+static struct ckit *create(const struct plan *plan)
+{
+	struct ckit *kit = ckit_create(1 << 16, plan);
+
+	kit->own = calloc(1, sizeof(struct own));
+	ck_assert_ptr_nonnull(kit->own);
+	kit->begin = begin;
+	kit->refuse_every = plan->refuse_every;
+	kit->steps_max = 4000000;
+	dkit.runs = dkit.stopped = 0;
+	return kit;
+}
+
+static void destroy(struct ckit *kit)
+{
+	free(kit->own);
+	ckit_destroy(kit);
+}
+
+/* ---- alone --------------------------------------------------------------------------------- */
+
+START_TEST(alone)
+{
+	static const struct plan plans[] = { { .bytes = 4 }, { .bytes = 16 }, { .bytes = 7 } };
+	struct ckit *kit = create(&plans[_i]);
+	struct mam_arraylist *list = &own_of(kit)->list;
+	struct mam_arraylist_block *block;
+	unsigned char *places[300], *place;
+	uint64_t number = 9;
+	uint32_t i, round;
+
+	ckit_begin(kit);
+	for (round = 0; round < 2; round++) {
+		ck_assert(!mam_arraylist_count(list) && !mam_arraylist_get(list, 0));
+		ck_assert_ptr_null(mam_arraylist_newest(list));
+		for (i = 0; i < 300; i++) {
+			place = mam_arraylist_grow(list, ckit_base(kit), &number);
+			ck_assert(place && number == i && (uintptr_t)place % 16 == 0);
+			places[i] = place;
+			memset(place, (int)i, plans[_i].bytes);
+			ck_assert_uint_eq(mam_arraylist_count(list), i + 1);
+			ck_assert_ptr_null(mam_arraylist_get(list, i + 1));
+		}
+		for (i = 0; i < 300; i++) {
+			ck_assert_ptr_eq(mam_arraylist_get(list, i), places[i]);
+			ck_assert(places[i][0] == (unsigned char)i &&
+				  places[i][plans[_i].bytes - 1] == (unsigned char)i);
+		}
+		ck_assert_ptr_null(mam_arraylist_get(list, ~(uint64_t)0));
+		for (block = mam_arraylist_newest(list); block;
+		     block = mam_arraylist_older(block)) {
+			ck_assert(block->first == --i && block->count == 1);
+			ck_assert_ptr_eq(mam_arraylist_at(list, block, 0), places[i]);
+		}
+		ck_assert_uint_eq(i, 0);
+		mam_arraylist_clear(list, ckit_base(kit));
+		ck_assert_ptr_null(ckit_check_empty(kit));
+	}
+	kit->refuse_every = 1;
+	number = 9;
+	ck_assert(!mam_arraylist_grow(list, ckit_base(kit), &number) && number == 9);
+	ck_assert_uint_eq(mam_arraylist_count(list), 0);
+	destroy(kit);
+}
+END_TEST
+
+/* ---- many lanes ---------------------------------------------------------------------------- */
+
+/* The caller got `count` elements from `place` and `first` on. */
+static void got(struct ckit *kit, unsigned char *place, uint64_t first, uint32_t count)
+{
+	struct mam_arraylist *list = &own_of(kit)->list;
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		dkit_note(first + i);
+		MAM_KASSERT(mam_arraylist_get(list, first + i) == place + i * list->bytes);
+		*(uint32_t *)(place + i * list->bytes) = (uint32_t)(first + i) + 100;
+	}
+	(void)mam_atomic_add32(&own_of(kit)->grown, count, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+static MAM_KERNEL(grow)
+{
+	struct ckit *kit = argument;
+	const struct plan *plan = kit->plan;
+	bool stops = mam_block() < plan->stoppers;
+	unsigned char *place;
+	uint64_t number;
+	uint32_t i;
+
+	if (stops && mam_thread() == simt_random() % plan->block)
+		stop_after(1 + (uint32_t)(simt_random() % (5 * plan->rounds)));
+	for (i = 0; i < plan->rounds; i++) {
+		number = 77777;
+		place = mam_arraylist_grow(&own_of(kit)->list, ckit_base(kit), &number);
+		MAM_KASSERT(place || (plan->refuse_every && number == 77777));
+		if (place)
+			got(kit, place, number, 1);
+	}
+	if (!stops)
+		stop_leave();
+}
+
+/* Blocks follow each other without a gap; elements are what was written; then all goes back. */
+static const char *check_grown(void *argument)
+{
+	struct ckit *kit = argument;
+	struct mam_arraylist *list = &own_of(kit)->list;
+	uint64_t i, count = mam_arraylist_count(list), end = count;
+	const char *wrong = dkit_check_noted(count);
+	struct mam_arraylist_block *block;
+	uint32_t *place;
+
+	dkit_count_run();
+	if (wrong)
+		return wrong;
+	if (count != own_of(kit)->grown)
+		return "the count is not what was got";
+	for (block = mam_arraylist_newest(list); block; block = mam_arraylist_older(block)) {
+		if (!block->count || block->first + block->count != end)
+			return "a block does not begin where the one before it ends";
+		end = block->first;
+	}
+	if (end)
+		return "the first block does not begin at 0";
+	for (i = 0; i < count; i++) {
+		place = mam_arraylist_get(list, i);
+		if (!place || *place != i + 100)
+			return "an element is not what was written";
+	}
+	mam_arraylist_clear(list, ckit_base(kit));
+	return ckit_check_empty(kit);
+}
+
+static const char *check_all(void *argument)
+{
+	const struct ckit *kit = argument;
+	const struct plan *plan = kit->plan;
+	const struct own *own = kit->own;
+
+	return plan->refuse_every || own->grown == plan->grid * plan->block * plan->rounds
+		       ? check_grown(argument)
+		       : "somebody got nothing";
+}
+
+static const struct plan plans[] = {
+	/* name, bytes, grid, block, rounds, refuse, stoppers, seeds */
+	{ "two lanes", 4, 2, 1, 4, 0, 0, 500 },        { "four lanes", 8, 4, 1, 3, 0, 0, 500 },
+	{ "a warp and a bit", 4, 1, 40, 2, 0, 0, 30 }, { "two blocks", 16, 2, 5, 3, 0, 0, 200 },
+	{ "some refused", 4, 3, 2, 3, 3, 0, 300 },     { "one stops", 4, 4, 1, 4, 0, 1, 500 },
+	{ "two stop", 4, 4, 2, 3, 0, 2, 300 },
+};
+
+START_TEST(grows)
+{
+	const struct plan *plan = &plans[_i];
+	struct ckit *kit = create(plan);
+
+	ckit_explore(kit, plan->name, grow, plan->grid, plan->block,
+		     CKIT_RACE ? (plan->seeds + 3) / 4 : plan->seeds,
+		     plan->stoppers ? check_grown : check_all);
+	ck_assert(!plan->stoppers || dkit.runs < 60 || dkit.stopped > dkit.runs / 3);
+	destroy(kit);
+}
+END_TEST
+
+/* Lanes of one warp at two lists; each has what was added to it. */
+static MAM_KERNEL(grow_two)
+{
+	struct ckit *kit = argument;
+	struct own *own = kit->own;
+	bool other = mam_thread() % 3 == 0;
+	uint32_t i, *place;
+	uint64_t number;
+
+	for (i = 0; i < 2; i++) {
+		place = mam_arraylist_grow(other ? &own->other : &own->list, ckit_base(kit),
+					   &number);
+		MAM_KASSERT(place);
+		*place = other;
+	}
+}
+
+static const char *check_two(void *argument)
+{
+	struct ckit *kit = argument;
+	struct own *own = kit->own;
+	uint32_t i;
+
+	if (mam_arraylist_count(&own->list) != 16 || mam_arraylist_count(&own->other) != 8)
+		return "the lists have not what was added to each";
+	for (i = 0; i < 16; i++)
+		if (*(uint32_t *)mam_arraylist_get(&own->list, i) ||
+		    (i < 8 && !*(uint32_t *)mam_arraylist_get(&own->other, i)))
+			return "an element of the other list";
+	mam_arraylist_clear(&own->list, ckit_base(kit));
+	mam_arraylist_clear(&own->other, ckit_base(kit));
+	return ckit_check_empty(kit);
+}
+
+START_TEST(two_lists)
+{
+	static const struct plan plan = { .bytes = 4, .grid = 1, .block = 12 };
+	struct ckit *kit = create(&plan);
+
+	ckit_explore(kit, "two lists", grow_two, 1, 12, CKIT_RACE ? 30 : 100, check_two);
+	destroy(kit);
+}
+END_TEST
+
+/* ---- whole blocks -------------------------------------------------------------------------- */
+
+/* What a thread wants in a round; in the last one nobody does. */
+static uint32_t wants(const struct plan *plan, uint32_t thread, uint32_t round)
+{
+	return round + 1 == plan->rounds ? 0 : (thread * 5 + round * 3) % 4;
+}
+
+static uint64_t wanted_before(const struct plan *plan, uint32_t thread, uint32_t round)
+{
+	uint64_t sum = 0;
+
+	while (thread--)
+		sum += wants(plan, thread, round);
+	return sum;
+}
+
+/* Each behind the thread before it, as of thread 0's, which is known when all have a number. */
+static MAM_KERNEL(grow_local)
+{
+	struct ckit *kit = argument;
+	const struct plan *plan = kit->plan;
+	uint32_t round, count;
+	unsigned char *place;
+	uint64_t first;
+
+	MAM_SHARED(struct mam_arraylist_shared, shared);
+	MAM_SHARED(uint64_t, zero);
+	for (round = 0; round < plan->rounds; round++) {
+		count = wants(plan, mam_thread(), round);
+		first = 77777;
+		place = mam_arraylist_grow_local(&own_of(kit)->list, ckit_base(kit), shared, count,
+						 &first);
+		MAM_KASSERT(place ? count : !count || plan->refuse_every);
+		MAM_KASSERT(place || first == 77777);
+		if (place)
+			got(kit, place, first, count);
+		/* The first one that wants any, and those behind it. */
+		if (place && !wanted_before(plan, mam_thread(), round))
+			*zero = first;
+		mam_syncthreads();
+		MAM_KASSERT(!place || first == *zero + wanted_before(plan, mam_thread(), round));
+		mam_syncthreads();
+	}
+}
+
+/* One request for all of a block, none where nobody wants any. */
+static const char *check_local(void *argument)
+{
+	const struct ckit *kit = argument;
+	const struct plan *plan = kit->plan;
+	const struct own *own = kit->own;
+	uint32_t round, requests = 0;
+	uint64_t sum = 0, one;
+
+	for (round = 0; round < plan->rounds; round++) {
+		one = wanted_before(plan, plan->block, round);
+		sum += one * plan->grid;
+		requests += one ? plan->grid : 0;
+	}
+	if (kit->allocs + kit->refusals != requests)
+		return "not one request for each block and round";
+	if (!plan->refuse_every && own->grown != sum)
+		return "somebody got nothing";
+	return check_grown(argument);
+}
+
+static const struct plan locals[] = {
+	{ "a block of one", 4, 2, 1, 4, 0, 0, 200 },
+	{ "a block of three", 4, 2, 3, 3, 0, 0, 200 },
+	{ "blocks of 32", 8, 2, 32, 3, 0, 0, 20 },
+	{ "a block of 33", 4, 1, 33, 3, 0, 0, 20 },
+	{ "blocks of 70", 4, 2, 70, 3, 0, 0, 10 },
+	{ "blocks, some refused", 4, 3, 5, 4, 3, 0, 100 },
+	{ "a block of 1024", 4, 1, 1024, 2, 0, 0, 1 },
+};
+
+START_TEST(local)
+{
+	const struct plan *plan = &locals[_i];
+	struct ckit *kit = create(plan);
+
+	ckit_explore(kit, plan->name, grow_local, plan->grid, plan->block,
+		     CKIT_RACE ? (plan->seeds + 3) / 4 : plan->seeds, check_local);
+	destroy(kit);
+}
+END_TEST
+
+/* One thread that wants too many: nobody gets any, and the base hears nothing of it. */
+static MAM_KERNEL(too_many)
+{
+	struct ckit *kit = argument;
+	struct mam_arraylist *list = &own_of(kit)->list;
+	uint64_t first = 5;
+
+	MAM_SHARED(struct mam_arraylist_shared, shared);
+	MAM_KASSERT(!mam_arraylist_grow_local(list, ckit_base(kit), shared,
+					      mam_thread() == 34 ? MAM_ARRAYLIST_MOST + 1 : 1,
+					      &first));
+	MAM_KASSERT(first == 5 && !kit->refusals && !mam_arraylist_count(list));
+	/* As many as there may be are asked for. */
+	mam_syncthreads();
+	MAM_KASSERT(!mam_arraylist_grow_local(list, ckit_base(kit), shared, MAM_ARRAYLIST_MOST,
+					      &first));
+	mam_syncthreads();
+	MAM_KASSERT(first == 5 && kit->refusals == 1 && !mam_arraylist_count(list));
+}
+
+START_TEST(more_than_may_be)
+{
+	static const struct plan plan = { .bytes = 4, .grid = 1, .block = 40 };
+	struct ckit *kit = create(&plan);
+
+	ckit_explore(kit, "too many", too_many, 1, 40, 5, NULL);
+	destroy(kit);
+}
+END_TEST
+
+/* Lanes, a block, one who reads, and one who is told a number, all at the same time. */
+static MAM_KERNEL(mixed)
+{
+	struct ckit *kit = argument;
+	struct own *own = kit->own;
+	struct mam_arraylist_block *block;
+	uint64_t number, count = 0, now, end;
+	unsigned char *place;
+	uint32_t i;
+
+	MAM_SHARED(struct mam_arraylist_shared, shared);
+	switch (mam_block()) {
+	case 0:
+		for (i = 0; i < 4; i++, count = now) {
+			now = mam_arraylist_count(&own->list);
+			MAM_KASSERT(now >= count);
+			MAM_KASSERT(!now || mam_arraylist_get(&own->list, now - 1));
+			block = mam_arraylist_newest(&own->list);
+			for (end = 0; block; block = mam_arraylist_older(block)) {
+				MAM_KASSERT(!end || block->first + block->count == end);
+				end = block->first;
+			}
+			number = mam_atomic_load64(&own->told, MAM_ACQUIRE, MAM_AT_DEVICE);
+			place = number ? mam_arraylist_get(&own->list, number - 1) : NULL;
+			MAM_KASSERT(!number || (place && *(uint32_t *)place == number + 99));
+		}
+		break;
+	case 1:
+		place = mam_arraylist_grow_local(&own->list, ckit_base(kit), shared, 2, &number);
+		MAM_KASSERT(place);
+		got(kit, place, number, 2);
+		break;
+	default:
+		for (i = 0; i < 2; i++) {
+			place = mam_arraylist_grow(&own->list, ckit_base(kit), &number);
+			MAM_KASSERT(place);
+			got(kit, place, number, 1);
+			mam_atomic_store64(&own->told, number + 1, MAM_RELEASE, MAM_AT_DEVICE);
+		}
+	}
+}
+
+START_TEST(together)
+{
+	static const struct plan plan = { .bytes = 4, .grid = 4, .block = 2 };
+	struct ckit *kit = create(&plan);
+
+	ckit_explore(kit, "all together", mixed, 4, 2, CKIT_RACE ? 100 : 300, check_grown);
+	destroy(kit);
+}
+END_TEST
+
+/* What was written into memory that was given back happens before what is written into elements. */
+static MAM_KERNEL(grow_where_others_wrote)
+{
+	struct ckit *kit = argument;
+	struct mam_kbase base = ckit_base(kit);
+	uint32_t *old = mam_base_alloc(base, 48), i;
+	unsigned char *place;
+	uint64_t number;
+
+	MAM_SHARED(struct mam_arraylist_shared, shared);
+	for (i = 0; old && i < 12; i++)
+		old[i] = 1;
+	if (old)
+		(void)mam_base_free(base, old);
+	place = mam_arraylist_grow(&own_of(kit)->list, base, &number);
+	if (place)
+		got(kit, place, number, 1);
+	place = mam_arraylist_grow_local(&own_of(kit)->list, base, shared, 1, &number);
+	if (place)
+		got(kit, place, number, 1);
+}
+
+START_TEST(used_memory)
+{
+	static const struct plan plan = { .bytes = 4, .grid = 2, .block = 3 };
+	struct ckit *kit = create(&plan);
+
+	ckit_explore(kit, "used memory", grow_where_others_wrote, 2, 3, 150, check_grown);
+	destroy(kit);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("arraylist");
+
+	tcase_add_loop_test(tcase, alone, 0, 3);
+	tcase_add_loop_test(tcase, grows, 0, sizeof(plans) / sizeof(plans[0]));
+	tcase_add_test(tcase, two_lists);
+	tcase_add_loop_test(tcase, local, 0, sizeof(locals) / sizeof(locals[0]));
+	tcase_add_test(tcase, more_than_may_be);
+	tcase_add_test(tcase, together);
+	tcase_add_test(tcase, used_memory);
+	return ckit_run(tcase, "ds/arraylist");
+}
