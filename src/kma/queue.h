@@ -38,7 +38,9 @@
  * - A lane that stops for ever anywhere leaves a tail at most one behind, which others move.
  *
  * Orders: what was written before a put is there after the take of that number, by the link, which
- * the put releases and the take acquires. The reads of a take are in their order, as each acquires.
+ * the put releases and the take acquires. Head and tail are acquired and released too, so that who
+ * reads one of them does not read a link as it was in an earlier life of its node; and reads are in
+ * their order by that.
  *
  * Bound: a try of put is 3 reads and 2 CAS (and a read and 2 writes of the own node), one of take 5
  * reads and 1 CAS. Lock-free: a try is lost only because another lane's step was won.
@@ -144,7 +146,7 @@ MAM_KFN void mam_kma_queue_put(MAM_GLOBAL struct mam_kma_queue *queue, uint32_t 
 			(void)mam_atomic_cas64(&queue->tail, tail,
 					       mam_kma_queue_word(tail, (uint32_t)next),
 					       MAM_RELEASE, MAM_AT_DEVICE);
-		else if (mam_atomic_cas64(link, next, mam_kma_queue_word(next, node), MAM_ACQ_REL,
+		else if (mam_atomic_cas64(link, next, mam_kma_queue_word(next, node), MAM_RELEASE,
 					  MAM_AT_DEVICE) == next)
 			break;
 	}
@@ -177,7 +179,7 @@ MAM_KFN uint32_t mam_kma_queue_take(MAM_GLOBAL struct mam_kma_queue *queue)
 		superblock = mam_atomic_load32(mam_kma_queue_number(queue, (uint32_t)next),
 					       MAM_RELAXED, MAM_AT_DEVICE);
 		if (mam_atomic_cas64(&queue->head, head, mam_kma_queue_word(head, (uint32_t)next),
-				     MAM_ACQ_REL, MAM_AT_DEVICE) == head)
+				     MAM_RELEASE, MAM_AT_DEVICE) == head)
 			break;
 	}
 	*mam_kma_queue_node(queue, superblock) = (uint32_t)head;

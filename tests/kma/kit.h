@@ -198,6 +198,35 @@ static inline struct mam_kma_stats kkit_stats(struct kkit *kit)
 	return stats;
 }
 
+/* Does an entry of its class name it? */
+static inline bool kkit_named(struct kkit *kit, uint32_t superblock)
+{
+	uint64_t state = *mam_kma_state(kit->heap, superblock);
+	const uint64_t *entries =
+		mam_kma_entries(kit->heap) + ((size_t)(mam_kma_state_kind(state) - MAM_KMA_OF_CLASS)
+					      << kit->heap->entries_shift);
+	uint32_t i;
+
+	for (i = 0; i < 1u << kit->heap->entries_shift; i++)
+		if (mam_kma_entry_what(entries[i]) == superblock + 1)
+			return true;
+	return false;
+}
+
+/* Nobody has an attached superblock, or a mark, in his hands: else it is lost to all but a search. */
+static inline const char *kkit_settled(struct kkit *kit)
+{
+	uint32_t i;
+
+	for (i = 0; i < kit->superblocks; i++)
+		if (mam_kma_state_attached(*mam_kma_state(kit->heap, i)) && !kkit_named(kit, i))
+			return "an active superblock that no entry names";
+	for (i = 0; i < kit->heap->classes << kit->heap->entries_shift; i++)
+		if (mam_kma_entry_what(mam_kma_entries(kit->heap)[i]) == MAM_KMA_MARK)
+			return "a mark was left";
+	return NULL;
+}
+
 /* The guards, and the books: nothing is in use. */
 static inline const char *kkit_empty(struct kkit *kit)
 {
@@ -220,7 +249,7 @@ static inline const char *kkit_empty(struct kkit *kit)
 		return "counts of requests do not add up";
 	if (stats.failures[MAM_KMA_WRONG_FREE])
 		return "a free was refused";
-	return NULL;
+	return kkit_settled(kit);
 }
 
 /* And nothing is lost: each superblock can be had. */
