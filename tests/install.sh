@@ -46,10 +46,10 @@ try "make install into DESTDIR" "${MAKE:-make}" -C "$MAM_BUILDDIR" install DESTD
 
 # One that says of itself that it is not, is between parts of mam only.
 (cd "$MAM_SRCDIR/include" && grep -L 'not installed\.$' mam/*.h mam/*.cuh | LC_ALL=C sort) > "$scratch/wanted"
-(cd "$stage$prefix/include" && find mam '(' -name heap -o -name coalesce ')' -prune -o -type f -print | LC_ALL=C sort) > "$scratch/got"
+(cd "$stage$prefix/include" && find mam '(' -name heap -o -name coalesce -o -name ds ')' -prune -o -type f -print | LC_ALL=C sort) > "$scratch/got"
 try "every public header is installed" cmp "$scratch/wanted" "$scratch/got"
 # Those for kernels find each other where they lie, without help from -I.
-for folder in heap coalesce; do
+for folder in heap coalesce ds; do
 	sed -n 's/^#include "\(.*\)"$/\1/p' "$stage$prefix/include/mam/$folder"/*.h | LC_ALL=C sort -u |
 		while read -r header; do
 			[ -e "$stage$prefix/include/mam/$folder/$header" ] || echo "$header"

@@ -93,8 +93,8 @@ MAM_KBOTH size_t mam_dsmap_bytes(uint64_t buckets)
 	return (size_t)(sizeof(struct mam_dsmap) + buckets * sizeof(struct mam_dsmap_bucket));
 }
 
-MAM_KFN MAM_GLOBAL struct mam_dsmap_bucket *mam_dsmap_bucket(MAM_GLOBAL struct mam_dsmap *map,
-							     uint64_t number)
+MAM_KFN MAM_GLOBAL struct mam_dsmap_bucket *mam_dsmap_at(MAM_GLOBAL struct mam_dsmap *map,
+							 uint64_t number)
 {
 	return (MAM_GLOBAL struct mam_dsmap_bucket *)(map + 1) + number;
 }
@@ -116,7 +116,7 @@ MAM_KFN uint64_t mam_dsmap_mix(uint64_t x)
 MAM_KFN MAM_GLOBAL struct mam_dsmap_bucket *mam_dsmap_of(MAM_GLOBAL struct mam_dsmap *map,
 							 uint64_t key)
 {
-	return mam_dsmap_bucket(map, mam_dsmap_mix(key) % map->buckets);
+	return mam_dsmap_at(map, mam_dsmap_mix(key) % map->buckets);
 }
 
 MAM_KFN MAM_GLOBAL struct mam_dsmap_page *mam_dsmap_look(MAM_GLOBAL uint64_t *link)
@@ -281,13 +281,13 @@ MAM_KFN bool mam_dsmap_find(MAM_GLOBAL struct mam_dsmap *map, uint64_t key, uint
  * A walk through all entries of buckets from `bucket` on, each `stride`-th, so that lanes may share the
  * map: begins before the first, then each step is at one, in `key` and `value`. False: that was all.
  */
-MAM_KFN void mam_dsmap_walk(MAM_GLOBAL struct mam_dsmap *map, uint64_t bucket,
-			    struct mam_dsmap_walk *walk)
+MAM_KFN void mam_dsmap_walk_begin(MAM_GLOBAL struct mam_dsmap *map, uint64_t bucket,
+				  struct mam_dsmap_walk *walk)
 {
 	walk->bucket = bucket;
 	walk->entry = 0;
-	walk->page = bucket < map->buckets ? mam_dsmap_look(&mam_dsmap_bucket(map, bucket)->first)
-					   : NULL;
+	walk->page =
+		bucket < map->buckets ? mam_dsmap_look(&mam_dsmap_at(map, bucket)->first) : NULL;
 }
 
 MAM_KFN bool mam_dsmap_walk_next(MAM_GLOBAL struct mam_dsmap *map, uint64_t stride,
@@ -297,7 +297,7 @@ MAM_KFN bool mam_dsmap_walk_next(MAM_GLOBAL struct mam_dsmap *map, uint64_t stri
 	while (!mam_dsmap_step(walk, MAM_DSMAP_NONE)) {
 		if (walk->bucket >= map->buckets)
 			return false;
-		mam_dsmap_walk(map, walk->bucket + stride, walk);
+		mam_dsmap_walk_begin(map, walk->bucket + stride, walk);
 	}
 	return true;
 }
@@ -308,7 +308,7 @@ MAM_KFN uint64_t mam_dsmap_count(MAM_GLOBAL struct mam_dsmap *map)
 	struct mam_dsmap_walk walk;
 	uint64_t count = 0;
 
-	mam_dsmap_walk(map, 0, &walk);
+	mam_dsmap_walk_begin(map, 0, &walk);
 	MAM_ROLLED
 	while (mam_dsmap_walk_next(map, 1, &walk))
 		count++;
@@ -323,9 +323,9 @@ MAM_KFN void mam_dsmap_fini(MAM_GLOBAL struct mam_dsmap *map, MAM_DS_BASE base)
 
 	MAM_ROLLED
 	for (i = 0; i < map->buckets; i++) {
-		page = mam_dsmap_look(&mam_dsmap_bucket(map, i)->first);
-		mam_dsmap_bucket(map, i)->first = 0;
-		mam_dsmap_bucket(map, i)->last = 0;
+		page = mam_dsmap_look(&mam_dsmap_at(map, i)->first);
+		mam_dsmap_at(map, i)->first = 0;
+		mam_dsmap_at(map, i)->last = 0;
 		MAM_ROLLED
 		for (; page; page = next) {
 			next = mam_dsmap_look(&page->next);

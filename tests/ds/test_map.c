@@ -117,7 +117,7 @@ START_TEST(alone)
 	}
 	/* Three that share a walk see each entry once. */
 	for (lane = 0; lane < 3; lane++)
-		for (mam_dsmap_walk(map, lane, &walk); mam_dsmap_walk_next(map, 3, &walk);)
+		for (mam_dsmap_walk_begin(map, lane, &walk); mam_dsmap_walk_next(map, 3, &walk);)
 			seen[walk.key]++;
 	for (key = 0; key < MODEL; key++)
 		ck_assert_uint_eq(seen[key], count[key]);
@@ -211,7 +211,7 @@ static const char *check_map(void *argument)
 	struct mam_dsmap_walk walk;
 
 	dkit_count_run();
-	for (mam_dsmap_walk(map, 0, &walk); mam_dsmap_walk_next(map, 1, &walk); count++) {
+	for (mam_dsmap_walk_begin(map, 0, &walk); mam_dsmap_walk_next(map, 1, &walk); count++) {
 		dkit_note(walk.value);
 		check_value(kit, walk.key, walk.value);
 		if (keys[walk.key]++ && !plan->multi)
@@ -270,7 +270,7 @@ static MAM_KERNEL(walk_together)
 	MAM_KASSERT(mam_dsmap_insert_multi(map, ckit_base(kit), mam_thread() % 7, mam_thread()) ==
 		    MAM_DSMAP_DONE);
 	mam_syncthreads();
-	for (mam_dsmap_walk(map, mam_thread(), &walk);
+	for (mam_dsmap_walk_begin(map, mam_thread(), &walk);
 	     mam_dsmap_walk_next(map, mam_block_threads(), &walk);)
 		dkit_note(walk.value);
 	mam_syncthreads();
