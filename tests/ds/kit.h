@@ -61,4 +61,27 @@ STOP_UNSEEN void dkit_count_run(void)
 	dkit.stopped += stop.stopped;
 }
 
+/*
+ * dkit_create - a kit of the base that notices everything, over `bytes`, whose `own` is `own_bytes` of
+ * zeros and is made anew by `begin`; a search tries 4,000,000 steps. dkit_destroy() has both freed.
+ */
+static inline struct ckit *dkit_create(size_t bytes, const void *plan, size_t own_bytes,
+				       void (*begin)(struct ckit *kit))
+{
+	struct ckit *kit = ckit_create(bytes, plan);
+
+	kit->own = calloc(1, own_bytes);
+	ck_assert_ptr_nonnull(kit->own);
+	kit->begin = begin;
+	kit->steps_max = 4000000;
+	dkit.runs = dkit.stopped = 0;
+	return kit;
+}
+
+static inline void dkit_destroy(struct ckit *kit)
+{
+	free(kit->own);
+	ckit_destroy(kit);
+}
+
 #endif

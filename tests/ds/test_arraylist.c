@@ -41,21 +41,10 @@ static void begin(struct ckit *kit)
 
 static struct ckit *create(const struct plan *plan)
 {
-	struct ckit *kit = ckit_create(1 << 16, plan);
+	struct ckit *kit = dkit_create(1 << 16, plan, sizeof(struct own), begin);
 
-	kit->own = calloc(1, sizeof(struct own));
-	ck_assert_ptr_nonnull(kit->own);
-	kit->begin = begin;
 	kit->refuse_every = plan->refuse_every;
-	kit->steps_max = 4000000;
-	dkit.runs = dkit.stopped = 0;
 	return kit;
-}
-
-static void destroy(struct ckit *kit)
-{
-	free(kit->own);
-	ckit_destroy(kit);
 }
 
 /* ---- alone --------------------------------------------------------------------------------- */
@@ -101,7 +90,7 @@ START_TEST(alone)
 	number = 9;
 	ck_assert(!mam_arraylist_grow(list, ckit_base(kit), &number) && number == 9);
 	ck_assert_uint_eq(mam_arraylist_count(list), 0);
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 
@@ -202,7 +191,7 @@ START_TEST(grows)
 		     CKIT_RACE ? (plan->seeds + 3) / 4 : plan->seeds,
 		     plan->stoppers ? check_grown : check_all);
 	ck_assert(!plan->stoppers || dkit.runs < 60 || dkit.stopped > dkit.runs / 3);
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 
@@ -246,7 +235,7 @@ START_TEST(two_lists)
 	struct ckit *kit = create(&plan);
 
 	ckit_explore(kit, "two lists", grow_two, 1, 12, CKIT_RACE ? 30 : 100, check_two);
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 
@@ -334,7 +323,7 @@ START_TEST(local)
 
 	ckit_explore(kit, plan->name, grow_local, plan->grid, plan->block,
 		     CKIT_RACE ? (plan->seeds + 3) / 4 : plan->seeds, check_local);
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 
@@ -364,7 +353,7 @@ START_TEST(more_than_may_be)
 	struct ckit *kit = create(&plan);
 
 	ckit_explore(kit, "too many", too_many, 1, 40, 5, NULL);
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 
@@ -416,7 +405,7 @@ START_TEST(together)
 	struct ckit *kit = create(&plan);
 
 	ckit_explore(kit, "all together", mixed, 4, 2, CKIT_RACE ? 100 : 300, check_grown);
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 
@@ -448,7 +437,7 @@ START_TEST(used_memory)
 	struct ckit *kit = create(&plan);
 
 	ckit_explore(kit, "used memory", grow_where_others_wrote, 2, 3, 150, check_grown);
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 

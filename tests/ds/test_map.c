@@ -42,21 +42,10 @@ static void begin(struct ckit *kit)
 
 static struct ckit *create(const struct plan *plan)
 {
-	struct ckit *kit = ckit_create(1 << 17, plan);
+	struct ckit *kit = dkit_create(1 << 17, plan, sizeof(struct own), begin);
 
-	kit->own = calloc(1, sizeof(struct own));
-	ck_assert_ptr_nonnull(kit->own);
-	kit->begin = begin;
 	kit->refuse_every = plan->refuse_every;
-	kit->steps_max = 4000000;
-	dkit.runs = dkit.stopped = 0;
 	return kit;
-}
-
-static void destroy(struct ckit *kit)
-{
-	free(kit->own);
-	ckit_destroy(kit);
 }
 
 /* ---- alone --------------------------------------------------------------------------------- */
@@ -126,7 +115,7 @@ START_TEST(alone)
 	ck_assert_uint_eq(mam_dsmap_count(map), 0);
 	ck_assert(mam_dsmap_insert_multi(map, ckit_base(kit), 3, 4) == MAM_DSMAP_DONE);
 	ck_assert(mam_dsmap_find(map, 3, &value) && value == 4);
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 
@@ -153,7 +142,7 @@ START_TEST(no_keys)
 	/* The key is there, whatever the base says. */
 	kit->refuse_every = 1;
 	ck_assert(mam_dsmap_insert(map, ckit_base(kit), 0, 1) == MAM_DSMAP_THERE);
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 
@@ -256,7 +245,7 @@ START_TEST(inserts)
 	ckit_explore(kit, plan->name, insert, plan->grid, plan->block,
 		     CKIT_RACE ? (plan->seeds + 3) / 4 : plan->seeds, check_map);
 	ck_assert(!plan->stoppers || dkit.runs < 60 || dkit.stopped > dkit.runs / 3);
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 
@@ -291,7 +280,7 @@ START_TEST(walks)
 	struct ckit *kit = create(&plan);
 
 	ckit_explore(kit, "walks", walk_together, 1, 40, 20, check_walked);
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 

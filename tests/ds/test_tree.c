@@ -55,21 +55,10 @@ static void begin(struct ckit *kit)
 
 static struct ckit *create(const struct plan *plan)
 {
-	struct ckit *kit = ckit_create(1 << 16, plan);
+	struct ckit *kit = dkit_create(1 << 16, plan, sizeof(struct own), begin);
 
-	kit->own = calloc(1, sizeof(struct own));
-	ck_assert_ptr_nonnull(kit->own);
-	kit->begin = begin;
 	kit->refuse_every = plan->refuse_every;
-	kit->steps_max = 4000000;
-	dkit.runs = dkit.stopped = 0;
 	return kit;
-}
-
-static void destroy(struct ckit *kit)
-{
-	free(kit->own);
-	ckit_destroy(kit);
 }
 
 /* ---- alone --------------------------------------------------------------------------------- */
@@ -113,7 +102,7 @@ START_TEST(alone)
 	}
 	ck_assert_uint_eq(count, 0);
 	ck_assert(!mam_tree_get(&own->tree, 5));
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 
@@ -149,7 +138,7 @@ START_TEST(ensures)
 	kit->refuse_every = 1;
 	ck_assert_ptr_null(mam_tree_ensure(tree, ckit_base(kit), 1000, 40));
 	ck_assert_ptr_null(mam_tree_get(tree, 1000));
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 
@@ -255,7 +244,7 @@ START_TEST(graph)
 	ckit_explore(kit, plan->name, build, plan->grid, plan->block,
 		     CKIT_RACE ? (plan->seeds + 3) / 4 : plan->seeds, check_graph);
 	ck_assert(!plan->stoppers || dkit.runs < 60 || dkit.stopped > dkit.runs / 3);
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 
@@ -300,7 +289,7 @@ START_TEST(adds)
 	struct ckit *kit = create(&plan);
 
 	ckit_explore(kit, plan.name, add, 3, 3, CKIT_RACE ? 100 : 400, check_added);
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 

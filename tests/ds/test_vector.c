@@ -42,21 +42,10 @@ static void begin(struct ckit *kit)
 
 static struct ckit *create(const struct plan *plan, size_t bytes)
 {
-	struct ckit *kit = ckit_create(bytes, plan);
+	struct ckit *kit = dkit_create(bytes, plan, sizeof(struct own), begin);
 
-	kit->own = calloc(1, sizeof(struct own));
-	ck_assert_ptr_nonnull(kit->own);
-	kit->begin = begin;
 	kit->refuse_after = plan->refuse_after;
-	kit->steps_max = 2000000;
-	dkit.runs = dkit.stopped = 0;
 	return kit;
-}
-
-static void destroy(struct ckit *kit)
-{
-	free(kit->own);
-	ckit_destroy(kit);
 }
 
 /* ---- alone --------------------------------------------------------------------------------- */
@@ -113,7 +102,7 @@ START_TEST(alone)
 	ck_assert(mam_vector_push(vector, ckit_base(kit), &number) && number == 0);
 	mam_vector_fini(vector, ckit_base(kit));
 	ck_assert_ptr_null(ckit_check_empty(kit));
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 
@@ -146,7 +135,7 @@ START_TEST(full)
 		ck_assert(mam_vector_push(vector, ckit_base(kit), &number) && number == i);
 	mam_vector_fini(vector, ckit_base(kit));
 	ck_assert_ptr_null(ckit_check_empty(kit));
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 
@@ -172,7 +161,7 @@ START_TEST(nothing)
 	ck_assert_uint_eq(vector->segment[3], MAM_VECTOR_FULL);
 	ck_assert_uint_eq(mam_vector_count(vector), 7u << MAM_VECTOR_SHIFT_MAX);
 	ck_assert_uint_eq(number, 7);
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 
@@ -279,7 +268,7 @@ START_TEST(pushes)
 		     CKIT_RACE ? (plan->seeds + 3) / 4 : plan->seeds,
 		     plan->refuse_after ? check_full : check_all);
 	ck_assert(!plan->stoppers || dkit.runs < 60 || dkit.stopped > dkit.runs / 3);
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 
@@ -322,7 +311,7 @@ START_TEST(two_vectors)
 	struct ckit *kit = create(&plan, 1 << 14);
 
 	ckit_explore(kit, "two vectors", push_two, 1, 12, CKIT_RACE ? 30 : 100, check_two);
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 
@@ -352,7 +341,7 @@ START_TEST(used_memory)
 	struct ckit *kit = create(&plan, 1 << 14);
 
 	ckit_explore(kit, "used memory", push_where_others_wrote, 3, 1, 300, check_all);
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 
@@ -404,7 +393,7 @@ START_TEST(looks)
 	struct ckit *kit = create(&plan, 1 << 14);
 
 	ckit_explore(kit, "one looks", look, 5, 1, CKIT_RACE ? 150 : 500, check_pushed);
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 
@@ -442,7 +431,7 @@ START_TEST(in_kernel)
 	struct ckit *kit = create(&plan, 1 << 14);
 
 	ckit_explore(kit, "all in a kernel", all_in_kernel, 1, 40, 20, NULL);
-	destroy(kit);
+	dkit_destroy(kit);
 }
 END_TEST
 
