@@ -20,6 +20,7 @@
 
 #include "coalesce/base.h"
 #include "simt/explore.h"
+#include "simt/suite.h"
 
 #ifdef SIMT_HOOKS
 #define CKIT_RACE true
@@ -333,17 +334,7 @@ static inline void ckit_explore_world(struct ckit *kit, const char *name,
 
 static inline int ckit_run(TCase *tcase, const char *name)
 {
-	Suite *suite = suite_create(name);
-	SRunner *runner;
-	int failed;
-
-	tcase_set_timeout(tcase, 300);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return simt_run_case(tcase, name);
 }
 
 #endif

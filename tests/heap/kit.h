@@ -16,6 +16,7 @@
 
 #include "heap/pages.h"
 #include "simt/explore.h"
+#include "simt/suite.h"
 
 #define KIT_PAGES_MAX 1024
 
@@ -194,17 +195,7 @@ static inline void kit_explore(struct kit *kit, const char *name, simt_kernel *k
 /* Runs the suite that has this one case. */
 static inline int kit_run(TCase *tcase, const char *name)
 {
-	Suite *suite = suite_create(name);
-	SRunner *runner;
-	int failed;
-
-	tcase_set_timeout(tcase, 300);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return simt_run_case(tcase, name);
 }
 
 #endif

@@ -19,6 +19,7 @@
 #include "kma/kma.h"
 #include "kma/tell.h"
 #include "simt/explore.h"
+#include "simt/suite.h"
 
 #ifdef SIMT_HOOKS
 #define KKIT_RACE true
@@ -299,17 +300,7 @@ static inline void kkit_explore(struct kkit *kit, const char *name, simt_kernel 
 
 static inline int kkit_run(TCase *tcase, const char *name)
 {
-	Suite *suite = suite_create(name);
-	SRunner *runner;
-	int failed;
-
-	tcase_set_timeout(tcase, 300);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return simt_run_case(tcase, name);
 }
 
 #endif

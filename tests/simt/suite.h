@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * suite.h - the main() of a test program: a table of Check tests becomes a suite of one case.
+ * suite.h - the main() of a test program: a case, or a table of Check tests, becomes a suite of one case.
  */
 #ifndef MAM_TESTS_SIMT_SUITE_H
 #define MAM_TESTS_SIMT_SUITE_H
@@ -17,22 +17,29 @@ typedef const TTest *simt_test; /* what START_TEST() defines */
 typedef TFun simt_test;
 #endif
 
-static inline int simt_run_suite(const char *name, const simt_test *tests, size_t count)
+/* Runs a suite that has this one case: what main() gives back. */
+static inline int simt_run_case(TCase *tcase, const char *name)
 {
 	Suite *suite = suite_create(name);
-	TCase *tcase = tcase_create(name);
 	SRunner *runner;
 	int failed;
 
 	tcase_set_timeout(tcase, SIMT_TEST_SECONDS);
-	for (size_t i = 0; i < count; i++)
-		tcase_add_test(tcase, tests[i]);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
+	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static inline int simt_run_suite(const char *name, const simt_test *tests, size_t count)
+{
+	TCase *tcase = tcase_create(name);
+
+	for (size_t i = 0; i < count; i++)
+		tcase_add_test(tcase, tests[i]);
+	return simt_run_case(tcase, name);
 }
 
 #define SIMT_SUITE(name, ...)                                                         \
