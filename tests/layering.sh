@@ -5,7 +5,7 @@
 #
 # 1. The order of the layers is the order of Makefile.am's include lines; nothing else states it.
 # 2. A file of src/X includes from its own folder, from folders earlier in that order, and <mam/...>.
-# 3. interpose, tools and tests/clients are users like any other: they see <mam/...> and their own folder;
+# 3. interpose, tools, examples and tests/clients are users like any other: they see <mam/...> and their own folder;
 #    clients also see tests/fake, where CUDA's prototypes stand for machines without a toolkit.
 # 4. Inside interpose the same holds of its folders: their order is that of the include lines of its Makefile.inc, and its own
 #    files, which put the parts together, are above them all.
@@ -23,7 +23,8 @@ violations() # ROOT
 {
 	order=$(sed -n 's|^include src/\([a-z]*\)/Makefile\.inc.*|\1|p' "$1/Makefile.am" | tr '\n' ' ')
 	inner=$(sed -n 's|^include src/interpose/\([a-z]*\)/Makefile\.inc.*|\1|p' "$1/src/interpose/Makefile.inc" | tr '\n' ' ')
-	(cd "$1" && find src include tools tests/clients -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh') |
+	(cd "$1" && find src include tools tests/clients examples -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \
+		-o -name '*.cl') |
 		LC_ALL=C sort > "$scratch/files"
 	# shellcheck disable=SC2016 # the dollars are awk's
 	(cd "$1" && xargs awk -v order="$order" -v inner="$inner" '
@@ -120,7 +121,7 @@ must_report() # NAME FILE LINE - append LINE to FILE in a copy of the tree; it m
 {
 	rm -rf "$scratch/copy"
 	mkdir -p "$scratch/copy/tests"
-	cp -R "$MAM_SRCDIR/src" "$MAM_SRCDIR/include" "$MAM_SRCDIR/tools" "$scratch/copy"
+	cp -R "$MAM_SRCDIR/src" "$MAM_SRCDIR/include" "$MAM_SRCDIR/tools" "$MAM_SRCDIR/examples" "$scratch/copy"
 	cp -R "$MAM_SRCDIR/tests/clients" "$scratch/copy/tests"
 	cp "$MAM_SRCDIR/Makefile.am" "$scratch/copy"
 	chmod -R u+w "$scratch/copy"
@@ -170,6 +171,10 @@ must_report "a tool looking inside libmam is seen" tools/planted.c '#include "po
 must_report "a folder that tools do not have is seen" tools/planted.c '#include "nowhere/x.h"'
 may_stay "a tool may use what is in another folder of tools" tools/other.c '#include "kit/args.h"'
 must_report "a client looking inside libmam is seen" tests/clients/planted.c '#include "api/registry.h"'
+must_report "an example looking inside libmam is seen" examples/planted.cl '#include "ds/tree.h"'
+may_stay "an example may use its own headers" examples/other.cu '#include "edges.h"'
+may_stay "and public ones" examples/other.cu '#include <mam/ds.cuh>'
+must_report "a CUDA header in an example's header is seen" examples/planted.h '#include <cuda_runtime.h>'
 must_report "a CUDA header in the pool is seen" src/pool/planted.c '#include <cuda_runtime_api.h>'
 must_report "a CUDA header in mam.h is seen" include/mam/mam.h '#include <cuda.h>'
 may_stay "a CUDA header in what stands for one may stay" tools/collective/include/planted.h '#include <cuda_runtime.h>'

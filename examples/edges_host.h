@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * edges_host.h - what a graph made of a list must add up to, reckoned on the host one edge after the
+ * other. C11 and C++11.
+ */
+#ifndef EDGES_HOST_H
+#define EDGES_HOST_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "edges_list.h"
+
+/* The list itself; NULL: no memory. */
+EDGES_BOTH struct edges_edge *edges_list(uint64_t seed, uint64_t count, uint32_t nodes)
+{
+	struct edges_edge *list = (struct edges_edge *)malloc((size_t)count * sizeof(*list));
+	uint64_t i;
+
+	for (i = 0; list && i < count; i++)
+		list[i] = edges_edge(seed, i, nodes);
+	return list;
+}
+
+EDGES_BOTH void edges_expect_name(struct edges_sum *sum, unsigned char *seen, uint32_t name)
+{
+	if (seen[name / 8] >> name % 8 & 1)
+		return;
+	seen[name / 8] |= (unsigned char)(1 << name % 8);
+	sum->nodes++;
+	sum->names += name;
+}
+
+/* False: no memory. */
+EDGES_BOTH bool edges_expect(const struct edges_edge *list, uint64_t count, uint32_t nodes,
+			     struct edges_sum *sum)
+{
+	unsigned char *seen = (unsigned char *)calloc(nodes / 8 + 1, 1); /* a bit for each name */
+	uint64_t i;
+
+	if (!seen)
+		return false;
+	sum->nodes = sum->names = sum->pairs = 0;
+	sum->links = count;
+	for (i = 0; i < count; i++) {
+		edges_expect_name(sum, seen, list[i].source);
+		edges_expect_name(sum, seen, list[i].sink);
+		sum->pairs += edges_pair(list[i].source, list[i].sink);
+	}
+	free(seen);
+	return true;
+}
+
+EDGES_BOTH bool edges_same(const struct edges_sum *sum, const struct edges_sum *expected)
+{
+	return sum->nodes == expected->nodes && sum->links == expected->links &&
+	       sum->names == expected->names && sum->pairs == expected->pairs;
+}
+
+#endif
