@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * automaton.h - a non-deterministic finite automaton over many texts at once: each lane has one text, and
+ * the list of states that the automaton may be in, which is made anew at each symbol.
+ *
+ * step, at one symbol:
+ * 1. Count where the states of the list lead to by this symbol. That is the most that the next list
+ *    may have.
+ * 2. Allocate the next list, of that size.
+ * 3. Enter each state that is led to, once.
+ * 4. Give the list back.
+ *
+ * An automaton is a table in compressed rows: by symbol a, state s leads to targets[first[r]] to
+ * targets[first[r + 1] - 1], r = s * symbols + a. It begins in state 0; accepts[s] is not 0 if a text
+ * ends well in s.
+ *
+ * Bound: a request and a free a symbol; of n states that lead to k, n + k * (states of the next list)
+ * steps. Memory: two lists a lane, however many states the automaton has: 4 bytes a target and 4 more.
+ *
+ * Who may call what together with whom: automaton_search() any lanes of any kernels.
+ *
+ * CUDA and OpenCL C. In OpenCL mam.cl comes first, and says what MAM_DS_BASE is; in CUDA it is a
+ * struct mam_kbase.
+ */
+#ifndef AUTOMATON_H
+#define AUTOMATON_H
+
+#ifdef __CUDACC__
+#include <mam/ds.cuh>
+#endif
+
+/* In place of a count: there was no memory. */
+#define AUTOMATON_NO_MEMORY 0xffffffffu
+
+/* A lane's own. States are behind it. */
+struct automaton_list {
+	uint32_t count;
+};
+
+MAM_KFN MAM_GLOBAL uint32_t *automaton_states(MAM_GLOBAL struct automaton_list *list)
+{
+	return (MAM_GLOBAL uint32_t *)(list + 1);
+}
+
+/* With nothing in it, and room for `most`; NULL: no memory. */
+MAM_KFN MAM_GLOBAL struct automaton_list *automaton_list(MAM_DS_BASE base, uint32_t most)
+{
+	MAM_GLOBAL struct automaton_list *list;
+
+	list = (MAM_GLOBAL struct automaton_list *)mam_ds_alloc(
+		base, sizeof(*list) + (size_t)most * sizeof(uint32_t));
+	if (list)
+		list->count = 0;
+	return list;
+}
+
+MAM_KFN void automaton_enter(MAM_GLOBAL struct automaton_list *list, uint32_t state)
+{
+	MAM_GLOBAL uint32_t *states = automaton_states(list);
+	uint32_t i;
+
+	MAM_ROLLED
+	for (i = 0; i < list->count; i++)
+		if (states[i] == state)
+			return;
+	states[list->count++] = state;
+}
+
+/* The list after a symbol, whose row of state 0 is `first`; the one before goes back. NULL: no memory. */
+MAM_KFN MAM_GLOBAL struct automaton_list *automaton_step(MAM_DS_BASE base,
+							 MAM_GLOBAL struct automaton_list *list,
+							 MAM_GLOBAL const uint32_t *first,
+							 uint32_t symbols,
+							 MAM_GLOBAL const uint32_t *targets)
+{
+	MAM_GLOBAL struct automaton_list *next;
+	MAM_GLOBAL const uint32_t *row;
+	uint32_t most = 0, i, target;
+
+	MAM_ROLLED
+	for (i = 0; i < list->count; i++) {
+		row = first + automaton_states(list)[i] * symbols;
+		most += row[1] - row[0];
+	}
+	next = automaton_list(base, most);
+	MAM_ROLLED
+	for (i = 0; next && i < list->count; i++) {
+		row = first + automaton_states(list)[i] * symbols;
+		MAM_ROLLED
+		for (target = row[0]; target < row[1]; target++)
+			automaton_enter(next, targets[target]);
+	}
+	(void)mam_ds_free(base, list);
+	return next;
+}
+
+MAM_KFN bool automaton_accepts(MAM_GLOBAL struct automaton_list *list,
+			       MAM_GLOBAL const uint32_t *accepts)
+{
+	uint32_t i;
+
+	MAM_ROLLED
+	for (i = 0; i < list->count; i++)
+		if (accepts[automaton_states(list)[i]])
+			return true;
+	return false;
+}
+
+/* Behind how many symbols of the text the automaton accepts, or AUTOMATON_NO_MEMORY. */
+MAM_KFN uint32_t automaton_search(MAM_DS_BASE base, MAM_GLOBAL const uint32_t *first,
+				  uint32_t symbols, MAM_GLOBAL const uint32_t *targets,
+				  MAM_GLOBAL const uint32_t *accepts,
+				  MAM_GLOBAL const unsigned char *text, uint32_t length)
+{
+	MAM_GLOBAL struct automaton_list *list = automaton_list(base, 1);
+	uint32_t found = 0, i;
+
+	if (list)
+		automaton_enter(list, 0);
+	MAM_ROLLED
+	for (i = 0; list && i < length; i++) {
+		list = automaton_step(base, list, first + text[i], symbols, targets);
+		if (list && automaton_accepts(list, accepts))
+			found++;
+	}
+	if (!list)
+		return AUTOMATON_NO_MEMORY;
+	(void)mam_ds_free(base, list);
+	return found;
+}
+
+/* All of `count` texts of `length` symbols each, one after the other in memory, by all lanes of a kernel. */
+MAM_KFN void automaton_search_all(MAM_DS_BASE base, MAM_GLOBAL const uint32_t *first,
+				  uint32_t symbols, MAM_GLOBAL const uint32_t *targets,
+				  MAM_GLOBAL const uint32_t *accepts,
+				  MAM_GLOBAL const unsigned char *texts, uint32_t length,
+				  uint32_t count, MAM_GLOBAL uint32_t *found)
+{
+	uint64_t lanes = (uint64_t)mam_grid_blocks() * mam_block_threads();
+	uint64_t i = (uint64_t)mam_block() * mam_block_threads() + mam_thread();
+
+	MAM_ROLLED
+	for (; i < count; i += lanes)
+		found[i] = automaton_search(base, first, symbols, targets, accepts,
+					    texts + i * length, length);
+}
+
+#endif
