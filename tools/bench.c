@@ -15,6 +15,7 @@
 #include "bench/bench.h"
 #include "bench/lists.h"
 #include "bench/device_bench.h"
+#include "bench/kma/kma.h"
 #include "bench/mpi/mpi_bench.h"
 #include "bench/pages_bench.h"
 #include "bench/xmalloc/xmalloc.h"
@@ -347,6 +348,7 @@ static const struct {
 } benches[] = {
 	{ "host", "mam bench host", bench_host },
 	{ "device", "mam bench device", device_main },
+	{ "kma", "mam bench kma", kma_main },
 	{ "mpi", "mam bench mpi", mpi_main },
 	{ "pages", "mam bench pages", pages_main },
 	{ "xmalloc", "mam bench xmalloc", xmalloc_main },
@@ -359,7 +361,7 @@ int bench_main(int argc, char **argv)
 	size_t i;
 
 	if (argc < 2) {
-		message_error("say what: mam bench host, device, mpi, pages, xmalloc, plot or trace; see mam bench --help");
+		message_error("say what: mam bench host, device, kma, mpi, pages, xmalloc, plot or trace; see mam bench --help");
 		return STATUS_BAD;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
@@ -372,6 +374,6 @@ int bench_main(int argc, char **argv)
 			return benches[i].run(argc - 1, argv + 1);
 		}
 	}
-	message_error("there is no '%s'; there are host, device, mpi, pages, xmalloc, plot and trace", argv[1]);
+	message_error("there is no '%s'; there are host, device, kma, mpi, pages, xmalloc, plot and trace", argv[1]);
 	return STATUS_BAD;
 }

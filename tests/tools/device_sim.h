@@ -39,6 +39,15 @@ DEVICE_SIM_MODULES(DEVICE_SIM_DECLARE)
 #define DEVICE_SIM_DECLARE_RANKS(name) \
 	extern const struct device_sim_kernel device_sim_mpi_##name[];
 DEVICE_SIM_RANKS(DEVICE_SIM_DECLARE_RANKS)
+/* Those of `mam bench kma`, where a test says DEVICE_SIM_KMA. */
+#ifdef DEVICE_SIM_KMA
+#define DEVICE_SIM_SUPERBLOCKS(each) each(superblocks) each(mam) each(cuda) each(poor)
+#else
+#define DEVICE_SIM_SUPERBLOCKS(each)
+#endif
+#define DEVICE_SIM_DECLARE_SUPERBLOCKS(name) \
+	extern const struct device_sim_kernel device_sim_kma_##name[];
+DEVICE_SIM_SUPERBLOCKS(DEVICE_SIM_DECLARE_SUPERBLOCKS)
 #define DEVICE_SIM_DECLARE_LAYERED(name) \
 	extern const struct device_sim_kernel device_sim_xmalloc_##name[];
 DEVICE_SIM_LAYERED(DEVICE_SIM_DECLARE_LAYERED)

@@ -399,7 +399,7 @@ bool bench_results_get(const struct bench_results *results, const char *workload
 
 struct bench_machine {
 	char gpu[96];
-	char driver[64];
+	char driver[200]; /* and OpenCL, where it was asked */
 	char cpu[128];
 	char kernel[128];
 	char date[32];

@@ -40,7 +40,7 @@ struct device_allocator {
 	/*
 	 * make - a heap that takes `bytes` of device memory in all, for objects of `object_bytes`
 	 * (0: of mixed sizes). Fills in the heap but for `allocator` and `module`. NULL, or
-	 * one sentence: why not.
+	 * one sentence: why not. No function: another program asks it, not the worker.
 	 */
 	const char *(*make)(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes);
 	/* end - gives all of it back to the device */

@@ -33,6 +33,7 @@ struct device_effort {
 };
 
 struct device_request;
+struct device_heard;
 
 /*
  * A bench of its own that is played and told as this one is: `mam bench device` is one, `mam bench
@@ -56,6 +57,8 @@ struct device_suite {
 	uint64_t (*places)(const struct device_cell *cell);
 	/* shrink - where a cell would else be too large for a smoke run; NULL: none is */
 	void (*shrink)(struct device_cell *cell, uint32_t askers_most);
+	/* beside - what is measured by others than the worker; true: something was. NULL: nobody */
+	bool (*beside)(const struct device_request *request, struct device_heard *heard);
 	/* complete - rows of what was not measured but goes with what was; NULL: there are none */
 	void (*complete)(struct bench_results *results);
 	void (*show_people)(const struct bench_results *results,
@@ -76,6 +79,7 @@ struct device_request {
 	bool usable[DEVICE_ALLOCATORS_MAX]; /* asked for, and not given up */
 	bool wanted[DEVICE_WORKS_MAX];
 	bool verbose;
+	const char *platform, *device; /* OpenCL's; NULL: not said */
 };
 
 /* device_plan_make - all cells of all works */
@@ -118,7 +122,9 @@ bool device_play_w5(struct device_run *run, struct device_heap *heap,
 
 /* ---- the command line: device_suite.c ---- */
 
-extern const struct args_option device_suite_options[];
+/* Of those that ask OpenCL, too; what is OpenCL's alone is first. */
+extern const struct args_option device_suite_options_opencl[];
+#define device_suite_options (device_suite_options_opencl + 2)
 /* device_suite_main - plays a suite as the command line says; an exit status */
 int device_suite_main(const struct device_suite *suite, int argc, char **argv);
 

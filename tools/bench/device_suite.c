@@ -23,12 +23,18 @@
 struct request {
 	bool quick, smoke, keys, list, verbose;
 	const char *csv, *plot, *allocators, *adapters, *only, *read;
-	uint64_t seconds; /* 0: as the effort says */
+	const char *platform, *device; /* of those that ask OpenCL */
+	uint64_t seconds;              /* 0: as the effort says */
 };
 
 #define FIELD(name) offsetof(struct request, name)
 
-const struct args_option device_suite_options[] = {
+const struct args_option device_suite_options_opencl[] = {
+	{ "platform", 0, ARGS_TEXT, FIELD(platform), "NAME-PART", NULL,
+	  "OpenCL's platform: one whose name has this in it" },
+	{ "device", 0, ARGS_TEXT, FIELD(device), "NAME-PART", NULL,
+	  "its device; else the first GPU, or else the first" },
+	/* device_suite_options, from here on. */
 	{ "quick", 0, ARGS_FLAG, FIELD(quick), NULL, NULL,
 	  "some of the cells, those of the targets among them,\nin less than a minute" },
 	{ "smoke", 0, ARGS_FLAG, FIELD(smoke), NULL, NULL,
@@ -176,6 +182,8 @@ static void choose(struct run *run)
 	if (request->seconds > 0)
 		run->play.effort.deadline_ns = request->seconds * SECOND;
 	run->play.verbose = request->verbose;
+	run->play.platform = request->platform;
+	run->play.device = request->device;
 	for (i = 0; request->smoke && suite->shrink != NULL && i < run->plan.count; i++)
 		suite->shrink(&run->plan.cells[i], run->play.effort.askers_most);
 }
@@ -241,12 +249,34 @@ static int tell(struct run *run)
 	return status;
 }
 
+/* Is there anybody for the worker to ask? Else it needs no device. */
+static bool has_worker(const struct run *run)
+{
+	size_t i;
+
+	for (i = 0; i < run->play.allocator_count; i++) {
+		if (run->play.usable[i] && run->play.allocators[i].make != NULL)
+			return true;
+	}
+	return false;
+}
+
 static int measure(struct run *run)
 {
+	const struct device_suite *suite = run->play.suite;
+	bool any;
+
 	run->heard.results = &run->results;
 	run->heard.machine = &run->machine;
 	bench_machine_read_host(&run->machine);
-	if (device_watch(&run->play, &run->plan, &run->heard)) {
+	any = has_worker(run) && device_watch(&run->play, &run->plan, &run->heard);
+	if (suite->beside != NULL && suite->beside(&run->play, &run->heard)) {
+		if (!any && run->heard.refusal[0] != '\0')
+			bench_results_note(&run->results, "CUDA was left out: %s",
+					   run->heard.refusal);
+		any = true;
+	}
+	if (any) {
 		int status;
 
 		if (run->play.suite->complete != NULL)
@@ -254,7 +284,11 @@ static int measure(struct run *run)
 		status = tell(run);
 		return run->heard.stopped && status == STATUS_GOOD ? STATUS_FAILED : status;
 	}
-	message_error("nothing can be measured here: %s", run->heard.refusal);
+	if (run->heard.refusal[0] == '\0' && run->results.note_count > 0)
+		message_error("nothing can be measured here: %s",
+			      run->results.notes[run->results.note_count - 1]);
+	else
+		message_error("nothing can be measured here: %s", run->heard.refusal);
 	return STATUS_NO_GPU;
 }
 

@@ -360,7 +360,7 @@ static bool start(struct device_play *play, bool again, char *why, size_t why_by
 	for (i = 0; i < play->request->allocator_count; i++) {
 		const struct device_allocator *allocator = &play->request->allocators[i];
 
-		if (!play->request->usable[i])
+		if (!play->request->usable[i] || allocator->make == NULL)
 			continue;
 		play->modules[i] = bench_gpu_module(allocator->module, why, why_bytes);
 		if (play->modules[i] == NULL && !again) {

@@ -246,7 +246,7 @@ int plot_rows_read_back(const char *path, struct plot_rows *rows, struct bench_r
 				  rows->rows[i].value);
 	}
 	snprintf(machine->gpu, sizeof(machine->gpu), "%.90s", rows->gpu);
-	snprintf(machine->driver, sizeof(machine->driver), "%.60s", rows->driver);
+	snprintf(machine->driver, sizeof(machine->driver), "%.199s", rows->driver);
 	snprintf(machine->cpu, sizeof(machine->cpu), "%.120s", rows->cpu);
 	snprintf(machine->date, sizeof(machine->date), "%.30s", rows->date);
 	return status;

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #define PLOT_FIELDS 5
-#define PLOT_FACT_BYTES 160
+#define PLOT_FACT_BYTES 200
 
 struct bench_machine;
 struct bench_results;

@@ -82,6 +82,37 @@ static const struct plot_drawn mallocs[] = {
 	{ "counter, a warp", "mimalloc dash", { "bumpw" }, NULL },
 };
 
+/* mam bench kma. */
+static const struct plot_drawn superblocks[] = {
+	{ "KMA", "mam", { "kma" }, NULL },
+	{ "KMA, OpenCL", "async", { "kma-opencl" }, NULL },
+	{ "mam_kmalloc", "plain", { "mam_kmalloc" }, NULL },
+	{ "CUDA malloc", "cuda", { "cuda" }, NULL },
+	{ "poor man's", "mimalloc", { "poor" }, NULL },
+	{ "poor man's, OpenCL", "jemalloc", { "poor-opencl" }, NULL },
+	{ "KMA, 2014", "mam dash", { "published" }, NULL },
+	{ "CUDA, 2014", "cuda dash", { "published-cuda" }, NULL },
+	{ "poor man's, 2014", "mimalloc dash", { "published-poor" }, NULL },
+};
+
+#define KMA_LANES(what)                                                                          \
+	{                                                                                        \
+		what " 384", what " 1536", what " 4608", what " 16K", what " 64K", what " 256K", \
+			what " 1M"                                                               \
+	}
+#define KMA_SHORT_LANES                                           \
+	{                                                         \
+		"384", "1.5K", "4.5K", "16K", "64K", "256K", "1M" \
+	}
+#define KMA_FEW_LANES(what)                                                                \
+	{                                                                                  \
+		what " 384", what " 1536", what " 3K", what " 6K", what " 8K", what " 16K" \
+	}
+#define KMA_SHORT_FEW_LANES                            \
+	{                                              \
+		"384", "1.5K", "3K", "6K", "8K", "16K" \
+	}
+
 /* mam bench xmalloc. What was published is drawn in dashes. */
 static const struct plot_drawn xmallocs[] = {
 	{ "mam", "mam", { "mam" }, NULL },
@@ -506,6 +537,50 @@ const struct plot_figure plot_figures[] = {
 	  sizeof(mallocs) / sizeof(mallocs[0]),
 	  { { "16K ask", "us", NULL, NEARLY_FULL("16K"), SHORT_NEARLY_FULL },
 	    { "4K ask", "us", NULL, NEARLY_FULL("4K"), SHORT_NEARLY_FULL } } },
+	{ "kma-one.svg",
+	  "malloc and free of 4 bytes by one lane",
+	  "after figure 4 of the KMA paper; less is better",
+	  "ns a pair",
+	  "pairs",
+	  "kma-one",
+	  superblocks,
+	  sizeof(superblocks) / sizeof(superblocks[0]),
+	  { { NULL, "ns", NULL, { "1000", "10000", "100000" }, { NULL } } } },
+	{ "kma-many.svg",
+	  "100 times malloc and free by each lane",
+	  "by variance of sizes; after figure 5 of the KMA paper; more is better",
+	  "million pairs a second",
+	  "lanes",
+	  "kma-many",
+	  superblocks,
+	  sizeof(superblocks) / sizeof(superblocks[0]),
+	  { { "64 B", "mpairs", NULL, KMA_LANES("none"), KMA_SHORT_LANES },
+	    { "32 to 128 B", "mpairs", NULL, KMA_LANES("low"), KMA_SHORT_LANES },
+	    { "4 to 2048 B", "mpairs", NULL, KMA_LANES("high"), KMA_SHORT_LANES } } },
+	{ "kma-arraylist.svg",
+	  "10 elements for each lane, by malloc or of a list",
+	  "nothing is freed; after figure 6 of the KMA paper; less is better",
+	  "microseconds of the kernel",
+	  "lanes",
+	  "kma-arraylist",
+	  superblocks,
+	  sizeof(superblocks) / sizeof(superblocks[0]),
+	  { { "malloc, 4 B", "us", NULL, KMA_FEW_LANES("malloc 4B"), KMA_SHORT_FEW_LANES },
+	    { "list, 4 B", "us", NULL, KMA_FEW_LANES("list 4B"), KMA_SHORT_FEW_LANES },
+	    { "list, 8 B", "us", NULL, KMA_FEW_LANES("list 8B"), KMA_SHORT_FEW_LANES } } },
+	{ "kma-tree.svg",
+	  "A list of edges becomes a graph",
+	  "64K edges, 10,000 nodes; after figure 7 of the KMA paper; less is better",
+	  "microseconds of the kernel",
+	  "lanes",
+	  "kma-tree",
+	  superblocks,
+	  sizeof(superblocks) / sizeof(superblocks[0]),
+	  { { NULL,
+	      "us",
+	      NULL,
+	      { "64K 64", "64K 256", "64K 384", "64K 1536", "64K 4K", "64K 16K", "64K 64K" },
+	      { "64", "256", "384", "1.5K", "4K", "16K", "64K" } } } },
 	{ "xmalloc-lanes.svg",
 	  "malloc, write, read and free of 4 bytes",
 	  "one kernel, heap of 500 MiB; after figure 2 of the XMalloc paper; less is better",

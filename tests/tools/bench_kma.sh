@@ -1,0 +1,176 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# bench_kma.sh - `mam bench kma` where there is no GPU: what it refuses and lists, what it reckons and draws of stored
+# numbers, what it hears of a program that asks OpenCL, and what it plays on a device that does nothing. What its kernels
+# do is tested on a simulated device, by test_bench_kma.
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+
+suite=kma
+. "$MAM_SRCDIR/tests/tools/bench_suite.sh"
+
+# None, unless a part below says otherwise.
+BENCH_OPENCL=$scratch/none
+export BENCH_OPENCL
+
+refused "a word too many" 2 "'now' is one word too many; see mam bench kma --help" now
+refused "an allocator that is none" 2 "no allocator 'mam'; mam bench kma --list" --allocators kma,mam
+refused "a workload that is none" 2 "no workload 'w1'; mam bench kma --list" --only one,w1
+refused "a CSV file that cannot be written" 2 "--csv" --csv "$scratch/no/where.csv"
+refused "a file to read that is not there" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
+help_says 'as its paper did' '--allocators LIST' '--platform NAME-PART' '--device NAME-PART' 'bench kma --quick' 'mam-bench-kma(1)'
+refused_without_driver
+refused "nobody to ask" 77 "OpenCL was left out: this mam was built without it: there is no mam-bench-opencl" \
+	--allocators kma-opencl
+# Other suites ask no OpenCL.
+device()
+{
+	"$MAM" bench device "$@" >"$scratch/out" 2>"$scratch/err"
+}
+refused_by device "another suite" 2 "platform" --platform x
+
+# The plan.
+suite --list
+same "the list: exit status" 0 $?
+same "the list: allocators, and who is slow is last" "kma mam_kmalloc poor kma-opencl poor-opencl cuda" "$(listed allocator)"
+same "the list: workloads" "one many arraylist tree setup" "$(listed workload)"
+named_in_manual
+for cell in "one 10000	quick" "one 100000" "many none 4608	quick" "many high 4608	quick" "many low 1M" "arraylist malloc 4B 16K	quick" \
+	"arraylist list 4B 16K	quick" "arraylist list 8B 384" "tree 64K 384	quick" "tree 64K 64K" "tree 16M 256K" "setup 512	quick" "setup 1M"; do
+	try "the list: $cell" grep -qxF "cell	$cell" "$scratch/out"
+done
+
+# Stored numbers: tables, targets and pictures.
+cat >"$scratch/stored.csv" <<'END'
+# gpu: made up <1>
+# driver: 1.2.3; OpenCL: Some platform, Some device, 7
+# cpu: four cores
+# date: 2026-02-03T04:05:06Z
+kma-one,kma,10000,ns,500
+kma-one,kma,10000,wrong,0
+kma-one,cuda,10000,ns,1500
+kma-one,published,10000,ns,9800
+kma-many,kma,none 4608,mpairs,400
+kma-many,kma-opencl,none 4608,mpairs,6.5
+kma-many,kma-opencl,high 4608,mpairs,4.5
+kma-many,cuda,none 4608,mpairs,8
+kma-many,cuda,none 4608,none,3
+kma-many,cuda,high 384,lost,1
+kma-arraylist,kma,malloc 4B 16K,us,120
+kma-arraylist,kma,list 4B 16K,us,20
+kma-tree,mam_kmalloc,64K 384,us,130
+kma-tree,poor,64K 384,us,110
+kma-setup,kma,512,make_us,70
+kma-setup,kma,512,lone_us,700
+kma-ratio,kma,one,times,3
+kma-ratio,kma,many none,times,50
+kma-ratio,kma,scale,times,20
+kma-ratio,kma,arraylist,times,6
+kma-ratio,mam_kmalloc,tree,times,1.18
+kma-ratio,published,one,times,1.8
+kma-device,kma-opencl,Some platform: Some device,processor,1
+END
+suite --read "$scratch/stored.csv"
+same "stored numbers: exit status" 0 $?
+try "OpenCL's device is in the first line" grep -q '^stored run on made up <1>, driver 1.2.3; OpenCL: Some platform, Some device, 7$' \
+	"$scratch/out"
+same "ratios are first, what was published last" "kma-ratio kma-one" "$(sed -n 's/^\(kma-[a-z]*\): .*/\1/p' "$scratch/out" | head -n 2 | tr '\n' ' ' | sed 's/ $//')"
+same "a line of ratios" "3.00 - 1.80" "$(line 'kma-ratio' 'one')"
+same "a line of a table" "500 1500 9800" "$(line 'kma-one' '10000')"
+same "who served only some is marked" "400 6.50 8.00!" "$(line 'kma-many' 'none 4608')"
+same "who was lost is named" "- - lost" "$(line 'kma-many' 'high 384')"
+same "a heap by one lane has its own table" "700" "$(line 'kma-setup: the same by one lane' '512')"
+try "a target that is met" grep -q "^KMA over CUDA's malloc, one lane *3\.00 times *>= 1\.80 *met *\$" "$scratch/out"
+try "a target that is missed" grep -q "^a list over malloc, 16K lanes *6\.00 times *>= 7\.00 *missed" "$scratch/out"
+try "a target that is a cost" grep -q "^graph: mam_kmalloc's time over poor's *1\.18 times *<= 1\.30 *met" "$scratch/out"
+try "OpenCL on processors, the best" grep -q "^pairs of OpenCL on processors *6\.50 M/s *>= 5\.00 *met" "$scratch/out"
+
+suite --read "$scratch/stored.csv" -p
+same "plain: met" "3 >=1.8 yes" "$(key one_times) $(key one_times.target) $(key one_times.met)"
+same "plain: missed" "20 >=22.5 no" "$(key scale_times) $(key scale_times.target) $(key scale_times.met)"
+same "plain: a cost" "1.18 <=1.3 yes" "$(key tree_ratio) $(key tree_ratio.target) $(key tree_ratio.met)"
+same "plain: processors" "6.5 >=5 yes" "$(key processor_mpairs) $(key processor_mpairs.target) $(key processor_mpairs.met)"
+same "plain: what was not measured is not told" "" "$(key many_low_times)"
+same "plain: targets met and missed" "5 2" "$(key targets_met) $(key targets_missed)"
+keys_in_manual
+sed 's/,processor,1/,processor,0/' "$scratch/stored.csv" >"$scratch/gpu.csv"
+suite --read "$scratch/gpu.csv" -p
+same "plain: of a GPU there is no such target" "" "$(key processor_mpairs)"
+for metric in wrong lost; do
+	sed "s/kma,10000,wrong,0/kma-opencl,10000,$metric,9/" "$scratch/stored.csv" >"$scratch/faulty.csv"
+	suite --read "$scratch/faulty.csv"
+	same "OpenCL's $metric: exit status" 1 $?
+	suite --read "$scratch/faulty.csv" -p
+	same "OpenCL's $metric: counted" "9 no" "$(key faults) $(key faults.met)"
+done
+sed "s/kma,10000,wrong,0/cuda,10000,wrong,9/" "$scratch/stored.csv" >"$scratch/faulty.csv"
+suite --read "$scratch/faulty.csv"
+same "a fault of CUDA's own: exit status" 0 $?
+
+pictures_are "$scratch/stored.csv" "kma-one.svg kma-many.svg kma-arraylist.svg kma-tree.svg"
+has kma-one 'KMA, 2014, 10000: 9.8k'
+has kma-one 'CUDA malloc, 10000: 1.5k'
+has kma-many 'KMA, OpenCL, 4 to 2048 B, 4.5K: 4.5'
+has kma-arraylist 'KMA, list, 4 B, 16K: 20'
+has kma-tree 'mam_kmalloc, 384: 130'
+
+# A program that asks OpenCL, as far as mam knows.
+cat >"$scratch/opencl" <<'END'
+#!/bin/sh
+echo "$*" >"${0%/*}/told"
+[ -z "$DIES" ] || kill -9 $$
+[ -z "$NO_DEVICE" ] || { printf 'X\tno device of OpenCL has "x" in its name\n'; exit 77; }
+printf 'D\tA platform\tA device\t1.0\t1\n'
+printf 'R\tkma-one\tkma-opencl\t10000\tns\t250\n'
+printf 'R\tkma-tree\tkma-opencl\t64K 384\tus\t30\nR\tkma-tree\tpoor-opencl\t64K 384\tus\t20\n'
+printf 'N\tkma-many high 1M: kma-opencl: left out\n'
+exit ${ENDS:-0}
+END
+chmod +x "$scratch/opencl"
+BENCH_OPENCL=$scratch/opencl
+suite --quick --allocators kma-opencl,poor-opencl --only one,tree --platform 'A p' --csv "$scratch/heard.csv"
+same "OpenCL alone: exit status" 0 $?
+same "OpenCL alone: what it is told" "--only one,tree --effort quick --seconds 25 --platform A p --device " "$(cat "$scratch/told")"
+try "OpenCL alone: its device" grep -q '^# driver: none; OpenCL: A platform, A device, 1\.0$' "$scratch/heard.csv"
+try "OpenCL alone: its device is a row" grep -qxF 'kma-device,kma-opencl,A platform: A device,processor,1' "$scratch/heard.csv"
+try "OpenCL alone: its rows" grep -qxF 'kma-one,kma-opencl,10000,ns,250' "$scratch/heard.csv"
+try "OpenCL alone: over the poor man's there" grep -qxF 'kma-ratio,kma-opencl,tree,times,1.5' "$scratch/heard.csv"
+try "OpenCL alone: its notes" grep -qxF 'note: kma-many high 1M: kma-opencl: left out' "$scratch/out"
+same "OpenCL alone: eight lines before all" 8 "$(grep -c '^#' "$scratch/heard.csv")"
+ENDS=3 suite --quick --allocators kma-opencl
+try "OpenCL: another exit status is told" grep -qxF 'note: mam-bench-opencl ended with status 3' "$scratch/out"
+NO_DEVICE=1 refused "OpenCL: no device" 77 'OpenCL was left out: no device of OpenCL has "x" in its name' --allocators kma-opencl
+DIES=1 refused "OpenCL: dies" 77 'mam-bench-opencl died of signal 9' --allocators kma-opencl
+suite --quick --allocators kma
+if ! ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
+	rm "$scratch/told"
+	suite --quick --allocators kma --only one
+	try "OpenCL: who is not asked for is not asked" test ! -e "$scratch/told"
+	suite --quick --only one
+	same "OpenCL in place of CUDA: exit status" 0 $?
+	try "OpenCL in place of CUDA: said" grep -q '^note: CUDA was left out: ' "$scratch/out"
+fi
+
+# The whole command on a device that does nothing: a heap of superblocks has none, and no graph is right.
+if idle_driver; then
+	idle --smoke --verbose
+	for kernel in make learn pairs apart together stamped give_apart list clear deal reckon build tour prune; do
+		try "idle: $kernel is launched" grep -q "^$kernel " "$scratch/launched"
+	done
+	same "idle: CUDA's time of a pair" "us,8 ns,80 mpairs,12.5 " \
+		"$(sed -n 's/^kma-one,cuda,10000,\(\(us\|ns\|mpairs\),\)/\1/p' "$scratch/idle.csv" | tr '\n' ' ')"
+	same "idle: lists without elements are wrong" 1 "$(rows '^kma-arraylist,cuda,list 4B 16K,wrong,3$')"
+	same "idle: they have no time" 0 "$(rows '^kma-arraylist,cuda,list 4B 16K,us,')"
+	same "idle: graphs without links are wrong" 1 "$(rows '^kma-tree,poor,64K 384,wrong,3$')"
+	same "idle: what OpenCL says is beside" 1 "$(rows '^kma-one,kma-opencl,10000,ns,250$')"
+	same "idle: the poor man's heap has no pairs" 0 "$(rows '^kma-one,poor,')"
+	try "idle: lists are grown by blocks of 256" grep -q '^together [0-9]* 256$' "$scratch/launched"
+	TOOK_MS=400 idle --only many --allocators cuda --seconds 20
+	try "what takes too long is left out, and said" \
+		grep -q '^note: kma-many none 4608: cuda: left out, since each run would take 8 s$' "$scratch/out"
+	HANG=learn idle --smoke --allocators kma --only one
+	same "a kernel that hangs: exit status, since it is ours" 1 $?
+	same "a kernel that hangs: three cells are lost" 3 "$(rows '^kma-one,kma,.*,lost,1')"
+fi
+
+finish

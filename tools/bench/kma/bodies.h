@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bodies.h - what the kernels of `mam bench kma` do, over any base (ds/base.h): for CUDA, the simulator
+ * and OpenCL C, where mam.cl stands before it. After the experiments of KMA (Spliet, Howes, Gaster,
+ * Varbanescu, GPGPU-7, 2014), sections 5.1 to 5.3.
+ *
+ *   pairs     a lane takes a block and gives it back, so many times
+ *   apart     a lane takes blocks, one by one, and keeps them
+ *   together  the same blocks are elements of one list, which a block of threads grows by one request
+ *   stamped   does each element say what its owner wrote?
+ *   build     edges become a graph: a tree of nodes, each with a list of links (examples/edges.h)
+ *   tour      what the graph has, of each node by its number; check against what the edges say
+ *   prune     all of the graph goes back: links, and then nodes by the addresses that were written down
+ *
+ * Sizes follow from the numbers of lane and round, so that every allocator is asked the same. Each
+ * element is stamped by its owner; pairs does with a word of each block, where KMA_LOOK is said with
+ * all words, which are then read.
+ */
+#ifndef MAM_TOOLS_BENCH_KMA_BODIES_H
+#define MAM_TOOLS_BENCH_KMA_BODIES_H
+
+#ifndef __OPENCL_C_VERSION__
+#include "bench/kma/told.h"
+#include "ds/arraylist.h"
+#include "ds/slist.h"
+#include "ds/tree.h"
+#include "kma/kma.h"
+#include "examples/edges.h"
+#endif
+
+MAM_KFN uint32_t kma_lane(void)
+{
+	return mam_block() * mam_block_threads() + mam_thread();
+}
+
+MAM_KFN uint32_t kma_lanes(void)
+{
+	return mam_grid_blocks() * mam_block_threads();
+}
+
+MAM_KFN void kma_tell(MAM_GLOBAL uint64_t *where, uint64_t n)
+{
+	if (n > 0)
+		(void)mam_atomic_add64(where, n, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+MAM_KFN uint32_t kma_bytes_of(struct kma_ask ask, uint32_t lane, uint32_t round)
+{
+	if (ask.least == ask.most)
+		return ask.least;
+	return ask.least + mam_kma_mix(lane * 0x9e3779b9u + round + 1) % (ask.most - ask.least + 1);
+}
+
+/* ---- malloc and free ---- */
+
+/* True: all words say what this lane wrote. */
+MAM_KFN bool kma_look(MAM_GLOBAL volatile uint32_t *block, uint32_t words, uint32_t stamp)
+{
+	uint32_t i, others = 0;
+
+	for (i = 0; i < words; i++)
+		block[i] = stamp + i;
+	for (i = 0; i < words; i++)
+		others += block[i] != stamp + i;
+	return others == 0;
+}
+
+MAM_KFN void kma_pairs(MAM_DS_BASE base, struct kma_ask ask, MAM_GLOBAL struct kma_told *told)
+{
+	uint32_t lane = kma_lane(), none = 0, wrong = 0, bytes, i;
+	MAM_GLOBAL volatile uint32_t *block;
+
+	if (lane >= ask.lanes)
+		return;
+	for (i = 0; i < ask.rounds; i++) {
+		bytes = kma_bytes_of(ask, lane, i);
+		block = (MAM_GLOBAL volatile uint32_t *)mam_ds_alloc(base, bytes);
+		if (!block) {
+			none++;
+			continue;
+		}
+		if (ask.flags & KMA_LOOK)
+			wrong += !kma_look(block, bytes / 4, lane * 0x9e3779b9u);
+		else
+			*block = lane;
+		wrong += !mam_ds_free(base, (MAM_GLOBAL void *)block);
+	}
+	kma_tell(&told->none, none);
+	kma_tell(&told->wrong, wrong);
+}
+
+/* ---- elements ---- */
+
+/* Stamps one, and writes down where it is. */
+MAM_KFN void kma_keep(MAM_GLOBAL uint64_t *got, struct kma_ask ask, uint32_t lane, uint32_t round,
+		      MAM_GLOBAL void *element)
+{
+	got[(uint64_t)round * ask.lanes + lane] = MAM_DS_WORD(element);
+	if (element)
+		*(MAM_GLOBAL uint32_t *)element = lane * ask.rounds + round;
+}
+
+MAM_KFN void kma_apart(MAM_DS_BASE base, struct kma_ask ask, MAM_GLOBAL uint64_t *got,
+		       MAM_GLOBAL struct kma_told *told)
+{
+	uint32_t lane = kma_lane(), none = 0, i;
+	MAM_GLOBAL void *element;
+
+	if (lane >= ask.lanes)
+		return;
+	for (i = 0; i < ask.rounds; i++) {
+		element = mam_ds_alloc(base, ask.most);
+		none += !element;
+		kma_keep(got, ask, lane, i, element);
+	}
+	kma_tell(&told->none, none);
+}
+
+/* By all threads of each block. */
+MAM_KFN void kma_together(MAM_DS_BASE base, struct kma_ask ask,
+			  MAM_GLOBAL struct mam_arraylist *list,
+			  MAM_DS_SHARED struct mam_arraylist_shared *shared,
+			  MAM_GLOBAL uint64_t *got, MAM_GLOBAL struct kma_told *told)
+{
+	uint32_t lane = kma_lane(), none = 0, i;
+	bool asks = lane < ask.lanes;
+	MAM_GLOBAL void *element;
+	uint64_t first;
+
+	for (i = 0; i < ask.rounds; i++) {
+		element = mam_arraylist_grow_local(list, base, shared, asks, &first);
+		if (!asks)
+			continue;
+		none += !element;
+		kma_keep(got, ask, lane, i, element);
+	}
+	kma_tell(&told->none, none);
+}
+
+/* `list` may be NULL. */
+MAM_KFN void kma_stamped(struct kma_ask ask, MAM_GLOBAL struct mam_arraylist *list,
+			 MAM_GLOBAL uint64_t *got, MAM_GLOBAL struct kma_told *told)
+{
+	uint32_t lane = kma_lane(), wrong = 0, i;
+	MAM_GLOBAL uint32_t *element;
+
+	if (list && lane == 0)
+		kma_tell(&told->nodes, mam_arraylist_count(list));
+	if (lane >= ask.lanes)
+		return;
+	for (i = 0; i < ask.rounds; i++) {
+		element = MAM_DS_POINTER(uint32_t, got[(uint64_t)i * ask.lanes + lane]);
+		wrong += element && *element != lane * ask.rounds + i;
+	}
+	kma_tell(&told->wrong, wrong);
+}
+
+MAM_KFN void kma_give_apart(MAM_DS_BASE base, struct kma_ask ask, MAM_GLOBAL uint64_t *got,
+			    MAM_GLOBAL struct kma_told *told)
+{
+	uint32_t lane = kma_lane(), wrong = 0, i;
+	MAM_GLOBAL void *element;
+
+	if (lane >= ask.lanes)
+		return;
+	for (i = 0; i < ask.rounds; i++) {
+		element = MAM_DS_POINTER(void, got[(uint64_t)i * ask.lanes + lane]);
+		if (element)
+			wrong += !mam_ds_free(base, element);
+	}
+	kma_tell(&told->wrong, wrong);
+}
+
+/* ---- a graph ---- */
+
+/* The edges, any two nodes each, in no order; nodes that have one are marked. */
+MAM_KFN void kma_deal(struct kma_ask ask, MAM_GLOBAL struct edges_edge *edges,
+		      MAM_GLOBAL uint32_t *marks)
+{
+	uint32_t i;
+
+	for (i = kma_lane(); i < ask.edges; i += kma_lanes()) {
+		edges[i] = edges_edge(KMA_SEED, i, ask.nodes);
+		mam_atomic_store32(&marks[edges[i].source], 1, MAM_RELAXED, MAM_AT_DEVICE);
+		mam_atomic_store32(&marks[edges[i].sink], 1, MAM_RELAXED, MAM_AT_DEVICE);
+	}
+}
+
+/* What the graph of them is to have. */
+MAM_KFN void kma_reckon(struct kma_ask ask, MAM_GLOBAL struct edges_edge *edges,
+			MAM_GLOBAL uint32_t *marks, MAM_GLOBAL struct kma_told *told)
+{
+	uint64_t sum = 0, nodes = 0;
+	uint32_t i;
+
+	for (i = kma_lane(); i < ask.edges; i += kma_lanes())
+		sum += edges_pair(edges[i].source, edges[i].sink);
+	for (i = kma_lane(); i < ask.nodes; i += kma_lanes())
+		nodes += marks[i];
+	kma_tell(&told->sum, sum);
+	kma_tell(&told->nodes, nodes);
+}
+
+MAM_KFN void kma_build(MAM_DS_BASE base, struct kma_ask ask, MAM_GLOBAL struct mam_tree *tree,
+		       MAM_GLOBAL struct edges_edge *edges, MAM_GLOBAL struct kma_told *told)
+{
+	uint32_t none = 0, i;
+
+	if (kma_lane() >= ask.lanes)
+		return;
+	for (i = kma_lane(); i < ask.edges; i += ask.lanes)
+		none += !edges_add(tree, base, edges[i].source, edges[i].sink);
+	kma_tell(&told->none, none);
+}
+
+/* Once build has ended. Writes down where nodes are. */
+MAM_KFN void kma_tour(struct kma_ask ask, MAM_GLOBAL struct mam_tree *tree,
+		      MAM_GLOBAL uint32_t *marks, MAM_GLOBAL uint64_t *got,
+		      MAM_GLOBAL struct kma_told *told)
+{
+	uint64_t nodes = 0, links = 0, sum = 0, wrong = 0;
+	MAM_GLOBAL struct edges_node *node, *sink;
+	MAM_GLOBAL struct mam_sll_node *at;
+	uint32_t i;
+
+	for (i = kma_lane(); i < ask.nodes; i += kma_lanes()) {
+		node = (MAM_GLOBAL struct edges_node *)mam_tree_get(tree, edges_key(i));
+		got[i] = MAM_DS_WORD(node);
+		wrong += (node != NULL) != (marks[i] != 0);
+		if (!node)
+			continue;
+		nodes++;
+		for (at = mam_sll_first(&node->links); at; at = mam_sll_next(at)) {
+			links++;
+			sink = MAM_DS_POINTER(struct edges_node,
+					      ((MAM_GLOBAL struct edges_link *)at)->sink);
+			sum += edges_pair(i, edges_name(sink->tree.key));
+		}
+	}
+	kma_tell(&told->nodes, nodes);
+	kma_tell(&told->links, links);
+	kma_tell(&told->sum, sum);
+	kma_tell(&told->wrong, wrong);
+}
+
+/* Behind tour. */
+MAM_KFN void kma_prune(MAM_DS_BASE base, struct kma_ask ask, MAM_GLOBAL uint64_t *got,
+		       MAM_GLOBAL struct kma_told *told)
+{
+	MAM_GLOBAL struct mam_sll_node *at, *next;
+	MAM_GLOBAL struct edges_node *node;
+	uint64_t wrong = 0;
+	uint32_t i;
+
+	for (i = kma_lane(); i < ask.nodes; i += kma_lanes()) {
+		node = MAM_DS_POINTER(struct edges_node, got[i]);
+		if (!node)
+			continue;
+		for (at = mam_sll_take(&node->links); at; at = next) {
+			next = mam_sll_next(at);
+			wrong += !mam_ds_free(base, at);
+		}
+		wrong += !mam_ds_free(base, node);
+	}
+	kma_tell(&told->wrong, wrong);
+}
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kma.c - `mam bench kma`: the figures of the KMA paper, over KMA in CUDA and in OpenCL, mam's objects and
+ * CUDA's own malloc, as a suite that device_suite.c plays. plan.c says what is asked, show.c tells it.
+ */
+#include "kma.h"
+
+#include "command.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static const struct device_effort efforts[] = {
+	{ "full", 10, 2, 10, 150 * SECOND, UINT32_MAX, UINT64_MAX, true },
+	{ "quick", 5, 1, 3, 25 * SECOND, UINT32_MAX, UINT64_MAX, false },
+	{ "smoke", 1, 1, 1, 30 * SECOND, 4096, 64 * BENCH_MIB, true },
+};
+
+static const struct args_command command = {
+	"mam bench kma",
+	"[OPTION]...",
+	"Measure KMA, in CUDA and in OpenCL, beside mam's objects, CUDA's own malloc and a poor\n"
+	"man's heap, as its paper did, on this machine's first GPU.\n",
+	"A LIST is names with commas between. All allocators take turns in each cell, and what\n"
+	"each run leaves is looked at: what is wrong has no time. A kernel that does not come\n"
+	"back loses its cell and no more. Targets that are missed do not change the exit status,\n"
+	"faults of mam's do. OpenCL is asked by a program of its own, where mam was built with\n"
+	"it; without a GPU it is all that is asked.\n"
+	"\n"
+	"  mam bench kma --quick                          the targets\n"
+	"  mam bench kma --allocators kma-opencl --platform pocl\n"
+	"  mam bench kma --csv a.csv; mam bench kma --read a.csv -p\n"
+	"More in mam-bench-kma(1).\n",
+	device_suite_options_opencl,
+	false,
+};
+
+static const struct device_suite suite = {
+	.command = &command,
+	.prefix = "kma",
+	.efforts = efforts,
+	.allocators = kma_allocators,
+	.allocator_count = &kma_allocator_count,
+	.works = kma_works,
+	.work_count = KMA_WORKS,
+	.system_heap = KMA_HEAP,
+	.plan = kma_plan_make,
+	.takes_part = kma_plan_takes_part,
+	.places = kma_plan_places,
+	.shrink = kma_plan_shrink,
+	.beside = kma_opencl_hear,
+	.complete = kma_complete,
+	.show_people = kma_show_people,
+	.show_keys = kma_show_keys,
+};
+
+int kma_main(int argc, char **argv)
+{
+	return device_suite_main(&suite, argc, argv);
+}
