@@ -99,14 +99,26 @@ static inline bool automaton_make(struct automaton *made, uint64_t seed, uint32_
 	return true;
 }
 
+/* How many targets all states have together by one symbol, at most: no list is longer. */
+static inline uint32_t automaton_most(const struct automaton *made)
+{
+	uint32_t sums[AUTOMATON_SYMBOLS] = { 0 }, most = 0, i;
+
+	for (i = 0; i < made->rows; i++)
+		sums[i % AUTOMATON_SYMBOLS] += made->first[i + 1] - made->first[i];
+	for (i = 0; i < AUTOMATON_SYMBOLS; i++)
+		most = sums[i] > most ? sums[i] : most;
+	return most;
+}
+
 /* `count` texts of `length` symbols, one after the other; NULL: no memory. */
 static inline unsigned char *automaton_texts(uint64_t seed, uint32_t count, uint32_t length)
 {
-	size_t bytes = (size_t)count * length, i;
-	unsigned char *texts = (unsigned char *)malloc(bytes ? bytes : 1);
+	size_t bytes = (size_t)count * length, i; /* and one, so that it is never nothing */
+	unsigned char *texts = (unsigned char *)malloc(bytes + 1);
 	uint64_t random = seed ^ 0x5deece66du;
 
-	for (i = 0; texts && i < bytes; i++)
+	for (i = 0; texts && i <= bytes; i++)
 		texts[i] = (unsigned char)(automaton_random(&random) % AUTOMATON_SYMBOLS);
 	return texts;
 }

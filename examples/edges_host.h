@@ -12,7 +12,7 @@
 #include "edges_list.h"
 
 /* The list itself; NULL: no memory. */
-EDGES_BOTH struct edges_edge *edges_list(uint64_t seed, uint64_t count, uint32_t nodes)
+static inline struct edges_edge *edges_list(uint64_t seed, uint64_t count, uint32_t nodes)
 {
 	struct edges_edge *list = (struct edges_edge *)malloc((size_t)count * sizeof(*list));
 	uint64_t i;
@@ -22,7 +22,7 @@ EDGES_BOTH struct edges_edge *edges_list(uint64_t seed, uint64_t count, uint32_t
 	return list;
 }
 
-EDGES_BOTH void edges_expect_name(struct edges_sum *sum, unsigned char *seen, uint32_t name)
+static inline void edges_expect_name(struct edges_sum *sum, unsigned char *seen, uint32_t name)
 {
 	if (seen[name / 8] >> name % 8 & 1)
 		return;
@@ -32,8 +32,8 @@ EDGES_BOTH void edges_expect_name(struct edges_sum *sum, unsigned char *seen, ui
 }
 
 /* False: no memory. */
-EDGES_BOTH bool edges_expect(const struct edges_edge *list, uint64_t count, uint32_t nodes,
-			     struct edges_sum *sum)
+static inline bool edges_expect(const struct edges_edge *list, uint64_t count, uint32_t nodes,
+				struct edges_sum *sum)
 {
 	unsigned char *seen = (unsigned char *)calloc(nodes / 8 + 1, 1); /* a bit for each name */
 	uint64_t i;
@@ -51,7 +51,7 @@ EDGES_BOTH bool edges_expect(const struct edges_edge *list, uint64_t count, uint
 	return true;
 }
 
-EDGES_BOTH bool edges_same(const struct edges_sum *sum, const struct edges_sum *expected)
+static inline bool edges_same(const struct edges_sum *sum, const struct edges_sum *expected)
 {
 	return sum->nodes == expected->nodes && sum->links == expected->links &&
 	       sum->names == expected->names && sum->pairs == expected->pairs;

@@ -116,7 +116,7 @@ same 'clients: what fails without mam is left out' \
 	'0 client-python,-,-,-,-,skipped: it fails without mam too: status 4: no GPU' \
 	"$? $(grep ^client-python "$csv" | sed 's/ *,-,-$//')"
 
-for script in gpu-clients.sh gpu-coalesce.sh gpu-collective.sh gpu-growth.sh gpu-objects.sh gpu-stress.sh; do
+for script in gpu-clients.sh gpu-coalesce.sh gpu-collective.sh gpu-examples.sh gpu-growth.sh gpu-objects.sh gpu-stress.sh; do
 	sh "$bench/$script" "$scratch/none" "$scratch/out" > /dev/null 2> "$scratch/err"
 	same "$script: no such command" 2 $?
 	sh "$bench/$script" "$MAM" "$scratch/none" > /dev/null 2> "$scratch/err"
@@ -136,7 +136,9 @@ PARTS='reach none' sh "$bench/gpu-growth.sh" "$MAM" "$scratch/out" > /dev/null 2
 same "gpu-growth.sh: no such part" "2 gpu-growth: there is no part 'none'" "$? $(cut -d ';' -f 1 "$scratch/err")"
 PARTS='forms none' sh "$bench/gpu-coalesce.sh" "$MAM" "$scratch/out" > /dev/null 2> "$scratch/err"
 same "gpu-coalesce.sh: no such part" "2 gpu-coalesce: there is no part 'none'" "$? $(cut -d ';' -f 1 "$scratch/err")"
-for script in gpu-coalesce gpu-collective gpu-growth gpu-objects; do
+PARTS='edges none' sh "$bench/gpu-examples.sh" "$MAM" "$scratch/out" > /dev/null 2> "$scratch/err"
+same "gpu-examples.sh: no such part" "2 gpu-examples: there is no part 'none'" "$? $(cut -d ';' -f 1 "$scratch/err")"
+for script in gpu-coalesce gpu-collective gpu-examples gpu-growth gpu-objects; do
 	MAM_PREFIX=$scratch/none sh "$bench/$script.sh" "$MAM" "$scratch/out" > /dev/null 2> "$scratch/err"
 	same "$script.sh: no library" "2 $script: there is no libmam below $scratch/none" \
 		"$? $(cut -d : -f 1,2 "$scratch/err")"

@@ -89,10 +89,47 @@ START_TEST(finds)
 			&own->made, own->texts + (size_t)i * plan->length, plan->length);
 	ck_assert(all || !plan->length);
 	kit->refuse_every = plan->refuse_every;
+	kit->most_bytes = (automaton_most(&own->made) + 1) * sizeof(uint32_t);
 	/* Each state is in a list once: so no list has more than all targets, whatever the text. */
 	kit->most_bytes =
 		sizeof(struct automaton_list) + own->made.targets_count * sizeof(uint32_t);
 	ckit_explore(kit, plan->name, search, plan->grid, plan->block, plan->seeds, check);
+	free(own->texts);
+	automaton_free(&own->made);
+	dkit_destroy(kit);
+}
+END_TEST
+
+/* A state is in a list once, by however many ways the automaton came to it. */
+START_TEST(once)
+{
+	static const struct plan plan = { .grid = 1, .block = 1 };
+	struct ckit *kit = dkit_create(1 << 16, &plan, sizeof(struct own), begin);
+	struct own *own = kit->own;
+	struct automaton_list *list;
+	uint32_t i, j, met = 0;
+	bool in[64];
+
+	ck_assert(automaton_make(&own->made, 3, 8, 2));
+	ck_assert_uint_le(own->made.states, 64);
+	own->texts = automaton_texts(9, 1, 200);
+	ck_assert_ptr_nonnull(own->texts);
+	ckit_begin(kit);
+	list = automaton_list(ckit_base(kit), 1);
+	automaton_enter(list, 0);
+	for (i = 0; i < 200; i++) {
+		list = automaton_step(ckit_base(kit), list, own->made.first + own->texts[i],
+				      AUTOMATON_SYMBOLS, own->made.targets);
+		ck_assert_ptr_nonnull(list);
+		ck_assert_uint_eq(kit->allocs, kit->frees + 1);
+		memset(in, 0, sizeof(in));
+		for (j = 0; j < list->count; j++) {
+			ck_assert(!in[automaton_states(list)[j]]);
+			in[automaton_states(list)[j]] = true;
+		}
+		met = list->count > met ? list->count : met;
+	}
+	ck_assert_uint_gt(met, 6);
 	free(own->texts);
 	automaton_free(&own->made);
 	dkit_destroy(kit);
@@ -104,5 +141,6 @@ int main(void)
 	TCase *tcase = tcase_create("automaton");
 
 	tcase_add_loop_test(tcase, finds, 0, sizeof(plans) / sizeof(plans[0]));
+	tcase_add_test(tcase, once);
 	return ckit_run(tcase, "examples/automaton");
 }

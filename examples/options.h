@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * options.h - what the examples' programs are told: --NAME NUMBER, each within its range, and --help.
+ * C11 and C++11.
+ */
+#ifndef EXAMPLES_OPTIONS_H
+#define EXAMPLES_OPTIONS_H
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct example_option {
+	const char *name, *what;
+	uint64_t least, most;
+	uint64_t value; /* the default, and then what was said */
+};
+
+static inline void example_help(const char *program, const char *about,
+				const struct example_option *options)
+{
+	printf("Usage: %s [--OPTION NUMBER]...\n%s\n\n", program, about);
+	for (; options->name; options++)
+		printf("  --%-10s %s: %llu to %llu; %llu\n", options->name, options->what,
+		       (unsigned long long)options->least, (unsigned long long)options->most,
+		       (unsigned long long)options->value);
+}
+
+/* False: it is no number, or out of range. */
+static inline int example_number(struct example_option *option, const char *text)
+{
+	unsigned long long value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (!isdigit((unsigned char)*text) || *end || errno || value < option->least ||
+	    value > option->most)
+		return 0;
+	option->value = value;
+	return 1;
+}
+
+/* Options end with one that has no name. Ends the program: --help, status 0; a mistake, status 2. */
+static inline void example_options(const char *program, const char *about,
+				   struct example_option *options, int argc, char **argv)
+{
+	struct example_option *option;
+	int i;
+
+	for (i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--help") == 0) {
+			example_help(program, about, options);
+			exit(fflush(stdout) ? 1 : 0);
+		}
+	for (i = 1; i < argc; i += 2) {
+		for (option = options; option->name; option++)
+			if (strncmp(argv[i], "--", 2) == 0 &&
+			    strcmp(argv[i] + 2, option->name) == 0)
+				break;
+		if (!option->name) {
+			fprintf(stderr, "%s: there is no option '%s'; see %s --help\n", program,
+				argv[i], program);
+			exit(2);
+		}
+		if (!argv[i + 1] || !example_number(option, argv[i + 1])) {
+			fprintf(stderr, "%s: --%s %s: give a number from %llu to %llu\n", program,
+				option->name, argv[i + 1] ? argv[i + 1] : "(nothing)",
+				(unsigned long long)option->least,
+				(unsigned long long)option->most);
+			exit(2);
+		}
+	}
+}
+
+#endif
