@@ -10,7 +10,7 @@
  *    Analysis of the NVIDIA PTX Memory Consistency Model", ASPLOS 2019).
  * 3. "memory" in each says that the compiler must not move other accesses across.
  *
- * PTX 6.3 (CUDA 10) and sm_70.
+ * PTX 6.3 (CUDA 10) and sm_70. NVIDIA's OpenCL C takes the same: its __global addresses are generic ones.
  */
 #ifndef MAM_HEAP_PORT_PTX_H
 #define MAM_HEAP_PORT_PTX_H
@@ -56,7 +56,7 @@
 			     : "memory");                                                       \
 		break;
 #define MAM_PTX_RMW(name, word, op, type, letter)                                               \
-	MAM_KFN word mam_ptx_##name(word *where, word value, int order, int scope)              \
+	MAM_KFN word mam_ptx_##name(MAM_GLOBAL word *where, word value, int order, int scope)              \
 	{                                                                                       \
 		word old = 0;                                                                   \
                                                                                                 \
@@ -74,7 +74,7 @@
 			     : "memory");                                                       \
 		break;
 #define MAM_PTX_CAS(name, word, type, letter)                                                   \
-	MAM_KFN word mam_ptx_##name(word *where, word expected, word desired, int order,        \
+	MAM_KFN word mam_ptx_##name(MAM_GLOBAL word *where, word expected, word desired, int order,        \
 				    int scope)                                                  \
 	{                                                                                       \
 		word old = 0;                                                                   \
@@ -93,7 +93,7 @@
 			     : "memory");                                                       \
 		break;
 #define MAM_PTX_LOAD(name, word, type, letter)                                                  \
-	MAM_KFN word mam_ptx_##name(const word *where, int order, int scope)                    \
+	MAM_KFN word mam_ptx_##name(const MAM_GLOBAL word *where, int order, int scope)                    \
 	{                                                                                       \
 		word value = 0;                                                                 \
                                                                                                 \
@@ -111,7 +111,7 @@
 			     : "memory");                                                       \
 		break;
 #define MAM_PTX_STORE(name, word, type, letter)                                                 \
-	MAM_KFN void mam_ptx_##name(word *where, word value, int order, int scope)              \
+	MAM_KFN void mam_ptx_##name(MAM_GLOBAL word *where, word value, int order, int scope)              \
 	{                                                                                       \
 		switch (MAM_PTX_WHICH(order, scope)) {                                          \
 		MAM_PTX_EACH_STORE(MAM_PTX_STORE_ROW, type, letter)				\

@@ -2,9 +2,9 @@
 /*
  * opencl_pages.c - runs opencl_pages.cl on the machine's first OpenCL device.
  *
- *     opencl_pages SRC KERNELS
+ *     opencl_pages SRC KERNELS STANDARD
  *
- * SRC is the folder with heap/. The host makes the heap's books as it does for CUDA (layout.h).
+ * SRC is the folder with heap/, STANDARD as in -cl-std=. The host makes the heap's books as it does for CUDA (layout.h).
  * Status 0: all is well; 1: what is wrong is said; 77: there is no device that can.
  */
 #define CL_TARGET_OPENCL_VERSION 300
@@ -44,7 +44,7 @@ static void same(uint64_t wanted, uint64_t got, const char *what)
 	exit(1);
 }
 
-static void begin(const char *folder, const char *file)
+static void begin(const char *folder, const char *file, const char *standard)
 {
 	static char text[1 << 16], options[4096], log[1 << 14];
 	const char *texts[1] = { text };
@@ -66,7 +66,7 @@ static void begin(const char *folder, const char *file)
 	check(result, "clCreateCommandQueueWithProperties");
 	program = clCreateProgramWithSource(context, 1, texts, NULL, &result);
 	check(result, "clCreateProgramWithSource");
-	snprintf(options, sizeof(options), "-cl-std=CL3.0 -I%s", folder);
+	snprintf(options, sizeof(options), "-cl-std=%s -I%s", standard, folder);
 	result = clBuildProgram(program, 1, &device, options, NULL, NULL);
 	if (result != CL_SUCCESS) {
 		clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, sizeof(log) - 1, log,
@@ -224,9 +224,9 @@ static void words(void)
 
 int main(int argument_count, char **arguments)
 {
-	if (argument_count != 3)
-		leave(1, "usage: opencl_pages SRC KERNELS", argument_count);
-	begin(arguments[1], arguments[2]);
+	if (argument_count != 4)
+		leave(1, "usage: opencl_pages SRC KERNELS STANDARD", argument_count);
+	begin(arguments[1], arguments[2], arguments[3]);
 	words();
 	churn(6000, 20, 1);
 	churn(3000, 20, 9);

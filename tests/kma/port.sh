@@ -13,7 +13,7 @@ as_opencl() # FILE FLAGS...
 {
 	file=$1
 	shift
-	clang -x cl -cl-std=CL3.0 -Xclang -finclude-default-header -Wall -Wextra -Werror \
+	clang -x cl "-cl-std=${standard:-CL3.0}" -Xclang -finclude-default-header -Wall -Wextra -Werror \
 		-fsyntax-only -I "$MAM_SRCDIR/src" "$@" "$file" > "$scratch/said" 2>&1
 }
 
@@ -32,6 +32,9 @@ if as_opencl "$scratch/probe.cl"; then
 	else
 		not_ok "clang takes kernels as OpenCL C" "$(lib_tail "$scratch/said")"
 	fi
+	standard=CL1.2
+	try "and as OpenCL C 1.2" as_opencl "$kernels"
+	standard=
 	for header in $headers; do
 		as_opencl "$(one "$header")" || not_ok "$header.h by itself as OpenCL C" "$(lib_tail "$scratch/said")"
 	done
