@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # abi.sh - what libmam.so shows to programs: the symbols stored in tests/abi.symbols, no more and
-# no fewer, and those are exactly the functions that the public headers mark MAM_API.
+# no fewer, and those are exactly the functions that the public headers mark MAM_API; and
+# libmam-opencl.so those of opencl.h.
 # A symbol that leaves the stored list breaks programs: then the library's number must change.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
@@ -22,8 +23,20 @@ same_list() # NAME WANTED GOT - two sorted files hold the same lines
 }
 
 # Declarations may span lines: take the name before the first parenthesis after each MAM_API.
-cat "$MAM_SRCDIR"/include/mam/*.h | grep -v '^#' | tr '\n' ' ' |
-	grep -o 'MAM_API [^;(]*(' | sed 's/.*[ *]\([A-Za-z_0-9]*\) *($/\1/' | LC_ALL=C sort > "$scratch/declared"
+declared() # HEADER...
+{
+	cat "$@" | grep -v '^#' | tr '\n' ' ' |
+		grep -o 'MAM_API [^;(]*(' | sed 's/.*[ *]\([A-Za-z_0-9]*\) *($/\1/' | LC_ALL=C sort
+}
+in_map() # MAP
+{
+	sed -n 's/^\t\([A-Za-z_0-9]*\);.*/\1/p' "$1" | LC_ALL=C sort
+}
+set --
+for header in "$MAM_SRCDIR"/include/mam/*.h; do
+	[ "${header##*/}" = opencl.h ] || set -- "$@" "$header"
+done
+declared "$@" > "$scratch/declared"
 grep -v '^#' "$stored" | LC_ALL=C sort > "$scratch/stored"
 
 if [ "$(wc -l < "$scratch/stored")" -gt 10 ]; then
@@ -32,8 +45,21 @@ else
 	not_ok "the headers declare what tests/abi.symbols lists" "$stored is empty"
 fi
 
-sed -n 's/^\t\([A-Za-z_0-9]*\);.*/\1/p' "$MAM_SRCDIR/src/libmam.map" | LC_ALL=C sort > "$scratch/map"
+in_map "$MAM_SRCDIR/src/libmam.map" > "$scratch/map"
 same_list "src/libmam.map lists the same" "$scratch/stored" "$scratch/map"
+
+declared "$MAM_SRCDIR/include/mam/opencl.h" > "$scratch/declared_opencl"
+in_map "$MAM_SRCDIR/src/libmam-opencl.map" > "$scratch/map_opencl"
+same_list "src/libmam-opencl.map lists what opencl.h declares" "$scratch/declared_opencl" "$scratch/map_opencl"
+opencl=$MAM_BUILDDIR/.libs/libmam-opencl.so.0
+if [ "${HAVE_OPENCL:-no}" != yes ]; then
+	no_opencl
+elif [ ! -e "$opencl" ] || ! command -v nm > /dev/null; then
+	skip "libmam-opencl.so.0 exports the same" "there is no shared library in this build, or no nm here"
+else
+	nm -D --defined-only "$opencl" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | LC_ALL=C sort > "$scratch/exported_opencl"
+	same_list "libmam-opencl.so.0 exports the same" "$scratch/map_opencl" "$scratch/exported_opencl"
+fi
 
 if [ ! -e "$library" ]; then
 	skip "libmam.so.0 exports the same" "there is no shared library in this build"

@@ -35,6 +35,10 @@ for path in "$MAM_SRCDIR"/include/mam/*.h; do
 		skip "$header" "it needs the headers of the CUDA toolkit"
 		continue
 	fi
+	if [ "$header" = mam/opencl.h ] && [ "${HAVE_OPENCL:-no}" != yes ]; then
+		no_opencl
+		continue
+	fi
 	try "$header as C11" alone "$header" c c11
 	if [ "$has_cxx" = yes ]; then
 		try "$header as C++17" alone "$header" c++ c++17

@@ -46,6 +46,13 @@ try "make install into DESTDIR" "${MAKE:-make}" -C "$MAM_BUILDDIR" install DESTD
 
 # One that says of itself that it is not, is between parts of mam only.
 (cd "$MAM_SRCDIR/include" && grep -L 'not installed\.$' mam/*.h mam/*.cuh | LC_ALL=C sort) > "$scratch/wanted"
+if [ "${HAVE_OPENCL:-no}" = yes ]; then
+	echo mam/mam.cl >> "$scratch/wanted"
+else
+	grep -v '^mam/opencl\.h$' "$scratch/wanted" > "$scratch/fewer"
+	mv "$scratch/fewer" "$scratch/wanted"
+fi
+LC_ALL=C sort -o "$scratch/wanted" "$scratch/wanted"
 (cd "$stage$prefix/include" && find mam '(' -name heap -o -name coalesce -o -name ds ')' -prune -o -type f -print | LC_ALL=C sort) > "$scratch/got"
 try "every public header is installed" cmp "$scratch/wanted" "$scratch/got"
 # Those for kernels find each other where they lie, without help from -I.
@@ -152,6 +159,35 @@ if [ -n "$(find "$moved" -name libmam.a)" ]; then
 	try "and runs" "$scratch/use-static"
 else
 	skip "a program links to libmam.a alone" "it was not built"
+fi
+
+# OpenCL: by its own package, one -I for kernels, and by the text that is built in.
+# shellcheck disable=SC2046,SC2086,SC2317 # words on purpose; called through try
+opencl_build() # TREE
+{
+	pkgconfig=$(dirname "$(find "$1" -name mam-opencl.pc)")
+	$CC ${CFLAGS:-} "$MAM_SRCDIR/tests/opencl/use.c" -o "$scratch/use-opencl" \
+		$(PKG_CONFIG_PATH=$pkgconfig ${PKG_CONFIG:-pkg-config} --cflags --libs mam-opencl)
+}
+
+opencl_run() # TREE HOW...
+{
+	library=$(dirname "$(find "$1" -name 'libmam-opencl.so' -o -name 'libmam-opencl.a' | head -n 1)")
+	shift
+	POCL_CACHE_DIR=$scratch/cache LD_LIBRARY_PATH=$library "$scratch/use-opencl" "$@" > "$scratch/use-opencl.out" 2>&1
+	case $? in
+	0) ok "a program with kernels of mam-opencl runs: $1" ;;
+	77) no_opencl_device ;;
+	*) not_ok "a program with kernels of mam-opencl runs: $1" "$(lib_tail "$scratch/use-opencl.out")" ;;
+	esac
+}
+
+if [ "${HAVE_OPENCL:-no}" = yes ]; then
+	try "a program is built with mam-opencl by pkg-config, after the move" opencl_build "$moved"
+	opencl_run "$moved" include "$moved/include"
+	opencl_run "$moved" text
+else
+	no_opencl
 fi
 
 try "make uninstall" "${MAKE:-make}" -C "$MAM_BUILDDIR" uninstall DESTDIR="$stage"

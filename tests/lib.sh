@@ -91,6 +91,17 @@ finish() # the last line of a test
 	exit 1
 }
 
+# The same line wherever it is said, so that tools/check says it once.
+no_opencl()
+{
+	skip "OpenCL" "mam was built without it (packages opencl-headers, ocl-icd-opencl-dev)"
+}
+
+no_opencl_device()
+{
+	skip "OpenCL" "no driver has a device here (package pocl-opencl-icd)"
+}
+
 skip_all() # NAME WHY - nothing of this script can be had here
 {
 	skip "$1" "$2"

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # needed.sh - what the objects we ship lean on when they are loaded: the C library alone. The CUDA
-# driver is found at run time, so that everything starts on a machine without one.
+# driver is found at run time, so that everything starts on a machine without one. libmam-opencl needs
+# OpenCL's loader too, and not libmam; nothing else needs that.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -29,4 +30,9 @@ loads_only() # NAME FILE ALSO-ALLOWED
 loads_only libmam.so "$MAM_BUILDDIR/.libs/libmam.so.0" '^$'
 loads_only libmam-preload.so "$MAM_BUILDDIR/.libs/libmam-preload.so" '^$'
 loads_only mam "$MAM_BUILDDIR/mam" '^libz\.so'
+if [ "${HAVE_OPENCL:-no}" = yes ]; then
+	loads_only libmam-opencl.so "$MAM_BUILDDIR/.libs/libmam-opencl.so.0" '^libOpenCL\.so'
+else
+	no_opencl
+fi
 finish

@@ -55,7 +55,8 @@ step()
 }
 
 # How to see that a thing is there, how much it matters (must: nothing is built without it; want:
-# some tests are skipped, and without libclang, 50 MB to fetch, `mam coalesce` too), and the package that has it for apt-get, dnf, pacman, zypper and apk.
+# some tests are skipped, and without libclang, 50 MB to fetch, `mam coalesce` too; PoCL, a driver of
+# OpenCL on the CPU, brings an LLVM of 150 MB), and the package that has it for apt-get, dnf, pacman, zypper and apk.
 needs_table()
 {
 	cat << 'EOF'
@@ -72,6 +73,8 @@ must|find|findutils|findutils|findutils|findutils|findutils
 want|check.pc|check|check-devel|check|check-devel|check-dev
 want|c++|g++|gcc-c++|gcc|gcc-c++|g++
 want|libclang|libclang-dev|clang-devel|clang|clang-devel|clang-dev
+want|opencl|opencl-headers ocl-icd-opencl-dev|opencl-headers ocl-icd-devel|opencl-headers ocl-icd|opencl-headers ocl-icd-devel|opencl-headers opencl-icd-loader-dev
+want|pocl|pocl-opencl-icd|pocl|pocl|pocl|pocl
 EOF
 }
 
@@ -86,12 +89,33 @@ libclang_is_there()
 	printf '#include <clang-c/Index.h>\n' | "${CC:-cc}" -E -o /dev/null -
 }
 
+# As m4/opencl.m4 looks for it: headers, and what knows drivers.
+opencl_is_there()
+{
+	printf '#include <CL/cl.h>\nint main(void) { return clGetPlatformIDs(0, 0, 0) == 0; }\n' |
+		"${CC:-cc}" -DCL_TARGET_OPENCL_VERSION=120 -x c -o /dev/null - -lOpenCL
+}
+
+# Any driver will do.
+opencl_driver_is_there()
+{
+	local folder
+	for folder in ${OCL_ICD_VENDORS:-/etc/OpenCL/vendors}; do
+		[ -f "$folder" ] && return
+		set -- "$folder"/*.icd
+		[ -e "$1" ] && return
+	done
+	return 1
+}
+
 is_there() # WHAT
 {
 	case $1 in
 	cc) command -v "${CC:-cc}" && printf '#include <stdlib.h>\n' | "${CC:-cc}" -E -o /dev/null - ;;
 	*.pc) pkg-config --exists "${1%.pc}" ;;
 	libclang) libclang_is_there ;;
+	opencl) opencl_is_there ;;
+	pocl) opencl_driver_is_there ;;
 	*) command -v "$1" ;;
 	esac > /dev/null 2>&1
 }
@@ -173,7 +197,13 @@ setup_packages()
 	say "installing with ${sudo:+sudo }$manager: $missing"
 	[ -z "$sudo" ] || sudo true || die 77 "sudo was refused; as root: $manager install $missing"
 	# shellcheck disable=SC2086 # words on purpose
-	install_packages "$manager" "$sudo" $missing || complain "not everything could be installed"
+	install_packages "$manager" "$sudo" $missing || {
+		# One that this system does not have must not keep the others away.
+		complain "not everything could be installed; now one by one"
+		for missing in $missing; do
+			install_packages "$manager" "$sudo" "$missing" || complain "$missing could not be installed"
+		done
+	}
 	must=$(missing_packages must "$manager")
 	[ -z "$must" ] || die 1 "still missing: $must"
 }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * heap.cl - what the host has done on the device: a heap made ready, and read.
+ *
+ * Any number of work items do a share each.
+ */
+#include "kma/layout.h"
+#include "kma/tell.h"
+
+__kernel void mam_cl_format(__global struct mam_kma *heap, ulong bytes, uint shift,
+			    uint entries_shift, uint search, uint counted)
+{
+	struct mam_kma_terms terms;
+
+	terms.bytes = bytes;
+	terms.shift = shift;
+	terms.entries_shift = entries_shift;
+	terms.search = search;
+	terms.counted = counted;
+	(void)mam_kma_format(heap, terms, (uint)get_global_id(0), (uint)get_global_size(0));
+}
+
+__kernel void mam_cl_tell(__global struct mam_kma *heap, __global struct mam_kma_stats *stats)
+{
+	mam_kma_tell(heap, stats, (uint)get_global_id(0), (uint)get_global_size(0));
+}

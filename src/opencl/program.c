@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * program.c - the kernels that make heaps ready and read them.
+ *
+ * 1. A list of programs, one for each context and device that has a heap now, with a count of its heaps.
+ * 2. The first heap builds it, under the lock: who makes a heap meanwhile waits, and need not build
+ *    the same. The last one to go takes it away, so nothing of ours keeps a context alive.
+ * 3. Kernels are made anew for each launch: arguments of a kernel belong to one thread.
+ *
+ * Invariant: a program in the list has users, and so its context lives: no other context can have its
+ * address.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "opencl/error.h"
+#include "opencl/program.h"
+
+struct mam_cl_program {
+	struct mam_cl_program *next;
+	cl_context context;
+	cl_device_id device;
+	cl_program program;
+	unsigned long users; /* synchronization: lock */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct mam_cl_program *programs; /* synchronization: lock */
+
+const char *mam_cl_source(void)
+{
+	return (const char *)mam_cl_text_mam;
+}
+
+/* The first line of the log that says "error", or its first one. */
+static enum mam_status build_failed(const char *who, cl_program program, cl_device_id device,
+				    cl_int code)
+{
+	char text[4096] = "", *line;
+	size_t bytes = 0;
+
+	/* A log that is longer is not given in part. */
+	if (clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes) ==
+		    CL_SUCCESS &&
+	    bytes < sizeof(text))
+		(void)clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, sizeof(text) - 1,
+					    text, NULL);
+	line = strstr(text, "error");
+	while (line && line > text && line[-1] != '\n')
+		line--;
+	if (!line)
+		line = text;
+	line[strcspn(line, "\n")] = 0;
+	return mam_cl_fail(MAM_ERROR_DRIVER, code,
+			   "%s: clBuildProgram failed with %s (%d): the device's compiler does not "
+			   "take mam's kernels, use another driver%s%.300s%s.",
+			   who, mam_cl_code_name(code), (int)code, *line ? " (it said: " : "", line,
+			   *line ? ")" : "");
+}
+
+static enum mam_status build(const char *who, struct mam_cl_program *made, const char *options)
+{
+	const char *text = (const char *)mam_cl_text_heap;
+	cl_int code;
+
+	made->program = clCreateProgramWithSource(made->context, 1, &text, NULL, &code);
+	if (!made->program)
+		return mam_cl_refused(who, "clCreateProgramWithSource", code);
+	code = clBuildProgram(made->program, 1, &made->device, options, NULL, NULL);
+	if (code == CL_SUCCESS)
+		return MAM_OK;
+	if (code == CL_BUILD_PROGRAM_FAILURE)
+		(void)build_failed(who, made->program, made->device, code);
+	else
+		(void)mam_cl_refused(who, "clBuildProgram", code);
+	clReleaseProgram(made->program);
+	return code == CL_OUT_OF_HOST_MEMORY ? MAM_ERROR_OUT_OF_HOST_MEMORY
+	       : code == CL_OUT_OF_RESOURCES ? MAM_ERROR_OUT_OF_MEMORY
+					     : MAM_ERROR_DRIVER;
+}
+
+static enum mam_status acquire_locked(const char *who, cl_context context, cl_device_id device,
+				      const char *options, struct mam_cl_program **program)
+{
+	struct mam_cl_program *made;
+	enum mam_status status;
+
+	for (made = programs; made; made = made->next)
+		if (made->context == context && made->device == device)
+			break;
+	if (!made) {
+		made = calloc(1, sizeof(*made));
+		if (!made)
+			return mam_cl_fail(
+				MAM_ERROR_OUT_OF_HOST_MEMORY, CL_SUCCESS,
+				"%s: the host has no %zu bytes left: free memory of the host.", who,
+				sizeof(*made));
+		made->context = context;
+		made->device = device;
+		status = build(who, made, options);
+		if (status != MAM_OK) {
+			free(made);
+			return status;
+		}
+		made->next = programs;
+		programs = made;
+	}
+	made->users++;
+	*program = made;
+	return MAM_OK;
+}
+
+enum mam_status mam_cl_program_acquire(const char *who, cl_context context, cl_device_id device,
+				       const char *options, struct mam_cl_program **program)
+{
+	enum mam_status status;
+
+	pthread_mutex_lock(&lock);
+	status = acquire_locked(who, context, device, options, program);
+	pthread_mutex_unlock(&lock);
+	return status;
+}
+
+void mam_cl_program_release(struct mam_cl_program *program)
+{
+	struct mam_cl_program **link;
+	unsigned long users;
+
+	pthread_mutex_lock(&lock);
+	users = --program->users;
+	if (!users) {
+		for (link = &programs; *link != program; link = &(*link)->next)
+			;
+		*link = program->next;
+	}
+	pthread_mutex_unlock(&lock);
+	if (users)
+		return;
+	clReleaseProgram(program->program);
+	free(program);
+}
+
+cl_kernel mam_cl_program_kernel(struct mam_cl_program *program, const char *name, cl_int *code)
+{
+	return clCreateKernel(program->program, name, code);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * terms.c - what a heap is to be like, reckoned from what a caller asks.
+ *
+ * 1. Each field is checked by itself, then bytes become superblocks.
+ * 2. Entries of a class, where nobody says: so many that all classes together leave three quarters of
+ *    the superblocks to others, as each entry may keep one for its class.
+ * 3. What the books take on top is what kma/layout.h says to the kernel that makes the heap ready.
+ */
+#include <stdbool.h>
+#include <string.h>
+
+#include "opencl/error.h"
+#include "opencl/terms.h"
+
+/* What kma/layout.h's calls for lanes name; the host calls none of them. */
+#define MAM_RELAXED __ATOMIC_RELAXED
+#define MAM_ACQUIRE __ATOMIC_ACQUIRE
+#define MAM_RELEASE __ATOMIC_RELEASE
+#define MAM_ACQ_REL __ATOMIC_ACQ_REL
+#define mam_atomic_load32(where, order, scope) __atomic_load_n(where, order)
+#define mam_atomic_load64(where, order, scope) __atomic_load_n(where, order)
+#define mam_atomic_store32(where, value, order, scope) __atomic_store_n(where, value, order)
+#define mam_atomic_store64(where, value, order, scope) __atomic_store_n(where, value, order)
+static inline uint64_t mam_atomic_cas64(uint64_t *where, uint64_t expected, uint64_t desired,
+					int order, int scope)
+{
+	(void)scope;
+	(void)order;
+	(void)__atomic_compare_exchange_n(where, &expected, desired, false, __ATOMIC_ACQ_REL,
+					  __ATOMIC_ACQUIRE);
+	return expected;
+}
+#define MAM_AT_DEVICE 0
+#include "kma/layout.h"
+
+static bool is_power_of_two(unsigned int n)
+{
+	return n && !(n & (n - 1));
+}
+
+static unsigned int log2_of(unsigned int n)
+{
+	return (unsigned int)(31 - __builtin_clz(n));
+}
+
+#define wrong(...) mam_cl_fail(MAM_ERROR_INVALID_VALUE, CL_SUCCESS, __VA_ARGS__)
+
+/* The fields that there are; later versions may have more, and a caller of an earlier one fewer. */
+static enum mam_status check(const char *who, const struct mam_cl_heap_attr *attr)
+{
+	if (!attr)
+		return wrong("%s: there are no attributes: begin with MAM_CL_HEAP_ATTR_INIT.", who);
+	if (attr->size != sizeof(*attr))
+		return wrong("%s: attr.size is %zu, not %zu: begin with MAM_CL_HEAP_ATTR_INIT.",
+			     who, attr->size, sizeof(*attr));
+	if (attr->superblock_bytes && (!is_power_of_two(attr->superblock_bytes) ||
+				       attr->superblock_bytes < MAM_CL_SUPERBLOCK_LEAST ||
+				       attr->superblock_bytes > MAM_CL_SUPERBLOCK_MOST))
+		return wrong(
+			"%s: attr.superblock_bytes is %u: say a power of two from %u to %u, or 0.",
+			who, attr->superblock_bytes, MAM_CL_SUPERBLOCK_LEAST,
+			MAM_CL_SUPERBLOCK_MOST);
+	if (attr->entries_per_class && (!is_power_of_two(attr->entries_per_class) ||
+					attr->entries_per_class > MAM_CL_ENTRIES_MOST))
+		return wrong("%s: attr.entries_per_class is %u: say a power of two up to %u, or 0.",
+			     who, attr->entries_per_class, MAM_CL_ENTRIES_MOST);
+	if (attr->counted > 1)
+		return wrong("%s: attr.counted is %u: say 0 or 1.", who, attr->counted);
+	if (attr->reserved)
+		return wrong("%s: attr.reserved is %u: leave it 0.", who, attr->reserved);
+	if (!attr->bytes == !attr->superblocks)
+		return wrong("%s: attr.bytes is %zu and attr.superblocks is %u: say one of them.",
+			     who, attr->bytes, attr->superblocks);
+	return MAM_OK;
+}
+
+/* See 2. */
+static unsigned int entries_for(unsigned int superblocks, unsigned int shift)
+{
+	unsigned int entries_shift = 0;
+
+	while (entries_shift < MAM_KMA_ENTRIES_SHIFT_MAX &&
+	       ((uint64_t)mam_kma_classes(shift) * 4 << (entries_shift + 1)) <= superblocks)
+		entries_shift++;
+	return entries_shift;
+}
+
+enum mam_status mam_cl_terms(const char *who, const struct mam_cl_heap_attr *attr,
+			     struct mam_cl_terms *terms)
+{
+	enum mam_status status = check(who, attr);
+	uint64_t superblocks;
+
+	if (status != MAM_OK)
+		return status;
+	memset(terms, 0, sizeof(*terms));
+	terms->shift = log2_of(attr->superblock_bytes ? attr->superblock_bytes
+						      : MAM_CL_SUPERBLOCK_DEFAULT);
+	superblocks = attr->superblocks;
+	if (!superblocks)
+		superblocks = (attr->bytes >> terms->shift) +
+			      ((attr->bytes & (((size_t)1 << terms->shift) - 1)) != 0);
+	if (superblocks > MAM_KMA_SUPERBLOCKS_MAX)
+		return wrong(
+			"%s: the heap would have %llu superblocks: say at most %u, or larger ones.",
+			who, (unsigned long long)superblocks, MAM_KMA_SUPERBLOCKS_MAX);
+	terms->superblocks = (cl_uint)superblocks;
+	terms->entries_shift = attr->entries_per_class
+				       ? log2_of(attr->entries_per_class)
+				       : entries_for(terms->superblocks, terms->shift);
+	terms->search = attr->search;
+	terms->counted = attr->counted;
+	terms->bytes = mam_kma_bytes(terms->superblocks, terms->shift, terms->entries_shift);
+	return MAM_OK;
+}
