@@ -28,7 +28,7 @@
 #define MAM_KMA_VACANT 0u
 #define MAM_KMA_MARK 0xffffffffu
 #define MAM_KMA_PATIENCE 64u
-#define MAM_KMA_ENTRIES_SHIFT_MAX 6u
+#define MAM_KMA_ENTRIES_SHIFT_MAX 10u
 
 /* Numbers that differ little become such that do not. */
 MAM_KBOTH uint32_t mam_kma_mix(uint32_t number)

@@ -4,12 +4,14 @@
  *
  * alloc:
  * 1. The class of the size (classes.h). What no class has takes whole superblocks, side by side:
- *    one is a free one, more are such as were never used (fresh.h); no others are put together.
- * 2. The entry of the class and the lane (actives.h) names a superblock: reserve a block there, and
- *    pick it (superblock.h). Done, mostly. Who has reserved the last one clears the entry.
+ *    one is a free one, more are such as were never used (fresh.h); no others are put together. Lanes
+ *    of a warp that come together and have one class are a group: the lowest goes through 2 to 4
+ *    for all of them, and again while it got less than they want.
+ * 2. The entry of the class and the lane (actives.h) names a superblock: reserve blocks there, and
+ *    each picks one (superblock.h). Done, mostly. Who has reserved the last one clears the entry.
  * 3. Else mark the entry, take a free superblock from the queue (queue.h) or a fresh one, prepare
- *    it with the first block taken, and let the entry name it. Others look again while they see the mark,
- *    some times, and then do as if it were theirs.
+ *    it with the first blocks taken, and let the entry name it. Others look again while they see the
+ *    mark, some times, and then do as if it were theirs.
  * 4. No free one: look at the states of superblocks, as many as the heap's terms say, from one that
  *    hangs on the lane on: one of the class that has a block becomes active again; one without a
  *    block in use, which is only still attached, becomes of this class. None: 3's look once more,
@@ -17,9 +19,10 @@
  * free:
  * 1. By the address the superblock, by its class the block. What is not at the beginning of a block
  *    that is taken is refused.
- * 2. Clear the bit, raise the count. The last one of a superblock that is not active puts it
- *    into the queue: a free superblock serves any class. An inactive one becomes active again where its
- *    class's entry for the lane names nothing.
+ * 2. Clear the bit, raise the count, once for all lanes that come together with blocks of one
+ *    superblock. The last one of a superblock that is not active puts it into the queue: a free
+ *    superblock serves any class. An inactive one becomes active again where its class's entry for
+ *    the lane names nothing.
  *
  * After Splet, Howes, Gaster, Varbanescu: KMA, GPGPU-7 (2014), with what that paper wishes for a
  * KMA-2: larger requests, and no search without a bound. There inactive superblocks serve nobody
@@ -28,10 +31,11 @@
  * A block is at a multiple of 16, or of its size's power of two where that is less. Memory is not
  * cleared.
  *
- * Bound, where nobody is in the way. alloc: entry, state, word of the bitmap are read, the state
- * changed by 1 CAS, the bitmap by 1 OR: 3 reads and 2 atomics. free: the state read, 1 AND, 1 CAS; of
- * an inactive superblock the entry is read too. A superblock that is prepared costs 3 CAS, and 4 more
- * with its way through the queue, and its bitmap's words. With `counted` one addition more each.
+ * Bound, where nobody is in the way. alloc: entry and state are read and the state changed by 1 CAS
+ * for a group, a word of the bitmap read and changed by 1 OR for each: 3 reads and 2 atomics. free:
+ * the state read, 1 AND for each, 1 CAS for a group; of an inactive superblock the entry is read
+ * too. A superblock that is prepared costs 3 CAS, and 4 more with its way through the queue, and
+ * its bitmap's words. With `counted` one addition more each.
  * Lock-free: a step is repeated only because another lane's was won, marks aside, and those
  * MAM_KMA_PATIENCE times a request at most.
  *
@@ -47,6 +51,7 @@
 #ifndef MAM_KMA_KMA_H
 #define MAM_KMA_KMA_H
 
+#include "heap/lanes.h"
 #include "kma/layout.h"
 #include "kma/superblock.h"
 
@@ -73,9 +78,10 @@ MAM_KFN uint32_t mam_kma_class_for(MAM_GLOBAL struct mam_kma *heap, uint64_t byt
 	return which;
 }
 
-MAM_KFN void mam_kma_fail(MAM_GLOBAL struct mam_kma *heap, enum mam_kma_failure why)
+/* So many requests. */
+MAM_KFN void mam_kma_fail(MAM_GLOBAL struct mam_kma *heap, enum mam_kma_failure why, uint32_t count)
 {
-	(void)mam_atomic_add64(&heap->failures[why], 1, MAM_RELAXED, MAM_AT_DEVICE);
+	(void)mam_atomic_add64(&heap->failures[why], count, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
 MAM_KFN MAM_GLOBAL unsigned char *mam_kma_superblock_at(MAM_GLOBAL struct mam_kma *heap,
@@ -92,15 +98,21 @@ MAM_KFN MAM_GLOBAL uint32_t *mam_kma_bitmap(MAM_GLOBAL struct mam_kma *heap, uin
 	       mam_kma_words(total);
 }
 
-/* A block that was reserved. */
-MAM_KFN MAM_GLOBAL void *mam_kma_pick(MAM_GLOBAL struct mam_kma *heap, uint32_t superblock,
-				      uint32_t which, uint32_t lane)
+MAM_KFN MAM_GLOBAL void *mam_kma_block(MAM_GLOBAL struct mam_kma *heap, uint32_t superblock,
+				       uint32_t which, uint32_t block)
 {
-	struct mam_kma_class cut = heap->class_of[which];
+	return mam_kma_superblock_at(heap, superblock) + heap->class_of[which].size * block;
+}
 
-	return mam_kma_superblock_at(heap, superblock) +
-	       cut.size * mam_kma_take_bit(mam_kma_bitmap(heap, superblock, cut.total), cut.total,
-					   lane);
+/* A block that was reserved; of lanes that come together the one of this rank. */
+MAM_KFN MAM_GLOBAL void *mam_kma_pick(MAM_GLOBAL struct mam_kma *heap, uint32_t superblock,
+				      uint32_t which, uint32_t lane, uint32_t rank)
+{
+	uint32_t total = heap->class_of[which].total;
+
+	return mam_kma_block(heap, superblock, which,
+			     mam_kma_take_bit(mam_kma_bitmap(heap, superblock, total), total,
+					      lane / 32, rank));
 }
 
 MAM_KFN uint32_t mam_kma_take_free(MAM_GLOBAL struct mam_kma *heap)
@@ -121,10 +133,20 @@ enum mam_kma_found {
 	MAM_KMA_TAKEN,    /* a superblock that is free now, and the caller's alone */
 };
 
-/* Step 4 of alloc. `kind` may be MAM_KMA_RUN: what is taken only. */
+/* What was found for a group: of a superblock's blocks so many, 0: none. */
+struct mam_kma_share {
+	uint32_t superblock;
+	uint32_t count;
+	bool first; /* they are its first ones; else they are reserved, and still to be picked */
+};
+
+/*
+ * Step 4 of alloc for `want` blocks; `kind` may be MAM_KMA_RUN: what is taken only. Of what is
+ * reserved `*count` says how many.
+ */
 MAM_KFN enum mam_kma_found mam_kma_search(MAM_GLOBAL struct mam_kma *heap, uint32_t kind,
-					  uint32_t lane, bool attach, uint32_t *superblock,
-					  uint64_t *before)
+					  uint32_t want, uint32_t lane, bool attach,
+					  struct mam_kma_share *share, uint64_t *before)
 {
 	uint32_t at = mam_kma_mix(lane) % heap->superblocks, i;
 	MAM_GLOBAL uint64_t *state;
@@ -132,10 +154,13 @@ MAM_KFN enum mam_kma_found mam_kma_search(MAM_GLOBAL struct mam_kma *heap, uint3
 	MAM_ROLLED
 	for (i = 0; i < heap->search; i++) {
 		state = mam_kma_state(heap, at);
-		*superblock = at;
+		share->superblock = at;
 		*before = mam_atomic_load64(state, MAM_RELAXED, MAM_AT_DEVICE);
-		if (kind < MAM_KMA_INSIDE && mam_kma_reserve(state, kind, attach, before))
-			return MAM_KMA_RESERVED;
+		if (kind < MAM_KMA_INSIDE) {
+			share->count = mam_kma_reserve(state, kind, want, attach, before);
+			if (share->count)
+				return MAM_KMA_RESERVED;
+		}
 		if (mam_kma_retire(state, *before))
 			return MAM_KMA_TAKEN;
 		at = at + 1 == heap->superblocks ? 0 : at + 1;
@@ -143,10 +168,10 @@ MAM_KFN enum mam_kma_found mam_kma_search(MAM_GLOBAL struct mam_kma *heap, uint3
 	return MAM_KMA_NOTHING;
 }
 
-/* A superblock or a block, by 3 and 4 of alloc; the arguments are mam_kma_search()'s. */
+/* A superblock or blocks, by 3 and 4 of alloc; the arguments are mam_kma_search()'s. */
 MAM_KFN enum mam_kma_found mam_kma_find(MAM_GLOBAL struct mam_kma *heap, uint32_t kind,
-					uint32_t lane, bool attach, uint32_t *superblock,
-					uint64_t *before)
+					uint32_t want, uint32_t lane, bool attach,
+					struct mam_kma_share *share, uint64_t *before)
 {
 	enum mam_kma_found found;
 	uint32_t look;
@@ -154,82 +179,87 @@ MAM_KFN enum mam_kma_found mam_kma_find(MAM_GLOBAL struct mam_kma *heap, uint32_
 	*before = 0;
 	MAM_ROLLED
 	for (look = 0; look < 2; look++) {
-		*superblock = mam_kma_take_free(heap);
-		if (*superblock != MAM_KMA_NONE)
+		share->superblock = mam_kma_take_free(heap);
+		if (share->superblock != MAM_KMA_NONE)
 			return MAM_KMA_TAKEN;
 		if (look)
 			break;
-		found = mam_kma_search(heap, kind, lane, attach, superblock, before);
+		found = mam_kma_search(heap, kind, want, lane, attach, share, before);
 		if (found != MAM_KMA_NOTHING)
 			return found;
 	}
-	mam_kma_fail(heap, MAM_KMA_NO_SUPERBLOCK);
 	return MAM_KMA_NOTHING;
 }
 
 /*
  * Steps 3 and 4 of alloc for an entry that has the mark `seen`; `entry` NULL: a superblock that no
- * entry names. `*again`: another came first, and the entry is to be looked at.
+ * entry names. False: another came first, and the entry is to be looked at again.
  */
-MAM_KSLOW MAM_GLOBAL void *mam_kma_open(MAM_GLOBAL struct mam_kma *heap, uint32_t which,
-					uint32_t lane, MAM_GLOBAL uint64_t *entry, uint64_t seen,
-					bool *again)
+MAM_KSLOW bool mam_kma_open(MAM_GLOBAL struct mam_kma *heap, uint32_t which, uint32_t want,
+			    uint32_t lane, MAM_GLOBAL uint64_t *entry, uint64_t seen,
+			    struct mam_kma_share *share)
 {
-	uint32_t superblock, kind = MAM_KMA_OF_CLASS + which;
-	struct mam_kma_class cut = heap->class_of[which];
+	uint32_t kind = MAM_KMA_OF_CLASS + which, total = heap->class_of[which].total;
+	MAM_GLOBAL uint64_t *state;
 	enum mam_kma_found found;
 	uint64_t before;
 
-	*again = false;
-	found = mam_kma_find(heap, kind, lane, entry != NULL, &superblock, &before);
+	share->count = 0;
+	share->first = false;
+	found = mam_kma_find(heap, kind, want, lane, entry != NULL, share, &before);
 	if (found == MAM_KMA_NOTHING) {
 		if (entry)
 			mam_kma_entry_clear(entry, seen);
-		return NULL;
+		return true;
 	}
+	state = mam_kma_state(heap, share->superblock);
 	if (found == MAM_KMA_RESERVED) {
 		/* Who holds a block may detach: the superblock does not become free by it. */
-		if (entry && mam_kma_state_free(before) == 1)
+		if (entry && mam_kma_state_free(before) == share->count)
 			mam_kma_entry_clear(entry, seen);
-		else if (entry && !mam_kma_entry_publish(entry, seen, superblock) &&
+		else if (entry && !mam_kma_entry_publish(entry, seen, share->superblock) &&
 			 !mam_kma_state_attached(before))
-			(void)mam_kma_detach(mam_kma_state(heap, superblock));
-		return mam_kma_pick(heap, superblock, which, lane);
+			(void)mam_kma_detach(state);
+		return true;
 	}
-	mam_kma_prepare(mam_kma_state(heap, superblock),
-			mam_kma_bitmap(heap, superblock, cut.total), kind, cut.total,
-			entry != NULL);
-	if (entry && !mam_kma_entry_publish(entry, seen, superblock) &&
-	    mam_kma_unprepare(mam_kma_state(heap, superblock))) {
-		mam_kma_give_free(heap, superblock);
-		*again = true;
-		return NULL;
+	share->count = want < total ? want : total;
+	share->first = true;
+	mam_kma_prepare(state, mam_kma_bitmap(heap, share->superblock, total), kind, total,
+			share->count, entry != NULL);
+	if (entry && share->count == total) {
+		mam_kma_entry_clear(entry, seen);
+	} else if (entry && !mam_kma_entry_publish(entry, seen, share->superblock) &&
+		   mam_kma_unprepare(state, share->count)) {
+		mam_kma_give_free(heap, share->superblock);
+		return false;
 	}
-	return mam_kma_superblock_at(heap, superblock);
+	return true;
 }
 
-MAM_KFN MAM_GLOBAL void *mam_kma_alloc_block(MAM_GLOBAL struct mam_kma *heap, uint32_t which,
-					     uint32_t lane)
+/* Steps 2 to 4 of alloc for `want` lanes. */
+MAM_KFN void mam_kma_share(MAM_GLOBAL struct mam_kma *heap, uint32_t which, uint32_t want,
+			   uint32_t lane, struct mam_kma_share *share)
 {
 	MAM_GLOBAL uint64_t *entry = mam_kma_entry(mam_kma_entries(heap), heap->entries_shift,
 						   which, lane),
 			    *state;
-	uint32_t patience = MAM_KMA_PATIENCE, tries = MAM_KMA_TRIES, superblock;
+	uint32_t patience = MAM_KMA_PATIENCE, tries = MAM_KMA_TRIES;
 	uint64_t seen, before;
-	MAM_GLOBAL void *block;
-	bool again;
 
 	MAM_ROLLED
 	while (tries) {
 		seen = mam_kma_entry_look(entry);
 		if (mam_kma_entry_names(seen)) {
-			superblock = mam_kma_entry_superblock(seen);
-			state = mam_kma_state(heap, superblock);
+			share->superblock = mam_kma_entry_superblock(seen);
+			state = mam_kma_state(heap, share->superblock);
 			before = mam_atomic_load64(state, MAM_RELAXED, MAM_AT_DEVICE);
-			if (mam_kma_reserve(state, MAM_KMA_OF_CLASS + which, false, &before)) {
-				if (mam_kma_state_free(before) == 1)
+			share->count = mam_kma_reserve(state, MAM_KMA_OF_CLASS + which, want, false,
+						       &before);
+			share->first = false;
+			if (share->count) {
+				if (mam_kma_state_free(before) == share->count)
 					mam_kma_entry_clear(entry, seen);
-				return mam_kma_pick(heap, superblock, which, lane);
+				return;
 			}
 		}
 		if (mam_kma_entry_what(seen) == MAM_KMA_MARK) {
@@ -242,30 +272,75 @@ MAM_KFN MAM_GLOBAL void *mam_kma_alloc_block(MAM_GLOBAL struct mam_kma *heap, ui
 			tries--;
 			continue;
 		}
-		block = mam_kma_open(heap, which, lane, entry, seen, &again);
-		if (!again)
-			return block;
+		if (mam_kma_open(heap, which, want, lane, entry, seen, share))
+			return;
 		tries--;
 	}
-	return mam_kma_open(heap, which, lane, NULL, 0, &again);
+	(void)mam_kma_open(heap, which, want, lane, NULL, 0, share);
+}
+
+/*
+ * A block for each lane that comes. All that lanes say to each other stands in this one function:
+ * nvcc 13.0 makes one of it where it finds such twice. Those that came together leave together: if
+ * not, groups of four were mostly all that was left of a warp after some rounds, on an H100, and a
+ * pair took 20 times as long.
+ */
+MAM_KSLOW MAM_GLOBAL void *mam_kma_alloc_block(MAM_GLOBAL struct mam_kma *heap, uint32_t which,
+					       uint32_t lane)
+{
+	uint32_t came = mam_warp_active(), group, leader, rank, count, rest;
+	MAM_GLOBAL void *block = NULL;
+	struct mam_kma_share share;
+	uint64_t word;
+
+	group = mam_warp_match32(came, which);
+	for (;;) {
+		leader = mam_lanes_leader(group);
+		rank = mam_lanes_rank(group);
+		word = 0;
+		if (mam_lane() == leader) {
+			mam_kma_share(heap, which, mam_popc32(group), lane, &share);
+			if (!share.count)
+				mam_kma_fail(heap, MAM_KMA_NO_SUPERBLOCK, mam_popc32(group));
+			word = (uint64_t)share.superblock << 32 | share.count << 1 | share.first;
+		}
+		word = mam_warp_shuffle64(group, word, leader);
+		/* What the leader has prepared, or acquired, is there for all. */
+		mam_warp_sync(group);
+		count = (uint32_t)word >> 1;
+		rest = mam_warp_ballot(group, rank >= count);
+		if (rank < count || !count)
+			break;
+		group = rest;
+	}
+	if (count && word & 1)
+		block = mam_kma_block(heap, (uint32_t)(word >> 32), which, rank);
+	else if (count)
+		block = mam_kma_pick(heap, (uint32_t)(word >> 32), which, lane, rank);
+	mam_warp_sync(came);
+	return block;
 }
 
 /* `count` superblocks side by side. */
 MAM_KSLOW MAM_GLOBAL void *mam_kma_alloc_run(MAM_GLOBAL struct mam_kma *heap, uint32_t count,
 					     uint32_t lane)
 {
-	uint32_t first, i;
 	MAM_GLOBAL uint64_t *state;
+	struct mam_kma_share share;
+	uint32_t first, i;
 	uint64_t before;
 
 	if (count == 1) {
-		if (mam_kma_find(heap, MAM_KMA_RUN, lane, false, &first, &before) ==
-		    MAM_KMA_NOTHING)
+		if (mam_kma_find(heap, MAM_KMA_RUN, 1, lane, false, &share, &before) ==
+		    MAM_KMA_NOTHING) {
+			mam_kma_fail(heap, MAM_KMA_NO_SUPERBLOCK, 1);
 			return NULL;
+		}
+		first = share.superblock;
 	} else {
 		first = mam_kma_fresh_take(&heap->fresh, count);
 		if (first == MAM_KMA_NONE) {
-			mam_kma_fail(heap, MAM_KMA_NO_RUN);
+			mam_kma_fail(heap, MAM_KMA_NO_RUN, 1);
 			return NULL;
 		}
 	}
@@ -289,7 +364,7 @@ MAM_KFN MAM_GLOBAL void *mam_kma_alloc(MAM_GLOBAL struct mam_kma *heap, size_t b
 	if (!bytes)
 		return NULL;
 	if (bytes > (uint64_t)heap->superblocks << heap->shift) {
-		mam_kma_fail(heap, MAM_KMA_TOO_LARGE);
+		mam_kma_fail(heap, MAM_KMA_TOO_LARGE, 1);
 		return NULL;
 	}
 	which = mam_kma_class_for(heap, bytes);
@@ -324,31 +399,47 @@ MAM_KSLOW bool mam_kma_free_run(MAM_GLOBAL struct mam_kma *heap, uint32_t first,
 	return true;
 }
 
-MAM_KFN bool mam_kma_free_block(MAM_GLOBAL struct mam_kma *heap, uint32_t superblock,
-				uint32_t inside, uint64_t seen)
+/* Raises the count of a superblock of class `which` by so many blocks whose bits are clear. */
+MAM_KFN void mam_kma_give_blocks(MAM_GLOBAL struct mam_kma *heap, uint32_t superblock,
+				 uint32_t which, uint32_t count, uint64_t seen)
 {
-	uint32_t which = mam_kma_state_kind(seen) - MAM_KMA_OF_CLASS, block;
 	MAM_GLOBAL uint64_t *state = mam_kma_state(heap, superblock), *entry = NULL;
-	struct mam_kma_class cut = heap->class_of[which];
 	uint64_t vacancy = 0, before;
 
-	block = inside / cut.size;
-	if (block * cut.size != inside || block >= cut.total ||
-	    !mam_kma_give_bit(mam_kma_bitmap(heap, superblock, cut.total), block))
-		return false;
-	if (!mam_kma_state_attached(seen) && !mam_kma_gave_last(seen)) {
+	if (!mam_kma_state_attached(seen) && !mam_kma_gave_last(seen, count)) {
 		entry = mam_kma_entry(mam_kma_entries(heap), heap->entries_shift, which,
 				      mam_kma_self());
 		vacancy = mam_kma_entry_look(entry);
 		if (mam_kma_entry_what(vacancy) != MAM_KMA_VACANT)
 			entry = NULL;
 	}
-	before = mam_kma_unreserve(state, seen, entry != NULL);
-	if (mam_kma_gave_last(before) ||
+	before = mam_kma_unreserve(state, seen, count, entry != NULL);
+	if (mam_kma_gave_last(before, count) ||
 	    (entry && !mam_kma_state_attached(before) &&
 	     !mam_kma_entry_publish(entry, vacancy, superblock) && mam_kma_detach(state)))
 		mam_kma_give_free(heap, superblock);
-	return true;
+}
+
+/* A block of each lane that comes; in one function as mam_kma_alloc_block() is. */
+MAM_KSLOW bool mam_kma_free_block(MAM_GLOBAL struct mam_kma *heap, uint32_t superblock,
+				  uint32_t inside, uint64_t seen)
+{
+	uint32_t which = mam_kma_state_kind(seen) - MAM_KMA_OF_CLASS, block, came, group, own;
+	struct mam_kma_class cut = heap->class_of[which];
+
+	block = inside / cut.size;
+	own = superblock;
+	if (block * cut.size != inside || block >= cut.total ||
+	    !mam_kma_give_bit(mam_kma_bitmap(heap, superblock, cut.total), block))
+		own = MAM_KMA_NONE;
+	came = mam_warp_active();
+	group = mam_warp_match32(came, own);
+	/* What each has released goes on with the leader's. */
+	mam_warp_sync(group);
+	if (own != MAM_KMA_NONE && mam_lane() == mam_lanes_leader(group))
+		mam_kma_give_blocks(heap, superblock, which, mam_popc32(group), seen);
+	mam_warp_sync(came);
+	return own != MAM_KMA_NONE;
 }
 
 /* By any lane of any kernel. NULL: true, nothing done. False: it is refused, as 1 of free says. */
@@ -372,7 +463,7 @@ MAM_KFN bool mam_kma_free(MAM_GLOBAL struct mam_kma *heap, MAM_GLOBAL void *obje
 			done = mam_kma_free_run(heap, superblock, seen);
 	}
 	if (!done)
-		mam_kma_fail(heap, MAM_KMA_WRONG_FREE);
+		mam_kma_fail(heap, MAM_KMA_WRONG_FREE, 1);
 	else if (heap->counted)
 		(void)mam_atomic_add64(&heap->slots[mam_kma_self() / 32 % MAM_KMA_SLOTS].frees, 1,
 				       MAM_RELAXED, MAM_AT_DEVICE);

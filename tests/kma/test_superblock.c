@@ -5,6 +5,8 @@
  */
 #include "kma/kit.h"
 
+/* Blocks at a time. */
+#define MOST 3
 #define SHIFT 8u
 
 struct plan {
@@ -92,15 +94,19 @@ static void leave(struct own *own)
 	MAM_KASSERT(!mam_atomic_xchg32(&own->vacant, 1, MAM_RELEASE, MAM_AT_DEVICE));
 }
 
-static void give(struct own *own, uint64_t state, uint32_t block, bool attach)
+static void give(struct own *own, uint64_t state, const uint32_t *blocks, uint32_t count, bool attach)
 {
 	uint64_t before;
+	uint32_t i;
 
-	use(own, state, block);
-	MAM_KASSERT(mam_kma_give_bit(bitmap_of(own, state), block));
-	before = mam_kma_unreserve(
-		&own->state, mam_atomic_load64(&own->state, MAM_RELAXED, MAM_AT_DEVICE), attach);
-	if (mam_kma_gave_last(before) ||
+	for (i = 0; i < count; i++) {
+		use(own, state, blocks[i]);
+		MAM_KASSERT(mam_kma_give_bit(bitmap_of(own, state), blocks[i]));
+	}
+	before = mam_kma_unreserve(&own->state,
+				   mam_atomic_load64(&own->state, MAM_RELAXED, MAM_AT_DEVICE),
+				   count, attach);
+	if (mam_kma_gave_last(before, count) ||
 	    (attach && !mam_kma_state_attached(before) && mam_kma_detach(&own->state)))
 		leave(own);
 }
@@ -108,26 +114,28 @@ static void give(struct own *own, uint64_t state, uint32_t block, bool attach)
 static void live_again(struct own *own)
 {
 	uint64_t made = mam_atomic_load64(&own->state, MAM_RELAXED, MAM_AT_DEVICE);
-	uint32_t kind = own->plan->classes[(made >> 40) % 2] + MAM_KMA_OF_CLASS, total;
+	uint32_t kind = own->plan->classes[(made >> 40) % 2] + MAM_KMA_OF_CLASS, total, taken;
+	const uint32_t blocks[MOST] = { 0, 1, 2 };
 
 	use_all(own);
 	total = mam_kma_class(SHIFT, kind - MAM_KMA_OF_CLASS).total;
+	taken = 1 + kkit_below(total < MOST ? total : MOST);
 	made = mam_kma_state_made(made, kind, total);
-	mam_kma_prepare(&own->state, bitmap_of(own, made), kind, total, kkit_below(2));
-	if (kkit_below(3) == 0 && mam_kma_unprepare(&own->state)) {
+	mam_kma_prepare(&own->state, bitmap_of(own, made), kind, total, taken, kkit_below(2));
+	if (kkit_below(3) == 0 && mam_kma_unprepare(&own->state, taken)) {
 		leave(own);
 		return;
 	}
-	/* Now nobody keeps it attached, and the caller has a block of it. */
+	/* Now nobody keeps it attached, and the caller has blocks of it. */
 	MAM_KASSERT(!mam_kma_detach(&own->state));
-	give(own, made, 0, false);
+	give(own, made, blocks, taken, false);
 }
 
 static MAM_KERNEL(churn)
 {
 	struct own *own = argument;
 	const struct plan *plan = own->plan;
-	uint32_t n, block;
+	uint32_t n, i, count, blocks[MOST];
 	uint64_t seen;
 	bool attach;
 
@@ -141,15 +149,19 @@ static MAM_KERNEL(churn)
 			continue;
 		}
 		attach = plan->attach && !kkit_below(plan->attach);
-		if (!mam_kma_reserve(&own->state, mam_kma_state_kind(seen), attach, &seen)) {
+		count = mam_kma_reserve(&own->state, mam_kma_state_kind(seen), 1 + kkit_below(MOST),
+					attach, &seen);
+		if (!count) {
 			note_full(own);
 			continue;
 		}
-		block = mam_kma_take_bit(bitmap_of(own, seen), cut_of(own, seen).total,
-					 mam_kma_self());
+		/* A rank only says where the look begins. */
+		for (i = 0; i < count; i++)
+			blocks[i] = mam_kma_take_bit(bitmap_of(own, seen), cut_of(own, seen).total,
+						     mam_kma_self(), kkit_below(2) * i);
 		if (attach && !mam_kma_state_attached(seen))
 			MAM_KASSERT(!mam_kma_detach(&own->state));
-		give(own, seen, block, plan->attach && !kkit_below(plan->attach));
+		give(own, seen, blocks, count, plan->attach && !kkit_below(plan->attach));
 	}
 	if (mam_block() >= plan->stoppers)
 		stop_leave();
@@ -229,8 +241,9 @@ START_TEST(words)
 	ck_assert(mam_kma_state_unused(state));
 	state -= MAM_KMA_ONE_FREE;
 	ck_assert(mam_kma_state_free(state) == 0xfffe && mam_kma_state_total(state) == 0xffff);
-	ck_assert(!mam_kma_state_unused(state) && mam_kma_gave_last(state));
-	ck_assert(!mam_kma_gave_last(state | MAM_KMA_ATTACHED));
+	ck_assert(!mam_kma_state_unused(state) && mam_kma_gave_last(state, 1));
+	ck_assert(!mam_kma_gave_last(state | MAM_KMA_ATTACHED, 1));
+	ck_assert(!mam_kma_gave_last(state, 2) && mam_kma_gave_last(state - MAM_KMA_ONE_FREE, 2));
 	ck_assert_uint_eq(mam_kma_state_freed(state), (uint64_t)0xabcdf0 << 40);
 	state = mam_kma_state_made(state, MAM_KMA_RUN, 0xfffffff0);
 	ck_assert(mam_kma_state_length(state) == 0xfffffff0 && state >> 40 == 0xabcdef);
@@ -243,24 +256,35 @@ START_TEST(words)
 }
 END_TEST
 
-/* Each block once, wherever the look begins, and not one more than there are. */
+/*
+ * Each block once, wherever the look begins, and not one more than there are; ranks have each their
+ * own, in the order of blocks from there on.
+ */
 START_TEST(bits)
 {
-	uint32_t bitmap[4], total = (uint32_t)_i, start, i, block;
+	uint32_t bitmap[4], total = (uint32_t)_i, start, i, block, first;
 	uint64_t seen[2];
 
 	for (start = 0; start < 9; start++) {
 		memset(bitmap, 0, sizeof(bitmap));
 		memset(seen, 0, sizeof(seen));
 		for (i = 0; i < total; i++) {
-			block = mam_kma_take_bit(bitmap, total, start);
+			block = mam_kma_take_bit(bitmap, total, start, 0);
 			ck_assert(block < total && !(seen[block / 64] >> block % 64 & 1));
 			ck_assert(i || block == start % mam_kma_words(total) * 32);
 			seen[block / 64] |= (uint64_t)1 << block % 64;
 		}
+		memset(bitmap, 0, sizeof(bitmap));
+		first = start % mam_kma_words(total) * 32;
+		for (i = 0; i < total; i++) {
+			block = mam_kma_take_bit(bitmap, total, start, i);
+			ck_assert_uint_eq(block, (first + i) % total);
+			ck_assert(mam_kma_give_bit(bitmap, block));
+		}
+		memset(bitmap, 0xff, sizeof(bitmap));
 		for (i = 0; i < total; i++) {
 			ck_assert(mam_kma_give_bit(bitmap, i) && !mam_kma_give_bit(bitmap, i));
-			ck_assert_uint_eq(mam_kma_take_bit(bitmap, total, start + i), i);
+			ck_assert_uint_eq(mam_kma_take_bit(bitmap, total, start + i, i), i);
 		}
 	}
 }
