@@ -9,7 +9,7 @@
  *    for all of them, and again while it got less than they want.
  * 2. The entry of the class and the lane (actives.h) names a superblock: reserve blocks there, and
  *    each picks one (superblock.h). Done, mostly. Who has reserved the last one clears the entry.
- * 3. Else mark the entry, take a free superblock from the queue (queue.h) or a fresh one, prepare
+ * 3. Else mark the entry, take a free superblock from a queue (queue.h) or a fresh one, prepare
  *    it with the first blocks taken, and let the entry name it. Others look again while they see the
  *    mark, some times, and then do as if it were theirs.
  * 4. No free one: look at the states of superblocks, as many as the heap's terms say, from one that
@@ -20,9 +20,9 @@
  * 1. By the address the superblock, by its class the block. What is not at the beginning of a block
  *    that is taken is refused.
  * 2. Clear the bit, raise the count, once for all lanes that come together with blocks of one
- *    superblock. The last one of a superblock that is not active puts it into the queue: a free
- *    superblock serves any class. An inactive one becomes active again where its class's entry for
- *    the lane names nothing.
+ *    superblock. An inactive one becomes active again where its class's entry for the lane names
+ *    nothing. Else the last one of a superblock that is not active puts it into a queue: a free
+ *    superblock serves any class.
  *
  * After Splet, Howes, Gaster, Varbanescu: KMA, GPGPU-7 (2014), with what that paper wishes for a
  * KMA-2: larger requests, and no search without a bound. There inactive superblocks serve nobody
@@ -115,16 +115,31 @@ MAM_KFN MAM_GLOBAL void *mam_kma_pick(MAM_GLOBAL struct mam_kma *heap, uint32_t 
 					      lane / 32, rank));
 }
 
-MAM_KFN uint32_t mam_kma_take_free(MAM_GLOBAL struct mam_kma *heap)
+/* Of the queues that of a lane with this number. */
+MAM_KFN uint32_t mam_kma_queue_of(MAM_GLOBAL struct mam_kma *heap, uint32_t lane)
 {
-	uint32_t superblock = mam_kma_queue_take(mam_kma_queue(heap));
+	return mam_kma_mix(lane / 32) & (mam_kma_queues(heap->entries_shift) - 1);
+}
 
-	return superblock != MAM_KMA_NONE ? superblock : mam_kma_fresh_take(&heap->fresh, 1);
+/* The lane's own queue first, one that was never used then, the other queues last. */
+MAM_KFN uint32_t mam_kma_take_free(MAM_GLOBAL struct mam_kma *heap, uint32_t lane)
+{
+	MAM_GLOBAL struct mam_kma_queue *queue = mam_kma_queue(heap);
+	uint32_t queues = mam_kma_queues(heap->entries_shift), own, i, superblock;
+
+	own = mam_kma_queue_of(heap, lane);
+	superblock = mam_kma_queue_take(queue, own);
+	if (superblock == MAM_KMA_NONE)
+		superblock = mam_kma_fresh_take(&heap->fresh, 1);
+	MAM_ROLLED
+	for (i = 1; i < queues && superblock == MAM_KMA_NONE; i++)
+		superblock = mam_kma_queue_take(queue, (own + i) & (queues - 1));
+	return superblock;
 }
 
 MAM_KFN void mam_kma_give_free(MAM_GLOBAL struct mam_kma *heap, uint32_t superblock)
 {
-	mam_kma_queue_put(mam_kma_queue(heap), superblock);
+	mam_kma_queue_put(mam_kma_queue(heap), mam_kma_queue_of(heap, mam_kma_self()), superblock);
 }
 
 enum mam_kma_found {
@@ -179,7 +194,7 @@ MAM_KFN enum mam_kma_found mam_kma_find(MAM_GLOBAL struct mam_kma *heap, uint32_
 	*before = 0;
 	MAM_ROLLED
 	for (look = 0; look < 2; look++) {
-		share->superblock = mam_kma_take_free(heap);
+		share->superblock = mam_kma_take_free(heap, lane);
 		if (share->superblock != MAM_KMA_NONE)
 			return MAM_KMA_TAKEN;
 		if (look)
@@ -406,7 +421,7 @@ MAM_KFN void mam_kma_give_blocks(MAM_GLOBAL struct mam_kma *heap, uint32_t super
 	MAM_GLOBAL uint64_t *state = mam_kma_state(heap, superblock), *entry = NULL;
 	uint64_t vacancy = 0, before;
 
-	if (!mam_kma_state_attached(seen) && !mam_kma_gave_last(seen, count)) {
+	if (!mam_kma_state_attached(seen)) {
 		entry = mam_kma_entry(mam_kma_entries(heap), heap->entries_shift, which,
 				      mam_kma_self());
 		vacancy = mam_kma_entry_look(entry);
@@ -414,9 +429,10 @@ MAM_KFN void mam_kma_give_blocks(MAM_GLOBAL struct mam_kma *heap, uint32_t super
 			entry = NULL;
 	}
 	before = mam_kma_unreserve(state, seen, count, entry != NULL);
-	if (mam_kma_gave_last(before, count) ||
-	    (entry && !mam_kma_state_attached(before) &&
-	     !mam_kma_entry_publish(entry, vacancy, superblock) && mam_kma_detach(state)))
+	if (entry ? !mam_kma_state_attached(before) &&
+			    !mam_kma_entry_publish(entry, vacancy, superblock) &&
+			    mam_kma_detach(state)
+		  : mam_kma_gave_last(before, count))
 		mam_kma_give_free(heap, superblock);
 }
 

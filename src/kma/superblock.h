@@ -207,9 +207,8 @@ MAM_KFN uint32_t mam_kma_reserve(MAM_GLOBAL uint64_t *state, uint32_t kind, uint
 }
 
 /*
- * After mam_kma_give_bit() of `count` blocks. Attaches the superblock too, if wanted and it is neither
- * attached nor becomes free. Gives the state before the change: mam_kma_gave_last() says what became
- * of it.
+ * After mam_kma_give_bit() of `count` blocks. Attaches the superblock too, if wanted. Gives the state
+ * before the change: mam_kma_gave_last() says what became of it.
  */
 MAM_KFN uint64_t mam_kma_unreserve(MAM_GLOBAL uint64_t *state, uint64_t seen, uint32_t count,
 				   bool attach)
@@ -219,12 +218,10 @@ MAM_KFN uint64_t mam_kma_unreserve(MAM_GLOBAL uint64_t *state, uint64_t seen, ui
 	MAM_ROLLED
 	for (;;) {
 		next = seen + count * MAM_KMA_ONE_FREE;
-		if (!mam_kma_state_attached(seen)) {
-			if (mam_kma_state_unused(next))
-				next = mam_kma_state_freed(seen);
-			else if (attach)
-				next |= MAM_KMA_ATTACHED;
-		}
+		if (attach)
+			next |= MAM_KMA_ATTACHED;
+		else if (!mam_kma_state_attached(seen) && mam_kma_state_unused(next))
+			next = mam_kma_state_freed(seen);
 		was = mam_atomic_cas64(state, seen, next, MAM_ACQ_REL, MAM_AT_DEVICE);
 		if (was == seen)
 			return seen;
@@ -232,7 +229,7 @@ MAM_KFN uint64_t mam_kma_unreserve(MAM_GLOBAL uint64_t *state, uint64_t seen, ui
 	}
 }
 
-/* Has it become free, and is the caller's alone? */
+/* Has it become free by a give that did not attach it, and is the caller's alone? */
 MAM_KBOTH bool mam_kma_gave_last(uint64_t before, uint32_t count)
 {
 	return !mam_kma_state_attached(before) &&

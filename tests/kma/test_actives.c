@@ -98,9 +98,10 @@ END_TEST
 
 START_TEST(spread)
 {
-	uint64_t entries[16 << 6], *entry;
+	static uint64_t entries[16 << MAM_KMA_ENTRIES_SHIFT_MAX];
+	uint64_t *entry;
 	uint32_t shift, which, lane, used;
-	bool seen[64];
+	bool seen[1 << MAM_KMA_ENTRIES_SHIFT_MAX];
 
 	for (shift = 0; shift <= MAM_KMA_ENTRIES_SHIFT_MAX; shift++)
 		for (which = 0; which < 16; which++) {

@@ -69,7 +69,7 @@ START_TEST(parts)
 	ck_assert_uint_eq(sizeof(struct mam_kma) % MAM_KMA_LINE, 0);
 	ck_assert_uint_eq(offsetof(struct mam_kma, fresh) % MAM_KMA_LINE, 0);
 	ck_assert_uint_eq(offsetof(struct mam_kma, failures) % MAM_KMA_LINE, 0);
-	ck_assert_uint_eq(sizeof(struct mam_kma_queue), 2 * MAM_KMA_LINE);
+	ck_assert_uint_eq(sizeof(struct mam_kma_queue), MAM_KMA_LINE);
 	for (shift = MAM_KMA_SHIFT_MIN; shift <= MAM_KMA_SHIFT_MAX; shift++)
 		for (entries = 0; entries <= MAM_KMA_ENTRIES_SHIFT_MAX; entries++)
 			for (n = 1; n < 5000; n = n * 3 + 1) {
@@ -85,6 +85,32 @@ START_TEST(parts)
 }
 END_TEST
 
+/* Whatever the memory: terms that are allowed, entries that leave most of it, larger superblocks where there is room. */
+START_TEST(suited)
+{
+	struct mam_kma_terms terms, before = mam_kma_suited(0);
+	uint32_t n, held;
+	uint64_t bytes;
+
+	for (bytes = 5000; bytes < (uint64_t)1 << 40; bytes += bytes / 3) {
+		terms = mam_kma_suited(bytes);
+		n = mam_kma_superblocks(bytes, terms.shift, terms.entries_shift);
+		held = mam_kma_classes(terms.shift) << terms.entries_shift;
+		ck_assert(terms.bytes == bytes && !terms.search && !terms.counted);
+		ck_assert(terms.shift >= before.shift && terms.shift >= MAM_KMA_SHIFT);
+		ck_assert(terms.shift == MAM_KMA_SHIFT || n > MAM_KMA_ENOUGH * 3 / 4);
+		ck_assert(!terms.entries_shift || held * 4 <= bytes >> terms.shift);
+		ck_assert(terms.entries_shift == MAM_KMA_ENTRIES_SHIFT_SUITED ||
+			  held * 8 > bytes >> terms.shift);
+		before = terms;
+	}
+	ck_assert(before.shift == MAM_KMA_SHIFT_MAX);
+	ck_assert(before.entries_shift == MAM_KMA_ENTRIES_SHIFT_SUITED);
+	terms = mam_kma_suited(512 * 4096);
+	ck_assert(terms.shift == 12 && terms.entries_shift == 3);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("classes");
@@ -93,5 +119,6 @@ int main(void)
 	tcase_add_loop_test(tcase, promises, MAM_KMA_SHIFT_MIN, MAM_KMA_SHIFT_MAX + 1);
 	tcase_add_loop_test(tcase, each_request, MAM_KMA_SHIFT_MIN, MAM_KMA_SHIFT_MAX + 1);
 	tcase_add_test(tcase, parts);
+	tcase_add_test(tcase, suited);
 	return kkit_run(tcase, "kma/classes");
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_queue.c - the queue of superblocks alone, against a model; then by lanes of several warps and
+ * test_queue.c - a queue of superblocks alone, against a model; then by lanes of several warps and
  * blocks, of which some stop for ever: each number is had by one at a time, comes in its order,
  * brings what its giver wrote, and is found while it must be in.
  */
 #include "kma/kit.h"
 
 #define MOST 8u
+#define QUEUES 2u
 
 struct plan {
 	const char *name;
@@ -14,6 +15,7 @@ struct plan {
 	uint32_t grid, block, rounds;
 	uint32_t stoppers; /* blocks, the first ones, each with a lane that stops */
 	uint32_t seeds, seeds_race;
+	bool both; /* there are QUEUES, each put and take goes to any; else one */
 };
 
 struct own {
@@ -38,13 +40,18 @@ STOP_UNSEEN void note_taken(struct own *own, uint32_t superblock)
 	own->takes[superblock]++;
 }
 
+static uint32_t queues(const struct own *own)
+{
+	return own->plan->both ? QUEUES : 1;
+}
+
 static struct own *own_create(const struct plan *plan)
 {
 	struct own *own = calloc(1, sizeof(*own));
 
 	ck_assert_ptr_nonnull(own);
 	own->plan = plan;
-	own->queue = aligned_alloc(MAM_KMA_LINE, mam_kma_queue_bytes(MOST));
+	own->queue = aligned_alloc(MAM_KMA_LINE, mam_kma_queue_bytes(MOST, QUEUES));
 	ck_assert_ptr_nonnull(own->queue);
 	return own;
 }
@@ -54,20 +61,22 @@ static void own_begin(void *argument)
 	struct own *own = argument;
 	uint32_t i;
 
-	memset(own->queue, 0xa5, mam_kma_queue_bytes(MOST));
+	memset(own->queue, 0xa5, mam_kma_queue_bytes(MOST, QUEUES));
 	memset(own->value, 0, sizeof(own->value));
 	memset(own->takes, 0, sizeof(own->takes));
 	stop_begin(0);
-	mam_kma_queue_format(own->queue, own->plan->superblocks, 0, 1);
+	mam_kma_queue_format(own->queue, own->plan->superblocks, queues(own), 0, 1);
 	/* Near the end of what a tag can say. */
-	for (i = 0; i <= own->plan->superblocks; i++)
+	for (i = 0; i < own->plan->superblocks + queues(own); i++)
 		*mam_kma_queue_link(own->queue, i) |= (uint64_t)0xfffffffd << 32;
-	own->queue->head |= (uint64_t)0xfffffffe << 32;
-	own->queue->tail |= (uint64_t)0xfffffffe << 32;
+	for (i = 0; i < queues(own); i++) {
+		*mam_kma_queue_head(own->queue, i) |= (uint64_t)0xfffffffe << 32;
+		*mam_kma_queue_tail(own->queue, i) |= (uint64_t)0xfffffffe << 32;
+	}
 	for (i = 0; i < own->plan->superblocks; i++) {
 		own->held[i] = i >= own->plan->inside;
 		if (!own->held[i])
-			mam_kma_queue_put(own->queue, i);
+			mam_kma_queue_put(own->queue, i % queues(own), i);
 	}
 	stop_begin((own->plan->grid - own->plan->stoppers) * own->plan->block);
 }
@@ -92,9 +101,9 @@ START_TEST(alone)
 				continue;
 			own->held[i] = 0;
 			model[back++] = i;
-			mam_kma_queue_put(own->queue, i);
+			mam_kma_queue_put(own->queue, 0, i);
 		} else {
-			got = mam_kma_queue_take(own->queue);
+			got = mam_kma_queue_take(own->queue, 0);
 			ck_assert_uint_eq(got, front == back ? MAM_KMA_NONE : model[front]);
 			if (got != MAM_KMA_NONE)
 				own->held[model[front++]] = 1;
@@ -108,20 +117,22 @@ END_TEST
 
 START_TEST(bytes)
 {
-	uint32_t n, i, workers, size;
+	uint32_t n, i, workers, size, queues;
 	unsigned char *one, *many;
 
 	for (n = 1; n < 300; n += 37)
 		for (workers = 1; workers < 40; workers += 13) {
-			size = (uint32_t)mam_kma_queue_bytes(n);
+			queues = 1 + n % 3;
+			size = (uint32_t)mam_kma_queue_bytes(n, queues);
 			one = aligned_alloc(MAM_KMA_LINE, size + MAM_KMA_LINE);
 			many = aligned_alloc(MAM_KMA_LINE, size + MAM_KMA_LINE);
 			ck_assert(one && many);
 			memset(one, 0x5a, size + MAM_KMA_LINE);
 			memset(many, 0x5a, size + MAM_KMA_LINE);
-			mam_kma_queue_format((struct mam_kma_queue *)one, n, 0, 1);
+			mam_kma_queue_format((struct mam_kma_queue *)one, n, queues, 0, 1);
 			for (i = workers; i-- > 0;)
-				mam_kma_queue_format((struct mam_kma_queue *)many, n, i, workers);
+				mam_kma_queue_format((struct mam_kma_queue *)many, n, queues, i,
+						     workers);
 			ck_assert_mem_eq(one, many, size + MAM_KMA_LINE);
 			for (i = 0; i < MAM_KMA_LINE; i++)
 				ck_assert_uint_eq(one[size + i], 0x5a);
@@ -133,7 +144,7 @@ END_TEST
 
 static void pass(struct own *own, bool must)
 {
-	uint32_t superblock = mam_kma_queue_take(own->queue);
+	uint32_t superblock = mam_kma_queue_take(own->queue, kkit_below(queues(own)));
 
 	if (superblock == MAM_KMA_NONE) {
 		MAM_KASSERT(!must);
@@ -142,7 +153,7 @@ static void pass(struct own *own, bool must)
 	note_taken(own, superblock);
 	own->value[superblock]++;
 	note_put(own, superblock);
-	mam_kma_queue_put(own->queue, superblock);
+	mam_kma_queue_put(own->queue, kkit_below(queues(own)), superblock);
 }
 
 /* Where there are no more lanes than superblocks in the queue, each finds one. */
@@ -155,7 +166,7 @@ static MAM_KERNEL(pass_on)
 	if (mam_block() < plan->stoppers && mam_thread() == kkit_below(plan->block))
 		stop_after(1 + kkit_below(10 * plan->rounds));
 	for (n = 0; n < plan->rounds; n++)
-		pass(own, plan->grid * plan->block <= plan->inside);
+		pass(own, !plan->both && plan->grid * plan->block <= plan->inside);
 	if (mam_block() >= plan->stoppers)
 		stop_leave();
 }
@@ -168,7 +179,9 @@ static const char *all_there(void *argument)
 	own->runs++;
 	own->halts += stop.stopped;
 	for (i = 0; i < own->plan->inside; i++) {
-		superblock = mam_kma_queue_take(own->queue);
+		superblock = mam_kma_queue_take(own->queue, 0);
+		if (superblock == MAM_KMA_NONE && own->plan->both)
+			superblock = mam_kma_queue_take(own->queue, 1);
 		if (superblock == MAM_KMA_NONE)
 			return "one is lost";
 		passes += own->takes[superblock];
@@ -176,7 +189,7 @@ static const char *all_there(void *argument)
 			return "one was had by two at a time";
 		note_taken(own, superblock);
 	}
-	if (mam_kma_queue_take(own->queue) != MAM_KMA_NONE)
+	if (mam_kma_queue_take(own->queue, 0) != MAM_KMA_NONE)
 		return "one was invented";
 	return passes ? NULL : "nobody had any";
 }
@@ -201,15 +214,18 @@ static void explore(struct own *own, simt_kernel *kernel, const char *(*check)(v
 
 static const struct plan passes[] = {
 	/* name, superblocks, inside, grid, block, rounds, stoppers, seeds */
-	{ "one", 1, 1, 3, 1, 6, 0, 1500, 300 },
-	{ "one of two", 2, 1, 4, 1, 6, 0, 1500, 300 },
-	{ "two", 2, 2, 4, 1, 6, 0, 2000, 400 },
-	{ "two for two", 2, 2, 2, 1, 12, 0, 2000, 400 },
-	{ "three for three", 3, 3, 3, 1, 8, 0, 2000, 400 },
-	{ "four for four, a warp", 4, 4, 1, 4, 8, 0, 1000, 200 },
-	{ "five for warps", 5, 5, 2, 40, 3, 0, 20, 4 },
-	{ "two, one stops", 2, 2, 4, 1, 6, 1, 1500, 300 },
-	{ "three, two stop", 3, 3, 5, 1, 8, 2, 1500, 300 },
+	{ "one", 1, 1, 3, 1, 6, 0, 1500, 300, false },
+	{ "one of two", 2, 1, 4, 1, 6, 0, 1500, 300, false },
+	{ "two", 2, 2, 4, 1, 6, 0, 2000, 400, false },
+	{ "two for two", 2, 2, 2, 1, 12, 0, 2000, 400, false },
+	{ "three for three", 3, 3, 3, 1, 8, 0, 2000, 400, false },
+	{ "four for four, a warp", 4, 4, 1, 4, 8, 0, 1000, 200, false },
+	{ "five for warps", 5, 5, 2, 40, 3, 0, 20, 4, false },
+	{ "one in two queues", 1, 1, 3, 1, 8, 0, 2000, 400, true },
+	{ "three in two queues", 3, 3, 4, 1, 8, 0, 2000, 400, true },
+	{ "two queues, one stops", 3, 3, 4, 1, 8, 1, 1500, 300, true },
+	{ "two, one stops", 2, 2, 4, 1, 6, 1, 1500, 300, false },
+	{ "three, two stop", 3, 3, 5, 1, 8, 2, 1500, 300, false },
 };
 
 START_TEST(again_and_again)
@@ -235,12 +251,12 @@ static MAM_KERNEL(in_order)
 		for (n = 0; n < own->plan->superblocks; n++) {
 			own->value[n] = n + 100;
 			note_put(own, n);
-			mam_kma_queue_put(own->queue, n);
+			mam_kma_queue_put(own->queue, 0, n);
 		}
 		return;
 	}
 	for (n = 0; n < own->plan->rounds; n++) {
-		got = mam_kma_queue_take(own->queue);
+		got = mam_kma_queue_take(own->queue, 0);
 		if (got == MAM_KMA_NONE)
 			continue;
 		note_taken(own, got);
@@ -263,7 +279,7 @@ static const char *rest_in_order(void *argument)
 	if (taken != first)
 		return "a later one came first";
 	for (i = first; i < own->plan->superblocks; i++) {
-		got = mam_kma_queue_take(own->queue);
+		got = mam_kma_queue_take(own->queue, 0);
 		if (got != i)
 			return "the rest is not in order";
 	}
@@ -271,8 +287,8 @@ static const char *rest_in_order(void *argument)
 }
 
 static const struct plan orders[] = {
-	{ "one puts, one takes", 6, 0, 2, 1, 8, 0, 1500, 300 },
-	{ "one puts, two take", 7, 0, 3, 1, 6, 0, 1500, 300 },
+	{ "one puts, one takes", 6, 0, 2, 1, 8, 0, 1500, 300, false },
+	{ "one puts, two take", 7, 0, 3, 1, 6, 0, 1500, 300, false },
 };
 
 START_TEST(fifo)

@@ -106,8 +106,8 @@ static void give(struct own *own, uint64_t state, const uint32_t *blocks, uint32
 	before = mam_kma_unreserve(&own->state,
 				   mam_atomic_load64(&own->state, MAM_RELAXED, MAM_AT_DEVICE),
 				   count, attach);
-	if (mam_kma_gave_last(before, count) ||
-	    (attach && !mam_kma_state_attached(before) && mam_kma_detach(&own->state)))
+	if (attach ? !mam_kma_state_attached(before) && mam_kma_detach(&own->state)
+		   : mam_kma_gave_last(before, count))
 		leave(own);
 }
 
