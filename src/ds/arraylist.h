@@ -214,19 +214,21 @@ MAM_KFN MAM_GLOBAL void *mam_arraylist_grow_local(MAM_GLOBAL struct mam_arraylis
 						  uint32_t count, uint64_t *first)
 {
 	uint32_t rank = mam_block_rank(), threads = mam_block_size();
+	bool fits = threads <= MAM_ARRAYLIST_THREADS;
 	MAM_GLOBAL struct mam_arraylist_block *block;
 	uint64_t before, total;
 
-	if (threads > MAM_ARRAYLIST_THREADS)
-		return NULL;
-	*mam_arraylist_slot(shared, rank) = count;
+	/* No way out in front of a barrier: PoCL makes wrong code of one that all of a group take. */
+	if (fits)
+		*mam_arraylist_slot(shared, rank) = count;
 	mam_syncthreads();
-	if (rank < (threads + 31) / 32)
+	if (fits && rank < (threads + 31) / 32)
 		mam_arraylist_sum(shared, rank, threads);
 	mam_syncthreads();
-	before = mam_arraylist_before(shared, rank / 32) + *mam_arraylist_slot(shared, rank);
+	before = fits ? mam_arraylist_before(shared, rank / 32) + *mam_arraylist_slot(shared, rank)
+		      : 0;
 	if (rank == 0) {
-		total = mam_arraylist_before(shared, (threads + 31) / 32);
+		total = fits ? mam_arraylist_before(shared, (threads + 31) / 32) : 0;
 		shared->block = total ? MAM_DS_WORD(mam_arraylist_append(list, base, total)) : 0;
 	}
 	/* Nobody reads sums behind this, and nobody writes the address before the next but one. */
