@@ -151,7 +151,27 @@ if ! ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
 	try "OpenCL in place of CUDA: said" grep -q '^note: CUDA was left out: ' "$scratch/out"
 fi
 
+# The program itself, on whatever device there is.
+BENCH_OPENCL=
+export POCL_CACHE_DIR="$scratch"
+if [ ! -x "$MAM_BUILDDIR/mam-bench-opencl" ]; then
+	skip "mam-bench-opencl" "mam was built without OpenCL"
+elif ! "$MAM_BUILDDIR/mam-bench-opencl" --only none >"$scratch/device" 2>"$scratch/err"; then
+	skip "mam-bench-opencl" "$(cut -f 2 "$scratch/device")"
+else
+	same "its device comes first" D "$(head -n 1 "$scratch/device" | cut -f 1)"
+	suite --smoke --allocators kma-opencl,poor-opencl --csv "$scratch/opencl.csv"
+	same "OpenCL's smoke: exit status" 0 $?
+	for cell in "one,kma-opencl,10000,ns" "many,kma-opencl,high 4608,mpairs" "arraylist,kma-opencl,malloc 4B 384,us" \
+		"tree,kma-opencl,64K 384,us" "tree,poor-opencl,64K 384,us" "setup,kma-opencl,512,make_us"; do
+		try "OpenCL's smoke: $cell" grep -q "^kma-$cell," "$scratch/opencl.csv"
+	done
+	same "OpenCL's smoke: nothing is wrong" "" "$(grep -E ',(wrong|none|lost),[^0]' "$scratch/opencl.csv")"
+	refused "no such platform" 77 "none has 'nobody' in its name" --allocators kma-opencl --platform nobody
+fi
+
 # The whole command on a device that does nothing: a heap of superblocks has none, and no graph is right.
+BENCH_OPENCL=$scratch/opencl
 if idle_driver; then
 	idle --smoke --verbose
 	for kernel in make learn pairs apart together stamped give_apart list clear deal reckon build tour prune; do

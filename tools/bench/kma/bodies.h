@@ -129,10 +129,10 @@ MAM_KFN void kma_together(MAM_DS_BASE base, struct kma_ask ask,
 
 	for (i = 0; i < ask.rounds; i++) {
 		element = mam_arraylist_grow_local(list, base, shared, asks, &first);
-		if (!asks)
-			continue;
-		none += !element;
-		kma_keep(got, ask, lane, i, element);
+		if (asks) {
+			none += !element;
+			kma_keep(got, ask, lane, i, element);
+		}
 	}
 	kma_tell(&told->none, none);
 }

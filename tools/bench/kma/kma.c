@@ -7,14 +7,6 @@
 
 #include "command.h"
 
-#define SECOND UINT64_C(1000000000)
-
-static const struct device_effort efforts[] = {
-	{ "full", 10, 2, 10, 150 * SECOND, UINT32_MAX, UINT64_MAX, true },
-	{ "quick", 5, 1, 3, 25 * SECOND, UINT32_MAX, UINT64_MAX, false },
-	{ "smoke", 1, 1, 1, 30 * SECOND, 4096, 64 * BENCH_MIB, true },
-};
-
 static const struct args_command command = {
 	"mam bench kma",
 	"[OPTION]...",
@@ -37,7 +29,7 @@ static const struct args_command command = {
 static const struct device_suite suite = {
 	.command = &command,
 	.prefix = "kma",
-	.efforts = efforts,
+	.efforts = kma_efforts,
 	.allocators = kma_allocators,
 	.allocator_count = &kma_allocator_count,
 	.works = kma_works,

@@ -34,6 +34,9 @@ enum kma_work {
 
 extern const struct device_work kma_works[KMA_WORKS];
 
+#define KMA_EFFORTS 3
+extern const struct device_effort kma_efforts[KMA_EFFORTS];
+
 /* ---- who is asked: heaps.c ---- */
 
 extern const struct device_allocator kma_allocators[];

@@ -20,7 +20,14 @@
 #define PUBLISHED_LANES 4608
 #define ROUNDS 100
 #define ELEMENTS 10
+#define SECOND UINT64_C(1000000000)
 #define CUDA_EDGES_MOST (1 * M) /* it would take a minute for more */
+
+const struct device_effort kma_efforts[KMA_EFFORTS] = {
+	{ "full", 10, 2, 10, 150 * SECOND, UINT32_MAX, UINT64_MAX, true },
+	{ "quick", 5, 1, 3, 25 * SECOND, UINT32_MAX, UINT64_MAX, false },
+	{ "smoke", 1, 1, 1, 30 * SECOND, 4096, 64 * (uint64_t)BENCH_MIB, true },
+};
 
 static struct device_cell cell_of(enum kma_work work, uint32_t askers)
 {

@@ -75,6 +75,14 @@ static const struct {
 	  false },
 };
 
+static bool is_processor(const struct bench_results *results)
+{
+	double value = 0;
+
+	return bench_results_get(results, "kma-device", KMA_OPENCL, NULL, "processor", &value) &&
+	       value > 0;
+}
+
 static size_t add_ratios(const struct bench_results *results, struct device_target *targets)
 {
 	const size_t count = sizeof(targets_of_ratios) / sizeof(targets_of_ratios[0]);
@@ -97,15 +105,12 @@ static size_t add_ratios(const struct bench_results *results, struct device_targ
 /* Where OpenCL's device is a processor: the best of all sizes and numbers of lanes. */
 static void add_processor(const struct bench_results *results, struct device_target *target)
 {
-	double is_processor = 0;
 	size_t i;
 
 	*target = (struct device_target){ .unit = "M/s", .bound = 5 };
 	snprintf(target->key, sizeof(target->key), "processor_mpairs");
 	snprintf(target->label, sizeof(target->label), "pairs of OpenCL on processors");
-	(void)bench_results_get(results, "kma-device", KMA_OPENCL, NULL, "processor",
-				&is_processor);
-	for (i = 0; i < results->count && is_processor > 0; i++) {
+	for (i = 0; i < results->count && is_processor(results); i++) {
 		const struct bench_result *row = &results->rows[i];
 
 		if (strcmp(row->workload, "kma-many") != 0 || strcmp(row->peer, KMA_OPENCL) != 0 ||
