@@ -9,14 +9,16 @@
 # FOLDER/examples-<gpu>.csv has a line for each run and allocator: how large it was, milliseconds, and millions of
 # edges or of lists a second; what the programs said is in FOLDER/examples-<gpu>.log.
 #
-# Environment: PARTS (edges frontier automaton), QUICK=1 (only the smaller sizes), CUDA=1 (edges over CUDA's malloc(),
+# The structures of mam/ds.cuh are tried first (tests/clients/structures.cu): a line for each that is right.
+#
+# Environment: PARTS (structures edges frontier automaton), QUICK=1 (only the smaller sizes), CUDA=1 (edges over CUDA's malloc(),
 #   too, up to a million), NVCC, MAM_PREFIX (where include/mam and lib/libmam.so are; else the folder above that of
 #   MAM), BENCH_COMMIT (where the tree has no .git).
 # Exit status: 0, 1 when a program failed, 2 for a wrong call, 77 without GPU or nvcc.
 
 here=$(cd "$(dirname "$0")" && pwd)
 script='gpu-examples' # for the sentences of gpu-lib.sh
-all='edges frontier automaton'
+all='structures edges frontier automaton'
 chosen=${PARTS:-$all}
 examples=$here/../../examples
 
@@ -39,6 +41,11 @@ export LD_LIBRARY_PATH
 rows()
 {
 	awk -v name="$1" -v size="$2" -v options="$3" '
+	/^ok - / {
+		split(substr($0, 6), words, ": ")
+		gsub(/,/, "", words[2])
+		printf "%s,%s,%s,%s right,-,-\n", name, words[1], size, words[2]
+	}
 	/ ms[,;]/ {
 		allocator = name == "edges" ? $1 " " $2 : "mam_kmalloc"
 		if ($1 == "mam_kmalloc")
@@ -72,12 +79,17 @@ example() # NAME SIZE OPTION... - runs it; its figures into the file
 }
 
 for part in $chosen; do
-	"$nvcc" -O2 -arch="sm_$arch" -I "$prefix/include" -o "$work/$part" "$examples/$part.cu" -L "$library" -lmam \
+	source=$examples/$part.cu
+	[ "$part" != structures ] || source=$here/../../tests/clients/structures.cu
+	"$nvcc" -O2 -arch="sm_$arch" -I "$prefix/include" -o "$work/$part" "$source" -L "$library" -lmam \
 		> "$work/said" 2>&1 || {
 		cat "$work/said" >&2
 		stop 2 "$part could not be built"
 	}
 	case $part in
+	structures)
+		example structures 262144
+		;;
 	edges)
 		example edges 65536 --edges 65536 --nodes 10000 --cuda "${CUDA:-0}"
 		# As the paper has it, over the number of lanes.
