@@ -19,10 +19,10 @@ struct example_option {
 	uint64_t value; /* the default, and then what was said */
 };
 
-static inline void example_help(const char *program, const char *about,
+static inline void example_help(const char *name, const char *about,
 				const struct example_option *options)
 {
-	printf("Usage: %s [--OPTION NUMBER]...\n%s\n\n", program, about);
+	printf("Usage: %s [--OPTION NUMBER]...\n%s\n\n", name, about);
 	for (; options->name; options++)
 		printf("  --%-10s %s: %llu to %llu; %llu\n", options->name, options->what,
 		       (unsigned long long)options->least, (unsigned long long)options->most,
@@ -45,7 +45,7 @@ static inline int example_number(struct example_option *option, const char *text
 }
 
 /* Options end with one that has no name. Ends the program: --help, status 0; a mistake, status 2. */
-static inline void example_options(const char *program, const char *about,
+static inline void example_options(const char *name, const char *about,
 				   struct example_option *options, int argc, char **argv)
 {
 	struct example_option *option;
@@ -53,7 +53,7 @@ static inline void example_options(const char *program, const char *about,
 
 	for (i = 1; i < argc; i++)
 		if (strcmp(argv[i], "--help") == 0) {
-			example_help(program, about, options);
+			example_help(name, about, options);
 			exit(fflush(stdout) ? 1 : 0);
 		}
 	for (i = 1; i < argc; i += 2) {
@@ -62,12 +62,12 @@ static inline void example_options(const char *program, const char *about,
 			    strcmp(argv[i] + 2, option->name) == 0)
 				break;
 		if (!option->name) {
-			fprintf(stderr, "%s: there is no option '%s'; see %s --help\n", program,
-				argv[i], program);
+			fprintf(stderr, "%s: there is no option '%s'; see %s --help\n", name,
+				argv[i], name);
 			exit(2);
 		}
 		if (!argv[i + 1] || !example_number(option, argv[i + 1])) {
-			fprintf(stderr, "%s: --%s %s: give a number from %llu to %llu\n", program,
+			fprintf(stderr, "%s: --%s %s: give a number from %llu to %llu\n", name,
 				option->name, argv[i + 1] ? argv[i + 1] : "(nothing)",
 				(unsigned long long)option->least,
 				(unsigned long long)option->most);
