@@ -40,6 +40,13 @@ enum {
 	KIT_ASTRAY   /* blocks at a wrong address */
 };
 
+/* What drivers keep until the process ends is theirs; LeakSanitizer asks for this. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:libpocl\nleak:libLLVM\nleak:libclang\nleak:libOpenCL\n";
+}
+
 #define kit_ok(code) ck_assert_int_eq((code), CL_SUCCESS)
 
 static inline const char *kit_why(void)
