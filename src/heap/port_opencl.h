@@ -9,9 +9,10 @@
  *    - OpenCL C 3.0 with the orders acquire and release and the device's scope: its own
  *      (port_opencl_30.h).
  *    - else OpenCL C 1.2's atomics, which have no order, between fences (port_opencl_12.h).
- * 3. OpenCL C has no warps that every device knows: here each lane is a warp of its own, so a mask
- *    has one bit, and what asks other lanes of it asks nobody. What is served together elsewhere goes
- *    its way alone.
+ * 3. NVIDIA's compiler: lanes are those of a warp (port_warp_ptx.h), unless the program defines
+ *    MAM_CL_LONE. OpenCL C has no warps that every device knows: elsewhere each lane is a warp of its
+ *    own, so a mask has one bit, and what asks other lanes of it asks nobody. What is served together
+ *    where there are warps goes its way alone.
  *
  * The device must have 64-bit atomics (cl_khr_int64_base_atomics, cl_khr_int64_extended_atomics) and
  * addresses of 64 bits. Compile with -cl-std=CL1.2 or later; with 3.0, and not 2.0, where it is to be
@@ -52,7 +53,6 @@ typedef ulong uint64_t;
 		    get_local_size(0) * (get_local_id(1) + get_local_size(1) * get_local_id(2))))
 #define mam_block_size() ((uint32_t)(get_local_size(0) * get_local_size(1) * get_local_size(2)))
 #define mam_block_leader() (mam_block_rank() == 0)
-#define mam_lane() 0u
 #define mam_smid() 0u
 #define mam_warpid() 0u
 #define mam_clock() ((uint64_t)0)
@@ -75,6 +75,10 @@ MAM_KFN void mam_cl_nap(uint32_t ns)
 #endif
 #endif
 
+#if defined(__NV_CL_C_VERSION) && !defined(MAM_CL_LONE)
+#include "heap/port_warp_ptx.h"
+#else
+#define mam_lane() 0u
 #define mam_warp_active() 1u
 #define mam_warp_ballot(mask, truth) ((truth) ? (uint32_t)(mask) : 0u)
 #define mam_warp_shuffle32(mask, value, lane) ((void)(lane), (uint32_t)(value))
@@ -82,6 +86,7 @@ MAM_KFN void mam_cl_nap(uint32_t ns)
 #define mam_warp_match32(mask, value) ((void)(value), (uint32_t)(mask))
 #define mam_warp_match64(mask, value) ((void)(value), (uint32_t)(mask))
 #define mam_warp_sync(mask) ((void)(mask))
+#endif
 
 #define mam_popc32(x) ((uint32_t)popcount((uint32_t)(x)))
 #define mam_popc64(x) ((uint32_t)popcount((uint64_t)(x)))

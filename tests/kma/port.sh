@@ -41,6 +41,20 @@ if as_opencl "$scratch/probe.cl"; then
 	sed 's/mam_atomic_add32(&counts/mam_atomic_add32(counts, \&counts/' "$kernels" > "$scratch/wrong.cl"
 	try "and would not take all" sh -c '! "$@"' - clang -x cl -cl-std=CL3.0 -Xclang -finclude-default-header \
 		-fsyntax-only -I "$MAM_SRCDIR/src" "$scratch/wrong.cl"
+	# NVIDIA's compiler is clang too, and says so by __NV_CL_C_VERSION. There lanes are those of a warp; what comes
+	# out is assembled where the toolkit is.
+	if clang -target nvptx64-nvidia-cuda -march=sm_70 -nogpulib -Xclang -target-feature -Xclang +ptx63 -x cl -cl-std=CL1.2 \
+		-Xclang -finclude-default-header -S -o "$scratch/warps.ptx" -Dcl_khr_int64_base_atomics \
+		-Dcl_khr_int64_extended_atomics -D__NV_CL_C_VERSION=120 -Dasm=__asm__ -Wall -Wextra -Werror \
+		-Wno-ignored-pragmas -Wno-unknown-pragmas -O2 -I "$MAM_SRCDIR/src" "$kernels" > "$scratch/said" 2>&1; then
+		for word in activemask.b32 match.any.sync.b32 shfl.sync.idx.b32 vote.sync.ballot.b32 bar.warp.sync; do
+			try "for NVIDIA's, lanes of a warp meet by $word" grep -qF "$word" "$scratch/warps.ptx"
+		done
+		assembler=$(dirname "${NVCC:-/}")/ptxas
+		[ ! -x "$assembler" ] || try "and that is assembled" "$assembler" -arch=sm_75 -c -o "$scratch/warps.o" "$scratch/warps.ptx"
+	else
+		not_ok "for NVIDIA's, kernels of lanes of a warp" "$(lib_tail "$scratch/said")"
+	fi
 else
 	skip "clang takes kernels as OpenCL C" "there is no clang that knows OpenCL C 3.0"
 fi
