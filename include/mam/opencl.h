@@ -52,7 +52,7 @@ struct mam_cl_heap;
 #define MAM_CL_SUPERBLOCK_LEAST 256u
 #define MAM_CL_SUPERBLOCK_MOST 65536u
 #define MAM_CL_SUPERBLOCK_DEFAULT 4096u
-#define MAM_CL_ENTRIES_MOST 64u
+#define MAM_CL_ENTRIES_MOST 1024u
 
 /* How a heap is made. Zero means the default, but in `size`. */
 struct mam_cl_heap_attr {
@@ -64,7 +64,8 @@ struct mam_cl_heap_attr {
 	size_t bytes;
 	unsigned int superblocks;
 	/*
-	 * Bytes of a superblock: a power of two. Blocks up to half of one share superblocks; what is
+	 * Bytes of a superblock: a power of two. Default: 4,096, and up to 65,536 where `bytes` make 1,024
+	 * of them or more. Blocks up to half of one share superblocks; what is
 	 * larger has whole ones, of which more than one side by side are such as were never cut.
 	 */
 	unsigned int superblock_bytes;

@@ -118,10 +118,20 @@ MAM_KBOTH uint32_t mam_kma_superblocks(uint64_t bytes, uint32_t shift, uint32_t 
 	return (uint32_t)most;
 }
 
+/* Of so many superblocks: as many as hold no more than a quarter of them, if all classes are in use. */
+MAM_KBOTH uint32_t mam_kma_entries_suited(uint64_t superblocks, uint32_t shift)
+{
+	uint32_t entries_shift = 0;
+
+	while (entries_shift < MAM_KMA_ENTRIES_SHIFT_SUITED &&
+	       (uint64_t)mam_kma_classes(shift) * 8 << entries_shift <= superblocks)
+		entries_shift++;
+	return entries_shift;
+}
+
 /*
- * What suits a heap of `bytes` where nobody says: `terms` with the shift and the entries'. As large a
- * superblock as leaves 1,024 of them, from 4 KiB on; as many entries as hold no more than a quarter of
- * them, if all classes are in use, up to 256.
+ * What suits a heap of `bytes` where nobody says: terms with the shift and the entries'. As large a
+ * superblock as leaves 1,024 of them, from 4 KiB on; up to 256 entries.
  *
  * On an H100 a pair of 4 to 2,000 B took 4 ns with 64 KiB and 256 entries, 39 with 4 KiB, 56 with 4
  * KiB and 32 entries, 500 with one queue and 16 (4,608 lanes; CUDA's malloc: 326).
@@ -136,11 +146,7 @@ MAM_KBOTH struct mam_kma_terms mam_kma_suited(uint64_t bytes)
 	terms.shift = MAM_KMA_SHIFT;
 	while (terms.shift < MAM_KMA_SHIFT_MAX && bytes >> terms.shift >= 2 * MAM_KMA_ENOUGH)
 		terms.shift++;
-	terms.entries_shift = 0;
-	while (terms.entries_shift < MAM_KMA_ENTRIES_SHIFT_SUITED &&
-	       (uint64_t)mam_kma_classes(terms.shift) * 8 << terms.entries_shift <=
-		       bytes >> terms.shift)
-		terms.entries_shift++;
+	terms.entries_shift = mam_kma_entries_suited(bytes >> terms.shift, terms.shift);
 	return terms;
 }
 

@@ -3,8 +3,8 @@
  * terms.c - what a heap is to be like, reckoned from what a caller asks.
  *
  * 1. Each field is checked by itself, then bytes become superblocks.
- * 2. Entries of a class, where nobody says: so many that all classes together leave three quarters of
- *    the superblocks to others, as each entry may keep one for its class.
+ * 2. Where nobody says how large superblocks are, and how many entries a class has, it is what
+ *    kma/layout.h finds to suit so many bytes; of so many superblocks, 4 KiB as published.
  * 3. What the books take on top is what kma/layout.h says to the kernel that makes the heap ready.
  */
 #include <stdbool.h>
@@ -75,28 +75,18 @@ static enum mam_status check(const char *who, const struct mam_cl_heap_attr *att
 	return MAM_OK;
 }
 
-/* See 2. */
-static unsigned int entries_for(unsigned int superblocks, unsigned int shift)
-{
-	unsigned int entries_shift = 0;
-
-	while (entries_shift < MAM_KMA_ENTRIES_SHIFT_MAX &&
-	       ((uint64_t)mam_kma_classes(shift) * 4 << (entries_shift + 1)) <= superblocks)
-		entries_shift++;
-	return entries_shift;
-}
-
 enum mam_status mam_cl_terms(const char *who, const struct mam_cl_heap_attr *attr,
 			     struct mam_cl_terms *terms)
 {
 	enum mam_status status = check(who, attr);
+	struct mam_kma_terms suited;
 	uint64_t superblocks;
 
 	if (status != MAM_OK)
 		return status;
 	memset(terms, 0, sizeof(*terms));
-	terms->shift = log2_of(attr->superblock_bytes ? attr->superblock_bytes
-						      : MAM_CL_SUPERBLOCK_DEFAULT);
+	suited = mam_kma_suited(attr->bytes);
+	terms->shift = attr->superblock_bytes ? log2_of(attr->superblock_bytes) : suited.shift;
 	superblocks = attr->superblocks;
 	if (!superblocks)
 		superblocks = (attr->bytes >> terms->shift) +
@@ -106,9 +96,10 @@ enum mam_status mam_cl_terms(const char *who, const struct mam_cl_heap_attr *att
 			"%s: the heap would have %llu superblocks: say at most %u, or larger ones.",
 			who, (unsigned long long)superblocks, MAM_KMA_SUPERBLOCKS_MAX);
 	terms->superblocks = (cl_uint)superblocks;
-	terms->entries_shift = attr->entries_per_class
-				       ? log2_of(attr->entries_per_class)
-				       : entries_for(terms->superblocks, terms->shift);
+	terms->entries_shift =
+		attr->entries_per_class
+			? log2_of(attr->entries_per_class)
+			: mam_kma_entries_suited(terms->superblocks, terms->shift);
 	terms->search = attr->search;
 	terms->counted = attr->counted;
 	terms->bytes = mam_kma_bytes(terms->superblocks, terms->shift, terms->entries_shift);

@@ -24,8 +24,8 @@ bool kma_format(const struct device_heap *heap, uint32_t lanes, double *us)
 	struct device_job job = { .heap = heap->heap, .askers = lanes, .lanes = DEVICE_WARP };
 
 	job.own[0] = heap->own_numbers[0];
-	job.own[1] = KMA_SHIFT;
-	job.own[2] = KMA_ENTRIES_SHIFT;
+	job.own[1] = heap->own_numbers[1];
+	job.own[2] = heap->own_numbers[2];
 	return device_launch_as(heap, "make", (lanes + DEVICE_BLOCK - 1) / DEVICE_BLOCK,
 				DEVICE_BLOCK, &job, us);
 }
@@ -38,7 +38,7 @@ static const char *learn(struct device_heap *heap, uint64_t bytes, uint32_t coun
 	const char *why = NULL;
 
 	job.own[0] = bytes;
-	job.own[1] = KMA_SHIFT;
+	job.own[1] = count > 0 ? KMA_SHIFT : 0;
 	job.own[2] = KMA_ENTRIES_SHIFT;
 	job.own[3] = count;
 	job.found = bench_gpu_take(sizeof(*job.found));
@@ -67,7 +67,9 @@ const char *kma_make(struct device_heap *heap, uint64_t bytes, uint32_t count)
 		return too_little;
 	heap->ground_bytes = heap->own_numbers[0] = told.sum;
 	heap->low = (uint64_t)(uintptr_t)heap->heap + told.links;
-	heap->high = heap->low + (told.nodes << KMA_SHIFT);
+	heap->own_numbers[1] = told.shift;
+	heap->own_numbers[2] = told.entries_shift;
+	heap->high = heap->low + (told.nodes << told.shift);
 	if (kma_format(heap, MAKERS, NULL))
 		return NULL;
 	device_heap_end_block(heap);

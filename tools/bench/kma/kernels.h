@@ -7,7 +7,7 @@
  *   make             a heap of superblocks in job->own[0] bytes, of 1 << own[1] each, 1 << own[2]
  *                    entries a class; or the poor man's in own[0] bytes
  *   learn            of so many bytes, or of own[3] superblocks: their number as nodes, bytes up to the
- *                    first as links, bytes of all as sum
+ *                    first as links, bytes of all as sum; own[1] 0: and what suits so many bytes
  *   left             blocks and runs of it that are in use
  *   deal, reckon     the edges in job->more; what a graph of them has
  *   list             an empty list of job->most bytes an element in job->own[0], by one lane
@@ -150,16 +150,24 @@ DEVICE_KERNEL(make, kernel_make)
 
 MAM_KFN void kernel_learn(const struct device_job *job)
 {
-	const uint32_t shift = (uint32_t)job->own[1], entries_shift = (uint32_t)job->own[2];
+	uint32_t shift = (uint32_t)job->own[1], entries_shift = (uint32_t)job->own[2];
 	uint32_t count = (uint32_t)job->own[3];
+	struct mam_kma_terms terms;
 
 	if (kma_lane() > 0)
 		return;
+	if (shift == 0) {
+		terms = mam_kma_suited(job->own[0]);
+		shift = terms.shift;
+		entries_shift = terms.entries_shift;
+	}
 	if (count == 0)
 		count = mam_kma_superblocks(job->own[0], shift, entries_shift);
 	kma_told_of(job)->nodes = count;
 	kma_told_of(job)->links = mam_kma_ground_at(count, shift, entries_shift);
 	kma_told_of(job)->sum = mam_kma_bytes(count, shift, entries_shift);
+	kma_told_of(job)->shift = shift;
+	kma_told_of(job)->entries_shift = entries_shift;
 }
 DEVICE_KERNEL(learn, kernel_learn)
 

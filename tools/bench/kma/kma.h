@@ -13,8 +13,9 @@
 
 #include "bench/device_play.h"
 
-#define KMA_SHIFT 12u        /* superblocks of 4 KB, as published */
-#define KMA_ENTRIES_SHIFT 6u /* 64 entries a class: as many superblocks that serve it at a time */
+/* Of a heap of so many superblocks, as published; a heap of so many bytes has what suits it (kma/layout.h). */
+#define KMA_SHIFT 12u
+#define KMA_ENTRIES_SHIFT 0u
 #define KMA_HEAP ((uint64_t)BENCH_GIB)
 #define KMA_HEAP_LARGE (4 * (uint64_t)BENCH_GIB)
 #define KMA_BLOCK 256u /* threads of a block, work items of a group */

@@ -29,6 +29,7 @@ struct kma_told {
 	uint64_t nodes; /* of a graph; or elements of a list, blocks in use, superblocks */
 	uint64_t links; /* of a graph; or bytes up to the first superblock */
 	uint64_t sum;   /* of a graph; or bytes of a heap */
+	uint64_t shift, entries_shift; /* of a heap */
 };
 
 #endif

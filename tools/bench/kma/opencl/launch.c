@@ -66,12 +66,13 @@ bool cl_heap_make(struct device_play *play, bool poor, uint64_t bytes, uint32_t 
 		play->memory = cl_buffer(play, bytes);
 		return play->memory != NULL && make_ring(play);
 	}
-	attr.superblock_bytes = 1u << KMA_SHIFT;
-	attr.entries_per_class = 1u << KMA_ENTRIES_SHIFT;
-	if (superblocks > 0)
+	if (superblocks > 0) {
 		attr.superblocks = superblocks;
-	else
+		attr.superblock_bytes = 1u << KMA_SHIFT;
+		attr.entries_per_class = 1u << KMA_ENTRIES_SHIFT;
+	} else {
 		attr.bytes = (size_t)(bytes / 100 * 98); /* and books */
+	}
 	status = mam_cl_heap_create(play->context, play->device, play->queue, &attr, &play->heap);
 	if (status == MAM_OK)
 		return true;
