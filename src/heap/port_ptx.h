@@ -8,7 +8,8 @@
  * 2. A sequentially consistent access is a fence.sc in front of one that acquires, or, of a store,
  *    of one that is relaxed (the mapping of C++ to PTX: Lustig, Sahasrabuddhe, Giroux, "A Formal
  *    Analysis of the NVIDIA PTX Memory Consistency Model", ASPLOS 2019).
- * 3. "memory" in each says that the compiler must not move other accesses across.
+ * 3. Macros have as many arguments as they say: OpenCL C 1.2 has no others.
+ * 4. "memory" in each says that the compiler must not move other accesses across.
  *
  * PTX 6.3 (CUDA 10) and sm_70. NVIDIA's OpenCL C takes the same: its __global addresses are generic ones.
  */
@@ -25,27 +26,27 @@
 #define MAM_AT_SYSTEM 2
 
 /* `row` for each scope of an order: `before` and `order` are PTX, the latter of the access. */
-#define MAM_PTX_SCOPES(row, number, before, order, ...)                                         \
-	row(number, MAM_AT_BLOCK, before("cta"), order ".cta", __VA_ARGS__)                     \
-	row(number, MAM_AT_DEVICE, before("gpu"), order ".gpu", __VA_ARGS__)                    \
-	row(number, MAM_AT_SYSTEM, before("sys"), order ".sys", __VA_ARGS__)
+#define MAM_PTX_SCOPES(row, number, before, order, op, type, letter)                                         \
+	row(number, MAM_AT_BLOCK, before("cta"), order ".cta", op, type, letter)                     \
+	row(number, MAM_AT_DEVICE, before("gpu"), order ".gpu", op, type, letter)                    \
+	row(number, MAM_AT_SYSTEM, before("sys"), order ".sys", op, type, letter)
 #define MAM_PTX_NOTHING(scope) ""
 #define MAM_PTX_FENCE(scope) "fence.sc." scope ";\n\t"
 /* The orders that a change, a load and a store may have. */
-#define MAM_PTX_EACH_CHANGE(row, ...)								\
-	MAM_PTX_SCOPES(row, MAM_RELAXED, MAM_PTX_NOTHING, "relaxed", __VA_ARGS__)		\
-	MAM_PTX_SCOPES(row, MAM_ACQUIRE, MAM_PTX_NOTHING, "acquire", __VA_ARGS__)		\
-	MAM_PTX_SCOPES(row, MAM_RELEASE, MAM_PTX_NOTHING, "release", __VA_ARGS__)		\
-	MAM_PTX_SCOPES(row, MAM_ACQ_REL, MAM_PTX_NOTHING, "acq_rel", __VA_ARGS__)		\
-	MAM_PTX_SCOPES(row, MAM_SEQ_CST, MAM_PTX_FENCE, "acquire", __VA_ARGS__)
-#define MAM_PTX_EACH_LOAD(row, ...)								\
-	MAM_PTX_SCOPES(row, MAM_RELAXED, MAM_PTX_NOTHING, "relaxed", __VA_ARGS__)		\
-	MAM_PTX_SCOPES(row, MAM_ACQUIRE, MAM_PTX_NOTHING, "acquire", __VA_ARGS__)		\
-	MAM_PTX_SCOPES(row, MAM_SEQ_CST, MAM_PTX_FENCE, "acquire", __VA_ARGS__)
-#define MAM_PTX_EACH_STORE(row, ...)								\
-	MAM_PTX_SCOPES(row, MAM_RELAXED, MAM_PTX_NOTHING, "relaxed", __VA_ARGS__)		\
-	MAM_PTX_SCOPES(row, MAM_RELEASE, MAM_PTX_NOTHING, "release", __VA_ARGS__)		\
-	MAM_PTX_SCOPES(row, MAM_SEQ_CST, MAM_PTX_FENCE, "relaxed", __VA_ARGS__)
+#define MAM_PTX_EACH_CHANGE(row, op, type, letter)								\
+	MAM_PTX_SCOPES(row, MAM_RELAXED, MAM_PTX_NOTHING, "relaxed", op, type, letter)		\
+	MAM_PTX_SCOPES(row, MAM_ACQUIRE, MAM_PTX_NOTHING, "acquire", op, type, letter)		\
+	MAM_PTX_SCOPES(row, MAM_RELEASE, MAM_PTX_NOTHING, "release", op, type, letter)		\
+	MAM_PTX_SCOPES(row, MAM_ACQ_REL, MAM_PTX_NOTHING, "acq_rel", op, type, letter)		\
+	MAM_PTX_SCOPES(row, MAM_SEQ_CST, MAM_PTX_FENCE, "acquire", op, type, letter)
+#define MAM_PTX_EACH_LOAD(row, op, type, letter)								\
+	MAM_PTX_SCOPES(row, MAM_RELAXED, MAM_PTX_NOTHING, "relaxed", op, type, letter)		\
+	MAM_PTX_SCOPES(row, MAM_ACQUIRE, MAM_PTX_NOTHING, "acquire", op, type, letter)		\
+	MAM_PTX_SCOPES(row, MAM_SEQ_CST, MAM_PTX_FENCE, "acquire", op, type, letter)
+#define MAM_PTX_EACH_STORE(row, op, type, letter)								\
+	MAM_PTX_SCOPES(row, MAM_RELAXED, MAM_PTX_NOTHING, "relaxed", op, type, letter)		\
+	MAM_PTX_SCOPES(row, MAM_RELEASE, MAM_PTX_NOTHING, "release", op, type, letter)		\
+	MAM_PTX_SCOPES(row, MAM_SEQ_CST, MAM_PTX_FENCE, "relaxed", op, type, letter)
 #define MAM_PTX_WHICH(order, scope) ((order) * 4 + (scope))
 
 #define MAM_PTX_RMW_ROW(number, scope, before, how, op, type, letter)                           \
@@ -66,9 +67,9 @@
 		return old;                                                                     \
 	}
 
-#define MAM_PTX_CAS_ROW(number, scope, before, how, type, letter)                               \
+#define MAM_PTX_CAS_ROW(number, scope, before, how, op, type, letter)                               \
 	case MAM_PTX_WHICH(number, scope):                                                      \
-		asm volatile(before "atom.cas." how "." type " %0, [%1], %2, %3;"               \
+		asm volatile(before "atom." op "." how "." type " %0, [%1], %2, %3;"               \
 			     : "=" letter(old)                                                  \
 			     : "l"(where), letter(expected), letter(desired)                    \
 			     : "memory");                                                       \
@@ -80,14 +81,14 @@
 		word old = 0;                                                                   \
                                                                                                 \
 		switch (MAM_PTX_WHICH(order, scope)) {                                          \
-		MAM_PTX_EACH_CHANGE(MAM_PTX_CAS_ROW, type, letter)				\
+		MAM_PTX_EACH_CHANGE(MAM_PTX_CAS_ROW, "cas", type, letter)				\
 		}                                                                               \
 		return old;                                                                     \
 	}
 
-#define MAM_PTX_LOAD_ROW(number, scope, before, how, type, letter)                              \
+#define MAM_PTX_LOAD_ROW(number, scope, before, how, op, type, letter)                              \
 	case MAM_PTX_WHICH(number, scope):                                                      \
-		asm volatile(before "ld." how "." type " %0, [%1];"                             \
+		asm volatile(before op "." how "." type " %0, [%1];"                             \
 			     : "=" letter(value)                                                \
 			     : "l"(where)                                                       \
 			     : "memory");                                                       \
@@ -98,14 +99,14 @@
 		word value = 0;                                                                 \
                                                                                                 \
 		switch (MAM_PTX_WHICH(order, scope)) {                                          \
-		MAM_PTX_EACH_LOAD(MAM_PTX_LOAD_ROW, type, letter)				\
+		MAM_PTX_EACH_LOAD(MAM_PTX_LOAD_ROW, "ld", type, letter)				\
 		}                                                                               \
 		return value;                                                                   \
 	}
 
-#define MAM_PTX_STORE_ROW(number, scope, before, how, type, letter)                             \
+#define MAM_PTX_STORE_ROW(number, scope, before, how, op, type, letter)                             \
 	case MAM_PTX_WHICH(number, scope):                                                      \
-		asm volatile(before "st." how "." type " [%0], %1;"                             \
+		asm volatile(before op "." how "." type " [%0], %1;"                             \
 			     :                                                                  \
 			     : "l"(where), letter(value)                                        \
 			     : "memory");                                                       \
@@ -114,7 +115,7 @@
 	MAM_KFN void mam_ptx_##name(MAM_GLOBAL word *where, word value, int order, int scope)              \
 	{                                                                                       \
 		switch (MAM_PTX_WHICH(order, scope)) {                                          \
-		MAM_PTX_EACH_STORE(MAM_PTX_STORE_ROW, type, letter)				\
+		MAM_PTX_EACH_STORE(MAM_PTX_STORE_ROW, "st", type, letter)				\
 		}                                                                               \
 	}
 
@@ -137,15 +138,15 @@ MAM_PTX_STORE(store32, uint32_t, "b32", "r")
 MAM_PTX_STORE(store64, uint64_t, "b64", "l")
 
 /* What is weaker than acq_rel is acq_rel: PTX has no fence between that and none. */
-#define MAM_PTX_FENCE_ROW(number, scope, before, how, nothing)                                  \
+#define MAM_PTX_FENCE_ROW(number, scope, before, how, op, type, letter)                                  \
 	case MAM_PTX_WHICH(number, scope): asm volatile("fence." how ";" : : : "memory"); break;
 MAM_KFN void mam_ptx_fence(int order, int scope)
 {
 	switch (MAM_PTX_WHICH(order, scope)) {
-	MAM_PTX_SCOPES(MAM_PTX_FENCE_ROW, MAM_ACQUIRE, MAM_PTX_NOTHING, "acq_rel", 0)
-	MAM_PTX_SCOPES(MAM_PTX_FENCE_ROW, MAM_RELEASE, MAM_PTX_NOTHING, "acq_rel", 0)
-	MAM_PTX_SCOPES(MAM_PTX_FENCE_ROW, MAM_ACQ_REL, MAM_PTX_NOTHING, "acq_rel", 0)
-	MAM_PTX_SCOPES(MAM_PTX_FENCE_ROW, MAM_SEQ_CST, MAM_PTX_NOTHING, "sc", 0)
+	MAM_PTX_SCOPES(MAM_PTX_FENCE_ROW, MAM_ACQUIRE, MAM_PTX_NOTHING, "acq_rel", "", "", "")
+	MAM_PTX_SCOPES(MAM_PTX_FENCE_ROW, MAM_RELEASE, MAM_PTX_NOTHING, "acq_rel", "", "", "")
+	MAM_PTX_SCOPES(MAM_PTX_FENCE_ROW, MAM_ACQ_REL, MAM_PTX_NOTHING, "acq_rel", "", "", "")
+	MAM_PTX_SCOPES(MAM_PTX_FENCE_ROW, MAM_SEQ_CST, MAM_PTX_NOTHING, "sc", "", "", "")
 	}
 }
 

@@ -47,7 +47,7 @@ if clang -x cl -cl-std=CL3.0 -Xclang -finclude-default-header -fsyntax-only "$sc
 	if clang -target nvptx64-nvidia-cuda -march=sm_70 -nogpulib -Xclang -target-feature -Xclang +ptx63 \
 		-x cl -cl-std=CL1.2 -Xclang -finclude-default-header -S -o "$scratch/probe.ptx" \
 		-Dcl_khr_int64_base_atomics -Dcl_khr_int64_extended_atomics -D__NV_CL_C_VERSION=120 \
-		-Dasm=__asm__ -Wall -Wextra -Werror -Wno-ignored-pragmas -Wno-unknown-pragmas -O2 \
+		-Dasm=__asm__ -Wall -Wextra -Wvariadic-macros -Werror -Wno-ignored-pragmas -Wno-unknown-pragmas -O2 \
 		-I "$MAM_SRCDIR/src" "$kernels" > "$scratch/said" 2>&1; then
 		try "for NVIDIA's, atomics are PTX with an order and a scope" \
 			grep -q 'atom.or.acquire.gpu.b64' "$scratch/probe.ptx"
