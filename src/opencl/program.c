@@ -37,26 +37,30 @@ const char *mam_cl_source(void)
 static enum mam_status build_failed(const char *who, cl_program program, cl_device_id device,
 				    cl_int code)
 {
-	char text[4096] = "", *line;
+	char none[] = "", *text = NULL, *line;
+	enum mam_status status;
 	size_t bytes = 0;
 
-	/* A log that is longer is not given in part. */
 	if (clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes) ==
-		    CL_SUCCESS &&
-	    bytes < sizeof(text))
-		(void)clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, sizeof(text) - 1,
-					    text, NULL);
-	line = strstr(text, "error");
-	while (line && line > text && line[-1] != '\n')
+	    CL_SUCCESS)
+		text = calloc(1, bytes + 1);
+	if (text && clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, bytes, text,
+					  NULL) != CL_SUCCESS)
+		*text = 0;
+	line = text ? strstr(text, "error") : none;
+	while (line && text && line > text && line[-1] != '\n')
 		line--;
 	if (!line)
 		line = text;
 	line[strcspn(line, "\n")] = 0;
-	return mam_cl_fail(MAM_ERROR_DRIVER, code,
-			   "%s: clBuildProgram failed with %s (%d): the device's compiler does not "
-			   "take mam's kernels, use another driver%s%.300s%s.",
-			   who, mam_cl_code_name(code), (int)code, *line ? " (it said: " : "", line,
-			   *line ? ")" : "");
+	status = mam_cl_fail(
+		MAM_ERROR_DRIVER, code,
+		"%s: clBuildProgram failed with %s (%d): the device's compiler does not "
+		"take mam's kernels, use another driver%s%.300s%s.",
+		who, mam_cl_code_name(code), (int)code, *line ? " (it said: " : "", line,
+		*line ? ")" : "");
+	free(text);
+	return status;
 }
 
 static enum mam_status build(const char *who, struct mam_cl_program *made, const char *options)

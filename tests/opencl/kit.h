@@ -6,8 +6,8 @@
  * 1. kit_main() makes a folder for PoCL's cache, so that nothing is left in the home of who tests, looks
  *    in a child whether there is a device (else: 77, one line), and runs the suite. Check runs each
  *    test in a child; drivers are asked only there, as what they start does not survive a fork.
- * 2. kit_open() is the first device of the first platform: PoCL's CPU, where nothing else is there. One's
- *    own choice is OCL_ICD_VENDORS'.
+ * 2. kit_open() is the first device of the first platform: PoCL's CPU, where nothing else is there; or of
+ *    the one that OPENCL_PLATFORM names. Its name is printed first: a result without it says little.
  * 3. Kernels are those of tests/opencl/kernels.cl, behind mam_cl_source().
  */
 #ifndef MAM_TESTS_OPENCL_KIT_H
@@ -65,13 +65,26 @@ static inline const char *kit_why(void)
 		ck_assert_msg(kit_status == MAM_OK, #call ": %s", kit_why()); \
 	} while (0)
 
+/*
+ * The first device of the first platform; or of the first whose name has what OPENCL_PLATFORM says in
+ * it.
+ */
 static inline bool kit_device(cl_device_id *device)
 {
-	cl_platform_id platform;
-	cl_uint count = 0;
+	const char *wanted = getenv("OPENCL_PLATFORM");
+	cl_platform_id platforms[16];
+	char name[256] = "";
+	cl_uint count = 0, i;
 
-	return clGetPlatformIDs(1, &platform, &count) == CL_SUCCESS && count &&
-	       clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, device, NULL) == CL_SUCCESS;
+	if (clGetPlatformIDs(16, platforms, &count) != CL_SUCCESS)
+		return false;
+	for (i = 0; i < count && i < 16; i++)
+		if (clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof(name), name, NULL) ==
+			    CL_SUCCESS &&
+		    (!wanted || strstr(name, wanted)))
+			return clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 1, device, NULL) ==
+			       CL_SUCCESS;
+	return false;
 }
 
 static inline cl_command_queue kit_queue(cl_context context, cl_device_id device, bool in_order)
@@ -133,7 +146,7 @@ static inline char *kit_read(const char *name)
 /* `standard`: "-cl-std=...", or NULL: what mam_cl_options() says. */
 static inline void kit_build(struct kit *kit, const char *file, const char *standard)
 {
-	char *kernels = kit_read(file), options[512], said[64], log[8192] = "";
+	char *kernels = kit_read(file), options[512], said[64], log[1 << 17] = "";
 	const char *texts[] = { mam_cl_source(), kernels };
 	cl_int code;
 
@@ -253,9 +266,15 @@ static inline bool kit_has_device(void)
 	pid_t child = fork();
 
 	if (!child) {
+		char name[256] = "";
 		cl_device_id device;
 
-		_exit(kit_device(&device) ? 0 : 1);
+		if (!kit_device(&device) ||
+		    clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof(name), name, NULL) != CL_SUCCESS)
+			_exit(1);
+		printf("device: %s\n", name);
+		(void)fflush(stdout);
+		_exit(0);
 	}
 	return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
 	       WEXITSTATUS(status) == 0;

@@ -68,7 +68,7 @@ static cl_program build(cl_context context, cl_device_id device, const char *fol
 	const char *with_file[] = { "#define MAM_CL_PUBLISHED_NAMES\n#include <mam/mam.cl>\n",
 				    kernels };
 	const char *with_text[] = { "#define MAM_CL_PUBLISHED_NAMES\n", mam_cl_source(), kernels };
-	char options[4200], standard[64], log[8192] = "";
+	char options[4200], standard[64], log[1 << 17] = "";
 	cl_program program;
 	const char *why;
 	cl_int code;
