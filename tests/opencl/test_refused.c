@@ -118,11 +118,11 @@ START_TEST(test_attributes)
 	attr.entries_per_class = 3;
 	wrong(create(&attr, &heap),
 	      "mam_cl_heap_create: attr.entries_per_class is 3: say a power of "
-	      "two up to 64, or 0.");
-	attr.entries_per_class = 128;
+	      "two up to 1024, or 0.");
+	attr.entries_per_class = 2048;
 	wrong(create(&attr, &heap),
-	      "mam_cl_heap_create: attr.entries_per_class is 128: say a power of "
-	      "two up to 64, or 0.");
+	      "mam_cl_heap_create: attr.entries_per_class is 2048: say a power of "
+	      "two up to 1024, or 0.");
 	attr = small();
 	attr.counted = 2;
 	wrong(create(&attr, &heap), "mam_cl_heap_create: attr.counted is 2: say 0 or 1.");
