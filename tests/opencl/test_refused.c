@@ -132,7 +132,7 @@ START_TEST(test_attributes)
 	attr = small();
 	attr.superblocks = 0;
 	attr.bytes = (size_t)-1;
-	wrong(create(&attr, &heap), "mam_cl_heap_create: the heap would have 4503599627370496 "
+	wrong(create(&attr, &heap), "mam_cl_heap_create: the heap would have 281474976710656 "
 				    "superblocks: say at most 4294967280, or larger ones.");
 	ck_assert_ptr_eq(heap, NULL);
 }
