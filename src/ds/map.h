@@ -167,7 +167,7 @@ MAM_KFN enum mam_dsmap_answer mam_dsmap_put(MAM_GLOBAL struct mam_dsmap_page *pa
 	return MAM_DSMAP_NO_ROOM;
 }
 
-MAM_KFN enum mam_dsmap_answer mam_dsmap_enter(MAM_GLOBAL struct mam_dsmap *map, MAM_DS_BASE base,
+MAM_KFN enum mam_dsmap_answer mam_dsmap_seek(MAM_GLOBAL struct mam_dsmap *map, MAM_DS_BASE base,
 					      uint64_t key, uint64_t value, bool once)
 {
 	MAM_GLOBAL struct mam_dsmap_bucket *bucket = mam_dsmap_of(map, key);
@@ -204,6 +204,16 @@ MAM_KFN enum mam_dsmap_answer mam_dsmap_enter(MAM_GLOBAL struct mam_dsmap *map, 
 	}
 	if (made)
 		(void)mam_ds_free(base, made);
+	return answer;
+}
+
+MAM_KFN enum mam_dsmap_answer mam_dsmap_enter(MAM_GLOBAL struct mam_dsmap *map, MAM_DS_BASE base,
+					      uint64_t key, uint64_t value, bool once)
+{
+	uint32_t came = mam_warp_active();
+	enum mam_dsmap_answer answer = mam_dsmap_seek(map, base, key, value, once);
+
+	mam_warp_sync(came);
 	return answer;
 }
 

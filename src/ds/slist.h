@@ -52,17 +52,17 @@ MAM_KBOTH void mam_sll_init(MAM_GLOBAL struct mam_sll *list)
 /* `node` is in no list. */
 MAM_KFN void mam_sll_add(MAM_GLOBAL struct mam_sll *list, MAM_GLOBAL struct mam_sll_node *node)
 {
-	uint64_t seen = mam_atomic_load64(&list->newest, MAM_RELAXED, MAM_AT_DEVICE), was;
+	uint64_t was = mam_atomic_load64(&list->newest, MAM_RELAXED, MAM_AT_DEVICE), seen;
+	uint32_t came = mam_warp_active();
 
 	MAM_ROLLED
-	for (;;) {
+	do {
+		seen = was;
 		node->next = seen;
 		was = mam_atomic_cas64(&list->newest, seen, MAM_DS_WORD(node), MAM_RELEASE,
 				       MAM_AT_DEVICE);
-		if (was == seen)
-			return;
-		seen = was;
-	}
+	} while (was != seen);
+	mam_warp_sync(came);
 }
 
 /* The newest node, or NULL. */

@@ -146,26 +146,29 @@ mam_tree_ensure(MAM_GLOBAL struct mam_tree *tree, MAM_DS_BASE base, uint64_t key
 {
 	MAM_GLOBAL struct mam_tree_node *node = NULL, *there;
 	MAM_GLOBAL uint64_t *link = &tree->root;
+	uint32_t came = mam_warp_active();
 
 	MAM_ROLLED
-	for (;;) {
-		there = mam_tree_look(link);
-		if (!there) {
-			if (!node)
-				node = mam_tree_make(base, key, bytes);
-			if (!node)
-				return NULL;
-			there = mam_tree_try(link, node);
-			if (!there)
-				return node;
-		}
-		if (there->key == key) {
-			if (node)
-				(void)mam_ds_free(base, node);
-			return there;
-		}
+	while ((there = mam_tree_look(link)) != NULL && there->key != key)
 		link = mam_tree_link(there, key);
+	/* Those that need a node ask for it together. */
+	mam_warp_sync(came);
+	if (!there)
+		node = mam_tree_make(base, key, bytes);
+	MAM_ROLLED
+	while (node && there != node && !(there && there->key == key)) {
+		if (there)
+			link = mam_tree_link(there, key);
+		there = mam_tree_look(link);
+		if (!there)
+			there = mam_tree_try(link, node);
+		if (!there)
+			there = node;
 	}
+	if (node && there != node)
+		(void)mam_ds_free(base, node);
+	mam_warp_sync(came);
+	return there;
 }
 
 /*

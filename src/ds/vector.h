@@ -177,11 +177,11 @@ MAM_KFN void mam_vector_reach(MAM_GLOBAL struct mam_vector *vector, MAM_DS_BASE 
 MAM_KFN MAM_GLOBAL void *mam_vector_push(MAM_GLOBAL struct mam_vector *vector, MAM_DS_BASE base,
 					 uint64_t *number)
 {
-	uint32_t mask = mam_warp_active(), leader;
+	uint32_t came = mam_warp_active(), mask, leader;
 	MAM_GLOBAL void *place;
 	uint64_t own = 0;
 
-	mask = mam_warp_match64(mask, MAM_DS_WORD(vector));
+	mask = mam_warp_match64(came, MAM_DS_WORD(vector));
 	leader = mam_lanes_leader(mask);
 	if (mam_lane() == leader) {
 		own = mam_atomic_add64(&vector->reserved, mam_popc32(mask), MAM_RELAXED,
@@ -195,6 +195,7 @@ MAM_KFN MAM_GLOBAL void *mam_vector_push(MAM_GLOBAL struct mam_vector *vector, M
 	place = mam_vector_place(vector, own);
 	if (place)
 		*number = own;
+	mam_warp_sync(came);
 	return place;
 }
 
