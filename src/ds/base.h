@@ -14,7 +14,8 @@
  * Lanes of a warp that come together to a call that adds leave it together, as the base serves those
  * that ask at the same time by one request: lanes that part in a tree and stay apart ask one by one. On
  * an H100 a list of a million edges took 6.3 times as long to become a graph as over a pointer that
- * only rises, and most of that was these.
+ * only rises, and takes 1.8 times as long since none parts. What is given back counts as much: it was
+ * nodes of those that came second, given back one by one, after which lanes stayed apart.
  */
 #ifndef MAM_DS_BASE_H
 #define MAM_DS_BASE_H

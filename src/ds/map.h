@@ -167,14 +167,17 @@ MAM_KFN enum mam_dsmap_answer mam_dsmap_put(MAM_GLOBAL struct mam_dsmap_page *pa
 	return MAM_DSMAP_NO_ROOM;
 }
 
+/* `*made`: a page that was got and not needed, or NULL. */
 MAM_KFN enum mam_dsmap_answer mam_dsmap_seek(MAM_GLOBAL struct mam_dsmap *map, MAM_DS_BASE base,
-					      uint64_t key, uint64_t value, bool once)
+					     uint64_t key, uint64_t value, bool once,
+					     MAM_GLOBAL struct mam_dsmap_page **made)
 {
 	MAM_GLOBAL struct mam_dsmap_bucket *bucket = mam_dsmap_of(map, key);
-	MAM_GLOBAL struct mam_dsmap_page *page, *made = NULL;
+	MAM_GLOBAL struct mam_dsmap_page *page;
 	MAM_GLOBAL uint64_t *link = &bucket->first;
-	enum mam_dsmap_answer answer = MAM_DSMAP_NO_ROOM;
+	enum mam_dsmap_answer answer;
 
+	*made = NULL;
 	if (key == MAM_DSMAP_NONE || value == MAM_DSMAP_NONE)
 		return MAM_DSMAP_NO_ROOM;
 	page = once ? NULL : mam_dsmap_look(&bucket->last);
@@ -183,36 +186,39 @@ MAM_KFN enum mam_dsmap_answer mam_dsmap_seek(MAM_GLOBAL struct mam_dsmap *map, M
 	MAM_ROLLED
 	for (;;) {
 		if (!page) {
-			if (!made)
-				made = mam_dsmap_make(base, key, value);
-			if (!made)
+			if (!*made)
+				*made = mam_dsmap_make(base, key, value);
+			if (!*made)
 				return MAM_DSMAP_NO_ROOM;
 			page = MAM_DS_POINTER(struct mam_dsmap_page,
-					      mam_atomic_cas64(link, 0, MAM_DS_WORD(made),
+					      mam_atomic_cas64(link, 0, MAM_DS_WORD(*made),
 							       MAM_ACQ_REL, MAM_AT_DEVICE));
 			if (!page) {
-				mam_atomic_store64(&bucket->last, MAM_DS_WORD(made), MAM_RELEASE,
+				mam_atomic_store64(&bucket->last, MAM_DS_WORD(*made), MAM_RELEASE,
 						   MAM_AT_DEVICE);
+				*made = NULL;
 				return MAM_DSMAP_DONE;
 			}
 		}
 		answer = mam_dsmap_put(page, key, value, once);
 		if (answer != MAM_DSMAP_NO_ROOM)
-			break;
+			return answer;
 		link = &page->next;
 		page = mam_dsmap_look(link);
 	}
-	if (made)
-		(void)mam_ds_free(base, made);
-	return answer;
 }
 
 MAM_KFN enum mam_dsmap_answer mam_dsmap_enter(MAM_GLOBAL struct mam_dsmap *map, MAM_DS_BASE base,
 					      uint64_t key, uint64_t value, bool once)
 {
+	MAM_GLOBAL struct mam_dsmap_page *made;
 	uint32_t came = mam_warp_active();
-	enum mam_dsmap_answer answer = mam_dsmap_seek(map, base, key, value, once);
+	enum mam_dsmap_answer answer = mam_dsmap_seek(map, base, key, value, once, &made);
 
+	/* As in a tree. */
+	mam_warp_sync(came);
+	if (made)
+		(void)mam_ds_free(base, made);
 	mam_warp_sync(came);
 	return answer;
 }

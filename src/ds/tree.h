@@ -165,6 +165,8 @@ mam_tree_ensure(MAM_GLOBAL struct mam_tree *tree, MAM_DS_BASE base, uint64_t key
 		if (!there)
 			there = node;
 	}
+	/* And those that came second give it back together: else they part here, for good. */
+	mam_warp_sync(came);
 	if (node && there != node)
 		(void)mam_ds_free(base, node);
 	mam_warp_sync(came);
