@@ -37,7 +37,9 @@
  *	mam_arraylist  blocks of elements; a work group grows it by one request:
  *	               MAM_SHARED(struct mam_arraylist_shared, shared) in the kernel's outermost block, then
  *	               mam_arraylist_grow_local(list, heap, shared, count, &first) by all of the group, and
- *	               no `return` before it: PoCL 3.1 makes wrong code of a way out in front of a barrier
+ *	               no `return` before it: PoCL 3.1 makes wrong code of a way out in front of a barrier,
+ *	               and, by the method that it takes by itself, of some loops around one: set
+ *	               POCL_WORK_GROUP_METHOD=cbs there
  *	mam_tree       nodes of the caller's, by a key of 64 bits
  *	mam_dsmap      from a key of 64 bits to a value of 64
  *

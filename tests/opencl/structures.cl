@@ -65,19 +65,21 @@ __kernel void fill(__global void *heap, __global struct all *all, __global struc
 	note(counts, 1, mam_dsmap_insert_multi(map, heap, keys + key, self) != MAM_DSMAP_DONE);
 }
 
-/* Each group by one request: items want 0 to 4 elements. */
+/* Each group by one request a round, of five: items want 0 to 4 elements, in all ten. */
 __kernel void fill_groups(__global void *heap, __global struct all *all, __global ulong *counts)
 {
 	MAM_SHARED(struct mam_arraylist_shared, shared);
 	ulong self = get_global_id(0), first = 0;
-	uint n = (uint)(self % 5), i;
-	__global ulong *place = mam_arraylist_grow_local(&all->groups, heap, shared, n, &first);
+	__global ulong *place;
+	uint n, i, round;
 
-	note(counts, 0, n && !place);
-	if (!place)
-		return;
-	for (i = 0; i < n; i++)
-		place[i] = self;
+	for (round = 0; round < 5; round++) {
+		n = (uint)((self + round) % 5);
+		place = mam_arraylist_grow_local(&all->groups, heap, shared, n, &first);
+		note(counts, 0, n && !place);
+		for (i = 0; place && i < n; i++)
+			place[i] = self;
+	}
 }
 
 /* How often each item is in the vector, in out[0 to n - 1]; in the list of lanes, in n to 2n - 1, and so on. */

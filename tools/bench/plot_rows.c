@@ -224,8 +224,9 @@ void plot_rows_footnote(const struct plot_rows *rows, char *text, size_t bytes)
 
 	text[0] = '\0';
 	if (has_gpu)
-		used += (size_t)snprintf(text + used, bytes - used, "%s, driver %s", rows->gpu,
-					 rows->driver);
+		/* What may stand behind a semicolon, OpenCL's device, has no room below a picture. */
+		used += (size_t)snprintf(text + used, bytes - used, "%s, driver %.*s", rows->gpu,
+					 (int)strcspn(rows->driver, ";"), rows->driver);
 	if (used < bytes && rows->cpu[0] != '\0')
 		used += (size_t)snprintf(text + used, bytes - used, "%s%s", used > 0 ? "; " : "",
 					 rows->cpu);

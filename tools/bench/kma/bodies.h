@@ -204,12 +204,19 @@ MAM_KFN void kma_reckon(struct kma_ask ask, MAM_GLOBAL struct edges_edge *edges,
 MAM_KFN void kma_build(MAM_DS_BASE base, struct kma_ask ask, MAM_GLOBAL struct mam_tree *tree,
 		       MAM_GLOBAL struct edges_edge *edges, MAM_GLOBAL struct kma_told *told)
 {
-	uint32_t none = 0, i;
+	uint32_t none = 0, i = kma_lane() < ask.lanes ? kma_lane() : ask.edges, came;
 
-	if (kma_lane() >= ask.lanes)
-		return;
-	for (i = kma_lane(); i < ask.edges; i += ask.lanes)
-		none += !edges_add(tree, base, edges[i].source, edges[i].sink);
+	/*
+	 * Lanes of a warp meet before each edge: on an H100 they parted in this loop otherwise, and asked
+	 * for memory one by one from there on.
+	 */
+	came = mam_warp_active();
+	while (mam_warp_ballot(came, i < ask.edges)) {
+		if (i < ask.edges) {
+			none += !edges_add(tree, base, edges[i].source, edges[i].sink);
+			i = ask.edges - i > ask.lanes ? i + ask.lanes : ask.edges;
+		}
+	}
 	kma_tell(&told->none, none);
 }
 

@@ -21,7 +21,9 @@
 #define ROUNDS 100
 #define ELEMENTS 10
 #define SECOND UINT64_C(1000000000)
-#define CUDA_EDGES_MOST (1 * M) /* it would take a minute for more */
+/* Of CUDA's malloc: more edges, or fewer lanes, would take what time there is. */
+#define CUDA_EDGES_MOST (1 * M)
+#define CUDA_LANES_LEAST 1536u
 
 const struct device_effort kma_efforts[KMA_EFFORTS] = {
 	{ "full", 10, 2, 10, 150 * SECOND, UINT32_MAX, UINT64_MAX, true },
@@ -180,7 +182,10 @@ bool kma_plan_takes_part(const struct device_allocator *allocator, const struct 
 		return false;
 	switch (cell->work) {
 	case KMA_SETUP: return allocator->reset != NULL;
-	case KMA_GRAPH: return !allocator->slow || cell->filled <= CUDA_EDGES_MOST;
+	case KMA_GRAPH:
+		return !allocator->slow ||
+		       (cell->filled <= CUDA_EDGES_MOST &&
+			(cell->filled < 64 * K || cell->askers >= CUDA_LANES_LEAST));
 	default: return allocator->frees;
 	}
 }

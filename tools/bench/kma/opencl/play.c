@@ -173,11 +173,6 @@ bool kma_play_arraylist(struct device_run *run, struct device_heap *heap,
 	struct cl_buffers buffers = { { NULL } };
 	bool good;
 
-	/* PoCL 3.1 makes wrong code of a loop around grow_local()'s barriers. */
-	if (run->play->is_processor && kma_plan_is_list(cell)) {
-		device_note(run, heap, cell, "left out, since the device is no GPU");
-		return true;
-	}
 	buffers.of[0] = cl_buffer(run->play, kma_plan_places(cell) * 8);
 	buffers.of[1] = buffers.of[0] != NULL ? cl_buffer(run->play, 256) : NULL;
 	good = buffers.of[1] != NULL && play_elements(run, heap, cell, &buffers);
