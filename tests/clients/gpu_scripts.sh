@@ -164,7 +164,8 @@ for file in "$top"/tests/clients/*.cu "$bench"/gpu-stress*.cu; do
 	define=
 	case $file in
 	*/gpu-stress-async.cu) define=-I$top/include ;;
-	*/collective.cu | */debug.cu | */grow.cu | */lists.cu | */objects.cu | */override.cu | */xmalloc.cu)
+	*/collective.cu | */debug.cu | */grow.cu | */lists.cu | */objects.cu | */override.cu | */structures.cu | \
+	*/xmalloc.cu)
 		define="-I$top/include -I$top/src"
 		;;
 	*/library_loop.cu)
