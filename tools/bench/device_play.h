@@ -182,6 +182,14 @@ size_t device_show_columns(const struct bench_results *results,
 void device_show_cell(const struct bench_results *results, const char *workload, const char *name,
 		      const char *parameter, const char *metric, bool may_fail);
 bool device_show_has(const struct bench_results *results, const char *workload, const char *metric);
+
+/* One number of a workload: a line for each cell, a column for each who has rows. */
+struct device_table {
+	const char *workload, *metric, *title;
+};
+/* device_show_table - nothing where nobody has any; `width` is of the cells' names */
+void device_show_table(const struct bench_results *results, const struct device_request *request,
+		       const struct device_table *table, int width);
 /* device_show_targets - for people; and for scripts */
 void device_show_targets(const struct device_target *targets, size_t count);
 void device_show_target_keys(const struct device_target *targets, size_t count);

@@ -131,6 +131,32 @@ bool device_show_has(const struct bench_results *results, const char *workload, 
 	return false;
 }
 
+void device_show_table(const struct bench_results *results, const struct device_request *request,
+		       const struct device_table *table, int width)
+{
+	const char *names[DEVICE_COLUMNS_MAX], *workload = table->workload;
+	size_t count, i, k;
+
+	if (!device_show_has(results, workload, table->metric))
+		return;
+	count = device_show_columns(results, request, workload, names);
+	printf("\n%s: %s\n%-*s", workload, table->title, width, "");
+	for (k = 0; k < count; k++)
+		printf(" %14s", names[k]);
+	printf("\n");
+	for (i = 0; i < results->count; i++) {
+		if (!bench_rows_is_first(results, workload, i))
+			continue;
+		printf("%-*s", width, results->rows[i].parameter);
+		for (k = 0; k < count; k++) {
+			printf("   ");
+			device_show_cell(results, workload, names[k], results->rows[i].parameter,
+					 table->metric, false);
+		}
+		printf("\n");
+	}
+}
+
 static void put_table(const struct bench_results *results, const struct device_request *request,
 		      size_t table)
 {

@@ -12,9 +12,7 @@
 
 #define NAME_WIDTH 16
 
-static const struct {
-	const char *workload, *metric, *title;
-} tables[] = {
+static const struct device_table tables[] = {
 	{ "kma-ratio", "times",
 	  "times faster than CUDA's malloc; than one lane; than malloc; time over poor's" },
 	{ "kma-one", "ns", "malloc and free of 4 B by one lane: ns a pair, by pairs" },
@@ -27,32 +25,6 @@ static const struct {
 	{ "kma-setup", "kernel_us", "the kernel that does it, us" },
 	{ "kma-setup", "lone_us", "the same by one lane, as published, us" },
 };
-
-static void put_table(const struct bench_results *results, const struct device_request *request,
-		      size_t table)
-{
-	const char *names[DEVICE_COLUMNS_MAX], *workload = tables[table].workload;
-	size_t count, i, k;
-
-	if (!device_show_has(results, workload, tables[table].metric))
-		return;
-	count = device_show_columns(results, request, workload, names);
-	printf("\n%s: %s\n%-*s", workload, tables[table].title, NAME_WIDTH, "");
-	for (k = 0; k < count; k++)
-		printf(" %14s", names[k]);
-	printf("\n");
-	for (i = 0; i < results->count; i++) {
-		if (!bench_rows_is_first(results, workload, i))
-			continue;
-		printf("%-*s", NAME_WIDTH, results->rows[i].parameter);
-		for (k = 0; k < count; k++) {
-			printf("   ");
-			device_show_cell(results, workload, names[k], results->rows[i].parameter,
-					 tables[table].metric, false);
-		}
-		printf("\n");
-	}
-}
 
 /* ---- targets ---- */
 
@@ -159,7 +131,7 @@ void kma_show_people(const struct bench_results *results, const struct bench_mac
 
 	device_show_head(results, machine, request);
 	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-		put_table(results, request, i);
+		device_show_table(results, request, &tables[i], NAME_WIDTH);
 	device_show_targets(targets, reckon(results, request, targets));
 }
 

@@ -12,9 +12,7 @@
 
 #define NAME_WIDTH 14
 
-static const struct {
-	const char *workload, *metric, *title;
-} tables[] = {
+static const struct device_table tables[] = {
 	{ "xmalloc-time", "ns",
 	  "malloc, write, read, free of 4 B: ns an object, by workers and workers a warp" },
 	{ "xmalloc-prefilled", "ns", "the same where a quarter of the heap was taken before" },
@@ -25,32 +23,6 @@ static const struct {
 	{ "xmalloc-hold", "free_ns", "free of the same by a later kernel, ns an object" },
 	{ "xmalloc-speedup", "times", "how many times faster" },
 };
-
-static void put_table(const struct bench_results *results, const struct device_request *request,
-		      size_t table)
-{
-	const char *names[DEVICE_COLUMNS_MAX], *workload = tables[table].workload;
-	size_t count, i, k;
-
-	if (!device_show_has(results, workload, tables[table].metric))
-		return;
-	count = device_show_columns(results, request, workload, names);
-	printf("\n%s: %s\n%-*s", workload, tables[table].title, NAME_WIDTH, "");
-	for (k = 0; k < count; k++)
-		printf(" %14s", names[k]);
-	printf("\n");
-	for (i = 0; i < results->count; i++) {
-		if (!bench_rows_is_first(results, workload, i))
-			continue;
-		printf("%-*s", NAME_WIDTH, results->rows[i].parameter);
-		for (k = 0; k < count; k++) {
-			printf("   ");
-			device_show_cell(results, workload, names[k], results->rows[i].parameter,
-					 tables[table].metric, false);
-		}
-		printf("\n");
-	}
-}
 
 /* ---- targets ---- */
 
@@ -135,7 +107,7 @@ void xmalloc_show_people(const struct bench_results *results, const struct bench
 
 	device_show_head(results, machine, request);
 	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-		put_table(results, request, i);
+		device_show_table(results, request, &tables[i], NAME_WIDTH);
 	device_show_targets(targets, reckon(results, request, targets));
 }
 
