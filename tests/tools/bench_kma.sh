@@ -193,4 +193,82 @@ if idle_driver; then
 	same "a kernel that hangs: three cells are lost" 3 "$(rows '^kma-one,kma,.*,lost,1')"
 fi
 
+# gpu-kma.sh with stand-ins: a mam, a GPU that is a name, and an OpenCL driver that nothing names.
+script=$MAM_SRCDIR/tools/bench/gpu-kma.sh
+if [ ! -e "$script" ]; then
+	skip "gpu-kma.sh" "it is not here"
+	finish
+fi
+mkdir "$scratch/bin"
+cat > "$scratch/bin/nvidia-smi" << 'END'
+#!/bin/sh
+echo "NVIDIA H100 80GB HBM3"
+END
+cat > "$scratch/bin/ldconfig" << 'END'
+#!/bin/sh
+echo "	libnvidia-opencl.so.1 (libc6,x86-64) => /lib/libnvidia-opencl.so.1"
+END
+cat > "$scratch/bin/compute-sanitizer" << 'END'
+#!/bin/sh
+echo "$*" >> "$STAND_IN/sanitized"
+echo "========= ERROR SUMMARY: 0 errors"
+exit ${SANITIZER:-0}
+END
+cat > "$scratch/bin/mam" << 'END'
+#!/bin/sh
+echo "$*" >> "$STAND_IN/calls"
+case "$*" in
+*--read*) echo "faults	0"; exit 0 ;;
+*plot*) exit 0 ;;
+esac
+cat "$OCL_ICD_VENDORS"/* > "$STAND_IN/drivers" 2> /dev/null
+while [ $# -gt 0 ]; do
+	[ "$1" = --csv ] && csv=$2
+	shift
+done
+echo "0.1 s: kma-one 10000 kma" >&2
+echo "a word" >&2
+echo "the tables"
+printf '# driver: 1; OpenCL: NVIDIA CUDA, %s, 1\nkma-one,kma,10000,ns,1\n' "${CL_DEVICE:-NVIDIA H100 80GB HBM3}" > "$csv"
+exit ${BENCH:-0}
+END
+chmod +x "$scratch/bin/"*
+gpu_kma() # VARIABLE...
+{
+	rm -f "$scratch/calls" "$scratch/sanitized" "$scratch/drivers"
+	env "$@" STAND_IN="$scratch" PATH="$scratch/bin:$PATH" sh "$script" "$scratch/bin/mam" "$scratch/results" \
+		> "$scratch/out" 2> "$scratch/err"
+}
+gpu_kma BUDGET=200 OCL_ICD_VENDORS="$scratch/nothing"
+same "gpu-kma.sh: exit status" 0 $?
+same "gpu-kma.sh: half of its time is CUDA's, half OpenCL's, on NVIDIA's platform" \
+	"bench kma --platform NVIDIA --verbose --seconds 65 --csv $scratch/results/kma-h100.csv" \
+	"$(head -n 1 "$scratch/calls" | sed 's/ 64 / 65 /')"
+same "gpu-kma.sh: a driver that nothing names is named" libnvidia-opencl.so.1 "$(cat "$scratch/drivers")"
+same "gpu-kma.sh: numbers" "kma-one,kma,10000,ns,1" "$(tail -n 1 "$scratch/results/kma-h100.csv")"
+same "gpu-kma.sh: pictures" "bench plot -o $scratch/results $scratch/results/kma-h100.csv" "$(sed -n 2p "$scratch/calls")"
+same "gpu-kma.sh: the sanitizer looks for wrong accesses" memcheck \
+	"$(sed 's/^--tool \([a-z]*\) .*/\1/' "$scratch/sanitized" | tr '\n' ' ' | sed 's/ $//')"
+try "gpu-kma.sh: tables" grep -q '^the tables$' "$scratch/out"
+try "gpu-kma.sh: keys" grep -q '^faults	0$' "$scratch/out"
+try "gpu-kma.sh: what was begun" grep -q '^0.1 s: kma-one 10000 kma$' "$scratch/results/kma-h100.begun"
+gpu_kma SANITIZER=9
+same "gpu-kma.sh: what a sanitizer finds is in its status" 1 $?
+gpu_kma BENCH=1 SANITIZE=0
+same "gpu-kma.sh: and what the bench finds" 1 $?
+try "gpu-kma.sh: with its last word" grep -q 'ended with status 1: a word$' "$scratch/out"
+same "gpu-kma.sh: no sanitizer" "" "$(cat "$scratch/sanitized" 2> /dev/null)"
+gpu_kma CL_DEVICE='a processor' SANITIZE=0
+same "gpu-kma.sh: a device of OpenCL that is not the GPU is no result" 1 $?
+try "gpu-kma.sh: and is named" grep -q "OpenCL's device is not NVIDIA H100.*a processor" "$scratch/out"
+gpu_kma PLATFORM= CL_DEVICE='a processor' SANITIZE=0
+same "gpu-kma.sh: without OpenCL" "0 bench kma --allocators kma,mam_kmalloc,cuda,poor" \
+	"$? $(head -n 1 "$scratch/calls" | sed 's/ --verbose.*//')"
+gpu_kma QUICK=1 SANITIZE=0
+try "gpu-kma.sh: quick" grep -q '^bench kma --platform NVIDIA --quick ' "$scratch/calls"
+gpu_kma BUDGET=soon
+same "gpu-kma.sh: no number of seconds" 2 $?
+sh "$script" > /dev/null 2>&1
+same "gpu-kma.sh: without arguments" 2 $?
+
 finish
