@@ -49,6 +49,11 @@ built() # PROGRAM
 		-lOpenCL
 }
 
+# What drivers keep until the process ends is theirs.
+printf 'leak:%s\n' libpocl libLLVM libclang libOpenCL > "$scratch/theirs"
+LSAN_OPTIONS=suppressions=$scratch/theirs:print_suppressions=0
+export LSAN_OPTIONS
+
 example() # PROGRAM OPTION...
 {
 	program=$1

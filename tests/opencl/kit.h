@@ -40,8 +40,11 @@ enum {
 	KIT_ASTRAY   /* blocks at a wrong address */
 };
 
-/* What drivers keep until the process ends is theirs; LeakSanitizer asks for this. */
-const char *__lsan_default_suppressions(void);
+/*
+ * What drivers keep until the process ends is theirs; LeakSanitizer asks for this, from its library, to which
+ * a hidden function is none.
+ */
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
 	return "leak:libpocl\nleak:libLLVM\nleak:libclang\nleak:libOpenCL\n";

@@ -45,7 +45,7 @@ static const char kernels[] =
 	"}\n";
 
 /* What drivers keep until the process ends is theirs; LeakSanitizer asks for this. */
-const char *__lsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
 	return "leak:libpocl\nleak:libLLVM\nleak:libclang\nleak:libOpenCL\n";
