@@ -161,6 +161,10 @@ struct device_target {
 	bool known;
 };
 
+/* device_target_faults - what the checks found of ours, and its cells that were lost: none is the target */
+void device_target_faults(const struct bench_results *results, const struct device_request *request,
+			  struct device_target *target);
+
 #define DEVICE_TARGETS_MAX 64
 /* device_target_reckon - answers how many there are */
 size_t device_target_reckon(const struct bench_results *results,

@@ -31,6 +31,25 @@ enum device_group device_target_group(const struct device_request *request, cons
 	return DEVICE_GROUP_GENERAL;
 }
 
+void device_target_faults(const struct bench_results *results, const struct device_request *request,
+			  struct device_target *target)
+{
+	size_t i;
+
+	*target = (struct device_target){ .unit = "", .at_most = true };
+	snprintf(target->key, sizeof(target->key), "faults");
+	snprintf(target->label, sizeof(target->label), "faults the checks found, and cells lost");
+	for (i = 0; i < results->count; i++) {
+		const struct bench_result *row = &results->rows[i];
+
+		if (device_target_group(request, row->peer) == DEVICE_GROUP_OURS &&
+		    (strcmp(row->metric, "wrong") == 0 || strcmp(row->metric, "lost") == 0)) {
+			target->known = true;
+			target->value += row->value;
+		}
+	}
+}
+
 static bool is_above_zero(const struct bench_results *results, const char *workload,
 			  const char *name, const char *parameter, const char *metric)
 {

@@ -69,25 +69,6 @@ static void add_cost(const struct bench_results *results, struct device_target *
 	target->value = called / bare;
 }
 
-static void add_faults(const struct bench_results *results, const struct device_request *request,
-		       struct device_target *target)
-{
-	size_t i;
-
-	*target = (struct device_target){ .unit = "", .at_most = true };
-	snprintf(target->key, sizeof(target->key), "faults");
-	snprintf(target->label, sizeof(target->label), "faults the checks found, and cells lost");
-	for (i = 0; i < results->count; i++) {
-		const struct bench_result *row = &results->rows[i];
-
-		if (device_target_group(request, row->peer) == DEVICE_GROUP_OURS &&
-		    (strcmp(row->metric, "wrong") == 0 || strcmp(row->metric, "lost") == 0)) {
-			target->known = true;
-			target->value += row->value;
-		}
-	}
-}
-
 static size_t reckon(const struct bench_results *results, const struct device_request *request,
 		     struct device_target *targets)
 {
@@ -95,7 +76,7 @@ static size_t reckon(const struct bench_results *results, const struct device_re
 
 	add_speedups(results, targets, &count);
 	add_cost(results, &targets[count++]);
-	add_faults(results, request, &targets[count++]);
+	device_target_faults(results, request, &targets[count++]);
 	return count;
 }
 
