@@ -13,6 +13,7 @@
 
 #include "kit/args.h"
 #include "bench/bench.h"
+#include "bench/cases/cases.h"
 #include "bench/lists.h"
 #include "bench/device_bench.h"
 #include "bench/kma/kma.h"
@@ -347,6 +348,7 @@ static const struct {
 	int (*run)(int argc, char **argv); /* argv[0] is the name */
 } benches[] = {
 	{ "host", "mam bench host", bench_host },
+	{ "case", "mam bench case", case_main },
 	{ "device", "mam bench device", device_main },
 	{ "kma", "mam bench kma", kma_main },
 	{ "mpi", "mam bench mpi", mpi_main },
@@ -361,7 +363,7 @@ int bench_main(int argc, char **argv)
 	size_t i;
 
 	if (argc < 2) {
-		message_error("say what: mam bench host, device, kma, mpi, pages, xmalloc, plot or trace; see mam bench --help");
+		message_error("say what: mam bench host, case, device, kma, mpi, pages, xmalloc, plot or trace; see mam bench --help");
 		return STATUS_BAD;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
@@ -374,6 +376,6 @@ int bench_main(int argc, char **argv)
 			return benches[i].run(argc - 1, argv + 1);
 		}
 	}
-	message_error("there is no '%s'; there are host, device, kma, mpi, pages, xmalloc, plot and trace", argv[1]);
+	message_error("there is no '%s'; there are host, case, device, kma, mpi, pages, xmalloc, plot and trace", argv[1]);
 	return STATUS_BAD;
 }

@@ -42,15 +42,21 @@ DEVICE_SIM_RANKS(RANKS_IMAGE)
 	const unsigned char mam_kma_##name##_fatbin[] = "kma_" #name;
 DEVICE_SIM_SUPERBLOCKS(SUPERBLOCKS_IMAGE)
 
+#define CASES_IMAGE(name)                                      \
+	extern const unsigned char mam_case_##name##_fatbin[]; \
+	const unsigned char mam_case_##name##_fatbin[] = "case_" #name;
+DEVICE_SIM_OF_CASES(CASES_IMAGE)
+
 #define ROW(name) { #name, device_sim_##name },
 #define LAYERED_ROW(name) { "xmalloc_" #name, device_sim_xmalloc_##name },
 #define RANKS_ROW(name) { "mpi_" #name, device_sim_mpi_##name },
 #define SUPERBLOCKS_ROW(name) { "kma_" #name, device_sim_kma_##name },
+#define CASES_ROW(name) { "case_" #name, device_sim_case_##name },
 static const struct {
 	const char *name;
 	const struct device_sim_kernel *kernels;
 } modules[] = { DEVICE_SIM_MODULES(ROW) DEVICE_SIM_LAYERED(LAYERED_ROW) DEVICE_SIM_RANKS(RANKS_ROW)
-			DEVICE_SIM_SUPERBLOCKS(SUPERBLOCKS_ROW) };
+			DEVICE_SIM_SUPERBLOCKS(SUPERBLOCKS_ROW) DEVICE_SIM_OF_CASES(CASES_ROW) };
 
 unsigned int device_sim_blocks, device_sim_base_blocks;
 static unsigned int launches;

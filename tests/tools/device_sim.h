@@ -48,6 +48,15 @@ DEVICE_SIM_RANKS(DEVICE_SIM_DECLARE_RANKS)
 #define DEVICE_SIM_DECLARE_SUPERBLOCKS(name) \
 	extern const struct device_sim_kernel device_sim_kma_##name[];
 DEVICE_SIM_SUPERBLOCKS(DEVICE_SIM_DECLARE_SUPERBLOCKS)
+/* Those of `mam bench case`, where a test says DEVICE_SIM_CASES. */
+#ifdef DEVICE_SIM_CASES
+#define DEVICE_SIM_OF_CASES(each) each(mam) each(corw) each(rw) each(cuda) each(reserved)
+#else
+#define DEVICE_SIM_OF_CASES(each)
+#endif
+#define DEVICE_SIM_DECLARE_CASES(name) \
+	extern const struct device_sim_kernel device_sim_case_##name[];
+DEVICE_SIM_OF_CASES(DEVICE_SIM_DECLARE_CASES)
 #define DEVICE_SIM_DECLARE_LAYERED(name) \
 	extern const struct device_sim_kernel device_sim_xmalloc_##name[];
 DEVICE_SIM_LAYERED(DEVICE_SIM_DECLARE_LAYERED)

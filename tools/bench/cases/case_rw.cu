@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * case_rw.cu - the kernels of `mam bench case` over the random walk over flags, one page a request.
+ */
+#include "heap/published/rw.h"
+#include "bench/cases/pages.h"
+
+CASE_PAGES(rw)
+#include "bench/cases/kernels.h"

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * heaps.c - who is asked in `mam bench case`: mam's objects, the two random walks, CUDA's own malloc, and
+ * what asks nobody; how a heap comes to be in use before a case begins, and what requests took of steps.
+ *
+ * A heap in use: almost all of it is taken in objects of the case's page, then so many at random places
+ * go back that the cell's share is free. So it is what a long life leaves: holes everywhere, none
+ * large.
+ */
+#include <string.h>
+
+#include "bench/device_allocators.h"
+#include "bench/gpu.h"
+#include "cases.h"
+
+#define FILLED_PERMILLE 990u /* of what a heap could have, at first: the last of a walk are slow */
+
+/* ---- heaps ---- */
+
+/* As `mam bench device` makes one. */
+static const char *make_as(const char *name, struct device_heap *heap, uint64_t bytes,
+			   uint64_t object_bytes)
+{
+	size_t i;
+
+	for (i = 0; i < device_allocator_count; i++) {
+		if (strcmp(device_allocators[i].name, name) == 0)
+			return device_allocators[i].make(heap, bytes, object_bytes);
+	}
+	return "it is not in this build";
+}
+
+static const char *make_rw(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
+{
+	return make_as("rw", heap, bytes, object_bytes);
+}
+
+static const char *make_corw(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
+{
+	return make_as("corw", heap, bytes, object_bytes);
+}
+
+static const char *make_cuda(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
+{
+	return make_as("cuda-malloc", heap, bytes, object_bytes);
+}
+
+static const char *make_nothing(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
+{
+	(void)bytes;
+	(void)object_bytes;
+	heap->heap = NULL;
+	heap->ground_bytes = heap->low = heap->high = 0;
+	return NULL;
+}
+
+static void end_nothing(struct device_heap *heap)
+{
+	(void)heap;
+}
+
+#ifdef MAM_HAVE_KERNELS
+#define MODULE(name) mam_case_##name##_fatbin
+extern const unsigned char MODULE(mam)[], MODULE(corw)[], MODULE(rw)[], MODULE(cuda)[],
+	MODULE(reserved)[];
+#else
+#define MODULE(name) NULL
+#endif
+
+const struct device_allocator case_allocators[] = {
+	{ CASE_MAM, DEVICE_OURS, MODULE(mam), false, true, false, device_ours_make, device_ours_end,
+	  NULL },
+	{ "corw", DEVICE_PUBLISHED, MODULE(corw), true, true, false, make_corw,
+	  device_heap_end_block, NULL },
+	{ "rw", DEVICE_PUBLISHED, MODULE(rw), true, true, false, make_rw, device_heap_end_block,
+	  NULL },
+	{ CASE_RESERVED, DEVICE_CEILING, MODULE(reserved), false, false, false, make_nothing,
+	  end_nothing, NULL },
+	{ CASE_COMPACT, DEVICE_CEILING, MODULE(reserved), false, false, false, make_nothing,
+	  end_nothing, NULL },
+	{ "cuda-malloc", DEVICE_SYSTEM, MODULE(cuda), false, true, true, make_cuda, end_nothing,
+	  NULL },
+};
+
+const size_t case_allocator_count = sizeof(case_allocators) / sizeof(case_allocators[0]);
+
+bool case_is_reserved(const struct device_allocator *allocator)
+{
+	return allocator->role == DEVICE_CEILING;
+}
+
+/* ---- in use ---- */
+
+static bool launch(struct device_run *run, const struct device_heap *heap, const char *kernel,
+		   const struct device_job *job, struct case_told *told)
+{
+	struct device_found found;
+
+	if (!device_count_begin(run) || !device_launch(heap, kernel, job, NULL) ||
+	    !device_count_end(run, &found))
+		return false;
+	memcpy(told, &found, sizeof(*told));
+	return true;
+}
+
+bool case_occupy(struct device_run *run, struct device_heap *heap, const struct device_cell *cell)
+{
+	const uint64_t pages = (heap->high - heap->low) / cell->least;
+	const uint64_t wanted = pages * (1000 - cell->share) / 1000;
+	struct device_job job = case_job(run, heap, cell);
+	struct case_told told;
+
+	if (cell->share >= 1000 || case_is_reserved(heap->allocator))
+		return true;
+	job.askers = (uint32_t)(pages * FILLED_PERMILLE / 1000);
+	if (job.askers > run->askers_max)
+		job.askers = run->askers_max;
+	if (!launch(run, heap, "occupy", &job, &told))
+		return false;
+	job.count = 0;
+	if (job.askers - told.none > wanted)
+		job.count = (uint32_t)(65536 - wanted * 65536 / (job.askers - told.none));
+	if (!launch(run, heap, "thin", &job, &told))
+		return false;
+	device_row(run, heap, cell, "free_percent",
+		   pages > 0 ? 100 - 100.0 * (double)told.count / (double)pages : 0);
+	return true;
+}
+
+/* ---- steps ---- */
+
+double case_looks(struct device_run *run, const struct device_heap *heap)
+{
+	struct device_job job = { .heap = heap->heap, .askers = 1, .lanes = 1 };
+	struct case_told told;
+
+	if (heap->allocator->role != DEVICE_OURS)
+		return 0;
+	job.found = run->found;
+	return launch(run, heap, "looked", &job, &told) ? (double)told.count : 0;
+}
+
+double case_steps(const struct device_heap *heap, const struct case_told *told, double looks)
+{
+	if (told->asks == 0)
+		return -1;
+	switch (heap->allocator->role) {
+	case DEVICE_OURS: return 1 + looks / (double)told->asks;
+	case DEVICE_PUBLISHED: return (double)told->steps / (double)told->asks;
+	default: return -1;
+	}
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernels_reserved.h - the kernels of the module of `mam bench case` that asks nobody for memory: what
+ * is needed is counted by a first pass, or reserved.
+ */
+#ifndef MAM_TOOLS_BENCH_CASES_KERNELS_RESERVED_H
+#define MAM_TOOLS_BENCH_CASES_KERNELS_RESERVED_H
+
+#define CASE_ALLOC(heap, bytes, steps) ((void)(heap), (void)(bytes), (void)(steps), (void *)0)
+#define CASE_FREE(heap, object, bytes) ((void)(heap), (void)(object), (void)(bytes))
+#include "bench/cases/ask.h"
+
+#define CASE_KERNELS(each) CASE_HEAP_KERNELS(each)
+
+#endif

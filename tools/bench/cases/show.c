@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * show.c - the results of `mam bench case` for people, and keys for scripts: a table a number and a case,
+ * a line a cell, a column an allocator; the targets last, where they are seen.
+ *
+ * A cell in a heap that is in use is held against the version without a heap, which does not care: that
+ * was measured once, in the cell of the same case and size whose share is 100%.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/rows.h"
+#include "cases.h"
+
+#define NAME_WIDTH 20
+#define ALL " 100%"
+
+static const struct device_table tables[] = {
+	{ "case-join", "us",
+	  "a hash join: us of kernels, by tuples in each table, and of the heap that is free" },
+	{ "case-join", "peak_mib", "the same: MiB at the most, inputs not among them" },
+	{ "case-join", "steps", "the same: steps a request" },
+	{ "case-group", "us", "a group-by: us of kernels, by keys and the heap's free share" },
+	{ "case-group", "peak_mib", "the same: MiB at the most" },
+	{ "case-group", "steps", "the same: steps a request" },
+	{ "case-octree", "us", "a Barnes-Hut octree: us of kernels, by bodies" },
+	{ "case-octree", "peak_mib", "the same: MiB at the most" },
+	{ "case-octree", "steps", "the same: steps a request" },
+	{ "case-graph", "us", "a graph that changes: us of kernels, by edges" },
+	{ "case-graph", "peak_mib", "the same: MiB at the most" },
+	{ "case-graph", "steps", "the same: steps a request" },
+	{ "case-join", "time_ratio", "the join's time over mam_kmalloc to that of two passes" },
+	{ "case-join", "memory_ratio", "its memory at the most to that" },
+	{ "case-group", "time_ratio",
+	  "the group-by's time over mam_kmalloc to that of two passes" },
+	{ "case-group", "memory_ratio", "its memory at the most to that" },
+	{ "case-group", "time_to_compact", "its time to that of two passes with few counters" },
+	{ "case-group", "memory_to_compact", "its memory at the most to that" },
+	{ "case-octree", "time_ratio", "the octree's time to that with all nodes reserved" },
+	{ "case-octree", "memory_ratio", "its memory at the most to that" },
+	{ "case-graph", "time_ratio", "the graph's time to that with all room reserved" },
+	{ "case-graph", "memory_ratio", "its memory at the most to that" },
+};
+
+/* ---- ratios ---- */
+
+/* The parameter of the same cell in an empty heap: "1M 50%" is "1M 100%". */
+static void all_free(const char *parameter, char *text, size_t bytes)
+{
+	const char *last = strrchr(parameter, ' ');
+	const size_t length = last != NULL ? (size_t)(last - parameter) : strlen(parameter);
+
+	snprintf(text, bytes, "%.*s%s", (int)length, parameter, ALL);
+}
+
+static const struct {
+	const char *other, *metric, *ratio;
+} ratios[] = {
+	{ CASE_RESERVED, "us", "time_ratio" },
+	{ CASE_RESERVED, "peak_mib", "memory_ratio" },
+	{ CASE_COMPACT, "us", "time_to_compact" },
+	{ CASE_COMPACT, "peak_mib", "memory_to_compact" },
+};
+
+void case_complete(struct bench_results *results)
+{
+	const size_t count = results->count;
+	char parameter[DEVICE_PARAMETER_BYTES + 8];
+	double theirs;
+	size_t i, k;
+
+	for (i = 0; i < count; i++) {
+		const struct bench_result row = results->rows[i];
+
+		if (strncmp(row.workload, "case-", 5) != 0 || strcmp(row.peer, CASE_MAM) != 0)
+			continue;
+		all_free(row.parameter, parameter, sizeof(parameter));
+		for (k = 0; k < sizeof(ratios) / sizeof(ratios[0]); k++) {
+			if (strcmp(row.metric, ratios[k].metric) == 0 &&
+			    bench_results_get(results, row.workload, ratios[k].other, parameter,
+					      row.metric, &theirs) &&
+			    theirs > 0)
+				bench_results_add(results, row.workload, CASE_MAM, row.parameter,
+						  ratios[k].ratio, row.value / theirs);
+		}
+	}
+}
+
+/* ---- targets ---- */
+
+/* "1M 50%" is of a million tuples or more. */
+static bool is_large(const char *parameter)
+{
+	return parameter[strcspn(parameter, " ") - 1] == 'M';
+}
+
+static void add_worst(const struct bench_results *results, struct device_target *target,
+		      const char *work, const char *share, const char *metric, double bound)
+{
+	size_t i;
+
+	*target = (struct device_target){ .unit = "times", .bound = bound, .at_most = true };
+	snprintf(target->key, sizeof(target->key), "%s_%.*s_%s", work, (int)strlen(share) - 1,
+		 share, metric);
+	snprintf(target->label, sizeof(target->label), "%s from 1M, %s free: %.*s to two-pass",
+		 work, share, (int)strcspn(metric, "_"), metric);
+	for (i = 0; i < results->count; i++) {
+		const struct bench_result *row = &results->rows[i];
+		const char *last = row->parameter != NULL ? strrchr(row->parameter, ' ') : NULL;
+
+		if (last == NULL || strncmp(row->workload, "case-", 5) != 0 ||
+		    strcmp(row->workload + 5, work) != 0 || strcmp(row->metric, metric) != 0 ||
+		    !is_large(row->parameter) || strcmp(last + 1, share) != 0)
+			continue;
+		target->known = true;
+		if (row->value > target->value)
+			target->value = row->value;
+	}
+}
+
+static size_t reckon(const struct bench_results *results, const struct device_request *request,
+		     struct device_target *targets)
+{
+	static const char *const works[] = { "join", "group" };
+	static const char *const shares[] = { "50%", "5%" };
+	size_t i, k, count = 0;
+
+	for (i = 0; i < 2; i++) {
+		for (k = 0; k < 2; k++) {
+			add_worst(results, &targets[count++], works[i], shares[k], "time_ratio", 1);
+			add_worst(results, &targets[count++], works[i], shares[k], "memory_ratio",
+				  0.5);
+		}
+	}
+	device_target_faults(results, request, &targets[count++]);
+	return count;
+}
+
+void case_show_people(const struct bench_results *results, const struct bench_machine *machine,
+		      const struct device_request *request)
+{
+	struct device_target targets[DEVICE_TARGETS_MAX];
+	size_t i;
+
+	device_show_head(results, machine, request);
+	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		device_show_table(results, request, &tables[i], NAME_WIDTH);
+	device_show_targets(targets, reckon(results, request, targets));
+}
+
+void case_show_keys(const struct bench_results *results, const struct device_request *request)
+{
+	struct device_target targets[DEVICE_TARGETS_MAX];
+
+	device_show_target_keys(targets, reckon(results, request, targets));
+}
