@@ -80,7 +80,8 @@ static const struct args_command command = {
 	"percentiles.svg, random.svg, sizes.svg and footprint.svg; and of mam bench pages --csv:\n"
 	"pages-threads.svg, pages-frees.svg, pages-share.svg, pages-tas.svg, pages-was.svg,\n"
 	"pages-lanes.svg and pages-malloc.svg; of mam bench device: device-*.svg; of mam bench\n"
-	"xmalloc: xmalloc-*.svg; of mam bench mpi: mpi-*.svg; of mam bench kma: kma-*.svg; those\n"
+	"xmalloc: xmalloc-*.svg; of mam bench mpi: mpi-*.svg; of mam bench kma: kma-*.svg; of\n"
+	"mam bench case: case-*.svg; those\n"
 	"that there are rows for.\n",
 	"A row of a later file replaces the same of an earlier one. More in mam-bench(1).\n",
 	options,

@@ -43,9 +43,7 @@ void case_plan_make(struct device_plan *plan)
 bool case_takes_part(const struct device_allocator *allocator, const struct device_cell *cell)
 {
 	if (strcmp(allocator->name, CASE_COMPACT) == 0)
-		return cell->work == CASE_GROUP && cell->share == 1000;
-	if (case_is_reserved(allocator))
-		return cell->share == 1000;
+		return cell->work == CASE_GROUP;
 	if (allocator->slow)
 		return cell->share == 1000 && cell->filled <= CUDA_MOST;
 	return true;

@@ -2,9 +2,6 @@
 /*
  * show.c - the results of `mam bench case` for people, and keys for scripts: a table a number and a case,
  * a line a cell, a column an allocator; the targets last, where they are seen.
- *
- * A cell in a heap that is in use is held against the version without a heap, which does not care: that
- * was measured once, in the cell of the same case and size whose share is 100%.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +10,6 @@
 #include "cases.h"
 
 #define NAME_WIDTH 20
-#define ALL " 100%"
 
 static const struct device_table tables[] = {
 	{ "case-join", "us",
@@ -44,15 +40,6 @@ static const struct device_table tables[] = {
 
 /* ---- ratios ---- */
 
-/* The parameter of the same cell in an empty heap: "1M 50%" is "1M 100%". */
-static void all_free(const char *parameter, char *text, size_t bytes)
-{
-	const char *last = strrchr(parameter, ' ');
-	const size_t length = last != NULL ? (size_t)(last - parameter) : strlen(parameter);
-
-	snprintf(text, bytes, "%.*s%s", (int)length, parameter, ALL);
-}
-
 static const struct {
 	const char *other, *metric, *ratio;
 } ratios[] = {
@@ -65,7 +52,6 @@ static const struct {
 void case_complete(struct bench_results *results)
 {
 	const size_t count = results->count;
-	char parameter[DEVICE_PARAMETER_BYTES + 8];
 	double theirs;
 	size_t i, k;
 
@@ -74,10 +60,9 @@ void case_complete(struct bench_results *results)
 
 		if (strncmp(row.workload, "case-", 5) != 0 || strcmp(row.peer, CASE_MAM) != 0)
 			continue;
-		all_free(row.parameter, parameter, sizeof(parameter));
 		for (k = 0; k < sizeof(ratios) / sizeof(ratios[0]); k++) {
 			if (strcmp(row.metric, ratios[k].metric) == 0 &&
-			    bench_results_get(results, row.workload, ratios[k].other, parameter,
+			    bench_results_get(results, row.workload, ratios[k].other, row.parameter,
 					      row.metric, &theirs) &&
 			    theirs > 0)
 				bench_results_add(results, row.workload, CASE_MAM, row.parameter,
