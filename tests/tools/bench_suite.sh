@@ -48,7 +48,7 @@ named_in_manual()
 {
 	for name in $(listed workload) $(listed allocator); do
 		try "the manual names $name" \
-			grep -qE "^\.(B|BR|RB) (\( )?$(echo "$name" | sed 's/-/\\\\-/')( [,.)].*)?\$" "$manual"
+			grep -qE "^\.(B|BR|RB) (\( )?$(echo "$name" | sed 's/-/\\\\-/g')( [,.)].*)?\$" "$manual"
 	done
 }
 
