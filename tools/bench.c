@@ -17,6 +17,7 @@
 #include "bench/lists.h"
 #include "bench/device_bench.h"
 #include "bench/kma/kma.h"
+#include "bench/model/model.h"
 #include "bench/mpi/mpi_bench.h"
 #include "bench/pages_bench.h"
 #include "bench/xmalloc/xmalloc.h"
@@ -351,6 +352,7 @@ static const struct {
 	{ "case", "mam bench case", case_main },
 	{ "device", "mam bench device", device_main },
 	{ "kma", "mam bench kma", kma_main },
+	{ "model", "mam bench model", model_main },
 	{ "mpi", "mam bench mpi", mpi_main },
 	{ "pages", "mam bench pages", pages_main },
 	{ "xmalloc", "mam bench xmalloc", xmalloc_main },
@@ -363,7 +365,7 @@ int bench_main(int argc, char **argv)
 	size_t i;
 
 	if (argc < 2) {
-		message_error("say what: mam bench host, case, device, kma, mpi, pages, xmalloc, plot or trace; see mam bench --help");
+		message_error("say what: mam bench host, case, device, kma, model, mpi, pages, xmalloc, plot or trace; see mam bench --help");
 		return STATUS_BAD;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
@@ -376,6 +378,6 @@ int bench_main(int argc, char **argv)
 			return benches[i].run(argc - 1, argv + 1);
 		}
 	}
-	message_error("there is no '%s'; there are host, case, device, kma, mpi, pages, xmalloc, plot and trace", argv[1]);
+	message_error("there is no '%s'; there are host, case, device, kma, model, mpi, pages, xmalloc, plot and trace", argv[1]);
 	return STATUS_BAD;
 }

@@ -11,6 +11,7 @@
 #include "bench/pages_device.h"
 #include "simt/simt.h"
 
+#include "bench/model/model_kernels.cu"
 #include "bench/pages_checks.cu"
 #include "bench/pages_cuda.cu"
 #include "bench/pages_ours.cu"
@@ -69,6 +70,11 @@ static const struct {
 	{ "check_count", check_count },
 	{ "check_compare", check_compare },
 	{ "check_nothing", check_nothing },
+	{ "model_atomic", model_atomic },
+	{ "model_found_corw", model_found_corw },
+	{ "model_again_rw", model_again_rw },
+	{ "model_again_rwbm", model_again_rwbm },
+	{ "model_again_crw", model_again_crw },
 };
 
 void (*pages_sim_after)(const char *kernel, const struct pages_job *job);

@@ -49,7 +49,7 @@ static struct pages_cell *one_cell(enum pages_work work, uint32_t tenths, uint32
 static bool play(const char *name)
 {
 	struct pages_request request = {
-		.effort = { "test", 2, UINT64_C(1000000000000), UINT32_MAX, true },
+		.effort = { "test", 2, UINT64_C(1000000000000), UINT32_MAX, true, 0 },
 		.usable = name != NULL ? only : everybody,
 		.user = (void *)(uintptr_t)name,
 	};

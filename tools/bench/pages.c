@@ -30,9 +30,9 @@
 #define PAGES_MOST (4 * 1024 * 1024)
 
 static const struct pages_effort efforts[] = {
-	{ "full", 101, 150 * SECOND, UINT32_MAX, true },
-	{ "quick", 21, 30 * SECOND, UINT32_MAX, false },
-	{ "smoke", 1, 20 * SECOND, 16384, false },
+	{ "full", 101, 150 * SECOND, UINT32_MAX, true, 0 },
+	{ "quick", 21, 30 * SECOND, UINT32_MAX, false, 0 },
+	{ "smoke", 1, 20 * SECOND, 16384, false, 0 },
 };
 
 struct request {

@@ -20,6 +20,7 @@
 #define PAGES_CELLS_MAX 192
 #define PAGES_PARAMETER_BYTES 40
 #define PAGES_REPEATS_MAX 101
+#define PAGES_SEEDS_MAX 64
 
 /* ---- allocators: pages_allocators.c ---- */
 
@@ -81,6 +82,8 @@ struct pages_plan {
 };
 
 void pages_plan_make(struct pages_plan *plan, uint32_t pages);
+/* pages_plan_add - names it; a cell that asks for more than its ground has is left out */
+void pages_plan_add(struct pages_plan *plan, struct pages_cell cell);
 /* pages_plan_free - how many pages of a ground are free */
 uint32_t pages_plan_free(const struct pages_ground *ground);
 /* pages_plan_number - 1024 is 1K, 1048576 is 1M */
@@ -96,6 +99,14 @@ struct pages_effort {
 	uint64_t deadline_ns;
 	uint32_t askers_most; /* of cells that are played */
 	bool fine;
+	/* Steps are the means of passes with walks of their own, until so many askers walked or there
+	 * were PAGES_SEEDS_MAX; 0: of one pass. */
+	uint32_t walks;
+};
+
+/* Workloads of rows. */
+struct pages_names {
+	const char *works[PAGES_WORKS], *frees, *launches;
 };
 
 struct pages_request {
@@ -104,6 +115,7 @@ struct pages_request {
 	bool (*usable)(const struct pages_allocator *allocator, void *user);
 	void *user;
 	bool verbose;
+	const struct pages_names *names; /* NULL: those of mam bench pages */
 };
 
 /*
@@ -142,6 +154,7 @@ struct pages_verdict {
 	uint64_t wrong; /* what must not be, counted */
 	char why[96];   /* the first of it */
 	double tas, was;
+	double tas_error, was_error; /* standard errors; 0: not known */
 };
 
 /* NULL, or one sentence: why not. */
@@ -158,9 +171,11 @@ void pages_heap_ask(const struct pages_heap *heap, const struct pages_room *room
 /* pages_heap_launch - kernel PREFIX_NAME; us NULL: not timed */
 bool pages_heap_launch(const struct pages_heap *heap, const char *prefix,
 		       const struct pages_job *job, double *us);
-/* pages_heap_check - the untimed pass; false: the device failed */
+/* pages_heap_check - the untimed passes, of which `walks` say when there were enough; false: the
+ * device failed */
 bool pages_heap_check(const struct pages_heap *heap, struct pages_room *room,
-		      const struct pages_cell *cell, struct pages_verdict *verdict);
+		      const struct pages_cell *cell, uint32_t walks,
+		      struct pages_verdict *verdict);
 /* pages_heap_use - which share of the heap's bytes is in use when 1% of requests fail */
 bool pages_heap_use(const struct pages_heap *heap, struct pages_room *room,
 		    const struct pages_cell *cell, struct pages_verdict *verdict, double *ratio);

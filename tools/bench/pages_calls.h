@@ -4,7 +4,7 @@
  *
  * PAGES_ONE(name, ...) makes, of an allocator of single pages,
  *   get_NAME    each asker takes a page
- *   steps_NAME  the same, and says how many steps that took
+ *   steps_NAME  the same, and says how many steps that took; other walks with another job->seed
  *   give_NAME   each asker gives its page back
  * PAGES_OPEN(name, ...) makes
  *   open_NAME   so many pages, at random places, are given back: a heap with holes
@@ -39,6 +39,7 @@
 		if (!pages_asks(job, &asker))                                 \
 			return;                                               \
 		start(&walk, heap);                                           \
+		walk.state += bench_mix(job->seed);                           \
 		job->got[asker] = take(heap, &walk);                          \
 		job->steps[asker] = walk.steps;                               \
 	}                                                                     \

@@ -3,8 +3,8 @@
  * pages_device.c - pages_device.h on a GPU, by the driver alone.
  *
  * Kernels travel as fat binaries inside the command; a module each for mam's own, the published
- * ones, the checks, and CUDA's malloc, which must be loaded after its heap was given a size. All
- * else is gpu.c's.
+ * ones, the checks, those of mam bench model, and CUDA's malloc, which must be loaded after its heap
+ * was given a size. All else is gpu.c's.
  */
 #include "pages_device.h"
 
@@ -15,7 +15,7 @@
 #include "pages_job.h"
 
 #define KERNELS_MAX 128
-#define MODULES_MAX 4
+#define MODULES_MAX 5
 
 static struct {
 	void *modules[MODULES_MAX];
@@ -34,11 +34,12 @@ const char *pages_device_trouble(void)
 
 #ifdef MAM_HAVE_KERNELS
 extern const unsigned char mam_pages_checks_fatbin[], mam_pages_ours_fatbin[],
-	mam_pages_published_fatbin[], mam_pages_cuda_fatbin[];
+	mam_pages_published_fatbin[], mam_pages_cuda_fatbin[], mam_model_kernels_fatbin[];
 
 /* In this order: module_of(). */
 static const unsigned char *const images[] = { mam_pages_checks_fatbin, mam_pages_ours_fatbin,
-					       mam_pages_published_fatbin, mam_pages_cuda_fatbin };
+					       mam_pages_published_fatbin, mam_pages_cuda_fatbin,
+					       mam_model_kernels_fatbin };
 
 static bool load_modules(char *why, size_t why_bytes)
 {
@@ -85,7 +86,7 @@ static size_t module_of(const char *name)
 	static const struct {
 		const char *part;
 		size_t module;
-	} parts[] = { { "check_", 0 }, { "_mam", 1 }, { "_cuda", 3 } };
+	} parts[] = { { "check_", 0 }, { "model_", 4 }, { "_mam", 1 }, { "_cuda", 3 } };
 	size_t i;
 
 	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {

@@ -7,8 +7,10 @@
  *    That is the image. The books must then hold as many for taken as there should be.
  * 2. Restored: the image is copied over the heap. Each run begins so.
  * 3. Checked, in passes that are not timed: the four checks of pages_kernels.h, once of a kernel
- *    that counts steps and once of the very one that is timed.
+ *    that counts steps and once of the very one that is timed. More passes of the former, where the
+ *    means of steps shall have small errors.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,24 +244,57 @@ static void complain(struct pages_verdict *verdict, uint64_t count, const char *
 	verdict->wrong += count;
 }
 
-/* The mean over askers, and over warps of the most in each. */
-static void reckon_steps(const uint32_t *steps, const struct pages_cell *cell,
-			 struct pages_verdict *verdict)
+/* Of warps: the mean of a lane, the most of a lane; sums, and sums of squares. */
+struct steps {
+	double lanes, mean, means, most, mosts;
+	uint64_t askers, warps;
+};
+
+static void add_warp(struct steps *steps, double sum, uint32_t lanes, uint32_t most)
 {
-	double sum = 0, most_sum = 0;
-	uint32_t i, most = 0, warps = 0;
+	steps->lanes += sum;
+	steps->mean += sum / lanes;
+	steps->means += sum / lanes * (sum / lanes);
+	steps->most += most;
+	steps->mosts += (double)most * most;
+	steps->askers += lanes;
+	steps->warps++;
+}
+
+static void add_steps(struct steps *steps, const uint32_t *of, const struct pages_cell *cell)
+{
+	uint32_t i, most = 0, lanes = 0;
+	double sum = 0;
 
 	for (i = 0; i < cell->askers; i++) {
-		sum += steps[i];
-		most = steps[i] > most ? steps[i] : most;
+		sum += of[i];
+		most = of[i] > most ? of[i] : most;
+		lanes++;
 		if (i % cell->lanes == cell->lanes - 1 || i == cell->askers - 1) {
-			most_sum += most;
-			warps++;
-			most = 0;
+			add_warp(steps, sum, lanes, most);
+			sum = 0;
+			most = lanes = 0;
 		}
 	}
-	verdict->tas = sum / (cell->askers > 0 ? cell->askers : 1);
-	verdict->was = most_sum / (warps > 0 ? warps : 1);
+}
+
+/* Of a mean of `count`. */
+static double standard_error(double sum, double squares, double count)
+{
+	const double variance = count > 1 ? (squares - sum * sum / count) / (count - 1) : 0;
+
+	return variance > 0 ? sqrt(variance / count) : 0;
+}
+
+/* The mean over askers, and over warps of the most in each. */
+static void reckon_steps(const struct steps *steps, struct pages_verdict *verdict)
+{
+	const double warps = steps->warps > 0 ? (double)steps->warps : 1;
+
+	verdict->tas = steps->lanes / (steps->askers > 0 ? (double)steps->askers : 1);
+	verdict->was = steps->most / warps;
+	verdict->tas_error = standard_error(steps->mean, steps->means, warps);
+	verdict->was_error = standard_error(steps->most, steps->mosts, warps);
 }
 
 static uint64_t apart(uint64_t a, uint64_t b)
@@ -316,10 +351,26 @@ static bool check_churn(const struct pages_heap *heap, const struct pages_job *j
 	return true;
 }
 
+/* Passes after the first, with walks of their own. */
+static bool walk_more(const struct pages_heap *heap, struct pages_room *room,
+		      const struct pages_cell *cell, uint32_t walks, struct pages_job *job,
+		      struct steps *steps)
+{
+	for (job->seed = 1; job->seed < PAGES_SEEDS_MAX && steps->askers < walks; job->seed++) {
+		if (!pages_heap_restore(heap) || !pages_heap_launch(heap, "steps", job, NULL) ||
+		    !pages_device_fetch(room->steps_here, job->steps, job->askers * UINT64_C(4)))
+			return false;
+		add_steps(steps, room->steps_here, cell);
+	}
+	job->seed = 0;
+	return true;
+}
+
 bool pages_heap_check(const struct pages_heap *heap, struct pages_room *room,
-		      const struct pages_cell *cell, struct pages_verdict *verdict)
+		      const struct pages_cell *cell, uint32_t walks, struct pages_verdict *verdict)
 {
 	const bool runs = cell->work == PAGES_MALLOC;
+	struct steps steps = { .lanes = 0 };
 	struct pages_job job;
 
 	*verdict = (struct pages_verdict){ .none = 0 };
@@ -331,7 +382,10 @@ bool pages_heap_check(const struct pages_heap *heap, struct pages_room *room,
 	    (cell->at_once && are_counted(heap->allocator->books) &&
 	     !check_churn(heap, &job, verdict)))
 		return false;
-	reckon_steps(room->steps_here, cell, verdict);
+	add_steps(&steps, room->steps_here, cell);
+	if (!runs && verdict->wrong == 0 && !walk_more(heap, room, cell, walks, &job, &steps))
+		return false;
+	reckon_steps(&steps, verdict);
 	return true;
 }
 

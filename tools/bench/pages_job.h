@@ -33,6 +33,8 @@ struct pages_job {
 	uint32_t page_bytes;
 	uint32_t askers, lanes; /* lanes from 1 to PAGES_WARP */
 	uint32_t least, most;   /* bytes an asker asks for; sizes between them by its number */
+	uint32_t seed;          /* steps: tells passes apart */
+	uint32_t rounds;        /* again: so many pages an asker, one after the other */
 	uint32_t group;         /* open: so many pages that lie together are given together */
 	uint32_t *got;          /* an asker's first page, or PAGES_NONE */
 	uint32_t *steps;        /* an asker's steps */

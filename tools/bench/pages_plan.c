@@ -64,7 +64,7 @@ static void name_cell(struct pages_cell *cell)
 			 share, askers, tail);
 }
 
-static void add(struct pages_plan *plan, struct pages_cell cell)
+void pages_plan_add(struct pages_plan *plan, struct pages_cell cell)
 {
 	const uint64_t pages_each = ((uint64_t)cell.most + PAGES_BYTES - 1) / PAGES_BYTES;
 
@@ -79,7 +79,7 @@ static void add(struct pages_plan *plan, struct pages_cell cell)
 static void add_get(struct pages_plan *plan, const struct pages_ground *ground, uint32_t askers,
 		    bool fine)
 {
-	add(plan, (struct pages_cell){ .work = PAGES_GET,
+	pages_plan_add(plan, (struct pages_cell){ .work = PAGES_GET,
 				       .ground = *ground,
 				       .askers = askers,
 				       .lanes = 32,
@@ -93,7 +93,7 @@ static void add_lanes(struct pages_plan *plan, const struct pages_ground *ground
 	uint32_t lanes;
 
 	for (lanes = 1; lanes <= 32; lanes *= 2)
-		add(plan, (struct pages_cell){ .work = PAGES_LANES,
+		pages_plan_add(plan, (struct pages_cell){ .work = PAGES_LANES,
 					       .ground = *ground,
 					       .askers = askers,
 					       .lanes = lanes,
@@ -113,7 +113,7 @@ static void add_malloc(struct pages_plan *plan, const struct pages_ground *groun
 	size_t i;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		add(plan, (struct pages_cell){ .work = PAGES_MALLOC,
+		pages_plan_add(plan, (struct pages_cell){ .work = PAGES_MALLOC,
 					       .ground = *ground,
 					       .askers = askers,
 					       .lanes = 32,
@@ -130,7 +130,7 @@ static void add_use(struct pages_plan *plan, uint32_t pages)
 	size_t i;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		add(plan, (struct pages_cell){ .work = PAGES_USE,
+		pages_plan_add(plan, (struct pages_cell){ .work = PAGES_USE,
 					       .ground = { pages, ALL, 1 },
 					       .askers = USE_ASKERS < most ? USE_ASKERS : most,
 					       .lanes = 32,

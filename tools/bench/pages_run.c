@@ -21,12 +21,14 @@
 
 #define MALLOC_REPEATS 3 /* of CUDA's own, which takes its time */
 
-static const char *const workloads[PAGES_WORKS] = { "pages-get", "pages-lanes", "pages-malloc",
-						    "pages-use" };
+static const struct pages_names pages_names = {
+	{ "pages-get", "pages-lanes", "pages-malloc", "pages-use" }, "pages-free", "pages-launch"
+};
 
 struct play {
 	const struct pages_plan *plan;
 	const struct pages_request *request;
+	const struct pages_names *names;
 	struct bench_results *results;
 	struct pages_room room;
 	char *now;
@@ -111,25 +113,27 @@ static bool play_use(struct play *play, const struct pages_heap *heap,
 	if (!pages_heap_use(heap, &play->room, cell, &verdict, &ratio))
 		return false;
 	if (verdict.wrong > 0) {
-		add_row(play, workloads[cell->work], heap, cell, "wrong", (double)verdict.wrong);
-		note(play, workloads[cell->work], cell->parameter, heap->allocator->name,
+		add_row(play, play->names->works[cell->work], heap, cell, "wrong",
+			(double)verdict.wrong);
+		note(play, play->names->works[cell->work], cell->parameter, heap->allocator->name,
 		     verdict.why);
 		return true;
 	}
-	add_row(play, workloads[cell->work], heap, cell, "used_ratio", ratio);
+	add_row(play, play->names->works[cell->work], heap, cell, "used_ratio", ratio);
 	return true;
 }
 
 static bool play_cell(struct play *play, const struct pages_heap *heap,
 		      const struct pages_cell *cell)
 {
-	const char *workload = workloads[cell->work];
+	const char *workload = play->names->works[cell->work];
 	struct pages_verdict verdict;
 	double get_us = 0, free_us = 0;
 
 	if (!(heap->allocator->books == PAGES_ADDRESS
 		      ? pages_system_check(heap, &play->room, cell, &verdict)
-		      : pages_heap_check(heap, &play->room, cell, &verdict)))
+		      : pages_heap_check(heap, &play->room, cell, play->request->effort.walks,
+					 &verdict)))
 		return false;
 	add_row(play, workload, heap, cell, "wrong", (double)verdict.wrong);
 	add_row(play, workload, heap, cell, "none", (double)verdict.none);
@@ -141,11 +145,15 @@ static bool play_cell(struct play *play, const struct pages_heap *heap,
 		add_row(play, workload, heap, cell, "tas", verdict.tas);
 		add_row(play, workload, heap, cell, "was", verdict.was);
 	}
+	if (play->request->effort.walks > 0 && verdict.was > 0) {
+		add_row(play, workload, heap, cell, "tas_error", verdict.tas_error);
+		add_row(play, workload, heap, cell, "was_error", verdict.was_error);
+	}
 	if (!time_cell(play, heap, cell, &get_us, &free_us))
 		return false;
 	add_times(play, workload, heap, cell, get_us);
 	if (cell->work == PAGES_GET)
-		add_times(play, "pages-free", heap, cell, free_us);
+		add_times(play, play->names->frees, heap, cell, free_us);
 	return true;
 }
 
@@ -179,11 +187,12 @@ static bool play_ground(struct play *play, const struct pages_allocator *allocat
 			play->late = true;
 			break;
 		}
-		say_next(play, workloads[cell->work], cell->parameter, allocator->name);
+		say_next(play, play->names->works[cell->work], cell->parameter, allocator->name);
 		if (heap.allocator == NULL)
 			why = pages_heap_init(&heap, allocator, &cell->ground, &play->room);
 		if (why != NULL)
-			note(play, workloads[cell->work], cell->parameter, allocator->name, why);
+			note(play, play->names->works[cell->work], cell->parameter, allocator->name,
+			     why);
 		else
 			good = cell->work == PAGES_USE ? play_use(play, &heap, cell)
 						       : play_cell(play, &heap, cell);
@@ -214,7 +223,7 @@ static bool time_launches(struct play *play)
 				return false;
 		}
 		bench_watch_take();
-		bench_results_add(play->results, "pages-launch", "empty", names[k], "us",
+		bench_results_add(play->results, play->names->launches, "empty", names[k], "us",
 				  bench_measure_median(us, PAGES_REPEATS_MAX));
 		bench_watch_release();
 	}
@@ -236,7 +245,7 @@ static void add_registers(struct play *play, const struct pages_allocator *alloc
 		registers = pages_device_registers(kernel);
 		bench_watch_take();
 		if (registers > 0)
-			bench_results_add(play->results, "pages-launch", allocator->name,
+			bench_results_add(play->results, play->names->launches, allocator->name,
 					  prefixes[i], "registers", registers);
 		bench_watch_release();
 	}
@@ -275,6 +284,7 @@ bool pages_run_all(const struct pages_plan *plan, const struct pages_request *re
 {
 	struct play play = { .plan = plan,
 			     .request = request,
+			     .names = request->names != NULL ? request->names : &pages_names,
 			     .results = results,
 			     .now = now,
 			     .now_bytes = now_bytes,

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan.c - what `mam bench model` asks, as cells, after the figures of the paper.
+ *
+ * The smaller heap has T = 1,000,000 pages and up to T / 200 = 5,000 threads, so that at 0.5% free
+ * the last page is taken. The larger one is 32 times as large, a power of two, with threads up to a
+ * million. Cells of one ground stand together. A cell that asks for more than there is, is left out.
+ *
+ *   get     figures 4, 11, 16: 6 numbers of threads at 5 free shares; 5: T / 200 threads at 9
+ *   lanes   12, 13: T / 6400 warps, of each of which 1 to 32 lanes ask, at 5%, 1%, 0.8%, 0.5% free
+ *   malloc  2: five scenarios, all free; 14: seven, at 50%, 10%, 1%
+ *   use     15: until one of a hundred gets nothing, at eight sizes
+ *   found   6: at 10%, 5% and 1% free
+ *   again   8, 9: each thread takes four pages, one after the other, while it remembers the last;
+ *           free pages lie in clusters of 100, of 2, or as chance has it
+ */
+#include <stdio.h>
+
+#include "model.h"
+
+#define K UINT32_C(1024)
+#define M (1024 * K)
+#define ALL 1000
+#define GROUP 64 /* free pages that lie together where runs are asked for */
+#define ROUNDS 4
+
+const char *const model_work_names[MODEL_WORKS] = { "get",    "lanes", "malloc", "use",
+						    "atomic", "found", "again" };
+
+const struct pages_names model_names = {
+	{ "model-get", "model-lanes", "model-malloc", "model-use" }, "model-free", "model-launch"
+};
+
+static void add_get(struct pages_plan *plan, struct pages_ground ground, uint32_t askers, bool fine)
+{
+	pages_plan_add(plan, (struct pages_cell){ .work = PAGES_GET,
+						  .ground = ground,
+						  .askers = askers > 0 ? askers : 1,
+						  .lanes = MODEL_WARP,
+						  .least = PAGES_BYTES,
+						  .most = PAGES_BYTES,
+						  .fine = fine });
+}
+
+static void add_lanes(struct pages_plan *plan, struct pages_ground ground)
+{
+	static const uint32_t lanes[] = { 1, 4, 8, 12, 16, 20, 24, 28, 32 };
+	const uint32_t warps = ground.pages / 6400 > 0 ? ground.pages / 6400 : 1;
+	size_t i;
+
+	for (i = 0; i < sizeof(lanes) / sizeof(lanes[0]); i++)
+		pages_plan_add(plan, (struct pages_cell){ .work = PAGES_LANES,
+							  .ground = ground,
+							  .askers = warps * lanes[i],
+							  .lanes = lanes[i],
+							  .least = PAGES_BYTES,
+							  .most = PAGES_BYTES,
+							  .fine = lanes[i] % 16 != 0 });
+}
+
+static void add_malloc(struct pages_plan *plan, struct pages_ground ground, uint32_t askers,
+		       bool fine)
+{
+	static const struct {
+		uint32_t least, most;
+		bool at_once, second, fourteenth; /* figures */
+	} sizes[] = {
+		{ 16, 16, false, false, true },     { 256, 256, false, false, true },
+		{ 1024, 1024, false, false, true }, { 4096, 4096, false, true, true },
+		{ 4100, 4100, false, true, false }, { 8192, 8192, false, true, true },
+		{ 4, 8192, false, true, true },     { 4096, 4096, true, true, true },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		if (ground.free_tenths == ALL ? !sizes[i].second : !sizes[i].fourteenth)
+			continue;
+		pages_plan_add(plan, (struct pages_cell){ .work = PAGES_MALLOC,
+							  .ground = ground,
+							  .askers = askers,
+							  .lanes = MODEL_WARP,
+							  .least = sizes[i].least,
+							  .most = sizes[i].most,
+							  .at_once = sizes[i].at_once,
+							  .fine = fine });
+	}
+}
+
+static void add_use(struct pages_plan *plan, uint32_t pages)
+{
+	static const uint32_t sizes[] = { 256, 512, 1024, 1050, 2048, 4096, 4100, 8192 };
+	const uint32_t most = pages / 64 + 1;
+	size_t i;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		pages_plan_add(plan, (struct pages_cell){ .work = PAGES_USE,
+							  .ground = { pages, ALL, 1 },
+							  .askers = 64 * K < most ? 64 * K : most,
+							  .lanes = MODEL_WARP,
+							  .least = sizes[i],
+							  .most = sizes[i],
+							  .fine = sizes[i] != 1050 });
+}
+
+/* One page each, on the smaller heap. */
+static void add_small(struct pages_plan *plan, uint32_t pages)
+{
+	static const struct {
+		uint32_t tenths;
+		bool threads, lanes; /* figures 4 and 11; 12 and 13 */
+	} shares[] = {
+		{ 500, true, false }, { 200, false, false }, { 100, true, false },
+		{ 50, false, true },  { 20, false, false },  { 10, true, true },
+		{ 8, false, true },   { 7, true, false },    { 5, true, true },
+	};
+	static const uint32_t parts[] = { 1, 2, 4, 6, 8, 10 };
+	size_t i, k;
+
+	for (i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+		const struct pages_ground ground = { pages, shares[i].tenths, 1 };
+
+		for (k = 0; k < sizeof(parts) / sizeof(parts[0]); k++) {
+			if (shares[i].threads || parts[k] == 10)
+				add_get(plan, ground, pages / 200 * parts[k] / 10,
+					parts[k] != 2 && parts[k] != 10);
+		}
+		if (shares[i].lanes)
+			add_lanes(plan, ground);
+	}
+}
+
+static void add_large(struct pages_plan *plan, uint32_t pages)
+{
+	static const uint32_t shares[] = { 500, 100, 10, 5 }, askers[] = { 16 * K, 128 * K, M };
+	size_t i, k;
+
+	for (i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+		for (k = 0; k < sizeof(askers) / sizeof(askers[0]); k++) {
+			if (askers[k] < M || shares[i] >= 100)
+				add_get(plan, (struct pages_ground){ pages, shares[i], 1 },
+					askers[k], askers[k] == 16 * K);
+		}
+	}
+}
+
+static void add_again(struct model_plan *plan, uint32_t pages, uint32_t tenths, uint32_t group,
+		      uint32_t askers, bool fine)
+{
+	struct model_again *again = &plan->again[plan->again_count];
+
+	if (plan->again_count == MODEL_AGAINS_MAX)
+		return;
+	*again = (struct model_again){ .ground = { pages, tenths, group },
+				       .askers = askers > 0 ? askers : 1,
+				       .rounds = ROUNDS,
+				       .fine = fine };
+	if ((uint64_t)again->askers * ROUNDS > pages_plan_free(&again->ground))
+		return;
+	snprintf(again->parameter, sizeof(again->parameter), "%g%% /%u %u", tenths / 10.0, group,
+		 again->askers);
+	plan->again_count++;
+}
+
+static void add_agains(struct model_plan *plan, uint32_t pages)
+{
+	static const uint32_t shares[] = { 500, 100, 10, 5 }, groups[] = { 100, 2, 1 };
+	size_t i, k;
+
+	for (i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+		for (k = 0; k < sizeof(groups) / sizeof(groups[0]); k++) {
+			add_again(plan, pages, shares[i], groups[k], pages / 4000, true);
+			add_again(plan, pages, shares[i], groups[k], pages / 2000, true);
+			add_again(plan, pages, shares[i], groups[k], pages / 1000, false);
+		}
+	}
+}
+
+static void add_founds(struct model_plan *plan, uint32_t pages)
+{
+	static const uint32_t shares[MODEL_FOUNDS] = { 100, 50, 10 };
+	size_t i, k;
+
+	for (i = 0; i < MODEL_FOUNDS; i++) {
+		struct model_found *found = &plan->found[i];
+
+		found->ground = (struct pages_ground){ pages, shares[i], 1 };
+		snprintf(found->parameter, sizeof(found->parameter), "%g%%", shares[i] / 10.0);
+		for (k = 0; k < MODEL_BINS; k++)
+			snprintf(found->bins[k], sizeof(found->bins[k]), "%s %d", found->parameter,
+				 (int)k - MODEL_BINS / 2);
+	}
+}
+
+static uint32_t power_of_two(uint32_t least)
+{
+	uint32_t power = 1;
+
+	while (power < least)
+		power *= 2;
+	return power;
+}
+
+void model_plan_make(struct model_plan *plan, uint32_t pages)
+{
+	static const uint32_t shares[] = { ALL, 500, 100, 10 };
+	const uint32_t more = 4 * power_of_two(pages);
+	size_t i;
+
+	plan->pages.count = plan->again_count = 0;
+	add_small(&plan->pages, pages);
+	add_large(&plan->pages, 8 * more);
+	for (i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+		const struct pages_ground ground = { more, shares[i], GROUP };
+
+		add_malloc(&plan->pages, ground, 1 * K, shares[i] != ALL);
+		add_malloc(&plan->pages, ground, 16 * K, shares[i] != ALL);
+	}
+	add_use(&plan->pages, more);
+	add_agains(plan, pages);
+	add_founds(plan, pages);
+}

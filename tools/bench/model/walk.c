@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * walk.c - the paper's walks, played by the host: what they come to where no GPU is in it, and where
+ * no equation leaves anything out.
+ *
+ * 1. The ground is that of the kernels (pages_ask.h): the same pages are free.
+ * 2. All lanes go a step at a time. RW's look at one page each; the others at a word of 32, of which
+ *    they take the lowest free page. Whoever comes to a word second in the same step finds it locked,
+ *    which counts as full. Which lane comes first is the order of their numbers.
+ * 3. CoRW's lanes of a warp put together what they found, the lowest page of each word first, until
+ *    each has a page.
+ * 4. CRW's look first at the word that holds the page behind their last one.
+ * A lane with its page begins with the next one in the next step.
+ *
+ * Source: model.h, algorithms 1, 2, 3 and 5. Bound: none, but there must be as many free pages as
+ * are asked for: the caller looks.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/pages_ask.h"
+#include "bench/pages_job.h"
+#include "model.h"
+
+const char *const model_walker_names[MODEL_WALKERS] = { "rw", "rw-bm", "crw", "corw" };
+
+struct lane {
+	uint32_t last;  /* page; or PAGES_NONE */
+	uint32_t round; /* which page it looks for */
+	uint32_t steps; /* for this one */
+	bool first;     /* look behind the last page */
+};
+
+struct walk {
+	enum model_walker walker;
+	uint32_t askers, lanes, rounds, pages, words;
+	uint32_t *free, *start; /* a bit a page: free ones; the same at the beginning */
+	uint32_t *locked;       /* a word's: the step it was looked at last */
+	struct lane *lane;
+	uint32_t *most; /* of warp and round */
+	uint32_t *todo; /* lanes, or warps, that have not all pages */
+	uint32_t step;
+	struct bench_random random;
+	double sum, requests, most_sum, warps;
+};
+
+static void fini(struct walk *walk)
+{
+	free(walk->free);
+	free(walk->start);
+	free(walk->locked);
+	free(walk->lane);
+	free(walk->most);
+	free(walk->todo);
+}
+
+static uint32_t warps_of(const struct walk *walk)
+{
+	return (walk->askers + walk->lanes - 1) / walk->lanes;
+}
+
+static bool init(struct walk *walk, const struct pages_ground *ground)
+{
+	const struct pages_job job = { .pages = ground->pages, .group = ground->group };
+	const uint32_t free_pages = pages_plan_free(ground);
+	uint32_t i, page;
+
+	walk->pages = ground->pages;
+	walk->words = (ground->pages + 31) / 32;
+	walk->random.state = 7;
+	walk->free = calloc(walk->words, 4);
+	walk->start = calloc(walk->words, 4);
+	walk->locked = calloc(walk->words, 4);
+	walk->lane = calloc(walk->askers, sizeof(*walk->lane));
+	walk->most = calloc((size_t)warps_of(walk) * walk->rounds, 4);
+	walk->todo = calloc(walk->askers, 4);
+	if (walk->free == NULL || walk->start == NULL || walk->locked == NULL ||
+	    walk->lane == NULL || walk->most == NULL || walk->todo == NULL) {
+		fini(walk);
+		return false;
+	}
+	for (i = 0; i < free_pages; i++) {
+		page = ground->free_tenths < 1000 ? pages_opened(&job, i) : i;
+		walk->start[page / 32] |= UINT32_C(1) << page % 32;
+	}
+	return true;
+}
+
+/* What the caller has of a word in this step; 0: nothing, or another had it first. */
+static uint32_t enter(struct walk *walk, uint32_t word)
+{
+	if (walk->locked[word] == walk->step)
+		return 0;
+	walk->locked[word] = walk->step;
+	return walk->free[word];
+}
+
+static uint32_t take_lowest(struct walk *walk, uint32_t word)
+{
+	const uint32_t bit = walk->free[word] & (0u - walk->free[word]);
+
+	walk->free[word] ^= bit;
+	return word * 32 + (uint32_t)__builtin_ctz(bit);
+}
+
+/* One step of a lane that looks alone: a page, or PAGES_NONE. */
+static uint32_t look(struct walk *walk, struct lane *lane)
+{
+	uint32_t word, page;
+
+	if (walk->walker == MODEL_RW) {
+		page = (uint32_t)bench_random_below(&walk->random, walk->pages);
+		if (!(walk->free[page / 32] >> page % 32 & 1))
+			return PAGES_NONE;
+		walk->free[page / 32] ^= UINT32_C(1) << page % 32;
+		return page;
+	}
+	if (lane->first)
+		word = (lane->last + 1 < walk->pages ? lane->last + 1 : 0) / 32;
+	else
+		word = (uint32_t)bench_random_below(&walk->random, walk->words);
+	lane->first = false;
+	return enter(walk, word) != 0 ? take_lowest(walk, word) : PAGES_NONE;
+}
+
+/* A lane has its page: its steps are told, and the next round begins. */
+static void tell(struct walk *walk, uint32_t asker, uint32_t page)
+{
+	struct lane *lane = &walk->lane[asker];
+	uint32_t *most = &walk->most[asker / walk->lanes * walk->rounds + lane->round];
+
+	if (lane->round > 0 || walk->rounds == 1) {
+		walk->sum += lane->steps;
+		walk->requests++;
+	}
+	*most = lane->steps > *most ? lane->steps : *most;
+	lane->last = page;
+	lane->first = walk->walker == MODEL_CRW;
+	lane->steps = 0;
+	lane->round++;
+}
+
+/* A step of each lane; answers how many are left. */
+static uint32_t step_alone(struct walk *walk, uint32_t count)
+{
+	uint32_t i, left = 0, page;
+
+	for (i = 0; i < count; i++) {
+		struct lane *lane = &walk->lane[walk->todo[i]];
+
+		lane->steps++;
+		page = look(walk, lane);
+		if (page != PAGES_NONE)
+			tell(walk, walk->todo[i], page);
+		if (lane->round < walk->rounds)
+			walk->todo[left++] = walk->todo[i];
+	}
+	return left;
+}
+
+/* A step of a warp's lanes together; false: all have their pages. */
+static bool step_warp(struct walk *walk, uint32_t first, uint32_t end)
+{
+	uint32_t words[32], count = 0, i, k, need = first;
+	bool any = true;
+
+	for (i = first; i < end; i++) {
+		const uint32_t word = (uint32_t)bench_random_below(&walk->random, walk->words);
+
+		walk->lane[i].steps++;
+		if (enter(walk, word) != 0)
+			words[count++] = word;
+	}
+	while (need < end && walk->lane[need].round > 0)
+		need++;
+	while (any && need < end) {
+		for (k = 0, any = false; k < count && need < end; k++) {
+			if (walk->free[words[k]] == 0)
+				continue;
+			any = true;
+			walk->lane[need].round = 1;
+			(void)take_lowest(walk, words[k]);
+			need++;
+		}
+	}
+	if (need < end)
+		return true;
+	for (i = first; i < end; i++) { /* all of them walked as long as the last */
+		walk->lane[i].round = 0;
+		tell(walk, i, PAGES_NONE);
+	}
+	return false;
+}
+
+static uint32_t step_together(struct walk *walk, uint32_t count)
+{
+	uint32_t i, left = 0, first, end;
+
+	for (i = 0; i < count; i++) {
+		first = walk->todo[i] * walk->lanes;
+		end = first + walk->lanes < walk->askers ? first + walk->lanes : walk->askers;
+		if (step_warp(walk, first, end))
+			walk->todo[left++] = walk->todo[i];
+	}
+	return left;
+}
+
+static void pass(struct walk *walk)
+{
+	uint32_t count = walk->walker == MODEL_CORW ? warps_of(walk) : walk->askers, i, r;
+
+	memcpy(walk->free, walk->start, walk->words * (size_t)4);
+	memset(walk->lane, 0, walk->askers * sizeof(*walk->lane));
+	memset(walk->most, 0, (size_t)warps_of(walk) * walk->rounds * 4);
+	for (i = 0; i < count; i++)
+		walk->todo[i] = i;
+	while (count > 0) {
+		walk->step++;
+		count = walk->walker == MODEL_CORW ? step_together(walk, count)
+						   : step_alone(walk, count);
+	}
+	for (i = 0; i < warps_of(walk); i++) {
+		for (r = walk->rounds > 1 ? 1 : 0; r < walk->rounds; r++) {
+			walk->most_sum += walk->most[i * walk->rounds + r];
+			walk->warps++;
+		}
+	}
+}
+
+bool model_walk(enum model_walker walker, const struct pages_ground *ground, uint32_t askers,
+		uint32_t lanes, uint32_t rounds, uint32_t walks, struct model_steps *steps)
+{
+	struct walk walk = { .walker = walker, .askers = askers, .lanes = lanes, .rounds = rounds };
+
+	if (!init(&walk, ground))
+		return false;
+	do
+		pass(&walk);
+	while (walk.requests < walks);
+	steps->tas = walk.sum / walk.requests;
+	steps->was = walk.most_sum / walk.warps;
+	fini(&walk);
+	return true;
+}
