@@ -12,6 +12,17 @@
 #include "plot_rows.h"
 #include "plot_table.h"
 
+static size_t count_lines(void)
+{
+	return plot_line_figures + plot_model_figure_count;
+}
+
+static const struct plot_figure *figure_at(size_t which)
+{
+	return which < plot_line_figures ? &plot_figures[which]
+					 : &plot_model_figures[which - plot_line_figures];
+}
+
 /* Of those that may stand for one, the first that took part; NULL: none did. */
 static const char *peer_of(const struct plot_rows *rows, const struct plot_drawn *one,
 			   const char *workload, const char *parameter)
@@ -173,12 +184,12 @@ static void collect_bars(const struct plot_rows *rows, struct plot_bars *plot)
 /* The picture of bars comes behind those of lines. */
 size_t plot_figure_count(void)
 {
-	return plot_line_figures + 1;
+	return count_lines() + 1;
 }
 
 const char *plot_figure_file(size_t which)
 {
-	return which < plot_line_figures ? plot_figures[which].file : "footprint.svg";
+	return which < count_lines() ? figure_at(which)->file : "footprint.svg";
 }
 
 /* One figure `down` from the top of a page, without a frame of its own. Answers its height; 0: no
@@ -187,10 +198,10 @@ static double put_figure(size_t which, const struct plot_rows *rows, double down
 {
 	struct plot_lines lines;
 	struct plot_bars bars;
-	bool of_lines = which < plot_line_figures;
+	bool of_lines = which < count_lines();
 
 	if (of_lines)
-		collect_lines(rows, &plot_figures[which], &lines);
+		collect_lines(rows, figure_at(which), &lines);
 	else
 		collect_bars(rows, &bars);
 	if ((of_lines ? lines.count : bars.count) == 0)
@@ -229,7 +240,7 @@ static bool put_page(size_t first, size_t end, const char *title, const struct p
 
 bool plot_figure_draw(size_t which, const struct plot_rows *rows, FILE *file)
 {
-	const char *title = which < plot_line_figures ? plot_figures[which].title
+	const char *title = which < count_lines() ? figure_at(which)->title
 					    : "Memory held beyond what was in use";
 
 	return put_page(which, which + 1, title, rows, file);

@@ -8,7 +8,7 @@
  *   rw-log          (3) as printed, with logarithms
  *   corw-normal     (11) as printed
  *   rw-bm-locks     (6), where a word may be locked: see model_locked_was()
- *   NAME-simulated  walk.c
+ *   NAME-simulated  walk.c, of as many threads as run at the same time
  * In cells of one page a thread CRW remembers nothing and is RW-BM, so that its equations stand
  * beside cells of several.
  *
@@ -27,7 +27,8 @@
 #include "model.h"
 
 #define RUNS_MAX 1024
-#define Z99 2.5758293035489 /* a normal number is within so many deviations in 99 cases of 100 */
+#define TOGETHER_MOST 131072u /* lanes that any GPU of today runs at once */
+#define Z99 2.5758293035489   /* a normal number is within so many deviations in 99 cases of 100 */
 
 /*
  * A look fails where the word is full, by (6) with chance q^w at most, or where it is not and one of
@@ -228,7 +229,7 @@ void model_simulate(struct bench_results *results, const struct model_plan *plan
 	for (i = 0; i < plan->pages.count; i++) {
 		const struct pages_cell *cell = &plan->pages.cells[i];
 
-		if (cell->work <= PAGES_LANES)
+		if (cell->work <= PAGES_LANES && cell->askers <= TOGETHER_MOST)
 			simulate(results, model_names.works[cell->work], cell->parameter,
 				 &cell->ground, cell->askers, cell->lanes, 1, request);
 	}

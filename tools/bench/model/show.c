@@ -136,7 +136,9 @@ static void put_pairs(const struct bench_results *results, const char *workload,
 		return;
 	printf("\n%s: %s\n", workload, title);
 	for (i = 0; i < results->count; i++) {
-		if (!bench_rows_is_first(results, workload, i))
+		if (!bench_rows_is_first(results, workload, i) ||
+		    !bench_results_get(results, workload, names[0], results->rows[i].parameter,
+				       metric, &value))
 			continue;
 		printf("%-*s", NAME_WIDTH, results->rows[i].parameter);
 		for (k = 0; k < 3 && names[k] != NULL; k++) {
