@@ -7,7 +7,8 @@
 #define MAM_TOOLS_BENCH_CASES_KERNELS_H
 
 #include "bench/cases/ask.h"
+#include "bench/cases/graph.h"
 
-#define CASE_KERNELS(each) CASE_HEAP_KERNELS(each)
+#define CASE_KERNELS(each) CASE_HEAP_KERNELS(each) CASE_GRAPH_KERNELS(each)
 
 #endif

@@ -9,7 +9,8 @@
 #define CASE_ALLOC(heap, bytes, steps) ((void)(heap), (void)(bytes), (void)(steps), (void *)0)
 #define CASE_FREE(heap, object, bytes) ((void)(heap), (void)(object), (void)(bytes))
 #include "bench/cases/ask.h"
+#include "bench/cases/graph_reserved.h"
 
-#define CASE_KERNELS(each) CASE_HEAP_KERNELS(each)
+#define CASE_KERNELS(each) CASE_HEAP_KERNELS(each) CASE_GRAPH_RESERVED_KERNELS(each)
 
 #endif
