@@ -349,6 +349,7 @@ static const struct {
 	int (*run)(int argc, char **argv); /* argv[0] is the name */
 } benches[] = {
 	{ "host", "mam bench host", bench_host },
+	{ "advise", "mam bench advise", advise_main },
 	{ "case", "mam bench case", case_main },
 	{ "device", "mam bench device", device_main },
 	{ "kma", "mam bench kma", kma_main },
@@ -365,7 +366,7 @@ int bench_main(int argc, char **argv)
 	size_t i;
 
 	if (argc < 2) {
-		message_error("say what: mam bench host, case, device, kma, model, mpi, pages, xmalloc, plot or trace; see mam bench --help");
+		message_error("say what: mam bench host, advise, case, device, kma, model, mpi, pages, xmalloc, plot or trace; see mam bench --help");
 		return STATUS_BAD;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
@@ -378,6 +379,6 @@ int bench_main(int argc, char **argv)
 			return benches[i].run(argc - 1, argv + 1);
 		}
 	}
-	message_error("there is no '%s'; there are host, case, device, kma, model, mpi, pages, xmalloc, plot and trace", argv[1]);
+	message_error("there is no '%s'; there are host, advise, case, device, kma, model, mpi, pages, xmalloc, plot and trace", argv[1]);
 	return STATUS_BAD;
 }

@@ -8,6 +8,7 @@
 /* mam bench model. What an equation says is drawn in dashes. */
 static const struct plot_drawn modelled[] = {
 	{ "mam", "mam", { "mam-pages" }, NULL },
+	{ "mam, (11) of 64", "mam dash", { "mam-pages-formula" }, NULL },
 	{ "CoRW", "torch", { "corw" }, NULL },
 	{ "CoRW, (11)", "torch dash", { "corw-formula" }, NULL },
 	{ "RW-BM", "jemalloc", { "rw-bm" }, NULL },

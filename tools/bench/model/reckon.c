@@ -5,6 +5,7 @@
  *
  *   NAME-formula    (1) to (6), (11), (14). RW's TAS is the sum of (3) by harmonic numbers. CoRW's
  *                   is (11) in whole steps and with binomial finds, which never is below 1
+ *                   mam's pages have CoRW's with words of 64, its mean over all threads (advice.c)
  *   rw-log          (3) as printed, with logarithms
  *   corw-normal     (11) as printed
  *   rw-bm-locks     (6), where a word may be locked: see model_locked_was()
@@ -23,6 +24,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "advise.h"
 #include "bench/steps.h"
 #include "model.h"
 
@@ -85,6 +87,10 @@ static void add_cell(struct bench_results *results, const struct pages_cell *cel
 			add(results, workload, "corw-normal", at,
 			    bench_steps_corw(t, a, n, MODEL_WORD),
 			    bench_steps_corw(t, a, n, MODEL_WORD));
+	}
+	if (was_measured(results, workload, "mam-pages", at)) {
+		whole = advise_steps(t, a, n, cell->lanes);
+		add(results, workload, "mam-pages-formula", at, whole, whole);
 	}
 	if (cell->work == PAGES_GET && was_measured(results, workload, "queue", at))
 		add(results, workload, "queue-formula", at, bench_steps_queue_tas(n),

@@ -12,8 +12,8 @@
 #define NAME_WIDTH 24
 
 static const char *const measured[] = { "mam-pages", "rw", "rw-bm", "crw", "corw", "queue" };
-static const char *const formulas[] = { NULL,          "rw-formula",   "rw-bm-formula",
-					"crw-formula", "corw-formula", "queue-formula" };
+static const char *const formulas[] = { "mam-pages-formula", "rw-formula",   "rw-bm-formula",
+					"crw-formula",       "corw-formula", "queue-formula" };
 static const char *const simulated[] = {
 	NULL, "rw-simulated", "rw-bm-simulated", "crw-simulated", "corw-simulated", NULL
 };
