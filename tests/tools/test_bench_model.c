@@ -391,6 +391,21 @@ START_TEST(a_word_has_one_visitor_a_step)
 }
 END_TEST
 
+/* Nothing is free: 5.411 * 999 steps, and no more. */
+START_TEST(a_walk_gives_up)
+{
+	const struct pages_ground ground = { 6400, 0, 1 };
+	struct model_steps steps;
+	int walker;
+
+	for (walker = MODEL_RW; walker < MODEL_WALKERS; walker++) {
+		ck_assert(model_walk((enum model_walker)walker, &ground, 40, 32, 1, 1, &steps));
+		ck_assert_double_eq_tol(steps.tas, 5405, 1e-9);
+		ck_assert_double_eq_tol(steps.was, 5405, 1e-9);
+	}
+}
+END_TEST
+
 /* Who remembers finds the next page at once. */
 START_TEST(a_walk_that_remembers_is_short)
 {
@@ -539,6 +554,7 @@ int main(void)
 	tcase_add_loop_test(tcase, a_walk_of_single_pages_is_equation_3, 0, 3);
 	tcase_add_test(tcase, a_walk_of_words_is_equation_5);
 	tcase_add_test(tcase, a_word_has_one_visitor_a_step);
+	tcase_add_test(tcase, a_walk_gives_up);
 	tcase_add_test(tcase, a_walk_that_remembers_is_short);
 	tcase_add_test(tcase, locks_make_the_bound_larger);
 	tcase_add_test(tcase, correlations_are_pearsons);

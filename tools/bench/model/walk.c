@@ -10,25 +10,30 @@
  * 3. CoRW's lanes of a warp put together what they found, the lowest page of each word first, until
  *    each has a page.
  * 4. CRW's look first at the word that holds the page behind their last one.
+ * 5. Who has found nothing for as long as the kernels' walks go on, gives up as they do, though the
+ *    paper's never does: those of CoRW all together, after so many steps in which none found any.
  * A lane with its page begins with the next one in the next step.
  *
- * Source: model.h, algorithms 1, 2, 3 and 5. Bound: none, but there must be as many free pages as
- * are asked for: the caller looks.
+ * Source: model.h, algorithms 1, 2, 3 and 5. Bound: that of 5.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/pages_ask.h"
 #include "bench/pages_job.h"
+#include "heap/layout.h"
 #include "model.h"
+
+#define LOW 1 /* thousandths: pages_allocators.c */
 
 const char *const model_walker_names[MODEL_WALKERS] = { "rw", "rw-bm", "crw", "corw" };
 
 struct lane {
-	uint32_t last;  /* page; or PAGES_NONE */
-	uint32_t round; /* which page it looks for */
-	uint32_t steps; /* for this one */
-	bool first;     /* look behind the last page */
+	uint32_t last;   /* page; or PAGES_NONE */
+	uint32_t round;  /* which page it looks for */
+	uint32_t steps;  /* for this one */
+	uint32_t barren; /* a warp's first lane, CoRW: steps in a row in which none found a page */
+	bool first;      /* look behind the last page */
 };
 
 struct walk {
@@ -135,7 +140,7 @@ static void tell(struct walk *walk, uint32_t asker, uint32_t page)
 	}
 	*most = lane->steps > *most ? lane->steps : *most;
 	lane->last = page;
-	lane->first = walk->walker == MODEL_CRW;
+	lane->first = walk->walker == MODEL_CRW && page != PAGES_NONE;
 	lane->steps = 0;
 	lane->round++;
 }
@@ -150,7 +155,7 @@ static uint32_t step_alone(struct walk *walk, uint32_t count)
 
 		lane->steps++;
 		page = look(walk, lane);
-		if (page != PAGES_NONE)
+		if (page != PAGES_NONE || lane->steps >= mam_layout_patience(LOW))
 			tell(walk, walk->todo[i], page);
 		if (lane->round < walk->rounds)
 			walk->todo[left++] = walk->todo[i];
@@ -173,6 +178,7 @@ static bool step_warp(struct walk *walk, uint32_t first, uint32_t end)
 	}
 	while (need < end && walk->lane[need].round > 0)
 		need++;
+	walk->lane[first].barren = count > 0 ? 0 : walk->lane[first].barren + 1;
 	while (any && need < end) {
 		for (k = 0, any = false; k < count && need < end; k++) {
 			if (walk->free[words[k]] == 0)
@@ -183,7 +189,7 @@ static bool step_warp(struct walk *walk, uint32_t first, uint32_t end)
 			need++;
 		}
 	}
-	if (need < end)
+	if (need < end && walk->lane[first].barren < mam_layout_patience(LOW))
 		return true;
 	for (i = first; i < end; i++) { /* all of them walked as long as the last */
 		walk->lane[i].round = 0;
