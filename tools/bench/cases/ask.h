@@ -19,6 +19,13 @@
 
 /* A kernel of so many threads a block at most: those of cases differ. */
 #ifdef __CUDACC__
+/* The same, so many blocks of which an SM is to hold: it must do with fewer registers. */
+#define CASE_KERNEL_HELD(name, body, threads, blocks)                   \
+	extern "C" __global__ void __launch_bounds__(threads, blocks)   \
+		name(const __grid_constant__ struct device_job job)     \
+	{                                                               \
+		body(&job);                                             \
+	}
 #define CASE_KERNEL(name, body, threads)                            \
 	extern "C" __global__ void __launch_bounds__(threads)       \
 		name(const __grid_constant__ struct device_job job) \
@@ -26,6 +33,7 @@
 		body(&job);                                         \
 	}
 #else
+#define CASE_KERNEL_HELD(name, body, threads, blocks) DEVICE_KERNEL(name, body)
 #define CASE_KERNEL(name, body, threads) DEVICE_KERNEL(name, body)
 #endif
 

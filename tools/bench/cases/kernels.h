@@ -8,7 +8,8 @@
 
 #include "bench/cases/ask.h"
 #include "bench/cases/graph.h"
+#include "bench/cases/join.h"
 
-#define CASE_KERNELS(each) CASE_HEAP_KERNELS(each) CASE_GRAPH_KERNELS(each)
+#define CASE_KERNELS(each) CASE_HEAP_KERNELS(each) CASE_GRAPH_KERNELS(each) JOIN_KERNELS(each)
 
 #endif

@@ -10,7 +10,8 @@
 #define CASE_FREE(heap, object, bytes) ((void)(heap), (void)(object), (void)(bytes))
 #include "bench/cases/ask.h"
 #include "bench/cases/graph_reserved.h"
+#include "bench/cases/join_counted.h"
 
-#define CASE_KERNELS(each) CASE_HEAP_KERNELS(each) CASE_GRAPH_RESERVED_KERNELS(each)
+#define CASE_KERNELS(each) CASE_HEAP_KERNELS(each) CASE_GRAPH_RESERVED_KERNELS(each) JOINC_KERNELS(each)
 
 #endif

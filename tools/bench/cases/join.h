@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * join.h - the kernels of a hash join in one pass, over lists of pages (lists.h).
+ *
+ * 1. join_clear makes all lists empty.
+ * 2. join_split: a block takes tiles of both tables, sorts each by partition, appends each partition's
+ *    piece to its list with one atomic, and writes it there. Where there are more partitions than a tile
+ *    is to be sorted by, 2^shift of them share an upper list, and join_split_again takes these apart the
+ *    same way; their pages go back as they are read.
+ * 3. join_probe: a block takes a partition, makes a table of R's tuples and gives their pages back. Its
+ *    warps walk S's pages, each of which goes back when it is read, and append rows to a list of results.
+ *    Of R as much as a table holds at a time; S is walked again for the rest.
+ * Then, not timed: join_check adds up what came out, and join_end gives all back.
+ *
+ * Steps 2 and 3 are done for one range of partitions after the other. Results are larger than what they
+ * came from: 12 bytes of 8 and 8. So the most memory is in use when the last range is split, and its
+ * tuples are the fewer the smaller it is; but the tables are read once more for each.
+ *
+ * Bound: a pass of a tile is two atomics of device memory and two loads long, beside reading, writing and
+ * one request for a page; requests of a block's lists are made together. No block waits for another.
+ */
+#ifndef MAM_TOOLS_BENCH_CASES_JOIN_H
+#define MAM_TOOLS_BENCH_CASES_JOIN_H
+
+#include "bench/cases/join_block.h"
+#include "bench/cases/join_job.h"
+#include "bench/cases/lists.h"
+
+/* ---- what a job says: join_job.h ---- */
+
+MAM_KFN struct case_lists join_lists(const struct device_job *job, uint64_t words, uint64_t direct)
+{
+	struct case_lists lists;
+
+	lists.words = (uint64_t *)(uintptr_t)words;
+	lists.direct = (uint32_t)direct;
+	lists.page_bytes = job->least;
+	lists.items = job->least / 8;
+	return lists;
+}
+
+/* Those that share partitions of 2^shift, of the partitions, of results. */
+MAM_KFN struct case_lists join_upper(const struct device_job *job)
+{
+	return join_lists(job, job->JOIN_UPPER, job->JOIN_DIRECT & 0xffffffffu);
+}
+
+MAM_KFN struct case_lists join_lower(const struct device_job *job)
+{
+	return join_lists(job, job->JOIN_LOWER, job->JOIN_DIRECT >> 32);
+}
+
+MAM_KFN struct case_lists join_results(const struct device_job *job)
+{
+	struct case_lists lists =
+		join_lists(job, job->JOIN_RESULTS, job->JOIN_RESULT_LISTS & 0xffffffffu);
+
+	lists.items = job->least / JOIN_ROW;
+	return lists;
+}
+
+MAM_KFN void join_do_clear(const struct device_job *job)
+{
+	uint64_t *const words = (uint64_t *)(uintptr_t)job->JOIN_UPPER;
+	uint64_t i;
+
+	for (i = device_thread(); i < job->JOIN_WORDS; i += device_threads())
+		words[i] = 0;
+}
+CASE_KERNEL(join_clear, join_do_clear, JOIN_THREADS)
+
+/* ---- to split ---- */
+
+/* Room for each partition's piece of the tile, in the lists from number `first` on. */
+MAM_KFN void join_tile_room(const struct device_job *job, struct join_tile *tile,
+			    const struct case_lists *lists, uint32_t first, uint32_t parts)
+{
+	uint32_t part, round;
+	uint64_t *list;
+	uint64_t from;
+
+	for (round = 0; round < parts; round += JOIN_THREADS) {
+		part = round + mam_thread();
+		if (part < parts && tile->count[part] > 0) {
+			list = case_list_at(lists, first + part);
+			from = case_list_reserve(list, tile->count[part]);
+			tile->from[part] = (uint32_t)from;
+			case_list_open(job, lists, list, from, tile->count[part]);
+		}
+	}
+	mam_syncthreads();
+	for (round = 0; round < parts; round += JOIN_THREADS) {
+		part = round + mam_thread();
+		if (part < parts && tile->count[part] > 0) {
+			list = case_list_at(lists, first + part);
+			from = tile->from[part] / lists->items;
+			tile->page[0][part] = case_list_await(job, lists, list, from);
+			if (from < (tile->from[part] + tile->count[part] - 1) / lists->items)
+				tile->page[1][part] = case_list_await(job, lists, list, from + 1);
+		}
+	}
+	mam_syncthreads();
+}
+
+/* Sorts what the block holds, and appends it to lists from number `first` on. */
+MAM_KFN void join_tile_append(const struct device_job *job, struct join_tile *tile,
+			      const struct case_lists *lists, uint32_t first,
+			      const struct join_cut *cut, const uint64_t *tuple, uint32_t here)
+{
+	const uint32_t all = join_tile_sort(tile, cut, tuple, here);
+	const uint32_t shift = mam_ffs32(lists->items) - 1; /* items are a power of two */
+	uint32_t i, part, place, piece;
+	uint64_t page;
+
+	join_tile_room(job, tile, lists, first, cut->parts);
+	for (i = mam_thread(); i < all; i += JOIN_THREADS) {
+		part = join_part(cut, tile->tuple[i]);
+		place = tile->from[part] + i - tile->start[part];
+		piece = (place >> shift) - (tile->from[part] >> shift);
+		page = piece < 2 ? tile->page[piece][part]
+				 : case_list_page(job, lists, case_list_at(lists, first + part),
+						  place >> shift);
+		if (page != 0)
+			((uint64_t *)(uintptr_t)page)[place & (lists->items - 1)] = tile->tuple[i];
+	}
+	mam_syncthreads();
+}
+
+MAM_KFN void join_do_split(const struct device_job *job)
+{
+	MAM_SHARED(struct join_tile, tile);
+	const uint32_t n = job->askers, tiles = (n - 1) / JOIN_TILE + 1;
+	const uint32_t shift = job->JOIN_SHIFT, base = job->JOIN_FIRST >> shift;
+	const struct case_lists lists = shift > 0 ? join_upper(job) : join_lower(job);
+	struct join_cut cut;
+	uint64_t tuple[JOIN_EACH];
+	uint32_t number, here, i, row;
+
+	cut.total = job->JOIN_TOTAL;
+	cut.shift = shift;
+	cut.base = base;
+	cut.parts = ((job->JOIN_LAST - 1) >> shift) + 1 - base;
+	for (number = mam_block(); number < 2 * tiles; number += mam_grid_blocks()) {
+		const bool of_s = number >= tiles;
+		const uint64_t *const table = of_s ? job->more : job->got;
+
+		row = (number - (of_s ? tiles : 0)) * JOIN_TILE + mam_thread();
+		here = 0;
+		JOIN_UNROLLED
+		for (i = 0; i < JOIN_EACH; i++) {
+			tuple[i] = 0;
+			if (row + i * JOIN_THREADS < n) {
+				tuple[i] = table[row + i * JOIN_THREADS];
+				here |= 1u << i;
+			}
+		}
+		join_tile_append(job, tile, &lists,
+				 (of_s ? ((cut.total - 1) >> shift) + 1 : 0) + base, &cut, tuple,
+				 here);
+	}
+}
+CASE_KERNEL_HELD(join_split, join_do_split, JOIN_THREADS, JOIN_HELD)
+
+/* A tile of a list: whole pages, of which each warp reads its own, and gives them back. */
+MAM_KFN uint32_t join_tile_read(const struct device_job *job, const struct case_lists *lists,
+				uint64_t *list, uint32_t from, uint32_t count, uint64_t *tuple)
+{
+	const uint32_t whole = 0xffffffffu, lane = mam_lane(), each = JOIN_EACH * DEVICE_WARP;
+	const uint32_t first = from + join_warp() * each, page = first / lists->items + lane;
+	const bool mine = lane < each / lists->items && (uint64_t)page * lists->items < count;
+	const uint64_t address = mine ? case_list_page(job, lists, list, page) : 0;
+	uint32_t i, here = 0;
+
+	JOIN_UNROLLED
+	for (i = 0; i < JOIN_EACH; i++) {
+		const uint32_t place = first + i * DEVICE_WARP + lane;
+		const uint64_t at =
+			mam_warp_shuffle64(whole, address, i * DEVICE_WARP / lists->items);
+
+		tuple[i] = 0;
+		if (place < count && at != 0) {
+			tuple[i] = ((const uint64_t *)(uintptr_t)at)[place & (lists->items - 1)];
+			here |= 1u << i;
+		}
+	}
+	mam_warp_sync(whole);
+	if (address != 0)
+		case_list_give(job, lists, address);
+	return here;
+}
+
+MAM_KFN void join_do_split_again(const struct device_job *job)
+{
+	MAM_SHARED(struct join_tile, tile);
+	const struct case_lists upper = join_upper(job), lower = join_lower(job);
+	const uint32_t shift = job->JOIN_SHIFT, total = job->JOIN_TOTAL;
+	const uint32_t first = job->JOIN_FIRST >> shift;
+	const uint32_t count = ((job->JOIN_LAST - 1) >> shift) + 1 - first;
+	const uint32_t each = JOIN_BLOCKS(job), uppers = ((total - 1) >> shift) + 1;
+	struct join_cut cut;
+	uint64_t tuple[JOIN_EACH];
+	uint32_t number, here, of, from, length;
+
+	cut.total = total;
+	cut.shift = 0;
+	for (number = mam_block(); number < 2 * count * each; number += mam_grid_blocks()) {
+		const uint32_t table = number / each / count;
+		uint64_t *list;
+
+		of = number / each % count + first;
+		list = case_list_at(&upper, table * uppers + of);
+		length = (uint32_t)case_list_count(list);
+		cut.base = of << shift;
+		cut.parts = total - cut.base < 1u << shift ? total - cut.base : 1u << shift;
+		for (from = number % each * JOIN_TILE; from < length; from += each * JOIN_TILE) {
+			here = join_tile_read(job, &upper, list, from, length, tuple);
+			join_tile_append(job, tile, &lower, table * total + cut.base, &cut, tuple,
+					 here);
+		}
+	}
+}
+CASE_KERNEL_HELD(join_split_again, join_do_split_again, JOIN_THREADS, JOIN_HELD)
+
+/* ---- to probe ---- */
+
+/* Room for `count` rows, at most a page's, by a whole warp. */
+MAM_KFN struct join_room join_list_room(const struct device_job *job,
+					const struct case_lists *lists, uint64_t *list,
+					uint32_t count)
+{
+	const uint32_t whole = 0xffffffffu;
+	struct join_room room = { { 0, 0 }, 0, lists->items };
+	uint64_t from = 0;
+
+	if (mam_lane() == 0) {
+		from = case_list_reserve(list, count);
+		case_list_open(job, lists, list, from, count);
+		room.piece[0] = case_list_await(job, lists, list, from / lists->items);
+		if (from % lists->items + count > lists->items)
+			room.piece[1] = case_list_await(job, lists, list, from / lists->items + 1);
+		room.at = (uint32_t)(from % lists->items);
+	}
+	mam_warp_sync(whole);
+	room.piece[0] = mam_warp_shuffle64(whole, room.piece[0], 0);
+	room.piece[1] = mam_warp_shuffle64(whole, room.piece[1], 0);
+	room.at = mam_warp_shuffle32(whole, room.at, 0);
+	return room;
+}
+
+/* Two tuples of S a lane, by a whole warp. */
+MAM_KSLOW void join_probe_two(const struct device_job *job, const struct join_table *table,
+			      uint64_t one, uint64_t two, uint32_t here)
+{
+	const struct case_lists results = join_results(job);
+	uint64_t *const list =
+		case_list_at(&results, mam_block() % (uint32_t)(job->JOIN_RESULT_LISTS >> 32));
+	struct join_asked asked[2];
+	struct join_room room;
+	const uint32_t all = join_ask_two(table, asked, one, two, here);
+	uint32_t done, count;
+
+	for (done = 0; done < all; done += count) {
+		count = all - done < results.items ? all - done : results.items;
+		room = join_list_room(job, &results, list, count);
+		join_write(table, &asked[0], &room, done, count);
+		join_write(table, &asked[1], &room, done, count);
+	}
+}
+
+/* R's pages from `begin` to below `end` become the table, and go back. The block meets. */
+MAM_KFN void join_load(const struct device_job *job, struct join_table *table,
+		       const struct case_lists *lists, uint64_t *list, uint32_t count,
+		       uint32_t begin, uint32_t end)
+{
+	const uint32_t items = lists->items, first = begin * items;
+	const uint32_t most = end * items < count ? end * items : count;
+	uint64_t tuple[JOIN_LOAD / JOIN_THREADS], page;
+	uint32_t i, at;
+
+	/* Addresses, then tuples, then the table: loads of a kind are on their way together. */
+	JOIN_UNROLLED
+	for (i = 0; i < JOIN_LOAD / JOIN_THREADS; i++) {
+		at = first + i * JOIN_THREADS + mam_thread();
+		tuple[i] = at < most ? case_list_page(job, lists, list, at / items) : 0;
+	}
+	JOIN_UNROLLED
+	for (i = 0; i < JOIN_LOAD / JOIN_THREADS; i++) {
+		at = first + i * JOIN_THREADS + mam_thread();
+		page = tuple[i];
+		tuple[i] = JOIN_NO_TUPLE;
+		if (page != 0)
+			tuple[i] = ((const uint64_t *)(uintptr_t)page)[at & (items - 1)];
+	}
+	join_table_clear(table);
+	JOIN_UNROLLED
+	for (i = 0; i < JOIN_LOAD / JOIN_THREADS; i++) {
+		if (tuple[i] != JOIN_NO_TUPLE)
+			join_table_put(table, i * JOIN_THREADS + mam_thread(), tuple[i]);
+	}
+	mam_syncthreads();
+	if (mam_thread() < end - begin) {
+		page = case_list_page(job, lists, list, begin + mam_thread());
+		if (page != 0)
+			case_list_give(job, lists, page);
+	}
+}
+
+/* A warp's pages of S; they go back if `last`. */
+MAM_KFN void join_walk(const struct device_job *job, const struct join_table *table,
+		       const struct case_lists *lists, uint64_t *list, uint32_t count, bool last)
+{
+	const uint32_t whole = 0xffffffffu, lane = mam_lane();
+	const uint32_t pages = (count + lists->items - 1) / lists->items;
+	uint32_t n, i, k, length, here;
+	uint64_t tuple[4], ahead = 0, page;
+
+	for (n = join_warp(); n < pages; n += JOIN_WARPS) {
+		/* Addresses of 32 pages of this warp's at a time. */
+		if (n / JOIN_WARPS % DEVICE_WARP == 0)
+			ahead = n + lane * JOIN_WARPS < pages
+					? case_list_page(job, lists, list, n + lane * JOIN_WARPS)
+					: 0;
+		page = mam_warp_shuffle64(whole, ahead, n / JOIN_WARPS % DEVICE_WARP);
+		if (page == 0)
+			continue;
+		length = count - n * lists->items;
+		length = length < lists->items ? length : lists->items;
+		for (i = 0; i < length; i += 4 * DEVICE_WARP) {
+			here = 0;
+			JOIN_UNROLLED
+			for (k = 0; k < 4; k++) {
+				const uint32_t place = i + k * DEVICE_WARP + lane;
+
+				tuple[k] = 0;
+				if (place < length) {
+					tuple[k] = ((const uint64_t *)(uintptr_t)page)[place];
+					here |= 1u << k;
+				}
+			}
+			mam_warp_sync(whole);
+			if (last && lane == 0 && i + 4 * DEVICE_WARP >= length)
+				case_list_give(job, lists, page);
+			mam_warp_sync(whole);
+			join_probe_two(job, table, tuple[0], tuple[1], here & 3);
+			if (i + 2 * DEVICE_WARP < length)
+				join_probe_two(job, table, tuple[2], tuple[3], here >> 2);
+		}
+	}
+}
+
+MAM_KFN void join_do_probe(const struct device_job *job)
+{
+	MAM_SHARED(struct join_table, table);
+	const struct case_lists lists = join_lower(job);
+	const uint32_t step = JOIN_LOAD / lists.items;
+	uint32_t part;
+
+	for (part = job->JOIN_FIRST + mam_block(); part < job->JOIN_LAST;
+	     part += mam_grid_blocks()) {
+		uint64_t *const r = case_list_at(&lists, part);
+		uint64_t *const s = case_list_at(&lists, job->JOIN_TOTAL + part);
+		const uint32_t count = (uint32_t)case_list_count(r);
+		const uint32_t others = (uint32_t)case_list_count(s);
+		const uint32_t pages = (count + lists.items - 1) / lists.items;
+		uint32_t begin = 0, end;
+
+		do {
+			end = pages - begin < step ? pages : begin + step;
+			join_load(job, table, &lists, r, count, begin, end);
+			join_walk(job, table, &lists, s, others, end == pages);
+			mam_syncthreads();
+			begin = end;
+		} while (begin < pages);
+	}
+}
+CASE_KERNEL_HELD(join_probe, join_do_probe, JOIN_THREADS, JOIN_HELD)
+
+/* ---- behind the clock ---- */
+
+MAM_KFN void join_do_check(const struct device_job *job)
+{
+	const struct case_lists lists = join_results(job);
+	struct join_sums sums = { 0, 0, 0 };
+	uint32_t n;
+	uint64_t i, page;
+
+	for (n = mam_block(); n < job->JOIN_RESULT_LISTS >> 32; n += mam_grid_blocks()) {
+		uint64_t *const list = case_list_at(&lists, n);
+
+		for (i = mam_thread(); i < case_list_count(list); i += JOIN_THREADS) {
+			page = case_list_page(job, &lists, list, i / lists.items);
+			if (page != 0)
+				join_sums_add(&sums, (const uint32_t *)(uintptr_t)page, lists.items,
+					      i % lists.items);
+		}
+	}
+	join_sums_tell(job, &sums);
+}
+CASE_KERNEL(join_check, join_do_check, JOIN_THREADS)
+
+MAM_KFN void join_do_end(const struct device_job *job)
+{
+	const struct case_lists upper = join_upper(job), lower = join_lower(job),
+				results = join_results(job);
+	const uint32_t uppers =
+		job->JOIN_SHIFT > 0 ? ((job->JOIN_TOTAL - 1) >> job->JOIN_SHIFT) + 1 : 0;
+	uint32_t n;
+
+	for (n = mam_block(); n < 2 * uppers; n += mam_grid_blocks())
+		case_list_end(job, &upper, case_list_at(&upper, n), false);
+	for (n = mam_block(); n < 2 * job->JOIN_TOTAL; n += mam_grid_blocks())
+		case_list_end(job, &lower, case_list_at(&lower, n), false);
+	for (n = mam_block(); n < job->JOIN_RESULT_LISTS >> 32; n += mam_grid_blocks())
+		case_list_end(job, &results, case_list_at(&results, n), true);
+}
+CASE_KERNEL(join_end, join_do_end, JOIN_THREADS)
+
+#define JOIN_KERNELS(each)                                                                        \
+	each(join_make) each(join_clear) each(join_split) each(join_split_again) each(join_probe) \
+		each(join_check) each(join_end)
+
+#endif

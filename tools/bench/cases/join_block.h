@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * join_block.h - what blocks of a hash join do in shared memory, whoever gives them room for what they
+ * write. Behind ask.h.
+ *
+ * A tile is sorted by partition: each thread holds JOIN_EACH tuples; an atomic of shared memory counts a
+ * tuple's partition and says its rank there; a scan says where partitions begin; then tuples are put
+ * in their places. So neighbouring lanes write what will be neighbours.
+ *
+ * A partition of R becomes a table: chains of tuples by the lower bits of the hash, of which partitions
+ * have used the upper ones. A warp takes 64 tuples of S, counts their matches, gets room for all their
+ * rows at once, and walks the chains once more, if there is more than one match, to write rows.
+ *
+ * Rows stand in columns: keys, then rows of R, then rows of S, so that what lanes write beside each other
+ * lies side by side.
+ *
+ * Source: R. Rui, H. Li, Y.-C. Tu, "Efficient Join Algorithms for Large Database Tables in a Multi-GPU
+ * Environment", PVLDB 14(4), 2021; M. Pham et al., "Dynamic Buffer Management in Massively Parallel
+ * Systems: The Power of Randomness", 2024, 6.1 and appendix B.
+ */
+#ifndef MAM_TOOLS_BENCH_CASES_JOIN_BLOCK_H
+#define MAM_TOOLS_BENCH_CASES_JOIN_BLOCK_H
+
+#include "bench/cases/ask.h"
+#include "bench/cases/join_job.h"
+#include "bench/cases/join_tables.h"
+
+#define JOIN_THREADS 256u
+#define JOIN_HELD 4 /* blocks that an SM is to hold of what splits and probes */
+#define JOIN_WARPS (JOIN_THREADS / DEVICE_WARP)
+#define JOIN_EACH 16u /* tuples of a thread */
+#define JOIN_TILE (JOIN_THREADS * JOIN_EACH)
+#define JOIN_PARTS 512u /* partitions that a tile is sorted by, at most */
+#define JOIN_LOAD 2560u /* tuples of R that a table holds */
+#define JOIN_HEADS 2048u
+#define JOIN_ROW 12u /* bytes */
+
+#ifdef __CUDACC__
+#define JOIN_UNROLLED _Pragma("unroll")
+#else
+#define JOIN_UNROLLED
+#endif
+
+MAM_KFN uint32_t join_warp(void)
+{
+	return mam_thread() / DEVICE_WARP;
+}
+
+/* The sum of `mine` in lanes below this one; *all: in all lanes. By whole warps. */
+MAM_KFN uint32_t join_warp_scan(uint32_t mine, uint32_t *all)
+{
+	const uint32_t whole = 0xffffffffu, lane = mam_lane();
+	uint32_t sum = mine, other, apart;
+
+	for (apart = 1; apart < DEVICE_WARP; apart *= 2) {
+		other = mam_warp_shuffle32(whole, sum, lane >= apart ? lane - apart : lane);
+		sum += lane >= apart ? other : 0;
+	}
+	*all = mam_warp_shuffle32(whole, sum, DEVICE_WARP - 1);
+	return sum - mine;
+}
+
+/* The same of threads of a block; `sums` in shared memory. The block meets. */
+MAM_KFN uint32_t join_block_scan(uint32_t *sums, uint32_t mine, uint32_t *all)
+{
+	uint32_t of_warp, before = join_warp_scan(mine, &of_warp), i;
+
+	mam_syncthreads();
+	if (mam_lane() == 0)
+		sums[join_warp()] = of_warp;
+	mam_syncthreads();
+	*all = 0;
+	for (i = 0; i < JOIN_WARPS; i++) {
+		before += i < join_warp() ? sums[i] : 0;
+		*all += sums[i];
+	}
+	return before;
+}
+
+/* ---- a tile ---- */
+
+/* Which partitions a tile is sorted by. */
+struct join_cut {
+	uint32_t total; /* partitions that there are */
+	uint32_t shift; /* so many of them, as a power of two, are one here */
+	uint32_t base;  /* number of the first */
+	uint32_t parts; /* how many; tuples of others are left out */
+};
+
+MAM_KFN uint32_t join_part(const struct join_cut *cut, uint64_t tuple)
+{
+	return (join_partition((uint32_t)tuple, cut->total) >> cut->shift) - cut->base;
+}
+
+struct join_tile {
+	uint64_t tuple[JOIN_TILE];
+	uint64_t page[2][JOIN_PARTS]; /* where a partition's first and second piece go */
+	uint32_t count[JOIN_PARTS];
+	uint32_t start[JOIN_PARTS]; /* in the tile */
+	uint32_t from[JOIN_PARTS];  /* in what is written */
+	uint32_t sums[JOIN_WARPS];
+};
+
+/* Sorts what the block's threads hold: the i-th of `tuple` is there if bit i of `here` says so. Answers
+ * how many there are. The block meets before and behind it. */
+MAM_KFN uint32_t join_tile_sort(struct join_tile *tile, const struct join_cut *cut,
+				const uint64_t *tuple, uint32_t here)
+{
+	const uint32_t first = 2 * mam_thread();
+	uint32_t rank[JOIN_EACH / 2] = { 0 }; /* two in each: registers are scarce */
+	uint32_t i, mine, part, before, all, ones, twos;
+
+	tile->count[mam_thread()] = tile->count[mam_thread() + JOIN_THREADS] = 0;
+	mam_syncthreads();
+	JOIN_UNROLLED
+	for (i = 0; i < JOIN_EACH; i++) {
+		part = join_part(cut, tuple[i]);
+		mine = JOIN_TILE;
+		if ((here >> i & 1) && part < cut->parts)
+			mine = mam_atomic_add32(&tile->count[part], 1, MAM_RELAXED, MAM_AT_BLOCK);
+		rank[i / 2] |= mine << i % 2 * 16;
+	}
+	mam_syncthreads();
+	ones = tile->count[first];
+	twos = tile->count[first + 1];
+	before = join_block_scan(tile->sums, ones + twos, &all);
+	tile->start[first] = before;
+	tile->start[first + 1] = before + ones;
+	mam_syncthreads();
+	JOIN_UNROLLED
+	for (i = 0; i < JOIN_EACH; i++) {
+		mine = rank[i / 2] >> i % 2 * 16 & 0xffffu;
+		if (mine < JOIN_TILE)
+			tile->tuple[tile->start[join_part(cut, tuple[i])] + mine] = tuple[i];
+	}
+	mam_syncthreads();
+	return all;
+}
+
+/* ---- a table ---- */
+
+#define JOIN_NO_TUPLE UINT64_MAX /* rows are below 2^32 - 1 */
+
+struct join_table {
+	uint64_t tuple[JOIN_LOAD];
+	uint32_t head[JOIN_HEADS]; /* a tuple's index + 1; 0: none */
+	uint16_t next[JOIN_LOAD];
+	uint32_t sums[JOIN_WARPS];
+	uint32_t rows; /* of two passes: that the block's warps have written */
+};
+
+MAM_KFN uint32_t join_bucket(uint64_t tuple)
+{
+	return bench_mix((uint32_t)tuple) % JOIN_HEADS;
+}
+
+/* The block meets before it, and behind it. */
+MAM_KFN void join_table_clear(struct join_table *table)
+{
+	uint32_t i;
+
+	for (i = mam_thread(); i < JOIN_HEADS; i += JOIN_THREADS)
+		table->head[i] = 0;
+	mam_syncthreads();
+}
+
+MAM_KFN void join_table_put(struct join_table *table, uint32_t index, uint64_t tuple)
+{
+	table->tuple[index] = tuple;
+	table->next[index] = (uint16_t)mam_atomic_xchg32(&table->head[join_bucket(tuple)],
+							 index + 1, MAM_RELAXED, MAM_AT_BLOCK);
+}
+
+/* A tuple of S, and what it has met. */
+struct join_asked {
+	uint64_t tuple;
+	uint32_t count;  /* of matches */
+	uint32_t at;     /* where a walk that finds them all may begin: index + 1 */
+	uint32_t before; /* rows of other tuples of this warp that come first */
+};
+
+MAM_KFN void join_ask(const struct join_table *table, struct join_asked *asked, uint64_t tuple,
+		      bool here)
+{
+	uint32_t at = here ? table->head[join_bucket(tuple)] : 0;
+
+	asked->tuple = tuple;
+	asked->count = 0;
+	asked->at = 0;
+	for (; at != 0; at = table->next[at - 1]) {
+		if ((uint32_t)table->tuple[at - 1] != (uint32_t)tuple)
+			continue;
+		if (asked->count++ == 0)
+			asked->at = at;
+	}
+}
+
+/* Two tuples a lane; answers the rows of the whole warp. */
+MAM_KFN uint32_t join_ask_two(const struct join_table *table, struct join_asked *asked,
+			      uint64_t one, uint64_t two, uint32_t here)
+{
+	uint32_t all;
+
+	join_ask(table, &asked[0], one, here & 1);
+	join_ask(table, &asked[1], two, here >> 1 & 1);
+	asked[0].before = join_warp_scan(asked[0].count + asked[1].count, &all);
+	asked[1].before = asked[0].before + asked[0].count;
+	return all;
+}
+
+/* Where rows go: from place `at` of a piece of room for `rows`, on into a second piece of as much. */
+struct join_room {
+	uint64_t piece[2];
+	uint32_t at, rows;
+};
+
+/* Those rows of a tuple that are among `count` from `done` on of the warp's. */
+MAM_KFN void join_write(const struct join_table *table, const struct join_asked *asked,
+			const struct join_room *room, uint32_t done, uint32_t count)
+{
+	uint32_t at = asked->at, row = asked->before - done, left = asked->count, place;
+	uint32_t *columns;
+
+	for (; left > 0; at = table->next[at - 1]) {
+		if ((uint32_t)table->tuple[at - 1] != (uint32_t)asked->tuple)
+			continue;
+		left--;
+		if (row < count) {
+			place = room->at + row;
+			columns = (uint32_t *)(uintptr_t)(place >= room->rows ? room->piece[1]
+									      : room->piece[0]);
+			place -= place >= room->rows ? room->rows : 0;
+			if (columns != NULL) {
+				columns[place] = (uint32_t)asked->tuple;
+				columns[place + (uint64_t)room->rows] =
+					(uint32_t)(table->tuple[at - 1] >> 32);
+				columns[place + 2 * (uint64_t)room->rows] =
+					(uint32_t)(asked->tuple >> 32);
+			}
+		}
+		row++;
+	}
+}
+
+/* ---- before the clock runs, and behind it ---- */
+
+/* The tables: job->got, job->more of job->askers rows each, of its kind. */
+MAM_KFN void join_do_make(const struct device_job *job)
+{
+	const uint32_t n = job->askers;
+	uint32_t row;
+
+	for (row = device_thread(); row < n; row += device_threads()) {
+		job->got[bench_place(row, n)] =
+			join_tuple(join_key_of(join_number_of_r(JOIN_KIND(job), row, n)), row);
+		job->more[row] =
+			join_tuple(join_key_of(join_number_of_s(JOIN_KIND(job), row, n)), row);
+	}
+}
+CASE_KERNEL(join_make, join_do_make, JOIN_THREADS)
+
+/* Rows that a thread has looked at. */
+struct join_sums {
+	uint64_t count, sum, more;
+};
+
+MAM_KFN void join_sums_add(struct join_sums *sums, const uint32_t *columns, uint64_t rows,
+			   uint64_t place)
+{
+	const uint64_t mark =
+		join_row_mark(columns[place], columns[rows + place], columns[2 * rows + place]);
+
+	sums->count++;
+	sums->sum += mark;
+	sums->more += mark * mark;
+}
+
+MAM_KFN void join_sums_tell(const struct device_job *job, const struct join_sums *sums)
+{
+	struct case_told *told = case_told_of(job);
+
+	device_tell(&told->count, sums->count);
+	device_tell(&told->sum, sums->sum);
+	device_tell(&told->more, sums->more);
+}
+
+#endif
