@@ -12,7 +12,7 @@
  *
  * Numbers of a cell: us (kernels, added up), wall_us (with what the host does between them), peak_mib
  * (the case's own arrays and what is live of the heap, at its most), objects_mib (the latter alone),
- * asks, steps (a request, mean), none, wrong.
+ * heap_mib (what the heap was given), asks, steps (a request, mean), none, wrong.
  */
 #ifndef MAM_TOOLS_BENCH_CASES_CASES_H
 #define MAM_TOOLS_BENCH_CASES_CASES_H

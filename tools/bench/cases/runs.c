@@ -78,6 +78,7 @@ static void tell_memory(struct device_run *run, struct device_heap *heap,
 	device_row(run, heap, cell, "peak_mib",
 		   (double)(pass->peak + pass->told.peak) / (double)BENCH_MIB);
 	device_row(run, heap, cell, "objects_mib", (double)pass->told.peak / (double)BENCH_MIB);
+	device_row(run, heap, cell, "heap_mib", (double)heap->ground_bytes / (double)BENCH_MIB);
 	device_row(run, heap, cell, "asks", (double)pass->told.asks);
 	if (steps >= 0)
 		device_row(run, heap, cell, "steps", steps);
