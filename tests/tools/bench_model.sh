@@ -39,10 +39,10 @@ model --list
 same "the list: exit status" 0 $?
 same "the list: allocators" "mam-pages rw rw-bm crw corw rw-malloc queue cuda-malloc" \
 	"$(awk -F '\t' '$1 == "allocator" { print $2 }' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
-same "the list: workloads" "get lanes malloc use atomic found again" \
+same "the list: workloads" "get lanes malloc use atomic found again give" \
 	"$(awk -F '\t' '$1 == "workload" { print $2 }' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
 for cell in "get 1000000 0.7% 3000" "get 1000000 0.5% 5000" "get 32M 10% 1M" "lanes 1000000 0.8% 3120 x20" \
-	"malloc 4M 100% 16K 4100B" "malloc 4M 50% 16K 4..8192B" "use 1050B" "found 5%" "again 0.5% /100 1000"; do
+	"malloc 4M 100% 16K 4100B" "malloc 4M 50% 16K 4..8192B" "use 1050B" "found 5%" "give 50% 125K" "again 0.5% /100 1000"; do
 	try "the list: $cell" grep -q "^cell	$cell" "$scratch/out"
 done
 same "nothing is asked that is not there" 0 "$(grep -c '1000000 0.5% 6000' "$scratch/out")"
@@ -68,6 +68,7 @@ model-get,rw-bm-formula,1000000 1% 5000,tas,5
 model-get,queue,32M 10% 1M,us,800
 model-get,corw,32M 10% 1M,us,50
 model-free,rw,1000000 50% 500,us,3
+model-give,queue,50% 500,clocks,1500
 model-ratio,measured,1000000 1% 5000,times,3.5
 model-ratio,formula,1000000 1% 5000,times,4.5
 model-correlation,all,time,cells,100
@@ -98,7 +99,7 @@ same "plain: targets met and missed" "4 3" "$(key targets_met) $(key targets_mis
 mkdir "$scratch/pictures"
 "$MAM" bench plot -o "$scratch/pictures" "$scratch/stored.csv" > "$scratch/out" 2> "$scratch/err"
 same "pictures: exit status" 0 $?
-same "pictures: their names" "model-tas.svg model-was.svg model-time.svg model-large.svg model-ratio.svg model-free.svg" \
+same "pictures: their names" "model-tas.svg model-was.svg model-time.svg model-large.svg model-ratio.svg model-give.svg" \
 	"$(sed 's|.*/||' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
 has() # PICTURE TEXT
 {
@@ -107,6 +108,7 @@ has() # PICTURE TEXT
 has model-tas 'RW, (3), (4), 50% free, 500: 2'
 has model-tas 'class="line rmm dash"'
 has model-large 'queue, 10% free, 1M: 800'
+has model-give 'queue, 50% free, 500: 1.5k'
 has model-ratio 'equations, 1: 4.5'
 sed 's/50% 500,wrong,0/50% 500,wrong,9/' "$scratch/stored.csv" > "$scratch/faulty.csv"
 model --read "$scratch/faulty.csv"

@@ -75,6 +75,11 @@ static const struct {
 	{ "model_again_rw", model_again_rw },
 	{ "model_again_rwbm", model_again_rwbm },
 	{ "model_again_crw", model_again_crw },
+	{ "model_give_mam", model_give_mam },
+	{ "model_give_rw", model_give_rw },
+	{ "model_give_rwbm", model_give_rwbm },
+	{ "model_give_corw", model_give_corw },
+	{ "model_give_queue", model_give_queue },
 };
 
 void (*pages_sim_after)(const char *kernel, const struct pages_job *job);

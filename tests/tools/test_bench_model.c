@@ -147,6 +147,10 @@ static bool is_asked(const char *workload, const char *parameter)
 				return true;
 		}
 	}
+	for (i = 0; strcmp(workload, "model-give") == 0 && i < plan.give_count; i++) {
+		if (strcmp(plan.gives[i].parameter, parameter) == 0)
+			return true;
+	}
 	return strcmp(workload, "model-atomic") == 0;
 }
 
@@ -294,6 +298,25 @@ START_TEST(threads_take_several_pages)
 }
 END_TEST
 
+START_TEST(pages_go_back)
+{
+	static const char *const names[] = { "mam-pages", "rw", "rw-bm", "corw", "queue" };
+	struct model_request ask = request();
+	size_t i;
+
+	model_plan_make(&plan, PAGES);
+	plan.give_count = 2;
+	ask.wanted[MODEL_GIVE] = true;
+	ck_assert_msg(model_play(&plan, &ask, &results, now, sizeof(now)), "%s",
+		      pages_device_trouble());
+	ck_assert_str_eq(plan.gives[1].parameter, "50% 6");
+	ck_assert_uint_eq(results.note_count, 0);
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		ck_assert_double_gt(value("model-give", names[i], "50% 6", "clocks"), 0);
+	ck_assert_double_eq(value("model-give", "crw", "50% 6", "clocks"), -1);
+}
+END_TEST
+
 static void same_page(const char *kernel, const struct pages_job *job)
 {
 	if (strcmp(kernel, "model_again_crw") == 0)
@@ -317,7 +340,8 @@ START_TEST(a_page_of_two_threads_is_found)
 }
 END_TEST
 
-static const char *const refused[] = { "model_atomic", "model_found_corw", "model_again_rwbm" };
+static const char *const refused[] = { "model_atomic", "model_found_corw", "model_again_rwbm",
+				       "model_give_queue" };
 
 START_TEST(a_device_that_fails)
 {
@@ -548,8 +572,9 @@ int main(void)
 	tcase_add_test(tcase, atomics_are_counted);
 	tcase_add_test(tcase, what_a_warp_finds_is_nearly_normal);
 	tcase_add_test(tcase, threads_take_several_pages);
+	tcase_add_test(tcase, pages_go_back);
 	tcase_add_test(tcase, a_page_of_two_threads_is_found);
-	tcase_add_loop_test(tcase, a_device_that_fails, 0, 3);
+	tcase_add_loop_test(tcase, a_device_that_fails, 0, 4);
 	tcase_add_test(tcase, nothing_is_begun_late);
 	tcase_add_loop_test(tcase, a_walk_of_single_pages_is_equation_3, 0, 3);
 	tcase_add_test(tcase, a_walk_of_words_is_equation_5);

@@ -84,6 +84,13 @@ static const struct plot_drawn askers[] = {
 #define MANY(share) { "32M " share " 16K", "32M " share " 128K", "32M " share " 1M" }
 #define SHORT_MANY { "16K", "128K", "1M" }
 
+#define FEW_GIVES(share)                                                                  \
+	{ share " 500", share " 1000", share " 2000", share " 3000", share " 4000", share " 5000" }
+#define GIVES(share)                                                                      \
+	{ share " 500",  share " 1000", share " 2000", share " 3000",                          \
+	  share " 4000", share " 5000", share " 125K" }
+#define SHORT_GIVES { "500", "1k", "2k", "3k", "4k", "5k", "125K" }
+
 const struct plot_figure plot_model_figures[] = {
 	{ "model-atomic.svg",
 	  "Atomics of many threads on one word",
@@ -271,17 +278,16 @@ const struct plot_figure plot_model_figures[] = {
 	      NULL,
 	      { "256B", "512B", "1024B", "1050B", "2048B", "4096B", "4100B", "8192B" },
 	      { NULL } } } },
-#define METRIC "us"
-	{ "model-free.svg",
-	  "Time of a kernel in which each thread gives a page back",
+	{ "model-give.svg",
+	  "Clocks of a thread that gives a page back",
 	  "a million pages; after figure 16 of the random-walk paper; less is better",
-	  "microseconds",
+	  "clocks",
 	  "threads that give back",
-	  "model-free",
+	  "model-give",
 	  askers,
 	  sizeof(askers) / sizeof(askers[0]),
-	  ENOUGH },
-#undef METRIC
+	  { { "50% free", "clocks", NULL, GIVES("50%"), SHORT_GIVES },
+	    { "1% free", "clocks", NULL, FEW_GIVES("1%"), SHORT_GIVES } } },
 };
 
 const size_t plot_model_figure_count = sizeof(plot_model_figures) / sizeof(plot_model_figures[0]);

@@ -8,6 +8,7 @@
  *                       job->steps are the free pages it saw there
  *   model_again_NAME    each asker takes job->rounds pages, one after the other, with one walk: CRW
  *                       remembers the last. Pages and steps of asker i are from i * rounds on
+ *   model_give_NAME     each asker gives job->got back: job->steps are the clocks that takes
  *
  * Written in port.h's words, so that tests run them under the simulator.
  */
@@ -15,8 +16,10 @@
 #define MAM_TOOLS_BENCH_MODEL_KERNELS_H
 
 #include "bench/pages_kernels.h"
+#include "heap/pages.h"
 #include "heap/published/corw.h"
 #include "heap/published/crw.h"
+#include "heap/published/queue.h"
 #include "heap/published/rw.h"
 #include "heap/published/rwbm.h"
 
@@ -77,5 +80,21 @@ MAM_KFN void model_found(const struct pages_job *job)
 		}                                                                               \
 	}                                                                                       \
 	PAGES_KERNEL(model_again_##name, model_again_of_##name)
+
+#define MODEL_GIVE(name, type, give)                                   \
+	MAM_KFN void model_give_of_##name(const struct pages_job *job) \
+	{                                                              \
+		type *heap = (type *)job->heap;                        \
+		uint64_t clock;                                        \
+		uint32_t asker;                                        \
+                                                                       \
+		if (!pages_asks(job, &asker))                          \
+			return;                                        \
+		clock = mam_clock();                                   \
+		if (job->got[asker] != PAGES_NONE)                     \
+			(void)give(heap, job->got[asker]);             \
+		job->steps[asker] = (uint32_t)(mam_clock() - clock);   \
+	}                                                              \
+	PAGES_KERNEL(model_give_##name, model_give_of_##name)
 
 #endif

@@ -63,7 +63,7 @@ static const struct args_option options[] = {
 	{ "seconds", 0, ARGS_COUNT, FIELD(seconds), "N", NULL,
 	  "begin nothing after N seconds; what is left out is named" },
 	{ "only", 0, ARGS_TEXT, FIELD(only), "LIST", NULL,
-	  "of get, lanes, malloc, use, atomic, found and again;\nall unless given" },
+	  "of get, lanes, malloc, use, atomic, found, again and\ngive; all unless given" },
 	{ "read", 0, ARGS_TEXT, FIELD(read), "FILE", NULL,
 	  "measure nothing, and show what --csv has written" },
 	{ "list", 0, ARGS_FLAG, FIELD(list), NULL, NULL, "name allocators, workloads and cells" },
@@ -163,6 +163,8 @@ static int print_list(const struct model_plan *plan)
 	}
 	for (i = 0; i < MODEL_FOUNDS; i++)
 		printf("cell\tfound %s\tquick\n", plan->found[i].parameter);
+	for (i = 0; i < plan->give_count; i++)
+		printf("cell\tgive %s\tquick\n", plan->gives[i].parameter);
 	for (i = 0; i < plan->again_count; i++)
 		printf("cell\tagain %s%s\n", plan->again[i].parameter,
 		       plan->again[i].fine ? "" : "\tquick");

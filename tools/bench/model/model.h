@@ -32,6 +32,7 @@ enum model_work {
 	MODEL_ATOMIC, /* 1: one word */
 	MODEL_FOUND,  /* 6: what a warp sees in one step */
 	MODEL_AGAIN,  /* 8, 9: several pages, one after the other */
+	MODEL_GIVE,   /* 16: what it takes a thread to give a page back */
 	MODEL_WORKS,
 };
 
@@ -46,6 +47,7 @@ struct model_again {
 };
 
 #define MODEL_AGAINS_MAX 48
+#define MODEL_GIVES_MAX 16
 #define MODEL_FOUNDS 3
 #define MODEL_BINS 7 /* of figure 6: standard deviations from the mean, -3 to 3 */
 
@@ -58,6 +60,12 @@ struct model_plan {
 		char bins[MODEL_BINS][24]; /* "5% -3" */
 		struct pages_ground ground;
 	} found[MODEL_FOUNDS];
+	struct model_give {
+		char parameter[PAGES_PARAMETER_BYTES];
+		struct pages_ground ground;
+		uint32_t askers;
+	} gives[MODEL_GIVES_MAX];
+	size_t give_count;
 };
 
 extern const struct pages_names model_names;

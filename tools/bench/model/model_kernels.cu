@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * model_kernels.cu - the kernels of `mam bench model`: one atomic of many lanes, what a warp sees in
- * a step, and walks that go on after their first page.
+ * a step, walks that go on after their first page, and what it takes to give one back.
  */
 #include "bench/model/kernels.h"
 
@@ -10,3 +10,8 @@ PAGES_KERNEL(model_found_corw, model_found)
 MODEL_AGAIN(rw)
 MODEL_AGAIN(rwbm)
 MODEL_AGAIN(crw)
+MODEL_GIVE(mam, struct mam_pages, mam_pages_give)
+MODEL_GIVE(rw, struct mam_rw, mam_rw_give)
+MODEL_GIVE(rwbm, struct mam_rwbm, mam_rwbm_give)
+MODEL_GIVE(corw, struct mam_corw, mam_corw_give)
+MODEL_GIVE(queue, struct mam_queue, mam_queue_give)

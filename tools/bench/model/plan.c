@@ -13,6 +13,7 @@
  *   found   6: at 10%, 5% and 1% free
  *   again   8, 9: each thread takes four pages, one after the other, while it remembers the last;
  *           free pages lie in clusters of 100, of 2, or as chance has it
+ *   give    16: each thread gives one page back; clocks
  */
 #include <stdio.h>
 
@@ -25,7 +26,7 @@
 #define ROUNDS 4
 
 const char *const model_work_names[MODEL_WORKS] = { "get",    "lanes", "malloc", "use",
-						    "atomic", "found", "again" };
+						    "atomic", "found", "again",  "give" };
 
 const struct pages_names model_names = {
 	{ "model-get", "model-lanes", "model-malloc", "model-use" }, "model-free", "model-launch"
@@ -191,6 +192,29 @@ static void add_founds(struct model_plan *plan, uint32_t pages)
 	}
 }
 
+static void add_gives(struct model_plan *plan, uint32_t pages)
+{
+	static const uint32_t shares[] = { 500, 10 }, parts[] = { 1, 2, 4, 6, 8, 10, 256 };
+	char askers[16];
+	size_t i, k;
+
+	for (i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+		for (k = 0; k < sizeof(parts) / sizeof(parts[0]); k++) {
+			struct model_give *give = &plan->gives[plan->give_count];
+
+			*give = (struct model_give){ .ground = { pages, shares[i], 1 },
+						     .askers = pages / 200 * parts[k] / 10 };
+			if (give->askers == 0 || plan->give_count == MODEL_GIVES_MAX ||
+			    give->askers > pages_plan_free(&give->ground))
+				continue;
+			pages_plan_number(give->askers, askers, sizeof(askers));
+			snprintf(give->parameter, sizeof(give->parameter), "%g%% %s",
+				 shares[i] / 10.0, askers);
+			plan->give_count++;
+		}
+	}
+}
+
 static uint32_t power_of_two(uint32_t least)
 {
 	uint32_t power = 1;
@@ -206,7 +230,7 @@ void model_plan_make(struct model_plan *plan, uint32_t pages)
 	const uint32_t more = 4 * power_of_two(pages);
 	size_t i;
 
-	plan->pages.count = plan->again_count = 0;
+	plan->pages.count = plan->again_count = plan->give_count = 0;
 	add_small(&plan->pages, pages);
 	add_large(&plan->pages, 8 * more);
 	for (i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
@@ -218,4 +242,5 @@ void model_plan_make(struct model_plan *plan, uint32_t pages)
 	add_use(&plan->pages, more);
 	add_agains(plan, pages);
 	add_founds(plan, pages);
+	add_gives(plan, pages);
 }

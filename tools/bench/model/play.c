@@ -7,6 +7,8 @@
  *           many free pages each saw, in all and in bins of a standard deviation of (9)
  *   again   figures 8 and 9: each thread takes several pages. Those must be pages of the heap that
  *           nobody else got; steps are those of all but the first, with passes as in pages_heap.c
+ *   give    figure 16: of so many threads each gives back what a kernel before got for it; the mean of
+ *           their times
  * Nothing is begun after the deadline.
  */
 #include <math.h>
@@ -23,6 +25,7 @@
 #define CHECK_THREADS 65536
 #define ATOMICS 16 /* of each thread, one after the other */
 #define ATOMIC_REPEATS 5
+#define GIVE_REPEATS 11
 #define ZEROS_AT 64 /* in job->shadow: kernels.h */
 
 struct play {
@@ -307,6 +310,76 @@ static bool play_again(struct play *play)
 	return good;
 }
 
+/* ---- figure 16 ---- */
+
+/* The mean clocks of a thread; false: the device failed. */
+static bool time_give(struct play *play, const struct pages_heap *heap, struct pages_job *job,
+		      double *clocks)
+{
+	uint32_t i;
+
+	if (!pages_heap_restore(heap) || !pages_heap_launch(heap, "get", job, NULL) ||
+	    !pages_heap_launch(heap, "model_give", job, NULL) ||
+	    !pages_device_fetch(play->room.steps_here, job->steps, job->askers * UINT64_C(4)))
+		return false;
+	for (i = 0, *clocks = 0; i < job->askers; i++)
+		*clocks += play->room.steps_here[i];
+	*clocks /= job->askers;
+	return true;
+}
+
+static bool give_back(struct play *play, const struct pages_heap *heap,
+		      const struct model_give *give)
+{
+	const struct pages_cell cell = { .askers = give->askers,
+					 .lanes = MODEL_WARP,
+					 .least = PAGES_BYTES,
+					 .most = PAGES_BYTES };
+	double clocks[GIVE_REPEATS];
+	struct pages_job job;
+	size_t i;
+
+	pages_heap_ask(heap, &play->room, &cell, &job);
+	for (i = 0; i < GIVE_REPEATS; i++) {
+		if (!time_give(play, heap, &job, &clocks[i]))
+			return false;
+	}
+	add_row(play, "model-give", heap->allocator->name, give->parameter, "clocks",
+		bench_measure_median(clocks, GIVE_REPEATS));
+	return true;
+}
+
+static bool play_gives(struct play *play)
+{
+	static const char *const names[] = { "mam-pages", "rw", "rw-bm", "corw", "queue" };
+	struct pages_heap heap;
+	const char *why;
+	bool good = true;
+	size_t i, k;
+
+	for (i = 0; i < play->plan->give_count; i++) {
+		const struct model_give *give = &play->plan->gives[i];
+
+		for (k = 0; good && k < sizeof(names) / sizeof(names[0]); k++) {
+			const struct pages_allocator *one = pages_allocator_find(names[k]);
+
+			if (give->askers > play->request->pages.effort.askers_most ||
+			    !play->request->pages.usable(one, play->request->pages.user))
+				continue;
+			if (!begin(play, "model-give", give->parameter, names[k]))
+				return true;
+			why = pages_heap_init(&heap, one, &give->ground, &play->room);
+			if (why != NULL)
+				note(play, "model-give", give->parameter, names[k], why);
+			else
+				good = give_back(play, &heap, give);
+			good = good && pages_device_trouble()[0] == '\0';
+			pages_heap_fini(&heap);
+		}
+	}
+	return good;
+}
+
 /* A room as large as the largest of what is asked here. */
 static const char *find_room(struct play *play)
 {
@@ -320,6 +393,11 @@ static const char *find_room(struct play *play)
 		askers = request.effort.askers_most;
 	if (askers < play->request->runs * MODEL_WARP)
 		askers = play->request->runs * MODEL_WARP;
+	for (i = 0; i < plan->give_count; i++) {
+		if (plan->gives[i].askers > askers &&
+		    plan->gives[i].askers <= request.effort.askers_most)
+			askers = plan->gives[i].askers;
+	}
 	for (i = 0; i < plan->again_count; i++) {
 		if (plan->again[i].askers * plan->again[i].rounds > askers)
 			askers = plan->again[i].askers * plan->again[i].rounds;
@@ -346,17 +424,19 @@ bool model_play(const struct model_plan *plan, const struct model_request *reque
 	bool good;
 
 	if (why != NULL) {
-		note(&play, "nothing of atomic, found and again", "was measured", "memory", why);
+		note(&play, "nothing of atomic, found, again and give", "was measured", "memory",
+		     why);
 		return true;
 	}
 	good = (!request->wanted[MODEL_ATOMIC] || play_atomic(&play)) &&
 	       (!request->wanted[MODEL_FOUND] || play_found(&play)) &&
-	       (!request->wanted[MODEL_AGAIN] || play_again(&play));
+	       (!request->wanted[MODEL_AGAIN] || play_again(&play)) &&
+	       (!request->wanted[MODEL_GIVE] || play_gives(&play));
 	if (!good)
 		note(&play, "the device failed", now, "nothing more was measured",
 		     pages_device_trouble());
 	if (play.late)
-		note(&play, "model", "cells left out", "atomic, found or again",
+		note(&play, "model", "cells left out", "atomic, found, again or give",
 		     "the bench's time was up");
 	pages_room_fini(&play.room);
 	return good;
