@@ -224,7 +224,9 @@ MAM_KFN void case_graph_insert(const struct device_job *job)
 	const uint32_t vertices = (uint32_t)job->own[1], edge = batch * job->count + at;
 	const uint32_t number = graph_from(edge, vertices);
 	struct graph_vertex *const vertex = graph_vertices(job) + number;
-	bool going = at < batch;
+	/* Where memory is short no walk through all of a heap is begun for each edge that is left. */
+	bool going = at < batch &&
+		     mam_atomic_load64(&case_told_of(job)->none, MAM_RELAXED, MAM_AT_DEVICE) == 0;
 
 	while (mam_warp_ballot(all, going) != 0) {
 		const bool won = graph_lock(vertex, number, going);

@@ -11,7 +11,12 @@
 #include "bench/cases/ask.h"
 #include "bench/cases/graph_reserved.h"
 #include "bench/cases/join_counted.h"
+#include "bench/cases/octree_reserved.h"
 
-#define CASE_KERNELS(each) CASE_HEAP_KERNELS(each) CASE_GRAPH_RESERVED_KERNELS(each) JOINC_KERNELS(each)
+#define CASE_KERNELS(each)                                                                     \
+	CASE_HEAP_KERNELS(each)                                                                \
+	CASE_GRAPH_RESERVED_KERNELS(each)                                                      \
+	CASE_OCTREE_KERNELS(each)                                                              \
+	JOINC_KERNELS(each)
 
 #endif
