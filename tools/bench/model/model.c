@@ -235,17 +235,22 @@ static bool wants(const struct request *request, enum model_work work)
 	return request->only == NULL || bench_in_list(request->only, model_work_names[work]);
 }
 
-/* All that is asked; false: the device failed. */
+/* All that is asked, by one deadline; false: the device failed. */
 static bool measure(struct run *run, const struct model_request *ask)
 {
-	size_t i;
+	struct pages_request pages = ask->pages;
 	bool any = false;
+	uint64_t now;
+	size_t i;
 
 	for (i = 0; i < PAGES_WORKS; i++)
-		any = any || ask->pages.wanted[i];
-	return model_play(&run->plan, ask, &run->results, run->now, sizeof(run->now)) &&
-	       (!any || pages_run_all(&run->plan.pages, &ask->pages, &run->results, run->now,
-				      sizeof(run->now)));
+		any = any || pages.wanted[i];
+	if (!model_play(&run->plan, ask, &run->results, run->now, sizeof(run->now)))
+		return false;
+	now = bench_now();
+	pages.effort.deadline_ns = ask->deadline > now ? ask->deadline - now : 0;
+	return !any ||
+	       pages_run_all(&run->plan.pages, &pages, &run->results, run->now, sizeof(run->now));
 }
 
 static int play(struct run *run)
