@@ -505,6 +505,7 @@ START_TEST(targets_are_reckoned)
 	ck_assert(!known);
 	put("rw", "1000000 50% 500", "tas", 2.1);
 	put("rw-formula", "1000000 50% 500", "tas", 2);
+	put("rw-log", "1000000 50% 500", "tas", 2.4);
 	put("rw", "1000000 0.5% 500", "tas", 900); /* below 1%: not looked at */
 	put("rw-formula", "1000000 0.5% 500", "tas", 200);
 	put("rw-bm", "1000000 1% 5000", "tas", 5);
@@ -513,6 +514,7 @@ START_TEST(targets_are_reckoned)
 	put("rw-bm-formula", "32M 1% 16K", "tas", 4);
 	ck_assert_double_eq_tol(target("tas_rw_error", &known), 5, 1e-9);
 	ck_assert(known);
+	ck_assert_double_eq_tol(target("tas_rw_error_log", &known), 12.5, 1e-9);
 	ck_assert_double_eq_tol(target("tas_rw_bm_error", &known), 25, 1e-9);
 	ck_assert_double_eq_tol(target("tas_rw_bm_error_thin", &known), 2.5, 1e-9);
 	put("rw", "1000000 50% 500", "was", 6.5);

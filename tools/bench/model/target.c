@@ -135,6 +135,7 @@ size_t model_target_reckon(const struct bench_results *results, const struct mod
 		double bound;
 	} tas[] = {
 		{ "tas_rw_error", "TAS of RW, off (3) at most", "rw", "rw-formula", true, 5 },
+		{ "tas_rw_error_log", "the same, (3) with logarithms", "rw", "rw-log", true, 5 },
 		{ "tas_rw_bm_error", "TAS of RW-BM, off (5) at most", "rw-bm", "rw-bm-formula",
 		  true, 5 },
 		{ "tas_rw_bm_error_thin", "the same, a thread for 64 words or fewer", "rw-bm",
