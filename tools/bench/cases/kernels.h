@@ -8,12 +8,14 @@
 
 #include "bench/cases/ask.h"
 #include "bench/cases/graph.h"
+#include "bench/cases/group.h"
 #include "bench/cases/join.h"
 #include "bench/cases/octree.h"
 
 #define CASE_KERNELS(each)                                                                     \
 	CASE_HEAP_KERNELS(each)                                                                \
 	CASE_GRAPH_KERNELS(each)                                                               \
+	CASE_GROUP_KERNELS(each)                                                               \
 	CASE_OCTREE_KERNELS(each)                                                              \
 	JOIN_KERNELS(each)
 

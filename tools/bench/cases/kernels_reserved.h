@@ -10,12 +10,14 @@
 #define CASE_FREE(heap, object, bytes) ((void)(heap), (void)(object), (void)(bytes))
 #include "bench/cases/ask.h"
 #include "bench/cases/graph_reserved.h"
+#include "bench/cases/group_counted.h"
 #include "bench/cases/join_counted.h"
 #include "bench/cases/octree_reserved.h"
 
 #define CASE_KERNELS(each)                                                                     \
 	CASE_HEAP_KERNELS(each)                                                                \
 	CASE_GRAPH_RESERVED_KERNELS(each)                                                      \
+	CASE_GROUP_COUNTED_KERNELS(each)                                                       \
 	CASE_OCTREE_KERNELS(each)                                                              \
 	JOINC_KERNELS(each)
 

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * group.h - kernels of the group-by of `mam bench case` in one pass over its tuples a run, into lists of
+ * pages that are asked for as they are needed. After Pham et al. (2024), section 6.2 and appendix C.
+ *
+ * A run, 8 bits of the key, from the top:
+ * 1. spread: a block goes through its unit tile by tile. It takes a tile from pages, which go back to the
+ *    heap at once, puts it in the order of buckets, and appends each bucket's tuples to the page that
+ *    the block has open for it, and to new pages: those of all buckets are asked for together, a lane
+ *    a page. Nobody else writes there, so nobody waits; each new page's word goes into a table.
+ *    At its end the block adds what it has to each list's two counters.
+ * 2. lists: where each list's words will begin; a list that goes on is cut into units, one of at most
+ *    a tile is noted as small.
+ * 3. words: the table's words, list by list.
+ * 4. finish: of a small list all bits that are left are sorted at once, within its pages; those that
+ *    are then empty go back.
+ * Behind the last run a list is a group: pages full of numbers of rows. In a small list, groups stand
+ * one behind the other, as tuples.
+ *
+ * A page is of one block's: what is not full at its end stays so, at most half a page a bucket and unit on
+ * the average. The paper's lists share their last page; on an H100 of those who find it full one a
+ * microsecond gets on, and a tenth of the tuples do.
+ *
+ * Bound: each tuple is read and written once a run; requests are tuples / GROUP_TUPLES and at most 256 a
+ * unit. Invariants: a page is in one list, its word says how much; no block waits for another.
+ */
+#ifndef MAM_TOOLS_BENCH_CASES_GROUP_H
+#define MAM_TOOLS_BENCH_CASES_GROUP_H
+
+#include "bench/cases/group_tile.h"
+
+#define GROUP_FRESH (GROUP_BLOCK + GROUP_TILE / GROUP_TUPLES) /* pages of a tile, at most */
+
+MAM_KFN uint64_t group_word(const void *page, uint32_t count)
+{
+	return (uint64_t)(uintptr_t)page >> 3 << GROUP_WORD_SHIFT | count;
+}
+
+MAM_KFN void *group_page_of(uint64_t word)
+{
+	return (void *)(uintptr_t)(word >> GROUP_WORD_SHIFT << 3);
+}
+
+MAM_KFN uint32_t group_count_of(uint64_t word)
+{
+	return (uint32_t)word & GROUP_COUNT;
+}
+
+/* Bytes that were asked for. */
+MAM_KFN uint32_t group_bytes_of(uint64_t word)
+{
+	return word & GROUP_EXACT ? group_count_of(word) * (uint32_t)sizeof(uint32_t) : GROUP_PAGE;
+}
+
+/* ---- 1. ---- */
+
+struct group_spread {
+	struct group_tile tile;
+	uint64_t open[GROUP_BLOCK];  /* a bucket's page that has room left */
+	uint64_t fresh[GROUP_FRESH]; /* those of this tile */
+	uint32_t first[GROUP_BLOCK]; /* of fresh, for a bucket */
+	uint32_t offset
+		[GROUP_BLOCK]; /* place in the open page, or behind it, less that in the tile */
+	uint32_t need
+		[GROUP_BLOCK]; /* what goes to fresh pages; before: places of tuples that are read */
+};
+
+/* Of the input: tuples are made. Answers how many. */
+MAM_KFN uint32_t group_read_input(const struct group_work *work, struct group_tile *tile,
+				  uint32_t row)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < GROUP_EACH; i++) {
+		k = i * GROUP_BLOCK + mam_thread();
+		if (row + k < work->count)
+			tile->tuples[k] = group_tuple(work->keys[row + k], row + k);
+	}
+	return work->count - row < GROUP_TILE ? work->count - row : GROUP_TILE;
+}
+
+#define GROUP_AT_ONCE 4u /* pages that a warp has on their way to it */
+
+/*
+ * So many pages, from `words` on, as fit behind the tile's first `had` tuples, at most one for each thread.
+ * Answers how many tuples there are then, *pages: of so many; the thread's own word is *mine, 0
+ * where it has none.
+ */
+MAM_KFN uint32_t group_read_pages(struct group_tile *tile, uint32_t *places, uint32_t had,
+				  const uint64_t *words, uint32_t left, uint32_t *pages,
+				  uint64_t *mine)
+{
+	const uint32_t warp = mam_thread() / 32, lane = mam_lane(), me = mam_thread();
+	uint64_t word = me < left ? words[me] : 0, got[GROUP_AT_ONCE][2];
+	uint32_t before, all, i, k, page, where[GROUP_AT_ONCE], many[GROUP_AT_ONCE];
+	const uint64_t *from;
+
+	before = had + group_scan(&tile->sums, group_count_of(word), &all);
+	if (me == 0) {
+		tile->sums.said[0] = left < GROUP_BLOCK ? left : GROUP_BLOCK;
+		tile->sums.said[1] = had + all;
+	}
+	places[me] = before;
+	mam_syncthreads();
+	/* The first that does not fit; those behind it do not, either. */
+	if (before <= GROUP_TILE && before + group_count_of(word) > GROUP_TILE) {
+		tile->sums.said[0] = me;
+		tile->sums.said[1] = before;
+	}
+	mam_syncthreads();
+	*pages = tile->sums.said[0];
+	*mine = me < *pages ? word : 0;
+	for (page = warp; page < *pages; page += GROUP_WARPS * GROUP_AT_ONCE) {
+		for (i = 0; i < GROUP_AT_ONCE; i++) {
+			k = page + i * GROUP_WARPS;
+			word = k < *pages ? words[k] : 0;
+			many[i] = group_count_of(word);
+			where[i] = k < *pages ? places[k] : 0;
+			from = (const uint64_t *)group_page_of(word);
+			got[i][0] = lane < many[i] ? from[lane] : 0;
+			got[i][1] = lane + 32 < many[i] ? from[lane + 32] : 0;
+		}
+		for (i = 0; i < GROUP_AT_ONCE; i++) {
+			if (lane < many[i])
+				tile->tuples[where[i] + lane] = got[i][0];
+			if (lane + 32 < many[i])
+				tile->tuples[where[i] + lane + 32] = got[i][1];
+		}
+	}
+	return tile->sums.said[1];
+}
+
+/*
+ * Asks for `all` pages, whose words go into the table from `at` on. `exact`: the tile is the unit's last,
+ * so that what a bucket needs is known.
+ */
+MAM_KFN void group_ask(const struct device_job *job, const struct group_work *work,
+		       struct group_spread *spread, uint32_t child, uint32_t room, uint32_t all,
+		       uint32_t at, bool exact)
+{
+	uint32_t i, k, bucket, left;
+	uint64_t word;
+	void *page;
+
+	for (i = 0; i < all; i += GROUP_BLOCK) {
+		k = i + mam_thread();
+		if (k < all) {
+			bucket = group_owner_of(spread->first, k);
+			left = spread->need[bucket] - (k - spread->first[bucket]) * room;
+			word = exact && left < room ? left | GROUP_EXACT : room;
+			page = case_alloc(job->heap, case_told_of(job), job->flags,
+					  group_bytes_of(word));
+			spread->fresh[k] = (uint64_t)(uintptr_t)page;
+			MAM_KASSERT(at + k < work->room);
+			work->table[at + k] =
+				page != (void *)0 ? group_word(page, (uint32_t)word) : 0;
+			work->owner[at + k] = child + bucket;
+		}
+		mam_syncthreads();
+	}
+}
+
+/* The tile, bucket by bucket, to pages. */
+MAM_KFN void group_write(const struct group_work *work, const struct group_spread *spread,
+			 uint32_t count, uint32_t room)
+{
+	uint32_t i, bucket, place;
+	uint64_t tuple, page;
+
+	for (i = mam_thread(); i < count; i += GROUP_BLOCK) {
+		tuple = spread->tile.tuples[i];
+		bucket = group_key_of(tuple) >> work->shift & work->mask;
+		place = i + spread->offset[bucket];
+		page = place < room ? spread->open[bucket]
+				    : spread->fresh[spread->first[bucket] + place / room - 1];
+		if (page == 0)
+			continue;
+		if (room == GROUP_ROWS)
+			((uint32_t *)(uintptr_t)page)[place % room] = (uint32_t)tuple;
+		else
+			((uint64_t *)(uintptr_t)page)[place % room] = tuple;
+	}
+}
+
+/* What a block has made of a bucket goes to the list. */
+MAM_KFN void group_settle(struct group_list *list, uint32_t pages, uint32_t tuples, uint32_t prefix)
+{
+	if (tuples == 0)
+		return;
+	(void)mam_atomic_add32(&list->pages, pages, MAM_RELAXED, MAM_AT_DEVICE);
+	(void)mam_atomic_add32(&list->tuples, tuples, MAM_RELAXED, MAM_AT_DEVICE);
+	mam_atomic_store32(&list->prefix, prefix, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+MAM_KFN void group_spread(const struct device_job *job)
+{
+	MAM_SHARED(struct group_spread, spread);
+	const struct group_work *work = group_work_of(job);
+	const struct group_unit unit = group_unit_of(work);
+	const uint32_t me = mam_thread(), child = unit.list * GROUP_BLOCK;
+	const uint32_t room = work->flags & GROUP_LAST ? GROUP_ROWS : GROUP_TUPLES;
+	struct group_tile *const tile = &spread->tile;
+	/* Of the bucket with the thread's number: of its open page, and in all. */
+	uint32_t used = room, open_at = 0, pages = 0, sum = 0;
+	uint64_t tuples[GROUP_EACH], word = 0;
+	uint32_t ranks[GROUP_EACH], done, taken, count, mine, need, fresh, before, all;
+	bool exact;
+
+	spread->open[me] = 0;
+	for (done = 0; done < unit.count; done += taken) {
+		/* A tile; what it was in goes back. */
+		if (work->units != (const struct group_unit *)0) {
+			count = group_read_pages(tile, spread->need, 0,
+						 work->from + unit.first + done, unit.count - done,
+						 &taken, &word);
+			mam_syncthreads();
+			if (group_page_of(word) != (void *)0)
+				case_free(job->heap, case_told_of(job), job->flags,
+					  group_page_of(word), group_bytes_of(word));
+		} else {
+			taken = count = group_read_input(work, tile, unit.first + done);
+		}
+		mam_syncthreads();
+		exact = work->flags & GROUP_EXACTLY && done + taken >= unit.count;
+		/* In the order of buckets. */
+		mine = group_rank(tile, count, work->shift, work->mask, tuples, ranks);
+		need = mine > room - used ? mine - (room - used) : 0;
+		fresh = (need + room - 1) / room;
+		before = group_scan(&tile->sums, mine | fresh << 16, &all);
+		tile->start[me] = before & 0xffff;
+		spread->offset[me] = used - (before & 0xffff);
+		spread->first[me] = before >> 16;
+		spread->need[me] = need;
+		if (me == 0)
+			tile->sums.said[2] = mam_atomic_add32(&work->totals->pages, all >> 16,
+							      MAM_RELAXED, MAM_AT_DEVICE);
+		mam_syncthreads();
+		group_arrange(tile, tuples, ranks);
+		/* To pages. */
+		group_ask(job, work, spread, child, room, all >> 16, tile->sums.said[2], exact);
+		mam_syncthreads();
+		group_write(work, spread, count, room);
+		mam_syncthreads();
+		used += mine;
+		if (fresh > 0) {
+			spread->open[me] = spread->fresh[spread->first[me] + fresh - 1];
+			open_at = tile->sums.said[2] + spread->first[me] + fresh - 1;
+			used = exact ? room : need - (fresh - 1) * room;
+		}
+		pages += fresh;
+		sum += mine;
+	}
+	if (spread->open[me] != 0 && used < room)
+		work->table[open_at] -= room - used;
+	group_settle(&work->lists[child + me], pages, sum,
+		     unit.prefix << mam_popc32(work->mask) | me);
+}
+CASE_KERNEL(group_spread, group_spread, GROUP_BLOCK)
+
+/* ---- 2., 3. ---- */
+
+struct group_lists {
+	struct group_sums sums;
+	struct group_list lists[GROUP_BLOCK];
+	uint32_t units[GROUP_BLOCK];   /* those of lists before */
+	uint32_t parents[GROUP_BLOCK]; /* the number that the list has in the next run */
+};
+
+/* One thread a list, one block those of a parent. */
+MAM_KFN void group_lists(const struct device_job *job)
+{
+	MAM_SHARED(struct group_lists, lists);
+	const struct group_work *work = group_work_of(job);
+	struct group_totals *const totals = work->totals;
+	const uint32_t me = mam_thread(), number = mam_block() * GROUP_BLOCK + me;
+	struct group_list list = work->lists[number];
+	uint32_t *const said = lists->sums.said;
+	struct group_unit unit;
+	uint32_t units = 0, pages, before, all_pages, all_units, both, all_both, i, k, each;
+	const bool goes_on = !(work->flags & GROUP_LAST);
+	const bool large = goes_on && list.tuples > GROUP_TILE;
+	const bool small = goes_on && !large && list.tuples > 0;
+
+	if (large)
+		units = (list.tuples + work->tiles * GROUP_TILE - 1) / (work->tiles * GROUP_TILE);
+	pages = group_scan(&lists->sums, list.pages, &all_pages);
+	before = group_scan(&lists->sums, units, &all_units);
+	both = group_scan(&lists->sums, large ? 1u : small ? 1u << 16 : 0, &all_both);
+	if (me == 0) {
+		said[0] = mam_atomic_add32(&totals->placed, all_pages, MAM_RELAXED, MAM_AT_DEVICE);
+		said[1] = mam_atomic_add32(&totals->units, all_units, MAM_RELAXED, MAM_AT_DEVICE);
+		said[2] = mam_atomic_add32(&totals->parents, all_both & 0xffff, MAM_RELAXED,
+					   MAM_AT_DEVICE);
+		said[3] = mam_atomic_add32(&totals->smalls, all_both >> 16, MAM_RELAXED,
+					   MAM_AT_DEVICE);
+		if (mam_block() == 0)
+			totals->none = mam_atomic_load64(&case_told_of(job)->none, MAM_RELAXED,
+							 MAM_AT_DEVICE);
+	}
+	mam_syncthreads();
+	list.first = said[0] + pages;
+	work->lists[number].first = list.first;
+	if (small)
+		work->smalls[said[3] + (both >> 16)] = number;
+	lists->lists[me] = list;
+	lists->units[me] = before;
+	lists->parents[me] = said[2] + (both & 0xffff);
+	mam_syncthreads();
+	for (i = me; i < all_units; i += GROUP_BLOCK) {
+		k = group_owner_of(lists->units, i);
+		list = lists->lists[k];
+		units = (list.tuples + work->tiles * GROUP_TILE - 1) / (work->tiles * GROUP_TILE);
+		each = (list.pages + units - 1) / units;
+		before = (i - lists->units[k]) * each;
+		before = before < list.pages ? before : list.pages;
+		unit.list = lists->parents[k];
+		unit.first = list.first + before;
+		unit.count = list.pages - before < each ? list.pages - before : each;
+		unit.prefix = list.prefix;
+		MAM_KASSERT(said[1] + i < work->unit_room);
+		work->next[said[1] + i] = unit;
+	}
+}
+CASE_KERNEL(group_lists, group_lists, GROUP_BLOCK)
+
+/* A thread a word; those of one list in a warp get their places by one atomic. */
+MAM_KFN void group_words(const struct device_job *job)
+{
+	const struct group_work *work = group_work_of(job);
+	const uint32_t i = device_thread();
+	const bool is = i < work->totals->pages;
+	const uint32_t came = mam_warp_ballot(GROUP_ALL_LANES, is);
+	uint32_t owner, peers, place = 0;
+
+	if (!is)
+		return;
+	owner = work->owner[i];
+	peers = mam_warp_match32(came, owner);
+	if ((peers & (((uint32_t)1 << mam_lane()) - 1)) == 0)
+		place = mam_atomic_add32(&work->lists[owner].first, mam_popc32(peers), MAM_RELAXED,
+					 MAM_AT_DEVICE);
+	place = mam_warp_shuffle32(came, place, mam_ffs32(peers) - 1);
+	work->words[place + mam_popc32(peers & (((uint32_t)1 << mam_lane()) - 1))] = work->table[i];
+}
+CASE_KERNEL(group_words, group_words, GROUP_BLOCK)
+
+/* ---- 4. ---- */
+
+struct group_finish {
+	struct group_tile tile;
+	uint32_t places[GROUP_BLOCK];
+};
+
+/* A block a small list. */
+MAM_KFN void group_finish(const struct device_job *job)
+{
+	MAM_SHARED(struct group_finish, finish);
+	const struct group_work *work = group_work_of(job);
+	const struct group_list list = work->lists[work->smalls[mam_block()]];
+	uint64_t *const words = work->words + (list.first - list.pages);
+	struct group_tile *const tile = &finish->tile;
+	const uint32_t me = mam_thread(), full = (list.tuples + GROUP_TUPLES - 1) / GROUP_TUPLES;
+	uint32_t i, count = 0, taken;
+	uint64_t word;
+	void *page;
+
+	for (i = 0; i < list.pages; i += taken) {
+		count = group_read_pages(tile, finish->places, count, words + i, list.pages - i,
+					 &taken, &word);
+		mam_syncthreads();
+	}
+	group_order(tile, count, work->shift);
+	for (i = me; i < count; i += GROUP_BLOCK) {
+		page = group_page_of(words[i / GROUP_TUPLES]);
+		((uint64_t *)page)[i % GROUP_TUPLES] = tile->tuples[i];
+	}
+	mam_syncthreads();
+	for (i = 0; i < list.pages; i += GROUP_BLOCK) {
+		word = i + me < list.pages ? words[i + me] : 0;
+		page = group_page_of(word);
+		if (page != (void *)0 && i + me >= full) {
+			case_free(job->heap, case_told_of(job), job->flags, page, GROUP_PAGE);
+			words[i + me] = 0;
+		} else if (page != (void *)0) {
+			words[i + me] = group_word(
+				page, i + me + 1 < full ? GROUP_TUPLES
+							: count - (full - 1) * GROUP_TUPLES);
+		}
+		mam_syncthreads();
+	}
+}
+CASE_KERNEL(group_finish, group_finish, GROUP_BLOCK)
+
+/* ---- what came out ---- */
+
+/* Is this list part of the result, once its run is over? */
+MAM_KFN bool group_is_result(const struct group_work *work, const struct group_list *list)
+{
+	return work->flags & GROUP_LAST || list->tuples <= GROUP_TILE;
+}
+
+/* A thread a list: what its groups are. */
+MAM_KFN void group_digests(const struct device_job *job)
+{
+	const struct group_work *work = group_work_of(job);
+	const uint32_t number = device_thread(), last = work->flags & GROUP_LAST;
+	struct group_told said = { 0, 0, 0, 0 };
+	struct group_sum sum = { 0, 0, 0 };
+	struct group_list list;
+	uint32_t i, k, count, row;
+	uint64_t word, tuple;
+
+	if (number >= work->parents * GROUP_BLOCK)
+		return;
+	list = work->lists[number];
+	if (list.tuples == 0 || !group_is_result(work, &list))
+		return;
+	for (i = list.first - list.pages; i < list.first; i++) {
+		word = work->words[i];
+		count = group_count_of(word);
+		for (k = 0; k < count; k++) {
+			if (last) {
+				row = ((const uint32_t *)group_page_of(word))[k];
+				group_sum_add(work, &said, &sum, list.prefix, row);
+			} else {
+				tuple = ((const uint64_t *)group_page_of(word))[k];
+				group_sum_add(work, &said, &sum, group_key_of(tuple),
+					      (uint32_t)tuple);
+			}
+		}
+	}
+	group_sum_end(&said, &sum);
+	group_tell(job, &said);
+}
+CASE_KERNEL(group_digests, group_digests, GROUP_BLOCK)
+
+/* A warp a list: its pages go back. job->count: also of lists that a next run would split. */
+MAM_KFN void group_release(const struct device_job *job)
+{
+	const struct group_work *work = group_work_of(job);
+	const uint32_t number = device_thread() / 32;
+	struct group_list list;
+	uint32_t i, k;
+	uint64_t word;
+
+	if (number >= work->parents * GROUP_BLOCK)
+		return;
+	list = work->lists[number];
+	if (job->count == 0 && !group_is_result(work, &list))
+		return;
+	for (i = list.first - list.pages; i < list.first; i += 32) {
+		k = i + mam_lane();
+		word = k < list.first ? work->words[k] : 0;
+		if (group_page_of(word) != (void *)0)
+			case_free(job->heap, case_told_of(job), job->flags, group_page_of(word),
+				  group_bytes_of(word));
+		mam_warp_sync(GROUP_ALL_LANES);
+	}
+}
+CASE_KERNEL(group_release, group_release, GROUP_BLOCK)
+
+#define CASE_GROUP_KERNELS(each)                                                  \
+	CASE_GROUP_KIT_KERNELS(each)                                              \
+	each(group_spread) each(group_lists) each(group_words) each(group_finish) \
+		each(group_digests) each(group_release)
+
+#endif
