@@ -14,6 +14,7 @@
 #include "cases.h"
 
 #define FILLED_PERMILLE 990u /* of what a heap could have, at first: the last of a walk are slow */
+#define FILL_STEPS 500u
 
 /* ---- heaps ---- */
 
@@ -103,27 +104,53 @@ static bool launch(struct device_run *run, const struct device_heap *heap, const
 	return true;
 }
 
+/*
+ * Fills a heap, a step at a time, as who finds a heap full looks everywhere. Answers how many objects it
+ * had room for, which are in the first so many places of run->got, or more where some got none.
+ */
+static bool fill(struct device_run *run, const struct device_heap *heap, struct device_job *job,
+		 uint32_t most, uint32_t *got)
+{
+	const uint32_t step = most / FILL_STEPS / DEVICE_WARP * DEVICE_WARP + DEVICE_WARP;
+	struct case_told told = { .none = 0 };
+	uint32_t done = 0;
+
+	*got = 0;
+	while (done < most && told.none == 0) {
+		job->askers = most - done < step ? most - done : step;
+		job->got = run->got + done;
+		if (!launch(run, heap, "occupy", job, &told))
+			return false;
+		*got += job->askers - (uint32_t)told.none;
+		done += job->askers;
+	}
+	job->got = run->got;
+	job->askers = done;
+	return true;
+}
+
 bool case_occupy(struct device_run *run, struct device_heap *heap, const struct device_cell *cell)
 {
 	const uint64_t pages = (heap->high - heap->low) / cell->least;
-	const uint64_t wanted = pages * (1000 - cell->share) / 1000;
+	uint64_t most = pages * FILLED_PERMILLE / 1000, room;
 	struct device_job job = case_job(run, heap, cell);
 	struct case_told told;
+	uint32_t got, stay;
 
 	if (cell->share >= 1000 || case_is_reserved(heap->allocator))
 		return true;
-	job.askers = (uint32_t)(pages * FILLED_PERMILLE / 1000);
-	if (job.askers > run->askers_max)
-		job.askers = run->askers_max;
-	if (!launch(run, heap, "occupy", &job, &told))
+	if (most > run->askers_max)
+		most = run->askers_max;
+	if (!fill(run, heap, &job, (uint32_t)most, &got))
 		return false;
-	job.count = 0;
-	if (job.askers - told.none > wanted)
-		job.count = (uint32_t)(65536 - wanted * 65536 / (job.askers - told.none));
+	/* What it had no room for is no room, and not free. */
+	room = job.askers == most && got == most ? pages : got;
+	stay = (uint32_t)(room * (1000 - cell->share) / 1000);
+	job.count = got > stay ? (uint32_t)(65536 - (uint64_t)stay * 65536 / got) : 0;
 	if (!launch(run, heap, "thin", &job, &told))
 		return false;
 	device_row(run, heap, cell, "free_percent",
-		   pages > 0 ? 100 - 100.0 * (double)told.count / (double)pages : 0);
+		   room > 0 ? 100 - 100.0 * (double)told.count / (double)room : 0);
 	return true;
 }
 
