@@ -71,8 +71,8 @@ static void append(void *argument)
 {
 	const struct device_job *job = argument;
 	const uint32_t lane = device_thread();
-	uint32_t n, i, want;
-	uint64_t from, page;
+	uint32_t n, i, want, from;
+	uint64_t page;
 
 	for (n = 0; n < LISTS && lane < own.lane_most; n++) {
 		uint64_t *const list = case_list_at(&own.lists, n);
@@ -81,7 +81,8 @@ static void append(void *argument)
 		from = want > 0 ? case_list_reserve(list, want) : 0;
 		case_list_open(job, &own.lists, list, from, want);
 		for (i = 0; i < want; i++) {
-			page = case_list_await(job, &own.lists, list, (from + i) / ITEMS);
+			page = case_list_glance(&own.lists, list, (from + i) / ITEMS);
+			page = case_list_await(job, &own.lists, list, (from + i) / ITEMS, page);
 			if (page != 0)
 				((uint64_t *)(uintptr_t)page)[(from + i) % ITEMS] = lane + 1;
 			else
@@ -108,8 +109,8 @@ static uint32_t seen[LANES + 1];
 static const char *check_list(uint32_t n)
 {
 	uint64_t *const list = case_list_at(&own.lists, n);
-	uint64_t i, count = 0, page;
-	uint32_t lane;
+	uint32_t i, count = 0, lane;
+	uint64_t page;
 
 	memset(seen, 0, sizeof(seen));
 	for (lane = 0; lane < own.lane_most; lane++)

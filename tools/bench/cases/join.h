@@ -2,17 +2,16 @@
 /*
  * join.h - the kernels of a hash join in one pass, over lists of pages (lists.h).
  *
- * 1. join_clear makes all lists empty.
- * 2. join_split: a block takes tiles of both tables, sorts each by partition, appends each partition's
+ * 1. join_split: a block takes tiles of both tables, sorts each by partition, appends each partition's
  *    piece to its list with one atomic, and writes it there. Where there are more partitions than a tile
  *    is to be sorted by, 2^shift of them share an upper list, and join_split_again takes these apart the
  *    same way; their pages go back as they are read.
- * 3. join_probe: a block takes a partition, makes a table of R's tuples and gives their pages back. Its
+ * 2. join_probe: a block takes a partition, makes a table of R's tuples and gives their pages back. Its
  *    warps walk S's pages, each of which goes back when it is read, and append rows to a list of results.
  *    Of R as much as a table holds at a time; S is walked again for the rest.
  * Then, not timed: join_check adds up what came out, and join_end gives all back.
  *
- * Steps 2 and 3 are done for one range of partitions after the other. Results are larger than what they
+ * Steps 1 and 2 are done for one range of partitions after the other. Results are larger than what they
  * came from: 12 bytes of 8 and 8. So the most memory is in use when the last range is split, and its
  * tuples are the fewer the smaller it is; but the tables are read once more for each.
  *
@@ -59,45 +58,83 @@ MAM_KFN struct case_lists join_results(const struct device_job *job)
 	return lists;
 }
 
-MAM_KFN void join_do_clear(const struct device_job *job)
-{
-	uint64_t *const words = (uint64_t *)(uintptr_t)job->JOIN_UPPER;
-	uint64_t i;
-
-	for (i = device_thread(); i < job->JOIN_WORDS; i += device_threads())
-		words[i] = 0;
-}
-CASE_KERNEL(join_clear, join_do_clear, JOIN_THREADS)
-
 /* ---- to split ---- */
+
+/* A thread's two partitions of a tile. */
+struct join_pair {
+	uint64_t *list[2];
+	uint32_t page[2], end[2]; /* pages that its pieces lie in */
+	uint32_t ask[2];          /* from here on they are nobody else's to ask for */
+};
+
+/* Asks for pages, those of either partition together: a request takes long, and takes no longer for many
+ * lanes. By whole warps. */
+MAM_KFN void join_tile_ask(const struct device_job *job, const struct case_lists *lists,
+			   struct join_pair *pair)
+{
+	const uint32_t whole = 0xffffffffu;
+	bool first;
+
+	for (;;) {
+		first = pair->ask[0] < pair->end[0];
+		if (mam_warp_ballot(whole, first || pair->ask[1] < pair->end[1]) == 0)
+			return;
+		if (first || pair->ask[1] < pair->end[1])
+			case_list_ask(job, first ? pair->list[0] : pair->list[1], lists->direct,
+				      lists->page_bytes, first ? pair->ask[0] : pair->ask[1],
+				      (first ? pair->ask[0] : pair->ask[1]) + 1);
+		pair->ask[0] += first;
+		pair->ask[1] += !first;
+		mam_warp_sync(whole);
+	}
+}
 
 /* Room for each partition's piece of the tile, in the lists from number `first` on. */
 MAM_KFN void join_tile_room(const struct device_job *job, struct join_tile *tile,
 			    const struct case_lists *lists, uint32_t first, uint32_t parts)
 {
-	uint32_t part, round;
-	uint64_t *list;
-	uint64_t from;
+	const uint32_t items = lists->items;
+	struct join_pair pair;
+	uint64_t seen[2][2];
+	uint32_t i, part, from[2];
 
-	for (round = 0; round < parts; round += JOIN_THREADS) {
-		part = round + mam_thread();
-		if (part < parts && tile->count[part] > 0) {
-			list = case_list_at(lists, first + part);
-			from = case_list_reserve(list, tile->count[part]);
-			tile->from[part] = (uint32_t)from;
-			case_list_open(job, lists, list, from, tile->count[part]);
-		}
+	JOIN_UNROLLED
+	for (i = 0; i < 2; i++) {
+		part = i * JOIN_THREADS + mam_thread();
+		pair.list[i] = case_list_at(lists, first + part);
+		from[i] = 0;
+		if (part < parts && tile->count[part] > 0)
+			from[i] = case_list_reserve(pair.list[i], tile->count[part]);
 	}
+	JOIN_UNROLLED
+	for (i = 0; i < 2; i++) {
+		part = i * JOIN_THREADS + mam_thread();
+		tile->from[part] = from[i];
+		pair.page[i] = from[i] / items;
+		pair.ask[i] = (from[i] + items - 1) / items;
+		pair.end[i] = 0;
+		if (part < parts && tile->count[part] > 0)
+			pair.end[i] = (from[i] + tile->count[part] - 1) / items + 1;
+	}
+	join_tile_ask(job, lists, &pair);
 	mam_syncthreads();
-	for (round = 0; round < parts; round += JOIN_THREADS) {
-		part = round + mam_thread();
-		if (part < parts && tile->count[part] > 0) {
-			list = case_list_at(lists, first + part);
-			from = tile->from[part] / lists->items;
-			tile->page[0][part] = case_list_await(job, lists, list, from);
-			if (from < (tile->from[part] + tile->count[part] - 1) / lists->items)
-				tile->page[1][part] = case_list_await(job, lists, list, from + 1);
-		}
+	JOIN_UNROLLED
+	for (i = 0; i < 2; i++) {
+		seen[i][0] = seen[i][1] = 0;
+		if (pair.page[i] < pair.end[i])
+			seen[i][0] = case_list_glance(lists, pair.list[i], pair.page[i]);
+		if (pair.page[i] + 1 < pair.end[i])
+			seen[i][1] = case_list_glance(lists, pair.list[i], pair.page[i] + 1);
+	}
+	JOIN_UNROLLED
+	for (i = 0; i < 2; i++) {
+		part = i * JOIN_THREADS + mam_thread();
+		if (pair.page[i] < pair.end[i])
+			tile->page[0][part] =
+				case_list_await(job, lists, pair.list[i], pair.page[i], seen[i][0]);
+		if (pair.page[i] + 1 < pair.end[i])
+			tile->page[1][part] = case_list_await(job, lists, pair.list[i],
+							      pair.page[i] + 1, seen[i][1]);
 	}
 	mam_syncthreads();
 }
@@ -167,7 +204,7 @@ MAM_KFN uint32_t join_tile_read(const struct device_job *job, const struct case_
 {
 	const uint32_t whole = 0xffffffffu, lane = mam_lane(), each = JOIN_EACH * DEVICE_WARP;
 	const uint32_t first = from + join_warp() * each, page = first / lists->items + lane;
-	const bool mine = lane < each / lists->items && (uint64_t)page * lists->items < count;
+	const bool mine = lane < each / lists->items && page * lists->items < count;
 	const uint64_t address = mine ? case_list_page(job, lists, list, page) : 0;
 	uint32_t i, here = 0;
 
@@ -209,7 +246,7 @@ MAM_KFN void join_do_split_again(const struct device_job *job)
 
 		of = number / each % count + first;
 		list = case_list_at(&upper, table * uppers + of);
-		length = (uint32_t)case_list_count(list);
+		length = case_list_count(list);
 		cut.base = of << shift;
 		cut.parts = total - cut.base < 1u << shift ? total - cut.base : 1u << shift;
 		for (from = number % each * JOIN_TILE; from < length; from += each * JOIN_TILE) {
@@ -223,47 +260,52 @@ CASE_KERNEL_HELD(join_split_again, join_do_split_again, JOIN_THREADS, JOIN_HELD)
 
 /* ---- to probe ---- */
 
-/* Room for `count` rows, at most a page's, by a whole warp. */
+/*
+ * Room for `count` rows, at most two pages', by a whole warp: they lie in three pages at most, each of which
+ * has a lane that asks or waits for it.
+ */
 MAM_KFN struct join_room join_list_room(const struct device_job *job,
 					const struct case_lists *lists, uint64_t *list,
 					uint32_t count)
 {
-	const uint32_t whole = 0xffffffffu;
-	struct join_room room = { { 0, 0 }, 0, lists->items };
-	uint64_t from = 0;
+	const uint32_t whole = 0xffffffffu, lane = mam_lane();
+	struct join_room room;
+	uint32_t from = 0, page;
+	uint64_t mine = 0;
+	bool wanted;
 
-	if (mam_lane() == 0) {
+	if (lane == 0)
 		from = case_list_reserve(list, count);
-		case_list_open(job, lists, list, from, count);
-		room.piece[0] = case_list_await(job, lists, list, from / lists->items);
-		if (from % lists->items + count > lists->items)
-			room.piece[1] = case_list_await(job, lists, list, from / lists->items + 1);
-		room.at = (uint32_t)(from % lists->items);
-	}
+	from = mam_warp_shuffle32(whole, from, 0);
+	room.rows = lists->items;
+	room.at = from % lists->items;
+	page = from / lists->items + lane;
+	wanted = lane < 3 && lane * lists->items < room.at + count;
+	if (wanted && (lane > 0 || room.at == 0))
+		case_list_ask(job, list, lists->direct, lists->page_bytes, page, page + 1);
 	mam_warp_sync(whole);
-	room.piece[0] = mam_warp_shuffle64(whole, room.piece[0], 0);
-	room.piece[1] = mam_warp_shuffle64(whole, room.piece[1], 0);
-	room.at = mam_warp_shuffle32(whole, room.at, 0);
+	if (wanted)
+		mine = case_list_await(job, lists, list, page, case_list_glance(lists, list, page));
+	mam_warp_sync(whole);
+	room.piece[0] = mam_warp_shuffle64(whole, mine, 0);
+	room.piece[1] = mam_warp_shuffle64(whole, mine, 1);
+	room.piece[2] = mam_warp_shuffle64(whole, mine, 2);
 	return room;
 }
 
-/* Two tuples of S a lane, by a whole warp. */
-MAM_KSLOW void join_probe_two(const struct device_job *job, const struct join_table *table,
-			      uint64_t one, uint64_t two, uint32_t here)
+/* By a whole warp. */
+MAM_KFN void join_probe_some(const struct device_job *job, const struct join_table *table,
+			     const struct case_lists *results, uint64_t *list,
+			     struct join_asked *asked, uint32_t here)
 {
-	const struct case_lists results = join_results(job);
-	uint64_t *const list =
-		case_list_at(&results, mam_block() % (uint32_t)(job->JOIN_RESULT_LISTS >> 32));
-	struct join_asked asked[2];
+	const uint32_t all = join_ask(table, asked, here), most = 2 * results->items;
 	struct join_room room;
-	const uint32_t all = join_ask_two(table, asked, one, two, here);
 	uint32_t done, count;
 
 	for (done = 0; done < all; done += count) {
-		count = all - done < results.items ? all - done : results.items;
-		room = join_list_room(job, &results, list, count);
-		join_write(table, &asked[0], &room, done, count);
-		join_write(table, &asked[1], &room, done, count);
+		count = all - done < most ? all - done : most;
+		room = join_list_room(job, results, list, count);
+		join_write(table, asked, &room, done, count);
 	}
 }
 
@@ -280,12 +322,12 @@ MAM_KFN void join_load(const struct device_job *job, struct join_table *table,
 	/* Addresses, then tuples, then the table: loads of a kind are on their way together. */
 	JOIN_UNROLLED
 	for (i = 0; i < JOIN_LOAD / JOIN_THREADS; i++) {
-		at = first + i * JOIN_THREADS + mam_thread();
+		at = first + i * mam_block_threads() + mam_thread();
 		tuple[i] = at < most ? case_list_page(job, lists, list, at / items) : 0;
 	}
 	JOIN_UNROLLED
 	for (i = 0; i < JOIN_LOAD / JOIN_THREADS; i++) {
-		at = first + i * JOIN_THREADS + mam_thread();
+		at = first + i * mam_block_threads() + mam_thread();
 		page = tuple[i];
 		tuple[i] = JOIN_NO_TUPLE;
 		if (page != 0)
@@ -295,7 +337,7 @@ MAM_KFN void join_load(const struct device_job *job, struct join_table *table,
 	JOIN_UNROLLED
 	for (i = 0; i < JOIN_LOAD / JOIN_THREADS; i++) {
 		if (tuple[i] != JOIN_NO_TUPLE)
-			join_table_put(table, i * JOIN_THREADS + mam_thread(), tuple[i]);
+			join_table_put(table, i * mam_block_threads() + mam_thread(), tuple[i]);
 	}
 	mam_syncthreads();
 	if (mam_thread() < end - begin) {
@@ -310,40 +352,44 @@ MAM_KFN void join_walk(const struct device_job *job, const struct join_table *ta
 		       const struct case_lists *lists, uint64_t *list, uint32_t count, bool last)
 {
 	const uint32_t whole = 0xffffffffu, lane = mam_lane();
+	const uint32_t warps = mam_block_threads() / DEVICE_WARP;
 	const uint32_t pages = (count + lists->items - 1) / lists->items;
+	const struct case_lists results = join_results(job);
+	uint64_t *const rows =
+		case_list_at(&results, mam_block() % (uint32_t)(job->JOIN_RESULT_LISTS >> 32));
+	const uint32_t each = JOIN_ASKED * DEVICE_WARP;
+	struct join_asked asked;
 	uint32_t n, i, k, length, here;
-	uint64_t tuple[4], ahead = 0, page;
+	uint64_t ahead = 0, page;
 
-	for (n = join_warp(); n < pages; n += JOIN_WARPS) {
+	for (n = join_warp(); n < pages; n += warps) {
 		/* Addresses of 32 pages of this warp's at a time. */
-		if (n / JOIN_WARPS % DEVICE_WARP == 0)
-			ahead = n + lane * JOIN_WARPS < pages
-					? case_list_page(job, lists, list, n + lane * JOIN_WARPS)
+		if (n / warps % DEVICE_WARP == 0)
+			ahead = n + lane * warps < pages
+					? case_list_page(job, lists, list, n + lane * warps)
 					: 0;
-		page = mam_warp_shuffle64(whole, ahead, n / JOIN_WARPS % DEVICE_WARP);
+		page = mam_warp_shuffle64(whole, ahead, n / warps % DEVICE_WARP);
 		if (page == 0)
 			continue;
 		length = count - n * lists->items;
 		length = length < lists->items ? length : lists->items;
-		for (i = 0; i < length; i += 4 * DEVICE_WARP) {
+		for (i = 0; i < length; i += each) {
 			here = 0;
 			JOIN_UNROLLED
-			for (k = 0; k < 4; k++) {
+			for (k = 0; k < JOIN_ASKED; k++) {
 				const uint32_t place = i + k * DEVICE_WARP + lane;
 
-				tuple[k] = 0;
+				asked.tuple[k] = 0;
 				if (place < length) {
-					tuple[k] = ((const uint64_t *)(uintptr_t)page)[place];
+					asked.tuple[k] = ((const uint64_t *)(uintptr_t)page)[place];
 					here |= 1u << k;
 				}
 			}
 			mam_warp_sync(whole);
-			if (last && lane == 0 && i + 4 * DEVICE_WARP >= length)
+			if (last && lane == 0 && i + each >= length)
 				case_list_give(job, lists, page);
 			mam_warp_sync(whole);
-			join_probe_two(job, table, tuple[0], tuple[1], here & 3);
-			if (i + 2 * DEVICE_WARP < length)
-				join_probe_two(job, table, tuple[2], tuple[3], here >> 2);
+			join_probe_some(job, table, &results, rows, &asked, here);
 		}
 	}
 }
@@ -359,8 +405,8 @@ MAM_KFN void join_do_probe(const struct device_job *job)
 	     part += mam_grid_blocks()) {
 		uint64_t *const r = case_list_at(&lists, part);
 		uint64_t *const s = case_list_at(&lists, job->JOIN_TOTAL + part);
-		const uint32_t count = (uint32_t)case_list_count(r);
-		const uint32_t others = (uint32_t)case_list_count(s);
+		const uint32_t count = case_list_count(r);
+		const uint32_t others = case_list_count(s);
 		const uint32_t pages = (count + lists.items - 1) / lists.items;
 		uint32_t begin = 0, end;
 
@@ -373,7 +419,7 @@ MAM_KFN void join_do_probe(const struct device_job *job)
 		} while (begin < pages);
 	}
 }
-CASE_KERNEL_HELD(join_probe, join_do_probe, JOIN_THREADS, JOIN_HELD)
+CASE_KERNEL_HELD(join_probe, join_do_probe, JOIN_PROBERS, JOIN_HELD / 2)
 
 /* ---- behind the clock ---- */
 
@@ -381,8 +427,8 @@ MAM_KFN void join_do_check(const struct device_job *job)
 {
 	const struct case_lists lists = join_results(job);
 	struct join_sums sums = { 0, 0, 0 };
-	uint32_t n;
-	uint64_t i, page;
+	uint32_t n, i;
+	uint64_t page;
 
 	for (n = mam_block(); n < job->JOIN_RESULT_LISTS >> 32; n += mam_grid_blocks()) {
 		uint64_t *const list = case_list_at(&lists, n);
@@ -416,7 +462,7 @@ MAM_KFN void join_do_end(const struct device_job *job)
 CASE_KERNEL(join_end, join_do_end, JOIN_THREADS)
 
 #define JOIN_KERNELS(each)                                                                        \
-	each(join_make) each(join_clear) each(join_split) each(join_split_again) each(join_probe) \
-		each(join_check) each(join_end)
+	each(join_make) each(join_split) each(join_split_again) each(join_probe) each(join_check) \
+		each(join_end)
 
 #endif

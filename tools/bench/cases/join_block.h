@@ -8,7 +8,7 @@
  * in their places. So neighbouring lanes write what will be neighbours.
  *
  * A partition of R becomes a table: chains of tuples by the lower bits of the hash, of which partitions
- * have used the upper ones. A warp takes 64 tuples of S, counts their matches, gets room for all their
+ * have used the upper ones. A warp takes 128 tuples of S, counts their matches, gets room for all their
  * rows at once, and walks the chains once more, if there is more than one match, to write rows.
  *
  * Rows stand in columns: keys, then rows of R, then rows of S, so that what lanes write beside each other
@@ -27,6 +27,8 @@
 
 #define JOIN_THREADS 256u
 #define JOIN_HELD 4 /* blocks that an SM is to hold of what splits and probes */
+#define JOIN_PROBERS \
+	(2 * JOIN_THREADS) /* threads that probe, at most: where there are few blocks */
 #define JOIN_WARPS (JOIN_THREADS / DEVICE_WARP)
 #define JOIN_EACH 16u /* tuples of a thread */
 #define JOIN_TILE (JOIN_THREADS * JOIN_EACH)
@@ -159,7 +161,7 @@ MAM_KFN void join_table_clear(struct join_table *table)
 {
 	uint32_t i;
 
-	for (i = mam_thread(); i < JOIN_HEADS; i += JOIN_THREADS)
+	for (i = mam_thread(); i < JOIN_HEADS; i += mam_block_threads())
 		table->head[i] = 0;
 	mam_syncthreads();
 }
@@ -171,74 +173,84 @@ MAM_KFN void join_table_put(struct join_table *table, uint32_t index, uint64_t t
 							 index + 1, MAM_RELAXED, MAM_AT_BLOCK);
 }
 
-/* A tuple of S, and what it has met. */
+#define JOIN_ASKED 4u /* tuples of S a lane has at a time */
+
+/* Tuples of S, and what they have met. */
 struct join_asked {
-	uint64_t tuple;
-	uint32_t count;  /* of matches */
-	uint32_t at;     /* where a walk that finds them all may begin: index + 1 */
-	uint32_t before; /* rows of other tuples of this warp that come first */
+	uint64_t tuple[JOIN_ASKED];
+	uint32_t count[JOIN_ASKED]; /* of matches */
+	uint32_t at[JOIN_ASKED];    /* where a walk that finds them all may begin: index + 1 */
+	uint32_t before;            /* rows of lanes of this warp that come first */
 };
 
-MAM_KFN void join_ask(const struct join_table *table, struct join_asked *asked, uint64_t tuple,
-		      bool here)
+/* The i-th is there if bit i of `here` says so. By a whole warp; answers its rows. */
+MAM_KFN uint32_t join_ask(const struct join_table *table, struct join_asked *asked, uint32_t here)
 {
-	uint32_t at = here ? table->head[join_bucket(tuple)] : 0;
+	uint32_t i, at, mine = 0, all;
 
-	asked->tuple = tuple;
-	asked->count = 0;
-	asked->at = 0;
-	for (; at != 0; at = table->next[at - 1]) {
-		if ((uint32_t)table->tuple[at - 1] != (uint32_t)tuple)
-			continue;
-		if (asked->count++ == 0)
-			asked->at = at;
+	JOIN_UNROLLED
+	for (i = 0; i < JOIN_ASKED; i++) {
+		asked->count[i] = asked->at[i] = 0;
+		at = here >> i & 1 ? table->head[join_bucket(asked->tuple[i])] : 0;
+		for (; at != 0; at = table->next[at - 1]) {
+			if ((uint32_t)table->tuple[at - 1] != (uint32_t)asked->tuple[i])
+				continue;
+			if (asked->count[i]++ == 0)
+				asked->at[i] = at;
+		}
+		mine += asked->count[i];
 	}
-}
-
-/* Two tuples a lane; answers the rows of the whole warp. */
-MAM_KFN uint32_t join_ask_two(const struct join_table *table, struct join_asked *asked,
-			      uint64_t one, uint64_t two, uint32_t here)
-{
-	uint32_t all;
-
-	join_ask(table, &asked[0], one, here & 1);
-	join_ask(table, &asked[1], two, here >> 1 & 1);
-	asked[0].before = join_warp_scan(asked[0].count + asked[1].count, &all);
-	asked[1].before = asked[0].before + asked[0].count;
+	asked->before = join_warp_scan(mine, &all);
 	return all;
 }
 
-/* Where rows go: from place `at` of a piece of room for `rows`, on into a second piece of as much. */
+/* Where rows go: from place `at` of a piece of room for `rows`, on into more pieces of as much. */
 struct join_room {
-	uint64_t piece[2];
+	uint64_t piece[3];
 	uint32_t at, rows;
 };
 
-/* Those rows of a tuple that are among `count` from `done` on of the warp's. */
+/* One row, to a place of the room. */
+MAM_KFN void join_put_row(const struct join_room *room, uint32_t place, uint64_t r, uint64_t s)
+{
+	uint64_t piece = room->piece[0];
+	uint32_t *columns;
+
+	if (place >= room->rows) {
+		place -= room->rows;
+		piece = room->piece[1];
+	}
+	if (place >= room->rows) {
+		place -= room->rows;
+		piece = room->piece[2];
+	}
+	columns = (uint32_t *)(uintptr_t)piece;
+	if (columns == NULL)
+		return;
+	columns[place] = (uint32_t)s;
+	columns[place + (uint64_t)room->rows] = (uint32_t)(r >> 32);
+	columns[place + 2 * (uint64_t)room->rows] = (uint32_t)(s >> 32);
+}
+
+/* Those rows that are among `count` from `done` on of the warp's. */
 MAM_KFN void join_write(const struct join_table *table, const struct join_asked *asked,
 			const struct join_room *room, uint32_t done, uint32_t count)
 {
-	uint32_t at = asked->at, row = asked->before - done, left = asked->count, place;
-	uint32_t *columns;
+	uint32_t row = asked->before - done, i, at, left;
+	uint64_t found;
 
-	for (; left > 0; at = table->next[at - 1]) {
-		if ((uint32_t)table->tuple[at - 1] != (uint32_t)asked->tuple)
-			continue;
-		left--;
-		if (row < count) {
-			place = room->at + row;
-			columns = (uint32_t *)(uintptr_t)(place >= room->rows ? room->piece[1]
-									      : room->piece[0]);
-			place -= place >= room->rows ? room->rows : 0;
-			if (columns != NULL) {
-				columns[place] = (uint32_t)asked->tuple;
-				columns[place + (uint64_t)room->rows] =
-					(uint32_t)(table->tuple[at - 1] >> 32);
-				columns[place + 2 * (uint64_t)room->rows] =
-					(uint32_t)(asked->tuple >> 32);
-			}
+	JOIN_UNROLLED
+	for (i = 0; i < JOIN_ASKED; i++) {
+		at = asked->at[i];
+		for (left = asked->count[i]; left > 0; at = table->next[at - 1]) {
+			found = table->tuple[at - 1];
+			if ((uint32_t)found != (uint32_t)asked->tuple[i])
+				continue;
+			left--;
+			if (row < count)
+				join_put_row(room, room->at + row, found, asked->tuple[i]);
+			row++;
 		}
-		row++;
 	}
 }
 

@@ -182,25 +182,22 @@ CASE_KERNEL_HELD(joinc_scatter, joinc_do_scatter, JOIN_THREADS, JOIN_HELD)
 
 /* ---- to probe ---- */
 
-/* Two tuples of S a lane, by a whole warp; rows are counted, or written behind those of other warps. */
-MAM_KFN void joinc_probe_two(const struct device_job *job, struct join_table *table, uint64_t one,
-			     uint64_t two, uint32_t here)
+/* By a whole warp; rows are counted, or written behind those of other warps. */
+MAM_KFN void joinc_probe_some(const struct device_job *job, struct join_table *table,
+			      struct join_asked *asked, uint32_t here)
 {
-	const uint32_t whole = 0xffffffffu;
-	struct join_asked asked[2];
+	const uint32_t whole = 0xffffffffu, all = join_ask(table, asked, here);
 	struct join_room room;
-	const uint32_t all = join_ask_two(table, asked, one, two, here);
 	uint32_t from = 0;
 
 	if (mam_lane() == 0 && all > 0)
 		from = mam_atomic_add32(&table->rows, all, MAM_RELAXED, MAM_AT_BLOCK);
 	if (job->JOIN_OUT == 0)
 		return;
-	room.piece[0] = room.piece[1] = job->JOIN_OUT;
+	room.piece[0] = room.piece[1] = room.piece[2] = job->JOIN_OUT;
 	room.at = mam_warp_shuffle32(whole, from, 0);
 	room.rows = (uint32_t)job->JOIN_OUT_ROWS;
-	join_write(table, &asked[0], &room, 0, all);
-	join_write(table, &asked[1], &room, 0, all);
+	join_write(table, asked, &room, 0, all);
 }
 
 MAM_KFN void joinc_load(struct join_table *table, const uint64_t *r, uint32_t count)
@@ -210,7 +207,7 @@ MAM_KFN void joinc_load(struct join_table *table, const uint64_t *r, uint32_t co
 
 	JOIN_UNROLLED
 	for (i = 0; i < JOIN_LOAD / JOIN_THREADS; i++) {
-		const uint32_t at = i * JOIN_THREADS + mam_thread();
+		const uint32_t at = i * mam_block_threads() + mam_thread();
 
 		tuple[i] = at < count ? r[at] : JOIN_NO_TUPLE;
 	}
@@ -218,7 +215,7 @@ MAM_KFN void joinc_load(struct join_table *table, const uint64_t *r, uint32_t co
 	JOIN_UNROLLED
 	for (i = 0; i < JOIN_LOAD / JOIN_THREADS; i++) {
 		if (tuple[i] != JOIN_NO_TUPLE)
-			join_table_put(table, i * JOIN_THREADS + mam_thread(), tuple[i]);
+			join_table_put(table, i * mam_block_threads() + mam_thread(), tuple[i]);
 	}
 	mam_syncthreads();
 }
@@ -226,22 +223,20 @@ MAM_KFN void joinc_load(struct join_table *table, const uint64_t *r, uint32_t co
 MAM_KFN void joinc_walk(const struct device_job *job, struct join_table *table, const uint64_t *s,
 			uint32_t count)
 {
-	const uint32_t lane = mam_lane(), each = 4 * DEVICE_WARP;
-	uint64_t tuple[4];
+	const uint32_t lane = mam_lane(), each = JOIN_ASKED * DEVICE_WARP;
+	struct join_asked asked;
 	uint32_t i, k, here;
 
-	for (i = join_warp() * each; i < count; i += JOIN_WARPS * each) {
+	for (i = join_warp() * each; i < count; i += mam_block_threads() * JOIN_ASKED) {
 		here = 0;
 		JOIN_UNROLLED
-		for (k = 0; k < 4; k++) {
+		for (k = 0; k < JOIN_ASKED; k++) {
 			const uint32_t at = i + k * DEVICE_WARP + lane;
 
-			tuple[k] = at < count ? s[at] : 0;
+			asked.tuple[k] = at < count ? s[at] : 0;
 			here |= (at < count ? 1u : 0u) << k;
 		}
-		joinc_probe_two(job, table, tuple[0], tuple[1], here & 3);
-		if (i + 2 * DEVICE_WARP < count)
-			joinc_probe_two(job, table, tuple[2], tuple[3], here >> 2);
+		joinc_probe_some(job, table, &asked, here);
 	}
 }
 
@@ -272,7 +267,7 @@ MAM_KFN void joinc_do_probe(const struct device_job *job)
 		mam_syncthreads();
 	}
 }
-CASE_KERNEL_HELD(joinc_probe, joinc_do_probe, JOIN_THREADS, JOIN_HELD)
+CASE_KERNEL_HELD(joinc_probe, joinc_do_probe, JOIN_PROBERS, JOIN_HELD / 2)
 
 /* ---- behind the clock ---- */
 

@@ -16,7 +16,7 @@
  * second load, and those of a bad hash have room, too.
  *
  * Bound: an append is an atomic and a load; one in `items` appended asks. A list has less than one page
- * that is not full. Requests of many lists at once do not wait for each other: many lanes ask together.
+ * that is not full, and less than 2^32 - 2^20 items. Requests of many lists at once do not wait for each other: many lanes ask together.
  *
  * Invariants: the pages of a list hold its items without a gap, page n those from n * items on. A word
  * of a directory goes from 0 to an address, or to CASE_DEAD where no page was to be had, and stays so
@@ -72,74 +72,86 @@ MAM_KSLOW uint64_t case_list_offer(const struct device_job *job, uint64_t *slot,
 	return was != 0 ? was : address;
 }
 
-/* The word of a page behind the direct ones; NULL: there is none. `make`: pages of words are made. */
-MAM_KSLOW uint64_t *case_list_deep(const struct device_job *job, const struct case_lists *lists,
-				   uint64_t *list, uint64_t page, bool make)
+/* The word of a page that is the page-th behind the direct ones; NULL: there is none. `trees`: the first
+ * tree's word. `make`: pages of words are made. */
+MAM_KSLOW uint64_t *case_list_deep(const struct device_job *job, uint64_t *trees,
+				   uint32_t page_bytes, uint64_t page, bool make)
 {
-	const uint64_t fan = lists->page_bytes / 8;
-	uint64_t *slot = list + 1 + lists->direct;
+	const uint64_t fan = page_bytes / 8;
 	uint64_t span = fan, child;
 	uint32_t tree;
 
-	page -= lists->direct;
 	for (tree = 0; page >= span; tree++) {
 		page -= span;
 		span *= fan;
 		if (tree == CASE_TREES - 1)
 			return NULL;
 	}
-	slot += tree;
+	trees += tree;
 	do {
-		child = mam_atomic_load64(slot, MAM_ACQUIRE, MAM_AT_DEVICE);
+		child = mam_atomic_load64(trees, MAM_ACQUIRE, MAM_AT_DEVICE);
 		if (child == 0 && make)
-			child = case_list_offer(job, slot, lists->page_bytes, true);
+			child = case_list_offer(job, trees, page_bytes, true);
 		if (child <= CASE_DEAD)
 			return NULL;
 		span /= fan;
-		slot = (uint64_t *)(uintptr_t)child + page / span;
+		trees = (uint64_t *)(uintptr_t)child + page / span;
 		page %= span;
 	} while (span > 1);
-	return slot;
+	return trees;
 }
 
-MAM_KFN uint64_t *case_list_slot(const struct device_job *job, const struct case_lists *lists,
-				 uint64_t *list, uint64_t page, bool make)
+MAM_KFN uint64_t *case_list_slot(const struct device_job *job, uint64_t *list, uint32_t direct,
+				 uint32_t page_bytes, uint32_t page, bool make)
 {
-	if (page < lists->direct)
+	if (page < direct)
 		return list + 1 + page;
-	return case_list_deep(job, lists, list, page, make);
+	return case_list_deep(job, list + 1 + direct, page_bytes, page - direct, make);
 }
 
 /* ---- to append ---- */
 
 /* case_list_reserve - room for `count` items; answers the first one's place */
-MAM_KFN uint64_t case_list_reserve(uint64_t *list, uint32_t count)
+MAM_KFN uint32_t case_list_reserve(uint64_t *list, uint32_t count)
 {
-	return mam_atomic_add64(list, count, MAM_RELAXED, MAM_AT_DEVICE);
+	return mam_atomic_add32((uint32_t *)list, count, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+/* Pages from `page` to below `end`. Apart, as are all that ask: what seldom does is not charged for it. */
+MAM_KSLOW void case_list_ask(const struct device_job *job, uint64_t *list, uint32_t direct,
+			     uint32_t page_bytes, uint32_t page, uint32_t end)
+{
+	const uint32_t came = mam_warp_active();
+	uint64_t *slot;
+
+	for (; page < end; page++) {
+		slot = case_list_slot(job, list, direct, page_bytes, page, true);
+		if (slot != NULL)
+			(void)case_list_offer(job, slot, page_bytes, false);
+		else
+			device_tell(&case_told_of(job)->none, 1);
+	}
+	mam_warp_sync(came);
 }
 
 /* case_list_open - asks for the pages whose first places are among `count` from `from` on. Before
  * anybody of the block waits for a page. */
 MAM_KFN void case_list_open(const struct device_job *job, const struct case_lists *lists,
-			    uint64_t *list, uint64_t from, uint32_t count)
+			    uint64_t *list, uint32_t from, uint32_t count)
 {
-	const uint64_t end = (from + count + lists->items - 1) / lists->items;
-	uint64_t page, *slot;
+	const uint32_t page = (from + lists->items - 1) / lists->items;
+	const uint32_t end = (from + count + lists->items - 1) / lists->items;
 
-	for (page = (from + lists->items - 1) / lists->items; page < end; page++) {
-		slot = case_list_slot(job, lists, list, page, true);
-		if (slot != NULL)
-			(void)case_list_offer(job, slot, lists->page_bytes, false);
-		else
-			device_tell(&case_told_of(job)->none, 1);
-	}
+	if (page < end)
+		case_list_ask(job, list, lists->direct, lists->page_bytes, page, end);
 }
 
-/* case_list_await - a page's address, of who has a place in it; 0: there is none to be had */
-MAM_KFN uint64_t case_list_await(const struct device_job *job, const struct case_lists *lists,
-				 uint64_t *list, uint64_t page)
+/* Until the page is there; who has waited for long asks for one himself. */
+MAM_KSLOW uint64_t case_list_wait(const struct device_job *job, uint64_t *list, uint32_t direct,
+				  uint32_t page_bytes, uint32_t page)
 {
-	uint64_t *slot = case_list_slot(job, lists, list, page, true);
+	const uint32_t came = mam_warp_active();
+	uint64_t *slot = case_list_slot(job, list, direct, page_bytes, page, true);
 	uint64_t seen = slot != NULL ? 0 : CASE_DEAD;
 	uint32_t looks;
 
@@ -149,22 +161,43 @@ MAM_KFN uint64_t case_list_await(const struct device_job *job, const struct case
 			mam_nanosleep(CASE_LOOK_NS);
 	}
 	if (seen == 0)
-		seen = case_list_offer(job, slot, lists->page_bytes, false);
+		seen = case_list_offer(job, slot, page_bytes, false);
+	mam_warp_sync(came);
 	return seen == CASE_DEAD ? 0 : seen;
+}
+
+/* case_list_glance - a page's address, if it is there already and has a word in the list; else 0. Several
+ * of these are on their way at a time, before any of them is awaited. */
+MAM_KFN uint64_t case_list_glance(const struct case_lists *lists, uint64_t *list, uint32_t page)
+{
+	const uint64_t seen = page < lists->direct ? mam_atomic_load64(list + 1 + page, MAM_RELAXED,
+								       MAM_AT_DEVICE)
+						   : 0;
+
+	return seen == CASE_DEAD ? 0 : seen;
+}
+
+/* case_list_await - a page's address, of who has a place in it and saw `seen`; 0: there is none to be had */
+MAM_KFN uint64_t case_list_await(const struct device_job *job, const struct case_lists *lists,
+				 uint64_t *list, uint32_t page, uint64_t seen)
+{
+	if (seen != 0)
+		return seen;
+	return case_list_wait(job, list, lists->direct, lists->page_bytes, page);
 }
 
 /* ---- to read, in a later kernel ---- */
 
-MAM_KFN uint64_t case_list_count(uint64_t *list)
+MAM_KFN uint32_t case_list_count(uint64_t *list)
 {
-	return mam_atomic_load64(list, MAM_RELAXED, MAM_AT_DEVICE);
+	return mam_atomic_load32((uint32_t *)list, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
 /* case_list_page - a page's address; 0: there was none to be had */
 MAM_KFN uint64_t case_list_page(const struct device_job *job, const struct case_lists *lists,
-				uint64_t *list, uint64_t page)
+				uint64_t *list, uint32_t page)
 {
-	uint64_t *slot = case_list_slot(job, lists, list, page, false);
+	uint64_t *slot = case_list_slot(job, list, lists->direct, lists->page_bytes, page, false);
 	const uint64_t seen =
 		slot != NULL ? mam_atomic_load64(slot, MAM_RELAXED, MAM_AT_DEVICE) : CASE_DEAD;
 
@@ -206,9 +239,9 @@ MAM_KFN void case_list_give_words(const struct device_job *job, const struct cas
 MAM_KFN void case_list_end(const struct device_job *job, const struct case_lists *lists,
 			   uint64_t *list, bool pages)
 {
-	const uint64_t count = (case_list_count(list) + lists->items - 1) / lists->items;
-	uint64_t n, page;
-	uint32_t i;
+	const uint32_t count = (case_list_count(list) + lists->items - 1) / lists->items;
+	uint64_t page;
+	uint32_t n, i;
 
 	for (n = mam_thread(); pages && n < count; n += mam_block_threads()) {
 		page = case_list_page(job, lists, list, n);

@@ -154,6 +154,15 @@ uint32_t join_blocks(const struct device_heap *heap, const char *kernel, uint64_
 	return parts < most ? (uint32_t)parts : most;
 }
 
+bool join_probe(struct case_play *play, const char *kernel, uint32_t parts,
+		const struct device_job *job)
+{
+	const uint32_t blocks = join_blocks(play->heap, kernel, UINT32_MAX);
+	const uint32_t threads = 2 * parts <= blocks ? 2 * THREADS : THREADS;
+
+	return case_launch(play, kernel, parts < blocks ? parts : blocks, threads, job);
+}
+
 static uint64_t words_of(uint64_t direct)
 {
 	return direct + 4; /* lists.h's: a count, three trees */
@@ -186,8 +195,7 @@ static uint64_t lay_out(const struct join_shape *shape, struct device_job *job)
 	job->JOIN_RESULTS = upper_words + lower_words;
 	job->JOIN_DIRECT = upper | lower << 32;
 	job->JOIN_RESULT_LISTS = result | results << 32;
-	job->JOIN_WORDS = upper_words + lower_words + results * words_of(result);
-	return job->JOIN_WORDS;
+	return upper_words + lower_words + results * words_of(result);
 }
 
 static bool launch(struct case_play *play, const char *kernel, uint64_t parts,
@@ -220,7 +228,7 @@ static bool join_range(struct case_play *play, const struct join_shape *shape,
 	job->JOIN_LAST = last;
 	return launch(play, "join_split", 2 * (((uint64_t)shape->n - 1) / TILE + 1), job) &&
 	       (shape->shift == 0 || split_again(play, shape, job)) &&
-	       launch(play, "join_probe", last - first, job);
+	       join_probe(play, "join_probe", last - first, job);
 }
 
 static bool join_once(struct device_run *run, struct device_heap *heap,
@@ -249,8 +257,7 @@ static bool join_once(struct device_run *run, struct device_heap *heap,
 	job.seed = JOIN_SEED(shape->kind, 1);
 	job.JOIN_TOTAL = shape->total;
 	job.JOIN_SHIFT = shape->shift;
-	good = launch(&play, "join_clear", job.JOIN_WORDS / THREADS + 1, &job) &&
-	       join_range(&play, shape, &job, 0, shape->cut) &&
+	good = bench_gpu_fill(words, 0, bytes) && join_range(&play, shape, &job, 0, shape->cut) &&
 	       (shape->cut == shape->total ||
 		join_range(&play, shape, &job, shape->cut, shape->total));
 	pass->us = play.us;

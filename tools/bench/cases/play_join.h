@@ -41,6 +41,9 @@ struct join_play {
 bool join_wrong(struct device_run *run, const struct join_play *join, struct case_pass *pass);
 /* join_blocks - of a kernel, for so many parts of work */
 uint32_t join_blocks(const struct device_heap *heap, const char *kernel, uint64_t parts);
+/* join_probe - of so many partitions, by a kernel; where these are few, by larger blocks */
+bool join_probe(struct case_play *play, const char *kernel, uint32_t parts,
+		const struct device_job *job);
 
 /* play_join_counted.c */
 case_once join_once_counted;

@@ -133,7 +133,6 @@ static bool probe(struct counted *counted)
 {
 	const uint32_t total = counted->join->shape.total;
 	struct device_job *const job = &counted->job;
-	const uint32_t blocks = join_blocks(counted->play.heap, "joinc_probe", total);
 	uint32_t rows = 0;
 
 	if (!take(counted, ROWS, sizeof(uint32_t) * ((uint64_t)total + 1)))
@@ -142,7 +141,7 @@ static bool probe(struct counted *counted)
 	job->JOIN_ROWS = address_of(counted, ROWS);
 	job->JOIN_OUT = 0;
 	job->JOIN_TABLE = 0;
-	if (!case_launch(&counted->play, "joinc_probe", blocks, THREADS, job))
+	if (!join_probe(&counted->play, "joinc_probe", total, job))
 		return false;
 	job->JOIN_COUNTS = counted->memory[ROWS];
 	job->JOIN_BOUNDS = job->JOIN_ROWS;
@@ -153,7 +152,7 @@ static bool probe(struct counted *counted)
 	job->JOIN_BOUNDS = address_of(counted, LOWER);
 	job->JOIN_OUT = address_of(counted, OUT);
 	job->JOIN_OUT_ROWS = rows;
-	return case_launch(&counted->play, "joinc_probe", blocks, THREADS, job);
+	return join_probe(&counted->play, "joinc_probe", total, job);
 }
 
 bool join_once_counted(struct device_run *run, struct device_heap *heap,
