@@ -186,7 +186,7 @@ END_TEST
 START_TEST(test_none)
 {
 	static const char *const names[] = { CASE_MAM, "corw", "rw" };
-	struct device_cell cell = _i == 0 ? cell_of(7000, 128, 256, 780) : cell_of(2100, 4, 256, 0);
+	struct device_cell cell = _i == 0 ? cell_of(9000, 128, 256, 780) : cell_of(2100, 4, 256, 0);
 	size_t i;
 
 	cell.heap_bytes = 100 << 10;
