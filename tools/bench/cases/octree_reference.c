@@ -134,7 +134,7 @@ static void pull(struct octree_pulled *pulled, uint64_t place, uint64_t from, ui
 	for (i = 0; i < 3; i++)
 		pulled->force[i] +=
 			strength * ((double)octree_axis(from, i) - octree_axis(place, i));
-	pulled->size += mass / apart2;
+	pulled->size += strength * sqrt(apart2 - 1);
 	pulled->count++;
 }
 

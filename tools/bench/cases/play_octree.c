@@ -28,7 +28,7 @@
 #define NEED 64u       /* bytes of heap for a body, of which half have a node, with some to spare */
 #define RESERVED 1024u /* nodes at least, as few bodies may be very close */
 #define PASSES DEVICE_REPEATS_MAX
-#define OFF 1e-3 /* what forces may be off, of all that pulled: kernels reckon in floats */
+#define OFF 1e-4 /* what forces may be off, of all that pulled: kernels reckon in floats */
 
 /* ---- what is asked ---- */
 
