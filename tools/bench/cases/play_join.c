@@ -133,6 +133,8 @@ bool join_wrong(struct device_run *run, const struct join_play *join, struct cas
 
 	if (!bench_gpu_fetch(&told, run->found, sizeof(told)))
 		return false;
+	if (pass->counts && told.live != 0)
+		pass->wrong++; /* a page that nobody gave back */
 	if (told.none > 0 || pass->none)
 		return true;
 	if (told.count != right->rows)
