@@ -6,7 +6,7 @@
  * `filled` edges come in `rounds` batches, a sixteenth as many vertices have them (`buffers` says another
  * number), and each edge goes a number of rounds later, below `rounds`, that looks like chance. When all
  * have come there are half as many rounds more in which they only go: lists grow to 16 bytes times 2 to
- * some power up to 8 KiB, and shrink. An eighth of the edges is left, and compared with what the host
+ * some power up to 8 KiB, and shrink. One edge in sixteen is left, and compared with what the host
  * reckons: how many there are at each vertex, and a sum over all.
  *
  * Of pages (`one_size`), and in heaps that are in use, lists are chains of chunks of `least` bytes: what

@@ -77,6 +77,7 @@ struct user {
 	uint64_t *places; /* of the device, as all that follows */
 	double build_us[PASSES];
 	unsigned int passes; /* that were timed, or were to warm up */
+	bool bad;            /* one of all was, and no time is told */
 };
 
 struct octree {
@@ -177,9 +178,10 @@ static bool compare_forces(struct octree *octree, const struct octree_reference 
 }
 
 /* False: the device failed. Where requests got nothing bodies are left out: that is told as such. */
-static bool compare(struct device_run *run, struct octree *octree,
-		    const struct octree_reference *wanted, uint64_t *wrong)
+static bool compare(struct device_run *run, struct octree *octree, struct user *user,
+		    uint64_t *wrong)
 {
+	const struct octree_reference *const wanted = user->wanted;
 	struct device_found found;
 	struct case_told told;
 
@@ -188,6 +190,7 @@ static bool compare(struct device_run *run, struct octree *octree,
 	    !device_count_end(run, &found))
 		return false;
 	memcpy(&told, &found, sizeof(told));
+	user->bad = user->bad || told.none > 0;
 	if (told.none > 0)
 		return true;
 	*wrong += (told.count != wanted->count) + (told.more != wanted->levels) +
@@ -228,7 +231,7 @@ static bool play_octree(struct device_run *run, struct octree *octree,
 	    !launch(octree, "octree_use", octree->job.askers))
 		return false;
 	looks = bench_now();
-	if (!compare(run, octree, user->wanted, &pass->wrong))
+	if (!compare(run, octree, user, &pass->wrong))
 		return false;
 	end = bench_now();
 	if (!clear(run, octree, &pass->wrong))
@@ -252,6 +255,7 @@ static bool once(struct device_run *run, struct device_heap *heap, const struct 
 	pass->none = octree.play.none;
 	give(&octree);
 	pass->wrong += octree.play.live != 0;
+	((struct user *)user)->bad |= pass->wrong > 0;
 	return good;
 }
 
@@ -284,7 +288,7 @@ bool case_play_octree(struct device_run *run, struct device_heap *heap,
 	good = deal(run, heap, cell, &user) && case_runs(run, heap, cell, once, &user);
 	/* A pass that takes so long that no other follows is told, though it was to warm up. */
 	warm = user.passes > warm ? warm : 0;
-	if (good && user.passes > 0)
+	if (good && user.passes > 0 && !user.bad)
 		device_row(run, heap, cell, "build_us",
 			   bench_measure_median(user.build_us + warm, user.passes - warm));
 	if (bench_gpu_trouble()[0] == '\0')
