@@ -203,7 +203,7 @@ MAM_KFN void group_spread(const struct device_job *job)
 	/* Of the bucket with the thread's number: of its open page, and in all. */
 	uint32_t used = room, open_at = 0, pages = 0, sum = 0;
 	uint64_t tuples[GROUP_EACH], word = 0;
-	uint32_t ranks[GROUP_EACH], done, taken, count, mine, need, fresh, before, all;
+	uint32_t ranks[GROUP_EACH / 2], done, taken, count, mine, need, fresh, before, all;
 	bool exact;
 
 	spread->open[me] = 0;
@@ -235,7 +235,7 @@ MAM_KFN void group_spread(const struct device_job *job)
 			tile->sums.said[2] = mam_atomic_add32(&work->totals->pages, all >> 16,
 							      MAM_RELAXED, MAM_AT_DEVICE);
 		mam_syncthreads();
-		group_arrange(tile, tuples, ranks);
+		group_arrange(tile, count, work->shift, work->mask, tuples, ranks);
 		/* To pages. */
 		group_ask(job, work, spread, child, room, all >> 16, tile->sums.said[2], exact);
 		mam_syncthreads();
@@ -255,7 +255,7 @@ MAM_KFN void group_spread(const struct device_job *job)
 	group_settle(&work->lists[child + me], pages, sum,
 		     unit.prefix << mam_popc32(work->mask) | me);
 }
-CASE_KERNEL(group_spread, group_spread, GROUP_BLOCK)
+CASE_KERNEL_HELD(group_spread, group_spread, GROUP_BLOCK, GROUP_HELD)
 
 /* ---- 2., 3. ---- */
 
@@ -389,7 +389,7 @@ MAM_KFN void group_finish(const struct device_job *job)
 		mam_syncthreads();
 	}
 }
-CASE_KERNEL(group_finish, group_finish, GROUP_BLOCK)
+CASE_KERNEL_HELD(group_finish, group_finish, GROUP_BLOCK, GROUP_HELD)
 
 /* ---- what came out ---- */
 

@@ -91,7 +91,7 @@ MAM_KFN void group_count(const struct device_job *job)
 	const uint32_t first = mam_block() * GROUP_TILE;
 	const uint32_t count = group_read_tuples(work, tile, first, work->count - first);
 	uint64_t tuples[GROUP_EACH];
-	uint32_t ranks[GROUP_EACH], prefix, mine, i;
+	uint32_t ranks[GROUP_EACH / 2], prefix, mine, i;
 
 	if (group_is_one(work, tile, count, &prefix)) {
 		mine = group_rank(tile, count, work->shift, work->mask, tuples, ranks);
@@ -107,7 +107,7 @@ MAM_KFN void group_count(const struct device_job *job)
 					? group_key_of(tile->tuples[group_number(i)]) >> work->shift
 					: 0);
 }
-CASE_KERNEL(group_count, group_count, GROUP_BLOCK)
+CASE_KERNEL_HELD(group_count, group_count, GROUP_BLOCK, GROUP_HELD)
 
 MAM_KFN void group_place(const struct device_job *job)
 {
@@ -118,7 +118,7 @@ MAM_KFN void group_place(const struct device_job *job)
 	const uint32_t count = group_read_tuples(work, tile, base, work->count - base);
 	const bool last = work->flags & GROUP_LAST;
 	uint64_t tuples[GROUP_EACH], tuple;
-	uint32_t ranks[GROUP_EACH], prefix, mine, before, all, i, at;
+	uint32_t ranks[GROUP_EACH / 2], prefix, mine, before, all, i, at;
 
 	if (group_is_one(work, tile, count, &prefix)) {
 		mine = group_rank(tile, count, work->shift, work->mask, tuples, ranks);
@@ -132,7 +132,7 @@ MAM_KFN void group_place(const struct device_job *job)
 					mine, MAM_RELAXED, MAM_AT_DEVICE) -
 				before;
 		mam_syncthreads();
-		group_arrange(tile, tuples, ranks);
+		group_arrange(tile, count, work->shift, work->mask, tuples, ranks);
 		mam_syncthreads();
 		for (i = me; i < count; i += GROUP_BLOCK) {
 			tuple = tile->tuples[i];
@@ -156,7 +156,7 @@ MAM_KFN void group_place(const struct device_job *job)
 			work->words[at] = tuple;
 	}
 }
-CASE_KERNEL(group_place, group_place, GROUP_BLOCK)
+CASE_KERNEL_HELD(group_place, group_place, GROUP_BLOCK, GROUP_HELD)
 
 /* A block's piece of the counters, two for each thread and round. */
 MAM_KFN uint64_t group_pair(uint32_t i)
@@ -366,7 +366,7 @@ MAM_KFN void group_move(const struct device_job *job)
 	struct group_list *const list = &work->lists[unit.list * GROUP_BLOCK + me];
 	const bool last = work->flags & GROUP_LAST;
 	uint64_t tuples[GROUP_EACH], tuple;
-	uint32_t ranks[GROUP_EACH], done, count, mine, before, all, i, bucket, at;
+	uint32_t ranks[GROUP_EACH / 2], done, count, mine, before, all, i, bucket, at;
 
 	counted->first[me] = list->first;
 	for (done = 0; done < unit.count; done += count) {
@@ -380,7 +380,7 @@ MAM_KFN void group_move(const struct device_job *job)
 				mam_atomic_add32(&list->pages, mine, MAM_RELAXED, MAM_AT_DEVICE) -
 				before;
 		mam_syncthreads();
-		group_arrange(tile, tuples, ranks);
+		group_arrange(tile, count, work->shift, work->mask, tuples, ranks);
 		mam_syncthreads();
 		for (i = me; i < count; i += GROUP_BLOCK) {
 			tuple = tile->tuples[i];
@@ -396,7 +396,7 @@ MAM_KFN void group_move(const struct device_job *job)
 		mam_syncthreads();
 	}
 }
-CASE_KERNEL(group_move, group_move, GROUP_BLOCK)
+CASE_KERNEL_HELD(group_move, group_move, GROUP_BLOCK, GROUP_HELD)
 
 /* A block a small list. */
 MAM_KFN void group_sort(const struct device_job *job)
@@ -414,7 +414,7 @@ MAM_KFN void group_sort(const struct device_job *job)
 	for (i = mam_thread(); i < list.tuples; i += GROUP_BLOCK)
 		tuples[i] = tile->tuples[i];
 }
-CASE_KERNEL(group_sort, group_sort, GROUP_BLOCK)
+CASE_KERNEL_HELD(group_sort, group_sort, GROUP_BLOCK, GROUP_HELD)
 
 /* A thread a list: what its groups are. */
 MAM_KFN void group_sorted_digests(const struct device_job *job)

@@ -19,6 +19,10 @@
 #include "bench/cases/group_work.h"
 
 #define GROUP_ALL_LANES 0xffffffffu
+/* Blocks that an SM is to hold: as many as have room in its shared memory. */
+#ifndef GROUP_HELD
+#define GROUP_HELD 4
+#endif
 
 struct group_sums {
 	uint32_t warps[GROUP_WARPS];
@@ -84,12 +88,12 @@ MAM_KFN uint32_t group_peers(uint32_t bucket)
 }
 
 /*
- * Takes the tile's first `count` tuples out, and says which bucket each has, and its rank among those
- * of its warp: bucket << 16 | rank, the bucket above all for what is behind the last. Answers how many
- * tuples the bucket has that has the thread's number; in tile->counts is now where the warp's begin.
+ * Takes the tile's first `count` tuples out, and says which rank each has among those of its bucket and
+ * warp, two in a word. Answers how many tuples the bucket has that has the thread's number; in
+ * tile->counts is now where the warp's begin.
  */
 MAM_KFN uint32_t group_rank(struct group_tile *tile, uint32_t count, uint32_t shift, uint32_t mask,
-			    uint64_t tuples[GROUP_EACH], uint32_t ranks[GROUP_EACH])
+			    uint64_t tuples[GROUP_EACH], uint32_t ranks[GROUP_EACH / 2])
 {
 	const uint32_t warp = mam_thread() / 32, below = ((uint32_t)1 << mam_lane()) - 1;
 	uint16_t *const counts = tile->counts[warp];
@@ -101,6 +105,9 @@ MAM_KFN uint32_t group_rank(struct group_tile *tile, uint32_t count, uint32_t sh
 		counts[i * 32 + mam_lane()] = 0;
 	mam_warp_sync(GROUP_ALL_LANES);
 	for (i = 0; i < GROUP_EACH; i++) {
+		/* The same in all lanes: is there anything left of the warp's part? */
+		if (group_number(i) - mam_lane() >= count)
+			continue;
 		bucket = group_number(i) < count ? group_key_of(tuples[i]) >> shift & mask
 						 : GROUP_BLOCK;
 		peers = group_peers(bucket);
@@ -109,7 +116,11 @@ MAM_KFN uint32_t group_rank(struct group_tile *tile, uint32_t count, uint32_t sh
 		if (bucket < GROUP_BLOCK && (peers & below) == 0)
 			counts[bucket] = (uint16_t)(before + mam_popc32(peers));
 		mam_warp_sync(GROUP_ALL_LANES);
-		ranks[i] = bucket << 16 | (before + mam_popc32(peers & below));
+		before += mam_popc32(peers & below);
+		if (i % 2 == 0)
+			ranks[i / 2] = before;
+		else
+			ranks[i / 2] |= before << 16;
 	}
 	mam_syncthreads();
 	for (i = 0; i < GROUP_WARPS; i++) {
@@ -121,17 +132,17 @@ MAM_KFN uint32_t group_rank(struct group_tile *tile, uint32_t count, uint32_t sh
 }
 
 /* Puts them back, bucket by bucket; tile->start is set, and a barrier was since. */
-MAM_KFN void group_arrange(struct group_tile *tile, const uint64_t tuples[GROUP_EACH],
-			   const uint32_t ranks[GROUP_EACH])
+MAM_KFN void group_arrange(struct group_tile *tile, uint32_t count, uint32_t shift, uint32_t mask,
+			   const uint64_t tuples[GROUP_EACH], const uint32_t ranks[GROUP_EACH / 2])
 {
 	const uint32_t warp = mam_thread() / 32;
 	uint32_t i, bucket;
 
 	for (i = 0; i < GROUP_EACH; i++) {
-		bucket = ranks[i] >> 16;
-		if (bucket < GROUP_BLOCK)
+		bucket = group_key_of(tuples[i]) >> shift & mask;
+		if (group_number(i) < count)
 			tile->tuples[tile->start[bucket] + tile->counts[warp][bucket] +
-				     (ranks[i] & 0xffff)] = tuples[i];
+				     (ranks[i / 2] >> i % 2 * 16 & 0xffff)] = tuples[i];
 	}
 }
 
@@ -139,13 +150,13 @@ MAM_KFN void group_arrange(struct group_tile *tile, const uint64_t tuples[GROUP_
 MAM_KFN void group_order(struct group_tile *tile, uint32_t count, uint32_t bits)
 {
 	uint64_t tuples[GROUP_EACH];
-	uint32_t ranks[GROUP_EACH], shift, mine, all;
+	uint32_t ranks[GROUP_EACH / 2], shift, mine, all;
 
 	for (shift = 0; shift < bits; shift += GROUP_BITS) {
 		mine = group_rank(tile, count, shift, GROUP_BLOCK - 1, tuples, ranks);
 		tile->start[mam_thread()] = group_scan(&tile->sums, mine, &all);
 		mam_syncthreads();
-		group_arrange(tile, tuples, ranks);
+		group_arrange(tile, count, shift, GROUP_BLOCK - 1, tuples, ranks);
 		mam_syncthreads();
 	}
 }
