@@ -58,7 +58,7 @@ void case_plan_join(struct device_plan *plan)
 				.rounds = FIRST_RANGE,
 				.share = shares[k],
 				.filled = sizes[i].n,
-				.fine = sizes[i].fine || shares[k] == 500,
+				.fine = sizes[i].fine || (shares[k] == 1000 && sizes[i].n != M),
 			};
 			char number[24];
 
