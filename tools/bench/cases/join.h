@@ -9,6 +9,9 @@
  * 2. join_probe: a block takes a partition, makes a table of R's tuples and gives their pages back. Its
  *    warps walk S's pages, each of which goes back when it is read, and append rows to a list of results.
  *    Of R as much as a table holds at a time; S is walked again for the rest.
+ * join_both is join_probe of a range, and join_split of the next one by the blocks that come last: a
+ * launch less, and what waits for memory runs beside what waits for an allocator. Results take room
+ * when R's pages and some of S's have gone back, so it needs no more memory.
  * Then, not timed: join_check adds up what came out, and join_end gives all back.
  *
  * Steps 1 and 2 are done for one range of partitions after the other. Results are larger than what they
@@ -163,21 +166,23 @@ MAM_KFN void join_tile_append(const struct device_job *job, struct join_tile *ti
 	mam_syncthreads();
 }
 
-MAM_KFN void join_do_split(const struct device_job *job)
+/* Tiles from number `number` on, every `step`-th: what of them is in partitions from `first` to below
+ * `last`. */
+MAM_KFN void join_tables_split(const struct device_job *job, struct join_tile *tile, uint32_t first,
+			       uint32_t last, uint32_t number, uint32_t step)
 {
-	MAM_SHARED(struct join_tile, tile);
 	const uint32_t n = job->askers, tiles = (n - 1) / JOIN_TILE + 1;
-	const uint32_t shift = job->JOIN_SHIFT, base = job->JOIN_FIRST >> shift;
+	const uint32_t shift = job->JOIN_SHIFT, base = first >> shift;
 	const struct case_lists lists = shift > 0 ? join_upper(job) : join_lower(job);
 	struct join_cut cut;
 	uint64_t tuple[JOIN_EACH];
-	uint32_t number, here, i, row;
+	uint32_t here, i, row;
 
 	cut.total = job->JOIN_TOTAL;
 	cut.shift = shift;
 	cut.base = base;
-	cut.parts = ((job->JOIN_LAST - 1) >> shift) + 1 - base;
-	for (number = mam_block(); number < 2 * tiles; number += mam_grid_blocks()) {
+	cut.parts = ((last - 1) >> shift) + 1 - base;
+	for (; number < 2 * tiles; number += step) {
 		const bool of_s = number >= tiles;
 		const uint64_t *const table = of_s ? job->more : job->got;
 
@@ -195,6 +200,14 @@ MAM_KFN void join_do_split(const struct device_job *job)
 				 (of_s ? ((cut.total - 1) >> shift) + 1 : 0) + base, &cut, tuple,
 				 here);
 	}
+}
+
+MAM_KFN void join_do_split(const struct device_job *job)
+{
+	MAM_SHARED(struct join_tile, tile);
+
+	join_tables_split(job, tile, job->JOIN_FIRST, job->JOIN_LAST, mam_block(),
+			  mam_grid_blocks());
 }
 CASE_KERNEL_HELD(join_split, join_do_split, JOIN_THREADS, JOIN_HELD)
 
@@ -394,32 +407,54 @@ MAM_KFN void join_walk(const struct device_job *job, const struct join_table *ta
 	}
 }
 
+/* One partition: R's pages are a table, piece by piece, and S is walked for each. */
+MAM_KFN void join_part_probe(const struct device_job *job, struct join_table *table, uint32_t part)
+{
+	const struct case_lists lists = join_lower(job);
+	const uint32_t step = JOIN_LOAD / lists.items;
+	uint64_t *const r = case_list_at(&lists, part);
+	uint64_t *const s = case_list_at(&lists, job->JOIN_TOTAL + part);
+	const uint32_t count = case_list_count(r), others = case_list_count(s);
+	const uint32_t pages = (count + lists.items - 1) / lists.items;
+	uint32_t begin = 0, end;
+
+	do {
+		end = pages - begin < step ? pages : begin + step;
+		join_load(job, table, &lists, r, count, begin, end);
+		join_walk(job, table, &lists, s, others, end == pages);
+		mam_syncthreads();
+		begin = end;
+	} while (begin < pages);
+}
+
 MAM_KFN void join_do_probe(const struct device_job *job)
 {
 	MAM_SHARED(struct join_table, table);
-	const struct case_lists lists = join_lower(job);
-	const uint32_t step = JOIN_LOAD / lists.items;
 	uint32_t part;
 
-	for (part = job->JOIN_FIRST + mam_block(); part < job->JOIN_LAST;
-	     part += mam_grid_blocks()) {
-		uint64_t *const r = case_list_at(&lists, part);
-		uint64_t *const s = case_list_at(&lists, job->JOIN_TOTAL + part);
-		const uint32_t count = case_list_count(r);
-		const uint32_t others = case_list_count(s);
-		const uint32_t pages = (count + lists.items - 1) / lists.items;
-		uint32_t begin = 0, end;
-
-		do {
-			end = pages - begin < step ? pages : begin + step;
-			join_load(job, table, &lists, r, count, begin, end);
-			join_walk(job, table, &lists, s, others, end == pages);
-			mam_syncthreads();
-			begin = end;
-		} while (begin < pages);
-	}
+	for (part = job->JOIN_FIRST + mam_block(); part < job->JOIN_LAST; part += mam_grid_blocks())
+		join_part_probe(job, table, part);
 }
 CASE_KERNEL_HELD(join_probe, join_do_probe, JOIN_PROBERS, JOIN_HELD / 2)
+
+union join_shared {
+	struct join_tile tile;
+	struct join_table table;
+};
+
+/* A range is probed by a block each partition, and by the blocks behind these the next one is split. */
+MAM_KFN void join_do_both(const struct device_job *job)
+{
+	MAM_SHARED(union join_shared, shared);
+	const uint32_t parts = job->JOIN_LAST - job->JOIN_FIRST;
+
+	if (mam_block() < parts)
+		join_part_probe(job, &shared->table, job->JOIN_FIRST + mam_block());
+	else
+		join_tables_split(job, &shared->tile, job->JOIN_LAST, (uint32_t)job->JOIN_NEXT,
+				  mam_block() - parts, mam_grid_blocks() - parts);
+}
+CASE_KERNEL_HELD(join_both, join_do_both, JOIN_THREADS, JOIN_HELD)
 
 /* ---- behind the clock ---- */
 
@@ -461,8 +496,8 @@ MAM_KFN void join_do_end(const struct device_job *job)
 }
 CASE_KERNEL(join_end, join_do_end, JOIN_THREADS)
 
-#define JOIN_KERNELS(each)                                                                        \
-	each(join_make) each(join_split) each(join_split_again) each(join_probe) each(join_check) \
-		each(join_end)
+#define JOIN_KERNELS(each)                                                                       \
+	each(join_make) each(join_split) each(join_split_again) each(join_probe) each(join_both) \
+		each(join_check) each(join_end)
 
 #endif
