@@ -69,14 +69,21 @@ struct group_spread {
 MAM_KFN uint32_t group_read_input(const struct group_work *work, struct group_tile *tile,
 				  uint32_t row)
 {
-	uint32_t i, k;
+	const uint32_t *const from = work->keys + row;
+	const uint32_t left = work->count - row;
+	uint32_t keys[GROUP_EACH], i, k;
 
+	/* All of them are on their way before the first is needed. */
 	for (i = 0; i < GROUP_EACH; i++) {
 		k = i * GROUP_BLOCK + mam_thread();
-		if (row + k < work->count)
-			tile->tuples[k] = group_tuple(work->keys[row + k], row + k);
+		keys[i] = k < left ? from[k] : 0;
 	}
-	return work->count - row < GROUP_TILE ? work->count - row : GROUP_TILE;
+	for (i = 0; i < GROUP_EACH; i++) {
+		k = i * GROUP_BLOCK + mam_thread();
+		if (k < left)
+			tile->tuples[k] = group_tuple(keys[i], row + k);
+	}
+	return left < GROUP_TILE ? left : GROUP_TILE;
 }
 
 #define GROUP_AT_ONCE 4u /* pages that a warp has on their way to it */
@@ -160,25 +167,42 @@ MAM_KFN void group_ask(const struct device_job *job, const struct group_work *wo
 	}
 }
 
-/* The tile, bucket by bucket, to pages. */
+/* The tile, bucket by bucket, to pages; pages have room for 2^room_shift. */
 MAM_KFN void group_write(const struct group_work *work, const struct group_spread *spread,
-			 uint32_t count, uint32_t room)
+			 uint32_t count, uint32_t room_shift)
 {
-	uint32_t i, bucket, place;
-	uint64_t tuple, page;
+	const uint32_t shift = work->shift, mask = work->mask;
+	const uint32_t within = ((uint32_t)1 << room_shift) - 1;
+	const bool rows = room_shift == GROUP_ROWS_SHIFT;
+	uint64_t tuples[GROUP_AT_ONCE], places[GROUP_AT_ONCE], page;
+	uint32_t first, i, k, bucket, place;
 
-	for (i = mam_thread(); i < count; i += GROUP_BLOCK) {
-		tuple = spread->tile.tuples[i];
-		bucket = group_key_of(tuple) >> work->shift & work->mask;
-		place = i + spread->offset[bucket];
-		page = place < room ? spread->open[bucket]
-				    : spread->fresh[spread->first[bucket] + place / room - 1];
-		if (page == 0)
-			continue;
-		if (room == GROUP_ROWS)
-			((uint32_t *)(uintptr_t)page)[place % room] = (uint32_t)tuple;
-		else
-			((uint64_t *)(uintptr_t)page)[place % room] = tuple;
+	/* Where they go is known before the first is written: that may change what is read, for all it knows. */
+	for (first = 0; first < count; first += GROUP_AT_ONCE * GROUP_BLOCK) {
+		for (i = 0; i < GROUP_AT_ONCE; i++) {
+			k = first + i * GROUP_BLOCK + mam_thread();
+			places[i] = 0;
+			if (k >= count)
+				continue;
+			tuples[i] = spread->tile.tuples[k];
+			bucket = group_key_of(tuples[i]) >> shift & mask;
+			place = k + spread->offset[bucket];
+			page = place <= within ? spread->open[bucket]
+					       : spread->fresh[spread->first[bucket] +
+							       (place >> room_shift) - 1];
+			if (page != 0)
+				places[i] = page +
+					    (place & within) * (uint32_t)(rows ? sizeof(uint32_t)
+									       : sizeof(uint64_t));
+		}
+		for (i = 0; i < GROUP_AT_ONCE; i++) {
+			if (places[i] == 0)
+				continue;
+			if (rows)
+				*(uint32_t *)(uintptr_t)places[i] = (uint32_t)tuples[i];
+			else
+				*(uint64_t *)(uintptr_t)places[i] = tuples[i];
+		}
 	}
 }
 
@@ -198,7 +222,9 @@ MAM_KFN void group_spread(const struct device_job *job)
 	const struct group_work *work = group_work_of(job);
 	const struct group_unit unit = group_unit_of(work);
 	const uint32_t me = mam_thread(), child = unit.list * GROUP_BLOCK;
-	const uint32_t room = work->flags & GROUP_LAST ? GROUP_ROWS : GROUP_TUPLES;
+	const uint32_t room_shift =
+		work->flags & GROUP_LAST ? GROUP_ROWS_SHIFT : GROUP_TUPLES_SHIFT;
+	const uint32_t room = (uint32_t)1 << room_shift;
 	struct group_tile *const tile = &spread->tile;
 	/* Of the bucket with the thread's number: of its open page, and in all. */
 	uint32_t used = room, open_at = 0, pages = 0, sum = 0;
@@ -225,7 +251,7 @@ MAM_KFN void group_spread(const struct device_job *job)
 		/* In the order of buckets. */
 		mine = group_rank(tile, count, work->shift, work->mask, tuples, ranks);
 		need = mine > room - used ? mine - (room - used) : 0;
-		fresh = (need + room - 1) / room;
+		fresh = (need + room - 1) >> room_shift;
 		before = group_scan(&tile->sums, mine | fresh << 16, &all);
 		tile->start[me] = before & 0xffff;
 		spread->offset[me] = used - (before & 0xffff);
@@ -239,7 +265,7 @@ MAM_KFN void group_spread(const struct device_job *job)
 		/* To pages. */
 		group_ask(job, work, spread, child, room, all >> 16, tile->sums.said[2], exact);
 		mam_syncthreads();
-		group_write(work, spread, count, room);
+		group_write(work, spread, count, room_shift);
 		mam_syncthreads();
 		used += mine;
 		if (fresh > 0) {

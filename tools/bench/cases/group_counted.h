@@ -40,18 +40,66 @@ MAM_KFN uint32_t group_read_tuples(const struct group_work *work, struct group_t
 				   uint32_t first, uint32_t left)
 {
 	const uint32_t count = left < GROUP_TILE ? left : GROUP_TILE;
+	const bool is_input = work->from == (const uint64_t *)0;
+	const uint64_t *const from = is_input ? work->from : work->from + first;
+	const uint32_t *const keys = work->keys + first;
+	uint64_t tuples[GROUP_EACH];
 	uint32_t i, k;
 
+	/* All of them are on their way before the first is needed. */
+	if (!is_input) {
+		for (i = 0; i < GROUP_EACH; i++) {
+			k = i * GROUP_BLOCK + mam_thread();
+			tuples[i] = k < count ? from[k] : 0;
+		}
+	} else {
+		for (i = 0; i < GROUP_EACH; i++) {
+			k = i * GROUP_BLOCK + mam_thread();
+			tuples[i] = k < count ? group_tuple(keys[k], first + k) : 0;
+		}
+	}
 	for (i = 0; i < GROUP_EACH; i++) {
 		k = i * GROUP_BLOCK + mam_thread();
-		if (k >= count)
-			continue;
-		tile->tuples[k] = work->from != (const uint64_t *)0
-					  ? work->from[first + k]
-					  : group_tuple(work->keys[first + k], first + k);
+		if (k < count)
+			tile->tuples[k] = tuples[i];
 	}
 	mam_syncthreads();
 	return count;
+}
+
+#define GROUP_MOVED 4u
+
+/*
+ * The tile, bucket by bucket, to where counted->offset says, behind the bucket's counted->first. In the
+ * last run rows, which are close together there.
+ */
+MAM_KFN void group_write_tuples(const struct group_work *work, const struct group_counted *counted,
+				uint32_t count)
+{
+	const uint32_t shift = work->shift, mask = work->mask;
+	const bool rows = work->flags & GROUP_LAST;
+	uint64_t *const words = work->words;
+	uint64_t tuples[GROUP_MOVED];
+	uint32_t first, i, k, bucket, from[GROUP_MOVED], at[GROUP_MOVED];
+
+	for (first = 0; first < count; first += GROUP_MOVED * GROUP_BLOCK) {
+		for (i = 0; i < GROUP_MOVED; i++) {
+			k = first + i * GROUP_BLOCK + mam_thread();
+			k = k < count ? k : count - 1;
+			tuples[i] = counted->tile.tuples[k];
+			bucket = group_key_of(tuples[i]) >> shift & mask;
+			from[i] = counted->first[bucket];
+			at[i] = k + counted->offset[bucket];
+		}
+		for (i = 0; i < GROUP_MOVED; i++) {
+			if (first + i * GROUP_BLOCK + mam_thread() >= count)
+				continue;
+			if (rows)
+				((uint32_t *)(words + from[i]))[at[i]] = (uint32_t)tuples[i];
+			else
+				words[from[i] + at[i]] = tuples[i];
+		}
+	}
 }
 
 /* Do all tuples have the same bits in front of this run's? They are in the order of these. */
@@ -124,7 +172,7 @@ MAM_KFN void group_place(const struct device_job *job)
 		mine = group_rank(tile, count, work->shift, work->mask, tuples, ranks);
 		before = group_scan(&tile->sums, mine, &all);
 		tile->start[me] = before;
-		counted->offset[me] = 0;
+		counted->offset[me] = counted->first[me] = 0;
 		if (mine > 0)
 			counted->offset[me] =
 				mam_atomic_add32(
@@ -134,14 +182,7 @@ MAM_KFN void group_place(const struct device_job *job)
 		mam_syncthreads();
 		group_arrange(tile, count, work->shift, work->mask, tuples, ranks);
 		mam_syncthreads();
-		for (i = me; i < count; i += GROUP_BLOCK) {
-			tuple = tile->tuples[i];
-			at = i + counted->offset[group_key_of(tuple) >> work->shift & work->mask];
-			if (last)
-				((uint32_t *)work->words)[at] = (uint32_t)tuple;
-			else
-				work->words[at] = tuple;
-		}
+		group_write_tuples(work, counted, count);
 		return;
 	}
 	for (i = 0; i < GROUP_EACH; i++) {
@@ -261,6 +302,10 @@ MAM_KFN void group_tally(const struct device_job *job)
 	const struct group_unit unit = group_unit_of(work);
 	const uint32_t me = mam_thread(), below = ((uint32_t)1 << mam_lane()) - 1;
 	uint32_t *const mine = (*counts)[me / 32];
+	const uint32_t *const input = work->keys + unit.first, shift = work->shift;
+	const uint32_t mask = work->mask;
+	const bool is_input = work->from == (const uint64_t *)0;
+	const uint64_t *const from = is_input ? work->from : work->from + unit.first;
 	uint32_t keys[GROUP_KEYS], i, k, at, bucket, peers, sum = 0;
 
 	for (i = 0; i < GROUP_BLOCK / 32; i++)
@@ -271,14 +316,11 @@ MAM_KFN void group_tally(const struct device_job *job)
 			at = i + k * GROUP_BLOCK + me;
 			keys[k] = 0;
 			if (at < unit.count)
-				keys[k] = work->from != (const uint64_t *)0
-						  ? group_key_of(work->from[unit.first + at])
-						  : work->keys[unit.first + at];
+				keys[k] = is_input ? input[at] : group_key_of(from[at]);
 		}
 		for (k = 0; k < GROUP_KEYS; k++) {
 			at = i + k * GROUP_BLOCK + me;
-			bucket =
-				at < unit.count ? keys[k] >> work->shift & work->mask : GROUP_BLOCK;
+			bucket = at < unit.count ? keys[k] >> shift & mask : GROUP_BLOCK;
 			peers = group_peers(bucket);
 			if (bucket < GROUP_BLOCK && (peers & below) == 0)
 				mine[bucket] += mam_popc32(peers);
@@ -364,9 +406,8 @@ MAM_KFN void group_move(const struct device_job *job)
 	struct group_tile *const tile = &counted->tile;
 	const uint32_t me = mam_thread();
 	struct group_list *const list = &work->lists[unit.list * GROUP_BLOCK + me];
-	const bool last = work->flags & GROUP_LAST;
-	uint64_t tuples[GROUP_EACH], tuple;
-	uint32_t ranks[GROUP_EACH / 2], done, count, mine, before, all, i, bucket, at;
+	uint64_t tuples[GROUP_EACH];
+	uint32_t ranks[GROUP_EACH / 2], done, count, mine, before, all;
 
 	counted->first[me] = list->first;
 	for (done = 0; done < unit.count; done += count) {
@@ -382,17 +423,7 @@ MAM_KFN void group_move(const struct device_job *job)
 		mam_syncthreads();
 		group_arrange(tile, count, work->shift, work->mask, tuples, ranks);
 		mam_syncthreads();
-		for (i = me; i < count; i += GROUP_BLOCK) {
-			tuple = tile->tuples[i];
-			bucket = group_key_of(tuple) >> work->shift & work->mask;
-			at = i + counted->offset[bucket];
-			/* Rows are close together, and where the list's tuples would begin. */
-			if (last)
-				((uint32_t *)(work->words + counted->first[bucket]))[at] =
-					(uint32_t)tuple;
-			else
-				work->words[counted->first[bucket] + at] = tuple;
-		}
+		group_write_tuples(work, counted, count);
 		mam_syncthreads();
 	}
 }

@@ -26,8 +26,10 @@
 
 #define GROUP_PAGE_SHIFT 9
 #define GROUP_PAGE (1u << GROUP_PAGE_SHIFT)
-#define GROUP_TUPLES (GROUP_PAGE / 8) /* of a page */
-#define GROUP_ROWS (GROUP_PAGE / 4)
+#define GROUP_TUPLES_SHIFT (GROUP_PAGE_SHIFT - 3)
+#define GROUP_ROWS_SHIFT (GROUP_PAGE_SHIFT - 2)
+#define GROUP_TUPLES (1u << GROUP_TUPLES_SHIFT) /* of a page */
+#define GROUP_ROWS (1u << GROUP_ROWS_SHIFT)
 
 /* Of a word: how much is in the page, and whether that is all there is room for. */
 #define GROUP_COUNT 0x7ffu
