@@ -17,9 +17,9 @@
  * Behind the last run a list is a group: pages full of numbers of rows. In a small list, groups stand
  * one behind the other, as tuples.
  *
- * A page is of one block's: what is not full at its end stays so, at most half a page a bucket and unit on
- * the average. The paper's lists share their last page; on an H100 of those who find it full one a
- * microsecond gets on, and a tenth of the tuples do.
+ * A page is of one block's: what is not full at its end stays so, about half a page a bucket and unit. In
+ * the paper lists share their last page, so that who finds it full waits for the next, or asks for one
+ * that is not filled either; with a page of its own a block asks once for GROUP_TUPLES tuples.
  *
  * Bound: each tuple is read and written once a run; requests are tuples / GROUP_TUPLES and at most 256 a
  * unit. Invariants: a page is in one list, its word says how much; no block waits for another.
