@@ -6,12 +6,11 @@
  *    piece to its list with one atomic, and writes it there. Where there are more partitions than a tile
  *    is to be sorted by, 2^shift of them share an upper list, and join_split_again takes these apart the
  *    same way; their pages go back as they are read.
- * 2. join_probe: a block takes a partition, makes a table of R's tuples and gives their pages back. Its
- *    warps walk S's pages, each of which goes back when it is read, and append rows to a list of results.
- *    Of R as much as a table holds at a time; S is walked again for the rest.
- * join_both is join_probe of a range, and join_split of the next one by the blocks that come last: a
- * launch less, and what waits for memory runs beside what waits for an allocator. Results take room
- * when R's pages and some of S's have gone back, so it needs no more memory.
+ * 2. join_probe (join_probe.h): a block takes a partition, makes a table of R's tuples, and its warps walk
+ *    S's pages and write rows.
+ * join_both is join_probe of a range, and join_split of the next one by the blocks that come last, where a
+ * block has one partition or so: a launch less, and what waits for memory runs beside what waits for an
+ * allocator. Results take room that R's pages and S's had, so it needs no more memory.
  * Then, not timed: join_check adds up what came out, and join_end gives all back.
  *
  * Steps 1 and 2 are done for one range of partitions after the other. Results are larger than what they
@@ -25,41 +24,7 @@
 #define MAM_TOOLS_BENCH_CASES_JOIN_H
 
 #include "bench/cases/join_block.h"
-#include "bench/cases/join_job.h"
-#include "bench/cases/lists.h"
-
-/* ---- what a job says: join_job.h ---- */
-
-MAM_KFN struct case_lists join_lists(const struct device_job *job, uint64_t words, uint64_t direct)
-{
-	struct case_lists lists;
-
-	lists.words = (uint64_t *)(uintptr_t)words;
-	lists.direct = (uint32_t)direct;
-	lists.page_bytes = job->least;
-	lists.items = job->least / 8;
-	return lists;
-}
-
-/* Those that share partitions of 2^shift, of the partitions, of results. */
-MAM_KFN struct case_lists join_upper(const struct device_job *job)
-{
-	return join_lists(job, job->JOIN_UPPER, job->JOIN_DIRECT & 0xffffffffu);
-}
-
-MAM_KFN struct case_lists join_lower(const struct device_job *job)
-{
-	return join_lists(job, job->JOIN_LOWER, job->JOIN_DIRECT >> 32);
-}
-
-MAM_KFN struct case_lists join_results(const struct device_job *job)
-{
-	struct case_lists lists =
-		join_lists(job, job->JOIN_RESULTS, job->JOIN_RESULT_LISTS & 0xffffffffu);
-
-	lists.items = job->least / JOIN_ROW;
-	return lists;
-}
+#include "bench/cases/join_probe.h"
 
 /* ---- to split ---- */
 
@@ -67,28 +32,26 @@ MAM_KFN struct case_lists join_results(const struct device_job *job)
 struct join_pair {
 	uint64_t *list[2];
 	uint32_t page[2], end[2]; /* pages that its pieces lie in */
-	uint32_t ask[2];          /* from here on they are nobody else's to ask for */
 };
 
-/* Asks for pages, those of either partition together: a request takes long, and takes no longer for many
- * lanes. By whole warps. */
+/*
+ * Asks for the pages that stand in the tile's line, by as few warps as they fill: a request takes long, takes
+ * no longer for all lanes of a warp, and an allocator has less to keep apart of few warps.
+ */
 MAM_KFN void join_tile_ask(const struct device_job *job, const struct case_lists *lists,
-			   struct join_pair *pair)
+			   const struct join_tile *tile, uint32_t first)
 {
-	const uint32_t whole = 0xffffffffu;
-	bool first;
+	const uint32_t asks = tile->asks;
+	uint32_t round, part, page;
 
-	for (;;) {
-		first = pair->ask[0] < pair->end[0];
-		if (mam_warp_ballot(whole, first || pair->ask[1] < pair->end[1]) == 0)
-			return;
-		if (first || pair->ask[1] < pair->end[1])
-			case_list_ask(job, first ? pair->list[0] : pair->list[1], lists->direct,
-				      lists->page_bytes, first ? pair->ask[0] : pair->ask[1],
-				      (first ? pair->ask[0] : pair->ask[1]) + 1);
-		pair->ask[0] += first;
-		pair->ask[1] += !first;
-		mam_warp_sync(whole);
+	for (round = 0; round < asks; round += JOIN_THREADS) {
+		if (round + mam_thread() < asks) {
+			part = tile->line[round + mam_thread()];
+			page = (tile->from[part % JOIN_PARTS] + lists->items - 1) / lists->items +
+			       part / JOIN_PARTS;
+			case_list_ask(job, case_list_at(lists, first + part % JOIN_PARTS),
+				      lists->direct, lists->page_bytes, page, page + 1);
+		}
 	}
 }
 
@@ -99,7 +62,7 @@ MAM_KFN void join_tile_room(const struct device_job *job, struct join_tile *tile
 	const uint32_t items = lists->items;
 	struct join_pair pair;
 	uint64_t seen[2][2];
-	uint32_t i, part, from[2];
+	uint32_t i, k, part, from[2], page;
 
 	JOIN_UNROLLED
 	for (i = 0; i < 2; i++) {
@@ -114,12 +77,17 @@ MAM_KFN void join_tile_room(const struct device_job *job, struct join_tile *tile
 		part = i * JOIN_THREADS + mam_thread();
 		tile->from[part] = from[i];
 		pair.page[i] = from[i] / items;
-		pair.ask[i] = (from[i] + items - 1) / items;
 		pair.end[i] = 0;
 		if (part < parts && tile->count[part] > 0)
 			pair.end[i] = (from[i] + tile->count[part] - 1) / items + 1;
+		/* Those whose first place is in this tile are nobody else's to ask for. */
+		page = (from[i] + items - 1) / items;
+		for (k = 0; page + k < pair.end[i]; k++)
+			tile->line[mam_atomic_add32(&tile->asks, 1, MAM_RELAXED, MAM_AT_BLOCK)] =
+				(uint16_t)(part + k * JOIN_PARTS);
 	}
-	join_tile_ask(job, lists, &pair);
+	mam_syncthreads();
+	join_tile_ask(job, lists, tile, first);
 	mam_syncthreads();
 	JOIN_UNROLLED
 	for (i = 0; i < 2; i++) {
@@ -211,7 +179,7 @@ MAM_KFN void join_do_split(const struct device_job *job)
 }
 CASE_KERNEL_HELD(join_split, join_do_split, JOIN_THREADS, JOIN_HELD)
 
-/* A tile of a list: whole pages, of which each warp reads its own, and gives them back. */
+/* A tile of a list: whole pages, of which each warp reads its own. */
 MAM_KFN uint32_t join_tile_read(const struct device_job *job, const struct case_lists *lists,
 				uint64_t *list, uint32_t from, uint32_t count, uint64_t *tuple)
 {
@@ -233,10 +201,23 @@ MAM_KFN uint32_t join_tile_read(const struct device_job *job, const struct case_
 			here |= 1u << i;
 		}
 	}
-	mam_warp_sync(whole);
-	if (address != 0)
-		case_list_give(job, lists, address);
 	return here;
+}
+
+/* The pages of that tile go back, when all of the block have read theirs: all at once, by few warps, as
+ * an allocator that keeps what was written in order waits for it in each request. */
+MAM_KFN void join_tile_give(const struct device_job *job, const struct case_lists *lists,
+			    uint64_t *list, uint32_t from, uint32_t count)
+{
+	const uint32_t pages = JOIN_TILE / lists->items, first = from / lists->items;
+	uint32_t n;
+	uint64_t address;
+
+	for (n = mam_thread(); n < pages && (first + n) * lists->items < count; n += JOIN_THREADS) {
+		address = case_list_page(job, lists, list, first + n);
+		if (address != 0)
+			case_list_give(job, lists, address);
+	}
 }
 
 MAM_KFN void join_do_split_again(const struct device_job *job)
@@ -264,6 +245,8 @@ MAM_KFN void join_do_split_again(const struct device_job *job)
 		cut.parts = total - cut.base < 1u << shift ? total - cut.base : 1u << shift;
 		for (from = number % each * JOIN_TILE; from < length; from += each * JOIN_TILE) {
 			here = join_tile_read(job, &upper, list, from, length, tuple);
+			mam_syncthreads();
+			join_tile_give(job, &upper, list, from, length);
 			join_tile_append(job, tile, &lower, table * total + cut.base, &cut, tuple,
 					 here);
 		}
@@ -271,188 +254,24 @@ MAM_KFN void join_do_split_again(const struct device_job *job)
 }
 CASE_KERNEL_HELD(join_split_again, join_do_split_again, JOIN_THREADS, JOIN_HELD)
 
-/* ---- to probe ---- */
-
-/*
- * Room for `count` rows, at most two pages', by a whole warp: they lie in three pages at most, each of which
- * has a lane that asks or waits for it.
- */
-MAM_KFN struct join_room join_list_room(const struct device_job *job,
-					const struct case_lists *lists, uint64_t *list,
-					uint32_t count)
-{
-	const uint32_t whole = 0xffffffffu, lane = mam_lane();
-	struct join_room room;
-	uint32_t from = 0, page;
-	uint64_t mine = 0;
-	bool wanted;
-
-	if (lane == 0)
-		from = case_list_reserve(list, count);
-	from = mam_warp_shuffle32(whole, from, 0);
-	room.rows = lists->items;
-	room.at = from % lists->items;
-	page = from / lists->items + lane;
-	wanted = lane < 3 && lane * lists->items < room.at + count;
-	if (wanted && (lane > 0 || room.at == 0))
-		case_list_ask(job, list, lists->direct, lists->page_bytes, page, page + 1);
-	mam_warp_sync(whole);
-	if (wanted)
-		mine = case_list_await(job, lists, list, page, case_list_glance(lists, list, page));
-	mam_warp_sync(whole);
-	room.piece[0] = mam_warp_shuffle64(whole, mine, 0);
-	room.piece[1] = mam_warp_shuffle64(whole, mine, 1);
-	room.piece[2] = mam_warp_shuffle64(whole, mine, 2);
-	return room;
-}
-
-/* By a whole warp. */
-MAM_KFN void join_probe_some(const struct device_job *job, const struct join_table *table,
-			     const struct case_lists *results, uint64_t *list,
-			     struct join_asked *asked, uint32_t here)
-{
-	const uint32_t all = join_ask(table, asked, here), most = 2 * results->items;
-	struct join_room room;
-	uint32_t done, count;
-
-	for (done = 0; done < all; done += count) {
-		count = all - done < most ? all - done : most;
-		room = join_list_room(job, results, list, count);
-		join_write(table, asked, &room, done, count);
-	}
-}
-
-/* R's pages from `begin` to below `end` become the table, and go back. The block meets. */
-MAM_KFN void join_load(const struct device_job *job, struct join_table *table,
-		       const struct case_lists *lists, uint64_t *list, uint32_t count,
-		       uint32_t begin, uint32_t end)
-{
-	const uint32_t items = lists->items, first = begin * items;
-	const uint32_t most = end * items < count ? end * items : count;
-	uint64_t tuple[JOIN_LOAD / JOIN_THREADS], page;
-	uint32_t i, at;
-
-	/* Addresses, then tuples, then the table: loads of a kind are on their way together. */
-	JOIN_UNROLLED
-	for (i = 0; i < JOIN_LOAD / JOIN_THREADS; i++) {
-		at = first + i * mam_block_threads() + mam_thread();
-		tuple[i] = at < most ? case_list_page(job, lists, list, at / items) : 0;
-	}
-	JOIN_UNROLLED
-	for (i = 0; i < JOIN_LOAD / JOIN_THREADS; i++) {
-		at = first + i * mam_block_threads() + mam_thread();
-		page = tuple[i];
-		tuple[i] = JOIN_NO_TUPLE;
-		if (page != 0)
-			tuple[i] = ((const uint64_t *)(uintptr_t)page)[at & (items - 1)];
-	}
-	join_table_clear(table);
-	JOIN_UNROLLED
-	for (i = 0; i < JOIN_LOAD / JOIN_THREADS; i++) {
-		if (tuple[i] != JOIN_NO_TUPLE)
-			join_table_put(table, i * mam_block_threads() + mam_thread(), tuple[i]);
-	}
-	mam_syncthreads();
-	if (mam_thread() < end - begin) {
-		page = case_list_page(job, lists, list, begin + mam_thread());
-		if (page != 0)
-			case_list_give(job, lists, page);
-	}
-}
-
-/* A warp's pages of S; they go back if `last`. */
-MAM_KFN void join_walk(const struct device_job *job, const struct join_table *table,
-		       const struct case_lists *lists, uint64_t *list, uint32_t count, bool last)
-{
-	const uint32_t whole = 0xffffffffu, lane = mam_lane();
-	const uint32_t warps = mam_block_threads() / DEVICE_WARP;
-	const uint32_t pages = (count + lists->items - 1) / lists->items;
-	const struct case_lists results = join_results(job);
-	uint64_t *const rows =
-		case_list_at(&results, mam_block() % (uint32_t)(job->JOIN_RESULT_LISTS >> 32));
-	const uint32_t each = JOIN_ASKED * DEVICE_WARP;
-	struct join_asked asked;
-	uint32_t n, i, k, length, here;
-	uint64_t ahead = 0, page;
-
-	for (n = join_warp(); n < pages; n += warps) {
-		/* Addresses of 32 pages of this warp's at a time. */
-		if (n / warps % DEVICE_WARP == 0)
-			ahead = n + lane * warps < pages
-					? case_list_page(job, lists, list, n + lane * warps)
-					: 0;
-		page = mam_warp_shuffle64(whole, ahead, n / warps % DEVICE_WARP);
-		if (page == 0)
-			continue;
-		length = count - n * lists->items;
-		length = length < lists->items ? length : lists->items;
-		for (i = 0; i < length; i += each) {
-			here = 0;
-			JOIN_UNROLLED
-			for (k = 0; k < JOIN_ASKED; k++) {
-				const uint32_t place = i + k * DEVICE_WARP + lane;
-
-				asked.tuple[k] = 0;
-				if (place < length) {
-					asked.tuple[k] = ((const uint64_t *)(uintptr_t)page)[place];
-					here |= 1u << k;
-				}
-			}
-			mam_warp_sync(whole);
-			if (last && lane == 0 && i + each >= length)
-				case_list_give(job, lists, page);
-			mam_warp_sync(whole);
-			join_probe_some(job, table, &results, rows, &asked, here);
-		}
-	}
-}
-
-/* One partition: R's pages are a table, piece by piece, and S is walked for each. */
-MAM_KFN void join_part_probe(const struct device_job *job, struct join_table *table, uint32_t part)
-{
-	const struct case_lists lists = join_lower(job);
-	const uint32_t step = JOIN_LOAD / lists.items;
-	uint64_t *const r = case_list_at(&lists, part);
-	uint64_t *const s = case_list_at(&lists, job->JOIN_TOTAL + part);
-	const uint32_t count = case_list_count(r), others = case_list_count(s);
-	const uint32_t pages = (count + lists.items - 1) / lists.items;
-	uint32_t begin = 0, end;
-
-	do {
-		end = pages - begin < step ? pages : begin + step;
-		join_load(job, table, &lists, r, count, begin, end);
-		join_walk(job, table, &lists, s, others, end == pages);
-		mam_syncthreads();
-		begin = end;
-	} while (begin < pages);
-}
-
-MAM_KFN void join_do_probe(const struct device_job *job)
-{
-	MAM_SHARED(struct join_table, table);
-	uint32_t part;
-
-	for (part = job->JOIN_FIRST + mam_block(); part < job->JOIN_LAST; part += mam_grid_blocks())
-		join_part_probe(job, table, part);
-}
-CASE_KERNEL_HELD(join_probe, join_do_probe, JOIN_PROBERS, JOIN_HELD / 2)
+/* ---- both ---- */
 
 union join_shared {
 	struct join_tile tile;
-	struct join_table table;
+	struct join_bench bench;
 };
 
-/* A range is probed by a block each partition, and by the blocks behind these the next one is split. */
+/* A range is probed by the first JOIN_BLOCKS blocks, and by those behind these the next one is split. */
 MAM_KFN void join_do_both(const struct device_job *job)
 {
 	MAM_SHARED(union join_shared, shared);
-	const uint32_t parts = job->JOIN_LAST - job->JOIN_FIRST;
+	const uint32_t probers = JOIN_BLOCKS(job);
 
-	if (mam_block() < parts)
-		join_part_probe(job, &shared->table, job->JOIN_FIRST + mam_block());
+	if (mam_block() < probers)
+		join_parts_probe(job, &shared->bench, probers);
 	else
 		join_tables_split(job, &shared->tile, job->JOIN_LAST, (uint32_t)job->JOIN_NEXT,
-				  mam_block() - parts, mam_grid_blocks() - parts);
+				  mam_block() - probers, mam_grid_blocks() - probers);
 }
 CASE_KERNEL_HELD(join_both, join_do_both, JOIN_THREADS, JOIN_HELD)
 

@@ -32,8 +32,11 @@
 #define JOIN_WARPS (JOIN_THREADS / DEVICE_WARP)
 #define JOIN_EACH 16u /* tuples of a thread */
 #define JOIN_TILE (JOIN_THREADS * JOIN_EACH)
-#define JOIN_PARTS 512u /* partitions that a tile is sorted by, at most */
-#define JOIN_LOAD 2560u /* tuples of R that a table holds */
+#define JOIN_PARTS 512u      /* partitions that a tile is sorted by, at most */
+#define JOIN_ITEMS_LEAST 32u /* tuples of a page */
+#define JOIN_STOCK 128u      /* pages that a block keeps */
+#define JOIN_RING 64u        /* pages whose addresses it has at hand: two rounds' */
+#define JOIN_LOAD 2560u      /* tuples of R that a table holds */
 #define JOIN_HEADS 2048u
 #define JOIN_ROW 12u /* bytes */
 
@@ -101,6 +104,10 @@ struct join_tile {
 	uint32_t start[JOIN_PARTS]; /* in the tile */
 	uint32_t from[JOIN_PARTS];  /* in what is written */
 	uint32_t sums[JOIN_WARPS];
+	uint32_t asks; /* that stand in the line: pages to ask for */
+	uint16_t line[JOIN_PARTS +
+		      JOIN_TILE /
+			      JOIN_ITEMS_LEAST]; /* partitions; JOIN_PARTS for each page before */
 };
 
 /* Sorts what the block's threads hold: the i-th of `tuple` is there if bit i of `here` says so. Answers
@@ -113,6 +120,8 @@ MAM_KFN uint32_t join_tile_sort(struct join_tile *tile, const struct join_cut *c
 	uint32_t i, mine, part, before, all, ones, twos;
 
 	tile->count[mam_thread()] = tile->count[mam_thread() + JOIN_THREADS] = 0;
+	if (mam_thread() == 0)
+		tile->asks = 0;
 	mam_syncthreads();
 	JOIN_UNROLLED
 	for (i = 0; i < JOIN_EACH; i++) {

@@ -65,7 +65,15 @@ MAM_KSLOW uint64_t case_list_offer(const struct device_job *job, uint64_t *slot,
 
 	for (i = 0; index && mine != NULL && i < page_bytes / 8; i++)
 		((uint64_t *)mine)[i] = 0;
-	was = mam_atomic_cas64(slot, 0, address, MAM_ACQ_REL, MAM_AT_DEVICE);
+	/*
+	 * Who reads an address writes items there, and nobody reads these before a later kernel; what the
+	 * page's last holder did was over when it was given back. A release would wait for all that this
+	 * warp has written: up to 17 us on an H100 that is busy with stores.
+	 */
+	if (index)
+		was = mam_atomic_cas64(slot, 0, address, MAM_ACQ_REL, MAM_AT_DEVICE);
+	else
+		was = mam_atomic_cas64(slot, 0, address, MAM_RELAXED, MAM_AT_DEVICE);
 	if (was != 0 && mine != NULL)
 		case_free(job->heap, told, job->flags, mine, page_bytes);
 	mam_warp_sync(came);
@@ -249,7 +257,7 @@ MAM_KFN void case_list_end(const struct device_job *job, const struct case_lists
 			case_list_give(job, lists, page);
 	}
 	mam_syncthreads();
-	for (i = mam_thread(); i < CASE_TREES && count > lists->direct; i += mam_block_threads())
+	for (i = mam_thread(); i < CASE_TREES; i += mam_block_threads())
 		case_list_give_words(job, lists, list[1 + lists->direct + i], i + 1);
 	mam_syncthreads();
 	for (i = mam_thread(); i < case_list_words(lists->direct); i += mam_block_threads())

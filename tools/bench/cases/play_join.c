@@ -18,8 +18,6 @@
 #define TILE 4096u      /* as join_block.h has it */
 #define PARTS_MOST 512u /* that a tile is sorted by */
 #define ROW 12u
-#define RESULTS_EACH 16384u /* rows of a list of results, about */
-#define RESULTS_MOST 1024u
 
 #define K UINT32_C(1024)
 #define M (1024 * K)
@@ -178,15 +176,16 @@ static uint64_t direct_of(uint64_t items, uint32_t of_page)
 	return pages + pages / 8 + 3;
 }
 
-/* Lays out the lists; answers how many words they have. */
-static uint64_t lay_out(const struct join_shape *shape, struct device_job *job)
+/* Lays out the lists, of results one for each block that probes; answers how many words they have. */
+static uint64_t lay_out(const struct device_heap *heap, const struct join_shape *shape,
+			struct device_job *job)
 {
+	const uint32_t rest = shape->total - shape->cut;
 	const uint32_t items = job->least / 8;
 	const uint64_t n = shape->n, uppers = ((shape->total - 1) >> shape->shift) + 1;
 	const uint64_t each = n / shape->total + 1;
-	const uint64_t results = n / RESULTS_EACH < 1              ? 1
-				 : n / RESULTS_EACH < RESULTS_MOST ? n / RESULTS_EACH
-								   : RESULTS_MOST;
+	const uint64_t results =
+		join_blocks(heap, "join_probe", shape->cut > rest ? shape->cut : rest);
 	const uint64_t lower = direct_of(each, items);
 	const uint64_t upper = shape->shift > 0 ? direct_of(each << shape->shift, items) : 0;
 	const uint64_t result = direct_of(n / results, job->least / ROW);
@@ -229,18 +228,28 @@ static uint64_t tiles_of(const struct join_shape *shape)
 	return 2 * (((uint64_t)shape->n - 1) / TILE + 1);
 }
 
-/* A range is probed while the next one, if there is one, is split. */
+/* A range is probed, and where blocks have a partition each the next one, if there is one, is split
+ * meanwhile; else it is split afterwards. */
 static bool probe_and_split(struct case_play *play, const struct join_shape *shape,
 			    struct device_job *job, uint32_t next)
 {
 	const uint32_t parts = job->JOIN_LAST - job->JOIN_FIRST;
+	const uint32_t most = join_blocks(play->heap, "join_both", UINT32_MAX);
+	struct device_job after = *job;
 
 	if (job->JOIN_LAST == next)
 		return join_probe(play, "join_probe", parts, job);
-	job->JOIN_NEXT = next;
-	return case_launch(play, "join_both",
-			   parts + join_blocks(play->heap, "join_both", tiles_of(shape)), THREADS,
-			   job);
+	if (parts <= most) {
+		job->JOIN_NEXT = next;
+		job->seed = JOIN_SEED(shape->kind, parts);
+		return case_launch(play, "join_both",
+				   parts + join_blocks(play->heap, "join_both", tiles_of(shape)),
+				   THREADS, job);
+	}
+	after.JOIN_FIRST = job->JOIN_LAST;
+	after.JOIN_LAST = next;
+	return join_probe(play, "join_probe", parts, job) &&
+	       launch(play, "join_split", tiles_of(shape), &after);
 }
 
 /* All ranges, one behind the other. */
@@ -273,7 +282,7 @@ static bool join_once(struct device_run *run, struct device_heap *heap,
 	void *words;
 	bool good;
 
-	bytes = sizeof(uint64_t) * lay_out(shape, &job);
+	bytes = sizeof(uint64_t) * lay_out(heap, shape, &job);
 	words = case_take(&play, bytes);
 	pass->none = play.none;
 	if (words == NULL)
