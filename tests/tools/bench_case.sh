@@ -17,7 +17,7 @@ refused_without_driver
 help_says 'mam bench case [NAME]' '--allocators LIST' 'join, group, octree and graph' 'mam-bench-case(1)'
 
 suite --list
-same "the list: allocators, and who is slow is last" "mam_kmalloc corw rw two-pass two-pass-compact cuda-malloc" "$(listed allocator)"
+same "the list: allocators, and who is slow is last" "mam_kmalloc mam-pages corw rw two-pass two-pass-compact cuda-malloc" "$(listed allocator)"
 same "the list: cases" "join group octree graph" "$(listed workload)"
 named_in_manual
 try "the list: cells in heaps that are in use" grep -q '^cell	join 1M 5%' "$scratch/out"

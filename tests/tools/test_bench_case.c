@@ -79,7 +79,7 @@ static void setup(void)
 
 START_TEST(test_in_use)
 {
-	static const char *const names[] = { CASE_MAM, "corw", "rw" };
+	static const char *const names[] = { CASE_MAM, CASE_MAM_PAGES, "corw", "rw" };
 	static const uint32_t shares[] = { 500, 50 };
 	size_t i;
 

@@ -98,7 +98,7 @@ END_TEST
 
 START_TEST(test_none)
 {
-	static const char *const names[] = { CASE_MAM, "corw", "rw" };
+	static const char *const names[] = { CASE_MAM, CASE_MAM_PAGES, "corw", "rw" };
 	struct device_cell cell = cell_of(1000, 2000, 700);
 	size_t i;
 

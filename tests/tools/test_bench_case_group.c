@@ -42,7 +42,7 @@ static struct device_cell cell_of(uint32_t rows, uint32_t spread, uint32_t bits,
 /* All who take part are right, and have a time and a peak. */
 static void check_right(uint32_t share)
 {
-	static const char *const names[] = { CASE_MAM,      "corw",        "rw",
+	static const char *const names[] = { CASE_MAM, CASE_MAM_PAGES, "corw",        "rw",
 					     "cuda-malloc", CASE_RESERVED, CASE_COMPACT };
 	size_t i;
 
@@ -91,7 +91,7 @@ END_TEST
 /* All goes back in a heap that is too small: the next pass of the same finds as much. */
 START_TEST(test_too_small)
 {
-	static const char *const names[] = { CASE_MAM, "corw", "rw" };
+	static const char *const names[] = { CASE_MAM, CASE_MAM_PAGES, "corw", "rw" };
 	struct device_cell cell = cell_of(12345, 10, 16, 1000);
 	size_t i;
 

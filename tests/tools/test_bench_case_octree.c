@@ -117,7 +117,7 @@ END_TEST
 
 START_TEST(test_none)
 {
-	static const char *const names[] = { CASE_MAM, "corw", "rw", CASE_RESERVED };
+	static const char *const names[] = { CASE_MAM, CASE_MAM_PAGES, "corw", "rw", CASE_RESERVED };
 	struct device_cell cell = cell_of(1000, 1400, OCTREE_CLUSTERED);
 	size_t i;
 

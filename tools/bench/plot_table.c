@@ -85,9 +85,10 @@ static const struct plot_drawn mallocs[] = {
 /* mam bench case. */
 static const struct plot_drawn cases[] = {
 	{ "mam_kmalloc", "mam", { "mam_kmalloc" }, NULL },
+	{ "mam's pages", "plain", { "mam-pages" }, NULL },
 	{ "CoRW", "torch", { "corw" }, NULL },
 	{ "RW", "rmm", { "rw" }, NULL },
-	{ "two passes, or reserved", "plain dash", { "two-pass" }, NULL },
+	{ "two passes, or reserved", "mimalloc dash", { "two-pass" }, NULL },
 	{ "two passes, few counters", "async dash", { "two-pass-compact" }, NULL },
 	{ "CUDA malloc", "cuda", { "cuda-malloc" }, NULL },
 };

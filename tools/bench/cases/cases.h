@@ -35,6 +35,7 @@ extern const struct device_allocator case_allocators[];
 extern const size_t case_allocator_count;
 
 #define CASE_MAM "mam_kmalloc"
+#define CASE_MAM_PAGES "mam-pages"
 #define CASE_RESERVED "two-pass" /* as published; of the octree and the graph: reserved */
 #define CASE_COMPACT \
 	"two-pass-compact" /* of the group-by: counters only of groups that are there */

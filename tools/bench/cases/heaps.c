@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heaps.c - who is asked in `mam bench case`: mam's objects, the two random walks, CUDA's own malloc, and
+ * heaps.c - who is asked in `mam bench case`: mam's objects and pages, the two random walks, CUDA's own malloc, and
  * what asks nobody; how a heap comes to be in use before a case begins, and what requests took of steps.
  *
  * A heap in use: almost all of it is taken in objects of the case's page, then so many at random places
@@ -46,6 +46,16 @@ static const char *make_cuda(struct device_heap *heap, uint64_t bytes, uint64_t 
 	return make_as("cuda-malloc", heap, bytes, object_bytes);
 }
 
+/* A page is a power of two. */
+static const char *make_pages(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
+{
+	uint32_t page = 16;
+
+	while (page < object_bytes && page < 1u << 30)
+		page *= 2;
+	return device_ours_make_pages(heap, bytes, page);
+}
+
 static const char *make_nothing(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
 {
 	(void)bytes;
@@ -62,8 +72,8 @@ static void end_nothing(struct device_heap *heap)
 
 #ifdef MAM_HAVE_KERNELS
 #define MODULE(name) mam_case_##name##_fatbin
-extern const unsigned char MODULE(mam)[], MODULE(corw)[], MODULE(rw)[], MODULE(cuda)[],
-	MODULE(reserved)[];
+extern const unsigned char MODULE(mam)[], MODULE(pages)[], MODULE(corw)[], MODULE(rw)[],
+	MODULE(cuda)[], MODULE(reserved)[];
 #else
 #define MODULE(name) NULL
 #endif
@@ -71,6 +81,8 @@ extern const unsigned char MODULE(mam)[], MODULE(corw)[], MODULE(rw)[], MODULE(c
 const struct device_allocator case_allocators[] = {
 	{ CASE_MAM, DEVICE_OURS, MODULE(mam), false, true, false, device_ours_make, device_ours_end,
 	  NULL },
+	{ CASE_MAM_PAGES, DEVICE_OURS, MODULE(pages), true, true, false, make_pages,
+	  device_ours_end, NULL },
 	{ "corw", DEVICE_PUBLISHED, MODULE(corw), true, true, false, make_corw,
 	  device_heap_end_block, NULL },
 	{ "rw", DEVICE_PUBLISHED, MODULE(rw), true, true, false, make_rw, device_heap_end_block,
@@ -161,7 +173,7 @@ double case_looks(struct device_run *run, const struct device_heap *heap)
 	struct device_job job = { .heap = heap->heap, .askers = 1, .lanes = 1 };
 	struct case_told told;
 
-	if (heap->allocator->role != DEVICE_OURS)
+	if (heap->allocator->role != DEVICE_OURS || heap->allocator->one_size)
 		return 0;
 	job.found = run->found;
 	return launch(run, heap, "looked", &job, &told) ? (double)told.count : 0;
@@ -171,9 +183,7 @@ double case_steps(const struct device_heap *heap, const struct case_told *told, 
 {
 	if (told->asks == 0)
 		return -1;
-	switch (heap->allocator->role) {
-	case DEVICE_OURS: return 1 + looks / (double)told->asks;
-	case DEVICE_PUBLISHED: return (double)told->steps / (double)told->asks;
-	default: return -1;
-	}
+	if (heap->allocator->one_size)
+		return (double)told->steps / (double)told->asks;
+	return heap->allocator->role == DEVICE_OURS ? 1 + looks / (double)told->asks : -1;
 }

@@ -8,9 +8,6 @@
  *    same way; their pages go back as they are read.
  * 2. join_probe (join_probe.h): a block takes a partition, makes a table of R's tuples, and its warps walk
  *    S's pages and write rows.
- * join_both is join_probe of a range, and join_split of the next one by the blocks that come last, where a
- * block has one partition or so: a launch less, and what waits for memory runs beside what waits for an
- * allocator. Results take room that R's pages and S's had, so it needs no more memory.
  * Then, not timed: join_check adds up what came out, and join_end gives all back.
  *
  * Steps 1 and 2 are done for one range of partitions after the other. Results are larger than what they
@@ -134,23 +131,21 @@ MAM_KFN void join_tile_append(const struct device_job *job, struct join_tile *ti
 	mam_syncthreads();
 }
 
-/* Tiles from number `number` on, every `step`-th: what of them is in partitions from `first` to below
- * `last`. */
-MAM_KFN void join_tables_split(const struct device_job *job, struct join_tile *tile, uint32_t first,
-			       uint32_t last, uint32_t number, uint32_t step)
+MAM_KFN void join_do_split(const struct device_job *job)
 {
+	MAM_SHARED(struct join_tile, tile);
 	const uint32_t n = job->askers, tiles = (n - 1) / JOIN_TILE + 1;
-	const uint32_t shift = job->JOIN_SHIFT, base = first >> shift;
+	const uint32_t shift = job->JOIN_SHIFT, base = job->JOIN_FIRST >> shift;
 	const struct case_lists lists = shift > 0 ? join_upper(job) : join_lower(job);
 	struct join_cut cut;
 	uint64_t tuple[JOIN_EACH];
-	uint32_t here, i, row;
+	uint32_t number, here, i, row;
 
 	cut.total = job->JOIN_TOTAL;
 	cut.shift = shift;
 	cut.base = base;
-	cut.parts = ((last - 1) >> shift) + 1 - base;
-	for (; number < 2 * tiles; number += step) {
+	cut.parts = ((job->JOIN_LAST - 1) >> shift) + 1 - base;
+	for (number = mam_block(); number < 2 * tiles; number += mam_grid_blocks()) {
 		const bool of_s = number >= tiles;
 		const uint64_t *const table = of_s ? job->more : job->got;
 
@@ -168,14 +163,6 @@ MAM_KFN void join_tables_split(const struct device_job *job, struct join_tile *t
 				 (of_s ? ((cut.total - 1) >> shift) + 1 : 0) + base, &cut, tuple,
 				 here);
 	}
-}
-
-MAM_KFN void join_do_split(const struct device_job *job)
-{
-	MAM_SHARED(struct join_tile, tile);
-
-	join_tables_split(job, tile, job->JOIN_FIRST, job->JOIN_LAST, mam_block(),
-			  mam_grid_blocks());
 }
 CASE_KERNEL_HELD(join_split, join_do_split, JOIN_THREADS, JOIN_HELD)
 
@@ -254,27 +241,6 @@ MAM_KFN void join_do_split_again(const struct device_job *job)
 }
 CASE_KERNEL_HELD(join_split_again, join_do_split_again, JOIN_THREADS, JOIN_HELD)
 
-/* ---- both ---- */
-
-union join_shared {
-	struct join_tile tile;
-	struct join_bench bench;
-};
-
-/* A range is probed by the first JOIN_BLOCKS blocks, and by those behind these the next one is split. */
-MAM_KFN void join_do_both(const struct device_job *job)
-{
-	MAM_SHARED(union join_shared, shared);
-	const uint32_t probers = JOIN_BLOCKS(job);
-
-	if (mam_block() < probers)
-		join_parts_probe(job, &shared->bench, probers);
-	else
-		join_tables_split(job, &shared->tile, job->JOIN_LAST, (uint32_t)job->JOIN_NEXT,
-				  mam_block() - probers, mam_grid_blocks() - probers);
-}
-CASE_KERNEL_HELD(join_both, join_do_both, JOIN_THREADS, JOIN_HELD)
-
 /* ---- behind the clock ---- */
 
 MAM_KFN void join_do_check(const struct device_job *job)
@@ -315,8 +281,8 @@ MAM_KFN void join_do_end(const struct device_job *job)
 }
 CASE_KERNEL(join_end, join_do_end, JOIN_THREADS)
 
-#define JOIN_KERNELS(each)                                                                       \
-	each(join_make) each(join_split) each(join_split_again) each(join_probe) each(join_both) \
-		each(join_check) each(join_end)
+#define JOIN_KERNELS(each)                                                                        \
+	each(join_make) each(join_split) each(join_split_again) each(join_probe) each(join_check) \
+		each(join_end)
 
 #endif

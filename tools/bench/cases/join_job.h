@@ -21,7 +21,6 @@
 #define JOIN_RESULTS own[2]
 #define JOIN_DIRECT own[3]    /* words of pages of an upper list; of a lower one, by 2^32 */
 #define JOIN_RESULT_LISTS low /* words of pages of a list of results; lists, by 2^32 */
-#define JOIN_NEXT high        /* behind the last one of the range that is split meanwhile */
 
 /*
  * Of two passes: got and more are what is read, JOIN_R_TO and JOIN_S_TO what is written, of the tables from

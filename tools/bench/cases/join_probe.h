@@ -331,15 +331,17 @@ MAM_KFN void join_walk(const struct device_job *job, struct join_bench *bench,
 	}
 }
 
-/* The range's partitions from the block's on, every `step`-th. */
-MAM_KFN void join_parts_probe(const struct device_job *job, struct join_bench *bench, uint32_t step)
+/* The range's partitions, each by a block. */
+MAM_KFN void join_do_probe(const struct device_job *job)
 {
+	MAM_SHARED(struct join_bench, bench);
 	const struct case_lists lists = join_lower(job);
 	const uint32_t load = JOIN_LOAD / lists.items;
 	uint32_t part;
 
 	join_bench_begin(job, bench);
-	for (part = job->JOIN_FIRST + mam_block(); part < job->JOIN_LAST; part += step) {
+	for (part = job->JOIN_FIRST + mam_block(); part < job->JOIN_LAST;
+	     part += mam_grid_blocks()) {
 		uint64_t *const r = case_list_at(&lists, part);
 		uint64_t *const s = case_list_at(&lists, job->JOIN_TOTAL + part);
 		const uint32_t count = case_list_count(r), others = case_list_count(s);
@@ -356,13 +358,6 @@ MAM_KFN void join_parts_probe(const struct device_job *job, struct join_bench *b
 	}
 	join_bench_end(job, bench);
 }
-
-MAM_KFN void join_do_probe(const struct device_job *job)
-{
-	MAM_SHARED(struct join_bench, bench);
-
-	join_parts_probe(job, bench, mam_grid_blocks());
-}
-CASE_KERNEL_HELD(join_probe, join_do_probe, JOIN_PROBERS, JOIN_HELD / 2)
+CASE_KERNEL_HELD(join_probe, join_do_probe, JOIN_THREADS, JOIN_HELD)
 
 #endif

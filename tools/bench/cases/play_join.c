@@ -222,53 +222,18 @@ static bool split_again(struct case_play *play, const struct join_shape *shape,
 	return launch(play, "join_split_again", 2 * (uint64_t)uppers * each, job);
 }
 
-/* Tables' tiles. */
-static uint64_t tiles_of(const struct join_shape *shape)
+/*
+ * A range of partitions. By blocks of JOIN_THREADS even where there are few: larger ones would read so much
+ * at a time that results need pages of their own.
+ */
+static bool join_range(struct case_play *play, const struct join_shape *shape,
+		       struct device_job *job, uint32_t first, uint32_t last)
 {
-	return 2 * (((uint64_t)shape->n - 1) / TILE + 1);
-}
-
-/* A range is probed, and where blocks have a partition each the next one, if there is one, is split
- * meanwhile; else it is split afterwards. */
-static bool probe_and_split(struct case_play *play, const struct join_shape *shape,
-			    struct device_job *job, uint32_t next)
-{
-	const uint32_t parts = job->JOIN_LAST - job->JOIN_FIRST;
-	const uint32_t most = join_blocks(play->heap, "join_both", UINT32_MAX);
-	struct device_job after = *job;
-
-	if (job->JOIN_LAST == next)
-		return join_probe(play, "join_probe", parts, job);
-	if (parts <= most) {
-		job->JOIN_NEXT = next;
-		job->seed = JOIN_SEED(shape->kind, parts);
-		return case_launch(play, "join_both",
-				   parts + join_blocks(play->heap, "join_both", tiles_of(shape)),
-				   THREADS, job);
-	}
-	after.JOIN_FIRST = job->JOIN_LAST;
-	after.JOIN_LAST = next;
-	return join_probe(play, "join_probe", parts, job) &&
-	       launch(play, "join_split", tiles_of(shape), &after);
-}
-
-/* All ranges, one behind the other. */
-static bool join_ranges(struct case_play *play, const struct join_shape *shape,
-			struct device_job *job)
-{
-	job->JOIN_FIRST = 0;
-	job->JOIN_LAST = shape->cut;
-	if (!launch(play, "join_split", tiles_of(shape), job))
-		return false;
-	for (;;) {
-		if ((shape->shift > 0 && !split_again(play, shape, job)) ||
-		    !probe_and_split(play, shape, job, shape->total))
-			return false;
-		if (job->JOIN_LAST == shape->total)
-			return true;
-		job->JOIN_FIRST = job->JOIN_LAST;
-		job->JOIN_LAST = shape->total;
-	}
+	job->JOIN_FIRST = first;
+	job->JOIN_LAST = last;
+	return launch(play, "join_split", 2 * (((uint64_t)shape->n - 1) / TILE + 1), job) &&
+	       (shape->shift == 0 || split_again(play, shape, job)) &&
+	       launch(play, "join_probe", last - first, job);
 }
 
 static bool join_once(struct device_run *run, struct device_heap *heap,
@@ -297,7 +262,9 @@ static bool join_once(struct device_run *run, struct device_heap *heap,
 	job.seed = JOIN_SEED(shape->kind, 1);
 	job.JOIN_TOTAL = shape->total;
 	job.JOIN_SHIFT = shape->shift;
-	good = bench_gpu_fill(words, 0, bytes) && join_ranges(&play, shape, &job);
+	good = bench_gpu_fill(words, 0, bytes) && join_range(&play, shape, &job, 0, shape->cut) &&
+	       (shape->cut == shape->total ||
+		join_range(&play, shape, &job, shape->cut, shape->total));
 	pass->us = play.us;
 	pass->wall_us = (double)(bench_now() - begin) / 1000;
 	pass->peak = play.peak;

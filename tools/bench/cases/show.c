@@ -25,10 +25,9 @@ static const struct device_table tables[] = {
 	{ "case-graph", "us", "a graph that changes: us of kernels, by edges" },
 	{ "case-graph", "peak_mib", "the same: MiB at the most" },
 	{ "case-graph", "steps", "the same: steps a request" },
-	{ "case-join", "time_ratio", "the join's time over mam_kmalloc to that of two passes" },
+	{ "case-join", "time_ratio", "the join's time over mam to that of two passes" },
 	{ "case-join", "memory_ratio", "its memory at the most to that" },
-	{ "case-group", "time_ratio",
-	  "the group-by's time over mam_kmalloc to that of two passes" },
+	{ "case-group", "time_ratio", "the group-by's time over mam to that of two passes" },
 	{ "case-group", "memory_ratio", "its memory at the most to that" },
 	{ "case-group", "time_to_compact", "its time to that of two passes with few counters" },
 	{ "case-group", "memory_to_compact", "its memory at the most to that" },
@@ -49,6 +48,11 @@ static const struct {
 	{ CASE_COMPACT, "peak_mib", "memory_to_compact" },
 };
 
+static bool is_ours(const char *name)
+{
+	return strcmp(name, CASE_MAM) == 0 || strcmp(name, CASE_MAM_PAGES) == 0;
+}
+
 void case_complete(struct bench_results *results)
 {
 	const size_t count = results->count;
@@ -58,14 +62,14 @@ void case_complete(struct bench_results *results)
 	for (i = 0; i < count; i++) {
 		const struct bench_result row = results->rows[i];
 
-		if (strncmp(row.workload, "case-", 5) != 0 || strcmp(row.peer, CASE_MAM) != 0)
+		if (strncmp(row.workload, "case-", 5) != 0 || !is_ours(row.peer))
 			continue;
 		for (k = 0; k < sizeof(ratios) / sizeof(ratios[0]); k++) {
 			if (strcmp(row.metric, ratios[k].metric) == 0 &&
 			    bench_results_get(results, row.workload, ratios[k].other, row.parameter,
 					      row.metric, &theirs) &&
 			    theirs > 0)
-				bench_results_add(results, row.workload, CASE_MAM, row.parameter,
+				bench_results_add(results, row.workload, row.peer, row.parameter,
 						  ratios[k].ratio, row.value / theirs);
 		}
 	}
@@ -80,22 +84,25 @@ static bool is_large(const char *parameter)
 }
 
 static void add_worst(const struct bench_results *results, struct device_target *target,
-		      const char *work, const char *share, const char *metric, double bound)
+		      const char *whom, const char *work, const char *share, const char *metric,
+		      double bound)
 {
+	const bool pages = strcmp(whom, CASE_MAM_PAGES) == 0;
 	size_t i;
 
 	*target = (struct device_target){ .unit = "times", .bound = bound, .at_most = true };
-	snprintf(target->key, sizeof(target->key), "%s_%.*s_%s", work, (int)strlen(share) - 1,
-		 share, metric);
-	snprintf(target->label, sizeof(target->label), "%s from 1M, %s free: %.*s to two-pass",
-		 work, share, (int)strcspn(metric, "_"), metric);
+	snprintf(target->key, sizeof(target->key), "%s_%.*s_%s%s", work, (int)strlen(share) - 1,
+		 share, metric, pages ? "_pages" : "");
+	snprintf(target->label, sizeof(target->label), "%s%s from 1M, %s free: %.*s to two-pass",
+		 work, pages ? " (pages)" : "", share, (int)strcspn(metric, "_"), metric);
 	for (i = 0; i < results->count; i++) {
 		const struct bench_result *row = &results->rows[i];
 		const char *last = row->parameter != NULL ? strrchr(row->parameter, ' ') : NULL;
 
 		if (last == NULL || strncmp(row->workload, "case-", 5) != 0 ||
 		    strcmp(row->workload + 5, work) != 0 || strcmp(row->metric, metric) != 0 ||
-		    !is_large(row->parameter) || strcmp(last + 1, share) != 0)
+		    strcmp(row->peer, whom) != 0 || !is_large(row->parameter) ||
+		    strcmp(last + 1, share) != 0)
 			continue;
 		target->known = true;
 		if (row->value > target->value)
@@ -108,13 +115,17 @@ static size_t reckon(const struct bench_results *results, const struct device_re
 {
 	static const char *const works[] = { "join", "group" };
 	static const char *const shares[] = { "50%", "5%" };
-	size_t i, k, count = 0;
+	static const char *const ours[] = { CASE_MAM, CASE_MAM_PAGES };
+	size_t i, k, m, count = 0;
 
-	for (i = 0; i < 2; i++) {
-		for (k = 0; k < 2; k++) {
-			add_worst(results, &targets[count++], works[i], shares[k], "time_ratio", 1);
-			add_worst(results, &targets[count++], works[i], shares[k], "memory_ratio",
-				  0.5);
+	for (m = 0; m < 2; m++) {
+		for (i = 0; i < 2; i++) {
+			for (k = 0; k < 2; k++) {
+				add_worst(results, &targets[count++], ours[m], works[i], shares[k],
+					  "time_ratio", 1);
+				add_worst(results, &targets[count++], ours[m], works[i], shares[k],
+					  "memory_ratio", 0.5);
+			}
 		}
 	}
 	device_target_faults(results, request, &targets[count++]);
