@@ -186,7 +186,7 @@ same "gpu-model.sh: exit status" 0 $?
 try "gpu-model.sh: the numbers" grep -q '^model-get,rw,x,us,1$' "$scratch/results/model-h100.csv"
 try "gpu-model.sh: who is asked" grep -q '^bench model --peers rw --verbose --seconds 1[0-9]* --csv ' "$scratch/calls"
 try "gpu-model.sh: pictures" grep -q "^bench plot -o $scratch/results $scratch/results/model-h100.csv" "$scratch/calls"
-try "gpu-model.sh: the sanitizer" grep -q 'memcheck .* bench model --smoke --pages 6400 -p' "$scratch/sanitized"
+try "gpu-model.sh: the sanitizer" grep -q 'memcheck .* bench model --smoke --pages 6400 --peers rw,rw-bm,crw,corw,rw-malloc,queue -p' "$scratch/sanitized"
 try "gpu-model.sh: keys" grep -q '^corr_was	0.97$' "$scratch/out"
 ENDS=1 run_script "$scratch/bin/mam" "$scratch/results"
 same "gpu-model.sh: what failed is in its status" 1 $?

@@ -41,7 +41,9 @@ static void setup(void)
 
 static bool takes_part(size_t i, uint32_t share)
 {
+	/* Pages of mam's are too large for a chunk. */
 	return strcmp(case_allocators[i].name, CASE_COMPACT) != 0 &&
+	       strcmp(case_allocators[i].name, CASE_MAM_PAGES) != 0 &&
 	       (share == 1000 || !case_allocators[i].slow);
 }
 
@@ -98,7 +100,7 @@ END_TEST
 
 START_TEST(test_none)
 {
-	static const char *const names[] = { CASE_MAM, CASE_MAM_PAGES, "corw", "rw" };
+	static const char *const names[] = { CASE_MAM, "corw", "rw" };
 	struct device_cell cell = cell_of(1000, 2000, 700);
 	size_t i;
 

@@ -75,7 +75,9 @@ START_TEST(test_all)
 	player_play(NULL, cell_of(trees[_i].share, trees[_i].bodies, trees[_i].kind));
 	ck_assert_str_eq(player_trouble, "");
 	for (i = 0; i < case_allocator_count; i++) {
+		/* Pages of mam's are too large for a node. */
 		if (strcmp(case_allocators[i].name, CASE_COMPACT) != 0 &&
+		    strcmp(case_allocators[i].name, CASE_MAM_PAGES) != 0 &&
 		    (trees[_i].share == 1000 || !case_allocators[i].slow))
 			check_one(case_allocators[i].name, wanted->count);
 	}
@@ -117,7 +119,7 @@ END_TEST
 
 START_TEST(test_none)
 {
-	static const char *const names[] = { CASE_MAM, CASE_MAM_PAGES, "corw", "rw", CASE_RESERVED };
+	static const char *const names[] = { CASE_MAM, "corw", "rw", CASE_RESERVED };
 	struct device_cell cell = cell_of(1000, 1400, OCTREE_CLUSTERED);
 	size_t i;
 

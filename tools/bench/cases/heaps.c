@@ -7,6 +7,7 @@
  * go back that the cell's share is free. So it is what a long life leaves: holes everywhere, none
  * large.
  */
+#include <mam/heap.h>
 #include <string.h>
 
 #include "bench/device_allocators.h"
@@ -49,7 +50,7 @@ static const char *make_cuda(struct device_heap *heap, uint64_t bytes, uint64_t 
 /* A page is a power of two. */
 static const char *make_pages(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
 {
-	uint32_t page = 16;
+	uint32_t page = MAM_HEAP_PAGE_LEAST;
 
 	while (page < object_bytes && page < 1u << 30)
 		page *= 2;

@@ -3,6 +3,7 @@
  * plan.c - the cases of `mam bench case`, and who takes part in which. What a case asks, and how it is
  * played, its own file says.
  */
+#include <mam/heap.h>
 #include <string.h>
 
 #include "cases.h"
@@ -42,6 +43,8 @@ void case_plan_make(struct device_plan *plan)
 
 bool case_takes_part(const struct device_allocator *allocator, const struct device_cell *cell)
 {
+	if (strcmp(allocator->name, CASE_MAM_PAGES) == 0)
+		return cell->least >= MAM_HEAP_PAGE_LEAST;
 	if (strcmp(allocator->name, CASE_COMPACT) == 0)
 		return cell->work == CASE_GROUP;
 	if (allocator->slow)
