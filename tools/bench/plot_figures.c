@@ -14,13 +14,17 @@
 
 static size_t count_lines(void)
 {
-	return plot_line_figures + plot_model_figure_count;
+	return plot_line_figures + plot_model_figure_count + plot_case_figure_count;
 }
 
 static const struct plot_figure *figure_at(size_t which)
 {
-	return which < plot_line_figures ? &plot_figures[which]
-					 : &plot_model_figures[which - plot_line_figures];
+	if (which < plot_line_figures)
+		return &plot_figures[which];
+	which -= plot_line_figures;
+	if (which < plot_model_figure_count)
+		return &plot_model_figures[which];
+	return &plot_case_figures[which - plot_model_figure_count];
 }
 
 /* Of those that may stand for one, the first that took part; NULL: none did. */

@@ -82,35 +82,6 @@ static const struct plot_drawn mallocs[] = {
 	{ "counter, a warp", "mimalloc dash", { "bumpw" }, NULL },
 };
 
-/* mam bench case. */
-static const struct plot_drawn cases[] = {
-	{ "mam_kmalloc", "mam", { "mam_kmalloc" }, NULL },
-	{ "mam's pages", "plain", { "mam-pages" }, NULL },
-	{ "CoRW", "torch", { "corw" }, NULL },
-	{ "RW", "rmm", { "rw" }, NULL },
-	{ "two passes, or reserved", "mimalloc dash", { "two-pass" }, NULL },
-	{ "two passes, few counters", "async dash", { "two-pass-compact" }, NULL },
-	{ "CUDA malloc", "cuda", { "cuda-malloc" }, NULL },
-};
-
-#define CASE_JOIN(share)                                                                       \
-	{                                                                                      \
-		"16K " share, "64K " share, "256K " share, "1M " share, "4M " share, "16M " share, \
-			"64M " share                                                           \
-	}
-#define CASE_JOIN_SHORT                                     \
-	{                                                   \
-		"16K", "64K", "256K", "1M", "4M", "16M", "64M" \
-	}
-#define CASE_GROUP(share)                                                                \
-	{                                                                                \
-		"64K " share, "1M " share, "4M " share, "10M " share, "64M " share \
-	}
-#define CASE_GROUP_SHORT                   \
-	{                                  \
-		"64K", "1M", "4M", "10M", "64M" \
-	}
-
 /* mam bench kma. */
 static const struct plot_drawn superblocks[] = {
 	{ "KMA", "mam", { "kma" }, NULL },
@@ -566,50 +537,6 @@ const struct plot_figure plot_figures[] = {
 	  sizeof(mallocs) / sizeof(mallocs[0]),
 	  { { "16K ask", "us", NULL, NEARLY_FULL("16K"), SHORT_NEARLY_FULL },
 	    { "4K ask", "us", NULL, NEARLY_FULL("4K"), SHORT_NEARLY_FULL } } },
-	{ "case-join.svg",
-	  "A hash join",
-	  "two tables of so many tuples, by the share of the heap that is free; after figure 17; less is better",
-	  "microseconds of kernels",
-	  "tuples in each table",
-	  "case-join",
-	  cases,
-	  sizeof(cases) / sizeof(cases[0]),
-	  { { "all free", "us", NULL, CASE_JOIN("100%"), CASE_JOIN_SHORT },
-	    { "50% free", "us", NULL, CASE_JOIN("50%"), CASE_JOIN_SHORT },
-	    { "5% free", "us", NULL, CASE_JOIN("5%"), CASE_JOIN_SHORT } } },
-	{ "case-join-memory.svg",
-	  "What a hash join needs at the most",
-	  "without its inputs; less is better",
-	  "MiB",
-	  "tuples in each table",
-	  "case-join",
-	  cases,
-	  sizeof(cases) / sizeof(cases[0]),
-	  { { "all free", "peak_mib", NULL, CASE_JOIN("100%"), CASE_JOIN_SHORT },
-	    { "50% free", "peak_mib", NULL, CASE_JOIN("50%"), CASE_JOIN_SHORT },
-	    { "5% free", "peak_mib", NULL, CASE_JOIN("5%"), CASE_JOIN_SHORT } } },
-	{ "case-group.svg",
-	  "A group-by",
-	  "Gaussian keys of 32 bits, by the share of the heap that is free; after figure 18; less is better",
-	  "microseconds of kernels",
-	  "keys",
-	  "case-group",
-	  cases,
-	  sizeof(cases) / sizeof(cases[0]),
-	  { { "all free", "us", NULL, CASE_GROUP("100%"), CASE_GROUP_SHORT },
-	    { "50% free", "us", NULL, CASE_GROUP("50%"), CASE_GROUP_SHORT },
-	    { "5% free", "us", NULL, CASE_GROUP("5%"), CASE_GROUP_SHORT } } },
-	{ "case-group-memory.svg",
-	  "What a group-by needs at the most",
-	  "without its inputs; less is better",
-	  "MiB",
-	  "keys",
-	  "case-group",
-	  cases,
-	  sizeof(cases) / sizeof(cases[0]),
-	  { { "all free", "peak_mib", NULL, CASE_GROUP("100%"), CASE_GROUP_SHORT },
-	    { "50% free", "peak_mib", NULL, CASE_GROUP("50%"), CASE_GROUP_SHORT },
-	    { "5% free", "peak_mib", NULL, CASE_GROUP("5%"), CASE_GROUP_SHORT } } },
 	{ "kma-one.svg",
 	  "malloc and free of 4 bytes by one lane",
 	  "after figure 4 of the KMA paper; less is better",

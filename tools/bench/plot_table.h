@@ -36,9 +36,9 @@ struct plot_figure {
 
 extern const struct plot_figure plot_figures[];
 extern const size_t plot_line_figures; /* count */
-/* Those of mam bench model come behind them. */
-extern const struct plot_figure plot_model_figures[];
-extern const size_t plot_model_figure_count;
+/* Those of mam bench model come behind them, then those of mam bench case. */
+extern const struct plot_figure plot_model_figures[], plot_case_figures[];
+extern const size_t plot_model_figure_count, plot_case_figure_count;
 
 /* Who is in the picture of what was held. */
 extern const struct plot_drawn plot_holders[];
