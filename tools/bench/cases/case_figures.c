@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * figures.c - the pictures of `mam bench case`, after the random-walk paper's figures 17 and 18, as
+ * case_figures.c - the pictures of `mam bench case`, after the random-walk paper's figures 17 and 18, as
  * plot_table.c has those of all others.
  */
 #include "bench/plot_table.h"
