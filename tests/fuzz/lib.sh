@@ -61,7 +61,7 @@ fuzz_sources()
 	done
 	ls "$MAM_SRCDIR"/src/interpose/share/*.c "$MAM_SRCDIR"/tools/*.c "$MAM_SRCDIR"/tools/[!bc]*/*.c "$MAM_SRCDIR"/tools/compare/*.c "$MAM_SRCDIR"/tools/bench/plot*.c "$MAM_SRCDIR"/tools/bench/model/figures.c "$MAM_SRCDIR"/tools/bench/cases/case_figures.c \
 		"$MAM_SRCDIR"/tools/bench/results.c |
-		grep -v -e /mam.c -e /bench.c
+		grep -v -e '/mam\.c' -e '/bench\.c'
 	ls "$MAM_BUILDDIR"/tools/*/*_text.c
 }
 
