@@ -174,30 +174,13 @@ static bool has_faults(const struct bench_results *results)
 static int tell(struct run *run)
 {
 	const struct request *request = run->request;
-	int status = STATUS_GOOD;
 
 	if (request->keys)
 		pages_show_keys(&run->results, &run->plan);
 	else
 		pages_show_people(&run->results, &run->machine, &run->plan, run->effort.name);
-	if (run->results.incomplete) {
-		message_error("memory ran out and some results were lost; close other programs and "
-			      "try again");
-		status = STATUS_FAILED;
-	}
-	if (has_faults(&run->results)) {
-		message_error(
-			"the checks found faults in mam's own allocator; the notes say which");
-		status = STATUS_FAILED;
-	}
-	if (request->csv != NULL &&
-	    !bench_results_save(&run->results, &run->machine, run->typed, request->csv))
-		return bench_cannot_write(request->csv, "--csv");
-	if (request->plot != NULL && run->results.count > 0)
-		return plot_results(request->plot, &run->results, &run->machine) == STATUS_GOOD
-			       ? status
-			       : STATUS_BAD;
-	return status;
+	return pages_tell_rest(&run->results, &run->machine, has_faults(&run->results), run->typed,
+			       request->csv, request->plot);
 }
 
 static int tell_late(void *user)

@@ -214,6 +214,13 @@ const char *pages_target_best(const struct bench_results *results, const char *w
 const char *pages_target_ceiling(const struct bench_results *results, const char *workload,
 				 const char *parameter, double *us);
 
+/* ---- the end: pages_told.c ---- */
+
+/* pages_tell_rest - behind the tables: what went wrong, and the files, NULL: not asked for. An exit
+ * status */
+int pages_tell_rest(const struct bench_results *results, const struct bench_machine *machine,
+		    bool faults, const char *typed, const char *csv, const char *plot);
+
 /* mam bench pages */
 int pages_main(int argc, char **argv);
 

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pages_told.c - what is left to do when the tables of `mam bench pages`, or of mam bench model, are
+ * printed: to say what went wrong, and to write the files that were asked for.
+ */
+#include "bench.h"
+#include "command.h"
+#include "kit/message.h"
+#include "pages_bench.h"
+#include "plot.h"
+#include "typed.h"
+
+int pages_tell_rest(const struct bench_results *results, const struct bench_machine *machine,
+		    bool faults, const char *typed, const char *csv, const char *plot)
+{
+	int status = STATUS_GOOD;
+
+	if (results->incomplete) {
+		message_error("memory ran out and some results were lost; close other programs and "
+			      "try again");
+		status = STATUS_FAILED;
+	}
+	if (faults) {
+		message_error(
+			"the checks found faults in mam's own allocator; the notes say which");
+		status = STATUS_FAILED;
+	}
+	if (csv != NULL && !bench_results_save(results, machine, typed, csv))
+		return bench_cannot_write(csv, "--csv");
+	if (plot != NULL && results->count > 0 &&
+	    plot_results(plot, results, machine) != STATUS_GOOD)
+		return STATUS_BAD;
+	return status;
+}
