@@ -63,8 +63,8 @@ static const struct {
 	uint32_t rows, spread, bits;
 } inputs[] = {
 	{ 9345, 10, 16 },            /* lists that are split, and small ones */
-	{ 4999, GROUP_UNIFORM, 16 }, /* small lists alone */
-	{ 9001, GROUP_UNIFORM, 10 }, /* few groups, and a run of 2 bits */
+	{ 1999, GROUP_UNIFORM, 16 }, /* small lists alone */
+	{ 8201, GROUP_UNIFORM, 10 }, /* few groups, and a run of 2 bits */
 	{ 8193, GROUP_EQUAL, 12 },   /* one group of three units */
 	{ 9007, 5, 18 },             /* three runs */
 	{ 1, GROUP_UNIFORM, 12 },
