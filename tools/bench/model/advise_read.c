@@ -221,11 +221,12 @@ static double threads_of(const char *parameter)
 	return threads * (*end == 'K' ? 1024 : *end == 'M' ? 1048576 : 1);
 }
 
-/* A least-squares line; false: there are too few points, or all have the same x. */
+/* A line with the least squares of relative errors, as times lie far apart; false: there are too few
+ * points, or all have the same x. */
 static bool fit(const struct plot_rows *rows, struct advise_ask *ask)
 {
-	double n = 0, x = 0, y = 0, xx = 0, xy = 0, below;
-	size_t i;
+	double w, n = 0, x = 0, y = 0, xx = 0, xy = 0, below;
+	size_t i, points = 0;
 
 	for (i = 0; i < rows->count; i++) {
 		const struct plot_row *row = &rows->rows[i];
@@ -237,16 +238,18 @@ static bool fit(const struct plot_rows *rows, struct advise_ask *ask)
 		    threads_of(row->fields[2]) > THREADS_MOST)
 			continue;
 		was = plot_rows_value(rows, row->fields[0], row->fields[1], row->fields[2], "was");
-		if (was <= 0)
+		if (was <= 0 || row->value <= 0)
 			continue;
-		n++;
-		x += was;
-		y += row->value;
-		xx += was * was;
-		xy += was * row->value;
+		points++;
+		w = 1 / (row->value * row->value);
+		n += w;
+		x += w * was;
+		y += w * row->value;
+		xx += w * was * was;
+		xy += w * was * row->value;
 	}
 	below = n * xx - x * x;
-	if (n < CELLS_LEAST || below <= 1e-9)
+	if (points < CELLS_LEAST || below <= 1e-9 * n * n)
 		return false;
 	ask->step_us = (n * xy - x * y) / below;
 	ask->first_us = (y - ask->step_us * x) / n;
