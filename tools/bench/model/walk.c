@@ -43,7 +43,7 @@ struct walk {
 	uint32_t *locked;       /* a word's: the step it was looked at last */
 	struct lane *lane;
 	uint32_t *most; /* of warp and round */
-	uint32_t *todo; /* lanes, or warps, that have not all pages */
+	uint32_t *needy; /* lanes, or warps, that have not all pages */
 	uint32_t step;
 	struct bench_random random;
 	double sum, requests, most_sum, warps;
@@ -56,7 +56,7 @@ static void fini(struct walk *walk)
 	free(walk->locked);
 	free(walk->lane);
 	free(walk->most);
-	free(walk->todo);
+	free(walk->needy);
 }
 
 static uint32_t warps_of(const struct walk *walk)
@@ -78,9 +78,9 @@ static bool init(struct walk *walk, const struct pages_ground *ground)
 	walk->locked = calloc(walk->words, 4);
 	walk->lane = calloc(walk->askers, sizeof(*walk->lane));
 	walk->most = calloc((size_t)warps_of(walk) * walk->rounds, 4);
-	walk->todo = calloc(walk->askers, 4);
+	walk->needy = calloc(walk->askers, 4);
 	if (walk->free == NULL || walk->start == NULL || walk->locked == NULL ||
-	    walk->lane == NULL || walk->most == NULL || walk->todo == NULL) {
+	    walk->lane == NULL || walk->most == NULL || walk->needy == NULL) {
 		fini(walk);
 		return false;
 	}
@@ -151,14 +151,14 @@ static uint32_t step_alone(struct walk *walk, uint32_t count)
 	uint32_t i, left = 0, page;
 
 	for (i = 0; i < count; i++) {
-		struct lane *lane = &walk->lane[walk->todo[i]];
+		struct lane *lane = &walk->lane[walk->needy[i]];
 
 		lane->steps++;
 		page = look(walk, lane);
 		if (page != PAGES_NONE || lane->steps >= mam_layout_patience(LOW))
-			tell(walk, walk->todo[i], page);
+			tell(walk, walk->needy[i], page);
 		if (lane->round < walk->rounds)
-			walk->todo[left++] = walk->todo[i];
+			walk->needy[left++] = walk->needy[i];
 	}
 	return left;
 }
@@ -203,10 +203,10 @@ static uint32_t step_together(struct walk *walk, uint32_t count)
 	uint32_t i, left = 0, first, end;
 
 	for (i = 0; i < count; i++) {
-		first = walk->todo[i] * walk->lanes;
+		first = walk->needy[i] * walk->lanes;
 		end = first + walk->lanes < walk->askers ? first + walk->lanes : walk->askers;
 		if (step_warp(walk, first, end))
-			walk->todo[left++] = walk->todo[i];
+			walk->needy[left++] = walk->needy[i];
 	}
 	return left;
 }
@@ -219,7 +219,7 @@ static void pass(struct walk *walk)
 	memset(walk->lane, 0, walk->askers * sizeof(*walk->lane));
 	memset(walk->most, 0, (size_t)warps_of(walk) * walk->rounds * 4);
 	for (i = 0; i < count; i++)
-		walk->todo[i] = i;
+		walk->needy[i] = i;
 	while (count > 0) {
 		walk->step++;
 		count = walk->walker == MODEL_CORW ? step_together(walk, count)
