@@ -29,12 +29,20 @@
  *
  * CuPy, cupy.cuda.CFunctionAllocator(stream, address of mam_cupy_alloc, address of mam_cupy_free,
  * owner): its first argument goes to the functions as it is, and is the stream in whose order all
- * of that allocator's blocks are; 0 is the legacy default stream, CuPy's own. A program with several
- * streams makes an allocator for each. CuPy does not look for NULL: the caller must.
+ * of that allocator's blocks are; 0 is the default stream of CuPy: the legacy one, or the calling
+ * thread's own if CUPY_CUDA_PER_THREAD_DEFAULT_STREAM is set to 1. A program with several streams
+ * makes an allocator for each. CuPy does not look for NULL: the caller must.
  *
  * RMM, rmm::mr::callback_memory_resource{...} and, by ctypes, rmm.mr.CallbackMemoryResource(alloc,
  * free): the last argument is a pool, or NULL for the current device's default. RMM does not look
- * for NULL either: throw, or raise MemoryError.
+ * for NULL either: throw, or raise MemoryError. Stream 0 may be compiled to mean the legacy default
+ * stream or the calling thread's own. It is taken for the latter, which is correct in both cases.
+ * If it is the legacy stream and several threads use it, pass 1 instead: then each of them reuses at
+ * once what another one freed.
+ *
+ * The calling thread's own stream, (cudaStream_t)2: PyTorch and CuPy free a block in any thread, and
+ * do not pass on whose stream used it. Such a block is reused when all work that the context's default
+ * streams had at that time is done.
  */
 #ifndef MAM_PLUG_H
 #define MAM_PLUG_H

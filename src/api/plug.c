@@ -1,14 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plug.c - the plugs of CuPy and RMM, and what all plugs share (<mam/plug.h>).
+ *
+ * Handles of default streams. A handle may stand for the calling thread's own stream: 2 always does,
+ * and 0 does in a program compiled with per-thread default streams, which mam cannot see.
+ *   - RMM names the stream in whose order the calling thread allocates or frees. So 2 is that
+ *     thread's own stream, and 0 is taken for it too. That is also correct where 0 is the legacy
+ *     stream: a fence in a thread's own stream waits for earlier work of the legacy stream, and the
+ *     calls of one thread keep their order either way.
+ *   - PyTorch and CuPy name the stream on which the block was allocated, and any thread may free
+ *     it. 2 does not say then whose stream used the block. It is freed in the order of the legacy
+ *     stream, which follows the work of every thread's own stream.
+ *   - To PyTorch 0 is the legacy stream, and to CuPy as well, unless its own setting says otherwise.
  */
 #include "api/plug.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
 
 #include <mam/stream.h>
 
 #include "api/registry.h"
 #include "base/log.h"
 #include "pool/pool.h"
+#include "source/driver.h"
+#include "stream/key.h"
+
+/* CuPy's: any number but 0 makes its default stream the calling thread's own. */
+#define CUPY_SETTING "CUPY_CUDA_PER_THREAD_DEFAULT_STREAM"
 
 static void report_alloc(const char *name, size_t bytes, enum mam_status status)
 {
@@ -72,18 +91,61 @@ enum mam_status mam_plug_free(const char *name, void *block, int device,
 	return report_free(name, block, status);
 }
 
+/* A block that a thread frees in a capture of its own stream belongs to that capture. */
+static bool is_own_stream_captured(void)
+{
+	const struct mam_driver *driver;
+	unsigned int status = 0;
+
+	return mam_driver_get(&driver) == MAM_OK && driver->stream_is_capturing &&
+	       driver->stream_is_capturing(MAM_STREAM_PER_THREAD, &status) == MAM_DRIVER_SUCCESS &&
+	       status != 0;
+}
+
+struct CUstream_st *mam_plug_free_order(struct CUstream_st *stream)
+{
+	if (stream != MAM_STREAM_PER_THREAD || is_own_stream_captured())
+		return stream;
+	return MAM_STREAM_LEGACY;
+}
+
+/* CuPy reads its setting once, when it is loaded. */
+static bool cupy_is_per_thread(void)
+{
+	static _Atomic int known; /* atomic; 0: not read yet, 1: legacy, 2: per thread */
+	int now = atomic_load_explicit(&known, memory_order_relaxed);
+	const char *text;
+
+	if (now == 0) {
+		text = getenv(CUPY_SETTING);
+		now = text && strtol(text, NULL, 10) != 0 ? 2 : 1;
+		atomic_store_explicit(&known, now, memory_order_relaxed);
+	}
+	return now == 2;
+}
+
+static struct CUstream_st *cupy_stream(void *stream)
+{
+	return !stream && cupy_is_per_thread() ? MAM_STREAM_PER_THREAD : stream;
+}
+
 void *mam_cupy_alloc(void *stream, size_t bytes, int device)
 {
 	void *block = NULL;
 
-	if (mam_plug_alloc("mam_cupy_alloc", bytes, device, stream, &block) != MAM_OK)
+	if (mam_plug_alloc("mam_cupy_alloc", bytes, device, cupy_stream(stream), &block) != MAM_OK)
 		return NULL;
 	return block;
 }
 
 void mam_cupy_free(void *stream, void *block, int device)
 {
-	mam_plug_free("mam_cupy_free", block, device, stream);
+	mam_plug_free("mam_cupy_free", block, device, mam_plug_free_order(cupy_stream(stream)));
+}
+
+static struct CUstream_st *rmm_stream(struct CUstream_st *stream)
+{
+	return stream ? stream : MAM_STREAM_PER_THREAD;
 }
 
 void *mam_rmm_alloc(size_t bytes, struct CUstream_st *stream, void *pool)
@@ -91,7 +153,7 @@ void *mam_rmm_alloc(size_t bytes, struct CUstream_st *stream, void *pool)
 	enum mam_status status;
 	void *block = NULL;
 
-	status = mam_malloc_async(pool, bytes, stream, &block);
+	status = mam_malloc_async(pool, bytes, rmm_stream(stream), &block);
 	if (status == MAM_OK)
 		return block;
 	report_alloc("mam_rmm_alloc", bytes, status);
@@ -101,5 +163,5 @@ void *mam_rmm_alloc(size_t bytes, struct CUstream_st *stream, void *pool)
 void mam_rmm_free(void *block, size_t bytes, struct CUstream_st *stream, void *pool)
 {
 	(void)bytes; /* mam knows */
-	report_free("mam_rmm_free", block, mam_free_async(pool, block, stream));
+	report_free("mam_rmm_free", block, mam_free_async(pool, block, rmm_stream(stream)));
 }

@@ -18,6 +18,12 @@ enum mam_status mam_plug_alloc(const char *name, size_t bytes, int device,
 enum mam_status mam_plug_free(const char *name, void *block, int device,
 			      struct CUstream_st *stream);
 
+/*
+ * mam_plug_free_order - the order in which to free a block that any thread may free, of the stream on
+ * which it was allocated: plug.c.
+ */
+struct CUstream_st *mam_plug_free_order(struct CUstream_st *stream);
+
 /* mam_plug_free_waiting - the same when all work of the device's context is done; waits for it. */
 void mam_plug_free_waiting(const char *name, void *block, int device);
 

@@ -80,6 +80,7 @@ void *mam_torch_pool_alloc(ssize_t bytes, int device, struct CUstream_st *stream
 void mam_torch_free(void *block, ssize_t bytes, int device, struct CUstream_st *stream)
 {
 	(void)bytes; /* mam knows */
+	stream = mam_plug_free_order(stream);
 	if (!mam_plug_join_free(block, device, stream))
 		mam_plug_free("mam_torch_free", block, device, stream);
 }

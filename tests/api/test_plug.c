@@ -39,6 +39,7 @@ static void set_up(void)
 	unsetenv("MAM_FREE");
 	unsetenv("MAM_LIMIT");
 	unsetenv("FAKE_CUDA_FAIL_AT");
+	unsetenv("CUPY_CUDA_PER_THREAD_DEFAULT_STREAM");
 }
 
 static void tear_down(void)
@@ -137,6 +138,8 @@ static void way_free(int way, void *block, size_t bytes, int device, struct CUst
 }
 
 #define WAYS ((int)COUNT_OF(ways))
+#define CUPY (WAYS - 2)
+#define RMM (WAYS - 1)
 
 START_TEST(blocks_come_and_go_in_the_order_of_their_stream)
 {
@@ -219,6 +222,153 @@ START_TEST(blocks_that_are_none)
 	ck_assert_int_eq(lines(), 3);
 	ck_assert_uint_eq(stats().live_blocks, 1);
 	way_free(_i, neighbour, MIB, 0, one);
+}
+END_TEST
+
+#define LEGACY ((struct CUstream_st *)1)
+#define PER_THREAD ((struct CUstream_st *)2)
+
+/* Calls of another thread, in the context of this one. */
+struct helper {
+	int way;
+	struct CUstream_st *stream;
+	struct CUctx_st *context;
+	void *block; /* in: to be freed; NULL: nothing */
+	void *got;   /* out: what it allocated then */
+};
+
+static void *help(void *argument)
+{
+	struct helper *helper = argument;
+
+	ck_assert_int_eq(cuda.cuCtxSetCurrent(helper->context), CUDA_SUCCESS);
+	way_free(helper->way, helper->block, MIB, 0, helper->stream);
+	helper->got = way_alloc(helper->way, MIB, 0, helper->stream);
+	return NULL;
+}
+
+static void *in_another_thread(int way, void *block, struct CUstream_st *stream)
+{
+	struct helper helper = { .way = way, .stream = stream, .block = block };
+	pthread_t thread;
+
+	ck_assert_int_eq(cuda.cuCtxGetCurrent(&helper.context), CUDA_SUCCESS);
+	ck_assert_int_eq(pthread_create(&thread, NULL, help, &helper), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_ptr_nonnull(helper.got);
+	return helper.got;
+}
+
+/* RMM passes 2 for a thread's own stream, and 0 in programs compiled with per-thread streams. */
+static struct CUstream_st *const own_streams[] = { NULL, PER_THREAD };
+
+START_TEST(a_thread_does_not_get_what_another_thread_s_own_stream_uses)
+{
+	struct CUstream_st *own = own_streams[_i];
+	void *block, *other;
+
+	start();
+	for (int i = 0; i < 40; i++) /* so that the stream is known to reuse its blocks */
+		mam_rmm_free(mam_rmm_alloc(MIB, own, NULL), MIB, own, NULL);
+	block = mam_rmm_alloc(MIB, own, NULL);
+	ck_assert_ptr_nonnull(block);
+	use(block, MIB, PER_THREAD);
+	mam_rmm_free(block, MIB, own, NULL);
+	other = in_another_thread(RMM, NULL, own);
+	ck_assert_int_eq(cuda.fake_pending((uintptr_t)other, MIB), 0);
+	ck_assert_ptr_ne(other, block);
+	/* The thread itself does, at once. */
+	ck_assert_ptr_eq(mam_rmm_alloc(MIB, own, NULL), block);
+	ck_assert_str_eq(logged(), "");
+}
+END_TEST
+
+/* In other programs 0 is the legacy stream, whose work a thread's own stream waits for. */
+START_TEST(work_on_the_legacy_stream_is_waited_for_under_rmm_s_0)
+{
+	void *block, *other;
+
+	start();
+	block = mam_rmm_alloc(200 * MIB, NULL, NULL);
+	ck_assert_ptr_nonnull(block);
+	use(block, 200 * MIB, LEGACY);
+	mam_rmm_free(block, 200 * MIB, NULL, NULL);
+	/* Of this size there is one block only. */
+	other = mam_rmm_alloc(200 * MIB, one, NULL);
+	ck_assert_ptr_nonnull(other);
+	ck_assert_int_eq(cuda.fake_pending((uintptr_t)other, 200 * MIB), 0);
+	ck_assert_str_eq(logged(), "");
+}
+END_TEST
+
+/*
+ * PyTorch and CuPy name the stream that a block was allocated on, in whichever thread they free it:
+ * 2 does not name one then.
+ */
+START_TEST(a_block_of_a_thread_s_own_stream_may_be_freed_by_any_thread)
+{
+	void *block, *other, *kept[40];
+
+	start();
+	block = way_alloc(_i, MIB, 0, PER_THREAD);
+	ck_assert_ptr_nonnull(block);
+	use(block, MIB, PER_THREAD);
+	other = in_another_thread(_i, block, PER_THREAD);
+	ck_assert_int_eq(cuda.fake_pending((uintptr_t)other, MIB), 0);
+	/* Not this thread either: the other one may have used it last. */
+	block = way_alloc(_i, MIB, 0, PER_THREAD);
+	ck_assert_int_eq(cuda.fake_pending((uintptr_t)block, MIB), 0);
+	way_free(_i, block, MIB, 0, PER_THREAD);
+	way_free(_i, other, MIB, 0, PER_THREAD);
+	/* And the memory is not lost: all of the device's can be allocated. */
+	for (int i = 0; i < 40; i++) {
+		kept[i] = way_alloc(_i, 4 * MIB, 0, PER_THREAD);
+		ck_assert_ptr_nonnull(kept[i]);
+		ck_assert_int_eq(cuda.fake_pending((uintptr_t)kept[i], 4 * MIB), 0);
+	}
+	for (int i = 0; i < 40; i++)
+		way_free(_i, kept[i], 4 * MIB, 0, PER_THREAD);
+	ck_assert_uint_eq(stats().live_blocks, 0);
+	ck_assert_str_eq(logged(), "");
+}
+END_TEST
+
+START_TEST(what_a_capture_of_a_thread_s_own_stream_freed_stays_with_it)
+{
+	struct CUgraph_st *graph;
+	void *block;
+
+	start();
+	ck_assert_int_eq(cuda.cuStreamBeginCapture_v2(PER_THREAD, 2), CUDA_SUCCESS);
+	block = way_alloc(_i, MIB, 0, PER_THREAD);
+	ck_assert_ptr_nonnull(block);
+	way_free(_i, block, MIB, 0, PER_THREAD);
+	ck_assert_int_eq(cuda.cuStreamEndCapture(PER_THREAD, &graph), CUDA_SUCCESS);
+	for (int i = 0; i < 40; i++)
+		ck_assert_ptr_ne(way_alloc(_i, 4 * MIB, 0, PER_THREAD), block);
+	ck_assert_int_eq(cuda.cuGraphDestroy(graph), CUDA_SUCCESS);
+	ck_assert_str_eq(logged(), "");
+}
+END_TEST
+
+/* CuPy's own setting makes its default stream, 0, the calling thread's. */
+START_TEST(cupy_s_default_stream_is_what_cupy_was_told)
+{
+	void *block, *other;
+
+	setenv("CUPY_CUDA_PER_THREAD_DEFAULT_STREAM", _i ? "1" : "0", 1);
+	start();
+	for (int i = 0; i < 40; i++)
+		mam_cupy_free(NULL, mam_cupy_alloc(NULL, MIB, 0), 0);
+	block = mam_cupy_alloc(NULL, MIB, 0);
+	ck_assert_ptr_nonnull(block);
+	use(block, MIB, _i ? PER_THREAD : LEGACY);
+	other = in_another_thread(CUPY, block, NULL);
+	if (_i)
+		ck_assert_int_eq(cuda.fake_pending((uintptr_t)other, MIB), 0);
+	else
+		ck_assert_ptr_eq(other, block);
+	ck_assert_str_eq(logged(), "");
 }
 END_TEST
 
@@ -629,6 +779,14 @@ int main(void)
 	tcase_add_loop_test(each, no_memory_is_null_and_one_line, 0, WAYS);
 	tcase_add_loop_test(each, no_such_device_is_null, 0, WAYS - 1);
 	tcase_add_loop_test(each, blocks_that_are_none, 0, WAYS);
+	tcase_add_loop_test(each, a_thread_does_not_get_what_another_thread_s_own_stream_uses, 0,
+			    (int)COUNT_OF(own_streams));
+	tcase_add_test(each, work_on_the_legacy_stream_is_waited_for_under_rmm_s_0);
+	tcase_add_loop_test(each, a_block_of_a_thread_s_own_stream_may_be_freed_by_any_thread, 0,
+			    RMM);
+	tcase_add_loop_test(each, what_a_capture_of_a_thread_s_own_stream_freed_stays_with_it, 0,
+			    WAYS);
+	tcase_add_loop_test(each, cupy_s_default_stream_is_what_cupy_was_told, 0, 2);
 	tcase_add_test(each, rmm_may_name_a_pool);
 	tcase_add_test(each, free_memory_goes_back_when_asked);
 	tcase_add_checked_fixture(joined, set_up, tear_down);
