@@ -14,6 +14,10 @@ for scene in captures captures-of-others captures-end; do
 	run='--free deferred' same_run "deferred: $scene" "$probe" $scene
 	run='--free stream' same_run "stream: $scene" "$probe" $scene
 done
+for policy in strict deferred stream; do
+	run="--free $policy" set=FAKE_CUDA_MEMORY=64M same_run "$policy: a free in a capture on a full device" \
+		"$probe" captures-full
+done
 "$MAM" run --capture allow -- "$probe" captures > "$scratch/out" 2>&1
 same "--capture=allow: every allocation and free inside a capture is served" "27 0" \
 	"$(grep -c -E '^cuMem(Alloc|Free)_v2.*: 0' "$scratch/out") $(grep -c -E ': 90[01]' "$scratch/out")"

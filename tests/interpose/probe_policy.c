@@ -65,6 +65,24 @@ static void captures(void)
 			allocate_in_capture(capture_mode, thread_mode);
 }
 
+/* A free in a capture that allows it, while the device has nothing left. */
+static void captures_full(void)
+{
+	struct CUstream_st *stream;
+	struct CUgraph_st *graph = NULL;
+	int mode = CAPTURE_RELAXED;
+
+	start();
+	while (cuMemAlloc_v2(&b, 16 * MIB) == CUDA_SUCCESS)
+		a = b;
+	SHOW(cuStreamCreate(&stream, STREAM_NON_BLOCKING));
+	SHOW(cuThreadExchangeStreamCaptureMode(&mode));
+	SHOW(cuStreamBeginCapture_v2(stream, CAPTURE_GLOBAL));
+	SHOW(cuMemsetD8Async(a, 1, MIB, NULL));
+	SHOW(cuMemFree_v2(a));
+	SHOW(cuStreamEndCapture(stream, &graph));
+}
+
 /* A global capture of one thread binds another one. */
 static void *allocate(void *unused)
 {
@@ -265,6 +283,7 @@ static void async(void)
 
 static const struct probe_scene scenes[] = {
 	{ "captures", captures },
+	{ "captures-full", captures_full },
 	{ "captures-of-others", captures_of_others },
 	{ "captures-end", captures_end },
 	{ "after-captures", after_captures },

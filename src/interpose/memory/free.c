@@ -43,23 +43,38 @@
 
 #define CAPTURE_RELAXED 2 /* the mode in which a thread's calls end no capture */
 
-/* The driver's own verdict and wait; its code. With --capture=allow the verdict is always good. */
-static int wait_as_driver(void)
+/* A small block of the driver's, allocated and freed; pinned host memory if the device is full. */
+static int allocate_and_free(void)
 {
 	__typeof__(&cuMemAlloc_v2) real_alloc = MAM_TABLE_ORIGINAL(cuMemAlloc_v2);
 	__typeof__(&cuMemFree_v2) real_free = MAM_TABLE_ORIGINAL(cuMemFree_v2);
-	const struct mam_real_driver *driver = mam_real_driver();
-	bool relaxed = mam_init_serves_captures() && driver->capture_mode != NULL;
-	int mode = CAPTURE_RELAXED, code;
+	__typeof__(&cuMemHostAlloc) real_host_alloc = MAM_TABLE_ORIGINAL(cuMemHostAlloc);
+	__typeof__(&cuMemFreeHost) real_host_free = MAM_TABLE_ORIGINAL(cuMemFreeHost);
 	unsigned long long block;
+	void *host;
+	int code;
 
 	if (real_alloc == NULL || real_free == NULL)
 		return MAM_CUDA_NOT_INITIALIZED;
-	if (relaxed)
-		driver->capture_mode(&mode);
 	code = real_alloc(&block, 1);
 	if (code == MAM_CUDA_SUCCESS)
-		code = real_free(block);
+		return real_free(block);
+	if (code != MAM_CUDA_OUT_OF_MEMORY || real_host_alloc == NULL || real_host_free == NULL)
+		return code;
+	code = real_host_alloc(&host, 1, 0);
+	return code == MAM_CUDA_SUCCESS ? real_host_free(host) : code;
+}
+
+/* The driver's own verdict and wait; its code. With --capture=allow the verdict is always good. */
+static int wait_as_driver(void)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+	bool relaxed = mam_init_serves_captures() && driver->capture_mode != NULL;
+	int mode = CAPTURE_RELAXED, code;
+
+	if (relaxed)
+		driver->capture_mode(&mode);
+	code = allocate_and_free();
 	if (relaxed)
 		driver->capture_mode(&mode);
 	return code;
