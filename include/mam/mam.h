@@ -78,7 +78,7 @@ enum mam_free_policy {
 	MAM_FREE_DEFAULT = 0,
 	/*
 	 * mam_free() first waits until all work submitted to the device's context is done, as
-	 * cudaFree does.
+	 * cudaFree does. The wait has no effect on stream captures, in this thread or another one.
 	 */
 	MAM_FREE_STRICT = 1,
 	/*

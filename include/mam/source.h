@@ -48,8 +48,8 @@ struct mam_source_ops {
 	 */
 	enum mam_status (*shrink)(struct mam_source *source, void *base, size_t bytes);
 	/*
-	 * quiesce - wait until work submitted so far can no longer touch this source's memory.
-	 * NULL: never any.
+	 * quiesce - wait until work submitted so far can no longer touch this source's memory. Must
+	 * not invalidate stream captures. NULL: never any.
 	 */
 	enum mam_status (*quiesce)(struct mam_source *source);
 	/*

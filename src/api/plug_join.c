@@ -299,7 +299,7 @@ static void free_waiting(const struct parting *parting)
 		if (note->context && mam_driver_get(&driver) == MAM_OK) {
 			const struct mam_device other = abroad(driver, note->context);
 
-			mam_device_quiesce(&other);
+			mam_device_quiesce(&other, NULL);
 		}
 	}
 	mam_plug_free_waiting("mam_torch_free", parting->block, parting->device);

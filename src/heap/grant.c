@@ -173,7 +173,7 @@ static enum mam_status settle(const struct mam_heap_attr *attr, struct mam_heap 
 	enum mam_status status = mam_reach_knows(&heap->reach, heap->ground);
 
 	if (status == MAM_OK && !heap->pool->strict)
-		status = mam_device_outwait(&heap->reach.device);
+		status = mam_device_quiesce(&heap->reach.device, NULL);
 	if (status != MAM_OK)
 		return status;
 	return heap->has_growth ? settle_growth(attr, heap) : write_books(heap, NULL);

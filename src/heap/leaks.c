@@ -94,7 +94,7 @@ void mam_leaks_log(struct mam_heap *heap)
 	struct walk walk = { .heap = heap };
 
 	if (mam_grant_alive(heap) && heap->pool->strict)
-		(void)mam_device_outwait(&heap->reach.device);
+		(void)mam_device_quiesce(&heap->reach.device, NULL);
 	mam_reader_log(heap->reader);
 	if (!mam_grant_alive(heap) || !mam_log_wants(MAM_LOG_WARN) ||
 	    !mam_option_bool(MAM_OPTION_HEAP_LEAKS))

@@ -95,7 +95,7 @@ static bool take_unfenced_locked(struct mam_pool *pool)
 
 static enum mam_status fence(struct mam_pool *pool, bool unfenced)
 {
-	return unfenced ? mam_source_fence(pool->source) : MAM_OK;
+	return unfenced ? mam_source_quiesce(pool->source) : MAM_OK;
 }
 
 /* A place that memory was to come to and did not. */

@@ -4,11 +4,12 @@
  */
 #include "source/device.h"
 
-#include <stdatomic.h>
+#include <stdint.h>
 
 #include "base/log.h"
 
-#define OUTWAIT_BYTES 512u
+#define TICKET_BYTES 512u
+#define IN_HOST_MEMORY 1ull
 
 /* Once: later failures have the same reason. */
 static void report_no_device(void)
@@ -125,20 +126,75 @@ enum mam_status mam_device_status_of_end(const struct mam_device *device,
 	return mam_device_status(device, answer);
 }
 
-enum mam_status mam_device_quiesce(const struct mam_device *device)
+/* A small allocation, in host memory where the device has none left; marked by its lowest bit. */
+static struct mam_device_answer take_ticket(const struct mam_driver *driver,
+					    unsigned long long *ticket)
+{
+	struct mam_device_answer answer =
+		mam_device_answer_of("cuMemAlloc", driver->mem_alloc(ticket, TICKET_BYTES));
+	void *host;
+
+	if (answer.result != MAM_DRIVER_OUT_OF_MEMORY)
+		return answer;
+	answer = mam_device_answer_of("cuMemHostAlloc",
+				      driver->mem_host_alloc(&host, TICKET_BYTES, 0));
+	if (answer.result == MAM_DRIVER_SUCCESS)
+		*ticket = (uintptr_t)host | IN_HOST_MEMORY;
+	return answer;
+}
+
+static struct mam_device_answer give_ticket(const struct mam_driver *driver,
+					    unsigned long long ticket)
+{
+	if ((ticket & IN_HOST_MEMORY) == 0)
+		return mam_device_answer_of("cuMemFree", driver->mem_free(ticket));
+	return mam_device_answer_of(
+		"cuMemFreeHost",
+		driver->mem_free_host((void *)(uintptr_t)(ticket & ~IN_HOST_MEMORY)));
+}
+
+/* A ticket, after one that stays if there is none yet. */
+static struct mam_device_answer take_and_keep(const struct mam_driver *driver,
+					      struct mam_device_kept *kept,
+					      unsigned long long *ticket)
+{
+	struct mam_device_answer answer = take_ticket(driver, ticket);
+	unsigned long long none = 0;
+
+	if (answer.result != MAM_DRIVER_SUCCESS || (*ticket & IN_HOST_MEMORY) != 0 ||
+	    kept == NULL || atomic_load_explicit(&kept->ticket, memory_order_relaxed) != 0 ||
+	    !atomic_compare_exchange_strong(&kept->ticket, &none, *ticket))
+		return answer;
+	return take_ticket(driver, ticket);
+}
+
+enum mam_status mam_device_quiesce(const struct mam_device *device, struct mam_device_kept *kept)
 {
 	struct mam_device_visit visit;
 	struct mam_device_answer answer = mam_device_enter(device, &visit);
+	unsigned long long ticket;
 
-	if (answer.result == MAM_DRIVER_SUCCESS) {
+	if (answer.result != MAM_DRIVER_SUCCESS)
+		return mam_device_status_of_end(device, answer);
+	answer = take_and_keep(device->driver, kept, &ticket);
+	if (answer.result == MAM_DRIVER_SUCCESS)
+		answer = give_ticket(device->driver, ticket);
+	else if (answer.result == MAM_DRIVER_OUT_OF_MEMORY)
 		answer = mam_device_answer_of("cuCtxSynchronize",
 					      device->driver->ctx_synchronize());
-		mam_device_leave(device, &visit);
-	}
+	mam_device_leave(device, &visit);
 	return mam_device_status_of_end(device, answer);
 }
 
-enum mam_status mam_device_outwait_begin(const struct mam_device *device,
+void mam_device_give_kept(const struct mam_device *device, struct mam_device_kept *kept)
+{
+	unsigned long long ticket = atomic_exchange(&kept->ticket, 0);
+
+	if (ticket != 0)
+		(void)mam_device_quiesce_end(device, ticket);
+}
+
+enum mam_status mam_device_quiesce_begin(const struct mam_device *device,
 					 unsigned long long *ticket)
 {
 	struct mam_device_visit visit;
@@ -146,33 +202,22 @@ enum mam_status mam_device_outwait_begin(const struct mam_device *device,
 
 	*ticket = 0;
 	if (answer.result == MAM_DRIVER_SUCCESS) {
-		answer = mam_device_answer_of("cuMemAlloc",
-					      device->driver->mem_alloc(ticket, OUTWAIT_BYTES));
+		answer = take_ticket(device->driver, ticket);
 		mam_device_leave(device, &visit);
 	}
 	return mam_device_status_of_end(device, answer);
 }
 
-enum mam_status mam_device_outwait_end(const struct mam_device *device, unsigned long long ticket)
+enum mam_status mam_device_quiesce_end(const struct mam_device *device, unsigned long long ticket)
 {
 	struct mam_device_visit visit;
 	struct mam_device_answer answer = mam_device_enter(device, &visit);
 
 	if (answer.result == MAM_DRIVER_SUCCESS) {
-		answer = mam_device_answer_of("cuMemFree", device->driver->mem_free(ticket));
+		answer = give_ticket(device->driver, ticket);
 		mam_device_leave(device, &visit);
 	}
 	return mam_device_status_of_end(device, answer);
-}
-
-enum mam_status mam_device_outwait(const struct mam_device *device)
-{
-	unsigned long long ticket;
-	enum mam_status status = mam_device_outwait_begin(device, &ticket);
-
-	if (status == MAM_ERROR_OUT_OF_MEMORY)
-		return mam_device_quiesce(device);
-	return status == MAM_OK && ticket != 0 ? mam_device_outwait_end(device, ticket) : status;
 }
 
 bool mam_device_free_bytes(const struct mam_device *device, size_t *bytes)

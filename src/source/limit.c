@@ -231,14 +231,6 @@ bool mam_limit_grow_prompt(struct mam_source *source, size_t bytes, void **base,
 	return true;
 }
 
-bool mam_limit_fence(struct mam_source *source, enum mam_status *status)
-{
-	if (!is_limit(source))
-		return false;
-	*status = mam_source_fence(((struct limit_source *)source)->inner);
-	return true;
-}
-
 struct CUctx_st *mam_limit_context(struct mam_source *source)
 {
 	return is_limit(source) ? mam_source_context(((struct limit_source *)source)->inner) : NULL;

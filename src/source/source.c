@@ -76,15 +76,6 @@ struct CUctx_st *mam_source_context(struct mam_source *source)
 	return context;
 }
 
-enum mam_status mam_source_fence(struct mam_source *source)
-{
-	enum mam_status status;
-
-	if (mam_limit_fence(source, &status) || mam_vmm_fence(source, &status))
-		return status;
-	return mam_source_quiesce(source);
-}
-
 enum mam_status mam_source_grow_prompt(struct mam_source *source, size_t bytes, void **base)
 {
 	enum mam_status status;

@@ -118,14 +118,6 @@ struct CUctx_st *mam_whole_context(struct mam_source *source);
 struct CUctx_st *mam_vmm_context(struct mam_source *source);
 
 /*
- * mam_source_fence - as mam_source_quiesce(), for the rare wait before memory loses its addresses: it
- * may take longer, and ends no stream capture.
- */
-enum mam_status mam_source_fence(struct mam_source *source);
-bool mam_limit_fence(struct mam_source *source, enum mam_status *status);
-bool mam_vmm_fence(struct mam_source *source, enum mam_status *status);
-
-/*
  * mam_source_grow_prompt - as grow, for a thread that a running kernel waits for. The driver's own
  * allocations wait while another thread frees or copies and waits for a kernel there; mapping does
  * not (whole.c). OUT_OF_MEMORY also where the source knows no way that does not wait.

@@ -62,6 +62,7 @@ struct cuda_vmm {
 	struct allocation_properties properties;
 	struct access access[PEERS_MOST + 1];
 	size_t access_count;
+	struct mam_device_kept kept; /* atomic */
 };
 
 static const struct CUmemAllocationProp_st *properties_of(const struct cuda_vmm *cuda)
@@ -199,6 +200,7 @@ static void cuda_destroy(struct mam_vmm *vmm)
 {
 	struct cuda_vmm *cuda = (struct cuda_vmm *)vmm;
 
+	mam_device_give_kept(&cuda->device, &cuda->kept);
 	mam_device_unbind(&cuda->device);
 	free(cuda);
 }
@@ -216,15 +218,9 @@ static const struct mam_vmm_backend backend = {
 
 static enum mam_status cuda_quiesce(struct mam_source *source)
 {
-	return mam_device_quiesce(&((struct cuda_vmm *)source)->device);
-}
+	struct cuda_vmm *cuda = (struct cuda_vmm *)source;
 
-bool mam_vmm_fence(struct mam_source *source, enum mam_status *status)
-{
-	if (source->ops->quiesce != cuda_quiesce)
-		return false;
-	*status = mam_device_outwait(&((struct cuda_vmm *)source)->device);
-	return true;
+	return mam_device_quiesce(&cuda->device, &cuda->kept);
 }
 
 struct CUctx_st *mam_vmm_context(struct mam_source *source)

@@ -151,7 +151,7 @@ bool mam_whole_grow_prompt(struct mam_source *source, size_t bytes, void **base,
 /* The addresses may stay behind: memory they have none. */
 static enum mam_status shrink_mapped(struct mam_source *mapped, void *base, size_t bytes)
 {
-	enum mam_status status = mam_source_fence(mapped);
+	enum mam_status status = mam_source_quiesce(mapped);
 
 	if (status == MAM_OK)
 		status = mam_source_unmap(mapped, base, bytes);
@@ -185,7 +185,9 @@ static enum mam_status whole_shrink(struct mam_source *source, void *base, size_
 
 static enum mam_status whole_quiesce(struct mam_source *source)
 {
-	return mam_device_quiesce(&((struct mam_whole *)source)->device);
+	struct mam_whole *whole = (struct mam_whole *)source;
+
+	return mam_device_quiesce(&whole->device, &whole->kept);
 }
 
 static void whole_destroy(struct mam_source *source)
@@ -193,6 +195,7 @@ static void whole_destroy(struct mam_source *source)
 	struct mam_whole *whole = (struct mam_whole *)source;
 
 	mam_source_destroy(atomic_load(&whole->mapped));
+	mam_device_give_kept(&whole->device, &whole->kept);
 	mam_device_unbind(&whole->device);
 	free(whole);
 }

@@ -156,7 +156,7 @@ bool mam_fence_wait(const struct mam_fences *fences, const struct mam_fence *fen
 bool mam_fences_may_wait(const struct mam_fences *fences, bool captures,
 			 unsigned long long *ticket)
 {
-	enum mam_status status = mam_device_outwait_begin(&fences->device, ticket);
+	enum mam_status status = mam_device_quiesce_begin(&fences->device, ticket);
 
 	return status == MAM_OK || (status == MAM_ERROR_OUT_OF_MEMORY && !captures);
 }
@@ -170,7 +170,7 @@ bool mam_fences_wait_all(struct mam_fences *fences, unsigned long long ticket)
 	unsigned int result;
 
 	if (ticket != 0)
-		return mam_device_outwait_end(&fences->device, ticket) == MAM_OK;
+		return mam_device_quiesce_end(&fences->device, ticket) == MAM_OK;
 	if (!enter(fences, fences->device.context, &visit))
 		return false;
 	if (driver->ctx_record_event == NULL) {

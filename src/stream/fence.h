@@ -62,7 +62,7 @@ void mam_fence_drop(struct mam_fences *fences, struct mam_fence *fence);
 
 /*
  * mam_fences_may_wait - before mam_fences_wait_all(), which must follow: a ticket, which lets it end
- * no capture (mam_device_outwait_begin). Without memory for one the wait goes without, where no
+ * no capture (mam_device_quiesce_begin). Without memory for one the wait goes without, where no
  * capture is known to be alive. False: there is to be no wait.
  */
 bool mam_fences_may_wait(const struct mam_fences *fences, bool captures,

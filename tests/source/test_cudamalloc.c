@@ -49,9 +49,10 @@ START_TEST(memory_is_taken_and_given_back)
 	ck_assert_int_eq(mam_source_shrink(source, a, 2 * MIB), MAM_OK);
 	ck_assert_int_eq(mam_source_shrink(source, b, 6 * MIB), MAM_OK);
 	mam_source_destroy(source);
-	ck_assert_uint_eq(calls_of("cuMemAlloc", true), 2);
-	ck_assert_uint_eq(calls_of("cuMemFree", true), 2);
-	ck_assert_uint_eq(calls_of("cuCtxSynchronize", true), 1);
+	/* Two chunks, and for the wait a block that stays and one that is freed. */
+	ck_assert_uint_eq(calls_of("cuMemAlloc", true), 4);
+	ck_assert_uint_eq(calls_of("cuMemFree", true), 4);
+	ck_assert_uint_eq(calls_of("cuCtxSynchronize", false), 0);
 }
 END_TEST
 
@@ -229,7 +230,7 @@ static void live_once(void)
 	mam_source_destroy(source);
 }
 
-#define CALLS 50 /* more than one life makes */
+#define CALLS 60 /* more than one life makes */
 
 START_TEST(any_one_call_may_fail)
 {
@@ -243,8 +244,8 @@ START_TEST(any_one_call_may_fail)
 	setenv("FAKE_CUDA_FAIL_AT", rule, 1);
 	cuda = load_only();
 	live_once();
-	/* What was taken was given back, or at least tried to be. */
-	ck_assert_uint_eq(calls_of("cuMemAlloc", true), calls_of("cuMemFree", true));
+	/* Chunks are freed. A small block of the wait is lost if the driver fails to free it. */
+	ck_assert_uint_le(calls_of("cuMemAlloc", true), calls_of("cuMemFree", true) + fails);
 	ck_assert_uint_eq(calls_of("cuCtxPushCurrent", true), calls_of("cuCtxPopCurrent", false));
 	ck_assert_uint_eq(calls_of("cuDevicePrimaryCtxRetain", true),
 			  calls_of("cuDevicePrimaryCtxRelease", false));
@@ -287,10 +288,19 @@ static const struct {
 	{ "cuMemAlloc:1:2", MAM_ERROR_OUT_OF_MEMORY, MAM_OK, MAM_OK, "" },
 	{ "cuMemAlloc:1:700", MAM_ERROR_DRIVER, MAM_OK, MAM_OK, "cuMemAlloc answered" },
 	{ "cuMemAlloc:1:4", MAM_ERROR_DRIVER, MAM_OK, MAM_OK, "cuMemAlloc answered" },
-	{ "cuCtxSynchronize:1:700", MAM_OK, MAM_ERROR_DRIVER, MAM_OK, "cuCtxSynchronize answered" },
-	{ "cuCtxSynchronize:1:4", MAM_OK, MAM_OK, MAM_OK, "" },
-	{ "cuMemFree:1:1", MAM_OK, MAM_OK, MAM_ERROR_DRIVER, "cuMemFree answered" },
+	{ "cuMemAlloc:2:700", MAM_OK, MAM_ERROR_DRIVER, MAM_OK, "cuMemAlloc answered" },
+	{ "cuMemAlloc:2:4", MAM_OK, MAM_OK, MAM_OK, "" },
+	{ "cuMemAlloc:2:2,cuMemHostAlloc:1:700", MAM_OK, MAM_ERROR_DRIVER, MAM_OK,
+	  "cuMemHostAlloc answered" },
+	{ "cuMemAlloc:2:2,cuMemFreeHost:1:700", MAM_OK, MAM_ERROR_DRIVER, MAM_OK,
+	  "cuMemFreeHost answered" },
+	{ "cuMemAlloc:2:2,cuMemHostAlloc:1:2,cuCtxSynchronize:1:700", MAM_OK, MAM_ERROR_DRIVER,
+	  MAM_OK, "cuCtxSynchronize answered" },
+	{ "cuMemAlloc:2:2,cuMemHostAlloc:1:2,cuCtxSynchronize:1:4", MAM_OK, MAM_OK, MAM_OK, "" },
+	{ "cuMemFree:1:1", MAM_OK, MAM_ERROR_DRIVER, MAM_OK, "cuMemFree answered" },
 	{ "cuMemFree:1:4", MAM_OK, MAM_OK, MAM_OK, "" },
+	{ "cuMemFree:2:1", MAM_OK, MAM_OK, MAM_ERROR_DRIVER, "cuMemFree answered" },
+	{ "cuMemFree:2:4", MAM_OK, MAM_OK, MAM_OK, "" },
 	{ "cuCtxPushCurrent:1:709", MAM_ERROR_DRIVER, MAM_OK, MAM_OK, "cuCtxPushCurrent answered" },
 	{ "cuCtxPushCurrent:2:4", MAM_OK, MAM_OK, MAM_OK, "" },
 };
@@ -348,7 +358,8 @@ START_TEST(threads_share_one)
 		pthread_join(threads[i], &result);
 		ck_assert_ptr_nonnull(result);
 	}
-	ck_assert_uint_eq(mam_source_room(source), 256 * MIB);
+	/* All but the slab of the small block that the waits keep. */
+	ck_assert_uint_eq(mam_source_room(source), 254 * MIB);
 	mam_source_destroy(source);
 }
 END_TEST

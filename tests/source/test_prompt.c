@@ -81,7 +81,8 @@ START_TEST(there_may_be_many_and_in_any_order)
 	ck_assert_uint_eq(mam_source_room(source), room - COUNT_OF(chunk) * 2 * MIB);
 	for (size_t i = 0; i < COUNT_OF(chunk); i++)
 		ck_assert_int_eq(mam_source_shrink(source, chunk[(i * 29) % 48], 2 * MIB), MAM_OK);
-	ck_assert_uint_eq(mam_source_room(source), room);
+	/* Waits keep a small block, and with it a slab. */
+	ck_assert_uint_eq(mam_source_room(source), room - 2 * MIB);
 	mam_source_destroy(source);
 }
 END_TEST
@@ -189,9 +190,9 @@ START_TEST(pools_ask_for_it_so)
 	attr.free_policy = MAM_FREE_STRICT;
 	ck_assert_int_eq(mam_pool_create(&attr, &pool), MAM_OK);
 	ck_assert_int_eq(mam_malloc(pool, 24 * MIB, &block), MAM_OK);
-	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
 	created = calls_of("cuMemCreate", true);
 	allocated = calls_of("cuMemAlloc", true);
+	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
 	ck_assert_int_eq(truncate(calls_path, 0), 0);
 	ck_assert_int_eq(mam_prompt_alloc(pool, 48 * MIB, 64 << 10, 1000000, &block), MAM_OK);
 	ck_assert_uint_eq(calls_of("cuMemCreate", true), 1);

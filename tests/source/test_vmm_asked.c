@@ -262,7 +262,7 @@ START_TEST(the_thread_is_left_as_it_was)
 	ck_assert_int_eq(mam_source_move(source, base, 2 * MIB, base + 4 * MIB, &lost), MAM_OK);
 	ck_assert_int_eq(mam_source_unmap(source, base + 4 * MIB, 2 * MIB), MAM_OK);
 	ck_assert_int_eq(mam_source_shrink(source, base, 64 * MIB), MAM_OK);
-	ck_assert_int_eq(mam_source_fence(source), MAM_OK);
+	ck_assert_int_eq(mam_source_quiesce(source), MAM_OK);
 	ck_assert_ptr_null(current(&cuda));
 	mode = 0;
 	ck_assert_int_eq(cuda.cuThreadExchangeStreamCaptureMode(&mode), CUDA_SUCCESS);
@@ -336,7 +336,7 @@ START_TEST(a_driver_that_cannot_say_what_is_free_leaves_the_guess)
 }
 END_TEST
 
-/* The wait before pieces move gives back a small allocation: allowed in any capture. */
+/* The wait is the free of a small allocation, which any capture allows. */
 START_TEST(the_wait_ends_no_capture)
 {
 	struct cuda cuda = load();
@@ -346,7 +346,7 @@ START_TEST(the_wait_ends_no_capture)
 
 	ck_assert_int_eq(cuda.cuStreamCreate(&stream, 1), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuStreamBeginCapture_v2(stream, 0), CUDA_SUCCESS);
-	ck_assert_int_eq(mam_source_fence(source), MAM_OK);
+	ck_assert_int_eq(mam_source_quiesce(source), MAM_OK);
 	ck_assert_int_eq(cuda.cuStreamEndCapture(stream, &graph), CUDA_SUCCESS);
 	ck_assert_uint_eq(calls_of("cuCtxSynchronize", false), 0);
 	mam_source_destroy(source);
@@ -358,10 +358,13 @@ START_TEST(a_full_device_is_waited_for_all_the_same)
 {
 	struct mam_source *source;
 
-	setenv("FAKE_CUDA_FAIL_AT", "cuMemAlloc:1:2", 1);
+	setenv("FAKE_CUDA_FAIL_AT", "cuMemAlloc:1+:2,cuMemHostAlloc:2:2", 1);
 	load_only();
 	source = driven_source("vmm", 0);
-	ck_assert_int_eq(mam_source_fence(source), MAM_OK);
+	ck_assert_int_eq(mam_source_quiesce(source), MAM_OK);
+	ck_assert_uint_eq(calls_of("cuMemFreeHost", true), 1);
+	ck_assert_uint_eq(calls_of("cuCtxSynchronize", true), 0);
+	ck_assert_int_eq(mam_source_quiesce(source), MAM_OK);
 	ck_assert_uint_eq(calls_of("cuCtxSynchronize", true), 1);
 	mam_source_destroy(source);
 }

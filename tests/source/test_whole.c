@@ -42,6 +42,16 @@ START_TEST(they_say_what_they_are)
 }
 END_TEST
 
+/* Chunks, and the small blocks of waits except `lost` that the driver failed to free. */
+static void expect_all_freed(int kind, unsigned int lost)
+{
+	unsigned int allocated = calls_of("cuMemAlloc", true) + calls_of(kinds[kind].alloc, true);
+	unsigned int freed = calls_of("cuMemFree", true) + calls_of("cuMemFreeHost", true);
+
+	ck_assert_uint_le(freed, allocated);
+	ck_assert_uint_le(allocated, freed + lost);
+}
+
 START_TEST(memory_is_taken_and_given_back)
 {
 	struct cuda cuda = load();
@@ -64,8 +74,8 @@ START_TEST(memory_is_taken_and_given_back)
 	ck_assert_int_eq(mam_source_shrink(source, b, 6 * MIB), MAM_OK);
 	mam_source_destroy(source);
 	ck_assert_uint_eq(calls_of(kinds[_i].alloc, true), 2);
-	ck_assert_uint_eq(calls_of(kinds[_i].free, true), 2);
-	ck_assert_uint_eq(calls_of("cuCtxSynchronize", true), 1);
+	expect_all_freed(_i, 0);
+	ck_assert_uint_eq(calls_of("cuCtxSynchronize", false), 0);
 	contents(calls_path);
 	ck_assert_ptr_nonnull(strstr(strstr(text, kinds[_i].alloc), kinds[_i].arguments));
 }
@@ -101,7 +111,7 @@ START_TEST(a_pool_on_them_waits_before_it_frees)
 	ck_assert_uint_eq((uintptr_t)found % (4 * MIB), 0);
 	ck_assert_int_eq(mam_free(pool, found), MAM_OK);
 	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
-	ck_assert_uint_eq(calls_of(kinds[_i].alloc, true), calls_of(kinds[_i].free, true));
+	expect_all_freed(_i, 0);
 	ck_assert_str_eq(contents(log_path), "");
 }
 END_TEST
@@ -132,7 +142,7 @@ START_TEST(a_capture_survives_growing_and_shrinking)
 }
 END_TEST
 
-#define CALLS 60 /* more than one life makes */
+#define CALLS 80 /* more than one life makes */
 
 /* What one life of a source does; each answer must be one that the contract allows. */
 static void live_once(const char *name)
@@ -167,7 +177,7 @@ START_TEST(any_one_call_may_fail)
 	setenv("FAKE_CUDA_FAIL_AT", rule, 1);
 	load_only();
 	live_once(kinds[kind].name);
-	ck_assert_uint_eq(calls_of(kinds[kind].alloc, true), calls_of(kinds[kind].free, true));
+	expect_all_freed(kind, 1);
 	ck_assert_uint_eq(calls_of("cuCtxPushCurrent", true), calls_of("cuCtxPopCurrent", false));
 	ck_assert_uint_eq(calls_of("cuDevicePrimaryCtxRetain", true),
 			  calls_of("cuDevicePrimaryCtxRelease", false));

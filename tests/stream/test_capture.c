@@ -245,6 +245,14 @@ static unsigned nothing_left(unsigned long long *address, size_t bytes)
 	return MAM_DRIVER_OUT_OF_MEMORY;
 }
 
+static unsigned no_host_memory(void **block, size_t bytes, unsigned flags)
+{
+	(void)block;
+	(void)bytes;
+	(void)flags;
+	return MAM_DRIVER_OUT_OF_MEMORY;
+}
+
 /* The wait that ends none takes some memory. Without it nothing happens, to anybody's ground. */
 START_TEST(without_memory_for_a_wait_there_is_none_in_a_capture)
 {
@@ -256,6 +264,7 @@ START_TEST(without_memory_for_a_wait_there_is_none_in_a_capture)
 	leave_open(s, a, 4 * MIB, s->one);
 	without = *streams->fences.device.driver;
 	without.mem_alloc = nothing_left;
+	without.mem_host_alloc = no_host_memory;
 	streams->fences.device.driver = &without;
 	capture_begin(s, s->two, _i);
 	give(s, b, s->two);
@@ -285,6 +294,7 @@ START_TEST(nor_while_a_blocking_stream_is_in_one)
 	leave_open(s, a, 8 * MIB, s->one);
 	without = *streams->fences.device.driver;
 	without.mem_alloc = nothing_left;
+	without.mem_host_alloc = no_host_memory;
 	streams->fences.device.driver = &without;
 	capture_begin(s, blocking, _i);
 	ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &b), MAM_ERROR_OUT_OF_MEMORY);

@@ -101,6 +101,14 @@ static unsigned nothing_left(unsigned long long *address, size_t bytes)
 	return MAM_DRIVER_OUT_OF_MEMORY;
 }
 
+static unsigned no_host_memory(void **block, size_t bytes, unsigned flags)
+{
+	(void)block;
+	(void)bytes;
+	(void)flags;
+	return MAM_DRIVER_OUT_OF_MEMORY;
+}
+
 /* With an old driver: cuCtxRecordEvent came with CUDA 12.5. */
 START_TEST(without_memory_for_a_wait_there_is_another)
 {
@@ -115,6 +123,7 @@ START_TEST(without_memory_for_a_wait_there_is_another)
 	}
 	without = *streams->fences.device.driver;
 	without.mem_alloc = nothing_left;
+	without.mem_host_alloc = no_host_memory;
 	if (_i == 1)
 		without.ctx_record_event = NULL;
 	streams->fences.device.driver = &without;
