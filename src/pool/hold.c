@@ -17,13 +17,41 @@
 #include "pool/hold.h"
 
 #include "pool/addrtree.h"
-#include "pool/range.h"
 
 #define ABSORB_TRIES 64
 
 static bool ready(const struct mam_pool *pool)
 {
 	return atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY;
+}
+
+/* Without a range all segments are in the free lists of one part. */
+static unsigned count_parts(const struct mam_pool *pool)
+{
+	return pool->range != NULL ? MAM_RANGE_PARTS : 1;
+}
+
+/* The free lists in which a request finds what it may use. */
+static const struct mam_shelf *shelf_for(const struct mam_pool *pool, uint32_t hold, uint64_t bytes)
+{
+	return &mam_hold_at(pool, hold)->shelf[pool->range != NULL ? mam_range_part_of(bytes) : 0];
+}
+
+static void fini_shelves(struct mam_hold *hold)
+{
+	for (unsigned part = 0; part < MAM_RANGE_PARTS; part++)
+		mam_shelf_fini(&hold->shelf[part]);
+}
+
+static enum mam_status init_shelves(const struct mam_pool *pool, struct mam_hold *hold)
+{
+	enum mam_status status = MAM_OK;
+
+	for (unsigned part = 0; part < count_parts(pool) && status == MAM_OK; part++)
+		status = mam_shelf_init(&hold->shelf[part], pool->config.granule);
+	if (status != MAM_OK)
+		fini_shelves(hold);
+	return status;
 }
 
 enum mam_status mam_hold_begin_locked(struct mam_pool *pool, uint32_t *hold)
@@ -42,7 +70,7 @@ enum mam_status mam_hold_begin_locked(struct mam_pool *pool, uint32_t *hold)
 	if (pool->idle_hold == 0) {
 		struct mam_hold fresh = { 0 };
 
-		status = mam_shelf_init(&fresh.shelf, pool->config.granule);
+		status = init_shelves(pool, &fresh);
 		if (status != MAM_OK)
 			return status;
 		pool->idle_hold = mam_records_take(&pool->holds);
@@ -115,14 +143,6 @@ enum mam_status mam_hold_keep_locked(struct mam_pool *pool, uint32_t hold, uint6
 	return MAM_OK;
 }
 
-/* In a range small blocks and large ones lie apart (range.h). */
-static bool is_for(const struct mam_pool *pool, uint32_t segment, uint64_t bytes)
-{
-	return pool->range == NULL ||
-	       mam_segment_at(&pool->segments, segment)->chunk ==
-		       pool->range->part[mam_range_part_of(bytes)].chunk;
-}
-
 uint32_t mam_hold_best_locked(const struct mam_pool *pool, const uint32_t *holds, unsigned count,
 			      uint64_t bytes)
 {
@@ -134,9 +154,8 @@ uint32_t mam_hold_best_locked(const struct mam_pool *pool, const uint32_t *holds
 		uint32_t found = 0;
 
 		if (hold->bytes >= bytes)
-			found = mam_shelf_best(&hold->shelf, &pool->segments, bytes);
-		if (found != 0 && !is_for(pool, found, bytes))
-			continue;
+			found = mam_shelf_best(shelf_for(pool, holds[i], bytes), &pool->segments,
+					       bytes);
 		if (found != 0 && mam_segment_at(&pool->segments, found)->bytes < least) {
 			least = mam_segment_at(&pool->segments, found)->bytes;
 			best = found;
@@ -234,7 +253,7 @@ static void absorb(struct mam_pool *pool, uint32_t hold, uint64_t from, uint64_t
 
 bool mam_hold_absorb_locked(struct mam_pool *pool, uint32_t hold, uint64_t bytes)
 {
-	const struct mam_shelf *shelf = &mam_hold_at(pool, hold)->shelf;
+	const struct mam_shelf *shelf = shelf_for(pool, hold, bytes);
 	uint32_t first = mam_shelf_largest(shelf, &pool->segments);
 	int tries = ABSORB_TRIES;
 	uint64_t from, to;
@@ -248,7 +267,7 @@ bool mam_hold_absorb_locked(struct mam_pool *pool, uint32_t hold, uint64_t bytes
 		for (at = first; at != 0; at = mam_segment_at(&pool->segments, at)->peer_next) {
 			if (tries-- == 0)
 				return false;
-			if (!is_for(pool, at, bytes) || !reach(pool, at, hold, bytes, &from, &to))
+			if (!reach(pool, at, hold, bytes, &from, &to))
 				continue;
 			absorb(pool, hold, from, to);
 			mam_pool_prove_locked(pool);
@@ -261,7 +280,11 @@ bool mam_hold_absorb_locked(struct mam_pool *pool, uint32_t hold, uint64_t bytes
 /* The smallest is the cheapest to find. */
 static uint32_t any(const struct mam_pool *pool, const struct mam_hold *hold)
 {
-	return mam_shelf_best(&hold->shelf, &pool->segments, pool->config.granule);
+	uint32_t found = 0;
+
+	for (unsigned part = 0; part < count_parts(pool) && found == 0; part++)
+		found = mam_shelf_best(&hold->shelf[part], &pool->segments, pool->config.granule);
+	return found;
 }
 
 unsigned mam_hold_release_locked(struct mam_pool *pool, uint32_t hold, unsigned most)
@@ -313,7 +336,7 @@ void mam_holds_fini(struct mam_pool *pool)
 	if (pool->holds.base == NULL)
 		return;
 	for (uint32_t at = first_hold(pool); at < holds_end(pool); at += first_hold(pool))
-		mam_shelf_fini(&mam_hold_at(pool, at)->shelf);
+		fini_shelves(mam_hold_at(pool, at));
 	mam_records_fini(&pool->holds);
 	pool->idle_hold = 0;
 }
@@ -328,10 +351,16 @@ const char *mam_holds_check(const struct mam_pool *pool, uint64_t segments, uint
 	for (uint32_t at = first_hold(pool); at < holds_end(pool); at += first_hold(pool)) {
 		const struct mam_hold *hold = mam_hold_at(pool, at);
 		uint64_t count = 0;
-		const char *fault = mam_shelf_check(&hold->shelf, &pool->segments, &count);
 
-		if (fault != NULL)
-			return fault;
+		for (unsigned part = 0; part < count_parts(pool); part++) {
+			uint64_t here = 0;
+			const char *fault =
+				mam_shelf_check(&hold->shelf[part], &pool->segments, &here);
+
+			if (fault != NULL)
+				return fault;
+			count += here;
+		}
 		if (count != hold->segments)
 			return "a hold's shelf does not hold what it counts";
 		if (count != 0 && hold->in_use == 0)

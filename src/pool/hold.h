@@ -21,16 +21,19 @@
  *
  * To callers held ground is freed; statistics count it as retired.
  *
+ * In a range each part has free lists of its own: a request searches only segments that it may use,
+ * and so finds its best fit however many segments the other part has.
+ *
  * Bound: O(log n) a block, as for ground of the pool. Memory: a few pages a hold (shelf.h), which stay for
  * the next hold when one ends. lock: pool.
  */
 #ifndef MAM_POOL_HOLD_H
 #define MAM_POOL_HOLD_H
 
-#include "pool/ground.h"
+#include "pool/range.h"
 
 struct mam_hold {
-	struct mam_shelf shelf;
+	struct mam_shelf shelf[MAM_RANGE_PARTS]; /* by part of the range; without a range the first */
 	uint64_t segments; /* count */
 	uint64_t bytes;
 	uint32_t idle_next; /* while nobody has it: the next such */
@@ -50,6 +53,14 @@ static inline struct mam_hold *mam_hold_at(const struct mam_pool *pool, uint32_t
 	return (struct mam_hold *)mam_records_at(&pool->holds, hold);
 }
 
+/* mam_hold_shelf_at - the free lists that a held segment is in. */
+static inline struct mam_shelf *mam_hold_shelf_at(const struct mam_pool *pool,
+						  struct mam_hold *hold,
+						  const struct mam_segment *segment)
+{
+	return &hold->shelf[pool->range != NULL ? mam_range_part_at(pool->range, segment) : 0];
+}
+
 /* For ground.c: a held segment onto the shelf of its hold, and off it. */
 static inline void mam_hold_shelve_locked(struct mam_pool *pool, uint32_t handle)
 {
@@ -58,7 +69,7 @@ static inline void mam_hold_shelve_locked(struct mam_pool *pool, uint32_t handle
 
 	hold->segments++;
 	hold->bytes += segment->bytes;
-	mam_shelf_insert(&hold->shelf, &pool->segments, handle);
+	mam_shelf_insert(mam_hold_shelf_at(pool, hold, segment), &pool->segments, handle);
 }
 
 static inline void mam_hold_unshelve_locked(struct mam_pool *pool, uint32_t handle)
@@ -68,7 +79,7 @@ static inline void mam_hold_unshelve_locked(struct mam_pool *pool, uint32_t hand
 
 	hold->segments--;
 	hold->bytes -= segment->bytes;
-	mam_shelf_remove(&hold->shelf, &pool->segments, handle);
+	mam_shelf_remove(mam_hold_shelf_at(pool, hold, segment), &pool->segments, handle);
 }
 
 /*
@@ -87,8 +98,8 @@ enum mam_status mam_hold_put_locked(struct mam_pool *pool, uint32_t hold, uint64
 enum mam_status mam_hold_keep_locked(struct mam_pool *pool, uint32_t hold, uint64_t address);
 
 /*
- * mam_hold_best_locked - the smallest segment of at least `bytes`; 0 if there is none. Of equals an
- * earlier hold's.
+ * mam_hold_best_locked - the smallest segment of at least `bytes`, in a range the smallest in the
+ * part for such requests; 0 if there is none. Of equals an earlier hold's.
  */
 uint32_t mam_hold_best_locked(const struct mam_pool *pool, const uint32_t *holds, unsigned count,
 			      uint64_t bytes);

@@ -56,10 +56,18 @@ static inline unsigned mam_range_part_of(uint64_t bytes)
 	return bytes < MAM_RANGE_SMALL_BELOW ? MAM_RANGE_SMALL : MAM_RANGE_LARGE;
 }
 
+/* mam_range_part_at - the part that a segment lies in. */
+static inline unsigned mam_range_part_at(const struct mam_range *range,
+					 const struct mam_segment *segment)
+{
+	return segment->chunk == range->part[MAM_RANGE_SMALL].chunk ? MAM_RANGE_SMALL
+								     : MAM_RANGE_LARGE;
+}
+
 static inline struct mam_shelf *mam_range_shelf(struct mam_range *range,
 						const struct mam_segment *segment)
 {
-	struct mam_range_part *part = &range->part[segment->chunk == range->part[1].chunk];
+	struct mam_range_part *part = &range->part[mam_range_part_at(range, segment)];
 
 	return segment->state == MAM_SEGMENT_VOID ? &part->voids : &part->holes;
 }

@@ -34,17 +34,24 @@ struct scene *scene_new(size_t limit_bytes)
 struct scene *scene_on(const char *source, size_t limit_bytes)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+
+	attr.source = source;
+	attr.growth_bytes = 8 * MIB;
+	attr.limit_bytes = limit_bytes;
+	return scene_with(&attr);
+}
+
+struct scene *scene_with(const struct mam_pool_attr *attr)
+{
+	struct mam_pool_attr uncached = *attr;
 	struct scene *s = calloc(1, sizeof(*s));
 
 	ck_assert_ptr_nonnull(s);
 	s->cuda = load();
 	s->one = stream_new(s);
 	s->two = stream_new(s);
-	attr.source = source;
-	attr.growth_bytes = 8 * MIB;
-	attr.limit_bytes = limit_bytes;
-	attr.cache = MAM_CACHE_OFF;
-	ck_assert_int_eq(mam_pool_create(&attr, &s->pool), MAM_OK);
+	uncached.cache = MAM_CACHE_OFF;
+	ck_assert_int_eq(mam_pool_create(&uncached, &s->pool), MAM_OK);
 	calls_forget();
 	return s;
 }
