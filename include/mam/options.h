@@ -5,7 +5,8 @@
  * The table is the code's own: what it says is what the library does. `mam info --options` prints
  * it and the manual page mam(7) is checked against it. Values are read from the environment once,
  * when the first of them is needed, and not in set-user-id programs. A value that is not allowed is
- * reported in one sentence and the default is used.
+ * reported in one sentence, whatever MAM_LOG says, and the default is used; mam run does not start
+ * its program then.
  */
 #ifndef MAM_OPTIONS_H
 #define MAM_OPTIONS_H
@@ -35,7 +36,8 @@ MAM_API const char *mam_option_value(const char *name);
 
 /*
  * Where that value is from: "environment", "default", or "default, refused" where the environment
- * has one that is not allowed. NULL: no such option.
+ * has one that is not allowed. NULL: no such option. Prints nothing: what is wrong in the
+ * environment is reported by the first call that reads a value.
  */
 MAM_API const char *mam_option_origin(const char *name);
 

@@ -57,8 +57,11 @@ void mam_log(enum mam_log_level level, const char *format, ...)
 	if (!mam_log_wants(level))
 		return;
 	path = mam_option_text(MAM_OPTION_LOG_FILE);
+	/* A pipe that no process reads must not stop the program, so opening does not wait. */
 	if (path[0])
-		fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+		fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
+	if (fd >= 0)
+		fcntl(fd, F_SETFL, O_APPEND);
 	prefix = fd >= 0 ? snprintf(line, sizeof(line), "mam[%d]: ", (int)getpid())
 			 : snprintf(line, sizeof(line), "mam: ");
 	va_start(arguments, format);

@@ -317,7 +317,7 @@ static void report_refused(const struct mam_option_row *row, const char *text)
 {
 	const struct kind *kind = kind_of(row);
 
-	mam_log(MAM_LOG_WARN, "%s is '%.64s', which is not %s%s%s; the default '%s' is used",
+	mam_log(MAM_LOG_ERROR, "%s is '%.64s', which is not %s%s%s; the default '%s' is used",
 		row->name, text, kind->allowed ? kind->allowed : "one of ",
 		kind->allowed && row->values ? " or " : "", row->values ? row->values : "",
 		row->fallback);
@@ -331,6 +331,13 @@ static void report(void)
 	}
 	for (char **unknown = next_unknown(environ); unknown; unknown = next_unknown(unknown + 1))
 		report_unknown(*unknown);
+}
+
+/* Without the report, for callers that report by themselves. */
+static const struct value *loaded_value_of(const struct mam_option_row *row)
+{
+	pthread_once(&loaded, load);
+	return &values[row - rows];
 }
 
 static const struct value *value_of(const struct mam_option_row *row)
@@ -379,7 +386,7 @@ const char *mam_option_value(const char *name)
 const char *mam_option_origin(const char *name)
 {
 	const struct mam_option_row *row = name ? row_of(name, strlen(name)) : NULL;
-	const struct value *value = row ? value_of(row) : NULL;
+	const struct value *value = row ? loaded_value_of(row) : NULL;
 
 	if (!value)
 		return NULL;

@@ -197,6 +197,25 @@ static void late_child(void)
 	put(block);
 }
 
+/* One block, then a word into the pipe READY; another block when a word has come through GO. */
+static void held(void)
+{
+	const char *ready = getenv("READY"), *go = getenv("GO");
+	char word[8];
+	FILE *pipe;
+
+	put(get(1000));
+	pipe = ready == NULL ? NULL : fopen(ready, "w");
+	if (pipe == NULL || fputs("ready\n", pipe) < 0 || fclose(pipe) != 0)
+		exit(6);
+	pipe = go == NULL ? NULL : fopen(go, "r");
+	if (pipe == NULL || fgets(word, sizeof(word), pipe) == NULL)
+		exit(7);
+	fclose(pipe);
+	put(get(1000));
+	puts("held");
+}
+
 /* One process, two programs: work, and then this one again. */
 static void again(void)
 {
@@ -218,6 +237,7 @@ __attribute__((visibility("default"))) int main(int count, char **arguments)
 		{ "woken", woken },
 		{ "woken-family", woken_family },
 		{ "late-child", late_child },
+		{ "held", held },
 		{ "again", again },
 	};
 

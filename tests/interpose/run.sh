@@ -58,6 +58,38 @@ says "a bad word about children" 2 "must be yes or no" "$MAM" run --children=som
 says "a bad route" 2 "must be auto, preload or audit" "$MAM" run --route=scenic true
 says "a bad word about NVTX" 2 "must be one of auto|no" "$MAM" run --nvtx=yes true
 says "a bad level" 2 "must be one of error|warn|info|debug" "$MAM" run --log loud true
+# A variable that no option replaces is checked as the option is: the program must not start without its limit.
+for row in "MAM_LIMIT=banana|a size" "MAM_LIMIT=-1|a size" "MAM_CHUNK=x|a size .* or largest" "MAM_GROWTH=x|or none" \
+	"MAM_PASS_ABOVE=much|a size" "MAM_GRANULE=3|a power of two" "MAM_FREE=banana|one of default|strict" \
+	"MAM_CAPTURE=x|one of strict|allow" "MAM_IPC=banana|dedicated:SIZE" "MAM_IPC=dedicated:0|dedicated:SIZE" \
+	"MAM_NVTX=x|one of auto|no" "MAM_STATS=banana|yes or no" "MAM_LEAKS=2|yes or no" "MAM_DISABLE=x|yes or no" \
+	"MAM_TRACE_WHO=x|yes or no" "MAM_CHILDREN=some|yes or no" "MAM_CACHE=x|one of on|off" \
+	"MAM_SOURCE=disk|one of vmm" "MAM_LOG=loud|one of error"; do
+	says "${row%%|*}" 2 "${row%%=*} is .*${row#*|}" env "${row%%|*}" "$MAM" run sh -c "echo > '$scratch/started'"
+done
+try "a refused variable: the program is not started" test ! -e "$scratch/started"
+same "an option replaces a refused variable" "1024 yes" \
+	"$(MAM_LIMIT=banana MAM_STATS=banana "$MAM" run --limit 1K --stats=/dev/null sh -c 'echo $MAM_LIMIT yes')"
+same "MAM_SOURCE has no effect: one line, and the program runs" "3 1 1" \
+	"$(MAM_SOURCE=vmm "$MAM" run sh -c 'exit 3' 2> "$scratch/err"
+	echo $? "$(wc -l < "$scratch/err")" "$(grep -c '^mam run: warning: MAM_SOURCE=vmm has no effect' "$scratch/err")")"
+same "the default source needs no word" "" "$(MAM_SOURCE=cudamalloc "$MAM" run true 2>&1)"
+# The same where the object is preloaded by hand: reported, whatever MAM_LOG says, and the default is used.
+for row in "MAM_LIMIT=banana|default '0' is used" "MAM_FREE=banana|default 'default' is used" \
+	"MAM_STATS=banana|default 'no' is used" "MAM_IPC=banana|blocks are shared"; do
+	env "${row%%|*}" MAM_LOG=error LD_PRELOAD="$preload" "$client" --rounds 1 > "$scratch/out" 2> "$scratch/err"
+	same "${row%%|*}, preloaded by hand" "0 1" "$? $(grep -c "^mam: .*${row#*|}" "$scratch/err")"
+done
+MAM_SOURCE=vmm LD_PRELOAD=$preload "$client" --rounds 1 > "$scratch/out" 2> "$scratch/err"
+same "MAM_SOURCE, preloaded by hand" "0 1" "$? $(grep -c '^mam: MAM_SOURCE=vmm has no effect' "$scratch/err")"
+# An option whose value was forgotten does not take what follows.
+for option in trace free limit log ipc; do
+	says "--$option without a value, at the end of the options" 2 "'--$option' needs a value, and '--' follows" \
+		"$MAM" run "--$option" -- true
+done
+says "--trace without a value, before another option" 2 "'--trace' needs a value, and '--stats' follows" \
+	"$MAM" run --trace --stats true
+same "--trace=-- is a name" "--" "$(cd "$scratch" && "$MAM" run --trace=-- sh -c 'basename -- "$MAM_TRACE"')"
 for option in stats trace leaks; do
 	says "--$option in no folder" 2 "cannot be written to" "$MAM" run "--$option=/no/such/folder/file" true
 	says "--$option in place of a folder" 2 "it is a folder" "$MAM" run "--$option=$scratch" true
@@ -152,10 +184,20 @@ rm -f "$scratch"/stats*
 same "--stats=FILE: processes that the program starts have files of their own" 2 "$(ls "$scratch"/stats.* | wc -l)"
 mkfifo "$scratch/pipe"
 grep calls_caught "$scratch/pipe" > "$scratch/read" &
+exec 3> "$scratch/pipe" # waits until grep has opened it
 "$MAM" run --stats="$scratch/pipe" -- "$client" --rounds 1 > "$scratch/out" 2>&1
+exec 3>&-
 wait
 same "--stats=PIPE is read at its other end" "calls_caught	96" "$(cat "$scratch/read")"
 try "--stats=PIPE leaves the pipe what it was" test -p "$scratch/pipe"
+# A pipe that no process reads. The time is only there to end a test that hangs.
+for option in stats leaks trace; do
+	timeout 60 "$MAM" run --$option="$scratch/pipe" -- "$client" --rounds 1 > "$scratch/out" 2> "$scratch/err"
+	same "--$option=PIPE without a reader: the program ends, in one sentence" "0 1" \
+		"$? $(grep -c '^mam: .*/pipe: no process reads this pipe' "$scratch/err")"
+done
+MAM_LOG_FILE=$scratch/pipe timeout 60 "$MAM" run --log info -- "$client" --rounds 1 > "$scratch/out" 2> "$scratch/err"
+same "MAM_LOG_FILE=PIPE without a reader: the program ends" 0 $?
 
 rm -f "$scratch"/stats*
 "$MAM" run --stats="$scratch/stats.%h.%p" -- timeout 60 "$client" --rounds 1 > /dev/null 2>&1
@@ -219,7 +261,7 @@ for program in true "sh -c true" "${python3:-true} --version"; do
 	LD_DEBUG=files LD_DEBUG_OUTPUT=$scratch/debug "$MAM" run $program > /dev/null 2>&1
 done
 same "a program without CUDA loads none of it" "" "$(cat "$scratch"/debug.* | grep -E 'libcuda|libcudart' | head -n 1)"
-MAM_CHUNK=nonsense "$MAM" run true 2> "$scratch/err"
+MAM_CHUNK=nonsense LD_PRELOAD=$preload true 2> "$scratch/err"
 same "and hears nothing of mam's options" "" "$(cat "$scratch/err")"
 try "the object needs no library of CUDA's nor libmam" \
 	sh -c "readelf -d '$preload' | grep NEEDED > '$scratch/needed' && ! grep -E 'cuda|libmam' '$scratch/needed'"

@@ -7,12 +7,43 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+/* A file system that has no files without a name, as NFS. */
+static bool refuses_unnamed;
+
+int open(const char *name, int flags, ...)
+{
+	va_list arguments;
+	mode_t mode;
+
+	if (refuses_unnamed && (flags & O_TMPFILE) == O_TMPFILE) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	va_start(arguments, flags);
+	mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+	va_end(arguments);
+	return (int)syscall(SYS_openat, AT_FDCWD, name, flags, mode);
+}
+
+static bool has_unnamed(void)
+{
+	int file = open("/tmp", O_TMPFILE | O_RDWR, 0600);
+
+	if (file >= 0)
+		close(file);
+	return file >= 0;
+}
 
 static char folder[] = "/tmp/mam-test-file.XXXXXX";
 static char path[PATH_MAX];
@@ -107,10 +138,133 @@ START_TEST(what_is_not_published_is_removed)
 {
 	struct mam_file file;
 
+	refuses_unnamed = _i == 1;
 	ck_assert_int_eq(mam_file_open(path, &file), 0);
-	ck_assert_int_eq(entries(), 1);
+	ck_assert_int_eq(entries(), _i == 0 && has_unnamed() ? 0 : 1);
 	ck_assert_int_eq(mam_file_close(&file), 0);
 	ck_assert_int_eq(entries(), 0);
+}
+END_TEST
+
+static void write_file(const char *text)
+{
+	struct mam_file file;
+
+	ck_assert_int_eq(mam_file_open(path, &file), 0);
+	ck_assert_int_eq(mam_file_write(&file, text, strlen(text)), 0);
+	ck_assert_int_eq(mam_file_publish(&file), 0);
+	ck_assert_int_eq(mam_file_close(&file), 0);
+}
+
+static void expect_text(const char *wanted)
+{
+	char text[16] = "";
+	int file = open(path, O_RDONLY);
+
+	ck_assert_int_ge(read(file, text, sizeof(text) - 1), 0);
+	ck_assert_str_eq(text, wanted);
+	close(file);
+}
+
+/* The old file stays, and nothing beside it. */
+START_TEST(a_killed_writer_leaves_nothing)
+{
+	struct mam_file file;
+	pid_t child;
+	int status;
+
+	if (!has_unnamed())
+		return;
+	write_file("old");
+	child = fork();
+	if (child == 0) {
+		if (mam_file_open(path, &file) == 0 && mam_file_write(&file, "half", 4) == 0)
+			raise(SIGKILL);
+		_exit(1);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFSIGNALED(status));
+	ck_assert_int_eq(entries(), 1);
+	expect_text("old");
+}
+END_TEST
+
+/* A name of its own for the moment before the rename must not be left either. */
+START_TEST(a_file_is_replaced_at_once)
+{
+	refuses_unnamed = _i == 1;
+	write_file("old");
+	write_file("new");
+	expect_text("new");
+	ck_assert_int_eq(entries(), 1);
+}
+END_TEST
+
+/* flock() of two descriptors of one process is as of two processes. */
+START_TEST(a_file_that_is_written_is_locked)
+{
+	struct mam_file first, second;
+
+	refuses_unnamed = _i == 1;
+	write_file("old");
+	ck_assert_int_eq(mam_file_open(path, &first), 0);
+	ck_assert_int_eq(mam_file_open(path, &second), 0);
+	ck_assert_int_eq(mam_file_write(&first, "first", 5), 0);
+	ck_assert_int_eq(mam_file_publish_locked(&first), 0);
+	ck_assert_int_eq(mam_file_publish_locked(&second), EBUSY);
+	ck_assert_int_eq(mam_file_close(&second), 0);
+	expect_text("first");
+	ck_assert_int_eq(mam_file_close(&first), 0);
+	ck_assert_int_eq(mam_file_open(path, &second), 0);
+	ck_assert_int_eq(mam_file_write(&second, "second", 6), 0);
+	ck_assert_int_eq(mam_file_publish_locked(&second), 0);
+	ck_assert_int_eq(mam_file_close(&second), 0);
+	expect_text("second");
+	ck_assert_int_eq(entries(), 1);
+}
+END_TEST
+
+/* Of processes that publish at once, the one that holds the lock finds its file under the name. */
+START_TEST(one_of_several_gets_the_lock)
+{
+	enum { PROCESSES = 8, TURNS = 50 };
+	pid_t children[PROCESSES];
+	int status;
+
+	for (int i = 0; i < PROCESSES; i++) {
+		children[i] = fork();
+		if (children[i] != 0)
+			continue;
+		setenv("MAM_RUN_PID", "1", 1);
+		for (int turn = 0; turn < TURNS; turn++) {
+			struct mam_file file;
+			struct stat there;
+			int error = mam_file_create(path, &file);
+
+			error = error != 0 ? error : mam_file_publish_locked(&file);
+			if (error == 0 && (stat(path, &there) != 0 || there.st_ino != file.inode))
+				_exit(1);
+			if (error != 0 && error != EBUSY)
+				_exit(2);
+			mam_file_close(&file);
+		}
+		_exit(0);
+	}
+	for (int i = 0; i < PROCESSES; i++) {
+		ck_assert_int_eq(waitpid(children[i], &status, 0), children[i]);
+		ck_assert_int_eq(status, 0);
+	}
+	ck_assert_int_eq(entries(), 1);
+}
+END_TEST
+
+START_TEST(a_pipe_without_a_reader_is_an_error)
+{
+	struct mam_file file;
+
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	ck_assert_int_eq(mam_file_open(path, &file), ENXIO);
+	ck_assert_int_eq(mam_file_close(&file), 0);
 }
 END_TEST
 
@@ -228,7 +382,12 @@ int main(void)
 	tcase_add_checked_fixture(cases, setup, teardown);
 	tcase_add_test(cases, names_have_process_and_host);
 	tcase_add_test(cases, a_file_appears_whole);
-	tcase_add_test(cases, what_is_not_published_is_removed);
+	tcase_add_loop_test(cases, what_is_not_published_is_removed, 0, 2);
+	tcase_add_test(cases, a_killed_writer_leaves_nothing);
+	tcase_add_loop_test(cases, a_file_is_replaced_at_once, 0, 2);
+	tcase_add_loop_test(cases, a_file_that_is_written_is_locked, 0, 2);
+	tcase_add_test(cases, one_of_several_gets_the_lock);
+	tcase_add_test(cases, a_pipe_without_a_reader_is_an_error);
 	tcase_add_test(cases, a_link_is_refused);
 	tcase_add_test(cases, a_pipe_stays_a_pipe);
 	tcase_add_test(cases, a_descriptor_that_the_program_took_is_its_own);

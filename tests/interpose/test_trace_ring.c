@@ -170,6 +170,10 @@ START_TEST(the_file_has_it_all)
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/ring", folder);
 	ck_assert_int_eq(mam_trace_ring_open(path, &heading), 0);
+	ck_assert_int_eq(mam_trace_ring_publish(false), 0);
+	ck_assert_int_ne(access(path, F_OK), 0);
+	ck_assert_int_eq(mam_trace_ring_open(path, &heading), 0);
+	ck_assert_int_eq(mam_trace_ring_publish(true), 0);
 	for (uint64_t i = 1; i <= 3; i++)
 		ck_assert_uint_eq(add(i * 5, 9), i);
 	file = open(path, O_RDONLY);

@@ -145,14 +145,52 @@ same "no room for the ring: nothing is left behind" "" "$(ls "$trace"* 2> /dev/n
 # Trouble in the middle: a reader that goes away ends the trace, and not the program.
 mkfifo "$scratch/pipe"
 head -c 100 "$scratch/pipe" > "$scratch/read" &
+exec 3> "$scratch/pipe" # waits until head has opened it
 "$MAM" run --trace="$scratch/pipe" -- "$probe" threads > "$scratch/out" 2> "$scratch/err"
 same "a reader that goes away" "0 joined" "$? $(cat "$scratch/out")"
+exec 3>&-
 wait
 same "a reader that goes away: one sentence" 1 "$(grep -c '^mam: the trace .* ends here: Broken pipe' "$scratch/err")"
 cat "$scratch/pipe" > "$scratch/read" &
+exec 3> "$scratch/pipe"
 "$MAM" run --trace="$scratch/pipe" -- "$probe" threads > "$scratch/out" 2> "$scratch/err"
+exec 3>&-
 wait
 same "a pipe that is read has all" "20000 20000 0" "$(replayed "$scratch/read" allocs frees live_end_bytes)"
+
+# Two runs at once with one name. The first is in the middle of its trace while the second starts and ends; the second
+# does not touch the file nor its ring. A trace that is finished, or whose process was killed, is replaced.
+rm -f "$trace"*
+hold() # NAME COMMAND... - under mam, with a trace, up to its first allocation; it goes on when let_go is called
+{
+	rm -f "$scratch/ready" "$scratch/go"
+	mkfifo "$scratch/ready" "$scratch/go"
+	READY=$scratch/ready GO=$scratch/go "$MAM" run --trace="$1" -- "$probe" held > "$scratch/held.out" 2>&1 &
+	read -r hold_word < "$scratch/ready"
+}
+let_go()
+{
+	echo go > "$scratch/go"
+	wait
+}
+hold "$trace"
+"$MAM" run --trace="$trace" -- "$probe" tidy > "$scratch/out" 2> "$scratch/err"
+same "a name that another run writes to is refused" "2  1" \
+	"$? $(cat "$scratch/out") $(grep -c '^mam run: --trace: .*another process is writing it' "$scratch/err")"
+MAM_TRACE=$trace MAM_RUN_PID=1 sh -c 'MAM_RUN_PID=$$ LD_PRELOAD=$1 exec "$2" tidy' - \
+	"$MAM_BUILDDIR/.libs/libmam-preload.so" "$probe" > "$scratch/out" 2> "$scratch/err"
+same "and by the object itself, which lets the program run" "0 tidy 1" \
+	"$? $(cat "$scratch/out") $(grep -c '^mam: no trace is written to .*: another process is writing' "$scratch/err")"
+same "nothing of it is left, and the first run's ring stays" "$trace $trace.ring" "$(echo "$trace"*)"
+"$MAM" run --trace="$trace.%p" -- "$probe" tidy > "$scratch/out" 2> "$scratch/err"
+same "another name is free" "100 100" "$(replayed "$trace".[0-9]* allocs frees)"
+let_go
+same "the first run's trace is its own" "2 2" "$(replayed "$trace" allocs frees)"
+"$MAM" run --trace="$trace" -- "$probe" tidy > "$scratch/out" 2> "$scratch/err"
+same "a finished trace is replaced" "0 100 100" "$? $(replayed "$trace" allocs frees)"
+"$MAM" run --trace="$trace" -- "$probe" killed > "$scratch/out" 2> "$scratch/err"
+"$MAM" run --trace="$trace" -- "$probe" tidy > "$scratch/out" 2> "$scratch/err"
+same "the trace of a killed run is replaced" "0 100 100" "$? $(replayed "$trace" allocs frees)"
 
 # Several processes.
 for scene in family woken-family; do

@@ -145,6 +145,35 @@ START_TEST(bad_values_end_with_status_2)
 }
 END_TEST
 
+/* "--" and "--flag" are not values unless they follow an equals sign. */
+START_TEST(an_option_is_not_taken_for_a_value)
+{
+	static char *const options_with_value[] = { "--text", "-t", "--count", "--bytes",
+						    "--colour" };
+	static char *const words_after[] = { "--", "--flag", "--no-such" };
+	char *exact[] = { "x", "--text=--", NULL }, *joined[] = { "x", "-t--", NULL },
+	     *dash[] = { "x", "--text", "-", NULL };
+	struct settings settings;
+	int first, status;
+
+	for (size_t i = 0; i < 5; i++) {
+		for (size_t j = 0; j < 3; j++) {
+			char *line[] = { "x", options_with_value[i], words_after[j], NULL };
+
+			status = STATUS_GOOD;
+			ck_assert(!args_parse(&stopping, 3, line, &settings, &first, &status));
+			ck_assert_int_eq(status, STATUS_BAD);
+		}
+	}
+	ck_assert(args_parse(&command, 2, exact, &settings, &first, &status));
+	ck_assert_str_eq(settings.text, "--");
+	ck_assert(args_parse(&command, 2, joined, &settings, &first, &status));
+	ck_assert_str_eq(settings.text, "--");
+	ck_assert(args_parse(&command, 3, dash, &settings, &first, &status));
+	ck_assert_str_eq(settings.text, "-");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("args");
@@ -158,6 +187,7 @@ int main(void)
 	tcase_add_test(tests, words_stand_for_numbers);
 	tcase_add_test(tests, a_stopping_command_leaves_the_rest_alone);
 	tcase_add_test(tests, bad_values_end_with_status_2);
+	tcase_add_test(tests, an_option_is_not_taken_for_a_value);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

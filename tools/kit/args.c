@@ -189,6 +189,22 @@ static void complain(const struct args_command *command, int answer, char **argv
 		message_error("unknown option '%s'; see %s --help", word, command->name);
 }
 
+/*
+ * A value in a word of its own that begins with two dashes is nearly always the next option, or the
+ * end of the options, after a forgotten value. --NAME=VALUE takes any value.
+ */
+static bool is_option_instead(const struct args_command *command, int answer, char **argv)
+{
+	const struct args_option *option = find(command, answer);
+
+	if (optarg == NULL || optarg != argv[optind - 1] || strncmp(optarg, "--", 2) != 0)
+		return false;
+	message_error("option '--%s' needs a value, and '%s' follows; to use that as the value "
+		      "write '--%s=%s'",
+		      option->name, optarg, option->name, optarg);
+	return true;
+}
+
 bool args_parse(const struct args_command *command, int argc, char **argv, void *settings,
 		int *first, int *status)
 {
@@ -209,7 +225,8 @@ bool args_parse(const struct args_command *command, int argc, char **argv, void 
 			*status = STATUS_GOOD;
 			return false;
 		}
-		if (!args_store(find(command, answer), optarg, settings))
+		if (is_option_instead(command, answer, argv) ||
+		    !args_store(find(command, answer), optarg, settings))
 			return false;
 	}
 	*first = optind;

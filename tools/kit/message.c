@@ -18,6 +18,26 @@ void message_begin(const char *name)
 	speaker = name;
 }
 
+static void format_clean(char *text, size_t bytes, const char *format, va_list arguments)
+{
+	vsnprintf(text, bytes, format, arguments);
+	for (char *c = text; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+}
+
+void message_warning(const char *format, ...)
+{
+	char text[1024];
+	va_list arguments;
+
+	va_start(arguments, format);
+	format_clean(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	fflush(stdout);
+	fprintf(stderr, "%s: warning: %s\n", speaker, text);
+}
+
 void message_error(const char *format, ...)
 {
 	char text[1024];
@@ -25,11 +45,8 @@ void message_error(const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
+	format_clean(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
 	length = strlen(text); /* what the library says is a whole sentence already */
 	fflush(stdout);
 	fprintf(stderr, "%s: %s%s\n", speaker, text, length && text[length - 1] == '.' ? "" : ".");

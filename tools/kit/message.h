@@ -14,4 +14,7 @@ void message_begin(const char *speaker);
  */
 void message_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* message_warning - a line after "SPEAKER: warning: "; the command goes on. */
+void message_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 #endif

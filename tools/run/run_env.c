@@ -79,20 +79,26 @@ static bool set_children(const char *word)
 	return false;
 }
 
-/* "share", "dedicated" or "dedicated:SIZE"; the object reads the size in plain bytes. */
+/*
+ * "share", "dedicated" or "dedicated:SIZE", from the option or the environment; the object reads the
+ * size in plain bytes.
+ */
 static bool set_ipc(const char *word)
 {
 	static const char sized[] = "dedicated:";
 	const size_t length = sizeof(sized) - 1;
+	const char *name = word != NULL ? "--ipc" : "MAM_IPC";
 	uint64_t bytes;
 	char text[48];
 
 	if (word == NULL)
+		word = getenv("MAM_IPC");
+	if (word == NULL || *word == '\0')
 		return true;
 	if (strcmp(word, "share") == 0 || strcmp(word, "dedicated") == 0)
 		return setenv("MAM_IPC", word, 1) == 0;
 	if (strncmp(word, sized, length) != 0 || !args_bytes(word + length, &bytes) || bytes == 0) {
-		message_error("--ipc is '%s', but must be share, dedicated, or dedicated:SIZE",
+		message_error("%s is '%s', but must be share, dedicated, or dedicated:SIZE", name,
 			      word);
 		return false;
 	}
@@ -114,7 +120,51 @@ static bool set_stats(const char *file)
 	return file[0] == '\0' || run_env_file("stats", "MAM_STATS_FILE", file);
 }
 
-bool run_env_set(const struct run_settings *settings)
+/* The values that a row allows, to follow "must be". */
+static const char *allowed_by(const struct mam_option_row *row)
+{
+	return strcmp(row->kind, "bool") == 0    ? "yes or no"
+	       : strcmp(row->kind, "bytes") == 0 ? "a size such as 512, 64K or 80G"
+	       : strcmp(row->kind, "power") == 0 ? "a power of two from 16 to 2M"
+						 : "one of ";
+}
+
+/*
+ * The variables that no option has replaced must be valid too: the object would report an invalid
+ * one and use the default, and the program would run without the limit that was meant.
+ */
+static bool check_environment(void)
+{
+	size_t count;
+	const struct mam_option_row *rows = mam_options(&count);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct mam_option_row *row = &rows[i];
+		const char *origin = mam_option_origin(row->name);
+		const bool is_bytes = strcmp(row->kind, "bytes") == 0;
+
+		if (origin == NULL || strcmp(origin, "default, refused") != 0)
+			continue;
+		message_error("%s is '%.64s', but must be %s%s%s", row->name, getenv(row->name),
+			      allowed_by(row), is_bytes && row->values != NULL ? " or " : "",
+			      row->values != NULL ? row->values : "");
+		return false;
+	}
+	return true;
+}
+
+/* Chunks are allocated by cuMemAlloc, which is what "cudamalloc" stands for. */
+static void warn_of_source(void)
+{
+	const char *source = getenv("MAM_SOURCE");
+
+	if (source != NULL && *source != '\0' && strcmp(source, "cudamalloc") != 0)
+		message_warning("MAM_SOURCE=%s has no effect on pools of mam run, which take "
+				"their memory by cuMemAlloc",
+				source);
+}
+
+static bool set_all(const struct run_settings *settings)
 {
 	return set_bytes("MAM_CHUNK", settings->chunk, run_env_largest) &&
 	       set_bytes("MAM_GROWTH", settings->growth, run_env_none) &&
@@ -128,4 +178,12 @@ bool run_env_set(const struct run_settings *settings)
 	       set_leaks(settings->leaks) && set_choice("log", "MAM_LOG", settings->log) &&
 	       (!settings->disable || setenv("MAM_DISABLE", "1", 1) == 0) &&
 	       set_stats(settings->stats);
+}
+
+bool run_env_set(const struct run_settings *settings)
+{
+	if (!set_all(settings) || !check_environment())
+		return false;
+	warn_of_source();
+	return true;
 }

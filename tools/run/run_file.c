@@ -10,10 +10,12 @@
  */
 #define _GNU_SOURCE /* realpath, gethostname */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -120,6 +122,21 @@ static const char *trouble_with(const char *path)
 	return S_ISREG(status.st_mode) && access(folder, W_OK | X_OK) != 0 ? strerror(errno) : NULL;
 }
 
+/* A trace that is being written is locked; the object, which comes later, would refuse it too. */
+static bool is_being_written(const char *path)
+{
+	int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat status;
+	bool is_locked;
+
+	if (file < 0)
+		return false;
+	is_locked = fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
+		    flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+	close(file);
+	return is_locked;
+}
+
 bool run_env_file(const char *option, const char *variable, const char *file)
 {
 	struct name pattern = { .length = 0 }, name = { .length = 0 };
@@ -135,6 +152,9 @@ bool run_env_file(const char *option, const char *variable, const char *file)
 		trouble = strerror(errno);
 	else
 		trouble = trouble_with(name.text);
+	if (trouble == NULL && strcmp(option, "trace") == 0 && is_being_written(name.text))
+		trouble = "another process is writing it; wait for that, or put %p, the number of "
+			  "the process, into the name";
 	if (trouble != NULL) {
 		message_error("--%s: '%.300s' cannot be written to: %s", option, file, trouble);
 		return false;

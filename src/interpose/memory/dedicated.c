@@ -81,7 +81,7 @@ size_t mam_dedicated_from(void)
 	if (!atomic_compare_exchange_strong(&dedicated_from, &unread, from))
 		return unread;
 	if (!good)
-		mam_say(MAM_SAY_WARN,
+		mam_say(MAM_SAY_ERROR,
 			"MAM_IPC is '%s', but must be share, dedicated, or dedicated:SIZE with a SIZE "
 			"like 64K or 1M; blocks are shared",
 			text);

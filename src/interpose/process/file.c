@@ -10,11 +10,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <mam/options.h>
+
+#define OPEN_FILES "/proc/self/fd"
+#define TRIES_MAX 100
 
 /* The number in MAM_RUN_PID, or 0. */
 static long started_pid(void)
@@ -80,20 +84,51 @@ static int remember(struct mam_file *file)
 	return 0;
 }
 
+/*
+ * Without waiting: a pipe that no process reads would keep the program from ending. Writes wait, as
+ * the program's own would.
+ */
 static int open_in_place(struct mam_file *file, int flags)
 {
+	flags |= O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC | O_NONBLOCK;
 	file->in_place = true;
-	file->number = open(file->place, O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC | flags);
-	return file->number < 0 ? errno : remember(file);
+	file->number = open(file->place, flags);
+	if (file->number < 0)
+		return errno;
+	fcntl(file->number, F_SETFL, O_APPEND);
+	return remember(file);
 }
 
-static int open_beside(struct mam_file *file)
+static void folder_of(const char *place, char folder[PATH_MAX])
 {
-	if (snprintf(file->beside, sizeof(file->beside), "%s.XXXXXX", file->place) >=
-	    (int)sizeof(file->beside))
+	const char *slash = strrchr(place, '/');
+
+	if (slash == NULL)
+		snprintf(folder, PATH_MAX, ".");
+	else
+		snprintf(folder, PATH_MAX, "%.*s", (int)(slash - place) + 1, place);
+}
+
+/* A file that no folder lists, or one with a name of its own where there are no such files. */
+static int open_unpublished(struct mam_file *file)
+{
+	char folder[PATH_MAX];
+
+	folder_of(file->place, folder);
+	if (access(OPEN_FILES, X_OK) == 0)
+		file->number = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	file->is_unnamed = file->number >= 0;
+	if (file->number < 0 && snprintf(file->beside, sizeof(file->beside), "%s.XXXXXX",
+					 file->place) >= (int)sizeof(file->beside)) {
+		file->beside[0] = '\0';
 		return ENAMETOOLONG;
-	file->number = mkostemp(file->beside, O_CLOEXEC | O_NOFOLLOW); /* O_EXCL, 0600 */
-	return file->number < 0 ? errno : remember(file);
+	}
+	if (file->number < 0)
+		file->number = mkostemp(file->beside, O_CLOEXEC | O_NOFOLLOW); /* O_EXCL, 0600 */
+	if (file->number >= 0)
+		return remember(file);
+	file->beside[0] = '\0';
+	return errno;
 }
 
 static bool is_below(const char *path, const char *folder)
@@ -106,17 +141,17 @@ int mam_file_create(const char *place, struct mam_file *file)
 	struct stat status;
 
 	file->number = -1;
-	file->in_place = false;
+	file->in_place = file->is_unnamed = false;
 	file->beside[0] = '\0';
 	if (snprintf(file->place, sizeof(file->place), "%s", place) >= (int)sizeof(file->place))
 		return ENAMETOOLONG;
 	if (lstat(place, &status) != 0)
-		return errno == ENOENT ? open_beside(file) : errno;
+		return errno == ENOENT ? open_unpublished(file) : errno;
 	if (S_ISLNK(status.st_mode) && !is_below(place, "/dev/") && !is_below(place, "/proc/"))
 		return ELOOP;
 	if (S_ISLNK(status.st_mode)) /* /dev/stdout is one */
 		return open_in_place(file, 0);
-	return S_ISREG(status.st_mode) ? open_beside(file) : open_in_place(file, O_NOFOLLOW);
+	return S_ISREG(status.st_mode) ? open_unpublished(file) : open_in_place(file, O_NOFOLLOW);
 }
 
 int mam_file_open(const char *pattern, struct mam_file *file)
@@ -133,13 +168,23 @@ int mam_file_open(const char *pattern, struct mam_file *file)
 	return error == 0 ? mam_file_create(name, file) : error;
 }
 
-int mam_file_write(const struct mam_file *file, const void *data, size_t bytes)
+/*
+ * The program may have closed the descriptor and opened another file. Where ours had no name, that
+ * one may even have got its inode number, but it has a name.
+ */
+static bool is_ours(const struct mam_file *file)
 {
 	struct stat status;
+
+	return fstat(file->number, &status) == 0 && status.st_dev == file->device &&
+	       status.st_ino == file->inode && (!file->is_unnamed || status.st_nlink == 0);
+}
+
+int mam_file_write(const struct mam_file *file, const void *data, size_t bytes)
+{
 	size_t done = 0;
 
-	if (fstat(file->number, &status) != 0 || status.st_dev != file->device ||
-	    status.st_ino != file->inode)
+	if (!is_ours(file))
 		return EBADF;
 	while (done < bytes) {
 		ssize_t written = write(file->number, (const char *)data + done, bytes - done);
@@ -153,28 +198,142 @@ int mam_file_write(const struct mam_file *file, const void *data, size_t bytes)
 	return 0;
 }
 
+/* Another name for the file, which must be unused (EEXIST). */
+static int link_to(struct mam_file *file, const char *name)
+{
+	char number[sizeof(OPEN_FILES) + 16];
+
+	if (!file->is_unnamed)
+		return link(file->beside, name) == 0 ? 0 : errno;
+	if (!is_ours(file))
+		return EBADF;
+	snprintf(number, sizeof(number), OPEN_FILES "/%d", file->number);
+	if (linkat(AT_FDCWD, number, AT_FDCWD, name, AT_SYMLINK_FOLLOW) != 0)
+		return errno;
+	file->is_unnamed = false;
+	return 0;
+}
+
+static int publish_new(struct mam_file *file)
+{
+	int error = link_to(file, file->place);
+
+	if (error == 0 && file->beside[0] != '\0') {
+		unlink(file->beside);
+		file->beside[0] = '\0';
+	}
+	return error;
+}
+
+/* A name for the moment before the rename. */
+static int make_beside(struct mam_file *file)
+{
+	char name[PATH_MAX];
+	int error = EEXIST;
+
+	for (unsigned int i = 0; error == EEXIST && i < TRIES_MAX; i++) {
+		if (snprintf(name, sizeof(name), "%s.%d-%u", file->place, (int)getpid(), i) >=
+		    (int)sizeof(name))
+			return ENAMETOOLONG;
+		error = link_to(file, name);
+	}
+	if (error == 0)
+		memcpy(file->beside, name, sizeof(name));
+	return error;
+}
+
+/* Only a rename replaces a file. Signals wait, so that they end no process between the two steps. */
+static int publish_over(struct mam_file *file)
+{
+	sigset_t all, before;
+	int error = 0;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (file->is_unnamed)
+		error = make_beside(file);
+	if (error == 0 && rename(file->beside, file->place) != 0)
+		error = errno;
+	if (error == 0)
+		file->beside[0] = '\0';
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return error;
+}
+
 int mam_file_publish(struct mam_file *file)
 {
-	if (file->beside[0] == '\0')
+	int error;
+
+	if (file->in_place)
 		return 0;
-	if (rename(file->beside, file->place) != 0)
-		return errno;
-	file->beside[0] = '\0';
-	return 0;
+	error = publish_new(file);
+	/* File systems without links have named the file already. */
+	return error == EEXIST || (error != 0 && file->beside[0] != '\0') ? publish_over(file)
+									  : error;
+}
+
+static bool is_at(int number, const char *place)
+{
+	struct stat there, status;
+
+	return fstat(number, &status) == 0 && lstat(place, &there) == 0 &&
+	       there.st_dev == status.st_dev && there.st_ino == status.st_ino;
+}
+
+/*
+ * The file of that name is locked while it is replaced: of two processes that come at once, one
+ * finds it locked. EAGAIN: the name means another file by now.
+ */
+static int publish_over_unlocked(struct mam_file *file)
+{
+	int error, there = open(file->place, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (there < 0 && errno == EACCES) /* its lock is unknown to this user */
+		return publish_over(file);
+	if (there < 0)
+		return errno == ENOENT ? EAGAIN : errno;
+	if (flock(there, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+		error = EBUSY;
+	else
+		error = is_at(there, file->place) ? publish_over(file) : EAGAIN;
+	close(there);
+	return error;
+}
+
+int mam_file_publish_locked(struct mam_file *file)
+{
+	int error = EAGAIN;
+
+	if (file->in_place)
+		return 0;
+	flock(file->number, LOCK_EX | LOCK_NB); /* of a new file; some file systems have no locks */
+	for (int i = 0; error == EAGAIN && i < TRIES_MAX; i++) {
+		error = publish_new(file);
+		if (error == EEXIST)
+			error = publish_over_unlocked(file);
+		else if (error != 0 && file->beside[0] != '\0')
+			error = publish_over(file);
+	}
+	return error == EAGAIN ? EBUSY : error;
+}
+
+const char *mam_file_error(int error)
+{
+	return error == EBUSY   ? "another process is writing this file"
+	       : error == ENXIO ? "no process reads this pipe"
+				: strerror(error);
 }
 
 int mam_file_close(struct mam_file *file)
 {
-	struct stat status;
 	int error = 0;
 
 	if (file->beside[0] != '\0')
 		unlink(file->beside);
 	file->beside[0] = '\0';
-	if (file->number < 0 || fstat(file->number, &status) != 0)
+	if (file->number < 0)
 		return 0;
-	if (status.st_dev == file->device && status.st_ino == file->inode &&
-	    close(file->number) != 0)
+	if (is_ours(file) && close(file->number) != 0)
 		error = errno;
 	file->number = -1;
 	return error;

@@ -4,9 +4,14 @@
  *
  *   name     %p is the process's number, %h the host's name, %% a percent sign. Without %p a
  *            process other than the one that mam run started puts a dot and its number behind.
- *   content  is written under another name in the same folder (created for us alone, no link
- *            followed) and then renamed. A pipe or a device is written to as it is. A symbolic link
- *            in the place of a file is refused, except below /dev and /proc.
+ *   content  is written to a file without a name in the same folder, which gets its name when it
+ *            is whole. So a signal leaves nothing. Only where the file system has no such files
+ *            (NFS, some FUSE) is it written as FILE.XXXXXX and renamed. A pipe or a device is
+ *            written to as it is; a pipe that no process reads is an error. A symbolic link in the
+ *            place of a file is refused, except below /dev and /proc.
+ *   locks    A file that is written to after it has its name is locked (flock) until it is closed
+ *            or its process ends. It is not replaced until then. A whole file is: the last of
+ *            several processes that publish one name wins.
  *
  * Errors are errno's numbers; 0 is success. Threads: a file belongs to one at a time.
  */
@@ -20,12 +25,13 @@
 #include <sys/types.h>
 
 struct mam_file {
-	int number;    /* descriptor */
-	bool in_place; /* a pipe or a device: nothing to rename */
-	dev_t device;  /* which file it is, should the program close our descriptor */
+	int number;      /* descriptor */
+	bool is_unnamed; /* no folder lists it yet */
+	bool in_place;   /* a pipe or a device: nothing to rename */
+	dev_t device;    /* which file it is, should the program close our descriptor */
 	ino_t inode;
 	char place[PATH_MAX];
-	char beside[PATH_MAX]; /* its name until it is published; "" from then on */
+	char beside[PATH_MAX]; /* another name that it has until it is published; "": none */
 };
 
 /* Whether this is the process that mam run started. */
@@ -48,6 +54,12 @@ int mam_file_write(const struct mam_file *file, const void *data, size_t bytes);
 
 /* Gives it its name. */
 int mam_file_publish(struct mam_file *file);
+
+/* The same, and locks it. EBUSY: another process holds the lock of the file of that name. */
+int mam_file_publish_locked(struct mam_file *file);
+
+/* The text for an error of these functions. */
+const char *mam_file_error(int error);
 
 /* Closes it. What was not published is removed. */
 int mam_file_close(struct mam_file *file);

@@ -145,5 +145,5 @@ void mam_report_statistics(void)
 	error = write_keys(&report, path);
 	if (error != 0)
 		mam_say(MAM_SAY_ERROR, "the statistics could not be written to %s: %s", path,
-			strerror(error));
+			mam_file_error(error));
 }

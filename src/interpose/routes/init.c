@@ -8,11 +8,14 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <mam/options.h>
 
 #include "interpose/process/file.h"
+#include "interpose/process/say.h"
 
 #define CAPTURE_ALLOW 1 /* place of the word among those of MAM_CAPTURE */
 
@@ -49,6 +52,18 @@ static enum mam_init_policy policy_of(uint64_t word)
 					   : MAM_INIT_STRICT;
 }
 
+/* mam run has said this before the program started. */
+static void warn_of_source(void)
+{
+	const char *source = mam_option_value("MAM_SOURCE");
+
+	if (secure_getenv("MAM_RUN_PID") == NULL && strcmp(source, "cudamalloc") != 0)
+		mam_say(MAM_SAY_WARN,
+			"MAM_SOURCE=%s has no effect on cudaMalloc, whose pools take their memory "
+			"by cuMemAlloc",
+			source);
+}
+
 static void wake(void)
 {
 	bool off = mam_option_number("MAM_DISABLE") != 0 || !mam_file_is_watched();
@@ -60,6 +75,8 @@ static void wake(void)
 	atomic_store_explicit(&captures, mam_option_number("MAM_CAPTURE") == CAPTURE_ALLOW,
 			      memory_order_relaxed);
 	atomic_store_explicit(&home, (int)getpid(), memory_order_relaxed);
+	if (!off)
+		warn_of_source();
 	for (const struct mam_init_part *part = mam_init_parts; !off && part->restart != NULL; part++)
 		if (part->start != NULL)
 			part->start();

@@ -213,5 +213,5 @@ void mam_leaks_report(const struct mam_leaks_left *left, const char *path)
 	}
 	if (error != 0)
 		mam_say(MAM_SAY_ERROR, "the list of leaks could not be written to %s: %s", path,
-			strerror(error));
+			mam_file_error(error));
 }

@@ -130,6 +130,7 @@ static int write_heading(const struct mam_trace_ring *heading)
 	return write_text(line, (size_t)bytes);
 }
 
+/* While the trace is locked: afterwards the name may be another process's. */
 static void remove_ring(void)
 {
 	if (ring_place[0] != '\0')
@@ -145,6 +146,17 @@ static uint64_t make_token(void)
 	return ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) *
 		       0x9e3779b97f4a7c15u ^
 	       (uint64_t)getpid() << 40;
+}
+
+/* The lock of the trace is the lock of its ring, which must not be replaced without it. */
+static int publish(void)
+{
+	int error = mam_file_publish_locked(&file), ring_error;
+
+	ring_error = mam_trace_ring_publish(error == 0);
+	if (error == 0 && ring_error != 0 && !file.in_place)
+		unlink(file.place);
+	return error != 0 ? error : ring_error;
 }
 
 static int open_all(const char *pattern)
@@ -176,13 +188,10 @@ static int open_all(const char *pattern)
 	error = write_heading(&heading);
 	if (error == 0)
 		error = mam_trace_ring_open(ring_place[0] == '\0' ? NULL : ring_place, &heading);
-	if (error != 0) {
-		ring_place[0] = '\0';
-		return error;
-	}
-	error = mam_file_publish(&file);
+	if (error == 0)
+		error = publish();
 	if (error != 0)
-		remove_ring();
+		ring_place[0] = '\0'; /* none, or the ring of the process that holds the lock */
 	return error;
 }
 
@@ -210,8 +219,8 @@ static void give_up(const char *why)
 	if (!file.in_place && ftruncate(file.number, written) != 0)
 		why = "it could neither be written nor cut back";
 	mam_say(MAM_SAY_ERROR, "the trace %s ends here: %s", file.place, why);
-	mam_file_close(&file);
 	remove_ring();
+	mam_file_close(&file);
 }
 
 /*
@@ -357,11 +366,11 @@ void mam_trace_out_finish(void)
 	drain(true);
 	if (!over) {
 		over = true;
+		remove_ring();
 		error = mam_file_close(&file);
 		if (error != 0)
 			mam_say(MAM_SAY_ERROR, "the trace %s may lack its end: %s", file.place,
 				strerror(error));
-		remove_ring();
 	}
 	pthread_mutex_unlock(&draining);
 }

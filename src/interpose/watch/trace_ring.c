@@ -25,6 +25,7 @@ static struct mam_trace_record *records; /* lock: none, set by open */
 static uint64_t capacity;                /* lock: none, set by open */
 static _Atomic uint64_t head __attribute__((aligned(64))); /* atomic; places reserved */
 static _Atomic uint64_t tail __attribute__((aligned(64))); /* atomic; places written out */
+static struct mam_file ring_file = { .number = -1 };       /* lock: none, from open to publish */
 static atomic_bool closed;                                 /* atomic */
 static atomic_bool dropping; /* atomic; it was full, and is not half empty yet */
 static _Atomic uint64_t dropped; /* atomic; events that no record tells of yet */
@@ -50,24 +51,22 @@ static int make_file(const char *place, size_t bytes, struct mam_file *file)
 
 static int map(const char *place, size_t bytes, const struct mam_trace_ring *heading, void **ring)
 {
-	struct mam_file file = { .number = -1 };
 	int error = 0;
 
+	ring_file.number = -1;
 	if (place != NULL)
-		error = make_file(place, bytes, &file);
+		error = make_file(place, bytes, &ring_file);
 	if (error == 0) {
 		*ring = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			     place != NULL ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, file.number,
-			     0);
+			     place != NULL ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS,
+			     ring_file.number, 0);
 		if (*ring == MAP_FAILED)
 			error = errno;
 	}
-	if (error == 0) {
+	if (error == 0)
 		memcpy(*ring, heading, sizeof(*heading));
-		error = place != NULL ? mam_file_publish(&file) : 0;
-	}
-	if (place != NULL)
-		mam_file_close(&file);
+	else if (place != NULL)
+		mam_file_close(&ring_file);
 	return error;
 }
 
@@ -87,6 +86,18 @@ int mam_trace_ring_open(const char *place, const struct mam_trace_ring *heading)
 	atomic_store(&dropped, 0);
 	atomic_store(&closed, false);
 	return 0;
+}
+
+int mam_trace_ring_publish(bool is_wanted)
+{
+	int error = 0;
+
+	if (ring_file.number < 0)
+		return 0;
+	if (is_wanted)
+		error = mam_file_publish(&ring_file);
+	mam_file_close(&ring_file);
+	return error;
 }
 
 static uint64_t milliseconds(void)

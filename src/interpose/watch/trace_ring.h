@@ -25,10 +25,12 @@
 #define MAM_TRACE_SEGMENT ((uint64_t)1 << 13) /* records that are written out together */
 
 /*
- * A new ring in the file `place`, or in memory alone where it is NULL. Errors are errno's. The one
- * before, if there was one, is forgotten.
+ * A new ring in a file that will be called `place`, or in memory alone where it is NULL. Errors are
+ * errno's. The one before, if there was one, is forgotten. The file gets its name by the second
+ * call, or is removed by it if it is not wanted.
  */
 int mam_trace_ring_open(const char *place, const struct mam_trace_ring *heading);
+int mam_trace_ring_publish(bool is_wanted);
 
 /*
  * A place for an event; NULL: it is dropped, or the ring was closed. *segment_full: somebody should

@@ -83,7 +83,7 @@ static void open_trace(void)
 		error = mam_trace_out_open(pattern);
 		if (error != 0) {
 			mam_say(MAM_SAY_ERROR, "no trace is written to %s: %s", pattern,
-				strerror(error));
+				mam_file_error(error));
 			mam_watch_stop(MAM_WATCH_TRACE);
 		}
 		atomic_store_explicit(&state, error == 0 ? OPEN : OVER, memory_order_release);
