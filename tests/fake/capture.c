@@ -13,6 +13,9 @@
  *   relaxed          none
  *
  * Synchronising a context, and recording an event in it, are refused by every capture in it.
+ *
+ * A capture begins in one stream. Other streams, of any context, join it when they wait for an event
+ * that was recorded in it, and are part of it until it ends.
  */
 #include "fake.h"
 
@@ -33,13 +36,21 @@ static uint64_t last_id;         /* lock: fake */
 static __thread int thread_mode = CAPTURE_GLOBAL;
 static __thread char self; /* its address tells threads apart */
 
-static struct capture **find(const struct CUstream_st *stream)
+static struct capture *of_id(uint64_t id)
 {
-	struct capture **link = &captures;
+	struct capture *capture = captures;
 
-	while (*link && (*link)->stream != stream)
-		link = &(*link)->next;
-	return link;
+	while (capture && capture->id != id)
+		capture = capture->next;
+	return capture;
+}
+
+/* The capture that a stream began or joined. */
+static struct capture *find(const struct CUstream_st *stream)
+{
+	uint64_t id = stream ? fake_stream_capture(stream) : 0;
+
+	return id ? of_id(id) : NULL;
 }
 
 /* A thread's own default stream goes by the record behind it. */
@@ -52,19 +63,59 @@ static struct CUstream_st *record_of(struct CUstream_st *stream)
 	return stream;
 }
 
-bool fake_capture_alive(struct CUstream_st *stream)
+uint64_t fake_capture_id(struct CUstream_st *stream)
 {
-	return captures && *find(record_of(stream)) != NULL;
+	const struct capture *capture;
+
+	if (!captures || !stream || stream == STREAM_LEGACY)
+		return 0;
+	capture = find(record_of(stream));
+	return capture ? capture->id : 0;
 }
 
+bool fake_capture_alive(struct CUstream_st *stream)
+{
+	return fake_capture_id(stream) != 0;
+}
+
+static void end(struct capture *capture)
+{
+	struct capture **link = &captures;
+
+	while (*link != capture)
+		link = &(*link)->next;
+	*link = capture->next;
+	fake_stream_end_capture(capture->id);
+	free(capture);
+}
+
+/* The stream is going: a capture that it began goes with it. */
 void fake_capture_forget(struct CUstream_st *stream)
 {
-	struct capture **link = find(stream), *capture = *link;
+	struct capture *capture = find(stream);
 
-	if (capture) {
-		*link = capture->next;
-		free(capture);
+	if (capture && capture->stream == stream)
+		end(capture);
+}
+
+int fake_capture_join(struct CUstream_st *stream, uint64_t id)
+{
+	struct capture *joined = of_id(id), *own;
+
+	if (!joined)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!stream || stream == STREAM_LEGACY) {
+		joined->spoilt = true;
+		return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 	}
+	stream = record_of(stream);
+	own = find(stream);
+	if (own && own != joined) {
+		own->spoilt = joined->spoilt = true;
+		return CUDA_ERROR_STREAM_CAPTURE_MERGE;
+	}
+	fake_stream_set_capture(stream, id);
+	return CUDA_SUCCESS;
 }
 
 static bool minds(const struct capture *capture)
@@ -90,40 +141,33 @@ int fake_capture_refuse(void)
 
 int fake_capture_refuse_all(struct CUctx_st *context)
 {
-	struct CUctx_st *owner;
 	int result = CUDA_SUCCESS;
 
 	for (struct capture *capture = captures; capture; capture = capture->next)
-		if (fake_stream_context(capture->stream, &owner) == CUDA_SUCCESS &&
-		    (owner == context || owner->parent == context)) {
+		if (fake_stream_is_captured(capture->id, context, false)) {
 			capture->spoilt = true;
 			result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 		}
 	return result;
 }
 
-static bool is_blocking_in(const struct capture *capture, struct CUctx_st *context)
-{
-	struct CUctx_st *owner;
-
-	return fake_stream_is_blocking(capture->stream) &&
-	       fake_stream_context(capture->stream, &owner) == CUDA_SUCCESS && owner == context;
-}
-
 bool fake_capture_blocking(struct CUctx_st *context)
 {
 	for (const struct capture *capture = captures; capture; capture = capture->next)
-		if (is_blocking_in(capture, context))
+		if (fake_stream_is_captured(capture->id, context, true))
 			return true;
 	return false;
 }
 
-/* The legacy stream would wait for them, which a graph cannot. */
-void fake_capture_spoil_blocking(struct CUctx_st *context)
+/* The legacy stream would wait for blocking streams, which a graph cannot. */
+int fake_capture_refuse_legacy(struct CUctx_st *context, struct CUstream_st *stream)
 {
+	if ((stream && stream != STREAM_LEGACY) || !fake_capture_blocking(context))
+		return CUDA_SUCCESS;
 	for (struct capture *capture = captures; capture; capture = capture->next)
-		if (is_blocking_in(capture, context))
+		if (fake_stream_is_captured(capture->id, context, true))
 			capture->spoilt = true;
+	return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 }
 
 int cuThreadExchangeStreamCaptureMode(int *mode)
@@ -151,14 +195,14 @@ static int begin(struct CUstream_st *stream, struct CUgraph_st *graph, int mode)
 	if (!stream || stream == STREAM_LEGACY)
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	stream = record_of(stream);
-	if (mode < CAPTURE_GLOBAL || mode > CAPTURE_RELAXED || *find(stream))
+	if (mode < CAPTURE_GLOBAL || mode > CAPTURE_RELAXED || find(stream))
 		return CUDA_ERROR_INVALID_VALUE;
 	capture = calloc(1, sizeof(*capture));
 	if (!capture)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*capture = (struct capture){ captures, stream, mode, &self, false, ++last_id, graph };
 	captures = capture;
-	fake_stream_set_capturing(stream, true);
+	fake_stream_set_capture(stream, capture->id);
 	return CUDA_SUCCESS;
 }
 
@@ -194,13 +238,20 @@ int cuStreamBeginCaptureToGraph(struct CUstream_st *stream, struct CUgraph_st *g
 
 int cuStreamEndCapture(struct CUstream_st *stream, struct CUgraph_st **graph)
 {
+	struct CUctx_st *context;
 	int result = fake_enter("cuStreamEndCapture");
 
+	if (result == CUDA_SUCCESS)
+		result = fake_stream_context(stream, &context);
 	if (result == CUDA_SUCCESS) {
-		struct CUstream_st *record = record_of(stream);
-		struct capture *capture = *find(record);
+		struct CUstream_st *record =
+			!stream || stream == STREAM_LEGACY ? NULL : record_of(stream);
+		struct capture *capture = find(record);
 
-		if (capture && capture->mode != CAPTURE_RELAXED && capture->thread != &self) {
+		if (capture && capture->stream != record) {
+			result = CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+		} else if (capture && capture->mode != CAPTURE_RELAXED &&
+			   capture->thread != &self) {
 			result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 		} else if (capture) {
 			if (capture->spoilt)
@@ -208,8 +259,7 @@ int cuStreamEndCapture(struct CUstream_st *stream, struct CUgraph_st **graph)
 			*graph = result != CUDA_SUCCESS ? NULL
 				 : capture->graph       ? capture->graph
 							: malloc(1);
-			fake_capture_forget(record);
-			fake_stream_set_capturing(record, false);
+			end(capture);
 		} else {
 			result = CUDA_ERROR_INVALID_VALUE;
 		}
@@ -231,7 +281,7 @@ static int ask(struct CUstream_st *stream, int *status, uint64_t *id)
 		return fake_capture_blocking(context) ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
 						      : CUDA_SUCCESS;
 	}
-	capture = *find(record_of(stream));
+	capture = find(record_of(stream));
 	*status = !capture ? 0 : capture->spoilt ? 2 : 1;
 	if (id && *status == 1)
 		*id = capture->id;

@@ -48,6 +48,7 @@ static void revive(struct CUctx_st *context)
 	context->alive = true;
 	context->id = ++last_id;
 	context->broken = 0;
+	context->attached = 0;
 	context->legacy_ns = context->blocking_ns = context->all_ns = 0;
 }
 
@@ -111,6 +112,7 @@ int fake_context_broken(const char *name)
 {
 	static const char *const spared[] = {
 		"cuCtxDestroy",
+		"cuCtxDetach",
 		"cuCtxGetCurrent",
 		"cuCtxGetDevice",
 		"cuCtxGetId",
@@ -258,12 +260,11 @@ int cuCtxCreate_v4(struct CUctx_st **context, void *parameters, unsigned int fla
 	return parameters ? CUDA_ERROR_NOT_SUPPORTED : cuCtxCreate_v2(context, flags, device);
 }
 
-int cuCtxDestroy_v2(struct CUctx_st *context)
+/* Ends a context that a program made. */
+static int destroy(struct CUctx_st *context)
 {
-	int result = fake_enter("cuCtxDestroy");
+	int result = fake_context_check(context);
 
-	if (result == CUDA_SUCCESS)
-		result = fake_context_check(context);
 	if (result == CUDA_SUCCESS && (context->primary || context->parent))
 		result = CUDA_ERROR_INVALID_CONTEXT;
 	if (result == CUDA_SUCCESS) {
@@ -271,6 +272,45 @@ int cuCtxDestroy_v2(struct CUctx_st *context)
 		if (depth && stack[depth - 1] == context)
 			depth--;
 	}
+	return result;
+}
+
+int cuCtxAttach(struct CUctx_st **context, unsigned int flags)
+{
+	int result = fake_enter("cuCtxAttach");
+
+	if (result == CUDA_SUCCESS && (!context || flags))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS)
+		result = fake_context_current(context);
+	if (result == CUDA_SUCCESS)
+		(*context)->attached++;
+	return fake_leave("cuCtxAttach", result, "flags=%u", flags);
+}
+
+/* As often as it was attached, and once more for its creation, which ends it. */
+int cuCtxDetach(struct CUctx_st *context)
+{
+	struct CUctx_st *current;
+	int result = fake_enter("cuCtxDetach");
+
+	if (result == CUDA_SUCCESS)
+		result = fake_context_current(&current);
+	if (result == CUDA_SUCCESS && context != current)
+		result = CUDA_ERROR_INVALID_CONTEXT;
+	if (result == CUDA_SUCCESS && context->attached)
+		context->attached--;
+	else if (result == CUDA_SUCCESS)
+		result = destroy(context);
+	return fake_leave("cuCtxDetach", result, "context=%p", (void *)context);
+}
+
+int cuCtxDestroy_v2(struct CUctx_st *context)
+{
+	int result = fake_enter("cuCtxDestroy");
+
+	if (result == CUDA_SUCCESS)
+		result = destroy(context);
 	return fake_leave("cuCtxDestroy", result, "context=%p", (void *)context);
 }
 

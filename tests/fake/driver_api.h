@@ -46,8 +46,10 @@ enum {
 	CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
 	CUDA_ERROR_NOT_SUPPORTED = 801,
 	CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
-	CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
 	CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
+	CUDA_ERROR_STREAM_CAPTURE_MERGE = 902,
+	CUDA_ERROR_STREAM_CAPTURE_UNMATCHED = 903,
+	CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
 	CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908,
 	CUDA_ERROR_UNKNOWN = 999
 };
@@ -170,6 +172,8 @@ int cuDevicePrimaryCtxGetState(int device, unsigned int *flags, int *active);
 int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned int flags);
 int cuCtxCreate_v2(struct CUctx_st **context, unsigned int flags, int device);
 int cuCtxCreate_v4(struct CUctx_st **context, void *parameters, unsigned int flags, int device);
+int cuCtxAttach(struct CUctx_st **context, unsigned int flags);
+int cuCtxDetach(struct CUctx_st *context);
 int cuCtxDestroy(struct CUctx_st *context);
 int cuCtxDestroy_v2(struct CUctx_st *context);
 int cuCtxGetCurrent(struct CUctx_st **context);
@@ -269,6 +273,7 @@ int cuMemsetD8Async(unsigned long long to, unsigned char value, size_t bytes,
 
 int cuStreamCreate(struct CUstream_st **stream, unsigned int flags);
 int cuStreamCreateWithPriority(struct CUstream_st **stream, unsigned int flags, int priority);
+int cuStreamDestroy(struct CUstream_st *stream);
 int cuStreamDestroy_v2(struct CUstream_st *stream);
 int cuStreamSynchronize(struct CUstream_st *stream);
 int cuStreamQuery(struct CUstream_st *stream);

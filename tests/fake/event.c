@@ -3,7 +3,7 @@
  * event.c - events: each remembers the moment at which the work before it is done.
  *
  * An event that was never recorded counts as done. A record in a capturing stream goes into the
- * graph and leaves the event as it was.
+ * graph; a stream that waits for the event then joins the capture.
  */
 #include "fake.h"
 
@@ -12,6 +12,7 @@
 struct CUevent_st {
 	struct CUevent_st *next;
 	uint64_t done_ns; /* 0: never recorded */
+	uint64_t capture; /* id of the capture that it was last recorded in; 0: in none */
 };
 
 static struct CUevent_st *events; /* lock: fake */
@@ -85,13 +86,13 @@ int cuEventRecord(struct CUevent_st *event, struct CUstream_st *stream)
 		result = fake_stream_context(stream, &context);
 	if (result == CUDA_SUCCESS)
 		result = fake_stream_end(context, stream, &end_ns);
-	if (result == CUDA_SUCCESS && (!stream || stream == STREAM_LEGACY) &&
-	    fake_capture_blocking(context)) {
-		fake_capture_spoil_blocking(context);
-		result = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+	if (result == CUDA_SUCCESS)
+		result = fake_capture_refuse_legacy(context, stream);
+	if (result == CUDA_SUCCESS) {
+		event->capture = fake_capture_id(stream);
+		if (!event->capture)
+			event->done_ns = end_ns > fake_now() ? end_ns : fake_now();
 	}
-	if (result == CUDA_SUCCESS && !fake_capture_alive(stream))
-		event->done_ns = end_ns > fake_now() ? end_ns : fake_now();
 	return fake_leave("cuEventRecord", result, "event=%p stream=%p", (void *)event,
 			  (void *)stream);
 }
@@ -107,8 +108,10 @@ int cuCtxRecordEvent(struct CUctx_st *context, struct CUevent_st *event)
 		result = fake_context_check(context);
 	if (result == CUDA_SUCCESS)
 		result = fake_capture_refuse_all(context);
-	if (result == CUDA_SUCCESS)
+	if (result == CUDA_SUCCESS) {
+		event->capture = 0;
 		event->done_ns = context->all_ns > fake_now() ? context->all_ns : fake_now();
+	}
 	return fake_leave("cuCtxRecordEvent", result, "context=%p event=%p", (void *)context,
 			  (void *)event);
 }
@@ -163,7 +166,9 @@ int cuStreamWaitEvent(struct CUstream_st *stream, struct CUevent_st *event, unsi
 		result = check(event);
 	if (result == CUDA_SUCCESS)
 		result = fake_stream_context(stream, &context);
-	if (result == CUDA_SUCCESS && !fake_capture_alive(stream))
+	if (result == CUDA_SUCCESS && event->capture)
+		result = fake_capture_join(stream, event->capture);
+	else if (result == CUDA_SUCCESS && !fake_capture_alive(stream))
 		result = fake_stream_delay(context, stream, event->done_ns);
 	return fake_leave("cuStreamWaitEvent", result, "stream=%p event=%p flags=%u",
 			  (void *)stream, (void *)event, flags);

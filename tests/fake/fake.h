@@ -65,6 +65,7 @@ struct CUctx_st {
 		struct CUctx_st *context;
 	} green;               /* its address is the handle of a green context */
 	unsigned int retained; /* primary: how often */
+	unsigned int attached; /* cuCtxAttach: how often */
 	unsigned int flags;
 	unsigned long long id; /* new each time it comes alive */
 	uint64_t legacy_ns;    /* when the work of its legacy stream is done */
@@ -204,14 +205,18 @@ int fake_stream_delay(struct CUctx_st *context, struct CUstream_st *stream, uint
 void fake_stream_drop_context(struct CUctx_st *context);
 int fake_stream_resolve(struct CUctx_st *context, struct CUstream_st **stream);
 int fake_stream_make(struct CUctx_st *context, bool non_blocking, struct CUstream_st **stream);
-bool fake_stream_is_blocking(const struct CUstream_st *stream);
-void fake_stream_set_capturing(struct CUstream_st *stream, bool capturing);
+uint64_t fake_stream_capture(const struct CUstream_st *stream); /* an id; 0: not captured */
+void fake_stream_set_capture(struct CUstream_st *stream, uint64_t id);
+void fake_stream_end_capture(uint64_t id); /* for all its streams */
+bool fake_stream_is_captured(uint64_t id, const struct CUctx_st *context, bool blocking_only);
 
 /* capture.c */
 int fake_capture_refuse(void); /* 900, and every live capture that minds is spoilt */
 int fake_capture_refuse_all(struct CUctx_st *context); /* the same whatever the mode */
 bool fake_capture_alive(struct CUstream_st *stream);
-void fake_capture_spoil_blocking(struct CUctx_st *context);
+uint64_t fake_capture_id(struct CUstream_st *stream); /* 0: the stream is not captured */
+int fake_capture_join(struct CUstream_st *stream, uint64_t id); /* by an event of that capture */
+int fake_capture_refuse_legacy(struct CUctx_st *context, struct CUstream_st *stream);
 bool fake_capture_blocking(struct CUctx_st *context); /* is one alive in a blocking stream? */
 void fake_capture_forget(struct CUstream_st *stream);
 

@@ -114,6 +114,9 @@ static int allocate(unsigned long long *address, size_t bytes, struct CUmemPoolH
 		return result;
 	if (!address || (pool && !*find(pool) && !is_default(pool)))
 		return CUDA_ERROR_INVALID_VALUE;
+	result = fake_capture_refuse_legacy(context, stream);
+	if (result != CUDA_SUCCESS)
+		return result;
 	if (fake_capture_alive(stream))
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (pool && pool->most_bytes && bytes > pool->most_bytes)
@@ -160,14 +163,18 @@ int cuMemFreeAsync(unsigned long long address, struct CUstream_st *stream)
 
 	if (result == CUDA_SUCCESS)
 		result = fake_stream_context(stream, &context);
-	if (result == CUDA_SUCCESS && fake_capture_alive(stream))
-		result = CUDA_ERROR_NOT_SUPPORTED;
+	if (result == CUDA_SUCCESS)
+		result = fake_capture_refuse_legacy(context, stream);
 	if (result == CUDA_SUCCESS) {
 		block = fake_memory_find(address);
 		if (!block || block->base != address || block->kind == FAKE_HOST ||
 		    block->origin > FAKE_ORDERED || block->freed)
 			result = CUDA_ERROR_INVALID_VALUE;
 	}
+	/* Only a graph's own memory can be freed in it, and the fake's graphs have none. */
+	if (result == CUDA_SUCCESS && fake_capture_alive(stream))
+		result = block->origin == FAKE_ORDERED ? CUDA_ERROR_NOT_SUPPORTED
+						       : CUDA_ERROR_INVALID_VALUE;
 	if (result == CUDA_SUCCESS)
 		result = fake_stream_end(context, stream, &end_ns);
 	if (result == CUDA_SUCCESS)

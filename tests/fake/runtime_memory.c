@@ -3,8 +3,8 @@
  * runtime_memory.c - the fake runtime's allocations, copies and fills.
  *
  * Where runtime and driver differ, the runtime's rules are kept here: cudaMalloc of 0 bytes
- * succeeds with a null address, cudaFree and cudaFreeHost of a null address succeed and still
- * start the context.
+ * succeeds with a null address, and a cudaMalloc that fails writes one; cudaFree and cudaFreeHost
+ * of a null address succeed and still start the context.
  */
 #include "runtime.h"
 
@@ -17,8 +17,8 @@ int cudaMalloc(void **address, size_t bytes)
 
 	if (result == cudaSuccess && bytes)
 		result = runtime_driver.cuMemAlloc(&found, bytes);
-	if (result == cudaSuccess)
-		*address = (void *)(uintptr_t)found;
+	if (address)
+		*address = result == cudaSuccess ? (void *)(uintptr_t)found : NULL;
 	return runtime_remember(result);
 }
 

@@ -17,7 +17,7 @@ struct CUstream_st {
 	struct CUstream_st *next;
 	struct CUctx_st *context;
 	bool non_blocking;
-	bool capturing;
+	uint64_t capture;   /* the id of the capture that it is part of; 0: none */
 	const void *thread; /* a per-thread default stream: whose */
 	unsigned long long id;
 	uint64_t end_ns; /* when all its work is done */
@@ -168,7 +168,7 @@ int fake_stream_submit(struct CUctx_st *context, struct CUstream_st *stream, uin
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (stream && stream->capturing) {
+	if (stream && stream->capture) {
 		*due_ns = FAKE_CAPTURED;
 		return CUDA_SUCCESS;
 	}
@@ -192,14 +192,32 @@ void fake_stream_drop_context(struct CUctx_st *context)
 	}
 }
 
-bool fake_stream_is_blocking(const struct CUstream_st *stream)
+uint64_t fake_stream_capture(const struct CUstream_st *stream)
 {
-	return !stream->non_blocking;
+	return stream->capture;
 }
 
-void fake_stream_set_capturing(struct CUstream_st *stream, bool capturing)
+void fake_stream_set_capture(struct CUstream_st *stream, uint64_t id)
 {
-	stream->capturing = capturing;
+	stream->capture = id;
+}
+
+void fake_stream_end_capture(uint64_t id)
+{
+	for (struct CUstream_st *stream = streams; stream; stream = stream->next)
+		if (stream->capture == id)
+			stream->capture = 0;
+}
+
+/* A green context's streams count as its primary context's. */
+bool fake_stream_is_captured(uint64_t id, const struct CUctx_st *context, bool blocking_only)
+{
+	for (const struct CUstream_st *stream = streams; stream; stream = stream->next)
+		if (stream->capture == id && !(blocking_only && stream->non_blocking) &&
+		    (stream->context == context ||
+		     (!blocking_only && stream->context->parent == context)))
+			return true;
+	return false;
 }
 
 int cuStreamCreateWithPriority(struct CUstream_st **stream, unsigned int flags, int priority)
@@ -238,6 +256,11 @@ int cuStreamDestroy_v2(struct CUstream_st *stream)
 		bury(stream);
 	}
 	return fake_leave("cuStreamDestroy", result, "stream=%p", (void *)stream);
+}
+
+int cuStreamDestroy(struct CUstream_st *stream)
+{
+	return cuStreamDestroy_v2(stream);
 }
 
 static int stream_end(struct CUstream_st *stream, uint64_t *end_ns)

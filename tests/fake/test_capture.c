@@ -193,8 +193,94 @@ START_TEST(a_threads_own_stream_can_be_captured)
 }
 END_TEST
 
+/* A stream of another context that waits for an event of the capture is part of it until it ends. */
+START_TEST(streams_join_by_events)
+{
+	struct CUctx_st *first, *second;
+	struct CUstream_st *joined;
+	struct CUgraph_st *graph;
+	struct CUevent_st *event;
+	int status = -1;
+
+	begin(CAPTURE_RELAXED);
+	cuda.cuCtxGetCurrent(&first);
+	ck_assert_int_eq(cuda.cuEventCreate(&event, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuEventRecord(event, stream), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxCreate_v2(&second, 0, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuStreamCreate(&joined, STREAM_NON_BLOCKING), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuStreamWaitEvent(joined, event, 0), CUDA_SUCCESS);
+	cuda.cuStreamIsCapturing(joined, &status);
+	ck_assert_int_eq(status, 1);
+	ck_assert_int_eq(cuda.cuStreamEndCapture(joined, &graph),
+			 CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	cuda.cuStreamIsCapturing(stream, &status);
+	ck_assert_int_eq(status, 2);
+	cuda.cuCtxSetCurrent(first);
+	ck_assert_int_eq(end(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+	cuda.cuStreamIsCapturing(joined, &status);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+START_TEST(captures_cannot_be_merged)
+{
+	struct CUstream_st *other;
+	struct CUgraph_st *graph;
+	struct CUevent_st *event;
+
+	begin(CAPTURE_RELAXED);
+	cuda.cuEventCreate(&event, 0);
+	cuda.cuEventRecord(event, stream);
+	cuda.cuStreamCreate(&other, STREAM_NON_BLOCKING);
+	cuda.cuStreamBeginCapture_v2(other, CAPTURE_RELAXED);
+	ck_assert_int_eq(cuda.cuStreamWaitEvent(other, event, 0), CUDA_ERROR_STREAM_CAPTURE_MERGE);
+	ck_assert_int_eq(cuda.cuStreamEndCapture(other, &graph),
+			 CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+	ck_assert_int_eq(end(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+END_TEST
+
+/* Only memory that the graph allocated can be freed in it. The capture goes on. */
+START_TEST(a_capture_frees_no_memory_from_outside)
+{
+	for (int mode = CAPTURE_GLOBAL; mode <= CAPTURE_RELAXED; mode++) {
+		unsigned long long plain, ordered;
+
+		cuda = load();
+		ck_assert_int_eq(cuda.cuMemAlloc_v2(&plain, 512), CUDA_SUCCESS);
+		ck_assert_int_eq(cuda.cuMemAllocAsync(&ordered, 512, NULL), CUDA_SUCCESS);
+		begin(mode);
+		ck_assert_int_eq(cuda.cuMemFreeAsync(plain, stream), CUDA_ERROR_INVALID_VALUE);
+		ck_assert_int_eq(cuda.cuMemFreeAsync(ordered, stream), CUDA_ERROR_NOT_SUPPORTED);
+		ck_assert_int_eq(end(), CUDA_SUCCESS);
+		ck_assert_int_eq(cuda.cuMemFree_v2(plain), CUDA_SUCCESS);
+		ck_assert_int_eq(cuda.cuMemFree_v2(ordered), CUDA_SUCCESS);
+	}
+}
+END_TEST
+
+START_TEST(a_capture_ends_with_its_stream)
+{
+	int (*destroy[])(struct CUstream_st *) = { load().cuStreamDestroy,
+						   load().cuStreamDestroy_v2 };
+
+	for (size_t i = 0; i < sizeof(destroy) / sizeof(destroy[0]); i++) {
+		begin(CAPTURE_GLOBAL);
+		ck_assert_int_eq(destroy[i](stream), CUDA_SUCCESS);
+		ck_assert_int_eq(allocate(), CUDA_SUCCESS);
+		ck_assert_int_eq(end(), CUDA_ERROR_INVALID_HANDLE);
+	}
+}
+END_TEST
+
 static void add(TCase *tests)
 {
+	tcase_add_test(tests, streams_join_by_events);
+	tcase_add_test(tests, captures_cannot_be_merged);
+	tcase_add_test(tests, a_capture_frees_no_memory_from_outside);
+	tcase_add_test(tests, a_capture_ends_with_its_stream);
 	tcase_add_test(tests, the_first_form_begins_a_global_capture);
 	tcase_add_test(tests, a_capture_into_a_graph_gives_that_graph_back);
 	tcase_add_test(tests, a_threads_own_stream_can_be_captured);

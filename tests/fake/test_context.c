@@ -190,8 +190,31 @@ START_TEST(kernels_are_not_supported)
 }
 END_TEST
 
+START_TEST(the_last_detach_ends_a_context)
+{
+	struct cuda cuda = load();
+	struct CUctx_st *primary, *own, *attached;
+	unsigned long long address;
+
+	cuda.cuCtxGetCurrent(&primary);
+	ck_assert_int_eq(cuda.cuCtxDetach(primary), CUDA_ERROR_INVALID_CONTEXT);
+	ck_assert_int_eq(cuda.cuCtxCreate_v2(&own, 0, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxDetach(primary), CUDA_ERROR_INVALID_CONTEXT);
+	ck_assert_int_eq(cuda.cuCtxAttach(&attached, 0), CUDA_SUCCESS);
+	ck_assert_ptr_eq(attached, own);
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&address, 512), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxDetach(own), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemFree_v2(address), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxDetach(own), CUDA_SUCCESS);
+	cuda.cuCtxGetCurrent(&attached);
+	ck_assert_ptr_eq(attached, primary);
+	ck_assert_int_eq(cuda.cuCtxSetCurrent(own), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
+	tcase_add_test(tests, the_last_detach_ends_a_context);
 	tcase_add_test(tests, nothing_works_before_cuInit);
 	tcase_add_test(tests, a_thread_without_a_context_cannot_allocate);
 	tcase_add_test(tests, devices_have_sizes_of_their_own);

@@ -79,6 +79,19 @@ START_TEST(choosing_a_device_makes_its_primary_context_current_at_once)
 }
 END_TEST
 
+START_TEST(an_allocation_that_fails_writes_a_null_address)
+{
+	void *address = &rt;
+	unsigned long long kept = 7;
+
+	begin();
+	ck_assert_int_eq(rt.cudaMalloc(&address, (size_t)1 << 46), cudaErrorMemoryAllocation);
+	ck_assert_ptr_null(address);
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&kept, (size_t)1 << 46), CUDA_ERROR_OUT_OF_MEMORY);
+	ck_assert_uint_eq(kept, 7);
+}
+END_TEST
+
 START_TEST(a_volume_is_pitched_rows)
 {
 	struct rt_pitched pitched = { 0 };
@@ -122,7 +135,10 @@ START_TEST(ordered_memory_comes_and_goes_in_both_forms)
 }
 END_TEST
 
-/* While the thread's own stream is captured its forms are refused, the plain ones are not. */
+/*
+ * While the thread's own stream is captured its forms are refused. The plain ones are too, with
+ * another code: the legacy stream would have to wait for it.
+ */
 START_TEST(the_forms_differ_in_what_the_null_stream_is)
 {
 	struct CUmemPoolHandle_st *pool;
@@ -133,20 +149,25 @@ START_TEST(the_forms_differ_in_what_the_null_stream_is)
 	begin();
 	rt.cudaFree(NULL);
 	rt.cudaDeviceGetDefaultMemPool(&pool, 0);
+	ck_assert_int_eq(rt.cudaMallocAsync(&block, 512, NULL), cudaSuccess);
 	ck_assert_int_eq(rt.cudaStreamBeginCapture(NULL, CAPTURE_RELAXED),
 			 CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	ck_assert_int_eq(rt.cudaStreamBeginCapture_ptsz(NULL, CAPTURE_RELAXED), cudaSuccess);
 	rt.cudaStreamIsCapturing(STREAM_PER_THREAD, &status);
 	ck_assert_int_eq(status, 1);
-	ck_assert_int_eq(rt.cudaMallocAsync(&block, 512, NULL), cudaSuccess);
 	ck_assert_int_eq(rt.cudaMallocAsync_ptsz(&other, 512, NULL), CUDA_ERROR_NOT_SUPPORTED);
 	ck_assert_int_eq(rt.cudaMallocFromPoolAsync_ptsz(&other, 512, pool, NULL),
 			 CUDA_ERROR_NOT_SUPPORTED);
-	ck_assert_int_eq(rt.cudaMallocFromPoolAsync(&other, 512, pool, NULL), cudaSuccess);
 	ck_assert_int_eq(rt.cudaFreeAsync_ptsz(block, NULL), CUDA_ERROR_NOT_SUPPORTED);
+	rt.cudaStreamIsCapturing(STREAM_PER_THREAD, &status);
+	ck_assert_int_eq(status, 1);
+	ck_assert_int_eq(rt.cudaMallocAsync(&other, 512, NULL), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+	ck_assert_int_eq(rt.cudaMallocFromPoolAsync(&other, 512, pool, NULL),
+			 CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+	ck_assert_int_eq(rt.cudaFreeAsync(block, NULL), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+	ck_assert_int_eq(rt.cudaStreamEndCapture_ptsz(NULL, &graph),
+			 CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 	ck_assert_int_eq(rt.cudaFreeAsync(block, NULL), cudaSuccess);
-	ck_assert_int_eq(rt.cudaStreamEndCapture_ptsz(NULL, &graph), cudaSuccess);
-	ck_assert_int_eq(rt.cudaGraphDestroy(graph), cudaSuccess);
 }
 END_TEST
 
@@ -295,6 +316,7 @@ END_TEST
 static void add(TCase *tests)
 {
 	tcase_add_test(tests, choosing_a_device_makes_its_primary_context_current_at_once);
+	tcase_add_test(tests, an_allocation_that_fails_writes_a_null_address);
 	tcase_add_test(tests, a_volume_is_pitched_rows);
 	tcase_add_test(tests, ordered_memory_comes_and_goes_in_both_forms);
 	tcase_add_test(tests, the_forms_differ_in_what_the_null_stream_is);
