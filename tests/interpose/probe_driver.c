@@ -70,6 +70,36 @@ static void contexts(void)
 	SHOW(cuMemAlloc_v2(&a, MIB));
 }
 
+/* cuCtxDetach ends a context only when it was called once more than cuCtxAttach. */
+static void detach(void)
+{
+	struct CUctx_st *context = NULL, *attached;
+
+	SHOW(cuInit(0));
+	for (int round = 0; round < 3; round++) {
+		SHOW(cuCtxCreate_v2(&context, 0, 0));
+		SHOW(cuMemAlloc_v2(&a, 300 * MIB));
+		SHOW(cuMemAlloc_v2(&b, 300 * MIB));
+		SHOW(cuCtxAttach(&attached, 0));
+		SHOW(cuCtxDetach(context));
+		SHOW(cuMemFree_v2(a));
+		SHOW(cuMemAlloc_v2(&a, 300 * MIB));
+		show_free("full");
+		if (round == 1)
+			SHOW(cuCtxPushCurrent_v2(context));
+		SHOW(cuCtxDetach(context));
+		if (round == 1)
+			SHOW(cuCtxPopCurrent_v2(&attached));
+		SHOW(cuMemFree_v2(b));
+	}
+	SHOW(cuCtxCreate_v2(&context, 0, 0));
+	show_free("after");
+	SHOW(cuMemFree_v2(a));
+	SHOW(cuMemAlloc_v2(&a, 3 * MIB));
+	SHOW(cuMemFree_v2(a));
+	SHOW(cuMemFree_v2(a));
+}
+
 /* A context made again, perhaps at the same address, has none of the old one's blocks. */
 static void context_again(void)
 {
@@ -386,6 +416,7 @@ int main(int count, char **arguments)
 	static const struct probe_scene scenes[] = {
 		{ "contexts", contexts },
 		{ "context-again", context_again },
+		{ "detach", detach },
 		{ "release", release },
 		{ "reset", reset },
 		{ "waits", waits },

@@ -10,7 +10,7 @@
 driver=$probes/probe_driver
 runtime=$probes/probe_runtime
 
-for scene in contexts context-again release reset capture relaxed scarce memory-info \
+for scene in contexts context-again detach release reset capture relaxed scarce memory-info \
 	bad-arguments foreign once lookups other-thread; do
 	same_run "driver: $scene" "$driver" $scene
 done

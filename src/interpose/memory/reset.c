@@ -10,6 +10,8 @@
  * No guard here: the real cudaDeviceReset arrives at these functions again by the driver's road,
  * and dropping a pool twice does nothing.
  */
+#include <stdbool.h>
+
 #include "interpose/memory/account.h"
 #include "interpose/memory/capture.h"
 #include "interpose/memory/peer.h"
@@ -113,11 +115,24 @@ int cuDevicePrimaryCtxRelease_v2(int device)
 	return primary_release(MAM_TABLE_ORIGINAL(cuDevicePrimaryCtxRelease_v2), device);
 }
 
-static int destroy(__typeof__(&cuCtxDestroy_v2) real, void *context)
+/* A detach ends the context, which is current, if it was attached no more often than detached. */
+static bool is_detached(void *context)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+	void *current = NULL;
+	int device;
+
+	return driver != NULL && driver->ctx_current(&current) == MAM_CUDA_SUCCESS &&
+	       (current != context ||
+		driver->ctx_device(&device) == MAM_CUDA_CONTEXT_IS_DESTROYED);
+}
+
+static int destroy(__typeof__(&cuCtxDestroy_v2) real, void *context, bool detach)
 {
 	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(context);
 
-	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes()) {
+	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes() &&
+	    (!detach || is_detached(context))) {
 		mam_pools_drop(context);
 		mam_account_context_gone(context);
 		mam_capture_context_gone(context);
@@ -128,12 +143,17 @@ static int destroy(__typeof__(&cuCtxDestroy_v2) real, void *context)
 
 int cuCtxDestroy(void *context)
 {
-	return destroy(MAM_TABLE_ORIGINAL(cuCtxDestroy), context);
+	return destroy(MAM_TABLE_ORIGINAL(cuCtxDestroy), context, false);
 }
 
 int cuCtxDestroy_v2(void *context)
 {
-	return destroy(MAM_TABLE_ORIGINAL(cuCtxDestroy_v2), context);
+	return destroy(MAM_TABLE_ORIGINAL(cuCtxDestroy_v2), context, false);
+}
+
+int cuCtxDetach(void *context)
+{
+	return destroy(MAM_TABLE_ORIGINAL(cuCtxDetach), context, true);
 }
 
 int cuGreenCtxDestroy(void *green)

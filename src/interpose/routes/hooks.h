@@ -22,7 +22,8 @@ enum mam_cuda_code {
 	MAM_CUDA_DEINITIALIZED = 4,       /* the runtime: cudaErrorCudartUnloading */
 	MAM_CUDA_OUT_OF_MEMORY = 2,
 	MAM_CUDA_INSUFFICIENT_DRIVER = 35, /* runtime only */
-	MAM_CUDA_NOT_READY = 600
+	MAM_CUDA_NOT_READY = 600,
+	MAM_CUDA_CONTEXT_IS_DESTROYED = 709
 };
 
 /*
@@ -156,6 +157,7 @@ MAM_HOOK int cuDevicePrimaryCtxReset(int device);
 MAM_HOOK int cuDevicePrimaryCtxReset_v2(int device);
 MAM_HOOK int cuDevicePrimaryCtxRelease(int device);
 MAM_HOOK int cuDevicePrimaryCtxRelease_v2(int device);
+MAM_HOOK int cuCtxDetach(void *context);
 MAM_HOOK int cuCtxDestroy(void *context);
 MAM_HOOK int cuCtxDestroy_v2(void *context);
 MAM_HOOK int cuGreenCtxDestroy(void *green);

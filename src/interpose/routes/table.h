@@ -114,6 +114,7 @@
 	       cuDevicePrimaryCtxRelease) \
 	DRIVER(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease, 11000, ANY, \
 	       cuDevicePrimaryCtxRelease_v2) \
+	DRIVER(cuCtxDetach, cuCtxDetach, 2000, ANY, cuCtxDetach) \
 	DRIVER(cuCtxDestroy, cuCtxDestroy, 2000, ANY, cuCtxDestroy) \
 	DRIVER(cuCtxDestroy_v2, cuCtxDestroy, 4000, ANY, cuCtxDestroy_v2) \
 	DRIVER(cuGreenCtxDestroy, cuGreenCtxDestroy, 12040, ANY, cuGreenCtxDestroy)
