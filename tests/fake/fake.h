@@ -214,7 +214,7 @@ bool fake_stream_is_captured(uint64_t id, const struct CUctx_st *context, bool b
 int fake_capture_refuse(void); /* 900, and every live capture that minds is spoilt */
 int fake_capture_refuse_all(struct CUctx_st *context); /* the same whatever the mode */
 bool fake_capture_alive(struct CUstream_st *stream);
-uint64_t fake_capture_id(struct CUstream_st *stream); /* 0: the stream is not captured */
+uint64_t fake_capture_id(struct CUstream_st *stream);           /* 0: the stream is not captured */
 int fake_capture_join(struct CUstream_st *stream, uint64_t id); /* by an event of that capture */
 int fake_capture_refuse_legacy(struct CUctx_st *context, struct CUstream_st *stream);
 bool fake_capture_blocking(struct CUctx_st *context); /* is one alive in a blocking stream? */

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "../fake/driver_api.h"
 #include "../fake/runtime_api.h"
 
 #define MIB ((size_t)1 << 20)
@@ -144,13 +145,53 @@ static void pitched(void)
 	ASK(cudaMallocPitch(&a, &pitch, 1234, (size_t)1 << 60));
 }
 
+/*
+ * Captures that end while another device is current, with their stream and with their device. A pool
+ * serves the allocations at the end.
+ */
+static void captures(void)
+{
+	struct CUstream_st *stream;
+	struct CUgraph_st *graph;
+	int failed = 0;
+
+	ASK(cudaStreamCreateWithFlags(&stream, STREAM_NON_BLOCKING));
+	ASK(cudaMalloc(&a, MIB));
+	for (int mode = CAPTURE_GLOBAL; mode <= CAPTURE_RELAXED; mode++) {
+		ASK(cudaStreamBeginCapture(stream, mode));
+		ASK(cudaSetDevice(1));
+		ASK(cudaStreamEndCapture(stream, &graph));
+		ASK(cudaStreamBeginCapture_ptsz(NULL, mode));
+		ASK(cudaSetDevice(0));
+		ASK(cudaStreamEndCapture_ptsz(NULL, &graph));
+		ASK(cudaFreeAsync_ptsz(a, NULL));
+		ASK(cudaSetDevice(1));
+		ASK(cudaStreamEndCapture_ptsz(NULL, &graph));
+		ASK(cudaSetDevice(0));
+		ASK(cudaMalloc(&a, MIB));
+		ASK(cudaStreamBeginCapture(stream, mode));
+		ASK(cudaFreeAsync(a, stream));
+		ASK(cudaFree(a));
+		ASK(cudaStreamEndCapture(stream, &graph));
+		ASK(cudaMalloc(&a, MIB));
+	}
+	ASK(cudaStreamBeginCapture(stream, CAPTURE_RELAXED));
+	ASK(cudaStreamDestroy(stream));
+	ASK(cudaStreamCreate(&stream));
+	ASK(cudaStreamBeginCapture(stream, CAPTURE_RELAXED));
+	ASK(cudaDeviceReset());
+	for (int i = 0; i < 100; i++)
+		failed += cudaMalloc(&a, 1000) != 0 || cudaFree(a) != 0;
+	printf("failed: %d\n", failed);
+}
+
 int main(int count, char **arguments)
 {
 	static const struct probe_scene scenes[] = {
 		{ "once", once },       { "bad-arguments", bad_arguments },
 		{ "devices", devices }, { "reset", reset },
 		{ "entry", entry },     { "at-exit", at_exit },
-		{ "pitched", pitched },
+		{ "pitched", pitched }, { "captures", captures },
 	};
 
 	return probe_play(count, arguments, scenes, sizeof(scenes) / sizeof(scenes[0]));

@@ -10,7 +10,6 @@
 #include "interpose/memory/pass.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
-#include "interpose/routes/real.h"
 
 #define PER_THREAD ((void *)2) /* CU_STREAM_PER_THREAD: what the null stream is for _ptsz */
 #define UNIT ((size_t)512)
@@ -25,17 +24,6 @@ struct arguments {
 	void *stream;
 	void *true_stream; /* the same by a name that means it everywhere */
 };
-
-/* A stream that cannot be asked counts as captured: its memory is then not on the account. */
-static bool is_captured(void *stream)
-{
-	const struct mam_real_driver *driver = mam_real_driver();
-	int status = 0;
-
-	return mam_capture_alive() &&
-	       (driver == NULL || driver->is_capturing == NULL ||
-		driver->is_capturing(stream, &status) != MAM_CUDA_SUCCESS || status != 0);
-}
 
 static int call(const struct arguments *arguments, unsigned long long *block, size_t bytes)
 {
@@ -73,7 +61,7 @@ static int alloc(enum mam_table_id function, enum mam_road road, struct argument
 		return MAM_CUDA_NOT_INITIALIZED;
 	if (mam_init_passes() || block == NULL || bytes == 0)
 		return call(arguments, block, bytes);
-	if (is_captured(arguments->true_stream)) {
+	if (mam_capture_has(arguments->true_stream)) {
 		mam_init_depth++;
 		answer = call(arguments, block, bytes);
 		mam_pass_watch(function, road, MAM_WHY_CAPTURE, answer);

@@ -7,8 +7,9 @@
  *      program starts CUDA, makes the runtime's current. A runtime before 12 may be set to another
  *      device than the current context's; then the same brings both together.
  *   3. Whether the pool is to be asked at all (may_serve): not for sizes that would swallow the
- *      device, nor while a capture is alive, since then the driver judges by mode and thread, nor
- *      in a context with a sticky error. The real function answers those.
+ *      device, nor in a thread that a capture restricts, nor in a context with a sticky error. The
+ *      real function answers those. Other threads are served during a capture; pools grow in
+ *      relaxed mode, so that no capture is invalidated.
  *   4. The pool: ground it holds, ground out of quarantine whose fence has passed, a new chunk.
  *   5. Out of memory: wait for the quarantine, give back chunks that are wholly free in any pool,
  *      and once more.
@@ -40,8 +41,6 @@
 #include "interpose/watch/watch.h"
 
 #define RUNTIME_SETS_CONTEXT 12000 /* from this version cudaSetDevice makes the context current */
-#define QUARANTINED_LEAST ((uint64_t)64 << 20)
-#define QUARANTINED_SHARE 2        /* so much of what is in use */
 #define REPORTS_MOST 3             /* sentences about missing memory, a process */
 
 /* One call on its way. */
@@ -65,10 +64,10 @@ static bool is_broken(void)
 
 static enum mam_why may_serve(const struct mam_pools_entry *entry, size_t bytes)
 {
-	if (entry == NULL)
-		return mam_capture_alive() ? MAM_WHY_CAPTURE : MAM_WHY_NO_POOL;
-	if (mam_capture_alive() && !mam_init_serves_captures())
+	if (mam_capture_restricts())
 		return MAM_WHY_CAPTURE;
+	if (entry == NULL)
+		return MAM_WHY_NO_POOL;
 	if (bytes > entry->pass_above)
 		return MAM_WHY_LARGE;
 	if (bytes >= mam_dedicated_from())
@@ -76,19 +75,6 @@ static enum mam_why may_serve(const struct mam_pools_entry *entry, size_t bytes)
 	if (mam_nvtx_wants_driver())
 		return MAM_WHY_KIND;
 	return is_broken() ? MAM_WHY_BROKEN : MAM_WHY_NONE;
-}
-
-/*
- * Whether as much waits in quarantine as is in use: the program runs ahead of the GPU, and the pool
- * would grow as long as it does. The moment it then waits costs the GPU nothing, since it is behind.
- */
-static bool is_mostly_quarantined(struct mam_pool *pool)
-{
-	struct mam_stats stats = { .size = sizeof(stats) };
-
-	return mam_pool_stats(pool, &stats) == MAM_OK &&
-	       stats.retired_bytes > QUARANTINED_LEAST &&
-	       stats.retired_bytes > stats.live_rounded_bytes / QUARANTINED_SHARE;
 }
 
 /* Ground that the pool holds, or that comes out of quarantine without a wait; else a new chunk. */
@@ -102,7 +88,7 @@ static enum mam_status take(const struct mam_pools_entry *entry, size_t bytes, v
 	if (status != MAM_ERROR_WOULD_WAIT)
 		return status;
 	while (mam_quarantine_settle(entry->quarantine) ||
-	       (is_mostly_quarantined(entry->pool) &&
+	       (mam_quarantine_is_large(entry->quarantine) &&
 		mam_quarantine_await_oldest(entry->quarantine))) {
 		status = mam_pool_alloc_nowait(entry->pool, bytes, 0, block);
 		if (status != MAM_ERROR_WOULD_WAIT)

@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * capture.h - whether a stream of this process is in capture.
+ * capture.h - the stream captures of this process, and which calls they forbid.
  *
- * While one is, the driver judges allocations and frees by capture mode and thread, ends captures
- * over them, and refuses to synchronise. mam keeps no rules of its own for that: it lets the driver
- * judge (alloc.c, free.c), and makes no call of its own that a capture could suffer from.
+ * While a stream is in capture the driver rejects two groups of calls with error 900, and then
+ * invalidates the capture:
+ *   unsafe   Allocations, frees and queries, by the modes of the capture and of the calling thread.
+ *            mam_capture_restricts() predicts this for the calling thread. Where it does, mam passes
+ *            the program's request to the driver, which decides.
+ *   context  Calls that synchronize a context or record an event over it, whatever the modes. A
+ *            stream of any context can be part of a capture, so mam makes such calls only while
+ *            there is no capture at all: mam_capture_hold() and mam_capture_wait().
  */
 #ifndef MAM_INTERPOSE_CAPTURE_H
 #define MAM_INTERPOSE_CAPTURE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
+
+/* A CUstreamCaptureMode. */
+#define MAM_CAPTURE_GLOBAL 0
+#define MAM_CAPTURE_RELAXED 2
 
 extern _Atomic unsigned int mam_capture_count
 	__attribute__((visibility("hidden"))); /* atomic; live captures */
@@ -21,14 +31,50 @@ static inline bool mam_capture_alive(void)
 }
 
 /*
- * mam_capture_hold - keep captures from beginning for the length of one short driver call. False:
- * one is alive, and nothing is held. Held by any number of threads.
+ * mam_capture_restricts - whether a capture forbids unsafe calls to the calling thread. False with
+ * --capture=allow. The guard is up.
+ */
+bool mam_capture_restricts(void);
+
+/*
+ * mam_capture_has - whether a stream is in capture, whether it began the capture or joined it. True
+ * also when the driver does not say. CU_STREAM_PER_THREAD means the calling thread's stream.
+ */
+bool mam_capture_has(void *stream);
+
+/*
+ * mam_capture_hold - prevent captures from beginning during one short driver call. False: there is
+ * a capture, and nothing is held. Any number of threads can hold at once.
  */
 bool mam_capture_hold(void);
 void mam_capture_release(void);
 
-/* A context is gone, and its captures with it; in the child of a fork all are. */
-void mam_capture_context_gone(void *context);
+/*
+ * mam_capture_wait - wait until all work of the current context is done; CUDA's code. Where there
+ * is no capture, by synchronizing the context. Otherwise by an allocation and a free of CUDA's own:
+ * the free waits for the same work, and the driver accepts or rejects it as it would any free of
+ * this thread. With --capture=allow the driver always accepts it. `runtime`: an error becomes the
+ * runtime's last error.
+ */
+int mam_capture_wait(bool runtime);
+
+/* Sets the calling thread's capture mode. Returns the mode before. */
+int mam_capture_mode(int mode);
+
+/* Whether the driver rejected a call because of a capture: not a fault of the context. */
+static inline bool mam_capture_rejects(int code)
+{
+	return code >= 900 && code <= 908; /* CUDA_ERROR_STREAM_CAPTURE_... */
+}
+
+/*
+ * Around a driver call that may end a context (NULL: none), and its captures with it. The first
+ * returns what the second takes.
+ */
+uint64_t mam_capture_context_ending(void *context);
+void mam_capture_context_ended(void *context, uint64_t serial, bool gone);
+
+/* In the child of a fork: there are no captures. */
 void mam_capture_restart(void);
 
 #endif

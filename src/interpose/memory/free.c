@@ -18,10 +18,12 @@
  *      stream    No wait, and free at once: the program's users of a block are in one order.
  *   4. The pool.
  *
- * While a capture is alive nothing may synchronise, and whether memory may be freed at all depends
- * on modes and threads. There a strict free lets the driver judge, and wait, in the allocation and
- * free of a small block of its own; the others let it judge by a query of an event, which a capture
- * forbids in the same cases. No capture begins while a free waits, as with the driver's.
+ * During a capture no context may be synchronized, and whether a thread may free memory at all
+ * depends on modes and threads. A strict free then waits by the allocation and free of a small block
+ * of the driver's, which the driver rejects if it would reject the program's free (capture.h). The
+ * other policies do the same in threads that a capture restricts, and only there. A deferred free
+ * also waits when much memory is in quarantine, since fences cannot be recorded until the capture
+ * ends. No capture begins while a free waits, as with the driver's.
  *
  * Codes of a driver that is shutting down count as success: nothing runs any more, and
  * destructors that run last must not see an error that only mam's road gives them.
@@ -41,74 +43,8 @@
 #include "interpose/routes/real.h"
 #include "interpose/watch/watch.h"
 
-#define CAPTURE_RELAXED 2 /* the mode in which a thread's calls end no capture */
-
-/* A small block of the driver's, allocated and freed; pinned host memory if the device is full. */
-static int allocate_and_free(void)
-{
-	__typeof__(&cuMemAlloc_v2) real_alloc = MAM_TABLE_ORIGINAL(cuMemAlloc_v2);
-	__typeof__(&cuMemFree_v2) real_free = MAM_TABLE_ORIGINAL(cuMemFree_v2);
-	__typeof__(&cuMemHostAlloc) real_host_alloc = MAM_TABLE_ORIGINAL(cuMemHostAlloc);
-	__typeof__(&cuMemFreeHost) real_host_free = MAM_TABLE_ORIGINAL(cuMemFreeHost);
-	unsigned long long block;
-	void *host;
-	int code;
-
-	if (real_alloc == NULL || real_free == NULL)
-		return MAM_CUDA_NOT_INITIALIZED;
-	code = real_alloc(&block, 1);
-	if (code == MAM_CUDA_SUCCESS)
-		return real_free(block);
-	if (code != MAM_CUDA_OUT_OF_MEMORY || real_host_alloc == NULL || real_host_free == NULL)
-		return code;
-	code = real_host_alloc(&host, 1, 0);
-	return code == MAM_CUDA_SUCCESS ? real_host_free(host) : code;
-}
-
-/* The driver's own verdict and wait; its code. With --capture=allow the verdict is always good. */
-static int wait_as_driver(void)
-{
-	const struct mam_real_driver *driver = mam_real_driver();
-	bool relaxed = mam_init_serves_captures() && driver->capture_mode != NULL;
-	int mode = CAPTURE_RELAXED, code;
-
-	if (relaxed)
-		driver->capture_mode(&mode);
-	code = allocate_and_free();
-	if (relaxed)
-		driver->capture_mode(&mode);
-	return code;
-}
-
-/* The driver's verdict alone. The guard is up. */
-static int judge(void)
-{
-	const struct mam_real_driver *driver = mam_real_driver();
-	void *event = NULL;
-	int code;
-
-	if (!mam_capture_alive() || mam_init_serves_captures() || driver->event_create == NULL ||
-	    driver->event_query == NULL || driver->event_destroy == NULL ||
-	    driver->event_create(&event, 0) != MAM_CUDA_SUCCESS)
-		return MAM_CUDA_SUCCESS;
-	code = driver->event_query(event);
-	driver->event_destroy(event);
-	return code;
-}
-
-static int wait_here(int (*synchronize)(void))
-{
-	int code;
-
-	if (!mam_capture_hold())
-		return wait_as_driver();
-	code = synchronize();
-	mam_capture_release();
-	return code;
-}
-
-/* Until all work of `context` is done. */
-static int wait_for(void *context, int (*synchronize)(void))
+/* Waits until all work of `context` is done. */
+static int wait_for(const struct mam_free_request *request, void *context)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
 	void *current = NULL;
@@ -117,13 +53,24 @@ static int wait_for(void *context, int (*synchronize)(void))
 	if (code != MAM_CUDA_SUCCESS)
 		return code;
 	if (current == context)
-		return wait_here(synchronize);
+		return mam_capture_wait(request->road == MAM_ROAD_RUNTIME);
 	code = driver->ctx_push(context);
 	if (code != MAM_CUDA_SUCCESS)
 		return code;
-	code = wait_here(driver->ctx_synchronize);
+	code = mam_capture_wait(false);
 	driver->ctx_pop(&current);
 	return code;
+}
+
+/*
+ * Whether a capture forbids the free; the driver's code for it. The driver decides by a free of its
+ * own. A free in the order of a stream waits for nothing, and is allowed.
+ */
+static int judge(const struct mam_free_request *request, const struct mam_pools_entry *entry)
+{
+	if (request->is_ordered || !mam_capture_restricts())
+		return MAM_CUDA_SUCCESS;
+	return wait_for(request, entry->owner);
 }
 
 /* An address that the driver refuses as it would a wrong one of its own. */
@@ -166,8 +113,18 @@ static void announce(const struct mam_free_request *request, const struct mam_po
 		.stream = request->stream });
 }
 
-enum mam_free_outcome mam_free_strictly(struct mam_free_request *request,
-					int (*synchronize)(void))
+enum mam_free_outcome mam_free_refuse(struct mam_free_request *request, enum mam_why why)
+{
+	struct mam_pools_entry *entry;
+
+	if (mam_pools_find(request->block, &entry, &request->bytes) == MAM_ERROR_NOT_OWNED)
+		return not_owned(request);
+	refuse(request);
+	request->why = why;
+	return MAM_FREE_REFUSE;
+}
+
+enum mam_free_outcome mam_free_strictly(struct mam_free_request *request)
 {
 	struct mam_pools_entry *entry;
 	enum mam_status status = mam_pools_find(request->block, &entry, &request->bytes);
@@ -176,7 +133,7 @@ enum mam_free_outcome mam_free_strictly(struct mam_free_request *request,
 		return not_owned(request);
 	if (status != MAM_OK)
 		return refuse(request);
-	request->code = wait_for(entry->owner, synchronize);
+	request->code = wait_for(request, entry->owner);
 	if (request->code == MAM_CUDA_DEINITIALIZED)
 		request->code = MAM_CUDA_SUCCESS;
 	if (request->code != MAM_CUDA_SUCCESS)
@@ -194,7 +151,7 @@ enum mam_free_outcome mam_free_at_once(struct mam_free_request *request)
 		return not_owned(request);
 	if (status != MAM_OK)
 		return refuse(request);
-	request->code = judge();
+	request->code = judge(request, entry);
 	if (request->code != MAM_CUDA_SUCCESS)
 		return MAM_FREE_DONE;
 	announce(request, entry);
@@ -209,7 +166,7 @@ enum mam_free_outcome mam_free_later(struct mam_free_request *request)
 
 	if (__builtin_expect(mam_watch_wants(~0u) != 0 || mam_capture_alive(), 0)) {
 		status = mam_pools_find(request->block, &entry, &request->bytes);
-		request->code = status == MAM_OK ? judge() : MAM_CUDA_SUCCESS;
+		request->code = status == MAM_OK ? judge(request, entry) : MAM_CUDA_SUCCESS;
 		if (request->code != MAM_CUDA_SUCCESS)
 			return MAM_FREE_DONE;
 		if (status == MAM_OK)
@@ -217,6 +174,9 @@ enum mam_free_outcome mam_free_later(struct mam_free_request *request)
 	}
 	for (unsigned int at = 0; (entry = mam_pools_next(&at)) != NULL;) {
 		status = mam_quarantine_put(entry->quarantine, request->block);
+		if (status == MAM_OK && mam_capture_alive() && !request->is_ordered &&
+		    mam_quarantine_is_large(entry->quarantine))
+			mam_quarantine_wait(entry->quarantine);
 		if (status == MAM_OK)
 			return MAM_FREE_DONE;
 		if (status == MAM_ERROR_INTERIOR || status == MAM_ERROR_DOUBLE_FREE)
@@ -225,13 +185,12 @@ enum mam_free_outcome mam_free_later(struct mam_free_request *request)
 	return not_owned(request);
 }
 
-static enum mam_free_outcome give_back(struct mam_free_request *request,
-				       int (*synchronize)(void))
+static enum mam_free_outcome give_back(struct mam_free_request *request)
 {
 	switch (mam_init_policy()) {
 	case MAM_INIT_DEFERRED: return mam_free_later(request);
 	case MAM_INIT_STREAM: return mam_free_at_once(request);
-	default: return mam_free_strictly(request, synchronize);
+	default: return mam_free_strictly(request);
 	}
 }
 
@@ -289,7 +248,7 @@ int cudaFree(void *block)
 	if (mam_init_passes() || block == NULL || runtime == NULL)
 		return real(block);
 	mam_init_depth++;
-	outcome = give_back(&request, runtime->device_synchronize);
+	outcome = give_back(&request);
 	if (outcome != MAM_FREE_DONE) {
 		mam_free_before(&request, &noted);
 		request.code = real(request.block);
@@ -315,7 +274,7 @@ static int driver_free(enum mam_road road, unsigned long long block)
 	if (mam_init_passes() || block == 0 || driver == NULL)
 		return real(block);
 	mam_init_depth++;
-	outcome = give_back(&request, driver->ctx_synchronize);
+	outcome = give_back(&request);
 	if (outcome != MAM_FREE_DONE) {
 		mam_free_before(&request, &noted);
 		request.code = real((unsigned long long)(uintptr_t)request.block);

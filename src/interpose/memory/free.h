@@ -29,18 +29,21 @@ struct mam_free_request {
 	size_t bytes; /* of the block, once it is known */
 	enum mam_why why;
 	int code;
-	bool is_noted; /* it was on the account */
+	bool is_ordered; /* in the order of `stream`: the free itself waits for nothing */
+	bool is_noted;   /* it was on the account */
 };
 
 /*
- * mam_free_strictly - wait until all work of the block's context is done, by `synchronize` where
- * that is its context's own way, then free. mam_free_later - without a wait, by quarantine.
- * mam_free_at_once - without either. The guard is up in all.
+ * mam_free_strictly - wait until all work of the block's context is done, then free.
+ * mam_free_later - without a wait, by quarantine. mam_free_at_once - without either. The guard is up
+ * in all.
  */
-enum mam_free_outcome mam_free_strictly(struct mam_free_request *request,
-					int (*synchronize)(void));
+enum mam_free_outcome mam_free_strictly(struct mam_free_request *request);
 enum mam_free_outcome mam_free_later(struct mam_free_request *request);
 enum mam_free_outcome mam_free_at_once(struct mam_free_request *request);
+
+/* The driver is to refuse the free for the reason `why`, if the block belongs to a pool. */
+enum mam_free_outcome mam_free_refuse(struct mam_free_request *request, enum mam_why why);
 
 /* Around the real function: memory of the driver's goes off the account, unless it refuses. */
 void mam_free_before(struct mam_free_request *request, struct mam_account_noted *noted);

@@ -5,10 +5,11 @@
  * Memory of cudaMallocAsync is the driver's, and so is its free. A block of cudaMalloc's may be
  * freed this way too, and then nobody waits: it goes into quarantine, whose fence covers the
  * stream and everything else in its context. Without such a fence (before CUDA 12.5) it is freed as
- * cudaFree would. Under the stream policy it is free at once.
+ * cudaFree would, or during a capture stays in quarantine until memory is needed. Under the stream
+ * policy it is free at once.
  *
- * While a stream is in capture the driver is given an address that it refuses, as it would refuse
- * memory that is no graph's.
+ * Into a stream that is in capture only memory of the graph can be freed. There the driver gets the
+ * call and returns its own error; the block stays allocated.
  */
 #include <stdint.h>
 
@@ -19,24 +20,30 @@
 #include "interpose/routes/init.h"
 #include "interpose/routes/real.h"
 
+#define PER_THREAD ((void *)2) /* CU_STREAM_PER_THREAD: the null stream of _ptsz functions */
+
 typedef int free_function(unsigned long long block, void *stream);
 
-static enum mam_free_outcome give_back(struct mam_free_request *request)
+static enum mam_free_outcome give_back(struct mam_free_request *request, void *true_stream)
 {
+	if (mam_capture_has(true_stream))
+		return mam_free_refuse(request, MAM_WHY_CAPTURE);
 	if (mam_init_policy() == MAM_INIT_STREAM)
 		return mam_free_at_once(request);
-	if (mam_quarantine_has_fence())
+	if (mam_quarantine_has_fence() || mam_capture_alive())
 		return mam_free_later(request);
-	return mam_free_strictly(request, mam_real_driver()->ctx_synchronize);
+	return mam_free_strictly(request);
 }
 
+/* `true_stream` means everywhere what `real` means by `stream`. */
 static int free_async(free_function *real, enum mam_table_id function, enum mam_road road,
-		      unsigned long long block, void *stream)
+		      unsigned long long block, void *stream, void *true_stream)
 {
 	struct mam_free_request request = { .function = function,
 					    .road = road,
 					    .block = (void *)(uintptr_t)block,
-					    .stream = stream };
+					    .stream = stream,
+					    .is_ordered = true };
 	struct mam_account_noted noted;
 	enum mam_free_outcome outcome;
 
@@ -45,7 +52,7 @@ static int free_async(free_function *real, enum mam_table_id function, enum mam_
 	if (mam_init_passes() || block == 0 || mam_real_driver() == NULL)
 		return real(block, stream);
 	mam_init_depth++;
-	outcome = give_back(&request);
+	outcome = give_back(&request, true_stream);
 	if (outcome != MAM_FREE_DONE) {
 		mam_free_before(&request, &noted);
 		request.code = real((unsigned long long)(uintptr_t)request.block, stream);
@@ -59,23 +66,23 @@ static int free_async(free_function *real, enum mam_table_id function, enum mam_
 int cuMemFreeAsync(unsigned long long block, void *stream)
 {
 	return free_async(MAM_TABLE_ORIGINAL(cuMemFreeAsync), MAM_TABLE_cuMemFreeAsync,
-			  MAM_ROAD_SYMBOL, block, stream);
+			  MAM_ROAD_SYMBOL, block, stream, stream);
 }
 
 int mam_by_lookup_cuMemFreeAsync(unsigned long long block, void *stream)
 {
 	return free_async(MAM_TABLE_ORIGINAL(cuMemFreeAsync), MAM_TABLE_cuMemFreeAsync,
-			  MAM_ROAD_LOOKUP, block, stream);
+			  MAM_ROAD_LOOKUP, block, stream, stream);
 }
 
 int cuMemFreeAsync_ptsz(unsigned long long block, void *stream)
 {
 	return free_async(MAM_TABLE_ORIGINAL(cuMemFreeAsync_ptsz), MAM_TABLE_cuMemFreeAsync_ptsz,
-			  MAM_ROAD_SYMBOL, block, stream);
+			  MAM_ROAD_SYMBOL, block, stream, stream == NULL ? PER_THREAD : stream);
 }
 
 int mam_by_lookup_cuMemFreeAsync_ptsz(unsigned long long block, void *stream)
 {
 	return free_async(MAM_TABLE_ORIGINAL(cuMemFreeAsync_ptsz), MAM_TABLE_cuMemFreeAsync_ptsz,
-			  MAM_ROAD_LOOKUP, block, stream);
+			  MAM_ROAD_LOOKUP, block, stream, stream == NULL ? PER_THREAD : stream);
 }

@@ -5,7 +5,7 @@
  *   1. Charge the account, and ask the real function.
  *   2. Over the limit, or out of memory: chunks that are wholly free in any pool go back, and once
  *      more. Still not enough: the same after all quarantined blocks came out, for which somebody
- *      waits. Nothing of this while a capture is alive.
+ *      waits. Nothing of this in a thread that a capture restricts.
  *   3. Over the limit: the real function is asked for an impossible size, so that the error is
  *      genuine.
  *   4. Note what came, or take the charge back.
@@ -103,7 +103,7 @@ static bool make_room(bool waiting)
 	struct mam_pools_entry *entry;
 	bool came = false;
 
-	if (mam_capture_alive())
+	if (mam_capture_restricts())
 		return false;
 	for (unsigned int at = 0; waiting && (entry = mam_pools_next(&at)) != NULL;)
 		came = mam_quarantine_wait(entry->quarantine) || came;

@@ -6,7 +6,7 @@
  *   1. The pitch of a width is the driver's: textures are bound by it. So the first allocation of
  *      each width and element size on a device is the driver's own, and says the pitch.
  *   2. Those after it are blocks of pitch times height from the pool.
- *   3. What is odd, or asked while a capture is alive, is the real function's.
+ *   3. Odd requests, and those of a thread that a capture restricts, go to the real function.
  *
  * The driver is not asked by an allocation that is freed again: a free waits for all work of its
  * context, which the program does not expect here.
@@ -131,8 +131,8 @@ static int serve(enum mam_road road, size_t pitch, size_t height, void **block, 
 {
 	size_t bytes;
 
-	*why = mam_capture_alive() ? MAM_WHY_CAPTURE : MAM_WHY_KIND;
-	if (pitch == 0 || mam_capture_alive() || mam_option_number("MAM_GRANULE") < ALIGNMENT ||
+	*why = mam_capture_restricts() ? MAM_WHY_CAPTURE : MAM_WHY_KIND;
+	if (pitch == 0 || *why == MAM_WHY_CAPTURE || mam_option_number("MAM_GRANULE") < ALIGNMENT ||
 	    __builtin_mul_overflow(pitch, height, &bytes))
 		return MAM_ALLOC_FORWARD;
 	return mam_alloc_pooled(MAM_TABLE_cuMemAllocPitch_v2, road, bytes, block, why);

@@ -80,22 +80,29 @@ static bool is_primary(const struct mam_real_driver *driver, void *context, int 
 }
 
 /*
- * The context that memory asked for under `context` belongs to: itself, where the driver cannot
- * tell, or a capture forbids to ask.
+ * The context that memory asked for under `context` belongs to: itself, where the driver does not
+ * say. In relaxed mode with --capture=allow, which promises that allocation invalidates no capture.
  */
 static void *owner_of(const struct mam_real_driver *driver, void *context)
 {
 	__typeof__(&cuMemAlloc_v2) real_alloc = MAM_TABLE_ORIGINAL(cuMemAlloc_v2);
 	__typeof__(&cuMemFree_v2) real_free = MAM_TABLE_ORIGINAL(cuMemFree_v2);
+	bool relaxed = mam_capture_alive() && mam_init_serves_captures();
 	unsigned long long block;
-	void *owner = context;
+	void *owner = NULL;
+	int mode = MAM_CAPTURE_GLOBAL;
 
-	if (driver->pointer_attribute == NULL || real_alloc == NULL || real_free == NULL ||
-	    real_alloc(&block, 1) != MAM_CUDA_SUCCESS)
+	if (driver->pointer_attribute == NULL || real_alloc == NULL || real_free == NULL)
 		return context;
-	if (driver->pointer_attribute(&owner, POINTER_CONTEXT, block) != MAM_CUDA_SUCCESS)
-		owner = context;
-	real_free(block);
+	if (relaxed)
+		mode = mam_capture_mode(MAM_CAPTURE_RELAXED);
+	if (real_alloc(&block, 1) == MAM_CUDA_SUCCESS) {
+		if (driver->pointer_attribute(&owner, POINTER_CONTEXT, block) != MAM_CUDA_SUCCESS)
+			owner = NULL;
+		real_free(block);
+	}
+	if (relaxed)
+		mam_capture_mode(mode);
 	return owner == NULL ? context : owner;
 }
 
@@ -232,7 +239,7 @@ struct mam_pools_entry *mam_pools_of(void *context)
 		return NULL;
 	if (is_primary(driver, context, device))
 		return make_and_publish(context, device, true);
-	if (mam_capture_alive()) /* asking would be judged as an allocation */
+	if (mam_capture_restricts()) /* the driver would reject the allocation in owner_of() */
 		return NULL;
 	owner = owner_of(driver, context);
 	return owner == context ? make_and_publish(context, device, false)
@@ -363,7 +370,6 @@ static void drop_locked(struct mam_pools_entry *entry)
 	drop_aliases_locked(pool);
 	mam_chunks_lose(entry->source);
 	mam_account_context_gone(context);
-	mam_capture_context_gone(context);
 	mam_peer_context_gone(context);
 	mam_watch_context_gone(context);
 	clear_locked(entry);

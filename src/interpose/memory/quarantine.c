@@ -13,8 +13,8 @@
  *           would have to grow the pool although it has as much in quarantine as in use.
  *   wait    Settle, and if that brought nothing synchronise: for somebody who would fail.
  *
- * While a capture is alive no fence is recorded and none asked: either would end the capture
- * (capture.h). Blocks then stay.
+ * During a capture no fence is recorded and none asked: either would invalidate the capture
+ * (capture.h). Blocks then stay until it ends, or until a thread waits for all work of the context.
  *
  * A driver call that fails for another reason than "not yet" is a fault of the program's kernels.
  * Nothing is reclaimed from then on; the driver will tell the program at its next call.
@@ -33,6 +33,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <mam/stats.h>
+
 #include "interpose/memory/capture.h"
 #include "interpose/memory/chunks.h"
 #include "interpose/memory/peer.h"
@@ -45,6 +47,8 @@
 #define FENCES 64              /* recorded and not passed; more wait for their turn unfenced */
 #define LOOKS_MOST 1500        /* at a fence that a request waits for: about 0.1 s */
 #define TIMING_OFF 2u          /* cuEventCreate: CU_EVENT_DISABLE_TIMING */
+#define LARGE_LEAST ((uint64_t)64 << 20)
+#define LARGE_SHARE 2          /* of the bytes in use: as many as that are large */
 
 struct fence {
 	uint64_t ticket;                       /* of the last block under it */
@@ -101,6 +105,15 @@ bool mam_quarantine_holds(const struct mam_quarantine *quarantine)
 {
 	return atomic_load_explicit(&quarantine->ticket, memory_order_relaxed) !=
 	       atomic_load_explicit(&quarantine->reclaimed, memory_order_relaxed);
+}
+
+bool mam_quarantine_is_large(const struct mam_quarantine *quarantine)
+{
+	struct mam_stats stats = { .size = sizeof(stats) };
+
+	return mam_pool_stats(quarantine->pool, &stats) == MAM_OK &&
+	       stats.retired_bytes > LARGE_LEAST &&
+	       stats.retired_bytes > stats.live_rounded_bytes / LARGE_SHARE;
 }
 
 /* Raises `value` to `to`; threads may come in any order. */
@@ -177,7 +190,7 @@ static void record_locked(struct mam_quarantine *quarantine, const struct mam_re
 			continue;
 		if (part > 0) /* it went without a word; the next fence is made without it */
 			mam_peer_context_gone(contexts[part]);
-		else if (event != NULL)
+		else if (event != NULL && !mam_capture_rejects(code))
 			atomic_store_explicit(&quarantine->faulty, true, memory_order_relaxed);
 		return;
 	}
@@ -211,7 +224,7 @@ static bool has_passed(struct mam_quarantine *quarantine, const struct mam_real_
 		code = driver->event_query(fence->events[part]);
 		if (code == MAM_CUDA_SUCCESS)
 			continue;
-		if (code != MAM_CUDA_NOT_READY)
+		if (code != MAM_CUDA_NOT_READY && !mam_capture_rejects(code))
 			atomic_store_explicit(&quarantine->faulty, true, memory_order_relaxed);
 		return false;
 	}
@@ -335,20 +348,21 @@ static bool wait_for_context(struct mam_quarantine *quarantine)
 	void *contexts[MAM_PEER_CONTEXTS_MOST];
 	unsigned int parts = mam_peer_contexts(quarantine->context, contexts);
 	bool good = parts != 0 && driver != NULL, pushed;
+	int code = MAM_CUDA_SUCCESS;
 
-	if (!good || !mam_capture_hold())
+	if (!good || mam_capture_restricts())
 		return false;
 	for (unsigned int part = 0; good && part < parts; part++) {
 		good = enter(driver, contexts[part], &pushed);
 		if (good) {
-			good = driver->ctx_synchronize() == MAM_CUDA_SUCCESS;
+			code = mam_capture_wait(false);
+			good = code == MAM_CUDA_SUCCESS;
 			leave(driver, pushed);
 		}
 	}
-	mam_capture_release();
 	if (good)
 		reclaim(quarantine, ticket);
-	else
+	else if (!mam_capture_rejects(code))
 		atomic_store_explicit(&quarantine->faulty, true, memory_order_relaxed);
 	return good;
 }

@@ -39,6 +39,12 @@ enum mam_status mam_quarantine_put(struct mam_quarantine *quarantine, void *bloc
 bool mam_quarantine_holds(const struct mam_quarantine *quarantine);
 
 /*
+ * Whether it holds so much, compared with what is in use, that the program runs far ahead of the GPU
+ * and the pool would grow for as long as it does. A wait then costs the GPU nothing.
+ */
+bool mam_quarantine_is_large(const struct mam_quarantine *quarantine);
+
+/*
  * mam_quarantine_settle - reclaim what can be without a wait. True: something was.
  */
 bool mam_quarantine_settle(struct mam_quarantine *quarantine);
@@ -51,7 +57,8 @@ bool mam_quarantine_await_oldest(struct mam_quarantine *quarantine);
 
 /*
  * mam_quarantine_wait - wait until all that is in it now can be reclaimed, and do so. False:
- * nothing was, because nothing was in it, a capture forbids the wait, or the driver reports a fault.
+ * nothing was, because nothing was in it, a capture forbids the calling thread to wait, or the driver
+ * reports a fault.
  */
 bool mam_quarantine_wait(struct mam_quarantine *quarantine);
 

@@ -11,6 +11,7 @@
  * and dropping a pool twice does nothing.
  */
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "interpose/memory/account.h"
 #include "interpose/memory/capture.h"
@@ -21,10 +22,32 @@
 #include "interpose/routes/real.h"
 #include "interpose/routes/table.h"
 
+/*
+ * The primary context of a device, where memory on the account or a capture may belong to it; NULL.
+ * The driver is asked before the context ends.
+ */
+static void *noted_primary(int device)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+	void *context = NULL;
+	unsigned int flags;
+	int active = 0;
+
+	if (driver == NULL || mam_init_passes() ||
+	    !(mam_account_has_notes() || mam_capture_alive()) ||
+	    driver->primary_state(device, &flags, &active) != MAM_CUDA_SUCCESS || !active ||
+	    driver->primary_retain(&context, device) != MAM_CUDA_SUCCESS)
+		return NULL;
+	driver->primary_release(device);
+	return context;
+}
+
 int cudaDeviceReset(void)
 {
 	__typeof__(&cudaDeviceReset) real = MAM_TABLE_ORIGINAL(cudaDeviceReset);
 	const struct mam_real_runtime *runtime = mam_real_runtime();
+	void *context = NULL;
+	uint64_t captures;
 	int device = -1, answer;
 
 	if (real == NULL)
@@ -35,39 +58,26 @@ int cudaDeviceReset(void)
 	 * Only where there is something to drop: asking for the device may not be the program's
 	 * first call.
 	 */
-	if (mam_pools_exist() && runtime != NULL &&
+	if ((mam_pools_exist() || mam_capture_alive()) && runtime != NULL &&
 	    runtime->get_device(&device) != MAM_CUDA_SUCCESS)
 		device = -1;
+	if (device >= 0)
+		context = noted_primary(device);
+	captures = mam_capture_context_ending(context);
 	answer = real();
+	mam_capture_context_ended(context, captures, answer == MAM_CUDA_SUCCESS);
 	if (answer == MAM_CUDA_SUCCESS && device >= 0)
 		mam_pools_drop_primary(device);
 	return answer;
 }
 
-/*
- * The primary context of a device, where memory on the account may be its own; NULL. It is asked
- * for before it ends.
- */
-static void *noted_primary(int device)
-{
-	const struct mam_real_driver *driver = mam_real_driver();
-	void *context = NULL;
-	unsigned int flags;
-	int active = 0;
-
-	if (driver == NULL || mam_init_passes() || !mam_account_has_notes() ||
-	    driver->primary_state(device, &flags, &active) != MAM_CUDA_SUCCESS || !active ||
-	    driver->primary_retain(&context, device) != MAM_CUDA_SUCCESS)
-		return NULL;
-	driver->primary_release(device);
-	return context;
-}
-
 static int primary_reset(__typeof__(&cuDevicePrimaryCtxReset_v2) real, int device)
 {
 	void *context = noted_primary(device);
+	uint64_t captures = mam_capture_context_ending(context);
 	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(device);
 
+	mam_capture_context_ended(context, captures, answer == MAM_CUDA_SUCCESS);
 	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes()) {
 		mam_pools_drop_primary(device);
 		mam_account_context_gone(context);
@@ -90,15 +100,17 @@ static int primary_release(__typeof__(&cuDevicePrimaryCtxRelease_v2) real, int d
 {
 	const struct mam_real_driver *driver = mam_real_driver();
 	void *context = noted_primary(device);
+	uint64_t captures = mam_capture_context_ending(context);
 	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(device);
 	unsigned int flags;
 	int active = 1;
+	bool gone;
 
-	if (answer != MAM_CUDA_SUCCESS || mam_init_passes() ||
-	    (context == NULL && !mam_pools_exist()))
-		return answer;
-	if (driver != NULL && driver->primary_state(device, &flags, &active) == MAM_CUDA_SUCCESS &&
-	    !active) {
+	gone = answer == MAM_CUDA_SUCCESS && !mam_init_passes() &&
+	       (context != NULL || mam_pools_exist()) && driver != NULL &&
+	       driver->primary_state(device, &flags, &active) == MAM_CUDA_SUCCESS && !active;
+	mam_capture_context_ended(context, captures, gone);
+	if (gone) {
 		mam_pools_drop_primary(device);
 		mam_account_context_gone(context);
 	}
@@ -123,19 +135,20 @@ static bool is_detached(void *context)
 	int device;
 
 	return driver != NULL && driver->ctx_current(&current) == MAM_CUDA_SUCCESS &&
-	       (current != context ||
-		driver->ctx_device(&device) == MAM_CUDA_CONTEXT_IS_DESTROYED);
+	       (current != context || driver->ctx_device(&device) == MAM_CUDA_CONTEXT_IS_DESTROYED);
 }
 
 static int destroy(__typeof__(&cuCtxDestroy_v2) real, void *context, bool detach)
 {
+	uint64_t captures = mam_init_passes() ? 0 : mam_capture_context_ending(context);
 	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(context);
+	bool gone = answer == MAM_CUDA_SUCCESS && !mam_init_passes() &&
+		    (!detach || is_detached(context));
 
-	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes() &&
-	    (!detach || is_detached(context))) {
+	mam_capture_context_ended(context, captures, gone);
+	if (gone) {
 		mam_pools_drop(context);
 		mam_account_context_gone(context);
-		mam_capture_context_gone(context);
 		mam_peer_context_gone(context);
 	}
 	return answer;

@@ -22,6 +22,8 @@ enum mam_cuda_code {
 	MAM_CUDA_DEINITIALIZED = 4,       /* the runtime: cudaErrorCudartUnloading */
 	MAM_CUDA_OUT_OF_MEMORY = 2,
 	MAM_CUDA_INSUFFICIENT_DRIVER = 35, /* runtime only */
+	MAM_CUDA_INVALID_CONTEXT = 201,
+	MAM_CUDA_INVALID_HANDLE = 400,
 	MAM_CUDA_NOT_READY = 600,
 	MAM_CUDA_CONTEXT_IS_DESTROYED = 709
 };
@@ -146,6 +148,7 @@ MAM_HOOK int cuStreamBeginCaptureToGraph_ptsz(void *stream, void *graph, const v
 					      const void *data, size_t count, int mode);
 MAM_HOOK int cuStreamEndCapture(void *stream, void **graph);
 MAM_HOOK int cuStreamEndCapture_ptsz(void *stream, void **graph);
+MAM_HOOK int cuStreamDestroy(void *stream);
 MAM_HOOK int cuStreamDestroy_v2(void *stream);
 
 /* peer.c */

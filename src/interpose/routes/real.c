@@ -171,6 +171,7 @@ static const struct {
 	{ "cuThreadExchangeStreamCaptureMode", offsetof(struct mam_real_driver, capture_mode),
 	  false },
 	{ "cuStreamIsCapturing", offsetof(struct mam_real_driver, is_capturing), false },
+	{ "cuStreamGetCtx", offsetof(struct mam_real_driver, stream_context), false },
 	{ "cuPointerGetAttribute", offsetof(struct mam_real_driver, pointer_attribute), false },
 	{ "cuEventCreate", offsetof(struct mam_real_driver, event_create), false },
 	{ "cuEventDestroy_v2", offsetof(struct mam_real_driver, event_destroy), false },

@@ -45,6 +45,7 @@ struct mam_real_driver {
 	int (*primary_release)(int device);
 	int (*capture_mode)(int *mode);
 	int (*is_capturing)(void *stream, int *status);
+	int (*stream_context)(void *stream, void **context);
 	int (*pointer_attribute)(void *value, int attribute, unsigned long long address);
 	int (*event_create)(void **event, unsigned int flags);
 	int (*event_destroy)(void *event);

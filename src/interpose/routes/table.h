@@ -102,6 +102,7 @@
 	DRIVER(cuStreamEndCapture, cuStreamEndCapture, 10000, LEGACY, cuStreamEndCapture) \
 	DRIVER(cuStreamEndCapture_ptsz, cuStreamEndCapture, 10000, PER_THREAD, \
 	       cuStreamEndCapture_ptsz) \
+	DRIVER(cuStreamDestroy, cuStreamDestroy, 2000, ANY, cuStreamDestroy) \
 	DRIVER(cuStreamDestroy_v2, cuStreamDestroy, 4000, ANY, cuStreamDestroy_v2) \
 	DRIVER(cuCtxEnablePeerAccess, cuCtxEnablePeerAccess, 4000, ANY, cuCtxEnablePeerAccess) \
 	DRIVER(cuGetProcAddress, cuGetProcAddress, 11030, ANY, cuGetProcAddress) \

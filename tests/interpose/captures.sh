@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# captures.sh - stream captures under mam run: whatever ends a capture, pools serve again afterwards; threads that a
+# capture does not restrict are served during it; other calls return what the driver returns. probe_capture.c and
+# probe_runtime.c describe the scenes.
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+. "$MAM_SRCDIR/tests/interpose/interpose.sh"
+
+probe=$probes/probe_capture
+log=$scratch/log
+
+# The scene prints the same lines, and the driver is asked for memory at most MOST times, although it allocates
+# 100 times after the last capture.
+pooled_run() # NAME MOST COMMAND...
+{
+	pooled_name=$1
+	pooled_most=$2
+	shift 2
+	rm -f "$log"
+	set_mam="$set FAKE_CUDA_LOG=$log" same_run "$pooled_name" "$@"
+	pooled_calls=$(grep -c '^cuMemAlloc ' "$log")
+	same "$pooled_name: few allocations of the driver's" 1 \
+		"$([ "$pooled_calls" -ge 1 ] && [ "$pooled_calls" -le "$pooled_most" ] && echo 1 || echo "$pooled_calls")"
+}
+
+set=FAKE_CUDA_DEVICES=2
+for policy in strict deferred stream; do
+	run="--free $policy"
+	for scene in end-elsewhere end-graph unseen per-thread many; do
+		pooled_run "$policy: $scene" 10 "$probe" $scene
+	done
+	pooled_run "$policy: destroys" 20 "$probe" destroys
+	pooled_run "$policy: contexts" 30 "$probe" contexts
+	pooled_run "$policy: joined" 10 "$probe" joined
+	pooled_run "$policy: frees-async" 40 "$probe" frees-async
+	set="$set FAKE_CUDA_FAIL_AT=cuStreamEndCapture:1:999" pooled_run "$policy: end-fails" 10 "$probe" end-fails
+	same_run "$policy: global" "$probe" global
+	pooled_run "$policy: shared runtime" 20 "$probes/probe_runtime" captures
+done
+
+# A pool serves the threads that no capture restricts: without it there are 240 allocations and more.
+# Under strict each free waits by an allocation of the driver's, which the log does not distinguish.
+for policy in deferred stream; do
+	run="--free $policy"
+	pooled_run "$policy: other-threads" 40 "$probe" other-threads
+done
+for policy in strict deferred stream; do
+	run="--free $policy"
+	same_run "$policy: other-threads" "$probe" other-threads
+	same "$policy: other-threads: every call is served" "$(stat_of calls_caught)" "$(stat_of served)"
+	same_run "$policy: relaxed" "$probe" relaxed
+	same "$policy: relaxed: every call is served" "$(stat_of calls_caught)" "$(stat_of served)"
+	same_run "$policy: turnover" "$probe" turnover
+	same "$policy: turnover: memory that is freed during a capture is used again" 1 \
+		"$([ "$(stat_of peak_reserved_bytes)" -le $((256 * 1048576)) ] && echo 1 || stat_of peak_reserved_bytes)"
+done
+run=
+set_mam="$set FAKE_CUDA_MEMORY=2G" set="$set FAKE_CUDA_MEMORY=256M" run='--free deferred --limit 256M' \
+	same_run "deferred, full: turnover" "$probe" turnover
+
+set="$set FAKE_CUDA_LAG_US=300000"
+same_run "strict: busy" "$probe" busy
+"$MAM" run --free deferred -- "$probe" busy > "$scratch/out" 2>&1
+same "deferred: busy" "the free waited: 0;work of the old owner is pending: 0;" "$(grep -E 'waited|pending' "$scratch/out" | tr '\n' ';')"
+
+finish
