@@ -145,6 +145,37 @@ static void pitched(void)
 	ASK(cudaMallocPitch(&a, &pitch, 1234, (size_t)1 << 60));
 }
 
+/* The program's variables after an allocation of each kind failed. */
+static void failures(void)
+{
+	const size_t much = (size_t)1 << 46;
+	struct rt_pitched cube = { &a, 3, 4, 5 };
+	struct CUmemPoolHandle_st *pool;
+	size_t pitch = 7;
+
+	ASK(cudaDeviceGetDefaultMemPool(&pool, 0));
+#define FAIL(call)                                                      \
+	do {                                                            \
+		a = &a;                                                 \
+		ASK(call);                                              \
+		printf("null %d, as it was %d\n", a == NULL, a == &a); \
+	} while (0)
+	FAIL(cudaMalloc(&a, much));
+	FAIL(cudaMalloc(&a, SIZE_MAX));
+	FAIL(cudaMallocManaged(&a, much, 1));
+	FAIL(cudaMallocHost(&a, much));
+	FAIL(cudaHostAlloc(&a, much, 0));
+	FAIL(cudaMallocAsync(&a, much, NULL));
+	FAIL(cudaMallocFromPoolAsync(&a, much, pool, NULL));
+	FAIL(cudaMallocPitch(&a, &pitch, much, 1));
+	printf("pitch %zu\n", pitch);
+	ASK(cudaMalloc3D(&cube, (struct rt_extent){ much, 1, 1 }));
+	printf("as it was %d %zu %zu %zu\n", cube.address == &a, cube.pitch, cube.width,
+	       cube.height);
+	ASK(cudaMalloc(&b, MIB));
+	ASK(cudaFree(b));
+}
+
 /*
  * Captures that end while another device is current, with their stream and with their device. A pool
  * serves the allocations at the end.
@@ -191,7 +222,8 @@ int main(int count, char **arguments)
 		{ "once", once },       { "bad-arguments", bad_arguments },
 		{ "devices", devices }, { "reset", reset },
 		{ "entry", entry },     { "at-exit", at_exit },
-		{ "pitched", pitched }, { "captures", captures },
+		{ "pitched", pitched }, { "failures", failures },
+		{ "captures", captures },
 	};
 
 	return probe_play(count, arguments, scenes, sizeof(scenes) / sizeof(scenes[0]));

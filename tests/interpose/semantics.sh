@@ -20,7 +20,7 @@ same_run "driver: fork-before" "$driver" fork-before
 same "children of a process without a pool have their own" "allocs	1 allocs	1" \
 	"$(cat "$scratch"/stats.* | grep allocs | tr '\n' ' ' | sed 's/ $//')"
 rm -f "$scratch"/stats.*
-for scene in once bad-arguments reset entry at-exit; do
+for scene in once bad-arguments reset entry at-exit failures; do
 	same_run "runtime: $scene" "$runtime" $scene
 done
 set=FAKE_CUDA_DEVICES=2 same_run "runtime: two devices" "$runtime" devices
@@ -51,6 +51,8 @@ for client in "$driver scarce" "$clients/client_shared --check --rounds 1" "$cli
 		same_run "--limit: ${client##*/}" $client
 done
 same "--limit holds" 1 "$([ "$(stat_of peak_reserved_bytes)" -le 1073741824 ] && echo 1)"
+same "--limit: a cudaMalloc that fails writes a null address" "null 1, as it was 0" \
+	"$("$MAM" run --limit 512M -- "$runtime" failures 2> /dev/null | sed -n 3p)"
 
 # Full and empty again: chunks go back when the driver has no more.
 set=FAKE_CUDA_MEMORY=256M same_run "a small device: full, freed, full again" "$clients/client_shared" --check --rounds 2

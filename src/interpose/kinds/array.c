@@ -39,6 +39,7 @@ static size_t at_least_one(size_t count)
 }
 
 struct arguments {
+	void **array; /* out */
 	const void *descriptor;
 	unsigned int levels;
 };
@@ -46,41 +47,39 @@ struct arguments {
 static int ask_flat(void *user, size_t bytes, uint64_t *key)
 {
 	const struct arguments *arguments = user;
-	void *array;
-	int answer = MAM_TABLE_ORIGINAL(cuArrayCreate_v2)(&array, arguments->descriptor);
+	int answer = MAM_TABLE_ORIGINAL(cuArrayCreate_v2)(arguments->array, arguments->descriptor);
 
 	(void)bytes;
 	if (answer == MAM_CUDA_SUCCESS)
-		*key = (uintptr_t)array;
+		*key = (uintptr_t)*arguments->array;
 	return answer;
 }
 
 static int ask_deep(void *user, size_t bytes, uint64_t *key)
 {
 	const struct arguments *arguments = user;
-	void *array;
-	int answer = MAM_TABLE_ORIGINAL(cuArray3DCreate_v2)(&array, arguments->descriptor);
+	int answer =
+		MAM_TABLE_ORIGINAL(cuArray3DCreate_v2)(arguments->array, arguments->descriptor);
 
 	(void)bytes;
 	if (answer == MAM_CUDA_SUCCESS)
-		*key = (uintptr_t)array;
+		*key = (uintptr_t)*arguments->array;
 	return answer;
 }
 
 static int ask_mipmapped(void *user, size_t bytes, uint64_t *key)
 {
 	const struct arguments *arguments = user;
-	void *array;
-	int answer = MAM_TABLE_ORIGINAL(cuMipmappedArrayCreate)(&array, arguments->descriptor,
-								arguments->levels);
+	int answer = MAM_TABLE_ORIGINAL(cuMipmappedArrayCreate)(
+		arguments->array, arguments->descriptor, arguments->levels);
 
 	(void)bytes;
 	if (answer == MAM_CUDA_SUCCESS)
-		*key = (uintptr_t)array;
+		*key = (uintptr_t)*arguments->array;
 	return answer;
 }
 
-static int create(enum mam_table_id function, enum mam_road road, void **array, size_t bytes,
+static int create(enum mam_table_id function, enum mam_road road, size_t bytes,
 		  struct arguments *arguments, int (*ask)(void *, size_t, uint64_t *))
 {
 	struct mam_pass pass = { .function = function,
@@ -90,24 +89,21 @@ static int create(enum mam_table_id function, enum mam_road road, void **array, 
 				 .taken = bytes,
 				 .ask = ask,
 				 .arguments = arguments };
-	int answer = mam_pass_alloc(&pass);
 
-	if (answer == MAM_CUDA_SUCCESS)
-		*array = (void *)(uintptr_t)pass.key;
-	return answer;
+	return mam_pass_alloc(&pass);
 }
 
 static int create_flat(enum mam_road road, void **array, const void *descriptor)
 {
 	__typeof__(&cuArrayCreate_v2) real = MAM_TABLE_ORIGINAL(cuArrayCreate_v2);
-	struct arguments arguments = { descriptor, 0 };
+	struct arguments arguments = { array, descriptor, 0 };
 	const struct flat *flat = descriptor;
 
 	if (real == NULL)
 		return MAM_CUDA_NOT_INITIALIZED;
 	if (mam_init_passes() || array == NULL || flat == NULL)
 		return real(array, descriptor);
-	return create(MAM_TABLE_cuArrayCreate_v2, road, array,
+	return create(MAM_TABLE_cuArrayCreate_v2, road,
 		      flat->width * at_least_one(flat->height) * flat->channels *
 			      channel_bytes(flat->format),
 		      &arguments, ask_flat);
@@ -137,14 +133,14 @@ static size_t deep_bytes(const struct deep *deep)
 static int create_deep(enum mam_road road, void **array, const void *descriptor)
 {
 	__typeof__(&cuArray3DCreate_v2) real = MAM_TABLE_ORIGINAL(cuArray3DCreate_v2);
-	struct arguments arguments = { descriptor, 0 };
+	struct arguments arguments = { array, descriptor, 0 };
 
 	if (real == NULL)
 		return MAM_CUDA_NOT_INITIALIZED;
 	if (mam_init_passes() || array == NULL || descriptor == NULL)
 		return real(array, descriptor);
-	return create(MAM_TABLE_cuArray3DCreate_v2, road, array, deep_bytes(descriptor),
-		      &arguments, ask_deep);
+	return create(MAM_TABLE_cuArray3DCreate_v2, road, deep_bytes(descriptor), &arguments,
+		      ask_deep);
 }
 
 int cuArray3DCreate_v2(void **array, const void *descriptor)
@@ -162,14 +158,14 @@ static int create_mipmapped(enum mam_road road, void **array, const void *descri
 			    unsigned int levels)
 {
 	__typeof__(&cuMipmappedArrayCreate) real = MAM_TABLE_ORIGINAL(cuMipmappedArrayCreate);
-	struct arguments arguments = { descriptor, levels };
+	struct arguments arguments = { array, descriptor, levels };
 
 	if (real == NULL)
 		return MAM_CUDA_NOT_INITIALIZED;
 	if (mam_init_passes() || array == NULL || descriptor == NULL)
 		return real(array, descriptor, levels);
-	return create(MAM_TABLE_cuMipmappedArrayCreate, road, array,
-		      deep_bytes(descriptor) / 3 * 4, &arguments, ask_mipmapped);
+	return create(MAM_TABLE_cuMipmappedArrayCreate, road, deep_bytes(descriptor) / 3 * 4,
+		      &arguments, ask_mipmapped);
 }
 
 int cuMipmappedArrayCreate(void **array, const void *descriptor, unsigned int levels)

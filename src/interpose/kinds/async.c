@@ -22,11 +22,14 @@ struct arguments {
 	pool_function *pooled;
 	void *pool;
 	void *stream;
-	void *true_stream; /* the same by a name that means it everywhere */
+	void *true_stream;         /* the same by a name that means it everywhere */
+	unsigned long long *block; /* out */
 };
 
-static int call(const struct arguments *arguments, unsigned long long *block, size_t bytes)
+static int call(const struct arguments *arguments, size_t bytes)
 {
+	unsigned long long *block = arguments->block;
+
 	return arguments->plain != NULL
 		       ? arguments->plain(block, bytes, arguments->stream)
 		       : arguments->pooled(block, bytes, arguments->pool, arguments->stream);
@@ -34,16 +37,16 @@ static int call(const struct arguments *arguments, unsigned long long *block, si
 
 static int ask(void *user, size_t bytes, uint64_t *key)
 {
-	unsigned long long block;
-	int answer = call(user, &block, bytes);
+	const struct arguments *arguments = user;
+	int answer = call(arguments, bytes);
 
 	if (answer == MAM_CUDA_SUCCESS)
-		*key = block;
+		*key = *arguments->block;
 	return answer;
 }
 
 static int alloc(enum mam_table_id function, enum mam_road road, struct arguments *arguments,
-		 unsigned long long *block, size_t bytes)
+		 size_t bytes)
 {
 	struct mam_pass pass = { .function = function,
 				 .road = road,
@@ -59,85 +62,80 @@ static int alloc(enum mam_table_id function, enum mam_road road, struct argument
 
 	if (arguments->plain == NULL && arguments->pooled == NULL)
 		return MAM_CUDA_NOT_INITIALIZED;
-	if (mam_init_passes() || block == NULL || bytes == 0)
-		return call(arguments, block, bytes);
+	if (mam_init_passes() || arguments->block == NULL || bytes == 0)
+		return call(arguments, bytes);
 	if (mam_capture_has(arguments->true_stream)) {
 		mam_init_depth++;
-		answer = call(arguments, block, bytes);
+		answer = call(arguments, bytes);
 		mam_pass_watch(function, road, MAM_WHY_CAPTURE, answer);
 		mam_init_depth--;
 		return answer;
 	}
-	answer = mam_pass_alloc(&pass);
-	if (answer == MAM_CUDA_SUCCESS)
-		*block = pass.key;
-	return answer;
+	return mam_pass_alloc(&pass);
 }
 
 int cuMemAllocAsync(unsigned long long *block, size_t bytes, void *stream)
 {
 	struct arguments arguments = { MAM_TABLE_ORIGINAL(cuMemAllocAsync), NULL, NULL,
-				       stream, stream };
+				       stream, stream, block };
 
-	return alloc(MAM_TABLE_cuMemAllocAsync, MAM_ROAD_SYMBOL, &arguments, block, bytes);
+	return alloc(MAM_TABLE_cuMemAllocAsync, MAM_ROAD_SYMBOL, &arguments, bytes);
 }
 
 int mam_by_lookup_cuMemAllocAsync(unsigned long long *block, size_t bytes, void *stream)
 {
 	struct arguments arguments = { MAM_TABLE_ORIGINAL(cuMemAllocAsync), NULL, NULL,
-				       stream, stream };
+				       stream, stream, block };
 
-	return alloc(MAM_TABLE_cuMemAllocAsync, MAM_ROAD_LOOKUP, &arguments, block, bytes);
+	return alloc(MAM_TABLE_cuMemAllocAsync, MAM_ROAD_LOOKUP, &arguments, bytes);
 }
 
 int cuMemAllocAsync_ptsz(unsigned long long *block, size_t bytes, void *stream)
 {
 	struct arguments arguments = { MAM_TABLE_ORIGINAL(cuMemAllocAsync_ptsz), NULL, NULL,
-				       stream, stream == NULL ? PER_THREAD : stream };
+				       stream, stream == NULL ? PER_THREAD : stream, block };
 
-	return alloc(MAM_TABLE_cuMemAllocAsync_ptsz, MAM_ROAD_SYMBOL, &arguments, block, bytes);
+	return alloc(MAM_TABLE_cuMemAllocAsync_ptsz, MAM_ROAD_SYMBOL, &arguments, bytes);
 }
 
 int mam_by_lookup_cuMemAllocAsync_ptsz(unsigned long long *block, size_t bytes, void *stream)
 {
 	struct arguments arguments = { MAM_TABLE_ORIGINAL(cuMemAllocAsync_ptsz), NULL, NULL,
-				       stream, stream == NULL ? PER_THREAD : stream };
+				       stream, stream == NULL ? PER_THREAD : stream, block };
 
-	return alloc(MAM_TABLE_cuMemAllocAsync_ptsz, MAM_ROAD_LOOKUP, &arguments, block, bytes);
+	return alloc(MAM_TABLE_cuMemAllocAsync_ptsz, MAM_ROAD_LOOKUP, &arguments, bytes);
 }
 
 int cuMemAllocFromPoolAsync(unsigned long long *block, size_t bytes, void *pool, void *stream)
 {
 	struct arguments arguments = { NULL, MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync), pool,
-				       stream, stream };
+				       stream, stream, block };
 
-	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync, MAM_ROAD_SYMBOL, &arguments, block, bytes);
+	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync, MAM_ROAD_SYMBOL, &arguments, bytes);
 }
 
 int mam_by_lookup_cuMemAllocFromPoolAsync(unsigned long long *block, size_t bytes,
 					  void *pool, void *stream)
 {
 	struct arguments arguments = { NULL, MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync), pool,
-				       stream, stream };
+				       stream, stream, block };
 
-	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync, MAM_ROAD_LOOKUP, &arguments, block, bytes);
+	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync, MAM_ROAD_LOOKUP, &arguments, bytes);
 }
 
 int cuMemAllocFromPoolAsync_ptsz(unsigned long long *block, size_t bytes, void *pool, void *stream)
 {
 	struct arguments arguments = { NULL, MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync_ptsz), pool,
-				       stream, stream == NULL ? PER_THREAD : stream };
+				       stream, stream == NULL ? PER_THREAD : stream, block };
 
-	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync_ptsz, MAM_ROAD_SYMBOL, &arguments,
-		     block, bytes);
+	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync_ptsz, MAM_ROAD_SYMBOL, &arguments, bytes);
 }
 
 int mam_by_lookup_cuMemAllocFromPoolAsync_ptsz(unsigned long long *block, size_t bytes,
 					       void *pool, void *stream)
 {
 	struct arguments arguments = { NULL, MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync_ptsz), pool,
-				       stream, stream == NULL ? PER_THREAD : stream };
+				       stream, stream == NULL ? PER_THREAD : stream, block };
 
-	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync_ptsz, MAM_ROAD_LOOKUP, &arguments,
-		     block, bytes);
+	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync_ptsz, MAM_ROAD_LOOKUP, &arguments, bytes);
 }

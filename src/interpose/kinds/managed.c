@@ -12,24 +12,25 @@
 #include "interpose/routes/init.h"
 
 struct arguments {
+	void *block; /* out: the program's pointer to an address */
 	unsigned int flags;
 };
 
 static int ask_managed(void *user, size_t bytes, uint64_t *key)
 {
 	const struct arguments *arguments = user;
-	unsigned long long block;
-	int answer = MAM_TABLE_ORIGINAL(cuMemAllocManaged)(&block, bytes, arguments->flags);
+	unsigned long long *block = arguments->block;
+	int answer = MAM_TABLE_ORIGINAL(cuMemAllocManaged)(block, bytes, arguments->flags);
 
 	if (answer == MAM_CUDA_SUCCESS)
-		*key = block;
+		*key = *block;
 	return answer;
 }
 
 static int managed(enum mam_road road, unsigned long long *block, size_t bytes, unsigned int flags)
 {
 	__typeof__(&cuMemAllocManaged) real = MAM_TABLE_ORIGINAL(cuMemAllocManaged);
-	struct arguments arguments = { flags };
+	struct arguments arguments = { block, flags };
 	struct mam_pass pass = { .function = MAM_TABLE_cuMemAllocManaged,
 				 .road = road,
 				 .kind = MAM_ACCOUNT_MANAGED,
@@ -37,16 +38,12 @@ static int managed(enum mam_road road, unsigned long long *block, size_t bytes, 
 				 .taken = mam_pass_rounded(bytes),
 				 .ask = ask_managed,
 				 .arguments = &arguments };
-	int answer;
 
 	if (real == NULL)
 		return MAM_CUDA_NOT_INITIALIZED;
 	if (mam_init_passes() || block == NULL || bytes == 0)
 		return real(block, bytes, flags);
-	answer = mam_pass_alloc(&pass);
-	if (answer == MAM_CUDA_SUCCESS)
-		*block = pass.key;
-	return answer;
+	return mam_pass_alloc(&pass);
 }
 
 int cuMemAllocManaged(unsigned long long *block, size_t bytes, unsigned int flags)
@@ -62,38 +59,29 @@ int mam_by_lookup_cuMemAllocManaged(unsigned long long *block, size_t bytes, uns
 static int ask_host(void *user, size_t bytes, uint64_t *key)
 {
 	const struct arguments *arguments = user;
-	void *block;
-	int answer = MAM_TABLE_ORIGINAL(cuMemHostAlloc)(&block, bytes, arguments->flags);
+	void **block = arguments->block;
+	int answer = MAM_TABLE_ORIGINAL(cuMemHostAlloc)(block, bytes, arguments->flags);
 
 	if (answer == MAM_CUDA_SUCCESS)
-		*key = (uintptr_t)block;
+		*key = (uintptr_t)*block;
 	return answer;
 }
 
 static int ask_host_plain(void *user, size_t bytes, uint64_t *key)
 {
-	void *block;
-	int answer = MAM_TABLE_ORIGINAL(cuMemAllocHost_v2)(&block, bytes);
-
-	(void)user;
-	if (answer == MAM_CUDA_SUCCESS)
-		*key = (uintptr_t)block;
-	return answer;
-}
-
-static int host(struct mam_pass *pass, void **block)
-{
-	int answer = mam_pass_alloc(pass);
+	const struct arguments *arguments = user;
+	void **block = arguments->block;
+	int answer = MAM_TABLE_ORIGINAL(cuMemAllocHost_v2)(block, bytes);
 
 	if (answer == MAM_CUDA_SUCCESS)
-		*block = (void *)(uintptr_t)pass->key;
+		*key = (uintptr_t)*block;
 	return answer;
 }
 
 static int host_flags(enum mam_road road, void **block, size_t bytes, unsigned int flags)
 {
 	__typeof__(&cuMemHostAlloc) real = MAM_TABLE_ORIGINAL(cuMemHostAlloc);
-	struct arguments arguments = { flags };
+	struct arguments arguments = { block, flags };
 	struct mam_pass pass = { .function = MAM_TABLE_cuMemHostAlloc,
 				 .road = road,
 				 .kind = MAM_ACCOUNT_HOST,
@@ -106,7 +94,7 @@ static int host_flags(enum mam_road road, void **block, size_t bytes, unsigned i
 		return MAM_CUDA_NOT_INITIALIZED;
 	if (mam_init_passes() || block == NULL || bytes == 0)
 		return real(block, bytes, flags);
-	return host(&pass, block);
+	return mam_pass_alloc(&pass);
 }
 
 int cuMemHostAlloc(void **block, size_t bytes, unsigned int flags)
@@ -122,18 +110,20 @@ int mam_by_lookup_cuMemHostAlloc(void **block, size_t bytes, unsigned int flags)
 static int host_plain(enum mam_road road, void **block, size_t bytes)
 {
 	__typeof__(&cuMemAllocHost_v2) real = MAM_TABLE_ORIGINAL(cuMemAllocHost_v2);
+	struct arguments arguments = { block, 0 };
 	struct mam_pass pass = { .function = MAM_TABLE_cuMemAllocHost_v2,
 				 .road = road,
 				 .kind = MAM_ACCOUNT_HOST,
 				 .bytes = bytes,
 				 .taken = bytes,
-				 .ask = ask_host_plain };
+				 .ask = ask_host_plain,
+				 .arguments = &arguments };
 
 	if (real == NULL)
 		return MAM_CUDA_NOT_INITIALIZED;
 	if (mam_init_passes() || block == NULL || bytes == 0)
 		return real(block, bytes);
-	return host(&pass, block);
+	return mam_pass_alloc(&pass);
 }
 
 int cuMemAllocHost_v2(void **block, size_t bytes)

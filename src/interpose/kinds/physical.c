@@ -26,18 +26,18 @@ struct properties {
 struct arguments {
 	const void *properties;
 	unsigned long long flags;
-	unsigned long long handle; /* out */
+	unsigned long long *handle; /* out */
 };
 
 /* The key is the memory's number, not its handle: see holds.h. */
 static int ask(void *user, size_t bytes, uint64_t *key)
 {
 	struct arguments *arguments = user;
-	int answer = MAM_TABLE_ORIGINAL(cuMemCreate)(&arguments->handle, bytes,
+	int answer = MAM_TABLE_ORIGINAL(cuMemCreate)(arguments->handle, bytes,
 						     arguments->properties, arguments->flags);
 
 	if (answer == MAM_CUDA_SUCCESS)
-		*key = mam_holds_create(arguments->handle);
+		*key = mam_holds_create(*arguments->handle);
 	return answer;
 }
 
@@ -46,7 +46,7 @@ static int create(enum mam_road road, unsigned long long *handle, size_t bytes,
 {
 	__typeof__(&cuMemCreate) real = MAM_TABLE_ORIGINAL(cuMemCreate);
 	const struct properties *where = properties;
-	struct arguments arguments = { properties, flags, 0 };
+	struct arguments arguments = { properties, flags, handle };
 	struct mam_pass pass = { .function = MAM_TABLE_cuMemCreate,
 				 .road = road,
 				 .kind = MAM_ACCOUNT_PHYSICAL,
@@ -55,7 +55,6 @@ static int create(enum mam_road road, unsigned long long *handle, size_t bytes,
 				 .is_placed = true,
 				 .ask = ask,
 				 .arguments = &arguments };
-	int answer;
 
 	if (real == NULL)
 		return MAM_CUDA_NOT_INITIALIZED;
@@ -66,10 +65,7 @@ static int create(enum mam_road road, unsigned long long *handle, size_t bytes,
 		pass.kind = MAM_ACCOUNT_HOST;
 		pass.device = -1;
 	}
-	answer = mam_pass_alloc(&pass);
-	if (answer == MAM_CUDA_SUCCESS)
-		*handle = arguments.handle;
-	return answer;
+	return mam_pass_alloc(&pass);
 }
 
 int cuMemCreate(unsigned long long *handle, size_t bytes, const void *properties,

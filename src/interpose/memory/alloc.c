@@ -161,43 +161,25 @@ static bool serve(struct request *request, void **block)
 	return false;
 }
 
-/* `ask` with its type as pass.h wants it. */
-struct asked {
-	int (*ask)(void **block, size_t bytes);
-};
-
-static int ask_for(void *user, size_t bytes, uint64_t *key)
-{
-	const struct asked *asked = user;
-	void *block;
-	int answer = asked->ask(&block, bytes);
-
-	if (answer == MAM_CUDA_SUCCESS)
-		*key = (uintptr_t)block;
-	return answer;
-}
-
 /*
- * What the driver gives by itself. `ask` calls the real function of whichever interface, for the
- * genuine block or the genuine error.
+ * What the driver gives by itself. `ask` calls the real function of whichever interface for `block`,
+ * for the genuine block or the genuine error.
  */
-static int forward(struct request *request, int (*ask)(void **block, size_t bytes), void **block)
+static int forward(struct request *request, int (*ask)(void *block, size_t bytes, uint64_t *key),
+		   void *block)
 {
-	struct asked asked = { ask };
 	struct mam_pass pass = { .function = request->function,
 				 .road = request->road,
 				 .kind = MAM_ACCOUNT_DIRECT,
 				 .why = request->why,
 				 .bytes = request->bytes,
 				 .taken = mam_pass_rounded(request->bytes),
-				 .ask = ask_for,
-				 .arguments = &asked };
+				 .ask = ask,
+				 .arguments = block };
 	int answer = mam_pass_alloc(&pass);
 
 	request->why = pass.why;
-	if (answer == MAM_CUDA_SUCCESS)
-		*block = (void *)(uintptr_t)pass.key;
-	else if (answer == MAM_CUDA_OUT_OF_MEMORY)
+	if (answer == MAM_CUDA_OUT_OF_MEMORY)
 		report_no_memory(request);
 	return answer;
 }
@@ -236,9 +218,13 @@ static void *start_runtime(void)
 	return real_free == NULL || real_free(NULL) != MAM_CUDA_SUCCESS ? NULL : runtime_context();
 }
 
-static int ask_runtime(void **block, size_t bytes)
+static int ask_runtime(void *block, size_t bytes, uint64_t *key)
 {
-	return MAM_TABLE_ORIGINAL(cudaMalloc)(block, bytes);
+	int answer = MAM_TABLE_ORIGINAL(cudaMalloc)(block, bytes);
+
+	if (answer == MAM_CUDA_SUCCESS)
+		*key = (uintptr_t)*(void **)block;
+	return answer;
 }
 
 int cudaMalloc(void **block, size_t bytes)
@@ -247,7 +233,7 @@ int cudaMalloc(void **block, size_t bytes)
 	struct request request = { MAM_TABLE_cudaMalloc, MAM_ROAD_RUNTIME, bytes, NULL,
 				   MAM_WHY_NONE };
 	int answer = MAM_CUDA_SUCCESS;
-	void *context;
+	void *context, *served;
 
 	if (real == NULL)
 		return MAM_CUDA_INSUFFICIENT_DRIVER;
@@ -260,7 +246,9 @@ int cudaMalloc(void **block, size_t bytes)
 		return real(block, bytes);
 	}
 	request.entry = mam_pools_of(context);
-	if (!serve(&request, block))
+	if (serve(&request, &served))
+		*block = served;
+	else
 		answer = forward(&request, ask_runtime, block);
 	mam_init_depth--;
 	return answer;
@@ -274,13 +262,12 @@ static void *driver_context(void)
 	return driver != NULL && driver->ctx_current(&context) == 0 ? context : NULL;
 }
 
-static int ask_driver(void **block, size_t bytes)
+static int ask_driver(void *block, size_t bytes, uint64_t *key)
 {
-	unsigned long long address;
-	int answer = MAM_TABLE_ORIGINAL(cuMemAlloc_v2)(&address, bytes);
+	int answer = MAM_TABLE_ORIGINAL(cuMemAlloc_v2)(block, bytes);
 
 	if (answer == MAM_CUDA_SUCCESS)
-		*block = (void *)(uintptr_t)address;
+		*key = *(unsigned long long *)block;
 	return answer;
 }
 
@@ -299,10 +286,10 @@ static int driver_alloc(enum mam_road road, unsigned long long *block, size_t by
 	context = driver_context();
 	if (context != NULL)
 		request.entry = mam_pools_of(context);
-	if (context == NULL || !serve(&request, &served))
-		answer = forward(&request, ask_driver, &served);
-	if (answer == MAM_CUDA_SUCCESS)
+	if (context != NULL && serve(&request, &served))
 		*block = (unsigned long long)(uintptr_t)served;
+	else
+		answer = forward(&request, ask_driver, block);
 	mam_init_depth--;
 	return answer;
 }

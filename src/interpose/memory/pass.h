@@ -32,7 +32,8 @@ struct mam_pass {
 	int device;         /* else that of the current context */
 	/*
 	 * Calls the real function for so many bytes, which may be more than there are anywhere, and
-	 * sets *key (an address or a handle) when it succeeds.
+	 * sets *key (an address or a handle) when it succeeds. It passes the program's own pointers
+	 * on, which a call that fails then leaves as the driver does.
 	 */
 	int (*ask)(void *arguments, size_t bytes, uint64_t *key);
 	void *arguments;

@@ -82,7 +82,9 @@ static int current_device(void)
 }
 
 struct arguments {
-	size_t pitch, width, height;
+	unsigned long long *block; /* out */
+	size_t *pitch;             /* out */
+	size_t width, height;
 	unsigned int element;
 };
 
@@ -92,19 +94,16 @@ static int ask(void *user, size_t bytes, uint64_t *key)
 	struct arguments *arguments = user;
 	size_t height =
 		bytes == MAM_PASS_TOO_MUCH ? bytes / arguments->width : arguments->height;
-	unsigned long long block;
-	int answer = MAM_TABLE_ORIGINAL(cuMemAllocPitch_v2)(&block, &arguments->pitch,
-							    arguments->width, height,
-							    arguments->element);
+	int answer = MAM_TABLE_ORIGINAL(cuMemAllocPitch_v2)(
+		arguments->block, arguments->pitch, arguments->width, height, arguments->element);
 
 	if (answer == MAM_CUDA_SUCCESS)
-		*key = block;
+		*key = *arguments->block;
 	return answer;
 }
 
 /* By the driver, on the account. */
-static int forward(enum mam_road road, struct arguments *arguments, enum mam_why why,
-		   unsigned long long *block, size_t *pitch)
+static int forward(enum mam_road road, struct arguments *arguments, enum mam_why why)
 {
 	struct mam_pass pass = { .function = MAM_TABLE_cuMemAllocPitch_v2,
 				 .road = road,
@@ -113,17 +112,11 @@ static int forward(enum mam_road road, struct arguments *arguments, enum mam_why
 				 .ask = ask,
 				 .arguments = arguments };
 	size_t wide = (arguments->width + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-	int answer;
 
 	if (__builtin_mul_overflow(wide, arguments->height, &pass.bytes))
 		pass.bytes = SIZE_MAX;
 	pass.taken = mam_pass_rounded(pass.bytes);
-	answer = mam_pass_alloc(&pass);
-	if (answer == MAM_CUDA_SUCCESS) {
-		*block = pass.key;
-		*pitch = arguments->pitch;
-	}
-	return answer;
+	return mam_pass_alloc(&pass);
 }
 
 /* From the pool, if the pitch is known; MAM_ALLOC_FORWARD. The guard is up. */
@@ -142,7 +135,7 @@ static int alloc_pitch(enum mam_road road, unsigned long long *block, size_t *pi
 		       size_t height, unsigned int element)
 {
 	__typeof__(&cuMemAllocPitch_v2) real = MAM_TABLE_ORIGINAL(cuMemAllocPitch_v2);
-	struct arguments arguments = { 0, width, height, element };
+	struct arguments arguments = { block, pitch, width, height, element };
 	enum mam_why why;
 	void *served;
 	uint64_t key;
@@ -163,9 +156,9 @@ static int alloc_pitch(enum mam_road road, unsigned long long *block, size_t *pi
 		*pitch = known;
 		return answer;
 	}
-	answer = forward(road, &arguments, why, block, pitch);
+	answer = forward(road, &arguments, why);
 	if (answer == MAM_CUDA_SUCCESS)
-		remember(key, width, arguments.pitch);
+		remember(key, width, *pitch);
 	return answer;
 }
 
