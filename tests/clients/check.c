@@ -36,7 +36,7 @@ static int zero_bytes(void)
 
 static int twice(void)
 {
-	uintptr_t address;
+	uintptr_t address = 0;
 	int result = api->alloc(&address, 4096);
 
 	if (result == 0)
@@ -47,7 +47,7 @@ static int twice(void)
 /* The block must survive the attempt: it is freed rightly afterwards. */
 static int interior(void)
 {
-	uintptr_t address;
+	uintptr_t address = 0;
 	int attempt;
 
 	if (api->alloc(&address, 100000) != 0)
@@ -63,16 +63,19 @@ static int foreign(void)
 	return api->release((uintptr_t)&local);
 }
 
-static int too_large(void)
+/* The interfaces differ in what a failed allocation writes to the program's pointer. */
+static int too_large(const char **pointer)
 {
-	uintptr_t address;
+	uintptr_t before = 77, address = before;
+	int result = api->alloc(&address, (size_t)1 << 46);
 
-	return api->alloc(&address, (size_t)1 << 46);
+	*pointer = address == before ? "unchanged" : address == 0 ? "null" : "something else";
+	return result;
 }
 
 static int overflowing(void)
 {
-	uintptr_t address;
+	uintptr_t address = 0;
 
 	return api->alloc(&address, SIZE_MAX - 100);
 }
@@ -80,7 +83,7 @@ static int overflowing(void)
 /* Ask until refused, free all of it, and ask again. */
 static int until_full(int *after)
 {
-	uintptr_t pieces[PIECES];
+	uintptr_t pieces[PIECES] = { 0 };
 	size_t free_bytes = 0, total_bytes = 0;
 	int count = 0, result, undone = 0;
 
@@ -100,6 +103,7 @@ static int until_full(int *after)
 
 void workload_check(const struct client_api *client)
 {
+	const char *pointer;
 	int after;
 
 	api = client;
@@ -108,7 +112,8 @@ void workload_check(const struct client_api *client)
 	report("free twice", twice());
 	report("free inside a block", interior());
 	report("free an address of the stack", foreign());
-	report("allocate 64 TiB", too_large());
+	report("allocate 64 TiB", too_large(&pointer));
+	printf("the pointer is %s\n", pointer);
 	report("allocate nearly all addresses", overflowing());
 	report("allocate until full", until_full(&after));
 	report("and again after freeing", after);

@@ -22,11 +22,10 @@ static int start(int device)
 
 static int alloc(uintptr_t *address, size_t bytes)
 {
-	unsigned long long found = 0;
+	unsigned long long found = *address;
 	int result = cuMemAlloc_v2(&found, bytes);
 
-	if (result == CUDA_SUCCESS)
-		*address = found;
+	*address = found;
 	return result;
 }
 

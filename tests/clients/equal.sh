@@ -14,6 +14,11 @@ for policy in strict deferred stream; do
 	set=FAKE_CUDA_LAG_US=20
 	same_run "contexts of every kind, work that lags, $policy" "$clients/two_contexts"
 	set=
+	same_run "calls that fail, $policy" "$clients/refused"
+	for part in modes threads joined ends destroy detach; do
+		same_run "captures, two contexts, $policy: $part" "$clients/captures" $part
+		set=FAKE_CUDA_DEVICES=2 same_run "captures, two devices, $policy: $part" "$clients/captures" $part
+	done
 done
 run=
 

@@ -181,6 +181,7 @@ build_all()
 		build "graph_loop-$runtime" -cudart "$runtime" "$clients/graph_loop.cu"
 		build "pdl_loop-$runtime" -cudart "$runtime" "$clients/pdl_loop.cu"
 		build "ipc_pair-$runtime" -cudart "$runtime" "$clients/ipc_pair.c"
+		build "refused-$runtime" -cudart "$runtime" "$clients/refused.c"
 		build "plugin-$runtime.so" -cudart "$runtime" -shared -Xcompiler -fPIC "$clients/deepbind_plugin.cu"
 		build "client-$runtime" -cudart "$runtime" "$clients/client_shared.c" $common
 	done
@@ -189,6 +190,7 @@ build_all()
 	build alloc_loop-driver -DALLOC_LOOP_DRIVER "$clients/alloc_loop.c" $driver
 	build ipc_pair-driver -DIPC_PAIR_DRIVER "$clients/ipc_pair.c" $driver
 	build two_contexts "$clients/two_contexts.c" $driver -ldl
+	build captures "$clients/captures.c" $driver
 	build deepbind_host "$clients/deepbind_host.c" -ldl
 	build oob "$clients/oob.cu"
 	build cublas -DLIBRARY_LOOP_CUBLAS "$clients/library_loop.cu" -lcublas
@@ -436,6 +438,7 @@ runtime_clients() # static|shared
 	client "client-$1-check" "$work/client-$1" --rounds 5 --check
 	client "client-$1-threads" "$work/client-$1" --rounds "$rounds" --bytes 65536 --threads 4
 	client "ipc-$1" "$work/ipc_pair-$1"
+	client "refused-$1" "$work/refused-$1"
 	# Such a plugin's calls are caught by the second route only.
 	client "deepbind-$1" "$work/deepbind_host" "$work/plugin-$1.so"
 	how=audit
@@ -454,6 +457,9 @@ driver_clients()
 	client client-driver-check "$work/client-driver" --rounds 5 --check
 	client client-dlsym-check "$work/client-dlsym" --rounds 5 --check
 	client ipc-driver "$work/ipc_pair-driver"
+	for part in modes threads joined ends destroy detach; do
+		client "captures-$part" "$work/captures" "$part"
+	done
 	verdict=documented
 	client ipc-peer-plain "$work/ipc_pair-shared" --peer-plain
 	verdict=
