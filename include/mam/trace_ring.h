@@ -49,6 +49,10 @@ enum mam_trace_record_flag {
 	MAM_TRACE_RECORD_IMPLIED = 2 /* freed with its context, or by a call that was not seen */
 };
 
+/* The upper byte of a record's flags: the device's number + 1; 0: not known. */
+#define MAM_TRACE_RECORD_DEVICE_SHIFT 8
+#define MAM_TRACE_RECORD_DEVICE_MAX 254
+
 struct mam_trace_record {
 	uint64_t number; /* i + 1; anything else: not whole */
 	uint64_t ns;     /* since the trace began */

@@ -100,6 +100,8 @@ static void print(const struct mam_trace_record *record, struct text *text)
 			   record->thread);
 	if (record->kind == MAM_TRACE_RECORD_ALLOC && record->context)
 		length += snprintf(line + length, 64, " context=0x%" PRIx64, record->context);
+	if (record->kind == MAM_TRACE_RECORD_ALLOC && record->flags >> 8)
+		length += snprintf(line + length, 64, " device=%d", (record->flags >> 8) - 1);
 	if (record->kind == MAM_TRACE_RECORD_ALLOC && record->flags & MAM_TRACE_RECORD_DRIVER)
 		length += snprintf(line + length, 64, " by=driver");
 	if (record->flags & MAM_TRACE_RECORD_IMPLIED)

@@ -53,7 +53,7 @@ same "its owner alone may read it" 600 "$(stat -c %a "$trace")"
 same "the first line names program and process" "# mam run trace of probe_watched $(stat_of pid)" \
 	"$(lines "$trace" | head -n 1 | cut -d ' ' -f 1-7)"
 same "every other line is an event with time and thread" "" \
-	"$(lines "$trace" | sed 1d | grep -vE '^(a [0-9]+ [0-9]+ [0-9]+|f [0-9]+) t=[0-9]+ thread=[0-9]+( context=0x[0-9a-f]+)?$' | head -n 1)"
+	"$(lines "$trace" | sed 1d | grep -vE '^(a [0-9]+ [0-9]+ [0-9]+|f [0-9]+) t=[0-9]+ thread=[0-9]+( context=0x[0-9a-f]+ device=0)?$' | head -n 1)"
 same "sizes are what was asked for" 200 "$(lines "$trace" | grep -c '^a [0-9]* 9901 ')"
 watch -- "$probe" reset
 same "a reset frees what it takes" "103 104 3" \
@@ -61,6 +61,17 @@ same "a reset frees what it takes" "103 104 3" \
 MAM_PASS_ABOVE=1M watch -- "$probe" leak
 same "blocks of the driver's own say so" 2 "$(lines "$trace" | grep -c '^a [0-9]* 2097152 .* by=driver$')"
 same "and are in the totals" "105 4195204" "$(replayed "$trace" allocs live_end_bytes)"
+
+# Two devices: each allocation has its device, pooled or not, by any call.
+FAKE_CUDA_DEVICES=2 MAM_PASS_ABOVE=20M watch --growth 2M -- "$probes/probe_pass" limit-devices
+same "two devices: no block without one" 0 "$(lines "$trace" | grep '^a ' | grep -vc ' device=[01]\( \|$\)')"
+same "two devices: a context is of one" 2 "$(lines "$trace" | grep -o 'context=[^ ]* device=[01]' | sort -u | wc -l)"
+for device in 0 1; do
+	"$MAM" replay -p -r 1 --device $device "$trace" > "$scratch/replayed" 2> "$scratch/err"
+	same "two devices: device $device alone" "$(lines "$trace" | awk -v key="device=$device" '
+		$1 == "a" { ours[$2] = index($0 " ", " " key " ") > 0 } ours[$2] { count++ } END { print count + 0 }')" \
+		"$(sed -n 's/^events	//p' "$scratch/replayed")"
+done
 
 # Compression, where there is libz; a library of that name that is none stands for a machine without.
 watch -- "$probe" threads

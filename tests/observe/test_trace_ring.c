@@ -34,6 +34,8 @@ START_TEST(records_are_lines)
 	record.flags = MAM_TRACE_RECORD_DRIVER;
 	record.context = 0;
 	expect(&record, "a 3 4096 7 t=12 thread=21 by=driver\n");
+	record.flags |= (7 + 1) << MAM_TRACE_RECORD_DEVICE_SHIFT;
+	expect(&record, "a 3 4096 7 t=12 thread=21 device=7 by=driver\n");
 	record.kind = MAM_TRACE_RECORD_FREE;
 	expect(&record, "f 3 stream=7 t=12 thread=21\n");
 	record.stream = 0;

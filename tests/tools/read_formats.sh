@@ -94,6 +94,58 @@ log '1,1,allocate,(nil),0,0' '1,1,free,(nil),0,0' '1,1,allocate failure,(nil),99
 same "RMM: nothing at no address" "a 1 5 0 thread=1 t=0" "$(events x.csv)"
 same "RMM: one failure" "allocations that failed in the program: 1, the first on line 4." "$(says)"
 
+# Devices: of RMM's first logs and of traces. Each is replayed as if it were alone in the file.
+cat > x.csv << 'END'
+Event Type,Device ID,Address,Stream,Size (bytes),Free Memory,Total Memory,Current Allocs,Start,End,Elapsed,Location
+Alloc,0,0x10,0,512,1,2,1,0.5,0.6,0.1,a
+Alloc,2,0x20,0,700,1,2,1,0.75,0.6,0.1,b
+Free,2,0x20,0,0,1,2,0,1.25,1.5,0.25,c
+END
+same "RMM: the device with most events" "a 1 700 0 who=b t=0,f 1 t=500000000" "$(events x.csv)"
+same "RMM: it is named" "mam replay: note: x.csv: device 2 is replayed, with 2 events; 1 other device has 1 \
+event (--device N chooses)" "$(cat said)"
+same "RMM: another device" "a 1 512 0 who=a t=0" "$(events --device 0 x.csv)"
+refuses "RMM: no such device" "--device 1: the file has events of devices 0 and 2 only." --device 1 x.csv
+printf '%s\n1,1,allocate,0x1,5,0\n' "$header" > plain.csv
+refuses "RMM: a log without device numbers" "--device 0: the file has no device numbers." --device 0 plain.csv
+cat > x.trace << 'END'
+# program: two devices
+a 0 1048576 0 device=0
+a 1 4194304 7 device=1
+a 2 4194304 0 device=1
+f 0
+f 2
+a 3 2097152 0 device=0
+f 1
+END
+cat > alone.trace << 'END'
+a 1 4194304 7
+a 2 4194304 0
+f 2
+f 1
+END
+for options in "" "--source vmm --simulate" "--free strict --cache on" "--threads 3"; do
+	# shellcheck disable=SC2086 # words
+	"$MAM" replay -p -r 1 $options alone.trace | grep -vE '^(device|ns_per|driver_ms)' > wanted
+	# shellcheck disable=SC2086
+	"$MAM" replay -p -r 1 $options x.trace 2> said | grep -vE '^(device|ns_per|driver_ms)' > printed
+	same "a trace of two devices: one as if alone${options:+, $options}" "$(cat wanted)" "$(cat printed)"
+done
+same "it is named" "mam replay: note: x.trace: device 1 is replayed, with 4 events; 1 other device has 3 \
+events (--device N chooses)" "$(cat said)"
+same "-p: device and number of devices" "device	0 devices	2" "$("$MAM" replay -p -r 1 --device 0 x.trace 2> said |
+	grep '^device' | paste -s -d ' ')"
+same "no note where a device was chosen" "" "$(cat said)"
+same "the table names it" 1 "$("$MAM" replay -r 1 --device 0 x.trace | grep -c '^x, device 0: 2.00 MiB ')"
+refuses "no such device" "--device 7: the file has events of devices 0 and 1 only." --device 7 x.trace
+refuses "a trace without device numbers" "--device 1: the file has no device numbers." --device 1 alone.trace
+same "--compare: each row is of the device" "2097152" "$("$MAM" replay -p -r 1 --device 0 --compare='source=host;cache=on' \
+	x.trace 2> said | sed -n 's/^peak_live_bytes	//p' | sort -u)"
+"$MAM" replay -q -r 1 --device 0 --map x.html --export x.json,y.trace x.trace
+same "--map names the device" 1 "$(grep -c '<title>.*x, device 0.*</title>' x.html)"
+same "--export: a trace" "a 0 1048576 0,f 0,a 3 2097152 0" "$(grep -v '^#' y.trace | paste -s -d ,)"
+same "--export: for Perfetto" yes "$(grep -q 'x, device 0' x.json && echo yes)"
+
 # Lines of several threads, in disorder.
 log 1,1,allocate,0x1,10,0 2,3,allocate,0x1,20,0 1,2,free,0x1,10,0 2,4,free,0x1,20,0
 same "RMM: the order of times, where lines contradict each other" \
@@ -208,13 +260,14 @@ same "PyTorch: reserved before it began" "recorded_reserved_bytes=23592960" \
 	"$(keys x.pickle | grep -o 'recorded[^ ]*')"
 make devices
 same "PyTorch: the device with most events" "a 1 30 0,a 2 20 0,f 2" "$(events x.pickle)"
-same "PyTorch: others are said" "device 1 is played, with 3 entries; those of others, 1 in all, are \
-left out (--device N chooses)." "$(says | head -n 1)"
+same "PyTorch: others are counted" "mam replay: note: x.pickle: device 1 is replayed, with 3 events; 1 other \
+device has 1 event (--device N chooses)" "$(head -n 1 said)"
 same "PyTorch: another device" "a 1 10 0" "$(events --device 0 x.pickle)"
-refuses "PyTorch: a device without events" "has no history of allocations; call \
-torch.cuda.memory._record_memory_history() before the program allocates, and dump it again." \
-	--device 2 x.pickle
-refuses "PyTorch: no such device" "--device 3: there are 3, from 0 on." --device 3 x.pickle
+same "PyTorch: a device that was named is not explained" "" "$(cat said)"
+refuses "PyTorch: a device without events" "--device 2: the file has events of devices 0 and 1 only." --device 2 x.pickle
+refuses "PyTorch: no such device" "--device 3: the file has events of devices 0 and 1 only." --device 3 x.pickle
+same "PyTorch: -p names the device" "device	1 devices	2" "$("$MAM" replay -p -r 1 x.pickle 2> said |
+	grep '^device' | paste -s -d ' ')"
 make completed
 same "PyTorch: frees that were only completed" "a 1 7 0,a 2 10 0,f 2,a 2 20 0,f 1" "$(events x.pickle)"
 make old

@@ -26,6 +26,15 @@ void message_error(const char *format, ...)
 	va_end(arguments);
 }
 
+void message_note(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(said, sizeof(said), format, arguments);
+	va_end(arguments);
+}
+
 static void begin(void)
 {
 	failing_left = -1;

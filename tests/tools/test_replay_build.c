@@ -25,6 +25,15 @@ void message_error(const char *format, ...)
 	va_end(arguments);
 }
 
+void message_note(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(said, sizeof(said), format, arguments);
+	va_end(arguments);
+}
+
 static void drop(struct replay_trace *dropped)
 {
 	for (uint32_t i = 0; i < dropped->name_count; i++)
@@ -282,6 +291,140 @@ START_TEST(columns_grow_together)
 }
 END_TEST
 
+/*
+ * One event of several devices: `count` blocks of the devices 0, 10, 20 and so on, in turn. `only`: no
+ * event of any other device.
+ */
+static bool add_devices(uint32_t count, uint32_t devices, uint64_t only)
+{
+	uint64_t at = 0;
+
+	for (uint32_t i = 0; i < 2 * count; i++) {
+		uint32_t block = i < count ? i : i - count;
+		uint64_t device = block % devices * 10;
+		struct replay_told told = { .id = block,
+					    .bytes = 1 + block % 977,
+					    .stream = block % 13,
+					    .place = ++at,
+					    .time = 100 + i,
+					    .thread = block % 5,
+					    .device = device,
+					    .has_time = true,
+					    .has_thread = true,
+					    .has_device = i < count };
+
+		if (only != UINT64_MAX && device != only)
+			continue;
+		if (i < count ? !replay_build_alloc(&build, &told) : false)
+			return false;
+		told.has_stream = true;
+		told.stream = block % 4 ? told.stream : 14;
+		if (i >= count && block % 7 && !replay_build_free(&build, &told))
+			return false;
+	}
+	return true;
+}
+
+static void expect_same(const struct replay_trace *a, const struct replay_trace *b)
+{
+	uint32_t wrong = 0;
+
+	ck_assert_uint_eq(a->event_count, b->event_count);
+	ck_assert_uint_eq(a->block_count, b->block_count);
+	ck_assert_uint_eq(a->stream_count, b->stream_count);
+	ck_assert_uint_eq(a->peak_event, b->peak_event);
+	for (uint32_t i = 0; i < a->event_count; i++)
+		wrong += a->events[i] != b->events[i] || a->lines[i] != b->lines[i] ||
+			 a->times[i] != b->times[i];
+	for (uint32_t i = 0; i < a->block_count; i++)
+		wrong += a->blocks[i].id != b->blocks[i].id ||
+			 a->blocks[i].bytes != b->blocks[i].bytes ||
+			 a->blocks[i].stream != b->blocks[i].stream ||
+			 a->blocks[i].birth != b->blocks[i].birth ||
+			 a->blocks[i].death != b->blocks[i].death ||
+			 a->free_streams[i] != b->free_streams[i] ||
+			 a->origins[i].thread != b->origins[i].thread;
+	ck_assert_uint_eq(wrong, 0);
+}
+
+/* A device of a trace of three is as if it were alone in the file. */
+START_TEST(a_device_is_as_if_it_were_alone)
+{
+	struct replay_trace alone;
+
+	ck_assert(add_devices(9000, 3, 10 * (uint64_t)_i));
+	complete();
+	alone = trace;
+	begin();
+	build.device = 10 * (uint64_t)_i + 1;
+	ck_assert(add_devices(9000, 3, UINT64_MAX));
+	ck_assert(replay_devices_reduce(&build));
+	complete();
+	ck_assert_uint_eq(trace.device, 10 * (uint64_t)_i);
+	ck_assert_uint_eq(trace.device_count, 3);
+	ck_assert_str_eq(said, "");
+	expect_same(&trace, &alone);
+	drop(&alone);
+}
+END_TEST
+
+static bool alloc_on(uint64_t id, uint64_t device)
+{
+	struct replay_told told = { .id = id, .bytes = 1, .device = device, .has_device = true };
+
+	return replay_build_alloc(&build, &told);
+}
+
+START_TEST(the_busiest_device_is_picked)
+{
+	ck_assert(alloc(1, 1, 0) && alloc(2, 1, 0) && alloc(3, 1, 0) && alloc(4, 1, 0));
+	ck_assert(alloc_on(5, 9) && alloc_on(6, 3) && alloc_on(7, 9) && alloc_on(8, 3));
+	ck_assert(replay_devices_reduce(&build));
+	ck_assert_uint_eq(trace.device, 3);
+	ck_assert_uint_eq(trace.event_count, 2);
+	ck_assert_uint_eq(trace.blocks[1].id, 8);
+	ck_assert_str_eq(said,
+			 "x.trace: device 3 is replayed, with 2 events; 2 other devices have 6 "
+			 "events (--device N chooses)");
+}
+END_TEST
+
+START_TEST(one_event_is_no_plural)
+{
+	ck_assert(alloc_on(1, 1) && alloc_on(2, 0));
+	ck_assert(replay_devices_reduce(&build));
+	ck_assert_str_eq(said, "x.trace: device 0 is replayed, with 1 event; 1 other device has 1 "
+			       "event (--device N chooses)");
+}
+END_TEST
+
+START_TEST(a_device_that_the_file_lacks_is_an_error)
+{
+	build.device = 4 + 1;
+	ck_assert(alloc_on(1, 1));
+	ck_assert(!replay_devices_reduce(&build));
+	ck_assert_str_eq(said, "x.trace: --device 4: the file has events of device 1 only");
+	ck_assert(alloc_on(2, 0) && alloc(3, 1, 0) && alloc_on(4, UINT64_MAX));
+	ck_assert(!replay_devices_reduce(&build));
+	ck_assert_str_eq(said, "x.trace: --device 4: the file has events of devices 1, 0 and "
+			       "18446744073709551615 only");
+	for (uint64_t i = 5; i < 25; i++)
+		ck_assert(alloc_on(i, i));
+	ck_assert(!replay_devices_reduce(&build));
+	ck_assert_ptr_nonnull(strstr(said, "17 and 7 more only"));
+}
+END_TEST
+
+START_TEST(a_file_may_not_add_devices)
+{
+	ck_assert(alloc(1, 1, 0) && replay_devices_reduce(&build));
+	ck_assert_uint_eq(trace.device_count, 0);
+	build.device = 0 + 1;
+	ck_assert(!replay_devices_reduce(&build));
+	ck_assert_str_eq(said, "x.trace: --device 0: the file has no device numbers");
+}
+END_TEST
+
 /* Wherever memory runs out, it is said, and what was there before is whole and given back. */
 START_TEST(memory_runs_out)
 {
@@ -299,6 +442,22 @@ START_TEST(memory_runs_out)
 	}
 	ck_assert_int_ge(enough, 20);
 	ck_assert_str_eq(said, "");
+}
+END_TEST
+
+START_TEST(memory_runs_out_among_devices)
+{
+	for (failing_left = 0;; failing_left = (long)_i + 1, _i++) {
+		said[0] = '\0';
+		build.device = 10 + 1;
+		if (add_devices(3000, 20, UINT64_MAX) && replay_devices_reduce(&build))
+			break;
+		ck_assert_str_eq(said, "x.trace: no memory left to hold the trace");
+		end();
+		begin();
+	}
+	ck_assert_int_ge(_i, 20);
+	ck_assert_uint_eq(trace.block_count, 150);
 }
 END_TEST
 
@@ -322,6 +481,12 @@ int main(void)
 	tcase_add_test(cases, streams_of_frees_begin_with_the_first_other);
 	tcase_add_test(cases, columns_grow_together);
 	tcase_add_test(cases, memory_runs_out);
+	tcase_add_loop_test(cases, a_device_is_as_if_it_were_alone, 0, 3);
+	tcase_add_test(cases, the_busiest_device_is_picked);
+	tcase_add_test(cases, one_event_is_no_plural);
+	tcase_add_test(cases, a_device_that_the_file_lacks_is_an_error);
+	tcase_add_test(cases, a_file_may_not_add_devices);
+	tcase_add_test(cases, memory_runs_out_among_devices);
 	suite_add_tcase(suite, cases);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

@@ -31,7 +31,7 @@ static const struct compare_table *table_of(const void *what)
 
 static void put_title(FILE *file, const void *what)
 {
-	page_markup(file, format_name(table_of(what)->trace.path, 39).text);
+	page_markup(file, replay_trace_title(&table_of(what)->trace, 39).text);
 }
 
 static void put_css(FILE *file, const void *what)

@@ -215,7 +215,7 @@ static void put_title(const struct picture *picture)
 	const struct compare_table *table = picture->table;
 
 	fprintf(picture->file, "<text class=\"head\" x=\"%.0f\" y=\"36\">", PLOT_X);
-	page_markup(picture->file, format_name(table->trace.path, 39).text);
+	page_markup(picture->file, replay_trace_title(&table->trace, 39).text);
 	fprintf(picture->file,
 		"</text>\n<text class=\"soft\" x=\"%.0f\" y=\"60\">what each setting needs, over %s "
 		"events; grey: what is live, %s at the peak</text>\n",

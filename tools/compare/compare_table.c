@@ -246,7 +246,7 @@ static void print_table(const struct compare_table *table)
 {
 	const int names = name_columns(table);
 
-	printf("%s: %s events, %s live at the peak\n\n", format_name(table->trace.path, 39).text,
+	printf("%s: %s events, %s live at the peak\n\n", replay_trace_title(&table->trace, 39).text,
 	       format_count(table->trace.event_count).text,
 	       format_bytes(table->peak_live_bytes).text);
 	put_head(names);

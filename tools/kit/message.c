@@ -26,16 +26,31 @@ static void format_clean(char *text, size_t bytes, const char *format, va_list a
 			*c = '?';
 }
 
-void message_warning(const char *format, ...)
+static void put(const char *kind, const char *format, va_list arguments)
 {
 	char text[1024];
+
+	format_clean(text, sizeof(text), format, arguments);
+	fflush(stdout);
+	fprintf(stderr, "%s: %s: %s\n", speaker, kind, text);
+}
+
+void message_warning(const char *format, ...)
+{
 	va_list arguments;
 
 	va_start(arguments, format);
-	format_clean(text, sizeof(text), format, arguments);
+	put("warning", format, arguments);
 	va_end(arguments);
-	fflush(stdout);
-	fprintf(stderr, "%s: warning: %s\n", speaker, text);
+}
+
+void message_note(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	put("note", format, arguments);
+	va_end(arguments);
 }
 
 void message_error(const char *format, ...)

@@ -17,4 +17,7 @@ void message_error(const char *format, ...) __attribute__((format(printf, 1, 2))
 /* message_warning - a line after "SPEAKER: warning: "; the command goes on. */
 void message_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* message_note - the same after "SPEAKER: note: ". */
+void message_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 #endif

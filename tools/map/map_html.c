@@ -27,7 +27,7 @@ static void put_title(FILE *file, const void *what)
 {
 	const struct page *page = what;
 
-	page_markup(file, format_name(page->map->trace->path, 39).text);
+	page_markup(file, replay_trace_title(page->map->trace, 39).text);
 }
 
 static void put_css(FILE *file, const void *what)

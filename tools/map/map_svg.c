@@ -188,7 +188,7 @@ bool map_svg(FILE *file, const struct map *map, const struct replay_settings *se
 			.by_time = settings->time,
 		},
 	};
-	struct format_text name = format_name(trace->path, 39);
+	struct format_text name = replay_trace_title(trace, 39);
 	struct map_views views;
 	double y = HEAD, height = HEAD;
 	bool good;

@@ -235,6 +235,8 @@ static bool tell(struct history *history, struct replay_build *build,
 		.has_stream = event->frees,
 		.has_time = event->has_time,
 		.has_thread = event->has_thread,
+		.device = event->device,
+		.has_device = event->has_device,
 	};
 
 	return frees ? replay_build_free(build, &told) : replay_build_alloc(build, &told);

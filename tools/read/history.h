@@ -18,12 +18,14 @@ struct history_event {
 	uint64_t stream;
 	uint64_t thread;
 	uint64_t time;  /* ns */
+	uint64_t device;
 	uint32_t place; /* in the file, from 1 */
 	uint32_t who;   /* of names; 0: nobody said */
 	bool frees;
 	bool has_bytes; /* of a free: it says how much */
 	bool has_time;
 	bool has_thread;
+	bool has_device;
 };
 
 struct history {

@@ -2,7 +2,7 @@
 /*
  * read_mam.c - a trace as in mam-trace(5), plain or gzip; mam/trace.h judges its syntax.
  *
- * Of the fields it takes t, thread, stream and who; where nobody said who, "driver" for what the
+ * Of the fields it takes t, thread, device, stream and who; where nobody said who, "driver" for what the
  * driver served. In who, %XX stands for the byte of that number: a value has no blanks.
  */
 #include "read/read.h"
@@ -97,6 +97,7 @@ static bool tell(struct replay_build *build, const struct mam_trace_event *event
 	}
 	if (event->fields_bytes) {
 		told.has_thread = read_number(event, "thread", &told.thread);
+		told.has_device = read_number(event, "device", &told.device);
 		read_who(event, room, &told);
 	}
 	return replay_build_alloc(build, &told);

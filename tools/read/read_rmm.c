@@ -3,7 +3,8 @@
  * read_rmm.c - the CSV log of RMM's logging_resource_adaptor, plain or gzip.
  *
  * 1. The first line names the columns. Action, Pointer and Size must be there, Thread, Time and
- *    Stream may be; others are skipped. The log of RMM before 0.14 has other names for the same.
+ *    Stream may be; others are skipped. The log of RMM before 0.14 has other names for the same,
+ *    and a column for the device.
  * 2. Each line is an allocation, a free, or an allocation that failed: that one is counted alone.
  * 3. history.c puts the events in order and settles what several threads left in disorder.
  *
@@ -28,7 +29,7 @@
 #define SECOND ((int64_t)1000000000)
 #define DAY (86400 * SECOND)
 
-enum column { ACTION, POINTER, SIZE, STREAM, THREAD, TIME, LOCATION, COLUMN_COUNT };
+enum column { ACTION, POINTER, SIZE, STREAM, THREAD, TIME, LOCATION, DEVICE, COLUMN_COUNT };
 
 static const struct {
 	const char *name;
@@ -37,7 +38,7 @@ static const struct {
 	{ "Action", ACTION },   { "Event Type", ACTION }, { "Pointer", POINTER },
 	{ "Address", POINTER }, { "Size", SIZE },         { "Size (bytes)", SIZE },
 	{ "Stream", STREAM },   { "Thread", THREAD },     { "Time", TIME },
-	{ "Start", TIME },      { "Location", LOCATION },
+	{ "Start", TIME },      { "Location", LOCATION }, { "Device ID", DEVICE },
 };
 
 /* What an action makes. */
@@ -225,11 +226,12 @@ static bool find_action(const char *text, enum what *what)
 static bool read_rest(struct log *log, struct history_event *event)
 {
 	const char *stream = field(log, STREAM), *thread = field(log, THREAD);
-	const char *location = field(log, LOCATION);
+	const char *location = field(log, LOCATION), *device = field(log, DEVICE);
 
 	if (stream && !parse(stream, 16, &event->stream))
 		event->stream = 0;
 	event->has_thread = thread && parse(thread, 10, &event->thread);
+	event->has_device = device && parse(device, 10, &event->device);
 	note_time(log, event);
 	if (location && *location &&
 	    !names_number(&log->history.names, location, strlen(location), &event->who)) {

@@ -134,12 +134,31 @@ static bool fail_entry(const struct torch_snapshot *snapshot, uint32_t place, co
 	return false;
 }
 
-/* Choose a device and say so where there is a choice. */
-static bool choose_device(struct torch_snapshot *snapshot, uint64_t wanted)
+/* The devices that have a history, in order. NULL: no memory. */
+static struct replay_device *devices_of(const struct pickle *pickle, struct pickle_value traces,
+					size_t *count)
+{
+	size_t in_all = pickle_count(pickle, traces), used = 0;
+	struct replay_device *devices = malloc((in_all + 1) * sizeof(*devices));
+
+	for (size_t i = 0; devices && i < in_all; i++) {
+		size_t events = pickle_count(pickle, pickle_item(pickle, traces, i));
+
+		if (events)
+			devices[used++] = (struct replay_device){ i, events, true };
+	}
+	*count = used;
+	return devices;
+}
+
+/* Choose a device, and report that where there is a choice. */
+static bool choose_device(struct torch_snapshot *snapshot, struct replay_build *build)
 {
 	const struct pickle *pickle = &snapshot->pickle;
 	struct pickle_value traces = pickle_get(pickle, pickle->root, "device_traces");
-	size_t devices = pickle_count(pickle, traces), most = 0, others = 0, used = 0;
+	struct replay_device *devices;
+	size_t count, picked;
+	bool good;
 
 	if (pickle_kind(pickle->root) == PICKLE_LIST)
 		return torch_fail(snapshot, "holds a list, and a snapshot with a history is what "
@@ -147,37 +166,22 @@ static bool choose_device(struct torch_snapshot *snapshot, uint64_t wanted)
 	if (pickle_kind(traces) != PICKLE_LIST)
 		return torch_fail(snapshot, "holds no device_traces, and so is no snapshot of "
 					    "PyTorch's memory");
-	for (size_t i = 0; i < devices; i++) {
-		size_t count = pickle_count(pickle, pickle_item(pickle, traces, i));
-
-		used += count > 0;
-		others += count;
-		if (count > most) {
-			most = count;
-			snapshot->device = i;
-		}
-	}
-	if (wanted && wanted > devices) {
-		message_error("%s: --device %" PRIu64 ": there are %zu, from 0 on", snapshot->path,
-			      wanted - 1, devices);
-		return false;
-	}
-	if (wanted)
-		snapshot->device = (size_t)wanted - 1;
-	if (devices)
+	devices = devices_of(pickle, traces, &count);
+	if (!devices)
+		return torch_fail_memory(snapshot);
+	good = count > 0 &&
+	       replay_devices_pick(snapshot->path, devices, count, build->device, &picked);
+	if (good) {
+		snapshot->device = (size_t)devices[picked].number;
 		snapshot->trace = pickle_item(pickle, traces, snapshot->device);
-	most = pickle_count(pickle, snapshot->trace);
-	if (most == 0)
-		return torch_fail(snapshot, "has no history of allocations; " HISTORY_ADVICE);
-	if (most >= UINT32_MAX)
-		return torch_fail(snapshot, "has more entries than a replay can");
-	others -= most;
-	if (used > 1)
-		message_error("%s: device %zu is played, with %s entries; those of others, %s in "
-			      "all, are left out (--device N chooses)",
-			      snapshot->path, snapshot->device, format_count(most).text,
-			      format_count(others).text);
-	return true;
+		good = devices[picked].events < UINT32_MAX ||
+		       torch_fail(snapshot, "has more entries than a replay can");
+	}
+	free(devices);
+	build->trace->device = snapshot->device;
+	build->trace->device_count = count;
+	return count ? good
+		     : torch_fail(snapshot, "has no history of allocations; " HISTORY_ADVICE);
 }
 
 static enum action action_of(const struct torch_snapshot *snapshot, struct pickle_value entry)
@@ -345,7 +349,7 @@ static bool is_ours(const struct pickle *pickle)
 static bool read_snapshot(struct torch_snapshot *snapshot, struct input *input,
 			  struct replay_build *build)
 {
-	if (!load(snapshot, input) || !choose_device(snapshot, build->device))
+	if (!load(snapshot, input) || !choose_device(snapshot, build))
 		return false;
 	snapshot->is_ours = is_ours(&snapshot->pickle);
 	if (!history_init(&snapshot->history) ||

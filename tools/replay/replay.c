@@ -120,8 +120,8 @@ const struct args_option replay_options[] = {
 	  "what files are: auto (default), mam (man 5 mam-trace), rmm\n"
 	  "(the CSV log of RMM), torch (PyTorch's memory snapshot)" },
 	{ "device", 0, ARGS_COUNT, FIELD(device), "N", device_words,
-	  "the GPU of a snapshot that has several, from 0 on; default:\n"
-	  "the one with the most events" },
+	  "the GPU to replay where a file has several; default: the\n"
+	  "one with the most events" },
 	{ "salvage", 0, ARGS_FLAG, FIELD(salvage), NULL, NULL,
 	  "play what is left of a trace that was cut short" },
 	{ "plain", 'p', ARGS_FLAG, FIELD(plain), NULL, NULL,

@@ -6,6 +6,7 @@
  *   replay_settings.c  what was not given, and what does not go together
  *   replay_trace.c   a file of any kind as a trace (read.h: the kinds)
  *   replay_build.c   a trace in the making: ids resolved, a compact array (replay_build.h)
+ *   replay_devices.c which device of a trace is played (replay_devices.h)
  *   replay_source.c  the sources a replay may play on
  *   replay_streams.c which block takes over which one's memory within a stream
  *   replay_walk.c    one walk through a trace, event after event (replay_walk.h)
@@ -24,6 +25,7 @@
 #include <mam/stats.h>
 
 #include "kit/args.h"
+#include "kit/format.h"
 
 struct map;
 struct mam_source;
@@ -65,7 +67,7 @@ struct replay_settings {
 	const char *export; /* files to write for other tools, apart by commas; NULL: none */
 	const char *compare; /* settings to compare, "": the usual ones; NULL: play one */
 	uint64_t format; /* of files: enum read_kind of read.h; 0: not given */
-	uint64_t device; /* of a file that has several; REPLAY_DEFAULT: the one with most events */
+	uint64_t device; /* number of the GPU; REPLAY_DEFAULT: the one with most events */
 	bool time; /* along a still, and not events */
 	bool check;
 	bool salvage;
@@ -116,6 +118,8 @@ struct replay_trace {
 	uint32_t block_count;  /* as many as allocations */
 	uint32_t stream_count; /* how many different ones */
 	uint32_t peak_event;   /* the first one after which most bytes are live */
+	uint64_t device;       /* number of the GPU whose blocks these are */
+	uint64_t device_count; /* of the file; 0: it has no device numbers */
 	uint64_t recorded_reserved_peak; /* bytes; the recorded program's own. 0: not told */
 };
 
@@ -126,6 +130,9 @@ struct replay_trace {
 bool replay_trace_load(const char *path, const struct replay_settings *settings,
 		       struct replay_trace *trace);
 void replay_trace_fini(struct replay_trace *trace);
+
+/* replay_trace_title - the file's name, and of several devices which one; at most 39 columns. */
+struct format_text replay_trace_title(const struct replay_trace *trace, int columns);
 
 /* replay_source_settle - a source that can be simulated is where there is no GPU. */
 void replay_source_settle(struct replay_settings *settings);
@@ -150,6 +157,8 @@ struct replay_result {
 	double physical_peak_ratio; /* the same */
 	double driver_ms;           /* milliseconds in the source's calls */
 	uint64_t streams;           /* count: that the trace has */
+	uint64_t device;            /* number */
+	uint64_t devices;           /* count: of the file; 0: no device numbers */
 	uint64_t waits;             /* count: times that all streams had to be waited for */
 	uint64_t cached_peak_bytes; /* most in threads' caches */
 	uint64_t waste_bytes;       /* lost to rounding, at the peak */

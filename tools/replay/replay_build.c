@@ -75,7 +75,9 @@ static bool widen_blocks(struct replay_build *build)
 
 	if (!widen((void **)&trace->blocks, room, sizeof(*trace->blocks)) ||
 	    !widen_column((void **)&trace->free_streams, room, sizeof(*trace->free_streams)) ||
-	    !widen_column((void **)&trace->origins, room, sizeof(*trace->origins)))
+	    !widen_column((void **)&trace->origins, room, sizeof(*trace->origins)) ||
+	    !widen_column((void **)&build->devices.of_block, room,
+			  sizeof(*build->devices.of_block)))
 		return no_memory(trace->path);
 	build->block_room = room;
 	return true;
@@ -221,7 +223,8 @@ bool replay_build_alloc(struct replay_build *build, const struct replay_told *to
 	};
 	if (trace->free_streams)
 		trace->free_streams[trace->block_count] = told->stream;
-	if (!see_stream(build, told->stream) || !note_origin(build, told))
+	if (!see_stream(build, told->stream) || !note_origin(build, told) ||
+	    !replay_devices_note(build, told->has_device, told->device))
 		return false;
 	note_peak(build, told->bytes);
 	return add_event(build, told, trace->block_count++, false);
@@ -273,4 +276,7 @@ void replay_build_fini(struct replay_build *build)
 	names_fini(&build->names);
 	idtable_fini(&build->ids);
 	idtable_fini(&build->streams);
+	idtable_fini(&build->devices.indices);
+	free(build->devices.list);
+	free(build->devices.of_block);
 }

@@ -11,6 +11,7 @@
 #include "kit/idtable.h"
 #include "kit/names.h"
 #include "replay/replay.h"
+#include "replay/replay_devices.h"
 
 /* One event of a file. What a file does not tell stays 0. */
 struct replay_told {
@@ -22,7 +23,18 @@ struct replay_told {
 	uint64_t thread; /* of an allocation, with has_thread */
 	const char *who; /* of an allocation: `who_bytes` of text, of any bytes */
 	size_t who_bytes;
-	bool has_stream, has_time, has_thread;
+	uint64_t device; /* of an allocation, with has_device */
+	bool has_stream, has_time, has_thread, has_device;
+};
+
+/* The devices of a trace in the making; see replay_devices.c. */
+struct replay_devices {
+	struct replay_device *list;
+	uint32_t count, room;
+	uint32_t last;          /* index of the device noted last */
+	uint32_t unknown;       /* index of what no device is known of; IDTABLE_NONE: not there */
+	uint32_t *of_block;     /* of each block the index of its device; NULL: no numbers yet */
+	struct idtable indices; /* from a number to an index */
 };
 
 struct replay_build {
@@ -31,6 +43,7 @@ struct replay_build {
 	struct idtable ids;     /* from an id to its block */
 	struct idtable streams; /* those seen; what stands there means nothing */
 	struct names names;     /* of origins; count 0: none yet */
+	struct replay_devices devices;
 	uint32_t event_room;    /* events, lines and times that fit */
 	uint32_t block_room;
 	double live; /* bytes; a double because a trace may ask for 2^64 - 1 again and again */

@@ -28,13 +28,14 @@ enum unit { UNIT_COUNT, UNIT_BYTES, UNIT_NS, UNIT_MS, UNIT_RATIO };
 /* When there is such a number. */
 enum when {
 	ALWAYS,
-	AT_PEAK,     /* unknown where several threads made the peak together */
-	WITH_CHUNKS, /* to people only where the pool took what it needed, chunk by chunk */
-	WITH_MEMORY, /* to people only where the source is more than addresses */
-	WITH_RECORD, /* where a file tells what the recorded program had reserved */
-	WITH_CALLS,  /* to people only where the source's calls were counted */
-	WITH_CACHE,  /* and one thread: what several had cached at once is unknown */
-	WITH_LAG     /* to people only where blocks waited for their streams */
+	AT_PEAK,      /* unknown where several threads made the peak together */
+	WITH_CHUNKS,  /* to people only where the pool took what it needed, chunk by chunk */
+	WITH_MEMORY,  /* to people only where the source is more than addresses */
+	WITH_RECORD,  /* where a file tells what the recorded program had reserved */
+	WITH_CALLS,   /* to people only where the source's calls were counted */
+	WITH_CACHE,   /* and one thread: what several had cached at once is unknown */
+	WITH_DEVICES, /* where a file has device numbers, and to people where it has several */
+	WITH_LAG      /* to people only where blocks waited for their streams */
 };
 
 #define AT(field) offsetof(struct replay_result, field)
@@ -89,6 +90,8 @@ static const struct row {
 	  AT(end.largest_hole_bytes), NOTHING },
 	{ "streams", "streams", UNIT_COUNT, WITH_LAG, AT(streams), NOTHING },
 	{ "stream_waits", "  waits for them", UNIT_COUNT, WITH_LAG, AT(waits), NOTHING },
+	{ "device", "device", UNIT_COUNT, WITH_DEVICES, AT(device), NOTHING },
+	{ "devices", "  devices in file", UNIT_COUNT, WITH_DEVICES, AT(devices), NOTHING },
 	{ "host_bytes", "pool's own books", UNIT_BYTES, ALWAYS, AT(end.host_bytes), NOTHING },
 };
 
@@ -111,6 +114,8 @@ static bool is_known(const struct row *row, const struct replay_settings *settin
 		return result->peak.size;
 	if (row->when == WITH_RECORD)
 		return result->recorded_reserved_bytes;
+	if (row->when == WITH_DEVICES)
+		return result->devices;
 	return row->when != WITH_CACHE ||
 	       (settings->cache == REPLAY_CACHE_ON && settings->threads == 1);
 }
@@ -140,6 +145,14 @@ static bool any_calls(const struct replay_result *results, int count)
 	return false;
 }
 
+static bool any_devices(const struct replay_result *results, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (results[i].devices > 1)
+			return true;
+	return false;
+}
+
 static bool any_record(const struct replay_result *results, int count)
 {
 	for (int i = 0; i < count; i++)
@@ -160,6 +173,7 @@ static bool is_shown(const struct row *row, const struct replay_settings *settin
 		       settings->growth_bytes != REPLAY_LARGEST;
 	case WITH_MEMORY: return strcmp(settings->source, "host") != 0;
 	case WITH_RECORD: return any_record(results, count);
+	case WITH_DEVICES: return any_devices(results, count);
 	case WITH_CALLS: return strcmp(settings->source, "host") != 0 && any_calls(results, count);
 	case WITH_CACHE: return settings->cache == REPLAY_CACHE_ON;
 	case WITH_LAG: return any_has_lag(settings, results, count);
@@ -298,7 +312,7 @@ static int files_that_fit(const struct replay_result *results, int count, int co
 static void print_meaning(const struct replay_result *result)
 {
 	const struct mam_stats *end = &result->end;
-	struct format_text name = format_name(result->trace->path, 39);
+	struct format_text name = replay_trace_title(result->trace, 39);
 
 	if (result->failures)
 		printf("%s: %s of %s allocations did not fit, the first on %s %" PRIu64 ".\n",

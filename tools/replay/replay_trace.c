@@ -4,12 +4,16 @@
  *
  * 1. Look at how the file begins, inside of gzip, and so know its kind (read.h).
  * 2. Its reader tells event after event; replay_build.c makes the trace of it.
+ * 3. Of several devices one stays (replay_devices.c).
  */
 #include "replay/replay.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "kit/format.h"
 #include "kit/progress.h"
 #include "read/read.h"
 
@@ -31,13 +35,24 @@ bool replay_trace_load(const char *path, const struct replay_settings *settings,
 		format = read_format_named((enum read_kind)settings->format);
 	replay_build_init(&build, trace, path, format->place);
 	build.device = settings->device == REPLAY_DEFAULT ? 0 : settings->device + 1;
-	good = format->read(input, &build, settings->salvage);
+	good = format->read(input, &build, settings->salvage) && replay_devices_reduce(&build);
 	progress_end();
 	replay_build_fini(&build);
 	input_close(input);
 	if (!good)
 		replay_trace_fini(trace);
 	return good;
+}
+
+struct format_text replay_trace_title(const struct replay_trace *trace, int columns)
+{
+	struct format_text title, device = { "" };
+
+	if (trace->device_count > 1)
+		snprintf(device.text, sizeof(device.text), ", device %" PRIu64, trace->device);
+	title = format_name(trace->path, columns - (int)strlen(device.text));
+	strcat(title.text, device.text);
+	return title;
 }
 
 void replay_trace_fini(struct replay_trace *trace)

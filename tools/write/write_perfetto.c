@@ -181,7 +181,7 @@ static void put_all(const struct export_job *job, struct perfetto_slices *slices
 
 	fputs("{\"traceEvents\":[\n", job->file);
 	perfetto_put_name(job->file, "process", PERFETTO_PROCESS, 0,
-			  format_name(trace->path, 39).text, 0);
+			  replay_trace_title(trace, 39).text, 0);
 	for (uint32_t event = 0; event < trace->event_count; event++) {
 		export_progress(job, event);
 		put_event(job, slices, &counters, event);

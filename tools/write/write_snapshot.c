@@ -117,7 +117,7 @@ static void put_settings(struct snapshot *snapshot)
 	snapshot_put_bool(snapshot, "expandable_segments",
 			  strcmp(job->settings->source, "vmm") == 0);
 	snapshot_put_word(snapshot, "mam", mam_version());
-	snapshot_put_word(snapshot, "mam_trace", format_name(job->trace->path, 39).text);
+	snapshot_put_word(snapshot, "mam_trace", replay_trace_title(job->trace, 39).text);
 	snapshot_put_word(snapshot, "mam_source", job->settings->source);
 	pickle_put_close_dict(&snapshot->put);
 	pickle_put_word(&snapshot->put, "external_annotations");

@@ -67,7 +67,7 @@ bool write_trace(const struct export_job *job)
 {
 	const struct replay_trace *trace = job->trace;
 
-	fprintf(job->file, "# mam trace, version 1, of %s\n", format_name(trace->path, 39).text);
+	fprintf(job->file, "# mam trace, version 1, of %s\n", replay_trace_title(trace, 39).text);
 	for (uint32_t event = 0; event < trace->event_count; event++) {
 		uint32_t what = trace->events[event];
 

@@ -154,7 +154,8 @@ static bool serve(struct request *request, void **block)
 			.fate = MAM_FATE_SERVED,
 			.block = *block,
 			.bytes = request->bytes,
-			.context = request->entry->owner });
+			.context = request->entry->owner,
+			.device = request->entry->device });
 		return true;
 	}
 	request->why = status == MAM_ERROR_OUT_OF_MEMORY ? MAM_WHY_MEMORY : MAM_WHY_NO_POOL;

@@ -46,6 +46,16 @@ static void *owner(int *device)
 	return mam_pools_owner(context);
 }
 
+/* Only for watchers, which are rare. */
+static void ask_device(int *device)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+
+	if (mam_watch_wants(~0u) != 0 && driver != NULL &&
+	    driver->ctx_device(device) != MAM_CUDA_SUCCESS)
+		*device = -1;
+}
+
 static bool is_block(enum mam_account_kind kind)
 {
 	return kind == MAM_ACCOUNT_DIRECT || kind == MAM_ACCOUNT_ASYNC ||
@@ -62,11 +72,14 @@ static void watch(const struct mam_pass *pass, int answer, void *context)
 		.code = answer,
 		.bytes = pass->bytes,
 		.context = context,
+		.device = pass->device,
 		.stream = pass->stream,
 	};
 
 	if (answer == MAM_CUDA_SUCCESS && !pass->is_placed && is_block(pass->kind)) {
 		call.block = (void *)(uintptr_t)pass->key;
+		if (call.device < 0) /* a context that this call has started again has one now */
+			ask_device(&call.device);
 		mam_watch_alloc(&call);
 	} else {
 		mam_watch_call(&call);

@@ -149,6 +149,13 @@ static void put_free(const struct mam_ledger_entry *entry, const void *stream, u
 		mam_trace_out_wake();
 }
 
+static unsigned int device_flags(int device)
+{
+	return device < 0 || device > MAM_TRACE_RECORD_DEVICE_MAX
+		       ? 0
+		       : (unsigned int)(device + 1) << MAM_TRACE_RECORD_DEVICE_SHIFT;
+}
+
 /*
  * The alloc has its place before its entry is there for others to find, and the free of what the
  * ledger had at its address gets one after that was taken out: so each free is behind its alloc,
@@ -178,7 +185,7 @@ void mam_tracer_alloc(const struct mam_watch_call *call)
 	known = mam_ledger_put(&ledger, &entry, &old);
 	if (known) {
 		write_record(record, number, entry.ns, MAM_TRACE_RECORD_ALLOC, &entry,
-			     call->stream, 0, who);
+			     call->stream, device_flags(call->device), who);
 	} else {
 		record->kind = MAM_TRACE_RECORD_LOST; /* its free will not be known */
 		record->bytes = 1;

@@ -68,6 +68,7 @@ struct mam_watch_call {
 	void *block;      /* NULL: none */
 	size_t bytes;     /* what was asked; of a free, of the block, 0 where that is not known */
 	void *context;    /* CUcontext of the block's pool, or NULL */
+	int device;       /* of mam_watch_alloc(): the block's; -1: not known */
 	void *stream;     /* of a stream-ordered call, or NULL */
 };
 

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay_devices.h - a trace of several GPUs: which of them is replayed.
+ *
+ * Devices do not share memory, so a replay is of one device. It is the one that the user names, or
+ * the one with most events; a note names that one and counts the others.
+ */
+#ifndef TOOLS_REPLAY_DEVICES_H
+#define TOOLS_REPLAY_DEVICES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct replay_build;
+
+/* A device that events of a file name. */
+struct replay_device {
+	uint64_t number;
+	uint64_t events; /* count */
+	bool is_known;   /* false: all blocks that no device is known of */
+};
+
+/*
+ * replay_devices_pick - the index of the device to replay. `wanted` is its number + 1, or 0 for the
+ * one with most events, of equal ones the one with the lowest number. False: the file has no such
+ * device, which was reported. pre: count > 0
+ */
+bool replay_devices_pick(const char *path, const struct replay_device *devices, size_t count,
+			 uint64_t wanted, size_t *picked);
+
+/*
+ * replay_devices_note - the block that is about to be added to `build` is of device `number`, or of
+ * an unknown one. False: no memory, which was reported.
+ */
+bool replay_devices_note(struct replay_build *build, bool is_known, uint64_t number);
+
+/* replay_devices_reduce - leave what one device has of a whole trace. False as above. */
+bool replay_devices_reduce(struct replay_build *build);
+
+#endif
