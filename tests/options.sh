@@ -23,7 +23,7 @@ sed -n 's/^\(MAM_[A-Z_]*\)=.*/\1/p' "$scratch/printed" | names > "$scratch/table
 	"it names only $(wc -l < "$scratch/table") options"
 
 # A row that the code has and the command does not print, or the other way round.
-sed -n 's/.*{ "\(MAM_[A-Z_]*\)", "[a-z]*".*/\1/p' "$MAM_SRCDIR/src/base/option.c" | names > "$scratch/rows"
+sed -n 's/.*ROW("\(MAM_[A-Z_]*\)", "[a-z]*".*/\1/p' "$MAM_SRCDIR/src/base/option.c" | names > "$scratch/rows"
 try "mam info --options prints every row" diff "$scratch/rows" "$scratch/table"
 
 while read -r name; do

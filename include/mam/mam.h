@@ -15,6 +15,10 @@
  *   hole     a free segment with a block above it in its chunk
  *   granule  the unit sizes are rounded up to, 512 bytes unless asked otherwise
  *
+ * Structs that pass between program and library begin with their own size, so that they can grow: a
+ * program compiled with an older or newer version of the header works with this library, as long as
+ * what this version does not know is zero. INVALID_VALUE: a size that no version has.
+ *
  * Sizes are in bytes. Outputs come last and are written only on success. Every
  * call may be made from any thread at any time unless its comment says more.
  * No call leaves a pool half changed: what fails changes nothing, but that a pool, and the other
@@ -236,6 +240,7 @@ MAM_API enum mam_status mam_usable_size(struct mam_pool *pool, const void *block
 
 /* A segment as mam_owner() and mam_pool_walk() show it. */
 struct mam_segment_info {
+	size_t size;      /* sizeof(struct mam_segment_info); mam_owner(): in, mam_pool_walk(): out */
 	void *base;       /* first address */
 	size_t bytes;     /* rounded size */
 	size_t requested; /* what the caller asked for; 0 where free */
@@ -246,8 +251,8 @@ struct mam_segment_info {
 };
 
 /*
- * mam_owner - which pool and which segment an address lies in; NOT_OWNED when none. Either output
- * may be NULL.
+ * mam_owner - which pool and which segment an address lies in; set segment->size first. Either output
+ * may be NULL. Errors: NOT_OWNED (no pool has it), INVALID_VALUE (the size).
  */
 MAM_API enum mam_status mam_owner(const void *address, struct mam_pool **pool,
 				  struct mam_segment_info *segment);

@@ -18,6 +18,7 @@ extern "C" {
 #endif
 
 struct mam_option_row {
+	size_t size;          /* sizeof(struct mam_option_row), of the library */
 	const char *name;     /* "MAM_CHUNK" */
 	const char *kind;     /* "bool", "bytes", "power" (bytes, 2 to the n), "text" or "choice" */
 	const char *values;   /* choice: its words, as "a|b"; bytes: a word beside sizes; or NULL */
@@ -26,7 +27,7 @@ struct mam_option_row {
 };
 
 /* All options. `count` receives how many rows the array has. */
-MAM_API const struct mam_option_row *mam_options(size_t *count);
+MAM_API const struct mam_option_row *const *mam_options(size_t *count);
 
 /*
  * The value in effect, as text: of a bool "yes" or "no", else as it was given, or the default.

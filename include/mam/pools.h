@@ -33,6 +33,7 @@ MAM_API enum mam_status mam_pool_name(struct mam_pool *pool, char *buffer, size_
 
 /* A pool as mam_pool_each() shows it; valid during the visit. */
 struct mam_pool_info {
+	size_t size; /* sizeof(struct mam_pool_info), of the library */
 	struct mam_pool *pool;
 	const char *name;
 	const char *source; /* "cudamalloc", "host", ... */

@@ -21,6 +21,7 @@
 extern "C" {
 #endif
 
+/* A part of struct mam_source, whose size covers it. */
 struct mam_source_properties {
 	const char *name;   /* "host"; static or as long-lived as the source */
 	size_t granularity; /* chunk sizes are multiples of this, a power of two */
@@ -32,6 +33,7 @@ struct mam_source_properties {
 };
 
 struct mam_source_ops {
+	size_t size; /* sizeof(struct mam_source_ops) */
 	/*
 	 * grow - a new chunk of exactly `bytes` bytes.
 	 * pre:  bytes is a multiple of granularity and not 0.
@@ -82,6 +84,7 @@ struct mam_source_ops {
 };
 
 struct mam_source {
+	size_t size; /* sizeof(struct mam_source) */
 	const struct mam_source_ops *ops;
 	struct mam_source_properties properties; /* set once, before the first grow */
 };
@@ -114,7 +117,7 @@ MAM_API enum mam_status mam_source_host(size_t total_bytes, bool backed,
 
 /* How a vmm source is made. Zero means the default in every field but `size` and `device`. */
 struct mam_vmm_attr {
-	size_t size;        /* sizeof(struct mam_vmm_attr) */
+	size_t size;        /* sizeof(struct mam_vmm_attr): it may grow in later versions */
 	int device;         /* CUDA ordinal, or MAM_DEVICE_CURRENT */
 	size_t range_bytes; /* addresses of one range; 0: four times the device's memory */
 	uint64_t peers;     /* bit n: device n may use the memory too */

@@ -28,6 +28,7 @@ enum mam_trace_kind {
 };
 
 struct mam_trace_event {
+	size_t size; /* in: sizeof(struct mam_trace_event) */
 	enum mam_trace_kind kind;
 	uint64_t id;         /* names a block until its free, and perhaps another one later */
 	uint64_t bytes;      /* ALLOC: what was asked for, 0 allowed */
@@ -39,6 +40,7 @@ struct mam_trace_event {
 
 /* What was wrong with a trace. */
 struct mam_trace_problem {
+	size_t size;    /* sizeof(struct mam_trace_problem), of the library */
 	uint64_t line;  /* the wrong line; of a failed read, the last one that came whole */
 	bool cut;       /* the trace broke off here: every event before it is whole */
 	char text[200]; /* one sentence, no full stop; printable ASCII in any case */
@@ -61,9 +63,9 @@ MAM_API enum mam_status mam_trace_reader_create(enum mam_status (*read)(void *us
 MAM_API void mam_trace_reader_destroy(struct mam_trace_reader *reader);
 
 /*
- * mam_trace_next - the next event, or MAM_TRACE_END.
+ * mam_trace_next - the next event, or MAM_TRACE_END. Set event->size first.
  *
- * Errors: INVALID_VALUE (a line that is no event), IO (the callback failed, and all whole lines
+ * Errors: INVALID_VALUE (a line that is no event; a size too small to hold itself), IO (the callback failed, and all whole lines
  * before were given out). After an error, and after the end, every call answers the same again.
  */
 MAM_API enum mam_status mam_trace_next(struct mam_trace_reader *reader,

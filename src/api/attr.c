@@ -11,6 +11,7 @@
 #include "base/bits.h"
 #include "base/log.h"
 #include "base/option.h"
+#include "base/sized.h"
 
 /* Place of "off" among the words of the option MAM_CACHE. */
 #define CACHE_IS_OFF 1u
@@ -18,49 +19,13 @@
 #define LEAST_GRANULE 16u
 #define MOST_GRANULE (2u << 20)
 
-/*
- * No version's struct will be longer: a size above it is not a size but garbage, and reading that
- * far could crash.
- */
-#define MOST_ATTR_BYTES 4096u
-
-/* Where each field ends, in order: the sizes a struct may have. */
-static const size_t field_ends[] = {
-	offsetof(struct mam_pool_attr, source) + sizeof(const char *),
-	offsetof(struct mam_pool_attr, device) + sizeof(int),
-	/* the same with the padding that follows it */
-	offsetof(struct mam_pool_attr, chunk_bytes),
-	offsetof(struct mam_pool_attr, chunk_bytes) + sizeof(size_t),
-	offsetof(struct mam_pool_attr, growth_bytes) + sizeof(size_t),
-	offsetof(struct mam_pool_attr, limit_bytes) + sizeof(size_t),
-	offsetof(struct mam_pool_attr, granule) + sizeof(size_t),
-	offsetof(struct mam_pool_attr, free_policy) + sizeof(enum mam_free_policy),
-	offsetof(struct mam_pool_attr, name),
-	offsetof(struct mam_pool_attr, name) + sizeof(const char *),
-	offsetof(struct mam_pool_attr, cache) + sizeof(enum mam_cache_mode),
-	offsetof(struct mam_pool_attr, quota),
-	offsetof(struct mam_pool_attr, quota) + sizeof(struct mam_quota *),
-	offsetof(struct mam_pool_attr, spare_bytes) + sizeof(size_t),
+/* All but the first one. */
+#define FIELD(name) MAM_SIZED_FIELD(struct mam_pool_attr, name)
+static const struct mam_sized_field fields[] = {
+	FIELD(device), FIELD(chunk_bytes), FIELD(growth_bytes), FIELD(limit_bytes),
+	FIELD(granule), FIELD(free_policy), FIELD(name), FIELD(cache), FIELD(quota),
+	FIELD(spare_bytes),
 };
-
-static bool ends_a_field(size_t size)
-{
-	for (size_t i = 0; i < sizeof(field_ends) / sizeof(field_ends[0]); i++)
-		if (field_ends[i] == size)
-			return true;
-	return false;
-}
-
-/* Whether the part of a longer struct that this version does not know asks for nothing. */
-static bool tail_is_zero(const struct mam_pool_attr *given)
-{
-	const unsigned char *bytes = (const unsigned char *)given;
-
-	for (size_t i = sizeof(*given); i < given->size; i++)
-		if (bytes[i] != 0)
-			return false;
-	return true;
-}
 
 static bool fields_are_valid(const struct mam_pool_attr *attr)
 {
@@ -83,16 +48,12 @@ enum mam_status mam_attr_read(const struct mam_pool_attr *given, struct mam_pool
 {
 	const struct mam_pool_attr defaults = MAM_POOL_ATTR_INIT;
 	struct mam_pool_attr whole = defaults;
-	size_t size = given ? given->size : 0;
 
 	if (given) {
-		if (size > MOST_ATTR_BYTES)
+		if (!mam_sized_fits(given, sizeof(whole), fields,
+				    sizeof(fields) / sizeof(fields[0])))
 			return MAM_ERROR_INVALID_VALUE;
-		if (size > sizeof(whole) ? !tail_is_zero(given)
-					 : size < sizeof(whole) && !ends_a_field(size))
-			return MAM_ERROR_INVALID_VALUE;
-		memcpy(&whole, given, size < sizeof(whole) ? size : sizeof(whole));
-		whole.size = sizeof(whole);
+		mam_sized_read(&whole, given, sizeof(whole));
 	}
 	if (!fields_are_valid(&whole))
 		return MAM_ERROR_INVALID_VALUE;

@@ -26,6 +26,7 @@
 #include "api/slots.h"
 #include "base/bits.h"
 #include "base/event.h"
+#include "base/sized.h"
 #include "cache/cache.h"
 #include "pool/pool.h"
 
@@ -169,14 +170,17 @@ enum mam_status mam_owner(const void *address, struct mam_pool **pool,
 {
 	struct mam_segment_info found;
 	struct mam_pool *owner;
-	enum mam_status status = mam_registry_find(address, &owner, &found);
+	enum mam_status status;
 
+	if (segment && !mam_sized_can_hold(segment))
+		return MAM_ERROR_INVALID_VALUE;
+	status = mam_registry_find(address, &owner, &found);
 	if (status != MAM_OK)
 		return status;
 	mam_cache_correct(owner, &found);
 	if (pool)
 		*pool = owner;
 	if (segment)
-		*segment = found;
+		mam_sized_write(segment, &found, sizeof(found));
 	return MAM_OK;
 }

@@ -27,7 +27,6 @@
 #include "api/init.h"
 #include "api/oom.h"
 #include "api/slots.h"
-#include "base/bits.h"
 #include "base/event.h"
 #include "base/lock.h"
 #include "base/option.h"
@@ -63,14 +62,6 @@ static void unlink_locked(struct mam_slot *slot)
 	*(slot->next ? &slot->next->previous : &newest) = slot->previous;
 	*(slot->previous ? &slot->previous->next : &oldest) = slot->next;
 	slot->next = slot->previous = NULL;
-}
-
-static bool source_is_usable(const struct mam_source *source)
-{
-	return source && source->ops && source->ops->grow && source->ops->shrink &&
-	       !source->ops->map == !source->ops->unmap && !source->ops->map == !source->ops->move &&
-	       mam_is_power_of_two(source->properties.granularity) &&
-	       mam_is_power_of_two(source->properties.alignment);
 }
 
 /*
@@ -161,7 +152,7 @@ enum mam_status mam_pool_create_on(struct mam_source *source, const struct mam_p
 
 	if (status != MAM_OK)
 		return status;
-	if (!pool || !source_is_usable(source))
+	if (!pool || !mam_source_is_usable(source))
 		return MAM_ERROR_INVALID_VALUE;
 	mam_init();
 	return make(source, false, &whole, pool);

@@ -5,8 +5,8 @@
 #include <mam/stats.h>
 
 #include "api/slots.h"
+#include "base/sized.h"
 #include "cache/cache.h"
-#include "pool/inspect.h"
 
 enum mam_status mam_stats_push(struct mam_pool *pool)
 {
@@ -27,12 +27,12 @@ enum mam_status mam_stats_pop(struct mam_pool *pool, struct mam_stats *stats)
 	struct mam_stats full;
 	enum mam_status status;
 
-	if (!pool || !mam_slots_know(pool) || (stats && stats->size < sizeof(stats->size)))
+	if (!pool || !mam_slots_know(pool) || (stats && !mam_sized_can_hold(stats)))
 		return MAM_ERROR_INVALID_VALUE;
 	held = mam_cache_settle(pool);
 	status = mam_scope_pop(pool, &full);
 	mam_cache_go(held);
 	if (status == MAM_OK && stats)
-		mam_inspect_hand_over(&full, stats);
+		mam_sized_write(stats, &full, sizeof(full));
 	return status;
 }

@@ -31,68 +31,70 @@
 #define POWER_LEAST 16
 #define POWER_MOST (2 << 20)
 
+#define ROW(...) { sizeof(struct mam_option_row), __VA_ARGS__ }
+
 static const struct mam_option_row rows[] = {
-	[MAM_OPTION_DISABLE] = { "MAM_DISABLE", "bool", NULL, "no",
-		"Under mam run, leave every call to the CUDA driver as it is." },
-	[MAM_OPTION_SOURCE] = { "MAM_SOURCE", "choice", "vmm|cudamalloc|pinned|managed|host",
+	[MAM_OPTION_DISABLE] = ROW("MAM_DISABLE", "bool", NULL, "no",
+		"Under mam run, leave every call to the CUDA driver as it is."),
+	[MAM_OPTION_SOURCE] = ROW("MAM_SOURCE", "choice", "vmm|cudamalloc|pinned|managed|host",
 		"cudamalloc",
 		"Where default pools get their memory: of the device, mapped in pieces or in whole chunks; "
-		"of the host, pinned; managed, which moves to who uses it; host: addresses alone." },
-	[MAM_OPTION_CHUNK] = { "MAM_CHUNK", "bytes", "largest", "0",
-		"Size of a default pool's first chunk, taken at once; 0: taken when needed." },
-	[MAM_OPTION_GROWTH] = { "MAM_GROWTH", "bytes", "none", "0",
+		"of the host, pinned; managed, which moves to who uses it; host: addresses alone."),
+	[MAM_OPTION_CHUNK] = ROW("MAM_CHUNK", "bytes", "largest", "0",
+		"Size of a default pool's first chunk, taken at once; 0: taken when needed."),
+	[MAM_OPTION_GROWTH] = ROW("MAM_GROWTH", "bytes", "none", "0",
 		"Least size of later chunks; 0: at least 64 MiB and an eighth of the pool up to 1 GiB, "
-		"requests of 32 MiB and more exactly." },
-	[MAM_OPTION_LIMIT] = { "MAM_LIMIT", "bytes", NULL, "0",
+		"requests of 32 MiB and more exactly."),
+	[MAM_OPTION_LIMIT] = ROW("MAM_LIMIT", "bytes", NULL, "0",
 		"Most memory a default pool may hold, and under mam run all caught calls of a device "
-		"together; 0: no limit." },
-	[MAM_OPTION_GRANULE] = { "MAM_GRANULE", "power", NULL, "512",
-		"Unit in bytes that block sizes are rounded up to, from 16 to 2 MiB." },
-	[MAM_OPTION_FREE] = { "MAM_FREE", "choice", "default|strict|stream|deferred", "default",
+		"together; 0: no limit."),
+	[MAM_OPTION_GRANULE] = ROW("MAM_GRANULE", "power", NULL, "512",
+		"Unit in bytes that block sizes are rounded up to, from 16 to 2 MiB."),
+	[MAM_OPTION_FREE] = ROW("MAM_FREE", "choice", "default|strict|stream|deferred", "default",
 		"When freed blocks are used again: strict first waits for the device as cudaFree does, "
 		"stream does not wait, deferred (under mam run, elsewhere as strict) does not wait and "
 		"uses them once all work before the free is done; default is strict on device memory "
-		"and stream elsewhere." },
-	[MAM_OPTION_CACHE] = { "MAM_CACHE", "choice", "on|off", "on",
+		"and stream elsewhere."),
+	[MAM_OPTION_CACHE] = ROW("MAM_CACHE", "choice", "on|off", "on",
 		"Whether threads keep what they free in default pools, to allocate again without a "
-		"lock." },
-	[MAM_OPTION_HEAP_GROWTH] = { "MAM_HEAP_GROWTH", "choice", "auto|on|off", "auto",
+		"lock."),
+	[MAM_OPTION_HEAP_GROWTH] = ROW("MAM_HEAP_GROWTH", "choice", "auto|on|off", "auto",
 		"Whether heaps of kernels may grow while those run; auto: not under ncu, compute-sanitizer "
-		"and cuda-gdb, where that goes wrong." },
-	[MAM_OPTION_HEAP_LEAKS] = { "MAM_HEAP_LEAKS", "bool", NULL, "yes",
-		"Whether a heap that is made to find mistakes lists what is live when it ends." },
-	[MAM_OPTION_CAPTURE] = { "MAM_CAPTURE", "choice", "strict|allow", "strict",
+		"and cuda-gdb, where that goes wrong."),
+	[MAM_OPTION_HEAP_LEAKS] = ROW("MAM_HEAP_LEAKS", "bool", NULL, "yes",
+		"Whether a heap that is made to find mistakes lists what is live when it ends."),
+	[MAM_OPTION_CAPTURE] = ROW("MAM_CAPTURE", "choice", "strict|allow", "strict",
 		"Under mam run, what allocations answer while a stream is in capture: what the driver "
-		"does, or a block of the pool." },
-	[MAM_OPTION_IPC] = { "MAM_IPC", "text", NULL, "share",
+		"does, or a block of the pool."),
+	[MAM_OPTION_IPC] = ROW("MAM_IPC", "text", NULL, "share",
 		"Under mam run, share: handles of pooled blocks work between processes under mam; "
-		"dedicated or dedicated:SIZE: requests from 1M or SIZE up are the driver's own." },
-	[MAM_OPTION_PASS_ABOVE] = { "MAM_PASS_ABOVE", "bytes", NULL, "0",
-		"Under mam run, larger requests are left to the driver; 0: half of the device's memory." },
-	[MAM_OPTION_STATS] = { "MAM_STATS", "bool", NULL, "no",
-		"Under mam run, print what the pools did when the program ends." },
-	[MAM_OPTION_STATS_FILE] = { "MAM_STATS_FILE", "text", NULL, "",
+		"dedicated or dedicated:SIZE: requests from 1M or SIZE up are the driver's own."),
+	[MAM_OPTION_PASS_ABOVE] = ROW("MAM_PASS_ABOVE", "bytes", NULL, "0",
+		"Under mam run, larger requests are left to the driver; 0: half of the device's memory."),
+	[MAM_OPTION_STATS] = ROW("MAM_STATS", "bool", NULL, "no",
+		"Under mam run, print what the pools did when the program ends."),
+	[MAM_OPTION_STATS_FILE] = ROW("MAM_STATS_FILE", "text", NULL, "",
 		"File for those numbers as lines of key, tab, value; processes that the program starts add a dot "
-		"and their number to the name; empty: standard error, as a table." },
-	[MAM_OPTION_TRACE] = { "MAM_TRACE", "text", NULL, "",
-		"Under mam run, file for a trace of all allocations (mam-trace(5)); empty: none." },
-	[MAM_OPTION_TRACE_WHO] = { "MAM_TRACE_WHO", "bool", NULL, "no",
-		"Whether that trace says who asked for each block; 2 us an allocation." },
-	[MAM_OPTION_LEAKS] = { "MAM_LEAKS", "bool", NULL, "no",
-		"Under mam run, list the blocks that are alive when the program ends." },
-	[MAM_OPTION_LEAKS_FILE] = { "MAM_LEAKS_FILE", "text", NULL, "",
-		"File for that list; empty: standard error." },
-	[MAM_OPTION_NVTX] = { "MAM_NVTX", "choice", "auto|no", "auto",
-		"Under mam run and compute-sanitizer, make blocks known to it." },
-	[MAM_OPTION_CHILDREN] = { "MAM_CHILDREN", "bool", NULL, "yes",
-		"Whether processes that the program starts are served too." },
-	[MAM_OPTION_RUN_PID] = { "MAM_RUN_PID", "text", NULL, "",
-		"Set by mam run: the number of the process that it started." },
-	[MAM_OPTION_LOG] = { "MAM_LOG", "choice", "error|warn|info|debug", "warn",
-		"How much mam reports." },
-	[MAM_OPTION_LOG_FILE] = { "MAM_LOG_FILE", "text", NULL, "",
+		"and their number to the name; empty: standard error, as a table."),
+	[MAM_OPTION_TRACE] = ROW("MAM_TRACE", "text", NULL, "",
+		"Under mam run, file for a trace of all allocations (mam-trace(5)); empty: none."),
+	[MAM_OPTION_TRACE_WHO] = ROW("MAM_TRACE_WHO", "bool", NULL, "no",
+		"Whether that trace says who asked for each block; 2 us an allocation."),
+	[MAM_OPTION_LEAKS] = ROW("MAM_LEAKS", "bool", NULL, "no",
+		"Under mam run, list the blocks that are alive when the program ends."),
+	[MAM_OPTION_LEAKS_FILE] = ROW("MAM_LEAKS_FILE", "text", NULL, "",
+		"File for that list; empty: standard error."),
+	[MAM_OPTION_NVTX] = ROW("MAM_NVTX", "choice", "auto|no", "auto",
+		"Under mam run and compute-sanitizer, make blocks known to it."),
+	[MAM_OPTION_CHILDREN] = ROW("MAM_CHILDREN", "bool", NULL, "yes",
+		"Whether processes that the program starts are served too."),
+	[MAM_OPTION_RUN_PID] = ROW("MAM_RUN_PID", "text", NULL, "",
+		"Set by mam run: the number of the process that it started."),
+	[MAM_OPTION_LOG] = ROW("MAM_LOG", "choice", "error|warn|info|debug", "warn",
+		"How much mam reports."),
+	[MAM_OPTION_LOG_FILE] = ROW("MAM_LOG_FILE", "text", NULL, "",
 		"File that reports are appended to, each with the process's number; empty: "
-		"standard error." },
+		"standard error."),
 };
 
 _Static_assert(sizeof(rows) / sizeof(rows[0]) == MAM_OPTION_COUNT, "a row for each identifier");
@@ -369,11 +371,22 @@ const char *mam_option_text(enum mam_option_id id)
 	return value_of(&rows[id])->text;
 }
 
-const struct mam_option_row *mam_options(size_t *count)
+static const struct mam_option_row *shown[MAM_OPTION_COUNT]; /* lock: none, set once */
+
+static void show_all(void)
 {
+	for (size_t i = 0; i < MAM_OPTION_COUNT; i++)
+		shown[i] = &rows[i];
+}
+
+const struct mam_option_row *const *mam_options(size_t *count)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, show_all);
 	if (count)
 		*count = MAM_OPTION_COUNT;
-	return rows;
+	return shown;
 }
 
 const char *mam_option_value(const char *name)

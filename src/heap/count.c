@@ -4,8 +4,8 @@
  * happened in grants that are gone, and what the mailbox has counted.
  */
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/sized.h"
 #include "heap/census.h"
 #include "heap/grant.h"
 #include "heap/table.h"
@@ -93,21 +93,15 @@ enum mam_status mam_heap_stats(struct mam_heap *heap, struct CUstream_st *stream
 {
 	struct mam_heap_info full = { 0 };
 	enum mam_status status;
-	size_t size;
 
-	if (!heap || !stats || stats->size < sizeof(stats->size))
+	if (!heap || !mam_sized_can_hold(stats))
 		return MAM_ERROR_INVALID_VALUE;
 	if (!mam_grant_alive(heap))
 		return MAM_ERROR_DESTROYED;
-	size = stats->size;
-	full.size = size;
 	full.ground_bytes = heap->ground_bytes;
 	full.page_bytes = (uint64_t)1 << heap->shift;
 	status = count_all(heap, stream, &full);
-	if (status != MAM_OK)
-		return status;
-	/* A caller newer than this library: what we do not know is 0. */
-	memset(stats, 0, size);
-	memcpy(stats, &full, size < sizeof(full) ? size : sizeof(full));
-	return MAM_OK;
+	if (status == MAM_OK)
+		mam_sized_write(stats, &full, sizeof(full));
+	return status;
 }

@@ -16,6 +16,8 @@
 
 #include <mam/heap.h>
 
+#include "base/sized.h"
+
 static const char *const rows[MAM_HEAP_MISTAKES] = {
 	[MAM_HEAP_OVERRUN] = "%f gave back %a (%o), behind whose end somebody wrote: at byte %p",
 	[MAM_HEAP_UNDERRUN] = "%f gave back %a (%o), in front of which somebody wrote: at byte %p",
@@ -96,7 +98,7 @@ size_t mam_heap_report_text(const struct mam_heap_report *report, char *text, si
 
 	if (sentence.bytes != 0)
 		text[0] = '\0';
-	if (!report || report->size < sizeof(*report) ||
+	if (!report || !mam_sized_fits(report, sizeof(*report), NULL, 0) ||
 	    (unsigned int)report->kind >= MAM_HEAP_MISTAKES)
 		return 0;
 	for (const char *at = rows[report->kind]; *at; at++) {

@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/sized.h"
 #include "heap/growth.h"
 
 #define FIRST_BYTES offsetof(struct mam_heap_attr, most_bytes)
-#define MOST_ATTR_BYTES 4096u
 #define LOW_MOST 1000u
 #define GROW_LEAST ((size_t)MAM_GRANT_BLOCKS * MAM_HEAP_BLOCK)
 #define WAIT_DEFAULT 100000u
@@ -83,18 +83,20 @@ static enum mam_status check_objects(struct mam_heap_attr *terms)
 
 enum mam_status mam_terms_read(const struct mam_heap_attr *given, struct mam_heap_attr *terms)
 {
-	const unsigned char *bytes = (const unsigned char *)given;
-	size_t known;
+	static const struct mam_sized_field fields[] = {
+		MAM_SIZED_FIELD(struct mam_heap_attr, most_bytes),
+		MAM_SIZED_FIELD(struct mam_heap_attr, grow_bytes),
+		MAM_SIZED_FIELD(struct mam_heap_attr, wait_us),
+		MAM_SIZED_FIELD(struct mam_heap_attr, ahead),
+		MAM_SIZED_FIELD(struct mam_heap_attr, debug),
+		MAM_SIZED_FIELD(struct mam_heap_attr, reserved),
+	};
 
-	if (!given || given->size > MOST_ATTR_BYTES ||
-	    (given->size != FIRST_BYTES && given->size < sizeof(*given)))
+	if (!given || !mam_sized_fits(given, sizeof(*given), fields,
+				      sizeof(fields) / sizeof(fields[0])))
 		return MAM_ERROR_INVALID_VALUE;
-	known = given->size < sizeof(*given) ? given->size : sizeof(*given);
-	for (size_t i = known; i < given->size; i++)
-		if (bytes[i] != 0)
-			return MAM_ERROR_INVALID_VALUE;
 	memset(terms, 0, sizeof(*terms));
-	memcpy(terms, given, known);
+	mam_sized_read(terms, given, sizeof(*terms));
 	if (terms->reserved != 0)
 		return MAM_ERROR_INVALID_VALUE;
 	switch (terms->kind) {

@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sized.h"
+
 #define BUFFER_BYTES ((size_t)64 << 10) /* holds many lines, so that moving the rest is rare */
 
 enum reader_state {
@@ -65,7 +67,7 @@ enum mam_status mam_trace_reader_create(enum mam_status (*read)(void *user, void
 	made->line = 0;
 	made->start = 0;
 	made->end = 0;
-	memset(&made->problem, 0, sizeof(made->problem));
+	made->problem = (struct mam_trace_problem){ .size = sizeof(made->problem) };
 	*reader = made;
 	return MAM_OK;
 }
@@ -251,7 +253,7 @@ static enum mam_status parse(struct mam_trace_reader *reader, struct cursor line
 	if (!status)
 		status = take_fields(reader, &line, &read);
 	if (!status)
-		*event = read;
+		mam_sized_write(event, &read, sizeof(read));
 	return status;
 }
 
@@ -310,11 +312,12 @@ static enum mam_status take_line(struct mam_trace_reader *reader, struct cursor 
 
 enum mam_status mam_trace_next(struct mam_trace_reader *reader, struct mam_trace_event *event)
 {
+	static const struct mam_trace_event end = { .kind = MAM_TRACE_END };
 	struct cursor line;
 	enum mam_status status;
 	bool found;
 
-	if (!reader || !event)
+	if (!reader || !mam_sized_can_hold(event))
 		return MAM_ERROR_INVALID_VALUE;
 	if (reader->state == READER_FAILED)
 		return reader->status;
@@ -323,7 +326,7 @@ enum mam_status mam_trace_next(struct mam_trace_reader *reader, struct mam_trace
 		if (status)
 			return status;
 		if (!found) {
-			memset(event, 0, sizeof(*event));
+			mam_sized_write(event, &end, sizeof(end));
 			return MAM_OK;
 		}
 		skip_blanks(&line);

@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "base/sized.h"
 #include "opencl/error.h"
 #include "opencl/heap.h"
 
@@ -66,6 +67,7 @@ enum mam_status mam_cl_heap_stats(struct mam_cl_heap *heap, cl_command_queue que
 				  struct mam_cl_heap_info *stats)
 {
 	static const char who[] = "mam_cl_heap_stats";
+	struct mam_cl_heap_info info;
 	struct told told;
 	enum mam_status status;
 	cl_mem buffer;
@@ -74,7 +76,7 @@ enum mam_status mam_cl_heap_stats(struct mam_cl_heap *heap, cl_command_queue que
 	if (!heap)
 		return mam_cl_fail(MAM_ERROR_INVALID_VALUE, CL_SUCCESS,
 				   "%s: the heap is NULL: pass one of mam_cl_heap_create().", who);
-	if (!stats || stats->size != sizeof(*stats))
+	if (!mam_sized_can_hold(stats))
 		return mam_cl_fail(MAM_ERROR_INVALID_VALUE, CL_SUCCESS,
 				   "%s: stats->size is %zu, not %zu: set it before the call.", who,
 				   stats ? stats->size : 0, sizeof(*stats));
@@ -85,7 +87,9 @@ enum mam_status mam_cl_heap_stats(struct mam_cl_heap *heap, cl_command_queue que
 		return mam_cl_refused(who, "clCreateBuffer", code);
 	status = read(who, heap, queue, buffer, &told);
 	clReleaseMemObject(buffer);
-	if (status == MAM_OK)
-		*stats = said(heap, &told);
+	if (status == MAM_OK) {
+		info = said(heap, &told);
+		mam_sized_write(stats, &info, sizeof(info));
+	}
 	return status;
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/sized.h"
 #include "opencl/error.h"
 #include "opencl/terms.h"
 
@@ -46,14 +47,31 @@ static unsigned int log2_of(unsigned int n)
 
 #define wrong(...) mam_cl_fail(MAM_ERROR_INVALID_VALUE, CL_SUCCESS, __VA_ARGS__)
 
-/* The fields that there are; later versions may have more, and a caller of an earlier one fewer. */
+/* A caller's struct, which may be older or newer than this version, as this version's. */
+static enum mam_status read_attr(const char *who, const struct mam_cl_heap_attr *given,
+				 struct mam_cl_heap_attr *attr)
+{
+	static const struct mam_sized_field fields[] = {
+		MAM_SIZED_FIELD(struct mam_cl_heap_attr, superblock_bytes),
+		MAM_SIZED_FIELD(struct mam_cl_heap_attr, entries_per_class),
+		MAM_SIZED_FIELD(struct mam_cl_heap_attr, search),
+		MAM_SIZED_FIELD(struct mam_cl_heap_attr, counted),
+		MAM_SIZED_FIELD(struct mam_cl_heap_attr, reserved),
+	};
+	const struct mam_cl_heap_attr defaults = MAM_CL_HEAP_ATTR_INIT;
+
+	if (!given)
+		return wrong("%s: there are no attributes: begin with MAM_CL_HEAP_ATTR_INIT.", who);
+	if (!mam_sized_fits(given, sizeof(*attr), fields, sizeof(fields) / sizeof(fields[0])))
+		return wrong("%s: attr.size is %zu, not %zu: begin with MAM_CL_HEAP_ATTR_INIT.",
+			     who, given->size, sizeof(*attr));
+	*attr = defaults;
+	mam_sized_read(attr, given, sizeof(*attr));
+	return MAM_OK;
+}
+
 static enum mam_status check(const char *who, const struct mam_cl_heap_attr *attr)
 {
-	if (!attr)
-		return wrong("%s: there are no attributes: begin with MAM_CL_HEAP_ATTR_INIT.", who);
-	if (attr->size != sizeof(*attr))
-		return wrong("%s: attr.size is %zu, not %zu: begin with MAM_CL_HEAP_ATTR_INIT.",
-			     who, attr->size, sizeof(*attr));
 	if (attr->superblock_bytes && (!is_power_of_two(attr->superblock_bytes) ||
 				       attr->superblock_bytes < MAM_CL_SUPERBLOCK_LEAST ||
 				       attr->superblock_bytes > MAM_CL_SUPERBLOCK_MOST))
@@ -75,13 +93,17 @@ static enum mam_status check(const char *who, const struct mam_cl_heap_attr *att
 	return MAM_OK;
 }
 
-enum mam_status mam_cl_terms(const char *who, const struct mam_cl_heap_attr *attr,
+enum mam_status mam_cl_terms(const char *who, const struct mam_cl_heap_attr *given,
 			     struct mam_cl_terms *terms)
 {
-	enum mam_status status = check(who, attr);
+	struct mam_cl_heap_attr whole;
+	const struct mam_cl_heap_attr *attr = &whole;
+	enum mam_status status = read_attr(who, given, &whole);
 	struct mam_kma_terms suited;
 	uint64_t superblocks;
 
+	if (status == MAM_OK)
+		status = check(who, attr);
 	if (status != MAM_OK)
 		return status;
 	memset(terms, 0, sizeof(*terms));

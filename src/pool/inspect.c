@@ -8,13 +8,12 @@
  */
 #include "pool/pool.h"
 
+#include "base/sized.h"
 #include "pool/addrtree.h"
 #include "pool/hold.h"
 #include "pool/inspect.h"
 #include "pool/range.h"
 #include "pool/scope.h"
-
-#include <string.h>
 
 static bool ready_locked(const struct mam_pool *pool)
 {
@@ -91,25 +90,12 @@ void mam_inspect_complete_locked(const struct mam_pool *pool, struct mam_stats *
 			  mam_blockmap_bytes(&pool->blocks);
 }
 
-void mam_inspect_hand_over(const struct mam_stats *full, struct mam_stats *stats)
-{
-	size_t size = stats->size;
-	size_t known = size;
-
-	if (size > sizeof(*full)) { /* a caller newer than this library: what we do not know is 0 */
-		memset((char *)stats + sizeof(*full), 0, size - sizeof(*full));
-		known = sizeof(*full);
-	}
-	memcpy(stats, full, known);
-	stats->size = size;
-}
-
 enum mam_status mam_pool_count(struct mam_pool *pool, struct mam_stats *stats)
 {
 	struct mam_stats full;
 	enum mam_status status = MAM_OK;
 
-	if (pool == NULL || stats == NULL || stats->size < sizeof(stats->size))
+	if (pool == NULL || !mam_sized_can_hold(stats))
 		return MAM_ERROR_INVALID_VALUE;
 	mam_lock_take(&pool->lock);
 	if (ready_locked(pool)) {
@@ -121,7 +107,7 @@ enum mam_status mam_pool_count(struct mam_pool *pool, struct mam_stats *stats)
 	}
 	mam_lock_release(&pool->lock);
 	if (status == MAM_OK)
-		mam_inspect_hand_over(&full, stats);
+		mam_sized_write(stats, &full, sizeof(full));
 	return status;
 }
 
@@ -131,6 +117,7 @@ void mam_segment_describe(const struct mam_pool *pool, uint32_t handle,
 	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
 	const struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, segment->chunk);
 
+	info->size = sizeof(*info);
 	info->base = (void *)(uintptr_t)segment->base;
 	info->bytes = segment->bytes;
 	info->live = segment->state == MAM_SEGMENT_LIVE;

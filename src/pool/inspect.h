@@ -11,7 +11,4 @@
  */
 void mam_inspect_complete_locked(const struct mam_pool *pool, struct mam_stats *full);
 
-/* mam_inspect_hand_over - `full` to a caller whose struct may be older or newer than ours. */
-void mam_inspect_hand_over(const struct mam_stats *full, struct mam_stats *stats);
-
 #endif

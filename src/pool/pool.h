@@ -52,6 +52,7 @@
 #include "pool/relief.h"
 #include "pool/segment.h"
 #include "pool/shelf.h"
+#include "source/source.h"
 
 #define MAM_POOL_GRANULE 512u
 #define MAM_POOL_GRANULE_LEAST 16u
@@ -234,7 +235,7 @@ static inline void mam_pool_unfence_locked(struct mam_pool *pool)
 static inline void mam_pool_called_locked(struct mam_pool *pool, uint64_t ns)
 {
 	pool->counts.driver_calls++;
-	if (pool->source->ops->cost != NULL)
+	if (MAM_SOURCE_OP(pool->source, cost) != NULL)
 		pool->counts.driver_ns = pool->source->ops->cost(pool->source);
 	else
 		pool->counts.driver_ns += ns;

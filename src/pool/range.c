@@ -99,9 +99,9 @@ static enum mam_status make_part(struct mam_pool *pool, struct mam_range_part *p
 
 enum mam_status mam_range_init(struct mam_pool *pool)
 {
-	const struct mam_source_properties *properties = &pool->source->properties;
-	uint64_t bytes = properties->range_bytes;
-	uint64_t least = mam_round_up(properties->total_bytes, unit_of(pool));
+	const struct mam_source_properties properties = mam_source_describe(pool->source);
+	uint64_t bytes = properties.range_bytes;
+	uint64_t least = mam_round_up(properties.total_bytes, unit_of(pool));
 	enum mam_status status;
 
 	if (!mam_source_has_pieces(pool->source))

@@ -150,6 +150,7 @@ static void host_destroy(struct mam_source *source)
 }
 
 static const struct mam_source_ops host_ops = {
+	.size = sizeof(host_ops),
 	.grow = host_grow,
 	.shrink = host_shrink,
 	.quiesce = NULL,
@@ -165,6 +166,7 @@ enum mam_status mam_source_host(size_t total_bytes, bool backed, struct mam_sour
 	host = calloc(1, sizeof(*host));
 	if (!host)
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
+	host->source.size = sizeof(host->source);
 	host->source.ops = &host_ops;
 	host->source.properties = (struct mam_source_properties){
 		.name = "host",

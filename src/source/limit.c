@@ -149,23 +149,24 @@ static size_t least(size_t a, size_t b)
 static struct limit_source *make(struct mam_source *inner, bool owns_inner,
 				 struct mam_quota *quota)
 {
-	const struct mam_source_ops *has = inner->ops;
 	struct limit_source *limit = calloc(1, sizeof(*limit));
 
 	if (!limit)
 		return NULL;
 	limit->ops = (struct mam_source_ops){
+		.size = sizeof(limit->ops),
 		.grow = limit_grow,
 		.shrink = limit_shrink,
-		.quiesce = has->quiesce ? limit_quiesce : NULL,
-		.map = has->map ? limit_map : NULL,
-		.unmap = has->unmap ? limit_unmap : NULL,
-		.move = has->move ? limit_move : NULL,
-		.cost = has->cost ? limit_cost : NULL,
+		.quiesce = inner->ops->quiesce ? limit_quiesce : NULL,
+		.map = MAM_SOURCE_OP(inner, map) ? limit_map : NULL,
+		.unmap = MAM_SOURCE_OP(inner, unmap) ? limit_unmap : NULL,
+		.move = MAM_SOURCE_OP(inner, move) ? limit_move : NULL,
+		.cost = MAM_SOURCE_OP(inner, cost) ? limit_cost : NULL,
 		.destroy = limit_destroy,
 	};
+	limit->source.size = sizeof(limit->source);
 	limit->source.ops = &limit->ops;
-	limit->source.properties = inner->properties;
+	limit->source.properties = mam_source_describe(inner);
 	limit->inner = inner;
 	limit->owns_inner = owns_inner;
 	limit->quota = quota;
@@ -180,7 +181,7 @@ enum mam_status mam_source_limit(struct mam_source *inner, size_t limit_bytes, s
 	struct mam_quota *quota;
 	size_t total;
 
-	if (!inner || !source)
+	if (!source || !mam_source_is_usable(inner))
 		return MAM_ERROR_INVALID_VALUE;
 	quota = calloc(1, sizeof(*quota));
 	limit = quota ? make(inner, false, quota) : NULL;

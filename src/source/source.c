@@ -52,6 +52,41 @@ void mam_source_destroy(struct mam_source *source)
 		source->ops->destroy(source);
 }
 
+bool mam_source_is_usable(const struct mam_source *source)
+{
+	static const struct mam_sized_field fields[] = {
+		{ offsetof(struct mam_source, properties.range_bytes),
+		  offsetof(struct mam_source, properties.range_bytes) + sizeof(size_t) },
+	};
+	static const struct mam_sized_field ops_fields[] = {
+		MAM_SIZED_FIELD(struct mam_source_ops, map),
+		MAM_SIZED_FIELD(struct mam_source_ops, unmap),
+		MAM_SIZED_FIELD(struct mam_source_ops, move),
+		MAM_SIZED_FIELD(struct mam_source_ops, cost),
+	};
+	const struct mam_source_ops *ops;
+
+	if (!source || !mam_sized_fits(source, sizeof(*source), fields, 1))
+		return false;
+	ops = source->ops;
+	return ops &&
+	       mam_sized_fits(ops, sizeof(*ops), ops_fields,
+			      sizeof(ops_fields) / sizeof(ops_fields[0])) &&
+	       ops->grow && ops->shrink &&
+	       !MAM_SOURCE_OP(source, map) == !MAM_SOURCE_OP(source, unmap) &&
+	       !MAM_SOURCE_OP(source, map) == !MAM_SOURCE_OP(source, move) &&
+	       mam_is_power_of_two(source->properties.granularity) &&
+	       mam_is_power_of_two(source->properties.alignment);
+}
+
+struct mam_source_properties mam_source_describe(const struct mam_source *source)
+{
+	struct mam_source whole = { .size = sizeof(whole) };
+
+	mam_sized_read(&whole, source, sizeof(whole));
+	return whole.properties;
+}
+
 size_t mam_source_room(struct mam_source *source)
 {
 	size_t bytes = source->properties.total_bytes;

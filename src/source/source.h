@@ -13,6 +13,7 @@
 
 #include "base/bits.h"
 #include "base/lock.h" /* MAM_DEBUG */
+#include "base/sized.h"
 #include <mam/source.h>
 
 static inline enum mam_status mam_source_grow(struct mam_source *source, size_t bytes, void **base)
@@ -41,10 +42,21 @@ static inline enum mam_status mam_source_shrink(struct mam_source *source, void 
 	return source->ops->shrink(source, base, bytes);
 }
 
+/* A function of the table, or NULL: what the table of an older program lacks is not there. */
+#define MAM_SOURCE_OP(source, name)                                                           \
+	((source)->ops->size >= MAM_SIZED_END(struct mam_source_ops, name) ? (source)->ops->name \
+									   : NULL)
+
+/* mam_source_is_usable - what a program passes as a source can be used: sizes, calls, properties. */
+bool mam_source_is_usable(const struct mam_source *source);
+
+/* mam_source_describe - its properties, whole: those that an older program lacks are 0. */
+struct mam_source_properties mam_source_describe(const struct mam_source *source);
+
 /* Of sources that give addresses and memory apart. */
 static inline bool mam_source_has_pieces(const struct mam_source *source)
 {
-	return source->ops->map != NULL;
+	return MAM_SOURCE_OP(source, map) != NULL;
 }
 
 static inline enum mam_status mam_source_map(struct mam_source *source, void *base, size_t bytes)

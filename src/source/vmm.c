@@ -22,6 +22,7 @@
 #include "base/bits.h"
 #include "base/log.h"
 #include "base/pages.h"
+#include "base/sized.h"
 
 #define PAGE ((size_t)4096)
 
@@ -273,6 +274,7 @@ static void vmm_destroy(struct mam_source *source)
 void mam_vmm_init(struct mam_vmm *vmm, const struct mam_vmm_backend *backend)
 {
 	vmm->ops = (struct mam_source_ops){
+		.size = sizeof(vmm->ops),
 		.grow = vmm_grow,
 		.shrink = vmm_shrink,
 		.map = vmm_map,
@@ -280,6 +282,7 @@ void mam_vmm_init(struct mam_vmm *vmm, const struct mam_vmm_backend *backend)
 		.move = vmm_move,
 		.destroy = vmm_destroy,
 	};
+	vmm->source.size = sizeof(vmm->source);
 	vmm->source.ops = &vmm->ops;
 	vmm->backend = backend;
 	mam_lock_init(&vmm->lock, MAM_RANK_SOURCE, "vmm source");
@@ -300,14 +303,26 @@ bool mam_vmm_room(struct mam_source *source, size_t *bytes)
 
 enum mam_status mam_source_vmm(const struct mam_vmm_attr *attr, struct mam_source **source)
 {
-	const struct mam_vmm_attr defaults = MAM_VMM_ATTR_INIT;
+	static const struct mam_sized_field fields[] = {
+		MAM_SIZED_FIELD(struct mam_vmm_attr, range_bytes),
+		MAM_SIZED_FIELD(struct mam_vmm_attr, peers),
+		MAM_SIZED_FIELD(struct mam_vmm_attr, gpudirect),
+		MAM_SIZED_FIELD(struct mam_vmm_attr, exportable),
+		MAM_SIZED_FIELD(struct mam_vmm_attr, simulated),
+		MAM_SIZED_FIELD(struct mam_vmm_attr, total_bytes),
+	};
+	struct mam_vmm_attr whole = MAM_VMM_ATTR_INIT;
 
-	if (attr == NULL)
-		attr = &defaults;
-	if (source == NULL || attr->size != sizeof(*attr) || attr->device < MAM_DEVICE_CURRENT)
+	if (attr != NULL) {
+		if (!mam_sized_fits(attr, sizeof(whole), fields,
+				    sizeof(fields) / sizeof(fields[0])))
+			return MAM_ERROR_INVALID_VALUE;
+		mam_sized_read(&whole, attr, sizeof(whole));
+	}
+	if (source == NULL || whole.device < MAM_DEVICE_CURRENT)
 		return MAM_ERROR_INVALID_VALUE;
-	return attr->simulated ? mam_vmm_sim_create(attr, source)
-			       : mam_vmm_cuda_create(attr, source);
+	return whole.simulated ? mam_vmm_sim_create(&whole, source)
+			       : mam_vmm_cuda_create(&whole, source);
 }
 
 enum mam_status mam_vmm_create(int device, struct mam_source **source)

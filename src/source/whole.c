@@ -201,6 +201,7 @@ static void whole_destroy(struct mam_source *source)
 }
 
 static const struct mam_source_ops whole_ops = {
+	.size = sizeof(whole_ops),
 	.grow = whole_grow,
 	.shrink = whole_shrink,
 	.quiesce = whole_quiesce,
@@ -217,6 +218,7 @@ enum mam_status mam_whole_create(const struct mam_whole_kind *kind, int device,
 	if (!whole)
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
 	properties = &whole->source.properties;
+	whole->source.size = sizeof(whole->source);
 	whole->source.ops = &whole_ops;
 	whole->kind = kind;
 	*properties = (struct mam_source_properties){

@@ -153,9 +153,9 @@ START_TEST(sources_that_cannot_work_are_refused)
 	stub.source.properties.alignment = 0;
 	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_ERROR_INVALID_VALUE);
 	stub.source.properties = good;
-	stub.source.ops = &(struct mam_source_ops){ .shrink = ops.shrink };
+	stub.source.ops = &(struct mam_source_ops){ .size = sizeof(ops), .shrink = ops.shrink };
 	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_ERROR_INVALID_VALUE);
-	stub.source.ops = &(struct mam_source_ops){ .grow = ops.grow };
+	stub.source.ops = &(struct mam_source_ops){ .size = sizeof(ops), .grow = ops.grow };
 	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_ERROR_INVALID_VALUE);
 	ops.map = ops.shrink; /* memory that could come and not go */
 	stub.source.ops = &ops;

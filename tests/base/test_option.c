@@ -64,21 +64,22 @@ static unsigned int lines_of(const char *report)
 START_TEST(the_table_is_sound)
 {
 	size_t count;
-	const struct mam_option_row *rows = mam_options(&count);
+	const struct mam_option_row *const *rows = mam_options(&count);
 
 	ck_assert_uint_eq(count, MAM_OPTION_COUNT);
 	for (size_t i = 0; i < count; i++) {
-		ck_assert(strncmp(rows[i].name, "MAM_", 4) == 0);
-		ck_assert_ptr_nonnull(rows[i].fallback);
-		ck_assert_int_eq(rows[i].doc[strlen(rows[i].doc) - 1], '.');
-		ck_assert_ptr_null(strchr(rows[i].doc, '\n'));
-		ck_assert_int_eq(strcmp(rows[i].kind, "choice") == 0,
-				 rows[i].values && strchr(rows[i].values, '|'));
+		ck_assert_uint_eq(rows[i]->size, sizeof(*rows[i]));
+		ck_assert(strncmp(rows[i]->name, "MAM_", 4) == 0);
+		ck_assert_ptr_nonnull(rows[i]->fallback);
+		ck_assert_int_eq(rows[i]->doc[strlen(rows[i]->doc) - 1], '.');
+		ck_assert_ptr_null(strchr(rows[i]->doc, '\n'));
+		ck_assert_int_eq(strcmp(rows[i]->kind, "choice") == 0,
+				 rows[i]->values && strchr(rows[i]->values, '|'));
 		for (size_t j = 0; j < i; j++)
-			ck_assert_str_ne(rows[i].name, rows[j].name);
+			ck_assert_str_ne(rows[i]->name, rows[j]->name);
 		/* Read from an empty environment, each default is what its text says. */
 		if (i != MAM_OPTION_LOG_FILE)
-			ck_assert_str_eq(mam_option_value(rows[i].name), rows[i].fallback);
+			ck_assert_str_eq(mam_option_value(rows[i]->name), rows[i]->fallback);
 	}
 	mam_options(NULL);
 	ck_assert_str_eq(reports(), "");
@@ -198,12 +199,12 @@ START_TEST(a_bad_value_is_reported_and_the_default_used)
 {
 	char quoted[64];
 	size_t count;
-	const struct mam_option_row *rows = mam_options(&count);
+	const struct mam_option_row *const *rows = mam_options(&count);
 
 	setenv(refused[_i].name, refused[_i].value, 1);
 	for (size_t i = 0; i < count; i++) {
-		if (strcmp(rows[i].name, refused[_i].name) == 0)
-			ck_assert_str_eq(mam_option_value(rows[i].name), rows[i].fallback);
+		if (strcmp(rows[i]->name, refused[_i].name) == 0)
+			ck_assert_str_eq(mam_option_value(rows[i]->name), rows[i]->fallback);
 	}
 	reports();
 	ck_assert_uint_eq(lines_of(text), 1);

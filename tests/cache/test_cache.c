@@ -73,7 +73,7 @@ START_TEST(misuse_gets_the_statuses_it_gets_without)
 {
 	char *block = get(pool, 4096), *large = get(pool, 48 * KIB);
 	struct mam_pool *stranger = cached_pool(MIB), *owner;
-	struct mam_segment_info segment;
+	struct mam_segment_info segment = { .size = sizeof(segment) };
 	size_t bytes;
 
 	ck_assert_int_eq(mam_free(pool, block + 512), MAM_ERROR_INTERIOR);

@@ -107,7 +107,7 @@ static int pointers(void)
  */
 static int mistakes(void)
 {
-	struct mam_segment_info segment;
+	struct mam_segment_info segment = { .size = sizeof(segment) };
 	char *block, *other;
 	void *wrong[5];
 

@@ -160,7 +160,7 @@ START_TEST(a_block_larger_than_the_growth_gets_a_chunk_of_its_size)
 {
 	struct mam_pool *pool = make(MIB, MIB, 0);
 	void *block = take(pool, 10 * MIB);
-	struct mam_segment_info segment;
+	struct mam_segment_info segment = { .size = sizeof(segment) };
 
 	ck_assert_int_eq(mam_owner(block, NULL, &segment), MAM_OK);
 	ck_assert_uint_ge(segment.chunk_bytes, 10 * MIB);
@@ -285,7 +285,7 @@ START_TEST(pools_know_their_own)
 {
 	struct mam_pool *red = make(MIB, 0, 0), *blue = make(MIB, 0, 0), *owner;
 	void *of_red = take(red, 512), *of_blue = take(blue, 512);
-	struct mam_segment_info segment;
+	struct mam_segment_info segment = { .size = sizeof(segment) };
 
 	ck_assert_int_eq(mam_owner((char *)of_red + 511, &owner, &segment), MAM_OK);
 	ck_assert_ptr_eq(owner, red);
@@ -329,7 +329,7 @@ START_TEST(granules_from_16_bytes_to_2_mib)
 
 	attr.source = "host";
 	for (attr.granule = 16; attr.granule <= 2 * MIB; attr.granule *= 2) {
-		struct mam_segment_info segment;
+		struct mam_segment_info segment = { .size = sizeof(segment) };
 		void *block;
 
 		/* a host source aligns its chunks to no more than it says */

@@ -61,7 +61,7 @@ static void check_problem(const struct mam_trace_problem *problem, uint64_t last
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	struct bytes rest = { data + 1, bytes - 1, 1, false };
-	struct mam_trace_event event;
+	struct mam_trace_event event = { .size = sizeof(event) };
 	struct mam_trace_reader *reader;
 	enum mam_status status;
 	uint64_t last_line = 0;

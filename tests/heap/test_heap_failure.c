@@ -171,12 +171,17 @@ static enum mam_status own_shrink(struct mam_source *source, void *base, size_t 
 	return MAM_OK;
 }
 
-static const struct mam_source_ops own_ops = { .grow = own_grow, .shrink = own_shrink };
+static const struct mam_source_ops own_ops = {
+	.size = sizeof(own_ops),
+	.grow = own_grow,
+	.shrink = own_shrink,
+};
 
 START_TEST(a_source_of_the_programs_own)
 {
 	struct cuda cuda = load();
-	struct own_source own = { .source = { .ops = &own_ops,
+	struct own_source own = { .source = { .size = sizeof(own.source),
+					      .ops = &own_ops,
 					      .properties = { .name = "own",
 							      .granularity = 2 * MIB,
 							      .alignment = 512 } },
@@ -502,7 +507,8 @@ static int is_active(const struct cuda *cuda)
 START_TEST(the_context_is_kept_as_long_as_the_heap)
 {
 	struct cuda cuda = load();
-	struct own_source own = { .source = { .ops = &own_ops,
+	struct own_source own = { .source = { .size = sizeof(own.source),
+					      .ops = &own_ops,
 					      .properties = { .name = "own",
 							      .granularity = 2 * MIB,
 							      .alignment = 512 } } };

@@ -88,7 +88,7 @@ static void asks_are_answered(const char *source, size_t chunk_bytes)
 	struct mam_pool *pool = pool_with(source, chunk_bytes), *owner;
 	struct mam_post *post = post_on(pool, &config);
 	struct mam_mail *mail = mam_post_mail(post);
-	struct mam_segment_info segment;
+	struct mam_segment_info segment = { .size = sizeof(segment) };
 	struct mam_post_counts counts;
 	uint64_t bytes = 0, address;
 

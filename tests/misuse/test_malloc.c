@@ -174,7 +174,7 @@ END_TEST
 
 START_TEST(freeing_fresh_ground)
 {
-	struct mam_segment_info segment;
+	struct mam_segment_info segment = { .size = sizeof(segment) };
 
 	ck_assert_int_eq(mam_owner(block, NULL, &segment), MAM_OK);
 	ck_assert_int_eq(mam_free(pool, (char *)segment.chunk_base + CHUNK - 1),
@@ -197,7 +197,7 @@ END_TEST
 
 START_TEST(freeing_what_nobody_gave)
 {
-	struct mam_segment_info segment;
+	struct mam_segment_info segment = { .size = sizeof(segment) };
 	static char data[64];
 	char *heap = malloc(64);
 	size_t bytes = 77;

@@ -39,7 +39,7 @@ struct mam_trace_reader *feed_open(struct feed *feed, const char *text, size_t p
 void feed_expect(struct mam_trace_reader *reader, enum mam_trace_kind kind, uint64_t id,
 		 uint64_t bytes, uint64_t stream, uint64_t line)
 {
-	struct mam_trace_event event;
+	struct mam_trace_event event = { .size = sizeof(event) };
 
 	ck_assert_int_eq(mam_trace_next(reader, &event), MAM_OK);
 	ck_assert_int_eq(event.kind, kind);
@@ -53,7 +53,7 @@ void feed_refused(const char *text, uint64_t line, const char *sentence)
 {
 	struct feed feed;
 	struct mam_trace_reader *reader = feed_open(&feed, text, SIZE_MAX);
-	struct mam_trace_event event = { .kind = MAM_TRACE_ALLOC };
+	struct mam_trace_event event = { .size = sizeof(event), .kind = MAM_TRACE_ALLOC };
 	enum mam_status status;
 
 	do

@@ -10,7 +10,7 @@
 
 static struct feed feed;
 static struct mam_trace_reader *reader;
-static struct mam_trace_event event;
+static struct mam_trace_event event = { .size = sizeof(event) };
 
 static void read_one(const char *text)
 {

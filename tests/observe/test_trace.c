@@ -86,7 +86,7 @@ END_TEST
 
 START_TEST(a_refusal_stays)
 {
-	struct mam_trace_event event;
+	struct mam_trace_event event = { .size = sizeof(event) };
 
 	reader = feed_open(&feed, "x\na 1 2 3\n", 100);
 	ck_assert_int_eq(mam_trace_next(reader, &event), MAM_ERROR_INVALID_VALUE);
@@ -98,7 +98,7 @@ END_TEST
 
 START_TEST(an_event_is_left_alone_by_a_refusal)
 {
-	struct mam_trace_event event = { .id = 77 };
+	struct mam_trace_event event = { .size = sizeof(event), .id = 77 };
 
 	reader = feed_open(&feed, "a 1 2\n", 100);
 	ck_assert_int_eq(mam_trace_next(reader, &event), MAM_ERROR_INVALID_VALUE);
@@ -109,7 +109,7 @@ END_TEST
 
 START_TEST(a_zero_byte_is_refused_even_in_a_comment)
 {
-	struct mam_trace_event event;
+	struct mam_trace_event event = { .size = sizeof(event) };
 
 	reader = feed_open(&feed, "# x\n", 100);
 	feed.text = "# \0\n";
@@ -145,7 +145,7 @@ END_TEST
 START_TEST(a_longer_line_is_refused_without_reading_on)
 {
 	char *text = long_line(MAM_TRACE_LINE_BYTES + 1);
-	struct mam_trace_event event;
+	struct mam_trace_event event = { .size = sizeof(event) };
 
 	for (size_t piece = 1; piece < 100000; piece *= 10) {
 		reader = feed_open(&feed, text, piece);
@@ -161,7 +161,7 @@ END_TEST
 START_TEST(a_failed_read_gives_every_whole_line_first)
 {
 	static const char text[] = "a 1 2 3\nf 1\na 2 345 6\n";
-	struct mam_trace_event event;
+	struct mam_trace_event event = { .size = sizeof(event) };
 
 	/* Cut anywhere in the third line: the first two come, and the third is not believed. */
 	for (size_t cut = 12; cut < sizeof(text) - 1; cut++) {
@@ -188,7 +188,7 @@ START_TEST(only_a_last_line_without_its_newline_is_called_cut)
 		{ "f 1\na 2\n", false },
 		{ "a 2\nf 1", false },
 	};
-	struct mam_trace_event event;
+	struct mam_trace_event event = { .size = sizeof(event) };
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		reader = feed_open(&feed, ends[i].text, 3);
@@ -204,7 +204,7 @@ START_TEST(a_long_trace_is_read_to_its_end)
 {
 	const unsigned int lines = 50000;
 	char *text = malloc(lines * 24), *end = text;
-	struct mam_trace_event event;
+	struct mam_trace_event event = { .size = sizeof(event) };
 
 	ck_assert_ptr_nonnull(text);
 	for (unsigned int i = 0; i < lines; i++)
@@ -224,7 +224,7 @@ END_TEST
 
 START_TEST(null_arguments_are_answered)
 {
-	struct mam_trace_event event;
+	struct mam_trace_event event = { .size = sizeof(event) };
 
 	ck_assert_int_eq(mam_trace_reader_create(NULL, NULL, &reader), MAM_ERROR_INVALID_VALUE);
 	ck_assert_int_eq(mam_trace_next(NULL, &event), MAM_ERROR_INVALID_VALUE);

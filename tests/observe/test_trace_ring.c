@@ -54,7 +54,7 @@ END_TEST
 START_TEST(any_record_is_a_line)
 {
 	struct mam_trace_record record;
-	struct mam_trace_event event;
+	struct mam_trace_event event = { .size = sizeof(event) };
 	struct mam_trace_reader *reader;
 	struct feed feed;
 	char line[MAM_TRACE_RING_LINE + 1];

@@ -138,6 +138,60 @@ START_TEST(test_attributes)
 }
 END_TEST
 
+/* A struct of a later version: this one's, and fields that this one does not know. */
+struct later_attr {
+	struct mam_cl_heap_attr known;
+	uint64_t unknown[2];
+};
+
+struct later_info {
+	struct mam_cl_heap_info known;
+	uint64_t unknown[2];
+};
+
+START_TEST(test_older_and_newer_attributes)
+{
+	const size_t oldest = offsetof(struct mam_cl_heap_attr, superblock_bytes);
+	struct later_attr later = { .known = small() };
+	struct mam_cl_heap_attr attr = small();
+	struct mam_cl_heap *heap = NULL;
+
+	/* A field that an older struct lacks has its default: these bytes are not read. */
+	attr.superblock_bytes = 4097;
+	for (attr.size = 0; attr.size <= oldest; attr.size++)
+		ck_assert_int_eq(create(&attr, &heap),
+				 attr.size == oldest ? MAM_OK : MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(mam_cl_heap_destroy(heap), MAM_OK);
+	attr.size = oldest + 1;
+	ck_assert_int_eq(create(&attr, &heap), MAM_ERROR_INVALID_VALUE);
+	attr.size = SIZE_MAX;
+	ck_assert_int_eq(create(&attr, &heap), MAM_ERROR_INVALID_VALUE);
+	later.known.size = sizeof(later);
+	ck_assert_int_eq(create(&later.known, &heap), MAM_OK);
+	ck_assert_int_eq(mam_cl_heap_destroy(heap), MAM_OK);
+	later.unknown[1] = 1;
+	ck_assert_int_eq(create(&later.known, &heap), MAM_ERROR_INVALID_VALUE);
+}
+END_TEST
+
+START_TEST(test_older_and_newer_statistics)
+{
+	struct mam_cl_heap *heap = kit_heap(&kit, 16, 0);
+	struct later_info later = { .known.size = sizeof(later), .unknown = { 7, 7 } };
+	struct mam_cl_heap_info older = { .size = offsetof(struct mam_cl_heap_info, allocs) };
+
+	older.allocs = 77;
+	ck_assert_int_eq(mam_cl_heap_stats(heap, kit.queue, &older), MAM_OK);
+	ck_assert_uint_eq(older.superblocks, 16);
+	ck_assert_uint_eq(older.allocs, 77);
+	ck_assert_int_eq(mam_cl_heap_stats(heap, kit.queue, &later.known), MAM_OK);
+	ck_assert_uint_eq(later.known.size, sizeof(later));
+	ck_assert_uint_eq(later.known.superblocks, 16);
+	ck_assert_uint_eq(later.unknown[0] | later.unknown[1], 0);
+	ck_assert_int_eq(mam_cl_heap_destroy(heap), MAM_OK);
+}
+END_TEST
+
 START_TEST(test_others)
 {
 	struct mam_cl_heap_info info = { .size = 7 };
@@ -504,6 +558,8 @@ int main(void)
 	tcase_add_test(tcase, test_nothing_failed_yet);
 	tcase_add_test(tcase, test_null);
 	tcase_add_test(tcase, test_attributes);
+	tcase_add_test(tcase, test_older_and_newer_attributes);
+	tcase_add_test(tcase, test_older_and_newer_statistics);
 	tcase_add_test(tcase, test_others);
 	tcase_add_test(tcase, test_no_64_bit_atomics);
 	tcase_add_test(tcase, test_addresses_of_32_bits);

@@ -156,12 +156,14 @@ static void destroy(struct mam_source *source)
 }
 
 static const struct mam_source_ops ground_ops = {
+	.size = sizeof(ground_ops),
 	.grow = grow, .shrink = shrink, .quiesce = quiesce, .destroy = destroy
 };
 
 void ground_init(struct ground *ground, enum ground_layout layout, size_t granularity, size_t alignment)
 {
 	memset(ground, 0, sizeof(*ground));
+	ground->source.size = sizeof(ground->source);
 	ground->source.ops = &ground_ops;
 	ground->source.properties.name = "ground";
 	ground->source.properties.granularity = granularity ? granularity : 512;

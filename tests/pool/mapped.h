@@ -108,12 +108,14 @@ static inline void make_source_of(size_t total, size_t range_bytes)
 	attr.range_bytes = range_bytes;
 	ck_assert_int_eq(mam_source_vmm(&attr, &inner), MAM_OK);
 	outer.properties = inner->properties;
-	ops = (struct mam_source_ops){ .grow = do_grow,
+	ops = (struct mam_source_ops){ .size = sizeof(ops),
+				       .grow = do_grow,
 				       .shrink = do_shrink,
 				       .quiesce = do_quiesce,
 				       .map = do_map,
 				       .unmap = do_unmap,
 				       .move = do_move };
+	outer.size = sizeof(outer);
 	outer.ops = &ops;
 	memset(made, 0, sizeof(made));
 	memset(refuse_at, 0, sizeof(refuse_at));

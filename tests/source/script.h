@@ -51,6 +51,7 @@ static inline enum mam_status script_quiesce(struct mam_source *source)
 }
 
 static const struct mam_source_ops script_ops = {
+	.size = sizeof(script_ops),
 	.grow = script_grow,
 	.shrink = script_shrink,
 	.quiesce = script_quiesce,
@@ -61,6 +62,7 @@ static inline struct script script_of(size_t granularity, size_t total_bytes, si
 {
 	return (struct script){
 		.source = {
+			.size = sizeof(struct mam_source),
 			.ops = &script_ops,
 			.properties = {
 				.name = "script",

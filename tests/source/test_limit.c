@@ -301,6 +301,7 @@ static uint64_t reckoned(struct mam_source *source)
 START_TEST(a_piece_that_is_lost_counts_no_more)
 {
 	static const struct mam_source_ops losing_ops = {
+		.size = sizeof(losing_ops),
 		.grow = script_grow, .shrink = script_shrink, .map = always, .unmap = never,
 		.move = give_up,
 	};
@@ -327,6 +328,7 @@ END_TEST
 START_TEST(it_has_what_the_inner_source_has)
 {
 	static const struct mam_source_ops reckoning_ops = {
+		.size = sizeof(reckoning_ops),
 		.grow = script_grow, .shrink = script_shrink, .cost = reckoned,
 	};
 	struct script script = script_of(PAGE, 0, SIZE_MAX);

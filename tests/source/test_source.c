@@ -175,7 +175,7 @@ static enum mam_status grow_askew(struct mam_source *source, size_t bytes, void 
 
 START_TEST(a_chunk_out_of_alignment_is_a_mistake)
 {
-	static const struct mam_source_ops ops = { .grow = grow_askew };
+	static const struct mam_source_ops ops = { .size = sizeof(ops), .grow = grow_askew };
 	struct script script = script_of(4096, 0, SIZE_MAX);
 	void *base;
 

@@ -147,7 +147,7 @@ START_TEST(held_memory_is_counted_as_retired)
 {
 	struct scene *s = scene_new(0);
 	void *a = get(s, MIB, s->one);
-	struct mam_segment_info info;
+	struct mam_segment_info info = { .size = sizeof(info) };
 	struct mam_stats stats;
 
 	give(s, a, s->one);

@@ -160,7 +160,7 @@ static void end(struct scene *scene)
 static struct piece *ground_of(struct scene *scene, uint32_t block, size_t *count)
 {
 	uint64_t bytes = scene->trace.blocks[block].bytes;
-	struct mam_segment_info segment;
+	struct mam_segment_info segment = { .size = sizeof(segment) };
 	const void *address = scene->walk.addresses[block];
 
 	ck_assert_int_eq(mam_owner(address, NULL, &segment), MAM_OK);

@@ -12,10 +12,10 @@
 void info_options(bool plain)
 {
 	size_t count;
-	const struct mam_option_row *rows = mam_options(&count);
+	const struct mam_option_row *const *rows = mam_options(&count);
 
 	for (size_t i = 0; i < count; i++) {
-		const char *name = rows[i].name, *value = mam_option_value(name);
+		const char *name = rows[i]->name, *value = mam_option_value(name);
 
 		if (plain)
 			printf("option.%s\t%s\norigin.%s\t%s\n", name, value, name,
@@ -32,14 +32,14 @@ void info_options(bool plain)
 void info_options_explained(void)
 {
 	size_t count;
-	const struct mam_option_row *rows = mam_options(&count);
+	const struct mam_option_row *const *rows = mam_options(&count);
 
 	for (size_t i = 0; i < count; i++) {
-		const char *name = rows[i].name;
+		const char *name = rows[i]->name;
 
 		printf("%s%s=%s  (%s; %s%s%s; default %s)\n    %s\n", i ? "\n" : "", name,
-		       mam_option_value(name), mam_option_origin(name), rows[i].kind,
-		       rows[i].values ? ": " : "", rows[i].values ? rows[i].values : "",
-		       *rows[i].fallback ? rows[i].fallback : "empty", rows[i].doc);
+		       mam_option_value(name), mam_option_origin(name), rows[i]->kind,
+		       rows[i]->values ? ": " : "", rows[i]->values ? rows[i]->values : "",
+		       *rows[i]->fallback ? rows[i]->fallback : "empty", rows[i]->doc);
 	}
 }

@@ -118,7 +118,7 @@ static struct map_chunk *place_chunk(struct map *map, const struct mam_segment_i
 
 static bool note_block(struct map *map, uint32_t block, const void *address)
 {
-	struct mam_segment_info segment;
+	struct mam_segment_info segment = { .size = sizeof(segment) };
 	struct map_chunk *chunk;
 	uint64_t end;
 

@@ -147,7 +147,7 @@ static bool take_problem(const struct replay_trace *trace, const struct input *i
 static bool read_events(struct mam_trace_reader *reader, struct input *input,
 			struct replay_build *build, bool salvage)
 {
-	struct mam_trace_event event;
+	struct mam_trace_event event = { .size = sizeof(event) };
 	uint64_t taken, in_all;
 
 	while (mam_trace_next(reader, &event) == MAM_OK) {

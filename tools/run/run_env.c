@@ -36,12 +36,14 @@ static bool set_bytes(const char *variable, uint64_t bytes, const struct args_wo
 static bool set_choice(const char *option, const char *variable, const char *word)
 {
 	size_t count, length = word == NULL ? 0 : strlen(word);
-	const struct mam_option_row *row = mam_options(&count);
+	const struct mam_option_row *const *rows = mam_options(&count);
+	const struct mam_option_row *row;
 
 	if (word == NULL)
 		return true;
-	while (strcmp(row->name, variable) != 0)
-		row++;
+	while (strcmp((*rows)->name, variable) != 0)
+		rows++;
+	row = *rows;
 	for (const char *at = row->values; *at != '\0';
 	     at = *strchrnul(at, '|') ? strchrnul(at, '|') + 1 : "")
 		if (length == (size_t)(strchrnul(at, '|') - at) && strncmp(at, word, length) == 0)
@@ -136,10 +138,10 @@ static const char *allowed_by(const struct mam_option_row *row)
 static bool check_environment(void)
 {
 	size_t count;
-	const struct mam_option_row *rows = mam_options(&count);
+	const struct mam_option_row *const *rows = mam_options(&count);
 
 	for (size_t i = 0; i < count; i++) {
-		const struct mam_option_row *row = &rows[i];
+		const struct mam_option_row *row = rows[i];
 		const char *origin = mam_option_origin(row->name);
 		const bool is_bytes = strcmp(row->kind, "bytes") == 0;
 

@@ -101,7 +101,11 @@ static enum mam_status shrink(struct mam_source *source, void *base, size_t byte
 }
 
 /* No quiesce: free.c waits by itself, to hand the driver's own code on. */
-static const struct mam_source_ops chunks_ops = { .grow = grow, .shrink = shrink };
+static const struct mam_source_ops chunks_ops = {
+	.size = sizeof(chunks_ops),
+	.grow = grow,
+	.shrink = shrink,
+};
 
 enum mam_status mam_chunks_create(void *context, int device, struct mam_source **source)
 {
@@ -115,6 +119,7 @@ enum mam_status mam_chunks_create(void *context, int device, struct mam_source *
 		free(chunks);
 		return status;
 	}
+	chunks->source.size = sizeof(chunks->source);
 	chunks->source.ops = &chunks_ops;
 	chunks->source.properties = chunks->inner->properties;
 	chunks->context = context;

@@ -76,7 +76,7 @@ static int judge(const struct mam_free_request *request, const struct mam_pools_
 /* An address that the driver refuses as it would a wrong one of its own. */
 static void *refusable(void *block)
 {
-	struct mam_segment_info segment;
+	struct mam_segment_info segment = { .size = sizeof(segment) };
 
 	if (mam_owner(block, NULL, &segment) == MAM_OK && segment.chunk_base == block)
 		return (char *)block + 1;

@@ -103,7 +103,7 @@ static void override(int attribute, enum ground ground, const struct mam_segment
 static int get(enum mam_road road, void *value, int attribute, unsigned long long address)
 {
 	__typeof__(&cuPointerGetAttribute) real = MAM_TABLE_ORIGINAL(cuPointerGetAttribute);
-	struct mam_segment_info block;
+	struct mam_segment_info block = { .size = sizeof(block) };
 	enum ground ground;
 	int answer;
 
@@ -135,7 +135,7 @@ static int get_all(enum mam_road road, unsigned int count, int *attributes, void
 		   unsigned long long address)
 {
 	__typeof__(&cuPointerGetAttributes) real = MAM_TABLE_ORIGINAL(cuPointerGetAttributes);
-	struct mam_segment_info block;
+	struct mam_segment_info block = { .size = sizeof(block) };
 	enum ground ground;
 	int answer;
 
@@ -190,7 +190,7 @@ static int set_synchronous(__typeof__(&cuPointerSetAttribute) real, const void *
 static int set(enum mam_road road, const void *value, int attribute, unsigned long long address)
 {
 	__typeof__(&cuPointerSetAttribute) real = MAM_TABLE_ORIGINAL(cuPointerSetAttribute);
-	struct mam_segment_info block;
+	struct mam_segment_info block = { .size = sizeof(block) };
 	enum ground ground;
 	int answer;
 
@@ -239,7 +239,7 @@ static int range(enum mam_road road, unsigned long long *base, size_t *bytes,
 		 unsigned long long address)
 {
 	__typeof__(&cuMemGetAddressRange_v2) real = MAM_TABLE_ORIGINAL(cuMemGetAddressRange_v2);
-	struct mam_segment_info block;
+	struct mam_segment_info block = { .size = sizeof(block) };
 	enum ground ground;
 	int answer;
 
@@ -278,7 +278,7 @@ static int handle_for(enum mam_road road, void *handle, unsigned long long addre
 {
 	__typeof__(&cuMemGetHandleForAddressRange) real =
 		MAM_TABLE_ORIGINAL(cuMemGetHandleForAddressRange);
-	struct mam_segment_info block;
+	struct mam_segment_info block = { .size = sizeof(block) };
 	enum ground ground;
 	int answer;
 

@@ -113,7 +113,7 @@ static int get_ours(__typeof__(&cuIpcGetMemHandle) real, const struct mam_segmen
 static int get(enum mam_road road, struct mam_ipc_handle *handle, unsigned long long address)
 {
 	__typeof__(&cuIpcGetMemHandle) real = MAM_TABLE_ORIGINAL(cuIpcGetMemHandle);
-	struct mam_segment_info block;
+	struct mam_segment_info block = { .size = sizeof(block) };
 	bool pooled;
 	int answer;
 
