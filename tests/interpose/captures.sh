@@ -64,4 +64,24 @@ same_run "strict: busy" "$probe" busy
 "$MAM" run --free deferred -- "$probe" busy > "$scratch/out" 2>&1
 same "deferred: busy" "the free waited: 0;work of the old owner is pending: 0;" "$(grep -E 'waited|pending' "$scratch/out" | tr '\n' ';')"
 
+# Random calls of three threads: the same results, and after the last capture the pool serves. Work lags in every
+# second run, where no block may have work of its old owner; the clock is the stand-in's, so nothing sleeps.
+random_run() # SEED POLICY [pending]
+{
+	rm -f "$log"
+	set_mam="$set FAKE_CUDA_LOG=$log" run="--free $2" same_run "random calls, seed $1, $2${3:+, $3}" \
+		"$probes/probe_random" "$1" 400 ${3:+"$3"}
+	same "and afterwards the pool serves" 0 "$(sed -n '/^cuModuleLoadData/,$p' "$log" | grep -c '^cuMemAlloc ')"
+}
+for seed in 1 2 3 4 5 6; do
+	for policy in strict deferred stream; do
+		set=FAKE_CUDA_DEVICES=2
+		random_run $seed $policy
+	done
+	for policy in strict deferred; do
+		set="FAKE_CUDA_DEVICES=2 FAKE_CUDA_LAG_US=50 FAKE_CUDA_LAG_RANDOM=$seed FAKE_CUDA_CLOCK_NS=5000"
+		random_run 1$seed $policy pending
+	done
+done
+
 finish
