@@ -186,7 +186,7 @@ mkdir "$scratch/cpu"
 plot -o "$scratch/cpu" "$scratch/cpu.csv" >/dev/null 2>&1
 try "without a GPU the processor is named" grep -qF '>two cores; 2026-02-03<' "$scratch/cpu/latency.svg"
 refused "a folder that is not there" "no/such" -o "$scratch/no/such" "$scratch/first.csv"
-same "nothing half written is left" "" "$(find "$scratch" -name '*.part')"
+same "nothing half written is left" "" "$(find "$scratch" -name '*.svg?*')"
 
 # The made-up training run.
 "$MAM" bench trace >"$scratch/training.trace" 2>"$scratch/err"

@@ -190,7 +190,7 @@ done
 same "the table ends with verdicts only" "" \
 	"$(sed -n '/^what .*target/,/^$/p' "$scratch/words" | grep -vE '^what|^$|(met|MISSED|not measured)$')"
 try "the table has a line a target" test "$(grep -cE '(met|MISSED|not measured)$' "$scratch/words")" -ge 20
-same "nothing half written is left" "" "$(find "$scratch/out" -name '*.part')"
+same "nothing half written is left" "" "$(find "$scratch/out" -name '*.csv?*')"
 same "there are pictures of it" \
 	"footprint.svg holes.svg latency.svg live.svg percentiles.svg random.svg sizes.svg threads.svg" \
 	"$(cd "$scratch/out" && echo *.svg)"

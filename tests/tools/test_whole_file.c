@@ -3,14 +3,40 @@
  * A file that appears whole or not at all: what is in the folder after success and after each
  * failure.
  */
+#define _GNU_SOURCE /* O_TMPFILE */
 #include <check.h>
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../tools/kit/whole_file.h"
+
+/* A file system that has no files without a name, as NFS. */
+static bool refuses_unnamed;
+
+int open(const char *name, int flags, ...)
+{
+	va_list arguments;
+	mode_t mode;
+
+	if (refuses_unnamed && (flags & O_TMPFILE) == O_TMPFILE) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	va_start(arguments, flags);
+	mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+	va_end(arguments);
+	return (int)syscall(SYS_openat, AT_FDCWD, name, flags, mode);
+}
 
 static char folder[64];
 
@@ -154,6 +180,64 @@ START_TEST(nothing_but_plain_files_is_replaced)
 }
 END_TEST
 
+/*
+ * A signal in the middle of a write: the old file stays, and nothing is beside it, with a file system that
+ * has files without a name and one that has not.
+ */
+START_TEST(a_signal_leaves_nothing)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ };
+	const int number = signals[_i % 6];
+	struct rlimit none = { 0, 0 };
+	struct whole_file whole;
+	int status;
+	pid_t child;
+
+	refuses_unnamed = _i >= 6;
+	write_old("old");
+	child = fork();
+	if (child == 0) {
+		FILE *file;
+
+		signal(number, SIG_DFL); /* Check has handlers of its own */
+		file = whole_file_open(&whole, "new", "a test");
+		setrlimit(RLIMIT_CORE, &none);
+		if (number == SIGXFSZ)
+			setrlimit(RLIMIT_FSIZE, &none);
+		fputs("half", file);
+		fflush(file);
+		raise(number);
+		_exit(1);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFSIGNALED(status));
+	ck_assert_int_eq(WTERMSIG(status), number);
+	assert_holds("old");
+	ck_assert_int_eq(count_files(), 1);
+}
+END_TEST
+
+/* A handler that the command has itself is left alone, and works again afterwards. */
+START_TEST(signals_are_as_before)
+{
+	struct whole_file whole;
+	struct sigaction action;
+
+	refuses_unnamed = true;
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_DFL);
+	ck_assert_ptr_nonnull(whole_file_open(&whole, "new", "a test"));
+	sigaction(SIGINT, NULL, &action);
+	ck_assert(action.sa_handler == SIG_IGN);
+	sigaction(SIGTERM, NULL, &action);
+	ck_assert(action.sa_handler != SIG_DFL);
+	ck_assert(whole_file_close(&whole, true));
+	sigaction(SIGTERM, NULL, &action);
+	ck_assert(action.sa_handler == SIG_DFL);
+	ck_assert_int_eq(count_files(), 1);
+}
+END_TEST
+
 static Suite *whole_file_suite(void)
 {
 	Suite *suite = suite_create("whole_file");
@@ -166,6 +250,8 @@ static Suite *whole_file_suite(void)
 	tcase_add_test(tests, rights_are_those_of_a_new_file);
 	tcase_add_test(tests, a_link_stays_a_link);
 	tcase_add_test(tests, nothing_but_plain_files_is_replaced);
+	tcase_add_loop_test(tests, a_signal_leaves_nothing, 0, 12);
+	tcase_add_test(tests, signals_are_as_before);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

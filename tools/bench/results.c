@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <mam/newfile.h>
+
 #include "bench.h"
 
 void bench_results_fini(struct bench_results *results)
@@ -109,57 +111,67 @@ static void write_rows(FILE *file, const struct bench_results *results,
 	}
 }
 
-/* Where to write first. A pipe, a device or a link, such as /dev/stdout, must not be replaced by
- * renaming. */
-static char *part_of(const char *path)
+/* A pipe, a device or a link, such as /dev/stdout, must not be replaced: it is written to. */
+static bool is_direct(const char *path)
 {
 	struct stat status;
-	bool direct = lstat(path, &status) == 0 && !S_ISREG(status.st_mode);
-	char *part = malloc(strlen(path) + sizeof(".part"));
 
-	if (part == NULL)
-		errno = ENOMEM;
-	else
-		sprintf(part, "%s%s", path, direct ? "" : ".part");
-	return part;
+	return lstat(path, &status) == 0 && !S_ISREG(status.st_mode);
 }
 
 bool bench_results_may_save(const char *path)
 {
-	char *part = part_of(path);
-	FILE *file = part != NULL ? fopen(part, "a") : NULL;
+	struct mam_newfile file;
+	FILE *direct;
+	int error;
 
-	if (file != NULL) {
-		fclose(file);
-		if (strcmp(part, path) != 0)
-			unlink(part);
+	if (is_direct(path)) {
+		direct = fopen(path, "a");
+		if (direct != NULL)
+			fclose(direct);
+		return direct != NULL;
 	}
-	free(part);
-	return file != NULL;
+	error = mam_newfile_open(&file, path, 0666);
+	if (error == 0)
+		close(file.number);
+	mam_newfile_drop(&file);
+	errno = error;
+	return error == 0;
+}
+
+/* Into `file`, which is closed. Returns an errno. */
+static int write_and_close(FILE *file, const struct bench_results *results,
+			   const struct bench_machine *machine, const char *command)
+{
+	int error;
+
+	if (file == NULL)
+		return errno;
+	fflush(stdout); /* which may be the same file */
+	write_rows(file, results, machine, command);
+	error = ferror(file) ? EIO : 0;
+	return fclose(file) != 0 ? errno : error;
 }
 
 bool bench_results_save(const struct bench_results *results, const struct bench_machine *machine,
 			const char *command, const char *path)
 {
-	char *part = part_of(path);
-	FILE *file = part != NULL ? fopen(part, "w") : NULL;
-	bool direct = part != NULL && strcmp(part, path) == 0;
+	struct mam_newfile file;
 	int error;
 
-	if (file == NULL) {
-		free(part);
-		return false;
+	if (is_direct(path)) {
+		error = write_and_close(fopen(path, "w"), results, machine, command);
+	} else {
+		error = mam_newfile_open(&file, path, 0666);
+		if (error == 0) {
+			error = write_and_close(fdopen(dup(file.number), "w"), results, machine,
+						command);
+			if (error == 0)
+				error = mam_newfile_put(&file, path);
+			close(file.number);
+		}
+		mam_newfile_drop(&file);
 	}
-	fflush(stdout); /* which may be the same file */
-	write_rows(file, results, machine, command);
-	error = ferror(file) ? EIO : 0;
-	if (fclose(file) != 0)
-		error = errno;
-	if (!direct && error == 0 && rename(part, path) != 0)
-		error = errno;
-	if (!direct && error != 0)
-		unlink(part);
-	free(part);
 	errno = error;
 	return error == 0;
 }

@@ -4,12 +4,14 @@
  *
  * 1. Follow links: a rename would put a plain file in the place of the link.
  * 2. Refuse what is there and no plain file: the same would happen to a device or a pipe.
- * 3. Write PATH.XXXXXX, with the rights that a new file of the user's has.
- * 4. Rename it to PATH. Only now is anything different for others.
+ * 3. Write a file without a name (<mam/newfile.h>), with the rights that a new file of the user's
+ *    has. Where it must have a name, a handler removes it when a signal ends the command.
+ * 4. Give it its place. Only now is anything different for others.
  */
 #include "kit/whole_file.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,11 +19,54 @@
 
 #include "kit/message.h"
 
-static void give_names(struct whole_file *whole)
+static const int ending[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXCPU, SIGXFSZ };
+
+#define ENDINGS (sizeof(ending) / sizeof(ending[0]))
+
+static struct sigaction before[ENDINGS];
+static const char *volatile removed; /* by the handler; NULL: it is not installed */
+
+/* The signal's first action is in force again, and comes when the handler returns. */
+static void remove_named(int signal)
 {
+	unlink(removed);
+	for (size_t i = 0; i < ENDINGS; i++)
+		sigaction(ending[i], &before[i], NULL);
+	raise(signal);
+}
+
+static void guard(const char *name)
+{
+	struct sigaction action = { .sa_handler = remove_named };
+
+	if (removed)
+		return; /* one at a time */
+	removed = name;
+	sigfillset(&action.sa_mask);
+	for (size_t i = 0; i < ENDINGS; i++)
+		if (sigaction(ending[i], NULL, &before[i]) == 0 && before[i].sa_handler == SIG_DFL)
+			sigaction(ending[i], &action, NULL);
+}
+
+static void unguard(const char *name)
+{
+	if (removed != name)
+		return;
+	for (size_t i = 0; i < ENDINGS; i++)
+		sigaction(ending[i], &before[i], NULL);
+	removed = NULL;
+}
+
+static void drop(struct whole_file *whole)
+{
+	if (whole->new.number >= 0)
+		close(whole->new.number);
+	mam_newfile_drop(&whole->new);
+	unguard(whole->new.beside);
 	free(whole->path);
-	free(whole->beside);
-	*whole = (struct whole_file){ 0 };
+	whole->path = NULL;
+	whole->file = NULL;
+	whole->new.number = -1;
 }
 
 static void say_not_written(const char *path)
@@ -30,40 +75,21 @@ static void say_not_written(const char *path)
 		      errno ? strerror(errno) : "the system did not say why");
 }
 
-static bool make_names(struct whole_file *whole, const char *path, bool is_there)
+/* The descriptor is needed after the stream is closed: to give the file its place. */
+static FILE *open_new(struct whole_file *whole)
 {
-	size_t bytes;
-
-	if (*path == '\0') {
-		errno = ENOENT;
-		return false;
-	}
-	whole->path = is_there ? realpath(path, NULL) : strdup(path);
-	if (!whole->path)
-		return false;
-	bytes = strlen(whole->path) + sizeof(".XXXXXX");
-	whole->beside = malloc(bytes);
-	if (whole->beside)
-		snprintf(whole->beside, bytes, "%s.XXXXXX", whole->path);
-	return whole->beside != NULL;
-}
-
-static FILE *open_beside(char *name)
-{
-	mode_t mask = umask(0);
-	int descriptor;
+	int error = mam_newfile_open(&whole->new, whole->path, 0666), copy;
 	FILE *file;
 
-	umask(mask);
-	descriptor = mkstemp(name);
-	if (descriptor < 0)
+	errno = error;
+	if (error)
 		return NULL;
-	fchmod(descriptor, 0666 & ~mask);
-	file = fdopen(descriptor, "w");
-	if (!file) {
-		close(descriptor);
-		unlink(name);
-	}
+	if (!whole->new.is_unnamed)
+		guard(whole->new.beside);
+	copy = dup(whole->new.number);
+	file = copy < 0 ? NULL : fdopen(copy, "w");
+	if (!file && copy >= 0)
+		close(copy);
 	return file;
 }
 
@@ -72,17 +98,19 @@ FILE *whole_file_open(struct whole_file *whole, const char *path, const char *wh
 	struct stat status;
 	bool is_there = stat(path, &status) == 0;
 
-	*whole = (struct whole_file){ .told = path };
+	*whole = (struct whole_file){ .told = path, .new.number = -1 };
 	if (is_there && !S_ISREG(status.st_mode)) {
 		message_error("%s: is no plain file, and %s is not written into it", path, what);
 		return NULL;
 	}
-	errno = 0;
-	if (make_names(whole, path, is_there))
-		whole->file = open_beside(whole->beside);
+	errno = *path ? 0 : ENOENT;
+	if (*path)
+		whole->path = is_there ? realpath(path, NULL) : strdup(path);
+	if (whole->path)
+		whole->file = open_new(whole);
 	if (!whole->file) {
 		say_not_written(path);
-		give_names(whole);
+		drop(whole);
 	}
 	return whole->file;
 }
@@ -90,24 +118,23 @@ FILE *whole_file_open(struct whole_file *whole, const char *path, const char *wh
 bool whole_file_close(struct whole_file *whole, bool good)
 {
 	FILE *file = whole->file;
+	int error;
 
 	if (!file)
 		return false;
 	good = good && !ferror(file) && fflush(file) == 0;
+	error = good ? 0 : errno;
+	if (fclose(file) != 0 && good) {
+		error = errno;
+		good = false;
+	}
 	if (good) {
-		errno = 0;
-		good = fclose(file) == 0;
-	} else {
-		int error = errno;
-
-		fclose(file);
-		errno = error;
+		error = mam_newfile_put(&whole->new, whole->path);
+		good = error == 0;
 	}
-	good = good && rename(whole->beside, whole->path) == 0;
-	if (!good) {
+	errno = error;
+	if (!good)
 		say_not_written(whole->told);
-		unlink(whole->beside);
-	}
-	give_names(whole);
+	drop(whole);
 	return good;
 }

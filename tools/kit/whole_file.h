@@ -2,8 +2,8 @@
 /*
  * whole_file.h - a file that appears whole or not at all.
  *
- * It is written under another name in the same folder and renamed at the end, so that who reads it
- * finds the old one or the whole new one, and a failure leaves the old one as it was.
+ * It gets its name at the end, so a reader finds the old one or the whole new one, and a failure or a
+ * signal leaves the old one as it was and nothing else.
  */
 #ifndef TOOLS_WHOLE_FILE_H
 #define TOOLS_WHOLE_FILE_H
@@ -11,11 +11,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include <mam/newfile.h>
+
 struct whole_file {
 	FILE *file;
 	const char *told; /* what it was asked for as; not copied */
 	char *path;       /* what it will be called: links followed */
-	char *beside;     /* what it is called until then */
+	struct mam_newfile new;
 };
 
 /*

@@ -17,7 +17,6 @@
 
 #include <mam/options.h>
 
-#define OPEN_FILES "/proc/self/fd"
 #define TRIES_MAX 100
 
 /* The number in MAM_RUN_PID, or 0. */
@@ -99,36 +98,12 @@ static int open_in_place(struct mam_file *file, int flags)
 	return remember(file);
 }
 
-static void folder_of(const char *place, char folder[PATH_MAX])
-{
-	const char *slash = strrchr(place, '/');
-
-	if (slash == NULL)
-		snprintf(folder, PATH_MAX, ".");
-	else
-		snprintf(folder, PATH_MAX, "%.*s", (int)(slash - place) + 1, place);
-}
-
-/* A file that no folder lists, or one with a name of its own where there are no such files. */
 static int open_unpublished(struct mam_file *file)
 {
-	char folder[PATH_MAX];
+	int error = mam_newfile_open(&file->new, file->place, 0600);
 
-	folder_of(file->place, folder);
-	if (access(OPEN_FILES, X_OK) == 0)
-		file->number = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	file->is_unnamed = file->number >= 0;
-	if (file->number < 0 && snprintf(file->beside, sizeof(file->beside), "%s.XXXXXX",
-					 file->place) >= (int)sizeof(file->beside)) {
-		file->beside[0] = '\0';
-		return ENAMETOOLONG;
-	}
-	if (file->number < 0)
-		file->number = mkostemp(file->beside, O_CLOEXEC | O_NOFOLLOW); /* O_EXCL, 0600 */
-	if (file->number >= 0)
-		return remember(file);
-	file->beside[0] = '\0';
-	return errno;
+	file->number = file->new.number;
+	return error == 0 ? remember(file) : error;
 }
 
 static bool is_below(const char *path, const char *folder)
@@ -141,8 +116,8 @@ int mam_file_create(const char *place, struct mam_file *file)
 	struct stat status;
 
 	file->number = -1;
-	file->in_place = file->is_unnamed = false;
-	file->beside[0] = '\0';
+	file->in_place = file->new.is_unnamed = false;
+	file->new.beside[0] = '\0';
 	if (snprintf(file->place, sizeof(file->place), "%s", place) >= (int)sizeof(file->place))
 		return ENAMETOOLONG;
 	if (lstat(place, &status) != 0)
@@ -161,7 +136,7 @@ int mam_file_open(const char *pattern, struct mam_file *file)
 	int error;
 
 	file->number = -1;
-	file->beside[0] = '\0';
+	file->new.beside[0] = '\0';
 	if (lstat(pattern, &status) == 0 && !S_ISREG(status.st_mode))
 		return mam_file_create(pattern, file);
 	error = mam_file_name(pattern, sizeof(name), name);
@@ -177,7 +152,7 @@ static bool is_ours(const struct mam_file *file)
 	struct stat status;
 
 	return fstat(file->number, &status) == 0 && status.st_dev == file->device &&
-	       status.st_ino == file->inode && (!file->is_unnamed || status.st_nlink == 0);
+	       status.st_ino == file->inode && (!file->new.is_unnamed || status.st_nlink == 0);
 }
 
 int mam_file_write(const struct mam_file *file, const void *data, size_t bytes)
@@ -198,78 +173,19 @@ int mam_file_write(const struct mam_file *file, const void *data, size_t bytes)
 	return 0;
 }
 
-/* Another name for the file, which must be unused (EEXIST). */
-static int link_to(struct mam_file *file, const char *name)
-{
-	char number[sizeof(OPEN_FILES) + 16];
-
-	if (!file->is_unnamed)
-		return link(file->beside, name) == 0 ? 0 : errno;
-	if (!is_ours(file))
-		return EBADF;
-	snprintf(number, sizeof(number), OPEN_FILES "/%d", file->number);
-	if (linkat(AT_FDCWD, number, AT_FDCWD, name, AT_SYMLINK_FOLLOW) != 0)
-		return errno;
-	file->is_unnamed = false;
-	return 0;
-}
-
-static int publish_new(struct mam_file *file)
-{
-	int error = link_to(file, file->place);
-
-	if (error == 0 && file->beside[0] != '\0') {
-		unlink(file->beside);
-		file->beside[0] = '\0';
-	}
-	return error;
-}
-
-/* A name for the moment before the rename. */
-static int make_beside(struct mam_file *file)
-{
-	char name[PATH_MAX];
-	int error = EEXIST;
-
-	for (unsigned int i = 0; error == EEXIST && i < TRIES_MAX; i++) {
-		if (snprintf(name, sizeof(name), "%s.%d-%u", file->place, (int)getpid(), i) >=
-		    (int)sizeof(name))
-			return ENAMETOOLONG;
-		error = link_to(file, name);
-	}
-	if (error == 0)
-		memcpy(file->beside, name, sizeof(name));
-	return error;
-}
-
-/* Only a rename replaces a file. Signals wait, so that they end no process between the two steps. */
-static int publish_over(struct mam_file *file)
-{
-	sigset_t all, before;
-	int error = 0;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (file->is_unnamed)
-		error = make_beside(file);
-	if (error == 0 && rename(file->beside, file->place) != 0)
-		error = errno;
-	if (error == 0)
-		file->beside[0] = '\0';
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return error;
-}
-
 int mam_file_publish(struct mam_file *file)
 {
 	int error;
 
 	if (file->in_place)
 		return 0;
-	error = publish_new(file);
-	/* File systems without links have named the file already. */
-	return error == EEXIST || (error != 0 && file->beside[0] != '\0') ? publish_over(file)
-									  : error;
+	if (!is_ours(file))
+		return EBADF;
+	error = mam_newfile_add(&file->new, file->place);
+	/* A file system without links, which has no unnamed files either, needs the rename. */
+	return error == EEXIST || (error != 0 && !file->new.is_unnamed)
+		       ? mam_newfile_put(&file->new, file->place)
+		       : error;
 }
 
 static bool is_at(int number, const char *place)
@@ -289,13 +205,14 @@ static int publish_over_unlocked(struct mam_file *file)
 	int error, there = open(file->place, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 	if (there < 0 && errno == EACCES) /* its lock is unknown to this user */
-		return publish_over(file);
+		return mam_newfile_put(&file->new, file->place);
 	if (there < 0)
 		return errno == ENOENT ? EAGAIN : errno;
 	if (flock(there, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
 		error = EBUSY;
 	else
-		error = is_at(there, file->place) ? publish_over(file) : EAGAIN;
+		error = is_at(there, file->place) ? mam_newfile_put(&file->new, file->place)
+						  : EAGAIN;
 	close(there);
 	return error;
 }
@@ -306,13 +223,15 @@ int mam_file_publish_locked(struct mam_file *file)
 
 	if (file->in_place)
 		return 0;
+	if (!is_ours(file))
+		return EBADF;
 	flock(file->number, LOCK_EX | LOCK_NB); /* of a new file; some file systems have no locks */
 	for (int i = 0; error == EAGAIN && i < TRIES_MAX; i++) {
-		error = publish_new(file);
+		error = mam_newfile_add(&file->new, file->place);
 		if (error == EEXIST)
 			error = publish_over_unlocked(file);
-		else if (error != 0 && file->beside[0] != '\0')
-			error = publish_over(file);
+		else if (error != 0 && !file->new.is_unnamed)
+			error = mam_newfile_put(&file->new, file->place);
 	}
 	return error == EAGAIN ? EBUSY : error;
 }
@@ -328,9 +247,7 @@ int mam_file_close(struct mam_file *file)
 {
 	int error = 0;
 
-	if (file->beside[0] != '\0')
-		unlink(file->beside);
-	file->beside[0] = '\0';
+	mam_newfile_drop(&file->new);
 	if (file->number < 0)
 		return 0;
 	if (is_ours(file) && close(file->number) != 0)

@@ -4,11 +4,9 @@
  *
  *   name     %p is the process's number, %h the host's name, %% a percent sign. Without %p a
  *            process other than the one that mam run started puts a dot and its number behind.
- *   content  is written to a file without a name in the same folder, which gets its name when it
- *            is whole. So a signal leaves nothing. Only where the file system has no such files
- *            (NFS, some FUSE) is it written as FILE.XXXXXX and renamed. A pipe or a device is
- *            written to as it is; a pipe that no process reads is an error. A symbolic link in the
- *            place of a file is refused, except below /dev and /proc.
+ *   content  is written to a file that gets its name when it is whole (<mam/newfile.h>). A pipe or
+ *            a device is written to as it is; a pipe that no process reads is an error. A symbolic
+ *            link in the place of a file is refused, except below /dev and /proc.
  *   locks    A file that is written to after it has its name is locked (flock) until it is closed
  *            or its process ends. It is not replaced until then. A whole file is: the last of
  *            several processes that publish one name wins.
@@ -24,14 +22,15 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include <mam/newfile.h>
+
 struct mam_file {
 	int number;      /* descriptor */
-	bool is_unnamed; /* no folder lists it yet */
 	bool in_place;   /* a pipe or a device: nothing to rename */
 	dev_t device;    /* which file it is, should the program close our descriptor */
 	ino_t inode;
 	char place[PATH_MAX];
-	char beside[PATH_MAX]; /* another name that it has until it is published; "": none */
+	struct mam_newfile new; /* it, unless in place */
 };
 
 /* Whether this is the process that mam run started. */

@@ -379,7 +379,7 @@ void mam_trace_out_restart(void)
 {
 	pthread_mutex_init(&draining, NULL);
 	if (!over && text != NULL) { /* the parent's, here too */
-		file.beside[0] = '\0';
+		file.new.beside[0] = '\0';
 		mam_file_close(&file);
 	}
 	over = true;
