@@ -64,8 +64,8 @@ static const struct mam_option_row rows[] = {
 	[MAM_OPTION_HEAP_LEAKS] = ROW("MAM_HEAP_LEAKS", "bool", NULL, "yes",
 		"Whether a heap that is made to find mistakes lists what is live when it ends."),
 	[MAM_OPTION_CAPTURE] = ROW("MAM_CAPTURE", "choice", "strict|allow", "strict",
-		"Under mam run, what allocations answer while a stream is in capture: what the driver "
-		"does, or a block of the pool."),
+		"Under mam run, what allocations return in a thread that a stream capture restricts: "
+		"what the driver does, or a block of the pool."),
 	[MAM_OPTION_IPC] = ROW("MAM_IPC", "text", NULL, "share",
 		"Under mam run, share: handles of pooled blocks work between processes under mam; "
 		"dedicated or dedicated:SIZE: requests from 1M or SIZE up are the driver's own."),

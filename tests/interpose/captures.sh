@@ -59,10 +59,13 @@ run=
 set_mam="$set FAKE_CUDA_MEMORY=2G" set="$set FAKE_CUDA_MEMORY=256M" run='--free deferred --limit 256M' \
 	same_run "deferred, full: turnover" "$probe" turnover
 
-set="$set FAKE_CUDA_LAG_US=300000"
+# Work takes 0.3 s of the stand-in's own clock.
+set="$set FAKE_CUDA_LAG_US=300000 FAKE_CUDA_CLOCK_NS=1000"
 same_run "strict: busy" "$probe" busy
-"$MAM" run --free deferred -- "$probe" busy > "$scratch/out" 2>&1
-same "deferred: busy" "the free waited: 0;work of the old owner is pending: 0;" "$(grep -E 'waited|pending' "$scratch/out" | tr '\n' ';')"
+# shellcheck disable=SC2086 # variables are words
+env $set "$MAM" run --free deferred -- "$probe" busy > "$scratch/out" 2>&1
+same "deferred: busy" "the free waited: 0;work of the old owner is pending: 0;" \
+	"$(grep -E 'waited|pending' "$scratch/out" | tr '\n' ';')"
 
 # Random calls of three threads: the same results, and after the last capture the pool serves. Work lags in every
 # second run, where no block may have work of its old owner; the clock is the stand-in's, so nothing sleeps.
