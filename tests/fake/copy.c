@@ -6,15 +6,22 @@
  * end to end, else the answer is CUDA_ERROR_INVALID_VALUE. As with the real driver, pageable
  * host memory makes an asynchronous copy less so: bytes going up are taken before the call
  * returns, and a copy down waits.
+ *
+ * Mapped memory (virtual.c) that the device of the copy's context has no access to is
+ * CUDA_ERROR_INVALID_VALUE too, except in a peer copy: that succeeds and writes wrong bytes, as
+ * measured on two H200s. It is right if both devices have access to both ends.
  */
 #include "fake.h"
 
-static int find_end(uintptr_t address, size_t bytes, bool device, struct fake_end *end)
+#define WRONG_BYTE 0xee /* of a peer copy without access */
+
+/* `user`: the device of the copy. */
+static int find_end(uintptr_t address, size_t bytes, bool device, int user, struct fake_end *end)
 {
 	enum fake_kind kind;
 
 	end->address = address;
-	end->reach = fake_memory_reach(address, bytes, &kind);
+	end->reach = fake_memory_reach(address, bytes, user, &kind);
 	end->pageable = false;
 	if (end->reach)
 		return CUDA_SUCCESS;
@@ -41,9 +48,9 @@ static int copy(uintptr_t to, bool to_device, uintptr_t from, bool from_device, 
 		result = fake_capture_refuse();
 	if (result != CUDA_SUCCESS || bytes == 0)
 		return result;
-	result = find_end(to, bytes, to_device, &target);
+	result = find_end(to, bytes, to_device, context->device, &target);
 	if (result == CUDA_SUCCESS)
-		result = find_end(from, bytes, from_device, &source);
+		result = find_end(from, bytes, from_device, context->device, &source);
 	if (result == CUDA_SUCCESS)
 		result = fake_stream_submit(context, stream, &due_ns);
 	if (result != CUDA_SUCCESS || due_ns == FAKE_CAPTURED)
@@ -64,7 +71,7 @@ static int fill(uintptr_t to, unsigned char value, size_t bytes, struct CUstream
 
 	if (result != CUDA_SUCCESS || bytes == 0)
 		return result;
-	result = find_end(to, bytes, true, &target);
+	result = find_end(to, bytes, true, context->device, &target);
 	if (result == CUDA_SUCCESS)
 		result = fake_stream_submit(context, stream, &due_ns);
 	if (result != CUDA_SUCCESS || due_ns == FAKE_CAPTURED)
@@ -92,6 +99,59 @@ int cuMemcpyAsync(unsigned long long to, unsigned long long from, size_t bytes,
 		  struct CUstream_st *stream)
 {
 	return do_copy("cuMemcpyAsync", to, false, from, false, bytes, stream, false);
+}
+
+/* Each end is looked up for its own device. */
+static int copy_to_peer(uintptr_t to, struct CUctx_st *to_context, uintptr_t from,
+			struct CUctx_st *from_context, size_t bytes, struct CUstream_st *stream)
+{
+	struct CUctx_st *context;
+	struct fake_end target, source;
+	uint64_t due_ns;
+	int result = fake_stream_context(stream, &context);
+
+	if (result == CUDA_SUCCESS)
+		result = fake_context_check(to_context);
+	if (result == CUDA_SUCCESS)
+		result = fake_context_check(from_context);
+	if (result != CUDA_SUCCESS || bytes == 0)
+		return result;
+	result = find_end(to, bytes, true, to_context->device, &target);
+	if (result == CUDA_SUCCESS)
+		result = find_end(from, bytes, true, from_context->device, &source);
+	if (result == CUDA_SUCCESS)
+		result = fake_stream_submit(context, stream, &due_ns);
+	if (result != CUDA_SUCCESS || due_ns == FAKE_CAPTURED)
+		return result;
+	if (fake_memory_denied(to, bytes, from_context->device) ||
+	    fake_memory_denied(from, bytes, to_context->device))
+		return fake_timeline_fill(due_ns, &target, WRONG_BYTE, bytes);
+	return fake_timeline_copy(due_ns, &target, &source, bytes, false);
+}
+
+static int do_copy_to_peer(const char *name, uintptr_t to, struct CUctx_st *to_context,
+			   uintptr_t from, struct CUctx_st *from_context, size_t bytes,
+			   struct CUstream_st *stream)
+{
+	int result = fake_enter(name);
+
+	if (result == CUDA_SUCCESS)
+		result = copy_to_peer(to, to_context, from, from_context, bytes, stream);
+	return fake_leave(name, result, "to=%#zx from=%#zx bytes=%zu stream=%p", (size_t)to,
+			  (size_t)from, bytes, (void *)stream);
+}
+
+int cuMemcpyPeer(unsigned long long to, struct CUctx_st *to_context, unsigned long long from,
+		 struct CUctx_st *from_context, size_t bytes)
+{
+	return do_copy_to_peer("cuMemcpyPeer", to, to_context, from, from_context, bytes, NULL);
+}
+
+int cuMemcpyPeerAsync(unsigned long long to, struct CUctx_st *to_context, unsigned long long from,
+		      struct CUctx_st *from_context, size_t bytes, struct CUstream_st *stream)
+{
+	return do_copy_to_peer("cuMemcpyPeerAsync", to, to_context, from, from_context, bytes,
+			       stream);
 }
 
 int cuMemcpyHtoD_v2(unsigned long long to, const void *from, size_t bytes)

@@ -252,12 +252,18 @@ int cuMemMap(unsigned long long address, size_t bytes, size_t offset, unsigned l
 int cuMemUnmap(unsigned long long address, size_t bytes);
 int cuMemSetAccess(unsigned long long address, size_t bytes, const struct cu_access *access,
 		   size_t count);
+int cuMemGetAccess(unsigned long long *flags, const struct cu_location *location,
+		   unsigned long long address);
 int cuMemExportToShareableHandle(void *shareable, unsigned long long handle, int type,
 				 unsigned long long flags);
 
 int cuMemcpy(unsigned long long to, unsigned long long from, size_t bytes);
 int cuMemcpyAsync(unsigned long long to, unsigned long long from, size_t bytes,
 		  struct CUstream_st *stream);
+int cuMemcpyPeer(unsigned long long to, struct CUctx_st *to_context, unsigned long long from,
+		 struct CUctx_st *from_context, size_t bytes);
+int cuMemcpyPeerAsync(unsigned long long to, struct CUctx_st *to_context, unsigned long long from,
+		      struct CUctx_st *from_context, size_t bytes, struct CUstream_st *stream);
 int cuMemcpyHtoD_v2(unsigned long long to, const void *from, size_t bytes);
 int cuMemcpyDtoH_v2(void *to, unsigned long long from, size_t bytes);
 int cuMemcpyDtoD_v2(unsigned long long to, unsigned long long from, size_t bytes);

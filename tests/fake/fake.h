@@ -96,7 +96,8 @@ struct fake_block {
 	bool freed;        /* ORDERED: its free waits for its stream; PHYSICAL: handle gone */
 	bool sync_memops;  /* as cuPointerSetAttribute left it */
 	bool exported;     /* an IPC handle of it was made */
-	bool accessible;   /* MAPPED: cuMemSetAccess allowed it */
+	/* MAPPED: what cuMemSetAccess allows each device: 0 nothing, 1 reading, 3 writing too */
+	unsigned char access[FAKE_DEVICES];
 	unsigned int uses; /* PHYSICAL: how many mappings */
 	unsigned int retained; /* PHYSICAL: how many more releases its handle takes */
 	intptr_t shift;    /* device memory: address + shift is where the fake reaches it */
@@ -139,7 +140,8 @@ int fake_context_broken(const char *name); /* its sticky error, if the call tell
 
 /* memory.c */
 struct fake_block *fake_memory_find(uintptr_t address);
-void *fake_memory_reach(uintptr_t address, size_t bytes, enum fake_kind *kind);
+void *fake_memory_reach(uintptr_t address, size_t bytes, int device, enum fake_kind *kind);
+bool fake_memory_denied(uintptr_t address, size_t bytes, int device); /* mapped, and no access */
 void fake_memory_drop_context(struct CUctx_st *context);
 int fake_memory_alloc(struct CUctx_st *context, int device, enum fake_kind kind, size_t bytes,
 		      uintptr_t *address);

@@ -46,7 +46,8 @@
 	X(cuIpcOpenMemHandle_v2) X(cuIpcCloseMemHandle) X(cuMemGetAllocationGranularity) \
 	X(cuMemAddressReserve) X(cuMemAddressFree) X(cuMemCreate) X(cuMemRelease) X(cuMemMap) \
 	X(cuMemRetainAllocationHandle) \
-	X(cuMemUnmap) X(cuMemSetAccess) X(cuMemExportToShareableHandle) X(cuGreenCtxCreate) \
+	X(cuMemUnmap) X(cuMemSetAccess) X(cuMemGetAccess) X(cuMemcpyPeer) \
+	X(cuMemcpyPeerAsync) X(cuMemcpyAsync) X(cuMemExportToShareableHandle) X(cuGreenCtxCreate) \
 	X(cuGreenCtxDestroy) X(cuCtxFromGreenCtx) X(cuGreenCtxRecordEvent) \
 	X(cuGreenCtxStreamCreate) X(cuCtxGetStreamPriorityRange) X(cuStreamBeginCapture) \
 	X(cuStreamBeginCaptureToGraph) X(cuGraphCreate) X(cuCtxDestroy) X(cuCtxGetId) \

@@ -244,8 +244,19 @@ void fake_memory_drop_context(struct CUctx_st *context)
 			fake_memory_release(&blocks[at]);
 }
 
-/* Where the fake itself can reach the bytes; NULL when they are not all in one block. */
-void *fake_memory_reach(uintptr_t address, size_t bytes, enum fake_kind *kind)
+bool fake_memory_denied(uintptr_t address, size_t bytes, int device)
+{
+	for (size_t at = position(address); at < count && blocks[at].base < address + bytes; at++)
+		if (blocks[at].origin == FAKE_MAPPED && blocks[at].access[device] == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Where the fake itself can reach the bytes for work of a device. NULL: they are not all in one
+ * block, or are mapped without access for the device.
+ */
+void *fake_memory_reach(uintptr_t address, size_t bytes, int device, enum fake_kind *kind)
 {
 	struct fake_block *block = fake_memory_find(address);
 
@@ -254,7 +265,7 @@ void *fake_memory_reach(uintptr_t address, size_t bytes, enum fake_kind *kind)
 	*kind = block->kind;
 	if (block->kind != FAKE_DEVICE)
 		return (void *)address;
-	if (block->origin == FAKE_MAPPED && !block->accessible)
+	if (fake_memory_denied(address, bytes, device))
 		return NULL;
 	return (void *)(address + block->shift);
 }

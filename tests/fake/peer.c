@@ -3,8 +3,8 @@
  * peer.c - which context may reach which other device's memory.
  *
  * It is written down and answered as the driver does, with the errors of enabling twice and of
- * disabling what is not enabled. Copies between devices work either way, as they do with a real
- * driver.
+ * disabling what is not enabled. Copies of cuMemAlloc memory between devices work either way, as
+ * they do with a real driver. Only cuMemSetAccess gives access to mapped memory (virtual.c).
  */
 #include "fake.h"
 

@@ -35,6 +35,10 @@ PER_THREAD(cuMemcpyAsync,
 	   (unsigned long long to, unsigned long long from, size_t bytes,
 	    struct CUstream_st *stream),
 	   to, from, bytes, stream)
+PER_THREAD(cuMemcpyPeerAsync,
+	   (unsigned long long to, struct CUctx_st *to_context, unsigned long long from,
+	    struct CUctx_st *from_context, size_t bytes, struct CUstream_st *stream),
+	   to, to_context, from, from_context, bytes, stream)
 PER_THREAD(cuMemcpyHtoDAsync_v2,
 	   (unsigned long long to, const void *from, size_t bytes, struct CUstream_st *stream), to,
 	   from, bytes, stream)
@@ -165,6 +169,7 @@ static const struct row rows[] = {
 	PLAIN(cuMemMap, 10020),
 	PLAIN(cuMemUnmap, 10020),
 	PLAIN(cuMemSetAccess, 10020),
+	PLAIN(cuMemGetAccess, 10020),
 	PLAIN(cuMemExportToShareableHandle, 10020),
 	PLAIN(cuDeviceGetDefaultMemPool, 11020),
 	PLAIN(cuDeviceGetMemPool, 11020),
@@ -175,6 +180,8 @@ static const struct row rows[] = {
 	BOTH(cuMemFreeAsync, 11020, cuMemFreeAsync),
 	PLAIN(cuMemcpy, 4000),
 	BOTH(cuMemcpyAsync, 4000, cuMemcpyAsync),
+	PLAIN(cuMemcpyPeer, 4000),
+	BOTH(cuMemcpyPeerAsync, 4000, cuMemcpyPeerAsync),
 	FORM(cuMemcpyHtoD, 3020, cuMemcpyHtoD_v2),
 	FORM(cuMemcpyDtoH, 3020, cuMemcpyDtoH_v2),
 	FORM(cuMemcpyDtoD, 3020, cuMemcpyDtoD_v2),

@@ -51,7 +51,9 @@ int fake_use(unsigned long long address, size_t bytes, struct CUstream_st *strea
 		result = fake_stream_submit(context, stream, due_ns);
 	if (result == CUDA_SUCCESS)
 		*stream_id = fake_stream_id(stream);
-	if (result == CUDA_SUCCESS && *due_ns != FAKE_CAPTURED)
+	if (result == CUDA_SUCCESS && fake_memory_denied(address, bytes, context->device))
+		fake_context_owner(context)->broken = CUDA_ERROR_ILLEGAL_ADDRESS;
+	else if (result == CUDA_SUCCESS && *due_ns != FAKE_CAPTURED)
 		result = fake_timeline_use(*due_ns, address, bytes);
 	fake_lock_drop();
 	return result;

@@ -75,11 +75,13 @@ END_TEST
 static unsigned long long map_one(const struct cuda *cuda)
 {
 	struct cu_memory_properties wanted = { .type = 1, .location = { 1, 0 } };
+	struct cu_access access = { { 1, 0 }, 3 };
 	unsigned long long address, handle;
 
 	ck_assert_int_eq(cuda->cuMemAddressReserve(&address, 4 * SLAB, 0, 0, 0), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda->cuMemCreate(&handle, SLAB, &wanted, 0), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda->cuMemMap(address, SLAB, 0, handle, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda->cuMemSetAccess(address, SLAB, &access, 1), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda->cuMemRelease(handle), CUDA_SUCCESS);
 	return address;
 }

@@ -6,7 +6,8 @@
  *   cuMemCreate           bytes of a device without an address: a block of kind PHYSICAL
  *   cuMemMap              a block over a part of a range, whose bytes are those
  *   cuMemRetainAllocationHandle   the handle of what is mapped, to be released once more
- *   cuMemSetAccess        from now on copies and fills may use it
+ *   cuMemSetAccess        from now on copies, fills and kernels of a device may use it; the device
+ *                         needs no context
  * The fake reaches the bytes where the device has them, so a block's shift is all a mapping needs;
  * only when host code may touch device memory are the addresses really mapped. All sizes are
  * multiples of 2 MiB. The bytes live until the handle is released and the last mapping is gone.
@@ -314,6 +315,14 @@ int cuMemUnmap(unsigned long long address, size_t bytes)
 	return fake_leave("cuMemUnmap", result, "address=%#llx bytes=%zu", address, bytes);
 }
 
+static bool has_access(const struct fake_block *block)
+{
+	for (int device = 0; device < FAKE_DEVICES; device++)
+		if (block->access[device] != 0)
+			return true;
+	return false;
+}
+
 static int set_access(uintptr_t address, size_t bytes, const struct cu_access *access)
 {
 	int result = CUDA_SUCCESS;
@@ -326,8 +335,8 @@ static int set_access(uintptr_t address, size_t bytes, const struct cu_access *a
 	for (uintptr_t at = address; result == CUDA_SUCCESS && at - address < bytes;) {
 		struct fake_block *block = fake_memory_find(at);
 
-		block->accessible = access->flags != 0;
-		result = show(block, block->accessible);
+		block->access[access->location.id] = (unsigned char)access->flags;
+		result = show(block, has_access(block));
 		at += block->bytes;
 	}
 	return result;
@@ -343,6 +352,26 @@ int cuMemSetAccess(unsigned long long address, size_t bytes, const struct cu_acc
 	for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
 		result = set_access(address, bytes, &access[i]);
 	return fake_leave("cuMemSetAccess", result, "address=%#llx bytes=%zu", address, bytes);
+}
+
+int cuMemGetAccess(unsigned long long *flags, const struct cu_location *location,
+		   unsigned long long address)
+{
+	struct fake_block *block;
+	int result = fake_enter("cuMemGetAccess");
+
+	if (result == CUDA_SUCCESS) {
+		block = fake_memory_find(address);
+		if (!flags || !location || location->type != 1 || !block ||
+		    block->origin != FAKE_MAPPED)
+			result = CUDA_ERROR_INVALID_VALUE;
+		else if (!fake_device_valid(location->id))
+			result = CUDA_ERROR_INVALID_DEVICE;
+		else
+			*flags = block->access[location->id];
+	}
+	return fake_leave("cuMemGetAccess", result, "address=%#llx device=%d", address,
+			  location ? location->id : -1);
 }
 
 int cuMemExportToShareableHandle(void *shareable, unsigned long long handle, int type,
