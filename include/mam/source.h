@@ -120,7 +120,7 @@ struct mam_vmm_attr {
 	size_t size;        /* sizeof(struct mam_vmm_attr): it may grow in later versions */
 	int device;         /* CUDA ordinal, or MAM_DEVICE_CURRENT */
 	size_t range_bytes; /* addresses of one range; 0: four times the device's memory */
-	uint64_t peers;     /* bit n: device n may use the memory too */
+	uint64_t peers;     /* bit n: device n may use the memory too; 0: see mam_source_vmm() */
 	bool gpudirect;     /* memory that network cards and others may read and write */
 	bool exportable;    /* handles that can be passed to another process as file descriptors */
 	bool simulated;     /* no driver: addresses alone, and the costs an H100 showed */
@@ -137,6 +137,15 @@ struct mam_vmm_attr {
  * pool on it grows without moving, gives back what is free in any place, and moves free memory to
  * where it is needed. attr NULL: the defaults. Errors: INVALID_VALUE, NO_DEVICE, UNSUPPORTED (a
  * device, or a peer, that cannot), OUT_OF_HOST_MEMORY.
+ *
+ * Peers: mapped memory is used by the devices that get access when it is mapped;
+ * cudaDeviceEnablePeerAccess() does not change that. By default (peers 0) every visible device that
+ * can reach the memory gets access, or none with MAM_PEERS=none. Naming peers restricts it to these,
+ * and only the device's own bit to the device itself. Each peer makes a map slower. A device that
+ * cannot reach the memory, or that the driver refuses, is reported by a warning; for a peer in
+ * `peers` it is an error, UNSUPPORTED here and DRIVER or OUT_OF_MEMORY when a pool grows. Without
+ * access a kernel of that device faults, and cudaMemcpyPeer() may copy wrong bytes and report
+ * success.
  */
 MAM_API enum mam_status mam_source_vmm(const struct mam_vmm_attr *attr, struct mam_source **source);
 

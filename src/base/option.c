@@ -40,6 +40,9 @@ static const struct mam_option_row rows[] = {
 		"cudamalloc",
 		"Where default pools get their memory: of the device, mapped in pieces or in whole chunks; "
 		"of the host, pinned; managed, which moves to who uses it; host: addresses alone."),
+	[MAM_OPTION_PEERS] = ROW("MAM_PEERS", "choice", "all|none", "all",
+		"Which other devices may use memory of the source vmm: all that can, or none, which makes "
+		"mapping faster where many devices are visible."),
 	[MAM_OPTION_CHUNK] = ROW("MAM_CHUNK", "bytes", "largest", "0",
 		"Size of a default pool's first chunk, taken at once; 0: taken when needed."),
 	[MAM_OPTION_GROWTH] = ROW("MAM_GROWTH", "bytes", "none", "0",

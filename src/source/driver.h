@@ -57,6 +57,8 @@ struct CUgraphEdgeData_st;
 	row(device_get, cuDeviceGet, required, (int *device, int ordinal))                         \
 	row(device_get_count, cuDeviceGetCount, required, (int *count))                            \
 	row(device_get_name, cuDeviceGetName, optional, (char *name, int length, int device))      \
+	row(device_can_access_peer, cuDeviceCanAccessPeer, optional,                               \
+	    (int *can, int device, int peer))                                                      \
 	row(device_total_mem, cuDeviceTotalMem_v2, required, (size_t *bytes, int device))          \
 	row(device_primary_ctx_retain, cuDevicePrimaryCtxRetain, required,                         \
 	    (struct CUctx_st **context, int device))                                               \

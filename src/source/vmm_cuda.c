@@ -9,8 +9,7 @@
  * where it must (quiesce).
  *
  * Such memory can be passed to other processes as a file descriptor at best (exportable), not by
- * cudaIpcGetMemHandle; SYNC_MEMOPS cannot be set on it; peers reach it where they are named here,
- * not by cudaDeviceEnablePeerAccess.
+ * cudaIpcGetMemHandle; SYNC_MEMOPS cannot be set on it; vmm_access.h says which devices use it.
  */
 #include <stdlib.h>
 
@@ -18,6 +17,7 @@
 #include "base/log.h"
 #include "source/device.h"
 #include "source/vmm.h"
+#include "source/vmm_access.h"
 
 #define ATTRIBUTE_VMM 102u
 #define ATTRIBUTE_POSIX_FD 103u
@@ -26,16 +26,13 @@
 #define ALLOCATION_PINNED 1u
 #define HANDLE_POSIX_FD 1u
 #define LOCATION_DEVICE 1u
-#define ACCESS_READWRITE 3u
-
-#define PEERS_MOST 64
 
 struct location {
 	unsigned int kind;
 	int id;
 };
 
-/* As the driver's CUmemAllocationProp and CUmemAccessDesc lie in memory. */
+/* As the driver's CUmemAllocationProp lies in memory. */
 struct allocation_properties {
 	unsigned int kind;
 	unsigned int handles;
@@ -47,22 +44,15 @@ struct allocation_properties {
 	unsigned char reserved[4];
 };
 
-struct access {
-	struct location location;
-	unsigned int flags;
-};
-
 _Static_assert(sizeof(struct allocation_properties) == 32, "as in cuda.h");
-_Static_assert(sizeof(struct access) == 12, "as in cuda.h");
 
 struct cuda_vmm {
 	struct mam_vmm vmm;
 	/* lock: none, all set at creation */
 	struct mam_device device;
 	struct allocation_properties properties;
-	struct access access[PEERS_MOST + 1];
-	size_t access_count;
-	struct mam_device_kept kept; /* atomic */
+	struct mam_vmm_access access; /* its own */
+	struct mam_device_kept kept;  /* atomic */
 };
 
 static const struct CUmemAllocationProp_st *properties_of(const struct cuda_vmm *cuda)
@@ -73,7 +63,7 @@ static const struct CUmemAllocationProp_st *properties_of(const struct cuda_vmm 
 /* What stands between an enter and a leave: one call, and what it is about. */
 struct call {
 	const char *function;
-	unsigned int (*make)(const struct cuda_vmm *cuda, struct call *call);
+	unsigned int (*make)(struct cuda_vmm *cuda, struct call *call);
 	uint64_t base;
 	size_t bytes;
 	unsigned long long made; /* address or handle: in, or out */
@@ -81,7 +71,7 @@ struct call {
 
 static enum mam_status run(struct mam_vmm *vmm, struct call *call, bool gives_back)
 {
-	const struct cuda_vmm *cuda = (const struct cuda_vmm *)vmm;
+	struct cuda_vmm *cuda = (struct cuda_vmm *)vmm;
 	const struct mam_driver *driver;
 	struct mam_device_answer answer;
 	struct mam_device_visit visit;
@@ -99,7 +89,7 @@ static enum mam_status run(struct mam_vmm *vmm, struct call *call, bool gives_ba
 			  : mam_device_status(&cuda->device, answer);
 }
 
-static unsigned int make_reserve(const struct cuda_vmm *cuda, struct call *call)
+static unsigned int make_reserve(struct cuda_vmm *cuda, struct call *call)
 {
 	return cuda->device.driver->mem_address_reserve(
 		&call->made, call->bytes, cuda->vmm.source.properties.granularity, 0, 0);
@@ -115,7 +105,7 @@ static enum mam_status cuda_reserve(struct mam_vmm *vmm, size_t bytes, uint64_t 
 	return status;
 }
 
-static unsigned int make_unreserve(const struct cuda_vmm *cuda, struct call *call)
+static unsigned int make_unreserve(struct cuda_vmm *cuda, struct call *call)
 {
 	return cuda->device.driver->mem_address_free(call->base, call->bytes);
 }
@@ -127,7 +117,7 @@ static enum mam_status cuda_unreserve(struct mam_vmm *vmm, uint64_t base, size_t
 	return run(vmm, &call, true);
 }
 
-static unsigned int make_create(const struct cuda_vmm *cuda, struct call *call)
+static unsigned int make_create(struct cuda_vmm *cuda, struct call *call)
 {
 	return cuda->device.driver->mem_create(&call->made, call->bytes, properties_of(cuda), 0);
 }
@@ -142,7 +132,7 @@ static enum mam_status cuda_create(struct mam_vmm *vmm, size_t bytes, uint64_t *
 	return status;
 }
 
-static unsigned int make_release(const struct cuda_vmm *cuda, struct call *call)
+static unsigned int make_release(struct cuda_vmm *cuda, struct call *call)
 {
 	return cuda->device.driver->mem_release(call->made);
 }
@@ -154,7 +144,7 @@ static enum mam_status cuda_release(struct mam_vmm *vmm, uint64_t handle, size_t
 	return run(vmm, &call, true);
 }
 
-static unsigned int make_map(const struct cuda_vmm *cuda, struct call *call)
+static unsigned int make_map(struct cuda_vmm *cuda, struct call *call)
 {
 	const struct mam_driver *driver = cuda->device.driver;
 	unsigned int result = driver->mem_map(call->base, call->bytes, 0, call->made, 0);
@@ -162,9 +152,7 @@ static unsigned int make_map(const struct cuda_vmm *cuda, struct call *call)
 	if (result != MAM_DRIVER_SUCCESS)
 		return result;
 	call->function = "cuMemSetAccess";
-	result = driver->mem_set_access(call->base, call->bytes,
-					(const struct CUmemAccessDesc_st *)cuda->access,
-					cuda->access_count);
+	result = mam_vmm_access_set(&cuda->access, call->base, call->bytes);
 	if (result != MAM_DRIVER_SUCCESS)
 		driver->mem_unmap(call->base, call->bytes);
 	return result;
@@ -177,7 +165,7 @@ static enum mam_status cuda_map(struct mam_vmm *vmm, uint64_t base, size_t bytes
 	return run(vmm, &call, false);
 }
 
-static unsigned int make_unmap(const struct cuda_vmm *cuda, struct call *call)
+static unsigned int make_unmap(struct cuda_vmm *cuda, struct call *call)
 {
 	return cuda->device.driver->mem_unmap(call->base, call->bytes);
 }
@@ -253,12 +241,11 @@ static enum mam_status unsupported(const struct mam_device *device, const char *
 	return MAM_ERROR_UNSUPPORTED;
 }
 
-/* What pieces are made like, and who may use them. */
+/* How pieces are made, and which devices may use them. */
 static enum mam_status describe(struct cuda_vmm *cuda, const struct mam_vmm_attr *attr)
 {
 	const struct mam_device *device = &cuda->device;
 	const struct location here = { LOCATION_DEVICE, device->ordinal };
-	int devices = 0;
 
 	if (!has_functions(device->driver) || !device_can(device, ATTRIBUTE_VMM))
 		return unsupported(device, "map memory in pieces; use the source cudamalloc");
@@ -272,19 +259,7 @@ static enum mam_status describe(struct cuda_vmm *cuda, const struct mam_vmm_attr
 		.location = here,
 		.gpudirect = attr->gpudirect,
 	};
-	cuda->access[cuda->access_count++] = (struct access){ here, ACCESS_READWRITE };
-	if (attr->peers != 0 &&
-	    device->driver->device_get_count(&devices) != MAM_DRIVER_SUCCESS)
-		return MAM_ERROR_DRIVER;
-	for (int peer = 0; peer < PEERS_MOST; peer++) {
-		if (!(attr->peers >> peer & 1) || peer == device->ordinal)
-			continue;
-		if (peer >= devices)
-			return unsupported(device, "let a device use its memory that is not there");
-		cuda->access[cuda->access_count++] =
-			(struct access){ { LOCATION_DEVICE, peer }, ACCESS_READWRITE };
-	}
-	return MAM_OK;
+	return mam_vmm_access_init(&cuda->access, device, attr->peers);
 }
 
 enum mam_status mam_vmm_cuda_create(const struct mam_vmm_attr *attr, struct mam_source **source)

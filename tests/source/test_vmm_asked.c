@@ -107,7 +107,7 @@ static struct mam_source *made(const struct mam_vmm_attr *attr)
 	return source;
 }
 
-START_TEST(memory_is_of_the_device_and_for_it)
+START_TEST(memory_is_of_the_device_and_for_all)
 {
 	struct mam_vmm_attr attr = attr_of(1);
 	struct mam_source *source;
@@ -132,10 +132,11 @@ START_TEST(memory_is_of_the_device_and_for_it)
 	ck_assert_uint_eq(properties.location.kind, 1);
 	ck_assert_int_eq(properties.location.id, 1);
 	ck_assert(properties.win32 == NULL && !properties.compression && !properties.gpudirect);
-	ck_assert_uint_eq(rights_count, 1);
+	ck_assert_uint_eq(rights_count, 2);
 	ck_assert_int_eq(rights[0].location.id, 1);
 	ck_assert_uint_eq(rights[0].location.kind, 1);
 	ck_assert_uint_eq(rights[0].flags, 3);
+	ck_assert_int_eq(rights[1].location.id, 0); /* which can reach it */
 	ck_assert_uint_eq(mam_source_room(source), 124 * MIB);
 	ck_assert_int_eq(cuda.cuMemGetInfo_v2(&free_bytes, &total), CUDA_SUCCESS);
 	ck_assert_uint_eq(free_bytes, 256 * MIB); /* of the first device */
@@ -373,7 +374,7 @@ END_TEST
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, memory_is_of_the_device_and_for_it);
+	tcase_add_test(tests, memory_is_of_the_device_and_for_all);
 	tcase_add_test(tests, peers_may_use_it_each_once);
 	tcase_add_loop_test(tests, what_is_asked_for_is_said_where_the_device_can, 0, 3);
 	tcase_add_loop_test(tests, an_old_driver_is_told_from_a_device_that_cannot, 0, 9);
