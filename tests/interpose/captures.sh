@@ -59,6 +59,21 @@ run=
 set_mam="$set FAKE_CUDA_MEMORY=2G" set="$set FAKE_CUDA_MEMORY=256M" run='--free deferred --limit 256M' \
 	same_run "deferred, full: turnover" "$probe" turnover
 
+# Driver calls that mam makes for captures fail: the program's calls return the same. The pools serve after captures
+# that ended by cuStreamEndCapture; without an exchange of the capture mode they cannot grow.
+devices=$set
+for call in cuStreamGetCtx cuStreamIsCapturing cuThreadExchangeStreamCaptureMode; do
+	set="$devices FAKE_CUDA_FAIL_AT=$call:1+"
+	for scene in destroys relaxed turnover joined; do
+		same_run "$scene, $call fails" "$probe" $scene
+	done
+	[ $call = cuThreadExchangeStreamCaptureMode ] ||
+		pooled_run "end-elsewhere, $call fails" 10 "$probe" end-elsewhere
+done
+set="$devices FAKE_CUDA_FAIL_AT=cuDevicePrimaryCtxGetState:1+"
+pooled_run "contexts, cuDevicePrimaryCtxGetState fails" 30 "$probe" contexts
+set=$devices
+
 # Work takes 0.3 s of the stand-in's own clock.
 set="$set FAKE_CUDA_LAG_US=300000 FAKE_CUDA_CLOCK_NS=1000"
 same_run "strict: busy" "$probe" busy

@@ -110,8 +110,12 @@ static int current(void **context)
 	return MAM_CUDA_SUCCESS;
 }
 
+static _Atomic int rejects;
+
 static int synchronize(void)
 {
+	if (atomic_load(&rejects) != 0)
+		return 900;
 	atomic_fetch_add(&synchronizing, 1);
 	sched_yield(); /* a capture may begin here, if the wait does not prevent it */
 	if (atomic_load(&capturing) != 0)
@@ -277,6 +281,16 @@ START_TEST(an_end_that_fails_does_not_end)
 }
 END_TEST
 
+/* It cannot be spared, but the free that waits is still the driver's to accept. */
+START_TEST(a_capture_that_began_unseen_fails_no_wait)
+{
+	atomic_store(&rejects, 1);
+	ck_assert_int_eq(mam_capture_wait(false), MAM_CUDA_SUCCESS);
+	ck_assert_int_eq(atomic_load(&allocations), 1);
+	nothing_is_left();
+}
+END_TEST
+
 START_TEST(a_capture_that_ended_unseen_is_forgotten)
 {
 	for (int mode = 0; mode < 3; mode++) {
@@ -357,6 +371,7 @@ int main(void)
 	tcase_add_test(tests, threads_share_streams);
 	tcase_add_test(tests, threads_destroy_streams);
 	tcase_add_test(tests, an_end_that_fails_does_not_end);
+	tcase_add_test(tests, a_capture_that_began_unseen_fails_no_wait);
 	tcase_add_test(tests, a_capture_that_ended_unseen_is_forgotten);
 	tcase_add_test(tests, a_context_takes_its_captures_along);
 	tcase_add_test(tests, modes_decide_whom_a_capture_restricts);

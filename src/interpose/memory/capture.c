@@ -16,8 +16,9 @@
  *
  * An entry is pending while a thread that begins or ends the capture, or destroys the stream or its
  * context, is inside the driver. The driver is not asked about it then: the handle may be about to
- * become invalid, and the capture may not have begun. Nor is it asked about the default stream of another
- * thread, which only that thread can name: such an entry stays at most as long as its context.
+ * become invalid, and the capture may not have begun. Nor is it asked about the default stream of
+ * another thread, which only that thread can name: such an entry stays at most as long as its
+ * context.
  *
  * Beginning and holding: a thread that begins a capture counts it first and then waits for the
  * holders; a thread that holds counts itself first and then reads the number of captures. One of the
@@ -296,7 +297,8 @@ int mam_capture_wait(bool runtime)
 		code = runtime ? mam_real_runtime()->device_synchronize()
 			       : mam_real_driver()->ctx_synchronize();
 		mam_capture_release();
-		return code;
+		if (!mam_capture_rejects(code)) /* a capture that mam did not see */
+			return code;
 	}
 	if (runtime && mam_capture_restricts())
 		return alloc_and_free_by_runtime();
