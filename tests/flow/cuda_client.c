@@ -107,10 +107,11 @@ static int pointers(void)
  */
 static int mistakes(void)
 {
-	struct mam_segment_info segment = { .size = sizeof(segment) };
+	struct mam_segment_info segment;
 	char *block, *other;
 	void *wrong[5];
 
+	segment.size = sizeof(segment);
 	MUST(cudaMalloc((void **)&block, 4096) == cudaSuccess);
 	MUST(cudaMalloc((void **)&other, 4096) == cudaSuccess);
 	MUST(mam_owner(block, NULL, &segment) == MAM_OK);
