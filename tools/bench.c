@@ -347,38 +347,73 @@ static const struct {
 	const char *name;
 	const char *speaker;
 	int (*run)(int argc, char **argv); /* argv[0] is the name */
+	const char *doc;
 } benches[] = {
-	{ "host", "mam bench host", bench_host },
-	{ "advise", "mam bench advise", advise_main },
-	{ "case", "mam bench case", case_main },
-	{ "device", "mam bench device", device_main },
-	{ "kma", "mam bench kma", kma_main },
-	{ "model", "mam bench model", model_main },
-	{ "mpi", "mam bench mpi", mpi_main },
-	{ "pages", "mam bench pages", pages_main },
-	{ "xmalloc", "mam bench xmalloc", xmalloc_main },
-	{ "plot", "mam bench plot", plot_main },
-	{ "trace", "mam bench trace", bench_trace },
+	{ "host", "mam bench host", bench_host,
+	  "pools called from the host, beside other allocators" },
+	{ "pages", "mam bench pages", pages_main, "page allocators inside kernels" },
+	{ "device", "mam bench device", device_main, "malloc and free inside kernels" },
+	{ "case", "mam bench case", case_main,
+	  "a join, a group-by, an octree and a graph inside kernels" },
+	{ "kma", "mam bench kma", kma_main, "the figures of the KMA paper, in CUDA and OpenCL" },
+	{ "mpi", "mam bench mpi", mpi_main,
+	  "the figures of \"Coalescing Memory Allocations for GPU MPI\"" },
+	{ "xmalloc", "mam bench xmalloc", xmalloc_main, "the figures of the XMalloc paper" },
+	{ "model", "mam bench model", model_main, "the random-walk model, measured on a GPU" },
+	{ "advise", "mam bench advise", advise_main,
+	  "which heap to make for a load, by that model" },
+	{ "plot", "mam bench plot", plot_main, "draw results that were written by --csv" },
+	{ "trace", "mam bench trace", bench_trace, "print the trace of a made-up training run" },
 };
 
-int bench_main(int argc, char **argv)
+#define BENCHES (sizeof(benches) / sizeof(benches[0]))
+
+static int print_benches(void)
 {
 	size_t i;
 
+	printf("Usage: mam bench BENCHMARK [ARGUMENT]...\n"
+	       "Measure mam beside other allocators on this machine.\n\n");
+	for (i = 0; i < BENCHES; i++)
+		printf("  mam bench %-8s %s\n", benches[i].name, benches[i].doc);
+	printf("\nmam bench BENCHMARK --help prints the options of one; the manual is "
+	       "mam-bench(1).\n");
+	return STATUS_GOOD;
+}
+
+/* "host, pages, ... or trace" */
+static const char *list_benches(char *text, size_t bytes)
+{
+	size_t i, used = 0;
+
+	for (i = 0; i < BENCHES && used < bytes; i++)
+		used += (size_t)snprintf(text + used, bytes - used, "%s%s",
+					 i == 0             ? ""
+					 : i == BENCHES - 1 ? " or "
+							    : ", ",
+					 benches[i].name);
+	return text;
+}
+
+int bench_main(int argc, char **argv)
+{
+	char names[200];
+	size_t i;
+
 	if (argc < 2) {
-		message_error("say what: mam bench host, advise, case, device, kma, model, mpi, pages, xmalloc, plot or trace; see mam bench --help");
+		message_error("no benchmark was named: %s; see mam bench --help",
+			      list_benches(names, sizeof(names)));
 		return STATUS_BAD;
 	}
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-		args_help(&command);
-		return STATUS_GOOD;
-	}
-	for (i = 0; i < sizeof(benches) / sizeof(benches[0]); i++) {
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+		return print_benches();
+	for (i = 0; i < BENCHES; i++) {
 		if (strcmp(argv[1], benches[i].name) == 0) {
 			message_begin(benches[i].speaker);
 			return benches[i].run(argc - 1, argv + 1);
 		}
 	}
-	message_error("there is no '%s'; there are host, advise, case, device, kma, model, mpi, pages, xmalloc, plot and trace", argv[1]);
+	message_error("there is no benchmark '%s', but %s", argv[1],
+		      list_benches(names, sizeof(names)));
 	return STATUS_BAD;
 }

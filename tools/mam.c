@@ -4,6 +4,7 @@
  */
 #include <mam/mam.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,17 +45,17 @@ static int print_help(void)
 	       "  mam replay t.trace.gz                   what would a program need of a pool?\n"
 	       "  mam replay --map heap.html t.trace.gz   the same, as a picture to look into\n"
 	       "  mam info --self-test                    does the GPU hold what is written?\n\n"
-	       "mam COMMAND --help says more; man mam, man 7 mam say all.\n");
+	       "mam help COMMAND prints its options, mam version the version; manual: man mam,\n"
+	       "man 7 mam.\n");
 	return STATUS_GOOD;
 }
 
-/* What may stand where a subcommand does. */
 static const struct {
 	const char *name;
 	int (*main)(void);
 } words[] = {
-	{ "--help", print_help },       { "-h", print_help },    { "help", print_help },
-	{ "--version", print_version }, { "-V", print_version },
+	{ "--help", print_help },     { "-h", print_help },           { "help", print_help },
+	{ "version", print_version }, { "--version", print_version }, { "-V", print_version },
 };
 
 /* Output that could not be written is an error too: a full disk, a closed pipe. */
@@ -66,16 +67,60 @@ static int finish(int status)
 	return STATUS_BAD;
 }
 
+static const struct subcommand *find(const char *name)
+{
+	for (size_t i = 0; i < SUBCOMMANDS; i++)
+		if (strcmp(name, subcommands[i].name) == 0)
+			return &subcommands[i];
+	return NULL;
+}
+
+static bool is_word(const char *name)
+{
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(name, words[i].name) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * "mam help COMMAND" is "mam COMMAND --help", "mam help bench NAME" the same of one benchmark. Nothing
+ * else may follow: mam run would start it.
+ */
+static int help_with(int count, char **names)
+{
+	char option[] = "--help", *words_of[4] = { names[0], NULL };
+	const struct subcommand *command = find(names[0]);
+	int used = 1;
+
+	if (command == NULL) {
+		message_error("'%s' is not a mam command; see mam --help", names[0]);
+		return STATUS_BAD;
+	}
+	if (count > 1 && command->main == bench_main)
+		words_of[used++] = names[1];
+	if (count > used) {
+		message_error("unexpected argument '%s'; see mam %s --help", names[used], names[0]);
+		return STATUS_BAD;
+	}
+	words_of[used++] = option;
+	message_begin(command->speaker);
+	return command->main(used, words_of);
+}
+
 int main(int argc, char **argv)
 {
+	const struct subcommand *command;
+
 	if (argc < 2)
 		return finish(print_help());
-	for (size_t i = 0; i < SUBCOMMANDS; i++) {
-		if (strcmp(argv[1], subcommands[i].name) == 0) {
-			message_begin(subcommands[i].speaker);
-			return finish(subcommands[i].main(argc - 1, argv + 1));
-		}
+	command = find(argv[1]);
+	if (command != NULL) {
+		message_begin(command->speaker);
+		return finish(command->main(argc - 1, argv + 1));
 	}
+	if (argc > 2 && strcmp(argv[1], "help") == 0 && !is_word(argv[2]))
+		return finish(help_with(argc - 2, argv + 2));
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strcmp(argv[1], words[i].name) == 0)
 			return finish(words[i].main());

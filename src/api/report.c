@@ -8,6 +8,7 @@
 #include <mam/stats.h>
 
 #include "api/slots.h"
+#include "base/bytes.h"
 #include "base/log.h"
 #include "pool/pool.h"
 
@@ -41,16 +42,19 @@ static const char *advice(const struct mam_pool *pool, const struct mam_stats *s
 void mam_report_no_memory(struct mam_pool *pool, size_t bytes)
 {
 	struct mam_stats stats = { .size = sizeof(stats) };
+	char asked[MAM_BYTES_TEXT], largest[MAM_BYTES_TEXT], used[MAM_BYTES_TEXT],
+		held[MAM_BYTES_TEXT], allowed[MAM_BYTES_TEXT];
 	size_t limit;
 
 	if (!mam_log_wants(MAM_LOG_INFO) || mam_pool_stats(pool, &stats) != MAM_OK ||
 	    mam_pool_limit(pool, &limit) != MAM_OK)
 		return;
 	mam_log(MAM_LOG_INFO,
-		"%s: no memory for %zu bytes: largest free piece %llu, in use %llu, held %llu, "
-		"limit %zu; %s",
-		pool->config.name, bytes, (unsigned long long)stats.largest_free_bytes,
-		(unsigned long long)stats.live_rounded_bytes,
-		(unsigned long long)stats.physical_bytes, limit,
+		"%s: no memory for %s: largest free block %s, in use %s, held %s, limit %s; %s",
+		pool->config.name, mam_format_bytes(bytes, asked),
+		mam_format_bytes(stats.largest_free_bytes, largest),
+		mam_format_bytes(stats.live_rounded_bytes, used),
+		mam_format_bytes(stats.physical_bytes, held),
+		limit != 0 ? mam_format_bytes(limit, allowed) : "none",
 		advice(pool, &stats, limit, bytes));
 }

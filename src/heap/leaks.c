@@ -103,6 +103,6 @@ void mam_leaks_log(struct mam_heap *heap)
 		mam_log(MAM_LOG_WARN, "what is live in the heap at %p could not be read to its end",
 			(void *)heap->ground);
 	else if (walk.count > MOST)
-		mam_log(MAM_LOG_WARN, "%" PRIu64 " objects more were never given back",
+		mam_log(MAM_LOG_WARN, "objects that were never freed and are not listed: %" PRIu64,
 			walk.count - MOST);
 }

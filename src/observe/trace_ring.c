@@ -84,7 +84,8 @@ size_t mam_trace_record_print(const struct mam_trace_record *record, char *line)
 		break;
 	case MAM_TRACE_RECORD_LOST:
 		at = put_number(put_text(at, "# lost: "), record->bytes);
-		at = put_text(at, " events, faster than they could be written\n");
+		at = put_text(at, record->bytes == 1 ? " event" : " events");
+		at = put_text(at, ", faster than they could be written\n");
 		return (size_t)(at - line);
 	default: return 0;
 	}

@@ -262,11 +262,11 @@ START_TEST(running_out_of_memory_is_explained_to_who_asks)
 	ck_assert_int_eq(mam_free(pool, blocks[2]), MAM_OK);
 	ck_assert_int_eq(mam_malloc(pool, 2 << 20, &block), MAM_ERROR_OUT_OF_MEMORY);
 	text = logged(path);
-	ck_assert_ptr_nonnull(strstr(text, "small: no memory for 5242880 bytes"));
+	ck_assert_ptr_nonnull(strstr(text, "small: no memory for 5 MiB: "));
 	ck_assert_ptr_nonnull(strstr(text, "raise the pool's limit"));
-	ck_assert_ptr_nonnull(strstr(text, "small: no memory for 2097152 bytes: largest free "
-					   "piece 1048576, in use 2097152, held 4194304, "
-					   "limit 4194304; enough is free, but in pieces"));
+	ck_assert_ptr_nonnull(strstr(text, "small: no memory for 2 MiB: largest free block 1 MiB, "
+					   "in use 2 MiB, held 4 MiB, limit 4 MiB; enough is "
+					   "free, but in pieces"));
 }
 END_TEST
 

@@ -90,8 +90,8 @@ static void print(const struct mam_trace_record *record, struct text *text)
 		break;
 	case MAM_TRACE_RECORD_LOST:
 		length = snprintf(line, sizeof(line),
-				  "# lost: %" PRIu64 " events, faster than they could be written\n",
-				  record->bytes);
+				  "# lost: %" PRIu64 " event%s, faster than they could be written\n",
+				  record->bytes, record->bytes == 1 ? "" : "s");
 		append(text, line, (size_t)length);
 		return;
 	default: return;

@@ -98,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	require(text != NULL, "no memory");
 	fuzz_file_put(&file, data, bytes);
 	fuzz_heard_begin(&heard);
-	status = plot_rows_read(file.path, &rows);
+	status = plot_rows_read(file.path, &rows, NULL);
 	fuzz_heard_end(&heard);
 	require(fuzz_sentences(&heard) == (status != STATUS_GOOD), "not a sentence for a mistake");
 	fuzz_heard_free(&heard);

@@ -43,6 +43,8 @@ START_TEST(records_are_lines)
 	expect(&record, "f 3 t=12 thread=21 implied=yes\n");
 	record.kind = MAM_TRACE_RECORD_LOST;
 	expect(&record, "# lost: 4096 events, faster than they could be written\n");
+	record.bytes = 1;
+	expect(&record, "# lost: 1 event, faster than they could be written\n");
 	record.kind = 4;
 	expect(&record, "");
 	record.kind = 0;

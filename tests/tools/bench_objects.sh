@@ -178,7 +178,7 @@ if idle_driver; then
 	TWICE=1 idle --smoke --allocators rw,crw --only w1
 	same "an overlap: exit status is good, it was not mam's" 0 $?
 	same "an overlap: no time" "1 0" "$(rows '^device-w1,rw,16B 1K,wrong,1') $(rows '^device-w1,rw,16B 1K,us')"
-	try "an overlap: a note" grep -q '^note: device-w1 16B 1K: rw: 1 objects overlap others$' "$scratch/out"
+	try "an overlap: a note" grep -q '^note: device-w1 16B 1K: rw: objects overlap others: 1$' "$scratch/out"
 	same "an overlap: the others have theirs" 1 "$(rows '^device-w1,crw,16B 1K,us')"
 
 	HANG=share idle --smoke --allocators rw,bump --only w3,w5,w7

@@ -179,6 +179,27 @@ echo 'pair,"cudaMalloc,256B,pair_ns,1' >"$scratch/bad.csv"
 refused "a quote that does not end" "line 1" "$scratch/bad.csv"
 echo 'vmm,cudaMalloc,256B,alloc_ns,1' >"$scratch/bad.csv"
 refused "nothing to draw" "nothing to draw" "$scratch/bad.csv"
+# A folder of results has tables of other tools in it: those are skipped, before and after others, and nothing of them is drawn.
+printf '# gpu: other\n# driver: other\n# cpu: other\n# date: 2001-02-03T04:05:06Z\nclient,mode,unit,time\na,b,c,4\n' \
+	>"$scratch/0other.csv"
+cp "$scratch/0other.csv" "$scratch/other.csv"
+printf '# gpu: none\n# driver: none\n# cpu: two cores\n# date: 2026-02-03T04:05:06Z\npair,glibc,256B,pair_ns,9\n' \
+	>"$scratch/ours.csv"
+mkdir "$scratch/skips"
+plot -o "$scratch/skips" "$scratch/0other.csv" "$scratch/ours.csv" "$scratch/other.csv" >"$scratch/out" 2>"$scratch/err"
+same "files with other columns: exit status and pictures" "0 latency.svg" "$? $(ls "$scratch/skips")"
+same "files with other columns: a note each" 2 \
+	"$(grep -c '^mam bench plot: note: .*other.csv is skipped: line 5 is not a row of results' "$scratch/err")"
+try "files with other columns: the machine is that of the results" grep -qF '>two cores; 2026-02-03<' "$scratch/skips/latency.svg"
+plot -o "$scratch/skips" "$scratch/0other.csv" "$scratch/other.csv" >"$scratch/out" 2>"$scratch/err"
+same "nothing but other columns: exit status" 2 $?
+try "nothing but other columns: an error after the notes" sh -c "tail -n 1 '$scratch/err' | grep -q 'there is nothing to draw'"
+refused "one file with other columns" "line 5: no row of results" "$scratch/other.csv"
+{
+	cat "$scratch/ours.csv"
+	echo "pair,glibc,1K"
+} >"$scratch/damaged.csv"
+refused "a damaged file among others" "damaged.csv, line 6: no row of results" "$scratch/ours.csv" "$scratch/damaged.csv"
 # A computer without a GPU has no driver to name.
 printf '# gpu: none\n# driver: none\n# cpu: two cores\n# date: 2026-02-03T04:05:06Z\npair,glibc,256B,pair_ns,9\n' \
 	>"$scratch/cpu.csv"

@@ -251,7 +251,7 @@ awk 'BEGIN { for (i = 0; i < 5000; i++) print "a", i, i + 1, 0
 read_back wide wide.trace
 same "tracks have a bound" "none 4096 4096 904 12502500 0" \
 	"$(found json_problem tracks slices without_slice 'json live')"
-same "which is said" "mam replay: wide.json: only 4,096 of 5,000 blocks have a slice; \
+same "which is said" "mam replay: wide.json: slices are of 4,096 of 5,000 blocks only; \
 counters are of all." "$(cat said)"
 awk 'BEGIN { for (i = 0; i < 100010; i++)
 	printf "a %d %d 0\nf %d\n", i, i < 20 ? 512 : 1024, i }' > deep.trace

@@ -126,7 +126,7 @@ draw "the strip without an event" peak.svg --view strip small.trace
 says "is that of the peak" peak.svg \
 	"after event 59 of $events, where most bytes are live; holes are hatched, each with a tick below"
 draw "the strip of the first event" first.svg --view strip --at 0 small.trace
-says "has one block" first.svg "256.00 KiB in 1 blocks"
+says "has one block" first.svg "256.00 KiB in 1 block"
 says "and no hole" first.svg "none"
 
 draw "blocks by size" size.svg small.trace

@@ -112,7 +112,7 @@ START_TEST(test_none)
 		ck_assert_msg(player_value(names[i], "none") > 0, "%s: %s", names[i], player_notes);
 		ck_assert_double_eq(player_value(names[i], "wrong"), 0);
 		ck_assert_double_eq(player_value(names[i], "us"), -1);
-		ck_assert_ptr_nonnull(strstr(player_notes, "no time is told"));
+		ck_assert_ptr_nonnull(strstr(player_notes, "no time is reported"));
 	}
 }
 END_TEST

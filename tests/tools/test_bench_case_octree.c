@@ -139,7 +139,7 @@ START_TEST(test_none)
 			      player_notes);
 		ck_assert_double_eq(player_value(names[i], "us"), -1);
 		ck_assert_double_eq(player_value(names[i], "build_us"), -1);
-		ck_assert_ptr_nonnull(strstr(player_notes, "no time is told"));
+		ck_assert_ptr_nonnull(strstr(player_notes, "no time is reported"));
 	}
 }
 END_TEST

@@ -148,7 +148,7 @@ START_TEST(test_no_room)
 	ck_assert_str_eq(player_trouble, "");
 	ck_assert_double_gt(player_value("kma", "none"), 0);
 	ck_assert_double_eq(player_value("kma", "us"), -1);
-	ck_assert_ptr_nonnull(strstr(player_notes, _i == 0 ? "requests got nothing: no time is told"
+	ck_assert_ptr_nonnull(strstr(player_notes, _i == 0 ? "requests that got nothing: "
 							   : "are not as its edges say"));
 }
 END_TEST

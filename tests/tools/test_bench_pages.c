@@ -232,14 +232,14 @@ static const struct {
 	void (*harm)(const char *kernel, const struct pages_job *job);
 	const char *said;
 } broken[] = {
-	{ same_page, "1 pages handed out twice" },
-	{ same_page_when_timed, "1 pages handed out twice" },
-	{ no_page, "1 answers that are no page" },
-	{ no_answer, "1 answers that are no page" },
-	{ lost_page, "1 pages that the heap counts wrongly" },
-	{ open_page, "1 pages that the heap counts wrongly" },
-	{ kept_page, "1 words of the heap" },
-	{ foreign_write, "1 pages written by another" },
+	{ same_page, "pages handed out twice: 1" },
+	{ same_page_when_timed, "pages handed out twice: 1" },
+	{ no_page, "answers that are no page of the heap: 1" },
+	{ no_answer, "answers that are no page of the heap: 1" },
+	{ lost_page, "pages that the heap counts wrongly: 1" },
+	{ open_page, "pages that the heap counts wrongly: 1" },
+	{ kept_page, "words of the heap that freeing everything does not restore: 1" },
+	{ foreign_write, "pages written by another than their owner: 1" },
 };
 
 START_TEST(broken_ones_are_found)
@@ -284,7 +284,7 @@ START_TEST(a_run_that_goes_over_the_end)
 	pages_sim_after = over_the_end;
 	ck_assert(play("mam-pages"));
 	ck_assert_uint_ge(results.note_count, 1);
-	ck_assert_ptr_nonnull(strstr(results.notes[0], "1 answers that are no page"));
+	ck_assert_ptr_nonnull(strstr(results.notes[0], "answers that are no page of the heap: 1"));
 }
 END_TEST
 

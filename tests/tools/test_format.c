@@ -29,6 +29,16 @@ START_TEST(counts_have_commas)
 }
 END_TEST
 
+START_TEST(plurals_fit_the_number)
+{
+	ck_assert_str_eq(format_counted(0, "block").text, "0 blocks");
+	ck_assert_str_eq(format_counted(1, "block").text, "1 block");
+	ck_assert_str_eq(format_counted(2000, "block").text, "2,000 blocks");
+	ck_assert_str_eq(format_counted(UINT64_MAX, "allocation").text,
+			 "18,446,744,073,709,551,615 allocations");
+}
+END_TEST
+
 START_TEST(quotients_of_nothing_are_defined)
 {
 	ck_assert_double_eq(format_quotient(3, 2), 1.5);
@@ -66,6 +76,7 @@ int main(void)
 
 	tcase_add_test(tests, bytes_have_the_unit_that_fits);
 	tcase_add_test(tests, counts_have_commas);
+	tcase_add_test(tests, plurals_fit_the_number);
 	tcase_add_test(tests, quotients_of_nothing_are_defined);
 	tcase_add_test(tests, names_are_short);
 	suite_add_tcase(suite, tests);

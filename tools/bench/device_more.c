@@ -77,7 +77,7 @@ bool device_time_is_right(struct device_run *run, const struct device_heap *heap
 	device_row(run, heap, cell, "wrong", (double)wrong);
 	device_row(run, heap, cell, "none", (double)none);
 	if (wrong > 0)
-		device_note(run, heap, cell, "%llu %s", (unsigned long long)wrong, why);
+		device_note(run, heap, cell, "%s: %llu", why, (unsigned long long)wrong);
 	return wrong == 0;
 }
 
@@ -85,7 +85,7 @@ void device_time_note_none(struct device_run *run, const struct device_heap *hea
 			   const struct device_cell *cell, uint64_t none)
 {
 	if (none > 0)
-		device_note(run, heap, cell, "%llu requests got nothing while it was timed",
+		device_note(run, heap, cell, "requests that got nothing while it was timed: %llu",
 			    (unsigned long long)none);
 }
 

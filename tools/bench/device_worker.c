@@ -140,8 +140,8 @@ static bool run_check(const struct device_run *run, const char *kernel,
 static void complain(struct device_verdict *verdict, uint64_t count, const char *what)
 {
 	if (count > 0 && verdict->wrong == 0)
-		snprintf(verdict->why, sizeof(verdict->why), "%llu %s", (unsigned long long)count,
-			 what);
+		snprintf(verdict->why, sizeof(verdict->why), "%s: %llu", what,
+			 (unsigned long long)count);
 	verdict->wrong += count;
 }
 
@@ -186,7 +186,7 @@ bool device_look(struct device_run *run, struct device_heap *heap, const struct 
 	if (!find_ground(run, &look))
 		return false;
 	if (!clear_map(run->play, &look)) {
-		complain(verdict, 1, "cell without memory to check it");
+		complain(verdict, 1, "cells without memory to check them");
 		return bench_gpu_trouble()[0] == '\0';
 	}
 	if (!device_count_begin(run) || !run_check(run, "check_mark", &look) ||

@@ -239,8 +239,8 @@ const char *pages_heap_init(struct pages_heap *heap, const struct pages_allocato
 static void complain(struct pages_verdict *verdict, uint64_t count, const char *what)
 {
 	if (count > 0 && verdict->wrong == 0)
-		snprintf(verdict->why, sizeof(verdict->why), "%llu %s", (unsigned long long)count,
-			 what);
+		snprintf(verdict->why, sizeof(verdict->why), "%s: %llu", what,
+			 (unsigned long long)count);
 	verdict->wrong += count;
 }
 
@@ -333,7 +333,7 @@ static bool check_once(const struct pages_heap *heap, const struct pages_cell *c
 	if (counts)
 		complain(verdict, apart(found.taken, heap->taken + found.pages),
 			 "pages that the heap counts wrongly");
-	complain(verdict, found.differ, "words of the heap that giving all back does not restore");
+	complain(verdict, found.differ, "words of the heap that freeing everything does not restore");
 	return true;
 }
 
@@ -347,7 +347,7 @@ static bool check_churn(const struct pages_heap *heap, const struct pages_job *j
 	    !pages_heap_launch(heap, "churnrun", job, NULL) || !run_check("check_compare", job) ||
 	    !pages_device_fetch(&found, job->found, sizeof(found)))
 		return false;
-	complain(verdict, found.differ, "words of the heap that giving all back at once changes");
+	complain(verdict, found.differ, "words of the heap that freeing everything at once changes");
 	return true;
 }
 

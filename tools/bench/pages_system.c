@@ -72,7 +72,7 @@ bool pages_system_check(const struct pages_heap *heap, struct pages_room *room,
 	verdict->wrong = overlaps + found.corrupt;
 	if (verdict->wrong > 0)
 		snprintf(verdict->why, sizeof(verdict->why),
-			 "%llu blocks overlap, %llu were written by another than their owner",
+			 "blocks that overlap: %llu, that another thread wrote: %llu",
 			 (unsigned long long)overlaps, (unsigned long long)found.corrupt);
 	return true;
 }

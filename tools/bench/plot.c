@@ -3,7 +3,7 @@
  * plot.c - `mam bench plot`: pictures of results, as `mam bench host` and `mam bench pages` write
  * them by --csv.
  *
- * 1. Read every file into one list of rows (plot_rows.c).
+ * 1. Read every file into one list of rows (plot_rows.c), except those with other columns.
  * 2. Write each picture that there is something to draw for (plot_figures.c), whole or not at all,
  *    and print its name.
  */
@@ -63,6 +63,26 @@ int plot_results(const char *path, const struct bench_results *results,
 	return status;
 }
 
+/*
+ * All files into one list. One of several that has other columns is skipped: a folder of results holds
+ * tables of other tools too.
+ */
+static int read_files(char **paths, int count, struct plot_rows *rows)
+{
+	int status = STATUS_GOOD, i;
+
+	for (i = 0; status == STATUS_GOOD && i < count; i++) {
+		size_t other = 0;
+
+		status = plot_rows_read(paths[i], rows, count > 1 ? &other : NULL);
+		if (other > 0)
+			message_note("%s is skipped: line %zu is not a row of results "
+				     "(WORKLOAD,ALLOCATOR,PARAMETER,METRIC,VALUE)",
+				     paths[i], other);
+	}
+	return status;
+}
+
 struct request {
 	const char *out;
 };
@@ -83,7 +103,8 @@ static const struct args_command command = {
 	"xmalloc: xmalloc-*.svg; of mam bench mpi: mpi-*.svg; of mam bench kma: kma-*.svg; of\n"
 	"mam bench case: case-*.svg; those\n"
 	"that there are rows for.\n",
-	"A row of a later file replaces the same of an earlier one. More in mam-bench(1).\n",
+	"A row of a later file replaces the same of an earlier one. Of several files those with\n"
+	"other columns are skipped. More in mam-bench(1).\n",
 	options,
 	false,
 };
@@ -92,7 +113,7 @@ int plot_main(int argc, char **argv)
 {
 	struct request request = { "." };
 	struct plot_rows rows = { .rows = NULL };
-	int first, status, i;
+	int first, status;
 	size_t drawn = 0, which;
 
 	if (!args_parse(&command, argc, argv, &request, &first, &status))
@@ -101,9 +122,7 @@ int plot_main(int argc, char **argv)
 		message_error("name a file of results, as mam bench host --csv writes it");
 		return STATUS_BAD;
 	}
-	status = STATUS_GOOD;
-	for (i = first; status == STATUS_GOOD && i < argc; i++)
-		status = plot_rows_read(argv[i], &rows);
+	status = read_files(argv + first, argc - first, &rows);
 	for (which = 0; status == STATUS_GOOD && which < plot_figure_count(); which++) {
 		if (!plot_figure_draw(which, &rows, NULL))
 			continue;

@@ -95,66 +95,82 @@ static bool add(struct plot_rows *rows, const struct plot_row *row)
 }
 
 /* "# gpu: NVIDIA H100"; other keys are not drawn. */
-static void keep_fact(struct plot_rows *rows, const char *line)
+static void keep_fact(struct plot_facts *facts, const char *line)
 {
 	struct {
 		const char *key;
 		char *value;
-	} facts[] = {
-		{ "# gpu: ", rows->gpu },
-		{ "# driver: ", rows->driver },
-		{ "# cpu: ", rows->cpu },
-		{ "# date: ", rows->date },
+	} keys[] = {
+		{ "# gpu: ", facts->gpu },
+		{ "# driver: ", facts->driver },
+		{ "# cpu: ", facts->cpu },
+		{ "# date: ", facts->date },
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
-		size_t length = strlen(facts[i].key);
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		size_t length = strlen(keys[i].key);
 
-		if (strncmp(line, facts[i].key, length) == 0)
-			snprintf(facts[i].value, PLOT_FACT_BYTES, "%.*s", PLOT_FACT_BYTES - 1,
+		if (strncmp(line, keys[i].key, length) == 0)
+			snprintf(keys[i].value, PLOT_FACT_BYTES, "%.*s", PLOT_FACT_BYTES - 1,
 				 line + length);
 	}
 }
 
-int plot_rows_read(const char *path, struct plot_rows *rows)
+static int read_lines(FILE *file, const char *path, struct plot_rows *rows, size_t *other)
 {
-	FILE *file = fopen(path, "r");
+	struct plot_facts facts = rows->facts;
 	char line[LINE_BYTES];
 	size_t number = 0;
+	bool has_row = false;
 
-	if (file == NULL) {
-		message_error("%s cannot be read: %s", path, strerror(errno));
-		return STATUS_BAD;
-	}
 	while (fgets(line, sizeof(line), file) != NULL) {
 		struct plot_row row;
 
 		number++;
 		line[strcspn(line, "\r\n")] = '\0';
 		if (line[0] == '#')
-			keep_fact(rows, line);
+			keep_fact(&facts, line);
 		if (line[0] == '#' || line[0] == '\0')
 			continue;
 		row.text = strdup(line);
 		if (row.text != NULL && !split(&row)) {
 			free(row.text);
-			fclose(file);
+			if (!has_row && other != NULL) {
+				*other = number;
+				return STATUS_GOOD;
+			}
 			message_error(
 				"%s, line %zu: no row of results; mam bench host --csv writes "
 				"such files",
 				path, number);
 			return STATUS_BAD;
 		}
+		has_row = true;
 		if (row.text == NULL || !add(rows, &row)) {
 			free(row.text);
-			fclose(file);
 			message_error("there is too little memory for %s", path);
 			return STATUS_FAILED;
 		}
 	}
-	fclose(file);
+	rows->facts = facts;
 	return STATUS_GOOD;
+}
+
+int plot_rows_read(const char *path, struct plot_rows *rows, size_t *other)
+{
+	FILE *file = fopen(path, "r");
+	int status;
+
+	if (other != NULL)
+		*other = 0;
+	if (file == NULL) {
+		message_error("%s cannot be read: %s", path, strerror(errno));
+		return STATUS_BAD;
+	}
+	status = read_lines(file, path, rows, other);
+	fclose(file);
+	return status;
 }
 
 bool plot_rows_take(struct plot_rows *rows, const struct bench_results *results,
@@ -162,10 +178,10 @@ bool plot_rows_take(struct plot_rows *rows, const struct bench_results *results,
 {
 	size_t i;
 
-	snprintf(rows->gpu, sizeof(rows->gpu), "%s", machine->gpu);
-	snprintf(rows->driver, sizeof(rows->driver), "%s", machine->driver);
-	snprintf(rows->cpu, sizeof(rows->cpu), "%s", machine->cpu);
-	snprintf(rows->date, sizeof(rows->date), "%s", machine->date);
+	snprintf(rows->facts.gpu, sizeof(rows->facts.gpu), "%s", machine->gpu);
+	snprintf(rows->facts.driver, sizeof(rows->facts.driver), "%s", machine->driver);
+	snprintf(rows->facts.cpu, sizeof(rows->facts.cpu), "%s", machine->cpu);
+	snprintf(rows->facts.date, sizeof(rows->facts.date), "%s", machine->date);
 	for (i = 0; i < results->count; i++) {
 		const struct bench_result *result = &results->rows[i];
 		struct plot_row row = { NULL,
@@ -219,25 +235,27 @@ bool plot_rows_has(const struct plot_rows *rows, const char *workload, const cha
 
 void plot_rows_footnote(const struct plot_rows *rows, char *text, size_t bytes)
 {
-	bool has_gpu = rows->gpu[0] != '\0' && strcmp(rows->gpu, "none") != 0;
+	bool has_gpu = rows->facts.gpu[0] != '\0' && strcmp(rows->facts.gpu, "none") != 0;
 	size_t used = 0;
 
 	text[0] = '\0';
 	if (has_gpu)
 		/* What may stand behind a semicolon, OpenCL's device, has no room below a picture. */
-		used += (size_t)snprintf(text + used, bytes - used, "%s, driver %.*s", rows->gpu,
-					 (int)strcspn(rows->driver, ";"), rows->driver);
-	if (used < bytes && rows->cpu[0] != '\0')
+		used += (size_t)snprintf(text + used, bytes - used, "%s, driver %.*s",
+					 rows->facts.gpu, (int)strcspn(rows->facts.driver, ";"),
+					 rows->facts.driver);
+	if (used < bytes && rows->facts.cpu[0] != '\0')
 		used += (size_t)snprintf(text + used, bytes - used, "%s%s", used > 0 ? "; " : "",
-					 rows->cpu);
-	if (used < bytes && rows->date[0] != '\0') /* the day is enough */
-		snprintf(text + used, bytes - used, "%s%.10s", used > 0 ? "; " : "", rows->date);
+					 rows->facts.cpu);
+	if (used < bytes && rows->facts.date[0] != '\0') /* the day is enough */
+		snprintf(text + used, bytes - used, "%s%.10s", used > 0 ? "; " : "",
+			 rows->facts.date);
 }
 
 int plot_rows_read_back(const char *path, struct plot_rows *rows, struct bench_results *results,
 			struct bench_machine *machine)
 {
-	const int status = plot_rows_read(path, rows);
+	const int status = plot_rows_read(path, rows, NULL);
 	size_t i;
 
 	for (i = 0; status == STATUS_GOOD && i < rows->count; i++) {
@@ -246,9 +264,9 @@ int plot_rows_read_back(const char *path, struct plot_rows *rows, struct bench_r
 		bench_results_add(results, fields[0], fields[1], fields[2], fields[3],
 				  rows->rows[i].value);
 	}
-	snprintf(machine->gpu, sizeof(machine->gpu), "%.90s", rows->gpu);
-	snprintf(machine->driver, sizeof(machine->driver), "%.199s", rows->driver);
-	snprintf(machine->cpu, sizeof(machine->cpu), "%.120s", rows->cpu);
-	snprintf(machine->date, sizeof(machine->date), "%.30s", rows->date);
+	snprintf(machine->gpu, sizeof(machine->gpu), "%.90s", rows->facts.gpu);
+	snprintf(machine->driver, sizeof(machine->driver), "%.199s", rows->facts.driver);
+	snprintf(machine->cpu, sizeof(machine->cpu), "%.120s", rows->facts.cpu);
+	snprintf(machine->date, sizeof(machine->date), "%.30s", rows->facts.date);
 	return status;
 }

@@ -20,18 +20,25 @@ struct plot_row {
 	double value;
 };
 
-struct plot_rows {
-	struct plot_row *rows;
-	size_t count, room;
-	/* what they were measured on; "" where no file says */
+/* The machine and the time of a measurement; "" where no file has them. */
+struct plot_facts {
 	char gpu[PLOT_FACT_BYTES], driver[PLOT_FACT_BYTES], cpu[PLOT_FACT_BYTES],
 		date[PLOT_FACT_BYTES];
 };
 
+struct plot_rows {
+	struct plot_row *rows;
+	size_t count, room;
+	struct plot_facts facts;
+};
+
 void plot_rows_fini(struct plot_rows *rows);
-/* plot_rows_read - a file's rows and facts in the place of the same of earlier files. An exit
- * status; what is wrong was said. */
-int plot_rows_read(const char *path, struct plot_rows *rows);
+/*
+ * plot_rows_read - a file's rows and facts in the place of the same of earlier files. Returns an exit
+ * status; errors are reported. A file whose first row has other columns is an error if `other` is NULL;
+ * otherwise *other is the line of that row, and nothing is read. 0: it has rows of results.
+ */
+int plot_rows_read(const char *path, struct plot_rows *rows, size_t *other);
 /* plot_rows_read_back - a file's rows and facts as if they just had been measured; `rows` holds the
  * strings. An exit status; what is wrong was said. */
 int plot_rows_read_back(const char *path, struct plot_rows *rows, struct bench_results *results,

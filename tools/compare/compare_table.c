@@ -214,14 +214,13 @@ static void say_row(const struct compare_table *table, const struct compare_row 
 	const struct replay_result *result = &row->result;
 
 	if (result->failures)
-		fprintf(file,
-			"! %s: %s of %s allocations did not fit, the first on %s %" PRIu64 ".\n",
+		fprintf(file, "! %s: %s of %s did not fit, the first on %s %" PRIu64 ".\n",
 			compare_row_name(row), format_count(result->failures).text,
-			format_count(result->allocs).text, table->trace.place,
+			format_counted(result->allocs, "allocation").text, table->trace.place,
 			result->first_failure);
 	if (result->waits)
-		fprintf(file, "%s: %s times all that was freed had to be waited for.\n",
-			compare_row_name(row), format_count(result->waits).text);
+		fprintf(file, "%s: waited %s for all freed memory.\n", compare_row_name(row),
+			format_counted(result->waits, "time").text);
 }
 
 void compare_notes_say(const struct compare_table *table, FILE *file)
@@ -246,8 +245,8 @@ static void print_table(const struct compare_table *table)
 {
 	const int names = name_columns(table);
 
-	printf("%s: %s events, %s live at the peak\n\n", replay_trace_title(&table->trace, 39).text,
-	       format_count(table->trace.event_count).text,
+	printf("%s: %s, %s live at the peak\n\n", replay_trace_title(&table->trace, 39).text,
+	       format_counted(table->trace.event_count, "event").text,
 	       format_bytes(table->peak_live_bytes).text);
 	put_head(names);
 	for (size_t i = 0; i < table->count; i++)

@@ -73,12 +73,15 @@ static void print_about(bool plain)
 	info_line(plain, "version", "mam", "%s", mam_version());
 	info_line(plain, "sources", "sources", "vmm, cudamalloc, pinned, managed, host");
 	info_line(plain, "self_test", "self-test", "%s",
-		  selftest_built() ? "built in" : "not built in: no nvcc at build time");
+		  selftest_built() ? "available (mam info --self-test)"
+				   : "unavailable: its kernels need nvcc, which was not found "
+				     "when mam was built");
 	info_line(plain, "zlib", "zlib", "%s", zlibVersion());
 	info_line(plain, "routes", "mam run", "%s",
-		  preload && audit ? "--route=preload and --route=audit"
-		  : preload        ? "--route=preload; " RUN_OBJECT_AUDIT " is not there"
-				   : "no: " RUN_OBJECT_PRELOAD " is not there");
+		  preload && audit ? "available, with --route=preload and --route=audit"
+		  : preload        ? "available, with --route=preload only: " RUN_OBJECT_AUDIT
+			      " is missing"
+			    : "unavailable: " RUN_OBJECT_PRELOAD " is missing");
 	info_devices(plain);
 	info_options(plain);
 }

@@ -83,7 +83,8 @@ static void print_device(const struct driver *driver, int device, bool plain)
 	info_line(plain, key, label, "%s, %s, compute capability %d.%d", name,
 		  format_bytes(total).text, major, minor);
 	snprintf(key, sizeof(key), "device.%d.has", device);
-	info_line(plain, key, "", "virtual memory %s, memory pools %s",
+	info_line(plain, key, "",
+		  "virtual memory management (source vmm) %s, the driver's memory pools %s",
 		  has(driver, ATTRIBUTE_VIRTUAL_MEMORY, device) ? "yes" : "no",
 		  has(driver, ATTRIBUTE_MEMORY_POOLS, device) ? "yes" : "no");
 }
@@ -118,9 +119,10 @@ void info_devices(bool plain)
 	driver.count(&count);
 	info_line(plain, "driver", "driver", "CUDA %d.%d", version / 1000, version % 1000 / 10);
 	info_line(plain, "deferred", "--free=deferred", "%s",
-		  driver.record_event ? "by a fence over all work of a context (cuCtxRecordEvent)"
-				      : "by a wait for the context, one for a batch of frees: "
-					"the driver has no cuCtxRecordEvent");
+		  driver.record_event
+			  ? "does not wait: the driver has cuCtxRecordEvent"
+			  : "waits for the GPU once per batch of frees: the driver has no "
+			    "cuCtxRecordEvent (CUDA 12.5)");
 	if (count == 0)
 		info_line(plain, "devices", "devices", "none");
 	for (int device = 0; device < count; device++)

@@ -61,6 +61,18 @@ struct format_text format_plain(uint64_t number)
 	return out;
 }
 
+struct format_text format_counted(uint64_t count, const char *noun)
+{
+	struct format_text out = format_count(count);
+	size_t used = strlen(out.text);
+
+	snprintf(out.text + used, sizeof(out.text) - used, " %s", noun);
+	used = strlen(out.text);
+	if (count != 1 && used + 1 < sizeof(out.text))
+		memcpy(out.text + used, "s", 2);
+	return out;
+}
+
 double format_quotient(uint64_t over, uint64_t under)
 {
 	if (under == 0)

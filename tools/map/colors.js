@@ -40,7 +40,7 @@ function kindColoring(index, values, name) {
 	const others = order.slice(most);
 	if (others.length)
 		kinds[most] = {
-			name: `${count(others.length)} others`,
+			name: counted(others.length, "other"),
 			blocks: others.reduce((sum, at) => sum + uses[at], 0),
 		};
 	return {

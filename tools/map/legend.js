@@ -52,7 +52,7 @@ function drawKinds(box) {
 			element("small", "bytes"));
 		dot.style.background = coloring.colors[tone];
 		button.type = "button";
-		button.title = `${kind.name}: ${count(kind.blocks)} blocks in all, and the bytes live ` +
+		button.title = `${kind.name}: ${counted(kind.blocks, "block")} in all, and the bytes live ` +
 			"after the chosen event. Press to see it alone.";
 		button.setAttribute("aria-pressed", String(only === tone));
 		button.onclick = () => {

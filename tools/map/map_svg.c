@@ -102,8 +102,8 @@ static void put_head(const struct svg *svg, const char *name)
 	char text[400];
 
 	svg_text(svg->file, SVG_LEFT, 30, " class=\"title\"", name);
-	snprintf(text, sizeof(text), "%s events, peak live %s, high water %s (%s)%s%s",
-		 format_count(svg->map->trace->event_count).text,
+	snprintf(text, sizeof(text), "%s, peak live %s, high water %s (%s)%s%s",
+		 format_counted(svg->map->trace->event_count, "event").text,
 		 format_bytes(r->end.peak_live_bytes).text,
 		 format_bytes(r->end.high_water_bytes).text, format_ratio(r->high_water_ratio).text,
 		 r->failures ? ", failed allocations " : "",

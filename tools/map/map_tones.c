@@ -112,8 +112,8 @@ static void name_kinds(struct value *values, uint32_t count, const char *what,
 		others->blocks += values[i].blocks;
 		others->peak_bytes += values[i].peak_bytes;
 	}
-	snprintf(others->name, sizeof(others->name), "%s others",
-		 format_count(count > MAP_KINDS ? count - MAP_KINDS : 0).text);
+	snprintf(others->name, sizeof(others->name), "%s",
+		 format_counted(count > MAP_KINDS ? count - MAP_KINDS : 0, "other").text);
 	tones->distinct = count;
 }
 

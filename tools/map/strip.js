@@ -160,7 +160,7 @@ function tellFigures(heap) {
 	const ground = holes.taken + idle, part = ground > 0 ? idle / ground : 0;
 	const put = (id, text) => byId(id).textContent = text;
 
-	put("f-live", `${bytes(holes.asked)} in ${count(heap.list.length)} blocks`);
+	put("f-live", `${bytes(holes.asked)} in ${counted(heap.list.length, "block")}`);
 	put("f-taken", bytes(holes.taken));
 	put("f-holes", count(holes.low.length));
 	put("f-bytes", bytes(holes.bytes));

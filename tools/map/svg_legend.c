@@ -82,8 +82,9 @@ static void put_kinds(const struct svg *svg, const struct map_tones *tones, doub
 		if (!kind->blocks)
 			continue;
 		put_swatch(svg->file, tones->rgb(i), x, y + row * ROW_HEIGHT, 10);
-		snprintf(text, sizeof(text), "%s: %s blocks, %s at the peak", kind->name,
-			 format_count(kind->blocks).text, format_bytes(kind->peak_bytes).text);
+		snprintf(text, sizeof(text), "%s: %s, %s at the peak", kind->name,
+			 format_counted(kind->blocks, "block").text,
+			 format_bytes(kind->peak_bytes).text);
 		svg_text(svg->file, x + 16, y + row * ROW_HEIGHT + 9, "", text);
 		at++;
 	}

@@ -164,9 +164,10 @@ bool svg_map(const struct svg *svg, const struct map_tones *tones, double y, cha
 	fputs("</svg>\n", svg->file);
 	svg_byte_axis(svg->file, y, SVG_MAP_HEIGHT, svg->top, 12, "address in the pool");
 	svg_failures(svg, y);
-	snprintf(note, note_bytes, "Of %s blocks the %s that are thinner than %g px are merged.",
-		 format_count(svg->map->trace->block_count).text, format_count(plot.merged).text,
-		 plot.exact);
+	snprintf(note, note_bytes, "Of %s the %s that %s thinner than %g px %s merged.",
+		 format_counted(svg->map->trace->block_count, "block").text,
+		 format_count(plot.merged).text, plot.merged == 1 ? "is" : "are", plot.exact,
+		 plot.merged == 1 ? "is" : "are");
 	free(plot.blocks);
 	return good;
 }

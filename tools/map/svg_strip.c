@@ -325,8 +325,8 @@ static void put_figures(const struct strip *strip, uint32_t event, double y)
 	double x = SVG_LEFT;
 	char text[160];
 
-	snprintf(text, sizeof(text), "%s in %s blocks", format_bytes(heap->asked_bytes).text,
-		 format_count(heap->block_count).text);
+	snprintf(text, sizeof(text), "%s in %s", format_bytes(heap->asked_bytes).text,
+		 format_counted(heap->block_count, "block").text);
 	x = put_figure(strip, x, y, "live", text);
 	x = put_figure(strip, x, y, "taken", format_bytes(heap->taken_bytes).text);
 	x = put_figure(strip, x, y, "holes", format_count(heap->hole_count).text);

@@ -26,7 +26,7 @@ const when = (event) => `event ${count(event)}` +
 	(blocks.times ? `, ${duration(blocks.times[event])}` : "");
 
 function lifeOf(i) {
-	const events = `${count(blocks.death[i] - blocks.birth[i])} events`;
+	const events = counted(blocks.death[i] - blocks.birth[i], "event");
 	if (immortal(i))
 		return undefined;
 	if (!blocks.times)

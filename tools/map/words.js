@@ -18,6 +18,7 @@ function bytes(n, digits = 2) {
 }
 
 const count = (n) => typeof n === "bigint" ? String(n) : Math.round(n).toLocaleString("en");
+const counted = (n, noun) => `${count(n)} ${noun}${n == 1 ? "" : "s"}`;
 const hex = (n) => "0x" + (typeof n === "bigint" ? n : Math.round(n)).toString(16);
 const percent = (part, digits = 1) => `${(100 * part).toFixed(digits)} %`;
 

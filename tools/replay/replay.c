@@ -203,7 +203,8 @@ int replay_main(int argc, char **argv)
 	traces = calloc((size_t)files, sizeof(*traces));
 	status = STATUS_BAD;
 	if (!results || !traces) {
-		message_error("no memory left for %d files", files);
+		message_error("no memory left for %s",
+			      format_counted((uint64_t)files, "file").text);
 	} else {
 		status = STATUS_GOOD;
 		while (played < files && status == STATUS_GOOD) {

@@ -60,12 +60,11 @@ static void report_pick(const char *path, const struct replay_device *devices, s
 
 	for (size_t i = 0; i < count; i++)
 		others += i == picked ? 0 : devices[i].events;
-	message_note("%s: device %" PRIu64 " is replayed, with %s event%s; %zu other device%s "
-		     "%s %s event%s (--device N chooses)",
-		     path, devices[picked].number, format_count(devices[picked].events).text,
-		     devices[picked].events == 1 ? "" : "s", count - 1, count == 2 ? "" : "s",
-		     count == 2 ? "has" : "have", format_count(others).text,
-		     others == 1 ? "" : "s");
+	message_note("%s: device %" PRIu64 " is replayed, with %s; %s %s %s (--device N chooses)",
+		     path, devices[picked].number,
+		     format_counted(devices[picked].events, "event").text,
+		     format_counted(count - 1, "other device").text, count == 2 ? "has" : "have",
+		     format_counted(others, "event").text);
 }
 
 static bool is_better(const struct replay_device *one, const struct replay_device *other)

@@ -288,7 +288,8 @@ static int walk_together(struct player *players, uint32_t count)
 	}
 	if (begun < count) {
 		/* Those that wait at the barrier would wait forever. */
-		message_error("this system lets mam start only %" PRIu32 " threads", begun);
+		message_error("this system lets mam start only %s",
+			      format_counted(begun, "thread").text);
 		exit(STATUS_BAD);
 	}
 	for (uint32_t i = 0; i < count; i++)
@@ -393,7 +394,7 @@ static int timed_passes(const struct passes *passes, const struct held *held)
 	int status = STATUS_GOOD;
 
 	if (!seconds) {
-		message_error("no memory left for %s repeats", format_count(repeats).text);
+		message_error("no memory left for %s", format_counted(repeats, "repeat").text);
 		return STATUS_BAD;
 	}
 	for (uint64_t i = 0; i < repeats && status == STATUS_GOOD; i++) {

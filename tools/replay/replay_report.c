@@ -315,9 +315,9 @@ static void print_meaning(const struct replay_result *result)
 	struct format_text name = replay_trace_title(result->trace, 39);
 
 	if (result->failures)
-		printf("%s: %s of %s allocations did not fit, the first on %s %" PRIu64 ".\n",
-		       name.text, format_count(result->failures).text,
-		       format_count(result->allocs).text, result->trace->place,
+		printf("%s: %s of %s did not fit, the first on %s %" PRIu64 ".\n", name.text,
+		       format_count(result->failures).text,
+		       format_counted(result->allocs, "allocation").text, result->trace->place,
 		       result->first_failure);
 	else if (end->peak_live_bytes)
 		printf("%s: %s of memory would have done for all of it, %.1f%% more than the "
@@ -336,17 +336,16 @@ static void print_meaning(const struct replay_result *result)
 static void print_manner(const struct replay_settings *settings,
 			 const struct replay_result *results, int count)
 {
-	struct format_text lag = format_count(settings->lag);
+	struct format_text lag = format_counted(settings->lag, "event");
 
 	if (settings->simulate)
 		puts("The driver was simulated: its time is what an H100's would have taken.");
 	if (!any_has_lag(settings, results, count))
 		return;
 	if (settings->free == REPLAY_FREE_DEFERRED)
-		printf("What was freed was used again %s events later at the earliest.\n",
-		       lag.text);
+		printf("What was freed was used again %s later at the earliest.\n", lag.text);
 	else
-		printf("What was freed on one stream was used on others %s events later at the "
+		printf("What was freed on one stream was used on others %s later at the "
 		       "earliest.\n",
 		       lag.text);
 }

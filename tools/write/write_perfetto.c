@@ -188,9 +188,9 @@ static void put_all(const struct export_job *job, struct perfetto_slices *slices
 	}
 	put_end(job, slices);
 	if (slices->left_out && !job->settings->quiet)
-		message_error("%s: only %s of %s blocks have a slice; counters are of all",
-			      job->path, format_count(slices->count).text,
-			      format_count(slices->count + slices->left_out).text);
+		message_error("%s: slices are of %s of %s only; counters are of all", job->path,
+			      format_count(slices->count).text,
+			      format_counted(slices->count + slices->left_out, "block").text);
 }
 
 bool write_perfetto(const struct export_job *job)

@@ -33,6 +33,7 @@
 #include "interpose/memory/pass.h"
 #include "interpose/memory/pools.h"
 #include "interpose/memory/quarantine.h"
+#include "interpose/process/file.h"
 #include "interpose/process/say.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
@@ -123,13 +124,11 @@ static void report_no_memory(const struct request *request)
 	    atomic_fetch_add(&reports, 1) >= REPORTS_MOST)
 		return;
 	mam_say(MAM_SAY_WARN,
-		"no memory for %zu bytes: live %llu, largest hole %llu, quarantined %llu, reserved %llu; "
-		"%s",
-		request->bytes, (unsigned long long)stats.live_bytes,
-		(unsigned long long)stats.largest_free_bytes,
-		(unsigned long long)stats.retired_bytes, (unsigned long long)stats.reserved_bytes,
-		request->why == MAM_WHY_LIMIT
-			? "raise --limit, or free something"
+		"no memory for %s: live %s, largest free block %s, quarantined %s, reserved %s; %s",
+		mam_file_bytes(request->bytes).text, mam_file_bytes(stats.live_bytes).text,
+		mam_file_bytes(stats.largest_free_bytes).text,
+		mam_file_bytes(stats.retired_bytes).text, mam_file_bytes(stats.reserved_bytes).text,
+		request->why == MAM_WHY_LIMIT ? "raise --limit, or free something"
 		: stats.reserved_bytes - stats.live_rounded_bytes >= request->bytes
 			? "enough is free, but in pieces: allocate what is large earlier, or try "
 			  "--growth with a larger size"

@@ -335,9 +335,10 @@ void mam_file_put(struct mam_file_text *text, const char *format, ...)
 		text->length += (size_t)length < room ? (size_t)length : room - 1;
 }
 
-void mam_file_put_bytes(struct mam_file_text *text, unsigned long long bytes)
+struct mam_file_bytes mam_file_bytes(unsigned long long bytes)
 {
-	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	struct mam_file_bytes written;
 	double value = (double)bytes;
 	size_t unit = 0;
 
@@ -345,5 +346,12 @@ void mam_file_put_bytes(struct mam_file_text *text, unsigned long long bytes)
 		value /= 1024;
 		unit++;
 	}
-	mam_file_put(text, value < 10 && unit > 0 ? "%.2f %s" : "%.0f %s", value, units[unit]);
+	snprintf(written.text, sizeof(written.text), value < 10 && unit > 0 ? "%.2f %s" : "%.0f %s",
+		 value, units[unit]);
+	return written;
+}
+
+void mam_file_put_bytes(struct mam_file_text *text, unsigned long long bytes)
+{
+	mam_file_put(text, "%s", mam_file_bytes(bytes).text);
 }

@@ -85,6 +85,12 @@ struct mam_file_text {
 void mam_file_put(struct mam_file_text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void mam_file_put_bytes(struct mam_file_text *text, unsigned long long bytes); /* "1.43 GiB" */
+
+/* The same by value, for other sentences. */
+struct mam_file_bytes {
+	char text[16];
+};
+struct mam_file_bytes mam_file_bytes(unsigned long long bytes);
 int mam_file_flush(struct mam_file_text *text);
 
 #endif

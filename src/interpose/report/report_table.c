@@ -82,8 +82,9 @@ static void put_memory(struct mam_file_text *text, const struct mam_report *repo
 	mam_file_put_bytes(text, report->pools.peak_live_bytes);
 	mam_file_put(text, ", reserved at most ");
 	mam_file_put_bytes(text, report->pools.peak_reserved_bytes);
-	mam_file_put(text, ": %.2f times; %llu blocks never freed\n", report->ratio,
-		     (unsigned long long)report->pools.live_blocks);
+	mam_file_put(text, ": %.2f times; %llu block%s never freed\n", report->ratio,
+		     (unsigned long long)report->pools.live_blocks,
+		     report->pools.live_blocks == 1 ? "" : "s");
 	if (report->pools.peak_retired_bytes != 0) {
 		mam_file_put(text, "  freed and waiting for the GPU, at most ");
 		mam_file_put_bytes(text, report->pools.peak_retired_bytes);
@@ -123,8 +124,8 @@ static void put_costs(struct mam_file_text *text, const struct mam_report *repor
 
 	if (costs->grows + costs->shrinks == 0)
 		return;
-	mam_file_put(text, "  the pools asked the driver for %llu chunks in ",
-		     (unsigned long long)costs->grows);
+	mam_file_put(text, "  the pools asked the driver for %llu chunk%s in ",
+		     (unsigned long long)costs->grows, costs->grows == 1 ? "" : "s");
 	put_time(text, (double)costs->grow_ns);
 	mam_file_put(text, " and gave %llu back in ", (unsigned long long)costs->shrinks);
 	put_time(text, (double)costs->shrink_ns);

@@ -91,10 +91,10 @@ static bool is_right(struct device_run *run, struct device_heap *heap,
 	device_row(run, heap, cell, "wrong", (double)wrong);
 	device_row(run, heap, cell, "none", (double)none);
 	if (wrong > 0)
-		device_note(run, heap, cell, "%llu results are not the reference's",
+		device_note(run, heap, cell, "results that differ from the reference: %llu",
 			    (unsigned long long)wrong);
 	else if (none > 0)
-		device_note(run, heap, cell, "%llu requests got nothing: no time is told",
+		device_note(run, heap, cell, "requests that got nothing: %llu; no time is reported",
 			    (unsigned long long)none);
 	else if (pass->none)
 		device_note(run, heap, cell, "the device has too little free memory for that");

@@ -55,9 +55,9 @@ bool kma_is_right(struct device_run *run, const struct device_heap *heap,
 	device_row(run, heap, cell, "wrong", (double)wrong);
 	device_row(run, heap, cell, "none", (double)none);
 	if (wrong > 0)
-		device_note(run, heap, cell, "%llu %s", (unsigned long long)wrong, what);
+		device_note(run, heap, cell, "%s: %llu", what, (unsigned long long)wrong);
 	else if (none > 0)
-		device_note(run, heap, cell, "%llu requests got nothing: no time is told",
+		device_note(run, heap, cell, "requests that got nothing: %llu; no time is reported",
 			    (unsigned long long)none);
 	return wrong == 0 && none == 0;
 }

@@ -163,14 +163,14 @@ static void tell_people(const struct advise_ask *ask, const struct advise_counte
 	const struct advise_expect *now = &advice->now, *then = &advice->then;
 	char text[32];
 
-	printf("a burst of %llu requests, %u of each warp\n\nrecommended\n",
-	       (unsigned long long)ask->threads, ask->lanes);
+	printf("a burst of %llu request%s, %u of each warp\n\nrecommended\n",
+	       (unsigned long long)ask->threads, ask->threads == 1 ? "" : "s", ask->lanes);
 	printf("  %-34s %12s   %.1f%% of the bytes taken are asked for by nobody\n", "page size",
 	       show_bytes((double)advice->page_bytes, text, sizeof(text)), advice->waste * 100);
 	snprintf(text, sizeof(text), "%.1f%%", advice->low / 10.0);
 	printf("  %-34s %12s   low_per_mille %u: a walk gives up after %.0f taken pages\n",
 	       "L, the low share", text, advice->low, advice->patience);
-	printf("  %-34s %12s   %llu pages, of which the burst takes %llu\n", "heap",
+	printf("  %-34s %12s   pages: %llu; the burst takes %llu\n", "heap",
 	       show_bytes((double)advice->heap_bytes, text, sizeof(text)),
 	       (unsigned long long)advice->heap_pages, (unsigned long long)advice->burst_pages);
 	printf("\n%-36s %12s %12s\n", "expected", "now", "then");
@@ -194,7 +194,7 @@ static void tell_people(const struct advise_ask *ask, const struct advise_counte
 		printf("note: %.3g places were looked at in a search, as the heap counted\n",
 		       (double)counters->looks / (double)counters->searches);
 	if (counters->full + counters->no_run > 0)
-		printf("note: %llu requests got nothing, as the heap counted\n",
+		printf("note: requests that got nothing, as the heap counted: %llu\n",
 		       (unsigned long long)(counters->full + counters->no_run));
 }
 

@@ -259,7 +259,7 @@ static bool fit(const struct plot_rows *rows, struct advise_ask *ask)
 bool advise_fit(const char *path, struct advise_ask *ask)
 {
 	struct plot_rows rows = { .rows = NULL };
-	bool good = plot_rows_read(path, &rows) == STATUS_GOOD;
+	bool good = plot_rows_read(path, &rows, NULL) == STATUS_GOOD;
 
 	if (good && !fit(&rows, ask)) {
 		message_error("--read: %s has no times of mam's pages that grow with steps; mam "

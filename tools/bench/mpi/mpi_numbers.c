@@ -66,8 +66,8 @@ double mpi_numbers_quantile(const struct mpi_numbers *numbers, double quantile)
 static void complain(struct mpi_verdict *verdict, uint64_t count, const char *what)
 {
 	if (count > 0 && verdict->wrong == 0)
-		snprintf(verdict->why, sizeof(verdict->why), "%llu %s", (unsigned long long)count,
-			 what);
+		snprintf(verdict->why, sizeof(verdict->why), "%s: %llu", what,
+			 (unsigned long long)count);
 	verdict->wrong += count;
 }
 

@@ -53,7 +53,7 @@ static bool fill(struct device_run *run, struct device_heap *heap, const struct 
 	    !device_time_count(run, heap, kernel, &job, &found))
 		return false;
 	if (found.none > 0)
-		device_note(run, heap, cell, "%llu blocks less were taken before",
+		device_note(run, heap, cell, "blocks that could not be allocated before: %llu",
 			    (unsigned long long)found.none);
 	return true;
 }
@@ -182,7 +182,7 @@ static bool play_use(struct device_run *run, struct device_heap *heap,
 	if (found.corrupt > 0) {
 		device_row(run, heap, cell, "wrong", (double)found.corrupt);
 		device_note(run, heap, cell,
-			    "%llu objects were written by another while their owner had them",
+			    "objects that another thread wrote while their owner had them: %llu",
 			    (unsigned long long)found.corrupt);
 		return true;
 	}

@@ -30,10 +30,10 @@ static bool is_right(struct device_run *run, const struct device_heap *heap,
 	device_row(run, heap, cell, "none", (double)sum->none);
 	if (sum->wrong > 0)
 		device_note(run, heap, cell,
-			    "%llu times something was another's, missing, or not back in the end",
+			    "objects of another, missing, or not freed in the end: %llu",
 			    (unsigned long long)sum->wrong);
 	else if (sum->none > 0)
-		device_note(run, heap, cell, "%llu requests got nothing: no time is told",
+		device_note(run, heap, cell, "requests that got nothing: %llu; no time is reported",
 			    (unsigned long long)sum->none);
 	return sum->wrong == 0 && sum->none == 0;
 }
