@@ -63,6 +63,29 @@ same "a preloaded wrapper behind mam switched off" \
 	"$(grep counter "$scratch/err")"
 same "it saw each allocation" 1 "$(grep -c 'counter: 96 allocs' "$scratch/err")"
 
+# That it is bypassed is reported, in one sentence; in the order that the manual shows it is not, and both see every call.
+LD_PRELOAD=$scratch/libcounter.so "$MAM" run "$clients/client_shared" --rounds 2 > /dev/null 2> "$scratch/err"
+same "a preloaded wrapper after mam: one warning, and no allocation" "1 1" \
+	"$(grep -c '^mam: .*/libcounter\.so defines cuda[MF][a-z]* and is preloaded after mam' "$scratch/err") \
+$(grep -c 'counter: 0 allocs' "$scratch/err")"
+rm -f "$scratch/stats"
+# shellcheck disable=SC2016 # the program's shell expands it
+"$MAM" run --stats="$scratch/stats" sh -c 'LD_PRELOAD=$1:$LD_PRELOAD exec "$2" --rounds 2' - "$scratch/libcounter.so" \
+	"$clients/client_shared" > /dev/null 2> "$scratch/err"
+same "a preloaded wrapper before mam: no warning, and every call" "0 1 96 96" \
+	"$(grep -c '^mam:' "$scratch/err") $(grep -c 'counter: 96 allocs ' "$scratch/err") $(stat_of \
+		call.cudaMalloc.runtime.served) $(stat_of call.cudaFree.runtime.served)"
+# No warning of objects that define nothing of CUDA's, of CUDA itself, and with --log error.
+echo 'int mam_test_other;' > "$scratch/other.c"
+$CC -shared -fPIC -o "$scratch/other.so" "$scratch/other.c"
+for preloaded in "$scratch/other.so" "$fakes/libcudart.so.13" "$fakes/libcuda.so.1 $scratch/none.so"; do
+	LD_PRELOAD=$preloaded "$MAM" run "$clients/client_shared" --rounds 1 2>&1 > /dev/null | grep '^mam:' > "$scratch/err"
+	same "no warning of ${preloaded##*/}" "" "$(cat "$scratch/err")"
+done
+LD_PRELOAD=$scratch/libcounter.so "$MAM" run --log error "$clients/client_shared" --rounds 2 2>&1 > /dev/null |
+	grep '^mam:' > "$scratch/err"
+same "no warning with --log error" "" "$(cat "$scratch/err")"
+
 # The pool is what makes a difference: the driver is asked for memory a few times only.
 log=$scratch/log
 FAKE_CUDA_LOG=$log "$MAM" run -- "$clients/client_dlsym" --rounds 5 > /dev/null 2>&1

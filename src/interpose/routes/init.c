@@ -16,6 +16,7 @@
 
 #include "interpose/process/file.h"
 #include "interpose/process/say.h"
+#include "interpose/routes/preloads.h"
 
 #define CAPTURE_ALLOW 1 /* place of the word among those of MAM_CAPTURE */
 
@@ -29,6 +30,7 @@ static atomic_int policy;       /* atomic: an enum mam_init_policy */
 static atomic_bool captures;    /* atomic */
 static atomic_bool has_pools;   /* atomic */
 static atomic_int home;         /* atomic; the process that heard of CUDA; 0: none did */
+static atomic_bool checked;     /* atomic; for other preloaded objects */
 static pthread_once_t awakening = PTHREAD_ONCE_INIT;
 
 /*
@@ -92,6 +94,8 @@ bool mam_init_is_off(void)
 	if (now == ASLEEP) {
 		pthread_once(&awakening, wake);
 		now = atomic_load_explicit(&state, memory_order_acquire);
+		if (now == ON && !atomic_exchange(&checked, true))
+			mam_preloads_check();
 	}
 	return now == OFF;
 }
