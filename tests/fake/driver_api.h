@@ -325,6 +325,7 @@ int cuLaunchKernel(struct CUfunc_st *function, unsigned int grid_x, unsigned int
  *                  stream's id, and the moment at which the work is done (UINT64_MAX: in a capture).
  * fake_disturbed - how often device memory was freed or unmapped while work still used it, and the
  *                  first such block or mapping.
+ * fake_waited    - how often calls of this thread had to wait for work that was not done.
  * fake_holds     - what is held of the driver now.
  * fake_fail      - the at-th call from now fails, and `times` in all (at 0: none does).
  * fake_failed    - how many failed since, and the name of the first.
@@ -343,6 +344,7 @@ uint64_t fake_clock(void);
 int fake_use(unsigned long long address, size_t bytes, struct CUstream_st *stream,
 	     unsigned long long *stream_id, uint64_t *due_ns);
 int fake_disturbed(unsigned long long *address, size_t *bytes);
+unsigned long fake_waited(void);
 void fake_holds(struct fake_held *held);
 void fake_fail(unsigned long at, unsigned long times);
 int fake_failed(char *name, size_t bytes);

@@ -182,6 +182,7 @@ uint64_t fake_now(void);
 void fake_timeline_tick(void); /* a call began: the fake's own clock goes on */
 void fake_timeline_run(void); /* carry out what is due */
 void fake_timeline_wait(uint64_t until_ns);
+unsigned long fake_timeline_waited(void); /* how often the calling thread had to */
 /* One end of a copy or fill: the address as the program knows it, and where the bytes are. */
 struct fake_end {
 	uintptr_t address;

@@ -83,6 +83,11 @@ int fake_disturbed(unsigned long long *address, size_t *bytes)
 	return times;
 }
 
+unsigned long fake_waited(void)
+{
+	return fake_timeline_waited();
+}
+
 void fake_holds(struct fake_held *held)
 {
 	fake_lock_retake();

@@ -38,6 +38,7 @@ struct piece {
 
 static struct piece *first; /* lock: fake */
 static uint64_t clock_ns = 1; /* the fake's own. lock: fake */
+static __thread unsigned long waited; /* count of waits for work that was not done */
 
 void fake_timeline_tick(void)
 {
@@ -82,12 +83,19 @@ void fake_timeline_run(void)
 	}
 }
 
+unsigned long fake_timeline_waited(void)
+{
+	return waited;
+}
+
 /* The lock is let go while sleeping: what was looked up before must be looked up again. */
 void fake_timeline_wait(uint64_t until_ns)
 {
 	struct timespec until = { .tv_sec = until_ns / 1000000000,
 				  .tv_nsec = until_ns % 1000000000 };
 
+	if (until_ns > fake_now())
+		waited++;
 	if (fake_knobs.hasty) {
 		;
 	} else if (fake_knobs.clock_ns) {
