@@ -25,6 +25,9 @@
  * pools of its device, empty their threads' caches and give wholly free memory back to their
  * sources before it answers OUT_OF_MEMORY.
  *
+ * An allocation does not wait for the GPU while its source has memory: a kernel may be waiting for
+ * the thread that allocates. It may wait once the source, a limit or a quota has refused memory.
+ *
  * The pool grew from Can Aknesil and Didem Unat, "MAM: A Memory Allocation Manager for GPUs": two
  * red-black trees over the segments of a chunk, one by address and one by size. We differ in nodes
  * by address that hold several neighbours, and in a list or a tree for each class of sizes. paper.h

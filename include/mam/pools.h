@@ -68,8 +68,8 @@ MAM_API enum mam_status mam_pool_limit(struct mam_pool *pool, size_t *bytes);
  * to the source. Grows the pool by a chunk where needed, within its limit, or changes nothing.
  *
  * What is reserved is free memory like any other: other threads may take it, mam_pool_trim() gives
- * it back, and so does a free in a pool with spare_bytes, and a pool without sizes of its own
- * (chunk_bytes and growth_bytes 0) on the way to a chunk for a request that does not fit. Counted as a failure where it fails. Callbacks of
+ * it back, and so does a free in a pool with spare_bytes, and the first strict free after a growth in
+ * a pool whose chunk_bytes and growth_bytes are 0. Counted as a failure where it fails. Callbacks of
  * mam_pool_on_oom() are not asked. Errors: as mam_malloc().
  */
 MAM_API enum mam_status mam_pool_reserve(struct mam_pool *pool, size_t bytes);

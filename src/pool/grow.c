@@ -6,30 +6,50 @@
  *   1. Take the grow lock: one thread talks to the source, the others wait here and then find what
  *      it brought.
  *   2. Try again; someone may have freed or grown meanwhile.
- *   3. Where sizes are the pool's to choose, chunks that are wholly free go back first: they were
- *      too small, and a request that is not met by them is met by one that takes their place.
- *      Ask the source for max(what the request needs, the growth size), halving the wish down to
- *      the need while it refuses.
- *   4. Still refused, or over the limit: give back wholly free chunks, which were too small, and
- *      ask once more.
+ *   3. Ask the source for max(what the request needs, the growth size), halving the wish down to
+ *      the need while it refuses. The records for the chunk are taken first, so that no chunk has to
+ *      be freed because host memory ran out.
+ *   4. The source, the limit or a quota refused: free all idle chunks, which were too small, and ask
+ *      once more.
  *   5. Take the block out of the new chunk before anyone else can.
  *
- * A request of who may not wait (prompt.c) takes step 1 for a bounded time, 2, of 3 the asking alone,
- * and 5. Nothing of it can need a chunk to go back: what the books take for the new one is kept for
- * it before the source is asked.
+ * An allocation does not wait for the GPU before step 4: a kernel may be waiting for the thread that
+ * allocates. cuMemFree and its like wait for all work of the context, also where the chunk is unused.
+ * So step 3 frees no chunk. Where the pool chooses the sizes of its chunks, the next strict free does
+ * that instead, after its own wait (mam_grow_release_outgrown()): all chunks that are idle then, once
+ * for each growth. Pools with another policy free idle chunks in step 4 and in mam_pool_trim() alone.
+ * A limit counts as memory: a request beyond it fails unless idle chunks are freed. So there step 4
+ * waits, although the driver has more.
+ *
+ * Two waits are left, and the driver has both: another thread of the process may be in a free, in
+ * step 4 or in trim, with grow_lock or the driver's own lock held, and wait there for its work.
+ *
+ * A request of who may not wait (prompt.c) takes step 1 for a bounded time, 2, 3 and 5.
  *
  * The pool's lock is not held across a source call, so what the source takes long for delays nobody
  * who finds ground. A chunk on its way out keeps its two records: if the source refuses to take it,
  * it is put back as it was, and nothing in that can fail.
  *
  * The growth size was found by replaying PyTorch's traces of gnn, gpt2 and resnet50 (peak reserved to
- * peak live; one chunk for all gives 1.16, 1.10, 1.005):
+ * peak live; one chunk for all gives 1.16, 1.10, 1.005). "Trading" frees idle chunks in step 3:
  *   double, up to 4 GiB                                    1.55  1.47  1.12
  *   an eighth, 64 MiB at least                             1.68  1.59  1.03
- *   an eighth, 64 MiB to 1 GiB, exact from 32 MiB, trading 1.31  1.09  1.05   <- this
+ *   an eighth, 64 MiB to 1 GiB, exact from 32 MiB, trading 1.31  1.07  1.10   waits in allocations
  *   always exact, trading                                  1.30  1.12  1.02   five times the calls
  * What is large gets a chunk of its own size, which its like can take whole, and what is small does
- * not pin it.
+ * not pin it. PyTorch's own allocator reserved 1.68, 1.47 and 1.36.
+ *
+ * Without a wait in an allocation, and calls to the source:
+ *   idle chunks are not freed                              1.67 10  1.43 55  1.11 34   other policies
+ *   freed by the first strict free after a growth          1.71 16  1.16 64  1.10 37   <- strict
+ *   the same, with the chunk of the freed block            1.71 16  1.09 154 1.04 95   regrows in loops
+ *   by frees, as many bytes as were idle at the growth     1.71 16  1.16 64  1.10 37
+ *   by frees, until as much is freed as was grown          1.07 9792  1.06 577  1.05 184
+ *   by frees, idle chunks of 1 GiB, above half of the pool 1.11 281  1.16 91  1.10 37  one large block
+ *                                                                                     regrows each time
+ * Trading only if an event over the context has passed would wait if another thread launched work
+ * between the query and the free; nothing closes that gap. In a library, recording such an event would
+ * also invalidate stream captures.
  *
  * Bound: O(log n) and at most 2 log2(growth / need) + 2 grow calls a request. Trim looks at every
  * chunk.
@@ -308,9 +328,21 @@ static uint64_t growth_wish(const struct mam_pool *pool, uint64_t need)
 }
 
 /* Whether sizes are the pool's to choose, those of chunks it holds included. */
-static bool trades(const struct mam_pool *pool)
+static bool chooses_sizes(const struct mam_pool *pool)
 {
 	return pool->config.growth_bytes == 0 && pool->config.chunk_bytes == 0;
+}
+
+void mam_grow_release_outgrown(struct mam_pool *pool)
+{
+	uint64_t released;
+
+	/* Another thread is growing the pool: a later free is soon enough. */
+	if (!mam_lock_take_within(&pool->grow_lock, 0))
+		return;
+	if (atomic_exchange_explicit(&pool->outgrown, false, memory_order_relaxed))
+		(void)release_idle(pool, 0, &released);
+	mam_lock_release(&pool->grow_lock);
 }
 
 /*
@@ -337,107 +369,6 @@ static enum mam_status ask_source(struct mam_pool *pool, mam_grow_fn *grow, uint
 			wish = need;
 	}
 	*bytes = wish;
-	return status;
-}
-
-/*
- * The new chunk into the books and the block out of it, in one hold of the lock. When the books
- * have no room for the chunk it goes back; when they have none for the block the chunk stays, as
- * ground for the next.
- */
-static enum mam_status settle(struct mam_pool *pool, void *base, uint64_t bytes,
-			      const struct mam_request *request, void **block)
-{
-	enum mam_status noted;
-	enum mam_status status;
-
-	mam_lock_take(&pool->lock);
-	noted = add_chunk_locked(pool, base, bytes);
-	status = noted == MAM_OK ? mam_ground_take_locked(pool, request, block) : noted;
-	mam_lock_release(&pool->lock);
-	if (noted != MAM_OK && source_shrink(pool, base, bytes) != MAM_OK)
-		mam_log(MAM_LOG_WARN,
-			"pool %s: a chunk of %llu bytes could neither be noted nor given back and "
-			"is lost",
-			pool->config.name, (unsigned long long)bytes);
-	return status;
-}
-
-static enum mam_status try_again(struct mam_pool *pool, const struct mam_request *request,
-				 void **block)
-{
-	enum mam_status status;
-
-	mam_lock_take(&pool->lock);
-	status = mam_ground_take_locked(pool, request, block);
-	mam_lock_release(&pool->lock);
-	return status;
-}
-
-/* Bytes of a chunk that holds the request wherever it lies. */
-static uint64_t need_of(const struct mam_pool *pool, const struct mam_request *request)
-{
-	uint64_t slack =
-		request->alignment > pool->source->properties.alignment ? request->alignment : 0;
-
-	return mam_round_up(request->bytes + slack, unit_of(pool));
-}
-
-static bool may_grow_by(const struct mam_pool *pool, uint64_t need)
-{
-	return pool->config.growth_bytes != MAM_GROWTH_NONE &&
-	       (pool->config.limit_bytes == 0 || need <= pool->config.limit_bytes);
-}
-
-static enum mam_status grow_for(struct mam_pool *pool, const struct mam_request *request,
-				void **block)
-{
-	uint64_t need = need_of(pool, request);
-	uint64_t released = 0;
-	uint64_t bytes;
-	enum mam_status status;
-	void *base;
-
-	if (pool->range != NULL)
-		return mam_range_grow_for(pool, request, block);
-	if (!may_grow_by(pool, need))
-		return MAM_ERROR_OUT_OF_MEMORY;
-	if (trades(pool))
-		(void)release_idle(pool, 0, &released);
-	status = ask_source(pool, mam_source_grow, need, growth_wish(pool, need), &base,
-			    &bytes);
-	if (status == MAM_ERROR_OUT_OF_MEMORY) {
-		enum mam_status freed = release_idle(pool, 0, &released);
-
-		if (freed != MAM_OK && released == 0)
-			return MAM_ERROR_OUT_OF_MEMORY;
-		if (released != 0)
-			status = ask_source(pool, mam_source_grow, need, need, &base, &bytes);
-	}
-	return status == MAM_OK ? settle(pool, base, bytes, request, block) : status;
-}
-
-enum mam_status mam_grow_for(struct mam_pool *pool, const struct mam_request *request, void **block)
-{
-	enum mam_status status;
-
-	mam_lock_take(&pool->grow_lock);
-	status = try_again(pool, request, block);
-	if (status == MAM_ERROR_WOULD_WAIT && relieve(pool, MAM_RELIEF_PASSED))
-		status = try_again(pool, request, block);
-	if (status == MAM_ERROR_WOULD_WAIT)
-		status = grow_for(pool, request, block);
-	if (status == MAM_ERROR_OUT_OF_MEMORY && relieve(pool, MAM_RELIEF_ALL)) {
-		status = try_again(pool, request, block);
-		if (status == MAM_ERROR_WOULD_WAIT)
-			status = grow_for(pool, request, block);
-	}
-	if (status != MAM_OK) {
-		mam_lock_take(&pool->lock);
-		pool->counts.failures++;
-		mam_lock_release(&pool->lock);
-	}
-	mam_lock_release(&pool->grow_lock);
 	return status;
 }
 
@@ -473,28 +404,23 @@ static void put_records_locked(struct mam_pool *pool, const struct kept *kept)
 	mam_records_put(&pool->chunks, kept->chunk);
 }
 
-/* No more than the source has room for, by a call that waits for nobody (prompt.c). */
-static enum mam_status grow_new_chunk(struct mam_pool *pool, const struct mam_request *request,
-				      void **block)
+/*
+ * Steps 3 and 5: a chunk of `wish` to `need` bytes, and the block out of it in the same hold of the
+ * lock. Without records for the block the chunk stays, as free space for the next request.
+ */
+static enum mam_status bring_chunk(struct mam_pool *pool, mam_grow_fn *grow, uint64_t need,
+				   uint64_t wish, const struct mam_request *request, void **block)
 {
-	uint64_t need = need_of(pool, request);
-	uint64_t wish, room, bytes = 0;
-	enum mam_status status;
 	struct kept kept = { 0 };
+	enum mam_status status = keep_records(pool, &kept);
+	uint64_t bytes = 0;
 	void *base;
 
-	if (!may_grow_by(pool, need))
-		return MAM_ERROR_OUT_OF_MEMORY;
-	room = mam_source_room(pool->source);
-	if (need > room)
-		return MAM_ERROR_OUT_OF_MEMORY;
-	wish = growth_wish(pool, need);
-	status = keep_records(pool, &kept);
 	if (status != MAM_OK)
 		return status;
-	status = ask_source(pool, mam_source_grow_prompt, need,
-			    wish < room ? wish : mam_round_down(room, unit_of(pool)), &base,
-			    &bytes);
+	status = ask_source(pool, grow, need, wish, &base, &bytes);
+	if (status == MAM_OK && chooses_sizes(pool))
+		atomic_store_explicit(&pool->outgrown, true, memory_order_relaxed);
 	mam_lock_take(&pool->lock);
 	put_records_locked(pool, &kept);
 	if (status == MAM_OK)
@@ -503,6 +429,93 @@ static enum mam_status grow_new_chunk(struct mam_pool *pool, const struct mam_re
 		status = mam_ground_take_locked(pool, request, block);
 	mam_lock_release(&pool->lock);
 	return status;
+}
+
+static enum mam_status try_again(struct mam_pool *pool, const struct mam_request *request,
+				 void **block)
+{
+	enum mam_status status;
+
+	mam_lock_take(&pool->lock);
+	status = mam_ground_take_locked(pool, request, block);
+	mam_lock_release(&pool->lock);
+	return status;
+}
+
+/* Bytes of a chunk that holds the request wherever it lies. */
+static uint64_t need_of(const struct mam_pool *pool, const struct mam_request *request)
+{
+	uint64_t slack =
+		request->alignment > pool->source->properties.alignment ? request->alignment : 0;
+
+	return mam_round_up(request->bytes + slack, unit_of(pool));
+}
+
+static bool may_grow_by(const struct mam_pool *pool, uint64_t need)
+{
+	return pool->config.growth_bytes != MAM_GROWTH_NONE &&
+	       (pool->config.limit_bytes == 0 || need <= pool->config.limit_bytes);
+}
+
+static enum mam_status grow_for(struct mam_pool *pool, const struct mam_request *request,
+				void **block)
+{
+	uint64_t need = need_of(pool, request);
+	uint64_t released = 0;
+	enum mam_status status;
+
+	if (pool->range != NULL)
+		return mam_range_grow_for(pool, request, block);
+	if (!may_grow_by(pool, need))
+		return MAM_ERROR_OUT_OF_MEMORY;
+	status = bring_chunk(pool, mam_source_grow, need, growth_wish(pool, need), request, block);
+	if (status == MAM_ERROR_OUT_OF_MEMORY) {
+		(void)release_idle(pool, 0, &released);
+		if (released != 0)
+			status = bring_chunk(pool, mam_source_grow, need, need, request, block);
+	}
+	return status;
+}
+
+enum mam_status mam_grow_for(struct mam_pool *pool, const struct mam_request *request, void **block)
+{
+	enum mam_status status;
+
+	mam_lock_take(&pool->grow_lock);
+	status = try_again(pool, request, block);
+	if (status == MAM_ERROR_WOULD_WAIT && relieve(pool, MAM_RELIEF_PASSED))
+		status = try_again(pool, request, block);
+	if (status == MAM_ERROR_WOULD_WAIT)
+		status = grow_for(pool, request, block);
+	if (status == MAM_ERROR_OUT_OF_MEMORY && relieve(pool, MAM_RELIEF_ALL)) {
+		status = try_again(pool, request, block);
+		if (status == MAM_ERROR_WOULD_WAIT)
+			status = grow_for(pool, request, block);
+	}
+	if (status != MAM_OK) {
+		mam_lock_take(&pool->lock);
+		pool->counts.failures++;
+		mam_lock_release(&pool->lock);
+	}
+	mam_lock_release(&pool->grow_lock);
+	return status;
+}
+
+/* No more than the source has room for, by a call that waits for nobody (prompt.c). */
+static enum mam_status grow_new_chunk(struct mam_pool *pool, const struct mam_request *request,
+				      void **block)
+{
+	uint64_t need = need_of(pool, request);
+	uint64_t wish = growth_wish(pool, need), room;
+
+	if (!may_grow_by(pool, need))
+		return MAM_ERROR_OUT_OF_MEMORY;
+	room = mam_source_room(pool->source);
+	if (need > room)
+		return MAM_ERROR_OUT_OF_MEMORY;
+	return bring_chunk(pool, mam_source_grow_prompt, need,
+			   wish < room ? wish : mam_round_down(room, unit_of(pool)), request,
+			   block);
 }
 
 static enum mam_status grow_new(struct mam_pool *pool, const struct mam_request *request,
@@ -552,10 +565,9 @@ enum mam_status mam_grow_new(struct mam_pool *pool, const struct mam_request *re
 static enum mam_status grow_largest(struct mam_pool *pool, size_t *bytes, void **base)
 {
 	uint64_t began = mam_clock_ns();
-	enum mam_status status = mam_source_grow_largest(pool->source, bytes, base);
 	size_t most = pool->config.limit_bytes != 0 ? pool->config.limit_bytes : SIZE_MAX;
-	size_t whole =
-		status == MAM_OK ? mam_round_down(*bytes < most ? *bytes : most, unit_of(pool)) : 0;
+	enum mam_status status = mam_source_grow_largest(pool->source, most, bytes, base);
+	size_t whole = status == MAM_OK ? mam_round_down(*bytes, unit_of(pool)) : 0;
 
 	count_call(pool, began);
 	if (status != MAM_OK || whole == *bytes)

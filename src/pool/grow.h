@@ -26,6 +26,12 @@ enum mam_status mam_grow_new(struct mam_pool *pool, const struct mam_request *re
 enum mam_status mam_grow_first(struct mam_pool *pool);
 
 /*
+ * mam_grow_release_outgrown - after a growth (`outgrown`), and a wait for the device: free the chunks
+ * that are idle now. Nothing while another thread holds grow_lock.
+ */
+void mam_grow_release_outgrown(struct mam_pool *pool);
+
+/*
  * mam_grow_release_idle - what is wholly free back to the source, as long as `keep_bytes` stay.
  * Holds grow_lock, and asks no stop above.
  */

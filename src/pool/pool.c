@@ -72,7 +72,12 @@ enum mam_status mam_pool_free(struct mam_pool *pool, void *block)
  */
 enum mam_status mam_pool_quiesce(struct mam_pool *pool)
 {
-	return pool->strict ? mam_pool_wait(pool) : MAM_OK;
+	enum mam_status status = pool->strict ? mam_pool_wait(pool) : MAM_OK;
+
+	if (pool->strict && status == MAM_OK &&
+	    atomic_load_explicit(&pool->outgrown, memory_order_relaxed))
+		mam_grow_release_outgrown(pool);
+	return status;
 }
 
 enum mam_status mam_pool_wait(struct mam_pool *pool)

@@ -112,6 +112,7 @@ struct mam_pool {
 	uint64_t high_bytes;     /* sum of the chunks' high */
 	struct mam_range *range; /* of a source that maps in pieces, else NULL; set at init */
 	uint64_t stuck_bytes;    /* free, and could not go when last tried (spare.c) */
+	atomic_bool outgrown;    /* it grew; a strict free is to free idle chunks (grow.c) */
 	bool unfenced;           /* a block was freed without a wait since pieces last moved */
 	struct mam_records holds; /* ground kept apart (hold.h); empty until there is any */
 	uint32_t idle_hold;       /* head of the list of holds that nobody has, or 0 */
@@ -171,7 +172,10 @@ enum mam_status mam_pool_alloc_here(struct mam_pool *pool, size_t bytes, size_t 
  */
 enum mam_status mam_pool_free_now(struct mam_pool *pool, void *block);
 
-/* mam_pool_free - at once; the strict wait is mam_pool_quiesce(), made by the caller before. */
+/*
+ * mam_pool_free - at once; the strict wait is mam_pool_quiesce(), made by the caller before. After a
+ * growth that wait frees idle chunks as well.
+ */
 enum mam_status mam_pool_free(struct mam_pool *pool, void *block);
 enum mam_status mam_pool_quiesce(struct mam_pool *pool);
 /* mam_pool_wait - the same wait whatever the policy is. */

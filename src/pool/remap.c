@@ -6,7 +6,8 @@
  *   1. Under the lock: reserve records, cut the piece and the place it goes to out of hole and void
  *      and set them MOVING. From here nothing can fail for want of host memory.
  *   2. Without it: wait for the device if a block was freed without a wait since the last time (its
- *      work may still touch a piece that is to lose its address); call the source.
+ *      work may still touch a piece that is to lose its address); call the source. A caller that may
+ *      not wait is refused in step 1.
  *   3. Under the lock: MOVING becomes free or void, as the source answered.
  *
  * Where it answers DRIVER to a mapping the addresses are LOST: it may have failed to undo it, and
@@ -93,6 +94,11 @@ static bool take_unfenced_locked(struct mam_pool *pool)
 	return unfenced;
 }
 
+static bool would_wait_locked(const struct mam_pool *pool)
+{
+	return pool->unfenced && pool->source->ops->quiesce != NULL;
+}
+
 static enum mam_status fence(struct mam_pool *pool, bool unfenced)
 {
 	return unfenced ? mam_source_quiesce(pool->source) : MAM_OK;
@@ -105,6 +111,16 @@ static void leave_locked(struct mam_pool *pool, uint32_t handle, enum mam_status
 		mam_segment_at(&pool->segments, handle)->state = MAM_SEGMENT_LOST;
 	else
 		mam_ground_become_locked(pool, handle, MAM_SEGMENT_VOID);
+}
+
+bool mam_remap_would_wait(struct mam_pool *pool)
+{
+	bool would_wait;
+
+	mam_lock_take(&pool->lock);
+	would_wait = would_wait_locked(pool);
+	mam_lock_release(&pool->lock);
+	return would_wait;
 }
 
 bool mam_remap_revive_locked(struct mam_pool *pool)
@@ -226,12 +242,14 @@ struct seized {
 };
 
 static enum mam_status seize_both(struct mam_pool *pool, const struct mam_piece *from,
-				  const struct mam_piece *to, struct seized *seized)
+				  const struct mam_piece *to, bool may_wait, struct seized *seized)
 {
 	enum mam_status status;
 
 	mam_lock_take(&pool->lock);
 	status = begin_locked(pool);
+	if (status == MAM_OK && !may_wait && would_wait_locked(pool))
+		status = MAM_ERROR_WOULD_WAIT;
 	if (status == MAM_OK) {
 		uint64_t end = from->base + from->bytes;
 
@@ -262,11 +280,11 @@ static void put_back(struct mam_pool *pool, const struct seized *seized)
 }
 
 enum mam_status mam_remap_move(struct mam_pool *pool, struct mam_edge *edge,
-			       const struct mam_free_piece *from)
+			       const struct mam_free_piece *from, bool may_wait)
 {
 	struct mam_piece to = place_of(edge, from->piece.bytes);
 	struct seized seized = { 0 };
-	enum mam_status status = seize_both(pool, &from->piece, &to, &seized);
+	enum mam_status status = seize_both(pool, &from->piece, &to, may_wait, &seized);
 	uint64_t began, ended;
 	bool lost = false;
 
@@ -307,10 +325,11 @@ enum mam_status mam_remap_move(struct mam_pool *pool, struct mam_edge *edge,
 	return status;
 }
 
-enum mam_status mam_remap_release(struct mam_pool *pool, const struct mam_free_piece *from)
+enum mam_status mam_remap_release(struct mam_pool *pool, const struct mam_free_piece *from,
+				  bool may_wait)
 {
 	struct seized seized = { 0 };
-	enum mam_status status = seize_both(pool, &from->piece, NULL, &seized);
+	enum mam_status status = seize_both(pool, &from->piece, NULL, may_wait, &seized);
 	uint64_t began, ended;
 
 	if (status != MAM_OK)

@@ -30,13 +30,18 @@ bool mam_remap_pick(struct mam_pool *pool, const struct mam_edge *edge, uint64_t
 
 /*
  * mam_remap_fresh - a new piece against the edge, which it moves on.
- * mam_remap_move - a free piece there. WOULD_WAIT: somebody took the piece; look again.
+ * mam_remap_move - a free piece there. WOULD_WAIT: another thread took the piece, or the device would
+ * have to be waited for and the call may not wait; look again.
  * mam_remap_release - a free piece back to the driver. WOULD_WAIT as above.
  */
 enum mam_status mam_remap_fresh(struct mam_pool *pool, struct mam_edge *edge, uint64_t bytes);
 enum mam_status mam_remap_move(struct mam_pool *pool, struct mam_edge *edge,
-			       const struct mam_free_piece *from);
-enum mam_status mam_remap_release(struct mam_pool *pool, const struct mam_free_piece *from);
+			       const struct mam_free_piece *from, bool may_wait);
+enum mam_status mam_remap_release(struct mam_pool *pool, const struct mam_free_piece *from,
+				  bool may_wait);
+
+/* mam_remap_would_wait - whether a piece can lose its address only after a wait for the device. */
+bool mam_remap_would_wait(struct mam_pool *pool);
 
 /* mam_remap_revive_locked - addresses that were lost are void again; false: there were none. */
 bool mam_remap_revive_locked(struct mam_pool *pool);

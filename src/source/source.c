@@ -121,12 +121,15 @@ enum mam_status mam_source_grow_prompt(struct mam_source *source, size_t bytes, 
 	return mam_source_grow(source, bytes, base);
 }
 
-enum mam_status mam_source_grow_largest(struct mam_source *source, size_t *bytes, void **base)
+enum mam_status mam_source_grow_largest(struct mam_source *source, size_t max_bytes, size_t *bytes,
+					void **base)
 {
 	const size_t granularity = source->properties.granularity;
 	size_t size = mam_source_room(source);
 	unsigned int shift = FIRST_FALL_SHIFT;
 
+	if (size > max_bytes)
+		size = mam_round_down(max_bytes, granularity);
 	while (size >= granularity) {
 		enum mam_status status = mam_source_grow(source, size, base);
 

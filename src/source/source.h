@@ -93,7 +93,8 @@ static inline enum mam_status mam_source_quiesce(struct mam_source *source)
 }
 
 /*
- * mam_source_grow_largest - the largest chunk the source gives, found by falling sizes.
+ * mam_source_grow_largest - the largest chunk of at most `max_bytes` that the source gives, found by
+ * falling sizes.
  *
  * As MAM_Create_auto does in Aknesil and Unat, "MAM: A Memory Allocation Manager for GPUs". The
  * first size tried is what the source says it has room for; the next ones are 1/1024, 1/512, ...
@@ -102,7 +103,8 @@ static inline enum mam_status mam_source_quiesce(struct mam_source *source)
  * total down to its granularity: under 400 calls for 80 GiB by 2 MiB. Only OUT_OF_MEMORY goes on;
  * any other answer is the answer.
  */
-enum mam_status mam_source_grow_largest(struct mam_source *source, size_t *bytes, void **base);
+enum mam_status mam_source_grow_largest(struct mam_source *source, size_t max_bytes, size_t *bytes,
+					void **base);
 
 /*
  * mam_source_room - a guess at the largest chunk that one grow would give now, a multiple of the

@@ -159,6 +159,13 @@ static const struct mam_vmm_backend backend = {
 	.destroy = sim_destroy,
 };
 
+/* There is no work. That there could be decides what pools do, which is to be as on a GPU. */
+static enum mam_status sim_quiesce(struct mam_source *source)
+{
+	(void)source;
+	return MAM_OK;
+}
+
 static uint64_t sim_cost(struct mam_source *source)
 {
 	struct mam_vmm *vmm = (struct mam_vmm *)source;
@@ -178,6 +185,7 @@ enum mam_status mam_vmm_sim_create(const struct mam_vmm_attr *attr, struct mam_s
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
 	mam_vmm_init(&sim->vmm, &backend);
 	sim->vmm.ops.cost = sim_cost;
+	sim->vmm.ops.quiesce = sim_quiesce;
 	sim->vmm.source.properties = (struct mam_source_properties){
 		.name = "vmm (simulated)",
 		.granularity = GRANULARITY,

@@ -131,9 +131,10 @@ static inline void make_source(size_t total)
 	make_source_of(total, 0);
 }
 
+/* As a rule frees have waited, as moving a piece without a wait takes that. */
 static inline enum mam_status make_pool(const struct mam_pool_config *config)
 {
-	struct mam_pool_config defaults = { .free_policy = MAM_FREE_STREAM, .name = "range" };
+	struct mam_pool_config defaults = { .free_policy = MAM_FREE_STRICT, .name = "range" };
 
 	pool = calloc(1, sizeof(*pool));
 	ck_assert_ptr_nonnull(pool);
@@ -152,6 +153,17 @@ static inline void forget_pool(void)
 	if (atomic_load(&pool->state) == MAM_POOL_READY)
 		ck_assert_int_eq(mam_pool_drop(pool), MAM_OK);
 	free(pool);
+}
+
+/* Frees do not wait. */
+static inline void make_stream_pool(size_t limit_bytes)
+{
+	struct mam_pool_config config = { .free_policy = MAM_FREE_STREAM,
+					  .limit_bytes = limit_bytes,
+					  .name = "stream" };
+
+	forget_pool();
+	ck_assert_int_eq(make_pool(&config), MAM_OK);
 }
 
 static inline void tear_down(void)
@@ -230,7 +242,7 @@ static inline struct mam_pool_config config_of(size_t growth, size_t chunk, size
 	return (struct mam_pool_config){ .growth_bytes = growth,
 					 .chunk_bytes = chunk,
 					 .limit_bytes = limit,
-					 .free_policy = MAM_FREE_STREAM,
+					 .free_policy = MAM_FREE_STRICT,
 					 .name = "edges" };
 }
 

@@ -104,24 +104,71 @@ START_TEST(by_default_a_large_request_gets_a_chunk_of_its_own_size)
 }
 END_TEST
 
-START_TEST(by_default_free_chunks_that_are_too_small_are_traded_for_one_that_is_not)
+/* Two chunks of 40 and 50 MiB are free, and a third one is not when a request of 70 MiB fits none. */
+static void outgrow(struct fixture *f)
 {
-	struct mam_pool_config config = { 0 }, chosen = { .growth_bytes = 32 * MIB };
-	struct fixture *f = fixture_on(&config, GROUND_SCATTERED, 2 * MIB, 2 * MIB, 0);
 	void *a = take(f, 40 * MIB), *b = take(f, 50 * MIB);
 
 	take(f, 1);
+	ck_assert_int_eq(mam_pool_quiesce(f->pool), MAM_OK);
 	give(f, a);
 	give(f, b);
 	take(f, 70 * MIB);
+	ck_assert_uint_eq(stats_of(f).shrinks, 0); /* a growth frees no chunk: that could wait */
+}
+
+START_TEST(a_strict_free_after_a_growth_frees_idle_chunks)
+{
+	struct mam_pool_config config = { .free_policy = MAM_FREE_STRICT };
+	struct fixture *f = fixture_on(&config, GROUND_SCATTERED, 2 * MIB, 2 * MIB, 0);
+	void *c;
+
+	outgrow(f);
+	ck_assert_int_eq(mam_pool_quiesce(f->pool), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, (64 + 70) * MIB);
 	ck_assert_uint_eq(stats_of(f).shrinks, 2);
+	/* Once for each growth: a chunk that is freed and allocated in turns stays. */
+	c = take(f, 72 * MIB);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(mam_pool_quiesce(f->pool), MAM_OK);
+		give(f, c);
+		c = take(f, 72 * MIB);
+	}
+	ck_assert_uint_eq(stats_of(f).grows, 5);
+	ck_assert_uint_eq(stats_of(f).shrinks, 2);
 	fixture_end(f);
+}
+END_TEST
 
-	f = fixture_on(&chosen, GROUND_SCATTERED, 2 * MIB, 2 * MIB, 0);
-	give(f, take(f, 40 * MIB));
-	take(f, 60 * MIB);
+START_TEST(other_frees_and_sizes_of_the_caller_leave_idle_chunks)
+{
+	static const struct mam_pool_config configs[] = {
+		{ .free_policy = MAM_FREE_STREAM },
+		{ .free_policy = MAM_FREE_STRICT, .growth_bytes = 32 * MIB },
+		{ .free_policy = MAM_FREE_STRICT, .chunk_bytes = 2 * MIB },
+	};
+	struct fixture *f = fixture_on(&configs[_i], GROUND_SCATTERED, 2 * MIB, 2 * MIB, 0);
+
+	outgrow(f);
+	ck_assert_int_eq(mam_pool_quiesce(f->pool), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).shrinks, 0);
+	ck_assert_int_eq(mam_pool_trim(f->pool, 0, NULL), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).shrinks, 2);
+	fixture_end(f);
+}
+END_TEST
+
+/* One that the source does not take back stays in the pool, and the free goes on. */
+START_TEST(an_idle_chunk_that_is_refused_stays)
+{
+	struct mam_pool_config config = { .free_policy = MAM_FREE_STRICT };
+	struct fixture *f = fixture_on(&config, GROUND_SCATTERED, 2 * MIB, 2 * MIB, 0);
+
+	outgrow(f);
+	ground_refuse(&f->ground, GROUND_SHRINK, 1, 1, MAM_ERROR_DRIVER);
+	ck_assert_int_eq(mam_pool_quiesce(f->pool), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, (64 + 70 + 90) * MIB);
+	intact(f);
 	fixture_end(f);
 }
 END_TEST
@@ -328,7 +375,9 @@ int main(void)
 	tcase_add_test(tcase, later_chunks_have_the_growth_size_or_what_the_request_needs);
 	tcase_add_test(tcase, by_default_the_pool_grows_by_64_mib_then_by_an_eighth_up_to_1_gib);
 	tcase_add_test(tcase, by_default_a_large_request_gets_a_chunk_of_its_own_size);
-	tcase_add_test(tcase, by_default_free_chunks_that_are_too_small_are_traded_for_one_that_is_not);
+	tcase_add_test(tcase, a_strict_free_after_a_growth_frees_idle_chunks);
+	tcase_add_loop_test(tcase, other_frees_and_sizes_of_the_caller_leave_idle_chunks, 0, 3);
+	tcase_add_test(tcase, an_idle_chunk_that_is_refused_stays);
 	tcase_add_test(tcase, with_no_growth_the_first_chunk_is_all_there_is);
 	tcase_add_test(tcase, the_limit_is_kept_and_used_up);
 	tcase_add_test(tcase, a_request_over_the_limit_asks_nobody_and_moves_no_chunk);

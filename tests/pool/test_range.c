@@ -107,8 +107,21 @@ START_TEST(trim_keeps_what_it_is_told_to)
 }
 END_TEST
 
+/* There may be work on freed blocks: the pool moves nothing, and is larger for that. */
+START_TEST(without_need_nothing_is_waited_for)
+{
+	make_stream_pool(0);
+	make_holes();
+	take(64 * MIB);
+	ck_assert_uint_eq(made[QUIESCE] + made[MOVE] + made[UNMAP], 0);
+	ck_assert_uint_eq(stats().physical_bytes, 192 * MIB);
+	prove();
+}
+END_TEST
+
 START_TEST(work_is_waited_for_before_a_piece_goes_and_only_then)
 {
+	make_stream_pool(128 * MIB);
 	make_holes();
 	ck_assert_uint_eq(made[QUIESCE], 0);
 	take(64 * MIB);
@@ -135,6 +148,7 @@ START_TEST(without_a_wait_nothing_moves)
 {
 	void *block = NULL;
 
+	make_stream_pool(128 * MIB);
 	make_holes();
 	refuse_at[QUIESCE] = 1;
 	refusal = MAM_ERROR_DRIVER;
@@ -495,6 +509,7 @@ int main(void)
 	tcase_add_test(tcase, small_blocks_lie_apart);
 	tcase_add_test(tcase, trim_gives_all_free_pieces_back);
 	tcase_add_test(tcase, trim_keeps_what_it_is_told_to);
+	tcase_add_test(tcase, without_need_nothing_is_waited_for);
 	tcase_add_test(tcase, work_is_waited_for_before_a_piece_goes_and_only_then);
 	tcase_add_test(tcase, a_strict_pool_has_waited_already);
 	tcase_add_test(tcase, without_a_wait_nothing_moves);

@@ -64,6 +64,7 @@ static char *hole, *end;
 
 static void make_hole(struct mam_free_piece *found)
 {
+	make_stream_pool(0);
 	hole = take(32 * MIB);
 	end = (char *)take(32 * MIB) + 32 * MIB;
 	give(hole);
@@ -79,6 +80,8 @@ START_TEST(a_piece_that_was_taken_meanwhile_stays)
 
 	make_hole(&found);
 	edge = edge_at(end);
+	ck_assert_int_eq(mam_remap_move(pool, &edge, &found, false), MAM_ERROR_WOULD_WAIT);
+	ck_assert_int_eq(mam_remap_release(pool, &found, false), MAM_ERROR_WOULD_WAIT);
 	if (_i == 2) { /* its front is free still */
 		void *front = take(2 * MIB);
 
@@ -87,14 +90,14 @@ START_TEST(a_piece_that_was_taken_meanwhile_stays)
 	} else { /* its front, or all of it */
 		block = take(_i == 0 ? MIB + 512 : 20 * MIB);
 	}
-	ck_assert_int_eq(mam_remap_move(pool, &edge, &found), MAM_ERROR_WOULD_WAIT);
+	ck_assert_int_eq(mam_remap_move(pool, &edge, &found, true), MAM_ERROR_WOULD_WAIT);
 	ck_assert_ptr_eq((char *)(uintptr_t)edge.at, end);
-	ck_assert_int_eq(mam_remap_release(pool, &found), MAM_ERROR_WOULD_WAIT);
+	ck_assert_int_eq(mam_remap_release(pool, &found, true), MAM_ERROR_WOULD_WAIT);
 	ck_assert_uint_eq(made[QUIESCE] + made[MOVE] + made[UNMAP], 0);
 	prove();
 	/* Of another one it is still known that a wait is due. */
 	ck_assert(mam_remap_pick(pool, NULL, 8 * MIB, UINT64_MAX, &found));
-	ck_assert_int_eq(mam_remap_move(pool, &edge, &found), MAM_OK);
+	ck_assert_int_eq(mam_remap_move(pool, &edge, &found, true), MAM_OK);
 	ck_assert_uint_eq(made[QUIESCE], 1);
 	ck_assert_ptr_eq((char *)(uintptr_t)edge.at, end + 8 * MIB);
 	prove();
@@ -118,7 +121,7 @@ START_TEST(books_grow_before_a_piece_is_cut_out)
 	ck_assert_ptr_nonnull(used);
 	while (records->idle_count + records->capacity > records->touched)
 		used[count++] = mam_records_take(records);
-	ck_assert_int_eq(mam_remap_move(pool, &edge, &found), MAM_OK);
+	ck_assert_int_eq(mam_remap_move(pool, &edge, &found, true), MAM_OK);
 	ck_assert_uint_le(records->touched, records->capacity);
 	while (count > 0)
 		mam_records_put(records, used[--count]);
@@ -134,7 +137,7 @@ START_TEST(where_there_is_no_void_nothing_comes)
 
 	make_hole(&found);
 	edge = edge_at(end - 32 * MIB); /* a block's */
-	ck_assert_int_eq(mam_remap_move(pool, &edge, &found), MAM_ERROR_WOULD_WAIT);
+	ck_assert_int_eq(mam_remap_move(pool, &edge, &found, true), MAM_ERROR_WOULD_WAIT);
 	prove();
 	ck_assert_int_eq(mam_remap_fresh(pool, &edge, 8 * MIB), MAM_ERROR_WOULD_WAIT);
 	prove();
@@ -169,8 +172,10 @@ static void not_before_the_wait(enum call call)
 
 START_TEST(a_piece_goes_after_one_wait_for_all_frees_before)
 {
-	void *other = take(24 * MIB);
+	void *other;
 
+	make_stream_pool(0);
+	other = take(24 * MIB);
 	give(take(32 * MIB));
 	give(other);
 	meanwhile = not_before_the_wait;
@@ -184,6 +189,7 @@ END_TEST
 
 START_TEST(without_a_wait_nothing_goes)
 {
+	make_stream_pool(0);
 	give(take(32 * MIB));
 	refuse_at[QUIESCE] = 1;
 	refusal = MAM_ERROR_DRIVER;
@@ -206,7 +212,7 @@ START_TEST(without_a_wait_what_was_to_move_stays_whole)
 	edge = edge_at(end);
 	refuse_at[QUIESCE] = 1;
 	refusal = MAM_ERROR_DRIVER;
-	ck_assert_int_eq(mam_remap_move(pool, &edge, &found), MAM_ERROR_DRIVER);
+	ck_assert_int_eq(mam_remap_move(pool, &edge, &found, true), MAM_ERROR_DRIVER);
 	prove();
 	ck_assert_ptr_eq((char *)take(40 * MIB), end); /* what is void there is in one part */
 }
@@ -432,7 +438,7 @@ START_TEST(the_check_is_content_while_a_piece_is_on_its_way)
 	meanwhile = check_in_between;
 	make_hole(&found);
 	edge = edge_at(end);
-	ck_assert_int_eq(mam_remap_move(pool, &edge, &found), MAM_OK);
+	ck_assert_int_eq(mam_remap_move(pool, &edge, &found, true), MAM_OK);
 	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_OK);
 	ck_assert_uint_gt(made[MAP] * made[MOVE] * made[UNMAP], 0);
 	ck_assert_int_eq(checked, MAM_OK);

@@ -68,9 +68,10 @@ START_TEST(no_more_than_there_is)
 	ck_assert_ptr_null(base);
 	other = grown(source, 100 * MIB);
 	ck_assert_uint_eq(mam_source_room(source), 156 * MIB);
-	ck_assert_int_eq(mam_source_grow_largest(source, &bytes, &base), MAM_OK);
+	ck_assert_int_eq(mam_source_grow_largest(source, SIZE_MAX, &bytes, &base), MAM_OK);
 	ck_assert_uint_eq(bytes, 156 * MIB);
-	ck_assert_int_eq(mam_source_grow_largest(source, &rest, &other), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_source_grow_largest(source, SIZE_MAX, &rest, &other),
+			 MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_int_eq(mam_source_shrink(source, base, bytes), MAM_OK);
 	mam_source_destroy(source);
 	ck_assert_str_eq(contents(log_path), "");
@@ -224,7 +225,7 @@ static void live_once(void)
 		if (mam_source_shrink(source, base, 2 * MIB) != MAM_OK)
 			ck_assert_int_eq(mam_source_shrink(source, base, 2 * MIB), MAM_OK);
 	}
-	status = mam_source_grow_largest(source, &bytes, &largest);
+	status = mam_source_grow_largest(source, SIZE_MAX, &bytes, &largest);
 	if (status == MAM_OK && mam_source_shrink(source, largest, bytes) != MAM_OK)
 		ck_assert_int_eq(mam_source_shrink(source, largest, bytes), MAM_OK);
 	mam_source_destroy(source);

@@ -49,7 +49,7 @@ START_TEST(all_of_an_idle_source_at_once)
 	size_t bytes;
 	void *base;
 
-	ck_assert_int_eq(mam_source_grow_largest(&script.source, &bytes, &base), MAM_OK);
+	ck_assert_int_eq(mam_source_grow_largest(&script.source, SIZE_MAX, &bytes, &base), MAM_OK);
 	ck_assert_uint_eq(bytes, 80 * GIB);
 	ck_assert_uint_eq(script.grows, 1);
 }
@@ -66,7 +66,7 @@ START_TEST(the_largest_of_a_source_in_use)
 	size_t bytes;
 	void *base;
 
-	ck_assert_int_eq(mam_source_grow_largest(&script.source, &bytes, &base), MAM_OK);
+	ck_assert_int_eq(mam_source_grow_largest(&script.source, SIZE_MAX, &bytes, &base), MAM_OK);
 	ck_assert_uint_le(bytes, sizes[_i]);
 	ck_assert_uint_ge(bytes + 2 * MIB, sizes[_i] - sizes[_i] / 32);
 	ck_assert_uint_eq(bytes % (2 * MIB), 0);
@@ -83,14 +83,14 @@ START_TEST(nothing_is_found_in_so_many_calls)
 	size_t bytes = 7;
 	void *base;
 
-	ck_assert_int_eq(mam_source_grow_largest(&script.source, &bytes, &base),
+	ck_assert_int_eq(mam_source_grow_largest(&script.source, SIZE_MAX, &bytes, &base),
 			 MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(bytes, 7);
 	ck_assert_uint_eq(script.last, 2 * MIB);
 	ck_assert(!script.rose);
 	ck_assert_uint_le(script.grows, 400);
 	/* A total that is unknown: 2^47 down to 2^12 are 35 halvings. */
-	ck_assert_int_eq(mam_source_grow_largest(&tiny.source, &bytes, &base),
+	ck_assert_int_eq(mam_source_grow_largest(&tiny.source, SIZE_MAX, &bytes, &base),
 			 MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(tiny.first, (size_t)1 << 47);
 	ck_assert_uint_le(tiny.grows, 6 + 22 * 35);
@@ -103,7 +103,7 @@ START_TEST(a_total_below_the_granularity_is_nothing)
 	size_t bytes;
 	void *base;
 
-	ck_assert_int_eq(mam_source_grow_largest(&script.source, &bytes, &base),
+	ck_assert_int_eq(mam_source_grow_largest(&script.source, SIZE_MAX, &bytes, &base),
 			 MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(script.grows, 0);
 }
@@ -116,7 +116,8 @@ START_TEST(only_want_of_memory_makes_it_try_again)
 	void *base;
 
 	script.refusal = MAM_ERROR_DRIVER;
-	ck_assert_int_eq(mam_source_grow_largest(&script.source, &bytes, &base), MAM_ERROR_DRIVER);
+	ck_assert_int_eq(mam_source_grow_largest(&script.source, SIZE_MAX, &bytes, &base),
+			 MAM_ERROR_DRIVER);
 	ck_assert_uint_eq(script.grows, 1);
 }
 END_TEST
@@ -129,7 +130,7 @@ START_TEST(the_first_size_is_what_is_left)
 
 	ck_assert_int_eq(mam_source_host(10 * GIB + 1, false, &host), MAM_OK);
 	ck_assert_int_eq(mam_source_grow(host, 3 * GIB, &base), MAM_OK);
-	ck_assert_int_eq(mam_source_grow_largest(host, &bytes, &base), MAM_OK);
+	ck_assert_int_eq(mam_source_grow_largest(host, SIZE_MAX, &bytes, &base), MAM_OK);
 	ck_assert_uint_eq(bytes, 7 * GIB);
 	mam_source_destroy(host);
 }
