@@ -11,8 +11,9 @@
  *      real function answers those. Other threads are served during a capture; pools grow in
  *      relaxed mode, so that no capture is invalidated.
  *   4. The pool: ground it holds, ground out of quarantine whose fence has passed, a new chunk.
- *   5. Out of memory: wait for the quarantine, give back chunks that are wholly free in any pool,
- *      and once more.
+ *      Nothing here waits for the GPU: a kernel may be waiting for this thread.
+ *   5. Out of memory, or over the limit: wait for the quarantine, give back chunks that are wholly
+ *      free in any pool, and once more.
  *   6. The real function: either it finds memory that a chunk could not, and the block is the
  *      driver's from then on, or it gives the genuine error. Over the limit it is asked for an
  *      impossible size instead, for the same error.
@@ -88,13 +89,13 @@ static enum mam_status take(const struct mam_pools_entry *entry, size_t bytes, v
 	status = mam_pool_alloc_nowait(entry->pool, bytes, 0, block);
 	if (status != MAM_ERROR_WOULD_WAIT)
 		return status;
-	while (mam_quarantine_settle(entry->quarantine) ||
-	       (mam_quarantine_is_large(entry->quarantine) &&
-		mam_quarantine_await_oldest(entry->quarantine))) {
+	while (mam_quarantine_settle(entry->quarantine)) {
 		status = mam_pool_alloc_nowait(entry->pool, bytes, 0, block);
 		if (status != MAM_ERROR_WOULD_WAIT)
 			return status;
 	}
+	if (mam_quarantine_is_large(entry->quarantine))
+		mam_quarantine_fall_behind(entry->quarantine);
 	return mam_malloc(entry->pool, bytes, block);
 }
 

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <mam/options.h>
+
 #include "interpose/memory/account.h"
 #include "interpose/memory/capture.h"
 #include "interpose/routes/hooks.h"
@@ -27,6 +29,8 @@ struct chunks {
 	void *context;
 	int device;
 	_Atomic size_t held; /* atomic; bytes */
+	atomic_uint next_free; /* atomic; its number since a growth (free.c); 0: there was none */
+	bool chooses_sizes;    /* lock: none, set at creation */
 };
 
 static _Atomic uint64_t grows, grow_ns, shrinks, shrink_ns; /* atomic */
@@ -75,6 +79,7 @@ static enum mam_status grow(struct mam_source *source, size_t bytes, void **base
 	atomic_fetch_add_explicit(&grow_ns, end - start, memory_order_relaxed);
 	atomic_fetch_add_explicit(&grows, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&chunks->held, bytes, memory_order_relaxed);
+	atomic_store_explicit(&chunks->next_free, chunks->chooses_sizes, memory_order_relaxed);
 	mam_watch_chunk(*base, bytes, chunks->context, true);
 	look(chunks->device, end);
 	return MAM_OK;
@@ -124,6 +129,8 @@ enum mam_status mam_chunks_create(void *context, int device, struct mam_source *
 	chunks->source.properties = chunks->inner->properties;
 	chunks->context = context;
 	chunks->device = device;
+	chunks->chooses_sizes =
+		mam_option_number("MAM_CHUNK") == 0 && mam_option_number("MAM_GROWTH") == 0;
 	*source = &chunks->source;
 	return MAM_OK;
 }
@@ -142,6 +149,20 @@ void mam_chunks_lose(struct mam_source *source)
 	struct chunks *chunks = (struct chunks *)source;
 
 	mam_account_refund(chunks->device, MAM_ACCOUNT_CHUNK, atomic_exchange(&chunks->held, 0));
+}
+
+unsigned int mam_chunks_count_free(struct mam_source *source)
+{
+	struct chunks *chunks = (struct chunks *)source;
+
+	if (atomic_load_explicit(&chunks->next_free, memory_order_relaxed) == 0)
+		return 0;
+	return atomic_fetch_add_explicit(&chunks->next_free, 1, memory_order_relaxed);
+}
+
+void mam_chunks_forget_growth(struct mam_source *source)
+{
+	atomic_store_explicit(&((struct chunks *)source)->next_free, 0, memory_order_relaxed);
 }
 
 size_t mam_chunks_held(const struct mam_source *source)

@@ -22,6 +22,13 @@ void mam_chunks_lose(struct mam_source *source);
 /* How much the source's pool holds, in bytes. */
 size_t mam_chunks_held(const struct mam_source *source);
 
+/*
+ * mam_chunks_count_free - the n-th free since the pool grew, counted from 1. 0: it has not grown since
+ * mam_chunks_forget_growth(), or its chunks have sizes of the user's.
+ */
+unsigned int mam_chunks_count_free(struct mam_source *source);
+void mam_chunks_forget_growth(struct mam_source *source);
+
 /* How often the driver was asked for a chunk or given one, and how long it took. */
 struct mam_chunks_costs {
 	uint64_t grows, grow_ns, shrinks, shrink_ns;

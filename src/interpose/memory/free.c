@@ -25,6 +25,12 @@
  * also waits when much memory is in quarantine, since fences cannot be recorded until the capture
  * ends. No capture begins while a free waits, as with the driver's.
  *
+ * After the pool has grown, the first of these frees also returns the chunks that are idle, as they
+ * were too small (pool/grow.c: the growth itself must not). That calls cuMemFree, which waits
+ * for the context. A strict free has just done so. The others return chunks only when the context is
+ * idle; if another thread launches work between that query and cuMemFree, they wait for it, as
+ * cudaFree may.
+ *
  * Codes of a driver that is shutting down count as success: nothing runs any more, and
  * destructors that run last must not see an error that only mam's road gives them.
  */
@@ -36,12 +42,15 @@
 
 #include "interpose/memory/account.h"
 #include "interpose/memory/capture.h"
+#include "interpose/memory/chunks.h"
 #include "interpose/memory/pools.h"
 #include "interpose/memory/quarantine.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/real.h"
 #include "interpose/watch/watch.h"
+
+#define LOOK_EVERY 16 /* frees, until the context is idle at one */
 
 /* Waits until all work of `context` is done. */
 static int wait_for(const struct mam_free_request *request, void *context)
@@ -124,6 +133,29 @@ enum mam_free_outcome mam_free_refuse(struct mam_free_request *request, enum mam
 	return MAM_FREE_REFUSE;
 }
 
+/* Idle chunks after a growth. `waited`: all work of the context was done a moment ago. */
+static void release_outgrown(const struct mam_free_request *request,
+			     const struct mam_pools_entry *entry, bool waited)
+{
+	unsigned int nth = request->is_ordered ? 0 : mam_chunks_count_free(entry->source);
+
+	if (nth == 0 || mam_capture_alive())
+		return;
+	if (!waited && (nth % LOOK_EVERY != 1 || !mam_quarantine_is_idle(entry->quarantine)))
+		return;
+	mam_chunks_forget_growth(entry->source);
+	mam_pool_trim(entry->pool, 0, NULL);
+}
+
+/* The quarantine is larger than it should be: the free may wait, as the driver's may. */
+static void catch_up(struct mam_quarantine *quarantine)
+{
+	if (!mam_capture_alive())
+		mam_quarantine_catch_up(quarantine);
+	else if (mam_quarantine_is_large(quarantine))
+		mam_quarantine_wait(quarantine);
+}
+
 enum mam_free_outcome mam_free_strictly(struct mam_free_request *request)
 {
 	struct mam_pools_entry *entry;
@@ -139,6 +171,7 @@ enum mam_free_outcome mam_free_strictly(struct mam_free_request *request)
 	if (request->code != MAM_CUDA_SUCCESS)
 		return MAM_FREE_DONE;
 	announce(request, entry);
+	release_outgrown(request, entry, true);
 	return mam_free(entry->pool, request->block) == MAM_OK ? MAM_FREE_DONE : refuse(request);
 }
 
@@ -155,6 +188,7 @@ enum mam_free_outcome mam_free_at_once(struct mam_free_request *request)
 	if (request->code != MAM_CUDA_SUCCESS)
 		return MAM_FREE_DONE;
 	announce(request, entry);
+	release_outgrown(request, entry, false);
 	return mam_free(entry->pool, request->block) == MAM_OK ? MAM_FREE_DONE : refuse(request);
 }
 
@@ -174,11 +208,12 @@ enum mam_free_outcome mam_free_later(struct mam_free_request *request)
 	}
 	for (unsigned int at = 0; (entry = mam_pools_next(&at)) != NULL;) {
 		status = mam_quarantine_put(entry->quarantine, request->block);
-		if (status == MAM_OK && mam_capture_alive() && !request->is_ordered &&
-		    mam_quarantine_is_large(entry->quarantine))
-			mam_quarantine_wait(entry->quarantine);
-		if (status == MAM_OK)
+		if (status == MAM_OK && !request->is_ordered)
+			catch_up(entry->quarantine);
+		if (status == MAM_OK) {
+			release_outgrown(request, entry, false);
 			return MAM_FREE_DONE;
+		}
 		if (status == MAM_ERROR_INTERIOR || status == MAM_ERROR_DOUBLE_FREE)
 			return refuse(request);
 	}

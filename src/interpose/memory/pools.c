@@ -36,6 +36,7 @@
 
 #define MAM_POOLS_MOST 64
 #define POINTER_CONTEXT 1 /* CU_POINTER_ATTRIBUTE_CONTEXT */
+#define STREAM_PER_THREAD ((void *)2) /* CU_STREAM_PER_THREAD */
 
 static struct mam_pools_entry entries[MAM_POOLS_MOST];
 static pthread_mutex_t entries_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -80,26 +81,39 @@ static bool is_primary(const struct mam_real_driver *driver, void *context, int 
 }
 
 /*
+ * Without a wait: cuMemFree would wait for all work of the context, which the allocation that the
+ * program asked for does not. The per-thread stream is in no order with the program's others.
+ */
+static void free_probe(unsigned long long block)
+{
+	__typeof__(&cuMemFreeAsync) real_free_async = MAM_TABLE_ORIGINAL(cuMemFreeAsync);
+
+	if (real_free_async == NULL || mam_capture_has(STREAM_PER_THREAD) ||
+	    real_free_async(block, STREAM_PER_THREAD) != MAM_CUDA_SUCCESS)
+		MAM_TABLE_ORIGINAL(cuMemFree_v2)(block);
+}
+
+/*
  * The context that memory asked for under `context` belongs to: itself, where the driver does not
  * say. In relaxed mode with --capture=allow, which promises that allocation invalidates no capture.
  */
 static void *owner_of(const struct mam_real_driver *driver, void *context)
 {
 	__typeof__(&cuMemAlloc_v2) real_alloc = MAM_TABLE_ORIGINAL(cuMemAlloc_v2);
-	__typeof__(&cuMemFree_v2) real_free = MAM_TABLE_ORIGINAL(cuMemFree_v2);
 	bool relaxed = mam_capture_alive() && mam_init_serves_captures();
 	unsigned long long block;
 	void *owner = NULL;
 	int mode = MAM_CAPTURE_GLOBAL;
 
-	if (driver->pointer_attribute == NULL || real_alloc == NULL || real_free == NULL)
+	if (driver->pointer_attribute == NULL || real_alloc == NULL ||
+	    MAM_TABLE_ORIGINAL(cuMemFree_v2) == NULL)
 		return context;
 	if (relaxed)
 		mode = mam_capture_mode(MAM_CAPTURE_RELAXED);
 	if (real_alloc(&block, 1) == MAM_CUDA_SUCCESS) {
 		if (driver->pointer_attribute(&owner, POINTER_CONTEXT, block) != MAM_CUDA_SUCCESS)
 			owner = NULL;
-		real_free(block);
+		free_probe(block);
 	}
 	if (relaxed)
 		mam_capture_mode(mode);

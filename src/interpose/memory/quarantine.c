@@ -9,8 +9,10 @@
  *              so that no block is under a fence that was recorded before its free.
  *   settle  The same at once, for somebody who found no ground: what was freed while the GPU was
  *           idle comes back here.
- *   await   Settle again and again until a fence has passed, for 0.1 s at most: for somebody who
- *           would have to grow the pool although it has as much in quarantine as in use.
+ *   catch   Settle again and again until a fence has passed, for 0.1 s at most: in the first free
+ *   up      after the pool had to grow although much was in quarantine. The program runs ahead of the
+ *           GPU, and the pool would grow as long as it does. The growth itself does not wait: a kernel
+ *           may be waiting for the thread that allocates.
  *   wait    Settle, and if that brought nothing synchronise: for somebody who would fail.
  *
  * During a capture no fence is recorded and none asked: either would invalidate the capture
@@ -45,7 +47,7 @@
 #define BYTES_LEAST (1u << 20) /* so many bytes share one at least */
 #define BYTES_COUNTED (1u << 14) /* smaller blocks count by number only: COUNT of them are few bytes */
 #define FENCES 64              /* recorded and not passed; more wait for their turn unfenced */
-#define LOOKS_MOST 1500        /* at a fence that a request waits for: about 0.1 s */
+#define LOOKS_MOST 1500        /* at a fence that a free waits for: about 0.1 s */
 #define TIMING_OFF 2u          /* cuEventCreate: CU_EVENT_DISABLE_TIMING */
 #define LARGE_LEAST ((uint64_t)64 << 20)
 #define LARGE_SHARE 2          /* of the bytes in use: as many as that are large */
@@ -68,6 +70,7 @@ struct mam_quarantine {
 	_Atomic uint64_t fenced;         /* atomic; newest one under a fence */
 	_Atomic uint64_t unfenced_bytes; /* atomic; about: of blocks of BYTES_COUNTED and more */
 	atomic_bool faulty;              /* atomic; the driver reported a fault */
+	atomic_bool behind;              /* atomic; the next free has to catch up */
 
 	pthread_mutex_t lock;
 	struct fence fences[FENCES]; /* lock: lock; a ring */
@@ -322,7 +325,7 @@ bool mam_quarantine_settle(struct mam_quarantine *quarantine)
  * The oldest fence, asked again and again for a limited time: a program may have a kernel running
  * that only ends when the host goes on.
  */
-bool mam_quarantine_await_oldest(struct mam_quarantine *quarantine)
+static void await_oldest(struct mam_quarantine *quarantine)
 {
 	const struct timespec a_moment = { 0, 20000 };
 	uint64_t before = atomic_load_explicit(&quarantine->reclaimed, memory_order_relaxed);
@@ -330,14 +333,54 @@ bool mam_quarantine_await_oldest(struct mam_quarantine *quarantine)
 	for (int look = 0; look < LOOKS_MOST; look++) {
 		if (mam_quarantine_settle(quarantine) ||
 		    atomic_load_explicit(&quarantine->reclaimed, memory_order_relaxed) != before)
-			return true;
+			return;
 		if (!mam_quarantine_holds(quarantine) || !mam_quarantine_has_fence() ||
 		    mam_capture_alive() ||
 		    atomic_load_explicit(&quarantine->faulty, memory_order_relaxed))
-			return false;
+			return;
 		nanosleep(&a_moment, NULL);
 	}
-	return false;
+}
+
+void mam_quarantine_fall_behind(struct mam_quarantine *quarantine)
+{
+	atomic_store_explicit(&quarantine->behind, true, memory_order_relaxed);
+}
+
+void mam_quarantine_catch_up(struct mam_quarantine *quarantine)
+{
+	if (atomic_load_explicit(&quarantine->behind, memory_order_relaxed) &&
+	    atomic_exchange_explicit(&quarantine->behind, false, memory_order_relaxed))
+		await_oldest(quarantine);
+}
+
+/* An event of its own: the fences' are in use. */
+static bool has_passed_now(const struct mam_real_driver *driver, void *context)
+{
+	void *event = NULL;
+	bool passed;
+
+	if (driver->event_create(&event, TIMING_OFF) != MAM_CUDA_SUCCESS)
+		return false;
+	passed = driver->ctx_record_event(context, event) == MAM_CUDA_SUCCESS &&
+		 driver->event_query(event) == MAM_CUDA_SUCCESS;
+	driver->event_destroy(event);
+	return passed;
+}
+
+bool mam_quarantine_is_idle(struct mam_quarantine *quarantine)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+	bool idle = false, pushed;
+
+	if (!mam_quarantine_has_fence() || driver->event_destroy == NULL || !mam_capture_hold())
+		return false;
+	if (enter(driver, quarantine->context, &pushed)) {
+		idle = has_passed_now(driver, quarantine->context);
+		leave(driver, pushed);
+	}
+	mam_capture_release();
+	return idle;
 }
 
 /* Without fences: everything that was retired before it is done after it. */

@@ -50,10 +50,18 @@ bool mam_quarantine_is_large(const struct mam_quarantine *quarantine);
 bool mam_quarantine_settle(struct mam_quarantine *quarantine);
 
 /*
- * mam_quarantine_await_oldest - wait until the next fence passes, for a limited time. True:
- * something was reclaimed. The GPU has the work that was submitted later, and does not run dry.
+ * mam_quarantine_fall_behind - the pool grows although much is in quarantine: the next free is to
+ * catch up. mam_quarantine_catch_up - if so, wait until the next fence passes, 0.1 s at most. The GPU
+ * has the work that was submitted later, and does not run dry. For frees: an allocation may not wait.
  */
-bool mam_quarantine_await_oldest(struct mam_quarantine *quarantine);
+void mam_quarantine_fall_behind(struct mam_quarantine *quarantine);
+void mam_quarantine_catch_up(struct mam_quarantine *quarantine);
+
+/*
+ * mam_quarantine_is_idle - whether all work of the context is done, without a wait. False also if
+ * that cannot be found out: a capture is alive, or the driver has no fence over a context.
+ */
+bool mam_quarantine_is_idle(struct mam_quarantine *quarantine);
 
 /*
  * mam_quarantine_wait - wait until all that is in it now can be reclaimed, and do so. False:
