@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# host_waits.sh - no allocation waits for a kernel that waits for the host: under mam run with each free policy, and in
+# the library. The program builds everywhere with the CUDA toolkit, and runs where there is a GPU.
+# shellcheck disable=SC2154 # set by device.sh
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+device_test=host_waits
+. "$MAM_SRCDIR/tests/clients/device.sh"
+
+try 'the program builds' silent "$NVCC" -arch="$architecture" -Xcompiler -Wall,-Wextra -o "$scratch/host_waits" \
+	"$MAM_SRCDIR/tests/clients/host_waits.cu"
+try 'the program of the library builds' build host_waits_library host_waits.cu -DHOST_WAITS_LIBRARY
+
+if [ "$has_gpu" != yes ]; then
+	skip host_waits 'there is no GPU'
+	finish
+fi
+
+LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
+
+well() # NAME COMMAND...
+{
+	well_name=$1
+	shift
+	"$@" > "$scratch/out" 2>&1
+	same "$well_name" "0 all is well" "$? $(tail -n 1 "$scratch/out")"
+	sed "s/^/# $well_name: /" "$scratch/out"
+}
+
+well 'plain' "$scratch/host_waits"
+if [ -f "$libraries/libmam-preload.so" ]; then
+	for policy in strict deferred stream; do
+		well "mam run --free=$policy" "$MAM" run --free=$policy -- "$scratch/host_waits"
+	done
+fi
+for source in cudamalloc vmm; do
+	for policy in strict stream async; do
+		well "library, $source, $policy" "$scratch/host_waits_library" $source $policy
+	done
+done
+finish
