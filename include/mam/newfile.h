@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * newfile.h - a file that appears whole or not at all. Shared by the interposer and the command; not
- * installed.
+ * newfile.h - a file that appears whole or not at all. Shared by the interposer and the command;
+ * not installed.
  *
  * It is written without a name (O_TMPFILE), so that whatever ends the process leaves nothing. Where
  * the file system has no such files (NFS, some FUSE), it has a name of its own beside its place, which
