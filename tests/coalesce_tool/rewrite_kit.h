@@ -169,6 +169,18 @@ static inline struct co_node *kit_helper(const char *name, const char *piece, en
 	return node;
 }
 
+/* A place of the text where malloc's family is named; what stands there is the name. */
+static inline struct co_use *kit_use(const char *name, const char *piece)
+{
+	struct co_use *use = co_use_new(kit_program);
+
+	ck_assert_ptr_nonnull(use);
+	use->name = name;
+	use->begin = kit_find(piece, 0);
+	use->line = kit_line(use->begin);
+	return use;
+}
+
 static inline char *kit_lines(const struct co_edits *edits)
 {
 	char *text = calloc(1, 4096);

@@ -169,6 +169,7 @@ START_TEST(a_family_that_stays)
 	kit_expect_none("");
 	one("void f(int n) ", "f(1)", "__device__ void g() { free(p); }\n")->parameter_count = 1;
 	kit_function("g", "__device__ void g(", false);
+	kit_use("free", "free(p)");
 	kit_expect_none("");
 }
 END_TEST

@@ -36,12 +36,16 @@ static void give_back(struct front *f)
 	free(f->stack);
 	free(f->functions.entries);
 	free(f->variables.entries);
+	free(f->lent.entries);
 	free(f->definitions);
 	free(f->declared);
 	free(f->patterns);
 	free(f->errors);
 	free(f->loose);
 	free(f->scopes);
+	free(f->regions);
+	free(f->calls);
+	free(f->made.entries);
 	if (f->unit != NULL)
 		clang_disposeTranslationUnit(f->unit);
 	if (f->index != NULL)
@@ -78,6 +82,49 @@ static bool tell(CXDiagnostic error, const char *path, const char *advice, char 
 	       !clang_Location_isInSystemHeader(clang_getDiagnosticLocation(error));
 }
 
+static bool starts_with_one(const char *text, const char *const *names)
+{
+	for (; *names != NULL; names++)
+		if (strncmp(text, *names, strlen(*names)) == 0)
+			return true;
+	return false;
+}
+
+/* The text of the source at a place; "": there is none. */
+static const char *text_at(const struct front *f, struct front_place place)
+{
+	size_t bytes = 0;
+	const char *text =
+		place.file != NULL ? clang_getFileContents(f->unit, place.file, &bytes) : NULL;
+
+	return text != NULL && place.offset < bytes ? text + place.offset : "";
+}
+
+/*
+ * For nvcc malloc and free are one function for both sides. For clang they are two. Of those it
+ * takes the host's in a default argument, as that is in no function; and the one that std:: has
+ * does not go with the other one in a using-declaration, which nothing needs then.
+ */
+static bool is_of_clang(const struct front *f, CXDiagnostic error)
+{
+	static const char host[] = "reference to __host__ function '";
+	static const char using[] = "target of using declaration conflicts with declaration";
+	static const char *const functions[] = { "malloc'", "free'", "operator new",
+						 "operator delete", NULL };
+	static const char *const names[] = { "malloc;", "free;", NULL };
+	CXString string = clang_getDiagnosticSpelling(error);
+	const char *text = clang_getCString(string);
+	bool is = false;
+
+	if (text != NULL && strncmp(text, host, sizeof(host) - 1) == 0)
+		is = starts_with_one(text + sizeof(host) - 1, functions);
+	else if (text != NULL && strncmp(text, using, sizeof(using) - 1) == 0)
+		is = starts_with_one(text_at(f, front_spelled(clang_getDiagnosticLocation(error))),
+				     names);
+	clang_disposeString(string);
+	return is;
+}
+
 /* True: there is no error that matters. */
 static bool is_good(struct front *f, const char *path, const char *advice, char *why,
 		    size_t why_bytes)
@@ -89,7 +136,7 @@ static bool is_good(struct front *f, const char *path, const char *advice, char 
 		CXDiagnostic error = clang_getDiagnostic(f->unit, i);
 		enum CXDiagnosticSeverity severity = clang_getDiagnosticSeverity(error);
 
-		if (severity >= CXDiagnostic_Error &&
+		if (severity >= CXDiagnostic_Error && !is_of_clang(f, error) &&
 		    (severity == CXDiagnostic_Fatal ||
 		     !front_tolerates(f, front_expanded(clang_getDiagnosticLocation(error))))) {
 			f->error_in_source = tell(error, path, advice, why, why_bytes);

@@ -16,6 +16,9 @@
  *   front_assembly.c     inline assembly
  *   front_names.c        from libclang's cursors to our functions and variables
  *   front_records.c      what a class does by itself when it comes, is copied, goes
+ *   front_rest.c         calls of code that no function contains: lambdas, initializers, ...
+ *   front_lent.c         what functions outside of the source may call
+ *   front_uses.c         all places that name malloc or free in device code
  *   front_nodes.c        nodes and their places; lists of cursors
  *   front_tokens.c       the texts of files as tokens
  *
@@ -74,6 +77,13 @@ struct front_text {
 	struct front_text *next;
 };
 
+/* A function, class or lambda in the text. Of those around a place the innermost counts. */
+struct front_region {
+	CXFile file;
+	unsigned int begin, end;
+	bool host; /* it runs on the host alone, or is mam's own, which is known to be right */
+};
+
 /* All functions with that last name, but one; "": with any. */
 struct front_loose {
 	const char *name;
@@ -111,8 +121,16 @@ struct front {
 	struct front_loose *loose; /* what is called where the type is not known */
 	size_t loose_count, loose_room;
 	bool loose_operators; /* some operators, too */
+	bool loose_methods;   /* some methods of the source's classes, too */
+	struct front_map lent; /* classes that functions outside of the source get */
 	bool all_patterns;    /* instances may be missing */
 	bool linked;          /* with device code of other files */
+	uint64_t *calls; /* front_has_call() */
+	size_t call_count, call_room;
+	struct front_map made; /* from declarations to functions that stand for their code */
+	struct front_region *regions;
+	size_t region_count, region_room;
+	bool own_family;      /* the source has a malloc or free of its own that is no method */
 	bool has_extern;      /* an `extern __shared__` variable, of which the first is this one */
 	int first_extern;
 
@@ -245,6 +263,8 @@ struct co_node *front_binary(struct front *f, CXCursor cursor);
 struct co_node *front_compound_assign(struct front *f, CXCursor cursor);
 
 struct co_node *front_call(struct front *f, CXCursor cursor);
+/* `node`: the call, which may be of any function of that name but `except`; "": of any function. */
+void front_loose_name(struct front *f, const char *name, int except, struct co_node *node);
 /* `variable`: that comes to be; CO_NONE: something without a name. */
 struct co_node *front_construct(struct front *f, CXCursor cursor, int variable);
 /* Inline assembly that sets its operands, and does nothing else. */
@@ -252,6 +272,8 @@ bool front_only_values(struct front *f, CXCursor cursor);
 /* A call that ends the thread: its name, else NULL. */
 const char *front_ends_thread(struct front *f, CXCursor cursor);
 struct co_node *front_new(struct front *f, CXCursor cursor);
+/* As CO_NEW, without its operands; NULL: it gets the memory's place, and allocates nothing. */
+struct co_node *front_new_alone(struct front *f, CXCursor cursor);
 struct co_node *front_delete(struct front *f, CXCursor cursor);
 
 struct co_node *front_statement(struct front *f, CXCursor cursor);
@@ -267,6 +289,33 @@ void front_function_read(struct front *f, int function);
 void front_unit(struct front *f);
 /* An error in a host's function is no matter. True: put up with, too. */
 bool front_tolerates(struct front *f, struct front_place error);
+
+/* ---- front_rest.c, front_uses.c -------------------------------------------------------------- */
+
+/* Functions from *next on are read; then what no function contains is added to the program. */
+void front_rest(struct front *f, size_t *next);
+/* Reads the functions from *next on, and those that they call. */
+void front_read_all(struct front *f, size_t *next);
+/* After front_rest(): does a function of the program have a call that begins there? */
+bool front_has_call(const struct front *f, enum co_kind kind, size_t begin);
+/* Adds a call to the function that stands for the code of a declaration. */
+void front_add_call(struct front *f, CXCursor of, struct co_node *call);
+/* Functions that code outside of the source may call, by what it gets at a cursor. */
+void front_lend(struct front *f, CXCursor cursor, bool host);
+bool front_is_lent(struct front *f, CXCursor function);
+/* Functions that `at` names may be called by any thread; kernels may be started. */
+void front_may_be_called(struct front *f, CXCursor at);
+void front_uses(struct front *f); /* after front_rest() */
+/* `why`: it cannot be rewritten; a text that stays. */
+void front_put_use(struct front *f, CXSourceLocation at, const char *name, const char *why);
+/* Is it outside of operands that the compiler only takes the type of? */
+bool front_is_evaluated(struct front *f, CXCursor cursor);
+/* Is it one of the functions of CUDA's heap, which each free may get memory from? */
+bool front_is_family(const char *name);
+bool front_in_file(const struct front *f, CXCursor cursor);
+bool front_is_for_device(CXCursor cursor); /* by its attributes */
+bool front_has_instance(const struct front *f, CXCursor pattern);
+bool front_has_error(const struct front *f, CXCursor cursor); /* one that was put up with */
 
 /* ---- front_build.c --------------------------------------------------------------------------- */
 

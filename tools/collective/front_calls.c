@@ -123,8 +123,7 @@ static struct co_node *with_end(struct front *f, CXCursor cursor, struct co_node
 
 /* ---- who is called --------------------------------------------------------------------------- */
 
-/* `node`: the call, which may be of anybody's function of that name. */
-static void loose_name(struct front *f, const char *name, int except, struct co_node *node)
+void front_loose_name(struct front *f, const char *name, int except, struct co_node *node)
 {
 	if (front_room(f, &f->loose, f->loose_count, &f->loose_room, sizeof(*f->loose)))
 		f->loose[f->loose_count++] = (struct front_loose){ name, except, node };
@@ -156,18 +155,20 @@ static struct co_node *call_unknown(struct front *f, CXCursor cursor, struct fro
 			node->function = front_function(f, one);
 			node->name = front_name(f, one);
 			node->own = node->function == CO_NONE && front_own(one);
-			loose_name(f, front_keep(f, clang_getCursorSpelling(at)), node->function,
-				   node);
+			front_loose_name(f, front_keep(f, clang_getCursorSpelling(at)),
+					 node->function, node);
 		} else {
 			front_escape(f, bare);
 			node->name = front_keep(f, clang_getCursorSpelling(at));
 			node->own = may_be_own(at);
-			loose_name(f, node->name, CO_NONE, node);
+			front_loose_name(f, node->name, CO_NONE, node);
 		}
+		/* Arguments may be of a namespace that has its own. */
+		node->own |= f->own_family && front_is_family(node->name);
 		if (one.kind == CXCursor_CXXMethod && !clang_CXXMethod_isStatic(one))
 			front_add(f, node, front_this(f, cursor));
 	} else if (bare.kind == CXCursor_MemberRefExpr && front_is_dependent(type)) {
-		loose_name(f, front_last_word(f, bare), CO_NONE, node);
+		front_loose_name(f, front_last_word(f, bare), CO_NONE, node);
 		front_add(f, node, front_unknown(f, bare));
 	} else if ((int)kids.count <= clang_Cursor_getNumArguments(cursor)) {
 		/* T(...) of a type that is not known */
@@ -175,6 +176,13 @@ static struct co_node *call_unknown(struct front *f, CXCursor cursor, struct fro
 		f->loose_operators = true;
 	} else {
 		front_add(f, node, front_expression(f, callee));
+		/* An object that has an operator (), or T::f(). */
+		if (front_is_dependent(type)) {
+			f->loose_operators = true;
+			if (bare.kind == CXCursor_DeclRefExpr &&
+			    (clang_Cursor_isNull(at) || clang_isInvalid(at.kind)))
+				front_loose_name(f, front_last_word(f, bare), CO_NONE, node);
+		}
 	}
 	arguments(f, node, cursor, clang_getNullCursor(), type, 0);
 	return node;

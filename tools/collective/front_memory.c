@@ -287,6 +287,23 @@ struct co_node *front_new(struct front *f, CXCursor cursor)
 	return node;
 }
 
+struct co_node *front_new_alone(struct front *f, CXCursor cursor)
+{
+	struct front_kids kids = front_parts(f, cursor);
+	struct parts parts = look(f, cursor, kids);
+	bool placed = parts.placed > 0 && !(parts.placed == 1 && is_nothrow(front_kid(f, kids, 0)));
+	struct co_node *node;
+
+	front_kids_drop(f, kids);
+	if (placed)
+		return NULL;
+	node = front_node(f, CO_NEW, cursor);
+	node->array = parts.array;
+	mend_place(f, node, &parts);
+	front_add(f, node, front_nothing(f, cursor));
+	return node;
+}
+
 struct co_node *front_delete(struct front *f, CXCursor cursor)
 {
 	struct front_place begin = front_begin(cursor);

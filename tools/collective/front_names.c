@@ -262,7 +262,7 @@ static bool is_allocator(CXCursor cursor)
 	return is;
 }
 
-static bool has_error(const struct front *f, CXCursor cursor)
+bool front_has_error(const struct front *f, CXCursor cursor)
 {
 	struct front_place begin =
 		front_expanded(clang_getRangeStart(clang_getCursorExtent(cursor)));
@@ -320,7 +320,7 @@ int front_function(struct front *f, CXCursor cursor)
 		return function;
 	if (clang_Location_isInSystemHeader(clang_getCursorLocation(definition)) ||
 	    is_allocator(definition) || is_lambda(definition) ||
-	    clang_CXXMethod_isDefaulted(definition) || has_error(f, definition) ||
+	    clang_CXXMethod_isDefaulted(definition) || front_has_error(f, definition) ||
 	    (is_weak(definition) && !front_has_attribute(definition, CXCursor_CUDAGlobalAttr)) ||
 	    !has_body(definition))
 		return CO_NONE;

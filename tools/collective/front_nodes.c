@@ -4,7 +4,8 @@
  *
  * A node's place is its cursor's, as written in the file: of what comes from a macro, the whole use
  * of the macro. `macro` is set where its first or its last token comes from one, or where it acts
- * in another place than where it stands (default arguments): there is then no text that is it.
+ * in another place than where it stands (default arguments, `elsewhere`): there is then no text that
+ * is it.
  *
  * Children of cursors lie on one stack, as reading them reads their children first.
  */
@@ -43,6 +44,7 @@ static void place(struct front *f, struct co_node *node, CXCursor cursor)
 
 	node->line = f->line;
 	node->macro = true;
+	node->elsewhere = f->elsewhere > 0;
 	if (begin.file == NULL)
 		return;
 	node->line = f->line = begin.line;

@@ -13,7 +13,9 @@
  *    called by anybody. Where instances may be missing, as there are explicit ones, which libclang
  *    does not show, or a host's function has errors, all templates of the file are read in that
  *    way, too.
- * 4. Where files are linked as device code, functions that others can name may be called by anybody.
+ * 4. Code that no function contains is added (front_rest.c), and places that name malloc or free
+ *    are listed (front_uses.c).
+ * 5. Where files are linked as device code, functions that others can name may be called by anybody.
  *
  * Each function is read once: linear to the text, but for macros and instances.
  */
@@ -21,7 +23,7 @@
 
 #include "collective/front.h"
 
-static bool is_for_device(CXCursor cursor)
+bool front_is_for_device(CXCursor cursor)
 {
 	return front_has_attribute(cursor, CXCursor_CUDAGlobalAttr) ||
 	       front_has_attribute(cursor, CXCursor_CUDADeviceAttr);
@@ -39,10 +41,14 @@ static enum CXChildVisitResult host_part(CXCursor cursor, CXCursor parent, CXCli
 	(void)parent;
 	if (f->failed)
 		return CXChildVisit_Break;
+	if (cursor.kind == CXCursor_OverloadedDeclRef) /* in a template */
+		front_may_be_called(f, cursor);
 	if (cursor.kind != CXCursor_DeclRefExpr && cursor.kind != CXCursor_MemberRefExpr)
 		return CXChildVisit_Recurse;
 	at = clang_getCursorReferenced(cursor);
-	if (!front_is_function(at.kind) || !is_for_device(at))
+	if (at.kind == CXCursor_OverloadedDeclRef)
+		front_may_be_called(f, at);
+	if (!front_is_function(at.kind) || !front_is_for_device(at))
 		return CXChildVisit_Recurse;
 	if (front_has_attribute(at, CXCursor_CUDAGlobalAttr)) {
 		(void)front_function(f, at);
@@ -59,7 +65,7 @@ static enum CXChildVisitResult host_part(CXCursor cursor, CXCursor parent, CXCli
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
-static bool in_file(const struct front *f, CXCursor cursor)
+bool front_in_file(const struct front *f, CXCursor cursor)
 {
 	struct front_place at = front_expanded(clang_getCursorLocation(cursor));
 
@@ -71,7 +77,7 @@ static void keep_pattern(struct front *f, CXCursor cursor)
 	CXCursor definition = clang_getCursorDefinition(cursor);
 
 	if (clang_Cursor_isNull(definition) || !clang_equalCursors(definition, cursor) ||
-	    !in_file(f, cursor) || !is_for_device(cursor) ||
+	    !front_in_file(f, cursor) || !front_is_for_device(cursor) ||
 	    !front_room(f, &f->patterns, f->pattern_count, &f->pattern_room, sizeof(*f->patterns)))
 		return;
 	f->patterns[f->pattern_count++] = cursor;
@@ -93,6 +99,23 @@ static bool in_template(CXCursor cursor)
 	return false;
 }
 
+/* A function of the source that a call of malloc() or free() may mean in another namespace. */
+static bool is_own_family(CXCursor cursor)
+{
+	CXString string;
+	const char *name;
+	bool is;
+
+	if (cursor.kind != CXCursor_FunctionDecl && cursor.kind != CXCursor_FunctionTemplate)
+		return false;
+	string = clang_getCursorSpelling(cursor);
+	name = clang_getCString(string);
+	is = name != NULL && front_is_family(name) && front_own(cursor) &&
+	     !front_is_record(clang_getCursorType(clang_getCursorSemanticParent(cursor)));
+	clang_disposeString(string);
+	return is;
+}
+
 static enum CXChildVisitResult declared(CXCursor cursor, CXCursor parent, CXClientData data)
 {
 	struct front *f = data;
@@ -107,23 +130,25 @@ static enum CXChildVisitResult declared(CXCursor cursor, CXCursor parent, CXClie
 	case CXCursor_StructDecl:
 	case CXCursor_ClassDecl:
 	case CXCursor_UnionDecl:
+	case CXCursor_FriendDecl:
 	case CXCursor_ClassTemplate:
 	case CXCursor_ClassTemplatePartialSpecialization: return CXChildVisit_Recurse;
 	default: break;
 	}
 	if (clang_Location_isInSystemHeader(clang_getCursorLocation(cursor)))
 		return CXChildVisit_Continue;
+	f->own_family |= is_own_family(cursor);
 	if (cursor.kind == CXCursor_VarDecl || cursor.kind == CXCursor_FieldDecl) {
 		clang_visitChildren(cursor, host_part, f);
 		return CXChildVisit_Continue;
 	}
 	if (!front_is_function(cursor.kind))
 		return CXChildVisit_Continue;
-	if (!is_for_device(cursor))
+	if (!front_is_for_device(cursor))
 		clang_visitChildren(cursor, host_part, f);
 	else if (in_template(cursor))
 		keep_pattern(f, cursor);
-	else if (clang_isCursorDefinition(cursor) && in_file(f, cursor))
+	else if (clang_isCursorDefinition(cursor) && front_in_file(f, cursor))
 		(void)front_function(f, cursor);
 	return CXChildVisit_Continue;
 }
@@ -143,7 +168,7 @@ static bool has_explicit_instances(struct front *f)
 	return false;
 }
 
-static bool has_instance(const struct front *f, CXCursor pattern)
+bool front_has_instance(const struct front *f, CXCursor pattern)
 {
 	CXCursor root = front_root(pattern);
 	size_t i;
@@ -184,10 +209,17 @@ static bool is_loose(const struct front *f, int index, CXCursor cursor)
 	return called;
 }
 
-static void read_all(struct front *f, size_t *next)
+void front_read_all(struct front *f, size_t *next)
 {
 	for (; !f->failed && *next < f->program->function_count; (*next)++)
 		front_function_read(f, (int)*next);
+}
+
+static bool is_for_all_files(CXCursor function)
+{
+	enum CXLinkageKind linkage = clang_getCursorLinkage(function);
+
+	return linkage != CXLinkage_Internal && linkage != CXLinkage_UniqueExternal;
 }
 
 void front_unit(struct front *f)
@@ -195,21 +227,23 @@ void front_unit(struct front *f)
 	size_t next = 0, i;
 
 	clang_visitChildren(clang_getTranslationUnitCursor(f->unit), declared, f);
-	read_all(f, &next);
+	front_read_all(f, &next);
 	f->all_patterns |= has_explicit_instances(f);
 	for (i = 0; i < f->pattern_count && !f->failed; i++)
-		if (f->all_patterns || !has_instance(f, f->patterns[i])) {
+		if (f->all_patterns || !front_has_instance(f, f->patterns[i])) {
 			(void)front_function(f, f->patterns[i]);
-			read_all(f, &next);
+			front_read_all(f, &next);
 		}
+	front_rest(f, &next);
+	front_uses(f);
 	for (i = 0; !f->failed && i < f->program->function_count; i++) {
 		struct co_function *function = &f->program->functions[i];
+		bool called = is_loose(f, (int)i, f->definitions[i]) ||
+			      front_is_lent(f, f->definitions[i]) ||
+			      (f->linked && is_for_all_files(f->definitions[i]));
 
-		if (is_loose(f, (int)i, f->definitions[i]) ||
-		    (f->linked && !function->kernel &&
-		     clang_getCursorLinkage(f->definitions[i]) != CXLinkage_Internal &&
-		     clang_getCursorLinkage(f->definitions[i]) != CXLinkage_UniqueExternal))
-			function->is_virtual = true;
+		/* Whoever starts a kernel starts whole blocks. */
+		function->is_virtual |= called && !function->kernel;
 	}
 }
 
@@ -231,7 +265,7 @@ static enum CXChildVisitResult holds_error(CXCursor cursor, CXCursor parent, CXC
 	if (begin.file == NULL || !clang_File_isEqual(begin.file, search->error.file) ||
 	    search->error.offset < begin.offset || search->error.offset > end.offset)
 		return CXChildVisit_Continue;
-	if (front_is_function(cursor.kind) && !is_for_device(cursor) &&
+	if (front_is_function(cursor.kind) && !front_is_for_device(cursor) &&
 	    (front_has_attribute(cursor, CXCursor_CompoundStmt))) {
 		search->found = true;
 		return CXChildVisit_Break;

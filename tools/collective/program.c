@@ -69,6 +69,7 @@ void co_program_free(struct co_program *program)
 		return;
 	free(program->functions);
 	free(program->variables);
+	free(program->uses);
 	co_arena_free(program->arena);
 	free(program);
 }
@@ -134,6 +135,16 @@ int co_function_new(struct co_program *program)
 	return index;
 }
 
+struct co_use *co_use_new(struct co_program *program)
+{
+	struct co_use *uses = grown(program->uses, program->use_count, sizeof *uses);
+	if (!uses)
+		return NULL;
+	program->uses = uses;
+	uses[program->use_count] = (struct co_use){ .name = "" };
+	return &uses[program->use_count++];
+}
+
 /* ---- as text --------------------------------------------------------------------------------- */
 
 static void put_text(FILE *file, const char *text)
@@ -195,10 +206,11 @@ static void put_node(FILE *file, const struct co_program *program, const struct 
 		return;
 	}
 	static const char *const nulls[] = { "", "+keeps_null", "+tests_null" };
-	fprintf(file, "(%s%s%s%s%s%s%s%s", kinds[node->kind], node->do_first ? "+do_first" : "",
+	fprintf(file, "(%s%s%s%s%s%s%s%s%s", kinds[node->kind], node->do_first ? "+do_first" : "",
 		node->reads ? "+reads" : "", node->array ? "+array" : "",
 		node->is_volatile ? "+volatile" : "", node->own ? "+own" : "",
-		node->macro ? "+macro" : "", nulls[node->null]);
+		node->macro ? "+macro" : "", node->elsewhere ? "+elsewhere" : "",
+		nulls[node->null]);
 	fprintf(file, "@%u", node->line);
 	if (node->in_file)
 		fprintf(file, ":%zu-%zu", node->begin, node->end);
@@ -218,6 +230,7 @@ static void put_function(FILE *file, const struct co_program *program, size_t in
 	put_flag(file, function->kernel, "kernel");
 	put_flag(file, function->in_file, "in_file");
 	put_flag(file, function->is_virtual, "virtual");
+	put_flag(file, function->is_rest, "rest");
 	put_flag(file, function->variadic, "variadic");
 	fprintf(file, " @%u:%zu-%zu end=%zu template=%d (parameters", function->line,
 		function->begin, function->end, function->parameters_end, function->template_of);

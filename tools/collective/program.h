@@ -71,6 +71,7 @@ struct co_node {
 	bool is_volatile;  /* CO_MEMBER, CO_LOAD: what is named is volatile */
 	bool own;          /* CO_CALL: somebody's own, though its body is not known: its name says nothing */
 	bool macro;        /* its begin or its end is in a macro: no place that can be rewritten */
+	bool elsewhere;    /* part of a default argument: the function evaluates it, its text is outside */
 	bool in_file;      /* it stands in the file, so begin, end, line are of it */
 	unsigned int line; /* 1... */
 	size_t begin, end; /* bytes of the file */
@@ -107,6 +108,7 @@ struct co_function {
 	bool kernel;         /* __global__ */
 	bool in_file;
 	bool is_virtual;     /* or its address is taken: anybody may call it */
+	bool is_rest;        /* not a function: the calls of code that was not followed (front_rest.c) */
 	unsigned int line;
 	size_t begin, end;          /* of the definition, in the file */
 	size_t parameters_end;      /* byte of its ")" in the file; 0: not in the file, or in a macro */
@@ -117,6 +119,18 @@ struct co_function {
 	struct co_node *body;       /* CO_SEQUENCE */
 };
 
+/*
+ * A place in code that may run on the device that names malloc, free or another function of CUDA's
+ * heap, or may do so. Unless all of them are calls that can be rewritten, none is rewritten.
+ */
+struct co_use {
+	const char *name; /* "malloc"; or a macro that contains it */
+	const char *file; /* an included file; NULL: the file itself */
+	unsigned int line;
+	size_t begin;    /* of the name, in the file */
+	const char *why; /* why it cannot be rewritten; NULL: it can be, if it is the name of a call */
+};
+
 struct co_program {
 	const char *path;
 	const char *text; /* of the file, `bytes` of them and a NUL */
@@ -125,6 +139,9 @@ struct co_program {
 	size_t function_count;
 	struct co_variable *variables;
 	size_t variable_count;
+	struct co_use *uses;
+	size_t use_count;
+	bool has_new; /* the file has new or delete in code that may run on the device */
 	struct co_arena *arena; /* of texts and nodes */
 };
 
@@ -148,5 +165,7 @@ char *co_text_new(struct co_program *program, const char *text, size_t bytes);
 /* Index, or CO_NONE when memory ran out. */
 int co_variable_new(struct co_program *program);
 int co_function_new(struct co_program *program);
+/* The new one, all zero; NULL when memory ran out. */
+struct co_use *co_use_new(struct co_program *program);
 
 #endif

@@ -176,7 +176,10 @@ const char *reason_of(struct judge *judge, const struct record *record, unsigned
 	const char *text = "each thread gives back its own";
 	bool gives_back = verdict->kind == CO_FREE || verdict->kind == CO_KFREE ||
 			  verdict->kind == CO_OPERATOR_DELETE;
-	if (!gives_back && (!record->seen || judge->work >= MOST_WORK)) {
+	if (!gives_back && judge->program->functions[verdict->function].is_rest) {
+		text = "it is not followed: it is in a lambda, an initializer or a default argument, "
+		       "or its type is not known";
+	} else if (!gives_back && (!record->seen || judge->work >= MOST_WORK)) {
 		text = unseen(judge, record);
 		at = judge->facts[verdict->function].spoiled;
 	} else if (!gives_back && verdict->reached == CO_EACH) {

@@ -127,6 +127,7 @@ struct co_edits *co_rewrite(const struct co_program *program, const struct co_ju
 		co_edits_free(edits);
 		return NULL;
 	}
+	rewrite.uses_new = program->has_new;
 	for (size_t i = 0; i < judgement->count; i++)
 		rewrite.uses_new |= judgement->verdicts[i].kind == CO_OPERATOR_NEW ||
 				    judgement->verdicts[i].kind == CO_OPERATOR_DELETE;

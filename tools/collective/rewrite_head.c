@@ -67,21 +67,27 @@ static bool has_word(const struct rewrite *rewrite, size_t begin, size_t end, co
 	return memmem(rewrite->program->text + begin, end - begin, word, strlen(word)) != NULL;
 }
 
-/* The byte to insert at; `is_there`: the header is included already. */
-static size_t find_place(const struct rewrite *rewrite, bool *is_there)
+/* The byte to insert at; `is_there`, `has_new`: the header, and NEW_WORD, are there already. */
+static size_t find_place(const struct rewrite *rewrite, bool *is_there, bool *has_new)
 {
 	static const char *const opens[] = { "if", "ifdef", "ifndef", NULL };
 	const struct co_tokens *tokens = &rewrite->tokens;
 	bool has_mark = strncmp(rewrite->program->text, mark, strlen(mark)) == 0;
 	size_t place = has_mark ? strlen(mark) : 0, depth = 0, i = 0;
+	bool is_defined = false;
 
-	*is_there = false;
+	*is_there = *has_new = false;
 	while (i < tokens->count && tokens->at[i].kind == CO_HASH) {
 		size_t end = directive_end(rewrite, i);
 
 		if (co_token_is(tokens, i + 1, "include") && depth == 0) {
 			place = end;
-			*is_there |= has_word(rewrite, tokens->at[i].begin, end, REWRITE_HEADER);
+			if (has_word(rewrite, tokens->at[i].begin, end, REWRITE_HEADER)) {
+				*is_there = true;
+				*has_new |= is_defined;
+			}
+		} else if (co_token_is(tokens, i + 1, "define") && depth == 0) {
+			is_defined |= co_token_is(tokens, i + 2, NEW_WORD);
 		} else if (co_token_is_one(tokens, i + 1, opens)) {
 			depth++;
 		} else if (co_token_is(tokens, i + 1, "endif") && depth > 0) {
@@ -95,12 +101,11 @@ static size_t find_place(const struct rewrite *rewrite, bool *is_there)
 void rewrite_put_head(struct rewrite *rewrite)
 {
 	const char *text = rewrite->program->text;
-	bool is_there, wants_new = rewrite->uses_family && rewrite->uses_new;
-	size_t place = find_place(rewrite, &is_there);
+	bool is_there, has_new, wants_new = rewrite->uses_family && rewrite->uses_new;
+	size_t place = find_place(rewrite, &is_there, &has_new);
 	const char *end = place > 1 && text[place - 2] == '\r' ? "\r\n" : "\n";
 
-	if (wants_new && has_word(rewrite, 0, rewrite->program->bytes, NEW_WORD))
-		wants_new = false;
+	wants_new &= !has_new;
 	if (is_there && !wants_new)
 		return;
 	rewrite_put_edit(

@@ -70,6 +70,9 @@ bool verdicts_note_call(struct judge *judge, int function, const struct co_node 
 		kind = CO_STRANGER;
 	if (allocates(kind) || (kind == CO_HELPER && node->function == CO_NONE))
 		judge->facts[function].allocates = true;
+	/* It is listed where its text is. */
+	if (node->elsewhere && kind != CO_HELPER)
+		return true;
 	size_t count = judge->record_count;
 	if ((count & (count - 1)) == 0) { /* full */
 		struct record *wider =
