@@ -154,10 +154,42 @@ static void outgrown_busy(void)
 	outgrow(true);
 }
 
+/*
+ * No memory on one device, while another one works and its pool has an idle chunk and blocks that work may still
+ * touch: for a block of the pool, for one that the driver serves, for managed memory, and for an array.
+ */
+static void devices(void)
+{
+	struct cu_array_descriptor wanted = { 1 << 20, 1 << 16, 0x20, 4 };
+	struct CUctx_st *first = start(), *second = NULL;
+	unsigned long long block, idle;
+	struct CUstream_st *stream;
+	struct CUarray_st *array;
+	unsigned long before;
+
+	failed += cuDevicePrimaryCtxRetain(&second, 1) != 0 || cuCtxSetCurrent(second) != 0;
+	failed += cuMemAlloc_v2(&idle, 64 * MIB) + cuMemAlloc_v2(&block, 40 * MIB) != 0;
+	failed += cuMemFree_v2(idle) != 0;
+	failed += cuStreamCreate(&stream, STREAM_NON_BLOCKING) != 0;
+	use(block, stream);
+	failed += cuMemFreeAsync(block, stream) != 0;
+	failed += cuCtxSetCurrent(first) != 0;
+	before = fake_waited();
+	printf("far too much: %d\n", cuMemAlloc_v2(&block, (size_t)1 << 40));
+	while (cuMemAlloc_v2(&block, 100 * MIB) == 0)
+		continue;
+	printf("1 GiB more: %d\n", cuMemAlloc_v2(&block, 1024 * MIB));
+	printf("managed: %d\n", cuMemAllocManaged(&block, (size_t)1 << 50, 1));
+	printf("an array: %d\n", cuArrayCreate_v2(&array, &wanted));
+	waits += fake_waited() != before;
+	tell();
+}
+
 static const struct probe_scene scenes[] = {
 	{ "random-sizes", random_sizes },
 	{ "lagging", lagging },
 	{ "contexts", contexts },
+	{ "devices", devices },
 	{ "outgrown-idle", outgrown_idle },
 	{ "outgrown-busy", outgrown_busy },
 };

@@ -27,4 +27,11 @@ for policy in strict deferred stream; do
 	run="--free $policy --growth 32M" same_run "$policy: with a growth size" "$probe" outgrown-idle
 	same "$policy: with a growth size it frees none" 0 "$(stat_of driver_shrinks)"
 done
+
+# No memory on one device: neither the work nor the pools of another one matter.
+set="FAKE_CUDA_DEVICES=2 FAKE_CUDA_MEMORY=4G FAKE_CUDA_LAG_US=60000000 FAKE_CUDA_CLOCK_NS=1000"
+for policy in strict deferred stream; do
+	run="--free $policy" same_run "$policy: no memory on one device of two" "$probe" devices
+	same "$policy: the other device keeps its chunks" 0 "$(stat_of driver_shrinks)"
+done
 finish

@@ -13,7 +13,7 @@
  *   4. The pool: ground it holds, ground out of quarantine whose fence has passed, a new chunk.
  *      Nothing here waits for the GPU: a kernel may be waiting for this thread.
  *   5. Out of memory, or over the limit: wait for the quarantine, give back chunks that are wholly
- *      free in any pool, and once more.
+ *      free in any pool of the device, and once more.
  *   6. The real function: either it finds memory that a chunk could not, and the block is the
  *      driver's from then on, or it gives the genuine error. Over the limit it is asked for an
  *      impossible size instead, for the same error.
@@ -102,16 +102,14 @@ static enum mam_status take(const struct mam_pools_entry *entry, size_t bytes, v
 static enum mam_status take_after_exhaustion(const struct mam_pools_entry *entry, size_t bytes,
 					     void **block)
 {
-	struct mam_pools_entry *each;
 	enum mam_status status = MAM_ERROR_OUT_OF_MEMORY;
 
 	if (mam_quarantine_wait(entry->quarantine))
 		status = mam_malloc(entry->pool, bytes, block);
 	if (status != MAM_ERROR_OUT_OF_MEMORY)
 		return status;
-	for (unsigned int at = 0; (each = mam_pools_next(&at)) != NULL;)
-		mam_quarantine_wait(each->quarantine);
-	return mam_pools_trim() != 0 ? mam_malloc(entry->pool, bytes, block) : status;
+	return mam_pools_make_room(entry->device, true) != 0 ? mam_malloc(entry->pool, bytes, block)
+							     : status;
 }
 
 /* Said a few times only: programs that live with a full device ask again and again. */

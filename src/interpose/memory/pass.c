@@ -3,9 +3,10 @@
  * pass.c - what all allocations that stay the driver's have in common (pass.h).
  *
  *   1. Charge the account, and ask the real function.
- *   2. Over the limit, or out of memory: chunks that are wholly free in any pool go back, and once
- *      more. Still not enough: the same after all quarantined blocks came out, for which somebody
- *      waits. Nothing of this in a thread that a capture restricts.
+ *   2. Over the limit, or out of memory: chunks that are wholly free in any pool of the device go
+ *      back, and once more. Still not enough: the same after all quarantined blocks came out. Both
+ *      wait for the device, and for no other one. Nothing of this for host memory, nor in a thread
+ *      that a capture restricts.
  *   3. Over the limit: the real function is asked for an impossible size, so that the error is
  *      genuine.
  *   4. Note what came, or take the charge back.
@@ -18,7 +19,6 @@
 
 #include "interpose/memory/capture.h"
 #include "interpose/memory/pools.h"
-#include "interpose/memory/quarantine.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/real.h"
@@ -110,17 +110,11 @@ static int attempt(struct mam_pass *pass, bool *over)
 	return answer;
 }
 
-/* First what costs no wait. False: that gave nothing. */
-static bool make_room(bool waiting)
+/* False: that gave nothing. No device memory makes room on the host. */
+static bool make_room(const struct mam_pass *pass, bool quarantined)
 {
-	struct mam_pools_entry *entry;
-	bool came = false;
-
-	if (mam_capture_restricts())
-		return false;
-	for (unsigned int at = 0; waiting && (entry = mam_pools_next(&at)) != NULL;)
-		came = mam_quarantine_wait(entry->quarantine) || came;
-	return (!waiting || came) && mam_pools_trim() != 0;
+	return pass->kind != MAM_ACCOUNT_HOST && !mam_capture_restricts() &&
+	       mam_pools_make_room(pass->device, quarantined) != 0;
 }
 
 int mam_pass_alloc(struct mam_pass *pass)
@@ -139,9 +133,9 @@ int mam_pass_alloc(struct mam_pass *pass)
 		answer = pass->ask(pass->arguments, pass->bytes, &none);
 	} else {
 		answer = attempt(pass, &over);
-		if (answer == MAM_CUDA_OUT_OF_MEMORY && make_room(false))
+		if (answer == MAM_CUDA_OUT_OF_MEMORY && make_room(pass, false))
 			answer = attempt(pass, &over);
-		if (answer == MAM_CUDA_OUT_OF_MEMORY && make_room(true))
+		if (answer == MAM_CUDA_OUT_OF_MEMORY && make_room(pass, true))
 			answer = attempt(pass, &over);
 		if (answer == MAM_CUDA_SUCCESS)
 			mam_account_note(pass->key, context, pass->device, pass->kind, pass->taken);

@@ -316,12 +316,24 @@ bool mam_pools_exist(void)
 	return atomic_load_explicit(&entries_used, memory_order_relaxed) != 0;
 }
 
-size_t mam_pools_trim(void)
+struct mam_pools_entry *mam_pools_next_on(int device, unsigned int *at)
+{
+	struct mam_pools_entry *entry;
+
+	while ((entry = mam_pools_next(at)) != NULL)
+		if (device < 0 || entry->device == device)
+			break;
+	return entry;
+}
+
+size_t mam_pools_make_room(int device, bool quarantined)
 {
 	struct mam_pools_entry *entry;
 	size_t sum = 0, released;
 
-	for (unsigned int at = 0; (entry = mam_pools_next(&at)) != NULL;)
+	for (unsigned int at = 0; quarantined && (entry = mam_pools_next_on(device, &at)) != NULL;)
+		mam_quarantine_wait(entry->quarantine);
+	for (unsigned int at = 0; (entry = mam_pools_next_on(device, &at)) != NULL;)
 		if (mam_pool_trim(entry->pool, 0, &released) == MAM_OK)
 			sum += released;
 	return sum;

@@ -64,14 +64,18 @@ enum mam_status mam_pools_find(const void *block, struct mam_pools_entry **entry
 /* The next entry with a pool of its own, from *at on; NULL: there is none. Start with *at 0. */
 struct mam_pools_entry *mam_pools_next(unsigned int *at);
 
+/* The same for the pools of one device; of all where it is below 0. */
+struct mam_pools_entry *mam_pools_next_on(int device, unsigned int *at);
+
 /* Whether this process ever had a pool. */
 bool mam_pools_exist(void);
 
 /*
- * Give wholly free chunks of all pools back to the driver: somebody needs the memory. Returns how
- * many bytes.
+ * mam_pools_make_room - the device is out of memory: free the idle chunks of its pools. Returns how
+ * many bytes. With `quarantined` only after all their quarantined blocks came out. Waits for work of
+ * this device, and of those that have peer access to quarantined blocks. device below 0: all.
  */
-size_t mam_pools_trim(void);
+size_t mam_pools_make_room(int device, bool quarantined);
 
 /* The context is gone, and its memory with it. */
 void mam_pools_drop(void *context);
