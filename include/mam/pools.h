@@ -77,7 +77,7 @@ MAM_API enum mam_status mam_pool_reserve(struct mam_pool *pool, size_t bytes);
 /*
  * A quota: what several pools may hold together, whatever their sources. A pool joins it when it is
  * made (struct mam_pool_attr, quota) and leaves it when it ends. Before a request of one of them
- * fails, the others give back what they have wholly free, as all pools of one device do.
+ * fails because the quota has not enough left, the others give back what they have wholly free.
  */
 struct mam_quota;
 

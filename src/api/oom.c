@@ -2,9 +2,10 @@
 /*
  * oom.c - oom.h: what other pools have idle first, then the program's callbacks, in order.
  *
- *   1. The other pools of the pool's device, and those of its quota, give back what they have
- *      wholly free, until that is as much as was asked for. Once a request, and not where the
- *      pool's own limit stands in the way.
+ *   1. The other pools of the pool's device give back what they have wholly free, until that is as
+ *      much as was asked for; and those of its quota, on any device, if the quota has not enough
+ *      left. That waits for the work of their devices, and of no other one. Once a request, and not
+ *      where the pool's own limit stands in the way.
  *   2. The first callback is asked, and again as long as it says true and the request fails, then
  *      the next: what frees a little at a time gets its turns, and what promises and frees nothing
  *      does not keep the others from theirs.
@@ -28,6 +29,7 @@
 #include "api/slots.h"
 #include "base/lock.h"
 #include "pool/scope.h"
+#include "source/quota.h"
 
 typedef bool oom_fn(struct mam_pool *pool, size_t bytes, void *user);
 
@@ -202,10 +204,23 @@ static bool may_not_grow(struct mam_pool *pool, size_t bytes)
 	return limit != 0 && (stats.physical_bytes >= limit || bytes > limit - stats.physical_bytes);
 }
 
-static bool shares(const struct mam_slot *slot, const struct mam_registry_view *other)
+/* The source, and with it the quota, is there as long as the pool has not ended. */
+static bool quota_refuses(struct mam_pool *pool, size_t bytes)
+{
+	bool refuses = false;
+
+	mam_lock_take(&pool->grow_lock);
+	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY)
+		refuses = mam_limit_refuses(pool->source, bytes);
+	mam_lock_release(&pool->grow_lock);
+	return refuses;
+}
+
+static bool shares(const struct mam_slot *slot, bool by_quota,
+		   const struct mam_registry_view *other)
 {
 	return (slot->device >= 0 && slot->device == other->device) ||
-	       (slot->quota && slot->quota == other->quota);
+	       (by_quota && slot->quota == other->quota);
 }
 
 static bool others_helped(struct mam_pool *pool, size_t bytes)
@@ -214,13 +229,15 @@ static bool others_helped(struct mam_pool *pool, size_t bytes)
 	struct mam_registry_view view;
 	size_t number = 0;
 	size_t gained = 0;
+	bool by_quota;
 
 	if ((slot->device < 0 && !slot->quota) || may_not_grow(pool, bytes))
 		return false;
+	by_quota = slot->quota && quota_refuses(pool, bytes);
 	while (gained < bytes && mam_registry_next(&number, &view)) {
 		size_t released = 0;
 
-		if (view.pool != pool && shares(slot, &view) &&
+		if (view.pool != pool && shares(slot, by_quota, &view) &&
 		    mam_pool_trim(view.pool, 0, &released) == MAM_OK)
 			gained += released;
 	}

@@ -215,6 +215,15 @@ enum mam_status mam_limit_share(struct mam_source *inner, bool owns_inner, struc
 	return MAM_OK;
 }
 
+bool mam_limit_refuses(const struct mam_source *source, size_t bytes)
+{
+	const struct limit_source *limit = (const struct limit_source *)source;
+	size_t unit = source->properties.granularity;
+
+	return is_limit(source) && (mam_round_up_overflows(bytes, unit) ||
+				    mam_round_up(bytes, unit) > mam_quota_left(limit->quota));
+}
+
 void mam_limit_lost(struct mam_source *source)
 {
 	struct limit_source *limit = (struct limit_source *)source;

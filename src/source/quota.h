@@ -70,6 +70,12 @@ enum mam_status mam_limit_share(struct mam_source *inner, bool owns_inner, struc
 				struct mam_source **source);
 
 /*
+ * mam_limit_refuses - whether the quota has less left than a grow of `bytes` takes. Of a source of
+ * another kind: false.
+ */
+bool mam_limit_refuses(const struct mam_source *source, size_t bytes);
+
+/*
  * mam_limit_lost - all that the source gave is gone with its device: it is charged no longer. Of a
  * source of another kind: nothing.
  */

@@ -174,6 +174,32 @@ START_TEST(pools_of_a_device_give_way_too)
 }
 END_TEST
 
+/* Pools of another device give way if the quota refused, not if the device did. */
+START_TEST(pools_of_another_device_give_way_to_the_quota_alone)
+{
+	static struct stub stubs[2]; /* reachable when the test is over */
+	struct mam_source *limited;
+	struct mam_pool *full, *elsewhere;
+	void *block;
+
+	stub_init(&stubs[0]);
+	stub_init(&stubs[1]);
+	stubs[1].source.properties.device = 1;
+	ck_assert_int_eq(mam_source_limit(&stubs[0].source, 4 * MIB, 0, 0, &limited), MAM_OK);
+	ck_assert_int_eq(mam_quota_create(16 * MIB, &quota), MAM_OK);
+	full = join(limited);
+	elsewhere = join(&stubs[1].source);
+	ck_assert_int_eq(mam_malloc(elsewhere, 8 * MIB, &block), MAM_OK);
+	ck_assert_int_eq(mam_free(elsewhere, block), MAM_OK);
+	ck_assert_int_eq(mam_malloc(full, 5 * MIB, &block), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_uint_eq(reserved(elsewhere), 8 * MIB);
+	ck_assert_uint_eq(stubs[1].shrinks, 0);
+	ck_assert_int_eq(mam_quota_set(quota, 10 * MIB), MAM_OK);
+	ck_assert_int_eq(mam_malloc(full, 4 * MIB, &block), MAM_OK);
+	ck_assert_uint_eq(reserved(elsewhere), 0);
+}
+END_TEST
+
 START_TEST(the_most_can_be_changed)
 {
 	struct mam_pool *pool;
@@ -292,6 +318,7 @@ int main(void)
 	tcase_add_test(tests, a_quota_spans_sources);
 	tcase_add_test(tests, what_ends_counts_no_more);
 	tcase_add_test(tests, pools_of_a_device_give_way_too);
+	tcase_add_test(tests, pools_of_another_device_give_way_to_the_quota_alone);
 	tcase_add_test(tests, the_most_can_be_changed);
 	tcase_add_test(tests, the_handle_may_go_first);
 	tcase_add_test(tests, wrong_arguments);
