@@ -5,6 +5,7 @@
 #
 #   setup_packages   install what is missing, by the system's own package manager
 #   setup_configure  make ./configure if this is a checkout, and configure a build folder
+#   setup_left_out   name the command that a build lacks for want of a package, and how to add it
 #   step             run one command quietly: its output goes to the log; on a terminal a line says
 #                    what runs once it has run for two seconds; on failure the log's last lines are shown
 #
@@ -54,9 +55,10 @@ step()
 	return $status
 }
 
-# How to see that a thing is there, how much it matters (must: nothing is built without it; want:
-# some tests are skipped, and without libclang, 50 MB to fetch, `mam coalesce` too; PoCL, a driver of
-# OpenCL on the CPU, brings an LLVM of 150 MB), and the package that has it for apt-get, dnf, pacman, zypper and apk.
+# How to see that a thing is there, how much it matters (must: nothing is built without it; tool: a
+# command is left out, `mam coalesce` without libclang, which is 50 MB to fetch; want: some tests are
+# skipped; PoCL, a driver of OpenCL on the CPU, brings an LLVM of 150 MB), and the package that has it
+# for apt-get, dnf, pacman, zypper and apk.
 needs_table()
 {
 	cat << 'EOF'
@@ -72,7 +74,7 @@ must|cmp|diffutils|diffutils|diffutils|diffutils|diffutils
 must|find|findutils|findutils|findutils|findutils|findutils
 want|check.pc|check|check-devel|check|check-devel|check-dev
 want|c++|g++|gcc-c++|gcc|gcc-c++|g++
-want|libclang|libclang-dev|clang-devel|clang|clang-devel|clang-dev
+tool|libclang|libclang-dev|clang-devel|clang|clang-devel|clang-dev
 want|opencl|opencl-headers ocl-icd-opencl-dev|opencl-headers ocl-icd-devel|opencl-headers ocl-icd|opencl-headers ocl-icd-devel|opencl-headers opencl-icd-loader-dev
 want|pocl|pocl-opencl-icd|pocl|pocl|pocl|pocl
 EOF
@@ -128,6 +130,15 @@ package_manager()
 	done
 }
 
+install_command() # MANAGER
+{
+	case $1 in
+	pacman) echo 'pacman -S' ;;
+	apk) echo 'apk add' ;;
+	*) echo "$1 install" ;;
+	esac
+}
+
 # Prints the packages that are missing: those of the rows whose first word matches KIND.
 missing_packages() # KIND MANAGER
 {
@@ -168,16 +179,16 @@ install_packages() # MANAGER SUDO PACKAGES...
 	esac
 }
 
-# setup_packages KINDS - a pattern: 'must' or '*'
+# setup_packages KINDS - a pattern: 'must', '@(must|tool)' or '*'
 setup_packages()
 {
-	local manager missing must sudo=
+	local manager missing must sudo='' left_out='so parts of mam or of its tests are left out'
 	manager=$(package_manager)
 	missing=$(missing_packages "$1" "$manager")
 	[ -n "$missing" ] || return 0
 	must=$(missing_packages must "$manager")
 	if [ -z "$manager" ]; then
-		[ -n "$must" ] || { say "not found, so some tests will be skipped: $missing"; return 0; }
+		[ -n "$must" ] || { say "not found, $left_out: $missing"; return 0; }
 		complain "these are missing, and no package manager that $me knows is here: $missing"
 		exit 77
 	fi
@@ -187,15 +198,19 @@ setup_packages()
 			sudo=sudo
 		elif [ -n "$must" ]; then
 			complain "these packages are missing and only root may install them: $missing"
-			say "ask for: $manager install $missing"
+			say "ask for: $(install_command "$manager") $missing"
 			exit 77
 		else
-			say "not installed (that takes root), so some tests will be skipped: $missing"
+			say "not installed (that takes root), $left_out: $missing"
 			return 0
 		fi
 	fi
 	say "installing with ${sudo:+sudo }$manager: $missing"
-	[ -z "$sudo" ] || sudo true || die 77 "sudo was refused; as root: $manager install $missing"
+	if [ -n "$sudo" ] && ! sudo true; then
+		[ -z "$must" ] || die 77 "sudo was refused; as root: $(install_command "$manager") $missing"
+		say "sudo was refused, $left_out: $missing"
+		return 0
+	fi
 	# shellcheck disable=SC2086 # words on purpose
 	install_packages "$manager" "$sudo" $missing || {
 		# One that this system does not have must not keep the others away.
@@ -226,7 +241,8 @@ setup_configure()
 {
 	local folder=$1 wanted
 	shift
-	wanted=$(printf '%s\n' "${CC:-}" "${CFLAGS:-}" "$@")
+	# A package that was installed since makes another build.
+	wanted=$(printf '%s\n' "${CC:-}" "${CFLAGS:-}" "$@" "without $(missing_packages '*' '')")
 	mkdir -p "$folder"
 	if [ -e "$folder/Makefile" ] && [ ! "$root/configure" -nt "$folder/config.status" ] &&
 	   [ "$(cat "$folder/setup.arguments" 2> /dev/null)" = "$wanted" ]; then
@@ -243,6 +259,26 @@ setup_configure()
 	rm -f "$folder/setup.arguments"
 	(cd "$folder" && step "configuring $folder" "$root/configure" "$@") || return 1
 	printf '%s\n' "$wanted" > "$folder/setup.arguments"
+}
+
+# setup_left_out FOLDER CONFIGURE-ARGUMENT...
+setup_left_out()
+{
+	local folder=$1 manager package
+	shift
+	case " $* " in
+	*' --without-libclang '* | *' --with-libclang=no '*) return 0 ;;
+	esac
+	[ ! -x "$folder/mam-coalesce" ] || return 0
+	manager=$(package_manager)
+	package=$(missing_packages tool "$manager")
+	if [ -z "$package" ]; then
+		say "mam coalesce is not built, as configure found no libclang 13 or later; see $folder/config.log"
+	elif [ -z "$manager" ]; then
+		say "mam coalesce is not built: install libclang 13 or later, then run tools/$me again"
+	else
+		say "mam coalesce is not built: as root, '$(install_command "$manager") ${package% }', then run tools/$me again"
+	fi
 }
 
 setup_jobs()

@@ -317,11 +317,11 @@ struct H { char *p; H() { p = (char *)malloc(3); } ~H() { free(p); } };
 END
 changed h_host < h_host.head
 for header in heap.cuh coalesce.cuh ds.cuh; do
-	echo "#include <mam/$header>" > head
-	changed "h_$header" < head
+	echo "#include <mam/$header>" > h.head
+	changed "h_$header" < h.head
 done
-echo '#include <mam/kmalloc_override.cuh>' > head
-stays h_override 'malloc at .*kmalloc_override.cuh:' < head
+echo '#include <mam/kmalloc_override.cuh>' > h.head
+stays h_override 'malloc at .*kmalloc_override.cuh:' < h.head
 
 # ---- what nvcc makes of all that was changed ----
 nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}

@@ -1,0 +1,169 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# quickstart.sh - tools/quickstart in a tree whose build is a stand-in: it installs libclang where it may, so that
+# mam coalesce is built; where it may not, it goes on and names the command that installs it. Package managers, sudo
+# and make are stand-ins, too.
+
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+
+command -v bash > /dev/null || skip_all quickstart "there is no bash"
+tree=$scratch/tree
+bin=$scratch/bin
+mkdir -p "$tree/tools" "$bin"
+cp "$MAM_SRCDIR/tools/quickstart" "$tree/tools"
+# All is there but the words in the file "absent".
+# shellcheck disable=SC2016 # the copy expands them
+{
+	cat "$MAM_SRCDIR/tools/setup.sh"
+	echo 'is_there() { ! grep -qx "$1" "$TEST/absent"; }'
+	echo 'package_manager() { cat "$TEST/manager"; }'
+} > "$tree/tools/setup.sh"
+: > "$tree/Makefile.in"
+cat > "$tree/configure" << 'end'
+#!/bin/sh
+echo "configure $*" >> "$TEST/calls"
+echo 'NVCC = ' > Makefile
+: > config.status
+rm -f mam-coalesce
+case $* in *--without-libclang*) exit 0 ;; esac
+grep -qx libclang "$TEST/absent" || { : > mam-coalesce; chmod +x mam-coalesce; }
+end
+cat > "$bin/make" << 'end'
+#!/bin/sh
+mkdir -p "$2/tests/clients"
+printf '#!/bin/sh\n' > "$2/mam"
+cp "$2/mam" "$2/tests/clients/client_dlsym"
+chmod +x "$2/mam" "$2/tests/clients/client_dlsym"
+end
+for manager in apt-get dnf pacman zypper apk; do
+	cat > "$bin/$manager" << 'end'
+#!/bin/sh
+case "$*" in *install*| *-Sy* | add*) ;; *) exit 0 ;; esac
+echo "$(basename "$0") $*" >> "$TEST/calls"
+[ -e "$TEST/offline" ] || : > "$TEST/absent"
+[ ! -e "$TEST/offline" ]
+end
+done
+cat > "$bin/id" << 'end'
+#!/bin/sh
+cat "$TEST/user"
+end
+cat > "$bin/sudo" << 'end'
+#!/bin/sh
+[ -e "$TEST/sudo" ] || exit 1
+[ "$1" != -n ] || shift
+exec "$@"
+end
+chmod +x "$tree/configure" "$bin"/*
+TEST=$scratch
+PATH=$bin:$PATH
+export TEST PATH
+
+begin() # MANAGER USER ABSENT...
+{
+	rm -rf "$tree/build" "$scratch/calls" "$scratch/sudo" "$scratch/offline"
+	: > "$scratch/calls"
+	echo "$1" > "$scratch/manager"
+	echo "$2" > "$scratch/user"
+	shift 2
+	: > "$scratch/absent"
+	[ $# -eq 0 ] || printf '%s\n' "$@" > "$scratch/absent"
+}
+
+run() # ARGUMENT...
+{
+	"$tree/tools/quickstart" "$@" > "$scratch/out" 2> "$scratch/err" < /dev/null
+	status=$?
+}
+
+installs()
+{
+	grep -v '^configure' "$scratch/calls" | tr '\n' ' '
+}
+
+last_line()
+{
+	tail -n 1 "$scratch/out"
+}
+
+done_line='quickstart: done: build/mam is the command; build/mam --help says what else it does'
+
+begin apt-get 0
+run
+same "all is there: exit status" 0 $status
+same "all is there: nothing is installed" "" "$(installs)"
+same "all is there: the last line" "$done_line" "$(last_line)"
+
+for row in 'apt-get:apt-get -q -y --no-install-recommends install libclang-dev' 'dnf:dnf -q -y install clang-devel' \
+	'pacman:pacman -Sy --noconfirm --needed clang' 'zypper:zypper --non-interactive install clang-devel' \
+	'apk:apk add clang-dev'; do
+	begin "${row%%:*}" 0 libclang
+	run
+	same "${row%%:*}: exit status" 0 $status
+	same "${row%%:*} installs libclang" "${row#*:} " "$(installs)"
+	same "${row%%:*}: the last line" "$done_line" "$(last_line)"
+	try "${row%%:*}: mam coalesce is built" test -x "$tree/build/mam-coalesce"
+done
+
+for row in 'apt-get:apt-get install libclang-dev' 'dnf:dnf install clang-devel' 'pacman:pacman -S clang' \
+	'zypper:zypper install clang-devel' 'apk:apk add clang-dev'; do
+	begin "${row%%:*}" 1000 libclang
+	run
+	same "${row%%:*}, not root: exit status" 0 $status
+	same "${row%%:*}, not root: nothing is installed" "" "$(installs)"
+	same "${row%%:*}, not root: the last line" \
+		"quickstart: mam coalesce is not built: as root, '${row#*:}', then run tools/quickstart again" "$(last_line)"
+done
+
+# Done as it says: the same build folder is configured again.
+: > "$scratch/absent"
+run
+same "installed since: exit status" 0 $status
+same "installed since: the last line" "$done_line" "$(last_line)"
+try "installed since: mam coalesce is built" test -x "$tree/build/mam-coalesce"
+run
+same "once more: not configured again" 2 "$(grep -c '^configure' "$scratch/calls")"
+
+begin apt-get 1000 libclang
+: > "$scratch/sudo"
+run
+same "sudo without a password: it is installed" "apt-get -q -y --no-install-recommends install libclang-dev " "$(installs)"
+same "sudo without a password: the last line" "$done_line" "$(last_line)"
+
+begin apt-get 0 libclang
+: > "$scratch/offline"
+run
+same "no network: exit status" 0 $status
+same "no network: the last line" \
+	"quickstart: mam coalesce is not built: as root, 'apt-get install libclang-dev', then run tools/quickstart again" \
+	"$(last_line)"
+
+begin '' 1000 libclang
+run
+same "no package manager: exit status" 0 $status
+same "no package manager: the last line" \
+	"quickstart: mam coalesce is not built: install libclang 13 or later, then run tools/quickstart again" "$(last_line)"
+
+begin apt-get 1000 libclang make
+run
+same "something that must be there: exit status" 77 $status
+try "something that must be there: what to ask for" grep -qx 'quickstart: ask for: apt-get install make libclang-dev ' \
+	"$scratch/out"
+
+for argument in --without-libclang --with-libclang=no; do
+	begin apt-get 0 libclang
+	run $argument
+	same "$argument: exit status" 0 $status
+	same "$argument: nothing is installed" "" "$(installs)"
+	same "$argument: the last line" "$done_line" "$(last_line)"
+done
+
+# One that is too old is there, and configure does without it.
+begin apt-get 0
+sed -i 's/^grep -qx libclang.*/exit 0/' "$tree/configure"
+run
+same "one that is too old: the last line" \
+	"quickstart: mam coalesce is not built, as configure found no libclang 13 or later; see $tree/build/config.log" \
+	"$(last_line)"
+finish
