@@ -81,17 +81,24 @@ struct CUctx_st *fake_context_owner(struct CUctx_st *context)
 	return context->parent ? context->parent : context;
 }
 
-int fake_context_make_green(int device, struct CUctx_st **context)
+struct CUctx_st *fake_context_start(int device)
 {
-	struct CUctx_st *primary = fake_devices[device].primary, *made = make(device, false);
+	struct CUctx_st *primary = fake_devices[device].primary;
 
-	if (!made)
-		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (!primary->alive)
 		revive(primary);
 	primary->retained++;
+	return primary;
+}
+
+int fake_context_make_green(int device, struct CUctx_st **context)
+{
+	struct CUctx_st *made = make(device, false);
+
+	if (!made)
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	revive(made);
-	made->parent = primary;
+	made->parent = fake_context_start(device);
 	*context = made;
 	return CUDA_SUCCESS;
 }
@@ -160,12 +167,8 @@ int cuDevicePrimaryCtxRetain(struct CUctx_st **context, int device)
 
 	if (result == CUDA_SUCCESS && !fake_device_valid(device))
 		result = CUDA_ERROR_INVALID_DEVICE;
-	if (result == CUDA_SUCCESS) {
-		*context = fake_devices[device].primary;
-		if (!(*context)->alive)
-			revive(*context);
-		(*context)->retained++;
-	}
+	if (result == CUDA_SUCCESS)
+		*context = fake_context_start(device);
 	return fake_leave("cuDevicePrimaryCtxRetain", result, "device=%d", device);
 }
 

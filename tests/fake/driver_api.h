@@ -323,6 +323,7 @@ int cuLaunchKernel(struct CUfunc_st *function, unsigned int grid_x, unsigned int
  * fake_clock     - the moment it is, on the clock that due_ns means.
  * fake_use       - a piece of work in a stream that uses these bytes and changes none. Out: the
  *                  stream's id, and the moment at which the work is done (UINT64_MAX: in a capture).
+ * fake_enable_peer - cuCtxEnablePeerAccess, under a name that no tool replaces.
  * fake_disturbed - how often device memory was freed or unmapped while work still used it, and the
  *                  first such block or mapping.
  * fake_waited    - how often calls of this thread had to wait for work that was not done.
@@ -341,6 +342,7 @@ struct fake_held {
 
 int fake_pending(unsigned long long address, size_t bytes);
 uint64_t fake_clock(void);
+int fake_enable_peer(struct CUctx_st *peer);
 int fake_use(unsigned long long address, size_t bytes, struct CUstream_st *stream,
 	     unsigned long long *stream_id, uint64_t *due_ns);
 int fake_disturbed(unsigned long long *address, size_t *bytes);

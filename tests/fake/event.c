@@ -3,7 +3,8 @@
  * event.c - events: each remembers the moment at which the work before it is done.
  *
  * An event that was never recorded counts as done. A record in a capturing stream goes into the
- * graph; a stream that waits for the event then joins the capture.
+ * graph; a stream that waits for the event then joins the capture. An event ends with its context:
+ * calls with it are invalid from then on, also when a primary context comes alive again.
  */
 #include "fake.h"
 
@@ -13,6 +14,8 @@ struct CUevent_st {
 	struct CUevent_st *next;
 	uint64_t done_ns; /* 0: never recorded */
 	uint64_t capture; /* id of the capture that it was last recorded in; 0: in none */
+	struct CUctx_st *context;
+	unsigned long long context_id; /* as long as the context has it, it is the same one */
 };
 
 static struct CUevent_st *events; /* lock: fake */
@@ -26,9 +29,22 @@ static struct CUevent_st **find(const struct CUevent_st *event)
 	return link;
 }
 
+static bool is_alive(const struct CUevent_st *event)
+{
+	return event->context->alive && event->context->id == event->context_id;
+}
+
 static int check(const struct CUevent_st *event)
 {
-	return event && *find(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	return event && *find(event) && is_alive(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+/* The same for a call that a sticky error of the event's context stops. */
+static int check_work(const struct CUevent_st *event)
+{
+	int result = check(event);
+
+	return result == CUDA_SUCCESS ? fake_context_owner(event->context)->broken : result;
 }
 
 int fake_event_count(void)
@@ -36,7 +52,7 @@ int fake_event_count(void)
 	int count = 0;
 
 	for (const struct CUevent_st *event = events; event; event = event->next)
-		count++;
+		count += is_alive(event);
 	return count;
 }
 
@@ -52,6 +68,8 @@ int cuEventCreate(struct CUevent_st **event, unsigned int flags)
 
 		if (made) {
 			made->next = events;
+			made->context = context;
+			made->context_id = context->id;
 			events = made;
 			*event = made;
 		} else {
@@ -103,9 +121,12 @@ int cuCtxRecordEvent(struct CUctx_st *context, struct CUevent_st *event)
 	int result = fake_enter("cuCtxRecordEvent");
 
 	if (result == CUDA_SUCCESS)
-		result = check(event);
+		result = check_work(event);
 	if (result == CUDA_SUCCESS)
 		result = fake_context_check(context);
+	if (result == CUDA_SUCCESS &&
+	    fake_context_owner(event->context) != fake_context_owner(context))
+		result = CUDA_ERROR_INVALID_HANDLE;
 	if (result == CUDA_SUCCESS)
 		result = fake_capture_refuse_all(context);
 	if (result == CUDA_SUCCESS) {
@@ -121,7 +142,7 @@ int cuEventQuery(struct CUevent_st *event)
 	int result = fake_enter("cuEventQuery");
 
 	if (result == CUDA_SUCCESS)
-		result = check(event);
+		result = check_work(event);
 	if (result == CUDA_SUCCESS)
 		result = fake_capture_refuse();
 	if (result == CUDA_SUCCESS && event->done_ns > fake_now() && !fake_knobs.hasty)
@@ -134,7 +155,7 @@ int cuEventSynchronize(struct CUevent_st *event)
 	int result = fake_enter("cuEventSynchronize");
 
 	if (result == CUDA_SUCCESS)
-		result = check(event);
+		result = check_work(event);
 	if (result == CUDA_SUCCESS)
 		result = fake_capture_refuse();
 	if (result == CUDA_SUCCESS)

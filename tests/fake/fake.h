@@ -132,6 +132,7 @@ bool fake_device_valid(int device);
 int fake_context_current(struct CUctx_st **context);
 int fake_context_check(struct CUctx_st *context);
 int fake_context_prepare(void); /* a primary context for each device */
+struct CUctx_st *fake_context_start(int device); /* the primary one, retained once more */
 int fake_context_make_green(int device, struct CUctx_st **context);
 void fake_context_end(struct CUctx_st *context);
 struct CUctx_st *fake_context_owner(struct CUctx_st *context); /* of memory made in it */
@@ -160,6 +161,7 @@ void fake_memory_count(int *device_blocks, int *handles, int *mappings);
 void fake_array_drop_context(struct CUctx_st *context);
 
 /* peer.c */
+int fake_peer_enable(struct CUctx_st *context, struct CUctx_st *peer);
 void fake_peer_drop_context(struct CUctx_st *context);
 
 /* ipc.c */

@@ -11,7 +11,8 @@
  *      allocation still is (its id, which the owner keeps behind the bytes);
  *   4. map the slabs the allocation lies in, twice, as device.c does with its own.
  * Small blocks have no id of their own: a block made where a freed one lay has the same handle,
- * as was measured. Nothing is left behind: a file without a name ends with its last user.
+ * as was measured. Memory of another device than the current context's makes that device's primary
+ * context a peer. Nothing is left behind: a file without a name ends with its last user.
  */
 #define _GNU_SOURCE
 #include "fake.h"
@@ -29,7 +30,8 @@
 struct ticket {
 	uint64_t magic;
 	uint32_t process;
-	int32_t file; /* descriptor in that process */
+	int16_t file; /* descriptor in that process */
+	int16_t device;
 	uint64_t inode;
 	uint64_t range;  /* bytes of the device; the ids come behind */
 	uint64_t offset; /* where the allocation begins */
@@ -97,7 +99,8 @@ int cuIpcGetMemHandle(struct cu_ipc_handle *handle, unsigned long long address)
 		const struct fake_device *device = &fake_devices[block->device];
 
 		ticket.process = getpid();
-		ticket.file = device->file;
+		ticket.file = (int16_t)device->file;
+		ticket.device = (int16_t)block->device;
 		ticket.inode = fstat(device->file, &status) == 0 ? status.st_ino : 0;
 		ticket.range = device->range;
 		ticket.offset = block->base - device->base;
@@ -194,7 +197,7 @@ static int make_import(const struct ticket *ticket, int file, struct CUctx_st *c
 	struct import *made = calloc(1, sizeof(*made));
 	struct fake_block block = { .kind = FAKE_DEVICE,
 				    .origin = FAKE_IMPORTED,
-				    .device = context->device,
+				    .device = ticket->device,
 				    .context = fake_context_owner(context) };
 	int result = made ? map(ticket, file, &block) : CUDA_ERROR_OUT_OF_MEMORY;
 
@@ -245,11 +248,15 @@ static int open_handle(const struct cu_ipc_handle *handle, unsigned int flags, u
 			*address = fake_memory_of_id(import->block_id)->base;
 			return CUDA_SUCCESS;
 		}
+	if (!fake_device_valid(ticket.device))
+		return CUDA_ERROR_INVALID_VALUE;
 	file = open_file(&ticket);
 	if (file < 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	result = make_import(&ticket, file, context, address);
 	close(file);
+	if (result == CUDA_SUCCESS && ticket.device != context->device)
+		fake_peer_enable(context, fake_context_start(ticket.device));
 	return result;
 }
 

@@ -39,10 +39,23 @@ int cuDeviceCanAccessPeer(int *can, int device, int peer)
 	return fake_leave("cuDeviceCanAccessPeer", result, "device=%d peer=%d", device, peer);
 }
 
+int fake_peer_enable(struct CUctx_st *context, struct CUctx_st *peer)
+{
+	struct peering *made;
+
+	if (*find(context, peer))
+		return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+	made = calloc(1, sizeof(*made));
+	if (!made)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*made = (struct peering){ peerings, context, peer };
+	peerings = made;
+	return CUDA_SUCCESS;
+}
+
 int cuCtxEnablePeerAccess(struct CUctx_st *peer, unsigned int flags)
 {
 	struct CUctx_st *context = NULL;
-	struct peering *made;
 	int result = fake_enter("cuCtxEnablePeerAccess");
 
 	if (result == CUDA_SUCCESS)
@@ -55,17 +68,8 @@ int cuCtxEnablePeerAccess(struct CUctx_st *peer, unsigned int flags)
 		result = CUDA_ERROR_INVALID_CONTEXT;
 	if (result == CUDA_SUCCESS && peer->device == context->device)
 		result = CUDA_ERROR_INVALID_DEVICE;
-	if (result == CUDA_SUCCESS && *find(context, peer))
-		result = CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
-	if (result == CUDA_SUCCESS) {
-		made = calloc(1, sizeof(*made));
-		if (made) {
-			*made = (struct peering){ peerings, context, peer };
-			peerings = made;
-		} else {
-			result = CUDA_ERROR_OUT_OF_MEMORY;
-		}
-	}
+	if (result == CUDA_SUCCESS)
+		result = fake_peer_enable(context, peer);
 	return fake_leave("cuCtxEnablePeerAccess", result, "context=%p peer=%p", (void *)context,
 			  (void *)peer);
 }

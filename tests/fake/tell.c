@@ -59,6 +59,19 @@ int fake_use(unsigned long long address, size_t bytes, struct CUstream_st *strea
 	return result;
 }
 
+int fake_enable_peer(struct CUctx_st *peer)
+{
+	struct CUctx_st *context;
+	int result;
+
+	fake_lock_retake();
+	result = fake_context_current(&context);
+	if (result == CUDA_SUCCESS)
+		result = fake_peer_enable(context, peer);
+	fake_lock_drop();
+	return result;
+}
+
 void fake_disturb(uintptr_t address, size_t bytes)
 {
 	if (fake_timeline_touching(address, bytes) == 0)

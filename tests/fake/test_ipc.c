@@ -273,8 +273,46 @@ START_TEST(a_reset_closes_what_was_opened)
 }
 END_TEST
 
+/* Memory of device 1, opened in a context of device 0: that gets access to the other one's memory. */
+static int open_from_another_device(const struct cu_ipc_handle *handle)
+{
+	struct CUctx_st *second;
+	unsigned long long address;
+	int device = -1, active = 7;
+	unsigned int flags;
+
+	WANT(cuda.cuDevicePrimaryCtxGetState(1, &flags, &active) == CUDA_SUCCESS && !active);
+	WANT(cuda.cuIpcOpenMemHandle_v2(&address, *handle, IPC_LAZY_PEER_ACCESS) == CUDA_SUCCESS);
+	WANT(cuda.cuPointerGetAttribute(&device, POINTER_DEVICE_ORDINAL, address) == CUDA_SUCCESS);
+	WANT(device == 1);
+	WANT(cuda.cuDevicePrimaryCtxGetState(1, &flags, &active) == CUDA_SUCCESS && active);
+	WANT(cuda.cuDevicePrimaryCtxRetain(&second, 1) == CUDA_SUCCESS);
+	WANT(cuda.cuCtxEnablePeerAccess(second, 0) == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+	WANT(cuda.cuMemsetD8_v2(address, 6, 512) == CUDA_SUCCESS);
+	WANT(cuda.cuIpcCloseMemHandle(address) == CUDA_SUCCESS);
+	return 0;
+}
+
+START_TEST(memory_of_another_device_makes_that_a_peer)
+{
+	struct cu_ipc_handle handle;
+	struct CUctx_st *second;
+	unsigned long long address;
+
+	setenv("FAKE_CUDA_DEVICES", "2", 1);
+	begin(open_from_another_device);
+	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRetain(&second, 1), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxSetCurrent(second), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&address, 3 * MIB), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuIpcGetMemHandle(&handle, address), CUDA_SUCCESS);
+	ck_assert_int_eq(send(&handle), 0);
+	end();
+}
+END_TEST
+
 static void add(TCase *tests)
 {
+	tcase_add_test(tests, memory_of_another_device_makes_that_a_peer);
 	tcase_add_loop_test(tests, a_peer_reads_and_writes_the_whole_allocation, 0,
 			    sizeof(sizes) / sizeof(sizes[0]));
 	tcase_add_test(tests, a_handle_that_is_none_cannot_be_opened);

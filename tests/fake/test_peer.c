@@ -177,6 +177,66 @@ START_TEST(copies_of_plain_memory_need_no_access)
 }
 END_TEST
 
+/* As code enables it that mam run does not see. */
+START_TEST(access_may_be_enabled_under_another_name)
+{
+	struct CUctx_st *first, *second;
+	struct cuda cuda = load_two(&first, &second);
+
+	ck_assert_int_eq(cuda.fake_enable_peer(second), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.fake_enable_peer(second), CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+	ck_assert_int_eq(cuda.cuCtxEnablePeerAccess(second, 0),
+			 CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+}
+END_TEST
+
+/* A primary context that comes alive again has the same handle, and none of its events. */
+START_TEST(events_end_with_their_context)
+{
+	struct CUctx_st *first, *second, *again;
+	struct cuda cuda = load_two(&first, &second);
+	struct CUevent_st *event, *here;
+	struct fake_held held;
+
+	ck_assert_int_eq(cuda.cuEventCreate(&here, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxSetCurrent(second), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuEventCreate(&event, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxSetCurrent(first), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxRecordEvent(second, here), CUDA_ERROR_INVALID_HANDLE);
+	ck_assert_int_eq(cuda.cuCtxRecordEvent(second, event), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuDevicePrimaryCtxReset_v2(1), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuEventQuery(event), CUDA_ERROR_INVALID_HANDLE);
+	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRetain(&again, 1), CUDA_SUCCESS);
+	ck_assert_ptr_eq(again, second);
+	ck_assert_int_eq(cuda.cuEventQuery(event), CUDA_ERROR_INVALID_HANDLE);
+	ck_assert_int_eq(cuda.cuCtxRecordEvent(second, event), CUDA_ERROR_INVALID_HANDLE);
+	ck_assert_int_eq(cuda.cuEventDestroy_v2(event), CUDA_ERROR_INVALID_HANDLE);
+	cuda.fake_holds(&held);
+	ck_assert_int_eq(held.events, 1);
+}
+END_TEST
+
+/* From any other context, too. */
+START_TEST(events_of_a_broken_context_answer_its_error)
+{
+	struct CUctx_st *first, *second;
+	struct CUevent_st *event;
+	unsigned long long block;
+	struct cuda cuda;
+
+	setenv("FAKE_CUDA_STICKY_AFTER", "cuMemAlloc:1:719", 1);
+	cuda = load_two(&first, &second);
+	ck_assert_int_eq(cuda.cuCtxSetCurrent(second), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuEventCreate(&event, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&block, 512), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxSetCurrent(first), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxRecordEvent(second, event), 719);
+	ck_assert_int_eq(cuda.cuEventQuery(event), 719);
+	ck_assert_int_eq(cuda.cuEventSynchronize(event), 719);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_test(tests, devices_can_reach_each_other_but_not_themselves);
@@ -186,6 +246,9 @@ static void add(TCase *tests)
 	tcase_add_test(tests, mapped_memory_is_for_the_devices_that_were_given_access);
 	tcase_add_test(tests, access_is_told_of_mapped_memory_alone);
 	tcase_add_test(tests, copies_of_plain_memory_need_no_access);
+	tcase_add_test(tests, access_may_be_enabled_under_another_name);
+	tcase_add_test(tests, events_end_with_their_context);
+	tcase_add_test(tests, events_of_a_broken_context_answer_its_error);
 }
 
 int main(void)
