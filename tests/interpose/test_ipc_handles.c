@@ -14,6 +14,7 @@
 
 #include <mam/mam.h>
 
+#include "interpose/memory/peer.h"
 #include "interpose/memory/pools.h"
 #include "interpose/process/say.h"
 #include "interpose/routes/hooks.h"
@@ -47,6 +48,10 @@ static unsigned long long asked, closed; /* addresses of the last calls */
 static unsigned int opens, closes;
 static size_t range_bytes; /* what it says of a chunk that was opened; 0: it does not know */
 static int get_answer, close_answer;
+/* Peers: openings that began and did not end, the address of the last one. */
+static int peer_opens;
+static bool peer_is_full;
+static unsigned long long peer_address;
 
 static int driver_get(struct mam_ipc_handle *answer, unsigned long long address)
 {
@@ -88,6 +93,20 @@ void *mam_table_original(enum mam_table_id id)
 	case MAM_TABLE_cuMemGetAddressRange_v2: return (void *)(uintptr_t)driver_range;
 	default: return NULL;
 	}
+}
+
+bool mam_peer_open_begin(unsigned int flags)
+{
+	ck_assert_uint_eq(flags, 1);
+	peer_opens += !peer_is_full;
+	return !peer_is_full;
+}
+
+void mam_peer_open_end(unsigned int flags, unsigned long long address)
+{
+	ck_assert_uint_eq(flags, 1);
+	peer_opens--;
+	peer_address = address;
 }
 
 bool mam_init_is_off(void)
@@ -172,7 +191,10 @@ static void tear_down(void)
 
 static int open_it(unsigned long long *address)
 {
-	return cuIpcOpenMemHandle_v2(address, handle, 0);
+	int answer = cuIpcOpenMemHandle_v2(address, handle, 1);
+
+	ck_assert_int_eq(peer_opens, 0);
+	return answer;
 }
 
 START_TEST(a_handle_lives_as_long_as_its_block)
@@ -227,6 +249,7 @@ START_TEST(a_block_is_opened_inside_its_chunk)
 	ck_assert_int_eq(cuIpcGetMemHandle(&handle, BLOCK), 0);
 	ck_assert_int_eq(open_it(&address), 0);
 	ck_assert_uint_eq(address, PEER + 4096);
+	ck_assert_uint_eq(peer_address, PEER);
 	ck_assert(mam_ipc_opened_find(address + 999, &opened));
 	ck_assert(!mam_ipc_opened_find(address + 1000, &opened));
 	ck_assert_int_eq(open_it(&second), 0);
@@ -239,6 +262,24 @@ START_TEST(a_block_is_opened_inside_its_chunk)
 	ck_assert_uint_eq(closes, 2);
 	ck_assert_int_eq(cuIpcCloseMemHandle(address), 0); /* the driver's business now */
 	ck_assert_uint_eq(closed, address);
+}
+END_TEST
+
+/* The driver enables peer access with the block: where that cannot be noted, it is not asked. */
+START_TEST(without_room_for_the_peer_nothing_is_opened)
+{
+	unsigned long long address = 7;
+
+	ck_assert_int_eq(cuIpcGetMemHandle(&handle, BLOCK), 0);
+	peer_is_full = true;
+	ck_assert_int_eq(open_it(&address), MAM_CUDA_OUT_OF_MEMORY);
+	ck_assert_uint_eq(address, 7);
+	ck_assert_uint_eq(opens, 0);
+	peer_is_full = false;
+	range_bytes = 4096; /* less than the note says: opened, refused and closed again */
+	ck_assert_int_eq(open_it(&address), MAM_CUDA_INVALID_VALUE);
+	ck_assert_uint_eq(closes, 1);
+	ck_assert_uint_eq(peer_address, PEER);
 }
 END_TEST
 
@@ -312,6 +353,7 @@ int main(void)
 	tcase_add_test(cases, the_driver_judges_what_may_be_shared);
 	tcase_add_test(cases, where_no_note_can_be_kept_no_handle_is_given);
 	tcase_add_test(cases, a_block_is_opened_inside_its_chunk);
+	tcase_add_test(cases, without_room_for_the_peer_nothing_is_opened);
 	tcase_add_test(cases, what_the_driver_does_not_close_stays_open);
 	tcase_add_test(cases, a_chunk_that_is_smaller_than_its_note_is_closed_again);
 	tcase_add_test(cases, a_changed_handle_opens_nothing);

@@ -15,7 +15,7 @@
 
 #include "interpose/memory/capture.h"
 #include "interpose/memory/free.h"
-#include "interpose/memory/quarantine.h"
+#include "interpose/memory/peer_fence.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/real.h"
@@ -30,7 +30,7 @@ static enum mam_free_outcome give_back(struct mam_free_request *request, void *t
 		return mam_free_refuse(request, MAM_WHY_CAPTURE);
 	if (mam_init_policy() == MAM_INIT_STREAM)
 		return mam_free_at_once(request);
-	if (mam_quarantine_has_fence() || mam_capture_alive())
+	if (mam_peer_fence_is_possible() || mam_capture_alive())
 		return mam_free_later(request);
 	return mam_free_strictly(request);
 }

@@ -1,97 +1,242 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peer.c - remembers cuCtxEnablePeerAccess: the current context may from now on touch the memory of
- * another one.
+ * peer.c - links between contexts: one of them may use the memory of the other (peer.h).
  *
- * Access that is taken away again is not forgotten: work submitted before may still run, and
- * waiting for one context too many is safe. A list that is full says so for ever, and fences are
- * then made of synchronisations.
+ * A link comes from cuCtxEnablePeerAccess, also where the driver reports that access was enabled
+ * before, by code that mam did not see; and from cuIpcOpenMemHandle, which enables access to the
+ * device of the memory.
+ *
+ * Green contexts share the memory and the peers of their device's primary context, and a handle does
+ * not show that its context is green. So a link is also made for the primary contexts of both devices. A link
+ * too many is safe: a fence then covers work that it need not cover.
+ *
+ * Access that is disabled again is not forgotten: work submitted before may still run. Links end
+ * with either context.
+ *
+ * Room for a link is reserved before the driver is asked: without host memory the call fails, and
+ * no access is ever missing here. Bound: the list grows as needed, and is searched linearly; a
+ * program has a few links.
  */
 #include "interpose/memory/peer.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
+#include <stdlib.h>
 
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/real.h"
 #include "interpose/routes/table.h"
 
-#define LINKS_MOST 512
+#define LINKS_AT_ONCE 4 /* of one call: both contexts, and the primary contexts of both devices */
+#define FIRST_ROOM 64
+#define ALREADY_ENABLED 704        /* CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED */
+#define LAZY_ENABLE_PEER_ACCESS 1u /* CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS */
+#define POINTER_DEVICE_ORDINAL 9   /* CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL */
 
 struct link {
 	void *owner; /* its memory */
-	void *peer;  /* may touch it */
+	void *peer;  /* may use it */
+	uint64_t number;
 };
 
-static struct link links[LINKS_MOST]; /* lock: links */
-static atomic_uint count;             /* atomic; written under lock: links */
-static bool overflowed;               /* lock: links */
+static struct link *links;     /* lock: links; those of one owner in the order of their numbers */
+static unsigned int room;      /* lock: links; entries */
+static unsigned int reserved;  /* lock: links; entries that calls on their way may need */
+static uint64_t last_number;   /* lock: links */
+static atomic_uint count;      /* atomic; written under lock: links */
+static _Atomic uint64_t ended; /* atomic; written under lock: links */
 static pthread_mutex_t links_lock = PTHREAD_MUTEX_INITIALIZER;
 
-unsigned int mam_peer_contexts(void *owner, void **contexts)
+unsigned int mam_peer_list(void *owner, struct mam_peer *list, unsigned int list_room)
 {
 	unsigned int found = 0;
 
-	contexts[found++] = owner;
-	if (atomic_load_explicit(&count, memory_order_acquire) == 0)
+	if (found < list_room)
+		list[found] = (struct mam_peer){ owner, 0 };
+	found++;
+	if (!mam_peer_exists())
 		return found;
 	pthread_mutex_lock(&links_lock);
-	for (unsigned int i = 0; i < count && found != 0; i++) {
+	for (unsigned int i = 0; i < count; i++) {
 		if (links[i].owner != owner)
 			continue;
-		if (found == MAM_PEER_CONTEXTS_MOST)
-			found = 0;
-		else
-			contexts[found++] = links[i].peer;
+		if (found < list_room)
+			list[found] = (struct mam_peer){ links[i].peer, links[i].number };
+		found++;
 	}
-	if (overflowed)
-		found = 0;
 	pthread_mutex_unlock(&links_lock);
 	return found;
 }
 
-static void add(void *owner, void *peer)
+bool mam_peer_exists(void)
 {
-	bool known = false;
+	return atomic_load_explicit(&count, memory_order_acquire) != 0;
+}
+
+uint64_t mam_peer_ended(void)
+{
+	return atomic_load_explicit(&ended, memory_order_acquire);
+}
+
+bool mam_peer_is_linked(uint64_t number)
+{
+	bool is_linked = false;
 
 	pthread_mutex_lock(&links_lock);
-	for (unsigned int i = 0; i < count; i++)
-		known = known || (links[i].owner == owner && links[i].peer == peer);
-	if (!known && count == LINKS_MOST)
-		overflowed = true;
-	else if (!known)
-		links[count++] = (struct link){ owner, peer };
+	for (unsigned int i = 0; i < count && !is_linked; i++)
+		is_linked = links[i].number == number;
+	pthread_mutex_unlock(&links_lock);
+	return is_linked;
+}
+
+/* Room for the links of one call. False: there is no host memory. */
+static bool reserve(void)
+{
+	struct link *larger = NULL;
+	unsigned int wanted;
+	bool is_room;
+
+	pthread_mutex_lock(&links_lock);
+	is_room = count + reserved + LINKS_AT_ONCE <= room;
+	if (!is_room) {
+		wanted = room == 0 ? FIRST_ROOM : 2 * room;
+		larger = realloc(links, wanted * sizeof(*links));
+	}
+	if (larger != NULL) {
+		links = larger;
+		room = wanted;
+		is_room = true;
+	}
+	reserved += is_room ? LINKS_AT_ONCE : 0;
+	pthread_mutex_unlock(&links_lock);
+	return is_room;
+}
+
+static void unreserve(void)
+{
+	pthread_mutex_lock(&links_lock);
+	reserved -= LINKS_AT_ONCE;
+	pthread_mutex_unlock(&links_lock);
+}
+
+static void add(void *owner, void *peer)
+{
+	bool known = owner == NULL || peer == NULL || owner == peer;
+
+	pthread_mutex_lock(&links_lock);
+	for (unsigned int i = 0; i < count && !known; i++)
+		known = links[i].owner == owner && links[i].peer == peer;
+	if (!known) {
+		links[count] = (struct link){ owner, peer, ++last_number };
+		atomic_fetch_add_explicit(&count, 1, memory_order_release);
+	}
 	pthread_mutex_unlock(&links_lock);
 }
 
 void mam_peer_context_gone(void *context)
 {
+	unsigned int kept = 0;
+
 	pthread_mutex_lock(&links_lock);
-	for (unsigned int i = count; i-- > 0;)
-		if (links[i].owner == context || links[i].peer == context)
-			links[i] = links[--count];
+	for (unsigned int i = 0; i < count; i++)
+		if (links[i].owner != context && links[i].peer != context)
+			links[kept++] = links[i];
+	atomic_fetch_add_explicit(&ended, count - kept, memory_order_release);
+	atomic_store_explicit(&count, kept, memory_order_release);
 	pthread_mutex_unlock(&links_lock);
 }
 
 void mam_peer_restart(void)
 {
 	pthread_mutex_init(&links_lock, NULL);
-	count = 0;
-	overflowed = false;
+	atomic_store(&count, 0);
+	reserved = 0;
+}
+
+/* The primary context of a device; NULL: it is not active. */
+static void *primary_of(const struct mam_real_driver *driver, int device)
+{
+	void *context = NULL;
+	unsigned int flags;
+	int active = 0;
+
+	if (driver->primary_state(device, &flags, &active) != MAM_CUDA_SUCCESS || !active ||
+	    driver->primary_retain(&context, device) != MAM_CUDA_SUCCESS)
+		return NULL;
+	driver->primary_release(device);
+	return context;
+}
+
+/* That of the device that a context is on. */
+static void *primary_beside(const struct mam_real_driver *driver, void *context)
+{
+	void *popped;
+	int device = -1;
+
+	if (driver->ctx_push(context) != MAM_CUDA_SUCCESS)
+		return NULL;
+	if (driver->ctx_device(&device) != MAM_CUDA_SUCCESS)
+		device = -1;
+	driver->ctx_pop(&popped);
+	return device < 0 ? NULL : primary_of(driver, device);
+}
+
+/* The current context has access to the memory of `owner`, or of the primary context beside it. */
+static void link_current(const struct mam_real_driver *driver, void *owner, void *owner_primary)
+{
+	void *current = NULL, *primary;
+	int device;
+
+	if (driver->ctx_current(&current) != MAM_CUDA_SUCCESS || current == NULL)
+		return;
+	primary =
+		driver->ctx_device(&device) == MAM_CUDA_SUCCESS ? primary_of(driver, device) : NULL;
+	add(owner, current);
+	add(owner, primary);
+	add(owner_primary, current);
+	add(owner_primary, primary);
 }
 
 int cuCtxEnablePeerAccess(void *context, unsigned int flags)
 {
 	__typeof__(&cuCtxEnablePeerAccess) real = MAM_TABLE_ORIGINAL(cuCtxEnablePeerAccess);
 	const struct mam_real_driver *driver = mam_real_driver();
-	void *current = NULL;
-	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(context, flags);
+	int answer;
 
-	if (answer != MAM_CUDA_SUCCESS || mam_init_passes())
-		return answer;
-	if (driver != NULL && driver->ctx_current(&current) == MAM_CUDA_SUCCESS && current != NULL)
-		add(context, current);
+	if (real == NULL)
+		return MAM_CUDA_NOT_INITIALIZED;
+	if (mam_init_passes() || driver == NULL)
+		return real(context, flags);
+	if (!reserve())
+		return MAM_CUDA_OUT_OF_MEMORY;
+	answer = real(context, flags);
+	if (answer == MAM_CUDA_SUCCESS || answer == ALREADY_ENABLED)
+		link_current(driver, context, primary_beside(driver, context));
+	unreserve();
 	return answer;
+}
+
+bool mam_peer_open_begin(unsigned int flags)
+{
+	return !(flags & LAZY_ENABLE_PEER_ACCESS) || reserve();
+}
+
+/*
+ * The handle does not contain the device, so the driver is asked for that of the address. Memory of this process on that
+ * device belongs to its primary context, which the driver has started by now.
+ */
+void mam_peer_open_end(unsigned int flags, unsigned long long address)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+	int device, here;
+
+	if (!(flags & LAZY_ENABLE_PEER_ACCESS))
+		return;
+	if (address != 0 && driver != NULL && driver->pointer_attribute != NULL &&
+	    driver->pointer_attribute(&device, POINTER_DEVICE_ORDINAL, address) ==
+		    MAM_CUDA_SUCCESS &&
+	    driver->ctx_device(&here) == MAM_CUDA_SUCCESS && here != device)
+		link_current(driver, NULL, primary_of(driver, device));
+	unreserve();
 }

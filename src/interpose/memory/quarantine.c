@@ -18,8 +18,9 @@
  * During a capture no fence is recorded and none asked: either would invalidate the capture
  * (capture.h). Blocks then stay until it ends, or until a thread waits for all work of the context.
  *
- * A driver call that fails for another reason than "not yet" is a fault of the program's kernels.
- * Nothing is reclaimed from then on; the driver will tell the program at its next call.
+ * Where the context has a sticky error, of a kernel of the program, nothing is reclaimed any more;
+ * the driver reports the error to the program at its next call. Any other failure of a call is taken
+ * for transient, and the call is made again at the next turn (peer_fence.c).
  *
  * Costs on an H100: retire 36 ns, record 200 ns, ask 180 ns. A fence for each COUNT blocks or for
  * an eighth of the pool's bytes makes that a few nanoseconds a free.
@@ -39,24 +40,19 @@
 
 #include "interpose/memory/capture.h"
 #include "interpose/memory/chunks.h"
-#include "interpose/memory/peer.h"
-#include "interpose/routes/hooks.h"
-#include "interpose/routes/real.h"
+#include "interpose/memory/peer_fence.h"
 
 #define COUNT 64               /* blocks that share a fence at most, unless a request needs them */
 #define BYTES_LEAST (1u << 20) /* so many bytes share one at least */
 #define BYTES_COUNTED (1u << 14) /* smaller blocks count by number only: COUNT of them are few bytes */
 #define FENCES 64              /* recorded and not passed; more wait for their turn unfenced */
 #define LOOKS_MOST 1500        /* at a fence that a free waits for: about 0.1 s */
-#define TIMING_OFF 2u          /* cuEventCreate: CU_EVENT_DISABLE_TIMING */
 #define LARGE_LEAST ((uint64_t)64 << 20)
 #define LARGE_SHARE 2          /* of the bytes in use: as many as that are large */
 
 struct fence {
-	uint64_t ticket;                       /* of the last block under it */
-	unsigned int parts;                    /* count; 0: no event could be recorded */
-	void *contexts[MAM_PEER_CONTEXTS_MOST]; /* one a part */
-	void *events[MAM_PEER_CONTEXTS_MOST];
+	uint64_t ticket; /* of the last block under it */
+	struct mam_peer_fence work;
 };
 
 struct mam_quarantine {
@@ -69,21 +65,13 @@ struct mam_quarantine {
 	_Atomic uint64_t reclaimed;      /* atomic; newest one reclaimed */
 	_Atomic uint64_t fenced;         /* atomic; newest one under a fence */
 	_Atomic uint64_t unfenced_bytes; /* atomic; about: of blocks of BYTES_COUNTED and more */
-	atomic_bool faulty;              /* atomic; the driver reported a fault */
+	atomic_bool faulty;              /* atomic; the context has a sticky error */
 	atomic_bool behind;              /* atomic; the next free has to catch up */
 
 	pthread_mutex_t lock;
 	struct fence fences[FENCES]; /* lock: lock; a ring */
 	unsigned int first, count;   /* lock: lock */
 };
-
-bool mam_quarantine_has_fence(void)
-{
-	const struct mam_real_driver *driver = mam_real_driver();
-
-	return driver != NULL && driver->ctx_record_event != NULL && driver->event_create != NULL &&
-	       driver->event_query != NULL && driver->event_synchronize != NULL;
-}
 
 struct mam_quarantine *mam_quarantine_create(struct mam_pool *pool, struct mam_source *source,
 					     void *context)
@@ -135,115 +123,39 @@ static void reclaim(struct mam_quarantine *quarantine, uint64_t ticket)
 		raise_to(&quarantine->reclaimed, ticket);
 }
 
-/* Makes a context current for as long as a few calls take. */
-static bool enter(const struct mam_real_driver *driver, void *context, bool *pushed)
+/* Whether the fence has done what it was asked for. */
+static bool is_done(struct mam_quarantine *quarantine, enum mam_peer_fence_state state)
 {
-	void *current = NULL;
-
-	if (driver->ctx_current(&current) != MAM_CUDA_SUCCESS)
-		return false;
-	*pushed = current != context;
-	return !*pushed || driver->ctx_push(context) == MAM_CUDA_SUCCESS;
-}
-
-static void leave(const struct mam_real_driver *driver, bool pushed)
-{
-	void *popped;
-
-	if (pushed)
-		driver->ctx_pop(&popped);
-}
-
-/* An event of this fence's for a context; made when first needed, and kept for later fences. */
-static void *event_for(const struct mam_real_driver *driver, struct fence *fence, unsigned int part,
-		       void *context)
-{
-	bool pushed;
-
-	if (fence->events[part] != NULL && fence->contexts[part] == context)
-		return fence->events[part];
-	/* One of a context that is gone went with it: its handle means nothing any more. */
-	fence->events[part] = NULL;
-	fence->contexts[part] = context;
-	if (enter(driver, context, &pushed)) {
-		if (driver->event_create(&fence->events[part], TIMING_OFF) != MAM_CUDA_SUCCESS)
-			fence->events[part] = NULL;
-		leave(driver, pushed);
-	}
-	return fence->events[part];
+	if (state == MAM_PEER_FENCE_BROKEN)
+		atomic_store_explicit(&quarantine->faulty, true, memory_order_relaxed);
+	return state == MAM_PEER_FENCE_DONE;
 }
 
 /* The capture hold is taken. */
-static void record_locked(struct mam_quarantine *quarantine, const struct mam_real_driver *driver)
+static void record_locked(struct mam_quarantine *quarantine)
 {
 	struct fence *fence = &quarantine->fences[(quarantine->first + quarantine->count) % FENCES];
-	void *contexts[MAM_PEER_CONTEXTS_MOST];
 	uint64_t ticket = atomic_load_explicit(&quarantine->ticket, memory_order_acquire);
-	unsigned int parts = mam_peer_contexts(quarantine->context, contexts);
 
 	if (ticket == atomic_load_explicit(&quarantine->fenced, memory_order_relaxed) ||
-	    quarantine->count == FENCES || parts == 0)
+	    quarantine->count == FENCES ||
+	    !is_done(quarantine, mam_peer_fence_record(&fence->work, quarantine->context)))
 		return;
-	for (unsigned int part = 0; part < parts; part++) {
-		void *event = event_for(driver, fence, part, contexts[part]);
-		int code = event == NULL ? MAM_CUDA_NOT_READY
-					 : driver->ctx_record_event(contexts[part], event);
-
-		if (code == MAM_CUDA_SUCCESS)
-			continue;
-		if (part > 0) /* it went without a word; the next fence is made without it */
-			mam_peer_context_gone(contexts[part]);
-		else if (event != NULL && !mam_capture_rejects(code))
-			atomic_store_explicit(&quarantine->faulty, true, memory_order_relaxed);
-		return;
-	}
 	fence->ticket = ticket;
-	fence->parts = parts;
 	quarantine->count++;
 	atomic_store_explicit(&quarantine->fenced, ticket, memory_order_relaxed);
 	atomic_store_explicit(&quarantine->unfenced_bytes, 0, memory_order_relaxed);
 }
 
-/* A peer that is gone touches nothing any more, and its events cannot be asked. */
-static bool is_gone(const struct mam_quarantine *quarantine, const void *context)
-{
-	void *contexts[MAM_PEER_CONTEXTS_MOST];
-	unsigned int parts = mam_peer_contexts(quarantine->context, contexts);
-
-	for (unsigned int part = 0; part < parts; part++)
-		if (contexts[part] == context)
-			return false;
-	return parts != 0;
-}
-
-static bool has_passed(struct mam_quarantine *quarantine, const struct mam_real_driver *driver,
-		       const struct fence *fence)
-{
-	for (unsigned int part = 0; part < fence->parts; part++) {
-		int code;
-
-		if (part > 0 && is_gone(quarantine, fence->contexts[part]))
-			continue;
-		code = driver->event_query(fence->events[part]);
-		if (code == MAM_CUDA_SUCCESS)
-			continue;
-		if (code != MAM_CUDA_NOT_READY && !mam_capture_rejects(code))
-			atomic_store_explicit(&quarantine->faulty, true, memory_order_relaxed);
-		return false;
-	}
-	return true;
-}
-
 /* The ticket up to which fences have passed, 0: none has. The capture hold is taken. */
-static uint64_t collect_locked(struct mam_quarantine *quarantine,
-			       const struct mam_real_driver *driver)
+static uint64_t collect_locked(struct mam_quarantine *quarantine)
 {
 	uint64_t ticket = 0;
 
 	while (quarantine->count > 0) {
 		struct fence *fence = &quarantine->fences[quarantine->first];
 
-		if (!has_passed(quarantine, driver, fence))
+		if (!is_done(quarantine, mam_peer_fence_ask(&fence->work)))
 			break;
 		ticket = fence->ticket;
 		quarantine->first = (quarantine->first + 1) % FENCES;
@@ -258,11 +170,9 @@ static uint64_t collect_locked(struct mam_quarantine *quarantine,
  */
 static bool turn(struct mam_quarantine *quarantine, bool at_once)
 {
-	const struct mam_real_driver *driver = mam_real_driver();
 	uint64_t ticket = 0, later;
-	bool pushed;
 
-	if (!mam_quarantine_has_fence() ||
+	if (!mam_peer_fence_is_possible() ||
 	    atomic_load_explicit(&quarantine->faulty, memory_order_relaxed))
 		return false;
 	if (at_once)
@@ -270,13 +180,10 @@ static bool turn(struct mam_quarantine *quarantine, bool at_once)
 	else if (pthread_mutex_trylock(&quarantine->lock) != 0)
 		return false;
 	if (mam_capture_hold()) {
-		if (enter(driver, quarantine->context, &pushed)) {
-			ticket = collect_locked(quarantine, driver);
-			record_locked(quarantine, driver);
-			later = at_once ? collect_locked(quarantine, driver) : 0;
-			ticket = later > ticket ? later : ticket;
-			leave(driver, pushed);
-		}
+		ticket = collect_locked(quarantine);
+		record_locked(quarantine);
+		later = at_once ? collect_locked(quarantine) : 0;
+		ticket = later > ticket ? later : ticket;
 		mam_capture_release();
 	}
 	pthread_mutex_unlock(&quarantine->lock);
@@ -334,7 +241,7 @@ static void await_oldest(struct mam_quarantine *quarantine)
 		if (mam_quarantine_settle(quarantine) ||
 		    atomic_load_explicit(&quarantine->reclaimed, memory_order_relaxed) != before)
 			return;
-		if (!mam_quarantine_holds(quarantine) || !mam_quarantine_has_fence() ||
+		if (!mam_quarantine_holds(quarantine) || !mam_peer_fence_is_possible() ||
 		    mam_capture_alive() ||
 		    atomic_load_explicit(&quarantine->faulty, memory_order_relaxed))
 			return;
@@ -354,60 +261,27 @@ void mam_quarantine_catch_up(struct mam_quarantine *quarantine)
 		await_oldest(quarantine);
 }
 
-/* An event of its own: the fences' are in use. */
-static bool has_passed_now(const struct mam_real_driver *driver, void *context)
-{
-	void *event = NULL;
-	bool passed;
-
-	if (driver->event_create(&event, TIMING_OFF) != MAM_CUDA_SUCCESS)
-		return false;
-	passed = driver->ctx_record_event(context, event) == MAM_CUDA_SUCCESS &&
-		 driver->event_query(event) == MAM_CUDA_SUCCESS;
-	driver->event_destroy(event);
-	return passed;
-}
-
 bool mam_quarantine_is_idle(struct mam_quarantine *quarantine)
 {
-	const struct mam_real_driver *driver = mam_real_driver();
-	bool idle = false, pushed;
+	bool idle = false;
 
-	if (!mam_quarantine_has_fence() || driver->event_destroy == NULL || !mam_capture_hold())
-		return false;
-	if (enter(driver, quarantine->context, &pushed)) {
-		idle = has_passed_now(driver, quarantine->context);
-		leave(driver, pushed);
+	if (mam_peer_fence_is_possible() && mam_capture_hold()) {
+		idle = mam_peer_fence_is_idle(quarantine->context);
+		mam_capture_release();
 	}
-	mam_capture_release();
 	return idle;
 }
 
 /* Without fences: everything that was retired before it is done after it. */
 static bool wait_for_context(struct mam_quarantine *quarantine)
 {
-	const struct mam_real_driver *driver = mam_real_driver();
 	uint64_t ticket = atomic_load_explicit(&quarantine->ticket, memory_order_acquire);
-	void *contexts[MAM_PEER_CONTEXTS_MOST];
-	unsigned int parts = mam_peer_contexts(quarantine->context, contexts);
-	bool good = parts != 0 && driver != NULL, pushed;
-	int code = MAM_CUDA_SUCCESS;
 
-	if (!good || mam_capture_restricts())
+	if (mam_capture_restricts() ||
+	    !is_done(quarantine, mam_peer_fence_wait(quarantine->context)))
 		return false;
-	for (unsigned int part = 0; good && part < parts; part++) {
-		good = enter(driver, contexts[part], &pushed);
-		if (good) {
-			code = mam_capture_wait(false);
-			good = code == MAM_CUDA_SUCCESS;
-			leave(driver, pushed);
-		}
-	}
-	if (good)
-		reclaim(quarantine, ticket);
-	else if (!mam_capture_rejects(code))
-		atomic_store_explicit(&quarantine->faulty, true, memory_order_relaxed);
-	return good;
+	reclaim(quarantine, ticket);
+	return true;
 }
 
 bool mam_quarantine_wait(struct mam_quarantine *quarantine)

@@ -70,7 +70,4 @@ bool mam_quarantine_is_idle(struct mam_quarantine *quarantine);
  */
 bool mam_quarantine_wait(struct mam_quarantine *quarantine);
 
-/* Whether drivers here have the fence that costs no wait. */
-bool mam_quarantine_has_fence(void);
-
 #endif

@@ -23,7 +23,8 @@
 #include "interpose/routes/table.h"
 
 /*
- * The primary context of a device, where memory on the account or a capture may belong to it; NULL.
+ * The primary context of a device, where memory on the account, a capture or a link of peers may
+ * belong to it; NULL.
  * The driver is asked before the context ends.
  */
 static void *noted_primary(int device)
@@ -34,7 +35,7 @@ static void *noted_primary(int device)
 	int active = 0;
 
 	if (driver == NULL || mam_init_passes() ||
-	    !(mam_account_has_notes() || mam_capture_alive()) ||
+	    !(mam_account_has_notes() || mam_capture_alive() || mam_peer_exists()) ||
 	    driver->primary_state(device, &flags, &active) != MAM_CUDA_SUCCESS || !active ||
 	    driver->primary_retain(&context, device) != MAM_CUDA_SUCCESS)
 		return NULL;
@@ -58,7 +59,7 @@ int cudaDeviceReset(void)
 	 * Only where there is something to drop: asking for the device may not be the program's
 	 * first call.
 	 */
-	if ((mam_pools_exist() || mam_capture_alive()) && runtime != NULL &&
+	if ((mam_pools_exist() || mam_capture_alive() || mam_peer_exists()) && runtime != NULL &&
 	    runtime->get_device(&device) != MAM_CUDA_SUCCESS)
 		device = -1;
 	if (device >= 0)
@@ -66,9 +67,18 @@ int cudaDeviceReset(void)
 	captures = mam_capture_context_ending(context);
 	answer = real();
 	mam_capture_context_ended(context, captures, answer == MAM_CUDA_SUCCESS);
-	if (answer == MAM_CUDA_SUCCESS && device >= 0)
+	if (answer == MAM_CUDA_SUCCESS && device >= 0) {
 		mam_pools_drop_primary(device);
+		mam_peer_context_gone(context);
+	}
 	return answer;
+}
+
+static void primary_gone(int device, void *context)
+{
+	mam_pools_drop_primary(device);
+	mam_account_context_gone(context);
+	mam_peer_context_gone(context);
 }
 
 static int primary_reset(__typeof__(&cuDevicePrimaryCtxReset_v2) real, int device)
@@ -78,10 +88,8 @@ static int primary_reset(__typeof__(&cuDevicePrimaryCtxReset_v2) real, int devic
 	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(device);
 
 	mam_capture_context_ended(context, captures, answer == MAM_CUDA_SUCCESS);
-	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes()) {
-		mam_pools_drop_primary(device);
-		mam_account_context_gone(context);
-	}
+	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes())
+		primary_gone(device, context);
 	return answer;
 }
 
@@ -110,10 +118,8 @@ static int primary_release(__typeof__(&cuDevicePrimaryCtxRelease_v2) real, int d
 	       (context != NULL || mam_pools_exist()) && driver != NULL &&
 	       driver->primary_state(device, &flags, &active) == MAM_CUDA_SUCCESS && !active;
 	mam_capture_context_ended(context, captures, gone);
-	if (gone) {
-		mam_pools_drop_primary(device);
-		mam_account_context_gone(context);
-	}
+	if (gone)
+		primary_gone(device, context);
 	return answer;
 }
 

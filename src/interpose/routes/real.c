@@ -177,7 +177,6 @@ static const struct {
 	{ "cuEventDestroy_v2", offsetof(struct mam_real_driver, event_destroy), false },
 	{ "cuEventRecord", offsetof(struct mam_real_driver, event_record), false },
 	{ "cuEventQuery", offsetof(struct mam_real_driver, event_query), false },
-	{ "cuEventSynchronize", offsetof(struct mam_real_driver, event_synchronize), false },
 	{ "cuCtxGetStreamPriorityRange", offsetof(struct mam_real_driver, ctx_priorities), false },
 	{ "cuCtxRecordEvent", offsetof(struct mam_real_driver, ctx_record_event), false },
 };

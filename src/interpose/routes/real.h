@@ -51,7 +51,6 @@ struct mam_real_driver {
 	int (*event_destroy)(void *event);
 	int (*event_record)(void *event, void *stream);
 	int (*event_query)(void *event);
-	int (*event_synchronize)(void *event);
 	int (*ctx_record_event)(void *context, void *event);
 	/*
 	 * Of those that report a fault of an earlier kernel the cheapest: 14 ns, allowed in a

@@ -22,6 +22,7 @@
 
 #include <mam/mam.h>
 
+#include "interpose/memory/peer.h"
 #include "interpose/memory/pools.h"
 #include "interpose/process/say.h"
 #include "interpose/routes/hooks.h"
@@ -148,6 +149,19 @@ static bool holds(unsigned long long chunk, const struct mam_ipc_note *note)
 	return base == chunk && note->offset <= bytes && note->bytes <= bytes - note->offset;
 }
 
+/* The driver may make the current context a peer of the memory's device. */
+static int ask_driver(open_function *real, const struct mam_ipc_handle *handle, unsigned int flags,
+		      unsigned long long *address)
+{
+	int answer;
+
+	if (!mam_peer_open_begin(flags))
+		return MAM_CUDA_OUT_OF_MEMORY;
+	answer = real(address, *handle, flags);
+	mam_peer_open_end(flags, answer == MAM_CUDA_SUCCESS ? *address : 0);
+	return answer;
+}
+
 static int open_ours(open_function *real, const struct handle *handle, unsigned int flags,
 		     unsigned long long *address)
 {
@@ -164,7 +178,7 @@ static int open_ours(open_function *real, const struct handle *handle, unsigned 
 				"or that is another user's or has another /dev/shm");
 		return MAM_CUDA_INVALID_VALUE;
 	}
-	answer = real(&opened.chunk, note.chunk, flags);
+	answer = ask_driver(real, &note.chunk, flags, &opened.chunk);
 	if (answer != MAM_CUDA_SUCCESS)
 		return answer;
 	opened.address = opened.chunk + note.offset;
@@ -194,7 +208,8 @@ static int open_handle(enum mam_table_id function, open_function *real, enum mam
 	if (mam_init_passes() || address == NULL)
 		return real(address, handle, flags);
 	mam_init_depth++;
-	answer = is_ours ? open_ours(real, &ours, flags, address) : real(address, handle, flags);
+	answer = is_ours ? open_ours(real, &ours, flags, address)
+			 : ask_driver(real, &handle, flags, address);
 	watch(function, road, is_ours, answer);
 	mam_init_depth--;
 	return answer;
