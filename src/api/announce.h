@@ -11,9 +11,14 @@
 
 void mam_announce_free_slowly(struct mam_pool *pool, const void *block);
 
+static inline bool mam_announce_wanted(void)
+{
+	return atomic_load_explicit(&mam_event_listeners, memory_order_relaxed) != 0;
+}
+
 static inline void mam_announce_free(struct mam_pool *pool, const void *block)
 {
-	if (atomic_load_explicit(&mam_event_listeners, memory_order_relaxed) != 0)
+	if (mam_announce_wanted())
 		mam_announce_free_slowly(pool, block);
 }
 

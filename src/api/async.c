@@ -15,73 +15,79 @@
 #include "pool/pool.h"
 #include "stream/stream.h"
 
+static enum mam_status alloc_from(const struct mam_pool *handle, size_t bytes,
+				  struct CUstream_st *stream, void **block)
+{
+	struct mam_section section;
+	struct mam_pool *pool = mam_handle_enter(handle, &section);
+	enum mam_status status;
+
+	if (!pool)
+		return MAM_ERROR_DESTROYED;
+	status = mam_stream_alloc(pool, bytes, stream, block);
+	mam_epoch_leave(section);
+	return status;
+}
+
 /* A default pool may end at any time; its next use makes another. */
 static enum mam_status alloc_default(size_t bytes, struct CUstream_st *stream,
-				     struct mam_pool **pool, void **block)
+				     struct mam_pool **handle, void **block)
 {
 	enum mam_status status;
 
 	for (;;) {
-		status = mam_pool_default(MAM_DEVICE_CURRENT, pool);
+		status = mam_pool_default(MAM_DEVICE_CURRENT, handle);
 		if (status != MAM_OK)
 			return status;
-		status = mam_stream_alloc(*pool, bytes, stream, block);
+		status = alloc_from(*handle, bytes, stream, block);
 		if (status != MAM_ERROR_DESTROYED)
 			return status;
-		mam_registry_forget(*pool);
+		mam_registry_forget(*handle);
 	}
 }
 
 /* The pool is the program's or the default it got: a default that ends meanwhile is ended. */
-static enum mam_status alloc_with_help(struct mam_pool *pool, size_t bytes,
+static enum mam_status alloc_with_help(struct mam_pool *handle, size_t bytes,
 				       struct CUstream_st *stream, void **block)
 {
 	enum mam_status status = MAM_ERROR_OUT_OF_MEMORY;
 	struct mam_oom_walk walk = { 0 };
 
-	while (status == MAM_ERROR_OUT_OF_MEMORY && mam_oom_again(&walk, pool, bytes))
-		status = mam_stream_alloc(pool, bytes, stream, block);
+	while (status == MAM_ERROR_OUT_OF_MEMORY && mam_oom_again(&walk, handle, bytes))
+		status = alloc_from(handle, bytes, stream, block);
 	return status;
 }
 
-enum mam_status mam_malloc_async(struct mam_pool *pool, size_t bytes, struct CUstream_st *stream,
+enum mam_status mam_malloc_async(struct mam_pool *handle, size_t bytes, struct CUstream_st *stream,
 				 void **block)
 {
 	enum mam_status status;
 
-	if (!block || (pool && !mam_slots_know(pool)))
+	if (!block || (handle && !mam_slots_know(handle)))
 		return MAM_ERROR_INVALID_VALUE;
 	if (bytes == 0) {
 		*block = NULL;
 		return MAM_OK;
 	}
-	status = pool ? mam_stream_alloc(pool, bytes, stream, block)
-		      : alloc_default(bytes, stream, &pool, block);
-	if (status == MAM_ERROR_OUT_OF_MEMORY && pool)
-		status = alloc_with_help(pool, bytes, stream, block);
+	status = handle ? alloc_from(handle, bytes, stream, block)
+			: alloc_default(bytes, stream, &handle, block);
+	if (status == MAM_ERROR_OUT_OF_MEMORY && handle)
+		status = alloc_with_help(handle, bytes, stream, block);
 	if (status == MAM_OK) {
-		mam_event_emit(MAM_EVENT_ALLOC, pool, *block, bytes);
+		mam_event_emit(MAM_EVENT_ALLOC, mam_handle_storage(handle), *block, bytes);
 		return MAM_OK;
 	}
-	mam_event_emit(MAM_EVENT_FAIL, pool, NULL, bytes);
-	if (status == MAM_ERROR_OUT_OF_MEMORY && pool)
-		mam_report_no_memory(pool, bytes);
+	mam_event_emit(MAM_EVENT_FAIL, handle ? mam_handle_storage(handle) : NULL, NULL, bytes);
+	if (status == MAM_ERROR_OUT_OF_MEMORY && handle)
+		mam_report_no_memory(handle, bytes);
 	return status;
 }
 
-enum mam_status mam_free_async(struct mam_pool *pool, void *block, struct CUstream_st *stream)
+/* pre: inside a section. */
+static enum mam_status give(struct mam_pool *pool, void *block, struct CUstream_st *stream)
 {
-	struct mam_segment_info segment;
-	enum mam_status status = MAM_OK;
+	enum mam_status status;
 
-	if (pool && !mam_slots_know(pool))
-		return MAM_ERROR_INVALID_VALUE;
-	if (!block)
-		return MAM_OK;
-	if (!pool)
-		status = mam_registry_find(block, &pool, &segment);
-	if (status != MAM_OK)
-		return status;
 	mam_announce_free(pool, block);
 	status = mam_cache_claim(pool, block);
 	if (status == MAM_OK)
@@ -93,13 +99,44 @@ enum mam_status mam_free_async(struct mam_pool *pool, void *block, struct CUstre
 	return status;
 }
 
-enum mam_status mam_stream_release(struct mam_pool *pool, struct CUstream_st *stream)
+enum mam_status mam_free_async(struct mam_pool *handle, void *block, struct CUstream_st *stream)
 {
+	struct mam_section section;
+	struct mam_segment_info segment;
+	enum mam_status status = MAM_OK;
+	struct mam_pool *pool;
+
+	if (handle && !mam_slots_know(handle))
+		return MAM_ERROR_INVALID_VALUE;
+	if (!block)
+		return MAM_OK;
+	if (handle) {
+		pool = mam_handle_enter(handle, &section);
+		if (!pool)
+			return MAM_ERROR_DESTROYED;
+	} else {
+		section = mam_epoch_enter();
+		status = mam_registry_find(block, &pool, &segment);
+	}
+	if (status == MAM_OK)
+		status = give(pool, block, stream);
+	mam_epoch_leave(section);
+	return status;
+}
+
+enum mam_status mam_stream_release(struct mam_pool *handle, struct CUstream_st *stream)
+{
+	struct mam_section section;
+	struct mam_pool *pool;
 	enum mam_status status = MAM_OK;
 
-	if (!pool)
-		status = mam_pool_default(MAM_DEVICE_CURRENT, &pool);
-	else if (!mam_slots_know(pool))
-		status = MAM_ERROR_INVALID_VALUE;
-	return status == MAM_OK ? mam_stream_let_go(pool, stream) : status;
+	if (!handle)
+		status = mam_pool_default(MAM_DEVICE_CURRENT, &handle);
+	if (status == MAM_OK)
+		status = mam_slots_enter(handle, &pool, &section);
+	if (status != MAM_OK)
+		return status;
+	status = mam_stream_let_go(pool, stream);
+	mam_epoch_leave(section);
+	return status;
 }

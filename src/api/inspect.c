@@ -14,31 +14,63 @@
 #include <stdio.h>
 
 #include "cache/cache.h"
-#include "pool/pool.h"
+#include "pool/handle.h"
 
-enum mam_status mam_pool_alloc_nowait(struct mam_pool *pool, size_t bytes, size_t alignment,
+/* As mam_slots_enter(), for callers that are not asked whether theirs is a handle at all. */
+static enum mam_status enter(const struct mam_pool *handle, struct mam_pool **pool,
+			     struct mam_section *section)
+{
+	if (!handle)
+		return MAM_ERROR_INVALID_VALUE;
+	*pool = mam_handle_enter(handle, section);
+	return *pool ? MAM_OK : MAM_ERROR_DESTROYED;
+}
+
+enum mam_status mam_pool_alloc_nowait(struct mam_pool *handle, size_t bytes, size_t alignment,
 				      void **block)
 {
-	return pool ? mam_cache_alloc_nowait(pool, bytes, alignment, block)
-		    : MAM_ERROR_INVALID_VALUE;
+	struct mam_section section;
+	struct mam_pool *pool;
+	enum mam_status status = enter(handle, &pool, &section);
+
+	if (status != MAM_OK)
+		return status;
+	status = mam_cache_alloc_nowait(pool, bytes, alignment, block);
+	mam_epoch_leave(section);
+	return status;
 }
 
-enum mam_status mam_pool_retire(struct mam_pool *pool, void *block, uint64_t *ticket,
+enum mam_status mam_pool_retire(struct mam_pool *handle, void *block, uint64_t *ticket,
 				size_t *bytes)
 {
-	enum mam_status status = pool ? mam_cache_claim(pool, block) : MAM_ERROR_INVALID_VALUE;
+	struct mam_section section;
+	struct mam_pool *pool;
+	enum mam_status status = enter(handle, &pool, &section);
 
+	if (status != MAM_OK)
+		return status;
+	status = mam_cache_claim(pool, block);
 	if (status == MAM_OK)
 		status = mam_pool_set_aside(pool, block, ticket, bytes);
-	return status == MAM_ERROR_INTERIOR ? mam_cache_judge(pool, block) : status;
+	if (status == MAM_ERROR_INTERIOR)
+		status = mam_cache_judge(pool, block);
+	mam_epoch_leave(section);
+	return status;
 }
 
-enum mam_status mam_pool_stats(struct mam_pool *pool, struct mam_stats *stats)
+enum mam_status mam_pool_stats(struct mam_pool *handle, struct mam_stats *stats)
 {
-	struct mam_cache *held = pool && stats ? mam_cache_settle(pool) : NULL;
-	enum mam_status status = mam_pool_count(pool, stats);
+	struct mam_section section;
+	struct mam_cache *held;
+	struct mam_pool *pool;
+	enum mam_status status = stats ? enter(handle, &pool, &section) : MAM_ERROR_INVALID_VALUE;
 
+	if (status != MAM_OK)
+		return status;
+	held = mam_cache_settle(pool);
+	status = mam_pool_count(pool, stats);
 	mam_cache_go(held);
+	mam_epoch_leave(section);
 	return status;
 }
 
@@ -57,32 +89,41 @@ static bool show(const struct mam_segment_info *segment, void *user)
 	return tour->visit(&seen, tour->user);
 }
 
-enum mam_status mam_pool_walk(struct mam_pool *pool,
+enum mam_status mam_pool_walk(struct mam_pool *handle,
 			      bool (*visit)(const struct mam_segment_info *segment, void *user),
 			      void *user)
 {
-	struct tour tour = { pool, visit, user };
+	struct mam_section section;
+	struct mam_pool *pool;
+	enum mam_status status = visit ? enter(handle, &pool, &section) : MAM_ERROR_INVALID_VALUE;
+	struct tour tour = { .visit = visit, .user = user };
 
-	if (!pool || !visit)
-		return MAM_ERROR_INVALID_VALUE;
+	if (status != MAM_OK)
+		return status;
+	tour.pool = pool;
 	(void)mam_cache_drain(pool);
-	return mam_pool_visit(pool, show, &tour);
+	status = mam_pool_visit(pool, show, &tour);
+	mam_epoch_leave(section);
+	return status;
 }
 
-enum mam_status mam_pool_check(struct mam_pool *pool, char *why, size_t why_bytes)
+enum mam_status mam_pool_check(struct mam_pool *handle, char *why, size_t why_bytes)
 {
+	struct mam_section section;
 	struct mam_cache *held;
+	struct mam_pool *pool;
 	const char *fault;
-	enum mam_status status;
+	enum mam_status status = enter(handle, &pool, &section);
 
-	if (!pool)
-		return MAM_ERROR_INVALID_VALUE;
+	if (status != MAM_OK)
+		return status;
 	mam_lock_take(&pool->grow_lock);
 	held = mam_cache_settle(pool);
 	fault = mam_cache_check(held);
 	status = fault ? MAM_ERROR_CORRUPT : mam_pool_audit(pool, why, why_bytes);
 	mam_cache_go(held);
 	mam_lock_release(&pool->grow_lock);
+	mam_epoch_leave(section);
 	if (fault && why && why_bytes != 0)
 		snprintf(why, why_bytes, "%s", fault);
 	return status;

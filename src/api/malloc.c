@@ -11,8 +11,9 @@
  *     mam_pool_free       find, mark free, join            pool/pool.c
  *
  * Nothing here locks: a request takes its pool's lock and no other. A caller that names the pool
- * pays two compares for the handle; one that names none pays for finding out which device is
- * current, or whose block it is.
+ * pays some compares for the handle; one that names none pays for finding out which context is
+ * current, or whose block it is. A request that the thread's own blocks serve goes no further;
+ * every other one is a section (pool/handle.h).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,69 +31,82 @@
 #include "cache/cache.h"
 #include "pool/pool.h"
 
-static inline enum mam_status alloc_from(struct mam_pool *pool, size_t bytes, size_t alignment,
-					 void **block)
+static inline enum mam_status alloc_from(const struct mam_pool *handle, size_t bytes,
+					 size_t alignment, void **block)
 {
-	return alignment == 0 ? mam_cache_alloc(pool, bytes, block)
-			      : mam_cache_alloc_slowly(pool, bytes, alignment, block);
-}
-
-/* A default pool may end at any time; its next use makes another. */
-static enum mam_status alloc_default(size_t bytes, size_t alignment, struct mam_pool **pool,
-				     void **block)
-{
+	struct mam_section section;
+	struct mam_pool *pool = mam_handle_enter(handle, &section);
 	enum mam_status status;
 
-	for (;;) {
-		status = mam_pool_default(MAM_DEVICE_CURRENT, pool);
-		if (status != MAM_OK)
-			return status;
-		status = alloc_from(*pool, bytes, alignment, block);
-		if (status != MAM_ERROR_DESTROYED)
-			return status;
-		mam_registry_forget(*pool);
-	}
-}
-
-static void refused(struct mam_pool *pool, size_t bytes, enum mam_status status)
-{
-	mam_event_emit(MAM_EVENT_FAIL, pool, NULL, bytes);
-	if (status == MAM_ERROR_OUT_OF_MEMORY && pool)
-		mam_report_no_memory(pool, bytes);
-}
-
-/* The pool is the program's or the default it got: a default that ends meanwhile is ended. */
-static __attribute__((noinline)) enum mam_status
-alloc_with_help(struct mam_pool *pool, size_t bytes, size_t alignment, void **block)
-{
-	enum mam_status status = MAM_ERROR_OUT_OF_MEMORY;
-	struct mam_oom_walk walk = { 0 };
-
-	while (status == MAM_ERROR_OUT_OF_MEMORY && mam_oom_again(&walk, pool, bytes))
-		status = alloc_from(pool, bytes, alignment, block);
+	if (!pool)
+		return MAM_ERROR_DESTROYED;
+	status = mam_cache_alloc(pool, bytes, alignment, block);
+	mam_epoch_leave(section);
 	return status;
 }
 
-static inline enum mam_status alloc(struct mam_pool *pool, size_t bytes, size_t alignment,
-				    void **block)
+static enum mam_status refuse(enum mam_status status, struct mam_pool *handle, size_t bytes)
 {
-	enum mam_status status;
+	mam_event_emit(MAM_EVENT_FAIL, handle ? mam_handle_storage(handle) : NULL, NULL, bytes);
+	if (status == MAM_ERROR_OUT_OF_MEMORY && handle)
+		mam_report_no_memory(handle, bytes);
+	return status;
+}
 
-	if (!block || (pool && !mam_slots_know(pool)))
+/* The first try failed. The pool is the program's, or a default one, which may end at any time. */
+static __attribute__((noinline)) enum mam_status
+alloc_again(enum mam_status status, struct mam_pool *handle, bool by_default, size_t bytes,
+	    size_t alignment, void **block)
+{
+	struct mam_oom_walk walk = { 0 };
+
+	if (!by_default && !mam_slots_know(handle))
+		return MAM_ERROR_INVALID_VALUE;
+	while (status == MAM_ERROR_DESTROYED && by_default) {
+		mam_registry_forget(handle);
+		status = mam_pool_default(MAM_DEVICE_CURRENT, &handle);
+		if (status == MAM_OK)
+			status = alloc_from(handle, bytes, alignment, block);
+	}
+	while (status == MAM_ERROR_OUT_OF_MEMORY && mam_oom_again(&walk, handle, bytes))
+		status = alloc_from(handle, bytes, alignment, block);
+	if (status != MAM_OK)
+		return refuse(status, handle, bytes);
+	mam_event_emit(MAM_EVENT_ALLOC, mam_handle_storage(handle), *block, bytes);
+	return MAM_OK;
+}
+
+static inline __attribute__((always_inline)) enum mam_status
+alloc(struct mam_pool *handle, size_t bytes, size_t alignment, void **block)
+{
+	const bool by_default = !handle;
+	enum mam_status status;
+	struct mam_pool *pool;
+	void *own = NULL;
+
+	if (!block || (handle && !mam_slots_span(handle)))
 		return MAM_ERROR_INVALID_VALUE;
 	if (bytes == 0) {
 		*block = NULL;
 		return MAM_OK;
 	}
-	status = pool ? alloc_from(pool, bytes, alignment, block)
-		      : alloc_default(bytes, alignment, &pool, block);
-	if (status == MAM_ERROR_OUT_OF_MEMORY && pool)
-		status = alloc_with_help(pool, bytes, alignment, block);
-	if (status == MAM_OK)
-		mam_event_emit(MAM_EVENT_ALLOC, pool, *block, bytes);
-	else
-		refused(pool, bytes, status);
-	return status;
+	if (by_default) {
+		status = mam_pool_default(MAM_DEVICE_CURRENT, &handle);
+		if (status != MAM_OK)
+			return refuse(status, NULL, bytes);
+	}
+	pool = mam_handle_storage(handle);
+	if (alignment == 0 && mam_handle_is(handle, pool))
+		own = mam_cache_alloc_own(pool, bytes);
+	if (own) {
+		*block = own;
+	} else {
+		status = alloc_from(handle, bytes, alignment, block);
+		if (status != MAM_OK)
+			return alloc_again(status, handle, by_default, bytes, alignment, block);
+	}
+	mam_event_emit(MAM_EVENT_ALLOC, pool, *block, bytes);
+	return MAM_OK;
 }
 
 enum mam_status mam_malloc(struct mam_pool *pool, size_t bytes, void **block)
@@ -108,12 +122,15 @@ enum mam_status mam_malloc_aligned(struct mam_pool *pool, size_t bytes, size_t a
 	return alloc(pool, bytes, alignment, block);
 }
 
+/* pre: inside a section. */
 static inline enum mam_status give(struct mam_pool *pool, void *block)
 {
 	enum mam_status status = pool->strict ? mam_pool_quiesce(pool) : MAM_OK;
 
 	if (status == MAM_OK) {
 		mam_announce_free(pool, block);
+		if (mam_cache_free_own(pool, block))
+			return MAM_OK;
 		status = mam_cache_free(pool, block);
 	}
 	if (status != MAM_OK)
@@ -121,39 +138,58 @@ static inline enum mam_status give(struct mam_pool *pool, void *block)
 	return status;
 }
 
-static enum mam_status give_to_owner(void *block)
+static __attribute__((noinline)) enum mam_status give_to_owner(void *block)
 {
 	struct mam_segment_info segment;
+	struct mam_section section = mam_epoch_enter();
 	struct mam_pool *pool = mam_registry_owner(block);
 	enum mam_status status = MAM_OK;
 
 	if (!pool)
 		status = mam_registry_find(block, &pool, &segment);
-	return status == MAM_OK ? give(pool, block) : status;
+	if (status == MAM_OK)
+		status = give(pool, block);
+	mam_epoch_leave(section);
+	return status;
 }
 
-enum mam_status mam_free(struct mam_pool *pool, void *block)
+/* Into the thread's own blocks, unless the device must be waited for or listeners be called. */
+static inline bool give_own(struct mam_pool *pool, void *block)
 {
-	if (pool && !mam_slots_know(pool))
+	return !pool->strict && !mam_announce_wanted() && mam_cache_free_own(pool, block);
+}
+
+enum mam_status mam_free(struct mam_pool *handle, void *block)
+{
+	struct mam_section section;
+	struct mam_pool *pool;
+	enum mam_status status;
+
+	if (handle && !mam_slots_span(handle))
 		return MAM_ERROR_INVALID_VALUE;
 	if (!block)
 		return MAM_OK;
-	return pool ? give(pool, block) : give_to_owner(block);
+	if (!handle) {
+		pool = mam_registry_owner(block);
+		return pool && give_own(pool, block) ? MAM_OK : give_to_owner(block);
+	}
+	pool = mam_handle_storage(handle);
+	if (mam_handle_is(handle, pool) && give_own(pool, block))
+		return MAM_OK;
+	pool = mam_handle_enter(handle, &section);
+	if (!pool)
+		return mam_slots_know(handle) ? MAM_ERROR_DESTROYED : MAM_ERROR_INVALID_VALUE;
+	status = give(pool, block);
+	mam_epoch_leave(section);
+	return status;
 }
 
-enum mam_status mam_usable_size(struct mam_pool *pool, const void *block, size_t *bytes)
+static enum mam_status size_of(struct mam_pool *pool, const void *block, size_t *bytes)
 {
 	struct mam_segment_info segment;
-	enum mam_status status;
+	enum mam_status status = pool ? mam_pool_find(pool, block, &segment)
+				      : mam_registry_find(block, &pool, &segment);
 
-	if (!bytes || (pool && !mam_slots_know(pool)))
-		return MAM_ERROR_INVALID_VALUE;
-	if (!block) {
-		*bytes = 0;
-		return MAM_OK;
-	}
-	status = pool ? mam_pool_find(pool, block, &segment)
-		      : mam_registry_find(block, &pool, &segment);
 	if (status != MAM_OK)
 		return status;
 	mam_cache_correct(pool, &segment);
@@ -165,22 +201,55 @@ enum mam_status mam_usable_size(struct mam_pool *pool, const void *block, size_t
 	return MAM_OK;
 }
 
+enum mam_status mam_usable_size(struct mam_pool *handle, const void *block, size_t *bytes)
+{
+	struct mam_section section;
+	struct mam_pool *pool = NULL;
+	enum mam_status status;
+
+	if (!bytes || (handle && !mam_slots_know(handle)))
+		return MAM_ERROR_INVALID_VALUE;
+	if (!block) {
+		*bytes = 0;
+		return MAM_OK;
+	}
+	if (handle) {
+		pool = mam_handle_enter(handle, &section);
+		if (!pool)
+			return MAM_ERROR_DESTROYED;
+	} else {
+		section = mam_epoch_enter();
+	}
+	status = size_of(pool, block, bytes);
+	mam_epoch_leave(section);
+	return status;
+}
+
 enum mam_status mam_owner(const void *address, struct mam_pool **pool,
 			  struct mam_segment_info *segment)
 {
+	struct mam_section section;
 	struct mam_segment_info found;
-	struct mam_pool *owner;
+	struct mam_pool *owner, *handle;
 	enum mam_status status;
 
 	if (segment && !mam_sized_can_hold(segment))
 		return MAM_ERROR_INVALID_VALUE;
+	section = mam_epoch_enter();
 	status = mam_registry_find(address, &owner, &found);
-	if (status != MAM_OK)
-		return status;
-	mam_cache_correct(owner, &found);
-	if (pool)
-		*pool = owner;
-	if (segment)
-		mam_sized_write(segment, &found, sizeof(found));
-	return MAM_OK;
+	if (status == MAM_OK) {
+		handle = mam_handle_of(owner);
+		/* If it is there still, the handle is its own. */
+		if (atomic_load(&owner->state) != MAM_POOL_READY)
+			status = MAM_ERROR_NOT_OWNED;
+	}
+	if (status == MAM_OK) {
+		mam_cache_correct(owner, &found);
+		if (pool)
+			*pool = handle;
+		if (segment)
+			mam_sized_write(segment, &found, sizeof(found));
+	}
+	mam_epoch_leave(section);
+	return status;
 }

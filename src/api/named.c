@@ -26,16 +26,19 @@ struct named {
 	struct named *next;    /* lock: named */
 	char name[32];         /* lock: none, set when made */
 	int device;            /* lock: none, set when made */
-	struct mam_pool *pool; /* lock: named; NULL, or ended: to be made */
+	struct mam_pool *pool; /* lock: named; its handle; NULL, or ended: to be made */
 };
 
 /* Held while a pool is made: of the rank before the registry's. */
 static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_PAPER, "named");
 static struct named *names; /* lock: named */
 
-static bool is_ready(const struct mam_pool *pool)
+static bool is_ready(const struct mam_pool *handle)
 {
-	return atomic_load(&pool->state) == MAM_POOL_READY;
+	const struct mam_pool *pool = mam_handle_storage(handle);
+	bool ready = atomic_load(&pool->state) == MAM_POOL_READY;
+
+	return ready && mam_handle_is(handle, pool);
 }
 
 static struct named *find_locked(const char *name, int device)
@@ -113,18 +116,27 @@ enum mam_status mam_pool_named(const char *name, int device, const struct mam_po
 	return status;
 }
 
-enum mam_status mam_pool_name(struct mam_pool *pool, char *buffer, size_t bytes)
+enum mam_status mam_pool_name(struct mam_pool *handle, char *buffer, size_t bytes)
 {
+	struct mam_section section;
+	struct mam_pool *pool;
+	enum mam_status status;
 	size_t length;
 
-	if (!pool || !mam_slots_know(pool) || !buffer || bytes == 0)
+	if (!buffer || bytes == 0)
 		return MAM_ERROR_INVALID_VALUE;
-	if (!is_ready(pool))
-		return MAM_ERROR_DESTROYED;
-	length = strnlen(pool->config.name, bytes - 1);
-	memcpy(buffer, pool->config.name, length);
-	buffer[length] = '\0';
-	return MAM_OK;
+	status = mam_slots_enter(handle, &pool, &section);
+	if (status != MAM_OK)
+		return status;
+	if (atomic_load(&pool->state) == MAM_POOL_READY) {
+		length = strnlen(pool->config.name, bytes - 1);
+		memcpy(buffer, pool->config.name, length);
+		buffer[length] = '\0';
+	} else {
+		status = MAM_ERROR_DESTROYED;
+	}
+	mam_epoch_leave(section);
+	return status;
 }
 
 enum mam_status mam_pool_each(bool (*visit)(const struct mam_pool_info *info, void *user),

@@ -35,7 +35,7 @@ typedef bool oom_fn(struct mam_pool *pool, size_t bytes, void *user);
 
 struct entry {
 	struct entry *next;    /* lock: oom */
-	struct mam_pool *pool; /* lock: none, set at registration; this and the next three */
+	struct mam_pool *pool; /* lock: none, set at registration: a handle; and the next three */
 	oom_fn *callback;
 	void *user;
 	uint64_t serial;       /* counted from 1 */
@@ -54,33 +54,46 @@ static void let_go_locked(struct entry *entry)
 		free(entry);
 }
 
-static struct entry **place_locked(const struct mam_pool *pool, oom_fn *callback, const void *user)
+static struct entry **place_locked(const struct mam_pool *handle, oom_fn *callback,
+				   const void *user)
 {
 	struct entry **at = &first;
 
-	while (*at && ((*at)->pool != pool || (*at)->callback != callback || (*at)->user != user))
+	while (*at && ((*at)->pool != handle || (*at)->callback != callback || (*at)->user != user))
 		at = &(*at)->next;
 	return at;
 }
 
-enum mam_status mam_pool_on_oom(struct mam_pool *pool, oom_fn *callback, void *user)
+/* A pool that ends is ENDED first, and its callbacks go then. */
+static bool is_ready(const struct mam_pool *handle)
+{
+	struct mam_section section;
+	struct mam_pool *pool = mam_handle_enter(handle, &section);
+	bool ready = pool && atomic_load(&pool->state) == MAM_POOL_READY;
+
+	if (pool)
+		mam_epoch_leave(section);
+	return ready;
+}
+
+enum mam_status mam_pool_on_oom(struct mam_pool *handle, oom_fn *callback, void *user)
 {
 	enum mam_status status = MAM_OK;
 	struct entry *entry;
 	struct entry **at;
 
-	if (!pool || !mam_slots_know(pool) || !callback)
+	if (!mam_slots_know(handle) || !callback)
 		return MAM_ERROR_INVALID_VALUE;
-	if (atomic_load(&pool->state) != MAM_POOL_READY)
-		return MAM_ERROR_DESTROYED;
 	entry = malloc(sizeof(*entry));
 	if (!entry)
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
 	mam_lock_take(&lock);
-	if (*place_locked(pool, callback, user)) {
+	if (!is_ready(handle)) {
+		status = MAM_ERROR_DESTROYED;
+	} else if (*place_locked(handle, callback, user)) {
 		status = MAM_ERROR_INVALID_VALUE;
 	} else {
-		*entry = (struct entry){ NULL, pool, callback, user, ++serials, 1 };
+		*entry = (struct entry){ NULL, handle, callback, user, ++serials, 1 };
 		for (at = &first; *at; at = &(*at)->next)
 			;
 		*at = entry;
@@ -105,15 +118,15 @@ static void await_others(struct entry *entry)
 	mam_lock_release(&lock);
 }
 
-enum mam_status mam_pool_off_oom(struct mam_pool *pool, oom_fn *callback, void *user)
+enum mam_status mam_pool_off_oom(struct mam_pool *handle, oom_fn *callback, void *user)
 {
 	struct entry *entry;
 	struct entry **at;
 
-	if (!pool || !callback)
+	if (!handle || !callback)
 		return MAM_ERROR_INVALID_VALUE;
 	mam_lock_take(&lock);
-	at = place_locked(pool, callback, user);
+	at = place_locked(handle, callback, user);
 	entry = *at;
 	if (entry)
 		*at = entry->next;
@@ -128,7 +141,7 @@ enum mam_status mam_pool_off_oom(struct mam_pool *pool, oom_fn *callback, void *
 	return MAM_OK;
 }
 
-void mam_oom_forget(const struct mam_pool *pool)
+void mam_oom_forget(const struct mam_pool *handle)
 {
 	struct entry **at = &first;
 
@@ -136,7 +149,7 @@ void mam_oom_forget(const struct mam_pool *pool)
 	while (*at) {
 		struct entry *entry = *at;
 
-		if (entry->pool == pool) {
+		if (entry->pool == handle) {
 			*at = entry->next;
 			let_go_locked(entry);
 		} else {
@@ -147,7 +160,7 @@ void mam_oom_forget(const struct mam_pool *pool)
 }
 
 /* The callback to ask now, in this thread's hand; NULL: there is none left. */
-static struct entry *next_in_hand(struct mam_oom_walk *walk, const struct mam_pool *pool)
+static struct entry *next_in_hand(struct mam_oom_walk *walk, const struct mam_pool *handle)
 {
 	struct entry *entry;
 
@@ -159,7 +172,7 @@ static struct entry *next_in_hand(struct mam_oom_walk *walk, const struct mam_po
 		walk->tries = 0;
 	}
 	for (entry = first; entry; entry = entry->next)
-		if (entry->pool == pool && entry->serial >= walk->serial)
+		if (entry->pool == handle && entry->serial >= walk->serial)
 			break;
 	if (entry && entry->serial > walk->until)
 		entry = NULL;
@@ -174,14 +187,14 @@ static struct entry *next_in_hand(struct mam_oom_walk *walk, const struct mam_po
 	return entry;
 }
 
-static bool callbacks_helped(struct mam_oom_walk *walk, struct mam_pool *pool, size_t bytes)
+static bool callbacks_helped(struct mam_oom_walk *walk, struct mam_pool *handle, size_t bytes)
 {
 	struct entry *entry;
 	bool helped = false;
 
-	while (!helped && (entry = next_in_hand(walk, pool)) != NULL) {
+	while (!helped && (entry = next_in_hand(walk, handle)) != NULL) {
 		inside = entry;
-		helped = entry->callback(pool, bytes, entry->user);
+		helped = entry->callback(handle, bytes, entry->user);
 		inside = NULL;
 		if (!helped)
 			walk->tries = MAM_OOM_TRIES; /* on to the next */
@@ -192,71 +205,104 @@ static bool callbacks_helped(struct mam_oom_walk *walk, struct mam_pool *pool, s
 	return helped;
 }
 
+/* A pool that wants memory, and what it shares with others. */
+struct asker {
+	struct mam_pool *handle;
+	int device;                    /* -1: not on a device */
+	const struct mam_quota *quota; /* to compare; NULL: none */
+	bool grows;
+};
+
+/* False: it ended. */
+static bool describe(struct mam_pool *handle, struct asker *asker)
+{
+	struct mam_section section;
+	struct mam_pool *pool = mam_handle_enter(handle, &section);
+	const struct mam_slot *slot = (const struct mam_slot *)pool;
+
+	if (!pool)
+		return false;
+	*asker = (struct asker){ handle, slot->device, slot->quota,
+				 pool->config.growth_bytes != MAM_GROWTH_NONE };
+	mam_epoch_leave(section);
+	return true;
+}
+
 /* Whatever others give back, this pool may not take it. */
-static bool may_not_grow(struct mam_pool *pool, size_t bytes)
+static bool may_not_grow(const struct asker *asker, size_t bytes)
 {
 	struct mam_stats stats = { .size = sizeof(stats) };
 	size_t limit = 0;
 
-	if (pool->config.growth_bytes == MAM_GROWTH_NONE ||
-	    mam_pool_stats(pool, &stats) != MAM_OK || mam_pool_limit(pool, &limit) != MAM_OK)
+	if (!asker->grows || mam_pool_stats(asker->handle, &stats) != MAM_OK ||
+	    mam_pool_limit(asker->handle, &limit) != MAM_OK)
 		return true;
 	return limit != 0 && (stats.physical_bytes >= limit || bytes > limit - stats.physical_bytes);
 }
 
 /* The source, and with it the quota, is there as long as the pool has not ended. */
-static bool quota_refuses(struct mam_pool *pool, size_t bytes)
+static bool quota_refuses(const struct asker *asker, size_t bytes)
 {
+	struct mam_section section;
+	struct mam_pool *pool = mam_handle_enter(asker->handle, &section);
 	bool refuses = false;
 
+	if (!pool)
+		return false;
 	mam_lock_take(&pool->grow_lock);
 	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY)
 		refuses = mam_limit_refuses(pool->source, bytes);
 	mam_lock_release(&pool->grow_lock);
+	mam_epoch_leave(section);
 	return refuses;
 }
 
-static bool shares(const struct mam_slot *slot, bool by_quota,
-		   const struct mam_registry_view *other)
+static bool shares(const struct asker *asker, bool by_quota, const struct mam_registry_view *other)
 {
-	return (slot->device >= 0 && slot->device == other->device) ||
-	       (by_quota && slot->quota == other->quota);
+	return (asker->device >= 0 && asker->device == other->device) ||
+	       (by_quota && asker->quota == other->quota);
 }
 
-static bool others_helped(struct mam_pool *pool, size_t bytes)
+static bool others_helped(struct mam_pool *handle, size_t bytes)
 {
-	const struct mam_slot *slot = (const struct mam_slot *)pool;
 	struct mam_registry_view view;
+	struct asker asker;
 	size_t number = 0;
 	size_t gained = 0;
 	bool by_quota;
 
-	if ((slot->device < 0 && !slot->quota) || may_not_grow(pool, bytes))
+	if (!describe(handle, &asker) || (asker.device < 0 && !asker.quota) ||
+	    may_not_grow(&asker, bytes))
 		return false;
-	by_quota = slot->quota && quota_refuses(pool, bytes);
+	by_quota = asker.quota && quota_refuses(&asker, bytes);
 	while (gained < bytes && mam_registry_next(&number, &view)) {
 		size_t released = 0;
 
-		if (view.pool != pool && shares(slot, by_quota, &view) &&
+		if (view.pool != handle && shares(&asker, by_quota, &view) &&
 		    mam_pool_trim(view.pool, 0, &released) == MAM_OK)
 			gained += released;
 	}
 	return gained != 0;
 }
 
-bool mam_oom_again(struct mam_oom_walk *walk, struct mam_pool *pool, size_t bytes)
+bool mam_oom_again(struct mam_oom_walk *walk, struct mam_pool *handle, size_t bytes)
 {
+	struct mam_section section;
+	struct mam_pool *pool;
 	bool helped = false;
 
 	if (inside)
 		return false;
 	if (!walk->begun)
-		helped = others_helped(pool, bytes);
+		helped = others_helped(handle, bytes);
 	walk->begun = true;
 	if (!helped)
-		helped = callbacks_helped(walk, pool, bytes);
-	if (helped)
+		helped = callbacks_helped(walk, handle, bytes);
+	pool = helped ? mam_handle_enter(handle, &section) : NULL;
+	if (pool) {
 		mam_scope_unfail(pool);
+		mam_epoch_leave(section);
+	}
 	return helped;
 }
 

@@ -29,10 +29,10 @@ struct mam_oom_walk {
  * mam_oom_again - the pool answered OUT_OF_MEMORY: does something else help? True: ask the pool
  * once more; the failure it counted is taken back. Calls the program, so no lock may be held.
  */
-bool mam_oom_again(struct mam_oom_walk *walk, struct mam_pool *pool, size_t bytes);
+bool mam_oom_again(struct mam_oom_walk *walk, struct mam_pool *handle, size_t bytes);
 
 /* mam_oom_forget - the pool has ended: its callbacks go. */
-void mam_oom_forget(const struct mam_pool *pool);
+void mam_oom_forget(const struct mam_pool *handle);
 
 void mam_oom_fork_prepare(void);
 void mam_oom_fork_parent(void);

@@ -25,8 +25,8 @@
 /* Before every rank of base/lock.h: pools are made and ended while it is held. */
 
 static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_PAPER, "paper");
-static struct mam_pool *pool; /* lock: lock; NULL: there is no environment */
-static bool lazy;             /* lock: lock; it ends with its last block */
+static struct mam_pool *environment; /* lock: lock; a handle; NULL: there is none */
+static bool lazy;                    /* lock: lock; it ends with its last block */
 
 /* Numbers of enum cudaError, which CUDA has kept since version 10.1. */
 enum {
@@ -77,7 +77,7 @@ static enum mam_status create_locked(size_t chunk_bytes, bool ends_itself)
 	 */
 	if (chunk_bytes != MAM_CHUNK_LARGEST)
 		attr.limit_bytes = 0;
-	status = mam_pool_create(&attr, &pool);
+	status = mam_pool_create(&attr, &environment);
 	if (status == MAM_OK)
 		lazy = ends_itself;
 	return status;
@@ -88,7 +88,7 @@ static int create(size_t chunk_bytes)
 	int result = STATE;
 
 	mam_lock_take(&lock);
-	if (!pool)
+	if (!environment)
 		result = answer(create_locked(chunk_bytes, false));
 	mam_lock_release(&lock);
 	return result;
@@ -120,18 +120,22 @@ static bool note_live(const struct mam_segment_info *segment, void *user)
  */
 static enum mam_status free_all_locked(void)
 {
-	enum mam_status status = mam_pool_quiesce(pool);
+	struct mam_section section;
+	struct mam_pool *pool = mam_handle_enter(environment, &section);
+	enum mam_status status = pool ? mam_pool_quiesce(pool) : MAM_ERROR_DESTROYED;
 
 	while (status == MAM_OK) {
 		void *block = NULL;
 
-		status = mam_pool_walk(pool, note_live, &block);
+		status = mam_pool_walk(environment, note_live, &block);
 		if (status != MAM_OK || !block)
 			break;
 		status = mam_pool_free(pool, block);
 		if (status == MAM_ERROR_DOUBLE_FREE) /* another thread was faster */
 			status = MAM_OK;
 	}
+	if (pool)
+		mam_epoch_leave(section);
 	return status;
 }
 
@@ -140,15 +144,15 @@ int MAM_Destroy(void)
 	enum mam_status status = MAM_ERROR_DESTROYED;
 
 	mam_lock_take(&lock);
-	if (pool)
-		status = mam_pool_destroy(pool);
+	if (environment)
+		status = mam_pool_destroy(environment);
 	while (status == MAM_ERROR_LIVE_BLOCKS) {
 		status = free_all_locked();
 		if (status == MAM_OK)
-			status = mam_pool_destroy(pool);
+			status = mam_pool_destroy(environment);
 	}
 	if (status == MAM_OK || status == MAM_ERROR_DESTROYED)
-		pool = NULL;
+		environment = NULL;
 	mam_lock_release(&lock);
 	return answer(status);
 }
@@ -159,10 +163,10 @@ int MAM_Destroy(void)
  */
 static void end_if_idle_locked(void)
 {
-	enum mam_status status = lazy ? mam_pool_destroy(pool) : MAM_ERROR_LIVE_BLOCKS;
+	enum mam_status status = lazy ? mam_pool_destroy(environment) : MAM_ERROR_LIVE_BLOCKS;
 
 	if (status == MAM_OK || status == MAM_ERROR_DESTROYED)
-		pool = NULL;
+		environment = NULL;
 }
 
 int MAM_CudaMalloc(void **ptr, size_t size)
@@ -175,12 +179,12 @@ int MAM_CudaMalloc(void **ptr, size_t size)
 		return ptr ? SUCCESS : INVALID;
 	}
 	mam_lock_take(&lock);
-	if (!pool)
+	if (!environment)
 		status = create_locked(MAM_CHUNK_LARGEST, true);
 	if (status == MAM_OK)
-		status = mam_malloc(pool, size, ptr);
+		status = mam_malloc(environment, size, ptr);
 	/* An environment made for a block that it cannot hold has no last free to end it. */
-	if (status != MAM_OK && pool)
+	if (status != MAM_OK && environment)
 		end_if_idle_locked();
 	mam_lock_release(&lock);
 	return answer(status);
@@ -194,7 +198,7 @@ int MAM_CudaFree(void *ptr)
 	if (!ptr)
 		return SUCCESS;
 	mam_lock_take(&lock);
-	owner = pool;
+	owner = environment;
 	mam_lock_release(&lock);
 	if (!owner)
 		return INVALID;
@@ -202,7 +206,7 @@ int MAM_CudaFree(void *ptr)
 	if (status != MAM_OK) /* DESTROYED: the block went with its environment while we waited */
 		return status == MAM_ERROR_DESTROYED ? INVALID : answer(status);
 	mam_lock_take(&lock);
-	if (pool == owner)
+	if (environment == owner)
 		end_if_idle_locked();
 	mam_lock_release(&lock);
 	return SUCCESS;
@@ -220,8 +224,11 @@ void mam_paper_fork_parent(void)
 
 void mam_paper_fork_child(void)
 {
-	/* The registry has ended it already; the pool's address stays readable for ever. */
-	if (pool && !((struct mam_slot *)pool)->survives_fork)
-		pool = NULL;
+	const struct mam_pool *pool = mam_handle_storage(environment);
+
+	/* The registry has ended it already; its slot is not reused. */
+	if (environment && (!mam_handle_is(environment, pool) ||
+			    !((const struct mam_slot *)pool)->survives_fork))
+		environment = NULL;
 	mam_lock_reinit(&lock);
 }

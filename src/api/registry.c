@@ -8,7 +8,7 @@
  *  3. let the pool take its first chunk, without the registry's lock: that may take a driver a
  *     fifth of a second;
  *  4. put it on the list.
- * Ending one goes backwards, and leaves the slot to answer DESTROYED for ever.
+ * Ending one goes backwards. Its slot is reused once no call is in it any more.
  *
  * A default pool is made under the registry's lock, by the first of the threads that find none; all
  * others read one pointer. They wait for one another here and nowhere else.
@@ -18,6 +18,7 @@
  */
 #include "api/registry.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -46,6 +47,7 @@
 
 static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_REGISTRY, "registry");
 static struct mam_slot *oldest, *newest;                      /* lock: registry */
+static _Atomic uint64_t pools_made;                           /* atomic; count */
 static _Atomic(struct mam_pool *) defaults[DEVICES_MOST + 1]; /* atomic; set under lock: registry */
 static _Atomic bool any_default;                              /* atomic; one was made, once */
 
@@ -77,8 +79,8 @@ static enum mam_status fill(struct mam_slot *slot, struct mam_source *source, bo
 
 	mam_attr_config(attr, &config);
 	if (config.name[0] == '\0')
-		snprintf(config.name, sizeof(config.name), "pool %zu",
-			 mam_slots_number(&slot->pool));
+		snprintf(config.name, sizeof(config.name), "pool %" PRIu64,
+			 atomic_fetch_add_explicit(&pools_made, 1, memory_order_relaxed));
 	slot->survives_fork = source->properties.survives_fork;
 	slot->device = source->properties.device;
 	slot->quota = attr->quota;
@@ -140,7 +142,7 @@ static enum mam_status make(struct mam_source *source, bool owns_source,
 		mam_slots_put_back(slot);
 	mam_lock_release(&lock);
 	if (status == MAM_OK)
-		*pool = &slot->pool;
+		*pool = mam_handle_of(&slot->pool);
 	return status;
 }
 
@@ -182,16 +184,19 @@ enum mam_status mam_pool_create(const struct mam_pool_attr *attr, struct mam_poo
 
 /*
  * The pool no longer takes or gives: take it off the list, and let the next use of a default make a
- * new one.
+ * new one. From now on its handle is that of a pool that ended.
  */
 static void ended(struct mam_pool *pool)
 {
-	mam_registry_forget(pool);
-	mam_oom_forget(pool);
+	const struct mam_pool *handle = mam_handle_of(pool);
+
+	mam_registry_forget(handle);
+	mam_oom_forget(handle);
+	mam_event_emit(MAM_EVENT_POOL_DESTROY, pool, NULL, 0);
 	mam_lock_take(&lock);
 	unlink_locked((struct mam_slot *)pool);
+	mam_slots_retire((struct mam_slot *)pool);
 	mam_lock_release(&lock);
-	mam_event_emit(MAM_EVENT_POOL_DESTROY, pool, NULL, 0);
 }
 
 /* A pool that only caches keep alive: another thread freed something since they were emptied. */
@@ -199,16 +204,14 @@ static bool is_only_cached(struct mam_pool *pool)
 {
 	struct mam_stats stats = { .size = sizeof(stats) };
 
-	return mam_pool_stats(pool, &stats) == MAM_OK && stats.live_blocks == 0 &&
+	return mam_pool_stats(mam_handle_of(pool), &stats) == MAM_OK && stats.live_blocks == 0 &&
 	       stats.cached_blocks != 0;
 }
 
-enum mam_status mam_pool_destroy(struct mam_pool *pool)
+static enum mam_status destroy(struct mam_pool *pool)
 {
 	enum mam_status status;
 
-	if (!mam_slots_know(pool))
-		return MAM_ERROR_INVALID_VALUE;
 	do {
 		(void)mam_cache_drain(pool);
 		status = mam_pool_fini(pool);
@@ -220,6 +223,19 @@ enum mam_status mam_pool_destroy(struct mam_pool *pool)
 	return status;
 }
 
+enum mam_status mam_pool_destroy(struct mam_pool *handle)
+{
+	struct mam_section section;
+	struct mam_pool *pool;
+	enum mam_status status = mam_slots_enter(handle, &pool, &section);
+
+	if (status != MAM_OK)
+		return status;
+	status = destroy(pool);
+	mam_epoch_leave(section);
+	return status;
+}
+
 /* What an abandoned pool held is gone: it counts for its quota no more. */
 static void lost(struct mam_pool *pool)
 {
@@ -227,18 +243,21 @@ static void lost(struct mam_pool *pool)
 		mam_limit_lost(pool->source);
 }
 
-enum mam_status mam_pool_abandon(struct mam_pool *pool)
+enum mam_status mam_pool_abandon(struct mam_pool *handle)
 {
-	enum mam_status status;
+	struct mam_section section;
+	struct mam_pool *pool;
+	enum mam_status status = mam_slots_enter(handle, &pool, &section);
 
-	if (!mam_slots_know(pool))
-		return MAM_ERROR_INVALID_VALUE;
+	if (status != MAM_OK)
+		return status;
 	mam_cache_close(pool);
 	status = mam_pool_drop(pool);
 	if (status == MAM_OK) {
 		lost(pool);
 		ended(pool);
 	}
+	mam_epoch_leave(section);
 	return status;
 }
 
@@ -305,8 +324,8 @@ static enum mam_status make_default_locked(int index, struct mam_pool **pool)
 	}
 	link_locked(slot);
 	atomic_store_explicit(&any_default, true, memory_order_relaxed);
-	atomic_store_explicit(&defaults[index], &slot->pool, memory_order_release);
-	*pool = &slot->pool;
+	*pool = mam_handle_of(&slot->pool);
+	atomic_store_explicit(&defaults[index], *pool, memory_order_release);
 	return MAM_OK;
 }
 
@@ -335,10 +354,10 @@ enum mam_status mam_pool_default(int device, struct mam_pool **pool)
 	return status;
 }
 
-void mam_registry_forget(const struct mam_pool *pool)
+void mam_registry_forget(const struct mam_pool *handle)
 {
 	for (int i = 0; i <= DEVICES_MOST; i++) {
-		struct mam_pool *expected = (struct mam_pool *)pool;
+		struct mam_pool *expected = (struct mam_pool *)handle;
 
 		atomic_compare_exchange_strong(&defaults[i], &expected, NULL);
 	}
@@ -362,10 +381,12 @@ static struct mam_pool *current_default(void)
 enum mam_status mam_registry_find(const void *address, struct mam_pool **pool,
 				  struct mam_segment_info *segment)
 {
-	struct mam_pool *owner = current_default();
+	struct mam_pool *handle = current_default();
+	struct mam_pool *owner = handle ? mam_handle_storage(handle) : NULL;
 	struct mam_slot *slot;
 
-	if (!owner || mam_pool_find(owner, address, segment) != MAM_OK) {
+	if (!owner || !mam_handle_is(handle, owner) ||
+	    mam_pool_find(owner, address, segment) != MAM_OK) {
 		mam_lock_take(&lock);
 		slot = oldest;
 		while (slot && mam_pool_find(&slot->pool, address, segment) != MAM_OK)
@@ -407,10 +428,12 @@ void mam_registry_fork_prepare(void)
 		mam_lock_take_for_fork(&slot->pool.lock);
 	}
 	mam_caches_fork_prepare();
+	mam_epoch_fork_prepare();
 }
 
 void mam_registry_fork_parent(void)
 {
+	mam_epoch_fork_parent();
 	mam_caches_fork_parent();
 	for (struct mam_slot *slot = newest; slot; slot = slot->previous) {
 		mam_pool_fork_parent(&slot->pool);
@@ -423,6 +446,7 @@ void mam_registry_fork_child(void)
 {
 	struct mam_slot *next;
 
+	mam_epoch_fork_child();
 	mam_caches_fork_child();
 	for (struct mam_slot *slot = oldest; slot; slot = next) {
 		next = slot->next;
@@ -430,8 +454,8 @@ void mam_registry_fork_child(void)
 		mam_cache_fork_child(&slot->pool);
 		if (!slot->survives_fork) {
 			lost(&slot->pool);
-			mam_registry_forget(&slot->pool);
-			unlink_locked(slot);
+			mam_registry_forget(mam_handle_of(&slot->pool));
+			unlink_locked(slot); /* and never reused: its tags are still there */
 		}
 	}
 	mam_lock_reinit(&lock);
@@ -451,7 +475,7 @@ bool mam_registry_next(size_t *number, struct mam_registry_view *view)
 		found = is_listed(slot);
 		if (!found)
 			continue;
-		view->pool = &slot->pool;
+		view->pool = mam_handle_of(&slot->pool);
 		memcpy(view->name, slot->pool.config.name, sizeof(view->name));
 		memcpy(view->source, slot->source, sizeof(view->source));
 		view->device = slot->device;

@@ -17,7 +17,7 @@
 /*
  * mam_registry_find - the pool and segment of an address: the current default pool first, which
  * costs no lock but its own, then the others, oldest first. NOT_OWNED leaves `pool` alone, and
- * `segment` is not to be read then.
+ * `segment` is not to be read then. pre: inside a section (pool/handle.h), as of the next one.
  */
 enum mam_status mam_registry_find(const void *address, struct mam_pool **pool,
 				  struct mam_segment_info *segment);
@@ -29,14 +29,14 @@ enum mam_status mam_registry_find(const void *address, struct mam_pool **pool,
 struct mam_pool *mam_registry_owner(const void *block);
 
 /*
- * mam_registry_forget - `pool` is ended: if it was a default pool, the next use makes a new one.
+ * mam_registry_forget - the pool is ended: if it was a default pool, the next use makes a new one.
  * Any thread, any number of times.
  */
-void mam_registry_forget(const struct mam_pool *pool);
+void mam_registry_forget(const struct mam_pool *handle);
 
 /* A pool as mam_registry_next() shows it. */
 struct mam_registry_view {
-	struct mam_pool *pool;
+	struct mam_pool *pool; /* its handle */
 	char name[32];
 	char source[16];
 	int device;                    /* -1: not on a device */

@@ -39,15 +39,18 @@ static const char *advice(const struct mam_pool *pool, const struct mam_stats *s
 	return "its source gave no more: free something, or find what else uses the device";
 }
 
-void mam_report_no_memory(struct mam_pool *pool, size_t bytes)
+void mam_report_no_memory(struct mam_pool *handle, size_t bytes)
 {
+	struct mam_section section;
 	struct mam_stats stats = { .size = sizeof(stats) };
 	char asked[MAM_BYTES_TEXT], largest[MAM_BYTES_TEXT], used[MAM_BYTES_TEXT],
 		held[MAM_BYTES_TEXT], allowed[MAM_BYTES_TEXT];
+	struct mam_pool *pool;
 	size_t limit;
 
-	if (!mam_log_wants(MAM_LOG_INFO) || mam_pool_stats(pool, &stats) != MAM_OK ||
-	    mam_pool_limit(pool, &limit) != MAM_OK)
+	if (!mam_log_wants(MAM_LOG_INFO) || mam_pool_stats(handle, &stats) != MAM_OK ||
+	    mam_pool_limit(handle, &limit) != MAM_OK ||
+	    mam_slots_enter(handle, &pool, &section) != MAM_OK)
 		return;
 	mam_log(MAM_LOG_INFO,
 		"%s: no memory for %s: largest free block %s, in use %s, held %s, limit %s; %s",
@@ -57,4 +60,5 @@ void mam_report_no_memory(struct mam_pool *pool, size_t bytes)
 		mam_format_bytes(stats.physical_bytes, held),
 		limit != 0 ? mam_format_bytes(limit, allowed) : "none",
 		advice(pool, &stats, limit, bytes));
+	mam_epoch_leave(section);
 }

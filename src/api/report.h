@@ -17,6 +17,6 @@
 void mam_report_free(enum mam_status status, const void *block);
 
 /* mam_report_no_memory - the pool had no block of `bytes` bytes. */
-void mam_report_no_memory(struct mam_pool *pool, size_t bytes);
+void mam_report_no_memory(struct mam_pool *handle, size_t bytes);
 
 #endif

@@ -8,30 +8,39 @@
 #include "base/sized.h"
 #include "cache/cache.h"
 
-enum mam_status mam_stats_push(struct mam_pool *pool)
+enum mam_status mam_stats_push(struct mam_pool *handle)
 {
+	struct mam_section section;
 	struct mam_cache *held;
-	enum mam_status status;
+	struct mam_pool *pool;
+	enum mam_status status = mam_slots_enter(handle, &pool, &section);
 
-	if (!pool || !mam_slots_know(pool))
-		return MAM_ERROR_INVALID_VALUE;
+	if (status != MAM_OK)
+		return status;
 	held = mam_cache_settle(pool);
 	status = mam_scope_push(pool);
 	mam_cache_go(held);
+	mam_epoch_leave(section);
 	return status;
 }
 
-enum mam_status mam_stats_pop(struct mam_pool *pool, struct mam_stats *stats)
+enum mam_status mam_stats_pop(struct mam_pool *handle, struct mam_stats *stats)
 {
+	struct mam_section section;
 	struct mam_cache *held;
 	struct mam_stats full;
+	struct mam_pool *pool;
 	enum mam_status status;
 
-	if (!pool || !mam_slots_know(pool) || (stats && !mam_sized_can_hold(stats)))
+	if (stats && !mam_sized_can_hold(stats))
 		return MAM_ERROR_INVALID_VALUE;
+	status = mam_slots_enter(handle, &pool, &section);
+	if (status != MAM_OK)
+		return status;
 	held = mam_cache_settle(pool);
 	status = mam_scope_pop(pool, &full);
 	mam_cache_go(held);
+	mam_epoch_leave(section);
 	if (status == MAM_OK && stats)
 		mam_sized_write(stats, &full, sizeof(full));
 	return status;

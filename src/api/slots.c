@@ -2,6 +2,9 @@
 /*
  * slots.c - slots.h, steps 1 and 2.
  *
+ * A slot is in use, idle, retired or used up. A look at the retired ones costs a system call and a
+ * few loads for each thread, and is taken once for MAM_SLOTS_RETIRED of them.
+ *
  * The range is reserved without access, so that it counts for nothing in the system's accounts of
  * memory. The pages of a slot are opened when it is taken and only then does `bytes` cover it: an
  * address made up by a caller that happens to name a slot finds a pool, the remains of one, or
@@ -14,12 +17,15 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "stream/stream.h"
 
 struct mam_slots mam_slots;
 
-/* lock: registry, both */
+/* lock: registry, all. The lists are linked through `later`. */
 static size_t reserved_bytes;
-static struct mam_slot *put_back; /* linked through `next`; no caller has seen them */
+static struct mam_slot *idle;                               /* no call is in them */
+static struct mam_slot *retired, **last_retired = &retired; /* oldest first */
+static size_t retired_count, look_at = MAM_SLOTS_RETIRED;   /* counts */
 
 /*
  * Leak checkers follow pointers from the memory they know. The slots are ours alone, and a program
@@ -37,6 +43,10 @@ static bool reserve(void)
 				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 		if (base != MAP_FAILED) {
+			if (((uintptr_t)base + bytes - 1) >> MAM_HANDLE_SHIFT != 0) {
+				munmap(base, bytes);
+				return false;
+			}
 			reserved_bytes = bytes;
 			if (__lsan_register_root_region)
 				__lsan_register_root_region(base, bytes);
@@ -58,17 +68,70 @@ static bool open_pages(uintptr_t slot)
 	return mprotect((void *)first, end - first, PROT_READ | PROT_WRITE) == 0;
 }
 
+static void make_idle(struct mam_slot *slot)
+{
+	mam_streams_detach(&slot->pool, slot->pool.stream);
+	slot->later = idle;
+	idle = slot;
+}
+
+/* The retired slots that no call can be in any more become idle. */
+static void look_at_retired(void)
+{
+	uint64_t oldest = mam_epoch_oldest();
+	struct mam_slot **at = &retired;
+
+	while (*at) {
+		struct mam_slot *slot = *at;
+
+		if (slot->epoch < oldest && atomic_load(&slot->pins) == 0) {
+			*at = slot->later;
+			retired_count--;
+			make_idle(slot);
+		} else {
+			at = &slot->later;
+		}
+	}
+	last_retired = at;
+	look_at = retired_count + MAM_SLOTS_RETIRED;
+}
+
+void mam_slots_retire(struct mam_slot *slot)
+{
+	uint32_t generation = atomic_load(&slot->pool.generation) + 1;
+
+	atomic_store(&slot->pool.generation, generation);
+	slot->epoch = mam_epoch_retire();
+	slot->later = NULL;
+	if (generation == MAM_HANDLE_GENERATIONS)
+		return;
+	*last_retired = slot;
+	last_retired = &slot->later;
+	retired_count++;
+}
+
+static struct mam_slot *take_idle(void)
+{
+	struct mam_slot *slot = idle;
+	const size_t before = offsetof(struct mam_pool, generation);
+	const size_t after = before + sizeof(slot->pool.generation);
+
+	idle = slot->later;
+	/* Another thread may just compare the generation with that of an older handle. */
+	memset(slot, 0, before);
+	memset((char *)slot + after, 0, sizeof(*slot) - after);
+	return slot;
+}
+
 struct mam_slot *mam_slots_take(void)
 {
 	size_t bytes = atomic_load_explicit(&mam_slots.bytes, memory_order_relaxed);
-	struct mam_slot *slot = put_back;
 	uintptr_t address;
 
-	if (slot) {
-		put_back = slot->next;
-		memset(slot, 0, sizeof(*slot));
-		return slot;
-	}
+	if (!idle && (retired_count >= look_at || (bytes != 0 && bytes == reserved_bytes)))
+		look_at_retired();
+	if (idle)
+		return take_idle();
 	if (reserved_bytes == 0 && !reserve())
 		return NULL;
 	address = atomic_load_explicit(&mam_slots.base, memory_order_relaxed) + bytes;
@@ -80,6 +143,6 @@ struct mam_slot *mam_slots_take(void)
 
 void mam_slots_put_back(struct mam_slot *slot)
 {
-	slot->next = put_back;
-	put_back = slot;
+	slot->later = idle;
+	idle = slot;
 }

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * slots.h - the storage of all pools, and the question "is this address a pool's handle?".
+ * slots.h - the storage of all pools, and the question whether a value is a handle of one.
  *
  *  1. One range of addresses is reserved once, cut into slots of MAM_SLOT_BYTES. A pool's handle is
- *     the address of its slot; pages cost memory once the first pool in them is made.
- *  2. A slot that has been a pool is never freed and never another pool: a late call on the handle
- *     finds the old pool's remains and answers DESTROYED. Price: MAM_SLOT_BYTES of host memory for
- *     each pool ever made.
- *  3. An address is a handle when it lies in the part handed out so far, at a multiple of the slot
- *     size: one subtraction and two compares, and nothing is read behind the address.
+ *     the address of its slot and a generation (pool/handle.h); pages cost memory once the first
+ *     pool in them is made.
+ *  2. The slot of a pool that ended gets the next generation and waits until every call has returned
+ *     that may still read it (base/epoch.h). Then it is another pool. A handle is never used again: a
+ *     late call finds another generation and returns DESTROYED. A slot without generations left is
+ *     not reused.
+ *  3. A value is a handle when its address lies in the part handed out so far, at a multiple of the
+ *     slot size, and its generation is not above the slot's.
  *
- * Bound: MAM_SLOTS_MOST pools in a process's life; fewer where address space is limited (ulimit
- * -v).
+ * Bound: MAM_SLOTS_MOST pools at a time, fewer where address space is limited (ulimit -v);
+ * MAM_SLOTS_MOST * MAM_HANDLE_GENERATIONS in a process's life. Slots that wait cost memory: fewer
+ * than MAM_SLOTS_RETIRED, and as many more as ended during the longest call.
  */
 #ifndef MAM_API_SLOTS_H
 #define MAM_API_SLOTS_H
@@ -23,13 +26,14 @@
 
 #include <mam/mam.h>
 
-#include "pool/pool.h"
+#include "pool/handle.h"
 
 #define MAM_SLOT_BYTES 1024u
 #define MAM_SLOTS_MOST (1u << 20)
+#define MAM_SLOTS_RETIRED 32 /* so many wait before a look at which may be reused */
 
 struct mam_slot {
-	struct mam_pool pool;      /* first: the handle is the slot's address */
+	struct mam_pool pool;      /* first: a handle has the slot's address */
 	struct mam_slot *next;     /* lock: registry; the pools that are not ended, oldest first */
 	struct mam_slot *previous; /* lock: registry */
 	/* lock: none, set at init; copied from the source, which may end earlier */
@@ -37,9 +41,13 @@ struct mam_slot {
 	int device;
 	char source[16];           /* what kind it is */
 	struct mam_quota *quota;   /* lock: none, set at init; NULL: in none. Not to be followed */
+
+	_Atomic uint32_t pins;     /* atomic; count of heaps: it is not reused */
+	uint64_t epoch;            /* lock: registry; of a retired slot: mam_epoch_retire() */
+	struct mam_slot *later;    /* lock: registry; next of the retired or idle ones */
 };
 
-_Static_assert(offsetof(struct mam_slot, pool) == 0, "a handle is its slot's address");
+_Static_assert(offsetof(struct mam_slot, pool) == 0, "a handle has its slot's address");
 _Static_assert(sizeof(struct mam_slot) <= MAM_SLOT_BYTES, "a pool no longer fits its slot");
 
 /* Both are atomic, and written under lock: registry only. */
@@ -50,17 +58,37 @@ struct mam_slots {
 
 extern struct mam_slots mam_slots;
 
-/*
- * mam_slots_know - whether `pool` may be passed to the pool's functions: it is, or was once, a
- * pool.
- */
-static inline bool mam_slots_know(const struct mam_pool *pool)
+/* mam_slots_span - whether `handle` has the address of a slot: its generation may be read. */
+static inline bool mam_slots_span(const struct mam_pool *handle)
 {
 	size_t bytes = atomic_load_explicit(&mam_slots.bytes, memory_order_acquire);
 	uintptr_t base = atomic_load_explicit(&mam_slots.base, memory_order_relaxed);
-	uintptr_t offset = (uintptr_t)pool - base;
+	uintptr_t offset = (uintptr_t)mam_handle_storage(handle) - base;
 
 	return offset < bytes && offset % MAM_SLOT_BYTES == 0;
+}
+
+/* mam_slots_know - whether `handle` is a pool's, or was. */
+static inline bool mam_slots_know(const struct mam_pool *handle)
+{
+	return mam_slots_span(handle) &&
+	       mam_handle_generation(handle) <=
+		       atomic_load_explicit(&mam_handle_storage(handle)->generation,
+					    memory_order_relaxed);
+}
+
+/*
+ * mam_slots_enter - begins a section in which `pool` is the storage of the handle's pool.
+ * INVALID_VALUE: it is not a handle; DESTROYED: the pool ended. Then there is no section.
+ */
+static inline enum mam_status mam_slots_enter(const struct mam_pool *handle,
+					      struct mam_pool **pool,
+					      struct mam_section *section)
+{
+	if (!mam_slots_know(handle))
+		return MAM_ERROR_INVALID_VALUE;
+	*pool = mam_handle_enter(handle, section);
+	return *pool ? MAM_OK : MAM_ERROR_DESTROYED;
 }
 
 /* mam_slots_number - the place of a pool among all slots, counted from 0. */
@@ -79,10 +107,27 @@ static inline struct mam_pool *mam_slots_at(size_t number)
 }
 
 /*
- * mam_slots_take - a zeroed slot; NULL when there is no more host memory or address space. lock:
- * registry.
+ * mam_slots_take - a slot, zeroed except for its generation; NULL when there is no more host memory
+ * or address space. lock: registry.
  */
 struct mam_slot *mam_slots_take(void);
+
+/* mam_slots_retire - the slot of a pool that ended, which is not on the list. lock: registry. */
+void mam_slots_retire(struct mam_slot *slot);
+
+/*
+ * mam_slots_pin, mam_slots_unpin - between the two the slot is not reused, ended or not. pre of pin:
+ * inside a section in which the pool was there.
+ */
+static inline void mam_slots_pin(struct mam_pool *pool)
+{
+	atomic_fetch_add(&((struct mam_slot *)pool)->pins, 1);
+}
+
+static inline void mam_slots_unpin(struct mam_pool *pool)
+{
+	atomic_fetch_sub(&((struct mam_slot *)pool)->pins, 1);
+}
 
 /*
  * mam_slots_put_back - for a slot whose address no caller has seen: its pool could not be made.

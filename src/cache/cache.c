@@ -349,6 +349,17 @@ static enum mam_status alloc_large(struct mam_pool *pool, struct mam_seat *seat,
 	return mam_pool_alloc(pool, bytes, alignment, block);
 }
 
+/* Inside the thread cache: after those of a pool are closed no tag is written for it any more. */
+static void tag_fresh(struct mam_pool *pool, void *block, size_t bytes)
+{
+	struct mam_seat *seat = enter(pool);
+
+	if (!seat)
+		return;
+	tag_live(seat, block, bytes, mam_cache_granules(seat, bytes));
+	mam_handshake_leave(&seat->hand);
+}
+
 enum mam_status mam_cache_alloc_slowly(struct mam_pool *pool, size_t bytes, size_t alignment,
 				       void **block)
 {
@@ -369,7 +380,7 @@ enum mam_status mam_cache_alloc_slowly(struct mam_pool *pool, size_t bytes, size
 		return status;
 	status = mam_pool_alloc(pool, bytes, alignment, block);
 	if (status == MAM_OK && seat)
-		tag_live(seat, *block, bytes, mam_cache_granules(seat, bytes));
+		tag_fresh(pool, *block, bytes);
 	return status;
 }
 

@@ -18,8 +18,8 @@
 
 
 /*
- * mam_cache_open - give a pool a cache, before any caller knows the pool. `number` tells it from
- * all pools there ever were. Without host memory, or of a pool whose granule is under 512 bytes or
+ * mam_cache_open - give a pool a cache, before any caller knows the pool. `number` tells it from all
+ * other pools there are. Without host memory, or of a pool whose granule is under 512 bytes or
  * over 1 MiB, the pool goes without.
  */
 void mam_cache_open(struct mam_pool *pool, uint64_t number);
@@ -94,7 +94,10 @@ bool mam_cache_drain(struct mam_pool *pool);
  */
 void mam_cache_age(struct mam_pool *pool, uint64_t now);
 
-/* mam_cache_close - no thread has a seat at the pool any more; what is cached is forgotten. */
+/*
+ * mam_cache_close - no thread has a seat at the pool any more; what is cached is forgotten, and so
+ * are the tags of its blocks.
+ */
 void mam_cache_close(struct mam_pool *pool);
 
 /*
@@ -117,7 +120,7 @@ void mam_caches_fork_child(void);
 struct mam_cache {
 	struct mam_lock lock;
 	_Atomic(struct mam_pool *) pool; /* atomic; written under lock: cache; NULL: idle */
-	_Atomic uint64_t number;       /* atomic; set at open: of the pool, among all there ever were */
+	_Atomic uint64_t number;       /* atomic; set at open: of the pool, among all there are */
 	struct mam_seat *seats;        /* lock: cache */
 	_Atomic uint32_t seat_count;   /* atomic; written under lock: cache */
 	uint32_t next_seat;            /* lock: cache; number for the next seat's tags */
@@ -177,23 +180,30 @@ static inline void *mam_cache_take_inside(struct mam_seat *seat, size_t bytes)
 	return (void *)block;
 }
 
-/* pre: `bytes` is not 0. */
-static inline enum mam_status mam_cache_alloc(struct mam_pool *pool, size_t bytes, void **block)
+/*
+ * mam_cache_alloc_own - one of the thread's own blocks; NULL: there is none. pre: `bytes` is not 0.
+ * Outside of a section (pool/handle.h) too: a pool's thread caches are closed before its storage is
+ * reused, and only the thread itself can open its own at the next pool there.
+ */
+static inline void *mam_cache_alloc_own(struct mam_pool *pool, size_t bytes)
 {
 	struct mam_seat *seat = mam_seat_last;
 	void *found;
 
-	if (atomic_load_explicit(&seat->pool, memory_order_relaxed) == pool &&
-	    bytes <= MAM_CACHE_MOST_BYTES && mam_handshake_enter(&seat->hand)) {
-		found = mam_cache_take_inside(seat, bytes);
-		mam_handshake_leave(&seat->hand);
-		if (found) {
-			*block = found;
-			return MAM_OK;
-		}
-	}
-	return pool->cache ? mam_cache_alloc_slowly(pool, bytes, 0, block)
-			   : mam_pool_alloc(pool, bytes, 0, block);
+	if (atomic_load_explicit(&seat->pool, memory_order_relaxed) != pool ||
+	    bytes > MAM_CACHE_MOST_BYTES || !mam_handshake_enter(&seat->hand))
+		return NULL;
+	found = mam_cache_take_inside(seat, bytes);
+	mam_handshake_leave(&seat->hand);
+	return found;
+}
+
+/* mam_cache_alloc - the rest of the way. pre: inside a section; `bytes` is not 0. */
+static inline enum mam_status mam_cache_alloc(struct mam_pool *pool, size_t bytes,
+					      size_t alignment, void **block)
+{
+	return pool->cache ? mam_cache_alloc_slowly(pool, bytes, alignment, block)
+			   : mam_pool_alloc(pool, bytes, alignment, block);
 }
 
 /* pre: inside the seat. False: the block is not one for its bins, or they are full. */
@@ -212,18 +222,23 @@ static inline bool mam_cache_give_inside(struct mam_seat *seat, uintptr_t block)
 	return true;
 }
 
-static inline enum mam_status mam_cache_free(struct mam_pool *pool, void *block)
+/* mam_cache_free_own - into the thread's bins; false: nothing was done. As mam_cache_alloc_own(). */
+static inline bool mam_cache_free_own(struct mam_pool *pool, void *block)
 {
 	struct mam_seat *seat = mam_seat_last;
 	bool given;
 
-	if (atomic_load_explicit(&seat->pool, memory_order_relaxed) == pool &&
-	    mam_handshake_enter(&seat->hand)) {
-		given = mam_cache_give_inside(seat, (uintptr_t)block);
-		mam_handshake_leave(&seat->hand);
-		if (given)
-			return MAM_OK;
-	}
+	if (atomic_load_explicit(&seat->pool, memory_order_relaxed) != pool ||
+	    !mam_handshake_enter(&seat->hand))
+		return false;
+	given = mam_cache_give_inside(seat, (uintptr_t)block);
+	mam_handshake_leave(&seat->hand);
+	return given;
+}
+
+/* mam_cache_free - the rest of the way. pre: inside a section. */
+static inline enum mam_status mam_cache_free(struct mam_pool *pool, void *block)
+{
 	return pool->cache ? mam_cache_free_slowly(pool, block) : mam_pool_free(pool, block);
 }
 

@@ -294,14 +294,33 @@ static void close_locked(struct mam_cache *cache)
 	atomic_store_explicit(&cache->pool, NULL, memory_order_release);
 }
 
+/* Unless another pool has the address by now, and its block a tag there. */
+static bool forget_live(const struct mam_segment_info *segment, void *user)
+{
+	const uint64_t *number = user;
+	uint64_t value;
+	mam_tag_word *tag;
+
+	if (!segment->live)
+		return true;
+	tag = mam_tag_live_at((uintptr_t)segment->base, mam_tag_live_key(*number), &value);
+	if (tag)
+		atomic_compare_exchange_strong(tag, &value, MAM_TAG_NONE);
+	return true;
+}
+
 void mam_cache_close(struct mam_pool *pool)
 {
 	struct mam_cache *cache = hold(pool);
+	uint64_t number;
 
 	if (!cache)
 		return;
+	number = atomic_load_explicit(&cache->number, memory_order_relaxed);
 	close_locked(cache);
 	mam_lock_release(&cache->lock);
+	/* Of a pool that is abandoned: the next pool of its number must not find them. */
+	(void)mam_pool_visit(pool, forget_live, &number);
 	mam_cache_retire(cache);
 }
 

@@ -19,7 +19,7 @@
  *   CACHED  seat 10 | next granule's number 39 | granules 12 | zero 1 | state 2
  *
  * A tag says LIVE or CACHED of a pool that stands only while that pool's record of the block says
- * live. Tags of pools that ended may remain; their number is no other pool's.
+ * live. Numbers of pools are reused: when a pool ends, no tag of its number remains.
  *
  * Bound: three loads to find a large block's tag, five for a small one's. Memory: 8 bytes for each
  * 32 KiB of addresses and each 512 bytes of those where small blocks are, a page at a time. (A leaf

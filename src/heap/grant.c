@@ -189,25 +189,40 @@ static enum mam_status build(const struct mam_heap_attr *attr, struct mam_heap *
 	status = mam_reach_bind(&heap->reach, heap->pool->source);
 	if (status != MAM_OK)
 		return status;
-	status = mam_malloc_aligned(heap->pool, heap->ground_bytes, align, &ground);
+	status = mam_malloc_aligned(heap->handle, heap->ground_bytes, align, &ground);
 	if (status == MAM_OK) {
 		heap->ground = ground;
 		status = settle(attr, heap);
 		if (status != MAM_OK)
-			(void)mam_free(heap->pool, ground);
+			(void)mam_free(heap->handle, ground);
 	}
 	if (status != MAM_OK)
 		mam_reach_unbind(&heap->reach);
 	return status;
 }
 
-static enum mam_status find_pool(struct mam_pool **pool)
+/* NULL is the default pool. The heap has it until let_go(). */
+static enum mam_status find_pool(struct mam_pool *handle, struct mam_heap *heap)
 {
-	if (!*pool)
-		return mam_pool_default(MAM_DEVICE_CURRENT, pool);
-	if (!mam_slots_know(*pool))
-		return MAM_ERROR_INVALID_VALUE;
+	struct mam_section section;
+	enum mam_status status = MAM_OK;
+
+	if (!handle)
+		status = mam_pool_default(MAM_DEVICE_CURRENT, &handle);
+	if (status == MAM_OK)
+		status = mam_slots_enter(handle, &heap->pool, &section);
+	if (status != MAM_OK)
+		return status;
+	mam_slots_pin(heap->pool);
+	mam_epoch_leave(section);
+	heap->handle = handle;
 	return MAM_OK;
+}
+
+static void let_go(struct mam_heap *heap)
+{
+	mam_slots_unpin(heap->pool);
+	free(heap);
 }
 
 bool mam_grant_alive(const struct mam_heap *heap)
@@ -225,14 +240,16 @@ enum mam_status mam_heap_create(struct mam_pool *pool, const struct mam_heap_att
 	if (!heap)
 		return MAM_ERROR_INVALID_VALUE;
 	status = mam_terms_read(attr, &whole);
-	if (status == MAM_OK)
-		status = find_pool(&pool);
 	if (status != MAM_OK)
 		return status;
 	made = calloc(1, sizeof(*made));
 	if (!made)
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
-	made->pool = pool;
+	status = find_pool(pool, made);
+	if (status != MAM_OK) {
+		free(made);
+		return status;
+	}
 	made->returning = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	made->counting = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	if (whole.most_bytes != 0 && !mam_replay_lets_grow())
@@ -242,7 +259,7 @@ enum mam_status mam_heap_create(struct mam_pool *pool, const struct mam_heap_att
 	if (status == MAM_OK)
 		*heap = made;
 	else
-		free(made);
+		let_go(made);
 	return status;
 }
 
@@ -259,13 +276,13 @@ enum mam_status mam_heap_destroy(struct mam_heap *heap)
 		return MAM_OK;
 	if (heap->reader)
 		mam_leaks_log(heap);
-	status = mam_free(heap->pool, heap->ground);
+	status = mam_free(heap->handle, heap->ground);
 	if (status != MAM_OK && status != MAM_ERROR_DESTROYED)
 		return status;
 	end_growth(heap);
 	mam_reach_unbind(&heap->reach);
 	pthread_mutex_destroy(&heap->returning);
 	pthread_mutex_destroy(&heap->counting);
-	free(heap);
+	let_go(heap);
 	return MAM_OK;
 }

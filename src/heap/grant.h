@@ -18,7 +18,8 @@
 
 struct mam_heap {
 	/* lock: none, set by mam_heap_create() */
-	struct mam_pool *pool;
+	struct mam_pool *handle; /* of the pool */
+	struct mam_pool *pool;   /* its storage, which is pinned (api/slots.h) */
 	struct mam_reach reach;
 	unsigned char *ground; /* a block of the pool */
 	uint64_t ground_bytes;

@@ -60,6 +60,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "pool/addrtree.h"
+#include "pool/handle.h"
 #include "pool/limit.h"
 #include "pool/range.h"
 #include "source/source.h"
@@ -293,13 +294,27 @@ static bool relieve(struct mam_pool *pool, enum mam_relief_level level)
 	return any;
 }
 
-enum mam_status mam_pool_trim(struct mam_pool *pool, size_t keep_bytes, size_t *released)
+enum mam_status mam_pool_trim(struct mam_pool *handle, size_t keep_bytes, size_t *released)
+{
+	struct mam_section section;
+	struct mam_pool *pool;
+	enum mam_status status;
+
+	if (handle == NULL)
+		return MAM_ERROR_INVALID_VALUE;
+	pool = mam_handle_enter(handle, &section);
+	if (pool == NULL)
+		return MAM_ERROR_DESTROYED;
+	status = mam_grow_trim(pool, keep_bytes, released);
+	mam_epoch_leave(section);
+	return status;
+}
+
+enum mam_status mam_grow_trim(struct mam_pool *pool, size_t keep_bytes, size_t *released)
 {
 	enum mam_status status;
 	uint64_t bytes;
 
-	if (pool == NULL)
-		return MAM_ERROR_INVALID_VALUE;
 	mam_lock_take(&pool->grow_lock);
 	(void)relieve(pool, MAM_RELIEF_ALL);
 	status = release_idle(pool, keep_bytes, &bytes);

@@ -25,6 +25,9 @@ enum mam_status mam_grow_new(struct mam_pool *pool, const struct mam_request *re
  */
 enum mam_status mam_grow_first(struct mam_pool *pool);
 
+/* mam_grow_trim - mam_pool_trim() inside the library. */
+enum mam_status mam_grow_trim(struct mam_pool *pool, size_t keep_bytes, size_t *released);
+
 /*
  * mam_grow_release_outgrown - after a growth (`outgrown`), and a wait for the device: free the chunks
  * that are idle now. Nothing while another thread holds grow_lock.

@@ -2,9 +2,8 @@
 /*
  * life.c - a pool's beginning and its ends: destroyed, abandoned, forked.
  *
- * The storage of a pool is never freed, and its locks are never destroyed, so that a call that
- * comes late finds the state ENDED and answers DESTROYED instead of crashing. All else is given
- * back.
+ * The storage of a pool is not freed here, and its locks are not destroyed, so that a call that is
+ * late finds the state ENDED and returns DESTROYED instead of crashing (handle.h). All else is freed.
  */
 #include "pool/pool.h"
 
@@ -85,12 +84,15 @@ enum mam_status mam_pool_init(struct mam_pool *pool, struct mam_source *source, 
 			mam_range_give_back(pool);
 	}
 	if (status != MAM_OK) {
+		uint32_t generation = pool->generation;
+
 		fini_books(pool);
 		mam_lock_fini(&pool->lock);
 		mam_lock_fini(&pool->grow_lock);
 		if (owns_source)
 			mam_source_destroy(source);
 		memset(pool, 0, sizeof(*pool));
+		pool->generation = generation;
 		return status;
 	}
 	atomic_store_explicit(&pool->state, MAM_POOL_READY, memory_order_release);

@@ -13,6 +13,9 @@
  */
 #include "pool/limit.h"
 
+#include "pool/grow.h"
+#include "pool/handle.h"
+
 static uint64_t held_locked(const struct mam_pool *pool)
 {
 	return pool->range != NULL ? pool->counts.physical_bytes
@@ -32,20 +35,18 @@ static bool is_over_after_trim(struct mam_pool *pool, size_t keep_bytes)
 {
 	bool over;
 
-	(void)mam_pool_trim(pool, keep_bytes, NULL);
+	(void)mam_grow_trim(pool, keep_bytes, NULL);
 	mam_lock_take(&pool->lock);
 	over = is_over_locked(pool);
 	mam_lock_release(&pool->lock);
 	return over;
 }
 
-enum mam_status mam_pool_set_limit(struct mam_pool *pool, size_t bytes)
+static enum mam_status set_limit(struct mam_pool *pool, size_t bytes)
 {
 	enum mam_status status = MAM_OK;
 	bool over = false;
 
-	if (pool == NULL)
-		return MAM_ERROR_INVALID_VALUE;
 	mam_lock_take(&pool->grow_lock);
 	mam_lock_take(&pool->lock);
 	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY) {
@@ -61,17 +62,39 @@ enum mam_status mam_pool_set_limit(struct mam_pool *pool, size_t bytes)
 	return status;
 }
 
-enum mam_status mam_pool_limit(struct mam_pool *pool, size_t *bytes)
+enum mam_status mam_pool_set_limit(struct mam_pool *handle, size_t bytes)
 {
-	enum mam_status status = MAM_ERROR_DESTROYED;
+	struct mam_section section;
+	struct mam_pool *pool;
+	enum mam_status status;
 
-	if (pool == NULL || bytes == NULL)
+	if (handle == NULL)
 		return MAM_ERROR_INVALID_VALUE;
+	pool = mam_handle_enter(handle, &section);
+	if (pool == NULL)
+		return MAM_ERROR_DESTROYED;
+	status = set_limit(pool, bytes);
+	mam_epoch_leave(section);
+	return status;
+}
+
+enum mam_status mam_pool_limit(struct mam_pool *handle, size_t *bytes)
+{
+	struct mam_section section;
+	enum mam_status status = MAM_ERROR_DESTROYED;
+	struct mam_pool *pool;
+
+	if (handle == NULL || bytes == NULL)
+		return MAM_ERROR_INVALID_VALUE;
+	pool = mam_handle_enter(handle, &section);
+	if (pool == NULL)
+		return MAM_ERROR_DESTROYED;
 	mam_lock_take(&pool->lock);
 	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY) {
 		*bytes = pool->config.limit_bytes;
 		status = MAM_OK;
 	}
 	mam_lock_release(&pool->lock);
+	mam_epoch_leave(section);
 	return status;
 }

@@ -76,7 +76,7 @@ struct mam_pool_config {
 enum mam_pool_state {
 	MAM_POOL_NONE = 0, /* storage never used */
 	MAM_POOL_READY = 1,
-	MAM_POOL_ENDED = 2 /* destroyed or abandoned: every call answers DESTROYED, for ever */
+	MAM_POOL_ENDED = 2 /* destroyed or abandoned: every call returns DESTROYED */
 };
 
 struct mam_range;
@@ -88,6 +88,7 @@ struct mam_pool {
 	struct mam_pool_config config; /* defaults filled in */
 	bool owns_source;
 	bool strict; /* a free waits for the device first */
+	_Atomic uint32_t generation; /* atomic; how often the storage was a pool before (handle.h) */
 	mam_relief_fn *relief[MAM_RELIEF_STOPS]; /* NULL: that stop is not there */
 	void *cache;  /* the cache stop's own; lock: its own */
 	void *stream; /* the stream stop's own; lock: its own */
@@ -122,8 +123,8 @@ struct mam_pool {
 };
 
 /*
- * mam_pool_init - `pool` is zeroed storage that outlives every use, late ones included (the
- * registry's). Takes the first chunk when config->chunk_bytes asks for one. On failure nothing is
+ * mam_pool_init - `pool` is zeroed storage, all but its generation, that outlives every use, late
+ * ones included (the registry's). Takes the first chunk when config->chunk_bytes asks for one. On failure nothing is
  * held, and an owned source is destroyed.
  */
 enum mam_status mam_pool_init(struct mam_pool *pool, struct mam_source *source, bool owns_source,

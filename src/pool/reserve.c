@@ -11,15 +11,14 @@
 
 #include "pool/ground.h"
 #include "pool/grow.h"
+#include "pool/handle.h"
 
-enum mam_status mam_pool_reserve(struct mam_pool *pool, size_t bytes)
+static enum mam_status reserve(struct mam_pool *pool, size_t bytes)
 {
 	struct mam_request request;
 	enum mam_status status;
 	void *none;
 
-	if (pool == NULL)
-		return MAM_ERROR_INVALID_VALUE;
 	status = mam_ground_shape(pool, bytes, 0, &request);
 	request.requested = 0;
 	mam_lock_take(&pool->lock);
@@ -29,4 +28,20 @@ enum mam_status mam_pool_reserve(struct mam_pool *pool, size_t bytes)
 		status = mam_ground_take_locked(pool, &request, &none);
 	mam_lock_release(&pool->lock);
 	return status == MAM_ERROR_WOULD_WAIT ? mam_grow_for(pool, &request, &none) : status;
+}
+
+enum mam_status mam_pool_reserve(struct mam_pool *handle, size_t bytes)
+{
+	struct mam_section section;
+	struct mam_pool *pool;
+	enum mam_status status;
+
+	if (handle == NULL)
+		return MAM_ERROR_INVALID_VALUE;
+	pool = mam_handle_enter(handle, &section);
+	if (pool == NULL)
+		return MAM_ERROR_DESTROYED;
+	status = reserve(pool, bytes);
+	mam_epoch_leave(section);
+	return status;
 }

@@ -17,6 +17,7 @@
 #include "pool/pool.h"
 
 #include "pool/ground.h"
+#include "pool/handle.h"
 
 #define BATCH 64
 
@@ -71,14 +72,12 @@ static uint64_t reclaim_one_locked(struct mam_pool *pool, uint64_t ticket)
 	return bytes;
 }
 
-enum mam_status mam_pool_reclaim(struct mam_pool *pool, uint64_t ticket, size_t *reclaimed)
+static enum mam_status reclaim(struct mam_pool *pool, uint64_t ticket, size_t *reclaimed)
 {
 	enum mam_status status = MAM_OK;
 	size_t sum = 0;
 	uint64_t bytes;
 
-	if (pool == NULL)
-		return MAM_ERROR_INVALID_VALUE;
 	do {
 		bytes = 0;
 		mam_lock_take(&pool->lock);
@@ -94,5 +93,21 @@ enum mam_status mam_pool_reclaim(struct mam_pool *pool, uint64_t ticket, size_t 
 	} while (bytes != 0);
 	if (status == MAM_OK && reclaimed != NULL)
 		*reclaimed = sum;
+	return status;
+}
+
+enum mam_status mam_pool_reclaim(struct mam_pool *handle, uint64_t ticket, size_t *reclaimed)
+{
+	struct mam_section section;
+	struct mam_pool *pool;
+	enum mam_status status;
+
+	if (handle == NULL)
+		return MAM_ERROR_INVALID_VALUE;
+	pool = mam_handle_enter(handle, &section);
+	if (pool == NULL)
+		return MAM_ERROR_DESTROYED;
+	status = reclaim(pool, ticket, reclaimed);
+	mam_epoch_leave(section);
 	return status;
 }

@@ -65,6 +65,8 @@ enum mam_status mam_streams_attach(struct mam_pool *pool, const struct mam_sourc
 
 void mam_streams_detach(struct mam_pool *pool, struct mam_streams *streams)
 {
+	if (streams != NULL && streams->records.base != NULL)
+		mam_records_fini(&streams->records);
 	free(streams);
 	pool->stream = NULL;
 	pool->relief[MAM_RELIEF_STREAM] = NULL;

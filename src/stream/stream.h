@@ -25,7 +25,7 @@
 /*
  * mam_streams_attach - before mam_pool_init(): the pool will know streams if its source does. Sets
  * pool->stream and the relief. OUT_OF_HOST_MEMORY.
- * mam_streams_detach - what attach made, of a pool that was never made.
+ * mam_streams_detach - frees what attach made, of a pool that no call uses.
  */
 enum mam_status mam_streams_attach(struct mam_pool *pool, const struct mam_source *source);
 void mam_streams_detach(struct mam_pool *pool, struct mam_streams *streams);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handles: which addresses are pools' handles, and that none is ever used twice.
+ * Handles: which values are pools' handles, that none is ever used twice, and that slots are.
  *
  * Each test runs in a process of its own, which begins without a slot.
  */
@@ -15,11 +15,10 @@
 START_TEST(nothing_is_a_handle_before_the_first_pool)
 {
 	char here;
+	void *volatile none[] = { NULL, (void *)1, &here, (void *)UINTPTR_MAX };
 
-	ck_assert(!mam_slots_know(NULL));
-	ck_assert(!mam_slots_know((struct mam_pool *)1));
-	ck_assert(!mam_slots_know((struct mam_pool *)&here));
-	ck_assert(!mam_slots_know((struct mam_pool *)UINTPTR_MAX));
+	for (size_t i = 0; i < COUNT_OF(none); i++)
+		ck_assert(!mam_slots_know(none[i]));
 }
 END_TEST
 
@@ -35,7 +34,6 @@ START_TEST(a_slot_is_a_handle_and_nothing_beside_it)
 		ck_assert(!mam_slots_know((struct mam_pool *)(at + wrong[i])));
 		ck_assert(!mam_slots_know((struct mam_pool *)(at - wrong[i])));
 	}
-	ck_assert(!mam_slots_know(NULL));
 }
 END_TEST
 
@@ -65,6 +63,8 @@ START_TEST(a_slot_put_back_is_handed_out_again_zeroed)
 
 	memset(first, 0xff, sizeof(*first));
 	memset(second, 0xff, sizeof(*second));
+	atomic_store(&first->pool.generation, 0);
+	atomic_store(&second->pool.generation, 0);
 	mam_slots_put_back(first);
 	mam_slots_put_back(second);
 	ck_assert_ptr_eq(mam_slots_take(), second);
@@ -72,6 +72,126 @@ START_TEST(a_slot_put_back_is_handed_out_again_zeroed)
 	ck_assert_int_eq(memcmp(first, zeroes, sizeof(*first)), 0);
 	ck_assert_int_eq(memcmp(second, zeroes, sizeof(*second)), 0);
 	ck_assert_uint_eq(mam_slots_number(&mam_slots_take()->pool), 2);
+}
+END_TEST
+
+static struct mam_pool *older(struct mam_pool *handle)
+{
+	return (struct mam_pool *)((uintptr_t)handle - ((uintptr_t)1 << MAM_HANDLE_SHIFT));
+}
+
+/* Retired slots, as pools leave them. */
+static void retire(struct mam_slot *slot)
+{
+	atomic_store(&slot->pool.state, MAM_POOL_ENDED);
+	mam_slots_retire(slot);
+}
+
+START_TEST(a_retired_slot_is_reused_under_another_handle)
+{
+	struct mam_slot *slots[MAM_SLOTS_RETIRED];
+	struct mam_pool *handles[MAM_SLOTS_RETIRED], *handle, *pool;
+	struct mam_section section;
+
+	for (int i = 0; i < MAM_SLOTS_RETIRED; i++) {
+		slots[i] = mam_slots_take();
+		handles[i] = mam_handle_of(&slots[i]->pool);
+		ck_assert_int_eq(mam_slots_enter(handles[i], &pool, &section), MAM_OK);
+		ck_assert_ptr_eq(pool, &slots[i]->pool);
+		mam_epoch_leave(section);
+	}
+	for (int i = 0; i < MAM_SLOTS_RETIRED; i++)
+		retire(slots[i]);
+	for (int i = 0; i < MAM_SLOTS_RETIRED; i++) {
+		struct mam_slot *slot = mam_slots_take();
+
+		ck_assert_uint_lt(mam_slots_number(&slot->pool), MAM_SLOTS_RETIRED);
+		ck_assert_int_eq(atomic_load(&slot->pool.state), MAM_POOL_NONE);
+		handle = mam_handle_of(&slot->pool);
+		ck_assert_int_eq(mam_slots_enter(handle, &pool, &section), MAM_OK);
+		mam_epoch_leave(section);
+		ck_assert(mam_slots_know(older(handle)));
+		ck_assert_int_eq(mam_slots_enter(older(handle), &pool, &section),
+				 MAM_ERROR_DESTROYED);
+		/* The next generation was never handed out. */
+		handle = (struct mam_pool *)((uintptr_t)handle +
+					     ((uintptr_t)1 << MAM_HANDLE_SHIFT));
+		ck_assert_int_eq(mam_slots_enter(handle, &pool, &section),
+				 MAM_ERROR_INVALID_VALUE);
+	}
+	ck_assert_uint_eq(mam_slots_number(&mam_slots_take()->pool), MAM_SLOTS_RETIRED);
+}
+END_TEST
+
+static pthread_mutex_t asleep = PTHREAD_MUTEX_INITIALIZER;
+
+static void *sleep_on(void *unused)
+{
+	(void)unused;
+	pthread_mutex_lock(&asleep);
+	pthread_mutex_unlock(&asleep);
+	return NULL;
+}
+
+/* The only thread of a process would need no sections. */
+static void have_a_thread(void)
+{
+	pthread_t thread;
+
+	pthread_mutex_lock(&asleep);
+	ck_assert_int_eq(pthread_create(&thread, NULL, sleep_on, NULL), 0);
+}
+
+/* Whether `slot` is among those that `turns` pools get one after another. */
+static bool is_reused(const struct mam_slot *slot, int turns)
+{
+	while (turns-- > 0) {
+		struct mam_slot *next = mam_slots_take();
+
+		if (next == slot)
+			return true;
+		retire(next);
+	}
+	return false;
+}
+
+START_TEST(a_slot_is_not_reused_while_a_call_may_be_in_it)
+{
+	struct mam_slot *slot = mam_slots_take();
+	struct mam_section section;
+	struct mam_pool *pool;
+
+	have_a_thread();
+	if (_i == 0)
+		ck_assert_int_eq(mam_slots_enter(mam_handle_of(&slot->pool), &pool, &section),
+				 MAM_OK);
+	else
+		mam_slots_pin(&slot->pool);
+	retire(slot);
+	ck_assert(!is_reused(slot, 5 * MAM_SLOTS_RETIRED));
+	ck_assert_int_eq(atomic_load(&slot->pool.state), MAM_POOL_ENDED);
+	if (_i == 0)
+		mam_epoch_leave(section);
+	else
+		mam_slots_unpin(&slot->pool);
+	ck_assert(is_reused(slot, 20 * MAM_SLOTS_RETIRED));
+}
+END_TEST
+
+START_TEST(a_slot_without_generations_left_is_not_reused)
+{
+	struct mam_slot *slot = mam_slots_take();
+	struct mam_pool *last, *pool;
+	struct mam_section section;
+
+	atomic_store(&slot->pool.generation, MAM_HANDLE_GENERATIONS - 1);
+	last = mam_handle_of(&slot->pool);
+	ck_assert_uint_eq(mam_handle_generation(last), MAM_HANDLE_GENERATIONS - 1);
+	retire(slot);
+	ck_assert_int_eq(mam_slots_enter(last, &pool, &section), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(mam_slots_enter(mam_handle_storage(last), &pool, &section),
+			 MAM_ERROR_DESTROYED);
+	ck_assert(!is_reused(slot, 5 * MAM_SLOTS_RETIRED));
 }
 END_TEST
 
@@ -109,6 +229,9 @@ int main(void)
 	tcase_add_test(tests, a_slot_is_a_handle_and_nothing_beside_it);
 	tcase_add_test(tests, slots_are_numbered_zeroed_and_apart);
 	tcase_add_test(tests, a_slot_put_back_is_handed_out_again_zeroed);
+	tcase_add_test(tests, a_retired_slot_is_reused_under_another_handle);
+	tcase_add_loop_test(tests, a_slot_is_not_reused_while_a_call_may_be_in_it, 0, 2);
+	tcase_add_test(tests, a_slot_without_generations_left_is_not_reused);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 	tcase_add_test(tests, slots_run_out_in_order_where_address_space_is_short);
 #endif

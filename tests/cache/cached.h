@@ -12,6 +12,7 @@
 
 #include "../pool/fixture.h"
 #include "cache/cache.h"
+#include "pool/handle.h"
 
 static inline struct mam_pool *cached_pool(size_t chunk_bytes)
 {
@@ -22,7 +23,7 @@ static inline struct mam_pool *cached_pool(size_t chunk_bytes)
 	attr.chunk_bytes = chunk_bytes;
 	attr.cache = MAM_CACHE_ON;
 	ck_assert_int_eq(mam_pool_create(&attr, &pool), MAM_OK);
-	ck_assert_ptr_nonnull(pool->cache);
+	ck_assert_ptr_nonnull(mam_handle_storage(pool)->cache);
 	return pool;
 }
 

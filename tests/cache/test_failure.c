@@ -84,7 +84,7 @@ START_TEST(a_pool_made_without_host_memory_for_a_cache)
 	mam_cache_open(f->pool, 12345);
 	release();
 	ck_assert_ptr_null(f->pool->cache);
-	ck_assert_int_eq(mam_cache_alloc(f->pool, 512, &block), MAM_OK);
+	ck_assert_int_eq(mam_cache_alloc(f->pool, 512, 0, &block), MAM_OK);
 	ck_assert_int_eq(mam_cache_free(f->pool, block), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).segments, 1);
 	fixture_end(f);

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Epochs: an object is reused after every section that began before it was retired, and only then;
+ * sections nest; records of threads that ended are used again.
+ *
+ * Each test runs with membarrier() and without. A process with one thread needs no sections, so each
+ * test begins with another thread, which sleeps.
+ */
+#include <check.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "base/barrier.h"
+#include "base/epoch.h"
+
+static pthread_mutex_t asleep = PTHREAD_MUTEX_INITIALIZER;
+
+static void *sleep_on(void *unused)
+{
+	(void)unused;
+	pthread_mutex_lock(&asleep);
+	pthread_mutex_unlock(&asleep);
+	return NULL;
+}
+
+static void begin(int refused)
+{
+	pthread_t thread;
+
+	mam_barrier_refuse(refused != 0);
+	pthread_mutex_lock(&asleep);
+	ck_assert_int_eq(pthread_create(&thread, NULL, sleep_on, NULL), 0);
+}
+
+static bool may_be_reused(uint64_t number)
+{
+	return number < mam_epoch_oldest();
+}
+
+START_TEST(without_a_section_all_may_be_reused)
+{
+	uint64_t number;
+
+	begin(_i);
+	number = mam_epoch_retire();
+	ck_assert(may_be_reused(number));
+}
+END_TEST
+
+START_TEST(sections_keep_what_was_retired_after_they_began)
+{
+	struct mam_section section, inner;
+	uint64_t before, during, later;
+
+	begin(_i);
+	before = mam_epoch_retire();
+	section = mam_epoch_enter();
+	during = mam_epoch_retire();
+	ck_assert(may_be_reused(before));
+	ck_assert(!may_be_reused(during));
+	inner = mam_epoch_enter();
+	later = mam_epoch_retire();
+	mam_epoch_leave(inner); /* the outer one goes on */
+	ck_assert(!may_be_reused(during));
+	ck_assert(!may_be_reused(later));
+	mam_epoch_leave(section);
+	ck_assert(may_be_reused(during));
+	ck_assert(may_be_reused(later));
+	section = mam_epoch_enter();
+	ck_assert(may_be_reused(later)); /* it began afterwards */
+	mam_epoch_leave(section);
+}
+END_TEST
+
+struct reader {
+	pthread_barrier_t inside, done;
+};
+
+static void *read_long(void *argument)
+{
+	struct reader *reader = argument;
+	struct mam_section section = mam_epoch_enter();
+
+	pthread_barrier_wait(&reader->inside);
+	pthread_barrier_wait(&reader->done);
+	mam_epoch_leave(section);
+	return NULL;
+}
+
+START_TEST(another_thread_s_section_counts)
+{
+	struct reader reader;
+	pthread_t thread;
+	uint64_t number;
+
+	begin(_i);
+	pthread_barrier_init(&reader.inside, NULL, 2);
+	pthread_barrier_init(&reader.done, NULL, 2);
+	ck_assert_int_eq(pthread_create(&thread, NULL, read_long, &reader), 0);
+	pthread_barrier_wait(&reader.inside);
+	number = mam_epoch_retire();
+	ck_assert(!may_be_reused(number));
+	pthread_barrier_wait(&reader.done);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert(may_be_reused(number));
+}
+END_TEST
+
+static void *read_once(void *record)
+{
+	struct mam_section section = mam_epoch_enter();
+
+	*(struct mam_epoch_record **)record = section.record;
+	mam_epoch_leave(section);
+	return NULL;
+}
+
+START_TEST(records_of_threads_that_ended_are_used_again)
+{
+	struct mam_epoch_record *first = NULL, *next = NULL;
+	pthread_t thread;
+
+	begin(_i);
+	for (int i = 0; i < 50; i++) {
+		ck_assert_int_eq(pthread_create(&thread, NULL, read_once, i ? &next : &first), 0);
+		ck_assert_int_eq(pthread_join(thread, NULL), 0);
+		ck_assert_ptr_nonnull(first);
+		ck_assert(i == 0 || next == first);
+	}
+}
+END_TEST
+
+static pthread_key_t late;
+
+static void read_late(void *record)
+{
+	read_once(record);
+}
+
+static void *end_late(void *record)
+{
+	pthread_setspecific(late, record);
+	return read_once(record);
+}
+
+/* A destructor of the program's may run after ours, and use the library once more. */
+START_TEST(a_thread_may_read_while_it_ends)
+{
+	struct mam_epoch_record *record = NULL;
+	pthread_t thread;
+
+	begin(_i);
+	mam_epoch_leave(mam_epoch_enter()); /* our key is older */
+	ck_assert_int_eq(pthread_key_create(&late, read_late), 0);
+	for (int i = 0; i < 50; i++) {
+		ck_assert_int_eq(pthread_create(&thread, NULL, end_late, &record), 0);
+		ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	}
+	ck_assert(may_be_reused(mam_epoch_retire()));
+}
+END_TEST
+
+#define READERS 3
+#define OBJECTS 4
+#define TURNS 500
+
+static struct {
+	_Atomic uint64_t version; /* what readers find by it is right as long as they are inside */
+	_Atomic uint64_t content;
+} objects[OBJECTS];
+static _Atomic unsigned current; /* the one that can be reached */
+static atomic_bool over;
+
+static void *look(void *unused)
+{
+	(void)unused;
+	while (!atomic_load(&over)) {
+		struct mam_section section = mam_epoch_enter();
+		unsigned at = atomic_load_explicit(&current, memory_order_acquire);
+		uint64_t version = atomic_load_explicit(&objects[at].version, memory_order_relaxed);
+
+		for (int i = 0; i < 20; i++)
+			ck_assert_uint_eq(atomic_load_explicit(&objects[at].content,
+							       memory_order_relaxed), version);
+		mam_epoch_leave(section);
+	}
+	return NULL;
+}
+
+START_TEST(readers_never_see_an_object_that_is_reused)
+{
+	uint64_t numbers[OBJECTS] = { 0 }, version = 0;
+	pthread_t threads[READERS];
+	unsigned at = 0;
+
+	begin(_i);
+	for (int i = 0; i < READERS; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, look, NULL), 0);
+	for (int turn = 0; turn < TURNS; turn++) {
+		unsigned next = (at + 1) % OBJECTS;
+
+		while (numbers[next] != 0 && !may_be_reused(numbers[next]))
+			sched_yield();
+		version++;
+		atomic_store_explicit(&objects[next].content, version, memory_order_relaxed);
+		atomic_store_explicit(&objects[next].version, version, memory_order_relaxed);
+		atomic_store_explicit(&current, next, memory_order_release);
+		numbers[at] = mam_epoch_retire();
+		at = next;
+	}
+	atomic_store(&over, true);
+	for (int i = 0; i < READERS; i++)
+		ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("base/epoch");
+	TCase *tests = tcase_create("epoch");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tests, 120);
+	tcase_add_loop_test(tests, without_a_section_all_may_be_reused, 0, 2);
+	tcase_add_loop_test(tests, sections_keep_what_was_retired_after_they_began, 0, 2);
+	tcase_add_loop_test(tests, another_thread_s_section_counts, 0, 2);
+	tcase_add_loop_test(tests, records_of_threads_that_ended_are_used_again, 0, 2);
+	tcase_add_loop_test(tests, a_thread_may_read_while_it_ends, 0, 2);
+	tcase_add_loop_test(tests, readers_never_see_an_object_that_is_reused, 0, 2);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_set_fork_status(runner, CK_FORK); /* a thread is left asleep by each */
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
