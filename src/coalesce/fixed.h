@@ -188,25 +188,6 @@ MAM_KFN void *mam_fixed_alloc_one(struct mam_kbase base, size_t bytes)
 
 /* ---- a thread block -------------------------------------------------------------------------- */
 
-/* Threads of a block, and the caller's number among them, whatever its dimensions. */
-MAM_KFN uint32_t mam_fixed_threads(void)
-{
-#ifdef __CUDACC__
-	return blockDim.x * blockDim.y * blockDim.z;
-#else
-	return mam_block_threads();
-#endif
-}
-
-MAM_KFN uint32_t mam_fixed_number(void)
-{
-#ifdef __CUDACC__
-	return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-#else
-	return mam_thread();
-#endif
-}
-
 /* What a block's threads are told by one of them, and it by them. */
 struct mam_fixed_note {
 	uint64_t block;
@@ -225,14 +206,14 @@ MAM_KFN void *mam_fixed_alloc_block(struct mam_kbase base, struct mam_kmap *map,
 	bool entered, full = false;
 
 	if (mam_block_leader()) {
-		note->block = mam_fixed_ask(base, map, mam_fixed_threads(), bytes);
+		note->block = mam_fixed_ask(base, map, mam_block_threads(), bytes);
 		note->bytes = bytes;
 		note->full = 0;
 	}
 	mam_syncthreads();
 	block = note->block;
 	each = note->bytes;
-	part = mam_fixed_part(map, block, mam_fixed_number(), each);
+	part = mam_fixed_part(map, block, mam_thread(), each);
 	if (block && map) {
 		entered = mam_fixed_enter(map, block, part);
 		if (!entered)
@@ -281,8 +262,8 @@ MAM_KFN bool mam_fixed_free(struct mam_kbase base, struct mam_kmap *map, void *p
  */
 MAM_KFN uint32_t mam_fixed_clean(struct mam_kbase base, struct mam_kmap *map)
 {
-	uint64_t at = (uint64_t)mam_block() * mam_fixed_threads() + mam_fixed_number();
-	uint64_t step = (uint64_t)mam_grid_blocks() * mam_fixed_threads(), value, part;
+	uint64_t at = (uint64_t)mam_block() * mam_block_threads() + mam_thread();
+	uint64_t step = (uint64_t)mam_grid_blocks() * mam_block_threads(), value, part;
 	uint32_t found = 0;
 
 	MAM_ROLLED

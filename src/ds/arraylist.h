@@ -216,7 +216,7 @@ MAM_KFN MAM_GLOBAL void *mam_arraylist_grow_local(MAM_GLOBAL struct mam_arraylis
 						  MAM_DS_SHARED struct mam_arraylist_shared *shared,
 						  uint32_t count, uint64_t *first)
 {
-	uint32_t rank = mam_block_rank(), threads = mam_block_size();
+	uint32_t rank = mam_thread(), threads = mam_block_threads();
 	bool fits = threads <= MAM_ARRAYLIST_THREADS;
 	MAM_GLOBAL struct mam_arraylist_block *block;
 	uint64_t before, total;

@@ -29,10 +29,6 @@
 #endif
 /* Before the pointee of a pointer into memory that MAM_SHARED() made. */
 #define MAM_DS_SHARED __local
-#ifndef mam_block_rank
-#define mam_block_rank() ((uint32_t)get_local_linear_id())
-#define mam_block_size() ((uint32_t)(get_local_size(0) * get_local_size(1) * get_local_size(2)))
-#endif
 #else
 #define MAM_DS_SHARED
 #ifndef MAM_DS_BASE

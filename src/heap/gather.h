@@ -163,7 +163,7 @@ MAM_KFN void mam_gather_join(struct mam_kheap *heap, uint32_t mask, uint32_t war
 MAM_KFN void *mam_gather_block(struct mam_kheap *heap, size_t bytes)
 {
 	MAM_SHARED(struct mam_gather_notes, notes);
-	uint32_t number = mam_block_rank(), threads = mam_block_size(), warp = number / 32;
+	uint32_t number = mam_thread(), threads = mam_block_threads(), warp = number / 32;
 	uint32_t mask = mam_collective_bits(threads, warp);
 	uint64_t own = mam_gather_bytes(bytes);
 	struct mam_kgather all = mam_gather_sum(mask, own);

@@ -15,10 +15,10 @@ MAM_KFN struct mam_who mam_kdebug_me(void)
 {
 	uint32_t block[3], thread[3];
 
-	block[0] = mam_block();
+	block[0] = mam_block_x();
 	block[1] = mam_block_y();
 	block[2] = mam_block_z();
-	thread[0] = mam_thread();
+	thread[0] = mam_thread_x();
 	thread[1] = mam_thread_y();
 	thread[2] = mam_thread_z();
 	return mam_who_of(block, thread);

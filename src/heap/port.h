@@ -19,11 +19,12 @@
  *   MAM_SHARED(type, p) a statement: `p` points to one `type` a block, not initialised
  *   MAM_KASSERT(true)   checked under the simulator and in debug kernels, nothing elsewhere
  *
- *   mam_thread() mam_block() mam_block_threads() mam_grid_blocks()   x only, all uint32_t
- *   mam_thread_y() _z() mam_block_y() _z()   0 in the simulator
- *   mam_block_leader()    true in one thread of the block, whatever its dimensions
- *   mam_block_rank() mam_block_size()         the thread's number in the block, x fastest, as lanes of warps are
- *                         numbered, and how many threads it has, of all dimensions
+ *   mam_thread() mam_block()                  linear numbers of the thread in its block and of the block in its
+ *                         grid, x fastest: lane i of warp w is thread 32 * w + i
+ *   mam_block_threads() mam_grid_blocks()     threads of a block, blocks of the grid, in all dimensions
+ *   mam_block_leader()    true in thread 0 of the block
+ *   mam_thread_x() mam_block_x() mam_block_dim_x() mam_grid_dim_x()   and _y() and _z(): coordinates and extents, as
+ *                         the program's launch has them. Only reports to people need these
  *   mam_lane() mam_smid() mam_warpid()        the lane in its warp; the SM, and the warp's slot on it: hints
  *   mam_clock() mam_nanosleep(ns)
  *   mam_timer()           ns of a clock that all of the device has in common; in the simulator, steps
@@ -63,5 +64,18 @@
 #else
 #include "heap/port_host.h"
 #endif
+
+/*
+ * A warp may lie in several rows of its block, and a row in several warps: threadIdx.x alone says
+ * neither the lane nor the warp. So all code uses linear numbers.
+ */
+#define mam_thread()                                                                            \
+	(mam_thread_x() +                                                                       \
+	 mam_block_dim_x() * (mam_thread_y() + mam_block_dim_y() * mam_thread_z()))
+#define mam_block()                                                                             \
+	(mam_block_x() + mam_grid_dim_x() * (mam_block_y() + mam_grid_dim_y() * mam_block_z()))
+#define mam_block_threads() (mam_block_dim_x() * mam_block_dim_y() * mam_block_dim_z())
+#define mam_grid_blocks() (mam_grid_dim_x() * mam_grid_dim_y() * mam_grid_dim_z())
+#define mam_block_leader() ((mam_thread_x() | mam_thread_y() | mam_thread_z()) == 0)
 
 #endif

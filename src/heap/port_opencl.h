@@ -44,15 +44,18 @@ typedef ulong uint64_t;
 	__local type *const name = &name##_storage
 #define MAM_KASSERT(truth) ((void)0)
 
-#define mam_thread() ((uint32_t)get_local_id(0))
-#define mam_block() ((uint32_t)get_group_id(0))
-#define mam_block_threads() ((uint32_t)get_local_size(0))
-#define mam_grid_blocks() ((uint32_t)get_num_groups(0))
-#define mam_block_rank()                                                                        \
-	((uint32_t)(get_local_id(0) +                                                           \
-		    get_local_size(0) * (get_local_id(1) + get_local_size(1) * get_local_id(2))))
-#define mam_block_size() ((uint32_t)(get_local_size(0) * get_local_size(1) * get_local_size(2)))
-#define mam_block_leader() (mam_block_rank() == 0)
+#define mam_thread_x() ((uint32_t)get_local_id(0))
+#define mam_thread_y() ((uint32_t)get_local_id(1))
+#define mam_thread_z() ((uint32_t)get_local_id(2))
+#define mam_block_x() ((uint32_t)get_group_id(0))
+#define mam_block_y() ((uint32_t)get_group_id(1))
+#define mam_block_z() ((uint32_t)get_group_id(2))
+#define mam_block_dim_x() ((uint32_t)get_local_size(0))
+#define mam_block_dim_y() ((uint32_t)get_local_size(1))
+#define mam_block_dim_z() ((uint32_t)get_local_size(2))
+#define mam_grid_dim_x() ((uint32_t)get_num_groups(0))
+#define mam_grid_dim_y() ((uint32_t)get_num_groups(1))
+#define mam_grid_dim_z() ((uint32_t)get_num_groups(2))
 #define mam_smid() 0u
 #define mam_warpid() 0u
 #define mam_clock() ((uint64_t)0)

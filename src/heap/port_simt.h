@@ -49,10 +49,11 @@ uint64_t simt_shuffle(uint32_t mask, uint64_t value, uint32_t lane, const char *
 uint32_t simt_match(uint32_t mask, uint64_t value, const char *site);
 void simt_syncwarp(uint32_t mask, const char *site);
 void simt_syncthreads(const char *site);
-uint32_t simt_thread(void);
-uint32_t simt_block(void);
-uint32_t simt_block_threads(void);
-uint32_t simt_grid_blocks(void);
+/* Coordinates of the calling lane, and extents of its launch; axis 0, 1, 2: x, y, z. */
+uint32_t simt_thread_at(unsigned int axis);
+uint32_t simt_block_at(unsigned int axis);
+uint32_t simt_block_dim(unsigned int axis);
+uint32_t simt_grid_dim(unsigned int axis);
 uint32_t simt_lane(void);
 uint32_t simt_smid(void);
 uint32_t simt_warpid(void);
@@ -89,17 +90,18 @@ void simt_fail(const char *what, const char *site) __attribute__((noreturn));
 			simt_fail("not so: " #truth, SIMT_SITE);                                \
 	} while (0)
 
-#define mam_thread() simt_thread()
-#define mam_block() simt_block()
-#define mam_block_threads() simt_block_threads()
-#define mam_thread_y() 0u
-#define mam_thread_z() 0u
-#define mam_block_y() 0u
-#define mam_block_z() 0u
-#define mam_grid_blocks() simt_grid_blocks()
-#define mam_block_leader() (simt_thread() == 0)
-#define mam_block_rank() simt_thread()
-#define mam_block_size() simt_block_threads()
+#define mam_thread_x() simt_thread_at(0)
+#define mam_thread_y() simt_thread_at(1)
+#define mam_thread_z() simt_thread_at(2)
+#define mam_block_x() simt_block_at(0)
+#define mam_block_y() simt_block_at(1)
+#define mam_block_z() simt_block_at(2)
+#define mam_block_dim_x() simt_block_dim(0)
+#define mam_block_dim_y() simt_block_dim(1)
+#define mam_block_dim_z() simt_block_dim(2)
+#define mam_grid_dim_x() simt_grid_dim(0)
+#define mam_grid_dim_y() simt_grid_dim(1)
+#define mam_grid_dim_z() simt_grid_dim(2)
 #define mam_lane() simt_lane()
 #define mam_smid() simt_smid()
 #define mam_warpid() simt_warpid()

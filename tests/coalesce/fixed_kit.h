@@ -52,7 +52,7 @@ static inline void fixed_give(struct ckit *kit, void *part)
 
 static inline uint32_t fixed_self(void)
 {
-	return mam_block() * mam_block_threads() + mam_thread();
+	return mam_block() * simt_block_threads() + simt_thread();
 }
 
 static inline void fixed_begin(struct ckit *kit)
@@ -85,6 +85,7 @@ static inline struct ckit *fixed_create(struct plan *plan, size_t arena)
 	plan->map = aligned_alloc(128, (mam_map_bytes(plan->entries) + 127) / 128 * 128);
 	ck_assert_ptr_nonnull(plan->map);
 	kit->begin = fixed_begin;
+	kit->whole = plan->way & BY_BLOCK;
 	kit->steps_max = 4000000;
 	return kit;
 }

@@ -50,7 +50,7 @@ static MAM_KERNEL(hkit_sweep)
 	unsigned char *part;
 	uint32_t i;
 
-	for (i = mam_thread(); i < HKIT_KEPT; i += mam_block_threads()) {
+	for (i = simt_thread(); i < HKIT_KEPT; i += simt_block_threads()) {
 		part = okit_take(kit, i);
 		if (part)
 			hkit_way->give(kit, part);
@@ -75,7 +75,10 @@ static void hkit_explore(struct okit *kit, const struct hkit_way *way, void (*be
 		.begin = begin,
 		.check = check,
 		.seeds = seeds,
-		.config = { .race = KIT_RACE, .strict = true, .steps_max = 4000000 },
+		.config = { .race = KIT_RACE,
+			    .strict = true,
+			    .steps_max = 4000000,
+			    .whole = kit->whole },
 	};
 
 	hkit_way = way;

@@ -55,6 +55,7 @@ struct ckit {
 	void *own;
 	void (*begin)(struct ckit *kit); /* after the base is new; may be NULL */
 	uint64_t steps_max;
+	bool whole; /* blocks have no other threads than the lanes */
 };
 
 /* ---- the base ------------------------------------------------------------------------------ */
@@ -308,7 +309,10 @@ static inline void ckit_explore(struct ckit *kit, const char *name, simt_kernel 
 		.begin = ckit_begin,
 		.check = check ? check : ckit_check_empty,
 		.seeds = seeds,
-		.config = { .race = CKIT_RACE, .strict = true, .steps_max = kit->steps_max },
+		.config = { .race = CKIT_RACE,
+			    .strict = true,
+			    .steps_max = kit->steps_max,
+			    .whole = kit->whole },
 	};
 
 	simt_must_pass(&test);
@@ -326,7 +330,10 @@ static inline void ckit_explore_world(struct ckit *kit, const char *name,
 		.begin = ckit_begin,
 		.check = check ? check : ckit_check_empty,
 		.seeds = seeds,
-		.config = { .race = CKIT_RACE, .strict = true, .steps_max = kit->steps_max },
+		.config = { .race = CKIT_RACE,
+			    .strict = true,
+			    .steps_max = kit->steps_max,
+			    .whole = kit->whole },
 	};
 
 	simt_must_pass(&test);

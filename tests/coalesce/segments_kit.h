@@ -159,7 +159,7 @@ __attribute__((unused)) static MAM_KERNEL(segs_subset)
 {
 	struct ckit *kit = argument;
 	const struct segs *segs = kit->own;
-	uint32_t me = mam_thread(), other = (me + 3) % segs->lanes;
+	uint32_t me = simt_thread(), other = (me + 3) % segs->lanes;
 	void *part = NULL;
 
 	if (segs->mask >> me & 1) {

@@ -188,9 +188,9 @@ static MAM_KERNEL(go)
 	struct ckit *kit = argument;
 	const struct ways *ways = kit->own;
 	struct mam_kcoalescer c = { ckit_base(kit), ways->buffers, ways->map };
-	uint32_t me = mam_block() * mam_block_threads() + mam_thread(), round;
-	uint32_t other = mam_block() * mam_block_threads() +
-			 (mam_thread() * 7 + 3) % mam_block_threads();
+	uint32_t me = mam_block() * simt_block_threads() + simt_thread(), round;
+	uint32_t other = mam_block() * simt_block_threads() +
+			 (simt_thread() * 7 + 3) % simt_block_threads();
 	void *part;
 
 	for (round = 0; round < 2; round++) {
@@ -221,6 +221,7 @@ START_TEST(each_way)
 	kit->own = &ways;
 	kit->begin = ways_begin;
 	kit->steps_max = 4000000;
+	kit->whole = ways.way >= MAM_WAY_BLOCK_HEADERS;
 	ckit_explore(kit, "a way", go, 1, 40, CKIT_RACE ? 4 : 12, ckit_check_served);
 	ways_drop(&ways);
 	ckit_destroy(kit);

@@ -133,7 +133,7 @@ static MAM_KERNEL(sweep)
 	uint32_t i;
 	void *block;
 
-	for (i = mam_thread(); i < 16; i += mam_block_threads()) {
+	for (i = simt_thread(); i < 16; i += simt_block_threads()) {
 		block = ckit_take(kit, i);
 		if (!block)
 			continue;
@@ -327,6 +327,7 @@ START_TEST(each_way)
 	kit->own = &ways;
 	kit->begin = begin_both;
 	kit->steps_max = 4000000;
+	kit->whole = ways.way >= MAM_WAY_BLOCK_HEADERS;
 	ckit_explore(kit, "a way", go, 1, 40, CKIT_RACE ? 4 : 12, check_served);
 	ways_drop(&ways);
 	heap_drop();

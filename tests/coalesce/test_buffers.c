@@ -308,11 +308,12 @@ static MAM_KERNEL(choose)
 	}
 }
 
-static void all_chosen(uint32_t grid, uint32_t block)
+static void all_chosen(uint32_t grid, uint32_t block, int shape)
 {
 	struct simt_config config = { .seed = 1 };
 	struct simt_result result;
 
+	simt_set_shape(&config, (uint64_t)shape);
 	ck_assert_msg(simt_launch(&config, choose, grid, block, NULL, &result) == SIMT_FINE, "%s",
 		      result.text);
 }
@@ -330,22 +331,23 @@ static void chosen_well(void)
 /* Threads, blocks, and times: where two are the same, the third makes a difference. */
 START_TEST(spread)
 {
+	int shape = _i / 5, way = _i % 5;
 	uint32_t i;
 
 	memset(chosen, 0, sizeof(chosen));
 	clock_now = 123456;
-	if (_i == 0)
-		all_chosen(1, 128);
-	else if (_i == 1)
-		all_chosen(128, 1);
-	else if (_i == 2)
+	if (way == 0)
+		all_chosen(1, 128, shape);
+	else if (way == 1)
+		all_chosen(128, 1, shape);
+	else if (way == 2)
 		for (i = 0; i < 128; i++, clock_now++)
-			all_chosen(1, 1);
-	else if (_i == 3)
+			all_chosen(1, 1, shape);
+	else if (way == 3)
 		for (i = 0; i < 128; i++, clock_now += 1000)
-			all_chosen(1, 1);
+			all_chosen(1, 1, shape);
 	else
-		all_chosen(2, 64);
+		all_chosen(2, 64, shape);
 	chosen_well();
 }
 END_TEST
@@ -362,6 +364,6 @@ int main(void)
 	tcase_add_test(tcase, null);
 	tcase_add_loop_test(tcase, other_class, 0, 6);
 	tcase_add_loop_test(tcase, same_class, 0, 6);
-	tcase_add_loop_test(tcase, spread, 0, 5);
+	tcase_add_loop_test(tcase, spread, 0, 5 * SIMT_SHAPES);
 	return ckit_run(tcase, "coalesce/buffers");
 }

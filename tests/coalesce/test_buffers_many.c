@@ -45,11 +45,11 @@ static MAM_KERNEL(churn)
 	struct ckit *kit = argument;
 	const struct plan *plan = kit->plan;
 	struct mam_kbase base = ckit_base(kit);
-	uint32_t lanes = mam_block_threads() * mam_grid_blocks(), n, kind;
+	uint32_t lanes = simt_block_threads() * mam_grid_blocks(), n, kind;
 	size_t bytes;
 	void *part;
 
-	if (mam_block() < plan->stoppers && mam_thread() == below(plan->block))
+	if (mam_block() < plan->stoppers && simt_thread() == below(plan->block))
 		stop_after(1 + below(12 * plan->rounds));
 	for (n = 0; n < plan->rounds; n++) {
 		kind = below(4);
@@ -83,10 +83,10 @@ static MAM_KERNEL(drain)
 {
 	struct ckit *kit = argument;
 	const struct plan *plan = kit->plan;
-	uint32_t i = mam_block() * mam_block_threads() + mam_thread();
+	uint32_t i = mam_block() * simt_block_threads() + simt_thread();
 	void *part;
 
-	for (; i < plan->grid * plan->block * 4; i += mam_block_threads() * mam_grid_blocks()) {
+	for (; i < plan->grid * plan->block * 4; i += simt_block_threads() * mam_grid_blocks()) {
 		part = ckit_take(kit, i);
 		if (part) {
 			ckit_disown(kit, part);
@@ -264,6 +264,7 @@ START_TEST(turns)
 	kit->begin = begin_lying;
 	for (config.seed = 1; config.seed <= 5; config.seed++) {
 		ckit_begin(kit);
+		simt_set_shape(&config, config.seed);
 		ck_assert_msg(simt_launch(&config, share, plan->grid, plan->block, kit, &result) ==
 				      SIMT_FINE,
 			      "%s", result.text);
@@ -394,7 +395,7 @@ static MAM_KERNEL(want)
 {
 	struct ckit *kit = argument;
 	const struct plan *plan = kit->plan;
-	uint32_t me = mam_block() * mam_block_threads() + mam_thread();
+	uint32_t me = mam_block() * simt_block_threads() + simt_thread();
 	size_t bytes = plan->bytes[me % 4];
 	void *part = mam_buffers_alloc(buffers, budget_base(kit), bytes);
 
@@ -470,6 +471,7 @@ START_TEST(patience)
 	for (config.policy = SIMT_BY_LANE; config.policy < SIMT_POLICIES; config.policy++) {
 		ckit_begin(kit);
 		buffers->moving = (uint32_t)_i;
+		simt_set_shape(&config, config.policy);
 		ck_assert_msg(simt_launch(&config, refused, 1, 1, kit, &result) == SIMT_FINE, "%s",
 			      result.text);
 		ck_assert_uint_eq(kit->refusals, 2);

@@ -52,7 +52,7 @@ CKIT_UNSEEN bool others_faster(void)
 
 CKIT_UNSEEN struct seen *seen_mine(void)
 {
-	return &seen[mam_thread()];
+	return &seen[simt_thread()];
 }
 
 /* The FIFO behind it of those of a class. */

@@ -261,12 +261,12 @@ static void give(struct ckit *kit, void *object)
 static MAM_KERNEL(swap)
 {
 	struct ckit *kit = argument;
-	uint32_t me = mam_thread(), round;
+	uint32_t me = simt_thread(), round;
 
 	for (round = 0; round < 2; round++) {
 		ckit_keep(kit, me, have(kit, 1 + me * 7 % MAM_COMPARTMENT_MOST));
 		mam_syncthreads();
-		give(kit, ckit_take(kit, (me * 5 + 3) % mam_block_threads()));
+		give(kit, ckit_take(kit, (me * 5 + 3) % simt_block_threads()));
 		mam_syncthreads();
 	}
 }
@@ -274,7 +274,7 @@ static MAM_KERNEL(swap)
 static MAM_KERNEL(fill)
 {
 	struct ckit *kit = argument;
-	uint32_t me = mam_block() * mam_block_threads() + mam_thread();
+	uint32_t me = mam_block() * simt_block_threads() + simt_thread();
 
 	ckit_keep(kit, me, have(kit, 1 + me * 11 % 100));
 }
@@ -282,8 +282,8 @@ static MAM_KERNEL(fill)
 static MAM_KERNEL(empty)
 {
 	struct ckit *kit = argument;
-	uint32_t all = mam_grid_blocks() * mam_block_threads();
-	uint32_t me = mam_block() * mam_block_threads() + mam_thread();
+	uint32_t all = mam_grid_blocks() * simt_block_threads();
+	uint32_t me = mam_block() * simt_block_threads() + simt_thread();
 
 	give(kit, ckit_take(kit, (me * 5 + 3) % all));
 }

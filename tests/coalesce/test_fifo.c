@@ -210,7 +210,7 @@ static void take_one(struct own *own, bool try_once)
 
 static void may_stop(const struct plan *plan)
 {
-	if (mam_block() < plan->stoppers && mam_thread() == below(plan->block))
+	if (mam_block() < plan->stoppers && simt_thread() == below(plan->block))
 		stop_after(1 + below(4 * plan->rounds));
 }
 
@@ -218,11 +218,11 @@ static MAM_KERNEL(each_once)
 {
 	struct own *own = argument;
 	const struct plan *plan = own->plan;
-	uint32_t me = mam_block() * mam_block_threads() + mam_thread(), n;
+	uint32_t me = mam_block() * simt_block_threads() + simt_thread(), n;
 
 	may_stop(plan);
 	for (n = 0; n < plan->rounds; n++)
-		if (plan->putters ? mam_thread() < plan->putters : below(2))
+		if (plan->putters ? simt_thread() < plan->putters : below(2))
 			put_one(own, me * plan->rounds + n, below(3) == 0);
 		else
 			take_one(own, below(3) == 0);

@@ -15,7 +15,7 @@ CKIT_UNSEEN void check_layout(struct ckit *kit, uint32_t from, uint32_t bytes)
 {
 	const struct plan *plan = kit->plan;
 	uint64_t stride = plan->way & WITH_MAP ? bytes : (bytes + 8u + 15u) / 16u * 16u, at, before;
-	uint32_t n = mam_block_threads(), warp = plan->way & BY_BLOCK ? n : 32, i, k;
+	uint32_t n = simt_block_threads(), warp = plan->way & BY_BLOCK ? n : 32, i, k;
 
 	if (!(plan->way & WITH_MAP) && stride >= 128)
 		stride |= 16; /* no multiple of 32 */
@@ -42,7 +42,7 @@ static MAM_KERNEL(go)
 {
 	struct ckit *kit = argument;
 	const struct plan *plan = kit->plan;
-	uint32_t n = mam_block_threads(), round, from;
+	uint32_t n = simt_block_threads(), round, from;
 	void *part;
 
 	for (round = 0; round < plan->rounds; round++) {
@@ -50,14 +50,14 @@ static MAM_KERNEL(go)
 		part = fixed_alloc(kit, plan->bytes);
 		MAM_KASSERT(part);
 		ckit_own(kit, part, plan->bytes);
-		ckit_keep(kit, from + mam_thread(), part);
+		ckit_keep(kit, from + simt_thread(), part);
 		mam_syncthreads();
 		if (round == 0) {
-			if (mam_thread() == 0)
+			if (simt_thread() == 0)
 				check_layout(kit, from, plan->bytes);
 			mam_syncthreads();
 		}
-		fixed_give(kit, ckit_take(kit, from + (mam_thread() * 37 + 5 + round) % n));
+		fixed_give(kit, ckit_take(kit, from + (simt_thread() * 37 + 5 + round) % n));
 	}
 }
 
@@ -244,7 +244,7 @@ static MAM_KERNEL(sweep)
 	uint32_t i;
 	void *part;
 
-	for (i = fixed_self(); i < KEPT; i += mam_grid_blocks() * mam_block_threads()) {
+	for (i = fixed_self(); i < KEPT; i += mam_grid_blocks() * simt_block_threads()) {
 		part = ckit_take(kit, i);
 		if (part)
 			fixed_give(kit, part);
@@ -287,15 +287,15 @@ static MAM_KERNEL(alone)
 {
 	struct ckit *kit = argument;
 	const struct plan *plan = kit->plan;
-	uint32_t round, bytes, n = mam_block_threads();
+	uint32_t round, bytes, n = simt_block_threads();
 	void *part;
 
 	for (round = 0; round < plan->rounds; round++) {
-		bytes = 1 + (mam_thread() * 29 + round) % 200;
+		bytes = 1 + (simt_thread() * 29 + round) % 200;
 		if (round % 2) {
 			bytes = plan->bytes;
 			part = fixed_alloc(kit, bytes);
-		} else if (mam_thread() % 3 == 0) {
+		} else if (simt_thread() % 3 == 0) {
 			part = NULL;
 			MAM_KASSERT(!mam_fixed_alloc_one(ckit_base(kit), 0));
 			MAM_KASSERT(!mam_fixed_alloc_one(ckit_base(kit), SIZE_MAX));
@@ -306,13 +306,13 @@ static MAM_KERNEL(alone)
 		}
 		if (part)
 			ckit_own(kit, part, bytes);
-		ckit_keep(kit, (round * 2 + mam_block()) * n + mam_thread(), part);
+		ckit_keep(kit, (round * 2 + mam_block()) * n + simt_thread(), part);
 	}
 	mam_syncthreads();
 	for (round = 0; round < plan->rounds; round++) {
 		part = ckit_take(kit,
-				 (((round + mam_thread()) % plan->rounds) * 2 + mam_block()) * n +
-					 (mam_thread() * 7 + 3) % n);
+				 (((round + simt_thread()) % plan->rounds) * 2 + mam_block()) * n +
+					 (simt_thread() * 7 + 3) % n);
 		if (!part)
 			continue;
 		fixed_give(kit, part);

@@ -80,6 +80,7 @@ START_TEST(over_a_heap)
 	struct okit *kit = okit_create(32, 2, &plan);
 	const struct hkit_way way = { get, give };
 
+	kit->whole = plan.by_block;
 	plan.map = aligned_alloc(128, (mam_map_bytes(ENTRIES) + 127) / 128 * 128);
 	ck_assert_ptr_nonnull(plan.map);
 	hkit_explore(kit, &way, begin, check, KIT_RACE ? 10 : 40);

@@ -29,7 +29,7 @@ static MAM_KERNEL(exchange)
 	void *part, *other;
 	uint32_t round;
 
-	if (mam_block() == 0 && mam_thread() == simt_random() % LANES)
+	if (mam_block() == 0 && simt_thread() == simt_random() % LANES)
 		stop_after(1 + (uint32_t)(simt_random() % 40));
 	for (round = 0; round < plan->rounds; round++) {
 		part = fixed_alloc(kit, plan->bytes);

@@ -18,11 +18,11 @@ static MAM_KERNEL(all_or_nothing)
 	struct ckit *kit = argument;
 	const struct plan *plan = kit->plan;
 	MAM_SHARED(uint32_t, served);
-	uint32_t round, n = mam_block_threads();
+	uint32_t round, n = simt_block_threads();
 	void *part;
 
 	for (round = 0; round < plan->rounds; round++) {
-		if (mam_thread() == 0)
+		if (simt_thread() == 0)
 			mam_atomic_store32(served, 0, MAM_RELAXED, MAM_AT_BLOCK);
 		mam_syncthreads();
 		part = fixed_alloc(kit, plan->bytes);
@@ -34,7 +34,7 @@ static MAM_KERNEL(all_or_nothing)
 		}
 		mam_syncthreads();
 		n = mam_atomic_load32(served, MAM_RELAXED, MAM_AT_BLOCK);
-		MAM_KASSERT(!(plan->way & BY_BLOCK) || n == 0 || n == mam_block_threads());
+		MAM_KASSERT(!(plan->way & BY_BLOCK) || n == 0 || n == simt_block_threads());
 		mam_syncthreads();
 		if (part)
 			fixed_give(kit, part);
@@ -72,6 +72,7 @@ START_TEST(base_refuses)
 		kit->refuse_every = 0;
 	}
 	small->begin = fixed_begin;
+	small->whole = kit->whole;
 	ckit_explore(small, "no room", all_or_nothing, 3, n, fixed_seeds(20), check_refused);
 	ckit_destroy(small);
 	fixed_destroy(kit, &plan);
@@ -158,16 +159,16 @@ static MAM_KERNEL(in_others_places)
 			MAM_KASSERT(fixed_free(kit, part));
 		return;
 	}
-	if (mam_thread() == 0)
+	if (simt_thread() == 0)
 		before = mam_base_alloc(base, 16);
-	for (round = 0; mam_thread() == 0 && round < 2; round++) {
+	for (round = 0; simt_thread() == 0 && round < 2; round++) {
 		part = mam_fixed_alloc_warp(base, map_of(kit->plan), 16);
 		if (!part)
 			continue;
 		ckit_own(kit, part, 16);
 		fixed_give(kit, part);
 	}
-	if (mam_thread() == 0)
+	if (simt_thread() == 0)
 		(void)mam_base_free(base, before);
 }
 
@@ -219,11 +220,11 @@ static MAM_KERNEL(no_sizes)
 				      : mam_fixed_alloc_warp(base, map_of(plan), sizes[i])));
 	/* The first one's counts. */
 	if (plan->way & BY_BLOCK) {
-		part = fixed_alloc(kit, mam_thread() ? SIZE_MAX : 9);
+		part = fixed_alloc(kit, simt_thread() ? SIZE_MAX : 9);
 		MAM_KASSERT(part);
 		ckit_own(kit, part, 9);
 		fixed_give(kit, part);
-		MAM_KASSERT(!fixed_alloc(kit, mam_thread() ? 9 : SIZE_MAX));
+		MAM_KASSERT(!fixed_alloc(kit, simt_thread() ? 9 : SIZE_MAX));
 	}
 }
 
@@ -253,13 +254,13 @@ static MAM_KERNEL(mistakes)
 
 	MAM_KASSERT(part);
 	for (i = 0; i < 48; i++)
-		part[i] = (unsigned char)(i + mam_thread());
+		part[i] = (unsigned char)(i + simt_thread());
 	/* In front of part + 32: the distance to the block, without a mark. */
 	part[24] = 48;
 	memset(part + 25, 0, 7);
 	MAM_KASSERT(fixed_free(kit, NULL));
 	mam_syncthreads();
-	if (mam_thread() == 0) {
+	if (simt_thread() == 0) {
 		for (i = 1; i < 48; i++)
 			MAM_KASSERT(!fixed_free(kit, part + i));
 		MAM_KASSERT(!(plan->way & WITH_MAP) || !fixed_free(kit, part - 16));
@@ -271,11 +272,11 @@ static MAM_KERNEL(mistakes)
 		MAM_KASSERT(kit->frees == 0);
 	}
 	mam_syncthreads();
-	for (i = mam_thread() ? 0 : 48; i < 48; i++)
-		MAM_KASSERT(part[i] == (i / 8 != 3 ? (unsigned char)(i + mam_thread())
+	for (i = simt_thread() ? 0 : 48; i < 48; i++)
+		MAM_KASSERT(part[i] == (i / 8 != 3 ? (unsigned char)(i + simt_thread())
 					: i == 24  ? 48
 						   : 0));
-	if (mam_thread()) {
+	if (simt_thread()) {
 		MAM_KASSERT(fixed_free(kit, part));
 		/* With a map, whatever became of the block. */
 		MAM_KASSERT(!(plan->way & WITH_MAP) || !fixed_free(kit, part));
@@ -300,15 +301,15 @@ static MAM_KERNEL(at_once)
 	uint32_t i;
 
 	MAM_KASSERT(part);
-	ckit_keep(kit, mam_thread(), part);
+	ckit_keep(kit, simt_thread(), part);
 	mam_syncthreads();
-	for (i = 0; i < mam_block_threads(); i++) {
+	for (i = 0; i < simt_block_threads(); i++) {
 		part = (void *)(uintptr_t)mam_atomic_load64(
-			&kit->kept[(i + mam_thread() % 2) % mam_block_threads()], MAM_ACQUIRE,
+			&kit->kept[(i + simt_thread() % 2) % simt_block_threads()], MAM_ACQUIRE,
 			MAM_AT_DEVICE);
 		if (fixed_free(kit, part))
 			(void)mam_atomic_add64(
-				&kit->kept[100 + (i + mam_thread() % 2) % mam_block_threads()], 1,
+				&kit->kept[100 + (i + simt_thread() % 2) % simt_block_threads()], 1,
 				MAM_RELAXED, MAM_AT_DEVICE);
 	}
 }
@@ -342,7 +343,7 @@ static MAM_KERNEL(both)
 	struct ckit *kit = argument;
 	void *part;
 
-	if (mam_thread() == 0)
+	if (simt_thread() == 0)
 		ckit_keep(kit, 0, fixed_alloc(kit, 16));
 	mam_syncthreads();
 	part = (void *)(uintptr_t)mam_atomic_load64(&kit->kept[0], MAM_ACQUIRE, MAM_AT_DEVICE);
@@ -375,7 +376,7 @@ static MAM_KERNEL(leave)
 	void *part = fixed_alloc(kit, 20);
 
 	MAM_KASSERT(part);
-	if (mam_thread() % 3 == 0)
+	if (simt_thread() % 3 == 0)
 		MAM_KASSERT(fixed_free(kit, part));
 }
 
@@ -405,6 +406,7 @@ START_TEST(cleans)
 	struct plan plan = { .way = WITH_MAP | (_i ? BY_BLOCK : 0) };
 	struct ckit *kit = fixed_create(&plan, 1 << 13);
 
+	kit->whole = true; /* all threads clean */
 	ckit_explore_world(kit, "what is left", build_leave, fixed_seeds(24), check_cleaned);
 	fixed_destroy(kit, &plan);
 }

@@ -99,7 +99,7 @@ static void explore(struct kit *kit, const char *name, simt_kernel *kernel, uint
 
 static uint32_t self(void)
 {
-	return mam_block() * mam_block_threads() + mam_thread();
+	return mam_block() * simt_block_threads() + simt_thread();
 }
 
 /* ---- one lane, and a model ------------------------------------------------------------------- */

@@ -51,6 +51,7 @@ static struct ckit *create(enum mam_kway way, uint32_t ranks)
 	kit->own = own;
 	kit->begin = begin;
 	kit->steps_max = 40000000;
+	kit->whole = true;
 	return kit;
 }
 
@@ -157,7 +158,10 @@ START_TEST(in_lockstep)
 		.check = check_good,
 		.seeds = 2,
 		.policies = 1 << SIMT_BY_WARP,
-		.config = { .strict = true, .lockstep = true, .steps_max = 40000000 }
+		.config = { .strict = true,
+			    .lockstep = true,
+			    .steps_max = 40000000,
+			    .whole = true }
 	};
 
 	own->job.rounds = 1;
@@ -359,7 +363,8 @@ START_TEST(overlaps)
 				  .argument = kit,
 				  .begin = ckit_begin,
 				  .check = check_overlap,
-				  .seeds = 5 };
+				  .seeds = 5,
+				  .config = { .whole = true } };
 
 	own->job.rounds = 4;
 	own->job.flags = MPI_CHECK;

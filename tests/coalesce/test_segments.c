@@ -151,10 +151,10 @@ static MAM_KERNEL(each_order)
 	for (number = 0; number < ORDERS; number += ORDERS_STEP) {
 		allocs = order_allocs(kit);
 		mam_syncthreads();
-		if (mam_thread() < SEVEN)
-			ckit_keep(kit, mam_thread(), segs_get(kit, 1 + mam_thread() % 3 * 5));
+		if (simt_thread() < SEVEN)
+			ckit_keep(kit, simt_thread(), segs_get(kit, 1 + simt_thread() % 3 * 5));
 		mam_syncthreads();
-		if (mam_thread() == SEVEN) {
+		if (simt_thread() == SEVEN) {
 			order_make(order, number);
 			allocs = order_allocs(kit) - allocs;
 			for (i = 0; i < SEVEN; i++) {
@@ -225,7 +225,7 @@ static size_t many_bytes(void)
 static MAM_KERNEL(many)
 {
 	struct ckit *kit = argument;
-	uint32_t me = mam_block() * mam_block_threads() + mam_thread(), i;
+	uint32_t me = mam_block() * simt_block_threads() + simt_thread(), i;
 
 	ckit_keep(kit, me, segs_get(kit, many_bytes()));
 	ckit_keep(kit, me + MANY, segs_get(kit, 4));
@@ -236,7 +236,7 @@ static MAM_KERNEL(many)
 static MAM_KERNEL(many_later)
 {
 	struct ckit *kit = argument;
-	uint32_t me = mam_block() * mam_block_threads() + mam_thread(), i;
+	uint32_t me = mam_block() * simt_block_threads() + simt_thread(), i;
 
 	for (i = 0; i < 2; i++)
 		segs_give(kit, ckit_take(kit, (uint32_t)(simt_random() % (2 * MANY))));

@@ -31,7 +31,7 @@ static MAM_KERNEL(stops)
 {
 	struct ckit *kit = argument;
 	const struct stopped *plan = kit->own;
-	uint32_t me = mam_thread(), i;
+	uint32_t me = simt_thread(), i;
 	void *part = segs_get(kit, 1 + 5 * me);
 
 	ckit_keep(kit, me, part);

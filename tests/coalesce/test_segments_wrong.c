@@ -26,7 +26,7 @@ static MAM_KERNEL(refused)
 {
 	struct ckit *kit = argument;
 	const struct segs *segs = kit->own;
-	uint32_t me = mam_thread(), round;
+	uint32_t me = simt_thread(), round;
 	void *part;
 
 	for (round = 0; round < 2; round++) {
@@ -76,7 +76,7 @@ static MAM_KERNEL(too_large)
 	static const size_t sizes[] = { SIZE_MAX, 4,  SIZE_MAX - 15, SIZE_MAX - 16,
 					0,        24, SIZE_MAX / 2,  1 };
 	struct ckit *kit = argument;
-	size_t bytes = sizes[mam_thread()];
+	size_t bytes = sizes[simt_thread()];
 	void *part = segs_get(kit, bytes);
 
 	MAM_KASSERT(!part == (!bytes || bytes > 24));
@@ -102,7 +102,7 @@ static MAM_KERNEL(twice)
 {
 	struct ckit *kit = argument;
 	struct mam_kbase base = segs_base(kit);
-	uint32_t me = mam_thread(), i, k;
+	uint32_t me = simt_thread(), i, k;
 	unsigned char *part;
 	void *again[4];
 	uint64_t word;
@@ -146,7 +146,7 @@ static MAM_KERNEL(both)
 {
 	struct ckit *kit = argument;
 	struct mam_kbase base = segs_base(kit);
-	uint32_t me = mam_thread(), k = me / 2 + 1;
+	uint32_t me = simt_thread(), k = me / 2 + 1;
 	void *part = segs_get(kit, 6);
 	bool done;
 
@@ -181,7 +181,7 @@ static MAM_KERNEL(both_last)
 {
 	struct ckit *kit = argument;
 	struct mam_kbase base = segs_base(kit);
-	uint32_t me = mam_thread();
+	uint32_t me = simt_thread();
 	void *part = segs_get(kit, 3);
 	bool done;
 
@@ -258,7 +258,7 @@ END_TEST
 static MAM_KERNEL(overwritten)
 {
 	struct ckit *kit = argument;
-	uint32_t me = mam_thread();
+	uint32_t me = simt_thread();
 	unsigned char *part = segs_get(kit, 24);
 	uint64_t rubbish = UINT64_C(0x123456789abcdef0) | (simt_random() & 1);
 

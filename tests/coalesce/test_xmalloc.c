@@ -35,7 +35,7 @@ static void give(struct ckit *kit, void *object)
 
 static uint32_t place(void)
 {
-	return mam_block() * mam_block_threads() + mam_thread();
+	return mam_block() * simt_block_threads() + simt_thread();
 }
 
 /* Another thread's, of as many as there are. */
@@ -51,7 +51,7 @@ static MAM_KERNEL(ask)
 {
 	struct ckit *kit = argument;
 	const struct plan *plan = kit->plan;
-	uint32_t all = mam_block_threads() == 32 ? 0xffffffff : (1u << mam_block_threads()) - 1;
+	uint32_t all = simt_block_threads() == 32 ? 0xffffffff : (1u << simt_block_threads()) - 1;
 	uint32_t bytes = plan->bytes[mam_lane()];
 	void *object;
 
@@ -172,11 +172,11 @@ static MAM_KERNEL(rounds)
 static MAM_KERNEL(swap)
 {
 	struct ckit *kit = argument;
-	uint32_t threads = mam_block_threads(), all = mam_grid_blocks() * threads, i;
+	uint32_t threads = simt_block_threads(), all = mam_grid_blocks() * threads, i;
 
 	ckit_keep(kit, place(), get(kit, random_size()));
 	mam_syncthreads();
-	give(kit, ckit_take(kit, mam_block() * threads + (mam_thread() * 7 + 3) % threads));
+	give(kit, ckit_take(kit, mam_block() * threads + (simt_thread() * 7 + 3) % threads));
 	ckit_keep(kit, all + place(), get(kit, random_size()));
 	for (i = 0; i < all; i += 5)
 		give(kit, ckit_take(kit, all + (i + other(all)) % all));
@@ -208,7 +208,7 @@ static MAM_KERNEL(fill)
 
 static MAM_KERNEL(empty)
 {
-	give(argument, ckit_take(argument, other(mam_grid_blocks() * mam_block_threads())));
+	give(argument, ckit_take(argument, other(mam_grid_blocks() * simt_block_threads())));
 }
 
 static bool in_turn(struct simt_world *world, void *argument)
@@ -233,7 +233,7 @@ static MAM_KERNEL(in_order)
 {
 	struct ckit *kit = argument;
 	uint32_t order = *(const uint32_t *)kit->plan, left[4] = { 0, 1, 2, 3 }, turn, i;
-	uint32_t all = (1u << mam_block_threads()) - 1;
+	uint32_t all = (1u << simt_block_threads()) - 1;
 	void *object = get(kit, 8 + mam_lane() * 16);
 
 	for (turn = 0; turn < 4; turn++) {
@@ -386,7 +386,7 @@ static MAM_KERNEL(mistakes)
 {
 	struct ckit *kit = argument;
 	struct mam_kbase base = ckit_base(kit);
-	uint32_t all = (1u << mam_block_threads()) - 1;
+	uint32_t all = (1u << simt_block_threads()) - 1;
 	unsigned char *object, *large;
 
 	MAM_KASSERT(!mam_xmalloc_alloc(base, kit->own, 0));

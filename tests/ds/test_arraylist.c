@@ -119,7 +119,7 @@ static MAM_KERNEL(grow)
 	uint64_t number;
 	uint32_t i;
 
-	if (stops && mam_thread() == simt_random() % plan->block)
+	if (stops && simt_thread() == simt_random() % plan->block)
 		stop_after(1 + (uint32_t)(simt_random() % (5 * plan->rounds)));
 	for (i = 0; i < plan->rounds; i++) {
 		number = 77777;
@@ -200,7 +200,7 @@ static MAM_KERNEL(grow_two)
 {
 	struct ckit *kit = argument;
 	struct own *own = kit->own;
-	bool other = mam_thread() % 3 == 0;
+	bool other = simt_thread() % 3 == 0;
 	uint32_t i, *place;
 	uint64_t number;
 
@@ -268,7 +268,7 @@ static MAM_KERNEL(grow_local)
 	MAM_SHARED(struct mam_arraylist_shared, shared);
 	MAM_SHARED(uint64_t, zero);
 	for (round = 0; round < plan->rounds; round++) {
-		count = wants(plan, mam_thread(), round);
+		count = wants(plan, simt_thread(), round);
 		first = 77777;
 		place = mam_arraylist_grow_local(&own_of(kit)->list, ckit_base(kit), shared, count,
 						 &first);
@@ -277,10 +277,10 @@ static MAM_KERNEL(grow_local)
 		if (place)
 			got(kit, place, first, count);
 		/* The first one that wants any, and those behind it. */
-		if (place && !wanted_before(plan, mam_thread(), round))
+		if (place && !wanted_before(plan, simt_thread(), round))
 			*zero = first;
 		mam_syncthreads();
-		MAM_KASSERT(!place || first == *zero + wanted_before(plan, mam_thread(), round));
+		MAM_KASSERT(!place || first == *zero + wanted_before(plan, simt_thread(), round));
 		mam_syncthreads();
 	}
 }
@@ -321,6 +321,7 @@ START_TEST(local)
 	const struct plan *plan = &locals[_i];
 	struct ckit *kit = create(plan);
 
+	kit->whole = true;
 	ckit_explore(kit, plan->name, grow_local, plan->grid, plan->block,
 		     CKIT_RACE ? (plan->seeds + 3) / 4 : plan->seeds, check_local);
 	dkit_destroy(kit);
@@ -336,7 +337,7 @@ static MAM_KERNEL(too_many)
 
 	MAM_SHARED(struct mam_arraylist_shared, shared);
 	MAM_KASSERT(!mam_arraylist_grow_local(list, ckit_base(kit), shared,
-					      mam_thread() == 34 ? MAM_ARRAYLIST_MOST + 1 : 1,
+					      simt_thread() == 34 ? MAM_ARRAYLIST_MOST + 1 : 1,
 					      &first));
 	MAM_KASSERT(first == 5 && !kit->refusals && !mam_arraylist_count(list));
 	/* As many as there may be are asked for. */
@@ -352,6 +353,7 @@ START_TEST(more_than_may_be)
 	static const struct plan plan = { .bytes = 4, .grid = 1, .block = 40 };
 	struct ckit *kit = create(&plan);
 
+	kit->whole = true;
 	ckit_explore(kit, "too many", too_many, 1, 40, 5, NULL);
 	dkit_destroy(kit);
 }
@@ -404,6 +406,7 @@ START_TEST(together)
 	static const struct plan plan = { .bytes = 4, .grid = 4, .block = 2 };
 	struct ckit *kit = create(&plan);
 
+	kit->whole = true;
 	ckit_explore(kit, "all together", mixed, 4, 2, CKIT_RACE ? 100 : 300, check_grown);
 	dkit_destroy(kit);
 }
@@ -436,6 +439,7 @@ START_TEST(used_memory)
 	static const struct plan plan = { .bytes = 4, .grid = 2, .block = 3 };
 	struct ckit *kit = create(&plan);
 
+	kit->whole = true;
 	ckit_explore(kit, "used memory", grow_where_others_wrote, 2, 3, 150, check_grown);
 	dkit_destroy(kit);
 }

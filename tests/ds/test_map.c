@@ -166,7 +166,7 @@ static MAM_KERNEL(insert)
 	uint64_t key, number, value;
 	uint32_t i;
 
-	if (stops && mam_thread() == simt_random() % plan->block)
+	if (stops && simt_thread() == simt_random() % plan->block)
 		stop_after(1 + (uint32_t)(simt_random() % (8 * plan->rounds)));
 	for (i = 0; i < plan->rounds; i++) {
 		number = dkit_self() * plan->rounds + i;
@@ -256,14 +256,14 @@ static MAM_KERNEL(walk_together)
 	struct mam_dsmap *map = map_of(kit);
 	struct mam_dsmap_walk walk;
 
-	MAM_KASSERT(mam_dsmap_insert_multi(map, ckit_base(kit), mam_thread() % 7, mam_thread()) ==
+	MAM_KASSERT(mam_dsmap_insert_multi(map, ckit_base(kit), simt_thread() % 7, simt_thread()) ==
 		    MAM_DSMAP_DONE);
 	mam_syncthreads();
-	for (mam_dsmap_walk_begin(map, mam_thread(), &walk);
-	     mam_dsmap_walk_next(map, mam_block_threads(), &walk);)
+	for (mam_dsmap_walk_begin(map, simt_thread(), &walk);
+	     mam_dsmap_walk_next(map, simt_block_threads(), &walk);)
 		dkit_note(walk.value);
 	mam_syncthreads();
-	if (mam_block_leader())
+	if (!simt_thread())
 		mam_dsmap_fini(map, ckit_base(kit));
 }
 

@@ -92,7 +92,7 @@ static MAM_KERNEL(add_and_take)
 	struct item *item;
 	uint32_t i;
 
-	if (stops && mam_thread() == simt_random() % plan->block)
+	if (stops && simt_thread() == simt_random() % plan->block)
 		stop_after(1 + (uint32_t)(simt_random() % (3 * plan->rounds)));
 	for (i = 0; i < plan->rounds; i++) {
 		if (mam_block() + plan->takers >= plan->grid) {

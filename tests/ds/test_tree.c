@@ -172,7 +172,7 @@ static MAM_KERNEL(build)
 	bool stops = mam_block() < plan->stoppers;
 	uint32_t i, number;
 
-	if (stops && mam_thread() == simt_random() % plan->block)
+	if (stops && simt_thread() == simt_random() % plan->block)
 		stop_after(1 + (uint32_t)(simt_random() % (12 * plan->rounds)));
 	for (i = 0; i < plan->rounds; i++) {
 		number = dkit_self() * plan->rounds + i;

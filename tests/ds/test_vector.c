@@ -189,7 +189,7 @@ static MAM_KERNEL(push)
 	bool stops = mam_block() < plan->stoppers;
 	uint32_t i;
 
-	if (stops && mam_thread() == simt_random() % plan->block)
+	if (stops && simt_thread() == simt_random() % plan->block)
 		stop_after(1 + (uint32_t)(simt_random() % (6 * plan->rounds)));
 	for (i = 0; i < plan->rounds; i++)
 		put(kit, &own_of(kit)->vector[0]);
@@ -276,14 +276,14 @@ END_TEST
 static MAM_KERNEL(push_two)
 {
 	struct ckit *kit = argument;
-	struct mam_vector *vector = &own_of(kit)->vector[mam_thread() % 3 == 0];
+	struct mam_vector *vector = &own_of(kit)->vector[simt_thread() % 3 == 0];
 	uint64_t number;
 	uint32_t *place, i;
 
 	for (i = 0; i < 3; i++) {
 		place = mam_vector_push(vector, ckit_base(kit), &number);
 		MAM_KASSERT(place);
-		*place = mam_thread() % 3 == 0;
+		*place = simt_thread() % 3 == 0;
 	}
 }
 
@@ -405,23 +405,23 @@ static MAM_KERNEL(all_in_kernel)
 	uint64_t number;
 	uint32_t round, *place;
 
-	if (mam_block_leader())
+	if (!simt_thread())
 		mam_vector_init(vector, 4, 1);
 	mam_syncthreads();
 	for (round = 0; round < 2; round++) {
 		place = mam_vector_push(vector, ckit_base(kit), &number);
 		MAM_KASSERT(place);
-		*place = mam_thread();
+		*place = simt_thread();
 		mam_syncthreads();
-		MAM_KASSERT(mam_vector_count(vector) == mam_block_threads());
-		place = mam_vector_get(vector, mam_thread());
-		MAM_KASSERT(place && *place < mam_block_threads());
+		MAM_KASSERT(mam_vector_count(vector) == simt_block_threads());
+		place = mam_vector_get(vector, simt_thread());
+		MAM_KASSERT(place && *place < simt_block_threads());
 		mam_syncthreads();
-		if (mam_block_leader())
+		if (!simt_thread())
 			mam_vector_clear(vector);
 		mam_syncthreads();
 	}
-	if (mam_block_leader())
+	if (!simt_thread())
 		mam_vector_fini(vector, ckit_base(kit));
 }
 

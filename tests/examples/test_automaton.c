@@ -81,6 +81,7 @@ START_TEST(finds)
 	struct own *own = kit->own;
 	uint32_t i, all = 0;
 
+	kit->whole = true; /* the example's kernels are for all threads */
 	ck_assert(automaton_make(&own->made, 11 + (uint64_t)_i, plan->word, plan->errors));
 	own->texts = automaton_texts(_i + 1, plan->texts, plan->length);
 	ck_assert_ptr_nonnull(own->texts);
@@ -110,6 +111,7 @@ START_TEST(once)
 	uint32_t i, j, met = 0;
 	bool in[64];
 
+	kit->whole = true; /* the example's kernels are for all threads */
 	ck_assert(automaton_make(&own->made, 3, 8, 2));
 	ck_assert_uint_le(own->made.states, 64);
 	own->texts = automaton_texts(9, 1, 200);

@@ -144,6 +144,7 @@ START_TEST(graph)
 	struct ckit *kit = dkit_create(1 << 16, plan, sizeof(struct own), begin);
 	struct own *own = kit->own;
 
+	kit->whole = true; /* the example's kernels are for all threads */
 	kit->refuse_every = plan->refuse_every;
 	own->list = edges_list(7 + (uint64_t)_i, plan->edges, plan->nodes);
 	ck_assert_ptr_nonnull(own->list);

@@ -72,7 +72,10 @@ static inline void dkit_explore(struct dkit *dkit, const char *name, simt_kernel
 		.begin = dkit_begin,
 		.check = check,
 		.seeds = seeds,
-		.config = { .race = KIT_RACE && race, .strict = true, .steps_max = 40000000 },
+		.config = { .race = KIT_RACE && race,
+			    .strict = true,
+			    .steps_max = 40000000,
+			    .whole = dkit->kit->whole },
 	};
 
 	simt_must_pass(&test);

@@ -38,7 +38,7 @@ struct kit {
 
 static inline uint32_t kit_me(void)
 {
-	return mam_block() * mam_block_threads() + mam_thread() + 1;
+	return mam_block() * simt_block_threads() + simt_thread() + 1;
 }
 
 /* A walk that claims blindly, or looks first, by chance. */

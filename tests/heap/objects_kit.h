@@ -38,6 +38,7 @@ struct okit {
 	uint64_t kept[OKIT_KEPT];      /* what a lane leaves to others; atomic */
 	bool only_taken;               /* nothing is given back while requests may fail */
 	uint64_t steps_max;            /* of a run; 0: the simulator's own */
+	bool whole;                    /* blocks have no other threads than the lanes */
 	const void *plan;              /* the test's own */
 };
 
@@ -233,7 +234,10 @@ static inline void okit_explore(struct okit *kit, const char *name, simt_kernel 
 		.begin = okit_begin,
 		.check = check ? check : okit_check_empty,
 		.seeds = seeds,
-		.config = { .race = KIT_RACE, .strict = true, .steps_max = kit->steps_max },
+		.config = { .race = KIT_RACE,
+			    .strict = true,
+			    .steps_max = kit->steps_max,
+			    .whole = kit->whole },
 	};
 
 	simt_must_pass(&test);
@@ -251,7 +255,10 @@ static inline void okit_explore_world(struct okit *kit, const char *name,
 		.begin = okit_begin,
 		.check = check ? check : okit_check_empty,
 		.seeds = seeds,
-		.config = { .race = KIT_RACE, .strict = true, .steps_max = kit->steps_max },
+		.config = { .race = KIT_RACE,
+			    .strict = true,
+			    .steps_max = kit->steps_max,
+			    .whole = kit->whole },
 	};
 
 	simt_must_pass(&test);

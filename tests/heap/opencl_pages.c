@@ -222,12 +222,39 @@ static void words(void)
 	clReleaseKernel(kernel);
 }
 
+/* Work groups of three dimensions: numbers go through the groups, x fastest, then through each group. */
+static void numbers(void)
+{
+	static const size_t items[] = { 15, 6, 4 }, group[] = { 5, 3, 2 };
+	uint32_t answers[15 * 6 * 4];
+	cl_int result;
+	cl_kernel kernel = clCreateKernel(program, "numbers", &result);
+	cl_mem at = memory(sizeof(answers));
+
+	check(result, "numbers");
+	check(clSetKernelArg(kernel, 0, sizeof(cl_mem), &at), "numbers");
+	check(clEnqueueNDRangeKernel(queue, kernel, 3, NULL, items, group, 0, NULL, NULL),
+	      "numbers");
+	check(clEnqueueReadBuffer(queue, at, CL_TRUE, 0, sizeof(answers), answers, 0, NULL, NULL),
+	      "numbers");
+	for (size_t i = 0; i < 15 * 6 * 4; i++) {
+		const size_t x = i % 15, y = i / 15 % 6, z = i / 90;
+
+		same((x / 5 + 3 * (y / 3 + 2 * (z / 2))) * 30 +
+			     (x % 5 + 5 * (y % 3 + 3 * (z % 2))),
+		     answers[i], "the number of a work item");
+	}
+	clReleaseMemObject(at);
+	clReleaseKernel(kernel);
+}
+
 int main(int argument_count, char **arguments)
 {
 	if (argument_count != 4)
 		leave(1, "usage: opencl_pages SRC KERNELS STANDARD", argument_count);
 	begin(arguments[1], arguments[2], arguments[3]);
 	words();
+	numbers();
 	churn(6000, 20, 1);
 	churn(3000, 20, 9);
 	churn(2000, 4, 200);

@@ -98,3 +98,14 @@ __kernel void words(__global uint *answers)
 			answers[2 + i] += mam_ffs32(3u << i) << 24;
 	}
 }
+
+/* Each work item writes its linear number where the host expects it. */
+__kernel void numbers(__global uint *answers)
+{
+	size_t row = get_global_size(0), layer = row * get_global_size(1);
+
+	answers[get_global_id(0) + row * get_global_id(1) + layer * get_global_id(2)] =
+		mam_block() * mam_block_threads() + mam_thread();
+	if (mam_block_leader() != (mam_thread() == 0))
+		answers[0] = ~0u;
+}

@@ -197,7 +197,7 @@ static inline void published_leave(struct published_job *job, uint32_t page, uin
 
 static inline uint32_t published_id(void)
 {
-	return mam_block() * mam_block_threads() + mam_thread();
+	return mam_block() * simt_block_threads() + simt_thread();
 }
 
 /* One request, used and given back. */
@@ -268,7 +268,7 @@ static inline MAM_KERNEL(published_fill)
 static inline MAM_KERNEL(published_empty)
 {
 	struct published_job *job = argument;
-	uint32_t lanes = mam_grid_blocks() * mam_block_threads(), round;
+	uint32_t lanes = mam_grid_blocks() * simt_block_threads(), round;
 	uint32_t id = (published_id() * 5 + 3) % lanes;
 
 	for (round = 0; round < job->rounds; round++) {

@@ -14,6 +14,7 @@
 #define MAM_TESTS_HEAP_STOP_H
 
 #include "heap/port.h"
+#include "simt/simt.h"
 
 #define STOP_LANES 256
 

@@ -119,7 +119,7 @@ MAM_KERNEL(bits_of_one_word)
 	uint32_t round;
 
 	for (round = 0; round < 3; round++) {
-		mine = (uint64_t)7 << (mam_thread() * 3 + round * 5) % 60;
+		mine = (uint64_t)7 << (simt_thread() * 3 + round * 5) % 60;
 		won = mine & ~mam_bitmap_claim(bits, 0, mine);
 		for (mine = won; mine; mine &= mine - 1)
 			kit_own(kit, mam_ffs64(mine) - 1, 1);

@@ -40,7 +40,7 @@ static MAM_KERNEL(subsets)
 {
 	struct okit *kit = argument;
 	const struct plan *plan = kit->plan;
-	uint32_t mask, all = (1u << mam_block_threads()) - 1, next, leader;
+	uint32_t mask, all = (1u << simt_block_threads()) - 1, next, leader;
 	struct ckit_want want;
 	unsigned char *part, *first, *other;
 	size_t bytes;
@@ -133,7 +133,7 @@ static MAM_KERNEL(blocks)
 	MAM_SHARED(struct table, table);
 	struct okit *kit = argument;
 	const struct plan *plan = kit->plan;
-	uint32_t i = mam_thread(), n = mam_block_threads(), round, other;
+	uint32_t i = simt_thread(), n = simt_block_threads(), round, other;
 	struct ckit_want want = ckit_want(plan->sizes, ~0u, n, i);
 	unsigned char *part, *first;
 	size_t bytes;
@@ -232,8 +232,8 @@ static size_t labelled(uint32_t i)
 static MAM_KERNEL(exchange)
 {
 	struct okit *kit = argument;
-	uint32_t lanes = mam_block_threads(), mask = lanes < 32 ? (1u << lanes) - 1 : ~0u;
-	uint32_t place = mam_block() * lanes + mam_thread(), all = mam_grid_blocks() * lanes, round;
+	uint32_t lanes = simt_block_threads(), mask = lanes < 32 ? (1u << lanes) - 1 : ~0u;
+	uint32_t place = mam_block() * lanes + simt_thread(), all = mam_grid_blocks() * lanes, round;
 	struct ckit_want want = ckit_want(labelled, mask, lanes, mam_lane());
 	uint32_t *part, *first, number;
 
@@ -261,9 +261,9 @@ static MAM_KERNEL(exchange)
 static MAM_KERNEL(empty)
 {
 	struct okit *kit = argument;
-	uint32_t at, lanes = mam_grid_blocks() * mam_block_threads();
+	uint32_t at, lanes = mam_grid_blocks() * simt_block_threads();
 
-	for (at = mam_block() * mam_block_threads() + mam_thread(); at < OKIT_KEPT && at < 256;
+	for (at = mam_block() * simt_block_threads() + simt_thread(); at < OKIT_KEPT && at < 256;
 	     at += lanes)
 		drop(kit, okit_take(kit, at));
 }
@@ -328,6 +328,7 @@ START_TEST(a_block)
 	const struct plan *plan = &whole[_i];
 	struct okit *kit = okit_create(plan->blocks, 2, plan);
 
+	kit->whole = true;
 	okit_explore(kit, plan->name, blocks, plan->grid, plan->block, SEEDS / 4, NULL);
 	okit_destroy(kit);
 }

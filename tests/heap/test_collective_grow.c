@@ -71,8 +71,8 @@ static struct label *make(struct gkit *kit, uint32_t mask, uint32_t number, uint
 static MAM_KERNEL(exchange)
 {
 	struct gkit *kit = argument;
-	uint32_t lanes = mam_block_threads(), mask = (1u << lanes) - 1, round;
-	uint32_t place = mam_block() * lanes + mam_thread(), all = mam_grid_blocks() * lanes;
+	uint32_t lanes = simt_block_threads(), mask = (1u << lanes) - 1, round;
+	uint32_t place = mam_block() * lanes + simt_thread(), all = mam_grid_blocks() * lanes;
 	struct label *part;
 
 	for (round = 0; round < ROUNDS; round++) {
@@ -87,7 +87,7 @@ static MAM_KERNEL(empty)
 {
 	struct gkit *kit = argument;
 
-	for (uint32_t at = mam_thread(); at < 128; at += mam_block_threads())
+	for (uint32_t at = simt_thread(); at < 128; at += simt_block_threads())
 		drop(kit, okit_take(&kit->o, at));
 }
 

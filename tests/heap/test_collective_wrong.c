@@ -141,6 +141,7 @@ START_TEST(nobody_gets_it)
 {
 	struct okit *kit = okit_create(2, 1, NULL);
 
+	kit->whole = true;
 	okit_explore(kit, "refused", refused, 1, 8, 10, NULL);
 	okit_destroy(kit);
 }
@@ -216,7 +217,7 @@ static void count(bool right)
 static MAM_KERNEL(lasts)
 {
 	struct okit *kit = argument;
-	uint32_t lane = mam_lane(), parts = mam_block_threads();
+	uint32_t lane = mam_lane(), parts = simt_block_threads();
 	bool all = kit->plan != NULL;
 	uint64_t address;
 	void *part;
@@ -224,12 +225,12 @@ static MAM_KERNEL(lasts)
 	if (mam_block() == 0) {
 		part = mam_kmalloc_block(kit->heap, 8 + lane % 2 * 8);
 		MAM_KASSERT(part);
-		mam_atomic_store64(&shared_part[mam_thread()], (uint64_t)(uintptr_t)part,
+		mam_atomic_store64(&shared_part[simt_thread()], (uint64_t)(uintptr_t)part,
 				   MAM_RELEASE, MAM_AT_DEVICE);
 		return;
 	}
 	do
-		address = mam_atomic_load64(&shared_part[(mam_thread() + mam_block()) % parts],
+		address = mam_atomic_load64(&shared_part[(simt_thread() + mam_block()) % parts],
 					    MAM_ACQUIRE, MAM_AT_DEVICE);
 	while (!address);
 	if (all && mam_block() == 1)
@@ -280,7 +281,8 @@ START_TEST(one_is_last)
 		.seeds = races[_i].block > 8 ? SEEDS / 8 : SEEDS,
 		/* Who gives back a second time reads what another writes. */
 		.config = { .race = KIT_RACE && races[_i].grid == 2 && !races[_i].all,
-			    .strict = true },
+			    .strict = true,
+			    .whole = true },
 	};
 
 	simt_must_pass(&test);

@@ -190,7 +190,7 @@ END_TEST
 static MAM_KERNEL(leave)
 {
 	struct gkit *kit = argument;
-	uint32_t me = mam_block() * mam_block_threads() + mam_thread(), i;
+	uint32_t me = mam_block() * simt_block_threads() + simt_thread(), i;
 
 	for (i = 0; i < 3; i++)
 		okit_keep(&kit->o, me * 3 + i, gkit_alloc(kit, sizes[4 + (me + i) % 7]));
@@ -199,8 +199,8 @@ static MAM_KERNEL(leave)
 static MAM_KERNEL(give_what_was_left)
 {
 	struct gkit *kit = argument;
-	uint32_t lanes = mam_grid_blocks() * mam_block_threads(), i;
-	uint32_t me = mam_block() * mam_block_threads() + mam_thread();
+	uint32_t lanes = mam_grid_blocks() * simt_block_threads(), i;
+	uint32_t me = mam_block() * simt_block_threads() + simt_thread();
 
 	for (i = me; i < 96 * 3; i += lanes)
 		gkit_free(kit, okit_take(&kit->o, i));
@@ -211,7 +211,7 @@ static MAM_KERNEL(again)
 {
 	struct gkit *kit = argument;
 	void *object[3];
-	uint32_t me = mam_block() * mam_block_threads() + mam_thread(), i;
+	uint32_t me = mam_block() * simt_block_threads() + simt_thread(), i;
 
 	for (i = 0; i < 3; i++) {
 		object[i] = gkit_alloc(kit, sizes[4 + (me + i) % 7]);

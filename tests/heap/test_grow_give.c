@@ -24,7 +24,7 @@ static bool give(struct gkit *kit, const void *address)
 
 static uint32_t me(void)
 {
-	return mam_block() * mam_block_threads() + mam_thread();
+	return mam_block() * simt_block_threads() + simt_thread();
 }
 
 static uint64_t parts; /* of all runs of a case */
@@ -45,7 +45,7 @@ static const char *check_parts(void *argument)
 static MAM_KERNEL(by_others)
 {
 	struct gkit *kit = argument;
-	uint32_t lanes = mam_grid_blocks() * mam_block_threads(), i;
+	uint32_t lanes = mam_grid_blocks() * simt_block_threads(), i;
 	void *object;
 	size_t bytes;
 
@@ -203,7 +203,7 @@ static MAM_KERNEL(all_at_once)
 	const size_t *bytes = kit->o.plan;
 	void *first, *object;
 
-	if (!mam_thread()) {
+	if (!simt_thread()) {
 		/* So that the other one is of a part. */
 		first = gkit_alloc(kit, 63000);
 		MAM_KASSERT(first);
@@ -214,7 +214,7 @@ static MAM_KERNEL(all_at_once)
 	}
 	mam_syncthreads();
 	object = (void *)(uintptr_t)mam_atomic_load64(&kit->o.kept[0], MAM_ACQUIRE, MAM_AT_DEVICE);
-	if (!mam_thread())
+	if (!simt_thread())
 		okit_disown(&kit->o, object);
 	mam_syncthreads();
 	if (mam_objects_free(kit->o.heap, object))

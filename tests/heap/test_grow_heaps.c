@@ -191,7 +191,7 @@ END_TEST
 static MAM_KERNEL(take_all)
 {
 	struct gkit *kit = argument;
-	uint32_t i = mam_thread() * 64;
+	uint32_t i = simt_thread() * 64;
 	void *object;
 
 	while ((object = gkit_alloc(kit, RUN)))

@@ -51,8 +51,8 @@ static MAM_KERNEL(fill_and_ask_again)
 {
 	struct gkit *kit = argument;
 	const struct plan *plan = kit->o.plan;
-	uint32_t lanes = mam_grid_blocks() * mam_block_threads(), i, before;
-	uint32_t me = mam_block() * mam_block_threads() + mam_thread();
+	uint32_t lanes = mam_grid_blocks() * simt_block_threads(), i, before;
+	uint32_t me = mam_block() * simt_block_threads() + simt_thread();
 	uint32_t end = kit->o.blocks * MAM_BLOCK_UNITS;
 	void *object;
 	size_t bytes;

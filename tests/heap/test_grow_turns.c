@@ -123,7 +123,7 @@ static uint64_t *mark_of(struct mam_kpart part, uint32_t lane)
 static void mark(uint64_t number)
 {
 	struct mam_kpart part = mam_parts_get(&growth, (uint32_t)number);
-	uint64_t *at = mark_of(part, mam_thread());
+	uint64_t *at = mark_of(part, simt_thread());
 
 	MAM_KASSERT(part.ground == ground_of(number - 1));
 	MAM_KASSERT(mam_parts_at(part)->blocks == 1);

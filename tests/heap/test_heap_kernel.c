@@ -90,7 +90,7 @@ static const char *check(void *argument)
 
 static uint32_t number_of(void)
 {
-	return mam_block() * mam_block_threads() + mam_thread();
+	return mam_block() * simt_block_threads() + simt_thread();
 }
 
 static void mark(void *page, uint32_t n, uint32_t mark)
@@ -268,6 +268,7 @@ START_TEST(mistakes_change_nothing_and_are_counted)
 	struct simt_result result;
 
 	begin(job);
+	simt_set_shape(&config, (uint64_t)_i);
 	ck_assert_msg(simt_launch(&config, mistakes, 1, 1, job, &result) == SIMT_FINE, "%s",
 		      result.text);
 	job->info = stats_of(job->heap);
@@ -316,6 +317,7 @@ START_TEST(addresses_and_numbers)
 	struct simt_config config = { .seed = 1 };
 	struct simt_result result;
 
+	simt_set_shape(&config, (uint64_t)_i);
 	ck_assert_msg(simt_launch(&config, places, 1, 1, job, &result) == SIMT_FINE, "%s",
 		      result.text);
 	job_end(job);
@@ -329,8 +331,8 @@ static void add(TCase *tests)
 	tcase_add_test(tests, a_heap_that_is_too_small_says_so);
 	tcase_add_test(tests, lanes_take_runs_and_give_them_in_parts);
 	tcase_add_test(tests, another_kernel_gives_them_back);
-	tcase_add_test(tests, mistakes_change_nothing_and_are_counted);
-	tcase_add_test(tests, addresses_and_numbers);
+	tcase_add_loop_test(tests, mistakes_change_nothing_and_are_counted, 0, SIMT_SHAPES);
+	tcase_add_loop_test(tests, addresses_and_numbers, 0, SIMT_SHAPES);
 }
 
 int main(void)

@@ -38,9 +38,11 @@ MAM_KERNEL(drains)
 
 static void drain(struct mam_heap *heap)
 {
+	static uint64_t turn;
 	struct simt_config config = { .seed = 1 };
 	struct simt_result result;
 
+	simt_set_shape(&config, turn++);
 	ck_assert_msg(simt_launch(&config, drains, 2, 40, mam_heap_device(heap), &result) ==
 			      SIMT_FINE,
 		      "%s", result.text);
@@ -418,7 +420,7 @@ static void begin(void *argument)
 MAM_KERNEL(leaves)
 {
 	struct job *job = argument;
-	uint32_t self = mam_block() * mam_block_threads() + mam_thread();
+	uint32_t self = mam_block() * simt_block_threads() + simt_thread();
 
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		void *object = mam_kmalloc(job->device, 16u << (self + round) % 5);

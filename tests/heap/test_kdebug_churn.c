@@ -28,8 +28,8 @@ static MAM_KERNEL(churn)
 	for (round = 0; round < 8; round++) {
 		i = round & 1;
 		if (kept[i]) {
-			MAM_KASSERT(kept[i][0] == (unsigned char)mam_thread());
-			MAM_KASSERT(kept[i][bytes[i] - 1] == (unsigned char)mam_thread());
+			MAM_KASSERT(kept[i][0] == (unsigned char)simt_thread());
+			MAM_KASSERT(kept[i][bytes[i] - 1] == (unsigned char)simt_thread());
 			MAM_KASSERT(mam_kusable(heap, kept[i]) == bytes[i]);
 		}
 		if (kept[i] && simt_random() % 3 == 0) {
@@ -42,7 +42,7 @@ static MAM_KERNEL(churn)
 						    : mam_kcalloc(heap, bytes[i], 1);
 		}
 		MAM_KASSERT(kept[i]);
-		memset(kept[i], (int)mam_thread(), bytes[i]);
+		memset(kept[i], (int)simt_thread(), bytes[i]);
 	}
 	MAM_KASSERT(mam_kfree(heap, kept[0]) && mam_kfree(heap, kept[1]));
 }
@@ -64,9 +64,9 @@ static MAM_KERNEL(shared)
 	uint32_t round, *all;
 
 	for (round = 0; round < 3; round++) {
-		all = mam_kmalloc_shared_block(heap, mam_block_threads() * sizeof(*all));
+		all = mam_kmalloc_shared_block(heap, simt_block_threads() * sizeof(*all));
 		MAM_KASSERT(all);
-		all[mam_thread()] = round;
+		all[simt_thread()] = round;
 		MAM_KASSERT(mam_kfree_shared_block(heap, all));
 		all = mam_kmalloc_shared_lanes(heap, ~0u, 32 * sizeof(*all));
 		MAM_KASSERT(all);
@@ -82,6 +82,7 @@ START_TEST(forms)
 {
 	struct dkit *dkit = dkit_create(24, 2);
 
+	dkit->kit->whole = true;
 	dkit_explore(dkit, "shared", shared, 2, 64, SEEDS / 2, true, dkit_check_quiet);
 	dkit_destroy(dkit);
 }
@@ -94,7 +95,7 @@ static MAM_KERNEL(all_at_once)
 	struct okit *kit = dkit->kit;
 	uint64_t address;
 
-	if (!mam_thread())
+	if (!simt_thread())
 		okit_keep(kit, 0, mam_kmalloc(kit->heap, 300));
 	mam_syncthreads();
 	address = mam_atomic_load64(&kit->kept[0], MAM_ACQUIRE, MAM_AT_DEVICE);
@@ -134,30 +135,33 @@ END_TEST
 
 #define TOLD 3
 
-/* A foreign address that says who it was. */
-static MAM_KERNEL(tell)
-{
-	struct dkit *dkit = argument;
-	uintptr_t at = 16 * TOLD * mam_thread() + 16;
-	uint32_t i;
-
-	for (i = 0; i < TOLD; i++)
-		(void)mam_kfree(dkit->kit->heap, (void *)(at + 16 * i));
-}
-
 /* The host reads while they are told: each is whole, and comes once. */
 struct reading {
 	struct dkit *dkit;
+	uint32_t thread[40][3]; /* coordinates of each lane */
 	uint32_t seen[40 * TOLD + 1];
 	uint32_t looks; /* 0: the host never looks */
 };
+
+/* A foreign address, from which the number of the lane follows. */
+static MAM_KERNEL(tell)
+{
+	struct reading *reading = argument;
+	uintptr_t at = 16 * TOLD * simt_thread() + 16;
+	uint32_t i;
+
+	for (i = 0; i < 3; i++)
+		reading->thread[simt_thread()][i] = simt_thread_at(i);
+	for (i = 0; i < TOLD; i++)
+		(void)mam_kfree(reading->dkit->kit->heap, (void *)(at + 16 * i));
+}
 
 static void read_reports(void *argument)
 {
 	struct reading *reading = argument;
 	struct mam_reports *reports = reading->dkit->reports;
+	uint32_t look, block[3], thread[3];
 	uint64_t taken = 0, at;
-	uint32_t look;
 
 	for (look = 0; look < reading->looks; look++) {
 		struct mam_report *report = &reports->report[taken % MAM_REPORTS];
@@ -169,7 +173,9 @@ static void read_reports(void *argument)
 		MAM_KASSERT(report->kind == MAM_HEAP_FOREIGN_FREE);
 		at = report->address / 16;
 		MAM_KASSERT(at && at <= 40 * TOLD && !reading->seen[at]++);
-		MAM_KASSERT((report->finder.word[1] >> 32 & 1023) == (at - 1) / TOLD);
+		MAM_KASSERT(mam_who_read(report->finder, block, thread));
+		MAM_KASSERT(!(block[0] | block[1] | block[2]));
+		MAM_KASSERT(!memcmp(thread, reading->thread[(at - 1) / TOLD], sizeof(thread)));
 		MAM_KASSERT(!report->holder.word[1] && !report->giver.word[1]);
 		taken++;
 		mam_atomic_store64(&reports->taken, taken, MAM_RELEASE, MAM_AT_SYSTEM);
@@ -180,7 +186,7 @@ static bool build_reading(struct simt_world *world, void *argument)
 {
 	struct reading *reading = argument;
 
-	return simt_world_launch(world, 0, tell, 1, 40, reading->dkit) &&
+	return simt_world_launch(world, 0, tell, 1, 40, reading) &&
 	       simt_world_host(world, read_reports, reading);
 }
 

@@ -21,7 +21,7 @@ static MAM_KERNEL(churn)
 		if (object)
 			lkit_free(object);
 	}
-	for (round = mam_thread(); round < LKIT_KEPT; round += mam_block_threads()) {
+	for (round = simt_thread(); round < LKIT_KEPT; round += simt_block_threads()) {
 		object = lkit_swap(round, NULL);
 		if (object)
 			lkit_free(object);

@@ -114,6 +114,7 @@ START_TEST(a_look_is_short)
 		lkit.growth.large[slot].address = ((uint64_t)slot + 1) << 20;
 		lkit.growth.large[slot].bytes = 1000 + slot;
 	}
+	simt_set_shape(&config, (uint64_t)_i);
 	ck_assert_msg(simt_launch(&config, looks, 1, 1, NULL, &result) == SIMT_FINE, "%s",
 		      result.text);
 }
@@ -191,7 +192,7 @@ static MAM_KERNEL(all_at_once)
 
 	(void)argument;
 	for (i = 0; i < 3; i++) {
-		if (!mam_thread()) {
+		if (!simt_thread()) {
 			won = 0;
 			all[0] = lkit_alloc(1);
 			MAM_KASSERT(all[0]);
@@ -199,7 +200,7 @@ static MAM_KERNEL(all_at_once)
 		}
 		mam_syncthreads();
 		object = all[0];
-		if (mam_thread() % 3 == 1) {
+		if (simt_thread() % 3 == 1) {
 			/* Whoever has it next does not give it back meanwhile. */
 			object = lkit_alloc(3 * LKIT_UNIT);
 			mam_syncthreads();
@@ -236,7 +237,7 @@ static MAM_KERNEL(old_addresses)
 	uint32_t i;
 
 	(void)argument;
-	if (!mam_block() && !mam_thread()) {
+	if (!mam_block() && !simt_thread()) {
 		for (i = 0; i < 60; i++) {
 			(void)mam_large_usable(&lkit.heap, lkit.ground);
 			(void)mam_large_free(&lkit.heap, lkit.ground);
@@ -263,7 +264,7 @@ START_TEST(old_addresses_are_harmless)
 	lkit_explore("old addresses", &plan, old_addresses, 1, 2, 200, lkit_check_empty);
 	ck_assert_uint_eq(lkit.all_failed[MAM_OBJECT_POOL_FULL], 0);
 	lkit_explore("from elsewhere", &plan, old_addresses, 2, 1, 200, lkit_check_empty);
-	lkit_explore("while others are refused", &late, old_addresses, 4, 1, 100, lkit_check_empty);
+	lkit_explore("while others are refused", &late, old_addresses, 4, 1, 300, lkit_check_empty);
 	ck_assert_uint_gt(lkit.all_failed[MAM_OBJECT_POOL_FULL], 0);
 	ck_assert_uint_gt(lkit.all_failed[MAM_OBJECT_SILENT], 0);
 }
@@ -274,7 +275,7 @@ int main(void)
 	TCase *tcase = tcase_create("large_slots");
 
 	tcase_add_test(tcase, each_is_found);
-	tcase_add_test(tcase, a_look_is_short);
+	tcase_add_loop_test(tcase, a_look_is_short, 0, SIMT_SHAPES);
 	tcase_add_test(tcase, all_slots_leave);
 	tcase_add_test(tcase, a_walk_begins_anywhere);
 	tcase_add_test(tcase, one_of_many_wins);

@@ -28,18 +28,18 @@ static MAM_KERNEL(some_stop)
 	void *object;
 
 	(void)argument;
-	if (mam_thread() < STOPPED)
+	if (simt_thread() < STOPPED)
 		stop_after(1 + (uint32_t)simt_random() % 60);
 	for (round = 0; round < 4; round++) {
 		object = lkit_alloc(1 + simt_random() % 2000);
 		/* Who does not stop is served each time. */
-		MAM_KASSERT(object || mam_thread() < STOPPED);
+		MAM_KASSERT(object || simt_thread() < STOPPED);
 		if (object) {
 			count_served();
 			lkit_free(object);
 		}
 	}
-	if (mam_thread() >= STOPPED)
+	if (simt_thread() >= STOPPED)
 		stop_leave();
 	lkit_leave();
 }
@@ -79,14 +79,14 @@ static MAM_KERNEL(at_each_point)
 	void *object;
 
 	(void)argument;
-	if (!mam_thread())
+	if (!simt_thread())
 		stop_after(where);
 	for (round = 0; round < 3; round++) {
 		object = lkit_alloc(1000);
 		MAM_KASSERT(object);
 		lkit_free(object);
 	}
-	if (mam_thread())
+	if (simt_thread())
 		stop_leave();
 	lkit_leave();
 }

@@ -43,7 +43,7 @@ MAM_KERNEL(pages_and_a_run)
 {
 	struct kit *kit = argument;
 	const struct plan *plan = kit->plan;
-	uint32_t warp = (mam_block() * mam_block_threads() + mam_thread()) / 32, page, tries;
+	uint32_t warp = (mam_block() * simt_block_threads() + simt_thread()) / 32, page, tries;
 	struct mam_kwalk walk;
 
 	kit_start(kit, &walk);

@@ -52,7 +52,7 @@ static MAM_KERNEL(hold_two)
 	if (!asks(plan))
 		return;
 	for (round = 0; round < plan->rounds; round++) {
-		object = okit_alloc(kit, plan->bytes[(mam_thread() * 5 + round) % plan->count]);
+		object = okit_alloc(kit, plan->bytes[(simt_thread() * 5 + round) % plan->count]);
 		MAM_KASSERT(object);
 		okit_free(kit, before);
 		before = object;
@@ -161,7 +161,7 @@ static MAM_KERNEL(all_borders)
 	size_t bytes;
 	void *object;
 
-	for (i = mam_thread(); i < 3 * MAM_CLASSES; i += mam_block_threads()) {
+	for (i = simt_thread(); i < 3 * MAM_CLASSES; i += simt_block_threads()) {
 		bytes = mam_class_bytes(1 + i / 3) + i % 3 - 1;
 		object = okit_alloc(kit, bytes);
 		MAM_KASSERT(object);
@@ -292,9 +292,11 @@ START_TEST(heap_of_pages)
 	heap.head.pages = 100;
 	heap.head.shift = 10;
 	mam_pages_format(pages, 100, 5);
-	for (config.policy = 0; config.policy < SIMT_POLICIES; config.policy++)
+	for (config.policy = 0; config.policy < SIMT_POLICIES; config.policy++) {
+		simt_set_shape(&config, config.policy);
 		ck_assert_msg(simt_launch(&config, ask_pages, 2, 40, &heap, &result) == SIMT_FINE,
 			      "%s", result.text);
+	}
 	ck_assert_uint_eq(pages->tally[MAM_TALLY_WRONG], SIMT_POLICIES * 2 * 40 * 2);
 	ck_assert_uint_eq(mam_pages_bits(pages)[0], 0);
 }

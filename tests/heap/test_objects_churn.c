@@ -153,7 +153,7 @@ static MAM_KERNEL(always_there)
 	uint32_t round;
 	void *object;
 
-	if (!mam_block() && !mam_thread())
+	if (!mam_block() && !simt_thread())
 		okit_keep(kit, 0, okit_alloc(kit, 256));
 	/* Everybody waits for that. */
 	while (!mam_atomic_load64(&kit->kept[0], MAM_ACQUIRE, MAM_AT_DEVICE))

@@ -58,7 +58,7 @@ static void empty(struct okit *kit)
 {
 	uint32_t i;
 
-	for (i = mam_thread(); i < OKIT_KEPT; i += mam_block_threads())
+	for (i = simt_thread(); i < OKIT_KEPT; i += simt_block_threads())
 		if (mam_atomic_load64(&kit->kept[i], MAM_RELAXED, MAM_AT_DEVICE))
 			okit_free(kit, okit_take(kit, i));
 }
@@ -74,7 +74,7 @@ static MAM_KERNEL(fill_and_empty)
 		fill(kit, plan->bytes);
 		mam_syncthreads();
 		MAM_KASSERT(live(kit) == capacity(kit, plan->bytes));
-		MAM_KASSERT(failed(kit) == (round + 1) * mam_block_threads());
+		MAM_KASSERT(failed(kit) == (round + 1) * simt_block_threads());
 		mam_syncthreads();
 		empty(kit);
 		mam_syncthreads();
@@ -125,7 +125,7 @@ static MAM_KERNEL(move)
 	mam_syncthreads();
 	empty(kit);
 	mam_syncthreads();
-	if (mam_thread() == mam_block_threads() - 1) {
+	if (simt_thread() == simt_block_threads() - 1) {
 		run = okit_alloc(kit, everything);
 		MAM_KASSERT(run == kit->ground);
 		MAM_KASSERT(!okit_alloc(kit, 16));
@@ -284,8 +284,8 @@ static MAM_KERNEL(at_once)
 
 	fill(kit, plan->bytes);
 	mam_syncthreads();
-	for (turn = 0; turn < mam_block_threads(); turn += 1 + mam_block_threads() / 8) {
-		if (mam_thread() == turn) {
+	for (turn = 0; turn < simt_block_threads(); turn += 1 + simt_block_threads() / 8) {
+		if (simt_thread() == turn) {
 			i = (uint32_t)simt_random() % OKIT_KEPT;
 			while (!(object = okit_take(kit, i)))
 				i = (i + 1) % OKIT_KEPT;

@@ -10,7 +10,7 @@ static const size_t sizes[] = { 16, 24, 100, 256, 500, 1024, 3000, 9000 };
 
 static uint32_t me(void)
 {
-	return mam_block() * mam_block_threads() + mam_thread();
+	return mam_block() * simt_block_threads() + simt_thread();
 }
 
 /* Another lane of the block, of this warp or another: one size for a warp, or one each. */
@@ -18,13 +18,13 @@ static MAM_KERNEL(to_a_neighbour)
 {
 	struct okit *kit = argument;
 	const uint32_t *stride = kit->plan;
-	uint32_t n = mam_block_threads(), round;
+	uint32_t n = simt_block_threads(), round;
 
 	for (round = 0; round < 3; round++) {
-		okit_keep(kit, mam_thread(),
+		okit_keep(kit, simt_thread(),
 			  okit_alloc(kit, sizes[(*stride > 8 ? mam_lane() : round) % SIZES]));
 		mam_syncthreads();
-		okit_free(kit, okit_take(kit, (mam_thread() * *stride + round) % n));
+		okit_free(kit, okit_take(kit, (simt_thread() * *stride + round) % n));
 		mam_syncthreads();
 	}
 }
@@ -62,7 +62,7 @@ static MAM_KERNEL(sweep)
 	struct okit *kit = argument;
 	uint32_t i;
 
-	for (i = me(); i < 64; i += mam_grid_blocks() * mam_block_threads())
+	for (i = me(); i < 64; i += mam_grid_blocks() * simt_block_threads())
 		okit_free(kit, okit_take(kit, i));
 }
 

@@ -25,7 +25,7 @@ static uint64_t refused(const struct okit *kit)
 static MAM_KERNEL(from_inside)
 {
 	struct okit *kit = argument;
-	size_t bytes = sizes[(mam_thread() * 3) % SIZES], usable = okit_usable(bytes), step;
+	size_t bytes = sizes[(simt_thread() * 3) % SIZES], usable = okit_usable(bytes), step;
 	unsigned char *object = okit_alloc(kit, bytes);
 
 	MAM_KASSERT(object);
@@ -146,11 +146,11 @@ static MAM_KERNEL(all_at_once)
 	uint32_t won;
 	void *object;
 
-	if (!mam_thread())
+	if (!simt_thread())
 		okit_keep(kit, 0, okit_alloc(kit, *bytes));
 	mam_syncthreads();
 	object = (void *)(uintptr_t)mam_atomic_load64(&kit->kept[0], MAM_ACQUIRE, MAM_AT_DEVICE);
-	if (!mam_thread())
+	if (!simt_thread())
 		okit_disown(kit, object);
 	mam_syncthreads();
 	won = mam_objects_free(kit->heap, object);

@@ -87,6 +87,7 @@ static void measure(int which, uint32_t count, uint32_t free, uint32_t threads, 
 		if (which != QUEUE)
 			leave_free(job, free, &seed);
 		config.seed = time;
+		simt_set_shape(&config, time);
 		simt_launch(&config, one_after_another, 1, 1, &line, &result);
 		ck_assert_msg(result.verdict == SIMT_FINE, "%s", result.text);
 	}
@@ -169,6 +170,7 @@ START_TEST(a_cluster)
 	for (i = 0; i < 128; i++) /* free: pages 96 to 127 */
 		*mam_bitlock_word(job->s, i) = i == 3 ? 0 : ~0u;
 	config.steps_max = 10000000;
+	simt_set_shape(&config, (uint64_t)_i);
 	simt_launch(&config, beside_a_cluster, 1, 1, &line, &result);
 	ck_assert_msg(result.verdict == SIMT_FINE, "%s", result.text);
 	NEARLY(line.sum / 2000, 129.0, 0.1);
@@ -205,6 +207,7 @@ static double warps(uint32_t free, uint32_t count)
 		leave_free(job, free, &seed);
 		for (warp = 0; warp < count; warp++) {
 			config.seed = time * count + warp;
+			simt_set_shape(&config, config.seed);
 			simt_launch(&config, a_warp_together, 1, 32, &line, &result);
 			ck_assert_msg(result.verdict == SIMT_FINE, "%s", result.text);
 		}
@@ -243,6 +246,7 @@ START_TEST(a_walk_gives_up)
 
 		job->rounds = 1;
 		leave_free(job, 0, &low);
+		simt_set_shape(&config, which);
 		simt_launch(&config, published_fill, 1, 1, job, &result);
 		ck_assert_msg(result.verdict == SIMT_FINE, "%s", result.text);
 		ck_assert_uint_eq(job->failed, 1);
@@ -286,6 +290,7 @@ START_TEST(a_find_renews_patience)
 	ck_assert_uint_eq(mam_published_bound(4096, 500), 5);
 	for (i = 0; i < 128; i++)
 		*mam_bitlock_word(job->s, i) = i % 4 ? ~0u : ~0u << 1;
+	simt_set_shape(&config, (uint64_t)_i);
 	simt_launch(&config, two_together, 1, 2, &line, &result);
 	ck_assert_msg(result.verdict == SIMT_FINE, "%s", result.text);
 	ck_assert_double_gt(line.sum / 6000, 0.065);
@@ -333,6 +338,7 @@ START_TEST(random_places)
 	struct simt_result result;
 	double chi = 0;
 
+	simt_set_shape(&config, (uint64_t)_i);
 	simt_launch(&config, draw, 4, 64, hits, &result);
 	ck_assert_msg(result.verdict == SIMT_FINE, "%s", result.text);
 	for (i = 0; i < 64; i++)
@@ -353,12 +359,12 @@ int main(void)
 	tcase_add_test(all, a_walk);
 	tcase_add_test(all, a_walk_on_a_bitmap);
 	tcase_add_test(all, a_line);
-	tcase_add_test(all, a_cluster);
+	tcase_add_loop_test(all, a_cluster, 0, SIMT_SHAPES);
 	tcase_add_test(all, a_warp_shares);
 	tcase_add_test(all, a_walk_gives_up);
-	tcase_add_test(all, a_find_renews_patience);
+	tcase_add_loop_test(all, a_find_renews_patience, 0, SIMT_SHAPES);
 	tcase_add_test(all, the_kth_bit);
-	tcase_add_test(all, random_places);
+	tcase_add_loop_test(all, random_places, 0, SIMT_SHAPES);
 	suite_add_tcase(suite, all);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

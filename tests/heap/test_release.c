@@ -92,7 +92,7 @@ END_TEST
 MAM_KERNEL(give_the_same)
 {
 	struct kit *kit = argument;
-	uint32_t page = 62 + mam_thread() % 4;
+	uint32_t page = 62 + simt_thread() % 4;
 
 	if (mam_pages_give(kit->pages, page))
 		(void)mam_atomic_add32(&kit->payload[page], 1, MAM_RELAXED, MAM_AT_DEVICE);

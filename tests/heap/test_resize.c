@@ -104,7 +104,7 @@ END_TEST
 
 static uint64_t word_of(size_t k)
 {
-	return (uint64_t)(mam_block() * mam_block_threads() + mam_thread() + 1) << 32 | k;
+	return (uint64_t)(mam_block() * simt_block_threads() + simt_thread() + 1) << 32 | k;
 }
 
 /* Up and down: each step has what the step before wrote, as far as both go. */

@@ -177,13 +177,19 @@ START_TEST(an_empty_ring)
 	struct simt_result result;
 
 	job.first = 12345;
-	begin(&job);
-	ck_assert_msg(simt_launch(&config, drain, 2, 64, &job, &result) == SIMT_FINE, "%s",
-		      result.text);
-	ck_assert_uint_eq(job.ring.told, 12345);
-	ck_assert_uint_eq(job.ring.taken, 12345);
-	/* Nobody claims: two loads a lane and round, its beginning and end, and two plain reads. */
-	ck_assert_uint_le(result.steps, 128 * 3 * (RACE ? 4 : 2) + 2 * 128);
+	for (unsigned int shape = 0; shape < SIMT_SHAPES; shape++) {
+		begin(&job);
+		simt_set_shape(&config, shape);
+		ck_assert_msg(simt_launch(&config, drain, 2, 64, &job, &result) == SIMT_FINE, "%s",
+			      result.text);
+		ck_assert_uint_eq(job.ring.told, 12345);
+		ck_assert_uint_eq(job.ring.taken, 12345);
+		/*
+		 * Nobody claims: two loads a lane and round, its beginning and end, and two plain
+		 * reads.
+		 */
+		ck_assert_uint_le(result.steps, 128 * 3 * (RACE ? 4 : 2) + 2 * 128);
+	}
 }
 END_TEST
 
@@ -199,6 +205,7 @@ START_TEST(few_lanes_take_all)
 		begin(&job);
 		ck_assert_uint_eq(give(0, OBJECTS), MAM_RETURNS);
 		ck_assert_uint_eq(give(MAM_RETURNS, 1), 0);
+		simt_set_shape(&config, i);
 		ck_assert_msg(simt_launch(&config, drain, 1, lanes[i], &job, &result) == SIMT_FINE,
 			      "%s", result.text);
 		for (unsigned int object = 0; object < OBJECTS; object++)

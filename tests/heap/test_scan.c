@@ -48,7 +48,7 @@ MAM_KERNEL(fill_fail_free)
 MAM_KERNEL(give_all)
 {
 	struct kit *kit = argument;
-	uint32_t page, lanes = mam_grid_blocks() * mam_block_threads();
+	uint32_t page, lanes = mam_grid_blocks() * simt_block_threads();
 
 	for (page = kit_me() - 1; page < kit->count; page += lanes)
 		if (mam_atomic_xchg32(&kit->owner[page], 0, MAM_RELAXED, MAM_AT_DEVICE))

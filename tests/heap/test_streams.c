@@ -53,8 +53,8 @@ MAM_KERNEL(clear_up)
 	struct okit *kit = argument;
 	uint32_t i;
 
-	for (i = mam_block() * mam_block_threads() + mam_thread(); i < SEATS;
-	     i += mam_grid_blocks() * mam_block_threads())
+	for (i = mam_block() * simt_block_threads() + simt_thread(); i < SEATS;
+	     i += mam_grid_blocks() * simt_block_threads())
 		okit_free(kit, okit_take(kit, i));
 }
 
@@ -118,7 +118,7 @@ END_TEST
 MAM_KERNEL(fill)
 {
 	struct okit *kit = argument;
-	uint32_t self = mam_block() * mam_block_threads() + mam_thread(), n;
+	uint32_t self = mam_block() * simt_block_threads() + simt_thread(), n;
 
 	for (n = 0; n < 8; n++)
 		okit_keep(kit, SEATS + self * 8 + n, okit_alloc(kit, (size_t)(uintptr_t)kit->plan));
@@ -129,8 +129,8 @@ MAM_KERNEL(empty)
 	struct okit *kit = argument;
 	uint32_t i;
 
-	for (i = mam_block() * mam_block_threads() + mam_thread(); i < 16 * 8;
-	     i += mam_grid_blocks() * mam_block_threads())
+	for (i = mam_block() * simt_block_threads() + simt_thread(); i < 16 * 8;
+	     i += mam_grid_blocks() * simt_block_threads())
 		okit_free(kit, okit_take(kit, SEATS + i));
 }
 
@@ -197,7 +197,7 @@ MAM_KERNEL(have_all)
 	struct okit *kit = argument;
 
 	/* Everything is one run again. */
-	if (!mam_block() && !mam_thread())
+	if (!mam_block() && !simt_thread())
 		okit_keep(kit, 0, okit_alloc(kit, (size_t)kit->blocks << MAM_BLOCK_SHIFT));
 }
 

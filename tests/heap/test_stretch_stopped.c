@@ -15,10 +15,10 @@ MAM_KERNEL(stopped)
 	uint32_t round, page, undone, n, words, i;
 	struct mam_kwalk walk;
 
-	if (mam_thread() > 32)
+	if (simt_thread() > 32)
 		return;
 	for (round = 0; round < ROUNDS; round++) {
-		if (mam_thread() == 0) {
+		if (simt_thread() == 0) {
 			start(field);
 			words = field->pages->words;
 			n = field->n[0] = some_length(field, words * 64);
@@ -39,7 +39,7 @@ MAM_KERNEL(stopped)
 		mam_syncthreads();
 		n = field->n[0];
 		words = field->pages->words;
-		if (mam_thread() == 32) {
+		if (simt_thread() == 32) {
 			for (i = 0; i < field->delay; i++)
 				mam_fence(MAM_ACQUIRE, MAM_AT_DEVICE);
 			field->had =
@@ -70,7 +70,7 @@ MAM_KERNEL(stopped)
 			}
 		}
 		mam_syncthreads();
-		if (mam_thread() == 0) {
+		if (simt_thread() == 0) {
 			page = field->page[0];
 			MAM_KASSERT(page == (field->had ? field->next : field->first) ||
 				    (field->had && field->back));
@@ -90,10 +90,10 @@ MAM_KERNEL(within)
 	uint32_t round, page, n;
 	uint64_t other;
 
-	if (mam_thread() % 32)
+	if (simt_thread() % 32)
 		return;
 	for (round = 0; round < ROUNDS; round++) {
-		if (mam_thread() == 0) {
+		if (simt_thread() == 0) {
 			start(field);
 			field->pages->words = 1;
 			n = field->n[0] = 2 + below(31);
@@ -108,7 +108,7 @@ MAM_KERNEL(within)
 		mam_syncthreads();
 		n = field->n[0];
 		other = (uint64_t)1 << field->other;
-		if (mam_thread() == 32) {
+		if (simt_thread() == 32) {
 			for (page = 0; page < field->delay; page++)
 				mam_fence(MAM_ACQUIRE, MAM_AT_DEVICE);
 			field->had =
@@ -117,7 +117,7 @@ MAM_KERNEL(within)
 			field->page[0] = mam_runs_take_within(field->pages, 0, n);
 		}
 		mam_syncthreads();
-		if (mam_thread() == 0) {
+		if (simt_thread() == 0) {
 			page = field->page[0];
 			MAM_KASSERT(page == (field->had ? field->next : field->first));
 			set(field, page, n, true);
@@ -134,10 +134,10 @@ MAM_KERNEL(undone)
 	struct mam_kwalk walk;
 	bool contended;
 
-	if (mam_thread() > 32)
+	if (simt_thread() > 32)
 		return;
 	for (round = 0; round < ROUNDS; round++) {
-		if (mam_thread() == 0) {
+		if (simt_thread() == 0) {
 			do
 				start(field);
 			while (field->width > 7);
@@ -157,7 +157,7 @@ MAM_KERNEL(undone)
 		mam_syncthreads();
 		n = field->n[0];
 		at = field->first;
-		if (mam_thread() == 32) {
+		if (simt_thread() == 32) {
 			for (i = 0; i < field->delay; i++)
 				mam_fence(MAM_ACQUIRE, MAM_AT_DEVICE);
 			given_up = 0;
@@ -174,7 +174,7 @@ MAM_KERNEL(undone)
 			MAM_KASSERT(!contended);
 		}
 		mam_syncthreads();
-		if (mam_thread() == 0) {
+		if (simt_thread() == 0) {
 			set(field, at, n, true);
 			same_bits(field);
 		}

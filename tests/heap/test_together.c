@@ -76,7 +76,7 @@ static MAM_KERNEL(whoever)
 {
 	struct okit *kit = argument;
 	const struct plan *plan = kit->plan;
-	uint32_t mask = mam_block_threads() >= 32 ? ~0u : (1u << mam_block_threads()) - 1, group;
+	uint32_t mask = simt_block_threads() >= 32 ? ~0u : (1u << simt_block_threads()) - 1, group;
 	uint32_t *object;
 	uint32_t round;
 
@@ -113,10 +113,10 @@ static MAM_KERNEL(blocks)
 		one = mam_kmalloc_shared_block(kit->heap, plan->bytes);
 		two = mam_kmalloc_shared_block(kit->heap, plan->bytes);
 		if (one)
-			write_own(one, mam_thread(), round);
+			write_own(one, simt_thread(), round);
 		if (two)
-			write_own(two, mam_thread(), ~round);
-		if (mam_block_leader()) {
+			write_own(two, simt_thread(), ~round);
+		if (!simt_thread()) {
 			if (one)
 				okit_note(kit, (unsigned char *)one, plan->bytes);
 			else
@@ -129,11 +129,11 @@ static MAM_KERNEL(blocks)
 		mam_syncthreads();
 		MAM_KASSERT(!one || one != two);
 		if (one)
-			read_own(one, mam_block_threads() - 1 - mam_thread(), round);
+			read_own(one, simt_block_threads() - 1 - simt_thread(), round);
 		if (two)
-			read_own(two, mam_thread(), ~round);
+			read_own(two, simt_thread(), ~round);
 		mam_syncthreads();
-		if (mam_block_leader()) {
+		if (!simt_thread()) {
 			if (one)
 				okit_forget(kit, (unsigned char *)one);
 			if (two)
@@ -141,7 +141,7 @@ static MAM_KERNEL(blocks)
 		}
 		mam_syncthreads();
 		if (one)
-			write_own(one, mam_thread(), round + 7);
+			write_own(one, simt_thread(), round + 7);
 		MAM_KASSERT(mam_kfree_shared_block(kit->heap, one));
 		MAM_KASSERT(mam_kfree_shared_block(kit->heap, two));
 	}
@@ -163,7 +163,7 @@ static MAM_KERNEL(twice)
 	object = mam_kmalloc_shared_lanes(kit->heap, mask, 100 * (1 + mam_lane()));
 	MAM_KASSERT(mam_kusable(kit->heap, object) == (mam_lane() < 16 ? 112 : 1728));
 	MAM_KASSERT(mam_kfree_shared_lanes(kit->heap, mask, object));
-	object = mam_kmalloc_shared_block(kit->heap, 100 * (1 + mam_thread()));
+	object = mam_kmalloc_shared_block(kit->heap, 100 * (1 + simt_thread()));
 	MAM_KASSERT(mam_kusable(kit->heap, object) == 112);
 	MAM_KASSERT(mam_kfree_shared_block(kit->heap, object));
 }
@@ -196,6 +196,7 @@ START_TEST(shared)
 	const struct plan *plan = &plans[_i];
 	struct okit *kit = okit_create(plan->blocks, 2, plan);
 
+	kit->whole = plan->kernel == blocks || plan->kernel == twice;
 	okit_explore(kit, plan->name, plan->kernel, plan->grid, plan->block, SEEDS,
 		     plan->kernel == twice ? check_twice : NULL);
 	okit_destroy(kit);

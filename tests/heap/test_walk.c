@@ -16,7 +16,7 @@ static struct places places;
 MAM_KERNEL(start_and_jump)
 {
 	struct kit *kit = argument;
-	uint32_t warp = (mam_block() * mam_block_threads() + mam_thread()) / 32, i;
+	uint32_t warp = (mam_block() * simt_block_threads() + simt_thread()) / 32, i;
 	struct mam_kwalk walk;
 
 	mam_kwalk_start(&walk, kit->pages);

@@ -36,7 +36,7 @@ static MAM_KERNEL(churn)
 	void *held[HELD] = { NULL };
 	uint32_t n, i;
 
-	if (mam_block() < plan->stoppers && mam_thread() == kkit_below(plan->block))
+	if (mam_block() < plan->stoppers && simt_thread() == kkit_below(plan->block))
 		stop_after(1 + kkit_below(12 * plan->rounds));
 	for (n = 0; n < plan->rounds; n++) {
 		i = kkit_below(plan->hold);
@@ -115,7 +115,7 @@ static MAM_KERNEL(make_and_use)
 	struct kkit *kit = argument;
 	void *part;
 
-	(void)mam_kma_format(kit->heap, kit->terms, mam_thread(), mam_block_threads());
+	(void)mam_kma_format(kit->heap, kit->terms, simt_thread(), simt_block_threads());
 	mam_syncthreads();
 	part = kkit_get(kit, 60);
 	MAM_KASSERT(part);

@@ -163,7 +163,7 @@ static MAM_KERNEL(pass_on)
 	const struct plan *plan = own->plan;
 	uint32_t n;
 
-	if (mam_block() < plan->stoppers && mam_thread() == kkit_below(plan->block))
+	if (mam_block() < plan->stoppers && simt_thread() == kkit_below(plan->block))
 		stop_after(1 + kkit_below(10 * plan->rounds));
 	for (n = 0; n < plan->rounds; n++)
 		pass(own, !plan->both && plan->grid * plan->block <= plan->inside);

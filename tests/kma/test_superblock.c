@@ -139,7 +139,7 @@ static MAM_KERNEL(churn)
 	uint64_t seen;
 	bool attach;
 
-	if (mam_block() < plan->stoppers && mam_thread() == kkit_below(plan->block))
+	if (mam_block() < plan->stoppers && simt_thread() == kkit_below(plan->block))
 		stop_after(1 + kkit_below(6 * plan->rounds));
 	for (n = 0; n < plan->rounds; n++) {
 		seen = mam_atomic_load64(&own->state, MAM_RELAXED, MAM_AT_DEVICE);

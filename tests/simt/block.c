@@ -114,6 +114,13 @@ static struct simt_block *free_slot(struct simt_world *world)
 	return world->slot[world->slots++] = block;
 }
 
+static void set_at(uint32_t at[3], uint32_t number, const uint32_t dims[3])
+{
+	at[0] = number % dims[0];
+	at[1] = number / dims[0] % dims[1];
+	at[2] = number / dims[0] / dims[1];
+}
+
 static void begin_lane(struct simt_world *world, struct simt_block *block, uint32_t i)
 {
 	struct simt_launch *launch = block->launch;
@@ -124,6 +131,7 @@ static void begin_lane(struct simt_world *world, struct simt_block *block, uint3
 	lane->site = "its start";
 	lane->number = launch->first + block->index * launch->block + i;
 	lane->thread = i;
+	set_at(lane->at, launch->skipped + i, launch->block_dims);
 	lane->lane = i % SIMT_WARP;
 	lane->bit = 1u << lane->lane;
 	simt_fiber_start(&lane->fiber, run_lane, lane);
@@ -141,6 +149,7 @@ bool simt_block_start(struct simt_world *world, struct simt_launch *launch)
 	block->launch = launch;
 	block->count = block->live = launch->block;
 	block->index = launch->next++;
+	set_at(block->at, block->index, launch->grid_dims);
 	block->at_barrier = 0;
 	block->pieces = 0;
 	block->used = true;
@@ -151,7 +160,7 @@ bool simt_block_start(struct simt_world *world, struct simt_launch *launch)
 
 		warp->block = block;
 		warp->lanes = &block->lanes[(size_t)i * SIMT_WARP];
-		warp->index = i;
+		warp->index = launch->skipped / SIMT_WARP + i;
 		warp->exist = left >= SIMT_WARP ? UINT32_MAX : (1u << left) - 1;
 		warp->ended = ~warp->exist;
 		warp->ready = warp->at_active = warp->patience = warp->groups = 0;
@@ -245,6 +254,26 @@ uint32_t simt_grid_blocks(void)
 	return simt_here ? simt_here->block->launch->grid : 1;
 }
 
+uint32_t simt_thread_at(unsigned int axis)
+{
+	return simt_here ? simt_here->at[axis] : 0;
+}
+
+uint32_t simt_block_at(unsigned int axis)
+{
+	return simt_here ? simt_here->block->at[axis] : 0;
+}
+
+uint32_t simt_block_dim(unsigned int axis)
+{
+	return simt_here ? simt_here->block->launch->block_dims[axis] : 1;
+}
+
+uint32_t simt_grid_dim(unsigned int axis)
+{
+	return simt_here ? simt_here->block->launch->grid_dims[axis] : 1;
+}
+
 /* A slot stays on its SM: the block that comes next runs where the last one did. */
 uint32_t simt_smid(void)
 {
@@ -260,6 +289,6 @@ uint32_t simt_warpid(void)
 	if (!lane)
 		return 0;
 	return lane->block->slot / simt_now->config.sms *
-		       ((lane->block->count + SIMT_WARP - 1) / SIMT_WARP) +
+		       ((lane->block->launch->threads + SIMT_WARP - 1) / SIMT_WARP) +
 	       lane->warp->index;
 }

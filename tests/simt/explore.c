@@ -17,6 +17,15 @@
 
 #include "simt/crash.h"
 
+/* Shapes of blocks and grids. */
+static const struct shape {
+	const char *name;
+	struct simt_dims block, grid;
+} shapes[SIMT_SHAPES] = {
+	{ "line", { 0, 0, 0 }, { 0, 0, 0 } },
+	{ "48x4", { 48, 4, 1 }, { 1, 0, 0 } },
+	{ "16x16", { 16, 16, 1 }, { 1, 1, 0 } },
+};
 struct counts {
 	uint64_t schedules, steps, nanoseconds;
 	pid_t owner;
@@ -89,6 +98,28 @@ static unsigned int policies_of(const struct simt_case *test)
 	return test->policies ? test->policies : (1u << SIMT_POLICIES) - 1;
 }
 
+/* SIMT_SHAPE, or by number. */
+static const struct shape *shape_of(uint64_t which)
+{
+	const char *text = getenv("SIMT_SHAPE");
+
+	for (size_t i = 0; text && *text && i < SIMT_SHAPES; i++) {
+		if (!strcmp(text, shapes[i].name))
+			return &shapes[i];
+	}
+	if (text && *text)
+		fprintf(stderr, "simt: SIMT_SHAPE=%s is not line, 48x4 or 16x16; ignored\n", text);
+	return &shapes[which % SIMT_SHAPES];
+}
+
+void simt_set_shape(struct simt_config *config, uint64_t which)
+{
+	const struct shape *shape = shape_of(which);
+
+	config->block = shape->block;
+	config->grid = shape->grid;
+}
+
 static enum simt_verdict build_and_run(const struct simt_case *test,
 				       const struct simt_config *config, struct simt_result *result)
 {
@@ -115,6 +146,9 @@ static bool try_one(const struct simt_case *test, uint64_t seed, enum simt_polic
 
 	config.seed = seed;
 	config.policy = policy;
+	/* Each seed has another shape under each policy, and the next seed yet another one. */
+	if (!config.block.x)
+		simt_set_shape(&config, seed + policy);
 	if (test->begin)
 		test->begin(test->argument);
 	simt_crash_begin(test, seed, policy);
@@ -140,6 +174,9 @@ static bool try_all(const struct simt_case *test, struct simt_search *search)
 	uint64_t first = 1, seeds = test->seeds, seed;
 	unsigned int policies = policies_of(test);
 
+	/* Each shape once at least. */
+	if (seeds < SIMT_SHAPES && !(policies & (policies - 1)))
+		seeds = SIMT_SHAPES;
 	number_of("SIMT_FIRST", &first);
 	number_of("SIMT_SEEDS", &seeds);
 	if (number_of("SIMT_SEED", &seed)) {
@@ -204,17 +241,20 @@ static void own_path(char *path, size_t bytes)
 void simt_describe(const struct simt_case *test, const struct simt_search *search, char *text,
 		   size_t bytes)
 {
-	static const char *const kept[] = { "CK_FORK", "CK_RUN_SUITE", "CK_RUN_CASE" };
+	static const char *const kept[] = { "CK_FORK", "CK_RUN_SUITE", "CK_RUN_CASE",
+					    "SIMT_SHAPE" };
 	char path[4096];
 	size_t length;
 
 	own_path(path, sizeof(path));
 	length = strlen(search->result.text);
 	snprintf(text, bytes,
-		 "%s: %s after %llu steps with seed %llu, policy %s\n%s%sagain: ", test->name,
-		 simt_verdict_name(search->result.verdict),
+		 "%s: %s after %llu steps with seed %llu, policy %s, shape %s\n%s%sagain: ",
+		 test->name, simt_verdict_name(search->result.verdict),
 		 (unsigned long long)search->result.steps, (unsigned long long)search->seed,
-		 simt_policy_name(search->policy), search->result.text,
+		 simt_policy_name(search->policy),
+		 test->config.block.x ? "its own" : shape_of(search->seed + search->policy)->name,
+		 search->result.text,
 		 length && search->result.text[length - 1] == '\n' ? "" : "\n");
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
 		if (!getenv(kept[i]))

@@ -7,9 +7,15 @@
  *
  *     SIMT_CASE='two warps' SIMT_SEED=417 SIMT_POLICY=warp tests/heap/test_pages
  *
+ * Blocks are one row of threads in a third of the runs, 48x4 threads in another, and 16x16 in the
+ * last; a grid is one row, one column and one stack. The shape follows from seed and policy. The
+ * kernel runs in as many threads of each block as the case has (simt.h), so the time is the same. A
+ * case whose kernel needs all threads of a block sets config.whole.
+ *
  * The environment: SIMT_SEED and SIMT_POLICY run one interleaving, SIMT_CASE only the case of that
  * name, SIMT_SEEDS says how many seeds (in place of the case's own number), SIMT_FIRST where they
- * begin, SIMT_TRACE=1 prints each step of a replay.
+ * begin, SIMT_SHAPE (line, 48x4 or 16x16) the shape of all blocks, SIMT_TRACE=1 prints each step of
+ * a replay.
  */
 #ifndef MAM_TESTS_SIMT_EXPLORE_H
 #define MAM_TESTS_SIMT_EXPLORE_H
@@ -28,7 +34,7 @@ struct simt_case {
 	bool (*build)(struct simt_world *world, void *argument);
 	unsigned int seeds;        /* how many, for each policy */
 	unsigned int policies;     /* bits 1 << SIMT_BY_...; 0: all */
-	struct simt_config config; /* seed and policy are set by the search */
+	struct simt_config config; /* the search sets seed, policy and, if it has none, the shape */
 };
 
 struct simt_search {
@@ -40,6 +46,9 @@ struct simt_search {
 	struct simt_result result;
 };
 
+#define SIMT_SHAPES 3
+/* For a single launch: blocks and grids of shape number `which`, taken modulo SIMT_SHAPES. */
+void simt_set_shape(struct simt_config *config, uint64_t which);
 /* True if all interleavings went well; a case that SIMT_CASE leaves out goes well without a run. */
 bool simt_explore(const struct simt_case *test, struct simt_search *search);
 /* What failed and the command that has it again, into `text`. */

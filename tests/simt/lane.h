@@ -34,7 +34,8 @@ struct simt_lane {
 	uint64_t value;   /* what it brings to a collective, then what it gets from it */
 	uint64_t key;     /* asleep: until when; by PCT: who has the smallest goes first */
 	uint32_t number;  /* in the world, and in race.h */
-	uint32_t thread;  /* in its block */
+	uint32_t thread;  /* among those of its block that run the kernel */
+	uint32_t at[3];   /* its coordinates in its block */
 	uint32_t bit;     /* of the lane in its warp: 1 << lane */
 	uint32_t lane;
 	uint32_t mask, source; /* of its collective; of its shuffle */
@@ -77,6 +78,7 @@ struct simt_block {
 	uint32_t lanes_room; /* lanes with a stack */
 	uint32_t count;      /* lanes */
 	uint32_t index;      /* in its launch */
+	uint32_t at[3];      /* its coordinates in the grid */
 	uint32_t slot;       /* in the world */
 	uint32_t live;       /* lanes that have not ended */
 	uint32_t at_barrier;
@@ -89,7 +91,10 @@ struct simt_block {
 struct simt_launch {
 	simt_kernel *kernel;
 	void *argument;
-	uint32_t grid, block;
+	uint32_t grid, block; /* blocks; lanes of each that run the kernel */
+	uint32_t grid_dims[3], block_dims[3];
+	uint32_t threads; /* of a block, with those that do not run the kernel */
+	uint32_t skipped; /* so many of these are before the lanes: whole warps */
 	uint32_t stream;
 	uint32_t next;    /* the block that starts next */
 	uint32_t running; /* blocks in flight */

@@ -13,6 +13,7 @@
 #include "simt/step.h"
 
 #define NUMBERS_MAX (UINT32_MAX / 2) /* lanes of a world */
+#define THREADS_MAX (32 * SIMT_WARP) /* of a block */
 
 static struct simt_launch *new_launch(struct simt_world *world)
 {
@@ -44,27 +45,68 @@ static struct simt_launch *last_of(const struct simt_world *world, unsigned int 
 	return NULL;
 }
 
-static struct simt_launch *add(struct simt_world *world, unsigned int stream, simt_kernel *kernel,
-			       unsigned int grid, unsigned int block, void *argument)
+/* `dims` for `count` threads or blocks. */
+static void set_dims(uint32_t dims[3], struct simt_dims wanted, uint32_t count)
 {
-	struct simt_launch *before = last_of(world, stream);
+	dims[0] = wanted.x ? wanted.x : count;
+	dims[1] = !wanted.x ? 1 : wanted.y ? wanted.y : count / dims[0];
+	dims[2] = !wanted.x || !wanted.y ? 1 : wanted.z ? wanted.z : count / (dims[0] * dims[1]);
+}
+
+/* The longest row of several that `count` threads make, `most` threads at most. */
+static uint32_t row_of(uint32_t count, uint32_t most)
+{
+	uint32_t row = count > most ? most : count - 1;
+
+	while (row > 1 && count % row)
+		row--;
+	return row ? row : 1;
+}
+
+/* False: a grid or block like this cannot be. */
+static bool set_shape(struct simt_launch *launch, const struct simt_config *config)
+{
+	struct simt_dims wanted = config->block;
+	uint32_t layer;
+
+	if (config->whole && wanted.x)
+		wanted = (struct simt_dims){ .x = row_of(launch->block, wanted.x) };
+	set_dims(launch->grid_dims, config->grid, launch->grid);
+	set_dims(launch->block_dims, wanted, launch->block);
+	layer = launch->block_dims[0] * launch->block_dims[1];
+	if (layer && layer * launch->block_dims[2] < launch->block)
+		launch->block_dims[2] = (launch->block + layer - 1) / layer;
+	launch->threads = layer * launch->block_dims[2];
+	launch->skipped = launch->threads >= launch->block + SIMT_WARP ? SIMT_WARP : 0;
+	return launch->grid && launch->block && launch->threads >= launch->block &&
+	       launch->threads <= THREADS_MAX &&
+	       launch->grid_dims[0] * launch->grid_dims[1] * launch->grid_dims[2] == launch->grid;
+}
+
+static struct simt_launch *add(struct simt_world *world, bool host, unsigned int stream,
+			       simt_kernel *kernel, unsigned int grid, unsigned int block,
+			       void *argument)
+{
+	static const struct simt_config line;
+	struct simt_launch made = { .kernel = kernel,
+				    .argument = argument,
+				    .grid = grid,
+				    .block = block,
+				    .stream = stream,
+				    .before = host ? NULL : last_of(world, stream),
+				    .order = world->numbers,
+				    .first = world->numbers + 1,
+				    .place = world->places + 1,
+				    .host = host };
 	struct simt_launch *launch;
 
-	if (!grid || !block || block > 32 * SIMT_WARP ||
+	if (!set_shape(&made, host ? &line : &world->config) ||
 	    world->numbers + (uint64_t)grid * block > NUMBERS_MAX)
 		return NULL;
 	launch = new_launch(world);
 	if (!launch)
 		return NULL;
-	*launch = (struct simt_launch){ .kernel = kernel,
-					.argument = argument,
-					.grid = grid,
-					.block = block,
-					.stream = stream,
-					.before = before,
-					.order = world->numbers,
-					.first = world->numbers + 1,
-					.place = world->places + 1 };
+	*launch = made;
 	world->numbers += 1 + grid * block;
 	world->places += 1 + grid;
 	world->launches++;
@@ -74,17 +116,13 @@ static struct simt_launch *add(struct simt_world *world, unsigned int stream, si
 bool simt_world_launch(struct simt_world *world, unsigned int stream, simt_kernel *kernel,
 		       unsigned int grid, unsigned int block, void *argument)
 {
-	return add(world, stream, kernel, grid, block, argument);
+	return add(world, false, stream, kernel, grid, block, argument);
 }
 
 bool simt_world_host(struct simt_world *world, void (*work)(void *argument), void *argument)
 {
-	struct simt_launch *launch = add(world, 0, work, 1, 1, argument);
-
-	if (!launch)
+	if (!add(world, true, 0, work, 1, 1, argument))
 		return false;
-	launch->host = true;
-	launch->before = NULL;
 	world->hosts++;
 	return true;
 }
@@ -101,7 +139,7 @@ bool simt_host_launch(unsigned int stream, simt_kernel *kernel, unsigned int gri
 	if (!lane->block->launch->host)
 		simt_stop(SIMT_FAILED, "%s calls simt_host_launch(): only a host thread can",
 			  simt_report_name(lane));
-	launch = add(world, stream, kernel, grid, block, argument);
+	launch = add(world, false, stream, kernel, grid, block, argument);
 	if (!launch)
 		return false;
 	launch->by = lane->number;

@@ -80,8 +80,8 @@ const char *simt_report_name(const struct simt_lane *lane)
 	if (simt_now->launches - simt_now->hosts > 1)
 		length = snprintf(text, sizeof(texts[0]), "launch %u ", rank_of(simt_now, launch));
 	snprintf(text + length, sizeof(texts[0]) - (size_t)length,
-		 "block %u thread %u (lane %u of warp %u)", lane->block->index, lane->thread,
-		 lane->lane, lane->warp->index);
+		 "block %u thread %u (lane %u of warp %u)", lane->block->index,
+		 launch->skipped + lane->thread, lane->lane, lane->warp->index);
 	return text;
 }
 
@@ -89,7 +89,8 @@ void simt_report_number(unsigned int number, char *text, size_t bytes)
 {
 	for (uint32_t i = 0; i < simt_now->launches; i++) {
 		const struct simt_launch *launch = simt_now->launch[i];
-		uint32_t at = number - launch->first, thread = at % launch->block;
+		uint32_t at = number - launch->first;
+		uint32_t thread = launch->skipped + at % launch->block;
 
 		if (number < launch->first || at >= launch->grid * launch->block)
 			continue;

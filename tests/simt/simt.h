@@ -18,6 +18,8 @@
  *   others spin.
  * - Block barriers count lanes, each for itself; those that ended have come. Shared memory holds a
  *   pattern.
+ * - Blocks and grids have three extents, and threads lie in warps in the order of their linear
+ *   numbers, as in CUDA (struct simt_dims).
  * - Blocks start in order, `resident` at a time, on SMs in turn. Time is one tick a point; who
  *   sleeps is passed over.
  * - Every lane goes on some day (but with `lockstep`): a loop that waits for another resident lane
@@ -48,9 +50,23 @@ enum simt_policy {
 	SIMT_POLICIES,
 };
 
+/* Extents in x, y and z. One that is 0 takes all that is left, and those after it are 1. */
+struct simt_dims {
+	unsigned int x, y, z;
+};
+
 struct simt_config {
 	uint64_t seed;
 	enum simt_policy policy;
+	/*
+	 * The shape of all blocks and grids. Blocks may have more threads than a launch has lanes:
+	 * the kernel then runs in so many threads, of which the first is thread 32 if they fit there,
+	 * so that their first warp need not lie in the first row. All other threads have left the
+	 * kernel at once. Blocks that are too small for the lanes get as many layers (z) as are necessary.
+	 * `whole`: blocks have no other threads than the lanes, in rows of at most block.x.
+	 */
+	struct simt_dims block, grid;
+	bool whole;
 	unsigned int changes;  /* SIMT_BY_PCT: how often priorities change; 0: 3 */
 	unsigned int resident; /* blocks that run at the same time, in a launch; 0: all */
 	unsigned int sms;      /* SMs that blocks are spread over; 0: 4 */
@@ -80,7 +96,10 @@ struct simt_result {
 
 typedef void simt_kernel(void *argument);
 
-/* Runs `grid` blocks of `block` lanes to their end, or to what is wrong; then returns. */
+/*
+ * Runs `grid` blocks, each with `block` lanes that run the kernel, to their end, or to what is
+ * wrong; then returns.
+ */
 enum simt_verdict simt_launch(const struct simt_config *config, simt_kernel *kernel,
 			      unsigned int grid, unsigned int block, void *argument,
 			      struct simt_result *result);
@@ -110,6 +129,15 @@ bool simt_host_launch(unsigned int stream, simt_kernel *kernel, unsigned int gri
 
 const char *simt_verdict_name(enum simt_verdict verdict);
 const char *simt_policy_name(enum simt_policy policy);
+
+/*
+ * For tests' device code: the calling lane among those of its block that run the kernel, from 0; how
+ * many these are; the linear number of its block; the blocks of its launch.
+ */
+uint32_t simt_thread(void);
+uint32_t simt_block_threads(void);
+uint32_t simt_block(void);
+uint32_t simt_grid_blocks(void);
 
 /* A random number of the launch's seed, for tests' device code: the same when replayed. */
 uint64_t simt_random(void);

@@ -43,13 +43,13 @@ MAM_KERNEL(some_leave)
 {
 	struct counts *counts = argument;
 
-	if (mam_thread() % 5 == 0)
+	if (simt_thread() % 5 == 0)
 		return;
 	mam_atomic_add32(&counts->rounds, 1, MAM_RELAXED, MAM_AT_DEVICE);
 	mam_syncthreads();
 	MAM_KASSERT(mam_atomic_load32(&counts->rounds, MAM_RELAXED, MAM_AT_DEVICE) >=
 		    LANES / 5 * 4);
-	if (mam_thread() % 5 == 1)
+	if (simt_thread() % 5 == 1)
 		return;
 	mam_syncthreads();
 	mam_atomic_add32(&counts->rounds, 1, MAM_RELAXED, MAM_AT_DEVICE);
@@ -91,7 +91,7 @@ MAM_KERNEL(two_lines)
 	struct counts *counts = argument;
 
 	mam_atomic_add32(&counts->rounds, 1, MAM_RELAXED, MAM_AT_DEVICE);
-	if (mam_thread() % 2)
+	if (simt_thread() % 2)
 		mam_syncthreads();
 	else
 		mam_syncthreads();

@@ -103,9 +103,9 @@ END_TEST
 MAM_KERNEL(partial_warp)
 {
 	(void)argument;
-	MAM_KASSERT(mam_warp_ballot(mam_thread() < 32 ? ~0u : 0xff, true) ==
-		    (mam_thread() < 32 ? ~0u : 0xff));
-	MAM_KASSERT(mam_lane() == mam_thread() % 32);
+	MAM_KASSERT(mam_warp_ballot(simt_thread() < 32 ? ~0u : 0xff, true) ==
+		    (simt_thread() < 32 ? ~0u : 0xff));
+	MAM_KASSERT(mam_lane() == simt_thread() % 32);
 }
 
 START_TEST(the_last_warp_may_be_short)
@@ -213,8 +213,8 @@ START_TEST(outside_of_a_launch_the_caller_is_alone)
 	ck_assert_uint_eq(mam_warp_match64(1, 5), 1);
 	mam_warp_sync(1);
 	mam_syncthreads();
-	ck_assert_uint_eq(mam_lane() + mam_thread() + mam_block() + mam_smid() + mam_warpid(), 0);
-	ck_assert_uint_eq(mam_block_threads() * mam_grid_blocks(), 1);
+	ck_assert_uint_eq(mam_lane() + simt_thread() + mam_block() + mam_smid() + mam_warpid(), 0);
+	ck_assert_uint_eq(simt_block_threads() * mam_grid_blocks(), 1);
 }
 END_TEST
 

@@ -42,7 +42,7 @@ static volatile uint32_t hidden; /* what the compiler must not know */
 	{                                                                                       \
 		struct ground *g = argument;                                                    \
                                                                                                 \
-		if (mam_block() == 0) {                                                         \
+		if (simt_block() == 0) {                                                         \
 			statement;                                                              \
 		} else {                                                                        \
 			g->at.byte[last] = 1;                                                   \
@@ -52,7 +52,7 @@ static volatile uint32_t hidden; /* what the compiler must not know */
 	{                                                                                       \
 		struct ground *g = argument;                                                    \
                                                                                                 \
-		if (mam_block() == 0) {                                                         \
+		if (simt_block() == 0) {                                                         \
 			statement;                                                              \
 		} else {                                                                        \
 			g->at.byte[(last) + 1] = 1;                                             \
@@ -143,8 +143,8 @@ MAM_KERNEL(own_stack)
 	uint64_t mine[8] = { 0 };
 
 	(void)argument;
-	fill(mine, mam_thread());
-	MAM_KASSERT(mine[7] == mam_thread());
+	fill(mine, simt_thread());
+	MAM_KASSERT(mine[7] == simt_thread());
 }
 
 MAM_KERNEL(other_stack)
@@ -152,7 +152,7 @@ MAM_KERNEL(other_stack)
 	struct ground *g = argument;
 	uint64_t mine[8] = { 0 };
 
-	if (mam_thread() == 0)
+	if (simt_thread() == 0)
 		g->published = mine;
 	mam_syncthreads();
 	fill(g->published, 1);
@@ -175,7 +175,7 @@ MAM_KERNEL(message)
 {
 	struct ground *g = argument;
 
-	if (mam_block() == 0) {
+	if (simt_block() == 0) {
 		g->at.pair[0] = 7;
 		__atomic_store_n(&g->guard, 1, __ATOMIC_RELEASE);
 	} else {
@@ -200,7 +200,7 @@ MAM_KERNEL(halves)
 	struct ground *g = argument;
 	uint16_t expected = 1;
 
-	if (mam_block() == 0) {
+	if (simt_block() == 0) {
 		g->at.byte[0] = 9;
 	} else {
 		__atomic_store_n(&g->at.half[1], 1, __ATOMIC_RELAXED);

@@ -41,7 +41,7 @@ MAM_KERNEL(by_warp_sync)
 
 MAM_KERNEL(by_block_barrier)
 {
-	if (mam_thread() == 60)
+	if (simt_thread() == 60)
 		put(argument);
 	mam_syncthreads();
 	MAM_KASSERT(get(argument) == 1);
@@ -107,7 +107,7 @@ MAM_KERNEL(by_part)
 
 MAM_KERNEL(by_another_block)
 {
-	if (mam_thread() == 0 && mam_block() == 0)
+	if (simt_thread() == 0 && mam_block() == 0)
 		put(argument);
 	mam_syncthreads();
 	if (mam_block() == 1)
@@ -130,7 +130,7 @@ MAM_KERNEL(shares)
 	MAM_SHARED(uint32_t, shared);
 
 	(void)argument;
-	if (mam_thread() == 0)
+	if (simt_thread() == 0)
 		put(shared);
 	mam_syncthreads();
 	MAM_KASSERT(get(shared) == mam_block() + 1);

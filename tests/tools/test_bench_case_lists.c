@@ -164,7 +164,7 @@ static void explore(const char *name, uint32_t lanes, uint32_t scale, uint32_t r
 					.begin = begin,
 					.check = check,
 					.seeds = 60,
-					.config = { .race = true } };
+					.config = { .race = true, .whole = true } };
 
 	own.lane_most = lanes;
 	own.scale = scale;

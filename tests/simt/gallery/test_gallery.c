@@ -93,6 +93,8 @@ static struct simt_case stage_set(const struct gallery_row *row, bool bug, unsig
 		snprintf(twin, sizeof(twin), "%s, twin", row->name);
 		test.name = twin;
 	}
+	/* The shape does not matter to these bugs, and the same kernels run on GPUs. */
+	test.config.block.x = row->block;
 	test.config.race |= HOOKS;
 	test.config.strict |= !bug;
 	return test;
