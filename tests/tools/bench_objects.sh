@@ -34,12 +34,13 @@ suite --list
 same "the list: exit status" 0 $?
 same "the list: allocators, and who may hang is last" "mam rw crw corw rw-malloc bump bumpw cuda-malloc" \
 	"$(listed allocator)"
-same "the list: workloads" "w1 w2 w3 w4 w5 w6 w7 scale fragment registers start graph generate" \
+same "the list: workloads" "w1 w2 w3 w4 w5 w6 w7 scale fragment registers start graph generate shapes" \
 	"$(listed workload)"
 named_in_manual
 for cell in "w1 16B 1M	quick" "w1 8192B 128K	quick" "w1 4096B 1K" "w2 4..8192B 1M	quick" "w2 4..8192B 16K" \
 	"w3 64B 1M	quick" "w3 256B 1K" "w4 4B x10 1M	quick" "w5 256B 50% 4K" "w5 256B 1% 16K	quick" \
-	"w6 1050B	quick" "w7 64B 32	quick" "scale 64B 1" "scale 64B 512K"; do
+	"w6 1050B	quick" "w7 64B 32	quick" "scale 64B 1" "scale 64B 512K" \
+	"shapes 64B 48x4	quick" "shapes 64B 33x3" "shapes 64B 8x8x4 in 16x16x16"; do
 	try "the list: $cell" grep -qxF "cell	$cell" "$scratch/out"
 done
 same "the list: 2^0 to 2^20 threads" 21 "$(grep -c '^cell	scale' "$scratch/out")"
@@ -86,6 +87,11 @@ device-registers,mam,call,registers,32
 device-start,mam,64B 128K,first_us,50
 device-start,mam,64B 128K,steady_us,20
 device-scale,mam,64B 512K,mops,5000
+device-shapes,mam,64B 256x1,mops,20000
+device-shapes,bump,64B 256x1,mops,40000
+device-shapes,mam,64B 48x4,mops,19000
+device-shapes,rw,64B 48x4,wrong,82092
+device-shapes,mam,64B 16x16 in 64x64,mops,18000
 END
 suite --read "$scratch/stored.csv"
 same "stored numbers: exit status" 0 $?
@@ -99,6 +105,7 @@ same "who served only some, was wrong or lost is not the best, and is marked" "-
 same "and so of costs" "4.00 0.50 - 10.0 5.00 40.0" "$(line 'device-w5: malloc' '256B 10% 16K')"
 same "a heap that is full must fail" "- - - 0.89" "$(line 'device-w6' '1050B')"
 same "less than another" "0.50 - - 7.00 14.0" "$(line 'device-w2: malloc' '4..8192B 1M')"
+same "shapes" "- - - 19000 wrong -" "$(line 'device-shapes: malloc' '64B 48x4')"
 try "what a launch costs" grep -q 'takes 2\.50 us with 1K threads, 6\.25 us with 1M' "$scratch/out"
 try "a target that is met, and the best other" \
 	grep -q '^malloc 16 B, 1M threads *26\.0 G/s *>= 25\.0 *met *13\.0 theirs$' "$scratch/out"
@@ -144,16 +151,17 @@ sed 's/device-w1,mam,16B 1M,none,0/device-w1,mam,16B 1M,none,5/' "$scratch/store
 suite --read "$scratch/failed.csv" -p
 same "failed requests are counted" "5 no" "$(key failed) $(key failed.met)"
 
-pictures_are "$scratch/stored.csv" "device-sizes.svg device-frees.svg device-threads.svg device-mixed.svg device-full.svg"
+pictures_are "$scratch/stored.csv" "device-sizes.svg device-frees.svg device-threads.svg device-mixed.svg device-full.svg device-shapes.svg"
 has device-sizes 'mam, 1M threads, 16: 26k'
 has device-sizes 'mam, 128K threads, 256: 9.5k'
 has device-frees 'mam, 1M threads, 16: 40k'
 has device-threads 'mam, 512K: 5k'
 has device-mixed 'CUDA malloc, malloc, 1M: 14'
 has device-full 'RW_malloc, 16K ask, 10: 5'
+has device-shapes 'mam, 48x4: 19k'
 suite --read "$scratch/stored.csv" --plot "$scratch/all.svg"
 same "one picture of all: exit status" 0 $?
-try "one picture of all: has the last" grep -q 'in a heap that is nearly full' "$scratch/all.svg"
+try "one picture of all: has the last" grep -q 'by blocks of other shapes' "$scratch/all.svg"
 
 # The whole command on a device that does nothing.
 if idle_driver; then

@@ -319,12 +319,15 @@ bool bench_gpu_copy(void *to, const void *from, uint64_t bytes)
 	return bench_gpu_put(to, from, bytes);
 }
 
-bool bench_gpu_run(void *kernel, const char *name, unsigned int blocks, unsigned int threads,
-		   const void *job, double *us)
+bool bench_gpu_run_shape(void *kernel, const char *name, struct bench_gpu_dims grid,
+			 struct bench_gpu_dims block, const void *job, double *us)
 {
-	const struct simt_config config = { .seed = ++launches,
-					    .policy = SIMT_BY_WARP,
-					    .steps_max = 50000000 };
+	struct simt_config config = { .seed = ++launches,
+				      .policy = SIMT_BY_WARP,
+				      .steps_max = 50000000,
+				      .block = { block.x, block.y, block.z },
+				      .grid = { grid.x, grid.y, grid.z } };
+	unsigned int blocks = grid.x * grid.y * grid.z, threads = block.x * block.y * block.z;
 	const struct device_sim_kernel *const which = kernel;
 	struct device_job copy = *(const struct device_job *)job;
 	struct simt_result result;
@@ -338,6 +341,7 @@ bool bench_gpu_run(void *kernel, const char *name, unsigned int blocks, unsigned
 	if (strncmp(which->name, "check_", 6) == 0) {
 		blocks = 1;
 		threads = CHECK_THREADS;
+		config.block.x = config.grid.x = 0;
 	}
 	if (simt_launch(&config, which->run, blocks, threads, &copy, &result) != SIMT_FINE) {
 		snprintf(trouble, sizeof(trouble), "%s: %s: %s", name,
@@ -347,4 +351,11 @@ bool bench_gpu_run(void *kernel, const char *name, unsigned int blocks, unsigned
 	if (us != NULL)
 		*us = 1 + (double)result.steps / 1000; /* any, above 0 */
 	return true;
+}
+
+bool bench_gpu_run(void *kernel, const char *name, unsigned int blocks, unsigned int threads,
+		   const void *job, double *us)
+{
+	return bench_gpu_run_shape(kernel, name, (struct bench_gpu_dims){ blocks, 1, 1 },
+				   (struct bench_gpu_dims){ threads, 1, 1 }, job, us);
 }

@@ -39,6 +39,54 @@ START_TEST(test_malloc)
 }
 END_TEST
 
+/* All threads of blocks and grids of any shape ask, and have an object each. */
+START_TEST(test_shapes)
+{
+	static const struct {
+		struct bench_gpu_dims block, grid;
+	} shapes[] = {
+		{ { 64, 1, 1 }, { 3, 1, 1 } },  { { 16, 4, 1 }, { 1, 3, 1 } },
+		{ { 48, 4, 1 }, { 2, 1, 1 } },  { { 33, 3, 1 }, { 1, 2, 1 } },
+		{ { 100, 2, 1 }, { 1, 1, 2 } }, { { 8, 8, 4 }, { 2, 1, 1 } },
+	};
+	struct device_cell cell;
+	uint32_t threads;
+
+	cell = player_cell(DEVICE_SHAPES, 0, 64, 64, 1);
+	cell.block = shapes[_i].block;
+	cell.grid = shapes[_i].grid;
+	threads = cell.block.x * cell.block.y * cell.block.z;
+	cell.askers = threads * cell.grid.x * cell.grid.y * cell.grid.z;
+	cell.lanes = DEVICE_WARP;
+	player_play(NULL, cell);
+	player_check_all("mops", false, false);
+	player_check_all("free_mops", false, true);
+	ck_assert_double_eq(player_value("mam", "none"), 0);
+	player_play("broken", cell);
+	player_check_broken("mops");
+}
+END_TEST
+
+START_TEST(test_smaller_shapes)
+{
+	struct device_plan plan;
+	size_t i;
+
+	device_plan_make(&plan);
+	for (i = 0; i < plan.count; i++) {
+		struct device_cell cell = plan.cells[i];
+
+		if (cell.work != DEVICE_SHAPES)
+			continue;
+		device_plan_shrink(&cell, 16384);
+		ck_assert_uint_le(cell.askers, 16384);
+		ck_assert_uint_gt(cell.askers, 16384 / 3);
+		ck_assert_uint_eq(cell.askers, cell.block.x * cell.block.y * cell.block.z *
+						       cell.grid.x * cell.grid.y * cell.grid.z);
+	}
+}
+END_TEST
+
 /* Without CUDA's own: under a sanitizer the host's malloc, which stands for it, is all over the
  * place, and no map is large enough. */
 START_TEST(test_mixed)
@@ -314,6 +362,8 @@ int main(void)
 	tcase_set_timeout(works, 120);
 	tcase_set_timeout(checks, 60);
 	tcase_add_checked_fixture(works, player_setup, NULL);
+	tcase_add_loop_test(works, test_shapes, 0, 6);
+	tcase_add_test(works, test_smaller_shapes);
 	tcase_add_loop_test(works, test_malloc, 0, 5);
 	tcase_add_loop_test(works, test_mixed, 0, 5);
 	tcase_add_test(works, test_lone);

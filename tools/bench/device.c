@@ -32,13 +32,6 @@ static const struct args_command command = {
 	false,
 };
 
-/* Those that are all large are made small, so that their kernels run at all. */
-static void shrink(struct device_cell *cell, uint32_t askers_most)
-{
-	if ((cell->work == DEVICE_W4 || cell->work == DEVICE_GRAPH) && cell->askers > askers_most)
-		cell->askers = askers_most;
-}
-
 static const struct device_suite suite = {
 	.command = &command,
 	.prefix = "device",
@@ -51,7 +44,7 @@ static const struct device_suite suite = {
 	.plan = device_plan_make,
 	.takes_part = device_plan_takes_part,
 	.places = device_plan_places,
-	.shrink = shrink,
+	.shrink = device_plan_shrink,
 	.show_people = device_show_people,
 	.show_keys = device_show_keys,
 };

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "bench.h"
+#include "gpu.h"
 
 #define DEVICE_CELLS_MAX 256
 #define DEVICE_PARAMETER_BYTES 40
@@ -55,6 +56,7 @@ struct device_heap {
 	void *heap;            /* what kernels are told */
 	uint64_t ground_bytes; /* of device memory that it really took, books and all */
 	uint64_t low, high;    /* addresses that objects may have; 0 and 0: not known */
+	struct bench_gpu_dims grid, block; /* of device_launch(); block.x 0: as it says there */
 	void *own[4];          /* of make and end */
 	uint64_t own_numbers[4];
 };
@@ -78,6 +80,7 @@ enum device_work_kind {
 	DEVICE_START,    /* to make a heap, and the first kernel on it */
 	DEVICE_GRAPH,    /* growing adjacency lists */
 	DEVICE_GENERATE, /* work is generated: malloc and write of mixed sizes */
+	DEVICE_SHAPES,   /* as W1, in blocks and grids of two and three dimensions */
 	DEVICE_WORKS,
 };
 
@@ -91,6 +94,7 @@ struct device_cell {
 	uint32_t share;         /* per mille */
 	uint32_t buffers;       /* a class, of what has them */
 	uint32_t filled;        /* blocks that are taken before */
+	struct bench_gpu_dims grid, block; /* of DEVICE_SHAPES: an asker is a thread */
 	bool fine;              /* not in a quick run */
 };
 
@@ -175,8 +179,8 @@ void device_note(struct device_run *run, const struct device_heap *heap,
 /* device_ask - a job of this cell: its askers, lanes, sizes, rounds, and the run's arrays */
 void device_ask(const struct device_run *run, const struct device_heap *heap,
 		const struct device_cell *cell, struct device_job *job);
-/* device_launch - a kernel of the heap's module, as many warps as the job's askers need, in blocks
- * of DEVICE_BLOCK; us NULL: not timed */
+/* device_launch - a kernel of the heap's module, in the heap's grid and blocks, or with as many warps
+ * as the job's askers need, in blocks of DEVICE_BLOCK; us NULL: not timed */
 bool device_launch(const struct device_heap *heap, const char *kernel, const struct device_job *job,
 		   double *us);
 /* device_launch_as - the same with so many blocks of so many threads */

@@ -147,9 +147,10 @@ DEVICE_KERNEL(turn, device_turn)
 
 /* ---- registers ---- */
 
+/* Of one dimension, so that only the allocator's registers are added. It is never launched. */
 MAM_KFN void device_site(const struct device_job *job)
 {
-	const uint32_t thread = mam_block() * mam_block_threads() + mam_thread();
+	const uint32_t thread = mam_block_x() * mam_block_dim_x() + mam_thread_x();
 
 	job->got[thread] = (uint64_t)bench_malloc(job->heap, job->least);
 }

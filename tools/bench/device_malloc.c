@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device_malloc.c - the works of `mam bench device` in which one kernel mallocs and a later one
- * frees: W1, W2, W3, scaling, and W5.
+ * frees: W1, W2, W3, scaling, shapes, and W5.
  *
  * First a pass that is not timed, whose objects are checked; then a few rounds that are not told,
  * until the heap is as it will be from then on; then those whose medians are told; and what the
@@ -100,6 +100,14 @@ bool device_play_malloc(struct device_run *run, struct device_heap *heap,
 	if (verdict.wrong == 0)
 		tell_times(run, heap, cell, gets, heap->allocator->frees ? gives : NULL);
 	return true;
+}
+
+bool device_play_shapes(struct device_run *run, struct device_heap *heap,
+			const struct device_cell *cell)
+{
+	heap->grid = cell->grid;
+	heap->block = cell->block;
+	return device_play_malloc(run, heap, cell);
 }
 
 /* ---- W5 ---- */

@@ -8,6 +8,7 @@
  *   w5     1 GiB is filled with 256-byte objects, a share of them, which looks like chance, given
  *          back, then so many threads ask
  *   scale  as w1, with 1 to 2^20 threads
+ *   shapes as w1, 64 bytes, by a million threads in blocks and grids of other shapes
  * Heaps have 8 GiB, and 16 GiB where a million objects of 8192 bytes go in; less where the device
  * has less free. Those of W4, W6 and W7 and what else there is are device_more.c's.
  *
@@ -104,6 +105,61 @@ static void plan_scale(struct device_plan *plan)
 		add_malloc(plan, DEVICE_SCALE, 64, 64, askers, true);
 }
 
+/* "48x4", "1x4096" or "8x8x4". */
+static const char *name_dims(struct bench_gpu_dims dims, char *text, size_t bytes)
+{
+	if (dims.z > 1)
+		snprintf(text, bytes, "%ux%ux%u", dims.x, dims.y, dims.z);
+	else
+		snprintf(text, bytes, "%ux%u", dims.x, dims.y);
+	return text;
+}
+
+static uint32_t count_dims(struct bench_gpu_dims dims)
+{
+	return dims.x * dims.y * dims.z;
+}
+
+/*
+ * Rows of whole warps, warps of several rows, and rows that end in the middle of a warp; then grids
+ * of two and three dimensions.
+ */
+static void plan_shapes(struct device_plan *plan)
+{
+	static const struct {
+		struct bench_gpu_dims block, grid;
+		bool fine;
+	} shapes[] = {
+		{ { 256, 1, 1 }, { 4096, 1, 1 }, false }, { { 32, 8, 1 }, { 4096, 1, 1 }, false },
+		{ { 16, 16, 1 }, { 4096, 1, 1 }, false }, { { 8, 8, 4 }, { 4096, 1, 1 }, true },
+		{ { 64, 4, 1 }, { 4096, 1, 1 }, true },   { { 48, 4, 1 }, { 5461, 1, 1 }, false },
+		{ { 40, 6, 1 }, { 4369, 1, 1 }, true },   { { 100, 2, 1 }, { 5242, 1, 1 }, true },
+		{ { 33, 3, 1 }, { 10591, 1, 1 }, true },  { { 256, 1, 1 }, { 1, 4096, 1 }, true },
+		{ { 16, 16, 1 }, { 64, 64, 1 }, true },   { { 8, 8, 4 }, { 16, 16, 16 }, true },
+	};
+	char block[24], grid[24];
+	size_t i;
+
+	for (i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		const struct device_cell cell = { .work = DEVICE_SHAPES,
+						  .heap_bytes = 8 * (uint64_t)BENCH_GIB,
+						  .askers = count_dims(shapes[i].block) *
+							    count_dims(shapes[i].grid),
+						  .lanes = DEVICE_WARP,
+						  .least = 64,
+						  .most = 64,
+						  .rounds = 1,
+						  .grid = shapes[i].grid,
+						  .block = shapes[i].block,
+						  .fine = shapes[i].fine };
+		const bool line = shapes[i].grid.y * shapes[i].grid.z == 1;
+
+		device_plan_add(plan, cell, "64B %s%s%s",
+				name_dims(cell.block, block, sizeof(block)), line ? "" : " in ",
+				line ? "" : name_dims(cell.grid, grid, sizeof(grid)));
+	}
+}
+
 const struct device_work device_works[DEVICE_WORKS] = {
 	[DEVICE_W1] = { "w1", "malloc, all at once", plan_w1, device_play_malloc },
 	[DEVICE_W2] = { "w2", "malloc of mixed sizes", plan_w2, device_play_malloc },
@@ -125,6 +181,8 @@ const struct device_work device_works[DEVICE_WORKS] = {
 			   device_play_graph },
 	[DEVICE_GENERATE] = { "generate", "threads make work for others", device_plan_generate,
 			      device_play_generate },
+	[DEVICE_SHAPES] = { "shapes", "malloc by blocks and grids of several dimensions", plan_shapes,
+			    device_play_shapes },
 };
 
 void device_plan_make(struct device_plan *plan)
@@ -133,13 +191,28 @@ void device_plan_make(struct device_plan *plan)
 	static const enum device_work_kind order[] = {
 		DEVICE_REGISTERS, DEVICE_W1,       DEVICE_W2,    DEVICE_W3,    DEVICE_W4,
 		DEVICE_W5,        DEVICE_W6,       DEVICE_W7,    DEVICE_START, DEVICE_SCALE,
-		DEVICE_FRAGMENT,  DEVICE_GENERATE, DEVICE_GRAPH,
+		DEVICE_FRAGMENT,  DEVICE_GENERATE, DEVICE_GRAPH, DEVICE_SHAPES,
 	};
 	size_t i;
 
 	plan->count = 0;
 	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++)
 		device_works[order[i]].plan(plan);
+}
+
+/* Those that are all large, so that their kernels run at all. */
+void device_plan_shrink(struct device_cell *cell, uint32_t askers_most)
+{
+	struct bench_gpu_dims *const grid = &cell->grid;
+
+	if ((cell->work == DEVICE_W4 || cell->work == DEVICE_GRAPH) && cell->askers > askers_most)
+		cell->askers = askers_most;
+	while (cell->work == DEVICE_SHAPES && cell->askers > askers_most) {
+		*(grid->x >= grid->y && grid->x >= grid->z ? &grid->x
+		  : grid->y >= grid->z			   ? &grid->y
+							   : &grid->z) /= 2;
+		cell->askers = count_dims(cell->block) * count_dims(*grid);
+	}
 }
 
 uint64_t device_plan_places(const struct device_cell *cell)
@@ -153,7 +226,8 @@ bool device_plan_takes_part(const struct device_allocator *allocator,
 			    const struct device_cell *cell)
 {
 	const bool simple = cell->work == DEVICE_W1 || cell->work == DEVICE_W2 ||
-			    cell->work == DEVICE_W3 || cell->work == DEVICE_SCALE;
+			    cell->work == DEVICE_W3 || cell->work == DEVICE_SCALE ||
+			    cell->work == DEVICE_SHAPES;
 
 	if (allocator->one_size && cell->least != cell->most)
 		return false;

@@ -87,6 +87,8 @@ void device_plan_make(struct device_plan *plan);
 /* device_plan_takes_part - does it make sense to ask this allocator for that? */
 bool device_plan_takes_part(const struct device_allocator *allocator,
 			    const struct device_cell *cell);
+/* device_plan_shrink - see struct device_suite */
+void device_plan_shrink(struct device_cell *cell, uint32_t askers_most);
 /* device_plan_places - see struct device_suite; W5's objects beside those of its askers */
 uint64_t device_plan_places(const struct device_cell *cell);
 bool device_plan_is_wanted(const struct device_request *request, const struct device_cell *cell);
@@ -116,6 +118,8 @@ const char *device_heard_name(struct device_heard *heard, const char *text);
 /* ---- works: device_malloc.c ---- */
 
 bool device_play_malloc(struct device_run *run, struct device_heap *heap,
+			const struct device_cell *cell);
+bool device_play_shapes(struct device_run *run, struct device_heap *heap,
 			const struct device_cell *cell);
 bool device_play_w5(struct device_run *run, struct device_heap *heap,
 		    const struct device_cell *cell);

@@ -14,7 +14,7 @@
 #include "device_play.h"
 #include "rows.h"
 
-#define NAME_WIDTH 18
+#define NAME_WIDTH 24
 
 static const struct {
 	const char *workload, *metric, *title;
@@ -43,6 +43,9 @@ static const struct {
 	{ "device-scale", "free_mops", "free of the same, million a second", false },
 	{ "device-graph", "mops", "edges into lists that grow, million a second", false },
 	{ "device-generate", "mops", "items of work made and written, million a second", false },
+	{ "device-shapes", "mops", "malloc by blocks and grids of these extents, million a second",
+	  false },
+	{ "device-shapes", "free_mops", "free of the same, million a second", false },
 };
 
 size_t device_show_columns(const struct bench_results *results,

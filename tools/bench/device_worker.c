@@ -110,7 +110,13 @@ bool device_launch(const struct device_heap *heap, const char *kernel, const str
 {
 	const uint64_t warps = ((uint64_t)job->askers + job->lanes - 1) / job->lanes;
 	const uint64_t threads = warps * DEVICE_WARP;
+	char name[64];
 
+	if (heap->block.x > 0) {
+		snprintf(name, sizeof(name), "%s of %s", kernel, heap->allocator->name);
+		return bench_gpu_run_shape(bench_gpu_kernel(heap->module, kernel), name, heap->grid,
+					   heap->block, job, us);
+	}
 	return device_launch_as(heap, kernel,
 				(unsigned int)((threads + DEVICE_BLOCK - 1) / DEVICE_BLOCK),
 				DEVICE_BLOCK, job, us);

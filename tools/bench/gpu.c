@@ -253,8 +253,8 @@ bool bench_gpu_copy(void *to, const void *from, uint64_t bytes)
 		       "a copy", "");
 }
 
-bool bench_gpu_run(void *kernel, const char *name, unsigned int blocks, unsigned int threads,
-		   const void *job, double *us)
+bool bench_gpu_run_shape(void *kernel, const char *name, struct bench_gpu_dims grid,
+			 struct bench_gpu_dims block, const void *job, double *us)
 {
 	void *parameters[] = { (void *)(uintptr_t)job };
 	char sentence[96];
@@ -270,8 +270,8 @@ bool bench_gpu_run(void *kernel, const char *name, unsigned int blocks, unsigned
 		us = NULL;
 	if ((us != NULL &&
 	     !is_good(bench_driver.event_record(gpu.before, gpu.stream), "an event", "")) ||
-	    !is_good(bench_driver.launch(kernel, blocks, 1, 1, threads, 1, 1, 0, gpu.stream,
-					 parameters, NULL),
+	    !is_good(bench_driver.launch(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+					 0, gpu.stream, parameters, NULL),
 		     "kernel", name) ||
 	    !wait_for(name))
 		return false;
@@ -281,4 +281,11 @@ bool bench_gpu_run(void *kernel, const char *name, unsigned int blocks, unsigned
 		return false;
 	*us = (double)ms * 1000;
 	return true;
+}
+
+bool bench_gpu_run(void *kernel, const char *name, unsigned int blocks, unsigned int threads,
+		   const void *job, double *us)
+{
+	return bench_gpu_run_shape(kernel, name, (struct bench_gpu_dims){ blocks, 1, 1 },
+				   (struct bench_gpu_dims){ threads, 1, 1 }, job, us);
 }

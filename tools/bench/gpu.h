@@ -62,4 +62,13 @@ bool bench_gpu_copy(void *to, const void *from, uint64_t bytes);
 bool bench_gpu_run(void *kernel, const char *name, unsigned int blocks, unsigned int threads,
 		   const void *job, double *us);
 
+/* Extents of a grid, in blocks, or of a block, in threads. */
+struct bench_gpu_dims {
+	unsigned int x, y, z;
+};
+
+/* bench_gpu_run_shape - the same with a grid and blocks of these extents */
+bool bench_gpu_run_shape(void *kernel, const char *name, struct bench_gpu_dims grid,
+			 struct bench_gpu_dims block, const void *job, double *us);
+
 #endif

@@ -95,6 +95,18 @@ static const struct plot_drawn superblocks[] = {
 	{ "poor man's, 2014", "mimalloc dash", { "published-poor" }, NULL },
 };
 
+#define SHAPES                                                                                  \
+	{                                                                                       \
+		"64B 256x1", "64B 32x8", "64B 16x16", "64B 8x8x4", "64B 64x4", "64B 48x4",      \
+			"64B 40x6", "64B 100x2", "64B 33x3", "64B 256x1 in 1x4096",             \
+			"64B 16x16 in 64x64", "64B 8x8x4 in 16x16x16"                           \
+	}
+#define SHORT_SHAPES                                                                            \
+	{                                                                                       \
+		"256x1", "32x8", "16x16", "8x8x4", "64x4", "48x4", "40x6", "100x2", "33x3",     \
+			"1x4096", "64x64", "16x16x16"                                           \
+	}
+
 #define KMA_LANES(what)                                                                          \
 	{                                                                                        \
 		what " 384", what " 1536", what " 4608", what " 16K", what " 64K", what " 256K", \
@@ -537,6 +549,15 @@ const struct plot_figure plot_figures[] = {
 	  sizeof(mallocs) / sizeof(mallocs[0]),
 	  { { "16K ask", "us", NULL, NEARLY_FULL("16K"), SHORT_NEARLY_FULL },
 	    { "4K ask", "us", NULL, NEARLY_FULL("4K"), SHORT_NEARLY_FULL } } },
+	{ "device-shapes.svg",
+	  "malloc in kernels by blocks of other shapes",
+	  "a million threads, 64 bytes each, heap of 8 GiB; more is better",
+	  "million objects a second",
+	  "threads of a block; in the last three, of 256 threads: blocks of the grid",
+	  "device-shapes",
+	  mallocs,
+	  sizeof(mallocs) / sizeof(mallocs[0]),
+	  { { NULL, "mops", NULL, SHAPES, SHORT_SHAPES } } },
 	{ "kma-one.svg",
 	  "malloc and free of 4 bytes by one lane",
 	  "after figure 4 of the KMA paper; less is better",
