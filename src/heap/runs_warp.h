@@ -3,7 +3,7 @@
  * runs_warp.h - runs of pages for the lanes of a warp that call, each with its own length.
  *
  * 1. If most of the heap seems free (walk.h) and all want the same length, up to half a word:
- *    side by side, as many in a word as go in, a power of two apart; one lane of each word
+ *    side by side, as many in a word as go in, without gaps; one lane of each word
  *    claims for those that share it, blindly, by compare-and-swap from 0, and once more with
  *    what it saw. In an empty heap that is all, in one round trip.
  * 2. Short ones, up to a word: each lane looks at a word of its own, neighbours side by side,
@@ -184,9 +184,9 @@ MAM_KFN uint32_t mam_runs_take_packed(MAM_GLOBAL struct mam_pages *pages, struct
 	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
 	uint32_t callers = mam_popc32(mask), rank = mam_popc32(mask & ((1u << mam_lane()) - 1));
 	/* Lanes a word, and the caller among them. */
-	uint32_t apart = 1u << (64 - mam_clz64(n - 1)), share = 64 / apart, nth = rank % share;
+	uint32_t share = 64 / n, nth = rank % share;
 	uint32_t word = walk->place / 64 + rank / share, last;
-	uint64_t pattern = mam_bits_span(0, n), seen = 0, old;
+	uint64_t pattern, seen = 0, old;
 	bool had = false;
 
 	last = walk->place / 64 + (callers - 1) / share;
@@ -195,11 +195,7 @@ MAM_KFN uint32_t mam_runs_take_packed(MAM_GLOBAL struct mam_pages *pages, struct
 		return MAM_NO_PAGE;
 	if (!nth) {
 		share = callers - rank < share ? callers - rank : share;
-		MAM_ROLLED
-		for (nth = apart; nth < 64; nth *= 2)
-			pattern |= pattern << nth;
-		nth = 0;
-		pattern &= mam_bits_span(0, share * apart);
+		pattern = mam_bits_span(0, share * n);
 		old = mam_bitmap_swap(bits, word, seen, pattern);
 		if (old && !(old & pattern)) {
 			seen = old;
@@ -213,7 +209,7 @@ MAM_KFN uint32_t mam_runs_take_packed(MAM_GLOBAL struct mam_pages *pages, struct
 	walk->place = last + 1 < pages->words ? (last + 1) * 64 : 0;
 	if (!(seen >> mam_bits_nth(mask, rank - nth) & 1))
 		return MAM_NO_PAGE;
-	return word * 64 + nth * apart;
+	return word * 64 + nth * n;
 }
 
 /*
@@ -278,8 +274,8 @@ MAM_KSLOW struct mam_kfound mam_runs_take_warp(MAM_GLOBAL struct mam_pages *page
 }
 
 /*
- * Gives back runs that lie side by side as step 1 puts them, one atomic for all of a word; other
- * runs, each by itself. The barrier puts what all of them wrote before the one release. True if
+ * Frees runs that lie side by side as step 1 puts them, by one atomic for all of a word; other
+ * runs each by itself. The barrier puts what all of them wrote before the one release. True if
  * all of the caller's pages were taken.
  */
 MAM_KFN bool mam_runs_release_warp(MAM_GLOBAL struct mam_pages *pages, uint32_t page, uint32_t n,
@@ -287,25 +283,25 @@ MAM_KFN bool mam_runs_release_warp(MAM_GLOBAL struct mam_pages *pages, uint32_t 
 {
 	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
 	uint32_t rank = mam_popc32(mask & ((1u << mam_lane()) - 1)), leader = mam_ffs32(mask) - 1;
-	uint32_t apart = n > 1 ? 1u << (64 - mam_clz64(n - 1)) : 1, share, nth, step;
 	uint32_t first = mam_warp_shuffle32(mask, page, leader);
-	uint64_t pattern;
+	uint32_t each = mam_warp_shuffle32(mask, n, leader);
+	/* Seats of a word, and the caller's, counted from the first of the leader's word. */
+	uint32_t share = each < 64 ? 64 / each : 1, seat = first % 64 / each + rank;
+	uint64_t pattern = 0;
+	uint32_t nth;
 
-	share = mam_warp_shuffle32(mask, n, leader);
-	if (mam_warp_ballot(mask,
-			    n != share || n > 32 || first % apart || page != first + rank * apart))
+	if (mam_warp_ballot(mask, n != each || n > 32 || first % 64 % each ||
+					  page / 64 != first / 64 + seat / share ||
+					  page % 64 != seat % share * each))
 		return mam_runs_release(bits, page, page + n);
-	/* The caller among those of its word. */
-	nth = page / 64 == first / 64 ? rank : page % 64 / apart;
-	pattern = mam_bits_span(0, n);
+	/* The caller's rank among those of its word. */
+	seat %= share;
+	nth = page / 64 == first / 64 ? rank : seat;
 	mam_warp_sync(mask);
 	if (!nth) {
-		share = (64 - page % 64) / apart;
+		share -= seat;
 		share = share < mam_popc32(mask) - rank ? share : mam_popc32(mask) - rank;
-		MAM_ROLLED
-		for (step = apart; step < 64; step *= 2)
-			pattern |= pattern << step;
-		pattern = (pattern & mam_bits_span(0, share * apart)) << page % 64;
+		pattern = mam_bits_span(page % 64, share * each);
 		pattern &= ~mam_bitmap_release(bits, page / 64, pattern);
 	}
 	/* What was free already, of the whole word. */

@@ -111,6 +111,52 @@ START_TEST(full)
 }
 END_TEST
 
+/* ---- without gaps -------------------------------------------------------------------------- */
+
+#define MANY_WARPS (1u << MAM_WALK_FEW_SHIFT)
+#define MANY_BLOCKS 16u
+
+/* As many as go into all blocks of the heap, by lanes of a launch that claims before it looks. */
+static MAM_KERNEL(dense)
+{
+	struct okit *kit = argument;
+	const uint32_t units = *(const uint32_t *)kit->plan;
+
+	if (mam_block() * SIMT_WARP + simt_thread() < 64 / units * MANY_BLOCKS)
+		(void)okit_alloc(kit, units * UNIT);
+}
+
+static const char *check_dense(void *argument)
+{
+	const struct okit *kit = argument;
+	const uint32_t units = *(const uint32_t *)kit->plan, fit = 64 / units * MANY_BLOCKS;
+
+	if (kit->live < fit * 9 / 10)
+		return okit_wrong("%u runs are live, and %u go in", kit->live, fit);
+	return NULL;
+}
+
+START_TEST(no_gaps)
+{
+	static const uint32_t units[] = { 9, 11, 12, 17, 21 };
+	struct okit *kit = okit_create(MANY_BLOCKS, 1, &units[_i]);
+	struct simt_case test = {
+		.name = "runs without gaps",
+		.kernel = dense,
+		.grid = MANY_WARPS,
+		.block = SIMT_WARP,
+		.argument = kit,
+		.begin = okit_begin,
+		.check = check_dense,
+		.seeds = 1,
+		.config = { .race = KIT_RACE, .strict = true, .resident = 8 },
+	};
+
+	simt_must_pass(&test);
+	okit_destroy(kit);
+}
+END_TEST
+
 /* Each lane must have everything once: they get it one after the other. */
 static MAM_KERNEL(everything)
 {
@@ -221,6 +267,7 @@ int main(void)
 	tcase_add_loop_test(tcase, lengths, 0, 3);
 	tcase_add_loop_test(tcase, a_length_each, 0, 3);
 	tcase_add_loop_test(tcase, full, 0, 5);
+	tcase_add_loop_test(tcase, no_gaps, 0, 5);
 	tcase_add_loop_test(tcase, all_for_each, 0, 3);
 	tcase_add_loop_test(tcase, beside_slabs, 0, 4);
 	tcase_add_loop_test(tcase, with_slots, 0, 4);

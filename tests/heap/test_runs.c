@@ -193,7 +193,7 @@ MAM_KERNEL(side_by_side)
 {
 	struct kit *kit = argument;
 	const struct plan *plan = kit->plan;
-	uint32_t page, first, n, apart;
+	uint32_t page, n, rank = mam_popc32(plan->callers & ((1u << mam_lane()) - 1));
 	struct mam_kwalk walk;
 
 	if (!(plan->callers >> mam_lane() & 1))
@@ -203,11 +203,8 @@ MAM_KERNEL(side_by_side)
 		/* One place for all, from where the heap has room for all. */
 		walk.place = 0;
 		page = mam_runs_take_packed(kit->pages, &walk, plan->callers, n);
-		first = mam_warp_shuffle32(plan->callers, page, mam_ffs32(plan->callers) - 1);
-		for (apart = 2; apart < n; apart *= 2)
-			;
-		MAM_KASSERT(page ==
-			    first + apart * mam_popc32(plan->callers & ((1u << mam_lane()) - 1)));
+		/* As many in a word as go in, one right after the other. */
+		MAM_KASSERT(page == rank / (64 / n) * 64 + rank % (64 / n) * n);
 		kit_own(kit, page, n);
 		kit_disown(kit, page, n);
 		MAM_KASSERT(mam_runs_release_warp(kit->pages, page, n, plan->callers));

@@ -51,13 +51,10 @@ MAM_KERNEL(sweeps)
 /* What each lane of step 1 is to get; says whether all did. */
 static bool model_packed(struct field *field, uint32_t n)
 {
-	uint32_t apart = 2, share, lane, word = field->walk.place / 64, nth = 0, seat, last;
+	uint32_t share = 64 / n, lane, word = field->walk.place / 64, nth = 0, seat, last;
 	uint32_t first = 0, next, i;
 	bool fits, all = true;
 
-	while (apart < n)
-		apart *= 2;
-	share = 64 / apart;
 	last = word + (field->width - 1) / share;
 	field->walk.steps++;
 	if (last >= field->pages->words)
@@ -67,13 +64,13 @@ static bool model_packed(struct field *field, uint32_t n)
 		seat = field->width - nth < share ? field->width - nth : share;
 		fits = true;
 		for (i = 0; i < seat * n; i++)
-			fits &= !is_taken(field, word * 64 + i / n * apart + i % n);
+			fits &= !is_taken(field, word * 64 + i);
 		all &= fits;
 		for (next = 0; next < seat; next++) {
 			lane = mam_bits_nth(field->mask, first++);
 			if (!fits)
 				continue;
-			field->page[lane] = word * 64 + next * apart;
+			field->page[lane] = word * 64 + next * n;
 			set(field, field->page[lane], n, true);
 		}
 	}
