@@ -22,7 +22,8 @@
  * Who may call. Any lane at any time, alone or with others of its warp, also in divergent code:
  * lanes of a warp that happen to come together are served together, whatever each of them asks for.
  * None waits for what another warp does: one may stop anywhere, for ever, and all others go on. The
- * forms for a warp and for a block say which lanes must come.
+ * forms for a warp and for a block say which lanes must come. Blocks and grids may have one, two or
+ * three dimensions, of any extents.
  *
  * What is ordered. What a lane wrote to memory before it gave that back, and what others wrote that
  * it had seen, happens before what the next holder does with it, wherever on the device that is.
@@ -30,6 +31,28 @@
  * and an acquire, as with any memory. Between kernels their stream's order is enough.
  *
  * Contents. Nothing is cleared, but by mam_kcalloc(): memory has what its last holder wrote.
+ *
+ * When memory runs out. A request that finds no memory quickly searches the whole heap, place by
+ * place, and does not stop other lanes meanwhile. So it never sees the whole heap at one moment, and
+ * it can return NULL although some memory was free all the time. mam_heap_stats() counts two cases:
+ *
+ * - full: each place was taken at the moment when the search examined it. For objects of up to 8 KiB
+ *   a place is a slot of their size, or free units where a slab of their size may begin; for larger
+ *   objects as many free units in a row; for pages a page. The search misses memory that other lanes
+ *   free in places that it has already examined. If other lanes also allocate the free memory in the
+ *   remaining places before the search examines them, NULL is wrong. If no lane frees memory during
+ *   the search, NULL is right.
+ * - contended: every search met memory that was changing hands: a slab that a lane was opening or
+ *   closing, or a run of units or pages that a lane was claiming. Such a search proves nothing. The
+ *   request fails after 200 of them, after 8 for objects of more than 8 KiB, and after 1,000 for
+ *   pages. If a lane stops forever in the middle of such a step, all later requests that find no
+ *   memory fail in this way.
+ *
+ * A heap that grows asks the host for memory first. If that is refused, the request searches the heap's
+ * own memory and then each grant in turn in this way, and NULL is counted by the reason of the refusal.
+ *
+ * Free slots of other sizes are not room: a slab's units serve other sizes only when all of its slots
+ * are free, so one live object keeps them.
  *
  * Mistakes. Each changes nothing, is counted (mam_heap_stats()), and has this answer:
  *
@@ -100,8 +123,7 @@
  * 1.125 times and from 4 KiB on 1.0625 times; more is whole KiB. The address is a multiple of 16,
  * that of a size which is a power of two, up to 8 KiB, a multiple of it, and that of whole KiB a
  * multiple of 1 KiB. Lanes that come together are served together: mostly one atomic operation for
- * all of them that need the same size. NULL, counted: no room, as seen in one pass over the whole
- * heap in which nothing moved; things moved in each of many such passes; or a mistake.
+ * all of them that need the same size. NULL, counted: memory ran out, as described above, or a mistake.
  */
 MAM_KFN void *mam_kmalloc(struct mam_kheap *heap, size_t bytes)
 {
@@ -349,7 +371,7 @@ MAM_KFN uint32_t mam_kpage_around(const struct mam_kheap *heap, const void *addr
 
 /*
  * mam_kpage_alloc - one page, at a multiple of its size. NULL, counted: all pages were seen taken,
- * each once, in one scan.
+ * each once, in one scan, or each of many scans met runs that were being claimed.
  */
 MAM_KFN void *mam_kpage_alloc(struct mam_kheap *heap, struct mam_kwalk *walk)
 {
