@@ -42,6 +42,7 @@ enum mam_status mam_ground_shape(const struct mam_pool *pool, size_t bytes, size
 	request->bytes = mam_round_up(bytes, granule);
 	request->alignment = alignment > granule ? alignment : 0;
 	request->requested = bytes;
+	request->hold = 0;
 	return MAM_OK;
 }
 

@@ -12,6 +12,8 @@ struct mam_request {
 	uint64_t bytes;
 	uint64_t alignment;
 	uint64_t requested; /* 0: only make sure that such ground is there (reserve.c) */
+	uint32_t hold;      /* stream free list that serves it too while the pool grows; 0: none */
+	uint32_t hold_use;  /* which use of that record (hold.h) */
 };
 
 /*

@@ -61,6 +61,7 @@
 #include "base/log.h"
 #include "pool/addrtree.h"
 #include "pool/handle.h"
+#include "pool/hold.h"
 #include "pool/limit.h"
 #include "pool/range.h"
 #include "source/source.h"
@@ -452,7 +453,7 @@ static enum mam_status try_again(struct mam_pool *pool, const struct mam_request
 	enum mam_status status;
 
 	mam_lock_take(&pool->lock);
-	status = mam_ground_take_locked(pool, request, block);
+	status = mam_hold_serve_locked(pool, request, block);
 	mam_lock_release(&pool->lock);
 	return status;
 }

@@ -8,6 +8,14 @@
  * take:    place the request in the segment as in any free one; the rest keeps its state, and so
  *          its hold.
  *
+ * Drawing. Memory in an older free list is released earlier. A free that draws a neighbor along delays
+ * the neighbor's release, so a free draws no more than a multiple of its own bytes. Otherwise a stream
+ * whose freed blocks are neighbors would keep all of them for as long as it frees. Peak of physical over
+ * live bytes by that multiple, where one stream frees the blocks of 64 KiB that another one allocates,
+ * and the GPU is one block late: 1.06 with 1 and 16, 1.19 with 64, 1.31 with 128, 40 after 20,000 blocks
+ * without a limit. Training of a graph network, where the GPU falls behind more and more: 1.21 with 64,
+ * 1.33 without drawing.
+ *
  * Counting. Held segments are counted as retired and, in their chunk, as live: a chunk with held
  * ground does not go home. Joining and splitting change how many there are; how many were joined is
  * what the count of all segments fell by.
@@ -16,9 +24,11 @@
  */
 #include "pool/hold.h"
 
+#include "base/bits.h"
 #include "pool/addrtree.h"
 
-#define ABSORB_TRIES 64
+#define DRAWN_MOST 64 /* times the bytes that join, of a neighbor that is drawn along */
+#define RUN_TRIES 64  /* segments that may begin a run, and neighbors of each */
 
 static bool ready(const struct mam_pool *pool)
 {
@@ -82,6 +92,8 @@ enum mam_status mam_hold_begin_locked(struct mam_pool *pool, uint32_t *hold)
 	made->idle_next = 0;
 	made->in_use = 1;
 	made->loose = 0;
+	made->older = 0;
+	made->use++;
 	return MAM_OK;
 }
 
@@ -94,14 +106,43 @@ void mam_hold_end_locked(struct mam_pool *pool, uint32_t hold)
 	pool->idle_hold = hold;
 }
 
+void mam_hold_follow_locked(struct mam_pool *pool, uint32_t hold, uint32_t older)
+{
+	mam_hold_at(pool, hold)->older = older;
+}
+
+/* Whether a segment in this state is in a free list that `hold` follows. */
+static bool is_older(const struct mam_pool *pool, uint32_t state, uint32_t hold)
+{
+	uint32_t at = mam_hold_is(state) ? mam_hold_at(pool, hold)->older : 0;
+
+	while (at != 0 && state != MAM_SEGMENT_HELD + at)
+		at = mam_hold_at(pool, at)->older;
+	return at != 0;
+}
+
+/* A neighbor of `bytes` that join the list comes along from an older list, unless it is too large. */
+static void draw(struct mam_pool *pool, uint32_t neighbor, uint32_t hold, uint64_t bytes)
+{
+	const struct mam_segment *segment = mam_segment_at(&pool->segments, neighbor);
+
+	if (neighbor == 0 || !is_older(pool, segment->state, hold) ||
+	    segment->bytes / DRAWN_MOST > bytes)
+		return;
+	mam_hold_unshelve_locked(pool, neighbor);
+	mam_ground_become_locked(pool, neighbor, MAM_SEGMENT_HELD + hold);
+}
+
 /* The segment, on no shelf, joins a hold. It is counted as one retired block until now. */
 static void join_hold(struct mam_pool *pool, uint32_t handle, uint32_t hold)
 {
-	struct mam_chunk *chunk =
-		mam_chunk_at(&pool->chunks, mam_segment_at(&pool->segments, handle)->chunk);
+	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
+	struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, segment->chunk);
 	uint64_t before = pool->counts.segments;
 	uint64_t joined;
 
+	draw(pool, segment->prev, hold, segment->bytes);
+	draw(pool, segment->next, hold, segment->bytes);
 	mam_ground_become_locked(pool, handle, MAM_SEGMENT_HELD + hold);
 	joined = before - pool->counts.segments;
 	chunk->live_blocks -= joined;
@@ -143,18 +184,16 @@ enum mam_status mam_hold_keep_locked(struct mam_pool *pool, uint32_t hold, uint6
 	return MAM_OK;
 }
 
-uint32_t mam_hold_best_locked(const struct mam_pool *pool, const uint32_t *holds, unsigned count,
-			      uint64_t bytes)
+uint32_t mam_hold_best_locked(const struct mam_pool *pool, uint32_t hold, uint64_t bytes)
 {
 	uint64_t least = UINT64_MAX;
 	uint32_t best = 0;
 
-	for (unsigned i = 0; i < count && least > bytes; i++) {
-		const struct mam_hold *hold = mam_hold_at(pool, holds[i]);
+	for (; hold != 0 && least > bytes; hold = mam_hold_at(pool, hold)->older) {
 		uint32_t found = 0;
 
-		if (hold->bytes >= bytes)
-			found = mam_shelf_best(shelf_for(pool, holds[i], bytes), &pool->segments,
+		if (mam_hold_at(pool, hold)->bytes >= bytes)
+			found = mam_shelf_best(shelf_for(pool, hold, bytes), &pool->segments,
 					       bytes);
 		if (found != 0 && mam_segment_at(&pool->segments, found)->bytes < least) {
 			least = mam_segment_at(&pool->segments, found)->bytes;
@@ -206,36 +245,89 @@ static bool is_ours(const struct mam_pool *pool, uint32_t handle, uint32_t hold)
 {
 	uint32_t state = mam_segment_at(&pool->segments, handle)->state;
 
-	return handle != 0 && (state == MAM_SEGMENT_FREE || state == MAM_SEGMENT_HELD + hold);
+	return handle != 0 && (state == MAM_SEGMENT_FREE || state == MAM_SEGMENT_HELD + hold ||
+			       is_older(pool, state, hold));
 }
 
-/* From a held segment outwards, upwards first, until there is enough. False: there is not. */
-static bool reach(const struct mam_pool *pool, uint32_t handle, uint32_t hold, uint64_t bytes,
-		  uint64_t *from, uint64_t *to)
+/* Neighbors that are free, in a stream free list or in one that it follows. */
+struct run {
+	uint64_t from, to;
+	uint32_t below, above; /* the segments beside it; 0: the chunk ends */
+};
+
+static uint64_t bytes_of(const struct run *run)
+{
+	return run->to - run->from;
+}
+
+/* From a held segment outwards, upwards first, until there is enough. */
+static struct run reach(const struct mam_pool *pool, uint32_t handle, uint32_t hold, uint64_t bytes)
 {
 	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
-	uint32_t at = segment->next;
-	int tries = ABSORB_TRIES;
+	struct run run = { segment->base, mam_segment_end(segment), segment->prev, segment->next };
+	int tries = RUN_TRIES;
 
-	*from = segment->base;
-	*to = mam_segment_end(segment);
-	for (; *to - *from < bytes && is_ours(pool, at, hold) && tries-- > 0;
-	     at = mam_segment_at(&pool->segments, at)->next)
-		*to = mam_segment_end(mam_segment_at(&pool->segments, at));
-	if (*to - *from >= bytes) {
-		*to = *from + bytes;
-		return true;
+	for (; bytes_of(&run) < bytes && is_ours(pool, run.above, hold) && tries > 0; tries--) {
+		segment = mam_segment_at(&pool->segments, run.above);
+		run.to = mam_segment_end(segment);
+		run.above = segment->next;
 	}
-	for (at = segment->prev; *to - *from < bytes && is_ours(pool, at, hold) && tries-- > 0;
-	     at = mam_segment_at(&pool->segments, at)->prev)
-		*from = mam_segment_at(&pool->segments, at)->base;
-	if (*to - *from < bytes)
-		return false;
-	*from = *to - bytes;
-	return true;
+	for (; bytes_of(&run) < bytes && is_ours(pool, run.below, hold) && tries > 0; tries--) {
+		segment = mam_segment_at(&pool->segments, run.below);
+		run.from = segment->base;
+		run.below = segment->prev;
+	}
+	return run;
 }
 
-/* All that is free in [from, to). Segments change with each step: by address, then. */
+/* The segments of a list and those that it follows which may serve a request, largest first. */
+struct scan {
+	const struct mam_shelf *shelf[MAM_HOLD_CHAIN_MAX];
+	uint32_t at[MAM_HOLD_CHAIN_MAX];
+	unsigned count;
+	int tries;
+};
+
+static void scan_begin(const struct mam_pool *pool, uint32_t hold, uint64_t bytes,
+		       struct scan *scan)
+{
+	scan->count = 0;
+	scan->tries = RUN_TRIES;
+	for (; hold != 0 && scan->count < MAM_HOLD_CHAIN_MAX; scan->count++) {
+		scan->shelf[scan->count] = shelf_for(pool, hold, bytes);
+		scan->at[scan->count] =
+			mam_shelf_largest(scan->shelf[scan->count], &pool->segments);
+		hold = mam_hold_at(pool, hold)->older;
+	}
+}
+
+/* 0: there are no more, or RUN_TRIES were returned. */
+static uint32_t scan_next(const struct mam_pool *pool, struct scan *scan)
+{
+	const struct mam_segment *segment, *largest = mam_segment_at(&pool->segments, 0);
+	unsigned in = 0;
+	uint32_t found;
+
+	for (unsigned i = 0; i < scan->count; i++) {
+		segment = mam_segment_at(&pool->segments, scan->at[i]);
+		if (scan->at[i] == 0 || segment->bytes <= largest->bytes)
+			continue;
+		largest = segment;
+		in = i;
+	}
+	if (largest->bytes == 0 || scan->tries-- == 0)
+		return 0;
+	found = scan->at[in];
+	scan->at[in] = largest->peer_next != 0
+			       ? largest->peer_next
+			       : mam_shelf_below(scan->shelf[in], &pool->segments, largest->bytes);
+	return found;
+}
+
+/*
+ * All of [from, to) that is free or in an older list joins the list. Each step may join records, so
+ * every step searches by address.
+ */
 static void absorb(struct mam_pool *pool, uint32_t hold, uint64_t from, uint64_t to)
 {
 	while (from < to) {
@@ -243,38 +335,103 @@ static void absorb(struct mam_pool *pool, uint32_t hold, uint64_t from, uint64_t
 		const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
 		uint64_t end = mam_segment_end(segment);
 
-		if (segment->state == MAM_SEGMENT_FREE)
+		if (segment->state == MAM_SEGMENT_FREE) {
 			adopt(pool,
 			      mam_ground_carve_locked(pool, handle, from, end < to ? end : to),
 			      hold);
+		} else if (segment->state != MAM_SEGMENT_HELD + hold) {
+			mam_hold_unshelve_locked(pool, handle);
+			join_hold(pool, handle, hold);
+		}
 		from = end;
 	}
 }
 
 bool mam_hold_absorb_locked(struct mam_pool *pool, uint32_t hold, uint64_t bytes)
 {
-	const struct mam_shelf *shelf = shelf_for(pool, hold, bytes);
-	uint32_t first = mam_shelf_largest(shelf, &pool->segments);
-	int tries = ABSORB_TRIES;
-	uint64_t from, to;
+	struct scan scan;
 	uint32_t at;
 
 	/* Only the two ends are cut. */
 	if (mam_records_reserve(&pool->segments, 4 * MAM_SEGMENT_RECORDS) != MAM_OK)
 		return false;
-	for (; first != 0; first = mam_shelf_below(shelf, &pool->segments,
-						   mam_segment_at(&pool->segments, first)->bytes)) {
-		for (at = first; at != 0; at = mam_segment_at(&pool->segments, at)->peer_next) {
-			if (tries-- == 0)
-				return false;
-			if (!reach(pool, at, hold, bytes, &from, &to))
-				continue;
-			absorb(pool, hold, from, to);
-			mam_pool_prove_locked(pool);
-			return true;
-		}
+	scan_begin(pool, hold, bytes, &scan);
+	while ((at = scan_next(pool, &scan)) != 0) {
+		uint64_t base = mam_segment_at(&pool->segments, at)->base;
+		struct run run = reach(pool, at, hold, bytes);
+
+		if (bytes_of(&run) < bytes)
+			continue;
+		/* The run is longer than needed at the end that was extended last. */
+		if (run.from == base)
+			absorb(pool, hold, base, base + bytes);
+		else
+			absorb(pool, hold, run.to - bytes, run.to);
+		mam_pool_prove_locked(pool);
+		return true;
 	}
 	return false;
+}
+
+void mam_hold_offer_locked(const struct mam_pool *pool, uint32_t hold, struct mam_request *request)
+{
+	request->hold = hold;
+	request->hold_use = mam_hold_at(pool, hold)->use;
+}
+
+static bool is_offered(const struct mam_pool *pool, const struct mam_request *request)
+{
+	const struct mam_hold *hold;
+
+	if (request->hold == 0 || !ready(pool))
+		return false;
+	hold = mam_hold_at(pool, request->hold);
+	return hold->in_use != 0 && hold->use == request->hold_use;
+}
+
+enum mam_status mam_hold_serve_locked(struct mam_pool *pool, const struct mam_request *request,
+				      void **block)
+{
+	enum mam_status status = mam_ground_take_locked(pool, request, block);
+	uint32_t found;
+
+	if (status != MAM_ERROR_WOULD_WAIT || !is_offered(pool, request))
+		return status;
+	(void)mam_hold_absorb_locked(pool, request->hold, request->bytes);
+	found = mam_hold_best_locked(pool, request->hold, request->bytes);
+	return found != 0 ? mam_hold_take_locked(pool, found, request, block) : status;
+}
+
+static bool has_void(const struct mam_pool *pool, uint32_t handle, uint64_t bytes)
+{
+	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
+
+	return handle != 0 && segment->state == MAM_SEGMENT_VOID && segment->bytes >= bytes;
+}
+
+uint64_t mam_hold_edge_locked(const struct mam_pool *pool, const struct mam_request *request,
+			      struct mam_edge *edge)
+{
+	uint64_t unit = pool->source->properties.granularity;
+	uint64_t least = 0;
+	struct scan scan;
+	uint32_t at;
+
+	if (!is_offered(pool, request))
+		return 0;
+	scan_begin(pool, request->hold, request->bytes, &scan);
+	while ((at = scan_next(pool, &scan)) != 0) {
+		struct run run = reach(pool, at, request->hold, request->bytes);
+		uint64_t lack = mam_round_up(request->bytes - bytes_of(&run), unit);
+		bool up = has_void(pool, run.above, lack);
+
+		if ((least != 0 && lack >= least) || (!up && !has_void(pool, run.below, lack)))
+			continue;
+		least = lack;
+		edge->down = !up;
+		edge->at = up ? run.to : run.from;
+	}
+	return least;
 }
 
 /* The smallest is the cheapest to find. */

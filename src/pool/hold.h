@@ -16,6 +16,11 @@
  *   take     a block from a hold.
  *   absorb   the pool's free ground beside a hold's joins it, for a request that needs both: who
  *            may use held ground may use free ground all the more.
+ *   follow   a free list may take segments from an older one of the same stream, which is released
+ *            first: a segment that joins the newer list draws its neighbors in older ones along. So
+ *            neighbors join as if the stream had one list, and other segments are released early.
+ *   offer    a request that makes the pool grow may use a free list meanwhile: the pool grows by as
+ *            little as makes one segment of the list large enough.
  *   release  ground of a hold becomes the pool's own, a few segments at a time.
  *   move     all of a hold joins another one: what was loose is joined there.
  *
@@ -30,13 +35,17 @@
 #ifndef MAM_POOL_HOLD_H
 #define MAM_POOL_HOLD_H
 
-#include "pool/range.h"
+#include "pool/remap.h"
+
+#define MAM_HOLD_CHAIN_MAX 8 /* free lists, each of which follows the next */
 
 struct mam_hold {
 	struct mam_shelf shelf[MAM_RANGE_PARTS]; /* by part of the range; without a range the first */
 	uint64_t segments; /* count */
 	uint64_t bytes;
 	uint32_t idle_next; /* while nobody has it: the next such */
+	uint32_t older;     /* the one that it follows; 0: none */
+	uint32_t use;       /* count of uses of the record; distinguishes them */
 	uint16_t in_use;
 	uint16_t loose; /* its segments are blocks as they were, neighbours or not */
 } __attribute__((aligned(16)));
@@ -98,11 +107,17 @@ enum mam_status mam_hold_put_locked(struct mam_pool *pool, uint32_t hold, uint64
 enum mam_status mam_hold_keep_locked(struct mam_pool *pool, uint32_t hold, uint64_t address);
 
 /*
- * mam_hold_best_locked - the smallest segment of at least `bytes`, in a range the smallest in the
- * part for such requests; 0 if there is none. Of equals an earlier hold's.
+ * mam_hold_follow_locked - `hold` is newer than `older` from now on; 0: it follows none. pre: none
+ * follows `hold` yet, and neither is loose.
  */
-uint32_t mam_hold_best_locked(const struct mam_pool *pool, const uint32_t *holds, unsigned count,
-			      uint64_t bytes);
+void mam_hold_follow_locked(struct mam_pool *pool, uint32_t hold, uint32_t older);
+
+/*
+ * mam_hold_best_locked - the smallest segment of at least `bytes` in the list and those that it
+ * follows, in a range the smallest in the part for such requests; 0 if there is none. Of equal ones
+ * it returns one in the newest list.
+ */
+uint32_t mam_hold_best_locked(const struct mam_pool *pool, uint32_t hold, uint64_t bytes);
 
 /*
  * mam_hold_take_locked - a block out of a segment that best found; what is left stays in the hold.
@@ -112,11 +127,27 @@ enum mam_status mam_hold_take_locked(struct mam_pool *pool, uint32_t segment,
 				     const struct mam_request *request, void **block);
 
 /*
- * mam_hold_absorb_locked - free ground of the pool that lies beside held ground joins the hold, no
- * more than makes a segment of `bytes`. False: it cannot be made that way, and nothing changed.
- * Looks at the 64 largest segments and as many neighbours of each. pre: the hold is not loose.
+ * mam_hold_absorb_locked - make a segment of `bytes` out of a segment of the list, or of those that it
+ * follows, and of its neighbors that are free or in one of these lists. All of it joins the list, but
+ * no more free memory than is needed. False: there is no such run, and nothing changed. Tries the 64
+ * largest segments and as many neighbors of each. pre: not loose.
  */
 bool mam_hold_absorb_locked(struct mam_pool *pool, uint32_t hold, uint64_t bytes);
+
+/*
+ * mam_hold_offer_locked - the request may use the list for as long as that is in use.
+ * mam_hold_serve_locked - a block from free memory, otherwise from the list that was offered, after
+ * mam_hold_absorb_locked(). Errors as mam_ground_take_locked().
+ * mam_hold_edge_locked - for a request that neither can serve: the run of the offered list, as
+ * mam_hold_absorb_locked() finds it, to which the fewest bytes must be added in the unmapped addresses
+ * beside it. Returns these bytes, in whole units of the range; 0: there is no such run. pre: the pool
+ * has a range.
+ */
+void mam_hold_offer_locked(const struct mam_pool *pool, uint32_t hold, struct mam_request *request);
+enum mam_status mam_hold_serve_locked(struct mam_pool *pool, const struct mam_request *request,
+				      void **block);
+uint64_t mam_hold_edge_locked(const struct mam_pool *pool, const struct mam_request *request,
+			      struct mam_edge *edge);
 
 /*
  * mam_hold_release_locked, mam_hold_move_locked - at most `most` segments; how many. Fewer than

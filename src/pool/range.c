@@ -4,7 +4,8 @@
  *
  * A request that no hole fits:
  *   1. Choose an edge: the largest hole beside which the void is wide enough for what it lacks, and
- *      that can be filled with the bytes there are; else a place in the void.
+ *      that can be filled with the bytes there are; else a place in the void. For a stream's request,
+ *      memory that the stream freed counts like a free block (hold.h).
  *   2. What is lacking comes piece by piece: free pieces move there as long as new memory is not in
  *      the budget (footing.h), then new ones are mapped. A free piece that is much too large goes
  *      back to the driver, and smaller ones are made of its bytes. Small requests bring more than
@@ -34,6 +35,7 @@
 #include "base/log.h"
 #include "pool/addrtree.h"
 #include "pool/footing.h"
+#include "pool/hold.h"
 #include "pool/remap.h"
 #include "source/source.h"
 
@@ -404,22 +406,33 @@ static enum mam_status take(struct mam_pool *pool, const struct mam_request *req
 	enum mam_status status;
 
 	mam_lock_take(&pool->lock);
-	status = mam_ground_take_locked(pool, request, block);
+	status = mam_hold_serve_locked(pool, request, block);
 	mam_lock_release(&pool->lock);
 	return status;
 }
 
-/* Step 1. Answers what is lacking there; 0: nothing that can be had will do, so nothing moves. */
+/*
+ * Step 1. Returns the bytes that are missing there; 0: no available memory is enough, so nothing moves.
+ * `first`: the first attempt. Later ones leave a stream's memory out: free pieces beside it may have
+ * moved.
+ */
 static uint64_t choose_locked(struct mam_pool *pool, const struct mam_request *request,
-			      const struct need *need, struct mam_edge *edge)
+			      const struct need *need, bool first, struct mam_edge *edge)
 {
 	uint64_t free_bytes = movable_everywhere_locked(pool);
 	uint64_t held = pool->counts.physical_bytes;
 	uint64_t fresh = units_between(pool, held, least(need->budget, need->most));
-	uint64_t lack = 0;
+	struct mam_edge own = *edge;
+	uint64_t lack = 0, own_lack = 0;
 
 	if (request->alignment == 0)
 		lack = best_edge_locked(pool, need, free_bytes + fresh, edge);
+	if (first)
+		own_lack = mam_hold_edge_locked(pool, request, &own);
+	if (own_lack != 0 && (lack == 0 || own_lack < lack)) {
+		*edge = own;
+		lack = own_lack;
+	}
 	if (lack == 0)
 		lack = void_edge_locked(pool, need, edge);
 	if (lack == 0 && mam_remap_revive_locked(pool))
@@ -443,7 +456,7 @@ enum mam_status mam_range_grow_for(struct mam_pool *pool, const struct mam_reque
 		need = need_locked(pool, request);
 		if (strapped)
 			need.budget = least(need.budget, pool->counts.physical_bytes);
-		lack = choose_locked(pool, request, &need, &edge);
+		lack = choose_locked(pool, request, &need, i == 0, &edge);
 		mam_lock_release(&pool->lock);
 		if (lack == 0)
 			return MAM_ERROR_OUT_OF_MEMORY;

@@ -3,7 +3,7 @@
  * settle.c - ground leaves its stream.
  *
  *   collect  Ask the oldest batch's fence. If it has passed, the batch's ground is the pool's, and
- *            the next one is asked.
+ *            the next one is asked. So memory waits for the fences of all batches up to its own.
  *   leave    What the stream has open becomes a batch, with an empty hold in its place, and then
  *            the fence is recorded: all that is in the batch was freed before that, and what is
  *            freed later goes to the new hold.
@@ -14,8 +14,8 @@
  * With all places for batches taken, open ground stays open and nobody asks again before a few more
  * frees; or, if it must leave, it joins the newest batch, whose fence is recorded again.
  *
- *   recall   The other way: before a stream's request makes the pool grow its batches are opened
- *            again, so that what lies side by side in them is joined.
+ * A block that is freed later draws its neighbors in earlier batches along (pool/hold.h): they are
+ * joined with it, and wait for the later fence as well.
  *
  * What is loose is joined first: ground leaves in few pieces.
  *
@@ -45,7 +45,7 @@ void mam_stream_give(struct mam_streams *streams, uint32_t hold)
 	} while (given == STEP);
 }
 
-/* The oldest batch is empty. */
+/* The oldest batch is empty, and the next one follows none. */
 static void drop_oldest(struct mam_streams *streams, uint32_t handle)
 {
 	struct mam_pool *pool = streams->pool;
@@ -58,8 +58,11 @@ static void drop_oldest(struct mam_streams *streams, uint32_t handle)
 	stream->batches--;
 	for (uint32_t i = 0; i < stream->batches; i++)
 		stream->batch[i] = stream->batch[i + 1];
-	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY)
+	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY) {
+		mam_hold_follow_locked(
+			pool, stream->batches != 0 ? stream->batch[0].hold : stream->open, 0);
 		mam_hold_end_locked(pool, oldest.hold);
+	}
 	mam_lock_release(&pool->lock);
 	mam_fence_drop(&streams->fences, &oldest.fence);
 }
@@ -104,34 +107,6 @@ static uint32_t find(struct mam_streams *streams, const struct mam_stream_key *k
 	return handle;
 }
 
-bool mam_stream_recall(struct mam_streams *streams, const struct mam_stream_key *key)
-{
-	struct mam_pool *pool = streams->pool;
-	bool open, look, any = false;
-	uint32_t handle;
-
-	mam_lock_take(&streams->lock);
-	handle = streams->ended ? 0 : find(streams, key, &open, &look);
-	while (handle != 0 && mam_stream_at(streams, handle)->batches != 0) {
-		const struct mam_stream *stream = mam_stream_at(streams, handle);
-		unsigned moved;
-
-		do {
-			moved = 0;
-			mam_lock_take(&pool->lock);
-			if (atomic_load_explicit(&pool->state, memory_order_relaxed) ==
-			    MAM_POOL_READY)
-				moved = mam_hold_move_locked(pool, stream->batch[0].hold,
-							     stream->open, STEP);
-			mam_lock_release(&pool->lock);
-		} while (moved == STEP);
-		drop_oldest(streams, handle);
-		any = true;
-	}
-	mam_lock_release(&streams->lock);
-	return any;
-}
-
 /* A stream that lets ground go without coming back for it is believed half as much next time. */
 static void count_from_here(struct mam_stream *stream)
 {
@@ -164,7 +139,10 @@ static struct mam_fence join_newest(struct mam_streams *streams, uint32_t handle
 	return fence;
 }
 
-/* Open ground becomes the newest batch. False: there is no room. */
+/*
+ * Open ground becomes the newest batch. The fresh list follows it, as fences are queried in order and
+ * so the fresh one is released later. False: there is no room.
+ */
 static bool open_anew(struct mam_streams *streams, uint32_t handle)
 {
 	struct mam_pool *pool = streams->pool;
@@ -176,6 +154,7 @@ static bool open_anew(struct mam_streams *streams, uint32_t handle)
 	stream = mam_stream_at(streams, handle);
 	if (stream->batches < MAM_BATCHES && mam_hold_begin_locked(pool, &fresh) == MAM_OK) {
 		stream->batch[stream->batches++] = (struct mam_batch){ .hold = stream->open };
+		mam_hold_follow_locked(pool, fresh, stream->open);
 		stream->open = fresh;
 		count_from_here(stream);
 		good = true;

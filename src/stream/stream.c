@@ -12,12 +12,11 @@
  *            is none what is loose is joined, and then: best fit over the stream's own ground and
  *            the pool's; of equals, its own. That may be in use by work of the stream, behind which
  *            all work on the new block comes.
- *         3. Nothing fits: what had left and not gone comes back, to be joined (settle.c) with the
- *            rest and with free ground beside it. So a stream that is alone in its pool finds any
- *            run of ground that it would find if its frees took effect at once. (It cuts other ones
- *            meanwhile: three trainings on one stream that is 64 events behind reserved 1.09, 1.65
- *            and 1.15 of their live bytes on the source cudamalloc, for 1.07, 1.31 and 1.10.)
- *         4. Still nothing: all that the stream has leaves, and the pool grows.
+ *         3. Nothing fits: free memory beside the stream's own is joined with it. So a stream that
+ *            is alone in its pool finds any run of memory that it would find if its frees took
+ *            effect at once.
+ *         4. Still nothing: all that the stream has leaves, and the pool grows, in a range by as
+ *            little as makes one of the stream's segments large enough.
  *
  * How much is much. A stream that reuses what it freed should never need an event; one that does
  * not, or is gone, should not keep others from much. What it comes back for is its swing: the bytes
@@ -230,22 +229,20 @@ static uint32_t find_own_locked(struct mam_streams *streams, const struct mam_st
 				uint64_t bytes)
 {
 	struct mam_pool *pool = streams->pool;
-	uint32_t holds[MAM_BATCHES + 1];
-	uint32_t own = mam_hold_best_locked(pool, &stream->loose, 1, bytes);
+	uint32_t own = mam_hold_best_locked(pool, stream->loose, bytes);
 
 	if (own != 0 && mam_segment_at(&pool->segments, own)->bytes == bytes)
 		return own;
 	mam_stream_tidy_locked(streams, stream);
-	return mam_hold_best_locked(pool, holds, mam_stream_holds_locked(stream, holds), bytes);
+	return mam_hold_best_locked(pool, stream->open, bytes);
 }
 
 /* From the stream's own ground, if that fits at least as well as any other. */
-static bool take_own_locked(struct mam_streams *streams, uint32_t handle,
+static bool take_own_locked(struct mam_streams *streams, struct mam_stream *stream,
 			    const struct mam_request *request, enum mam_status *status,
 			    void **block)
 {
 	struct mam_pool *pool = streams->pool;
-	struct mam_stream *stream = mam_stream_at(streams, handle);
 	uint32_t own = find_own_locked(streams, stream, request->bytes);
 	uint64_t own_bytes = mam_segment_at(&pool->segments, own)->bytes;
 	uint32_t other = 0;
@@ -261,10 +258,11 @@ static bool take_own_locked(struct mam_streams *streams, uint32_t handle,
 
 static enum mam_status alloc_locked(struct mam_streams *streams, const struct mam_stream_key *key,
 				    bool has_id, unsigned long long id,
-				    const struct mam_request *request, void **block, bool *held)
+				    struct mam_request *request, void **block, bool *held)
 {
 	struct mam_pool *pool = streams->pool;
 	enum mam_status status = MAM_OK;
+	struct mam_stream *stream;
 	uint32_t handle;
 
 	if (!is_ready(pool))
@@ -272,25 +270,19 @@ static enum mam_status alloc_locked(struct mam_streams *streams, const struct ma
 	mam_stream_seen_locked(streams, key);
 	handle = owner_locked(streams, key, has_id, id);
 	*held = handle != 0;
-	if (handle == 0 || !take_own_locked(streams, handle, request, &status, block))
+	stream = mam_stream_at(streams, handle);
+	if (handle == 0 || !take_own_locked(streams, stream, request, &status, block))
 		status = mam_ground_take_locked(pool, request, block);
+	if (handle != 0 && status == MAM_ERROR_WOULD_WAIT) {
+		mam_hold_offer_locked(pool, stream->open, request);
+		status = mam_hold_serve_locked(pool, request, block);
+		stream->put -= status == MAM_OK && stream->put != 0;
+	}
 	if (handle != 0 && status == MAM_OK)
-		mam_stream_at(streams, handle)->taken += request->bytes;
+		stream->taken += request->bytes;
 	if (status != MAM_OK && status != MAM_ERROR_WOULD_WAIT)
 		pool->counts.failures++;
 	return status;
-}
-
-/* What lies free beside the stream's own ground may be what is missing. */
-static void absorb_locked(struct mam_streams *streams, const struct mam_stream_key *key,
-			  uint64_t bytes)
-{
-	uint32_t handle = mam_stream_find_locked(streams, key);
-
-	if (handle == 0)
-		return;
-	mam_stream_tidy_locked(streams, mam_stream_at(streams, handle));
-	(void)mam_hold_absorb_locked(streams->pool, mam_stream_at(streams, handle)->open, bytes);
 }
 
 /* A request that got no block is counted, whatever the reason. */
@@ -324,16 +316,6 @@ enum mam_status mam_stream_alloc(struct mam_pool *pool, size_t bytes, struct CUs
 	mam_lock_take(&pool->lock);
 	status = alloc_locked(streams, &key, has_id, id, &request, block, &held);
 	mam_lock_release(&pool->lock);
-	if (status != MAM_ERROR_WOULD_WAIT)
-		return status;
-	if (held) {
-		(void)mam_stream_recall(streams, &key);
-		mam_lock_take(&pool->lock);
-		if (is_ready(pool))
-			absorb_locked(streams, &key, request.bytes);
-		status = alloc_locked(streams, &key, has_id, id, &request, block, &held);
-		mam_lock_release(&pool->lock);
-	}
 	if (status != MAM_ERROR_WOULD_WAIT)
 		return status;
 	if (held)

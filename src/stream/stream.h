@@ -50,12 +50,6 @@ void mam_stream_settle(struct mam_streams *streams, const struct mam_stream_key 
 /* mam_stream_collect - ground of batches whose fence has passed is the pool's. lock: stream */
 bool mam_stream_collect(struct mam_streams *streams, uint32_t handle);
 
-/*
- * mam_stream_recall - batches are open ground again, joined with the rest of it. True: there were
- * any. lock: none is held.
- */
-bool mam_stream_recall(struct mam_streams *streams, const struct mam_stream_key *key);
-
 /* mam_stream_give - all of a hold to the pool, in small steps. lock: stream */
 void mam_stream_give(struct mam_streams *streams, uint32_t hold);
 

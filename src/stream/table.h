@@ -90,6 +90,7 @@ static inline unsigned mam_stream_bucket(const struct mam_stream_key *key)
 }
 
 _Static_assert(MAM_STREAM_BUCKETS == 256, "the hash has eight bits");
+_Static_assert(MAM_BATCHES + 1 <= MAM_HOLD_CHAIN_MAX, "the open hold and all batches are one chain");
 
 /* mam_stream_find_locked - by key; 0: there is none. lock: pool */
 static inline uint32_t mam_stream_find_locked(const struct mam_streams *streams,
@@ -136,16 +137,6 @@ static inline bool mam_stream_has_open_locked(const struct mam_streams *streams,
 {
 	return mam_hold_at(streams->pool, stream->open)->segments != 0 ||
 	       mam_hold_at(streams->pool, stream->loose)->segments != 0;
-}
-
-/* mam_stream_holds_locked - its holds but the loose one, open first; how many. lock: pool */
-static inline unsigned mam_stream_holds_locked(const struct mam_stream *stream,
-					       uint32_t holds[MAM_BATCHES + 1])
-{
-	holds[0] = stream->open;
-	for (uint32_t i = 0; i < stream->batches; i++)
-		holds[i + 1] = stream->batch[i].hold;
-	return stream->batches + 1;
 }
 
 /*

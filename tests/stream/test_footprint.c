@@ -118,11 +118,298 @@ START_TEST(thousands_of_better_fits_in_the_small_part_hide_no_large_segment)
 }
 END_TEST
 
+/* 6 MiB that the stream freed lie below unmapped addresses: 4 MiB more make a block of 10. */
+START_TEST(the_pool_grows_by_no_more_than_the_stream_lacks)
+{
+	struct scene *s = vmm_scene();
+	void *low = used(s, 6 * MIB), *high, *c;
+	uint64_t before;
+
+	give(s, low, s->one);
+	before = stats_of(s).physical_bytes;
+	ck_assert_uint_lt(before, 10 * MIB);
+	high = get(s, 10 * MIB, s->one);
+	ck_assert_ptr_eq(high, low);
+	ck_assert_uint_eq(stats_of(s).physical_bytes, 10 * MIB);
+	give(s, high, s->one);
+	c = get(s, 12 * MIB, s->two); /* another stream may not use it */
+	ck_assert_ptr_ne(c, low);
+	ck_assert_int_eq(pending(s, c, 12 * MIB), 0);
+	give(s, c, s->two);
+	scene_end(s);
+}
+END_TEST
+
+/*
+ * a left the stream with an event, and its neighbor b is freed later. The request of 3 MiB fits best
+ * into d, not into a: a and b are one segment, which the last request needs.
+ */
+START_TEST(memory_joins_across_the_events_of_a_stream)
+{
+	struct scene *s = vmm_scene();
+	void *a = used(s, 4 * MIB), *b = used(s, 4 * MIB), *wall = used(s, 2 * MIB);
+	void *d = used(s, 6 * MIB), *end = used(s, 2 * MIB), *c, *e;
+	uint64_t before = stats_of(s).physical_bytes;
+
+	give(s, a, s->one);
+	ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK);
+	give(s, b, s->one);
+	give(s, d, s->one);
+	c = get(s, 3 * MIB, s->one);
+	e = get(s, 8 * MIB, s->one);
+	ck_assert_ptr_eq(c, d);
+	ck_assert_ptr_eq(e, a);
+	ck_assert_uint_eq(stats_of(s).physical_bytes, before);
+	give(s, c, s->one);
+	give(s, e, s->one);
+	give(s, wall, s->one);
+	give(s, end, s->one);
+	scene_end(s);
+}
+END_TEST
+
+#define BEHIND_MOST 64
+
+/* A program whose GPU is `behind` pieces of work late; 0: it never catches up. */
+struct program {
+	struct scene *s;
+	unsigned seed;
+	unsigned behind;
+	unsigned works;
+	struct CUevent_st *event[BEHIND_MOST];
+};
+
+static struct program program_new(unsigned seed, unsigned behind)
+{
+	struct program program = { .seed = seed, .behind = behind };
+
+	setenv("FAKE_CUDA_MEMORY", "16G", 1);
+	unsetenv("FAKE_CUDA_LOG");
+	program.s = vmm_scene();
+	for (unsigned i = 0; i < behind; i++)
+		ck_assert_int_eq(program.s->cuda.cuEventCreate(&program.event[i], 0), CUDA_SUCCESS);
+	return program;
+}
+
+/* The peak of the physical bytes per 1000 live bytes. */
+static unsigned program_end(struct program *program)
+{
+	struct mam_stats stats = stats_of(program->s);
+
+	for (unsigned i = 0; i < program->behind; i++)
+		ck_assert_int_eq(program->s->cuda.cuEventDestroy_v2(program->event[i]),
+				 CUDA_SUCCESS);
+	scene_end(program->s);
+	return (unsigned)(stats.peak_physical_bytes * 1000 / stats.peak_live_bytes);
+}
+
+static unsigned draw(struct program *program)
+{
+	program->seed = program->seed * 1664525u + 1013904223u;
+	return program->seed >> 8;
+}
+
+/* draw_bytes - from 2 to the power of `low` to that of `high`, each power as often as any other. */
+static size_t draw_bytes(struct program *program, unsigned low, unsigned high)
+{
+	size_t power = (size_t)1 << (low + draw(program) % (high - low));
+
+	return power + draw(program) % power;
+}
+
+struct block {
+	void *base;
+	size_t bytes;
+};
+
+static void pace(struct program *program, struct CUstream_st *stream)
+{
+	struct CUevent_st *event = program->event[program->works % BEHIND_MOST];
+	const struct cuda *cuda = &program->s->cuda;
+
+	if (program->behind != 0) {
+		event = program->event[program->works % program->behind];
+		ck_assert_int_eq(cuda->cuEventSynchronize(event), CUDA_SUCCESS);
+		ck_assert_int_eq(cuda->cuEventRecord(event, stream), CUDA_SUCCESS);
+	}
+	program->works++;
+}
+
+static struct block block_new(struct program *program, size_t bytes)
+{
+	struct block block = { get(program->s, bytes, program->s->one), bytes };
+
+	work(program->s, block.base, 1, program->s->one);
+	pace(program, program->s->one);
+	return block;
+}
+
+static void block_end(struct program *program, struct block *block)
+{
+	if (block->base == NULL)
+		return;
+	work(program->s, block->base, 1, program->s->one);
+	give(program->s, block->base, program->s->one);
+	block->base = NULL;
+}
+
+#define LAYERS 40
+
+/* Layers forwards and back again, over batches of differing sizes. */
+static void train(struct program *program)
+{
+	struct block kept[LAYERS], weights[LAYERS], gradients[LAYERS], extra[LAYERS];
+	size_t wide[LAYERS];
+
+	for (int i = 0; i < LAYERS; i++) {
+		wide[i] = draw_bytes(program, 14, 25);
+		weights[i] = block_new(program, draw_bytes(program, 12, 24));
+	}
+	for (int step = 0; step < 30; step++) {
+		unsigned batch = 64 + draw(program) % 64;
+		struct block scratch;
+
+		for (int i = 0; i < LAYERS; i++) {
+			scratch = block_new(program, wide[i] * batch / 100);
+			kept[i] = block_new(program, wide[i] * batch / 128);
+			extra[i] = (struct block){ NULL, 0 };
+			if (draw(program) % 3 == 0)
+				extra[i] = block_new(program, draw_bytes(program, 9, 21));
+			block_end(program, &scratch);
+		}
+		for (int i = LAYERS - 1; i >= 0; i--) {
+			struct block back = block_new(program, wide[i] * batch / 128);
+
+			if (step == 0)
+				gradients[i] = block_new(program, weights[i].bytes);
+			block_end(program, &kept[i]);
+			scratch = block_new(program, draw_bytes(program, 10, 23));
+			block_end(program, &extra[i]);
+			block_end(program, &scratch);
+			block_end(program, &back);
+		}
+	}
+	for (int i = 0; i < LAYERS; i++) {
+		block_end(program, &weights[i]);
+		block_end(program, &gradients[i]);
+	}
+}
+
+#define REQUESTS 64
+
+/* Caches that grow by a copy each time, until their request has been answered. */
+static void infer(struct program *program)
+{
+	struct block cache[REQUESTS] = { { NULL, 0 } };
+	size_t length[REQUESTS] = { 0 };
+
+	for (int step = 0; step < 2400; step++) {
+		unsigned k = draw(program) % REQUESTS;
+		struct block longer, scratch;
+
+		if (cache[k].base != NULL && draw(program) % 40 == 0) {
+			block_end(program, &cache[k]);
+			length[k] = 0;
+			continue;
+		}
+		length[k] += 1 + draw(program) % 64;
+		longer = block_new(program, length[k] * 8192);
+		scratch = block_new(program, draw_bytes(program, 10, 22));
+		block_end(program, &cache[k]);
+		cache[k] = longer;
+		block_end(program, &scratch);
+	}
+	for (int k = 0; k < REQUESTS; k++)
+		block_end(program, &cache[k]);
+}
+
+#define MIXED 200
+
+static void mix(struct program *program)
+{
+	struct block blocks[MIXED] = { { NULL, 0 } };
+
+	for (int step = 0; step < 4000; step++) {
+		struct block *block = &blocks[draw(program) % MIXED];
+
+		block_end(program, block);
+		*block = block_new(program, draw_bytes(program, 9, 24));
+	}
+	for (int k = 0; k < MIXED; k++)
+		block_end(program, &blocks[k]);
+}
+
+/*
+ * Physical over live bytes at their peaks, in thousandths, as the mean of some seeds. The limits are a
+ * twentieth above the results. While the free lists of a stream were not kept by part of the range, the
+ * results were 1292 to 5315.
+ */
+static const struct footprint {
+	void (*run)(struct program *program);
+	unsigned behind;
+	unsigned limit;
+} footprints[] = {
+	{ train, 0, 1195 }, { train, BEHIND_MOST, 1220 },
+	{ infer, 0, 1335 }, { infer, BEHIND_MOST, 1325 },
+	{ mix, 0, 1255 },   { mix, BEHIND_MOST, 1330 },
+};
+
+#define SEEDS 4
+
+START_TEST(a_program_on_one_stream_needs_little_more_than_it_uses)
+{
+	const struct footprint *footprint = &footprints[_i];
+	unsigned sum = 0;
+
+	for (unsigned seed = 1; seed <= SEEDS; seed++) {
+		struct program program = program_new(seed, footprint->behind);
+
+		footprint->run(&program);
+		sum += program_end(&program);
+	}
+	ck_assert_uint_le(sum / SEEDS, footprint->limit);
+}
+END_TEST
+
+#define FIFO 512
+
+/*
+ * One stream allocates and another one frees, in the same order. The GPU is one block late. Each freed
+ * block is a neighbor of those freed before, which must become free nevertheless: the stream that frees
+ * them uses none of them.
+ */
+START_TEST(frees_of_neighbors_do_not_delay_each_other_forever)
+{
+	struct program program = program_new(1, 1);
+	struct scene *s = program.s;
+	void *blocks[FIFO] = { NULL };
+
+	for (int step = 0; step < 40 * FIFO; step++) {
+		void **block = &blocks[step % FIFO];
+
+		if (*block != NULL) {
+			work(s, *block, 1, s->two);
+			give(s, *block, s->two);
+			pace(&program, s->two);
+		}
+		*block = get(s, 64 * KIB, s->one);
+	}
+	for (int i = 0; i < FIFO; i++)
+		give(s, blocks[i], s->two);
+	ck_assert_uint_le(program_end(&program), 1250);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_test(tests, a_better_fit_in_the_small_part_hides_no_large_segment);
 	tcase_add_test(tests, a_better_fit_in_the_large_part_hides_no_small_segment);
 	tcase_add_test(tests, thousands_of_better_fits_in_the_small_part_hide_no_large_segment);
+	tcase_add_test(tests, the_pool_grows_by_no_more_than_the_stream_lacks);
+	tcase_add_test(tests, memory_joins_across_the_events_of_a_stream);
+	tcase_add_test(tests, frees_of_neighbors_do_not_delay_each_other_forever);
+	tcase_add_loop_test(tests, a_program_on_one_stream_needs_little_more_than_it_uses, 0,
+			    (int)(sizeof(footprints) / sizeof(footprints[0])));
 }
 
 int main(void)

@@ -45,8 +45,8 @@ static enum mam_status put(struct fixture *f, uint32_t hold, void *block)
 	return status;
 }
 
-/* NULL: nothing in the holds fits. */
-static void *take_held(struct fixture *f, const uint32_t *holds, unsigned count, size_t bytes)
+/* NULL: no segment in the list or in those that it follows fits. */
+static void *take_held(struct fixture *f, uint32_t hold, size_t bytes)
 {
 	struct mam_request request;
 	void *block = NULL;
@@ -54,7 +54,7 @@ static void *take_held(struct fixture *f, const uint32_t *holds, unsigned count,
 
 	ck_assert_int_eq(mam_ground_shape(f->pool, bytes, 0, &request), MAM_OK);
 	mam_lock_take(&f->pool->lock);
-	best = mam_hold_best_locked(f->pool, holds, count, request.bytes);
+	best = mam_hold_best_locked(f->pool, hold, request.bytes);
 	if (best != 0)
 		ck_assert_int_eq(mam_hold_take_locked(f->pool, best, &request, &block), MAM_OK);
 	mam_lock_release(&f->pool->lock);
@@ -71,6 +71,13 @@ static unsigned release(struct fixture *f, uint32_t hold, unsigned most)
 	mam_lock_release(&f->pool->lock);
 	intact(f);
 	return released;
+}
+
+static void follow(struct fixture *f, uint32_t hold, uint32_t older)
+{
+	mam_lock_take(&f->pool->lock);
+	mam_hold_follow_locked(f->pool, hold, older);
+	mam_lock_release(&f->pool->lock);
 }
 
 static struct fixture *small_pool(void)
@@ -118,21 +125,21 @@ START_TEST(neighbours_of_one_hold_join_and_of_two_do_not)
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
 	ck_assert_int_eq(put(f, one, b), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
-	ck_assert_ptr_null(take_held(f, &two, 1, 512));
-	ck_assert_ptr_eq(take_held(f, &one, 1, 3072), a);
+	ck_assert_ptr_null(take_held(f, two, 512));
+	ck_assert_ptr_eq(take_held(f, one, 3072), a);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 0);
 	ck_assert_int_eq(put(f, two, a), MAM_OK);
-	b = take_held(f, &two, 1, 1024);
+	b = take_held(f, two, 1024);
 	ck_assert_ptr_eq(b, a);
 	ck_assert_int_eq(put(f, one, b), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
-	ck_assert_ptr_null(take_held(f, &two, 1, 3072));
+	ck_assert_ptr_null(take_held(f, two, 3072));
 	mam_lock_take(&f->pool->lock);
 	ck_assert_uint_eq(mam_hold_move_locked(f->pool, one, two, 64), 1);
 	mam_lock_release(&f->pool->lock);
 	intact(f);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
-	ck_assert_ptr_eq(take_held(f, &two, 1, 3072), a);
+	ck_assert_ptr_eq(take_held(f, two, 3072), a);
 	fixture_end(f);
 }
 END_TEST
@@ -151,8 +158,8 @@ START_TEST(neighbours_of_a_loose_hold_join_when_they_leave_it)
 	ck_assert_int_eq(put(f, loose, at(a, 1 << 20)), MAM_ERROR_NOT_OWNED);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 3);
 	ck_assert_uint_eq(stats_of(f).retired_bytes, 3072);
-	ck_assert_ptr_null(take_held(f, &loose, 1, 3072));
-	b = take_held(f, &loose, 1, 1024);
+	ck_assert_ptr_null(take_held(f, loose, 3072));
+	b = take_held(f, loose, 1024);
 	ck_assert_ptr_nonnull(b);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
 	ck_assert_int_eq(put(f, loose, b), MAM_OK);
@@ -161,7 +168,7 @@ START_TEST(neighbours_of_a_loose_hold_join_when_they_leave_it)
 	mam_lock_release(&f->pool->lock);
 	intact(f);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
-	ck_assert_ptr_eq(take_held(f, &to, 1, 3072), a);
+	ck_assert_ptr_eq(take_held(f, to, 3072), a);
 	fixture_end(f);
 }
 END_TEST
@@ -185,16 +192,18 @@ START_TEST(the_best_of_several_holds_is_taken)
 {
 	struct fixture *f = small_pool();
 	void *large = take(f, 4096), *wall = take(f, 512), *small = take(f, 2048);
-	uint32_t holds[2] = { hold_new(f), hold_new(f) };
+	uint32_t older = hold_new(f), hold = hold_new(f);
 
 	take(f, 512);
 	(void)wall;
-	ck_assert_int_eq(put(f, holds[0], large), MAM_OK);
-	ck_assert_int_eq(put(f, holds[1], small), MAM_OK);
-	ck_assert_ptr_eq(take_held(f, holds, 2, 1024), small);
-	ck_assert_ptr_eq(take_held(f, holds, 2, 1024), at(small, 1024));
-	ck_assert_ptr_eq(take_held(f, holds, 2, 1024), large);
+	follow(f, hold, older);
+	ck_assert_int_eq(put(f, hold, large), MAM_OK);
+	ck_assert_int_eq(put(f, older, small), MAM_OK);
+	ck_assert_ptr_eq(take_held(f, hold, 1024), small);
+	ck_assert_ptr_eq(take_held(f, hold, 1024), at(small, 1024));
+	ck_assert_ptr_eq(take_held(f, hold, 1024), large);
 	ck_assert_uint_eq(stats_of(f).retired_bytes, 3072);
+	ck_assert_ptr_null(take_held(f, older, 512));
 	fixture_end(f);
 }
 END_TEST
@@ -233,7 +242,7 @@ START_TEST(free_ground_beside_held_ground_joins_it_when_it_is_needed)
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
 	ck_assert_ptr_eq(take(f, 512), at(one, 2560));
 	ck_assert(absorb(f, hold, 4096));
-	ck_assert_ptr_eq(take_held(f, &hold, 1, 4096), at(low, 512));
+	ck_assert_ptr_eq(take_held(f, hold, 4096), at(low, 512));
 	ck_assert_ptr_eq(take(f, 512), low);
 	release(f, hold, 8);
 	release(f, other, 8);
@@ -253,7 +262,137 @@ START_TEST(the_tail_may_be_absorbed_in_part)
 	ck_assert_uint_eq(stats_of(f).retired_bytes, 8192);
 	ck_assert_uint_eq(stats_of(f).high_water_bytes, 8192);
 	ck_assert_ptr_eq(take(f, 56 * KIB), at(one, 8192));
-	ck_assert_ptr_eq(take_held(f, &hold, 1, 8192), one);
+	ck_assert_ptr_eq(take_held(f, hold, 8192), one);
+	fixture_end(f);
+}
+END_TEST
+
+/* The newer hold is released later: it takes neighbors from the older one, never the other way. */
+START_TEST(a_segment_draws_its_neighbors_out_of_an_older_hold)
+{
+	struct fixture *f = small_pool();
+	void *a = take(f, 1024), *b = take(f, 1024), *c = take(f, 1024), *wall = take(f, 512);
+	void *d = take(f, 1024), *e = take(f, 1024);
+	uint32_t older = hold_new(f), newer = hold_new(f), oldest = hold_new(f);
+
+	(void)wall;
+	take(f, 512);
+	follow(f, older, oldest);
+	follow(f, newer, older);
+	ck_assert_int_eq(put(f, older, a), MAM_OK);
+	ck_assert_int_eq(put(f, oldest, c), MAM_OK);
+	ck_assert_int_eq(put(f, newer, b), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
+	ck_assert_ptr_null(take_held(f, older, 512));
+	ck_assert_ptr_eq(take_held(f, newer, 3072), a);
+	ck_assert_int_eq(put(f, newer, d), MAM_OK);
+	ck_assert_int_eq(put(f, older, e), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
+	ck_assert_uint_eq(release(f, older, 8), 1);
+	ck_assert_ptr_eq(take_held(f, newer, 1024), d);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_hold_that_follows_no_other_draws_nothing)
+{
+	struct fixture *f = small_pool();
+	void *a = take(f, 1024), *b = take(f, 1024);
+	uint32_t older = hold_new(f), newer = hold_new(f);
+
+	take(f, 512);
+	follow(f, newer, older);
+	follow(f, newer, 0);
+	ck_assert_int_eq(put(f, older, a), MAM_OK);
+	ck_assert_int_eq(put(f, newer, b), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
+	ck_assert(!absorb(f, newer, 1536));
+	ck_assert_ptr_eq(take_held(f, newer, 512), b);
+	ck_assert_ptr_eq(take_held(f, older, 512), a);
+	fixture_end(f);
+}
+END_TEST
+
+/* Its release would be put off by many small frees for as long as they go on. */
+START_TEST(a_small_segment_draws_no_large_neighbor_until_a_request_needs_both)
+{
+	struct fixture *f = small_pool();
+	void *large = take(f, 65 * 512), *small = take(f, 512), *next = take(f, 512);
+	uint32_t older = hold_new(f), newer = hold_new(f);
+
+	take(f, 512);
+	follow(f, newer, older);
+	ck_assert_int_eq(put(f, older, large), MAM_OK);
+	ck_assert_int_eq(put(f, newer, small), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
+	ck_assert_int_eq(put(f, newer, next), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
+	ck_assert_ptr_null(take_held(f, newer, 66 * 512));
+	ck_assert(!absorb(f, newer, 68 * 512));
+	ck_assert(absorb(f, newer, 66 * 512));
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
+	ck_assert_uint_eq(release(f, older, 8), 0);
+	ck_assert_ptr_eq(take_held(f, newer, 67 * 512), large);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_drawn_segment_joins_on_its_far_side_too)
+{
+	struct fixture *f = small_pool();
+	void *small = take(f, 512), *large = take(f, 65 * 512), *next = take(f, 1024);
+	uint32_t older = hold_new(f), newer = hold_new(f);
+
+	take(f, 512);
+	follow(f, newer, older);
+	ck_assert_int_eq(put(f, older, large), MAM_OK);
+	ck_assert_int_eq(put(f, newer, small), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
+	ck_assert_int_eq(put(f, newer, next), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
+	ck_assert_ptr_eq(take_held(f, newer, 68 * 512), small);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 0);
+	fixture_end(f);
+}
+END_TEST
+
+static enum mam_status serve(struct fixture *f, const struct mam_request *request, void **block)
+{
+	enum mam_status status;
+
+	mam_lock_take(&f->pool->lock);
+	status = mam_hold_serve_locked(f->pool, request, block);
+	mam_lock_release(&f->pool->lock);
+	intact(f);
+	return status;
+}
+
+START_TEST(an_offered_hold_serves_a_request_until_it_ends)
+{
+	struct fixture *f = small_pool();
+	void *low = take(f, 1024), *one = take(f, 1024), *two, *got = NULL;
+	struct mam_request request;
+	uint32_t hold = hold_new(f);
+
+	two = take(f, 62 * KIB);
+	ck_assert_int_eq(put(f, hold, one), MAM_OK);
+	ck_assert_int_eq(mam_ground_shape(f->pool, 2048, 0, &request), MAM_OK);
+	ck_assert_int_eq(serve(f, &request, &got), MAM_ERROR_WOULD_WAIT);
+	mam_lock_take(&f->pool->lock);
+	mam_hold_offer_locked(f->pool, hold, &request);
+	mam_lock_release(&f->pool->lock);
+	ck_assert_int_eq(serve(f, &request, &got), MAM_ERROR_WOULD_WAIT);
+	give(f, low);
+	ck_assert_int_eq(serve(f, &request, &got), MAM_OK); /* absorbed */
+	ck_assert_ptr_eq(got, low);
+	mam_lock_take(&f->pool->lock);
+	mam_hold_end_locked(f->pool, hold);
+	mam_lock_release(&f->pool->lock);
+	ck_assert_int_eq(serve(f, &request, &got), MAM_ERROR_WOULD_WAIT);
+	/* The record is another hold now, which was not offered. */
+	ck_assert_uint_eq(hold_new(f), hold);
+	ck_assert_int_eq(put(f, hold, two), MAM_OK);
+	ck_assert_int_eq(serve(f, &request, &got), MAM_ERROR_WOULD_WAIT);
 	fixture_end(f);
 }
 END_TEST
@@ -351,72 +490,133 @@ START_TEST(without_host_memory_nothing_changes)
 }
 END_TEST
 
-/* At random, with a shadow of what is whose: no block overlaps another's, the books are right. */
+/*
+ * Random requests, compared with a list of what each owner freed: no block overlaps what another owner
+ * may use, and the pool's check passes. One owner has a loose list, one a list, and one a chain. The
+ * oldest list of the chain is released, ends, and begins again as the newest.
+ */
 #define BLOCKS 120
-#define HOLDS 3
+#define CHAIN 3
+#define ENTRIES 4096
+
+enum owner { LOOSE, SINGLE, CHAINED, OWNERS };
+
+struct entry {
+	char *from, *to;
+	enum owner owner;
+	unsigned turn; /* of the chain, when it was freed */
+};
+
+struct shadow {
+	struct entry entry[ENTRIES];
+	unsigned count;
+	unsigned turn;
+	uint32_t hold[OWNERS]; /* of the chain the newest */
+	uint32_t chain[CHAIN]; /* by turn */
+};
+
+/* A block was placed in [from, to). `own`: in memory that `owner` freed. */
+static void shadow_cut(struct shadow *shadow, char *from, char *to, bool own, enum owner owner)
+{
+	unsigned count = shadow->count;
+
+	for (unsigned k = 0; k < count; k++) {
+		struct entry *entry = &shadow->entry[k];
+
+		if (entry->to == entry->from || entry->to <= from || to <= entry->from)
+			continue;
+		ck_assert(own && entry->owner == owner);
+		if (entry->to > to && shadow->count < ENTRIES) { /* the rest above */
+			shadow->entry[shadow->count] = *entry;
+			shadow->entry[shadow->count++].from = to;
+		}
+		entry->to = entry->from < from ? from : entry->from;
+	}
+}
+
+/* Release all of a list, of a chain its oldest. */
+static void shadow_release(struct fixture *f, struct shadow *shadow, enum owner owner)
+{
+	unsigned oldest = (shadow->turn + 1) % CHAIN, kept = 0;
+	uint32_t hold = owner == CHAINED ? shadow->chain[oldest] : shadow->hold[owner];
+
+	while (release(f, hold, 64) == 64)
+		;
+	for (unsigned k = 0; k < shadow->count; k++) {
+		const struct entry *entry = &shadow->entry[k];
+
+		if (entry->to > entry->from &&
+		    (entry->owner != owner || (owner == CHAINED && entry->turn % CHAIN != oldest)))
+			shadow->entry[kept++] = *entry;
+	}
+	shadow->count = kept;
+	if (owner != CHAINED)
+		return;
+	follow(f, shadow->chain[(oldest + 1) % CHAIN], 0);
+	mam_lock_take(&f->pool->lock);
+	mam_hold_end_locked(f->pool, hold);
+	mam_lock_release(&f->pool->lock);
+	shadow->chain[oldest] = hold_new(f);
+	follow(f, shadow->chain[oldest], shadow->hold[CHAINED]);
+	shadow->hold[CHAINED] = shadow->chain[oldest];
+	shadow->turn++;
+}
 
 START_TEST(at_random_nobody_gets_what_another_holds)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = 64 * KIB });
-	struct { char *base; size_t bytes; } blocks[BLOCKS] = { { 0 } };
-	struct { char *from, *to; int hold; } held[4096];
-	uint32_t holds[HOLDS];
-	unsigned count = 0;
+	struct {
+		char *base;
+		size_t bytes;
+	} blocks[BLOCKS] = { { 0 } };
+	static struct shadow shadow;
 
-	for (int i = 0; i < HOLDS; i++)
-		holds[i] = i == 0 ? loose_hold_new(f) : hold_new(f);
+	shadow.turn = CHAIN - 1;
+	for (int i = 0; i < CHAIN; i++) {
+		shadow.chain[i] = hold_new(f);
+		if (i != 0)
+			follow(f, shadow.chain[i], shadow.chain[i - 1]);
+	}
+	shadow.hold[LOOSE] = loose_hold_new(f);
+	shadow.hold[SINGLE] = hold_new(f);
+	shadow.hold[CHAINED] = shadow.chain[CHAIN - 1];
 	srand(11);
-	for (int step = 0; step < 8000; step++) {
-		int i = rand() % BLOCKS, hold = rand() % HOLDS;
+	for (int step = 0; step < 60000; step++) {
+		enum owner owner = (enum owner)(rand() % OWNERS);
+		uint32_t hold = shadow.hold[owner];
+		int i = rand() % BLOCKS;
 
 		if (blocks[i].base == NULL) {
-			size_t bytes = 512 * (1 + (size_t)rand() % 12);
-			char *got = take_held(f, &holds[hold], 1, bytes);
+			size_t bytes = 512 * (1 + (size_t)rand() % (rand() % 8 == 0 ? 150 : 12));
+			char *got = take_held(f, hold, bytes);
 			bool own = got != NULL, absorbed = false;
 
-			if (!own && hold != 0 && step % 3 == 0) {
-				absorbed = absorb(f, holds[hold], bytes);
-				got = take_held(f, &holds[hold], 1, bytes);
+			if (!own && owner != LOOSE && step % 3 == 0) {
+				absorbed = absorb(f, hold, bytes);
+				got = take_held(f, hold, bytes);
 				ck_assert(!absorbed || got != NULL);
 				own = got != NULL;
 			}
 			if (!own)
 				got = take(f, bytes);
-			for (unsigned k = 0; k < count; k++) {
-				if (held[k].to == held[k].from || held[k].to <= got ||
-				    got + bytes <= held[k].from)
-					continue;
-				ck_assert(own && held[k].hold == hold);
-				/* what is left of it on either side */
-				if (held[k].to > got + bytes && count < 4096) {
-					held[count] = held[k];
-					held[count++].from = got + bytes;
-				}
-				held[k].to = held[k].from < got ? got : held[k].from;
-			}
+			shadow_cut(&shadow, got, got + bytes, own, owner);
 			blocks[i].base = got;
 			blocks[i].bytes = bytes;
 		} else {
-			ck_assert_int_eq(put(f, holds[hold], blocks[i].base), MAM_OK);
-			held[count].from = blocks[i].base;
-			held[count].to = blocks[i].base + blocks[i].bytes;
-			held[count++].hold = hold;
+			ck_assert_int_eq(put(f, hold, blocks[i].base), MAM_OK);
+			ck_assert_uint_lt(shadow.count, ENTRIES);
+			shadow.entry[shadow.count++] =
+				(struct entry){ blocks[i].base, blocks[i].base + blocks[i].bytes,
+						owner, shadow.turn };
 			blocks[i].base = NULL;
 		}
-		if (step % 97 == 0 || count > 4000) {
-			unsigned kept = 0;
-
-			while (release(f, holds[hold], 64) == 64)
-				;
-			for (unsigned k = 0; k < count; k++)
-				if (held[k].hold != hold && held[k].to > held[k].from)
-					held[kept++] = held[k];
-			count = kept;
-		}
+		if (step % 41 == 0 || shadow.count > ENTRIES - 64)
+			shadow_release(f, &shadow, owner);
 	}
-	for (int i = 0; i < HOLDS; i++)
-		while (release(f, holds[i], 64) == 64)
-			;
+	for (int i = 0; i < CHAIN; i++)
+		shadow_release(f, &shadow, CHAINED);
+	shadow_release(f, &shadow, LOOSE);
+	shadow_release(f, &shadow, SINGLE);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 0);
 	ck_assert_uint_eq(stats_of(f).retired_bytes, 0);
 	fixture_end(f);
@@ -434,6 +634,11 @@ int main(void)
 	tcase_add_test(tests, the_best_of_several_holds_is_taken);
 	tcase_add_test(tests, free_ground_beside_held_ground_joins_it_when_it_is_needed);
 	tcase_add_test(tests, the_tail_may_be_absorbed_in_part);
+	tcase_add_test(tests, a_segment_draws_its_neighbors_out_of_an_older_hold);
+	tcase_add_test(tests, a_hold_that_follows_no_other_draws_nothing);
+	tcase_add_test(tests, a_small_segment_draws_no_large_neighbor_until_a_request_needs_both);
+	tcase_add_test(tests, a_drawn_segment_joins_on_its_far_side_too);
+	tcase_add_test(tests, an_offered_hold_serves_a_request_until_it_ends);
 	tcase_add_test(tests, a_hold_is_released_in_steps_and_used_again);
 	tcase_add_test(tests, a_chunk_with_held_ground_stays);
 	tcase_add_test(tests, a_pool_with_held_ground_can_end);

@@ -170,6 +170,44 @@ START_TEST(a_driver_without_ids_has_an_event_at_each_free_and_no_reuse_before_it
 }
 END_TEST
 
+/*
+ * Two streams have the same handle, one after the other. The second one frees a neighbor of a block that
+ * the first one freed, and that waits for an event of the first one. An event of the second stream does
+ * not cover it. With _i == 1 the driver has no stream ids.
+ */
+START_TEST(a_new_stream_of_an_old_handle_releases_nothing_early)
+{
+	struct scene *s = scene_new(0);
+	struct CUstream_st *old = stream_new(s), *fresh;
+	void *first = get(s, MIB, NULL), *a, *b, *wall, *c;
+	struct mam_streams *streams = s->pool->stream;
+	struct mam_driver without;
+
+	give(s, first, NULL); /* binds */
+	without = *streams->fences.device.driver;
+	if (_i == 1)
+		without.stream_get_id = NULL;
+	streams->fences.device.driver = &without;
+	a = get(s, 2 * MIB, old);
+	b = get(s, 2 * MIB, old);
+	wall = get(s, MIB, s->two);
+	work(s, a, 2 * MIB, old);
+	give(s, a, old); /* leaves at once */
+	ck_assert_uint_ge(calls("cuEventRecord"), 1);
+	stream_end(s, old);
+	fresh = stream_new(s);
+	ck_assert_ptr_eq(fresh, old);
+	give(s, b, fresh);
+	ck_assert_int_eq(mam_stream_release(s->pool, fresh), MAM_OK);
+	c = get(s, 4 * MIB, s->two); /* as large as both, so that the pool queries all events */
+	ck_assert_int_eq(pending(s, a, 2 * MIB), 1);
+	ck_assert_int_eq(pending(s, c, 4 * MIB), 0);
+	give(s, c, s->two);
+	give(s, wall, s->two);
+	scene_end(s);
+}
+END_TEST
+
 START_TEST(a_driver_that_does_not_know_captures_ids_keeps_them_apart)
 {
 	struct scene *s = scene_new(0);
@@ -224,11 +262,14 @@ START_TEST(no_source_gives_memory_back_under_work)
 	struct scene *s = scene_on(sources[_i], 0);
 	void *a = get(s, 6 * MIB, s->one), *b = get(s, 2 * MIB, s->two), *c, *d;
 
-	work(s, a, 6 * MIB, s->one);
+	for (int i = 0; i < 3; i++)
+		work(s, a, 6 * MIB, s->one);
 	work(s, b, 2 * MIB, s->two);
 	give(s, a, s->one);
 	give(s, b, s->two);
 	c = get(s, 16 * MIB, s->two);
+	finish(s, s->two); /* its own work may be in what it freed before */
+	ck_assert_int_ge(pending(s, a, 6 * MIB), 1);
 	ck_assert_int_eq(pending(s, c, 16 * MIB), 0);
 	work(s, c, 16 * MIB, s->two);
 	give(s, c, s->two);
@@ -299,6 +340,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, there_is_no_wait_for_what_has_a_fence);
 	tcase_add_loop_test(tests, without_memory_for_a_wait_there_is_another, 0, 2);
 	tcase_add_test(tests, a_driver_without_ids_has_an_event_at_each_free_and_no_reuse_before_it);
+	tcase_add_loop_test(tests, a_new_stream_of_an_old_handle_releases_nothing_early, 0, 2);
 	tcase_add_test(tests, a_driver_that_does_not_know_captures_ids_keeps_them_apart);
 	tcase_add_test(tests, a_stream_that_is_let_go_is_shared_as_soon_as_it_is_done);
 	tcase_add_loop_test(tests, no_source_gives_memory_back_under_work, 0, 4);
