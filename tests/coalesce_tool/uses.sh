@@ -33,7 +33,7 @@ END
 	status=$?
 }
 
-changed() # NAME - the source follows
+changed() # NAME [MORE] - the source follows; MORE allocations are listed again, as other instances of a template
 {
 	take "$1"
 	same "$1: is read" "0 " "$status $(cat err)"
@@ -42,7 +42,7 @@ changed() # NAME - the source follows
 		> got
 	sed 's/new_ /new /g' "$1.want" > want
 	try "$1: all calls are changed, and nothing else" diff want got
-	same "$1: allocations listed" "$(grep -o 'malloc_(\|new_ ' "$1.want" | wc -l | tr -d ' ')" \
+	same "$1: allocations listed" "$(($(grep -o 'malloc_(\|new_ ' "$1.want" | wc -l) + ${2:-0}))" \
 		"$(wc -l < list | tr -d ' ')"
 	printf 'namespace n%d {\n#include "%s.out"\n}\n' "$((cases += 1))" "$1" >> all.cu
 }
@@ -266,6 +266,22 @@ __global__ void k(void *p) {
 }
 END
 
+stays parentheses 'malloc at line 1 is not a call' 1 << 'END'
+__global__ void k(int n) { void *p = (malloc)(n); (free)(p); }
+END
+stays name_on_two_lines 'a name at line 1 is continued on the next line' << 'END'
+__global__ void k(void *p) { void (*f)(void *) = fr\
+ee; f(p); }
+END
+changed in_all_places << 'END'
+__device__ void a(void *p) { return free_(p); }
+__device__ void b(void *p, int n) { n ? free_(p) : (void)0; for (; n; free_(p), n--) ; do free_(p); while (n--); switch (n) { case 1: free_(p); break; default: free_(p), n--; } }
+__device__ int c(void *p) { return ({ free_(p); 3; }); }
+template <class... T> __device__ void d(T... t) { (free_(t), ...); int x[] = { (free_(t), 0)... }; (void)x; free_(malloc_((sizeof(T) + ...))); }
+template <class T> __device__ auto e(T *t) -> decltype(free(t)) { return free_(t); }
+__global__ void k(void *p) { a(p); b(p, 1); c(p); d(p, p); e(p); }
+END
+
 # ---- others that allocate and free ----
 stays assembly 'inline assembly at line 1 calls malloc or free' << 'END'
 __global__ void k(void *p) { asm volatile("{ .param .b64 a; st.param.b64 [a], %0; call free, (a); }" :: "l"(p)); }
@@ -281,6 +297,14 @@ __device__ int *f(int *p = new_ int) { return p; }
 __global__ void k(int n) { S s; delete f(); void *m = malloc_(sizeof(int)); int *i = new (m) int; free_(i); O *o = new_ O; delete o; O *g = ::new_ O; ::delete g; void *v = ::operator new(n); operator delete(v); }
 END
 try "news: the header replaces the operators" grep -q '^#define MAM_COLLECTIVE_NEW' news.out
+changed own_new_in_one_instance 2 << 'END'
+struct O { int v; __device__ static void *operator new(size_t n) { return malloc_(n); } __device__ static void operator delete(void *p) { free_(p); } };
+struct alignas(64) A { int x[16]; };
+template <class T> __device__ T *make() { return new_ T; }
+template <class T> __device__ T *many(int n) { return new_ T[n]; }
+__global__ void k(int n) { delete make<int>(); delete make<O>(); delete[] many<int>(3); delete[] many<O>(3); }
+__global__ void aligned() { A *a = new_ A; delete a; delete make<A>(); delete[] many<A>(3); }
+END
 changed placement << 'END'
 __global__ void k() { void *m = malloc_(sizeof(int)); int *i = new (m) int; free_(i); }
 END
@@ -335,5 +359,6 @@ try "all changed sources compile" "$nvcc" -std=c++17 -arch=sm_90 --extended-lamb
 awk '/\.(func|entry)/ { name = $0 }
 	/^[ \t]*(malloc|free|_Zn[wa]m|_Zd[la]Pvm?),?[ \t]*$/ { print $1, name }' all.ptx > calls
 try "mam/collective.cuh calls CUDA's heap" grep -q '^malloc,.*mam_collective_get' calls
-same "and nothing else does" "" "$(grep -v 'mam_collective_\(get\|give\)' calls)"
+# The toolkit's delete of types of larger alignment, which keep the toolkit's new, is inlined.
+same "and nothing else does" "" "$(grep -v 'mam_collective_\(get\|give\)\|aligned' calls)"
 finish

@@ -15,6 +15,8 @@
 
 #include "collective/front.h"
 
+#define ALIGNMENT_MAX 16 /* of types whose new goes by operator new(size_t) */
+
 struct parts {
 	size_t placed; /* how many are of placement */
 	bool array;
@@ -238,6 +240,13 @@ static struct co_node *initial(struct front *f, CXCursor cursor)
 		       : front_expression(f, cursor);
 }
 
+/* By an operator of its class, or by the toolkit's for types of larger alignment: collective.cuh. */
+static bool has_own_new(struct front *f, CXType type)
+{
+	return (front_is_record(type) && (front_record(f, type) & FRONT_NEWS)) ||
+	       clang_Type_getAlignOf(type) > ALIGNMENT_MAX;
+}
+
 struct co_node *front_new(struct front *f, CXCursor cursor)
 {
 	CXType type = clang_getPointeeType(clang_getCanonicalType(clang_getCursorType(cursor)));
@@ -245,14 +254,16 @@ struct co_node *front_new(struct front *f, CXCursor cursor)
 	struct parts parts = look(f, cursor, kids);
 	struct co_node *node;
 	long long bytes = clang_Type_getSizeOf(type);
-	bool own = front_is_record(type) && (front_record(f, type) & FRONT_NEWS);
+	bool own = has_own_new(f, type);
 	size_t i, at;
 
 	/* Its own new may be anything; so may that of a type that is not known. */
 	if (!parts.clear || own || front_is_dependent(type)) {
 		front_kids_drop(f, kids);
 		f->loose_operators |= front_is_dependent(type);
-		return front_unknown(f, cursor);
+		node = front_unknown(f, cursor);
+		node->own = own;
+		return node;
 	}
 	if (parts.placed > 0 && !(parts.placed == 1 && is_nothrow(front_kid(f, kids, 0)))) {
 		node = front_node(f, CO_MIX, cursor);

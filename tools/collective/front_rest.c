@@ -24,7 +24,8 @@
 
 #include "collective/front.h"
 
-#define CALL_KINDS 3u
+/* Kinds of a call's key; a new of a class's own may be another new in another instance. */
+enum { KEY_NEW, KEY_OWN_NEW, KEY_DELETE, KEY_CALL, KEY_KINDS };
 
 enum code_kind { CODE_HOST, CODE_READ, CODE_REST };
 
@@ -49,14 +50,18 @@ struct code {
 
 static uint64_t key_of(enum co_kind kind, size_t begin)
 {
-	unsigned int number = kind == CO_NEW ? 0 : kind == CO_DELETE ? 1 : 2;
+	unsigned int number = kind == CO_NEW       ? KEY_NEW
+			      : kind == CO_UNKNOWN ? KEY_OWN_NEW
+			      : kind == CO_DELETE  ? KEY_DELETE
+						   : KEY_CALL;
 
-	return (uint64_t)begin * CALL_KINDS + number;
+	return (uint64_t)begin * KEY_KINDS + number;
 }
 
 static void add_calls(struct front *f, const struct co_node *node)
 {
-	bool is_call = node->kind == CO_CALL || node->kind == CO_NEW || node->kind == CO_DELETE;
+	bool is_call = node->kind == CO_CALL || node->kind == CO_NEW || node->kind == CO_DELETE ||
+		       (node->kind == CO_UNKNOWN && node->own);
 	const struct co_node *child;
 
 	if (is_call && node->in_file && !node->elsewhere &&
@@ -137,9 +142,11 @@ static void add(const struct code *code, struct co_node *node)
 {
 	struct pass *pass = code->pass;
 	uint64_t key = key_of(node->kind, node->begin);
+	bool own = node->kind == CO_NEW && front_has_call(pass->f, CO_UNKNOWN, node->begin);
 	size_t i;
 
-	if (!node->in_file || front_has_call(pass->f, node->kind, node->begin))
+	/* A new that is own in one instance of a template is not the other instances' new. */
+	if (!node->in_file || (front_has_call(pass->f, node->kind, node->begin) && !own))
 		return;
 	/* libclang shows a class before the members of its type, and again with each of them. */
 	for (i = 0; i < pass->added_count; i++)

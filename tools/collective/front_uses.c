@@ -17,6 +17,7 @@
  *
  * Bound: linear to the tokens, and to the regions of code for each use.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -405,6 +406,10 @@ static void list(struct front *f, const struct front_text *text, size_t token, e
 	    is_not_evaluated(text, token))
 		return;
 	if (kind == CO_CALL) {
+		/* (malloc)(n) */
+		if (token > 0 && front_token_is(text, token - 1, "(") &&
+		    front_token_is(text, open, ")"))
+			open++;
 		if (!front_token_is(text, open, "("))
 			return;
 		closes = front_token_closes(text, open);
@@ -429,6 +434,17 @@ static bool is_allocating_new(const struct front_text *text, size_t token)
 	       !(token > 0 && front_token_is(text, token - 1, "operator"));
 }
 
+/* A name with the end of a line in it, which is not compared. */
+static bool is_continued(const struct front_text *text, size_t token)
+{
+	char first = text->text[text->tokens[token].begin];
+
+	return (isalpha((unsigned char)first) || first == '_' || first == '\\') &&
+	       memchr(text->text + text->tokens[token].begin, '\n',
+		      text->tokens[token].end - text->tokens[token].begin) != NULL &&
+	       text->text[text->tokens[token].end - 1] != '"';
+}
+
 static void look_at(struct names *names, const struct front_text *text, size_t token)
 {
 	struct front *f = names->f;
@@ -447,6 +463,8 @@ static void look_at(struct names *names, const struct front_text *text, size_t t
 			put(names, text, token, macro, "is a macro that contains malloc or free");
 		return;
 	}
+	if (is_continued(text, token) && is_device_code(f, text, token))
+		put(names, text, token, "a name", "is continued on the next line");
 	if (name == NULL || is_directive(text, offset) || !is_device_code(f, text, token))
 		return;
 	if ((token > 0 &&

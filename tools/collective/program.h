@@ -69,7 +69,8 @@ struct co_node {
 	bool do_first, reads;
 	bool array;        /* CO_NEW, CO_DELETE: []; CO_MEMBER, CO_LOAD: what is named is an array */
 	bool is_volatile;  /* CO_MEMBER, CO_LOAD: what is named is volatile */
-	bool own;          /* CO_CALL: somebody's own, though its body is not known: its name says nothing */
+	bool own;          /* CO_CALL: somebody's own, though its body is not known: its name says nothing;
+	                      CO_UNKNOWN: a new that is not the global one */
 	bool macro;        /* its begin or its end is in a macro: no place that can be rewritten */
 	bool elsewhere;    /* part of a default argument: the function evaluates it, its text is outside */
 	bool in_file;      /* it stands in the file, so begin, end, line are of it */

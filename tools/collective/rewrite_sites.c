@@ -77,6 +77,14 @@ static void merge(struct site *into, const struct site *other)
 		into->stuck = is_another;
 }
 
+/* libclang ends a new in an instance in front of its type. */
+static bool is_same_place(const struct site *one, const struct site *other)
+{
+	return one->node->begin == other->node->begin &&
+	       (one->node->end == other->node->end ||
+		(one->kind == CO_OPERATOR_NEW && other->kind == CO_OPERATOR_NEW));
+}
+
 static void merge_all(struct rewrite *rewrite)
 {
 	size_t kept = 0;
@@ -85,8 +93,7 @@ static void merge_all(struct rewrite *rewrite)
 		const struct site *site = &rewrite->sites[i];
 		struct site *last = kept ? &rewrite->sites[kept - 1] : NULL;
 
-		if (last && last->node->begin == site->node->begin &&
-		    last->node->end == site->node->end)
+		if (last && is_same_place(last, site))
 			merge(last, site);
 		else
 			rewrite->sites[kept++] = *site;
