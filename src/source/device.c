@@ -131,7 +131,7 @@ static struct mam_device_answer take_ticket(const struct mam_driver *driver,
 					    unsigned long long *ticket)
 {
 	struct mam_device_answer answer =
-		mam_device_answer_of("cuMemAlloc", driver->mem_alloc(ticket, TICKET_BYTES));
+		mam_device_answer_of("cuMemAlloc", driver->own_mem_alloc(ticket, TICKET_BYTES));
 	void *host;
 
 	if (answer.result != MAM_DRIVER_OUT_OF_MEMORY)
@@ -147,7 +147,7 @@ static struct mam_device_answer give_ticket(const struct mam_driver *driver,
 					    unsigned long long ticket)
 {
 	if ((ticket & IN_HOST_MEMORY) == 0)
-		return mam_device_answer_of("cuMemFree", driver->mem_free(ticket));
+		return mam_device_answer_of("cuMemFree", driver->own_mem_free(ticket));
 	return mam_device_answer_of(
 		"cuMemFreeHost",
 		driver->mem_free_host((void *)(uintptr_t)(ticket & ~IN_HOST_MEMORY)));

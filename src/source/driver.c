@@ -12,6 +12,7 @@
 #include "base/log.h"
 
 #define LIBRARY "libcuda.so.1"
+#define ORIGINAL "mam_interpose_original"
 
 enum need { required, optional };
 
@@ -59,6 +60,25 @@ static bool find_functions(void *library)
 	return true;
 }
 
+/* libmam-preload.so defines ORIGINAL: it returns the driver's function of a name. */
+static void find_own(void)
+{
+	void *(*original)(const char *name);
+	void *found = dlsym(RTLD_DEFAULT, ORIGINAL), *own_alloc = NULL, *own_free = NULL;
+
+	table.own_mem_alloc = table.mem_alloc;
+	table.own_mem_free = table.mem_free;
+	if (found) {
+		memcpy(&original, &found, sizeof(found));
+		own_alloc = original("cuMemAlloc_v2");
+		own_free = original("cuMemFree_v2");
+	}
+	if (own_alloc && own_free) {
+		memcpy(&table.own_mem_alloc, &own_alloc, sizeof(own_alloc));
+		memcpy(&table.own_mem_free, &own_free, sizeof(own_free));
+	}
+}
+
 static void note_fork(void)
 {
 	forked = true;
@@ -79,6 +99,7 @@ static void load(void)
 	/* From here on the library stays open: others may hold what it gave them. */
 	if (!find_functions(library))
 		return;
+	find_own();
 	result = table.init(0);
 	if (result != MAM_DRIVER_SUCCESS) {
 		snprintf(reason, sizeof(reason), "cuInit answered %s (%u)",

@@ -162,6 +162,12 @@ struct mam_driver {
 #define MAM_DRIVER_FIELD(name, symbol, need, arguments) unsigned int(*name) arguments;
 	MAM_DRIVER_FUNCTIONS(MAM_DRIVER_FIELD)
 #undef MAM_DRIVER_FIELD
+	/*
+	 * The driver's own mem_alloc and mem_free. In a program under mam run the two above are those
+	 * of mam run, whose free may not wait for the device.
+	 */
+	unsigned int (*own_mem_alloc)(unsigned long long *address, size_t bytes);
+	unsigned int (*own_mem_free)(unsigned long long address);
 };
 
 /*

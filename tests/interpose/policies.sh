@@ -45,6 +45,12 @@ for policy in strict deferred; do
 done
 same "stream: a stream-ordered free waits for nothing, and the block is used again" \
 	"the two waited: 0;it got the same block: 1;" "$(lag stream in-flight-async)"
+for policy in strict deferred stream; do
+	for scene in strict strict-mapped; do
+		run="--free $policy" set='FAKE_CUDA_LAG_US=1000000 FAKE_CUDA_CLOCK_NS=10' \
+			same_run "$policy: a strict free of libmam.so in the program waits: $scene" "$probes/probe_library" $scene
+	done
+done
 FAKE_CUDA_MEMORY=256M
 MAM_STATS_FILE=$scratch/stats
 MAM_STATS=1

@@ -93,3 +93,10 @@ void *(*mam_lookup_dlvsym(void *handle, const char *name,
 	default: return mam_real_linker()->dlvsym;
 	}
 }
+
+void *mam_interpose_original(const char *name)
+{
+	enum mam_table_id id = mam_table_by_name(name);
+
+	return id == MAM_TABLE_NONE ? NULL : mam_table_original(id);
+}

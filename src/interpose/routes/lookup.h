@@ -21,4 +21,10 @@ MAM_FROM_ASSEMBLY void *(*mam_lookup_dlvsym(void *handle, const char *name,
 					    const char *version))(void *, const char *,
 								  const char *);
 
+/*
+ * The function that CUDA's library defines under a name of table.h; NULL: there is none. For
+ * libmam.so in the program, which waits for the device by the driver's own free (source/driver.c).
+ */
+__attribute__((visibility("default"))) void *mam_interpose_original(const char *name);
+
 #endif
