@@ -233,7 +233,7 @@ enum mam_status mam_owner(const void *address, struct mam_pool **pool,
 	struct mam_pool *owner, *handle;
 	enum mam_status status;
 
-	if (segment && !mam_sized_can_hold(segment))
+	if (segment && !mam_sized_can_hold(segment, sizeof(*segment)))
 		return MAM_ERROR_INVALID_VALUE;
 	section = mam_epoch_enter();
 	status = mam_registry_find(address, &owner, &found);

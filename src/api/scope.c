@@ -32,7 +32,7 @@ enum mam_status mam_stats_pop(struct mam_pool *handle, struct mam_stats *stats)
 	struct mam_pool *pool;
 	enum mam_status status;
 
-	if (stats && !mam_sized_can_hold(stats))
+	if (stats && !mam_sized_can_hold(stats, sizeof(*stats)))
 		return MAM_ERROR_INVALID_VALUE;
 	status = mam_slots_enter(handle, &pool, &section);
 	if (status != MAM_OK)

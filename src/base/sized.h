@@ -8,7 +8,8 @@
  *     one is accepted only if every byte that this version does not know is zero, which asks for
  *     nothing. A size that ends inside a field, or that no version could have, is refused.
  *   - A struct that the library writes: a shorter one gets as much as it holds. In a longer one the
- *     bytes that this version does not know become zero. Its size stays as it is.
+ *     bytes that this version does not know become zero. Its size stays as it is. A size that no
+ *     version could have is refused.
  *   - A struct that the library owns and shows has the library's size.
  *
  * `size` is a size_t, and the first member.
@@ -20,7 +21,10 @@
 #include <stddef.h>
 #include <string.h>
 
-/* A larger size is garbage, and reading that far could crash: no version's struct is so long. */
+/*
+ * A struct that is longer, or that is longer by as much than this version's, is garbage: to read or
+ * write that far could crash.
+ */
 #define MAM_SIZED_MAX 4096u
 
 /* Where a field begins and ends. */
@@ -78,15 +82,18 @@ static inline void mam_sized_read(void *whole, const void *given, size_t bytes)
 	memcpy(whole, &bytes, sizeof(bytes));
 }
 
-/* mam_sized_can_hold - whether a struct can be written: it has room for its own size. */
-static inline bool mam_sized_can_hold(const void *out)
+/*
+ * mam_sized_can_hold - whether a struct can be written: it has room for its own size, and no more
+ * than a later version could have. `bytes` is its size in this version.
+ */
+static inline bool mam_sized_can_hold(const void *out, size_t bytes)
 {
 	size_t size;
 
 	if (!out)
 		return false;
 	memcpy(&size, out, sizeof(size));
-	return size >= sizeof(size);
+	return size >= sizeof(size) && size <= bytes + MAM_SIZED_MAX;
 }
 
 /* mam_sized_write - pre: it can be written. `whole` is this version's, of `bytes` bytes. */

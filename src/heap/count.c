@@ -94,7 +94,7 @@ enum mam_status mam_heap_stats(struct mam_heap *heap, struct CUstream_st *stream
 	struct mam_heap_info full = { 0 };
 	enum mam_status status;
 
-	if (!heap || !mam_sized_can_hold(stats))
+	if (!heap || !mam_sized_can_hold(stats, sizeof(*stats)))
 		return MAM_ERROR_INVALID_VALUE;
 	if (!mam_grant_alive(heap))
 		return MAM_ERROR_DESTROYED;

@@ -317,7 +317,7 @@ enum mam_status mam_trace_next(struct mam_trace_reader *reader, struct mam_trace
 	enum mam_status status;
 	bool found;
 
-	if (!reader || !mam_sized_can_hold(event))
+	if (!reader || !mam_sized_can_hold(event, sizeof(*event)))
 		return MAM_ERROR_INVALID_VALUE;
 	if (reader->state == READER_FAILED)
 		return reader->status;

@@ -76,7 +76,7 @@ enum mam_status mam_cl_heap_stats(struct mam_cl_heap *heap, cl_command_queue que
 	if (!heap)
 		return mam_cl_fail(MAM_ERROR_INVALID_VALUE, CL_SUCCESS,
 				   "%s: the heap is NULL: pass one of mam_cl_heap_create().", who);
-	if (!mam_sized_can_hold(stats))
+	if (!mam_sized_can_hold(stats, sizeof(*stats)))
 		return mam_cl_fail(MAM_ERROR_INVALID_VALUE, CL_SUCCESS,
 				   "%s: stats->size is %zu, not %zu: set it before the call.", who,
 				   stats ? stats->size : 0, sizeof(*stats));

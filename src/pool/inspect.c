@@ -95,7 +95,7 @@ enum mam_status mam_pool_count(struct mam_pool *pool, struct mam_stats *stats)
 	struct mam_stats full;
 	enum mam_status status = MAM_OK;
 
-	if (pool == NULL || !mam_sized_can_hold(stats))
+	if (pool == NULL || !mam_sized_can_hold(stats, sizeof(*stats)))
 		return MAM_ERROR_INVALID_VALUE;
 	mam_lock_take(&pool->lock);
 	if (ready_locked(pool)) {

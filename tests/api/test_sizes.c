@@ -320,6 +320,22 @@ START_TEST(older_and_newer_structs_are_written)
 }
 END_TEST
 
+START_TEST(sizes_that_are_garbage_are_not_written)
+{
+	const size_t sizes[] = { 0, 7, outputs[_i].bytes + 4097, (size_t)1 << 32, SIZE_MAX };
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	unsigned char *out = page_end() - sizeof(size_t);
+
+	attr.source = "host";
+	ck_assert_int_eq(mam_pool_create(&attr, &pool), MAM_OK);
+	ck_assert_int_eq(mam_malloc(pool, 5000, &block), MAM_OK);
+	for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+		memcpy(out, &sizes[i], sizeof(sizes[i]));
+		ck_assert_int_eq(outputs[_i].write(out), MAM_ERROR_INVALID_VALUE);
+	}
+}
+END_TEST
+
 /* ---- structs that the library owns and shows ---- */
 
 static bool is_whole_segment(const struct mam_segment_info *segment, void *user)
@@ -380,6 +396,8 @@ int main(void)
 	tcase_add_loop_test(sizes, older_and_newer_structs_are_read, 0, (int)COUNT_OF(inputs));
 	tcase_add_loop_test(sizes, sizes_that_are_garbage_are_refused, 0, (int)COUNT_OF(inputs));
 	tcase_add_loop_test(sizes, older_and_newer_structs_are_written, 0,
+			    (int)COUNT_OF(outputs));
+	tcase_add_loop_test(sizes, sizes_that_are_garbage_are_not_written, 0,
 			    (int)COUNT_OF(outputs));
 	tcase_add_test(sizes, structs_that_are_shown_have_the_library_s_size);
 	return suite_run(suite);
