@@ -26,6 +26,7 @@ static bool allowed; /* --capture=allow */
 /* A stream's address is its handle. */
 static struct stream {
 	_Atomic int capturing;
+	_Atomic int answer; /* of a question whether it is capturing */
 	_Atomic int gone; /* destroyed: no function may be given its handle */
 } streams[STREAMS];
 static _Atomic int capturing, synchronizing, misuses, fails;
@@ -93,8 +94,11 @@ static int destroy(void *handle)
 
 static int is_capturing(void *handle, int *status)
 {
-	*status = atomic_load(&stream_of(handle)->capturing);
-	return MAM_CUDA_SUCCESS;
+	int answer = atomic_load(&stream_of(handle)->answer);
+
+	if (answer == MAM_CUDA_SUCCESS)
+		*status = atomic_load(&stream_of(handle)->capturing);
+	return answer;
 }
 
 static int get_context(void *handle, void **context)
@@ -304,6 +308,26 @@ START_TEST(a_capture_that_ended_unseen_is_forgotten)
 }
 END_TEST
 
+/* Destroying a green context invalidates captures, and leaves the streams to the program. */
+START_TEST(a_capture_whose_stream_means_nothing_is_forgotten)
+{
+	const int answers[] = { MAM_CUDA_INVALID_HANDLE, MAM_CUDA_CONTEXT_IS_DESTROYED,
+				MAM_CUDA_STREAM_DETACHED };
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		ck_assert_int_eq(cuStreamBeginCapture_v2(&streams[0], 0), MAM_CUDA_SUCCESS);
+		atomic_store(&streams[0].answer, 999);
+		ck_assert(mam_capture_restricts());
+		ck_assert(!mam_capture_hold());
+		atomic_store(&streams[0].answer, answers[i]);
+		ck_assert(!mam_capture_restricts());
+		nothing_is_left();
+		stop(&streams[0]);
+		atomic_store(&streams[0].answer, MAM_CUDA_SUCCESS);
+	}
+}
+END_TEST
+
 START_TEST(a_context_takes_its_captures_along)
 {
 	int here, there;
@@ -373,6 +397,7 @@ int main(void)
 	tcase_add_test(tests, an_end_that_fails_does_not_end);
 	tcase_add_test(tests, a_capture_that_began_unseen_fails_no_wait);
 	tcase_add_test(tests, a_capture_that_ended_unseen_is_forgotten);
+	tcase_add_test(tests, a_capture_whose_stream_means_nothing_is_forgotten);
 	tcase_add_test(tests, a_context_takes_its_captures_along);
 	tcase_add_test(tests, modes_decide_whom_a_capture_restricts);
 	suite_add_tcase(suite, tests);

@@ -108,7 +108,8 @@ static bool is_capturing(void *stream)
 	code = driver->is_capturing(stream, &status);
 	if (code == MAM_CUDA_SUCCESS)
 		return status != 0;
-	return code != MAM_CUDA_INVALID_HANDLE && code != MAM_CUDA_CONTEXT_IS_DESTROYED;
+	return code != MAM_CUDA_INVALID_HANDLE && code != MAM_CUDA_CONTEXT_IS_DESTROYED &&
+	       code != MAM_CUDA_STREAM_DETACHED;
 }
 
 static bool is_stream_of(const struct capture *capture, const void *stream)
