@@ -111,7 +111,7 @@ int *at_start = (int *)malloc_(4);
 static const auto make = [] __device__ (int n) { return (int *)malloc_(n); };
 static const auto drop = [] __host__ __device__ (int *p) { free_(p); };
 END
-stays variable_template 'malloc at line 1 cannot be changed' << 'END'
+stays variable_template 'malloc at line 1 cannot be changed: its text is not what was expected' << 'END'
 template <class T> T *eager = (T *)malloc_(sizeof(T));
 template <class T> T *fresh = new_ T;
 #include <mam/heap.cuh>
@@ -266,7 +266,7 @@ __global__ void k(void *p) {
 }
 END
 
-stays parentheses 'malloc at line 1 is not a call' 1 << 'END'
+stays parentheses 'malloc at line 1 cannot be changed: its text is not what was expected' 1 << 'END'
 __global__ void k(int n) { void *p = (malloc)(n); (free)(p); }
 END
 stays name_on_two_lines 'a name at line 1 is continued on the next line' << 'END'

@@ -396,7 +396,7 @@ static bool is_listed(const struct front *f, const struct front_text *text, size
 static void list(struct front *f, const struct front_text *text, size_t token, enum co_kind kind,
 		 const char *name)
 {
-	size_t open = token + 1, closes = token;
+	size_t open = token + 1;
 	CXSourceLocation at =
 		clang_getLocationForOffset(f->unit, text->file, text->tokens[token].begin);
 	struct co_node *node;
@@ -412,16 +412,15 @@ static void list(struct front *f, const struct front_text *text, size_t token, e
 			open++;
 		if (!front_token_is(text, open, "("))
 			return;
-		closes = front_token_closes(text, open);
 	}
-	node = f->failed || closes == FRONT_NOWHERE ? NULL : co_node_new(f->program, kind);
+	node = f->failed ? NULL : co_node_new(f->program, kind);
 	if (node == NULL) {
-		f->failed |= closes != FRONT_NOWHERE;
+		f->failed = true;
 		return;
 	}
-	node->in_file = node->macro = true;
-	node->begin = text->tokens[token].begin;
-	node->end = text->tokens[closes].end;
+	/* Without an end, its text is not what the rewriter expects. */
+	node->in_file = true;
+	node->begin = node->end = text->tokens[token].begin;
 	node->line = front_expanded(at).line;
 	node->name = name;
 	front_add_call(f, clang_getTranslationUnitCursor(f->unit), node);
