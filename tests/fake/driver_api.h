@@ -17,6 +17,8 @@ struct CUctx_st;
 struct CUstream_st;
 struct CUevent_st;
 struct CUgraph_st;
+struct CUgraphExec_st;
+struct CUgraphNode_st;
 struct CUgreenCtx_st;
 struct CUdevResourceDesc_st;
 struct CUmemPoolHandle_st;
@@ -107,6 +109,28 @@ struct cu_pool_properties {
 	size_t most_bytes;
 	unsigned short usage;
 	unsigned char reserved[54];
+};
+
+/* Attributes of a pool, in bytes: what it may keep, and what it takes of its device now. */
+enum { POOL_RELEASE_THRESHOLD = 4, POOL_RESERVED_NOW = 5 };
+enum { NODE_MEM_ALLOC = 10 };        /* type of a graph's node */
+
+struct cu_alloc_node {
+	struct cu_pool_properties pool;
+	const void *access;
+	size_t access_count;
+	size_t bytes;
+	unsigned long long address; /* out */
+};
+
+struct cu_node {
+	int type;
+	int reserved0[3];
+	union {
+		long long reserved1[29];
+		struct cu_alloc_node alloc;
+	};
+	long long reserved2;
 };
 
 struct cu_memory_properties {
@@ -219,6 +243,9 @@ int cuDeviceGetDefaultMemPool(struct CUmemPoolHandle_st **pool, int device);
 int cuDeviceGetMemPool(struct CUmemPoolHandle_st **pool, int device);
 int cuMemPoolCreate(struct CUmemPoolHandle_st **pool, const struct cu_pool_properties *wanted);
 int cuMemPoolDestroy(struct CUmemPoolHandle_st *pool);
+int cuMemPoolSetAttribute(struct CUmemPoolHandle_st *pool, int attribute, void *value);
+int cuMemPoolGetAttribute(struct CUmemPoolHandle_st *pool, int attribute, void *value);
+int cuMemPoolTrimTo(struct CUmemPoolHandle_st *pool, size_t least_bytes);
 int cuMemAllocFromPoolAsync(unsigned long long *address, size_t bytes,
 			    struct CUmemPoolHandle_st *pool, struct CUstream_st *stream);
 int cuMemAllocAsync(unsigned long long *address, size_t bytes, struct CUstream_st *stream);
@@ -307,6 +334,19 @@ int cuStreamGetCaptureInfo_v3(struct CUstream_st *stream, int *status, uint64_t 
 			      size_t *count);
 int cuGraphCreate(struct CUgraph_st **graph, unsigned int flags);
 int cuGraphDestroy(struct CUgraph_st *graph);
+int cuGraphAddMemAllocNode(struct CUgraphNode_st **node, struct CUgraph_st *graph,
+			   const void *dependencies, size_t count, struct cu_alloc_node *wanted);
+int cuGraphAddNode(struct CUgraphNode_st **node, struct CUgraph_st *graph,
+		   const void *dependencies, size_t count, struct cu_node *wanted);
+int cuGraphAddNode_v2(struct CUgraphNode_st **node, struct CUgraph_st *graph,
+		      const void *dependencies, const void *edges, size_t count,
+		      struct cu_node *wanted);
+int cuGraphInstantiateWithFlags(struct CUgraphExec_st **exec, struct CUgraph_st *graph,
+				unsigned long long flags);
+int cuGraphExecDestroy(struct CUgraphExec_st *exec);
+int cuGraphLaunch(struct CUgraphExec_st *exec, struct CUstream_st *stream);
+int cuDeviceGraphMemTrim(int device);
+int cuDeviceGetGraphMemAttribute(int device, int attribute, uint64_t *value);
 
 int cuModuleLoadData(struct CUmod_st **module, const void *image);
 int cuModuleUnload(struct CUmod_st *module);

@@ -101,6 +101,7 @@ struct fake_block {
 	unsigned int uses; /* PHYSICAL: how many mappings */
 	unsigned int retained; /* PHYSICAL: how many more releases its handle takes */
 	intptr_t shift;    /* device memory: address + shift is where the fake reaches it */
+	struct CUmemPoolHandle_st *pool; /* ORDERED: the pool it is from */
 	struct CUctx_st *context; /* owner; NULL: the device's, no context's end is its end */
 	uint64_t id;              /* never given twice */
 	uint64_t physical;        /* MAPPED: id of the bytes behind it */
@@ -156,6 +157,12 @@ int fake_memory_take(int device, size_t bytes); /* bytes of a device that have n
 void fake_memory_give(int device, size_t bytes);
 
 void fake_memory_count(int *device_blocks, int *handles, int *mappings);
+
+/* graph.c */
+struct CUgraph_st *fake_graph_make(void); /* NULL: no memory */
+
+/* mempool.c */
+void fake_mempool_released(const struct fake_block *block); /* its bytes belong to the device again */
 
 /* array.c */
 void fake_array_drop_context(struct CUctx_st *context);

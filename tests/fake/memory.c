@@ -165,6 +165,8 @@ static void give_back(const struct fake_block *block)
 		return;
 	}
 	device->used -= block->rounded;
+	if (block->origin == FAKE_ORDERED)
+		fake_mempool_released(block);
 	if (block->rounded >= FAKE_SLAB)
 		fallocate(device->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			  block->base - device->base, block->rounded);

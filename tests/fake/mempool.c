@@ -2,8 +2,9 @@
 /*
  * mempool.c - allocation in the order of a stream, and the pools it comes from.
  *
- * A pool is a name for a device: it keeps nothing back, and what is freed is the device's again
- * as soon as the work before the free is done. The blocks of a pool outlive it.
+ * A pool is a name for a device, and a number of bytes that it keeps: of freed memory, when the work
+ * before the free is done, up to its release threshold, which is 0 at first. Kept bytes have no
+ * addresses; the next allocation from the pool takes them first. The blocks of a pool outlive it.
  */
 #include "fake.h"
 
@@ -13,6 +14,8 @@ struct CUmemPoolHandle_st {
 	struct CUmemPoolHandle_st *next; /* all pools that were made and not destroyed */
 	int device;
 	size_t most_bytes; /* 0: as much as the device has */
+	size_t threshold;  /* bytes that it keeps at most */
+	size_t kept;       /* bytes */
 };
 
 static struct CUmemPoolHandle_st defaults[FAKE_DEVICES]; /* lock: fake */
@@ -94,6 +97,7 @@ int cuMemPoolDestroy(struct CUmemPoolHandle_st *pool)
 		link = find(pool);
 		if (*link) {
 			*link = pool->next;
+			fake_memory_give(pool->device, pool->kept);
 			free(pool);
 		} else {
 			result = CUDA_ERROR_INVALID_VALUE;
@@ -102,17 +106,89 @@ int cuMemPoolDestroy(struct CUmemPoolHandle_st *pool)
 	return fake_leave("cuMemPoolDestroy", result, "pool=%p", (void *)pool);
 }
 
+static bool is_pool(const struct CUmemPoolHandle_st *pool)
+{
+	return pool && (*find(pool) || is_default(pool));
+}
+
+int cuMemPoolSetAttribute(struct CUmemPoolHandle_st *pool, int attribute, void *value)
+{
+	int result = fake_enter("cuMemPoolSetAttribute");
+
+	if (result == CUDA_SUCCESS &&
+	    (!is_pool(pool) || attribute != POOL_RELEASE_THRESHOLD || !value))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS)
+		pool->threshold = *(const uint64_t *)value;
+	return fake_leave("cuMemPoolSetAttribute", result, "pool=%p attribute=%d", (void *)pool,
+			  attribute);
+}
+
+/* Bytes that it keeps; live blocks are not added, as the real driver does. */
+int cuMemPoolGetAttribute(struct CUmemPoolHandle_st *pool, int attribute, void *value)
+{
+	int result = fake_enter("cuMemPoolGetAttribute");
+
+	if (result == CUDA_SUCCESS && (!is_pool(pool) || attribute != POOL_RESERVED_NOW || !value))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS)
+		*(uint64_t *)value = pool->kept;
+	return fake_leave("cuMemPoolGetAttribute", result, "pool=%p attribute=%d", (void *)pool,
+			  attribute);
+}
+
+int cuMemPoolTrimTo(struct CUmemPoolHandle_st *pool, size_t least_bytes)
+{
+	int result = fake_enter("cuMemPoolTrimTo");
+
+	if (result == CUDA_SUCCESS && !is_pool(pool))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS && pool->kept > least_bytes) {
+		fake_memory_give(pool->device, pool->kept - least_bytes);
+		pool->kept = least_bytes;
+	}
+	return fake_leave("cuMemPoolTrimTo", result, "pool=%p least=%zu", (void *)pool,
+			  least_bytes);
+}
+
+void fake_mempool_released(const struct fake_block *block)
+{
+	struct CUmemPoolHandle_st *pool = block->pool;
+
+	if (is_pool(pool) && block->rounded <= pool->threshold &&
+	    pool->kept <= pool->threshold - block->rounded &&
+	    fake_memory_take(pool->device, block->rounded) == CUDA_SUCCESS)
+		pool->kept += block->rounded;
+}
+
+/* Memory of the device, of which the pool may have kept some. */
+static int take(struct CUctx_st *context, struct CUmemPoolHandle_st *pool, size_t bytes,
+		uintptr_t *found)
+{
+	size_t kept = pool->kept, used;
+	int result;
+
+	used = kept < bytes ? kept : bytes;
+	fake_memory_give(pool->device, used);
+	result = fake_memory_alloc(context, pool->device, FAKE_DEVICE, bytes, found);
+	if (result == CUDA_SUCCESS)
+		pool->kept -= used;
+	else
+		fake_memory_take(pool->device, used);
+	return result;
+}
+
 /* `pool` NULL: the default one of the stream's device. */
 static int allocate(unsigned long long *address, size_t bytes, struct CUmemPoolHandle_st *pool,
 		    struct CUstream_st *stream)
 {
 	struct CUctx_st *context;
 	uintptr_t found = 0;
-	int device, result = fake_stream_context(stream, &context);
+	int result = fake_stream_context(stream, &context);
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (!address || (pool && !*find(pool) && !is_default(pool)))
+	if (!address || (pool && !is_pool(pool)))
 		return CUDA_ERROR_INVALID_VALUE;
 	result = fake_capture_refuse_legacy(context, stream);
 	if (result != CUDA_SUCCESS)
@@ -121,10 +197,14 @@ static int allocate(unsigned long long *address, size_t bytes, struct CUmemPoolH
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (pool && pool->most_bytes && bytes > pool->most_bytes)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	device = pool ? pool->device : context->device;
-	result = fake_memory_alloc(context, device, FAKE_DEVICE, bytes, &found);
+	if (!pool) {
+		pool = &defaults[context->device];
+		pool->device = context->device;
+	}
+	result = take(context, pool, bytes, &found);
 	if (result == CUDA_SUCCESS) {
 		fake_memory_find(found)->origin = FAKE_ORDERED;
+		fake_memory_find(found)->pool = pool;
 		*address = found;
 	}
 	return result;

@@ -120,8 +120,47 @@ START_TEST(the_per_thread_form_works_in_the_threads_own_stream)
 }
 END_TEST
 
+START_TEST(a_pool_keeps_what_its_threshold_allows)
+{
+	const size_t mib = (size_t)1 << 20;
+	struct CUmemPoolHandle_st *pool;
+	unsigned long long address;
+	size_t free_bytes, total;
+	struct cuda cuda;
+	uint64_t kept = 1, threshold = 10 * mib;
+
+	setenv("FAKE_CUDA_MEMORY", "64M", 1);
+	cuda = load();
+	cuda.cuDeviceGetDefaultMemPool(&pool, 0);
+	ck_assert_int_eq(cuda.cuMemAllocAsync(&address, 8 * mib, NULL), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemFreeAsync(address, NULL), CUDA_SUCCESS);
+	cuda.cuMemPoolGetAttribute(pool, POOL_RESERVED_NOW, &kept);
+	ck_assert_uint_eq(kept, 0);
+	ck_assert_int_eq(cuda.cuMemPoolSetAttribute(pool, POOL_RELEASE_THRESHOLD, &threshold),
+			 CUDA_SUCCESS);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(cuda.cuMemAllocAsync(&address, 8 * mib, NULL), CUDA_SUCCESS);
+		ck_assert_int_eq(cuda.cuMemFreeAsync(address, NULL), CUDA_SUCCESS);
+		cuda.cuMemPoolGetAttribute(pool, POOL_RESERVED_NOW, &kept);
+		ck_assert_uint_eq(kept, 8 * mib);
+		cuda.cuMemGetInfo_v2(&free_bytes, &total);
+		ck_assert_uint_eq(free_bytes, 56 * mib);
+	}
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&address, 60 * mib), CUDA_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(cuda.cuMemAllocAsync(&address, 60 * mib, NULL), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemFreeAsync(address, NULL), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemAllocAsync(&address, 8 * mib, NULL), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemFreeAsync(address, NULL), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemPoolTrimTo(pool, 2 * mib), CUDA_SUCCESS);
+	cuda.cuMemGetInfo_v2(&free_bytes, &total);
+	ck_assert_uint_eq(free_bytes, 62 * mib);
+	ck_assert_int_eq(cuda.cuMemPoolTrimTo(NULL, 0), CUDA_ERROR_INVALID_VALUE);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
+	tcase_add_test(tests, a_pool_keeps_what_its_threshold_allows);
 	tcase_add_test(tests, a_pool_gives_memory_of_its_device);
 	tcase_add_test(tests, what_is_no_pool_is_refused);
 	tcase_add_test(tests, a_pool_has_a_most_and_its_blocks_outlive_it);

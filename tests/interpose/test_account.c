@@ -261,6 +261,31 @@ START_TEST(what_others_take_is_the_rest)
 }
 END_TEST
 
+/* A kind that only the driver knows may pass the limit; it may fall, and leaves no trace then. */
+START_TEST(what_the_driver_says_counts)
+{
+	struct mam_account_sums sums;
+
+	setenv("MAM_LIMIT", "100", 1);
+	mam_account_set(0, MAM_ACCOUNT_GRAPH, 60);
+	ck_assert_uint_eq(mam_account_room(0), 40);
+	ck_assert(!mam_account_charge(0, MAM_ACCOUNT_DIRECT, 41));
+	ck_assert(mam_account_charge(0, MAM_ACCOUNT_DIRECT, 40));
+	mam_account_set(0, MAM_ACCOUNT_GRAPH, 130);
+	ck_assert_uint_eq(mam_account_room(0), 0);
+	ck_assert(!mam_account_charge(0, MAM_ACCOUNT_DIRECT, 1));
+	mam_account_set(0, MAM_ACCOUNT_GRAPH, 10);
+	ck_assert_uint_eq(mam_account_room(0), 50);
+	mam_account_set(0, MAM_ACCOUNT_GRAPH, 0);
+	mam_account_refund(0, MAM_ACCOUNT_DIRECT, 40);
+	ck_assert_uint_eq(mam_account_room(0), 100);
+	mam_account_sum(&sums);
+	ck_assert_uint_eq(sums.now[MAM_ACCOUNT_GRAPH], 0);
+	ck_assert_uint_eq(sums.peak[MAM_ACCOUNT_GRAPH], 130);
+	ck_assert_uint_eq(sums.peak_together, 170);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *cases = tcase_create("account");
@@ -283,6 +308,7 @@ int main(void)
 	tcase_add_test(cases, a_context_takes_all_its_memory_along);
 	tcase_add_test(cases, what_cannot_be_found_again_is_not_kept);
 	tcase_add_test(cases, what_others_take_is_the_rest);
+	tcase_add_test(cases, what_the_driver_says_counts);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -7,6 +7,7 @@
  * yet: counted only. Streams beside it go on as ever.
  */
 #include "interpose/memory/capture.h"
+#include "interpose/memory/kept.h"
 #include "interpose/memory/pass.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
@@ -66,6 +67,7 @@ static int alloc(enum mam_table_id function, enum mam_road road, struct argument
 		return call(arguments, bytes);
 	if (mam_capture_has(arguments->true_stream)) {
 		mam_init_depth++;
+		mam_kept_note_graphs();
 		answer = call(arguments, bytes);
 		mam_pass_watch(function, road, MAM_WHY_CAPTURE, answer);
 		mam_init_depth--;

@@ -104,6 +104,17 @@ void mam_account_refund(int device, enum mam_account_kind kind, size_t bytes)
 		atomic_fetch_sub_explicit(&account->together, bytes, memory_order_relaxed);
 }
 
+void mam_account_set(int device, enum mam_account_kind kind, uint64_t bytes)
+{
+	struct device *account = device_of(device);
+	uint64_t before = atomic_exchange_explicit(&account->now[kind], bytes, memory_order_relaxed);
+
+	if (is_limited(kind)) /* a smaller number wraps around, and so does the sum */
+		atomic_fetch_add_explicit(&account->together, bytes - before,
+					  memory_order_relaxed);
+	mam_account_confirm(device, kind);
+}
+
 static size_t slot_of(uint64_t key, size_t count)
 {
 	return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 20) & (count - 1);

@@ -22,6 +22,7 @@ enum mam_account_kind {
 	MAM_ACCOUNT_ASYNC,    /* stream-ordered memory */
 	MAM_ACCOUNT_MANAGED,  /* managed memory */
 	MAM_ACCOUNT_PHYSICAL, /* cuMemCreate */
+	MAM_ACCOUNT_GRAPH,    /* what the driver holds for memory nodes of graphs */
 	MAM_ACCOUNT_ARRAY,    /* arrays: not under the limit */
 	MAM_ACCOUNT_HOST,     /* pinned host memory: not under the limit */
 	MAM_ACCOUNT_COUNT
@@ -33,6 +34,12 @@ void mam_account_refund(int device, enum mam_account_kind kind, size_t bytes);
 
 /* The driver gave it: only then does it count for the peaks. mam_account_note() does this too. */
 void mam_account_confirm(int device, enum mam_account_kind kind);
+
+/*
+ * mam_account_set - a kind takes so many bytes now, of which the driver alone knows. That may be more
+ * than the limit: then nothing else can be charged.
+ */
+void mam_account_set(int device, enum mam_account_kind kind, uint64_t bytes);
 
 /*
  * The driver gave `bytes` at `key` (an address or a handle) for a charge; mam_account_drop() finds

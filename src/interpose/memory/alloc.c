@@ -13,7 +13,8 @@
  *   4. The pool: ground it holds, ground out of quarantine whose fence has passed, a new chunk.
  *      Nothing here waits for the GPU: a kernel may be waiting for this thread.
  *   5. Out of memory, or over the limit: wait for the quarantine, give back chunks that are wholly
- *      free in any pool of the device, and once more.
+ *      free in any pool of the device, and once more. Then the same after the driver has released
+ *      the memory that it keeps (kept.h).
  *   6. The real function: either it finds memory that a chunk could not, and the block is the
  *      driver's from then on, or it gives the genuine error. Over the limit it is asked for an
  *      impossible size instead, for the same error.
@@ -29,8 +30,10 @@
 #include <mam/mam.h>
 #include <mam/stats.h>
 
+#include "interpose/memory/account.h"
 #include "interpose/memory/capture.h"
 #include "interpose/memory/dedicated.h"
+#include "interpose/memory/kept.h"
 #include "interpose/memory/pass.h"
 #include "interpose/memory/pools.h"
 #include "interpose/memory/quarantine.h"
@@ -108,8 +111,12 @@ static enum mam_status take_after_exhaustion(const struct mam_pools_entry *entry
 		status = mam_malloc(entry->pool, bytes, block);
 	if (status != MAM_ERROR_OUT_OF_MEMORY)
 		return status;
-	return mam_pools_make_room(entry->device, true) != 0 ? mam_malloc(entry->pool, bytes, block)
-							     : status;
+	if (mam_pools_make_room(entry->device, true) != 0)
+		status = mam_malloc(entry->pool, bytes, block);
+	if (status == MAM_ERROR_OUT_OF_MEMORY &&
+	    mam_kept_trim(entry->device, mam_account_room(entry->device) < bytes))
+		status = mam_malloc(entry->pool, bytes, block);
+	return status;
 }
 
 /* Said a few times only: programs that live with a full device ask again and again. */

@@ -18,6 +18,7 @@
 
 #include "interpose/memory/account.h"
 #include "interpose/memory/capture.h"
+#include "interpose/memory/kept.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/table.h"
 #include "interpose/watch/watch.h"
@@ -66,6 +67,7 @@ static enum mam_status grow(struct mam_source *source, size_t bytes, void **base
 	enum mam_status status;
 	uint64_t start, end;
 
+	mam_kept_look(chunks->device);
 	if (!mam_account_charge(chunks->device, MAM_ACCOUNT_CHUNK, bytes))
 		return MAM_ERROR_OUT_OF_MEMORY;
 	start = now();

@@ -5,8 +5,9 @@
  *   1. Charge the account, and ask the real function.
  *   2. Over the limit, or out of memory: chunks that are wholly free in any pool of the device go
  *      back, and once more. Still not enough: the same after all quarantined blocks came out. Both
- *      wait for the device, and for no other one. Nothing of this for host memory, nor in a thread
- *      that a capture restricts.
+ *      wait for the device, and for no other one. Then once more after the driver has released the
+ *      memory that it keeps (kept.h). Nothing of this for host memory, nor in a thread that a
+ *      capture restricts.
  *   3. Over the limit: the real function is asked for an impossible size, so that the error is
  *      genuine.
  *   4. Note what came, or take the charge back.
@@ -18,6 +19,7 @@
 #include <stddef.h>
 
 #include "interpose/memory/capture.h"
+#include "interpose/memory/kept.h"
 #include "interpose/memory/pools.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
@@ -101,6 +103,7 @@ static int attempt(struct mam_pass *pass, bool *over)
 {
 	int answer = MAM_CUDA_OUT_OF_MEMORY;
 
+	mam_kept_look(pass->device);
 	*over = !mam_account_charge(pass->device, pass->kind, pass->taken);
 	if (!*over) {
 		answer = pass->ask(pass->arguments, pass->bytes, &pass->key);
@@ -110,11 +113,16 @@ static int attempt(struct mam_pass *pass, bool *over)
 	return answer;
 }
 
-/* False: that gave nothing. No device memory makes room on the host. */
+/* No device memory makes room on the host. */
+static bool may_make_room(const struct mam_pass *pass)
+{
+	return pass->kind != MAM_ACCOUNT_HOST && !mam_capture_restricts();
+}
+
+/* False: that gave nothing. */
 static bool make_room(const struct mam_pass *pass, bool quarantined)
 {
-	return pass->kind != MAM_ACCOUNT_HOST && !mam_capture_restricts() &&
-	       mam_pools_make_room(pass->device, quarantined) != 0;
+	return may_make_room(pass) && mam_pools_make_room(pass->device, quarantined) != 0;
 }
 
 int mam_pass_alloc(struct mam_pass *pass)
@@ -136,6 +144,9 @@ int mam_pass_alloc(struct mam_pass *pass)
 		if (answer == MAM_CUDA_OUT_OF_MEMORY && make_room(pass, false))
 			answer = attempt(pass, &over);
 		if (answer == MAM_CUDA_OUT_OF_MEMORY && make_room(pass, true))
+			answer = attempt(pass, &over);
+		if (answer == MAM_CUDA_OUT_OF_MEMORY && may_make_room(pass) &&
+		    mam_kept_trim(pass->device, over))
 			answer = attempt(pass, &over);
 		if (answer == MAM_CUDA_SUCCESS)
 			mam_account_note(pass->key, context, pass->device, pass->kind, pass->taken);

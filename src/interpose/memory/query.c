@@ -11,6 +11,7 @@
 #include <mam/stats.h>
 
 #include "interpose/memory/account.h"
+#include "interpose/memory/kept.h"
 #include "interpose/memory/pools.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
@@ -32,6 +33,7 @@ static size_t free_in_pool(size_t *allowed, int *device)
 	*allowed = mam_account_room(-1);
 	if (driver == NULL || driver->ctx_device(device) != MAM_CUDA_SUCCESS)
 		return 0;
+	mam_kept_look(*device);
 	*allowed = mam_account_room(*device);
 	if (driver->ctx_current(&context) != 0 || mam_pools_device(context) < 0)
 		return 0;

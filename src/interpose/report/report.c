@@ -39,6 +39,7 @@ static const struct {
 	[MAM_ACCOUNT_ASYNC] = { "async", "stream-ordered memory" },
 	[MAM_ACCOUNT_MANAGED] = { "managed", "managed memory" },
 	[MAM_ACCOUNT_PHYSICAL] = { "physical", "memory by cuMemCreate" },
+	[MAM_ACCOUNT_GRAPH] = { "graphs", "memory of graphs" },
 	[MAM_ACCOUNT_ARRAY] = { "arrays", "arrays" },
 	[MAM_ACCOUNT_HOST] = { "host", "pinned host memory" },
 };

@@ -152,6 +152,20 @@ MAM_HOOK int cuStreamEndCapture_ptsz(void *stream, void **graph);
 MAM_HOOK int cuStreamDestroy(void *stream);
 MAM_HOOK int cuStreamDestroy_v2(void *stream);
 
+/* graph.c */
+MAM_HOOK int cuGraphAddMemAllocNode(void **node, void *graph, const void *dependencies,
+				    size_t count, void *wanted);
+int mam_by_lookup_cuGraphAddMemAllocNode(void **node, void *graph, const void *dependencies,
+					 size_t count, void *wanted);
+MAM_HOOK int cuGraphAddNode(void **node, void *graph, const void *dependencies, size_t count,
+			    void *wanted);
+int mam_by_lookup_cuGraphAddNode(void **node, void *graph, const void *dependencies, size_t count,
+				 void *wanted);
+MAM_HOOK int cuGraphAddNode_v2(void **node, void *graph, const void *dependencies,
+			       const void *edges, size_t count, void *wanted);
+int mam_by_lookup_cuGraphAddNode_v2(void **node, void *graph, const void *dependencies,
+				    const void *edges, size_t count, void *wanted);
+
 /* peer.c */
 MAM_HOOK int cuCtxEnablePeerAccess(void *context, unsigned int flags);
 

@@ -3,7 +3,7 @@
  * preloads.c - see preloads.h.
  *
  * The next definition after mam's, as RTLD_NEXT means it, is what mam calls. Normally that is CUDA's
- * library. If it is in an object of LD_PRELOAD, that object stands after mam. One that stands before
+ * library. If it is in an object of LD_PRELOAD, that object follows mam. An object that precedes
  * mam gets the calls first, and is expected to call mam as it would call CUDA.
  */
 #define _GNU_SOURCE /* dladdr1, secure_getenv */

@@ -179,6 +179,11 @@ static const struct {
 	{ "cuEventQuery", offsetof(struct mam_real_driver, event_query), false },
 	{ "cuCtxGetStreamPriorityRange", offsetof(struct mam_real_driver, ctx_priorities), false },
 	{ "cuCtxRecordEvent", offsetof(struct mam_real_driver, ctx_record_event), false },
+	{ "cuDeviceGetDefaultMemPool", offsetof(struct mam_real_driver, default_pool), false },
+	{ "cuDeviceGetMemPool", offsetof(struct mam_real_driver, current_pool), false },
+	{ "cuMemPoolTrimTo", offsetof(struct mam_real_driver, pool_trim), false },
+	{ "cuDeviceGetGraphMemAttribute", offsetof(struct mam_real_driver, graph_attribute), false },
+	{ "cuDeviceGraphMemTrim", offsetof(struct mam_real_driver, graph_trim), false },
 };
 
 const struct mam_real_driver *mam_real_driver(void)

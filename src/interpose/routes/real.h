@@ -7,6 +7,8 @@
 #define MAM_INTERPOSE_REAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* The lookups that the program would get without mam. Found once, by reading the symbol tables. */
 struct mam_real_linker {
@@ -52,6 +54,11 @@ struct mam_real_driver {
 	int (*event_record)(void *event, void *stream);
 	int (*event_query)(void *event);
 	int (*ctx_record_event)(void *context, void *event);
+	int (*default_pool)(void **pool, int device);
+	int (*current_pool)(void **pool, int device);
+	int (*pool_trim)(void *pool, size_t least_bytes);
+	int (*graph_attribute)(int device, int attribute, uint64_t *value);
+	int (*graph_trim)(int device);
 	/*
 	 * Of those that report a fault of an earlier kernel the cheapest: 14 ns, allowed in a
 	 * capture.

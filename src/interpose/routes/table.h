@@ -104,6 +104,10 @@
 	       cuStreamEndCapture_ptsz) \
 	DRIVER(cuStreamDestroy, cuStreamDestroy, 2000, ANY, cuStreamDestroy) \
 	DRIVER(cuStreamDestroy_v2, cuStreamDestroy, 4000, ANY, cuStreamDestroy_v2) \
+	DRIVER(cuGraphAddMemAllocNode, cuGraphAddMemAllocNode, 11040, ANY, \
+	       mam_by_lookup_cuGraphAddMemAllocNode) \
+	DRIVER(cuGraphAddNode, cuGraphAddNode, 12020, ANY, mam_by_lookup_cuGraphAddNode) \
+	DRIVER(cuGraphAddNode_v2, cuGraphAddNode, 12030, ANY, mam_by_lookup_cuGraphAddNode_v2) \
 	DRIVER(cuCtxEnablePeerAccess, cuCtxEnablePeerAccess, 4000, ANY, cuCtxEnablePeerAccess) \
 	DRIVER(cuGetProcAddress, cuGetProcAddress, 11030, ANY, cuGetProcAddress) \
 	DRIVER(cuGetProcAddress_v2, cuGetProcAddress, 12000, ANY, cuGetProcAddress_v2) \

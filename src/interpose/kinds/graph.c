@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph.c - nodes of graphs that allocate memory. The driver serves them when the graph is launched.
+ *
+ * A graph's nodes may share memory, so only one thing is known when a node is added: a launch will
+ * need at least its bytes at once. A node that is larger than the limit is out of memory. The memory
+ * of graphs that were launched counts under the limit for all other calls (kept.h).
+ */
+#include <stdint.h>
+
+#include <mam/options.h>
+
+#include "interpose/memory/kept.h"
+#include "interpose/memory/pass.h"
+#include "interpose/routes/hooks.h"
+#include "interpose/routes/init.h"
+
+#define NODE_MEM_ALLOC 10 /* CU_GRAPH_NODE_TYPE_MEM_ALLOC */
+
+/* A CUDA_MEM_ALLOC_NODE_PARAMS. */
+struct alloc_node {
+	unsigned char pool[88];
+	const void *access;
+	size_t access_count;
+	size_t bytes;
+	unsigned long long address; /* out */
+};
+
+/* The start of a CUgraphNodeParams. */
+struct node {
+	int type;
+	int reserved[3];
+	struct alloc_node alloc;
+};
+
+static bool is_too_much(size_t bytes)
+{
+	uint64_t limit = mam_option_number("MAM_LIMIT");
+
+	return limit != 0 && bytes > limit;
+}
+
+/* Before the call: another thread may launch the graph at once. */
+static void note(void)
+{
+	if (!mam_init_passes())
+		mam_kept_note_graphs();
+}
+
+/* Returns `answer`, after the watchers have got it. */
+static int watch(enum mam_table_id function, enum mam_road road, bool over, int answer)
+{
+	if (!mam_init_passes())
+		mam_pass_watch(function, road, over ? MAM_WHY_LIMIT : MAM_WHY_KIND, answer);
+	return answer;
+}
+
+static int add_alloc(enum mam_road road, void **node, void *graph, const void *dependencies,
+		     size_t count, void *wanted)
+{
+	__typeof__(&cuGraphAddMemAllocNode) real = MAM_TABLE_ORIGINAL(cuGraphAddMemAllocNode);
+	const struct alloc_node *alloc = wanted;
+	bool over;
+
+	if (real == NULL)
+		return MAM_CUDA_NOT_INITIALIZED;
+	over = alloc != NULL && !mam_init_passes() && is_too_much(alloc->bytes);
+	note();
+	return watch(MAM_TABLE_cuGraphAddMemAllocNode, road, over,
+		     over ? MAM_CUDA_OUT_OF_MEMORY
+			  : real(node, graph, dependencies, count, wanted));
+}
+
+int cuGraphAddMemAllocNode(void **node, void *graph, const void *dependencies, size_t count,
+			   void *wanted)
+{
+	return add_alloc(MAM_ROAD_SYMBOL, node, graph, dependencies, count, wanted);
+}
+
+int mam_by_lookup_cuGraphAddMemAllocNode(void **node, void *graph, const void *dependencies,
+					 size_t count, void *wanted)
+{
+	return add_alloc(MAM_ROAD_LOOKUP, node, graph, dependencies, count, wanted);
+}
+
+/* Of nodes of other types nothing is counted. True: it is one that is larger than the limit. */
+static bool look(const void *wanted, bool *is_alloc)
+{
+	const struct node *node = wanted;
+
+	*is_alloc = node != NULL && node->type == NODE_MEM_ALLOC && !mam_init_passes();
+	if (*is_alloc)
+		note();
+	return *is_alloc && is_too_much(node->alloc.bytes);
+}
+
+static int add(enum mam_road road, void **node, void *graph, const void *dependencies, size_t count,
+	       void *wanted)
+{
+	__typeof__(&cuGraphAddNode) real = MAM_TABLE_ORIGINAL(cuGraphAddNode);
+	bool is_alloc, over;
+	int answer;
+
+	if (real == NULL)
+		return MAM_CUDA_NOT_INITIALIZED;
+	over = look(wanted, &is_alloc);
+	answer = over ? MAM_CUDA_OUT_OF_MEMORY : real(node, graph, dependencies, count, wanted);
+	return is_alloc ? watch(MAM_TABLE_cuGraphAddNode, road, over, answer) : answer;
+}
+
+int cuGraphAddNode(void **node, void *graph, const void *dependencies, size_t count, void *wanted)
+{
+	return add(MAM_ROAD_SYMBOL, node, graph, dependencies, count, wanted);
+}
+
+int mam_by_lookup_cuGraphAddNode(void **node, void *graph, const void *dependencies, size_t count,
+				 void *wanted)
+{
+	return add(MAM_ROAD_LOOKUP, node, graph, dependencies, count, wanted);
+}
+
+static int add_v2(enum mam_road road, void **node, void *graph, const void *dependencies,
+		  const void *edges, size_t count, void *wanted)
+{
+	__typeof__(&cuGraphAddNode_v2) real = MAM_TABLE_ORIGINAL(cuGraphAddNode_v2);
+	bool is_alloc, over;
+	int answer;
+
+	if (real == NULL)
+		return MAM_CUDA_NOT_INITIALIZED;
+	over = look(wanted, &is_alloc);
+	answer = over ? MAM_CUDA_OUT_OF_MEMORY
+		      : real(node, graph, dependencies, edges, count, wanted);
+	return is_alloc ? watch(MAM_TABLE_cuGraphAddNode_v2, road, over, answer) : answer;
+}
+
+int cuGraphAddNode_v2(void **node, void *graph, const void *dependencies, const void *edges,
+		      size_t count, void *wanted)
+{
+	return add_v2(MAM_ROAD_SYMBOL, node, graph, dependencies, edges, count, wanted);
+}
+
+int mam_by_lookup_cuGraphAddNode_v2(void **node, void *graph, const void *dependencies,
+				    const void *edges, size_t count, void *wanted)
+{
+	return add_v2(MAM_ROAD_LOOKUP, node, graph, dependencies, edges, count, wanted);
+}

@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# kept.sh - memory that the driver keeps for itself. When a device is full its own pools are trimmed, and no other device's;
+# memory of graphs counts under --limit, and is trimmed when the limit is reached. probe_kept.c has the scenes. Without mam
+# the stand-in driver trims nothing.
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+. "$MAM_SRCDIR/tests/interpose/interpose.sh"
+
+probe=$probes/probe_kept
+log=$scratch/log
+
+# Codes of the calls of a scene that are not part of its preparation, in their order.
+codes() # VARIABLES OPTIONS SCENE
+{
+	rm -f "$log" "$scratch/stats"
+	# shellcheck disable=SC2086 # variables and options are words
+	env FAKE_CUDA_LOG="$log" $1 "$MAM" run --stats="$scratch/stats" --log error $2 -- "$probe" "$3" \
+		> "$scratch/out" 2> "$scratch/err"
+	codes_status=$?
+	grep -E '^(cuMemAlloc_v2|cuMemCreate|cuGraphAdd|add_|cuMemAllocAsync\(&[ab], [2340]+ |cuGraphLaunch|free)' \
+		"$scratch/out" | sed 's/.*: //; s/^free //; s/ MiB$//' | grep -v '^$' | paste -s -d ' '
+	[ $codes_status -eq 0 ] || echo "status $codes_status"
+}
+calls() # NAME
+{
+	grep -c "^$1 " "$log"
+}
+
+full=FAKE_CUDA_MEMORY=64M
+for policy in strict deferred stream; do
+	same "$policy: each kind of memory gets what the driver's pool keeps" "0 0 0 0 0 0 0 2" \
+		"$(codes $full "--free $policy --growth 2M" pools)"
+done
+try "the pool was trimmed" test "$(calls cuMemPoolTrimTo)" -ge 3
+same "no graph, no trim of its memory" 0 "$(calls cuDeviceGraphMemTrim)"
+"$MAM" run --log error -- "$probe" trim > "$scratch/out" 2>&1
+same "a request that no device can serve trims it too" "40 0" "$(sed -n 's/^kept \([0-9]*\) MiB$/\1/p' "$scratch/out" | paste -s -d ' ')"
+for call in cuMemPoolTrimTo:1+ cuDeviceGetDefaultMemPool:1+; do
+	codes "$full FAKE_CUDA_FAIL_AT=$call:999" "--growth 2M" pools > "$scratch/codes"
+	same "$call fails: out of memory, as without mam" "$(env $full FAKE_CUDA_FAIL_AT="$call:999" "$probe" pools |
+		grep -cE '^cuMem(Alloc_v2|Create).*: 2$')" "$(grep -cE '^cuMem(Alloc_v2|Create).*: 2$' "$scratch/out")"
+done
+codes "$full FAKE_CUDA_DEVICES=2" "" other-device > /dev/null
+pool=$(sed -n 's/^cuMemAllocAsync.*//; s/^cuMemPoolSetAttribute pool=\([^ ]*\) .*/\1/p' "$log")
+same "another device's pool is left alone" 0 "$(grep -c "^cuMemPoolTrimTo pool=$pool " "$log")"
+try "the asked one's is trimmed" test "$(calls cuMemPoolTrimTo)" -ge 1
+
+# 70 MiB by five ways are more than the limit, and 40 are not, until a graph holds them. A NULL is the driver's to refuse.
+limit='--limit 64M --growth 2M'
+same "graphs under --limit" "0 2 2 2 2 2 2 1 1 0 0 0 0 24 0 0 0 32" "$(codes "" "$limit" graphs)"
+same "the driver was not asked for nodes that are too large" 1 "$(grep -c '^cuGraphAddMemAllocNode bytes=.*result=0' "$log")"
+same "nodes are counted" "1 2 1 1" "$(stat_of call.cuGraphAddMemAllocNode.lookup.failed) $(stat_of \
+	call.cuGraphAddMemAllocNode.driver.failed) $(stat_of call.cuGraphAddMemAllocNode.driver.forwarded) $(stat_of \
+	call.cuGraphAddNode_v2.lookup.failed)"
+same "the peak of graphs" 41943040 "$(stat_of peak_graphs_bytes)"
+same "memory of graphs that cannot be trimmed stays on the account" "0 2 2 2 2 2 2 1 1 0 0 0 0 24 0 2 2 24" \
+	"$(codes FAKE_CUDA_FAIL_AT=cuDeviceGraphMemTrim:1+:999 "$limit" graphs)"
+same "and is unknown where the driver does not say" "0 2 2 2 2 2 2 1 1 0 0 0 0 64 0 0 0 32" \
+	"$(codes FAKE_CUDA_FAIL_AT=cuDeviceGetGraphMemAttribute:1+:999 "$limit" graphs)"
+set=FAKE_CUDA_MEMORY=1G same_run "graphs without a limit" "$probe" graphs
+same "without nodes the driver is not asked" 0 "$(codes "" "$limit" pools > /dev/null; calls cuDeviceGetGraphMemAttribute)"
+finish
