@@ -13,6 +13,7 @@
 
 #include "base/barrier.h"
 #include "base/epoch.h"
+#include "membarrier.h"
 
 static pthread_mutex_t asleep = PTHREAD_MUTEX_INITIALIZER;
 
@@ -131,6 +132,34 @@ START_TEST(records_of_threads_that_ended_are_used_again)
 }
 END_TEST
 
+static struct mam_epoch_record *late_reader;
+static uint64_t late_since;
+
+static void show_reader(void)
+{
+	atomic_store(&late_reader->since, late_since);
+}
+
+/* Its store becomes visible at the barrier and no earlier. */
+START_TEST(a_reader_that_the_barrier_shows_counts)
+{
+	pthread_t thread;
+	uint64_t number;
+
+	begin(_i);
+	ck_assert_int_eq(pthread_create(&thread, NULL, read_once, &late_reader), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_ptr_nonnull(late_reader);
+	late_since = atomic_load(&mam_epoch_now);
+	number = mam_epoch_retire();
+	at_barrier = show_reader;
+	ck_assert(!may_be_reused(number));
+	at_barrier = NULL;
+	atomic_store(&late_reader->since, 0);
+	ck_assert(may_be_reused(number));
+}
+END_TEST
+
 static pthread_key_t late;
 
 static void read_late(void *record)
@@ -226,6 +255,7 @@ int main(void)
 	tcase_add_loop_test(tests, without_a_section_all_may_be_reused, 0, 2);
 	tcase_add_loop_test(tests, sections_keep_what_was_retired_after_they_began, 0, 2);
 	tcase_add_loop_test(tests, another_thread_s_section_counts, 0, 2);
+	tcase_add_loop_test(tests, a_reader_that_the_barrier_shows_counts, 0, 2);
 	tcase_add_loop_test(tests, records_of_threads_that_ended_are_used_again, 0, 2);
 	tcase_add_loop_test(tests, a_thread_may_read_while_it_ends, 0, 2);
 	tcase_add_loop_test(tests, readers_never_see_an_object_that_is_reused, 0, 2);

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "../base/membarrier.h"
 #include "cached.h"
 
 #define OWNERS 3
@@ -97,11 +98,117 @@ START_TEST(nobody_enters_twice_or_when_stopped)
 }
 END_TEST
 
+static struct mam_handshake *watched;
+static unsigned barriers, waits, requests;
+
+/* The owner has entered, which becomes visible now. Had it read the request, it would see it. */
+static void show_owner(void)
+{
+	barriers++;
+	requests += atomic_load(&watched->request);
+	atomic_store(&watched->busy, 1);
+}
+
+static void let_owner_leave(void)
+{
+	waits++;
+	atomic_store(&watched->busy, 0);
+}
+
+static void watch(struct mam_handshake *hand)
+{
+	watched = hand;
+	at_barrier = show_owner;
+	at_yield = let_owner_leave;
+}
+
+static void ck_assert_watched(void)
+{
+	at_barrier = NULL;
+	at_yield = NULL;
+	ck_assert_uint_eq(barriers, 1);
+	ck_assert_uint_eq(requests, 1); /* stored before the barrier */
+	ck_assert_uint_eq(waits, 1);    /* busy was read after it */
+}
+
+START_TEST(an_owner_that_the_barrier_shows_is_waited_for)
+{
+	struct mam_handshake hand;
+
+	mam_handshake_init(&hand);
+	watch(&hand);
+	mam_handshake_stop_begin(&hand);
+	mam_handshake_fence();
+	mam_handshake_stop_end(&hand);
+	ck_assert_watched();
+	mam_handshake_go(&hand);
+}
+END_TEST
+
+struct other {
+	struct mam_pool *pool;
+	pthread_barrier_t ready, done;
+};
+
+/* A thread that has a cache, and does not touch it from `ready` to `done`. */
+static void *own_a_cache(void *argument)
+{
+	struct other *other = argument;
+
+	put(other->pool, get(other->pool, 512));
+	pthread_barrier_wait(&other->ready);
+	pthread_barrier_wait(&other->done);
+	return NULL;
+}
+
+static void trim(struct mam_pool *pool)
+{
+	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_OK);
+}
+
+static void check(struct mam_pool *pool)
+{
+	ck_assert_int_eq(mam_pool_check(pool, NULL, 0), MAM_OK);
+}
+
+static void count(struct mam_pool *pool)
+{
+	struct mam_stats stats = { .size = sizeof(stats) };
+
+	ck_assert_int_eq(mam_pool_stats(pool, &stats), MAM_OK);
+	ck_assert_uint_eq(stats.allocs, 1);
+}
+
+/* The same through calls that read or empty the caches of all threads. */
+START_TEST(a_pool_waits_for_an_owner_that_the_barrier_shows)
+{
+	static void (*const calls[])(struct mam_pool *pool) = { trim, check, count };
+	struct other other = { .pool = cached_pool(64 * KIB) };
+	struct mam_cache *cache = mam_handle_storage(other.pool)->cache;
+	pthread_t thread;
+
+	pthread_barrier_init(&other.ready, NULL, 2);
+	pthread_barrier_init(&other.done, NULL, 2);
+	ck_assert_int_eq(pthread_create(&thread, NULL, own_a_cache, &other), 0);
+	pthread_barrier_wait(&other.ready);
+	ck_assert_ptr_nonnull(cache->seats);
+	ck_assert_ptr_null(cache->seats->next);
+	watch(&cache->seats->hand);
+	calls[_i](other.pool);
+	ck_assert_watched();
+	pthread_barrier_wait(&other.done);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	done_with(other.pool);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = suite_begin("cache/handshake");
 
 	tcase_add_loop_test(tcase, who_is_stopped_is_not_inside, 0, 2);
 	tcase_add_test(tcase, nobody_enters_twice_or_when_stopped);
+	tcase_add_test(tcase, an_owner_that_the_barrier_shows_is_waited_for);
+	tcase_add_loop_test(tcase, a_pool_waits_for_an_owner_that_the_barrier_shows, 0, 3);
 	return suite_end();
 }
