@@ -164,7 +164,8 @@ MAM_API enum mam_status mam_pool_create_on(struct mam_source *source,
 MAM_API enum mam_status mam_pool_default(int device, struct mam_pool **pool);
 
 /*
- * mam_pool_destroy - give every chunk back to the source and end the pool.
+ * mam_pool_destroy - give every chunk back to the source and end the pool. Waits until all work on
+ * freed blocks is done.
  *
  * With live blocks it answers LIVE_BLOCKS and does nothing. Afterwards every call on the pool
  * answers DESTROYED: the handle itself is never reused. A default pool may be destroyed; the next

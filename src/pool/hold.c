@@ -381,12 +381,8 @@ void mam_hold_offer_locked(const struct mam_pool *pool, uint32_t hold, struct ma
 
 static bool is_offered(const struct mam_pool *pool, const struct mam_request *request)
 {
-	const struct mam_hold *hold;
-
-	if (request->hold == 0 || !ready(pool))
-		return false;
-	hold = mam_hold_at(pool, request->hold);
-	return hold->in_use != 0 && hold->use == request->hold_use;
+	return request->hold != 0 && ready(pool) &&
+	       mam_hold_at(pool, request->hold)->use == request->hold_use;
 }
 
 enum mam_status mam_hold_serve_locked(struct mam_pool *pool, const struct mam_request *request,

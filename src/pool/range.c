@@ -140,12 +140,16 @@ void mam_range_fini(struct mam_pool *pool)
 	pool->range = NULL;
 }
 
-/* One piece or range that the source refuses is logged and left; the others still go. */
+/*
+ * One piece or range that the source refuses is logged and left; the others still go. Unmapping does not
+ * wait for the GPU as cuMemFree does: if the wait fails, all of them are left.
+ */
 void mam_range_give_back(struct mam_pool *pool)
 {
-	bool refused = false;
+	bool in_use = pool->unfenced && mam_source_quiesce(pool->source) != MAM_OK;
+	bool refused = in_use;
 
-	for (int i = 0; i < MAM_RANGE_PARTS; i++) {
+	for (int i = 0; i < MAM_RANGE_PARTS && !in_use; i++) {
 		const struct mam_pieces *pieces = &pool->range->part[i].pieces;
 		uint64_t end = pieces->base + (pieces->units << pieces->unit_shift);
 		uint64_t from = pieces->base;

@@ -43,15 +43,16 @@ struct scene *scene_on(const char *source, size_t limit_bytes)
 
 struct scene *scene_with(const struct mam_pool_attr *attr)
 {
-	struct mam_pool_attr uncached = *attr;
+	struct mam_pool_attr scene_attr = *attr;
 	struct scene *s = calloc(1, sizeof(*s));
 
 	ck_assert_ptr_nonnull(s);
 	s->cuda = load();
 	s->one = stream_new(s);
 	s->two = stream_new(s);
-	uncached.cache = MAM_CACHE_OFF;
-	ck_assert_int_eq(mam_pool_create(&uncached, &s->pool), MAM_OK);
+	if (scene_attr.cache == MAM_CACHE_DEFAULT)
+		scene_attr.cache = MAM_CACHE_OFF;
+	ck_assert_int_eq(mam_pool_create(&scene_attr, &s->pool), MAM_OK);
 	calls_forget();
 	return s;
 }

@@ -37,7 +37,7 @@ struct scene {
 struct scene *scene_new(size_t limit_bytes);
 /* scene_on - the same on another source by name. */
 struct scene *scene_on(const char *source, size_t limit_bytes);
-/* scene_with - the same of a pool with these attributes, but without thread caches. */
+/* scene_with - the same of a pool with these attributes; without thread caches by default. */
 struct scene *scene_with(const struct mam_pool_attr *attr);
 void scene_end(struct scene *s);
 
