@@ -185,8 +185,10 @@ MAM_API enum mam_status mam_pool_abandon(struct mam_pool *pool);
  * pool).
  *
  * The thread's own freed blocks first, without a lock; then best fit over all holes, O(log n) in
- * segments. The block's address is a multiple of the pool's
- * granule. Contents are undefined. bytes 0: MAM_OK and a NULL block, as cudaMalloc does. Errors: OUT_OF_MEMORY (also for sizes no
+ * segments. The block's address is a multiple of the pool's granule, and its size is rounded up to
+ * one. From 1 MiB up both are multiples of 64 KiB, as dma-buf, GDRCopy and cuFile require, if the
+ * source's chunks are aligned to as much: "cudamalloc", "vmm" and "host". Contents are undefined.
+ * bytes 0: MAM_OK and a NULL block, as cudaMalloc does. Errors: OUT_OF_MEMORY (also for sizes no
  * memory could have), OUT_OF_HOST_MEMORY, DRIVER, DESTROYED, INVALID_VALUE (`block` is NULL).
  */
 MAM_API enum mam_status mam_malloc(struct mam_pool *pool, size_t bytes, void **block);

@@ -78,6 +78,9 @@ static enum mam_status fill(struct mam_slot *slot, struct mam_source *source, bo
 	enum mam_status status;
 
 	mam_attr_config(attr, &config);
+	/* Where chunks are aligned as well as that. */
+	if (source->properties.alignment >= MAM_POOL_LARGE_ALIGNMENT)
+		config.large_alignment = MAM_POOL_LARGE_ALIGNMENT;
 	if (config.name[0] == '\0')
 		snprintf(config.name, sizeof(config.name), "pool %" PRIu64,
 			 atomic_fetch_add_explicit(&pools_made, 1, memory_order_relaxed));

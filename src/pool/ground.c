@@ -5,13 +5,24 @@
  * take:
  *   1. Best fit: the smallest hole that is large enough (shelf.h, peers.h). If none, the tail.
  *   2. Split: the block takes the front of it, what is left becomes a free segment above. Where the
- *      alignment skips ground, that becomes a free segment below.
+ *      alignment skips ground, that becomes a free segment below. Large blocks of device memory are
+ *      aligned without being asked for it (pool.h).
  *   3. Note the block in the group of its neighbours, the map of blocks and the counts.
  * give:
  *   1. Find the segment by the block's address; anything but a live block's first byte is told what
  *      it is.
  *   2. Join with the free neighbour above, then below.
  *   3. Shelve the result by size, or make it the tail.
+ *
+ * A large block's size is rounded up to its alignment as well, so that the space after it is aligned
+ * for the next one; what is skipped stays free for small ones. Peak memory to peak live bytes, replayed
+ * traces of gnn, gpt2 and resnet50:
+ *                                     one chunk          chunks, strict     vmm, strict
+ *   to the granule                    1.162 1.103 1.005  1.713 1.155 1.103  1.010 1.016 1.010
+ *   addresses at 64 KiB               1.162 1.106 1.014  1.713 1.133 1.048  1.010 1.015 1.009
+ *   addresses and sizes               1.162 1.101 1.002  1.713 1.133 1.106  1.010 1.018 1.007   <- this
+ * Over 21 sizes of growth and traces the last takes 0.1 % more than the first on average. Blocks at
+ * random, of 1 to 4 MiB: 0.7 % more, of 1 MiB and a little: 4 %.
  *
  * Source: C. Aknesil and D. Unat, "MAM: A Memory Allocation Manager for GPUs". We differ in
  * neighbour links in place of searches, a map of blocks in front of the tree by address, classes of
@@ -33,13 +44,17 @@ enum mam_status mam_ground_shape(const struct mam_pool *pool, size_t bytes, size
 				 struct mam_request *request)
 {
 	size_t granule = pool->config.granule;
+	size_t large = pool->config.large_alignment;
 
 	if (alignment != 0 && !mam_is_power_of_two(alignment))
 		return MAM_ERROR_INVALID_VALUE;
-	if (mam_round_up_overflows(bytes, granule) ||
-	    mam_round_up(bytes, granule) >= (uint64_t)1 << 55 || alignment >= (uint64_t)1 << 55)
+	if (bytes >= (uint64_t)1 << 54 || alignment >= (uint64_t)1 << 54)
 		return MAM_ERROR_OUT_OF_MEMORY;
 	request->bytes = mam_round_up(bytes, granule);
+	if (request->bytes >= MAM_POOL_LARGE && large > granule) {
+		request->bytes = mam_round_up(bytes, large);
+		alignment = alignment > large ? alignment : large;
+	}
 	request->alignment = alignment > granule ? alignment : 0;
 	request->requested = bytes;
 	request->hold = 0;

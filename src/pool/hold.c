@@ -184,17 +184,28 @@ enum mam_status mam_hold_keep_locked(struct mam_pool *pool, uint32_t hold, uint6
 	return MAM_OK;
 }
 
-uint32_t mam_hold_best_locked(const struct mam_pool *pool, uint32_t hold, uint64_t bytes)
+static uint32_t best_in(const struct mam_pool *pool, uint32_t hold,
+			const struct mam_request *request)
+{
+	const struct mam_shelf *shelf;
+
+	if (mam_hold_at(pool, hold)->bytes < request->bytes)
+		return 0;
+	shelf = shelf_for(pool, hold, request->bytes);
+	if (request->alignment == 0)
+		return mam_shelf_best(shelf, &pool->segments, request->bytes);
+	return mam_shelf_best_aligned(shelf, &pool->segments, request->bytes, request->alignment);
+}
+
+uint32_t mam_hold_best_locked(const struct mam_pool *pool, uint32_t hold,
+			      const struct mam_request *request)
 {
 	uint64_t least = UINT64_MAX;
 	uint32_t best = 0;
 
-	for (; hold != 0 && least > bytes; hold = mam_hold_at(pool, hold)->older) {
-		uint32_t found = 0;
+	for (; hold != 0 && least > request->bytes; hold = mam_hold_at(pool, hold)->older) {
+		uint32_t found = best_in(pool, hold, request);
 
-		if (mam_hold_at(pool, hold)->bytes >= bytes)
-			found = mam_shelf_best(shelf_for(pool, hold, bytes), &pool->segments,
-					       bytes);
 		if (found != 0 && mam_segment_at(&pool->segments, found)->bytes < least) {
 			least = mam_segment_at(&pool->segments, found)->bytes;
 			best = found;
@@ -203,17 +214,32 @@ uint32_t mam_hold_best_locked(const struct mam_pool *pool, uint32_t hold, uint64
 	return best;
 }
 
+/* Bytes from an address to the next one at which a block for the request may begin. */
+static uint64_t skip_from(uint64_t address, const struct mam_request *request)
+{
+	return request->alignment != 0 ? mam_round_up(address, request->alignment) - address : 0;
+}
+
 enum mam_status mam_hold_take_locked(struct mam_pool *pool, uint32_t segment,
 				     const struct mam_request *request, void **block)
 {
-	enum mam_status status = mam_records_reserve(&pool->segments, MAM_SEGMENT_RECORDS);
-	struct mam_segment *held;
+	enum mam_status status = mam_records_reserve(&pool->segments, 2 * MAM_SEGMENT_RECORDS);
+	const struct mam_segment *held;
+	struct mam_chunk *chunk;
+	uint64_t skip;
 
 	if (status != MAM_OK)
 		return status;
 	held = mam_segment_at(&pool->segments, segment);
-	if (held->bytes == request->bytes) { /* what place() counts as one more is this one */
-		mam_chunk_at(&pool->chunks, held->chunk)->live_blocks--;
+	chunk = mam_chunk_at(&pool->chunks, held->chunk);
+	skip = skip_from(held->base, request);
+	/* One held segment becomes none, one or two; place() counts the block as one more. */
+	if (skip != 0) {
+		chunk->live_blocks++;
+		pool->counts.retired_blocks++;
+	}
+	if (held->bytes - skip == request->bytes) {
+		chunk->live_blocks--;
 		pool->counts.retired_blocks--;
 	}
 	pool->counts.retired_bytes -= request->bytes;
@@ -260,19 +286,43 @@ static uint64_t bytes_of(const struct run *run)
 	return run->to - run->from;
 }
 
+/*
+ * Which part of a run the request takes: from `base`, the segment that it was found by, or as far up
+ * as possible. False: the run is too short.
+ */
+static bool cut(const struct run *run, uint64_t base, const struct mam_request *request,
+		uint64_t *from, uint64_t *to)
+{
+	*from = base;
+	*to = base + skip_from(base, request) + request->bytes;
+	if (*to <= run->to)
+		return true;
+	if (bytes_of(run) < request->bytes)
+		return false;
+	*from = run->to - request->bytes;
+	if (request->alignment != 0)
+		*from = mam_round_down(*from, request->alignment);
+	*to = *from + request->bytes;
+	return *from >= run->from;
+}
+
 /* From a held segment outwards, upwards first, until there is enough. */
-static struct run reach(const struct mam_pool *pool, uint32_t handle, uint32_t hold, uint64_t bytes)
+static struct run reach(const struct mam_pool *pool, uint32_t handle, uint32_t hold,
+			const struct mam_request *request)
 {
 	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
 	struct run run = { segment->base, mam_segment_end(segment), segment->prev, segment->next };
+	uint64_t base = run.from, from, to;
 	int tries = RUN_TRIES;
 
-	for (; bytes_of(&run) < bytes && is_ours(pool, run.above, hold) && tries > 0; tries--) {
+	for (; !cut(&run, base, request, &from, &to) && is_ours(pool, run.above, hold) && tries > 0;
+	     tries--) {
 		segment = mam_segment_at(&pool->segments, run.above);
 		run.to = mam_segment_end(segment);
 		run.above = segment->next;
 	}
-	for (; bytes_of(&run) < bytes && is_ours(pool, run.below, hold) && tries > 0; tries--) {
+	for (; !cut(&run, base, request, &from, &to) && is_ours(pool, run.below, hold) && tries > 0;
+	     tries--) {
 		segment = mam_segment_at(&pool->segments, run.below);
 		run.from = segment->base;
 		run.below = segment->prev;
@@ -347,26 +397,23 @@ static void absorb(struct mam_pool *pool, uint32_t hold, uint64_t from, uint64_t
 	}
 }
 
-bool mam_hold_absorb_locked(struct mam_pool *pool, uint32_t hold, uint64_t bytes)
+bool mam_hold_absorb_locked(struct mam_pool *pool, uint32_t hold, const struct mam_request *request)
 {
 	struct scan scan;
+	uint64_t from, to;
 	uint32_t at;
 
 	/* Only the two ends are cut. */
 	if (mam_records_reserve(&pool->segments, 4 * MAM_SEGMENT_RECORDS) != MAM_OK)
 		return false;
-	scan_begin(pool, hold, bytes, &scan);
+	scan_begin(pool, hold, request->bytes, &scan);
 	while ((at = scan_next(pool, &scan)) != 0) {
 		uint64_t base = mam_segment_at(&pool->segments, at)->base;
-		struct run run = reach(pool, at, hold, bytes);
+		struct run run = reach(pool, at, hold, request);
 
-		if (bytes_of(&run) < bytes)
+		if (!cut(&run, base, request, &from, &to))
 			continue;
-		/* The run is longer than needed at the end that was extended last. */
-		if (run.from == base)
-			absorb(pool, hold, base, base + bytes);
-		else
-			absorb(pool, hold, run.to - bytes, run.to);
+		absorb(pool, hold, from, to);
 		mam_pool_prove_locked(pool);
 		return true;
 	}
@@ -393,8 +440,8 @@ enum mam_status mam_hold_serve_locked(struct mam_pool *pool, const struct mam_re
 
 	if (status != MAM_ERROR_WOULD_WAIT || !is_offered(pool, request))
 		return status;
-	(void)mam_hold_absorb_locked(pool, request->hold, request->bytes);
-	found = mam_hold_best_locked(pool, request->hold, request->bytes);
+	(void)mam_hold_absorb_locked(pool, request->hold, request);
+	found = mam_hold_best_locked(pool, request->hold, request);
 	return found != 0 ? mam_hold_take_locked(pool, found, request, block) : status;
 }
 
@@ -417,8 +464,10 @@ uint64_t mam_hold_edge_locked(const struct mam_pool *pool, const struct mam_requ
 		return 0;
 	scan_begin(pool, request->hold, request->bytes, &scan);
 	while ((at = scan_next(pool, &scan)) != 0) {
-		struct run run = reach(pool, at, request->hold, request->bytes);
-		uint64_t lack = mam_round_up(request->bytes - bytes_of(&run), unit);
+		struct run run = reach(pool, at, request->hold, request);
+		/* The same at both ends: units are multiples of the alignment. */
+		uint64_t lack = mam_round_up(
+			skip_from(run.from, request) + request->bytes - bytes_of(&run), unit);
 		bool up = has_void(pool, run.above, lack);
 
 		if ((least != 0 && lack >= least) || (!up && !has_void(pool, run.below, lack)))

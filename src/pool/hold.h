@@ -113,26 +113,29 @@ enum mam_status mam_hold_keep_locked(struct mam_pool *pool, uint32_t hold, uint6
 void mam_hold_follow_locked(struct mam_pool *pool, uint32_t hold, uint32_t older);
 
 /*
- * mam_hold_best_locked - the smallest segment of at least `bytes` in the list and those that it
- * follows, in a range the smallest in the part for such requests; 0 if there is none. Of equal ones
+ * mam_hold_best_locked - the smallest segment that the request fits into, in the list and those that
+ * it follows, in a range the smallest in the part for such requests; 0 if there is none. Of equal ones
  * it returns one in the newest list.
  */
-uint32_t mam_hold_best_locked(const struct mam_pool *pool, uint32_t hold, uint64_t bytes);
+uint32_t mam_hold_best_locked(const struct mam_pool *pool, uint32_t hold,
+			      const struct mam_request *request);
 
 /*
- * mam_hold_take_locked - a block out of a segment that best found; what is left stays in the hold.
+ * mam_hold_take_locked - a block out of a segment that best found; the rest, before and after it,
+ * stays in the list.
  * OUT_OF_HOST_MEMORY.
  */
 enum mam_status mam_hold_take_locked(struct mam_pool *pool, uint32_t segment,
 				     const struct mam_request *request, void **block);
 
 /*
- * mam_hold_absorb_locked - make a segment of `bytes` out of a segment of the list, or of those that it
- * follows, and of its neighbors that are free or in one of these lists. All of it joins the list, but
- * no more free memory than is needed. False: there is no such run, and nothing changed. Tries the 64
+ * mam_hold_absorb_locked - make a segment that the request fits into out of a segment of the list, or
+ * of those that it follows, and of its neighbors that are free or in one of these lists. All of it joins
+ * the list, but no more free memory than is needed. False: there is no such run, and nothing changed. Tries the 64
  * largest segments and as many neighbors of each. pre: not loose.
  */
-bool mam_hold_absorb_locked(struct mam_pool *pool, uint32_t hold, uint64_t bytes);
+bool mam_hold_absorb_locked(struct mam_pool *pool, uint32_t hold,
+			    const struct mam_request *request);
 
 /*
  * mam_hold_offer_locked - the request may use the list for as long as that is in use.

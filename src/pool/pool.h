@@ -57,6 +57,8 @@
 #define MAM_POOL_GRANULE 512u
 #define MAM_POOL_GRANULE_LEAST 16u
 #define MAM_POOL_GRANULE_MOST (2u << 20)
+#define MAM_POOL_LARGE ((size_t)1 << 20)           /* rounded; blocks from this size up are large */
+#define MAM_POOL_LARGE_ALIGNMENT ((size_t)64 << 10) /* of large blocks in pools of device memory */
 #define MAM_POOL_GROWTH_LEAST ((uint64_t)64 << 20) /* default: the least a chunk is made of */
 #define MAM_POOL_GROWTH_MOST ((uint64_t)1 << 30)   /* default: the most, but for one request */
 #define MAM_POOL_GROWTH_SHARE 8                    /* default: this part of what is held */
@@ -68,6 +70,7 @@ struct mam_pool_config {
 	size_t growth_bytes;
 	size_t limit_bytes; /* lock: grow and pool to write, either to read; the rest is set once */
 	size_t granule;
+	size_t large_alignment; /* of addresses and sizes of large blocks; 0: the granule */
 	enum mam_free_policy free_policy;
 	size_t spare_bytes;
 	char name[32];

@@ -12,7 +12,7 @@
  *      they lack. A piece moves here only if that needs no wait for the GPU: a kernel may be waiting
  *      for the thread that allocates. After a free without a wait (the stream policy) new memory is
  *      mapped instead, beyond the budget: replayed traces of gnn, gpt2 and resnet50 then hold 1.21,
- *      1.10 and 1.01 times their live bytes instead of 1.01, 1.02 and 1.01.
+ *      1.10 and 1.02 times their live bytes instead of 1.01, 1.02 and 1.01.
  *   3. The driver has no more, or the limit is reached: free pieces move whatever the budget says,
  *      after a wait if needed.
  *   4. Not even those: a free piece that is wider than the void at the edge is given back for them.
@@ -237,6 +237,7 @@ static uint64_t units_between(const struct mam_pool *pool, uint64_t held, uint64
 /* What a request needs and what there is for it. */
 struct need {
 	uint64_t bytes;  /* of the request, and of growth where that is given */
+	uint64_t alignment; /* of an address in a hole; 0: above a unit, or none */
 	uint64_t budget; /* bytes that may be held before free pieces are moved */
 	uint64_t most;   /* bytes that may be held at all */
 	uint64_t piece;  /* largest new one */
@@ -260,6 +261,7 @@ static struct need need_locked(const struct mam_pool *pool, const struct mam_req
 
 	return (struct need){
 		.bytes = request->bytes + slack,
+		.alignment = slack == 0 ? request->alignment : 0,
 		.budget = mam_footing_budget(live > peak ? live : peak),
 		.most = pool->config.growth_bytes == MAM_GROWTH_NONE ? counts->physical_bytes
 								     : limit_of(pool),
@@ -280,6 +282,12 @@ static bool edge_of_locked(const struct mam_pool *pool, const struct mam_segment
 	return hole->prev != 0 && room_locked(pool, edge) >= lack;
 }
 
+/* Bytes at the hole's beginning that alignment passes over; whole units are put before it, if any. */
+static uint64_t skip_of(const struct need *need, const struct mam_segment *hole)
+{
+	return need->alignment == 0 ? 0 : mam_round_up(hole->base, need->alignment) - hole->base;
+}
+
 /* Step 1, holes, with `have` bytes to fill them. The lack is 0 where none will do. */
 static uint64_t best_edge_locked(const struct mam_pool *pool, const struct need *need,
 				 uint64_t have, struct mam_edge *edge)
@@ -294,7 +302,8 @@ static uint64_t best_edge_locked(const struct mam_pool *pool, const struct need 
 
 		for (; at != 0; at = mam_segment_at(&pool->segments, at)->peer_next) {
 			const struct mam_segment *hole = mam_segment_at(&pool->segments, at);
-			uint64_t lacks = mam_round_up(need->bytes - hole->bytes, unit_of(pool));
+			uint64_t lacks = mam_round_up(
+				need->bytes + skip_of(need, hole) - hole->bytes, unit_of(pool));
 			uint64_t stuck = hole->bytes - movable(&part->pieces, hole);
 			struct mam_edge here = { .part = edge->part };
 
@@ -429,7 +438,7 @@ static uint64_t choose_locked(struct mam_pool *pool, const struct mam_request *r
 	struct mam_edge own = *edge;
 	uint64_t lack = 0, own_lack = 0;
 
-	if (request->alignment == 0)
+	if (request->alignment <= unit_of(pool))
 		lack = best_edge_locked(pool, need, free_bytes + fresh, edge);
 	if (first)
 		own_lack = mam_hold_edge_locked(pool, request, &own);
@@ -496,7 +505,7 @@ static enum mam_status bring_new(struct mam_pool *pool, const struct mam_request
 	mam_lock_take(&pool->lock);
 	need = need_locked(pool, request);
 	most = least(units_between(pool, pool->counts.physical_bytes, need.most), room_now);
-	if (request->alignment == 0)
+	if (request->alignment <= unit_of(pool))
 		lack = best_edge_locked(pool, &need, UINT64_MAX / 2, &edge);
 	if (lack == 0)
 		lack = void_edge_locked(pool, &need, &edge);

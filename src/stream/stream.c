@@ -226,15 +226,15 @@ static uint32_t owner_locked(struct mam_streams *streams, const struct mam_strea
 
 /* Of the stream's own ground what fits best, exactly if anything does; 0: nothing does. */
 static uint32_t find_own_locked(struct mam_streams *streams, const struct mam_stream *stream,
-				uint64_t bytes)
+				const struct mam_request *request)
 {
 	struct mam_pool *pool = streams->pool;
-	uint32_t own = mam_hold_best_locked(pool, stream->loose, bytes);
+	uint32_t own = mam_hold_best_locked(pool, stream->loose, request);
 
-	if (own != 0 && mam_segment_at(&pool->segments, own)->bytes == bytes)
+	if (own != 0 && mam_segment_at(&pool->segments, own)->bytes == request->bytes)
 		return own;
 	mam_stream_tidy_locked(streams, stream);
-	return mam_hold_best_locked(pool, stream->open, bytes);
+	return mam_hold_best_locked(pool, stream->open, request);
 }
 
 /* From the stream's own ground, if that fits at least as well as any other. */
@@ -243,7 +243,7 @@ static bool take_own_locked(struct mam_streams *streams, struct mam_stream *stre
 			    void **block)
 {
 	struct mam_pool *pool = streams->pool;
-	uint32_t own = find_own_locked(streams, stream, request->bytes);
+	uint32_t own = find_own_locked(streams, stream, request);
 	uint64_t own_bytes = mam_segment_at(&pool->segments, own)->bytes;
 	uint32_t other = 0;
 

@@ -10,7 +10,7 @@ probe=$probes/probe_memory
 
 for policy in strict deferred; do
 	run="--free $policy"
-	for scene in ranges attributes buffer-ids synchronous green resets; do
+	for scene in ranges attributes buffer-ids synchronous green resets aligned; do
 		same_run "$policy: $scene" "$probe" $scene
 	done
 done

@@ -438,11 +438,35 @@ static void broken(void)
 	SHOW(cuMemFree_v2(a));
 }
 
+/* Blocks of more than 1 MiB lie on multiples of 64 KiB, as network cards and file systems need it. */
+static void aligned(void)
+{
+	unsigned long long blocks[16] = { 0 };
+	unsigned int random = 1, odd = 0;
+	size_t pitch;
+
+	start();
+	for (int i = 0; i < 400; i++) {
+		unsigned long long *block = &blocks[i % 16];
+		size_t bytes;
+
+		random = random * 1103515245 + 12345;
+		bytes = random % 3 == 0 ? 1 + random / 3 % 100000
+					: MIB + 1 + random / 3 % (4 * MIB);
+		if (cuMemFree_v2(*block) != 0 ||
+		    (i % 8 == 0 ? cuMemAllocPitch_v2(block, &pitch, 1000, bytes / 1000 + 50, 4)
+				: cuMemAlloc_v2(block, bytes)) != 0)
+			printf("round %d failed\n", i);
+		odd += bytes > MIB && *block % (64 << 10) != 0;
+	}
+	printf("not aligned: %u\n", odd);
+}
+
 static const struct probe_scene scenes[] = {
 	{ "ranges", ranges },	  { "attributes", attributes }, { "buffer-ids", buffer_ids },
 	{ "synchronous", synchronous }, { "processes", processes }, { "hostile", hostile },
 	{ "toggles", toggles },	  { "green", green },		{ "broken", broken },
-	{ "resets", resets },
+	{ "resets", resets },	  { "aligned", aligned },
 };
 
 int main(int count, char **arguments)

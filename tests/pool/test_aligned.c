@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks at multiples of an alignment: the ground skipped below one stays free, and no alignment is too strange to answer. */
+#include <stdlib.h>
+
 #include "fixture.h"
 
 static const struct mam_pool_config one_chunk = { .chunk_bytes = 64 * KIB, .growth_bytes = MAM_GROWTH_NONE };
@@ -157,6 +159,50 @@ START_TEST(growth_asks_for_nothing_more_where_chunks_are_aligned_anyway)
 }
 END_TEST
 
+START_TEST(large_blocks_are_aligned_without_being_asked_for_it)
+{
+	struct mam_pool_config config = { .chunk_bytes = 64 * MIB, .large_alignment = 64 * KIB };
+	struct fixture *f = fixture_on(&config, GROUND_UP, 2 * MIB, 2 * MIB, 0);
+	char *small = take(f, MIB - 512), *large = take(f, MIB), *next = take(f, 3 * MIB + 1);
+
+	ck_assert_ptr_eq(large, small + MIB);
+	ck_assert_ptr_eq(next, large + MIB);
+	ck_assert_uint_eq(stats_of(f).live_rounded_bytes, 5 * MIB - 512 + 64 * KIB);
+	ck_assert_ptr_eq(take(f, 512), large - 512); /* what was passed over serves others */
+	ck_assert_ptr_eq(take(f, MIB - 511), next + 3 * MIB + 64 * KIB); /* rounded up it is large */
+	ck_assert_uint_eq((uintptr_t)take_aligned(f, 2 * MIB, 4 * MIB) % (4 * MIB), 0);
+	ck_assert_uint_eq((uintptr_t)take_aligned(f, 2 * MIB, 4096) % (64 * KIB), 0);
+	give(f, large);
+	ck_assert_ptr_eq(take(f, MIB), large);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(at_random_large_blocks_are_aligned)
+{
+	static const struct mam_pool_config configs[] = {
+		{ .large_alignment = 64 * KIB },
+		{ .large_alignment = 64 * KIB, .granule = 16 },
+		{ .large_alignment = 64 * KIB, .granule = 2 * MIB },
+	};
+	struct fixture *f = fixture_on(&configs[_i], GROUND_SCATTERED, 2 * MIB, 2 * MIB, 0);
+	void *blocks[64] = { NULL };
+
+	srand(7);
+	for (int step = 0; step < 4000; step++) {
+		size_t bytes = 1 + (size_t)rand() % (rand() % 2 ? 4 * MIB : 8 * KIB);
+		int i = rand() % 64;
+
+		if (blocks[i] != NULL)
+			give(f, blocks[i]);
+		blocks[i] = take(f, bytes);
+		if (bytes >= MIB)
+			ck_assert_uint_eq((uintptr_t)blocks[i] % (64 * KIB), 0);
+	}
+	fixture_end(f);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = suite_begin("pool/aligned");
@@ -172,5 +218,7 @@ int main(void)
 	tcase_add_test(tcase, alignments_no_memory_could_have_are_refused);
 	tcase_add_test(tcase, growth_for_an_aligned_block_is_large_enough_for_any_start);
 	tcase_add_test(tcase, growth_asks_for_nothing_more_where_chunks_are_aligned_anyway);
+	tcase_add_test(tcase, large_blocks_are_aligned_without_being_asked_for_it);
+	tcase_add_loop_test(tcase, at_random_large_blocks_are_aligned, 0, 3);
 	return suite_end();
 }

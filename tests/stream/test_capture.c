@@ -263,7 +263,7 @@ START_TEST(without_memory_for_a_wait_there_is_none_in_a_capture)
 
 	leave_open(s, a, 4 * MIB, s->one);
 	without = *streams->fences.device.driver;
-	without.mem_alloc = nothing_left;
+	without.own_mem_alloc = nothing_left;
 	without.mem_host_alloc = no_host_memory;
 	streams->fences.device.driver = &without;
 	capture_begin(s, s->two, _i);
@@ -293,7 +293,7 @@ START_TEST(nor_while_a_blocking_stream_is_in_one)
 	ck_assert_int_eq(s->cuda.cuStreamCreate(&blocking, 0), CUDA_SUCCESS);
 	leave_open(s, a, 8 * MIB, s->one);
 	without = *streams->fences.device.driver;
-	without.mem_alloc = nothing_left;
+	without.own_mem_alloc = nothing_left;
 	without.mem_host_alloc = no_host_memory;
 	streams->fences.device.driver = &without;
 	capture_begin(s, blocking, _i);

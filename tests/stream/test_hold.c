@@ -54,7 +54,7 @@ static void *take_held(struct fixture *f, uint32_t hold, size_t bytes)
 
 	ck_assert_int_eq(mam_ground_shape(f->pool, bytes, 0, &request), MAM_OK);
 	mam_lock_take(&f->pool->lock);
-	best = mam_hold_best_locked(f->pool, hold, request.bytes);
+	best = mam_hold_best_locked(f->pool, hold, &request);
 	if (best != 0)
 		ck_assert_int_eq(mam_hold_take_locked(f->pool, best, &request, &block), MAM_OK);
 	mam_lock_release(&f->pool->lock);
@@ -210,10 +210,12 @@ END_TEST
 
 static bool absorb(struct fixture *f, uint32_t hold, size_t bytes)
 {
+	struct mam_request request;
 	bool absorbed;
 
+	ck_assert_int_eq(mam_ground_shape(f->pool, bytes, 0, &request), MAM_OK);
 	mam_lock_take(&f->pool->lock);
-	absorbed = mam_hold_absorb_locked(f->pool, hold, bytes);
+	absorbed = mam_hold_absorb_locked(f->pool, hold, &request);
 	mam_lock_release(&f->pool->lock);
 	intact(f);
 	return absorbed;
@@ -246,6 +248,42 @@ START_TEST(free_ground_beside_held_ground_joins_it_when_it_is_needed)
 	ck_assert_ptr_eq(take(f, 512), low);
 	release(f, hold, 8);
 	release(f, other, 8);
+	fixture_end(f);
+}
+END_TEST
+
+/* A block at a multiple of the alignment: what is held before it stays held, or joins. */
+START_TEST(large_blocks_of_held_ground_are_aligned)
+{
+	struct mam_pool_config config = { .chunk_bytes = 16 * MIB,
+					  .growth_bytes = MAM_GROWTH_NONE,
+					  .large_alignment = 64 * KIB };
+	struct fixture *f = fixture_on(&config, GROUND_UP, 2 * MIB, 2 * MIB, 0);
+	char *small = take(f, 512), *large = take(f, 2 * MIB + 1), *rest = take(f, 512);
+	uint32_t hold = hold_new(f), loose = loose_hold_new(f);
+
+	ck_assert_ptr_eq(large, small + 64 * KIB);
+	ck_assert_ptr_eq(rest, small + 512);
+	ck_assert_ptr_eq(take(f, 63 * KIB), small + 1024);
+	rest = take(f, MIB);
+	ck_assert_ptr_eq(rest, large + 2 * MIB + 64 * KIB);
+	ck_assert_int_eq(put(f, loose, rest), MAM_OK);
+	ck_assert_ptr_eq(take_held(f, loose, MIB), rest);
+	ck_assert_int_eq(put(f, hold, small + 1024), MAM_OK);
+	ck_assert_int_eq(put(f, hold, large), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
+	/* Skipped bytes before it and the rest after it stay in the list. */
+	ck_assert_ptr_eq(take_held(f, hold, MIB), large);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
+	ck_assert_uint_eq(stats_of(f).retired_bytes, MIB + 127 * KIB);
+	ck_assert_ptr_null(take_held(f, hold, MIB + 128 * KIB));
+	ck_assert_ptr_eq(take_held(f, hold, MIB + 64 * KIB), large + MIB);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
+	/* Free space after it is absorbed as far as an aligned block needs. */
+	ck_assert_int_eq(put(f, hold, rest), MAM_OK);
+	ck_assert(absorb(f, hold, 2 * MIB));
+	ck_assert_ptr_eq(take_held(f, hold, 2 * MIB), rest);
+	release(f, hold, 8);
 	fixture_end(f);
 }
 END_TEST
@@ -562,9 +600,19 @@ static void shadow_release(struct fixture *f, struct shadow *shadow, enum owner 
 	shadow->turn++;
 }
 
+/* In granules, or _i: in large blocks, which are aligned, and small ones. */
+static size_t draw_bytes(int large)
+{
+	size_t granules = 1 + (size_t)rand() % (rand() % 8 == 0 ? 150 : 12);
+
+	return large && rand() % 2 ? MIB + granules * 100 * 512 : granules * 512;
+}
+
 START_TEST(at_random_nobody_gets_what_another_holds)
 {
-	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = 64 * KIB });
+	struct mam_pool_config config = { .chunk_bytes = _i ? 64 * MIB : 64 * KIB,
+					  .large_alignment = _i ? 64 * KIB : 0 };
+	struct fixture *f = fixture_new(&config);
 	struct {
 		char *base;
 		size_t bytes;
@@ -587,7 +635,7 @@ START_TEST(at_random_nobody_gets_what_another_holds)
 		int i = rand() % BLOCKS;
 
 		if (blocks[i].base == NULL) {
-			size_t bytes = 512 * (1 + (size_t)rand() % (rand() % 8 == 0 ? 150 : 12));
+			size_t bytes = draw_bytes(_i);
 			char *got = take_held(f, hold, bytes);
 			bool own = got != NULL, absorbed = false;
 
@@ -599,6 +647,10 @@ START_TEST(at_random_nobody_gets_what_another_holds)
 			}
 			if (!own)
 				got = take(f, bytes);
+			if (bytes >= MIB) {
+				ck_assert_uint_eq((uintptr_t)got % (64 * KIB), 0);
+				bytes = (bytes + 64 * KIB - 1) / (64 * KIB) * (64 * KIB);
+			}
 			shadow_cut(&shadow, got, got + bytes, own, owner);
 			blocks[i].base = got;
 			blocks[i].bytes = bytes;
@@ -633,6 +685,7 @@ int main(void)
 	tcase_add_test(tests, the_next_hold_in_a_loose_ones_place_joins);
 	tcase_add_test(tests, the_best_of_several_holds_is_taken);
 	tcase_add_test(tests, free_ground_beside_held_ground_joins_it_when_it_is_needed);
+	tcase_add_test(tests, large_blocks_of_held_ground_are_aligned);
 	tcase_add_test(tests, the_tail_may_be_absorbed_in_part);
 	tcase_add_test(tests, a_segment_draws_its_neighbors_out_of_an_older_hold);
 	tcase_add_test(tests, a_hold_that_follows_no_other_draws_nothing);
@@ -644,6 +697,6 @@ int main(void)
 	tcase_add_test(tests, a_pool_with_held_ground_can_end);
 	tcase_add_test(tests, a_hold_that_nobody_has_must_be_empty);
 	tcase_add_test(tests, without_host_memory_nothing_changes);
-	tcase_add_test(tests, at_random_nobody_gets_what_another_holds);
+	tcase_add_loop_test(tests, at_random_nobody_gets_what_another_holds, 0, 2);
 	return suite_end();
 }

@@ -122,7 +122,7 @@ START_TEST(without_memory_for_a_wait_there_is_another)
 		a = get(s, 8 * MIB, s->one);
 	}
 	without = *streams->fences.device.driver;
-	without.mem_alloc = nothing_left;
+	without.own_mem_alloc = nothing_left;
 	without.mem_host_alloc = no_host_memory;
 	if (_i == 1)
 		without.ctx_record_event = NULL;

@@ -6,6 +6,8 @@
  * chunks and pieces around that are too small for them, make the pool grow by every source and free policy. No call of
  * the fake driver that an allocation makes may have to wait for that work. Frees may wait, under the strict policy.
  *
+ * Large blocks of device memory are aligned to 64 KiB, whichever call they come from.
+ *
  * When the driver or the limit refuses, an allocation may wait, and must then find the memory that is free.
  */
 #include <mam/mam.h>
@@ -116,6 +118,11 @@ static size_t draw_bytes(const struct row *row)
 	return 1 + draw(scale < row->max_bytes ? scale : row->max_bytes);
 }
 
+static bool is_device_memory(const struct row *row)
+{
+	return strcmp(row->source, "cudamalloc") == 0 || strcmp(row->source, "vmm") == 0;
+}
+
 START_TEST(no_allocation_waits)
 {
 	const struct row *row = &rows[_i];
@@ -135,6 +142,8 @@ START_TEST(no_allocation_waits)
 		ck_assert_int_eq(allocate(bytes, block), MAM_OK);
 		ck_assert_msg(cuda.fake_waited() == waited, "step %d: %zu bytes waited for the GPU",
 			      step, bytes);
+		if (bytes >= MIB && is_device_memory(row))
+			ck_assert_uint_eq((uintptr_t)*block % (64 * KIB), 0);
 		use(*block, bytes);
 	}
 	for (int i = 0; i < BLOCKS; i++)
