@@ -189,8 +189,8 @@ static MAM_KERNEL(go)
 	const struct ways *ways = kit->own;
 	struct mam_kcoalescer c = { ckit_base(kit), ways->buffers, ways->map };
 	uint32_t me = mam_block() * simt_block_threads() + simt_thread(), round;
-	uint32_t other = mam_block() * simt_block_threads() +
-			 (simt_thread() * 7 + 3) % simt_block_threads();
+	uint32_t other =
+		mam_block() * simt_block_threads() + (simt_thread() * 7 + 3) % simt_block_threads();
 	void *part;
 
 	for (round = 0; round < 2; round++) {

@@ -158,10 +158,7 @@ START_TEST(in_lockstep)
 		.check = check_good,
 		.seeds = 2,
 		.policies = 1 << SIMT_BY_WARP,
-		.config = { .strict = true,
-			    .lockstep = true,
-			    .steps_max = 40000000,
-			    .whole = true }
+		.config = { .strict = true, .lockstep = true, .steps_max = 40000000, .whole = true }
 	};
 
 	own->job.rounds = 1;

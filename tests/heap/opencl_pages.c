@@ -240,8 +240,7 @@ static void numbers(void)
 	for (size_t i = 0; i < 15 * 6 * 4; i++) {
 		const size_t x = i % 15, y = i / 15 % 6, z = i / 90;
 
-		same((x / 5 + 3 * (y / 3 + 2 * (z / 2))) * 30 +
-			     (x % 5 + 5 * (y % 3 + 3 * (z % 2))),
+		same((x / 5 + 3 * (y / 3 + 2 * (z / 2))) * 30 + (x % 5 + 5 * (y % 3 + 3 * (z % 2))),
 		     answers[i], "the number of a work item");
 	}
 	clReleaseMemObject(at);

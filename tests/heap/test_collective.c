@@ -233,7 +233,8 @@ static MAM_KERNEL(exchange)
 {
 	struct okit *kit = argument;
 	uint32_t lanes = simt_block_threads(), mask = lanes < 32 ? (1u << lanes) - 1 : ~0u;
-	uint32_t place = mam_block() * lanes + simt_thread(), all = mam_grid_blocks() * lanes, round;
+	uint32_t place = mam_block() * lanes + simt_thread(), all = mam_grid_blocks() * lanes,
+		 round;
 	struct ckit_want want = ckit_want(labelled, mask, lanes, mam_lane());
 	uint32_t *part, *first, number;
 

@@ -42,7 +42,7 @@ static volatile uint32_t hidden; /* what the compiler must not know */
 	{                                                                                       \
 		struct ground *g = argument;                                                    \
                                                                                                 \
-		if (simt_block() == 0) {                                                         \
+		if (simt_block() == 0) {                                                        \
 			statement;                                                              \
 		} else {                                                                        \
 			g->at.byte[last] = 1;                                                   \
@@ -52,7 +52,7 @@ static volatile uint32_t hidden; /* what the compiler must not know */
 	{                                                                                       \
 		struct ground *g = argument;                                                    \
                                                                                                 \
-		if (simt_block() == 0) {                                                         \
+		if (simt_block() == 0) {                                                        \
 			statement;                                                              \
 		} else {                                                                        \
 			g->at.byte[(last) + 1] = 1;                                             \

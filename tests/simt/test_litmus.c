@@ -347,7 +347,8 @@ START_TEST(text_helps)
 			      strstr(text, "the write is relaxed: release it"),
 		      "%s", text);
 	/* The first run is of blocks of 48x4, of which the kernel runs in thread 32. */
-	ck_assert_msg(strstr(text, "by block 0 thread 32 at") && strstr(text, "simt/test_litmus.c:"),
+	ck_assert_msg(strstr(text, "by block 0 thread 32 at") &&
+			      strstr(text, "simt/test_litmus.c:"),
 		      "%s", text);
 }
 END_TEST

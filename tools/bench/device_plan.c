@@ -181,16 +181,16 @@ const struct device_work device_works[DEVICE_WORKS] = {
 			   device_play_graph },
 	[DEVICE_GENERATE] = { "generate", "threads make work for others", device_plan_generate,
 			      device_play_generate },
-	[DEVICE_SHAPES] = { "shapes", "malloc by blocks and grids of several dimensions", plan_shapes,
-			    device_play_shapes },
+	[DEVICE_SHAPES] = { "shapes", "malloc by blocks and grids of several dimensions",
+			    plan_shapes, device_play_shapes },
 };
 
 void device_plan_make(struct device_plan *plan)
 {
 	/* In which order, where the bench's time may be up before its end. */
 	static const enum device_work_kind order[] = {
-		DEVICE_REGISTERS, DEVICE_W1,       DEVICE_W2,    DEVICE_W3,    DEVICE_W4,
-		DEVICE_W5,        DEVICE_W6,       DEVICE_W7,    DEVICE_START, DEVICE_SCALE,
+		DEVICE_REGISTERS, DEVICE_W1,       DEVICE_W2,    DEVICE_W3,     DEVICE_W4,
+		DEVICE_W5,        DEVICE_W6,       DEVICE_W7,    DEVICE_START,  DEVICE_SCALE,
 		DEVICE_FRAGMENT,  DEVICE_GENERATE, DEVICE_GRAPH, DEVICE_SHAPES,
 	};
 	size_t i;
@@ -209,7 +209,7 @@ void device_plan_shrink(struct device_cell *cell, uint32_t askers_most)
 		cell->askers = askers_most;
 	while (cell->work == DEVICE_SHAPES && cell->askers > askers_most) {
 		*(grid->x >= grid->y && grid->x >= grid->z ? &grid->x
-		  : grid->y >= grid->z			   ? &grid->y
+		  : grid->y >= grid->z                     ? &grid->y
 							   : &grid->z) /= 2;
 		cell->askers = count_dims(cell->block) * count_dims(*grid);
 	}
