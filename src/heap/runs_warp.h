@@ -290,8 +290,7 @@ MAM_KFN bool mam_runs_release_warp(MAM_GLOBAL struct mam_pages *pages, uint32_t 
 	uint64_t pattern = 0;
 	uint32_t nth;
 
-	if (mam_warp_ballot(mask, n != each || n > 32 || first % 64 % each ||
-					  page / 64 != first / 64 + seat / share ||
+	if (mam_warp_ballot(mask, n != each || n > 32 || page / 64 != first / 64 + seat / share ||
 					  page % 64 != seat % share * each))
 		return mam_runs_release(bits, page, page + n);
 	/* The caller's rank among those of its word. */
