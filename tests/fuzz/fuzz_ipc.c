@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "fuzz.h"
+#include "interpose/memory/peer.h"
 #include "interpose/memory/pools.h"
 #include "interpose/process/say.h"
 #include "interpose/routes/init.h"
@@ -167,6 +168,17 @@ void mam_say(enum mam_say_level level, const char *format, ...)
 {
 	(void)level;
 	(void)format;
+}
+
+bool mam_peer_open_begin(unsigned int flags)
+{
+	(void)flags;
+	return true;
+}
+
+void mam_peer_open_end(unsigned int flags, unsigned long long address)
+{
+	(void)flags, (void)address;
 }
 
 void mam_attribute_not_synchronous(void *chunk)
