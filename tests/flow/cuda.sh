@@ -43,8 +43,9 @@ run_parts() # NAME PROGRAM
 	done
 	try "$1: beyond the limit" fakes env MAM_LIMIT=32M "$2" beyond_the_limit
 	try "$1: many" fakes env FAKE_CUDA_LOG="$scratch/calls" "$2" many
+	# Strict frees wait by the driver's free of 512 bytes, which are not the program's.
 	if [ -s "$scratch/calls" ]; then
-		same "$1: 1,000 blocks, one allocation of the driver" 1 "$(grep -c '^cuMemAlloc ' "$scratch/calls")"
+		same "$1: 1,000 blocks, one allocation of the driver" 1 "$(grep '^cuMemAlloc ' "$scratch/calls" | grep -vc ' bytes=512 ')"
 	else
 		not_ok "$1: 1,000 blocks, one allocation of the driver" "the fake logged nothing"
 	fi
