@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Holds: ground that is freed to its caller and kept apart, joined and split within itself, and the
- * pool's again when released.
- */
+/* Holds: freed memory that is kept apart, joined and split within itself, and returned to the pool. */
 #include "pool/fixture.h"
 
 #include <stdlib.h>
