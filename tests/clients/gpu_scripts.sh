@@ -163,17 +163,12 @@ for file in "$top"/tests/clients/*.cu "$bench"/gpu-stress*.cu; do
 	fi
 	define=
 	case $file in
-	*/gpu-stress-async.cu) define=-I$top/include ;;
-	*/collective.cu | */debug.cu | */grow.cu | */lists.cu | */objects.cu | */override.cu | */structures.cu | \
-	*/xmalloc.cu)
-		define="-I$top/include -I$top/src"
-		;;
 	*/library_loop.cu)
 		[ -f "$(dirname "$nvcc")/../include/cublas_v2.h" ] || continue
 		define=-DLIBRARY_LOOP_CUBLAS
 		;;
 	esac
-	try "$(basename "$file") builds" "$nvcc" -arch=sm_90 $define -c -o "$scratch/object" "$file"
+	try "$(basename "$file") builds" "$nvcc" -arch=sm_90 -I"$top/include" -I"$top/src" $define -c -o "$scratch/object" "$file"
 done
 
 finish

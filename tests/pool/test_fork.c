@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/epoch.h"
 #include "fixture.h"
 
 #define CHILD_OK 42
@@ -17,12 +18,15 @@ static void fork_into(struct fixture *f, bool (*child)(struct fixture *f, void *
 	pid_t pid;
 
 	mam_pool_fork_prepare(f->pool);
+	mam_epoch_fork_prepare();
 	pid = fork();
 	if (pid == 0) {
 		alarm(20);
+		mam_epoch_fork_child();
 		mam_pool_fork_child(f->pool);
 		_exit(child(f, block) ? CHILD_OK : 1);
 	}
+	mam_epoch_fork_parent();
 	mam_pool_fork_parent(f->pool);
 	ck_assert_int_gt(pid, 0);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
