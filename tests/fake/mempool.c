@@ -255,6 +255,8 @@ int cuMemFreeAsync(unsigned long long address, struct CUstream_st *stream)
 	if (result == CUDA_SUCCESS && fake_capture_alive(stream))
 		result = block->origin == FAKE_ORDERED ? CUDA_ERROR_NOT_SUPPORTED
 						       : CUDA_ERROR_INVALID_VALUE;
+	else if (result == CUDA_SUCCESS && block->origin != FAKE_ORDERED)
+		result = fake_capture_refuse(); /* as cuMemFree */
 	if (result == CUDA_SUCCESS)
 		result = fake_stream_end(context, stream, &end_ns);
 	if (result == CUDA_SUCCESS)

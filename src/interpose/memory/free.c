@@ -73,11 +73,11 @@ static int wait_for(const struct mam_free_request *request, void *context)
 
 /*
  * Whether a capture forbids the free; the driver's code for it. The driver decides by a free of its
- * own. A free in the order of a stream waits for nothing, and is allowed.
+ * own, for cuMemFreeAsync of such a block too.
  */
 static int judge(const struct mam_free_request *request, const struct mam_pools_entry *entry)
 {
-	if (request->is_ordered || !mam_capture_restricts())
+	if (!mam_capture_restricts())
 		return MAM_CUDA_SUCCESS;
 	return wait_for(request, entry->owner);
 }

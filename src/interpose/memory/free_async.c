@@ -9,7 +9,8 @@
  * policy it is free at once.
  *
  * Into a stream that is in capture only memory of the graph can be freed. There the driver gets the
- * call and returns its own error; the block stays allocated.
+ * call and returns its own error; the block stays allocated. Into another stream, a thread that a
+ * capture restricts may not free such a block at all: as with cudaFree, the driver decides (free.c).
  */
 #include <stdint.h>
 
