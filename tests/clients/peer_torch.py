@@ -8,6 +8,7 @@ import sys
 
 try:
     import torch
+    from torch.nn.parallel import comm
 except ImportError:
     sys.exit(77)
 if torch.cuda.device_count() < 2:
@@ -30,8 +31,7 @@ for size in (1024, 1 << 16, 1 << 20, 1 << 24):
         for got in (by_to, by_copy):
             wrong += int((got.cpu() != host).sum())
         kept.append((by_to, host))
-gathered = torch.cuda.comm.gather([torch.full((1000, 100), 1.5, device=f"cuda:{i}") for i in range(2)], dim=0,
-                                  destination=0)
+gathered = comm.gather([torch.full((1000, 100), 1.5, device=f"cuda:{i}") for i in range(2)], dim=0, destination=0)
 wrong += int((gathered.cpu() != 1.5).sum())
 for tensor, host in kept:
     wrong += int((tensor.cpu() != host).sum())
