@@ -25,7 +25,7 @@ fi
 "$MAM" run --log error -- "$scratch/probe" trim > "$scratch/out" 2> "$scratch/err"
 same 'a request that is too large: the pool keeps the 40 MiB before it, rounded up, and nothing after it' "0 kept 2 0" \
 	"$? $(sed -n 's/^kept \([0-9]*\) MiB$/\1/p; s/^cuMemAlloc_v2.*: //p' "$scratch/out" |
-		awk '{ print NR == 1 && $1 >= 40 && $1 <= 128 ? "kept" : $1 }' | paste -s -d ' ')"
+		awk '{ print (NR == 1 && $1 >= 40 && $1 <= 128 ? "kept" : $1) }' | paste -s -d ' ')"
 sed 's/^/# trim: /' "$scratch/out"
 
 "$MAM" run --log error --limit 64M --growth 2M -- "$scratch/probe" graphs > "$scratch/out" 2> "$scratch/err"

@@ -108,13 +108,14 @@ END_TEST
 /* From the middle of a hole: three cuts, with no record left for any. */
 START_TEST(books_grow_before_a_piece_is_cut_out)
 {
-	struct mam_records *records = &pool->segments;
+	struct mam_records *records;
 	struct mam_free_piece found;
 	struct mam_edge edge;
 	uint32_t *used;
 	size_t count = 0;
 
 	make_hole(&found);
+	records = &pool->segments; /* of the pool that make_hole() made */
 	edge = edge_at(end);
 	found.piece.base += found.piece.bytes;
 	used = calloc(records->capacity, sizeof(*used));
