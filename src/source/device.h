@@ -84,8 +84,8 @@ enum mam_status mam_device_status_of_end(const struct mam_device *device,
  * The driver takes its small blocks from slabs of 2 MiB. Without another block in the slab, each
  * allocation and its free cost 95 us instead of 5 (an H100). `kept` is a block that stays allocated
  * for that reason: the first wait allocates it. With it a strict free costs 2.8 us on an idle H200,
- * where synchronizing the context costs 1.5 (pairs-h200.csv). NULL: none, for devices that are rarely waited for.
- * mam_device_give_kept() frees it.
+ * where synchronizing the context costs 1.5 (pairs-h200.csv). NULL: none, for devices that are
+ * rarely waited for. mam_device_give_kept() frees it.
  */
 struct mam_device_kept {
 	_Atomic unsigned long long ticket; /* atomic; 0: none */
