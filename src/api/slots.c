@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "source/source.h"
 #include "stream/stream.h"
 
 struct mam_slots mam_slots;
@@ -71,6 +72,9 @@ static bool open_pages(uintptr_t slot)
 static void make_idle(struct mam_slot *slot)
 {
 	mam_streams_detach(&slot->pool, slot->pool.stream);
+	/* A call that began before the pool was abandoned may have used the source until now. */
+	if (slot->pool.owns_source)
+		mam_source_abandon(slot->pool.source);
 	slot->later = idle;
 	idle = slot;
 }

@@ -2,7 +2,8 @@
 /*
  * epoch.c - the records of threads (epoch.h).
  *
- * A record is not memory of its thread, as another thread may read it at any time. The key's
+ * Records lie in pages of the system, as another thread may read them at any time: a thread that
+ * outlives the library (dlclose) leaves its record in use, and no page is ever unmapped. The key's
  * destructor returns it when the thread ends. The C library calls that again for a thread whose other
  * destructors use the library; a record that a thread takes after the last of these calls stays
  * used, outside of every section.
@@ -10,12 +11,12 @@
 #include "base/epoch.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/barrier.h"
 #include "base/lock.h"
+#include "base/pages.h"
 
+#define PAGE_BYTES 4096
 #define RECORD_BYTES 64 /* a cache line each: their threads write them often */
 
 _Static_assert(sizeof(struct mam_epoch_record) <= RECORD_BYTES, "a record is one line");
@@ -54,21 +55,34 @@ __attribute__((destructor)) static void drop_key(void)
 	has_key = false;
 }
 
+/* A page of unused records, added to the list. NULL: the system has no memory. */
+static struct mam_epoch_record *add_page_locked(void)
+{
+	char *page = mam_pages_map(PAGE_BYTES);
+	struct mam_epoch_record *first = atomic_load_explicit(&records, memory_order_relaxed);
+
+	if (!page)
+		return NULL;
+	for (size_t at = 0; at < PAGE_BYTES; at += RECORD_BYTES) {
+		struct mam_epoch_record *record = (struct mam_epoch_record *)(page + at);
+
+		record->next = first;
+		first = record;
+	}
+	atomic_store_explicit(&records, first, memory_order_release);
+	return first;
+}
+
 static struct mam_epoch_record *take_locked(void)
 {
 	struct mam_epoch_record *record = atomic_load_explicit(&records, memory_order_relaxed);
 
 	while (record && record->used)
 		record = record->next;
-	if (!record) {
-		record = aligned_alloc(RECORD_BYTES, RECORD_BYTES);
-		if (!record)
-			return NULL;
-		memset(record, 0, sizeof(*record));
-		record->next = atomic_load_explicit(&records, memory_order_relaxed);
-		atomic_store_explicit(&records, record, memory_order_release);
-	}
-	record->used = true;
+	if (!record)
+		record = add_page_locked();
+	if (record)
+		record->used = true;
 	return record;
 }
 

@@ -160,6 +160,7 @@ static enum mam_status end(struct mam_pool *pool, bool abandon)
 			if (pool->owns_source) {
 				await_waiters(pool);
 				mam_source_destroy(pool->source);
+				pool->owns_source = false;
 			}
 		}
 		mam_lock_take(&pool->lock);

@@ -89,7 +89,7 @@ struct mam_pool {
 	/* lock: none, set at init */
 	struct mam_source *source;
 	struct mam_pool_config config; /* defaults filled in */
-	bool owns_source;
+	bool owns_source; /* false once it is destroyed; an abandoned pool still owns it */
 	bool strict; /* a free waits for the device first */
 	_Atomic uint32_t generation; /* atomic; how often the storage was a pool before (handle.h) */
 	mam_relief_fn *relief[MAM_RELIEF_STOPS]; /* NULL: that stop is not there */

@@ -188,6 +188,14 @@ enum mam_status mam_host_create(int device, struct mam_source **source)
 	return mam_source_host(0, false, source);
 }
 
+bool mam_host_abandon(struct mam_source *source)
+{
+	if (source->ops != &host_ops)
+		return false;
+	host_destroy(source);
+	return true;
+}
+
 bool mam_host_room(struct mam_source *source, size_t *bytes)
 {
 	struct host_source *host = (struct host_source *)source;

@@ -141,6 +141,19 @@ static bool is_limit(const struct mam_source *source)
 	return source->ops->grow == limit_grow;
 }
 
+bool mam_limit_abandon(struct mam_source *source)
+{
+	struct limit_source *limit = (struct limit_source *)source;
+
+	if (!is_limit(source))
+		return false;
+	if (limit->owns_inner)
+		mam_source_abandon(limit->inner);
+	mam_quota_leave(limit->quota);
+	free(limit);
+	return true;
+}
+
 static size_t least(size_t a, size_t b)
 {
 	return a < b ? a : b;

@@ -16,14 +16,17 @@ static const struct {
 	bool (*room)(struct mam_source *source, size_t *bytes);
 	/* NULL, or of another kind: NULL. */
 	struct CUctx_st *(*context)(struct mam_source *source);
+	/* False: the source is of another kind. NULL: the row above frees both. */
+	bool (*abandon)(struct mam_source *source);
 } kinds[] = {
-	{ "cudamalloc", mam_cudamalloc_create, mam_whole_room, mam_whole_context },
-	{ "pinned", mam_pinned_create, NULL, NULL },
-	{ "managed", mam_managed_create, NULL, NULL },
-	{ "vmm", mam_vmm_create, mam_vmm_room, mam_vmm_context },
-	{ "simulated", mam_vmm_simulated, NULL, NULL },
-	{ "host", mam_host_create, mam_host_room, NULL },
-	{ "limit", NULL, mam_limit_room, mam_limit_context },
+	{ "cudamalloc", mam_cudamalloc_create, mam_whole_room, mam_whole_context,
+	  mam_whole_abandon },
+	{ "pinned", mam_pinned_create, NULL, NULL, NULL },
+	{ "managed", mam_managed_create, NULL, NULL, NULL },
+	{ "vmm", mam_vmm_create, mam_vmm_room, mam_vmm_context, mam_vmm_abandon },
+	{ "simulated", mam_vmm_simulated, NULL, NULL, NULL },
+	{ "host", mam_host_create, mam_host_room, NULL, mam_host_abandon },
+	{ "limit", NULL, mam_limit_room, mam_limit_context, mam_limit_abandon },
 };
 
 #define KIND_COUNT (sizeof(kinds) / sizeof(kinds[0]))
@@ -50,6 +53,14 @@ void mam_source_destroy(struct mam_source *source)
 {
 	if (source && source->ops->destroy)
 		source->ops->destroy(source);
+}
+
+void mam_source_abandon(struct mam_source *source)
+{
+	for (size_t i = 0; source && i < KIND_COUNT; i++) {
+		if (kinds[i].abandon && kinds[i].abandon(source))
+			return;
+	}
 }
 
 bool mam_source_is_usable(const struct mam_source *source)

@@ -132,6 +132,19 @@ struct CUctx_st *mam_whole_context(struct mam_source *source);
 struct CUctx_st *mam_vmm_context(struct mam_source *source);
 
 /*
+ * mam_source_abandon - frees the host memory of a source without a call of the driver: its context
+ * is gone, or no longer usable, and with it the device memory. A source that is not one of mam's own
+ * is left alone. NULL: no effect. pre: no thread is in the source or will use it.
+ *
+ * Each kind frees its own sources and returns true. False: the source is of another kind.
+ */
+void mam_source_abandon(struct mam_source *source);
+bool mam_limit_abandon(struct mam_source *source);
+bool mam_host_abandon(struct mam_source *source);
+bool mam_whole_abandon(struct mam_source *source);
+bool mam_vmm_abandon(struct mam_source *source);
+
+/*
  * mam_source_grow_prompt - as grow, for a thread that a running kernel waits for. The driver's own
  * allocations wait while another thread frees or copies and waits for a kernel there; mapping does
  * not (whole.c). OUT_OF_MEMORY also where the source knows no way that does not wait.

@@ -17,6 +17,7 @@
  */
 #include "source/vmm.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -261,14 +262,30 @@ static enum mam_status vmm_move(struct mam_source *source, void *from, size_t by
 	return status;
 }
 
+static void drop_ranges(struct mam_vmm *vmm)
+{
+	for (int i = 0; i < MAM_VMM_RANGES; i++)
+		drop_range(&vmm->ranges[i]);
+	mam_lock_fini(&vmm->lock);
+}
+
 static void vmm_destroy(struct mam_source *source)
 {
 	struct mam_vmm *vmm = vmm_of(source);
 
-	for (int i = 0; i < MAM_VMM_RANGES; i++)
-		drop_range(&vmm->ranges[i]);
-	mam_lock_fini(&vmm->lock);
+	drop_ranges(vmm);
 	vmm->backend->destroy(vmm);
+}
+
+bool mam_vmm_abandon(struct mam_source *source)
+{
+	struct mam_vmm *vmm = vmm_of(source);
+
+	if (source->ops->destroy != vmm_destroy)
+		return false;
+	drop_ranges(vmm);
+	free(vmm); /* the backend's struct starts with it */
+	return true;
 }
 
 void mam_vmm_init(struct mam_vmm *vmm, const struct mam_vmm_backend *backend)

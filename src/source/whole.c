@@ -239,6 +239,17 @@ enum mam_status mam_whole_create(const struct mam_whole_kind *kind, int device,
 	return MAM_OK;
 }
 
+bool mam_whole_abandon(struct mam_source *source)
+{
+	struct mam_whole *whole = (struct mam_whole *)source;
+
+	if (source->ops != &whole_ops)
+		return false;
+	mam_source_abandon(atomic_load(&whole->mapped));
+	free(whole);
+	return true;
+}
+
 bool mam_whole_room(struct mam_source *source, size_t *bytes)
 {
 	struct mam_whole *whole = (struct mam_whole *)source;

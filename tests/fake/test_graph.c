@@ -55,12 +55,15 @@ END_TEST
 
 START_TEST(a_launch_that_needs_too_much_is_out_of_memory)
 {
+	struct CUgraphExec_st *exec;
 	struct cuda cuda;
 
 	setenv("FAKE_CUDA_MEMORY", "64M", 1);
 	cuda = load();
-	ck_assert_int_eq(cuda.cuGraphLaunch(make(&cuda, 65 * MIB), NULL), CUDA_ERROR_OUT_OF_MEMORY);
+	exec = make(&cuda, 65 * MIB);
+	ck_assert_int_eq(cuda.cuGraphLaunch(exec, NULL), CUDA_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(free_mib(&cuda), 64);
+	ck_assert_int_eq(cuda.cuGraphExecDestroy(exec), CUDA_SUCCESS);
 }
 END_TEST
 
