@@ -32,7 +32,7 @@ static _Atomic bool incomplete; /* atomic; a thread has no record on the list */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
-static bool has_key; /* lock: none, set once */
+static _Atomic bool has_key; /* atomic; a thread may still take a record while the process exits */
 
 static void thread_ends(void *record)
 {
@@ -44,15 +44,14 @@ static void thread_ends(void *record)
 
 static void make_key(void)
 {
-	has_key = pthread_key_create(&key, thread_ends) == 0;
+	atomic_store(&has_key, pthread_key_create(&key, thread_ends) == 0);
 }
 
 /* The library is unloaded, or the process ends: no thread must call into it any more. */
 __attribute__((destructor)) static void drop_key(void)
 {
-	if (has_key)
+	if (atomic_exchange(&has_key, false))
 		pthread_key_delete(key);
-	has_key = false;
 }
 
 /* A page of unused records, added to the list. NULL: the system has no memory. */
@@ -92,7 +91,7 @@ struct mam_epoch_record *mam_epoch_join(void)
 
 	pthread_once(&once, make_key);
 	mam_lock_take(&lock);
-	if (has_key)
+	if (atomic_load(&has_key))
 		record = take_locked();
 	if (record && pthread_setspecific(key, record) != 0) {
 		record->used = false;

@@ -56,9 +56,8 @@ static void make_key(void)
  */
 __attribute__((destructor)) static void drop_key(void)
 {
-	if (has_key)
+	if (atomic_exchange(&has_key, false))
 		pthread_key_delete(key);
-	has_key = false;
 }
 
 void mam_seat_prepare(void (*on_exit)(struct mam_seat *seat))
