@@ -47,11 +47,19 @@ fi
 
 # The program is the fenced block of README that has a main().
 awk '/^```/ { if (inside && text ~ /int main/) { printf "%s", text; exit } inside = !inside; text = ""; next }
-	inside { text = text $0 "\n" }' "$MAM_SRCDIR/README" > "$scratch/ten.c"
+	inside { text = text $0 "\n" }' "$MAM_SRCDIR/README.md" > "$scratch/ten.c"
 if [ ! -s "$scratch/ten.c" ]; then
 	not_ok "README has a program" "no fenced block with a main() in it"
 	finish
 fi
+lines=$(wc -l < "$MAM_SRCDIR/README.md")
+if [ "$lines" -le 150 ]; then
+	ok "README.md has at most 150 lines"
+else
+	not_ok "README.md has at most 150 lines" "it has $lines"
+fi
+same "README is a link to it" README.md "$(readlink "$MAM_SRCDIR/README" || echo README.md)"
+
 lines=$(grep -c . "$scratch/ten.c")
 if [ "$lines" -le 12 ]; then
 	ok "README's program is short ($lines lines)"
