@@ -18,15 +18,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../tools/bench/bench.h"
 #include "../tools/kit/whole_file.h"
 
 /* A file system that has no files without a name, as NFS. */
 static bool refuses_unnamed;
+/* The signal that comes when the next file is open; 0: none. */
+static int raised;
 
 int open(const char *name, int flags, ...)
 {
 	va_list arguments;
 	mode_t mode;
+	int number;
 
 	if (refuses_unnamed && (flags & O_TMPFILE) == O_TMPFILE) {
 		errno = EOPNOTSUPP;
@@ -35,7 +39,10 @@ int open(const char *name, int flags, ...)
 	va_start(arguments, flags);
 	mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
 	va_end(arguments);
-	return (int)syscall(SYS_openat, AT_FDCWD, name, flags, mode);
+	number = (int)syscall(SYS_openat, AT_FDCWD, name, flags, mode);
+	if (raised)
+		raise(raised);
+	return number;
 }
 
 static char folder[64];
@@ -217,6 +224,39 @@ START_TEST(a_signal_leaves_nothing)
 }
 END_TEST
 
+/* The results of a benchmark too, whose writer waits with signals instead of a handler. */
+START_TEST(a_signal_leaves_no_results)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGXFSZ };
+	const int number = signals[_i % 3];
+	struct rlimit none = { 0, 0 };
+	struct bench_results results = { 0 };
+	struct bench_machine machine = { 0 };
+	int status;
+	pid_t child;
+
+	write_old("old");
+	child = fork();
+	if (child == 0) {
+		refuses_unnamed = _i >= 3;
+		signal(number, SIG_DFL);
+		setrlimit(RLIMIT_CORE, &none);
+		if (number == SIGXFSZ)
+			setrlimit(RLIMIT_FSIZE, &none);
+		raised = number;
+		bench_results_add(&results, "pair", "mam", "256B", "pair_ns", 9);
+		bench_results_save(&results, &machine, "bench", "new");
+		_exit(1);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFSIGNALED(status));
+	ck_assert_int_eq(WTERMSIG(status), number);
+	if (number == SIGXFSZ)
+		assert_holds("old");
+	ck_assert_int_eq(count_files(), 1);
+}
+END_TEST
+
 /* A handler that the command has itself is left alone, and works again afterwards. */
 START_TEST(signals_are_as_before)
 {
@@ -251,6 +291,7 @@ static Suite *whole_file_suite(void)
 	tcase_add_test(tests, a_link_stays_a_link);
 	tcase_add_test(tests, nothing_but_plain_files_is_replaced);
 	tcase_add_loop_test(tests, a_signal_leaves_nothing, 0, 12);
+	tcase_add_loop_test(tests, a_signal_leaves_no_results, 0, 6);
 	tcase_add_test(tests, signals_are_as_before);
 	suite_add_tcase(suite, tests);
 	return suite;

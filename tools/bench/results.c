@@ -6,6 +6,7 @@
  * copies.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,9 +120,22 @@ static bool is_direct(const char *path)
 	return lstat(path, &status) == 0 && !S_ISREG(status.st_mode);
 }
 
+/*
+ * Signals wait while a file may have a name beside its place (<mam/newfile.h>), so that none of them
+ * leaves it there. Writing takes a few milliseconds.
+ */
+static void hold_signals(sigset_t *before)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, before);
+}
+
 bool bench_results_may_save(const char *path)
 {
 	struct mam_newfile file;
+	sigset_t before;
 	FILE *direct;
 	int error;
 
@@ -131,10 +145,12 @@ bool bench_results_may_save(const char *path)
 			fclose(direct);
 		return direct != NULL;
 	}
+	hold_signals(&before);
 	error = mam_newfile_open(&file, path, 0666);
 	if (error == 0)
 		close(file.number);
 	mam_newfile_drop(&file);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	errno = error;
 	return error == 0;
 }
@@ -157,11 +173,13 @@ bool bench_results_save(const struct bench_results *results, const struct bench_
 			const char *command, const char *path)
 {
 	struct mam_newfile file;
+	sigset_t before;
 	int error;
 
 	if (is_direct(path)) {
 		error = write_and_close(fopen(path, "w"), results, machine, command);
 	} else {
+		hold_signals(&before);
 		error = mam_newfile_open(&file, path, 0666);
 		if (error == 0) {
 			error = write_and_close(fdopen(dup(file.number), "w"), results, machine,
@@ -171,6 +189,7 @@ bool bench_results_save(const struct bench_results *results, const struct bench_
 			close(file.number);
 		}
 		mam_newfile_drop(&file);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	}
 	errno = error;
 	return error == 0;
