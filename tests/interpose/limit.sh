@@ -65,6 +65,7 @@ try "physical memory counts until its last mapping and its last handle are gone"
 set='FAKE_CUDA_MEMORY=64M FAKE_CUDA_DEVICES=2'
 set_mam='FAKE_CUDA_MEMORY=1G FAKE_CUDA_DEVICES=2'
 same_run "each device has its own" "$probe" limit-devices
+same_run "memory of a stream is its device's, whichever context is current" "$probe" limit-streams
 same_run "what ends with its context is off the account, and cuMemCreate's does not" "$probe" limit-resets
 same_run "streams beside a capture" "$probe" limit-captures
 same "what a captured stream asks for is counted, not charged" 1 "$(stat_of why.capture)"

@@ -305,6 +305,32 @@ static void limit_maps(void)
 }
 
 /* Of streams in capture nothing is charged; of others all is. */
+/* Memory of a stream of the other device, while this one's context is current. */
+static void limit_streams(void)
+{
+	struct CUctx_st *other;
+	struct CUstream_st *stream;
+
+	start();
+	SHOW(cuDevicePrimaryCtxRetain(&other, 1));
+	SHOW(cuCtxSetCurrent(other));
+	SHOW(cuStreamCreate(&stream, STREAM_NON_BLOCKING));
+	SHOW(cuCtxSetCurrent(context));
+	SHOW(cuMemAllocAsync(&a, 40 * MIB, stream));
+	SHOW(cuMemAllocAsync(&b, 40 * MIB, stream));
+	SHOW(cuMemAllocAsync(&b, 40 * MIB, NULL));
+	SHOW(cuCtxSetCurrent(other));
+	SHOW(cuMemAllocAsync(&c, 40 * MIB, NULL));
+	SHOW(cuMemFreeAsync(a, stream));
+	SHOW(cuStreamSynchronize(stream));
+	SHOW(cuMemAllocAsync(&a, 60 * MIB, stream));
+	/* Its memory goes with its own context. */
+	SHOW(cuCtxSetCurrent(context));
+	SHOW(cuDevicePrimaryCtxReset_v2(1));
+	SHOW(cuCtxSetCurrent(other));
+	SHOW(cuMemAlloc_v2(&c, 60 * MIB));
+}
+
 static void limit_captures(void)
 {
 	struct CUstream_st *captured, *free_stream;
@@ -490,6 +516,7 @@ static const struct probe_scene scenes[] = {
 	{ "limit-resets", limit_resets },
 	{ "limit-maps", limit_maps },
 	{ "limit-captures", limit_captures },
+	{ "limit-streams", limit_streams },
 	{ "limit-races", limit_races },
 	{ "scarce", scarce },
 	{ "beside", beside },

@@ -156,14 +156,15 @@ static void outgrown_busy(void)
 
 /*
  * No memory on one device, while another one works and its pool has an idle chunk and blocks that work may still
- * touch: for a block of the pool, for one that the driver serves, for managed memory, and for an array.
+ * touch: for a block of the pool, for one that the driver serves, for managed memory, for an array, and for memory of a
+ * stream while the context of the other device is current.
  */
 static void devices(void)
 {
 	struct cu_array_descriptor wanted = { 1 << 20, 1 << 16, 0x20, 4 };
 	struct CUctx_st *first = start(), *second = NULL;
 	unsigned long long block, idle;
-	struct CUstream_st *stream;
+	struct CUstream_st *stream, *of_first;
 	struct CUarray_st *array;
 	unsigned long before;
 
@@ -174,6 +175,7 @@ static void devices(void)
 	use(block, stream);
 	failed += cuMemFreeAsync(block, stream) != 0;
 	failed += cuCtxSetCurrent(first) != 0;
+	failed += cuStreamCreate(&of_first, STREAM_NON_BLOCKING) != 0;
 	before = fake_waited();
 	printf("far too much: %d\n", cuMemAlloc_v2(&block, (size_t)1 << 40));
 	while (cuMemAlloc_v2(&block, 100 * MIB) == 0)
@@ -181,6 +183,8 @@ static void devices(void)
 	printf("1 GiB more: %d\n", cuMemAlloc_v2(&block, 1024 * MIB));
 	printf("managed: %d\n", cuMemAllocManaged(&block, (size_t)1 << 50, 1));
 	printf("an array: %d\n", cuArrayCreate_v2(&array, &wanted));
+	failed += cuCtxSetCurrent(second) != 0;
+	printf("of a stream: %d\n", cuMemAllocAsync(&block, (size_t)1 << 40, of_first));
 	waits += fake_waited() != before;
 	tell();
 }

@@ -85,7 +85,7 @@ static void *current_context(void)
 	return driver != NULL && driver->ctx_current(&context) == MAM_CUDA_SUCCESS ? context : NULL;
 }
 
-static void *context_of(void *stream)
+void *mam_capture_context_of(void *stream)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
 	void *context = NULL;
@@ -323,7 +323,7 @@ static uint64_t add(void *stream, int mode)
 	if (capture == NULL)
 		return 0;
 	*capture = (struct capture){ .stream = stream,
-				     .context = context_of(stream),
+				     .context = mam_capture_context_of(stream),
 				     .thread = this_thread(),
 				     .mode = mode,
 				     .pending = 1 };

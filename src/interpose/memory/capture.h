@@ -42,6 +42,9 @@ bool mam_capture_restricts(void);
  */
 bool mam_capture_has(void *stream);
 
+/* The context of a stream; the current one for default streams, and if the driver does not say. */
+void *mam_capture_context_of(void *stream);
+
 /*
  * mam_capture_hold - prevent captures from beginning during one short driver call. False: there is
  * a capture, and nothing is held. Any number of threads can hold at once.

@@ -33,18 +33,35 @@ size_t mam_pass_rounded(size_t bytes)
 	return bytes > SIZE_MAX - unit ? SIZE_MAX : (bytes + unit - 1) / unit * unit;
 }
 
-/* The current context's device, and the context whose memory it will be. */
-static void *owner(int *device)
+/* The device of a context; -1: the driver does not say. */
+static int device_of(const struct mam_real_driver *driver, void *context, const void *current)
+{
+	int device = mam_pools_device(context);
+	void *popped;
+
+	if (device >= 0 ||
+	    (context != current && driver->ctx_push(context) != MAM_CUDA_SUCCESS))
+		return device;
+	if (driver->ctx_device(&device) != MAM_CUDA_SUCCESS)
+		device = -1;
+	if (context != current)
+		driver->ctx_pop(&popped);
+	return device;
+}
+
+/* The context whose memory it will be, and its device: the stream's, otherwise the current ones. */
+static void *owner(void *stream, int *device)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
-	void *context = NULL;
+	void *current = NULL, *context;
 
 	*device = -1;
-	if (driver == NULL || driver->ctx_current(&context) != MAM_CUDA_SUCCESS || context == NULL)
+	if (driver == NULL || driver->ctx_current(&current) != MAM_CUDA_SUCCESS)
 		return NULL;
-	*device = mam_pools_device(context);
-	if (*device < 0 && driver->ctx_device(device) != MAM_CUDA_SUCCESS)
-		*device = -1;
+	context = stream == NULL ? current : mam_capture_context_of(stream);
+	if (context == NULL)
+		return NULL;
+	*device = device_of(driver, context, current);
 	return mam_pools_owner(context);
 }
 
@@ -134,7 +151,7 @@ int mam_pass_alloc(struct mam_pass *pass)
 
 	mam_init_depth++;
 	if (!pass->is_placed)
-		context = owner(&pass->device);
+		context = owner(pass->stream, &pass->device);
 	if (pass->why == MAM_WHY_NONE)
 		pass->why = MAM_WHY_KIND;
 	if (pass->taken >= MAM_PASS_TOO_MUCH) { /* no need to charge for that */

@@ -29,7 +29,7 @@ struct mam_pass {
 	size_t taken;       /* as the driver takes it: what is charged */
 	void *stream;       /* NULL: not of a stream */
 	bool is_placed;     /* it is memory of `device`, and of no context's */
-	int device;         /* else that of the current context */
+	int device;         /* else that of the stream, or of the current context */
 	/*
 	 * Calls the real function for so many bytes, which may be more than there are anywhere, and
 	 * sets *key (an address or a handle) when it succeeds. It passes the program's own pointers
