@@ -241,6 +241,7 @@ int cuMemGetHandleForAddressRange(void *handle, unsigned long long address, size
 				  unsigned long long flags);
 int cuDeviceGetDefaultMemPool(struct CUmemPoolHandle_st **pool, int device);
 int cuDeviceGetMemPool(struct CUmemPoolHandle_st **pool, int device);
+int cuDeviceSetMemPool(int device, struct CUmemPoolHandle_st *pool);
 int cuMemPoolCreate(struct CUmemPoolHandle_st **pool, const struct cu_pool_properties *wanted);
 int cuMemPoolDestroy(struct CUmemPoolHandle_st *pool);
 int cuMemPoolSetAttribute(struct CUmemPoolHandle_st *pool, int attribute, void *value);

@@ -54,7 +54,8 @@
 	X(fake_pending) X(fake_clock) X(fake_use) X(fake_disturbed) X(fake_enable_peer) \
 	X(fake_waited) X(fake_holds) X(fake_fail) X(fake_failed) X(cuStreamGetId) \
 	X(cuStreamDestroy) X(cuCtxAttach) X(cuCtxDetach) \
-	X(cuMemPoolSetAttribute) X(cuMemPoolGetAttribute) X(cuMemPoolTrimTo) \
+	X(cuMemPoolSetAttribute) X(cuMemPoolGetAttribute) X(cuMemPoolTrimTo) X(cuDeviceSetMemPool) \
+	X(cuDeviceGetMemPool) \
 	X(cuGraphAddMemAllocNode) X(cuGraphInstantiateWithFlags) X(cuGraphExecDestroy) \
 	X(cuGraphLaunch) X(cuDeviceGraphMemTrim) X(cuDeviceGetGraphMemAttribute)
 /* clang-format on */

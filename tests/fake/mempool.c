@@ -18,8 +18,9 @@ struct CUmemPoolHandle_st {
 	size_t kept;       /* bytes */
 };
 
-static struct CUmemPoolHandle_st defaults[FAKE_DEVICES]; /* lock: fake */
-static struct CUmemPoolHandle_st *pools;                 /* lock: fake */
+static struct CUmemPoolHandle_st defaults[FAKE_DEVICES];  /* lock: fake */
+static struct CUmemPoolHandle_st *currents[FAKE_DEVICES]; /* lock: fake; NULL: the default one */
+static struct CUmemPoolHandle_st *pools;                  /* lock: fake */
 
 static struct CUmemPoolHandle_st **find(const struct CUmemPoolHandle_st *pool)
 {
@@ -38,7 +39,19 @@ static bool is_default(const struct CUmemPoolHandle_st *pool)
 	return false;
 }
 
-static int get_default(const char *name, struct CUmemPoolHandle_st **pool, int device)
+static struct CUmemPoolHandle_st *default_of(int device)
+{
+	defaults[device].device = device;
+	return &defaults[device];
+}
+
+static struct CUmemPoolHandle_st *current_of(int device)
+{
+	return currents[device] ? currents[device] : default_of(device);
+}
+
+static int get(const char *name, struct CUmemPoolHandle_st *(*pool_of)(int device),
+	       struct CUmemPoolHandle_st **pool, int device)
 {
 	int result = fake_enter(name);
 
@@ -46,21 +59,19 @@ static int get_default(const char *name, struct CUmemPoolHandle_st **pool, int d
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (result == CUDA_SUCCESS && !fake_device_valid(device))
 		result = CUDA_ERROR_INVALID_DEVICE;
-	if (result == CUDA_SUCCESS) {
-		defaults[device].device = device;
-		*pool = &defaults[device];
-	}
+	if (result == CUDA_SUCCESS)
+		*pool = pool_of(device);
 	return fake_leave(name, result, "device=%d", device);
 }
 
 int cuDeviceGetDefaultMemPool(struct CUmemPoolHandle_st **pool, int device)
 {
-	return get_default("cuDeviceGetDefaultMemPool", pool, device);
+	return get("cuDeviceGetDefaultMemPool", default_of, pool, device);
 }
 
 int cuDeviceGetMemPool(struct CUmemPoolHandle_st **pool, int device)
 {
-	return get_default("cuDeviceGetMemPool", pool, device);
+	return get("cuDeviceGetMemPool", current_of, pool, device);
 }
 
 int cuMemPoolCreate(struct CUmemPoolHandle_st **pool, const struct cu_pool_properties *wanted)
@@ -97,6 +108,8 @@ int cuMemPoolDestroy(struct CUmemPoolHandle_st *pool)
 		link = find(pool);
 		if (*link) {
 			*link = pool->next;
+			if (currents[pool->device] == pool)
+				currents[pool->device] = NULL;
 			fake_memory_give(pool->device, pool->kept);
 			free(pool);
 		} else {
@@ -109,6 +122,19 @@ int cuMemPoolDestroy(struct CUmemPoolHandle_st *pool)
 static bool is_pool(const struct CUmemPoolHandle_st *pool)
 {
 	return pool && (*find(pool) || is_default(pool));
+}
+
+int cuDeviceSetMemPool(int device, struct CUmemPoolHandle_st *pool)
+{
+	int result = fake_enter("cuDeviceSetMemPool");
+
+	if (result == CUDA_SUCCESS && !fake_device_valid(device))
+		result = CUDA_ERROR_INVALID_DEVICE;
+	if (result == CUDA_SUCCESS && (!is_pool(pool) || pool->device != device))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS)
+		currents[device] = pool;
+	return fake_leave("cuDeviceSetMemPool", result, "device=%d pool=%p", device, (void *)pool);
 }
 
 int cuMemPoolSetAttribute(struct CUmemPoolHandle_st *pool, int attribute, void *value)
@@ -178,7 +204,7 @@ static int take(struct CUctx_st *context, struct CUmemPoolHandle_st *pool, size_
 	return result;
 }
 
-/* `pool` NULL: the default one of the stream's device. */
+/* `pool` NULL: the current one of the stream's device. */
 static int allocate(unsigned long long *address, size_t bytes, struct CUmemPoolHandle_st *pool,
 		    struct CUstream_st *stream)
 {
@@ -197,10 +223,8 @@ static int allocate(unsigned long long *address, size_t bytes, struct CUmemPoolH
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (pool && pool->most_bytes && bytes > pool->most_bytes)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (!pool) {
-		pool = &defaults[context->device];
-		pool->device = context->device;
-	}
+	if (!pool)
+		pool = current_of(context->device);
 	result = take(context, pool, bytes, &found);
 	if (result == CUDA_SUCCESS) {
 		fake_memory_find(found)->origin = FAKE_ORDERED;

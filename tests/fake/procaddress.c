@@ -173,6 +173,7 @@ static const struct row rows[] = {
 	PLAIN(cuMemExportToShareableHandle, 10020),
 	PLAIN(cuDeviceGetDefaultMemPool, 11020),
 	PLAIN(cuDeviceGetMemPool, 11020),
+	PLAIN(cuDeviceSetMemPool, 11020),
 	PLAIN(cuMemPoolCreate, 11020),
 	PLAIN(cuMemPoolDestroy, 11020),
 	PLAIN(cuMemPoolSetAttribute, 11020),

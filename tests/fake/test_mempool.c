@@ -158,8 +158,40 @@ START_TEST(a_pool_keeps_what_its_threshold_allows)
 }
 END_TEST
 
+START_TEST(the_current_pool_serves_calls_without_a_pool)
+{
+	struct cuda cuda;
+	struct cu_pool_properties first = { .type = 1, .location = { 1, 0 } },
+				  other = { .type = 1, .location = { 1, 1 } };
+	struct CUmemPoolHandle_st *pool, *elsewhere, *found, *normal;
+	uint64_t all = UINT64_MAX, kept = 0;
+	unsigned long long address;
+
+	setenv("FAKE_CUDA_DEVICES", "2", 1);
+	cuda = load();
+	ck_assert_int_eq(cuda.cuMemPoolCreate(&pool, &first), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemPoolCreate(&elsewhere, &other), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuDeviceGetDefaultMemPool(&normal, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuDeviceSetMemPool(0, elsewhere), CUDA_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(cuda.cuDeviceSetMemPool(0, NULL), CUDA_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(cuda.cuDeviceSetMemPool(-1, pool), CUDA_ERROR_INVALID_DEVICE);
+	ck_assert_int_eq(cuda.cuDeviceSetMemPool(0, pool), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuDeviceGetMemPool(&found, 0), CUDA_SUCCESS);
+	ck_assert_ptr_eq(found, pool);
+	cuda.cuMemPoolSetAttribute(pool, POOL_RELEASE_THRESHOLD, &all);
+	ck_assert_int_eq(cuda.cuMemAllocAsync(&address, 1 << 20, NULL), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemFreeAsync(address, NULL), CUDA_SUCCESS);
+	cuda.cuMemPoolGetAttribute(pool, POOL_RESERVED_NOW, &kept);
+	ck_assert_uint_eq(kept, 1 << 20);
+	ck_assert_int_eq(cuda.cuMemPoolDestroy(pool), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuDeviceGetMemPool(&found, 0), CUDA_SUCCESS);
+	ck_assert_ptr_eq(found, normal);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
+	tcase_add_test(tests, the_current_pool_serves_calls_without_a_pool);
 	tcase_add_test(tests, a_pool_keeps_what_its_threshold_allows);
 	tcase_add_test(tests, a_pool_gives_memory_of_its_device);
 	tcase_add_test(tests, what_is_no_pool_is_refused);

@@ -36,6 +36,7 @@ try "the pool was trimmed" test "$(calls cuMemPoolTrimTo)" -ge 3
 same "no graph, no trim of its memory" 0 "$(calls cuDeviceGraphMemTrim)"
 "$MAM" run --log error -- "$probe" trim > "$scratch/out" 2>&1
 same "a request that no device can serve trims it too" "40 0" "$(sed -n 's/^kept \([0-9]*\) MiB$/\1/p' "$scratch/out" | paste -s -d ' ')"
+same "the current pool is trimmed too" "0 0" "$(codes $full "" current-pool)"
 for call in cuMemPoolTrimTo:1+ cuDeviceGetDefaultMemPool:1+; do
 	codes "$full FAKE_CUDA_FAIL_AT=$call:999" "--growth 2M" pools > "$scratch/codes"
 	same "$call fails: out of memory, as without mam" "$(env $full FAKE_CUDA_FAIL_AT="$call:999" "$probe" pools |
@@ -58,6 +59,12 @@ same "memory of graphs that cannot be trimmed stays on the account" "0 2 2 2 2 2
 	"$(codes FAKE_CUDA_FAIL_AT=cuDeviceGraphMemTrim:1+:999 "$limit" graphs)"
 same "and is unknown where the driver does not say" "0 2 2 2 2 2 2 1 1 0 0 0 0 64 0 0 0 32" \
 	"$(codes FAKE_CUDA_FAIL_AT=cuDeviceGetGraphMemAttribute:1+:999 "$limit" graphs)"
+codes "" "$limit" captured > /dev/null
+same "nodes that a stream captures: too large is out of memory, others are the driver's" "2 2 801 0 0" \
+	"$(sed -n 's/^cuMemAlloc.*: //p; s/^cuStreamEnd.*: //p' "$scratch/out" | paste -s -d ' ')"
+try "nodes that a stream captures: from then on the driver is asked for the memory of graphs" \
+	test "$(calls cuDeviceGetGraphMemAttribute)" -ge 1
+same "nodes that a stream captures: the reasons" "2 1" "$(stat_of why.limit) $(stat_of why.capture)"
 set=FAKE_CUDA_MEMORY=1G same_run "graphs without a limit" "$probe" graphs
 same "without nodes the driver is not asked" 0 "$(codes "" "$limit" pools > /dev/null; calls cuDeviceGetGraphMemAttribute)"
 finish

@@ -84,6 +84,20 @@ static void other_device(void)
 	keep();
 	SHOW(cuCtxSetCurrent(context));
 	SHOW(cuMemAlloc_v2(&b, 100 * MIB));
+	for (int i = 0; i < 3; i++) /* blocks of a pool, and one for which there is no memory */
+		SHOW(cuMemAlloc_v2(&b, 30 * MIB));
+}
+
+/* The pool that is current is one of the program's. */
+static void current_pool(void)
+{
+	struct cu_pool_properties properties = { .type = 1, .location = { 1, 0 } };
+
+	start();
+	SHOW(cuMemPoolCreate(&pool, &properties));
+	SHOW(cuDeviceSetMemPool(0, pool));
+	keep();
+	SHOW(cuMemAlloc_v2(&b, 60 * MIB));
 }
 
 static void add(struct CUgraph_st *graph, size_t bytes)
@@ -145,13 +159,31 @@ static void graphs(void)
 	SHOW(cuGraphDestroy(graph));
 }
 
+/* 70 and 40 MiB in a stream in capture: nodes of its graph, which the stand-in driver does not have. */
+static void captured(void)
+{
+	struct CUstream_st *stream;
+	struct CUgraph_st *graph;
+
+	start();
+	SHOW(cuStreamCreate(&stream, STREAM_NON_BLOCKING));
+	SHOW(cuStreamBeginCapture_v2(stream, CAPTURE_RELAXED));
+	SHOW(cuMemAllocAsync(&a, 70 * MIB, stream));
+	SHOW(cuMemAllocFromPoolAsync(&a, 70 * MIB, pool, stream));
+	SHOW(cuMemAllocAsync(&b, 40 * MIB, stream));
+	SHOW(cuStreamEndCapture(stream, &graph));
+	SHOW(cuMemAlloc_v2(&a, 2 * MIB));
+}
+
 int main(int count, char **arguments)
 {
 	static const struct probe_scene scenes[] = {
 		{ "pools", pools },
 		{ "trim", trim },
+		{ "current-pool", current_pool },
 		{ "other-device", other_device },
 		{ "graphs", graphs },
+		{ "captured", captured },
 	};
 
 	return probe_play(count, arguments, scenes, sizeof(scenes) / sizeof(scenes[0]));

@@ -3,8 +3,10 @@
  * async.c - cuMemAllocAsync and cuMemAllocFromPoolAsync: the driver's own pools, which stay its
  * own. Counted and under the limit: what blocks take, not what the driver's pool keeps.
  *
- * In a stream that is in capture they become nodes of a graph, and what they answer is no memory
- * yet: counted only. Streams beside it go on as ever.
+ * In a stream that is in capture they become memory nodes of a graph, which hold no memory yet: they
+ * are counted only, and out of memory if they are larger than the limit (graph.c).
+ *
+ * The memory belongs to the device of the stream, which need not be that of the current context.
  */
 #include "interpose/memory/capture.h"
 #include "interpose/memory/kept.h"
@@ -60,6 +62,7 @@ static int alloc(enum mam_table_id function, enum mam_road road, struct argument
 				 .ask = ask,
 				 .arguments = arguments };
 	int answer;
+	bool over;
 
 	if (arguments->plain == NULL && arguments->pooled == NULL)
 		return MAM_CUDA_NOT_INITIALIZED;
@@ -68,8 +71,9 @@ static int alloc(enum mam_table_id function, enum mam_road road, struct argument
 	if (mam_capture_has(arguments->true_stream)) {
 		mam_init_depth++;
 		mam_kept_note_graphs();
-		answer = call(arguments, bytes);
-		mam_pass_watch(function, road, MAM_WHY_CAPTURE, answer);
+		over = mam_kept_is_too_much(bytes);
+		answer = over ? MAM_CUDA_OUT_OF_MEMORY : call(arguments, bytes);
+		mam_pass_watch(function, road, over ? MAM_WHY_LIMIT : MAM_WHY_CAPTURE, answer);
 		mam_init_depth--;
 		return answer;
 	}

@@ -8,8 +8,6 @@
  */
 #include <stdint.h>
 
-#include <mam/options.h>
-
 #include "interpose/memory/kept.h"
 #include "interpose/memory/pass.h"
 #include "interpose/routes/hooks.h"
@@ -32,13 +30,6 @@ struct node {
 	int reserved[3];
 	struct alloc_node alloc;
 };
-
-static bool is_too_much(size_t bytes)
-{
-	uint64_t limit = mam_option_number("MAM_LIMIT");
-
-	return limit != 0 && bytes > limit;
-}
 
 /* Before the call: another thread may launch the graph at once. */
 static void note(void)
@@ -64,7 +55,7 @@ static int add_alloc(enum mam_road road, void **node, void *graph, const void *d
 
 	if (real == NULL)
 		return MAM_CUDA_NOT_INITIALIZED;
-	over = alloc != NULL && !mam_init_passes() && is_too_much(alloc->bytes);
+	over = alloc != NULL && !mam_init_passes() && mam_kept_is_too_much(alloc->bytes);
 	note();
 	return watch(MAM_TABLE_cuGraphAddMemAllocNode, road, over,
 		     over ? MAM_CUDA_OUT_OF_MEMORY
@@ -91,7 +82,7 @@ static bool look(const void *wanted, bool *is_alloc)
 	*is_alloc = node != NULL && node->type == NODE_MEM_ALLOC && !mam_init_passes();
 	if (*is_alloc)
 		note();
-	return *is_alloc && is_too_much(node->alloc.bytes);
+	return *is_alloc && mam_kept_is_too_much(node->alloc.bytes);
 }
 
 static int add(enum mam_road road, void **node, void *graph, const void *dependencies, size_t count,

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <mam/options.h>
+
 #include "interpose/memory/account.h"
 #include "interpose/memory/capture.h"
 #include "interpose/routes/hooks.h"
@@ -20,6 +22,13 @@ static atomic_bool has_graphs; /* atomic */
 void mam_kept_note_graphs(void)
 {
 	atomic_store_explicit(&has_graphs, true, memory_order_relaxed);
+}
+
+bool mam_kept_is_too_much(size_t bytes)
+{
+	uint64_t limit = mam_option_number("MAM_LIMIT");
+
+	return limit != 0 && bytes > limit;
 }
 
 void mam_kept_look(int device)

@@ -13,9 +13,13 @@
 #define MAM_INTERPOSE_KEPT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* The process has made a memory node of a graph. */
 void mam_kept_note_graphs(void);
+
+/* Whether a memory node is larger than the limit: no launch of its graph could stay within it. */
+bool mam_kept_is_too_much(size_t bytes);
 
 /* Updates the account of a device with what graphs hold. No call to the driver without memory nodes. */
 void mam_kept_look(int device);
