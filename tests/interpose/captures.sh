@@ -31,9 +31,13 @@ for policy in strict deferred stream; do
 		pooled_run "$policy: $scene" 10 "$probe" $scene
 	done
 	pooled_run "$policy: destroys" 20 "$probe" destroys
+	pooled_run "$policy: destroyed" 20 "$probe" destroyed
+	same "$policy: destroyed: the driver is not asked about a handle that is invalid" 0 \
+		"$(grep -c '^cuStreamIsCapturing .*result=400' "$log")"
 	pooled_run "$policy: contexts" 30 "$probe" contexts
 	pooled_run "$policy: joined" 10 "$probe" joined
 	pooled_run "$policy: frees-async" 40 "$probe" frees-async
+	pooled_run "$policy: frees-per-thread" 20 "$probe" frees-per-thread
 	set="$set FAKE_CUDA_FAIL_AT=cuStreamEndCapture:1:999" pooled_run "$policy: end-fails" 10 "$probe" end-fails
 	same_run "$policy: global" "$probe" global
 	pooled_run "$policy: shared runtime" 20 "$probes/probe_runtime" captures

@@ -38,6 +38,13 @@ export FAKE_CUDA_STICKY_AFTER=cuMemsetD8:1
 same peer-breaks "$wanted" "$(deferred peer-breaks)"
 unset FAKE_CUDA_STICKY_AFTER
 
+# On a device that is never full as well: fences alone make freed blocks reusable, 1.6 GiB of them one after the other.
+rm -f "$scratch/stats"
+FAKE_CUDA_MEMORY=8G "$MAM" run --free deferred --stats="$scratch/stats" -- "$probe" many-peers > "$scratch/out" 2> "$scratch/err"
+same 'many-peers, on a large device' "$wanted" "$(cat "$scratch/out")"
+same 'many-peers, on a large device: freed blocks are used again' yes \
+	"$([ "$(stat_of peak_reserved_bytes)" -le $((256 * 1048576)) ] && echo yes || stat_of peak_reserved_bytes)"
+
 # The probe does find what it looks for.
 touched=$("$MAM" run --free stream -- "$probe" one-peer 2> /dev/null | sed -n 's/^.* touched //p')
 same 'stream: a program that keeps no order is seen to use memory too early' 1 "$([ "${touched:-0}" -gt 0 ] && echo 1)"

@@ -18,6 +18,8 @@
 
 /* The forms for per-thread default streams. */
 int cuStreamBeginCapture_v2_ptsz(struct CUstream_st *stream, int mode);
+int cuMemAllocAsync_ptsz(unsigned long long *address, size_t bytes, struct CUstream_st *stream);
+int cuMemFreeAsync_ptsz(unsigned long long address, struct CUstream_st *stream);
 int cuStreamEndCapture_ptsz(struct CUstream_st *stream, struct CUgraph_st **graph);
 
 static struct CUctx_st *first, *second; /* primary contexts of devices 0 and 1 */
@@ -94,6 +96,22 @@ static void end_fails(void)
 	SHOW(cuCtxSynchronize());
 	SHOW(cuCtxSetCurrent(second));
 	SHOW(cuStreamEndCapture(stream, &graph));
+	after();
+}
+
+/* A stream in capture is destroyed, and no new stream gets its handle: it must not be asked about. */
+static void destroyed(void)
+{
+	start();
+	SHOW(cuStreamBeginCapture_v2(stream, CAPTURE_GLOBAL));
+	SHOW(cuStreamDestroy(stream));
+	SHOW(cuMemAlloc_v2(&a, MIB));
+	SHOW(cuStreamCreate(&stream, STREAM_NON_BLOCKING));
+	SHOW(cuStreamBeginCapture_v2(stream, CAPTURE_GLOBAL));
+	SHOW(cuStreamDestroy_v2(stream));
+	SHOW(cuMemFree_v2(a));
+	SHOW(cuMemAlloc_v2(&a, MIB));
+	SHOW(cuStreamCreate(&stream, STREAM_NON_BLOCKING));
 	after();
 }
 
@@ -392,10 +410,37 @@ static void busy(void)
 	SHOW(cuStreamEndCapture(stream, &graph));
 }
 
+/* The null stream of _ptsz functions is in capture, and the legacy stream is not. */
+static void frees_per_thread(void)
+{
+	unsigned long long ordered = 0;
+
+	start();
+	SHOW(cuMemAlloc_v2(&a, MIB));
+	SHOW(cuMemAlloc_v2(&b, MIB));
+	SHOW(cuStreamBeginCapture_v2(stream, CAPTURE_RELAXED));
+	SHOW(cuMemFreeAsync_ptsz(b, NULL));
+	SHOW(cuMemAlloc_v2(&b, MIB));
+	SHOW(cuMemAllocAsync_ptsz(&ordered, MIB, NULL));
+	SHOW(cuMemFreeAsync_ptsz(ordered, NULL));
+	SHOW(cuStreamBeginCapture_v2_ptsz(NULL, CAPTURE_RELAXED));
+	SHOW(cuMemAllocAsync_ptsz(&ordered, MIB, NULL));
+	SHOW(cuMemFreeAsync_ptsz(a, NULL));
+	SHOW(cuMemFreeAsync_ptsz(b, NULL));
+	SHOW(cuMemFreeAsync(b, STREAM_PER_THREAD));
+	SHOW(cuMemFreeAsync_ptsz(b, stream));
+	SHOW(cuStreamEndCapture_ptsz(NULL, &graph));
+	SHOW(cuMemFreeAsync_ptsz(b, NULL));
+	SHOW(cuStreamEndCapture(stream, &graph));
+	SHOW(cuMemFree_v2(a));
+	after();
+}
+
 static const struct probe_scene scenes[] = {
 	{ "end-elsewhere", end_elsewhere },
 	{ "end-graph", end_graph },
 	{ "end-fails", end_fails },
+	{ "destroyed", destroyed },
 	{ "destroys", destroys },
 	{ "contexts", contexts },
 	{ "unseen", unseen },
@@ -403,6 +448,7 @@ static const struct probe_scene scenes[] = {
 	{ "many", many },
 	{ "joined", joined },
 	{ "frees-async", frees_async },
+	{ "frees-per-thread", frees_per_thread },
 	{ "other-threads", other_threads },
 	{ "global", global },
 	{ "relaxed", relaxed },
