@@ -410,15 +410,17 @@ static void busy(void)
 	SHOW(cuStreamEndCapture(stream, &graph));
 }
 
-/* The null stream of _ptsz functions is in capture, and the legacy stream is not. */
+/* The null stream of _ptsz functions is the thread's own, which a blocking stream's capture leaves alone. */
 static void frees_per_thread(void)
 {
+	struct CUstream_st *blocking;
 	unsigned long long ordered = 0;
 
 	start();
+	SHOW(cuStreamCreate(&blocking, 0));
 	SHOW(cuMemAlloc_v2(&a, MIB));
 	SHOW(cuMemAlloc_v2(&b, MIB));
-	SHOW(cuStreamBeginCapture_v2(stream, CAPTURE_RELAXED));
+	SHOW(cuStreamBeginCapture_v2(blocking, CAPTURE_RELAXED));
 	SHOW(cuMemFreeAsync_ptsz(b, NULL));
 	SHOW(cuMemAlloc_v2(&b, MIB));
 	SHOW(cuMemAllocAsync_ptsz(&ordered, MIB, NULL));
@@ -428,10 +430,10 @@ static void frees_per_thread(void)
 	SHOW(cuMemFreeAsync_ptsz(a, NULL));
 	SHOW(cuMemFreeAsync_ptsz(b, NULL));
 	SHOW(cuMemFreeAsync(b, STREAM_PER_THREAD));
-	SHOW(cuMemFreeAsync_ptsz(b, stream));
+	SHOW(cuMemFreeAsync_ptsz(b, blocking));
 	SHOW(cuStreamEndCapture_ptsz(NULL, &graph));
 	SHOW(cuMemFreeAsync_ptsz(b, NULL));
-	SHOW(cuStreamEndCapture(stream, &graph));
+	SHOW(cuStreamEndCapture(blocking, &graph));
 	SHOW(cuMemFree_v2(a));
 	after();
 }
