@@ -6,7 +6,7 @@
  *
  * after or before the CUDA headers, or -include mam/cuda.h on the compiler's command line.
  * From there on, in that file, cudaMalloc takes its blocks from the default pool of the current
- * device (mam.h), and cudaFree gives them back. Link with mam and with the CUDA runtime, shared or
+ * context (mam.h), and cudaFree gives them back. Link with mam and with the CUDA runtime, shared or
  * static. Other calls of CUDA stay CUDA's, and memory from them may be freed by cudaFree as ever:
  * what mam does not own goes to the CUDA runtime.
  *

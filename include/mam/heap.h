@@ -117,7 +117,7 @@ struct mam_heap_attr {
 	}
 
 /*
- * mam_heap_create - a heap on one block of `pool` (NULL: the current device's default pool), all
+ * mam_heap_create - a heap on one block of `pool` (NULL: the current context's default pool), all
  * of it free, ready for kernels in every stream once the call returns.
  *
  * The pool's source must give memory that a device reaches: vmm, cudamalloc, managed, pinned, or a

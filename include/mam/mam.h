@@ -157,9 +157,16 @@ MAM_API enum mam_status mam_pool_create_on(struct mam_source *source,
 					   struct mam_pool **pool);
 
 /*
- * mam_pool_default - the pool that NULL stands for, of one device (MAM_DEVICE_CURRENT: the calling
- * thread's). Made when first asked for, with the settings of the environment (mam.7). It lives
- * until the process ends.
+ * mam_pool_default - the pool that NULL stands for, of one CUDA context: the calling thread's if that
+ * is on `device`, otherwise the device's primary context. MAM_DEVICE_CURRENT: the device of the
+ * thread's context; without one, the first. Made when first asked for, with the settings of the
+ * environment (mam.7). With the source "host" there is one for all.
+ *
+ * It lives until its context or the process ends. cuCtxDestroy and a device reset free its memory:
+ * its blocks are gone, mam_free() with NULL returns NOT_OWNED for them, and the next use in a new
+ * context makes a new pool. Drivers before CUDA 12.0 do not identify contexts: there, call
+ * mam_pool_abandon() after the context has ended. Errors: INVALID_VALUE, NO_DEVICE, OUT_OF_MEMORY,
+ * OUT_OF_HOST_MEMORY, DRIVER (also: the thread's context was destroyed).
  */
 MAM_API enum mam_status mam_pool_default(int device, struct mam_pool **pool);
 
@@ -181,7 +188,7 @@ MAM_API enum mam_status mam_pool_destroy(struct mam_pool *pool);
 MAM_API enum mam_status mam_pool_abandon(struct mam_pool *pool);
 
 /*
- * mam_malloc - a block of at least `bytes` bytes from `pool` (NULL: the current device's default
+ * mam_malloc - a block of at least `bytes` bytes from `pool` (NULL: the current context's default
  * pool).
  *
  * The thread's own freed blocks first, without a lock; then best fit over all holes, O(log n) in

@@ -3,7 +3,8 @@
  * plug.h - mam as the allocator of PyTorch, CuPy and RMM: functions with the signatures that these
  * take.
  *
- * All of them work on the default pool of the device they are given (mam_pool_default(), with the
+ * All of them work on the default pool of the device they are given (mam_pool_default(): of the
+ * current context if it is on that device, otherwise of the primary one; with the
  * settings of the environment: mam.7), and in the order of the stream they are given, as stream.h
  * has it: what is freed on a stream is used again there at once, and elsewhere when that stream's
  * work is done. 0 bytes: NULL, and freeing NULL does nothing. Where there is no memory, no such
@@ -34,7 +35,7 @@
  * makes an allocator for each. CuPy does not look for NULL: the caller must.
  *
  * RMM, rmm::mr::callback_memory_resource{...} and, by ctypes, rmm.mr.CallbackMemoryResource(alloc,
- * free): the last argument is a pool, or NULL for the current device's default. RMM does not look
+ * free): the last argument is a pool, or NULL for the current context's default. RMM does not look
  * for NULL either: throw, or raise MemoryError. Stream 0 may be compiled to mean the legacy default
  * stream or the calling thread's own. It is taken for the latter, which is correct in both cases.
  * If it is the legacy stream and several threads use it, pass 1 instead: then each of them reuses at

@@ -43,7 +43,7 @@ extern "C" {
 struct CUstream_st;
 
 /*
- * mam_malloc_async - a block for work on `stream`. pool NULL: the current device's default pool.
+ * mam_malloc_async - a block for work on `stream`. pool NULL: the current context's default pool.
  *
  * The block may be used by work on `stream` submitted after the call, and by other work that is
  * ordered after that. Never waits for the GPU, except where the alternative is OUT_OF_MEMORY.
@@ -66,7 +66,7 @@ MAM_API enum mam_status mam_free_async(struct mam_pool *pool, void *block,
  * mam_stream_release - blocks freed on `stream` go to all others as soon as its work is done: for
  * streams that will not allocate again. What was freed in captures of the stream that are over is
  * freed on the stream now. On a stream in capture: nothing. Optional. Never waits. pool NULL: the
- * current device's default pool.
+ * current context's default pool.
  */
 MAM_API enum mam_status mam_stream_release(struct mam_pool *pool, struct CUstream_st *stream);
 

@@ -142,14 +142,22 @@ static __attribute__((noinline)) enum mam_status give_to_owner(void *block)
 {
 	struct mam_segment_info segment;
 	struct mam_section section = mam_epoch_enter();
-	struct mam_pool *pool = mam_registry_owner(block);
+	struct mam_pool *pool = mam_registry_owner(block), *handle = NULL;
 	enum mam_status status = MAM_OK;
 
 	if (!pool)
 		status = mam_registry_find(block, &pool, &segment);
-	if (status == MAM_OK)
+	if (status == MAM_OK) {
+		handle = mam_handle_of(pool);
 		status = give(pool, block);
+	}
 	mam_epoch_leave(section);
+	/* Waiting for a context that ended fails. */
+	if (status == MAM_ERROR_DRIVER && handle) {
+		mam_registry_abandon_ended();
+		if (!mam_handle_is(handle, pool))
+			status = MAM_ERROR_NOT_OWNED;
+	}
 	return status;
 }
 

@@ -63,13 +63,21 @@ enum mam_status mam_plug_alloc(const char *name, size_t bytes, int device,
 	return status;
 }
 
+enum mam_status mam_plug_pool_of(const void *block, int device, struct mam_pool **pool)
+{
+	enum mam_status status = mam_owner(block, pool, NULL);
+
+	return status == MAM_OK ? MAM_OK : mam_pool_default(device, pool);
+}
+
 void mam_plug_free_waiting(const char *name, void *block, int device)
 {
 	struct mam_pool *pool;
-	enum mam_status status = block ? mam_pool_default(device, &pool) : MAM_ERROR_NOT_OWNED;
+	enum mam_status status;
 
 	if (!block)
 		return;
+	status = mam_plug_pool_of(block, device, &pool);
 	if (status == MAM_OK)
 		status = mam_pool_wait(pool);
 	if (status == MAM_OK)
@@ -88,6 +96,12 @@ enum mam_status mam_plug_free(const char *name, void *block, int device,
 	status = mam_pool_default(device, &pool);
 	if (status == MAM_OK)
 		status = mam_free_async(pool, block, stream);
+	/*
+	 * The thread's context may be another one of the device than when it was allocated, or the
+	 * driver does not return it any more, as the process exits.
+	 */
+	if (status == MAM_ERROR_NOT_OWNED || status == MAM_ERROR_DRIVER)
+		status = mam_free_async(NULL, block, stream);
 	return report_free(name, block, status);
 }
 

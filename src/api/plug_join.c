@@ -324,9 +324,9 @@ static bool part(struct parting *parting)
 		return false;
 	if (outcome == REFUSED) {
 		free_waiting(parting);
-	} else if (mam_plug_free("mam_torch_free", parting->block, parting->device, stream) ==
-			   MAM_OK &&
-		   mam_pool_default(parting->device, &pool) == MAM_OK) {
+	} else if (mam_plug_pool_of(parting->block, parting->device, &pool) == MAM_OK &&
+		   mam_plug_free("mam_torch_free", parting->block, parting->device, stream) ==
+			   MAM_OK) {
 		mam_stream_release(pool, stream);
 	}
 	drop_notes(parting->others);

@@ -10,8 +10,13 @@
  *  4. put it on the list.
  * Ending one goes backwards. Its slot is reused once no call is in it any more.
  *
- * A default pool is made under the registry's lock, by the first of the threads that find none; all
- * others read one pointer. They wait for one another here and nowhere else.
+ * A default pool is made under the registry's lock, by the first of the threads that find none. They
+ * wait for one another here and nowhere else. There is one for each context that asked for one, and
+ * one for all with the source "host". A thread remembers those that it used, and needs the lock for
+ * others.
+ *
+ * No call says that a context was destroyed or reset. Its pool is not found again, as the id of the
+ * context is not (context.h), and is abandoned before the next default pool is made.
  *
  * What must hold: a pool is on the list from before its handle is known to a caller until it is
  * ended; a default is on the list or is about to be forgotten.
@@ -25,6 +30,7 @@
 #include <string.h>
 
 #include "api/attr.h"
+#include "api/context.h"
 #include "api/init.h"
 #include "api/oom.h"
 #include "api/slots.h"
@@ -33,14 +39,13 @@
 #include "base/option.h"
 #include "cache/cache.h"
 #include "pool/pool.h"
-#include "source/driver.h"
+#include "source/device.h"
 #include "source/quota.h"
 #include "source/source.h"
 #include "stream/stream.h"
 
-/* More than any machine has; a process sees at most the GPUs of one. */
-#define DEVICES_MOST 256
-#define HOST_DEFAULT DEVICES_MOST
+/* So many default pools a thread remembers. A power of two. */
+#define KNOWN 4u
 
 /* Place of "host" among the words of the option MAM_SOURCE. */
 #define SOURCE_IS_HOST 4u
@@ -48,8 +53,17 @@
 static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_REGISTRY, "registry");
 static struct mam_slot *oldest, *newest;                      /* lock: registry */
 static _Atomic uint64_t pools_made;                           /* atomic; count */
-static _Atomic(struct mam_pool *) defaults[DEVICES_MOST + 1]; /* atomic; set under lock: registry */
+static _Atomic(struct mam_pool *) host_default;               /* atomic; set under lock: registry */
+static struct mam_slot *defaults;                             /* lock: registry; of contexts */
 static _Atomic bool any_default;                              /* atomic; one was made, once */
+
+/* A default pool that the thread used; the pool is a handle. */
+struct known {
+	struct mam_context context;
+	struct mam_pool *pool;
+};
+
+static _Thread_local struct known known[KNOWN] __attribute__((tls_model("initial-exec")));
 
 static void link_locked(struct mam_slot *slot)
 {
@@ -283,87 +297,217 @@ enum mam_status mam_registry_current_device(int *device)
 	return status;
 }
 
-/* Which default pool `device` stands for. With a host source there is one for all devices. */
-static enum mam_status default_index(int device, int *index)
+static bool is_on_host(void)
 {
-	enum mam_status status = MAM_OK;
-
-	if (mam_option_choice(MAM_OPTION_SOURCE) == SOURCE_IS_HOST) {
-		*index = HOST_DEFAULT;
-		return MAM_OK;
-	}
-	if (device == MAM_DEVICE_CURRENT)
-		status = mam_registry_current_device(&device);
-	if (status == MAM_OK && device >= DEVICES_MOST)
-		status = MAM_ERROR_NO_DEVICE;
-	if (status == MAM_OK)
-		*index = device;
-	return status;
+	return mam_option_choice(MAM_OPTION_SOURCE) == SOURCE_IS_HOST;
 }
 
-static enum mam_status make_default_locked(int index, struct mam_pool **pool)
+/* The pool of a handle may be used. It may end a moment later: calls then return DESTROYED. */
+static bool is_ready(const struct mam_pool *handle)
+{
+	const struct mam_pool *pool = mam_handle_storage(handle);
+
+	return mam_handle_is(handle, pool) &&
+	       atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY;
+}
+
+static bool is_same(const struct mam_context *one, const struct mam_context *other)
+{
+	return one->handle == other->handle && one->id == other->id;
+}
+
+static struct known *place_of(const struct mam_context *context)
+{
+	uintptr_t bits = (uintptr_t)context->handle;
+
+	return &known[(bits >> 4 ^ bits >> 9 ^ bits >> 14) % KNOWN];
+}
+
+static struct mam_pool *find_default_locked(const struct mam_context *context)
+{
+	for (struct mam_slot *slot = defaults; slot; slot = slot->next_default)
+		if (is_same(&slot->context, context) && is_ready(mam_handle_of(&slot->pool)))
+			return mam_handle_of(&slot->pool);
+	return NULL;
+}
+
+/* NULL: there is none yet. */
+static struct mam_pool *find_default(const struct mam_context *context)
+{
+	struct known *place = place_of(context);
+	struct mam_pool *found = NULL;
+
+	if (!context->handle)
+		return NULL;
+	if (place->pool && is_same(&place->context, context) && is_ready(place->pool))
+		return place->pool;
+	mam_lock_take(&lock);
+	found = find_default_locked(context);
+	mam_lock_release(&lock);
+	if (found)
+		*place = (struct known){ *context, found };
+	return found;
+}
+
+static void forget_locked(const struct mam_slot *slot)
+{
+	for (struct mam_slot **at = &defaults; *at; at = &(*at)->next_default) {
+		if (*at == slot) {
+			*at = slot->next_default;
+			return;
+		}
+	}
+}
+
+void mam_registry_abandon_ended(void)
+{
+	struct mam_pool *handle;
+
+	do {
+		handle = NULL;
+		mam_lock_take(&lock);
+		for (struct mam_slot *slot = defaults; slot && !handle; slot = slot->next_default)
+			if (mam_context_has_ended(&slot->context)) {
+				handle = mam_handle_of(&slot->pool);
+				forget_locked(slot);
+			}
+		mam_lock_release(&lock);
+		if (handle)
+			mam_pool_abandon(handle);
+	} while (handle);
+}
+
+/* `name` and `device` are set in `attr` already. The pool is on no list of defaults yet. */
+static enum mam_status make_default_locked(struct mam_pool_attr *attr, struct mam_slot **made)
 {
 	struct mam_slot *slot = mam_slots_take();
-	struct mam_pool_attr attr;
 	struct mam_source *source;
 	enum mam_status status;
-	char name[32];
 
 	if (!slot)
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
-	mam_attr_environment(&attr);
-	if (index == HOST_DEFAULT)
-		snprintf(name, sizeof(name), "default (host)");
-	else
-		snprintf(name, sizeof(name), "default (device %d)", index);
-	attr.name = name;
-	attr.device = index == HOST_DEFAULT ? MAM_DEVICE_CURRENT : index;
-	status = source_of(&attr, &source);
+	status = source_of(attr, &source);
 	if (status == MAM_OK)
-		status = fill(slot, source, true, &attr);
+		status = fill(slot, source, true, attr);
 	if (status != MAM_OK) {
 		mam_slots_put_back(slot);
 		return status;
 	}
 	link_locked(slot);
 	atomic_store_explicit(&any_default, true, memory_order_relaxed);
-	*pool = mam_handle_of(&slot->pool);
-	atomic_store_explicit(&defaults[index], *pool, memory_order_release);
+	*made = slot;
 	return MAM_OK;
+}
+
+static enum mam_status make_in_locked(struct mam_context *context, struct mam_pool **pool)
+{
+	struct mam_pool_attr attr;
+	struct mam_slot *slot;
+	enum mam_status status;
+	char name[32];
+	bool retained;
+
+	status = mam_context_retain(context, &retained);
+	if (status == MAM_ERROR_NO_DEVICE)
+		mam_device_report_none();
+	if (status != MAM_OK)
+		return status;
+	*pool = find_default_locked(context);
+	if (!*pool) {
+		mam_attr_environment(&attr);
+		if (mam_context_is_primary(context))
+			snprintf(name, sizeof(name), "default (device %d)", context->device);
+		else
+			snprintf(name, sizeof(name), "default (context %llu)", context->id);
+		attr.name = name;
+		attr.device = context->device;
+		status = make_default_locked(&attr, &slot);
+	}
+	if (!*pool && status == MAM_OK) {
+		slot->context = *context;
+		slot->next_default = defaults;
+		defaults = slot;
+		*pool = mam_handle_of(&slot->pool);
+	}
+	mam_context_release(context, retained);
+	return status;
+}
+
+static enum mam_status default_in_context(int device, struct mam_pool **pool)
+{
+	struct mam_context context;
+	enum mam_status status = mam_context_find(device, &context);
+
+	if (status != MAM_OK)
+		return status;
+	*pool = find_default(&context);
+	if (*pool)
+		return MAM_OK;
+	mam_init();
+	mam_registry_abandon_ended();
+	mam_lock_take(&lock);
+	status = make_in_locked(&context, pool);
+	mam_lock_release(&lock);
+	if (status == MAM_OK)
+		*place_of(&context) = (struct known){ context, *pool };
+	return status;
+}
+
+static enum mam_status default_on_host(struct mam_pool **pool)
+{
+	struct mam_pool *made = atomic_load_explicit(&host_default, memory_order_acquire);
+	enum mam_status status = MAM_OK;
+	struct mam_pool_attr attr;
+	struct mam_slot *slot;
+
+	if (!made) {
+		mam_init();
+		mam_lock_take(&lock);
+		made = atomic_load_explicit(&host_default, memory_order_relaxed);
+		if (!made) {
+			mam_attr_environment(&attr);
+			attr.name = "default (host)";
+			status = make_default_locked(&attr, &slot);
+		}
+		if (!made && status == MAM_OK) {
+			made = mam_handle_of(&slot->pool);
+			atomic_store_explicit(&host_default, made, memory_order_release);
+		}
+		mam_lock_release(&lock);
+	}
+	*pool = made;
+	return status;
 }
 
 enum mam_status mam_pool_default(int device, struct mam_pool **pool)
 {
+	struct mam_pool *found;
 	enum mam_status status;
-	struct mam_pool *made;
-	int index;
 
 	if (!pool || device < MAM_DEVICE_CURRENT)
 		return MAM_ERROR_INVALID_VALUE;
-	status = default_index(device, &index);
-	if (status != MAM_OK)
-		return status;
-	made = atomic_load_explicit(&defaults[index], memory_order_acquire);
-	if (!made) {
-		mam_init();
-		mam_lock_take(&lock);
-		made = atomic_load_explicit(&defaults[index], memory_order_relaxed);
-		if (!made)
-			status = make_default_locked(index, &made);
-		mam_lock_release(&lock);
-	}
+	status = is_on_host() ? default_on_host(&found) : default_in_context(device, &found);
 	if (status == MAM_OK)
-		*pool = made;
+		*pool = found;
 	return status;
+}
+
+static void forget_host(const struct mam_pool *handle)
+{
+	struct mam_pool *expected = (struct mam_pool *)handle;
+
+	atomic_compare_exchange_strong(&host_default, &expected, NULL);
 }
 
 void mam_registry_forget(const struct mam_pool *handle)
 {
-	for (int i = 0; i <= DEVICES_MOST; i++) {
-		struct mam_pool *expected = (struct mam_pool *)handle;
+	const struct mam_pool *pool = mam_handle_storage(handle);
 
-		atomic_compare_exchange_strong(&defaults[i], &expected, NULL);
-	}
+	forget_host(handle);
+	mam_lock_take(&lock);
+	if (mam_handle_is(handle, pool))
+		forget_locked((const struct mam_slot *)pool);
+	mam_lock_release(&lock);
 }
 
 /*
@@ -372,13 +516,21 @@ void mam_registry_forget(const struct mam_pool *handle)
  */
 static struct mam_pool *current_default(void)
 {
-	int index;
+	struct mam_context context;
 
 	if (!atomic_load_explicit(&any_default, memory_order_relaxed))
 		return NULL;
-	if (default_index(MAM_DEVICE_CURRENT, &index) != MAM_OK)
+	if (is_on_host())
+		return atomic_load_explicit(&host_default, memory_order_acquire);
+	if (mam_context_find(MAM_DEVICE_CURRENT, &context) != MAM_OK)
 		return NULL;
-	return atomic_load_explicit(&defaults[index], memory_order_acquire);
+	return find_default(&context);
+}
+
+/* Its memory is gone, and another pool may have got the address. lock: registry */
+static bool has_ended(const struct mam_slot *slot)
+{
+	return slot->context.handle && mam_context_has_ended(&slot->context);
 }
 
 enum mam_status mam_registry_find(const void *address, struct mam_pool **pool,
@@ -392,7 +544,8 @@ enum mam_status mam_registry_find(const void *address, struct mam_pool **pool,
 	    mam_pool_find(owner, address, segment) != MAM_OK) {
 		mam_lock_take(&lock);
 		slot = oldest;
-		while (slot && mam_pool_find(&slot->pool, address, segment) != MAM_OK)
+		while (slot && (mam_pool_find(&slot->pool, address, segment) != MAM_OK ||
+				has_ended(slot)))
 			slot = slot->next;
 		owner = slot ? &slot->pool : NULL;
 		mam_lock_release(&lock);
@@ -457,7 +610,8 @@ void mam_registry_fork_child(void)
 		mam_cache_fork_child(&slot->pool);
 		if (!slot->survives_fork) {
 			lost(&slot->pool);
-			mam_registry_forget(mam_handle_of(&slot->pool));
+			forget_host(mam_handle_of(&slot->pool));
+			forget_locked(slot);
 			unlink_locked(slot); /* and never reused: its tags are still there */
 		}
 	}

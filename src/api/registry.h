@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * registry.h - all pools of the process: the list of those not ended, and the default pool of each
- * device.
+ * context.
  *
  * The list is for two questions only: which pool does an address belong to, and whose locks must a
  * fork take. No call on a pool that the caller names ever waits for the registry.
@@ -16,7 +16,8 @@
 
 /*
  * mam_registry_find - the pool and segment of an address: the current default pool first, which
- * costs no lock but its own, then the others, oldest first. NOT_OWNED leaves `pool` alone, and
+ * costs no lock but its own, then the others, oldest first. Default pools whose context ended own
+ * nothing. NOT_OWNED leaves `pool` alone, and
  * `segment` is not to be read then. pre: inside a section (pool/handle.h), as of the next one.
  */
 enum mam_status mam_registry_find(const void *address, struct mam_pool **pool,
@@ -33,6 +34,12 @@ struct mam_pool *mam_registry_owner(const void *block);
  * Any thread, any number of times.
  */
 void mam_registry_forget(const struct mam_pool *handle);
+
+/*
+ * mam_registry_abandon_ended - abandon the default pools whose context was destroyed or reset. Calls
+ * the driver once for each. pre: not inside a section.
+ */
+void mam_registry_abandon_ended(void);
 
 /* A pool as mam_registry_next() shows it. */
 struct mam_registry_view {

@@ -26,6 +26,7 @@
 
 #include <mam/mam.h>
 
+#include "api/context.h"
 #include "pool/handle.h"
 
 #define MAM_SLOT_BYTES 1024u
@@ -41,6 +42,10 @@ struct mam_slot {
 	int device;
 	char source[16];           /* what kind it is */
 	struct mam_quota *quota;   /* lock: none, set at init; NULL: in none. Not to be followed */
+
+	/* lock: registry; of a default pool. The list of them, and what it is bound to. */
+	struct mam_slot *next_default;
+	struct mam_context context;
 
 	_Atomic uint32_t pins;     /* atomic; count of heaps: it is not reused */
 	uint64_t epoch;            /* lock: registry; of a retired slot: mam_epoch_retire() */

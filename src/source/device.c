@@ -12,7 +12,7 @@
 #define IN_HOST_MEMORY 1ull
 
 /* Once: later failures have the same reason. */
-static void report_no_device(void)
+void mam_device_report_none(void)
 {
 	static _Atomic bool reported;
 
@@ -63,7 +63,7 @@ enum mam_status mam_device_bind(struct mam_device *device, int ordinal)
 	if (status == MAM_OK)
 		status = mam_device_status(device, find_context(device, ordinal));
 	if (status == MAM_ERROR_NO_DEVICE)
-		report_no_device();
+		mam_device_report_none();
 	return status;
 }
 

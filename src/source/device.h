@@ -56,6 +56,9 @@ static inline struct mam_device_answer mam_device_answer_of(const char *function
 enum mam_status mam_device_bind(struct mam_device *device, int ordinal);
 void mam_device_unbind(struct mam_device *device);
 
+/* mam_device_report_none - one line in the log says why there is no device, once in a process. */
+void mam_device_report_none(void);
+
 /* Success: a leave must follow. Anything else, NO_DEVICE in the child of a fork: it must not. */
 struct mam_device_answer mam_device_enter(const struct mam_device *device,
 					  struct mam_device_visit *visit);

@@ -63,10 +63,13 @@ struct CUgraphEdgeData_st;
 	row(device_primary_ctx_retain, cuDevicePrimaryCtxRetain, required,                         \
 	    (struct CUctx_st **context, int device))                                               \
 	row(device_primary_ctx_release, cuDevicePrimaryCtxRelease_v2, required, (int device))      \
+	row(device_primary_ctx_get_state, cuDevicePrimaryCtxGetState, optional,                    \
+	    (int device, unsigned int *flags, int *active))                                        \
 	row(ctx_get_current, cuCtxGetCurrent, required, (struct CUctx_st **context))               \
 	row(ctx_push_current, cuCtxPushCurrent_v2, required, (struct CUctx_st *context))           \
 	row(ctx_pop_current, cuCtxPopCurrent_v2, required, (struct CUctx_st **context))            \
 	row(ctx_get_device, cuCtxGetDevice, required, (int *device))                               \
+	row(ctx_get_id, cuCtxGetId, optional, (struct CUctx_st *context, unsigned long long *id))  \
 	row(ctx_synchronize, cuCtxSynchronize, required, (void))                                   \
 	row(thread_exchange_stream_capture_mode, cuThreadExchangeStreamCaptureMode, required,      \
 	    (unsigned int *mode))                                                                  \

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Default pools and contexts, on the fake driver: each context has its own, memory comes from the
+ * thread's current context, and the pool ends with its context, whether that was destroyed or reset.
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include <mam/plug.h>
+#include <mam/pools.h>
+#include <mam/stats.h>
+#include <mam/stream.h>
+
+#include "api/registry.h"
+#include "fake/load.h"
+#include "suite.h"
+
+#define MIB ((size_t)1 << 20)
+#define CONTEXTS 12 /* more than a thread remembers */
+#define CONTEXT_ATTRIBUTE 1
+
+static const char *const sources[] = { "cudamalloc", "vmm", "managed", "pinned" };
+static struct cuda cuda;
+static struct CUctx_st *primary;
+
+static void set_up(void)
+{
+	setenv("FAKE_CUDA_MEMORY", "256M", 1);
+	setenv("FAKE_CUDA_DEVICES", "2", 1);
+	setenv("MAM_LOG_FILE", "/dev/null", 1);
+	unsetenv("MAM_SOURCE");
+}
+
+static void start(void)
+{
+	cuda = load();
+	ck_assert_int_eq(cuda.cuCtxGetCurrent(&primary), CUDA_SUCCESS);
+}
+
+static void enter(struct CUctx_st *context)
+{
+	ck_assert_int_eq(cuda.cuCtxSetCurrent(context), CUDA_SUCCESS);
+}
+
+/* It is on the thread's stack afterwards. */
+static struct CUctx_st *new_context(int device)
+{
+	struct CUctx_st *context;
+
+	ck_assert_int_eq(cuda.cuCtxCreate_v2(&context, 0, device), CUDA_SUCCESS);
+	return context;
+}
+
+static struct CUctx_st *context_of(const void *block)
+{
+	struct CUctx_st *context = NULL;
+
+	ck_assert_int_eq(cuda.cuPointerGetAttribute(&context, CONTEXT_ATTRIBUTE,
+						    (uintptr_t)block),
+			 CUDA_SUCCESS);
+	return context;
+}
+
+static void *take(size_t bytes)
+{
+	void *block = NULL;
+
+	ck_assert_int_eq(mam_malloc(NULL, bytes, &block), MAM_OK);
+	return block;
+}
+
+static struct mam_pool *default_of(int device)
+{
+	struct mam_pool *pool;
+
+	ck_assert_int_eq(mam_pool_default(device, &pool), MAM_OK);
+	return pool;
+}
+
+static struct mam_pool *owner_of(const void *block)
+{
+	struct mam_pool *pool = NULL;
+
+	ck_assert_int_eq(mam_owner(block, &pool, NULL), MAM_OK);
+	return pool;
+}
+
+static size_t pools(void)
+{
+	struct mam_registry_view view;
+	size_t number = 0, count = 0;
+
+	while (mam_registry_next(&number, &view))
+		count++;
+	return count;
+}
+
+START_TEST(memory_belongs_to_the_current_context)
+{
+	struct CUctx_st *contexts[CONTEXTS];
+	struct mam_pool *of[CONTEXTS];
+	void *block;
+
+	start();
+	for (int i = 0; i < CONTEXTS; i++) {
+		contexts[i] = i == 0 ? primary : new_context(i % 2);
+		of[i] = default_of(MAM_DEVICE_CURRENT);
+		for (int j = 0; j < i; j++)
+			ck_assert_ptr_ne(of[i], of[j]);
+	}
+	for (int turn = 0; turn < 3 * CONTEXTS; turn++) {
+		int at = turn * 5 % CONTEXTS;
+
+		enter(contexts[at]);
+		ck_assert_ptr_eq(default_of(MAM_DEVICE_CURRENT), of[at]);
+		block = take(turn % 2 ? MIB : 1000);
+		ck_assert_ptr_eq(context_of(block), contexts[at]);
+		ck_assert_ptr_eq(owner_of(block), of[at]);
+		/* Another context may be current where it is freed. */
+		enter(contexts[(at + 1) % CONTEXTS]);
+		ck_assert_int_eq(mam_free(NULL, block), MAM_OK);
+		ck_assert_int_eq(mam_malloc_async(NULL, MIB, NULL, &block), MAM_OK);
+		ck_assert_ptr_eq(context_of(block), contexts[(at + 1) % CONTEXTS]);
+		ck_assert_int_eq(mam_free_async(NULL, block, NULL), MAM_OK);
+	}
+	ck_assert_uint_eq(pools(), CONTEXTS);
+}
+END_TEST
+
+START_TEST(a_pool_ends_when_its_context_is_destroyed)
+{
+	struct CUctx_st *context;
+	struct mam_pool *pool;
+	void *block, *small, *next;
+
+	setenv("MAM_SOURCE", sources[_i], 1);
+	start();
+	context = new_context(0);
+	block = take(MIB);
+	small = take(100);
+	pool = owner_of(block);
+	ck_assert_int_eq(cuda.cuCtxDestroy_v2(context), CUDA_SUCCESS);
+	enter(primary);
+	ck_assert_int_eq(mam_owner(block, NULL, NULL), MAM_ERROR_NOT_OWNED);
+	ck_assert_int_eq(mam_free(NULL, block), MAM_ERROR_NOT_OWNED);
+	ck_assert_int_eq(mam_free_async(NULL, small, NULL), MAM_ERROR_NOT_OWNED);
+	next = take(MIB);
+	ck_assert_ptr_ne(owner_of(next), pool);
+	ck_assert_int_eq(cuda.cuMemsetD8_v2((uintptr_t)next, 1, MIB), CUDA_SUCCESS);
+	ck_assert_int_eq(mam_malloc(pool, 512, &next), MAM_ERROR_DESTROYED);
+	ck_assert_uint_eq(pools(), 1);
+}
+END_TEST
+
+/* Its handle stays the same, and the id does not. */
+START_TEST(a_pool_ends_when_its_device_is_reset)
+{
+	struct CUctx_st *again;
+	struct mam_pool *pool;
+	void *block, *next;
+
+	setenv("MAM_SOURCE", sources[_i], 1);
+	start();
+	block = take(MIB);
+	pool = owner_of(block);
+	ck_assert_int_eq(cuda.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRetain(&again, 0), CUDA_SUCCESS);
+	ck_assert_ptr_eq(again, primary);
+	enter(again);
+	next = take(MIB);
+	ck_assert_ptr_ne(owner_of(next), pool);
+	ck_assert_int_eq(cuda.cuMemsetD8_v2((uintptr_t)next, 1, MIB), CUDA_SUCCESS);
+	ck_assert_int_eq(mam_malloc(pool, 512, &next), MAM_ERROR_DESTROYED);
+	ck_assert_uint_eq(pools(), 1);
+}
+END_TEST
+
+START_TEST(a_primary_context_that_was_reset_is_made_again)
+{
+	void *block;
+
+	start();
+	take(MIB);
+	ck_assert_int_eq(cuda.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+	block = take(MIB);
+	ck_assert_ptr_eq(context_of(block), primary);
+	ck_assert_int_eq(cuda.cuMemsetD8_v2((uintptr_t)block, 1, MIB), CUDA_SUCCESS);
+	ck_assert_ptr_eq(default_of(0), owner_of(block));
+}
+END_TEST
+
+static void *destroy_context(void *context)
+{
+	return cuda.cuCtxDestroy_v2(context) == CUDA_SUCCESS ? NULL : context;
+}
+
+START_TEST(a_destroyed_context_that_is_current_has_no_pool)
+{
+	struct CUctx_st *context;
+	pthread_t thread;
+	void *block, *failed;
+
+	start();
+	context = new_context(0);
+	take(MIB);
+	pthread_create(&thread, NULL, destroy_context, context);
+	pthread_join(thread, &failed);
+	ck_assert_ptr_null(failed);
+	ck_assert_int_eq(mam_malloc(NULL, MIB, &block), MAM_ERROR_DRIVER);
+	enter(primary);
+	ck_assert_ptr_eq(context_of(take(MIB)), primary);
+}
+END_TEST
+
+START_TEST(a_device_means_its_current_context_or_its_primary_one)
+{
+	struct CUctx_st *second, *other;
+	struct mam_pool *first_pool, *other_pool;
+
+	start();
+	first_pool = default_of(0);
+	ck_assert_ptr_eq(default_of(MAM_DEVICE_CURRENT), first_pool);
+	/* Device 1 has no context yet: its primary one is made, and stays. */
+	other_pool = default_of(1);
+	ck_assert_ptr_ne(other_pool, first_pool);
+	ck_assert_ptr_eq(default_of(1), other_pool);
+	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRetain(&second, 1), CUDA_SUCCESS);
+	enter(second);
+	ck_assert_ptr_eq(default_of(MAM_DEVICE_CURRENT), other_pool);
+	ck_assert_ptr_eq(default_of(1), other_pool);
+	ck_assert_ptr_eq(default_of(0), first_pool);
+	other = new_context(1);
+	ck_assert_ptr_ne(default_of(1), other_pool);
+	ck_assert_ptr_eq(context_of(take(MIB)), other);
+	ck_assert_ptr_eq(default_of(0), first_pool);
+	/* A thread without a context means the first device. */
+	enter(NULL);
+	enter(NULL);
+	ck_assert_ptr_eq(default_of(MAM_DEVICE_CURRENT), first_pool);
+	ck_assert_ptr_eq(default_of(1), other_pool);
+	ck_assert_uint_eq(pools(), 3);
+}
+END_TEST
+
+/* The pool of the primary context keeps it alive only if it had to retain it. */
+START_TEST(looking_for_a_context_keeps_none_alive)
+{
+	unsigned int flags;
+	int active = -1;
+
+	start();
+	take(MIB);
+	new_context(0);
+	take(MIB);
+	enter(primary);
+	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuDevicePrimaryCtxGetState(0, &flags, &active), CUDA_SUCCESS);
+	ck_assert_int_eq(active, 0);
+}
+END_TEST
+
+START_TEST(contexts_that_come_and_go_leave_nothing)
+{
+	start();
+	take(MIB);
+	for (int i = 0; i < 200; i++) {
+		struct CUctx_st *context = new_context(i % 2);
+
+		ck_assert_ptr_eq(context_of(take(8 * MIB)), context);
+		ck_assert_uint_le(pools(), 2);
+		ck_assert_int_eq(cuda.cuCtxDestroy_v2(context), CUDA_SUCCESS);
+	}
+}
+END_TEST
+
+START_TEST(a_default_pool_is_destroyed_in_its_context_alone)
+{
+	struct mam_pool *first, *second;
+
+	start();
+	first = default_of(MAM_DEVICE_CURRENT);
+	new_context(0);
+	second = default_of(MAM_DEVICE_CURRENT);
+	ck_assert_int_eq(mam_pool_destroy(second), MAM_OK);
+	ck_assert_ptr_ne(default_of(MAM_DEVICE_CURRENT), second);
+	enter(primary);
+	ck_assert_ptr_eq(default_of(MAM_DEVICE_CURRENT), first);
+}
+END_TEST
+
+START_TEST(plugs_free_blocks_of_every_context)
+{
+	struct mam_stats stats = { .size = sizeof(stats) };
+	struct CUctx_st *context;
+	struct CUstream_st *stream;
+	struct mam_pool *pool;
+	void *blocks[3];
+
+	start();
+	context = new_context(0);
+	ck_assert_int_eq(cuda.cuStreamCreate(&stream, 1), CUDA_SUCCESS);
+	blocks[0] = mam_torch_alloc((ssize_t)MIB, 0, stream);
+	blocks[1] = mam_cupy_alloc(stream, MIB, 0);
+	blocks[2] = mam_torch_alloc((ssize_t)MIB, 0, stream);
+	mam_torch_record_stream(blocks[2], stream);
+	pool = owner_of(blocks[0]);
+	ck_assert_ptr_eq(context_of(blocks[0]), context);
+	enter(primary);
+	mam_torch_free(blocks[0], (ssize_t)MIB, 0, stream);
+	mam_cupy_free(stream, blocks[1], 0);
+	mam_torch_free(blocks[2], (ssize_t)MIB, 0, stream);
+	ck_assert_int_eq(mam_pool_stats(pool, &stats), MAM_OK);
+	ck_assert_uint_eq(stats.live_blocks, 0);
+}
+END_TEST
+
+static _Atomic int wrong;
+
+static void *play(void *number)
+{
+	struct CUctx_st *context, *of;
+	void *block;
+
+	for (int i = 0; i < 100; i++) {
+		if (cuda.cuCtxCreate_v2(&context, 0, *(int *)number % 2) != CUDA_SUCCESS)
+			wrong++;
+		for (int j = 0; j < 20; j++) {
+			if (mam_malloc(NULL, 1000 + (size_t)j * 1000, &block) != MAM_OK ||
+			    cuda.cuPointerGetAttribute(&of, CONTEXT_ATTRIBUTE,
+						       (uintptr_t)block) != CUDA_SUCCESS ||
+			    of != context || (j % 3 && mam_free(NULL, block) != MAM_OK))
+				wrong++;
+		}
+		if (cuda.cuCtxDestroy_v2(context) != CUDA_SUCCESS)
+			wrong++;
+	}
+	return NULL;
+}
+
+START_TEST(threads_with_contexts_of_their_own)
+{
+	int numbers[4];
+	pthread_t threads[4];
+
+	setenv("MAM_GROWTH", "2M", 1);
+	start();
+	for (int i = 0; i < 4; i++) {
+		numbers[i] = i;
+		pthread_create(&threads[i], NULL, play, &numbers[i]);
+	}
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	ck_assert_int_eq(wrong, 0);
+	take(MIB);
+	ck_assert_uint_eq(pools(), 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("api/contexts");
+	TCase *tests = suite_case(suite, "contexts");
+
+	tcase_add_checked_fixture(tests, set_up, NULL);
+	tcase_add_test(tests, memory_belongs_to_the_current_context);
+	tcase_add_loop_test(tests, a_pool_ends_when_its_context_is_destroyed, 0,
+			    (int)COUNT_OF(sources));
+	tcase_add_loop_test(tests, a_pool_ends_when_its_device_is_reset, 0,
+			    (int)COUNT_OF(sources));
+	tcase_add_test(tests, a_primary_context_that_was_reset_is_made_again);
+	tcase_add_test(tests, a_destroyed_context_that_is_current_has_no_pool);
+	tcase_add_test(tests, a_device_means_its_current_context_or_its_primary_one);
+	tcase_add_test(tests, looking_for_a_context_keeps_none_alive);
+	tcase_add_test(tests, contexts_that_come_and_go_leave_nothing);
+	tcase_add_test(tests, a_default_pool_is_destroyed_in_its_context_alone);
+	tcase_add_test(tests, plugs_free_blocks_of_every_context);
+	tcase_add_test(tests, threads_with_contexts_of_their_own);
+	return suite_run(suite);
+}
