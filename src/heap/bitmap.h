@@ -2,8 +2,8 @@
 /*
  * bitmap.h - one word of a heap's bitmap: the atomics on it, and arithmetic on its 64 bits.
  *
- * A claim acquires: whoever had the page before wrote it before the release that cleared the bit. A
- * word is loaded without order, since a load decides nothing: only an atomic's old value does.
+ * A claim acquires: the last owner wrote the page before the release that cleared the bit. Loads of
+ * a word are unordered, since a load decides nothing: only the old value of an atomic does.
  */
 #ifndef MAM_HEAP_BITMAP_H
 #define MAM_HEAP_BITMAP_H
@@ -18,28 +18,31 @@ MAM_KFN uint64_t mam_bitmap_load(MAM_GLOBAL uint64_t *bits, uint32_t word)
 	return mam_global_load64(&bits[word], MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-/* Sets `chosen`; gives the word as it was. What was won is chosen and not in it, and stays won. */
+/*
+ * Sets `chosen` and returns the old word. The bits of `chosen` that were clear in it are won, and
+ * stay won.
+ */
 MAM_KFN uint64_t mam_bitmap_claim(MAM_GLOBAL uint64_t *bits, uint32_t word, uint64_t chosen)
 {
 	return mam_global_or64(&bits[word], chosen, MAM_ACQUIRE, MAM_AT_DEVICE);
 }
 
-/* Clears `given`; gives the word as it was. */
+/* Clears `given` and returns the old word. */
 MAM_KFN uint64_t mam_bitmap_release(MAM_GLOBAL uint64_t *bits, uint32_t word, uint64_t given)
 {
 	return mam_global_and64(&bits[word], ~given, MAM_RELEASE, MAM_AT_DEVICE);
 }
 
-/* `n` bits from bit `first` on, all in one word; n is 1 to 64. */
+/* `n` bits starting at bit `first`, all in one word; n is 1 to 64. */
 MAM_KFN uint64_t mam_bits_span(uint32_t first, uint32_t n)
 {
 	return MAM_WORD_FULL >> (64 - n) << first;
 }
 
 /*
- * Sets `next` if the word is still as `seen`; gives the word as it was. Releases too: whoever
- * sees a bit of a run that is being claimed, by any load, and then fences, sees that the run is
- * open (scan.h).
+ * Sets `next` if the word still equals `seen`, and returns the old word. Also releases: a thread
+ * that sees a bit of a run that is being claimed, by any load, and then fences, sees that the run
+ * is open (scan.h).
  */
 MAM_KFN uint64_t mam_bitmap_swap(MAM_GLOBAL uint64_t *bits, uint32_t word, uint64_t seen,
 				 uint64_t next)
@@ -57,7 +60,10 @@ MAM_KFN uint64_t mam_bits_rotate_left(uint64_t x, uint32_t by)
 	return x << (by & 63) | x >> (-by & 63);
 }
 
-/* At most `n` of the set bits of `x`, the first ones from bit `from` on, upward and around. */
+/*
+ * At most `n` of the set bits of `x`: the first ones starting at bit `from`, upward with
+ * wraparound.
+ */
 MAM_KFN uint64_t mam_bits_pick(uint64_t x, uint32_t n, uint32_t from)
 {
 	uint64_t left = mam_bits_rotate_right(x, from), picked = 0;
@@ -70,7 +76,7 @@ MAM_KFN uint64_t mam_bits_pick(uint64_t x, uint32_t n, uint32_t from)
 	return mam_bits_rotate_left(picked, from);
 }
 
-/* Where the set bit of `x` is that has `k` set bits below it; there is one. */
+/* The position of the set bit of `x` that has `k` set bits below it. pre: there is one. */
 MAM_KFN uint32_t mam_bits_nth(uint32_t x, uint32_t k)
 {
 	uint32_t at = 0, width, below;
@@ -86,7 +92,7 @@ MAM_KFN uint32_t mam_bits_nth(uint32_t x, uint32_t k)
 	return at;
 }
 
-/* Where `n` set bits in a row begin, as bits. */
+/* The positions where `n` consecutive set bits start, as bits. */
 MAM_KFN uint64_t mam_bits_stretches(uint64_t x, uint32_t n)
 {
 	uint32_t have = 1, more;

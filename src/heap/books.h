@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * books.h - what a heap of objects knows of itself, and where it stands.
+ * books.h - the metadata of an object heap, and its layout.
  *
- * The truth is three things:
- *   units    one bit a unit, 1 = taken: pages of 1 KiB, 64 of them a block, a block one word
- *   owners   one byte a unit: what took it
- *   words    one bit a slot, 1 = FREE. Each class has a word for each place in each block where a
- *            slab of it may begin; that of a place where none is, is 0. So who comes with an old
- *            idea of where slabs are wins nothing there: that is why words are never shared by
- *            classes, and what costs 3.7% of the ground.
- * All else are hints, which may lie:
- *   seats    one bit a block for each class: a slab of the class began there at some time
- *   handles  for each warp's place on its SM and each class, who was there the last time, and where
- *            it found room
+ * The authoritative state is in three arrays:
+ *   units    one bit per unit, 1 = claimed. A unit is a page of 1 KiB; 64 units are a block, whose
+ *            bits are one word
+ *   owners   one byte per unit: what claimed it
+ *   words    one bit per slot, 1 = FREE. Each class has a word for each place in each block where
+ *            one of its slabs may start; the word is 0 where there is no slab. So a thread with a
+ *            stale idea of where slabs are wins nothing there. That is why classes never share
+ *            words, which costs 3.7% of the memory.
+ * All others are hints, which may be wrong:
+ *   seats    one bit per block for each class: a slab of the class started there at some time
+ *   handles  for each warp's position on its SM and each class: the last warp there, and where it
+ *            found room
  *
- * A new heap is zeros, but for the head and the header of `units`.
+ * A new heap is all zeros, except for the head and the header of `units`.
  *
- * In this order behind the head, each at a line: books of no pages; tallies; returns; units;
+ * The order after the head, each at a cache line: metadata of no pages; tallies; returns; units;
  * owners; words; seats; longs; closes; steps; handles.
  */
 #ifndef MAM_HEAP_BOOKS_H
@@ -25,31 +26,35 @@
 #include "heap/classes.h"
 #include "heap/head.h"
 
-/* What the owner's byte of a unit says: nothing, the class of the slab, or: */
-#define MAM_OWNER_MOVING 128u /* added to a class: the slab is about to begin or to end */
-#define MAM_OWNER_RUN 64u     /* plus 9 to 63: so many units, of which this is the first */
-#define MAM_OWNER_LONG 254u   /* the first of more units: `longs` of the block says how many */
-#define MAM_OWNER_INSIDE 255u /* of a run, not the first */
+/* The owner byte of a unit: 0 (none), the class of the slab, or: */
+#define MAM_OWNER_MOVING 128u /* added to a class: the slab is about to open or to close */
+#define MAM_OWNER_RUN 64u     /* plus 9 to 63: the number of units of a run, of which this is the
+				 first */
+#define MAM_OWNER_LONG 254u   /* the first of more units: `longs` of the block has their number */
+#define MAM_OWNER_INSIDE 255u /* of a run, except the first */
 
-/* What went wrong, or was asked for and is not, and how often. */
+/* Failed requests and errors, by kind. */
 enum mam_object_tally {
-	MAM_OBJECT_FULL,        /* NULL: no room, as seen in one pass over everything */
-	MAM_OBJECT_CONTENDED,   /* NULL: things moved during each of many passes */
-	MAM_OBJECT_ZERO,        /* NULL: nothing was asked for */
-	MAM_OBJECT_TOO_LARGE,   /* NULL: more than the whole heap, or than numbers can say */
-	MAM_OBJECT_FOREIGN,     /* given back: an address outside of the heap, or that nobody has */
-	MAM_OBJECT_INTERIOR,    /* given back: not the first byte of an object */
-	MAM_OBJECT_TWICE,       /* given back: free already */
+	MAM_OBJECT_FULL,        /* NULL: no room, as seen in one scan over everything */
+	MAM_OBJECT_CONTENDED,   /* NULL: state changed during each of many scans */
+	MAM_OBJECT_ZERO,        /* NULL: a request of 0 bytes */
+	MAM_OBJECT_TOO_LARGE,   /* NULL: more than the whole heap, or an overflow */
+	MAM_OBJECT_FOREIGN,     /* invalid free: an address outside of the heap, or one that is
+				   not allocated */
+	MAM_OBJECT_INTERIOR,    /* invalid free: not the first byte of an object */
+	MAM_OBJECT_TWICE,       /* double free */
 	/* Of a heap that grows, in place of FULL and CONTENDED: */
-	MAM_OBJECT_AT_LIMIT,  /* NULL: no room, and it is as large as it may be */
-	MAM_OBJECT_POOL_FULL, /* NULL: no room, and the pool had none */
-	MAM_OBJECT_SILENT,    /* NULL: no room, and the host did not answer in time */
-	MAM_OBJECT_NO_SLOT,   /* NULL: no room, and no more grants or large objects can be counted */
-	MAM_OBJECT_REFUSED,   /* NULL: no room, and the host answered that it does not serve */
+	MAM_OBJECT_AT_LIMIT,  /* NULL: no room, and the heap has reached its size limit */
+	MAM_OBJECT_POOL_FULL, /* NULL: no room, and the pool had no memory */
+	MAM_OBJECT_SILENT,    /* NULL: no room, and the host did not reply in time */
+	MAM_OBJECT_NO_SLOT,   /* NULL: no room, and no more grants or large objects can be
+				 recorded */
+	MAM_OBJECT_REFUSED,   /* NULL: no room, and the host replied that it does not serve the
+				 heap */
 	MAM_OBJECT_TALLIES,
 };
 
-/* Each on a line of its own. */
+/* Each on a cache line of its own. */
 struct mam_tallies {
 	struct {
 		uint64_t value; /* atomic */
@@ -57,31 +62,32 @@ struct mam_tallies {
 	} of[MAM_OBJECT_TALLIES];
 };
 
-/* What searches did, one row a column of handles, so that no two warps meet there often. */
+/* Work done by searches, one row per column of handles, so that two warps rarely share a row. */
 struct mam_steps {
-	uint64_t searches; /* groups of lanes that did not find room at once; atomic, as all here */
+	uint64_t searches; /* groups of lanes that did not find room at once; atomic, as are all
+			      fields here */
 	uint64_t looks;
-	uint64_t passes; /* over everything */
+	uint64_t passes; /* scans over everything */
 	uint64_t pad;
 };
 
 /*
- * Addresses that the host gives back: it writes them and then `told`; device code takes them in
- * order by raising `taken`.
+ * Addresses that the host frees: it writes them and then `told`; device code takes them in order by
+ * raising `taken`.
  */
-#ifndef MAM_RETURNS /* tests have few */
+#ifndef MAM_RETURNS /* smaller in tests */
 #define MAM_RETURNS 4096u
 #endif
 struct mam_returns {
-	uint64_t told;  /* count, ever; written by the host */
-	uint64_t epoch; /* what marks of collective.h are mixed with; 0: not drawn yet; atomic */
+	uint64_t told;  /* total count; written by the host */
+	uint64_t epoch; /* mixed into the marks of collective.h; 0: not drawn yet; atomic */
 	uint64_t pad0[MAM_PAGES_LINE / 8 - 2];
-	uint64_t taken; /* count, ever; atomic */
+	uint64_t taken; /* total count; atomic */
 	uint64_t pad1[MAM_PAGES_LINE / 8 - 1];
 	uint64_t address[MAM_RETURNS]; /* number i at i % MAM_RETURNS */
 };
 
-/* Bytes from the head to each part. */
+/* Byte offsets from the head. */
 struct mam_books_plan {
 	uint64_t tallies, returns, units, owners, words, seats, longs, closes, steps, handles, end;
 };
@@ -91,7 +97,7 @@ MAM_KBOTH uint64_t mam_books_line(uint64_t bytes)
 	return (bytes + MAM_PAGES_LINE - 1) / MAM_PAGES_LINE * MAM_PAGES_LINE;
 }
 
-/* 64-bit words of seats for one class. */
+/* 64-bit words of `seats` for one class. */
 MAM_KBOTH uint32_t mam_books_seat_words(uint32_t blocks)
 {
 	return (blocks + 63) / 64;
@@ -126,7 +132,7 @@ MAM_KBOTH uint32_t mam_books_columns(uint32_t blocks)
 	return columns;
 }
 
-/* The head of a heap of objects whose books begin at `at`, an address on the device. */
+/* Fills the head of an object heap whose metadata starts at `at`, an address on the device. */
 MAM_KBOTH void mam_books_head(struct mam_kheap *head, unsigned char *ground, unsigned char *at,
 			      uint32_t blocks, uint32_t columns)
 {
@@ -153,7 +159,9 @@ MAM_KBOTH void mam_books_head(struct mam_kheap *head, unsigned char *ground, uns
 	head->returns = (struct mam_returns *)(at + plan.returns);
 }
 
-/* A new heap in zeroed memory, by the host or by one lane before others come. */
+/*
+ * Creates a new heap in zeroed memory; called by the host, or by one lane before others access it.
+ */
 MAM_KBOTH void mam_books_format(struct mam_kheap *head, unsigned char *ground, uint32_t blocks,
 				uint32_t columns)
 {
@@ -168,13 +176,13 @@ MAM_KBOTH uint64_t *mam_books_words(const struct mam_kheap *heap, uint32_t class
 	return heap->words + (uint64_t)mam_class_words_before(class_) * heap->blocks;
 }
 
-/* How many they are. */
+/* The number of these words. */
 MAM_KBOTH uint32_t mam_books_word_count(const struct mam_kheap *heap, uint32_t class_)
 {
 	return heap->blocks << (6 - mam_class_span_shift(class_));
 }
 
-/* The first unit of the slab that has this word of its class. */
+/* The first unit of the slab with this word of its class. */
 MAM_KBOTH uint32_t mam_books_unit(uint32_t class_, uint32_t word)
 {
 	return word << mam_class_span_shift(class_);
@@ -189,7 +197,7 @@ MAM_KBOTH unsigned char *mam_books_at(const struct mam_kheap *heap, uint32_t cla
 }
 
 #ifdef MAM_KTABLE
-/* The same by traits. */
+/* The same from traits. */
 MAM_KFN uint64_t *mam_traits_words(const struct mam_kheap *heap, uint64_t traits)
 {
 	return heap->words + (uint64_t)mam_traits_words_before(traits) * heap->blocks;

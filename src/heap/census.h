@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * census.h - what one bitmap of pages, or one plot of a heap of objects, has in it: its books,
- * copied to the host and counted there, as fields of struct mam_heap_info.
+ * census.h - counts what one bitmap of pages, or one plot of an object heap, contains: its metadata
+ * is copied to the host and counted there, into fields of struct mam_heap_info.
  *
- * The header in one copy, the bitmap in pieces, so that a heap of any size is read with little host
- * memory. Each piece is waited for before the next one takes its place. Of objects the bitmap is
- * that of the units; then come the tallies and what stands on the units (survey.h).
+ * The header is copied at once, and the bitmap in pieces, so that a heap of any size needs little
+ * host memory. Each piece is waited for before the next one overwrites it. For objects the bitmap
+ * is that of the units; the tallies and the contents of the units (survey.h) follow.
  */
 #ifndef MAM_HEAP_CENSUS_H
 #define MAM_HEAP_CENSUS_H
@@ -16,23 +16,26 @@
 #include "heap/reach.h"
 
 /*
- * Each call reads in the order of `stream`, waits, and answers as mam_heap_stats() does. `info`
- * comes zeroed; where the answer is not MAM_OK, it has anything.
+ * Each call reads in the order of `stream`, waits, and returns what mam_heap_stats() returns.
+ * `info` must be zeroed; its content is undefined if the result is not MAM_OK.
  *
- * mam_census_pages - of `pages` pages, the header of whose bitmap is at `at`.
+ * mam_census_pages - counts `pages` pages; the header of their bitmap is at `at`.
  */
 enum mam_status mam_census_pages(const struct mam_reach *reach, struct CUstream_st *stream,
 				 uintptr_t at, uint32_t pages, struct mam_heap_info *info);
-/* mam_census_plot - of the plot's units, and of what is on them. */
+/* mam_census_plot - counts the plot's units and their contents. */
 enum mam_status mam_census_plot(const struct mam_reach *reach, struct CUstream_st *stream,
 				const struct mam_plot *plot, struct mam_heap_info *info);
 
-/* mam_census_add - sums, and of `longest_free` the larger. */
+/* mam_census_add - adds; takes the larger `longest_free`. */
 void mam_census_add(struct mam_heap_info *sum, const struct mam_heap_info *one);
-/* mam_census_gone - of what was counted in a plot that ceases to be, what happened there. */
+/* mam_census_gone - adds the event counts of a plot that is about to disappear. */
 void mam_census_gone(struct mam_heap_info *sum, const struct mam_heap_info *one);
 
-/* mam_census_finish - each class's bytes, and objects of all kinds: once the sum is complete. */
+/*
+ * mam_census_finish - fills in each class's bytes and the totals over all kinds, after the last
+ * add.
+ */
 void mam_census_finish(struct mam_heap_info *sum);
 
 #endif

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * classes.h - sizes of objects: which class serves a request, and how a slab of a class is cut.
+ * classes.h - size classes of objects: which class serves a request, and how a slab of a class is
+ * cut.
  *
- * A grain is 16 bytes, a unit 1 KiB, a block 64 units. Classes are numbered from 1:
+ * An alignment unit is 16 bytes, a unit 1 KiB, a block 64 units. Classes are numbered from 1:
  *
- *   to 128 B    every 16 B          1 to 8
- *   to 512 B    4 a doubling        9 to 16     at most 1.25 apart
- *   to 1 KiB    8 a doubling       17 to 24     at most 1.125 apart
- *   to 8 KiB   16 a doubling       25 to 72     at most 1.0625 apart
+ *   to 128 B    every 16 B               1 to 8
+ *   to 512 B    4 per power of two       9 to 16     at most 1.25 apart
+ *   to 1 KiB    8 per power of two      17 to 24     at most 1.125 apart
+ *   to 8 KiB   16 per power of two      25 to 72     at most 1.0625 apart
  *
- * A slab has one 64-bit word, so 64 slots at most, and begins at a multiple of its span, a power of
- * two of units in one block: the largest that is not above the number of grains of its class. So a
- * slot of a power of two lies at a multiple of its size, and a slab has 32 slots at least up to 2
- * KiB. Units that the last slot does not reach are not the slab's.
+ * A slab has one 64-bit word, so at most 64 slots. It starts at a multiple of its span, a power of
+ * two of units within one block: the largest one that does not exceed the class's size in alignment
+ * units. So a slot whose size is a power of two is aligned to its size, and a slab has at least 32
+ * slots up to 2 KiB. Units that the last slot does not reach do not belong to the slab.
  *
- * All is arithmetic on the class's number: a table would be one more load before the first.
+ * Everything is computed from the class's number: a table would cost one more load before the
+ * first.
  */
 #ifndef MAM_HEAP_CLASSES_H
 #define MAM_HEAP_CLASSES_H
@@ -40,7 +42,7 @@ MAM_KBOTH uint32_t mam_class_octave(uint32_t n)
 #endif
 }
 
-/* The class that serves `bytes`; 0: none does, as that is 0 or more than MAM_CLASS_BYTES_MAX. */
+/* The class that serves `bytes`; 0 if `bytes` is 0 or exceeds MAM_CLASS_BYTES_MAX. */
 MAM_KBOTH uint32_t mam_class_of(size_t bytes)
 {
 	uint32_t below, octave, steps;
@@ -52,12 +54,12 @@ MAM_KBOTH uint32_t mam_class_of(size_t bytes)
 		return below + 1;
 	octave = mam_class_octave(below);
 	steps = octave < 5 ? 2 : octave == 5 ? 3 : 4;
-	/* Of octaves 3, 4, 5, 6, ... the first class is 9, 13, 17, 25, 41, 57. */
+	/* The first classes of octaves 3, 4, 5, 6, ... are 9, 13, 17, 25, 41, 57. */
 	return (octave < 6 ? 4 * octave - 3 : 16 * octave - 71) +
 	       (below >> (octave - steps)) - (1u << steps);
 }
 
-/* Bytes of a slot, in grains. */
+/* Size of a slot in alignment units of 16 bytes. */
 MAM_KBOTH uint32_t mam_class_grains(uint32_t class_)
 {
 	uint32_t octave, steps, at;
@@ -75,7 +77,7 @@ MAM_KBOTH uint32_t mam_class_bytes(uint32_t class_)
 	return mam_class_grains(class_) << MAM_GRAIN_SHIFT;
 }
 
-/* A slab begins at a multiple of 1 << this units. */
+/* A slab starts at a multiple of 1 << this units. */
 MAM_KBOTH uint32_t mam_class_span_shift(uint32_t class_)
 {
 	if (class_ >= 24)
@@ -98,17 +100,17 @@ MAM_KBOTH uint32_t mam_class_units(uint32_t class_)
 	       MAM_BLOCK_UNITS;
 }
 
-/* Words of a class in one block: one for each slab that goes in. */
+/* Words of a class in one block: one for each slab that fits. */
 MAM_KBOTH uint32_t mam_class_words(uint32_t class_)
 {
 	return MAM_BLOCK_UNITS >> mam_class_span_shift(class_);
 }
 
-/* Words of the classes before it, in one block. */
+/* Words of the preceding classes in one block. */
 MAM_KBOTH uint32_t mam_class_words_before(uint32_t class_)
 {
 	uint32_t shift = mam_class_span_shift(class_);
-	/* Of each span, a byte: its first class, and the words before that one by 16. */
+	/* A byte for each span: its first class, and the words before that class divided by 16. */
 	uint32_t first = (uint32_t)((uint64_t)0x18100c08040201 >> (8 * shift)) & 255;
 	uint32_t words = (uint32_t)((uint64_t)0x100f0e0c080400 >> (8 * shift)) & 255;
 
@@ -116,10 +118,10 @@ MAM_KBOTH uint32_t mam_class_words_before(uint32_t class_)
 }
 
 /*
- * The same of each class in one number, for device code: one load in place of forty instructions.
- * From bit 0: grains, 10 bits; span shift, 3; slots, 7; words before, 9; the binary logarithm of the
- * slots, rounded down, 3; then what a division by the grains is multiplied by: 2^31 / grains,
- * rounded up. Row 0 is row 1's, for lanes without a class.
+ * The same for each class in one number, for device code: one load in place of forty instructions.
+ * From bit 0: size in alignment units, 10 bits; span shift, 3; slots, 7; words before, 9; the
+ * binary logarithm of the slots, rounded down, 3; then the factor that replaces a division by the
+ * size: 2^31 / size in alignment units, rounded up. Row 0 equals row 1, for lanes without a class.
  */
 #ifdef MAM_KTABLE
 MAM_KTABLE uint64_t mam_class_table[MAM_CLASSES + 1] = {
@@ -174,7 +176,7 @@ MAM_KFN uint32_t mam_traits_words_before(uint64_t traits)
 	return (uint32_t)traits >> 20 & 511;
 }
 
-/* The largest 1 << this of slots that there are. */
+/* 1 << this is the largest power of two of slots in a slab. */
 MAM_KFN uint32_t mam_traits_round_shift(uint64_t traits)
 {
 	return (uint32_t)traits >> 29;
@@ -192,7 +194,7 @@ MAM_KFN uint32_t mam_traits_units(uint64_t traits)
 	       MAM_BLOCK_UNITS;
 }
 
-/* `n` grains, fewer than a block's, divided by those of a slot. */
+/* Divides `n` alignment units, fewer than those of a block, by the size of a slot. */
 MAM_KFN uint32_t mam_traits_divide(uint64_t traits, uint32_t n)
 {
 	return (uint32_t)((uint64_t)(2 * n) * (uint32_t)(traits >> 32) >> 32);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clear.c - clear.h: zeroes around what never changes.
+ * clear.c - clear.h: zeroes everything around the fields that never change.
  */
 #include "heap/clear.h"
 
-/* Past `pages` of them the last word of the bitmap, which ends at `end`, has taken bits. */
+/* The last word of the bitmap, which ends at `end`, has set bits after the `pages` pages. */
 static void clear_tail(struct mam_reach_visit *visit, uintptr_t end, uint32_t pages)
 {
 	const uint32_t last = pages % 64;
@@ -15,7 +15,7 @@ static void clear_tail(struct mam_reach_visit *visit, uintptr_t end, uint32_t pa
 	mam_reach_fill(visit, end - 8 + last / 8 + 1, 0xff, 7 - last / 8);
 }
 
-/* From a header of pages to `end`, but for what never changes in the header. */
+/* Clears from a header of pages to `end`, except for the header's constant fields. */
 static void clear_from(struct mam_reach_visit *visit, uintptr_t header, uintptr_t end)
 {
 	const uintptr_t from = header + offsetof(struct mam_pages, open);
@@ -31,7 +31,7 @@ void mam_clear_pages(struct mam_reach_visit *visit, uintptr_t books, uint32_t pa
 	clear_tail(visit, end, pages);
 }
 
-/* The books of no pages come first, and have a tail. */
+/* The metadata of no pages comes first and has a tail. */
 void mam_clear_plot(struct mam_reach_visit *visit, const struct mam_plot *plot)
 {
 	const struct mam_books_plan plan = mam_plot_books(plot);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clear.h - all free, all counts zero: books as create and reset leave them, but for what is in
- * them that never changes. Fills alone, which a graph can hold without any memory of the host's.
+ * clear.h - resets metadata to "all free, all counts zero", as create and reset leave it, except
+ * for the fields that never change. Uses only fills, which a graph can contain without host memory.
  *
- * Bits past the last page are taken from the start, and again by each reset: at most seven whole
- * bytes and a part of one, at the end of the bitmap, by two fills. Of objects all is zero.
+ * Bits after the last page are marked allocated at creation and by each reset: at most seven whole
+ * bytes and a part of one, at the end of the bitmap, by two fills. For objects everything is zero.
  */
 #ifndef MAM_HEAP_CLEAR_H
 #define MAM_HEAP_CLEAR_H
@@ -12,10 +12,10 @@
 #include "heap/plot.h"
 #include "heap/reach.h"
 
-/* mam_clear_pages - of the books of a heap of pages, whose header is at `books`. */
+/* mam_clear_pages - clears the metadata of a page heap, whose header is at `books`. */
 void mam_clear_pages(struct mam_reach_visit *visit, uintptr_t books, uint32_t pages);
 
-/* mam_clear_plot - of a plot's books. */
+/* mam_clear_plot - clears a plot's metadata. */
 void mam_clear_plot(struct mam_reach_visit *visit, const struct mam_plot *plot);
 
 #endif

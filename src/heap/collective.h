@@ -1,37 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collective.h - an object of which several lanes have a part each, and how parts are given back.
+ * collective.h - an object of which several lanes have a part each, and how parts are freed.
  *
- *	object      the heap's
- *	+ 0         a header, 16 bytes: a mark, what is live, and the shape
- *	+ 16        of more than 32 parts: a word of 32 bits for each 32 of them
- *	            of parts that differ in size: where each ends, 4 or 8 bytes a part
+ *	object      allocated from the heap
+ *	+ 0         a header, 16 bytes: a mark, the live bits, and the shape
+ *	+ 16        with more than 32 parts: a word of 32 bits for each 32 of them;
+ *	            with parts of different sizes: the end of each, 4 or 8 bytes per part
  *	+ front     the parts, without gaps; the first at a multiple of 16
  *
- * A part does not begin where an object does: so it is an address inside of one to who gives it back,
- * and what was a mistake there, and rare, is looked at here. What is no part costs nothing more.
+ * A part does not start where an object does, so a free sees it as an interior pointer. Without
+ * parts that is an error and rare, so the lookup happens on that path only. Other frees cost
+ * nothing more.
  *
- * To give back a part:
- * 1. In which object does the address lie? The books say (place.h).
- * 2. Does that begin with the mark? It is mixed of the object's address, the heap's, and a number
- *    that the heap drew at random when it first had such an object, and again after a reset: so
- *    nothing is taken for one that is none.
- * 3. Which part begins there? Of equal ones by a division, else by a search in the table.
- * 4. Clear its bit, by one AND. It releases what was done with the part, and acquires what was done
- *    with those given back before. It was clear: given back twice.
- * 5. Who made a word 0 lowers the count of words that are not, of up to 32 parts there is but one.
- *    Who came to 0 there is the last: the mark is wiped out, and the object goes back to the heap.
+ * To free a part:
+ * 1. Find the object that contains the address, from the metadata (place.h).
+ * 2. Check that the object starts with the mark. The mark is mixed from the object's address, the
+ *    heap's address, and a number that the heap drew at random when it first had such an object,
+ *    and again after a reset. So no other data passes for a mark.
+ * 3. Find the part that starts at the address: of equal parts by a division, otherwise by a search
+ *    in the table.
+ * 4. Clear its bit by one AND. It releases the accesses to this part, and acquires those to the
+ *    parts freed before. If the bit was clear, it is a double free.
+ * 5. The lane that made a word 0 lowers the count of nonzero words; up to 32 parts have only one
+ *    word. The lane that brought the count to 0 freed the last part: it wipes the mark and frees
+ *    the object.
  *
- * All at once: the word of the part that is named goes to 0 by compare-and-swap, while the part is
- * live, so of two who do so one is refused; then all other words.
+ * To free all parts at once: the word of the named part goes to 0 by compare-and-swap while that
+ * part is live, so of two lanes that do so one fails; then all other words.
  *
- * Source: the superblocks of XMalloc (Huang et al., CIT 2010), whose lanes' parts each have a header
- * of their own; here one bit a part says the same, and no gap is between them.
+ * Source: the superblocks of XMalloc (Huang et al., CIT 2010), whose parts each have a header of
+ * their own. Here one bit per part serves that purpose, without gaps between parts.
  *
- * Bound: step 1 as place.h says, then one atomic, and one more for who empties a word.
+ * Bound: step 1 as in place.h, then one atomic, and one more for a lane that empties a word.
  *
- * Must hold: a part's holder has it from who got the object, behind a barrier, so header and table
- * are read as they were written. A bit that was cleared is never set.
+ * Must hold: the holder of a part got it from the lane that allocated the object, after a barrier,
+ * so it reads header and table as they were written. A cleared bit is never set again.
  */
 #ifndef MAM_HEAP_COLLECTIVE_H
 #define MAM_HEAP_COLLECTIVE_H
@@ -42,31 +45,31 @@
 #define MAM_COLLECTIVE_WORD 32u /* parts */
 #define MAM_COLLECTIVE_GOLDEN 0x9e3779b97f4a7c15u
 
-/* How the shape says where parts end. */
-#define MAM_COLLECTIVE_EQUAL 0u /* all have as many bytes */
-#define MAM_COLLECTIVE_SHORT 1u /* a table of 4 bytes a part */
-#define MAM_COLLECTIVE_LONG 2u  /* of 8 */
-/* The most bytes that equal parts have; larger ones have a table. */
+/* How the shape describes where parts end. */
+#define MAM_COLLECTIVE_EQUAL 0u /* all parts have the same size */
+#define MAM_COLLECTIVE_SHORT 1u /* a table of 4 bytes per part */
+#define MAM_COLLECTIVE_LONG 2u  /* a table of 8 bytes per part */
+/* The maximum size of equal parts; larger ones have a table. */
 #define MAM_COLLECTIVE_EACH 0xfffffu
 
 struct mam_collective {
 	uint64_t mark;  /* atomic */
-	uint32_t live;  /* bits of parts; of more than 32, count of words that are not 0; atomic */
-	uint32_t shape; /* parts less one; then 2 bits: how they end; then 20: bytes of each */
+	uint32_t live;  /* bits of parts; of more than 32, count of nonzero words; atomic */
+	uint32_t shape; /* parts minus 1; then 2 bits: how they end; then 20: bytes of each */
 };
 
-/* A part that an address names. */
+/* The part that an address names. */
 struct mam_kpiece {
-	struct mam_collective *whole; /* NULL: it is none */
+	struct mam_collective *whole; /* NULL: not a part */
 	uint64_t bytes;               /* of the part */
 	uint32_t part, parts;         /* its number, and how many there are */
-	bool live;                    /* as it seemed */
-	bool inside;                  /* if it is none: of an object, all the same */
+	bool live;                    /* a snapshot */
+	bool inside;                  /* not a part, but inside of an object */
 };
 
 /* ---- the shape ------------------------------------------------------------------------------ */
 
-/* `each`: bytes of every part, or 0: they differ. pre: 1 to MAM_COLLECTIVE_PARTS parts. */
+/* `each`: bytes of every part, or 0 if their sizes differ. pre: 1 to MAM_COLLECTIVE_PARTS parts. */
 MAM_KFN uint32_t mam_collective_shape(uint32_t parts, uint64_t each, uint64_t total)
 {
 	if (each && each <= MAM_COLLECTIVE_EACH)
@@ -84,7 +87,7 @@ MAM_KFN uint32_t mam_collective_kind(uint32_t shape)
 	return shape >> 10 & 3;
 }
 
-/* Words for so many parts; 0: the header's does. */
+/* Words for so many parts; 0: the word in the header suffices. */
 MAM_KFN uint32_t mam_collective_words(uint32_t parts)
 {
 	return parts > MAM_COLLECTIVE_WORD ? (parts + MAM_COLLECTIVE_WORD - 1) / MAM_COLLECTIVE_WORD
@@ -99,7 +102,7 @@ MAM_KFN uint32_t mam_collective_table(uint32_t shape)
 	return (uint32_t)sizeof(struct mam_collective) + (words * 4 + 15) / 16 * 16;
 }
 
-/* And to its parts. */
+/* Bytes from the object to its parts. */
 MAM_KFN uint32_t mam_collective_front(uint32_t shape)
 {
 	uint32_t kind = mam_collective_kind(shape);
@@ -116,7 +119,7 @@ MAM_KFN uint32_t mam_collective_bits(uint32_t parts, uint32_t i)
 	return rest >= MAM_COLLECTIVE_WORD ? ~0u : (1u << rest) - 1;
 }
 
-/* Where the bit of a part is. */
+/* The word that contains the bit of a part. */
 MAM_KFN uint32_t *mam_collective_word(struct mam_kpiece piece)
 {
 	if (piece.parts <= MAM_COLLECTIVE_WORD)
@@ -124,7 +127,7 @@ MAM_KFN uint32_t *mam_collective_word(struct mam_kpiece piece)
 	return (uint32_t *)(piece.whole + 1) + piece.part / MAM_COLLECTIVE_WORD;
 }
 
-/* ---- to make one ---------------------------------------------------------------------------- */
+/* ---- create --------------------------------------------------------------------------------- */
 
 MAM_KFN uint64_t mam_collective_mix(uint64_t x, uint64_t y)
 {
@@ -132,7 +135,7 @@ MAM_KFN uint64_t mam_collective_mix(uint64_t x, uint64_t y)
 	return x ^ x >> 29;
 }
 
-/* What an object there begins with; `epoch` is the heap's number. */
+/* The mark of an object at `whole`; `epoch` is the heap's random number. */
 MAM_KFN uint64_t mam_collective_mark(const struct mam_kheap *root, uint64_t epoch,
 				     const void *whole)
 {
@@ -142,7 +145,7 @@ MAM_KFN uint64_t mam_collective_mark(const struct mam_kheap *root, uint64_t epoc
 	       1;
 }
 
-/* The heap's number, drawn if it has none. */
+/* The heap's random number, drawn at first use. */
 MAM_KFN uint64_t mam_collective_epoch(struct mam_kheap *root)
 {
 	uint64_t *where = &root->returns->epoch, drawn, seen;
@@ -156,8 +159,8 @@ MAM_KFN uint64_t mam_collective_epoch(struct mam_kheap *root)
 }
 
 /*
- * The header of a fresh object, by one lane; what comes behind it the others write. They order all of
- * it before the first part is given back.
+ * Writes the header of a fresh object, by one lane; the other lanes write what follows it. They
+ * order all of it before the first part is freed.
  */
 MAM_KSLOW void mam_collective_open(struct mam_kheap *root, void *object, uint32_t shape)
 {
@@ -173,7 +176,7 @@ MAM_KSLOW void mam_collective_open(struct mam_kheap *root, void *object, uint32_
 		mam_large_mark(root, object);
 }
 
-/* Part number `part` ends so many bytes behind where the first begins. By its lane. */
+/* Records that part `part` ends `end` bytes after the start of the first part. By its lane. */
 MAM_KFN void mam_collective_note(void *object, uint32_t shape, uint32_t part, uint64_t end)
 {
 	unsigned char *table = (unsigned char *)object + mam_collective_table(shape);
@@ -184,9 +187,9 @@ MAM_KFN void mam_collective_note(void *object, uint32_t shape, uint32_t part, ui
 		((uint64_t *)table)[part] = end;
 }
 
-/* ---- to find one ---------------------------------------------------------------------------- */
+/* ---- find ----------------------------------------------------------------------------------- */
 
-/* Where a part ends, as the table says. */
+/* The end of a part, from the table. */
 MAM_KFN uint64_t mam_collective_end(const unsigned char *table, uint32_t kind, uint32_t part)
 {
 	if (kind == MAM_COLLECTIVE_LONG)
@@ -195,7 +198,7 @@ MAM_KFN uint64_t mam_collective_end(const unsigned char *table, uint32_t kind, u
 	return mam_atomic_load32((uint32_t *)(uintptr_t)table + part, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-/* Steps 2 and 3: `whole` may be one, and is an object of so many bytes. */
+/* Steps 2 and 3: `object` has `room` bytes and may have parts. */
 MAM_KFN struct mam_kpiece mam_collective_find(struct mam_kheap *root, void *object, uint64_t room,
 					      const void *address)
 {
@@ -220,7 +223,7 @@ MAM_KFN struct mam_kpiece mam_collective_find(struct mam_kheap *root, void *obje
 	parts = mam_collective_parts(shape);
 	kind = mam_collective_kind(shape);
 	at = (uint64_t)((uintptr_t)address - (uintptr_t)whole) - mam_collective_front(shape);
-	/* In front of the parts is more than any object has. */
+	/* An address in front of the parts wraps to more than any object's size. */
 	if (at >= room || mam_collective_front(shape) >= room)
 		return piece;
 	if (kind == MAM_COLLECTIVE_EQUAL) {
@@ -230,7 +233,7 @@ MAM_KFN struct mam_kpiece mam_collective_find(struct mam_kheap *root, void *obje
 		piece.part = (uint32_t)(at / piece.bytes);
 	} else {
 		table = (const unsigned char *)whole + mam_collective_table(shape);
-		/* The first part that ends behind the address. */
+		/* Find the first part that ends after the address. */
 		low = 0;
 		high = parts;
 		MAM_ROLLED
@@ -257,7 +260,7 @@ MAM_KFN struct mam_kpiece mam_collective_find(struct mam_kheap *root, void *obje
 	return piece;
 }
 
-/* Steps 1 to 3, of a heap that is not debugged. */
+/* Steps 1 to 3, for a heap that is not debugged. */
 MAM_KSLOW struct mam_kpiece mam_collective_at(struct mam_kheap *root, const void *address)
 {
 	struct mam_karound around = mam_place_holder(root, address);
@@ -274,7 +277,7 @@ MAM_KSLOW struct mam_kpiece mam_collective_at(struct mam_kheap *root, const void
 	return piece;
 }
 
-/* Bytes of the part that begins there, if somebody has it; else 0. */
+/* Bytes of the part that starts at `address` if it is live; otherwise 0. */
 MAM_KSLOW size_t mam_collective_usable(struct mam_kheap *root, const void *address)
 {
 	struct mam_kpiece piece = mam_collective_at(root, address);
@@ -282,17 +285,17 @@ MAM_KSLOW size_t mam_collective_usable(struct mam_kheap *root, const void *addre
 	return piece.live ? (size_t)piece.bytes : 0;
 }
 
-/* ---- to give one back ----------------------------------------------------------------------- */
+/* ---- free ----------------------------------------------------------------------------------- */
 
-/* Nobody may take it for one any more. By who has it to itself. */
+/* Wipes the mark, so that the object no longer passes for one with parts. pre: exclusive access. */
 MAM_KFN void mam_collective_close(struct mam_collective *whole)
 {
 	mam_atomic_store64(&whole->mark, 0, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
 /*
- * What begins at `object` goes back as a whole: as the last part did, or because the host says so, which
- * sees no parts. By who has it to itself.
+ * The object at `object` is freed as a whole: with its last part, or because the host, which does
+ * not see parts, frees it. pre: exclusive access.
  */
 MAM_KFN void mam_collective_wipe(struct mam_kheap *root, void *object)
 {
@@ -303,7 +306,10 @@ MAM_KFN void mam_collective_wipe(struct mam_kheap *root, void *object)
 		mam_collective_close((struct mam_collective *)object);
 }
 
-/* Step 5, by who has just emptied `words` words: is it the last? Then it is closed. */
+/*
+ * Step 5, by the lane that has just emptied `words` words: closes the object and returns true if
+ * they were the last.
+ */
 MAM_KFN bool mam_collective_empty(struct mam_kpiece piece, uint32_t words)
 {
 	if (piece.parts > MAM_COLLECTIVE_WORD &&
@@ -313,7 +319,7 @@ MAM_KFN bool mam_collective_empty(struct mam_kpiece piece, uint32_t words)
 	return true;
 }
 
-/* Step 4, of the parts of one word whose bits are set in `given`; gives the word as it was. */
+/* Step 4, for the parts of one word whose bits are set in `given`; returns the old word. */
 MAM_KFN uint32_t mam_collective_leave(uint32_t *word, uint32_t given)
 {
 	return mam_atomic_and32(word, ~given, MAM_ACQ_REL, MAM_AT_DEVICE);
@@ -325,14 +331,14 @@ MAM_KFN bool mam_collective_emptied(uint32_t old, uint32_t given)
 	return (old & given) && !(old & ~given);
 }
 
-/* What a free of parts came to. */
+/* The result of a free of parts. */
 enum mam_collective_answer {
-	MAM_COLLECTIVE_TWICE, /* nothing has changed */
+	MAM_COLLECTIVE_TWICE, /* double free; nothing has changed */
 	MAM_COLLECTIVE_GIVEN,
-	MAM_COLLECTIVE_LAST, /* and the object is the caller's to give back */
+	MAM_COLLECTIVE_LAST, /* and the caller must free the object */
 };
 
-/* Steps 4 and 5 by a lane for itself. */
+/* Steps 4 and 5 by a single lane. */
 MAM_KFN enum mam_collective_answer mam_collective_drop(struct mam_kpiece piece)
 {
 	uint32_t given = 1u << piece.part % MAM_COLLECTIVE_WORD, old;
@@ -347,7 +353,7 @@ MAM_KFN enum mam_collective_answer mam_collective_drop(struct mam_kpiece piece)
 		       : MAM_COLLECTIVE_GIVEN;
 }
 
-/* The same for all parts, once for who names one that is live. */
+/* The same for all parts, called once, with a live part. */
 MAM_KFN enum mam_collective_answer mam_collective_drop_all(struct mam_kpiece piece)
 {
 	uint32_t given = 1u << piece.part % MAM_COLLECTIVE_WORD, emptied = 1, i, seen, old;

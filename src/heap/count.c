@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * count.c - a heap's statistics: what the census says of its ground and of each grant, what
- * happened in grants that are gone, and what the mailbox has counted.
+ * count.c - a heap's statistics: the census of its own memory and of each grant, the events in
+ * grants that are gone, and the counts of the mailbox.
  */
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 #include "heap/grant.h"
 #include "heap/table.h"
 
-/* Objects that are blocks of the pool: as kernels know them. */
+/* Objects that are blocks of the pool, as kernels know them. */
 static void count_large(const struct mam_growth *growth, struct mam_heap_info *info)
 {
 	for (uint32_t i = 0; i < MAM_MAIL_SLOTS; i++) {
@@ -31,7 +31,7 @@ static void tell_mail(const struct mam_heap *heap, struct mam_heap_info *info)
 	info->ground_bytes += counts.posted_bytes + counts.large_bytes;
 	info->asks = counts.asks;
 	info->refusals = counts.refusals;
-	/* Kernels and the service may have gone on since the table was read. */
+	/* Kernels and the service may have continued since the table was read. */
 	if (counts.posted > info->grants)
 		info->spare_grants = counts.posted - info->grants;
 	if (counts.posted_bytes > info->grant_bytes)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * deal.h - slots for lanes that want the same class, out of words that they and others of their warp
- * look at, each at one of its own.
+ * deal.h - slots for lanes that want the same class, from words that they and other lanes of their
+ * warp look at, one word per lane.
  *
- * 1. Share: each lane sees some free slots; by a prefix sum it knows how many those before it see,
- *    and claims what of the need they leave, all by one atomic. The sum is taken bit by bit, by
- *    ballots, whatever lanes take part.
- * 2. Deal: another prefix sum over what was won. For one winner after the other the lanes without
- *    pick by rank.
+ * 1. Share: each lane sees some free slots. From a prefix sum it knows how many the lanes before it
+ *    see, and claims its share of the remaining need by one atomic. The sum is computed bit by bit
+ *    with ballots, for any set of lanes.
+ * 2. Deal: another prefix sum counts the slots won. Winner by winner, the lanes without a slot pick
+ *    by rank.
  *
- * Must hold: nothing is claimed that nobody needs.
+ * Must hold: no lane claims a slot that is not needed.
  */
 #ifndef MAM_HEAP_DEAL_H
 #define MAM_HEAP_DEAL_H
@@ -17,7 +17,7 @@
 #include "heap/handle.h"
 #include "heap/slab.h"
 
-/* The sum of `n`, at most 63, of the lanes of `lower`. */
+/* The sum of `n`, at most 63, over the lanes of `lower`. */
 MAM_KFN uint32_t mam_deal_before(uint32_t mask, uint32_t lower, uint32_t n)
 {
 	uint32_t sum = 0, bit;
@@ -28,7 +28,7 @@ MAM_KFN uint32_t mam_deal_before(uint32_t mask, uint32_t lower, uint32_t n)
 	return sum;
 }
 
-/* Step 2: a lane of `mask` has won `won` of `word`. Gives the caller's slot. */
+/* Step 2: a lane of `mask` has won `won` of `word`. Returns the caller's slot. */
 MAM_KFN struct mam_kslot mam_deal_out(uint32_t mask, uint32_t needy, uint32_t word, uint64_t won,
 				      struct mam_kslot mine)
 {
@@ -52,8 +52,8 @@ MAM_KFN struct mam_kslot mam_deal_out(uint32_t mask, uint32_t needy, uint32_t wo
 }
 
 /*
- * Steps 1 and 2, by the lanes of `mask`, for those of `needy`. A lane looks at `word`, of which it
- * has `seen`. Gives the caller's slot.
+ * Steps 1 and 2, by the lanes of `mask`, for the lanes of `needy`. A lane looks at `word`, in which
+ * it has seen the free slots `seen`. Returns the caller's slot.
  */
 MAM_KFN struct mam_kslot mam_deal(const struct mam_kheap *heap, uint32_t mask, uint32_t needy,
 				  uint64_t traits, uint32_t word, uint64_t seen,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * entry.h - where calls for objects go: to the heap, or, in kernels that are compiled to find
- * mistakes, to what stands around it there.
+ * entry.h - routes calls for objects to the heap or, in kernels compiled with error detection, to
+ * the checks around it.
  */
 #ifndef MAM_HEAP_ENTRY_H
 #define MAM_HEAP_ENTRY_H

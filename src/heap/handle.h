@@ -2,19 +2,21 @@
 /*
  * handle.h - where a warp looks first: at its home, and where it found room the last time.
  *
- * The home of lanes is their warp's number, times how many they are, counted in slots from a place
- * that is the class's and the number of lanes': so the warps of one launch have their own, in line,
- * slabs are filled and lie together, and the next launch has the same again. It is used blindly:
- * the claim's old value tells what was won. Who finds it full goes on to the next generation: home
- * as if as many warps more had come before.
+ * The home of a group of lanes is their warp's number times the number of lanes, counted in slots
+ * from a place that depends on the class and on the number of lanes. So the warps of one launch
+ * have disjoint consecutive homes, slabs fill up and are adjacent, and the next launch has the same
+ * homes again. A home is claimed without a look: the claim's old value shows which slots were won.
+ * A warp that finds it full goes on to the next generation: the home that it would have after as
+ * many more warps as the launch has.
  *
- * What lost, on an H100: homes scattered by the golden section, of which some fall together, 4 times
- * slower at 8 KiB; homes of one block by turns, 1.2 times slower for lone lanes, as their words
- * share a line.
+ * Slower alternatives, on an H100: homes scattered by the golden section, of which some collide, 4
+ * times slower at 8 KiB; homes that alternate within one block, 1.2 times slower for lone lanes, as
+ * their words share a cache line.
  *
- * A handle is a number for each class in the row of the warp's place on its SM: who wrote it, and
- * the generation in which it found room. Only who wrote it heeds it: it is for warps that ask again
- * while they hold what they got. It is a hint, written and read without order. 0 says nothing.
+ * A handle is a number for each class in the row of the warp's position on its SM: the warp that
+ * wrote it, and the generation in which that warp found room. Only the warp that wrote it uses it:
+ * it serves warps that allocate again while they keep their objects. It is a hint, read and written
+ * without ordering. 0 means that none is known.
  */
 #ifndef MAM_HEAP_HANDLE_H
 #define MAM_HEAP_HANDLE_H
@@ -37,14 +39,14 @@ MAM_KFN uint32_t mam_handle_warp(void)
 	return mam_block() * ((mam_block_threads() + 31) / 32) + mam_thread() / 32;
 }
 
-/* In the row of the calling warp: those that run at the same time mostly have different ones. */
+/* In the row of the calling warp; warps that run at the same time mostly have different rows. */
 MAM_KFN uint64_t *mam_handle_of(const struct mam_kheap *heap, uint32_t class_)
 {
 	return heap->handles +
 	       ((mam_smid() * 64 + mam_warpid()) & heap->columns) * MAM_CLASSES + (class_ - 1);
 }
 
-/* The caller has found room in this generation. */
+/* Records that the caller has found room in this generation. */
 MAM_KFN void mam_handle_set(const struct mam_kheap *heap, uint32_t class_, uint32_t generation)
 {
 	mam_atomic_store64(mam_handle_of(heap, class_),
@@ -52,7 +54,7 @@ MAM_KFN void mam_handle_set(const struct mam_kheap *heap, uint32_t class_, uint3
 			   MAM_AT_DEVICE);
 }
 
-/* In which generation it found room the last time; 0: none is known. */
+/* The generation in which the caller found room the last time; 0: unknown. */
 MAM_KFN uint32_t mam_handle_get(const struct mam_kheap *heap, uint32_t class_)
 {
 	uint64_t handle = mam_global_load64(mam_handle_of(heap, class_), MAM_RELAXED, MAM_AT_DEVICE);
@@ -67,8 +69,8 @@ MAM_KFN uint32_t mam_handle_warps(void)
 }
 
 /*
- * Word number `at` of a class, counted from a place that `salt` and the class have, in runs of 1 <<
- * `group` words, each in its own blocks.
+ * The word number `at` of a class, counted from a place that `salt` and the class determine, in
+ * runs of 1 << `group` words, each run in blocks of its own.
  */
 MAM_KFN uint32_t mam_handle_word(const struct mam_kheap *heap, uint64_t traits, uint32_t salt,
 				 uint32_t at, uint32_t group)
@@ -87,8 +89,8 @@ MAM_KFN uint32_t mam_handle_word(const struct mam_kheap *heap, uint64_t traits, 
 }
 
 /*
- * The home of `lanes` that all want the same class. They need several words if there are more of
- * them than slots in one: those from there on, each from its first slot.
+ * The home of `lanes` that all want the same class. If there are more lanes than slots in a word,
+ * they need several words: those that start there, each from its first slot.
  */
 MAM_KFN struct mam_kslot mam_handle_home(const struct mam_kheap *heap, uint64_t traits,
 					 uint32_t warp, uint32_t lanes)
@@ -98,11 +100,14 @@ MAM_KFN struct mam_kslot mam_handle_home(const struct mam_kheap *heap, uint64_t 
 	struct mam_kslot home;
 
 	home.slot = shift < round ? at & ((1u << round) - 1) : 0;
-	/* Words that stay together: those of a block, or those that the lanes need. */
+	/* Words that stay adjacent: those of a block, or those that the lanes need. */
 	if (shift > round + group)
 		group = shift - round;
 	at >>= round;
-	/* Neighbours have words in 16 blocks by turns: those of one block share a line of the cache. */
+	/*
+	 * Neighbors have words in 16 blocks in turn, because the words of one block share a cache
+	 * line.
+	 */
 	if (group == mam_traits_words_shift(traits))
 		at = (at >> (group + 4) << (group + 4)) + ((at & 15) << group) +
 		     (at >> 4 & ((1u << group) - 1));
@@ -111,8 +116,8 @@ MAM_KFN struct mam_kslot mam_handle_home(const struct mam_kheap *heap, uint64_t 
 }
 
 /*
- * The home of lanes of a warp that wants different classes: one of each, we suppose. `place` is
- * counted in lanes; the word is one of a slab that is full of slots, nearly.
+ * The home of lanes of a warp that wants different classes; assumes one lane per class. `place` is
+ * counted in lanes; the word is that of a nearly full slab.
  */
 MAM_KFN uint32_t mam_handle_home_mixed(const struct mam_kheap *heap, uint64_t traits,
 				       uint32_t place)

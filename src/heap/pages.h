@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages.h - pages of one size for kernels: take one or a run, give it back. This is the file to
+ * pages.h - allocates and frees pages of one size, or runs of them, in kernels. This is the file to
  * include.
  *
  * A page is a number below the heap's count. A lane keeps a struct mam_kwalk in its registers,
- * started once, and hands it to every call. Lanes that call together are served together.
- * Whoever takes a page sees what its last owner wrote before giving it back.
+ * started once, and passes it to every call. Lanes that call together are served together. A thread
+ * that allocates a page sees what its last owner wrote before freeing it.
  */
 #ifndef MAM_HEAP_PAGES_H
 #define MAM_HEAP_PAGES_H
@@ -15,7 +15,7 @@
 #include "heap/runs_warp.h"
 #include "heap/warp.h"
 
-/* One page, or MAM_NO_PAGE if each was seen taken. */
+/* Allocates one page; returns MAM_NO_PAGE if each was seen allocated. */
 MAM_KFN uint32_t mam_pages_take(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk)
 {
 	uint32_t mask = mam_warp_active();
@@ -25,7 +25,7 @@ MAM_KFN uint32_t mam_pages_take(MAM_GLOBAL struct mam_pages *pages, struct mam_k
 	return mam_lone_take(pages, walk);
 }
 
-/* False, and counted, if the page was free or is none; nothing else happens then. */
+/* Returns false and counts an error if the page is free or invalid; nothing else changes then. */
 MAM_KFN bool mam_pages_give(MAM_GLOBAL struct mam_pages *pages, uint32_t page)
 {
 	if (page >= pages->count) {
@@ -39,8 +39,8 @@ MAM_KFN bool mam_pages_give(MAM_GLOBAL struct mam_pages *pages, uint32_t page)
 }
 
 /*
- * `n` consecutive pages, or MAM_NO_PAGE if no such run was seen free; each lane may ask for
- * another n.
+ * Allocates `n` consecutive pages; returns MAM_NO_PAGE if no such run was seen free. Each lane may
+ * pass a different n.
  */
 MAM_KFN uint32_t mam_pages_take_run(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk,
 				    uint32_t n)
@@ -58,7 +58,7 @@ MAM_KFN uint32_t mam_pages_take_run(MAM_GLOBAL struct mam_pages *pages, struct m
 	return found.page;
 }
 
-/* As mam_pages_give(), for all of a run or a part of one. */
+/* As mam_pages_give(), for all of a run or a part of it. */
 MAM_KFN bool mam_pages_give_run(MAM_GLOBAL struct mam_pages *pages, uint32_t page, uint32_t n)
 {
 	if (!n || page >= pages->count || n > pages->count - page) {

@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * slab.h - a slab begins on free units, and ends when all its slots are free and its units are
+ * slab.h - opens a slab on free units, and closes it when all its slots are free and its units are
  * needed.
  *
  * To open the slab that has word w of its class:
- * 1. take its units, all or none: one compare-and-swap on the block's word, an OR if it is one unit;
- * 2. owners: the class, and MOVING in the first;
- * 3. publish: store w, with the slots that stay free, released. Until then w is 0, and no claim
+ * 1. claim its units, all or none: one compare-and-swap on the block's word, or an OR for one unit;
+ * 2. owners: the class, with MOVING in the first;
+ * 3. publish: store w with the slots that stay free, as a release. Until then w is 0, and no claim
  *    wins anything;
- * 4. owners: MOVING goes.
+ * 4. owners: clear MOVING.
  *
  * To close it:
- * 1. owner of its first unit: from the class to the class and MOVING, by compare-and-swap. Of two
- *    that want to close it one is refused here;
- * 2. raise `closes` of the block, for those that look whether there is room (pass.h);
- * 3. w, by compare-and-swap, from "all free" to 0. A claim that came first has cleared a bit, so
- *    this fails: MOVING goes, and nothing has happened. A claim that comes after wins nothing;
- * 4. owners: nothing;
- * 5. give the units back, released.
+ * 1. change the owner of its first unit from the class to the class and MOVING, by
+ *    compare-and-swap. Of two threads that want to close the slab, one fails here;
+ * 2. raise `closes` of the block, for threads that check whether there is room (pass.h);
+ * 3. change w from "all free" to 0 by compare-and-swap. An earlier claim has cleared a bit, so this
+ *    fails: MOVING is cleared, and nothing has changed. A later claim wins nothing;
+ * 4. owners: clear to 0;
+ * 5. free the units, as a release.
  *
- * An old idea of where the slab is does no harm: w is 0 from 3 on, and as long as no slab of this
- * very class begins there again; then what is won is right. Nobody gives back a slot that is free,
- * but by mistake: then the owner says nothing or another class, or the bit is set already. Only a
- * mistake between 3 and 4 is not seen: the owner still says the class, and the OR sets a bit of a w
- * that is no slab's.
+ * A stale idea of where the slab is does no harm: w stays 0 from step 3 until a slab of the same
+ * class opens there again, and a slot won from that slab is valid. A correct program never frees a
+ * free slot. If a double free does so, then the owner is 0 or another class, or the bit is already
+ * set. Only a double free between steps 3 and 4 goes undetected: the owner still has the class, and
+ * the OR sets a bit of a w that belongs to no slab.
  *
- * Who looks at a unit that is taken and whose owner is 0 or has MOVING knows that it is in motion,
- * and waits with its conclusion (pass.h). A release of the last slot does not close: that is left
- * to who needs units.
+ * A thread that sees a claimed unit whose owner is 0 or has MOVING knows that the unit is in
+ * transition, and draws no conclusion from it yet (pass.h). A release of the last slot does not
+ * close the slab: that is left to the thread that needs units.
  */
 #ifndef MAM_HEAP_SLAB_H
 #define MAM_HEAP_SLAB_H
 
 #include "heap/owners.h"
 
-/* The first unit of the slab that has this word. */
+/* The first unit of the slab with this word. */
 MAM_KFN uint32_t mam_slab_unit(uint64_t traits, uint32_t word)
 {
 	return word << mam_traits_span_shift(traits);
@@ -45,14 +45,14 @@ MAM_KFN uint32_t mam_slab_block(uint64_t traits, uint32_t word)
 	return word >> mam_traits_words_shift(traits);
 }
 
-/* The bits of its units in their block's word. */
+/* The bits of the slab's units in their block's word. */
 MAM_KFN uint64_t mam_slab_span(uint64_t traits, uint32_t word)
 {
 	return mam_bits_span(mam_slab_unit(traits, word) % MAM_BLOCK_UNITS,
 			     mam_traits_units(traits));
 }
 
-/* Step 1 of opening; the block's word was seen as `taken`. */
+/* Step 1 of opening; `taken` is the block's word as last seen. */
 MAM_KFN bool mam_slab_ground(const struct mam_kheap *heap, uint64_t traits, uint32_t word,
 			     uint64_t taken)
 {
@@ -87,14 +87,14 @@ MAM_KFN void mam_slab_publish(const struct mam_kheap *heap, uint32_t class_, uin
 }
 
 enum mam_opening {
-	MAM_OPEN_NOT,   /* its units are taken */
-	MAM_OPEN_LATER, /* somebody else is about to open it, or has: look again */
+	MAM_OPEN_NOT,   /* its units are claimed */
+	MAM_OPEN_LATER, /* another thread is about to open it, or has opened it: look again */
 	MAM_OPEN_DONE,
 };
 
 /*
- * Opens it if its units are free; the slots of `mine`, one at least, are the caller's then: nobody
- * ever sees it idle before it was used, and closes it.
+ * Opens the slab if its units are free. The slots of `mine`, at least one, belong to the caller
+ * then, so no thread ever sees the slab idle before its first use and closes it.
  */
 MAM_KSLOW enum mam_opening mam_slab_open(const struct mam_kheap *heap, uint32_t class_,
 					 uint32_t word, uint64_t mine)
@@ -114,7 +114,7 @@ MAM_KSLOW enum mam_opening mam_slab_open(const struct mam_kheap *heap, uint32_t 
 		       : MAM_OPEN_NOT;
 }
 
-/* False: it has a slot that is not free, or somebody else does that. */
+/* Returns false if a slot is not free, or if another thread is closing the slab. */
 MAM_KSLOW bool mam_slab_close(const struct mam_kheap *heap, uint32_t class_, uint32_t word)
 {
 	uint64_t traits = mam_traits_of(class_), all = mam_slots_all(traits);

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * walk.h - where a lane looks next: a place in the bitmap, a random generator, and a count of
+ * walk.h - the search state of a lane: a position in the bitmap, a random generator and a count of
  * looks, all in the caller's registers.
  *
  * 1. The start is the warp's number times the golden section of the range, so that warps of one
- *    launch begin as far from each other as their number allows, and a random step from there,
- *    at most as long as a warp's share, so that two launches do not begin at the same places.
- * 2. A walk that found room goes on there with its next request (the clustered walk of Pham et
+ *    launch start as far from each other as their number allows. A random step of at most a warp's
+ *    share is added, so that two launches do not start at the same positions.
+ * 2. A search that found room continues there with the next request (the clustered walk of Pham et
  *    al., ACM TOPC 2025).
- * 3. A walk that found none jumps anywhere.
- * 4. A walk knows whether a warp should claim before it looks. At first it should if the launch has
- *    many warps; later, if each lane got the very bit that it would have claimed blindly.
+ * 3. A search that found none jumps to a random position.
+ * 4. The state also records whether a warp claims before it looks. At first it does if the launch
+ *    has many warps; later, if each lane got exactly the bit that it would have claimed blindly.
  *
- * `steps` counts looks: at a word by one lane, at a region by
- * a warp.
+ * `steps` counts looks: at a word by one lane, at a region by a warp.
  */
 #ifndef MAM_HEAP_WALK_H
 #define MAM_HEAP_WALK_H
@@ -21,19 +20,20 @@
 #include "heap/bitmap.h"
 
 struct mam_kwalk {
-	uint32_t place; /* the page at which the next look is */
+	uint32_t place; /* the page of the next look */
 	uint32_t state; /* the generator's */
 	uint32_t steps; /* looks so far */
-	uint32_t blind; /* whether a warp claims before it looks: it does where most is free */
+	uint32_t blind; /* whether a warp claims before it looks, as it does where most pages are
+			   free */
 };
 
-/* What a search gives: values, not pointers, so that a caller's walk stays in registers. */
+/* The result of a search: values, not pointers, so that a caller's state stays in registers. */
 struct mam_kfound {
 	uint32_t page; /* or MAM_NO_PAGE */
 	struct mam_kwalk walk;
 };
 
-/* A launch of fewer warps than 1 << this has few. */
+/* A launch of fewer warps than 1 << this counts as small. */
 #define MAM_WALK_FEW_SHIFT 10
 
 #define MAM_WALK_GOLDEN 0x9e3779b9u
@@ -53,13 +53,13 @@ MAM_KFN uint32_t mam_walk_random(struct mam_kwalk *walk)
 	return walk->state;
 }
 
-/* The place that is `fraction` of the way through the heap. */
+/* The position that is `fraction` of the way through the heap. */
 MAM_KFN uint32_t mam_walk_place(MAM_GLOBAL struct mam_pages *pages, uint32_t fraction)
 {
 	return (uint32_t)((uint64_t)fraction * pages->words >> 26);
 }
 
-/* The place behind a page that was found. */
+/* The position after an allocated page. */
 MAM_KFN uint32_t mam_walk_behind(MAM_GLOBAL struct mam_pages *pages, uint32_t page)
 {
 	return page + 1 < pages->words * 64 ? page + 1 : 0;
@@ -79,7 +79,10 @@ MAM_KFN void mam_kwalk_start(struct mam_kwalk *walk, MAM_GLOBAL struct mam_pages
 
 	walk->state = noise + mam_thread() * MAM_WALK_GOLDEN;
 	walk->steps = 0;
-	/* A few warps wait for round trips: a look, then claims. Many save them in number. */
+	/*
+	 * In a small launch round trips dominate: look, then claim. Many warps save round trips
+	 * instead.
+	 */
 	walk->blind = share > MAM_WALK_FEW_SHIFT;
 	walk->place = mam_walk_place(pages, warp * MAM_WALK_GOLDEN + mam_lane() * 0x85ebca6bu +
 						    (share < 32 ? noise >> share : 0));
