@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gather.h - lanes that come together get one object, each a part of it: those of a warp, some of
- * them, or all of a block.
+ * gather.h - lanes that are active together get one object, of which each has a part: all lanes of
+ * a warp, some of them, or a whole block.
  *
- * 1. What all want is summed: in a warp by shuffles; in a block each warp leaves its sums in shared
+ * 1. The sizes are summed: in a warp by shuffles. In a block each warp leaves its sums in shared
  *    memory, and the first warp sums those. Lanes that want nothing have no part.
- * 2. One lane asks the heap for header, table and sum, and writes the header (collective.h).
- * 3. Each lane reckons where its part begins, and writes down where it ends if the table is needed.
- * 4. A barrier: all of the header is there before a part is given back, by whomever.
+ * 2. One lane allocates header, table and sum from the heap, and writes the header (collective.h).
+ * 3. Each lane computes where its part starts, and records where it ends if the table is needed.
+ * 4. A barrier: the header is complete before any lane frees a part.
  *
- * Bound: as one lane's request; in a warp one shuffle a lane more if sizes differ; in a block three
- * barriers.
+ * Bound: as for one lane's request; in a warp one more shuffle per lane if sizes differ; in a block
+ * three barriers.
  */
 #ifndef MAM_HEAP_GATHER_H
 #define MAM_HEAP_GATHER_H
@@ -19,17 +19,17 @@
 #include "heap/entry.h"
 #include "heap/lanes.h"
 
-/* More than any heap has; the sum over a block is still no overflow. */
+/* More than the size of any heap; the sum over a block still does not overflow. */
 #define MAM_GATHER_MOST ((uint64_t)1 << 52)
 #define MAM_GATHER_WARPS (MAM_COLLECTIVE_PARTS / 32)
-/* In place of the bytes of each: they differ, or are too many to be told so. */
+/* In place of the size of each part: sizes differ, or exceed MAM_COLLECTIVE_EACH. */
 #define MAM_GATHER_DIFFER 0xffffffffu
 
-/* What lanes, or warps, want together. */
+/* The combined request of lanes or warps. */
 struct mam_kgather {
 	uint64_t before; /* bytes of those before the caller */
-	uint64_t total;  /* bytes of all; the same in all, as what follows */
-	uint32_t each;   /* bytes of every part; 0: nobody wants any; or MAM_GATHER_DIFFER */
+	uint64_t total;  /* bytes of all; the same in all lanes, as are the following */
+	uint32_t each;   /* bytes of every part; 0: no lane wants any; or MAM_GATHER_DIFFER */
 	uint32_t askers; /* lanes that want any */
 };
 
@@ -55,13 +55,13 @@ MAM_KFN struct mam_kgather mam_gather_sum(uint32_t mask, uint64_t bytes)
 	return all;
 }
 
-/* The shape for so many parts, and what `each` of them says. */
+/* The shape for so many parts; `each` is the size of every part or MAM_GATHER_DIFFER. */
 MAM_KFN uint32_t mam_gather_shape(uint32_t parts, uint32_t each, uint64_t total)
 {
 	return mam_collective_shape(parts, each == MAM_GATHER_DIFFER ? 0 : each, total);
 }
 
-/* Step 2: the object, or NULL. */
+/* Step 2: returns the object, or NULL. */
 MAM_KFN void *mam_gather_ask(struct mam_kheap *heap, uint32_t shape, uint64_t total)
 {
 	void *object = mam_entry_alloc(heap, (size_t)(mam_collective_front(shape) + total));
@@ -71,7 +71,7 @@ MAM_KFN void *mam_gather_ask(struct mam_kheap *heap, uint32_t shape, uint64_t to
 	return object;
 }
 
-/* Step 3: the part that begins `before` bytes behind where the first one does. */
+/* Step 3: the part that starts `before` bytes after the first one. */
 MAM_KFN void *mam_gather_part(void *object, uint32_t shape, uint32_t part, uint64_t before,
 			      uint64_t bytes)
 {
@@ -86,7 +86,7 @@ MAM_KFN uint64_t mam_gather_bytes(size_t bytes)
 	return bytes < MAM_GATHER_MOST ? bytes : MAM_GATHER_MOST;
 }
 
-/* A part for each lane of `mask`, which all come, and which wants any bytes. */
+/* Returns a part to each lane of `mask` with nonzero `bytes`. All lanes of `mask` must call. */
 MAM_KFN void *mam_gather_lanes(struct mam_kheap *heap, uint32_t mask, size_t bytes)
 {
 	uint64_t own = mam_gather_bytes(bytes), address = 0;
@@ -103,7 +103,7 @@ MAM_KFN void *mam_gather_lanes(struct mam_kheap *heap, uint32_t mask, size_t byt
 	address = mam_warp_shuffle64(mask, address, leader);
 	if (!address)
 		return NULL;
-	/* What its last holder did was acquired by the leader. */
+	/* The leader acquired the accesses of the memory's last holder. */
 	mam_warp_sync(mask);
 	part = mam_gather_part((void *)(uintptr_t)address, shape, mam_lanes_rank(all.askers),
 			       all.before, own);
@@ -111,10 +111,10 @@ MAM_KFN void *mam_gather_lanes(struct mam_kheap *heap, uint32_t mask, size_t byt
 	return part;
 }
 
-/* What the warps of a block tell each other. */
+/* The warps of a block exchange these in shared memory. */
 struct mam_gather_note {
-	uint64_t bytes; /* that it wants; then: that those before it do */
-	uint32_t parts; /* the same */
+	uint64_t bytes; /* that the warp wants; then: that the warps before it want */
+	uint32_t parts; /* likewise */
 	uint32_t each;
 };
 
@@ -159,7 +159,7 @@ MAM_KFN void mam_gather_join(struct mam_kheap *heap, uint32_t mask, uint32_t war
 	}
 }
 
-/* A part for each thread of the block, which all call, and which wants any bytes. */
+/* Returns a part to each thread of the block with nonzero `bytes`. All threads must call. */
 MAM_KFN void *mam_gather_block(struct mam_kheap *heap, size_t bytes)
 {
 	MAM_SHARED(struct mam_gather_notes, notes);
@@ -188,7 +188,7 @@ MAM_KFN void *mam_gather_block(struct mam_kheap *heap, size_t bytes)
 				       notes->warp[warp].parts + mam_lanes_rank(all.askers),
 				       notes->warp[warp].bytes + all.before, own);
 	}
-	/* The header is whole, and the next call may use the notes. */
+	/* The header is complete, and the next call may reuse the notes. */
 	mam_syncthreads();
 	return part;
 }

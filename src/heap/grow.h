@@ -1,63 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grow.h - ground for a heap that has no room, from the host, while the kernel runs.
+ * grow.h - gets memory from the host for a heap that has no room, while the kernel runs.
  *
- * All who find no room come here, and one of them fetches a grant for all (growth.h, mail.h):
- * 1. IDLE: who changes `stage` to ASKING by compare-and-swap is the one. It tells the host how many
- *    grants are wanted in all; mostly the next one was posted before, ahead of need.
- * 2. ASKING: the one looks whether there is a next grant, sleeping in between. When there is, it
- *    writes down where, and the stage is MAKING. When the host refuses, or time is up, the fetch
- *    ends without: the stage is IDLE again, of the next generation, and `cause` says why. The others
- *    sleep and look.
- * 3. MAKING: the books of the new part must be zero. They are cut into pieces; each who waits takes
- *    one or a few at a time by an atomic and zeroes them with its whole warp. Who did the last that
- *    was outstanding writes the head, enters the part into the table, raises the count of parts, and
- *    the stage is IDLE again, of the next generation.
+ * All lanes that find no room end up here, and one of them fetches a grant for all (growth.h,
+ * mail.h):
+ * 1. IDLE: the lane that changes `stage` to ASKING by compare-and-swap is the requester. It stores
+ *    for the host how many grants are wanted in total; mostly the next one was posted ahead of
+ *    need.
+ * 2. ASKING: the requester polls for the next grant, and sleeps in between. When there is one, it
+ *    records its location, and the stage is MAKING. When the host refuses, or time is up, the fetch
+ *    fails: the stage is IDLE again, of the next generation, and `cause` has the reason. The other
+ *    lanes sleep and poll.
+ * 3. MAKING: the metadata of the new part must be zero. It is cut into pieces; each waiting lane
+ *    takes one or a few at a time by an atomic and zeroes them with its whole warp. The lane that
+ *    completes the last outstanding piece writes the head, enters the part into the table and
+ *    raises the count of parts, and the stage is IDLE again, of the next generation.
  *
- * Who waits is done when there are more parts than when it began to look for room; or when a fetch
- * ended without one; or when its own time is up.
+ * A wait ends when there are more parts than when the lane began to search for room, when a fetch
+ * failed, or when the lane's own time is up.
  *
- * Why a piece is zeroed once, by one, of one part: `next` says in one word how many pieces there are
- * and how many of them were begun, is stored with a release behind `fresh`, and its old value is
- * acquired by who takes a piece. So what that value leaves to be begun is a piece of `fresh`, which
- * does not change before it is done: nobody publishes before all pieces are, and nobody fetches
- * before one has published. So no zero is written to a part that is in use, however late one comes.
+ * Why each piece is zeroed once, by one warp, for one part: one word, `next`, has the number of
+ * pieces and how many of them were begun. It is stored with a release after `fresh`, and a lane
+ * that takes a piece acquires its old value. So every piece that this value leaves is a piece of
+ * `fresh`, which does not change before the piece is done: no lane publishes before all pieces are
+ * done, and no lane fetches before the publication. So no zero is written to a part in use, however
+ * late a lane comes.
  *
- * A warp that stops for ever with a fetch or a piece in its hands ends growth, and nothing else: the
+ * A warp that stops forever during a fetch, or with a piece, ends growth but nothing else: the
  * others get NULL when their time is up, counted as SILENT.
  *
- * A host that did not answer in time is not waited for again before it has shown a sign of life:
- * `silent` is its beat then.
+ * After a timeout no lane waits for the host again until its beat changes: `silent` has the beat of
+ * the timeout.
  *
- * Bound: two atomics and a round trip to the host's memory, if the grant was posted ahead, else the
- * host's time; and the books in pieces by all who wait.
+ * Bound: two atomics and a round trip to host memory if the grant was posted ahead, otherwise the
+ * host's time; and the metadata, in pieces, by all waiting warps.
  */
 #ifndef MAM_HEAP_GROW_H
 #define MAM_HEAP_GROW_H
 
 #include "heap/parts.h"
 
-/* Bytes of books that a warp zeroes at once: the least a warp should be troubled for. */
+/* Bytes of metadata that a warp zeroes at once: the minimum worth a warp's time. */
 #ifndef MAM_GROW_PIECE
 #define MAM_GROW_PIECE 32768u
 #endif
 #define MAM_GROW_NAP 64u       /* ns between looks, at first */
 #define MAM_GROW_NAP_MOST 1024u
 
-#define MAM_GROW_PIECES 4u /* that half a warp, or more of it, zeroes together */
+#define MAM_GROW_PIECES 4u /* that half a warp or more zeroes together */
 
-/* What a step says: that, and of ZERO the first piece << 16 and how many << 8; of REFUSED the cause << 8. */
-#define MAM_GROW_AGAIN 0u   /* nothing yet: ask again */
+/*
+ * The result of a step. ZERO: also the first piece << 16 and their number << 8. REFUSED: also the
+ * cause << 8.
+ */
+#define MAM_GROW_AGAIN 0u   /* nothing yet: call again */
 #define MAM_GROW_GROWN 1u   /* there are more parts than there were */
 #define MAM_GROW_REFUSED 2u
-#define MAM_GROW_ZERO 3u    /* zero these pieces with all lanes, call mam_grow_zeroed(), ask again */
+#define MAM_GROW_ZERO 3u    /* zero these pieces with all lanes, call mam_grow_zeroed(), call
+			       again */
 
-/* One who waits; of one lane. */
+/* The state of a waiting lane. */
 struct mam_kgrow {
-	uint64_t seen;  /* parts, when it began to look for room */
+	uint64_t seen;  /* parts, when it began to search for room */
 	uint64_t since; /* mam_timer() */
-	uint64_t stage; /* when it came */
-	uint64_t ask;   /* of the host, by itself: its number; 0: none */
+	uint64_t stage; /* when the wait began */
+	uint64_t ask;   /* the number of its own request to the host; 0: none */
 	uint32_t nap;   /* ns */
 	uint32_t pieces; /* to take at once */
 };
@@ -74,13 +81,13 @@ MAM_KFN void mam_grow_begin(struct mam_growth *growth, uint64_t seen, uint32_t l
 	mine->nap = MAM_GROW_NAP;
 }
 
-/* Bytes of the books of the fresh part, from its head on. */
+/* Bytes of the fresh part's metadata, including its head. */
 MAM_KFN uint64_t mam_grow_books(struct mam_kpart fresh)
 {
 	return mam_books_plan_of((uint32_t)fresh.shape, (uint32_t)(fresh.shape >> 32)).end;
 }
 
-/* Pieces that they are cut into. */
+/* The number of pieces of that metadata. */
 MAM_KFN uint64_t mam_grow_pieces(struct mam_kpart fresh)
 {
 	return (mam_grow_books(fresh) + MAM_GROW_PIECE - 1) / MAM_GROW_PIECE;
@@ -96,14 +103,14 @@ MAM_KFN struct mam_kpart mam_grow_fresh(struct mam_growth *growth)
 	return fresh;
 }
 
-/* The fetch of `stage` ends. */
+/* Ends the fetch of `stage`. */
 MAM_KFN void mam_grow_end(struct mam_growth *growth, uint64_t stage)
 {
 	mam_atomic_store64(&growth->stage.value, ((stage >> 8) + 1) << 8 | MAM_STAGE_IDLE,
 			   MAM_RELEASE, MAM_AT_DEVICE);
 }
 
-/* It ends without a grant. */
+/* Ends it without a grant. */
 MAM_KFN uint64_t mam_grow_fail(struct mam_growth *growth, uint64_t stage, uint64_t cause)
 {
 	mam_atomic_store64(&growth->cause, stage >> 8 << 8 | cause, MAM_RELAXED, MAM_AT_DEVICE);
@@ -120,14 +127,14 @@ MAM_KFN uint64_t mam_grow_ask(struct mam_growth *growth, uint64_t stage, struct 
 
 	if (mine->seen >= MAM_PARTS_MAX)
 		return MAM_GROWTH_PARTS << 8 | MAM_GROW_REFUSED;
-	/* What a host that is silent now has posted is there all the same. */
+	/* Grants that a silent host posted earlier are available all the same. */
 	if (silent && silent == mam_atomic_load64(&mail->beat, MAM_RELAXED, MAM_AT_SYSTEM) + 1 &&
 	    mam_atomic_load64(&mail->posted, MAM_RELAXED, MAM_AT_SYSTEM) <= taken)
 		return MAM_GROWTH_SILENT << 8 | MAM_GROW_REFUSED;
 	if (mam_atomic_cas64(&growth->stage.value, stage, stage | MAM_STAGE_ASKING, MAM_ACQ_REL,
 			     MAM_AT_DEVICE) != stage)
 		return MAM_GROW_AGAIN;
-	/* Both change only in the hands of who fetches. */
+	/* Only the requester changes these two. */
 	mine->ask = mam_atomic_load64(&growth->asks, MAM_RELAXED, MAM_AT_DEVICE) + 1;
 	taken = mam_atomic_load64(&growth->taken, MAM_RELAXED, MAM_AT_DEVICE);
 	mam_atomic_store64(&mail->asked, mine->ask << 32 | (uint32_t)(taken + 1), MAM_RELEASE,
@@ -136,7 +143,7 @@ MAM_KFN uint64_t mam_grow_ask(struct mam_growth *growth, uint64_t stage, struct 
 	return MAM_GROW_AGAIN;
 }
 
-/* Step 2 of the one that asked: there is a grant. */
+/* Step 2 of the requester: there is a grant. */
 MAM_KFN void mam_grow_take(struct mam_growth *growth, uint64_t stage, uint64_t taken)
 {
 	uint64_t *from = (uint64_t *)&growth->mail->grant[taken % MAM_MAIL_GRANTS];
@@ -151,7 +158,7 @@ MAM_KFN void mam_grow_take(struct mam_growth *growth, uint64_t stage, uint64_t t
 	mam_atomic_store64(&growth->done.value, 0, MAM_RELAXED, MAM_AT_DEVICE);
 	mam_atomic_store64(&growth->stage.value, stage >> 8 << 8 | MAM_STAGE_MAKING, MAM_RELEASE,
 			   MAM_AT_DEVICE);
-	/* Last: who comes from an older fetch may take a piece at once, and end the stage. */
+	/* Last: a lane of an older fetch may take a piece at once, and end the stage. */
 	mam_atomic_store64(&growth->next.value, mam_grow_pieces(fresh) << 32, MAM_RELEASE,
 			   MAM_AT_DEVICE);
 }
@@ -169,7 +176,7 @@ MAM_KFN void mam_grow_sleep(struct mam_kgrow *mine)
 		mine->nap *= 2;
 }
 
-/* Step 2 of the one that asked. */
+/* Step 2 of the requester. */
 MAM_KFN uint64_t mam_grow_look(struct mam_growth *growth, uint64_t stage, struct mam_kgrow *mine)
 {
 	struct mam_mail *mail = growth->mail;
@@ -192,13 +199,13 @@ MAM_KFN uint64_t mam_grow_look(struct mam_growth *growth, uint64_t stage, struct
 	return mam_grow_fail(growth, stage, MAM_GROWTH_SILENT);
 }
 
-/* Step 3: pieces that the caller is to zero, as mam_grow_step() says it; or that there is none. */
+/* Step 3: returns pieces that the caller must zero, encoded as in mam_grow_step(), or AGAIN. */
 MAM_KFN uint64_t mam_grow_piece(struct mam_growth *growth, uint32_t most)
 {
 	uint64_t next = mam_atomic_load64(&growth->next.value, MAM_RELAXED, MAM_AT_DEVICE);
 	uint32_t begun = (uint32_t)next, count = (uint32_t)(next >> 32);
 
-	/* So that waiting does not count on for ever. */
+	/* So that waiting lanes do not raise the count forever. */
 	if (begun >= count)
 		return MAM_GROW_AGAIN;
 	next = mam_atomic_add64(&growth->next.value, most, MAM_ACQUIRE, MAM_AT_DEVICE);
@@ -211,8 +218,8 @@ MAM_KFN uint64_t mam_grow_piece(struct mam_growth *growth, uint32_t most)
 }
 
 /*
- * mam_grow_step - by one lane of those that wait together, until it says GROWN or REFUSED: what there
- * is to do. No collectives.
+ * mam_grow_step - one step of a wait: returns what the caller must do. Called by one of the lanes
+ * that wait together, until it returns GROWN or REFUSED. No collectives.
  */
 MAM_KSLOW uint64_t mam_grow_step(struct mam_growth *growth, struct mam_kgrow *mine)
 {
@@ -222,7 +229,9 @@ MAM_KSLOW uint64_t mam_grow_step(struct mam_growth *growth, struct mam_kgrow *mi
 	if (mam_atomic_load64(&growth->parts.value, MAM_ACQUIRE, MAM_AT_DEVICE) != mine->seen)
 		return MAM_GROW_GROWN;
 	if (stage >> 8 != mine->stage >> 8) {
-		/* One that ended well may have raised the count of parts before the caller read it. */
+		/*
+		 * A successful fetch may have raised the count of parts before the caller read it.
+		 */
 		cause = mam_atomic_load64(&growth->cause, MAM_RELAXED, MAM_AT_DEVICE);
 		if (cause & 255 && cause >> 8 >= mine->stage >> 8)
 			return (cause & 255) << 8 | MAM_GROW_REFUSED;
@@ -243,12 +252,12 @@ MAM_KSLOW uint64_t mam_grow_step(struct mam_growth *growth, struct mam_kgrow *mi
 	return MAM_GROW_AGAIN;
 }
 
-/* What one store writes. */
+/* The unit of one store. */
 struct mam_kzeros {
 	uint64_t half[2];
 } __attribute__((aligned(16), may_alias));
 
-/* Zeroes its share of the pieces of `task`: the caller is number `rank` of `lanes` that do so together. */
+/* Zeroes a share of the pieces of `task`: the caller is number `rank` of `lanes`. */
 MAM_KFN void mam_grow_zero(struct mam_growth *growth, uint64_t task, uint32_t rank, uint32_t lanes)
 {
 	struct mam_kpart fresh = mam_grow_fresh(growth);
@@ -261,10 +270,15 @@ MAM_KFN void mam_grow_zero(struct mam_growth *growth, uint64_t task, uint32_t ra
 		books[at] = zeros;
 }
 
-/* Step 3: the pieces of `task` are zero, by lanes that have met at a barrier since. By one of them. */
+/*
+ * Step 3: the pieces of `task` are zero. Called by one of the lanes that zeroed them, after a
+ * barrier.
+ */
 MAM_KSLOW void mam_grow_zeroed(struct mam_growth *growth, uint64_t task)
 {
-	/* While a piece is outstanding, which the caller's is; behind that it may be the next one's. */
+	/*
+	 * Read while the caller's piece is outstanding; afterwards it may describe the next part.
+	 */
 	struct mam_kpart fresh = mam_grow_fresh(growth);
 	uint64_t count = task >> 8 & 255;
 	uint64_t done = mam_atomic_add64(&growth->done.value, count, MAM_ACQ_REL, MAM_AT_DEVICE) +
@@ -282,7 +296,7 @@ MAM_KSLOW void mam_grow_zeroed(struct mam_growth *growth, uint64_t task)
 	growth->head[parts].born =
 		(uint32_t)mam_atomic_load64(&growth->taken, MAM_RELAXED, MAM_AT_DEVICE);
 	words = mam_parts_words(growth, (uint32_t)parts);
-	/* Also for who takes it as a hint. */
+	/* Releases, as lanes may also read them as a hint. */
 	mam_atomic_store64(&words[0], fresh.ground, MAM_RELEASE, MAM_AT_DEVICE);
 	mam_atomic_store64(&words[1], fresh.shape, MAM_RELEASE, MAM_AT_DEVICE);
 	mam_atomic_store64(&growth->parts.value, parts + 1, MAM_RELEASE, MAM_AT_DEVICE);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * growth.h - what a heap that grows knows of its grants, in device memory: the layout, for the host,
- * which makes it, and for kernels.
+ * growth.h - the state of a growing heap's grants, in device memory: the layout, for the host,
+ * which creates it, and for kernels.
  *
- * Such a heap, the root, is a heap of objects as any other, and parts: each grant is one more, with
- * head and books of its own behind its ground, and knows nothing of the others. The root has a table
- * of them, numbered from 1 on, and a hint where requests begin to look, `current` of its head.
+ * Such a heap, the root, is an ordinary object heap with parts. Each grant is one part, with head
+ * and metadata of its own after its memory, and independent of the others. The root has a table of
+ * them, numbered starting at 1, and a hint where requests start to search: `current` of its head.
  *
- * One warp at a time fetches a grant (grow.h), as `stage` says: its generation, which goes up
- * whenever a fetch ends, well or not, and its phase.
+ * One warp at a time fetches a grant (grow.h). `stage` records its generation, which increases
+ * whenever a fetch ends, successful or not, and its phase.
  */
 #ifndef MAM_HEAP_GROWTH_H
 #define MAM_HEAP_GROWTH_H
@@ -19,11 +19,11 @@
 #ifndef MAM_PARTS_MAX
 #define MAM_PARTS_MAX 64u
 #endif
-/* A grant has as many blocks at least, so that what is not large always fits: 2 MiB. */
-#ifndef MAM_GRANT_BLOCKS /* tests have few */
+/* Minimum blocks of a grant, so that every object that is not large fits: 2 MiB. */
+#ifndef MAM_GRANT_BLOCKS /* smaller in tests */
 #define MAM_GRANT_BLOCKS 32u
 #endif
-/* What needs more units than this is large: 256 KiB. */
+/* An object that needs more units than this is large: 256 KiB. */
 #ifndef MAM_LARGE_UNITS
 #define MAM_LARGE_UNITS 256u
 #endif
@@ -32,72 +32,77 @@
 enum mam_stage {
 	MAM_STAGE_IDLE,
 	MAM_STAGE_ASKING, /* one lane waits for the host */
-	MAM_STAGE_MAKING, /* `fresh` is there, and its books are being zeroed by all who wait */
+	MAM_STAGE_MAKING, /* `fresh` is set, and all waiting warps zero its metadata */
 };
 
-/* A number alone on its line. */
+/* A number alone on its cache line. */
 struct mam_growth_hot {
 	uint64_t value; /* atomic */
 	uint64_t pad[MAM_PAGES_LINE / 8 - 1];
 };
 
-/* What a slot of the mailbox is to the device. */
+/* The state of a mailbox slot on the device. */
 enum mam_large_phase {
 	MAM_LARGE_FREE,
 	MAM_LARGE_ASKING,
 	MAM_LARGE_LIVE,
-	MAM_LARGE_LEAVING, /* a FREE or a CANCEL was posted: free once it is answered */
+	MAM_LARGE_LEAVING, /* a FREE or a CANCEL was posted: free after the reply */
 };
 
 struct mam_large {
 	uint64_t state;   /* generation << 8 | enum mam_large_phase; atomic */
-	uint64_t address; /* of the object while it is LIVE, else 0; atomic */
-	uint64_t bytes;   /* that it has; atomic */
+	uint64_t address; /* of the object while it is LIVE, otherwise 0; atomic */
+	uint64_t bytes;   /* its size; atomic */
 	uint64_t marked;  /* the state, if lanes have parts of it (collective.h); atomic */
 };
 
-/* Where a large object may be remembered: large.h. */
+/* Size of the hash table of large objects: large.h. */
 #define MAM_LARGE_HINTS (4 * MAM_MAIL_SLOTS)
 
 struct mam_reports; /* of a heap that is debugged */
 
 struct mam_growth {
-	/* Never changes. */
-	struct mam_mail *mail; /* in host memory; NULL: it does not grow */
-	struct mam_reports *reports; /* in host memory; NULL: it is not debugged */
-	uint64_t wait_ns;      /* how long a lane waits for the host at most */
+	/* These never change. */
+	struct mam_mail *mail; /* in host memory; NULL: the heap does not grow */
+	struct mam_reports *reports; /* in host memory; NULL: the heap is not debugged */
+	uint64_t wait_ns;      /* maximum time that a lane waits for the host */
 	uint64_t salt;         /* of the guards of a heap that is debugged (guard.h) */
 	uint64_t pad0[MAM_PAGES_LINE / 8 - 4];
 
 	struct mam_growth_hot stage; /* generation << 8 | enum mam_stage */
-	struct mam_growth_hot parts; /* count of those in `part`; raised by who fetched one */
-	struct mam_growth_hot next;  /* pieces of fresh books << 32 | those that somebody has begun to zero */
-	struct mam_growth_hot done;  /* and that are zero */
-	/* Of who fetches, and read by all. */
+	struct mam_growth_hot parts; /* count of those in `part`; raised by the lane that fetched
+					one */
+	struct mam_growth_hot next;  /* pieces of fresh metadata << 32 | pieces whose zeroing has
+					started */
+	struct mam_growth_hot done;  /* pieces that are zero */
+	/* Written by the lane that fetches, read by all. */
 	struct mam_grant fresh;
-	uint64_t taken; /* count of grants, ever */
-	uint64_t asks;  /* count, ever */
+	uint64_t taken; /* total count of grants */
+	uint64_t asks;  /* total count */
 	uint64_t cause; /* of the last fetch that failed: the stage's generation << 8 | enum mam_mail_cause
 			   or MAM_GROWTH_SILENT; atomic */
-	uint64_t silent; /* the `beat` that was there when a wait ended in vain, and 1; 0: none did;
-			    atomic */
+	uint64_t silent; /* the `beat` seen when a wait timed out, plus 1; 0: none did; atomic */
 	uint64_t pad1[MAM_PAGES_LINE / 8 - 6];
 
-	struct mam_grant part[MAM_PARTS_MAX]; /* number 0 on; changed only while no kernel runs */
+	struct mam_grant part[MAM_PARTS_MAX]; /* number 0 is the first; changed only while no
+						 kernel runs */
 	/*
-	 * Their heads once more: as this memory never was anything else, what a cache that nobody
-	 * keeps up to date has of it is zeros or right.
+	 * Copies of their heads: this memory never had another use, so an incoherent cache holds
+	 * zeros or the right values of it.
 	 */
 	struct mam_kheap head[MAM_PARTS_MAX];
-	uint64_t large_free[MAM_MAIL_SLOTS / 64]; /* a bit a slot, 1: nobody's; atomic */
-	uint32_t large_hint[MAM_LARGE_HINTS]; /* slots by what lies there: hints; atomic */
+	uint64_t large_free[MAM_MAIL_SLOTS / 64]; /* a bit per slot, 1: unused; atomic */
+	uint32_t large_hint[MAM_LARGE_HINTS]; /* slots by a hash of the object's address: hints;
+						 atomic */
 	struct mam_large large[MAM_MAIL_SLOTS];
-	/* When a class, or 0 for runs, was not found in the root or in a part: mam_timer() | 1; 0: it
-	   was not. Hints (parts.h); atomic */
+	/*
+	 * When a search for a class (0: for runs) failed in the root or in a part: mam_timer() | 1;
+	 * 0: none failed. Hints (parts.h); atomic
+	 */
 	uint64_t dry[MAM_CLASSES + 1][MAM_PARTS_MAX + 1];
-	/* Of a heap that is debugged (reports.h); a reset leaves them as they are. */
-	struct mam_growth_hot told;   /* reports that were written, ever */
-	struct mam_growth_hot untold; /* and that were not, for want of room */
+	/* Of a debugged heap (reports.h); a reset keeps them. */
+	struct mam_growth_hot told;   /* total of reports written */
+	struct mam_growth_hot untold; /* total of reports lost for lack of space */
 };
 
 /* Bytes from the root's head to its growth. */
@@ -106,8 +111,8 @@ MAM_KBOTH uint64_t mam_growth_offset(uint32_t blocks, uint32_t columns)
 	return mam_books_plan_of(blocks, columns).end;
 }
 
-/* Causes beside the host's. */
-#define MAM_GROWTH_SILENT 128u /* no answer in time */
+/* Causes besides the host's. */
+#define MAM_GROWTH_SILENT 128u /* no reply in time */
 #define MAM_GROWTH_PARTS 129u  /* the table of parts is full */
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lanes.h - sums over the lanes of a warp that come together.
+ * lanes.h - sums over the lanes of a warp that are active together.
  *
- * 1. All have the same number: a lane's rank says what the lanes below it have.
- * 2. Else one shuffle a lane, of which each adds those below it.
+ * 1. If all have the same number, a lane's rank gives the sum of the lanes below it.
+ * 2. Otherwise one shuffle per lane, of which each lane adds those below it.
  *
  * Bound: one match, or as many shuffles as lanes.
  */
@@ -13,11 +13,11 @@
 #include "heap/port.h"
 #include "heap/port_global.h"
 
-/* What the lanes of `mask` say together. */
+/* The sums over the lanes of `mask`. */
 struct mam_klanes {
 	uint64_t before; /* sum over the lanes below the caller */
 	uint64_t total;  /* sum over all; the same in all */
-	bool same;       /* all said the same; the same in all */
+	bool same;       /* all have the same number; the same in all */
 };
 
 /* The lowest lane of `mask`, which is not 0. */
@@ -32,7 +32,7 @@ MAM_KFN uint32_t mam_lanes_rank(uint32_t mask)
 	return mam_popc32(mask & ((1u << mam_lane()) - 1));
 }
 
-/* For the lanes of `mask`, which all come. */
+/* For the lanes of `mask`, all of which must call. */
 MAM_KFN struct mam_klanes mam_lanes_sum(uint32_t mask, uint64_t number)
 {
 	uint64_t first = mam_warp_shuffle64(mask, number, mam_lanes_leader(mask)), one;

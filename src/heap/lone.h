@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lone.h - one page for a lane that calls alone.
+ * lone.h - allocates one page for a lane that calls alone.
  *
- * 1. Set one bit where the walk is, without a look before: the old value is the look. Mostly
- *    that is all.
- * 2. If it was taken, the old value shows the word's other pages: claim a free one while there
- *    is one.
- * 3. Else look at the next words, several loads in flight; claim a free page there.
- * 4. Else jump to a random place, and so on from 3.
- * 5. After `patience` pages seen taken, one after another, scan (scan.h).
+ * 1. Set one bit at the search position, without a look before: the old value is the look. Mostly
+ *    that suffices.
+ * 2. If the page was allocated, the old value shows the word's other pages: claim a free one while
+ *    there is one.
+ * 3. Otherwise look at the next words, several loads in flight; claim a free page there.
+ * 4. Otherwise jump to a random position, and continue with 3.
+ * 5. After `patience` pages seen allocated, one after another, scan (scan.h).
  *
  * Source: the random walk of Pham et al., ACM TOPC 12(1), 2025; the blind claim is ours.
  */

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * owners.h - one byte a unit that says what took it, eight in a word that others change at the same
- * time, so all by atomics.
+ * owners.h - one byte per unit that records what claimed it. Eight bytes share a word, and other
+ * lanes change their bytes concurrently, so all accesses are atomic.
  *
- * A byte is changed only by who has taken the unit, or, of a slab, by who set MAM_OWNER_MOVING there:
- * from 0 by OR, to 0 by AND. Who holds an object may read its unit's byte without order: it was
- * written before the object was handed out, and stays until it is back.
+ * A byte is changed only by the thread that claimed the unit, or, for a slab, by the thread that
+ * set MAM_OWNER_MOVING there: from 0 by OR, to 0 by AND. The holder of an object may read its
+ * unit's byte without ordering: it was written before the object was returned, and stays until the
+ * object is freed.
  */
 #ifndef MAM_HEAP_OWNERS_H
 #define MAM_HEAP_OWNERS_H
 
 #include "heap/slots.h"
 
-/* `byte` in the places `from` to before `to` of a word, 0 to 8. */
+/* `byte` at the positions from `from` to before `to` of a word, 0 to 8. */
 MAM_KFN uint64_t mam_owners_pattern(uint32_t byte, uint32_t from, uint32_t to)
 {
 	return (uint64_t)0x0101010101010101 * byte & mam_bits_span(8 * from, 8 * (to - from));
@@ -29,14 +30,14 @@ MAM_KFN uint32_t mam_owners_load(const struct mam_kheap *heap, uint32_t unit)
 		mam_global_load64(&heap->owners[unit / 8], MAM_RELAXED, MAM_AT_DEVICE), unit);
 }
 
-/* The same, and what came before it was settled is seen. */
+/* The same with an acquire: pairs with mam_owners_settle(). */
 MAM_KFN uint32_t mam_owners_settled(const struct mam_kheap *heap, uint32_t unit)
 {
 	return mam_owners_byte(
 		mam_global_load64(&heap->owners[unit / 8], MAM_ACQUIRE, MAM_AT_DEVICE), unit);
 }
 
-/* `n` units from `unit` on, which say nothing, say `byte`. */
+/* Sets `n` units starting at `unit` from 0 to `byte`. */
 MAM_KFN void mam_owners_set(const struct mam_kheap *heap, uint32_t unit, uint32_t n, uint32_t byte)
 {
 	uint32_t end = unit + n, to;
@@ -50,7 +51,7 @@ MAM_KFN void mam_owners_set(const struct mam_kheap *heap, uint32_t unit, uint32_
 	}
 }
 
-/* They say nothing. */
+/* Sets them to 0. */
 MAM_KFN void mam_owners_clear(const struct mam_kheap *heap, uint32_t unit, uint32_t n)
 {
 	uint32_t end = unit + n, to;
@@ -64,7 +65,7 @@ MAM_KFN void mam_owners_clear(const struct mam_kheap *heap, uint32_t unit, uint3
 	}
 }
 
-/* The unit says `byte` and no more: from now on it says `next`. False: it said something else. */
+/* Changes the unit from `byte` to `next`. Returns false if it had another value. */
 MAM_KFN bool mam_owners_change(const struct mam_kheap *heap, uint32_t unit, uint32_t byte,
 			       uint32_t next)
 {
@@ -82,7 +83,7 @@ MAM_KFN bool mam_owners_change(const struct mam_kheap *heap, uint32_t unit, uint
 	return false;
 }
 
-/* It is not about to end or to begin any more: what was done before is seen by who sees that. */
+/* Clears MOVING, as a release: a thread that sees this sees everything done before. */
 MAM_KFN void mam_owners_settle(const struct mam_kheap *heap, uint32_t unit)
 {
 	(void)mam_global_and64(&heap->owners[unit / 8], ~((uint64_t)MAM_OWNER_MOVING << 8 * (unit % 8)),

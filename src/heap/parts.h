@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parts.h - the parts of a heap that grows, as kernels find them in the root's table (growth.h).
+ * parts.h - the parts of a growing heap, as kernels find them in the root's table (growth.h).
  *
- * An entry is two words, 0 until the part is published, and then the same until no kernel runs that
- * uses the heap. So an old value of one, out of a cache that nobody keeps up to date, is 0 or right,
- * and all else about a part is reckoned from it: its head is not read, as that memory may have been
- * something else a moment ago, and be so still in such a cache. Who wants to read there acquires the
- * count of parts first.
+ * An entry is two words, 0 until the part is published, and then constant while any kernel that
+ * uses the heap runs. So a stale value from an incoherent cache is 0 or right, and everything about
+ * a part is computed from it. The part's head is not read, as that memory may have had another use
+ * a moment ago, and such a cache may still hold the old content. A thread that reads there acquires
+ * the count of parts first.
  *
- * A part in which a class was looked for in vain is dry for it, and not visited for as long as
- * MAM_DRY_NS, or until an object of that class is given back there. So those who find no room where
- * they begin do not all look everywhere before the heap grows, and yet it does not grow while other
- * parts have room.
+ * A part in which a search for a class failed is dry for that class, and is skipped for MAM_DRY_NS,
+ * or until an object of that class is freed there. So lanes that find no room where they start do
+ * not all search everywhere before the heap grows, and yet it does not grow while other parts have
+ * room.
  *
- * Bound: a look at each entry for an address that lies nowhere.
+ * Bound: one look at each entry for an address outside the heap.
  */
 #ifndef MAM_HEAP_PARTS_H
 #define MAM_HEAP_PARTS_H
@@ -32,13 +32,13 @@ struct mam_kpart {
 	uint64_t shape;  /* blocks, and columns << 32 */
 };
 
-/* Where the two words of entry `number` are. */
+/* The address of the two words of entry `number`. */
 MAM_KFN uint64_t *mam_parts_words(struct mam_growth *growth, uint32_t number)
 {
 	return (uint64_t *)&growth->part[number];
 }
 
-/* As it is, or was. Number 0 is the root, which has none; the first part is number 1. */
+/* The entry, maybe stale. Number 0 is the root, which has no entry; the first part is number 1. */
 MAM_KFN struct mam_kpart mam_parts_hint(struct mam_growth *growth, uint32_t number)
 {
 	struct mam_kpart part;
@@ -54,7 +54,7 @@ MAM_KFN struct mam_kpart mam_parts_hint(struct mam_growth *growth, uint32_t numb
 	return part;
 }
 
-/* As it is, where the count of parts was acquired and is no less than `number`. */
+/* The current entry. pre: the count of parts was acquired and is at least `number`. */
 MAM_KFN struct mam_kpart mam_parts_get(struct mam_growth *growth, uint32_t number)
 {
 	uint64_t *words = mam_parts_words(growth, number - 1);
@@ -77,7 +77,7 @@ MAM_KFN bool mam_parts_has(struct mam_kpart part, const void *object)
 				      (uint32_t)part.shape;
 }
 
-/* The part in whose ground an address lies, and its number; ground of 0: in none. */
+/* The part that contains an address, and its number; a `ground` of 0: none does. */
 MAM_KFN struct mam_kpart mam_parts_find(struct mam_growth *growth, const void *object,
 					  uint32_t *which)
 {
@@ -107,7 +107,7 @@ MAM_KFN struct mam_kpart mam_parts_find(struct mam_growth *growth, const void *o
 	return part;
 }
 
-/* Number of the part in whose ground an address lies; 0: in none. */
+/* Number of the part that contains an address; 0: none does. */
 MAM_KSLOW uint32_t mam_parts_number(struct mam_growth *growth, const void *object)
 {
 	uint32_t number = 0;
@@ -115,7 +115,7 @@ MAM_KSLOW uint32_t mam_parts_number(struct mam_growth *growth, const void *objec
 	return mam_parts_find(growth, object, &number).ground ? number : 0;
 }
 
-/* Its head, for who has seen its entry or the count of parts. */
+/* The head of a part. pre: the caller has seen its entry or the count of parts. */
 MAM_KFN struct mam_kheap *mam_parts_heap(struct mam_growth *growth, uint32_t number)
 {
 	return &growth->head[number - 1];
@@ -127,7 +127,7 @@ MAM_KFN struct mam_growth *mam_parts_growth(const struct mam_kheap *heap)
 	return (struct mam_growth *)mam_constant_pointer(&heap->growth);
 }
 
-/* The head of the heap or of the part in whose ground an address lies, or NULL. */
+/* The head of the heap or of the part that contains an address, or NULL. */
 MAM_KSLOW struct mam_kheap *mam_parts_of(struct mam_kheap *heap, const void *object)
 {
 	struct mam_growth *growth = mam_parts_growth(heap);
@@ -140,13 +140,13 @@ MAM_KSLOW struct mam_kheap *mam_parts_of(struct mam_kheap *heap, const void *obj
 	return number ? mam_parts_heap(growth, number) : NULL;
 }
 
-/* Room for this class, 0: for runs, was not found there. */
+/* Records that no room for this class (0: for runs) was found in that part. */
 MAM_KFN void mam_parts_mark(struct mam_growth *growth, uint32_t class_, uint32_t number)
 {
 	mam_atomic_store64(&growth->dry[class_][number], mam_timer() | 1, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-/* Something of it was given back there. */
+/* Clears that record after an object of the class was freed there. */
 MAM_KSLOW void mam_parts_unmark(struct mam_growth *growth, uint32_t class_, uint32_t number)
 {
 	uint64_t *dry = &growth->dry[class_][number];
@@ -156,8 +156,8 @@ MAM_KSLOW void mam_parts_unmark(struct mam_growth *growth, uint32_t class_, uint
 }
 
 /*
- * The next after `number`, of the root and `parts` parts, that is not dry, or MAM_NO_PART; the same in
- * all lanes of `mask`, which look together.
+ * Returns the next of the root and `parts` parts after `number` that is not dry, or MAM_NO_PART;
+ * the same in all lanes of `mask`, which search together.
  */
 MAM_KFN uint32_t mam_parts_next(struct mam_growth *growth, uint32_t mask, uint32_t class_,
 				uint32_t number, uint32_t parts)

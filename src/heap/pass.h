@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pass.h - goes once over all blocks for a class, and says honestly that there is no room.
+ * pass.h - scans all blocks once for a class, and reports "no room" only if that is certain.
  *
- * Of each block a lane looks at everything:
+ * For each block a lane checks:
  * 1. the units' word;
- * 2. of each taken unit the owner. A slab of the class with a free slot: there is room. A slab of
- *    any class with all slots free: it is closed, which gives units;
- * 3. the units' word again: a place where a slab of the class may begin: there is room.
+ * 2. of each claimed unit the owner. A slab of the class with a free slot: there is room. A slab of
+ *    any class with all slots free: it is closed, which frees units;
+ * 3. the units' word again: a place where a slab of the class may start: there is room.
  *
- * What is in motion is no proof: a taken unit whose owner says nothing or MOVING; a slab that ended
- * in this block since before 1, which `closes` of the block tells; a unit that was free in 1 and
- * taken in 3. Then the lane is in doubt, and the pass must be made again. So "no room" says: each
- * slot of the class and each unit was seen taken, by one that had it, during this one pass.
+ * Units in transition prove nothing: a claimed unit whose owner is 0 or MOVING; a slab that closed
+ * in this block since before 1, as `closes` of the block shows; a unit that was free in 1 and
+ * claimed in
+ * 3. Then the lane is in doubt, and the scan must be repeated. So "no room" means: each slot of the
+ *    class and each unit was seen claimed, by an actual owner, during this one scan.
  *
- * Why that is enough: a word is 0 if all slots are taken, and also while a slab begins or ends. Who
- * begins one clears MOVING after the word is published, so under an owner without it, acquired, a
- * word of 0 is full, or of a slab that ended since. Who ends one raises `closes` before it clears
- * the word, so whoever sees the word cleared and asks then sees that. To ask the owner again would
- * not do: the class may have opened a slab there again.
+ * Why that is enough: a word is 0 if all slots are allocated, and also while a slab opens or
+ * closes. A thread that opens one clears MOVING after the word is published. So under an owner
+ * without MOVING, acquired, a word of 0 means full, or a slab that has closed since. A thread that
+ * closes one raises `closes` before it clears the word, so a thread that sees the cleared word and
+ * then reads `closes` sees the increase. Reading the owner again would not suffice: the class may
+ * have opened a slab there again.
  *
  * Bound: one look at each slab and at each unit's owner.
  */
@@ -29,21 +31,21 @@
 
 #define MAM_PASSES_MAX 200
 
-/* What a look at one block found. */
+/* The result of checking one block. */
 struct mam_klook {
 	uint32_t word;  /* of the class, where there is room; or MAM_NO_WORD */
-	uint32_t doubt; /* something was in motion */
-	uint32_t closed; /* slabs, by this look */
-	uint32_t closes; /* what the block's number of closed slabs is, with those */
+	uint32_t doubt; /* something was in transition */
+	uint32_t closed; /* slabs, by this check */
+	uint32_t closes; /* the block's number of closed slabs, including those */
 };
 
-/* Units from the one with this owner to the next that has one of its own. */
+/* Units from the one with this owner to the next one with an owner of its own. */
 MAM_KFN uint32_t mam_pass_step(uint32_t owner)
 {
 	return owner > MAM_CLASSES && owner < MAM_OWNER_MOVING ? owner - MAM_OWNER_RUN : 1;
 }
 
-/* Step 3: the first place in a block where a slab may begin; or MAM_NO_WORD. */
+/* Step 3: the first place in a block where a slab may start; or MAM_NO_WORD. */
 MAM_KFN uint32_t mam_pass_open(uint64_t traits, uint32_t block, uint64_t taken)
 {
 	uint32_t word = block << mam_traits_words_shift(traits);
@@ -56,7 +58,7 @@ MAM_KFN uint32_t mam_pass_open(uint64_t traits, uint32_t block, uint64_t taken)
 	return MAM_NO_WORD;
 }
 
-/* Steps 1 to 3. A class of 0: only idle slabs are closed. */
+/* Steps 1 to 3. A class of 0: only closes idle slabs. */
 MAM_KSLOW struct mam_klook mam_pass_block(const struct mam_kheap *heap, uint32_t class_,
 					  uint32_t block)
 {
@@ -99,7 +101,7 @@ MAM_KSLOW struct mam_klook mam_pass_block(const struct mam_kheap *heap, uint32_t
 				look.doubt = 1;
 			}
 		}
-		/* Units may have become one slab meanwhile, and this one be in its middle. */
+		/* Meanwhile the units may have become one slab that contains this unit. */
 		unit = mam_slab_unit(traits, word) + mam_traits_units(traits);
 	}
 	look.doubt |= mam_atomic_load32(&heap->closes[block], MAM_RELAXED, MAM_AT_DEVICE) != closes;

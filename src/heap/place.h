@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * place.h - where an address lies in a heap of objects, and in which object.
+ * place.h - finds the position of an address in an object heap, and the object that contains it.
  *
- * 1. The owner of the unit says the class of a slab, arithmetic the slab and the slot: that is all
- *    that giving back an object needs.
- * 2. Inside of an object: the slot is reckoned as well; of a run, owners are read from there back to
- *    the one that is not MAM_OWNER_INSIDE, those of a block at a time, and so is its first unit found.
- * 3. In no ground: among the large objects (large.h).
+ * 1. The owner of the unit gives the class of a slab, and arithmetic the slab and the slot: a free
+ *    needs no more.
+ * 2. The enclosing object: of a slab, the slot is computed as well. Of a run, owners are read
+ *    backward to the one that is not MAM_OWNER_INSIDE, a block's owners at a time: that is its
+ *    first unit.
+ * 3. An address outside of all parts: among the large objects (large.h).
  *
  * Nothing is read at the address itself.
  *
- * Bound: 1, one load. 2 adds one, of a run a round trip for each block of 64 KiB before the address.
- * 3 looks at all large objects.
+ * Bound: 1, one load. 2 adds one; for a run, a round trip for each block of 64 KiB before the
+ * address. 3 looks at all large objects.
  */
 #ifndef MAM_HEAP_PLACE_H
 #define MAM_HEAP_PLACE_H
@@ -20,23 +21,24 @@
 #include "heap/parts.h"
 #include "heap/search.h"
 
-/* Where an address lies. */
+/* The position of an address. */
 struct mam_kplace {
 	uint64_t traits; /* of the class of the slab */
-	uint32_t owner;  /* of its unit: the class; or else: not in a slab */
+	uint32_t owner;  /* of its unit: the class; any other value: not in a slab */
 	uint32_t unit;
 	uint32_t word;
 	uint32_t
-		slot; /* or MAM_NO_SLOT: not the first byte of one; MAM_SLOT_OUT: not in the ground */
+		slot; /* or MAM_NO_SLOT: not the first byte of one; MAM_SLOT_OUT: not in the
+			 heap's memory */
 };
 
-/* The object in which an address lies. */
+/* The object that contains an address. */
 struct mam_karound {
 	unsigned char *base;
-	uint64_t bytes; /* 0: in none that somebody has */
+	uint64_t bytes; /* 0: not in a live object */
 };
 
-/* Can it get more ground? */
+/* Returns whether the heap can grow. */
 MAM_KFN bool mam_place_grows(const struct mam_kheap *heap)
 {
 	struct mam_growth *growth = mam_parts_growth(heap);
@@ -77,7 +79,9 @@ MAM_KFN struct mam_kplace mam_place_of(const struct mam_kheap *heap, const void 
 	return place;
 }
 
-/* Step 2 of a run: the last unit, this one or one before it, that is not inside; MAM_NO_PAGE: none. */
+/*
+ * Step 2 of a run: the last unit, this one or one before it, that is not inside; MAM_NO_PAGE: none.
+ */
 MAM_KFN uint32_t mam_place_first(const struct mam_kheap *heap, uint32_t unit)
 {
 	uint32_t block = unit / MAM_BLOCK_UNITS + 1, within = unit % MAM_BLOCK_UNITS, i, at;
@@ -90,7 +94,7 @@ MAM_KFN uint32_t mam_place_first(const struct mam_kheap *heap, uint32_t unit)
 						    MAM_AT_DEVICE);
 		at = MAM_NO_PAGE;
 		for (i = 0; i < 8; i++) {
-			/* What lies behind the unit says nothing. */
+			/* Ignore the units after this one. */
 			if (within / 8 < i)
 				seen[i] = ~(uint64_t)0;
 			else if (within / 8 == i && within % 8 < 7)
@@ -106,7 +110,7 @@ MAM_KFN uint32_t mam_place_first(const struct mam_kheap *heap, uint32_t unit)
 	return MAM_NO_PAGE;
 }
 
-/* Step 2: `place` is where the address lies in this heap's own ground. */
+/* Step 2: `place` is the position of the address in this heap's own memory. */
 MAM_KFN struct mam_karound mam_place_around(const struct mam_kheap *heap, struct mam_kplace place,
 					    const void *address)
 {
@@ -142,8 +146,8 @@ MAM_KFN struct mam_karound mam_place_around(const struct mam_kheap *heap, struct
 }
 
 /*
- * The object of a heap, its parts and its large objects in which an address lies; of large ones only
- * those that are marked (large.h).
+ * The object of a heap, its parts and its large objects that contains an address; of large ones
+ * only those that are marked (large.h).
  */
 MAM_KFN struct mam_karound mam_place_holder(struct mam_kheap *root, const void *address)
 {

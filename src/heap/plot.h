@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plot.h - ground of objects and the books behind it, as the host knows it: a heap's own, or a
- * grant that it got later (growth.h). What looks at a heap looks at one plot after the other.
+ * plot.h - the memory of objects and the metadata that follows it, as the host knows it: a heap's
+ * own, or a grant that it got later (growth.h). Host code that inspects a heap visits one plot
+ * after the other.
  */
 #ifndef MAM_HEAP_PLOT_H
 #define MAM_HEAP_PLOT_H
@@ -14,19 +15,19 @@ struct mam_plot {
 	uint32_t columns;      /* rows of handles */
 };
 
-/* Where the head is, on the device. */
+/* The head's address on the device. */
 static inline uintptr_t mam_plot_head(const struct mam_plot *plot)
 {
 	return (uintptr_t)plot->ground + ((uint64_t)plot->blocks << MAM_BLOCK_SHIFT);
 }
 
-/* Bytes from the head to each part of the books. */
+/* Bytes from the head to each part of the metadata. */
 static inline struct mam_books_plan mam_plot_books(const struct mam_plot *plot)
 {
 	return mam_books_plan_of(plot->blocks, plot->columns);
 }
 
-/* Ground and books. */
+/* Bytes of memory and metadata. */
 static inline uint64_t mam_plot_bytes(const struct mam_plot *plot)
 {
 	return ((uint64_t)plot->blocks << MAM_BLOCK_SHIFT) + mam_plot_books(plot).end;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reap.h - looks at units that chance comes upon, and closes idle slabs there, so that a heap does not
- * grow while many of its units are free, or held by slabs without objects.
+ * reap.h - samples random units, and closes idle slabs there, so that a heap does not grow while
+ * many of its units are free, or held by slabs without objects.
  *
- * Each lane looks at one unit anywhere: at its owner, and if that is a slab, at its word; one all of
- * whose slots are free is closed. So a share p of such units is missed by 32 lanes with probability
- * (1 - p)^32, 3% where it is a tenth, in two round trips. A pass over whole blocks (pass.h) costs
- * one for each slab of a block.
+ * Each lane samples one unit: its owner, and if that is a slab, its word. A slab with all slots
+ * free is closed. So a share p of such units is missed by 32 lanes with probability (1 - p)^32, 3%
+ * for a tenth, in two round trips. A scan over whole blocks (pass.h) costs one round trip for each
+ * slab of a block.
  */
 #ifndef MAM_HEAP_REAP_H
 #define MAM_HEAP_REAP_H
@@ -14,10 +14,10 @@
 #include "heap/handle.h"
 #include "heap/slab.h"
 
-#define MAM_REAP_UNITS 32u /* looked at, or nearly, by however many lanes */
+#define MAM_REAP_UNITS 32u /* sampled in total, approximately, for any number of lanes */
 #define MAM_REAP_ROUNDS 12u
 
-/* One look: is the unit free now? */
+/* One sample: returns whether the unit is free now. */
 MAM_KFN bool mam_reap_unit(const struct mam_kheap *heap, uint32_t unit)
 {
 	uint32_t owner = mam_owners_settled(heap, unit), word;
@@ -32,7 +32,10 @@ MAM_KFN bool mam_reap_unit(const struct mam_kheap *heap, uint32_t unit)
 	       mam_slab_close(heap, owner, word);
 }
 
-/* By the lanes of `mask`; the same in all: has any of them seen a free unit, or made one? */
+/*
+ * By the lanes of `mask`; the same in all: returns whether any of them has seen or made a free
+ * unit.
+ */
 MAM_KFN bool mam_reap(const struct mam_kheap *heap, uint32_t mask)
 {
 	uint32_t units = heap->blocks * MAM_BLOCK_UNITS, rounds = 0, lanes = mam_popc32(mask), at;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * release.h - gives pages back, those of the lanes that call together with few atomics.
+ * release.h - frees pages; those of lanes that call together with few atomics.
  *
- * 1. Lanes that took pages together mostly have consecutive ones: who has the lowest caller's
- *    page plus its own rank goes with it, if the word is the same. One atomic for all of those.
- * 2. Each of the others has an atomic of its own: all go out together, in one round trip.
- * 3. The old value says what was free already: that is counted, and changes nothing.
+ * 1. Lanes that allocated pages together mostly have consecutive ones. A lane whose page is the
+ *    lowest lane's page plus its own rank is in line, if the word is the same. One atomic frees all
+ *    of those.
+ * 2. Each of the other lanes uses an atomic of its own: all are issued together, in one round trip.
+ * 3. The old value shows which pages were already free: those are counted, and nothing changes.
  *
- * What lost, on an H100: one atomic a lane, twice slower for a million pages in line; the
- * others' atomics after the leader's, 1.2 times slower for a thousand scattered pages; step 1
- * for fewer than six lanes, 1.2 times slower.
+ * Slower alternatives, on an H100: one atomic per lane, 2 times slower for a million consecutive
+ * pages; the others' atomics after the leader's, 1.2 times slower for a thousand scattered pages;
+ * step 1 for fewer than six lanes, 1.2 times slower.
  *
- * The barrier before 1 puts what all of them wrote before the one release.
+ * The barrier before 1 orders the writes of all lanes before the one release.
  */
 #ifndef MAM_HEAP_RELEASE_H
 #define MAM_HEAP_RELEASE_H
@@ -19,7 +20,7 @@
 #include "heap/bitmap.h"
 #include "heap/tally.h"
 
-/* From so many lanes on, one atomic for all is worth the way to it. */
+/* With at least so many lanes, one atomic for all is worth its overhead. */
 #define MAM_RELEASE_MANY 6
 
 MAM_KFN bool mam_release_lone(MAM_GLOBAL struct mam_pages *pages, uint32_t page)
@@ -29,7 +30,7 @@ MAM_KFN bool mam_release_lone(MAM_GLOBAL struct mam_pages *pages, uint32_t page)
 	return mam_bitmap_release(mam_pages_bits(pages), page / 64, bit) & bit;
 }
 
-/* One page of each lane of `mask`, which are those that are here. */
+/* One page for each lane of `mask`, which must be the active lanes. */
 MAM_KFN bool mam_release_warp(MAM_GLOBAL struct mam_pages *pages, uint32_t page, uint32_t mask)
 {
 	uint32_t lower = mask & ((1u << mam_lane()) - 1), leader = mam_ffs32(mask) - 1;
@@ -40,7 +41,7 @@ MAM_KFN bool mam_release_warp(MAM_GLOBAL struct mam_pages *pages, uint32_t page,
 		return mam_release_lone(pages, page);
 	mam_warp_sync(mask);
 	first = mam_warp_shuffle32(mask, page, leader);
-	/* By rank: whose page is in line. */
+	/* By rank: the lanes whose page is in line. */
 	fits = mam_warp_ballot(mask, page == first + rank && page / 64 == first / 64);
 	/* Some lanes of a warp, with gaps: bits by rank are not bits by lane. */
 	if (mask + 1 && fits != mask)

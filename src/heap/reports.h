@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reports.h - what kernels tell the host about mistakes that they find in a heap that is debugged:
- * a ring in pinned host memory, which can be read at any time, also when a kernel runs or has died.
+ * reports.h - the errors that kernels find in a debugged heap, reported to the host: a ring in
+ * pinned host memory, which can be read at any time, also while a kernel runs or after it has died.
  *
  * As in mail.h no word is written by both sides:
- * 1. A lane that has a report takes its number by a compare-and-swap of `told`, in device memory
- *    (growth.h), if it is less than MAM_REPORTS above `taken`, which the host stores. Else there is
- *    no room: it is counted, in `untold` of device memory, and that number stored in `lost`.
- * 2. It writes the report at its number % MAM_REPORTS, and then, with a release of the whole
- *    system, `stamp`: its number and 1.
- * 3. The host reads those whose stamp is theirs, and stores `taken`, with a release: all below it
- *    were read (reader.c).
+ * 1. A lane with a report takes a number by a compare-and-swap of `told`, in device memory
+ *    (growth.h), if that is less than MAM_REPORTS above `taken`, which the host stores. Otherwise
+ *    the ring is full: the lane counts the report in `untold`, in device memory, and stores that
+ *    count in `lost`.
+ * 2. It writes the report at its number % MAM_REPORTS, and then `stamp`, its number plus 1, with a
+ *    system-scope release.
+ * 3. The host reads the reports whose stamp matches their number, and stores `taken` with a
+ *    system-scope release: all below it were read (reader.c).
  *
- * `lost` in the end has the last value of `untold`: who stores it looks again afterwards, and
- * stores again if there were more meanwhile.
+ * In the end `lost` has the last value of `untold`: a lane that stores it reads `untold` again
+ * afterwards, and stores again if it has grown.
  *
- * Who somebody is takes two words: of the block x and y, and z, and of the thread all three. 0 in
- * both: not known.
+ * A thread's identity takes two words: x and y of the block in one, and z and all three of the
+ * thread in the other. 0 in both: unknown.
  */
 #ifndef MAM_HEAP_REPORTS_H
 #define MAM_HEAP_REPORTS_H
@@ -25,7 +26,7 @@
 
 #include "heap/layout.h"
 
-#ifndef MAM_REPORTS /* tests have few */
+#ifndef MAM_REPORTS /* smaller in tests */
 #define MAM_REPORTS 1024u
 #endif
 
@@ -39,7 +40,7 @@ struct mam_report {
 	uint64_t kind;    /* enum mam_heap_mistake */
 	uint64_t address; /* as in struct mam_heap_report */
 	uint64_t bytes;
-	uint64_t offset;  /* of two's complement */
+	uint64_t offset;  /* in two's complement */
 	struct mam_who finder;
 	struct mam_who holder;
 	struct mam_who giver;
@@ -47,9 +48,9 @@ struct mam_report {
 };
 
 struct mam_reports {
-	uint64_t lost;  /* count, ever; written by the device */
+	uint64_t lost;  /* total count; written by the device */
 	uint64_t pad0[MAM_PAGES_LINE / 8 - 1];
-	uint64_t taken; /* count, ever; written by the host */
+	uint64_t taken; /* total count; written by the host */
 	uint64_t pad1[MAM_PAGES_LINE / 8 - 1];
 	struct mam_report report[MAM_REPORTS];
 };
@@ -67,7 +68,7 @@ MAM_KBOTH struct mam_who mam_who_of(const uint32_t *block, const uint32_t *threa
 	return who;
 }
 
-/* False: nobody knows. */
+/* Returns false if the thread is unknown. */
 MAM_KBOTH bool mam_who_read(struct mam_who who, uint32_t *block, uint32_t *thread)
 {
 	uint32_t threads = (uint32_t)(who.word[1] >> 32);

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan.h - looks at every word of a heap once, and says honestly that there is nothing.
+ * scan.h - looks at every word of a heap once, and reports "nothing" only if that is certain.
  *
- * "No page" is true only if each page was seen taken once during this one scan by somebody who
- * keeps it. A run of several words is claimed word by word, and given back when one of them is
- * lost: its bits may be seen taken though nobody ever has the pages. So a scan that found
- * nothing counts only if no such claim could have been among what it saw:
+ * "No page" is true only if each page was seen allocated once during this one scan, by an owner
+ * that keeps it. A run of several words is claimed word by word, and undone when one of the claims
+ * fails: its bits may be seen set though no thread ever gets the pages. So a scan that found
+ * nothing counts only if it cannot have seen such a claim:
  *
  * 1. Read `undone`.
  * 2. Look at all words.
  * 3. Read `open`, then `undone`.
- * 4. If `open` is 0 and `undone` is as it was, it is so.
- * 5. If not, wait a moment and look again; after many times give up, and count that as contended.
+ * 4. If `open` is 0 and `undone` is unchanged, the result is certain.
+ * 5. If not, wait a moment and look again; after many attempts give up, and count that as
+ *    contended.
  *
- * Why 4 is enough: a claim raises `open` before its first bit and lowers it after its last act;
- * one that gives bits back raises `undone` after them and before it lowers `open`. Somebody who
- * saw such a bit sees `open` raised, or lowered again with `undone` raised behind step 1, or the
- * run is complete and its pages are taken. Whoever saw `undone` already raised in step 1 cannot
- * see the bits any more.
+ * Why 4 is enough: a claim raises `open` before its first bit and lowers it after its last action.
+ * One that clears bits again raises `undone` after that and before it lowers `open`. A thread that
+ * saw such a bit sees either `open` raised, or `open` lowered again with `undone` raised after step
+ * 1, or the run is complete and its pages are allocated. A thread that saw `undone` already raised
+ * in step 1 cannot see the bits any more.
  *
- * Bound: words / MAM_SCAN_LOOKS round trips a scan for one lane, MAM_SCANS_MAX scans.
+ * Bound: words / MAM_SCAN_LOOKS round trips per scan for one lane, MAM_SCANS_MAX scans.
  */
 #ifndef MAM_HEAP_SCAN_H
 #define MAM_HEAP_SCAN_H
@@ -37,7 +38,7 @@ MAM_KFN uint32_t mam_scan_begin(MAM_GLOBAL struct mam_pages *pages)
 	return mam_atomic_load32(&pages->undone.value, MAM_ACQUIRE, MAM_AT_DEVICE);
 }
 
-/* May a scan that began with `undone` and found nothing say so? */
+/* Returns whether a scan that began with `undone` and found nothing is conclusive. */
 MAM_KFN bool mam_scan_counts(MAM_GLOBAL struct mam_pages *pages, uint32_t undone)
 {
 	uint32_t open;
@@ -54,7 +55,7 @@ MAM_KFN void mam_scan_pause(uint32_t scans)
 }
 
 /*
- * One of the free pages of a word that was seen as `seen`; goes on until it has one or sees
+ * Claims one of the free pages of a word that was seen as `seen`; retries until it has one or sees
  * none.
  */
 MAM_KFN uint32_t mam_scan_claim(MAM_GLOBAL uint64_t *bits, uint32_t word, uint64_t seen,
@@ -73,8 +74,8 @@ MAM_KFN uint32_t mam_scan_claim(MAM_GLOBAL uint64_t *bits, uint32_t word, uint64
 }
 
 /*
- * Loads the words from `*at` to before `end`, MAM_SCAN_LOOKS at most, all in flight together.
- * Gives the first that has room, with its number in `*at`, or MAM_WORD_FULL.
+ * Loads the words from `*at` to before `end`, at most MAM_SCAN_LOOKS, all in flight together.
+ * Returns the first that has room, with its number in `*at`, or MAM_WORD_FULL.
  */
 MAM_KFN uint64_t mam_scan_look(MAM_GLOBAL uint64_t *bits, uint32_t end, uint32_t *at)
 {
@@ -95,7 +96,8 @@ MAM_KFN uint64_t mam_scan_look(MAM_GLOBAL uint64_t *bits, uint32_t end, uint32_t
 }
 
 /*
- * The unit of words from `at` on, by one lane: a page, or MAM_NO_PAGE if each there was seen taken.
+ * Searches the group of words starting at `at`, by one lane: returns a page, or MAM_NO_PAGE if each
+ * there was seen allocated.
  */
 MAM_KFN uint32_t mam_scan_unit(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk,
 			       uint32_t at)
@@ -117,7 +119,7 @@ MAM_KFN uint32_t mam_scan_unit(MAM_GLOBAL struct mam_pages *pages, struct mam_kw
 	return page;
 }
 
-/* The last resort of a lane alone. */
+/* The last resort of a lone lane. */
 MAM_KSLOW struct mam_kfound mam_scan_lone(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk walk)
 {
 	struct mam_kfound found;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * slots.h - the word of a slab: one bit a slot, 1 = free, and 0 in all of it where there is no slab.
+ * slots.h - the word of a slab: one bit per slot, 1 = free; the whole word is 0 where there is no
+ * slab.
  *
- * A claim clears bits by one AND: what was won is what was asked for and was set. It wins nothing
- * where nothing is, so it may be tried anywhere in the class's words, without a look before, and
- * nothing that was won is ever taken back. A release sets bits by one OR; a bit that was set
- * already is a slot given back twice. A claim acquires what the release of the slot's last holder
- * released, and what the opener of the slab did before it published the word.
+ * A claim clears bits by one AND: the won slots are the requested bits that were set. It wins
+ * nothing where there is no slab, so it may be tried anywhere in the class's words, without a look
+ * before, and a won slot is never taken back. A release sets bits by one OR; a bit that was already
+ * set is a double free. A claim acquires the release of the slot's last holder, and everything that
+ * the opener of the slab did before it published the word.
  */
 #ifndef MAM_HEAP_SLOTS_H
 #define MAM_HEAP_SLOTS_H
@@ -14,13 +15,13 @@
 #include "heap/bitmap.h"
 #include "heap/books.h"
 
-/* Counts one kind of steps, in the row of the calling warp. */
+/* Adds to one kind of step counter, in the row of the calling warp. */
 #define MAM_STEPS_ADD(heap, kind, n)                                                             \
 	((void)mam_atomic_add64(                                                                 \
 		&(heap)->steps[(mam_smid() * 64 + mam_warpid()) & (heap)->columns].kind,         \
 		(uint64_t)(n), MAM_RELAXED, MAM_AT_DEVICE))
 
-/* The word of a slab of which all slots are free. */
+/* The word of a slab with all slots free. */
 MAM_KFN uint64_t mam_slots_all(uint64_t traits)
 {
 	return mam_bits_span(0, mam_traits_slots(traits));
@@ -31,19 +32,19 @@ MAM_KFN uint64_t mam_slots_load(uint64_t *words, uint32_t word)
 	return mam_global_load64(&words[word], MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-/* Takes `chosen`; gives the word as it was. */
+/* Claims `chosen` and returns the old word. */
 MAM_KFN uint64_t mam_slots_claim(uint64_t *words, uint32_t word, uint64_t chosen)
 {
 	return mam_global_and64(&words[word], ~chosen, MAM_ACQUIRE, MAM_AT_DEVICE);
 }
 
-/* Gives `given` back; gives the word as it was. */
+/* Frees `given` and returns the old word. */
 MAM_KFN uint64_t mam_slots_release(uint64_t *words, uint32_t word, uint64_t given)
 {
 	return mam_global_or64(&words[word], given, MAM_RELEASE, MAM_AT_DEVICE);
 }
 
-/* Where the set bit of `x` is that has `k` set bits below it; there is one. */
+/* The position of the set bit of `x` that has `k` set bits below it. pre: there is one. */
 MAM_KFN uint32_t mam_slots_nth(uint64_t x, uint32_t k)
 {
 	uint32_t low = mam_popc32((uint32_t)x);
@@ -51,13 +52,13 @@ MAM_KFN uint32_t mam_slots_nth(uint64_t x, uint32_t k)
 	return k < low ? mam_bits_nth((uint32_t)x, k) : 32 + mam_bits_nth((uint32_t)(x >> 32), k - low);
 }
 
-/* Are its set bits, one at least, in line? */
+/* Returns whether the set bits of `x`, at least one, are consecutive. */
 MAM_KFN bool mam_slots_in_line(uint64_t x)
 {
 	return !((x + (x & (~x + 1))) & x);
 }
 
-/* The same as mam_slots_nth(), quicker where they are in line. */
+/* The same as mam_slots_nth(), faster where they are consecutive. */
 MAM_KFN uint32_t mam_slots_pick(uint64_t x, uint32_t k)
 {
 	return mam_slots_in_line(x) ? mam_ffs64(x) - 1 + k : mam_slots_nth(x, k);
