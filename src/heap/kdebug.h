@@ -1,45 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kdebug.h - the calls for objects as they are in kernels that are compiled with -DMAM_KDEBUG, on
- * heaps that are debugged: mistakes are found, reported (reports.h), and survived.
+ * kdebug.h - the calls for objects in kernels compiled with -DMAM_KDEBUG, on debugged heaps: errors
+ * are detected, reported (reports.h), and survived.
  *
  * To allocate:
- * 1. Ask the heap for more: room for a guard and two red zones (guard.h), and so much that what the
- *    program gets is aligned as heap.cuh promises.
- * 2. Look through it. Behind the guard of what was given back, up to the next guard, all must be
- *    poison; else somebody wrote there after giving it back. Guards are known by their state, so
- *    what was never used, or belongs to another heap's past, says nothing.
- * 3. Write both zones, fill what is between, and write the guard. That ends all guards that stood
- *    there: so none speaks for memory that was something else meanwhile, but where it ends another
- *    one stands.
+ * 1. Allocate more from the heap: space for a guard and two red zones (guard.h), and enough to
+ *    align the program's memory as heap.cuh promises.
+ * 2. Check it. After the guard of a freed object, up to the next guard, all must be poison;
+ *    otherwise there was a write after free. Guards are recognized by their state, so memory that
+ *    was never used, or that another heap used, proves nothing.
+ * 3. Write both zones, fill the memory between them, and write the guard. That destroys all guards
+ *    in that range. So no guard describes memory that had another use meanwhile, except where
+ *    another guard follows.
  *
- * To give back:
- * 1. In whose units does the address lie? The books say where an object begins, whatever was
- *    written over (kfind.h). Nothing is read at an address that does not lie in the heap.
- * 2. Is it what the program got, and is that live? Who changes the guard's state by
- *    compare-and-swap is the only one who gives it back.
- * 3. Check both zones, poison all but the guard, and give it to the heap.
+ * To free:
+ * 1. Find the object whose units contain the address. The metadata shows where an object starts,
+ *    whatever was overwritten (kfind.h). Nothing is read at an address outside of the heap.
+ * 2. Check that it is the program's address of a live object. Only the lane that changes the
+ *    guard's state by compare-and-swap frees it.
+ * 3. Check both zones, poison all except the guard, and free it to the heap.
  *
- * What a mistake does: it is counted as in a heap that is not debugged, and reported. What was
- * written over, and has its guard, is given back; if the guard was written over, too, nobody knows
- * what it guards, and it stays where it is for good.
+ * The effect of an error: it is counted as in a heap that is not debugged, and reported. An
+ * overwritten object with an intact guard is freed. If the guard was overwritten, too, the object's
+ * extent is unknown, and the object is leaked.
  *
- * Not found: what reads; a write that leaves the byte as it was; one beyond the zones; one into
- * what another has got meanwhile, and giving that back; in a large object that was given back,
- * anything, as its memory is the host's.
+ * Not detected: reads; a write that leaves the byte unchanged; a write beyond the zones; a write
+ * into memory that was reallocated, and a free of that; anything in a freed large object, as its
+ * memory belongs to the host.
  *
- * Bound: as the heap, and a lane's writes over all of the object, twice.
+ * Bound: as the heap, and one lane's writes over the whole object, twice.
  */
 #ifndef MAM_HEAP_KDEBUG_H
 #define MAM_HEAP_KDEBUG_H
 
 #include "heap/kfind.h"
 
-/* Where a run's first byte is aligned, and so what the program gets of it. */
+/* The alignment of a run's first byte, and so of the program's memory in it. */
 #define MAM_KDEBUG_RUN (1u << MAM_UNIT_SHIFT)
 #define MAM_KDEBUG_MOST ((uint64_t)1 << 47)
 
-/* What the address of an object of `bytes` is a multiple of; a power of two. */
+/* The alignment of the address of an object of `bytes`; a power of two. */
 MAM_KFN uint32_t mam_kdebug_alignment(size_t bytes)
 {
 	uint32_t class_ = mam_class_of(bytes), whole = class_ ? mam_class_bytes(class_) : 0;
@@ -49,7 +49,7 @@ MAM_KFN uint32_t mam_kdebug_alignment(size_t bytes)
 	return whole & (whole - 1) ? 1u << MAM_GRAIN_SHIFT : whole;
 }
 
-/* What the heap is asked for. */
+/* Bytes to allocate from the heap. */
 MAM_KFN size_t mam_kdebug_gross(size_t bytes)
 {
 	if (!bytes || bytes > MAM_KDEBUG_MOST)
@@ -60,7 +60,7 @@ MAM_KFN size_t mam_kdebug_gross(size_t bytes)
 	       (1u << MAM_GRAIN_SHIFT);
 }
 
-/* Where what the program has begins. */
+/* The offset of the program's memory. */
 MAM_KFN uint64_t mam_kdebug_front(const unsigned char *base, size_t bytes)
 {
 	uint64_t alignment = mam_kdebug_alignment(bytes), least;
@@ -71,7 +71,10 @@ MAM_KFN uint64_t mam_kdebug_front(const unsigned char *base, size_t bytes)
 	return (least + alignment - 1) / alignment * alignment - (uint64_t)(uintptr_t)base;
 }
 
-/* The heap has given `object` for `bytes`, to be filled with `byte`: what the program gets. */
+/*
+ * Writes zones and guard of `object`, which the heap allocated for `bytes`, and fills the memory
+ * with `byte`. Returns the program's address.
+ */
 MAM_KSLOW void *mam_kdebug_dress(struct mam_kheap *heap, void *object, size_t bytes, uint32_t byte)
 {
 	struct mam_kfound_object found = mam_kdebug_find(heap, object, 0);
@@ -96,7 +99,7 @@ MAM_KSLOW void *mam_kdebug_dress(struct mam_kheap *heap, void *object, size_t by
 	return base + front;
 }
 
-/* A free that is none. */
+/* Counts and reports an invalid free. */
 MAM_KFN void *mam_kdebug_refuse(const struct mam_kheap *heap, uint32_t kind, const void *address,
 				int64_t offset, const struct mam_guard *guard)
 {
@@ -109,7 +112,7 @@ MAM_KFN void *mam_kdebug_refuse(const struct mam_kheap *heap, uint32_t kind, con
 	return NULL;
 }
 
-/* An address that nobody has: was it given back already? */
+/* An address that is not allocated: reports a double free or an invalid free. */
 MAM_KFN void *mam_kdebug_stray(struct mam_kheap *heap, const unsigned char *object,
 			       struct mam_kfound_object found)
 {
@@ -125,7 +128,10 @@ MAM_KFN void *mam_kdebug_stray(struct mam_kheap *heap, const unsigned char *obje
 	return mam_kdebug_refuse(heap, MAM_HEAP_DOUBLE_FREE, object, 0, &guard);
 }
 
-/* What is to be given to the heap for `object`, by the caller; NULL: nothing, and reported. */
+/*
+ * Checks a free by the caller and returns the address to free to the heap; NULL: an error,
+ * reported.
+ */
 MAM_KSLOW void *mam_kdebug_back(struct mam_kheap *heap, void *object)
 {
 	unsigned char *user = (unsigned char *)object;
@@ -158,7 +164,7 @@ MAM_KSLOW void *mam_kdebug_back(struct mam_kheap *heap, void *object)
 	}
 	if (mam_kdebug_gone(found.salt, user, found.base, 0, &guard))
 		return mam_kdebug_refuse(heap, MAM_HEAP_DOUBLE_FREE, object, 0, &guard);
-	/* Others are just giving it back, or had done so, and another has got it. */
+	/* Other lanes are freeing it now, or have freed it and it was reallocated. */
 	state = mam_kdebug_load(found.base, 0);
 	if (state == mam_kdebug_state(found.salt, MAM_GUARD_BUSY, found.base) ||
 	    state == mam_kdebug_state(found.salt, MAM_GUARD_GONE, found.base))
@@ -184,8 +190,8 @@ MAM_KFN void *mam_kdebug_calloc(struct mam_kheap *heap, size_t n, size_t bytes)
 }
 
 /*
- * The part that begins at an address: of what the program has, which the guard says. `whole` of NULL: it
- * is none.
+ * The part that starts at an address, within the program's memory as the guard describes it.
+ * `whole` of NULL: not a part.
  */
 MAM_KSLOW struct mam_kpiece mam_kdebug_piece(struct mam_kheap *heap, const void *address)
 {
@@ -214,8 +220,8 @@ MAM_KSLOW struct mam_kpiece mam_kdebug_piece(struct mam_kheap *heap, const void 
 }
 
 /*
- * What goes back for a part: the object whose last it was; NULL: nothing more, and `done` is the answer.
- * For what is no part: itself. `all`: all parts.
+ * Frees a part and returns the object whose last part it was; NULL: nothing is left to free, and
+ * `done` is the result. Returns an address that is not a part unchanged. `all`: frees all parts.
  */
 MAM_KSLOW void *mam_kdebug_part(struct mam_kheap *heap, void *object, bool all, bool *done)
 {
@@ -258,7 +264,7 @@ MAM_KFN bool mam_kdebug_free(struct mam_kheap *heap, void *object)
 	return base && mam_objects_free(heap, base);
 }
 
-/* The same by a lane that is alone, or may as well be: no collectives (objects.h). */
+/* The same by a lone lane, or one that may act as one: no collectives (objects.h). */
 MAM_KSLOW bool mam_kdebug_free_lone(struct mam_kheap *heap, void *object)
 {
 	unsigned char *base = NULL;
@@ -275,7 +281,7 @@ MAM_KSLOW bool mam_kdebug_free_lone(struct mam_kheap *heap, void *object)
 	return base && mam_objects_free_lone(heap, base);
 }
 
-/* The guard of a live object; false: nobody has it. */
+/* Reads the guard of a live object; returns false if the object is not live. */
 MAM_KSLOW bool mam_kdebug_live(struct mam_kheap *heap, const void *object, struct mam_guard *guard,
 			       struct mam_kfound_object *at)
 {
@@ -290,7 +296,7 @@ MAM_KSLOW bool mam_kdebug_live(struct mam_kheap *heap, const void *object, struc
 	       found.base + mam_guard_front(guard) == (const unsigned char *)object;
 }
 
-/* What was asked for, and no byte more. */
+/* Exactly the requested size. */
 MAM_KFN size_t mam_kdebug_usable(struct mam_kheap *heap, const void *object)
 {
 	struct mam_kfound_object found;
@@ -305,7 +311,7 @@ MAM_KFN size_t mam_kdebug_usable(struct mam_kheap *heap, const void *object)
 	return piece.live ? (size_t)piece.bytes : 0;
 }
 
-/* All parts of the object that has this one. An object that has none is not given back by this. */
+/* Frees all parts of the object that contains this part. Does not free an object without parts. */
 MAM_KSLOW bool mam_kdebug_free_parts(struct mam_kheap *heap, void *part)
 {
 	void *object, *base;
@@ -322,7 +328,7 @@ MAM_KSLOW bool mam_kdebug_free_parts(struct mam_kheap *heap, void *part)
 	return base && mam_objects_free_lone(heap, base);
 }
 
-/* There is no room for another one: fewer bytes where it is. */
+/* Shrinks in place, as there is no room for a new object. */
 MAM_KSLOW void *mam_kdebug_shrink(struct mam_kheap *heap, void *object, size_t bytes)
 {
 	struct mam_kfound_object found;
@@ -340,7 +346,7 @@ MAM_KSLOW void *mam_kdebug_shrink(struct mam_kheap *heap, void *object, size_t b
 	return object;
 }
 
-/* The last bytes by themselves, as a red zone begins behind them. */
+/* Copies the last bytes one by one, as a red zone follows them. */
 MAM_KSLOW void mam_kdebug_copy(void *to, const void *from, size_t bytes)
 {
 	unsigned char *target = (unsigned char *)to;
@@ -352,7 +358,7 @@ MAM_KSLOW void mam_kdebug_copy(void *to, const void *from, size_t bytes)
 		target[i] = source[i];
 }
 
-/* Another object, always: so what points to the old one is found. */
+/* Always moves the object, so that uses of the old address are detected. */
 MAM_KFN void *mam_kdebug_realloc(struct mam_kheap *heap, void *object, size_t bytes)
 {
 	size_t had = mam_kdebug_usable(heap, object);

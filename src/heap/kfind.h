@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kfind.h - in which object of a heap that is debugged does an address lie?
+ * kfind.h - finds the object of a debugged heap that contains an address.
  *
- * The books say, whatever was written over in the heap: of slabs the owner of the unit and
- * arithmetic, of a run its first unit, to which the owners of the others lead, one step each. A
- * large object is known by its first byte alone. Nothing is read at the address.
+ * The metadata shows it, whatever was overwritten in the heap: for slabs the owner of the unit and
+ * arithmetic; for a run its first unit, to which the owners of the others lead, one step each. A
+ * large object is found by its first byte only. Nothing is read at the address.
  */
 #ifndef MAM_HEAP_KFIND_H
 #define MAM_HEAP_KFIND_H
 
 #include "heap/kzone.h"
 
-#define MAM_KDEBUG_NOWHERE 0u /* not in the heap, or where nobody has anything */
+#define MAM_KDEBUG_NOWHERE 0u /* not in the heap, or not in an object */
 #define MAM_KDEBUG_FREE 1u    /* in a slot that is free */
 #define MAM_KDEBUG_TAKEN 2u
 #define MAM_KDEBUG_LARGE 3u   /* in a large object */
 
 struct mam_kfound_object {
-	unsigned char *base; /* of the heap's object, if there is one */
-	uint64_t gross;      /* bytes of that */
+	unsigned char *base; /* of the enclosing object, if there is one */
+	uint64_t gross;      /* its size */
 	uint32_t what;
 	struct mam_ksalt salt; /* of its guard */
-	struct mam_kheap *part; /* in whose ground the address lies; NULL: in none */
+	struct mam_kheap *part; /* the part that contains the address; NULL: none */
 };
 
-/* Of a part of the heap in whose ground the address lies. */
+/* The object in `part`, a part of the heap that contains the address. */
 MAM_KFN struct mam_kfound_object mam_kdebug_find_in(struct mam_kheap *heap,
 						    struct mam_kheap *part, const void *address)
 {
@@ -62,7 +62,7 @@ MAM_KFN struct mam_kfound_object mam_kdebug_find_in(struct mam_kheap *heap,
 	return found;
 }
 
-/* `front`: what a large object has in front of the address, if it is one's. */
+/* `front`: bytes in front of the address in a large object, if it belongs to one. */
 MAM_KFN struct mam_kfound_object mam_kdebug_find(struct mam_kheap *heap, const void *address,
 						 uint32_t front)
 {

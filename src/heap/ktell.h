@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ktell.h - reports of a kernel to the host (reports.h): who finds a mistake writes it down.
+ * ktell.h - error reports of a kernel to the host (reports.h): the lane that finds an error writes
+ * it.
  *
- * Nobody waits for anybody: a number is lost to another only because that one has it. Bound: a
- * round trip to device memory and one to the host's, and so many stores to the host's.
+ * No lane waits for another: a compare-and-swap for a number fails only because another lane got
+ * that number. Bound: a round trip to device memory, one to host memory, and the stores of a report
+ * to host memory.
  */
 #ifndef MAM_HEAP_KTELL_H
 #define MAM_HEAP_KTELL_H
@@ -24,7 +26,7 @@ MAM_KFN struct mam_who mam_kdebug_me(void)
 	return mam_who_of(block, thread);
 }
 
-/* There is no room for one more. */
+/* Counts a report that finds no space. */
 MAM_KFN void mam_kdebug_lose(struct mam_growth *growth)
 {
 	uint64_t count = mam_atomic_add64(&growth->untold.value, 1, MAM_RELAXED, MAM_AT_DEVICE) + 1;
@@ -38,14 +40,14 @@ MAM_KFN void mam_kdebug_lose(struct mam_growth *growth)
 	} while (count != stored);
 }
 
-/* A number; MAM_REPORTS or more above what the host has read: there is no room. */
+/* Takes a number; returns false if MAM_REPORTS numbers are taken that the host has not read. */
 MAM_KFN bool mam_kdebug_number(struct mam_growth *growth, uint64_t *number)
 {
 	uint64_t seen = mam_atomic_load64(&growth->told.value, MAM_RELAXED, MAM_AT_DEVICE), taken;
 
 	for (;;) {
 		taken = mam_atomic_load64(&growth->reports->taken, MAM_ACQUIRE, MAM_AT_SYSTEM);
-		/* Below 0: `seen` is old, and the swap will say so. */
+		/* Below 0: `seen` is stale, and the compare-and-swap fails. */
 		if ((int64_t)(seen - taken) >= (int64_t)MAM_REPORTS)
 			return false;
 		*number = seen;
@@ -62,7 +64,7 @@ MAM_KFN void mam_kdebug_who(struct mam_who *to, struct mam_who who)
 	mam_atomic_store64(&to->word[1], who.word[1], MAM_RELAXED, MAM_AT_SYSTEM);
 }
 
-/* What the caller has found out. `guard`: of the object in question; NULL: not known. */
+/* Reports an error that the caller found. `guard`: of the object in question; NULL: unknown. */
 MAM_KSLOW void mam_kdebug_tell(const struct mam_kheap *heap, uint32_t kind, const void *address,
 			       int64_t offset, const struct mam_guard *guard)
 {

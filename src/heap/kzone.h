@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kzone.h - the bytes around and in objects of a heap that is debugged, and their guards, as a lane
- * writes them and looks at them (guard.h).
+ * kzone.h - the bytes around and in objects of a debugged heap, and their guards, as a lane writes
+ * and checks them (guard.h).
  *
- * Who has an object to itself writes it plainly, but for its guard, which those may be reading at
- * the same time who give it back once too often. Of those who do so together, the state says who
- * has it. A guard is read between two looks at its state, with fences that make the second one see
- * the state of who has written any of it.
+ * The sole owner of an object writes it with plain stores, except for its guard, which lanes that
+ * free it a second time may be reading at the same time. Of concurrent frees, the state decides
+ * which one succeeds. A guard is read between two loads of its state, with fences that make the
+ * second one see the state of a lane that has written any of it.
  */
 #ifndef MAM_HEAP_KZONE_H
 #define MAM_HEAP_KZONE_H
@@ -19,7 +19,7 @@ MAM_KFN uint64_t mam_kdebug_word(uint32_t byte)
 	return byte * (uint64_t)0x0101010101010101u;
 }
 
-/* From offset `from` to before `to`; pieces of 16 but at the ends. */
+/* Fills from offset `from` to before `to`, 16 bytes at a time except at the ends. */
 MAM_KFN void mam_kdebug_fill(unsigned char *at, uint64_t from, uint64_t to, uint32_t byte)
 {
 	struct mam_resize_piece piece;
@@ -34,7 +34,7 @@ MAM_KFN void mam_kdebug_fill(unsigned char *at, uint64_t from, uint64_t to, uint
 		at[from] = (unsigned char)byte;
 }
 
-/* The first byte that is another one; `to`: none is. */
+/* The offset of the first byte that differs; `to`: none does. */
 MAM_KFN uint64_t mam_kdebug_differs(const unsigned char *at, uint64_t from, uint64_t to,
 				    uint32_t byte)
 {
@@ -56,7 +56,7 @@ MAM_KFN uint64_t mam_kdebug_differs(const unsigned char *at, uint64_t from, uint
 	return from;
 }
 
-/* What guards of a part of the heap are mixed with. */
+/* The values mixed into the guards of a part of the heap. */
 struct mam_ksalt {
 	uint64_t heap, part;
 };
@@ -78,13 +78,13 @@ MAM_KFN uint64_t mam_kdebug_state(struct mam_ksalt salt, uint64_t state, const v
 	return mam_guard_state(state, (uint64_t)(uintptr_t)guard, salt.part);
 }
 
-/* Does what was read of a guard at `at` belong together? */
+/* Returns whether the check of a guard read at `at` is right. */
 MAM_KFN bool mam_kdebug_sound(struct mam_ksalt salt, const struct mam_guard *guard, const void *at)
 {
 	return guard->check == mam_guard_check(guard, (uint64_t)(uintptr_t)at, salt.heap);
 }
 
-/* Word number i of a guard, from its state on. */
+/* Word number i of a guard, counted from its state. */
 MAM_KFN uint64_t mam_kdebug_load(const unsigned char *at, uint32_t i)
 {
 	return mam_atomic_load64((uint64_t *)(uintptr_t)at + i, MAM_RELAXED, MAM_AT_DEVICE);
@@ -96,8 +96,8 @@ MAM_KFN void mam_kdebug_store(unsigned char *at, uint32_t i, uint64_t word)
 }
 
 /*
- * What stands at `at`, if it has this state, all the while that it is read; false: it has not, or
- * it does not belong together.
+ * Reads the guard at `at` if it has this state during the whole read; returns false if it has
+ * another state or its check is wrong.
  */
 MAM_KFN bool mam_kdebug_read(struct mam_ksalt salt, const unsigned char *at, uint64_t state,
 			     struct mam_guard *guard)
@@ -117,7 +117,7 @@ MAM_KFN bool mam_kdebug_read(struct mam_ksalt salt, const unsigned char *at, uin
 	return mam_kdebug_load(at, 0) == guard->state && mam_kdebug_sound(salt, guard, at);
 }
 
-/* From one state to the next, by one of those who try. */
+/* Changes the state; of concurrent callers one succeeds. */
 MAM_KFN bool mam_kdebug_change(struct mam_ksalt salt, unsigned char *at, uint64_t from,
 			       uint64_t to)
 {
@@ -127,11 +127,11 @@ MAM_KFN bool mam_kdebug_change(struct mam_ksalt salt, unsigned char *at, uint64_
 				MAM_AT_DEVICE) == was;
 }
 
-/* A guard whole, by who has the object to itself. */
+/* Writes a whole guard. pre: the caller owns the object exclusively. */
 MAM_KFN void mam_kdebug_put(struct mam_ksalt salt, unsigned char *at, struct mam_guard guard,
 			    uint64_t state)
 {
-	/* Who gives it back once too often may be reading. */
+	/* A lane that frees it a second time may be reading. */
 	mam_kdebug_store(at, 0, mam_kdebug_state(salt, MAM_GUARD_BUSY, at));
 	mam_fence(MAM_RELEASE, MAM_AT_DEVICE);
 	mam_kdebug_store(at, 1, mam_guard_check(&guard, (uint64_t)(uintptr_t)at, salt.heap));
@@ -145,7 +145,10 @@ MAM_KFN void mam_kdebug_put(struct mam_ksalt salt, unsigned char *at, struct mam
 			   MAM_AT_DEVICE);
 }
 
-/* What was given back and began at `object`: its guard is at `base`; NULL: up to `most` before. */
+/*
+ * Reads the guard of a freed object that started at `object`: at `base`; NULL: at most `most` bytes
+ * before.
+ */
 MAM_KFN bool mam_kdebug_gone(struct mam_ksalt salt, const unsigned char *object,
 			     const unsigned char *base, uint64_t most, struct mam_guard *guard)
 {
@@ -163,13 +166,13 @@ MAM_KFN bool mam_kdebug_gone(struct mam_ksalt salt, const unsigned char *object,
 	return false;
 }
 
-/* How much of an object is looked at. */
+/* How much of an object is checked. */
 MAM_KFN uint64_t mam_kdebug_least(uint64_t bytes)
 {
 	return bytes < MAM_GUARD_LOOK ? bytes : MAM_GUARD_LOOK;
 }
 
-/* Was any of `bytes`, which the heap has just given, written to after it was given back? */
+/* Reports a write after free to `bytes` bytes that the heap has just allocated. */
 MAM_KFN void mam_kdebug_look(const struct mam_kheap *heap, struct mam_ksalt salt,
 			     const unsigned char *object, uint64_t bytes)
 {
@@ -184,7 +187,7 @@ MAM_KFN void mam_kdebug_look(const struct mam_kheap *heap, struct mam_ksalt salt
 		if (piece.half[0] == poison && piece.half[1] == poison)
 			continue;
 		if (piece.half[0] == mam_kdebug_state(salt, MAM_GUARD_LIVE, object + at)) {
-			end = 0; /* of before a reset */
+			end = 0; /* from before a reset */
 		} else if (piece.half[0] == mam_kdebug_state(salt, MAM_GUARD_GONE, object + at)) {
 			end = 0;
 			if (at + MAM_GUARD_BYTES > bytes)
@@ -204,7 +207,7 @@ MAM_KFN void mam_kdebug_look(const struct mam_kheap *heap, struct mam_ksalt salt
 	}
 }
 
-/* Are both zones as they were? Else it is reported. */
+/* Checks both zones; reports a changed byte. */
 MAM_KFN void mam_kdebug_zones(const struct mam_kheap *heap, unsigned char *base,
 			      const struct mam_guard *guard)
 {

@@ -1,45 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * large.h - objects that are too large for a grant: each is a block of the host's pool, asked for
- * and given back through a slot of the mailbox (mail.h) that is its own meanwhile.
+ * large.h - objects that are too large for a grant: each is a block of the host's pool, requested
+ * and freed through a mailbox slot (mail.h) that it owns meanwhile.
  *
- * To allocate, a lane on its own:
- * 1. Claim a slot: clear a bit of `large_free`, from a random place on. None is set, at several
- *    looks: no slot.
- * 2. If the last message in the slot was a FREE or a CANCEL, wait until it is answered.
- * 3. Post ALLOC with the next generation, and wait for the answer, in pauses that grow.
- * 4. GIVEN: write down address and length, say LIVE, and leave a hint where to look for it.
- *    Refused: set the bit again. No answer in time: post CANCEL, never look at that answer, and set
- *    the bit again: whoever claims the slot next waits for the end of the CANCEL first.
+ * To allocate, by a single lane:
+ * 1. Claim a slot: clear a bit of `large_free`, starting at a random place. If several looks find
+ *    no set bit: no slot.
+ * 2. If the last message in the slot was a FREE or a CANCEL, wait for the reply.
+ * 3. Post ALLOC with the next generation, and wait for the reply, with growing pauses.
+ * 4. GIVEN: record address and length, set LIVE, and leave a hint where to find the object.
+ *    Refused: set the bit again. No reply in time: post CANCEL, never read that reply, and set the
+ *    bit again: the lane that claims the slot next waits for the end of the CANCEL first.
  *
- * To give back:
- * 1. Look up the slot: where the hint says, else all slots in use.
- * 2. Change its state from LIVE to LEAVING by compare-and-swap: who wins is the one who frees.
+ * To free:
+ * 1. Look up the slot: where the hint points, otherwise all slots in use.
+ * 2. Change its state from LIVE to LEAVING by compare-and-swap: the lane that succeeds frees.
  * 3. Post FREE, set the bit, and wait for nothing.
  *
- * An address inside of one is looked for in all slots, but only for lanes that have parts of it.
+ * An address inside of a large object is searched for in all slots, but only if lanes have parts of
+ * it.
  *
- * Why a slot is of one at a time: its bit is cleared by an atomic that says who did it, and is set
- * again only by who cleared it, or by who took what he had given away: the object. Who stops in
- * between keeps the slot and nothing else. The state changes from LIVE once, as its generation never
- * comes again: so of those who free an object at the same time one wins, and who comes with an
- * old address finds the state of another generation, or another address.
+ * Why a slot has one owner at a time: the atomic that clears its bit identifies the winner, and
+ * the bit is set again only by that lane, or by the lane that frees the object. A lane that stops
+ * in between keeps the slot and nothing else. The state changes from LIVE once, as its generation
+ * never recurs. So of concurrent frees of an object one succeeds, and a lane with a stale address
+ * finds the state of another generation, or another address.
  *
- * Why memory is of one at a time: FREE is posted with a release of the whole system, so all that came
- * before the free comes before the host's acquire of it; and who gets the memory next acquires
- * the host's answer. The address is forgotten before FREE is posted: so it is in one slot at a time.
+ * Why memory has one owner at a time: FREE is posted with a system-scope release, so all accesses
+ * before the free precede the host's acquire of it; and the next owner of the memory acquires the
+ * host's reply. The address is erased before FREE is posted, so it is in one slot at a time.
  *
- * A host that did not answer in time is not waited for again before it has shown a sign of life:
- * `silent` is its beat then, and 1.
+ * After a timeout no lane waits for the host again until its beat changes: `silent` has the beat of
+ * the timeout, plus 1.
  *
- * No lane waits for another one, but in step 2 for the host's end of what another one posted.
+ * No lane waits for another one, except in step 2 for the host's reply to another lane's message.
  *
- * Bound: to allocate, three round trips to device memory and two of the host's time, at most wait_ns;
- * to give back, four round trips and three writes to the host's memory. An address that is no
- * object's costs a load for each slot in use, MAM_LARGE_LOOKS at a time. On an H100, with a host that
- * looks all the time: 8 us and 2.6 us for one lane, 15 us and 6 us where 132 ask together; looked up
- * in 1.1 us with few objects, 4 us with 512; found to be none in 6 us with few, 50 us with 512. A knock
- * without order would save half a microsecond.
+ * Bound: to allocate, three round trips to device memory and two times the host's time, at most
+ * wait_ns; to free, four round trips and three writes to host memory. An address outside of all
+ * objects costs a load for each slot in use, MAM_LARGE_LOOKS at a time. On an H100, with a host
+ * that polls all the time: 8 us and 2.6 us for one lane, 15 us and 6 us for 132 concurrent lanes; a
+ * lookup takes 1.1 us with few objects, 4 us with 512; a failed lookup 6 us with few, 50 us with
+ * 512. An unordered knock would save half a microsecond.
  */
 #ifndef MAM_HEAP_LARGE_H
 #define MAM_HEAP_LARGE_H
@@ -55,11 +56,11 @@ enum mam_large_answer { MAM_LARGE_UNKNOWN, MAM_LARGE_GIVEN };
 #define MAM_LARGE_NO_SLOT 0xffffffffu
 #define MAM_LARGE_GOLDEN 0x9e3779b97f4a7c15u
 
-/* State and stamps are a generation and this: generations are added to as they stand. */
+/* The low bits of state and stamps; the rest is the generation, which is incremented in place. */
 #define MAM_LARGE_LOW ((uint64_t)255)
 #define MAM_LARGE_NEXT ((uint64_t)256)
 
-/* A slot as it was when it was looked up. */
+/* A slot as it was at the lookup. */
 struct mam_kplaced {
 	uint64_t state;
 	uint32_t slot; /* or MAM_LARGE_NO_SLOT */
@@ -75,7 +76,7 @@ MAM_KFN struct mam_mail *mam_large_mail(const struct mam_growth *growth)
 	return (struct mam_mail *)mam_constant_pointer(&growth->mail);
 }
 
-/* What it counts as that the host says so, or nothing. */
+/* The counter for a failure cause of the host, or for its silence. */
 MAM_KFN enum mam_object_tally mam_large_why(uint32_t cause)
 {
 	return cause == MAM_MAIL_LIMIT      ? MAM_OBJECT_AT_LIMIT
@@ -85,7 +86,7 @@ MAM_KFN enum mam_object_tally mam_large_why(uint32_t cause)
 					    : MAM_OBJECT_REFUSED;
 }
 
-/* Has nothing been heard of the host since somebody waited for it in vain? */
+/* Returns whether the host has shown no sign of life since the last timeout. */
 MAM_KFN bool mam_large_silent(struct mam_growth *growth)
 {
 	uint64_t silent = mam_global_load64(&growth->silent, MAM_RELAXED, MAM_AT_DEVICE);
@@ -94,7 +95,7 @@ MAM_KFN bool mam_large_silent(struct mam_growth *growth)
 					   MAM_AT_SYSTEM) + 1 == silent;
 }
 
-/* Somebody waited in vain. */
+/* Records a timeout. */
 MAM_KFN void mam_large_note_silence(struct mam_growth *growth)
 {
 	uint64_t beat = mam_global_load64(&mam_large_mail(growth)->beat, MAM_RELAXED,
@@ -103,7 +104,7 @@ MAM_KFN void mam_large_note_silence(struct mam_growth *growth)
 	mam_atomic_store64(&growth->silent, beat + 1, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-/* Step 1, if there is a bit in this word. */
+/* Step 1, if a bit is set in this word. */
 MAM_KFN uint32_t mam_large_grab(struct mam_growth *growth, uint32_t word, uint32_t from)
 {
 	uint64_t left, bit, seen;
@@ -120,7 +121,7 @@ MAM_KFN uint32_t mam_large_grab(struct mam_growth *growth, uint32_t word, uint32
 	return MAM_LARGE_NO_SLOT;
 }
 
-/* Step 1. Where slots come and go one look at all of them may miss each: so it takes a few. */
+/* Step 1. Under contention one look at all slots may miss each of them, so it takes a few. */
 MAM_KFN uint32_t mam_large_claim(struct mam_growth *growth)
 {
 	uint32_t random = mam_walk_mix((mam_block() * mam_block_threads() + mam_thread()) *
@@ -146,14 +147,14 @@ MAM_KFN uint32_t mam_large_claim(struct mam_growth *growth)
 	return slot;
 }
 
-/* The slot is nobody's. */
+/* Marks the slot unused. */
 MAM_KFN void mam_large_leave(struct mam_growth *growth, uint32_t slot)
 {
 	(void)mam_global_or64(&growth->large_free[slot / 64], (uint64_t)1 << slot % 64, MAM_RELEASE,
 			      MAM_AT_DEVICE);
 }
 
-/* A message whose detail, if it has one, is there; and a knock that was not there before. */
+/* Posts a message whose detail, if any, is written, and changes the knock to a new value. */
 MAM_KFN void mam_large_post(struct mam_mail *mail, uint32_t slot, uint64_t stamp)
 {
 	mam_atomic_store64(&mail->ask[slot].stamp, stamp, MAM_RELEASE, MAM_AT_SYSTEM);
@@ -162,7 +163,7 @@ MAM_KFN void mam_large_post(struct mam_mail *mail, uint32_t slot, uint64_t stamp
 			   MAM_RELEASE, MAM_AT_SYSTEM);
 }
 
-/* The cause that answers the generation of `stamp`, or MAM_GROWTH_SILENT. */
+/* Waits for the reply to the generation of `stamp`: returns its cause, or MAM_GROWTH_SILENT. */
 MAM_KFN uint32_t mam_large_wait(const struct mam_growth *growth, uint32_t slot, uint64_t stamp,
 				uint64_t begun)
 {
@@ -186,7 +187,7 @@ MAM_KFN uint32_t mam_large_hint(uint64_t address)
 	return mam_walk_mix((uint32_t)(address >> 9)) % MAM_LARGE_HINTS;
 }
 
-/* Step 4, of what was given: the object is there for others to find. */
+/* Step 4 on success: publishes the object for lookups. */
 MAM_KFN void mam_large_keep(struct mam_growth *growth, uint32_t slot, uint64_t stamp,
 			    uint64_t address, uint64_t bytes)
 {
@@ -199,7 +200,7 @@ MAM_KFN void mam_large_keep(struct mam_growth *growth, uint32_t slot, uint64_t s
 	mam_atomic_store64(&large->state, stamp | MAM_LARGE_LIVE, MAM_RELEASE, MAM_AT_DEVICE);
 }
 
-/* Step 4, of what was not; `stamp` is that of the slot's last message. */
+/* Step 4 on failure; `stamp` is that of the slot's last message. */
 MAM_KFN void mam_large_drop(struct mam_growth *growth, uint32_t slot, uint64_t stamp,
 			    uint32_t cause)
 {
@@ -214,7 +215,7 @@ MAM_KFN void mam_large_drop(struct mam_growth *growth, uint32_t slot, uint64_t s
 	}
 }
 
-/* Steps 2 to 4 in a slot that is the caller's: the address, or 0 and `cause`. */
+/* Steps 2 to 4 in a slot that the caller owns: returns the address, or 0 and `cause`. */
 MAM_KFN uint64_t mam_large_ask(struct mam_growth *growth, uint32_t slot, uint64_t bytes,
 			       uint64_t begun, uint32_t *cause)
 {
@@ -247,8 +248,9 @@ MAM_KFN uint64_t mam_large_ask(struct mam_growth *growth, uint32_t slot, uint64_
 }
 
 /*
- * mam_large_alloc - a block of the pool, of `bytes` rounded up to whole units. NULL, and counted:
- * there is none, or the host did not say in time. By any lane on its own. pre: the heap grows.
+ * mam_large_alloc - allocates a block of the pool, of `bytes` rounded up to whole units. Returns
+ * NULL and counts an error if there is none, or if the host did not reply in time. By any single
+ * lane. pre: the heap grows.
  */
 MAM_KSLOW void *mam_large_alloc(const struct mam_kheap *heap, size_t bytes)
 {
@@ -259,7 +261,7 @@ MAM_KSLOW void *mam_large_alloc(const struct mam_kheap *heap, size_t bytes)
 	uint32_t slot, cause;
 
 	if (!wanted) {
-		/* More than can be rounded up, too. */
+		/* Also if rounding up overflows. */
 		why = MAM_OBJECT_TOO_LARGE;
 	} else if (mam_large_silent(growth)) {
 		why = MAM_OBJECT_SILENT;
@@ -275,7 +277,7 @@ MAM_KSLOW void *mam_large_alloc(const struct mam_kheap *heap, size_t bytes)
 	return (void *)(uintptr_t)address;
 }
 
-/* The state of the slot if the object is there, else 0. */
+/* The state of the slot if the object is there, otherwise 0. */
 MAM_KFN uint64_t mam_large_look(struct mam_growth *growth, uint32_t slot, uint64_t address)
 {
 	struct mam_large *large = &growth->large[slot];
@@ -288,7 +290,7 @@ MAM_KFN uint64_t mam_large_look(struct mam_growth *growth, uint32_t slot, uint64
 		       : 0;
 }
 
-/* Where no hint led: all slots in use. */
+/* Without a hit by a hint: searches all slots in use. */
 MAM_KSLOW struct mam_kplaced mam_large_search(struct mam_growth *growth, uint64_t address)
 {
 	uint64_t used, seen[MAM_LARGE_LOOKS];
@@ -302,7 +304,7 @@ MAM_KSLOW struct mam_kplaced mam_large_search(struct mam_growth *growth, uint64_
 		used = ~mam_global_load64(&growth->large_free[word], MAM_RELAXED, MAM_AT_DEVICE);
 		MAM_ROLLED
 		while (used) {
-			/* What there are too few of is looked at again. */
+			/* Fill up with repeated slots. */
 			for (i = 0; i < MAM_LARGE_LOOKS; i++) {
 				last = used ? word * 64 + mam_ffs64(used) - 1 : last;
 				slot[i] = last;
@@ -336,8 +338,8 @@ MAM_KFN struct mam_kplaced mam_large_find(struct mam_growth *growth, uint64_t ad
 }
 
 /*
- * mam_large_free - gives the object back. UNKNOWN: no large object of this heap begins there, any
- * more or ever; nothing has changed then. By any lane on its own. pre: the heap grows.
+ * mam_large_free - frees the object. Returns UNKNOWN if no large object of this heap starts there
+ * (any more); nothing has changed then. By any single lane. pre: the heap grows.
  */
 MAM_KSLOW enum mam_large_answer mam_large_free(const struct mam_kheap *heap, const void *object)
 {
@@ -362,7 +364,10 @@ MAM_KSLOW enum mam_large_answer mam_large_free(const struct mam_kheap *heap, con
 	return MAM_LARGE_GIVEN;
 }
 
-/* mam_large_usable - bytes that may be used at `object`; 0: no large object of this heap begins there. */
+/*
+ * mam_large_usable - returns the usable bytes at `object`; 0 if no large object of this heap starts
+ * there.
+ */
 MAM_KSLOW size_t mam_large_usable(const struct mam_kheap *heap, const void *object)
 {
 	struct mam_growth *growth = mam_large_growth(heap);
@@ -374,16 +379,16 @@ MAM_KSLOW size_t mam_large_usable(const struct mam_kheap *heap, const void *obje
 					 MAM_AT_DEVICE);
 }
 
-/* The large object in which an address lies. */
+/* The large object that contains an address. */
 struct mam_klarge {
-	uint64_t address, bytes; /* bytes of 0: in none */
+	uint64_t address, bytes; /* bytes of 0: none */
 	uint64_t state;
 	uint32_t slot;
 	bool marked;
 };
 
 /*
- * mam_large_around - by a look at all slots in use, two at a time. By any lane on its own. pre: the heap
+ * mam_large_around - looks at all slots in use, two at a time. By any single lane. pre: the heap
  * grows.
  */
 MAM_KSLOW struct mam_klarge mam_large_around(const struct mam_kheap *heap, const void *inside)
@@ -429,8 +434,8 @@ MAM_KSLOW struct mam_klarge mam_large_around(const struct mam_kheap *heap, const
 }
 
 /*
- * mam_large_mark - lanes have parts of the object in which the address lies (collective.h): memory of
- * others is not looked at, as it may be going back to the host.
+ * mam_large_mark - records that lanes have parts of the object that contains the address
+ * (collective.h). Other objects' memory is never read, as it may be returning to the host.
  */
 MAM_KSLOW void mam_large_mark(const struct mam_kheap *heap, const void *inside)
 {

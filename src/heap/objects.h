@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * objects.h - objects of any size for kernels: allocate, give back, ask how large. This is the file
- * to include.
+ * objects.h - objects of any size for kernels: allocate, free, query the size. This is the file to
+ * include.
  *
  * To allocate:
- * 1. lanes that come together and want the same class have a home (handle.h): one of them claims
- *    there as many slots as they are, blindly, by one atomic, and each takes one by rank;
- * 2. where nobody got one, a slab is opened at home if its units are free, and claimed again;
- * 3. who got none there, and all lanes of a warp that wants different classes, are served by a search
- *    (seek.h), and who wants more than a slab has, by runs of units (spans.h). From 2 on, all is in
- *    one function that is not inlined.
+ * 1. Lanes that are active together and want the same class have a home (handle.h): one of them
+ *    claims one slot per lane there, blindly, by one atomic, and each lane takes one by rank;
+ * 2. if no lane got one, a slab is opened at the home if its units are free, and claimed again;
+ * 3. lanes that got none there, and all lanes of a warp that wants different classes, are served by
+ *    a search (seek.h); requests larger than a slab's slots by runs of units (spans.h). Everything
+ *    starting with 2 is in one function that is not inlined.
  *
- * To give back: the owner of the unit says the class, arithmetic the slab and the slot. Lanes with
- * slots of one word, in line, give them back by one atomic of one of them; others by one each, all
- * in one round trip. The slot may be taken again at once. What is no slot in use is a run, a large
- * object, a part of an object that several lanes have (collective.h), or a mistake.
+ * To free: the owner of the unit gives the class, arithmetic the slab and the slot. Lanes with
+ * consecutive slots of one word free them by one atomic of one lane; other lanes by one each, all
+ * in one round trip. The slot is reusable immediately. Any other address is that of a run, a large
+ * object, a part of an object that several lanes have (collective.h), or an invalid free.
  *
- * Whoever gets an object sees what its last holder wrote before giving it back.
+ * A thread that allocates an object sees what its last holder wrote before freeing it.
  *
- * What lost, on an H100, a million threads: the word where the warp's place on its SM found room last
- * in place of the home, 2.5 times slower, as that is another warp's home; a hint written by each
- * free, 1.3 times; sizes by arithmetic in place of a table, and the head read where it is needed,
- * 1.6 times; releases without order would be 1.1 times faster, and wrong.
+ * Slower alternatives, on an H100, a million threads: the word where the warp's position on its SM
+ * found room last in place of the home, 2.5 times slower, as that is another warp's home; a hint
+ * written by each free, 1.3 times; sizes by arithmetic in place of a table, and the head read where
+ * it is needed, 1.6 times. Relaxed releases would be 1.1 times faster, and wrong.
  *
  * Bound: one atomic for a class of a warp where the home has room; MAM_SEEK_LOOKS looks, then the
  * size of the heap in round trips, to find the last slot or none.
@@ -32,7 +32,10 @@
 #include "heap/collective.h"
 #include "heap/roam.h"
 
-/* NULL, and counted: there is no room, or `bytes` is 0 or more than the heap has. */
+/*
+ * Returns NULL and counts an error if there is no room, or if `bytes` is 0 or exceeds the heap's
+ * size.
+ */
 MAM_KFN void *mam_objects_alloc(struct mam_kheap *heap, size_t bytes)
 {
 	uint32_t class_ = mam_class_of(bytes), mask;
@@ -43,25 +46,27 @@ MAM_KFN void *mam_objects_alloc(struct mam_kheap *heap, size_t bytes)
 	if (!heap)
 		return NULL;
 	head = mam_head_read(heap);
-	/* No branch of its own, so that all of the head is read at once. */
+	/* No branch of its own, so that the whole head is read at once. */
 	class_ = mam_search_serves(&head) ? class_ : 0;
 	traits = mam_traits_of(class_);
 	mine.word = 0;
 	mine.slot = class_ ? MAM_NO_SLOT : MAM_SLOT_OUT;
-	/* The same in lanes that want the same of one heap: its head is at a line. */
+	/*
+	 * Equal in lanes that want the same class of one heap: its head is aligned to a cache line.
+	 */
 	key = (uint64_t)(uintptr_t)heap | class_;
 	mask = mam_warp_active();
 	if (!(mask & (mask - 1))) {
 		if (class_ && !head.current)
 			mine = mam_search_claim_lone(&head, traits);
 	} else {
-		/* By all lanes, also where some of them see that the heap has grown. */
+		/* By all lanes, also if some of them see that the heap has grown. */
 		one = mam_warp_shuffle64(mask, key, mam_ffs32(mask) - 1);
 		if (!mam_warp_ballot(mask, head.current || key != one) && class_)
 			mine = mam_search_claim(&head, mask, traits, false);
 	}
 	if (mam_warp_ballot(mask, mine.slot >= MAM_NO_SLOT)) {
-		/* Lanes that name different heaps are groups of their own from here on. */
+		/* Lanes that use different heaps form groups of their own from here. */
 		mask = mam_warp_match64(mask, (uint64_t)(uintptr_t)heap);
 		return mam_place_grows(heap) ? mam_roam(heap, mask, bytes, mine)
 					       : mam_search(heap, mask, bytes, mine);
@@ -70,7 +75,7 @@ MAM_KFN void *mam_objects_alloc(struct mam_kheap *heap, size_t bytes)
 	return mam_traits_at(&head, traits, mine.word, mine.slot);
 }
 
-/* Something of this class, 0: a run, was given back: where it lies is not dry for that any more. */
+/* An object of this class (0: a run) was freed: its part is no longer dry for the class. */
 MAM_KSLOW void mam_objects_wet(struct mam_kheap *root, const void *object, uint32_t class_)
 {
 	struct mam_growth *growth = mam_parts_growth(root);
@@ -80,8 +85,9 @@ MAM_KSLOW void mam_objects_wet(struct mam_kheap *root, const void *object, uint3
 }
 
 /*
- * Gives back what begins at an address: a slot, a run of units, or a large object. MAM_OBJECT_TALLIES:
- * that is done; else what mistake it is, and nothing has changed. No collectives.
+ * Frees the object that starts at an address: a slot, a run of units, or a large object. Returns
+ * MAM_OBJECT_TALLIES on success; otherwise the kind of error, and nothing has changed. No
+ * collectives.
  */
 MAM_KSLOW enum mam_object_tally mam_objects_give(struct mam_kheap *root, void *object)
 {
@@ -116,7 +122,9 @@ MAM_KSLOW enum mam_object_tally mam_objects_give(struct mam_kheap *root, void *o
 	return MAM_OBJECT_TALLIES;
 }
 
-/* What is not a slot in use: `why`, but where it is a part, with which all is well. */
+/*
+ * Looks up a part at an address that is not a live object. Counts `why` if there is no live part.
+ */
 MAM_KFN struct mam_kpiece mam_objects_look(struct mam_kheap *root, const void *object,
 					     enum mam_object_tally why)
 {
@@ -127,7 +135,7 @@ MAM_KFN struct mam_kpiece mam_objects_look(struct mam_kheap *root, const void *o
 	return piece;
 }
 
-/* A part was given back; so is the object, if it was the last. */
+/* Finishes the free of a part: frees the object if it was the last part. */
 MAM_KFN bool mam_objects_settle(struct mam_kheap *root, struct mam_collective *whole,
 				  enum mam_collective_answer answer)
 {
@@ -138,7 +146,10 @@ MAM_KFN bool mam_objects_settle(struct mam_kheap *root, struct mam_collective *w
 	return answer != MAM_COLLECTIVE_TWICE;
 }
 
-/* Slots of the lanes of `mask`, which are those that are here. False: the caller's was free. */
+/*
+ * Frees one slot for each lane of `mask`, which must be the active lanes. Returns false if the
+ * caller's was free.
+ */
 MAM_KFN bool mam_objects_release(const struct mam_kheap *heap, uint32_t mask, struct mam_kplace place)
 {
 	uint64_t *word = &mam_traits_words(heap, place.traits)[place.word], given;
@@ -152,13 +163,13 @@ MAM_KFN bool mam_objects_release(const struct mam_kheap *heap, uint32_t mask, st
 	first = mam_warp_shuffle32(mask, place.slot, leader);
 	given = mam_bits_span(first, mam_popc32(group));
 	if (mam_warp_ballot(mask, place.slot != first + rank) & group) {
-		/* Not in line: each for itself. */
+		/* Not consecutive: each lane by itself. */
 		given = (uint64_t)1 << place.slot;
 		first = place.slot;
 		leader = mam_lane();
 		rank = 0;
 	}
-	/* What all of them wrote comes before the leader's release. */
+	/* Orders the writes of all lanes before the leader's release. */
 	mam_warp_sync(mask);
 	old = 0;
 	if (mam_lane() == leader)
@@ -168,9 +179,8 @@ MAM_KFN bool mam_objects_release(const struct mam_kheap *heap, uint32_t mask, st
 }
 
 /*
- * What does not lie in the root's ground, of lanes that give something back together: the same there,
- * in a function of its own, as few programs need it. The slot that it lies in, as it is told to
- * mam_objects_free_rest(), or MAM_SLOT_DONE.
+ * The same for addresses outside of the root's memory, in a function of its own, as few programs
+ * need it. Returns the slot, to be passed to mam_objects_free_rest(), or MAM_SLOT_DONE.
  */
 MAM_KSLOW uint32_t mam_objects_free_beyond(struct mam_kheap *root, void *object)
 {
@@ -189,9 +199,9 @@ MAM_KSLOW uint32_t mam_objects_free_beyond(struct mam_kheap *root, void *object)
 }
 
 /*
- * What is not a slot in use, of lanes that give something back together. Lanes with parts of one word,
- * in line, clear their bits by one atomic of one of them; others by one each. `slot`: that was free
- * already; MAM_NO_SLOT and more: it is none.
+ * Frees an address that is not an allocated slot, by lanes that call together. Lanes with
+ * consecutive parts of one word clear their bits by one atomic of one lane; other lanes by one
+ * each. `slot`: a slot that was already free; MAM_NO_SLOT or more: not a slot.
  */
 MAM_KSLOW bool mam_objects_free_rest(struct mam_kheap *root, void *object, uint32_t slot)
 {
@@ -223,11 +233,11 @@ MAM_KSLOW bool mam_objects_free_rest(struct mam_kheap *root, void *object, uint3
 	first = mam_warp_shuffle32(mask, piece.part, leader);
 	given = (uint32_t)mam_bits_span(first, mam_popc32(group));
 	if (mam_warp_ballot(mask, piece.part != first + rank) & group) {
-		/* Not in line: each for itself. */
+		/* Not consecutive: each lane by itself. */
 		given = 1u << piece.part;
 		leader = mam_lane();
 	}
-	/* What all of them did comes before the leader's release. */
+	/* Orders the accesses of all lanes before the leader's release. */
 	mam_warp_sync(mask);
 	if (mam_lane() == leader)
 		old = mam_collective_leave((uint32_t *)(uintptr_t)where, given);
@@ -241,8 +251,8 @@ MAM_KSLOW bool mam_objects_free_rest(struct mam_kheap *root, void *object, uint3
 }
 
 /*
- * True: it is given back, or NULL. False, and counted: nobody has it, or it is not the first byte
- * of what somebody has; nothing has changed then.
+ * Returns true if the object was freed or is NULL. Returns false and counts an error if it is not
+ * allocated, or not the first byte of an object or of a part; nothing has changed then.
  */
 MAM_KFN bool mam_objects_free(struct mam_kheap *heap, void *object)
 {
@@ -254,7 +264,7 @@ MAM_KFN bool mam_objects_free(struct mam_kheap *heap, void *object)
 	if (!heap)
 		return false;
 	head = mam_head_read(heap);
-	/* No branch of its own, as above: nothing is in a heap of no blocks. */
+	/* No branch of its own, as above: a heap of 0 blocks contains no address. */
 	head.blocks = mam_search_serves(&head) ? head.blocks : 0;
 	place = mam_place_of(&head, object);
 	if (place.slot < MAM_NO_SLOT && mam_objects_release(&head, mam_warp_active(), place)) {
@@ -267,7 +277,7 @@ MAM_KFN bool mam_objects_free(struct mam_kheap *heap, void *object)
 	return place.slot == MAM_SLOT_DONE || mam_objects_free_rest(heap, object, place.slot);
 }
 
-/* What begins inside of an object, or nowhere, by a lane for itself. */
+/* Frees a part, by a single lane; `why`: the error if there is no part. */
 MAM_KSLOW bool mam_objects_part_lone(struct mam_kheap *heap, void *object, enum mam_object_tally why)
 {
 	struct mam_kpiece piece = mam_objects_look(heap, object, why);
@@ -276,8 +286,8 @@ MAM_KSLOW bool mam_objects_part_lone(struct mam_kheap *heap, void *object, enum 
 }
 
 /*
- * The same by a lane that is alone, or may as well be: no collectives, and small where it is called. The
- * host gives back whole objects, too, as it sees no parts (mam_heap_walk()).
+ * The same by a lone lane, or one that may act as one: no collectives, and small where it is
+ * called. The host frees whole objects this way, too, as it sees no parts (mam_heap_walk()).
  */
 MAM_KSLOW bool mam_objects_free_lone(struct mam_kheap *heap, void *object)
 {
@@ -297,7 +307,10 @@ MAM_KSLOW bool mam_objects_free_lone(struct mam_kheap *heap, void *object)
 	return mam_objects_part_lone(heap, object, why);
 }
 
-/* Of an object all parts, by a lane that names one of them; answers as a free of that one. */
+/*
+ * Frees all parts of an object, by a lane that passes one of them; returns as the free of that
+ * part.
+ */
 MAM_KSLOW bool mam_objects_free_parts(struct mam_kheap *heap, void *part)
 {
 	struct mam_kpiece piece;
@@ -323,8 +336,8 @@ MAM_KSLOW bool mam_objects_free_parts(struct mam_kheap *heap, void *part)
 }
 
 /*
- * Bytes that may be used at `object`; 0: nobody has it, or it is not the first byte of an object or of
- * a part.
+ * Returns the usable bytes at `object`; 0 if it is not allocated, or not the first byte of an
+ * object or of a part.
  */
 MAM_KFN size_t mam_objects_usable(struct mam_kheap *heap, const void *object)
 {

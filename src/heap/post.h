@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * post.h - the host's half of a heap's mailbox (mail.h): who takes what kernels ask for from the
- * heap's pool, and gives back what they do not need any more.
+ * post.h - the host's half of a heap's mailbox (mail.h): it allocates what kernels request from the
+ * heap's pool, and frees what they no longer need.
  *
- * Nothing here waits for a kernel, as one may be waiting for the answer: no synchronisation,
- * launch, copy, fill or free of the driver's between a request and its answer, and no lock under
- * which anybody does such a thing.
+ * Nothing here waits for a kernel, as a kernel may be waiting for the reply: no synchronization,
+ * launch, copy, fill or free of the driver's between a request and its reply, and no lock that is
+ * held during such a call.
  */
 #ifndef MAM_HEAP_POST_H
 #define MAM_HEAP_POST_H
@@ -15,42 +15,43 @@
 struct mam_post;
 
 /*
- * mam_post_create - a mailbox, and what is ahead posted into it; from now on the service
- * (service.h) looks after it. What is ahead and cannot be had now is not missed. UNSUPPORTED: the
- * pool's memory is no device's; OUT_OF_MEMORY: no pinned memory for the mailbox; OUT_OF_HOST_MEMORY
- * (the thread, too); NO_DEVICE; DRIVER. What fails takes nothing.
+ * mam_post_create - creates a mailbox, and posts grants ahead into it; from then on the service
+ * (service.h) serves it. It is not an error if memory for grants ahead is unavailable now. Returns
+ * UNSUPPORTED if the pool's memory is not device memory, OUT_OF_MEMORY without pinned memory for
+ * the mailbox, OUT_OF_HOST_MEMORY (also for the thread), NO_DEVICE or DRIVER. On failure nothing is
+ * allocated.
  */
 enum mam_status mam_post_create(struct mam_pool *pool, const struct mam_post_config *config,
 				struct mam_post **post);
 
-/* mam_post_mail - where kernels find it: the same address on host and device. */
+/* mam_post_mail - its address for kernels: the same on host and device. */
 struct mam_mail *mam_post_mail(const struct mam_post *post);
 
 void mam_post_count(struct mam_post *post, struct mam_post_counts *counts);
 
 /*
- * Between kernels: none of this heap runs, and none will before the call is back. The rule by which
- * both sides' counts stay one is in post_quiet.h; for the caller it is:
- * - the device's `taken` and `asks` stay as they are, always; parts that went back are taken out of
- *   its table, and `parts` is lowered;
- * - first retract with the device's `taken`, then return what is empty;
+ * Between kernels: no kernel of this heap runs, and none will before the call returns. The rule
+ * that keeps the counts of both sides consistent is in post_quiet.h. The caller must ensure:
+ * - the device's `taken` and `asks` never change; parts that were freed are removed from its table,
+ *   and `parts` is lowered;
+ * - first retract with the device's `taken`, then return the empty grants;
  * - after clear all of the device's slots are free (state FREE and large_free all ones); their
- *   generations may go on or begin at 0.
+ *   generations may continue or restart at 0.
  *
- * mam_post_retract - grants from number `taken` on were posted and nobody took them: back to the
- * pool. No more are posted ahead before a kernel asks again. INVALID_VALUE: `taken` cannot be.
- * mam_post_return - this grant, which was taken when retract was called last, goes back to the
- * pool. NOT_OWNED: there is no such one. mam_post_clear - all large objects go back, and every slot
- * is free. They add to `bytes` what went back.
+ * mam_post_retract - frees the grants starting at number `taken`, which were posted but not taken,
+ * to the pool. No more are posted ahead before the next request of a kernel. Returns INVALID_VALUE
+ * if `taken` is impossible. mam_post_return - frees this grant, which was taken at the last
+ * retract, to the pool. Returns NOT_OWNED if there is no such grant. mam_post_clear - frees all
+ * large objects and all slots. They add the freed bytes to `bytes`.
  */
 enum mam_status mam_post_retract(struct mam_post *post, uint64_t taken, uint64_t *bytes);
 enum mam_status mam_post_return(struct mam_post *post, uint64_t ground, uint64_t *bytes);
 void mam_post_clear(struct mam_post *post, uint64_t *bytes);
 
 /*
- * mam_post_destroy - the service looks no more; all that was given goes back to the pool. NULL:
- * nothing. It gives the mailbox back to the driver, which waits for the context as cudaFreeHost
- * does. In the child of a fork only the books are freed.
+ * mam_post_destroy - stops the service of this mailbox and frees all grants and objects to the
+ * pool. NULL is a no-op. It frees the mailbox to the driver, which waits for the context as
+ * cudaFreeHost does. In the child of a fork only the metadata is freed.
  */
 void mam_post_destroy(struct mam_post *post);
 

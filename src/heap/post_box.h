@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * post_box.h - what the host knows of one mailbox (mail.h): which blocks it gave, and what it may
- * still give.
+ * post_box.h - the host's state of one mailbox (mail.h): which blocks it has allocated, and how
+ * much it may still allocate.
  *
- * The protocol is in headers, for two reasons. It knows a pool by two functions alone, so that
- * tests make one that fails, is late, or lies. And the words that are shared with the device are
- * read and written by the few calls below alone, so that the same code runs in a host thread of the
- * simulator (-DMAM_SIMT), where each of them is a point at which lanes change:
+ * The protocol is in headers, for two reasons. It uses a pool through two functions only, so that
+ * tests can substitute one that fails, is late, or returns wrong results. And the words that are
+ * shared with the device are accessed only by the few calls below, so that the same code runs in a
+ * host thread of the simulator (-DMAM_SIMT), where each of them is a point at which lanes switch:
  *
  *	static struct mam_mail mail;
  *	static struct mam_post_box box;
  *	const struct mam_post_config config = { .most_bytes = ..., .root_bytes = ..., .ahead = 1 };
  *
  *	mam_post_open(&box, &mail, &config, (struct mam_post_pool){ take, give, user });
- *	while (mam_post_ahead(&box, now, true))            what is ahead, before any kernel runs
+ *	while (mam_post_ahead(&box, now, true))            posts ahead, before any kernel runs
  *		;
  *	...
  *	in a host thread, until all is done (post_look.h):
- *		mam_post_look(&box);                          answers what was asked
+ *		mam_post_look(&box);                          replies to requests
  *		mam_post_ahead(&box, now, true);              posts at most one grant ahead of need
  *		simt_host_yield("service");
  *	...
  *	between kernels: mam_post_take_back() and others (post_quiet.h)
- *	mam_post_close(&box);                                 all goes back to the pool
+ *	mam_post_close(&box);                                 frees everything to the pool
  *
- * A box is one thread's at a time; post.c has a lock for it.
+ * One thread at a time may use a box; post.c has a lock for that.
  *
- * How large a grant is: `grow_bytes`, or what leaves ground and books together half of what is
- * held, 2 MiB to 1 GiB, in whole pieces of 2 MiB. At least a sixteenth of what is held, and at
- * least so much that the grants which the table has room for come to the limit. What the pool has
- * not is tried at half the size, down to the least a grant has.
+ * The size of a grant: `grow_bytes`, or such that memory and metadata together are half of the held
+ * bytes, 2 MiB to 1 GiB, in multiples of 2 MiB. At least a sixteenth of the held bytes, and at
+ * least so much that the grants that fit into the table reach the limit. If the pool cannot provide
+ * a size, half of it is tried, down to the minimum of a grant.
  *
  * Invariants:
- * 1. What is held is what was given and did not come back: grants in `grant`, numbers rising, and
- *    large objects in `slot`. Nothing in the mailbox is believed of what was given.
- * 2. `posted` is one more than the number of the last grant, or where the last was taken back, its
- *    number; never more than MAM_MAIL_GRANTS above what the device said that it took.
- * 3. Ground held, the root's and large objects' among it, is never more than most_bytes, unless
- *    those are less than the root has.
+ * 1. Held memory is all that was allocated and not freed: grants in `grant`, with rising numbers,
+ *    and large objects in `slot`. Nothing in the mailbox is trusted about it.
+ * 2. `posted` is one more than the number of the last grant, or, where the last was taken back, its
+ *    number; never more than MAM_MAIL_GRANTS above the number that the device reported as taken.
+ * 3. The held bytes, including the root's memory and large objects, never exceed most_bytes, unless
+ *    that is less than the root's size.
  */
 #ifndef MAM_HEAP_POST_BOX_H
 #define MAM_HEAP_POST_BOX_H
@@ -53,16 +53,16 @@
 #define MAM_POST_LARGE_ALIGNMENT 1024u
 #define MAM_POST_ABSURD ((uint64_t)1 << 48) /* no device has so many bytes */
 #define MAM_POST_AHEAD_MOST 4u
-#define MAM_POST_RETRY_NS 200000000u /* before what could not be had ahead is tried again */
+#define MAM_POST_RETRY_NS 200000000u /* before a failed grant ahead is retried */
 
 #define MAM_POST_WORDS ((MAM_MAIL_SLOTS + 63) / 64)
 
-/* Where memory comes from. Neither call may wait for a kernel. */
+/* The source of memory. Neither call may wait for a kernel. */
 struct mam_post_pool {
 	/*
-	 * may_grow false: from memory that is there already; WOULD_WAIT: there is none. True: new
-	 * memory, too; WOULD_WAIT: whatever is asked for, since somebody is in the way who may wait
-	 * for a kernel. DESTROYED: never any more. Other failures: not now.
+	 * may_grow false: only memory that the pool has already; WOULD_WAIT: there is none. True:
+	 * new memory, too; WOULD_WAIT: for any size, since another thread that may wait for a
+	 * kernel is in the way. DESTROYED: final. Other failures: temporary.
 	 */
 	enum mam_status (*take)(void *user, uint64_t bytes, uint64_t alignment, bool may_grow,
 				uint64_t *address);
@@ -71,37 +71,37 @@ struct mam_post_pool {
 };
 
 struct mam_post_config {
-	uint64_t most_bytes; /* of ground that kernels may get, the root's included */
-	uint64_t root_bytes; /* of the root's ground */
-	uint64_t grow_bytes; /* the least a grant has; 0: half of what is held */
-	unsigned int ahead;  /* grants posted before they are asked for; 0: none */
-	uint32_t columns;    /* of each grant's books; 0: what mam_books_columns() says */
+	uint64_t most_bytes; /* maximum memory for kernels, including the root's */
+	uint64_t root_bytes; /* of the root's memory */
+	uint64_t grow_bytes; /* the minimum of a grant; 0: half of the held bytes */
+	unsigned int ahead;  /* grants posted before they are requested; 0: none */
+	uint32_t columns;    /* of each grant's metadata; 0: from mam_books_columns() */
 };
 
-/* A grant that was posted and is the heap's. */
+/* A grant that was posted and belongs to the heap. */
 struct mam_post_grant {
 	uint64_t number;
 	uint64_t ground;
-	uint64_t bytes; /* books among them */
+	uint64_t bytes; /* including metadata */
 	uint32_t blocks;
 };
 
-/* A slot: what was last asked there, and what it has. */
+/* A slot: its last request, and its block. */
 struct mam_post_slot {
 	uint64_t seen;       /* stamp of the last message that was read */
 	uint64_t generation; /* the highest that was read */
 	uint64_t address;    /* 0: none */
-	uint64_t bytes;      /* of that, or of what waits */
+	uint64_t bytes;      /* of that, or of the waiting request */
 };
 
 struct mam_post_counts {
-	uint64_t posted;       /* count of grants that kernels took or may take */
-	uint64_t posted_bytes; /* of those, books among them */
+	uint64_t posted;       /* count of grants that kernels have taken or may take */
+	uint64_t posted_bytes; /* of those, including metadata */
 	uint64_t large;        /* count of large objects */
 	uint64_t large_bytes;  /* of those */
-	uint64_t asks;         /* count: requests for either, ever */
-	uint64_t refusals;     /* count of those, ever */
-	uint64_t bad;          /* count of messages that make no sense, ever */
+	uint64_t asks;         /* total count of requests for either */
+	uint64_t refusals;     /* total count of refused requests */
+	uint64_t bad;          /* total count of invalid messages */
 };
 
 struct mam_post_box {
@@ -109,32 +109,32 @@ struct mam_post_box {
 	struct mam_post_pool pool;
 	struct mam_post_config config;
 	struct mam_post_counts counts;
-	bool ended;       /* the pool is no more */
-	bool held_up;     /* somebody was in the way of new memory at the last try */
-	uint64_t held;    /* bytes of ground, the root's and large objects' among it */
+	bool ended;       /* the pool was destroyed */
+	bool held_up;     /* another thread was in the way of new memory at the last try */
+	uint64_t held;    /* bytes of memory, including the root's and large objects */
 	uint64_t beat;
 	uint64_t looks;   /* count */
 
 	uint64_t asked;   /* as last read */
-	bool open;        /* that ask has no answer yet */
-	uint64_t posted;  /* count of grants, ever */
-	uint64_t wanted;  /* of those */
-	uint64_t target;  /* the same, and what is to be ahead */
+	bool open;        /* that request has no reply yet */
+	uint64_t posted;  /* total count of grants */
+	uint64_t wanted;  /* total count of grants wanted */
+	uint64_t target;  /* the same, plus the grants to post ahead */
 	uint64_t settled; /* grants below this number are known to be taken */
-	uint32_t blocks;  /* that are being tried; 0: none yet */
+	uint32_t blocks;  /* size of the current tries; 0: none yet */
 	uint64_t retry_at;
 	unsigned int grants;
 	struct mam_post_grant grant[MAM_PARTS_MAX];
 
 	uint64_t knock;                    /* as last read */
-	uint64_t waiting[MAM_POST_WORDS];  /* slots whose ALLOC has no answer yet */
-	uint32_t turn;                     /* slot that new memory is taken for next */
+	uint64_t waiting[MAM_POST_WORDS];  /* slots whose ALLOC has no reply yet */
+	uint32_t turn;                     /* slot that gets new memory next */
 	struct mam_post_slot slot[MAM_MAIL_SLOTS];
 };
 
-/* ---- words that the device shares ---- */
+/* ---- words shared with the device ----  */
 
-/* Of the device's: what was written before it is seen after. */
+/* A word of the device, with an acquire. */
 static inline uint64_t mam_post_read(uint64_t *where)
 {
 #ifdef MAM_SIMT
@@ -144,7 +144,7 @@ static inline uint64_t mam_post_read(uint64_t *where)
 #endif
 }
 
-/* Of the device's, behind a stamp that was read. */
+/* A word of the device, after its stamp was read. */
 static inline uint64_t mam_post_detail(uint64_t *where)
 {
 #ifdef MAM_SIMT
@@ -154,7 +154,7 @@ static inline uint64_t mam_post_detail(uint64_t *where)
 #endif
 }
 
-/* Of the host's: what was written before is seen by who reads this. */
+/* A word of the host, with a release. */
 static inline void mam_post_tell(uint64_t *where, uint64_t value)
 {
 #ifdef MAM_SIMT
@@ -164,7 +164,7 @@ static inline void mam_post_tell(uint64_t *where, uint64_t value)
 #endif
 }
 
-/* Of the host's, before a word that tells. */
+/* A word of the host that a later mam_post_tell() publishes. */
 static inline void mam_post_write(uint64_t *where, uint64_t value)
 {
 #ifdef MAM_SIMT
@@ -181,14 +181,14 @@ static inline uint32_t mam_post_columns(const struct mam_post_box *box, uint32_t
 	return box->config.columns ? box->config.columns : mam_books_columns(blocks);
 }
 
-/* Bytes of a grant, its books among them. */
+/* Bytes of a grant, including its metadata. */
 static inline uint64_t mam_post_bytes(const struct mam_post_box *box, uint32_t blocks)
 {
 	return ((uint64_t)blocks << MAM_BLOCK_SHIFT) +
 	       mam_books_plan_of(blocks, mam_post_columns(box, blocks)).end;
 }
 
-/* The most blocks whose ground and books fit, but MAM_GRANT_BLOCKS at least. */
+/* The maximum blocks that fit together with their metadata, but at least MAM_GRANT_BLOCKS. */
 static inline uint32_t mam_post_fit(const struct mam_post_box *box, uint64_t bytes)
 {
 	uint64_t blocks = bytes >> MAM_BLOCK_SHIFT, whole;
@@ -202,13 +202,13 @@ static inline uint32_t mam_post_fit(const struct mam_post_box *box, uint64_t byt
 	return MAM_GRANT_BLOCKS;
 }
 
-/* Bytes of ground that may still be given. */
+/* Bytes of memory that may still be granted. */
 static inline uint64_t mam_post_room(const struct mam_post_box *box)
 {
 	return box->config.most_bytes > box->held ? box->config.most_bytes - box->held : 0;
 }
 
-/* Blocks that a grant should have now. 0: the limit leaves none. */
+/* Blocks that the next grant should have. 0: the limit leaves none. */
 static inline uint32_t mam_post_blocks(const struct mam_post_box *box)
 {
 	const uint64_t most = (uint64_t)MAM_PAGES_COUNT_MAX / MAM_BLOCK_UNITS - 1;
@@ -222,7 +222,7 @@ static inline uint32_t mam_post_blocks(const struct mam_post_box *box)
 					: mam_post_fit(box, half);
 	least = box->held >> (MAM_BLOCK_SHIFT + 4);
 	blocks = blocks < least ? least : blocks;
-	/* Of a limit that is none there is no share. */
+	/* Without a real limit there is no share of it. */
 	least = room < MAM_POST_ABSURD >> MAM_BLOCK_SHIFT
 			? (room - 1) / (MAM_PARTS_MAX - box->grants) + 1
 			: 0;
@@ -234,7 +234,7 @@ static inline uint32_t mam_post_blocks(const struct mam_post_box *box)
 
 /* ---- begin and end ---- */
 
-/* pre: the mailbox is zeros, and no kernel knows it. */
+/* pre: the mailbox is all zeros, and no kernel knows it. */
 static inline void mam_post_open(struct mam_post_box *box, struct mam_mail *mail,
 				 const struct mam_post_config *config, struct mam_post_pool pool)
 {
@@ -248,7 +248,7 @@ static inline void mam_post_open(struct mam_post_box *box, struct mam_mail *mail
 	box->target = box->config.ahead;
 }
 
-/* The block is the pool's again. */
+/* Frees the block to the pool. */
 static inline void mam_post_drop(struct mam_post_box *box, uint64_t address)
 {
 	box->pool.give(box->pool.user, address);
@@ -266,7 +266,7 @@ static inline void mam_post_drop_slot(struct mam_post_box *box, struct mam_post_
 	slot->bytes = 0;
 }
 
-/* Bytes that went back. */
+/* Returns the freed bytes. */
 static inline uint64_t mam_post_drop_grant(struct mam_post_box *box, unsigned int i)
 {
 	const struct mam_post_grant gone = box->grant[i];
@@ -281,7 +281,7 @@ static inline uint64_t mam_post_drop_grant(struct mam_post_box *box, unsigned in
 	return gone.bytes;
 }
 
-/* Nobody looks any more; no kernel has any of it. */
+/* pre: no thread looks at the mailbox any more, and no kernel uses any of its memory. */
 static inline void mam_post_close(struct mam_post_box *box)
 {
 	while (box->grants != 0)

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * post_look.h - one look of the host at a mailbox: reads what was asked, and answers it.
+ * post_look.h - one look of the host at a mailbox: reads the requests, and replies to them.
  *
- * A look (post_box.h says how to call it):
+ * A look (post_box.h shows how to call it):
  * 1. `beat` is raised.
- * 2. The ask for grants is read, and, where the knock changed, all slots. FREE and CANCEL are
- *    answered at once; so is what makes no sense, with BAD.
- * 3. What waits is answered from memory that is there already: the grants, then the slots.
- * 4. One thing of what then still waits is answered with new memory, or refused: the grants, or a
- *    slot, each in its turn. One, as new memory takes as long as thousands of other answers: what
- *    was asked meanwhile comes first.
- * A knock may be lost where two lanes knock in the same way at once: so each MAM_POST_SCAN looks
- * all slots are read anyway.
+ * 2. The request for grants is read, and, if the knock changed, all slots. FREE and CANCEL get a
+ *    reply at once; invalid messages get BAD.
+ * 3. Waiting requests are served from memory that the pool has already: the grants, then the slots.
+ * 4. One request that still waits is served with new memory, or refused: the grants, or a slot,
+ *    each in its turn. Only one, as new memory takes as long as thousands of other replies:
+ *    requests that arrived meanwhile come first. A knock may be lost if two lanes write the same
+ *    value at once, so every MAM_POST_SCAN looks all slots are read anyway.
  *
- * Grants ahead of need are another call, mam_post_ahead(), for when nothing waits. If one cannot be
- * had nobody is told: it is tried again after MAM_POST_RETRY_NS, or after the next ask.
+ * Grants ahead of need are another call, mam_post_ahead(), for when nothing waits. A failure is not
+ * reported: it is retried after MAM_POST_RETRY_NS, or after the next request.
  *
- * Nobody is refused before what was given back meanwhile is read, and then at the next look.
+ * No request is refused before the frees that arrived meanwhile are read; then it waits for the
+ * next look.
  *
- * When the pool refuses new memory for one large object, all that wait for as much or more are
- * refused with it, so that nobody's time runs out over hundreds of vain calls; and all that wait
- * for any, and smaller grants, where it was somebody in the way (WOULD_WAIT), as each try waits
- * again.
+ * When the pool refuses new memory for one large object, all waiting requests for as much or more
+ * are refused with it, so that no lane times out during hundreds of vain calls. If another thread
+ * was in the way (WOULD_WAIT), so are all waiting requests for objects and for smaller grants, as
+ * each try waits again.
  *
- * Bound: a look without anything reads one line. Else one of each slot, and at most one call for
- * new memory. Invariants: post_box.h.
+ * Bound: a look without any request reads one cache line. Otherwise one of each slot, and at most
+ * one call for new memory. Invariants: post_box.h.
  */
 #ifndef MAM_HEAP_POST_LOOK_H
 #define MAM_HEAP_POST_LOOK_H
@@ -33,15 +33,15 @@
 
 #define MAM_POST_SCAN 8u
 
-/* What came of trying to get the next grant. */
+/* The result of a try to get the next grant. */
 enum mam_post_try {
 	MAM_POST_HAD,
 	MAM_POST_NOT_THERE, /* not without new memory */
-	MAM_POST_SMALLER,   /* not of that size: the next try is of half */
-	MAM_POST_NONE,      /* and there will be none, for a cause */
+	MAM_POST_SMALLER,   /* not of that size: the next try is for half */
+	MAM_POST_NONE,      /* and no retry helps; see the cause */
 };
 
-/* True: a block that is where it should be. Else why not. */
+/* Allocates a block and checks its address. Returns false and sets the cause on failure. */
 static inline bool mam_post_take(struct mam_post_box *box, uint64_t bytes, uint64_t alignment,
 				 bool may_grow, uint64_t *address, enum mam_mail_cause *cause)
 {
@@ -71,7 +71,7 @@ static inline void mam_post_refuse(struct mam_post_box *box, enum mam_mail_cause
 	mam_post_tell(&box->mail->refused, box->asked >> 32 << 8 | cause);
 }
 
-/* The next grant is this one. */
+/* Posts the memory as the next grant. */
 static inline void mam_post_enter(struct mam_post_box *box, uint64_t ground, uint32_t blocks)
 {
 	uint64_t *entry = (uint64_t *)&box->mail->grant[box->posted % MAM_MAIL_GRANTS];
@@ -119,7 +119,7 @@ static inline enum mam_post_try mam_post_fetch(struct mam_post_box *box, bool ma
 	return MAM_POST_SMALLER;
 }
 
-/* Step 2 of grants. True: there is a new ask. */
+/* Step 2 of grants. Returns true if there is a new request. */
 static inline bool mam_post_read_ask(struct mam_post_box *box)
 {
 	const int32_t most = (int32_t)MAM_MAIL_GRANTS;
@@ -143,7 +143,7 @@ static inline bool mam_post_read_ask(struct mam_post_box *box)
 	return true;
 }
 
-/* Tries once; the ask is open no more when it is answered. True: try again. */
+/* Tries once; closes the request after a reply. Returns true if the caller must try again. */
 static inline bool mam_post_serve_ask(struct mam_post_box *box, bool may_grow)
 {
 	enum mam_mail_cause cause;
@@ -181,7 +181,7 @@ static inline void mam_post_answer(struct mam_post_box *box, uint32_t i, uint64_
 	mam_post_tell(&answer->stamp, generation << 8 | cause);
 }
 
-/* The answer to an ALLOC that waits. */
+/* Replies to a waiting ALLOC. */
 static inline void mam_post_answer_alloc(struct mam_post_box *box, uint32_t i,
 					 enum mam_mail_cause cause, uint64_t address)
 {
@@ -199,7 +199,7 @@ static inline void mam_post_answer_alloc(struct mam_post_box *box, uint32_t i,
 	mam_post_answer(box, i, slot->generation, cause, address);
 }
 
-/* What makes no sense changes nothing of what is held. */
+/* An invalid message does not change the held memory. */
 static inline void mam_post_answer_bad(struct mam_post_box *box, uint32_t i, uint64_t generation)
 {
 	box->counts.bad++;
@@ -244,7 +244,7 @@ static inline void mam_post_read_message(struct mam_post_box *box, uint32_t i, u
 		mam_post_answer_bad(box, i, stamp >> 8);
 		return;
 	}
-	/* Who asks for something else does not wait any more. */
+	/* A new message ends the wait of an older one. */
 	slot->generation = stamp >> 8;
 	box->waiting[i / 64] &= ~((uint64_t)1 << i % 64);
 	switch (stamp & 255) {
@@ -257,7 +257,7 @@ static inline void mam_post_read_message(struct mam_post_box *box, uint32_t i, u
 	}
 }
 
-/* Step 2 of slots. True: there was a message. */
+/* Step 2 of slots. Returns true if there was a message. */
 static inline bool mam_post_read_slots(struct mam_post_box *box)
 {
 	const uint64_t knock = mam_post_read(&box->mail->knock);
@@ -277,7 +277,7 @@ static inline bool mam_post_read_slots(struct mam_post_box *box)
 	return any;
 }
 
-/* What waits and asks for so much or more. */
+/* Refuses the waiting requests of at least `bytes`. */
 static inline void mam_post_refuse_from(struct mam_post_box *box, uint64_t bytes,
 					enum mam_mail_cause cause)
 {
@@ -287,8 +287,9 @@ static inline void mam_post_refuse_from(struct mam_post_box *box, uint64_t bytes
 }
 
 /*
- * Before somebody is refused: who gave an object back and then asks for another may have been seen
- * asking, and what it gave back not yet, in a slot that was read before. True: there is such a one.
+ * Before a refusal: a lane that frees an object and then allocates another may have been seen
+ * allocating, while its FREE, in a slot that was read before, was not yet seen. Returns true if
+ * there was such a message.
  */
 static inline bool mam_post_read_ends(struct mam_post_box *box)
 {
@@ -316,7 +317,7 @@ static inline void mam_post_serve_slot(struct mam_post_box *box, uint32_t i, boo
 		mam_post_answer_alloc(box, i, MAM_MAIL_GIVEN, address);
 	else if (fits && !may_grow && !box->ended)
 		return;
-	/* What comes back may do, at the next look; or nobody waits any more. */
+	/* The freed memory may suffice at the next look; or the request was canceled. */
 	else if (mam_post_read_ends(box))
 		return;
 	else if (fits)
@@ -342,7 +343,7 @@ static inline void mam_post_serve_turn(struct mam_post_box *box)
 
 /* ---- the look ---- */
 
-/* mam_post_look - one look. True: there was something, or something waits still. */
+/* mam_post_look - one look. Returns true if there was a message, or a request still waits. */
 static inline bool mam_post_look(struct mam_post_box *box)
 {
 	bool any;
@@ -366,8 +367,9 @@ static inline bool mam_post_look(struct mam_post_box *box)
 }
 
 /*
- * mam_post_ahead - at most one grant that nobody asked for yet. `now` in ns of any clock; may_grow
- * as in struct mam_post_pool. True: one was posted, or a smaller one is worth a try at once.
+ * mam_post_ahead - posts at most one grant before it is requested. `now` in ns of any clock;
+ * may_grow as in struct mam_post_pool. Returns true if one was posted, or if a smaller one is worth
+ * a try now.
  */
 static inline bool mam_post_ahead(struct mam_post_box *box, uint64_t now, bool may_grow)
 {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * post_quiet.h - what is done to a mailbox between kernels: none of the heap runs, nor will before
- * the call is back, and nobody looks meanwhile.
+ * post_quiet.h - changes a mailbox between kernels: no kernel of the heap runs, nor will one before
+ * the call returns, and no thread looks at the mailbox meanwhile.
  *
- * How the counts of both sides stay one: the device's `taken` and `asks` (growth.h) only ever rise,
- * whatever goes back. Grants that nobody took go back by setting the host's `posted` down to
- * `taken`, so the next grant has the number that the device asks for next. An ask that the mailbox
- * still shows is of a kernel that ended, and is answered by nothing any more. No grant is posted
- * ahead again before the next ask: what was trimmed stays away until somebody needs it. Only grants
- * that were known to be taken at the last such call can be given back one by one; what number they
- * have does not matter to anybody.
+ * How the counts of both sides stay consistent: the device's `taken` and `asks` (growth.h) never
+ * decrease. Grants that no kernel took are freed by lowering the host's `posted` to `taken`, so the
+ * next grant has the number that the device requests next. A request that the mailbox still shows
+ * belongs to a kernel that ended, and gets no reply. No grant is posted ahead again before the next
+ * request: trimmed memory stays away until a kernel needs it. Only grants that were known to be
+ * taken at the last such call can be freed one by one; their numbers no longer matter.
  *
- * After mam_post_forget() slots are as new, in host and mailbox: the device may begin with any
+ * After mam_post_forget() slots are as new, in host and mailbox: the device may start with any
  * generation above 0, the old ones or new ones.
  */
 #ifndef MAM_HEAP_POST_QUIET_H
@@ -20,8 +19,8 @@
 #include "heap/post_box.h"
 
 /*
- * mam_post_take_back - grants that were posted and not taken go back; adds to `bytes`. False:
- * `taken` cannot be: nothing changed.
+ * mam_post_take_back - frees grants that were posted but not taken; adds to `bytes`. Returns false
+ * if `taken` is impossible: nothing changed.
  */
 static inline bool mam_post_take_back(struct mam_post_box *box, uint64_t taken, uint64_t *bytes)
 {
@@ -40,7 +39,10 @@ static inline bool mam_post_take_back(struct mam_post_box *box, uint64_t taken, 
 	return true;
 }
 
-/* mam_post_give_back - one that was taken goes back; adds to `bytes`. False: there is none. */
+/*
+ * mam_post_give_back - frees a grant that was taken; adds to `bytes`. Returns false if none
+ * matches.
+ */
 static inline bool mam_post_give_back(struct mam_post_box *box, uint64_t ground, uint64_t *bytes)
 {
 	for (unsigned int i = 0; i < box->grants; i++) {
@@ -52,7 +54,7 @@ static inline bool mam_post_give_back(struct mam_post_box *box, uint64_t ground,
 	return false;
 }
 
-/* mam_post_forget - all large objects go back, and all slots are new; adds to `bytes`. */
+/* mam_post_forget - frees all large objects and resets all slots; adds to `bytes`. */
 static inline void mam_post_forget(struct mam_post_box *box, uint64_t *bytes)
 {
 	for (uint32_t i = 0; i < MAM_MAIL_SLOTS; i++) {
