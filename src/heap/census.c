@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * census.c - census.h: pieces of bitmap, items of a survey, and the counts beside them.
+ * census.c - census.h: pieces of bitmap, items of a survey, and the counts besides them.
  */
 #include "heap/census.h"
 
@@ -21,7 +21,7 @@ _Static_assert(offsetof(struct mam_heap_info, refused) ==
 struct tally {
 	uint64_t free;    /* pages */
 	uint64_t run;     /* free pages just before the next word */
-	uint64_t longest; /* free pages in a row */
+	uint64_t longest; /* consecutive free pages */
 };
 
 static void count_run(struct tally *tally, uint64_t pages)
@@ -31,7 +31,7 @@ static void count_run(struct tally *tally, uint64_t pages)
 		tally->longest = tally->run;
 }
 
-/* Stretches of free and of taken pages, from the lowest bit up. */
+/* Stretches of free and of allocated pages, starting at the lowest bit. */
 static void count_word(struct tally *tally, uint64_t taken)
 {
 	unsigned int at = 0, length;
@@ -66,7 +66,7 @@ static void read_bitmap(uintptr_t at, size_t left, struct mam_reach_visit *visit
 	}
 }
 
-/* A copy that failed leaves anything: what was counted is shown to nobody then. */
+/* A failed copy leaves undefined content: the counts are discarded then. */
 enum mam_status mam_census_pages(const struct mam_reach *reach, struct CUstream_st *stream,
 				 uintptr_t at, uint32_t pages, struct mam_heap_info *info)
 {
@@ -169,7 +169,7 @@ static void tell_steps(struct mam_heap_info *info, const struct mam_steps *steps
 	}
 }
 
-/* Each slab that was opened stands or was closed. */
+/* Each slab that was opened is still open or was closed. */
 static void tell_slabs(struct mam_heap_info *info, const uint32_t *closes, uint32_t blocks)
 {
 	for (uint32_t i = 0; i < blocks; i++)
@@ -177,11 +177,11 @@ static void tell_slabs(struct mam_heap_info *info, const uint32_t *closes, uint3
 	info->opened = info->closed + info->slabs;
 }
 
-/* Counts, of which each is where the books have it. */
+/* Counts, each from its place in the metadata. */
 struct counts {
 	struct mam_tallies tallies;
 	uint64_t pages[2 * MAM_PAGES_LINE / 8]; /* of calls for pages, of which it has none */
-	uint64_t told, taken; /* of what the host gave back */
+	uint64_t told, taken; /* of objects that the host freed */
 	struct mam_steps *steps;
 	uint32_t *closes; /* of each block */
 };
@@ -234,7 +234,7 @@ static enum mam_status read_objects(const struct mam_reach *reach, struct CUstre
 	tell_steps(info, counts->steps, survey->plot.columns);
 	tell_slabs(info, counts->closes, survey->plot.blocks);
 	info->returned = counts->told - counts->taken;
-	/* Kernels may have gone on between the two readings. */
+	/* Kernels may have continued between the two readings. */
 	info->moving = info->taken > standing ? info->taken - standing : 0;
 	return MAM_OK;
 }
@@ -297,7 +297,7 @@ void mam_census_gone(struct mam_heap_info *sum, const struct mam_heap_info *one)
 		.searches = one->searches,
 		.looks = one->looks,
 		.opened = one->opened,
-		.closed = one->opened, /* those that stand, too, now */
+		.closed = one->opened, /* including the slabs that are still open */
 		.passes = one->passes,
 		.at_limit = one->at_limit,
 		.pool_full = one->pool_full,

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grant.c - heaps made on one block of a pool, and ended (<mam/heap.h>).
+ * grant.c - creates and destroys heaps on one block of a pool (<mam/heap.h>).
  *
- * To make one:
- * 1. the attributes, checked field by field (terms.h); and may it grow, if it is to (replay.h)?
- * 2. which pool, and whether its source gives memory that a device reaches;
- * 3. one block of it: pages or blocks, head and books (head.h, books.h), at a multiple of one; and
- *    what is known of growth behind that (growth.h);
- * 4. if the pool may have handed out memory that work still uses, wait for the context;
- * 5. a ring of reports, if it is debugged (reader.h), and a mailbox, if it is to grow (post.h);
- * 6. books zeroed, head and headers written, in a stream of its own, which is waited for.
+ * To create one:
+ * 1. check the attributes, field by field (terms.h), and whether it may grow, if requested
+ *    (replay.h);
+ * 2. find the pool, and check that its source provides memory that a device can access;
+ * 3. allocate one block of it: pages or blocks, head and metadata (head.h, books.h), aligned to a
+ *    page or block, followed by the state of growth (growth.h);
+ * 4. if the pool may have returned memory that work still uses, wait for the context;
+ * 5. create a ring of reports, if it is debugged (reader.h), and a mailbox, if it grows (post.h);
+ * 6. zero the metadata, write head and headers, in a stream of its own, and wait for that.
  *
- * It ends the other way round, but for the mailbox: kernels that the pool waits for, before it
- * takes the ground back, may still ask.
+ * It is destroyed in the reverse order, except for the mailbox: kernels that the pool waits for,
+ * before it frees the memory, may still send requests.
  */
 #include "heap/grant.h"
 
@@ -51,7 +52,7 @@ static void describe(const struct mam_heap_attr *attr, struct mam_heap *heap)
 	}
 }
 
-/* The head and the first line of a bitmap's header, as they stand behind each other. */
+/* The head and the first cache line of a bitmap's header, which follows it. */
 struct made {
 	struct mam_kheap head;
 	struct mam_pages books;
@@ -96,7 +97,7 @@ static void write_objects(const struct mam_heap *heap, struct mam_reach_visit *v
 		mam_table_make(heap, visit, growth);
 }
 
-/* What never changes, and the rest as a reset leaves it. */
+/* Writes the constant fields, and the rest as a reset leaves it. */
 static enum mam_status write_books(const struct mam_heap *heap, const struct mam_growth *growth)
 {
 	const size_t constant = offsetof(struct mam_pages, open);
@@ -117,7 +118,7 @@ static enum mam_status write_books(const struct mam_heap *heap, const struct mam
 	return mam_reach_end(&visit);
 }
 
-/* Who answers for the heap: they end after its ground has. */
+/* Ends the objects that serve the heap, after its memory was freed. */
 static void end_growth(struct mam_heap *heap)
 {
 	if (heap->post)
@@ -125,7 +126,7 @@ static void end_growth(struct mam_heap *heap)
 	mam_reader_destroy(heap->reader);
 }
 
-/* Step 5. What kernels find of it is left in `growth`. */
+/* Step 5. Fills `growth` for kernels. */
 static enum mam_status begin_growth(const struct mam_heap_attr *attr, struct mam_heap *heap,
 				    struct mam_growth *growth)
 {
@@ -201,7 +202,7 @@ static enum mam_status build(const struct mam_heap_attr *attr, struct mam_heap *
 	return status;
 }
 
-/* NULL is the default pool. The heap has it until let_go(). */
+/* NULL is the default pool. The heap holds it until let_go(). */
 static enum mam_status find_pool(struct mam_pool *handle, struct mam_heap *heap)
 {
 	struct mam_section section;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grant.h - a heap as the host knows it: which block of which pool its ground is, the way there,
- * and who answers for it where it grows.
+ * grant.h - a heap as the host knows it: the pool's block that is its memory, the access to it, and
+ * the objects that serve it if it grows.
  */
 #ifndef MAM_HEAP_GRANT_H
 #define MAM_HEAP_GRANT_H
@@ -23,23 +23,23 @@ struct mam_heap {
 	struct mam_reach reach;
 	unsigned char *ground; /* a block of the pool */
 	uint64_t ground_bytes;
-	uint32_t pages;   /* count; 0: a heap of objects */
-	uint32_t shift;   /* a page is 1 << shift bytes; of objects: a unit */
+	uint32_t pages;   /* count; 0: an object heap */
+	uint32_t shift;   /* a page is 1 << shift bytes; for objects: a unit */
 	uint32_t low;     /* per mille */
-	uint32_t blocks;  /* count; 0: a heap of pages */
+	uint32_t blocks;  /* count; 0: a page heap */
 	uint32_t columns; /* rows of handles */
-	bool debug;       /* kernels look for mistakes */
-	bool has_growth;  /* struct mam_growth is behind the books: it grows or is debugged */
+	bool debug;       /* kernels check for errors */
+	bool has_growth;  /* struct mam_growth follows the metadata: it grows or is debugged */
 	struct mam_post *post; /* NULL: it does not grow */
 
-	struct mam_reader *reader; /* of the reports of one that is debugged; else NULL */
+	struct mam_reader *reader; /* of the reports of a debugged heap; otherwise NULL */
 
-	pthread_mutex_t returning; /* held by who writes what the host gives back: returns.c */
+	pthread_mutex_t returning; /* held to write objects that the host frees: returns.c */
 	pthread_mutex_t counting;
-	struct mam_heap_info gone; /* lock: counting. What happened in grants that went back */
+	struct mam_heap_info gone; /* lock: counting. Event counts of freed grants */
 };
 
-/* Where the head is, and the books of the pages, on the device. */
+/* The addresses on the device of the head, and of the metadata of the pages. */
 static inline uintptr_t mam_grant_head(const struct mam_heap *heap)
 {
 	return (uintptr_t)heap->ground + mam_head_offset(heap->pages, heap->shift) +
@@ -51,7 +51,7 @@ static inline uintptr_t mam_grant_books(const struct mam_heap *heap)
 	return mam_grant_head(heap) + sizeof(struct mam_kheap);
 }
 
-/* A heap of objects: its own ground, and bytes from the head to each part of the books. */
+/* An object heap: its own memory, and bytes from the head to each part of the metadata. */
 static inline struct mam_plot mam_grant_plot(const struct mam_heap *heap)
 {
 	return (struct mam_plot){ heap->ground, heap->blocks, heap->columns };
@@ -62,7 +62,7 @@ static inline struct mam_books_plan mam_grant_plan(const struct mam_heap *heap)
 	return mam_books_plan_of(heap->blocks, heap->columns);
 }
 
-/* mam_grant_alive - false: the pool has ended under the heap, by being abandoned. */
+/* mam_grant_alive - false: the pool was abandoned while the heap existed. */
 bool mam_grant_alive(const struct mam_heap *heap);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leaks.c - leaks.h: a walk over what the books say is live (visit.h), and of each object the guard
- * in front of what the program has of it (guard.h), by a copy from the device.
+ * leaks.c - leaks.h: visits the objects that are live according to the metadata (visit.h), and
+ * copies from the device each object's guard, in front of the program's memory (guard.h).
  *
- * Bound: a copy for each object that is shown; of leaks the first MOST are, and the others counted.
+ * Bound: a copy for each object shown; of leaks the first MOST are listed, and the others counted.
  */
 #include "heap/leaks.h"
 
@@ -25,7 +25,7 @@ struct walk {
 	uint64_t count;         /* of objects so far */
 };
 
-/* What the heap's object at `base` is to the program. */
+/* The program's view of the heap's object at `base`. */
 static enum mam_status read_object(const struct walk *walk, void *base,
 				   struct mam_heap_report *report)
 {
@@ -47,7 +47,7 @@ static enum mam_status read_object(const struct walk *walk, void *base,
 	return status;
 }
 
-/* An object whose guard was written over says nothing: it is left out. */
+/* An object whose guard was overwritten is unknown: it is left out. */
 static bool show(void *argument, void *base, size_t bytes)
 {
 	struct walk *walk = argument;

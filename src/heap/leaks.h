@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leaks.h - what the live objects of a heap that is debugged are to the program, and which of them
- * are live when it ends.
+ * leaks.h - the live objects of a debugged heap as the program sees them, and those that are still
+ * live when it ends.
  */
 #ifndef MAM_HEAP_LEAKS_H
 #define MAM_HEAP_LEAKS_H
@@ -14,8 +14,8 @@ enum mam_status mam_leaks_walk(struct mam_heap *heap, struct CUstream_st *stream
 			       void *argument);
 
 /*
- * mam_leaks_log - before a heap ends: the reports that nobody has read, and what is live, to the
- * log. Waits for kernels where the pool's policy is to do so. What cannot be read is left out.
+ * mam_leaks_log - logs the unread reports and the live objects before a heap ends. Waits for
+ * kernels if the pool's policy requires it. Objects that cannot be read are left out.
  */
 void mam_leaks_log(struct mam_heap *heap);
 

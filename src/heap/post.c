@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * post.c - a mailbox with a pool behind it (post.h): post_look.h does the talking.
+ * post.c - a mailbox backed by a pool (post.h): post_look.h implements the protocol.
  *
- * Under the post's lock is whatever reads or changes the box. A look may hold it for one call of
- * the pool that takes new memory: a millisecond for 64 MiB. Nobody who holds it waits for a kernel.
+ * The post's lock protects every access to the box. A look may hold it during one call of the pool
+ * for new memory: a millisecond for 64 MiB. No thread waits for a kernel while it holds the lock.
  *
- * Around a fork nothing is locked here. In the child the service tells each post that it is a copy:
- * its lock is made new, it answers nothing, and its end frees the books alone.
+ * Around a fork nothing is locked here. In the child the service notifies each post that it is a
+ * copy: its lock is reinitialized, it sends no replies, and its end frees only the metadata.
  */
 #include "heap/post.h"
 
@@ -23,21 +23,21 @@
 #include "heap/service.h"
 #include "heap/shared.h"
 
-/* How long another thread may be in the pool's source before memory is said to be out. */
+/* How long another thread may be in the pool's source before memory counts as exhausted. */
 #define PATIENCE_NS 10000000u
 
 struct mam_post {
 	struct mam_service_client client; /* first */
 	/* lock: none, set by mam_post_create() */
 	struct mam_pool *pool;
-	struct mam_reach reach; /* to where the mailbox is mapped */
+	struct mam_reach reach; /* to the device to which the mailbox is mapped */
 	struct mam_shared shared;
 	bool copied; /* set in a fork's child */
 	struct mam_lock lock;
 	struct mam_post_box box; /* lock: post */
 };
 
-/* New memory of a source of the program's own may need the context. */
+/* A source defined by the program may need the context for new memory. */
 static enum mam_status take_new(struct mam_post *post, uint64_t bytes, uint64_t alignment,
 				void **block)
 {
@@ -68,7 +68,7 @@ static enum mam_status take(void *user, uint64_t bytes, uint64_t alignment, bool
 	return status;
 }
 
-/* Of a pool that was abandoned there is nothing to give back. */
+/* An abandoned pool has nothing to free. */
 static void give(void *user, uint64_t address)
 {
 	struct mam_post *post = user;
@@ -110,7 +110,7 @@ static void forked(struct mam_service_client *client)
 	post->copied = true;
 }
 
-/* What follows can be undone by ending the box, the mailbox and the reach. */
+/* After this, undo by ending the box, the mailbox and the reach. */
 static enum mam_status start(struct mam_post *post, const struct mam_post_config *config)
 {
 	enum mam_status status;

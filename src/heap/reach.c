@@ -65,7 +65,10 @@ static enum mam_status enter(const struct mam_reach *reach, struct mam_reach_vis
 	return mam_reach_good(visit) ? MAM_OK : mam_device_status(&reach->device, visit->answer);
 }
 
-/* May the visit do its work in the stream? Asked inside: the default streams are the context's. */
+/*
+ * Returns whether the visit may use the stream. Called inside: the default streams belong to the
+ * context.
+ */
 static enum mam_status may_use(const struct mam_driver *driver, struct CUstream_st *stream,
 			       bool waits)
 {

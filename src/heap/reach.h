@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reach.h - how the host reaches a heap's ground: fills, copies and a wait, in the order of a
+ * reach.h - the host's access to a heap's memory: fills, copies and a wait, in the order of a
  * stream.
  *
- * A visit stands between a begin and an end. What comes between does nothing once one of them has
- * failed; the end says what the first failure was. Inside, the ground's context is current and the
- * thread's stream captures are relaxed (source/device.h): no capture is disturbed. A wait for a
- * stream in capture would spoil it, and so would work in the legacy stream while a blocking stream
- * is in capture: the begin asks the driver first and refuses.
+ * A visit has a begin and an end. The calls in between do nothing once one of them has failed; the
+ * end returns the first failure. Inside, the memory's context is current and the thread's stream
+ * captures are relaxed (source/device.h): no capture is disturbed. A wait for a stream in capture
+ * would invalidate it, and so would work in the legacy stream while a blocking stream is in
+ * capture: the begin queries the driver first and fails.
  */
 #ifndef MAM_HEAP_REACH_H
 #define MAM_HEAP_REACH_H
@@ -24,38 +24,43 @@ struct mam_reach_visit {
 	struct CUstream_st *stream;
 	bool own;                        /* the stream was made for the visit */
 	struct mam_device_visit inside;
-	struct mam_device_answer answer; /* the first that was no success */
+	struct mam_device_answer answer; /* the first that was not a success */
 };
 
 /*
- * mam_reach_bind - to the context of the source, or, of a source that has none to tell, as
- * mam_device_bind() does. UNSUPPORTED: it gives no device's memory, or the driver lacks a function.
+ * mam_reach_bind - to the context of the source, or, if the source does not provide one, as
+ * mam_device_bind() does. Returns UNSUPPORTED if its memory is not device memory, or if the driver
+ * lacks a function.
  */
 enum mam_status mam_reach_bind(struct mam_reach *reach, struct mam_source *source);
 void mam_reach_unbind(struct mam_reach *reach);
 
-/* mam_reach_knows - is `address` memory of the driver's? Of sources that are not mam's. */
+/*
+ * mam_reach_knows - returns whether `address` is memory of the driver. For sources that are not
+ * mam's.
+ */
 enum mam_status mam_reach_knows(const struct mam_reach *reach, const void *address);
 
 /*
- * mam_reach_begin - in the order of `stream`; `waits`: mam_reach_wait() will be called. MAM_OK: an
- * end must follow. Else INVALID_VALUE (no such stream), WOULD_WAIT (see above), DRIVER.
+ * mam_reach_begin - in the order of `stream`; `waits`: mam_reach_wait() will be called. After
+ * MAM_OK an end must follow. Otherwise returns INVALID_VALUE (no such stream), WOULD_WAIT (see
+ * above) or DRIVER.
  */
 enum mam_status mam_reach_begin(const struct mam_reach *reach, struct CUstream_st *stream,
 				bool waits, struct mam_reach_visit *visit);
-/* mam_reach_begin_apart - in a stream of the visit's own, that waits for no other. */
+/* mam_reach_begin_apart - in a stream of the visit's own, which waits for no other. */
 enum mam_status mam_reach_begin_apart(const struct mam_reach *reach,
 				      struct mam_reach_visit *visit);
 
 void mam_reach_fill(struct mam_reach_visit *visit, uintptr_t at, unsigned char value,
 		    size_t bytes);
-/* mam_reach_write - `from` may go once the call is back. Not in a capture. */
+/* mam_reach_write - `from` may be reused after the call. Not in a capture. */
 void mam_reach_write(struct mam_reach_visit *visit, uintptr_t at, const void *from, size_t bytes);
-/* mam_reach_read - `to` is written when mam_reach_wait() is back. */
+/* mam_reach_read - `to` is valid after mam_reach_wait(). */
 void mam_reach_read(struct mam_reach_visit *visit, void *to, uintptr_t at, size_t bytes);
 void mam_reach_wait(struct mam_reach_visit *visit);
 
-/* mam_reach_good - nothing has failed so far. */
+/* mam_reach_good - returns whether nothing has failed so far. */
 bool mam_reach_good(const struct mam_reach_visit *visit);
 
 enum mam_status mam_reach_end(struct mam_reach_visit *visit);

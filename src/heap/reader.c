@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reader.c - reader.h: the ring's memory, and who reads it (<mam/heap.h>).
+ * reader.c - reader.h: the ring's memory, and the reading of it (<mam/heap.h>).
  *
- * To read: of all numbers that can be in the ring, those whose stamp is there, in their order, each
- * once. A lane that took a number may have died, or its kernel with the context, before the stamp
- * was there: those behind it are read all the same, and remembered as such; `taken` stays where it
- * is, so that nobody writes over what is still to come.
+ * To read: of all numbers that can be in the ring, those with a matching stamp, in order, each
+ * once. A lane that took a number, or its kernel with the context, may have died before it wrote
+ * the stamp. Then later reports are read all the same, and remembered as read, but `taken` stays,
+ * so that no lane overwrites a report that may still appear.
  *
  * The ring is read under a lock, so each report is shown once; `visit` is called under it, too.
  */
@@ -24,12 +24,12 @@ struct mam_reader {
 	/* lock: none, set when made */
 	const struct mam_reach *reach;
 	struct mam_shared memory;
-	struct mam_reports *reports; /* there */
+	struct mam_reports *reports; /* `memory`, mapped */
 	uint64_t salt;
 
 	pthread_mutex_t reading;
-	uint64_t lost;              /* lock: reading; of those how many were shown as lost */
-	uint64_t seen[MAM_REPORTS]; /* lock: reading; the stamp that was last shown at each place */
+	uint64_t lost;              /* lock: reading; how many of those were shown as lost */
+	uint64_t seen[MAM_REPORTS]; /* lock: reading; the last stamp shown at each place */
 };
 
 static uint64_t load(const uint64_t *where)
@@ -37,7 +37,7 @@ static uint64_t load(const uint64_t *where)
 	return __atomic_load_n(where, __ATOMIC_ACQUIRE);
 }
 
-/* Different for each heap of a process, and mostly of all. */
+/* Different for each heap of a process, and mostly of all processes. */
 static uint64_t new_salt(void)
 {
 	static _Atomic uint64_t heaps;
@@ -119,7 +119,7 @@ bool mam_reader_object(const struct mam_reader *reader, const struct mam_guard *
 	return true;
 }
 
-/* How many were lost since the last time: 0, or shown. */
+/* Shows how many reports were lost since the last time, if any. */
 static void visit_lost(struct mam_reader *reader,
 		       bool (*visit)(void *argument, const struct mam_heap_report *report),
 		       void *argument)
@@ -135,7 +135,7 @@ static void visit_lost(struct mam_reader *reader,
 	(void)visit(argument, &report);
 }
 
-/* False: `visit` has seen enough. */
+/* Returns false if `visit` stopped. */
 static bool visit_told(struct mam_reader *reader,
 		       bool (*visit)(void *argument, const struct mam_heap_report *report),
 		       void *argument)

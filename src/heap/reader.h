@@ -13,15 +13,15 @@
 struct mam_reader;
 
 /*
- * mam_reader_create - makes the ring, in memory that kernels reach too. OUT_OF_MEMORY,
- * OUT_OF_HOST_MEMORY, DRIVER, NO_DEVICE: nothing is made.
+ * mam_reader_create - creates the ring, in memory that kernels can access, too. Returns
+ * OUT_OF_MEMORY, OUT_OF_HOST_MEMORY, DRIVER or NO_DEVICE on failure; nothing is created then.
  */
 enum mam_status mam_reader_create(const struct mam_reach *reach, struct mam_reader **reader);
 
-/* mam_reader_tell - into `growth`, for kernels: where the ring is, and the heap's number. */
+/* mam_reader_tell - stores the ring's address and the heap's number in `growth`, for kernels. */
 void mam_reader_tell(const struct mam_reader *reader, struct mam_growth *growth);
 
-/* mam_reader_destroy - no kernel uses the heap any more. NULL: nothing done. */
+/* mam_reader_destroy - pre: no kernel uses the heap any more. NULL is a no-op. */
 void mam_reader_destroy(struct mam_reader *reader);
 
 /* mam_reader_visit - mam_heap_reports(). */
@@ -29,12 +29,12 @@ void mam_reader_visit(struct mam_reader *reader,
 		      bool (*visit)(void *argument, const struct mam_heap_report *report),
 		      void *argument);
 
-/* mam_reader_log - what nobody has read, to the log; while the context may be dead. */
+/* mam_reader_log - logs the unread reports; also works if the context is dead. */
 void mam_reader_log(struct mam_reader *reader);
 
 /*
- * mam_reader_object - what an object of the heap at `base` says of itself, of which the guard was
- * read: its address, bytes and holder, as a report of a leak. False: it says nothing.
+ * mam_reader_object - fills in `report` as a leak: address, bytes and holder, from the guard that
+ * was read from the object at `base`. Returns false if the guard is invalid.
  */
 bool mam_reader_object(const struct mam_reader *reader, const struct mam_guard *guard,
 		       uintptr_t base, struct mam_heap_report *report);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay.c - replay.h: names of libraries that are loaded, environment variables, and who traces.
+ * replay.c - replay.h: checks names of loaded libraries, environment variables, and the tracer.
  *
- * Signs are what the tool itself needs in the process: the library by which it sees the driver's
- * calls, and where that finds its parts and its parent. What users set to steer the tool is none.
+ * Signs are what the tool itself needs in the process: the library that intercepts the driver's
+ * calls, and the variables by which that finds its parts and its parent. Variables that users set
+ * to configure the tool do not count.
  */
 #define _GNU_SOURCE /* dl_iterate_phdr, secure_getenv */
 #include "heap/replay.h"
@@ -17,13 +18,13 @@
 #include "base/log.h"
 #include "base/option.h"
 
-/* Places of the words of MAM_HEAP_GROWTH. */
+/* The positions of the values of MAM_HEAP_GROWTH. */
 enum choice { CHOICE_AUTO, CHOICE_ON, CHOICE_OFF };
 
 struct tool {
 	const char *name;
-	const char *library;        /* how the name of its file begins; NULL: none */
-	const char *tracer;         /* how the name of the process that traces begins; NULL: none */
+	const char *library;        /* a prefix of its file's name; NULL: none */
+	const char *tracer;         /* a prefix of the tracing process's name; NULL: none */
 	const char *environment[3]; /* variables; NULL: no more */
 	const char *why;            /* after "heaps do not grow: " */
 };
@@ -48,7 +49,7 @@ static bool has_environment(const struct tool *tool)
 	return false;
 }
 
-/* One library: a number other than 0 ends the search. */
+/* One library: a nonzero result ends the search. */
 static int is_library(struct dl_phdr_info *info, size_t size, void *prefix)
 {
 	const char *name = info->dlpi_name ? info->dlpi_name : "";
@@ -65,7 +66,7 @@ static bool has_library(const struct tool *tool)
 	       dl_iterate_phdr(is_library, (void *)(uintptr_t)tool->library) != 0;
 }
 
-/* The number of the process that traces this one; 0: none, or it cannot be known. */
+/* The process that traces this one; 0: none, or unknown. */
 static int tracer_of_us(void)
 {
 	FILE *status = fopen("/proc/self/status", "re");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reset.c - all of a heap is free again (<mam/heap.h>).
+ * reset.c - frees everything in a heap (<mam/heap.h>).
  *
- * One that does not grow: fills in the stream's order. One that grows:
- * 1. wait for the stream, and read which grants there are, and which large objects;
- * 2. clear the books of all, and forget the large objects; wait for that;
- * 3. the blocks of those go back to the pool: nobody on the device knows them any more.
- * If 2 fails, they are the heap's until another reset, or its end.
+ * For a heap that does not grow: fills in the stream's order. For one that grows:
+ * 1. wait for the stream, and read the grants and the large objects;
+ * 2. clear the metadata of all, and forget the large objects; wait for that;
+ * 3. free the blocks of those to the pool: the device no longer refers to them. If 2 fails, the
+ *    heap keeps them until another reset, or its end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "heap/clear.h"
 #include "heap/table.h"
 
-/* Step 2, all but the wait. */
+/* Step 2, except for the wait. */
 static void clear_parts(const struct mam_heap *heap, struct mam_reach_visit *visit,
 			struct mam_growth *growth)
 {

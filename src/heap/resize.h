@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resize.h - objects cleared, and objects that grow or shrink, each by the lane that has it.
+ * resize.h - zeroed objects, and objects that grow or shrink, each by the lane that owns it.
  *
- * 1. Cleared: allocate, then write zeros over what was asked for.
- * 2. Another size: the object stays where it is if it is large enough and a fresh one would be
- *    more than half as large. So a loop that shrinks byte by byte moves an object once for each
- *    half, and growing inside of a class costs a look at the books and nothing else.
- * 3. Else allocate, copy what both have room for, give the old one back. If there is no room the
- *    old one is left as it was; where it is large enough that is the answer, so what shrinks never
- *    fails.
+ * 1. Zeroed: allocate, then write zeros over the requested size.
+ * 2. Resized: the object stays in place if it is large enough and a new one would be more than half
+ *    as large. So a loop that shrinks byte by byte moves an object once per halving, and growth
+ *    within a class costs a lookup in the metadata and nothing else.
+ * 3. Otherwise allocate, copy what fits into both, free the old one. If there is no room the old
+ *    object is unchanged; if it is large enough it is also the result, so shrinking never fails.
  *
- * Bytes are moved sixteen at a time: every object begins at a multiple of 16. Parts of one need not
- * (collective.h). A lane moves them alone, as others have objects of their own.
+ * Bytes are moved sixteen at a time: every object starts at a multiple of 16. Parts of an object
+ * may not (collective.h). A lane moves them alone, as other lanes have objects of their own.
  *
- * Must hold: an object is copied before it is given back, and given back once.
+ * Must hold: an object is copied before it is freed, and freed once.
  */
 #ifndef MAM_HEAP_RESIZE_H
 #define MAM_HEAP_RESIZE_H
 
 #include "heap/objects.h"
 
-/* What one load and one store move, whatever the program keeps there. */
+/* The unit of one load and one store, whatever type the program keeps there. */
 struct mam_resize_piece {
 	uint64_t half[2];
 } __attribute__((aligned(16), may_alias));
 
-/* Zeros over `bytes`, and up to the next multiple of 16. */
+/* Writes zeros over `bytes`, up to the next multiple of 16. */
 MAM_KSLOW void mam_resize_clear(void *object, size_t bytes)
 {
 	struct mam_resize_piece *piece = (struct mam_resize_piece *)object;
@@ -37,9 +36,9 @@ MAM_KSLOW void mam_resize_clear(void *object, size_t bytes)
 }
 
 /*
- * A copy. Of what begins inside of a piece each byte for itself, as parts of an object may
- * (collective.h); so is what lies behind the last whole piece, where others may have theirs. pre: the
- * two do not overlap.
+ * Copies. If `from` is not aligned to a piece, as for parts of an object (collective.h), each byte
+ * is copied by itself; so are the bytes after the last whole piece, which may be followed by
+ * another lane's. pre: the two do not overlap.
  */
 MAM_KSLOW void mam_resize_copy(void *to, const void *from, size_t bytes)
 {
@@ -53,13 +52,13 @@ MAM_KSLOW void mam_resize_copy(void *to, const void *from, size_t bytes)
 		((unsigned char *)to)[i] = ((const unsigned char *)from)[i];
 }
 
-/* The product, or what no heap has. */
+/* The product, or more than any heap has. */
 MAM_KFN size_t mam_resize_product(size_t n, size_t bytes)
 {
 	return n && bytes > SIZE_MAX / n ? SIZE_MAX : n * bytes;
 }
 
-/* Does an object of so many usable bytes stay as it is for `bytes`? pre: bytes > 0. */
+/* Returns whether an object of so many usable bytes stays in place for `bytes`. pre: bytes > 0. */
 MAM_KFN bool mam_resize_stays(size_t usable, size_t bytes)
 {
 	uint32_t class_ = mam_class_of(bytes);
@@ -88,7 +87,7 @@ MAM_KFN void *mam_objects_realloc(struct mam_kheap *heap, void *object, size_t b
 	size_t usable = heap && object ? mam_objects_usable(heap, object) : 0;
 	void *fresh;
 
-	/* What nobody has is not given back by this either: it is counted as such there. */
+	/* This does not free an invalid object either: the call counts the error. */
 	if (object && (!usable || !bytes)) {
 		(void)mam_objects_free(heap, object);
 		return NULL;

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * returns.c - objects that the host gives back, into the ring of struct mam_returns (<mam/heap.h>).
+ * returns.c - writes objects that the host frees into the ring of struct mam_returns
+ * (<mam/heap.h>).
  *
- * 1. Wait for the caller's stream: what it does with the objects is done.
+ * 1. Wait for the caller's stream: its work with the objects is done.
  * 2. In a stream of our own, which waits for no kernel: read both counts.
- * 3. Write as many addresses as there is room for, and then, behind them in that stream, `told`.
+ * 3. Write as many addresses as there is room for, and then, after them in that stream, `told`.
  * 4. Wait for that.
  *
- * Kernels take them from there (returns.h, with the argument why that is right). No entry is
- * written before `taken` was read to be past the one that it replaces; nothing is remembered here,
- * so a reset, which sets both counts to 0, needs to tell nobody, and may be part of a graph.
+ * Kernels take the addresses from there (returns.h, which also proves it correct). No entry is
+ * written before `taken` was seen to be past the one that it replaces. No state is kept here, so a
+ * reset, which sets both counts to 0, needs no notification, and may be part of a graph.
  *
- * Threads come one after the other from 2 on, under a lock that is never held while work of the
- * caller's is waited for: a kernel may be waiting for what another thread gives back.
+ * Threads run steps 2 to 4 one after the other, under a lock that is never held during a wait for
+ * the caller's work: a kernel may be waiting for objects that another thread frees.
  */
 #include "heap/grant.h"
 
 _Static_assert(sizeof(void *) == sizeof(uint64_t), "addresses are written as they stand");
 
-/* Both counts, as they stand. */
+/* Both counts, in the ring's layout. */
 struct counts {
 	uint64_t told;
 	uint64_t pad[offsetof(struct mam_returns, taken) / sizeof(uint64_t) - 1];
@@ -37,7 +38,7 @@ static enum mam_status wait_for(const struct mam_heap *heap, struct CUstream_st 
 	return mam_reach_end(&visit);
 }
 
-/* Entries number `at` and so on; those past the ring's end are at its beginning. */
+/* Writes entries starting at number `at`; those past the ring's end wrap to its start. */
 static void write_entries(struct mam_reach_visit *visit, uintptr_t ring, uint64_t at,
 			  void *const *objects, size_t count)
 {
@@ -66,7 +67,7 @@ static enum mam_status give(const struct mam_heap *heap, void *const *objects, s
 		return status;
 	mam_reach_read(&visit, &counts, ring, sizeof(counts));
 	mam_reach_wait(&visit);
-	/* Counts that cannot be, of a heap that was written over: no room. */
+	/* Impossible counts, of a heap that was overwritten: no room. */
 	room = counts.told - counts.taken;
 	room = room < MAM_RETURNS ? MAM_RETURNS - room : 0;
 	if (*count > room)

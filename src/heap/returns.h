@@ -1,40 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * returns.h - objects that the host gives back, taken in by whoever looks for the last room.
+ * returns.h - objects that the host frees, processed by lanes that search for the last room.
  *
- * The host never touches a bitmap: it would have to stop all kernels. It writes addresses into a
- * ring (struct mam_returns) and then how many there were ever, `told`, by copies in a stream's
- * order (returns.c). On the device, lanes that happen to come together:
+ * The host never touches a bitmap: for that it would have to stop all kernels. It writes addresses
+ * into a ring (struct mam_returns) and then their total count, `told`, by copies in a stream's
+ * order (returns.c). On the device, lanes that happen to be active together:
  *
- * 1. their leader reads `taken` and then `told`: equal, there is nothing;
- * 2. each reads an entry, from number `taken` on, as many as there are;
- * 3. the leader raises `taken` by so many with one CAS. Lost: others were faster; again from 1;
- * 4. each frees the object it read, as a kernel would: what is none is counted, and nothing else.
+ * 1. their leader reads `taken` and then `told`: if they are equal, the ring is empty;
+ * 2. each lane reads an entry, starting at number `taken`, as many as there are;
+ * 3. the leader raises `taken` by that number with one CAS. If it fails, other lanes were faster;
+ *    again from 1;
+ * 4. each lane frees the object that it read, as a kernel would: an invalid free is counted, and
+ *    changes nothing else.
  *
- * Why an entry is freed once, and by nobody before it is there:
+ * Why an entry is freed once, and never before it is written:
  *
- * - `told` is written after its entries are, and read with an acquire: entries below it are whole.
- *   It never passes `taken` by more than the ring holds, and `taken` never passes it: also not as
- *   one lane reads them, which is why it reads `taken` first, with an acquire, from a CAS that
- *   released what its winner had read of `told`.
- * - An entry is read before it is claimed. The host overwrites number i only once it has read a
- *   `taken` above i. The CAS wins only where `taken` still is what step 1 read, at most i: so the
- *   overwriting comes after the CAS, and what step 2 read was number i; who loses may have read
- *   anything, and forgets it. Claiming first would not do: the host could then overwrite what the
- *   claimer has yet to read. Both counts only grow, and are of 64 bits, so that a CAS is not fooled
- *   by a count that came again.
- * - The CAS releases, and the barriers on both sides of step 2 put each lane's read between the
+ * - `told` is written after its entries, and read with an acquire: entries below it are complete.
+ *   It never exceeds `taken` by more than the size of the ring, and `taken` never exceeds it. That
+ *   also holds for the values that one lane reads: that is why it reads `taken` first, with an
+ *   acquire, from a CAS that released what its winner had read of `told`.
+ * - An entry is read before it is claimed. The host overwrites number i only after it has read a
+ *   `taken` above i. The CAS succeeds only if `taken` still has the value of step 1, which is at
+ *   most i. So the overwrite comes after the CAS, and step 2 has read number i. A lane whose CAS
+ *   fails may have read anything, and discards it. Claiming first would not do: the host could then
+ *   overwrite an entry that the claimer has yet to read. Both counts only grow, and have 64 bits,
+ *   so the CAS has no ABA problem.
+ * - The CAS releases, and the barriers on both sides of step 2 order each lane's read between the
  *   leader's acquire and the leader's release: the host, which reads `taken` by a copy in a
  *   stream's order, comes after all of them.
- * - A CAS that wins moves `taken` over entries that nobody else's CAS can move it over.
- * - What the host, or a kernel before it in the stream, wrote to the object comes before `told`,
- *   so before the free, so before what the next holder does.
+ * - A CAS that succeeds moves `taken` over entries that no other CAS can move it over.
+ * - Writes of the host, or of an earlier kernel in the stream, to the object precede `told`, so
+ *   they precede the free and the accesses of the next holder.
  *
- * Nobody waits for another: a CAS is lost only because another one was won. A warp that stops for
- * ever between 3 and 4 takes at most 32 objects with it. A reset sets both counts to 0 with the
- * rest of the heap, and like that must not run beside kernels that use it.
+ * No lane waits for another: a CAS fails only because another one succeeded. A warp that stops
+ * forever between 3 and 4 leaks at most 32 objects. A reset sets both counts to 0 with the rest of
+ * the heap, and must not run concurrently with kernels that use the heap.
  *
- * Bound: one round trip where there is nothing, as both counts are asked for at once; else two, an
+ * Bound: one round trip if the ring is empty, as both counts are loaded at once; otherwise two, an
  * atomic and the frees for each 32 entries.
  */
 #ifndef MAM_HEAP_RETURNS_H
@@ -50,7 +52,7 @@
 #endif
 MAM_KSLOW bool mam_returns_free(struct mam_kheap *heap, void *object);
 
-/* Steps 1 to 4 until there is nothing, by the lanes of `mask`, which are those that are here. */
+/* Steps 1 to 4 until the ring is empty, by the lanes of `mask`, which must be the active lanes. */
 MAM_KFN void mam_returns_take(struct mam_kheap *heap, uint32_t mask)
 {
 	struct mam_returns *returns = heap->returns;
@@ -85,7 +87,9 @@ MAM_KFN void mam_returns_take(struct mam_kheap *heap, uint32_t mask)
 	}
 }
 
-/* Steps 1 to 4 by each lane for itself, without collectives: for searches, and small where called. */
+/*
+ * Steps 1 to 4 by each lane on its own, without collectives: for searches, and small where called.
+ */
 MAM_KSLOW void mam_returns_drain_lone(struct mam_kheap *heap)
 {
 	struct mam_returns *returns = heap->returns;
@@ -105,8 +109,8 @@ MAM_KSLOW void mam_returns_drain_lone(struct mam_kheap *heap)
 }
 
 /*
- * mam_returns_drain - what the host gave back is free, but for what others are just taking in. Any
- * lanes, alone or together. pre: a heap of objects.
+ * mam_returns_drain - frees the objects in the ring, except those that other lanes are processing.
+ * Any lanes, alone or together. pre: an object heap.
  */
 MAM_KFN void mam_returns_drain(struct mam_kheap *heap)
 {

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * roam.h - a search in a heap that grows: through its parts, and for ground when they have no room.
+ * roam.h - a search in a heap that grows: through its parts, and for new memory when they have no
+ * room.
  *
- * 1. The claim at home in the part where requests begin now (`current` of the root's head): all that
- *    is read of the part is its entry in the table.
- * 2. There a search as in any heap (search.h), but not for long; where it finds nothing, idle slabs
- *    that chance comes upon are closed (reap.h), and it searches once more.
+ * 1. Claim at the home in the part where requests currently start (`current` of the root's head):
+ *    only the part's entry in the table is read.
+ * 2. Search that part as any heap (search.h), but briefly. If that finds nothing, close idle slabs
+ *    found by sampling (reap.h), and search once more.
  * 3. The same in the other parts that are not known to be dry (parts.h), in turn.
- * 4. A grant is fetched (grow.h), and all who waited for it go on from 2 there.
- * 5. There is none: a pass over the root and all parts, and who finds nothing gets NULL, counted by
+ * 4. Fetch a grant (grow.h); all lanes that waited for it continue with 2 there.
+ * 5. If there is none: scan the root and all parts. A lane that finds nothing gets NULL, counted by
  *    the cause of the refusal.
  *
- * Requests begin, from then on, where the last search ended well. Warps may see an old `current` for
- * as long as their kernel runs; they lose one atomic by that.
+ * Later requests start where the last search succeeded. Warps may see an old `current` for as long
+ * as their kernel runs; that costs them one atomic.
  *
- * What is large (growth.h) is the host's from the start: large.h.
+ * Large requests (growth.h) go to the host directly: large.h.
  *
- * Must hold: all code with collectives below mam_roam() is inlined into it (seek.h says why).
+ * Must hold: all code with collectives below mam_roam() is inlined into it (seek.h explains why).
  */
 #ifndef MAM_HEAP_ROAM_H
 #define MAM_HEAP_ROAM_H
@@ -26,21 +27,24 @@
 #include "heap/reap.h"
 #include "heap/search.h"
 
-/* Looks in the part where requests begin, and in others; and how often again, where reap.h says so. */
+/*
+ * Looks in the part where requests start, and in others; and the number of retries where reap.h
+ * freed units.
+ */
 #define MAM_ROAM_LOOKS 8u
 #define MAM_ROAM_LOOKS_NEXT 8u
-#define MAM_ROAM_LOOKS_FEW 24u /* of fewer than half of a warp's lanes, in either */
+#define MAM_ROAM_LOOKS_FEW 24u /* with fewer than half of a warp's lanes, in either */
 #define MAM_ROAM_AGAIN 2u
 
-/* What it wants: a class, or 0: a run. */
+/* The kind of request: a class, or 0: a run. */
 MAM_KFN uint32_t mam_roam_kind(struct mam_kwish wish)
 {
 	return wish.units ? 0 : wish.class_;
 }
 
 /*
- * Part `number`, or the root, 0, for the lanes of `mask`; those that were refused elsewhere ask again.
- * Where nothing is found, and idle slabs are, it is looked at once more.
+ * Searches part `number`, or the root, 0, for the lanes of `mask`; lanes that failed elsewhere try
+ * again. If nothing is found, but idle slabs are, the part is searched again.
  */
 MAM_KFN struct mam_kwish mam_roam_visit(struct mam_kheap *root, struct mam_growth *growth,
 					  uint32_t number, uint32_t mask,
@@ -59,7 +63,10 @@ MAM_KFN struct mam_kwish mam_roam_visit(struct mam_kheap *root, struct mam_growt
 	return wish;
 }
 
-/* A grant for all who wait, by the lanes of `mask`; 0: there are more parts than `seen`, else why not. */
+/*
+ * Fetches a grant for all waiting lanes, by the lanes of `mask`. Returns 0 if there are more parts
+ * than `seen`, otherwise the cause of the failure.
+ */
 MAM_KFN uint32_t mam_roam_grow(struct mam_growth *growth, uint32_t mask, uint64_t seen)
 {
 	uint32_t leader = mam_ffs32(mask) - 1, lower = mask & ((1u << mam_lane()) - 1);
@@ -77,7 +84,7 @@ MAM_KFN uint32_t mam_roam_grow(struct mam_growth *growth, uint32_t mask, uint64_
 		if ((task & 255) == MAM_GROW_REFUSED)
 			return (uint32_t)(task >> 8);
 		if ((task & 255) == MAM_GROW_ZERO) {
-			/* What the leader has acquired is all lanes'. */
+			/* All lanes see what the leader has acquired. */
 			mam_warp_sync(mask);
 			mam_grow_zero(growth, task, mam_popc32(lower), mam_popc32(mask));
 			mam_warp_sync(mask);
@@ -87,7 +94,7 @@ MAM_KFN uint32_t mam_roam_grow(struct mam_growth *growth, uint32_t mask, uint64_
 	}
 }
 
-/* Which tally a refusal counts in. */
+/* The counter for a refusal. */
 MAM_KFN enum mam_object_tally mam_roam_cause(uint32_t cause)
 {
 	switch (cause) {
@@ -99,7 +106,7 @@ MAM_KFN enum mam_object_tally mam_roam_cause(uint32_t cause)
 	}
 }
 
-/* How many parts there are; what is written of them is seen from here on. */
+/* The number of parts; acquires their content. */
 MAM_KFN uint32_t mam_roam_parts(struct mam_growth *growth, uint32_t mask)
 {
 	uint32_t parts =
@@ -110,7 +117,10 @@ MAM_KFN uint32_t mam_roam_parts(struct mam_growth *growth, uint32_t mask)
 	return parts;
 }
 
-/* Where requests begin, or did: the number of a part, or 0 for the root. The same in all lanes. */
+/*
+ * Where requests start, maybe stale: the number of a part, or 0 for the root. The same in all
+ * lanes.
+ */
 MAM_KFN uint32_t mam_roam_hint(struct mam_kheap *root, struct mam_growth *growth, uint32_t mask)
 {
 	uint32_t number = (uint32_t)mam_stale64(&root->current);
@@ -121,16 +131,16 @@ MAM_KFN uint32_t mam_roam_hint(struct mam_kheap *root, struct mam_growth *growth
 	if (number - 1 >= MAM_PARTS_MAX)
 		return 0;
 	head = mam_head_read(mam_parts_heap(growth, number));
-	/* A piece of it may be as it was before there was a part. */
+	/* A piece of the head may be stale, from before the part existed. */
 	if (mam_warp_ballot(mask, !head.ground || !head.words || !head.handles || !head.units))
 		return 0;
 	return number;
 }
 
 /*
- * The same in a heap that grows. In turn: the part where requests begin; the others that are not
- * dry; then a grant is fetched, and all begin there. Refused: a pass over the root and every
- * part, and who finds nothing there gets NULL, counted by the cause of the refusal.
+ * The search in a heap that grows. In turn: the part where requests start; the others that are not
+ * dry; then a grant is fetched, and all lanes start there. After a refusal: a scan of the root and
+ * every part. A lane that finds nothing there gets NULL, counted by the cause of the refusal.
  */
 MAM_KFN struct mam_kwish mam_roam_tour(struct mam_kheap *root, struct mam_growth *growth,
 					  uint32_t mask, struct mam_kwish wish)
@@ -163,12 +173,15 @@ MAM_KFN struct mam_kwish mam_roam_tour(struct mam_kheap *root, struct mam_growth
 		next = (uint32_t)mam_atomic_load64(effort.watch, MAM_RELAXED, MAM_AT_DEVICE);
 		next = mam_warp_shuffle32(mask, next, leader);
 		if (next != effort.was) {
-			/* Others have found room elsewhere since. */
+			/* Other warps have found room elsewhere since. */
 			effort.was = next;
 		} else if (mam_seek_over(mask, effort)) {
 			next = MAM_NO_PART;
 		} else {
-			/* What the lanes still want, and its first one's kind: the next is for that. */
+			/*
+			 * The lanes' remaining requests; the next part is for the kind of the first
+			 * one.
+			 */
 			if (mam_search_wants(wish))
 				mam_parts_mark(growth, mam_roam_kind(wish), number);
 			next = mam_warp_ballot(mask, mam_search_wants(wish));
@@ -194,7 +207,7 @@ MAM_KFN struct mam_kwish mam_roam_tour(struct mam_kheap *root, struct mam_growth
 			effort.all = true;
 		} else if (mam_lane() == leader &&
 			   mam_atomic_load64(effort.watch, MAM_RELAXED, MAM_AT_DEVICE) != parts) {
-			/* Those who look in full parts see it. */
+			/* Lanes that search full parts see it. */
 			mam_atomic_store64(effort.watch, parts, MAM_RELEASE, MAM_AT_DEVICE);
 		}
 	}
@@ -208,8 +221,8 @@ MAM_KFN struct mam_kwish mam_roam_tour(struct mam_kheap *root, struct mam_growth
 }
 
 /*
- * Step 1 at the home in the part where requests begin now, by lanes that want one class. Gives the
- * caller's object, or NULL.
+ * Step 1: claims at the home in the part where requests currently start, by lanes that want one
+ * class. Returns the caller's object, or NULL.
  */
 MAM_KFN void *mam_roam_current(struct mam_kheap *root, struct mam_growth *growth, uint32_t mask,
 			       uint64_t traits)
@@ -225,7 +238,7 @@ MAM_KFN void *mam_roam_current(struct mam_kheap *root, struct mam_growth *growth
 	return mine.slot < MAM_NO_SLOT ? mam_traits_at(&head, traits, mine.word, mine.slot) : NULL;
 }
 
-/* mam_roam - as mam_search(), of a heap that grows. pre: it serves. */
+/* mam_roam - as mam_search(), for a heap that grows. pre: it serves. */
 MAM_KSLOW void *mam_roam(struct mam_kheap *heap, uint32_t mask, size_t bytes, struct mam_kslot mine)
 {
 	struct mam_growth *growth = mam_parts_growth(heap);

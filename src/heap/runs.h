@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runs.h - claims and gives back a run of consecutive pages, one to all of them, without a lock.
+ * runs.h - claims and releases a run of consecutive pages, one to all of them, without a lock.
  *
  * Within a word a run is one compare-and-swap: all or nothing. Over several words:
  *
  * 1. Raise `open`.
  * 2. Claim the words one after another in ASCENDING order, each by compare-and-swap, its part of
  *    the run or nothing of it.
- * 3. If a word has a taken page in the way, give back what was claimed and raise `undone`.
+ * 3. If an allocated page is in the way, release the claimed words and raise `undone`.
  * 4. Lower `open`.
  *
- * Who looks for pages that may be had: runs_warp.h.
+ * The search for free runs is in runs_warp.h.
  *
- * Progress: of all runs that are claimed at once, look at the highest word that two of them
- * want. Whoever claims it has no other contested word before it, so it goes on to its end unless
- * a page there is kept by somebody: two runs cannot stop each other for ever, and one of two
- * whole-heap runs wins at the first word, where the other has nothing to give back.
+ * Progress: of all concurrent claims of runs, consider the highest word that two of them want. The
+ * one that claims it has no other contested word before it, so it proceeds to its end unless a page
+ * there is allocated. So two runs cannot stop each other forever, and of two whole-heap runs one
+ * wins at the first word, where the other has nothing to release.
  *
- * Must hold: a bit is given back by its owner only; `open` is above 0 while there is a bit that
- * may yet be given back by its claim; `undone` rises after the last such bit is back (scan.h
- * says why).
+ * Must hold: a bit is cleared by its owner only; `open` is above 0 while any bit may still be
+ * cleared by its claim; `undone` rises after the last such bit is cleared (scan.h explains why).
  */
 #ifndef MAM_HEAP_RUNS_H
 #define MAM_HEAP_RUNS_H
@@ -27,8 +26,8 @@
 #include "heap/scan.h"
 
 /*
- * `mask` of a word, all of it: MAM_WORD_FULL's complement, 0, if it was had, else what of it
- * was taken.
+ * Claims all of `mask` in a word. Returns 0 on success, otherwise the bits of `mask` that were
+ * already set.
  */
 MAM_KFN uint64_t mam_runs_claim_word(MAM_GLOBAL uint64_t *bits, uint32_t word, uint64_t mask)
 {
@@ -44,7 +43,7 @@ MAM_KFN uint64_t mam_runs_claim_word(MAM_GLOBAL uint64_t *bits, uint32_t word, u
 	return seen & mask;
 }
 
-/* The part of a run, from `first` to before `end`, that lies in `word`. */
+/* The part of a run, from `first` to before `end`, that is in `word`. */
 MAM_KFN uint64_t mam_runs_mask(uint32_t first, uint32_t end, uint32_t word)
 {
 	uint32_t from = first > word * 64 ? first - word * 64 : 0;
@@ -53,7 +52,7 @@ MAM_KFN uint64_t mam_runs_mask(uint32_t first, uint32_t end, uint32_t word)
 	return mam_bits_span(from, to - from);
 }
 
-/* Gives back the pages from `first` to before `end`; says whether all of them were taken. */
+/* Frees the pages from `first` to before `end`; returns whether all of them were allocated. */
 MAM_KFN bool mam_runs_release(MAM_GLOBAL uint64_t *bits, uint32_t first, uint32_t end)
 {
 	uint32_t word;
@@ -69,8 +68,8 @@ MAM_KFN bool mam_runs_release(MAM_GLOBAL uint64_t *bits, uint32_t first, uint32_
 }
 
 /*
- * MAM_NO_PAGE if it has all pages from `first` to before `end`, else the highest that was in
- * the way.
+ * Claims the pages from `first` to before `end`. Returns MAM_NO_PAGE on success, otherwise the
+ * highest page that was in the way.
  */
 MAM_KFN uint32_t mam_runs_claim(MAM_GLOBAL struct mam_pages *pages, uint32_t first, uint32_t end,
 				uint32_t *undone)

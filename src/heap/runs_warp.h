@@ -1,40 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runs_warp.h - runs of pages for the lanes of a warp that call, each with its own length.
+ * runs_warp.h - allocates runs of pages for the calling lanes of a warp, each with its own length.
  *
- * 1. If most of the heap seems free (walk.h) and all want the same length, up to half a word:
- *    side by side, as many in a word as go in, without gaps; one lane of each word
- *    claims for those that share it, blindly, by compare-and-swap from 0, and once more with
- *    what it saw. In an empty heap that is all, in one round trip.
- * 2. Short ones, up to a word: each lane looks at a word of its own, neighbours side by side,
- *    and claims the lowest stretch there that is long enough, by compare-and-swap, again while
- *    the word has one. Who found none looks elsewhere with the others, at a random place, until
- *    `patience` pages were seen.
- * 3. All others, and long ones, one lane after another with the help of all: each looks at one
- *    of so many words in a row. A stretch goes on from a word's highest pages over words that
- *    are all free to the lowest pages of the next: ballots say which words those are, no prefix
- *    sum is needed. What is free at the end of one row is carried into the next.
- * 4. The lowest stretch that is long enough is claimed by the lane that wants it (runs.h). If
- *    that fails the search goes on right behind the page that stopped it.
- * 5. Step 3 goes over all words once, from the walk's place on, and then over the beginning and
- *    as far over that place as a run may reach: if nothing was found every run of so many pages
- *    had a page seen taken. Whether that counts, scan.h says.
+ * 1. If most of the heap seems free (walk.h) and all want the same length, at most half a word: the
+ *    runs are adjacent, as many per word as fit, without gaps. One lane per word claims for the
+ *    lanes that share it, blindly, by compare-and-swap from 0, and once more with the value that it
+ *    saw. In an empty heap that suffices, in one round trip.
+ * 2. Short runs, up to a word: each lane looks at a word of its own, adjacent to its neighbors',
+ *    and claims the lowest free stretch there that is long enough, by compare-and-swap, and retries
+ *    while the word has one. A lane that found none looks elsewhere with the others, at a random
+ *    place, until `patience` pages were seen.
+ * 3. All other requests, and long ones, one lane after another with the help of all: each looks at
+ *    one word of a row of consecutive words. A stretch continues from a word's highest pages over
+ *    words that are all free to the lowest pages of the next one. Ballots show which words those
+ *    are, without a prefix sum. Free pages at the end of one row are carried into the next.
+ * 4. The lowest stretch that is long enough is claimed by the lane that wants it (runs.h). If that
+ *    fails the search continues right after the page that stopped it.
+ * 5. Step 3 covers all words once, starting at the search position, and then the beginning, as far
+ *    past that position as a run may reach. If nothing was found, every run of so many pages had a
+ *    page that was seen allocated. scan.h defines whether that counts.
  *
- * Bound: words / callers round trips for each caller, and one for each page that stopped a
- * claim.
+ * Bound: words / callers round trips for each caller, and one for each page that stopped a claim.
  *
- * What lost, on an H100: step 1 where half of the heap is taken, 1.3 times slower than without;
- * without it, 1.1 times slower in an empty heap.
+ * Slower alternatives, on an H100: step 1 where half of the heap is allocated, 1.3 times slower
+ * than without; without it, 1.1 times slower in an empty heap.
  *
- * Source: RW_malloc of Pham et al., ACM TOPC 12(1), 2025, joins segments across words in a
- * warp's region; theirs ends at the region, this one goes on over all.
+ * Source: RW_malloc of Pham et al., ACM TOPC 12(1), 2025, joins segments across words in a warp's
+ * region; theirs ends at the region, this one continues over all words.
  */
 #ifndef MAM_HEAP_RUNS_WARP_H
 #define MAM_HEAP_RUNS_WARP_H
 
 #include "heap/runs.h"
 
-/* A run of `n` pages within `word`, by one lane; MAM_NO_PAGE if it was seen to have none. */
+/* Allocates a run of `n` pages within `word`, by one lane; MAM_NO_PAGE if none was seen there. */
 MAM_KFN uint32_t mam_runs_take_within(MAM_GLOBAL struct mam_pages *pages, uint32_t word, uint32_t n)
 {
 	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
@@ -52,7 +51,9 @@ MAM_KFN uint32_t mam_runs_take_within(MAM_GLOBAL struct mam_pages *pages, uint32
 	return MAM_NO_PAGE;
 }
 
-/* Step 2. Gives the caller's run or MAM_NO_PAGE; `n` is 0 for a caller that wants none of these. */
+/*
+ * Step 2. Returns the caller's run or MAM_NO_PAGE; `n` is 0 for a caller that wants none of these.
+ */
 MAM_KFN uint32_t mam_runs_take_short(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk,
 				     uint32_t mask, uint32_t n)
 {
@@ -75,8 +76,8 @@ MAM_KFN uint32_t mam_runs_take_short(MAM_GLOBAL struct mam_pages *pages, struct 
 }
 
 /*
- * Steps 3 and 4 for lane `who`, over the words from `word` to before `end`: a run of `n` pages,
- * or MAM_NO_PAGE if each run there had a page seen taken. The same in all
+ * Steps 3 and 4 for lane `who`, over the words from `word` to before `end`: returns a run of `n`
+ * pages, or MAM_NO_PAGE if each run there had a page that was seen allocated. The same in all
  * lanes.
  */
 MAM_KFN uint32_t mam_runs_sweep_warp(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk,
@@ -96,7 +97,7 @@ MAM_KFN uint32_t mam_runs_sweep_warp(MAM_GLOBAL struct mam_pages *pages, struct 
 		walk->steps++;
 		lead = seen ? mam_ffs64(seen) - 1 : 64;
 		tail = mam_clz64(seen);
-		/* Words with a taken page, and the next of them above the caller's. */
+		/* Words with an allocated page, and the next of them above the caller's. */
 		gaps = mam_warp_ballot(mask, seen != 0);
 		next = gaps & ~lower & ~(1u << mam_lane());
 		room = tail + 64 * (width - 1 - rank);
@@ -105,7 +106,7 @@ MAM_KFN uint32_t mam_runs_sweep_warp(MAM_GLOBAL struct mam_pages *pages, struct 
 			next = mam_popc32(mask & ((next & (~next + 1)) - 1));
 			room = tail + 64 * (next - 1 - rank) + first;
 		}
-		/* The first word's stretch begins with what was carried. */
+		/* The first word's stretch starts with the carried pages. */
 		first = MAM_NO_PAGE;
 		starts = n <= 64 ? mam_bits_stretches(~seen, n) : 0;
 		if (starts)
@@ -119,7 +120,7 @@ MAM_KFN uint32_t mam_runs_sweep_warp(MAM_GLOBAL struct mam_pages *pages, struct 
 		}
 		next = mam_warp_ballot(mask, first != MAM_NO_PAGE);
 		if (!next) {
-			/* Carry what is free at the end of the row. */
+			/* Carry the free pages at the end of the row. */
 			next = gaps ? 31 - (uint32_t)(mam_clz64(gaps) - 32) : 0;
 			tail = mam_warp_shuffle32(mask, tail, gaps ? next : mam_lane());
 			free = gaps ? tail + 64 * mam_popc32(mask & ~((2u << next) - 1))
@@ -163,8 +164,8 @@ MAM_KFN uint32_t mam_runs_scan_warp(MAM_GLOBAL struct mam_pages *pages, struct m
 				return page;
 		}
 		/*
-		 * What each lane saw comes before what `who` reads, who knows what it undid
-		 * itself.
+		 * Orders the loads of all lanes before those of `who`, which knows how many claims
+		 * it has undone itself.
 		 */
 		mam_fence(MAM_ACQUIRE, MAM_AT_DEVICE);
 		mam_warp_sync(mask);
@@ -177,13 +178,13 @@ MAM_KFN uint32_t mam_runs_scan_warp(MAM_GLOBAL struct mam_pages *pages, struct m
 	return MAM_NO_PAGE;
 }
 
-/* Step 1, for the same `n` in all lanes, 32 at most. The caller's run or MAM_NO_PAGE. */
+/* Step 1, for the same `n` in all lanes, at most 32. Returns the caller's run or MAM_NO_PAGE. */
 MAM_KFN uint32_t mam_runs_take_packed(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk,
 				      uint32_t mask, uint32_t n)
 {
 	MAM_GLOBAL uint64_t *bits = mam_pages_bits(pages);
 	uint32_t callers = mam_popc32(mask), rank = mam_popc32(mask & ((1u << mam_lane()) - 1));
-	/* Lanes a word, and the caller among them. */
+	/* Lanes per word, and the caller's number among them. */
 	uint32_t share = 64 / n, nth = rank % share;
 	uint32_t word = walk->place / 64 + rank / share, last;
 	uint64_t pattern, seen = 0, old;
@@ -203,7 +204,7 @@ MAM_KFN uint32_t mam_runs_take_packed(MAM_GLOBAL struct mam_pages *pages, struct
 		}
 		had = old == seen;
 	}
-	/* The lane that claimed for the caller is as many callers below it. */
+	/* The lane that claimed for the caller is `nth` callers below it. */
 	seen = mam_warp_ballot(mask, had);
 	mam_warp_sync(mask);
 	walk->place = last + 1 < pages->words ? (last + 1) * 64 : 0;
@@ -213,8 +214,9 @@ MAM_KFN uint32_t mam_runs_take_packed(MAM_GLOBAL struct mam_pages *pages, struct
 }
 
 /*
- * A run of `n` pages, two at least, for each lane of `mask`, which are those that are here. `brief`:
- * runs of up to a word are not looked for everywhere, and longer ones only until one is not found.
+ * Allocates a run of `n` pages, at least two, for each lane of `mask`, which must be the active
+ * lanes. `brief`: runs of up to a word are not searched for everywhere, and longer ones only until
+ * one search fails.
  */
 MAM_KFN struct mam_kfound mam_runs_take_here(MAM_GLOBAL struct mam_pages *pages,
 					     struct mam_kwalk walk, uint32_t mask, uint32_t n,
@@ -254,7 +256,7 @@ MAM_KFN struct mam_kfound mam_runs_take_here(MAM_GLOBAL struct mam_pages *pages,
 		}
 		if (brief)
 			break;
-		/* Where so many do not fit, no more do. */
+		/* Where so many pages do not fit, more do not either. */
 		least = needy & ~mam_warp_ballot(mask, n < least);
 		needy &= ~least;
 		if (mam_lane() == who)
@@ -274,9 +276,9 @@ MAM_KSLOW struct mam_kfound mam_runs_take_warp(MAM_GLOBAL struct mam_pages *page
 }
 
 /*
- * Frees runs that lie side by side as step 1 puts them, by one atomic for all of a word; other
- * runs each by itself. The barrier puts what all of them wrote before the one release. True if
- * all of the caller's pages were taken.
+ * Frees adjacent runs, as step 1 places them, by one atomic per word; other runs one by one. The
+ * barrier orders the writes of all lanes before the one release. Returns true if all of the
+ * caller's pages were allocated.
  */
 MAM_KFN bool mam_runs_release_warp(MAM_GLOBAL struct mam_pages *pages, uint32_t page, uint32_t n,
 				   uint32_t mask)
@@ -285,7 +287,7 @@ MAM_KFN bool mam_runs_release_warp(MAM_GLOBAL struct mam_pages *pages, uint32_t 
 	uint32_t rank = mam_popc32(mask & ((1u << mam_lane()) - 1)), leader = mam_ffs32(mask) - 1;
 	uint32_t first = mam_warp_shuffle32(mask, page, leader);
 	uint32_t each = mam_warp_shuffle32(mask, n, leader);
-	/* Seats of a word, and the caller's, counted from the first of the leader's word. */
+	/* Runs per word, and the caller's number, counted from the first of the leader's word. */
 	uint32_t share = each < 64 ? 64 / each : 1, seat = first % 64 / each + rank;
 	uint64_t pattern = 0;
 	uint32_t nth;
@@ -303,7 +305,7 @@ MAM_KFN bool mam_runs_release_warp(MAM_GLOBAL struct mam_pages *pages, uint32_t 
 		pattern = mam_bits_span(page % 64, share * each);
 		pattern &= ~mam_bitmap_release(bits, page / 64, pattern);
 	}
-	/* What was free already, of the whole word. */
+	/* The pages of the whole word that were already free. */
 	pattern = mam_warp_shuffle64(mask, pattern, mam_bits_nth(mask, rank - nth));
 	return !(pattern & mam_bits_span(page % 64, n));
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * search.h - finds room for what lanes ask for together: the claim at home, which is all that most
- * requests need, and behind it one function that does everything else.
+ * search.h - finds room for the requests of lanes that are active together: the claim at home,
+ * which serves most requests, followed by one function that does everything else.
  *
  * 1. Claim: the lanes' home is tried blindly (handle.h).
- * 2. Settle: no lane got a slot, so the slab at home is opened if its units are free, and claimed.
- * 3. Look: slots by a search (seek.h), runs by spans.h.
- * A heap that grows has a function of its own for 2 and 3: roam.h.
+ * 2. Open: if no lane got a slot, the slab at home is opened if its units are free, and claimed.
+ * 3. Search: slots by seek.h, runs by spans.h. A heap that grows has a function of its own for 2
+ *    and 3: roam.h.
  *
- * Must hold: all code with collectives below mam_search() is inlined into it (seek.h says why).
+ * Must hold: all code with collectives below mam_search() is inlined into it (seek.h explains why).
  */
 #ifndef MAM_HEAP_SEARCH_H
 #define MAM_HEAP_SEARCH_H
@@ -17,20 +17,20 @@
 
 #define MAM_SETTLE_TRIES 4
 
-/* Can objects be had of this heap by this code? */
+/* Returns whether this code can allocate objects from this heap. */
 MAM_KFN bool mam_search_serves(const struct mam_kheap *heap)
 {
 	return heap->layout == MAM_HEAP_LAYOUT && heap->blocks;
 }
 
-/* It is none: counted, if it is at least a heap of pages. */
+/* Counts a call for objects on another kind of heap, if it is at least a page heap. */
 MAM_KSLOW void mam_search_wrong(const struct mam_kheap *heap)
 {
 	if (heap->layout == MAM_HEAP_LAYOUT && heap->pages)
 		mam_tally_add((struct mam_pages *)(heap + 1), MAM_TALLY_WRONG, 1);
 }
 
-/* Step 1 for a lane that is alone. */
+/* Step 1 for a lone lane. */
 MAM_KFN struct mam_kslot mam_search_claim_lone(const struct mam_kheap *heap, uint64_t traits)
 {
 	struct mam_kslot mine = mam_handle_home(heap, traits, mam_handle_warp(), 1);
@@ -42,8 +42,8 @@ MAM_KFN struct mam_kslot mam_search_claim_lone(const struct mam_kheap *heap, uin
 }
 
 /*
- * Step 1 for lanes of one class. A lane is served by the word of its rank; the first of those that
- * share a word claims for them, or has them already: `had`.
+ * Step 1 for lanes of one class. A lane is served by the word of its rank. The first of the lanes
+ * that share a word claims for them, unless the slots are already claimed: `had`.
  */
 MAM_KFN struct mam_kslot mam_search_claim(const struct mam_kheap *heap, uint32_t mask,
 					   uint64_t traits, bool had)
@@ -72,8 +72,8 @@ MAM_KFN struct mam_kslot mam_search_claim(const struct mam_kheap *heap, uint32_t
 }
 
 /*
- * Step 2: no lane has a slot, so maybe there is no slab at home yet. Opens it, and claims again. The
- * same for all lanes of `mask`, which want one class.
+ * Step 2: no lane has a slot, so the home may not have a slab yet. Opens it, and claims again. The
+ * same class in all lanes of `mask`.
  */
 MAM_KFN struct mam_kslot mam_search_settle(const struct mam_kheap *heap, uint32_t mask,
 					   uint32_t class_)
@@ -102,15 +102,15 @@ MAM_KFN struct mam_kslot mam_search_settle(const struct mam_kheap *heap, uint32_
 	return mine;
 }
 
-/* What a lane wants of a search, and what it has. */
+/* The request of a lane, and its result. */
 struct mam_kwish {
 	void *object;          /* NULL: nothing yet */
-	uint32_t class_;       /* 1 if it wants none */
-	uint32_t units;        /* of a run; 0: it wants none */
-	struct mam_kslot mine; /* slot MAM_SLOT_OUT: it wants none */
+	uint32_t class_;       /* 1 if it wants no slot */
+	uint32_t units;        /* of a run; 0: it wants no run */
+	struct mam_kslot mine; /* slot MAM_SLOT_OUT: it wants no slot */
 };
 
-/* What a lane wants that has this slot, but for runs, by lanes that search together. */
+/* The request of a lane that has this slot, except for runs, by lanes that search together. */
 MAM_KFN struct mam_kwish mam_search_wish(const struct mam_kheap *heap, uint32_t mask, size_t bytes,
 					 struct mam_kslot mine)
 {
@@ -130,7 +130,10 @@ MAM_KFN struct mam_kwish mam_search_wish(const struct mam_kheap *heap, uint32_t 
 	return wish;
 }
 
-/* Steps 2 and 3 in the root or in one part, for the lanes of `mask`, some of which want something. */
+/*
+ * Steps 2 and 3 in the root or in one part, for the lanes of `mask`, some of which have an open
+ * request.
+ */
 MAM_KFN struct mam_kwish mam_search_look(struct mam_kheap *root, struct mam_kheap *heap,
 					 uint32_t mask, struct mam_keffort effort,
 					 struct mam_kwish wish)
@@ -155,7 +158,7 @@ MAM_KFN struct mam_kwish mam_search_look(struct mam_kheap *root, struct mam_khea
 	return wish;
 }
 
-/* Does the lane still want something? */
+/* Returns whether the lane's request is still open. */
 MAM_KFN bool mam_search_wants(struct mam_kwish wish)
 {
 	return !wish.object && (wish.units || wish.mine.slot == MAM_NO_SLOT ||
@@ -163,8 +166,8 @@ MAM_KFN bool mam_search_wants(struct mam_kwish wish)
 }
 
 /*
- * mam_search - steps 2 and 3, for the lanes of `mask`, which are those that are here and name this
- * heap. The caller's slot, if it has one.
+ * mam_search - steps 2 and 3, for the lanes of `mask`, which must be the active lanes that use this
+ * heap. `mine` is the caller's slot, if it has one.
  */
 MAM_KSLOW void *mam_search(struct mam_kheap *heap, uint32_t mask, size_t bytes,
 			   struct mam_kslot mine)

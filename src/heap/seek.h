@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * seek.h - finds slots for lanes that their home did not serve: a walk over the words of their
- * class, and over the units, at once.
+ * seek.h - finds slots for lanes that their home did not serve: a search over the words of their
+ * class and over the units at once.
  *
- * 1. Lanes that want different classes: each group of one class looks at one word, first at its home
- *    (handle.h), all groups at once; then where more and more homes have one together.
- * 2. For one class after the other, what is left: all lanes of the warp look, each at a word. The
- *    first, as many as are needed, look at the warp's own words of a generation, which are opened if
- *    they are not yet and the units are free; the others at so many in a row where the class was
- *    seen, or anywhere. A few lanes of many have no words of their own. Free slots are shared out
- *    (deal.h).
- * 3. Again so in the next generation.
- * 4. After so many looks a pass over everything (pass.h); in a heap that grows, only when no ground
- *    can be had.
+ * 1. Lanes that want different classes: each group of one class looks at one word, first at its
+ *    home (handle.h), all groups at once; then at homes that more and more groups share.
+ * 2. For the lanes left, one class after the other: all lanes of the warp look, each at a word. The
+ *    first, as many as are needed, look at the warp's own words of a generation, and open slabs
+ *    there if there are none yet and the units are free. The others look at consecutive words where
+ *    the class was seen, or anywhere. If only a few lanes of many need a slot, they have no words
+ *    of their own. Free slots are dealt out (deal.h).
+ * 3. The same in the next generation.
+ * 4. After so many looks a scan over everything (pass.h); in a heap that grows, only when no more
+ *    memory is available.
  *
- * Source: the walk over pages of Pham et al., ACM TOPC 12(1), 2025, with slabs in the place of pages
- * and two bitmaps looked at together.
+ * Source: the random walk over pages of Pham et al., ACM TOPC 12(1), 2025, with slabs in place of
+ * pages and two bitmaps searched together.
  *
- * What lost, on an H100. One loop for all groups of a warp, each with as many words as it has lanes:
- * 1,124 instructions, 2.1 G mixed requests a second in place of 2.9. Room that neighbours have,
- * before a slab of one's own: who was robbed robs the next, and the churn of a million threads takes
- * twice as long. To open a slab with all its slots free and claim them afterwards: passes close it
- * in between, and a heap that is half full of mixed sizes stood still for seconds.
+ * Slower alternatives, on an H100. One loop for all groups of a warp, each with as many words as it
+ * has lanes: 1,124 instructions, 2.1 G mixed requests per second in place of 2.9. Neighbors' room
+ * before a slab of the group's own: a group that lost its room takes the next one's, and the churn
+ * of a million threads takes twice as long. Opening a slab with all its slots free and claiming
+ * them afterwards: scans close it in between, and a heap that is half full of mixed sizes stalled
+ * for seconds.
  *
- * All of it is inlined into one function that is not (objects.h), whatever its size. In pieces that
- * are not inlined either it was a little faster, and wrong on an H100: of the lanes of a warp that
- * had parted, some got what others had. nvcc 13.0 does not keep apart two groups of a warp in a
- * function with collectives that is called by another one.
+ * All of it is inlined into one function that is not inlined (objects.h), whatever its size. Split
+ * into functions that are not inlined it was a little faster, and wrong on an H100: among lanes of
+ * a warp that had diverged, some got objects that others had. nvcc 13.0 does not keep two groups of
+ * a warp apart in a function with collectives that another function calls.
  *
- * Bound: MAM_SEEK_MIXED looks, MAM_SEEK_LOOKS for each class, then MAM_PASSES_MAX passes.
+ * Bound: MAM_SEEK_MIXED looks, MAM_SEEK_LOOKS for each class, then MAM_PASSES_MAX scans.
  */
 #ifndef MAM_HEAP_SEEK_H
 #define MAM_HEAP_SEEK_H
@@ -42,19 +43,20 @@
 #define MAM_SEEK_MIXED 10
 #define MAM_SEEK_TRIES 4
 
-/* What a lane has in the place of a slot that asks for none, has been refused, or has its object. */
+/* The slot of a lane that wants none, that was refused, or that has its object. */
 #define MAM_SLOT_OUT 65u
 #define MAM_SLOT_NONE 66u
 #define MAM_SLOT_DONE 67u
 
-/* How hard to look. */
+/* The effort of a search. */
 struct mam_keffort {
 	uint32_t looks;
-	bool all;    /* make passes over everything */
-	bool counts; /* a request that fails counts as FULL or CONTENDED */
+	bool all;    /* scan everything */
+	bool counts; /* count a failed request as FULL or CONTENDED */
 	/*
-	 * Of a heap that grows, else NULL: who looks stops when the first is not `was` any more, as
-	 * others have found room elsewhere, or when the second says that ground is on its way.
+	 * Of a heap that grows, otherwise NULL: a search stops when the first no longer equals
+	 * `was`, as other lanes have found room elsewhere, or when the second shows that a fetch is
+	 * in progress.
 	 */
 	uint64_t *watch, *stage;
 	uint32_t was;
@@ -66,7 +68,7 @@ MAM_KSLOW void mam_object_tally_add(const struct mam_kheap *heap, enum mam_objec
 	(void)mam_atomic_add64(&heap->tallies->of[kind].value, n, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-/* Is there something better to do than to look on? The same in all lanes of `mask`. */
+/* Returns whether the search should stop early. The same in all lanes of `mask`. */
 MAM_KFN bool mam_seek_over(uint32_t mask, struct mam_keffort effort)
 {
 	uint32_t now = effort.was, stage = 0;
@@ -80,7 +82,7 @@ MAM_KFN bool mam_seek_over(uint32_t mask, struct mam_keffort effort)
 	return mam_warp_ballot(mask, now != effort.was || (stage & 255)) != 0;
 }
 
-/* A place in block number `fraction` of the way. */
+/* A word in the block that is `fraction` of the way through the heap. */
 MAM_KFN uint32_t mam_seek_any(const struct mam_kheap *heap, uint64_t traits, uint32_t fraction)
 {
 	uint32_t shift = mam_traits_words_shift(traits);
@@ -89,7 +91,7 @@ MAM_KFN uint32_t mam_seek_any(const struct mam_kheap *heap, uint64_t traits, uin
 	       (fraction & ((1u << shift) - 1));
 }
 
-/* A block in which the class was seen: of those of one word of seats, by chance, or MAM_NO_WORD. */
+/* A random block in which the class was seen, from one word of `seats`, or MAM_NO_WORD. */
 MAM_KFN uint32_t mam_seek_seat(const struct mam_kheap *heap, uint32_t class_, uint32_t random)
 {
 	uint32_t count = mam_books_seat_words(heap->blocks), turn = random & 63;
@@ -102,7 +104,9 @@ MAM_KFN uint32_t mam_seek_seat(const struct mam_kheap *heap, uint32_t class_, ui
 	return at * 64 + ((mam_ffs64(mam_bits_rotate_right(seats, turn)) - 1 + turn) & 63);
 }
 
-/* Where to look next, the same for all lanes of `mask`: where the class was seen, or anywhere. */
+/*
+ * The next word to search, the same for all lanes of `mask`: where the class was seen, or anywhere.
+ */
 MAM_KFN uint32_t mam_seek_next(const struct mam_kheap *heap, uint32_t mask, uint32_t class_)
 {
 	uint32_t random = mam_walk_mix(((uint32_t)mam_clock() ^ mam_smid() << 20) +
@@ -119,7 +123,10 @@ MAM_KFN uint32_t mam_seek_next(const struct mam_kheap *heap, uint32_t mask, uint
 	return mam_warp_shuffle32(mask, place, seated ? mam_ffs32(seated) - 1 : leader);
 }
 
-/* All lanes of `mask` find a slot for each of `needy`, which want this class. Up to so many looks. */
+/*
+ * Finds a slot of this class for each lane of `needy`, with all lanes of `mask`, within so many
+ * looks.
+ */
 MAM_KFN struct mam_kslot mam_seek_walk(const struct mam_kheap *heap, uint32_t mask,
 				       uint32_t needy, uint32_t class_, struct mam_keffort effort,
 				       struct mam_kslot mine)
@@ -135,7 +142,7 @@ MAM_KFN struct mam_kslot mam_seek_walk(const struct mam_kheap *heap, uint32_t ma
 	MAM_ROLLED
 	for (looks = 0; looks < effort.looks; looks++) {
 		word = mam_seek_next(heap, mask, class_) + rank;
-		/* A few of many lanes: there are slabs enough, opened for others. */
+		/* A few lanes of many: there are enough slabs, opened for others. */
 		own = (!few || looks >= MAM_SEEK_HOMES) &&
 		      rank * mam_traits_slots(traits) < mam_popc32(needy);
 		if (own)
@@ -181,8 +188,8 @@ MAM_KFN struct mam_kslot mam_seek_walk(const struct mam_kheap *heap, uint32_t ma
 }
 
 /*
- * Claims `n` slots of a word that was seen as `seen`, or fewer, from a place on that others hardly
- * have; what others were faster with, the old value tells.
+ * Claims at most `n` slots of a word that was seen as `seen`, starting at a place that others
+ * hardly use. The old value shows which slots other lanes claimed first.
  */
 MAM_KFN uint64_t mam_seek_grab(uint64_t *word, uint64_t seen, uint32_t n, uint32_t random,
 			       uint64_t traits)
@@ -202,8 +209,8 @@ MAM_KFN uint64_t mam_seek_grab(uint64_t *word, uint64_t seen, uint32_t n, uint32
 }
 
 /*
- * A pass over everything, by all lanes of `mask`, for those of `needy`, which want this class. What
- * the host gives back, it gives the root.
+ * A scan over everything, by all lanes of `mask`, for those of `needy`, which want this class.
+ * Objects that the host frees are in the root's ring.
  */
 MAM_KFN struct mam_kslot mam_seek_pass(struct mam_kheap *root, struct mam_kheap *heap,
 				       uint32_t mask, uint32_t needy, uint32_t class_,
@@ -239,7 +246,7 @@ MAM_KFN struct mam_kslot mam_seek_pass(struct mam_kheap *root, struct mam_kheap 
 				block = mam_tour_next(heap->blocks, shift, order, &next);
 				continue;
 			}
-			/* The first that found room, as long as these blocks have some. */
+			/* The first lane that found room, as long as these blocks have some. */
 			seen = 0;
 			if (ready >> mam_lane() & 1 && !(ready & ((1u << mam_lane()) - 1))) {
 				word = &mam_traits_words(heap, traits)[look.word];
@@ -269,9 +276,10 @@ MAM_KFN struct mam_kslot mam_seek_pass(struct mam_kheap *root, struct mam_kheap 
 }
 
 /*
- * Lanes that want different classes: each group has a leader, who looks at one word and claims there
- * for all of it. All groups do so at once. What finds no room at home goes on to a place that many
- * homes have together, and what finds none there to one of many more. Up to MAM_SEEK_MIXED looks.
+ * Lanes that want different classes: each group has a leader, which looks at one word and claims
+ * there for the whole group. All groups do so at once. A group that finds no room at home continues
+ * at a place that many homes share, and then at one that many more share. At most MAM_SEEK_MIXED
+ * looks.
  */
 MAM_KFN struct mam_kslot mam_seek_mixed(const struct mam_kheap *heap, uint32_t mask,
 					uint32_t class_, struct mam_keffort effort,
@@ -289,7 +297,9 @@ MAM_KFN struct mam_kslot mam_seek_mixed(const struct mam_kheap *heap, uint32_t m
 		if (!needy || mam_seek_over(mask, effort))
 			break;
 		needy &= group;
-		/* Homes; what more and more homes have together; where the class was seen; anywhere. */
+		/*
+		 * Homes; places that more and more homes share; where the class was seen; anywhere.
+		 */
 		word = mam_handle_home_mixed(&head, traits, first + (warp >> 2 * looks));
 		first += (mam_handle_warps() >> 2 * looks) + 1;
 		if (looks >= MAM_SEEK_HOMES) {
@@ -330,8 +340,8 @@ MAM_KFN struct mam_kslot mam_seek_mixed(const struct mam_kheap *heap, uint32_t m
 }
 
 /*
- * A slot for each lane of `mask`, which are those that are here, whose slot is MAM_NO_SLOT; it is
- * MAM_SLOT_NONE where there is no room.
+ * Finds a slot for each lane of `mask`, which must be the active lanes, whose slot is MAM_NO_SLOT;
+ * sets MAM_SLOT_NONE if there is no room.
  */
 MAM_KFN struct mam_kslot mam_seek(struct mam_kheap *root, struct mam_kheap *heap, uint32_t mask,
 				  uint32_t class_, struct mam_keffort effort,
@@ -352,7 +362,7 @@ MAM_KFN struct mam_kslot mam_seek(struct mam_kheap *root, struct mam_kheap *heap
 		needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT) & group;
 		if (needy && effort.all)
 			mine = mam_seek_pass(root, heap, mask, needy, one, effort, mine);
-		/* What was not found here is not looked for again. */
+		/* A failed search is not repeated here. */
 		if (needy >> mam_lane() & 1 && mine.slot == MAM_NO_SLOT)
 			mine.slot = MAM_SLOT_NONE;
 	}

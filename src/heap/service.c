@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * service.c - the thread that looks at mailboxes.
+ * service.c - the thread that serves mailboxes.
  *
  * A round:
- * 1. Each client's `look`, one after the other, without the lock: only `inside` says at whom the
- *    thread is, and who removes that one waits until it is elsewhere.
+ * 1. Each client's `look`, one after the other, without the lock: `inside` alone shows which client
+ *    the thread is in, and a caller that removes that client waits until the thread has left it.
  * 2. If there was nothing in any of them, one client's `spare`.
  * 3. If there was nothing at all for MAM_SERVICE_HOT_NS, it sleeps, twice as long each time, up to
- *    MAM_SERVICE_SHARE times what a look after a sleep costs the thread.
+ *    MAM_SERVICE_SHARE times the cost of one look that follows a sleep.
  *
- * The lock is held for the few instructions between looks, by nobody across a call out of this file
- * but pthread_create(). It is no lock of base/lock.h, since threads wait here for a condition;
- * nothing else is taken under it, and it is taken under nothing.
+ * The lock is held for the few instructions between looks, and never across a call out of this file
+ * except pthread_create(). It does not use base/lock.h, since threads wait here for a condition. No
+ * other lock is taken under it, and it is taken under no other lock.
  *
- * The end. Who removes the last client takes the thread's name off the books, tells it to stop, and
- * joins it, without the lock. Each thread has a number, and stops when it is not the current one:
- * so a client that comes meanwhile starts another, and for a moment there are two. The number changes
- * only while the thread is inside of nobody, and who is not current changes nothing: `inside`, `at` and
- * `spare` are the current thread's. Else who removes a client would not wait for the thread in it.
- * At exit the thread is stopped by a handler that was registered after the driver's own, so it runs
- * before that: no driver call is made during its end.
+ * The end. The caller that removes the last client clears the thread's number, which makes the
+ * thread to stop, and joins it, without the lock. Each thread has a number, and stops when it is
+ * not the current one. So a client that is added meanwhile starts another thread, and for a moment
+ * there are two. The number changes only while the thread is in no client, and a thread that is not
+ * current changes nothing: `inside`, `at` and `spare` belong to the current thread. Otherwise a
+ * caller that removes a client would not wait for the thread in it. At exit the thread is stopped
+ * by a handler that was registered after the driver's own, so it runs before that: no driver call
+ * runs during the driver's shutdown.
  *
- * Around a fork the lock is held, so the child gets a whole list; there the list is emptied. It is
- * taken after all others of mam (api/init.h): the thread goes on while a fork waits for one of
- * those.
+ * Around a fork the lock is held, so the child gets a consistent list; there the list is emptied.
+ * It is taken after all other locks of mam (api/init.h): the thread continues while a fork waits
+ * for one of those.
  */
 #include "heap/service.h"
 
@@ -43,7 +44,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* Driver calls need some; static thread storage of the program comes on top. */
+/* Driver calls need some; the program's static thread storage is added to that. */
 #define STACK_BYTES ((size_t)512 << 10)
 #define SLACK_NS 1000ul
 #define ROUNDS_A_YIELD 64u
@@ -51,16 +52,16 @@
 
 static struct {
 	pthread_mutex_t lock;
-	pthread_cond_t moved; /* `inside` is another */
+	pthread_cond_t moved; /* `inside` has changed */
 	/* lock: `lock`, all below */
 	struct mam_service_client *first;
-	struct mam_service_client *inside; /* in whose look the thread is */
+	struct mam_service_client *inside; /* the client that the thread is in */
 	struct mam_service_client *at;     /* the next one of this round */
-	struct mam_service_client *spare;  /* whose turn it is for spare work */
+	struct mam_service_client *spare;  /* the next one for spare work */
 	pthread_t thread;
 	uint64_t number; /* of the current thread; 0: there is none */
-	uint64_t threads; /* count, ever */
-	pid_t process;    /* whose thread it is */
+	uint64_t threads; /* total count */
+	pid_t process;    /* the process of the thread */
 	bool paused;
 	bool minds_exit; /* its handler is registered */
 } service = { .lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER };
@@ -78,8 +79,8 @@ static bool is_current(uint64_t number)
 }
 
 /*
- * The client that is to be looked at next, which the thread is inside of then. NULL: there is none, or
- * the thread is to stop; what a later one is inside of is left alone.
+ * The next client to look at, which the thread then is in. NULL: there is none, or the thread must
+ * stop; `inside` of a later thread is not changed.
  */
 static struct mam_service_client *enter_next(uint64_t number)
 {
@@ -121,7 +122,7 @@ static bool look_at_all(uint64_t number)
 	return any;
 }
 
-/* Step 2: the next client whose turn it is. */
+/* Step 2: the next client for spare work. */
 static bool do_spare_work(uint64_t number)
 {
 	struct mam_service_client *client;
@@ -150,7 +151,7 @@ static inline void pause_a_little(void)
 #endif
 }
 
-/* Raised by who knows that something may soon be asked; the thread sleeps on it. */
+/* Raised by callers that expect requests soon; the thread sleeps on it. */
 static _Atomic uint32_t stirs;
 
 void mam_service_stir(void)
@@ -159,9 +160,9 @@ void mam_service_stir(void)
 	(void)syscall(SYS_futex, &stirs, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* How the thread rests. */
+/* The sleep state of the thread. */
 struct pace {
-	uint64_t awake_to; /* no sleep before */
+	uint64_t awake_to; /* no sleep before this time */
 	uint32_t stirs;    /* as last seen */
 	uint64_t sleep_ns; /* the next one */
 	uint64_t most_ns;  /* the longest one */
@@ -177,7 +178,7 @@ static uint64_t clock_of_thread(void)
 	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/* How long the longest sleep should be, by what each of the last ones cost with its look. */
+/* Computes the longest sleep from the cost of each of the last ones with its look. */
 static void measure(struct pace *pace)
 {
 	const uint64_t before = pace->cpu_ns;
@@ -229,22 +230,22 @@ static void *serve(void *argument)
 	bool any;
 
 	(void)pthread_setname_np(pthread_self(), "mam-service");
-	/* Else the kernel makes each sleep 50 us longer. */
+	/* Otherwise the kernel makes each sleep 50 us longer. */
 	(void)prctl(PR_SET_TIMERSLACK, SLACK_NS, 0ul, 0ul, 0ul);
 	for (unsigned int round = 1; is_current(number); round++) {
 		any = look_at_all(number);
 		any = any || do_spare_work(number);
 		rest(any, &pace);
-		/* Who shares the core with others gives them a turn. */
+		/* Threads that share the core get a turn. */
 		if (round % ROUNDS_A_YIELD == 0)
 			sched_yield();
 	}
 	return NULL;
 }
 
-/* ---- its begin and end ---- */
+/* ---- start and end ---- --- */
 
-/* pre: the lock. The thread gets no signal: the program's handlers are not for it. */
+/* pre: the lock. The thread gets no signals: the program's handlers do not expect it. */
 static int start_locked(void)
 {
 	const uint64_t number = service.threads + 1;
@@ -258,7 +259,7 @@ static int start_locked(void)
 	(void)pthread_attr_setstacksize(&attr, STACK_BYTES);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	result = pthread_create(&service.thread, &attr, serve, (void *)(uintptr_t)number);
-	/* So small a stack may not hold the thread storage of all libraries. */
+	/* Such a small stack may not fit the thread storage of all libraries. */
 	if (result == EINVAL)
 		result = pthread_create(&service.thread, NULL, serve, (void *)(uintptr_t)number);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -271,13 +272,13 @@ static int start_locked(void)
 	return result;
 }
 
-/* False in a child that was forked past the handlers, too. pre: the lock. */
+/* Also false in a child that was forked without the handlers. pre: the lock. */
 static bool runs_locked(void)
 {
 	return service.number != 0 && service.process == getpid();
 }
 
-/* pre: the lock, which it gives up. */
+/* pre: the lock, which it releases. */
 static void stop_and_unlock(void)
 {
 	const pthread_t thread = service.thread;
@@ -289,7 +290,7 @@ static void stop_and_unlock(void)
 		pthread_join(thread, NULL);
 }
 
-/* The thread goes into no client any more, and is out of the one it was in. pre: the lock. */
+/* The thread enters no client any more, and has left the one it was in. pre: the lock. */
 static void wait_outside_locked(void)
 {
 	service.paused = true;
@@ -300,10 +301,10 @@ static void wait_outside_locked(void)
 static void at_exit(void)
 {
 	pthread_mutex_lock(&service.lock);
-	/* It may be the thread itself that ends the process, out of a driver call. */
+	/* The thread itself may end the process, out of a driver call. */
 	if (runs_locked() && !pthread_equal(pthread_self(), service.thread))
 		wait_outside_locked();
-	service.paused = false; /* another one may be started yet, by who ends later */
+	service.paused = false; /* a later exit handler may still start another one */
 	stop_and_unlock();
 }
 
@@ -339,7 +340,7 @@ static void in_child(void)
 
 static const struct mam_above around_fork = { before_fork, after_fork, in_child };
 
-/* pre: the lock. Without the handler there is no thread. */
+/* pre: the lock. Without the exit handler no thread is started. */
 static bool prepare_locked(void)
 {
 	if (!service.minds_exit)
@@ -389,7 +390,7 @@ void mam_service_remove(struct mam_service_client *client)
 		unlink_locked(client);
 	while (service.inside == client && runs_locked())
 		pthread_cond_wait(&service.moved, &service.lock);
-	/* It may be inside of one that somebody else removes, who waits for it. */
+	/* It may be in a client that another caller removes, which waits for it. */
 	while (service.first == NULL && service.inside != NULL && runs_locked())
 		pthread_cond_wait(&service.moved, &service.lock);
 	if (service.first == NULL)

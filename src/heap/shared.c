@@ -8,11 +8,14 @@
 #include <sys/mman.h>
 
 #define PAGE 4096u
-/* Of CU_MEMHOSTREGISTER_ and CU_MEMHOSTALLOC_: pinned in every context, within reach of kernels. */
+/* Of CU_MEMHOSTREGISTER_ and CU_MEMHOSTALLOC_: pinned in every context, accessible to kernels. */
 #define PORTABLE 1u
 #define DEVICEMAP 2u
 
-/* Does the device see it where the host does? A driver that cannot say has one address for both. */
+/*
+ * Returns whether device and host use the same address. A driver without the query has one address
+ * for both.
+ */
 static bool is_same_address(const struct mam_driver *driver, void *at)
 {
 	unsigned long long device = 0;
@@ -23,7 +26,7 @@ static bool is_same_address(const struct mam_driver *driver, void *at)
 	       device == (uintptr_t)at;
 }
 
-/* Inside. False: it cannot be had so. */
+/* Called inside. Returns false if the memory is not available this way. */
 static bool map_ours(const struct mam_driver *driver, size_t bytes, struct mam_shared *shared)
 {
 	void *at;

@@ -2,15 +2,16 @@
 /*
  * spans.h - objects that are too large for a slab: runs of units, from 9 to all.
  *
- * 1. Take as many units in a row (runs_warp.h).
- * 2. If there are none: close every slab all of whose slots are free, and try again, until at
- *    two such looks, before and after a try, nothing was in motion, and none was closed since: then
- *    what was in the way when the units were looked at is somebody's.
- * 3. The owner of the first unit says how many they are, or that `longs` of its block does; those
- *    of the others, that they are inside. No two runs of more than 63 units begin in one block.
+ * 1. Allocate as many consecutive units (runs_warp.h).
+ * 2. If there are none: close every slab with all slots free, and try again, until two such scans,
+ *    before and after a try, saw nothing in transition, and no slab was closed between them. Then
+ *    the units that were in the way belong to live objects.
+ * 3. The owner of the first unit has the number of units, or shows that `longs` of its block has
+ *    it; the owners of the others show that they are inside. No two runs of more than 63 units
+ *    start in one block.
  *
- * Given back: the owner goes from what it said to nothing, by compare-and-swap, so of two that give
- * the same back one is refused; then the others' owners; then the units.
+ * To free: the owner of the first unit is cleared by compare-and-swap, so of two concurrent frees
+ * one fails; then the other owners; then the units.
  */
 #ifndef MAM_HEAP_SPANS_H
 #define MAM_HEAP_SPANS_H
@@ -21,7 +22,7 @@
 #define MAM_SPAN_SHORT 63u
 #define MAM_SPAN_PASSES_MAX 8
 
-/* How many units `bytes` need; 0: more than there are. */
+/* The number of units that `bytes` need; 0: more than the heap has. */
 MAM_KFN uint32_t mam_spans_units(const struct mam_kheap *heap, size_t bytes)
 {
 	if (bytes > (uint64_t)heap->blocks << MAM_BLOCK_SHIFT)
@@ -29,10 +30,10 @@ MAM_KFN uint32_t mam_spans_units(const struct mam_kheap *heap, size_t bytes)
 	return (uint32_t)((bytes + (1u << MAM_UNIT_SHIFT) - 1) >> MAM_UNIT_SHIFT);
 }
 
-/* What a look at all blocks says. */
+/* The result of a scan over all blocks. */
 struct mam_kspans {
-	uint32_t doubt;  /* something was in motion, or a slab was closed */
-	uint32_t closes; /* slabs that were closed ever */
+	uint32_t doubt;  /* something was in transition, or a slab was closed */
+	uint32_t closes; /* total of closed slabs */
 };
 
 /* Step 2, by the lanes of `mask`; the same in all. */
@@ -59,8 +60,8 @@ MAM_KFN struct mam_kspans mam_spans_close(const struct mam_kheap *heap, uint32_t
 }
 
 /*
- * `n` units for each lane of `mask`, which are those that are here; NULL: there are none. What the
- * host gives back, it gives the root.
+ * Allocates `n` units for each lane of `mask`, which must be the active lanes; returns NULL if
+ * there are none. Objects that the host frees are in the root's ring.
  */
 MAM_KFN void *mam_spans_take(struct mam_kheap *root, struct mam_kheap *heap, uint32_t mask,
 			     uint32_t n, struct mam_keffort effort)
@@ -85,7 +86,7 @@ MAM_KFN void *mam_spans_take(struct mam_kheap *root, struct mam_kheap *heap, uin
 		if (!passes && effort.counts)
 			mam_returns_drain_lone(root);
 		all = mam_spans_close(heap, mask);
-		/* What was in the way is still there, and nobody may close it. */
+		/* The units in the way are still there, and belong to live objects. */
 		if (!before.doubt && !all.doubt && all.closes == before.closes)
 			break;
 		before = all;
@@ -108,7 +109,7 @@ MAM_KFN void *mam_spans_take(struct mam_kheap *root, struct mam_kheap *heap, uin
 	return heap->ground + ((uint64_t)page << MAM_UNIT_SHIFT);
 }
 
-/* Units of the run whose first unit has this owner; 0: it is none. */
+/* Units of the run whose first unit has this owner; 0: not a run. */
 MAM_KFN uint32_t mam_spans_length(const struct mam_kheap *heap, uint32_t unit, uint32_t owner)
 {
 	if (owner == MAM_OWNER_LONG)
@@ -117,7 +118,7 @@ MAM_KFN uint32_t mam_spans_length(const struct mam_kheap *heap, uint32_t unit, u
 	return owner > MAM_CLASSES && owner < MAM_OWNER_MOVING ? owner - MAM_OWNER_RUN : 0;
 }
 
-/* False: somebody else has just given it back. */
+/* Frees a run. Returns false if another thread has just freed it. */
 MAM_KFN bool mam_spans_give(const struct mam_kheap *heap, uint32_t unit, uint32_t owner)
 {
 	uint32_t n = mam_spans_length(heap, unit, owner);

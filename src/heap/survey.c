@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * survey.c - survey.h: owners, the words that matter, owners again.
+ * survey.c - survey.h: reads owners, the relevant words, owners again.
  */
 #include "heap/survey.h"
 
@@ -32,14 +32,14 @@ void mam_survey_fini(struct mam_survey *survey)
 	free(survey->words);
 }
 
-/* No other unit of a slab lies at a multiple of its span. */
+/* No other unit of a slab is at a multiple of its span. */
 static bool begins_slab(uint32_t owner, uint32_t unit)
 {
 	return owner != 0 && owner <= MAM_CLASSES &&
 	       unit % (1u << mam_class_span_shift(owner)) == 0;
 }
 
-/* From `unit` on, the next that may say something: eight that say nothing are one step. */
+/* The next unit with an owner, starting at `unit`: eight units without one are one step. */
 static uint32_t next_said(const unsigned char *owners, uint32_t unit, uint32_t units)
 {
 	uint64_t eight;
@@ -52,13 +52,13 @@ static uint32_t next_said(const unsigned char *owners, uint32_t unit, uint32_t u
 	return unit;
 }
 
-/* Where the piece's share of a class's words is kept. */
+/* The storage of the piece's share of a class's words. */
 static uint64_t *words_of(const struct mam_survey *survey, uint32_t class_)
 {
 	return survey->words + (size_t)mam_class_words_before(class_) * survey->blocks;
 }
 
-/* From where to before where the words of each class matter. */
+/* The range of relevant words of each class. */
 struct reach_of {
 	uint32_t from, to;
 };
@@ -124,7 +124,7 @@ bool mam_survey_read(struct mam_survey *survey, struct mam_reach_visit *visit)
 	return mam_reach_good(visit);
 }
 
-/* What has this owner at the piece's unit; units of 0: nothing that stands. */
+/* The item with this owner at the piece's unit; units of 0: none. */
 static struct mam_survey_item item_at(const struct mam_survey *survey, uint32_t unit,
 				      uint32_t owner)
 {

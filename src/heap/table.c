@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.c - table.h: copies of struct mam_growth, there and back.
+ * table.c - table.h: copies of struct mam_growth, to and from the device.
  */
 #include "heap/table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* So that a cache's line of one head never was another's (parts.h). */
+/* So that a cache line of one head never held another one (parts.h). */
 _Static_assert(offsetof(struct mam_growth, head) % MAM_PAGES_LINE == 0, "heads begin lines");
 
-/* What a copy may say: a kernel that wrote where it must not may have left anything. */
+/* Limits for the values of a copy: a kernel with an out-of-bounds write may have left any value. */
 #define MOST_BLOCKS ((uint32_t)1 << 26)
 #define MOST_COLUMNS 8192u
 
@@ -77,14 +77,14 @@ bool mam_table_large(const struct mam_growth *growth, uint32_t i)
 	return (growth->large[i].state & 0xff) == MAM_LARGE_LIVE;
 }
 
-/* Where there was no room there may be some, or something else. */
+/* Parts that had no room may have some now, or may be other parts. */
 static void forget_dry(const struct mam_heap *heap, struct mam_reach_visit *visit)
 {
 	mam_reach_fill(visit, mam_table_at(heap) + offsetof(struct mam_growth, dry), 0,
 		       sizeof(((struct mam_growth *)NULL)->dry));
 }
 
-/* Generations stay: the mailbox still has what was said in the last one of each slot. */
+/* Generations stay: the mailbox still has the last message of each slot. */
 void mam_table_forget(const struct mam_heap *heap, struct mam_reach_visit *visit,
 		      struct mam_growth *growth)
 {
@@ -104,7 +104,10 @@ void mam_table_forget(const struct mam_heap *heap, struct mam_reach_visit *visit
 	forget_dry(heap, visit);
 }
 
-/* The table and its count lie in one piece of what nobody changes meanwhile: in one copy. */
+/*
+ * Writes the table and its count in one copy, as they are adjacent, and nothing between them
+ * changes meanwhile.
+ */
 void mam_table_write(const struct mam_heap *heap, struct mam_reach_visit *visit,
 		     const struct mam_growth *growth)
 {

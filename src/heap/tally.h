@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tally.h - counts what went wrong in a heap of pages. Rare by nature, so plain atomics do.
+ * tally.h - counts failed requests and errors in a page heap. They are rare, so plain atomics
+ * suffice.
  */
 #ifndef MAM_HEAP_TALLY_H
 #define MAM_HEAP_TALLY_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * terms.c - terms.h: by size, then by kind.
+ * terms.c - terms.h: checks by size, then by kind.
  *
- * The first version's struct ended before what is said of growth. A longer one than this version's
- * is a newer program's: what this version does not know must ask for nothing.
+ * The first version's struct ended before the fields for growth. A struct longer than this
+ * version's comes from a newer program: all fields that this version does not know must be zero.
  */
 #include "heap/terms.h"
 
@@ -52,7 +52,7 @@ static bool blocks_are_counted(size_t bytes)
 	return bytes != 0 && (bytes - 1) / MAM_HEAP_BLOCK < BLOCKS_MOST;
 }
 
-/* Each field by itself, also where the heap does not grow: a program may change just that one. */
+/* Checks each field even if the heap does not grow: a program may later change just that one. */
 static enum mam_status check_growth(struct mam_heap_attr *terms)
 {
 	if (terms->most_bytes != 0 && terms->most_bytes < terms->bytes)

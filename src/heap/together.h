@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * together.h - one object for several lanes: for some of a warp, or for all of a block.
+ * together.h - one object for several lanes: for some of a warp, or for a whole block.
  *
- * 1. One of them asks; which is the same in all.
+ * 1. One lane allocates; which one is the same in all.
  * 2. The others get the address: in a warp by a shuffle, in a block by a word of shared memory.
- * 3. A barrier behind that: who asked acquired what the object's last holder wrote, and a shuffle
- *    orders nothing.
- * 4. Back: a barrier first, so that what each of them did with the object comes before it is given
- *    back, by one.
+ * 3. A barrier after that: the allocating lane acquired the writes of the object's last holder, and
+ *    a shuffle orders nothing.
+ * 4. To free: a barrier first, which orders the accesses of all lanes before the free by one lane.
  *
  * Bound: as one lane's request, and two barriers in a block.
  */
@@ -16,7 +15,10 @@
 
 #include "heap/entry.h"
 
-/* One object for the lanes of `mask`, which all come; the lowest one's `bytes` are asked for. */
+/*
+ * Allocates one object for the lanes of `mask`, all of which must call; the lowest lane's `bytes`
+ * count.
+ */
 MAM_KFN void *mam_together_alloc(struct mam_kheap *heap, uint32_t mask, size_t bytes)
 {
 	uint32_t leader = mam_ffs32(mask) - 1;
@@ -29,7 +31,7 @@ MAM_KFN void *mam_together_alloc(struct mam_kheap *heap, uint32_t mask, size_t b
 	return (void *)(uintptr_t)address;
 }
 
-/* Each object that lanes of `mask` name is given back once. */
+/* Frees each object that lanes of `mask` pass once. */
 MAM_KFN bool mam_together_free(struct mam_kheap *heap, uint32_t mask, void *object)
 {
 	uint32_t group = mam_warp_match64(mask, (uint64_t)(uintptr_t)object);
@@ -42,13 +44,13 @@ MAM_KFN bool mam_together_free(struct mam_kheap *heap, uint32_t mask, void *obje
 	return mam_warp_shuffle32(group, done, leader) != 0;
 }
 
-/* What a block's threads are told by one of them. */
+/* One thread of a block writes this for the others. */
 struct mam_together_note {
 	void *object;
 	bool done;
 };
 
-/* The second barrier keeps the next call's address away until all have read this one. */
+/* The second barrier delays the next call's address until all have read this one. */
 MAM_KFN void *mam_together_alloc_block(struct mam_kheap *heap, size_t bytes)
 {
 	MAM_SHARED(struct mam_together_note, note);
@@ -62,7 +64,7 @@ MAM_KFN void *mam_together_alloc_block(struct mam_kheap *heap, size_t bytes)
 	return object;
 }
 
-/* The next call's first barrier keeps its answer away until all have read this one. */
+/* The next call's first barrier delays its result until all have read this one. */
 MAM_KFN bool mam_together_free_block(struct mam_kheap *heap, void *object)
 {
 	MAM_SHARED(struct mam_together_note, note);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tour.h - the order in which a scan goes through a heap: every unit of words once, scattered.
+ * tour.h - the order of a scan through a heap: every group of words once, scattered.
  *
- * Those who scan at the same time would trail each other in plain order, each over ground that
- * the one before has just taken. With as many numbers as the next power of two of the units,
- * number i stands for unit (i * odd + first) modulo that power: each once, in an order of its
- * own for each (odd, first), which come from the walk's generator. Numbers that stand for no
- * unit are skipped: fewer than half.
+ * Concurrent scans in plain order would trail each other, each over memory that the one before has
+ * just allocated. With as many numbers as the next power of two of the groups, number i stands for
+ * group (i * odd + first) modulo that power: each once, in an order of its own for each (odd,
+ * first), which come from the search's generator. Numbers that stand for no group are skipped:
+ * fewer than half.
  */
 #ifndef MAM_HEAP_TOUR_H
 #define MAM_HEAP_TOUR_H
@@ -16,8 +16,8 @@
 #define MAM_TOUR_END 0xffffffffu
 
 /*
- * The first word of the next unit, of 1 << shift words, or MAM_TOUR_END. `next` is 0 at first;
- * `order` is a random number, the same during one tour.
+ * Returns the first word of the next group, of 1 << shift words, or MAM_TOUR_END. `next` is 0 at
+ * first; `order` is a random number, constant during one scan.
  */
 MAM_KFN uint32_t mam_tour_next(uint32_t words, uint32_t shift, uint32_t order, uint32_t *next)
 {

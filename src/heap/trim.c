@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trim.c - grants that nobody needs go back to the pool (<mam/heap.h>).
+ * trim.c - frees unused grants to the pool (<mam/heap.h>).
  *
- * 1. Wait for the stream, and read which grants there are. A fetch that is still under way: a
- *    kernel uses the heap, and nothing is done.
- * 2. Of each: is an object live, or a unit neither free nor an idle slab's? Then it stays.
- * 3. Write the table without the others, and that requests begin at the last. Wait for that: from
- *    here on no kernel knows them.
- * 4. They go back, and so do those that are posted and that nobody took. What happened in them is
- *    added to what statistics say of the past.
+ * 1. Wait for the stream, and read the grants. If a fetch is still in progress, a kernel uses the
+ *    heap, and nothing is done.
+ * 2. Keep each grant that has a live object, or a unit that is neither free nor in an idle slab.
+ * 3. Write the table without the others; requests then start at the last one. Wait for that: after
+ *    this no kernel knows them.
+ * 4. Free them, and also the grants that are posted but not taken. Add their event counts to the
+ *    heap's totals.
  *
- * If 3 fails nothing has gone back. If a part of 4 fails, the pool gets the rest at the heap's end.
+ * If 3 fails nothing was freed. If a part of 4 fails, the pool gets the rest at the heap's end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,15 +18,15 @@
 #include "heap/census.h"
 #include "heap/table.h"
 
-/* A trim under way. */
+/* A trim in progress. */
 struct trim {
 	struct mam_heap *heap;
 	struct CUstream_st *stream;
-	struct mam_growth *growth; /* the table as it was, then as it is to be */
+	struct mam_growth *growth; /* the table as it was, then as it will be */
 	struct mam_grant back[MAM_PARTS_MAX];
 	uint32_t backs;            /* count of those */
 	struct mam_heap_info gone; /* of those */
-	uint64_t bytes;            /* that went back */
+	uint64_t bytes;            /* freed so far */
 };
 
 /* Step 2 for number `i`. */
@@ -45,7 +45,7 @@ static enum mam_status look(struct trim *trim, const struct mam_plot *plot, bool
 	return MAM_OK;
 }
 
-/* Those that stay move to the front, in their order. */
+/* Moves those that stay to the front, in their order. */
 static enum mam_status sort_out(struct trim *trim)
 {
 	struct mam_growth *growth = trim->growth;

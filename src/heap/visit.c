@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * visit.c - a walk over the live objects of a heap (<mam/heap.h>): its own ground, then each grant,
- * each in the order of addresses, then what the host gave as blocks of the pool.
+ * visit.c - visits the live objects of a heap (<mam/heap.h>): its own memory, then each grant, each
+ * in the order of addresses, then the large objects, which are blocks of the pool.
  *
- * The books are read piece by piece (survey.h), each in a visit of the driver's of its own: between
- * them, where the caller's function runs, nothing of ours is in force, so that it may do what it
- * likes, with this heap too.
+ * The metadata is read piece by piece (survey.h), each in a driver visit of its own. Between them,
+ * while the caller's function runs, no context or capture mode of ours is active, so it may call
+ * anything, with this heap too.
  */
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ struct visitor {
 	void *argument;
 	const struct mam_reach *reach;
 	struct CUstream_st *stream;
-	bool enough; /* the caller's function has seen */
+	bool enough; /* the caller's function asked to stop */
 };
 
 static bool visit_item(struct visitor *visitor, const struct mam_plot *plot,
@@ -83,7 +83,7 @@ static int compare(const void *one, const void *other)
 	return (a->address > b->address) - (a->address < b->address);
 }
 
-/* Those that are live come to the front, and are sorted there. */
+/* Moves the live ones to the front and sorts them there. */
 static void visit_large(struct visitor *visitor, struct mam_growth *growth)
 {
 	uint32_t count = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * visit.h - a walk over what the books of a heap of objects say is live: the heap's own objects,
- * which in one that is debugged are more than what the program has.
+ * visit.h - visits the live objects of an object heap according to its metadata: the heap's own
+ * objects, which in a debugged heap are larger than the program's.
  */
 #ifndef MAM_HEAP_VISIT_H
 #define MAM_HEAP_VISIT_H

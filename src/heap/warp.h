@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * warp.h - one page for each lane of a warp that calls, all of them served together.
+ * warp.h - allocates one page for each calling lane of a warp, all of them together.
  *
  * 1. Blind, if most of the heap seems free (walk.h): one lane sets as many bits as there are
- *    callers where its walk is, without a look before. Mostly the old value says that all were
- *    free: one atomic and one round trip for the warp.
- * 2. Else look: each lane loads one of the words from there on.
- * 3. Claim: a lane without a page claims one of those it sees. For lanes that see none the
- *    others claim up to three more each; ballots of the two bits of that number are its prefix
- *    sum, whatever lanes take part. One atomic a lane, all of them in one round trip.
- * 4. Deal: a lane keeps one page, the others go to lanes without, by rank and shuffle.
- * 5. A lost claim's old value is the next look at its word: again from 3 while free pages are in
- *    sight.
- * 6. Then jump anywhere and look again; after `patience` pages seen taken one after another,
- *    scan: as 2 to 5, but every word once (tour.h; scan.h says when its failure counts).
+ *    callers at its search position, without a look before. Mostly the old value shows that all
+ *    were free: one atomic and one round trip for the warp.
+ * 2. Otherwise look: each lane loads one of the words starting there.
+ * 3. Claim: a lane without a page claims one of those it sees. For lanes that see none the others
+ *    claim up to three more each; ballots of the two bits of that number are its prefix sum, for
+ *    any set of lanes. One atomic per lane, all of them in one round trip.
+ * 4. Deal: a lane keeps one page, the others go to lanes without one, by rank and shuffle.
+ * 5. The old value of a failed claim is the next look at its word: again from 3 while free pages
+ *    are in sight.
+ * 6. Then jump to a random position and look again; after `patience` pages seen allocated one after
+ *    another, scan: as 2 to 5, but every word once (tour.h; scan.h defines when its failure
+ *    counts).
  *
- * Nothing is claimed that nobody needs, so nothing is ever taken back, and there is no
- * compare-and-swap. Who claims acquires; the others get it by the barrier at the end, as a
- * shuffle orders nothing.
+ * No lane claims more pages than are needed, so no page is ever returned, and there is no
+ * compare-and-swap. The claiming lane acquires; the others synchronize by the barrier at the end,
+ * as a shuffle orders nothing.
  *
- * Bound: one atomic for a warp while pages are plenty; the number of words in round trips,
- * divided by the number of callers, to find the last page or none. Must hold: pages won and not
+ * Bound: one atomic for a warp while pages are plenty; the number of words in round trips, divided
+ * by the number of callers, to find the last page or none. Must hold: claimed pages that are not
  * yet dealt are never more than the lanes without one.
  *
  * Source: collaborative and clustered random walk, Pham et al., ACM TOPC 12(1), 2025; blind and
  * shared claims of several bits are ours.
  *
- * What lost, on an H100. Two words a lane in a look: 1.6 times slower at 1% free, as the code is
- * larger; four: twice as slow at one lane a warp, for its registers. Loops unrolled and atomics
- * that take any address: 2.5 times slower at 1% free, where every SM fetches the slow path for
- * the first time. The look sent together with the blind claim: 1.25 times slower for 2 to 16
- * lanes in an empty heap, and no faster in a scarce one. The next look sent together with the
- * claims: the same within noise. No blind claim: 1.1 times faster at 50% free, 2.5 times slower
- * in an empty heap. Starts at random, not by the golden section: 1.4 times slower for 128K
- * threads in an empty heap.
+ * Slower alternatives, on an H100. Two words per lane in a look: 1.6 times slower at 1% free, as
+ * the code is larger; four: twice as slow with one lane per warp, because of its registers.
+ * Unrolled loops and atomics on generic addresses: 2.5 times slower at 1% free, where every SM
+ * fetches the slow path for the first time. The look issued together with the blind claim: 1.25
+ * times slower for 2 to 16 lanes in an empty heap, and no faster in a scarce one. The next look
+ * issued together with the claims: the same within noise. No blind claim: 1.1 times faster at 50%
+ * free, 2.5 times slower in an empty heap. Random starts in place of the golden section: 1.4 times
+ * slower for 128K threads in an empty heap.
  */
 #ifndef MAM_HEAP_WARP_H
 #define MAM_HEAP_WARP_H
@@ -41,8 +42,8 @@
 #include "heap/scan.h"
 
 /*
- * Shares out what `starved` lanes want: how many of the caller's `free` spare pages it is to
- * claim. Three at most a lane, so that two ballots are the prefix sum.
+ * Distributes the need of the `starved` lanes: returns how many of its `free` spare pages the
+ * caller must claim. At most three per lane, so that two ballots are the prefix sum.
  */
 MAM_KFN uint32_t mam_warp_share(uint32_t mask, uint32_t lower, uint32_t free, uint32_t starved)
 {
@@ -57,8 +58,8 @@ MAM_KFN uint32_t mam_warp_share(uint32_t mask, uint32_t lower, uint32_t free, ui
 }
 
 /*
- * Deals what lanes won for others: the `spare` lanes have a page `mine` for the first of those
- * that have none, by rank. There are never more of them than lanes without.
+ * Deals pages that lanes won for others: each of the `spare` lanes has a page `mine` for one of the
+ * lanes without a page, by rank. There are never more of them than lanes without.
  */
 MAM_KFN uint32_t mam_warp_deal(uint32_t mask, uint32_t lower, uint32_t spare, uint32_t mine,
 			       uint32_t page)
@@ -71,7 +72,7 @@ MAM_KFN uint32_t mam_warp_deal(uint32_t mask, uint32_t lower, uint32_t spare, ui
 	return gets ? mine : page;
 }
 
-/* What a lane of this rank sees when all look from `word` on, and in `at` which word that is. */
+/* The word of a lane of this rank when all look starting at `word`, and its number in `at`. */
 MAM_KFN uint64_t mam_warp_look(MAM_GLOBAL struct mam_pages *pages, uint32_t word, uint32_t rank,
 			       uint32_t *at)
 {
@@ -85,8 +86,8 @@ MAM_KFN uint64_t mam_warp_look(MAM_GLOBAL struct mam_pages *pages, uint32_t word
 }
 
 /*
- * Steps 2 to 5 from `word` on, with no more of it than the callers have words. Gives the
- * caller's page; `needy` are the lanes without, `vain` says that no free page was seen.
+ * Steps 2 to 5 starting at `word`, over as many words as there are callers. Returns the caller's
+ * page; `needy` are the lanes without one, `vain` is set if no free page was seen.
  */
 MAM_KFN uint32_t mam_warp_harvest(MAM_GLOBAL struct mam_pages *pages, uint32_t word, uint32_t mask,
 				  uint32_t page, uint32_t from, uint32_t *needy, bool *vain)
@@ -98,7 +99,7 @@ MAM_KFN uint32_t mam_warp_harvest(MAM_GLOBAL struct mam_pages *pages, uint32_t w
 	MAM_ROLLED
 	while (*needy && (has = mam_warp_ballot(mask, ~seen != 0)) != 0) {
 		*vain = false;
-		/* Claim: a page for the caller, and its share for those that see none. */
+		/* Claim: a page for the caller, and its share for lanes that see none. */
 		starved = *needy & ~has;
 		share = page == MAM_NO_PAGE && ~seen;
 		if (starved)
@@ -126,16 +127,15 @@ MAM_KFN uint32_t mam_warp_harvest(MAM_GLOBAL struct mam_pages *pages, uint32_t w
 }
 
 /*
- * After a scan in vain: may the lanes of `needy` be told that there is nothing? They are if the
- * scan counts, or if it was the last; else it pauses, and they scan again. The same in all
- * lanes.
+ * After a scan that failed: returns whether the lanes of `needy` fail. They do if the scan counts,
+ * or if it was the last; otherwise this pauses, and they scan again. The same in all lanes.
  */
 MAM_KSLOW bool mam_warp_conclude(MAM_GLOBAL struct mam_pages *pages, uint32_t mask, uint32_t needy,
 				 uint32_t scans, uint32_t undone)
 {
 	uint32_t leader = mam_ffs32(mask) - 1, counts = 0;
 
-	/* What each lane saw comes before what the leader reads. */
+	/* Orders the loads of all lanes before those of the leader. */
 	mam_fence(MAM_ACQUIRE, MAM_AT_DEVICE);
 	mam_warp_sync(mask);
 	if (mam_lane() == leader) {
@@ -167,8 +167,8 @@ MAM_KSLOW struct mam_kfound mam_warp_scan(MAM_GLOBAL struct mam_pages *pages, st
 		MAM_ROLLED
 		while (needy) {
 			/*
-			 * As many words as a power of two of lanes looks at; more lanes look
-			 * further.
+			 * As many words as a power of two of lanes looks at; the remaining lanes
+			 * look further.
 			 */
 			word = mam_tour_next(pages->words, 63 - mam_clz64(mam_popc32(mask)),
 					     walk.state, &next);
@@ -187,9 +187,9 @@ MAM_KSLOW struct mam_kfound mam_warp_scan(MAM_GLOBAL struct mam_pages *pages, st
 }
 
 /*
- * Steps 2 to 6, for the lanes of `mask`, of which the caller has `page` or MAM_NO_PAGE. The walk's
- * place is the same in all of them. Few instructions matter here: the first warp of each SM that
- * comes here waits for every line of them.
+ * Steps 2 to 6, for the lanes of `mask`, of which the caller has `page` or MAM_NO_PAGE. The search
+ * position is the same in all of them. Code size matters here: the first warp of each SM that gets
+ * here waits for every cache line of it.
  */
 MAM_KSLOW struct mam_kfound mam_warp_search(MAM_GLOBAL struct mam_pages *pages,
 					    struct mam_kwalk walk, uint32_t mask, uint32_t page)
@@ -215,7 +215,7 @@ MAM_KSLOW struct mam_kfound mam_warp_search(MAM_GLOBAL struct mam_pages *pages,
 		mam_walk_jump(&walk, pages);
 	}
 	mam_warp_sync(mask);
-	/* Each had the bit it would have liked best: so would a blind claim. */
+	/* Each lane had the bit that it prefers: a blind claim would have succeeded. */
 	walk.blind = mam_warp_ballot(mask, page % 64 == walk.state >> 26) == mask;
 	walk.state += mam_lane() * MAM_WALK_GOLDEN;
 	found.walk = walk;
@@ -223,7 +223,7 @@ MAM_KSLOW struct mam_kfound mam_warp_search(MAM_GLOBAL struct mam_pages *pages,
 	return found;
 }
 
-/* One page for each lane of `mask`, which are those that are here: more than one. */
+/* Allocates one page for each lane of `mask`, which must be the active lanes: more than one. */
 MAM_KFN uint32_t mam_warp_take(MAM_GLOBAL struct mam_pages *pages, struct mam_kwalk *walk,
 			       uint32_t mask)
 {
