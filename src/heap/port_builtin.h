@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * port_builtin.h - atomics with an order and a scope as nvcc's builtins have them, CUDA 12.8 and
- * later.
+ * port_builtin.h - atomics with an order and a scope by nvcc's builtins, CUDA 12.8 and later.
  */
 #ifndef MAM_HEAP_PORT_BUILTIN_H
 #define MAM_HEAP_PORT_BUILTIN_H
@@ -51,7 +50,7 @@
 
 /*
  * A fence that only acquires, or only releases, would be a sequentially consistent one: the
- * compiler makes fence.sc of whatever is not acq_rel (nvcc 13.0), which costs far more.
+ * compiler emits fence.sc for every order except acq_rel (nvcc 13.0), which costs far more.
  */
 #define mam_fence(order, scope)                                                                 \
 	((order) == MAM_RELAXED ? (void)0                                                       \
@@ -59,7 +58,7 @@
 		 ? __nv_atomic_thread_fence(__NV_ATOMIC_SEQ_CST, scope)                         \
 		 : __nv_atomic_thread_fence(__NV_ATOMIC_ACQ_REL, scope))
 
-/* What a failed compare-and-swap of order `order` is: its acquire half. */
+/* The order of a failed compare-and-swap of order `order`: its acquire half. */
 #define MAM_ON_FAILURE(order)                                                                   \
 	((order) == MAM_ACQ_REL ? MAM_ACQUIRE : (order) == MAM_RELEASE ? MAM_RELAXED : (order))
 #define mam_atomic_cas16(where, expected, desired, order, scope)                                \

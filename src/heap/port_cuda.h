@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * port_cuda.h - port.h's words in CUDA, sm_70 and later.
+ * port_cuda.h - the primitives of port.h in CUDA, sm_70 and later.
  *
- * Atomics with an order and a scope are the compiler's builtins where it has them
- * (port_builtin.h), else PTX (port_ptx.h): the same instructions either way. CUDA 11.8 and later,
- * and clang as far as it knows the toolkit's headers.
+ * Atomics with an order and a scope are the compiler's builtins where it has them (port_builtin.h),
+ * otherwise PTX (port_ptx.h): the same instructions either way. CUDA 11.8 and later, and clang with
+ * the toolkit headers that it supports.
  */
 #ifndef MAM_HEAP_PORT_CUDA_H
 #define MAM_HEAP_PORT_CUDA_H
@@ -21,14 +21,14 @@
 #define MAM_KERNEL(name) extern "C" __global__ void name(void *argument)
 #define MAM_GLOBAL
 /*
- * A table that nobody changes is in constant memory, whose cache keeps it whatever is acquired; reads
- * of memory that nobody changes while kernels run may be kept too.
+ * A constant table is in constant memory, whose cache keeps it across acquires; loads of memory
+ * that is constant while kernels run may be cached, too.
  */
 #define MAM_KTABLE static __constant__ const
 #define mam_constant32(where) __ldg((const unsigned int *)(where))
 #define mam_constant64(where) ((uint64_t)__ldg((const unsigned long long *)(where)))
 #define mam_constant_pointer(where) ((void *)mam_constant64(where))
-/* What changes seldom: an old value may be seen, for as long as the kernel runs. */
+/* Values that change rarely: a load may return a stale value for as long as the kernel runs. */
 #define mam_stale64(where) mam_constant64(where)
 #define MAM_SHARED(type, name)                                                                  \
 	__shared__ type name##_storage;                                                         \
@@ -83,7 +83,7 @@ MAM_KFN uint32_t mam_warpid(void)
 	return id;
 }
 
-/* Nanoseconds, the same clock for all of the device. */
+/* Nanoseconds; one clock for the whole device. */
 MAM_KFN uint64_t mam_timer(void)
 {
 	uint64_t ns;
@@ -93,8 +93,8 @@ MAM_KFN uint64_t mam_timer(void)
 }
 
 /*
- * The builtins came with CUDA 12.8; clang has none. MAM_PORT_PTX is for tests: the other way with a
- * compiler that has both.
+ * The builtins came with CUDA 12.8; clang has none. MAM_PORT_PTX is for tests: it selects PTX with
+ * a compiler that has both.
  */
 #if defined(MAM_PORT_PTX) || defined(__clang__) || !defined(__CUDACC_VER_MAJOR__) ||              \
 	__CUDACC_VER_MAJOR__ < 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ < 8)
@@ -104,19 +104,18 @@ MAM_KFN uint64_t mam_timer(void)
 #endif
 
 /*
- * The caller's own bit once more: it is there already, but without it nvcc 13.0 takes the answer,
- * and masks made of it, for the same in all lanes. Where two groups of a warp that came one after
- * the other are in the same function at the same time, a collective then has the mask of one of
- * them, and lanes of the other end the kernel by an illegal instruction. Seen on an H100, each time,
- * where lanes that left a loop one by one give back objects of mixed sizes and take others; with
- * the bit, never.
+ * ORs in the caller's own bit: it is set already, but without it nvcc 13.0 assumes that the result,
+ * and masks derived from it, are the same in all lanes. If two groups of a warp that arrived one
+ * after the other are in the same function at the same time, a collective then gets the mask of one
+ * of them, and lanes of the other abort the kernel with an illegal instruction. Seen on an H100,
+ * each time, where lanes that left a loop one by one free objects of mixed sizes and allocate
+ * others; with the bit, never.
  */
 #define mam_warp_active() (__activemask() | 1u << mam_lane())
 /*
- * The mask once more, for what nvcc 13.0 makes of sm_90: where two groups of a warp are in the
- * same function at the same time, each with a mask of its own, the vote may be taken over both.
- * Seen on an H100: pages were lost in a third of the runs whose lanes slept at random; with the
- * mask, in none.
+ * ANDs with the mask, because of nvcc 13.0's code for sm_90: if two groups of a warp are in the
+ * same function at the same time, each with a mask of its own, the vote may cover both. Seen on an
+ * H100: pages were lost in a third of the runs whose lanes slept at random; with the mask, in none.
  */
 #define mam_warp_ballot(mask, truth) (__ballot_sync(mask, truth) & (mask))
 #define mam_warp_shuffle32(mask, value, lane) __shfl_sync(mask, (unsigned int)(value), (int)(lane))

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * port_global.h - port.h's atomics for words that are known to lie in device memory, and
- * MAM_ROLLED, before loops that are not to be unrolled.
+ * port_global.h - the atomics of port.h for words that are known to be in device memory, and
+ * MAM_ROLLED, for loops that must not be unrolled.
  *
- * They mean the same and take the same arguments; orders and scopes are written out where they
- * stand. In CUDA the builtins take any address, and each 64-bit one carries a path of twenty
- * instructions for shared and for local memory along; said in PTX with the space it is one
- * instruction.
+ * They mean the same and take the same arguments; orders and scopes must be literal names. In CUDA
+ * the builtins take generic addresses, and each 64-bit one includes a path of twenty instructions
+ * for shared and local memory. In PTX with an explicit state space it is one instruction.
  */
 #ifndef MAM_HEAP_PORT_GLOBAL_H
 #define MAM_HEAP_PORT_GLOBAL_H
@@ -14,8 +13,8 @@
 #include "heap/port.h"
 
 /*
- * Before a loop that is to stay one: what is fetched by the first warp of each SM that comes
- * there costs more than a jump.
+ * Before a loop that must not be unrolled: the instructions that the first warp of each SM fetches
+ * cost more than a jump.
  */
 #if defined(__CUDACC__)
 #define MAM_ROLLED _Pragma("unroll 1")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * port_host.h - what host code needs to share a layout with device code: types and qualifiers, no
- * atomics. The host writes a heap's ground before kernels see it and reads it after they ended.
+ * atomics. The host writes a heap's memory before kernels see it and reads it after they ended.
  */
 #ifndef MAM_HEAP_PORT_HOST_H
 #define MAM_HEAP_PORT_HOST_H

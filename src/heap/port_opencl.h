@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * port_opencl.h - port.h's words in OpenCL C.
+ * port_opencl.h - the primitives of port.h in OpenCL C.
  *
- * 1. What all versions have is here: types, numbers of work items, bits.
- * 2. Atomics with an order and a scope are one of three:
- *    - NVIDIA's compiler: PTX, an instruction each (port_ptx.h). It knows 3.0's orders by no feature,
- *      and its mem_fence() reaches the work group alone.
- *    - OpenCL C 3.0 with the orders acquire and release and the device's scope: its own
+ * 1. Features of all versions are here: types, numbers of work items, bits.
+ * 2. Atomics with an order and a scope are one of three: - NVIDIA's compiler: PTX, an instruction
+ *    each (port_ptx.h). It announces 3.0's orders by no feature
+ *      macro, and its mem_fence() reaches only the work group.
+ *    - OpenCL C 3.0 with the orders acquire and release and the device scope: its own
  *      (port_opencl_30.h).
- *    - else OpenCL C 1.2's atomics, which have no order, between fences (port_opencl_12.h).
+ *    - otherwise OpenCL C 1.2's atomics, which have no order, between fences (port_opencl_12.h).
  * 3. NVIDIA's compiler: lanes are those of a warp (port_warp_ptx.h), unless the program defines
- *    MAM_CL_LONE. OpenCL C has no warps that every device knows: elsewhere each lane is a warp of its
- *    own, so a mask has one bit, and what asks other lanes of it asks nobody. What is served together
- *    where there are warps goes its way alone.
+ *    MAM_CL_LONE. OpenCL C has no warps on every device. Elsewhere each lane is a warp of its own,
+ *    so a mask has one bit, and collectives involve no other lane. Lanes that a warp would serve
+ *    together proceed alone.
  *
- * The device must have 64-bit atomics (cl_khr_int64_base_atomics, cl_khr_int64_extended_atomics) and
- * addresses of 64 bits. Compile with -cl-std=CL1.2 or later; with 3.0, and not 2.0, where it is to be
- * 3.0's orders. A pointer into device memory is written MAM_GLOBAL; others are private.
+ * The device must have 64-bit atomics (cl_khr_int64_base_atomics, cl_khr_int64_extended_atomics)
+ * and addresses of 64 bits. Compile with -cl-std=CL1.2 or later; for 3.0's orders with 3.0, not
+ * 2.0. A pointer into device memory is declared with MAM_GLOBAL; others are private.
  */
 #ifndef MAM_HEAP_PORT_OPENCL_H
 #define MAM_HEAP_PORT_OPENCL_H

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * port_opencl_12.h - atomics with an order and a scope out of OpenCL C 1.2's, which have neither.
+ * port_opencl_12.h - atomics with an order and a scope from those of OpenCL C 1.2, which have
+ * neither.
  *
- * 1. What changes a word is atomic_NAME(), of 64 bits atom_NAME(); what reads or writes it alone is a
- *    volatile access, which is one access of 64 bits where addresses have as many. A program that
- *    defines MAM_CL_ATOMIC_READS has read-modify-writes there, too: for Oclgrind, which takes other
- *    reads of a word that is changed atomically for races.
- * 2. What releases has a mem_fence() before it, what acquires one behind it. All have the device's
- *    scope, whatever is asked for.
+ * 1. A read-modify-write is atomic_NAME(), for 64 bits atom_NAME(). A load or a store is a volatile
+ *    access, which is one access of 64 bits if addresses have as many. With MAM_CL_ATOMIC_READS
+ *    defined they are read-modify-writes, too: for Oclgrind, which reports other reads of a word
+ *    that is changed atomically as races.
+ * 2. A release has a mem_fence() before it, an acquire one after it. All have device scope,
+ *    whatever scope is passed.
  *
- * What 1.2 leaves to the implementation: atomics are ordered by nothing in it, and mem_fence() orders
- * what one work item did for others of its work group. That work items of other groups see it in
- * that order is a promise of the device's, not of the language. KMA (Spliet and others, GPGPU-7, 2014,
- * section 6.1) counts on it as well: it holds on CPUs whose stores are seen in order, as x86's, and
- * where a fence is made for the whole device. On NVIDIA's it no longer is, hence port_opencl.h's 2; on
- * others ask for OpenCL C 3.0's orders.
+ * Implementation-defined in 1.2: atomics are unordered, and mem_fence() orders the accesses of one
+ * work item for others of its work group. That work items of other groups see them in that order is
+ * a guarantee of the device, not of the language. KMA (Spliet and others, GPGPU-7, 2014, section
+ * 6.1) relies on it as well: it holds on CPUs whose stores are seen in order, such as x86, and
+ * where a fence applies to the whole device. On NVIDIA's devices it no longer holds, hence point 2
+ * of port_opencl.h; on others use OpenCL C 3.0's orders.
  */
 #ifndef MAM_HEAP_PORT_OPENCL_12_H
 #define MAM_HEAP_PORT_OPENCL_12_H
@@ -32,17 +33,17 @@
 #define MAM_CL64(where) ((volatile __global ulong *)(where))
 
 /*
- * On a CPU mem_fence() may be nothing, for the compiler too; clang's own fence is one instruction, or
- * none where stores are seen in order.
+ * On a CPU mem_fence() may be a no-op, for the compiler too; clang's own fence is one instruction,
+ * or none where stores are seen in order.
  */
 #if defined(__clang__) && (defined(__x86_64__) || defined(__aarch64__))
 #define MAM_CL_FENCE() __atomic_thread_fence(__ATOMIC_ACQ_REL)
 #else
 #define MAM_CL_FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
 #endif
-/* MAM_SEQ_CST is for this port no more than MAM_ACQ_REL of each access. */
+/* In this port MAM_SEQ_CST is no more than MAM_ACQ_REL of each access. */
 
-/* In front of an access, and behind it. `order` is a constant where the call stands. */
+/* Before an access, and after it. `order` must be a constant at the call. */
 MAM_KFN void mam_cl_before(int order)
 {
 	if (order >= MAM_RELEASE)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * port_opencl_30.h - atomics with an order and a scope as OpenCL C 3.0 has them where the device knows
- * acquire and release and its own scope.
+ * port_opencl_30.h - atomics with an order and a scope by OpenCL C 3.0, on devices that support
+ * acquire, release and the device scope.
  */
 #ifndef MAM_HEAP_PORT_OPENCL_30_H
 #define MAM_HEAP_PORT_OPENCL_30_H
@@ -43,7 +43,7 @@
 #define mam_atomic_xchg64(where, value, order, scope)                                           \
 	atomic_exchange_explicit(MAM_CL64(where), (uint64_t)(value), order, scope)
 
-/* What a failed compare-and-swap of order `order` is: its acquire half. */
+/* The order of a failed compare-and-swap of order `order`: its acquire half. */
 #define MAM_ON_FAILURE(order)                                                                   \
 	((order) == memory_order_acq_rel   ? memory_order_acquire                               \
 	 : (order) == memory_order_release ? memory_order_relaxed                               \

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * port_ptx.h - atomics with an order and a scope for compilers that have no such builtins: one
- * instruction of PTX for each, as the builtins of later compilers give it.
+ * port_ptx.h - atomics with an order and a scope for compilers without such builtins: one PTX
+ * instruction for each, as the builtins of later compilers emit it.
  *
- * 1. Each call is a function with a branch for each order and scope; those are constants where the
- *    call stands, so that one branch is left once the function is inlined.
- * 2. A sequentially consistent access is a fence.sc in front of one that acquires, or, of a store,
- *    of one that is relaxed (the mapping of C++ to PTX: Lustig, Sahasrabuddhe, Giroux, "A Formal
- *    Analysis of the NVIDIA PTX Memory Consistency Model", ASPLOS 2019).
- * 3. Macros have as many arguments as they say: OpenCL C 1.2 has no others.
- * 4. "memory" in each says that the compiler must not move other accesses across.
+ * 1. Each call is a function with a branch for each order and scope. Those are constants at the
+ *    call, so that one branch is left once the function is inlined.
+ * 2. A sequentially consistent access is a fence.sc before an acquire, or, for a store, before a
+ *    relaxed one (the mapping of C++ to PTX: Lustig, Sahasrabuddhe, Giroux, "A Formal Analysis of
+ *    the NVIDIA PTX Memory Consistency Model", ASPLOS 2019).
+ * 3. Macros have a fixed number of arguments: OpenCL C 1.2 has no variadic ones.
+ * 4. "memory" in each forbids the compiler to move other accesses across.
  *
- * PTX 6.3 (CUDA 10) and sm_70. NVIDIA's OpenCL C takes the same: its __global addresses are generic ones.
+ * PTX 6.3 (CUDA 10) and sm_70. NVIDIA's OpenCL C accepts the same: its __global addresses are
+ * generic.
  */
 #ifndef MAM_HEAP_PORT_PTX_H
 #define MAM_HEAP_PORT_PTX_H
@@ -25,14 +26,14 @@
 #define MAM_AT_DEVICE 1
 #define MAM_AT_SYSTEM 2
 
-/* `row` for each scope of an order: `before` and `order` are PTX, the latter of the access. */
+/* `row` for each scope of an order: `before` and `order` are PTX; `order` is that of the access. */
 #define MAM_PTX_SCOPES(row, number, before, order, op, type, letter)                                         \
 	row(number, MAM_AT_BLOCK, before("cta"), order ".cta", op, type, letter)                     \
 	row(number, MAM_AT_DEVICE, before("gpu"), order ".gpu", op, type, letter)                    \
 	row(number, MAM_AT_SYSTEM, before("sys"), order ".sys", op, type, letter)
 #define MAM_PTX_NOTHING(scope) ""
 #define MAM_PTX_FENCE(scope) "fence.sc." scope ";\n\t"
-/* The orders that a change, a load and a store may have. */
+/* The orders that a read-modify-write, a load and a store may have. */
 #define MAM_PTX_EACH_CHANGE(row, op, type, letter)								\
 	MAM_PTX_SCOPES(row, MAM_RELAXED, MAM_PTX_NOTHING, "relaxed", op, type, letter)		\
 	MAM_PTX_SCOPES(row, MAM_ACQUIRE, MAM_PTX_NOTHING, "acquire", op, type, letter)		\
@@ -137,7 +138,7 @@ MAM_PTX_STORE(store16, uint16_t, "b16", "h")
 MAM_PTX_STORE(store32, uint32_t, "b32", "r")
 MAM_PTX_STORE(store64, uint64_t, "b64", "l")
 
-/* What is weaker than acq_rel is acq_rel: PTX has no fence between that and none. */
+/* Orders weaker than acq_rel are acq_rel: PTX has no weaker fence. */
 #define MAM_PTX_FENCE_ROW(number, scope, before, how, op, type, letter)                                  \
 	case MAM_PTX_WHICH(number, scope): asm volatile("fence." how ";" : : : "memory"); break;
 MAM_KFN void mam_ptx_fence(int order, int scope)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * port_simt.h - port.h's words as calls of a simulator that runs lanes as fibers on the CPU, and what
- * such a simulator must provide. The one in tests/simt does; each call may switch to another lane.
+ * port_simt.h - the primitives of port.h as calls of a simulator that runs lanes as fibers on the
+ * CPU, and the interface that such a simulator must provide. The one in tests/simt does; each call
+ * may switch to another lane.
  */
 #ifndef MAM_HEAP_PORT_SIMT_H
 #define MAM_HEAP_PORT_SIMT_H
@@ -23,11 +24,14 @@ enum simt_op {
 enum simt_order { MAM_RELAXED, MAM_ACQUIRE, MAM_RELEASE, MAM_ACQ_REL, MAM_SEQ_CST };
 enum simt_scope { MAM_AT_BLOCK, MAM_AT_DEVICE, MAM_AT_SYSTEM };
 
-/* `site` is a text "file:line" that lives as long as the program; 2, 4 or 8 bytes; gives what was there before. */
+/*
+ * `site` is a text "file:line" that lives as long as the program; 2, 4 or 8 bytes; returns the old
+ * value.
+ */
 uint64_t simt_atomic(volatile void *where, unsigned int bytes, enum simt_op op, uint64_t operand,
 		     uint64_t expected, enum simt_order order, enum simt_scope scope,
 		     const char *site);
-/* As functions, so that nobody is warned who leaves the answer alone. */
+/* Functions, so that a call that ignores the result causes no warning. */
 static inline uint16_t simt_atomic16(volatile uint16_t *where, enum simt_op op, uint16_t operand,
 				     uint16_t expected, enum simt_order order,
 				     enum simt_scope scope, const char *site)
@@ -59,9 +63,12 @@ uint32_t simt_smid(void);
 uint32_t simt_warpid(void);
 uint64_t simt_clock(void);
 void simt_nanosleep(uint32_t ns, const char *site);
-/* The calling lane's block has one such piece of memory for each `key`, filled with a pattern at the block's start. */
+/*
+ * The calling lane's block has one such piece of memory for each `key`, filled with a pattern at
+ * the block's start.
+ */
 void *simt_shared(const void *key, size_t bytes);
-/* Ends the launch: `what` is wrong. Does not return. */
+/* Ends the launch with the error `what`. Does not return. */
 void simt_fail(const char *what, const char *site) __attribute__((noreturn));
 
 #define SIMT_TEXT_OF(x) #x
@@ -79,7 +86,7 @@ void simt_fail(const char *what, const char *site) __attribute__((noreturn));
 #define mam_constant32(where) (*(where))
 #define mam_constant64(where) (*(where))
 #define mam_constant_pointer(where) ((void *)*(where))
-/* The dependency of an address on it is all that orders; here more is. */
+/* Only the dependency of an address on it orders; the simulator orders more. */
 #define mam_stale64(where) mam_atomic_load64(where, MAM_ACQUIRE, MAM_AT_DEVICE)
 #define MAM_SHARED(type, name)                                                                  \
 	static const char name##_key;                                                           \

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * port_warp_ptx.h - port.h's words for lanes of a warp in NVIDIA's OpenCL C, which has none of its own: one
- * instruction of PTX for each, as nvcc gives it.
+ * port_warp_ptx.h - the warp primitives of port.h in NVIDIA's OpenCL C, which has none of its own:
+ * one PTX instruction for each, as nvcc emits it.
  *
- * Work items of a group are lanes in the order of their linear numbers, 32 to a warp. What ballots and
- * matches answer is limited to the mask, and the mask of those who are here has the caller's own bit once
- * more, for the reasons that port_cuda.h gives.
+ * Work items of a group are lanes in the order of their linear numbers, 32 to a warp. The results
+ * of ballots and matches are ANDed with the mask, and the caller's own bit is ORed into the mask of
+ * active lanes, for the reasons in port_cuda.h.
  *
  * PTX 6.3 and sm_70.
  */

@@ -13,8 +13,8 @@
  * except pthread_create(). It does not use base/lock.h, since threads wait here for a condition. No
  * other lock is taken under it, and it is taken under no other lock.
  *
- * The end. The caller that removes the last client clears the thread's number, which makes the
- * thread to stop, and joins it, without the lock. Each thread has a number, and stops when it is
+ * The end. The caller that removes the last client clears the thread's number, which makes it
+ * stop, and joins the thread, without the lock. Each thread has a number, and stops when it is
  * not the current one. So a client that is added meanwhile starts another thread, and for a moment
  * there are two. The number changes only while the thread is in no client, and a thread that is not
  * current changes nothing: `inside`, `at` and `spare` belong to the current thread. Otherwise a

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bitlock.h - the paper's bitmap with its LockMap, under rwbm.h, crw.h and corw.h.
+ * bitlock.h - the paper's bitmap with its LockMap, for rwbm.h, crw.h and corw.h.
  *
- * A bit a page, 32 to a word, 1 taken; bits past the end are taken for ever. Each word has a lock
- * bit: who sets it by an atomic may take pages from the word; who finds it set does not wait, but
- * treats the word as full. Who has it takes pages and unlocks. A free is an atomic AND, without
- * the lock, for a store would touch the neighbours.
+ * One bit per page, 32 to a word, 1 allocated; bits past the end are always set. Each word has a
+ * lock bit. A lane that sets it by an atomic may allocate pages from the word. A lane that finds it
+ * set does not wait, but treats the word as full. The lock's holder allocates pages and unlocks. A
+ * free is an atomic AND, without the lock, as a store would change neighboring bits.
  *
- * Source: common.h, algorithms 2 and 3. The paper has the lock bits in a bitmap of their own, 32
- * to a word. Then another lane's look at the bitmap may come before this one's pages are seen
- * there, unless lock and unlock are ordered, and the locks of four million pages are 16 KiB,
- * where the atomics of a whole GPU meet. Here a word and its lock bit are the halves of 64 bits:
- * the atomic that locks reads the word too, the one that unlocks takes the pages, and one place
- * needs no orders. CoRW on an H100, for 128K threads at 10% free and for 1M in an empty heap:
- * 18.4 and 81 us with packed locks, 14.3 and 47 with a word for each, 13.8 and 32 so.
+ * Source: common.h, algorithms 2 and 3. The paper has the lock bits in a bitmap of their own, 32 to
+ * a word. Then another lane's look at the bitmap may precede the visibility of this lane's pages,
+ * unless lock and unlock are ordered, and the locks of four million pages are 16 KiB, where the
+ * atomics of a whole GPU contend. Here a word and its lock bit are the halves of 64 bits: the
+ * atomic that locks reads the word too, the one that unlocks claims the pages, and one location
+ * needs no orders. CoRW on an H100, for 128K threads at 10% free and for 1M in an empty heap: 18.4
+ * and 81 us with packed locks, 14.3 and 47 with a word for each, 13.8 and 32 like this.
  */
 #ifndef MAM_HEAP_PUBLISHED_BITLOCK_H
 #define MAM_HEAP_PUBLISHED_BITLOCK_H
@@ -23,7 +23,7 @@
 #define MAM_BITLOCK_LOCKED ((uint64_t)1 << 32)
 
 struct mam_bitlock {
-	uint32_t count; /* pages; never changes, as all of this */
+	uint32_t count; /* pages; never changes, as all of this struct */
 	uint32_t words; /* of 32 pages */
 	uint32_t bound; /* steps */
 	uint32_t spare[29];
@@ -39,7 +39,7 @@ MAM_KBOTH size_t mam_bitlock_bytes(uint32_t count)
 	return sizeof(struct mam_bitlock) + (size_t)mam_bitlock_words(count) * sizeof(uint64_t);
 }
 
-/* Pages in the lower half, 1 taken; MAM_BITLOCK_LOCKED above them. */
+/* Pages in the lower half, 1 allocated; MAM_BITLOCK_LOCKED above them. */
 MAM_KBOTH MAM_GLOBAL uint64_t *mam_bitlock_word(MAM_GLOBAL struct mam_bitlock *bits, uint32_t word)
 {
 	return (MAM_GLOBAL uint64_t *)(bits + 1) + word;
@@ -56,7 +56,10 @@ MAM_KBOTH void mam_bitlock_format(MAM_GLOBAL struct mam_bitlock *bits, uint32_t 
 
 #ifndef MAM_HEAP_PORT_HOST_H
 
-/* The word's free pages if the caller has it locked now, none if another lane has. */
+/*
+ * Returns the word's free pages if the caller has locked it now, none if another lane holds the
+ * lock.
+ */
 MAM_KFN uint32_t mam_bitlock_enter(MAM_GLOBAL struct mam_bitlock *bits, uint32_t word, bool *locked)
 {
 	uint64_t there = mam_atomic_or64(mam_bitlock_word(bits, word), MAM_BITLOCK_LOCKED,
@@ -66,7 +69,7 @@ MAM_KFN uint32_t mam_bitlock_enter(MAM_GLOBAL struct mam_bitlock *bits, uint32_t
 	return *locked ? ~(uint32_t)there : 0;
 }
 
-/* By who has the word locked: takes `pages`, which were free, and unlocks. */
+/* Allocates `pages`, which were free, and unlocks. pre: the caller holds the lock. */
 MAM_KFN void mam_bitlock_leave(MAM_GLOBAL struct mam_bitlock *bits, uint32_t word, uint32_t pages)
 {
 	(void)mam_atomic_add64(mam_bitlock_word(bits, word), pages - MAM_BITLOCK_LOCKED,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bump.h - a bare counter, one atomic a lane: what any allocator with a central word costs at
- * least.
+ * bump.h - a bare counter, one atomic per lane: the minimum cost of any allocator with a central
+ * word.
  *
- * A page is the counter's next number; it never comes back. Compilers make one atomic a warp of
- * such an add, so the counter's address is hidden from them; bumpw.h is the one with one atomic a
- * warp.
+ * A page is the counter's next number; it is never freed. Compilers combine such an add into one
+ * atomic per warp, so the counter's address is hidden from them; bumpw.h is the variant with one
+ * atomic per warp.
  */
 #ifndef MAM_HEAP_PUBLISHED_BUMP_H
 #define MAM_HEAP_PUBLISHED_BUMP_H
@@ -15,7 +15,7 @@
 struct mam_bump {
 	uint32_t count;     /* pages; never changes */
 	uint32_t spare[31]; /* zeros */
-	uint64_t next;      /* pages asked for; atomic */
+	uint64_t next;      /* pages requested; atomic */
 	uint64_t away[15];
 };
 
@@ -43,7 +43,7 @@ MAM_KFN uint32_t mam_bump_take(MAM_GLOBAL struct mam_bump *bump, struct mam_publ
 	return page < bump->count ? (uint32_t)page : MAM_NO_PAGE;
 }
 
-/* Nothing comes back. */
+/* Frees nothing. */
 MAM_KFN bool mam_bump_give(MAM_GLOBAL struct mam_bump *bump, uint32_t page)
 {
 	return page < bump->count;

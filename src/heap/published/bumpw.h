@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bumpw.h - a bare counter, one atomic for the lanes of a warp that ask together: the ceiling.
+ * bumpw.h - a bare counter, one atomic for the lanes of a warp that call together: the upper limit.
  *
- * The lowest lane adds as many as ask; each takes its page by its rank among them. Nothing comes
- * back.
+ * The lowest lane adds the number of callers; each takes its page by its rank among them. Pages are
+ * never freed.
  */
 #ifndef MAM_HEAP_PUBLISHED_BUMPW_H
 #define MAM_HEAP_PUBLISHED_BUMPW_H
@@ -13,7 +13,7 @@
 struct mam_bumpw {
 	uint32_t count; /* pages; never changes */
 	uint32_t spare[31];
-	uint64_t next; /* pages asked for; atomic */
+	uint64_t next; /* pages requested; atomic */
 	uint64_t away[15];
 };
 
@@ -46,7 +46,7 @@ MAM_KFN uint32_t mam_bumpw_take(MAM_GLOBAL struct mam_bumpw *bumpw, struct mam_p
 	return page < bumpw->count ? (uint32_t)page : MAM_NO_PAGE;
 }
 
-/* Nothing comes back. */
+/* Frees nothing. */
 MAM_KFN bool mam_bumpw_give(MAM_GLOBAL struct mam_bumpw *bumpw, uint32_t page)
 {
 	return page < bumpw->count;

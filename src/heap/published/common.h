@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * common.h - what the random-walk paper's page allocators share: what a lane carries, its random
- * numbers, when it gives up, and the paper's way to find the k-th set bit.
+ * common.h - the shared parts of the random-walk paper's page allocators: the state of a lane, its
+ * random numbers, when it gives up, and the paper's way to find the k-th set bit.
  *
  * Source: M. Pham, Y. Yuan, H. Li, C. Mou, Y. Tu, Z. Xu, J. Meng, "Dynamic Buffer Management in
  * Massively Parallel Systems: The Power of Randomness", ACM TOPC 12(1), 2025: RW (algorithm 1),
- * RW-BM (2), CoRW (3), find-k-th-set (4), CRW (5), RW_malloc (6). They stand here as published,
- * to be compared with; what a published sketch leaves open, or gets wrong, is said in each file.
+ * RW-BM (2), CoRW (3), find-k-th-set (4), CRW (5), RW_malloc (6). They are implemented as
+ * published, for comparison; each file notes what the published sketch leaves open, or gets wrong.
  *
- * All of them have one shape. NAME is rw, rwbm, crw, corw, rwmalloc, queue, bump or bumpw.
+ * All of them have the same interface. NAME is rw, rwbm, crw, corw, rwmalloc, queue, bump or bumpw.
  *
- *   size_t mam_NAME_bytes(count)                what `count` pages need
+ *   size_t mam_NAME_bytes(count)                the size for `count` pages
  *   void mam_NAME_format(s, count, low)         host or one lane, into zeroed memory of that size
  *   uint32_t mam_NAME_take(s, walk)             a page, or MAM_NO_PAGE
- *   bool mam_NAME_give(s, page)                 false if there is no such page, and nothing else
+ *   bool mam_NAME_give(s, page)                 false if there is no such page; nothing changes
  *
- * A page given twice is not noticed: the paper's frees look at nothing. `low` is the paper's L in
- * thousandths: a walk gives up where fewer than L of the pages are free, with 99% confidence.
+ * A double free is not detected: the paper's frees check nothing. `low` is the paper's L in
+ * thousandths: a search gives up if fewer than L of the pages are free, with 99% confidence.
  *
- * Orders: what decides who owns a page is one atomic in each variant. It acquires, and a free
- * releases, so that what the last owner wrote is over when the next one writes. The paper says
- * nothing of orders; MAM_PUBLISHED_GIVE=MAM_RELAXED builds the frees without.
+ * Orders: in each variant one atomic decides who owns a page. It acquires, and a free releases, so
+ * that the writes of the last owner precede those of the next. The paper does not mention orders;
+ * MAM_PUBLISHED_GIVE=MAM_RELAXED builds the frees without.
  */
 #ifndef MAM_HEAP_PUBLISHED_COMMON_H
 #define MAM_HEAP_PUBLISHED_COMMON_H
@@ -31,12 +31,12 @@
 #define MAM_PUBLISHED_GIVE MAM_RELEASE
 #endif
 
-/* A header of fields that never change is a line of its own; flags or words begin behind it. */
+/* A header of constant fields fills a cache line; flags or words follow it. */
 #define MAM_PUBLISHED_LINE 128u
 
 /*
- * How many failed steps in a row say that fewer than `low` thousandths are free; none in a heap
- * of none.
+ * The number of consecutive failed steps after which fewer than `low` thousandths are free; 0 for a
+ * heap of 0 pages.
  */
 MAM_KBOTH uint32_t mam_published_bound(uint32_t count, uint32_t low)
 {
@@ -45,24 +45,24 @@ MAM_KBOTH uint32_t mam_published_bound(uint32_t count, uint32_t low)
 	return count ? patience + !patience : 0;
 }
 
-/* 32 bits a word, whole lines. */
+/* 32 bits per word, whole cache lines. */
 MAM_KBOTH size_t mam_published_words_bytes(size_t words)
 {
 	return (words * 4 + MAM_PUBLISHED_LINE - 1) & ~(size_t)(MAM_PUBLISHED_LINE - 1);
 }
 
-/* What a lane carries from call to call, in registers. */
+/* The state of a lane between calls, in registers. */
 struct mam_published_walk {
 	uint32_t state; /* of its random numbers */
-	uint32_t last;  /* the page it got last, or MAM_NO_PAGE: for crw */
+	uint32_t last;  /* the page that it allocated last, or MAM_NO_PAGE: for crw */
 	uint32_t steps; /* places looked at, as the paper counts them, in all calls */
 };
 
 #ifndef MAM_HEAP_PORT_HOST_H
 
 /*
- * `where`, as a sum that a compiler cannot know to be the same in all lanes: else it makes one
- * atomic a warp of an add. `zeros` are 16 words of 0.
+ * Returns `where` as a sum that a compiler cannot prove to be the same in all lanes: otherwise it
+ * combines an add into one atomic per warp. `zeros` are 16 words of 0.
  */
 MAM_KFN MAM_GLOBAL uint64_t *mam_published_hidden(MAM_GLOBAL uint64_t *where,
 						  const MAM_GLOBAL uint32_t *zeros)
@@ -70,9 +70,7 @@ MAM_KFN MAM_GLOBAL uint64_t *mam_published_hidden(MAM_GLOBAL uint64_t *where,
 	return where + zeros[mam_lane() % 16];
 }
 
-/*
- * Spreads what differs in few bits over all of them (the last steps of MurmurHash3, A. Appleby).
- */
+/* Spreads differences in a few bits over all bits (the last steps of MurmurHash3, A. Appleby). */
 MAM_KFN uint32_t mam_published_mix(uint32_t x)
 {
 	x = (x ^ x >> 16) * 0x85ebca6bu;
@@ -80,7 +78,7 @@ MAM_KFN uint32_t mam_published_mix(uint32_t x)
 	return x ^ x >> 16;
 }
 
-/* `seed` tells launches apart; lanes are told apart by their number in the grid. */
+/* `seed` distinguishes launches; lanes differ by their number in the grid. */
 MAM_KFN void mam_published_start(struct mam_published_walk *walk, uint32_t seed)
 {
 	uint32_t id = mam_block() * mam_block_threads() + mam_thread();
@@ -107,7 +105,7 @@ MAM_KFN uint32_t mam_published_below(struct mam_published_walk *walk, uint32_t l
 	return (uint32_t)((uint64_t)mam_published_random(walk) * limit >> 32);
 }
 
-/* Where the k-th set bit of `x` is, from 1; 0 if it has fewer: halves, each judged by a count. */
+/* The position of the k-th set bit of `x`, from 1; 0 if it has fewer: bisection by counts. */
 MAM_KFN uint32_t mam_published_kth(uint32_t x, uint32_t k)
 {
 	uint32_t left = 1, right = 32;

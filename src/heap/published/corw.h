@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * corw.h - CoRW: the lanes of a warp search together, and who finds more than it needs shares.
+ * corw.h - CoRW: the lanes of a warp search together, and a lane that finds more than it needs
+ * shares.
  *
  * Of the lanes that call together, until each has a page:
- * 1. Each locks and reads a random word; one that is locked by others counts as full. That is a
+ * 1. Each locks and reads a random word; a word locked by another lane counts as full. That is a
  *    step of every lane.
- * 2. While one needs and one has: each that has offers its lowest free page. The lane that s
- *    needy lanes come before takes the offer of the (s + 1)-th lane that has one: ballot, count,
+ * 2. While one needs and one has: each lane that has offers its lowest free page. A lane preceded
+ *    by s needy lanes takes the offer of the (s + 1)-th lane that has one: ballot, count,
  *    find-k-th-set, shuffle.
- * 3. Each lane takes the pages of its word that were handed out, all at once, and unlocks it.
+ * 3. Each lane allocates the pages of its word that were handed out, all at once, and unlocks it.
  *
  * Source: common.h, algorithms 3 and 4. The sketch sets a bit as soon as it is offered; here only
- * bits that a lane took are set, so none is lost.
+ * bits that a lane took are set, so no page is lost.
  *
  * Bound: mam_published_bound() steps in a row in which no lane found a page, then MAM_NO_PAGE for
  * those that still need one, though pages may be left. Between calls no lock bit is set.
@@ -38,8 +39,8 @@ MAM_KBOTH void mam_corw_format(MAM_GLOBAL struct mam_corw *corw, uint32_t count,
 #ifndef MAM_HEAP_PORT_HOST_H
 
 /*
- * Step 2. `free` are the pages of the caller's word, of which those handed out are given back;
- * `page` is what the caller has, if anything, or is handed.
+ * Step 2. `free` are the pages of the caller's word; returns those that were handed out. `page` is
+ * the caller's page, if it has one or is handed one.
  */
 MAM_KFN uint32_t mam_corw_share(uint32_t active, uint32_t word, uint32_t free, uint32_t *page)
 {
@@ -66,7 +67,7 @@ MAM_KFN uint32_t mam_corw_share(uint32_t active, uint32_t word, uint32_t free, u
 	return handed;
 }
 
-/* By the lanes of `active`, all of them. */
+/* Called by all lanes of `active`. */
 MAM_KFN uint32_t mam_corw_together(MAM_GLOBAL struct mam_corw *corw,
 				   struct mam_published_walk *walk, uint32_t active)
 {
@@ -85,7 +86,7 @@ MAM_KFN uint32_t mam_corw_together(MAM_GLOBAL struct mam_corw *corw,
 			mam_bitlock_leave(bits, word, handed);
 		need = mam_warp_ballot(active, page == MAM_NO_PAGE);
 	}
-	/* The lane that locked a page's word acquired it, for the lane that has it now. */
+	/* The lane that locked a page's word acquired it, on behalf of the lane that has it now. */
 	mam_warp_sync(active);
 	return page;
 }

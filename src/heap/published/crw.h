@@ -2,12 +2,12 @@
 /*
  * crw.h - CRW: a lane looks first where it found its last page.
  *
- * 1. The word that holds the page behind the lane's last one: its lowest free page, if it has
+ * 1. The word that contains the page after the lane's last one: its lowest free page, if it has
  *    one. That look is a step.
- * 2. Else random words, as in RW-BM. The page is remembered either way.
+ * 2. Otherwise random words, as in RW-BM. The page is remembered either way.
  *
- * Source: common.h, algorithm 5. A lane that has had no page yet begins with 2; behind the last
- * page comes page 0. Bound: as RW-BM's and one look more.
+ * Source: common.h, algorithm 5. A lane that has had no page yet starts with 2; page 0 follows the
+ * last page. Bound: that of RW-BM and one more look.
  */
 #ifndef MAM_HEAP_PUBLISHED_CRW_H
 #define MAM_HEAP_PUBLISHED_CRW_H

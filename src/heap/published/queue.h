@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue.h - a simple queue of free pages: what the paper measures its walks against, in place of
+ * queue.h - a simple queue of free pages: the paper compares its random walks with it, in place of
  * allocators whose steps cannot be counted.
  *
- * Free page numbers stand in a ring. Where they begin and where they end is one 64-bit word, head
- * above tail; they only count up, and a place of the ring says for which count it is next.
- * 1. Take: one atomic adds one to head. A head below tail: the page at that place of the ring,
- *    which its giver may still be writing; wait for it, and leave the place to the next round.
- * 2. Else the queue was empty: MAM_NO_PAGE. Head stands ahead of tail by the places that were
- *    given up like this; one compare-and-swap takes it back to tail, whoever comes first.
- * 3. Give: one atomic adds one to tail. A tail below head: that place was given up; leave it to
- *    the next round, take head back, and try again. Else the page is written there, once the last
- *    round is done with the place.
+ * Free page numbers are in a ring. Its start and end are one 64-bit word, head above tail; both
+ * only count up, and each entry of the ring records the count for which it is next.
+ * 1. Allocate: one atomic adds one to head. If head was below tail, the page is in that entry of
+ *    the ring, where the freeing lane may still be writing it; wait for it, and leave the entry to
+ *    the next round.
+ * 2. Otherwise the queue was empty: MAM_NO_PAGE. Head is ahead of tail by the entries that were
+ *    given up like this; one compare-and-swap of any lane sets it back to tail.
+ * 3. Free: one atomic adds one to tail. If tail was below head, that entry was given up; leave it
+ *    to the next round, set head back, and try again. Otherwise the page is written there, once the
+ *    last round is done with the entry.
  *
- * As both are in one word, a taker and a giver of one place agree on who came first. One atomic a
- * lane: compilers make one a warp of such an add, so the word's address is hidden
- * from them. An H100 makes 1.3 thousand million of them a second, whatever the number of threads.
+ * As both are in one word, an allocating and a freeing lane of one entry agree on their order. One
+ * atomic per lane: compilers combine such an add into one per warp, so the word's address is hidden
+ * from them. An H100 executes 1.3 billion of them per second, for any number of threads.
  *
- * A step is a place in the waiting line: the n-th to take since mam_queue_mark() took n steps.
+ * A step is a place in the waiting line: the n-th allocation since mam_queue_mark() took n steps.
  *
- * Bound: none; who waits for a place waits for the next store of a lane that waits, if at all,
- * for an earlier round. Good for 2^31 pages and, without a new format, for 2^32 frees. At rest
- * each page that is not taken stands once between head and tail.
+ * Bound: none; a lane that waits for an entry waits for the next store of a lane that waits, if at
+ * all, for an earlier round. Valid for 2^31 pages and, without a new format, for 2^32 frees. At
+ * rest each free page is once between head and tail.
  */
 #ifndef MAM_HEAP_PUBLISHED_QUEUE_H
 #define MAM_HEAP_PUBLISHED_QUEUE_H
@@ -30,7 +31,7 @@
 
 struct mam_queue {
 	uint32_t count;     /* pages; never changes */
-	uint32_t mask;      /* places of the ring, a power of two, less one; never changes */
+	uint32_t mask;      /* entries of the ring, a power of two, minus 1; never changes */
 	uint32_t line;      /* head at the last mark; changes between kernels only */
 	uint32_t spare[29]; /* zeros */
 	uint64_t ends;      /* head << 32 | tail; atomic */
@@ -51,7 +52,7 @@ MAM_KBOTH size_t mam_queue_bytes(uint32_t count)
 	return sizeof(struct mam_queue) + ((size_t)mam_queue_mask(count) + 1) * sizeof(uint64_t);
 }
 
-/* `low` says when a walk gives up: a queue knows when it is empty. */
+/* `low` defines when a search gives up: a queue knows when it is empty. */
 MAM_KBOTH void mam_queue_format(MAM_GLOBAL struct mam_queue *queue, uint32_t count, uint32_t low)
 {
 	MAM_GLOBAL uint64_t *place = (MAM_GLOBAL uint64_t *)(queue + 1);
@@ -68,13 +69,13 @@ MAM_KBOTH void mam_queue_format(MAM_GLOBAL struct mam_queue *queue, uint32_t cou
 
 #ifndef MAM_HEAP_PORT_HOST_H
 
-/* count << 32 | page; MAM_NO_PAGE: nothing there yet. */
+/* count << 32 | page; MAM_NO_PAGE: empty. */
 MAM_KFN MAM_GLOBAL uint64_t *mam_queue_place(MAM_GLOBAL struct mam_queue *queue, uint32_t at)
 {
 	return (MAM_GLOBAL uint64_t *)(queue + 1) + (at & queue->mask);
 }
 
-/* Leaves the place of count `at` to the next round. */
+/* Leaves the entry of count `at` to the next round. */
 MAM_KFN void mam_queue_pass(MAM_GLOBAL struct mam_queue *queue, uint32_t at)
 {
 	mam_atomic_store64(mam_queue_place(queue, at),
@@ -82,7 +83,7 @@ MAM_KFN void mam_queue_pass(MAM_GLOBAL struct mam_queue *queue, uint32_t at)
 			   MAM_AT_DEVICE);
 }
 
-/* Waits until the last round is done with the place of count `at`. */
+/* Waits until the last round is done with the entry of count `at`. */
 MAM_KFN void mam_queue_await(MAM_GLOBAL struct mam_queue *queue, uint32_t at)
 {
 	while (mam_atomic_load64(mam_queue_place(queue, at), MAM_RELAXED, MAM_AT_DEVICE) !=
@@ -90,7 +91,7 @@ MAM_KFN void mam_queue_await(MAM_GLOBAL struct mam_queue *queue, uint32_t at)
 		mam_nanosleep(20);
 }
 
-/* By one lane, with no other at work: steps count from here on. */
+/* Steps count from here. By one lane, with no other at work. */
 MAM_KFN void mam_queue_mark(MAM_GLOBAL struct mam_queue *queue)
 {
 	uint32_t head = (uint32_t)(queue->ends >> 32), tail = (uint32_t)queue->ends;
@@ -101,7 +102,7 @@ MAM_KFN void mam_queue_mark(MAM_GLOBAL struct mam_queue *queue)
 	queue->ends = (uint64_t)head << 32 | tail;
 }
 
-/* Head goes back to tail if it still is ahead of it: the places between were given up. */
+/* Sets head back to tail if it is still ahead: the entries between were given up. */
 MAM_KFN void mam_queue_retreat(MAM_GLOBAL struct mam_queue *queue)
 {
 	uint64_t ends = mam_atomic_load64(&queue->ends, MAM_RELAXED, MAM_AT_DEVICE);

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rw.h - RW: one flag a page, and random pages tried until one is free.
+ * rw.h - RW: one flag per page; random pages are tried until one is free.
  *
- * 1. A random page. Its flag is read; if it is set, again.
- * 2. The flag is set by one atomic. Who finds it clear then has the page; else again.
- * 3. A free is one plain store into the flag.
+ * 1. Pick a random page and read its flag; if it is set, pick again.
+ * 2. Set the flag by one atomic. A lane that finds it clear then has the page; otherwise pick
+ *    again.
+ * 3. A free is one plain store to the flag.
  *
  * Source: common.h, algorithm 1. A flag is a 32-bit word: GPUs have no atomics on bytes, and one
- * made of a compare-and-swap on the word around it would fail for the neighbours' sake; and a
- * free may store into a word, but not into a bit. Four bytes a page are 16 MiB for four million,
- * which caches hold.
+ * emulated by a compare-and-swap on the enclosing word would fail because of neighboring flags; and
+ * a free may store to a word, but not to a bit. Four bytes per page are 16 MiB for four million,
+ * which fits into caches.
  *
- * As published a free is a store of no order, which races with what the next owner writes: here
- * it releases (MAM_PUBLISHED_GIVE). On an H100 a million frees take 25 us so and 23 without, 128K
- * by one lane of each warp 23 and 17.
+ * As published a free is an unordered store, which races with the writes of the next owner: here it
+ * releases (MAM_PUBLISHED_GIVE). On an H100 a million frees take 25 us with the release and 23
+ * without, 128K by one lane of each warp 23 and 17.
  *
  * Bound: mam_published_bound() steps, then MAM_NO_PAGE, though pages may be left.
  */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rwbm.h - RW-BM: random words of a bitmap, 32 pages at a look.
+ * rwbm.h - RW-BM: random words of a bitmap, 32 pages per look.
  *
- * 1. A random word; its lock bit is set. A word that another lane has locked counts as full.
- * 2. The word's lowest clear bit is set: that page. A full word: unlock, and again.
+ * 1. Pick a random word and set its lock bit. A word that another lane has locked counts as full.
+ * 2. Set the word's lowest clear bit: that is the page. If the word is full, unlock, and pick
+ *    again.
  *
  * Source: common.h, algorithm 2, with words of 32 bits. Bound: mam_published_bound() steps, then
  * MAM_NO_PAGE, though pages may be left. Between calls no lock bit is set.

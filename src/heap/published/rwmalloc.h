@@ -4,20 +4,20 @@
  * consecutive words together.
  *
  * Of the lanes that call together, until each has its run:
- * 1. A random region of as many words as there are lanes; each lane holds one word. A step of
- *    each.
- * 2. In registers: needy lanes, lowest first, are dealt free runs of the region, those that cross
- *    words too. As many requests as fit into one run are dealt as one: all of them first, and if
- *    that is too much, half of what was asked, and so on.
- * 3. Each lane takes what was dealt of its word by one atomic. What others took meanwhile comes
- *    out of its answer: a run that lost a unit gives the rest back, and its lane needs again.
+ * 1. A random region of as many words as there are lanes; each lane reads one word. A step of each.
+ * 2. In registers: needy lanes, lowest first, are dealt free runs of the region, including runs
+ *    that cross words. As many requests as fit into one run are dealt as one: first all of them,
+ *    and if that is too much, half of the requested units, and so on.
+ * 3. Each lane allocates the dealt units of its word by one atomic. Its old value shows which units
+ *    other lanes took meanwhile: a run that lost a unit frees the rest, and its lane needs a run
+ *    again.
  *
- * A run that is longer than the region (few lanes ask) is searched by its lane alone, word after
+ * A run that is longer than the region (few lanes call) is searched by its lane alone, word after
  * word.
  *
  * Source: common.h, algorithm 6 and its section: joined segments, and small requests aggregated
- * within a warp. The sketch takes a run at a time, with one atomic a lane in turn, and within a
- * word; the segment list that its text keeps in shared memory is here a word a lane.
+ * within a warp. The sketch takes one run at a time, with one atomic per lane in turn, and within a
+ * word; the segment list that its text keeps in shared memory is here one word per lane.
  *
  * Bound: runs of at most MAM_RWMALLOC_UNITS, as published a warp's region. mam_published_bound()
  * steps in a row in which no lane got a run, then MAM_NO_PAGE, though such a run may be left.
@@ -30,7 +30,7 @@
 #define MAM_RWMALLOC_UNITS 1024u
 
 struct mam_rwmalloc {
-	uint32_t count; /* units; never changes, as all of this */
+	uint32_t count; /* units; never changes, as all of this struct */
 	uint32_t words; /* of 32 units */
 	uint32_t bound; /* steps */
 	uint32_t spare[29];
@@ -60,7 +60,7 @@ MAM_KFN MAM_GLOBAL uint32_t *mam_rwmalloc_word(MAM_GLOBAL struct mam_rwmalloc *h
 }
 
 /*
- * Those bits of the word whose first unit is `low` that are among the `n` units from `first` on.
+ * The bits of the word whose first unit is `low` that are among the `n` units starting at `first`.
  */
 MAM_KFN uint32_t mam_rwmalloc_part(uint32_t first, uint32_t n, uint32_t low)
 {
@@ -72,7 +72,7 @@ MAM_KFN uint32_t mam_rwmalloc_part(uint32_t first, uint32_t n, uint32_t low)
 	return (end < 32 ? (1u << end) - 1 : ~0u) & ~0u << from;
 }
 
-/* How many units at a word's lower end, and at its upper end, are free. */
+/* The number of free units at a word's lower end, and at its upper end. */
 MAM_KFN uint32_t mam_rwmalloc_head(uint32_t free)
 {
 	return free == ~0u ? 32 : mam_ffs32(~free) - 1;
@@ -84,9 +84,9 @@ MAM_KFN uint32_t mam_rwmalloc_tail(uint32_t free)
 }
 
 /*
- * The lowest bit of `free` at which a run of `n` begins, if `ahead` units right behind the word
- * are free; 32 if there is none. After each round a bit of `runs` says that `length` units from
- * it on are.
+ * The lowest bit of `free` at which a run of `n` starts, if `ahead` units directly after the word
+ * are free; 32 if there is none. After each round a bit of `runs` means that `length` units
+ * starting there are free.
  */
 MAM_KFN uint32_t mam_rwmalloc_fit(uint32_t free, uint32_t ahead, uint32_t n)
 {
@@ -106,7 +106,7 @@ MAM_KFN uint32_t mam_rwmalloc_fit(uint32_t free, uint32_t ahead, uint32_t n)
 	return (uint32_t)runs ? mam_ffs32((uint32_t)runs) - 1 : 32;
 }
 
-/* What a lane knows of the region: its own word. */
+/* A lane's view of the region: its own word. */
 struct mam_rwmalloc_view {
 	uint32_t active; /* lanes with a word, in the order of their words */
 	uint32_t rank;   /* of this lane among them */
@@ -114,7 +114,7 @@ struct mam_rwmalloc_view {
 	uint32_t dealt;  /* bits that were dealt */
 };
 
-/* How many units right behind this lane's word are free. */
+/* The number of free units directly after this lane's word. */
 MAM_KFN uint32_t mam_rwmalloc_ahead(const struct mam_rwmalloc_view *view)
 {
 	uint32_t above = view->active & ~((2u << mam_lane()) - 1);
@@ -128,8 +128,8 @@ MAM_KFN uint32_t mam_rwmalloc_ahead(const struct mam_rwmalloc_view *view)
 }
 
 /*
- * Sums of `n` over the active lanes up to this one: every lane adds what twice as many before it
- * have.
+ * Sums of `n` over the active lanes up to this one: in each round a lane adds the sum of twice as
+ * many lanes before it.
  */
 MAM_KFN uint32_t mam_rwmalloc_sum(uint32_t active, uint32_t n)
 {
@@ -148,19 +148,19 @@ MAM_KFN uint32_t mam_rwmalloc_sum(uint32_t active, uint32_t n)
 }
 
 /*
- * Step 2: where in the region the caller's run of `n` begins, or MAM_NO_PAGE; lanes with n == 0
- * ask for nothing. All lanes of the view go through it together, with the same group, limit and
+ * Step 2: returns where in the region the caller's run of `n` starts, or MAM_NO_PAGE; lanes with n
+ * == 0 want none. All lanes of the view go through it together, with the same group, limit and
  * base.
  *
- * A run is dealt from the front of the first stretch that has room for it, so that what was free
- * behind a word still is while the word's own upper end is: it need not be counted again.
+ * A run is dealt from the front of the first stretch that has room for it, so the free units after
+ * a word stay free while the word's own upper end does: they need not be counted again.
  */
 MAM_KFN uint32_t mam_rwmalloc_deal(struct mam_rwmalloc_view *view, uint32_t n)
 {
 	uint32_t lane = mam_lane(), start = MAM_NO_PAGE, base = 0;
 	uint32_t ahead = mam_rwmalloc_ahead(view), sum = mam_rwmalloc_sum(view->active, n);
 	uint32_t left = mam_warp_ballot(view->active, n != 0); /* to be dealt with */
-	uint32_t limit = 32 * mam_popc32(view->active);        /* nothing longer is free */
+	uint32_t limit = 32 * mam_popc32(view->active);        /* no longer run is free */
 	uint32_t group = limit;                                /* how much to deal at once */
 
 	while (left) {
@@ -196,8 +196,8 @@ MAM_KFN uint32_t mam_rwmalloc_deal(struct mam_rwmalloc_view *view, uint32_t n)
 }
 
 /*
- * Step 3: takes what was dealt in the words from `word` on. True if the caller's run is its own
- * now.
+ * Step 3: allocates the dealt units in the words starting at `word`. Returns true if the caller's
+ * run belongs to it now.
  */
 MAM_KFN bool mam_rwmalloc_claim(MAM_GLOBAL struct mam_rwmalloc *heap, uint32_t word,
 				const struct mam_rwmalloc_view *view, uint32_t start, uint32_t n)
@@ -232,7 +232,7 @@ MAM_KFN bool mam_rwmalloc_claim(MAM_GLOBAL struct mam_rwmalloc *heap, uint32_t w
 	return whole;
 }
 
-/* Lanes that ask for more than the region have n == 0: they read their words for the others. */
+/* Lanes whose request exceeds the region have n == 0: they read their words for the others. */
 MAM_KFN uint32_t mam_rwmalloc_together(MAM_GLOBAL struct mam_rwmalloc *heap,
 				       struct mam_published_walk *walk, uint32_t active, uint32_t n)
 {
@@ -261,12 +261,12 @@ MAM_KFN uint32_t mam_rwmalloc_together(MAM_GLOBAL struct mam_rwmalloc *heap,
 		}
 		barren = mam_warp_ballot(active, got) ? 0 : barren + 1;
 	}
-	/* The lanes that claimed a run acquired it, for the lane that has it now. */
+	/* The lanes that claimed a run acquired it, on behalf of the lane that has it now. */
 	mam_warp_sync(active);
 	return page;
 }
 
-/* The first `words` words of a run back to where they were taken from. */
+/* Frees the first `words` words of a run. */
 MAM_KFN void mam_rwmalloc_clear(MAM_GLOBAL struct mam_rwmalloc *heap, uint32_t page, uint32_t n,
 				uint32_t words, bool given)
 {
@@ -285,7 +285,7 @@ MAM_KFN void mam_rwmalloc_clear(MAM_GLOBAL struct mam_rwmalloc *heap, uint32_t p
 	}
 }
 
-/* Takes the run if all of it is free, or nothing. */
+/* Allocates the run if all of it is free, or nothing. */
 MAM_KFN bool mam_rwmalloc_seize(MAM_GLOBAL struct mam_rwmalloc *heap, uint32_t page, uint32_t n)
 {
 	uint32_t word;
@@ -306,7 +306,7 @@ MAM_KFN bool mam_rwmalloc_seize(MAM_GLOBAL struct mam_rwmalloc *heap, uint32_t p
 	return true;
 }
 
-/* A run of more than 32 units, hence one that crosses words, by one lane. */
+/* Allocates a run of more than 32 units, hence one that crosses words, by one lane. */
 MAM_KSLOW uint32_t mam_rwmalloc_alone(MAM_GLOBAL struct mam_rwmalloc *heap,
 				      struct mam_published_walk *walk, uint32_t n)
 {
@@ -333,7 +333,7 @@ MAM_KSLOW uint32_t mam_rwmalloc_alone(MAM_GLOBAL struct mam_rwmalloc *heap,
 	return MAM_NO_PAGE;
 }
 
-/* `n` consecutive units; each lane may ask for another number. */
+/* Allocates `n` consecutive units; each lane may pass a different number. */
 MAM_KFN uint32_t mam_rwmalloc_take(MAM_GLOBAL struct mam_rwmalloc *heap,
 				   struct mam_published_walk *walk, uint32_t n)
 {
