@@ -325,7 +325,7 @@ MAM_KFN uint32_t mam_collective_leave(uint32_t *word, uint32_t given)
 	return mam_atomic_and32(word, ~given, MAM_ACQ_REL, MAM_AT_DEVICE);
 }
 
-/* Did that empty the word? */
+/* Returns whether that emptied the word. */
 MAM_KFN bool mam_collective_emptied(uint32_t old, uint32_t given)
 {
 	return (old & given) && !(old & ~given);

@@ -163,7 +163,7 @@ MAM_KFN void mam_grow_take(struct mam_growth *growth, uint64_t stage, uint64_t t
 			   MAM_AT_DEVICE);
 }
 
-/* Has the caller waited long enough? */
+/* Returns whether the caller's time is up. */
 MAM_KFN bool mam_grow_late(struct mam_growth *growth, const struct mam_kgrow *mine)
 {
 	return mam_timer() - mine->since >= growth->wait_ns;
