@@ -100,9 +100,9 @@ void mam_leaks_log(struct mam_heap *heap)
 	    !mam_option_bool(MAM_OPTION_HEAP_LEAKS))
 		return;
 	if (mam_visit_objects(heap, NULL, list, &walk) != MAM_OK || walk.status != MAM_OK)
-		mam_log(MAM_LOG_WARN, "what is live in the heap at %p could not be read to its end",
+		mam_log(MAM_LOG_WARN, "cannot read all live objects of the heap at %p",
 			(void *)heap->ground);
 	else if (walk.count > MOST)
-		mam_log(MAM_LOG_WARN, "objects that were never freed and are not listed: %" PRIu64,
-			walk.count - MOST);
+		mam_log(MAM_LOG_WARN, "memory leak: %" PRIu64 " more %s never freed",
+			walk.count - MOST, walk.count - MOST == 1 ? "object was" : "objects were");
 }

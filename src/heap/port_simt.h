@@ -94,7 +94,7 @@ void simt_fail(const char *what, const char *site) __attribute__((noreturn));
 #define MAM_KASSERT(truth)                                                                      \
 	do {                                                                                    \
 		if (!(truth))                                                                   \
-			simt_fail("not so: " #truth, SIMT_SITE);                                \
+			simt_fail("assertion failed: " #truth, SIMT_SITE);                                \
 	} while (0)
 
 #define mam_thread_x() simt_thread_at(0)

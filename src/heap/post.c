@@ -75,8 +75,8 @@ static void give(void *user, uint64_t address)
 	enum mam_status status = mam_prompt_free(post->pool, (void *)(uintptr_t)address);
 
 	if (status != MAM_OK && status != MAM_ERROR_DESTROYED)
-		mam_log(MAM_LOG_WARN, "what a heap got from its pool at %#llx could not go back "
-			"(%s): free nothing that kernels allocated by mam_free()",
+		mam_log(MAM_LOG_WARN, "cannot free a heap's block at %#llx to its pool: %s; do not "
+			"pass kernels' objects to mam_free()",
 			(unsigned long long)address, mam_status_name(status));
 }
 

@@ -26,19 +26,19 @@ struct tool {
 	const char *library;        /* a prefix of its file's name; NULL: none */
 	const char *tracer;         /* a prefix of the tracing process's name; NULL: none */
 	const char *environment[3]; /* variables; NULL: no more */
-	const char *why;            /* after "heaps do not grow: " */
+	const char *why;            /* after "because " */
 };
 
 static const struct tool tools[] = {
 	{ "Nsight Compute (ncu)", "libcuda-injection", NULL,
 	  { "NV_COMPUTE_PROFILER_PERFWORKS_DIR", "NV_NSIGHT_INJECTION_PORT_BASE", NULL },
-	  "it may run kernels several times with memory put back in between (not with --replay-mode "
-	  "application)" },
+	  "it may run kernels several times and restore memory in between (not with "
+	  "--replay-mode application)" },
 	{ "compute-sanitizer", "libsanitizer-collection", NULL,
 	  { "NV_SANITIZER_INJECTION_PORT_BASE", NULL, NULL },
-	  "memory that comes while a kernel runs is out of bounds to it" },
+	  "memory granted while a kernel runs is out of bounds for it" },
 	{ "cuda-gdb", NULL, "cuda-gdb", { NULL, NULL, NULL },
-	  "the host does not get memory in time while a kernel runs under it" },
+	  "the host gets no memory in time while a kernel runs under it" },
 };
 
 static bool has_environment(const struct tool *tool)
@@ -127,9 +127,9 @@ bool mam_replay_lets_grow(void)
 	tool = find();
 	if (tool && !atomic_exchange(&said, true))
 		mam_log(MAM_LOG_WARN,
-			"%s is at work here, and so heaps do not grow, as %s: requests beyond their first "
-			"bytes get NULL; make them large enough, or set MAM_HEAP_GROWTH=on to have them "
-			"grow all the same",
+			"heaps do not grow under %s, because %s: allocations beyond their initial "
+			"size return NULL; create larger heaps, or set MAM_HEAP_GROWTH=on to let "
+			"them grow",
 			tool->name, tool->why);
 	return tool == NULL;
 }

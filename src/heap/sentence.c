@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sentence.c - a report as people read it (<mam/heap.h>): a row of words for each kind of mistake,
- * in which a letter behind a % stands for what the report has.
+ * sentence.c - the text of a report (<mam/heap.h>): a template for each kind of error, in which a
+ * letter after a % stands for a field of the report.
  *
- *	%f %h %g   finder, holder, giver: "block (3,0,0) thread (17,0,0)", or "somebody"
+ *	%f %g      finder, giver: "block (3,0,0) thread (17,0,0)", or "an unknown thread"
  *	%a         the address
- *	%o         "40 bytes of block (1,0,0) thread (2,0,0)", or "an object that is not known"
- *	%b         bytes, in words that agree
+ *	%o         the object at the address: "a 40-byte object (0x7f0000000040, allocated by
+ *	           block (1,0,0) thread (2,0,0))", or "an object of unknown size (...)"
+ *	%O         the same, for the object that contains the address
+ *	%b         the count of lost reports, with the verb: "1 more error was"
  *	%p         the offset
- *	%B         where an object begins that the address lies in
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -19,18 +20,18 @@
 #include "base/sized.h"
 
 static const char *const rows[MAM_HEAP_MISTAKES] = {
-	[MAM_HEAP_OVERRUN] = "%f gave back %a (%o), behind whose end somebody wrote: at byte %p",
-	[MAM_HEAP_UNDERRUN] = "%f gave back %a (%o), in front of which somebody wrote: at byte %p",
-	[MAM_HEAP_WRITTEN_AFTER_FREE] = "%a (%o) was written to at byte %p after %g had given it "
-					"back; seen when %f got the memory",
-	[MAM_HEAP_DOUBLE_FREE] = "%f gave back %a (%o) a second time, after %g",
-	[MAM_HEAP_FOREIGN_FREE] = "%f gave back %a, which is no object of the heap",
-	[MAM_HEAP_INTERIOR_FREE] = "%f gave back %a, which is byte %p of an object at %B (%o)",
-	[MAM_HEAP_LEAK] = "%a (%o) was never given back",
-	[MAM_HEAP_UNTOLD] = "%b more were found, and had no room, as nobody read the reports",
+	[MAM_HEAP_OVERRUN] = "out-of-bounds write: byte %p of %o; detected at free by %f",
+	[MAM_HEAP_UNDERRUN] = "out-of-bounds write: byte %p of %o; detected at free by %f",
+	[MAM_HEAP_WRITTEN_AFTER_FREE] = "write after free: byte %p of %o, freed by %g; detected at "
+					"allocation by %f",
+	[MAM_HEAP_DOUBLE_FREE] = "double free: %o, freed by %g; freed again by %f",
+	[MAM_HEAP_FOREIGN_FREE] = "invalid free: %a is not an object of the heap; freed by %f",
+	[MAM_HEAP_INTERIOR_FREE] = "invalid free: %a is byte %p of %O; freed by %f",
+	[MAM_HEAP_LEAK] = "memory leak: %o was never freed",
+	[MAM_HEAP_UNTOLD] = "%b lost, because the report buffer was full",
 };
 
-/* What has been written so far, as snprintf() counts it. */
+/* The text so far; `length` counts as snprintf() does. */
 struct sentence {
 	char *text;
 	size_t bytes, length;
@@ -59,22 +60,28 @@ static void add_thread(struct sentence *sentence, const struct mam_heap_thread *
 		    thread->block[0], thread->block[1], thread->block[2], thread->thread[0],
 		    thread->thread[1], thread->thread[2]);
 	else
-		add(sentence, "somebody");
+		add(sentence, "an unknown thread");
 }
 
-static void add_bytes(struct sentence *sentence, uint64_t bytes, const char *one, const char *many)
+/* Returns whether "eight", "eleven" or "eighteen" starts the spoken number. */
+static bool starts_with_vowel(uint64_t number)
 {
-	add(sentence, "%" PRIu64 "%s", bytes, bytes == 1 ? one : many);
+	while (number >= 1000)
+		number /= 1000;
+	return number == 8 || number == 11 || number == 18 || number / 10 == 8 || number / 100 == 8;
 }
 
-static void add_object(struct sentence *sentence, const struct mam_heap_report *report)
+static void add_object(struct sentence *sentence, const struct mam_heap_report *report,
+		       uintptr_t address)
 {
-	if (report->bytes == 0 && !report->holder.known) {
-		add(sentence, "it is not known whose");
-		return;
-	}
-	add_bytes(sentence, report->bytes, " byte of ", " bytes of ");
+	if (report->bytes == 0 && !report->holder.known)
+		add(sentence, "an object of unknown size (");
+	else
+		add(sentence, "%s %" PRIu64 "-byte object (",
+		    starts_with_vowel(report->bytes) ? "an" : "a", report->bytes);
+	add(sentence, "%#" PRIxPTR ", allocated by ", address);
 	add_thread(sentence, &report->holder);
+	add(sentence, ")");
 }
 
 static void add_letter(struct sentence *sentence, const struct mam_heap_report *report, char letter)
@@ -85,9 +92,12 @@ static void add_letter(struct sentence *sentence, const struct mam_heap_report *
 	case 'f': add_thread(sentence, &report->finder); break;
 	case 'g': add_thread(sentence, &report->giver); break;
 	case 'a': add(sentence, "%#" PRIxPTR, address); break;
-	case 'B': add(sentence, "%#" PRIxPTR, address - (uintptr_t)report->offset); break;
-	case 'o': add_object(sentence, report); break;
-	case 'b': add_bytes(sentence, report->bytes, " mistake", " mistakes"); break;
+	case 'o': add_object(sentence, report, address); break;
+	case 'O': add_object(sentence, report, address - (uintptr_t)report->offset); break;
+	case 'b':
+		add(sentence, "%" PRIu64 " more %s", report->bytes,
+		    report->bytes == 1 ? "error was" : "errors were");
+		break;
 	case 'p': add(sentence, "%" PRId64, report->offset); break;
 	}
 }

@@ -363,7 +363,7 @@ enum mam_status mam_service_add(struct mam_service_client *client)
 	pthread_mutex_unlock(&service.lock);
 	if (starts)
 		return MAM_OK;
-	mam_log(MAM_LOG_WARN, "no thread could be started to serve heaps that grow: raise the "
+	mam_log(MAM_LOG_WARN, "cannot start the thread that serves growing heaps; raise the "
 		"limit on threads, or create the heap without most_bytes");
 	return MAM_ERROR_OUT_OF_HOST_MEMORY;
 }

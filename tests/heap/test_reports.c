@@ -232,11 +232,13 @@ START_TEST(what_is_live_and_what_nobody_read_is_logged)
 	mistake(heap, 2);
 	heap_end(heap);
 	log = logged();
-	ck_assert_msg(times(log, "which is no object of the heap") == 1, "%s", log);
-	ck_assert_msg(strstr(log, "gave back 0x20,") != NULL, "%s", log);
-	ck_assert_uint_eq(times(log, "was never given back"), 32);
-	ck_assert_uint_eq(times(log, "objects that were never freed and are not listed: 2"), 1);
-	snprintf(line, sizeof(line), "(%d bytes of block (0,0,0) thread (0,0,0))", 1007);
+	ck_assert_msg(times(log, "is not an object of the heap") == 1, "%s", log);
+	ck_assert_msg(strstr(log, "invalid free: 0x20 ") != NULL, "%s", log);
+	ck_assert_uint_eq(times(log, " was never freed"), 32);
+	ck_assert_uint_eq(
+		times(log, ", allocated by block (0,0,0) thread (0,0,0)) was never freed"), 32);
+	ck_assert_uint_eq(times(log, "memory leak: 2 more objects were never freed"), 1);
+	snprintf(line, sizeof(line), "a %d-byte object (0x", 1007);
 	ck_assert_uint_eq(times(log, line), 1);
 	pool_end(pool);
 }
@@ -262,7 +264,9 @@ START_TEST(an_object_that_cannot_be_known_is_listed_by_its_place)
 	((struct mam_guard *)object)->bytes = 77;
 	heap_end(heap);
 	log = logged();
-	ck_assert_msg(times(log, "(it is not known whose) was never given back") == 1, "%s", log);
+	ck_assert_msg(times(log, "an object of unknown size (0x") == 1, "%s", log);
+	ck_assert_msg(times(log, "allocated by an unknown thread) was never freed") == 1, "%s",
+		      log);
 	pool_end(pool);
 }
 END_TEST
@@ -280,8 +284,8 @@ START_TEST(the_list_can_be_left_out)
 	ck_assert_ptr_nonnull(mam_kmalloc(mam_heap_device(heap), 10));
 	mistake(heap, 2);
 	heap_end(heap);
-	ck_assert_uint_eq(times(logged(), "was never given back"), 0);
-	ck_assert_uint_eq(times(log_text, "no object of the heap"), 1);
+	ck_assert_uint_eq(times(logged(), "never freed"), 0);
+	ck_assert_uint_eq(times(log_text, "not an object of the heap"), 1);
 	unsetenv("MAM_HEAP_LEAKS");
 	pool_end(pool);
 }
@@ -344,28 +348,29 @@ END_TEST
 
 #define ADDRESS "0x7f0000000040"
 #define FINDER "block (1,2,3) thread (4,5,6)"
-#define HOLDER "40 bytes of block (7,8,9) thread (10,11,12)"
+#define HOLDER "block (7,8,9) thread (10,11,12)"
 #define GIVER "block (13,14,15) thread (16,17,18)"
-#define OBJECT ADDRESS " (" HOLDER ")"
+#define OBJECT "a 40-byte object (" ADDRESS ", allocated by " HOLDER ")"
 
 START_TEST(a_report_is_a_sentence)
 {
 	static const char *const wanted[MAM_HEAP_MISTAKES] = {
-		[MAM_HEAP_OVERRUN] = FINDER " gave back " OBJECT ", behind whose end somebody "
-					    "wrote: at byte -3",
-		[MAM_HEAP_UNDERRUN] = FINDER " gave back " OBJECT ", in front of which somebody "
-					     "wrote: at byte -3",
-		[MAM_HEAP_WRITTEN_AFTER_FREE] = OBJECT " was written to at byte -3 after " GIVER
-						       " had given it back; seen when " FINDER
-						       " got the memory",
-		[MAM_HEAP_DOUBLE_FREE] = FINDER " gave back " OBJECT " a second time, after " GIVER,
-		[MAM_HEAP_FOREIGN_FREE] = FINDER " gave back " ADDRESS
-						 ", which is no object of the heap",
-		[MAM_HEAP_INTERIOR_FREE] = FINDER " gave back " ADDRESS ", which is byte -3 of an "
-						  "object at 0x7f0000000043 (" HOLDER ")",
-		[MAM_HEAP_LEAK] = OBJECT " was never given back",
-		[MAM_HEAP_UNTOLD] = "40 mistakes more were found, and had no room, as nobody read "
-				    "the reports",
+		[MAM_HEAP_OVERRUN] =
+			"out-of-bounds write: byte -3 of " OBJECT "; detected at free by " FINDER,
+		[MAM_HEAP_UNDERRUN] =
+			"out-of-bounds write: byte -3 of " OBJECT "; detected at free by " FINDER,
+		[MAM_HEAP_WRITTEN_AFTER_FREE] =
+			"write after free: byte -3 of " OBJECT ", freed by " GIVER
+			"; detected at allocation by " FINDER,
+		[MAM_HEAP_DOUBLE_FREE] =
+			"double free: " OBJECT ", freed by " GIVER "; freed again by " FINDER,
+		[MAM_HEAP_FOREIGN_FREE] =
+			"invalid free: " ADDRESS " is not an object of the heap; freed by " FINDER,
+		[MAM_HEAP_INTERIOR_FREE] =
+			"invalid free: " ADDRESS " is byte -3 of a 40-byte "
+			"object (0x7f0000000043, allocated by " HOLDER "); freed by " FINDER,
+		[MAM_HEAP_LEAK] = "memory leak: " OBJECT " was never freed",
+		[MAM_HEAP_UNTOLD] = "40 more errors were lost, because the report buffer was full",
 	};
 	struct mam_heap_report report = {
 		.size = sizeof(report),
@@ -399,12 +404,13 @@ START_TEST(a_report_is_a_sentence)
 	report.bytes = 0;
 	report.holder.known = report.giver.known = false;
 	(void)mam_heap_report_text(&report, text, sizeof(text));
-	ck_assert_str_eq(text, FINDER " gave back " ADDRESS " (it is not known whose) a second "
-				      "time, after somebody");
+	ck_assert_str_eq(text, "double free: an object of unknown size (" ADDRESS
+			       ", allocated by an unknown thread), freed by an unknown thread; "
+			       "freed again by " FINDER);
 	report.bytes = 1;
 	report.kind = MAM_HEAP_UNTOLD;
 	ck_assert_uint_ne(mam_heap_report_text(&report, text, sizeof(text)), 0);
-	ck_assert_ptr_nonnull(strstr(text, "1 mistake more"));
+	ck_assert_ptr_nonnull(strstr(text, "1 more error was lost"));
 	report.kind = MAM_HEAP_MISTAKES;
 	ck_assert_uint_eq(mam_heap_report_text(&report, text, sizeof(text)), 0);
 	ck_assert_str_eq(text, "");
@@ -412,6 +418,31 @@ START_TEST(a_report_is_a_sentence)
 	report.size--;
 	ck_assert_uint_eq(mam_heap_report_text(&report, text, sizeof(text)), 0);
 	ck_assert_uint_eq(mam_heap_report_text(NULL, text, sizeof(text)), 0);
+}
+END_TEST
+
+START_TEST(an_article_fits_its_number)
+{
+	static const struct {
+		uint64_t bytes;
+		const char *article;
+	} rows[] = {
+		{ 1, "a" },      { 8, "an" },     { 10, "a" },       { 11, "an" },
+		{ 18, "an" },    { 19, "a" },     { 80, "an" },      { 89, "an" },
+		{ 100, "a" },    { 111, "a" },    { 180, "a" },      { 800, "an" },
+		{ 900, "a" },    { 1100, "a" },   { 8192, "an" },    { 11000, "an" },
+		{ 81920, "an" }, { 118000, "a" }, { 8388608, "an" },
+	};
+	struct mam_heap_report report = { .size = sizeof(report), .kind = MAM_HEAP_LEAK };
+	char text[512], wanted[64];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		report.bytes = rows[i].bytes;
+		snprintf(wanted, sizeof(wanted), "memory leak: %s %llu-byte object (",
+			 rows[i].article, (unsigned long long)rows[i].bytes);
+		(void)mam_heap_report_text(&report, text, sizeof(text));
+		ck_assert_msg(!strncmp(text, wanted, strlen(wanted)), "%s", text);
+	}
 }
 END_TEST
 
@@ -427,6 +458,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, the_list_can_be_left_out);
 	tcase_add_test(tests, a_walk_shows_what_the_program_has);
 	tcase_add_test(tests, a_report_is_a_sentence);
+	tcase_add_test(tests, an_article_fits_its_number);
 }
 
 int main(void)

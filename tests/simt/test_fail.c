@@ -21,7 +21,7 @@ START_TEST(what_where_and_who)
 {
 	struct expect what = { .kernel = asserts, .grid = 2, .block = 40 };
 	const struct simt_result *result = simt_expect(
-		&what, SIMT_FAILED, "not so: mam_thread() != 5 || mam_block() != 1, at ");
+		&what, SIMT_FAILED, "assertion failed: mam_thread() != 5 || mam_block() != 1, at ");
 
 	ck_assert_ptr_nonnull(strstr(result->text, "test_fail.c:"));
 	ck_assert_ptr_nonnull(strstr(result->text, "block 1 thread 5 (lane 5 of warp 0)"));
