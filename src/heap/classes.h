@@ -176,7 +176,7 @@ MAM_KFN uint32_t mam_traits_words_before(uint64_t traits)
 	return (uint32_t)traits >> 20 & 511;
 }
 
-/* 1 << this is the largest power of two of slots in a slab. */
+/* 1 << this is the largest power of two that does not exceed the number of slots. */
 MAM_KFN uint32_t mam_traits_round_shift(uint64_t traits)
 {
 	return (uint32_t)traits >> 29;

@@ -56,7 +56,7 @@ struct mam_large {
 	uint64_t marked;  /* the state, if lanes have parts of it (collective.h); atomic */
 };
 
-/* Size of the hash table of large objects: large.h. */
+/* Entries of the hash table of hints where large objects are: large.h. */
 #define MAM_LARGE_HINTS (4 * MAM_MAIL_SLOTS)
 
 struct mam_reports; /* of a heap that is debugged */
