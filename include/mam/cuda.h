@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuda.h - one include turns cudaMalloc and cudaFree of a source file into mam.
+ * cuda.h - one include redirects cudaMalloc and cudaFree of a source file to mam.
  *
  *   #include <mam/cuda.h>
  *
- * after or before the CUDA headers, or -include mam/cuda.h on the compiler's command line.
- * From there on, in that file, cudaMalloc takes its blocks from the default pool of the current
- * context (mam.h), and cudaFree gives them back. Link with mam and with the CUDA runtime, shared or
- * static. Other calls of CUDA stay CUDA's, and memory from them may be freed by cudaFree as ever:
- * what mam does not own goes to the CUDA runtime.
+ * after or before the CUDA headers, or -include mam/cuda.h on the compiler's command line. From
+ * there on, in that file, cudaMalloc allocates from the default pool of the current context
+ * (mam.h), and cudaFree frees to it. Link with mam and with the CUDA runtime, shared or static. Other CUDA
+ * calls are unchanged, and cudaFree still frees their memory: it passes pointers that mam does not
+ * own to the CUDA runtime.
  *
- * What stays as it was:
- *   - Both return cudaError_t. When mam has no memory left, the CUDA runtime is asked, so that the
- *     answer and the pending error are its own. Mistakes (a second free, an inner address) are
- *     refused by the runtime too.
+ * Unchanged behavior:
+ *   - Both return cudaError_t. When mam has no memory left, it calls the CUDA runtime, which
+ *     provides the result and the pending error. The runtime also reports invalid calls (a double
+ *     free, an interior pointer).
  *   - cudaFree waits until work submitted to the device is done (MAM_FREE=stream: it does not).
- *   - cudaMalloc of 0 bytes: success and a null pointer. cudaFree(0) initialises CUDA.
+ *   - cudaMalloc of 0 bytes: success and a null pointer. cudaFree(0) initializes CUDA.
  *   - Typed pointers in C++ (float **), cudaMalloc as a function pointer, kernels that call
  *     cudaMalloc themselves.
- *   - cudaDeviceReset takes all device memory with it, mam's included: afterwards a new pool
- *     begins.
+ *   - cudaDeviceReset frees all device memory, that of mam included: afterwards a new pool is
+ *     created.
  *
- * A block from mam must be freed in a file that includes this header, or by mam_free(); include it
- * in all files of a program that pass blocks to one another.
+ * A block of mam must be freed in a file that includes this header, or by mam_free(). Include it in
+ * all files of a program that pass blocks to each other.
  */
 #ifndef MAM_CUDA_H
 #define MAM_CUDA_H
@@ -37,10 +37,7 @@
 
 #define MAM_CUDA_DEVICES 64
 
-/*
- * Under nvcc the names must work in kernels too, where they go on meaning CUDA's own calls for
- * kernels.
- */
+/* Under nvcc the names must work in kernels too, where they still mean CUDA's device-side calls. */
 #if defined(__CUDACC__)
 #define MAM_CUDA_CALL static __inline__ __host__ __device__
 #else
@@ -52,9 +49,9 @@ extern "C" {
 #endif
 
 /*
- * The default pools that cudaMalloc has used, one table in a program however many files include
- * this. A pool that is not in it is new, and the CUDA runtime has yet to set up the device's
- * primary context, which runtime and pool share.
+ * The default pools that cudaMalloc has used: one table per program, however many files include
+ * this header. A pool that is not in it is new: the CUDA runtime has not set up the device's
+ * primary context yet, which the runtime and the pool share.
  */
 __attribute__((weak, visibility("default"))) struct mam_pool *mam_cuda_pools[MAM_CUDA_DEVICES];
 
@@ -63,8 +60,8 @@ __attribute__((weak, visibility("default"))) struct mam_pool *mam_cuda_pools[MAM
 #endif
 
 /*
- * The default pool of the current device. NULL: there is none, and the CUDA runtime shall answer
- * for itself.
+ * The default pool of the current device. NULL: there is none, and the CUDA runtime must serve the
+ * call.
  */
 static __inline__ struct mam_pool *mam_cuda_pool(void)
 {
@@ -107,12 +104,12 @@ static __inline__ cudaError_t mam_cuda_free_host(void *block)
 	case MAM_ERROR_INTERIOR:
 	case MAM_ERROR_DOUBLE_FREE:
 		/*
-		 * Never the address itself: it may be the start of a whole chunk. The runtime
-		 * refuses an address that cannot be.
+		 * Never pass the address itself: it may be the start of a whole chunk. The runtime
+		 * rejects an address that cannot exist.
 		 */
 		return cudaFree((void *)1);
 	case MAM_ERROR_DRIVER:
-		/* The wait for the device failed: the runtime knows why. */
+		/* The wait for the device failed: the runtime knows the reason. */
 		error = cudaDeviceSynchronize();
 		return error != cudaSuccess ? error : cudaErrorUnknown;
 	default: return cudaFree(block);

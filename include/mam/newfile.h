@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * newfile.h - a file that appears whole or not at all. Shared by the interposer and the command;
- * not installed.
+ * newfile.h - create a file atomically: it appears complete or not at all. Shared by the interposer
+ * and the command; not installed.
  *
- * It is written without a name (O_TMPFILE), so that whatever ends the process leaves nothing. Where
- * the file system has no such files (NFS, some FUSE), it has a name of its own beside its place, which
- * a signal leaves.
+ * The file is written without a name (O_TMPFILE), so nothing remains if the process dies. If the
+ * file system does not support that (NFS, some FUSE), the file has a temporary name next to its
+ * destination, and a signal may leave it there.
  *
- * Errors are errno's numbers; 0 is success. Nothing here allocates memory.
+ * Errors are errno values; 0 is success. These functions do not allocate memory.
  */
 #ifndef MAM_NEWFILE_H
 #define MAM_NEWFILE_H
@@ -19,24 +19,24 @@
 extern "C" {
 #endif
 
-#define MAM_NEWFILE_BYTES 4096 /* of a name, with its end */
+#define MAM_NEWFILE_BYTES 4096 /* of a file name, its final NUL included */
 
 struct mam_newfile {
 	int number;            /* descriptor, for reading and writing; -1: none */
-	bool is_unnamed;       /* no folder lists it */
-	char beside[MAM_NEWFILE_BYTES]; /* its name until it is in its place; "": none */
+	bool is_unnamed;       /* not listed in a folder */
+	char beside[MAM_NEWFILE_BYTES]; /* temporary name until it has its final one; "": none */
 };
 
-/* A file that will be at `place`, with the rights `mode` less the umask. */
+/* Creates a file that will get the name `place`, with the mode `mode` less the umask. */
 int mam_newfile_open(struct mam_newfile *file, const char *place, mode_t mode);
 
-/* Gives it its place, if there is no file (EEXIST). */
+/* Gives the file its final name, unless that exists (EEXIST). */
 int mam_newfile_add(struct mam_newfile *file, const char *place);
 
-/* Gives it its place, and removes the file that was there. */
+/* Gives the file its final name, and replaces an existing file. */
 int mam_newfile_put(struct mam_newfile *file, const char *place);
 
-/* Removes what has not got its place. The descriptor stays open. */
+/* Removes a file that did not get its final name. The descriptor stays open. */
 void mam_newfile_drop(struct mam_newfile *file);
 
 #ifdef __cplusplus

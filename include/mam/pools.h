@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pools.h - pools by name, what they may hold, and what happens when that is not enough.
+ * pools.h - named pools, memory limits, quotas and out-of-memory callbacks.
  *
- * What mam.h says of all calls holds here too: any thread, outputs last and only on success. All
- * answer INVALID_VALUE for a NULL pool and DESTROYED for one that has ended, unless they say more.
+ * The rules of mam.h apply to these calls too: any thread may make them, and outputs come last and
+ * are written only on success. All return INVALID_VALUE for a NULL pool and DESTROYED for a pool
+ * that has ended, unless their comments differ.
  */
 #ifndef MAM_POOLS_H
 #define MAM_POOLS_H
@@ -15,14 +16,14 @@ extern "C" {
 #endif
 
 /*
- * mam_pool_named - the pool of this name on this device, made by the first who asks.
+ * mam_pool_named - the pool of this name on this device, created by the first call.
  *
- * A name is 1 to 31 characters, and stands for one pool on each device: what two libraries agree on
- * to share memory. device: an ordinal, or MAM_DEVICE_CURRENT, which in a process without a device
- * stands for none. `attr` (NULL: all defaults) says how to make it, its name and device aside, and
- * is not looked at when the pool is there. Threads that ask at once get the same pool. Only pools
- * made here are found here: the name in the attributes of mam_pool_create() is for reports. When
- * the pool is destroyed or abandoned, the next who asks makes a new one. Errors: INVALID_VALUE (the
+ * A name has 1 to 31 characters and stands for one pool on each device: two libraries that agree on
+ * a name share memory. device: an ordinal, or MAM_DEVICE_CURRENT, which means "not on a device" in
+ * a process without one. `attr` (NULL: all defaults) describes the pool, except its name and
+ * device, and is ignored if the pool exists. Concurrent calls return the same pool. This call finds
+ * only pools that it created: the name in the attributes of mam_pool_create() is for reports. After
+ * the pool is destroyed or abandoned, the next call creates a new one. Errors: INVALID_VALUE (the
  * name), and as mam_pool_create().
  */
 MAM_API enum mam_status mam_pool_named(const char *name, int device,
@@ -31,7 +32,7 @@ MAM_API enum mam_status mam_pool_named(const char *name, int device,
 /* mam_pool_name - the name of any pool, cut at `bytes`, the final NUL included. */
 MAM_API enum mam_status mam_pool_name(struct mam_pool *pool, char *buffer, size_t bytes);
 
-/* A pool as mam_pool_each() shows it; valid during the visit. */
+/* A pool as mam_pool_each() reports it; valid during the visit. */
 struct mam_pool_info {
 	size_t size; /* sizeof(struct mam_pool_info), of the library */
 	struct mam_pool *pool;
@@ -43,75 +44,76 @@ struct mam_pool_info {
 /*
  * mam_pool_each - call `visit` for each pool of the process, until it returns false.
  *
- * No lock of mam is held meanwhile: `visit` may call anything, and end pools, this one too. A pool
- * that is made or ended during the walk may be shown or not; one that is there all along is shown
- * once. Errors: INVALID_VALUE (`visit` is NULL).
+ * mam holds no lock meanwhile: `visit` may make any call, and may end pools, the visited one
+ * included. A pool that is created or ended during the iteration may be visited or not; a pool that
+ * exists throughout is visited once. Errors: INVALID_VALUE (`visit` is NULL).
  */
 MAM_API enum mam_status mam_pool_each(bool (*visit)(const struct mam_pool_info *info, void *user),
 				      void *user);
 
 /*
- * mam_pool_set_limit - the most the pool may hold from now on; 0: no limit.
+ * mam_pool_set_limit - change the maximum size of the pool; 0: no limit.
  *
- * Raising it is all there is to it. Lowering it below what the pool holds gives free memory back to
- * the source at once, down to the limit where that comes out even; what is in use stays, and the
- * pool only stops growing until enough of it was freed. May wait for the device, as
+ * Raising the limit takes effect immediately. Lowering it below the pool's size returns free memory
+ * to the source at once, down to the limit if the sizes of the free parts allow it. Live blocks
+ * stay, and the pool does not grow until enough of them are freed. May wait for the device, as
  * mam_pool_trim() may.
  */
 MAM_API enum mam_status mam_pool_set_limit(struct mam_pool *pool, size_t bytes);
 
-/* mam_pool_limit - the limit now; 0: none. */
+/* mam_pool_limit - the current limit; 0: none. */
 MAM_API enum mam_status mam_pool_limit(struct mam_pool *pool, size_t *bytes);
 
 /*
- * mam_pool_reserve - make sure of ground: a block of `bytes` can be allocated next without a call
- * to the source. Grows the pool by a chunk where needed, within its limit, or changes nothing.
+ * mam_pool_reserve - ensure that a block of `bytes` can be allocated next without a call to the
+ * source. Grows the pool by a chunk if needed, within its limit, or changes nothing.
  *
- * What is reserved is free memory like any other: other threads may take it, mam_pool_trim() gives
- * it back, and so does a free in a pool with spare_bytes, and the first strict free after a growth in
- * a pool whose chunk_bytes and growth_bytes are 0. Counted as a failure where it fails. Callbacks of
- * mam_pool_on_oom() are not asked. Errors: as mam_malloc().
+ * Reserved memory is ordinary free memory: other threads may allocate it, and mam_pool_trim()
+ * releases it. A free releases it in a pool with spare_bytes. The first strict free after a growth
+ * releases it in a pool whose chunk_bytes and growth_bytes are 0. A call that fails is counted as a
+ * failure. It does not run the callbacks of mam_pool_on_oom(). Errors: as mam_malloc().
  */
 MAM_API enum mam_status mam_pool_reserve(struct mam_pool *pool, size_t bytes);
 
 /*
- * A quota: what several pools may hold together, whatever their sources. A pool joins it when it is
- * made (struct mam_pool_attr, quota) and leaves it when it ends. Before a request of one of them
- * fails because the quota has not enough left, the others give back what they have wholly free.
+ * A quota limits the total size of several pools, whatever their sources. A pool joins it when it
+ * is created (struct mam_pool_attr, quota) and leaves it when it ends. If the quota is exhausted,
+ * the other pools release their entirely free memory before a request fails.
  */
 struct mam_quota;
 
-/* mam_quota_create - `bytes`: the most; 0: no limit, only a count. Errors: OUT_OF_HOST_MEMORY. */
+/* mam_quota_create - `bytes`: the limit; 0: no limit, only a count. Errors: OUT_OF_HOST_MEMORY. */
 MAM_API enum mam_status mam_quota_create(size_t bytes, struct mam_quota **quota);
 
 /*
- * mam_quota_set - another most. Below what is held it stops growth, and gives back nothing by
- * itself.
+ * mam_quota_set - change the limit. Lowering it below current usage stops growth but releases
+ * nothing.
  */
 MAM_API enum mam_status mam_quota_set(struct mam_quota *quota, size_t bytes);
 
-/* mam_quota_held - what its pools hold now, in bytes. */
+/* mam_quota_held - the total size of its pools, in bytes. */
 MAM_API enum mam_status mam_quota_held(struct mam_quota *quota, size_t *bytes);
 
 /*
- * mam_quota_destroy - give up the handle. Pools that joined stay within the quota until they end,
- * the last of which frees it. NULL: nothing.
+ * mam_quota_destroy - release the handle. Pools that joined remain within the quota until they end,
+ * and the last of them frees it. NULL: a no-op.
  */
 MAM_API void mam_quota_destroy(struct mam_quota *quota);
 
 /*
- * mam_pool_on_oom - call `callback` when the pool has no memory for a request, before that fails.
+ * mam_pool_on_oom - register `callback`, which the pool calls before a request fails for lack of
+ * memory.
  *
- * The callback may free blocks of this pool and others, allocate, trim, wait; no lock of mam is
- * held. It answers true to have the request tried again, false when it cannot help. Callbacks are
- * asked in the order they were registered: each again and again as long as it answers true and the
- * request still fails, at most MAM_OOM_TRIES times a request, then the next. A request made inside
- * a callback that finds no memory fails at once. The request that fails in the end is counted and
+ * The callback may free blocks of this pool and others, allocate, trim and wait; mam holds no lock.
+ * It returns true to have the request retried, false if it cannot help. Callbacks run in the order
+ * of their registration. Each runs repeatedly as long as it returns true and the request still
+ * fails, at most MAM_OOM_TRIES times per request; then the next one runs. A request made inside a
+ * callback fails at once if it finds no memory. A request that finally fails is counted and
  * reported once.
  *
- * Asked for mam_malloc(), mam_malloc_aligned() and mam_malloc_async(), where they failed with
- * OUT_OF_MEMORY. The same callback with the same `user` may be registered once (else
- * INVALID_VALUE). They end with the pool. Errors: OUT_OF_HOST_MEMORY.
+ * The callbacks serve mam_malloc(), mam_malloc_aligned() and mam_malloc_async(), when these fail
+ * with OUT_OF_MEMORY. The same callback with the same `user` can be registered only once (otherwise
+ * INVALID_VALUE). Registrations end with the pool. Errors: OUT_OF_HOST_MEMORY.
  */
 MAM_API enum mam_status mam_pool_on_oom(struct mam_pool *pool,
 					bool (*callback)(struct mam_pool *pool, size_t bytes,
@@ -121,9 +123,9 @@ MAM_API enum mam_status mam_pool_on_oom(struct mam_pool *pool,
 #define MAM_OOM_TRIES 16
 
 /*
- * mam_pool_off_oom - take a callback back. It is not called any more once this returns: threads
- * that are in it are waited for, unless the call is made inside a callback. Errors: INVALID_VALUE
- * (it is not registered).
+ * mam_pool_off_oom - unregister a callback. After the call returns, the callback is not called
+ * again: the call waits for threads that are running it, unless it is made inside a callback.
+ * Errors: INVALID_VALUE (it is not registered).
  */
 MAM_API enum mam_status mam_pool_off_oom(struct mam_pool *pool,
 					 bool (*callback)(struct mam_pool *pool, size_t bytes,
