@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * coalesce.cuh - requests of several threads as one, before an allocator for kernels sees them.
+ * coalesce.cuh - combine requests of several threads into one, in front of a device-side allocator.
  *
  *	#include <mam/coalesce.cuh>
  *
@@ -22,65 +22,66 @@
  *	format<<<1, 1>>>(buffers, (uint64_t)mam_heap_device(heap) - (32ull << 30));
  *	build<<<blocks, 256>>>(mam_heap_device(heap), buffers);
  *
- * A base is the allocator below: mam_base_heap(heap), a heap of objects (heap.cuh);
- * mam_base_pages(heap), a heap of pages, of which each block is a run; mam_base_cuda(), CUDA's malloc()
- * and free() in kernels; or any other, by two functions and what both are told first:
+ * A base is the underlying allocator: mam_base_heap(heap), a heap of objects (heap.cuh);
+ * mam_base_pages(heap), a heap of pages, where each block is a run; mam_base_cuda(), CUDA's
+ * malloc() and free() in kernels; or any other allocator, given by two functions and their first
+ * argument:
  *
- *	MAM_KFN void *own_alloc(void *state, size_t bytes)   at a multiple of 16; NULL: no room
- *	MAM_KFN bool own_free(void *state, void *block)      false: a mistake, nothing done
+ *	MAM_KFN void *own_alloc(void *state, size_t bytes)   at a multiple of 16; NULL: no memory
+ *	MAM_KFN bool own_free(void *state, void *block)      false: an invalid free, a no-op
  *
  *	struct mam_kbase base = { own_alloc, own_free, state, 0 };
  *
- * The last number: how many tries that others win a request makes at buffers before it comes here; 0
- * is MAM_BASE_TRIES, right for a base that is fast. Any lane may call the functions at any time, alone
- * or with others. Write their names where the struct is made, in the kernel: then the compiler calls
- * them directly.
+ * The last field is the number of failed attempts that a request makes at the buffers before it
+ * calls the base; an attempt fails if another lane wins it. 0 is MAM_BASE_TRIES, which suits a fast
+ * base. Any lane may call the functions at any time, alone or with others. Name the functions where
+ * the struct is initialized, in the kernel: then the compiler calls them directly.
  *
- * A way is how requests are put together, and who must call together for it. It is a constant where
- * the call stands, and the same for all that free what it gave, with the same base, buffers and
- * map.
+ * A way is a method to combine requests; it determines which threads must call together. It must be
+ * a compile-time constant at the call. All calls that free the memory must use the same way, base,
+ * buffers and map.
  *
- *	MAM_WAY_BASE           nobody: each lane asks the base itself
- *	MAM_WAY_XMALLOC        nobody: lanes of a warp that happen to come together, each with a
+ *	MAM_WAY_BASE           none: each lane calls the base itself
+ *	MAM_WAY_XMALLOC        none: lanes of a warp that happen to be converged, each with its a
  *	                       size of its own, share a block, and blocks wait in buffers
- *	MAM_WAY_SEGMENTS       nobody: as before, with headers of 4 bytes, and without buffers
- *	MAM_WAY_WARP_HEADERS   all lanes of a warp that have not ended, with the same size
- *	MAM_WAY_WARP           the same, without a header in front of each: a map says whose it is
+ *	MAM_WAY_SEGMENTS       none: as before, with headers of 4 bytes, and without buffers
+ *	MAM_WAY_WARP_HEADERS   all lanes of a warp that have not exited, with the same size
+ *	MAM_WAY_WARP           the same, without headers: a map finds the block of each part
  *	MAM_WAY_BLOCK_HEADERS  all threads of a block, with the same size
  *	MAM_WAY_BLOCK          the same, without headers
  *
- * Giving back is by any lane of any kernel at any time in each of them, in any order. A part's room
- * is free again when the last part of its block is given back; only then the base has it.
+ * Any lane of any kernel may free memory at any time, in any order, whatever the way. A part's
+ * memory is reusable only when the last part of its block is freed; then the base gets the block.
  *
- * Where a part lies: MAM_WAY_XMALLOC and the ways with headers, at a multiple of 16; MAM_WAY_WARP
- * and MAM_WAY_BLOCK, side by side from a multiple of 16 on, so at a multiple of what divides both
- * 16 and the bytes; MAM_WAY_SEGMENTS, for bytes that are a multiple of 16, 8 or 4, at a multiple of
- * that.
+ * Alignment of a part. MAM_WAY_XMALLOC and the ways with headers: a multiple of 16. MAM_WAY_WARP
+ * and MAM_WAY_BLOCK: parts are adjacent and start at a multiple of 16, so each is at a multiple of
+ * what divides both 16 and the bytes. MAM_WAY_SEGMENTS, for bytes that are a multiple of 16, 8 or
+ * 4: a multiple of that.
  *
- * What each needs. The host reckons how many bytes, zeroes as many on the device, and one thread of
- * a kernel formats them, before any kernel uses them:
+ * Requirements of each way. The host computes the size and zeroes that many bytes on the device,
+ * and one thread of a kernel formats them, before any kernel uses them:
  *
  *	buffers   MAM_WAY_XMALLOC, or NULL for none.
  *	          mam_buffers_bytes(count, blocks), mam_buffers_format(buffers, count, blocks,
- *	          reference): `count` FIFOs a class, 0 or a power of two up to MAM_BUFFERS_MAX, for
+ *	          reference): `count` FIFOs per class, 0 or a power of two <= MAM_BUFFERS_MAX, for
  *	          `blocks` blocks together, a power of two from MAM_BUFFERS_BLOCKS_LEAST to
- *	          MAM_BUFFERS_BLOCKS_MOST; best as many as warps run at once. Blocks of the base
- *	          that lie at `reference` or up to 64 GiB above are kept; others go back at once.
- *	map       MAM_WAY_WARP and MAM_WAY_BLOCK, which give NULL without room in it.
- *	          mam_map_bytes(entries), mam_map_format(map, entries): parts that are live at a
- *	          time.
+ *	          MAM_BUFFERS_BLOCKS_MOST; best the number of resident warps. Blocks of the base
+ *	          from `reference` to 64 GiB above it are kept; others are freed at once.
+ *	map       MAM_WAY_WARP and MAM_WAY_BLOCK, which return NULL when the map is full.
+ *	          mam_map_bytes(entries), mam_map_format(map, entries): `entries` is the number
+ *	          of parts that are live at a time.
  *
- * The others need neither. Before the base ends, or to see it empty, let all lanes of a kernel call
- * mam_buffers_drain(buffers, base): what lies in buffers goes back.
+ * The other ways need neither. Before the base ends, or to see it empty, let all lanes of a kernel
+ * call mam_buffers_drain(buffers, base), which frees the blocks in the buffers.
  *
- * What is ordered, and contents: as in heap.cuh, over CUDA's malloc() as well.
+ * Memory order and contents: as in heap.cuh, also on CUDA's malloc().
  *
- * Mistakes. 0 bytes, and more than a size_t holds with headers: NULL. NULL given back: true. Given
- * back what is visibly none of the way's: false, nothing changed; what can be seen, each way's
- * header says. Not found: memory whose header cannot be read, or was written over; what
- * somebody else got meanwhile; another way than that which gave it.
+ * Invalid calls. 0 bytes, and sizes that overflow size_t with headers: NULL. Free of NULL: true.
+ * Free of memory that visibly does not belong to the way: false, nothing changed; each way's header
+ * file lists what it detects. Not detected: memory whose header cannot be read or was overwritten;
+ * memory that another lane has allocated meanwhile; memory of another way.
  *
- * Compile with -I to where mam's headers are installed; sm_70 and later; C++11 and later.
+ * Compile with -I and the directory of mam's installed headers; sm_70 and later; C++11 and later.
  * XMalloc's own calls, as published, are in xmalloc.cuh.
  */
 #ifndef MAM_COALESCE_CUH
@@ -92,8 +93,10 @@
 #include "coalesce/way.h"
 
 /*
- * mam_way_alloc(way, c, bytes) - memory for each lane that calls, or NULL: no room, or a mistake.
- * mam_way_free(way, c, object) - true: `object` is given back. False: a mistake.
+ * mam_way_alloc(way, c, bytes) - allocate memory for each lane that calls. NULL: no memory, or an
+ * invalid call.
+ *
+ * mam_way_free(way, c, object) - true: `object` is freed. False: an invalid free.
  *
  * struct mam_kcoalescer holds what they work with, by value: { base, buffers, map }.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collective.cuh - malloc and free in kernels, where a whole block or warp may ask at once.
+ * collective.cuh - malloc and free in kernels, with one request for a whole block or warp.
  *
  *	#include <mam/collective.cuh>
  *
@@ -13,10 +13,10 @@
  *		mam_cfree(row);
  *	}
  *
- * It is what `mam coalesce` writes into programs in place of malloc() and free(), and may be
- * written by hand. After Blach, Erhart, Memedi, Schäfer, "Coalescing Memory Allocations for GPU
- * MPI", 3.1: whether a request is coalesced is an argument, and who gives memory back need not
- * know.
+ * `mam coalesce` inserts these calls into programs in place of malloc() and free(); they may also
+ * be written by hand. After Blach, Erhart, Memedi, Schäfer, "Coalescing Memory Allocations for GPU
+ * MPI", 3.1: an argument specifies whether a request is coalesced, and the code that frees memory
+ * need not know.
  *
  * Which allocator. CUDA's own malloc() and free() in kernels. With
  *
@@ -24,75 +24,76 @@
  *	#include <mam/collective.cuh>
  *
  * it is a heap of objects (heap.h), which mam_collective_use(heap) sets, and the program is linked
- * to libmam. All files of a program that pass memory to each other include it in the same way.
+ * to libmam. All files of a program that pass memory to each other must include it in the same way.
  *
- * Who may call. mam_cfree(): any lane, at any time, of what any of them gave, in any order, also in
- * a later kernel. mam_cmalloc(), by its second argument:
+ * Which threads may call. mam_cfree(): any lane, at any time, in any order, also in a later kernel,
+ * for memory from any of these modes. mam_cmalloc(): its second argument selects one of these:
  *
- *	MAM_COLLECTIVE_ALONE    any lane at any time, each with its own size; this is what no
- *	                        argument means
- *	MAM_COLLECTIVE_WARP     lanes of a warp that have not ended, which come together; those that
- *	                        want the same size share a request
- *	MAM_COLLECTIVE_BLOCK    all threads of the block, none of which has ended, with the same
+ *	MAM_COLLECTIVE_ALONE    any lane at any time, each with its own size; this is the
+ *	                        default
+ *	MAM_COLLECTIVE_WARP     converged lanes of a warp that have not exited; lanes that
+ *	                        request the same size share a request
+ *	MAM_COLLECTIVE_BLOCK    all threads of the block, none of which has exited, with the same
  *	                        size. It has two barriers, as __syncthreads()
  *
- * Each lane gets memory of its own in all three. Either all that share a request have it, or none
- * does: NULL. The memory is free for others when the last part of it is given back.
+ * Each lane gets its own memory in all three modes. Either all lanes that share a request get
+ * memory, or all get NULL. The memory is reusable when its last part is freed.
  *
- * Over a heap each lane's memory is an object of its own: mam_kmalloc() puts lanes that come
- * together into one request by itself, so there is little left to be saved, and what a whole block
- * has is soon a large object, which the host gives. What stays as it is: with MAM_COLLECTIVE_BLOCK
- * all threads have memory or none does, and all meet there.
+ * On a heap each lane's memory is a separate object. mam_kmalloc() itself combines the requests of
+ * converged lanes, so there is little left to save. One object for a whole block would often be a
+ * large object, which the host must provide. As without a heap, with MAM_COLLECTIVE_BLOCK all
+ * threads get memory or none does, and the call has a barrier.
  *
- * In host code of functions that are __host__ __device__ both are the host's malloc() and free().
+ * In the host code of __host__ __device__ functions the two calls are the host's malloc() and
+ * free().
  *
  * new and delete. new (MAM_COLLECTIVE_BLOCK) T(...) is mam_cmalloc() with T's constructor, also for
- * arrays; where there is no room it is NULL, and nothing is constructed. For what it gives delete
- * must go by mam_cfree(). With
+ * arrays. If there is no memory it returns NULL, and nothing is constructed. For such memory delete
+ * must use mam_cfree(). With
  *
  *	#define MAM_COLLECTIVE_NEW
  *	#include <mam/collective.cuh>
  *
- * each new and delete in device code of the file does, a new without an argument as
- * MAM_COLLECTIVE_ALONE. Destructors, virtual ones too, and arrays are what they were. A type whose
+ * each new and delete in device code of the file does so; a new without an argument is
+ * MAM_COLLECTIVE_ALONE. Destructors, virtual ones too, and arrays work as usual. A type whose
  * alignment is above 16 keeps the toolkit's new, and cannot have a collective one. This is for
- * nvcc: clang's own operators cannot be replaced. Not together with kmalloc_override.cuh.
+ * nvcc: clang's own operators cannot be replaced. It excludes kmalloc_override.cuh.
  *
- * mam_ckmalloc(heap, bytes, coalesce) is mam_kmalloc(), mam_kmalloc_warp() or mam_kmalloc_block()
- * of heap.cuh, as the argument says, for functions that are told it; each lane has its own `bytes`,
- * and mam_kfree() takes all of it back.
+ * mam_ckmalloc(heap, bytes, coalesce) calls mam_kmalloc(), mam_kmalloc_warp() or
+ * mam_kmalloc_block() of heap.cuh, as its last argument selects. It is for functions that get the
+ * mode as a parameter. Each lane has its own `bytes`, and mam_kfree() frees all of it.
  *
- * What is ordered. As of mam_kmalloc(): what a lane wrote before it gave memory back, happens
- * before what the next holder does. What was written before a call with MAM_COLLECTIVE_BLOCK, all
- * threads of the block see after it. Contents are not cleared.
+ * Memory order. As for mam_kmalloc(): the writes of a lane before it frees memory happen before the
+ * accesses of the next owner. Writes before a call with MAM_COLLECTIVE_BLOCK are visible to all
+ * threads of the block after it. Contents are not cleared.
  *
- * Where it lies: at a multiple of 16. Neighbours' parts follow each other at the next multiple of
- * 16 behind their bytes and 8 more, an odd one from 128 on (src/coalesce/fixed.h).
+ * Alignment: 16. The part of the next lane is at the next multiple of 16 after this lane's bytes
+ * and 8 more, from 128 up an odd multiple (src/coalesce/fixed.h).
  *
- * What it costs. One request to CUDA's malloc() for all that share it, with 16 bytes in front and 8
- * to 39 more a part. What is alone has 16 bytes in front. One object that stays keeps the room of
- * all that it came with. Up to 24 bytes of shared memory a kernel. Over a heap what mam_kmalloc()
- * costs, and a barrier for MAM_COLLECTIVE_BLOCK.
+ * Cost. One request to CUDA's malloc() for all lanes that share it, with a header of 16 bytes and 8
+ * to 39 more bytes per part. A lane that is alone has a header of 16 bytes. One live part holds the
+ * memory of all parts of its request. Up to 24 bytes of shared memory per kernel. On a heap: the
+ * cost of mam_kmalloc(), and a barrier for MAM_COLLECTIVE_BLOCK.
  *
- * Mistakes, and what is answered:
+ * Invalid calls, and what they return:
  *
  *	0 bytes, or more than 1 TiB in one      NULL
  *	request
- *	NULL given back                         true, nothing done
- *	given back: no multiple of 16, or no    false, nothing done
- *	header in front
- *	given back twice, while nobody wrote    false, nothing done
- *	there since
- *	over a heap, before                     NULL, false
+ *	free of NULL                            true, a no-op
+ *	free of an address that is not a        false, a no-op
+ *	multiple of 16, or has no header
+ *	double free of memory that was not      false, a no-op
+ *	written since
+ *	on a heap, before                       NULL, false
  *	mam_collective_use()
- *	over a heap, given back: what           false, counted by the heap
- *	mam_kfree() does not take
+ *	on a heap: free of an address that      false, counted by the heap
+ *	mam_kfree() rejects
  *
- * Not found: MAM_COLLECTIVE_BLOCK that some threads do not come to, which waits for ever or is
- * undefined, as __syncthreads() is; sizes that differ there, of which one thread's is taken; memory
- * of which the 8 bytes in front cannot be read, which ends the kernel; what somebody wrote in front
- * of its own memory; and what malloc() gave, passed to mam_cfree(), or the other way round: give
- * each back where it came from.
+ * Not detected: MAM_COLLECTIVE_BLOCK that some threads of the block do not reach, which hangs or is
+ * undefined, as with __syncthreads(); different sizes there, of which one thread's is used; an
+ * address whose 8 bytes in front cannot be read, which ends the kernel; an out-of-bounds write over
+ * a header; and memory of malloc() that is passed to mam_cfree(), or the other way round: free
+ * memory with the call that matches its allocation.
  *
  * nvcc 11.8 and later, and clang as far as it knows the toolkit's headers; C++11 and later; sm_70
  * and later.
@@ -107,11 +108,11 @@
 
 #include "coalesce/fixed.h"
 
-/* Who comes to a request together. */
+/* Which lanes share a request. */
 enum mam_coalesce { MAM_COLLECTIVE_ALONE = 0, MAM_COLLECTIVE_WARP, MAM_COLLECTIVE_BLOCK };
 
 #ifdef MAM_COLLECTIVE_HEAP
-/* As in kmalloc_override.cuh: one for all files that the device's linker brings together. */
+/* As in kmalloc_override.cuh: one setting for all files that the device linker combines. */
 inline __device__ struct mam_kheap **mam_collective_setting(void)
 {
 	static __device__ struct mam_kheap *heap;
@@ -125,13 +126,12 @@ static __global__ void mam_collective_set(struct mam_kheap *heap)
 }
 
 /*
- * mam_collective_use - from now on kernels on the current device that are linked with this file
- * have memory of `heap`; NULL: none. What they have of another heap cannot be given back after
- * that.
+ * mam_collective_use - make kernels on the current device that are linked with this file allocate
+ * from `heap`; NULL: none. They cannot free memory of the previous heap after that.
  *
- * It must be a heap of objects on the current device, and stay until they are done. Works on the
- * legacy default stream and waits for that, so not while one is in capture. Errors: DRIVER (no
- * kernel could be launched; cudaGetLastError() has been asked).
+ * It must be a heap of objects on the current device, and must live until the kernels are done.
+ * Works on the legacy default stream and waits for that, so it cannot be called while one is in
+ * capture. Errors: DRIVER (no kernel could be launched; the call has consumed cudaGetLastError()).
  */
 static inline enum mam_status mam_collective_use(const struct mam_heap *heap)
 {
@@ -163,7 +163,7 @@ MAM_KFN bool mam_collective_give(void *pointer)
 	return heap ? mam_kfree(heap, pointer) : !pointer;
 }
 #else
-/* Not inlined, as programs that call malloc() do so in many places. */
+/* Not inlined, as programs call malloc() in many places. */
 MAM_KSLOW void *mam_collective_get(size_t bytes, enum mam_coalesce coalesce)
 {
 	struct mam_kbase base = mam_base_cuda();
@@ -182,8 +182,8 @@ MAM_KSLOW bool mam_collective_give(void *pointer)
 #endif
 
 /*
- * mam_cmalloc - `bytes` of memory at a multiple of 16 for each lane that calls. NULL: no room, or a
- * mistake. `coalesce` is the same for all that come together.
+ * mam_cmalloc - allocate `bytes` bytes at a multiple of 16 for each lane that calls. NULL: out of
+ * memory, or an invalid call. All converged lanes must pass the same `coalesce`.
  */
 MAM_KBOTH void *mam_cmalloc(size_t bytes, enum mam_coalesce coalesce = MAM_COLLECTIVE_ALONE)
 {
@@ -195,7 +195,7 @@ MAM_KBOTH void *mam_cmalloc(size_t bytes, enum mam_coalesce coalesce = MAM_COLLE
 #endif
 }
 
-/* mam_cfree - true: `pointer` is given back. False: a mistake that was seen. */
+/* mam_cfree - free `pointer`. True on success. False: an invalid free was detected. */
 MAM_KBOTH bool mam_cfree(void *pointer)
 {
 #ifdef __CUDA_ARCH__
@@ -207,8 +207,8 @@ MAM_KBOTH bool mam_cfree(void *pointer)
 }
 
 /*
- * mam_ckmalloc - as mam_kmalloc(), for each lane that calls. Parts of an object lie side by side,
- * so sizes are rounded up to 16, as mam_kmalloc() does, for parts that begin at a multiple of 16.
+ * mam_ckmalloc - as mam_kmalloc(), for each lane that calls. Parts of an object are adjacent, so
+ * sizes are rounded up to 16, as mam_kmalloc() does. So each part begins at a multiple of 16.
  */
 MAM_KFN void *mam_ckmalloc(struct mam_kheap *heap, size_t bytes,
 			   enum mam_coalesce coalesce = MAM_COLLECTIVE_ALONE)
@@ -223,8 +223,8 @@ MAM_KFN void *mam_ckmalloc(struct mam_kheap *heap, size_t bytes,
 }
 
 /*
- * new (MAM_COLLECTIVE_BLOCK) T and its kin. What says that it does not throw is asked whether it is
- * NULL before anything is constructed. Operators cannot be static.
+ * new (MAM_COLLECTIVE_BLOCK) T and related operators. The result of a noexcept operator is checked
+ * for NULL before anything is constructed. Operators cannot be static.
  */
 #define MAM_COLLECTIVE_OPERATOR __forceinline__ __host__ __device__
 
@@ -248,7 +248,7 @@ MAM_COLLECTIVE_OPERATOR void *operator new[](size_t bytes, enum mam_coalesce coa
 #endif
 }
 
-/* Where a constructor throws, which is on the host. */
+/* Used if a constructor throws, which happens only on the host. */
 MAM_COLLECTIVE_OPERATOR void operator delete(void *object, enum mam_coalesce) noexcept
 {
 #ifdef __CUDA_ARCH__
@@ -268,7 +268,7 @@ MAM_COLLECTIVE_OPERATOR void operator delete[](void *object, enum mam_coalesce) 
 }
 
 #ifdef __cpp_aligned_new
-/* A type whose alignment is above 16: its memory would lie at a multiple of 16 only. */
+/* A type whose alignment is above 16: its memory would be aligned to 16 only. */
 void *operator new(size_t bytes, std::align_val_t, enum mam_coalesce) = delete;
 void *operator new[](size_t bytes, std::align_val_t, enum mam_coalesce) = delete;
 #endif
@@ -276,7 +276,7 @@ void *operator new[](size_t bytes, std::align_val_t, enum mam_coalesce) = delete
 
 #endif
 
-/* May be asked for by a later #include than the first. */
+/* A later #include than the first may request this. */
 #if defined(MAM_COLLECTIVE_NEW) && !defined(MAM_COLLECTIVE_NEW_IS_THERE)
 #define MAM_COLLECTIVE_NEW_IS_THERE
 
@@ -288,8 +288,8 @@ void *operator new[](size_t bytes, std::align_val_t, enum mam_coalesce) = delete
 #endif
 
 /*
- * As in kmalloc_override.cuh: for a device only, and no symbols that other files would find. `mam
- * coalesce`, which reads with clang, does without them.
+ * As in kmalloc_override.cuh: only for a device, and without symbols that other files would find.
+ * `mam coalesce`, which parses with clang, does without them.
  */
 #if defined(__CUDA_ARCH__) && !defined(MAM_COALESCE_READS)
 /* "redeclared, hence treated as __host__ __device__", twice, and "inline is nonstandard" of new. */

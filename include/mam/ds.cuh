@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ds.cuh - structures that grow inside kernels, on any allocator for kernels: a vector, a list, KMA's
- * list of blocks and its tree, a hash map.
+ * ds.cuh - data structures that grow inside kernels, on any device-side allocator: a vector, a
+ * list, KMA's block list and tree, a hash map.
  *
  *	#include <mam/ds.cuh>
  *
@@ -36,16 +36,17 @@
  *			*place = values[threadIdx.x];
  *	}
  *
- * A base is the allocator below: mam_base_heap(heap), a heap of objects (heap.cuh); mam_base_cuda(),
- * CUDA's malloc() and free() in kernels; or any two functions, as in coalesce.cuh. One structure has
- * one base.
+ * A base is the underlying allocator: mam_base_heap(heap), a heap of objects (heap.cuh);
+ * mam_base_cuda(), CUDA's malloc() and free() in kernels; or any two functions, as in coalesce.cuh.
+ * A structure must always use the same base.
  *
- * A structure lies in device memory, and is made by the host or one lane, before any other call. An
- * mam_sll or mam_tree that is zeroed is an empty one; an mam_dsmap is mam_dsmap_bytes(buckets) of
- * zeroes, and then mam_dsmap_init().
+ * A structure is in device memory. The host or one lane must initialize it before any other call. A
+ * zeroed mam_sll or mam_tree is empty. For an mam_dsmap, zero mam_dsmap_bytes(buckets) bytes and
+ * call mam_dsmap_init().
  *
- * What any lanes of any kernels may call at the same time; and what only one lane may call, a barrier
- * or the end of a kernel apart from all other calls of that structure:
+ * The first column lists the calls that any lanes of any kernels may make at the same time. The
+ * second lists the calls that only one lane may make, separated by a barrier or the end of a kernel
+ * from all other calls of that structure:
  *
  *	              any lanes, together with each other           one lane, alone
  *	mam_vector     push, get, count                              init, clear, fini
@@ -56,25 +57,26 @@
  *	mam_dsmap      insert, insert_multi, find, first, next,      init, fini
  *	               walk_begin, walk_next, count
  *
- * Nodes that mam_sll_take() gave out may be given back, or added again, when nobody walks through them
- * any more. mam_dsmap_insert_multi() beside mam_dsmap_insert() of the same key may leave it there twice.
+ * Nodes from mam_sll_take() may be freed or added again when no lane iterates over them any more.
+ * If mam_dsmap_insert_multi() and mam_dsmap_insert() of the same key run at the same time, the map
+ * may contain it twice.
  *
- *	mam_vector     elements in segments that double: they never move; a number each, without holes
- *	mam_sll        nodes of the caller's, the newest first
- *	mam_arraylist  blocks of elements; a block of threads grows it by one request
- *	mam_tree       nodes of the caller's, by a key of 64 bits; as deep as the order of keys makes it,
- *	               so mix those that come sorted
- *	mam_dsmap      from a key of 64 bits to a value of 64, once or more often, in pages of 15 entries
+ *	mam_vector     elements in segments that double: they never move; indices without gaps
+ *	mam_sll        nodes of the caller, the newest first
+ *	mam_arraylist  blocks of elements; a thread block grows it by one request
+ *	mam_tree       nodes of the caller, by a 64-bit key; the order of keys determines the depth,
+ *	               so mix keys that arrive sorted
+ *	mam_dsmap      a 64-bit key to one or more 64-bit values, in pages of 15 entries
  *
- * No memory: NULL, or MAM_DSMAP_NO_ROOM, and nothing is changed; but a vector that had none is full from
- * there on, until mam_vector_clear().
+ * Out of memory: NULL, or MAM_DSMAP_NO_ROOM, and nothing changes, with one exception: a vector that
+ * ran out of memory stays full at that index until mam_vector_clear().
  *
- * What is ordered: who finds a node, or a value, sees what its adder wrote before. What is written into
- * elements of a vector or a list of blocks after these gave them out goes to others by a barrier, the
- * end of a kernel, or the program's own atomics.
+ * Memory order: a lane that finds a node or a value sees what its adder wrote before. Later writes
+ * into elements of a vector or a block list must be passed to other lanes by a barrier, the end of
+ * a kernel, or the program's own atomics.
  *
- * Compile with -I to where mam's headers are installed; sm_70 and later; C++11 and later. More of each
- * is at the head of its header, in mam/ds.
+ * Compile with -I and the directory of mam's installed headers; sm_70 and later; C++11 and later.
+ * The head of each header in mam/ds has the details.
  */
 #ifndef MAM_DS_CUH
 #define MAM_DS_CUH

@@ -2,7 +2,7 @@
 /*
  * heap.cuh - memory inside kernels, for CUDA C++ and for C under a simulator of kernels.
  *
- * The host makes a heap (heap.h) and passes mam_heap_device() of it to kernels:
+ * The host creates a heap (heap.h) and passes mam_heap_device() of it to kernels:
  *
  *	#include <mam/heap.cuh>
  *
@@ -15,90 +15,92 @@
  *		mam_kfree(heap, node);
  *	}
  *
- * A heap is of objects, which have any size (MAM_HEAP_OBJECTS), or of pages, which have one
- * (MAM_HEAP_PAGES): mam_kmalloc() and its kin are for the first, mam_kpage_alloc() and its kin for
- * the second. To get malloc() and new in kernels as they are from a heap: kmalloc_override.cuh.
+ * A heap of objects (MAM_HEAP_OBJECTS) allocates any size: mam_kmalloc() and related calls. A heap
+ * of pages (MAM_HEAP_PAGES) allocates pages of one size: mam_kpage_alloc() and related calls.
+ * kmalloc_override.cuh makes the standard malloc() and new in kernels allocate from a heap.
  *
- * Who may call. Any lane at any time, alone or with others of its warp, also in divergent code:
- * lanes of a warp that happen to come together are served together, whatever each of them asks for.
- * None waits for what another warp does: one may stop anywhere, for ever, and all others go on. The
- * forms for a warp and for a block say which lanes must come. Blocks and grids may have one, two or
- * three dimensions, of any extents.
+ * Which threads may call. Any lane may call at any time, alone or with others of its warp, also in
+ * divergent code. Lanes of a warp that happen to be converged are served together, whatever size
+ * each requests. No lane waits for another warp: a warp may stop anywhere forever, and all others
+ * make progress. The warp and block forms specify which lanes must take part. Blocks and grids may
+ * have one, two or three dimensions of any size.
  *
- * What is ordered. What a lane wrote to memory before it gave that back, and what others wrote that
- * it had seen, happens before what the next holder does with it, wherever on the device that is.
- * Nothing else is ordered: to pass an object or a page to another lane takes a barrier or a release
- * and an acquire, as with any memory. Between kernels their stream's order is enough.
+ * Memory order. All writes of a lane before it frees memory happen before all accesses of the next
+ * owner of that memory, anywhere on the device. The same holds for writes of other lanes that the
+ * freeing lane has observed. Nothing else is ordered: to pass an object or a page to another lane,
+ * use a barrier or a release and an acquire, as with any memory. Between kernels, stream order is
+ * sufficient.
  *
- * Contents. Nothing is cleared, but by mam_kcalloc(): memory has what its last holder wrote.
+ * Contents. Memory is not cleared, except by mam_kcalloc(): it contains what its last owner wrote.
  *
- * When memory runs out. A request that finds no memory quickly searches the whole heap, place by
- * place, and does not stop other lanes meanwhile. So it never sees the whole heap at one moment, and
- * it can return NULL although some memory was free all the time. mam_heap_stats() counts two cases:
+ * Out of memory. A request that finds no memory quickly searches the whole heap, place by place,
+ * and does not stop other lanes meanwhile. So it never sees the whole heap at one moment, and it
+ * can return NULL although some memory was free all the time. mam_heap_stats() counts two cases:
  *
- * - full: each place was taken at the moment when the search examined it. For objects of up to 8 KiB
- *   a place is a slot of their size, or free units where a slab of their size may begin; for larger
- *   objects as many free units in a row; for pages a page. The search misses memory that other lanes
- *   free in places that it has already examined. If other lanes also allocate the free memory in the
- *   remaining places before the search examines them, NULL is wrong. If no lane frees memory during
- *   the search, NULL is right.
+ * - full: each place was taken at the moment when the search examined it. For objects of up to 8
+ *   KiB a place is a slot of their size, or free units where a slab of their size may begin; for
+ *   larger objects as many free units in a row; for pages a page. The search misses memory that
+ *   other lanes free in places that it has already examined. If other lanes also allocate the free
+ *   memory in the remaining places before the search examines them, NULL is wrong. If no lane frees
+ *   memory during the search, NULL is right.
  * - contended: every search met memory that was changing hands: a slab that a lane was opening or
  *   closing, or a run of units or pages that a lane was claiming. Such a search proves nothing. The
  *   request fails after 200 of them, after 8 for objects of more than 8 KiB, and after 1,000 for
  *   pages. If a lane stops forever in the middle of such a step, all later requests that find no
  *   memory fail in this way.
  *
- * A heap that grows asks the host for memory first. If that is refused, the request searches the heap's
- * own memory and then each grant in turn in this way, and NULL is counted by the reason of the refusal.
+ * A heap that grows asks the host for memory first. If the host refuses, the request searches the
+ * heap's own memory and then each grant in turn in this way, and NULL is counted by the reason of
+ * the refusal.
  *
- * Free slots of other sizes are not room: a slab's units serve other sizes only when all of its slots
- * are free, so one live object keeps them.
+ * Free slots of other sizes do not count as free memory: a slab's units serve other sizes only when
+ * all of its slots are free, so one live object keeps them.
  *
- * Mistakes. Each changes nothing, is counted (mam_heap_stats()), and has this answer:
+ * Invalid calls. Each changes nothing, is counted (mam_heap_stats()), and returns this:
  *
  *	a size of 0                             NULL
  *	more bytes than the heap has, or n      NULL
- *	times a size that no size_t holds
- *	NULL given back                         true, nothing done, not counted
- *	given back: free already                false
- *	given back: not the first byte of an    false
- *	object, a part of one, or a page
- *	given back: another heap's, the         false
- *	host's, or no address at all
- *	a call of pages on a heap of objects    NULL, false
- *	a call of objects on a heap of pages    NULL, false
+ *	times a size that overflows size_t
+ *	free of NULL                            true, a no-op, not counted
+ *	double free                             false
+ *	free of an address that is not the      false
+ *	first byte of an object, part or page
+ *	free of memory of another heap or the   false
+ *	host, or of an invalid address
+ *	a page call on a heap of objects        NULL, false
+ *	an object call on a heap of pages       NULL, false
  *	a NULL heap                             NULL, false, 0; not counted
  *
- * But what was given back and got again by another is that one's, and giving it back once more
- * takes it away; and so it may be if the second free comes in the very moment in which another warp
- * takes the units of the slab that the first one emptied. A pointer to a head that is none is undefined, and so is use after
- * mam_heap_destroy().
+ * A double free is not detected if another lane has allocated the memory meanwhile: it frees that
+ * lane's object. The same can happen if another warp takes the units of a slab that the first free
+ * emptied, at the very moment of the second free. An invalid heap pointer is undefined behavior,
+ * and so is use of a heap after mam_heap_destroy().
  *
- * To find mistakes. Compile with -DMAM_KDEBUG, all files that use a heap alike, and make the heap
- * with attr.debug = 1: on others that code gets NULL and false, as other code does on that heap.
- * Each object then lies between red zones, 96 bytes in front and 16 or more behind; fresh memory is
- * filled with 0xc5, and what is given back with 0xd7. What was written over, given back twice, from
- * inside, or without having been got, and memory that was written to after it was given back, is
- * told to the host (mam_heap_reports(), in heap.h), with address, bytes, block and thread of who did
- * it, and of who got the object and gave it back, as far as that is known. The kernel goes on. What
- * was written over is given back, and the answer true, if its guard, the first 64 bytes in front, is
- * whole; other mistakes are answered as above, and counted.
+ * Debug mode. Compile all files that use a heap with -DMAM_KDEBUG, and create the heap with
+ * attr.debug = 1. On other heaps that code gets NULL and false, as other code does on that heap.
+ * Each object then has red zones, 96 bytes before it and at least 16 after it. Fresh memory is
+ * filled with 0xc5, and freed memory with 0xd7. Kernels detect out-of-bounds writes, double frees,
+ * interior frees, invalid frees and writes after free. They report them to the host
+ * (mam_heap_reports(), in heap.h) with address and bytes, and with the block and thread that made
+ * the error, that allocated the object and that freed it, as far as these are known. The kernel
+ * continues. An object with a corrupted red zone is freed and the call returns true, if its guard,
+ * the first 64 bytes before it, is intact. Other errors return the values above and are counted.
  *
- * All that is promised below holds, but for this: mam_kusable() is what was asked for;
- * mam_krealloc() always moves, but where there is no room and the object shrinks; no object is as
- * large as the whole heap. Requests of a power of two, up to 8 KiB, take twice their bytes and more,
- * so that they are aligned all the same. A lane writes all of an object when it gets it, and up to
- * 64 KiB of it when it gives it back, so all is far slower.
+ * All guarantees below hold in debug mode, with these exceptions. mam_kusable() returns the
+ * requested size. mam_krealloc() always moves the object, unless it shrinks and there is no free
+ * memory. No object is as large as the whole heap. Requests of a power of two, up to 8 KiB, take
+ * more than twice their bytes, so that they are still aligned. A lane writes all of an object when
+ * it allocates it, and up to 64 KiB of it when it frees it, so debug mode is far slower.
  *
- * Not found: what only reads; what is written beyond the zones, or with the value that was there; a
- * second free of what another one has got meanwhile; writes to an object of more than 64 KiB after
- * it was given back, behind its first 64 KiB, and to one that was a block of the pool.
+ * Not detected: reads; writes beyond the red zones, or of the value that was there; a double free
+ * of memory that another lane has allocated meanwhile; writes after free to an object of more than
+ * 64 KiB, beyond its first 64 KiB, and to an object that was a block of the pool.
  *
  * Versions. Kernels and the library must know the same layout of a heap (MAM_HEAP_LAYOUT). Each
- * call of objects compares: a heap of another layout answers NULL, false or 0, and nothing is
- * counted, as nobody knows where.
+ * object call compares it: for a heap of another layout it returns NULL, false or 0, and counts
+ * nothing, as the place of the counters is unknown.
  *
- * Compile with -I to where mam's headers are installed; sm_70 and later; C++11 and later.
+ * Compile with -I and the directory of mam's installed headers; sm_70 and later; C++11 and later.
  */
 #ifndef MAM_HEAP_CUH
 #define MAM_HEAP_CUH
@@ -117,13 +119,14 @@
 #include "heap/together.h"
 
 /*
- * mam_kmalloc - `bytes` of memory, each lane its own number of them, 1 to the whole heap.
+ * mam_kmalloc - allocate `bytes` bytes, from 1 to the whole heap; each lane has its own `bytes`.
  *
- * Up to 8 KiB it is one of 72 sizes, 16 B apart up to 128 B, then at most 1.25 times, from 512 B on
- * 1.125 times and from 4 KiB on 1.0625 times; more is whole KiB. The address is a multiple of 16,
- * that of a size which is a power of two, up to 8 KiB, a multiple of it, and that of whole KiB a
- * multiple of 1 KiB. Lanes that come together are served together: mostly one atomic operation for
- * all of them that need the same size. NULL, counted: memory ran out, as described above, or a mistake.
+ * Up to 8 KiB the size is rounded up to one of 72 size classes. These are 16 B apart up to 128 B.
+ * Above that, each is at most 1.25 times the previous one, from 512 B up 1.125 times, and from 4
+ * KiB up 1.0625 times. Larger sizes are rounded up to whole KiB. The address is a multiple of 16. A
+ * size class that is a power of two, up to 8 KiB, is aligned to its size; whole KiB are aligned to
+ * 1 KiB. Converged lanes are served together: usually one atomic operation for all that need the
+ * same size. NULL, counted: out of memory, as described above, or an invalid call.
  */
 MAM_KFN void *mam_kmalloc(struct mam_kheap *heap, size_t bytes)
 {
@@ -131,9 +134,9 @@ MAM_KFN void *mam_kmalloc(struct mam_kheap *heap, size_t bytes)
 }
 
 /*
- * mam_kfree - true: `object` is given back, and its room may be had again at once, by any lane. It
- * may have been got in another kernel, in another stream, or by another lane. NULL: true, nothing
- * done. False: a mistake, counted.
+ * mam_kfree - free `object`. True: any lane can allocate its memory again at once. The object may
+ * have been allocated in another kernel, in another stream, or by another lane. NULL: true, a
+ * no-op. False: an invalid free, counted.
  */
 MAM_KFN bool mam_kfree(struct mam_kheap *heap, void *object)
 {
@@ -141,8 +144,8 @@ MAM_KFN bool mam_kfree(struct mam_kheap *heap, void *object)
 }
 
 /*
- * mam_kcalloc - as mam_kmalloc() of `n` times `bytes`, all of it zero. The lane writes the zeros
- * itself. NULL, counted: also if the product is 0 or no size_t holds it.
+ * mam_kcalloc - as mam_kmalloc() of `n` times `bytes`, zeroed. The lane writes the zeros itself.
+ * NULL, counted: also if the product is 0 or overflows size_t.
  */
 MAM_KFN void *mam_kcalloc(struct mam_kheap *heap, size_t n, size_t bytes)
 {
@@ -150,14 +153,14 @@ MAM_KFN void *mam_kcalloc(struct mam_kheap *heap, size_t n, size_t bytes)
 }
 
 /*
- * mam_krealloc - `object` with `bytes`: what it has is kept up to the smaller of the two sizes, and
- * the lane copies that itself if the object moves.
+ * mam_krealloc - resize `object` to `bytes`. The contents are kept up to the smaller of the two
+ * sizes; if the object moves, the lane copies them itself.
  *
- * It stays where it is if it is large enough and a new one would be more than half as large as it
- * is; see mam_kusable(). NULL for `object`: as mam_kmalloc(). 0 `bytes`: it is given back, the
- * answer is NULL, and no failure is counted. NULL with another size: there is no room, counted, and
- * `object` is as it was; or it is no object of this heap, counted as when it is given back. An
- * object that is to shrink, and would move, stays where there is no room.
+ * The object stays in place if it is large enough and a new one would be more than half as large as
+ * it is; see mam_kusable(). `object` NULL: as mam_kmalloc(). `bytes` 0: the object is freed, and
+ * the call returns NULL without counting a failure. NULL with another size: out of memory, counted,
+ * and `object` is unchanged; or `object` does not belong to this heap (counted as an invalid free).
+ * If there is no free memory, an object that would shrink and move stays in place instead.
  */
 MAM_KFN void *mam_krealloc(struct mam_kheap *heap, void *object, size_t bytes)
 {
@@ -165,9 +168,9 @@ MAM_KFN void *mam_krealloc(struct mam_kheap *heap, void *object, size_t bytes)
 }
 
 /*
- * mam_kusable - bytes that the holder of `object` may use, no less than it asked for; of a part
- * (mam_kmalloc_warp()) what it asked for. 0, not counted: NULL, or nobody has it, or it is not the
- * first byte of an object of this heap, or of a part of one.
+ * mam_kusable - the usable bytes of `object`, at least the requested size; for a part
+ * (mam_kmalloc_warp()) the requested size. 0, not counted: NULL, or a free object, or not the first
+ * byte of an object or part of this heap.
  */
 MAM_KFN size_t mam_kusable(struct mam_kheap *heap, const void *object)
 {
@@ -175,42 +178,43 @@ MAM_KFN size_t mam_kusable(struct mam_kheap *heap, const void *object)
 }
 
 /*
- * mam_kmalloc_warp - one object for the lanes of a warp that come together, of which each has a part
- * of its own; so what neighbours do with it at the same time is of neighbouring memory, and it costs
- * one request for all.
+ * mam_kmalloc_warp - allocate one object for the converged lanes of a warp, with a part for each
+ * lane. So accesses by neighboring lanes coalesce, and all lanes share the cost of one request.
  *
- * Lane i's part lies right behind that of lane i - 1, and each lane has its own `bytes`; a lane with 0
- * has none, and gets NULL. Nothing is rounded up: the first part begins at a multiple of 16, the others
- * where the sizes before them lead, so of 4 bytes each at a multiple of 4, and a lane that needs more
- * rounds its own size, and its neighbours theirs. In front of the parts the object has 16 bytes, and 4
- * for each part if sizes differ (8 if all of them are 4 GiB and more; so does what has parts of 1 MiB
- * and more each).
+ * The part of lane i directly follows that of lane i - 1, and each lane has its own `bytes`; a lane
+ * with 0 gets NULL. Sizes are not rounded up. The first part is at a multiple of 16. The alignment
+ * of the others follows from the sizes before them: parts of 4 bytes are at multiples of 4. For a
+ * larger alignment, all lanes must round up their sizes. The object has a header of 16 bytes in
+ * front of the parts, and 4 more bytes per part if sizes differ or each part has 1 MiB or more.
+ * These are 8 bytes if all parts together have 4 GiB or more.
  *
- * Lanes that each walk through their own part, all in step, read fastest where the parts' bytes are no
- * multiple of 32: else the words they want at a time are in few banks of the cache next to them. At 64
- * such a walk took half as long again on an H100, at 128 two to three times (layout-h100.csv).
+ * If each lane reads through its own part, all in step, that is fastest if the part's size is not a
+ * multiple of 32. Otherwise the words that the lanes read at one time are in few banks of the L1
+ * cache. On an H100 such reads took 1.5 times as long at 64 bytes, and two to three times at 128
+ * (layout-h100.csv).
  *
- * NULL for all, counted once: no room for the whole, or a sum that is too large. Who could do with
- * less may ask alone then.
+ * NULL for all lanes, counted once: no memory for the whole object, or the sum is too large. A lane
+ * that can make do with less may retry on its own.
  *
- * Parts are given back one by one by mam_kfree(), in any order, by any lane, block, stream or later
- * kernel, or by the host, or all at once by mam_kfree_parts(). The object goes back to the heap with
- * the last one; so as long as somebody has a part the memory of all is taken. A part that is given
- * back twice is a mistake as with an object, as is what is not a part's first byte; but once the
- * object is gone its parts' addresses are just addresses in the heap, and a second free that comes in
- * the very moment in which it goes may clear a bit in what is another's by then. mam_kusable() says a
- * part's bytes; mam_krealloc() leaves it as it is or moves it to an object of its own. To give back a
- * part costs more than an object: where the object is large (a run of units, more so a block of the
- * pool) it has to be looked for; mam_kfree_parts() does that once for all. To the host, mam_heap_walk() and statistics, all is one object, which begins 16 bytes or more before
- * the first part; mam_heap_free() of what the walk shows gives all of it back.
+ * Parts are freed one by one by mam_kfree(), in any order, by any lane, block, stream or later
+ * kernel, or by the host, or all at once by mam_kfree_parts(). The object is freed with its last
+ * part; until then the memory of all parts is in use. A double free of a part is an invalid free,
+ * as for an object, and so is an address that is not the first byte of a part. But once the object
+ * is free, its parts are ordinary addresses in the heap. A second free at the very moment when the
+ * object is freed may clear a bit in memory that has since been reallocated. mam_kusable() returns
+ * a part's bytes; mam_krealloc() leaves a part in place or moves it to its own object. Freeing a
+ * part costs more than freeing an object: in a large object (a run of units, and even more a block
+ * of the pool) the call must search for the object. mam_kfree_parts() does that once for all parts.
+ * mam_heap_walk() and the statistics show one object, which begins 16 bytes or more before the
+ * first part; mam_heap_free() of that object frees all parts.
  *
- * Which lanes come together is the compiler's choice where code has branched: put __syncwarp() of
- * the lanes before it, or use mam_kmalloc_lanes(), where the program names them.
+ * The compiler chooses which lanes are converged after a branch: put __syncwarp() of the lanes
+ * before the call, or use mam_kmalloc_lanes(), where the program names them.
  *
- * With -DMAM_KDEBUG red zones are around the object, none between its parts, and it is poisoned as a
- * whole, when it goes. Not found: who writes past a part's end into the next one, or to a part that was
- * given back while others have theirs. Who writes in front of the first part spoils what says that
- * there are parts: then giving them back is a mistake, from inside of an object, which stays.
+ * With -DMAM_KDEBUG red zones surround the object, not each part, and the whole object is poisoned
+ * when it is freed. Not detected: writes past the end of a part into the next one, or to a freed
+ * part while other parts are live. A write in front of the first part destroys the header of the
+ * parts. Then freeing the parts is an error (an interior free), and the object leaks.
  */
 MAM_KFN void *mam_kmalloc_warp(struct mam_kheap *heap, size_t bytes)
 {
@@ -218,8 +222,8 @@ MAM_KFN void *mam_kmalloc_warp(struct mam_kheap *heap, size_t bytes)
 }
 
 /*
- * mam_kmalloc_lanes - the same for the lanes of `mask`, of which the caller is one: all of them come
- * to the same call with the same mask, as with __shfl_sync().
+ * mam_kmalloc_lanes - the same for the lanes of `mask`, which includes the caller: all of them make
+ * the same call with the same mask, as with __shfl_sync().
  */
 MAM_KFN void *mam_kmalloc_lanes(struct mam_kheap *heap, uint32_t mask, size_t bytes)
 {
@@ -227,10 +231,10 @@ MAM_KFN void *mam_kmalloc_lanes(struct mam_kheap *heap, uint32_t mask, size_t by
 }
 
 /*
- * mam_kmalloc_block - the same for all threads of the block, which all call, in the order of threads,
- * x fastest. In front of more than 32 parts there are 4 bytes more for each 32 of them. Three barriers of
- * the block, and 528 bytes of shared memory a kernel; what was written before the call, all see after
- * it.
+ * mam_kmalloc_block - the same for all threads of the block, which must all call. Parts are in the
+ * order of threads, x fastest. With more than 32 parts, the header has 4 more bytes per 32 parts.
+ * Uses three barriers of the block, and 528 bytes of shared memory per kernel. Writes before the
+ * call are visible to all threads after it.
  */
 MAM_KFN void *mam_kmalloc_block(struct mam_kheap *heap, size_t bytes)
 {
@@ -238,9 +242,9 @@ MAM_KFN void *mam_kmalloc_block(struct mam_kheap *heap, size_t bytes)
 }
 
 /*
- * mam_kfree_parts - `part`, and with it all parts of its object that nobody has given back yet, by one
- * lane, once: all that have one must have done with it. True: the whole object is given back. NULL:
- * true, nothing done. False, counted: a mistake; so is an object that has no parts.
+ * mam_kfree_parts - free `part` and all other live parts of its object. One lane calls it once; all
+ * lanes with a part must be done with it. True: the whole object is free. NULL: true, a no-op.
+ * False, counted: an invalid free; so is an object without parts.
  */
 MAM_KFN bool mam_kfree_parts(struct mam_kheap *heap, void *part)
 {
@@ -248,10 +252,10 @@ MAM_KFN bool mam_kfree_parts(struct mam_kheap *heap, void *part)
 }
 
 /*
- * mam_kmalloc_shared_warp - one object for the lanes of a warp that come together: all get its address,
- * or NULL. The lanes share it; it lies in the heap, as any, and not in CUDA's shared memory. The lowest
- * lane's `bytes` count; let them be the same. What the lanes do with the object they order among
- * themselves, as with any memory.
+ * mam_kmalloc_shared_warp - one object for the converged lanes of a warp: all get the same address,
+ * or NULL. The lanes share the object. It is in the heap, as any object, and not in CUDA's shared
+ * memory. The lowest lane's `bytes` counts; all lanes should pass the same value. The lanes must
+ * order their accesses to the object themselves, as with any memory.
  */
 MAM_KFN void *mam_kmalloc_shared_warp(struct mam_kheap *heap, size_t bytes)
 {
@@ -259,10 +263,10 @@ MAM_KFN void *mam_kmalloc_shared_warp(struct mam_kheap *heap, size_t bytes)
 }
 
 /*
- * mam_kfree_shared_warp - lanes that come together give back an object they share, once. Each must have
- * done with it, and all that share it must come: those who come later give it back a second time.
- * Lanes with different objects may come together. Answers as mam_kfree(), the same to all who name
- * an object.
+ * mam_kfree_shared_warp - converged lanes free an object that they share, once. Each must be done
+ * with it, and all that share it must call together: a lane that calls later makes a double free.
+ * Lanes with different objects may call together. Returns as mam_kfree(), the same value to all
+ * lanes that pass the same object.
  */
 MAM_KFN bool mam_kfree_shared_warp(struct mam_kheap *heap, void *object)
 {
@@ -270,8 +274,8 @@ MAM_KFN bool mam_kfree_shared_warp(struct mam_kheap *heap, void *object)
 }
 
 /*
- * mam_kmalloc_shared_lanes, mam_kfree_shared_lanes - the same for the lanes of `mask`, of which the
- * caller is one, as with mam_kmalloc_lanes().
+ * mam_kmalloc_shared_lanes, mam_kfree_shared_lanes - the same for the lanes of `mask`, which
+ * includes the caller, as with mam_kmalloc_lanes().
  */
 MAM_KFN void *mam_kmalloc_shared_lanes(struct mam_kheap *heap, uint32_t mask, size_t bytes)
 {
@@ -284,9 +288,10 @@ MAM_KFN bool mam_kfree_shared_lanes(struct mam_kheap *heap, uint32_t mask, void 
 }
 
 /*
- * mam_kmalloc_shared_block - one object for all threads of the block, which all call: all get its
- * address, or NULL; it lies in the heap, too. The first thread's `bytes` count. Two barriers of the
- * block, and 16 bytes of shared memory a kernel; what was written before the call, all see after it.
+ * mam_kmalloc_shared_block - one object for all threads of the block, which must all call: all get
+ * the same address, or NULL. It is in the heap, too. The first thread's `bytes` counts. Uses two
+ * barriers of the block, and 16 bytes of shared memory per kernel. Writes before the call are
+ * visible to all threads after it.
  */
 MAM_KFN void *mam_kmalloc_shared_block(struct mam_kheap *heap, size_t bytes)
 {
@@ -294,9 +299,9 @@ MAM_KFN void *mam_kmalloc_shared_block(struct mam_kheap *heap, size_t bytes)
 }
 
 /*
- * mam_kfree_shared_block - all threads of the block, which all call, give an object back, once: when
- * the last of them has come. The first thread's `object` counts. Two barriers. Answers as mam_kfree(),
- * the same to all.
+ * mam_kfree_shared_block - free an object once for all threads of the block, which must all call.
+ * It is freed when the last of them has arrived. The first thread's `object` counts. Uses two
+ * barriers. Returns as mam_kfree(), the same value to all threads.
  */
 MAM_KFN bool mam_kfree_shared_block(struct mam_kheap *heap, void *object)
 {
@@ -304,10 +309,10 @@ MAM_KFN bool mam_kfree_shared_block(struct mam_kheap *heap, void *object)
 }
 
 /*
- * mam_kdrain - what the host gave back by mam_heap_free() is free, but for what others are just
- * taking in. Any lanes, which share the work; one round trip where there is nothing. Requests do
- * this by themselves before they look everywhere for the last room: it is for kernels of a program's
- * own that make room for more.
+ * mam_kdrain - free the objects that the host passed to mam_heap_free(), except those that other
+ * lanes are draining at the moment. Any lanes may call it and share the work; it costs one round
+ * trip if there are none. Requests drain before their last exhaustive search. This call is for a
+ * program's own kernels that make room for more.
  */
 MAM_KFN void mam_kdrain(struct mam_kheap *heap)
 {
@@ -316,8 +321,9 @@ MAM_KFN void mam_kdrain(struct mam_kheap *heap)
 }
 
 /*
- * Heaps of pages. A lane keeps a walk, sixteen bytes in its registers, for as long as it likes: it
- * says where to look next. One that was not started is garbage. A walk is of one heap.
+ * Heaps of pages. Each lane keeps the state of its search, sixteen bytes in registers, for as long
+ * as it likes: the state determines where to search next. An uninitialized state is garbage. A
+ * state belongs to one heap.
  *
  *	struct mam_kwalk walk;
  *	struct node *node;
@@ -326,13 +332,13 @@ MAM_KFN void mam_kdrain(struct mam_kheap *heap)
  *	node = (struct node *)mam_kpage_alloc(heap, &walk);
  */
 
-/* The pages' own calls, for who would rather have numbers than addresses: heap/pages.h. */
+/* The underlying calls, for code that prefers page numbers to addresses: heap/pages.h. */
 MAM_KFN struct mam_pages *mam_kpage_books(struct mam_kheap *heap)
 {
 	return (struct mam_pages *)(heap + 1);
 }
 
-/* Before the first request. Costs no access to memory that changes. */
+/* Initialize the state before the first request. Does not access memory that changes. */
 MAM_KFN void mam_kpage_start(struct mam_kheap *heap, struct mam_kwalk *walk)
 {
 	mam_kwalk_start(walk, mam_kpage_books(heap));
@@ -350,7 +356,7 @@ MAM_KFN void *mam_kpage_at(const struct mam_kheap *heap, uint32_t number)
 	return number == MAM_NO_PAGE ? NULL : heap->ground + ((uint64_t)number << heap->shift);
 }
 
-/* The page that begins at `address`; MAM_NO_PAGE: none of this heap does. */
+/* The page that begins at `address`; MAM_NO_PAGE: not the start of a page of this heap. */
 MAM_KFN uint32_t mam_kpage_number(const struct mam_kheap *heap, const void *address)
 {
 	uint64_t offset = (uint64_t)((uintptr_t)address - (uintptr_t)heap->ground);
@@ -360,7 +366,7 @@ MAM_KFN uint32_t mam_kpage_number(const struct mam_kheap *heap, const void *addr
 								       : MAM_NO_PAGE;
 }
 
-/* The same for an address anywhere in a page. */
+/* The page that contains `address`; MAM_NO_PAGE: not in this heap. */
 MAM_KFN uint32_t mam_kpage_around(const struct mam_kheap *heap, const void *address)
 {
 	uint64_t number =
@@ -370,15 +376,15 @@ MAM_KFN uint32_t mam_kpage_around(const struct mam_kheap *heap, const void *addr
 }
 
 /*
- * mam_kpage_alloc - one page, at a multiple of its size. NULL, counted: all pages were seen taken,
- * each once, in one scan, or each of many scans met runs that were being claimed.
+ * mam_kpage_alloc - allocate one page, aligned to its size. NULL, counted: one scan saw every page
+ * allocated, or each of many scans met runs that were being claimed.
  */
 MAM_KFN void *mam_kpage_alloc(struct mam_kheap *heap, struct mam_kwalk *walk)
 {
 	return mam_kpage_at(heap, mam_pages_take(mam_kpage_books(heap), walk));
 }
 
-/* mam_kpage_free - true: it is given back. NULL: true, nothing done. */
+/* mam_kpage_free - free a page. Returns true on success. NULL: true, a no-op. */
 MAM_KFN bool mam_kpage_free(struct mam_kheap *heap, void *page)
 {
 	return page == NULL ||
@@ -386,9 +392,9 @@ MAM_KFN bool mam_kpage_free(struct mam_kheap *heap, void *page)
 }
 
 /*
- * mam_kpage_alloc_run - `n` pages in a row, 1 to all, each lane its own number of them; at a
- * multiple of one page's size. NULL, counted: no `n` free pages in a row were seen, or `n` is out
- * of range, or too many such requests were in each other's way.
+ * mam_kpage_alloc_run - allocate `n` pages in a row, from 1 to all; each lane has its own `n`. The
+ * run is aligned to the size of one page. NULL, counted: no `n` free pages in a row were seen, or
+ * `n` is out of range, or too many such requests collided.
  */
 MAM_KFN void *mam_kpage_alloc_run(struct mam_kheap *heap, struct mam_kwalk *walk, uint32_t n)
 {
@@ -396,9 +402,10 @@ MAM_KFN void *mam_kpage_alloc_run(struct mam_kheap *heap, struct mam_kwalk *walk
 }
 
 /*
- * mam_kpage_free_run - `n` pages from `page` on, which need not be what was taken together: a run
- * may be given back in parts, and single pages as a run. False: at least one of them was not
- * taken, or there are not so many; what was taken is given back nevertheless.
+ * mam_kpage_free_run - free the `n` pages that begin at `page`. They need not have been allocated
+ * together: a run may be freed in parts, and single pages may be freed as a run. False: at least
+ * one of them was not allocated, or the heap has fewer pages; the allocated ones are freed
+ * nevertheless.
  */
 MAM_KFN bool mam_kpage_free_run(struct mam_kheap *heap, void *page, uint32_t n)
 {

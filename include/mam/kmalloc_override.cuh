@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kmalloc_override.cuh - malloc, free, calloc, realloc, new and delete in kernels, from a heap.
+ * kmalloc_override.cuh - malloc, free, calloc, realloc, new and delete in kernels, on a heap.
  *
  *	#include <mam/kmalloc_override.cuh>
  *
@@ -15,39 +15,40 @@
  *	mam_kmalloc_use(heap);
  *	build<<<blocks, threads>>>(lists);
  *
- * What it does. In the compiler's passes for a device it defines those functions, which otherwise
- * are the toolkit's; in its pass for the host it defines none of them. So code of kernels and what
- * they call, also through std:: and from headers, gets memory of the heap, and host code in the
- * same file, also of functions that are __host__ __device__, keeps its own malloc and new. There
- * are no macros: members and functions of other namespaces that are called free or malloc are what
- * they were, and so is placement new. It may stand before or after other headers.
+ * Effect. In the compiler's device passes it defines those functions, which the toolkit provides
+ * otherwise; in the host pass it defines none of them. So kernels and the functions that they call,
+ * also through std:: and from headers, allocate from the heap. Host code in the same file, also of
+ * __host__ __device__ functions, keeps its own malloc and new. There are no macros: members and
+ * functions of other namespaces that are called free or malloc are unchanged, and so is placement
+ * new. It may be included before or after other headers.
  *
- * Which files. Each that includes it. In a program built with -rdc=true all of them share one
- * setting, so mam_kmalloc_use() is called once for each device; include it in all files then: of
- * the others it is not defined which allocator they get. Without -rdc each file has a setting of
- * its own, and calls mam_kmalloc_use() itself.
+ * Which files. Each file that includes it. In a program built with -rdc=true all of them share one
+ * setting, so call mam_kmalloc_use() once for each device. Include the header in all files then: it
+ * is undefined which allocator the other files use. Without -rdc each file has its own setting, and
+ * calls mam_kmalloc_use() itself.
  *
- * Answers. As of mam_kmalloc() and its kin (heap.cuh): malloc(0) is NULL; free() of what is no
- * object of the heap, the toolkit's for one, does nothing and is counted. Without a heap, malloc(),
- * calloc() and realloc() give NULL and free() does nothing. Where there is no room new gives NULL
- * too; but a constructor then writes there, as C++ has no check behind a new that may throw: write
- * new (std::nothrow_t{}) T, which checks. A type of larger alignment than 16 may have up to 8 KiB
- * of it; objects above 8 KiB up to 1 KiB of it; what cannot be had is NULL.
+ * Return values. As of mam_kmalloc() and related calls (heap.cuh): malloc(0) is NULL. free() of an
+ * address that is not an object of the heap, for example one of the toolkit's malloc, is a no-op
+ * and is counted. Without a heap, malloc(), calloc() and realloc() return NULL and free() is a
+ * no-op. new also returns NULL if there is no memory. Its constructor then writes to NULL, as C++
+ * does not check the result of a new that may throw: write new (std::nothrow_t{}) T, which checks.
+ * A type with an alignment above 16 may have an alignment of up to 8 KiB, and of up to 1 KiB if the
+ * object is larger than 8 KiB. new returns NULL for a larger alignment.
  *
  * nvcc 11.8 and later, and clang as far as it knows the toolkit's headers; C++11 and later.
  */
 #ifndef MAM_KMALLOC_OVERRIDE_CUH
 #define MAM_KMALLOC_OVERRIDE_CUH
 
-/* They declare what is defined below. */
+/* They declare the functions that are defined below. */
 #include <cstdlib>
 #include <new>
 
 #include <mam/heap.cuh>
 
 /*
- * Where the setting is: one word of the device. In an inline function it is one for all files that
- * the device's linker brings together; a variable of that kind would need C++17.
+ * The address of the setting, which is one word on the device. In an inline function it is one
+ * variable for all files that the device linker combines; an inline variable would need C++17.
  */
 inline __device__ struct mam_kheap **mam_kmalloc_setting(void)
 {
@@ -62,13 +63,13 @@ static __global__ void mam_kmalloc_set(struct mam_kheap *heap)
 }
 
 /*
- * mam_kmalloc_use - from now on kernels on the current device that are linked with this file get
- * memory of `heap`; NULL: none. Kernels that are running may see either.
+ * mam_kmalloc_use - make kernels on the current device that are linked with this file allocate from
+ * `heap`; NULL: none. Kernels that are running may see the old or the new setting.
  *
- * It must be a heap of objects, on the current device, and stay until they are done. What they got
- * from another heap before cannot be given back after the change. Works on the legacy default
- * stream and waits for that, so not while one is in capture. Errors: DRIVER (no kernel could be
- * launched; cudaGetLastError() has been asked).
+ * It must be a heap of objects on the current device, and must live until the kernels are done.
+ * They cannot free memory of the previous heap after that. Works on the legacy default stream and
+ * waits for that, so it cannot be called while one is in capture. Errors: DRIVER (no kernel could
+ * be launched; the call has consumed cudaGetLastError()).
  */
 static inline enum mam_status mam_kmalloc_use(const struct mam_heap *heap)
 {
@@ -79,13 +80,13 @@ static inline enum mam_status mam_kmalloc_use(const struct mam_heap *heap)
 	return MAM_OK;
 }
 
-/* The heap that is set, for mam_kusable() and other calls of heap.cuh; NULL: none. */
+/* The heap in use, for mam_kusable() and other calls of heap.cuh; NULL: none. */
 MAM_KFN struct mam_kheap *mam_kmalloc_heap(void)
 {
 	return *mam_kmalloc_setting();
 }
 
-/* Not inlined, as programs that call malloc() do so in many places. */
+/* Not inlined, as programs call malloc() in many places. */
 MAM_KSLOW void *mam_kmalloc_get(size_t bytes)
 {
 	return mam_kmalloc(mam_kmalloc_heap(), bytes);
@@ -97,8 +98,8 @@ MAM_KSLOW void mam_kmalloc_give(void *object)
 }
 
 /*
- * What `bytes` at a multiple of `alignment`, a power of two, are asked for as: more, or 0 if no
- * such object can be had. An object of a power of two up to 8 KiB lies at a multiple of its size.
+ * The size to request for `bytes` at a multiple of `alignment`, a power of two, or 0 if no such
+ * object is possible. An object of a power of two up to 8 KiB is aligned to its size.
  */
 MAM_KFN size_t mam_kmalloc_aligned(size_t bytes, size_t alignment)
 {
@@ -114,9 +115,9 @@ MAM_KFN size_t mam_kmalloc_aligned(size_t bytes, size_t alignment)
 }
 
 /*
- * The toolkit declares them for both sides, so they are defined where there is no host. clang has
- * functions of one name for either side, and wants both in either pass. Always inlined, they are no
- * symbols that files without this header would find.
+ * The toolkit declares them for host and device, so they are defined where there is no host pass.
+ * clang has separate functions of one name for host and device, and needs both in each pass. As
+ * they are always inlined, they are not symbols that files without this header would find.
  */
 #if defined(__CUDA_ARCH__) || defined(__clang__)
 

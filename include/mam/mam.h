@@ -122,7 +122,7 @@ enum mam_cache_mode {
 /* Attributes of a pool. Zero means the default in every field except `size` and `device`. */
 struct mam_pool_attr {
 	size_t size;         /* sizeof(struct mam_pool_attr): it may grow in later versions */
-	const char *source;  /* a name for mam_source_create(); NULL: "cudamalloc"; not for create_on */
+	const char *source;  /* of mam_source_create(); NULL: "cudamalloc"; not for create_on */
 	int device;          /* CUDA ordinal, or MAM_DEVICE_CURRENT */
 	size_t chunk_bytes;  /* first chunk, allocated at creation; 0: on first use */
 	size_t growth_bytes; /* minimum of later chunks; 0: 64 MiB or 1/8 of the pool; grow.c */
@@ -254,7 +254,7 @@ MAM_API enum mam_status mam_usable_size(struct mam_pool *pool, const void *block
 
 /* A segment as mam_owner() and mam_pool_walk() report it. */
 struct mam_segment_info {
-	size_t size;      /* sizeof(struct mam_segment_info); mam_owner(): input; else output */
+	size_t size;      /* sizeof(struct mam_segment_info); mam_owner(): in; mam_pool_walk(): out */
 	void *base;       /* first address */
 	size_t bytes;     /* rounded size */
 	size_t requested; /* the size that the caller requested; 0 if free */

@@ -36,22 +36,23 @@ struct mam_source_properties {
 struct mam_source_ops {
 	size_t size; /* sizeof(struct mam_source_ops) */
 	/*
-	 * grow - a new chunk of exactly `bytes` bytes. pre:  bytes is a multiple of granularity and
-	 * not 0. post: MAM_OK and *base is set, or OUT_OF_MEMORY / DRIVER / NO_DEVICE and nothing
-	 * was allocated.
+	 * grow - allocate a new chunk of exactly `bytes` bytes.
+	 * pre:  bytes is a multiple of granularity and not 0.
+	 * post: MAM_OK and *base is set, or OUT_OF_MEMORY / DRIVER / NO_DEVICE and nothing was
+	 *       allocated.
 	 *       Must not leave a CUDA error pending, and must work while a stream of the process is
 	 *       in capture.
 	 */
 	enum mam_status (*grow)(struct mam_source *source, size_t bytes, void **base);
 	/*
-	 * shrink - return a whole chunk. May wait for the device. pre:  base and bytes are those of
-	 * one grow; the chunk has no live block. post: MAM_OK, or an error and the chunk still
-	 * belongs to the pool.
+	 * shrink - return a whole chunk. May wait for the device.
+	 * pre:  base and bytes are those of one grow; the chunk has no live block.
+	 * post: MAM_OK, or an error and the chunk still belongs to the pool.
 	 */
 	enum mam_status (*shrink)(struct mam_source *source, void *base, size_t bytes);
 	/*
 	 * quiesce - wait until work submitted so far can no longer access this source's memory.
-	 * Must not invalidate stream captures. NULL: the source has no such work.
+	 * Must not invalidate stream captures. NULL: no wait is needed.
 	 */
 	enum mam_status (*quiesce)(struct mam_source *source);
 	/*
@@ -70,8 +71,7 @@ struct mam_source_ops {
 	 * unmap  - return the piece that was mapped at `base` to the driver. The pool ensures that
 	 *          no work accesses it any more.
 	 * move   - remap the piece at `from` to `to`; its contents are lost. After an error it is
-	 * still
-	 *          at `from`, or (DRIVER, *lost true) it was returned to the driver.
+	 *          still at `from`, or (DRIVER, *lost true) it was returned to the driver.
 	 */
 	enum mam_status (*map)(struct mam_source *source, void *base, size_t bytes);
 	enum mam_status (*unmap)(struct mam_source *source, void *base, size_t bytes);

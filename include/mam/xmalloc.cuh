@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xmalloc.cuh - XMalloc's calls, as published: memory in kernels, over CUDA's malloc() or a heap.
+ * xmalloc.cuh - XMalloc's calls, as published: device-side allocation on CUDA's malloc() or a heap.
  *
  *	#include <mam/xmalloc.cuh>
  *
@@ -17,66 +17,69 @@
  *	xmcFini();
  *
  * After "Scalable SIMD-parallel memory allocation for many-core machines" (Huang, Rodrigues, Jones,
- * Buck, Hwu, J. Supercomputing 64, 2013), figure 1. What lanes of a warp ask for together is one
- * request to the allocator below, and blocks that come back wait in buffers for the next request.
+ * Buck, Hwu, J. Supercomputing 64, 2013), figure 1. The requests of converged lanes are combined
+ * into one request to the underlying allocator, and freed blocks are kept in buffers for the next
+ * request.
  *
- * Which allocator. CUDA's own malloc() and free() in kernels: the room is cudaLimitMallocHeapSize,
- * which is set before xmcInit(), whose kernel calls malloc(). With
+ * Which allocator. CUDA's own malloc() and free() in kernels: their capacity is
+ * cudaLimitMallocHeapSize. Set it before xmcInit(), whose kernel calls malloc(). With
  *
  *	#define XMC_HEAP
  *	#include <mam/xmalloc.cuh>
  *
- * it is a heap of objects (heap.h), which xmcInit(heap) is given, and the program is linked to
- * libmam. mam_kmalloc() serves what a warp's lanes ask for together at once by itself, so requests
- * go to it as they are: put together here first they would take twice as long, and lanes that keep
- * little would keep more. With
+ * it is a heap of objects (heap.h), which is passed to xmcInit(heap), and the program is linked to
+ * libmam. mam_kmalloc() itself combines the requests of converged lanes, so requests go to it
+ * directly. Combining them here first would take twice as long, and lanes that keep small objects
+ * would hold more memory. With
  *
  *	#define XMC_HEAP
  *	#define XMC_LAYERS 1
  *
- * they have XMalloc's two layers all the same, as over CUDA's malloc(). A file has one of the three,
- * the one at its first #include of this header.
+ * requests go through XMalloc's two layers nevertheless, as on CUDA's malloc(). A file uses one of
+ * the three variants, selected at its first #include of this header.
  *
- * Order. xmcInit() once for each device, then kernels, then xmcFini(). Between them memory persists
- * from kernel to kernel, in any stream. Which files: in a program built with -rdc=true all files
- * that include this header in the same way share one setting. Without -rdc each file has its own,
- * and calls xmcInit() itself; what one got another may then give back, too.
+ * Order. Call xmcInit() once for each device, then launch kernels, then call xmcFini(). In between,
+ * memory persists from kernel to kernel, in any stream. Which files: in a program built with
+ * -rdc=true all files that include this header in the same way share one setting. Without -rdc each
+ * file has its own setting and calls xmcInit() itself; one file may then free memory that another
+ * one allocated.
  *
- * Who may call. xmcMalloc() and xmcFree(): any lane at any time, alone or with others of its warp,
- * also in divergent code, each with its own size; lanes that happen to come together are served
- * together. Put __syncwarp() before a call where code has branched and lanes should come together.
- * No lane waits for another but as the allocator below does, and, for a bounded time, where there
- * is no room. xmcInit() and xmcFini(): one thread of the host, while no kernel uses either.
+ * Which threads may call. xmcMalloc() and xmcFree(): any lane at any time, alone or with others of
+ * its warp, also in divergent code, each with its own size. Lanes that happen to be converged are
+ * served together; to converge lanes after a branch, put __syncwarp() before the call. No lane
+ * waits for another, except as the underlying allocator does and, for a bounded time, when memory
+ * runs out. xmcInit() and xmcFini(): one host thread, while no kernel uses either.
  *
- * What is ordered. As of mam_kmalloc(): what a lane wrote before it gave memory back, happens
- * before what the next holder does. Contents are not cleared.
+ * Memory order. As for mam_kmalloc(): the writes of a lane before it frees memory happen before the
+ * accesses of the next owner. Contents are not cleared.
  *
- * What memory costs. Over a heap without layers, as mam_kmalloc(). With layers, a lane that is alone,
- * or asks for more than MAM_COMPARTMENT_MOST bytes (232), has a block for itself, with 16 bytes in front. Of others that come together each has 8 in front,
- * rounded up to 16 together with its own, in one block. That is given back when the last of them
- * is: one object that stays keeps the room of 32. Buffers keep up to `blocks` blocks of each of 72
- * sizes, also those that nobody asks for again, until xmcFini(), or until there is no room
- * elsewhere. And each call stands in the program with all of its code, over a heap with much: what
- * calls in many places does so by a function of its own that is not inlined.
+ * Memory overhead. On a heap without layers, as mam_kmalloc(). With layers, a lane that is alone,
+ * or requests more than MAM_COMPARTMENT_MOST bytes (232), gets a separate block with a header of 16
+ * bytes. Other converged lanes share one block: each has a header of 8 bytes, rounded up to 16
+ * together with its own bytes. The block is freed when its last part is freed: one live object
+ * holds the memory of 32. Buffers keep up to `blocks` blocks of each of 72 sizes until xmcFini(),
+ * or until memory runs out elsewhere, even if no lane requests such sizes again. Each call is
+ * inlined with all of its code, which is large on a heap: code that calls in many places should
+ * wrap the call in a function that is not inlined.
  *
- * Mistakes, and what is answered:
+ * Invalid calls, and what they return:
  *
- *	0 bytes, or more than a size_t holds    NULL
- *	with 16 added
- *	before xmcInit(), after xmcFini()       NULL, false; nothing done
- *	NULL given back                         true, nothing done (false without xmcInit())
- *	given back: no multiple of 16, or       false, nothing done
- *	there is no tag of ours in front
- *	given back twice, while nobody has      false, nothing done: the tag says so; but where the
- *	got the memory again                    allocator below writes to free memory it may not
+ *	0 bytes, or a size that overflows       NULL
+ *	size_t with 16 added
+ *	before xmcInit(), after xmcFini()       NULL, false; a no-op
+ *	free of NULL                            true, a no-op (false without xmcInit())
+ *	free of an address that is not a        false, a no-op
+ *	multiple of 16, or has no tag in front
+ *	double free of memory that was not      false, a no-op: the tag shows it, unless the
+ *	allocated again                         underlying allocator overwrote it
  *
- * Over a heap without layers there is no tag: xmcFree() answers what mam_kfree() does. With one,
- * the tag is the 32 bits in front, and all that is looked at. Not found: memory of which the 8
- * bytes in front cannot be read ends the kernel, as any such access does; 32 bits in front that
- * happen to be a tag; headers that were written over, by who wrote in front of its own or behind
- * another's memory; two lanes that give back the same at the same time; what was given back and got
- * again by somebody, who loses it; what CUDA's malloc() or mam_kmalloc() gave, passed to xmcFree(),
- * is mostly answered false, and what xmcMalloc() gave must not be passed to free() or mam_kfree().
+ * On a heap without layers there is no tag: xmcFree() returns what mam_kfree() does. The tag is the
+ * 32 bits in front, and xmcFree() checks nothing else. Not detected: an address whose 8 bytes in
+ * front cannot be read, which ends the kernel, as any such access does; 32 bits in front that
+ * happen to equal a tag; headers overwritten by an out-of-bounds write; two lanes that free the
+ * same memory at the same time; a double free of memory that another lane has allocated meanwhile,
+ * which loses it. If memory of CUDA's malloc() or mam_kmalloc() is passed to xmcFree(), the result
+ * is usually false. Memory of xmcMalloc() must not be passed to free() or mam_kfree().
  *
  * nvcc 11.8 and later, and clang as far as it knows the toolkit's headers; C++11 and later; sm_70
  * and later.
@@ -88,7 +91,7 @@
 
 #include "coalesce/xmalloc.h"
 
-/* FIFOs a class of blocks, where xmcInit() is told no number: 0, or a power of two up to 32. */
+/* FIFOs per class of blocks if xmcInit() gets no number: 0, or a power of two up to 32. */
 #define XMC_BUFFERS_OVER_CUDA 32u
 #define XMC_BUFFERS_OVER_HEAP 0u
 
@@ -109,13 +112,13 @@
 #endif
 #endif
 
-/* Buffers are there, perhaps without any FIFO, from xmcInit() to xmcFini(). */
+/* Buffers exist, perhaps without any FIFO, from xmcInit() to xmcFini(). */
 struct xmc_setting {
 	struct mam_buffers *buffers;
-	struct mam_kheap *heap; /* NULL over CUDA's malloc() */
+	struct mam_kheap *heap; /* NULL on CUDA's malloc() */
 };
 
-/* As in kmalloc_override.cuh: one for all files that the device's linker brings together. */
+/* As in kmalloc_override.cuh: one setting for all files that the device linker combines. */
 inline __device__ struct xmc_setting *XMC_SETTING(void)
 {
 	static __device__ struct xmc_setting setting;
@@ -133,14 +136,14 @@ MAM_KFN struct mam_kbase xmc_base(struct mam_kheap *heap)
 #endif
 }
 
-/* What kernels of xmcInit() and xmcFini() tell the host. */
+/* The result of the kernels of xmcInit() and xmcFini(), for the host. */
 struct xmc_note {
-	struct mam_buffers *buffers; /* that were set before */
+	struct mam_buffers *buffers; /* the previous setting */
 };
 
 /*
- * Buffers keep what lies up to 64 GiB behind a reference. Nobody says where the ground begins, so
- * it is far before what was got first.
+ * Buffers keep blocks from a reference up to 64 GiB above it. The start of the heap's memory is
+ * unknown, so the reference is set far below the first allocation.
  */
 static __global__ void xmc_begin(struct xmc_setting wanted, unsigned int count,
 				 unsigned int blocks, struct xmc_note *note)
@@ -162,7 +165,7 @@ static __global__ void xmc_begin(struct xmc_setting wanted, unsigned int count,
 	*XMC_SETTING() = wanted;
 }
 
-/* All lanes together give back what buffers hold. */
+/* All lanes together free the blocks in the buffers. */
 static __global__ void xmc_drain(void)
 {
 	struct xmc_setting *setting = XMC_SETTING();
@@ -178,7 +181,7 @@ static __global__ void xmc_end(struct xmc_note *note)
 	XMC_SETTING()->heap = NULL;
 }
 
-/* Waits for what was launched, and reads the note it left. */
+/* Waits for the kernels that were launched, and reads their note. */
 static inline enum mam_status xmc_read(const struct xmc_note *note, struct xmc_note *copy)
 {
 	cudaError_t launched = cudaGetLastError();
@@ -203,7 +206,7 @@ static inline enum mam_status xmc_memory(void **memory, size_t bytes)
 	return result == cudaErrorMemoryAllocation ? MAM_ERROR_OUT_OF_MEMORY : MAM_ERROR_DRIVER;
 }
 
-/* Blocks of a class for the warps that the current device runs at once. */
+/* Blocks of a class for all warps that can be resident on the current device. */
 static inline unsigned int xmc_blocks(void)
 {
 	int device, sms, threads;
@@ -245,19 +248,20 @@ static inline enum mam_status xmc_init(struct mam_kheap *heap, unsigned int buff
 }
 
 /*
- * xmcInit - from now on kernels on the current device that are linked with this file may call
- * xmcMalloc() and xmcFree().
+ * xmcInit - enable xmcMalloc() and xmcFree() for kernels on the current device that are linked with
+ * this file.
  *
- * `buffers`: how many FIFOs each class of blocks has, 0, or a power of two up to 32. 0: there are
- * none, and each request reaches the allocator below. `blocks`: how many blocks of a class they
- * hold together, a power of two from 32 to 65,536; 0: as many as the device runs warps at once,
- * rounded up to such a number. The paper has 16 and 256; with so few, most of what a large GPU gives
- * back at a time finds no room. 32 and 16,384, as on an H100, take 10 MB of device memory, 16 and 256
- * 433 KiB, by cudaMalloc(). Over a heap without layers there are neither. `heap` must be a heap of
- * objects on the current device, and stay until xmcFini(). Works on the legacy default stream and
- * waits for that, so not while one is in capture. Errors: INVALID_VALUE (other numbers; a NULL heap;
- * it was called before, and xmcFini() was not), OUT_OF_MEMORY, DRIVER (no kernel could be
- * launched). What fails changes nothing.
+ * `buffers`: how many FIFOs each class of blocks has, 0, or a power of two up to 32. 0: none, and
+ * each request reaches the underlying allocator. `blocks`: how many blocks of a class they hold
+ * together, a power of two from 32 to 65,536. 0: the number of warps that can be resident on the
+ * device, rounded up to a power of two in that range. The paper uses 16 and 256; these are too
+ * small for a large GPU, where most blocks freed at one time find no place. 32 and 16,384, as on an
+ * H100, take 10 MB of device memory, 16 and 256 take 433 KiB, by cudaMalloc(). On a heap without
+ * layers there are neither. `heap` must be a heap of objects on the current device, and must live
+ * until xmcFini(). Works on the legacy default stream and waits for that, so it cannot be called
+ * while one is in capture. Errors: INVALID_VALUE (other numbers; a NULL heap; a second call without
+ * xmcFini()), OUT_OF_MEMORY, DRIVER (no kernel could be launched). A call that fails changes
+ * nothing.
  */
 #ifndef XMC_HEAP
 static inline enum mam_status xmcInit(unsigned int buffers = XMC_BUFFERS, unsigned int blocks = 0)
@@ -280,11 +284,11 @@ static inline enum mam_status xmcInit(const struct mam_heap *heap)
 #endif
 
 /*
- * xmcFini - buffers give back what they hold, and their memory goes to the driver.
+ * xmcFini - free the blocks in the buffers, and return the buffers' memory to the driver.
  *
- * What kernels still have stays theirs: it may be used, and given back after another xmcInit() over
- * the same allocator. Without xmcInit(): MAM_OK, nothing done. Works as xmcInit() does, and waits
- * for all work of the device, as cudaFree() does. Errors: OUT_OF_MEMORY, DRIVER.
+ * Live memory of kernels remains valid: it may be used, and freed after another xmcInit() on the
+ * same allocator. Without xmcInit(): MAM_OK, a no-op. Works as xmcInit() does, and waits for all
+ * work of the device, as cudaFree() does. Errors: OUT_OF_MEMORY, DRIVER.
  */
 static inline enum mam_status xmcFini(void)
 {
@@ -308,8 +312,8 @@ static inline enum mam_status xmcFini(void)
 }
 
 /*
- * xmcMalloc - `bytes` of memory at a multiple of 16, each lane its own number of them. NULL: no
- * room, or a mistake.
+ * xmcMalloc - allocate `bytes` bytes at a multiple of 16; each lane has its own `bytes`. NULL: out
+ * of memory, or an invalid call.
  */
 MAM_KFN void *xmcMalloc(size_t bytes)
 {
@@ -325,8 +329,8 @@ MAM_KFN void *xmcMalloc(size_t bytes)
 }
 
 /*
- * xmcFree - true: `pointer` is given back, by any lane of any kernel. False: a mistake that was
- * seen, or, over a heap, one that mam_kfree() saw.
+ * xmcFree - free `pointer`; any lane of any kernel may call it. True on success. False: an invalid
+ * free was detected, on a heap by mam_kfree().
  */
 MAM_KFN bool xmcFree(void *pointer)
 {
