@@ -1,43 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * arraylist.h - KMA's ArrayList: a list of blocks of elements that only grows, by a lane or by a whole
- * block of threads at a time, and goes away as a whole.
+ * arraylist.h - KMA's ArrayList: a list of blocks of elements that only grows, by one lane or by a
+ * whole thread block at a time, and is freed as a whole.
  *
- * Each block says how many elements it has and the number of its first. The newest is at the head,
- * and has a pointer to the one before it.
+ * Each block has its number of elements and the index of its first element. The newest block is the
+ * head of the list, and points to the one before it.
  *
  * grow:
- * 1. Lanes of a warp that come together, at the same list, ask the base for one block for all of them.
- * 2. It begins where the newest ends, and becomes the newest by compare-and-swap. Lost: again from
- *    here, behind what is the newest now.
+ * 1. The converged lanes of a warp with the same list request one block for all of them from the
+ *    base.
+ * 2. The block begins where the newest ends, and becomes the newest by compare-and-swap. If that
+ *    fails, repeat this step with the new newest block.
  * grow_local, by all threads of a block (a work group), each for any number of elements:
- * 1. Each leaves its number in shared memory. A barrier.
- * 2. One thread of each 32 sums theirs, and leaves what is before each. A barrier.
- * 3. The first thread sums those, asks the base once, and puts the block at the head, as above. A
- *    barrier.
- * 4. Each reckons where its own elements begin.
+ * 1. Each thread stores its number in shared memory. Barrier.
+ * 2. One thread per 32 sums their numbers, and stores the sum before each. Barrier.
+ * 3. The first thread sums those, makes one request to the base, and inserts the block at the head,
+ *    as above. Barrier.
+ * 4. Each thread computes where its own elements begin.
  *
- * Source: KMA (Spliet, Howes, Gaster, Varbanescu: KMA: a dynamic memory manager for OpenCL, GPGPU-7,
- * 2014), section 4.2.1; the sum over a group is that of XMalloc (Huang et al., CIT 2010). There blocks
- * are in a queue, and it is not said how an element gets its number; here a block's place in the list
- * is its number, so get() needs no second word and growers nobody but the last one.
+ * Source: KMA (Spliet, Howes, Gaster, Varbanescu: KMA: a dynamic memory manager for OpenCL,
+ * GPGPU-7, 2014), section 4.2.1; the sum over a group is that of XMalloc (Huang et al., CIT 2010).
+ * There blocks are in a queue, and the paper does not describe how an element gets its index. Here
+ * the position of a block in the list determines its indices, so get() needs no second word, and a
+ * grower depends only on the last grower.
  *
  * Invariants:
- * - Down the list the first numbers fall, each block begins where the next one ends, and the last
- *   begins at 0. So the newest alone says the count.
- * - A block in the list does not change and does not go away before clear().
- * - What a grower was told its number is, get() finds, from then on.
+ * - From the head down, the first indices decrease, each block begins where the next one ends, and
+ *   the last begins at 0. So the newest block alone determines the count.
+ * - A block in the list does not change and is not freed before clear().
+ * - Once a grower has its index, get() finds that element.
  *
- * What is ordered: who sees a block has what its grower did before it grew. What lanes write into
- * their elements afterwards they have to pass on themselves, or others read it behind a barrier or in
- * the next kernel.
+ * Memory order: a lane that sees a block sees what its grower did before it grew. Later writes to
+ * elements must be passed on by the program, or read after a barrier or in the next kernel.
  *
- * Bound: lock-free, a compare-and-swap is lost only to another one that was won; a request to the base
- * a warp, or a block of threads. get() walks from the newest: as many loads as blocks that are
- * newer. Who wants all of them walks by mam_arraylist_newest() and _older(). 32 bytes a block are the
- * list's own.
+ * Bound: lock-free, as a compare-and-swap fails only because another one succeeded. One request to
+ * the base per warp or thread block. get() searches from the newest block: it makes one load per
+ * newer block. To read all elements, iterate with mam_arraylist_newest() and _older(). The list
+ * needs 32 bytes per block for itself.
  *
- * Who may call what together with whom:
+ * Concurrent calls:
  *
  *                  grow  grow_local  get  count  walk  clear
  *     init         no    no          no   no     no    no     before all, by the host or one lane
@@ -46,19 +47,19 @@
  *     get                            yes  yes    yes   no
  *     count                               yes    yes   no
  *     walk                                       yes   no
- *     clear                                            no     one lane, a barrier or a kernel apart
+ *     clear                                            no     one lane; barrier or kernel between
  *
- * (1) All threads of a block, none of which has ended, together; blocks beside each other.
+ * (1) All threads of a block together, none of which has exited; several blocks at the same time.
  */
 #ifndef MAM_DS_ARRAYLIST_H
 #define MAM_DS_ARRAYLIST_H
 
 #include "ds/base.h"
 
-/* Threads of a block, and elements for one of them at a time. */
+/* Maximum threads of a block, and maximum elements for one of them at a time. */
 #define MAM_ARRAYLIST_THREADS 1024u
 #define MAM_ARRAYLIST_MOST (1u << 20)
-/* In place of a sum: it is too many. */
+/* In place of a sum: the sum is too large. */
 #define MAM_ARRAYLIST_TOO_MANY ((uint64_t)1 << 52)
 
 struct mam_arraylist {
@@ -66,19 +67,19 @@ struct mam_arraylist {
 	uint64_t bytes;  /* of an element */
 };
 
-/* Elements are behind it. Nobody changes it once it is in the list. */
+/* Elements follow it. It does not change once it is in the list. */
 struct mam_arraylist_block {
 	uint64_t older; /* address of a block, 0: none */
-	uint64_t first; /* number of its first element */
+	uint64_t first; /* index of its first element */
 	uint64_t count;
 	uint64_t unused;
 };
 
-/* What threads tell each other in grow_local: MAM_SHARED(struct mam_arraylist_shared, shared). */
+/* Shared memory of the threads in grow_local: MAM_SHARED(struct mam_arraylist_shared, shared). */
 struct mam_arraylist_shared {
-	uint64_t block; /* address; 0: there was no memory */
+	uint64_t block; /* address; 0: out of memory */
 	uint64_t sums[MAM_ARRAYLIST_THREADS / 32];
-	/* Of each thread, and one unused behind each 32: so 32 sums are in 32 banks. */
+	/* One per thread, and one unused word after each 32: so 32 sums are in 32 banks. */
 	uint32_t counts[MAM_ARRAYLIST_THREADS + MAM_ARRAYLIST_THREADS / 32];
 };
 
@@ -111,7 +112,7 @@ MAM_KFN MAM_GLOBAL void *mam_arraylist_at(MAM_GLOBAL struct mam_arraylist *list,
 	return (MAM_GLOBAL unsigned char *)(block + 1) + i * list->bytes;
 }
 
-/* A new block of `count` elements at the head; NULL: no memory. */
+/* A new block of `count` elements at the head; NULL: out of memory. */
 MAM_KFN MAM_GLOBAL struct mam_arraylist_block *
 mam_arraylist_append(MAM_GLOBAL struct mam_arraylist *list, MAM_DS_BASE base, uint64_t count)
 {
@@ -139,8 +140,8 @@ mam_arraylist_append(MAM_GLOBAL struct mam_arraylist *list, MAM_DS_BASE base, ui
 }
 
 /*
- * A new element, with anything in it, and its number; NULL: there was no memory, and `number` is left
- * alone.
+ * A new element with undefined contents, and its index; NULL: out of memory, and `number` is not
+ * written.
  */
 MAM_KFN MAM_GLOBAL void *mam_arraylist_grow(MAM_GLOBAL struct mam_arraylist *list, MAM_DS_BASE base,
 					    uint64_t *number)
@@ -156,7 +157,7 @@ MAM_KFN MAM_GLOBAL void *mam_arraylist_grow(MAM_GLOBAL struct mam_arraylist *lis
 	if (mam_lane() == leader)
 		address = MAM_DS_WORD(mam_arraylist_append(list, base, mam_popc32(mask)));
 	address = mam_warp_shuffle64(mask, address, leader);
-	/* What the leader wrote, and what it acquired with the memory. */
+	/* The leader's writes, and the writes that it acquired with the memory. */
 	mam_warp_sync(mask);
 	block = MAM_DS_POINTER(struct mam_arraylist_block, address);
 	if (block) {
@@ -167,14 +168,14 @@ MAM_KFN MAM_GLOBAL void *mam_arraylist_grow(MAM_GLOBAL struct mam_arraylist *lis
 	return element;
 }
 
-/* Where thread `rank` of the block leaves its number. */
+/* Where thread `rank` of the block stores its number. */
 MAM_KFN MAM_DS_SHARED uint32_t *
 mam_arraylist_slot(MAM_DS_SHARED struct mam_arraylist_shared *shared, uint32_t rank)
 {
 	return &shared->counts[rank + rank / 32];
 }
 
-/* Step 2: threads 32 * `group` and on. */
+/* Step 2: the threads of `group`, which begin at 32 * `group`. */
 MAM_KFN void mam_arraylist_sum(MAM_DS_SHARED struct mam_arraylist_shared *shared, uint32_t group,
 			       uint32_t threads)
 {
@@ -192,7 +193,7 @@ MAM_KFN void mam_arraylist_sum(MAM_DS_SHARED struct mam_arraylist_shared *shared
 	shared->sums[group] = fits ? sum : MAM_ARRAYLIST_TOO_MANY;
 }
 
-/* What the groups below `group` sum up to. */
+/* The sum of the groups below `group`. */
 MAM_KFN uint64_t mam_arraylist_before(MAM_DS_SHARED struct mam_arraylist_shared *shared,
 				      uint32_t group)
 {
@@ -206,10 +207,11 @@ MAM_KFN uint64_t mam_arraylist_before(MAM_DS_SHARED struct mam_arraylist_shared 
 }
 
 /*
- * `count` new elements in a row for each thread, 0 or more, behind those of the threads before it, and
- * the number of the first; NULL: it wanted none, or there was no memory for all of them, or a thread
- * wanted more than MAM_ARRAYLIST_MOST, or the block has more than MAM_ARRAYLIST_THREADS. All get
- * theirs or nobody does. `shared` is the block's own, for these calls alone; one may follow another.
+ * `count` new elements in a row for each thread, 0 or more, after those of the preceding thread,
+ * and the index of the first. NULL: the thread requested none, or there was no memory for all of
+ * them, or a thread requested more than MAM_ARRAYLIST_MOST, or the block has more than
+ * MAM_ARRAYLIST_THREADS. Either all threads get their elements or none does. `shared` belongs to
+ * the block and only to these calls; calls may follow one another.
  */
 MAM_KFN MAM_GLOBAL void *mam_arraylist_grow_local(MAM_GLOBAL struct mam_arraylist *list,
 						  MAM_DS_BASE base,
@@ -221,7 +223,7 @@ MAM_KFN MAM_GLOBAL void *mam_arraylist_grow_local(MAM_GLOBAL struct mam_arraylis
 	MAM_GLOBAL struct mam_arraylist_block *block;
 	uint64_t before, total;
 
-	/* No way out in front of a barrier: PoCL makes wrong code of one that all of a group take. */
+	/* No early exit before a barrier: PoCL miscompiles one that all of a group take. */
 	if (fits)
 		*mam_arraylist_slot(shared, rank) = count;
 	mam_syncthreads();
@@ -234,7 +236,10 @@ MAM_KFN MAM_GLOBAL void *mam_arraylist_grow_local(MAM_GLOBAL struct mam_arraylis
 		total = fits ? mam_arraylist_before(shared, (threads + 31) / 32) : 0;
 		shared->block = total ? MAM_DS_WORD(mam_arraylist_append(list, base, total)) : 0;
 	}
-	/* Nobody reads sums behind this, and nobody writes the address before the next but one. */
+	/*
+	 * No thread reads sums after this barrier, and none writes the address before the next but
+	 * one.
+	 */
 	mam_syncthreads();
 	block = MAM_DS_POINTER(struct mam_arraylist_block, shared->block);
 	if (!block || !count)
@@ -243,7 +248,7 @@ MAM_KFN MAM_GLOBAL void *mam_arraylist_grow_local(MAM_GLOBAL struct mam_arraylis
 	return mam_arraylist_at(list, block, before);
 }
 
-/* How many elements there are. */
+/* The number of elements. */
 MAM_KFN uint64_t mam_arraylist_count(MAM_GLOBAL struct mam_arraylist *list)
 {
 	MAM_GLOBAL struct mam_arraylist_block *block = mam_arraylist_newest(list);
@@ -251,7 +256,7 @@ MAM_KFN uint64_t mam_arraylist_count(MAM_GLOBAL struct mam_arraylist *list)
 	return block ? block->first + block->count : 0;
 }
 
-/* Element `number`, or NULL: there is none. */
+/* Element `number`, or NULL: it does not exist. */
 MAM_KFN MAM_GLOBAL void *mam_arraylist_get(MAM_GLOBAL struct mam_arraylist *list, uint64_t number)
 {
 	MAM_GLOBAL struct mam_arraylist_block *block = mam_arraylist_newest(list);
@@ -264,7 +269,7 @@ MAM_KFN MAM_GLOBAL void *mam_arraylist_get(MAM_GLOBAL struct mam_arraylist *list
 	return mam_arraylist_at(list, block, number - block->first);
 }
 
-/* All memory back to the base; the list is empty. */
+/* Frees all memory to the base; the list is empty. */
 MAM_KFN void mam_arraylist_clear(MAM_GLOBAL struct mam_arraylist *list, MAM_DS_BASE base)
 {
 	MAM_GLOBAL struct mam_arraylist_block *block = mam_arraylist_newest(list), *older;

@@ -1,53 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * map.h - a hash map that grows: a fixed number of buckets, each a list of pages of entries, for all
- * lanes of all kernels at the same time; nothing is taken out of it.
+ * map.h - a hash map that grows: a fixed number of buckets, each a list of pages of entries. All
+ * lanes of all kernels may use it at the same time. Entries cannot be removed.
  *
  * insert:
- * 1. The bucket is the key's hash's. Through its pages, from the first on, and through each page's
- *    entries: an empty one is claimed by compare-and-swap of its key, and the value stored. Who wants
- *    a key to be in the map once stops where it is already.
- * 2. Behind the last page: a new page, with key and value as its first entry, is put into the last
- *    one's link by compare-and-swap. Lost: what came there is looked through first, as in 1; the page
- *    is kept until then, and goes back if it was not needed.
- * Who does not mind a key being there more than once begins at the bucket's last page.
- * find: through pages and entries up to the first empty one.
+ * 1. The hash of the key selects the bucket. Search its pages from the first, and the entries of
+ *    each page: claim an empty entry by compare-and-swap of its key, and store the value. An insert
+ *    of a unique key stops if it finds the key.
+ * 2. After the last page: a new page, with key and value as its first entry, is appended to the
+ *    last page's link by compare-and-swap. If that fails, search the page that was appended
+ *    instead, as in 1. The new page is kept until then, and is freed if it was not needed.
+ * An insert that allows duplicate keys begins at the bucket's last page. find: search pages and
+ * entries up to the first empty one.
  *
- * Source: the pages are those of KMA's lists of blocks and of the stadium and page lists in Ashkiani,
- * Farach-Colton, Owens, "A dynamic hash table for the GPU", IPDPS 2018 (slab lists), without removal.
+ * Source: the pages are those of KMA's block lists and of the stadium and page lists in Ashkiani,
+ * Farach-Colton, Owens, "A dynamic hash table for the GPU", IPDPS 2018 (slab lists), without
+ * removal.
  *
  * Invariants:
- * - Entries of a bucket are taken in order, none is left out, and none is ever empty again. So the
- *   first empty one is one that all who insert the same key must pass: two of them try the same
- *   entry, or one sees the other's.
- * - There is a next page only when all entries of a page are taken.
- * - An entry whose value is MAM_DSMAP_NONE yet is one whose insert has not ended: a find that meets it
- *   goes on as if it was not there.
+ * - Entries of a bucket are claimed in order, without gaps, and never become empty again. So all
+ *   inserts of the same key must pass the first empty entry: two of them try the same entry, or one
+ *   sees the entry of the other.
+ * - A next page exists only when all entries of a page are claimed.
+ * - An entry whose value is still MAM_DSMAP_NONE belongs to an unfinished insert: find ignores it.
  *
- * What is ordered: who finds a value sees what was done before the insert; a value is released and
- * acquired, and so is a link.
+ * Memory order: a lane that finds a value sees what was done before the insert; values and links
+ * are released and acquired.
  *
- * Bound: as many loads as entries of the bucket, a compare-and-swap for each that others take at that
- * time; a page is 256 bytes, 15 entries. Lock-free: a try is lost only to another insert.
+ * Bound: one load per entry of the bucket, and one compare-and-swap for each entry that another
+ * lane claims meanwhile. A page has 256 bytes, 15 entries. Lock-free: an attempt fails only because
+ * another insert succeeded.
  *
- * Who may call what together with whom:
+ * Concurrent calls:
  *
  *                insert  insert_multi  find  count  walk  fini
  *     init       no      no            no    no     no    no    before all, by the host or one lane
  *     insert     yes     (1)           yes   yes    yes   no
  *     insert_multi       yes           yes   yes    yes   no
  *     find                             yes   yes    yes   no
- *     count, walk                            yes    yes   no    they see at least what had ended
- *     fini                                                no    one lane, a barrier or a kernel apart
+ *     count, walk                            yes    yes   no    they see at least finished inserts
+ *     fini                                                no    one lane; barrier or kernel between
  *
- * (1) Yes, but of one key: insert then says what it saw, and another may come behind it.
+ * (1) Yes, but with the same key insert reports only what it saw, and a duplicate may follow.
  */
 #ifndef MAM_DS_MAP_H
 #define MAM_DS_MAP_H
 
 #include "ds/base.h"
 
-/* No key, and no value. */
+/* Neither a valid key nor a valid value. */
 #define MAM_DSMAP_NONE (~(uint64_t)0)
 #define MAM_DSMAP_ENTRIES 15u
 
@@ -56,10 +57,10 @@ struct mam_dsmap {
 	uint64_t unused;
 };
 
-/* Behind it: the buckets. */
+/* The buckets follow it. */
 struct mam_dsmap_bucket {
 	uint64_t first; /* address of a page, 0: none; atomic */
-	uint64_t last;  /* of the last, or of one before it; atomic */
+	uint64_t last;  /* of the last page, or of an earlier one; atomic */
 };
 
 struct mam_dsmap_page {
@@ -72,22 +73,22 @@ struct mam_dsmap_page {
 enum mam_dsmap_answer {
 	MAM_DSMAP_DONE,
 	/*
-	 * The key was there already, and nothing is done. If its insert has not ended, a find that
-	 * follows may not see it yet.
+	 * The key existed already, and nothing was done. If its insert has not finished, a find
+	 * that follows may not see it yet.
 	 */
 	MAM_DSMAP_THERE,
-	MAM_DSMAP_NO_ROOM, /* there was no memory, or that is no key or no value */
+	MAM_DSMAP_NO_ROOM, /* out of memory, or an invalid key or value */
 };
 
-/* An entry, and which is the next one. */
+/* The current entry, and the position of the next one. */
 struct mam_dsmap_walk {
-	MAM_GLOBAL struct mam_dsmap_page *page; /* NULL: all were seen */
+	MAM_GLOBAL struct mam_dsmap_page *page; /* NULL: all were visited */
 	uint32_t entry;
-	uint64_t bucket; /* of a walk through all */
+	uint64_t bucket; /* for an iteration over all buckets */
 	uint64_t key, value;
 };
 
-/* Bytes for a map of so many buckets, 1 or more; a multiple of 16. */
+/* Bytes for a map of `buckets` buckets, 1 or more; a multiple of 16. */
 MAM_KBOTH size_t mam_dsmap_bytes(uint64_t buckets)
 {
 	return (size_t)(sizeof(struct mam_dsmap) + buckets * sizeof(struct mam_dsmap_bucket));
@@ -105,7 +106,7 @@ MAM_KBOTH void mam_dsmap_init(MAM_GLOBAL struct mam_dsmap *map, uint64_t buckets
 	map->buckets = buckets;
 }
 
-/* Each bit of the answer is of all bits of `x`: the end of MurmurHash3 (Appleby). */
+/* Each bit of the result depends on all bits of `x`: the end of MurmurHash3 (Appleby). */
 MAM_KFN uint64_t mam_dsmap_mix(uint64_t x)
 {
 	x = (x ^ x >> 33) * 0xff51afd7ed558ccdu;
@@ -125,7 +126,7 @@ MAM_KFN MAM_GLOBAL struct mam_dsmap_page *mam_dsmap_look(MAM_GLOBAL uint64_t *li
 			      mam_atomic_load64(link, MAM_ACQUIRE, MAM_AT_DEVICE));
 }
 
-/* A page for nobody to see yet, with one entry; NULL: no memory. */
+/* A page that no other lane sees yet, with one entry; NULL: out of memory. */
 MAM_KFN MAM_GLOBAL struct mam_dsmap_page *mam_dsmap_make(MAM_DS_BASE base, uint64_t key,
 							 uint64_t value)
 {
@@ -144,7 +145,7 @@ MAM_KFN MAM_GLOBAL struct mam_dsmap_page *mam_dsmap_make(MAM_DS_BASE base, uint6
 	return page;
 }
 
-/* Step 1 in a page. MAM_DSMAP_NO_ROOM: all its entries are taken. */
+/* Step 1 in a page. MAM_DSMAP_NO_ROOM: all its entries are claimed. */
 MAM_KFN enum mam_dsmap_answer mam_dsmap_put(MAM_GLOBAL struct mam_dsmap_page *page, uint64_t key,
 					    uint64_t value, bool once)
 {
@@ -167,7 +168,7 @@ MAM_KFN enum mam_dsmap_answer mam_dsmap_put(MAM_GLOBAL struct mam_dsmap_page *pa
 	return MAM_DSMAP_NO_ROOM;
 }
 
-/* `*made`: a page that was got and not needed, or NULL. */
+/* `*made`: a page that was allocated and not needed, or NULL. */
 MAM_KFN enum mam_dsmap_answer mam_dsmap_seek(MAM_GLOBAL struct mam_dsmap *map, MAM_DS_BASE base,
 					     uint64_t key, uint64_t value, bool once,
 					     MAM_GLOBAL struct mam_dsmap_page **made)
@@ -223,14 +224,14 @@ MAM_KFN enum mam_dsmap_answer mam_dsmap_enter(MAM_GLOBAL struct mam_dsmap *map, 
 	return answer;
 }
 
-/* The key is in the map once, with the value of who came first. */
+/* The map contains the key once, with the value of the first insert. */
 MAM_KFN enum mam_dsmap_answer mam_dsmap_insert(MAM_GLOBAL struct mam_dsmap *map, MAM_DS_BASE base,
 					       uint64_t key, uint64_t value)
 {
 	return mam_dsmap_enter(map, base, key, value, true);
 }
 
-/* Another entry, whether or not the key is there. */
+/* Adds another entry, whether or not the key exists. */
 MAM_KFN enum mam_dsmap_answer mam_dsmap_insert_multi(MAM_GLOBAL struct mam_dsmap *map,
 						     MAM_DS_BASE base, uint64_t key, uint64_t value)
 {
@@ -238,8 +239,8 @@ MAM_KFN enum mam_dsmap_answer mam_dsmap_insert_multi(MAM_GLOBAL struct mam_dsmap
 }
 
 /*
- * The next entry of the walk's bucket, of key `wanted`, or of any if that is MAM_DSMAP_NONE. False:
- * there is none.
+ * The next entry in the current bucket, of key `wanted`, or of any key if that is MAM_DSMAP_NONE.
+ * False: there is none.
  */
 MAM_KFN bool mam_dsmap_step(struct mam_dsmap_walk *walk, uint64_t wanted)
 {
@@ -267,7 +268,7 @@ MAM_KFN bool mam_dsmap_step(struct mam_dsmap_walk *walk, uint64_t wanted)
 	return false;
 }
 
-/* The walk is at an entry of that key, whose value it has; false: there is none. */
+/* Positions the iterator at an entry of that key and loads its value; false: there is none. */
 MAM_KFN bool mam_dsmap_first(MAM_GLOBAL struct mam_dsmap *map, uint64_t key,
 			     struct mam_dsmap_walk *walk)
 {
@@ -276,13 +277,13 @@ MAM_KFN bool mam_dsmap_first(MAM_GLOBAL struct mam_dsmap *map, uint64_t key,
 	return mam_dsmap_step(walk, key);
 }
 
-/* It goes on to the next one of the same key. */
+/* Moves to the next entry of the same key. */
 MAM_KFN bool mam_dsmap_next(struct mam_dsmap_walk *walk)
 {
 	return mam_dsmap_step(walk, walk->key);
 }
 
-/* The value of a key that is in the map once, or one of them; false: `value` is left alone. */
+/* The value of a unique key, or one value of a duplicate key; false: `value` is not written. */
 MAM_KFN bool mam_dsmap_find(MAM_GLOBAL struct mam_dsmap *map, uint64_t key, uint64_t *value)
 {
 	struct mam_dsmap_walk walk;
@@ -294,8 +295,9 @@ MAM_KFN bool mam_dsmap_find(MAM_GLOBAL struct mam_dsmap *map, uint64_t key, uint
 }
 
 /*
- * A walk through all entries of buckets from `bucket` on, each `stride`-th, so that lanes may share the
- * map: begins before the first, then each step is at one, in `key` and `value`. False: that was all.
+ * Iterates over all entries of every `stride`-th bucket, starting at `bucket`, so that lanes may
+ * share the map. It begins before the first entry; each step moves to one entry, in `key` and
+ * `value`. False: the end.
  */
 MAM_KFN void mam_dsmap_walk_begin(MAM_GLOBAL struct mam_dsmap *map, uint64_t bucket,
 				  struct mam_dsmap_walk *walk)
@@ -318,7 +320,7 @@ MAM_KFN bool mam_dsmap_walk_next(MAM_GLOBAL struct mam_dsmap *map, uint64_t stri
 	return true;
 }
 
-/* Entries there are. */
+/* The number of entries. */
 MAM_KFN uint64_t mam_dsmap_count(MAM_GLOBAL struct mam_dsmap *map)
 {
 	struct mam_dsmap_walk walk;
@@ -331,7 +333,7 @@ MAM_KFN uint64_t mam_dsmap_count(MAM_GLOBAL struct mam_dsmap *map)
 	return count;
 }
 
-/* All memory back to the base; the map is empty. */
+/* Frees all memory to the base; the map is empty. */
 MAM_KFN void mam_dsmap_fini(MAM_GLOBAL struct mam_dsmap *map, MAM_DS_BASE base)
 {
 	MAM_GLOBAL struct mam_dsmap_page *page, *next;

@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * slist.h - a single-linked list to which any lane adds, and from which one takes all there is.
+ * slist.h - a singly linked list: any lane can add a node, and one call takes all nodes.
  *
- * A node is the caller's, with a struct mam_sll_node in it; the list knows no memory.
+ * The caller owns the nodes, which embed a struct mam_sll_node; the list allocates nothing.
  *
  * add:
- * 1. Read the newest node, write it down as the next one of the new.
- * 2. Make the new one the newest by compare-and-swap, which releases. Lost: again from 1.
- * take: the newest is exchanged for none.
+ * 1. Read the newest node, and store it as the next node of the new one.
+ * 2. Make the new one the newest by compare-and-swap, which releases. If that fails, repeat from 1.
+ * take: exchange the newest node for 0.
  *
- * Source: KMA (Spliet, Howes, Gaster, Varbanescu, GPGPU-7, 2014) has sll_init() and sll_add() in its
- * listings 2 and 3 and does not show them. The list is Treiber's, without the removal of one node,
- * so that there is nothing a tag would have to tell apart: an add that finds the newest what it
- * was, though all was taken and came back in between, is still right, as that node is the newest.
+ * Source: KMA (Spliet, Howes, Gaster, Varbanescu, GPGPU-7, 2014) has sll_init() and sll_add() in
+ * its listings 2 and 3 and does not show them. It is Treiber's list without the removal of single
+ * nodes, so it needs no tag against ABA. If all nodes were taken and added again between the two
+ * steps of an add, and the newest is the same node, the add is still right.
  *
- * What is ordered: who finds a node in the list, or takes it, sees what its adder wrote and had seen
- * before the add. That holds for all nodes behind the newest, too: adds are compare-and-swaps one
- * upon the other, so who acquires the last acquires all.
+ * Memory order: a lane that finds or takes a node sees what its adder wrote and had seen before the
+ * add. That also holds for all nodes after the newest: the adds form a chain of compare-and-swaps,
+ * so acquiring the last one acquires all.
  *
- * Bound: lock-free: an add is lost only to another one. Take is one exchange, a walk a load a node.
+ * Bound: lock-free: an add fails only because another one succeeded. Take is one exchange;
+ * iteration is one load per node.
  *
- * Who may call what together with whom:
+ * Concurrent calls:
  *
  *             add  first/next  take
  *     init    no   no          no      before all, by the host or one lane; zeroed memory is init
  *     add     yes  yes         yes
- *     walk         yes         (1)     a walk sees what was there when it began
- *     take                     yes     each node goes to one of them
+ *     walk         yes         (1)     it sees the nodes that existed when it began
+ *     take                     yes     each node is returned by one of them
  *
- * (1) A walk goes on through nodes that were taken, as long as who took them leaves them as they are:
- *     neither gives them back nor adds them anywhere.
+ * (1) An iteration may continue over taken nodes as long as the lane that took them leaves them
+ *     unchanged: it neither frees them nor adds them to a list.
  */
 #ifndef MAM_DS_SLIST_H
 #define MAM_DS_SLIST_H
@@ -41,7 +42,7 @@ struct mam_sll {
 };
 
 struct mam_sll_node {
-	uint64_t next; /* the same; nobody changes it while the node is in the list */
+	uint64_t next; /* the same; does not change while the node is in the list */
 };
 
 MAM_KBOTH void mam_sll_init(MAM_GLOBAL struct mam_sll *list)
@@ -49,7 +50,7 @@ MAM_KBOTH void mam_sll_init(MAM_GLOBAL struct mam_sll *list)
 	list->newest = 0;
 }
 
-/* `node` is in no list. */
+/* pre: `node` is not in a list. */
 MAM_KFN void mam_sll_add(MAM_GLOBAL struct mam_sll *list, MAM_GLOBAL struct mam_sll_node *node)
 {
 	uint64_t was = mam_atomic_load64(&list->newest, MAM_RELAXED, MAM_AT_DEVICE), seen;
@@ -78,7 +79,10 @@ MAM_KFN MAM_GLOBAL struct mam_sll_node *mam_sll_next(MAM_GLOBAL struct mam_sll_n
 	return MAM_DS_POINTER(struct mam_sll_node, node->next);
 }
 
-/* Takes all nodes out: the newest, the others behind it by mam_sll_next(); NULL: there were none. */
+/*
+ * Takes all nodes out and returns the newest; mam_sll_next() returns the others. NULL: the list was
+ * empty.
+ */
 MAM_KFN MAM_GLOBAL struct mam_sll_node *mam_sll_take(MAM_GLOBAL struct mam_sll *list)
 {
 	return MAM_DS_POINTER(struct mam_sll_node,

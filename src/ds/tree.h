@@ -1,47 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree.h - KMA's lock-free binary tree: any lane adds and finds, nobody takes out while others are at
- * it.
+ * tree.h - KMA's lock-free binary tree: any lanes add and find concurrently; removal needs
+ * exclusive access.
  *
- * A node is the caller's, and begins with a struct mam_tree_node; smaller keys are to its left, larger
- * ones to its right.
+ * The caller owns the nodes, which begin with a struct mam_tree_node; smaller keys are to the left,
+ * larger ones to the right.
  *
  * add:
- * 1. From the root's link down: put the node's address into the link, if that is empty, by
+ * 1. From the root's link down: if the link is empty, store the node's address into it by
  *    compare-and-swap.
- * 2. It was not: a node with the same key is there, and the new one stays out; or go on by one of its
- *    links.
- * ensure: the same, but links are read first, and memory is asked for at the first empty one. When a
- * node with the key comes in between, the memory goes back.
+ * 2. If it was not empty, it names another node. If that has the same key, the new node is not
+ *    added; otherwise continue at one of its links.
+ * ensure: the same, but it reads links first, and allocates memory at the first empty one. If
+ * another lane adds a node with the key meanwhile, the memory is freed.
  *
- * Source: KMA (Spliet, Howes, Gaster, Varbanescu: KMA: a dynamic memory manager for OpenCL, GPGPU-7,
- * 2014), listings 1 and 2. What is not the same: there ensure() begins at the root again when it has
- * memory, and once more when its node did not get in, and where there is no memory it tries for ever;
- * here it goes on where it is, and says NULL. What else a node has is zeroed, which is an empty list
+ * Source: KMA (Spliet, Howes, Gaster, Varbanescu: KMA: a dynamic memory manager for OpenCL,
+ * GPGPU-7, 2014), listings 1 and 2. Differences: there ensure() restarts at the root when it has
+ * memory, and again when its node was not added, and without memory it retries forever. Here it
+ * continues where it is, and returns NULL. The rest of a node is zeroed, which is an empty list
  * (slist.h), so listing 3's nodes are ready.
  *
  * Invariants:
- * - A link is empty, and then for ever the address of one node; its key does not change. So what was
- *   decided on the way down stays right, and no key is in the tree twice.
- * - A node is whole before it is in the tree.
+ * - A link is empty, and then names one node forever, whose key does not change. So decisions on
+ *   the way down stay right, and no key is in the tree twice.
+ * - A node is complete before it is in the tree.
  *
- * What is ordered: who finds a node sees what its adder wrote before it was added; a compare-and-swap
- * releases, links are read acquiring.
+ * Memory order: a lane that finds a node sees what its adder wrote before the add; a
+ * compare-and-swap releases, and link reads acquire.
  *
- * Bound: as many steps as the tree is deep; nobody tries a link twice. Depth is that of the order in
- * which keys come, 1.4 log2(n) and a little on average, if that is any order by chance; n, if they come
- * sorted: then mix them first. A lane is held up by none.
+ * Bound: as many steps as the tree is deep; no link is tried twice. The order of keys determines
+ * the depth: a little over 1.4 log2(n) on average for a random order, n for sorted keys, which must
+ * be mixed first. No lane blocks another.
  *
- * Who may call what together with whom:
+ * Concurrent calls:
  *
  *               add  ensure  get  take
  *     init      no   no      no   no    before all, by the host or one lane; zeroed memory is init
  *     add       yes  yes     yes  no
  *     ensure         yes     yes  no
  *     get                    yes  no
- *     take                        no    one lane, a barrier or a kernel apart from all others
+ *     take                        no    one lane; barrier or kernel between
  *
- * All nodes of one tree are of one base, if ensure() or who takes them out gives any back.
+ * All nodes of one tree must come from one base, if ensure() or the caller of take() frees any.
  */
 #ifndef MAM_DS_TREE_H
 #define MAM_DS_TREE_H
@@ -62,7 +62,7 @@ MAM_KBOTH void mam_tree_init(MAM_GLOBAL struct mam_tree *tree)
 	tree->root = 0;
 }
 
-/* The link by which `key`, which is not the node's own, lies. */
+/* The link to follow for `key`, which differs from the node's own. */
 MAM_KFN MAM_GLOBAL uint64_t *mam_tree_link(MAM_GLOBAL struct mam_tree_node *node, uint64_t key)
 {
 	return key < node->key ? &node->left : &node->right;
@@ -74,7 +74,7 @@ MAM_KFN MAM_GLOBAL struct mam_tree_node *mam_tree_look(MAM_GLOBAL uint64_t *link
 			      mam_atomic_load64(link, MAM_ACQUIRE, MAM_AT_DEVICE));
 }
 
-/* NULL: the link was empty, and `node` is there now. Else what is there. */
+/* NULL: the link was empty, and names `node` now. Otherwise the node that it names. */
 MAM_KFN MAM_GLOBAL struct mam_tree_node *mam_tree_try(MAM_GLOBAL uint64_t *link,
 						      MAM_GLOBAL struct mam_tree_node *node)
 {
@@ -82,7 +82,7 @@ MAM_KFN MAM_GLOBAL struct mam_tree_node *mam_tree_try(MAM_GLOBAL uint64_t *link,
 								     MAM_ACQ_REL, MAM_AT_DEVICE));
 }
 
-/* The node of that key, or NULL. */
+/* The node with that key, or NULL. */
 MAM_KFN MAM_GLOBAL struct mam_tree_node *mam_tree_get(MAM_GLOBAL struct mam_tree *tree,
 						      uint64_t key)
 {
@@ -94,7 +94,7 @@ MAM_KFN MAM_GLOBAL struct mam_tree_node *mam_tree_get(MAM_GLOBAL struct mam_tree
 	return there;
 }
 
-/* `node` has its key. False: another node has it, too, and this one is still the caller's. */
+/* `node` has its key. False: another node has the same key, and the caller keeps `node`. */
 MAM_KFN bool mam_tree_add(MAM_GLOBAL struct mam_tree *tree, MAM_GLOBAL struct mam_tree_node *node)
 {
 	MAM_GLOBAL uint64_t *link = &tree->root;
@@ -116,7 +116,7 @@ MAM_KFN bool mam_tree_add(MAM_GLOBAL struct mam_tree *tree, MAM_GLOBAL struct ma
 	}
 }
 
-/* A node of `bytes`, 8 at a time, of which all but the key is 0; NULL: no memory. */
+/* A node of `bytes`, written 8 bytes at a time, zero except for the key; NULL: out of memory. */
 MAM_KFN MAM_GLOBAL struct mam_tree_node *mam_tree_make(MAM_DS_BASE base, uint64_t key, size_t bytes)
 {
 	MAM_GLOBAL uint64_t *words;
@@ -138,8 +138,8 @@ MAM_KFN MAM_GLOBAL struct mam_tree_node *mam_tree_make(MAM_DS_BASE base, uint64_
 }
 
 /*
- * The node of that key, which is made if there is none: `bytes` large, zeroes behind the key. NULL:
- * there is none, and no memory.
+ * The node with that key, created if needed: `bytes` large, zeros after the key. NULL: it does not
+ * exist, and there is no memory.
  */
 MAM_KFN MAM_GLOBAL struct mam_tree_node *
 mam_tree_ensure(MAM_GLOBAL struct mam_tree *tree, MAM_DS_BASE base, uint64_t key, size_t bytes)
@@ -151,7 +151,7 @@ mam_tree_ensure(MAM_GLOBAL struct mam_tree *tree, MAM_DS_BASE base, uint64_t key
 	MAM_ROLLED
 	while ((there = mam_tree_look(link)) != NULL && there->key != key)
 		link = mam_tree_link(there, key);
-	/* Those that need a node ask for it together. */
+	/* Lanes that need a node request it together. */
 	mam_warp_sync(came);
 	if (!there)
 		node = mam_tree_make(base, key, bytes);
@@ -165,7 +165,9 @@ mam_tree_ensure(MAM_GLOBAL struct mam_tree *tree, MAM_DS_BASE base, uint64_t key
 		if (!there)
 			there = node;
 	}
-	/* And those that came second give it back together: else they part here, for good. */
+	/*
+	 * Lanes that lost the race free their nodes together: otherwise they diverge here for good.
+	 */
 	mam_warp_sync(came);
 	if (node && there != node)
 		(void)mam_ds_free(base, node);
@@ -174,9 +176,9 @@ mam_tree_ensure(MAM_GLOBAL struct mam_tree *tree, MAM_DS_BASE base, uint64_t key
 }
 
 /*
- * Takes the node of the smallest key out; NULL: there is none. What was left of it is turned to its
- * right first, each node once in all calls that empty the tree, so these cost a few steps a node,
- * without a stack.
+ * Removes and returns the node with the smallest key; NULL: the tree is empty. The rest to its left
+ * is first rotated to the right, each node once over all calls that empty the tree, so these calls
+ * take a few steps per node, without a stack.
  */
 MAM_KFN MAM_GLOBAL struct mam_tree_node *mam_tree_take(MAM_GLOBAL struct mam_tree *tree)
 {

@@ -2,52 +2,53 @@
 /*
  * vector.h - a vector that grows while many lanes push to it, and whose elements never move.
  *
- * Elements lie in segments, the first of 1 << shift elements, each further one twice as large, behind
- * a table of their addresses. Element i, counted with a segment's worth in front of it, says by its
- * highest bit which segment it is in and by the other bits where.
+ * Elements are in segments: the first has 1 << shift elements, each further one twice as many as
+ * the one before. A table has their addresses. Add the size of the first segment to the index i:
+ * the highest bit of the sum selects the segment, and the other bits the place in it.
  *
  * push:
- * 1. Lanes of a warp that come together, to the same vector, reserve so many numbers by one atomic
+ * 1. The converged lanes of a warp with the same vector reserve their indices by one atomic
  *    addition.
- * 2. One of them makes the segment of the last number, if it is not there, and first those below
- *    that are not.
- * 3. Each has the place of its own number.
- * To make a segment:
- * 1. Claim it: its word from none to busy, by compare-and-swap. Who finds it busy waits, so that not
- *    every warp asks for so much at once; but not for ever: after MAM_VECTOR_WAITS looks it does as
- *    if it had claimed it.
- * 2. Ask the base. Put the address, or "full" if there is no room, in place of "busy" by
- *    compare-and-swap. Lost, where others did not wait: the block goes back, and what they put
- *    counts.
+ * 2. One of them allocates the segment of the last index if it is missing, and first all missing
+ *    segments below it.
+ * 3. Each lane computes the address of its own index.
+ * To allocate a segment:
+ * 1. Claim it: set its word from none to busy by compare-and-swap. A lane that finds it busy waits,
+ *    so that not every warp allocates so much at once. It does not wait forever: after
+ *    MAM_VECTOR_WAITS reads it continues as if it had claimed the segment.
+ * 2. Allocate from the base. Replace "busy" by the address, or by "full" if there is no memory, by
+ *    compare-and-swap. This fails if a lane that did not wait was faster: then free the block, and
+ *    use the other lane's value.
  *
  * Source: the table of doubling segments is that of Dechev, Pirkelbauer, Stroustrup, "Lock-free
- * dynamically resizable arrays", OPODIS 2006, without what they do to take elements out.
+ * dynamically resizable arrays", OPODIS 2006, without their removal of elements.
  *
  * Invariants:
- * - A segment is there only if all below it are; and what is there stays.
- * - A vector that once had no memory is full at that segment until mam_vector_clear(): so nobody has
- *   an element above one that another lane failed to get, and 0 to count - 1 have no holes.
- * - A number is reserved once. Whether it has a place is the same for all who ask.
+ * - A segment exists only if all below it exist; and existing segments stay.
+ * - A vector that once ran out of memory is full at that segment until mam_vector_clear(). So no
+ *   lane has an element above one that another lane failed to get, and the indices 0 to count - 1
+ *   have no gaps.
+ * - An index is reserved once. Whether it has an address is the same for all lanes.
  *
- * What is ordered: a segment's address is released and acquired, and so what the base ordered with
- * it. What a lane writes into its element it has to pass on by itself, with the number, as anything
- * else; or others read it behind a barrier or in the next kernel.
+ * Memory order: a segment's address is released and acquired, together with what the base ordered
+ * before it. Writes into an element must be passed on by the program, together with the index, or
+ * read after a barrier or in the next kernel.
  *
- * Bound: an addition a warp, a load a lane; a segment costs a request and two compare-and-swaps.
- * Memory: at most twice what is pushed and the first segment, and what segments that were made twice
- * take for a moment.
+ * Bound: one addition per warp, one load per lane; a segment costs one request and two
+ * compare-and-swaps. Memory: at most twice the pushed elements plus the first segment, and for a
+ * moment the segments that were allocated twice.
  *
- * Who may call what together with whom (yes: any lanes of any kernels at the same time):
+ * Concurrent calls (yes: any lanes of any kernels at the same time):
  *
  *             push  get  count  clear  fini
  *     init    no    no   no     no     no     before all, by the host or one lane
  *     push    yes   yes  yes    no     no
  *     get           yes  yes    no     no
  *     count              yes    no     no
- *     clear                     no     no     one lane, a barrier or a kernel apart from others
+ *     clear                     no     no     one lane; barrier or kernel between
  *     fini                             no     the same
  *
- * All pushes to a vector, and fini, have the same base.
+ * All pushes to a vector, and fini, must use the same base.
  */
 #ifndef MAM_DS_VECTOR_H
 #define MAM_DS_VECTOR_H
@@ -56,9 +57,9 @@
 
 #define MAM_VECTOR_SEGMENTS 40u
 #define MAM_VECTOR_SHIFT_MAX 20u
-/* No segment has more bytes. */
+/* Maximum bytes of a segment. */
 #define MAM_VECTOR_MOST ((uint64_t)1 << 52)
-/* Looks at a segment that another lane makes, and the sleep between them: some 10 ms. */
+/* Reads of a segment that another lane is allocating, and the sleep between them: some 10 ms. */
 #ifndef MAM_VECTOR_WAITS
 #define MAM_VECTOR_WAITS 20000u
 #endif
@@ -70,13 +71,13 @@
 #define MAM_VECTOR_FULL 2u
 
 struct mam_vector {
-	uint64_t reserved; /* numbers, had or refused; atomic */
+	uint64_t reserved; /* indices, with or without an address; atomic */
 	uint32_t bytes;    /* of an element */
 	uint32_t shift;
-	uint64_t segment[MAM_VECTOR_SEGMENTS]; /* addresses, or one of the above; atomic */
+	uint64_t segment[MAM_VECTOR_SEGMENTS]; /* addresses, or one of the values above; atomic */
 };
 
-/* Elements of `bytes` each, 1 or more, the first 1 << shift of them in one segment. */
+/* Elements of `bytes` each, 1 or more; the first segment has 1 << shift of them. */
 MAM_KBOTH void mam_vector_init(MAM_GLOBAL struct mam_vector *vector, uint32_t bytes, uint32_t shift)
 {
 	uint32_t k;
@@ -88,13 +89,13 @@ MAM_KBOTH void mam_vector_init(MAM_GLOBAL struct mam_vector *vector, uint32_t by
 		vector->segment[k] = MAM_VECTOR_NONE;
 }
 
-/* The segment that element `number` is in; it may be none that a vector can have. */
+/* The segment of element `number`; it may be beyond the segments of a vector. */
 MAM_KFN uint32_t mam_vector_segment(MAM_GLOBAL struct mam_vector *vector, uint64_t number)
 {
 	return 63 - mam_clz64(number + ((uint64_t)1 << vector->shift)) - vector->shift;
 }
 
-/* Elements in all segments below `k`. */
+/* The number of elements in all segments below `k`. */
 MAM_KFN uint64_t mam_vector_below(MAM_GLOBAL struct mam_vector *vector, uint32_t k)
 {
 	return (((uint64_t)1 << k) - 1) << vector->shift;
@@ -105,7 +106,7 @@ MAM_KFN uint64_t mam_vector_look(MAM_GLOBAL struct mam_vector *vector, uint32_t 
 	return mam_atomic_load64(&vector->segment[k], MAM_ACQUIRE, MAM_AT_DEVICE);
 }
 
-/* The place of an element whose number is reserved; NULL: it has none. */
+/* The address of an element whose index is reserved; NULL: it has none. */
 MAM_KFN MAM_GLOBAL void *mam_vector_place(MAM_GLOBAL struct mam_vector *vector, uint64_t number)
 {
 	uint32_t k = mam_vector_segment(vector, number);
@@ -117,7 +118,7 @@ MAM_KFN MAM_GLOBAL void *mam_vector_place(MAM_GLOBAL struct mam_vector *vector, 
 	       (number - mam_vector_below(vector, k)) * vector->bytes;
 }
 
-/* Segment `k`, above one that is there, is there or full from now on. False: it is full. */
+/* Allocates segment `k`, whose predecessor exists, or marks it as full. False: it is full. */
 MAM_KFN bool mam_vector_make(MAM_GLOBAL struct mam_vector *vector, MAM_DS_BASE base, uint32_t k)
 {
 	MAM_GLOBAL uint64_t *where = &vector->segment[k];
@@ -152,7 +153,7 @@ MAM_KFN bool mam_vector_make(MAM_GLOBAL struct mam_vector *vector, MAM_DS_BASE b
 	return seen > MAM_VECTOR_FULL;
 }
 
-/* The same of segment `k` and all below it. */
+/* The same for segment `k` and all below it. */
 MAM_KFN void mam_vector_reach(MAM_GLOBAL struct mam_vector *vector, MAM_DS_BASE base, uint32_t k)
 {
 	uint32_t i;
@@ -171,8 +172,8 @@ MAM_KFN void mam_vector_reach(MAM_GLOBAL struct mam_vector *vector, MAM_DS_BASE 
 }
 
 /*
- * A new element, with anything in it, and its number; NULL: there was no memory, and `number` is left
- * alone.
+ * A new element with undefined contents, and its index; NULL: out of memory, and `number` is not
+ * written.
  */
 MAM_KFN MAM_GLOBAL void *mam_vector_push(MAM_GLOBAL struct mam_vector *vector, MAM_DS_BASE base,
 					 uint64_t *number)
@@ -190,7 +191,7 @@ MAM_KFN MAM_GLOBAL void *mam_vector_push(MAM_GLOBAL struct mam_vector *vector, M
 				 mam_vector_segment(vector, own + mam_popc32(mask) - 1));
 	}
 	own = mam_warp_shuffle64(mask, own, leader) + mam_lanes_rank(mask);
-	/* So that all see what the leader saw of segments; the simulator shows them anyway. */
+	/* So that all lanes see what the leader saw of segments; the simulator shows it anyway. */
 	mam_warp_sync(mask);
 	place = mam_vector_place(vector, own);
 	if (place)
@@ -200,8 +201,8 @@ MAM_KFN MAM_GLOBAL void *mam_vector_push(MAM_GLOBAL struct mam_vector *vector, M
 }
 
 /*
- * How many elements have a place, as far as segments are there: while others push it may be less than
- * one of them was told.
+ * How many elements have an address, as far as segments exist. While others push, it may be lower
+ * than the index of a lane.
  */
 MAM_KFN uint64_t mam_vector_count(MAM_GLOBAL struct mam_vector *vector)
 {
@@ -222,7 +223,7 @@ MAM_KFN uint64_t mam_vector_count(MAM_GLOBAL struct mam_vector *vector)
 	return count < most ? count : most;
 }
 
-/* Element `number`, or NULL: there is none. */
+/* Element `number`, or NULL: it does not exist. */
 MAM_KFN MAM_GLOBAL void *mam_vector_get(MAM_GLOBAL struct mam_vector *vector, uint64_t number)
 {
 	if (number >= mam_atomic_load64(&vector->reserved, MAM_RELAXED, MAM_AT_DEVICE))
@@ -230,7 +231,7 @@ MAM_KFN MAM_GLOBAL void *mam_vector_get(MAM_GLOBAL struct mam_vector *vector, ui
 	return mam_vector_place(vector, number);
 }
 
-/* No elements; segments stay, and where it was full it may grow again. */
+/* Removes all elements; segments stay, and a full vector may grow again. */
 MAM_KFN void mam_vector_clear(MAM_GLOBAL struct mam_vector *vector)
 {
 	uint32_t k;
@@ -242,7 +243,7 @@ MAM_KFN void mam_vector_clear(MAM_GLOBAL struct mam_vector *vector)
 			vector->segment[k] = MAM_VECTOR_NONE;
 }
 
-/* All memory back to the base: the vector is as after mam_vector_init(). */
+/* Frees all memory to the base: the vector is as after mam_vector_init(). */
 MAM_KFN void mam_vector_fini(MAM_GLOBAL struct mam_vector *vector, MAM_DS_BASE base)
 {
 	uint32_t k;
