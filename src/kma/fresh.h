@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fresh.h - superblocks that were never used: one by one from below, runs of neighbours from above.
+ * fresh.h - superblocks that were never used: taken one by one from below, and in runs from above.
  *
- * One word, high << 32 | low: superblocks low to high - 1 are fresh. A CAS moves low up by one, or
- * high down by a run's length. A run that comes back just above high raises it again; else its
- * superblocks go to the queue, each for itself, and are no part of a run again.
+ * One word, high << 32 | low: superblocks low to high - 1 are fresh. A CAS increments low by one,
+ * or decrements high by a run's length. Freeing the run just above high raises high again. The
+ * superblocks of any other run go to the queue one by one, and are never part of a run again.
  *
- * KMA (GPGPU-7, 2014) puts all superblocks into its queue when a heap is made, one after the other,
- * and cannot give what is larger than one; it wishes for both in a KMA-2, for which it expects a
- * sorted list. This is one word.
+ * KMA (GPGPU-7, 2014) inserts all superblocks into its queue one by one when a heap is created, and
+ * cannot allocate more than one superblock. It proposes both for a KMA-2, with a sorted list. Here
+ * it is one word.
  *
- * Invariants: low <= high; fresh superblocks are free by their state. The word says all there is, so
- * there is no ABA.
+ * Invariants: low <= high; fresh superblocks are free by their state. The word is the whole state,
+ * so ABA is harmless.
  *
- * Orders: a run's return releases, and who moves high or low acquires.
+ * Memory order: freeing a run releases, and a lane that moves high or low acquires.
  *
- * Bound: 1 read and 1 CAS; a CAS is lost only because another's was won.
+ * Bound: 1 read and 1 CAS; a CAS fails only because another one succeeded.
  */
 #ifndef MAM_KMA_FRESH_H
 #define MAM_KMA_FRESH_H
@@ -28,7 +28,10 @@ MAM_KBOTH uint64_t mam_kma_fresh_word(uint32_t low, uint32_t high)
 	return (uint64_t)high << 32 | low;
 }
 
-/* The first of `count` neighbours, or MAM_KMA_NONE; one comes from below, more from above. */
+/*
+ * The first of `count` adjacent superblocks, or MAM_KMA_NONE; a single one comes from below, more
+ * from above.
+ */
 MAM_KFN uint32_t mam_kma_fresh_take(MAM_GLOBAL uint64_t *fresh, uint32_t count)
 {
 	uint64_t seen = mam_atomic_load64(fresh, MAM_RELAXED, MAM_AT_DEVICE), next, was;
@@ -49,7 +52,7 @@ MAM_KFN uint32_t mam_kma_fresh_take(MAM_GLOBAL uint64_t *fresh, uint32_t count)
 	}
 }
 
-/* True: they are fresh again. */
+/* True: the superblocks are fresh again. */
 MAM_KFN bool mam_kma_fresh_give(MAM_GLOBAL uint64_t *fresh, uint32_t first, uint32_t count)
 {
 	uint64_t seen = mam_atomic_load64(fresh, MAM_RELAXED, MAM_AT_DEVICE), next, was;

@@ -3,50 +3,53 @@
  * kma.h - a heap of superblocks: blocks of any size for any lane of any kernel.
  *
  * alloc:
- * 1. The class of the size (classes.h). What no class has takes whole superblocks, side by side:
- *    one is a free one, more are such as were never used (fresh.h); no others are put together. Lanes
- *    of a warp that come together and have one class are a group: the lowest goes through 2 to 4
- *    for all of them, and again while it got less than they want.
+ * 1. The class of the size (classes.h). A larger request takes whole adjacent superblocks: one is
+ *    any free superblock, several must never have been used (fresh.h); others are not combined. The
+ *    converged lanes of a warp with the same class form a group: the lowest lane does 2 to 4 for
+ *    all of them, and repeats while it got fewer blocks than they need.
  * 2. The entry of the class and the lane (actives.h) names a superblock: reserve blocks there, and
- *    each picks one (superblock.h). Done, mostly. Who has reserved the last one clears the entry.
- * 3. Else mark the entry, take a free superblock from a queue (queue.h) or a fresh one, prepare
- *    it with the first blocks taken, and let the entry name it. Others look again while they see the
- *    mark, some times, and then do as if it were theirs.
- * 4. No free one: look at the states of superblocks, as many as the heap's terms say, from one that
- *    hangs on the lane on: one of the class that has a block becomes active again; one without a
- *    block in use, which is only still attached, becomes of this class. None: 3's look once more,
- *    for what was given back meanwhile; then NULL.
+ *    each lane picks one (superblock.h). Usually this is all. The lane that reserves the last block
+ *    clears the entry.
+ * 3. Otherwise mark the entry, take a free superblock from a queue (queue.h) or a fresh one,
+ *    prepare it with the first blocks taken, and let the entry name it. Other lanes read again
+ *    while they see the mark, a limited number of times, and then continue as if the mark were
+ *    theirs.
+ * 4. If no superblock is free: examine the states of superblocks, as many as the heap's terms
+ *    specify, from one that depends on the lane. A superblock of the class with a free block
+ *    becomes active again. A superblock without a block in use that is only still attached changes
+ *    to this class. If there is neither: repeat the search of 3, for superblocks freed meanwhile;
+ *    then return NULL.
  * free:
- * 1. By the address the superblock, by its class the block. What is not at the beginning of a block
- *    that is taken is refused.
- * 2. Clear the bit, raise the count, once for all lanes that come together with blocks of one
- *    superblock. An inactive one becomes active again where its class's entry for the lane names
- *    nothing. Else the last one of a superblock that is not active puts it into a queue: a free
- *    superblock serves any class.
+ * 1. The address determines the superblock, and its class the block. An address that is not the
+ *    beginning of an allocated block is rejected.
+ * 2. Clear the bit and increase the count, once for all converged lanes with blocks of one
+ *    superblock. An inactive superblock becomes active again if the entry of its class for the lane
+ *    is empty. Otherwise the lane that frees the last block of a superblock that is not active puts
+ *    it into a queue: a free superblock serves any class.
  *
- * After Splet, Howes, Gaster, Varbanescu: KMA, GPGPU-7 (2014), with what that paper wishes for a
- * KMA-2: larger requests, and no search without a bound. There inactive superblocks serve nobody
- * before all of their blocks are free; here see 4, and 2 of free.
+ * After Splet, Howes, Gaster, Varbanescu: KMA, GPGPU-7 (2014), with what that paper proposes for a
+ * KMA-2: larger requests, and bounded searches. There inactive superblocks serve no request before
+ * all of their blocks are free; here see 4, and 2 of free.
  *
- * A block is at a multiple of 16, or of its size's power of two where that is less. Memory is not
- * cleared.
+ * A block is aligned to 16, or to its size's power of two if that is less. Memory is not cleared.
  *
- * Bound, where nobody is in the way. alloc: entry and state are read and the state changed by 1 CAS
- * for a group, a word of the bitmap read and changed by 1 OR for each: 3 reads and 2 atomics. free:
- * the state read, 1 AND for each, 1 CAS for a group; of an inactive superblock the entry is read
- * too. A superblock that is prepared costs 3 CAS, and 4 more with its way through the queue, and
- * its bitmap's words. With `counted` one addition more each.
- * Lock-free: a step is repeated only because another lane's was won, marks aside, and those
- * MAM_KMA_PATIENCE times a request at most.
+ * Bound, without contention. alloc: the entry and the state are read, and the state is changed by 1
+ * CAS per group; a word of the bitmap is read and changed by 1 OR per lane: 3 reads and 2 atomics.
+ * free: the state is read, 1 AND per lane, 1 CAS per group; for an inactive superblock the entry is
+ * read too. To prepare a superblock costs 3 CAS, 4 more for its way through the queue, and writes
+ * to all words of its bitmap. With `counted` one more addition each. Lock-free: a step is repeated
+ * only because another lane's step succeeded, except for marks, at most MAM_KMA_PATIENCE times per
+ * request.
  *
- * NULL is true of a heap that nobody changes meanwhile, if all states may be looked at. Else a
- * superblock may be in somebody's hands, or become free where the look has passed.
+ * NULL is exact if no lane changes the heap meanwhile and all states may be examined. Otherwise
+ * another lane may be moving a superblock, or a superblock may become free after the search has
+ * examined it.
  *
- * A lane that stops for ever keeps what it has in its hands: a block, or a superblock.
+ * A lane that stops forever keeps what it was moving: a block, or a superblock.
  *
- * Not seen: a second free of a block while the first is under way, if the superblock is made anew
- * between its look at the state and its AND; and what is written outside of one's block, of which
- * bitmaps are a part of the reach.
+ * Not detected: a double free of a block while the first free is in progress, if the superblock is
+ * prepared again between its read of the state and its AND; and out-of-bounds writes, which may
+ * also hit bitmaps.
  */
 #ifndef MAM_KMA_KMA_H
 #define MAM_KMA_KMA_H
@@ -58,13 +61,13 @@
 #define MAM_KMA_TRIES 8u
 #define MAM_KMA_NAP_NS 100u
 
-/* A lane's number, among others: it need not be its own. */
+/* A number of the lane; several lanes may share it. */
 MAM_KFN uint32_t mam_kma_self(void)
 {
 	return mam_block() * mam_block_threads() + mam_thread();
 }
 
-/* The class whose blocks are the smallest that fit, or heap->classes: none. `bytes` > 0. */
+/* The class with the smallest blocks that fit, or heap->classes: none. pre: `bytes` > 0. */
 MAM_KFN uint32_t mam_kma_class_for(MAM_GLOBAL struct mam_kma *heap, uint64_t bytes)
 {
 	uint32_t which = bytes <= 4 ? 0 : 62 - mam_clz64(bytes - 1);
@@ -78,7 +81,7 @@ MAM_KFN uint32_t mam_kma_class_for(MAM_GLOBAL struct mam_kma *heap, uint64_t byt
 	return which;
 }
 
-/* So many requests. */
+/* Counts `count` failed requests. */
 MAM_KFN void mam_kma_fail(MAM_GLOBAL struct mam_kma *heap, enum mam_kma_failure why, uint32_t count)
 {
 	(void)mam_atomic_add64(&heap->failures[why], count, MAM_RELAXED, MAM_AT_DEVICE);
@@ -104,7 +107,7 @@ MAM_KFN MAM_GLOBAL void *mam_kma_block(MAM_GLOBAL struct mam_kma *heap, uint32_t
 	return mam_kma_superblock_at(heap, superblock) + heap->class_of[which].size * block;
 }
 
-/* A block that was reserved; of lanes that come together the one of this rank. */
+/* A block that was reserved; of converged lanes the one of this rank. */
 MAM_KFN MAM_GLOBAL void *mam_kma_pick(MAM_GLOBAL struct mam_kma *heap, uint32_t superblock,
 				      uint32_t which, uint32_t lane, uint32_t rank)
 {
@@ -115,13 +118,13 @@ MAM_KFN MAM_GLOBAL void *mam_kma_pick(MAM_GLOBAL struct mam_kma *heap, uint32_t 
 					      lane / 32, rank));
 }
 
-/* Of the queues that of a lane with this number. */
+/* The queue of a lane with this number. */
 MAM_KFN uint32_t mam_kma_queue_of(MAM_GLOBAL struct mam_kma *heap, uint32_t lane)
 {
 	return mam_kma_mix(lane / 32) & (mam_kma_queues(heap->entries_shift) - 1);
 }
 
-/* The lane's own queue first, one that was never used then, the other queues last. */
+/* Tries the lane's own queue first, then a fresh superblock, then the other queues. */
 MAM_KFN uint32_t mam_kma_take_free(MAM_GLOBAL struct mam_kma *heap, uint32_t lane)
 {
 	MAM_GLOBAL struct mam_kma_queue *queue = mam_kma_queue(heap);
@@ -144,20 +147,20 @@ MAM_KFN void mam_kma_give_free(MAM_GLOBAL struct mam_kma *heap, uint32_t superbl
 
 enum mam_kma_found {
 	MAM_KMA_NOTHING,
-	MAM_KMA_RESERVED, /* a block of a superblock of that kind; `before` is its state before */
-	MAM_KMA_TAKEN,    /* a superblock that is free now, and the caller's alone */
+	MAM_KMA_RESERVED, /* a block of a superblock of that kind; `before` is its previous state */
+	MAM_KMA_TAKEN,    /* a superblock that is now free and exclusive to the caller */
 };
 
-/* What was found for a group: of a superblock's blocks so many, 0: none. */
+/* The blocks found for a group: `count` blocks of one superblock, 0: none. */
 struct mam_kma_share {
 	uint32_t superblock;
 	uint32_t count;
-	bool first; /* they are its first ones; else they are reserved, and still to be picked */
+	bool first; /* they are its first ones; otherwise they are reserved and must be picked */
 };
 
 /*
- * Step 4 of alloc for `want` blocks; `kind` may be MAM_KMA_RUN: what is taken only. Of what is
- * reserved `*count` says how many.
+ * Step 4 of alloc for `want` blocks; `kind` MAM_KMA_RUN: only take superblocks. `*count` receives
+ * the number of reserved blocks.
  */
 MAM_KFN enum mam_kma_found mam_kma_search(MAM_GLOBAL struct mam_kma *heap, uint32_t kind,
 					  uint32_t want, uint32_t lane, bool attach,
@@ -183,7 +186,9 @@ MAM_KFN enum mam_kma_found mam_kma_search(MAM_GLOBAL struct mam_kma *heap, uint3
 	return MAM_KMA_NOTHING;
 }
 
-/* A superblock or blocks, by 3 and 4 of alloc; the arguments are mam_kma_search()'s. */
+/*
+ * Finds a superblock or blocks, by 3 and 4 of alloc; the arguments are those of mam_kma_search().
+ */
 MAM_KFN enum mam_kma_found mam_kma_find(MAM_GLOBAL struct mam_kma *heap, uint32_t kind,
 					uint32_t want, uint32_t lane, bool attach,
 					struct mam_kma_share *share, uint64_t *before)
@@ -208,7 +213,7 @@ MAM_KFN enum mam_kma_found mam_kma_find(MAM_GLOBAL struct mam_kma *heap, uint32_
 
 /*
  * Steps 3 and 4 of alloc for an entry that has the mark `seen`; `entry` NULL: a superblock that no
- * entry names. False: another came first, and the entry is to be looked at again.
+ * entry names. False: another lane was faster, and the entry must be read again.
  */
 MAM_KSLOW bool mam_kma_open(MAM_GLOBAL struct mam_kma *heap, uint32_t which, uint32_t want,
 			    uint32_t lane, MAM_GLOBAL uint64_t *entry, uint64_t seen,
@@ -229,7 +234,7 @@ MAM_KSLOW bool mam_kma_open(MAM_GLOBAL struct mam_kma *heap, uint32_t which, uin
 	}
 	state = mam_kma_state(heap, share->superblock);
 	if (found == MAM_KMA_RESERVED) {
-		/* Who holds a block may detach: the superblock does not become free by it. */
+		/* The owner of a block may detach: that does not make the superblock free. */
 		if (entry && mam_kma_state_free(before) == share->count)
 			mam_kma_entry_clear(entry, seen);
 		else if (entry && !mam_kma_entry_publish(entry, seen, share->superblock) &&
@@ -295,10 +300,10 @@ MAM_KFN void mam_kma_share(MAM_GLOBAL struct mam_kma *heap, uint32_t which, uint
 }
 
 /*
- * A block for each lane that comes. All that lanes say to each other stands in this one function:
- * nvcc 13.0 makes one of it where it finds such twice. Those that came together leave together: if
- * not, groups of four were mostly all that was left of a warp after some rounds, on an H100, and a
- * pair took 20 times as long.
+ * A block for each lane that calls. All communication between lanes is in this one function: nvcc
+ * 13.0 merges such code if it finds it twice. Lanes that are converged on entry are converged on
+ * return. Without that, on an H100, groups of four were mostly all that remained of a warp after
+ * some rounds, and a pair took 20 times as long.
  */
 MAM_KSLOW MAM_GLOBAL void *mam_kma_alloc_block(MAM_GLOBAL struct mam_kma *heap, uint32_t which,
 					       uint32_t lane)
@@ -320,7 +325,7 @@ MAM_KSLOW MAM_GLOBAL void *mam_kma_alloc_block(MAM_GLOBAL struct mam_kma *heap, 
 			word = (uint64_t)share.superblock << 32 | share.count << 1 | share.first;
 		}
 		word = mam_warp_shuffle64(group, word, leader);
-		/* What the leader has prepared, or acquired, is there for all. */
+		/* Makes the memory that the leader has prepared or acquired visible to all. */
 		mam_warp_sync(group);
 		count = (uint32_t)word >> 1;
 		rest = mam_warp_ballot(group, rank >= count);
@@ -336,7 +341,7 @@ MAM_KSLOW MAM_GLOBAL void *mam_kma_alloc_block(MAM_GLOBAL struct mam_kma *heap, 
 	return block;
 }
 
-/* `count` superblocks side by side. */
+/* `count` adjacent superblocks. */
 MAM_KSLOW MAM_GLOBAL void *mam_kma_alloc_run(MAM_GLOBAL struct mam_kma *heap, uint32_t count,
 					     uint32_t lane)
 {
@@ -370,7 +375,7 @@ MAM_KSLOW MAM_GLOBAL void *mam_kma_alloc_run(MAM_GLOBAL struct mam_kma *heap, ui
 	return mam_kma_superblock_at(heap, first);
 }
 
-/* NULL: no room, or `bytes` is 0. */
+/* NULL: no memory, or `bytes` is 0. */
 MAM_KFN MAM_GLOBAL void *mam_kma_alloc(MAM_GLOBAL struct mam_kma *heap, size_t bytes)
 {
 	uint32_t lane = mam_kma_self(), which;
@@ -393,13 +398,13 @@ MAM_KFN MAM_GLOBAL void *mam_kma_alloc(MAM_GLOBAL struct mam_kma *heap, size_t b
 	return block;
 }
 
-/* `seen`: the state of a run's first. */
+/* `seen`: the state of a run's first superblock. */
 MAM_KSLOW bool mam_kma_free_run(MAM_GLOBAL struct mam_kma *heap, uint32_t first, uint64_t seen)
 {
 	uint32_t count = mam_kma_state_length(seen), i;
 	MAM_GLOBAL uint64_t *state = mam_kma_state(heap, first);
 
-	/* Of two that give it back at the same time one is refused. */
+	/* If two lanes free it at the same time, one is rejected. */
 	if (mam_atomic_cas64(state, seen, mam_kma_state_made(seen, MAM_KMA_INSIDE, 0), MAM_ACQ_REL,
 			     MAM_AT_DEVICE) != seen)
 		return false;
@@ -414,7 +419,7 @@ MAM_KSLOW bool mam_kma_free_run(MAM_GLOBAL struct mam_kma *heap, uint32_t first,
 	return true;
 }
 
-/* Raises the count of a superblock of class `which` by so many blocks whose bits are clear. */
+/* Increases the count of a superblock of class `which` by `count` blocks whose bits are clear. */
 MAM_KFN void mam_kma_give_blocks(MAM_GLOBAL struct mam_kma *heap, uint32_t superblock,
 				 uint32_t which, uint32_t count, uint64_t seen)
 {
@@ -436,7 +441,7 @@ MAM_KFN void mam_kma_give_blocks(MAM_GLOBAL struct mam_kma *heap, uint32_t super
 		mam_kma_give_free(heap, superblock);
 }
 
-/* A block of each lane that comes; in one function as mam_kma_alloc_block() is. */
+/* Frees a block for each lane that calls; in one function as mam_kma_alloc_block() is. */
 MAM_KSLOW bool mam_kma_free_block(MAM_GLOBAL struct mam_kma *heap, uint32_t superblock,
 				  uint32_t inside, uint64_t seen)
 {
@@ -450,7 +455,7 @@ MAM_KSLOW bool mam_kma_free_block(MAM_GLOBAL struct mam_kma *heap, uint32_t supe
 		own = MAM_KMA_NONE;
 	came = mam_warp_active();
 	group = mam_warp_match32(came, own);
-	/* What each has released goes on with the leader's. */
+	/* The leader's CAS carries what each lane has released. */
 	mam_warp_sync(group);
 	if (own != MAM_KMA_NONE && mam_lane() == mam_lanes_leader(group))
 		mam_kma_give_blocks(heap, superblock, which, mam_popc32(group), seen);
@@ -458,7 +463,7 @@ MAM_KSLOW bool mam_kma_free_block(MAM_GLOBAL struct mam_kma *heap, uint32_t supe
 	return own != MAM_KMA_NONE;
 }
 
-/* By any lane of any kernel. NULL: true, nothing done. False: it is refused, as 1 of free says. */
+/* Any lane of any kernel may call. NULL: true, a no-op. False: rejected, as in 1 of free. */
 MAM_KFN bool mam_kma_free(MAM_GLOBAL struct mam_kma *heap, MAM_GLOBAL void *object)
 {
 	uint64_t at = (uint64_t)((uintptr_t)object - (uintptr_t)mam_kma_ground(heap)), seen;
@@ -467,7 +472,7 @@ MAM_KFN bool mam_kma_free(MAM_GLOBAL struct mam_kma *heap, MAM_GLOBAL void *obje
 
 	if (!object)
 		return true;
-	/* Below the ground the difference is huge. */
+	/* For an address below the superblocks the difference is huge. */
 	if (at < (uint64_t)heap->superblocks << heap->shift) {
 		superblock = (uint32_t)(at >> heap->shift);
 		inside = (uint32_t)at & ((1u << heap->shift) - 1);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * layout.h - where the parts of a heap of superblocks lie in its memory, and how it is made. For
- * host and device.
+ * layout.h - the memory layout of a heap of superblocks, and its initialization. For host and
+ * device.
  *
- *     head | queues | states | entries | ground: superblocks
+ *     head | queues | states | entries | superblocks
  *
- * The memory begins at a multiple of MAM_KMA_LINE, and so does each part. Parts are found by
- * offsets, so a heap may be at another address in each kernel, as OpenCL's buffers may.
+ * The memory begins at a multiple of MAM_KMA_LINE, and so does each part. Parts are located by
+ * offsets, so a heap may be at a different address in each kernel, as OpenCL's buffers may.
  *
- * mam_kma_format() is called by lanes of a kernel, each of which does its share; one lane alone does
- * all, as in KMA (Splet and others, GPGPU-7, 2014), where it takes a lane as many steps as there are
- * superblocks. No block of memory is touched by it. A kernel that ends, or a barrier if there is one
- * block of lanes, comes between it and the first request.
+ * Any number of lanes of a kernel call mam_kma_format(), and each does its share. One lane alone
+ * would do all, as in KMA (Splet and others, GPGPU-7, 2014), where it takes as many steps as there
+ * are superblocks. Formatting does not touch the memory of blocks. The end of the kernel, or a
+ * barrier if there is only one thread block, must come before the first request.
  *
- * Invariant: what is read plainly of the head does not change afterwards.
+ * Invariant: fields of the head that are read non-atomically do not change afterwards.
  */
 #ifndef MAM_KMA_LAYOUT_H
 #define MAM_KMA_LAYOUT_H
@@ -25,15 +25,15 @@
 
 #define MAM_KMA_SLOTS 16u
 #define MAM_KMA_QUEUES_SHIFT_MAX 5u
-#define MAM_KMA_ENOUGH 1024u /* superblocks, to have larger ones */
+#define MAM_KMA_ENOUGH 1024u /* superblocks, from which up they may be larger */
 #define MAM_KMA_ENTRIES_SHIFT_SUITED 8u
 #define MAM_KMA_SUPERBLOCKS_MAX 0xfffffff0u
 
 enum mam_kma_failure {
 	MAM_KMA_TOO_LARGE,     /* more than all superblocks together */
-	MAM_KMA_NO_SUPERBLOCK, /* none is free, and none of the class that was looked at has a block */
-	MAM_KMA_NO_RUN,        /* not so many that were never used, side by side */
-	MAM_KMA_WRONG_FREE,    /* not what was got here, or given back before */
+	MAM_KMA_NO_SUPERBLOCK, /* none is free, and none examined of the class has a free block */
+	MAM_KMA_NO_RUN,        /* not enough adjacent superblocks that were never used */
+	MAM_KMA_WRONG_FREE,    /* an invalid or double free */
 	MAM_KMA_FAILURES
 };
 
@@ -44,10 +44,10 @@ struct mam_kma_slot {
 
 struct mam_kma {
 	uint32_t superblocks, shift, classes, entries_shift;
-	uint32_t search;                  /* as many states are looked at before a request fails */
-	uint32_t counted;                 /* 1: requests that were served are counted, too */
-	uint64_t states, entries, ground; /* bytes from the head on */
-	struct mam_kma_class class_of[MAM_KMA_CLASSES + 1]; /* and one that nobody has */
+	uint32_t search;                  /* how many states are examined before a request fails */
+	uint32_t counted;                 /* 1: successful requests are counted, too */
+	uint64_t states, entries, ground; /* byte offsets from the head */
+	struct mam_kma_class class_of[MAM_KMA_CLASSES + 1]; /* and one that is not used */
 	uint64_t pad0[11];
 	uint64_t fresh; /* atomic */
 	uint64_t pad1[MAM_KMA_LINE / 8 - 1];
@@ -55,11 +55,11 @@ struct mam_kma {
 	struct mam_kma_slot slots[MAM_KMA_SLOTS];
 };
 
-/* What a heap is to be like. */
+/* Parameters of a heap. */
 struct mam_kma_terms {
 	uint64_t bytes;         /* of its memory */
-	uint32_t shift;         /* superblocks of 1 << shift bytes */
-	uint32_t entries_shift; /* 1 << entries_shift entries a class, and queues, up to 32 */
+	uint32_t shift;         /* superblocks have 1 << shift bytes */
+	uint32_t entries_shift; /* 1 << entries_shift entries per class, and queues, up to 32 */
 	uint32_t search;        /* 0: all */
 	uint32_t counted;
 };
@@ -69,7 +69,7 @@ MAM_KBOTH uint64_t mam_kma_lines(uint64_t bytes)
 	return (bytes + MAM_KMA_LINE - 1) / MAM_KMA_LINE * MAM_KMA_LINE;
 }
 
-/* As many as entries of a class, but no more than this. */
+/* As many as entries of a class, but at most the limit. */
 MAM_KBOTH uint32_t mam_kma_queues(uint32_t entries_shift)
 {
 	return 1u << (entries_shift < MAM_KMA_QUEUES_SHIFT_MAX ? entries_shift :
@@ -94,14 +94,14 @@ MAM_KBOTH uint64_t mam_kma_ground_at(uint32_t superblocks, uint32_t shift, uint3
 	       mam_kma_lines((uint64_t)mam_kma_classes(shift) * 8 << entries_shift);
 }
 
-/* How much memory so many superblocks need. */
+/* The memory that `superblocks` superblocks need. */
 MAM_KBOTH uint64_t mam_kma_bytes(uint32_t superblocks, uint32_t shift, uint32_t entries_shift)
 {
 	return mam_kma_ground_at(superblocks, shift, entries_shift) +
 	       ((uint64_t)superblocks << shift);
 }
 
-/* How many there are in such memory; 0: it is too little for one, or the terms are wrong. */
+/* The number of superblocks that fit in the memory; 0: not even one, or the terms are invalid. */
 MAM_KBOTH uint32_t mam_kma_superblocks(uint64_t bytes, uint32_t shift, uint32_t entries_shift)
 {
 	uint64_t most;
@@ -118,7 +118,7 @@ MAM_KBOTH uint32_t mam_kma_superblocks(uint64_t bytes, uint32_t shift, uint32_t 
 	return (uint32_t)most;
 }
 
-/* Of so many superblocks: as many as hold no more than a quarter of them, if all classes are in use. */
+/* The number of entries that hold at most a quarter of `superblocks`, if all classes are in use. */
 MAM_KBOTH uint32_t mam_kma_entries_suited(uint64_t superblocks, uint32_t shift)
 {
 	uint32_t entries_shift = 0;
@@ -130,8 +130,8 @@ MAM_KBOTH uint32_t mam_kma_entries_suited(uint64_t superblocks, uint32_t shift)
 }
 
 /*
- * What suits a heap of `bytes` where nobody says: terms with the shift and the entries'. As large a
- * superblock as leaves 1,024 of them, from 4 KiB on; up to 256 entries.
+ * Default terms for a heap of `bytes`, with the shift and the entries' shift. The superblock size
+ * is the largest that leaves 1,024 superblocks, at least 4 KiB; up to 256 entries.
  *
  * On an H100 a pair of 4 to 2,000 B took 4 ns with 64 KiB and 256 entries, 39 with 4 KiB, 56 with 4
  * KiB and 32 entries, 500 with one queue and 16 (4,608 lanes; CUDA's malloc: 326).
@@ -172,7 +172,7 @@ MAM_KBOTH MAM_GLOBAL unsigned char *mam_kma_ground(MAM_GLOBAL struct mam_kma *he
 }
 
 /*
- * By `workers` lanes, each with a number of its own below that. Gives mam_kma_superblocks(): where
+ * Called by `workers` lanes, each with its own number below that. Returns mam_kma_superblocks(): if
  * that is 0, nothing was written.
  */
 MAM_KBOTH uint32_t mam_kma_format(MAM_GLOBAL struct mam_kma *heap, struct mam_kma_terms terms,

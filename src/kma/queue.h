@@ -1,54 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue.h - the free superblocks: lock-free queues of their numbers, first in, first out each.
+ * queue.h - the free superblocks: lock-free FIFO queues of their numbers.
  *
- * A superblock may be put into any of them; there are several, as of those who are under way at one
- * head or tail one wins in a round trip to memory, 0.7 us on an H100, where a superblock that is cut
- * into few blocks comes and goes with each. What follows is of one queue.
+ * A superblock may be put into any queue. There are several because, of all lanes that contend for
+ * one head or tail, one succeeds per round trip to memory, 0.7 us on an H100; a superblock that is
+ * divided into few blocks enters and leaves a queue with each of them. The rest of this comment is
+ * about one queue.
  *
  * A list of nodes, each with a link to the next one and a superblock's number. `head` names a node
- * whose number is no longer in the queue, `tail` the last node or the one before it. Links, head and
- * tail are words of a tag and a node: tag << 32 | node; each change raises the tag.
+ * whose number is no longer in the queue, `tail` the last node or the one before it. Links, head
+ * and tail are words of a tag and a node: tag << 32 | node; each change increments the tag.
  *
  * put(superblock):
  * 1. The superblock's own node gets its number and the link NONE.
- * 2. Read the tail, its node's link, and the tail again: if that has moved, again. If there is a
- *    link, help: move the tail on by a CAS; again.
- * 3. CAS that link from NONE to the node. Lost: again from 2. Then move the tail on; whoever was
- *    faster has done it.
+ * 2. Read the tail, its node's link, and the tail again: if that has moved, repeat. If there is a
+ *    link, help: advance the tail by a CAS, and repeat.
+ * 3. CAS that link from NONE to the node. If that fails, repeat from 2. Then advance the tail,
+ *    unless another lane has already done so.
  * take:
- * 1. Read head, tail, the head's link, and the head again: if that has moved, again.
- * 2. Head and tail are one node: without a link, empty. With one, help the tail on; again.
- * 3. Read the number of the node behind, then CAS the head to that node. Lost: again.
- * 4. The node that was the head is the superblock's own now: it has a node for the next put, and no
- *    list of free nodes is needed.
+ * 1. Read head, tail, the head's link, and the head again: if that has moved, repeat.
+ * 2. If head and tail are the same node: without a link, the queue is empty. With a link, help to
+ *    advance the tail, and repeat.
+ * 3. Read the number of the next node, then CAS the head to that node. If that fails, repeat.
+ * 4. The old head node now belongs to the superblock: it has a node for the next put, and no list
+ *    of free nodes is needed.
  *
  * After Michael and Scott: Simple, fast, and practical non-blocking and blocking concurrent queue
  * algorithms, PODC 1996. In KMA (GPGPU-7, 2014), which has one queue, superblocks are themselves
- * the nodes, so that one always stays in as the head, and is wasted. Here there is a node more for
- * each queue: it has such a node when it is empty, and all superblocks can be taken.
+ * the nodes, so that one always remains as the head and is wasted. Here each queue has an extra
+ * node, which is its head when it is empty, so all superblocks can be taken.
  *
- * Why it is right.
- * - Each node is in the list or belongs to one superblock outside; nodes of superblocks are written
- *   by who has the superblock alone.
- * - The tail is never behind the head: a head moves only where the tail was seen elsewhere after
- *   the head was read, and both only go on.
- * - A put's link is one of the list: the tail did not move between its two reads.
+ * Correctness.
+ * - Each node is in the list or belongs to one superblock outside; only the owner of the superblock
+ *   writes its node.
+ * - The tail never falls behind the head: the head moves only if the tail was seen at another node
+ *   after the head was read, and both only advance.
+ * - A put's link belongs to the list: the tail did not move between its two reads.
  * - "Empty" is true when the link was read: the head did not move between its two reads.
- * - A number is read before the CAS of the head; if that wins, the node behind was in the list, and
- *   its number was its own.
- * - ABA: a lane that sleeps between its read and its CAS finds another tag there, also where the
- *   same node is the last one again, of this queue or another; but for 2^32 changes of one word
+ * - A number is read before the CAS of the head; if that succeeds, the next node was in the list,
+ *   and the number was valid.
+ * - ABA: a lane that stalls between its read and its CAS finds another tag, even if the same node
+ *   is the last one again, of this queue or another, unless the word has changed 2^32 times
  *   meanwhile.
- * - A lane that stops for ever anywhere leaves a tail at most one behind, which others move.
+ * - A lane that stops forever anywhere leaves the tail at most one node late, and other lanes
+ *   advance it.
  *
- * Orders: what was written before a put is there after the take of that number, by the link, which
- * the put releases and the take acquires. Head and tail are acquired and released too, so that who
- * reads one of them does not read a link as it was in an earlier life of its node; and reads are in
- * their order by that.
+ * Memory order: writes before a put are visible after the take of that number, through the link,
+ * which the put releases and the take acquires. Head and tail are acquired and released too, so
+ * that a lane that reads one of them does not read a link of an earlier use of its node. This also
+ * keeps the reads in order.
  *
- * Bound: a try of put is 3 reads and 2 CAS (and a read and 2 writes of the own node), one of take 5
- * reads and 1 CAS. Lock-free: a try is lost only because another lane's step was won.
+ * Bound: an attempt to put is 3 reads and 2 CAS (and a read and 2 writes of the superblock's node),
+ * an attempt to take 5 reads and 1 CAS. Lock-free: an attempt fails only because another lane's
+ * step succeeded.
  */
 #ifndef MAM_KMA_QUEUE_H
 #define MAM_KMA_QUEUE_H
@@ -58,13 +62,13 @@
 #define MAM_KMA_NONE 0xffffffffu
 #define MAM_KMA_LINE 128u
 
-/* Behind it heads and tails, in lines of their own; links, numbers, nodes. */
+/* Followed by heads and tails, each in its own line, then links, numbers and nodes. */
 struct mam_kma_queue {
 	uint32_t superblocks, queues;
 	uint64_t pad[MAM_KMA_LINE / 8 - 1];
 };
 
-/* Bytes of device memory of queues that may hold so many. A multiple of MAM_KMA_LINE. */
+/* Bytes of device memory for queues that may hold `superblocks`. A multiple of MAM_KMA_LINE. */
 MAM_KBOTH uint64_t mam_kma_queue_bytes(uint32_t superblocks, uint32_t queues)
 {
 	uint64_t bytes = sizeof(struct mam_kma_queue) + (uint64_t)queues * (2 * MAM_KMA_LINE + 12) +
@@ -94,7 +98,7 @@ MAM_KBOTH MAM_GLOBAL uint64_t *mam_kma_queue_link(MAM_GLOBAL struct mam_kma_queu
 	return mam_kma_queue_head(queue, queue->queues) + node;
 }
 
-/* A node's superblock; atomic, as who is late may read it while it is written. */
+/* A node's superblock; atomic, as a late lane may read it while it is written. */
 MAM_KBOTH MAM_GLOBAL uint32_t *mam_kma_queue_number(MAM_GLOBAL struct mam_kma_queue *queue,
 						    uint32_t node)
 {
@@ -103,7 +107,7 @@ MAM_KBOTH MAM_GLOBAL uint32_t *mam_kma_queue_number(MAM_GLOBAL struct mam_kma_qu
 	       node;
 }
 
-/* A superblock's node, while it is outside; of who has it. */
+/* A superblock's node, while the superblock is not in a queue; only its owner accesses it. */
 MAM_KBOTH MAM_GLOBAL uint32_t *mam_kma_queue_node(MAM_GLOBAL struct mam_kma_queue *queue,
 						  uint32_t superblock)
 {
@@ -111,13 +115,13 @@ MAM_KBOTH MAM_GLOBAL uint32_t *mam_kma_queue_node(MAM_GLOBAL struct mam_kma_queu
 }
 
 /*
- * Empty queues, in zeroed or any memory, by `workers` lanes of one kernel, each with a number of
- * its own below that. All have done so before anybody uses them.
+ * Initializes empty queues, in any memory, by `workers` lanes of one kernel, each with its own
+ * number below that. All of them must finish before any lane uses the queues.
  */
 MAM_KBOTH void mam_kma_queue_format(MAM_GLOBAL struct mam_kma_queue *queue, uint32_t superblocks,
 				    uint32_t queues, uint32_t worker, uint32_t workers)
 {
-	/* Others may not have written the head yet. */
+	/* Other lanes may not have written the head yet. */
 	MAM_GLOBAL uint64_t *links = mam_kma_queue_head(queue, queues);
 	MAM_GLOBAL uint32_t *numbers = (MAM_GLOBAL uint32_t *)(links + superblocks + queues);
 	uint32_t i;
@@ -144,7 +148,7 @@ MAM_KBOTH uint64_t mam_kma_queue_word(uint64_t seen, uint32_t node)
 	return ((seen >> 32) + 1) << 32 | node;
 }
 
-/* A superblock that the caller has alone, and is in none. */
+/* pre: the caller owns the superblock, and it is not in a queue. */
 MAM_KFN void mam_kma_queue_put(MAM_GLOBAL struct mam_kma_queue *queue, uint32_t which,
 			       uint32_t superblock)
 {
@@ -155,7 +159,10 @@ MAM_KFN void mam_kma_queue_put(MAM_GLOBAL struct mam_kma_queue *queue, uint32_t 
 
 	mam_atomic_store32(mam_kma_queue_number(queue, node), superblock, MAM_RELAXED,
 			   MAM_AT_DEVICE);
-	/* A tag of its own too, so that who saw the node as the last one once is late. */
+	/*
+	 * The link gets a new tag too, so that the CAS of a lane that once saw the node as the last
+	 * one fails.
+	 */
 	mam_atomic_store64(link, mam_kma_queue_word(next, MAM_KMA_NONE), MAM_RELAXED,
 			   MAM_AT_DEVICE);
 	MAM_ROLLED
@@ -163,7 +170,10 @@ MAM_KFN void mam_kma_queue_put(MAM_GLOBAL struct mam_kma_queue *queue, uint32_t 
 		tail = mam_atomic_load64(tail_at, MAM_ACQUIRE, MAM_AT_DEVICE);
 		link = mam_kma_queue_link(queue, (uint32_t)tail);
 		next = mam_atomic_load64(link, MAM_ACQUIRE, MAM_AT_DEVICE);
-		/* Else the node may be another's by now, and that link not in the list yet. */
+		/*
+		 * Otherwise the node may have another owner by now, and the link may not be in the
+		 * list yet.
+		 */
 		if (mam_atomic_load64(tail_at, MAM_RELAXED, MAM_AT_DEVICE) != tail)
 			continue;
 		if ((uint32_t)next != MAM_KMA_NONE)
@@ -178,7 +188,7 @@ MAM_KFN void mam_kma_queue_put(MAM_GLOBAL struct mam_kma_queue *queue, uint32_t 
 			       MAM_AT_DEVICE);
 }
 
-/* The one that was put first, for the caller alone; MAM_KMA_NONE: it was empty. */
+/* The superblock that was put first, now owned by the caller; MAM_KMA_NONE: the queue was empty. */
 MAM_KFN uint32_t mam_kma_queue_take(MAM_GLOBAL struct mam_kma_queue *queue, uint32_t which)
 {
 	MAM_GLOBAL uint64_t *head_at = mam_kma_queue_head(queue, which);

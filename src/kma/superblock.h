@@ -2,41 +2,46 @@
 /*
  * superblock.h - one superblock: its state word, and the bitmap at its end.
  *
- * The state is one word, which changes by compare-and-swap: what the superblock is (free, of a
- * class, the first of a run, inside of one), how many blocks it has, how many are free, whether it is
- * attached, and a generation that rises each time it becomes free.
+ * The state is one word, which changes by compare-and-swap. It has the superblock's kind (free, of
+ * a class, the first of a run, inside a run), the number of its blocks, how many are free, whether
+ * it is attached, and a generation that increases each time the superblock becomes free.
  *
- * take, by lanes that come together:
- * 1. One lowers the count of free blocks by a CAS: as many blocks are reserved, but not which.
- * 2. Each looks for a clear bit in the bitmap, from a word on that they have in common, the lane of
- *    rank r for the one with r clear bits below it, and sets it by an OR. If another was faster, it
- *    goes on looking.
+ * take, by converged lanes:
+ * 1. One lane decreases the count of free blocks by a CAS: this reserves a number of blocks, but
+ *    not specific ones.
+ * 2. Each lane searches for a clear bit in the bitmap, starting at a common word, the lane of rank
+ *    r for the one with r clear bits below it, and sets it by an OR. If another lane was faster, it
+ *    continues the search.
  * give:
- * 1. Each clears its bit by an AND. It was clear: that is no block, or was given back before.
- * 2. One raises the count by a CAS. If that makes all of them free, and it is not attached, the same
- *    CAS makes the superblock free, and the caller's alone.
+ * 1. Each lane clears its bit by an AND. If the bit was clear, this is an invalid or double free.
+ * 2. One lane increases the count by a CAS. If that makes all blocks free, and the superblock is
+ *    not attached, the same CAS makes the superblock free and exclusive to the caller.
  *
- * Active: attached, so that an entry of its class names it (actives.h) and others find it. Inactive:
- * not; it is so once its last block was reserved, by the same CAS. Free: of no class, in the queue
- * or never used.
+ * Active: attached, so an entry of its class names it (actives.h) and other lanes find it.
+ * Inactive: not attached; the CAS that reserves its last block makes it so. Free: without a class,
+ * in the queue or never used.
  *
- * After Splet, Howes, Gaster, Varbanescu: KMA, GPGPU-7 (2014), but for two things: there the count is
- * raised before the bit is cleared, so that a superblock can be free, and made anew, while a bit of
- * it is still to be cleared; and there what is attached becomes free like all others, so that one
- * lane that takes and gives one block prepares a superblock each time. And a CAS for each lane lost,
- * on an H100: of those that are under way at one word one wins in a round trip, so 0.5 to 0.8 us
- * passed for each pair, however many lanes there were, 1.5 to 3 times as long as in CUDA's malloc.
+ * After Splet, Howes, Gaster, Varbanescu: KMA, GPGPU-7 (2014), with two differences. There the
+ * count is increased before the bit is cleared, so a superblock can be free, and prepared again,
+ * while one of its bits must still be cleared. And there an attached superblock becomes free like
+ * all others, so a lane that repeatedly takes and frees one block prepares a superblock each time.
+ * One CAS per lane was slow on an H100: of all lanes that contend for one word, one succeeds per
+ * round trip. So each pair took 0.5 to 0.8 us, however many lanes there were, 1.5 to 3 times as
+ * long as in CUDA's malloc.
  *
- * Invariants: clear bits >= free + reserved blocks without a bit yet, as bits are cleared before the
- * count is raised; so who has reserved finds a clear bit, or another found one. What is attached
- * has a free block. A superblock of a class with a block in use never becomes free.
+ * Invariants: clear bits >= free + reserved blocks without a bit yet, as bits are cleared before
+ * the count is increased. So a lane that has reserved a block finds a clear bit, or another lane
+ * found one. An attached superblock has a free block. A superblock of a class with a block in use
+ * never becomes free.
  *
- * Orders: prepare releases by its store of the state, and reserve acquires; what comes between are
- * CAS, which hand on. A bit's AND releases what its owner did, its OR acquires. A give's CAS is
- * both, so who makes the superblock free has all that its owners did behind it.
+ * Memory order: prepare releases by its store of the state, and reserve acquires; the changes in
+ * between are CAS, which continue the release sequence. The AND of a bit releases the writes of its
+ * owner, and the OR acquires them. The CAS of a give does both, so the accesses of all owners
+ * happen before the lane makes the superblock free.
  *
- * Bound: take is 1 CAS for all, 1 read and 1 OR each where nobody is in the way, give 1 AND each and 1
- * CAS, beside a read of the state. A CAS or an OR is lost only because another lane's was won.
+ * Bound: without contention, take is 1 CAS for all lanes and 1 read and 1 OR for each, give 1 AND
+ * for each and 1 CAS, plus a read of the state. A CAS or an OR fails only because another lane's
+ * succeeded.
  */
 #ifndef MAM_KMA_SUPERBLOCK_H
 #define MAM_KMA_SUPERBLOCK_H
@@ -44,13 +49,15 @@
 #include "heap/port_global.h"
 #include "kma/classes.h"
 
-/* What a superblock is: one of these, or MAM_KMA_OF_CLASS + class. */
+/* The kind of a superblock: one of these, or MAM_KMA_OF_CLASS + class. */
 #define MAM_KMA_FREE 0u
 #define MAM_KMA_OF_CLASS 1u
-#define MAM_KMA_INSIDE 62u /* of a run, but not its first; or of one that is just given back */
+#define MAM_KMA_INSIDE 62u /* in a run, but not its first; or in one that is just being freed */
 #define MAM_KMA_RUN 63u
 
-/* kind 6 bits, attached 1, nothing 1, total 16, free 16, generation 24. A run's length is in the 32. */
+/*
+ * kind 6 bits, attached 1, unused 1, total 16, free 16, generation 24. A run's length is in the 32.
+ */
 #define MAM_KMA_ATTACHED ((uint64_t)1 << 6)
 #define MAM_KMA_ONE_FREE ((uint64_t)1 << 24)
 #define MAM_KMA_GENERATION ((uint64_t)1 << 40)
@@ -80,7 +87,7 @@ MAM_KBOTH bool mam_kma_state_attached(uint64_t state)
 	return (state & MAM_KMA_ATTACHED) != 0;
 }
 
-/* Cut into blocks? */
+/* Is it divided into blocks? */
 MAM_KBOTH bool mam_kma_state_cut(uint64_t state)
 {
 	return mam_kma_state_kind(state) >= MAM_KMA_OF_CLASS &&
@@ -102,7 +109,7 @@ MAM_KBOTH uint64_t mam_kma_state_made(uint64_t before, uint32_t kind, uint32_t c
 	return state | (uint64_t)count << 8 | (uint64_t)count << 24;
 }
 
-/* The same superblock when it has become free. */
+/* The state of the same superblock after it has become free. */
 MAM_KBOTH uint64_t mam_kma_state_freed(uint64_t before)
 {
 	return before / MAM_KMA_GENERATION * MAM_KMA_GENERATION + MAM_KMA_GENERATION;
@@ -110,7 +117,7 @@ MAM_KBOTH uint64_t mam_kma_state_freed(uint64_t before)
 
 /* ---- bits ---------------------------------------------------------------------------------- */
 
-/* Where the set bit of `x` is that has `rank` set bits below it; there is one. */
+/* The position of the set bit of `x` with `rank` set bits below it. pre: it exists. */
 MAM_KFN uint32_t mam_kma_nth_bit(uint32_t x, uint32_t rank)
 {
 	MAM_ROLLED
@@ -120,8 +127,9 @@ MAM_KFN uint32_t mam_kma_nth_bit(uint32_t x, uint32_t rank)
 }
 
 /*
- * For who has reserved one of `total` blocks: which one it is, looking from word `start` on, any
- * number. Lanes that look at the same time have ranks, so that they do not all want the same one.
+ * Claims one of `total` blocks after a reservation and returns its number. The search begins at
+ * word `start`, which may be any number. Lanes that search at the same time have ranks, so that
+ * they do not all try the same block.
  */
 MAM_KFN uint32_t mam_kma_take_bit(MAM_GLOBAL uint32_t *bitmap, uint32_t total, uint32_t start,
 				  uint32_t rank)
@@ -145,7 +153,7 @@ MAM_KFN uint32_t mam_kma_take_bit(MAM_GLOBAL uint32_t *bitmap, uint32_t total, u
 	}
 }
 
-/* False: block `block` was not taken. */
+/* False: block `block` was not allocated. */
 MAM_KFN bool mam_kma_give_bit(MAM_GLOBAL uint32_t *bitmap, uint32_t block)
 {
 	uint32_t bit = 1u << block % 32;
@@ -156,8 +164,9 @@ MAM_KFN bool mam_kma_give_bit(MAM_GLOBAL uint32_t *bitmap, uint32_t block)
 /* ---- the state ----------------------------------------------------------------------------- */
 
 /*
- * By who has a free superblock alone: of `kind`, all of its blocks free but the first `taken`, which
- * are the caller's: 1 to 32. One that has no other is not attached.
+ * Called by the owner of a free superblock. It becomes one of `kind`, with all of its blocks free
+ * except the first `taken`, which belong to the caller: 1 to 32. If it has no other block, it is
+ * not attached.
  */
 MAM_KFN void mam_kma_prepare(MAM_GLOBAL uint64_t *state, MAM_GLOBAL uint32_t *bitmap, uint32_t kind,
 			     uint32_t total, uint32_t taken, bool attach)
@@ -176,9 +185,10 @@ MAM_KFN void mam_kma_prepare(MAM_GLOBAL uint64_t *state, MAM_GLOBAL uint32_t *bi
 }
 
 /*
- * Reserves `want` blocks, or as many as are free, and attaches the superblock too, if wanted and
- * another is free. Gives how many; 0: it is not of this kind any more, or none is free.
- * `*state_seen` is what its state was read to be, and becomes what it was before the change.
+ * Reserves `want` blocks, or as many as are free. Also attaches the superblock, if `attach` is set
+ * and another block is free. Returns the number of reserved blocks; 0: it has another kind now, or
+ * none is free. `*state_seen` is the state that the caller has read, and receives the state before
+ * the change.
  */
 MAM_KFN uint32_t mam_kma_reserve(MAM_GLOBAL uint64_t *state, uint32_t kind, uint32_t want,
 				 bool attach, uint64_t *state_seen)
@@ -207,8 +217,8 @@ MAM_KFN uint32_t mam_kma_reserve(MAM_GLOBAL uint64_t *state, uint32_t kind, uint
 }
 
 /*
- * After mam_kma_give_bit() of `count` blocks. Attaches the superblock too, if wanted. Gives the state
- * before the change: mam_kma_gave_last() says what became of it.
+ * After mam_kma_give_bit() of `count` blocks. Also attaches the superblock, if requested. Returns
+ * the state before the change: mam_kma_gave_last() evaluates it.
  */
 MAM_KFN uint64_t mam_kma_unreserve(MAM_GLOBAL uint64_t *state, uint64_t seen, uint32_t count,
 				   bool attach)
@@ -229,7 +239,7 @@ MAM_KFN uint64_t mam_kma_unreserve(MAM_GLOBAL uint64_t *state, uint64_t seen, ui
 	}
 }
 
-/* Has it become free by a give that did not attach it, and is the caller's alone? */
+/* Has a give without attaching made it free and exclusive to the caller? */
 MAM_KBOTH bool mam_kma_gave_last(uint64_t before, uint32_t count)
 {
 	return !mam_kma_state_attached(before) &&
@@ -237,8 +247,9 @@ MAM_KBOTH bool mam_kma_gave_last(uint64_t before, uint32_t count)
 }
 
 /*
- * No entry names it after all. True: it has become free by that, and is the caller's alone. If others
- * have made it inactive or free or something else meanwhile, that is as good.
+ * Used if no entry names it after all. True: this made it free and exclusive to the caller. If
+ * other lanes have made it inactive or free or changed its kind meanwhile, nothing needs to be
+ * done.
  */
 MAM_KFN bool mam_kma_detach(MAM_GLOBAL uint64_t *state)
 {
@@ -256,7 +267,7 @@ MAM_KFN bool mam_kma_detach(MAM_GLOBAL uint64_t *state)
 	return false;
 }
 
-/* From `seen` to free, if no block of it is in use: true, and the caller has it alone. */
+/* Changes it from `seen` to free, if no block of it is in use: true, and the caller owns it. */
 MAM_KFN bool mam_kma_retire(MAM_GLOBAL uint64_t *state, uint64_t seen)
 {
 	return mam_kma_state_unused(seen) &&
@@ -265,8 +276,9 @@ MAM_KFN bool mam_kma_retire(MAM_GLOBAL uint64_t *state, uint64_t seen)
 }
 
 /*
- * By who has prepared it just now: free again if nobody has come to its blocks meanwhile, and the
- * caller's alone. False: the caller keeps its `taken` blocks, and it is inactive.
+ * Called by the lane that has just prepared it: makes it free again and exclusive to the caller, if
+ * no other lane has reserved a block meanwhile. False: the caller keeps its `taken` blocks, and the
+ * superblock is inactive.
  */
 MAM_KFN bool mam_kma_unprepare(MAM_GLOBAL uint64_t *state, uint32_t taken)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tell.h - what a heap of superblocks has and has done.
+ * tell.h - statistics of a heap of superblocks.
  *
- * Any number of lanes read a share of the states each and add up in device memory. While requests
- * are under way the numbers belong to different times; otherwise each superblock is active, inactive,
- * free, or in a run, and blocks + runs is what was got and not given back.
+ * Any number of lanes each read a share of the states and add up in device memory. While requests
+ * are in progress the values are not a consistent snapshot. Otherwise each superblock is active,
+ * inactive, free, or in a run, and blocks + runs is the number of live allocations.
  *
- * Bound: as many reads as superblocks, and 8 additions a lane.
+ * Bound: one read per superblock, and 8 additions per lane.
  */
 #ifndef MAM_KMA_TELL_H
 #define MAM_KMA_TELL_H
@@ -14,16 +14,16 @@
 #include "kma/layout.h"
 #include "kma/superblock.h"
 
-/* Zeroed before; each is added to. */
+/* Zeroed by the caller; the kernel adds to each field. */
 struct mam_kma_stats {
-	uint64_t allocs, frees; /* of a heap that counts them, else 0 */
+	uint64_t allocs, frees; /* of a heap that counts them, otherwise 0 */
 	uint64_t failures[MAM_KMA_FAILURES];
 	uint64_t active, inactive, free; /* superblocks */
 	uint64_t runs, in_runs;          /* and their superblocks */
-	uint64_t blocks, bytes; /* live, and of live blocks and runs, as they were rounded up */
+	uint64_t blocks, bytes; /* live blocks; total size of blocks and runs, rounded up */
 };
 
-/* By `workers` lanes, each with a number of its own below that. */
+/* Called by `workers` lanes, each with its own number below that. */
 MAM_KFN void mam_kma_tell(MAM_GLOBAL struct mam_kma *heap, MAM_GLOBAL struct mam_kma_stats *stats,
 			  uint32_t worker, uint32_t workers)
 {
