@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device.c - what a device can do that mam needs.
+ * device.c - check that a device has the features that mam needs.
  *
- * 1. The driver has a compiler, addresses are of 64 bits, and both extensions of 64-bit atomics are
- *    in the device's list: a word each in a text.
- * 2. OpenCL C 3.0 is taken only where the device lists the features that name the order acquire-release
- *    and the device's scope. The version alone says nothing: NVIDIA's has 3.0 without these.
+ * 1. The driver must have a compiler, addresses must have 64 bits, and both extensions for 64-bit
+ *    atomics must be in the device's list, which is a string of words.
+ * 2. OpenCL C 3.0 is used only if the device lists the features for acquire-release order and
+ *    device scope. The version alone is not enough: NVIDIA's 3.0 lacks these features.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static const char *const orders[] = { "__opencl_c_atomic_order_acq_rel",
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-/* Is `word` one of the words of `text`, and not a part of one? */
+/* Is `word` one of the words of `text`, and not just a part of one? */
 static bool has_word(const char *text, const char *word)
 {
 	const size_t length = strlen(word);
@@ -46,7 +46,7 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* A property of any length, with a zero behind it, to be freed. */
+/* A property of any length, with a final NUL; the caller frees it. */
 static enum mam_status ask(const char *who, cl_device_id device, cl_device_info what, void **answer,
 			   size_t *bytes)
 {
@@ -69,7 +69,7 @@ static enum mam_status ask(const char *who, cl_device_id device, cl_device_info 
 	return MAM_OK;
 }
 
-/* The device's name, for sentences. */
+/* The device's name, for error messages. */
 static void name_of(cl_device_id device, char *name, size_t bytes)
 {
 	if (clGetDeviceInfo(device, CL_DEVICE_NAME, bytes, name, NULL) != CL_SUCCESS)
@@ -106,7 +106,7 @@ static enum mam_status check_atomics(const char *who, cl_device_id device)
 	return status;
 }
 
-/* A device before OpenCL 3.0 does not know the question. */
+/* A device before OpenCL 3.0 does not support this query. */
 static enum mam_status check_orders(const char *who, cl_device_id device, bool *has)
 {
 	size_t bytes = 0, i, k, found = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * error.c - what failed last in this thread.
+ * error.c - the last error of this thread.
  *
- * A row for each of OpenCL's codes that a call of ours can meet: its name, the status it means, and
- * what may be done about it.
+ * A table has a row for each OpenCL error code that mam's calls can meet: its name, the
+ * corresponding status, and a hint what to do.
  *
- * Invariant: the sentence is the thread's own, so it needs no lock and nobody frees it.
+ * Invariant: the sentence is thread-local, so it needs no lock and no free.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heap.c - heaps: made, made anew, ended.
+ * heap.c - create, reset and destroy heaps.
  *
- * A heap is one buffer. A kernel makes it ready, all superblocks at once; no block of it is touched.
- * Nothing is kept of what is in it: what a caller needs to know is read from the device (stats.c).
+ * A heap is one buffer. A kernel formats all superblocks at once; it does not touch the memory of
+ * blocks. The host keeps no copy of the heap's state: the statistics are read from the device
+ * (stats.c).
  */
 #include <stdlib.h>
 
@@ -11,7 +12,7 @@
 #include "opencl/error.h"
 #include "opencl/heap.h"
 
-/* Is the device one of the context's? */
+/* Does the device belong to the context? */
 static enum mam_status check_context(const char *who, cl_context context, cl_device_id device)
 {
 	cl_device_id few[16], *devices = few;
@@ -63,7 +64,7 @@ static enum mam_status check_room(const char *who, const struct mam_cl_heap *hea
 	return MAM_OK;
 }
 
-/* `done`: an event to be released. */
+/* `done`: an event that the caller releases. */
 static enum mam_status format(const char *who, struct mam_cl_heap *heap, cl_command_queue queue,
 			      cl_event *done)
 {
@@ -79,7 +80,7 @@ static enum mam_status format(const char *who, struct mam_cl_heap *heap, cl_comm
 			     sizeof(arguments) / sizeof(arguments[0]), done);
 }
 
-/* Buffer and program, and the heap made ready. */
+/* Creates buffer and program, and formats the heap. */
 static enum mam_status begin(const char *who, struct mam_cl_heap *heap, cl_command_queue queue,
 			     const char *options)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heap.cl - what the host has done on the device: a heap made ready, and read.
+ * heap.cl - the host's kernels: format a heap, and read its statistics.
  *
- * Any number of work items do a share each.
+ * Any number of work items each do a share.
  */
 #include "kma/layout.h"
 #include "kma/tell.h"

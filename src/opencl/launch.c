@@ -2,13 +2,13 @@
 /*
  * launch.c - a kernel over all superblocks of a heap, in the order of a queue.
  *
- * In a queue that is out of order a barrier stands before the kernel and one behind it. One of both that
- * fails fails the call, though the kernel may run: what it does is what was asked.
+ * In an out-of-order queue there is a barrier before the kernel and one after it. If either of them
+ * fails, the call fails, though the kernel may run, with its normal effect.
  */
 #include "opencl/error.h"
 #include "opencl/heap.h"
 
-/* Work items, at most; and of a group. Each does a share. */
+/* Maximum number of work items, and work items per group. Each does a share. */
 #define ITEMS 16384u
 #define GROUP 64u
 

@@ -16,44 +16,45 @@
  *		mam_cl_free(heap, node);
  *	}
  *
- * The host makes `heap` by mam_cl_heap_create() (mam/opencl.h). Build with -I to where mam's headers are
- * installed and what mam_cl_options() says: -cl-std=CL3.0 where the device knows the orders acquire and
- * release at its own scope, else -cl-std=CL1.2. The device has 64-bit atomics and 64-bit addresses.
+ * The host creates `heap` by mam_cl_heap_create() (mam/opencl.h). Build with -I and the directory
+ * of mam's installed headers, and with the options from mam_cl_options(): -cl-std=CL3.0 if the
+ * device supports acquire and release order at device scope, otherwise -cl-std=CL1.2. The device
+ * must have 64-bit atomics and 64-bit addresses.
  *
- *	mam_cl_malloc(heap, bytes)   a block, or NULL: no room, or 0 bytes. At a multiple of 16, or, of less
- *	                             than 16 bytes, of 8 or 4. Not cleared.
- *	mam_cl_free(heap, block)     false: it is none that was taken here, or was given back; counted, and
- *	                             nothing is done. NULL: true.
+ *	mam_cl_malloc(heap, bytes)   a block, or NULL: no memory, or 0 bytes. At a multiple of 16; below
+ *	                             16 bytes, of 8 or 4. Not cleared.
+ *	mam_cl_free(heap, block)     false: an invalid free or a double free; it is counted, and nothing
+ *	                             is done. NULL: true.
  *
- * By any work item of any kernel, in any order, from any control flow. Nobody waits for another: work
- * items of one group may run one after the other. Who gets a block sees what was done before it was
- * given back.
+ * Any work item of any kernel may call, in any order and control flow. No work item waits for
+ * another: the work items of a group may run one after the other. A work item that gets a block
+ * sees what was done before that block was freed.
  *
- * Structures are those of mam/ds.cuh, with the same calls; what may be called together with what is at
- * the head of each below. Their base is the heap, `__global void *`:
+ * Structures are those of mam/ds.cuh, with the same calls; the head of each below lists which calls
+ * may run concurrently. Their base is the heap, `__global void *`:
  *
- *	mam_vector     elements in segments that double: they never move; a number each, without holes
- *	mam_sll        nodes of the caller's, the newest first
+ *	mam_vector     elements in segments that double: they never move; indices without gaps
+ *	mam_sll        nodes of the caller, the newest first
  *	mam_arraylist  blocks of elements; a work group grows it by one request:
  *	               MAM_SHARED(struct mam_arraylist_shared, shared) in the kernel's outermost block, then
  *	               mam_arraylist_grow_local(list, heap, shared, count, &first) by all of the group, and
- *	               no `return` before it: PoCL 3.1 makes wrong code of a way out in front of a barrier,
- *	               and, by the method that it takes by itself, of some loops around one: set
+ *	               no `return` before it: PoCL 3.1 miscompiles an early exit before a barrier,
+ *	               and, with its default method, some loops around one: set
  *	               POCL_WORK_GROUP_METHOD=cbs there
- *	mam_tree       nodes of the caller's, by a key of 64 bits
- *	mam_dsmap      from a key of 64 bits to a value of 64
+ *	mam_tree       nodes of the caller, by a 64-bit key
+ *	mam_dsmap      a 64-bit key to 64-bit values
  *
- * One that is zeroed is empty (mam_sll, mam_tree); others are made by mam_NAME_init(), by one work item.
+ * A zeroed mam_sll or mam_tree is empty; for the others one work item calls mam_NAME_init().
  *
- * What a program may define before this:
+ * Macros that a program may define before this:
  *	MAM_CL_PUBLISHED_NAMES    malloc(heap, bytes) and free(heap, block) as well
- *	MAM_DS_BASE, mam_ds_alloc(base, bytes), mam_ds_free(base, block)   all three: structures stand on
+ *	MAM_DS_BASE, mam_ds_alloc(base, bytes), mam_ds_free(base, block)   all three: structures use
  *	                          another allocator, of that type
- *	MAM_CL_LONE               on NVIDIA's devices: each work item for itself, where otherwise those of a
- *	                          warp that come together are served together, 20 times as fast
+ *	MAM_CL_LONE               on NVIDIA's devices: serve each work item alone; by default the
+ *	                          converged ones of a warp are served together, 20 times as fast
  *	MAM_CL_ATOMIC_READS       with OpenCL C 1.2: atomics in place of volatile reads, for Oclgrind
  *
- * OpenCL C 1.2 promises less than this needs, see "What 1.2 leaves to the implementation" below.
+ * OpenCL C 1.2 guarantees less than this needs: see the comment on OpenCL C 1.2 below.
  */
 #ifndef MAM_CL
 #define MAM_CL

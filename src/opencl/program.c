@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program.c - the kernels that make heaps ready and read them.
+ * program.c - the kernels that format heaps and read their statistics.
  *
- * 1. A list of programs, one for each context and device that has a heap now, with a count of its heaps.
- * 2. The first heap builds it, under the lock: who makes a heap meanwhile waits, and need not build
- *    the same. The last one to go takes it away, so nothing of ours keeps a context alive.
- * 3. Kernels are made anew for each launch: arguments of a kernel belong to one thread.
+ * 1. A list has a program for each context and device that currently has a heap, with the number of
+ *    its heaps.
+ * 2. The first heap builds the program, under the lock: a thread that creates a heap meanwhile
+ *    waits, and need not build the same. The last heap releases the program, so mam keeps no
+ *    context alive.
+ * 3. Each launch creates its own kernel object: only one thread at a time may set a kernel's
+ *    arguments.
  *
- * Invariant: a program in the list has users, and so its context lives: no other context can have its
- * address.
+ * Invariant: a program in the list has users, so its context is alive, and no other context can
+ * have the same address.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -33,7 +36,7 @@ const char *mam_cl_source(void)
 	return (const char *)mam_cl_text_mam;
 }
 
-/* The first line of the log that says "error", or its first one. */
+/* The first line of the log that contains "error", or else the first line. */
 static enum mam_status build_failed(const char *who, cl_program program, cl_device_id device,
 				    cl_int code)
 {

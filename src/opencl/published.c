@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * published.c - the calls of the KMA paper, by whose names a heap is the buffer that kernels get.
+ * published.c - the calls of the KMA paper, which identify a heap by the buffer that kernels get.
  *
- * A list says which heap a buffer is; it is as long as there are such heaps.
+ * A list maps buffers to heaps; it is as long as the number of such heaps.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stats.c - what a heap has and has done, as kernels read it.
+ * stats.c - the statistics of a heap, read by a kernel.
  *
- * 1. A small buffer of zeros, to which kma/tell.h's kernel adds what it reads.
- * 2. The answer behind that, and into the caller's fields.
+ * 1. The kernel of kma/tell.h adds its counts to a small zeroed buffer.
+ * 2. The result is read in the order of the queue, and copied to the caller's fields.
  *
- * Bound: a look at each superblock, on the device; the buffer lives as long as the call.
+ * Bound: one read per superblock, on the device; the buffer lives as long as the call.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "opencl/error.h"
 #include "opencl/heap.h"
 
-/* As kma/tell.h's struct mam_kma_stats, which a host cannot include. */
+/* Matches struct mam_kma_stats of kma/tell.h, which a host cannot include. */
 struct told {
 	cl_ulong allocs, frees;
 	cl_ulong too_large, no_superblock, no_run, wrong_frees;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * terms.c - what a heap is to be like, reckoned from what a caller asks.
+ * terms.c - compute the parameters of a heap from the caller's attributes.
  *
- * 1. Each field is checked by itself, then bytes become superblocks.
- * 2. Where nobody says how large superblocks are, and how many entries a class has, it is what
- *    kma/layout.h finds to suit so many bytes; of so many superblocks, 4 KiB as published.
- * 3. What the books take on top is what kma/layout.h says to the kernel that makes the heap ready.
+ * 1. Each field is checked separately, then bytes are converted to superblocks.
+ * 2. If the caller does not specify the superblock size and the entries per class, kma/layout.h
+ *    computes defaults from the bytes. For a number of superblocks, the size is 4 KiB, as
+ *    published.
+ * 3. The metadata comes on top; its size is what kma/layout.h computes in the kernel that formats
+ *    the heap.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -14,7 +16,7 @@
 #include "opencl/error.h"
 #include "opencl/terms.h"
 
-/* What kma/layout.h's calls for lanes name; the host calls none of them. */
+/* Names that the device functions of kma/layout.h need; the host calls none of them. */
 #define MAM_RELAXED __ATOMIC_RELAXED
 #define MAM_ACQUIRE __ATOMIC_ACQUIRE
 #define MAM_RELEASE __ATOMIC_RELEASE
@@ -47,7 +49,7 @@ static unsigned int log2_of(unsigned int n)
 
 #define wrong(...) mam_cl_fail(MAM_ERROR_INVALID_VALUE, CL_SUCCESS, __VA_ARGS__)
 
-/* A caller's struct, which may be older or newer than this version, as this version's. */
+/* Converts a caller's struct, which may be older or newer than this version, to this version's. */
 static enum mam_status read_attr(const char *who, const struct mam_cl_heap_attr *given,
 				 struct mam_cl_heap_attr *attr)
 {

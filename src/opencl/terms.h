@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * terms.h - what a heap is to be like, reckoned from what a caller asks.
- */
+/* terms.h - compute the parameters of a heap from the caller's attributes. */
 #ifndef MAM_OPENCL_TERMS_H
 #define MAM_OPENCL_TERMS_H
 
 #include <mam/opencl.h>
 
-/* As kernels take it (kma/layout.h). */
+/* The parameters that kernels take (kma/layout.h). */
 struct mam_cl_terms {
 	size_t bytes; /* of the whole buffer */
 	cl_uint superblocks, shift, entries_shift, search, counted;
