@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * automaton.cl - the kernel of automaton_opencl.c. mam.cl comes first; `heap` is one of mam's.
- */
+/* automaton.cl - the kernel of automaton_opencl.c. mam.cl comes first; `heap` is a heap of mam. */
 #include "automaton.h"
 
 __kernel void search(__global void *heap, __global const uint *first, uint symbols,

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * automaton.cu - a word is looked for, with some errors in it, in many texts at once, by an automaton whose
- * lists of states kernels allocate from a heap of mam's; compared with edit distances on the host.
+ * automaton.cu - search many texts at once for a word with some errors, by an automaton whose lists
+ * of states kernels allocate from a heap of mam; the result is compared with edit distances on the
+ * host.
  *
  *	nvcc -O2 -arch=native -I PREFIX/include -o automaton automaton.cu -L PREFIX/lib -lmam
  *	./automaton [--texts 20000] [--length 200] ...
  *
- * Status 0; 1: something is not right; 2: a wrong call.
+ * Status 0; 1: wrong result or failure; 2: invalid options.
  */
 static const char program[] = "automaton";
 
@@ -40,7 +41,7 @@ __global__ void search(struct mam_kheap *heap, struct table table, const unsigne
 			     table.accepts, texts, length, count, found);
 }
 
-/* Of all texts together; ends the program at the first that is not what it should be. */
+/* Of all texts together; exits at the first wrong result. */
 static uint64_t compare(const struct automaton *made, const unsigned char *texts, uint32_t length,
 			const std::vector<uint32_t> &found)
 {
@@ -83,7 +84,7 @@ int main(int argc, char **argv)
 	table.accepts = on_device(made.accepts, made.states);
 	device_texts = on_device(texts, (size_t)count * length + 1);
 	device_found = on_device((uint32_t *)NULL, count);
-	/* Each lane has two lists at most, each as long as any can be. */
+	/* Each lane has at most two lists, each at most of the maximum length. */
 	heap = heap_of((size_t)blocks_for(count) * THREADS * 2 * (automaton_most(&made) + 64) *
 			       sizeof(uint32_t) +
 		       ((size_t)16 << 20));

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * automaton.h - a non-deterministic finite automaton over many texts at once: each lane has one text, and
- * the list of states that the automaton may be in, which is made anew at each symbol.
+ * automaton.h - a non-deterministic finite automaton over many texts at once: each lane has one
+ * text, and a list of the automaton's possible states, which it rebuilds at each symbol.
  *
  * step, at one symbol:
- * 1. Count where the states of the list lead to by this symbol. That is the most that the next list
- *    may have.
+ * 1. Count the targets of the listed states by this symbol. That is the maximum length of the next
+ *    list.
  * 2. Allocate the next list, of that size.
- * 3. Enter each state that is led to, once.
- * 4. Give the list back.
+ * 3. Enter each target state once.
+ * 4. Free the old list.
  *
  * An automaton is a table in compressed rows: by symbol a, state s leads to targets[first[r]] to
- * targets[first[r + 1] - 1], r = s * symbols + a. It begins in state 0; accepts[s] is not 0 if a text
- * ends well in s.
+ * targets[first[r + 1] - 1], r = s * symbols + a. It begins in state 0; accepts[s] is not 0 if s is
+ * an accepting state.
  *
- * Bound: a request and a free a symbol; of n states that lead to k, n + k * (states of the next list)
- * steps. Memory: two lists a lane, however many states the automaton has: 4 bytes a target and 4 more.
+ * Bound: one allocation and one free per symbol; if n states have k targets, n + k * (states of the
+ * next list) steps. Memory: two lists per lane, however many states the automaton has: 4 bytes per
+ * target and 4 more.
  *
- * Who may call what together with whom: automaton_search() any lanes of any kernels.
+ * Concurrent calls: automaton_search() by any lanes of any kernels.
  *
- * CUDA and OpenCL C. In OpenCL mam.cl comes first, and says what MAM_DS_BASE is; in CUDA it is a
+ * CUDA and OpenCL C. In OpenCL include mam.cl first, which defines MAM_DS_BASE; in CUDA that is a
  * struct mam_kbase.
  */
 #ifndef AUTOMATON_H
@@ -29,10 +30,10 @@
 #include <mam/ds.cuh>
 #endif
 
-/* In place of a count: there was no memory. */
+/* In place of a count: out of memory. */
 #define AUTOMATON_NO_MEMORY 0xffffffffu
 
-/* A lane's own. States are behind it. */
+/* Belongs to one lane. States follow it. */
 struct automaton_list {
 	uint32_t count;
 };
@@ -42,7 +43,7 @@ MAM_KFN MAM_GLOBAL uint32_t *automaton_states(MAM_GLOBAL struct automaton_list *
 	return (MAM_GLOBAL uint32_t *)(list + 1);
 }
 
-/* With nothing in it, and room for `most`; NULL: no memory. */
+/* An empty list with room for `most` states; NULL: out of memory. */
 MAM_KFN MAM_GLOBAL struct automaton_list *automaton_list(MAM_DS_BASE base, uint32_t most)
 {
 	MAM_GLOBAL struct automaton_list *list;
@@ -66,7 +67,10 @@ MAM_KFN void automaton_enter(MAM_GLOBAL struct automaton_list *list, uint32_t st
 	states[list->count++] = state;
 }
 
-/* The list after a symbol, whose row of state 0 is `first`; the one before goes back. NULL: no memory. */
+/*
+ * The list after a symbol; `first` is the row of state 0 by that symbol. Frees the list before.
+ * NULL: out of memory.
+ */
 MAM_KFN MAM_GLOBAL struct automaton_list *automaton_step(MAM_DS_BASE base,
 							 MAM_GLOBAL struct automaton_list *list,
 							 MAM_GLOBAL const uint32_t *first,
@@ -106,7 +110,7 @@ MAM_KFN bool automaton_accepts(MAM_GLOBAL struct automaton_list *list,
 	return false;
 }
 
-/* Behind how many symbols of the text the automaton accepts, or AUTOMATON_NO_MEMORY. */
+/* After how many symbols of the text the automaton accepts, or AUTOMATON_NO_MEMORY. */
 MAM_KFN uint32_t automaton_search(MAM_DS_BASE base, MAM_GLOBAL const uint32_t *first,
 				  uint32_t symbols, MAM_GLOBAL const uint32_t *targets,
 				  MAM_GLOBAL const uint32_t *accepts,
@@ -129,7 +133,10 @@ MAM_KFN uint32_t automaton_search(MAM_DS_BASE base, MAM_GLOBAL const uint32_t *f
 	return found;
 }
 
-/* All of `count` texts of `length` symbols each, one after the other in memory, by all lanes of a kernel. */
+/*
+ * Searches all `count` texts of `length` symbols each, stored one after the other, by all lanes of
+ * a kernel.
+ */
 MAM_KFN void automaton_search_all(MAM_DS_BASE base, MAM_GLOBAL const uint32_t *first,
 				  uint32_t symbols, MAM_GLOBAL const uint32_t *targets,
 				  MAM_GLOBAL const uint32_t *accepts,

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * automaton_host.h - an automaton that finds a word with some errors in it, texts to search, and the same
- * search on the host without an automaton. C11 and C++11.
+ * automaton_host.h - an automaton that finds a word with up to some number of errors, texts to
+ * search, and the same search on the host without an automaton. C11 and C++11.
  *
- * State i * (errors + 1) + e: i symbols of the word have been matched, with e errors. From there, by
- * symbol a:
- *   to e + 1, the same i: a is one too many;
- *   for each d, symbols of the word that are missing: to i + d + 1 with e + d, if a is the next one then,
+ * State i * (errors + 1) + e: i symbols of the word have been matched, with e errors. From there,
+ * by symbol a:
+ *   to e + 1, the same i: a is an extra symbol;
+ *   for each number d of missing symbols: to i + d + 1 with e + d, if a is the next symbol then,
  *   and with e + d + 1, as if it were.
- * State 0 leads to itself by every symbol, as the word may begin anywhere. A state accepts if what is
- * left of the word may be missing.
+ * State 0 leads to itself by every symbol, as the word may begin anywhere. A state accepts if the
+ * rest of the word may be missing.
  *
- * The reference is Sellers' (The theory and computation of evolutionary distances, J. Algorithms 1, 1980): a
- * column of edit distances, a symbol of the text after the other.
+ * The reference is Sellers' (The theory and computation of evolutionary distances, J. Algorithms 1,
+ * 1980): a column of edit distances, for one symbol of the text after the other.
  */
 #ifndef AUTOMATON_HOST_H
 #define AUTOMATON_HOST_H
@@ -26,7 +26,7 @@
 #define AUTOMATON_ERRORS_MOST 4u
 
 struct automaton {
-	uint32_t length, errors; /* of the word, in it */
+	uint32_t length, errors; /* of the word; maximum in it */
 	uint32_t states, rows, targets_count;
 	unsigned char word[AUTOMATON_WORD_MOST];
 	uint32_t *first; /* rows + 1 of them */
@@ -69,7 +69,10 @@ static inline void automaton_row(struct automaton *made, uint32_t state, uint32_
 	}
 }
 
-/* A word by chance, of 1 to AUTOMATON_WORD_MOST symbols, with 0 to AUTOMATON_ERRORS_MOST errors. False: no memory. */
+/*
+ * A random word of 1 to AUTOMATON_WORD_MOST symbols, with 0 to AUTOMATON_ERRORS_MOST errors. False:
+ * out of memory.
+ */
 static inline bool automaton_make(struct automaton *made, uint64_t seed, uint32_t length,
 				  uint32_t errors)
 {
@@ -99,7 +102,7 @@ static inline bool automaton_make(struct automaton *made, uint64_t seed, uint32_
 	return true;
 }
 
-/* How many targets all states have together by one symbol, at most: no list is longer. */
+/* The maximum number of targets of all states together by one symbol: no list is longer. */
 static inline uint32_t automaton_most(const struct automaton *made)
 {
 	uint32_t sums[AUTOMATON_SYMBOLS] = { 0 }, most = 0, i;
@@ -111,10 +114,10 @@ static inline uint32_t automaton_most(const struct automaton *made)
 	return most;
 }
 
-/* `count` texts of `length` symbols, one after the other; NULL: no memory. */
+/* `count` texts of `length` symbols, one after the other; NULL: out of memory. */
 static inline unsigned char *automaton_texts(uint64_t seed, uint32_t count, uint32_t length)
 {
-	size_t bytes = (size_t)count * length, i; /* and one, so that it is never nothing */
+	size_t bytes = (size_t)count * length, i; /* and one, so that it is never 0 */
 	unsigned char *texts = (unsigned char *)malloc(bytes + 1);
 	uint64_t random = seed ^ 0x5deece66du;
 
@@ -123,7 +126,7 @@ static inline unsigned char *automaton_texts(uint64_t seed, uint32_t count, uint
 	return texts;
 }
 
-/* Behind how many symbols of the text a piece ends that is the word but for `errors` errors. */
+/* After how many symbols of the text a match of the word with up to `errors` errors ends. */
 static inline uint32_t automaton_expect(const struct automaton *made, const unsigned char *text,
 					uint32_t length)
 {

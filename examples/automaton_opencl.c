@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * automaton_opencl.c - a word is looked for, with some errors in it, in many texts at once, by an automaton
- * whose lists of states OpenCL kernels allocate from a heap of mam's; compared with edit distances on the
- * host.
+ * automaton_opencl.c - search many texts at once for a word with some errors, by an automaton whose
+ * lists of states OpenCL kernels allocate from a heap of mam; the result is compared with edit
+ * distances on the host.
  *
  *	cc -O2 -I PREFIX/include -o automaton_opencl automaton_opencl.c -L PREFIX/lib -lmam-opencl -lOpenCL
  *	./automaton_opencl [--texts 2000] [--length 200] [--platform 0] ...
  *
- * in this folder, where the kernels are. Status 0; 1: something is not right; 2: a wrong call; 77: there is
- * no OpenCL.
+ * in this folder, where the kernels are. Status 0; 1: wrong result or failure; 2: invalid options;
+ * 77: no OpenCL.
  */
 #define _POSIX_C_SOURCE 200809L
 static const char program[] = "automaton_opencl";
@@ -41,7 +41,7 @@ struct work {
 	cl_uint count, length;
 };
 
-/* On the device, twice; gives the milliseconds of the second time. */
+/* Searches on the device, twice; returns the milliseconds of the second run. */
 static double search(struct work *work, size_t lanes, cl_mem heap)
 {
 	cl_mem first = opencl_buffer(&work->cl, work->made.first,
@@ -57,7 +57,7 @@ static double search(struct work *work, size_t lanes, cl_mem heap)
 	int round;
 
 	opencl_build(&work->cl, "", "automaton.cl");
-	/* Its first run may be when it is compiled. */
+	/* The first run may include compilation. */
 	for (round = 0; round < 2; round++)
 		ms = opencl_run(&work->cl, "search", lanes, GROUP, 9, ARGUMENT(heap),
 				ARGUMENT(first), ARGUMENT(symbols), ARGUMENT(targets),
@@ -72,7 +72,7 @@ static double search(struct work *work, size_t lanes, cl_mem heap)
 	return ms;
 }
 
-/* Of all texts together; ends the program at the first that is not what it should be. */
+/* Of all texts together; exits at the first wrong result. */
 static uint64_t compare(const struct work *work)
 {
 	uint64_t all = 0;
@@ -112,7 +112,7 @@ int main(int argc, char **argv)
 	lanes = (lanes + GROUP - 1) / GROUP * GROUP;
 	opencl_open(&work.cl, options[PLATFORM].value, options[DEVICE].value);
 	printf("%s\n", work.cl.name);
-	/* Each lane has two lists at most, each as long as any can be. */
+	/* Each lane has at most two lists, each at most of the maximum length. */
 	heap = opencl_heap(&work.cl,
 			   lanes * 2 * (automaton_most(&work.made) + 64) * sizeof(uint32_t) +
 				   ((size_t)1 << 20));

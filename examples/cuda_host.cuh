@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuda_host.cuh - what the examples' programs for CUDA share on the host: calls that must go well, memory,
- * a heap for kernels, and the time of what a stream does.
+ * cuda_host.cuh - host code that the CUDA examples share: error checks, memory, a heap for kernels,
+ * and timing of a stream.
  *
- * `program`, its name, is defined by who includes this.
+ * The including file defines `program`, its name.
  */
 #ifndef EXAMPLES_CUDA_HOST_CUH
 #define EXAMPLES_CUDA_HOST_CUH
@@ -34,7 +34,7 @@ static inline void check(enum mam_status status, const char *what)
 		fail(what, mam_strerror(status));
 }
 
-/* A copy on the device of `count` of what lies at `from`; NULL: anything. */
+/* A device copy of the `count` elements at `from`; NULL: undefined contents. */
 template <typename T> static inline T *on_device(const T *from, size_t count)
 {
 	void *memory;
@@ -66,7 +66,7 @@ static inline struct mam_heap *heap_of(size_t bytes)
 	return heap;
 }
 
-/* All that was taken from the heap was given back to it. */
+/* Checks that everything allocated from the heap was freed. */
 static inline void end_heap(struct mam_heap *heap)
 {
 	struct mam_heap_info info = {};
@@ -78,7 +78,7 @@ static inline void end_heap(struct mam_heap *heap)
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
 }
 
-/* Blocks of a kernel: as many as there is work for, or as the device runs at a time. */
+/* Blocks of a kernel: as many as the work needs, or as can be resident on the device. */
 static inline unsigned int blocks_for(uint64_t work)
 {
 	int device, processors;
@@ -92,7 +92,7 @@ static inline unsigned int blocks_for(uint64_t work)
 	return blocks ? (unsigned int)blocks : 1;
 }
 
-/* Milliseconds from begin() to end(), which waits. */
+/* Milliseconds from begin() to end(), which waits for the stream. */
 struct stopwatch {
 	cudaEvent_t begun, done;
 };

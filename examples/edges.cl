@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * edges.cl - the kernels of edges_opencl.c. mam.cl comes first; where EDGES_OVER_RING is defined, what
- * structures stand on is the poor man's heap, else a heap of mam's. `memory` is one or the other.
+ * edges.cl - the kernels of edges_opencl.c. mam.cl comes first. If EDGES_OVER_RING is defined, the
+ * base of the structures is the poor man's heap, otherwise a heap of mam. `memory` is one or the
+ * other.
  */
 #include "edges.h"
 #ifdef EDGES_OVER_RING

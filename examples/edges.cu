@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * edges.cu - a list of edges becomes a graph, over a heap of mam's, over the poor man's heap, and over
- * CUDA's own malloc() if asked for; the graph is compared with what the host makes of the list.
+ * edges.cu - build a graph from a list of edges, on a heap of mam, on the poor man's heap, and
+ * optionally on CUDA's own malloc(); the graph is compared with the host's sums over the list.
  *
  *	nvcc -O2 -arch=native -I PREFIX/include -o edges edges.cu -L PREFIX/lib -lmam
  *	./edges [--edges 65536] [--nodes 10000] ...
  *
- * A line for each allocator: the best of its rounds. Status 0; 1: something is not right; 2: a wrong call.
+ * Prints one line per allocator: the best of its rounds. Status 0; 1: wrong result or failure; 2:
+ * invalid options.
  */
 static const char program[] = "edges";
 
@@ -29,7 +30,7 @@ static struct example_option options[] = {
 	{ NULL, NULL, 0, 0, 0 },
 };
 
-/* All of it in device memory. */
+/* All in device memory. */
 struct work {
 	struct edges_edge *list;
 	uint64_t count;
@@ -40,7 +41,7 @@ struct work {
 	struct edges_ring *ring;
 };
 
-/* `over` is known when the kernel is compiled, so the base's functions are called directly. */
+/* `over` is a compile-time constant, so the base's functions are called directly. */
 template <int over>
 static __device__ struct mam_kbase base_of(struct work work, struct edges_keep *keep)
 {
@@ -153,7 +154,7 @@ int main(int argc, char **argv)
 	work.sum = on_device((struct edges_sum *)NULL, 1);
 	work.refused = on_device((uint64_t *)NULL, 1);
 
-	/* And a node for each lane, as it may come second with one. */
+	/* And one node per lane, which may lose the race to the tree with it. */
 	bytes = expected.nodes * sizeof(struct edges_node) +
 		expected.links * sizeof(struct edges_link) + ((uint64_t)64 << 20);
 	heap = heap_of((size_t)(bytes + bytes / 4));

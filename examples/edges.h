@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * edges.h - from an unsorted list of edges to a graph, in a kernel: who knows neither the names of nodes
- * nor how many links each has allocates them as they come.
+ * edges.h - build a graph from an unsorted list of edges, in a kernel. Neither the nodes nor the
+ * number of links of each are known beforehand, so the kernel allocates them as they arrive.
  *
  * add:
- * 1. Make sure of the source and of the sink: nodes in a binary tree by key (mam_tree_ensure).
- * 2. Allocate a link, let it point to the sink, hang it into the source's list (mam_sll_add).
- * check, and drop, by all lanes together: each lane has a part of the keys for its own, as wide as all
- * others, and goes from node to node there by the next larger key. Keys are mixed, so parts have about
- * as many nodes each.
+ * 1. Ensure that source and sink exist: nodes in a binary tree by key (mam_tree_ensure).
+ * 2. Allocate a link that points to the sink, and add it to the source's list (mam_sll_add).
+ * check, and drop, by all lanes together: each lane owns an equal range of keys, and iterates over
+ * its nodes by searching the next larger key. Keys are mixed, so ranges have about the same number
+ * of nodes.
  * drop:
- * 1. One kernel: each lane gives its nodes' links back, and chains those nodes by the word that was the
+ * 1. One kernel: each lane frees its nodes' links, and chains those nodes by the word that was the
  *    list of links.
- * 2. The next kernel, with as many lanes: each gives the nodes of its chain back.
+ * 2. The next kernel, with as many lanes: each frees the nodes of its chain.
  *
- * Source: Spliet, Howes, Gaster, Varbanescu: KMA, a dynamic memory manager for OpenCL, GPGPU-7 (2014),
- * section 5.3, listings 1 to 3.
+ * Source: Spliet, Howes, Gaster, Varbanescu: KMA, a dynamic memory manager for OpenCL, GPGPU-7
+ * (2014), section 5.3, listings 1 to 3.
  *
- * Bound: add: as many steps as the tree is deep, about 1.4 log2(nodes), twice; three requests at most.
- * check and drop: about that many steps a node. Memory: 32 bytes a node, 16 a link.
+ * Bound: add: as many steps as the tree is deep, about 1.4 log2(nodes), twice; at most three
+ * allocations. check and drop: about that many steps per node. Memory: 32 bytes per node, 16 per
+ * link.
  *
- * Who may call what together with whom: edges_add() and edges_build() by any lanes of any kernels;
- * edges_check(), edges_drop_links() and edges_drop_nodes() each by all lanes of a kernel of its own.
+ * Concurrent calls: edges_add() and edges_build() by any lanes of any kernels; edges_check(),
+ * edges_drop_links() and edges_drop_nodes() each by all lanes of a separate kernel.
  *
- * CUDA and OpenCL C. In OpenCL mam.cl comes first, and says what MAM_DS_BASE is; in CUDA it is a
+ * CUDA and OpenCL C. In OpenCL include mam.cl first, which defines MAM_DS_BASE; in CUDA that is a
  * struct mam_kbase.
  */
 #ifndef EDGES_H
@@ -37,7 +38,7 @@
 
 struct edges_node {
 	struct mam_tree_node tree; /* its key is edges_key() of the node's name */
-	struct mam_sll links;      /* those that go out from it */
+	struct mam_sll links;      /* outgoing links */
 };
 
 struct edges_link {
@@ -55,7 +56,7 @@ MAM_KFN uint64_t edges_lanes(void)
 	return (uint64_t)mam_grid_blocks() * mam_block_threads();
 }
 
-/* False: there was no memory, and the edge is not in the graph; its nodes may be. */
+/* False: out of memory, and the edge is not in the graph; its nodes may be. */
 MAM_KFN bool edges_add(MAM_GLOBAL struct mam_tree *tree, MAM_DS_BASE base, uint64_t source,
 		       uint64_t sink)
 {
@@ -74,7 +75,7 @@ MAM_KFN bool edges_add(MAM_GLOBAL struct mam_tree *tree, MAM_DS_BASE base, uint6
 	return true;
 }
 
-/* All `count` edges of a list, by all lanes; `refused` counts those for which there was no memory. */
+/* Adds all `count` edges of a list, by all lanes; `refused` counts those that ran out of memory. */
 MAM_KFN void edges_build(MAM_GLOBAL struct mam_tree *tree, MAM_DS_BASE base,
 			 MAM_GLOBAL const struct edges_edge *list, uint64_t count,
 			 MAM_GLOBAL uint64_t *refused)
@@ -87,7 +88,7 @@ MAM_KFN void edges_build(MAM_GLOBAL struct mam_tree *tree, MAM_DS_BASE base,
 			(void)mam_atomic_add64(refused, 1, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-/* The node of the smallest key that is not below `key`, or NULL. */
+/* The node with the smallest key that is not below `key`, or NULL. */
 MAM_KFN MAM_GLOBAL struct edges_node *edges_at(MAM_GLOBAL struct mam_tree *tree, uint64_t key)
 {
 	MAM_GLOBAL struct mam_tree_node *at = mam_tree_look(&tree->root), *best = NULL;
@@ -101,33 +102,33 @@ MAM_KFN MAM_GLOBAL struct edges_node *edges_at(MAM_GLOBAL struct mam_tree *tree,
 	return (MAM_GLOBAL struct edges_node *)(at ? at : best);
 }
 
-/* The first key of a lane's part; that of lane edges_lanes() and on is none. */
+/* The first key of a lane's range; lanes from edges_lanes() up have none. */
 MAM_KFN uint64_t edges_part(uint64_t lane)
 {
 	return (~(uint64_t)0 / edges_lanes() + 1) * lane;
 }
 
-/* The first node of the caller's part, or NULL. */
+/* The first node of the caller's range, or NULL. */
 MAM_KFN MAM_GLOBAL struct edges_node *edges_first(MAM_GLOBAL struct mam_tree *tree)
 {
 	return edges_at(tree, edges_part(edges_lane()));
 }
 
-/* The one behind it in the caller's part, or NULL. */
+/* The next node in the caller's range, or NULL. */
 MAM_KFN MAM_GLOBAL struct edges_node *edges_next(MAM_GLOBAL struct mam_tree *tree,
 						 MAM_GLOBAL struct edges_node *node)
 {
 	return ~node->tree.key ? edges_at(tree, node->tree.key + 1) : NULL;
 }
 
-/* Is it in the caller's part? */
+/* Is it in the caller's range? */
 MAM_KFN bool edges_own(MAM_GLOBAL struct edges_node *node)
 {
 	return node &&
 	       (edges_lane() + 1 == edges_lanes() || node->tree.key < edges_part(edges_lane() + 1));
 }
 
-/* Adds what is in the graph to `sum`. */
+/* Adds the sums over the graph to `sum`. */
 MAM_KFN void edges_check(MAM_GLOBAL struct mam_tree *tree, MAM_GLOBAL struct edges_sum *sum)
 {
 	uint64_t nodes = 0, links = 0, names = 0, pairs = 0, name;
@@ -153,7 +154,7 @@ MAM_KFN void edges_check(MAM_GLOBAL struct mam_tree *tree, MAM_GLOBAL struct edg
 	(void)mam_atomic_add64(&sum->pairs, pairs, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-/* Step 1 of drop: `chains` has an element for each lane. */
+/* Step 1 of drop: `chains` has one element per lane. */
 MAM_KFN void edges_drop_links(MAM_GLOBAL struct mam_tree *tree, MAM_DS_BASE base,
 			      MAM_GLOBAL uint64_t *chains)
 {
@@ -174,7 +175,7 @@ MAM_KFN void edges_drop_links(MAM_GLOBAL struct mam_tree *tree, MAM_DS_BASE base
 	chains[edges_lane()] = chain;
 }
 
-/* Step 2: the tree is empty in the end. */
+/* Step 2: afterwards the tree is empty. */
 MAM_KFN void edges_drop_nodes(MAM_GLOBAL struct mam_tree *tree, MAM_DS_BASE base,
 			      MAM_GLOBAL uint64_t *chains)
 {

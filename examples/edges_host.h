@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * edges_host.h - what a graph made of a list must add up to, reckoned on the host one edge after the
- * other. C11 and C++11.
+ * edges_host.h - the expected sums of a graph, computed on the host one edge after the other. C11
+ * and C++11.
  */
 #ifndef EDGES_HOST_H
 #define EDGES_HOST_H
@@ -11,7 +11,7 @@
 
 #include "edges_list.h"
 
-/* The list itself; NULL: no memory. */
+/* The list itself; NULL: out of memory. */
 static inline struct edges_edge *edges_list(uint64_t seed, uint64_t count, uint32_t nodes)
 {
 	struct edges_edge *list = (struct edges_edge *)malloc((size_t)count * sizeof(*list));
@@ -31,11 +31,11 @@ static inline void edges_expect_name(struct edges_sum *sum, unsigned char *seen,
 	sum->names += name;
 }
 
-/* False: no memory. */
+/* False: out of memory. */
 static inline bool edges_expect(const struct edges_edge *list, uint64_t count, uint32_t nodes,
 				struct edges_sum *sum)
 {
-	unsigned char *seen = (unsigned char *)calloc(nodes / 8 + 1, 1); /* a bit for each name */
+	unsigned char *seen = (unsigned char *)calloc(nodes / 8 + 1, 1); /* one bit per name */
 	uint64_t i;
 
 	if (!seen)

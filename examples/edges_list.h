@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * edges_list.h - an unsorted list of edges, for host and device: where its edges come from, and what a
- * graph that was made of it must add up to.
+ * edges_list.h - an unsorted list of edges, for host and device: how its edges are generated, and
+ * the sums that verify a graph.
  *
- * 1. Edge i of a list is reckoned from its seed and i alone, so any lane can make any of them.
- * 2. A node's name becomes its key by edges_key(), which any name has one of, and back by edges_name():
- *    names that come sorted would make a binary tree as deep as a list, keys do not.
- * 3. What is in a graph is summed, so it does not matter in which order its parts are met: how many nodes
- *    and links there are, the sum of names, and a sum in which each pair of names has a number of its own.
+ * 1. Edge i of a list is computed from its seed and i alone, so any lane can generate any of them.
+ * 2. edges_key() maps a node's name to its key, which is unique, and edges_name() maps it back:
+ *    sorted names would make a binary tree as deep as a list, keys do not.
+ * 3. A graph is verified by sums, which do not depend on the order of its parts: the number of
+ *    nodes and links, the sum of names, and a sum in which each pair of names has a unique number.
  *
- * Source: edges_key() is the last step of MurmurHash3 (Austin Appleby, public domain): each of its parts
- * can be undone.
+ * Source: edges_key() is the last step of MurmurHash3 (Austin Appleby, public domain): each of its
+ * operations is invertible.
  *
- * Bound: two different lists have the same sums by a chance of about 2^-64.
+ * Bound: two different lists have the same sums with a probability of about 2^-64.
  *
- * C11, C++11, CUDA and OpenCL C; in OpenCL mam.cl comes first.
+ * C11, C++11, CUDA and OpenCL C; in OpenCL include mam.cl first.
  */
 #ifndef EDGES_LIST_H
 #define EDGES_LIST_H

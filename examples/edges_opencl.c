@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * edges_opencl.c - a list of edges becomes a graph in OpenCL kernels, over a heap of mam's and over the poor
- * man's heap; the graph is compared with what the host makes of the list.
+ * edges_opencl.c - build a graph from a list of edges in OpenCL kernels, on a heap of mam and on
+ * the poor man's heap; the graph is compared with the host's sums over the list.
  *
  *	cc -O2 -I PREFIX/include -o edges_opencl edges_opencl.c -L PREFIX/lib -lmam-opencl -lOpenCL
  *	./edges_opencl [--edges 65536] [--nodes 10000] [--platform 0] ...
  *
- * in this folder, where the kernels are. A line for each allocator: the best of its rounds. Status 0; 1:
- * something is not right; 2: a wrong call; 77: there is no OpenCL.
+ * in this folder, where the kernels are. Prints one line per allocator: the best of its rounds.
+ * Status 0; 1: wrong result or failure; 2: invalid options; 77: no OpenCL.
  */
 #define _POSIX_C_SOURCE 200809L
 static const char program[] = "edges_opencl";
@@ -17,7 +17,7 @@ static const char program[] = "edges_opencl";
 #include "options.h"
 
 #define GROUP ((size_t)64)
-#define NODE_BYTES 32 /* of an edges_node, and of an edges_link, which are the kernels' */
+#define NODE_BYTES 32 /* of an edges_node, and of an edges_link, which only kernels declare */
 #define LINK_BYTES 16
 
 enum { EDGES, NODES, LANES, ROUNDS, SEED, PLATFORM, DEVICE };
@@ -33,7 +33,7 @@ static struct example_option options[] = {
 	{ NULL, NULL, 0, 0, 0 },
 };
 
-/* What mam's structures stand on instead of a heap. */
+/* The base of mam's structures instead of a heap. */
 static const char over_ring[] =
 	"#define EDGES_OVER_RING\n"
 	"struct edges_keep;\n"
@@ -136,7 +136,7 @@ int main(int argc, char **argv)
 	work.refused = opencl_buffer(&work.cl, NULL, sizeof(cl_ulong), 0);
 	work.chains = opencl_buffer(&work.cl, NULL, work.lanes * sizeof(cl_ulong), 0);
 
-	/* And a node for each lane, as it may come second with one. */
+	/* And one node per lane, which may lose the race to the tree with it. */
 	work.memory_bytes = work.expected.nodes * NODE_BYTES + work.expected.links * LINK_BYTES +
 			    work.lanes * NODE_BYTES + ((cl_ulong)1 << 20);
 	heap = opencl_heap(&work.cl, (size_t)(work.memory_bytes + work.memory_bytes / 4));

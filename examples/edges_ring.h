@@ -1,47 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * edges_ring.h - the poor man's heap: memory that is handed out from one end to the other, by one
- * addition a request, and never had back. What a general heap has to measure itself by.
+ * edges_ring.h - the poor man's heap: a bump allocator that serves a request by one addition and
+ * never reuses memory. It is the baseline for a general heap.
  *
- * 1. alloc adds to the head, and what lies between the old head and the new is the caller's.
- * 2. What a lane gives back it keeps itself, one object, and has it again by its next request of an
- *    object of that kind: so a node that came second to the tree is not lost.
+ * 1. alloc adds to the head, and the memory between the old head and the new one belongs to the
+ *    caller.
+ * 2. A lane keeps one object that it frees, and reuses it for its next request of an object of that
+ *    kind: so a node that lost the race to the tree is not wasted.
  *
- * Source: Spliet, Howes, Gaster, Varbanescu: KMA, GPGPU-7 (2014), section 5.3. There it is a ring, and
- * wide enough for its head never to come round; here it says NULL at the end.
+ * Source: Spliet, Howes, Gaster, Varbanescu: KMA, GPGPU-7 (2014), section 5.3. There it is a ring,
+ * large enough that its head never wraps around; here it returns NULL at the end.
  *
- * Bound: one atomic addition; nothing is counted, found or put together.
+ * Bound: one atomic addition; it does not count, search or merge.
  *
- * Invariant: bytes below the head are somebody's for ever. `head` may be beyond `bytes`.
+ * Invariant: bytes below the head stay allocated forever. `head` may be beyond `bytes`.
  *
- * In CUDA a lane says edges_ring_base(&lane) where a base is asked for. In OpenCL the program says
+ * In CUDA a lane passes edges_ring_base(&lane) as the base. In OpenCL the program writes
  *
  *	struct edges_keep;
  *	#define MAM_DS_BASE struct edges_keep *
  *	#define mam_ds_alloc(base, bytes) edges_ring_alloc(base, bytes)
  *	#define mam_ds_free(base, block) edges_ring_free(base, block)
  *
- * and declares these two before it includes mam.cl, and this behind edges.h.
+ * and declares these two functions before it includes mam.cl, and includes this after edges.h.
  */
 #ifndef EDGES_RING_H
 #define EDGES_RING_H
 
 #include "edges.h"
 
-/* The first bytes of the ring's memory, which is at a multiple of 16; what it hands out is behind it. */
+/* The first bytes of the ring's memory, which is at a multiple of 16; allocations follow it. */
 struct edges_ring {
-	uint64_t head;  /* bytes that were handed out; atomic */
-	uint64_t bytes; /* behind this */
+	uint64_t head;  /* allocated bytes; atomic */
+	uint64_t bytes; /* that follow this struct */
 	uint64_t unused[14];
 };
 
-/* A lane's own. */
+/* Belongs to one lane. */
 struct edges_keep {
 	MAM_GLOBAL struct edges_ring *ring;
-	MAM_GLOBAL void *node; /* came back; NULL: none did */
+	MAM_GLOBAL void *node; /* was freed; NULL: none */
 };
 
-/* Of `bytes` of memory, by the host or one lane. */
+/* Initializes a ring of `bytes` of memory; called by the host or one lane. */
 MAM_KBOTH void edges_ring_init(MAM_GLOBAL struct edges_ring *ring, uint64_t bytes)
 {
 	ring->head = 0;
@@ -68,7 +69,7 @@ MAM_KFN MAM_GLOBAL void *edges_ring_alloc(struct edges_keep *keep, size_t bytes)
 	return node;
 }
 
-/* False: it is lost. */
+/* False: the memory is lost. */
 MAM_KFN bool edges_ring_free(struct edges_keep *keep, MAM_GLOBAL void *node)
 {
 	bool kept = !keep->node;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * frontier.cl - the kernels of frontier_opencl.c. mam.cl comes first; `heap` is one of mam's.
- */
+/* frontier.cl - the kernels of frontier_opencl.c. mam.cl comes first; `heap` is a heap of mam. */
 #include "frontier.h"
 
 __kernel void start(__global void *heap, __global struct frontier *frontier, __global uint *by,
@@ -10,7 +8,7 @@ __kernel void start(__global void *heap, __global struct frontier *frontier, __g
 	frontier_start(frontier, heap, by, distance, 0);
 }
 
-/* A level; OpenCL C has a step() of its own. */
+/* One level; OpenCL C has a built-in step(). */
 __kernel void deepen(__global void *heap, __global struct frontier *frontier,
 		     __global const uint *first, __global const uint *sinks, __global uint *by,
 		     __global uint *distance, uint level, __global ulong *size)
@@ -18,7 +16,7 @@ __kernel void deepen(__global void *heap, __global struct frontier *frontier,
 	frontier_step(frontier, heap, first, sinks, by, distance, level, size);
 }
 
-/* `lost` receives for how many nodes there was no memory. */
+/* `lost` receives the number of nodes that ran out of memory. */
 __kernel void finish(__global void *heap, __global struct frontier *frontier, __global ulong *lost)
 {
 	*lost = frontier->lost;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * frontier.cu - breadth-first search with a frontier that grows in the kernel, over a heap of mam's; compared
- * with the search on the host.
+ * frontier.cu - breadth-first search with a frontier that grows in the kernel, on a heap of mam;
+ * the result is compared with a search on the host.
  *
  *	nvcc -O2 -arch=native -I PREFIX/include -o frontier frontier.cu -L PREFIX/lib -lmam
  *	./frontier [--nodes 1000000] [--degree 4] ...
  *
- * Status 0; 1: something is not right; 2: a wrong call.
+ * Status 0; 1: wrong result or failure; 2: invalid options.
  */
 static const char program[] = "frontier";
 
@@ -45,7 +45,7 @@ __global__ void finish(struct frontier *frontier, struct mam_kheap *heap)
 	frontier_end(frontier, mam_base_heap(heap));
 }
 
-/* Level by level; gives how many there are. */
+/* Searches level by level; returns the number of levels. */
 static uint32_t search(struct frontier *frontier, struct mam_kheap *heap, const uint32_t *first,
 		       const uint32_t *sinks, uint32_t nodes, uint32_t *by, uint32_t *distance,
 		       uint64_t *most)

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * frontier.h - breadth-first search whose frontier grows in the kernel: nobody says beforehand how many
- * nodes a level has, and no memory for the worst case is set aside.
+ * frontier.h - breadth-first search whose frontier grows in the kernel: the number of nodes in a
+ * level is not known beforehand, and no memory for the worst case is reserved.
  *
- * One kernel a level:
+ * One kernel per level:
  * 1. Each lane takes nodes of the current frontier, a vector of names.
- * 2. For each edge to a node that nobody has reached: claim the node for that edge, by
- *    compare-and-swap. Who wins notes the distance and pushes the node to the next frontier, which
- *    grows as it must.
+ * 2. For each edge to a node that was not reached yet: claim the node for that edge, by
+ *    compare-and-swap. The lane that succeeds writes the distance and pushes the node to the next
+ *    frontier, which grows as needed.
  * 3. Meanwhile one lane empties the frontier before the current one, for the level after the next; its
  *    memory stays.
  * The level whose frontier is empty is the last.
  *
- * The graph is in compressed rows: edges first[i] to first[i + 1] - 1 go out from node i, and sinks[e]
- * is where edge e leads.
+ * The graph is in compressed rows: edges first[i] to first[i + 1] - 1 leave node i, and sinks[e] is
+ * the target of edge e.
  *
- * Bound: each edge is looked at once, each node pushed once. Memory: each of three frontiers at most
+ * Bound: each edge is read once, each node pushed once. Memory: each of three frontiers at most
  * twice its largest level, and FRONTIER_SHIFT.
  *
- * Invariants: a node's `by` is FRONTIER_NOBODY, and then for ever the edge that it was first reached by,
- * or FRONTIER_START; its distance is that of the level in which that happened.
+ * Invariants: a node's `by` is FRONTIER_NOBODY first, and then forever the edge that reached it
+ * first, or FRONTIER_START; its distance is that of the level in which that happened.
  *
- * Who may call what together with whom: frontier_start() one lane, a kernel apart; frontier_step() by all
+ * Concurrent calls: frontier_start() by one lane, in a separate kernel; frontier_step() by all
  * lanes of a kernel, one kernel after the other.
  *
- * CUDA and OpenCL C. In OpenCL mam.cl comes first, and says what MAM_DS_BASE is; in CUDA it is a
+ * CUDA and OpenCL C. In OpenCL include mam.cl first, which defines MAM_DS_BASE; in CUDA that is a
  * struct mam_kbase.
  */
 #ifndef FRONTIER_H
@@ -36,15 +36,15 @@
 
 #define FRONTIER_NOBODY 0xffffffffu
 #define FRONTIER_START 0xfffffffeu
-#define FRONTIER_SHIFT 8u /* the first memory of a frontier is for 1 << 8 nodes */
+#define FRONTIER_SHIFT 8u /* the first segment of a frontier has 1 << 8 nodes */
 
-/* What levels share. */
+/* State shared by all levels. */
 struct frontier {
 	struct mam_vector level[3]; /* names of nodes; level k is in k % 3 */
-	uint64_t lost;              /* nodes for which there was no memory; atomic */
+	uint64_t lost;              /* nodes that ran out of memory; atomic */
 };
 
-/* From one node; `by` and `distance` are FRONTIER_NOBODY everywhere. */
+/* Starts from one node; `by` and `distance` are FRONTIER_NOBODY everywhere. */
 MAM_KFN void frontier_start(MAM_GLOBAL struct frontier *frontier, MAM_DS_BASE base,
 			    MAM_GLOBAL uint32_t *by, MAM_GLOBAL uint32_t *distance, uint32_t node)
 {
@@ -64,7 +64,7 @@ MAM_KFN void frontier_start(MAM_GLOBAL struct frontier *frontier, MAM_DS_BASE ba
 		frontier->lost = 1;
 }
 
-/* True: the caller was the first to reach `node`. */
+/* True: the caller reached `node` first. */
 MAM_KFN bool frontier_claim(MAM_GLOBAL uint32_t *by, uint32_t node, uint32_t edge)
 {
 	if (mam_atomic_load32(&by[node], MAM_RELAXED, MAM_AT_DEVICE) != FRONTIER_NOBODY)
@@ -73,7 +73,7 @@ MAM_KFN bool frontier_claim(MAM_GLOBAL uint32_t *by, uint32_t node, uint32_t edg
 	       FRONTIER_NOBODY;
 }
 
-/* Edges of one node of level `level`. */
+/* Follows the edges of one node of level `level`. */
 MAM_KFN void frontier_visit(MAM_GLOBAL struct frontier *frontier, MAM_DS_BASE base,
 			    MAM_GLOBAL const uint32_t *first, MAM_GLOBAL const uint32_t *sinks,
 			    MAM_GLOBAL uint32_t *by, MAM_GLOBAL uint32_t *distance, uint32_t level,
@@ -97,7 +97,7 @@ MAM_KFN void frontier_visit(MAM_GLOBAL struct frontier *frontier, MAM_DS_BASE ba
 	}
 }
 
-/* One level; `size` receives how many nodes it has: none, and the search is over. */
+/* One level; `size` receives the number of its nodes: 0 ends the search. */
 MAM_KFN void frontier_step(MAM_GLOBAL struct frontier *frontier, MAM_DS_BASE base,
 			   MAM_GLOBAL const uint32_t *first, MAM_GLOBAL const uint32_t *sinks,
 			   MAM_GLOBAL uint32_t *by, MAM_GLOBAL uint32_t *distance, uint32_t level,
@@ -118,7 +118,7 @@ MAM_KFN void frontier_step(MAM_GLOBAL struct frontier *frontier, MAM_DS_BASE bas
 			       *(MAM_GLOBAL uint32_t *)mam_vector_get(now, i));
 }
 
-/* All memory back, by one lane. */
+/* Frees all memory, by one lane. */
 MAM_KFN void frontier_end(MAM_GLOBAL struct frontier *frontier, MAM_DS_BASE base)
 {
 	uint32_t i;

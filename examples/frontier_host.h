@@ -2,8 +2,8 @@
 /*
  * frontier_host.h - a graph to search, and the search on the host, by a queue. C11 and C++11.
  *
- * Of each node up to 2 * degree edges go out, to nodes by chance among the next `reach` ones: the
- * smaller that is, the more levels. Some nodes nobody comes to.
+ * Up to 2 * degree edges leave each node, to random nodes among the next `reach` ones: the smaller
+ * that is, the more levels. Some nodes are unreachable.
  */
 #ifndef FRONTIER_HOST_H
 #define FRONTIER_HOST_H
@@ -31,7 +31,7 @@ static inline void frontier_graph_free(struct frontier_graph *graph)
 	graph->first = graph->sinks = NULL;
 }
 
-/* False: no memory. nodes * 2 * degree is below 2^31; reach is 1 or more. */
+/* False: out of memory. pre: nodes * 2 * degree is below 2^31; reach is 1 or more. */
 static inline bool frontier_graph_make(struct frontier_graph *graph, uint64_t seed, uint32_t nodes,
 				       uint32_t degree, uint32_t reach)
 {
@@ -58,7 +58,7 @@ static inline bool frontier_graph_make(struct frontier_graph *graph, uint64_t se
 	return true;
 }
 
-/* distance: UINT32_MAX where nobody comes to. How many levels there are; 0: no memory. */
+/* distance: UINT32_MAX for unreachable nodes. Returns the number of levels; 0: out of memory. */
 static inline uint32_t frontier_expect(const struct frontier_graph *graph, uint32_t from,
 				       uint32_t *distance)
 {
@@ -85,7 +85,7 @@ static inline uint32_t frontier_expect(const struct frontier_graph *graph, uint3
 	return levels;
 }
 
-/* Each node was reached by an edge that leads to it from the level before; false: one was not. */
+/* Was each node reached by an edge that leads to it from the level before? */
 static inline bool frontier_tree_right(const struct frontier_graph *graph, uint32_t from,
 				       const uint32_t *by, const uint32_t *distance)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * frontier_opencl.c - breadth-first search with a frontier that grows in OpenCL kernels, over a heap of mam's;
- * compared with the search on the host.
+ * frontier_opencl.c - breadth-first search with a frontier that grows in OpenCL kernels, on a heap
+ * of mam; the result is compared with a search on the host.
  *
  *	cc -O2 -I PREFIX/include -o frontier_opencl frontier_opencl.c -L PREFIX/lib -lmam-opencl -lOpenCL
  *	./frontier_opencl [--nodes 100000] [--degree 4] [--platform 0] ...
  *
- * in this folder, where the kernels are. Status 0; 1: something is not right; 2: a wrong call; 77: there is
- * no OpenCL.
+ * in this folder, where the kernels are. Status 0; 1: wrong result or failure; 2: invalid options;
+ * 77: no OpenCL.
  */
 #define _POSIX_C_SOURCE 200809L
 static const char program[] = "frontier_opencl";
@@ -17,7 +17,7 @@ static const char program[] = "frontier_opencl";
 #include "options.h"
 
 #define GROUP ((size_t)64)
-#define FRONTIER_BYTES 4096 /* and more than a struct frontier has, which is the kernels' */
+#define FRONTIER_BYTES 4096 /* more than a struct frontier, which only kernels declare */
 
 enum { NODES, DEGREE, REACH, LANES, SEED, PLATFORM, DEVICE };
 
@@ -38,7 +38,7 @@ struct work {
 	double ms;
 };
 
-/* Level by level; gives how many there are. The kernels' first run may be when they are compiled. */
+/* Searches level by level; returns the number of levels. The first run may include compilation. */
 static uint32_t search(struct work *work)
 {
 	size_t lanes = (options[LANES].value + GROUP - 1) / GROUP * GROUP;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * opencl_host.h - what the examples' programs for OpenCL share on the host: a device, its program, a heap,
- * buffers, and kernels that are run and waited for.
+ * opencl_host.h - host code that the OpenCL examples share: a device, its program, a heap, buffers,
+ * and kernels that are run synchronously.
  *
- * `program`, its name, is defined by who includes this. Kernels are in files of EXAMPLES_FOLDER, which is
- * where the program is run, if nothing else is said when it is compiled.
+ * The including file defines `program`, its name. Kernels are in files of EXAMPLES_FOLDER, by
+ * default the current folder.
  */
 #ifndef EXAMPLES_OPENCL_HOST_H
 #define EXAMPLES_OPENCL_HOST_H
@@ -58,7 +58,10 @@ static inline void check_mam(enum mam_status status, const char *what)
 	fail(what, why);
 }
 
-/* Device number `device` of platform number `platform`. Status 77, if there is no device at all. */
+/*
+ * Opens device number `device` of platform number `platform`. Exits with status 77 if there is no
+ * device at all.
+ */
 static inline void opencl_open(struct opencl *cl, uint64_t platform, uint64_t device)
 {
 	cl_platform_id platforms[PLATFORMS];
@@ -86,7 +89,10 @@ static inline void opencl_open(struct opencl *cl, uint64_t platform, uint64_t de
 	cl->built = NULL;
 }
 
-/* The kernels of `file`; what mam.cl is to know is in `before` it. In place of what was built before. */
+/*
+ * Builds the kernels of `file`, after the text `before`, which configures mam.cl. Replaces the
+ * previous program.
+ */
 static inline void opencl_build(struct opencl *cl, const char *before, const char *file)
 {
 	const char *sources[3];
@@ -120,7 +126,7 @@ static inline void opencl_close(struct opencl *cl)
 	check(clReleaseContext(cl->context), "clReleaseContext");
 }
 
-/* A copy of what lies at `from`; NULL: every byte is `byte`. */
+/* A copy of the data at `from`; NULL: every byte is `byte`. */
 static inline cl_mem opencl_buffer(struct opencl *cl, const void *from, size_t bytes,
 				   unsigned char byte)
 {
@@ -151,8 +157,8 @@ static inline void opencl_read(struct opencl *cl, cl_mem from, void *to, size_t 
 }
 
 /*
- * Runs a kernel in groups of `group` work items, `items` of them in all, and waits for it. Its arguments
- * are pairs: bytes, as a size_t, and address. Gives milliseconds.
+ * Runs a kernel in groups of `group` work items, `items` of them in total, and waits for it. Its
+ * arguments are pairs: bytes, as a size_t, and address. Returns milliseconds.
  */
 static inline double opencl_run(struct opencl *cl, const char *name, size_t items, size_t group,
 				unsigned int count, ...)
@@ -183,7 +189,7 @@ static inline double opencl_run(struct opencl *cl, const char *name, size_t item
 	       (double)(done.tv_nsec - begun.tv_nsec) / 1e6;
 }
 
-/* An argument of opencl_run(). */
+/* One argument of opencl_run(). */
 #define ARGUMENT(x) sizeof(x), (const void *)&(x)
 
 static inline struct mam_cl_heap *opencl_heap(struct opencl *cl, size_t bytes)
@@ -197,7 +203,7 @@ static inline struct mam_cl_heap *opencl_heap(struct opencl *cl, size_t bytes)
 	return heap;
 }
 
-/* All that was taken from the heap was given back to it. */
+/* Checks that everything allocated from the heap was freed. */
 static inline void opencl_end_heap(struct opencl *cl, struct mam_cl_heap *heap)
 {
 	struct mam_cl_heap_info stats;

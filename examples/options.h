@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * options.h - what the examples' programs are told: --NAME NUMBER, each within its range, and --help.
+ * options.h - options of the example programs: --NAME NUMBER, each within its range, and --help.
  * C11 and C++11.
  */
 #ifndef EXAMPLES_OPTIONS_H
@@ -16,7 +16,7 @@
 struct example_option {
 	const char *name, *what;
 	uint64_t least, most;
-	uint64_t value; /* the default, and then what was said */
+	uint64_t value; /* the default, and then the given value */
 };
 
 static inline void example_help(const char *name, const char *about,
@@ -29,7 +29,7 @@ static inline void example_help(const char *name, const char *about,
 		       (unsigned long long)options->value);
 }
 
-/* False: it is no number, or out of range. */
+/* False: not a number, or out of range. */
 static inline int example_number(struct example_option *option, const char *text)
 {
 	unsigned long long value;
@@ -44,7 +44,7 @@ static inline int example_number(struct example_option *option, const char *text
 	return 1;
 }
 
-/* Options end with one that has no name. Ends the program: --help, status 0; a mistake, status 2. */
+/* An option without a name ends the array. May exit: --help, status 0; an error, status 2. */
 static inline void example_options(const char *name, const char *about,
 				   struct example_option *options, int argc, char **argv)
 {

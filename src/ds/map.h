@@ -10,8 +10,8 @@
  * 2. After the last page: a new page, with key and value as its first entry, is appended to the
  *    last page's link by compare-and-swap. If that fails, search the page that was appended
  *    instead, as in 1. The new page is kept until then, and is freed if it was not needed.
- * An insert that allows duplicate keys begins at the bucket's last page. find: search pages and
- * entries up to the first empty one.
+ * An insert that allows duplicate keys begins at the bucket's last page.
+ * find: search pages and entries up to the first empty one.
  *
  * Source: the pages are those of KMA's block lists and of the stadium and page lists in Ashkiani,
  * Farach-Colton, Owens, "A dynamic hash table for the GPU", IPDPS 2018 (slab lists), without
