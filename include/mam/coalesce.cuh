@@ -42,8 +42,8 @@
  * buffers and map.
  *
  *	MAM_WAY_BASE           none: each lane calls the base itself
- *	MAM_WAY_XMALLOC        none: lanes of a warp that happen to be converged, each with its a
- *	                       size of its own, share a block, and blocks wait in buffers
+ *	MAM_WAY_XMALLOC        none: lanes of a warp that happen to be converged, each with its
+ *	                       own size, share a block, and free blocks are kept in buffers
  *	MAM_WAY_SEGMENTS       none: as before, with headers of 4 bytes, and without buffers
  *	MAM_WAY_WARP_HEADERS   all lanes of a warp that have not exited, with the same size
  *	MAM_WAY_WARP           the same, without headers: a map finds the block of each part

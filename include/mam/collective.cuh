@@ -29,8 +29,7 @@
  * Which threads may call. mam_cfree(): any lane, at any time, in any order, also in a later kernel,
  * for memory from any of these modes. mam_cmalloc(): its second argument selects one of these:
  *
- *	MAM_COLLECTIVE_ALONE    any lane at any time, each with its own size; this is the
- *	                        default
+ *	MAM_COLLECTIVE_ALONE    any lane at any time, each with its own size; the default
  *	MAM_COLLECTIVE_WARP     converged lanes of a warp that have not exited; lanes that
  *	                        request the same size share a request
  *	MAM_COLLECTIVE_BLOCK    all threads of the block, none of which has exited, with the same
