@@ -21,11 +21,11 @@ static const char program[] = "automaton";
 enum { TEXTS, LENGTH, WORD, ERRORS, SEED };
 
 static struct example_option options[] = {
-	{ "texts", "to search", 1, 1u << 20, 20000 },
-	{ "length", "symbols of a text", 0, 4096, 200 },
+	{ "texts", "number of texts", 1, 1u << 20, 20000 },
+	{ "length", "symbols per text", 0, 4096, 200 },
 	{ "word", "symbols of the word", 1, AUTOMATON_WORD_MOST, 12 },
-	{ "errors", "that it may have", 0, AUTOMATON_ERRORS_MOST, 2 },
-	{ "seed", "of word and texts", 0, 1u << 20, 1 },
+	{ "errors", "maximum number of errors in the word", 0, AUTOMATON_ERRORS_MOST, 2 },
+	{ "seed", "random seed of word and texts", 0, 1u << 20, 1 },
 	{ NULL, NULL, 0, 0, 0 },
 };
 
@@ -50,9 +50,9 @@ static uint64_t compare(const struct automaton *made, const unsigned char *texts
 
 	for (i = 0; i < found.size(); i++) {
 		if (found[i] == AUTOMATON_NO_MEMORY)
-			fail("a list of states", "there was no memory for it");
+			fail("a list of states", "out of memory");
 		if (found[i] != automaton_expect(made, texts + i * length, length))
-			fail("a text", "the word is not where the automaton found it");
+			fail("a text", "the match of the automaton is wrong");
 		all += found[i];
 	}
 	return all;
@@ -69,14 +69,14 @@ int main(int argc, char **argv)
 	uint64_t all;
 	double ms;
 
-	example_options(program, "A word is found with errors in it, by lists of states.", options,
-			argc, argv);
+	example_options(program, "Search texts for a word with errors, by lists of states.",
+			options, argc, argv);
 	count = (uint32_t)options[TEXTS].value;
 	length = (uint32_t)options[LENGTH].value;
 	texts = automaton_texts(options[SEED].value, count, length);
 	if (!texts || !automaton_make(&made, options[SEED].value, (uint32_t)options[WORD].value,
 				      (uint32_t)options[ERRORS].value))
-		fail("the texts", "there is no memory for them");
+		fail("the texts", "out of memory");
 	std::vector<uint32_t> found(count);
 
 	table.first = on_device(made.first, made.rows + 1);

@@ -22,14 +22,14 @@ static const char program[] = "automaton_opencl";
 enum { TEXTS, LENGTH, WORD, ERRORS, LANES, SEED, PLATFORM, DEVICE };
 
 static struct example_option options[] = {
-	{ "texts", "to search", 1, 1u << 20, 2000 },
-	{ "length", "symbols of a text", 0, 4096, 200 },
+	{ "texts", "number of texts", 1, 1u << 20, 2000 },
+	{ "length", "symbols per text", 0, 4096, 200 },
 	{ "word", "symbols of the word", 1, AUTOMATON_WORD_MOST, 12 },
-	{ "errors", "that it may have", 0, AUTOMATON_ERRORS_MOST, 2 },
-	{ "lanes", "that search, in groups of 64", 1, 1u << 20, 4096 },
-	{ "seed", "of word and texts", 0, 1u << 20, 1 },
-	{ "platform", "of OpenCL, by its number", 0, PLATFORMS - 1, 0 },
-	{ "device", "of the platform, by its number", 0, DEVICES - 1, 0 },
+	{ "errors", "maximum number of errors in the word", 0, AUTOMATON_ERRORS_MOST, 2 },
+	{ "lanes", "number of lanes, in groups of 64", 1, 1u << 20, 4096 },
+	{ "seed", "random seed of word and texts", 0, 1u << 20, 1 },
+	{ "platform", "number of the OpenCL platform", 0, PLATFORMS - 1, 0 },
+	{ "device", "number of the platform's device", 0, DEVICES - 1, 0 },
 	{ NULL, NULL, 0, 0, 0 },
 };
 
@@ -80,10 +80,10 @@ static uint64_t compare(const struct work *work)
 
 	for (i = 0; i < work->count; i++) {
 		if (work->found[i] == UINT32_MAX)
-			fail("a list of states", "there was no memory for it");
+			fail("a list of states", "out of memory");
 		if (work->found[i] !=
 		    automaton_expect(&work->made, work->texts + i * work->length, work->length))
-			fail("a text", "the word is not where the automaton found it");
+			fail("a text", "the match of the automaton is wrong");
 		all += work->found[i];
 	}
 	return all;
@@ -97,9 +97,10 @@ int main(int argc, char **argv)
 	size_t lanes;
 	double ms;
 
-	example_options(program,
-			"A word is found with errors in it, by lists of states in OpenCL kernels.",
-			options, argc, argv);
+	example_options(
+		program,
+		"Search texts for a word with errors, by lists of states in OpenCL kernels.",
+		options, argc, argv);
 	work.count = (cl_uint)options[TEXTS].value;
 	work.length = (cl_uint)options[LENGTH].value;
 	work.texts = automaton_texts(options[SEED].value, work.count, work.length);
@@ -107,7 +108,7 @@ int main(int argc, char **argv)
 	if (!work.texts || !work.found ||
 	    !automaton_make(&work.made, options[SEED].value, (uint32_t)options[WORD].value,
 			    (uint32_t)options[ERRORS].value))
-		fail("the texts", "there is no memory for them");
+		fail("the texts", "out of memory");
 	lanes = options[LANES].value < work.count ? options[LANES].value : work.count;
 	lanes = (lanes + GROUP - 1) / GROUP * GROUP;
 	opencl_open(&work.cl, options[PLATFORM].value, options[DEVICE].value);

@@ -18,7 +18,7 @@
 static inline void fail(const char *what, const char *why)
 {
 	std::fflush(stdout);
-	std::fprintf(stderr, "%s: %s: %s\n", program, what, why);
+	std::fprintf(stderr, "%s: error: %s: %s\n", program, what, why);
 	std::exit(1);
 }
 
@@ -74,7 +74,7 @@ static inline void end_heap(struct mam_heap *heap)
 	info.size = sizeof(info);
 	check(mam_heap_stats(heap, NULL, &info), "mam_heap_stats");
 	if (info.objects || info.double_frees || info.foreign_frees || info.interior_frees)
-		fail("the heap", "objects are left in it, or some were given back wrongly");
+		fail("the heap", "it has leaked objects, or counted invalid frees");
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
 }
 

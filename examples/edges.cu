@@ -21,12 +21,12 @@ enum { OVER_HEAP, OVER_RING, OVER_CUDA };
 enum { EDGES, NODES, LANES, ROUNDS, SEED, CUDA };
 
 static struct example_option options[] = {
-	{ "edges", "of the list", 1, 1u << 27, 65536 },
-	{ "nodes", "that they are between", 1, 1u << 27, 10000 },
-	{ "lanes", "that build, 0: as many as the device runs", 0, 1u << 20, 0 },
-	{ "rounds", "of which the best counts", 1, 1000, 5 },
-	{ "seed", "of the list", 0, 1u << 20, 1 },
-	{ "cuda", "1: over CUDA's malloc() as well, which takes long", 0, 1, 0 },
+	{ "edges", "number of edges", 1, 1u << 27, 65536 },
+	{ "nodes", "number of nodes", 1, 1u << 27, 10000 },
+	{ "lanes", "number of lanes; 0: as many as can be resident", 0, 1u << 20, 0 },
+	{ "rounds", "number of rounds; the best is printed", 1, 1000, 5 },
+	{ "seed", "random seed of the list", 0, 1u << 20, 1 },
+	{ "cuda", "1: also on CUDA's malloc(), which is slow", 0, 1, 0 },
 	{ NULL, NULL, 0, 0, 0 },
 };
 
@@ -88,9 +88,9 @@ static void compare(struct work work, const struct edges_sum *expected)
 	to_host(&refused, work.refused, 1);
 	to_host(&sum, work.sum, 1);
 	if (refused)
-		fail("the graph", "there was no memory for all of it");
+		fail("the graph", "out of memory");
 	if (!edges_same(&sum, expected))
-		fail("the graph", "it is not what the list says");
+		fail("the graph", "it does not match the list");
 }
 
 /* Milliseconds of the fastest build. */
@@ -141,13 +141,14 @@ int main(int argc, char **argv)
 	uint32_t nodes;
 	uint64_t bytes;
 
-	example_options(program, "A list of edges becomes a graph, in a kernel that allocates it.",
+	example_options(program,
+			"Build a graph from a list of edges, in a kernel that allocates it.",
 			options, argc, argv);
 	work.count = options[EDGES].value;
 	nodes = (uint32_t)options[NODES].value;
 	list = edges_list(options[SEED].value, work.count, nodes);
 	if (!list || !edges_expect(list, work.count, nodes, &expected))
-		fail("the list", "there is no memory for it");
+		fail("the list", "out of memory");
 	work.list = on_device(list, (size_t)work.count);
 	std::free(list);
 	work.tree = on_device((struct mam_tree *)NULL, 1);

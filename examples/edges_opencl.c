@@ -23,13 +23,13 @@ static const char program[] = "edges_opencl";
 enum { EDGES, NODES, LANES, ROUNDS, SEED, PLATFORM, DEVICE };
 
 static struct example_option options[] = {
-	{ "edges", "of the list", 1, 1u << 27, 65536 },
-	{ "nodes", "that they are between", 1, 1u << 27, 10000 },
-	{ "lanes", "that build, in groups of 64", 1, 1u << 20, 4096 },
-	{ "rounds", "of which the best counts", 1, 1000, 5 },
-	{ "seed", "of the list", 0, 1u << 20, 1 },
-	{ "platform", "of OpenCL, by its number", 0, PLATFORMS - 1, 0 },
-	{ "device", "of the platform, by its number", 0, DEVICES - 1, 0 },
+	{ "edges", "number of edges", 1, 1u << 27, 65536 },
+	{ "nodes", "number of nodes", 1, 1u << 27, 10000 },
+	{ "lanes", "number of lanes, in groups of 64", 1, 1u << 20, 4096 },
+	{ "rounds", "number of rounds; the best is printed", 1, 1000, 5 },
+	{ "seed", "random seed of the list", 0, 1u << 20, 1 },
+	{ "platform", "number of the OpenCL platform", 0, PLATFORMS - 1, 0 },
+	{ "device", "number of the platform's device", 0, DEVICES - 1, 0 },
 	{ NULL, NULL, 0, 0, 0 },
 };
 
@@ -62,9 +62,9 @@ static void compare(struct work *work)
 	opencl_read(&work->cl, work->refused, &refused, sizeof(refused));
 	opencl_read(&work->cl, work->sum, &sum, sizeof(sum));
 	if (refused)
-		fail("the graph", "there was no memory for all of it");
+		fail("the graph", "out of memory");
 	if (!edges_same(&sum, &work->expected))
-		fail("the graph", "it is not what the list says");
+		fail("the graph", "it does not match the list");
 }
 
 /* Milliseconds of the fastest build. */
@@ -119,14 +119,14 @@ int main(int argc, char **argv)
 	struct work work;
 
 	example_options(program,
-			"A list of edges becomes a graph, in OpenCL kernels that allocate it.",
+			"Build a graph from a list of edges, in OpenCL kernels that allocate it.",
 			options, argc, argv);
 	work.count = options[EDGES].value;
 	work.lanes = (options[LANES].value + GROUP - 1) / GROUP * GROUP;
 	nodes = (uint32_t)options[NODES].value;
 	list = edges_list(options[SEED].value, work.count, nodes);
 	if (!list || !edges_expect(list, work.count, nodes, &work.expected))
-		fail("the list", "there is no memory for it");
+		fail("the list", "out of memory");
 	opencl_open(&work.cl, options[PLATFORM].value, options[DEVICE].value);
 	printf("%s\n", work.cl.name);
 	work.list = opencl_buffer(&work.cl, list, (size_t)work.count * sizeof(*list), 0);

@@ -20,10 +20,10 @@ static const char program[] = "frontier";
 enum { NODES, DEGREE, REACH, SEED };
 
 static struct example_option options[] = {
-	{ "nodes", "of the graph", 1, 1u << 26, 1000000 },
-	{ "degree", "edges that go out from a node, on average", 1, 15, 4 },
-	{ "reach", "how far away their sinks are; smaller: more levels", 1, 1u << 26, 1000000 },
-	{ "seed", "of the graph", 0, 1u << 20, 1 },
+	{ "nodes", "number of nodes", 1, 1u << 26, 1000000 },
+	{ "degree", "average number of edges per node", 1, 15, 4 },
+	{ "reach", "range of the sinks of a node; smaller: more levels", 1, 1u << 26, 1000000 },
+	{ "seed", "random seed of the graph", 0, 1u << 20, 1 },
 	{ NULL, NULL, 0, 0, 0 },
 };
 
@@ -83,11 +83,11 @@ int main(int argc, char **argv)
 	nodes = (uint32_t)options[NODES].value;
 	if (!frontier_graph_make(&graph, options[SEED].value, nodes,
 				 (uint32_t)options[DEGREE].value, (uint32_t)options[REACH].value))
-		fail("the graph", "there is no memory for it");
+		fail("the graph", "out of memory");
 	std::vector<uint32_t> expected(nodes), got(nodes), tree(nodes);
 	levels = frontier_expect(&graph, 0, expected.data());
 	if (!levels)
-		fail("the search on the host", "there is no memory for it");
+		fail("the search on the host", "out of memory");
 
 	first = on_device(graph.first, (size_t)nodes + 1);
 	sinks = on_device(graph.sinks, graph.edges ? graph.edges : 1);
@@ -107,11 +107,11 @@ int main(int argc, char **argv)
 	to_host(tree.data(), by, nodes);
 	to_host(&last, frontier, 1);
 	if (last.lost)
-		fail("the frontier", "there was no memory for it");
+		fail("the frontier", "out of memory");
 	if (found != levels || got != expected)
-		fail("the distances", "they are not those of the search on the host");
+		fail("the distances", "they differ from the search on the host");
 	if (!frontier_tree_right(&graph, 0, tree.data(), got.data()))
-		fail("the tree", "a node was not reached by one edge of the level before");
+		fail("the tree", "a node was not reached by an edge from the level before");
 	end_heap(heap);
 	check(cudaFree(first), "cudaFree");
 	check(cudaFree(sinks), "cudaFree");

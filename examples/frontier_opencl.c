@@ -22,13 +22,13 @@ static const char program[] = "frontier_opencl";
 enum { NODES, DEGREE, REACH, LANES, SEED, PLATFORM, DEVICE };
 
 static struct example_option options[] = {
-	{ "nodes", "of the graph", 1, 1u << 26, 100000 },
-	{ "degree", "edges that go out from a node, on average", 1, 15, 4 },
-	{ "reach", "how far away their sinks are; smaller: more levels", 1, 1u << 26, 100000 },
-	{ "lanes", "that search, in groups of 64", 1, 1u << 20, 4096 },
-	{ "seed", "of the graph", 0, 1u << 20, 1 },
-	{ "platform", "of OpenCL, by its number", 0, PLATFORMS - 1, 0 },
-	{ "device", "of the platform, by its number", 0, DEVICES - 1, 0 },
+	{ "nodes", "number of nodes", 1, 1u << 26, 100000 },
+	{ "degree", "average number of edges per node", 1, 15, 4 },
+	{ "reach", "range of the sinks of a node; smaller: more levels", 1, 1u << 26, 100000 },
+	{ "lanes", "number of lanes, in groups of 64", 1, 1u << 20, 4096 },
+	{ "seed", "random seed of the graph", 0, 1u << 20, 1 },
+	{ "platform", "number of the OpenCL platform", 0, PLATFORMS - 1, 0 },
+	{ "device", "number of the platform's device", 0, DEVICES - 1, 0 },
 	{ NULL, NULL, 0, 0, 0 },
 };
 
@@ -68,18 +68,18 @@ static void compare(struct work *work, const struct frontier_graph *graph, uint3
 	cl_ulong lost;
 
 	if (!expected || !got || !by)
-		fail("the distances", "there is no memory for them");
+		fail("the distances", "out of memory");
 	(void)opencl_run(&work->cl, "finish", 1, 1, 3, ARGUMENT(work->heap),
 			 ARGUMENT(work->frontier), ARGUMENT(work->answer));
 	opencl_read(&work->cl, work->answer, &lost, sizeof(lost));
 	opencl_read(&work->cl, work->distance, got, bytes);
 	opencl_read(&work->cl, work->by, by, bytes);
 	if (lost)
-		fail("the frontier", "there was no memory for it");
+		fail("the frontier", "out of memory");
 	if (found != frontier_expect(graph, 0, expected) || memcmp(got, expected, bytes) != 0)
-		fail("the distances", "they are not those of the search on the host");
+		fail("the distances", "they differ from the search on the host");
 	if (!frontier_tree_right(graph, 0, by, got))
-		fail("the tree", "a node was not reached by one edge of the level before");
+		fail("the tree", "a node was not reached by an edge from the level before");
 	free(expected);
 	free(got);
 	free(by);
@@ -129,7 +129,7 @@ int main(int argc, char **argv)
 	nodes = (uint32_t)options[NODES].value;
 	if (!frontier_graph_make(&graph, options[SEED].value, nodes,
 				 (uint32_t)options[DEGREE].value, (uint32_t)options[REACH].value))
-		fail("the graph", "there is no memory for it");
+		fail("the graph", "out of memory");
 	opencl_open(&work.cl, options[PLATFORM].value, options[DEVICE].value);
 	printf("%s\n", work.cl.name);
 	/* Three frontiers, each at most twice its largest level, in segments that double. */

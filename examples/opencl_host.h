@@ -34,7 +34,7 @@ struct opencl {
 static inline void fail(const char *what, const char *why)
 {
 	(void)fflush(stdout);
-	(void)fprintf(stderr, "%s: %s: %s\n", program, what, why);
+	(void)fprintf(stderr, "%s: error: %s: %s\n", program, what, why);
 	exit(1);
 }
 
@@ -50,7 +50,7 @@ static inline void check(cl_int code, const char *what)
 
 static inline void check_mam(enum mam_status status, const char *what)
 {
-	const char *why = "it failed";
+	const char *why = "unknown error";
 
 	if (status == MAM_OK)
 		return;
@@ -70,15 +70,15 @@ static inline void opencl_open(struct opencl *cl, uint64_t platform, uint64_t de
 	cl_int code;
 
 	if (clGetPlatformIDs(PLATFORMS, platforms, &count) != CL_SUCCESS || !count) {
-		(void)fprintf(stderr, "%s: there is no OpenCL platform; install one, as PoCL\n",
+		(void)fprintf(stderr, "%s: error: no OpenCL platform; install one, such as PoCL\n",
 			      program);
 		exit(77);
 	}
 	if (platform >= count)
-		fail("--platform", "there are fewer of them; see clinfo -l");
+		fail("--platform", "no such platform; see 'clinfo -l'");
 	code = clGetDeviceIDs(platforms[platform], CL_DEVICE_TYPE_ALL, DEVICES, devices, &count);
 	if (code != CL_SUCCESS || device >= count)
-		fail("--device", "that platform has fewer of them; see clinfo -l");
+		fail("--device", "no such device on this platform; see 'clinfo -l'");
 	cl->device = devices[device];
 	check(clGetDeviceInfo(cl->device, CL_DEVICE_NAME, sizeof(cl->name), cl->name, NULL),
 	      "clGetDeviceInfo");
@@ -211,7 +211,7 @@ static inline void opencl_end_heap(struct opencl *cl, struct mam_cl_heap *heap)
 	stats.size = sizeof(stats);
 	check_mam(mam_cl_heap_stats(heap, cl->queue, &stats), "mam_cl_heap_stats");
 	if (stats.blocks || stats.runs || stats.wrong_frees)
-		fail("the heap", "blocks are left in it, or some were given back wrongly");
+		fail("the heap", "it has leaked blocks, or counted invalid frees");
 	check_mam(mam_cl_heap_destroy(heap), "mam_cl_heap_destroy");
 }
 

@@ -24,7 +24,7 @@ static inline void example_help(const char *name, const char *about,
 {
 	printf("Usage: %s [--OPTION NUMBER]...\n%s\n\n", name, about);
 	for (; options->name; options++)
-		printf("  --%-10s %s: %llu to %llu; %llu\n", options->name, options->what,
+		printf("  --%-10s %s: %llu to %llu; default %llu\n", options->name, options->what,
 		       (unsigned long long)options->least, (unsigned long long)options->most,
 		       (unsigned long long)options->value);
 }
@@ -62,13 +62,14 @@ static inline void example_options(const char *name, const char *about,
 			    strcmp(argv[i] + 2, option->name) == 0)
 				break;
 		if (!option->name) {
-			fprintf(stderr, "%s: there is no option '%s'; see %s --help\n", name,
+			fprintf(stderr, "%s: error: unknown option '%s'; see '%s --help'\n", name,
 				argv[i], name);
 			exit(2);
 		}
 		if (!argv[i + 1] || !example_number(option, argv[i + 1])) {
-			fprintf(stderr, "%s: --%s %s: give a number from %llu to %llu\n", name,
-				option->name, argv[i + 1] ? argv[i + 1] : "(nothing)",
+			fprintf(stderr,
+				"%s: error: invalid value '%s' for --%s: expected %llu to %llu\n",
+				name, argv[i + 1] ? argv[i + 1] : "", option->name,
 				(unsigned long long)option->least,
 				(unsigned long long)option->most);
 			exit(2);

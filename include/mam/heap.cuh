@@ -106,7 +106,7 @@
 #define MAM_HEAP_CUH
 
 #if !defined(__CUDACC__) && !defined(MAM_SIMT)
-#error "mam/heap.cuh is for kernels: compile it by nvcc, in a .cu file; else include mam/heap.h"
+#error "mam/heap.cuh is for kernels: compile it by nvcc, in a .cu file; otherwise include mam/heap.h"
 #endif
 
 #include <mam/heap.h>

@@ -58,8 +58,8 @@ static enum mam_status ask(const char *who, cl_device_id device, cl_device_info 
 	text = calloc(1, *bytes + 1);
 	if (!text)
 		return mam_cl_fail(MAM_ERROR_OUT_OF_HOST_MEMORY, CL_SUCCESS,
-				   "%s: the host has no %zu bytes left: free memory of the host.",
-				   who, *bytes + 1);
+				   "%s: the host cannot allocate %zu bytes: free host memory.", who,
+				   *bytes + 1);
 	code = clGetDeviceInfo(device, what, *bytes, text, NULL);
 	if (code != CL_SUCCESS) {
 		free(text);
@@ -150,7 +150,7 @@ enum mam_status mam_cl_device_check(const char *who, cl_device_id device, const 
 	if (!compiler)
 		return lacks(who, device, "compiler", "use a driver that has one");
 	if (bits != 64)
-		return lacks(who, device, "addresses of 64 bits", "use a device that has them");
+		return lacks(who, device, "64-bit addresses", "use a device that has them");
 	status = check_atomics(who, device);
 	if (status == MAM_OK && options) {
 		status = check_orders(who, device, &has);
@@ -165,9 +165,8 @@ enum mam_status mam_cl_options(cl_device_id device, char *options, size_t bytes)
 	const char *made;
 
 	if (!options)
-		return mam_cl_fail(
-			MAM_ERROR_INVALID_VALUE, CL_SUCCESS,
-			"mam_cl_options: there is no room for the options: pass a buffer.");
+		return mam_cl_fail(MAM_ERROR_INVALID_VALUE, CL_SUCCESS,
+				   "mam_cl_options: the output buffer is NULL: pass a buffer.");
 	status = mam_cl_device_check("mam_cl_options", device, &made);
 	if (status != MAM_OK)
 		return status;

@@ -23,16 +23,16 @@ static const struct row {
 		code, #code, status, remedy \
 	}
 #define SMALLER "make the heap smaller, or release other buffers of the device"
-#define LIVE "pass what is alive, and was not released"
-#define ASK "ask the OpenCL driver's documentation or its log"
-	ROW(CL_DEVICE_NOT_FOUND, MAM_ERROR_NO_DEVICE, "install a driver of OpenCL, as PoCL"),
+#define LIVE "pass an object that was not released"
+#define ASK "see the OpenCL driver's documentation or its log"
+	ROW(CL_DEVICE_NOT_FOUND, MAM_ERROR_NO_DEVICE, "install an OpenCL driver, such as PoCL"),
 	ROW(CL_DEVICE_NOT_AVAILABLE, MAM_ERROR_NO_DEVICE,
 	    "use another device, or wait until it is free"),
 	ROW(CL_COMPILER_NOT_AVAILABLE, MAM_ERROR_UNSUPPORTED, "use a driver that has a compiler"),
 	ROW(CL_MEM_OBJECT_ALLOCATION_FAILURE, MAM_ERROR_OUT_OF_MEMORY, SMALLER),
 	ROW(CL_OUT_OF_RESOURCES, MAM_ERROR_OUT_OF_MEMORY, SMALLER),
 	ROW(CL_INVALID_BUFFER_SIZE, MAM_ERROR_OUT_OF_MEMORY, SMALLER),
-	ROW(CL_OUT_OF_HOST_MEMORY, MAM_ERROR_OUT_OF_HOST_MEMORY, "free memory of the host"),
+	ROW(CL_OUT_OF_HOST_MEMORY, MAM_ERROR_OUT_OF_HOST_MEMORY, "free host memory"),
 	ROW(CL_BUILD_PROGRAM_FAILURE, MAM_ERROR_DRIVER, ASK),
 	ROW(CL_INVALID_VALUE, MAM_ERROR_DRIVER, ASK),
 	ROW(CL_INVALID_DEVICE, MAM_ERROR_INVALID_VALUE, LIVE),
@@ -50,7 +50,7 @@ static const struct row {
 	ROW(CL_INVALID_EVENT, MAM_ERROR_DRIVER, ASK),
 	ROW(CL_INVALID_OPERATION, MAM_ERROR_DRIVER, ASK),
 	ROW(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, MAM_ERROR_DRIVER,
-	    "look whether a kernel before it failed, and make the context anew"),
+	    "check whether an earlier kernel failed, and create a new context"),
 };
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -62,7 +62,7 @@ static _Thread_local struct {
 
 static const struct row *row_of(cl_int code)
 {
-	static const struct row none = { 0, "a code without a name", MAM_ERROR_DRIVER, ASK };
+	static const struct row none = { 0, "an unknown code", MAM_ERROR_DRIVER, ASK };
 	size_t i;
 
 	for (i = 0; i < ROWS; i++)

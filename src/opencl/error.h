@@ -18,7 +18,7 @@ mam_cl_fail(enum mam_status status, cl_int code, const char *format, ...);
  */
 enum mam_status mam_cl_refused(const char *who, const char *what, cl_int code);
 
-/* "CL_OUT_OF_RESOURCES", or "a code without a name". */
+/* "CL_OUT_OF_RESOURCES", or "an unknown code". */
 const char *mam_cl_code_name(cl_int code);
 
 #endif

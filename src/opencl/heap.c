@@ -28,7 +28,7 @@ static enum mam_status check_context(const char *who, cl_context context, cl_dev
 		if (!devices)
 			return mam_cl_fail(
 				MAM_ERROR_OUT_OF_HOST_MEMORY, CL_SUCCESS,
-				"%s: the host has no %zu bytes left: free memory of the host.", who,
+				"%s: the host cannot allocate %zu bytes: free host memory.", who,
 				bytes);
 	}
 	if (code == CL_SUCCESS)
@@ -41,9 +41,9 @@ static enum mam_status check_context(const char *who, cl_context context, cl_dev
 	if (code != CL_SUCCESS)
 		return mam_cl_refused(who, "clGetContextInfo", code);
 	if (i == count)
-		return mam_cl_fail(MAM_ERROR_INVALID_VALUE, CL_SUCCESS,
-				   "%s: the device is none of the context's: pass one that is.",
-				   who);
+		return mam_cl_fail(
+			MAM_ERROR_INVALID_VALUE, CL_SUCCESS,
+			"%s: the device does not belong to the context: pass one that does.", who);
 	return MAM_OK;
 }
 
@@ -56,11 +56,10 @@ static enum mam_status check_room(const char *who, const struct mam_cl_heap *hea
 	if (code != CL_SUCCESS)
 		return mam_cl_refused(who, "clGetDeviceInfo", code);
 	if (heap->terms.bytes > most)
-		return mam_cl_fail(
-			MAM_ERROR_OUT_OF_MEMORY, CL_SUCCESS,
-			"%s: the heap would take %zu bytes with its books, and the device gives "
-			"at most %llu at once: make it smaller.",
-			who, heap->terms.bytes, (unsigned long long)most);
+		return mam_cl_fail(MAM_ERROR_OUT_OF_MEMORY, CL_SUCCESS,
+				   "%s: the heap would take %zu bytes with its metadata, but the "
+				   "device allocates at most %llu at once: make the heap smaller.",
+				   who, heap->terms.bytes, (unsigned long long)most);
 	return MAM_OK;
 }
 
@@ -123,9 +122,9 @@ enum mam_status mam_cl_heap_create(cl_context context, cl_device_id device, cl_c
 	cl_bool in_order;
 
 	if (!heap)
-		return mam_cl_fail(
-			MAM_ERROR_INVALID_VALUE, CL_SUCCESS,
-			"%s: there is no place for the heap: pass the address of a pointer.", who);
+		return mam_cl_fail(MAM_ERROR_INVALID_VALUE, CL_SUCCESS,
+				   "%s: the output pointer is NULL: pass the address of a pointer.",
+				   who);
 	status = mam_cl_terms(who, attr, &terms);
 	if (status == MAM_OK)
 		status = mam_cl_device_check(who, device, &options);
@@ -138,8 +137,8 @@ enum mam_status mam_cl_heap_create(cl_context context, cl_device_id device, cl_c
 	made = calloc(1, sizeof(*made));
 	if (!made)
 		return mam_cl_fail(MAM_ERROR_OUT_OF_HOST_MEMORY, CL_SUCCESS,
-				   "%s: the host has no %zu bytes left: free memory of the host.",
-				   who, sizeof(*made));
+				   "%s: the host cannot allocate %zu bytes: free host memory.", who,
+				   sizeof(*made));
 	made->context = context;
 	made->device = device;
 	made->terms = terms;

@@ -34,13 +34,13 @@ enum mam_status mam_cl_queue_check(const char *who, cl_context context, cl_devic
 	if (code != CL_SUCCESS)
 		return mam_cl_refused(who, "clGetCommandQueueInfo", code);
 	if (its_context != context)
-		return mam_cl_fail(MAM_ERROR_INVALID_VALUE, CL_SUCCESS,
-				   "%s: the queue is of another context: pass one of the heap's.",
-				   who);
+		return mam_cl_fail(
+			MAM_ERROR_INVALID_VALUE, CL_SUCCESS,
+			"%s: the queue belongs to another context: pass one of the heap's.", who);
 	if (its_device != device)
-		return mam_cl_fail(MAM_ERROR_INVALID_VALUE, CL_SUCCESS,
-				   "%s: the queue is of another device: pass one of the heap's.",
-				   who);
+		return mam_cl_fail(
+			MAM_ERROR_INVALID_VALUE, CL_SUCCESS,
+			"%s: the queue belongs to another device: pass one of the heap's.", who);
 	*in_order = !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 	return MAM_OK;
 }

@@ -56,12 +56,11 @@ static enum mam_status build_failed(const char *who, cl_program program, cl_devi
 	if (!line)
 		line = text;
 	line[strcspn(line, "\n")] = 0;
-	status = mam_cl_fail(
-		MAM_ERROR_DRIVER, code,
-		"%s: clBuildProgram failed with %s (%d): the device's compiler does not "
-		"take mam's kernels, use another driver%s%.300s%s.",
-		who, mam_cl_code_name(code), (int)code, *line ? " (it said: " : "", line,
-		*line ? ")" : "");
+	status = mam_cl_fail(MAM_ERROR_DRIVER, code,
+			     "%s: clBuildProgram failed with %s (%d): the device's compiler "
+			     "rejects mam's kernels, use another driver%s%.300s%s.",
+			     who, mam_cl_code_name(code), (int)code, *line ? " (build log: " : "",
+			     line, *line ? ")" : "");
 	free(text);
 	return status;
 }
@@ -101,7 +100,7 @@ static enum mam_status acquire_locked(const char *who, cl_context context, cl_de
 		if (!made)
 			return mam_cl_fail(
 				MAM_ERROR_OUT_OF_HOST_MEMORY, CL_SUCCESS,
-				"%s: the host has no %zu bytes left: free memory of the host.", who,
+				"%s: the host cannot allocate %zu bytes: free host memory.", who,
 				sizeof(*made));
 		made->context = context;
 		made->device = device;

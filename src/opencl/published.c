@@ -27,8 +27,7 @@ cl_mem clSBMalloc_create(cl_context context, cl_device_id device, cl_command_que
 	if (!made) {
 		(void)mam_cl_fail(
 			MAM_ERROR_OUT_OF_HOST_MEMORY, CL_SUCCESS,
-			"clSBMalloc_create: the host has no %zu bytes left: free memory of the "
-			"host.",
+			"clSBMalloc_create: the host cannot allocate %zu bytes: free host memory.",
 			sizeof(*made));
 		return NULL;
 	}
@@ -60,7 +59,7 @@ cl_int clSBMalloc_destroy(cl_mem heap)
 	pthread_mutex_unlock(&lock);
 	if (!found) {
 		(void)mam_cl_fail(MAM_ERROR_NOT_OWNED, CL_INVALID_MEM_OBJECT,
-				  "clSBMalloc_destroy: the buffer is no heap: pass one of "
+				  "clSBMalloc_destroy: the buffer is not a heap: pass one of "
 				  "clSBMalloc_create(), once.");
 		return CL_INVALID_MEM_OBJECT;
 	}

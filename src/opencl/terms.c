@@ -63,9 +63,9 @@ static enum mam_status read_attr(const char *who, const struct mam_cl_heap_attr 
 	const struct mam_cl_heap_attr defaults = MAM_CL_HEAP_ATTR_INIT;
 
 	if (!given)
-		return wrong("%s: there are no attributes: begin with MAM_CL_HEAP_ATTR_INIT.", who);
+		return wrong("%s: the attributes are NULL: pass MAM_CL_HEAP_ATTR_INIT.", who);
 	if (!mam_sized_fits(given, sizeof(*attr), fields, sizeof(fields) / sizeof(fields[0])))
-		return wrong("%s: attr.size is %zu, not %zu: begin with MAM_CL_HEAP_ATTR_INIT.",
+		return wrong("%s: attr.size is %zu, not %zu: use MAM_CL_HEAP_ATTR_INIT.",
 			     who, given->size, sizeof(*attr));
 	*attr = defaults;
 	mam_sized_read(attr, given, sizeof(*attr));
@@ -78,19 +78,19 @@ static enum mam_status check(const char *who, const struct mam_cl_heap_attr *att
 				       attr->superblock_bytes < MAM_CL_SUPERBLOCK_LEAST ||
 				       attr->superblock_bytes > MAM_CL_SUPERBLOCK_MOST))
 		return wrong(
-			"%s: attr.superblock_bytes is %u: say a power of two from %u to %u, or 0.",
+			"%s: attr.superblock_bytes is %u: set a power of two from %u to %u, or 0.",
 			who, attr->superblock_bytes, MAM_CL_SUPERBLOCK_LEAST,
 			MAM_CL_SUPERBLOCK_MOST);
 	if (attr->entries_per_class && (!is_power_of_two(attr->entries_per_class) ||
 					attr->entries_per_class > MAM_CL_ENTRIES_MOST))
-		return wrong("%s: attr.entries_per_class is %u: say a power of two up to %u, or 0.",
+		return wrong("%s: attr.entries_per_class is %u: set a power of two up to %u, or 0.",
 			     who, attr->entries_per_class, MAM_CL_ENTRIES_MOST);
 	if (attr->counted > 1)
-		return wrong("%s: attr.counted is %u: say 0 or 1.", who, attr->counted);
+		return wrong("%s: attr.counted is %u: set 0 or 1.", who, attr->counted);
 	if (attr->reserved)
-		return wrong("%s: attr.reserved is %u: leave it 0.", who, attr->reserved);
+		return wrong("%s: attr.reserved is %u: set it to 0.", who, attr->reserved);
 	if (!attr->bytes == !attr->superblocks)
-		return wrong("%s: attr.bytes is %zu and attr.superblocks is %u: say one of them.",
+		return wrong("%s: attr.bytes is %zu and attr.superblocks is %u: set one of them.",
 			     who, attr->bytes, attr->superblocks);
 	return MAM_OK;
 }
@@ -117,7 +117,7 @@ enum mam_status mam_cl_terms(const char *who, const struct mam_cl_heap_attr *giv
 			      ((attr->bytes & (((size_t)1 << terms->shift) - 1)) != 0);
 	if (superblocks > MAM_KMA_SUPERBLOCKS_MAX)
 		return wrong(
-			"%s: the heap would have %llu superblocks: say at most %u, or larger ones.",
+			"%s: the heap would have %llu superblocks: request at most %u, or larger ones.",
 			who, (unsigned long long)superblocks, MAM_KMA_SUPERBLOCKS_MAX);
 	terms->superblocks = (cl_uint)superblocks;
 	terms->entries_shift =

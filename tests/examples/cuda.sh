@@ -36,11 +36,11 @@ for program in automaton edges frontier; do
 	try "$program.cu as PTX" "$NVCC" -arch=sm_90 -I "$include" -ptx -o "$scratch/$program.ptx" "$examples/$program.cu"
 	same "$program: no call goes by a pointer" '' "$(grep 'prototype_' "$scratch/$program.ptx" | head -n 1)"
 	LD_LIBRARY_PATH=$libraries try "$program --help" sh -c "'$scratch/$program' --help | grep -q -- '--seed'"
-	refused "$program" "$program: there is no option '--sead'; see $program --help" --sead 5
-	refused "$program" "$program: --seed (nothing): give a number from 0 to 1048576" --seed
-	refused "$program" "$program: --seed -1: give a number from 0 to 1048576" --seed -1
-	refused "$program" "$program: --seed 1048577: give a number from 0 to 1048576" --seed 1048577
-	refused "$program" "$program: --seed 5x: give a number from 0 to 1048576" --seed 5x
+	refused "$program" "$program: error: unknown option '--sead'; see '$program --help'" --sead 5
+	refused "$program" "$program: error: invalid value '' for --seed: expected 0 to 1048576" --seed
+	refused "$program" "$program: error: invalid value '-1' for --seed: expected 0 to 1048576" --seed -1
+	refused "$program" "$program: error: invalid value '1048577' for --seed: expected 0 to 1048576" --seed 1048577
+	refused "$program" "$program: error: invalid value '5x' for --seed: expected 0 to 1048576" --seed 5x
 done
 runs edges --edges 20000 --nodes 1000 --rounds 2 --cuda 1
 runs edges --edges 1 --nodes 1

@@ -87,10 +87,10 @@ refused() # STATUS SENTENCE PROGRAM OPTION... - and nothing else
 for program in automaton_opencl edges_opencl frontier_opencl; do
 	try "$program is built" built "$program"
 	try "$program --help" sh -c "'$scratch/$program' --help | grep -q -- '--platform'"
-	refused 2 "there is no option '--sead'; see $program --help" "$program" --sead 5
-	refused 2 '--lanes 0: give a number from 1 to 1048576' "$program" --lanes 0
-	refused 1 '--platform: there are fewer of them; see clinfo -l' "$program" --platform 15
-	refused 1 '--device: that platform has fewer of them; see clinfo -l' "$program" --device 63
+	refused 2 "error: unknown option '--sead'; see '$program --help'" "$program" --sead 5
+	refused 2 "error: invalid value '0' for --lanes: expected 1 to 1048576" "$program" --lanes 0
+	refused 1 "error: --platform: no such platform; see 'clinfo -l'" "$program" --platform 15
+	refused 1 "error: --device: no such device on this platform; see 'clinfo -l'" "$program" --device 63
 done
 example edges_opencl --edges 65536 --nodes 10000 --rounds 2
 example edges_opencl --edges 20000 --nodes 3 --lanes 1024 --rounds 2

@@ -59,9 +59,9 @@ START_TEST(test_null)
 	struct mam_cl_heap *heap = NULL;
 
 	wrong(create(&attr, NULL),
-	      "mam_cl_heap_create: there is no place for the heap: pass the address of a pointer.");
+	      "mam_cl_heap_create: the output pointer is NULL: pass the address of a pointer.");
 	wrong(create(NULL, &heap),
-	      "mam_cl_heap_create: there are no attributes: begin with MAM_CL_HEAP_ATTR_INIT.");
+	      "mam_cl_heap_create: the attributes are NULL: pass MAM_CL_HEAP_ATTR_INIT.");
 	wrong(mam_cl_heap_create(NULL, kit.device, kit.queue, &attr, &heap),
 	      "mam_cl_heap_create: the context is NULL: pass one of clCreateContext().");
 	wrong(mam_cl_heap_create(kit.context, NULL, kit.queue, &attr, &heap),
@@ -79,7 +79,7 @@ START_TEST(test_null)
 	ck_assert_str_eq(kit_why(),
 			 "mam_cl_heap_create: the context is NULL: pass one of clCreateContext().");
 	ck_assert_int_eq(clSBMalloc_destroy(NULL), CL_INVALID_MEM_OBJECT);
-	ck_assert_str_eq(kit_why(), "clSBMalloc_destroy: the buffer is no heap: pass one of "
+	ck_assert_str_eq(kit_why(), "clSBMalloc_destroy: the buffer is not a heap: pass one of "
 				    "clSBMalloc_create(), once.");
 }
 END_TEST
@@ -90,50 +90,50 @@ START_TEST(test_attributes)
 	struct mam_cl_heap *heap = NULL;
 
 	wrong(create(&attr, &heap),
-	      "mam_cl_heap_create: attr.bytes is 0 and attr.superblocks is 0: say "
+	      "mam_cl_heap_create: attr.bytes is 0 and attr.superblocks is 0: set "
 	      "one of them.");
 	attr.bytes = 4096;
 	attr.superblocks = 3;
 	wrong(create(&attr, &heap),
 	      "mam_cl_heap_create: attr.bytes is 4096 and attr.superblocks is 3: "
-	      "say one of them.");
+	      "set one of them.");
 	attr = small();
 	attr.size = 5;
 	wrong(create(&attr, &heap),
-	      "mam_cl_heap_create: attr.size is 5, not 40: begin with MAM_CL_HEAP_ATTR_INIT.");
+	      "mam_cl_heap_create: attr.size is 5, not 40: use MAM_CL_HEAP_ATTR_INIT.");
 	attr = small();
 	attr.superblock_bytes = 4097;
 	wrong(create(&attr, &heap),
-	      "mam_cl_heap_create: attr.superblock_bytes is 4097: say a power of "
+	      "mam_cl_heap_create: attr.superblock_bytes is 4097: set a power of "
 	      "two from 256 to 65536, or 0.");
 	attr.superblock_bytes = 128;
 	wrong(create(&attr, &heap),
-	      "mam_cl_heap_create: attr.superblock_bytes is 128: say a power of "
+	      "mam_cl_heap_create: attr.superblock_bytes is 128: set a power of "
 	      "two from 256 to 65536, or 0.");
 	attr.superblock_bytes = 131072;
 	wrong(create(&attr, &heap),
-	      "mam_cl_heap_create: attr.superblock_bytes is 131072: say a power "
+	      "mam_cl_heap_create: attr.superblock_bytes is 131072: set a power "
 	      "of two from 256 to 65536, or 0.");
 	attr = small();
 	attr.entries_per_class = 3;
 	wrong(create(&attr, &heap),
-	      "mam_cl_heap_create: attr.entries_per_class is 3: say a power of "
+	      "mam_cl_heap_create: attr.entries_per_class is 3: set a power of "
 	      "two up to 1024, or 0.");
 	attr.entries_per_class = 2048;
 	wrong(create(&attr, &heap),
-	      "mam_cl_heap_create: attr.entries_per_class is 2048: say a power of "
+	      "mam_cl_heap_create: attr.entries_per_class is 2048: set a power of "
 	      "two up to 1024, or 0.");
 	attr = small();
 	attr.counted = 2;
-	wrong(create(&attr, &heap), "mam_cl_heap_create: attr.counted is 2: say 0 or 1.");
+	wrong(create(&attr, &heap), "mam_cl_heap_create: attr.counted is 2: set 0 or 1.");
 	attr = small();
 	attr.reserved = 1;
-	wrong(create(&attr, &heap), "mam_cl_heap_create: attr.reserved is 1: leave it 0.");
+	wrong(create(&attr, &heap), "mam_cl_heap_create: attr.reserved is 1: set it to 0.");
 	attr = small();
 	attr.superblocks = 0;
 	attr.bytes = (size_t)-1;
 	wrong(create(&attr, &heap), "mam_cl_heap_create: the heap would have 281474976710656 "
-				    "superblocks: say at most 4294967280, or larger ones.");
+				    "superblocks: request at most 4294967280, or larger ones.");
 	ck_assert_ptr_eq(heap, NULL);
 }
 END_TEST
@@ -202,9 +202,9 @@ START_TEST(test_others)
 
 	kit_open(&other);
 	wrong(mam_cl_heap_reset(heap, other.queue),
-	      "mam_cl_heap_reset: the queue is of another context: pass one of the heap's.");
+	      "mam_cl_heap_reset: the queue belongs to another context: pass one of the heap's.");
 	wrong(mam_cl_heap_create(other.context, kit.device, kit.queue, &attr, &none),
-	      "mam_cl_heap_create: the queue is of another context: pass one of the heap's.");
+	      "mam_cl_heap_create: the queue belongs to another context: pass one of the heap's.");
 	wrong(mam_cl_heap_reset(heap, NULL),
 	      "mam_cl_heap_reset: the queue is NULL: pass one of the heap's device.");
 	wrong(mam_cl_heap_stats(heap, kit.queue, &info),
@@ -214,7 +214,7 @@ START_TEST(test_others)
 	wrong(mam_cl_options(NULL, options, sizeof(options)),
 	      "mam_cl_options: the device is NULL: pass one of clGetDeviceIDs().");
 	wrong(mam_cl_options(kit.device, NULL, 100),
-	      "mam_cl_options: there is no room for the options: pass a buffer.");
+	      "mam_cl_options: the output buffer is NULL: pass a buffer.");
 	wrong(mam_cl_options(kit.device, options, sizeof(options)),
 	      "mam_cl_options: 4 bytes are too few for the options: pass 14.");
 	kit_well(mam_cl_heap_destroy(heap));
@@ -263,7 +263,7 @@ END_TEST
 START_TEST(test_addresses_of_32_bits)
 {
 	fake.bits = 32;
-	lacks("mam_cl_heap_create: Fake has no addresses of 64 bits: use a device that has them.");
+	lacks("mam_cl_heap_create: Fake has no 64-bit addresses: use a device that has them.");
 	fake.bits = 0;
 }
 END_TEST
@@ -301,10 +301,11 @@ START_TEST(test_more_than_a_buffer)
 	fake.most = 1 << 20;
 	ck_assert_int_eq(create(&attr, &heap), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_ptr_ne(strstr(kit_why(), "mam_cl_heap_create: the heap would take 41"), NULL);
-	ck_assert_ptr_ne(strstr(kit_why(),
-				" bytes with its books, and the device gives at most 1048576 "
-				"at once: make it smaller."),
-			 NULL);
+	ck_assert_ptr_ne(
+		strstr(kit_why(),
+		       " bytes with its metadata, but the device allocates at most 1048576 "
+		       "at once: make the heap smaller."),
+		NULL);
 	ck_assert_ptr_eq(heap, NULL);
 	fake.most = 0;
 }
@@ -338,7 +339,7 @@ START_TEST(test_compiler_that_does_not_take_it)
 	}
 	said(MAM_ERROR_DRIVER, MAM_ERROR_DRIVER, CL_BUILD_PROGRAM_FAILURE,
 	     "mam_cl_heap_create: clBuildProgram failed with CL_BUILD_PROGRAM_FAILURE (-11): the "
-	     "device's compiler does not take mam's kernels, use another driver (it said: x.cl:1: "
+	     "device's compiler rejects mam's kernels, use another driver (build log: x.cl:1: "
 	     "error: no).");
 	fake.log = NULL;
 }
@@ -436,7 +437,8 @@ static unsigned int each_fails(bool (*what)(void), const char *who)
 					      kit_why()[strlen(kit_why()) - 1] == '.',
 				      "after %s: %s", fake.name, kit_why());
 			if (strcmp(fake.name, "calloc") == 0 || strcmp(fake.name, "malloc") == 0) {
-				ck_assert_ptr_ne(strstr(kit_why(), "the host has no "), NULL);
+				ck_assert_ptr_ne(strstr(kit_why(), "the host cannot allocate "),
+						 NULL);
 				ck_assert_int_eq(mam_cl_error(NULL), CL_SUCCESS);
 				ck_assert_int_eq(last, MAM_ERROR_OUT_OF_HOST_MEMORY);
 				continue;
@@ -470,7 +472,7 @@ START_TEST(test_published_fails_anywhere)
 	ck_assert(!try_published());
 	fake.armed = false;
 	ck_assert_str_eq(fake.name, "calloc");
-	ck_assert_ptr_ne(strstr(kit_why(), "clSBMalloc_create: the host has no "), NULL);
+	ck_assert_ptr_ne(strstr(kit_why(), "clSBMalloc_create: the host cannot allocate "), NULL);
 	fake.at = 0;
 	ck_assert(try_published());
 	kit_well(mam_cl_heap_destroy(other));
@@ -520,16 +522,15 @@ START_TEST(test_codes)
 		  "(-4): "
 		  "make the heap smaller, or release other buffers of the device." },
 		{ CL_INVALID_DEVICE, MAM_ERROR_INVALID_VALUE,
-		  "mam_cl_options: clGetDeviceInfo failed with CL_INVALID_DEVICE (-33): pass what "
-		  "is "
-		  "alive, and was not released." },
+		  "mam_cl_options: clGetDeviceInfo failed with CL_INVALID_DEVICE (-33): pass an "
+		  "object "
+		  "that was not released." },
 		{ CL_DEVICE_NOT_AVAILABLE, MAM_ERROR_NO_DEVICE,
 		  "mam_cl_options: clGetDeviceInfo failed with CL_DEVICE_NOT_AVAILABLE (-2): use "
 		  "another "
 		  "device, or wait until it is free." },
 		{ -9999, MAM_ERROR_DRIVER,
-		  "mam_cl_options: clGetDeviceInfo failed with a code without a name (-9999): ask "
-		  "the "
+		  "mam_cl_options: clGetDeviceInfo failed with an unknown code (-9999): see the "
 		  "OpenCL driver's documentation or its log." },
 	};
 	char options[64];
