@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* barrier.c - barrier.h. */
+/* barrier.c - implements barrier.h. */
 #include "base/barrier.h"
 
 #include <linux/membarrier.h>
@@ -30,7 +30,7 @@ bool mam_barrier_prepare(void)
 
 void mam_barrier_all(void)
 {
-	/* Refused only where threads fence for themselves, or in a fork's child, which may register. */
+	/* Fails only if threads use their own fences, or in a forked child, which may register. */
 	if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) &&
 	    membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED))
 		(void)membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);

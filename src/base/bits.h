@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bits.h - arithmetic on sizes and addresses that must not overflow.
+ * bits.h - overflow checks and rounding for sizes and addresses.
  *
  *   mam_is_power_of_two(0) false, (1) true, (512) true, (513) false
  *   mam_round_up(1, 512) 512, (512, 512) 512, (513, 512) 1024

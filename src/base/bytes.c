@@ -26,7 +26,7 @@ static const struct {
 	{ "PiB", UINT64_C(1) << 50 },
 	{ "E", UINT64_C(1) << 60 },
 	{ "EiB", UINT64_C(1) << 60 },
-	/* What the International System of Units says, and GNU's tools with it. */
+	/* Powers of 1000 as in the International System of Units and in GNU's tools. */
 	{ "KB", 1000 },
 	{ "MB", 1000000 },
 	{ "GB", 1000000000 },
@@ -35,7 +35,7 @@ static const struct {
 
 static const char *const names[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
 
-/* The number at the start of `text`. Returns what follows it; NULL: no number, or too large. */
+/* Parse the number at the start of `text`. Returns the rest; NULL: no number, or too large. */
 static const char *parse_number(const char *text, uint64_t *number)
 {
 	uint64_t value = 0;

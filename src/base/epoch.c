@@ -2,11 +2,11 @@
 /*
  * epoch.c - the records of threads (epoch.h).
  *
- * Records lie in pages of the system, as another thread may read them at any time: a thread that
- * outlives the library (dlclose) leaves its record in use, and no page is ever unmapped. The key's
- * destructor returns it when the thread ends. The C library calls that again for a thread whose other
- * destructors use the library; a record that a thread takes after the last of these calls stays
- * used, outside of every section.
+ * Records are in pages from the system and no page is ever unmapped: another thread may read them
+ * at any time, and a thread that outlives the library (dlclose) leaves its record in use. The key's
+ * destructor returns the record when the thread ends. The C library calls the destructor again if
+ * other destructors of the thread use the library. A record that a thread takes after the last of
+ * these calls stays used, outside of every section.
  */
 #include "base/epoch.h"
 
@@ -17,7 +17,7 @@
 #include "base/pages.h"
 
 #define PAGE_BYTES 4096
-#define RECORD_BYTES 64 /* a cache line each: their threads write them often */
+#define RECORD_BYTES 64 /* one cache line each: threads write their records often */
 
 _Static_assert(sizeof(struct mam_epoch_record) <= RECORD_BYTES, "a record is one line");
 
@@ -47,14 +47,14 @@ static void make_key(void)
 	atomic_store(&has_key, pthread_key_create(&key, thread_ends) == 0);
 }
 
-/* The library is unloaded, or the process ends: no thread must call into it any more. */
+/* The library is being unloaded, or the process ends: no thread may call the library any more. */
 __attribute__((destructor)) static void drop_key(void)
 {
 	if (atomic_exchange(&has_key, false))
 		pthread_key_delete(key);
 }
 
-/* A page of unused records, added to the list. NULL: the system has no memory. */
+/* Add a page of unused records to the list. NULL: the system has no memory. */
 static struct mam_epoch_record *add_page_locked(void)
 {
 	char *page = mam_pages_map(PAGE_BYTES);

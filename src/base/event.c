@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event.c - the listeners, and telling them (event.h).
+ * event.c - the list of listeners, and delivery of events (event.h).
  */
 #include "base/event.h"
 
@@ -8,7 +8,7 @@
 
 static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_LOG, "event listeners");
 
-/* lock: lock; the first mam_event_listeners are in use, in the order they came */
+/* lock: lock; the first mam_event_listeners entries are in use, in order of subscription */
 static struct {
 	void (*listener)(const struct mam_event *event, void *user);
 	void *user;

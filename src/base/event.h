@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event.h - what layers report, for whoever listens. They know nothing of the listeners.
+ * event.h - events that the layers report to listeners. The layers do not depend on the listeners.
  *
- * Emitting costs one relaxed load while nobody listens. Otherwise the listeners are called one
- * after another under one lock, in the emitting thread, which may hold any of mam's locks: a
- * listener calls nothing of mam but mam_log().
+ * Emitting an event costs one relaxed load if there is no listener. Otherwise the emitting thread
+ * calls the listeners one after another under one lock. That thread may hold any of mam's locks, so
+ * mam_log() is the only function of mam that a listener may call.
  */
 #ifndef MAM_BASE_EVENT_H
 #define MAM_BASE_EVENT_H
@@ -15,33 +15,33 @@
 
 enum mam_event_kind {
 	MAM_EVENT_POOL_CREATE,
-	MAM_EVENT_POOL_DESTROY, /* or abandoned */
+	MAM_EVENT_POOL_DESTROY, /* destroyed or abandoned */
 	MAM_EVENT_GROW,         /* address, bytes: the chunk */
 	MAM_EVENT_SHRINK,
-	MAM_EVENT_ALLOC,        /* address, bytes: the block and what was asked */
+	MAM_EVENT_ALLOC,        /* address, bytes: the block and the requested size */
 	MAM_EVENT_FREE,
-	MAM_EVENT_FAIL          /* bytes: what was asked and not given */
+	MAM_EVENT_FAIL          /* bytes: the size of the failed request */
 };
 
 struct mam_event {
 	enum mam_event_kind kind;
-	const void *pool;    /* a struct mam_pool, only for telling pools apart */
-	const void *address; /* NULL where there is none */
-	size_t bytes;        /* 0 where there are none */
+	const void *pool;    /* a struct mam_pool, only to distinguish pools */
+	const void *address; /* NULL if the event has none */
+	size_t bytes;        /* 0 if the event has none */
 };
 
 #define MAM_EVENT_LISTENERS 8
 
-/* False: MAM_EVENT_LISTENERS listen already. */
+/* False: there are MAM_EVENT_LISTENERS listeners already. */
 bool mam_event_subscribe(void (*listener)(const struct mam_event *event, void *user), void *user);
 
 /*
- * Afterwards the listener is not called again, and no call of it is under way. False: it did not
- * listen.
+ * Afterwards the listener is not called again, and no call of it is in progress. False: it was not
+ * subscribed.
  */
 bool mam_event_unsubscribe(void (*listener)(const struct mam_event *event, void *user), void *user);
 
-/* Around a fork: take the lock, release it, make it new. */
+/* Around a fork: take the lock, release it in the parent, reinitialize it in the child. */
 void mam_event_fork_prepare(void);
 void mam_event_fork_parent(void);
 void mam_event_fork_child(void);

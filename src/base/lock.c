@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lock.c - waiting for a lock, and the order of locks, checked.
+ * lock.c - waiting for a lock, and a check of the lock order.
  *
- * Each thread keeps the ranks it holds as bits of one word. Taking rank r is allowed when no bit at
- * or above r is set, so of one rank a thread holds one lock at a time. Only fork takes a rank of
+ * Each thread keeps the ranks it holds as bits of one word. A thread may take rank r only if no bit
+ * at or above r is set, so it holds at most one lock of each rank. Only fork takes the same rank of
  * every pool (mam_lock_take_for_fork).
  */
 #include "base/lock.h"
@@ -17,11 +17,11 @@
 #include "base/clock.h"
 
 /*
- * Longer than most holds, shorter than a sleep. Threads that look at the word as often as they can
- * take it from who holds it, and those that sleep take a microsecond to wake: with 100 looks and
- * then sleep 2, 4, 8 and 16 threads of an H100's host did 2.7, 1.7, 1.3 and 1.2 million operations
- * a second on one pool; with pauses of up to 64, 20 us in all, 4.8, 2.7, 1.6, 1.1; of up to 256 7.1,
- * 3.9, 2.1, 1.3; of up to 1,024, 50 us in all, 9.6, 5.8, 3.4, 2.0.
+ * Spin for longer than most critical sections, but less than a sleep. Threads that poll the word
+ * continuously slow down the holder, and threads that sleep take a microsecond to wake. Million
+ * operations per second of 2, 4, 8 and 16 threads of an H100's host on one pool: 100 polls and then
+ * sleep 2.7, 1.7, 1.3, 1.2; pauses of up to 64, 20 us in all, 4.8, 2.7, 1.6, 1.1; up to 256 7.1,
+ * 3.9, 2.1, 1.3; up to 1,024, 50 us in all, 9.6, 5.8, 3.4, 2.0.
  */
 #define FIRST_PAUSES 2
 #define MOST_PAUSES 512
@@ -40,7 +40,7 @@ void mam_lock_init(struct mam_lock *lock, enum mam_rank rank, const char *name)
 
 void mam_lock_fini(struct mam_lock *lock)
 {
-	(void)lock; /* a word holds nothing */
+	(void)lock; /* the word owns no resources */
 }
 
 void mam_lock_reinit(struct mam_lock *lock)
@@ -57,7 +57,7 @@ static void pause_briefly(void)
 #endif
 }
 
-/* Up to twice as long each time, at random, so that those who wait do not look all at once. */
+/* Pause for a random time. Its bound doubles each time, so that waiters do not poll in step. */
 static void back_off(unsigned *most)
 {
 	static _Thread_local uint32_t dice;
@@ -72,7 +72,7 @@ static void back_off(unsigned *most)
 		*most *= 2;
 }
 
-/* True: it is taken. */
+/* True: the lock was taken. */
 static bool spin(struct mam_lock *lock, uint64_t most_ns)
 {
 	unsigned most = FIRST_PAUSES;
@@ -86,7 +86,7 @@ static bool spin(struct mam_lock *lock, uint64_t most_ns)
 			    &lock->word, &free, 1, memory_order_acquire, memory_order_relaxed))
 			return true;
 		if (most < CLOCK_PAUSES) {
-			/* too early to ask the clock, which takes as long */
+			/* too early to read the clock, which takes as long as the pauses */
 		} else if (end == 0) {
 			end = mam_clock_ns() + most_ns;
 		} else if (mam_clock_ns() > end) {
@@ -101,16 +101,16 @@ void mam_lock_wait(struct mam_lock *lock)
 	if (spin(lock, MOST_NS))
 		return;
 	/*
-	 * From here on the word says 2: whoever releases it must wake one, and the one woken may
-	 * not be the last.
+	 * From here on the word is 2: the thread that releases the lock must wake one waiter, and
+	 * the woken thread may not be the last waiter.
 	 */
 	while (atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) != 0)
 		(void)syscall(SYS_futex, &lock->word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
 }
 
 /*
- * Who was woken looks at the word before it gives up, and leaves it at 2: whoever releases the lock
- * next wakes another, if there is one. So no wake-up is lost with it.
+ * A woken waiter rechecks the word before it gives up, and leaves it at 2. The next release then
+ * wakes another waiter, if there is one, so that no wake-up is lost.
  */
 bool mam_lock_wait_within(struct mam_lock *lock, uint64_t most_ns)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lock.h - a mutex that knows its place in the order of locks.
+ * lock.h - a mutex that checks the lock order.
  *
  * The enum below is the order: a thread may take a lock only while every lock it holds has a lower
- * rank. Two threads that keep to it cannot wait for each other in a circle. Debug builds
- * (MAM_DEBUG) check each take and abort with both names.
+ * rank. This rule excludes deadlocks. Debug builds (MAM_DEBUG) check each lock operation and abort
+ * with the name of the lock and the ranks held.
  *
- * The mutex itself is one word: 0 free, 1 held, 2 held and someone may sleep. Taking a free one is
- * one compare-and-swap and releasing one that nobody waits for is one exchange, inlined: half the
- * cost of pthread's, and a pool's fast path is little more than its lock.
+ * The mutex itself is one word: 0 free, 1 held, 2 held and a thread may sleep. Taking a free lock
+ * is one compare-and-swap and releasing one without waiters is one exchange, inlined. That is half
+ * the cost of pthread's mutex, and a pool's fast path is little more than its lock.
  * Source: U. Drepper, "Futexes Are Tricky", 2011, mutex 3. We differ in spinning a little before
- * sleeping: what is held under these locks is short.
+ * sleeping, since the critical sections are short.
  */
 #ifndef MAM_BASE_LOCK_H
 #define MAM_BASE_LOCK_H
@@ -31,19 +31,19 @@
 #endif
 
 enum mam_rank {
-	MAM_RANK_PAPER = 0,    /* the paper's one environment being made or ended */
-	MAM_RANK_REGISTRY = 1, /* the list of all pools; defaults being made */
-	MAM_RANK_POST = 2,     /* one per heap that grows: what was given to its kernels */
-	MAM_RANK_GROW = 3,     /* one per pool: its talks with the source */
-	MAM_RANK_STREAM = 4,   /* one per pool: its talks with the driver about fences */
-	MAM_RANK_CACHE = 5,    /* one per pool: the list of threads' caches */
-	MAM_RANK_POOL = 6,     /* one per pool: its segments; not across source calls */
-	MAM_RANK_SOURCE = 7,   /* a source's own books */
+	MAM_RANK_PAPER = 0,    /* creation and destruction of the paper API's one environment */
+	MAM_RANK_REGISTRY = 1, /* the list of all pools; creation of default pools */
+	MAM_RANK_POST = 2,     /* one per growable heap: the memory published to its kernels */
+	MAM_RANK_GROW = 3,     /* one per pool: calls to the source */
+	MAM_RANK_STREAM = 4,   /* one per pool: calls to the driver about fences */
+	MAM_RANK_CACHE = 5,    /* one per pool: the list of thread caches */
+	MAM_RANK_POOL = 6,     /* one per pool: its segments; not held across source calls */
+	MAM_RANK_SOURCE = 7,   /* a source's own metadata */
 	MAM_RANK_LOG = 8
 };
 
 struct mam_lock {
-	_Atomic uint32_t word; /* as above */
+	_Atomic uint32_t word; /* see above */
 	const char *name;      /* lock: none, set at init */
 	enum mam_rank rank;    /* lock: none, set at init */
 };
@@ -57,20 +57,20 @@ void mam_lock_init(struct mam_lock *lock, enum mam_rank rank, const char *name);
 void mam_lock_fini(struct mam_lock *lock);
 
 /*
- * mam_lock_reinit - in the only thread of a fork's child: make a lock that the parent held at the
- * fork free again.
+ * mam_lock_reinit - in the only thread of a forked child: free a lock that the parent held at the
+ * fork.
  */
 void mam_lock_reinit(struct mam_lock *lock);
 
-/* Where the word was not free: spin, then sleep. And where someone may sleep: wake one. */
+/* If the word was not 0: spin, then sleep. If the word was 2 at release: wake one waiter. */
 void mam_lock_wait(struct mam_lock *lock);
 bool mam_lock_wait_within(struct mam_lock *lock, uint64_t most_ns);
 void mam_lock_wake(struct mam_lock *lock);
 
 /*
- * Is this the process's only thread? Then nobody can contend, and the locked instructions, 10 ns
- * each, are saved, as the C library itself saves them. No thread starts while a lock is held, since
- * nothing under one calls out of mam.
+ * Returns whether this is the process's only thread. Then there is no contention, and mam saves the
+ * locked instructions, 10 ns each, as the C library does. No thread starts while a lock is held,
+ * since code under a lock does not call out of mam.
  */
 static inline bool mam_lock_alone(void)
 {
@@ -100,7 +100,7 @@ static inline void mam_lock_leave(struct mam_lock *lock)
 		mam_lock_wake(lock);
 }
 
-/* The checks behind MAM_DEBUG; no-ops to the compiler otherwise. */
+/* The checks of MAM_DEBUG builds; other builds compile the calls away. */
 void mam_lock_taking(const struct mam_lock *lock);
 void mam_lock_releasing(const struct mam_lock *lock);
 
@@ -112,8 +112,8 @@ static inline void mam_lock_take(struct mam_lock *lock)
 }
 
 /*
- * mam_lock_take_within - for those who may not wait for what others do under the lock: false, and
- * not taken, where it was not free for `most_ns` nanoseconds and a wake-up. 0: one look.
+ * mam_lock_take_within - for threads that may not wait for long critical sections. Returns false,
+ * without the lock, if it was not free for `most_ns` nanoseconds and a wake-up. 0: one attempt.
  */
 static inline bool mam_lock_take_within(struct mam_lock *lock, uint64_t most_ns)
 {
@@ -139,7 +139,7 @@ static inline void mam_lock_release(struct mam_lock *lock)
 
 /*
  * mam_lock_take_for_fork, mam_lock_release_for_fork - without the check: around fork() one thread
- * takes the locks of every pool, pool after pool. No circle can come of it, since no thread ever
+ * takes the locks of every pool, pool after pool. This cannot cause a deadlock, since no thread
  * holds locks of two pools otherwise.
  */
 static inline void mam_lock_take_for_fork(struct mam_lock *lock)

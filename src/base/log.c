@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log.c - what mam tells people (log.h).
+ * log.c - messages to the user (log.h).
  *
- * The file is opened for each line and closed after it. Lines are rare, and in return there is no
- * descriptor that a program could close under us, no lock, and nothing to repair after a fork.
+ * The file is opened for each line and closed afterwards. Lines are rare. In return there is no
+ * descriptor that a program could close unexpectedly, no lock, and no state to repair after a
+ * fork.
  */
 #include "base/log.h"
 
@@ -26,13 +27,13 @@ static void write_all(int fd, const char *text, size_t length)
 		if (written < 0 && errno == EINTR)
 			continue;
 		if (written <= 0)
-			return; /* nobody is left to tell */
+			return; /* there is no other place to report the error */
 		text += written;
 		length -= (size_t)written;
 	}
 }
 
-/* A value from the environment must not draw on somebody's terminal. */
+/* Replace control characters: a value from the environment must not control the terminal. */
 static void clean(char *text)
 {
 	for (; *text; text++) {
@@ -57,7 +58,7 @@ void mam_log(enum mam_log_level level, const char *format, ...)
 	if (!mam_log_wants(level))
 		return;
 	path = mam_option_text(MAM_OPTION_LOG_FILE);
-	/* A pipe that no process reads must not stop the program, so opening does not wait. */
+	/* A pipe without a reader must not block the program: open it with O_NONBLOCK. */
 	if (path[0])
 		fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
 	if (fd >= 0)
@@ -69,7 +70,7 @@ void mam_log(enum mam_log_level level, const char *format, ...)
 	va_end(arguments);
 	if (length < 0)
 		line[prefix] =
-			'\0'; /* the format was refused; the prefix still says that something was */
+			'\0'; /* the format is invalid; the prefix remains */
 	else if ((size_t)length >= sizeof(line) - (size_t)prefix - 1)
 		memcpy(line + sizeof(line) - 5, "...", 4);
 	clean(line);

@@ -2,10 +2,11 @@
 /*
  * newfile.c - see <mam/newfile.h>.
  *
- * A file without a name gets one by linkat(), which replaces nothing. To replace a file it gets a
- * name beside it first, and a rename. Signals are blocked between these two calls.
+ * An unnamed file gets a name by linkat(), which never replaces a file. To replace a file, the new
+ * one first gets a temporary name in the same folder and is then renamed. Signals are blocked
+ * between these two calls.
  *
- * Only system calls and snprintf() are used: a process may be at its end, anywhere.
+ * Only system calls and snprintf() are used, since the process may be terminating in any state.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* O_TMPFILE */
@@ -32,7 +33,7 @@ static void folder_of(const char *place, char folder[MAM_NEWFILE_BYTES])
 		snprintf(folder, MAM_NEWFILE_BYTES, "%.*s", (int)(slash - place) + 1, place);
 }
 
-/* A name for the n-th try. False: it is too long. */
+/* Make the name for the n-th attempt. False: it is too long. */
 static bool make_name(char name[MAM_NEWFILE_BYTES], const char *place, unsigned int n)
 {
 	return snprintf(name, MAM_NEWFILE_BYTES, "%s.%d-%u", place, (int)getpid(), n) <
@@ -71,7 +72,7 @@ int mam_newfile_open(struct mam_newfile *file, const char *place, mode_t mode)
 	return file->is_unnamed ? 0 : open_named(file, place, mode);
 }
 
-/* Another name, which must not be taken (EEXIST). */
+/* Give the file another name, which must not exist (EEXIST). */
 static int link_to(struct mam_newfile *file, const char *name)
 {
 	char number[sizeof(OPEN_FILES) + 16];

@@ -2,12 +2,12 @@
 /*
  * option.c - the table of options, and reading it from the environment.
  *
- * 1. The first call of any getter reads all rows: a variable that is unset or empty leaves the
- *    default, and so does one whose value its row refuses.
- * 2. What was refused, and which MAM_ variables are in no row, is remembered and reported after the
- *    reading is over: the report needs options itself.
+ * 1. The first call of any getter reads all rows. A variable that is unset, empty or invalid leaves
+ *    the default.
+ * 2. Invalid values, and MAM_ variables that are in no row, are remembered and reported after all
+ *    rows are read, since the report uses options itself.
  *
- * What must hold: every default is a value that its own row allows (checked when it is read).
+ * Invariant: every default is a value that its own row allows (checked when it is read).
  */
 #define _GNU_SOURCE /* secure_getenv, strchrnul, environ */
 #include "base/option.h"
@@ -27,7 +27,7 @@
 
 #define PREFIX "MAM_"
 
-/* What a pool allows as a granule. */
+/* The range that a pool allows for a granule. */
 #define POWER_LEAST 16
 #define POWER_MOST (2 << 20)
 
@@ -104,21 +104,21 @@ _Static_assert(sizeof(rows) / sizeof(rows[0]) == MAM_OPTION_COUNT, "a row for ea
 
 struct value {
 	uint64_t number;
-	const char *text;    /* as mam_option_value() gives it */
-	const char *refused; /* what the environment said and the row forbids; NULL: nothing */
-	bool is_given;       /* by the environment, and allowed */
+	const char *text;    /* as mam_option_value() returns it */
+	const char *refused; /* the environment's value if the row forbids it; otherwise NULL */
+	bool is_given;       /* set in the environment, and valid */
 };
 
 /* lock: none, set once by load() */
 static struct value values[MAM_OPTION_COUNT];
 static pthread_once_t loaded = PTHREAD_ONCE_INIT;
-/* Something is to be reported, and no thread has taken that on. atomic */
+/* There is something to report, and no thread has started to report it. atomic */
 static _Atomic bool unreported;
 
 struct kind {
 	const char *name;
 	bool (*parse)(const struct mam_option_row *row, const char *text, struct value *value);
-	const char *allowed; /* for the sentence about a refused value; NULL: the row's values */
+	const char *allowed; /* for the message about an invalid value; NULL: the row's values */
 };
 
 static bool parse_bool(const struct mam_option_row *row, const char *text, struct value *value)
@@ -212,7 +212,7 @@ static const struct mam_option_row *row_of(const char *name, size_t length)
 	return NULL;
 }
 
-/* The next variable from `variable` on that looks like ours and is in no row. NULL: no more. */
+/* The first variable at or after `variable` with our prefix and without a row. NULL: no more. */
 static char **next_unknown(char **variable)
 {
 	for (; variable && *variable; variable++) {
@@ -254,8 +254,8 @@ static void load(void)
 }
 
 /*
- * How many letters of `a` must be added, removed or changed to make `b`; of longer names only the
- * start counts.
+ * The edit distance: the number of letters of `a` to add, remove or change to get `b`. Only the
+ * start of longer names counts.
  */
 static size_t distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
@@ -283,13 +283,13 @@ static size_t distance(const char *a, size_t a_length, const char *b, size_t b_l
 }
 
 /*
- * The option that somebody may have meant by `name`: misspelt, or with more words after it. NULL:
- * none.
+ * The option that the user may have meant by `name`: misspelled, or followed by more words. NULL:
+ * no option is close.
  */
 static const struct mam_option_row *nearest_row(const char *name, size_t length)
 {
 	const struct mam_option_row *nearest = NULL;
-	size_t least = 3; /* two wrong letters are a slip, three another word */
+	size_t least = 3; /* two wrong letters are a typo, three are another word */
 
 	for (size_t i = 0; i < MAM_OPTION_COUNT; i++) {
 		const size_t row_length = strlen(rows[i].name);
@@ -305,7 +305,7 @@ static const struct mam_option_row *nearest_row(const char *name, size_t length)
 	return nearest;
 }
 
-/* A near miss is a warning. Other names may be another program's business. */
+/* A near miss is a warning. Other names may belong to another program. */
 static void report_unknown(const char *variable)
 {
 	const int length = (int)(strchrnul(variable, '=') - variable);
@@ -338,7 +338,7 @@ static void report(void)
 		report_unknown(*unknown);
 }
 
-/* Without the report, for callers that report by themselves. */
+/* Without the report, for callers that report on their own. */
 static const struct value *loaded_value_of(const struct mam_option_row *row)
 {
 	pthread_once(&loaded, load);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * option.h - the environment variables that mam reads, by identifier. <mam/options.h> is the
- * outside of the same table.
+ * option.h - the environment variables that mam reads, by identifier. <mam/options.h> is the public
+ * interface of the same table.
  *
- * Every call may be made from any thread, under any lock. The first one reads the environment, and
- * reports what it finds wrong in it; the others cost a load.
+ * Every call may be made from any thread, under any lock. The first call reads the environment and
+ * reports the errors that it finds. The other calls cost one load.
  */
 #ifndef MAM_BASE_OPTION_H
 #define MAM_BASE_OPTION_H
@@ -45,8 +45,8 @@ enum mam_option_id {
 };
 
 bool mam_option_bool(enum mam_option_id id);
-uint64_t mam_option_bytes(enum mam_option_id id);        /* the word beside sizes: SIZE_MAX */
-unsigned int mam_option_choice(enum mam_option_id id);   /* place of the word, counted from 0 */
-const char *mam_option_text(enum mam_option_id id);      /* of a text or a choice; never NULL */
+uint64_t mam_option_bytes(enum mam_option_id id);        /* a word instead of a size: SIZE_MAX */
+unsigned int mam_option_choice(enum mam_option_id id);   /* index of the word, counted from 0 */
+const char *mam_option_text(enum mam_option_id id);      /* value of a text or choice; not NULL */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pages.c - pages.h by mmap and mremap. */
+/* pages.c - implements pages.h with mmap and mremap. */
 #include "base/pages.h"
 
 #include <sys/mman.h>
@@ -7,8 +7,8 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 
 /*
- * An address range of `bytes`, from a huge page's boundary if it can hold one: a longer one is
- * mapped and cut.
+ * Map `bytes`, aligned to a huge page if the range can hold one: a longer range is mapped, and its
+ * ends are unmapped.
  */
 static char *map_aligned(size_t bytes)
 {
@@ -29,7 +29,7 @@ static char *map_aligned(size_t bytes)
 	return base + skip;
 }
 
-/* Asked for the whole range at once, so that it stays one mapping: mremap() takes only one. */
+/* Advise the whole range at once, so that it stays one mapping: mremap() moves only one. */
 static void prefer_huge(void *base, size_t bytes)
 {
 	if (bytes >= HUGE_PAGE)
@@ -56,7 +56,7 @@ void *mam_pages_move(void *base, size_t old_bytes, size_t bytes)
 
 	if (fresh == NULL)
 		return NULL;
-	/* Over the fresh range: old and new part become one mapping there. */
+	/* Move into the new range: the old and the new part become one mapping there. */
 	if (mremap(base, old_bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, fresh) == MAP_FAILED) {
 		munmap(fresh, bytes);
 		return NULL;

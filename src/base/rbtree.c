@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rbtree.c - linking, unlinking and checking; rbtree.h has the story.
+ * rbtree.c - linking, unlinking and checking; see rbtree.h.
  *
- * A "link" here is what a parent holds of a child: its handle and, in the low bit, its colour.
- * `side` mirrors: what is said of left holds of right.
+ * A "link" here is a parent's reference to a child: its handle and, in the low bit, its color.
+ * `side` mirrors the cases: a statement about left holds for right likewise.
  */
 #include "base/rbtree.h"
 
 #define RED 1u
-#define MAX_DEPTH 72 /* over 2 log2 of all the records 32 bits can name */
+#define MAX_DEPTH 72 /* over 2 log2 of the number of records that 32 bits can name */
 
 static uint32_t handle_of(uint32_t link)
 {
@@ -38,7 +38,7 @@ static uint32_t *link_to(char *nodes, uint32_t parent, uint32_t handle)
 	return &node->child[side_of(node, handle)];
 }
 
-/* What named `old`, the root included, now names `fresh`, in the same colour. */
+/* The link that named `old`, possibly the root, now names `fresh`, in the same color. */
 static void rename_child(char *nodes, uint32_t *root, uint32_t parent, uint32_t old, uint32_t fresh)
 {
 	uint32_t *link;
@@ -52,8 +52,8 @@ static void rename_child(char *nodes, uint32_t *root, uint32_t parent, uint32_t 
 }
 
 /*
- * `handle` sinks to `side`, its child on the other side rises into its place, and the two change
- * colours: every turn of the cases below is meant so. Order is unchanged.
+ * `handle` moves down to `side`, its child on the other side takes its place, and the two exchange
+ * colors. Every rotation below also exchanges colors. The order is unchanged.
  */
 static void rotate(char *nodes, uint32_t *root, uint32_t handle, enum mam_rbside side)
 {
@@ -112,8 +112,9 @@ void mam_rb_paint(char *nodes, uint32_t handle, bool red)
 }
 
 /*
- * `handle` is red, its parent perhaps too. While the uncle is red as well, both turn black, the
- * grandparent red, and the question moves up two levels; else one or two rotations answer it.
+ * `handle` is red, and its parent may be red too. While the uncle is red as well, both turn black,
+ * the grandparent turns red, and the loop continues two levels up. Otherwise one or two rotations
+ * finish.
  */
 static void mend_red(char *nodes, uint32_t *root, uint32_t handle)
 {
@@ -125,7 +126,7 @@ static void mend_red(char *nodes, uint32_t *root, uint32_t handle)
 		uint32_t above;
 
 		if (grand == 0)
-			return; /* at the root or under it, which is black */
+			return; /* the parent is the root, which is black */
 		side = side_of(grand_node, parent);
 		if (!is_red(grand_node->child[side]))
 			return;
@@ -136,8 +137,8 @@ static void mend_red(char *nodes, uint32_t *root, uint32_t handle)
 			return;
 		}
 		/*
-		 * One link was written just now: two stores of their own, as a load of both at once
-		 * would wait for it.
+		 * One of the links was written just now. Use two separate stores: a load of both
+		 * links at once would wait for that store.
 		 */
 		grand_node->child[side] = parent;
 		grand_node->child[other(side)] = handle_of(grand_node->child[other(side)]);
@@ -166,8 +167,8 @@ void mam_rb_link(char *nodes, uint32_t *root, uint32_t parent, enum mam_rbside s
 }
 
 /*
- * The paths through the `side` of `parent` lack one black node: find one to give, or take one from
- * all others and go up.
+ * The paths through the `side` of `parent` lack one black node. Either add one there, or remove one
+ * from all other paths and continue one level up.
  */
 static void mend_black(char *nodes, uint32_t *root, uint32_t parent, enum mam_rbside side)
 {
@@ -191,7 +192,7 @@ static void mend_black(char *nodes, uint32_t *root, uint32_t parent, enum mam_rb
 		parent_node->child[other(side)] |= RED;
 		above = parent_node->parent;
 		if (above == 0)
-			return; /* all paths lack it now */
+			return; /* all paths have one black node less now */
 		link = link_to(nodes, above, parent);
 		if (is_red(*link)) {
 			*link &= ~RED;
@@ -201,16 +202,16 @@ static void mend_black(char *nodes, uint32_t *root, uint32_t parent, enum mam_rb
 		parent = above;
 	}
 	/*
-	 * The sibling has a red child on the far side: it turns black and stands in for the one
-	 * that is lacking.
+	 * The sibling has a red child on the far side: that child turns black and replaces the
+	 * missing black node.
 	 */
 	mam_rb_at(nodes, mam_rb_child(nodes, parent, other(side)))->child[other(side)] &= ~RED;
 	rotate(nodes, root, parent, side);
 }
 
 /*
- * Take out a node that has at most one child. An only child is red and its parent black, so it
- * steps up as black. A leaf goes; if it was black, something is lacking where it hung.
+ * Unlink a node that has at most one child. An only child is red and its parent black, so the child
+ * replaces its parent as a black node. A leaf is removed; if it was black, its paths lack one node.
  */
 static void unlink_outer(char *nodes, uint32_t *root, const struct mam_rbnode *node,
 			 uint32_t handle)
@@ -243,8 +244,8 @@ void mam_rb_unlink(char *nodes, uint32_t *root, uint32_t handle)
 		return;
 	}
 	/*
-	 * The next one in order has no left child: it goes instead, and then takes this one's place
-	 * and colour.
+	 * The next node in order has no left child: unlink that one instead, and then put it in
+	 * this node's place, with its color.
 	 */
 	heir = mam_rb_extreme(nodes, handle_of(node->child[MAM_RB_RIGHT]), MAM_RB_LEFT);
 	unlink_outer(nodes, root, mam_rb_at(nodes, heir), heir);
@@ -272,7 +273,7 @@ struct check {
 	const char *fault;
 };
 
-/* The black height under `link`, or -1 once a fault is known. */
+/* The black height under `link`, or -1 once a fault is found. */
 static int check_below(struct check *check, uint32_t link, uint32_t parent, bool parent_is_red,
 		       int depth)
 {

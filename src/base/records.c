@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * records.c - the array behind records.h.
+ * records.c - implements records.h.
  *
- * The first range is modest and halved until the system grants it, so that a process under a small
- * address-space limit still gets a pool. Debug builds start at one page, so that tests see the
- * array move often.
+ * The first range is small, and is halved until the system provides it, so that a process under a
+ * small address-space limit still gets a pool. Debug builds start at one page, so that tests move
+ * the array often.
  */
 #include "base/records.h"
 
@@ -34,7 +34,7 @@ static bool refused(void)
 	return left == 1;
 }
 
-/* As many records as 32-bit handles can name. */
+/* The number of records that 32-bit handles can name. */
 static size_t nameable(const struct mam_records *records)
 {
 	return (size_t)UINT32_MAX * MAM_RB_UNIT / records->record_bytes;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sized.h - structs of the public headers that begin with their own size, so that they can grow.
+ * sized.h - public structs that begin with their own size, so that later versions can extend them.
  *
- * A program passes the size that it was compiled with. It may be older than the library, and its
- * struct shorter, or newer, and its struct longer.
+ * A program passes the size that it was compiled with. If the program is older than the library,
+ * its struct is shorter; if it is newer, its struct is longer.
  *   - A struct that the library reads: fields that a shorter one lacks have their defaults. A longer
- *     one is accepted only if every byte that this version does not know is zero, which asks for
- *     nothing. A size that ends inside a field, or that no version could have, is refused.
- *   - A struct that the library writes: a shorter one gets as much as it holds. In a longer one the
- *     bytes that this version does not know become zero. Its size stays as it is. A size that no
- *     version could have is refused.
- *   - A struct that the library owns and shows has the library's size.
+ *     one is accepted only if every byte that this version does not know is zero, the default.
+ *     A size that ends inside a field, or that no version could have, is rejected.
+ *   - A struct that the library writes: a shorter one gets as much as fits. In a longer one the
+ *     bytes that this version does not know become zero. Its size is unchanged. A size that no
+ *     version could have is rejected.
+ *   - A struct that the library owns and exposes has the library's size.
  *
  * `size` is a size_t, and the first member.
  */
@@ -22,12 +22,12 @@
 #include <string.h>
 
 /*
- * A struct that is longer, or that is longer by as much than this version's, is garbage: to read or
- * write that far could crash.
+ * A struct of more than this size, or one that exceeds this version's struct by more than that, is
+ * garbage: reading or writing that far could crash.
  */
 #define MAM_SIZED_MAX 4096u
 
-/* Where a field begins and ends. */
+/* The begin and end of a field. */
 struct mam_sized_field {
 	size_t begin, end;
 };
@@ -38,7 +38,7 @@ struct mam_sized_field {
 		offsetof(type, field), MAM_SIZED_END(type, field) \
 	}
 
-/* A version's struct ends where a field does, or after the padding that follows. */
+/* A version's struct ends at the end of a field, or after the padding that follows. */
 static inline bool mam_sized_is_end(size_t size, const struct mam_sized_field *fields, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -58,8 +58,8 @@ static inline bool mam_sized_is_zero(const void *given, size_t from, size_t to)
 }
 
 /*
- * mam_sized_fits - whether a struct can be read: `bytes` is its size in this version, and `fields` are
- * those that an older version may lack.
+ * mam_sized_fits - whether the library can read a struct: `bytes` is its size in this version, and
+ * `fields` are the fields that an older version may lack.
  */
 static inline bool mam_sized_fits(const void *given, size_t bytes,
 				  const struct mam_sized_field *fields, size_t count)
@@ -72,7 +72,7 @@ static inline bool mam_sized_fits(const void *given, size_t bytes,
 	return mam_sized_is_end(size, fields, count);
 }
 
-/* mam_sized_read - pre: it fits, and `whole` has the defaults. Its size becomes this version's. */
+/* mam_sized_read - pre: it fits, and `whole` has the defaults. Sets its size to this version's. */
 static inline void mam_sized_read(void *whole, const void *given, size_t bytes)
 {
 	size_t size;
@@ -83,8 +83,8 @@ static inline void mam_sized_read(void *whole, const void *given, size_t bytes)
 }
 
 /*
- * mam_sized_can_hold - whether a struct can be written: it has room for its own size, and no more
- * than a later version could have. `bytes` is its size in this version.
+ * mam_sized_can_hold - whether the library can write a struct: it has room for its own size, and is
+ * not longer than a later version could be. `bytes` is its size in this version.
  */
 static inline bool mam_sized_can_hold(const void *out, size_t bytes)
 {
@@ -96,7 +96,7 @@ static inline bool mam_sized_can_hold(const void *out, size_t bytes)
 	return size >= sizeof(size) && size <= bytes + MAM_SIZED_MAX;
 }
 
-/* mam_sized_write - pre: it can be written. `whole` is this version's, of `bytes` bytes. */
+/* mam_sized_write - pre: it can be written. `whole` is this version's struct, of `bytes` bytes. */
 static inline void mam_sized_write(void *out, const void *whole, size_t bytes)
 {
 	size_t size;

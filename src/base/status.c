@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * status.c - what a status means, in words, and which version this is.
+ * status.c - the names and descriptions of statuses, and the version.
  *
- * One table, a row for each value of enum mam_status, in the order of the values.
+ * One table, with a row for each value of enum mam_status, in the order of the values.
  */
 #include <mam/mam.h>
 
