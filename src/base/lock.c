@@ -18,7 +18,7 @@
 
 /*
  * Spin for longer than most critical sections, but less than a sleep. Threads that poll the word
- * continuously slow down the holder, and threads that sleep take a microsecond to wake. Million
+ * continuously steal its cache line, and threads that sleep take a microsecond to wake. Million
  * operations per second of 2, 4, 8 and 16 threads of an H100's host on one pool: 100 polls and then
  * sleep 2.7, 1.7, 1.3, 1.2; pauses of up to 64, 20 us in all, 4.8, 2.7, 1.6, 1.1; up to 256 7.1,
  * 3.9, 2.1, 1.3; up to 1,024, 50 us in all, 9.6, 5.8, 3.4, 2.0.

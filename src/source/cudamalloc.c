@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cudamalloc.c - chunks of device memory by the driver's cuMemAlloc: what IPC, GPUDirect and
- * registration with network libraries work on. How they are asked for: whole.c.
+ * cudamalloc.c - chunks of device memory from the driver's cuMemAlloc: the memory that IPC,
+ * GPUDirect and registration with network libraries support. whole.c describes how chunks are
+ * allocated.
  */
 #include "source/whole.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device.c - device.h: binding to a context, entering and leaving it.
+ * device.c - implements device.h: binding to a context, entering and leaving it.
  */
 #include "source/device.h"
 
@@ -11,7 +11,7 @@
 #define TICKET_BYTES 512u
 #define IN_HOST_MEMORY 1ull
 
-/* Once: later failures have the same reason. */
+/* Reports once: later failures have the same reason. */
 void mam_device_report_none(void)
 {
 	static _Atomic bool reported;
@@ -21,8 +21,8 @@ void mam_device_report_none(void)
 }
 
 /*
- * The current context where that fits `ordinal`, else the primary context of the device, which is
- * the first where none is asked for.
+ * The current context if it is on device `ordinal`, otherwise the primary context of that device.
+ * If no device is given, the primary context is that of the first device.
  */
 static struct mam_device_answer find_context(struct mam_device *device, int ordinal)
 {
@@ -102,7 +102,7 @@ struct mam_device_answer mam_device_enter(const struct mam_device *device,
 	return mam_device_answer_of("cuThreadExchangeStreamCaptureMode", result);
 }
 
-/* What fails here failed to restore another's state; there is nothing better to do than go on. */
+/* An error here means that another component's state was not restored. There is no recovery. */
 void mam_device_leave(const struct mam_device *device, struct mam_device_visit *visit)
 {
 	struct CUctx_st *popped;
@@ -126,7 +126,7 @@ enum mam_status mam_device_status_of_end(const struct mam_device *device,
 	return mam_device_status(device, answer);
 }
 
-/* A small allocation, in host memory where the device has none left; marked by its lowest bit. */
+/* A small allocation, in host memory if the device has none left (marked in the lowest bit). */
 static struct mam_device_answer take_ticket(const struct mam_driver *driver,
 					    unsigned long long *ticket)
 {
@@ -153,7 +153,7 @@ static struct mam_device_answer give_ticket(const struct mam_driver *driver,
 		driver->mem_free_host((void *)(uintptr_t)(ticket & ~IN_HOST_MEMORY)));
 }
 
-/* A ticket, after one that stays if there is none yet. */
+/* Allocate a ticket, and before it one that stays allocated if there is none yet. */
 static struct mam_device_answer take_and_keep(const struct mam_driver *driver,
 					      struct mam_device_kept *kept,
 					      unsigned long long *ticket)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device.h - a source's tie to one CUDA context, and visiting it from any thread.
+ * device.h - binds a source to one CUDA context, and enters that context from any thread.
  *
- * A source is bound to one context when it is made: the calling thread's, if it has one on the
- * device asked for, else the device's primary context, which is then kept alive until the source
- * ends. Each later call to the driver, from whichever thread, stands between an enter and a leave:
+ * A source is bound to one context at creation: the calling thread's, if it has one on the
+ * requested device, otherwise the device's primary context, which the source then retains until it
+ * is destroyed. Any thread makes later calls to the driver between an enter and a leave:
  *
- * 1. enter refuses in the child of a fork,
+ * 1. enter fails in a forked child,
  * 2. makes the context current if it is not,
- * 3. and puts the thread's stream captures into relaxed mode, in which allocating does not end
- *    them;
+ * 3. and puts the thread's stream captures into relaxed mode, in which an allocation does not
+ *    invalidate them;
  * 4. the source makes its calls;
- * 5. leave undoes 3 and 2, so that the thread is left as it was found.
+ * 5. leave undoes 3 and 2, so that the thread's state is restored.
  *
- * The driver API keeps no error for later, so a failure leaves nothing behind.
+ * The driver API has no sticky error state, so a failure has no later effect.
  */
 #ifndef MAM_SOURCE_DEVICE_H
 #define MAM_SOURCE_DEVICE_H
@@ -26,17 +26,17 @@ struct mam_device {
 	/* lock: none, all set by mam_device_bind() */
 	const struct mam_driver *driver;
 	struct CUctx_st *context;
-	int ordinal;          /* of CUDA */
-	bool retains_primary; /* the context is the primary one, and kept alive by us */
+	int ordinal;          /* CUDA device ordinal */
+	bool retains_primary; /* the context is the primary one, and we retain it */
 };
 
-/* How a thread was found. */
+/* The thread's state before enter. */
 struct mam_device_visit {
-	bool pushed;       /* our context lies on top of its own */
+	bool pushed;       /* our context is on top of the thread's own */
 	unsigned int mode; /* its capture mode */
 };
 
-/* A driver call's answer with the function it came from. */
+/* A driver call's result and the name of the function. */
 struct mam_device_answer {
 	unsigned int result;
 	const char *function;
@@ -49,17 +49,17 @@ static inline struct mam_device_answer mam_device_answer_of(const char *function
 }
 
 /*
- * mam_device_bind - ties `device` to a context on `ordinal`, or on the thread's current device for
- * MAM_DEVICE_CURRENT, which is the first where no context is current. NO_DEVICE is said once, in
- * the log. A failure leaves nothing that mam_device_unbind() does not undo.
+ * mam_device_bind - bind `device` to a context on `ordinal`. MAM_DEVICE_CURRENT is the thread's
+ * current device, or the first device if no context is current. NO_DEVICE is logged once. After a
+ * failure mam_device_unbind() undoes all effects.
  */
 enum mam_status mam_device_bind(struct mam_device *device, int ordinal);
 void mam_device_unbind(struct mam_device *device);
 
-/* mam_device_report_none - one line in the log says why there is no device, once in a process. */
+/* mam_device_report_none - logs, once per process, why there is no device. */
 void mam_device_report_none(void);
 
-/* Success: a leave must follow. Anything else, NO_DEVICE in the child of a fork: it must not. */
+/* Success: a leave must follow. Any other result (NO_DEVICE in a forked child): it must not. */
 struct mam_device_answer mam_device_enter(const struct mam_device *device,
 					  struct mam_device_visit *visit);
 void mam_device_leave(const struct mam_device *device, struct mam_device_visit *visit);
@@ -68,26 +68,26 @@ enum mam_status mam_device_status(const struct mam_device *device,
 				  struct mam_device_answer answer);
 
 /*
- * While the process exits the driver answers every call with DEINITIALIZED: then nothing runs and
- * all memory is gone, so waiting and giving back count as done.
+ * While the process exits, the driver returns DEINITIALIZED from every call. Then no work runs and
+ * all memory is gone, so waiting and freeing count as done.
  */
 enum mam_status mam_device_status_of_end(const struct mam_device *device,
 					 struct mam_device_answer answer);
 
 /*
- * mam_device_quiesce - wait for all work of the context, as cudaFree does, without an effect on
- * stream captures.
+ * mam_device_quiesce - wait for all work of the context, as cudaFree does, without affecting stream
+ * captures.
  *
  * cuCtxSynchronize fails while any stream of the context is in capture, whatever the thread's mode,
- * and invalidates the capture. The library cannot know whether one is alive. The driver's frees wait
- * for the whole context as well, and in relaxed mode do not disturb captures: so the wait is a small
- * allocation and its free. The allocation is pinned host memory if the device has none left. With no
- * host memory either, the context is synchronized.
+ * and invalidates the capture. The library cannot know whether a capture is active. The driver's
+ * frees wait for the whole context as well, and do not disturb captures in relaxed mode. So the
+ * wait is a small allocation and its free. The allocation is pinned host memory if the device has
+ * none left. Without host memory either, the context is synchronized.
  *
- * The driver takes its small blocks from slabs of 2 MiB. Without another block in the slab, each
+ * The driver allocates small blocks from slabs of 2 MiB. Without another block in the slab, each
  * allocation and its free cost 95 us instead of 5 (an H100). `kept` is a block that stays allocated
  * for that reason: the first wait allocates it. With it a strict free costs 2.8 us on an idle H200,
- * where synchronizing the context costs 1.5 (pairs-h200.csv). NULL: none, for devices that are
+ * where synchronizing the context costs 1.5 us (pairs-h200.csv). Pass NULL for devices that are
  * rarely waited for. mam_device_give_kept() frees it.
  */
 struct mam_device_kept {
@@ -98,18 +98,18 @@ enum mam_status mam_device_quiesce(const struct mam_device *device, struct mam_d
 void mam_device_give_kept(const struct mam_device *device, struct mam_device_kept *kept);
 
 /*
- * The two halves of it. mam_device_quiesce_begin: the small allocation, without a wait;
- * OUT_OF_MEMORY: there is no memory for one. mam_device_quiesce_end: frees it, which waits. `ticket`
+ * The two halves of a quiesce. mam_device_quiesce_begin: make the small allocation, without a wait;
+ * OUT_OF_MEMORY: there is no memory for it. mam_device_quiesce_end: free it, which waits. `ticket`
  * is 0 if the driver is shutting down, and no work runs.
  */
 enum mam_status mam_device_quiesce_begin(const struct mam_device *device,
 					 unsigned long long *ticket);
 enum mam_status mam_device_quiesce_end(const struct mam_device *device, unsigned long long ticket);
 
-/* mam_device_free_bytes - memory of the device that is free now. False: it could not be found. */
+/* mam_device_free_bytes - get the device's free memory. False: the driver call failed. */
 bool mam_device_free_bytes(const struct mam_device *device, size_t *bytes);
 
-/* mam_device_total_bytes - all memory of the device. */
+/* mam_device_total_bytes - get the device's total memory. */
 enum mam_status mam_device_total_bytes(const struct mam_device *device, size_t *bytes);
 
 #endif

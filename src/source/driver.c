@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * driver.c - opening the CUDA driver, and its results (driver.h).
+ * driver.c - opening the CUDA driver, and translating its results (driver.h).
  */
 #include "source/driver.h"
 
@@ -22,13 +22,13 @@ static bool usable;
 static char reason[256];
 static pthread_once_t loaded = PTHREAD_ONCE_INIT;
 
-/* This is the child of a process that had opened the driver. Set in the child's only thread. */
+/* This process was forked after CUDA was opened. Set in the child's only thread. */
 static bool forked;
 
 static const struct {
 	const char *symbol;
 	enum need need;
-	size_t offset; /* of its pointer in the table */
+	size_t offset; /* of the function pointer in the table */
 } functions[] = {
 #define ROW(name, symbol, need, arguments) { #symbol, need, offsetof(struct mam_driver, name) },
 	MAM_DRIVER_FUNCTIONS(ROW)
@@ -49,7 +49,7 @@ static bool find_functions(void *library)
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
 		void *address = dlsym(library, functions[i].symbol);
 
-		/* C turns a data pointer into a function's only by a copy. */
+		/* C converts a data pointer to a function pointer only by a copy. */
 		memcpy((char *)&table + functions[i].offset, &address, sizeof(address));
 		if (address || functions[i].need == optional)
 			continue;
@@ -60,7 +60,7 @@ static bool find_functions(void *library)
 	return true;
 }
 
-/* libmam-preload.so defines ORIGINAL: it returns the driver's function of a name. */
+/* libmam-preload.so defines ORIGINAL: it returns the driver's function for a name. */
 static void find_own(void)
 {
 	void *(*original)(const char *name);
@@ -96,7 +96,7 @@ static void load(void)
 			 error ? error : LIBRARY);
 		return;
 	}
-	/* From here on the library stays open: others may hold what it gave them. */
+	/* From here on the library stays open: other code may use its functions. */
 	if (!find_functions(library))
 		return;
 	find_own();
@@ -107,7 +107,7 @@ static void load(void)
 		return;
 	}
 	usable = true;
-	/* A process number would tell too, but to ask for it costs a sixth of waiting when idle. */
+	/* Comparing process IDs would work too, but getpid() costs a sixth of an idle wait. */
 	pthread_atfork(NULL, NULL, note_fork);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * driver.h - the CUDA driver API, found at run time.
+ * driver.h - the CUDA driver API, loaded at run time.
  *
- * mam includes no CUDA header and links to no CUDA library: the driver is opened by name when it is
- * first needed, and its functions are called through the table below. The prototypes are our own:
- * a CUresult and other enums are unsigned int, as compilers make them, a CUdevice is int, a
+ * mam includes no CUDA header and links to no CUDA library. It opens the driver by name when it
+ * first needs it, and calls the driver's functions through the table below. The prototypes are our
+ * own: a CUresult and other enums are unsigned int, as compilers define them, a CUdevice is int, a
  * CUdeviceptr is unsigned long long, and handles point to the driver's own opaque structs. A test
  * compares each with the toolkit's.
  */
@@ -28,7 +28,7 @@ struct CUgraph_st;
 struct CUgraphNode_st;
 struct CUgraphEdgeData_st;
 
-/* The results that mam tells apart. */
+/* The results that mam distinguishes. */
 #define MAM_DRIVER_SUCCESS 0u
 #define MAM_DRIVER_INVALID_VALUE 1u
 #define MAM_DRIVER_OUT_OF_MEMORY 2u
@@ -40,15 +40,15 @@ struct CUgraphEdgeData_st;
 #define MAM_DRIVER_NOT_READY 600u
 #define MAM_DRIVER_CAPTURE_IMPLICIT 906u
 
-/* The mode in which calls of this thread disturb no stream capture. */
+/* The capture mode in which this thread's calls do not invalidate stream captures. */
 #define MAM_DRIVER_CAPTURE_RELAXED 2u
 
-/* What cuStreamIsCapturing says of a stream whose capture may still succeed. */
+/* The status that cuStreamIsCapturing returns for a stream whose capture is still valid. */
 #define MAM_DRIVER_CAPTURE_ACTIVE 1u
 
 /*
- * One row a function: name in the table, symbol in the library, whether mam can do without it
- * (its pointer may then be NULL), arguments.
+ * One row per function: name in the table, symbol in the library, whether mam requires it (the
+ * pointer of an optional function may be NULL), arguments.
  */
 #define MAM_DRIVER_FUNCTIONS(row)                                                                  \
 	row(init, cuInit, required, (unsigned int flags))                                          \
@@ -166,27 +166,28 @@ struct mam_driver {
 	MAM_DRIVER_FUNCTIONS(MAM_DRIVER_FIELD)
 #undef MAM_DRIVER_FIELD
 	/*
-	 * The driver's own mem_alloc and mem_free. In a program under mam run the two above are those
-	 * of mam run, whose free may not wait for the device.
+	 * The driver's own mem_alloc and mem_free. In a program under mam run, mem_alloc and
+	 * mem_free above are mam run's functions, whose free may not wait for the device.
 	 */
 	unsigned int (*own_mem_alloc)(unsigned long long *address, size_t bytes);
 	unsigned int (*own_mem_free)(unsigned long long address);
 };
 
 /*
- * mam_driver_get - the table, once the library is open and cuInit has succeeded.
+ * mam_driver_get - get the table, once the library is open and cuInit has succeeded.
  *
- * The first call opens it; a failure is final. NO_DEVICE: there is no driver to use, or this is the
- * child of a fork after the driver was opened, which CUDA does not survive. Costs a few loads.
+ * The first call opens the library; a failure is final. NO_DEVICE: there is no usable driver, or
+ * the process was forked after the driver was opened (CUDA does not survive a fork). Costs a few
+ * loads.
  */
 enum mam_status mam_driver_get(const struct mam_driver **driver);
 
-/* Why mam_driver_get() answers NO_DEVICE, as a sentence's end: "libcuda.so.1 was not found". */
+/* The reason for NO_DEVICE, as the end of a sentence: "libcuda.so.1 was not found". */
 const char *mam_driver_reason(void);
 
 /*
- * mam_driver_status - what a result of `function` means to mam. What it cannot put into a status of
- * its own becomes MAM_ERROR_DRIVER and one line in the log, with the driver's name for it.
+ * mam_driver_status - translate a result of `function` to a status. A result without a status of
+ * its own becomes MAM_ERROR_DRIVER, and one line in the log has the driver's name for it.
  */
 enum mam_status mam_driver_status(const struct mam_driver *driver, const char *function,
 				  unsigned int result);

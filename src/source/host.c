@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host.c - chunks of addresses, with or without memory behind them: for replay, for tests, for
- * machines without a GPU.
+ * host.c - chunks of addresses, with or without memory: for replay, for tests, and for machines
+ * without a GPU.
  *
- * 1. An unbacked chunk is a mapping that nobody may touch: it takes addresses and no memory, so
- *    that a pool of 80 GB replays on a machine with 1 GB.
- * 2. Where even that is refused (a limit on the address space), the chunk gets made-up addresses,
+ * 1. An unbacked chunk is an inaccessible mapping: it uses addresses but no memory, so that a pool
+ *    of 80 GB replays on a machine with 1 GB.
+ * 2. If even that mapping fails (a limit on the address space), the chunk gets made-up addresses,
  *    which no mapping of any process can have. One counter serves all host sources, so no two
  *    chunks overlap.
  * 3. A backed chunk is ordinary zeroed memory.
  *
- * Between calls: given_bytes is the sum of the chunks the pool holds and at most
+ * Invariant between calls: given_bytes is the sum of the pool's chunks and at most
  * properties.total_bytes.
  */
 #include <stdatomic.h>
@@ -21,14 +21,14 @@
 #include "source/source.h"
 
 #define DEFAULT_TOTAL ((size_t)80 << 30)
-/* Smaller than any driver's, so that tests can make chunks of a few blocks. */
+/* Smaller than that of any driver, so that tests can create chunks of a few blocks. */
 #define GRANULARITY ((size_t)4096)
-/* As the CUDA driver aligns large allocations. */
+/* The CUDA driver's alignment of large allocations. */
 #define ALIGNMENT ((size_t)2 << 20)
 
 /*
- * Addresses that no 64-bit machine maps: neither the low nor the high half of any paging scheme
- * reaches them.
+ * Addresses that no 64-bit machine maps: they are outside the low and the high half of every paging
+ * scheme.
  */
 #define MADE_UP_FIRST ((uintptr_t)1 << 60)
 #define MADE_UP_END ((uintptr_t)1 << 62)
@@ -42,7 +42,7 @@ struct host_source {
 	size_t given_bytes; /* lock: lock */
 };
 
-/* First made-up address that was never given, or given back. atomic */
+/* First unused made-up address. atomic */
 static _Atomic uintptr_t made_up_next = MADE_UP_FIRST;
 
 static void *made_up_take(size_t bytes)
@@ -57,7 +57,7 @@ static void *made_up_take(size_t bytes)
 	return (void *)base;
 }
 
-/* Only the newest chunk's addresses are used again; there are enough for the rest. */
+/* Only the newest chunk's addresses are reused; there are enough addresses for the others. */
 static void made_up_give(uintptr_t base, size_t bytes)
 {
 	uintptr_t end = base + mam_round_up(bytes, ALIGNMENT);
@@ -70,7 +70,7 @@ static bool is_made_up(const void *base)
 	return (uintptr_t)base >= MADE_UP_FIRST;
 }
 
-/* A mapping at a multiple of ALIGNMENT: map more, give back what sticks out. NULL: refused. */
+/* A mapping aligned to ALIGNMENT: map more, unmap the excess at both ends. NULL: mmap failed. */
 static void *map_aligned(size_t bytes, int protection)
 {
 	const size_t mapped = bytes + ALIGNMENT;
@@ -136,7 +136,7 @@ static enum mam_status host_shrink(struct mam_source *source, void *base, size_t
 	if (is_made_up(base))
 		made_up_give((uintptr_t)base, bytes);
 	else if (munmap(base, bytes) != 0)
-		return MAM_ERROR_DRIVER; /* the kernel has no room to split a mapping in two */
+		return MAM_ERROR_DRIVER; /* the kernel has no memory to split a mapping in two */
 	unreserve(host, bytes);
 	return MAM_OK;
 }
@@ -184,7 +184,7 @@ enum mam_status mam_source_host(size_t total_bytes, bool backed, struct mam_sour
 
 enum mam_status mam_host_create(int device, struct mam_source **source)
 {
-	(void)device; /* the host is every device's */
+	(void)device; /* all devices share the host */
 	return mam_source_host(0, false, source);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hostmem.c - hostmem.h: the kernel's figures, and a control group's where there is one.
+ * hostmem.c - hostmem.h: the kernel's numbers, and those of a control group if there is one.
  *
- * 1. The machine: MemTotal and MemAvailable of /proc/meminfo; without /proc, sysinfo(), whose free
- *    memory leaves out what caches could give up: less, so on the safe side.
- * 2. The control group the process sees as its root, which is a container's own: its limit and use,
- *    in the files of version 2 or else of version 1. File caches count as used there, and would be
- *    given up first: what the group itself calls inactive_file is taken off.
+ * 1. The machine: MemTotal and MemAvailable of /proc/meminfo. Without /proc, sysinfo(), whose free
+ *    memory excludes reclaimable caches. That is less, so on the safe side.
+ * 2. The control group that the process sees as its root, that is, the group of a container: its
+ *    limit and use, in the files of version 2 or of version 1. File caches count as used there, but
+ *    the kernel reclaims them first, so the group's own inactive_file is subtracted.
  * 3. The lesser of both, for total and available alike.
  */
 #include "source/hostmem.h"
@@ -18,7 +18,7 @@
 
 #define KIB ((size_t)1024)
 
-/* The number after a line's first word, `key`; with `key` NULL the file's only number. */
+/* The number after a line's first word, `key`. If `key` is NULL, the file's only number. */
 static bool read_number(const char *root, const char *path, const char *key, size_t *number)
 {
 	char line[256], name[512];
@@ -38,7 +38,7 @@ static bool read_number(const char *root, const char *path, const char *key, siz
 			continue;
 		digits += strspn(digits, ": \t");
 		*number = strtoull(digits, &end, 10);
-		found = end != digits; /* "max", which is no limit, is no number */
+		found = end != digits; /* "max" means no limit and is not a number */
 	}
 	fclose(file);
 	return found;
@@ -62,7 +62,7 @@ static bool read_machine(const char *root, struct mam_hostmem *host)
 	return true;
 }
 
-/* Where each version of control groups says what we ask. */
+/* The files of each version of control groups. */
 static const struct {
 	const char *limit, *use, *details, *caches;
 } groups[] = {

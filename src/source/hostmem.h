@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hostmem.h - how much memory the host has, and how much of it may be pinned.
+ * hostmem.h - the size of the host's memory, and the part of it that may be pinned.
  */
 #ifndef MAM_SOURCE_HOSTMEM_H
 #define MAM_SOURCE_HOSTMEM_H
@@ -9,17 +9,17 @@
 #include <stddef.h>
 
 struct mam_hostmem {
-	size_t total_bytes;     /* of the machine, or what its control group allows, if less */
-	size_t available_bytes; /* of these, what could be had without swapping */
+	size_t total_bytes;     /* of the machine, or the limit of its control group, if less */
+	size_t available_bytes; /* part of the total that is available without swapping */
 };
 
 /*
- * mam_hostmem_read - reads ROOT/proc/meminfo, or asks the kernel where that cannot be read, and
- * ROOT/sys/fs/cgroup; ROOT is "" but in tests. False: neither answered.
+ * mam_hostmem_read - read ROOT/proc/meminfo, or call sysinfo() if that cannot be read, and
+ * ROOT/sys/fs/cgroup. ROOT is "" except in tests. False: neither worked.
  */
 bool mam_hostmem_read(const char *root, struct mam_hostmem *host);
 
-/* mam_hostmem_room - what may be pinned: all that is available but a quarter of the total. */
+/* mam_hostmem_room - bytes that may be pinned: the available bytes minus a quarter of the total. */
 size_t mam_hostmem_room(const struct mam_hostmem *host);
 
 #endif

@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * limit.c - a quota around another source, its own or shared with others, and refusals on purpose.
+ * limit.c - a quota around another source, its own or shared with others, and injected failures.
  *
- * What gives memory first charges its bytes to the quota, then asks the inner source, and takes the
- * charge back if that fails. So the inner source may lock as it likes, and two at once never pass
- * the limit together. They may both be refused where one alone would have fitted.
+ * A call that allocates memory first charges its bytes to the quota, then calls the inner source,
+ * and discharges the bytes if that fails. So the inner source may lock as it likes, and two
+ * concurrent calls never exceed the limit together. Both may fail although one alone would have
+ * fitted.
  *
- * What gives memory is grow, or map where the inner source gives addresses and memory apart: then
- * grow and shrink, which move addresses alone, pass through uncounted. The table of functions is
- * the inner source's, row by row: what it has not, this has not either.
+ * Memory is allocated by grow, or by map if the inner source separates addresses and memory. In
+ * that case grow and shrink, which only handle addresses, pass through uncounted. The table of
+ * functions follows the inner source's, row by row: a function that the inner source lacks is
+ * missing here too.
  *
- * Between calls: given_bytes is the sum of what was let through, and is charged to the quota.
+ * Invariant between calls: given_bytes is the sum of the bytes allocated through this source, and
+ * is charged to the quota.
  */
 #include "source/quota.h"
 #include "source/source.h"
 
 struct limit_source {
 	struct mam_source source;
-	struct mam_source_ops ops; /* lock: none, set at creation; what source.ops points to */
+	struct mam_source_ops ops; /* lock: none, set at creation; source.ops points to it */
 	struct mam_source *inner;  /* lock: none, set at creation */
 	bool owns_inner;           /* lock: none, set at creation */
 	struct mam_quota *quota;   /* lock: none, set at creation */
-	/* Calls that give, from first to last, counted from 1, are refused; none where last < first. */
+	/* Allocating calls from first to last, counted from 1, fail; none if last < first. */
 	size_t refuse_first;        /* lock: none, set at creation */
 	size_t refuse_last;         /* lock: none, set at creation */
 	_Atomic size_t given_bytes; /* atomic */
-	_Atomic size_t calls;       /* atomic; calls so far that were to give */
+	_Atomic size_t calls;       /* atomic; allocating calls so far */
 };
 
 static bool book(struct limit_source *limit, size_t bytes)

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * managed.c - chunks of managed memory by the driver's cuMemAllocManaged: host and device use one
- * address, and pages move to who touches them. How they are asked for: whole.c.
+ * managed.c - chunks of managed memory from the driver's cuMemAllocManaged: host and device use one
+ * address, and pages migrate to the processor that accesses them. whole.c describes how chunks are
+ * allocated.
  *
- * The driver gives more of it than a device has, and a program that then uses all of it can make
- * the GPU unusable for minutes. So this source never gives more than is free on the device, and
- * since memory that nobody has touched yet does not show there, it takes all it gave for untouched:
- * in the worst case, when all of it is on the device, it stops at half of what it could have had.
+ * The driver allocates more of it than a device has, and a program that then uses all of it can
+ * make the GPU unusable for minutes. So this source never allocates more than is free on the
+ * device. Since untouched memory does not show as used there, the source assumes that all its
+ * chunks are untouched. In the worst case, when all of it is on the device, it stops at half of the
+ * possible amount.
  */
 #include "source/whole.h"
 
 /* Any stream on any device may use the memory: CU_MEM_ATTACH_GLOBAL. */
 #define ATTACH_GLOBAL 1u
 
-/* The driver's page, and its least promise. */
+/* The driver's page size, and the smallest alignment that it guarantees. */
 #define ALIGNMENT ((size_t)4096)
 
 #define PLACES 64u

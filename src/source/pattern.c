@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pattern.c - starting the kernels of pattern.cu (<mam/pattern.h>).
+ * pattern.c - launches the kernels of pattern.cu (<mam/pattern.h>).
  *
  * 1. Make the context that owns the block current.
- * 2. Load the kernels into it: the driver picks the code for its GPU, or translates the PTX.
+ * 2. Load the kernels into it: the driver picks the code for its GPU, or compiles the PTX.
  * 3. Check only: set the kernels' one variable, the lowest bad offset, to all ones.
  * 4. Launch on the context's default stream and wait.
  * 5. Check only: read the variable.
- * 6. Unload, and leave the thread as it was found.
+ * 6. Unload, and restore the thread's context.
  *
- * Nothing is kept between calls. Loading anew costs under a millisecond; a module kept would have to
- * be known to have outlived resets and contexts that came and went at the same address.
+ * No state is kept between calls. Loading again costs under a millisecond. A cached module could be
+ * stale after a reset, or after a context was destroyed and another created at the same address.
  */
 #include <mam/pattern.h>
 
@@ -29,7 +29,7 @@
 #define DRIVER_NOT_SUPPORTED 801u
 #define POINTER_ATTRIBUTE_CONTEXT 1u
 
-/* The kernels for all architectures; NULL: this mam was built without them. */
+/* The kernels for all architectures; NULL: mam was built without them. */
 static const void *kernels(void)
 {
 #ifdef MAM_HAVE_KERNELS
@@ -152,7 +152,7 @@ static enum mam_status run(struct job *job)
 	result = driver->ctx_get_current(&current);
 	if (result != MAM_DRIVER_SUCCESS)
 		return status_of(driver, "cuCtxGetCurrent", result);
-	/* Memory of the driver's own pools belongs to a device and to no context: any will do. */
+	/* Memory of the driver's own pools belongs to no context: use the current one. */
 	if (!owner || owner == current)
 		return current ? run_in_context(driver, job) : MAM_ERROR_INVALID_VALUE;
 	result = driver->ctx_push_current(owner);

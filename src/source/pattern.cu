@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pattern.cu - the two kernels behind <mam/pattern.h>.
+ * pattern.cu - the two kernels of <mam/pattern.h>.
  *
- * Each thread takes every n-th word of 8 bytes, n being the number of threads, so that the threads
- * of a warp touch neighbouring words. The thread whose turn the last, shorter word is does it byte
- * by byte: not one byte past the block is read or written. The compiler makes code for many
- * architectures of this file; pattern.c carries it and starts it by name.
+ * Each thread handles every n-th word of 8 bytes, where n is the number of threads, so that the
+ * threads of a warp access neighboring words. One thread handles the last, shorter word byte by
+ * byte: no byte past the block is read or written. The compiler generates code for many
+ * architectures from this file; pattern.c contains that code and launches it by name.
  */
 #include "source/pattern.h"
 
-/* The lowest offset that differs. The host sets it to all ones before a check and reads it after. */
+/* The lowest offset that differs. The host sets it to all ones before a check and then reads it. */
 extern "C" __device__ unsigned long long mam_pattern_bad = ~0ull;
 
 static __device__ __forceinline__ unsigned long long first_word(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pattern.h - the pattern itself, the same for kernels and for the tests that read it on the host.
+ * pattern.h - the pattern itself, shared by the kernels and the tests that read it on the host.
  */
 #ifndef MAM_SOURCE_PATTERN_H
 #define MAM_SOURCE_PATTERN_H
@@ -13,9 +13,9 @@
 
 /*
  * Word `index` of 8 bytes, lowest byte first; a block that ends inside a word holds its low bytes.
- * A step of the golden ratio for each word, then the mixer of Steele, Lea and Flood, "Fast
- * Splittable Pseudorandom Number Generators", OOPSLA 2014: each bit of the seed and of the index
- * reaches each bit of the word, so shifted or swapped blocks differ everywhere.
+ * Each word adds the golden ratio and applies the mixer of Steele, Lea and Flood, "Fast Splittable
+ * Pseudorandom Number Generators", OOPSLA 2014: each bit of the seed and of the index affects each
+ * bit of the word, so shifted or swapped blocks differ everywhere.
  */
 MAM_PATTERN_SIDE unsigned long long mam_pattern_word(unsigned long long seed,
 						     unsigned long long index)

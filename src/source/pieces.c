@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pieces.c - pieces.h has the story. */
+/* pieces.c - implements pieces.h. */
 #include "source/pieces.h"
 
 #include "base/bits.h"

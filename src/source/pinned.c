@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pinned.c - chunks of pinned host memory by the driver's cuMemHostAlloc: copies to and from it
- * need no stop-over, and kernels reach it at the same address, in every context. How they are asked
- * for: whole.c.
+ * pinned.c - chunks of pinned host memory from the driver's cuMemHostAlloc: copies to and from it
+ * need no staging buffer, and kernels access it at the same address, in every context. whole.c
+ * describes how chunks are allocated.
  *
- * Pinned pages cannot be swapped out, and a machine without any others stops. So a quarter of the
- * host's memory, or of what its control group allows, is always left to the rest of the machine.
+ * Pinned pages cannot be swapped out, and a machine stops without other pages. So a quarter of the
+ * host's memory, or of the limit of its control group, is always left to the rest of the machine.
  *
- * A freed block may still be read by a copy in flight, as device memory may: the strict policy
- * waits for the context here too, as cudaFreeHost does.
+ * A copy in flight may still read a freed block, as with device memory. So the strict policy waits
+ * for the context here too, as cudaFreeHost does.
  */
 #include "source/hostmem.h"
 #include "source/whole.h"
 
-/* Of CU_MEMHOSTALLOC_: pinned in every context, and within reach of kernels. */
+/* CU_MEMHOSTALLOC_ flags: pinned in every context, and accessible by kernels. */
 #define PORTABLE 1u
 #define DEVICEMAP 2u
 
 #define ALIGNMENT ((size_t)4096)
 
-/* What is being asked for just now; once given it is missing from what the host has. */
+/* Bytes of requests in progress. Once allocated, they are no longer available host memory. */
 static atomic_size_t asked;
 
 static unsigned int alloc(const struct mam_driver *driver, size_t bytes,
@@ -41,7 +41,7 @@ static enum mam_status total(const struct mam_device *device, size_t *bytes)
 {
 	struct mam_hostmem host;
 
-	(void)device; /* the host is every device's */
+	(void)device; /* all devices share the host */
 	*bytes = mam_hostmem_read("", &host) ? host.total_bytes : 0;
 	return MAM_OK;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * quota.h - a number of bytes that several sources share (limit.c charges it, api/quota.c names it
+ * quota.h - a limit in bytes that several sources share (limit.c charges it, api/quota.c exposes it
  * to programs).
  *
- * A charge is one compare-and-swap, so that no lock stands between pools, and none can be caught by
- * a fork. What holds: `given` is the sum of what the sources that share it have given, and a charge
- * never takes it over `most`. It may be over `most` only after that was lowered.
+ * A charge is one compare-and-swap, so pools share no lock, and a fork cannot leave one locked.
+ * Invariant: `given` is the sum of the bytes that the sharing sources have allocated, and a charge
+ * never raises it above `most`. It may exceed `most` only after `most` was lowered.
  */
 #ifndef MAM_SOURCE_QUOTA_H
 #define MAM_SOURCE_QUOTA_H
@@ -55,7 +55,7 @@ static inline void mam_quota_keep(struct mam_quota *quota)
 	atomic_fetch_add(&quota->owners, 1);
 }
 
-/* The last owner to go frees it. */
+/* The last owner frees it. */
 static inline void mam_quota_leave(struct mam_quota *quota)
 {
 	if (atomic_fetch_sub(&quota->owners, 1) == 1)
@@ -63,21 +63,21 @@ static inline void mam_quota_leave(struct mam_quota *quota)
 }
 
 /*
- * mam_limit_share - a source around `inner` that charges `quota` for what it gives. owns_inner: it
- * ends with it; on failure `inner` is untouched. OUT_OF_HOST_MEMORY.
+ * mam_limit_share - a source around `inner` that charges `quota` for its allocations. owns_inner:
+ * destroying the source destroys `inner` too. On failure `inner` is unchanged. OUT_OF_HOST_MEMORY.
  */
 enum mam_status mam_limit_share(struct mam_source *inner, bool owns_inner, struct mam_quota *quota,
 				struct mam_source **source);
 
 /*
- * mam_limit_refuses - whether the quota has less left than a grow of `bytes` takes. Of a source of
- * another kind: false.
+ * mam_limit_refuses - whether a grow of `bytes` exceeds the rest of the quota. False for sources of
+ * another kind.
  */
 bool mam_limit_refuses(const struct mam_source *source, size_t bytes);
 
 /*
- * mam_limit_lost - all that the source gave is gone with its device: it is charged no longer. Of a
- * source of another kind: nothing.
+ * mam_limit_lost - all memory of the source is gone with its device: discharge it. No effect on
+ * sources of another kind.
  */
 void mam_limit_lost(struct mam_source *source);
 

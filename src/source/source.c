@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source.c - the sources by name, and what all of them have in common.
+ * source.c - creating sources by name, and functions common to all of them.
  *
- * One table, a row for each kind of source. A new kind is a new file and a new row.
+ * One table with a row for each kind of source. A new kind is a new file and a new row.
  */
 #include <string.h>
 
@@ -10,13 +10,13 @@
 
 static const struct {
 	const char *name;
-	/* NULL: not made by name. */
+	/* NULL: cannot be created by name. */
 	enum mam_status (*create)(int device, struct mam_source **source);
-	/* False: the source is of another kind. NULL: the row above asks for both. */
+	/* False: the source is of another kind. NULL: the function of the row above covers both. */
 	bool (*room)(struct mam_source *source, size_t *bytes);
-	/* NULL, or of another kind: NULL. */
+	/* Returns NULL for a source of another kind. NULL: there is no such function. */
 	struct CUctx_st *(*context)(struct mam_source *source);
-	/* False: the source is of another kind. NULL: the row above frees both. */
+	/* False: the source is of another kind. NULL: the function of the row above covers both. */
 	bool (*abandon)(struct mam_source *source);
 } kinds[] = {
 	{ "cudamalloc", mam_cudamalloc_create, mam_whole_room, mam_whole_context,
@@ -31,10 +31,10 @@ static const struct {
 
 #define KIND_COUNT (sizeof(kinds) / sizeof(kinds[0]))
 
-/* No address space of a process is larger: where to start when a source cannot say what it has. */
+/* No process has a larger address space. The search starts here if a source's room is unknown. */
 #define LARGEST_GUESS ((size_t)1 << 47)
 
-/* The first falls are finer, so that little is lost when nearly all memory is free. */
+/* The first steps down are finer, so that little is lost when nearly all memory is free. */
 #define FIRST_FALL_SHIFT 10
 #define LAST_FALL_SHIFT 5
 
@@ -148,7 +148,7 @@ enum mam_status mam_source_grow_largest(struct mam_source *source, size_t max_by
 			*bytes = size;
 		if (status != MAM_ERROR_OUT_OF_MEMORY)
 			return status;
-		/* A fall of less than one granule still has to fall. */
+		/* Step down by at least one granule. */
 		if (size >> shift < granularity)
 			size -= granularity;
 		else

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source.h - how the pool speaks to a source, whichever kind it is.
+ * source.h - the interface between the pool and a source of any kind.
  *
- * The inline calls below are the only road from the pool to a source. In debug builds they check
- * both halves of the contract in <mam/source.h>: what the pool must keep (pre) and what the source
- * must keep (post).
+ * The pool calls a source only through the inline functions below. In debug builds they check both
+ * sides of the contract in <mam/source.h>: the obligations of the pool (pre) and of the source
+ * (post).
  */
 #ifndef MAM_SOURCE_SOURCE_H
 #define MAM_SOURCE_SOURCE_H
@@ -42,18 +42,18 @@ static inline enum mam_status mam_source_shrink(struct mam_source *source, void 
 	return source->ops->shrink(source, base, bytes);
 }
 
-/* A function of the table, or NULL: what the table of an older program lacks is not there. */
+/* A function of the table, or NULL if the table is from an older program that lacks it. */
 #define MAM_SOURCE_OP(source, name)                                                           \
 	((source)->ops->size >= MAM_SIZED_END(struct mam_source_ops, name) ? (source)->ops->name \
 									   : NULL)
 
-/* mam_source_is_usable - what a program passes as a source can be used: sizes, calls, properties. */
+/* mam_source_is_usable - whether a program's source is valid: its sizes, calls and properties. */
 bool mam_source_is_usable(const struct mam_source *source);
 
-/* mam_source_describe - its properties, whole: those that an older program lacks are 0. */
+/* mam_source_describe - returns its full properties: those that an older program lacks are 0. */
 struct mam_source_properties mam_source_describe(const struct mam_source *source);
 
-/* Of sources that give addresses and memory apart. */
+/* For sources that separate addresses and memory. */
 static inline bool mam_source_has_pieces(const struct mam_source *source)
 {
 	return MAM_SOURCE_OP(source, map) != NULL;
@@ -93,28 +93,29 @@ static inline enum mam_status mam_source_quiesce(struct mam_source *source)
 }
 
 /*
- * mam_source_grow_largest - the largest chunk of at most `max_bytes` that the source gives, found by
- * falling sizes.
+ * mam_source_grow_largest - allocate the largest chunk of at most `max_bytes` that the source
+ * provides, by trying decreasing sizes.
  *
  * As MAM_Create_auto does in Aknesil and Unat, "MAM: A Memory Allocation Manager for GPUs". The
- * first size tried is what the source says it has room for; the next ones are 1/1024, 1/512, ...
- * 1/64 less, and from then on each is 1/32 less. So the answer is at most 1/32 below the largest
- * possible, and a source that gives nothing is asked at most 6 + 22 times per halving from its
- * total down to its granularity: under 400 calls for 80 GiB by 2 MiB. Only OUT_OF_MEMORY goes on;
- * any other answer is the answer.
+ * first size is the source's room; the next ones are 1/1024, 1/512, ... 1/64 less, and from then on
+ * each is 1/32 less. So the result is at most 1/32 below the largest possible size. A source that
+ * allocates nothing is called at most 6 + 22 times per halving from its total down to its
+ * granularity: under 400 calls for 80 GiB by 2 MiB. The search continues only after OUT_OF_MEMORY;
+ * it returns any other status.
  */
 enum mam_status mam_source_grow_largest(struct mam_source *source, size_t max_bytes, size_t *bytes,
 					void **base);
 
 /*
- * mam_source_room - a guess at the largest chunk that one grow would give now, a multiple of the
- * granularity. It may be too much, never too little for what mam's own sources know. 0: nothing.
+ * mam_source_room - an estimate of the largest chunk that one grow would allocate now, a multiple
+ * of the granularity. mam's own sources may overestimate it, but do not underestimate what they
+ * know. 0: none.
  */
 size_t mam_source_room(struct mam_source *source);
 
 /*
- * What mam_source_room() asks each kind in turn. False: the source is of another kind. True, and
- * `bytes` unchanged: it cannot say.
+ * mam_source_room() calls these for each kind in turn. False: the source is of another kind. True
+ * with `bytes` unchanged: the room is unknown.
  */
 bool mam_limit_room(struct mam_source *source, size_t *bytes);
 bool mam_host_room(struct mam_source *source, size_t *bytes);
@@ -122,8 +123,8 @@ bool mam_whole_room(struct mam_source *source, size_t *bytes);
 bool mam_vmm_room(struct mam_source *source, size_t *bytes);
 
 /*
- * mam_source_context - the CUDA context that a source of mam's own is tied to, a limit's inner one's
- * included; NULL: none is known.
+ * mam_source_context - the CUDA context that one of mam's own sources is bound to, including the
+ * inner source of a limit; NULL: unknown.
  */
 struct CUctx_st;
 struct CUctx_st *mam_source_context(struct mam_source *source);
@@ -132,9 +133,9 @@ struct CUctx_st *mam_whole_context(struct mam_source *source);
 struct CUctx_st *mam_vmm_context(struct mam_source *source);
 
 /*
- * mam_source_abandon - frees the host memory of a source without a call of the driver: its context
- * is gone, or no longer usable, and with it the device memory. A source that is not one of mam's own
- * is left alone. NULL: no effect. pre: no thread is in the source or will use it.
+ * mam_source_abandon - frees the host memory of a source without calling the driver: its context is
+ * gone or no longer usable, and the device memory with it. Sources that are not mam's own are left
+ * alone. NULL: no effect. pre: no thread is in the source or will use it.
  *
  * Each kind frees its own sources and returns true. False: the source is of another kind.
  */
@@ -146,8 +147,8 @@ bool mam_vmm_abandon(struct mam_source *source);
 
 /*
  * mam_source_grow_prompt - as grow, for a thread that a running kernel waits for. The driver's own
- * allocations wait while another thread frees or copies and waits for a kernel there; mapping does
- * not (whole.c). OUT_OF_MEMORY also where the source knows no way that does not wait.
+ * allocations block while another thread frees or copies and waits for a kernel there; mapping does
+ * not (whole.c). OUT_OF_MEMORY also if the source has no non-blocking way.
  */
 enum mam_status mam_source_grow_prompt(struct mam_source *source, size_t bytes, void **base);
 bool mam_limit_grow_prompt(struct mam_source *source, size_t bytes, void **base,
@@ -155,7 +156,7 @@ bool mam_limit_grow_prompt(struct mam_source *source, size_t bytes, void **base,
 bool mam_whole_grow_prompt(struct mam_source *source, size_t bytes, void **base,
 			   enum mam_status *status);
 
-/* One of each kind. `device` as in mam_source_create(). */
+/* Create a source of each kind. `device` as in mam_source_create(). */
 enum mam_status mam_host_create(int device, struct mam_source **source);
 enum mam_status mam_cudamalloc_create(int device, struct mam_source **source);
 enum mam_status mam_pinned_create(int device, struct mam_source **source);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vmm.c - the vmm source: ranges of addresses, and pieces of memory mapped into them.
+ * vmm.c - the vmm source: address ranges, and pieces of memory mapped into them.
  *
- *   grow    reserves a range                 shrink  gives one back, when no piece is left in it
+ *   grow    reserves a range                 shrink  frees one that contains no piece
  *   map     creates a handle and maps it     unmap   unmaps it and releases it
- *   move    unmaps a handle here, maps it there; where that fails, back here; where even that
- *           fails, releases it
+ *   move    unmaps a handle and maps it at the new address; if that fails, maps it back; if that
+ *           fails too, releases it
  *
- * The driver names memory by handle, the pool by address: the books say which handle lies at an
- * address. What the pool gets wrong (a piece on another, unmapping where there is none) answers
+ * The driver names memory by handle, the pool by address: the metadata maps an address to its
+ * handle. An invalid call of the pool (mapping over a piece, unmapping where there is none) returns
  * DRIVER and changes nothing.
  *
- * Bound: O(1) beside the driver's calls. The lock guards the books and is not held across a call
- * to the backend: a pool calls from one thread at a time, and of several pools none names
- * another's addresses.
+ * Bound: O(1) in addition to the driver's calls. The lock guards the metadata and is not held
+ * across a call to the backend: a pool calls from one thread at a time, and pools never use each
+ * other's addresses.
  */
 #include "source/vmm.h"
 
@@ -27,7 +27,7 @@
 
 #define PAGE ((size_t)4096)
 
-/* Where a piece's handle is noted. NULL: the address is in no range. */
+/* The slot of a piece's handle. NULL: the address is in no range. */
 static uint64_t *slot_locked(struct mam_vmm *vmm, uint64_t base, size_t bytes,
 			     struct mam_vmm_range **range)
 {
@@ -51,7 +51,7 @@ static enum mam_status wrong(const char *what, uint64_t base)
 	return MAM_ERROR_DRIVER;
 }
 
-/* The handle of the piece at `base`. */
+/* Find the handle of the piece at `base`. */
 static enum mam_status find(struct mam_vmm *vmm, uint64_t base, size_t bytes, uint64_t *handle)
 {
 	struct mam_vmm_range *range;
@@ -132,7 +132,7 @@ static void drop_range(struct mam_vmm_range *range)
 	memset(range, 0, sizeof(*range));
 }
 
-/* Books for a range; its place stays taken only on success. */
+/* Create the metadata of a range; it keeps a place in the table only on success. */
 static enum mam_status keep_range(struct mam_vmm *vmm, uint64_t base, size_t bytes)
 {
 	struct mam_vmm_range range = { 0 };
@@ -228,7 +228,7 @@ static enum mam_status vmm_unmap(struct mam_source *source, void *base, size_t b
 	if (status != MAM_OK)
 		return status;
 	forget(vmm, address, bytes);
-	/* Unmapped it is of no use to anybody; a driver that keeps it has lost it, not we. */
+	/* The handle has no further use. A failed release leaks driver memory, not pool memory. */
 	(void)vmm->backend->release(vmm, handle, bytes);
 	return MAM_OK;
 }
@@ -354,7 +354,7 @@ enum mam_status mam_vmm_simulated(int device, struct mam_source **source)
 {
 	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
 
-	(void)device; /* there is none */
+	(void)device; /* a simulated source has no device */
 	attr.simulated = true;
 	return mam_source_vmm(&attr, source);
 }

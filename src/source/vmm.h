@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vmm.h - inside the vmm source: its books, and what it asks of whoever has the memory.
+ * vmm.h - internals of the vmm source: its metadata, and the interface of its backends.
  *
- *   vmm.c       ranges and pieces: what is mapped where, by which handle
+ *   vmm.c       ranges and pieces: which handle is mapped at which address
  *   vmm_cuda.c  the CUDA driver
- *   vmm_sim.c   a reckoning, for machines without a GPU
+ *   vmm_sim.c   a simulation, for machines without a GPU
  */
 #ifndef MAM_SOURCE_VMM_H
 #define MAM_SOURCE_VMM_H
@@ -13,26 +13,26 @@
 #include "source/pieces.h"
 #include "source/source.h"
 
-#define MAM_VMM_RANGES 128 /* most ranges of one source: a pool takes two; and see whole.c */
+#define MAM_VMM_RANGES 128 /* max ranges of one source: a pool uses two; see also whole.c */
 
 struct mam_vmm;
 
-/* All but room and destroy answer MAM_OK, OUT_OF_MEMORY, DRIVER or NO_DEVICE. */
+/* All functions except room and destroy return MAM_OK, OUT_OF_MEMORY, DRIVER or NO_DEVICE. */
 struct mam_vmm_backend {
 	enum mam_status (*reserve)(struct mam_vmm *vmm, size_t bytes, uint64_t *base);
 	enum mam_status (*unreserve)(struct mam_vmm *vmm, uint64_t base, size_t bytes);
 	enum mam_status (*create)(struct mam_vmm *vmm, size_t bytes, uint64_t *handle);
 	enum mam_status (*release)(struct mam_vmm *vmm, uint64_t handle, size_t bytes);
-	/* Usable afterwards, or as before. */
+	/* On success the memory is usable; on failure nothing has changed. */
 	enum mam_status (*map)(struct mam_vmm *vmm, uint64_t base, size_t bytes, uint64_t handle);
 	enum mam_status (*unmap)(struct mam_vmm *vmm, uint64_t base, size_t bytes);
-	size_t (*room)(struct mam_vmm *vmm); /* SIZE_MAX: cannot say */
-	void (*destroy)(struct mam_vmm *vmm); /* the backend's own, and the struct */
+	size_t (*room)(struct mam_vmm *vmm); /* SIZE_MAX: unknown */
+	void (*destroy)(struct mam_vmm *vmm); /* frees the backend's resources and the struct */
 };
 
 struct mam_vmm_range {
 	struct mam_pieces pieces; /* table NULL: no range */
-	uint64_t *handles;        /* of the piece at each unit */
+	uint64_t *handles;        /* the handle of the piece at each unit */
 	size_t handles_bytes;
 };
 
@@ -44,13 +44,13 @@ struct mam_vmm {
 	struct mam_vmm_range ranges[MAM_VMM_RANGES]; /* lock: lock */
 };
 
-/* mam_vmm_init - the part of a new source that both backends share. properties are the caller's. */
+/* mam_vmm_init - initialize the part that both backends share. The caller sets the properties. */
 void mam_vmm_init(struct mam_vmm *vmm, const struct mam_vmm_backend *backend);
 
-/* mam_vmm_holds - whether the addresses lie in one of its ranges. */
+/* mam_vmm_holds - whether the addresses are in one of its ranges. */
 bool mam_vmm_holds(struct mam_source *source, const void *base, size_t bytes);
 
-/* One of each kind. */
+/* Create a source with each backend. */
 enum mam_status mam_vmm_cuda_create(const struct mam_vmm_attr *attr, struct mam_source **source);
 enum mam_status mam_vmm_sim_create(const struct mam_vmm_attr *attr, struct mam_source **source);
 

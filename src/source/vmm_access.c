@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vmm_access.c - vmm_access.h: choosing peers, and one cuMemSetAccess for all of them.
+ * vmm_access.c - implements vmm_access.h: chooses peers, and sets access with one cuMemSetAccess.
  *
  * To give access:
- * 1. one call for the device and all its peers.
- * 2. Where that fails: the device alone. If that fails too, the memory cannot be used at all, and
- *    that result is returned.
+ * 1. One call for the device and all its peers.
+ * 2. If that fails: the device alone. If that fails too, the memory is unusable, and that result is
+ *    returned.
  * 3. Otherwise a peer is the cause: each peer alone. A peer that fails gets a warning and no more
- *    access. An allocation does not fail because of it: the peer may be full, or have too many
+ *    access. The allocation does not fail because of it: the peer may be full, or have too many
  *    peers (9 devices without NVSwitch), in a program that never copies between the two.
  * Peers that the program named are not optional: for these the first failure is final.
  *
- * Bound: one call for a piece, plus one for each device in the one map in which a peer fails.
+ * Bound: one call per piece, plus one per device in the single map in which a peer fails.
  */
 #include "source/vmm_access.h"
 
@@ -25,10 +25,10 @@
 
 #define MAX_DEVICES 64 /* bits of a peer mask */
 
-/* Place of "none" among the words of the option MAM_PEERS. */
+/* Index of "none" among the words of MAM_PEERS. */
 #define PEERS_ARE_NONE 1u
 
-/* As the driver's CUmemAccessDesc lies in memory. */
+/* Layout of the driver's CUmemAccessDesc. */
 struct descriptor {
 	unsigned int kind;
 	int device;
@@ -54,7 +54,7 @@ static bool is_prohibited(const struct mam_driver *driver, int device)
 	       mode == COMPUTE_MODE_PROHIBITED;
 }
 
-/* Once in a process: a machine without peer access has it between no two devices. */
+/* Once per process: on a machine without peer access no two devices have it. */
 static void report_unreachable(int peer, int device)
 {
 	static _Atomic bool reported;
@@ -138,7 +138,7 @@ static void remove_peer(struct mam_vmm_access *access, int peer, unsigned int re
 	const char *name = NULL;
 
 	if (!(atomic_fetch_and(&access->peers, ~bit) & bit))
-		return; /* another thread has reported it */
+		return; /* another thread has already reported it */
 	access->driver->get_error_name(result, &name);
 	mam_log(MAM_LOG_WARN,
 		"device %d gets no access to memory that device %d maps from now on "

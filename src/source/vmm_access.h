@@ -2,12 +2,12 @@
 /*
  * vmm_access.h - which devices may use the memory of one vmm source.
  *
- * Mapped memory is used by the devices that cuMemSetAccess names, and by no others. Neither
- * cuCtxEnablePeerAccess nor the device's memory attributes change that. Without access a kernel of
- * another device faults, and cuMemcpyPeer may report success and copy wrong bytes (two H200s,
- * driver 580). The library cannot see which device is going to use the memory, and a device needs
- * no context to get access. So every device that can reach the memory gets access when a piece is
- * mapped, unless the program names others (struct mam_vmm_attr) or sets MAM_PEERS=none.
+ * Only the devices that cuMemSetAccess names can use mapped memory. Neither cuCtxEnablePeerAccess
+ * nor the device's memory attributes change that. Without access a kernel of another device faults,
+ * and cuMemcpyPeer may report success and copy wrong bytes (two H200s, driver 580). The library
+ * cannot know which devices will use the memory, and a device needs no context to get access. So
+ * every device that can reach the memory gets access when a piece is mapped, unless the program
+ * names others (struct mam_vmm_attr) or sets MAM_PEERS=none.
  */
 #ifndef MAM_SOURCE_VMM_ACCESS_H
 #define MAM_SOURCE_VMM_ACCESS_H
@@ -22,11 +22,11 @@ struct mam_vmm_access {
 	int device;
 	bool is_required; /* the program named the peers: a map fails without one of them */
 	_Atomic uint64_t
-		peers; /* atomic; bit n: device n. Those that the driver refuses are removed */
+		peers; /* atomic; bit n: device n. Peers that the driver rejects are removed */
 };
 
 /*
- * mam_vmm_access_init - choose the peers of `device`, on which the memory is. wanted: bit n for
+ * mam_vmm_access_init - choose the peers of `device`, which has the memory. wanted: bit n for
  * device n; 0: the default. UNSUPPORTED: a device in `wanted` does not exist or cannot reach the
  * memory; DRIVER.
  */
@@ -34,9 +34,9 @@ enum mam_status mam_vmm_access_init(struct mam_vmm_access *access, const struct 
 				    uint64_t wanted);
 
 /*
- * mam_vmm_access_set - give the device and its peers access to mapped memory. Returns what the
- * driver returned. A default peer that the driver refuses is reported and removed; the memory can
- * be used all the same.
+ * mam_vmm_access_set - give the device and its peers access to mapped memory. Returns the driver's
+ * result. A default peer that the driver rejects is reported and removed; the memory is usable
+ * nevertheless.
  */
 unsigned int mam_vmm_access_set(struct mam_vmm_access *access, unsigned long long base,
 				size_t bytes);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * vmm_cuda.c - the vmm source on the CUDA driver: cuMemAddressReserve, cuMemCreate, cuMemMap and
- * cuMemSetAccess, and their opposites. device.h says how the driver is called.
+ * cuMemSetAccess, and their opposites. device.h describes how the driver is called.
  *
- * A map is two calls, as memory can be used only after its access is set; where that fails the map
- * is undone. Access and unmapping cost the same for several handles in one call as one by one (an
- * H100: 20 and 14 us each, for 2 MiB as for 32), so there is a call for each. The driver does not wait for work before it unmaps, unlike cuMemFree: the pool does,
- * where it must (quiesce).
+ * A map is two calls, since memory is usable only after its access is set; if that fails, the map
+ * is undone. Setting access and unmapping cost the same for several handles in one call as one by
+ * one (an H100: 20 and 14 us each, for 2 MiB as for 32), so there is one call per handle. Unlike
+ * cuMemFree, the driver does not wait for work before it unmaps: the pool waits if it must
+ * (quiesce).
  *
- * Such memory can be passed to other processes as a file descriptor at best (exportable), not by
- * cudaIpcGetMemHandle; SYNC_MEMOPS cannot be set on it; vmm_access.h says which devices use it.
+ * Other processes can get such memory only as a file descriptor (exportable), not by
+ * cudaIpcGetMemHandle. SYNC_MEMOPS cannot be set on it. vmm_access.h describes which devices use
+ * it.
  */
 #include <stdlib.h>
 
@@ -32,7 +34,7 @@ struct location {
 	int id;
 };
 
-/* As the driver's CUmemAllocationProp lies in memory. */
+/* Layout of the driver's CUmemAllocationProp. */
 struct allocation_properties {
 	unsigned int kind;
 	unsigned int handles;
@@ -51,7 +53,7 @@ struct cuda_vmm {
 	/* lock: none, all set at creation */
 	struct mam_device device;
 	struct allocation_properties properties;
-	struct mam_vmm_access access; /* its own */
+	struct mam_vmm_access access; /* synchronizes itself */
 	struct mam_device_kept kept;  /* atomic */
 };
 
@@ -60,13 +62,13 @@ static const struct CUmemAllocationProp_st *properties_of(const struct cuda_vmm 
 	return (const struct CUmemAllocationProp_st *)&cuda->properties;
 }
 
-/* What stands between an enter and a leave: one call, and what it is about. */
+/* A driver call to make between an enter and a leave, with its arguments. */
 struct call {
 	const char *function;
 	unsigned int (*make)(struct cuda_vmm *cuda, struct call *call);
 	uint64_t base;
 	size_t bytes;
-	unsigned long long made; /* address or handle: in, or out */
+	unsigned long long made; /* address or handle: in or out */
 };
 
 static enum mam_status run(struct mam_vmm *vmm, struct call *call, bool gives_back)
@@ -217,7 +219,7 @@ struct CUctx_st *mam_vmm_context(struct mam_source *source)
 						    : NULL;
 }
 
-/* A driver of CUDA 10.2 or later has them all. */
+/* A driver of CUDA 10.2 or later has all of them. */
 static bool has_functions(const struct mam_driver *driver)
 {
 	return driver->device_get_attribute && driver->mem_address_reserve &&
@@ -241,7 +243,7 @@ static enum mam_status unsupported(const struct mam_device *device, const char *
 	return MAM_ERROR_UNSUPPORTED;
 }
 
-/* How pieces are made, and which devices may use them. */
+/* Set the properties of new pieces, and choose the devices that may use them. */
 static enum mam_status describe(struct cuda_vmm *cuda, const struct mam_vmm_attr *attr)
 {
 	const struct mam_device *device = &cuda->device;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vmm_sim.c - the vmm source without a driver: addresses alone, and a reckoning of what the calls
- * would have cost, for replay and tests on machines without a GPU.
+ * vmm_sim.c - the vmm source without a driver: addresses only, and an estimate of the cost of the
+ * calls, for replay and tests on machines without a GPU.
  *
- * Costs are those an H100 showed, in nanoseconds, idle, and straight lines between them.
+ * The costs were measured on an idle H100, in nanoseconds, with linear interpolation in between.
  *
- * What holds: given_bytes is the sum of the handles that exist, and at most properties.total_bytes.
+ * Invariant: given_bytes is the sum of all existing handles, and at most properties.total_bytes.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -17,7 +17,7 @@
 #define DEFAULT_TOTAL ((size_t)80 << 30)
 #define RESERVE_NS 2000
 
-/* The cost of one call at the three sizes it was measured at. */
+/* The cost of one call at the three measured sizes. */
 struct cost {
 	uint32_t at_2m, at_64m, at_1g;
 };
@@ -32,7 +32,7 @@ struct simulated {
 	struct mam_vmm vmm;
 	uint64_t ns;        /* lock: vmm.lock */
 	size_t given_bytes; /* lock: vmm.lock */
-	uint64_t handles;   /* count of all ever made; lock: vmm.lock */
+	uint64_t handles;   /* count of all handles ever created; lock: vmm.lock */
 };
 
 static uint64_t between(double low, double high, uint64_t bytes, double from, double to)
@@ -159,7 +159,7 @@ static const struct mam_vmm_backend backend = {
 	.destroy = sim_destroy,
 };
 
-/* There is no work. That there could be decides what pools do, which is to be as on a GPU. */
+/* There is no work. Pools must behave as on a GPU, and behave differently without this function. */
 static enum mam_status sim_quiesce(struct mam_source *source)
 {
 	(void)source;

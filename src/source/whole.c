@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * whole.c - whole.h: growing and shrinking by one call of the driver.
+ * whole.c - implements whole.h: growing and shrinking with one driver call each.
  *
  * To grow:
- * 1. where the driver gives more than there is: note what will be asked, and refuse if that and
- *    what others have noted is more than there is room for. Noted first, so that two pools that
- *    grow at once see each other;
+ * 1. If the driver would allocate more than there is room for: add the request to the bytes already
+ *    requested, and fail if the sum exceeds the room. It is added first, so that two pools that
+ *    grow concurrently see each other;
  * 2. one call, in the source's context (device.h);
- * 3. a chunk that does not lie as promised goes back;
- * 4. take the note away, unless the chunk does not show in the room.
+ * 3. free a chunk that is not aligned as promised;
+ * 4. subtract the request again, unless the room does not show the chunk.
  *
- * To grow while a kernel waits for it: by no call of the row. While another thread of the process is
- * in cuMemFree, cuMemFreeHost or a copy to ordinary host memory, and waits there for a kernel,
- * cuMemAlloc, cuMemHostAlloc and cuMemAllocManaged wait for that thread (an H100, CUDA 13); what
- * reserves addresses, and makes and maps memory, does not. So such chunks are mapped, each a range
- * of a vmm source in the same context, where memory is as good as that of the row. What it lacks is
- * said in vmm_cuda.c: cudaIpcGetMemHandle refuses it. Rows without such memory refuse.
+ * To grow while a kernel waits for the chunk: the driver's allocation functions cannot be used.
+ * While another thread of the process is in cuMemFree, cuMemFreeHost or a copy to ordinary host
+ * memory, and waits there for a kernel, cuMemAlloc, cuMemHostAlloc and cuMemAllocManaged wait for
+ * that thread (an H100, CUDA 13). Reserving addresses, and creating and mapping memory, does not
+ * wait. So such chunks are mapped, each in its own range of a vmm source in the same context.
+ * Mapped memory is equivalent to the kind's own, except for the limits in vmm_cuda.c:
+ * cudaIpcGetMemHandle rejects it. Kinds without such memory fail.
  *
- * To shrink a chunk that was mapped: unmapping does not wait for work that may still touch it, as
- * cuMemFree does, so that is waited for first.
+ * To shrink a mapped chunk: unlike cuMemFree, unmapping does not wait for work that may still
+ * access the chunk, so the source waits for that work first.
  */
 #include "source/whole.h"
 
@@ -27,7 +28,7 @@
 #include "base/log.h"
 #include "source/vmm.h"
 
-/* What the driver maps memory in, and aligns device memory of this size and more to. */
+/* The driver's unit of mapping, and its alignment of device memory of this size and more. */
 #define GRANULARITY ((size_t)2 << 20)
 
 static const struct mam_source_ops whole_ops;
@@ -98,7 +99,7 @@ static enum mam_status whole_grow(struct mam_source *source, size_t bytes, void 
 	return status;
 }
 
-/* The source of mapped chunks, made when first needed; NULL: it cannot be. */
+/* The source of mapped chunks, created when first needed; NULL: creation failed. */
 static struct mam_source *make_mapped(struct mam_whole *whole)
 {
 	struct mam_source *mapped = atomic_load(&whole->mapped), *made;
@@ -108,7 +109,7 @@ static struct mam_source *make_mapped(struct mam_whole *whole)
 
 	if (mapped || atomic_load(&whole->cannot_map))
 		return mapped;
-	/* It binds to the context that is current. */
+	/* The new source binds to the current context. */
 	if (mam_device_enter(&whole->device, &visit).result != MAM_DRIVER_SUCCESS)
 		return NULL;
 	attr.device = whole->device.ordinal;
@@ -148,7 +149,7 @@ bool mam_whole_grow_prompt(struct mam_source *source, size_t bytes, void **base,
 	return true;
 }
 
-/* The addresses may stay behind: memory they have none. */
+/* If freeing the addresses fails, they leak; they have no memory. */
 static enum mam_status shrink_mapped(struct mam_source *mapped, void *base, size_t bytes)
 {
 	enum mam_status status = mam_source_quiesce(mapped);
@@ -257,7 +258,7 @@ bool mam_whole_room(struct mam_source *source, size_t *bytes)
 
 	if (source->ops != &whole_ops)
 		return false;
-	/* Where it cannot be found the caller's guess stays: the grow will say what is wrong. */
+	/* If the room is unknown, keep the caller's estimate: the grow will report the error. */
 	if (!whole->kind->room(&whole->device, &room))
 		return true;
 	asked = whole->kind->asked ? atomic_load(asked_of(whole)) : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * whole.h - sources whose chunks the CUDA driver gives whole, by one call: cudamalloc, pinned and
- * managed. Each is a row: two calls of the driver, and where the driver would give more than is
- * good for the machine, what it may be asked for.
+ * whole.h - sources whose chunks the CUDA driver allocates whole, with one call: cudamalloc, pinned
+ * and managed. Each kind is a row: two driver calls and, if the driver would allocate more than the
+ * machine can bear, a limit on the requests.
  */
 #ifndef MAM_SOURCE_WHOLE_H
 #define MAM_SOURCE_WHOLE_H
@@ -16,27 +16,28 @@ struct mam_whole;
 
 struct mam_whole_kind {
 	const char *name;
-	size_t alignment; /* of all chunks: what the driver is known to keep */
+	size_t alignment; /* of all chunks, as the driver guarantees in practice */
 
-	const char *alloc_name; /* of the driver's function, for the log */
+	const char *alloc_name; /* name of the driver's function, for the log */
 	unsigned int (*alloc)(const struct mam_driver *driver, size_t bytes,
 			      unsigned long long *address);
 	const char *free_name;
 	unsigned int (*free)(const struct mam_driver *driver, unsigned long long address);
 
-	/* All there ever is. */
+	/* Total memory. */
 	enum mam_status (*total)(const struct mam_device *device, size_t *bytes);
-	/* What there is now. False: it cannot be found. */
+	/* Memory available now. False: unknown. */
 	bool (*room)(const struct mam_device *device, size_t *bytes);
 	/*
-	 * Where the driver gives more than there is: what the process has asked of it, by device. A
-	 * grow is refused unless it fits the room beside that. NULL: the driver refuses by itself.
+	 * If the driver allocates more than there is: the bytes that the process has requested, by
+	 * device. A grow fails unless it fits in the room in addition to these. NULL: the driver
+	 * itself fails in time.
 	 */
 	atomic_size_t *asked;
-	unsigned int places; /* of `asked`; devices that share one only leave each other less */
-	/* Chunks stay in `asked` until they are given back: the room does not show them. */
+	unsigned int places; /* of `asked`; devices that share a place reduce each other's room */
+	/* Chunks count in `asked` until they are freed: the room does not show them. */
 	bool asked_stays;
-	/* Memory that was mapped in pieces does as well, where the driver's call would wait. */
+	/* Mapped memory is an acceptable substitute if the driver's call would block. */
 	bool maps;
 };
 
