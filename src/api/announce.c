@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * announce.c - announce.h: what the listeners are told is what the caller asked for.
+ * announce.c - implements announce.h: listeners get the size that the caller requested.
  */
 #include "api/announce.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * announce.h - a free, told to who listens before it happens: afterwards the address may be another
- * caller's already. Nothing is told of what will be refused.
+ * announce.h - reports a free to listeners before it happens: afterwards the address may already
+ * belong to another caller. Frees that will fail are not reported.
  */
 #ifndef MAM_API_ANNOUNCE_H
 #define MAM_API_ANNOUNCE_H

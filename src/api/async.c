@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * async.c - requests in the order of a stream (<mam/stream.h>): which pool, whose block, and on to
- * the stream stop (stream/stream.h).
+ * async.c - stream-ordered requests (<mam/stream.h>): finds the pool or the block's owner, then
+ * calls the stream layer (stream/stream.h).
  */
 #include <mam/stream.h>
 
@@ -29,7 +29,7 @@ static enum mam_status alloc_from(const struct mam_pool *handle, size_t bytes,
 	return status;
 }
 
-/* A default pool may end at any time; its next use makes another. */
+/* A default pool may be destroyed at any time; its next use creates another. */
 static enum mam_status alloc_default(size_t bytes, struct CUstream_st *stream,
 				     struct mam_pool **handle, void **block)
 {
@@ -46,7 +46,7 @@ static enum mam_status alloc_default(size_t bytes, struct CUstream_st *stream,
 	}
 }
 
-/* The pool is the program's or the default it got: a default that ends meanwhile is ended. */
+/* The program passed `handle`, or it is the default pool found before. DESTROYED is final. */
 static enum mam_status alloc_with_help(struct mam_pool *handle, size_t bytes,
 				       struct CUstream_st *stream, void **block)
 {

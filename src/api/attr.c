@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attr.c - attr.h: read by size, check by field, fill from the environment.
+ * attr.c - attr.h: reads by size, checks each field, fills from the environment.
  */
 #include "api/attr.h"
 
@@ -13,13 +13,13 @@
 #include "base/option.h"
 #include "base/sized.h"
 
-/* Place of "off" among the words of the option MAM_CACHE. */
+/* Index of "off" among the words of MAM_CACHE. */
 #define CACHE_IS_OFF 1u
 
 #define LEAST_GRANULE 16u
 #define MOST_GRANULE (2u << 20)
 
-/* All but the first one. */
+/* All fields except the first one. */
 #define FIELD(name) MAM_SIZED_FIELD(struct mam_pool_attr, name)
 static const struct mam_sized_field fields[] = {
 	FIELD(device), FIELD(chunk_bytes), FIELD(growth_bytes), FIELD(limit_bytes),
@@ -87,13 +87,13 @@ void mam_attr_environment(struct mam_pool_attr *attr)
 	attr->free_policy = (enum mam_free_policy)mam_option_choice(MAM_OPTION_FREE);
 	attr->cache = mam_option_choice(MAM_OPTION_CACHE) == CACHE_IS_OFF ? MAM_CACHE_OFF
 									  : MAM_CACHE_ON;
-	/* A pool that never grows and begins with nothing would be no pool. */
+	/* A pool that never grows and starts empty would be useless. */
 	if (attr->growth_bytes == MAM_GROWTH_NONE && attr->chunk_bytes == 0)
 		attr->chunk_bytes = MAM_CHUNK_LARGEST;
 	if (!fields_are_valid(attr)) {
 		/*
-		 * Each option was checked when it was read; only two of them together can still be
-		 * wrong.
+		 * Each option was checked when it was read; only a combination of two options can
+		 * still be invalid.
 		 */
 		mam_log(MAM_LOG_WARN,
 			"MAM_CHUNK asks for %zu bytes and MAM_LIMIT allows %zu: the limit holds",

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * init.c - set-up at the first pool, and what happens around a fork.
+ * init.c - initialization at the first pool, and fork handlers.
  *
- * A fork copies one thread and every lock, as it stands. So that no lock is copied while another
- * thread holds it:
+ * A fork copies one thread and the current state of every lock. To copy no lock that another thread
+ * holds:
  *  1. before the fork, the forking thread takes all of mam's locks, in their order (base/lock.h);
- *     then the stop above, if there is one, its own;
+ *     then the layer above, if there is one, takes its own;
  *  2. afterwards the parent releases them;
- *  3. the child makes them new, and ends every pool whose source does not survive a fork.
- * A program without a pool pays nothing: the handlers are registered with the first one.
+ *  3. the child reinitializes them, and ends every pool whose source does not survive a fork.
+ * A program without a pool pays nothing: the handlers are registered with the first pool.
  */
 #include "api/init.h"
 
@@ -30,8 +30,8 @@ static const struct mam_above *prepared; /* lock: all, around a fork */
 static void set_up(void)
 {
 	/*
-	 * Fails only without memory, and then a fork in a program of many threads is as risky as it
-	 * always was.
+	 * Fails only if there is no memory. Then a fork in a program with many threads is as
+	 * dangerous as it is without handlers.
 	 */
 	(void)pthread_atfork(mam_fork_prepare, mam_fork_parent, mam_fork_child);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inspect.c - a pool as its callers see it: what the pool knows, put right by what the threads'
- * caches know (cache/cache.h).
+ * inspect.c - the caller's view of a pool: the pool's state, corrected by the thread caches
+ * (cache/cache.h).
  *
- * To the pool a cached block is live. So statistics and checks first take every thread's own counts
- * in, and read them while all threads still stand; a walk first has the caches emptied: it shows
- * what is free as it would be without them. What takes a block from its caller by another way than
- * mam_free() claims it from the cache first.
+ * To the pool a cached block is live. So statistics and checks first collect the counts of every
+ * thread, and read them while all threads are stopped. A scan first drains the caches: it shows as
+ * free what would be free without them. A function other than mam_free() that takes a block from
+ * its caller first claims it from the cache.
  */
 #include <mam/mam.h>
 #include <mam/stats.h>
@@ -16,7 +16,7 @@
 #include "cache/cache.h"
 #include "pool/handle.h"
 
-/* As mam_slots_enter(), for callers that are not asked whether theirs is a handle at all. */
+/* As mam_slots_enter(), without the check that the argument is a handle. */
 static enum mam_status enter(const struct mam_pool *handle, struct mam_pool **pool,
 			     struct mam_section *section)
 {

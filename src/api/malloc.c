@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * malloc.c - the first stop of a request, and all of its way through the host.
+ * malloc.c - where a request enters mam, and its path through the host code.
  *
- *   mam_malloc            which pool                       this file
+ *   mam_malloc            find the pool                    this file
  *     mam_pool_alloc      best fit, split, one lock        pool/pool.c
- *       mam_source_grow   a new chunk, when nothing fits   source/
+ *       mam_source_grow   a new chunk, if nothing fits     source/
  *
- *   mam_free              whose block                      this file
+ *   mam_free              find the block's owner           this file
  *     mam_pool_quiesce    wait for the device, if strict   pool/pool.c
- *     mam_pool_free       find, mark free, join            pool/pool.c
+ *     mam_pool_free       find, mark free, coalesce        pool/pool.c
  *
- * Nothing here locks: a request takes its pool's lock and no other. A caller that names the pool
- * pays some compares for the handle; one that names none pays for finding out which context is
- * current, or whose block it is. A request that the thread's own blocks serve goes no further;
- * every other one is a section (pool/handle.h).
+ * This file takes no lock: a request takes its pool's lock and no other. If the caller names the
+ * pool, the handle costs a few comparisons. Otherwise mam must find the current context, or the
+ * block's owner. A request that the thread cache serves ends there; every other request is a
+ * section (pool/handle.h).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,7 +53,7 @@ static enum mam_status refuse(enum mam_status status, struct mam_pool *handle, s
 	return status;
 }
 
-/* The first try failed. The pool is the program's, or a default one, which may end at any time. */
+/* The first attempt failed. The program passed `handle`, or it is a default pool, which may end. */
 static __attribute__((noinline)) enum mam_status
 alloc_again(enum mam_status status, struct mam_pool *handle, bool by_default, size_t bytes,
 	    size_t alignment, void **block)
@@ -161,7 +161,7 @@ static __attribute__((noinline)) enum mam_status give_to_owner(void *block)
 	return status;
 }
 
-/* Into the thread's own blocks, unless the device must be waited for or listeners be called. */
+/* Free to the thread cache, unless the device must be waited for or listeners must be called. */
 static inline bool give_own(struct mam_pool *pool, void *block)
 {
 	return !pool->strict && !mam_announce_wanted() && mam_cache_free_own(pool, block);
@@ -247,7 +247,7 @@ enum mam_status mam_owner(const void *address, struct mam_pool **pool,
 	status = mam_registry_find(address, &owner, &found);
 	if (status == MAM_OK) {
 		handle = mam_handle_of(owner);
-		/* If it is there still, the handle is its own. */
+		/* If the pool is still ready, the handle is valid. */
 		if (atomic_load(&owner->state) != MAM_POOL_READY)
 			status = MAM_ERROR_NOT_OWNED;
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * named.c - pools by name, and all pools in turn.
+ * named.c - pools by name, and iteration over all pools.
  *
- * A list of (name, device, pool). Who finds no entry, or one whose pool has ended, makes the pool
- * while holding the list's lock: another thread that asks at the same time waits, and finds it. A
- * list is enough: names are few, and asked for once. Entries stay, as a name is likely to be asked
- * for again.
+ * A list of (name, device, pool). If there is no entry, or its pool has ended, the thread creates
+ * the pool while it holds the list's lock. Another thread that requests the same name waits, and
+ * then finds it. A list is sufficient: names are few, and each is looked up once. Entries are kept,
+ * since a name is likely to be requested again.
  */
 #include "api/named.h"
 
@@ -24,12 +24,12 @@
 
 struct named {
 	struct named *next;    /* lock: named */
-	char name[32];         /* lock: none, set when made */
-	int device;            /* lock: none, set when made */
-	struct mam_pool *pool; /* lock: named; its handle; NULL, or ended: to be made */
+	char name[32];         /* lock: none, set at creation */
+	int device;            /* lock: none, set at creation */
+	struct mam_pool *pool; /* lock: named; its handle; NULL, or ended: create it */
 };
 
-/* Held while a pool is made: of the rank before the registry's. */
+/* Held while a pool is created, so its rank is below the registry's. */
 static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_PAPER, "named");
 static struct named *names; /* lock: named */
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oom.c - oom.h: what other pools have idle first, then the program's callbacks, in order.
+ * oom.c - implements oom.h: trims other pools first, then calls the program's callbacks, in order.
  *
- *   1. The other pools of the pool's device give back what they have wholly free, until that is as
- *      much as was asked for; and those of its quota, on any device, if the quota has not enough
- *      left. That waits for the work of their devices, and of no other one. Once a request, and not
- *      where the pool's own limit stands in the way.
- *   2. The first callback is asked, and again as long as it says true and the request fails, then
- *      the next: what frees a little at a time gets its turns, and what promises and frees nothing
- *      does not keep the others from theirs.
- *   3. A thread that is inside a callback gets no further help: it is the help.
+ *   1. The other pools on the pool's device release chunks that are entirely free, until the
+ *      released bytes reach the request. If the quota has too little left, pools of the same quota
+ *      do so on any device. This waits for the work of their devices only. It happens once per
+ *      request, and not if the pool's own limit is the cause.
+ *   2. The first callback is called repeatedly as long as it returns true and the request fails.
+ *      Then the next callback is called. A callback that frees a little at a time can be called
+ *      several times, and one that returns true but frees nothing does not starve the others.
+ *   3. A thread inside a callback gets no help for its own requests.
  *
- * One list for all pools, in order of registration, as it is short and looked at only when memory
- * has run out. An entry is on the list, in the hands of threads that are in it, or both; the last
- * hand frees it. Who takes a callback back waits for those hands, but for one that is inside a
- * callback itself, so that nobody waits in a circle.
+ * One list serves all pools, in order of registration. It is short and used only when memory has
+ * run out. References to an entry are held by the list and by each thread that is in its callback;
+ * the last reference frees it. A thread that unregisters a callback waits for the other references,
+ * except if it is inside a callback itself. This exception prevents deadlocks.
  *
- * Bound: MAM_OOM_TRIES calls of each callback that was there when the request failed first.
+ * Bound: MAM_OOM_TRIES calls of each callback that existed when the request first failed.
  */
 #include "api/oom.h"
 
@@ -35,18 +35,18 @@ typedef bool oom_fn(struct mam_pool *pool, size_t bytes, void *user);
 
 struct entry {
 	struct entry *next;    /* lock: oom */
-	struct mam_pool *pool; /* lock: none, set at registration: a handle; and the next three */
+	struct mam_pool *pool; /* lock: none, set at registration: a handle; also the next three */
 	oom_fn *callback;
 	void *user;
 	uint64_t serial;       /* counted from 1 */
-	unsigned int hands;    /* lock: oom; count: the list, and each thread that is in it */
+	unsigned int hands;    /* lock: oom; count: the list, and each thread in the callback */
 };
 
-/* Never held with another lock of mam, nor across a call out of this file. */
+/* Never held with another lock of mam, or across a call out of this file. */
 static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_REGISTRY, "oom");
 static struct entry *first;          /* lock: oom; by serial */
 static uint64_t serials;             /* lock: oom; the newest */
-static _Thread_local struct entry *inside; /* thread; NULL: in no callback */
+static _Thread_local struct entry *inside; /* thread; NULL: not in a callback */
 
 static void let_go_locked(struct entry *entry)
 {
@@ -64,7 +64,7 @@ static struct entry **place_locked(const struct mam_pool *handle, oom_fn *callba
 	return at;
 }
 
-/* A pool that ends is ENDED first, and its callbacks go then. */
+/* A pool's state becomes ENDED first; its callbacks are removed afterwards. */
 static bool is_ready(const struct mam_pool *handle)
 {
 	struct mam_section section;
@@ -104,7 +104,7 @@ enum mam_status mam_pool_on_oom(struct mam_pool *handle, oom_fn *callback, void 
 	return status;
 }
 
-/* The caller's hand is the last but those of threads that are in it. */
+/* Wait until only the caller and threads outside of callbacks hold a reference. */
 static void await_others(struct entry *entry)
 {
 	const struct timespec a_moment = { 0, 20000 };
@@ -159,7 +159,7 @@ void mam_oom_forget(const struct mam_pool *handle)
 	mam_lock_release(&lock);
 }
 
-/* The callback to ask now, in this thread's hand; NULL: there is none left. */
+/* The next callback to call, with a reference for this thread; NULL: there is none left. */
 static struct entry *next_in_hand(struct mam_oom_walk *walk, const struct mam_pool *handle)
 {
 	struct entry *entry;
@@ -197,7 +197,7 @@ static bool callbacks_helped(struct mam_oom_walk *walk, struct mam_pool *handle,
 		helped = entry->callback(handle, bytes, entry->user);
 		inside = NULL;
 		if (!helped)
-			walk->tries = MAM_OOM_TRIES; /* on to the next */
+			walk->tries = MAM_OOM_TRIES; /* continue with the next one */
 		mam_lock_take(&lock);
 		let_go_locked(entry);
 		mam_lock_release(&lock);
@@ -205,15 +205,15 @@ static bool callbacks_helped(struct mam_oom_walk *walk, struct mam_pool *handle,
 	return helped;
 }
 
-/* A pool that wants memory, and what it shares with others. */
+/* A pool that needs memory, and the device and quota that it shares with others. */
 struct asker {
 	struct mam_pool *handle;
 	int device;                    /* -1: not on a device */
-	const struct mam_quota *quota; /* to compare; NULL: none */
+	const struct mam_quota *quota; /* only to compare; NULL: none */
 	bool grows;
 };
 
-/* False: it ended. */
+/* False: the pool ended. */
 static bool describe(struct mam_pool *handle, struct asker *asker)
 {
 	struct mam_section section;
@@ -228,7 +228,7 @@ static bool describe(struct mam_pool *handle, struct asker *asker)
 	return true;
 }
 
-/* Whatever others give back, this pool may not take it. */
+/* Whether the pool may not grow, even if other pools release memory. */
 static bool may_not_grow(const struct asker *asker, size_t bytes)
 {
 	struct mam_stats stats = { .size = sizeof(stats) };
@@ -240,7 +240,7 @@ static bool may_not_grow(const struct asker *asker, size_t bytes)
 	return limit != 0 && (stats.physical_bytes >= limit || bytes > limit - stats.physical_bytes);
 }
 
-/* The source, and with it the quota, is there as long as the pool has not ended. */
+/* The source, and its quota, exist as long as the pool has not ended. */
 static bool quota_refuses(const struct asker *asker, size_t bytes)
 {
 	struct mam_section section;
@@ -316,7 +316,7 @@ void mam_oom_fork_parent(void)
 	mam_lock_release_for_fork(&lock);
 }
 
-/* The threads that were in callbacks are not there any more, but for this one. */
+/* Of the threads that were in callbacks, only this one exists in the child. */
 void mam_oom_fork_child(void)
 {
 	for (struct entry *entry = first; entry; entry = entry->next)

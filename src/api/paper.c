@@ -2,15 +2,15 @@
 /*
  * paper.c - the paper's five calls on one pool (<mam/paper.h>).
  *
- *  1. The environment is a pool of one chunk that may not grow. `lock` guards which pool that is;
- *     making and ending it happen under the lock, so that nobody asks the device for the largest
- *     chunk while the last one is on its way back.
- *  2. MAM_CudaMalloc allocates under the lock: an environment made lazily cannot end between being
- *     found and being used.
+ *  1. The environment is a pool of one chunk that may not grow. `lock` guards the pool pointer.
+ *     Creating and destroying the pool happen under the lock, so that no thread requests the
+ *     largest chunk from the device while the previous one is being freed.
+ *  2. MAM_CudaMalloc allocates under the lock: a lazily created environment cannot end between
+ *     being found and being used.
  *  3. MAM_CudaFree frees first, without the lock, since it may have to wait for the device. Then,
- *     if the environment was made lazily, it tries to end the pool. The pool itself refuses while a
- *     block is live: there is no count of blocks here that could disagree with it. Of several
- *     threads that free at once, the last one to get here succeeds.
+ *     if the environment was created lazily, it tries to destroy the pool. The pool itself refuses
+ *     while a block is live, so there is no second count of blocks that could disagree with it. If
+ *     several threads free concurrently, the last one to get here succeeds.
  *
  * Source: C. Aknesil and D. Unat, "MAM: A Memory Allocation Manager for GPUs", section II.
  */
@@ -22,13 +22,13 @@
 #include "base/lock.h"
 #include "pool/pool.h"
 
-/* Before every rank of base/lock.h: pools are made and ended while it is held. */
+/* Before every rank of base/lock.h: pools are created and destroyed while it is held. */
 
 static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_PAPER, "paper");
-static struct mam_pool *environment; /* lock: lock; a handle; NULL: there is none */
-static bool lazy;                    /* lock: lock; it ends with its last block */
+static struct mam_pool *environment; /* lock: lock; a handle; NULL: none */
+static bool lazy;                    /* lock: lock; the environment ends with its last block */
 
-/* Numbers of enum cudaError, which CUDA has kept since version 10.1. */
+/* Values of enum cudaError, unchanged in CUDA since version 10.1. */
 enum {
 	SUCCESS = 0,
 	INVALID = 1,
@@ -70,10 +70,9 @@ static enum mam_status create_locked(size_t chunk_bytes, bool ends_itself)
 	attr.chunk_bytes = chunk_bytes;
 	attr.growth_bytes = MAM_GROWTH_NONE;
 	attr.name = "paper";
-	attr.cache = MAM_CACHE_OFF; /* one lock guards the environment as it is */
+	attr.cache = MAM_CACHE_OFF; /* the environment has one lock anyway */
 	/*
-	 * MAM_LIMIT bounds the automatic chunk; a size that the caller names is the caller's
-	 * business.
+	 * MAM_LIMIT bounds the automatic chunk. For an explicit size the caller is responsible.
 	 */
 	if (chunk_bytes != MAM_CHUNK_LARGEST)
 		attr.limit_bytes = 0;
@@ -98,7 +97,7 @@ int MAM_Create(size_t maxSize)
 {
 	if (maxSize == 0)
 		return INVALID;
-	/* The largest number means "as much as there is" to a pool, and no memory could have it. */
+	/* The largest number means "as much as possible" to a pool; as a size it never fits. */
 	return maxSize == MAM_CHUNK_LARGEST ? NO_MEMORY : create(maxSize);
 }
 
@@ -115,8 +114,8 @@ static bool note_live(const struct mam_segment_info *segment, void *user)
 }
 
 /*
- * Free what lives, lowest first: free neighbours are one segment, so that each walk ends at its
- * second segment or first.
+ * Free the live blocks, lowest first: adjacent free blocks are one segment, so each scan ends at
+ * the first or second segment.
  */
 static enum mam_status free_all_locked(void)
 {
@@ -131,7 +130,7 @@ static enum mam_status free_all_locked(void)
 		if (status != MAM_OK || !block)
 			break;
 		status = mam_pool_free(pool, block);
-		if (status == MAM_ERROR_DOUBLE_FREE) /* another thread was faster */
+		if (status == MAM_ERROR_DOUBLE_FREE) /* another thread freed it first */
 			status = MAM_OK;
 	}
 	if (pool)
@@ -158,8 +157,8 @@ int MAM_Destroy(void)
 }
 
 /*
- * The end of a lazily made environment, unless a block is live. DESTROYED: somebody ended the pool
- * by mam.h.
+ * Destroy a lazily created environment, unless a block is live. DESTROYED: the program destroyed
+ * the pool through mam.h.
  */
 static void end_if_idle_locked(void)
 {
@@ -183,7 +182,7 @@ int MAM_CudaMalloc(void **ptr, size_t size)
 		status = create_locked(MAM_CHUNK_LARGEST, true);
 	if (status == MAM_OK)
 		status = mam_malloc(environment, size, ptr);
-	/* An environment made for a block that it cannot hold has no last free to end it. */
+	/* An environment created for a block that does not fit has no last free to end it. */
 	if (status != MAM_OK && environment)
 		end_if_idle_locked();
 	mam_lock_release(&lock);
@@ -203,7 +202,7 @@ int MAM_CudaFree(void *ptr)
 	if (!owner)
 		return INVALID;
 	status = mam_free(owner, ptr);
-	if (status != MAM_OK) /* DESTROYED: the block went with its environment while we waited */
+	if (status != MAM_OK) /* DESTROYED: another thread destroyed the environment meanwhile */
 		return status == MAM_ERROR_DESTROYED ? INVALID : answer(status);
 	mam_lock_take(&lock);
 	if (environment == owner)
@@ -226,7 +225,7 @@ void mam_paper_fork_child(void)
 {
 	const struct mam_pool *pool = mam_handle_storage(environment);
 
-	/* The registry has ended it already; its slot is not reused. */
+	/* The registry has already ended it; its slot is not reused. */
 	if (environment && (!mam_handle_is(environment, pool) ||
 			    !((const struct mam_slot *)pool)->survives_fork))
 		environment = NULL;

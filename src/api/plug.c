@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plug.c - the plugs of CuPy and RMM, and what all plugs share (<mam/plug.h>).
+ * plug.c - the plugs of CuPy and RMM, and code shared by all plugs (<mam/plug.h>).
  *
- * Handles of default streams. A handle may stand for the calling thread's own stream: 2 always does,
- * and 0 does in a program compiled with per-thread default streams, which mam cannot see.
- *   - RMM names the stream in whose order the calling thread allocates or frees. So 2 is that
- *     thread's own stream, and 0 is taken for it too. That is also correct where 0 is the legacy
- *     stream: a fence in a thread's own stream waits for earlier work of the legacy stream, and the
- *     calls of one thread keep their order either way.
- *   - PyTorch and CuPy name the stream on which the block was allocated, and any thread may free
- *     it. 2 does not say then whose stream used the block. It is freed in the order of the legacy
- *     stream, which follows the work of every thread's own stream.
- *   - To PyTorch 0 is the legacy stream, and to CuPy as well, unless its own setting says otherwise.
+ * Handles of default streams. A handle may mean the calling thread's own stream: 2 always does, and
+ * 0 does in a program compiled with per-thread default streams, which mam cannot detect.
+ *   - RMM passes the stream in whose order the calling thread allocates or frees. So 2 is that
+ *     thread's own stream, and 0 is treated as 2. That is also correct if 0 is the legacy stream: a
+ *     fence in a thread's own stream waits for earlier work of the legacy stream, and the calls of
+ *     one thread keep their order either way.
+ *   - PyTorch and CuPy pass the stream on which the block was allocated, and any thread may free
+ *     it. Then 2 does not identify the thread whose stream used the block. The block is freed in
+ *     the order of the legacy stream, which follows the work of every thread's own stream.
+ *   - For PyTorch 0 is the legacy stream, and for CuPy too, unless its own setting differs.
  */
 #include "api/plug.h"
 
@@ -26,7 +26,7 @@
 #include "source/driver.h"
 #include "stream/key.h"
 
-/* CuPy's: any number but 0 makes its default stream the calling thread's own. */
+/* CuPy's setting: any number but 0 makes its default stream the calling thread's own. */
 #define CUPY_SETTING "CUPY_CUDA_PER_THREAD_DEFAULT_STREAM"
 
 static void report_alloc(const char *name, size_t bytes, enum mam_status status)
@@ -36,7 +36,7 @@ static void report_alloc(const char *name, size_t bytes, enum mam_status status)
 
 static enum mam_status report_free(const char *name, const void *block, enum mam_status status)
 {
-	/* What mam_free_async() says of a block by itself is not said twice. */
+	/* Do not repeat the errors that mam_free_async() itself reports. */
 	if (status != MAM_OK && status != MAM_ERROR_INTERIOR && status != MAM_ERROR_DOUBLE_FREE)
 		mam_log(MAM_LOG_WARN, "%s: %p was not freed: %s", name, block,
 			mam_strerror(status));
@@ -49,7 +49,7 @@ enum mam_status mam_plug_alloc(const char *name, size_t bytes, int device,
 	struct mam_pool *pool;
 	enum mam_status status;
 
-	/* A default pool may end at any time; its next use makes another. */
+	/* A default pool may be destroyed at any time; its next use creates another. */
 	do {
 		status = mam_pool_default(device, &pool);
 		if (status != MAM_OK)
@@ -105,7 +105,7 @@ enum mam_status mam_plug_free(const char *name, void *block, int device,
 	return report_free(name, block, status);
 }
 
-/* A block that a thread frees in a capture of its own stream belongs to that capture. */
+/* A block that a thread frees while its own stream is being captured belongs to that capture. */
 static bool is_own_stream_captured(void)
 {
 	const struct mam_driver *driver;
@@ -123,7 +123,7 @@ struct CUstream_st *mam_plug_free_order(struct CUstream_st *stream)
 	return MAM_STREAM_LEGACY;
 }
 
-/* CuPy reads its setting once, when it is loaded. */
+/* CuPy reads its setting once, when it is imported. */
 static bool cupy_is_per_thread(void)
 {
 	static _Atomic int known; /* atomic; 0: not read yet, 1: legacy, 2: per thread */

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plug_join.c - plug_join.h: blocks that several streams use.
+ * plug_join.c - implements plug_join.h: blocks that several streams use.
  *
- * A block is freed in the order of one stream. So where several use it, they meet in one that
- * nobody else uses:
- * 1. recording a use notes the stream beside the block, and calls nothing;
- * 2. a free takes the notes of its block. If there are some, an event is recorded in each of the
- *    streams, and the device's meeting stream waits for all of them. None of the others does, so
+ * A block is freed in the order of one stream. If several streams use it, they are joined in a
+ * stream without other users (a `meeting`, one per device):
+ * 1. recording a use adds a note with the block and the stream, and submits no work;
+ * 2. a free removes the notes of its block. If there are any, an event is recorded in each of the
+ *    streams, and the device's join stream waits for all events. The other streams do not wait, so
  *    none is slowed down;
- * 3. the block is freed in the order of the meeting stream, and let go at once, since nobody will
- *    ever allocate there;
- * 4. while one of the streams is in capture nothing may be recorded in it: the block is put aside,
- *    and tried again at later frees;
- * 5. where a stream is gone, or the driver refuses: wait for the device, and for those of the other
- *    streams, then free.
+ * 3. the block is freed in the order of the join stream, and released at once, since no block is
+ *    ever allocated on that stream;
+ * 4. while one of the streams is being captured, no event may be recorded in it. The free is
+ *    deferred, and retried at later frees;
+ * 5. if a stream no longer exists, or the driver returns an error: wait for the device and for the
+ *    devices of the other streams, then free.
  *
- * Between a note and the free a stream may end, and its handle be another's. So its id is noted, and
- * asked again; and its context, since it may be another device's, where its event must be made, and
- * its work waited for if it is gone. Neither is asked while it is in capture, which that would end:
- * then nobody knows, and the free waits. Default streams are the block's device's.
+ * Between a note and the free a stream may be destroyed, and its handle reused. So the note has the
+ * stream's ID, which is checked again. It also has the stream's context, since the stream may be on
+ * another device: its event must be created there, and its work must be waited for there if the
+ * stream is gone. Neither can be queried during a capture without invalidating the capture. Then
+ * the stream is unknown, and the free waits. Default streams are those of the block's device.
  *
- * Bound: a look at one bucket and two driver calls a stream. Where no block is noted, one load.
- * What must hold: `notes` is the number of notes in all buckets; a block put aside is in no bucket.
+ * Bound: a search of one bucket and two driver calls per stream. If no block has notes, one load.
+ * Invariant: `notes` is the number of notes in all buckets; a deferred block is in no bucket.
  */
 #include "api/plug_join.h"
 
@@ -37,12 +38,12 @@
 #include "source/device.h"
 
 #define BUCKETS 256u
-#define DEVICES_MOST 64 /* with a meeting stream; on others a free waits */
+#define DEVICES_MOST 64 /* devices with a join stream; on others a free waits */
 
 #define EVENT_WITHOUT_TIME 2u
-#define STREAM_OF_ITS_OWN 1u /* it waits for no other stream, and none for it */
+#define STREAM_OF_ITS_OWN 1u /* no implicit synchronization with the legacy stream */
 
-/* Handles that stand for the calling thread's own stream, whichever that is. */
+/* A handle that means the calling thread's own stream. */
 #define OWN_OF_A_THREAD ((struct CUstream_st *)2)
 #define DEFAULTS_END ((uintptr_t)3)
 
@@ -50,22 +51,22 @@ struct note {
 	struct note *next;
 	void *block;
 	struct CUstream_st *stream;
-	bool is_known;            /* it has an id, or is a default stream */
-	unsigned long long id;    /* in the process; 0: a default stream */
-	struct CUctx_st *context; /* the stream's; NULL: of the block's device */
+	bool is_known;            /* it has an ID, or is a default stream */
+	unsigned long long id;    /* unique in the process; 0: a default stream */
+	struct CUctx_st *context; /* of the stream; NULL: that of the block's device */
 };
 
 struct parting {
-	struct parting *next; /* the one put aside before it */
+	struct parting *next; /* the one deferred before it */
 	void *block;
 	int device;
-	struct CUstream_st *stream; /* the block's own */
+	struct CUstream_st *stream; /* on which the block was allocated */
 	struct note *others;
 };
 
 struct meeting {
 	struct mam_device device;
-	struct CUstream_st *stream; /* NULL: not made yet */
+	struct CUstream_st *stream; /* NULL: not created yet */
 	struct CUevent_st *event;
 };
 
@@ -76,7 +77,7 @@ static struct note *buckets[BUCKETS];          /* lock: plug */
 static struct parting *aside;                  /* lock: plug; newest first */
 static struct meeting meetings[DEVICES_MOST];  /* lock: plug */
 static _Atomic size_t notes, partings;         /* atomic; changed under lock: plug */
-static _Atomic bool note_was_lost;             /* atomic: from then on all frees wait */
+static _Atomic bool note_was_lost;             /* atomic: if set, all frees wait */
 
 static struct note **bucket_of(const void *block)
 {
@@ -95,7 +96,7 @@ static bool is_default(const struct CUstream_st *stream)
 	return (uintptr_t)stream < DEFAULTS_END;
 }
 
-/* Whose handle it is now. pre: the stream is not in capture, or a default one. */
+/* Get the ID of the handle's current stream. pre: it is not being captured, or a default stream. */
 static bool ask_id(const struct mam_driver *driver, struct CUstream_st *stream,
 		   unsigned long long *id)
 {
@@ -124,7 +125,7 @@ void mam_plug_join_record(void *block, struct CUstream_st *stream)
 	struct note *note, *same;
 	const struct mam_driver *driver;
 
-	/* In the child of a fork nothing runs, and the lock may be held for ever. */
+	/* In a forked child no GPU work runs, and the lock may be held forever. */
 	if (mam_driver_get(&driver) != MAM_OK)
 		return;
 	note = malloc(sizeof(*note));
@@ -179,7 +180,7 @@ static void drop_notes(struct note *note)
 	}
 }
 
-/* The meeting stream of a device; NULL: it has none. */
+/* The join stream of a device; NULL: it has none. */
 static struct meeting *meeting_locked(int device)
 {
 	struct meeting *meeting = device >= 0 && device < DEVICES_MOST ? &meetings[device] : NULL;
@@ -207,7 +208,7 @@ static enum outcome look(const struct mam_driver *driver, struct CUstream_st *st
 	unsigned int status = 0, result;
 
 	if (stream == OWN_OF_A_THREAD)
-		return REFUSED; /* of which thread? */
+		return REFUSED; /* the thread is unknown */
 	result = driver->stream_is_capturing(stream, &status);
 	if (result == MAM_DRIVER_CAPTURE_IMPLICIT || (result == MAM_DRIVER_SUCCESS && status != 0))
 		return ASIDE;
@@ -241,13 +242,13 @@ static bool is_foreign(const struct note *note, const struct mam_device *device)
 	return note->context && note->context != device->context;
 }
 
-/* Another context, to be entered like a device of ours. */
+/* Another context, to be entered like one of our devices. */
 static struct mam_device abroad(const struct mam_driver *driver, struct CUctx_st *context)
 {
 	return (struct mam_device){ .driver = driver, .context = context, .ordinal = -1 };
 }
 
-/* An event serves streams of its own context only; any stream may wait for it. */
+/* An event can only be recorded in streams of its own context; any stream may wait for it. */
 static enum outcome bring_noted(const struct meeting *meeting, const struct note *note)
 {
 	const struct mam_driver *driver = meeting->device.driver;
@@ -262,13 +263,13 @@ static enum outcome bring_noted(const struct meeting *meeting, const struct note
 		return REFUSED;
 	if (driver->event_create(&event, EVENT_WITHOUT_TIME) == MAM_DRIVER_SUCCESS) {
 		outcome = bring(meeting, event, note->stream);
-		driver->event_destroy(event); /* which ends when it is no longer waited for */
+		driver->event_destroy(event); /* the driver keeps it until the wait is over */
 	}
 	mam_device_leave(&other, &visit);
 	return outcome;
 }
 
-/* Step 2, or 4, or 5. One event serves all: a wait is for what it recorded last. */
+/* Step 2, 4 or 5. One event serves all streams: a wait uses the latest record before it. */
 static enum outcome meet_locked(const struct parting *parting, struct CUstream_st **stream)
 {
 	const struct meeting *meeting = meeting_locked(parting->device);
@@ -305,7 +306,7 @@ static void free_waiting(const struct parting *parting)
 	mam_plug_free_waiting("mam_torch_free", parting->block, parting->device);
 }
 
-/* False: it is put aside. */
+/* False: the free is deferred. */
 static bool part(struct parting *parting)
 {
 	struct CUstream_st *stream = NULL;
@@ -334,7 +335,7 @@ static bool part(struct parting *parting)
 	return true;
 }
 
-/* Step 4, later: those put aside, until one has to go back. */
+/* Step 4, later: retry the deferred frees, until one has to be deferred again. */
 static void retry(void)
 {
 	struct parting *parting;
@@ -350,7 +351,7 @@ static void retry(void)
 	} while (parting && part(parting));
 }
 
-/* While the process exits the driver says so to every call, and all memory is gone. */
+/* While the process exits, the driver returns DEINITIALIZED from every call: all memory is gone. */
 static bool is_over(const struct mam_driver *driver)
 {
 	struct CUctx_st *current;
@@ -372,7 +373,7 @@ bool mam_plug_join_free(void *block, int device, struct CUstream_st *stream)
 	    atomic_load_explicit(&partings, memory_order_relaxed) == 0)
 		return false;
 	if (mam_driver_get(&driver) != MAM_OK)
-		return false; /* the child of a fork */
+		return false; /* a forked child */
 	if (atomic_load(&partings) != 0)
 		retry();
 	mam_lock_take(&lock);

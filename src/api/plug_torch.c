@@ -2,11 +2,11 @@
 /*
  * plug_torch.c - the plug of PyTorch (<mam/plug.h>).
  *
- * PyTorch takes what the allocator returns without a look, and a tensor at address 0 would fail in
- * its first kernel, with an error that ends the context. So where there is no memory an exception
- * of PyTorch's own leaves mam_torch_alloc(): the function that its checks end in is looked for in
- * its library, which is loaded if it is PyTorch that calls. Nothing of mam stands between the two
- * that would have to be undone. Without that function the answer is NULL.
+ * PyTorch does not check the returned pointer. A tensor at address 0 would fail in its first
+ * kernel, with an error that destroys the context. So if there is no memory, mam_torch_alloc()
+ * throws PyTorch's own exception: it looks up the function that PyTorch's checks call in PyTorch's
+ * library, which is loaded if PyTorch is the caller. mam has nothing to unwind between the two.
+ * Without that function mam_torch_alloc() returns NULL.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -15,9 +15,9 @@
 #include "api/plug.h"
 #include "api/plug_join.h"
 
-#define DEVICES_MOST 256 /* of which empty_cache knows */
+#define DEVICES_MOST 256 /* devices that empty_cache handles */
 
-/* Devices that were ever allocated from. atomic */
+/* Devices that were used in an allocation. atomic */
 static _Atomic bool used[DEVICES_MOST];
 
 /*
@@ -39,7 +39,7 @@ static void raise_no_memory(ssize_t bytes, int device, enum mam_status status)
 		 "CUDA out of memory. Tried to allocate %zd bytes on device %d from mam: %s", bytes,
 		 device, mam_strerror(status));
 	if (library)
-		dlclose(library); /* one of two or more: it stays */
+		dlclose(library); /* the program still holds a reference */
 	if (raise)
 		raise("mam_torch_alloc", "mam/plug.h", 0, message);
 }
@@ -51,7 +51,7 @@ static enum mam_status alloc(const char *name, ssize_t bytes, int device,
 
 	if (bytes == 0)
 		return MAM_OK;
-	/* Sizes below 0 come out as more than there can be. */
+	/* Negative sizes become larger than any memory. */
 	status = mam_plug_alloc(name, (size_t)bytes, device, stream, block);
 	if (status == MAM_OK && device >= 0 && device < DEVICES_MOST &&
 	    !atomic_load_explicit(&used[device], memory_order_relaxed))

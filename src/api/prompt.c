@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * prompt.c - prompt.h: the pool's and the cache's calls of the same kind, told to who listens.
- * Nothing is tried twice: what a program's callbacks could do about a lack of memory may wait.
+ * prompt.c - implements prompt.h: the corresponding calls of the pool and the cache, reported to
+ * listeners. No request is retried, since the program's out-of-memory callbacks may wait.
  */
 #include "api/prompt.h"
 

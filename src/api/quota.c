@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * quota.c - quotas as programs hold them. What charges them is source/limit.c, which a pool that
- * joins one gets around its source (registry.c); who makes room when one is used up is oom.c.
+ * quota.c - the quotas of programs. source/limit.c charges them: a pool that joins a quota gets
+ * such a source around its own (registry.c). oom.c releases memory when a quota is exhausted.
  */
 #include "source/quota.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * registry.h - all pools of the process: the list of those not ended, and the default pool of each
- * context.
+ * registry.h - all pools of the process: the list of pools that have not ended, and the default
+ * pool of each context.
  *
- * The list is for two questions only: which pool does an address belong to, and whose locks must a
- * fork take. No call on a pool that the caller names ever waits for the registry.
+ * The list has two uses only: to find the pool of an address, and to take the locks of all pools
+ * around a fork. A call on a pool that the caller names never waits for the registry.
  */
 #ifndef MAM_API_REGISTRY_H
 #define MAM_API_REGISTRY_H
@@ -15,48 +15,48 @@
 #include <mam/mam.h>
 
 /*
- * mam_registry_find - the pool and segment of an address: the current default pool first, which
- * costs no lock but its own, then the others, oldest first. Default pools whose context ended own
- * nothing. NOT_OWNED leaves `pool` alone, and
- * `segment` is not to be read then. pre: inside a section (pool/handle.h), as of the next one.
+ * mam_registry_find - finds the pool and segment of an address. It searches the current default
+ * pool first, which takes no lock except the pool's own, then the others, oldest first. Default pools
+ * whose context ended own nothing. After NOT_OWNED `pool` is unchanged, and `segment` is undefined.
+ * pre: inside a section (pool/handle.h); the same holds for the next function.
  */
 enum mam_status mam_registry_find(const void *address, struct mam_pool **pool,
 				  struct mam_segment_info *segment);
 
 /*
  * mam_registry_owner - the pool of a block that a caller holds and a cache knows, without a lock;
- * NULL: ask mam_registry_find().
+ * NULL: unknown, call mam_registry_find().
  */
 struct mam_pool *mam_registry_owner(const void *block);
 
 /*
- * mam_registry_forget - the pool is ended: if it was a default pool, the next use makes a new one.
- * Any thread, any number of times.
+ * mam_registry_forget - the pool has ended: if it was a default pool, the next use creates a new
+ * one. Any thread, any number of times.
  */
 void mam_registry_forget(const struct mam_pool *handle);
 
 /*
- * mam_registry_abandon_ended - abandon the default pools whose context was destroyed or reset. Calls
- * the driver once for each. pre: not inside a section.
+ * mam_registry_abandon_ended - abandons the default pools whose context was destroyed or reset. Calls
+ * the driver once per pool. pre: not inside a section.
  */
 void mam_registry_abandon_ended(void);
 
-/* A pool as mam_registry_next() shows it. */
+/* A pool as mam_registry_next() returns it. */
 struct mam_registry_view {
 	struct mam_pool *pool; /* its handle */
 	char name[32];
 	char source[16];
 	int device;                    /* -1: not on a device */
-	const struct mam_quota *quota; /* to compare, not to follow */
+	const struct mam_quota *quota; /* only to compare, not to dereference */
 };
 
 /*
- * mam_registry_next - the pool on the list with the lowest number from *number on; *number becomes
- * the one after it. False: there is none.
+ * mam_registry_next - finds the pool with the lowest number that is at least *number, and sets
+ * *number to the next number. False: there is none.
  */
 bool mam_registry_next(size_t *number, struct mam_registry_view *view);
 
-/* mam_registry_current_device - of the thread's CUDA context, or 0. NO_DEVICE, DRIVER. */
+/* mam_registry_current_device - the thread's CUDA device, or 0. NO_DEVICE, DRIVER. */
 enum mam_status mam_registry_current_device(int *device);
 
 /* Around a fork: the registry's lock, then each pool's locks in the order of the list. */

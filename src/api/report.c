@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report.c - the sentences of report.h.
+ * report.c - the messages of report.h.
  */
 #include "api/report.h"
 
@@ -24,7 +24,7 @@ void mam_report_free(enum mam_status status, const void *block)
 			block);
 }
 
-/* Which of the reasons it was, and what helps against that one. */
+/* Find the reason of the failure, and return the advice for it. */
 static const char *advice(const struct mam_pool *pool, const struct mam_stats *stats,
 			  size_t limit, size_t bytes)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report.h - what people are told when a request fails or makes no sense.
+ * report.h - messages to the user about failed and invalid requests.
  *
- * The status says what happened; these sentences say where and what to do about it. Misuse is a
- * warning: it is a bug in the program. A lack of memory is told at level info only (MAM_LOG=info),
- * since many programs ask for more than there is to learn how much there is.
+ * The status names the error; these messages add the place and advice. An invalid call is a
+ * warning, since it is a bug in the program. A lack of memory is reported at level info only
+ * (MAM_LOG=info), since many programs request more than there is to find out the available amount.
  */
 #ifndef MAM_API_REPORT_H
 #define MAM_API_REPORT_H
@@ -13,7 +13,7 @@
 
 #include <mam/mam.h>
 
-/* mam_report_free - mam_free() of `block` answered `status`. Says nothing of foreign addresses. */
+/* mam_report_free - mam_free() of `block` returned `status`. Foreign addresses are not reported. */
 void mam_report_free(enum mam_status status, const void *block);
 
 /* mam_report_no_memory - the pool had no block of `bytes` bytes. */

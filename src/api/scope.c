@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scope.c - statistics since a push, as programs ask for them; pool/scope.c does the work. */
+/* scope.c - the public functions for statistics since a push; pool/scope.c implements them. */
 #include "pool/scope.h"
 
 #include <mam/stats.h>

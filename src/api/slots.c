@@ -2,13 +2,12 @@
 /*
  * slots.c - slots.h, steps 1 and 2.
  *
- * A slot is in use, idle, retired or used up. A look at the retired ones costs a system call and a
- * few loads for each thread, and is taken once for MAM_SLOTS_RETIRED of them.
+ * A slot is in use, idle, retired or used up. A check of the retired slots costs a system call and
+ * a few loads per thread. It happens once per MAM_SLOTS_RETIRED retired slots.
  *
- * The range is reserved without access, so that it counts for nothing in the system's accounts of
- * memory. The pages of a slot are opened when it is taken and only then does `bytes` cover it: an
- * address made up by a caller that happens to name a slot finds a pool, the remains of one, or
- * zeroes.
+ * The range is reserved without access, so that it does not count as memory of the process. The
+ * pages of a slot are made accessible when it is taken, and only then does `bytes` cover it. So an
+ * invalid address that happens to be that of a slot leads to a pool, the remains of one, or zeros.
  */
 #include "api/slots.h"
 
@@ -24,18 +23,17 @@ struct mam_slots mam_slots;
 
 /* lock: registry, all. The lists are linked through `later`. */
 static size_t reserved_bytes;
-static struct mam_slot *idle;                               /* no call is in them */
+static struct mam_slot *idle;                               /* no call uses them */
 static struct mam_slot *retired, **last_retired = &retired; /* oldest first */
 static size_t retired_count, look_at = MAM_SLOTS_RETIRED;   /* counts */
 
 /*
- * Leak checkers follow pointers from the memory they know. The slots are ours alone, and a program
- * with a pool that is alive when it exits has leaked nothing. Absent unless such a checker is in
- * the program.
+ * Leak checkers follow pointers from known memory. Only we know the slots, and a program with a
+ * pool that is live at exit has not leaked anything. NULL unless such a checker is in the program.
  */
 extern void __lsan_register_root_region(const void *base, size_t bytes) __attribute__((weak));
 
-/* Where address space is short, half as many pools will do, or half of those. */
+/* If address space is limited, try half as many slots, repeatedly. */
 static bool reserve(void)
 {
 	for (size_t bytes = (size_t)MAM_SLOTS_MOST * MAM_SLOT_BYTES; bytes >= 64 * MAM_SLOT_BYTES;
@@ -59,7 +57,7 @@ static bool reserve(void)
 	return false;
 }
 
-/* Opening a page that is open already changes nothing: what is in it stays. */
+/* Opening an accessible page again has no effect: its contents stay. */
 static bool open_pages(uintptr_t slot)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -79,7 +77,7 @@ static void make_idle(struct mam_slot *slot)
 	idle = slot;
 }
 
-/* The retired slots that no call can be in any more become idle. */
+/* Retired slots that no call can use any more become idle. */
 static void look_at_retired(void)
 {
 	uint64_t oldest = mam_epoch_oldest();
@@ -121,7 +119,7 @@ static struct mam_slot *take_idle(void)
 	const size_t after = before + sizeof(slot->pool.generation);
 
 	idle = slot->later;
-	/* Another thread may just compare the generation with that of an older handle. */
+	/* Another thread may be comparing the generation with that of an older handle. */
 	memset(slot, 0, before);
 	memset((char *)slot + after, 0, sizeof(*slot) - after);
 	return slot;

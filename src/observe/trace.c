@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace.c - the reader of allocation traces behind <mam/trace.h>.
+ * trace.c - the reader of allocation traces (<mam/trace.h>).
  *
- * 1. Keep one window of the trace in a fixed buffer; find the end of the next line in it.
- * 2. None there: move what is left to the front, ask the callback for more, look again.
- * 3. Walk the line once by hand: kind, numbers, then key=value fields, which are checked and left
- *    where they lie.
- * 4. The first thing that is wrong is written down as a sentence and is the answer to every later
- *    call.
+ * 1. Keep one window of the trace in a fixed buffer, and find the end of the next line in it.
+ * 2. If there is none: move the rest to the front, call the callback for more, and search again.
+ * 3. Parse the line in one pass: kind, numbers, then key=value fields, which are checked and left
+ *    in place.
+ * 4. The first error is stored as a sentence, and every later call returns it.
  *
- * Bound: each byte is read three times at most (newline search, NUL search, walk), and moved once
- * at most. Between calls: start <= end <= BUFFER_BYTES, and [start, end) is what was read and not
- * yet given out.
+ * Bound: each byte is read at most three times (newline search, NUL search, parsing), and moved at
+ * most once. Invariant between calls: start <= end <= BUFFER_BYTES, and [start, end) are the bytes
+ * that were read but not yet returned.
  */
 #include <mam/trace.h>
 
@@ -22,28 +21,28 @@
 
 #include "base/sized.h"
 
-#define BUFFER_BYTES ((size_t)64 << 10) /* holds many lines, so that moving the rest is rare */
+#define BUFFER_BYTES ((size_t)64 << 10) /* many lines, so that the rest is rarely moved */
 
 enum reader_state {
 	READER_READING, /* the callback may have more */
-	READER_DRAINED, /* the callback said end: what is in the buffer is all */
-	READER_BROKEN,  /* the callback failed: whole lines in the buffer still count */
-	READER_FAILED   /* `problem` is the answer from now on */
+	READER_DRAINED, /* the callback returned the end: the buffer has the last bytes */
+	READER_BROKEN,  /* the callback failed: complete lines in the buffer are still valid */
+	READER_FAILED   /* every call returns `problem` from now on */
 };
 
 struct mam_trace_reader {
 	enum mam_status (*read)(void *user, void *buffer, size_t bytes, size_t *got);
 	void *user; /* lock: none, set at init, as `read` */
 	enum reader_state state;
-	enum mam_status status; /* what to answer in READER_FAILED */
+	enum mam_status status; /* the result in READER_FAILED */
 	uint64_t line;          /* lines taken so far, count */
-	size_t start;           /* offset of the first byte not yet given out */
-	size_t end;             /* offset behind the last byte read */
+	size_t start;           /* offset of the first byte not yet returned */
+	size_t end;             /* offset of the end of the bytes read */
 	struct mam_trace_problem problem;
 	char buffer[BUFFER_BYTES];
 };
 
-/* A place in one line: [at, end) is what is left of it. */
+/* A position in one line: [at, end) is the rest of the line. */
 struct cursor {
 	const char *at;
 	const char *end;
@@ -82,7 +81,7 @@ const struct mam_trace_problem *mam_trace_problem_of(const struct mam_trace_read
 	return reader && reader->state == READER_FAILED ? &reader->problem : NULL;
 }
 
-/* Write down what is wrong with line `reader->line`. */
+/* Store the error in line `reader->line`. */
 __attribute__((format(printf, 3, 4))) static enum mam_status
 fail(struct mam_trace_reader *reader, enum mam_status status, const char *format, ...)
 {
@@ -92,7 +91,7 @@ fail(struct mam_trace_reader *reader, enum mam_status status, const char *format
 	vsnprintf(reader->problem.text, sizeof(reader->problem.text), format, arguments);
 	va_end(arguments);
 	reader->problem.line = reader->line;
-	/* A last line without its newline: whoever wrote the trace was stopped in its middle. */
+	/* A last line without a newline: the writer of the trace was stopped in the middle. */
 	reader->problem.cut = status == MAM_ERROR_IO ||
 			      (reader->state == READER_DRAINED && reader->start == reader->end);
 	reader->state = READER_FAILED;
@@ -100,7 +99,7 @@ fail(struct mam_trace_reader *reader, enum mam_status status, const char *format
 	return status;
 }
 
-/* A word of the trace as it may be shown: quoted, printable, not too long. */
+/* A word of the trace for messages: quoted, printable, truncated if too long. */
 struct shown {
 	char text[64];
 };
@@ -199,7 +198,7 @@ static bool is_key_byte(char c)
 	       c == '_' || c == '.' || c == '-';
 }
 
-/* One word is key=value: at least one key byte, then any printable bytes, ASCII or above. */
+/* Whether the word is key=value: at least one key byte, then printable bytes, ASCII or above. */
 static bool is_field(struct cursor word)
 {
 	const char *c = word.at;
@@ -214,7 +213,7 @@ static bool is_field(struct cursor word)
 	return true;
 }
 
-/* What stands behind the fixed fields, as it lies in the buffer. */
+/* Check the fields that follow the fixed ones, and leave them in the buffer. */
 static enum mam_status take_fields(struct mam_trace_reader *reader, struct cursor *line,
 				   struct mam_trace_event *event)
 {
@@ -257,7 +256,7 @@ static enum mam_status parse(struct mam_trace_reader *reader, struct cursor line
 	return status;
 }
 
-/* Make room behind the bytes kept and read into it. pre: they are less than a line. */
+/* Make room after the kept bytes and read into it. pre: they are less than a line. */
 static void refill(struct mam_trace_reader *reader)
 {
 	size_t kept = reader->end - reader->start;

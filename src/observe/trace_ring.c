@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace_ring.c - records of a trace as lines of text (mam-trace.5).
+ * trace_ring.c - prints trace records as lines of text (mam-trace.5).
  *
- * Written by hand: a trace has millions of lines, and the thread that writes them must keep up
- * with the program.
+ * The formatting is written by hand: a trace has millions of lines, and the thread that writes them
+ * must keep up with the program.
  */
 #include <mam/trace_ring.h>
 
