@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base.h - what stands under a coalescer or a buffer: any allocator for kernels that has malloc and
- * free.
+ * base.h - the interface of a base, the allocator under a coalescer or a buffer: any allocator for
+ * kernels that has malloc and free.
  *
- * A base is two functions and what they are told. Which base it is, is fixed when the code is
- * compiled: everything here and above it is inlined, so the pointers below are constants that the
- * compiler calls directly, and no kernel makes an indirect call.
+ * A base is two functions and their first argument. The base is chosen at compile time: all code
+ * here and above is inlined, so the pointers below are constants that the compiler calls directly,
+ * and no kernel makes an indirect call.
  *
- * What a base promises:
+ * Contract of a base:
  *   alloc   `bytes`, 1 or more, at an address that is a multiple of MAM_BASE_ALIGN; NULL: there is
- *           no room. Any lane may call at any time, alone or with others, in divergent code.
- *   free    what alloc gave, once, by any lane of any kernel. False: it saw a mistake, and changed
- *           nothing. What the caller wrote and had seen before, happens before what the block's
- *           next holder does.
- * It may wait for other warps only if it says so: CUDA's own does.
+ *           no space. Any lane may call at any time, alone or with others, in divergent code.
+ *   free    frees the result of alloc, once, by any lane of any kernel. False: it detected an
+ *           invalid free, and changed nothing. All that the caller wrote and had observed before
+ *           happens before the accesses of the block's next owner.
+ * A base may wait for other warps only if its documentation states this, as for CUDA's own.
  *
- * What it says of itself:
- *   tries   how many tries that others win are worth making at buffers (buffers.h) before it is
- *           asked; 0: MAM_BASE_TRIES. Where a request costs microseconds, and the next one waits for
- *           it, they are many.
+ * A base also specifies:
+ *   tries   how many lost tries at buffers (buffers.h) a request makes before it calls the base; 0:
+ *           MAM_BASE_TRIES. Use many if a request to the base costs microseconds and delays the
+ *           next one.
  */
 #ifndef MAM_COALESCE_BASE_H
 #define MAM_COALESCE_BASE_H
@@ -27,13 +27,13 @@
 
 #define MAM_BASE_ALIGN 16u
 #define MAM_BASE_TRIES 3u
-/* One of CUDA's malloc() is served at a time, 1 to 2 us each: a try is over sooner. */
+/* CUDA serves one malloc() at a time, 1 to 2 us each: a try takes less time. */
 #define MAM_BASE_CUDA_TRIES 128u
 
 struct mam_kbase {
 	void *(*alloc)(void *heap, size_t bytes);
 	bool (*free)(void *heap, void *block);
-	void *heap; /* what both are told first */
+	void *heap; /* the first argument of both */
 	uint32_t tries;
 };
 
@@ -84,7 +84,7 @@ MAM_KFN void *mam_base_cuda_alloc(void *heap, size_t bytes)
 	return malloc(bytes);
 }
 
-/* It finds no mistakes. */
+/* CUDA's free() detects no invalid frees. */
 MAM_KFN bool mam_base_cuda_free(void *heap, void *block)
 {
 	(void)heap;

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base_pages.h - a heap of pages as a base: each block is a run of pages that knows how many it has.
+ * base_pages.h - a heap of pages as a base: each block is a run of pages that stores its length.
  *
- * 1. A request and 16 bytes in front of it are that many pages in a row (heap/pages.h); the 16 bytes
- *    hold a mark and the number of pages. What fits on a page is one page.
- * 2. A free wipes the mark and gives back as many pages. It believes the number only where the mark
- *    is, at the begin of a page, and where the heap has so many pages behind it.
+ * 1. A request and the 16 bytes before it take as many consecutive pages as they need
+ *    (heap/pages.h); the 16 bytes hold a mark and the number of pages. A request that fits on a
+ *    page takes one page.
+ * 2. A free clears the mark and frees that many pages. It trusts the number only if the mark is
+ *    present, at the begin of a page, and if the heap has as many pages after it.
  *
- * Source: runs and the walk to them are those of heap/pages.h (Pham, Asano, Zhang, Jung, ACM TOPC
- * 2025). There whoever frees knows the size; a base is not told it.
+ * Source: runs and the search for them are those of heap/pages.h (Pham, Asano, Zhang, Jung, ACM
+ * TOPC 2025). There the caller of a free passes the size; a base does not get it.
  *
- * Bound: that of mam_pages_take_run(), with a walk that is started anew for each request; a free, a
- * load more than mam_pages_give_run(). Up to 16 bytes, and a page less one byte, are lost a block: a
- * base for requests that were put together, not for small ones.
+ * Bound: that of mam_pages_take_run(), with a new search for each request; a free costs one load
+ * more than mam_pages_give_run(). Each block wastes up to 16 bytes, and a page less one byte: it is
+ * a base for coalesced requests, not for small ones.
  *
- * What holds:
- * - Who frees what was freed before finds no mark, as long as nobody wrote there since; of two that
- *   free the same at once the second finds free pages, or somebody else's.
- * - A mark is written before the block is handed out, and wiped before its pages are free.
+ * Invariants:
+ * - A double free finds no mark, as long as no thread has written there since. Of two concurrent
+ *   frees of the same block, the second finds free pages, or pages of another owner.
+ * - A mark is written before the block is returned, and cleared before its pages are free.
  */
 #ifndef MAM_COALESCE_BASE_PAGES_H
 #define MAM_COALESCE_BASE_PAGES_H
@@ -29,7 +30,7 @@
 #define MAM_BASE_PAGES_MARK ((uint64_t)0x9a6e5b) /* above the number of pages */
 #define MAM_BASE_PAGES_MARK_SHIFT 40
 
-/* Pages for `bytes` and what is in front of them; more than there can be where it is too much. */
+/* Pages for `bytes` and the header before them. MAM_NO_PAGE: more than there can be. */
 MAM_KFN uint32_t mam_base_pages_count(uint32_t shift, size_t bytes)
 {
 	uint64_t pages = ((uint64_t)bytes >> shift) +
@@ -79,7 +80,7 @@ MAM_KFN bool mam_base_pages_free(void *heap, void *block)
 				  (uint32_t)pages);
 }
 
-/* `heap` is one of pages, whose size is at least 16. */
+/* `heap` is a heap of pages with a page size of at least 16. */
 MAM_KFN struct mam_kbase mam_base_pages(struct mam_kheap *heap)
 {
 	struct mam_kbase base;

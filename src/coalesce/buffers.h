@@ -1,61 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * buffers.h - free blocks that stay near, by size, so that most requests do not reach the base.
+ * buffers.h - caches of free blocks by size, so that most requests do not reach the base.
  *
- * Of each class of classes.h up to `blocks` blocks are kept, divided over `count` FIFOs (fifo.h):
- * MAM_BUFFERS_BLOCKS as published, or another number, best as many as warps run at once: of fewer,
- * those that come back at a time do not find room. A request is rounded up to its class before the
- * base sees it, so that any block of the class serves any request of it. What is larger than all
- * classes is not kept.
+ * For each class of classes.h up to `blocks` blocks are cached, divided over `count` FIFOs
+ * (fifo.h). `blocks` is MAM_BUFFERS_BLOCKS as published, or another number, best the number of
+ * warps that run concurrently: with fewer, blocks that are freed at the same time find the buffers
+ * full. A request is rounded up to its class before the base sees it, so that any block of the
+ * class serves any request of it. Blocks larger than all classes are not cached.
  *
  * alloc:
- * 1. Take from one of the class's FIFOs, chosen by a hash of thread, block and clock. Others were
- *    faster, or it is empty: from the next one, as many tries in all as the base is worth
- *    (base.h), where an empty one counts MAM_BUFFERS_NOT.
- * 2. None was won: ask the base.
- * 3. The base has none: look through all FIFOs of the class; then give all that lies in all buffers
- *    back to the base, and ask it once more.
+ * 1. Take from one of the class's FIFOs, chosen by a hash of thread, block and clock. If other
+ *    lanes were faster, or it is empty: try the next one. The number of tries in total is that of
+ *    the base (base.h), and an empty FIFO counts as MAM_BUFFERS_NOT tries.
+ * 2. If no try succeeded: call the base.
+ * 3. If the base has no block: search all FIFOs of the class; then free the contents of all buffers
+ *    to the base, and call it once more.
  * free:
- * 1. Put it into one of the class's FIFOs, chosen and tried as above.
- * 2. None was won, or the block cannot be kept: give it to the base.
- * drain: lanes share the FIFOs by a count of turns. Each takes turns until all FIFOs have had one
- * since it came, by whomever; so once all have ended who called, nothing is left of what was there.
+ * 1. Put the block into one of the class's FIFOs, chosen and tried as above.
+ * 2. If no try succeeded, or the block cannot be cached: free it to the base.
+ * drain: lanes share the FIFOs by a counter of turns. Each lane takes turns until all FIFOs have
+ * had one since its call began, by any lane. So once all callers have returned, none of the blocks
+ * that were there before is left.
  *
  * After Huang, Rodrigues, Jones, Buck, Hwu: Scalable SIMD-parallel memory allocation for many-core
- * machines, J. Supercomputing 64 (2013), section 5.2: 256 blocks a class, the hash, and what a
- * payload is. There a full or empty FIFO leads to the base, and what the base answers is the
- * answer; other numbers of blocks, the next FIFO behind an empty or full one, the rest of step 3, the
- * bounds on tries, and drain are ours.
+ * machines, J. Supercomputing 64 (2013), section 5.2: 256 blocks per class, the hash, and the form
+ * of a payload. There a full or empty FIFO leads to the base, and its result is final. Ours are:
+ * other numbers of blocks, the next FIFO after an empty or full one, the rest of step 3, the bounds
+ * on tries, and drain.
  *
- * NULL means: the base has refused after all that lay in buffers when the call began was had by
- * somebody or given back. Memory in buffers is no reason for it, nor is a block that somebody just
- * carries from a buffer to the base: such lanes are counted in `moving` before they take anything,
- * and who has found nothing waits until there is none, MAM_BUFFERS_PATIENCE looks at most. (A lane
- * that stops for ever on that way has the block, as if it had asked for it.) A class never serves a
- * request of another one: the block would come back by the request's bytes, and stay too small a
- * block for ever.
+ * NULL means: the base failed after each block that was in a buffer at the begin of the call had
+ * been taken by another lane or freed to the base. Memory in buffers does not cause NULL, and
+ * neither does a block that another lane is moving from a buffer to the base. Such lanes are
+ * counted in `moving` before they take a block, and a lane that has found nothing waits until there
+ * are none, for at most MAM_BUFFERS_PATIENCE polls. (A lane that stops forever in between owns the
+ * block, as if it had allocated it.) A class never serves a request of another class: the block
+ * would return to the class of the request's bytes, and stay too small a block forever.
  *
- * What must hold: a block is freed with the bytes that it was asked with, or others of their
- * class. Who frees one twice, or what is none, is not found out while it is kept; the next two
- * holders have the same block.
+ * Contract: a block is freed with the bytes of its allocation, or with another size of the same
+ * class. A double free or an invalid free is not detected while the block is cached; the next two
+ * owners get the same block.
  *
- * Payloads are offsets from `reference` by 16 bytes, so 64 GiB. A block that lies elsewhere, or not
- * at a multiple, or that is NULL, goes to the base.
+ * Payloads are offsets from `reference` in units of 16 bytes, so they cover 64 GiB. A block outside
+ * of that range, or at another alignment, or NULL, goes to the base.
  *
- * Orders: what who freed had written and seen comes before what the next holder does; by the FIFO
- * (put releases, take acquires), or as the base says.
+ * Memory order: what the freeing lane had written and observed happens before the next owner's
+ * accesses, by the FIFO (put releases, take acquires), or by the base.
  *
- * Bound: without others a request that finds a block is 4 accesses and a free that finds room 5; one
- * that finds none is 2 or 3 for each FIFO it looks at, which are tries / MAM_BUFFERS_NOT, rounded up: 1
- * over a fast base, 8 over CUDA's malloc(). A FIFO that all want costs each its tries at most. Step 3
- * looks at 72 * count FIFOs, and leaves each after as many tries as it holds blocks: a try is won, or
- * somebody else's was and took the block, or there is nothing. No lane waits for another but in mam_buffers_settle(), for so long and no longer.
+ * Bound: without contention a request that finds a block is 4 accesses, and a free that finds space
+ * 5. A request that finds none is 2 or 3 for each FIFO it tries, which are tries / MAM_BUFFERS_NOT,
+ * rounded up: 1 over a fast base, 8 over CUDA's malloc(). A contended FIFO costs each lane at most
+ * its tries. Step 3 visits 72 * count FIFOs, with at most as many tries each as the FIFO can hold
+ * blocks: a try succeeds, or another lane's try did and took the block, or the FIFO is empty. A
+ * lane waits for another only in mam_buffers_settle(), for a bounded time.
  *
- * Lanes of a warp are lanes like others: no collectives, so one may call alone, in divergent code,
- * while others call at another place or not at all. Of those that come to one FIFO together one
- * wins a try, and the others go on to the next FIFO: of 32 that call together over one FIFO most
- * go to the base. Who has many such puts requests together first (xmalloc.h), or has as many
- * FIFOs.
+ * Lanes of a warp call independently: there are no collectives, so one lane may call alone, in
+ * divergent code, while others call elsewhere or not at all. Of lanes that access one FIFO
+ * together, one wins a try, and the others continue with the next FIFO: of 32 that call together
+ * over one FIFO most go to the base. A caller with many such lanes coalesces requests first
+ * (xmalloc.h), or configures as many FIFOs.
  */
 #ifndef MAM_COALESCE_BUFFERS_H
 #define MAM_COALESCE_BUFFERS_H
@@ -65,33 +67,33 @@
 #include "heap/classes.h"
 
 #define MAM_BUFFERS_MAX 32u
-/* Of a class, in all its FIFOs, as published; what there may be is a power of two between these. */
+/* Blocks per class, in all its FIFOs, as published; valid: powers of two from _LEAST to _MOST. */
 #define MAM_BUFFERS_BLOCKS 256u
 #define MAM_BUFFERS_BLOCKS_LEAST MAM_BUFFERS_MAX
 #define MAM_BUFFERS_BLOCKS_MOST (1u << MAM_FIFO_SHIFT_MAX)
 /*
- * A FIFO that is empty, or full, costs as much patience as so many lost tries: over a base that is
- * fast the base is next, as published, over CUDA's malloc() up to seven more FIFOs.
+ * An empty or full FIFO counts as so many lost tries. Over a fast base the base is next, as
+ * published; over CUDA's malloc() up to seven more FIFOs are.
  */
 #define MAM_BUFFERS_NOT 16u
-/* Looks at `moving` before a request that found nothing is refused. */
+/* Polls of `moving` before a request that found nothing fails. */
 #ifndef MAM_BUFFERS_PATIENCE
 #define MAM_BUFFERS_PATIENCE 64u
 #endif
 
 struct mam_buffers {
-	uint32_t count;      /* of FIFOs a class: 0, or a power of two up to MAM_BUFFERS_MAX */
+	uint32_t count;      /* FIFOs per class: 0, or a power of two up to MAM_BUFFERS_MAX */
 	uint32_t fifo_bytes; /* of each */
-	uint64_t reference;  /* what offsets are from */
-	uint32_t each;       /* blocks that a FIFO holds, a power of two */
+	uint64_t reference;  /* the base address of offsets */
+	uint32_t each;       /* blocks that a FIFO can hold, a power of two */
 	uint32_t pad0[MAM_FIFO_LINE / 4 - 5];
-	uint64_t turn;   /* FIFOs that drains were at, ever; atomic */
-	uint32_t moving; /* lanes between a FIFO and the base, with blocks in their hands; atomic */
+	uint64_t turn;   /* turns of all drains so far; atomic */
+	uint32_t moving; /* lanes that may be moving blocks from a FIFO to the base; atomic */
 	uint32_t pad1[MAM_FIFO_LINE / 4 - 3];
-	/* Behind it: the FIFOs of class 1, of class 2, ... */
+	/* After it: the FIFOs of class 1, of class 2, ... */
 };
 
-/* What there may be, or 0: such buffers have no FIFOs. */
+/* `count` if both numbers are allowed, otherwise 0: such buffers have no FIFOs. */
 MAM_KBOTH uint32_t mam_buffers_valid(uint32_t count, uint32_t blocks)
 {
 	return count > MAM_BUFFERS_MAX || (count & (count - 1)) ||
@@ -101,7 +103,7 @@ MAM_KBOTH uint32_t mam_buffers_valid(uint32_t count, uint32_t blocks)
 		       : count;
 }
 
-/* How many blocks a class is to have where so many warps run at once. */
+/* The number of blocks per class for this number of concurrent warps. */
 MAM_KBOTH uint32_t mam_buffers_blocks_for(uint32_t warps)
 {
 	uint32_t blocks = MAM_BUFFERS_BLOCKS;
@@ -111,7 +113,7 @@ MAM_KBOTH uint32_t mam_buffers_blocks_for(uint32_t warps)
 	return blocks;
 }
 
-/* Each FIFO of a class holds 1 << this. pre: valid, and count is not 0. */
+/* Each FIFO of a class holds 1 << the result. pre: valid, and count is not 0. */
 MAM_KBOTH uint32_t mam_buffers_shift(uint32_t count, uint32_t blocks)
 {
 	uint32_t shift = 0;
@@ -122,9 +124,9 @@ MAM_KBOTH uint32_t mam_buffers_shift(uint32_t count, uint32_t blocks)
 }
 
 /*
- * Bytes of device memory for so many FIFOs a class, 0 or a power of two up to MAM_BUFFERS_MAX, and
- * so many blocks a class, a power of two from MAM_BUFFERS_BLOCKS_LEAST to _MOST; of other numbers
- * there are no FIFOs.
+ * Bytes of device memory for `count` FIFOs per class, 0 or a power of two up to MAM_BUFFERS_MAX,
+ * and `blocks` blocks per class, a power of two from MAM_BUFFERS_BLOCKS_LEAST to _MOST. With other
+ * numbers there are no FIFOs.
  */
 MAM_KBOTH size_t mam_buffers_bytes(uint32_t count, uint32_t blocks)
 {
@@ -135,7 +137,7 @@ MAM_KBOTH size_t mam_buffers_bytes(uint32_t count, uint32_t blocks)
 		      : 0);
 }
 
-/* Which FIFO of all, `index` below MAM_CLASSES * count: those of class 1 come first. */
+/* The FIFO with that index, below MAM_CLASSES * count: those of class 1 come first. */
 MAM_KBOTH struct mam_fifo *mam_buffers_fifo(struct mam_buffers *buffers, size_t fifo_bytes,
 					    uint32_t index)
 {
@@ -143,8 +145,8 @@ MAM_KBOTH struct mam_fifo *mam_buffers_fifo(struct mam_buffers *buffers, size_t 
 }
 
 /*
- * By the host or one lane, in memory of that size; blocks of the base lie at `reference` or above,
- * those further off than offsets reach are not kept.
+ * Called by the host or one lane, on memory of that size. Blocks of the base are at `reference` or
+ * above; blocks beyond the range of offsets are not cached.
  */
 MAM_KBOTH void mam_buffers_format(struct mam_buffers *buffers, uint32_t count, uint32_t blocks,
 				  uint64_t reference)
@@ -164,7 +166,7 @@ MAM_KBOTH void mam_buffers_format(struct mam_buffers *buffers, uint32_t count, u
 		mam_fifo_format(mam_buffers_fifo(buffers, buffers->fifo_bytes, i), shift, 0);
 }
 
-/* `buffers` may be NULL: none. */
+/* `buffers` may be NULL: there are none. */
 MAM_KFN uint32_t mam_buffers_count(struct mam_buffers *buffers)
 {
 	return buffers ? mam_constant32(&buffers->count) : 0;
@@ -175,7 +177,7 @@ MAM_KFN struct mam_fifo *mam_buffers_at(struct mam_buffers *buffers, uint32_t in
 	return mam_buffers_fifo(buffers, mam_constant32(&buffers->fifo_bytes), index);
 }
 
-/* One of the class's `count`. */
+/* Choose one of the class's `count` FIFOs. */
 MAM_KFN uint32_t mam_buffers_choose(uint32_t count)
 {
 	uint32_t mixed =
@@ -192,7 +194,7 @@ MAM_KFN void *mam_buffers_block(struct mam_buffers *buffers, uint32_t payload)
 				   ((uint64_t)payload << MAM_GRAIN_SHIFT));
 }
 
-/* Of `tries`, behind one that had this answer. */
+/* The tries left of `tries` after one with this result. */
 MAM_KFN uint32_t mam_buffers_left(uint32_t tries, enum mam_fifo_answer answer)
 {
 	uint32_t cost = answer == MAM_FIFO_NOT ? MAM_BUFFERS_NOT : 1;
@@ -200,7 +202,7 @@ MAM_KFN uint32_t mam_buffers_left(uint32_t tries, enum mam_fifo_answer answer)
 	return tries > cost ? tries - cost : 0;
 }
 
-/* Step 1 of alloc; NULL: ask the base. */
+/* Step 1 of alloc; NULL: call the base. */
 MAM_KFN void *mam_buffers_take(struct mam_buffers *buffers, uint32_t count, uint32_t class_,
 			       uint32_t tries)
 {
@@ -216,7 +218,7 @@ MAM_KFN void *mam_buffers_take(struct mam_buffers *buffers, uint32_t count, uint
 	return answer == MAM_FIFO_DONE ? mam_buffers_block(buffers, payload) : NULL;
 }
 
-/* Step 1 of free; false: give it to the base. */
+/* Step 1 of free; false: free it to the base. */
 MAM_KFN bool mam_buffers_put(struct mam_buffers *buffers, uint32_t count, uint32_t class_,
 			     uint32_t tries, void *block)
 {
@@ -239,9 +241,9 @@ MAM_KFN bool mam_buffers_put(struct mam_buffers *buffers, uint32_t count, uint32
 }
 
 /*
- * A block of one FIFO, by as many of `*tries` as it takes; NULL: it was empty, or none is left.
- * Each lost try is a block that somebody else has taken, so as many tries as it can hold find all
- * that was in it, or see it gone.
+ * Take a block of one FIFO, with as many of `*tries` as it needs; NULL: the FIFO was empty, or no
+ * try is left. Each lost try is a block that another lane has taken, so with as many tries as the
+ * FIFO can hold blocks, the lane takes every block in it or observes that another lane took it.
  */
 MAM_KSLOW void *mam_buffers_lift(struct mam_buffers *buffers, uint32_t index, uint32_t *tries)
 {
@@ -255,7 +257,7 @@ MAM_KSLOW void *mam_buffers_lift(struct mam_buffers *buffers, uint32_t index, ui
 	return answer == MAM_FIFO_DONE ? mam_buffers_block(buffers, payload) : NULL;
 }
 
-/* From any FIFO of the class; NULL: each was empty. */
+/* Take a block from any FIFO of the class; NULL: each was empty. */
 MAM_KSLOW void *mam_buffers_search(struct mam_buffers *buffers, uint32_t count, uint32_t class_)
 {
 	uint32_t i, tries;
@@ -269,7 +271,7 @@ MAM_KSLOW void *mam_buffers_search(struct mam_buffers *buffers, uint32_t count, 
 	return block;
 }
 
-/* All that lies in one FIFO goes back to the base: how many blocks that were. */
+/* Free all blocks of one FIFO to the base. Returns their number. */
 MAM_KFN uint32_t mam_buffers_empty(struct mam_buffers *buffers, struct mam_kbase base,
 				   uint32_t index)
 {
@@ -279,7 +281,7 @@ MAM_KFN uint32_t mam_buffers_empty(struct mam_buffers *buffers, struct mam_kbase
 	if (mam_fifo_is_empty(mam_buffers_at(buffers, index)))
 		return 0;
 	(void)mam_atomic_add32(&buffers->moving, 1, MAM_RELAXED, MAM_AT_DEVICE);
-	/* Who sees a FIFO that was emptied behind this, sees this as well: mam_buffers_settle(). */
+	/* A lane that sees a FIFO emptied later sees the increment too: mam_buffers_settle(). */
 	mam_fence(MAM_RELEASE, MAM_AT_DEVICE);
 	MAM_ROLLED
 	while ((block = mam_buffers_lift(buffers, index, &tries)) != NULL)
@@ -288,12 +290,12 @@ MAM_KFN uint32_t mam_buffers_empty(struct mam_buffers *buffers, struct mam_kbase
 	return given;
 }
 
-/* Until nobody has anything between a FIFO and the base, or patience is at its end. */
+/* Wait until no lane is moving blocks from a FIFO to the base, or the patience is exhausted. */
 MAM_KSLOW void mam_buffers_settle(struct mam_buffers *buffers)
 {
 	uint32_t looks;
 
-	/* Behind what was seen of FIFOs. */
+	/* Order the following loads after those of the FIFOs. */
 	mam_fence(MAM_ACQUIRE, MAM_AT_DEVICE);
 	MAM_ROLLED
 	for (looks = MAM_BUFFERS_PATIENCE; looks; looks--) {
@@ -304,8 +306,8 @@ MAM_KSLOW void mam_buffers_settle(struct mam_buffers *buffers)
 }
 
 /*
- * A block of `bytes` at least, for mam_buffers_free(); NULL: neither buffers nor base have one, or
- * `bytes` is 0.
+ * Allocate at least `bytes`, for mam_buffers_free(); NULL: neither the buffers nor the base have a
+ * block, or `bytes` is 0.
  */
 MAM_KFN void *mam_buffers_alloc(struct mam_buffers *buffers, struct mam_kbase base, size_t bytes)
 {
@@ -319,7 +321,7 @@ MAM_KFN void *mam_buffers_alloc(struct mam_buffers *buffers, struct mam_kbase ba
 		block = mam_buffers_take(buffers, count, class_, mam_base_tries(base));
 		bytes = mam_class_bytes(class_);
 	}
-	/* The base is called in one place, so that its code is here once. */
+	/* The base is called in one place, so that its code is inlined only once. */
 	MAM_ROLLED
 	for (again = false; !block; again = true) {
 		block = mam_base_alloc(base, bytes);
@@ -329,7 +331,7 @@ MAM_KFN void *mam_buffers_alloc(struct mam_buffers *buffers, struct mam_kbase ba
 			block = mam_buffers_search(buffers, count, class_);
 		if (block)
 			break;
-		/* Larger ones first. */
+		/* Start with larger classes. */
 		i = class_ * count;
 		MAM_ROLLED
 		for (n = MAM_CLASSES * count; n; n--, i++) {
@@ -342,7 +344,7 @@ MAM_KFN void *mam_buffers_alloc(struct mam_buffers *buffers, struct mam_kbase ba
 	return block;
 }
 
-/* `bytes` are those that were asked for. */
+/* `bytes` are those of the request. */
 MAM_KFN bool mam_buffers_free(struct mam_buffers *buffers, struct mam_kbase base, void *block,
 			      size_t bytes)
 {
@@ -352,7 +354,7 @@ MAM_KFN bool mam_buffers_free(struct mam_buffers *buffers, struct mam_kbase base
 	       mam_base_free(base, block);
 }
 
-/* All that lies in buffers goes back to the base, by all lanes that call: what this one gave. */
+/* Free the contents of all buffers to the base, shared by all calling lanes. Returns own frees. */
 MAM_KFN uint32_t mam_buffers_drain(struct mam_buffers *buffers, struct mam_kbase base)
 {
 	uint32_t count = mam_buffers_count(buffers), given = 0;

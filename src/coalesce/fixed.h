@@ -1,38 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fixed.h - one block for a whole thread block or a whole warp, all of whose threads ask for the
+ * fixed.h - one block for a whole thread block or a whole warp, all of whose threads request the
  * same number of bytes.
  *
- * 1. One of them asks the base for a block that holds a part for each; its first 4 bytes count the
- *    parts. The others are told where it is: by a shuffle, or by a word of shared memory.
- * 2. Part i of it is the i-th thread's, or the i-th of the warp's lanes that came. With headers: in
- *    front of each part are 8 bytes that say how far it is to the block, and parts are at multiples
- *    of 16, (bytes + 8) rounded up apart, to an odd one if that is 128 or more. Without: part i is at
- *    16 + i * bytes of the block, so that its address is a multiple of whatever divides both 16 and
- *    `bytes`; and a map says from each part's address where its block is.
- * 3. A free finds the block: it reads the header, and wipes it; or it takes the part out of the
- *    map. Of lanes that free parts of one block together, one takes all of theirs off the count.
- *    Who brings it to 0 gives the block back to the base.
- * 4. A lane alone has a block of one part, with a header, so that all are freed alike.
+ * 1. One thread allocates a block from the base with a part for each thread; the block's first 4
+ *    bytes count the parts. The others get its address by a shuffle, or from a word of shared
+ *    memory.
+ * 2. Part i belongs to the i-th thread, or to the i-th participating lane of the warp. With
+ *    headers: 8 bytes before each part have the distance to the block. Parts are at multiples of
+ *    16, with a stride of bytes + 8 rounded up, to an odd multiple if that is 128 or more. Without
+ *    headers: part i is at 16 + i * bytes of the block, so that its address is a multiple of every
+ *    common divisor of 16 and `bytes`; and a map has the block for each part's address.
+ * 3. A free finds the block: it reads the header, and clears it; or it removes the part from the
+ *    map. Of lanes that free parts of one block together, one subtracts all of theirs from the
+ *    count. The lane that brings the count to 0 frees the block to the base.
+ * 4. A single lane gets a block of one part, with a header, so that all are freed alike.
  *
  * Source: Blach, Erhart, Memedi, Schäfer, "Coalescing Memory Allocations for GPU MPI", 3.1. There a
- * header is a pointer, and each part takes itself off the count. Of a map that is full they say
- * nothing.
+ * header is a pointer, and each part decrements the count by itself. The paper does not discuss a
+ * full map.
  *
- * Bound: a base's call a block; two barriers, three with a map, or a match, a shuffle and a barrier
- * of the warp. A free is a load or a look at the map, and an addition for each block that the lanes
- * free of. Nobody waits but for the threads that come together, and for what the base waits for.
+ * Bound: one call of the base per block; two barriers, three with a map, or a match, a shuffle and
+ * a barrier of the warp. A free is a load or a search in the map, and an addition for each block of
+ * which the lanes free parts. A lane waits only for the threads that call together, and for the
+ * base.
  *
- * What holds:
- * - The block is the base's again only when all parts were freed: each free takes one off, once.
- * - What anybody did with a part happens before its free, so before the addition of who took it
- *   off, which releases; and the last one acquires what all of them released. So the block's next
- *   holder finds nobody in it.
- * - If the base has none, or the map has no room for one of the parts, all get NULL, and what some
- *   had put into the map is out of it before the block is the base's again.
- * - A part that is not in the map is not freed; so a second free is found, unless the address is
- *   somebody's again. With headers, one that comes after the first is found, as long as nobody
- *   wrote there since; two at the same time are not.
+ * Invariants:
+ * - The block is returned to the base only when all parts were freed: each free subtracts one,
+ *   once.
+ * - All accesses to a part happen before its free, so before the lane that freed it subtracts it,
+ *   which releases; and the last lane acquires what all of them released. So no lane accesses the
+ *   block any more when it gets its next owner.
+ * - If the base has no block, or the map has no space for one of the parts, all get NULL. Parts
+ *   that are already in the map are removed from it before the block is returned to the base.
+ * - A part that is not in the map is not freed. So a double free is detected, unless the address
+ *   has been allocated again. With headers, a double free that follows the first one is detected as
+ *   long as no thread has written there since; concurrent double frees are not detected.
  */
 #ifndef MAM_COALESCE_FIXED_H
 #define MAM_COALESCE_FIXED_H
@@ -41,8 +44,8 @@
 #include "coalesce/map.h"
 #include "heap/lanes.h"
 
-#define MAM_FIXED_HEAD 16u                  /* in front of the first part; its header is in that */
-#define MAM_FIXED_ODD 128u                  /* a stride from which on it is odd */
+#define MAM_FIXED_HEAD 16u                  /* before the first part; includes its header */
+#define MAM_FIXED_ODD 128u                  /* strides from this size up are odd multiples */
 #define MAM_FIXED_MARK ((uint64_t)0xb7c05d) /* of a header, above the distance */
 #define MAM_FIXED_MARK_SHIFT 40
 #define MAM_FIXED_MOST ((uint64_t)1 << MAM_FIXED_MARK_SHIFT) /* bytes of a block */
@@ -50,9 +53,10 @@
 /* ---- a block and its parts ------------------------------------------------------------------- */
 
 /*
- * From one part to the next. With headers, and where 16 bytes more are few, an odd multiple of 16:
- * lanes that each walk through their own part then find their words in other banks of the cache
- * next to them. At a multiple of 64 their loads take half as long again, of 128 up to three times.
+ * The stride from one part to the next. With headers, and if 16 more bytes are negligible, it is an
+ * odd multiple of 16: the words of lanes that each scan their own part are then in different banks
+ * of the L1 cache. At a multiple of 64 their loads take half as long again, at 128 up to three
+ * times.
  */
 MAM_KFN uint64_t mam_fixed_stride(const struct mam_kmap *map, uint64_t bytes)
 {
@@ -63,7 +67,7 @@ MAM_KFN uint64_t mam_fixed_stride(const struct mam_kmap *map, uint64_t bytes)
 	return stride < MAM_FIXED_ODD ? stride : stride | 16;
 }
 
-/* For the one who asks: a block's address; 0: there is none. */
+/* Called by the allocating thread: the address of a block; 0: there is none. */
 MAM_KFN uint64_t mam_fixed_ask(struct mam_kbase base, const struct mam_kmap *map, uint32_t parts,
 			       uint64_t bytes)
 {
@@ -93,7 +97,7 @@ MAM_KFN uint64_t *mam_fixed_header(uint64_t part)
 	return (uint64_t *)(uintptr_t)(part - 8);
 }
 
-/* From now on a free finds the block. False: the map has no room. */
+/* From now on a free of the part finds the block. False: the map has no space. */
 MAM_KFN bool mam_fixed_enter(struct mam_kmap *map, uint64_t block, uint64_t part)
 {
 	if (map)
@@ -104,7 +108,7 @@ MAM_KFN bool mam_fixed_enter(struct mam_kmap *map, uint64_t block, uint64_t part
 	return true;
 }
 
-/* And from now on none does. */
+/* Undo mam_fixed_enter() in the map. */
 MAM_KFN void mam_fixed_withdraw(struct mam_kmap *map, uint64_t part)
 {
 	uint64_t block;
@@ -112,7 +116,7 @@ MAM_KFN void mam_fixed_withdraw(struct mam_kmap *map, uint64_t part)
 	(void)mam_map_remove(map, part, &block);
 }
 
-/* Where a header says that the block is, which it says no more; 0: it is no header. */
+/* Read the block's address from a header, and clear the header; 0: it is not a header. */
 MAM_KFN uint64_t mam_fixed_wipe(uint64_t part)
 {
 	uint64_t word, distance;
@@ -128,7 +132,7 @@ MAM_KFN uint64_t mam_fixed_wipe(uint64_t part)
 	return part - distance;
 }
 
-/* So many parts less; the last ones' block goes back. */
+/* Subtract parts from the count; the last ones free the block. */
 MAM_KFN bool mam_fixed_less(struct mam_kbase base, uint64_t block, uint32_t parts)
 {
 	uint32_t *count = (uint32_t *)(uintptr_t)block;
@@ -143,8 +147,8 @@ MAM_KFN bool mam_fixed_less(struct mam_kbase base, uint64_t block, uint32_t part
 /* ---- a warp ---------------------------------------------------------------------------------- */
 
 /*
- * All lanes of the warp that have not ended call together; those that come and want the same share
- * a block.
+ * All lanes of the warp that have not exited call together; converged lanes with equal `bytes`
+ * share a block.
  */
 MAM_KFN void *mam_fixed_alloc_warp(struct mam_kbase base, struct mam_kmap *map, size_t bytes)
 {
@@ -174,7 +178,7 @@ MAM_KFN void *mam_fixed_alloc_warp(struct mam_kbase base, struct mam_kmap *map, 
 
 /* ---- one lane -------------------------------------------------------------------------------- */
 
-/* Any lane, alone or not, each with its own size: a block of one part, with a header. */
+/* Any lane, alone or not, each with its own size: a block with one part and a header. */
 MAM_KFN void *mam_fixed_alloc_one(struct mam_kbase base, size_t bytes)
 {
 	uint64_t block = mam_fixed_ask(base, NULL, 1, bytes), part;
@@ -188,16 +192,16 @@ MAM_KFN void *mam_fixed_alloc_one(struct mam_kbase base, size_t bytes)
 
 /* ---- a thread block -------------------------------------------------------------------------- */
 
-/* What a block's threads are told by one of them, and it by them. */
+/* Exchanged between a thread block's leader and its other threads. */
 struct mam_fixed_note {
 	uint64_t block;
 	uint64_t bytes;
-	uint32_t full; /* the map is, for one of them at least */
+	uint32_t full; /* the map had no space for at least one of them */
 };
 
 /*
- * All threads of the block call; `map` NULL: with headers, else without. The last barrier keeps the
- * next call's note away until all have read this one.
+ * All threads of the block call; `map` NULL: with headers, otherwise without. The last barrier
+ * makes sure that all have read the note before the next call overwrites it.
  */
 MAM_KFN void *mam_fixed_alloc_block(struct mam_kbase base, struct mam_kmap *map, size_t bytes)
 {
@@ -234,8 +238,8 @@ MAM_KFN void *mam_fixed_alloc_block(struct mam_kbase base, struct mam_kmap *map,
 /* ---- back ------------------------------------------------------------------------------------ */
 
 /*
- * What any of them gave, by any lane at any time; `map` as then. False: a mistake that was seen, nothing
- * is changed.
+ * Free a part from any of the functions above, by any lane at any time; `map` as at the allocation.
+ * False: an invalid free was detected, and nothing has changed.
  */
 MAM_KFN bool mam_fixed_free(struct mam_kbase base, struct mam_kmap *map, void *part)
 {
@@ -257,8 +261,9 @@ MAM_KFN bool mam_fixed_free(struct mam_kbase base, struct mam_kmap *map, void *p
 }
 
 /*
- * By all lanes of a kernel, before which all others ended: what is left in the map is freed; how
- * many parts the caller freed. For programs that leave some behind, and to find those that do.
+ * Called by all lanes of a kernel, after all other kernels have ended: free the parts that are left
+ * in the map. Returns how many parts the caller freed. For programs that leak parts, and to detect
+ * leaks.
  */
 MAM_KFN uint32_t mam_fixed_clean(struct mam_kbase base, struct mam_kmap *map)
 {

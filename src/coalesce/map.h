@@ -1,44 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * map.h - from an address to another, for all lanes of all kernels at the same time.
+ * map.h - a concurrent map from addresses to addresses, for all lanes of all kernels.
  *
- * An open-addressing table of lines, each 16 keys side by side and then their 16 values. It is
- * looked through by fours: four keys, which are one access to memory. The first four for a key are
- * those of the 64 bytes of memory it lies in, beside the fours of the 192 bytes around: so what a
- * warp inserts at a time, addresses 16 or a few more bytes apart, goes into few lines. Where there
- * is no place, as there is none for most of what lies closer together, come fours by chance.
+ * An open-addressing table of lines, each with 16 adjacent keys followed by their 16 values. A
+ * search reads groups of four keys, which are one memory access. The first group for a key is that
+ * of the 64 bytes of memory that contain it, next to the groups of the surrounding 192 bytes. So
+ * the keys that a warp inserts together, addresses 16 or a few more bytes apart, go into few lines.
+ * If there is no place, as for most keys that are closer together, pseudo-random groups follow.
  *
- * 1. An entry's key is 0: nobody's; MAM_MAP_BUSY: somebody's who is at it; else it is in the map.
- * 2. Insert: claims the first entry that is empty: its key from 0 to busy, by compare-and-swap.
- *    Then it stores the value, then the key, which releases.
- * 3. Remove: claims the entry that has the key: from the key to busy, by compare-and-swap, which
- *    acquires; reads the value; and stores 0, which releases.
+ * 1. An entry's key is 0: free; MAM_MAP_BUSY: a lane is working on it; otherwise it is in the map.
+ * 2. Insert: claims the first free entry by changing its key from 0 to busy with a
+ *    compare-and-swap. Then it stores the value, then the key, which releases.
+ * 3. Remove: claims the entry with the key by changing the key to busy with a compare-and-swap,
+ *    which acquires; reads the value; and stores 0, which releases.
  *
- * Source: Blach, Erhart, Memedi, Schäfer, "Coalescing Memory Allocations for GPU MPI", 3.1, want
- * such a map and say nothing of how it is made.
+ * Source: Blach, Erhart, Memedi, Schäfer, "Coalescing Memory Allocations for GPU MPI", 3.1,
+ * requires such a map without describing one.
  *
- * A key is inserted by who owns that address, once, and removed by who has it: no two are in the
- * map, nor on their way there, that are the same. With that:
- * - A key does not move while it is in the map, and a remove that began after the insert ended
- *   looks at all places where it may be, over whatever is empty: it finds it, and there are no
- *   marks of what was removed.
- * - Of several removes of one key one has its compare-and-swap succeed; the others do not find it.
- * - The value is that of the key: only who claimed an entry reads or writes it. From the value's
- *   store to the next reader's claim there is the key, released and acquired; from the reader's
- *   load to the next insert's claim there is the 0.
- * - A claim says nothing of how often a key came and went since it was looked at, nor needs to: who
- *   wins has what is there now, its value as well.
- * - A key may come back when its entry is still busy for who removed it: it goes elsewhere, and
- *   what is busy is nobody's key.
- * - A remove of a key that comes back at the same time, which is a mistake, takes it or does not
- *   find it; nothing else is touched.
+ * The owner of an address inserts it once, and the owner removes it: no two equal keys are in the
+ * map or being inserted. With that:
+ * - A key does not move while it is in the map. A remove that began after the insert ended searches
+ *   all possible places, past free entries: it finds the key, and no tombstones are needed.
+ * - Of several removes of one key, one compare-and-swap succeeds; the others do not find the key.
+ * - The value matches the key: only the lane that claimed an entry reads or writes it. The key is
+ *   released and acquired between the value's store and the next reader's claim; the 0 between the
+ *   reader's load and the next insert's claim.
+ * - A claim does not depend on how often a key was removed and inserted since it was read: the
+ *   winner has the current entry, including its value.
+ * - A key may be inserted again while the lane that removed it still has the entry busy. It then
+ *   goes elsewhere, since a busy entry has no key.
+ * - An invalid remove, concurrent with an insert of the same key, removes the key or does not find
+ *   it; it affects no other entry.
  *
- * Bound: a compare-and-swap where the first place is right, which it is for most keys; at most
- * MAM_MAP_FOURS fours, and a compare-and-swap for each of their keys. Nobody waits for anybody: a
- * lane that stops keeps one entry. An insert fails if each place of the key's was taken when it was
- * looked at. In a map for 64 or less these are all there are; in a larger one that has what it is
- * for, half of the places are free, and 31 fours by chance are not full: maps for 30,000 parts, any
- * number of bytes apart, first had no place when they held 1.7 times as many.
+ * Bound: one compare-and-swap if the first place is right, which holds for most keys; at most
+ * MAM_MAP_FOURS groups, and a compare-and-swap for each of their keys. No lane waits for another: a
+ * lane that stops keeps one entry busy. An insert fails if each possible place of the key was taken
+ * when it was read. In a map for 64 or fewer entries these are all places. A larger map with the
+ * number of entries it was made for is half empty, and 31 pseudo-random groups are not all full:
+ * maps for 30,000 parts, at any distance in bytes, first had no place at 1.7 times as many entries.
  */
 #ifndef MAM_COALESCE_MAP_H
 #define MAM_COALESCE_MAP_H
@@ -47,22 +46,22 @@
 #include "heap/port_global.h"
 
 #define MAM_MAP_LINE 16u  /* entries */
-#define MAM_MAP_FOURS 32u /* in which a key may be */
+#define MAM_MAP_FOURS 32u /* groups of four in which a key may be */
 #define MAM_MAP_BUSY (~(uint64_t)0)
 
-/* Each half is a line of the cache. */
+/* Each half is a cache line. */
 struct mam_map_line {
 	uint64_t keys[MAM_MAP_LINE];
 	uint64_t values[MAM_MAP_LINE];
 };
 
-/* A line of the cache by itself, which nobody writes; the table is behind it. */
+/* A cache line of its own, which is never written; the table follows it. */
 struct mam_kmap {
 	uint32_t lines;
 	uint32_t unused[31];
 };
 
-/* Twice the entries, so that a key finds a place. */
+/* Lines for twice the entries, so that a key finds a place. */
 MAM_KBOTH uint32_t mam_map_lines(uint32_t entries)
 {
 	uint32_t half = MAM_MAP_LINE / 2;
@@ -70,7 +69,7 @@ MAM_KBOTH uint32_t mam_map_lines(uint32_t entries)
 	return entries ? entries / half + (entries % half != 0) : 1;
 }
 
-/* Bytes for a map that holds `entries`. Its memory is best at a multiple of 128. */
+/* Bytes for a map of `entries`. Best allocated at a multiple of 128. */
 MAM_KBOTH size_t mam_map_bytes(uint32_t entries)
 {
 	return sizeof(struct mam_kmap) +
@@ -88,15 +87,15 @@ MAM_KBOTH struct mam_map_line *mam_map_table(struct mam_kmap *map)
 	return (struct mam_map_line *)(map + 1);
 }
 
-/* Places for entries, taken or not: numbers below this. */
+/* The number of places for entries, taken or free. */
 MAM_KBOTH uint64_t mam_map_places(const struct mam_kmap *map)
 {
 	return (uint64_t)map->lines * MAM_MAP_LINE;
 }
 
 /*
- * The key at a place, and its value; 0: none. By the host or a lane, while nobody inserts or
- * removes.
+ * The key at a place, and its value; 0: none. Called by the host or a lane, while no lane inserts
+ * or removes.
  */
 MAM_KBOTH uint64_t mam_map_at(struct mam_kmap *map, uint64_t place, uint64_t *value)
 {
@@ -106,7 +105,7 @@ MAM_KBOTH uint64_t mam_map_at(struct mam_kmap *map, uint64_t place, uint64_t *va
 	return line->keys[place % MAM_MAP_LINE];
 }
 
-/* Entries that are taken, 0 in the end if nothing leaked; at such a time. */
+/* The number of entries, 0 at the end if there are no leaks. Same condition as mam_map_at(). */
 MAM_KBOTH uint64_t mam_map_count(struct mam_kmap *map)
 {
 	uint64_t count = 0, place, value;
@@ -118,7 +117,7 @@ MAM_KBOTH uint64_t mam_map_count(struct mam_kmap *map)
 
 #if defined(MAM_SIMT) || defined(__CUDACC__)
 
-/* Each bit of the answer is of all bits of `x`: the end of MurmurHash3 (Appleby). */
+/* Each bit of the result depends on all bits of `x`: the finalizer of MurmurHash3 (Appleby). */
 MAM_KFN uint64_t mam_map_mix(uint64_t x)
 {
 	x = (x ^ x >> 33) * 0xff51afd7ed558ccdu;
@@ -126,7 +125,7 @@ MAM_KFN uint64_t mam_map_mix(uint64_t x)
 	return x ^ x >> 33;
 }
 
-/* The `i`-th four keys among which a key may be, below mam_map_reach(). */
+/* The `i`-th group of four keys in which a key may be; i is below mam_map_reach(). */
 MAM_KFN uint64_t *mam_map_window(struct mam_kmap *map, uint64_t key, uint32_t i)
 {
 	uint32_t fours = map->lines * (MAM_MAP_LINE / 4);
@@ -148,15 +147,15 @@ MAM_KFN uint32_t mam_map_reach(const struct mam_kmap *map)
 }
 
 /*
- * Which of four keys is looked at first: not the same for those of addresses in a row that come to
- * the same four, as far as these are no more than four.
+ * The first of four keys to search. It differs for consecutive addresses with the same group of
+ * four, as long as there are at most four of them.
  */
 MAM_KFN uint32_t mam_map_first(uint64_t key)
 {
 	return (uint32_t)((key >> 4) + key * 2) % 4;
 }
 
-/* Of four keys: bit i is for key (first + i) % 4, set if that is `wanted`. */
+/* Compare four keys: bit i is for key (first + i) % 4, set if that is `wanted`. */
 MAM_KFN uint32_t mam_map_four(uint64_t *keys, uint32_t first, uint64_t wanted)
 {
 	uint64_t a = mam_global_load64(&keys[0], MAM_RELAXED, MAM_AT_DEVICE);
@@ -169,13 +168,13 @@ MAM_KFN uint32_t mam_map_four(uint64_t *keys, uint32_t first, uint64_t wanted)
 	return (bits | bits << 4) >> first & 15;
 }
 
-/* The entry is the caller's if it holds `wanted`. */
+/* Claim the entry if it has `wanted`. */
 MAM_KFN bool mam_map_try(uint64_t *entry, uint64_t wanted)
 {
 	return mam_global_cas64(entry, wanted, MAM_MAP_BUSY, MAM_ACQUIRE, MAM_AT_DEVICE) == wanted;
 }
 
-/* Looks through all fours of a key. */
+/* Search all groups of four of a key. */
 MAM_KSLOW uint64_t *mam_map_search(struct mam_kmap *map, uint64_t key, uint64_t wanted)
 {
 	uint32_t first = mam_map_first(key), reach = mam_map_reach(map), bits, i;
@@ -195,8 +194,8 @@ MAM_KSLOW uint64_t *mam_map_search(struct mam_kmap *map, uint64_t key, uint64_t 
 }
 
 /*
- * Makes an entry of `key` the caller's that holds `wanted`, 0 or the key: where its key is; NULL:
- * none holds that. The first place is right so often that it is not looked at before.
+ * Claim an entry for `key` that has `wanted`, 0 or the key. Returns the address of its key; NULL:
+ * no entry has that. The first place is right so often that it is tried without a load.
  */
 MAM_KFN uint64_t *mam_map_claim(struct mam_kmap *map, uint64_t key, uint64_t wanted)
 {
@@ -205,14 +204,15 @@ MAM_KFN uint64_t *mam_map_claim(struct mam_kmap *map, uint64_t key, uint64_t wan
 	return mam_map_try(entry, wanted) ? entry : mam_map_search(map, key, wanted);
 }
 
-/* 0 and MAM_MAP_BUSY are no keys. */
+/* 0 and MAM_MAP_BUSY are not valid keys. */
 MAM_KFN bool mam_map_is_key(uint64_t key)
 {
 	return key + 1 > 1;
 }
 
 /*
- * `key` is not in the map, and nobody else inserts it. False: there is no room, or that is no key.
+ * `key` is not in the map, and no other lane inserts it. False: there is no space, or it is
+ * invalid.
  */
 MAM_KFN bool mam_map_insert(struct mam_kmap *map, uint64_t key, uint64_t value)
 {
@@ -225,7 +225,7 @@ MAM_KFN bool mam_map_insert(struct mam_kmap *map, uint64_t key, uint64_t value)
 	return true;
 }
 
-/* False: the key is not there, and `value` is left alone. */
+/* False: the key is not in the map, and `value` is unchanged. */
 MAM_KFN bool mam_map_remove(struct mam_kmap *map, uint64_t key, uint64_t *value)
 {
 	uint64_t *entry = mam_map_is_key(key) ? mam_map_claim(map, key, key) : NULL;

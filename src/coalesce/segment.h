@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * segment.h - one part of a block that several lanes share: the small header in front of its payload,
- * and where both lie.
+ * segment.h - one part of a block that several lanes share: the small header before its payload,
+ * and the placement of both.
  *
- * 1. The header is directly in front of the payload, and is as large as the payload's address says:
- *    8 bytes where that is a multiple of 8, 4 where it is 4 more than one, 2 where it is 2 more than
- *    a multiple of 4. An odd address is no payload's.
- * 2. A payload is aligned as its size is, up to 16: of 16 n bytes to 16, of 8 n to 8, of 4 n to 4,
- *    all others to 2. So a header of 8 bytes is in front of 8 n bytes, of 4 in front of 4 n that are
- *    not 8 n, of 2 in front of all others; but of 4 there, too, if what it has to say does not fit 2.
- *    Each is as far down as that allows: the smaller header never ends later.
- * 3. The word in it: from its lowest bit on, is it free (MAM_SEGMENT_FREE), is it the first of its
- *    block (_FIRST), is it the highest that is not free (_LAST), and half of its distance: how far its
- *    payload is behind the one before it, or the first's behind the block's begin. All payloads are at
- *    even addresses, so that half of it is enough: 13 bits reach 16,382 bytes back.
- * 4. The word is written when the segment is made, and changed by compare-and-swap from then on: FREE
- *    is set once, LAST at most once, nothing is cleared.
+ * 1. The header is directly before the payload, and the payload's address determines its size: 8
+ *    bytes at a multiple of 8, 4 at 4 more than a multiple of 8, 2 at 2 more than a multiple of 4.
+ *    A payload never has an odd address.
+ * 2. A payload is aligned like its size, up to 16: 16 n bytes to 16, 8 n to 8, 4 n to 4, all others
+ *    to 2. So the header is 8 bytes before 8 n bytes, 4 before 4 n that are not 8 n, and 2 before
+ *    all others; but 4 there, too, if its contents do not fit in 2. Each payload is placed as low
+ *    as that allows: the smaller header never ends later.
+ * 3. The word in it has, from its lowest bit up: whether the segment is free (MAM_SEGMENT_FREE),
+ *    whether it is the first of its block (_FIRST), whether it is the highest that is not free
+ *    (_LAST), and half of its distance: the distance of its payload from the preceding one, or of
+ *    the first from the block's begin. All payloads are at even addresses, so half of the distance
+ *    is sufficient: 13 bits reach 16,382 bytes back.
+ * 4. The word is written when the segment is created, and then changed only by compare-and-swap:
+ *    FREE is set once, LAST at most once, and no bit is cleared.
  *
  * Source: Blach, Erhart, Memedi and Schaefer, "Coalescing Memory Allocations for GPU MPI", section
- * 3.2. There headers are 8 bytes and may be 4 or 2; the rule which one is taken when is ours, so are
- * the alignment to 16 and the distance in halves.
+ * 3.2. There headers are 8 bytes and may be 4 or 2. The rule for the header size is ours, and so
+ * are the alignment to 16 and the distance in halves.
  *
- * What must hold: the block begins at a multiple of 16, and payloads are at most MAM_SEGMENT_REACH
- * apart, which a header of 4 bytes can say.
+ * Contract: the block begins at a multiple of 16, and payloads are at most MAM_SEGMENT_REACH apart,
+ * which a header of 4 bytes can store.
  */
 #ifndef MAM_COALESCE_SEGMENT_H
 #define MAM_COALESCE_SEGMENT_H
@@ -37,7 +38,7 @@
 #define MAM_SEGMENT_REACH_SHORT ((1u << 14) - 2) /* of a header of 2 bytes */
 #define MAM_SEGMENT_ALIGN 16u
 
-/* Bytes of the header in front of `payload`; 1: that is no payload. */
+/* Bytes of the header before `payload`; 1: it is not a payload. */
 MAM_KBOTH uint32_t mam_segment_header(uint64_t payload)
 {
 	uint32_t low = ((uint32_t)payload & 7) | 8;
@@ -46,8 +47,8 @@ MAM_KBOTH uint32_t mam_segment_header(uint64_t payload)
 }
 
 /*
- * Where the payload of a segment of `bytes` goes that is behind one with its payload at `before` and
- * its end at `end`, all counted from the block's begin; of the first both are 0.
+ * The payload's position for a segment of `bytes` that follows one with its payload at `before` and
+ * its end at `end`, all relative to the block's begin; for the first segment both are 0.
  */
 MAM_KBOTH uint32_t mam_segment_place(uint32_t before, uint32_t end, uint32_t bytes)
 {
@@ -73,7 +74,7 @@ MAM_KBOTH uint32_t mam_segment_distance(uint64_t word)
 	return (uint32_t)(word >> MAM_SEGMENT_SHIFT) & ~1u;
 }
 
-/* Can `word` be in front of `payload`? Most of what is no header says no. */
+/* Whether `word` can be the header of `payload`. Rejects most invalid words. */
 MAM_KBOTH bool mam_segment_plausible(uint64_t payload, uint64_t word)
 {
 	uint32_t distance = mam_segment_distance(word), low = (uint32_t)payload % MAM_SEGMENT_ALIGN;
@@ -85,7 +86,7 @@ MAM_KBOTH bool mam_segment_plausible(uint64_t payload, uint64_t word)
 	return distance > mam_segment_header(payload);
 }
 
-/* ---- the word, of whichever size ------------------------------------------------------------ */
+/* ---- the word, of any size ------------------------------------------------------------------ */
 
 MAM_KFN uint64_t mam_segment_look(unsigned char *payload)
 {
@@ -98,7 +99,7 @@ MAM_KFN uint64_t mam_segment_look(unsigned char *payload)
 	}
 }
 
-/* What is new; nobody else knows of the segment yet. */
+/* Write a new word; no other lane knows the segment yet. */
 MAM_KFN void mam_segment_write(unsigned char *payload, uint64_t value)
 {
 	void *word = payload - mam_segment_header((uintptr_t)payload);
@@ -115,8 +116,8 @@ MAM_KFN void mam_segment_write(unsigned char *payload, uint64_t value)
 }
 
 /*
- * `seen` becomes `next`, and what the caller did before, comes before what is seen by who reads that.
- * Gives what was there.
+ * Change `seen` to `next`, with release: the caller's earlier accesses happen before those of a
+ * lane that acquires the new word. Returns the previous word.
  */
 MAM_KFN uint64_t mam_segment_swap(unsigned char *payload, uint64_t seen, uint64_t next)
 {

@@ -1,64 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * segments.h - one block for whichever lanes of a warp come together, each with a size of its own.
+ * segments.h - one block for the converged lanes of a warp, each with a size of its own.
  *
- * To allocate, all lanes that are here:
- * 1. A vote says who asks for something of MAM_SEGMENTS_MOST bytes at most. Those share a block; what
- *    is larger has one of its own, with one segment in it, so that a free need not know the size.
- * 2. Each lane learns where its segment lies (segment.h says where one goes that is behind another):
- *    all want the same, as is usual, and the second one's distance is that of all behind it; else
- *    by a shuffle a lane, of which each follows the end of what is there so far.
- * 3. The lowest lane asks the base for all of it and tells the others where it is.
- * 4. Each writes its header. The first segment says so, and the highest one that it is the last. When
- *    all have, each has its payload.
- * 5. The base has no room for all: each lane asks for itself.
+ * To allocate, all converged lanes:
+ * 1. A vote finds the lanes that request at most MAM_SEGMENTS_MOST bytes. Those share a block. A
+ *    larger request gets a block of its own, with one segment, so that a free need not know the
+ *    size.
+ * 2. Each lane computes the position of its segment (segment.h has the rule). If all sizes are
+ *    equal, as is usual, the second segment's distance holds for all that follow. Otherwise there
+ *    is a shuffle per lane, in which each lane tracks the end of the segments so far.
+ * 3. The lowest lane allocates all of it from the base and broadcasts the address.
+ * 4. Each lane writes its header, which marks the first segment and the last (highest) one. When
+ *    all headers are written, each lane returns its payload.
+ * 5. If the base has no space for all: each lane allocates for itself.
  *
- * To give back, one lane:
- * 1. Set FREE in the header. It is set already: somebody did this before; nothing is changed. If the
- *    header did not say LAST at that moment, that is all.
- * 2. Else go down over segments that are free already, to the first one that is not, and set LAST in
- *    its header: its free is to do this now. It became free at that moment: go on.
- * 3. Past the first segment: the block goes to the base.
+ * To free, one lane:
+ * 1. Set FREE in the header. If it is already set, this is a double free, and nothing changes. If
+ *    the header did not have LAST at that moment, the free is done.
+ * 2. Otherwise go down over segments that are already free, to the first one that is not, and set
+ *    LAST in its header: its free now has this task. If it became free at that moment: continue.
+ * 3. Past the first segment: free the block to the base.
  *
- * Why each block goes back, once, and not too early: call the lane that makes LAST and FREE of LAST
- * the porter. Of each block there is at any time either one live segment that is the last, or one
- * porter, never both: the first of it is made with the block; who is the porter is told by one
- * compare-and-swap that one lane alone can win, as FREE is set once; and he is no more when he set LAST
- * in a live segment, or gave the block away. All segments above the last, or above where the porter
- * stands, are free: so when he is past the first all are, and until then some segment is live or he
- * has not gone by. A free and a porter who meet at a segment both try to change the same word from
- * "neither free nor last": if the free wins, the porter sees it and goes on, if he wins, the free
- * sees LAST and is the next porter. Nobody waits: a free has two tries at most, and 31 steps down.
+ * Why each block is freed once, and not too early: call the lane that sets FREE in a segment with
+ * LAST the porter. At any time a block has either one live segment that is the last, or one porter,
+ * never both. The first such segment is created with the block. One compare-and-swap, which only
+ * one lane can win, decides which lane is the porter, as FREE is set once. The lane stops being the
+ * porter when it sets LAST in a live segment, or frees the block. All segments above the last, or
+ * above the porter's position, are free. So when the porter is past the first segment, all are
+ * free; until then some segment is live or the porter has not passed it. A free and a porter that
+ * meet at a segment both try to change the same word from "neither free nor last". If the free
+ * wins, the porter sees it and continues; if the porter wins, the free sees LAST and is the next
+ * porter. No lane waits: a free has two tries at most, and 31 steps down.
  *
- * A lane that stops for ever in a free keeps its own block from the base, if it is the porter, and
- * nothing else: who frees another segment of the block just sets FREE.
+ * A lane that stops forever in a free keeps its own block from the base, if it is the porter, and
+ * has no other effect: lanes that free another segment of the block just set FREE.
  *
- * Who orders what: FREE and LAST are set with a release. The porter reads them relaxed, FREE in headers
- * on his way, in his own the LAST of the porter before him, and has one fence that acquires before he
- * sets LAST, and one before he gives the block away: so each payload's last use, and each change of a
- * header, comes before the base's free. (A fence that releases too, and LAST relaxed, would order all
- * but the setting of LAST itself.) The base orders that before the next alloc, whose leader hands it
- * on to the other lanes by a mam_warp_sync(): a shuffle alone would order nothing. A second one after
- * the headers are written says that who has any of the payloads, by whatever way he got it, sees all
- * of the block's headers.
+ * Memory order: FREE and LAST are set with release. The porter reads relaxed: FREE in the headers
+ * it passes, and in its own the LAST of the previous porter. It has one acquire fence before it
+ * sets LAST, and one before it frees the block. So each payload's last use, and each change of a
+ * header, happens before the base's free. (A fence that releases too, with LAST set relaxed, would
+ * order everything except the setting of LAST itself.) The base orders that before the next alloc,
+ * whose leader passes it to the other lanes by a mam_warp_sync(): a shuffle alone orders nothing. A
+ * second mam_warp_sync(), after the headers are written, ensures that a lane that has any of the
+ * payloads, by whatever means, sees all of the block's headers.
  *
- * Bytes for 32 requests of the same size, and what headers of 8 bytes and the same alignment take:
+ * Bytes for 32 requests of the same size, compared with headers of 8 bytes and the same alignment:
  *
  *        bytes each        4       16      100      400
  *        here            256    1,024    3,328   13,312
  *        headers of 8    508    1,024    3,580   13,312
  *
  * (4: 8 bytes each; of 1 byte: 4 each, 127 in all.) Sizes of 16 n are aligned to 16, as vectors of
- * four floats need; to 8 they would take 768 and 13,056.
+ * four floats require; aligned to 8 they would take 768 and 13,056.
  *
  * Source: Blach, Erhart, Memedi and Schaefer, "Coalescing Memory Allocations for GPU MPI", section
- * 3.2. Ours is the shortcut for equal sizes, and: the last segment, too, is marked free before its
- * free goes down, so that of two that free it at the same time one sees the mistake; the warp is
- * synchronised twice; the base may refuse.
+ * 3.2. Ours are: the shortcut for equal sizes; the last segment, too, is marked free before its
+ * free goes down, so that of two concurrent frees one detects the double free; the warp is
+ * synchronized twice; the base may fail.
  *
- * Bound: to allocate, one call of the base, or two, and as many shuffles as lanes; to give back, two
- * loads and compare-and-swaps of the own header, one of each for each segment gone down to, and one
- * call of the base. A double free is seen as long as the block is not back at the base.
+ * Bound: to allocate, one call of the base, or two, and as many shuffles as lanes; to free, two
+ * loads and compare-and-swaps of the own header, one of each for each segment below that is
+ * visited, and one call of the base. A double free is detected as long as the block is not returned
+ * to the base.
  */
 #ifndef MAM_COALESCE_SEGMENTS_H
 #define MAM_COALESCE_SEGMENTS_H
@@ -68,8 +71,9 @@
 #include "heap/lanes.h"
 
 /*
- * Larger requests are not put together: the base is called seldom enough for them, and a block is held
- * until all of it is free. 32 of these are far below what a heap gives to its host to do.
+ * Larger requests are not coalesced: they call the base rarely enough, and a block stays allocated
+ * until all of it is free. 32 such requests are far below the size that a heap forwards to its
+ * host.
  */
 #ifndef MAM_SEGMENTS_MOST
 #define MAM_SEGMENTS_MOST 4096u
@@ -78,10 +82,10 @@
 #error "MAM_SEGMENTS_MOST: a block of 32 such segments must have less than 2^30 bytes"
 #endif
 
-/* Where the caller's segment lies. */
+/* The position of the caller's segment. */
 struct mam_segments_place {
-	uint32_t at;     /* its payload, from the block's begin */
-	uint32_t before; /* the payload in front of it; 0: it is the first */
+	uint32_t at;     /* its payload, relative to the block's begin */
+	uint32_t before; /* the preceding payload; 0: it is the first */
 	size_t total;    /* bytes of the block */
 };
 
@@ -89,14 +93,14 @@ MAM_KFN struct mam_segments_place mam_segments_place_alone(size_t bytes)
 {
 	struct mam_segments_place place;
 
-	/* All that counts of the size is what it is a multiple of. */
+	/* Only the alignment of the size matters. */
 	place.at = mam_segment_place(0, 0, (uint32_t)(bytes % MAM_SEGMENT_ALIGN));
 	place.before = 0;
 	place.total = place.at + bytes;
 	return place;
 }
 
-/* For the lanes of `mask`, all of which come, in their order. */
+/* Called by all lanes of `mask`; segments are in the order of the lanes. */
 MAM_KFN struct mam_segments_place mam_segments_place_together(uint32_t mask, uint32_t bytes)
 {
 	uint32_t leader = mam_lanes_leader(mask), rank = mam_lanes_rank(mask);
@@ -107,7 +111,7 @@ MAM_KFN struct mam_segments_place mam_segments_place_together(uint32_t mask, uin
 	uint32_t before = 0, end = 0, at, one, rest;
 	struct mam_segments_place place;
 
-	/* Headers of one size lie at one distance: all from the second one on. */
+	/* Headers of one size have one distance: all from the second one up. */
 	if (same && mam_segment_header(first) == mam_segment_header(second)) {
 		second -= first;
 		place.at = first + rank * second;
@@ -131,7 +135,7 @@ MAM_KFN struct mam_segments_place mam_segments_place_together(uint32_t mask, uin
 	return place;
 }
 
-/* NULL: no room, or `bytes` is 0. Aligned as `bytes` is, up to 16, and to 2 at least. */
+/* NULL: no space, or `bytes` is 0. Aligned like `bytes`, up to 16, and at least to 2. */
 MAM_KFN void *mam_segments_alloc(struct mam_kbase base, size_t bytes)
 {
 	uint32_t mask = mam_warp_active(), self = 1u << mam_lane();
@@ -174,9 +178,9 @@ MAM_KFN void *mam_segments_alloc(struct mam_kbase base, size_t bytes)
 }
 
 /*
- * From a segment that was the last, whose word is `word`, and which the caller made free: down to the
- * next one. Gives the block if there is none, which then is the base's, else NULL. A header that was
- * overwritten, as far as that can be seen, ends it, too: its block is lost.
+ * Go down from a segment that was the last, with header `word`, and that the caller has freed, to
+ * the next live one. Returns the block if there is none: the caller must free it. Otherwise returns
+ * NULL. Also stops at a header that is visibly overwritten: then the block is leaked.
  */
 MAM_KSLOW void *mam_segments_go_down(unsigned char *payload, uint64_t word)
 {
@@ -199,14 +203,14 @@ MAM_KSLOW void *mam_segments_go_down(unsigned char *payload, uint64_t word)
 		seen = mam_segment_swap(payload, word, word | MAM_SEGMENT_LAST);
 		if (seen == word)
 			return NULL;
-		word = seen; /* it is free now */
+		word = seen; /* another lane freed it */
 	}
-	return NULL; /* no block has so many */
+	return NULL; /* no block has so many segments */
 }
 
 /*
- * By any lane of any kernel. True: done, or NULL. False: it is free already, or visibly no segment, and
- * nothing has changed; or it was the last of its block to be free, and the base does not take that.
+ * Called by any lane of any kernel. True: freed, or NULL. False: a double free, or visibly not a
+ * segment, and nothing has changed; or its block became free, and the base rejected it.
  */
 MAM_KFN bool mam_segments_free(struct mam_kbase base, void *segment)
 {
@@ -227,7 +231,7 @@ MAM_KFN bool mam_segments_free(struct mam_kbase base, void *segment)
 		seen = mam_segment_swap(payload, word, word | MAM_SEGMENT_FREE);
 		if (seen == word)
 			break;
-		/* It became the last, once; else somebody frees it, too, or it is no segment. */
+		/* It became the last, once. Otherwise it is a double free, or not a segment. */
 		if (tries++)
 			return false;
 		word = seen;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * way.h - the coalescers behind one call: which one is a constant where the call stands, so only its
- * code is there.
+ * way.h - all coalescers with one interface: the coalescer is a constant at the call site, so only
+ * its code is compiled in.
  */
 #ifndef MAM_COALESCE_WAY_H
 #define MAM_COALESCE_WAY_H
@@ -11,24 +11,24 @@
 #include "coalesce/xmalloc.h"
 
 enum mam_kway {
-	MAM_WAY_BASE,          /* the base itself, a request a lane */
-	MAM_WAY_XMALLOC,       /* lanes that come together, with headers, and buffers (xmalloc.h) */
-	MAM_WAY_SEGMENTS,      /* lanes that come together, with small headers (segments.h) */
+	MAM_WAY_BASE,          /* the base itself, one request per lane */
+	MAM_WAY_XMALLOC,       /* converged lanes, with headers, and buffers (xmalloc.h) */
+	MAM_WAY_SEGMENTS,      /* converged lanes, with small headers (segments.h) */
 	MAM_WAY_WARP_HEADERS,  /* a whole warp, one size, with headers (fixed.h) */
-	MAM_WAY_WARP,          /* the same without, and a map */
+	MAM_WAY_WARP,          /* the same with a map instead of headers */
 	MAM_WAY_BLOCK_HEADERS, /* a whole block, one size, with headers */
-	MAM_WAY_BLOCK,         /* the same without, and a map */
+	MAM_WAY_BLOCK,         /* the same with a map instead of headers */
 	MAM_WAYS
 };
 
-/* What a way works with, in device memory; each may be NULL where the way needs none. */
+/* The device memory that a way uses; each may be NULL if the way does not need it. */
 struct mam_kcoalescer {
 	struct mam_kbase base;
-	struct mam_buffers *buffers; /* MAM_WAY_XMALLOC; NULL: it has none */
-	struct mam_kmap *map;        /* MAM_WAY_WARP and MAM_WAY_BLOCK, which need one */
+	struct mam_buffers *buffers; /* MAM_WAY_XMALLOC; NULL: no buffers */
+	struct mam_kmap *map;        /* MAM_WAY_WARP and MAM_WAY_BLOCK, which require it */
 };
 
-/* NULL: no room. Who must call together, `way` says. */
+/* NULL: no space. `way` determines which lanes must call together. */
 MAM_KFN void *mam_way_alloc(enum mam_kway way, struct mam_kcoalescer c, size_t bytes)
 {
 	switch (way) {
@@ -42,7 +42,7 @@ MAM_KFN void *mam_way_alloc(enum mam_kway way, struct mam_kcoalescer c, size_t b
 	}
 }
 
-/* By any lane of any kernel. NULL: true, nothing done. False: a mistake that was seen; nothing changed. */
+/* By any lane of any kernel. NULL: true, no effect. False: a detected invalid free; no effect. */
 MAM_KFN bool mam_way_free(enum mam_kway way, struct mam_kcoalescer c, void *object)
 {
 	if (!object)

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xmalloc.h - XMalloc: requests of a warp's lanes become one block, and free blocks stay in buffers.
+ * xmalloc.h - XMalloc: requests of a warp's lanes become one block, and buffers cache free blocks.
  *
- * 1. Of the lanes that come together those with small requests, if there are two or more, have one
- *    block, with a compartment each (compartments.h). One of them gets it.
- * 2. A lane that is alone with a small request, and each that has a large one, has a block for
- *    itself, so that large memory is free again as soon as it is given back. These ask at the same
- *    time as the one that asks for the others.
- * 3. If there is no block for all, each asks for itself: a room that is in pieces may have small ones.
- * 4. Blocks come from buffers (buffers.h) and, where these have none, from the base.
- * 5. Back: by the tag in front. The last one of a block gives it back.
+ * 1. Of the converged lanes, those with small requests, if there are two or more, share one block,
+ *    with a compartment each (compartments.h). One of them allocates it.
+ * 2. A lane that is alone with a small request, and each lane with a large one, gets a block of its
+ *    own, so that large memory is reusable as soon as it is freed. These lanes allocate at the same
+ *    time as the one that allocates for the others.
+ * 3. If there is no block for all, each allocates for itself: fragmented memory may have small
+ *    blocks.
+ * 4. Blocks come from buffers (buffers.h) and, if these have none, from the base.
+ * 5. A free reads the tag before the memory. The last free of a block frees the block.
  *
  * After Huang, Rodrigues, Jones, Buck, Hwu: Scalable SIMD-parallel memory allocation for many-core
- * machines, J. Supercomputing 64 (2013). It says nothing of lanes some of which ask for much, nor of
- * a base that has no room.
+ * machines, J. Supercomputing 64 (2013). The paper does not discuss lanes with mixed request sizes,
+ * or a base without space.
  *
- * Bound: two requests of a lane to buffers or base, one of which is seldom; one to give back.
+ * Bound: two requests per lane to buffers or base, the second of which is rare; one to free.
  */
 #ifndef MAM_COALESCE_XMALLOC_H
 #define MAM_COALESCE_XMALLOC_H
@@ -23,7 +24,7 @@
 #include "coalesce/buffers.h"
 #include "coalesce/compartments.h"
 
-/* `buffers` may be NULL: none. NULL: no room, or `bytes` is 0. At a multiple of 16. */
+/* `buffers` may be NULL. Returns NULL: no space, or `bytes` is 0. Aligned to a multiple of 16. */
 MAM_KFN void *mam_xmalloc_alloc(struct mam_kbase base, struct mam_buffers *buffers, size_t bytes)
 {
 	uint32_t mask = mam_warp_active();
@@ -40,7 +41,7 @@ MAM_KFN void *mam_xmalloc_alloc(struct mam_kbase base, struct mam_buffers *buffe
 		place = mam_compartments_place(group, bytes);
 		asked = mam_lane() == mam_lanes_leader(group) ? place.total : 0;
 	}
-	/* Once, or twice for those that get no block together; a loop, so that its code is here once. */
+	/* Once, or twice if there is no shared block; a loop, so that its code is here once. */
 	MAM_ROLLED
 	for (;;) {
 		block = NULL;
@@ -57,8 +58,9 @@ MAM_KFN void *mam_xmalloc_alloc(struct mam_kbase base, struct mam_buffers *buffe
 }
 
 /*
- * By any lane of any kernel. NULL: true, nothing done. False: it is not what mam_xmalloc_alloc()
- * gave, or was given back, as far as the 8 bytes in front show it; or the base saw a mistake.
+ * By any lane of any kernel. NULL: true, no effect. False: mam_xmalloc_alloc() did not return it,
+ * or it was already freed, as far as the 8 bytes before it show; or the base detected an invalid
+ * free.
  */
 MAM_KFN bool mam_xmalloc_free(struct mam_kbase base, struct mam_buffers *buffers, void *object)
 {
