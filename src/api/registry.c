@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * registry.c - making pools, ending them, and finding them again (registry.h).
+ * registry.c - creates pools, destroys them, and finds them again (registry.h).
  *
- * Making a pool:
- *  1. read the attributes (attr.h), make or check the source;
+ * To create a pool:
+ *  1. read the attributes (attr.h), create or check the source;
  *  2. take a slot (slots.h): from now on its address is a handle;
- *  3. let the pool take its first chunk, without the registry's lock: that may take a driver a
+ *  3. let the pool allocate its first chunk, without the registry's lock: that may take a driver a
  *     fifth of a second;
- *  4. put it on the list.
- * Ending one goes backwards. Its slot is reused once no call is in it any more.
+ *  4. add it to the list.
+ * Destruction is the reverse. The slot is reused once no call uses it any more.
  *
- * A default pool is made under the registry's lock, by the first of the threads that find none. They
- * wait for one another here and nowhere else. There is one for each context that asked for one, and
- * one for all with the source "host". A thread remembers those that it used, and needs the lock for
- * others.
+ * The first of the threads that find no default pool creates it, under the registry's lock. Threads
+ * wait for each other only here. There is one default pool per context that requested one, and one
+ * for all with the source "host". A thread remembers those that it used, and takes the lock for others.
  *
- * No call says that a context was destroyed or reset. Its pool is not found again, as the id of the
- * context is not (context.h), and is abandoned before the next default pool is made.
+ * No call reports that a context was destroyed or reset. Its pool is not found again, because the id
+ * of the context is not (context.h), and is abandoned before the next default pool is created.
  *
- * What must hold: a pool is on the list from before its handle is known to a caller until it is
- * ended; a default is on the list or is about to be forgotten.
+ * Invariants: a pool is on the list from before its handle is known to a caller until it ends; a
+ * default pool is on the list or is about to be forgotten.
  */
 #include "api/registry.h"
 
@@ -47,7 +46,7 @@
 /* So many default pools a thread remembers. A power of two. */
 #define KNOWN 4u
 
-/* Place of "host" among the words of the option MAM_SOURCE. */
+/* Index of "host" among the words of MAM_SOURCE. */
 #define SOURCE_IS_HOST 4u
 
 static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_REGISTRY, "registry");
@@ -81,8 +80,8 @@ static void unlink_locked(struct mam_slot *slot)
 }
 
 /*
- * Step 3. A pool without a name is called after its place among all pools ever made. On failure an
- * owned source is destroyed, as mam_pool_init() has it.
+ * Step 3. A pool without a name is named by its number among all pools ever created. On failure an
+ * owned source is destroyed, as in mam_pool_init().
  */
 static enum mam_status fill(struct mam_slot *slot, struct mam_source *source, bool owns_source,
 			    const struct mam_pool_attr *attr)
@@ -92,7 +91,7 @@ static enum mam_status fill(struct mam_slot *slot, struct mam_source *source, bo
 	enum mam_status status;
 
 	mam_attr_config(attr, &config);
-	/* Where chunks are aligned as well as that. */
+	/* Only if chunks have this alignment too. */
 	if (source->properties.alignment >= MAM_POOL_LARGE_ALIGNMENT)
 		config.large_alignment = MAM_POOL_LARGE_ALIGNMENT;
 	if (config.name[0] == '\0')
@@ -120,7 +119,7 @@ static enum mam_status fill(struct mam_slot *slot, struct mam_source *source, bo
 	return status;
 }
 
-/* A pool in a quota has a source that charges it around the one it was to have. */
+/* Wrap the source of a pool that joins a quota in one that charges the quota. */
 static enum mam_status join_quota(const struct mam_pool_attr *attr, struct mam_source **source,
 				  bool *owns_source)
 {
@@ -177,7 +176,7 @@ enum mam_status mam_pool_create_on(struct mam_source *source, const struct mam_p
 	return make(source, false, &whole, pool);
 }
 
-/* The source an attr names, on its device. */
+/* Create the source that an attr names, on its device. */
 static enum mam_status source_of(const struct mam_pool_attr *attr, struct mam_source **source)
 {
 	return mam_source_create(attr->source ? attr->source : "cudamalloc", attr->device, source);
@@ -200,8 +199,8 @@ enum mam_status mam_pool_create(const struct mam_pool_attr *attr, struct mam_poo
 }
 
 /*
- * The pool no longer takes or gives: take it off the list, and let the next use of a default make a
- * new one. From now on its handle is that of a pool that ended.
+ * The pool accepts no more calls: remove it from the list, and let the next use of a default pool
+ * create a new one. From now on its handle is that of an ended pool.
  */
 static void ended(struct mam_pool *pool)
 {
@@ -216,7 +215,7 @@ static void ended(struct mam_pool *pool)
 	mam_lock_release(&lock);
 }
 
-/* A pool that only caches keep alive: another thread freed something since they were emptied. */
+/* Whether all live blocks are cached: another thread freed some since the caches were drained. */
 static bool is_only_cached(struct mam_pool *pool)
 {
 	struct mam_stats stats = { .size = sizeof(stats) };
@@ -253,7 +252,7 @@ enum mam_status mam_pool_destroy(struct mam_pool *handle)
 	return status;
 }
 
-/* What an abandoned pool held is gone: it counts for its quota no more. */
+/* The memory of an abandoned pool is gone: its quota no longer counts it. */
 static void lost(struct mam_pool *pool)
 {
 	if (((struct mam_slot *)pool)->quota)
@@ -278,7 +277,7 @@ enum mam_status mam_pool_abandon(struct mam_pool *handle)
 	return status;
 }
 
-/* The device of the thread's CUDA context, and 0 for a thread that has none yet. */
+/* The device of the thread's CUDA context, or 0 if the thread has none yet. */
 enum mam_status mam_registry_current_device(int *device)
 {
 	struct CUctx_st *context = NULL;
@@ -511,8 +510,8 @@ void mam_registry_forget(const struct mam_pool *handle)
 }
 
 /*
- * The default pool that NULL would mean now, if it was made already. A program without one is not
- * asked for a GPU.
+ * The default pool that NULL means now, if it exists already. A program without one does not need a
+ * GPU here.
  */
 static struct mam_pool *current_default(void)
 {
@@ -563,7 +562,7 @@ struct mam_pool *mam_registry_owner(const void *block)
 
 	if (!mam_cache_number_of(block, &number))
 		return NULL;
-	/* What a pool that ended left behind says nothing about who has the address now. */
+	/* Remains of an ended pool do not identify the current owner of the address. */
 	pool = mam_slots_at(number);
 	return atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY ? pool
 											  : NULL;
@@ -571,8 +570,8 @@ struct mam_pool *mam_registry_owner(const void *block)
 
 /*
  * In the order of locks: grow, the cache's and its threads, pool. A grow lock may be held by a
- * thread that waits for a kernel, and the kernel for one that needs the other locks (pool/prompt.c):
- * so all pools' grow locks come first.
+ * thread that waits for a kernel, and the kernel may wait for a thread that needs the other locks
+ * (pool/prompt.c). So the grow locks of all pools come first.
  */
 void mam_registry_fork_prepare(void)
 {
