@@ -96,7 +96,7 @@ void mam_attr_environment(struct mam_pool_attr *attr)
 		 * still be invalid.
 		 */
 		mam_log(MAM_LOG_WARN,
-			"MAM_CHUNK asks for %zu bytes and MAM_LIMIT allows %zu: the limit holds",
+			"MAM_CHUNK=%zu exceeds MAM_LIMIT=%zu; using the limit",
 			attr->chunk_bytes, attr->limit_bytes);
 		attr->chunk_bytes = attr->limit_bytes;
 	}

@@ -31,14 +31,15 @@
 
 static void report_alloc(const char *name, size_t bytes, enum mam_status status)
 {
-	mam_log(MAM_LOG_WARN, "%s: no block of %zu bytes: %s", name, bytes, mam_strerror(status));
+	mam_log(MAM_LOG_WARN, "%s: cannot allocate %zu bytes: %s", name, bytes,
+		mam_strerror(status));
 }
 
 static enum mam_status report_free(const char *name, const void *block, enum mam_status status)
 {
 	/* Do not repeat the errors that mam_free_async() itself reports. */
 	if (status != MAM_OK && status != MAM_ERROR_INTERIOR && status != MAM_ERROR_DOUBLE_FREE)
-		mam_log(MAM_LOG_WARN, "%s: %p was not freed: %s", name, block,
+		mam_log(MAM_LOG_WARN, "%s: cannot free %p: %s", name, block,
 			mam_strerror(status));
 	return status;
 }

@@ -131,8 +131,8 @@ void mam_plug_join_record(void *block, struct CUstream_st *stream)
 	note = malloc(sizeof(*note));
 	if (!note) {
 		atomic_store(&note_was_lost, true);
-		mam_log(MAM_LOG_ERROR, "mam_torch_record_stream: no host memory to note a stream; "
-			"from now on each free waits for the device");
+		mam_log(MAM_LOG_ERROR, "mam_torch_record_stream: no host memory to record a "
+			"stream; from now on each free waits for the device");
 		return;
 	}
 	*note = describe(driver, block, stream);

@@ -16,11 +16,12 @@ void mam_report_free(enum mam_status status, const void *block)
 {
 	if (status == MAM_ERROR_INTERIOR)
 		mam_log(MAM_LOG_WARN,
-			"mam_free(%p): that is inside a block, not its start; nothing was freed",
+			"mam_free(%p): invalid free: inside a block, not at its start; nothing "
+			"was freed",
 			block);
 	else if (status == MAM_ERROR_DOUBLE_FREE)
 		mam_log(MAM_LOG_WARN,
-			"mam_free(%p): nothing is allocated there now; was it freed before?",
+			"mam_free(%p): double free: no block is allocated at the address",
 			block);
 }
 
@@ -29,14 +30,14 @@ static const char *advice(const struct mam_pool *pool, const struct mam_stats *s
 			  size_t limit, size_t bytes)
 {
 	if (stats->reserved_bytes - stats->live_rounded_bytes >= bytes)
-		return "enough is free, but in pieces: free what is large, or allocate it earlier";
+		return "the free memory is fragmented: free large blocks, or allocate them earlier";
 	if (limit != 0 && (stats->physical_bytes >= limit ||
 			   bytes > limit - stats->physical_bytes))
-		return "raise the pool's limit, or free something";
+		return "raise the pool's limit, or free blocks";
 	if (((const struct mam_slot *)pool)->quota)
-		return "its quota or its source gave no more: raise the quota, free something in "
-		       "the pools that share it, or find what else uses the device";
-	return "its source gave no more: free something, or find what else uses the device";
+		return "its quota or its source has no more memory: raise the quota, free blocks "
+		       "in the pools that share it, or find other users of the device";
+	return "its source has no more memory: free blocks, or find other users of the device";
 }
 
 void mam_report_no_memory(struct mam_pool *handle, size_t bytes)
@@ -53,7 +54,7 @@ void mam_report_no_memory(struct mam_pool *handle, size_t bytes)
 	    mam_slots_enter(handle, &pool, &section) != MAM_OK)
 		return;
 	mam_log(MAM_LOG_INFO,
-		"%s: no memory for %s: largest free block %s, in use %s, held %s, limit %s; %s",
+		"%s: no memory for %s: largest free block %s, live %s, physical %s, limit %s; %s",
 		pool->config.name, mam_format_bytes(bytes, asked),
 		mam_format_bytes(stats.largest_free_bytes, largest),
 		mam_format_bytes(stats.live_rounded_bytes, used),

@@ -38,66 +38,65 @@ static const struct mam_option_row rows[] = {
 		"Under mam run, leave every call to the CUDA driver as it is."),
 	[MAM_OPTION_SOURCE] = ROW("MAM_SOURCE", "choice", "vmm|cudamalloc|pinned|managed|host",
 		"cudamalloc",
-		"Where default pools get their memory: of the device, mapped in pieces or in whole chunks; "
-		"of the host, pinned; managed, which moves to who uses it; host: addresses alone."),
+		"Memory of default pools: vmm: device memory, mapped in pieces; cudamalloc: device memory "
+		"in whole chunks; pinned: host memory; managed: migrates on access; host: addresses only."),
 	[MAM_OPTION_PEERS] = ROW("MAM_PEERS", "choice", "all|none", "all",
-		"Which other devices may use memory of the source vmm: all that can, or none, which makes "
-		"mapping faster where many devices are visible."),
+		"Other devices that may access memory of the source vmm: all that can, or none, which makes "
+		"mapping faster if many devices are visible."),
 	[MAM_OPTION_CHUNK] = ROW("MAM_CHUNK", "bytes", "largest", "0",
-		"Size of a default pool's first chunk, taken at once; 0: taken when needed."),
+		"Size of a default pool's first chunk, allocated at once; 0: when needed."),
 	[MAM_OPTION_GROWTH] = ROW("MAM_GROWTH", "bytes", "none", "0",
-		"Least size of later chunks; 0: at least 64 MiB and an eighth of the pool up to 1 GiB, "
+		"Minimum size of later chunks; 0: at least 64 MiB and an eighth of the pool up to 1 GiB, "
 		"requests of 32 MiB and more exactly."),
 	[MAM_OPTION_LIMIT] = ROW("MAM_LIMIT", "bytes", NULL, "0",
-		"Most memory a default pool may hold, and under mam run all caught calls of a device "
+		"Maximum memory of a default pool, and under mam run of all intercepted calls of a device "
 		"together; 0: no limit."),
 	[MAM_OPTION_GRANULE] = ROW("MAM_GRANULE", "power", NULL, "512",
-		"Unit in bytes that block sizes are rounded up to, from 16 to 2 MiB."),
+		"Unit in bytes to which block sizes are rounded up, from 16 to 2 MiB."),
 	[MAM_OPTION_FREE] = ROW("MAM_FREE", "choice", "default|strict|stream|deferred", "default",
-		"When freed blocks are used again: strict first waits for the device as cudaFree does, "
+		"When freed blocks are reused: strict first waits for the device as cudaFree does, "
 		"stream does not wait, deferred (under mam run, elsewhere as strict) does not wait and "
-		"uses them once all work before the free is done; default is strict on device memory "
+		"reuses them once all work before the free is done; default is strict on device memory "
 		"and stream elsewhere."),
 	[MAM_OPTION_CACHE] = ROW("MAM_CACHE", "choice", "on|off", "on",
-		"Whether threads keep what they free in default pools, to allocate again without a "
-		"lock."),
+		"Whether threads cache the blocks that they free in default pools, to allocate them "
+		"again without a lock."),
 	[MAM_OPTION_HEAP_GROWTH] = ROW("MAM_HEAP_GROWTH", "choice", "auto|on|off", "auto",
-		"Whether heaps of kernels may grow while those run; auto: not under ncu, compute-sanitizer "
-		"and cuda-gdb, where that goes wrong."),
+		"Whether heaps may grow while kernels run; auto: not under ncu, compute-sanitizer and "
+		"cuda-gdb, where growing fails."),
 	[MAM_OPTION_HEAP_LEAKS] = ROW("MAM_HEAP_LEAKS", "bool", NULL, "yes",
-		"Whether a heap that is made to find mistakes lists what is live when it ends."),
+		"Whether a debug heap lists its live objects when it is destroyed."),
 	[MAM_OPTION_CAPTURE] = ROW("MAM_CAPTURE", "choice", "strict|allow", "strict",
 		"Under mam run, what allocations return in a thread that a stream capture restricts: "
-		"what the driver does, or a block of the pool."),
+		"the driver's result, or a block of the pool."),
 	[MAM_OPTION_IPC] = ROW("MAM_IPC", "text", NULL, "share",
 		"Under mam run, share: handles of pooled blocks work between processes under mam; "
-		"dedicated or dedicated:SIZE: requests from 1M or SIZE up are the driver's own."),
+		"dedicated or dedicated:SIZE: requests from 1M or SIZE up go to the driver."),
 	[MAM_OPTION_PASS_ABOVE] = ROW("MAM_PASS_ABOVE", "bytes", NULL, "0",
-		"Under mam run, larger requests are left to the driver; 0: half of the device's memory."),
+		"Under mam run, larger requests go to the driver; 0: half of the device's memory."),
 	[MAM_OPTION_STATS] = ROW("MAM_STATS", "bool", NULL, "no",
-		"Under mam run, print what the pools did when the program ends."),
+		"Under mam run, print statistics of the pools when the program ends."),
 	[MAM_OPTION_STATS_FILE] = ROW("MAM_STATS_FILE", "text", NULL, "",
-		"File for those numbers as lines of key, tab, value; processes that the program starts add a dot "
-		"and their number to the name; empty: standard error, as a table."),
+		"File for those statistics, as lines of key, tab, value; processes that the program starts "
+		"append a dot and their process ID to the name; empty: standard error, as a table."),
 	[MAM_OPTION_TRACE] = ROW("MAM_TRACE", "text", NULL, "",
 		"Under mam run, file for a trace of all allocations (mam-trace(5)); empty: none."),
 	[MAM_OPTION_TRACE_WHO] = ROW("MAM_TRACE_WHO", "bool", NULL, "no",
-		"Whether that trace says who asked for each block; 2 us an allocation."),
+		"Whether that trace has the call site of each block; 2 us per allocation."),
 	[MAM_OPTION_LEAKS] = ROW("MAM_LEAKS", "bool", NULL, "no",
-		"Under mam run, list the blocks that are alive when the program ends."),
+		"Under mam run, list the live blocks when the program ends."),
 	[MAM_OPTION_LEAKS_FILE] = ROW("MAM_LEAKS_FILE", "text", NULL, "",
 		"File for that list; empty: standard error."),
 	[MAM_OPTION_NVTX] = ROW("MAM_NVTX", "choice", "auto|no", "auto",
-		"Under mam run and compute-sanitizer, make blocks known to it."),
+		"Under mam run and compute-sanitizer, register blocks with the tool."),
 	[MAM_OPTION_CHILDREN] = ROW("MAM_CHILDREN", "bool", NULL, "yes",
-		"Whether processes that the program starts are served too."),
+		"Whether mam also serves processes that the program starts."),
 	[MAM_OPTION_RUN_PID] = ROW("MAM_RUN_PID", "text", NULL, "",
-		"Set by mam run: the number of the process that it started."),
+		"Set by mam run: the process ID of the program that it started."),
 	[MAM_OPTION_LOG] = ROW("MAM_LOG", "choice", "error|warn|info|debug", "warn",
-		"How much mam reports."),
+		"Verbosity of mam's messages."),
 	[MAM_OPTION_LOG_FILE] = ROW("MAM_LOG_FILE", "text", NULL, "",
-		"File that reports are appended to, each with the process's number; empty: "
-		"standard error."),
+		"File to which messages are appended, each with the process ID; empty: standard error."),
 };
 
 _Static_assert(sizeof(rows) / sizeof(rows[0]) == MAM_OPTION_COUNT, "a row for each identifier");
@@ -312,18 +311,19 @@ static void report_unknown(const char *variable)
 	const struct mam_option_row *near = nearest_row(variable, (size_t)length);
 
 	if (near)
-		mam_log(MAM_LOG_WARN, "%.*s is no option of mam and is ignored; did you mean %s?",
+		mam_log(MAM_LOG_WARN, "unknown variable %.*s ignored; did you mean %s?",
 			length, variable, near->name);
 	else
-		mam_log(MAM_LOG_INFO, "%.*s is no option of mam and is ignored", length, variable);
+		mam_log(MAM_LOG_INFO, "unknown variable %.*s ignored", length, variable);
 }
 
 static void report_refused(const struct mam_option_row *row, const char *text)
 {
 	const struct kind *kind = kind_of(row);
 
-	mam_log(MAM_LOG_ERROR, "%s is '%.64s', which is not %s%s%s; the default '%s' is used",
-		row->name, text, kind->allowed ? kind->allowed : "one of ",
+	mam_log(MAM_LOG_ERROR,
+		"invalid value '%.64s' of %s: expected %s%s%s; using the default '%s'", text,
+		row->name, kind->allowed ? kind->allowed : "one of ",
 		kind->allowed && row->values ? " or " : "", row->values ? row->values : "",
 		row->fallback);
 }

@@ -299,7 +299,7 @@ static int check_below(struct check *check, uint32_t link, uint32_t parent, bool
 	if (check->fault != NULL)
 		return -1;
 	if (check->previous != 0 && !check->in_order(check->user, check->previous, handle)) {
-		check->fault = "two neighbours are out of order";
+		check->fault = "two neighbors are out of order";
 		return -1;
 	}
 	check->previous = handle;

@@ -14,17 +14,17 @@ static const struct {
 	[MAM_ERROR_INVALID_VALUE] = { "MAM_ERROR_INVALID_VALUE",
 		"An argument is outside the range that the call allows." },
 	[MAM_ERROR_OUT_OF_MEMORY] = { "MAM_ERROR_OUT_OF_MEMORY",
-		"No hole in the pool is large enough and the source gave no more memory." },
+		"No free block in the pool is large enough, and the source has no more memory." },
 	[MAM_ERROR_OUT_OF_HOST_MEMORY] = { "MAM_ERROR_OUT_OF_HOST_MEMORY",
-		"The host has no memory left for the pool's own books." },
+		"The host has no memory left for the pool's metadata." },
 	[MAM_ERROR_NOT_OWNED] = { "MAM_ERROR_NOT_OWNED",
-		"The address lies in no chunk of the pool." },
+		"The address is not in a chunk of the pool." },
 	[MAM_ERROR_INTERIOR] = { "MAM_ERROR_INTERIOR",
-		"The address lies inside a block and is not its start." },
+		"The address is inside a block, not its start." },
 	[MAM_ERROR_DOUBLE_FREE] = { "MAM_ERROR_DOUBLE_FREE",
-		"Nothing is allocated at the address: the block was freed already." },
+		"No block is allocated at the address: it was already freed." },
 	[MAM_ERROR_LIVE_BLOCKS] = { "MAM_ERROR_LIVE_BLOCKS",
-		"The pool still has blocks that were not freed." },
+		"The pool still has live blocks." },
 	[MAM_ERROR_DESTROYED] = { "MAM_ERROR_DESTROYED",
 		"The pool was destroyed or abandoned before the call." },
 	[MAM_ERROR_NO_DEVICE] = { "MAM_ERROR_NO_DEVICE",
@@ -32,11 +32,11 @@ static const struct {
 	[MAM_ERROR_WOULD_WAIT] = { "MAM_ERROR_WOULD_WAIT",
 		"The pool would have to grow, and the call may not wait for that." },
 	[MAM_ERROR_DRIVER] = { "MAM_ERROR_DRIVER",
-		"The CUDA driver refused the call." },
+		"The CUDA driver returned an error." },
 	[MAM_ERROR_CORRUPT] = { "MAM_ERROR_CORRUPT",
-		"The pool's books contradict one another." },
+		"The pool's metadata is inconsistent." },
 	[MAM_ERROR_UNSUPPORTED] = { "MAM_ERROR_UNSUPPORTED",
-		"This build, source or machine cannot do what was asked." },
+		"This build, source or machine does not support the request." },
 	[MAM_ERROR_IO] = { "MAM_ERROR_IO",
 		"Reading or writing a file failed." },
 };
@@ -51,7 +51,7 @@ static bool is_known(enum mam_status status)
 
 const char *mam_strerror(enum mam_status status)
 {
-	return is_known(status) ? statuses[status].sentence : "The status is none that mam knows.";
+	return is_known(status) ? statuses[status].sentence : "Unknown status.";
 }
 
 const char *mam_status_name(enum mam_status status)

@@ -225,7 +225,7 @@ static enum mam_status take_fields(struct mam_trace_reader *reader, struct curso
 
 		if (word.at < word.end && !is_field(word))
 			return fail(reader, MAM_ERROR_INVALID_VALUE,
-				    "expected key=value behind the numbers, found %s",
+				    "expected key=value after the numbers, found %s",
 				    show(word).text);
 	}
 	return MAM_OK;
@@ -290,7 +290,7 @@ static enum mam_status take_line(struct mam_trace_reader *reader, struct cursor 
 	}
 	if (!newline && reader->state == READER_BROKEN &&
 	    reader->end - reader->start < MAM_TRACE_LINE_BYTES)
-		return fail(reader, MAM_ERROR_IO, "the trace breaks off behind this line");
+		return fail(reader, MAM_ERROR_IO, "the trace is truncated after this line");
 	if (!newline && reader->start == reader->end)
 		return MAM_OK;
 	line->at = start;
@@ -302,7 +302,7 @@ static enum mam_status take_line(struct mam_trace_reader *reader, struct cursor 
 			    MAM_TRACE_LINE_BYTES - 1);
 	if (memchr(line->at, '\0', (size_t)(line->end - line->at)))
 		return fail(reader, MAM_ERROR_INVALID_VALUE,
-			    "the line holds a zero byte: this is not text");
+			    "the line contains a zero byte: not a text file");
 	if (line->end > line->at && line->end[-1] == '\r')
 		line->end--; /* written on Windows */
 	*found = true;

@@ -40,7 +40,7 @@ static const char *error_name(const struct mam_driver *driver, unsigned int resu
 	const char *name = NULL;
 
 	if (driver->get_error_name(result, &name) != MAM_DRIVER_SUCCESS || !name)
-		return "an error it has no name for";
+		return "an unknown error";
 	return name;
 }
 
@@ -102,7 +102,7 @@ static void load(void)
 	find_own();
 	result = table.init(0);
 	if (result != MAM_DRIVER_SUCCESS) {
-		snprintf(reason, sizeof(reason), "cuInit answered %s (%u)",
+		snprintf(reason, sizeof(reason), "cuInit returned %s (%u)",
 			 error_name(&table, result), result);
 		return;
 	}
@@ -141,7 +141,7 @@ enum mam_status mam_driver_status(const struct mam_driver *driver, const char *f
 	case MAM_DRIVER_INVALID_DEVICE:
 		return MAM_ERROR_NO_DEVICE;
 	default:
-		mam_log(MAM_LOG_WARN, "the CUDA driver's %s answered %s (%u)", function,
+		mam_log(MAM_LOG_WARN, "the CUDA driver's %s returned %s (%u)", function,
 			error_name(driver, result), result);
 		return MAM_ERROR_DRIVER;
 	}

@@ -67,7 +67,7 @@ static enum mam_status find(struct mam_vmm *vmm, uint64_t base, size_t bytes, ui
 		found = true;
 	}
 	mam_lock_release(&vmm->lock);
-	return found ? MAM_OK : wrong("no such piece", base);
+	return found ? MAM_OK : wrong("there is no such piece", base);
 }
 
 bool mam_vmm_holds(struct mam_source *source, const void *base, size_t bytes)

@@ -252,9 +252,9 @@ static enum mam_status describe(struct cuda_vmm *cuda, const struct mam_vmm_attr
 	if (!has_functions(device->driver) || !device_can(device, ATTRIBUTE_VMM))
 		return unsupported(device, "map memory in pieces; use the source cudamalloc");
 	if (attr->gpudirect && !device_can(device, ATTRIBUTE_GPUDIRECT))
-		return unsupported(device, "make mapped memory known to other devices on the bus");
+		return unsupported(device, "map memory for GPUDirect RDMA");
 	if (attr->exportable && !device_can(device, ATTRIBUTE_POSIX_FD))
-		return unsupported(device, "pass mapped memory on as a file descriptor");
+		return unsupported(device, "export mapped memory as a file descriptor");
 	cuda->properties = (struct allocation_properties){
 		.kind = ALLOCATION_PINNED,
 		.handles = attr->exportable ? HANDLE_POSIX_FD : 0,

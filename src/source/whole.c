@@ -76,8 +76,8 @@ static enum mam_status ask(struct mam_whole *whole, size_t bytes, void **base)
 		kind->free(driver, address);
 	mam_device_leave(&whole->device, &visit);
 	if (is_crooked) {
-		mam_log(MAM_LOG_WARN, "the CUDA driver's %s gave %#llx for %zu bytes: no multiple "
-			"of %zu", kind->alloc_name, address, bytes, kind->alignment);
+		mam_log(MAM_LOG_WARN, "the CUDA driver's %s returned %#llx for %zu bytes: not a "
+			"multiple of %zu", kind->alloc_name, address, bytes, kind->alignment);
 		return MAM_ERROR_DRIVER;
 	}
 	if (answer.result != MAM_DRIVER_SUCCESS)

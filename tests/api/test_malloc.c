@@ -265,8 +265,8 @@ START_TEST(running_out_of_memory_is_explained_to_who_asks)
 	ck_assert_ptr_nonnull(strstr(text, "small: no memory for 5 MiB: "));
 	ck_assert_ptr_nonnull(strstr(text, "raise the pool's limit"));
 	ck_assert_ptr_nonnull(strstr(text, "small: no memory for 2 MiB: largest free block 1 MiB, "
-					   "in use 2 MiB, held 4 MiB, limit 4 MiB; enough is "
-					   "free, but in pieces"));
+					   "live 2 MiB, physical 4 MiB, limit 4 MiB; the free "
+					   "memory is fragmented"));
 }
 END_TEST
 

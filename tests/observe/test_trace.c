@@ -70,11 +70,11 @@ static const struct {
 	{ "a 1 0x2 3\n", 1, "the number of bytes '0x2' is not a decimal number" },
 	{ "f 18446744073709551616\n", 1, "the id '18446744073709551616' does not fit in 64 bits" },
 	{ "f 99999999999999999999\n", 1, "the id '99999999999999999999' does not fit in 64 bits" },
-	{ "f 1 2\n", 1, "expected key=value behind the numbers, found '2'" },
-	{ "a 1 2 3 k\n", 1, "expected key=value behind the numbers, found 'k'" },
-	{ "a 1 2 3 =v\n", 1, "expected key=value behind the numbers, found '=v'" },
-	{ "a 1 2 3 k=v k!=v\n", 1, "expected key=value behind the numbers, found 'k!=v'" },
-	{ "a 1 2 3 k=\033[2J\n", 1, "expected key=value behind the numbers, found 'k=\\x1b[2J'" },
+	{ "f 1 2\n", 1, "expected key=value after the numbers, found '2'" },
+	{ "a 1 2 3 k\n", 1, "expected key=value after the numbers, found 'k'" },
+	{ "a 1 2 3 =v\n", 1, "expected key=value after the numbers, found '=v'" },
+	{ "a 1 2 3 k=v k!=v\n", 1, "expected key=value after the numbers, found 'k!=v'" },
+	{ "a 1 2 3 k=\033[2J\n", 1, "expected key=value after the numbers, found 'k=\\x1b[2J'" },
 	{ "\377\001\n", 1, "expected 'a ID BYTES STREAM', 'f ID' or '#', found '\\xff\\x01'" },
 };
 
@@ -115,7 +115,7 @@ START_TEST(a_zero_byte_is_refused_even_in_a_comment)
 	feed.text = "# \0\n";
 	ck_assert_int_eq(mam_trace_next(reader, &event), MAM_ERROR_INVALID_VALUE);
 	ck_assert_str_eq(mam_trace_problem_of(reader)->text,
-			 "the line holds a zero byte: this is not text");
+			 "the line contains a zero byte: not a text file");
 	close_reader();
 }
 END_TEST

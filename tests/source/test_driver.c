@@ -91,13 +91,13 @@ START_TEST(a_driver_that_does_not_start)
 	load_only();
 	ck_assert_int_eq(mam_driver_get(&driver), MAM_ERROR_NO_DEVICE);
 	ck_assert_ptr_null(driver);
-	ck_assert_str_eq(mam_driver_reason(), "cuInit answered CUDA_ERROR_NO_DEVICE (100)");
+	ck_assert_str_eq(mam_driver_reason(), "cuInit returned CUDA_ERROR_NO_DEVICE (100)");
 	for (int i = 0; i < 2; i++)
 		ck_assert_int_eq(mam_source_create("cudamalloc", -1, &source), MAM_ERROR_NO_DEVICE);
 	ck_assert_ptr_null(source);
 	/* Once, however often it is asked. */
 	reports();
-	ck_assert_ptr_nonnull(strstr(text, "cuInit answered"));
+	ck_assert_ptr_nonnull(strstr(text, "cuInit returned"));
 	ck_assert_ptr_eq(strchr(text, '\n'), text + strlen(text) - 1);
 }
 END_TEST
@@ -148,9 +148,9 @@ static const struct {
 	{ 2, MAM_ERROR_OUT_OF_MEMORY, NULL },
 	{ 100, MAM_ERROR_NO_DEVICE, NULL },
 	{ 101, MAM_ERROR_NO_DEVICE, NULL },
-	{ 999, MAM_ERROR_DRIVER, "cuThing answered CUDA_ERROR_UNKNOWN (999)\n" },
-	{ 1, MAM_ERROR_DRIVER, "cuThing answered CUDA_ERROR_INVALID_VALUE (1)\n" },
-	{ 98765, MAM_ERROR_DRIVER, "cuThing answered an error it has no name for (98765)\n" },
+	{ 999, MAM_ERROR_DRIVER, "cuThing returned CUDA_ERROR_UNKNOWN (999)\n" },
+	{ 1, MAM_ERROR_DRIVER, "cuThing returned CUDA_ERROR_INVALID_VALUE (1)\n" },
+	{ 98765, MAM_ERROR_DRIVER, "cuThing returned an unknown error (98765)\n" },
 };
 
 START_TEST(results_become_statuses)

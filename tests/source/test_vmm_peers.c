@@ -291,7 +291,7 @@ START_TEST(a_device_that_cannot_reach_the_memory_is_reported_once)
 	ck_assert_int_eq(mam_source_vmm(&attr, &none), MAM_ERROR_UNSUPPORTED);
 	ck_assert_ptr_null(none);
 	ck_assert_ptr_nonnull(strstr(contents(log_path),
-				     "device 2 cannot be given access to "
+				     "device 2 cannot access "
 				     "memory of device 0: there is no peer access"));
 	/* An old driver cannot say. */
 	driver->device_can_access_peer = NULL;

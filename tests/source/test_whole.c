@@ -296,7 +296,7 @@ START_TEST(a_chunk_that_lies_crooked_goes_back)
 	ck_assert_int_eq(mam_source_grow(source, 2 * MIB, &base), MAM_ERROR_DRIVER);
 	ck_assert_ptr_null(base);
 	ck_assert_uint_eq(calls_of(kinds[_i].free, true), 1);
-	ck_assert_ptr_nonnull(strstr(contents(log_path), "no multiple"));
+	ck_assert_ptr_nonnull(strstr(contents(log_path), "not a multiple"));
 	crooked_by = 0;
 	base = grown(source, 2 * MIB);
 	mam_source_shrink(source, base, 2 * MIB);
