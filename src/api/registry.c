@@ -12,10 +12,11 @@
  *
  * The first of the threads that find no default pool creates it, under the registry's lock. Threads
  * wait for each other only here. There is one default pool per context that requested one, and one
- * for all with the source "host". A thread remembers those that it used, and takes the lock for others.
+ * for all with the source "host". A thread remembers those that it used, and takes the lock for
+ * others.
  *
- * No call reports that a context was destroyed or reset. Its pool is not found again, because the id
- * of the context is not (context.h), and is abandoned before the next default pool is created.
+ * No call reports that a context was destroyed or reset. Its pool is not found again, because the
+ * id of the context is not (context.h), and is abandoned before the next default pool is created.
  *
  * Invariants: a pool is on the list from before its handle is known to a caller until it ends; a
  * default pool is on the list or is about to be forgotten.
