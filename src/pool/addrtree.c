@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* addrtree.c - groups cut and dropped, and what is asked by address; addrtree.h has the story. */
+/* addrtree.c - cut and drop groups, and search by address; see addrtree.h. */
 #include "pool/addrtree.h"
 
 static char *nodes_of(const struct mam_records *segments)
@@ -7,7 +7,7 @@ static char *nodes_of(const struct mam_records *segments)
 	return segments->base + offsetof(struct mam_group, node);
 }
 
-/* The last group that begins at `address` or below it; 0 if there is none. */
+/* The last group that begins at or below `address`; 0 if there is none. */
 static uint32_t group_from(const struct mam_records *segments, uint32_t root, uint64_t address)
 {
 	char *nodes = nodes_of(segments);
@@ -24,7 +24,7 @@ static uint32_t group_from(const struct mam_records *segments, uint32_t root, ui
 	return found;
 }
 
-/* Directly above `below` in order: of two neighbours one has a free side towards the other. */
+/* Directly above `below` in order: one of two neighbors has no child on the side of the other. */
 static void link_after(const struct mam_records *segments, uint32_t *root, uint32_t below,
 		       uint32_t handle)
 {
@@ -127,7 +127,7 @@ uint32_t mam_addrtree_first(const struct mam_records *segments, uint32_t root)
 	return first_of(segments, mam_rb_extreme(nodes_of(segments), root, MAM_RB_LEFT));
 }
 
-/* Along the chunk; from its last segment to the next chunk's first. */
+/* Next segment of the chunk; after its last segment, the first of the next chunk. */
 uint32_t mam_addrtree_next(const struct mam_records *segments, uint32_t handle)
 {
 	const struct mam_segment *segment = mam_segment_at(segments, handle);
@@ -145,7 +145,7 @@ static bool in_order(const void *user, uint32_t a, uint32_t b)
 	return mam_group_at(segments, a)->base < mam_group_at(segments, b)->base;
 }
 
-/* One group, whose segments end where the next one begins, or before. */
+/* Check one group; its segments must end at or before the base of the next one. */
 static const char *check_group(const struct mam_records *segments, uint32_t handle, uint64_t end)
 {
 	const struct mam_group *group = mam_group_at(segments, handle);

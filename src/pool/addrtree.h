@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * addrtree.h - all segments of a pool by address: MAM's pointer tree, over groups of neighbours.
+ * addrtree.h - all segments of a pool by address: MAM's pointer tree, over groups of neighbors.
  *
  *   tree of groups             [ group ]              [ group ]           [ group ]
  *                                |                      |                   |
  *   segments of a chunk        s - s - s - s - s - s  - s - s - s - s     - s - s - s
  *
- *  1. Up to 16 neighbours of one chunk are a group; each segment names its own. The tree holds the
- *     groups, by the base of their first segment.
- *  2. insert_after: the group counts one more. One that is full is cut in two first, and the upper
- *     half named anew, which happens at most once in 8 insertions.
- *  3. remove: the group counts one less; when nothing is left it leaves the tree.
- *  4. find: to the last group that begins at the address or below it, then along its segments.
+ *  1. Up to 16 neighboring segments of one chunk form a group. Each segment names its group. The
+ *     tree contains the groups, ordered by the base of their first segment.
+ *  2. insert_after: add one to the group's count. A full group is split in two first, and the
+ *     segments of its upper half get the new group. This happens at most once in 8 insertions.
+ *  3. remove: subtract one from the group's count. An empty group leaves the tree.
+ *  4. find: descend to the last group that begins at or below the address, then scan its segments.
  *
- * It answers which segment an address lies in, also for interior and freed addresses, and gives the
- * walk in address order. The fast path asks neither: it only keeps the tree right, and with each
- * segment a node of its own that was a sixth of its time.
+ * The tree returns the segment that contains an address, also for interior and freed addresses, and
+ * enumerates segments in address order. The fast path needs neither and only keeps the tree up to
+ * date. With one tree node per segment, that update took a sixth of the fast path's time.
  *
- * Source: leaves of several entries are the B-tree's, R. Bayer and E. McCreight, "Organization and
- * maintenance of large ordered indexes", Acta Informatica 1, 1972. We differ in not joining groups
- * that are nearly empty, and in the red-black tree above them.
+ * Source: leaves of several entries come from the B-tree, R. Bayer and E. McCreight, "Organization
+ * and maintenance of large ordered indexes", Acta Informatica 1, 1972. We differ in not joining
+ * groups that are nearly empty, and in the red-black tree above them.
  *
  * Bound: find O(log n) and 16 steps; insert O(log n); insert_after and remove O(1) on average.
- * Memory: a record a group, out of the segments' own array. lock: pool.
+ * Memory: one record per group, from the segments' own array. lock: pool.
  *
- * What holds between calls: each segment is in one group; a group is a run of neighbours, at least
- * one and at most 16, begins where its first one does, and counts them.
+ * Invariants between calls: each segment is in one group. A group is a run of 1 to 16 neighboring
+ * segments. Its base is that of its first segment, and its count is the number of its segments.
  */
 #ifndef MAM_POOL_ADDRTREE_H
 #define MAM_POOL_ADDRTREE_H
@@ -51,24 +51,25 @@ static inline struct mam_group *mam_group_at(const struct mam_records *segments,
 	return (struct mam_group *)mam_records_at(segments, handle);
 }
 
-/* mam_addrtree_insert - anywhere, by descent; a group of its own. pre: a record is reserved. */
+/* mam_addrtree_insert - insert anywhere, by descent, in a new group. pre: a record is reserved. */
 void mam_addrtree_insert(struct mam_records *segments, uint32_t *root, uint32_t handle);
 
 /*
- * mam_addrtree_detach - out of the tree, with a group that holds nothing else, which it keeps.
- * mam_addrtree_reattach - into the tree again. mam_addrtree_forget - never again.
+ * mam_addrtree_detach - remove a segment that is alone in its group, together with the group, from
+ * the tree. The segment keeps its group.
+ * mam_addrtree_reattach - insert it into the tree again. mam_addrtree_forget - free its group.
  */
 void mam_addrtree_detach(const struct mam_records *segments, uint32_t *root, uint32_t handle);
 void mam_addrtree_reattach(const struct mam_records *segments, uint32_t *root, uint32_t handle);
 void mam_addrtree_forget(struct mam_records *segments, uint32_t handle);
 
-/* Where a group is full, or empty. */
+/* Slow paths: cut a full group in two, drop an empty one. */
 void mam_addrtree_cut(struct mam_records *segments, uint32_t *root, uint32_t group);
 void mam_addrtree_drop(struct mam_records *segments, uint32_t *root, uint32_t group);
 
 /*
- * mam_addrtree_insert_after - directly above `below` in its chunk. Both are linked in the list of
- * the chunk before the next call. pre: a record is reserved.
+ * mam_addrtree_insert_after - insert directly above `below` in its chunk. The caller links both in
+ * the chunk's list before the next call. pre: a record is reserved.
  */
 static inline void mam_addrtree_insert_after(struct mam_records *segments, uint32_t *root,
 					     uint32_t below, uint32_t handle)
@@ -98,13 +99,13 @@ static inline void mam_addrtree_remove(struct mam_records *segments, uint32_t *r
 	}
 }
 
-/* mam_addrtree_find - the segment that contains `address`; 0 if none does. */
+/* mam_addrtree_find - return the segment that contains `address`, or 0. */
 uint32_t mam_addrtree_find(const struct mam_records *segments, uint32_t root, uint64_t address);
 
 uint32_t mam_addrtree_first(const struct mam_records *segments, uint32_t root);
 uint32_t mam_addrtree_next(const struct mam_records *segments, uint32_t handle);
 
-/* mam_addrtree_check - NULL and the number of segments and of groups, or one sentence. */
+/* mam_addrtree_check - return NULL and count segments and groups, or return one sentence. */
 const char *mam_addrtree_check(const struct mam_records *segments, uint32_t root, uint64_t *count,
 			       uint64_t *groups);
 

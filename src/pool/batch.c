@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch.c - several blocks under one hold of the lock (batch.h).
+ * batch.c - several blocks per acquisition of the lock (batch.h).
  *
- * ground.c counts every block that it places or ends as a caller's. For a block that goes to a
- * cache or comes from one, the counts are put back as they were, and cached_* changed instead.
+ * ground.c counts every block that it allocates or frees as a caller's. For a block that a cache
+ * receives or returns, these counts are restored and cached_* changed instead.
  *
- * What must hold: live_blocks + cached_blocks is the number of live records, and the same of the
+ * Invariant: live_blocks + cached_blocks is the number of live records, and the same for the
  * rounded bytes.
  */
 #include "pool/batch.h"
@@ -13,7 +13,7 @@
 #include "pool/addrtree.h"
 #include "pool/ground.h"
 
-/* What ground.c counts as it places and ends blocks. */
+/* The counts that ground.c updates when it allocates and frees blocks. */
 struct callers {
 	uint64_t live_blocks, live_bytes, live_rounded_bytes;
 	uint64_t peak_live_blocks, peak_live_bytes, peak_live_rounded_bytes;
@@ -30,8 +30,8 @@ static struct callers note(const struct mam_stats *counts)
 }
 
 /*
- * What is cached is counted as callers' meanwhile: what ends is taken off it, and no count falls
- * below zero.
+ * Count the cached blocks as the callers' temporarily: freed ones are subtracted from that, and no
+ * count falls below zero.
  */
 static void lend(struct mam_stats *counts)
 {
@@ -44,7 +44,7 @@ static void lend(struct mam_stats *counts)
 	counts->cached_bytes = 0;
 }
 
-/* What became live since `noted` is cached; what ended since was. */
+/* Blocks that became live since `noted` are now cached; those freed since were cached before. */
 static void count_as_cached(struct mam_stats *counts, const struct callers *noted)
 {
 	counts->cached_blocks += counts->live_blocks - noted->live_blocks;
@@ -98,7 +98,7 @@ void mam_pool_meet(struct mam_pool *pool, struct mam_tally *tally)
 	mam_lock_release(&pool->lock);
 }
 
-/* As many more of the same as there is ground for. */
+/* Allocate up to `wanted` more of the same, as far as free memory fits. */
 static size_t take_more_locked(struct mam_pool *pool, const struct mam_request *request,
 			       size_t wanted, void **more)
 {

@@ -1,39 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch.h - the pool's door for the cache stop: several blocks under one hold of the lock, and the
- * books of what callers hold.
+ * batch.h - the pool's interface to the caches: several blocks per acquisition of the lock, and the
+ * counts of live and cached blocks.
  *
- * To the pool a block in a thread's cache is a live one like others: it has a record, and nobody
- * else gets its ground. To callers it is free. The counts say what callers see:
+ * To the pool, a block in a thread's cache is live: it has a record, and its memory is not
+ * allocated again. To callers, the block is free. The counts show the callers' view:
  *
- *   live_*    what callers hold, as of the last time that each thread met the pool
- *   cached_*  live records that no caller holds, of the same time
+ *   live_*    what callers hold, as of the last time that each thread flushed its tally
+ *   cached_*  live records that no caller holds, as of the same time
  *
- * Between two meetings a thread takes from its cache and gives to it without a word to the pool,
- * and keeps the difference in a tally. Every call here takes the caller's tally into the counts
- * first, under the same hold. Thus with one thread, peaks and all, the counts are those of a pool
- * without a cache; with several, peaks are those of the moments at which threads meet the pool, and
- * no higher than the live records were then (pool.h:mam_pool_peak_live). Who
- * freed a block may come before who was given it: until all have met, live_* may lie below zero.
+ * Between two flushes, a thread allocates from its cache and frees to it without informing the
+ * pool, and records the difference in a tally. Every call here first adds the caller's tally to the
+ * counts, under the same acquisition of the lock. With one thread, all counts including peaks are
+ * therefore equal to those of a pool without a cache. With several threads, peaks are those at the
+ * moments of the flushes, and no higher than the live records were then
+ * (pool.h:mam_pool_peak_live). The thread that freed a block may flush before the thread that
+ * allocated it. So live_* may be below zero until all threads have flushed.
  *
- * Bound: O(log n) a block. lock: each function takes pool->lock, once.
+ * Bound: O(log n) per block. lock: each function takes pool->lock, once.
  */
 #ifndef MAM_POOL_BATCH_H
 #define MAM_POOL_BATCH_H
 
 #include "pool/pool.h"
 
-/* What a thread did with its cache since it met the pool. */
+/* A thread's use of its cache since it last flushed its tally to the pool. */
 struct mam_tally {
-	/* blocks that callers hold now, less those they held then; each with its peak since */
+	/*
+	 * current count of the callers' blocks minus the count at the flush; each with its peak
+	 * since
+	 */
 	int64_t blocks, peak_blocks;   /* count */
-	int64_t bytes, peak_bytes;     /* of what was asked for */
-	int64_t rounded, peak_rounded; /* of what was taken */
+	int64_t bytes, peak_bytes;     /* requested */
+	int64_t rounded, peak_rounded; /* rounded to granules */
 	uint64_t allocs, frees;        /* count */
-	/* out: of the pool, at the last meeting */
+	/* out: values of the pool at the last flush */
 	uint64_t reserved_bytes;
 	uint64_t live_bytes; /* rounded */
-	uint64_t high_bytes; /* highest block ends */
+	uint64_t high_bytes; /* sum of the chunks' high marks */
 };
 
 static inline void mam_tally_alloc(struct mam_tally *tally, uint64_t bytes, uint64_t rounded)
@@ -59,18 +63,20 @@ static inline void mam_tally_free(struct mam_tally *tally, uint64_t bytes, uint6
 }
 
 /*
- * mam_pool_meet - the tally into the counts, and nothing else. A pool that has ended takes none,
- * and the tally is empty afterwards either way.
+ * mam_pool_meet - add the tally to the counts, and do nothing else. A pool that has ended ignores
+ * it. The tally is empty afterwards in both cases.
  */
 void mam_pool_meet(struct mam_pool *pool, struct mam_tally *tally);
 
 /*
- * mam_pool_alloc_batch - a block for a caller, and behind it up to `wanted` more of its size for a
- * cache, as long as there is ground; `got` of them. WOULD_WAIT: the pool would have to grow; the
- * request is not counted, and mam_pool_alloc() goes on with it. Else as mam_pool_alloc().
+ * mam_pool_alloc_batch - allocate a block for a caller, then up to `wanted` more of its size for a
+ * cache, as long as free memory fits; `got` returns their number. WOULD_WAIT: the pool would have
+ * to grow. The request is then not counted, and the caller continues with mam_pool_alloc(). Other
+ * errors as mam_pool_alloc().
  *
- * mam_pool_alloc_below - one block, and WOULD_WAIT also where nothing but fresh ground fits, once
- * blocks reach higher than `high_most`: joined holes might serve as well.
+ * mam_pool_alloc_below - allocate one block. Also returns WOULD_WAIT if only memory above all
+ * earlier blocks fits and blocks already reach higher than `high_most`: joined free blocks might
+ * serve the request as well.
  */
 enum mam_status mam_pool_alloc_batch(struct mam_pool *pool, size_t bytes, size_t alignment,
 				     struct mam_tally *tally, void **block, size_t wanted,
@@ -79,28 +85,26 @@ enum mam_status mam_pool_alloc_below(struct mam_pool *pool, size_t bytes, size_t
 				     struct mam_tally *tally, uint64_t high_most, void **block);
 
 /*
- * mam_pool_free_one - a block that a caller held. `requested`: what the caller asked for, where
- * that is not what the record says; 0: it is.
+ * mam_pool_free_one - free a block that a caller held. `requested`: the size that the caller
+ * requested, if it differs from that in the record; 0: it does not differ.
  */
 enum mam_status mam_pool_free_one(struct mam_pool *pool, void *block, size_t requested,
 				  struct mam_tally *tally);
 
-/*
- * mam_pool_free_batch - blocks that no caller held. Any that the pool does not know are left out.
- */
+/* mam_pool_free_batch - free blocks that no caller held. Unknown blocks are skipped. */
 void mam_pool_free_batch(struct mam_pool *pool, void *const *blocks, size_t count,
 			 struct mam_tally *tally);
 
 /*
- * mam_pool_recount - where a program's fault made the counts wrong, and no cache holds anything:
- * what callers hold is what the records say. `asked` knows of a live block what its caller asked
- * for.
+ * mam_pool_recount - rebuild the counts after a program's error made them wrong, while no cache
+ * contains a block: callers then hold exactly the live records. `asked` returns the size that the
+ * caller of a live block requested.
  */
 void mam_pool_recount(struct mam_pool *pool,
 		      size_t (*asked)(const struct mam_pool *pool,
 				      const struct mam_segment_info *segment));
 
-/* mam_pool_amend - write into a live block's record what its caller asked for. */
+/* mam_pool_amend - write the requested size of a live block into its record. */
 void mam_pool_amend(struct mam_pool *pool, void *block, size_t requested, struct mam_tally *tally);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blockmap.c - the table behind blockmap.h. */
+/* blockmap.c - the hash table of blockmap.h. */
 #include "pool/blockmap.h"
 
 #include "base/lock.h" /* MAM_DEBUG */
@@ -9,7 +9,7 @@
 
 #define WAYS 8 /* entries of a bucket: one cache line */
 #define FIRST_LOG2 (MAM_DEBUG ? 0 : 6)
-#define MOVE_BUCKETS 2 /* of the old table, an operation */
+#define MOVE_BUCKETS 2 /* of the old table, per operation */
 #define LEAST_BYTES ((size_t)4096)
 
 /*
@@ -72,8 +72,9 @@ static void table_fini(struct mam_blocktable *table)
 }
 
 /*
- * Where in its bucket an entry is looked for first, and put if that is free: at half full that is
- * right most of the time, so the branch is guessed right.
+ * The index in its bucket at which the search for an entry begins, and where it is stored if that
+ * is free. In a half-full table this index is right most of the time, so the branch is well
+ * predicted.
  */
 static unsigned first_way(uint64_t hashed)
 {
@@ -88,7 +89,7 @@ static void table_put(struct mam_blocktable *table, uint64_t hashed, uint32_t ha
 
 	while (step < WAYS && bucket[(first + step) % WAYS] != 0)
 		step++;
-	/* A full bucket forgets its entry at `first`: the step has come round. */
+	/* A full bucket drops its entry at `first`: the loop has wrapped around. */
 	bucket[(first + step) % WAYS] = entry_of(hashed, handle);
 }
 
@@ -113,7 +114,7 @@ static uint64_t *table_find(const struct mam_blocktable *table, const struct mam
 	return NULL;
 }
 
-/* Empty a few buckets of the old table into the new one; drop it when it is empty. */
+/* Move a few buckets of the old table into the new one; free the old one when it is empty. */
 static void move_some(struct mam_blockmap *map, const struct mam_records *segments)
 {
 	size_t end = buckets_of(&map->old);
@@ -170,7 +171,7 @@ void mam_blockmap_insert(struct mam_blockmap *map, const struct mam_records *seg
 	table_put(&map->now, hash(mam_segment_at(segments, handle)->base), handle);
 }
 
-/* The entry that a search for a block's address ends at. */
+/* The entry at which the search for a block's address ends. */
 static uint64_t *entry_at(const struct mam_blockmap *map, const struct mam_records *segments,
 			  uint64_t address)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check.c - the invariants of pool.h, in C. One walk in address order adds up everything the pool
- * counts.
+ * check.c - the invariants of pool.h, in C. One scan in address order adds up everything that the
+ * pool counts.
  */
 #include "pool/pool.h"
 
@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the walk adds up. */
+/* Sums of the scan. */
 struct totals {
 	uint64_t segments;
 	uint64_t live;
 	uint64_t retired;
 	uint64_t retired_bytes;
-	uint64_t held; /* of the retired ones, in holds */
+	uint64_t held; /* retired ones in stream free lists */
 	uint64_t held_bytes;
 	uint64_t shelved;
 	uint64_t voids;
@@ -93,7 +93,7 @@ static const char *check_segment(const struct mam_pool *pool, const struct mam_c
 	return NULL;
 }
 
-/* Along one chunk by the address tree, from its first segment; leaves *at behind the chunk. */
+/* Scan one chunk by the address tree, from its first segment; leaves *at after the chunk. */
 static const char *check_chunk(const struct mam_pool *pool, uint32_t *at, struct totals *totals)
 {
 	uint32_t chunk_handle = mam_segment_at(&pool->segments, *at)->chunk;
@@ -136,7 +136,7 @@ static const char *check_chunk(const struct mam_pool *pool, uint32_t *at, struct
 	return NULL;
 }
 
-/* What is live may be below zero for a while: mam_pool_peak(). */
+/* Live counts may be below zero for a while: mam_pool_peak(). */
 static bool is_below(uint64_t peak, uint64_t value)
 {
 	return (int64_t)peak < (int64_t)value;
@@ -148,7 +148,7 @@ static const char *check_counts(const struct mam_pool *pool, const struct totals
 
 	if (counts->segments != totals->segments)
 		return "the count of segments is wrong";
-	/* A cached block is live to the pool, and its record does not know what was asked for. */
+	/* A cached block is live to the pool, and its record does not have the requested size. */
 	if (counts->live_blocks + counts->cached_blocks != totals->live ||
 	    counts->allocs - counts->frees != counts->live_blocks ||
 	    pool->blocks.count != totals->live)
@@ -164,7 +164,7 @@ static const char *check_counts(const struct mam_pool *pool, const struct totals
 		return "the count of chunks or reserved bytes is wrong";
 	if (pool->high_bytes != totals->high)
 		return "the high water is not the sum of the chunks'";
-	/* With caches, threads have yet to tell of frees: see mam_pool_peak_live(). */
+	/* With caches, some threads have not flushed their frees yet: see mam_pool_peak_live(). */
 	if ((pool->cache == NULL &&
 	     (is_below(counts->peak_live_blocks, counts->live_blocks) ||
 	      is_below(counts->peak_live_bytes, counts->live_bytes) ||
@@ -192,7 +192,7 @@ static const char *check_chunk_list(const struct mam_pool *pool, uint64_t chunks
 	return count == chunks ? NULL : "the list of chunks misses one";
 }
 
-/* Oldest to newest, as many as the walk found. */
+/* Oldest to newest, as many as the scan found. */
 static const char *check_retired(const struct mam_pool *pool, uint64_t retired)
 {
 	uint64_t count = 0;

@@ -1,35 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ground.c - take and give ground the pool holds: MAM's algorithms 1 and 2.
+ * ground.c - allocate from and free to the pool's memory: MAM's algorithms 1 and 2.
  *
- * take:
- *   1. Best fit: the smallest hole that is large enough (shelf.h, peers.h). If none, the tail.
- *   2. Split: the block takes the front of it, what is left becomes a free segment above. Where the
- *      alignment skips ground, that becomes a free segment below. Large blocks of device memory are
- *      aligned without being asked for it (pool.h).
- *   3. Note the block in the group of its neighbours, the map of blocks and the counts.
- * give:
- *   1. Find the segment by the block's address; anything but a live block's first byte is told what
- *      it is.
- *   2. Join with the free neighbour above, then below.
- *   3. Shelve the result by size, or make it the tail.
+ * take (allocate):
+ *   1. Best fit: the smallest free block that is large enough (shelf.h, peers.h). If there is none,
+ *      use the tail.
+ *   2. Split: the block takes the front, and the rest becomes a free segment above it. Memory that
+ *      the alignment skips becomes a free segment below it. Large blocks of device memory are
+ *      aligned without a request (pool.h).
+ *   3. Record the block in the group of its neighbors, the map of blocks and the counts.
+ * give (free):
+ *   1. Find the segment by the block's address. For any address other than the first byte of a live
+ *      block, return the error that describes it.
+ *   2. Join with the free neighbor above, then below.
+ *   3. Insert the result into the free lists by size, or make it the tail.
  *
- * A large block's size is rounded up to its alignment as well, so that the space after it is aligned
- * for the next one; what is skipped stays free for small ones. Peak memory to peak live bytes, replayed
- * traces of gnn, gpt2 and resnet50:
+ * A large block's size is rounded up to its alignment as well, so that the space after it is
+ * aligned for the next one; skipped memory stays free for small ones. Peak memory to peak live
+ * bytes, replayed traces of gnn, gpt2 and resnet50:
  *                                     one chunk          chunks, strict     vmm, strict
  *   to the granule                    1.162 1.103 1.005  1.713 1.155 1.103  1.010 1.016 1.010
  *   addresses at 64 KiB               1.162 1.106 1.014  1.713 1.133 1.048  1.010 1.015 1.009
- *   addresses and sizes               1.162 1.101 1.002  1.713 1.133 1.106  1.010 1.018 1.007   <- this
- * Over 21 sizes of growth and traces the last takes 0.1 % more than the first on average. Blocks at
- * random, of 1 to 4 MiB: 0.7 % more, of 1 MiB and a little: 4 %.
+ *   addresses and sizes               1.162 1.101 1.002  1.713 1.133 1.106  1.010 1.018 1.007   <-
+ *   this
+ * Over 21 growth sizes and traces, the last variant takes 0.1 % more than the first on average.
+ * Random blocks of 1 to 4 MiB take 0.7 % more, those slightly above 1 MiB 4 %.
  *
  * Source: C. Aknesil and D. Unat, "MAM: A Memory Allocation Manager for GPUs". We differ in
- * neighbour links in place of searches, a map of blocks in front of the tree by address, classes of
+ * neighbor links in place of searches, a map of blocks in front of the tree by address, classes of
  * sizes, alignment, and the tail.
  *
- * Bound: O(log n) in segments, each; an aligned request that nothing but a tight hole can serve
- * looks at every hole large enough. No system call but for the growth of the books, which doubles.
+ * Bound: O(log n) in segments, each. An aligned request that only a tight free block can serve
+ * checks every free block that is large enough. No system call, except for growth of the metadata,
+ * which doubles.
  */
 #include "pool/ground.h"
 
@@ -38,7 +41,7 @@
 #include "pool/hold.h"
 #include "pool/range.h"
 
-#define SPARE_RECORDS (2 * MAM_SEGMENT_RECORDS) /* a request cuts its ground at most twice */
+#define SPARE_RECORDS (2 * MAM_SEGMENT_RECORDS) /* a request splits a segment at most twice */
 
 enum mam_status mam_ground_shape(const struct mam_pool *pool, size_t bytes, size_t alignment,
 				 struct mam_request *request)
@@ -129,8 +132,8 @@ static uint32_t find_ground(const struct mam_pool *pool, const struct mam_reques
 }
 
 /*
- * Cut `handle` after `bytes`: it keeps the front, the returned record is the rest, free and on no
- * shelf yet.
+ * Split `handle` after `bytes`: it keeps the front. The returned record is the rest, free and not
+ * in a list yet.
  */
 static uint32_t split(struct mam_pool *pool, uint32_t handle, uint64_t bytes)
 {
@@ -155,7 +158,7 @@ static uint32_t split(struct mam_pool *pool, uint32_t handle, uint64_t bytes)
 	return fresh;
 }
 
-/* Undo a split: of two free neighbours on no shelf the lower one becomes both. */
+/* Undo a split of two free neighbors that are in no list: the lower one becomes both. */
 static void join(struct mam_pool *pool, uint32_t below, uint32_t above)
 {
 	struct mam_segment *front = mam_segment_at(&pool->segments, below);
@@ -202,7 +205,7 @@ static void count_free(struct mam_pool *pool, const struct mam_segment *segment)
 	counts->live_rounded_bytes -= segment->bytes;
 }
 
-/* Make a block of free ground that holds the request. The records a split needs are reserved. */
+/* Make a block of a free segment that fits the request. Records for the splits are reserved. */
 static void *place(struct mam_pool *pool, uint32_t handle, const struct mam_request *request)
 {
 	struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
@@ -259,7 +262,7 @@ enum mam_status mam_ground_take_locked(struct mam_pool *pool, const struct mam_r
 	return MAM_OK;
 }
 
-/* What is wrong with an address that is no live block's first byte. */
+/* Classify an address that is not the first byte of a live block. */
 static enum mam_status classify(struct mam_pool *pool, uint64_t address, uint32_t *handle)
 {
 	const struct mam_segment *segment;
@@ -273,7 +276,9 @@ static enum mam_status classify(struct mam_pool *pool, uint64_t address, uint32_
 	return segment->base == address ? MAM_OK : MAM_ERROR_INTERIOR;
 }
 
-/* Free or void from now on: joined with neighbours of its kind, and shelved. */
+/*
+ * Put a segment into `state`, join it with neighbors of the same state and insert it into a list.
+ */
 static inline void become(struct mam_pool *pool, uint32_t handle, uint32_t state)
 {
 	struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
@@ -300,8 +305,8 @@ void mam_ground_release_locked(struct mam_pool *pool, uint32_t handle)
 	uint32_t above = segment->next;
 
 	/*
-	 * Both neighbours will be read: have them on their way together. Record 0 is there to be
-	 * fetched in vain.
+	 * Both neighbors will be read: prefetch them together. Record 0 exists, so that prefetching
+	 * it is harmless.
 	 */
 	__builtin_prefetch(mam_segment_at(&pool->segments, above));
 	__builtin_prefetch(mam_segment_at(&pool->segments, below));

@@ -1,57 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grow.c - chunks in from the source, and idle ones back out.
+ * grow.c - add chunks from the source, and release idle ones.
  *
- * A request that no ground fits:
- *   1. Take the grow lock: one thread talks to the source, the others wait here and then find what
- *      it brought.
- *   2. Try again; someone may have freed or grown meanwhile.
- *   3. Ask the source for max(what the request needs, the growth size), halving the wish down to
- *      the need while it refuses. The records for the chunk are taken first, so that no chunk has to
- *      be freed because host memory ran out.
- *   4. The source, the limit or a quota refused: free all idle chunks, which were too small, and ask
- *      once more.
- *   5. Take the block out of the new chunk before anyone else can.
+ * A request that no free memory fits:
+ *   1. Take the grow lock: one thread calls the source, the others wait here and then find the
+ *      memory that it added.
+ *   2. Try again; another thread may have freed memory or grown the pool meanwhile.
+ *   3. Request max(bytes of the request, growth size) from the source, halving the size down to the
+ *      request while it refuses. The records for the chunk are reserved first, so that no chunk has
+ *      to be freed because host memory ran out.
+ *   4. If the source, the limit or a quota refuses: free all idle chunks, which were too small, and
+ *      try the source once more.
+ *   5. Allocate the block from the new chunk before any other thread can.
  *
- * An allocation does not wait for the GPU before step 4: a kernel may be waiting for the thread that
- * allocates. cuMemFree and its like wait for all work of the context, also where the chunk is unused.
- * So step 3 frees no chunk. Where the pool chooses the sizes of its chunks, the next strict free does
- * that instead, after its own wait (mam_grow_release_outgrown()): all chunks that are idle then, once
- * for each growth. Pools with another policy free idle chunks in step 4 and in mam_pool_trim() alone.
- * A limit counts as memory: a request beyond it fails unless idle chunks are freed. So there step 4
- * waits, although the driver has more.
+ * An allocation does not wait for the GPU before step 4: a kernel may be waiting for the thread
+ * that allocates. cuMemFree and similar calls wait for all work of the context, even if the chunk
+ * is unused. So step 3 frees no chunk. If the pool chooses the sizes of its chunks, the next strict
+ * free does that instead, after its own wait (mam_grow_release_outgrown()): it frees all chunks
+ * that are idle then, once for each growth. Pools with another policy free idle chunks only in step
+ * 4 and in mam_pool_trim(). A limit counts as memory: a request beyond it fails unless idle chunks
+ * are freed. So step 4 then waits, although the driver has more memory.
  *
- * Two waits are left, and the driver has both: another thread of the process may be in a free, in
- * step 4 or in trim, with grow_lock or the driver's own lock held, and wait there for its work.
+ * Two waits remain, both in the driver: another thread of the process may be in a free, in step 4
+ * or in trim, with grow_lock or the driver's own lock held, and wait there for its work.
  *
- * A request of who may not wait (prompt.c) takes step 1 for a bounded time, 2, 3 and 5.
+ * A request of a thread that may not wait (prompt.c) takes step 1 for a bounded time, and steps 2,
+ * 3 and 5.
  *
- * The pool's lock is not held across a source call, so what the source takes long for delays nobody
- * who finds ground. A chunk on its way out keeps its two records: if the source refuses to take it,
- * it is put back as it was, and nothing in that can fail.
+ * The pool's lock is not held across a source call, so a slow source call does not delay a thread
+ * that finds free memory. A chunk that is being released keeps its two records: if the source
+ * refuses it, the chunk is added again unchanged, and that cannot fail.
  *
- * The growth size was found by replaying PyTorch's traces of gnn, gpt2 and resnet50 (peak reserved to
- * peak live; one chunk for all gives 1.16, 1.10, 1.005). "Trading" frees idle chunks in step 3:
+ * The growth size was found by replaying PyTorch's traces of gnn, gpt2 and resnet50 (peak reserved
+ * to peak live; one chunk for all gives 1.16, 1.10, 1.005). "Trading" frees idle chunks in step 3:
  *   double, up to 4 GiB                                    1.55  1.47  1.12
  *   an eighth, 64 MiB at least                             1.68  1.59  1.03
  *   an eighth, 64 MiB to 1 GiB, exact from 32 MiB, trading 1.31  1.07  1.10   waits in allocations
  *   always exact, trading                                  1.30  1.12  1.02   five times the calls
- * What is large gets a chunk of its own size, which its like can take whole, and what is small does
- * not pin it. PyTorch's own allocator reserved 1.68, 1.47 and 1.36.
+ * A large request gets a chunk of its own size, which a later request of that size can use as a
+ * whole, and small blocks do not pin it. PyTorch's own allocator reserved 1.68, 1.47 and 1.36.
  *
  * Without a wait in an allocation, and calls to the source:
- *   idle chunks are not freed                              1.67 10  1.43 55  1.11 34   other policies
+ *   idle chunks are not freed                              1.67 10  1.43 55  1.11 34   other
+ *   policies
  *   freed by the first strict free after a growth          1.71 16  1.16 64  1.10 37   <- strict
- *   the same, with the chunk of the freed block            1.71 16  1.09 154 1.04 95   regrows in loops
+ *   the same, with the chunk of the freed block            1.71 16  1.09 154 1.04 95   regrows in
+ *   loops
  *   by frees, as many bytes as were idle at the growth     1.71 16  1.16 64  1.10 37
  *   by frees, until as much is freed as was grown          1.07 9792  1.06 577  1.05 184
- *   by frees, idle chunks of 1 GiB, above half of the pool 1.11 281  1.16 91  1.10 37  one large block
- *                                                                                     regrows each time
+ *   by frees, idle chunks of 1 GiB, above half of the pool 1.11 281  1.16 91  1.10 37  one large
+ *   block
+ *                                                                                     regrows each
+ *                                                                                     time
  * Trading only if an event over the context has passed would wait if another thread launched work
- * between the query and the free; nothing closes that gap. In a library, recording such an event would
- * also invalidate stream captures.
+ * between the query and the free; nothing closes that gap. In a library, recording such an event
+ * would also invalidate stream captures.
  *
- * Bound: O(log n) and at most 2 log2(growth / need) + 2 grow calls a request. Trim looks at every
+ * Bound: O(log n) and at most 2 log2(growth / need) + 2 grow calls per request. Trim checks every
  * chunk.
  */
 #include "pool/grow.h"
@@ -137,7 +142,7 @@ static enum mam_status add_chunk_locked(struct mam_pool *pool, void *base, size_
 	segment->chunk = chunk_handle;
 	mam_addrtree_insert(&pool->segments, &pool->by_address, handle);
 	pool->tail = 0;
-	if (old_tail != 0) /* no longer of the newest chunk: a hole like others */
+	if (old_tail != 0) /* no longer of the newest chunk: a normal free block */
 		mam_ground_shelve_locked(pool, old_tail);
 	mam_ground_shelve_locked(pool, handle);
 
@@ -149,7 +154,7 @@ static enum mam_status add_chunk_locked(struct mam_pool *pool, void *base, size_
 	return MAM_OK;
 }
 
-/* Take a wholly free chunk out of the pool; its two records stay with the caller. */
+/* Remove a wholly free chunk from the pool; the caller keeps its two records. */
 static void detach_locked(struct mam_pool *pool, uint32_t chunk_handle)
 {
 	struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, chunk_handle);
@@ -178,7 +183,7 @@ static void detach_locked(struct mam_pool *pool, uint32_t chunk_handle)
 	pool->high_bytes -= chunk->high;
 }
 
-/* The source would not take it: put it back as the oldest chunk, which changes nobody's tail. */
+/* The source refused it: add it again as the oldest chunk, which leaves the tail unchanged. */
 static void reattach_locked(struct mam_pool *pool, uint32_t chunk_handle)
 {
 	struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, chunk_handle);
@@ -218,7 +223,7 @@ static uint32_t idle_chunk_locked(const struct mam_pool *pool, uint64_t keep_byt
 	return 0;
 }
 
-/* Give one chunk back, if one may go. The caller holds grow_lock only. */
+/* Release one chunk, if any may be released. The caller holds only grow_lock. */
 static enum mam_status release_one(struct mam_pool *pool, uint64_t keep_bytes, uint64_t *released)
 {
 	enum mam_status status;
@@ -284,7 +289,7 @@ enum mam_status mam_grow_release_idle(struct mam_pool *pool, uint64_t keep_bytes
 	return status;
 }
 
-/* What the stops above can spare. True: try again. */
+/* Call the functions of the layers above, which release memory. True: try again. */
 static bool relieve(struct mam_pool *pool, enum mam_relief_level level)
 {
 	bool any = false;
@@ -343,7 +348,7 @@ static uint64_t growth_wish(const struct mam_pool *pool, uint64_t need)
 	return mam_round_up(wish, unit_of(pool));
 }
 
-/* Whether sizes are the pool's to choose, those of chunks it holds included. */
+/* Whether the pool chooses the sizes of all its chunks. */
 static bool chooses_sizes(const struct mam_pool *pool)
 {
 	return pool->config.growth_bytes == 0 && pool->config.chunk_bytes == 0;
@@ -362,8 +367,8 @@ void mam_grow_release_outgrown(struct mam_pool *pool)
 }
 
 /*
- * Ask for `wish`, halving it down to `need`. Reads counts without the lock: only the holder of
- * grow_lock changes reserved.
+ * Request `wish` bytes, halving them down to `need`. Reads counts without the lock: only the holder
+ * of grow_lock changes reserved_bytes.
  */
 static enum mam_status ask_source(struct mam_pool *pool, mam_grow_fn *grow, uint64_t need,
 				  uint64_t wish, void **base, uint64_t *bytes)
@@ -388,7 +393,7 @@ static enum mam_status ask_source(struct mam_pool *pool, mam_grow_fn *grow, uint
 	return status;
 }
 
-/* Records for a chunk that is about to come, out of others' reach. */
+/* Records reserved for a new chunk, which no other thread can reach. */
 struct kept {
 	uint32_t chunk;
 	uint32_t segment[MAM_SEGMENT_RECORDS];
@@ -421,8 +426,9 @@ static void put_records_locked(struct mam_pool *pool, const struct kept *kept)
 }
 
 /*
- * Steps 3 and 5: a chunk of `wish` to `need` bytes, and the block out of it in the same hold of the
- * lock. Without records for the block the chunk stays, as free space for the next request.
+ * Steps 3 and 5: add a chunk of `wish` to `need` bytes, and allocate the block from it under the
+ * same acquisition of the lock. Without records for the block the chunk stays, as free memory for
+ * the next request.
  */
 static enum mam_status bring_chunk(struct mam_pool *pool, mam_grow_fn *grow, uint64_t need,
 				   uint64_t wish, const struct mam_request *request, void **block)
@@ -458,7 +464,7 @@ static enum mam_status try_again(struct mam_pool *pool, const struct mam_request
 	return status;
 }
 
-/* Bytes of a chunk that holds the request wherever it lies. */
+/* Size of a chunk that fits the request wherever the chunk begins. */
 static uint64_t need_of(const struct mam_pool *pool, const struct mam_request *request)
 {
 	uint64_t slack =
@@ -517,7 +523,7 @@ enum mam_status mam_grow_for(struct mam_pool *pool, const struct mam_request *re
 	return status;
 }
 
-/* No more than the source has room for, by a call that waits for nobody (prompt.c). */
+/* No more than the source has room for, by a call that does not wait (prompt.c). */
 static enum mam_status grow_new_chunk(struct mam_pool *pool, const struct mam_request *request,
 				      void **block)
 {
@@ -546,8 +552,8 @@ static enum mam_status grow_new(struct mam_pool *pool, const struct mam_request 
 }
 
 /*
- * What threads have cached is asked for as ever: nobody waits for the device with their locks. What
- * streams have is not: the driver is asked under theirs.
+ * Thread caches are emptied as usual: no thread waits for the device while it holds their locks.
+ * Streams are not drained: driver calls are made under their lock.
  */
 static bool empty_caches(struct mam_pool *pool, enum mam_relief_level level)
 {
@@ -577,7 +583,7 @@ enum mam_status mam_grow_new(struct mam_pool *pool, const struct mam_request *re
 	return status;
 }
 
-/* As much as the source gives and the limit allows, in whole units. */
+/* As much as the source provides and the limit allows, in whole units. */
 static enum mam_status grow_largest(struct mam_pool *pool, size_t *bytes, void **base)
 {
 	uint64_t began = mam_clock_ns();

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * handle.h - a pool as programs know it: a number that is used once, and storage that is reused.
+ * handle.h - pool handles of programs: each value is used once, while storage is reused.
  *
- * A handle is the address of the pool's storage, and in the bits above it, which no address has, the
- * generation: how often that storage was a pool before. Handles of generation 0 are the address.
- * When a pool ends its storage gets the next generation, so that every later call on the handle
- * returns DESTROYED, also when the storage is another pool by then.
+ * A handle is the address of the pool's storage. The bits above, which no address uses, contain the
+ * generation: how many pools this storage had before. A handle of generation 0 equals the address.
+ * When a pool ends, its storage gets the next generation. So every later call on the handle returns
+ * DESTROYED, even if the storage is another pool by then.
  *
- * A call that came before may still be in the storage. So every public call on a pool is a section
- * of base/epoch.h, from mam_handle_enter() to mam_epoch_leave(), and storage is reused after all
- * sections that began before the pool ended. Inside the library, a `struct mam_pool *` is the storage;
- * a variable that is called `handle` is a handle. A heap pins its pool's storage (api/slots.h).
+ * An earlier call may still use the storage. So every public call on a pool is a section of
+ * base/epoch.h, from mam_handle_enter() to mam_epoch_leave(). Storage is reused only after all
+ * sections that began before the pool ended. Inside the library, a `struct mam_pool *` is the
+ * storage; a variable named `handle` is a handle. A heap pins its pool's storage (api/slots.h).
  */
 #ifndef MAM_POOL_HANDLE_H
 #define MAM_POOL_HANDLE_H
@@ -21,7 +21,7 @@
 #define MAM_HANDLE_SHIFT 48
 #define MAM_HANDLE_GENERATIONS (1u << (64 - MAM_HANDLE_SHIFT))
 
-/* mam_handle_storage - the address in a handle; nothing is read there. */
+/* mam_handle_storage - the address in a handle; does not read that memory. */
 static inline struct mam_pool *mam_handle_storage(const struct mam_pool *handle)
 {
 	return (struct mam_pool *)((uintptr_t)handle &
@@ -42,8 +42,8 @@ static inline struct mam_pool *mam_handle_of(const struct mam_pool *pool)
 }
 
 /*
- * mam_handle_is - whether the storage is still that of the handle's pool. Outside of a section it may
- * be another one's a moment later.
+ * mam_handle_is - whether the storage still belongs to the handle's pool. Outside of a section this
+ * may change a moment later.
  */
 static inline bool mam_handle_is(const struct mam_pool *handle, const struct mam_pool *pool)
 {
@@ -51,7 +51,7 @@ static inline bool mam_handle_is(const struct mam_pool *handle, const struct mam
 	       mam_handle_generation(handle);
 }
 
-/* mam_handle_enter - begins a section. NULL, and no section: the pool ended. pre: a handle. */
+/* mam_handle_enter - begin a section. NULL, and no section: the pool ended. pre: a handle. */
 static inline struct mam_pool *mam_handle_enter(const struct mam_pool *handle,
 						struct mam_section *section)
 {

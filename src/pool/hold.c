@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hold.c - ground kept apart (hold.h).
+ * hold.c - stream free lists (hold.h).
  *
- * put:     end the block (ground.h), then let its ground become the hold's, which joins it with
- *          neighbours of the same hold.
- * keep:    the same without joining; move does that later, where it must be done at all.
+ * put:     free the block (ground.h), then add its memory to the list, which joins it with
+ * neighbors in the same list.
+ * keep:    the same without joining; move joins later, if that is necessary at all.
  * take:    place the request in the segment as in any free one; the rest keeps its state, and so
- *          its hold.
+ * stays in its list.
  *
- * Drawing. Memory in an older free list is released earlier. A free that draws a neighbor along delays
- * the neighbor's release, so a free draws no more than a multiple of its own bytes. Otherwise a stream
- * whose freed blocks are neighbors would keep all of them for as long as it frees. Peak of physical over
- * live bytes by that multiple, where one stream frees the blocks of 64 KiB that another one allocates,
- * and the GPU is one block late: 1.06 with 1 and 16, 1.19 with 64, 1.31 with 128, 40 after 20,000 blocks
- * without a limit. Training of a graph network, where the GPU falls behind more and more: 1.21 with 64,
- * 1.33 without drawing.
+ * Drawing. Memory in an older free list is released earlier. A free that draws a neighbor along
+ * delays the neighbor's release, so a free draws no more than a multiple of its own bytes.
+ * Otherwise a stream whose freed blocks are neighbors would keep all of them for as long as it
+ * frees. Peak of physical over live bytes by that multiple, where one stream frees the blocks of 64
+ * KiB that another one allocates, and the GPU is one block late: 1.06 with 1 and 16, 1.19 with 64,
+ * 1.31 with 128, 40 after 20,000 blocks without a limit. Training of a graph network, where the GPU
+ * lags more and more: 1.21 with 64, 1.33 without drawing.
  *
  * Counting. Held segments are counted as retired and, in their chunk, as live: a chunk with held
- * ground does not go home. Joining and splitting change how many there are; how many were joined is
- * what the count of all segments fell by.
+ * memory is not released. Joining and splitting change their number; the number of joins is the
+ * decrease of the count of all segments.
  *
- * Holds are records: pointers to one are not kept across mam_hold_begin_locked().
+ * Lists are records: a pointer to one is invalid after mam_hold_begin_locked().
  */
 #include "pool/hold.h"
 
 #include "base/bits.h"
 #include "pool/addrtree.h"
 
-#define DRAWN_MOST 64 /* times the bytes that join, of a neighbor that is drawn along */
-#define RUN_TRIES 64  /* segments that may begin a run, and neighbors of each */
+#define DRAWN_MOST 64 /* limit for a neighbor drawn along, in multiples of the bytes that join */
+#define RUN_TRIES 64  /* segments at which a run may begin, and neighbors of each */
 
 static bool ready(const struct mam_pool *pool)
 {
@@ -41,7 +41,7 @@ static unsigned count_parts(const struct mam_pool *pool)
 	return pool->range != NULL ? MAM_RANGE_PARTS : 1;
 }
 
-/* The free lists in which a request finds what it may use. */
+/* The segregated free lists in which a request finds segments that it may use. */
 static const struct mam_shelf *shelf_for(const struct mam_pool *pool, uint32_t hold, uint64_t bytes)
 {
 	return &mam_hold_at(pool, hold)->shelf[pool->range != NULL ? mam_range_part_of(bytes) : 0];
@@ -133,7 +133,9 @@ static void draw(struct mam_pool *pool, uint32_t neighbor, uint32_t hold, uint64
 	mam_ground_become_locked(pool, neighbor, MAM_SEGMENT_HELD + hold);
 }
 
-/* The segment, on no shelf, joins a hold. It is counted as one retired block until now. */
+/*
+ * A segment that is in no list joins a stream free list. Until now it counts as one retired block.
+ */
 static void join_hold(struct mam_pool *pool, uint32_t handle, uint32_t hold)
 {
 	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
@@ -248,14 +250,14 @@ enum mam_status mam_hold_take_locked(struct mam_pool *pool, uint32_t segment,
 	return MAM_OK;
 }
 
-/* Free ground, cut out and on no shelf, joins the hold. */
+/* A free segment, cut out and in no list, joins the stream free list. */
 static void adopt(struct mam_pool *pool, uint32_t handle, uint32_t hold)
 {
 	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
 	struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, segment->chunk);
 	uint64_t end = mam_segment_end(segment) - chunk->base;
 
-	if (end > chunk->high) { /* as for a block that lies there */
+	if (end > chunk->high) { /* as for a block at this address */
 		pool->high_bytes += end - chunk->high;
 		chunk->high = end;
 		mam_pool_peak(&pool->counts.high_water_bytes, pool->high_bytes);

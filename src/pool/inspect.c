@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inspect.c - look at a pool and change nothing: statistics, the walk, the owner of an address.
+ * inspect.c - read-only queries of a pool: statistics, enumeration of segments, the owner of an
+ * address.
  *
- * Most numbers are kept as they happen and copied. What would cost the hot path is worked out here:
- * the holes' count and bytes from the totals, O(1); the largest hole by going down the sizes past
- * free chunk ends, at most one a chunk.
+ * Most numbers are updated on each event and copied here. Those that would slow down the hot path
+ * are computed on demand: the number and bytes of free blocks from the totals, O(1); the largest
+ * free block by descending the sizes and skipping free chunk ends, at most one per chunk.
  */
 #include "pool/pool.h"
 
@@ -20,7 +21,7 @@ static bool ready_locked(const struct mam_pool *pool)
 	return atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY;
 }
 
-/* The same where memory is mapped in pieces: all that is free is a hole. */
+/* The same where memory is mapped in pieces: every free segment counts as a free block. */
 static void count_range_holes(const struct mam_pool *pool, struct mam_stats *stats)
 {
 	uint64_t voids;
@@ -42,7 +43,7 @@ static void count_range_holes(const struct mam_pool *pool, struct mam_stats *sta
 	stats->high_water_bytes = stats->peak_physical_bytes;
 }
 
-/* Free chunk ends are no holes: nothing lives above them. */
+/* Free chunk ends do not count as free blocks: no live block is above them. */
 static void count_holes(const struct mam_pool *pool, struct mam_stats *stats)
 {
 	uint64_t ends = 0;

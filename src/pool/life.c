@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * life.c - a pool's beginning and its ends: destroyed, abandoned, forked.
+ * life.c - make a pool and end it: destroy, abandon, fork.
  *
- * The storage of a pool is not freed here, and its locks are not destroyed, so that a call that is
- * late finds the state ENDED and returns DESTROYED instead of crashing (handle.h). All else is freed.
+ * The storage of a pool is not freed here, and its locks are not destroyed: a late call finds the
+ * state ENDED and returns DESTROYED instead of crashing (handle.h). Everything else is freed.
  */
 #include "pool/pool.h"
 
@@ -121,8 +121,8 @@ static void give_back_chunks(struct mam_pool *pool)
 }
 
 /*
- * Late frees may still wait for the device in the source that is about to go. No new ones come: the
- * pool has ended.
+ * Late frees may still wait for the device in the source that is about to be destroyed. No new ones
+ * start: the pool has ended.
  */
 static void await_waiters(struct mam_pool *pool)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * limit.c - the most a pool may hold, changed while it is in use.
+ * limit.c - change the maximum size of a pool while it is in use.
  *
- * A limit bounds growth and nothing else: grow.c reads it under the grow lock before it asks the
- * source. Raising it is one store. Lowering it below what is held:
- *   1. store it, so that nothing grows from now on;
- *   2. give back free memory down to the limit, keeping what may stay; where pieces do not come out
- *      even, all that is free;
- *   3. what is still above it is in use, and stays until it is freed and trimmed, or until a later
- *      growth gives back what is idle.
- * Held is what the source gave: chunks, or the memory mapped where addresses and memory are apart.
+ * A limit bounds growth and nothing else: grow.c reads it under the grow lock before it calls the
+ * source. Raising it is one store. Lowering it below the reserved bytes:
+ *   1. Store it, so that the pool no longer grows.
+ *   2. Release free memory down to the limit and keep the rest. If pieces do not add up exactly,
+ *      release all free memory.
+ *   3. Any remaining excess is in use. It stays until it is freed and trimmed, or until a later
+ *      growth releases idle memory.
+ * The limit applies to memory from the source: chunks, or mapped memory if addresses and memory are
+ * separate.
  */
 #include "pool/limit.h"
 
@@ -22,7 +23,7 @@ static uint64_t held_locked(const struct mam_pool *pool)
 					      : pool->counts.reserved_bytes;
 }
 
-/* Whether the pool holds more than its limit, noted for mam_pool_check(). */
+/* Whether the pool exceeds its limit; also stored for mam_pool_check(). */
 static bool is_over_locked(struct mam_pool *pool)
 {
 	pool->over_limit =
@@ -30,7 +31,7 @@ static bool is_over_locked(struct mam_pool *pool)
 	return pool->over_limit;
 }
 
-/* Step 2. The caller holds no lock. True: the pool still holds more than its limit. */
+/* Step 2. The caller holds no lock. True: the pool still exceeds its limit. */
 static bool is_over_after_trim(struct mam_pool *pool, size_t keep_bytes)
 {
 	bool over;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* limit.h - the most a pool may hold, and how much of that is left (limit.c). */
+/* limit.h - the maximum size of a pool, and how much of it is left (limit.c). */
 #ifndef MAM_POOL_LIMIT_H
 #define MAM_POOL_LIMIT_H
 
@@ -8,7 +8,7 @@
 #include "pool/pool.h"
 
 /*
- * mam_limit_left - how much more a pool that holds `held` bytes may take from its source: 0 where
+ * mam_limit_left - how much more a pool that has `held` bytes may allocate from its source: 0 if
  * the limit was lowered below that, UINT64_MAX without a limit. The caller holds either lock.
  */
 static inline uint64_t mam_limit_left(const struct mam_pool *pool, uint64_t held)

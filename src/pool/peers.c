@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peers.c - the check of a list of equals; peers.h has the story. */
+/* peers.c - check a list of segments of equal size; see peers.h. */
 #include "pool/peers.h"
 
 const char *mam_peers_check(const struct mam_records *segments, uint32_t first, uint64_t bytes,

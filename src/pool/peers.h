@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peers.h - the free segments of one size, as a list whose first one stands for them all.
+ * peers.h - the free segments of one size, as a list that is represented by its first segment.
  *
- * Where the first is noted (a bin, a node of a tree) is the owner's: put and take say what the
- * first is afterwards.
+ * The owner stores the first segment (in a bin or a tree node): put and take return the new first
+ * segment.
  *
- * Which of equals to use matters for how far up a chunk blocks spread. Always the lowest would need
- * a tree among peers and a descent of cold lines; a list that keeps a low one in front is as good.
- * High-water ratios (high water over peak live bytes, 512 B granule) by the hole taken among
- * equals, of three recorded training runs and the mean of three seeds each of made-up mixes of
- * sizes:
+ * The choice among equal free blocks determines how high in a chunk blocks spread. Always using the
+ * lowest would need a tree among peers and a descent of uncached lines. A list that keeps a low one
+ * at the front is as good. High-water ratios (high water over peak live bytes, 512 B granule) by
+ * the free block chosen among equals, for three recorded training runs and synthetic mixes of sizes
+ * (the mean of three seeds each):
  *
  *                          lowest   as here   newest   oldest
  *      resnet50-train       1.009    1.005     1.014    1.010
@@ -28,12 +28,12 @@
 #include "pool/segment.h"
 
 /*
- * mam_peers_put - one that lies lower than `first` becomes the first, any other the second. first
- * 0: an empty list.
+ * mam_peers_put - insert a segment. One with a lower address than `first` becomes the first, any
+ * other becomes the second. `first` 0: an empty list.
  *
- * No branch: which way each condition goes cannot be guessed, and a wrong guess costs more than all
- * the rest. Record 0, which is nobody's, lies higher than anything, and takes the links that a
- * missing peer would have had.
+ * No branches: these conditions are unpredictable, and a misprediction costs more than all the
+ * rest. Record 0 stands for no segment. Its address is above all others, and it receives the links
+ * that a missing peer would have had.
  */
 static inline uint32_t mam_peers_put(const struct mam_records *segments, uint32_t first,
 				     uint32_t handle)
@@ -52,8 +52,8 @@ static inline uint32_t mam_peers_put(const struct mam_records *segments, uint32_
 }
 
 /*
- * mam_peers_take - out of the list; the answer is the first of what is left, 0 for none. `first` as
- * before the call. No branch, as above.
+ * mam_peers_take - remove a segment from the list. Returns the first of the remaining ones, 0 if
+ * none is left. `first` as before the call. No branches, as above.
  */
 static inline uint32_t mam_peers_take(const struct mam_records *segments, uint32_t first,
 				      uint32_t handle)
@@ -68,8 +68,8 @@ static inline uint32_t mam_peers_take(const struct mam_records *segments, uint32
 }
 
 /*
- * mam_peers_check - links and sizes; adds the length to *count, which `most` bounds, so that a
- * circle is reported.
+ * mam_peers_check - check links and sizes. Adds the length to *count, which `most` bounds, so that
+ * a cycle is reported.
  */
 const char *mam_peers_check(const struct mam_records *segments, uint32_t first, uint64_t bytes,
 			    uint64_t most, uint64_t *count);

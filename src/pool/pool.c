@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pool.c - a request at the pool's door: into granules, under the lock, to the ground; and on to
- * growth when none fits.
+ * pool.c - entry point of requests: round them to granules, take the lock, use free memory, and
+ * grow if none fits.
  */
 #include "pool/pool.h"
 
@@ -10,7 +10,7 @@
 #include "pool/spare.h"
 #include "source/source.h"
 
-/* One try under the lock, counted as a failure unless the caller goes on. */
+/* Try once under the lock; count an error as a failure unless the caller goes on. */
 static enum mam_status alloc_once(struct mam_pool *pool, size_t bytes, size_t alignment,
 				  bool goes_on, struct mam_request *request, void **block)
 {
@@ -67,8 +67,8 @@ enum mam_status mam_pool_free(struct mam_pool *pool, void *block)
 }
 
 /*
- * Announced first and looked second, as end() in life.c ends first and looks second: one of the two
- * sees the other.
+ * mam_pool_wait() increments `waiters` first and then reads the state; end() in life.c changes the
+ * state first and then reads `waiters`. So one of the two sees the other.
  */
 enum mam_status mam_pool_quiesce(struct mam_pool *pool)
 {

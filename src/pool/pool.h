@@ -1,42 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pool.h - the pool stop: best fit over a device's chunks, under one lock.
+ * pool.h - the pool layer: best fit over a device's chunks, under one lock.
  *
- * Where a request stands in this folder:
- *   pool.c      alloc, free: into granules, under the lock.
- *   ground.c    find ground, split, join. The lock is held, no source call.
- *   retire.c    blocks that are freed and not to be handed out yet.
- *   hold.c      freed ground kept apart, for one stream's use.
- *   grow.c      a request that no ground fits: chunks in from the source, and idle ones out (trim).
- *   range.c     the same on a source that maps memory in pieces; remap.c moves them, footing.h says
- *               when and how large they are.
- *   prompt.c    for those whom a running kernel waits for: new memory, and a free, without a wait.
- *   spare.c     memory that goes back by itself once much of it lies free.
- *   inspect.c   stats, walk, find: look, change nothing.
- *   limit.c     the limit, changed later. reserve.c: ground made sure of beforehand. scope.c:
- *               statistics since a push.
+ * The parts of this folder:
+ *   pool.c      allocate, free: round to granules, take the lock.
+ *   ground.c    find free memory, split, join. The lock is held; no source call.
+ *   retire.c    blocks that are freed and must not be reused yet.
+ *   hold.c      freed memory kept apart, for the use of one stream.
+ *   grow.c      a request that no free memory fits: add chunks from the source, and release idle
+ *               ones (trim).
+ *   range.c     the same on a source that maps memory in pieces; remap.c moves them, footing.h
+ *               determines when, and their size.
+ *   prompt.c    for threads that a running kernel waits for: allocate new memory and free without a
+ *               wait.
+ *   spare.c     memory that the pool releases by itself once much of it is free.
+ *   inspect.c   statistics, enumeration, find: read-only.
+ *   limit.c     change the limit. reserve.c: reserve memory in advance. scope.c: statistics since a
+ *               push.
  *   check.c     every invariant below, in C.
  *   life.c      init, fini, drop, fork.
- *   segment.h, addrtree, shelf (sizetree, peers), blockmap: the records and
- *   the structures over them.
+ *   segment.h, addrtree.h, shelf.h (sizetree.h, peers.h), blockmap.h: the records and the structures
+ *   over them.
  *
- * Locks. `grow_lock` (rank GROW) is held by whoever talks to the source; `lock` (rank POOL) by
- * whoever reads or writes the segments, for a bounded number of steps and never across a source
- * call. Thus a request that only needs ground the pool holds never waits for the driver, whatever
- * other threads do: that is what mam_pool_alloc_nowait() promises.
+ * Locks. A thread holds `grow_lock` (rank GROW) while it calls the source. It holds `lock` (rank
+ * POOL) while it reads or writes segments, for a bounded number of steps and never across a source
+ * call. So a request that fits into free memory of the pool never waits for the driver, whatever
+ * other threads do: mam_pool_alloc_nowait() promises this.
  *
- * What holds whenever `lock` is free (mam_pool_check() proves it):
+ * Invariants whenever `lock` is free (mam_pool_check() verifies them):
  *   1. The segments of a chunk cover it without gap or overlap, in list order; no two free ones are
- *      neighbours.
- *   2. The groups of the tree by address hold exactly all segments; the shelf exactly the free ones
- *      except the tail.
+ *      neighbors.
+ *   2. The groups of the tree by address contain exactly all segments; the free lists contain
+ *      exactly the free ones except the tail.
  *   3. The tail, if any, is the last segment of the newest chunk, and is free; a free last segment
  *      there is the tail.
  *   4. Bases and sizes are multiples of the granule.
- *   5. Free, live and retired segments of a range lie on pieces of memory without gap, void ones on
- *      none.
- *   6. Every count in `counts` equals what a walk over the segments adds up to; peaks are not below
- *      their values.
+ *   5. Free, live and retired segments of a range are backed by pieces of memory without gap,
+ *      unmapped segments by none.
+ *   6. Every count in `counts` equals the sum over all segments; peaks are not below their values.
  */
 #ifndef MAM_POOL_POOL_H
 #define MAM_POOL_POOL_H
@@ -57,12 +58,12 @@
 #define MAM_POOL_GRANULE 512u
 #define MAM_POOL_GRANULE_LEAST 16u
 #define MAM_POOL_GRANULE_MOST (2u << 20)
-#define MAM_POOL_LARGE ((size_t)1 << 20)           /* rounded; blocks from this size up are large */
-#define MAM_POOL_LARGE_ALIGNMENT ((size_t)64 << 10) /* of large blocks in pools of device memory */
-#define MAM_POOL_GROWTH_LEAST ((uint64_t)64 << 20) /* default: the least a chunk is made of */
-#define MAM_POOL_GROWTH_MOST ((uint64_t)1 << 30)   /* default: the most, but for one request */
-#define MAM_POOL_GROWTH_SHARE 8                    /* default: this part of what is held */
-#define MAM_POOL_GROWTH_EXACT ((uint64_t)32 << 20) /* default: such requests get their own size */
+#define MAM_POOL_LARGE ((size_t)1 << 20)           /* rounded; minimum size of a large block */
+#define MAM_POOL_LARGE_ALIGNMENT ((size_t)64 << 10) /* of large device blocks */
+#define MAM_POOL_GROWTH_LEAST ((uint64_t)64 << 20) /* default: minimum size of a chunk */
+#define MAM_POOL_GROWTH_MOST ((uint64_t)1 << 30)   /* default: maximum, except for one request */
+#define MAM_POOL_GROWTH_SHARE 8                    /* default: this part of the reserved bytes */
+#define MAM_POOL_GROWTH_EXACT ((uint64_t)32 << 20) /* default: exact chunks from this size up */
 
 /* As in struct mam_pool_attr, where zero means the default. */
 struct mam_pool_config {
@@ -91,13 +92,13 @@ struct mam_pool {
 	struct mam_pool_config config; /* defaults filled in */
 	bool owns_source; /* false once it is destroyed; an abandoned pool still owns it */
 	bool strict; /* a free waits for the device first */
-	_Atomic uint32_t generation; /* atomic; how often the storage was a pool before (handle.h) */
-	mam_relief_fn *relief[MAM_RELIEF_STOPS]; /* NULL: that stop is not there */
-	void *cache;  /* the cache stop's own; lock: its own */
-	void *stream; /* the stream stop's own; lock: its own */
+	_Atomic uint32_t generation; /* atomic; number of pools here before (handle.h) */
+	mam_relief_fn *relief[MAM_RELIEF_STOPS]; /* NULL: no such layer */
+	void *cache;  /* state of the cache layer; lock: its own */
+	void *stream; /* state of the stream layer; lock: its own */
 
 	_Atomic uint32_t state;   /* enum mam_pool_state; written under both locks */
-	_Atomic uint32_t waiters; /* in the source's quiesce; it is not destroyed under them */
+	_Atomic uint32_t waiters; /* in the source's quiesce, which keeps the source alive */
 	struct mam_lock grow_lock;
 	struct mam_lock lock;
 
@@ -106,83 +107,85 @@ struct mam_pool {
 	struct mam_records chunks;
 	struct mam_blockmap blocks;
 	struct mam_shelf shelf;
-	uint32_t by_address;     /* root of the tree of groups of neighbours (addrtree.h) */
+	uint32_t by_address;     /* root of the tree of groups of neighbors (addrtree.h) */
 	uint32_t tail;           /* segment, or 0 */
 	uint32_t newest_chunk;   /* head of the list of chunks, or 0 */
 	uint32_t retired_first;  /* queue of retired blocks, oldest first; 0: none */
 	uint32_t retired_last;
-	uint64_t retired_ticket;   /* of the newest retired block ever; 0: there was none */
+	uint64_t retired_ticket;   /* of the newest retired block ever; 0: none was ever retired */
 	uint64_t reclaimed_ticket; /* of the newest one that was reclaimed */
 	uint64_t high_bytes;     /* sum of the chunks' high */
-	struct mam_range *range; /* of a source that maps in pieces, else NULL; set at init */
-	uint64_t stuck_bytes;    /* free, and could not go when last tried (spare.c) */
-	atomic_bool outgrown;    /* it grew; a strict free is to free idle chunks (grow.c) */
+	struct mam_range *range; /* of a source that maps in pieces, otherwise NULL; set at init */
+	uint64_t stuck_bytes;    /* free, but could not be released at the last attempt (spare.c) */
+	atomic_bool outgrown;    /* it grew; a strict free must release idle chunks (grow.c) */
 	bool unfenced;           /* a block was freed without a wait since pieces last moved */
-	struct mam_records holds; /* ground kept apart (hold.h); empty until there is any */
-	uint32_t idle_hold;       /* head of the list of holds that nobody has, or 0 */
-	bool over_limit;         /* the limit was lowered below what was held then (limit.c) */
+	struct mam_records holds; /* stream free lists (hold.h); empty until one is made */
+	uint32_t idle_hold;       /* head of the list of unused stream free lists, or 0 */
+	bool over_limit;         /* the limit was lowered below the reserved bytes (limit.c) */
 	struct mam_scope *scopes; /* statistics since a push, newest first (scope.c); NULL: none */
-	struct mam_stats counts; /* what is kept as it happens: see mam_pool_stats() */
+	struct mam_stats counts; /* counts that are updated on each event: see mam_pool_stats() */
 };
 
 /*
- * mam_pool_init - `pool` is zeroed storage, all but its generation, that outlives every use, late
- * ones included (the registry's). Takes the first chunk when config->chunk_bytes asks for one. On failure nothing is
- * held, and an owned source is destroyed.
+ * mam_pool_init - `pool` is storage that is zeroed except for its generation and that outlives
+ * every use, late ones included (the registry's). Allocates the first chunk if config->chunk_bytes
+ * requests one. On failure nothing is allocated, and an owned source is destroyed.
  */
 enum mam_status mam_pool_init(struct mam_pool *pool, struct mam_source *source, bool owns_source,
 			      const struct mam_pool_config *config);
 
 /*
- * mam_pool_fini - chunks back to the source, books freed. LIVE_BLOCKS changes nothing. A chunk the
- * source refuses is logged and left.
+ * mam_pool_fini - release chunks to the source and free the metadata. LIVE_BLOCKS changes nothing.
+ * A chunk that the source refuses is logged and leaked.
  */
 enum mam_status mam_pool_fini(struct mam_pool *pool);
 
 /*
- * mam_pool_drop - the same whatever lives, and without a source call: an owned source is left
- * behind, as its end might call the driver.
+ * mam_pool_drop - the same even if blocks are live, and without a source call: an owned source is
+ * leaked, as its destructor might call the driver.
  */
 enum mam_status mam_pool_drop(struct mam_pool *pool);
 
-/* mam_pool_alloc - bytes > 0; alignment 0 or a power of two. Grows where it must. */
+/* mam_pool_alloc - bytes > 0; alignment 0 or a power of two. Grows if necessary. */
 enum mam_status mam_pool_alloc(struct mam_pool *pool, size_t bytes, size_t alignment, void **block);
 
 /*
- * mam_pool_alloc_new - for a thread that a running kernel waits for (prompt.c has the story): as
- * mam_pool_alloc(), and what would wait for the device is left out. From ground the pool holds, or
- * from new memory of the source: of its calls only `grow` or `map`, and what looks at how much there
- * is. Nothing is given back, unmapped or moved, no stream is asked, the device is not waited for.
+ * mam_pool_alloc_new - for a thread that a running kernel waits for (see prompt.c): as
+ * mam_pool_alloc(), but without any step that would wait for the device. Uses free memory of the
+ * pool, or new memory of the source. Of the source's calls it uses only `grow` or `map`, and those
+ * that query how much memory there is. No memory is released, unmapped or moved, no stream is
+ * drained, and there is no wait for the device.
  *
- * WOULD_WAIT: another thread was in a source call for `patience_ns` nanoseconds, one that may last
- * as long as the kernel. OUT_OF_MEMORY: beyond the limit, or only giving back, moving or waiting
- * would help. The rest as mam_pool_alloc(). It counts as an allocation, or as a failure.
+ * WOULD_WAIT: another thread was in a source call for `patience_ns` nanoseconds; that call may last
+ * as long as the kernel. OUT_OF_MEMORY: beyond the limit, or only releasing, moving or waiting
+ * would help. Other errors as mam_pool_alloc(). It counts as an allocation, or as a failure.
  */
 enum mam_status mam_pool_alloc_new(struct mam_pool *pool, size_t bytes, size_t alignment,
 				   uint64_t patience_ns, void **block);
 
 /*
- * mam_pool_alloc_here - the first half of it, for who has others to serve before new memory is asked
- * for: from ground the pool holds, else WOULD_WAIT, which is no failure and not counted.
+ * mam_pool_alloc_here - the first half of it, for a thread that serves other requests before it
+ * requests new memory: allocate from free memory of the pool, otherwise WOULD_WAIT, which is not
+ * counted as a failure.
  */
 enum mam_status mam_pool_alloc_here(struct mam_pool *pool, size_t bytes, size_t alignment,
 				    void **block);
 
 /*
- * mam_pool_free_now - for the same thread: the block is free ground at once, whatever the policy,
- * as the device has said that it is done with it. The source is not called; if so much lies free
- * now that some of it should go back (spare.h), the next mam_pool_free() sees to it. Errors as
- * mam_pool_free().
+ * mam_pool_free_now - for the same thread: the block's memory is free immediately, whatever the
+ * policy, as the device has reported that it no longer uses the block. Does not call the source. If
+ * so much is free now that some of it should be released (spare.h), the next mam_pool_free() does
+ * so. Errors as mam_pool_free().
  */
 enum mam_status mam_pool_free_now(struct mam_pool *pool, void *block);
 
 /*
- * mam_pool_free - at once; the strict wait is mam_pool_quiesce(), made by the caller before. After a
- * growth that wait frees idle chunks as well.
+ * mam_pool_free - free immediately. The strict wait is mam_pool_quiesce(), which the caller calls
+ * before. After a growth, quiesce also releases idle chunks.
  */
 enum mam_status mam_pool_free(struct mam_pool *pool, void *block);
 enum mam_status mam_pool_quiesce(struct mam_pool *pool);
-/* mam_pool_wait - the same wait whatever the policy is. */
+/* mam_pool_wait - the same wait for every policy. */
 enum mam_status mam_pool_wait(struct mam_pool *pool);
 
 enum mam_status mam_pool_find(struct mam_pool *pool, const void *address,
@@ -190,8 +193,8 @@ enum mam_status mam_pool_find(struct mam_pool *pool, const void *address,
 
 /*
  * As mam_pool_alloc_nowait(), mam_pool_retire(), mam_pool_stats(), mam_pool_walk() and
- * mam_pool_check(), of a pool that knows nothing of caches: what lies in one is live. For an audit
- * the caller holds grow_lock: a chunk on its way out has records that no structure names.
+ * mam_pool_check(), but unaware of caches: a cached block is live. For a check the caller holds
+ * grow_lock: a chunk that is being released has records that no structure names.
  */
 enum mam_status mam_pool_alloc_held(struct mam_pool *pool, size_t bytes, size_t alignment,
 				    void **block);
@@ -212,7 +215,7 @@ void mam_pool_fork_child(struct mam_pool *pool);
 /* One sentence about the first broken invariant, or NULL. */
 const char *mam_pool_fault_locked(struct mam_pool *pool);
 
-/* Builds with --enable-debug (MAM_DEBUG 2) prove all invariants after each change. */
+/* Builds with --enable-debug (MAM_DEBUG 2) check all invariants after each change. */
 #if MAM_DEBUG >= 2
 void mam_pool_prove_locked(struct mam_pool *pool);
 #else
@@ -226,8 +229,8 @@ void mam_segment_describe(const struct mam_pool *pool, uint32_t handle,
 			  struct mam_segment_info *info);
 
 /*
- * Ground was freed without a wait: work may still touch it, which matters once its memory is to
- * lose its address (remap.c).
+ * Memory was freed without a wait: work on the device may still access it. This matters before its
+ * memory is unmapped (remap.c).
  */
 static inline void mam_pool_unfence_locked(struct mam_pool *pool)
 {
@@ -236,10 +239,9 @@ static inline void mam_pool_unfence_locked(struct mam_pool *pool)
 }
 
 /*
- * Between two meetings of the threads with the pool what they freed may be known before what they
- * were given (batch.h): a count of live blocks may lie below zero for a while, and that is no peak.
+ * mam_pool_called_locked - count a source call, which took `ns` unless the source computes its own
+ * costs.
  */
-/* mam_pool_called_locked - the source was called, and took so long or reckons for itself. */
 static inline void mam_pool_called_locked(struct mam_pool *pool, uint64_t ns)
 {
 	pool->counts.driver_calls++;
@@ -261,9 +263,12 @@ static inline int64_t mam_pool_less(int64_t a, uint64_t b)
 }
 
 /*
- * mam_pool_peak_live - the peaks of what is live, for so much more than is known to be. What
- * callers hold is never more than the live records, which are callers' and cached ones: more than
- * those are allocations that one thread told before another told the frees between them.
+ * mam_pool_peak_live - update the peaks of the live counts for a moment with that much more live
+ * than the counts show. Between two flushes of tallies the frees of one thread may be known before
+ * the allocations of another (batch.h): a count of live blocks may be below zero for a while, and
+ * that is not a peak. Callers never hold more than the live records, which are the callers' and the
+ * cached ones: any excess is due to allocations that one thread flushed before another one flushed
+ * the frees between them.
  */
 static inline void mam_pool_peak_live(struct mam_stats *counts, int64_t blocks, int64_t bytes,
 				      int64_t rounded)

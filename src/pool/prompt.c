@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * prompt.c - memory for a thread that a running kernel waits for: whatever it waits for that waits
- * for the kernel would never come.
+ * prompt.c - memory for a thread that a running kernel waits for. If it waited for anything that
+ * itself waits for the kernel, that would be a deadlock.
  *
  * alloc:
- *   1. From the ground there is, under the pool's lock.
- *   2. Else the grow lock, for a bounded time: who has it may be in a call that waits for the
- *      device.
- *   3. Threads' caches are emptied into the pool, as before each growth, and step 1 again.
- *   4. The source is asked for new memory, and for no more than it has room for (grow.c, range.c).
+ *   1. Use free memory of the pool, under the pool's lock.
+ *   2. Otherwise take the grow lock, for a bounded time: its holder may be in a call that waits for
+ *      the device.
+ *   3. Empty the threads' caches into the pool, as before each growth, and repeat step 1.
+ *   4. Request new memory from the source, and no more than it has room for (grow.c, range.c).
  * free:
- *   1. The block is free ground. That it was freed without a wait is noted whatever the policy is,
- *      so that its memory waits for the device before it loses its address (remap.c).
- *   2. What lies free above the spare stays until another thread frees something.
+ *   1. The block's memory is free. The pool records a free without a wait whatever the policy is,
+ *      so that it waits for the device before this memory is unmapped (remap.c).
+ *   2. Free memory above the spare stays until another thread frees a block.
  *
  * Driver calls that do not wait, measured on an H100 while a kernel ran and another thread waited
- * for it in cuMemFree, cuMemFreeHost, a copy or a synchronisation: cuMemAddressReserve, cuMemCreate,
- * cuMemMap and cuMemSetAccess (0.9 ms in all for 2 MiB and for 64, 4.6 for 1 GiB), their opposites,
- * cuMemGetInfo, what asks for attributes, and what enters and leaves a context. cuMemAlloc,
- * cuMemHostAlloc and cuMemAllocManaged do wait for a thread in one of the first three: so a source
- * of whole chunks maps memory here, or refuses (source/whole.c). What is asked for is no more than
- * the source has room for, as a driver that has to look for memory may wait for work that holds
- * some. A source of the program's own waits where its grow or map does.
+ * for it in cuMemFree, cuMemFreeHost, a copy or a synchronization: cuMemAddressReserve,
+ * cuMemCreate, cuMemMap and cuMemSetAccess (0.9 ms in all for 2 MiB and for 64 MiB, 4.6 ms for 1
+ * GiB), their opposites, cuMemGetInfo, attribute queries, and calls that enter and leave a context.
+ * cuMemAlloc, cuMemHostAlloc and cuMemAllocManaged do wait for a thread in one of the first three.
+ * So a source of whole chunks maps memory here, or refuses (source/whole.c). The request does not
+ * exceed the source's room, because a driver that has to search for memory may wait for work that
+ * uses some. A custom source of the program waits if its grow or map does.
  *
- * Locks on the way, and why none of them is held while its owner waits for the device:
- *   grow          is; so it is taken for a bounded time.
- *   pool          never across a source call (pool.h), nor by the stream stop across one of its
- *                 own. A program's function that mam_pool_walk() calls runs under it.
- *   cache, depot  taken with no more than the pool's lock to come. Around a fork all pools' grow
- *                 locks are had before the first of them (api/registry.c).
- *   source        a vmm source's guards its books, and is not held across a driver call; a quota
- *                 and the sources of whole chunks have atomics.
- *   event         a listener calls nothing of mam (base/event.h).
- * The stream stop's lock, which is held while the device is waited for, is not taken.
+ * Locks on this path, and why none of them is held while its owner waits for the device:
+ *   grow          It is, so it is taken for a bounded time.
+ *   pool          Never held across a source call (pool.h), nor by the stream layer across a driver
+ *                 call. A function of the program that mam_pool_walk() calls runs under it.
+ *   cache, transfer cache
+ *                 Their holder takes no other lock than the pool's. Around a fork, the grow locks
+ *                 of all pools are taken before the first of them (api/registry.c).
+ *   source        That of a vmm source guards its metadata, and is not held across a driver call. A
+ *                 quota and the sources of whole chunks use atomics.
+ *   event         A listener does not call mam (base/event.h).
+ * The stream layer's lock, which is held while a thread waits for the device, is not taken.
  */
 #include "pool/grow.h"
 

@@ -2,30 +2,32 @@
 /*
  * range.c - growth on a source that maps memory in pieces (range.h).
  *
- * A request that no hole fits:
- *   1. Choose an edge: the largest hole beside which the void is wide enough for what it lacks, and
- *      that can be filled with the bytes there are; else a place in the void. For a stream's request,
- *      memory that the stream freed counts like a free block (hold.h).
- *   2. What is lacking comes piece by piece: free pieces move there as long as new memory is not in
- *      the budget (footing.h), then new ones are mapped. A free piece that is much too large goes
- *      back to the driver, and smaller ones are made of its bytes. Small requests bring more than
- *      they lack. A piece moves here only if that needs no wait for the GPU: a kernel may be waiting
- *      for the thread that allocates. After a free without a wait (the stream policy) new memory is
- *      mapped instead, beyond the budget: replayed traces of gnn, gpt2 and resnet50 then hold 1.21,
- *      1.10 and 1.02 times their live bytes instead of 1.01, 1.02 and 1.01.
- *   3. The driver has no more, or the limit is reached: free pieces move whatever the budget says,
- *      after a wait if needed.
- *   4. Not even those: a free piece that is wider than the void at the edge is given back for them.
- *   5. Take the block. Someone else may have been quicker: begin again, a bounded number of times;
- *      or the driver had less than the budget allows: once more, with no more than is lacking and
- *      free pieces first.
+ * A request that no free block fits:
+ *   1. Choose an edge: that of the largest free block with enough unmapped addresses beside it for
+ *      the missing bytes, if the available bytes suffice to fill it; otherwise a place in an
+ *      unmapped segment. For a stream's request, memory that the stream freed counts like a free
+ *      block (hold.h).
+ *   2. Add the missing bytes piece by piece: move free pieces there as long as new memory is not in
+ *      the budget (footing.h), then map new ones. A free piece that is much too large is released
+ *      to the driver, and smaller ones are made of its bytes. Small requests add more bytes than
+ *      they lack. A piece moves here only if that needs no wait for the GPU: a kernel may be
+ *      waiting for the thread that allocates. After a free without a wait (the stream policy) new
+ *      memory is mapped instead, beyond the budget: replayed traces of gnn, gpt2 and resnet50 then
+ *      hold 1.21, 1.10 and 1.02 times their live bytes instead of 1.01, 1.02 and 1.01.
+ *   3. If the driver has no more memory, or the limit is reached: move free pieces whatever the
+ *      budget is, after a wait if needed.
+ *   4. If there are none that fit: release a free piece that is wider than the unmapped addresses
+ *      at the edge.
+ *   5. Allocate the block. If another thread was faster, begin again, a bounded number of times. If
+ *      the driver had less than the budget allows, try once more, with no more than the missing
+ *      bytes and free pieces first.
  *
- * New memory alone, for who may not wait (prompt.c): at the hole that lacks the least, in pieces as
- * large as what is lacking: a kernel waits for each call. While one ran on an H100, 64 MiB took
- * 0.9 ms in one piece and 7 to 9 ms in eight.
+ * Threads that may not wait (prompt.c) use new memory alone: at the free block that lacks the
+ * fewest bytes, in pieces as large as these bytes, as a kernel waits for each call. While a kernel
+ * ran on an H100, 64 MiB took 0.9 ms in one piece and 7 to 9 ms in eight.
  *
- * Bound: one source call for each piece of what is lacking; choosing looks at EDGES holes and at
- * each free piece.
+ * Bound: one source call for each missing piece; the choice checks EDGES free blocks and each free
+ * piece.
  */
 #include "pool/range.h"
 
@@ -40,8 +42,8 @@
 #include "source/source.h"
 
 #define ATTEMPTS 16
-#define EDGES 256               /* holes looked at for an edge */
-#define RANGES_PER_MEMORY 4     /* addresses of the large part, in memories of the device */
+#define EDGES 256               /* free blocks that are checked for an edge */
+#define RANGES_PER_MEMORY 4     /* addresses of a part, in multiples of device memory */
 #define TOO_LARGE ((uint64_t)8 << 20)
 
 static uint64_t unit_of(const struct mam_pool *pool)
@@ -54,7 +56,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* One range of addresses, void from end to end. Half as wide as long as there are none. */
+/* Make one unmapped address range. While addresses are short, retry with half the size. */
 static enum mam_status make_part(struct mam_pool *pool, struct mam_range_part *part, uint64_t bytes,
 				 uint64_t least)
 {
@@ -141,8 +143,8 @@ void mam_range_fini(struct mam_pool *pool)
 }
 
 /*
- * One piece or range that the source refuses is logged and left; the others still go. Unmapping does not
- * wait for the GPU as cuMemFree does: if the wait fails, all of them are left.
+ * A piece or range that the source refuses is logged and leaked; the others are still released.
+ * Unmapping does not wait for the GPU as cuMemFree does: if the wait fails, all of them are leaked.
  */
 void mam_range_give_back(struct mam_pool *pool)
 {
@@ -171,7 +173,7 @@ void mam_range_give_back(struct mam_pool *pool)
 			"left to it", pool->config.name);
 }
 
-/* How far the void beside an edge reaches. */
+/* Width of the unmapped segment beside an edge. */
 static uint64_t room_locked(const struct mam_pool *pool, const struct mam_edge *edge)
 {
 	uint64_t address = edge->down ? edge->at - 1 : edge->at;
@@ -193,7 +195,7 @@ static uint64_t room(struct mam_pool *pool, const struct mam_edge *edge)
 	return bytes;
 }
 
-/* Bytes of the free pieces in a hole. */
+/* Bytes of the free pieces in a free block. */
 static uint64_t movable(const struct mam_pieces *pieces, const struct mam_segment *hole)
 {
 	uint64_t end = mam_segment_end(hole);
@@ -228,19 +230,19 @@ static uint64_t movable_everywhere_locked(const struct mam_pool *pool)
 	return sum;
 }
 
-/* Whole units from what is held to what may be. */
+/* Whole units between the mapped bytes and the maximum. */
 static uint64_t units_between(const struct mam_pool *pool, uint64_t held, uint64_t most)
 {
 	return most > held ? mam_round_down(most - held, unit_of(pool)) : 0;
 }
 
-/* What a request needs and what there is for it. */
+/* The needs of a request and the limits for it. */
 struct need {
-	uint64_t bytes;  /* of the request, and of growth where that is given */
-	uint64_t alignment; /* of an address in a hole; 0: above a unit, or none */
-	uint64_t budget; /* bytes that may be held before free pieces are moved */
-	uint64_t most;   /* bytes that may be held at all */
-	uint64_t piece;  /* largest new one */
+	uint64_t bytes;  /* of the request, plus slack for a large alignment */
+	uint64_t alignment; /* of an address in a free block; 0: above a unit, or no alignment */
+	uint64_t budget; /* bytes that may be mapped before free pieces are moved */
+	uint64_t most;   /* maximum of mapped bytes */
+	uint64_t piece;  /* largest new piece */
 };
 
 static uint64_t limit_of(const struct mam_pool *pool)
@@ -269,7 +271,7 @@ static struct need need_locked(const struct mam_pool *pool, const struct mam_req
 	};
 }
 
-/* An edge of `hole` with void enough beside it. */
+/* An edge of `hole` with enough unmapped addresses beside it. */
 static bool edge_of_locked(const struct mam_pool *pool, const struct mam_segment *hole,
 			   uint64_t lack, struct mam_edge *edge)
 {
@@ -282,13 +284,15 @@ static bool edge_of_locked(const struct mam_pool *pool, const struct mam_segment
 	return hole->prev != 0 && room_locked(pool, edge) >= lack;
 }
 
-/* Bytes at the hole's beginning that alignment passes over; whole units are put before it, if any. */
+/* Bytes at the start of `hole` that alignment skips; whole units are added before it, if any. */
 static uint64_t skip_of(const struct need *need, const struct mam_segment *hole)
 {
 	return need->alignment == 0 ? 0 : mam_round_up(hole->base, need->alignment) - hole->base;
 }
 
-/* Step 1, holes, with `have` bytes to fill them. The lack is 0 where none will do. */
+/*
+ * Step 1 for free blocks, with `have` bytes to fill them. Returns the missing bytes; 0: none fits.
+ */
 static uint64_t best_edge_locked(const struct mam_pool *pool, const struct need *need,
 				 uint64_t have, struct mam_edge *edge)
 {
@@ -311,7 +315,7 @@ static uint64_t best_edge_locked(const struct mam_pool *pool, const struct need 
 				return lack;
 			if (!edge_of_locked(pool, hole, lacks, &here))
 				continue;
-			/* Its own bytes stay, those that could not move as well. */
+			/* Its own bytes count as well, including those that cannot move. */
 			if (need->bytes <= have + stuck) {
 				*edge = here;
 				return lacks;
@@ -329,8 +333,8 @@ static uint64_t best_edge_locked(const struct mam_pool *pool, const struct need 
 }
 
 /*
- * Step 1, void: the end of the range while it is wide, so that holes keep void beside them; later
- * the narrowest that will do.
+ * Step 1 for unmapped addresses: the end of the range while it is wide, so that free blocks keep
+ * unmapped addresses beside them; later the narrowest segment that fits.
  */
 static uint64_t void_edge_locked(const struct mam_pool *pool, const struct need *need,
 				 struct mam_edge *edge)
@@ -351,15 +355,15 @@ static uint64_t void_edge_locked(const struct mam_pool *pool, const struct need 
 	return lack;
 }
 
-/* Steps 2 to 4: `lack` bytes against the edge. OUT_OF_MEMORY: at most some of them are there. */
+/* Steps 2 to 4: add `lack` bytes at the edge. OUT_OF_MEMORY: some of them may have been added. */
 static enum mam_status fill(struct mam_pool *pool, const struct need *need, struct mam_edge *edge,
 			    uint64_t lack)
 {
 	enum mam_status status = MAM_OK;
-	bool refused = false; /* the driver has less than was asked for */
+	bool refused = false; /* the driver has less than was requested */
 
 	while (lack != 0 && (status == MAM_OK || status == MAM_ERROR_WOULD_WAIT)) {
-		/* Only the holder of grow_lock changes it. */
+		/* Only the holder of grow_lock changes this count. */
 		uint64_t held = pool->counts.physical_bytes;
 		uint64_t most = units_between(pool, held, need->most);
 		uint64_t fresh =
@@ -397,8 +401,8 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 }
 
 /*
- * What is lacking, or more: a step of growth_bytes; and for a request that is small and will not be
- * the last, as much as footing allows.
+ * The missing bytes, or more: a step of growth_bytes; and for a small request, which is probably
+ * not the last, as much as the growth policy allows.
  */
 static uint64_t ahead(struct mam_pool *pool, const struct need *need, const struct mam_edge *edge,
 		      uint64_t lack)
@@ -425,9 +429,9 @@ static enum mam_status take(struct mam_pool *pool, const struct mam_request *req
 }
 
 /*
- * Step 1. Returns the bytes that are missing there; 0: no available memory is enough, so nothing moves.
- * `first`: the first attempt. Later ones leave a stream's memory out: free pieces beside it may have
- * moved.
+ * Step 1. Returns the bytes that are missing there; 0: the available memory is insufficient, so no
+ * piece moves. `first`: the first attempt. Later attempts ignore a stream's memory: free pieces
+ * beside it may have moved.
  */
 static uint64_t choose_locked(struct mam_pool *pool, const struct mam_request *request,
 			      const struct need *need, bool first, struct mam_edge *edge)
@@ -476,13 +480,15 @@ enum mam_status mam_range_grow_for(struct mam_pool *pool, const struct mam_reque
 		if (!strapped)
 			lack = ahead(pool, &need, &edge, lack);
 		status = filled = fill(pool, &need, &edge, lack);
-		/* More than the request lacks may have been wanted: some of it will do. */
+		/*
+		 * The call may have tried to add more than the request lacks: a part may suffice.
+		 */
 		if (filled == MAM_OK || filled == MAM_ERROR_WOULD_WAIT ||
 		    filled == MAM_ERROR_OUT_OF_MEMORY)
 			status = take(pool, request, block);
 		if (status != MAM_ERROR_WOULD_WAIT || filled != MAM_ERROR_OUT_OF_MEMORY)
 			continue;
-		/* Another edge may need less, now that it is known what there is. */
+		/* Another edge may need less, now that the available memory is known. */
 		if (strapped)
 			return MAM_ERROR_OUT_OF_MEMORY;
 		strapped = true;
@@ -491,8 +497,8 @@ enum mam_status mam_range_grow_for(struct mam_pool *pool, const struct mam_reque
 }
 
 /*
- * Steps 1 and 2 with new memory alone; `room_now`: as much as the source has. `more` than is lacking
- * was to come if it says so, and does afterwards.
+ * Steps 1 and 2 with new memory alone; `room_now`: the source's room. `more` on entry: add more
+ * than the missing bytes; on return: whether more was added.
  */
 static enum mam_status bring_new(struct mam_pool *pool, const struct mam_request *request,
 				 uint64_t room_now, bool *more)
@@ -538,7 +544,7 @@ enum mam_status mam_range_grow_new(struct mam_pool *pool, const struct mam_reque
 		status = brought = bring_new(pool, request, room_now, &ahead_too);
 		if (brought == MAM_OK || brought == MAM_ERROR_OUT_OF_MEMORY)
 			status = take(pool, request, block);
-		/* Once more without what was to come ahead, if there was anything. */
+		/* Try once more without the additional bytes, if there were any. */
 		more = more && brought != MAM_ERROR_OUT_OF_MEMORY;
 		if (brought == MAM_ERROR_OUT_OF_MEMORY && !ahead_too)
 			break;
@@ -564,13 +570,13 @@ enum mam_status mam_range_first(struct mam_pool *pool)
 	if (pool->config.limit_bytes != 0 && bytes > pool->config.limit_bytes &&
 	    pool->config.chunk_bytes == MAM_CHUNK_LARGEST)
 		bytes = mam_round_down(pool->config.limit_bytes, unit_of(pool));
-	/* As for blocks of an eighth of it: what they are cut to is not known yet. */
+	/* As for blocks of an eighth of it: the block sizes are not known yet. */
 	need.piece = mam_footing_piece(bytes, 8, unit_of(pool));
 	edge.at = pool->range->part[MAM_RANGE_LARGE].pieces.base;
 	if (bytes > room(pool, &edge))
 		return MAM_ERROR_OUT_OF_MEMORY;
 	status = fill(pool, &need, &edge, bytes);
-	/* As much as there is: the last step that was refused does not undo the others. */
+	/* As much as possible: a refused last step does not undo the others. */
 	if (status == MAM_ERROR_OUT_OF_MEMORY && pool->config.chunk_bytes == MAM_CHUNK_LARGEST &&
 	    pool->counts.physical_bytes != 0)
 		status = MAM_OK;
@@ -592,7 +598,7 @@ enum mam_status mam_range_trim(struct mam_pool *pool, uint64_t keep_bytes, uint6
 		status = mam_remap_release(pool, &piece, true);
 		if (status == MAM_OK)
 			*released += piece.piece.bytes;
-		else if (status != MAM_ERROR_WOULD_WAIT) /* then somebody took it: the next one */
+		else if (status != MAM_ERROR_WOULD_WAIT) /* WOULD_WAIT: it was taken; go on */
 			return status;
 	}
 }

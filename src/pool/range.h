@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * range.h - a pool on a source that gives addresses and memory apart.
+ * range.h - a pool on a source that provides addresses and memory separately.
  *
  *   part LARGE                                        part SMALL
  *   +--------+------+-------+==========+------+=====  +-----+---+====================
- *   | block  | hole | block |   void   | block| void  | blk |   | void
+ *   | block  | free | block | unmapped | block| unm.  | blk |fr.| unmapped
  *   +--------+------+-------+==========+------+=====  +-----+---+====================
  *   [ piece  ][ piece ][pc. ]          [piece ]       [piece    ]
  *
- * The pool has two ranges of addresses, each a chunk to its books, many times larger than the
- * memory there is. Memory is mapped into them in pieces. What has none behind it is void; where
- * there is some, blocks and holes lie as in any chunk, across the bounds of pieces.
+ * The pool has two address ranges, each of which is one chunk in its metadata. They are many times
+ * larger than the device memory. Memory is mapped into them in pieces. A part of a range without
+ * memory is void (unmapped). In the mapped parts, live and free blocks are placed as in any chunk,
+ * across the bounds of pieces.
  *
- * A hole that is too small grows into the void beside it. The memory for that is new, or it is
- * pieces that lie free somewhere else: they are moved, and the pool needs no more than it had.
- * footing.c decides which, and how large new pieces are. Requests under a mebibyte have a range of
- * their own, so that one small block does not keep a large piece from moving.
+ * A free block that is too small grows into the unmapped addresses beside it. The memory for that
+ * is new, or it consists of free pieces from elsewhere: they are moved, and the pool needs no more
+ * memory than before. footing.h determines which, and the size of new pieces. Requests under one
+ * mebibyte have a range of their own, so that one small block does not prevent a large piece from
+ * moving.
  *
- * lock: pool for everything here; the source is called with grow_lock alone, and what it works on is
- * in state MOVING meanwhile, where nobody else takes it. Only the holder of grow_lock changes what
- * is void and where pieces are.
+ * lock: pool for everything here. The source is called with grow_lock alone; the segment that it
+ * works on is in state MOVING meanwhile, so that no other thread uses it. Only the holder of
+ * grow_lock changes which segments are void and where pieces are.
  *
- * Source: moving free memory under new addresses instead of wasting it is what C. Guo et al.,
+ * Source: moving free memory to new addresses instead of wasting it is what C. Guo et al.,
  * "GMLake", ASPLOS 2024, and the expandable segments of PyTorch do. We differ in best fit over one
  * range in which pieces and blocks do not have to match, and in pieces of several sizes.
  */
@@ -56,7 +58,7 @@ static inline unsigned mam_range_part_of(uint64_t bytes)
 	return bytes < MAM_RANGE_SMALL_BELOW ? MAM_RANGE_SMALL : MAM_RANGE_LARGE;
 }
 
-/* mam_range_part_at - the part that a segment lies in. */
+/* mam_range_part_at - the part that contains a segment. */
 static inline unsigned mam_range_part_at(const struct mam_range *range,
 					 const struct mam_segment *segment)
 {
@@ -73,41 +75,46 @@ static inline struct mam_shelf *mam_range_shelf(struct mam_range *range,
 }
 
 /*
- * mam_range_init - the ranges of a pool whose source maps in pieces; nothing for other pools.
- * mam_range_fini - forget them, without a source call.
+ * mam_range_init - make the ranges of a pool whose source maps in pieces; does nothing for other
+ * pools.
+ * mam_range_fini - free their metadata, without a source call.
  */
 enum mam_status mam_range_init(struct mam_pool *pool);
 void mam_range_fini(struct mam_pool *pool);
 
-/* mam_range_give_back - all pieces and ranges to the source, at the pool's end. */
+/* mam_range_give_back - release all pieces and ranges to the source, at the pool's end. */
 void mam_range_give_back(struct mam_pool *pool);
 
-/* mam_range_first - map config.chunk_bytes at the pool's beginning. */
+/* mam_range_first - map config.chunk_bytes when the pool is made. */
 enum mam_status mam_range_first(struct mam_pool *pool);
 
 /*
- * mam_range_grow_for - ground for a request that no hole fits, and the block out of it. The caller
- * holds grow_lock. OUT_OF_MEMORY, OUT_OF_HOST_MEMORY, DRIVER, NO_DEVICE, DESTROYED.
+ * mam_range_grow_for - grow for a request that no free block fits, and allocate the block. The
+ * caller holds grow_lock. OUT_OF_MEMORY, OUT_OF_HOST_MEMORY, DRIVER, NO_DEVICE, DESTROYED.
  */
 enum mam_status mam_range_grow_for(struct mam_pool *pool, const struct mam_request *request,
 				   void **block);
 
 /*
- * mam_range_grow_new - the same of new memory alone: nothing moves and nothing goes. grow_lock held.
+ * mam_range_grow_new - the same with new memory alone: no piece is moved or released. grow_lock
+ * held.
  */
 enum mam_status mam_range_grow_new(struct mam_pool *pool, const struct mam_request *request,
 				   void **block);
 
-/* mam_range_trim - free pieces back to the driver, as long as `keep_bytes` stay. grow_lock held. */
+/*
+ * mam_range_trim - release free pieces to the driver, as long as `keep_bytes` remain. grow_lock
+ * held.
+ */
 enum mam_status mam_range_trim(struct mam_pool *pool, uint64_t keep_bytes, uint64_t *released);
 
 /*
- * mam_range_fault_locked - NULL, or one sentence about shelves that do not hold the `holes` and
- * `voids` that a walk found, or pieces that do not fit the segments.
+ * mam_range_fault_locked - NULL, or one sentence about free lists that do not contain the `holes`
+ * and `voids` that a scan found, or pieces that do not match the segments.
  */
 const char *mam_range_fault_locked(const struct mam_pool *pool, uint64_t holes, uint64_t voids);
 
-/* mam_range_voids_locked - bytes and number of the segments without memory, O(segments). */
+/* mam_range_voids_locked - bytes and number of the unmapped segments, O(segments). */
 uint64_t mam_range_voids_locked(const struct mam_pool *pool, uint64_t *count);
 
 #endif

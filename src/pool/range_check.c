@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * range_check.c - what holds of a range between calls (pool.h, 5), in C: one walk along each part.
+ * range_check.c - invariants of a range between calls (pool.h, 5), in C: one scan over each part.
  */
 #include "pool/range.h"
 
@@ -17,7 +17,10 @@ static bool has_memory(uint32_t state)
 	       state != MAM_SEGMENT_LOST;
 }
 
-/* Memory without gap lies on whole pieces; void on none. Adds the pieces' bytes. */
+/*
+ * Mapped segments consist of whole pieces without gaps, unmapped ones of none. Adds the pieces'
+ * bytes.
+ */
 static const char *check_part(const struct mam_pool *pool, const struct mam_range_part *part,
 			      uint64_t *bytes, bool *moving)
 {
@@ -70,7 +73,7 @@ const char *mam_range_fault_locked(const struct mam_pool *pool, uint64_t holes, 
 		fault = "the shelves do not hold exactly the free segments";
 	if (fault == NULL && found_voids != voids)
 		fault = "the shelves do not hold exactly the void segments";
-	/* While a piece moves it is counted and lies nowhere. */
+	/* While a piece moves, it is counted but not in any segment. */
 	if (fault == NULL && !moving && bytes != pool->counts.physical_bytes)
 		fault = "the count of physical bytes is wrong";
 	return fault;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * relief.h - what stops above the pool can give back to it when ground runs short.
+ * relief.h - what layers above the pool can return to it when it runs out of free memory.
  *
- * A thread's cache and a stream hold blocks that are nobody's. The pool knows neither; they leave
- * it a function each, and the pool calls them where a request would otherwise cost more:
- *   PASSED   before the source is asked for more: what costs no wait
- *   ALL      before OUT_OF_MEMORY, and by trim: everything, even if the device must be waited for
- *   END      the pool has ended and its chunks are about to go: wait for what may still use them,
- *            and let go of the driver
+ * Thread caches and streams keep blocks that no caller holds. The pool does not know these layers.
+ * Each of them registers a function, which the pool calls where a request would otherwise cost
+ * more:
+ *   PASSED   before the pool requests more from the source: release what needs no wait
+ *   ALL      before OUT_OF_MEMORY, and by trim: release everything, even with a wait for the device
+ *   END      the pool has ended and its chunks are about to be released: wait for work that may
+ *            still use them, and release the driver's objects
  *
- * A function is called with grow_lock held and `lock` free; it gives blocks back by
- * mam_pool_free() and its like and calls neither mam_pool_alloc() nor mam_pool_trim().
+ * A function is called with grow_lock held and `lock` free. It frees blocks by mam_pool_free() and
+ * similar functions and calls neither mam_pool_alloc() nor mam_pool_trim().
  *
- * lock: none, set before the pool is known to a caller, and never taken back.
+ * lock: none, set before the pool is known to a caller, and never reset.
  */
 #ifndef MAM_POOL_RELIEF_H
 #define MAM_POOL_RELIEF_H
@@ -27,11 +28,11 @@ enum mam_relief_level {
 	MAM_RELIEF_END
 };
 
-/* True: something became free ground. */
+/* True: some memory was freed. */
 typedef bool mam_relief_fn(struct mam_pool *pool, enum mam_relief_level level);
 
 enum mam_relief_stop {
-	MAM_RELIEF_STREAM, /* asked first */
+	MAM_RELIEF_STREAM, /* called first */
 	MAM_RELIEF_CACHE,
 	MAM_RELIEF_STOPS
 };

@@ -3,18 +3,18 @@
  * remap.c - the steps of remap.h.
  *
  * A step:
- *   1. Under the lock: reserve records, cut the piece and the place it goes to out of hole and void
- *      and set them MOVING. From here nothing can fail for want of host memory.
- *   2. Without it: wait for the device if a block was freed without a wait since the last time (its
- *      work may still touch a piece that is to lose its address); call the source. A caller that may
- *      not wait is refused in step 1.
- *   3. Under the lock: MOVING becomes free or void, as the source answered.
+ *   1. Under the lock: reserve records, cut the piece and its destination out of free and unmapped
+ *      segments and set them MOVING. After this, nothing can fail for lack of host memory.
+ *   2. Without the lock: wait for the device if a block was freed without a wait since the last
+ *      time (its work may still access a piece that will be unmapped); call the source. A caller
+ *      that may not wait is refused in step 1.
+ *   3. Under the lock: MOVING becomes VOID or FREE, depending on the source's result.
  *
- * Where it answers DRIVER to a mapping the addresses are LOST: it may have failed to undo it, and
- * then whatever is mapped there next fails as well. Growth goes beyond them, until no other
+ * If a mapping returns DRIVER, the addresses are LOST: the driver may have failed to undo the
+ * mapping, and then every later mapping there fails as well. Growth skips them until no other
  * addresses are left.
  *
- * Bound: O(log n) a step and one source call; pick looks at each free piece.
+ * Bound: O(log n) per step and one source call; pick checks each free piece.
  */
 #include "pool/remap.h"
 
@@ -22,9 +22,9 @@
 #include "pool/addrtree.h"
 #include "source/source.h"
 
-#define SPARE_RECORDS (4 * MAM_SEGMENT_RECORDS) /* two cuts, each of two */
+#define SPARE_RECORDS (4 * MAM_SEGMENT_RECORDS) /* two cuts, each with two */
 
-/* Memory comes (bytes > 0) or goes. */
+/* Memory was mapped (bytes > 0) or unmapped. */
 static void count_memory_locked(struct mam_pool *pool, int64_t bytes)
 {
 	struct mam_stats *counts = &pool->counts;
@@ -55,7 +55,7 @@ static uint32_t covering_locked(const struct mam_pool *pool, uint64_t from, uint
 											: 0;
 }
 
-/* [from, to) out of free or void ground, MOVING; 0: it is not that any more. */
+/* Set [from, to) of a segment in state `state` MOVING; 0: it is no longer in that state. */
 static uint32_t seize_locked(struct mam_pool *pool, uint64_t from, uint64_t to, uint32_t state)
 {
 	uint32_t handle = covering_locked(pool, from, to, state);
@@ -67,7 +67,7 @@ static uint32_t seize_locked(struct mam_pool *pool, uint64_t from, uint64_t to, 
 	return handle;
 }
 
-/* Ready, and records for two cuts. */
+/* Check that the pool has not ended, and reserve records for two cuts. */
 static enum mam_status begin_locked(struct mam_pool *pool)
 {
 	if (has_ended_locked(pool))
@@ -85,7 +85,7 @@ static void advance(struct mam_edge *edge, uint64_t bytes)
 	edge->at = edge->down ? edge->at - bytes : edge->at + bytes;
 }
 
-/* Whether work on freed blocks may still be under way; the answer is to be acted on. */
+/* Whether work on freed blocks may still be running; the caller must then wait for it. */
 static bool take_unfenced_locked(struct mam_pool *pool)
 {
 	bool unfenced = pool->unfenced;
@@ -104,7 +104,7 @@ static enum mam_status fence(struct mam_pool *pool, bool unfenced)
 	return unfenced ? mam_source_quiesce(pool->source) : MAM_OK;
 }
 
-/* A place that memory was to come to and did not. */
+/* No memory was mapped at this place. */
 static void leave_locked(struct mam_pool *pool, uint32_t handle, enum mam_status status)
 {
 	if (status == MAM_ERROR_DRIVER)
@@ -184,7 +184,7 @@ bool mam_remap_pick(struct mam_pool *pool, const struct mam_edge *edge, uint64_t
 		    uint64_t most, struct mam_free_piece *found)
 {
 	struct mam_free_piece best = { 0 };
-	/* an address in the hole at the edge; with no edge, in none */
+	/* an address in the free block at the edge; without an edge 0 */
 	uint64_t avoid = edge == NULL ? 0 : edge->down ? edge->at : edge->at - 1;
 
 	mam_lock_take(&pool->lock);
@@ -234,7 +234,7 @@ enum mam_status mam_remap_fresh(struct mam_pool *pool, struct mam_edge *edge, ui
 	return status;
 }
 
-/* Both ends of a move, MOVING. */
+/* Source and destination of a move, MOVING. */
 struct seized {
 	uint32_t from;
 	uint32_t to;
@@ -268,7 +268,7 @@ static enum mam_status seize_both(struct mam_pool *pool, const struct mam_piece 
 	return status;
 }
 
-/* The device could not be waited for: nothing moves. */
+/* The wait for the device failed: nothing moves. */
 static void put_back(struct mam_pool *pool, const struct seized *seized)
 {
 	mam_lock_take(&pool->lock);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reserve.c - ground made sure of before it is needed.
+ * reserve.c - reserve free memory before it is needed.
  *
- * A request that asks for nothing back: it walks the road of an allocation, growth and all, and
- * stops where the block would be cut out (mam_ground_take_locked() with requested 0). So what was
- * reserved is free ground like any other, found by best fit, and a pool on a source that maps in
- * pieces has the memory mapped.
+ * A request without a block: it takes the path of an allocation, including growth, and stops where
+ * the block would be cut out (mam_ground_take_locked() with requested 0). So reserved memory is
+ * free like any other and is found by best fit, and a pool on a source that maps in pieces has the
+ * memory mapped.
  */
 #include <mam/pools.h>
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * retire.c - blocks that are freed and not to be handed out yet.
+ * retire.c - blocks that are freed and must not be reused yet.
  *
- * Work that was submitted before a free may still touch the block. Who knows when that work is done
- * retires the block now and reclaims it then; meanwhile its ground stays out of the shelf and
- * unjoined, and costs nothing more than its record, in which the queue runs.
+ * Work that was submitted before a free may still access the block. A caller that knows when that
+ * work is done retires the block now and reclaims it then. Meanwhile the block is in no free list
+ * and is not joined, and costs no more than its record, which is linked into the queue.
  *
- * retire:  the block leaves the map of blocks and the live counts; its record goes to the queue's
- *          end. Tickets count retirements, so a queue in their order needs no ticket in the record:
- *          its oldest has the number after the last one reclaimed.
- * reclaim: from the queue's front, release as a free would. The lock is let go after every BATCH, so
- *          that a long queue keeps nobody waiting long.
+ * retire:  the block is removed from the map of blocks and the live counts, and its record is
+ * appended to the queue. Tickets count retirements, so a queue in their order needs no ticket in
+ * the record: its oldest block has the number after the last one that was reclaimed.
+ * reclaim: from the front of the queue, release as a free would. The lock is released after every
+ * BATCH, so that a long queue does not block other threads for long.
  *
- * Bound: O(1) to retire, O(log n) a block to reclaim.
+ * Bound: O(1) to retire, O(log n) per block to reclaim.
  */
 #include "pool/pool.h"
 
@@ -55,7 +55,7 @@ enum mam_status mam_pool_set_aside(struct mam_pool *pool, void *block, uint64_t 
 	return status;
 }
 
-/* The oldest one, if its ticket is not above; how many bytes, or 0. */
+/* Reclaim the oldest block, if its ticket is not above `ticket`; returns its bytes, or 0. */
 static uint64_t reclaim_one_locked(struct mam_pool *pool, uint64_t ticket)
 {
 	uint32_t handle = pool->retired_first;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scope.c - what happened in a pool between a push and its pop.
+ * scope.c - statistics of a pool between a push and its pop.
  *
- * What is only counted is counted on, and the difference is the answer. A peak must be found anew,
- * at no cost to the requests between:
- *   1. The peaks in `counts` are those since the last mark. A push or a pop is a mark.
- *   2. A mark carries them into every open scope (the larger of the two stays) and puts the present
- *      values in their place.
- *   3. So a scope's peaks are those of all stretches between marks since its push, whatever opens
- *      and closes inside it, and scopes need not close in order: each thread closes its own.
- *   4. The oldest scope is nobody's and has the pool's life: it comes with the first push and goes
- *      with the last pop, when its peaks return to `counts`.
+ * Counters continue, and the result is their difference. Peaks must be found anew, at no cost to
+ * the requests between:
+ *   1. The peaks in `counts` are those since the last mark. Each push and each pop is a mark.
+ *   2. A mark merges them into every open scope (the maximum of both) and resets them to the
+ *      present values.
+ *   3. So a scope's peaks are those of all periods between marks since its push, whatever scopes
+ *      begin and end inside it. Scopes need not end in order: each thread ends its own.
+ *   4. The oldest scope has no owner and covers the pool's lifetime. The first push creates it. The
+ *      last pop removes it, and its peaks return to `counts`.
  *
- * Bound: O(open scopes) a push and a pop; nothing for requests.
+ * Bound: O(open scopes) per push and pop; nothing for requests.
  */
 #include "pool/scope.h"
 
@@ -26,10 +26,12 @@ struct mam_scope {
 	struct mam_scope *older; /* lock: pool, all fields */
 	uint64_t owner;          /* thread, or NOBODY */
 	struct mam_stats start;  /* all numbers at the push */
-	struct mam_stats peaks;  /* of this only the peaks: since the push, up to the last mark */
+	struct mam_stats peaks;  /* only its peaks are used: since the push, up to the last mark */
 };
 
-/* Peaks, each with what it is the peak of. That of high_water_bytes is not in the counts. */
+/*
+ * Peaks, each with its present value. The present value of high_water_bytes is not in the counts.
+ */
 static const struct {
 	size_t peak, present;
 } peaks[] = {
@@ -44,7 +46,7 @@ static const struct {
 	{ offsetof(struct mam_stats, high_water_bytes), SIZE_MAX },
 };
 
-/* What only grows. */
+/* Counts that only grow. */
 static const size_t counters[] = {
 	offsetof(struct mam_stats, allocs),   offsetof(struct mam_stats, frees),
 	offsetof(struct mam_stats, failures), offsetof(struct mam_stats, grows),
@@ -104,7 +106,7 @@ static bool ready_locked(const struct mam_pool *pool)
 enum mam_status mam_scope_push(struct mam_pool *pool)
 {
 	struct mam_scope *scope = calloc(1, sizeof(*scope));
-	struct mam_scope *life = calloc(1, sizeof(*life)); /* in case it is the first */
+	struct mam_scope *life = calloc(1, sizeof(*life)); /* used if it is the first */
 	enum mam_status status = MAM_OK;
 
 	if (self == NOBODY)
@@ -144,7 +146,7 @@ static struct mam_scope *unlink_mine_locked(struct mam_pool *pool)
 	return mine;
 }
 
-/* Only the pool's life is left: nobody asks for anything shorter. */
+/* Only the lifetime scope is left: no thread has an open scope. */
 static struct mam_scope *unlink_life_locked(struct mam_pool *pool)
 {
 	struct mam_scope *life = pool->scopes;
@@ -166,7 +168,7 @@ static void report_locked(const struct mam_pool *pool, const struct mam_scope *s
 		uint64_t before = value(&scope->start, counters[i]);
 		uint64_t now = value(full, counters[i]);
 
-		/* a failure that was taken back since the push leaves less than there was */
+		/* a failure that was subtracted since the push makes it less than before */
 		*field(full, counters[i]) = now > before ? now - before : 0;
 	}
 }

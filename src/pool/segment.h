@@ -4,25 +4,25 @@
  *
  *   chunk 0                                  chunk 1 (newest)
  *   +-------+------+------------+-----+      +------+-----------------------+
- *   | block | hole | block      | blk |      | blk  | tail                  |
+ *   | block | free | block      | blk |      | blk  | tail                  |
  *   +-------+------+------------+-----+      +------+-----------------------+
  *
- * A chunk is cut into segments without gaps. A segment is live (a block that a caller holds),
- * retired (a block that nobody holds, and nobody may get yet) or free. Two free neighbours never
- * stand: they are joined at once. A free segment with a live one
- * above it is a hole. The free end of the newest chunk is the tail: fresh ground, used only when no
- * hole fits.
+ * A chunk is divided into segments without gaps. A segment is live (a block that a caller holds),
+ * retired (a block that no caller holds and that must not be reused yet) or free. There are never
+ * two free neighbors: they are joined at once. A free segment with a live one above it is called a
+ * free block. The free end of the newest chunk is the tail: it is used only when no free block
+ * fits.
  *
- * On a source that maps memory in pieces a chunk is a range of addresses (range.h), and what of it
- * has no memory behind it is a segment too: void. Two void neighbours never stand. Such a pool has
- * no tail: above its highest block the range is void.
+ * On a source that maps memory in pieces, a chunk is an address range (range.h). A part of it
+ * without memory is also a segment: void (unmapped). There are never two void neighbors. Such a
+ * pool has no tail: above its highest block the range is unmapped.
  *
- * Device memory is never read or written: everything known of a segment is in its record, 64 bytes,
+ * Device memory is never read or written: all metadata of a segment is in its record of 64 bytes,
  * one cache line. A record is in
- *   - a group of its neighbours, always; the tree by address holds the groups (addrtree.h);
+ *   - a group of its neighbors, always; the tree by address contains the groups (addrtree.h);
  *   - the list of its chunk's segments in address order (prev, next), always: split and join find
- *     neighbours without a search;
- *   - the shelf by size, when free and not the tail, or when void (shelf.h);
+ *     neighbors without a search;
+ *   - the segregated free lists, when free and not the tail, or when void (shelf.h);
  *   - the map from block to record, when live (blockmap.h);
  *   - the queue of retired blocks, when retired (retire.c).
  */
@@ -33,23 +33,23 @@
 #include "base/records.h"
 
 enum mam_segment_state {
-	MAM_SEGMENT_IDLE = 0, /* the record stands for no ground */
+	MAM_SEGMENT_IDLE = 0, /* the record is not in use */
 	MAM_SEGMENT_FREE = 1,
 	MAM_SEGMENT_LIVE = 2,
 	MAM_SEGMENT_RETIRED = 3,
-	MAM_SEGMENT_VOID = 4,  /* addresses with no memory behind them (range.h) */
-	MAM_SEGMENT_MOVING = 5, /* in the hands of whoever talks to the source */
-	MAM_SEGMENT_LOST = 6, /* as void, but the source failed there: not to be tried again */
-	MAM_SEGMENT_HELD = 256 /* and above: in a hold, whose handle is added (hold.h) */
+	MAM_SEGMENT_VOID = 4,  /* addresses without memory (range.h) */
+	MAM_SEGMENT_MOVING = 5, /* used by the thread that calls the source */
+	MAM_SEGMENT_LOST = 6, /* as VOID, but the source failed there: must not be tried again */
+	MAM_SEGMENT_HELD = 256 /* + handle of a stream free list: in that list (hold.h) */
 };
 
 /* lock: pool, all fields */
 struct mam_segment {
 	uint64_t base;  /* device address */
 	uint64_t bytes; /* a multiple of the granule */
-	uint32_t group; /* the group of neighbours that it is in (addrtree.h) */
-	uint32_t prev;  /* segment below in the chunk; 0: the chunk begins here */
-	uint32_t next;  /* segment above in the chunk; 0: the chunk ends here */
+	uint32_t group; /* the group of neighbors that contains it (addrtree.h) */
+	uint32_t prev;  /* segment below in the chunk; 0: it is the first */
+	uint32_t next;  /* segment above in the chunk; 0: it is the last */
 	uint32_t chunk; /* handle of its chunk */
 	union {
 		struct {
@@ -57,14 +57,14 @@ struct mam_segment {
 			uint32_t peer_prev;        /* 0: the first */
 			uint32_t peer_next;        /* 0: the last */
 		};
-		uint64_t requested;            /* live: what the caller asked for */
+		uint64_t requested;            /* live: size that the caller requested */
 		uint32_t retired_next;         /* retired: the one retired after it; 0: none */
 	};
-	/* enum mam_segment_state; a word of its own, as it is written where sizes are read next */
+	/* enum mam_segment_state; a separate word, as it is written before sizes are read */
 	uint32_t state;
 };
 
-/* Records that one more segment takes at most: its own, and one for a group (addrtree.h). */
+/* Maximum number of records per new segment: its own, and one for a group (addrtree.h). */
 #define MAM_SEGMENT_RECORDS 2u
 
 _Static_assert(sizeof(struct mam_segment) == 64, "a segment record is one cache line");
@@ -73,9 +73,9 @@ _Static_assert(sizeof(struct mam_segment) == 64, "a segment record is one cache 
 struct mam_chunk {
 	uint64_t base;
 	uint64_t bytes;
-	uint64_t high;        /* highest end of a block ever in it, from its base */
+	uint64_t high;        /* highest end of any block so far, from its base */
 	uint64_t live_blocks; /* count, retired ones too */
-	uint32_t last;        /* its highest segment; while live_blocks is 0 its only one */
+	uint32_t last;        /* its highest segment; its only one while live_blocks is 0 */
 	uint32_t older;       /* next in the list of chunks, newest first */
 	uint32_t newer;
 	uint32_t unused[5];
@@ -90,8 +90,8 @@ static inline struct mam_segment *mam_segment_at(const struct mam_records *segme
 }
 
 /*
- * mam_segments_init - records for segments. Record 0, which stands for none, lies above every
- * address, and its links are written but never read: peers.h counts on both.
+ * mam_segments_init - records for segments. Record 0 stands for no segment. Its address is above
+ * every other, and its links are written but never read: peers.h relies on both.
  */
 static inline enum mam_status mam_segments_init(struct mam_records *segments)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shelf.c - classes that are trees, and the rarer questions; shelf.h has the story. */
+/* shelf.c - classes that are trees, and the rarer searches; see shelf.h. */
 #include "pool/shelf.h"
 
 #include "base/bits.h"
 #include "base/pages.h"
 
-#define ALIGNED_TRIES 8 /* tight holes looked at before one that is sure to do */
+#define ALIGNED_TRIES 8 /* tight free blocks tried before one that fits for sure */
 
 #define BOOKS_BYTES ((sizeof(struct mam_shelf_books) + 4095) / 4096 * 4096)
 
@@ -35,7 +35,7 @@ void mam_shelf_insert_into_tree(struct mam_shelf_books *books, const struct mam_
 {
 	uint32_t root = books->root[class] & ~MAM_SHELF_TREE;
 
-	if (root == books->root[class]) /* the first of a list is to be a tree's only node */
+	if (root == books->root[class]) /* the first of a list becomes the tree's only node */
 		*node_of(segments, root) = (struct mam_rbnode){ 0, { 0, 0 } };
 	mam_sizetree_insert(segments, &root, handle);
 	books->root[class] = root | MAM_SHELF_TREE;
@@ -66,7 +66,7 @@ static bool holds(const struct mam_segment *segment, uint64_t bytes, uint64_t al
 	return segment->bytes >= bytes && segment->bytes - bytes >= skip;
 }
 
-/* The first that fits, size by size upwards, giving up after `tries` holes. */
+/* The first that fits, in ascending sizes; gives up after `tries` free blocks. */
 static uint32_t scan_aligned(const struct mam_shelf *shelf, const struct mam_records *segments,
 			     uint64_t bytes, uint64_t alignment, uint64_t tries)
 {
@@ -100,7 +100,7 @@ uint32_t mam_shelf_best_aligned(const struct mam_shelf *shelf, const struct mam_
 	return found;
 }
 
-/* The last class below `class` that is not empty; MAM_SHELF_CLASSES if there is none. */
+/* The last nonempty class below `class`; MAM_SHELF_CLASSES if there is none. */
 static uint64_t full_below(const struct mam_shelf_books *books, uint64_t class)
 {
 	uint64_t word = class / 64;
@@ -114,7 +114,7 @@ static uint64_t full_below(const struct mam_shelf_books *books, uint64_t class)
 	return word * 64 + 63 - (unsigned)__builtin_clzll(left);
 }
 
-/* One of the largest holes of a class that is not empty under `bytes`; 0 if there is none. */
+/* One of the largest free blocks under `bytes` in a nonempty class; 0 if there is none. */
 static uint32_t below_in(const struct mam_records *segments, uint32_t root, uint64_t bytes)
 {
 	if ((root & MAM_SHELF_TREE) != 0)
@@ -185,8 +185,8 @@ static const char *check_class(const struct mam_shelf *shelf, const struct mam_r
 }
 
 /*
- * A word's classes. Those of a word that is 0 are not looked at, as there are thousands: what hides
- * there is missing from the count.
+ * Check the classes of a word. Classes of a word that is 0 are skipped, as there are thousands:
+ * blocks in them are missing from the count.
  */
 static const char *check_word(const struct mam_shelf *shelf, const struct mam_records *segments,
 			      uint64_t word, uint64_t *count)

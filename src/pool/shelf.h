@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shelf.h - all holes of a pool by size.
+ * shelf.h - segregated free lists: all free blocks of a pool by size.
  *
- *  1. Sizes are cut into classes: below 2048 granules a class for each size, above 1024 of them an
- *     octave. A bit says which classes are not empty, and another one which words of such bits.
- *  2. A class that has one size is a list (peers.h): so are all small ones and most others. A class
- *     of several sizes is a tree (sizetree.h). The low bit of its root says which it is.
- *  3. best: in the request's own class, where holes may be too small; if none there will do, the
- *     smallest of the next class that has any, which the bits tell.
+ *  1. Sizes are divided into classes: below 2048 granules one class per size, above that 1024
+ *     classes per octave. One bit per class marks the classes that are not empty, and one bit per
+ *     word of those marks the words that are not 0.
+ *  2. A class that contains one size is a list (peers.h): this applies to all small classes and
+ *     most others. A class of several sizes is a tree (sizetree.h). The low bit of its root
+ *     distinguishes them.
+ *  3. best: search the request's own class, where blocks may be too small. If none of them fits,
+ *     use the smallest of the next nonempty class, which the bits show.
  *
- * One tree for all sizes is MAM's, and does the same. But a descent is a chain of loads, and of
- * branches that cannot be guessed. By the number of classes an octave, each time with a class for
- * each size below two octaves of them (ns an operation, workload random, 10,000 blocks):
+ * MAM uses one tree for all sizes, with the same result. But a descent is a chain of dependent
+ * loads and unpredictable branches. By the number of classes per octave, each time with one class
+ * per size below two octaves of them (ns per operation, workload random, 10,000 blocks):
  *
  *                       64    256    512   1024   4096
  *      to 1 MiB         88     81     76     73     76
@@ -20,14 +22,15 @@
  *
  * Source: the first level of M. Masmano, I. Ripoll, A. Crespo and J. Real, "TLSF: a new dynamic
  * memory allocator for real-time systems", ECRTS 2004, and the small bins of D. Lea, "A Memory
- * Allocator", 1996. We differ in keeping a class in order, so that the fit is best and not good.
+ * Allocator", 1996. We differ in keeping a class in order, so that the fit is best fit and not good
+ * fit.
  *
- * Bound: O(1) for small sizes, O(log s) in distinct sizes of a class for the rest; best looks at
- * two words of bits and at most eleven of those above them. Memory: a few pages, one of them for
- * each octave of sizes that there ever were. lock: pool.
+ * Bound: O(1) for small sizes, O(log s) in distinct sizes of a class for the rest; best reads two
+ * words of bits and at most eleven of those above them. Memory: a few pages, one of them for each
+ * octave of sizes that ever occurred. lock: pool.
  *
- * What holds between calls: each free segment but the tail is in the class of its size; a class is
- * a tree when it has two sizes or more.
+ * Invariants between calls: each free segment except the tail is in the class of its size; a class
+ * is a tree if it contains two sizes or more.
  */
 #ifndef MAM_POOL_SHELF_H
 #define MAM_POOL_SHELF_H
@@ -37,28 +40,28 @@
 #include "pool/peers.h"
 #include "pool/sizetree.h"
 
-#define MAM_SHELF_FINE 10u     /* classes an octave: 2 to the power of this */
+#define MAM_SHELF_FINE 10u     /* classes per octave: 2 to the power of this */
 #define MAM_SHELF_MOST_BIT 51u /* of the largest size: 2^55 bytes in granules of 16 */
 #define MAM_SHELF_CLASSES ((MAM_SHELF_MOST_BIT - MAM_SHELF_FINE + 2) << MAM_SHELF_FINE)
 #define MAM_SHELF_WORDS (MAM_SHELF_CLASSES / 64)
 #define MAM_SHELF_SUMS ((MAM_SHELF_WORDS + 63) / 64)
-#define MAM_SHELF_TREE 1u /* in a root: a tree and no list */
+#define MAM_SHELF_TREE 1u /* in a root: it is a tree, not a list */
 
 struct mam_shelf_books {
-	uint32_t root[MAM_SHELF_CLASSES];   /* first of a list, or with the bit a tree's; 0: empty */
+	uint32_t root[MAM_SHELF_CLASSES];   /* of a list or, with the bit, of a tree; 0: empty */
 	uint64_t sums[MAM_SHELF_SUMS];      /* bit n: full[n] is not 0 */
 	uint64_t full[MAM_SHELF_WORDS + 1]; /* bit n: class n is not empty; the last word is 0 */
 };
 
 struct mam_shelf {
-	struct mam_shelf_books *books; /* pages of their own */
+	struct mam_shelf_books *books; /* in pages of its own */
 	unsigned granule_shift;        /* lock: none, set at init */
 };
 
 enum mam_status mam_shelf_init(struct mam_shelf *shelf, size_t granule);
 void mam_shelf_fini(struct mam_shelf *shelf);
 
-/* Sizes over the most belong into the last class. */
+/* Sizes above the maximum belong to the last class. */
 static inline uint64_t mam_shelf_class(const struct mam_shelf *shelf, uint64_t bytes)
 {
 	uint64_t granules = bytes >> shelf->granule_shift;
@@ -69,7 +72,7 @@ static inline uint64_t mam_shelf_class(const struct mam_shelf *shelf, uint64_t b
 	return class < MAM_SHELF_CLASSES ? class : MAM_SHELF_CLASSES - 1;
 }
 
-/* Where a class is a tree, or is to become one or to be one no more. */
+/* Slow paths: a class is a tree, or must become a tree or a list. */
 void mam_shelf_insert_into_tree(struct mam_shelf_books *books, const struct mam_records *segments,
 				uint64_t class, uint32_t handle);
 void mam_shelf_remove_from_tree(struct mam_shelf_books *books, const struct mam_records *segments,
@@ -84,7 +87,7 @@ static inline void mam_shelf_insert(struct mam_shelf *shelf, const struct mam_re
 	uint64_t class = mam_shelf_class(shelf, bytes);
 	uint32_t root = books->root[class];
 	uint32_t first = root & ~MAM_SHELF_TREE;
-	/* One branch for all: record 0, which is nobody's, may be looked at. */
+	/* One branch for all cases: record 0, which stands for no segment, may be read. */
 	bool listed = (root == first) &
 		      ((root == 0) | (mam_segment_at(segments, first)->bytes == bytes));
 
@@ -116,7 +119,7 @@ static inline void mam_shelf_remove(struct mam_shelf *shelf, const struct mam_re
 	books->sums[class / 4096] &= ~((uint64_t)(full == 0) << class / 64 % 64);
 }
 
-/* The first class from `class` upwards that is not empty; MAM_SHELF_CLASSES if there is none. */
+/* The first nonempty class at or above `class`; MAM_SHELF_CLASSES if there is none. */
 static inline uint64_t mam_shelf_full_from(const struct mam_shelf_books *books, uint64_t class)
 {
 	uint64_t word = class / 64;
@@ -137,7 +140,7 @@ static inline uint64_t mam_shelf_full_from(const struct mam_shelf_books *books, 
 	return MAM_SHELF_CLASSES;
 }
 
-/* mam_shelf_best - one of the smallest holes of at least `bytes`; 0 if there is none. */
+/* mam_shelf_best - one of the smallest free blocks of at least `bytes`; 0 if there is none. */
 static inline uint32_t mam_shelf_best(const struct mam_shelf *shelf,
 				      const struct mam_records *segments, uint64_t bytes)
 {
@@ -146,7 +149,7 @@ static inline uint32_t mam_shelf_best(const struct mam_shelf *shelf,
 	uint32_t root = books->root[class];
 	uint32_t found;
 
-	/* What fits in the own class fits better than anything above. Record 0 fits nobody. */
+	/* A fit in the request's own class is better than any above. Record 0 never fits. */
 	if ((root & MAM_SHELF_TREE) != 0) {
 		found = mam_shelf_best_in_tree(segments, root, bytes);
 		if (found != 0)
@@ -162,9 +165,9 @@ static inline uint32_t mam_shelf_best(const struct mam_shelf *shelf,
 }
 
 /*
- * mam_shelf_best_aligned - the same among holes that hold `bytes` at a multiple of `alignment`. As
- * cheap as best where a hole of bytes + alignment exists or one of the first few fits; otherwise it
- * looks at every hole that might before it says 0.
+ * mam_shelf_best_aligned - the same among free blocks that contain `bytes` at a multiple of
+ * `alignment`. As fast as best if there is a block of bytes + alignment or if one of the first few
+ * fits; otherwise it checks every candidate before it returns 0.
  */
 uint32_t mam_shelf_best_aligned(const struct mam_shelf *shelf, const struct mam_records *segments,
 				uint64_t bytes, uint64_t alignment);
@@ -177,12 +180,12 @@ uint32_t mam_shelf_below(const struct mam_shelf *shelf, const struct mam_records
 uint32_t mam_shelf_largest(const struct mam_shelf *shelf, const struct mam_records *segments);
 
 /*
- * mam_shelf_largest_inner - the same without those that end their chunk: it passes over at most one
- * a chunk.
+ * mam_shelf_largest_inner - the same without segments that end their chunk: it skips at most one
+ * per chunk.
  */
 uint32_t mam_shelf_largest_inner(const struct mam_shelf *shelf, const struct mam_records *segments);
 
-/* mam_shelf_check - NULL and the number of holes, or one sentence. */
+/* mam_shelf_check - NULL and the number of free blocks, or one sentence. */
 const char *mam_shelf_check(const struct mam_shelf *shelf, const struct mam_records *segments,
 			    uint64_t *count);
 

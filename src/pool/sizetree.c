@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sizetree.c - the tree by size; sizetree.h has the story. */
+/* sizetree.c - the tree by size; see sizetree.h. */
 #include "pool/sizetree.h"
 
 #include "pool/peers.h"

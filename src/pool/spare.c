@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spare.c - spare.h has the story.
+ * spare.c - see spare.h.
  *
- * Free bytes that lie beside live ones in their chunk or piece cannot go. How many those were is
- * remembered, and only what lies free beyond them counts next time; otherwise each free of a
- * fragmented pool would look for idle memory in vain.
+ * Free bytes that share their chunk or piece with live ones cannot be released. Their number is
+ * stored, and the next time only free bytes beyond it count. Otherwise each free in a fragmented
+ * pool would search for idle memory in vain.
  *
- * Bound: one look at each chunk or piece, after frees of at least the spare.
+ * Bound: one scan over the chunks or pieces, after frees of at least the spare.
  */
 #include "pool/spare.h"
 
@@ -25,7 +25,7 @@ void mam_spare_give(struct mam_pool *pool)
 	mam_lock_take(&pool->lock);
 	keep = used_locked(pool) + pool->config.spare_bytes;
 	mam_lock_release(&pool->lock);
-	/* A refusal leaves it as it is: the next time is soon enough. */
+	/* A refusal changes nothing: the next attempt is soon enough. */
 	(void)mam_grow_release_idle(pool, keep, &released);
 	mam_lock_take(&pool->lock);
 	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY) {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spare.h - memory that goes back to the source by itself (attr.spare_bytes).
+ * spare.h - memory that the pool releases to the source by itself (attr.spare_bytes).
  *
- * Others need the device too. A pool with a spare lets that much lie free for what comes next; a
- * free that makes it twice as much gives back what is wholly free, down to the spare. Twice, so
- * that one that comes and goes about the mark costs no call each time.
+ * Other programs need the device too. A pool with a spare keeps that much free memory for later
+ * requests. A free that leaves twice the spare or more releases idle chunks or pieces, down to the
+ * spare. The factor of two avoids a call each time that free memory fluctuates around the spare.
  */
 #ifndef MAM_POOL_SPARE_H
 #define MAM_POOL_SPARE_H
 
 #include "pool/pool.h"
 
-/* mam_spare_due_locked - O(1). What could not be given back lately is not asked for again. */
+/* mam_spare_due_locked - O(1). Memory that could not be released lately is not tried again. */
 static inline bool mam_spare_due_locked(const struct mam_pool *pool)
 {
 	const struct mam_stats *counts = &pool->counts;
@@ -23,8 +23,8 @@ static inline bool mam_spare_due_locked(const struct mam_pool *pool)
 }
 
 /*
- * mam_spare_look - where a free may have gone past mam_pool_free(), which looks by itself: is it due
- * now? Then gives. No lock held, and not inside a seat of the cache's.
+ * mam_spare_look - for frees that may have bypassed mam_pool_free(), which checks by itself: if a
+ * release is due, do it. No lock is held, and the thread is not inside its thread cache.
  */
 void mam_spare_look(struct mam_pool *pool);
 
