@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bins.c - what is rare in bins.h: choosing what to give up, and looking for faults.
+ * bins.c - the rare operations of bins.h: choose blocks to evict, and check for errors.
  *
- * What to give up was found by playing the bench's workload "threads" (100 live blocks, 256 B to 1
- * MiB, uniform in the logarithm) against 8 MiB of bins, sizes served from up to a quarter above:
- * share of operations that found nothing, and that had to give something up
+ * The eviction policy was found by running the benchmark's workload "threads" (100 live blocks, 256
+ * B to 1 MiB, uniform in the logarithm) with 8 MiB of bins, where a block may be larger than the
+ * request by up to a quarter: share of operations that found no block, and that had to evict
  *   half of each bin in turn                     11.8%  0.9%
  *   the same, bins used since the last turn last  9.0%  0.8%
  *   the largest first                             8.2%  1.7%
- *   from the octave that holds most bytes         5.2%  1.1%   <- this
+ *   from the octave that contains most bytes      5.2%  1.1%   <- this
  */
 #include "cache/bins.h"
 
-/* What tells that a block is packed: its seat is 0, and its state. */
+/* Tag bits that identify a block of a batch: thread cache number 0, and the state. */
 #define MAM_PARCEL_MASK (UINT64_C(0x3ff) << 54 | 3)
 
 static void empty(struct mam_bins *bins, uint64_t granules)
@@ -44,7 +44,7 @@ unsigned mam_bins_fullest(const struct mam_bins *bins)
 	return best;
 }
 
-/* One of each size in turn, the smallest first. `bin`: the one before; 0: none. */
+/* Returns each bin in turn, the smallest first. `bin`: the previous one; 0: none. */
 static uint64_t next_bin(const struct mam_bins *bins, uint64_t least, uint64_t most, uint64_t bin)
 {
 	uint64_t next = bin != 0 && bin < most ? mam_bins_best(bins, bin + 1, most) : 0;
@@ -53,8 +53,8 @@ static uint64_t next_bin(const struct mam_bins *bins, uint64_t least, uint64_t m
 }
 
 /*
- * The next block of an octave, after one of bin *bin; 0: there is none. Blocks that were lost on
- * the way are passed over.
+ * The next block of an octave, after one of bin *bin; 0: there is none. Skips blocks that were
+ * lost.
  */
 static uintptr_t pop_of_octave(struct mam_bins *bins, unsigned octave, uint64_t *bin,
 			       mam_tag_word **tag)
@@ -91,7 +91,7 @@ size_t mam_bins_evict(struct mam_bins *bins, void **blocks, size_t count)
 {
 	size_t got = give_up(bins, blocks, count);
 
-	/* A fault may have emptied the octave, and not the bins. */
+	/* A double free may have emptied the octave, but not all bins. */
 	while (got == 0 && bins->blocks != 0)
 		got = give_up(bins, blocks, count);
 	return got;
@@ -117,7 +117,7 @@ bool mam_bins_pack(struct mam_bins *bins, unsigned octave, struct mam_parcel *pa
 	return parcel->blocks != 0;
 }
 
-/* The tag of a parcel's block, and its value; NULL: somebody freed it a second time. */
+/* The tag of a batch's block, and its value; NULL: the block was freed a second time. */
 static mam_tag_word *packed(uintptr_t block, unsigned octave, uint64_t *value)
 {
 	mam_tag_word *tag = mam_tag_find(block, UINT64_C(1) << octave);

@@ -1,43 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cache.c - what the fast path leaves over (cache.h).
+ * cache.c - the slow paths of cache.h.
  *
  * alloc:
- *   1. Find the thread's seat at the pool, or make one.
- *   2. The bins once more: somebody may have stopped the thread a moment ago. Then the depot.
- *   3. The pool, with the thread's tally and inside the seat, so that nobody sees half of it. Small
- *      sizes bring more of their like: each time the bins have none twice as many, up to 16 blocks
- *      and 64 KiB.
- *   4. Where the pool would have to grow: outside the seat, since growing empties all caches first.
- *   5. Tag the block, so that its free finds the way here.
+ *   1. Find the thread's cache at the pool, or make one.
+ *   2. Search the bins once more: the thread may have been stopped a moment ago. Then search the
+ *      transfer cache.
+ *   3. Allocate from the pool, flushing the thread's tally, inside the thread cache, so that no
+ *      other thread sees a partial update. A small size allocates extra blocks of the same size:
+ *      twice as many each time the bins have none, up to 16 blocks and 64 KiB.
+ *   4. If the pool would have to grow: leave the thread cache first, since growing empties all
+ *      caches.
+ *   5. Tag the block, so that its free finds the thread cache.
  * free:
- *   1. A block with a tag goes to the bins. What the bins give up for it goes to the depot, or
- *      where that is full or no other thread is there to the pool, a batch under one hold of the
- *      lock, until they are a quarter below their limit.
- *   2. A block without goes to the pool, and the thread's tally with it.
- *   3. A block that is cached was freed before, and one inside a cached block likewise.
+ *   1. A block with a tag is pushed into the bins. Blocks that the bins evict for it go to the
+ *      transfer cache. If that is full, or no other thread uses the pool, they go to the pool, a
+ *      batch per acquisition of the lock, until the bins are a quarter below their limit.
+ *   2. A block without a tag is freed to the pool, which also flushes the thread's tally.
+ *   3. A block that is cached was freed before: double free. The same holds for an address inside a
+ *      cached block.
  *
- * Source: J. Bonwick and J. Adams, "Magazines and Vmem", USENIX 2001. We differ in stacks that run
+ * Source: J. Bonwick and J. Adams, "Magazines and Vmem", USENIX 2001. We differ in stacks linked
  * through the blocks' tags in place of magazines of one size: sizes of GPU memory seldom repeat,
  * and a magazine for each would be mostly empty.
  *
- * How much a thread may hold: a quarter of what the pool has reserved, shared by its threads, but
- * no more than 16 MiB, or 32 where it is not alone, or a 512th of what is live. What is cached
- * never makes a pool of chunks grow: growth empties the caches first (drain.c). Where memory is
- * mapped in pieces it does, by an eighth of what is live or a 256th of the device's memory, in
- * seats of 12 MiB: with 16 the replay of gnn (pool/footing.h) costs 45 ms of driver calls, with 12
- * 38, without caches 31.
+ * Limit of a thread cache: all of them together may contain a quarter of the pool's reserved bytes.
+ * One may contain at most 16 MiB, or 32 if there are several, or, if that is more, its share of a
+ * 512th of the live bytes. Cached blocks never make a pool of chunks grow: growth empties the
+ * caches first (drain.c). On mapped pieces they do, by up to an eighth of the live bytes or a 256th
+ * of the device's memory, in thread caches of 12 MiB: with 16 MiB the replay of gnn
+ * (pool/footing.h) costs 45 ms of driver calls, with 12 MiB 38, without caches 31.
  *
- * In the workload above (bins.c), share of operations that find nothing,
- * by MiB a thread and by how much more than was asked for a block may have:
+ * In the workload of bins.c, share of operations that find no block, by MiB per thread and by how
+ * much larger than the request a block may be:
  *               8      16     32    mean excess at 16
  *   an eighth   8.1%   3.9%   1.0%   2.8%
  *   a quarter   5.2%   1.8%   0.2%   5.5%
  *   a half      3.2%   0.8%   0.0%   8.3%
- * A lock that 16 threads want serves some 1.2 million a second (on an H100's host), so that at 80
- * million operations no more than 1.5% may want it: the more threads, the more excess and the more
- * bytes. (16 threads there did 49 million with 16 MiB each, and 472 million with 32.) A thread
- * alone waits for nobody, and takes no more than an eighth.
+ * A lock contended by 16 threads is acquired some 1.2 million times per second (on an H100's host).
+ * So at 80 million operations no more than 1.5% may need it: more threads need more excess and more
+ * bytes. (16 threads there did 49 million with 16 MiB each, and 472 million with 32.) A single
+ * thread never waits for the lock, and uses at most an eighth.
  */
 #include "cache/cache.h"
 
@@ -49,24 +52,24 @@
 
 #define CACHE_BYTES mam_round_up(sizeof(struct mam_cache), 4096)
 
-#define SEAT_MOST ((uint64_t)16 << 20)  /* bytes, of a thread that is alone */
-#define SEAT_MOST_SHARED ((uint64_t)32 << 20) /* of one of several */
-#define SEAT_MOST_PIECES ((uint64_t)12 << 20) /* the like, where memory is mapped in pieces */
+#define SEAT_MOST ((uint64_t)16 << 20)  /* bytes, if there is one thread */
+#define SEAT_MOST_SHARED ((uint64_t)32 << 20) /* if there are several */
+#define SEAT_MOST_PIECES ((uint64_t)12 << 20) /* if memory is mapped in pieces */
 #define SHARE_OF_LIVE 512
 #define SHARE_OF_RESERVED 4
-#define SHARE_OF_PIECES 8 /* of what is live, where memory is mapped for what is cached */
-#define SHARE_OF_MEMORY 256 /* of all there is: so much is, whatever is live */
+#define SHARE_OF_PIECES 8 /* of live bytes, if memory is mapped for cached blocks */
+#define SHARE_OF_MEMORY 256 /* of device memory: the minimum of that share */
 #define SLACK_ALONE 3 /* of a request: an eighth */
 #define SLACK_FEW 2   /* a quarter */
 #define SLACK_MANY 1
 #define SEATS_FEW 4
-#define TURNS_A_LOOK 256 /* at the clock */
+#define TURNS_A_LOOK 256 /* slow paths per check of the clock */
 #define SHARE_OF_HIGH 256
 #define HIGH_LEAST ((uint64_t)16 << 20)
-#define MORE_BLOCKS 16 /* that one request may bring */
+#define MORE_BLOCKS 16 /* extra blocks per request */
 #define MORE_GRANULES 128
-#define BATCH 32      /* blocks given up under one hold of a lock */
-#define DEPOT_SEATS 4 /* so many seats' worth of blocks in the depot at most */
+#define BATCH 32      /* blocks evicted per acquisition of a lock */
+#define DEPOT_SEATS 4 /* maximum of the transfer cache, in limits of a thread cache */
 
 static struct mam_lock idle_lock = MAM_LOCK_INIT(MAM_RANK_LOG, "idle caches");
 static struct mam_cache *idle; /* lock: idle */
@@ -104,13 +107,13 @@ void mam_cache_retire(struct mam_cache *cache)
 
 static bool relieve(struct mam_pool *pool, enum mam_relief_level level)
 {
-	/* Emptying a cache never waits for the device. A pool that ends had none to empty. */
+	/* Emptying a cache never waits for the device. A pool that ends has emptied its caches. */
 	if (level == MAM_RELIEF_END)
 		return false;
 	/*
-	 * Chunks are rare, and one more is worth looking through all caches for. Pieces come often and
-	 * are small: 16 threads did 1.7 million operations a second with their caches emptied before
-	 * each, and 35 million on chunks.
+	 * New chunks are rare, so each is worth emptying all caches. New pieces are frequent and
+	 * small: 16 threads did 1.7 million operations per second when their caches were emptied
+	 * before each piece, and 35 million on chunks.
 	 */
 	if (level == MAM_RELIEF_PASSED && pool->range != NULL)
 		return false;
@@ -181,7 +184,7 @@ static void sit_locked(struct mam_cache *cache, struct mam_seat *seat, struct ma
 	atomic_store_explicit(&seat->pool, pool, memory_order_relaxed);
 }
 
-/* The thread's seat at the pool; NULL: the pool ended, or there is no host memory. */
+/* The thread's cache at the pool; NULL: the pool ended, or there is no host memory. */
 static struct mam_seat *seat_at(struct mam_pool *pool)
 {
 	struct mam_cache *cache = pool->cache;
@@ -206,8 +209,8 @@ static struct mam_seat *seat_at(struct mam_pool *pool)
 }
 
 /*
- * Into the thread's seat; NULL: without one. Who stopped the thread holds the cache's lock until it
- * may go on.
+ * Enter the thread's cache; NULL: there is none. The thread that stopped this one holds the cache's
+ * lock until it may continue.
  */
 static struct mam_seat *enter(struct mam_pool *pool)
 {
@@ -227,7 +230,7 @@ static struct mam_seat *enter(struct mam_pool *pool)
 	}
 }
 
-/* How many more blocks a request for so many granules brings. */
+/* How many extra blocks a request for that many granules allocates. */
 static size_t appetite_for(struct mam_seat *seat, uint64_t granules)
 {
 	size_t more;
@@ -239,7 +242,7 @@ static size_t appetite_for(struct mam_seat *seat, uint64_t granules)
 	return more * granules > MORE_GRANULES ? MORE_GRANULES / granules : more;
 }
 
-/* Blocks that the pool gave beyond the one asked for; what cannot be tagged goes back. */
+/* Extra blocks from the pool; those that cannot be tagged are freed. */
 static void keep(struct mam_seat *seat, struct mam_pool *pool, void **more, size_t count,
 		 uint64_t granules)
 {
@@ -266,7 +269,7 @@ static void tag_live(struct mam_seat *seat, void *block, size_t bytes, uint64_t 
 						bytes));
 }
 
-/* May a cached block serve it, and may its block be cached? */
+/* Whether a cached block may serve the request, and its block may be cached. */
 static bool is_small(const struct mam_seat *seat, size_t bytes, size_t alignment)
 {
 	return bytes <= MAM_CACHE_MOST_BYTES && alignment <= seat->round_up + 1 &&
@@ -317,8 +320,9 @@ static enum mam_status alloc_inside(struct mam_seat *seat, struct mam_pool *pool
 }
 
 /*
- * A large block is about to go on fresh ground. What lies in caches keeps holes apart that could
- * have held it: they are emptied first, once for each 256th that blocks reach higher.
+ * A large block is about to use memory above all other blocks. Cached blocks may separate free
+ * blocks that together would fit: caches are emptied first, once each time that blocks reach higher
+ * by a 256th.
  */
 static void before_rising(struct mam_pool *pool, uint64_t high_bytes)
 {
@@ -333,7 +337,7 @@ static void before_rising(struct mam_pool *pool, uint64_t high_bytes)
 			      memory_order_relaxed);
 }
 
-/* More than bins hold, or aligned: from the pool, which may have to grow. */
+/* Larger than the bins allow, or aligned: from the pool, which may have to grow. */
 static enum mam_status alloc_large(struct mam_pool *pool, struct mam_seat *seat, size_t bytes,
 				   size_t alignment, void **block)
 {
@@ -349,7 +353,7 @@ static enum mam_status alloc_large(struct mam_pool *pool, struct mam_seat *seat,
 	return mam_pool_alloc(pool, bytes, alignment, block);
 }
 
-/* Inside the thread cache: after those of a pool are closed no tag is written for it any more. */
+/* Inside the thread cache: after those of a pool are closed, no tag is written for it. */
 static void tag_fresh(struct mam_pool *pool, void *block, size_t bytes)
 {
 	struct mam_seat *seat = enter(pool);
@@ -394,12 +398,12 @@ enum mam_status mam_cache_alloc_nowait(struct mam_pool *pool, size_t bytes, size
 		return mam_pool_alloc_held(pool, bytes, alignment, block);
 	status = alloc_inside(seat, pool, bytes, alignment, block);
 	mam_handshake_leave(&seat->hand);
-	/* Here it is a failure, and counted as one. */
+	/* This call counts the failure. */
 	return status == MAM_ERROR_WOULD_WAIT ? mam_pool_alloc_held(pool, bytes, alignment, block)
 					      : status;
 }
 
-/* Down to three quarters of the limit, and room for `granules` more. */
+/* Evict down to three quarters of the limit, and make room for `granules` more. */
 static void give_up(struct mam_seat *seat, struct mam_pool *pool, uint64_t granules)
 {
 	uint64_t goal = seat->most / 4 * 3;
@@ -445,13 +449,13 @@ enum mam_status mam_cache_judge(struct mam_pool *pool, const void *address)
 		       : MAM_ERROR_INTERIOR;
 }
 
-/* A block without a live tag: it went round the cache, or what is wrong with it. */
+/* A block without a live tag: either it bypassed the cache, or the free is an error. */
 static enum mam_status free_untagged(struct mam_pool *pool, void *block, struct mam_tally *tally)
 {
 	struct mam_segment_info segment;
 	enum mam_status status;
 
-	/* One look at both tags tells that it is not cached, and spares the look at the record. */
+	/* Usually both tags show that it is not cached, and the record need not be read. */
 	if (mam_tag_may_be_cached((uintptr_t)block) &&
 	    mam_pool_find(pool, block, &segment) == MAM_OK && mam_cache_has(&segment))
 		return MAM_ERROR_DOUBLE_FREE;
@@ -459,7 +463,7 @@ static enum mam_status free_untagged(struct mam_pool *pool, void *block, struct 
 	return status == MAM_ERROR_INTERIOR ? mam_cache_judge(pool, block) : status;
 }
 
-/* pre: inside, where there is a seat. */
+/* pre: inside the thread cache, if there is one. */
 static enum mam_status free_tagged(struct mam_pool *pool, struct mam_seat *seat, void *block,
 				   mam_tag_word *tag, uint64_t value)
 {
@@ -498,7 +502,7 @@ enum mam_status mam_cache_free_slowly(struct mam_pool *pool, void *block)
 	return status;
 }
 
-/* pre: inside, where there is a seat. */
+/* pre: inside the thread cache, if there is one. */
 static enum mam_status claim(struct mam_pool *pool, struct mam_seat *seat, void *block)
 {
 	struct mam_tally none = { 0 };

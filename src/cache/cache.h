@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cache.h - the cache stop: blocks that a thread freed, kept for its next request without a lock.
+ * cache.h - the cache layer: blocks that a thread freed, kept for its next request without a lock.
  *
- *   thread's bins (seat.h, bins.h)      no lock; a block moves by its tag (tag.h)
- *   the depot (depot.h)                 a lock for each octave of sizes, for many blocks at once
- *   the pool (pool/batch.h)             its lock, several blocks at once
+ *   thread cache (seat.h, bins.h)       no lock; a block is moved by writing its tag (tag.h)
+ *   transfer cache (depot.h)            one lock per octave of sizes, for many blocks at once
+ *   pool (pool/batch.h)                 the pool's lock, several blocks at once
  *
- * A pool without a cache is one whose `cache` is NULL, and every call here takes it.
+ * In a pool without a cache, `cache` is NULL; every call here accepts such a pool.
  */
 #ifndef MAM_CACHE_CACHE_H
 #define MAM_CACHE_CACHE_H
@@ -18,9 +18,9 @@
 
 
 /*
- * mam_cache_open - give a pool a cache, before any caller knows the pool. `number` tells it from all
- * other pools there are. Without host memory, or of a pool whose granule is under 512 bytes or
- * over 1 MiB, the pool goes without.
+ * mam_cache_open - give a pool a cache, before any caller knows the pool. `number` identifies it
+ * among all existing pools. Without host memory, or if the pool's granule is under 512 bytes or
+ * over 1 MiB, the pool has no cache.
  */
 void mam_cache_open(struct mam_pool *pool, uint64_t number);
 
@@ -34,16 +34,17 @@ enum mam_status mam_cache_alloc_nowait(struct mam_pool *pool, size_t bytes, size
 				       void **block);
 
 /*
- * mam_cache_free_now - as mam_pool_free_now(). The calling thread gets no seat: it serves kernels
- * and has nothing to cache, and more seats make others' smaller. It allocates by
- * mam_pool_alloc_new() past the cache: such blocks have no tag, and all frees know them.
+ * mam_cache_free_now - as mam_pool_free_now(). Makes no thread cache for the calling thread: it
+ * serves kernels and caches nothing, and more thread caches make the others smaller. It allocates
+ * by mam_pool_alloc_new(), which bypasses the cache: such blocks have no tag, and all frees handle
+ * them.
  */
 enum mam_status mam_cache_free_now(struct mam_pool *pool, void *block);
 
 /*
- * mam_cache_claim - a block that is about to leave its caller by another way than mam_cache_free():
- * the pool's record is made whole, and the cache forgets it. DOUBLE_FREE: it lies in a cache. Of an
- * address inside a cached block it says nothing: that is for mam_cache_judge().
+ * mam_cache_claim - a block is about to be taken from its caller, but not by mam_cache_free():
+ * complete the pool's record, and remove the block's tag. DOUBLE_FREE: it is in a cache. An address
+ * inside a cached block is not detected: mam_cache_judge() does that.
  */
 enum mam_status mam_cache_claim_slowly(struct mam_pool *pool, void *block);
 
@@ -65,52 +66,53 @@ static inline enum mam_status mam_cache_claim(struct mam_pool *pool, void *block
 	return mam_cache_claim_slowly(pool, block);
 }
 
-/* mam_cache_judge - what is wrong with an address inside a block: INTERIOR, or DOUBLE_FREE. */
+/* mam_cache_judge - classify an address inside a block: INTERIOR, or DOUBLE_FREE. */
 enum mam_status mam_cache_judge(struct mam_pool *pool, const void *address);
 
-/* mam_cache_correct - what the pool says of a segment, as callers see it. */
+/* mam_cache_correct - change the pool's description of a segment to the callers' view. */
 void mam_cache_correct(const struct mam_pool *pool, struct mam_segment_info *segment);
 
-/* mam_cache_number_of - of the pool that may have the block; false: no tag says so. */
+/* mam_cache_number_of - number of the pool that may have the block; false: it has no tag. */
 bool mam_cache_number_of(const void *block, uint64_t *number);
 
 /* ---- drain.c ---- */
 
 /*
- * mam_cache_settle - every thread's tally into the pool's counts, all of one moment, which lasts
- * until mam_cache_go(): a thread that met the pool in between would tell it of blocks that it
- * freed, and the one that was given them would not have spoken yet. NULL: no cache serves the pool.
+ * mam_cache_settle - flush the tallies of all threads into the pool's counts, all at one moment,
+ * which lasts until mam_cache_go(). Otherwise a thread that flushed in between could add frees of
+ * blocks whose allocation another thread has not flushed yet. NULL: no cache serves the pool.
  */
 struct mam_cache *mam_cache_settle(struct mam_pool *pool);
 void mam_cache_go(struct mam_cache *held); /* or NULL */
 
-/* mam_cache_drain - every cached block back to the pool. False: there was none. */
+/* mam_cache_drain - return every cached block to the pool. False: there was none. */
 bool mam_cache_drain(struct mam_pool *pool);
 
 /*
- * mam_cache_age - seats that nobody used since the last look are emptied. Looks at most once a
- * second; `now`: by mam_clock_ns(). For threads that go to the pool anyway: mam has none of its
- * own.
+ * mam_cache_age - empty thread caches that were not used since the last check. Checks at most once
+ * per second; `now`: from mam_clock_ns(). Called by threads that enter the pool anyway: mam has no
+ * thread for it.
  */
 void mam_cache_age(struct mam_pool *pool, uint64_t now);
 
 /*
- * mam_cache_close - no thread has a seat at the pool any more; what is cached is forgotten, and so
- * are the tags of its blocks.
+ * mam_cache_close - the pool has no thread caches any more; cached blocks are dropped, and so are
+ * their tags.
  */
 void mam_cache_close(struct mam_pool *pool);
 
 /*
- * mam_cache_check - of what mam_cache_settle() answered: NULL or one sentence about what is broken.
+ * mam_cache_check - `held` is the result of mam_cache_settle(). Returns NULL or one sentence about
+ * an invariant that does not hold.
  */
 const char *mam_cache_check(const struct mam_cache *held);
 
 /* Around a fork, of each pool: after its grow_lock and before its lock. */
 void mam_cache_fork_prepare(struct mam_pool *pool);
 void mam_cache_fork_parent(struct mam_pool *pool);
-void mam_cache_fork_child(struct mam_pool *pool); /* when both locks of the pool are new */
+void mam_cache_fork_child(struct mam_pool *pool); /* both locks of the pool are new */
 
-/* And of what all caches share: after all pools. */
+/* The same for the state that all caches share: after all pools. */
 void mam_caches_fork_prepare(void);
 void mam_caches_fork_parent(void);
 void mam_caches_fork_child(void);
@@ -119,39 +121,40 @@ void mam_caches_fork_child(void);
 
 struct mam_cache {
 	struct mam_lock lock;
-	_Atomic(struct mam_pool *) pool; /* atomic; written under lock: cache; NULL: idle */
-	_Atomic uint64_t number;       /* atomic; set at open: of the pool, among all there are */
+	_Atomic(struct mam_pool *) pool; /* atomic; written under lock: cache; NULL: not in use */
+	_Atomic uint64_t number;       /* atomic; set at open: number of the pool */
 	struct mam_seat *seats;        /* lock: cache */
 	_Atomic uint32_t seat_count;   /* atomic; written under lock: cache */
-	uint32_t next_seat;            /* lock: cache; number for the next seat's tags */
-	struct mam_cache *next;        /* lock: idle; the next idle one */
-	_Atomic uint64_t next_look;    /* atomic; when seats are looked at again */
-	_Atomic uint64_t high_most;    /* atomic; blocks may reach so high before caches are emptied */
-	uint64_t lost;                 /* lock: cache; count: of seats that are gone (bins.h) */
+	uint32_t next_seat;            /* lock: cache; number for the tags of the next one */
+	struct mam_cache *next;        /* lock: idle; next cache that is not in use */
+	_Atomic uint64_t next_look;    /* atomic; time of the next check of thread caches */
+	_Atomic uint64_t high_most;    /* atomic; caches are emptied before blocks reach higher */
+	uint64_t lost;                 /* lock: cache; count: of ended thread caches (bins.h) */
 	struct mam_depot depot;
 };
 
 /*
- * mam_cache_serves - it is this pool's still: a pool that ended keeps the name of what was its own.
+ * mam_cache_serves - whether the cache still belongs to this pool: a pool that ended keeps the
+ * pointer to its former cache.
  */
 static inline bool mam_cache_serves(const struct mam_cache *cache, const struct mam_pool *pool)
 {
 	return atomic_load_explicit(&cache->pool, memory_order_acquire) == pool;
 }
 
-/* mam_cache_leave_seat - the seat's blocks to the pool, and the seat off the list. */
+/* mam_cache_leave_seat - return the thread cache's blocks to the pool and unlink it. */
 void mam_cache_leave_seat(struct mam_seat *seat);
 
-/* mam_cache_has - whether a segment that the pool takes for live lies in a cache. */
+/* mam_cache_has - whether a segment that is live in the pool is in a cache. */
 bool mam_cache_has(const struct mam_segment_info *segment);
 
-/* mam_cache_forget - no tag says of a block at this address that it lies in a cache. */
+/* mam_cache_forget - remove the CACHED tag of a block at this address, if it has one. */
 void mam_cache_forget(const void *block);
 
-/* mam_cache_retire - a closed cache, for the next pool to use. */
+/* mam_cache_retire - keep a closed cache for the next pool. */
 void mam_cache_retire(struct mam_cache *cache);
 
-/* How many granules a seat may hold, from what its tally learned at the last meeting. */
+/* Set the granules that a thread cache may contain, from the values of its last flush. */
 void mam_cache_limit(struct mam_seat *seat);
 
 /* ---- the fast path ---- */
@@ -161,7 +164,7 @@ static inline uint64_t mam_cache_granules(const struct mam_seat *seat, size_t by
 	return (bytes + seat->round_up) >> MAM_TAG_SHIFT & seat->unit_mask;
 }
 
-/* pre: inside the seat. NULL: no block fits. */
+/* pre: inside the thread cache. NULL: no block fits. */
 static inline void *mam_cache_take_inside(struct mam_seat *seat, size_t bytes)
 {
 	uint64_t granules = mam_cache_granules(seat, bytes);
@@ -181,9 +184,9 @@ static inline void *mam_cache_take_inside(struct mam_seat *seat, size_t bytes)
 }
 
 /*
- * mam_cache_alloc_own - one of the thread's own blocks; NULL: there is none. pre: `bytes` is not 0.
- * Outside of a section (pool/handle.h) too: a pool's thread caches are closed before its storage is
- * reused, and only the thread itself can open its own at the next pool there.
+ * mam_cache_alloc_own - allocate a block of the thread's own cache; NULL: none fits. pre: `bytes`
+ * is not 0. May be called outside of a section (pool/handle.h): a pool's thread caches are closed
+ * before its storage is reused, and only the thread itself can open its own at the next pool there.
  */
 static inline void *mam_cache_alloc_own(struct mam_pool *pool, size_t bytes)
 {
@@ -198,7 +201,7 @@ static inline void *mam_cache_alloc_own(struct mam_pool *pool, size_t bytes)
 	return found;
 }
 
-/* mam_cache_alloc - the rest of the way. pre: inside a section; `bytes` is not 0. */
+/* mam_cache_alloc - the slow path. pre: inside a section; `bytes` is not 0. */
 static inline enum mam_status mam_cache_alloc(struct mam_pool *pool, size_t bytes,
 					      size_t alignment, void **block)
 {
@@ -206,7 +209,7 @@ static inline enum mam_status mam_cache_alloc(struct mam_pool *pool, size_t byte
 			   : mam_pool_alloc(pool, bytes, alignment, block);
 }
 
-/* pre: inside the seat. False: the block is not one for its bins, or they are full. */
+/* pre: inside the thread cache. False: the block is not for its bins, or they are full. */
 static inline bool mam_cache_give_inside(struct mam_seat *seat, uintptr_t block)
 {
 	uint64_t value, granules;
@@ -222,7 +225,9 @@ static inline bool mam_cache_give_inside(struct mam_seat *seat, uintptr_t block)
 	return true;
 }
 
-/* mam_cache_free_own - into the thread's bins; false: nothing was done. As mam_cache_alloc_own(). */
+/*
+ * mam_cache_free_own - free into the thread's own cache; false: not done. As mam_cache_alloc_own().
+ */
 static inline bool mam_cache_free_own(struct mam_pool *pool, void *block)
 {
 	struct mam_seat *seat = mam_seat_last;
@@ -236,7 +241,7 @@ static inline bool mam_cache_free_own(struct mam_pool *pool, void *block)
 	return given;
 }
 
-/* mam_cache_free - the rest of the way. pre: inside a section. */
+/* mam_cache_free - the slow path. pre: inside a section. */
 static inline enum mam_status mam_cache_free(struct mam_pool *pool, void *block)
 {
 	return pool->cache ? mam_cache_free_slowly(pool, block) : mam_pool_free(pool, block);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* depot.c - depot.h: shelves, and a lock around each. */
+/* depot.c - see depot.h: stacks of batches, and a lock for each. */
 #include "cache/depot.h"
 
-#define MOST_TAKEN 2 /* parcels, for one request */
+#define MOST_TAKEN 2 /* batches, for one request */
 
 void mam_depot_init(struct mam_depot *depot)
 {

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * drain.c - what others do to a thread's seat: read it, empty it, end it (cache.h).
+ * drain.c - access to a thread's cache by other threads: read it, empty it, end it (cache.h).
  *
- *   1. Take the cache's lock: its list of seats stands still.
+ *   1. Take the cache's lock: its list of thread caches does not change.
  *   2. Stop every owner (handshake.h), with one fence for all.
- *   3. Their seats are ours: tallies into the pool's counts, bins back to the pool.
- *   4. Let them go on.
+ *   3. Now the caller owns all thread caches: flush tallies into the pool's counts, return the
+ *      blocks of the bins to the pool.
+ *   4. Let the owners go on.
  *
- * An owner waits for the lock of step 1 when it is refused, and inside its seat takes the pool's
- * lock alone, never the cache's: whoever stops it holds no lock that it could want.
+ * An owner that is refused waits for the lock of step 1. Inside its thread cache it takes only the
+ * pool's lock, never the cache's: the stopping thread holds no lock that the owner could need.
  *
- * A seat whose own thread comes here from inside it (by a listener, or a signal handler) is left as
- * it is.
+ * If the calling thread is inside its own thread cache (from a listener or a signal handler), that
+ * thread cache is skipped.
  */
 #include "cache/cache.h"
 
 #include "base/log.h"
 
-#define BATCH 64 /* blocks given back under one hold of the pool's lock */
+#define BATCH 64 /* blocks freed per acquisition of the pool's lock */
 #define LOOK_NS UINT64_C(1000000000)
 
 static bool is_ours(const struct mam_seat *seat)
@@ -25,7 +26,7 @@ static bool is_ours(const struct mam_seat *seat)
 	return seat->owner == mam_seat_self();
 }
 
-/* Inside its own seat a thread cannot wait for itself. */
+/* Inside its own thread cache a thread cannot wait for itself. */
 static bool may_touch(const struct mam_seat *seat)
 {
 	return !is_ours(seat) || !mam_handshake_is_inside(&seat->hand);
@@ -55,7 +56,7 @@ static void go_all_locked(struct mam_cache *cache)
 			mam_handshake_go(&seat->hand);
 }
 
-/* The lock, and all owners stopped; NULL: the pool has no cache, or none any more. */
+/* Take the lock and stop all owners; NULL: the pool has no cache, or it was closed. */
 static struct mam_cache *hold(struct mam_pool *pool)
 {
 	struct mam_cache *cache = pool->cache;
@@ -155,9 +156,9 @@ static size_t asked(const struct mam_pool *pool, const struct mam_segment_info *
 }
 
 /*
- * A program freed a block from two threads at once, and a bin could no longer be read (bins.h). All
- * bins are empty now: what still has the tag of a cached block was in that one, and the records say
- * what callers hold.
+ * A program freed a block from two threads at once, and a bin became unreadable (bins.h). All bins
+ * are empty now: blocks that still have the tag of a cached block were in that one, and all other
+ * live records belong to callers.
  */
 static void find_lost_locked(struct mam_cache *cache, struct mam_pool *pool)
 {
@@ -247,7 +248,7 @@ static void unlink_locked(struct mam_cache *cache, struct mam_seat *seat)
 		seat->next->previous = seat->previous;
 	seat->next = seat->previous = NULL;
 	atomic_fetch_sub_explicit(&cache->seat_count, 1, memory_order_relaxed);
-	/* The last touch: its thread may take it for another pool from now on. */
+	/* The last access: from now on its thread may use it for another pool. */
 	atomic_store_explicit(&seat->pool, NULL, memory_order_release);
 }
 
@@ -268,7 +269,7 @@ void mam_cache_leave_seat(struct mam_seat *seat)
 	mam_lock_release(&cache->lock);
 }
 
-/* What the bins hold is nobody's any more: without tags. */
+/* Drop the blocks of the bins: remove their tags. */
 static void forget(struct mam_seat *seat)
 {
 	void *blocks[BATCH];
@@ -277,7 +278,7 @@ static void forget(struct mam_seat *seat)
 		continue;
 }
 
-/* Owners stay stopped: a seat is never used for this pool again. */
+/* Owners stay stopped: no thread cache is used for this pool again. */
 static void close_locked(struct mam_cache *cache)
 {
 	void *blocks[MAM_PARCEL_BLOCKS];
@@ -294,7 +295,7 @@ static void close_locked(struct mam_cache *cache)
 	atomic_store_explicit(&cache->pool, NULL, memory_order_release);
 }
 
-/* Unless another pool has the address by now, and its block a tag there. */
+/* Skip the block if another pool has the address by now and tagged its own block there. */
 static bool forget_live(const struct mam_segment_info *segment, void *user)
 {
 	const uint64_t *number = user;
@@ -319,7 +320,9 @@ void mam_cache_close(struct mam_pool *pool)
 	number = atomic_load_explicit(&cache->number, memory_order_relaxed);
 	close_locked(cache);
 	mam_lock_release(&cache->lock);
-	/* Of a pool that is abandoned: the next pool of its number must not find them. */
+	/*
+	 * Live blocks of an abandoned pool: the next pool with its number must not find their tags.
+	 */
 	(void)mam_pool_visit(pool, forget_live, &number);
 	mam_cache_retire(cache);
 }
@@ -340,7 +343,7 @@ void mam_cache_fork_prepare(struct mam_pool *pool)
 {
 	struct mam_cache *cache = pool->cache;
 
-	/* Two pools never name one cache that serves: no lock is taken twice. */
+	/* Two pools never share a cache that serves one of them: no lock is taken twice. */
 	if (!cache || !mam_cache_serves(cache, pool))
 		return;
 	mam_lock_take_for_fork(&cache->lock);
@@ -360,7 +363,10 @@ void mam_cache_fork_parent(struct mam_pool *pool)
 	mam_lock_release_for_fork(&cache->lock);
 }
 
-/* Seats of threads that the child does not have: their blocks to the pool, if it still is one. */
+/*
+ * Thread caches of threads that the child does not have: free their blocks, if the pool still
+ * exists.
+ */
 static void drop_strangers_locked(struct mam_cache *cache, struct mam_pool *pool)
 {
 	struct mam_seat *next;

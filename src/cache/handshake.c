@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* handshake.c - handshake.h: the side that stops others. */
+/* handshake.c - the stopping side of handshake.h. */
 #include "cache/handshake.h"
 
 #include <sched.h>
@@ -7,7 +7,7 @@
 
 #include "base/barrier.h"
 
-#define SPINS 200 /* looks before the first sleep: an owner is inside for less than a microsecond */
+#define SPINS 200 /* polls before the first sleep: an owner is inside for less than a microsecond */
 
 void mam_handshake_prepare(void)
 {

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * handshake.h - a thread's own data, entered without a locked instruction, which others may still
- * stop.
+ * handshake.h - asymmetric lock: a thread enters its own data without a locked instruction, and
+ * other threads can still stop it.
  *
  *   owner                                another
  *   enter  busy = 1                      stop   request = 1
  *          (nothing)                            membarrier(): every thread passes a full fence
- *          request == 0? else leave             wait until busy == 0
+ *          request == 0? otherwise leave        wait until busy == 0
  *   leave  busy = 0                      go     request = 0
  *
- * Without a fence between them the owner's store to busy could still be unseen when it has read
- * request. The fence that the owner saves at each turn is made in its place by membarrier() at the
- * rare stop: when it returns, either the owner's busy can be seen, or its read comes later and sees
- * the request. Where the system has no membarrier (older kernels, seccomp) the owner pays: a locked
- * exchange, some 10 ns.
+ * Without a fence between them, the owner's store to `busy` might not be visible yet when it has
+ * read `request`. The owner omits this fence at each entry; membarrier() executes it in its place
+ * at the rare stop. When membarrier() returns, either the owner's `busy` is visible, or its read
+ * comes later and sees the request. Where the system has no membarrier (older kernels, seccomp) the
+ * owner executes a locked exchange, which costs some 10 ns.
  *
- * What each did is seen by the other: stop reads the 0 that leave released, and enter the 0 that go
- * released. An owner that saw the request touched nothing, so its busy of a moment does no harm;
- * one whose store was on its way at the fence is waited for.
+ * Each side sees the other's writes: stop reads the 0 that leave released, and enter the 0 that go
+ * released. An owner that saw the request accessed nothing, so its short `busy` does no harm; stop
+ * waits for an owner whose store was in flight at the fence.
  *
- * Of several who want to stop one owner one at a time may: they hold a lock of theirs from stop to
- * go. An owner that was refused waits for that lock before it tries again.
+ * Only one thread at a time may stop an owner: it holds a lock of the caller from stop to go. An
+ * owner that was refused takes that lock before it tries again.
  *
  * Source: the membarrier(2) manual page; D. Dice, H. Huang, M. Yang, "Asymmetric Dekker
  * Synchronization", 2001.
@@ -38,11 +38,11 @@ struct mam_handshake {
 	bool fences;              /* lock: none, set at init */
 };
 
-/* mam_handshake_prepare - asks the system for membarrier, once; mam_handshake_init does so too. */
+/* mam_handshake_prepare - register for membarrier, once; mam_handshake_init does so too. */
 void mam_handshake_prepare(void);
 void mam_handshake_init(struct mam_handshake *hand);
 
-/* mam_handshake_stop_begin for each of several, then _fence once, then _stop_end for each. */
+/* To stop several owners: mam_handshake_stop_begin for each, _fence once, _stop_end for each. */
 static inline void mam_handshake_stop_begin(struct mam_handshake *hand)
 {
 	atomic_store(&hand->request, 1);
@@ -56,7 +56,10 @@ static inline void mam_handshake_go(struct mam_handshake *hand)
 	atomic_store_explicit(&hand->request, 0, memory_order_release);
 }
 
-/* False: somebody stopped it, or the thread is inside already (a signal handler, a listener). */
+/*
+ * False: another thread stopped it, or this thread is inside already (a signal handler, a
+ * listener).
+ */
 static inline bool mam_handshake_enter(struct mam_handshake *hand)
 {
 	if (atomic_load_explicit(&hand->busy, memory_order_relaxed) != 0)
@@ -83,7 +86,9 @@ static inline bool mam_handshake_is_inside(const struct mam_handshake *hand)
 	return atomic_load_explicit(&hand->busy, memory_order_relaxed) != 0;
 }
 
-/* mam_handshake_use_fences - for tests: owners made from now on pay the exchange, or do not. */
+/*
+ * mam_handshake_use_fences - for tests: whether owners that are made from now on use the exchange.
+ */
 void mam_handshake_use_fences(bool use);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * seat.c - the seats of a thread: found, made, and given back when it ends (seat.h).
+ * seat.c - the caches of a thread: found, made, and freed when it ends (seat.h).
  *
- * The key's destructor runs once for each time that a seat was taken since it ran last, as the C
- * library has it: a thread whose other destructors allocate gets a new seat, and that goes too. A
- * thread that still does so after the library has given up leaves a seat behind, which others can
- * empty.
+ * The C library runs the key's destructor once each time that a thread cache was made since the
+ * last run. A thread whose other destructors allocate gets a new thread cache, which is freed as
+ * well. If a thread still allocates after the library's last run, its thread cache is leaked; other
+ * threads can empty it.
  */
 #include "cache/seat.h"
 
@@ -17,18 +17,18 @@
 
 #define SEAT_BYTES mam_round_up(sizeof(struct mam_seat), 4096)
 
-/* What mam_seat_last names before there is one: no pool is its own. */
+/* Initial value of mam_seat_last: it belongs to no pool. */
 static struct mam_seat nobody;
 
 _Thread_local struct mam_seat *mam_seat_last
 	__attribute__((tls_model("initial-exec"))) = &nobody;
 static _Thread_local struct mam_seat *seats __attribute__((tls_model("initial-exec")));
 
-static void (*_Atomic leave)(struct mam_seat *seat); /* atomic; of mam_seat_prepare() */
+static void (*_Atomic leave)(struct mam_seat *seat); /* atomic; from mam_seat_prepare() */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
-static _Atomic bool has_key; /* atomic; the key is there */
+static _Atomic bool has_key; /* atomic; the key exists */
 
 static void thread_ends(void *first)
 {
@@ -51,8 +51,8 @@ static void make_key(void)
 }
 
 /*
- * The library is unloaded, or the process ends: threads that go on must not come back to code that
- * is not there. Their seats are left behind.
+ * The library is unloaded, or the process ends: threads that continue must not call code that is
+ * unmapped. Their thread caches are leaked.
  */
 __attribute__((destructor)) static void drop_key(void)
 {
@@ -81,7 +81,7 @@ struct mam_seat *mam_seat_take(void)
 {
 	struct mam_seat *seat = mam_seat_find(NULL);
 
-	if (seat) { /* of a pool that ended: its bins are empty, its links none */
+	if (seat) { /* of a pool that ended: its bins are empty, it is not linked */
 		struct mam_seat *of_thread = seat->of_thread;
 
 		memset(seat, 0, sizeof(*seat));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * seat.h - a thread's place at a pool's cache: its bins, and what it did with them.
+ * seat.h - a thread cache: a thread's bins at one pool, and the tally of its use.
  *
- * A thread has a seat at each pool that it uses, made at its first request there. The one it used
- * last is compared first. The owner works on its seat inside the handshake; everybody else holds
- * the cache's lock and has stopped the owner (handshake.h).
+ * A thread has one thread cache per pool that it uses, made at its first request there. The one
+ * that it used last is compared first. The owner uses its thread cache inside the asymmetric lock;
+ * all other threads hold the cache's lock and have stopped the owner (handshake.h).
  *
- * A seat's memory is its thread's: it is given back when the thread ends. When the pool ends first
- * the seat stays, with no pool, until the thread needs one again.
+ * The memory of a thread cache belongs to its thread and is freed when the thread ends. If the pool
+ * ends first, the thread cache stays, without a pool, until the thread needs one again.
  */
 #ifndef MAM_CACHE_SEAT_H
 #define MAM_CACHE_SEAT_H
@@ -16,36 +16,36 @@
 #include "cache/handshake.h"
 #include "pool/batch.h"
 
-#define MAM_SEAT_SMALL 128 /* granules: up to here a thread takes more than it was asked for */
+#define MAM_SEAT_SMALL 128 /* granules: up to this size a request may allocate extra blocks */
 
 struct mam_cache;
 
 struct mam_seat {
 	struct mam_handshake hand;
-	_Atomic(struct mam_pool *) pool; /* NULL: of none; written by others while stopped */
+	_Atomic(struct mam_pool *) pool; /* NULL: no pool; written by others while stopped */
 
-	/* lock: none, set when it is taken */
+	/* lock: none, set when it is assigned to a pool */
 	struct mam_cache *cache;
-	const void *owner;  /* tells threads apart: mam_seat_self() */
+	const void *owner;  /* identifies the thread: mam_seat_self() */
 	uint64_t live_key;  /* of tags: mam_tag_live_key() */
 	uint64_t round_up;  /* the pool's granule less 1 */
-	uint64_t unit_mask; /* granules of 512 bytes in whole granules of the pool */
+	uint64_t unit_mask; /* rounds granules of 512 bytes to granules of the pool */
 
 	/* thread, and others while it is stopped */
-	uint64_t most;  /* granules that the bins may hold */
-	uint64_t slack; /* a block of up to 1 / 2^slack more serves a request */
+	uint64_t most;  /* maximum of granules in the bins */
+	uint64_t slack; /* a block that is larger by up to 1 / 2^slack may serve a request */
 	struct mam_tally tally;
 	struct mam_bins bins;
-	uint8_t appetite[MAM_SEAT_SMALL + 1]; /* blocks to take more of, the next time */
+	uint8_t appetite[MAM_SEAT_SMALL + 1]; /* extra blocks to allocate next time */
 
-	uint64_t turns; /* thread; count: times that the owner went to the pool */
-	uint64_t seen;  /* lock: cache; the same, when somebody last looked */
+	uint64_t turns; /* thread; count: slow paths of the owner */
+	uint64_t seen;  /* lock: cache; its value at the last check */
 
-	struct mam_seat *next, *previous; /* lock: cache; seats of one pool */
+	struct mam_seat *next, *previous; /* lock: cache; thread caches of one pool */
 	struct mam_seat *of_thread;       /* thread; next of the thread's */
 };
 
-/* The seat a thread used last; one of no pool at first. */
+/* The thread cache that a thread used last; initially a dummy without a pool. */
 extern _Thread_local struct mam_seat *mam_seat_last __attribute__((tls_model("initial-exec")));
 
 static inline const void *mam_seat_self(void)
@@ -53,19 +53,21 @@ static inline const void *mam_seat_self(void)
 	return &mam_seat_last;
 }
 
-/* mam_seat_find - the calling thread's at a pool; NULL: it has none. */
+/* mam_seat_find - the calling thread's cache at a pool; NULL: it has none. */
 struct mam_seat *mam_seat_find(const struct mam_pool *pool);
 
-/* mam_seat_take - a new one in the thread's list, of no pool yet; NULL: no host memory. */
+/* mam_seat_take - a new one in the thread's list, without a pool yet; NULL: no host memory. */
 struct mam_seat *mam_seat_take(void);
 
 /*
- * mam_seat_prepare - to be called before the first seat is taken. `on_exit` is called for each seat
- * of a thread that ends and that still has a pool.
+ * mam_seat_prepare - call before the first mam_seat_take(). `on_exit` is called for each thread
+ * cache that still has a pool when its thread ends.
  */
 void mam_seat_prepare(void (*on_exit)(struct mam_seat *seat));
 
-/* mam_seat_drop - in a fork's child: a seat of a thread that is not there. */
+/*
+ * mam_seat_drop - in a fork's child: free the thread cache of a thread that does not exist there.
+ */
 void mam_seat_drop(struct mam_seat *seat);
 
 #endif

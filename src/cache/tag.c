@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tag.c - tables and leaves are made (tag.h).
+ * tag.c - make tables and leaves (tag.h).
  *
  * Leaves are cut from slabs, since a process may have only some 65,000 mappings. Slabs and tables
- * stay on small pages on purpose: tags lie scattered, and a huge page for each few would cost more
- * memory than the page walks that it saves.
+ * use small pages on purpose: tags are scattered, and one huge page for a few tags would cost more
+ * memory than the saved page walks are worth.
  *
- * What is made once is never unmade, so that a reader needs no lock.
+ * Tables and leaves are never freed, so that a reader needs no lock.
  */
 #include "cache/tag.h"
 
@@ -22,7 +22,7 @@
 _Atomic(struct mam_tag_table *) mam_tag_root[MAM_TAG_REGIONS];
 
 static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_LOG, "tags");
-static char *slab;       /* lock: lock; where the next leaf is cut */
+static char *slab;       /* lock: lock; address of the next leaf */
 static size_t slab_left; /* lock: lock */
 
 static void *cut_locked(void)

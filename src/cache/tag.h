@@ -2,29 +2,32 @@
 /*
  * tag.h - what is known of a block without its pool's lock: one word, found by its address.
  *
- *  1. Addresses below 2^48 are cut into regions of 32 GiB, each with a table that is made when first
- *     needed, and stays. A block of 32 KiB or more has its tag in the table's word for the window of
- *     32 KiB that it begins in: no two such blocks begin in one window. The tag says where in it. A
- *     smaller block has its tag in a leaf, of a word for each granule of 512 bytes in 2 MiB.
+ *  1. Addresses below 2^48 are divided into regions of 32 GiB. Each has a table that is made on
+ *     first use and never freed. A block of 32 KiB or more has its tag in the table's word for the
+ *     32 KiB window in which it begins: no two such blocks begin in one window. The tag contains
+ *     the offset in the window. A smaller block has its tag in a leaf, which has one word per
+ *     granule of 512 bytes in 2 MiB.
  *  2. Only a block that went through a cache has a tag. It is
- *       LIVE     a caller holds it: of which pool, how long, what was asked for
- *       CACHED   in a thread's bins or in the depot: in whose, how long, and which block is next
- *     and 0 where there is none: the pool's record alone knows.
- *  3. Whoever holds a block may write its tag: its caller's free, then the owner of the bins.
- *     Reads and writes are relaxed atomics. A program that frees one block from two threads at
- *     once breaks that rule; then the last write stands, and the bins that lost notice by the seat
- *     number in the tag (bins.h).
+ *       LIVE     a caller holds the block: its pool, its length, the requested size
+ *       CACHED   in a thread's bins or in the transfer cache: which one, its length, and the next
+ *                block
+ *     and 0 otherwise: then only the pool's record describes the block.
+ *  3. The holder of a block may write its tag: its caller's free, then the owner of the bins. Reads
+ *     and writes are relaxed atomics. A program that frees one block from two threads at once
+ *     breaks that rule. Then the last write wins, and the bins that lost the block notice it by the
+ *     thread cache number in the tag (bins.h).
  *
- *   LIVE    pool 20 | zero 1 | granule in its window 6 | requested 22 | granules 12 | zero 1 | state 2
- *   CACHED  seat 10 | next granule's number 39 | granules 12 | zero 1 | state 2
+ *   LIVE    pool 20 | zero 1 | granule in its window 6 | requested 22 | granules 12 | zero 1 |
+ *           state 2
+ *   CACHED  thread cache 10 | next granule's number 39 | granules 12 | zero 1 | state 2
  *
- * A tag says LIVE or CACHED of a pool that stands only while that pool's record of the block says
- * live. Numbers of pools are reused: when a pool ends, no tag of its number remains.
+ * A tag is LIVE or CACHED for an existing pool only while that pool's record of the block is live.
+ * Pool numbers are reused: when a pool ends, no tag of its number remains.
  *
  * Bound: three loads to find a large block's tag, five for a small one's. Memory: 8 bytes for each
- * 32 KiB of addresses and each 512 bytes of those where small blocks are, a page at a time. (A leaf
- * for all sizes cost a page a block of 256 KiB and up: 1,000 blocks of up to 1 MiB took 286 ns an
- * operation, most of it page faults, where the pool alone took 95.)
+ * 32 KiB of addresses and each 512 bytes of those with small blocks, one page at a time. (A leaf
+ * for all sizes cost one page per block of 256 KiB and up: 1,000 blocks of up to 1 MiB took 286 ns
+ * per operation, most of it page faults, where the pool alone took 95.)
  */
 #ifndef MAM_CACHE_TAG_H
 #define MAM_CACHE_TAG_H
@@ -38,7 +41,7 @@
 #define MAM_TAG_SHIFT 9
 #define MAM_TAG_MOST 2048u /* granules of the largest block that has a tag: 1 MiB */
 
-#define MAM_TAG_LARGE 64u /* granules: from here on the table has the tag */
+#define MAM_TAG_LARGE 64u /* granules: minimum size of a block whose tag is in the table */
 #define MAM_TAG_WINDOW_SHIFT 15
 #define MAM_TAG_LEAF_SHIFT 21
 #define MAM_TAG_REGION_SHIFT 35
@@ -55,10 +58,10 @@ _Static_assert(MAM_TAG_LARGE << MAM_TAG_SHIFT == 1u << MAM_TAG_WINDOW_SHIFT,
 #define MAM_TAG_LIVE 1u
 #define MAM_TAG_CACHED 2u
 
-#define MAM_TAG_SEATS 1024u       /* numbers of seats; 0 is the depot's */
+#define MAM_TAG_SEATS 1024u       /* numbers of thread caches; 0 is the transfer cache */
 #define MAM_TAG_POOLS (1u << 20)
 
-/* What must be equal for a block to be live in a pool, and for a block to be in a seat's bin. */
+/* Bits that identify a live block of a pool, and a block in the bin of a thread cache. */
 #define MAM_TAG_LIVE_MASK (UINT64_C(0xfffff) << 44 | UINT64_C(0x3f) << 37 | 3)
 #define MAM_TAG_CACHED_MASK (UINT64_C(0x3ff) << 54 | UINT64_C(0xfff) << 3 | 3)
 
@@ -76,7 +79,7 @@ static inline uint64_t mam_tag_live_key(uint64_t pool)
 	return pool << 44 | MAM_TAG_LIVE;
 }
 
-/* Where a block begins in its window. */
+/* The position of a block's first granule in its window. */
 static inline uint64_t mam_tag_place(uintptr_t address)
 {
 	return (uint64_t)(address >> MAM_TAG_SHIFT & (MAM_TAG_LARGE - 1)) << 37;
@@ -146,7 +149,7 @@ static inline mam_tag_word *mam_tag_in_leaf(struct mam_tag_table *table, uintptr
 	return leaf ? &leaf[address >> MAM_TAG_SHIFT & (MAM_TAG_LEAF_TAGS - 1)] : NULL;
 }
 
-/* mam_tag_find - the place for the tag of a block so long; NULL: it was never made. */
+/* mam_tag_find - the word for the tag of a block of that length; NULL: it was never made. */
 static inline mam_tag_word *mam_tag_find(uintptr_t address, uint64_t granules)
 {
 	struct mam_tag_table *table = mam_tag_table_of(address);
@@ -168,8 +171,8 @@ static inline void mam_tag_write(mam_tag_word *tag, uint64_t value)
 }
 
 /*
- * mam_tag_live_at - the tag of a block of any length that is live at exactly this address, in the
- * pool of that key, and its value; NULL: there is none.
+ * mam_tag_live_at - the tag, and its value, of a block of any length that is live at exactly this
+ * address in the pool of that key; NULL: there is none.
  */
 static inline mam_tag_word *mam_tag_live_at(uintptr_t address, uint64_t key, uint64_t *value)
 {
@@ -193,7 +196,7 @@ static inline mam_tag_word *mam_tag_live_at(uintptr_t address, uint64_t key, uin
 	return (*value & MAM_TAG_LIVE_MASK) == wanted ? tag : NULL;
 }
 
-/* mam_tag_of - the tag of a block so long as it is now; 0: none. */
+/* mam_tag_of - the present tag of a block of that length; 0: none. */
 static inline uint64_t mam_tag_of(uintptr_t address, uint64_t granules)
 {
 	const mam_tag_word *tag = mam_tag_find(address, granules);
@@ -201,23 +204,23 @@ static inline uint64_t mam_tag_of(uintptr_t address, uint64_t granules)
 	return tag ? mam_tag_read(tag) : MAM_TAG_NONE;
 }
 
-/* mam_tag_may_be_cached - false: no block that begins here lies in a cache. */
+/* mam_tag_may_be_cached - false: no block that begins here is in a cache. */
 static inline bool mam_tag_may_be_cached(uintptr_t address)
 {
 	return mam_tag_state(mam_tag_of(address, MAM_TAG_LARGE)) == MAM_TAG_CACHED ||
 	       mam_tag_state(mam_tag_of(address, 1)) == MAM_TAG_CACHED;
 }
 
-/* mam_tag_is_none - no block that begins here went through a cache. False says nothing. */
+/* mam_tag_is_none - true: no block that begins here went through a cache. False is inconclusive. */
 static inline bool mam_tag_is_none(uintptr_t address)
 {
 	return (mam_tag_of(address, MAM_TAG_LARGE) | mam_tag_of(address, 1)) == MAM_TAG_NONE;
 }
 
-/* mam_tag_make - as find, and makes what is missing; NULL: no host memory, or a high address. */
+/* mam_tag_make - as find, but makes missing tables; NULL: no host memory, or a high address. */
 mam_tag_word *mam_tag_make(uintptr_t address, uint64_t granules);
 
-/* Around a fork: the lock under which leaves are cut. */
+/* Around a fork: the lock under which leaves are allocated. */
 void mam_tag_fork_prepare(void);
 void mam_tag_fork_parent(void);
 void mam_tag_fork_child(void);

@@ -62,8 +62,8 @@ void mam_ground_shelve_locked(struct mam_pool *pool, uint32_t handle);
 void mam_ground_unshelve_locked(struct mam_pool *pool, uint32_t handle);
 
 /*
- * mam_ground_carve_locked - cut [from, to) out of a listed free or unmapped segment; it is in no list
- * afterwards. pre: two records are reserved.
+ * mam_ground_carve_locked - cut [from, to) out of a listed free or unmapped segment; it is in no
+ * list afterwards. pre: two records are reserved.
  * mam_ground_become_locked - make a segment that is in no list FREE or VOID (unmapped), join it
  * with neighbors of the same state and insert it into a list.
  */

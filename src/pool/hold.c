@@ -121,7 +121,7 @@ static bool is_older(const struct mam_pool *pool, uint32_t state, uint32_t hold)
 	return at != 0;
 }
 
-/* A neighbor of `bytes` that join the list comes along from an older list, unless it is too large. */
+/* Draw a neighbor of `bytes` that join the list out of an older list, unless it is too large. */
 static void draw(struct mam_pool *pool, uint32_t neighbor, uint32_t hold, uint64_t bytes)
 {
 	const struct mam_segment *segment = mam_segment_at(&pool->segments, neighbor);
@@ -289,8 +289,8 @@ static uint64_t bytes_of(const struct run *run)
 }
 
 /*
- * Which part of a run the request takes: from `base`, the segment that it was found by, or as far up
- * as possible. False: the run is too short.
+ * Which part of a run the request takes: from `base`, the segment at which the run was found, or as
+ * far up as possible. False: the run is too short.
  */
 static bool cut(const struct run *run, uint64_t base, const struct mam_request *request,
 		uint64_t *from, uint64_t *to)

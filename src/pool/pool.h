@@ -19,8 +19,8 @@
  *               push.
  *   check.c     every invariant below, in C.
  *   life.c      init, fini, drop, fork.
- *   segment.h, addrtree.h, shelf.h (sizetree.h, peers.h), blockmap.h: the records and the structures
- *   over them.
+ *   segment.h, addrtree.h, shelf.h (sizetree.h, peers.h), blockmap.h: the records and the
+ *               structures over them.
  *
  * Locks. A thread holds `grow_lock` (rank GROW) while it calls the source. It holds `lock` (rank
  * POOL) while it reads or writes segments, for a bounded number of steps and never across a source

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fence.c - events: made, recorded, asked, kept (fence.h).
+ * fence.c - create, record, query and keep events (fence.h).
  *
- * While the process exits the driver answers every call with DEINITIALIZED: then nothing runs any
+ * While the process exits, the driver returns DEINITIALIZED from every call: then no work runs any
  * more, and every fence has passed.
  */
 #include "stream/fence.h"
@@ -36,7 +36,7 @@ enum mam_status mam_fences_bind(struct mam_fences *fences, struct mam_source *so
 	return status;
 }
 
-/* The calling thread in a context, without a capture to disturb. */
+/* Make a context current in the calling thread, in relaxed capture mode. */
 static bool enter(const struct mam_fences *fences, struct CUctx_st *context,
 		  struct mam_device_visit *visit)
 {
@@ -161,7 +161,7 @@ bool mam_fences_may_wait(const struct mam_fences *fences, bool captures,
 	return status == MAM_OK || (status == MAM_ERROR_OUT_OF_MEMORY && !captures);
 }
 
-/* An event of its own: this is rare, and the idle ones are another lock's. */
+/* Uses an event of its own: this is rare, and another lock protects the idle ones. */
 bool mam_fences_wait_all(struct mam_fences *fences, unsigned long long ticket)
 {
 	const struct mam_driver *driver = fences->device.driver;

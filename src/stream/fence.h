@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fence.h - has the work that was in a stream at some moment been done?
+ * fence.h - query whether the work that was in a stream at some moment is complete.
  *
- * A fence is an event, recorded once. Events are made when there is no idle one and kept for later
- * fences. Each call here goes in relaxed capture mode, in the right context, and leaves the thread
- * as it was: no capture is disturbed, but by a wait for all without a ticket (below).
+ * A fence is an event that is recorded once. An event is created if there is no idle one, and is
+ * kept for later fences. Each call here uses relaxed capture mode and the right context, and
+ * restores the thread's state. No capture is disturbed, except by a wait for all work without a
+ * ticket (below).
  *
- * Costs on an H100: record 200 ns, look 200 to 270 ns.
+ * Costs on an H100: record 200 ns, query 200 to 270 ns.
  *
- * lock: stream, but for wait and for those that say so.
+ * lock: stream, except for wait and functions with another annotation.
  */
 #ifndef MAM_STREAM_FENCE_H
 #define MAM_STREAM_FENCE_H
@@ -33,45 +34,47 @@ struct mam_fences {
 enum mam_fence_state {
 	MAM_FENCE_PENDING,
 	MAM_FENCE_PASSED,
-	MAM_FENCE_FAULTY /* the driver reported a fault: nobody knows, now or later */
+	MAM_FENCE_FAULTY /* the driver reported an error: the state is unknown for good */
 };
 
 /*
- * mam_fences_bind - to the context of the pool's source, or, of a source that has none to tell, as
+ * mam_fences_bind - bind to the context of the pool's source or, if the source has none, as
  * mam_device_bind() does.
  */
 enum mam_status mam_fences_bind(struct mam_fences *fences, struct mam_source *source);
 
-/* mam_fences_end - events and context go back. No fence is in use. */
+/* mam_fences_end - destroy the events and release the context. No fence is in use. */
 void mam_fences_end(struct mam_fences *fences);
 
 /*
- * mam_fence_record - behind all that `stream` of `context` was given so far. pre: the stream is
- * alive and in no capture.
+ * mam_fence_record - record after all work submitted to `stream` of `context` so far. pre: the
+ * stream exists and is not in capture.
  */
 bool mam_fence_record(struct mam_fences *fences, struct CUctx_st *context,
 		      struct CUstream_st *stream, struct mam_fence *fence);
 
 enum mam_fence_state mam_fence_look(const struct mam_fences *fences, const struct mam_fence *fence);
 
-/* mam_fence_wait - lock: none; the fence may be dropped and used again meanwhile: longer, then. */
+/*
+ * mam_fence_wait - lock: none. If the fence is dropped and reused meanwhile, the wait takes longer.
+ */
 bool mam_fence_wait(const struct mam_fences *fences, const struct mam_fence *fence);
 
-/* mam_fence_drop - its event is idle. */
+/* mam_fence_drop - make its event idle. */
 void mam_fence_drop(struct mam_fences *fences, struct mam_fence *fence);
 
 /*
- * mam_fences_may_wait - before mam_fences_wait_all(), which must follow: a ticket, which lets it end
- * no capture (mam_device_quiesce_begin). Without memory for one the wait goes without, where no
- * capture is known to be alive. False: there is to be no wait.
+ * mam_fences_may_wait - call before mam_fences_wait_all(), which must follow. Obtains a ticket,
+ * with which the wait ends no capture (mam_device_quiesce_begin). Without memory for a ticket the
+ * wait goes ahead without one if no capture is known to be active. False: the caller must not wait.
  */
 bool mam_fences_may_wait(const struct mam_fences *fences, bool captures,
 			 unsigned long long *ticket);
 
 /*
- * mam_fences_wait_all - until all work of the pool's context is done. Without a ticket, which is 0,
- * it ends every capture of the context; where the driver has cuCtxRecordEvent it is only for what
- * was submitted before. lock: none.
+ * mam_fences_wait_all - wait until all work of the pool's context is complete. Without a ticket (0)
+ * it ends every capture of the context. If the driver has cuCtxRecordEvent, it waits only for work
+ * that was submitted before. lock: none.
  */
 bool mam_fences_wait_all(struct mam_fences *fences, unsigned long long ticket);
 

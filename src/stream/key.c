@@ -2,14 +2,15 @@
 /*
  * key.c - from handles to keys (key.h).
  *
- * Why a handle and an id that is asked now and then are enough. Ids are given once in a process, a
- * handle stands for one stream at a time. So if a handle had an id at two moments, it stood for
- * that stream at all moments between. Blocks that were freed on the handle between the two were
- * freed on that stream. Hence a free need not ask for the id, and an allocation, which must know,
- * asks: with another answer than last time all that was freed since is taken for another stream's.
+ * Why a handle and an occasional query of the id are enough. Ids are unique in a process, and a
+ * handle stands for one stream at a time. So if a handle had the same id at two moments, it stood
+ * for that stream at all moments between. Blocks that were freed on the handle between the two were
+ * freed on that stream. Hence a free need not query the id. An allocation, which must know it,
+ * queries it: if it differs from the last one, everything freed since is treated as another
+ * stream's.
  *
- * A handle is passed to the driver only in the call that was given it: later its stream may be gone
- * and the driver says nothing of what it does with handles of streams that are gone.
+ * A handle is passed to the driver only in the call that received it. Later its stream may be
+ * destroyed, and the driver does not document what it does with handles of destroyed streams.
  */
 #include "stream/key.h"
 
@@ -17,7 +18,7 @@
 
 static uint64_t this_thread(void)
 {
-	static _Atomic uint64_t threads; /* atomic; count of numbers given */
+	static _Atomic uint64_t threads; /* atomic; count of assigned numbers */
 	static __thread uint64_t number;
 
 	if (number == 0)
@@ -32,7 +33,7 @@ static enum mam_status status_of(const struct mam_driver *driver, unsigned int r
 	return mam_driver_status(driver, "cuStreamIsCapturing", result);
 }
 
-/* The thread's own stream is one of the current context: the pool's, for as long as it takes. */
+/* The thread's own stream depends on the current context: make the pool's current for the query. */
 static unsigned int ask(const struct mam_fences *fences, struct CUstream_st *stream,
 			unsigned int *status)
 {

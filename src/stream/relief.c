@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * relief.c - the pool is short of ground and asks what streams can spare (pool/relief.h).
+ * relief.c - the pool needs memory and reclaims it from streams (pool/relief.h).
  *
- * PASSED  Every batch whose fence has passed. And from now on streams let go sooner: none is taken
- *         to come back for what it freed until it has done so again (stream.c).
- * ALL     The same, and each fence is waited for. What streams have open is left: their handles may
- *         mean nothing any more, so no event can be recorded in them. It goes to one hold, and then
- *         the whole context is waited for: everything that any stream had before is done after
- *         that, whether the stream lives or not.
- *         That takes a small allocation, which is made before anything is moved. Where the device
- *         has nothing left for it, only a wait is possible that ends every capture of the context.
- *         Then, if a capture is known to be alive, or a blocking stream is in one, open ground
- *         stays where it is.
- * END     All fences are waited for and the events go.
+ * PASSED  Release every batch whose fence has passed. From now on streams release memory sooner: no
+ * stream is expected to reuse freed memory until it has done so again (stream.c).
+ * ALL     The same, with a wait for each fence. The open memory of streams remains: their handles
+ * may be invalid, so no event can be recorded in them. It is moved to one list, and then the whole
+ * context is waited for: all work that any stream had before is complete after that, whether the
+ * stream still exists or not.
+ *         The wait takes a small allocation, which is made before anything is moved. If the device
+ *         has no memory left for it, only a wait is possible that ends every capture of the
+ *         context. If then a capture is known to be active, or a blocking stream is in one, open
+ *         memory stays where it is.
+ * END     Wait for all fences and destroy the events.
  *
- * The stream lock is not held while waiting: streams go on freeing.
+ * The stream lock is not held while waiting: streams can continue to free.
  */
 #include "stream/stream.h"
 
@@ -39,7 +39,7 @@ static bool collect_all(struct mam_streams *streams)
 	}
 }
 
-/* The first fence that has not passed. Reading needs one of the two locks. */
+/* The first fence that has not passed. One of the two locks is enough to read it. */
 static bool first_pending(const struct mam_streams *streams, struct mam_fence *fence)
 {
 	for (uint32_t at = 0; (at = mam_stream_next_locked(streams, at)) != 0;) {
@@ -67,7 +67,7 @@ static bool is_faulty(const struct mam_streams *streams)
 	return atomic_load_explicit(&streams->faulty, memory_order_relaxed);
 }
 
-/* As many fences as there are now: streams that go on freeing keep nobody here. */
+/* Waits for as many fences as there are now: streams that continue to free do not prolong it. */
 static bool await_fences(struct mam_streams *streams)
 {
 	struct mam_fence fence;
@@ -87,7 +87,7 @@ static bool await_fences(struct mam_streams *streams)
 	return any;
 }
 
-/* From a hold to the one that waits for the whole context. */
+/* Move a list to the one that waits for the whole context. */
 static void sweep_hold(struct mam_streams *streams, uint32_t hold)
 {
 	struct mam_pool *pool = streams->pool;
@@ -100,7 +100,7 @@ static void sweep_hold(struct mam_streams *streams, uint32_t hold)
 	} while (moved == STEP);
 }
 
-/* A graph may run again; another context's work is in no fence of ours. */
+/* A graph may run again; the pool's fences do not cover another context's work. */
 static bool can_be_swept(const struct mam_streams *streams, const struct mam_stream *stream)
 {
 	return stream->key.capture == 0 && stream->context == streams->fences.device.context;
@@ -143,7 +143,7 @@ static void sweep(struct mam_streams *streams)
 	}
 }
 
-/* Orphans that hold nothing any more. */
+/* Free the records of orphans without memory. */
 static void bury(struct mam_streams *streams)
 {
 	mam_lock_take(&streams->pool->lock);
@@ -166,7 +166,7 @@ static bool may_wait(const struct mam_streams *streams, unsigned long long *tick
 	return !is_faulty(streams) && mam_fences_may_wait(&streams->fences, captures, ticket);
 }
 
-/* Is there ground that a wait for all would free, or ground left from one that failed? */
+/* Is there memory that a wait for all would free, or memory left from one that failed? */
 static bool is_any_open(const struct mam_streams *streams)
 {
 	const struct mam_pool *pool = streams->pool;
@@ -188,7 +188,7 @@ static bool is_any_open(const struct mam_streams *streams)
 	return any;
 }
 
-/* Only the holder of grow_lock comes here, so that the swept hold is this call's. */
+/* Only the holder of grow_lock calls this, so no other call uses the swept list. */
 static bool await_open(struct mam_streams *streams)
 {
 	unsigned long long ticket = 0;
@@ -214,7 +214,7 @@ static bool await_open(struct mam_streams *streams)
 	return any;
 }
 
-/* The pool has ended: nothing of holds matters any more but who may still use the memory. */
+/* The pool has ended: lists no longer matter, only work that may still use the memory. */
 static void end(struct mam_streams *streams)
 {
 	unsigned long long ticket = 0;
@@ -258,7 +258,7 @@ bool mam_stream_relieve(struct mam_pool *pool, enum mam_relief_level level)
 	if (!atomic_load_explicit(&streams->any, memory_order_acquire) ||
 	    atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
 		return false;
-	/* A driver that failed once is asked again where the alternative is no memory at all. */
+	/* After an error the driver is tried again if the request would fail otherwise. */
 	if (level == MAM_RELIEF_ALL)
 		atomic_store_explicit(&streams->faulty, false, memory_order_relaxed);
 	if (is_faulty(streams))

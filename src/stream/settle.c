@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * settle.c - ground leaves its stream.
+ * settle.c - memory leaves its stream.
  *
- *   collect  Ask the oldest batch's fence. If it has passed, the batch's ground is the pool's, and
- *            the next one is asked. So memory waits for the fences of all batches up to its own.
- *   leave    What the stream has open becomes a batch, with an empty hold in its place, and then
- *            the fence is recorded: all that is in the batch was freed before that, and what is
- *            freed later goes to the new hold.
+ *   collect  Query the oldest batch's fence. If it has passed, the batch's memory is returned to
+ *            the pool, and the next one is queried. So memory waits for the fences of all batches
+ *            up to its own.
+ *   leave    The stream's open list becomes a batch, and an empty list replaces it. Then the fence
+ *            is recorded: all memory in the batch was freed before that, and memory freed later is
+ *            put into the new list.
  *
- * A look costs more than a record. Who frees much at a time would find the same fence pending again
- * and again, so a look that found one puts off the next by LOOK_EVERY frees.
+ * A query costs more than a record. A stream with a burst of frees would find the same fence
+ * pending again and again, so a query that found one delays the next one by LOOK_EVERY frees.
  *
- * With all places for batches taken, open ground stays open and nobody asks again before a few more
+ * If all batches are in use, open memory stays open and the next attempt comes after a few more
  * frees; or, if it must leave, it joins the newest batch, whose fence is recorded again.
  *
  * A block that is freed later draws its neighbors in earlier batches along (pool/hold.h): they are
  * joined with it, and wait for the later fence as well.
  *
- * What is loose is joined first: ground leaves in few pieces.
+ * Loose blocks are joined first, so that memory leaves in few segments.
  *
- * Before the record the stream's id is asked: is this handle still the stream that had these frees?
- * (key.c) If not, the record is of a stream that is gone: an orphan (table.h). Where the driver has
- * no ids, ground that did not leave at once is an orphan's too.
+ * Before the record the stream's id is queried: is this handle still the stream that had these
+ * frees? (key.c) If not, the record belongs to a stream that was destroyed: an orphan (table.h). If
+ * the driver has no ids, memory that did not leave at once is treated as an orphan's too.
  *
- * Bound: the pool's lock is let go after each STEP segments.
+ * Bound: the pool's lock is released after each STEP segments.
  */
 #include "stream/stream.h"
 
@@ -45,7 +46,7 @@ void mam_stream_give(struct mam_streams *streams, uint32_t hold)
 	} while (given == STEP);
 }
 
-/* The oldest batch is empty, and the next one follows none. */
+/* Remove the oldest batch, which is empty; then the next list follows no other. */
 static void drop_oldest(struct mam_streams *streams, uint32_t handle)
 {
 	struct mam_pool *pool = streams->pool;
@@ -87,7 +88,7 @@ bool mam_stream_collect(struct mam_streams *streams, uint32_t handle)
 	return any;
 }
 
-/* All that is loose is joined: it is open, or goes with what is. */
+/* Find the stream and join its loose blocks with the open list. */
 static uint32_t find(struct mam_streams *streams, const struct mam_stream_key *key, bool *open,
 		     bool *look)
 {
@@ -107,14 +108,14 @@ static uint32_t find(struct mam_streams *streams, const struct mam_stream_key *k
 	return handle;
 }
 
-/* A stream that lets ground go without coming back for it is believed half as much next time. */
+/* Memory left without being reused: halve the bytes that the stream is expected to reuse. */
 static void count_from_here(struct mam_stream *stream)
 {
 	stream->put = 0;
 	stream->swing /= 2;
 }
 
-/* Open ground joins the newest batch, which has no fence from now on: it is the caller's. */
+/* Move open memory to the newest batch. Returns its former fence, which the caller must drop. */
 static struct mam_fence join_newest(struct mam_streams *streams, uint32_t handle)
 {
 	struct mam_pool *pool = streams->pool;
@@ -140,8 +141,8 @@ static struct mam_fence join_newest(struct mam_streams *streams, uint32_t handle
 }
 
 /*
- * Open ground becomes the newest batch. The fresh list follows it, as fences are queried in order and
- * so the fresh one is released later. False: there is no room.
+ * The open list becomes the newest batch. The new open list follows it: fences are queried in
+ * order, so the new list is released later. False: there is no room.
  */
 static bool open_anew(struct mam_streams *streams, uint32_t handle)
 {
@@ -168,7 +169,7 @@ static bool newest_is_bare(const struct mam_stream *stream)
 	return stream->batches != 0 && stream->batch[stream->batches - 1].fence.event == NULL;
 }
 
-/* Nothing of a stream that may be another one each time joins what was there before. */
+/* If each call may be another stream (no ids), memory never joins an existing batch. */
 static void leave(struct mam_streams *streams, uint32_t handle, bool all)
 {
 	const struct mam_stream *stream = mam_stream_at(streams, handle);
@@ -189,7 +190,7 @@ static void leave(struct mam_streams *streams, uint32_t handle, bool all)
 	mam_fence_drop(&streams->fences, &earlier);
 }
 
-/* Is the stream behind the handle the one that the record is of? */
+/* Whether the handle still stands for the stream of the record. */
 static bool is_same(const struct mam_streams *streams, const struct mam_stream *stream)
 {
 	unsigned long long id;
@@ -199,7 +200,7 @@ static bool is_same(const struct mam_streams *streams, const struct mam_stream *
 	return mam_key_id(&streams->fences, &stream->key, &id) && id == stream->id;
 }
 
-/* A fence was asked and has not passed. */
+/* A fence was queried and has not passed. */
 static void put_off(struct mam_streams *streams, uint32_t handle)
 {
 	mam_lock_take(&streams->pool->lock);
@@ -208,7 +209,7 @@ static void put_off(struct mam_streams *streams, uint32_t handle)
 	mam_lock_release(&streams->pool->lock);
 }
 
-/* Puts off the next try; makes an orphan of what should have left and did not. */
+/* Delay the next attempt; orphan the record if memory should have left and did not. */
 static void note(struct mam_streams *streams, uint32_t handle, bool same)
 {
 	struct mam_stream *stream;

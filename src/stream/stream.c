@@ -1,37 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream.c - allocate, free and release in the order of a stream.
+ * stream.c - stream-ordered allocation, free and release.
  *
- * free:   1. Which stream, and is it in capture? (key.c)
- *         2. The block stays as it is, in the stream's loose hold (table.h). Where that is full, or
- *            the stream has not come back for what it freed, its ground joins what is open.
- *         3. Is it much? Then it leaves: one event for all of it (settle.c).
- * alloc:  1. Which stream, and is it the one that its handle meant before?
- *         2. A loose block of its size. There is nothing to cut, join or search for: a stream that
- *            asks for what it freed, in whatever order, pays for a look-up and two lists. If there
- *            is none what is loose is joined, and then: best fit over the stream's own ground and
- *            the pool's; of equals, its own. That may be in use by work of the stream, behind which
- *            all work on the new block comes.
- *         3. Nothing fits: free memory beside the stream's own is joined with it. So a stream that
- *            is alone in its pool finds any run of memory that it would find if its frees took
- *            effect at once.
- *         4. Still nothing: all that the stream has leaves, and the pool grows, in a range by as
- *            little as makes one of the stream's segments large enough.
+ * free:   1. Which stream is it, and is it in capture? (key.c)
+ *         2. Keep the block as it is, in the stream's loose list (table.h). If that is full, or the
+ *            stream has not reused freed memory, join the block with the open list.
+ *         3. If the open memory is large, it leaves: one event for all of it (settle.c).
+ * alloc:  1. Which stream is it, and is it the one that its handle stood for before?
+ *         2. Use a loose block of the same size. This needs no cut, join or search: a stream that
+ *            requests the sizes that it freed, in any order, costs one lookup and two lists.
+ *            Otherwise join the loose blocks with the open list, and take the best fit over the
+ *            stream's own memory and the pool's; of equal ones, its own. The stream's own memory
+ *            may be in use by its earlier work, and all work on the new block runs after that.
+ *         3. If nothing fits: join free memory beside the stream's own with it. So a stream that is
+ *            alone in its pool finds any run of memory that it would find if its frees took effect
+ *            at once.
+ *         4. If still nothing fits: all of the stream's memory leaves, and the pool grows, in a
+ *            range by as little as makes one of the stream's segments large enough.
  *
- * How much is much. A stream that reuses what it freed should never need an event; one that does
- * not, or is gone, should not keep others from much. What it comes back for is its swing: the bytes
- * that it freed in one go and then took in one go, whichever is less, the most of late. A turn with
- * less wears it off by an eighth, and ground that leaves by half. Ground leaves
- *   - at OPEN_MOST frees more than reuses, or, in a stream of few frees, at an eighth of them, so
- *     that the first one leaves at once. Little, which is 1 MiB or the swing, leaves at LITTLE_MOST:
- *     an event costs as much as three frees;
+ * When memory leaves. A stream that reuses the memory it freed should never need an event; one that
+ * does not, or that was destroyed, should not keep much memory from others. The memory that a
+ * stream is expected to reuse is its swing. For each turn (a burst of frees followed by a burst of
+ * allocations), take the bytes freed or the bytes allocated, whichever is less; the swing is the
+ * maximum of recent turns. A turn with less reduces the swing by an eighth, and memory that leaves
+ * halves it. Memory leaves
+ *   - at OPEN_MOST frees more than reuses or, in a stream with few frees, at an eighth of them, so
+ *     that the first one leaves at once. A small amount, up to 1 MiB or the swing, leaves at
+ *     LITTLE_MOST: an event costs as much as three frees;
  *   - when it is more than an eighth of the pool's live bytes, 32 MiB and twice the swing.
- * When the pool runs short of ground no stream is believed any more: all swings are 0 (relief.c).
- * A stream of another context than the pool's, which no fence of the pool's could cover later, has
- * its ground leave at every free, and so has every stream where the driver has no ids.
+ * When the pool runs out of memory all swings are set to 0 (relief.c): no stream is expected to
+ * reuse memory any more. For a stream of another context than the pool's, which no fence of the
+ * pool could cover later, memory leaves at every free. The same holds for every stream if the
+ * driver has no ids.
  *
- * In a capture nothing leaves: the graph will use the blocks again and again. And nothing that was
- * freed before the capture is used in it: the graph may run on another stream.
+ * In a capture no memory leaves: the graph will use the blocks repeatedly. Memory that was freed
+ * before the capture is not used in it: the graph may run on another stream.
  */
 #include "stream/stream.h"
 
@@ -98,7 +101,7 @@ static bool is_little(const struct mam_stream *stream, uint64_t bytes)
 	return bytes <= LITTLE_BYTES || bytes <= stream->swing;
 }
 
-/* Whether ground leaves at every free: no fence could be found for it later. */
+/* Whether memory leaves at every free: no fence could cover it later. */
 static bool leaves_at_once(const struct mam_streams *streams, const struct mam_stream *stream)
 {
 	return !stream->lasting || stream->context != streams->fences.device.context;
@@ -108,7 +111,7 @@ static bool is_due_locked(const struct mam_streams *streams, const struct mam_st
 {
 	const struct mam_pool *pool = streams->pool;
 	uint64_t few = 1 + stream->frees / 8;
-	int64_t live = (int64_t)pool->counts.live_rounded_bytes; /* below zero: not all is told yet */
+	int64_t live = (int64_t)pool->counts.live_rounded_bytes; /* may be below zero (pool.h) */
 	uint64_t bytes;
 
 	if (stream->key.capture != 0)
@@ -125,7 +128,7 @@ static bool is_due_locked(const struct mam_streams *streams, const struct mam_st
 	       bytes > (live > 0 ? (uint64_t)live : 0) / OPEN_SHARE;
 }
 
-/* The stream took again what it had freed, or some of it, and frees once more. */
+/* A burst of allocations has followed the last burst of frees, and now the stream frees again. */
 static void end_turn(struct mam_stream *stream)
 {
 	uint64_t worn = stream->swing - (stream->swing + SWING_WEAR - 1) / SWING_WEAR;
@@ -204,7 +207,7 @@ enum mam_status mam_stream_free(struct mam_pool *pool, void *block, struct CUstr
 	return status;
 }
 
-/* The key's stream, if what it holds may be used on it; another one's is orphaned. */
+/* The key's stream, if its memory may be used on it; the record of another stream is orphaned. */
 static uint32_t owner_locked(struct mam_streams *streams, const struct mam_stream_key *key,
 			     bool has_id, unsigned long long id)
 {
@@ -224,7 +227,7 @@ static uint32_t owner_locked(struct mam_streams *streams, const struct mam_strea
 	return 0;
 }
 
-/* Of the stream's own ground what fits best, exactly if anything does; 0: nothing does. */
+/* The best fit in the stream's own memory, preferably an exact loose block; 0: nothing fits. */
 static uint32_t find_own_locked(struct mam_streams *streams, const struct mam_stream *stream,
 				const struct mam_request *request)
 {
@@ -237,7 +240,7 @@ static uint32_t find_own_locked(struct mam_streams *streams, const struct mam_st
 	return mam_hold_best_locked(pool, stream->open, request);
 }
 
-/* From the stream's own ground, if that fits at least as well as any other. */
+/* Allocate from the stream's own memory, if that fits at least as well as the pool's. */
 static bool take_own_locked(struct mam_streams *streams, struct mam_stream *stream,
 			    const struct mam_request *request, enum mam_status *status,
 			    void **block)
@@ -285,7 +288,7 @@ static enum mam_status alloc_locked(struct mam_streams *streams, const struct ma
 	return status;
 }
 
-/* A request that got no block is counted, whatever the reason. */
+/* A failed request is counted, whatever the reason. */
 static enum mam_status refused(struct mam_pool *pool, enum mam_status status)
 {
 	mam_lock_take(&pool->lock);
@@ -323,7 +326,7 @@ enum mam_status mam_stream_alloc(struct mam_pool *pool, size_t bytes, struct CUs
 	return mam_grow_for(pool, &request, block);
 }
 
-/* What was freed in captures of this stream is its own as other ground is, from now on. */
+/* Memory freed in captures of this stream becomes normal open memory of the stream. */
 static void free_captured(struct mam_streams *streams, const struct mam_stream_key *key,
 			  unsigned long long id)
 {
@@ -338,7 +341,7 @@ static void free_captured(struct mam_streams *streams, const struct mam_stream_k
 		if (base == 0 || stream->key.capture == 0 || stream->key.stream != key->stream ||
 		    stream->key.thread != key->thread)
 			continue;
-		if (stream->id != 0 && id != 0 && stream->id != id) /* another one's, gone */
+		if (stream->id != 0 && id != 0 && stream->id != id) /* of a destroyed stream */
 			continue;
 		mam_stream_tidy_locked(streams, stream);
 		(void)mam_hold_move_locked(pool, stream->open, mam_stream_at(streams, base)->open,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.c - streams come and go (table.h).
+ * table.c - add streams to the table and remove them (table.h).
  *
- * Nobody says when a stream is destroyed. A record whose holds are empty says nothing that cannot
- * be found out again, so once in a while, when their number has doubled, such records go.
+ * The driver does not report when a stream is destroyed. A record whose lists are empty contains
+ * nothing that cannot be determined again. So each time that their number has doubled, such records
+ * are freed.
  */
 #include "stream/table.h"
 
@@ -81,7 +82,7 @@ static enum mam_status reserve_locked(struct mam_streams *streams)
 	return mam_records_reserve(&streams->records, 1);
 }
 
-/* In a capture the driver must not be asked (key.h): the stream's id as it was known before. */
+/* In a capture the driver must not be queried (key.h): use the stream's id known before. */
 static unsigned long long id_before_locked(const struct mam_streams *streams,
 					   const struct mam_stream_key *key)
 {
@@ -123,7 +124,7 @@ static enum mam_status add_locked(struct mam_streams *streams, const struct mam_
 	mam_stream_at(streams, handle)->next = *bucket;
 	*bucket = handle;
 	streams->count++;
-	atomic_store_explicit(&streams->any, true, memory_order_release); /* and bound */
+	atomic_store_explicit(&streams->any, true, memory_order_release); /* after `bound` */
 	return MAM_OK;
 }
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.h - the streams of a pool and the ground each holds.
+ * table.h - the streams of a pool and the memory of each.
  *
- *   stream --+-- loose     what was freed last: blocks as they were, to be had by their size
- *            +-- open      what was freed since the last fence, joined: no event yet
- *            +-- batch 0   what left together, under one fence
+ *   stream --+-- loose     freed last: blocks as they were, for requests of their size
+ *            +-- open      freed since the last fence, joined: no event yet
+ *            +-- batch 0   left together, under one fence
  *            +-- batch 1   ... later ones
  *
- * All of it is the stream's to use again at once (hold.h). When a batch's fence has passed its
- * ground is the pool's. What is loose is open, and joins the rest of it where more is asked of it
- * than a block of a size that is there.
+ * The stream may reuse all of it immediately (hold.h). When a batch's fence has passed, its memory
+ * becomes free memory of the pool. The loose list counts as open. Its blocks are joined with the
+ * open list when a request needs more than a loose block of its size.
  *
- * Two locks. The table, the holds and what is in them: lock pool. Fences and which batches there
- * are: written under both stream and pool, so that either is enough to read. The stream lock comes
+ * Two locks. The table, the lists and their segments: lock pool. Fences and the set of batches:
+ * written under both stream and pool, so that either is enough to read. The stream lock is taken
  * first; it is held across short driver calls, never across a wait for the device.
  *
- * A stream that is found to be another one than its handle meant before is orphaned: no handle
- * leads to it any more, its batches pass as they would have, and what it has open waits for a fence
+ * If a handle turns out to stand for another stream than before, the former stream is orphaned: no
+ * handle leads to it any more, its batches pass as usual, and its open memory waits for a fence
  * over the whole context (relief.c).
  */
 #ifndef MAM_STREAM_TABLE_H
@@ -25,8 +25,8 @@
 #include "pool/hold.h"
 #include "stream/key.h"
 
-#define MAM_BATCHES 4 /* of one stream at a time */
-#define MAM_LOOSE_MOST 128 /* segments: tidied, 50 ns each, under one hold of the lock */
+#define MAM_BATCHES 4 /* of one stream at the same time */
+#define MAM_LOOSE_MOST 128 /* segments: joined under one acquisition of the lock, 50 ns each */
 #define MAM_STREAM_BUCKETS 256
 #define MAM_CAPTURES_NOTED 16
 
@@ -37,43 +37,43 @@ struct mam_batch {
 
 struct mam_stream {
 	struct mam_stream_key key; /* lock: none, set at creation */
-	unsigned long long id;     /* lock: none, set at creation; 0: unknown, or a default stream */
+	unsigned long long id;     /* lock: none, set at creation; 0: unknown, or default stream */
 	struct CUctx_st *context;  /* lock: none, set at creation; NULL: unknown */
-	uint32_t next;             /* lock: pool; in its bucket */
-	uint32_t open;             /* lock: pool; a hold */
-	uint32_t loose;            /* lock: pool; a loose hold of at most MAM_LOOSE_MOST */
+	uint32_t next;             /* lock: pool; next in its bucket */
+	uint32_t open;             /* lock: pool; a stream free list */
+	uint32_t loose;            /* lock: pool; a loose list of at most MAM_LOOSE_MOST */
 	uint32_t batches;          /* lock: stream and pool; count */
 	struct mam_batch batch[MAM_BATCHES]; /* lock: stream and pool; oldest first */
-	uint64_t frees;            /* lock: pool; count, ever */
-	uint64_t leave_at;         /* lock: pool; nothing leaves before so many frees */
-	uint64_t look_at;          /* lock: pool; no look at a fence before so many frees */
+	uint64_t frees;            /* lock: pool; count since creation */
+	uint64_t leave_at;         /* lock: pool; number of frees at which memory may leave */
+	uint64_t look_at;          /* lock: pool; number of frees at which a fence is queried */
 	uint32_t put;              /* lock: pool; count of frees less reuses since the last fence */
-	uint64_t given;            /* lock: pool; bytes freed since it last took any */
-	uint64_t taken;            /* lock: pool; bytes taken since then */
-	uint64_t swing;            /* lock: pool; bytes that it comes back for (stream.c) */
-	bool lasting;              /* lock: none; its handle cannot come to mean another unnoticed */
+	uint64_t given;            /* lock: pool; bytes freed since its last allocation burst */
+	uint64_t taken;            /* lock: pool; bytes allocated since then */
+	uint64_t swing;            /* lock: pool; bytes that it is expected to reuse (stream.c) */
+	bool lasting;              /* lock: none; no other stream can get its handle unnoticed */
 	bool orphan;               /* lock: pool */
-	bool in_use;               /* lock: pool; else the record is nobody's */
+	bool in_use;               /* lock: pool; otherwise the record is not in use */
 } __attribute__((aligned(16)));
 
 struct mam_streams {
 	struct mam_pool *pool;    /* lock: none, set at creation */
 	struct mam_lock lock;     /* rank stream */
 	struct mam_fences fences; /* lock: stream */
-	atomic_bool bound;        /* atomic; fences are */
+	atomic_bool bound;        /* atomic; whether fences are bound */
 	atomic_bool any;          /* atomic; a stream was ever in the table */
-	atomic_bool faulty;       /* atomic; the driver reported a fault: nothing is released */
+	atomic_bool faulty;       /* atomic; the driver reported an error: no memory is released */
 	bool ended;               /* lock: stream */
 
 	struct mam_records records;          /* lock: pool */
 	uint32_t bucket[MAM_STREAM_BUCKETS]; /* lock: pool; heads of lists */
 	uint32_t count;                      /* lock: pool; of records in use */
-	uint32_t sweep_at;                   /* lock: pool; count at which to look for empty ones */
-	uint32_t swept;                      /* lock: stream and pool; a hold, or 0 (relief.c) */
+	uint32_t sweep_at;                   /* lock: pool; count at which empty ones are freed */
+	uint32_t swept;                      /* lock: stream and pool; a list, or 0 (relief.c) */
 
-	_Atomic uint32_t capturing;                        /* atomic; count of the next */
+	_Atomic uint32_t capturing;                        /* atomic; length of captured[] */
 	struct mam_stream_key captured[MAM_CAPTURES_NOTED]; /* lock: pool; last seen in capture */
-	atomic_bool lost_count;                             /* atomic; there were more */
+	atomic_bool lost_count;                             /* atomic; there were more captures */
 };
 
 static inline struct mam_stream *mam_stream_at(const struct mam_streams *streams, uint32_t handle)
@@ -92,7 +92,7 @@ static inline unsigned mam_stream_bucket(const struct mam_stream_key *key)
 _Static_assert(MAM_STREAM_BUCKETS == 256, "the hash has eight bits");
 _Static_assert(MAM_BATCHES + 1 <= MAM_HOLD_CHAIN_MAX, "the open hold and all batches are one chain");
 
-/* mam_stream_find_locked - by key; 0: there is none. lock: pool */
+/* mam_stream_find_locked - find a stream by key; 0: there is none. lock: pool */
 static inline uint32_t mam_stream_find_locked(const struct mam_streams *streams,
 					      const struct mam_stream_key *key)
 {
@@ -103,7 +103,7 @@ static inline uint32_t mam_stream_find_locked(const struct mam_streams *streams,
 	return at;
 }
 
-/* For all that are in use: handles go up in steps. lock: pool or stream */
+/* Step from one record to the next: handles are multiples of it. lock: pool or stream */
 static inline uint32_t mam_stream_step(const struct mam_streams *streams)
 {
 	return (uint32_t)(streams->records.record_bytes / MAM_RB_UNIT);
@@ -112,18 +112,18 @@ static inline uint32_t mam_stream_step(const struct mam_streams *streams)
 uint32_t mam_stream_next_locked(const struct mam_streams *streams, uint32_t after);
 
 /*
- * mam_stream_add - make the key's stream known; asks the driver who it is. A known one: nothing.
- * lock: stream. OUT_OF_HOST_MEMORY, DESTROYED.
+ * mam_stream_add - add the key's stream to the table; queries its id and context from the driver.
+ * Does nothing if the stream is known. lock: stream. OUT_OF_HOST_MEMORY, DESTROYED.
  */
 enum mam_status mam_stream_add(struct mam_streams *streams, const struct mam_stream_key *key);
 
 /* mam_stream_orphan_locked - no handle leads to it any more. lock: pool */
 void mam_stream_orphan_locked(struct mam_streams *streams, uint32_t handle);
 
-/* mam_stream_forget_locked - its holds are empty: the record is free. lock: pool and stream */
+/* mam_stream_forget_locked - free the record; its lists are empty. lock: pool and stream */
 void mam_stream_forget_locked(struct mam_streams *streams, uint32_t handle);
 
-/* mam_stream_tidy_locked - what is loose joins what is open. lock: pool */
+/* mam_stream_tidy_locked - join the loose list with the open list. lock: pool */
 static inline void mam_stream_tidy_locked(struct mam_streams *streams,
 					  const struct mam_stream *stream)
 {
@@ -131,7 +131,7 @@ static inline void mam_stream_tidy_locked(struct mam_streams *streams,
 		(void)mam_hold_move_locked(streams->pool, stream->loose, stream->open, UINT32_MAX);
 }
 
-/* Whether ground is open. lock: pool */
+/* Whether the stream has open memory. lock: pool */
 static inline bool mam_stream_has_open_locked(const struct mam_streams *streams,
 					      const struct mam_stream *stream)
 {
@@ -140,8 +140,8 @@ static inline bool mam_stream_has_open_locked(const struct mam_streams *streams,
 }
 
 /*
- * mam_stream_seen_locked - keeps the list of streams in capture. mam_stream_captures: is a capture
- * known to be alive?
+ * mam_stream_seen_locked - update the list of streams in capture. mam_stream_captures: whether a
+ * capture is known to be active.
  */
 void mam_stream_seen_locked(struct mam_streams *streams, const struct mam_stream_key *key);
 bool mam_stream_captures(const struct mam_streams *streams);
