@@ -17,8 +17,7 @@
  *     breaks that rule. Then the last write wins, and the bins that lost the block notice it by the
  *     thread cache number in the tag (bins.h).
  *
- *   LIVE    pool 20 | zero 1 | granule in its window 6 | requested 22 | granules 12 | zero 1 |
- *           state 2
+ *   LIVE    pool 20 | zero 1 | granule in window 6 | requested 22 | granules 12 | zero 1 | state 2
  *   CACHED  thread cache 10 | next granule's number 39 | granules 12 | zero 1 | state 2
  *
  * A tag is LIVE or CACHED for an existing pool only while that pool's record of the block is live.
