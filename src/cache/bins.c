@@ -177,11 +177,11 @@ const char *mam_parcel_check(const struct mam_parcel *parcel, unsigned octave)
 		uint64_t value;
 
 		if (!packed((uintptr_t)next << MAM_TAG_SHIFT, octave, &value))
-			return "a block in the depot is tagged as not being there";
+			return "a block in the transfer cache has no tag of the transfer cache";
 		granules += mam_tag_granules(value);
 		next = mam_tag_next(value);
 	}
-	return granules == parcel->granules ? NULL : "a parcel's count is not that of its blocks";
+	return granules == parcel->granules ? NULL : "a batch's count does not match its blocks";
 }
 
 const char *mam_bins_check(const struct mam_bins *bins)
@@ -195,22 +195,22 @@ const char *mam_bins_check(const struct mam_bins *bins)
 		bool used = bins->used[bin / 64] >> bin % 64 & 1;
 
 		if (used != (count != 0))
-			return "a cache's bin is empty and says it is not, or the other way round";
+			return "the bit of a bin does not match its count";
 		if (used && !(bins->summary >> bin / 64 & 1))
-			return "a cache's bin is not in the summary";
+			return "a bin is missing from the summary";
 		blocks += count;
 		granules += count * bin;
 		for (; count != 0; count--) {
 			uint64_t tag = mam_tag_of(block, bin);
 
 			if ((tag & MAM_TAG_CACHED_MASK) != (bins->key | bin << 3))
-				return "a block in a cache's bin is tagged as not being there";
+				return "a block in a bin has no tag of the bin";
 			block = (uintptr_t)mam_tag_next(tag) << MAM_TAG_SHIFT;
 		}
 	}
 	for (unsigned octave = 0; octave < MAM_BINS_OCTAVES; octave++)
 		octaves += bins->octave[octave];
 	if (blocks != bins->blocks || granules != bins->granules || granules != octaves)
-		return "a cache's counts are not those of its bins";
+		return "a thread cache's counts do not match its bins";
 	return NULL;
 }

@@ -124,5 +124,5 @@ const char *mam_depot_check(const struct mam_depot *depot)
 	}
 	return granules == atomic_load_explicit(&depot->granules, memory_order_relaxed)
 		       ? NULL
-		       : "the depot's count is not that of its parcels";
+		       : "the transfer cache's count does not match its batches";
 }

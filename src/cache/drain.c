@@ -166,7 +166,7 @@ static void find_lost_locked(struct mam_cache *cache, struct mam_pool *pool)
 	struct search search;
 
 	mam_log(MAM_LOG_WARN,
-		"pool %s: two threads freed one block at the same time; it was freed once",
+		"pool %s: double free by two threads at the same time; the block was freed once",
 		pool->config.name);
 	do {
 		search.count = 0;

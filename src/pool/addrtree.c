@@ -154,16 +154,16 @@ static const char *check_group(const struct mam_records *segments, uint32_t hand
 	uint32_t i;
 
 	if (group->count > MAM_GROUP_MOST)
-		return "a group of neighbours is too large";
+		return "a group of neighbors is too large";
 	if (mam_segment_at(segments, at)->base != group->base)
-		return "a group of neighbours begins elsewhere";
+		return "a group of neighbors has a wrong base";
 	for (i = 0; i < group->count; i++) {
 		const struct mam_segment *segment = mam_segment_at(segments, at);
 
 		if (at == 0 || segment->group != handle)
-			return "a segment is not in the group of its neighbours";
+			return "a segment is not in the group of its neighbors";
 		if (segment->base < from || end - segment->base < segment->bytes)
-			return "two neighbours are out of order";
+			return "two neighbors are out of order";
 		from = mam_segment_end(segment);
 		at = segment->next;
 	}

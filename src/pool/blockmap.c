@@ -230,9 +230,9 @@ static const char *check_table(const struct mam_blockmap *map, const struct mam_
 		if (segment->state != MAM_SEGMENT_LIVE)
 			return "the block map names a segment that is not live";
 		if (bucket_of(table, hash(segment->base)) != table->entries + at / WAYS * WAYS)
-			return "the block map keeps a block in a bucket of another address";
+			return "the block map has a block in the bucket of another address";
 		if (entry_at(map, segments, segment->base) != &table->entries[at])
-			return "the block map knows a block twice";
+			return "the block map has a block twice";
 	}
 	return NULL;
 }

@@ -42,11 +42,11 @@ static const char *check_segment(const struct mam_pool *pool, const struct mam_c
 	    (pool->range == NULL || (segment->state != MAM_SEGMENT_VOID &&
 				     segment->state != MAM_SEGMENT_MOVING &&
 				     segment->state != MAM_SEGMENT_LOST)))
-		return "a chunk's list holds an idle record";
+		return "a chunk's list contains an unused record";
 	if (segment->chunk != chunk_handle)
-		return "a segment names another chunk than the one it is in";
+		return "a segment names the wrong chunk";
 	if (segment->bytes == 0 || (segment->bytes & mask) != 0 || (segment->base & mask) != 0)
-		return "a segment is not made of whole granules";
+		return "a segment does not consist of whole granules";
 	totals->segments++;
 	if (segment->state == MAM_SEGMENT_MOVING || segment->state == MAM_SEGMENT_LOST)
 		return NULL;
@@ -54,7 +54,7 @@ static const char *check_segment(const struct mam_pool *pool, const struct mam_c
 		totals->voids++;
 		return segment->next != 0 && mam_segment_at(&pool->segments, segment->next)->state ==
 						     MAM_SEGMENT_VOID
-			       ? "two void segments are neighbours"
+			       ? "two unmapped segments are neighbors"
 			       : NULL;
 	}
 	if (segment->state == MAM_SEGMENT_FREE) {
@@ -63,14 +63,14 @@ static const char *check_segment(const struct mam_pool *pool, const struct mam_c
 
 		if (segment->next != 0 &&
 		    mam_segment_at(&pool->segments, segment->next)->state == MAM_SEGMENT_FREE)
-			return "two free segments are neighbours";
+			return "two free segments are neighbors";
 		if (is_tail != (pool->tail == handle))
 			return "the tail is not the free end of the newest chunk";
 		totals->shelved += is_tail ? 0 : 1;
 		return NULL;
 	}
 	if (mam_segment_end(segment) - chunk->base > chunk->high)
-		return "a block lies above its chunk's high mark";
+		return "a block is above its chunk's high mark";
 	(*live_here)++;
 	if (mam_hold_is(segment->state)) {
 		totals->held++;
@@ -78,7 +78,7 @@ static const char *check_segment(const struct mam_pool *pool, const struct mam_c
 		if (segment->next != 0 &&
 		    mam_segment_at(&pool->segments, segment->next)->state == segment->state &&
 		    !mam_hold_at(pool, segment->state - MAM_SEGMENT_HELD)->loose)
-			return "two segments of one hold are neighbours";
+			return "two segments of one stream free list are neighbors";
 	}
 	if (segment->state == MAM_SEGMENT_RETIRED || mam_hold_is(segment->state)) {
 		totals->retired++;
@@ -86,7 +86,7 @@ static const char *check_segment(const struct mam_pool *pool, const struct mam_c
 		return NULL;
 	}
 	if (segment->requested == 0 || segment->requested > segment->bytes)
-		return "a block is smaller than what was asked for";
+		return "a block is smaller than the requested size";
 	totals->live++;
 	totals->live_bytes += segment->requested;
 	totals->live_rounded += segment->bytes;
@@ -125,7 +125,7 @@ static const char *check_chunk(const struct mam_pool *pool, uint32_t *at, struct
 	if (expected != chunk->base + chunk->bytes)
 		return "a chunk's segments do not reach its end";
 	if (chunk->last != previous)
-		return "a chunk's last segment is another";
+		return "a chunk's last segment is wrong";
 	if (chunk->live_blocks != live_here)
 		return "a chunk's count of live blocks is wrong";
 	if (chunk->high > chunk->bytes)
@@ -189,7 +189,7 @@ static const char *check_chunk_list(const struct mam_pool *pool, uint64_t chunks
 			return "the list of chunks is damaged";
 		newer = at;
 	}
-	return count == chunks ? NULL : "the list of chunks misses one";
+	return count == chunks ? NULL : "a chunk is missing from the list of chunks";
 }
 
 /* Oldest to newest, as many as the scan found. */
@@ -208,7 +208,7 @@ static const char *check_retired(const struct mam_pool *pool, uint64_t retired)
 	}
 	return count == retired && (last == pool->retired_last || retired == 0)
 		       ? NULL
-		       : "the queue of retired blocks misses one";
+		       : "a block is missing from the queue of retired blocks";
 }
 
 static const char *check_records(const struct mam_records *records, uint64_t in_use)
@@ -233,7 +233,7 @@ static const char *check_shelf(const struct mam_pool *pool, uint64_t shelved)
 	const char *fault = mam_shelf_check(&pool->shelf, &pool->segments, &count);
 
 	if (fault == NULL && count != shelved)
-		fault = "the shelf does not hold exactly the free segments";
+		fault = "the free lists do not contain exactly the free segments";
 	return fault;
 }
 

@@ -551,7 +551,7 @@ const char *mam_holds_check(const struct mam_pool *pool, uint64_t segments, uint
 	uint64_t all_bytes = 0;
 
 	if (pool->holds.base == NULL)
-		return segments == 0 ? NULL : "a segment is held by a hold that never was";
+		return segments == 0 ? NULL : "a held segment names a list that does not exist";
 	for (uint32_t at = first_hold(pool); at < holds_end(pool); at += first_hold(pool)) {
 		const struct mam_hold *hold = mam_hold_at(pool, at);
 		uint64_t count = 0;
@@ -566,13 +566,13 @@ const char *mam_holds_check(const struct mam_pool *pool, uint64_t segments, uint
 			count += here;
 		}
 		if (count != hold->segments)
-			return "a hold's shelf does not hold what it counts";
+			return "a stream free list's count is wrong";
 		if (count != 0 && hold->in_use == 0)
-			return "a hold that nobody has is not empty";
+			return "an unused stream free list is not empty";
 		all_segments += count;
 		all_bytes += hold->bytes;
 	}
 	if (all_segments != segments || all_bytes != bytes)
-		return "the holds do not hold exactly the held segments";
+		return "the stream free lists do not contain exactly the held segments";
 	return NULL;
 }

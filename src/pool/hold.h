@@ -52,7 +52,7 @@ struct mam_hold {
 	uint16_t loose; /* its segments are blocks as they were freed; neighbors are not joined */
 } __attribute__((aligned(16)));
 
-_Static_assert(sizeof(struct mam_hold) <= 4096, "a record's most");
+_Static_assert(sizeof(struct mam_hold) <= 4096, "maximum size of a record");
 
 static inline bool mam_hold_is(uint32_t state)
 {

@@ -114,8 +114,8 @@ static void give_back_chunks(struct mam_pool *pool)
 		if (mam_source_shrink(pool->source, (void *)(uintptr_t)chunk->base, chunk->bytes) !=
 		    MAM_OK)
 			mam_log(MAM_LOG_WARN,
-				"pool %s: the source did not take back a chunk of %llu bytes; it "
-				"is left to it",
+				"pool %s: the source refused to release a chunk of %llu bytes; "
+				"the chunk is leaked",
 				pool->config.name, (unsigned long long)chunk->bytes);
 	}
 }

@@ -12,11 +12,11 @@ const char *mam_peers_check(const struct mam_records *segments, uint32_t first, 
 		const struct mam_segment *segment = mam_segment_at(segments, at);
 
 		if (segment->peer_prev != prev)
-			return "a list of equal holes is damaged";
+			return "a list of free blocks of equal size is corrupt";
 		if (segment->bytes != bytes)
-			return "a hole is listed under another size";
+			return "a free block is in the list of another size";
 		if (++*count > most)
-			return "more holes are listed than there are records";
+			return "the free lists contain more blocks than there are records";
 		prev = at;
 	}
 	return NULL;

@@ -169,8 +169,8 @@ void mam_range_give_back(struct mam_pool *pool)
 		refused |= stuck;
 	}
 	if (refused)
-		mam_log(MAM_LOG_WARN, "pool %s: the source did not take all memory back; it is "
-			"left to it", pool->config.name);
+		mam_log(MAM_LOG_WARN, "pool %s: the source refused to release some memory, which "
+			"is leaked", pool->config.name);
 }
 
 /* Width of the unmapped segment beside an edge. */

@@ -36,7 +36,7 @@ static const char *check_part(const struct mam_pool *pool, const struct mam_rang
 			*moving |= segment->state == MAM_SEGMENT_MOVING;
 			if (segment->state != MAM_SEGMENT_MOVING &&
 			    mam_pieces_first(&part->pieces, run, mam_segment_end(segment), &piece))
-				return "a void segment has memory behind it";
+				return "an unmapped segment contains a mapped piece";
 			at = segment->next;
 			continue;
 		}
@@ -44,7 +44,7 @@ static const char *check_part(const struct mam_pool *pool, const struct mam_rang
 		       has_memory(mam_segment_at(&pool->segments, segment->next)->state))
 			segment = mam_segment_at(&pool->segments, segment->next);
 		if (!mam_pieces_tile(&part->pieces, run, mam_segment_end(segment)))
-			return "a part of a range that is no void lies on no whole pieces";
+			return "a mapped segment does not consist of whole pieces";
 		*bytes += mam_segment_end(segment) - run;
 		at = segment->next;
 	}
@@ -70,9 +70,9 @@ const char *mam_range_fault_locked(const struct mam_pool *pool, uint64_t holes, 
 			fault = check_part(pool, part, &bytes, &moving);
 	}
 	if (fault == NULL && found_holes != holes)
-		fault = "the shelves do not hold exactly the free segments";
+		fault = "the free lists do not contain exactly the free segments";
 	if (fault == NULL && found_voids != voids)
-		fault = "the shelves do not hold exactly the void segments";
+		fault = "the free lists do not contain exactly the unmapped segments";
 	/* While a piece moves, it is counted but not in any segment. */
 	if (fault == NULL && !moving && bytes != pool->counts.physical_bytes)
 		fault = "the count of physical bytes is wrong";

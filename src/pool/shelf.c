@@ -170,7 +170,7 @@ static const char *check_class(const struct mam_shelf *shelf, const struct mam_r
 			       ? mam_peers_check(segments, first,
 						 mam_segment_at(segments, first)->bytes,
 						 segments->touched, count)
-			       : "a hole is in the list of another class of sizes";
+			       : "a free block is in the list of another size class";
 	fault = mam_sizetree_check(segments, first, segments->touched, count);
 	if (fault != NULL)
 		return fault;
@@ -180,7 +180,7 @@ static const char *check_class(const struct mam_shelf *shelf, const struct mam_r
 		return "a class of one size is a tree";
 	if (mam_shelf_class(shelf, mam_segment_at(segments, first)->bytes) != class ||
 	    mam_shelf_class(shelf, mam_segment_at(segments, largest)->bytes) != class)
-		return "a hole is in the tree of another class of sizes";
+		return "a free block is in the tree of another size class";
 	return NULL;
 }
 
@@ -197,12 +197,12 @@ static const char *check_word(const struct mam_shelf *shelf, const struct mam_re
 	uint64_t class;
 
 	if (sum != (books->full[word] != 0))
-		return "a bit does not say whether there is one in its word of bits";
+		return "a summary bit does not match its word of bits";
 	for (class = word * 64; sum && fault == NULL && class < word * 64 + 64; class++) {
 		bool full = (books->full[word] >> class % 64 & 1) != 0;
 
 		if (full != (books->root[class] != 0))
-			fault = "a bit does not say whether a class of sizes is empty";
+			fault = "the bit of a size class does not match its list";
 		else if (full)
 			fault = check_class(shelf, segments, class, count);
 	}

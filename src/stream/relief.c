@@ -201,8 +201,8 @@ static bool await_open(struct mam_streams *streams)
 	mam_lock_release(&streams->lock);
 	if (any && !mam_fences_wait_all(&streams->fences, ticket)) {
 		mam_log(MAM_LOG_WARN,
-			"pool %s: the driver could not wait for the device's work; what streams "
-			"freed stays with them",
+			"pool %s: cannot wait for the device's work; memory freed on streams is "
+			"not reclaimed",
 			streams->pool->config.name);
 		return false;
 	}

@@ -90,7 +90,7 @@ static inline unsigned mam_stream_bucket(const struct mam_stream_key *key)
 }
 
 _Static_assert(MAM_STREAM_BUCKETS == 256, "the hash has eight bits");
-_Static_assert(MAM_BATCHES + 1 <= MAM_HOLD_CHAIN_MAX, "the open hold and all batches are one chain");
+_Static_assert(MAM_BATCHES + 1 <= MAM_HOLD_CHAIN_MAX, "the open list and all batches are one chain");
 
 /* mam_stream_find_locked - find a stream by key; 0: there is none. lock: pool */
 static inline uint32_t mam_stream_find_locked(const struct mam_streams *streams,

@@ -242,7 +242,7 @@ START_TEST(what_the_source_does_not_take_back_at_the_end_is_left_to_it)
 	ck_assert_ptr_nonnull(fgets(line, sizeof(line), log));
 	fclose(log);
 	unlink(log_path);
-	ck_assert_ptr_nonnull(strstr(line, "did not take all memory back"));
+	ck_assert_ptr_nonnull(strstr(line, "refused to release some memory"));
 }
 END_TEST
 

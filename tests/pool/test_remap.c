@@ -391,15 +391,15 @@ static const struct {
 	void (*do_it)(void);
 	const char *says;
 } damages[] = {
-	{ a_piece_in_the_void, "void" },
-	{ a_piece_in_lost_addresses, "void" },
+	{ a_piece_in_the_void, "unmapped" },
+	{ a_piece_in_lost_addresses, "unmapped" },
 	{ a_hole_without_its_piece, "whole pieces" },
 	{ a_block_without_its_piece, "whole pieces" },
 	{ a_piece_that_is_too_long, "" },
 	{ too_many_bytes_counted, "physical" },
 	{ a_hole_on_no_shelf, "free segments" },
-	{ a_void_on_no_shelf, "void segments" },
-	{ a_small_part_s_void_on_no_shelf, "void segments" },
+	{ a_void_on_no_shelf, "unmapped segments" },
+	{ a_small_part_s_void_on_no_shelf, "unmapped segments" },
 	{ a_void_called_a_hole, "" },
 };
 

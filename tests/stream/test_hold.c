@@ -500,7 +500,7 @@ START_TEST(a_hold_that_nobody_has_must_be_empty)
 	mam_hold_end_locked(f->pool, hold);
 	mam_lock_release(&f->pool->lock);
 	ck_assert_int_eq(mam_pool_check(f->pool, why, sizeof(why)), MAM_ERROR_CORRUPT);
-	ck_assert_str_eq(why, "a hold that nobody has is not empty");
+	ck_assert_str_eq(why, "an unused stream free list is not empty");
 	ck_assert_uint_eq(hold_new(f), hold);
 	intact(f);
 	fixture_end(f);
