@@ -81,4 +81,17 @@ AC_SUBST([CUDA_DEFS])
 AC_SUBST([CUDA_GENCODE])
 AC_SUBST([CUDA_GENCODE_FEW])
 AM_CONDITIONAL([HAVE_CUDA], [test "x$have_cuda" = xyes])
+
+# The kernels of mam bench are 75 device binaries, which take most of the time of a build.
+AC_ARG_ENABLE([bench-kernels],
+  [AS_HELP_STRING([--disable-bench-kernels], [leave out the kernels of mam bench, which take minutes to compile])],
+  [], [enable_bench_kernels=yes])
+have_bench_kernels=no
+BENCH_DEFS=
+AS_IF([test "x$have_cuda" = xyes && test "x$enable_bench_kernels" != xno],
+  [have_bench_kernels=yes
+   BENCH_DEFS=-DMAM_HAVE_BENCH_KERNELS=1])
+AC_SUBST([have_bench_kernels])
+AC_SUBST([BENCH_DEFS])
+AM_CONDITIONAL([HAVE_BENCH_KERNELS], [test "x$have_bench_kernels" = xyes])
 ])

@@ -18,8 +18,9 @@
 : "${MAM:=$MAM_BUILDDIR/mam}"
 : "${CC:=cc}"
 : "${HAVE_CUDA:=no}"
+: "${HAVE_BENCH_KERNELS:=no}"
 : "${NVCC:=}"
-export MAM_SRCDIR MAM_BUILDDIR MAM CC HAVE_CUDA NVCC
+export MAM_SRCDIR MAM_BUILDDIR MAM CC HAVE_CUDA HAVE_BENCH_KERNELS NVCC
 
 lib_passed=0
 lib_failed=0

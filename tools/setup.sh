@@ -6,8 +6,8 @@
 #   setup_packages   install what is missing, by the system's own package manager
 #   setup_configure  make ./configure if this is a checkout, and configure a build folder
 #   setup_left_out   name the command that a build lacks for want of a package, and how to add it
-#   step             run one command quietly: its output goes to the log; on a terminal a line says
-#                    what runs once it has run for two seconds; on failure the log's last lines are shown
+#   step             run one command quietly: its output goes to the log; a line shows what runs, on a
+#                    terminal once it has run for two seconds; on failure the log's last lines are shown
 #
 # The caller sets: me (its name in messages), root (the source tree), log (a file).
 
@@ -46,6 +46,7 @@ step()
 		wait "$pid" || status=$?
 		[ $shown = no ] || printf '\n' >&2
 	else
+		say "$what"
 		"$@" >> "$log" 2>&1 < /dev/null || status=$?
 	fi
 	if [ $status -ne 0 ]; then

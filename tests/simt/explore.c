@@ -169,10 +169,13 @@ static bool try_one(const struct simt_case *test, uint64_t seed, enum simt_polic
 	return search->result.verdict == SIMT_FINE;
 }
 
-static bool try_all(const struct simt_case *test, struct simt_search *search)
+static bool try_all(const struct simt_case *test, struct simt_search *search, uint64_t share)
 {
 	uint64_t first = 1, seeds = test->seeds, seed;
 	unsigned int policies = policies_of(test);
+
+	if (share > 1)
+		seeds = (seeds + share - 1) / share;
 
 	/* Each shape once at least. */
 	if (seeds < SIMT_SHAPES && !(policies & (policies - 1)))
@@ -196,7 +199,7 @@ static bool try_all(const struct simt_case *test, struct simt_search *search)
 	return true;
 }
 
-bool simt_explore(const struct simt_case *test, struct simt_search *search)
+static bool explore(const struct simt_case *test, struct simt_search *search, uint64_t share)
 {
 	const char *only = getenv("SIMT_CASE");
 	uint64_t began = now(), took;
@@ -207,7 +210,7 @@ bool simt_explore(const struct simt_case *test, struct simt_search *search)
 	search->failed = false;
 	if (only && *only && strcmp(only, test->name))
 		return true;
-	well = try_all(test, search);
+	well = try_all(test, search, share);
 	simt_crash_end();
 	took = now() - began;
 	search->seconds = (double)took / 1e9;
@@ -215,6 +218,19 @@ bool simt_explore(const struct simt_case *test, struct simt_search *search)
 	counts->steps += search->steps;
 	counts->nanoseconds += took;
 	return well;
+}
+
+bool simt_explore(const struct simt_case *test, struct simt_search *search)
+{
+	uint64_t share = 1;
+
+	number_of("TEST_SHARE", &share);
+	return explore(test, search, share);
+}
+
+bool simt_explore_fully(const struct simt_case *test, struct simt_search *search)
+{
+	return explore(test, search, 1);
 }
 
 /* As a shell takes it from the folder that the program runs in. */

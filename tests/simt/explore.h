@@ -49,8 +49,13 @@ struct simt_search {
 #define SIMT_SHAPES 3
 /* For a single launch: blocks and grids of shape number `which`, taken modulo SIMT_SHAPES. */
 void simt_set_shape(struct simt_config *config, uint64_t which);
-/* True if all interleavings went well; a case that SIMT_CASE leaves out goes well without a run. */
+/*
+ * True if all interleavings went well; a case that SIMT_CASE leaves out goes well without a run. With
+ * TEST_SHARE=n in the environment only one n-th of the seeds is tried.
+ */
 bool simt_explore(const struct simt_case *test, struct simt_search *search);
+/* The same with all seeds: for searches that must find something. */
+bool simt_explore_fully(const struct simt_case *test, struct simt_search *search);
 /* What failed and the command that has it again, into `text`. */
 void simt_describe(const struct simt_case *test, const struct simt_search *search, char *text,
 		   size_t bytes);

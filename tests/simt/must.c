@@ -25,7 +25,7 @@ void simt_must_fail(const struct simt_case *test, enum simt_verdict verdict)
 {
 	bool chosen = getenv("SIMT_CASE") || getenv("SIMT_SEED") || getenv("SIMT_SEEDS");
 	struct simt_search search;
-	bool well = simt_explore(test, &search);
+	bool well = simt_explore_fully(test, &search);
 
 	if (!well)
 		simt_describe(test, &search, text, sizeof(text));

@@ -23,6 +23,8 @@
 #if defined(__SANITIZE_THREAD__) || STRESS_HAS(thread_sanitizer)
 #define STRESS_SHARE 50
 #define STRESS_TSAN 1
+#elif defined(STRESS_SHORT) /* tools/check without --all */
+#define STRESS_SHARE 10
 #elif defined(__SANITIZE_ADDRESS__) || STRESS_HAS(address_sanitizer)
 #define STRESS_SHARE 10
 #elif MAM_DEBUG >= 2

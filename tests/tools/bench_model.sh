@@ -116,7 +116,7 @@ same "a fault of mam's: exit status" 1 $?
 try "a fault of mam's: one sentence" grep -q "faults in mam's own allocator" "$scratch/err"
 
 # The whole command on a device that does nothing: kernels are launched, and what ends the bench ends it.
-if [ "$HAVE_CUDA" != yes ]; then
+if [ "$HAVE_BENCH_KERNELS" != yes ]; then
 	skip "a device that does nothing" "this mam has no kernels"
 elif ! ${CC:-cc} -shared -fPIC -o "$scratch/libcuda.so.1" "$MAM_SRCDIR/tests/tools/pages_driver.c" > "$scratch/cc" 2>&1; then
 	not_ok "a device that does nothing" "$(lib_tail "$scratch/cc")"

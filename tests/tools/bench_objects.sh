@@ -21,7 +21,7 @@ help_says 'malloc and free in kernels' '--allocators LIST' 'has no time there' '
 # No driver; one that takes no kernels; a mam without kernels.
 refused_without_driver
 fake=$MAM_BUILDDIR/tests/fake/lib
-if [ "$HAVE_CUDA" = yes ] && [ -e "$fake/libcuda.so.1" ]; then
+if [ "$HAVE_BENCH_KERNELS" = yes ] && [ -e "$fake/libcuda.so.1" ]; then
 	LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$MAM" bench device >"$scratch/out" 2>"$scratch/err"
 	same "a driver that takes no kernels: exit status" 77 $?
 	try "a driver that takes no kernels: says so" grep -q 'does not load the kernels' "$scratch/err"

@@ -34,7 +34,7 @@ else
 	refused "no driver" 77 "nothing can be measured here"
 fi
 fake=$MAM_BUILDDIR/tests/fake/lib
-if [ "$HAVE_CUDA" != yes ]; then
+if [ "$HAVE_BENCH_KERNELS" != yes ]; then
 	refused "no kernels" 77 "was built without kernels"
 elif [ -e "$fake/libcuda.so.1" ]; then
 	LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$MAM" bench pages >"$scratch/out" 2>"$scratch/err"
@@ -146,7 +146,7 @@ same "one picture of all: exit status" 0 $?
 try "one picture of all: has the last" grep -q 'Several pages at once' "$scratch/all.svg"
 
 # The whole command on a device that does nothing: kernels are launched, and what ends the bench ends it.
-if [ "$HAVE_CUDA" != yes ]; then
+if [ "$HAVE_BENCH_KERNELS" != yes ]; then
 	skip "a device that does nothing" "this mam has no kernels"
 elif ! ${CC:-cc} -shared -fPIC -o "$scratch/libcuda.so.1" "$MAM_SRCDIR/tests/tools/pages_driver.c" >"$scratch/cc" 2>&1; then
 	not_ok "a device that does nothing" "$(lib_tail "$scratch/cc")"

@@ -20,7 +20,7 @@ refused_without_driver()
 {
 	if ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
 		skip "no driver" "there is one here"
-	elif [ "$HAVE_CUDA" != yes ]; then
+	elif [ "$HAVE_BENCH_KERNELS" != yes ]; then
 		refused "no kernels" 77 "was built without kernels"
 	else
 		refused "no driver" 77 "nothing can be measured here"
@@ -88,7 +88,7 @@ has() # PICTURE TEXT
 # A driver whose device does nothing. False: there can be none here, which is said.
 idle_driver()
 {
-	if [ "$HAVE_CUDA" != yes ]; then
+	if [ "$HAVE_BENCH_KERNELS" != yes ]; then
 		skip "a device that does nothing" "this mam has no kernels"
 	elif ! ${CC:-cc} -shared -fPIC -I"$MAM_SRCDIR/src" -I"$MAM_SRCDIR/tools" -I"$MAM_SRCDIR/tests/tools" \
 		-o "$scratch/libcuda.so.1" "$MAM_SRCDIR/tests/tools/device_driver.c" >"$scratch/cc" 2>&1; then

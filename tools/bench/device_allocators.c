@@ -186,7 +186,7 @@ static void end_nothing(struct device_heap *heap)
 
 /* ---- the list ---- */
 
-#ifdef MAM_HAVE_KERNELS
+#ifdef MAM_HAVE_BENCH_KERNELS
 #define MODULE(name) mam_device_##name##_fatbin
 extern const unsigned char MODULE(mam)[], MODULE(rw)[], MODULE(crw)[], MODULE(corw)[],
 	MODULE(rwmalloc)[], MODULE(cuda)[], MODULE(bump)[], MODULE(bumpw)[];

@@ -337,7 +337,7 @@ static bool play_all(struct device_run *run, size_t first, uint64_t deadline)
 	return true;
 }
 
-#ifdef MAM_HAVE_KERNELS
+#ifdef MAM_HAVE_BENCH_KERNELS
 extern const unsigned char mam_device_checks_fatbin[];
 static const unsigned char *const checks_image = mam_device_checks_fatbin;
 #else
@@ -352,7 +352,8 @@ static bool start(struct device_play *play, bool again, char *why, size_t why_by
 
 	if (checks_image == NULL) {
 		snprintf(why, why_bytes,
-			 "this mam was built without kernels; build it with a CUDA toolkit");
+			 "mam was built without kernels; configure it with a CUDA toolkit and "
+			 "--enable-bench-kernels");
 		return false;
 	}
 	play->system_heap = play->request->suite->system_heap < play->request->effort.heap_most

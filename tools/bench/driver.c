@@ -142,7 +142,7 @@ static bool load_runtime(void)
 /* The kernel for all architectures that mam was built for; NULL: it was built without a toolkit. */
 static const void *spin_binary(void)
 {
-#ifdef MAM_HAVE_KERNELS
+#ifdef MAM_HAVE_BENCH_KERNELS
 	extern const unsigned char mam_spin_fatbin[];
 
 	return mam_spin_fatbin;

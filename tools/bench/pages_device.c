@@ -32,7 +32,7 @@ const char *pages_device_trouble(void)
 	return bench_gpu_trouble();
 }
 
-#ifdef MAM_HAVE_KERNELS
+#ifdef MAM_HAVE_BENCH_KERNELS
 extern const unsigned char mam_pages_checks_fatbin[], mam_pages_ours_fatbin[],
 	mam_pages_published_fatbin[], mam_pages_cuda_fatbin[], mam_model_kernels_fatbin[];
 
@@ -57,14 +57,15 @@ static bool load_modules(char *why, size_t why_bytes)
 static bool load_modules(char *why, size_t why_bytes)
 {
 	snprintf(why, why_bytes,
-		 "this mam was built without kernels; build it with a CUDA toolkit");
+		 "mam was built without kernels; configure it with a CUDA toolkit and "
+			 "--enable-bench-kernels");
 	return false;
 }
 #endif
 
 bool pages_device_start(uint64_t heap_bytes, char *why, size_t why_bytes)
 {
-#ifndef MAM_HAVE_KERNELS
+#ifndef MAM_HAVE_BENCH_KERNELS
 	return load_modules(why, why_bytes);
 #endif
 	if (!bench_gpu_start(heap_bytes, why, why_bytes) || !load_modules(why, why_bytes))

@@ -71,7 +71,7 @@ static void end_nothing(struct device_heap *heap)
 	(void)heap;
 }
 
-#ifdef MAM_HAVE_KERNELS
+#ifdef MAM_HAVE_BENCH_KERNELS
 #define MODULE(name) mam_case_##name##_fatbin
 extern const unsigned char MODULE(mam)[], MODULE(pages)[], MODULE(corw)[], MODULE(rw)[],
 	MODULE(cuda)[], MODULE(reserved)[];

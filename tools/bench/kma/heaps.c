@@ -130,7 +130,7 @@ static void end_cuda(struct device_heap *heap)
 
 /* ---- the list ---- */
 
-#ifdef MAM_HAVE_KERNELS
+#ifdef MAM_HAVE_BENCH_KERNELS
 #define MODULE(name) mam_kma_##name##_fatbin
 extern const unsigned char MODULE(superblocks)[], MODULE(mam)[], MODULE(cuda)[], MODULE(poor)[];
 #else

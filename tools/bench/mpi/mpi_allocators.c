@@ -144,7 +144,7 @@ static void end_over_mam(struct device_heap *heap)
 
 /* ---- the list ---- */
 
-#ifdef MAM_HAVE_KERNELS
+#ifdef MAM_HAVE_BENCH_KERNELS
 #define MODULE(name) mam_mpi_##name##_fatbin
 extern const unsigned char MODULE(cuda)[], MODULE(mam)[], MODULE(mam_fixed)[],
 	MODULE(mam_collective)[];

@@ -155,7 +155,7 @@ OVER(over_pages, &pages)
 
 /* ---- the list ---- */
 
-#ifdef MAM_HAVE_KERNELS
+#ifdef MAM_HAVE_BENCH_KERNELS
 #define MODULE(name) mam_xmalloc_##name##_fatbin
 extern const unsigned char MODULE(cuda_coalesce)[], MODULE(cuda_buffers)[], MODULE(cuda_calls)[],
 	MODULE(mam_coalesce)[], MODULE(mam_buffers)[], MODULE(mam_calls)[], MODULE(pages)[],
