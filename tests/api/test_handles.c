@@ -302,28 +302,49 @@ static size_t heap_bytes(void)
 
 #define ROUNDS 2000
 
+/*
+ * The fake driver's record of an address range and malloc's header. The two ranges of an abandoned pool
+ * are never freed.
+ */
+#define ABANDONED_RANGES (2 * (size_t)32)
+
+static void make_and_end(const char *source, bool abandon)
+{
+	struct mam_pool *pool = new_pool(source);
+	void *block;
+
+	if (!abandon) {
+		ck_assert_int_eq(mam_malloc_async(pool, MIB, NULL, &block), MAM_OK);
+		ck_assert_int_eq(mam_free_async(pool, block, NULL), MAM_OK);
+	}
+	ck_assert_uint_lt(mam_slots_number(mam_handle_storage(pool)), 2 * MAM_SLOTS_RETIRED);
+	ck_assert_int_eq(abandon ? mam_pool_abandon(pool) : mam_pool_destroy(pool), MAM_OK);
+}
+
+/* The peak, as the storage of up to MAM_SLOTS_RETIRED pools waits, and is then freed at once. */
+static size_t peak_heap_bytes(const char *source, bool abandon)
+{
+	size_t peak = 0, bytes;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		make_and_end(source, abandon);
+		bytes = heap_bytes();
+		peak = bytes > peak ? bytes : peak;
+	}
+	return peak;
+}
+
+/* The smallest leak would be 32 bytes a pool. */
 START_TEST(a_pool_that_ended_leaves_no_host_memory)
 {
 	const char *source = sources[_i % COUNT_OF(sources)];
 	bool abandon = _i >= (int)COUNT_OF(sources);
-	struct mam_pool *pool;
-	size_t bytes = 0;
-	void *block;
+	size_t first = peak_heap_bytes(source, abandon);
+	size_t second = peak_heap_bytes(source, abandon);
 
-	for (int i = 0; i < 2 * ROUNDS; i++) {
-		/* Pools may wait for their storage to be free: fewer than so many. */
-		if (i == ROUNDS)
-			bytes = heap_bytes();
-		pool = new_pool(source);
-		if (!abandon) {
-			ck_assert_int_eq(mam_malloc_async(pool, MIB, NULL, &block), MAM_OK);
-			ck_assert_int_eq(mam_free_async(pool, block, NULL), MAM_OK);
-		}
-		ck_assert_uint_lt(mam_slots_number(mam_handle_storage(pool)),
-				  2 * MAM_SLOTS_RETIRED);
-		ck_assert_int_eq(abandon ? mam_pool_abandon(pool) : mam_pool_destroy(pool), MAM_OK);
-	}
-	ck_assert_uint_le(heap_bytes(), bytes + 4096 * MAM_SLOTS_RETIRED);
+	if (abandon && strcmp(source, "vmm") == 0)
+		second -= ROUNDS * ABANDONED_RANGES;
+	ck_assert_uint_lt(second, first + ROUNDS * (size_t)32 / 2);
 }
 END_TEST
 #endif
