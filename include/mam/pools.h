@@ -20,11 +20,15 @@ extern "C" {
  *
  * A name has 1 to 31 characters and stands for one pool on each device: two libraries that agree on
  * a name share memory. device: an ordinal, or MAM_DEVICE_CURRENT, which means "not on a device" in
- * a process without one. `attr` (NULL: all defaults) describes the pool, except its name and
- * device, and is ignored if the pool exists. Concurrent calls return the same pool. This call finds
- * only pools that it created: the name in the attributes of mam_pool_create() is for reports. After
- * the pool is destroyed or abandoned, the next call creates a new one. Errors: INVALID_VALUE (the
- * name), and as mam_pool_create().
+ * a process without one. Sources of device memory are bound to a CUDA context, and a name then
+ * identifies one pool in each context; the context is selected as for mam_pool_default(). After the
+ * context has ended, the name no longer finds the pool, and a later call for the device abandons it.
+ *
+ * `attr` (NULL: all defaults) describes the pool, except its name and device, and is ignored if the
+ * pool exists. Concurrent calls return the same pool. This call finds only pools that it created: the
+ * name in the attributes of mam_pool_create() is for reports. After the pool is destroyed or
+ * abandoned, the next call creates a new one. Errors: INVALID_VALUE (the name), and as
+ * mam_pool_create().
  */
 MAM_API enum mam_status mam_pool_named(const char *name, int device,
 				       const struct mam_pool_attr *attr, struct mam_pool **pool);

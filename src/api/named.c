@@ -2,10 +2,11 @@
 /*
  * named.c - pools by name, and iteration over all pools.
  *
- * A list of (name, device, pool). If there is no entry, or its pool has ended, the thread creates
- * the pool while it holds the list's lock. Another thread that requests the same name waits, and
- * then finds it. A list is sufficient: names are few, and each is looked up once. Entries are kept,
- * since a name is likely to be requested again.
+ * A list of (name, device, context, pool). If there is no entry, or its pool has ended, the thread
+ * creates the pool while it holds the list's lock. Another thread that requests the same name waits,
+ * and then finds it. A list is sufficient: names are few, and each is looked up once. Entries are
+ * kept, since a name is likely to be requested again. The entry of a context that ended is reused for
+ * the next context of its device that requests the name, which abandons the pool.
  */
 #include "api/named.h"
 
@@ -15,6 +16,7 @@
 #include <mam/pools.h>
 
 #include "api/attr.h"
+#include "api/context.h"
 #include "api/registry.h"
 #include "api/slots.h"
 #include "base/lock.h"
@@ -27,6 +29,8 @@ struct named {
 	char name[32];         /* lock: none, set at creation */
 	int device;            /* lock: none, set at creation */
 	struct mam_pool *pool; /* lock: named; its handle; NULL, or ended: create it */
+	/* lock: named; the context that the pool is bound to. Handle NULL: none, for all contexts */
+	struct mam_context context;
 };
 
 /* Held while a pool is created, so its rank is below the registry's. */
@@ -41,13 +45,39 @@ static bool is_ready(const struct mam_pool *handle)
 	return ready && mam_handle_is(handle, pool);
 }
 
-static struct named *find_locked(const char *name, int device)
+/* Its pool is for this context, or there is no pool yet. */
+static bool is_for(const struct named *named, const struct mam_context *context)
 {
-	struct named *at = names;
+	const struct mam_context *bound = &named->context;
 
-	while (at && (at->device != device || strcmp(at->name, name) != 0))
-		at = at->next;
-	return at;
+	return !bound->handle || (bound->handle == context->handle && bound->id == context->id);
+}
+
+/* The pool's memory ended with its context. */
+static bool end_locked(struct named *named)
+{
+	if (!mam_context_has_ended(&named->context))
+		return false;
+	if (is_ready(named->pool))
+		(void)mam_pool_abandon(named->pool);
+	named->pool = NULL;
+	named->context = (struct mam_context){ 0 };
+	return true;
+}
+
+static struct named *find_locked(const char *name, int device, const struct mam_context *context)
+{
+	struct named *ended = NULL;
+
+	for (struct named *at = names; at; at = at->next) {
+		if (at->device != device || strcmp(at->name, name) != 0)
+			continue;
+		if (at->pool && is_for(at, context))
+			return at;
+		if (!at->pool || end_locked(at))
+			ended = at;
+	}
+	return ended;
 }
 
 static struct named *add_locked(const char *name, int device)
@@ -63,9 +93,11 @@ static struct named *add_locked(const char *name, int device)
 	return made;
 }
 
-static enum mam_status make(const struct mam_pool_attr *attr, const struct named *named,
-			    struct mam_pool **pool)
+static enum mam_status make_locked(const struct mam_pool_attr *attr,
+				   const struct mam_context *context, struct named *named)
 {
+	struct mam_context bound = *context;
+	struct mam_pool *pool;
 	struct mam_pool_attr whole;
 	enum mam_status status = mam_attr_read(attr, &whole);
 
@@ -73,43 +105,54 @@ static enum mam_status make(const struct mam_pool_attr *attr, const struct named
 		return status;
 	whole.name = named->name;
 	whole.device = named->device == NO_DEVICE_AT_ALL ? MAM_DEVICE_CURRENT : named->device;
-	return mam_pool_create(&whole, pool);
+	status = mam_pool_create(&whole, &pool);
+	if (status != MAM_OK)
+		return status;
+	status = mam_registry_bind(pool, &bound);
+	if (status != MAM_OK) {
+		(void)mam_pool_destroy(pool);
+		return status;
+	}
+	named->pool = pool;
+	named->context = bound;
+	return MAM_OK;
 }
 
-static enum mam_status key_device(int *device)
+/* The key besides the name. Without a driver the pool of a device is one that needs none. */
+static enum mam_status find_key(int *device, struct mam_context *context)
 {
-	enum mam_status status = MAM_OK;
+	enum mam_status status = mam_context_find(*device, context);
 
-	if (*device == MAM_DEVICE_CURRENT)
-		status = mam_registry_current_device(device);
-	if (status == MAM_ERROR_NO_DEVICE) {
-		*device = NO_DEVICE_AT_ALL;
-		status = MAM_OK;
-	}
-	return status;
+	if (status != MAM_OK)
+		*context = (struct mam_context){ .device = *device };
+	if (*device != MAM_DEVICE_CURRENT)
+		return MAM_OK;
+	*device = status == MAM_OK ? context->device : NO_DEVICE_AT_ALL;
+	return status == MAM_ERROR_NO_DEVICE ? MAM_OK : status;
 }
 
 enum mam_status mam_pool_named(const char *name, int device, const struct mam_pool_attr *attr,
 			       struct mam_pool **pool)
 {
 	const size_t most = sizeof(((struct named *)NULL)->name);
+	struct mam_context context;
 	enum mam_status status;
 	struct named *named;
 
 	if (!name || !pool || device < MAM_DEVICE_CURRENT || name[0] == '\0' ||
 	    strnlen(name, most) == most)
 		return MAM_ERROR_INVALID_VALUE;
-	status = key_device(&device);
+	status = find_key(&device, &context);
 	if (status != MAM_OK)
 		return status;
 	mam_lock_take(&lock);
-	named = find_locked(name, device);
+	named = find_locked(name, device, &context);
 	if (!named)
 		named = add_locked(name, device);
 	if (!named)
 		status = MAM_ERROR_OUT_OF_HOST_MEMORY;
 	else if (!named->pool || !is_ready(named->pool))
-		status = make(attr, named, &named->pool);
+		status = make_locked(attr, &context, named);
 	if (status == MAM_OK)
 		*pool = named->pool;
 	mam_lock_release(&lock);

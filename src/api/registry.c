@@ -278,23 +278,26 @@ enum mam_status mam_pool_abandon(struct mam_pool *handle)
 	return status;
 }
 
-/* The device of the thread's CUDA context, or 0 if the thread has none yet. */
-enum mam_status mam_registry_current_device(int *device)
+enum mam_status mam_registry_bind(const struct mam_pool *handle, struct mam_context *context)
 {
-	struct CUctx_st *context = NULL;
-	const struct mam_driver *driver;
-	enum mam_status status = mam_driver_get(&driver);
-	int found = 0;
+	struct mam_slot *slot = (struct mam_slot *)mam_handle_storage(handle);
+	enum mam_status status;
+	bool retained;
 
-	if (status == MAM_OK)
-		status = mam_driver_status(driver, "cuCtxGetCurrent",
-					   driver->ctx_get_current(&context));
-	if (status == MAM_OK && context)
-		status =
-			mam_driver_status(driver, "cuCtxGetDevice", driver->ctx_get_device(&found));
-	if (status == MAM_OK)
-		*device = found;
-	return status;
+	if (slot->survives_fork) {
+		*context = (struct mam_context){ 0 };
+		return MAM_OK;
+	}
+	/* The source keeps the primary context that it made. */
+	status = mam_context_retain(context, &retained);
+	if (status != MAM_OK)
+		return status;
+	mam_lock_take(&lock);
+	if (mam_handle_is(handle, &slot->pool))
+		slot->context = *context;
+	mam_lock_release(&lock);
+	mam_context_release(context, retained);
+	return MAM_OK;
 }
 
 static bool is_on_host(void)

@@ -14,6 +14,8 @@
 
 #include <mam/mam.h>
 
+#include "api/context.h"
+
 /*
  * mam_registry_find - finds the pool and segment of an address. It searches the current default
  * pool first, which takes no lock except the pool's own, then the others, oldest first. Default pools
@@ -56,8 +58,12 @@ struct mam_registry_view {
  */
 bool mam_registry_next(size_t *number, struct mam_registry_view *view);
 
-/* mam_registry_current_device - the thread's CUDA device, or 0. NO_DEVICE, DRIVER. */
-enum mam_status mam_registry_current_device(int *device);
+/*
+ * mam_registry_bind - records that a new pool ends with `context`, in which it was created, as far as
+ * mam_context_find() returned it. Sets the rest of `context`; all is 0 if the source uses no CUDA
+ * context. After the context has ended, mam_registry_find() no longer returns the pool.
+ */
+enum mam_status mam_registry_bind(const struct mam_pool *handle, struct mam_context *context);
 
 /* Around a fork: the registry's lock, then each pool's locks in the order of the list. */
 void mam_registry_fork_prepare(void);

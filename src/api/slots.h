@@ -43,8 +43,8 @@ struct mam_slot {
 	char source[16];           /* the kind of source */
 	struct mam_quota *quota;   /* lock: none, set at init; NULL: none. Not to be dereferenced */
 
-	/* lock: registry; of a default pool: the list of them, and the context that it is bound to. */
-	struct mam_slot *next_default;
+	struct mam_slot *next_default; /* lock: registry; of a default pool: the list of them */
+	/* lock: registry; of a default or named pool: its context. Handle NULL: none */
 	struct mam_context context;
 
 	_Atomic uint32_t pins;     /* atomic; count of heaps: if not 0, the slot is not reused */

@@ -2,6 +2,7 @@
 /*
  * Default pools and contexts, on the fake driver: each context has its own, memory comes from the
  * thread's current context, and the pool ends with its context, whether that was destroyed or reset.
+ * The same holds for pools by name.
  */
 #include <pthread.h>
 #include <string.h>
@@ -314,6 +315,109 @@ START_TEST(plugs_free_blocks_of_every_context)
 }
 END_TEST
 
+static struct mam_pool *named(const char *source, int device)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	struct mam_pool *pool = NULL;
+
+	attr.source = source;
+	attr.growth_bytes = 2 * MIB;
+	ck_assert_int_eq(mam_pool_named("shared", device, &attr, &pool), MAM_OK);
+	return pool;
+}
+
+/* Mapped memory belongs to no context. */
+static bool is_mapped(const char *source)
+{
+	return strcmp(source, "vmm") == 0;
+}
+
+static void *take_from(struct mam_pool *pool)
+{
+	void *block = NULL;
+
+	ck_assert_int_eq(mam_malloc(pool, MIB, &block), MAM_OK);
+	return block;
+}
+
+START_TEST(a_name_is_one_pool_in_each_context)
+{
+	struct CUctx_st *contexts[CONTEXTS];
+	struct mam_pool *of[CONTEXTS];
+	void *block;
+
+	start();
+	for (int i = 0; i < CONTEXTS; i++) {
+		contexts[i] = i == 0 ? primary : new_context(i % 2);
+		of[i] = named(sources[_i], MAM_DEVICE_CURRENT);
+		for (int j = 0; j < i; j++)
+			ck_assert_ptr_ne(of[i], of[j]);
+	}
+	for (int i = 0; i < CONTEXTS; i++) {
+		enter(contexts[i]);
+		ck_assert_ptr_eq(named(sources[_i], MAM_DEVICE_CURRENT), of[i]);
+		ck_assert_ptr_eq(named(sources[_i], i % 2), of[i]);
+		block = take_from(of[i]);
+		ck_assert_ptr_eq(context_of(block), is_mapped(sources[_i]) ? NULL : contexts[i]);
+		/* Of the other device: its primary context. */
+		ck_assert_ptr_eq(named(sources[_i], 0), i % 2 ? of[0] : of[i]);
+	}
+	ck_assert_uint_eq(pools(), CONTEXTS);
+}
+END_TEST
+
+START_TEST(a_named_pool_ends_with_its_context)
+{
+	struct CUctx_st *context;
+	struct mam_pool *first, *pool, *next;
+	void *block;
+
+	start();
+	first = named(sources[_i], 0);
+	for (int i = 0; i < 100; i++) {
+		context = new_context(0);
+		pool = named(sources[_i], 0);
+		ck_assert_ptr_ne(pool, first);
+		block = take_from(pool);
+		ck_assert_ptr_eq(context_of(block), is_mapped(sources[_i]) ? NULL : context);
+		ck_assert_uint_eq(pools(), 2);
+		ck_assert_int_eq(cuda.cuCtxDestroy_v2(context), CUDA_SUCCESS);
+		ck_assert_int_eq(mam_owner(block, NULL, NULL), MAM_ERROR_NOT_OWNED);
+		enter(primary);
+		ck_assert_ptr_eq(named(sources[_i], 0), first);
+	}
+	take_from(first);
+	ck_assert_int_eq(cuda.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+	enter(context);
+	next = named(sources[_i], 0);
+	ck_assert_ptr_ne(next, first);
+	ck_assert_int_eq(cuda.cuMemsetD8_v2((uintptr_t)take_from(next), 1, MIB), CUDA_SUCCESS);
+	ck_assert_int_eq(mam_malloc(first, 512, &block), MAM_ERROR_DESTROYED);
+	ck_assert_uint_eq(pools(), 1);
+}
+END_TEST
+
+START_TEST(a_named_pool_of_host_memory_is_for_all_contexts)
+{
+	struct mam_pool *pool;
+	struct CUctx_st *context;
+	void *block;
+
+	start();
+	pool = named("host", 0);
+	context = new_context(0);
+	ck_assert_ptr_eq(named("host", 0), pool);
+	ck_assert_ptr_eq(named("host", MAM_DEVICE_CURRENT), pool);
+	block = take_from(pool);
+	ck_assert_int_eq(cuda.cuCtxDestroy_v2(context), CUDA_SUCCESS);
+	enter(primary);
+	ck_assert_ptr_eq(named("host", 0), pool);
+	ck_assert_ptr_eq(owner_of(block), pool);
+	ck_assert_uint_eq(pools(), 1);
+}
+END_TEST
+
 static _Atomic int wrong;
 
 static void *play(void *number)
@@ -374,6 +478,9 @@ int main(void)
 	tcase_add_test(tests, contexts_that_come_and_go_leave_nothing);
 	tcase_add_test(tests, a_default_pool_is_destroyed_in_its_context_alone);
 	tcase_add_test(tests, plugs_free_blocks_of_every_context);
+	tcase_add_loop_test(tests, a_name_is_one_pool_in_each_context, 0, (int)COUNT_OF(sources));
+	tcase_add_loop_test(tests, a_named_pool_ends_with_its_context, 0, (int)COUNT_OF(sources));
+	tcase_add_test(tests, a_named_pool_of_host_memory_is_for_all_contexts);
 	tcase_add_test(tests, threads_with_contexts_of_their_own);
 	return suite_run(suite);
 }
