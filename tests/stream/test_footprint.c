@@ -56,7 +56,7 @@ START_TEST(a_better_fit_in_the_small_part_hides_no_large_segment)
 }
 END_TEST
 
-/* The rest of 700 KiB in the large part fits better. */
+/* The rest of 704 KiB in the large part fits better. */
 START_TEST(a_better_fit_in_the_large_part_hides_no_small_segment)
 {
 	struct scene *s = vmm_scene();
@@ -66,7 +66,7 @@ START_TEST(a_better_fit_in_the_large_part_hides_no_small_segment)
 
 	settle(s);
 	give(s, large, s->one);
-	b = get(s, 2 * MIB - 700 * KIB, s->one);
+	b = get(s, 2 * MIB - 704 * KIB, s->one);
 	ck_assert_ptr_eq(b, large);
 	give(s, small, s->one);
 	before = stats_of(s).physical_bytes;
