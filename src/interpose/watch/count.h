@@ -3,7 +3,7 @@
  * count.h - how many calls were caught: by function, road and fate, and why a pool missed some.
  *
  * Numbers are kept only with MAM_STATS, and in a block of each thread's own, so that threads do not
- * pull one cache line to and fro:
+ * pull one cache line back and forth:
  *   1. A thread's first call takes a block that a thread which ended left behind, or a new one.
  *   2. Counting is a load, an addition and a store, without a locked instruction.
  *   3. At its end the thread leaves the block, numbers and all, to the next.
