@@ -38,7 +38,7 @@ build_and_run() # TREE - a program against an installed tree, by pkg-config
 	$CC ${CFLAGS:-} "$scratch/use.c" -o "$scratch/use" \
 		$(PKG_CONFIG_PATH=$pkgconfig ${PKG_CONFIG:-pkg-config} --cflags --libs mam) || return 1
 	LD_LIBRARY_PATH=$library "$scratch/use" > "$scratch/use.out" || return 1
-	grep -q '^[0-9]*\.[0-9]*\.[0-9]*$' "$scratch/use.out"
+	grep -Eq '^[0-9]+\.[0-9]+\.[0-9]+(-.*)?$' "$scratch/use.out"
 }
 
 try "make install into DESTDIR" "${MAKE:-make}" -C "$MAM_BUILDDIR" install DESTDIR="$stage"
@@ -135,7 +135,7 @@ else
 	skip "a program with kernels builds against it" "mam was built without the CUDA toolkit"
 fi
 same "mam --version after the move" "$(cat "$scratch/use.out")" \
-	"$("$moved/bin/mam" --version 2> /dev/null | grep -o '[0-9]*\.[0-9]*\.[0-9]*' | head -n 1)"
+	"$("$moved/bin/mam" --version 2> /dev/null | sed -n 's/^mam //p')"
 if [ -n "$(find "$moved" -name libmam-preload.so)" ]; then
 	# shellcheck disable=SC2016 # the program expands it
 	"$moved/bin/mam" run -- sh -c 'case $LD_PRELOAD in */moved/*) exit 7 ;; esac' > /dev/null 2>&1

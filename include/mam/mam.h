@@ -74,7 +74,11 @@ enum mam_status {
 	MAM_ERROR_IO = 14                 /* reading or writing failed (traces) */
 };
 
-MAM_API const char *mam_version(void);                       /* of the library in use: "0.1.0" */
+/*
+ * mam_version - the version of the library in use: "0.1.0". A build of a commit after a release also
+ * has the number of commits and the last one: "0.1.0-5-g0123abc".
+ */
+MAM_API const char *mam_version(void);
 MAM_API const char *mam_strerror(enum mam_status status);    /* one sentence; never NULL */
 MAM_API const char *mam_status_name(enum mam_status status); /* "MAM_ERROR_INTERIOR"; never NULL */
 

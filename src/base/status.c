@@ -59,7 +59,12 @@ const char *mam_status_name(enum mam_status status)
 	return is_known(status) ? statuses[status].name : "MAM_ERROR_UNKNOWN";
 }
 
+/* configure's version names the commit of a build between two releases. */
 const char *mam_version(void)
 {
+#ifdef PACKAGE_VERSION
+	return PACKAGE_VERSION;
+#else
 	return MAM_VERSION;
+#endif
 }
