@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# fuzz.sh - each fuzz target plays its stored corpus, and then new inputs for MAM_FUZZ_SECONDS
-# (default 2); where no clang with libFuzzer is, each input of the corpus cut short and changed here
-# and there. MAM_FUZZ_TARGETS: only these.
+# fuzz.sh - runs each fuzz target on its stored corpus, and then on new inputs for MAM_FUZZ_SECONDS
+# (default 2). Without clang's libFuzzer the new inputs are those of the corpus, truncated or with
+# changed bytes. MAM_FUZZ_TARGETS limits the run to the named targets.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/fuzz/lib.sh"
@@ -26,8 +26,10 @@ show() # FOLDER
 
 play_corpus() # NAME
 {
-	set -- "$1" "$fuzz_here/corpus/$1"
-	want=$(find "$2" -type f | wc -l)
+	set -- "$1" "$scratch/corpus/$1" "$(fuzz_min_inputs "$1")"
+	try "$1: the archive can be unpacked" fuzz_unpack "$1" "$2"
+	want=$(fuzz_list "$1" | wc -l)
+	try "$1: the archive has $want inputs, at least $3" [ "$want" -ge "$3" ]
 	if [ "$fuzz_kind" = fuzzer ]; then
 		"$work/$1" -timeout=20 "$2"/* > "$scratch/log" 2>&1
 		got=$(grep -c '^Executed ' "$scratch/log")
@@ -49,7 +51,7 @@ play_new() # NAME
 	mkdir "$scratch/new" "$scratch/found"
 	# shellcheck disable=SC2046 # words
 	if "$work/$1" $(fuzz_words "$1") "-max_total_time=$seconds" "-artifact_prefix=$scratch/found/" \
-		"$scratch/new" "$fuzz_here/corpus/$1" > "$scratch/log" 2>&1; then
+		"$scratch/new" "$scratch/corpus/$1" > "$scratch/log" 2>&1; then
 		ok "$1: new inputs for $seconds seconds"
 	else
 		show "$scratch/found"

@@ -41,10 +41,11 @@ turn() # NAME
 {
 	until=$(($(date +%s) + slice))
 	mkdir -p "$keep/corpus/$1" "$keep/found"
+	fuzz_unpack "$1" "$keep/stored/$1"
 	while left=$((until - $(date +%s))) && [ "$left" -gt 0 ]; do
 		# shellcheck disable=SC2046 # words
 		nice -n 19 "$work/$1" $(fuzz_words "$1") "-max_total_time=$left" \
-			"-artifact_prefix=$keep/found/$1-" "$keep/corpus/$1" "$fuzz_here/corpus/$1" \
+			"-artifact_prefix=$keep/found/$1-" "$keep/corpus/$1" "$keep/stored/$1" \
 			> "$keep/log" 2>&1 < /dev/null && status=0 || status=1
 		awk -v name="$1" '
 			/^#[0-9]+.* cov: / { for (i = 1; i < NF; i++) if ($i == "cov:") cov = $(i + 1) }

@@ -3,32 +3,32 @@
 #
 # lib.sh - the fuzz targets, and how they are built: what fuzz.sh and hour.sh share.
 #
-# A target is a row here and a file fuzz_NAME.c; corpus/NAME has its inputs, NAME.dict its words if
-# there is one. All code under test is compiled once into an archive, of which each target takes
+# A target is a row here and a file fuzz_NAME.c; corpus/NAME.tar.gz has its inputs, NAME.dict its
+# words if there is one. All code under test is compiled once into an archive, of which each target takes
 # what it calls: no row says which files.
 #
 # Set before: MAM_SRCDIR, MAM_BUILDDIR, CC.
 
 fuzz_here=$MAM_SRCDIR/tests/fuzz
 
-# name, longest input in bytes
+# name, maximum length of an input in bytes, minimum number of inputs in the archive
 fuzz_table()
 {
 	cat << 'EOF'
-args 400
-elf 20000
-input 6000
-ipc 600
-option 1500
-pickle 3000
-pool 600
-pools 400
-read 3000
-replay 400
-rows 3000
-size 40
-table 4000
-trace 20000
+args 400 60
+elf 20000 7
+input 6000 61
+ipc 600 60
+option 1500 60
+pickle 3000 62
+pool 600 39
+pools 400 60
+read 3000 61
+replay 400 50
+rows 3000 62
+size 40 38
+table 4000 60
+trace 20000 10
 EOF
 }
 
@@ -39,7 +39,29 @@ fuzz_names()
 
 fuzz_longest() # NAME
 {
-	fuzz_table | sed -n "s/^$1 //p"
+	fuzz_table | awk -v name="$1" '$1 == name { print $2 }'
+}
+
+fuzz_min_inputs() # NAME
+{
+	fuzz_table | awk -v name="$1" '$1 == name { print $3 }'
+}
+
+fuzz_archive() # NAME
+{
+	echo "$fuzz_here/corpus/$1.tar.gz"
+}
+
+# The names of the inputs in an archive, one per line.
+fuzz_list() # NAME
+{
+	gzip -dc "$(fuzz_archive "$1")" | tar -tf -
+}
+
+# Unpacks an archive: each input becomes a file in FOLDER.
+fuzz_unpack() # NAME FOLDER
+{
+	mkdir -p "$2" && gzip -dc "$(fuzz_archive "$1")" | tar -xof - -C "$2"
 }
 
 # What a fuzzer takes beside its folders, one word a line.
