@@ -126,6 +126,12 @@ for script in gpu-clients.sh gpu-coalesce.sh gpu-collective.sh gpu-examples.sh g
 	PATH=$scratch:$PATH sh "$bench/$script" "$MAM" "$scratch/out" > /dev/null 2> "$scratch/err"
 	same "$script: no GPU" '77 nvidia-smi names no GPU' "$? $(sed "s/^[a-z-]*: //" "$scratch/err")"
 done
+# The default folder is results/<gpu> next to the script.
+cp "$bench/gpu-lib.sh" "$scratch/gpu-lib.sh"
+# shellcheck disable=SC2016 # the inner shell expands them
+OUT='' here=$scratch script=any sh -c '. "$here/gpu-lib.sh"; gpu_start "$1"; echo "$folder"' any "$MAM" > "$scratch/default" 2>&1
+same 'gpu-lib.sh: the default folder' "$scratch/results/stand-in" "$(cat "$scratch/default")"
+try 'gpu-lib.sh: it is created' test -d "$scratch/results/stand-in"
 SECONDS_EACH=soon sh "$bench/gpu-stress.sh" "$MAM" "$scratch/out" > /dev/null 2> "$scratch/err"
 same 'gpu-stress.sh: seconds that are no number' 2 $?
 SECONDS_EACH=soon sh "$bench/gpu-objects.sh" "$MAM" "$scratch/out" > /dev/null 2> "$scratch/err"

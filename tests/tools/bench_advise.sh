@@ -78,8 +78,8 @@ END
 advise --threads 5000 --pages 1000000 --free 1 --page-bytes 256 --read "$scratch/times.csv" -p
 same "times: a line" "4 2" "$(key first_us) $(key step_us)"
 same "times: the kernel" "$(key now_steps | awk '{ printf "%.4g", 4 + 2 * $1 }')" "$(key now_us | awk '{ printf "%.4g", $1 }')"
-if [ -e "$MAM_SRCDIR/tools/bench/results/pages-h100.csv" ]; then
-	advise --threads 4096 --read "$MAM_SRCDIR/tools/bench/results/pages-h100.csv" -p
+if [ -e "$MAM_SRCDIR/tools/bench/results/h100/pages-h100.csv" ]; then
+	advise --threads 4096 --read "$MAM_SRCDIR/tools/bench/results/h100/pages-h100.csv" -p
 	same "times of an H100: exit status" 0 $?
 	try "times of an H100: 1 to 4 us a step" awk -v us="$(key step_us)" 'BEGIN { exit !(us > 1 && us < 4) }'
 fi

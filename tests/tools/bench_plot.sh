@@ -159,7 +159,7 @@ mkdir "$scratch/one"
 plot -o "$scratch/one" "$scratch/second.csv" >/dev/null 2>&1
 same "what has no rows is not drawn" "latency.svg" "$(ls "$scratch/one")"
 
-for file in "$MAM_SRCDIR"/tools/bench/results/host-*.csv; do
+for file in "$MAM_SRCDIR"/tools/bench/results/*/host-*.csv; do
 	[ -e "$file" ] || continue # a release brings none
 	mkdir -p "$scratch/stored"
 	try "$(basename "$file") can be drawn" "$MAM" bench plot -o "$scratch/stored" "$file"

@@ -116,7 +116,7 @@ START_TEST(taken_pages_are_reckoned_again)
 }
 END_TEST
 
-/* tools/bench/results/pages-h100.csv, 1,048,576 pages: share, threads, steps counted. */
+/* tools/bench/results/h100/pages-h100.csv, 1,048,576 pages: share, threads, steps counted. */
 static const struct {
 	double free, threads, steps;
 } counted[] = {

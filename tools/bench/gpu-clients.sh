@@ -4,7 +4,7 @@
 # gpu-clients.sh [MAM [FOLDER]] - what programs gain and whether their results stay equal, on a real GPU.
 #
 #   MAM     the installed command to try; else $MAM, else the one on the path
-#   FOLDER  where clients-<gpu>.csv goes; else $OUT, else this folder's results/
+#   FOLDER  where clients-<gpu>.csv goes; else $OUT, else results/<gpu> of this folder
 #
 # It builds the programs of tests/clients with nvcc, all at once, with the static and with the shared runtime, and
 # runs each plain and under `mam run` with each policy of --free, in turns; then the programs in Python, where their

@@ -4,7 +4,7 @@
 # gpu-coalesce.sh [MAM [FOLDER]] - requests put together before an allocator sees them, on a real GPU: right, and fast.
 #
 #   MAM     the installed command, whose library and headers are tried; else $MAM, else the one on the path
-#   FOLDER  where the files go; else $OUT, else this folder's results/
+#   FOLDER  where the files go; else $OUT, else results/<gpu> of this folder
 #
 # Part by part:
 #   forms    tests/clients/objects.cu: a part of an object for each lane of a warp, a block

@@ -4,7 +4,7 @@
 # gpu-collective.sh [MAM [FOLDER]] - what `mam coalesce` rewrites, on a real GPU: it gives what it gave, and faster.
 #
 #   MAM     the installed command, whose library and headers are used; else $MAM, else the one on the path
-#   FOLDER  where the files go; else $OUT, else this folder's results/
+#   FOLDER  where the files go; else $OUT, else results/<gpu> of this folder
 #
 # No libclang is needed here: REWRITTEN names the folder that tests/coalesce_tool/rewrite.sh has made elsewhere, with
 # before/NAME.cu and after/NAME.cu.

@@ -4,7 +4,7 @@
 # gpu-examples.sh [MAM [FOLDER]] - the examples, built against an installed mam and run on a real GPU.
 #
 #   MAM     the installed command, whose library and headers are tried; else $MAM, else the one on the path
-#   FOLDER  where the files go; else $OUT, else this folder's results/
+#   FOLDER  where the files go; else $OUT, else results/<gpu> of this folder
 #
 # FOLDER/examples-<gpu>.csv has a line for each run and allocator: how large it was, milliseconds, and millions of
 # edges or of lists a second; what the programs said is in FOLDER/examples-<gpu>.log.

@@ -292,7 +292,8 @@ fi
 # ---- 6. the pictures ----
 
 set -- "$csv"
-[ -e "$here/results/replay-traces.csv" ] && set -- "$here/results/replay-traces.csv" "$csv"
+traces_csv=$here/results/none/replay-traces.csv
+[ -e "$traces_csv" ] && set -- "$traces_csv" "$csv"
 "$mam" bench plot -o "$folder" "$@" || failed=1
 
 # ---- 7. the tables ----

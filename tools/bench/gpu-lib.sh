@@ -25,14 +25,14 @@ first_line() # COMMAND... - or "unknown"
 gpu_start() # [MAM [FOLDER]]
 {
 	mam=${1:-${MAM:-$(command -v mam)}}
-	folder=${2:-${OUT:-$here/results}}
+	folder=${2:-${OUT:-}}
 	case $mam in
 	'') stop 2 'the mam command was not found: name it as the first argument' ;;
 	/*) ;;
 	*) mam=$(pwd)/$mam ;;
 	esac
 	[ -x "$mam" ] || stop 2 "$mam cannot be run: name the installed mam command as the first argument"
-	if [ ! -d "$folder" ] || [ ! -w "$folder" ]; then
+	if [ -n "$folder" ] && { [ ! -d "$folder" ] || [ ! -w "$folder" ]; }; then
 		stop 2 "$folder is no folder that can be written to"
 	fi
 	nvcc=${NVCC:-$(command -v nvcc || command -v /usr/local/cuda/bin/nvcc)}
@@ -41,6 +41,10 @@ gpu_start() # [MAM [FOLDER]]
 	[ -n "$gpu" ] || stop 77 'nvidia-smi names no GPU'
 	gpu_name=$(echo "$gpu" | tr '[:upper:] ' '[:lower:]-' |
 		sed 's/^nvidia-//; s/-[0-9]*gb.*//; s/[^a-z0-9-]//g')
+	if [ -z "$folder" ]; then
+		folder=$here/results/$gpu_name
+		mkdir -p "$folder" || stop 2 "cannot create '$folder': name another folder as the second argument"
+	fi
 	arch=$(first_line nvidia-smi --query-gpu=compute_cap --format=csv,noheader | tr -d .)
 	case $arch in
 	*[!0-9]* | '') arch=90 ;;

@@ -4,7 +4,7 @@
 # gpu-objects.sh [MAM [FOLDER]] - heaps of objects under load on a real GPU, and kernels that call malloc and new.
 #
 #   MAM     the installed command, whose library and headers are tried; else $MAM, else the one on the path
-#   FOLDER  where objects-<gpu>.log goes; else $OUT, else this folder's results/
+#   FOLDER  where objects-<gpu>.log goes; else $OUT, else results/<gpu> of this folder
 #
 # tests/clients/objects.cu with a million lanes and SECONDS_EACH seconds of random work; a small case of it under
 # compute-sanitizer's memcheck, racecheck and synccheck; tests/clients/override.cu of two files, with -rdc=true and

@@ -4,7 +4,7 @@
 # gpu-plugs.sh [MAM [FOLDER]] - mam plugged into PyTorch and CuPy, and as a pool of pinned memory, on a real GPU.
 #
 #   MAM     the installed command; libmam.so and mam/*.h are those beside it, in ../lib and ../include
-#   FOLDER  where plugs-<gpu>.csv goes; else $OUT, else this folder's results/
+#   FOLDER  where plugs-<gpu>.csv goes; else $OUT, else results/<gpu> of this folder
 #
 # In turn: README's examples; what PyTorch asks of an allocator (torch_plug.py); pinned and managed memory by CUDA's
 # own functions and from mam (pinned_loop.cu); then the loops of CuPy and PyTorch, each with its own allocator and with

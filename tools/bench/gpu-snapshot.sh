@@ -4,7 +4,7 @@
 # gpu-snapshot.sh [MAM [FOLDER]] - PyTorch's memory snapshots there and back, on a real GPU.
 #
 #   MAM     the mam command
-#   FOLDER  where snapshot-<gpu>.csv goes; else $OUT, else this folder's results/
+#   FOLDER  where snapshot-<gpu>.csv goes; else $OUT, else results/<gpu> of this folder
 #
 # For each program: train with the allocator's history recorded and dump a snapshot (torch_snapshot.py); replay it, and
 # compare the peak of what was asked for with PyTorch's own count; write it again with --export; and let the code of

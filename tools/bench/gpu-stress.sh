@@ -5,7 +5,7 @@
 # streams, on a real GPU: is memory handed out while a kernel still uses it?
 #
 #   MAM     the installed command to try; else $MAM, else the one on the path
-#   FOLDER  where stress-<gpu>.csv goes; else $OUT, else this folder's results/
+#   FOLDER  where stress-<gpu>.csv goes; else $OUT, else results/<gpu> of this folder
 #
 # Four runs of mam run: strict; deferred; stream, with a program that keeps the order which that policy asks for; and a
 # few seconds of stream with a program that does not, the control: there foreign patterns must be seen, or the stress
