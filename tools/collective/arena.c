@@ -2,8 +2,8 @@
 /*
  * arena.c - see arena.h.
  *
- * The chunk that is cut from stands first in the list. A piece that needs a chunk of its own goes
- * behind it, so that the rest of the first one is not lost.
+ * The chunk that pieces are cut from is the first one in the list. A piece that needs a chunk of
+ * its own is inserted after it, so that the rest of the first chunk is not lost.
  */
 #include <stdarg.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@
 
 struct chunk {
 	struct chunk *next;
-	size_t used, room; /* of the bytes behind this head */
+	size_t used, room; /* of the bytes after this header */
 };
 
 struct co_arena {
@@ -48,7 +48,7 @@ struct co_arena *co_arena_new(void)
 	return calloc(1, sizeof(struct co_arena));
 }
 
-/* A chunk with room for `bytes`. NULL: no memory. */
+/* Returns a chunk with room for `bytes`, or NULL if memory ran out. */
 static struct chunk *chunk_for(struct co_arena *arena, size_t bytes)
 {
 	struct chunk *first = arena->chunks;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * calls.c - calls: what is known of a function by its name, and what a function with a body gives
- * back.
+ * calls.c - calls: what the name of a function implies, and what a function with a body returns.
  *
- *   known     known.c says what it is; votes and shuffles are the warp's if all lanes come, with a
- *             mask that is the same for all, as a mask must then name them all
- *   a body    its context (contexts.c) says: the result's level; whether threads end or wait in
- *             it; which shared variables are written behind it; whether all met in it
- *   neither   anything: threads may end or wait in it, so nobody is believed to come behind it;
- *             but not if it is a library's function that was named: such ones give back control
+ *   known     known.c classifies it. Votes and shuffles are warp-uniform if all lanes reach them
+ *             with a uniform mask, because such a mask must name all lanes.
+ *   a body    its context (contexts.c) has the level of the result, whether threads exit or wait in
+ *             it, which shared variables are written when it returns, and whether all threads met
+ *             in it
+ *   neither   anything: threads may exit or wait in it, so no thread is assumed to continue after
+ *             it. Exception: functions named with --library, which always return.
  *
- * What must hold: behind a call whose insides are not known nothing is claimed.
+ * Invariant: nothing is claimed after a call of an unknown function.
  */
 #include <string.h>
 
@@ -28,7 +28,7 @@ enum known call_known(const struct co_program *program, const struct co_node *no
 	const char *name = call_name(program, node);
 	if (node->function != CO_NONE && program->functions[node->function].in_file)
 		return KNOWN_NOT;
-	/* A header's function may have any name. */
+	/* A function of a header may have any name. */
 	if ((node->function != CO_NONE || node->own) && !known_reserved(name))
 		return KNOWN_NOT;
 	return known_name(name);
@@ -41,7 +41,7 @@ static struct cell gave(const struct co_node *node, enum co_level level, unsigne
 	return value;
 }
 
-/* A load that is made to see what others wrote: __ldcv, __ldcg, ..., or assembly; not __ldg. */
+/* A load that can see writes of other threads: __ldcv, __ldcg, ..., or assembly; not __ldg. */
 static bool may_poll(const struct co_node *node)
 {
 	return node->name &&
@@ -49,8 +49,8 @@ static bool may_poll(const struct co_node *node)
 }
 
 /*
- * Lanes meet in it. By PTX they need not come to the same call: those that come to one may wait for
- * some that come to another, further on.
+ * Lanes meet in it. According to PTX they need not reach the same call: lanes at one call may wait
+ * for lanes at another call further on.
  */
 static bool lanes_meet(const struct co_node *node)
 {
@@ -60,7 +60,7 @@ static bool lanes_meet(const struct co_node *node)
 					strcmp(node->name + length + 1 - sizeof end, end) == 0);
 }
 
-/* The level of what a warp decides together, if it is together. */
+/* The level of a result that a warp computes together, if its lanes are converged. */
 static struct cell of_warp(struct walk *walk, struct state *state, const struct co_node *node,
 			   struct cell mask, unsigned char bits)
 {
@@ -69,8 +69,8 @@ static struct cell of_warp(struct walk *walk, struct state *state, const struct 
 }
 
 /*
- * The width of a shuffle is the warp's: it is not named, or named so. What stands elsewhere than
- * its call is the parameter's own.
+ * True if the width of a shuffle is the warp size: omitted, or written as such. A width that is not
+ * part of the call's text is the parameter's default.
  */
 static bool is_warp_wide(const struct walk *walk, const struct co_node *call,
 			 const struct co_node *width)
@@ -133,7 +133,7 @@ static bool in_library(const struct judge *judge, const struct co_node *node)
 	return false;
 }
 
-/* A call of which only the name is known, or not even that. */
+/* A call of which at most the name is known. */
 static struct cell call_stranger(struct walk *walk, struct state *state, const struct co_node *node,
 				 struct cell all)
 {
@@ -179,7 +179,7 @@ static struct cell call_body(struct walk *walk, struct state *state, const struc
 	}
 	verdicts_note(walk, node, who, context->sizes);
 	apply(state, context, callee->touches, node);
-	/* Calls in circles are loops, too. */
+	/* Recursive calls are loops, too. */
 	if (caller->circle == callee->circle && callee->has_atomics && who.level > CO_ALL)
 		reach_end(state, cell_place(who, PLACE_WAIT, node));
 	struct cell value = context->result;
@@ -187,7 +187,10 @@ static struct cell call_body(struct walk *walk, struct state *state, const struc
 	return value;
 }
 
-/* What `node` sets, and another argument than `argument` names, has the old or the new value there. */
+/*
+ * If another argument than `argument` uses a variable that `node` sets, it sees the old or the new
+ * value.
+ */
 static void spoil_set(struct walk *walk, struct state *state, const struct co_node *call,
 		      const struct co_node *argument, const struct co_node *node)
 {
@@ -225,7 +228,7 @@ struct cell call_value(struct walk *walk, struct state *state, const struct co_n
 		all = cell_join(all, value);
 		if (count < MOST_ARGUMENTS)
 			arguments[count] = value;
-		/* What an atomic is at is written. */
+		/* An atomic writes to the object at its first argument. */
 		if (known == KNOWN_ATOMIC && !count && child->kind == CO_ADDRESS && child->first)
 			value_set(walk, state, child->first, gave(node, CO_EACH, BIT_ATOMIC));
 	}
@@ -260,6 +263,6 @@ struct cell call_value(struct walk *walk, struct state *state, const struct co_n
 	if (node->function == CO_NONE)
 		return call_stranger(walk, state, node, all);
 	if (walk->judge->program->functions[node->function].kernel)
-		return gave(node, CO_EACH, BIT_ATOMIC); /* a launch */
+		return gave(node, CO_EACH, BIT_ATOMIC); /* a kernel launch */
 	return call_body(walk, state, node, arguments, count <= MOST_ARGUMENTS ? count : 0, all);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * circles.c - functions that call each other in circles.
+ * circles.c - strongly connected components of the call graph (mutually recursive functions).
  *
- * Goes down calls with a stack of its own, numbers functions as it comes to them, and keeps for
- * each the least number that it can come back to. A function that cannot come back to an earlier
- * one closes its circle: those above it on the second stack.
+ * A depth-first search with an explicit stack numbers the functions in the order of discovery. For
+ * each function it keeps the lowest number that the function can reach. A function that cannot
+ * reach an earlier one closes its component: the functions above it on the second stack.
  *
  * Source: R. Tarjan, "Depth-first search and linear graph algorithms", SIAM J. Comput. 1 (1972).
- * O(functions + calls). A function that calls nobody back has a circle of its own; whether it calls
- * itself its list of calls says.
+ * O(functions + calls). A function that is not mutually recursive is a component of its own. Its
+ * list of calls shows whether it calls itself.
  */
 #include "collective/judge_parts.h"
 
@@ -18,8 +18,8 @@ struct way {
 
 struct circles {
 	struct facts *facts;
-	struct way *way; /* down to where we are */
-	int *open;       /* functions whose circle is not closed */
+	struct way *way; /* path to the current function */
+	int *open;       /* functions whose component is not closed */
 	int *number, *least;
 	int depth, open_count, next;
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collective.c - `mam coalesce`: hands over to the program mam-coalesce (main.c), which is linked to
- * libclang; so that no other subcommand loads a compiler. It lies where the objects of mam run do.
+ * collective.c - `mam coalesce`: executes the program mam-coalesce (main.c). Only that program is
+ * linked to libclang, so no other subcommand loads a compiler. It is installed in the folder of the
+ * objects of mam run.
  */
 #include <errno.h>
 #include <limits.h>

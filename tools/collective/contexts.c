@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * contexts.c - each function, once for each way in which it is called.
+ * contexts.c - context-sensitive analysis: each function is analyzed once for each way in which it
+ * is called.
  *
- *   1. Kernels come first: all threads, arguments that the host gave. So do functions that nobody
- *      is seen to call, or that anybody may call: of their callers nothing is known.
- *   2. A call looks for a context of the same levels and masks, or makes one, and takes what that
- *      is known to give back by now: at first the best there is.
- *   3. The newest context that is stale is gone through; if what it gives back rises, its callers
- *      are stale.
- *   4. When none is stale, what is known holds for all: each function's part was found with what
- *      its callees give back in the end. Contexts that are still needed are gone through once
- *      more, with notes.
+ *   1. Kernels are roots: all threads of the block enter them, with arguments from the host.
+ *      Functions without a visible caller, and functions that any code may call, are roots as well:
+ *      nothing is known of their callers.
+ *   2. A call looks up the context with the same levels and masks, or creates it. It uses the
+ *      results that the context has so far. Initially these are the best possible.
+ *   3. The newest stale context is analyzed. If its results rise, its callers become stale.
+ *   4. When no context is stale, a fixed point is reached: each function was analyzed with the
+ *      final results of its callees. Contexts that are still used are analyzed once more to record
+ *      the verdicts.
  *
- * A function's contexts are counted. When there are MOST_CONTEXTS, further calls share one for each
- * level of who comes: of arguments and shared variables nothing is known in it. They are not the
- * root's: its callers are strangers, who pass no parameter, while these pass what is proven of them.
+ * The number of contexts of a function is limited. After MOST_CONTEXTS, further calls share one
+ * context for each level of reaching threads; nothing is known of arguments and shared variables in
+ * it. The root is not used for that: its callers are unknown and pass no parameter, while these
+ * callers pass what is proven of them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +79,10 @@ struct context *context_root(struct judge *judge, int function)
 	return context;
 }
 
-/* Parameter `i`, as it is given: by its place, if there are as many as there are parameters. */
+/*
+ * The value of parameter `i`: the argument at its position, if there are as many arguments as
+ * parameters.
+ */
 static struct cell argument_of(const struct judge *judge, const struct co_function *of, size_t i,
 			       const struct cell *arguments, size_t count)
 {
@@ -139,7 +144,7 @@ static struct context *find_same(struct judge *judge, const struct context *want
 	return NULL;
 }
 
-/* Who comes is still known, all else is not. */
+/* Keeps which threads enter, and drops everything else. */
 static void widen(const struct judge *judge, struct context *wanted)
 {
 	size_t count = function_of(judge, wanted->function)->parameter_count;
@@ -158,7 +163,7 @@ static struct context *find(struct judge *judge, struct context *wanted)
 	}
 	if (context)
 		return context;
-	if (judge->noting) /* it should have been there: claim nothing */
+	if (judge->noting) /* it should exist by now: claim nothing */
 		judge->work = MOST_WORK;
 	context = context_new(judge, wanted->function);
 	if (!context)
@@ -198,7 +203,7 @@ struct context *context_of(struct walk *walk, const struct state *state, int fun
 	return context;
 }
 
-/* ---- going through them ---------------------------------------------------------------------- */
+/* ---- analysis -------------------------------------------------------------------------------- */
 
 static bool rise(struct cell *to, struct cell from)
 {
@@ -208,7 +213,7 @@ static bool rise(struct cell *to, struct cell from)
 	return to->level != before.level || to->nulls != before.nulls || to->bits != before.bits;
 }
 
-/* What a context gives back has risen: its callers are to be gone through again. */
+/* The results of a context have risen: mark its callers stale. */
 static void settle(struct judge *judge, struct context *context, const struct walk *walk)
 {
 	uint64_t touches = walk->facts->touches;
@@ -225,13 +230,13 @@ static void settle(struct judge *judge, struct context *context, const struct wa
 	context->synced = synced;
 	if (!rose)
 		return;
-	if (judge->noting) /* that was settled: claim nothing */
+	if (judge->noting) /* the fixed point was reached: claim nothing */
 		judge->work = MOST_WORK;
 	for (int i = 0; i < context->caller_count; i++)
 		context->callers[i]->stale = true;
 }
 
-/* A function that cannot be judged: it does anything, and calls whom it calls in any way. */
+/* A function that cannot be analyzed: it may do anything, and calls its callees in any way. */
 static void give_up(struct walk *walk)
 {
 	const struct facts *facts = walk->facts;
@@ -325,7 +330,10 @@ static void go_on(struct judge *judge)
 	}
 }
 
-/* The functions that have to be gone through whoever calls them; or those whom nobody came to. */
+/*
+ * Adds the functions that are analyzed whatever their callers; or, if `left_over`, those not
+ * reached yet.
+ */
 static bool add_roots(struct judge *judge, bool left_over)
 {
 	bool added = false;

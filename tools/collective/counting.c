@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counting.c - loops that end by themselves, whatever other threads do: they count.
+ * counting.c - counted loops: they terminate whatever other threads do.
  *
- *   1. The condition compares a variable of the function's own with what the loop does not change,
- *      or asks whether it is zero.
- *   2. All that sets the variable in the loop moves it in one direction: ++ and +=, or -- and -=,
- *      by what is never zero.
- *   3. It is moved in each round: in the condition, in the step, or by a statement of the body
- *      itself, where nothing goes on to the next round before its end.
+ *   1. The condition compares a local variable of the function with a loop-invariant value, or
+ *      tests whether it is zero.
+ *   2. All assignments to the variable in the loop move it in one direction, ++ and += or -- and
+ *      -=, by a step that is never zero.
+ *   3. The variable changes in every iteration: in the condition, in the step, or in a top-level
+ *      statement of the body that no `continue` can skip.
  *
- * Bound: the loop's nodes are seen once for each time that its condition is asked; recursion is as
- * deep as the function (judge_parts.h: DEEPEST). What must hold: a loop of another form does not
- * count, as one that does may hold threads that wait for others (reach.c).
+ * Bound: the nodes of the loop are visited once for each evaluation of its condition. The recursion
+ * is as deep as the function (judge_parts.h: DEEPEST). Invariant: a loop of any other form is not
+ * counted, because it may contain threads that wait for others (reach.c).
  */
 #include <string.h>
 
@@ -22,7 +22,7 @@ struct counter {
 	const struct co_node *loop;
 	int variable;
 	bool up, fine;
-	bool one; /* by 1 each time */
+	bool one; /* by 1 in each iteration */
 };
 
 static bool is_word(const struct co_node *node, const char *word)
@@ -30,7 +30,7 @@ static bool is_word(const struct co_node *node, const char *word)
 	return node->name && strcmp(node->name, word) == 0;
 }
 
-/* A variable that nobody changes but the assignments to it. */
+/* A variable that only assignments to it by name can change. */
 static bool is_own(const struct judge *judge, int index)
 {
 	const struct co_variable *variable = &judge->program->variables[index];
@@ -48,7 +48,7 @@ bool node_names(const struct co_node *node, int variable)
 	return false;
 }
 
-/* Made of values and of variables that can only be set by name. */
+/* Consists of values and of variables that can only be set by name. */
 static bool is_plain(const struct judge *judge, const struct co_node *node)
 {
 	switch (node->kind) {
@@ -66,7 +66,7 @@ static bool is_plain(const struct judge *judge, const struct co_node *node)
 	}
 }
 
-/* More than zero: written so, or a number of threads. */
+/* Greater than zero: a positive literal, or a number of threads. */
 static bool is_positive(const struct judge *judge, const struct co_node *node)
 {
 	const struct co_program *program = judge->program;
@@ -85,7 +85,7 @@ static bool is_positive(const struct judge *judge, const struct co_node *node)
 	}
 }
 
-/* What an assignment does to the variable that counts. */
+/* The effect of an assignment on the counter variable. */
 static void see_assign(struct counter *counter, const struct co_node *node)
 {
 	const struct co_node *target = node->first, *by = target ? target->next : NULL;
@@ -112,7 +112,7 @@ static void see_all(struct counter *counter, const struct co_node *node)
 		see_all(counter, child);
 }
 
-/* Whether `variable` may be set in `node`. */
+/* Returns whether `variable` may be set in `node`. */
 static bool sets(const struct co_node *node, int variable)
 {
 	bool here = node->kind == CO_ASSIGN ? node->first && node_names(node->first, variable)
@@ -124,7 +124,7 @@ static bool sets(const struct co_node *node, int variable)
 	return here;
 }
 
-/* None of the variables in `node` is set in the loop. */
+/* True if no variable in `node` is set in the loop. */
 static bool stays(const struct counter *counter, const struct co_node *node)
 {
 	if (node->kind == CO_VARIABLE)
@@ -145,7 +145,7 @@ static bool has(const struct co_node *node, enum co_kind kind)
 	return false;
 }
 
-/* It, or a part of it that everybody comes to, moves the variable. */
+/* True if the node, or a part of it that is always executed, changes the variable. */
 static bool moves(const struct co_node *node, int variable)
 {
 	if (node->kind == CO_ASSIGN)
@@ -159,7 +159,7 @@ static bool moves(const struct co_node *node, int variable)
 	return false;
 }
 
-/* `side` counts towards `other`, NULL: zero. */
+/* True if `side` counts towards `other` (NULL: zero). */
 static bool counts_to(struct counter *counter, const struct co_node *side,
 		      const struct co_node *other, bool up, bool one)
 {

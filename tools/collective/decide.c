@@ -2,19 +2,19 @@
 /*
  * decide.c - see decide.h.
  *
- *   1. Of each allocation it is assumed that it becomes one request of all threads of the block, so
- *      that all of them get memory there, or none does. With that the source is judged, and
- *      rewritten.
- *   2. Of those that did not become such a request it is not assumed any more; again from 1, until
- *      all that is assumed is so.
+ *   1. Assume of each allocation that it becomes one request for all threads of the block, so that
+ *      either all of them get memory or none does. Analyze and rewrite the source under that
+ *      assumption.
+ *   2. Drop the assumption for the allocations that did not become such a request. Repeat from 1
+ *      until all remaining assumptions hold.
  *
- * Why that holds: take the first time that one of these requests is made and not all come to it. Up
- * to there all of them were made by all, who then waited for each other and got memory or did not,
- * as was assumed; so what was judged of the way there is true of it, and all come.
+ * Proof: consider the first of these requests that not all threads reach. Before it, all threads
+ * made all of these requests, waited for each other, and all got memory or none did, as assumed. So
+ * the analysis of the path to this request is valid, and all threads reach it.
  *
- * Each round but the last assumes less, so there are at most as many as allocations, and one; what
- * falls takes what hangs on it along in the judge, so mostly there are two or three. Each of them
- * takes the judge's time.
+ * Each round except the last drops at least one assumption, so there are at most as many rounds as
+ * allocations, plus one. Dropping one assumption usually invalidates those that depend on it in the
+ * same round, so two or three rounds are typical. Each round takes the time of one analysis.
  */
 #include "decide.h"
 
@@ -37,7 +37,7 @@ static bool is_allocation(const struct co_verdict *verdict)
 	       verdict->node->in_file && !verdict->node->macro;
 }
 
-/* All that may become together, in order. */
+/* All allocations that may become such requests, in order. */
 static struct co_place *places_of(const struct co_judgement *judgement, size_t *count)
 {
 	struct co_place *places = calloc(judgement->count + 1, sizeof(*places));
@@ -52,7 +52,7 @@ static struct co_place *places_of(const struct co_judgement *judgement, size_t *
 	return places;
 }
 
-/* Of `places` those that are together by now: how many. */
+/* Keeps those of `places` that became such requests; returns their number. */
 static size_t keep(struct co_place *places, size_t count, struct co_edits *edits)
 {
 	size_t kept = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decide.h - a program's verdicts as they are, and as they become by rewriting it.
+ * decide.h - the verdicts of a program before and after rewriting it.
  *
- * Programs ask whether they were given memory, and leave if not. As the source stands each thread
- * has its own answer, so behind `if (!p) return;` nobody is known to come with all others. But once
- * that request is one for all threads of the block, all of them get memory or none does, and who
- * comes behind it is known again.
+ * Programs check whether they got memory, and return if not. In the original source each thread
+ * checks its own pointer, so after `if (!p) return;` no thread is known to continue together with
+ * all others. Once that request is one for all threads of the block, either all of them get memory
+ * or none does. Then it is known again which threads continue.
  */
 #ifndef MAM_TOOLS_COALESCE_DECIDE_H
 #define MAM_TOOLS_COALESCE_DECIDE_H
@@ -13,12 +13,12 @@
 #include "rewrite.h"
 
 struct co_decision {
-	struct co_judgement *judgement; /* of the source as it is */
-	struct co_judgement *rewritten; /* once `edits` are made; the same calls in the same order */
+	struct co_judgement *judgement; /* of the original source */
+	struct co_judgement *rewritten; /* after `edits`; the same calls in the same order */
 	struct co_edits *edits;
 };
 
-/* False: memory ran out, and nothing is left to be freed. */
+/* False: memory ran out, and nothing has to be freed. */
 bool co_decide(const struct co_program *program, const char *const *library,
 	       struct co_decision *decision);
 void co_decision_free(struct co_decision *decision);

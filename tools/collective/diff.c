@@ -2,21 +2,21 @@
 /*
  * diff.c - see diff.h.
  *
- * 1. Each line has a number, the same for equal lines (kit/names.h). A last line without an end is
- *    no other's equal.
- * 2. A path leads from both begins to both ends: a step to the right leaves a line of the old text
- *    out, one down takes one of the new text in, and slanted ones, which cost nothing, keep a line
- *    that both have. Its cheapest form is found from its middle: from either end the points that
- *    are reached at cost 1, 2, ... are noted, the furthest on each diagonal, until both meet. Then each
- *    half on its own.
- * 3. Changes with no more than six kept lines between them are one hunk.
+ * 1. Each line gets a number, which is the same for equal lines (kit/names.h). A last line without
+ *    a newline equals no line of the other text.
+ * 2. An edit path leads from the start of both texts to their end: a step to the right deletes a
+ *    line of the old text, a step down inserts a line of the new one, and a diagonal step, which
+ *    costs nothing, keeps a line of both. A shortest path is found from its middle: the furthest
+ *    points on each diagonal at cost 1, 2, ... are recorded from both ends until they meet. Then
+ *    each half is solved separately.
+ * 3. Changes with at most six kept lines between them form one hunk.
  *
  * Source: E. W. Myers, "An O(ND) Difference Algorithm and Its Variations", Algorithmica 1 (1986),
- * section 4b. That a search ends at COST_MOST is ours: what is far apart is cut at the best point
- * reached so far, and the diff is a little longer.
+ * section 4b. The search limit COST_MOST is our addition: texts that differ more are split at the
+ * best point so far, and the diff is slightly longer.
  *
- * Bound: memory for both texts' lines; time O((lines of both) * (changes or COST_MOST)); recursion
- * to the left halves the cost, and what lies to the right is a loop.
+ * Bound: memory for the lines of both texts; time O((lines of both) * (changes or COST_MOST)). Each
+ * recursion for the left half halves the cost; the right half is a loop.
  */
 #include "collective/diff.h"
 
@@ -26,24 +26,24 @@
 
 #include "kit/names.h"
 
-#define AROUND 3L       /* lines that are told around a change */
-#define COST_MOST 2000L /* at which a search for the middle ends */
+#define AROUND 3L       /* lines of context around a change */
+#define COST_MOST 2000L /* limit of a search for the middle */
 
 struct side {
 	const char *text;
-	size_t *starts;  /* of lines, and the end */
+	size_t *starts;  /* of lines, and of the end */
 	uint32_t *lines; /* their numbers */
-	bool *changed;   /* left out, or taken in */
+	bool *changed;   /* deleted or inserted */
 	long count;
 };
 
 struct diff {
 	struct side old, new;
-	long *ahead, *back; /* how far old's lines are done on a diagonal, from either end */
-	long zero;          /* where in both the diagonal 0 is */
+	long *ahead, *back; /* furthest old line on a diagonal, from either end */
+	long zero;          /* index of diagonal 0 in both */
 };
 
-/* A part of both texts, from the first up to the second line. */
+/* A part of both texts, each from a first line (inclusive) to an end (exclusive). */
 struct box {
 	long old, old_end, new, new_end;
 };
@@ -79,7 +79,7 @@ static bool number_lines(struct side *side, const char *text, struct names *name
 		end = strchr(at, '\n');
 		end = end ? end + 1 : at + strlen(at);
 		side->starts[i] = (size_t)(at - text);
-		/* 0 is the empty name, and what is one too many. */
+		/* 0 is the empty name, or an error. */
 		if (!names_number(names, at, (size_t)(end - at), &side->lines[i]) ||
 		    !side->lines[i])
 			return false;
@@ -88,10 +88,10 @@ static bool number_lines(struct side *side, const char *text, struct names *name
 	return true;
 }
 
-/* ---- the path -------------------------------------------------------------------------------- */
+/* ---- edit path ------------------------------------------------------------------------------- */
 
 /*
- * How far one comes on diagonal k from what its neighbours had at one step less; -1: it cannot be
+ * The furthest point on diagonal k, from those of its neighbors at one step less; -1: k cannot be
  * reached within the box.
  */
 static long step(const long *reached, long k, long wide, long high)
@@ -102,7 +102,7 @@ static long step(const long *reached, long k, long wide, long high)
 	return right > down ? right : down;
 }
 
-/* One step more from the begin, on each diagonal. True: it met the other side, at `met`. */
+/* Extends each diagonal by one step from the start. True: it met the other search, at `met`. */
 static bool go_ahead(const struct diff *diff, const struct box *box, long cost, struct point *met)
 {
 	const long wide = box->old_end - box->old, high = box->new_end - box->new;
@@ -115,7 +115,7 @@ static bool go_ahead(const struct diff *diff, const struct box *box, long cost, 
 		       diff->old.lines[box->old + x] == diff->new.lines[box->new + x - k])
 			x++;
 		ahead[k] = x;
-		/* The other side is one step behind, on diagonals of its own. */
+		/* The other search is one step less far, with its own diagonals. */
 		if (x >= 0 && (other - cost) % 2 != 0 && labs(other) < cost && back[other] >= 0 &&
 		    x + back[other] >= wide) {
 			*met = (struct point){ box->old + x, box->new + x - k };
@@ -125,7 +125,7 @@ static bool go_ahead(const struct diff *diff, const struct box *box, long cost, 
 	return false;
 }
 
-/* The same from the end, with all counted from there. */
+/* The same from the end; all positions count from there. */
 static bool go_back(const struct diff *diff, const struct box *box, long cost, struct point *met)
 {
 	const long wide = box->old_end - box->old, high = box->new_end - box->new;
@@ -148,7 +148,7 @@ static bool go_back(const struct diff *diff, const struct box *box, long cost, s
 	return false;
 }
 
-/* Of the points that were reached from the begin, the one that is furthest from it. */
+/* The point furthest from the start among those that the forward search reached. */
 static struct point furthest(const struct diff *diff, const struct box *box, long cost)
 {
 	struct point best = { box->old, box->new };
@@ -163,8 +163,8 @@ static struct point furthest(const struct diff *diff, const struct box *box, lon
 }
 
 /*
- * A point of a cheapest path that is neither its begin nor its end. Neither text of the box is
- * empty, and they differ in their first lines and in their last.
+ * A point of a shortest path that is neither its start nor its end. Neither text of the box is
+ * empty, and both their first and their last lines differ.
  */
 static struct point middle(const struct diff *diff, const struct box *box)
 {
@@ -222,7 +222,7 @@ static void put_line(FILE *file, char sign, const struct side *side, long i)
 
 static void put_range(FILE *file, long from, long count)
 {
-	/* Of no lines, the one before them is told. */
+	/* An empty range is given by the line before it. */
 	fprintf(file, "%ld", count ? from + 1 : from);
 	if (count != 1)
 		fprintf(file, ",%ld", count);
@@ -249,7 +249,7 @@ static void put_hunk(FILE *file, const struct diff *diff, const struct box *box)
 	}
 }
 
-/* From a point behind a change, or the begin, to the next change; false: there is none. */
+/* Moves from the end of a change, or the start, to the next change; false: there is none. */
 static bool skip_kept(const struct diff *diff, struct point *at)
 {
 	while (at->old < diff->old.count && at->new < diff->new.count &&
@@ -292,13 +292,13 @@ static void put_hunks(FILE *file, const struct diff *diff)
 	}
 }
 
-/* A name that has a blank is ended by a tab. */
+/* A name that contains a blank is terminated by a tab. */
 static void put_path(FILE *file, const char *sign, const char *path)
 {
 	fprintf(file, "%s %s%s\n", sign, path, strchr(path, ' ') ? "\t" : "");
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- the whole diff -------------------------------------------------------------------------- */
 
 static bool begin(struct diff *diff, const char *before, const char *after, struct names *names)
 {
@@ -306,7 +306,7 @@ static bool begin(struct diff *diff, const char *before, const char *after, stru
 
 	if (!number_lines(&diff->old, before, names) || !number_lines(&diff->new, after, names))
 		return false;
-	/* Diagonals that can be reached, and one at either side that is looked at. */
+	/* The reachable diagonals, and one on either side that is read. */
 	diff->zero = least(COST_MOST, diff->old.count + diff->new.count) + 2;
 	room = 2 * (size_t)diff->zero + 1;
 	diff->ahead = calloc(room, sizeof(*diff->ahead));

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * facts.c - what can be said of functions and variables before levels are.
+ * facts.c - facts about functions and variables that do not depend on levels.
  *
- *   1. Each variable gets its place: a slot of its function, or a bit of the shared ones.
- *   2. Each function's tree is gone through once, by a list of nodes still to be seen, so at any
- *      depth. Each node knows the loop that it is in, and whether the thing that it names may be
- *      kept by somebody (a reference, an address).
- *   3. Over the graph of calls: who allocates, who touches which shared variable, who has atomics
- *      (calls.c asks, of functions in circles).
+ *   1. Each variable is assigned a slot of its function, or a bit of the shared variables.
+ *   2. The tree of each function is visited once with an explicit list of nodes, so its depth does
+ *      not matter. Each visit knows the surrounding loop, and whether the named object may be
+ *      retained (by a reference or an address).
+ *   3. Over the call graph: which functions allocate, which shared variables they access, and which
+ *      have atomics (calls.c needs that for recursive functions).
  *
- * O(nodes + functions x calls); a bit for each loop and slot.
+ * O(nodes + functions x calls); one bit for each loop and slot.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +19,10 @@
 struct visit {
 	const struct co_node *node;
 	unsigned int depth;
-	int loop;   /* around it; CO_NONE */
-	bool kept;  /* what is named there may be kept, if its address is taken at all */
+	int loop;   /* the surrounding loop; CO_NONE */
+	bool kept;  /* the named object may be retained, if its address is taken */
 	bool taken; /* its address is taken */
-	bool base;  /* of []: it is named to be read or written in */
+	bool base;  /* of []: named to be read or written */
 };
 
 struct finder {
@@ -31,7 +31,7 @@ struct finder {
 	struct visit *visits;
 	size_t count, room;
 	int call_room, loop_room;
-	bool *harmless; /* of variables: somebody took the address only for an atomic or the like */
+	bool *harmless; /* of variables: the address is only taken for an atomic or the like */
 };
 
 static bool push(struct finder *finder, struct visit visit)
@@ -55,7 +55,7 @@ static const struct co_function *function_of(const struct finder *finder, int in
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
-/* The variable behind a.b.c; CO_NONE: there is none. */
+/* The variable of a.b.c; CO_NONE: there is none. */
 static int variable_behind(const struct co_node *node)
 {
 	while (node && node->kind == CO_MEMBER)
@@ -63,7 +63,7 @@ static int variable_behind(const struct co_node *node)
 	return node && node->kind == CO_VARIABLE ? node->variable : CO_NONE;
 }
 
-/* The same, behind a[i].b, too. */
+/* The same, also of a[i].b. */
 static int variable_under(const struct co_node *node)
 {
 	while (node && (node->kind == CO_MEMBER || node->kind == CO_LOAD))
@@ -96,7 +96,7 @@ static void see_variable(struct finder *finder, const struct visit *visit)
 	bool own = variable->home == CO_PARAMETER || variable->home == CO_LOCAL;
 	if (variable->is_volatile)
 		judge->facts[finder->function].has_atomics = true;
-	/* &p[i] is where p points to, and not p. */
+	/* &p[i] is the address of p's target, not of p. */
 	bool itself = !visit->base || !variable->pointer;
 	facts->kept |= visit->kept && itself;
 	if ((visit->taken && itself) || (own && variable->owner != finder->function))
@@ -109,7 +109,7 @@ static void see_variable(struct finder *finder, const struct visit *visit)
 		judge->facts[finder->function].touches |= (uint64_t)1 << facts->shared;
 }
 
-/* A variable is set in the loops around. */
+/* A variable is set: record it in all surrounding loops. */
 static void see_set(struct finder *finder, int variable, int loop)
 {
 	struct facts *facts = &finder->judge->facts[finder->function];
@@ -168,7 +168,7 @@ static bool add_call(struct finder *finder, int function)
 	return true;
 }
 
-/* These take references, and keep none. */
+/* These functions take references, and retain none. */
 static bool only_looks(const char *name)
 {
 	const char *last = name ? strrchr(name, ':') : NULL;
@@ -185,7 +185,7 @@ static bool takes_references(const struct finder *finder, const struct co_functi
 	return false;
 }
 
-/* An argument of a call, the `at`th of `count`. */
+/* Visits argument number `at` of the `count` arguments of a call. */
 static bool see_argument(struct finder *finder, const struct visit *visit, enum known known,
 			 const struct co_node *child, size_t at, size_t count)
 {
@@ -194,14 +194,14 @@ static bool see_argument(struct finder *finder, const struct visit *visit, enum 
 		node->function != CO_NONE ? function_of(finder, node->function) : NULL;
 	struct visit next = { child, visit->depth + 1, visit->loop, false, false, false };
 	bool looks = known == KNOWN_PURE && only_looks(call_name(finder->judge->program, node));
-	if (looks) /* what it gives is one of them */
+	if (looks) /* the result is one of them */
 		next.kept = visit->kept || visit->taken;
 	if (known == KNOWN_NOT)
 		next.kept = !callee || takes_references(finder, callee);
 	if (known == KNOWN_NOT && callee && count == callee->parameter_count)
 		next.kept = finder->judge->program->variables[callee->parameters[at]].reference;
 	if (known == KNOWN_ATOMIC && at == 0 && child->kind == CO_ADDRESS && child->first) {
-		next.node = child->first; /* is written, and nobody has its address */
+		next.node = child->first; /* it is written, and its address is not retained */
 		looks = true;
 	}
 	int variable = variable_under(next.node);
@@ -210,7 +210,7 @@ static bool see_argument(struct finder *finder, const struct visit *visit, enum 
 	return push(finder, next);
 }
 
-/* A call: whom, and which of its arguments may be kept. */
+/* Visits a call: its callee, and which arguments may be retained. */
 static bool see_call(struct finder *finder, const struct visit *visit)
 {
 	const struct co_node *node = visit->node;
@@ -237,7 +237,7 @@ static bool see_call(struct finder *finder, const struct visit *visit)
 	return true;
 }
 
-/* What a node names is what this child of it names. */
+/* True if `child` names the object that the node names. */
 static bool passes_on(const struct visit *visit, const struct co_node *child)
 {
 	switch (visit->node->kind) {
@@ -336,15 +336,15 @@ static bool see_function(struct finder *finder, int function)
 		struct visit visit = finder->visits[--finder->count];
 		fine = see(finder, &visit);
 	}
-	/* From here on, `outer` means nothing: loops lie by address. */
+	/* From here on `outer` is meaningless: loops are sorted by address. */
 	if (fine && facts->loop_count)
 		qsort(facts->loops, (size_t)facts->loop_count, sizeof *facts->loops, by_node);
 	return fine;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all functions --------------------------------------------------------------------------- */
 
-/* Functions mostly stand behind those that they call, so two rounds do, mostly. */
+/* Callees are mostly defined before their callers, so two rounds usually suffice. */
 void facts_spread(struct judge *judge)
 {
 	for (bool changed = true; changed && judge->work < MOST_WORK;) {
@@ -378,7 +378,7 @@ static void settle_variables(struct judge *judge, const bool *harmless)
 		if (facts->shared == CO_NONE || !facts->indexed || variable->pointer)
 			continue;
 		judge->arrays |= (uint64_t)1 << facts->shared;
-		/* An array by its name alone is the address of its first element. */
+		/* The name of an array alone is the address of its first element. */
 		facts->anybody |= facts->as_value;
 	}
 }
