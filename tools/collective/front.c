@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * front.c - a CUDA source becomes a program, by libclang's C interface, versions 13 and later.
+ * front.c - converts a CUDA source to a program, with libclang's C interface, versions 13 and
+ * later.
  *
- * 1. The source is parsed for the device with our own small headers (include/mam_cuda.h), so that
- *    no toolkit is needed. If there are errors and a toolkit is found, once more with its headers.
- * 2. Errors in functions of the host do not matter: they are put up with. Any other one ends it,
- *    with the first error of the first parse, or of the second where there was one.
+ * 1. The source is parsed for the device with mam's own small headers (include/mam_cuda.h), so no
+ *    toolkit is needed. If there are errors and a toolkit is found, the source is parsed again with
+ *    the toolkit's headers.
+ * 2. Errors in host functions do not matter and are tolerated. Any other error is fatal. The first
+ *    error of the first parse is reported, or of the second parse if there was one.
  * 3. All functions are read (front_unit.c).
  *
- * Bound: linear to what is parsed; a file of some hundred lines is 0.1 to 0.5 seconds, mostly
- * libclang's for headers.
+ * Bound: linear in the parsed text. A file of some hundred lines takes 0.1 to 0.5 seconds, mostly
+ * in libclang for headers.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -60,8 +62,9 @@ static bool no_memory(char *why, size_t why_bytes)
 }
 
 /*
- * "file:line: error"; what to do is said by who knows which headers were there. False: it is not in
- * the source, nor in what it includes, but in the system's headers.
+ * Writes "file:line: error; advice" to `why`. The caller knows which headers were used, so it
+ * passes the advice. False: the error is in a system header, not in the source or in a file that it
+ * includes.
  */
 static bool tell(CXDiagnostic error, const char *path, const char *advice, char *why,
 		 size_t why_bytes)
@@ -70,7 +73,7 @@ static bool tell(CXDiagnostic error, const char *path, const char *advice, char 
 	CXString text = clang_getDiagnosticSpelling(error);
 	CXString name = clang_getFileName(at.file);
 
-	/* What a flag is wrong about has a line of no file. */
+	/* An error about a flag has a line but no file. */
 	if (at.file != NULL && clang_getCString(name) != NULL)
 		snprintf(why, why_bytes, "%s:%u: %s; %s", clang_getCString(name), at.line,
 			 clang_getCString(text), advice);
@@ -101,9 +104,10 @@ static const char *text_at(const struct front *f, struct front_place place)
 }
 
 /*
- * For nvcc malloc and free are one function for both sides. For clang they are two. Of those it
- * takes the host's in a default argument, as that is in no function; and the one that std:: has
- * does not go with the other one in a using-declaration, which nothing needs then.
+ * In nvcc, malloc and free are one function for both host and device. In clang they are two. In a
+ * default argument clang chooses the host's, because such an argument is in no function. In a
+ * using-declaration std::malloc conflicts with the device's malloc; the declaration is not needed
+ * then.
  */
 static bool is_of_clang(const struct front *f, CXDiagnostic error)
 {
@@ -181,7 +185,10 @@ static bool parse(struct front *f, const char *path, const char *const *flags, s
 	return good || (f->failed && no_memory(why, why_bytes));
 }
 
-/* That libclang does not know this toolkit is no error of the source's: both are told. */
+/*
+ * If libclang does not support this toolkit, that is not an error of the source: both errors are
+ * reported.
+ */
 static void tell_both(const char *toolkit, const char *with, char *why, size_t why_bytes)
 {
 	char *end = strstr(why, "; give the compiler's");
@@ -235,7 +242,7 @@ static bool read_text(struct front *f, const char *path, char *why, size_t why_b
 	return f->program->text != NULL || no_memory(why, why_bytes);
 }
 
-/* Else each file would have errors that are not its own. */
+/* Without these headers each file would have errors that are not its own. */
 static bool has_headers(char *why, size_t why_bytes)
 {
 	char folder[WHY_BYTES / 2];
@@ -249,7 +256,7 @@ static bool has_headers(char *why, size_t why_bytes)
 	return false;
 }
 
-/* What is no plain file would be told of by libclang in words of its own, or have no end. */
+/* For anything except a regular file, libclang reports unclear errors, or never reaches the end. */
 static bool can_be_read(const char *path, char *why, size_t why_bytes)
 {
 	FILE *file = fopen(path, "rb");

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * front_assembly.c - inline assembly that does nothing but give its operands values.
+ * front_assembly.c - recognizes inline assembly that only sets its operands.
  *
- * 1. The strings behind `asm (` are put together, up to the first ":". In a macro, or with an
- *    escape other than \n and \t, or a comment, they are not looked at.
- * 2. They are cut at ";" and at the ends of lines; of each piece the word in front is looked up, a
- *    predicate before it left aside.
- * 3. All of them must be on the list: arithmetic, and loads. Nothing on it branches, ends, waits, or
- *    writes to memory.
+ * 1. The strings after `asm (` are concatenated, up to the first ":". The statement is not
+ *    recognized if it is in a macro, contains a comment, or contains an escape other than \n and
+ *    \t.
+ * 2. The text is split at ";" and at newlines. The first word of each piece, after an optional
+ *    predicate, is looked up.
+ * 3. All of them must be on the list of arithmetic and load instructions. No instruction on it
+ *    branches, exits, waits or writes to memory.
  *
- * Source: PTX ISA 8.5, chapter 9. Bound: LONGEST characters; longer ones are not understood.
+ * Source: PTX ISA 8.5, chapter 9. Bound: LONGEST characters; longer statements are not recognized.
  */
 #include <string.h>
 
@@ -23,7 +24,7 @@ static const char plain[] =
 	" madc max min mov mul mul24 neg not or popc prmt rcp rem rsqrt sad"
 	" selp set setp shf shl shr sin slct sqrt sub subc szext tanh testp xor ";
 
-/* Appends what is between the quotes. False: it is no plain string, or there is no room. */
+/* Appends the text between the quotes. False: it is not a plain string, or does not fit. */
 static bool append(char *all, size_t *bytes, const char *token, size_t length)
 {
 	size_t i;
@@ -53,7 +54,7 @@ static bool is_word(const struct front_text *text, size_t token, const char *con
 	return false;
 }
 
-/* The strings of `asm volatile ("..." "..." :`; "": they cannot be told. */
+/* The strings of `asm volatile ("..." "..." :`; "": they cannot be determined. */
 static void template_of(struct front *f, CXCursor cursor, char all[LONGEST])
 {
 	static const char *const words[] = { "asm", "__asm__", "__asm", NULL };
@@ -107,7 +108,7 @@ static bool is_plain(const char *piece, size_t length)
 	}
 	word[bytes++] = ' ';
 	word[bytes] = '\0';
-	/* Nor a label in front of another one. */
+	/* Nor a label before another one. */
 	return bytes > 2 && strstr(plain, word) != NULL && memchr(piece, ':', length) == NULL;
 }
 

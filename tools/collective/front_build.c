@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * front_build.c - what a build may make of a source that one reading of it does not show.
+ * front_build.c - texts that a build may make of a source, but that a single parse does not show.
  *
- * 1. Files that are linked as device code (-rdc=true, -dc, -fgpu-rdc) may call one another's
- *    functions: one that others can name may be called by anybody. Else a compiler takes each file
- *    as a whole program, as this one does.
- * 2. A source is compiled once for each architecture, and __CUDA_ARCH__ may choose another text in
- *    each. The flags may name one, which is read. Where they name none, or several, the source must
- *    not depend on it: a comparison is the same for all of OLDEST and above if it is against
- *    OLDEST or less, and any other use of the name is refused.
+ * 1. Files that are linked as device code (-rdc=true, -dc, -fgpu-rdc) may call each other's
+ *    functions: any code may call a function with external linkage. Otherwise a compiler takes each
+ *    file as a whole program, and so does mam.
+ * 2. A source is compiled once for each architecture, and __CUDA_ARCH__ may select another text in
+ *    each. If the flags name one architecture, the source is parsed for it. If they name none, or
+ *    several, the source must not depend on it: a comparison has the same result for all
+ *    architectures from OLDEST up if it is against OLDEST or less. Any other use of the name is
+ *    refused.
  *
- * Bound: linear to the flags, and to the source and what it includes but the system's headers.
+ * Bound: linear in the flags, the source and its own headers; system headers are excluded.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 
 #include "collective/front.h"
 
-#define OLDEST 700 /* what mam's own headers need */
+#define OLDEST 700 /* minimum of mam's own headers */
 
 static const char *value_of(const char *const *flags, size_t count, size_t i, const char *name)
 {
@@ -75,9 +76,9 @@ int front_architecture(const char *const *flags, size_t count)
 	return found;
 }
 
-/* ---- does the source ask? -------------------------------------------------------------------- */
+/* ---- does the source depend on it? ----------------------------------------------------------- */
 
-/* Of a "__CUDA_ARCH__" in front of and behind which these tokens are. */
+/* True if the condition with the "__CUDA_ARCH__" at token `i` is the same for all architectures. */
 static bool is_same_for_all(const struct front_text *text, size_t i)
 {
 	const bool parenthesis = i > 0 && front_token_is(text, i - 1, "(");
@@ -94,7 +95,7 @@ static bool is_same_for_all(const struct front_text *text, size_t i)
 	     !front_token_is(text, i - 1, "elif")))
 		return false;
 	number = strtol(text->text + text->tokens[i + 2].begin, NULL, 0);
-	/* Nothing but an end may follow, as in 700 + 200. */
+	/* The comparison must end after the number, unlike in 700 + 200. */
 	if (i + 3 < text->count && !front_token_is(text, i + 3, ")") &&
 	    !front_token_is(text, i + 3, "&&") && !front_token_is(text, i + 3, "||") &&
 	    memchr(text->text + text->tokens[i + 2].end, '\n',

@@ -2,17 +2,18 @@
 /*
  * front_calls.c - calls.
  *
- * 1. Who is called: a function, a method of an object, a constructor, or what a pointer points to.
- *    An operator with a function of its own is called like any other.
- * 2. A method's first argument is the address of its object, and its first parameter is `this`; the
- *    others are as written. Arguments that are not written are the parameters' own.
- * 3. What is bound to a reference, or may be, is `addressed`.
- * 4. In a template that nobody uses a name may mean several functions: of one alone it is a call;
- *    of more, or of a member of what is not known, all of that name may be called by anybody.
+ * 1. The callee is a function, a method of an object, a constructor, or the target of a pointer. A
+ *    user-defined operator is called like any other function.
+ * 2. The first argument of a method is the address of its object, and its first parameter is
+ *    `this`. The other arguments are as written. Omitted arguments are the parameters' default
+ *    arguments.
+ * 3. An object that is bound to a reference, or may be, is `addressed`.
+ * 4. In an unused template a name may mean several functions. If it means one, it is a call of that
+ *    one. If it means more, or a member of an unknown object, any function of that name may be
+ *    called by any thread.
  *
- * What is made by a constructor is told as what memory holds where the constructor wrote.
- * Assignments and copies that the compiler makes are assignments and copies, where no function is
- * called in them.
+ * A constructed object is represented as the memory that its constructor wrote. Implicit
+ * assignments and copies are plain assignments and copies if they call no function.
  */
 #include <string.h>
 
@@ -21,7 +22,7 @@
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* The initial value of a parameter that was not given; null: none is known. */
+/* The default argument of an omitted argument; null: it is unknown. */
 static CXCursor default_argument(struct front *f, CXCursor callee, unsigned int i)
 {
 	CXCursor tries[3] = { callee, clang_getCursorDefinition(callee), front_root(callee) };
@@ -56,7 +57,7 @@ static bool is_absent(CXCursor cursor)
 	return cursor.kind == CXCursor_UnexposedExpr && front_begin(cursor).file == NULL;
 }
 
-/* By reference, as far as is known. */
+/* True if the argument is passed by reference, as far as known. */
 static bool by_reference(CXType function, unsigned int i, CXCursor argument)
 {
 	int count = clang_getNumArgTypes(function);
@@ -71,7 +72,7 @@ static bool by_reference(CXType function, unsigned int i, CXCursor argument)
 	       front_is_dependent(type);
 }
 
-/* Arguments from the `from`th on, whose parameters begin with the first. */
+/* Arguments from number `from` up, which belong to the parameters from the first up. */
 static void arguments(struct front *f, struct co_node *call, CXCursor cursor, CXCursor callee,
 		      CXType function, unsigned int from)
 {
@@ -108,7 +109,7 @@ static CXType function_type(CXType type)
 	return type;
 }
 
-/* A class that is made to be passed or dropped goes at the end of the statement: here, we say. */
+/* A temporary object is destroyed at the end of the statement. This models it here. */
 static struct co_node *with_end(struct front *f, CXCursor cursor, struct co_node *call)
 {
 	CXType type = clang_getCursorType(cursor);
@@ -121,7 +122,7 @@ static struct co_node *with_end(struct front *f, CXCursor cursor, struct co_node
 	return node;
 }
 
-/* ---- who is called --------------------------------------------------------------------------- */
+/* ---- callees --------------------------------------------------------------------------------- */
 
 void front_loose_name(struct front *f, const char *name, int except, struct co_node *node)
 {
@@ -129,7 +130,7 @@ void front_loose_name(struct front *f, const char *name, int except, struct co_n
 		f->loose[f->loose_count++] = (struct front_loose){ name, except, node };
 }
 
-/* Of several functions of one name: CUDA's are one for the host and one for the device. */
+/* Of several functions of one name: CUDA declares one for the host and one for the device. */
 static bool may_be_own(CXCursor overloaded)
 {
 	unsigned int i, count = clang_getNumOverloadedDecls(overloaded);
@@ -140,7 +141,7 @@ static bool may_be_own(CXCursor overloaded)
 	return own;
 }
 
-/* Through a pointer, or of what a name may mean. */
+/* A call through a pointer, or of any function that a name may mean. */
 static struct co_node *call_unknown(struct front *f, CXCursor cursor, struct front_kids kids)
 {
 	struct co_node *node = front_node(f, CO_CALL, cursor);
@@ -163,7 +164,7 @@ static struct co_node *call_unknown(struct front *f, CXCursor cursor, struct fro
 			node->own = may_be_own(at);
 			front_loose_name(f, node->name, CO_NONE, node);
 		}
-		/* Arguments may be of a namespace that has its own. */
+		/* Arguments may be of a namespace that has its own function of that name. */
 		node->own |= f->own_family && front_is_family(node->name);
 		if (one.kind == CXCursor_CXXMethod && !clang_CXXMethod_isStatic(one))
 			front_add(f, node, front_this(f, cursor));
@@ -171,12 +172,12 @@ static struct co_node *call_unknown(struct front *f, CXCursor cursor, struct fro
 		front_loose_name(f, front_last_word(f, bare), CO_NONE, node);
 		front_add(f, node, front_unknown(f, bare));
 	} else if ((int)kids.count <= clang_Cursor_getNumArguments(cursor)) {
-		/* T(...) of a type that is not known */
+		/* T(...) of an unknown type */
 		node->kind = CO_UNKNOWN;
 		f->loose_operators = true;
 	} else {
 		front_add(f, node, front_expression(f, callee));
-		/* An object that has an operator (), or T::f(). */
+		/* An object with an operator (), or T::f(). */
 		if (front_is_dependent(type)) {
 			f->loose_operators = true;
 			if (bare.kind == CXCursor_DeclRefExpr &&
@@ -205,7 +206,7 @@ static struct co_node *object_of(struct front *f, CXCursor cursor, CXCursor how)
 	return front_wrap(f, CO_ADDRESS, kid, object);
 }
 
-/* An assignment that the compiler made: of all members, by their own. */
+/* An implicit assignment: it assigns all members with their own operators. */
 static struct co_node *assign_whole(struct front *f, CXCursor cursor)
 {
 	CXType type = clang_getCursorType(clang_Cursor_getArgument(cursor, 0));
@@ -222,7 +223,10 @@ static struct co_node *assign_whole(struct front *f, CXCursor cursor)
 	return node;
 }
 
-/* Of a tile as large as a warp the name has the size, too: "thread_block_tile<32>::any". */
+/*
+ * The name of a method of a tile as large as a warp includes the size:
+ * "thread_block_tile<32>::any".
+ */
 static const char *name_of_tile(struct front *f, CXCursor callee, const char *name)
 {
 	static const char tile[] = "cooperative_groups::thread_block_tile::";
@@ -258,7 +262,7 @@ static struct co_node *call_method(struct front *f, CXCursor cursor, CXCursor ca
 		return assign_whole(f, cursor);
 	node = front_node(f, CO_CALL, cursor);
 	node->name = name_of_tile(f, callee, front_name(f, callee));
-	/* Another class may have its own of it. */
+	/* A derived class may override it. */
 	if (!clang_CXXMethod_isVirtual(callee))
 		node->function = front_function(f, callee);
 	node->own = node->function == CO_NONE && front_own(callee);
@@ -343,7 +347,7 @@ static struct co_node *call_function(struct front *f, CXCursor cursor, CXCursor 
 
 	node->name = front_name(f, callee);
 	if (front_has_attribute(callee, CXCursor_CUDAGlobalAttr)) {
-		/* A kernel that starts a kernel. */
+		/* A kernel that launches a kernel. */
 		node->kind = CO_UNKNOWN;
 		node->name = NULL;
 	} else {
@@ -352,7 +356,7 @@ static struct co_node *call_function(struct front *f, CXCursor cursor, CXCursor 
 	}
 	if (is_one_of(callee, leave))
 		f->jumped = true;
-	/* What it gives is its first argument; the rest is advice to the compiler. */
+	/* Its result is its first argument; the second one is an optimization hint. */
 	if (front_is(callee, "__builtin_expect")) {
 		node->kind = CO_MIX;
 		node->name = NULL;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * front_declarations.c - variables where they come to be, and what is called where they end.
+ * front_declarations.c - declarations of variables, and destructor calls where they end.
  *
- * A variable of a class that has a destructor, or has members that have one, is in the list of open
- * scopes from its declaration on. Where its block ends, and at each break, continue and return out
- * of it, the destructors are called, the latest first.
+ * A variable whose class or members have a destructor is in the list of open scopes from its
+ * declaration. At the end of its block, and at each break, continue and return out of it, the
+ * destructors are called in reverse order.
  *
- * What is in memory that is not the thread's own gets its value once, before all kernels: that is
- * no effect of the declaration.
+ * A variable in memory that is not the thread's own is initialized once, before all kernels. Its
+ * declaration has no effect here.
  */
 #include "collective/front.h"
 
@@ -28,7 +28,7 @@ void front_leave(struct front *f, struct co_node *into, size_t base, CXCursor cu
 		front_destroy(f, into, f->scopes[i - 1].type, cursor, f->scopes[i - 1].variable);
 }
 
-/* Constructors are told which variable they make. */
+/* Constructors need to know the variable that they construct. */
 static struct co_node *initial_value(struct front *f, CXCursor cursor, int variable)
 {
 	CXCursor bare = front_strip(cursor);

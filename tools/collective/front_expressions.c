@@ -2,16 +2,18 @@
 /*
  * front_expressions.c - expressions.
  *
- * Casts, implicit ones, and what else libclang does not name (CXCursor_UnexposedExpr) are their
- * operand, if they have one; an array that becomes an address is CO_ADDRESS of it, unless its
- * elements are taken at once. A pointer that is made bool is asked whether it is null. A reference is named as what it refers to is: the variable it is
- * bound to is `addressed`. What is not known is CO_UNKNOWN.
+ * Casts, implicit conversions and other expressions that libclang does not name
+ * (CXCursor_UnexposedExpr) are represented by their operand, if they have one. An array that is
+ * converted to an address is CO_ADDRESS of it, unless an element is accessed immediately. A
+ * conversion of a pointer to bool tests whether it is null. A reference is treated as the object
+ * that it refers to: the variable it is bound to is `addressed`. Unknown expressions are
+ * CO_UNKNOWN.
  */
 #include <string.h>
 
 #include "collective/front.h"
 
-/* ---- what is not understood ------------------------------------------------------------------ */
+/* ---- unknown expressions --------------------------------------------------------------------- */
 
 static enum CXChildVisitResult escape(CXCursor cursor, CXCursor parent, CXClientData data)
 {
@@ -143,12 +145,12 @@ static struct co_node *named(struct front *f, CXCursor cursor)
 	case CXCursor_FunctionTemplate:
 	case CXCursor_CXXMethod:
 	case CXCursor_OverloadedDeclRef:
-		/* Not what is called: then we do not come here. */
+		/* Not for callees: they do not get here. */
 		front_escape(f, cursor);
 		return front_node(f, CO_VALUE, cursor);
 	default: break;
 	}
-	/* A parameter of a template, as which a value stands in an instance. */
+	/* A template parameter, which a value replaces in an instance. */
 	if (clang_Cursor_isNull(at) || clang_isInvalid(at.kind)) {
 		struct front_kids kids = front_parts(f, cursor);
 		CXCursor kid = front_kid(f, kids, 0);
@@ -160,7 +162,7 @@ static struct co_node *named(struct front *f, CXCursor cursor)
 	return front_unknown(f, cursor);
 }
 
-/* The name of a member that libclang does not name: what is behind the last "." of its text. */
+/* The name of a member that libclang does not name: the text after its last ".". */
 const char *front_last_word(struct front *f, CXCursor cursor)
 {
 	struct front_place end = front_spelled(clang_getRangeEnd(clang_getCursorExtent(cursor)));
@@ -181,7 +183,7 @@ const char *front_last_word(struct front *f, CXCursor cursor)
 	return kept ? kept : "";
 }
 
-/* x.y, not x->y, of an x whose type is not known. */
+/* x.y, not x->y, for an x of unknown type. */
 static bool follows_dot(struct front *f, CXCursor cursor)
 {
 	struct front_place end = front_end(cursor);
@@ -211,7 +213,7 @@ static bool is_array(CXType type)
 	return clang_getArrayElementType(clang_getCanonicalType(type)).kind != CXType_Invalid;
 }
 
-/* What of its type matters of a place. */
+/* Records the relevant properties of a place's type. */
 struct co_node *front_typed(struct co_node *node, CXCursor cursor)
 {
 	CXType type = clang_getCanonicalType(clang_getCursorType(cursor));
@@ -272,7 +274,7 @@ static bool is_pointer(CXCursor cursor)
 	return type_of(cursor).kind == CXType_Pointer;
 }
 
-/* An implicit step from an array to the address of its first element. */
+/* An implicit conversion of an array to the address of its first element. */
 static bool decays(struct front *f, CXCursor cursor, CXCursor *array)
 {
 	struct front_kids kids;
@@ -297,7 +299,7 @@ struct co_node *front_array(struct front *f, CXCursor cursor)
 	if (!decays(f, cursor, &array))
 		return front_expression(f, cursor);
 	node = front_expression(f, array);
-	/* Of (c ? a : b).elements, or (a, b): what is written there has no name. */
+	/* Of (c ? a : b).elements, or (a, b): the written object has no name. */
 	for (at = node; at != NULL && (at->kind == CO_MEMBER ||
 				       (at->kind == CO_LOAD && at->first && at->first->array));)
 		at = at->first;
@@ -323,7 +325,7 @@ static bool has_elements(CXCursor cursor)
 	return is_pointer(cursor) || is_array(type_of(cursor));
 }
 
-/* In a template it may be an operator of anybody's. */
+/* In a template it may be a user-defined operator. */
 static struct co_node *element(struct front *f, CXCursor cursor)
 {
 	struct front_kids kids = front_parts(f, cursor);
@@ -344,7 +346,7 @@ static struct co_node *element(struct front *f, CXCursor cursor)
 	return front_typed(node, cursor);
 }
 
-/* Its only operand, or a value; more than one: we do not know what it is. */
+/* The only operand, or a value; with several operands its meaning is unknown. */
 static struct co_node *unexposed(struct front *f, CXCursor cursor)
 {
 	struct front_kids kids = front_parts(f, cursor);
@@ -353,7 +355,7 @@ static struct co_node *unexposed(struct front *f, CXCursor cursor)
 
 	front_kids_drop(f, kids);
 	if (kids.count == 0) {
-		/* Zero, or traits of types; or initial values of members. */
+		/* Zero, type traits, or initial values of members. */
 		if (front_begin(cursor).file == NULL ||
 		    !front_is_record(clang_getCursorType(cursor)))
 			return front_node(f, CO_VALUE, cursor);
@@ -362,7 +364,7 @@ static struct co_node *unexposed(struct front *f, CXCursor cursor)
 	if (kids.count > 1)
 		return front_unknown(f, cursor);
 	child = front_expression(f, kid);
-	/* T(x), of a T that has no constructor. */
+	/* T(x) of a T that has no constructor. */
 	if (front_is_record(clang_getCursorType(cursor)) &&
 	    !front_is_record(clang_getCursorType(kid)) && front_binds(clang_getCursorType(cursor)))
 		front_addressed(f, child);
@@ -426,7 +428,7 @@ static struct co_node *list(struct front *f, CXCursor cursor)
 	return node;
 }
 
-/* Statements in an expression, or what ends in the middle of one. */
+/* A statement expression, or an expression that may exit in the middle. */
 static struct co_node *leaves(struct front *f, CXCursor cursor)
 {
 	f->jumped = true;
@@ -445,7 +447,7 @@ static struct co_node *expression(struct front *f, CXCursor cursor)
 	case CXCursor_CXXBoolLiteralExpr:
 	case CXCursor_CXXNullPtrLiteralExpr:
 	case CXCursor_GNUNullExpr:
-	case CXCursor_UnaryExpr: /* sizeof and its kin */
+	case CXCursor_UnaryExpr: /* sizeof and the like */
 	case CXCursor_SizeOfPackExpr:
 	case CXCursor_CXXTypeidExpr: return front_node(f, CO_VALUE, cursor);
 	case CXCursor_UnexposedExpr:

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * front_flags.c - what the parser is asked for.
+ * front_flags.c - flags for the parser.
  *
- * Ours first: CUDA, for the device alone, no warnings, and either our headers in front of the
- * source or a toolkit's. Of the user's flags, which are nvcc's or clang's, those that say what the
- * source means: folders, macros, files in front of it, the language. The others are left out.
+ * Our own flags come first: CUDA, device only, no warnings, and either our headers before the
+ * source or a toolkit's. The user's flags are for nvcc or clang. Those are passed on that determine
+ * the meaning of the source: include folders, macros, pre-included files, the language. The others
+ * are dropped.
  *
- * Our headers are in the folder that the variable COALESCE_INCLUDE names, else where they lie from
- * this program in a build folder or an installed tree, however far that was moved, else where they
- * were to be installed. libclang's own are where configure saw them; a libclang that lies somewhere
- * else by now finds its own by itself.
+ * Our headers are in the folder that the variable COALESCE_INCLUDE names. Otherwise they are
+ * located relative to this program in a build folder or an installed tree, which may have been
+ * moved. Otherwise they are in the folder they were configured to be installed in. libclang's own
+ * headers are where configure found them. A libclang that has been moved since then finds its
+ * headers itself.
  */
 #include <limits.h>
 #include <stdarg.h>
@@ -57,7 +59,7 @@ static bool add_all(struct front_flags *made, const char *const *flags)
 	return true;
 }
 
-/* One that is made here, and goes with the rest. */
+/* A flag that is generated here and freed with the others. */
 __attribute__((format(printf, 2, 3))) static bool add_made(struct front_flags *made,
 							   const char *format, ...)
 {
@@ -77,12 +79,12 @@ static bool starts(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* nvcc's long names, and those with a value behind them. */
+/* nvcc's long options, and options followed by a value. */
 static bool add_users(struct front_flags *made, const char *const *flags, size_t count)
 {
 	static const struct {
 		const char *name, *as; /* `as`: NULL, the same */
-		bool value;            /* in the next one, if nothing is behind the name */
+		bool value;            /* in the next argument, if none is attached */
 	} kept[] = {
 		{ "--include-path", "-I", true },
 		{ "--system-include", "-isystem", true },
@@ -191,7 +193,7 @@ bool front_flags(struct front_flags *made, const char *const *flags, size_t coun
 					      "-ferror-limit=0",
 					      "-std=c++17",
 					      "-Wno-unknown-cuda-version",
-					      "-DMAM_COALESCE_READS", /* collective.cuh asks */
+					      "-DMAM_COALESCE_READS", /* collective.cuh tests it */
 					      NULL };
 	static const char *const headerless[] = {
 		"--cuda-gpu-arch=sm_70",           "-nocudainc", "-nocudalib", "-Xclang",

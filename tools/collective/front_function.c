@@ -2,18 +2,20 @@
 /*
  * front_function.c - one function: its parameters, the initial values of members, its body.
  *
- * 1. `this` is the first parameter of a method that is not static.
- * 2. A constructor's members have the values that are written for them, in the order of the text;
- *    what it does for others by itself, and what was not seen to be declared, is CO_UNKNOWN.
- * 3. At its end what was passed by value is destroyed; at that of a destructor, all members.
- * 4. With a label in it, it begins with CO_JUMP: who comes where is not known anywhere in it.
+ * 1. `this` is the first parameter of a non-static method.
+ * 2. Members of a constructor get their written initial values, in the order of the text. Implicit
+ *    initialization of other members, and variables without a visible declaration, are CO_UNKNOWN.
+ * 3. At the end of a function its by-value parameters are destroyed; at the end of a destructor,
+ *    all members.
+ * 4. A function that contains a label begins with CO_JUMP: nothing is known of which threads reach
+ *    any place in it.
  */
 #include <string.h>
 
 #include "collective/arena.h"
 #include "collective/front.h"
 
-/* The byte of the ")" behind the parameters; 0: in a macro, or in another file. */
+/* The byte of the ")" after the parameters; 0: in a macro, or in another file. */
 static size_t parameters_end(struct front *f, CXCursor definition)
 {
 	CXSourceLocation name = clang_getCursorLocation(definition);
@@ -27,7 +29,7 @@ static size_t parameters_end(struct front *f, CXCursor definition)
 	token = front_token(text, at.offset);
 	if (token == FRONT_NOWHERE)
 		return 0;
-	/* operator()() and f<(1 > 0)>() have one more. */
+	/* operator()() and f<(1 > 0)>() have another pair before them. */
 	if (front_token_is(text, token, "operator") && front_token_is(text, token + 1, "("))
 		token += 3;
 	else if (front_token_is(text, token + 1, "<"))
@@ -38,7 +40,7 @@ static size_t parameters_end(struct front *f, CXCursor definition)
 	closes = token < text->count ? front_token_closes(text, token) : FRONT_NOWHERE;
 	if (closes == FRONT_NOWHERE)
 		return 0;
-	/* A macro in between may have more parameters than we see. */
+	/* A macro in between may contain further parameters. */
 	for (; token <= closes; token++) {
 		CXSourceLocation place =
 			clang_getLocationForOffset(f->unit, at.file, text->tokens[token].begin);
@@ -59,7 +61,7 @@ static void describe(struct front *f, int index, CXCursor definition)
 	CXCursor root = front_root(definition);
 	int i;
 
-	/* Names first: they may be no memory, but never move the functions. */
+	/* Names first: they may run out of memory, but never move the functions. */
 	const char *name = front_name(f, definition), *printed = front_printed(f, definition);
 
 	function = &f->program->functions[index];
@@ -138,7 +140,7 @@ static void parameters(struct front *f, int index, CXCursor definition, struct f
 	f->program->functions[index].parameter_count = count;
 }
 
-/* this->member = value, as far as values are written. */
+/* this->member = value, for the written values. */
 static void initial_values(struct front *f, struct front_kids kids, struct co_node *body)
 {
 	size_t i;
@@ -181,7 +183,7 @@ static struct co_node *body_of(struct front *f, CXCursor definition, struct fron
 	return body;
 }
 
-/* What a constructor or destructor does for members and bases that nobody wrote. */
+/* Implicit construction or destruction of members and bases. */
 static enum CXVisitorResult member_does(CXCursor field, CXClientData data)
 {
 	unsigned int *does = ((void **)data)[1];
@@ -206,7 +208,7 @@ static bool does_more(struct front *f, CXCursor definition)
 	       class.kind == CXCursor_ClassTemplate;
 }
 
-/* Variables that were used, but whose declaration was not seen: their values are not known. */
+/* Variables that are used, but whose declaration was not seen: their values are unknown. */
 static void declare_rest(struct front *f, int index, CXCursor definition, struct co_node *body,
 			 size_t from)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * front_lent.c - functions of the source that code outside of it may call: a library's template
- * gets an object, and calls its operator (), as thrust::for_each() does.
+ * gets an object and calls its operator (), as thrust::for_each() does.
  *
  * 1. A class of the source is lent if a function of a system header takes it, or a pointer or a
  *    reference to it, or if it is an argument of such a function's or class's template. Bases and
  *    members of a class that is lent are lent, too.
  * 2. Methods of a lent class may be called by any thread, and so may functions that take one: a
  *    template finds them by their argument.
- * 3. In a template of the source the types are not known. Where a library may get an object of one
- *    of them, all methods of the source may be called by any thread.
+ * 3. In a template of the source the types are unknown. If a library may get an object of one of
+ *    them, all methods of the source may be called by any thread.
  *
- * Left out are functions of which it is known what they do (known.c), CUDA's runtime, and what the
- * host does with std::.
+ * Exceptions are functions with known behavior (known.c), the CUDA runtime, and the host's use of
+ * std::.
  *
  * Bound: constant for each cursor, and once for each class.
  */
@@ -89,7 +89,7 @@ static CXType pointed(CXType type)
 	return clang_getCanonicalType(type);
 }
 
-/* Arguments of a template that is not the source's. */
+/* Arguments of a template that does not belong to the source. */
 static void lend_arguments(struct front *f, CXType type, unsigned int depth)
 {
 	int count = clang_Type_getNumTemplateArguments(type), i;
@@ -124,7 +124,7 @@ static bool starts(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* It is known that it calls no function of the source; or none on the device. */
+/* True if it is known to call no function of the source, or none on the device. */
 static bool is_harmless(struct front *f, CXCursor function, bool host)
 {
 	const char *name = front_name(f, function);
@@ -166,7 +166,7 @@ static bool passes_object(CXCursor call)
 	return false;
 }
 
-/* In a template, of what is called at most the name is known. */
+/* A call in a template: at most the callee's name is known. */
 static void lend_to_unknown(struct front *f, CXCursor call, bool host)
 {
 	struct front_kids kids = front_parts(f, call);

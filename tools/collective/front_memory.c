@@ -2,28 +2,28 @@
 /*
  * front_memory.c - new and delete.
  *
- * libclang shows a new expression's operands without saying what they are: arguments of placement,
- * how many elements, initial values, in this order. So we look at the text: what is in a "(" right
- * behind `new` is placement, unless no type follows; what follows the first "[" behind that is how
- * many. Where a macro leaves doubt, what it gives and does is not known.
+ * libclang lists the operands of a new expression without their roles: placement arguments, number
+ * of elements, initial values, in this order. So the text is checked: parentheses directly after
+ * `new` contain placement arguments, unless no type follows. The first "[" after that contains the
+ * number of elements. If a macro makes this ambiguous, the result and the effects are unknown.
  *
- * new (std::nothrow) T is as new T; any other placement takes memory that was there before, so it
- * is only its arguments. Initial values of many elements are there as often as there are elements,
- * so the functions that make them may be called by some only.
+ * new (std::nothrow) T is treated as new T. Any other placement new uses existing memory, so it is
+ * only its arguments. Initial values of many elements are evaluated once per element, so only some
+ * threads may call the functions that construct them.
  */
 #include <string.h>
 
 #include "collective/front.h"
 
-#define ALIGNMENT_MAX 16 /* of types whose new goes by operator new(size_t) */
+#define ALIGNMENT_MAX 16 /* of types that use operator new(size_t) */
 
 struct parts {
-	size_t placed; /* how many are of placement */
+	size_t placed; /* number of placement arguments */
 	bool array;
-	bool clear;     /* it is known what is what */
+	bool clear;     /* the roles are known */
 	size_t bracket; /* the "[" */
 	const struct front_text *text;
-	struct front_place begin; /* where libclang knows no place; with `end` */
+	struct front_place begin; /* libclang may not know its place; with `end` */
 	unsigned int end;
 };
 
@@ -34,7 +34,7 @@ static bool is_word(const struct front_text *text, size_t token)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == ':';
 }
 
-/* From behind a type's begin to its "[", past what is in "<>" and "()". */
+/* From the token after the begin of a type to its "[", skipping "<>" and "()". */
 static size_t find_bracket(const struct front_text *text, size_t token, size_t end)
 {
 	size_t angles = 0;
@@ -57,7 +57,7 @@ static size_t find_bracket(const struct front_text *text, size_t token, size_t e
 	return FRONT_NOWHERE;
 }
 
-/* libclang does not know the place of `new struct T`: it is in front of the first of its parts. */
+/* libclang does not know the place of `new struct T`: it precedes the first of its parts. */
 static bool find_place(struct front *f, CXCursor cursor, struct front_place *begin,
 		       unsigned int *end)
 {
@@ -133,7 +133,7 @@ static struct parts look(struct front *f, CXCursor cursor, struct front_kids kid
 			}
 			token = closes + 1;
 		} else if (front_token_is(parts.text, closes + 1, "(")) {
-			return parts; /* a type in parentheses, or placement: we cannot tell */
+			return parts; /* a type in parentheses, or placement: ambiguous */
 		} else {
 			token++; /* new (int[n]) */
 		}
@@ -141,7 +141,7 @@ static struct parts look(struct front *f, CXCursor cursor, struct front_kids kid
 	parts.bracket = find_bracket(parts.text, token, FRONT_NOWHERE);
 	first = front_kid(f, kids, parts.placed);
 	parts.array = parts.bracket != FRONT_NOWHERE;
-	/* The name of a type that is an array: how many has the name's place. */
+	/* The name of an array type: the operand for its size has the name's place. */
 	if (!parts.array && kids.count > parts.placed && token < parts.text->count &&
 	    clang_getCanonicalType(clang_getCursorType(first)).kind == CXType_ULong &&
 	    front_expanded(clang_getRangeStart(clang_getCursorExtent(first))).offset ==
@@ -156,7 +156,7 @@ static struct parts look(struct front *f, CXCursor cursor, struct front_kids kid
 	return parts;
 }
 
-/* How many there are is in the first "[": other operands may be of the type. */
+/* The number of elements is in the first "[": other operands may belong to the type. */
 static size_t find_count(struct front *f, struct front_kids kids, const struct parts *parts)
 {
 	size_t i;
@@ -186,7 +186,7 @@ static bool has_call(const struct co_node *node)
 	return false;
 }
 
-/* As often as there are elements. */
+/* Evaluated once per element. */
 static struct co_node *by_some(struct front *f, CXCursor cursor, struct co_node *node)
 {
 	struct co_node *lazy;
@@ -205,7 +205,7 @@ static bool is_nothrow(CXCursor cursor)
 	return bare.kind == CXCursor_DeclRefExpr && front_is(bare, "nothrow");
 }
 
-/* In instances of templates libclang ends it in front of its "[". */
+/* In template instances libclang ends the expression before its "[". */
 static void mend_place(struct front *f, struct co_node *node, const struct parts *parts)
 {
 	size_t closes;
@@ -229,7 +229,7 @@ static void mend_place(struct front *f, struct co_node *node, const struct parts
 		node->end = parts->text->tokens[closes].end;
 }
 
-/* What a constructor makes there stays. */
+/* A constructor leaves its results in this memory. */
 static struct co_node *initial(struct front *f, CXCursor cursor)
 {
 	CXCursor bare = front_strip(cursor);
@@ -240,7 +240,7 @@ static struct co_node *initial(struct front *f, CXCursor cursor)
 		       : front_expression(f, cursor);
 }
 
-/* By an operator of its class, or by the toolkit's for types of larger alignment: collective.cuh. */
+/* True for an operator of its class, or the toolkit's for over-aligned types: collective.cuh. */
 static bool has_own_new(struct front *f, CXType type)
 {
 	return (front_is_record(type) && (front_record(f, type) & FRONT_NEWS)) ||
@@ -257,7 +257,7 @@ struct co_node *front_new(struct front *f, CXCursor cursor)
 	bool own = has_own_new(f, type);
 	size_t i, at;
 
-	/* Its own new may be anything; so may that of a type that is not known. */
+	/* A new of its own may do anything; so may that of an unknown type. */
 	if (!parts.clear || own || front_is_dependent(type)) {
 		front_kids_drop(f, kids);
 		f->loose_operators |= front_is_dependent(type);
@@ -341,7 +341,7 @@ struct co_node *front_delete(struct front *f, CXCursor cursor)
 		return node;
 	if (!(front_record(f, type) & FRONT_ENDS))
 		return node;
-	/* Where there is something to destroy. */
+	/* If there is something to destroy. */
 	ends = front_node(f, CO_MIX, cursor);
 	front_destroy(f, ends, type, cursor, CO_NONE);
 	ends = front_wrap(f, CO_MIX, cursor, by_some(f, cursor, ends));

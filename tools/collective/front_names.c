@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * front_names.c - from libclang's cursors to our functions and variables.
+ * front_names.c - maps libclang's cursors to our functions and variables.
  *
- * 1. A function is known by the cursor of its definition, and read later; an instance of a template
- *    is a definition of its own.
- * 2. Functions of system headers, ours among them, and those that allocate and free are only names:
- *    the analysis knows what they do.
- * 3. A variable outside of functions is known by its first declaration, so that all that declare it
- *    mean the same one.
+ * 1. A function is identified by the cursor of its definition, and read later. Each instance of a
+ *    template is a definition of its own.
+ * 2. Functions of system headers, including ours, and functions that allocate and free are only
+ *    names: the analysis knows their behavior.
+ * 3. A variable outside of functions is identified by its first declaration, so that all its
+ *    declarations mean the same variable.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +104,7 @@ static bool is_scope(CXCursor cursor)
 	}
 }
 
-/* Puts `name` and "::" in front of what is at the end of `text`, from *start on. */
+/* Prepends `name` and "::" to the text at the end of `text`, which begins at *start. */
 static void put_front(char *text, size_t *start, const char *name)
 {
 	size_t bytes = strlen(name), joint = text[*start] != '\0' ? 2 : 0;
@@ -248,7 +248,7 @@ bool front_is_lambda(CXType type)
 	return is;
 }
 
-/* Who allocates and frees is not looked into, though its body may be there. */
+/* Allocators are not analyzed, even if their body is visible. */
 static bool is_allocator(CXCursor cursor)
 {
 	CXString string = clang_getCursorSpelling(cursor);
@@ -282,13 +282,13 @@ static bool has_body(CXCursor cursor)
 	       front_has_attribute(cursor, CXCursor_CXXTryStmt);
 }
 
-/* What it does is known where it is made: front_escape(). */
+/* Its effects are recorded where it is created: front_escape(). */
 static bool is_lambda(CXCursor cursor)
 {
 	return front_is_lambda(clang_getCursorType(clang_getCursorSemanticParent(cursor)));
 }
 
-/* Another file may have the one that counts. */
+/* Another file may contain the definition that is used. */
 static bool is_weak(CXCursor cursor)
 {
 	CXPrintingPolicy policy;
@@ -372,7 +372,7 @@ static bool is_builtin(CXCursor cursor)
 	return false;
 }
 
-/* Of arrays it may be said of the whole or of the elements. */
+/* An array may have the qualifier itself, or its elements may. */
 static bool is_said(CXType type, unsigned int (*qualifier)(CXType))
 {
 	unsigned int steps;
@@ -400,7 +400,7 @@ static enum co_home home(CXCursor cursor, bool inside)
 		return CO_CONSTANT;
 	if (inside && !clang_Cursor_hasVarDeclGlobalStorage(cursor))
 		return CO_LOCAL;
-	/* Nobody may write to it; of a class, to members that are mutable. */
+	/* No code may write to it; in a class, except to mutable members. */
 	return is_said(type, clang_isConstQualifiedType) &&
 			       !is_said(type, clang_isVolatileQualifiedType) &&
 			       !front_is_record(type) && !front_is_dependent(type)
@@ -436,7 +436,7 @@ int front_variable(struct front *f, CXCursor cursor)
 	if (variable->home == CO_LOCAL || variable->home == CO_PARAMETER ||
 	    variable->home == CO_SHARED)
 		variable->owner = inside ? f->function : CO_NONE;
-	/* All that are `extern __shared__` are one and the same memory. */
+	/* All `extern __shared__` variables are the same memory. */
 	if (variable->home == CO_SHARED && clang_Cursor_getStorageClass(cursor) == CX_SC_Extern) {
 		variable->addressed = f->has_extern;
 		if (f->has_extern)

@@ -2,12 +2,12 @@
 /*
  * front_nodes.c - nodes and their places; lists of a cursor's children.
  *
- * A node's place is its cursor's, as written in the file: of what comes from a macro, the whole use
- * of the macro. `macro` is set where its first or its last token comes from one, or where it acts
- * in another place than where it stands (default arguments, `elsewhere`): there is then no text that
- * is it.
+ * A node has the place of its cursor, as written in the file. For a node from a macro it is the
+ * whole macro use. `macro` is set if its first or last token comes from a macro. It is also set if
+ * the node is evaluated at another place than its text (default arguments, `elsewhere`): then no
+ * text in the file stands for it.
  *
- * Children of cursors lie on one stack, as reading them reads their children first.
+ * Children of cursors are on one stack, because reading a cursor reads its children first.
  */
 #include <stdlib.h>
 #include <string.h>

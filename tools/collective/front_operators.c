@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * front_operators.c - unary and binary operators. libclang 14 does not say which one it is.
+ * front_operators.c - unary and binary operators. libclang 14 does not identify the operator.
  *
- * Where no macro is in the way the text says it. Unary: the token at the begin, unless the operand
- * begins there as well: then it is x++ or x--. Binary: the token in front of the right operand; or,
- * where that comes from another use of a macro than the left one, in front of that use. Is that no
- * operator, the text does not say it.
+ * Outside of macros the text identifies it. Unary: the first token, unless the operand begins there
+ * as well: then it is x++ or x--. Binary: the token before the right operand. If that operand comes
+ * from another macro use than the left one, it is the token before that use. If this token is not
+ * an operator, the text does not identify it.
  *
- * Else types do, as far as we need it; types that depend on a template do not:
- * - && and || give bool, and have operands that were made bool; of all others only `=` and the
- *   comma may. Numbers that are compared were made int, or greater, first.
+ * Otherwise the types identify it, as far as needed, unless they depend on a template:
+ * - && and || yield bool and have operands converted to bool. Of the other operators only `=` and
+ *   the comma may. Compared numbers were converted to int, or a wider type, first.
  * - Operands that are places (a name, a member, an element) are read by an implicit cast, unless
- *   they are assigned to, counted up or down, or left of a comma. So with such a cast on the left
- *   it is none of these. Without, it may be one of them: it is told as an assignment in which the
- *   old value counts, which a comma, of two that are worth nothing, may be taken for.
- * - *p has the type that p points to; &x points to x's.
+ *   they are assigned to, incremented or decremented, or the left operand of a comma. So an
+ *   operator with such a cast on the left is none of these. Without a cast, it may be one of them:
+ *   it is represented as an assignment that also reads the old value. A comma of two operands
+ *   without effect may be mistaken for that.
+ * - *p has the type that p points to; &x has a type that points to x's type.
  */
 #include <string.h>
 
@@ -36,7 +37,7 @@ static const struct {
 	{ ",", COMMA },
 };
 
-/* The token in front of the one at `place`. */
+/* The kind of the token before the one at `place`. */
 static enum kind in_front(struct front *f, struct front_place place)
 {
 	const struct front_text *text = front_text(f, place.file);
@@ -85,7 +86,7 @@ static bool same_type(CXType a, CXType b)
 	return clang_equalTypes(clang_getCanonicalType(a), clang_getCanonicalType(b)) != 0;
 }
 
-/* A value for sure, and no place: nothing can be assigned to it. */
+/* Certainly a value and not a place: nothing can be assigned to it. */
 static bool is_value(struct front *f, CXCursor cursor, unsigned int depth)
 {
 	CXCursor kid, at;
@@ -134,7 +135,7 @@ static bool is_value(struct front *f, CXCursor cursor, unsigned int depth)
 		at = front_kid(f, kids, 0);
 		kid = front_kid(f, kids, 1);
 		front_kids_drop(f, kids);
-		/* Of a comma it is the right one. */
+		/* The value of a comma is its right operand. */
 		return kids.count == 2 && is_value(f, at, depth + 1) && is_value(f, kid, depth + 1);
 	}
 	default: return false;
@@ -177,7 +178,7 @@ bool front_is_dependent(CXType type)
 	if (type.kind != CXType_Unexposed)
 		return type.kind == CXType_Dependent || type.kind == CXType_Invalid ||
 		       type.kind == CXType_Overload;
-	/* So clang's own header has threadIdx.x. */
+	/* clang's own header defines threadIdx.x in this way. */
 	spelling = clang_getTypeSpelling(type);
 	depends = strcmp(clang_getCString(spelling), "<pseudo-object type>") != 0;
 	clang_disposeString(spelling);
@@ -193,7 +194,7 @@ static struct co_node *two(struct front *f, enum co_kind kind, CXCursor cursor,
 	return node;
 }
 
-/* `reads` and maybe changes the left one, and what comes is not known. */
+/* `reads` and may change the left operand; the result is unknown. */
 static struct co_node *any_operator(struct front *f, CXCursor cursor, struct co_node *left,
 				    struct co_node *right)
 {
@@ -205,7 +206,7 @@ static struct co_node *any_operator(struct front *f, CXCursor cursor, struct co_
 	return node;
 }
 
-/* An operator of types that are not known yet may be a function of anybody's. */
+/* An operator of dependent types may be a user-defined function. */
 static struct co_node *loose(struct front *f, CXCursor cursor, struct co_node *left,
 			     struct co_node *right)
 {
@@ -226,7 +227,7 @@ struct co_node *front_loose(struct front *f, CXCursor cursor, struct co_node *ch
 	return loose(f, cursor, child, NULL);
 }
 
-/* The token in front of an operand; NULL: it is in a macro. */
+/* The token before an operand; NULL: it is in a macro. */
 static const char *operator_text(struct front *f, CXCursor operand)
 {
 	struct front_place place = front_begin(operand);
@@ -249,7 +250,7 @@ static const char *comparison(const char *word)
 	return NULL;
 }
 
-/* Whole numbers that do not soon begin again from the other end. */
+/* Integers that are too wide to overflow soon. */
 static bool is_wide(CXCursor cursor)
 {
 	switch (type_of(cursor).kind) {
@@ -269,7 +270,7 @@ static bool is_pointer(CXCursor cursor)
 	return type_of(cursor).kind == CXType_Pointer || type_of(cursor).kind == CXType_NullPtr;
 }
 
-/* NULL, nullptr, 0; not by a name. */
+/* NULL, nullptr, 0; not through a name. */
 static bool is_null(CXCursor cursor)
 {
 	cursor = front_strip(cursor);
@@ -351,7 +352,7 @@ static struct co_node *count(struct front *f, CXCursor cursor, struct co_node *o
 	return node;
 }
 
-/* By types: the operator is in a macro. */
+/* Identified by types, because the operator is in a macro. */
 static struct co_node *unary_by_types(struct front *f, CXCursor cursor, CXCursor kid)
 {
 	CXType type = type_of(cursor), inner = type_of(kid);
@@ -373,7 +374,7 @@ static struct co_node *unary_by_types(struct front *f, CXCursor cursor, CXCursor
 	return count(f, cursor, operand);
 }
 
-/* "++" or "--", in front or behind; NULL: it is in a macro. */
+/* "++" or "--", as prefix or suffix; NULL: it is in a macro. */
 static const char *counted(struct front *f, CXCursor cursor, const struct front_text *text,
 			   size_t token)
 {
@@ -418,7 +419,7 @@ struct co_node *front_unary(struct front *f, CXCursor cursor)
 	operand = front_expression(f, kid);
 	if (front_token_is(text, token, "&") || front_token_is(text, token, "bitand")) {
 		front_addressed(f, operand);
-		if (operand->kind == CO_VALUE) /* a function, whose address is the same for all */
+		if (operand->kind == CO_VALUE) /* a function, whose address is uniform */
 			return operand;
 		return front_wrap(f, CO_ADDRESS, cursor, operand);
 	}

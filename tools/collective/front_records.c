@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * front_records.c - what a class does by itself: when it comes to be without a value, is copied,
- * and goes. libclang does not show functions that the compiler makes, so we look for those that are
- * written, in the class, its bases and its members.
+ * front_records.c - implicit operations of a class: construction without a value, copy and
+ * destruction. libclang does not show functions that the compiler generates, so this searches for
+ * the written ones in the class, its bases and its members.
  *
- * An instance of a class template has its members' types, but the rest is only in the template.
- * Where that leaves doubt all answers are yes. After MOST_RECORDS classes they are, too.
+ * An instance of a class template has the types of its members, but everything else is only in the
+ * template. In doubtful cases all flags are set. The same holds after MOST_RECORDS classes.
  */
 #include <string.h>
 
@@ -20,7 +20,7 @@ struct look {
 	unsigned int found, budget, depth;
 	bool unclear; /* there may be more than was found */
 	CXCursor destructor;
-	bool destroying;      /* calls are wanted, not answers */
+	bool destroying;      /* calls are generated, not flags */
 	struct co_node *into; /* of destructors */
 	CXCursor place;
 	int variable;
@@ -98,7 +98,7 @@ static enum CXChildVisitResult initial(CXCursor cursor, CXCursor parent, CXClien
 	return CXChildVisit_Continue;
 }
 
-/* What is written in a class. */
+/* A written member of a class. */
 static enum CXChildVisitResult member(CXCursor cursor, CXCursor parent, CXClientData data)
 {
 	struct look *look = data;
@@ -131,7 +131,9 @@ static enum CXChildVisitResult member(CXCursor cursor, CXCursor parent, CXClient
 		CXCursor value = clang_getNullCursor();
 
 		clang_visitChildren(cursor, initial, &value);
-		/* The last expression may also be the bits, or how many. */
+		/*
+		 * The last expression may also be the bit-field width, or the number of elements.
+		 */
 		if (!clang_Cursor_isNull(value) && !is_literal(value) &&
 		    !clang_Cursor_isBitField(cursor) && (!is_array(cursor) || is_list(value)))
 			look->found |= FRONT_BEGINS;
@@ -167,7 +169,7 @@ static void call_destructor(struct look *look, CXCursor destructor)
 	call->name = front_name(f, destructor);
 	call->macro = true;
 	if (look->variable == CO_NONE) {
-		/* Of another class, which derives from it, it may be another one. */
+		/* A derived class may override it. */
 		if (!clang_CXXMethod_isVirtual(destructor))
 			call->function = front_function(f, destructor);
 		object = front_node(f, CO_UNKNOWN, look->place);
@@ -244,7 +246,7 @@ void front_destroy(struct front *f, struct co_node *into, CXType type, CXCursor 
 }
 
 struct binds {
-	unsigned int left; /* records that may still be looked at */
+	unsigned int left; /* records that may still be visited */
 	bool found;
 };
 

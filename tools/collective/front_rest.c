@@ -234,7 +234,7 @@ static void collect(const struct code *code, CXCursor cursor)
 		add(code, node);
 }
 
-/* ---- what the rest refers to ----------------------------------------------------------------- */
+/* reference targets of the rest */
 
 static bool is_constexpr(CXCursor cursor);
 
@@ -332,7 +332,7 @@ static void refer(const struct code *code, CXCursor cursor)
 
 /* ---- kinds of code --------------------------------------------------------------------------- */
 
-/* Tokens `from` to `to` have a word that lets code run on the device, or a macro that may be one. */
+/* Tokens `from` to `to` contain a word that lets code run on the device, or a macro that may. */
 static bool has_device_words(struct front *f, const struct front_text *text, size_t from, size_t to)
 {
 	static const char *const words[] = { "constexpr", "consteval", "__attribute__",
@@ -457,7 +457,7 @@ static enum code_kind kind_of_function(const struct code *around, CXCursor curso
 	return CODE_HOST;
 }
 
-/* A global operator that takes the place of the compiler's, as those of collective.cuh do. */
+/* A global operator that replaces the compiler's, like those of collective.cuh. */
 static void look_at_operator(struct front *f, CXCursor cursor)
 {
 	static const char *const names[] = { "operator new", "operator new[]", "operator delete",
@@ -554,7 +554,7 @@ static enum CXChildVisitResult visit(CXCursor cursor, CXCursor parent, CXClientD
 	if (clang_isDeclaration(cursor.kind) &&
 	    clang_Location_isInSystemHeader(clang_getCursorLocation(cursor)))
 		return CXChildVisit_Continue;
-	/* Operands of sizeof and its kin are not evaluated; `using` calls nothing. */
+	/* Operands of sizeof and the like are not evaluated; `using` calls nothing. */
 	if (cursor.kind == CXCursor_UnaryExpr || cursor.kind == CXCursor_UsingDeclaration)
 		return CXChildVisit_Continue;
 	if (code->kind == CODE_REST && !code->pass->collects)

@@ -2,12 +2,13 @@
 /*
  * front_statements.c - statements.
  *
- * libclang gives the parts of an `if` or a `for` without saying which ones are absent. The text
- * says it, by where the ";" in its parentheses are; in a macro that cannot tell, it is CO_JUMP.
+ * libclang lists the parts of an `if` or a `for` without identifying absent ones. The text
+ * identifies them by the positions of the ";" in its parentheses. If a macro makes this ambiguous,
+ * the statement is CO_JUMP.
  *
- * A loop over a range is a loop whose end is known where the range is an array, and else is not. A
- * case that is not in the switch's own list of statements is a jump into another statement: then
- * nothing is known of the whole switch. Nor is anything of a function with labels.
+ * A range-based loop is a loop with a known end if the range is an array, otherwise with an unknown
+ * one. A case that is not in the switch's own list of statements is a jump into another statement:
+ * then nothing is known of the whole switch. Nothing is known of a function with labels either.
  */
 #include <string.h>
 
@@ -23,7 +24,7 @@ static struct co_node *sequence_of(struct front *f, CXCursor cursor, struct co_n
 	return node;
 }
 
-/* Nothing is known of who comes: to it, in it, or from it. */
+/* Nothing is known of which threads reach it, its parts, or the code after it. */
 static struct co_node *between_jumps(struct front *f, CXCursor cursor, struct co_node *node)
 {
 	struct co_node *all = sequence_of(f, cursor, front_node(f, CO_JUMP, cursor), node);
@@ -32,7 +33,7 @@ static struct co_node *between_jumps(struct front *f, CXCursor cursor, struct co
 	return all;
 }
 
-/* All of it, in an order that is not known to be right. */
+/* All of its parts, in an order that may be wrong. */
 static struct co_node *jumbled(struct front *f, CXCursor cursor)
 {
 	struct co_node *node = front_node(f, CO_SEQUENCE, cursor);
@@ -86,7 +87,7 @@ static struct co_node *declarations(struct front *f, CXCursor cursor)
 			front_escape(f, kid); /* its members have initial values */
 			continue;
 		} else if (kid.kind == CXCursor_UnexposedDecl) {
-			/* Names for parts of a value. */
+			/* Structured bindings: names for parts of a value. */
 			front_escape(f, kid);
 			next = front_unknown(f, kid);
 		} else {
@@ -103,7 +104,7 @@ static struct co_node *declarations(struct front *f, CXCursor cursor)
 
 /* ---- if, switch ------------------------------------------------------------------------------ */
 
-/* The ";" in the parentheses behind the word at a cursor's begin: how many, and where. */
+/* The number and positions of the ";" in the parentheses after the word at a cursor's begin. */
 static bool semicolons(struct front *f, CXCursor cursor, unsigned int at[2], size_t *count)
 {
 	struct front_place begin = front_begin(cursor);
@@ -137,8 +138,8 @@ static bool semicolons(struct front *f, CXCursor cursor, unsigned int at[2], siz
 }
 
 /*
- * In a macro the text does not tell: but a condition is bool, or a number of a switch, and what
- * stands in front of it is a statement, or if it is an expression, hardly ever bool.
+ * In a macro the text is not available. But a condition is bool, or the number of a switch. The
+ * part before it is a statement, or, if it is an expression, it is hardly ever bool.
  */
 static bool is_plain(const struct front *f, struct front_kids kids)
 {
@@ -153,8 +154,8 @@ static bool is_plain(const struct front *f, struct front_kids kids)
 }
 
 /*
- * What comes before the condition of an if, switch or while: up to two, an initial statement and a
- * variable. False: their number is not what the text says.
+ * The parts before the condition of an if, switch or while: at most two, an initial statement and a
+ * variable. False: their number does not match the text.
  */
 static bool before_condition(struct front *f, CXCursor cursor, struct front_kids kids, size_t *next,
 			     struct co_node *into)
@@ -182,7 +183,7 @@ static bool before_condition(struct front *f, CXCursor cursor, struct front_kids
 	return true;
 }
 
-/* What was opened before a statement ends behind it. */
+/* Scopes that were opened before a statement end after it. */
 static struct co_node *with_before(struct front *f, CXCursor cursor, struct co_node *before,
 				   struct co_node *node, size_t base)
 {
@@ -246,7 +247,7 @@ static struct co_node *switches(struct front *f, CXCursor cursor)
 	return with_before(f, cursor, before, node, base);
 }
 
-/* The value of a case is a constant, and the last part is the statement. */
+/* The value of a case is a constant, and its last part is the statement. */
 static struct co_node *case_of(struct front *f, CXCursor cursor, bool here)
 {
 	struct front_kids kids = front_parts(f, cursor);
@@ -295,7 +296,7 @@ static struct co_node *while_loop(struct front *f, CXCursor cursor)
 	struct co_node *truth;
 
 	front_kids_drop(f, kids);
-	/* A variable in the condition is no part: it would be a new one each time. */
+	/* A variable in the condition is not supported: each iteration declares it anew. */
 	kids = front_kids(f, cursor);
 	front_kids_drop(f, kids);
 	if (kids.count != 2 || !clang_isExpression(condition.kind))
@@ -321,7 +322,7 @@ static struct co_node *do_loop(struct front *f, CXCursor cursor)
 	return node;
 }
 
-/* Which of the four parts each child is. False: it cannot be told. */
+/* Which of the four parts each child is. False: ambiguous. */
 static bool assign_parts(struct front *f, CXCursor cursor, struct front_kids kids, int part[4])
 {
 	bool macro = front_begins_in_macro(f, cursor);
@@ -334,7 +335,7 @@ static bool assign_parts(struct front *f, CXCursor cursor, struct front_kids kid
 	part[3] = (int)kids.count - 1;
 	for (i = 0; i < kids.count; i++)
 		if (front_kid(f, kids, i).kind == CXCursor_VarDecl)
-			return false; /* a condition that is a variable */
+			return false; /* a condition that declares a variable */
 	if (kids.count == 4) {
 		for (i = 0; i < 3; i++)
 			part[i] = (int)i;
@@ -425,7 +426,7 @@ static struct co_node *range_loop(struct front *f, CXCursor cursor)
 	node = loop(f, cursor, front_nothing(f, cursor),
 		    front_node(f, array ? CO_VALUE : CO_UNKNOWN, range), front_nothing(f, cursor),
 		    all);
-	/* break and continue end the variable, too, which we do not say */
+	/* break and continue also destroy the variable, which is not modeled */
 	return front_record(f, clang_getCursorType(variable)) & FRONT_ENDS
 		       ? between_jumps(f, cursor, node)
 		       : node;
@@ -466,7 +467,7 @@ static struct co_node *returns(struct front *f, CXCursor cursor)
 	return node;
 }
 
-/* Gives any value. */
+/* Returns any value. */
 static struct co_node *asm_call(struct front *f, CXCursor cursor)
 {
 	struct co_node *node = front_node(f, CO_CALL, cursor);
@@ -475,7 +476,7 @@ static struct co_node *asm_call(struct front *f, CXCursor cursor)
 	return node;
 }
 
-/* Operands that are places may be written to. */
+/* Operands that are places may be written. */
 static struct co_node *assembly(struct front *f, CXCursor cursor)
 {
 	static const char *const leaving[] = { "exit", "ret", "trap", "bra", "goto", "brx", NULL };

@@ -2,13 +2,13 @@
 /*
  * front_tokens.c - places in files, and the texts of files as tokens.
  *
- * A place is expanded where the source uses the outermost macro. Spelled it is where its characters
- * stand; but of what a macro makes libclang up to 19 says, then too, where the macro is used, so
- * the two being the same proves nothing: uses of macros are listed, from libclang's record of the
- * preprocessor, and what is within one comes from it.
+ * The expanded place of a token is the use of the outermost macro in the source. The spelled place
+ * is where its characters are. However, libclang up to 19 also reports the macro use as the spelled
+ * place of a token that a macro creates. So equal places prove nothing. Therefore macro uses are
+ * listed from libclang's record of the preprocessor, and text within one comes from the macro.
  *
- * A file is made tokens of once, when it is first asked for, in time linear to its bytes; a token,
- * and a use, is found by halving.
+ * A file is split into tokens once, when it is first needed, in time linear in its bytes. Tokens
+ * and macro uses are found by binary search.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -159,7 +159,10 @@ size_t front_token_closes(const struct front_text *text, size_t token)
 
 /* ---- macros ---------------------------------------------------------------------------------- */
 
-/* What a macro makes has the first byte of its use as its place; arguments lie within the use. */
+/*
+ * Tokens that a macro creates have the first byte of its use as their place; arguments are within
+ * the use.
+ */
 static enum CXChildVisitResult use(CXCursor cursor, CXCursor parent, CXClientData data)
 {
 	struct front *f = data;
@@ -213,7 +216,7 @@ static bool is_used(const struct front_text *text, unsigned int offset)
 {
 	size_t low = 0, high = text->use_count;
 
-	while (low < high) { /* to the first use behind it */
+	while (low < high) { /* to the first use after it */
 		size_t middle = low + (high - low) / 2;
 
 		if (text->uses[middle].begin <= offset)
@@ -267,7 +270,7 @@ bool front_mentions(struct front *f, CXCursor cursor, const char *const *words)
 	struct front_place end = front_spelled(clang_getRangeEnd(clang_getCursorExtent(cursor)));
 	const struct front_text *text = front_text(f, begin.file);
 
-	/* In a macro there is no telling. */
+	/* In a macro it cannot be determined. */
 	if (text == NULL || end.file == NULL || !clang_File_isEqual(begin.file, end.file) ||
 	    end.offset < begin.offset || end.offset > text->bytes ||
 	    front_begins_in_macro(f, cursor))

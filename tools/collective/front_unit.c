@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * front_unit.c - which functions there are, and all of them read.
+ * front_unit.c - finds the functions, and has all of them read.
  *
- * 1. All that is declared is walked through: functions for the device that have a body, and stand
- *    in the file, are taken; templates, and methods of class templates, are kept for later. Kernels
- *    that a host's function starts are taken by the instance it starts; functions whose address it,
- *    or a variable's initial value, takes may be called by anybody.
- * 2. Functions are read in the order in which they were taken; what they call is taken, too, so
- *    that of a template there are the instances that are used, in their own types.
- * 3. A template in the file of which no instance was found is read as it is written. There, a call
- *    whose types are not known is a call of a name, and all functions of that last name may be
- *    called by anybody. Where instances may be missing, as there are explicit ones, which libclang
- *    does not show, or a host's function has errors, all templates of the file are read in that
- *    way, too.
+ * 1. All declarations are visited. Device functions in the file that have a body are listed;
+ *    templates, and methods of class templates, are kept for later. A kernel that a host function
+ *    launches is listed as the launched instance. Functions whose address a host function or the
+ *    initial value of a variable takes may be called by any thread.
+ * 2. Functions are read in the order of the list. Their callees are listed, too, so that the used
+ *    instances of a template are read with their own types.
+ * 3. A template in the file of which no instance was found is read as written. In it, a call with
+ *    unknown types is a call of a name, and any thread may call all functions of that last name.
+ *    Instances may be missing if there are explicit ones, which libclang does not show, or if a
+ *    host function has errors. Then all templates of the file are read in that way, too.
  * 4. Code that no function contains is added (front_rest.c), and places that name malloc or free
  *    are listed (front_uses.c).
- * 5. Where files are linked as device code, functions that others can name may be called by anybody.
+ * 5. If files are linked as device code, any thread may call functions with external linkage.
  *
- * Each function is read once: linear to the text, but for macros and instances.
+ * Each function is read once: linear in the text, except for macros and instances.
  */
 #include <string.h>
 
@@ -29,9 +28,9 @@ bool front_is_for_device(CXCursor cursor)
 	       front_has_attribute(cursor, CXCursor_CUDADeviceAttr);
 }
 
-/* ---- what a host does ------------------------------------------------------------------------ */
+/* ---- host code ------------------------------------------------------------------------------- */
 
-/* In a function of the host, or in the initial value of a variable. */
+/* A cursor in a host function, or in the initial value of a variable. */
 static enum CXChildVisitResult host_part(CXCursor cursor, CXCursor parent, CXClientData data)
 {
 	struct front *f = data;
@@ -53,7 +52,7 @@ static enum CXChildVisitResult host_part(CXCursor cursor, CXCursor parent, CXCli
 	if (front_has_attribute(at, CXCursor_CUDAGlobalAttr)) {
 		(void)front_function(f, at);
 	} else {
-		/* One for both sides is the host's here. */
+		/* A function for both sides is the host's here. */
 		function = front_known(&f->functions, clang_getCursorDefinition(at));
 		if (function == CO_NONE && !front_has_attribute(at, CXCursor_CUDAHostAttr))
 			function = front_function(f, at);
@@ -63,7 +62,7 @@ static enum CXChildVisitResult host_part(CXCursor cursor, CXCursor parent, CXCli
 	return CXChildVisit_Recurse;
 }
 
-/* ---- what there is --------------------------------------------------------------------------- */
+/* ---- declarations ---------------------------------------------------------------------------- */
 
 bool front_in_file(const struct front *f, CXCursor cursor)
 {
@@ -153,7 +152,7 @@ static enum CXChildVisitResult declared(CXCursor cursor, CXCursor parent, CXClie
 	return CXChildVisit_Continue;
 }
 
-/* "template" that is not in front of "<" makes an instance, which libclang does not show. */
+/* "template" that does not precede "<" makes an explicit instance, which libclang does not show. */
 static bool has_explicit_instances(struct front *f)
 {
 	const struct front_text *text = front_text(f, f->file);
@@ -190,7 +189,7 @@ static const char *last_name(const char *name)
 	return at;
 }
 
-/* Calls of its name are of anybody's own function then. */
+/* Calls of its name then call a function of the source. */
 static bool is_loose(const struct front *f, int index, CXCursor cursor)
 {
 	bool called = false;
@@ -242,7 +241,7 @@ void front_unit(struct front *f)
 			      front_is_lent(f, f->definitions[i]) ||
 			      (f->linked && is_for_all_files(f->definitions[i]));
 
-		/* Whoever starts a kernel starts whole blocks. */
+		/* A kernel launch starts whole blocks, whatever its call site. */
 		function->is_virtual |= called && !function->kernel;
 	}
 }

@@ -43,14 +43,14 @@ static const char *const family[] = { "malloc",
 
 struct macro {
 	const struct front_text *text;
-	size_t from, to; /* tokens; the first is its name */
+	size_t from, to; /* tokens; the first one is its name */
 };
 
 struct names {
 	struct front *f;
 	struct macro *macros;
 	size_t macro_count, macro_room;
-	size_t tainted; /* so many of them, the first, contain one of the names */
+	size_t tainted; /* the first so many contain one of the names */
 };
 
 bool front_is_family(const char *name)
@@ -131,7 +131,7 @@ static bool contains_name(const struct names *names, const struct macro *macro)
 	return false;
 }
 
-/* Those that contain a name, or another macro that does, come to the front. */
+/* Moves macros that contain a name, or another such macro, to the front. */
 static void find_macros(struct names *names)
 {
 	size_t before, i;
@@ -150,7 +150,7 @@ static void find_macros(struct names *names)
 	} while (names->tainted > before);
 }
 
-/* ---- where a token stands -------------------------------------------------------------------- */
+/* ---- location of a token --------------------------------------------------------------------- */
 
 /* The kind of code around a place; NULL: it is outside of functions and classes. */
 static const struct front_region *region_at(const struct front *f, CXFile file, unsigned int offset)
@@ -162,7 +162,7 @@ static const struct front_region *region_at(const struct front *f, CXFile file, 
 		it = &f->regions[i];
 		if (offset < it->begin || offset >= it->end || !clang_File_isEqual(it->file, file))
 			continue;
-		/* The innermost; of two of one place, which a macro makes, that of the device. */
+		/* The innermost; of two at one place, which a macro creates, the device's. */
 		if (found == NULL || it->end - it->begin < found->end - found->begin ||
 		    (it->end - it->begin == found->end - found->begin && found->host))
 			found = it;
@@ -202,7 +202,7 @@ static bool is_left_out(struct front *f, CXFile file, unsigned int offset)
 	return is;
 }
 
-/* In an operand of sizeof and its kin, or in an attribute; not in braces in it. */
+/* In an operand of sizeof and the like, or in an attribute; not in braces within it. */
 static bool is_not_evaluated(const struct front_text *text, size_t token)
 {
 	static const char *const words[] = { "sizeof",   "alignof",     "_Alignof",     "decltype",
@@ -244,7 +244,7 @@ bool front_is_evaluated(struct front *f, CXCursor cursor)
 	return token == FRONT_NOWHERE || !is_not_evaluated(text, token);
 }
 
-/* ---- what libclang knows of a name ----------------------------------------------------------- */
+/* ---- libclang's declaration of a name -------------------------------------------------------- */
 
 /* All functions that the name may mean belong to the source. */
 static bool is_own_set(CXCursor set)
@@ -347,7 +347,7 @@ static bool has_bytes(const struct front_text *text, size_t token, const char *b
 		      strlen(bytes)) != NULL;
 }
 
-/* Inline assembly from its first word on; its text is in strings. */
+/* Inline assembly from its first word; its text is in strings. */
 static void look_at_assembly(struct names *names, const struct front_text *text, size_t token)
 {
 	size_t open = token + 1, close;
@@ -392,7 +392,7 @@ static bool is_listed(const struct front *f, const struct front_text *text, size
 	}
 }
 
-/* The call at `token` is in the program, or comes into it, as one that cannot be changed. */
+/* Ensures that the call at `token` is in the program, at least as one that cannot be changed. */
 static void list(struct front *f, const struct front_text *text, size_t token, enum co_kind kind,
 		 const char *name)
 {
@@ -433,7 +433,7 @@ static bool is_allocating_new(const struct front_text *text, size_t token)
 	       !(token > 0 && front_token_is(text, token - 1, "operator"));
 }
 
-/* A name with the end of a line in it, which is not compared. */
+/* A name that contains a line continuation; it is not compared. */
 static bool is_continued(const struct front_text *text, size_t token)
 {
 	char first = text->text[text->tokens[token].begin];
