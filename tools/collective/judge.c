@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * judge.c - see judge.h; how it goes, judge_parts.h says.
+ * judge.c - see judge.h; judge_parts.h describes the analysis.
  */
 #include "collective/judge_parts.h"
 
-/* False: no memory. */
+/* False: memory ran out. */
 static bool begin(struct judge *judge)
 {
 	const struct co_program *program = judge->program;

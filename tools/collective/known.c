@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * known.c - functions without a body whose meaning is known: CUDA's, C's, mam's.
+ * known.c - functions without a body whose behavior is known: those of CUDA, C and mam.
  *
- * 1. A name is stripped of the namespaces that say nothing: "::", "std::", "cuda::".
- * 2. Atomics and roundings come in families, which are told by their names' parts.
- * 3. The others are looked for in the lists below, each a text with a blank around each name.
+ * 1. Namespaces that do not matter are removed from a name: "::", "std::", "cuda::".
+ * 2. Atomics and rounding variants form families, which are recognized by parts of their names.
+ * 3. All other names are looked up in the lists below. Each list is a string with a blank around
+ *    each name.
  *
  * Source: CUDA C++ Programming Guide, its chapters on C++ language extensions, cooperative groups
- * and mathematical functions. Bound: the lists are read once for a name; facts.c asks once a node's
- * visit. What must hold: a name stands here only if what its list says is true of all that bear it.
+ * and mathematical functions. Bound: a lookup scans the lists once; facts.c does one for each visit
+ * of a node. Invariant: a name is in a list only if the list's property holds for every function of
+ * that name.
  */
 #include <string.h>
 
 #include "collective/judge_parts.h"
 
-/* Their result is of their arguments only; they wait for nobody and keep nobody. */
+/* The result depends only on the arguments. They wait for no other thread, and hold none back. */
 static const char pure[] =
 	" __brev __brevll __builtin_abs __builtin_bit_cast __builtin_bswap32"
 	" __builtin_bswap64 __builtin_clz __builtin_clzll __builtin_constant_p"
@@ -50,7 +52,7 @@ static const char pure[] =
 	" sinf sinh sinhf sinpi sinpif sqrt sqrtf tan tanf tanh tanhf tgamma tgammaf"
 	" trunc truncf ullmax ullmin umax umin y0 y0f y1 y1f yn ynf ";
 
-/* Anything may come out; all go on behind them. Traps stop the whole grid. */
+/* The result is arbitrary, and all threads continue after them. Traps stop the whole grid. */
 static const char harmless[] =
 	" __activemask __all __any __assert_fail __assert_rtn __assertfail __ballot"
 	" __brkpt __builtin_assume __builtin_assume_aligned __builtin_memcpy"
@@ -86,7 +88,7 @@ static const char harmless[] =
 	" puts remquo remquof sincos sincosf sincospi sincospif strcat strchr strcmp"
 	" strcpy strlen strncmp strncpy vprintf wall_clock64 ";
 
-/* The same for all threads of the block. */
+/* Uniform in the block. */
 static const char all[] = " cooperative_groups::grid_group::group_dim"
 			  " cooperative_groups::grid_group::num_blocks"
 			  " cooperative_groups::this_thread_block"
@@ -99,23 +101,23 @@ static const char all[] = " cooperative_groups::grid_group::group_dim"
 			  " cooperative_groups::thread_block_tile::num_threads"
 			  " cooperative_groups::thread_block_tile::size ";
 
-/* The block meets. */
+/* Barriers of the block. */
 static const char barrier[] =
 	" __syncthreads __syncthreads_and __syncthreads_count __syncthreads_or"
 	" cooperative_groups::thread_block::sync ";
 
-/* All lanes of the mask have one result. */
+/* All lanes of the mask get the same result. */
 static const char vote[] =
 	" __all_sync __any_sync __ballot_sync __reduce_add_sync __reduce_and_sync"
 	" __reduce_max_sync __reduce_min_sync __reduce_or_sync __reduce_xor_sync ";
 
-/* Of a tile that is a warp. */
+/* Of a warp-sized tile. */
 static const char tile_vote[] = " all any ballot ";
 
 static const char memory[] =
 	" calloc mam_kcalloc mam_kmemalign mam_kpage_alloc mam_krealloc realloc ";
 
-/* The thread ends. */
+/* They end the thread. */
 static const char end[] = " _Exit __exit _exit exit pthread_exit quick_exit ";
 
 static const struct {
@@ -136,7 +138,7 @@ static const struct {
 	{ end, KNOWN_END },
 };
 
-/* Random numbers, halves, textures, and what clang's own headers are made of. */
+/* Random numbers, half precision, textures, and internals of clang's own headers. */
 static const char *const families[] = { "curand",          "__half", "__float2half", "__h2",
 					"tex1D",           "tex2D",  "tex3D",        "tex1Dfetch",
 					"__nvvm_read_ptx", "__nv_" };
@@ -146,7 +148,7 @@ static bool begins(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* These are known in std:: only: people have their own. */
+/* These are known only in std::, because programs have their own. */
 static const char of_std[] = " as_const bit_cast clamp forward move ";
 
 /* atomicAdd, atomicCAS_block, ... */
@@ -165,7 +167,7 @@ static bool is_atomic(const char *name)
 	return false;
 }
 
-/* __fadd_rn, __float2int_rz, ...: arithmetic with a rounding. */
+/* __fadd_rn, __float2int_rz, ...: arithmetic with explicit rounding. */
 static bool is_rounding(const char *name)
 {
 	size_t length = strlen(name);
@@ -192,7 +194,7 @@ bool known_reserved(const char *name)
 	return false;
 }
 
-/* A tile that is a warp votes; all else in it is as in any other one. */
+/* A warp-sized tile votes; its other methods are those of any tile. */
 static enum known known_tile(const char *method)
 {
 	static const char any_tile[] = "cooperative_groups::thread_block_tile::";

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * levels.c - levels and what is known at a point: joined, copied, given back. See judge_parts.h.
+ * levels.c - joins and copies levels and states, and recycles states. See judge_parts.h.
  *
- * Where two ways meet the greater level counts, with its reason; of equals the first one's.
- * States are of the walk's arena and used again. Where there is no memory for one, all of them
- * are the same one, `scrap`, and the judge fails: nobody looks at what comes out.
+ * Where two paths join, the greater level counts, with its reason; of equal levels the first one's.
+ * States are allocated from the arena of the `struct walk` and recycled. If memory runs out, all
+ * new states are the same one, `scrap`, and the judge fails: the results are ignored.
  */
 #include <string.h>
 
@@ -53,7 +53,7 @@ static size_t state_bytes(const struct walk *walk)
 	return sizeof(struct state) + (size_t)walk->facts->slots * sizeof(struct cell);
 }
 
-/* Work that copying or joining states is. */
+/* Counts the work of copying or joining states. */
 static void count_work(struct walk *walk)
 {
 	walk->judge->work += 4 + (uint64_t)walk->facts->slots / 4;
@@ -121,7 +121,7 @@ static bool some_left(const struct state *state)
 	       state->broke.level > CO_ALL || state->continued.level > CO_ALL;
 }
 
-/* What those do who left others behind happens while these go on. */
+/* Threads that left run concurrently with those that continue here, so their accesses count. */
 static bool leave_masks(struct state *to, const struct state *from)
 {
 	uint64_t dirty = to->dirty, read = to->read;

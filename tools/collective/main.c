@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * main.c - the program behind `mam coalesce`: finds allocations that all threads of a block or a warp
- * make together, says so, and rewrites them.
+ * main.c - the program that implements `mam coalesce`: it finds allocations that all threads of a
+ * block or a warp make together, reports and rewrites them.
  *
- * 1. Each file is read as a compiler would, with the flags behind --.
- * 2. All allocations on the device are judged, and told.
- * 3. With -o or --diff the file is rewritten where that is proven to be right; what is left alone is
- *    told on standard error.
- * Files are independent of each other. The first that cannot be read, or written, ends it.
+ * 1. Each file is read as a compiler would read it, with the flags after --.
+ * 2. All device allocations are judged and reported.
+ * 3. With -o or --diff the file is rewritten where that is proven to be correct. Collective
+ *    allocations that are not rewritten are reported on standard error.
+ * Files are independent of each other. The first file that cannot be read or written ends the
+ * command.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -70,7 +71,7 @@ static bool is_name(const char *text)
 	return *text != '\0' && strchr(letters, *text) != NULL && text[strspn(text, all)] == '\0';
 }
 
-/* Splits the list in its place. NULL ends it; false: it is none, which was said. */
+/* Splits the list in place; a NULL ends it. False: it is invalid, and an error was printed. */
 static bool split(char *text, const char *names[LIBRARY_MAX + 1])
 {
 	size_t count = 0;
@@ -131,7 +132,7 @@ static int rewrite(const struct settings *settings, const struct co_program *pro
 	if (settings->diff &&
 	    !co_diff_put(stdout, program->path, program->path, program->text, text))
 		status = no_memory();
-	/* Where the command fails no file appears. */
+	/* If the command fails, no output file is created. */
 	if (status == STATUS_GOOD && settings->output != NULL &&
 	    (!is_told() || !write_whole(settings->output, text, bytes)))
 		status = STATUS_BAD;
@@ -170,7 +171,7 @@ static int treat(const struct settings *settings, const char *path, const char *
 	return status;
 }
 
-/* Takes the flags off argv: how many arguments are before them. */
+/* Removes the flags from argv; returns the number of arguments before them. */
 static int find_flags(int argc, char **argv)
 {
 	int i;
@@ -181,7 +182,7 @@ static int find_flags(int argc, char **argv)
 	return argc;
 }
 
-/* A file must not be written over by its own output, half read. */
+/* The output must not overwrite the input, which may be only half read. */
 static bool is_same_file(const char *one, const char *other)
 {
 	struct stat first, second;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program.c - programs made, given back, and put down as text.
+ * program.c - creates, frees and prints programs.
  *
- * Functions and variables stand in arrays that double when they are full, that is, when their count
- * is a power of two; texts and nodes are of the arena. The text form is S-expressions, one node a
- * line:
+ * Functions and variables are in arrays that double when they are full, that is, when their count
+ * is a power of two. Texts and nodes are in the arena. The text form consists of S-expressions, one
+ * node per line:
  *
  *   (program "path"
  *    (variable 0 "n" parameter of=0 +pointer)
@@ -14,8 +14,8 @@
  *       (variable@4:22-23 0 "n")
  *       (value@4:27-28)))))
  *
- * A node is its kind, its flags, its line, and its bytes where it is in the file; then what it
- * names; then its children. Trees deeper than DEEPEST are cut with "...".
+ * A node consists of its kind, its flags, its line, and its bytes if it is in the file; then the
+ * thing that it names; then its children. Trees deeper than DEEPEST are truncated with "...".
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@
 #include "collective/arena.h"
 #include "collective/program.h"
 
-#define FEWEST ((size_t)8) /* of functions and variables that are made room for */
+#define FEWEST ((size_t)8) /* initial capacity for functions and variables */
 #define DEEPEST 10000u
 
 static const char *const kinds[] = {
@@ -99,7 +99,10 @@ char *co_text_new(struct co_program *program, const char *text, size_t bytes)
 	return co_arena_text(program->arena, text, bytes);
 }
 
-/* Room for one more of `each` bytes behind `count` of them. NULL: no memory, all is as it was. */
+/*
+ * Makes room for one more element of `each` bytes after `count`. NULL: memory ran out, and nothing
+ * has changed.
+ */
 static void *grown(void *at, size_t count, size_t each)
 {
 	bool full = count == 0 || (count >= FEWEST && (count & (count - 1)) == 0);
@@ -145,7 +148,7 @@ struct co_use *co_use_new(struct co_program *program)
 	return &uses[program->use_count++];
 }
 
-/* ---- as text --------------------------------------------------------------------------------- */
+/* ---- text form ------------------------------------------------------------------------------- */
 
 static void put_text(FILE *file, const char *text)
 {
@@ -179,7 +182,7 @@ static void put_variable(FILE *file, const struct co_program *program, size_t in
 	putc(')', file);
 }
 
-/* What a node names: the variable, the function, the type's size. */
+/* The thing that a node names: the variable, the function, the size of the type. */
 static void put_named(FILE *file, const struct co_program *program, const struct co_node *node)
 {
 	if (node->variable != CO_NONE) {

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reach.c - statements: who comes where.
+ * reach.c - statements: which threads reach which place.
  *
- *   if, switch   both ways are gone, each with the condition's level; where they meet the greater
- *                level of each variable counts. What is set where not all come is not the same
- *                for all (values.c), so nothing more is to be done there.
- *   return, ...  who leaves at a place where not all come leaves the others alone: from then on
- *                its level is in the state, up to where those who left come in again (behind the
- *                loop or switch for break, at the next round for continue, behind the call for
- *                return).
- *   loops        until nothing changes at their head. As threads leave, so are those who are
- *                left: the level of all ways out is that of the whole body. What is known of a
- *                head is kept for when the loop around goes round again, so rounds do not
- *                multiply.
- *   waiting      a loop that not all leave together, by a thing that others may change, may be
- *                one in which a thread waits for another. Who must come together behind it may
- *                never: so nobody is believed to. It is not, if its condition moves on by itself.
+ *   if, switch   both paths are analyzed with the level of the condition. Where they join, the
+ *                greater level of each variable counts. A variable that is set where not all
+ *                threads are is divergent (values.c), so this needs no further step.
+ *   return, ...  if not all threads reach an exit, those that take it leave the others. From then
+ *                on the state contains the level of the exit, up to the place where these threads
+ *                join again (after the loop or switch for break, in the next iteration for
+ *                continue, after the call for return).
+ *   loops        are repeated until the state at their header is a fixed point. Threads that leave
+ *                make the remaining ones divergent: the level of all exits is the level of the
+ *                whole body. The state of a header is kept for the next iteration of the outer
+ *                loop, so the iterations of nested loops do not multiply.
+ *   waiting      if not all threads leave a loop together, and its exit depends on something that
+ *                others may change, a thread may wait for another in it. Then threads that have to
+ *                converge after the loop may never do so. No thread is assumed to continue after
+ *                it. A counted loop (counting.c) does not wait.
  *
  * Bounds, sources: judge_parts.h, judge.h.
  */
@@ -62,13 +63,13 @@ static struct scope *innermost_loop(struct walk *walk)
 	return scope;
 }
 
-/* ---- ways out -------------------------------------------------------------------------------- */
+/* ---- exits ----------------------------------------------------------------------------------- */
 
 static void leave_by_break(struct walk *walk, struct state *state, const struct co_node *node)
 {
 	struct cell who = reach_here(walk, state);
 	struct scope *scope = walk->scope;
-	if (!scope) { /* a break of nothing: we do not know where it goes */
+	if (!scope) { /* a break outside of loops and switches: its target is unknown */
 		reach_end(state, cell_place(cell_why(CO_EACH, WHY_UNKNOWN, node, CO_NONE),
 					    PLACE_JUMP, node));
 		return;
@@ -76,7 +77,7 @@ static void leave_by_break(struct walk *walk, struct state *state, const struct 
 	if (scope->loop)
 		leave_loop(scope, who);
 	state_join(walk, scope->out, state);
-	if (scope->loop) /* those who stay do not depend on what made others leave for good */
+	if (scope->loop) /* the other threads do not depend on the reason for the break */
 		who.bits = 0;
 	state->broke = cell_join(state->broke, cell_place(who, PLACE_LEFT, node));
 	state->dead = true;
@@ -96,7 +97,7 @@ static void leave_by_continue(struct walk *walk, struct state *state, const stru
 	state->dead = true;
 }
 
-/* A name says that the thread ends there, not only the function. */
+/* If the node has a name, the thread itself ends there, not only the function. */
 static void leave_function(struct walk *walk, struct state *state, const struct co_node *node)
 {
 	struct cell value = value_children(walk, state, node);
@@ -152,8 +153,8 @@ static bool is_default(const struct co_program *program, const struct co_node *n
 }
 
 /*
- * A label: who comes from the switch, and who comes down from the case above. Where nobody comes
- * down, those who left above leave nobody alone here.
+ * A label: threads arrive from the switch, and by fall-through from the case above. Without
+ * fall-through, threads that left above do not make those that arrive here divergent.
  */
 static void label(struct walk *walk, struct state *state, const struct co_node *node)
 {
@@ -192,7 +193,7 @@ static void choose(struct walk *walk, struct state *state, const struct co_node 
 	for (const struct co_node *child = node->first->next; child; child = child->next)
 		statement(walk, state, child);
 	state_join(walk, scope.out, state);
-	if (!scope.has_default) /* some may pass by it all */
+	if (!scope.has_default) /* some threads may take no case */
 		state_join(walk, scope.out, scope.enter);
 	state_set(walk, state, scope.out);
 	state->broke = broke;
@@ -204,7 +205,7 @@ static void choose(struct walk *walk, struct state *state, const struct co_node 
 
 /* ---- loops ----------------------------------------------------------------------------------- */
 
-/* The condition: who goes on, and who leaves. */
+/* The condition: some threads continue, some leave. */
 static void ask(struct walk *walk, struct state *state, const struct co_node *node,
 		struct scope *scope, bool *bounded)
 {
@@ -220,7 +221,10 @@ static void ask(struct walk *walk, struct state *state, const struct co_node *no
 	state_join(walk, scope->out, state);
 }
 
-/* Once round, from `head`; what is behind goes into it. True: something is new there. */
+/*
+ * Analyzes one iteration from `head`, and joins its end state into `head`. True: that changed
+ * something.
+ */
 static bool go_round(struct walk *walk, const struct co_node *node, struct scope *scope,
 		     struct state *head, bool *bounded)
 {
@@ -239,7 +243,7 @@ static bool go_round(struct walk *walk, const struct co_node *node, struct scope
 	state_join(walk, state, scope->next);
 	state->continued = cell_all;
 	walk->here = cell_join(before, scope->left);
-	/* Who left by break leaves the others alone for good: that is in `left` by now. */
+	/* Threads that left by break leave the others for good: `left` includes that by now. */
 	value_of(walk, state, step);
 	if (node->do_first)
 		ask(walk, state, node, scope, bounded);
@@ -252,8 +256,9 @@ static bool go_round(struct walk *walk, const struct co_node *node, struct scope
 }
 
 /*
- * Behind a loop. Who returned in it is known to all who broke out: what is known of the head has it
- * since the round before. What was read in front of it may be read again by the loop around.
+ * The state after a loop. Threads that broke out include the ones that returned in it: the state of
+ * the header has them since the previous iteration. Memory that was read before the loop may be
+ * read again by the outer loop.
  */
 static void after_loop(struct walk *walk, struct state *state, const struct state *before,
 		       const struct scope *scope)
@@ -276,7 +281,7 @@ static bool complete(const struct co_node *node)
 static void repeat(struct walk *walk, struct state *state, const struct co_node *node)
 {
 	struct loop *loop = facts_loop(walk->facts, node);
-	if (!loop || !complete(node)) { /* no loop as we know them */
+	if (!loop || !complete(node)) { /* not a loop of the known form */
 		reach_end(state, cell_place(cell_why(CO_EACH, WHY_UNKNOWN, node, CO_NONE),
 					    PLACE_JUMP, node));
 		for (const struct co_node *child = node->first; child; child = child->next)
@@ -319,7 +324,7 @@ static void repeat(struct walk *walk, struct state *state, const struct co_node 
 	state_drop(walk, scope.next);
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- all statements -------------------------------------------------------------------------- */
 
 static void declare(struct walk *walk, struct state *state, const struct co_node *node)
 {

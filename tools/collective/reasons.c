@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reasons.c - one sentence for each verdict: what spoils it, with its line and its variable; or why
- * nothing does.
+ * reasons.c - one sentence for each verdict: the cause of divergence, with its line and its
+ * variable; or why there is none.
  *
- * A level has with it what made it (judge_parts.h: why, place); here that becomes words. A line is
- * named if it is of the file.
+ * Each level carries its cause (judge_parts.h: why, place), which is turned into words here. A line
+ * is named if it is in the file.
  */
 #include <string.h>
 
 #include "collective/judge_parts.h"
 
-/* Texts last as long as co_judge(); without memory they are empty, and the judge fails. */
+/* Texts live as long as co_judge(). If memory ran out they are empty, and the judge fails. */
 #define SAY(judge, ...) said(judge, co_arena_print((judge)->own, __VA_ARGS__))
 
 static const char *said(struct judge *judge, const char *text)
@@ -49,7 +49,7 @@ static const char *builtin_text(struct judge *judge, const struct co_node *node)
 	return SAY(judge, "%s.%s", name, node->name);
 }
 
-/* What made a value what it is. */
+/* The cause of the level of a value. */
 static const char *source(struct judge *judge, const struct cell *cell)
 {
 	const struct co_node *node = cell->at;
@@ -86,7 +86,7 @@ static const char *reader(const struct judge *judge, const struct cell *cell)
 	return variable_name(judge, cell->of);
 }
 
-/* "n depends on threadIdx.x", "the size depends on ...": `what`, where no variable is known. */
+/* "n depends on threadIdx.x", "the size depends on ...": `what` is used if no variable is known. */
 static const char *depends(struct judge *judge, const struct cell *cell, const char *what)
 {
 	const char *by = source(judge, cell), *name = reader(judge, cell);
@@ -96,7 +96,7 @@ static const char *depends(struct judge *judge, const struct cell *cell, const c
 		   at_line(judge, cell->where), by);
 }
 
-/* Why not all come. */
+/* Why not all threads reach the place. */
 static const char *some_come(struct judge *judge, const struct cell *cell)
 {
 	const char *at = at_line(judge, cell->where), *by = source(judge, cell);
@@ -120,7 +120,7 @@ static const char *some_come(struct judge *judge, const struct cell *cell)
 					: depends(judge, cell, "the heap");
 }
 
-/* A variable that the size is made of, to name it. */
+/* A variable that the size depends on, to name it. */
 static const char *named(const struct judge *judge, const struct co_node *node)
 {
 	if (!node)
@@ -135,7 +135,7 @@ static const char *named(const struct judge *judge, const struct co_node *node)
 	return NULL;
 }
 
-/* All come, or a warp. */
+/* All threads of the block, or of a warp, are together. */
 static const char *good(struct judge *judge, const struct record *record)
 {
 	const struct co_verdict *verdict = &record->verdict;

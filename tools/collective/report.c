@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report.c - a line for each allocation of a file, in the file's order: where, in which function, who
- * comes, whether all want the same size, and why that is believed.
+ * report.c - one line per allocation of a file, in the order of the file: the place, the function,
+ * the scope, whether all threads request the same size, and the reason.
  *
- * For programs: file, line, function, scope (block, warp, none), size (uniform, varying, -), reason;
- * a tab between them, and none in them. Frees, and calls of helpers, are not listed.
+ * For programs: file, line, function, scope (block, warp, none), size (uniform, varying, -),
+ * reason; separated by tabs, and without tabs in them. Frees, and calls of helpers, are not listed.
  */
 #include "report.h"
 
@@ -23,7 +23,7 @@ static const char *scope_of(const struct co_verdict *verdict)
 	return names[verdict->reached];
 }
 
-/* Of a scope that nobody shares there is none to speak of. */
+/* An allocation of a single thread has no common size. */
 static const char *size_of(const struct co_verdict *verdict)
 {
 	if (verdict->reached == CO_EACH)
@@ -38,7 +38,7 @@ static const char *call_of(const struct co_verdict *verdict)
 					     : "new";
 }
 
-/* A text in one line, without what separates fields. */
+/* Prints a text in one line, with field separators replaced by blanks. */
 static void put_text(FILE *file, const char *text)
 {
 	for (; *text != '\0'; text++)

@@ -2,14 +2,14 @@
 /*
  * rewrite.c - see rewrite.h.
  *
- * 1. Sites are found, and what of them can be changed; who gets the parameter; whether malloc's
- *    family is changed, which is worth it if one of its requests becomes collective.
- * 2. Each site, each parameter, and the #include, become edits; a site that is collective and stays
- *    as it is becomes a line of `left`.
- * 3. Edits are sorted by place: what is inserted at a byte comes in front of what is replaced
- *    there. If two of them overlap, which no text should lead to, nothing is changed at all.
+ * 1. Sites are found, which of them can be changed, which functions get the parameter, and whether
+ *    malloc's family is changed. The last is worthwhile if one of its requests becomes collective.
+ * 2. Each site, each parameter, and the #include become edits. A collective site that is not
+ *    changed becomes a line of `left`.
+ * 3. Edits are sorted by place: an insertion at a byte precedes a replacement there. If two of them
+ *    overlap, which no text should cause, nothing is changed at all.
  *
- * O(n log n) for n sites, but for helpers (rewrite_helpers.c); O(the file) to apply.
+ * O(n log n) for n sites, plus helpers (rewrite_helpers.c); O(file size) to apply.
  */
 #include "rewrite.h"
 
@@ -51,7 +51,10 @@ static const char *call_of(const struct site *site)
 					  : "new";
 }
 
-/* Is one of malloc's family collective? What is not, says why; `blocked`: none can be changed. */
+/*
+ * Determines whether a request of malloc's family becomes collective, and records why others do
+ * not; `blocked`: why none can be changed.
+ */
 static void check_worth(struct rewrite *rewrite, const char *blocked)
 {
 	for (size_t i = 0; i < rewrite->site_count; i++) {
@@ -120,7 +123,7 @@ struct co_edits *co_rewrite(const struct co_program *program, const struct co_ju
 	struct rewrite rewrite = { .program = program, .edits = edits };
 	const char *blocked;
 
-	(void)library; /* the judgement has their calls */
+	(void)library; /* the judgement contains their calls */
 	if (!edits)
 		return NULL;
 	if (!begin(&rewrite, judgement)) {

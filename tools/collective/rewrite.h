@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rewrite.h - the file with its collective allocations made collective.
+ * rewrite.h - rewrites a file so that its collective allocations become single requests.
  *
  * mam_kmalloc(heap, n) becomes mam_kmalloc_block(heap, n) or mam_kmalloc_warp(heap, n), with n
- * rounded up to 16, as parts lie side by side; mam_kfree() takes them as it is. malloc(n) becomes
- * mam_cmalloc(n, MAM_COLLECTIVE_BLOCK, _WARP or _ALONE), new T new (MAM_COLLECTIVE_BLOCK) T, and
- * then every malloc, free, new and delete in the file's device code goes by mam_cmalloc() and
- * mam_cfree() (include/mam/collective.cuh, whose operators new and delete take the place of
- * CUDA's), as a pointer may come from any of them; or none is changed, with a reason, where one of
- * them cannot be.
+ * rounded up to 16, because parts are adjacent; mam_kfree() accepts the parts without a change.
+ * malloc(n) becomes mam_cmalloc(n, MAM_COLLECTIVE_BLOCK, _WARP or _ALONE), and new T becomes new
+ * (MAM_COLLECTIVE_BLOCK) T. Then every malloc, free, new and delete in the file's device code uses
+ * mam_cmalloc() and mam_cfree() (include/mam/collective.cuh, whose operators new and delete replace
+ * CUDA's), because a pointer may come from any of them. If one of them cannot be changed, none is,
+ * and the reason is reported.
  *
- * A function that is called by all from one place and by some from another has the optional
- * coalesce parameter of the paper: enum mam_coalesce coalesce = MAM_COLLECTIVE_ALONE, last; its
- * calls pass it.
+ * A function that all threads call from one place and only some from another gets the optional
+ * coalesce parameter of the paper as its last one: enum mam_coalesce coalesce =
+ * MAM_COLLECTIVE_ALONE. Its calls pass it.
  */
 #ifndef MAM_TOOLS_COALESCE_REWRITE_H
 #define MAM_TOOLS_COALESCE_REWRITE_H
@@ -20,17 +20,20 @@
 #include "judge.h"
 
 struct co_edit {
-	size_t begin, end; /* bytes of the file that go; equal: none */
-	const char *text;  /* what comes */
+	size_t begin, end; /* bytes of the file to remove; equal: none */
+	const char *text;  /* the replacement */
 };
 
 struct co_edits {
-	struct co_edit *edits; /* in order, apart from each other */
+	struct co_edit *edits; /* in order, without overlap */
 	size_t count;
-	/* "path:line: why": calls that are left alone though they are collective */
+	/* "path:line: why": collective calls that are not changed */
 	const char **left;
 	size_t left_count;
-	/* Allocations that all threads of a block make with one request now, all of them or none */
+	/*
+	 * Allocations that become one request of all threads of a block, where all or none get
+	 * memory
+	 */
 	struct co_place *together;
 	size_t together_count;
 	struct co_arena *arena;
@@ -40,9 +43,9 @@ struct co_edits {
 struct co_edits *co_rewrite(const struct co_program *program, const struct co_judgement *judgement,
 			    const char *const *library);
 void co_edits_free(struct co_edits *edits);
-/* The new text, for free(); NULL: memory ran out. */
+/* The new text, to be freed by free(); NULL: memory ran out. */
 char *co_edits_apply(const struct co_program *program, const struct co_edits *edits, size_t *bytes);
 
-/* diff.h: a unified diff of two texts, with three lines around; nothing where they are equal. */
+/* diff.h prints a unified diff of the two texts. */
 
 #endif

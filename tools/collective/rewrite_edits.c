@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rewrite_edits.c - what changes in the text: names, and arguments in front of a closing bracket.
+ * rewrite_edits.c - the changes to the text: names, and arguments before a closing parenthesis.
  *
  *   malloc(n)            mam_cmalloc(n, MAM_COLLECTIVE_BLOCK), _WARP or _ALONE
- *   free(p)              mam_cfree(p); with (void) in front where it is no statement of its own
- *   new T                new (MAM_COLLECTIVE_BLOCK) T; alone: as it is
+ *   free(p)              mam_cfree(p); cast to (void) if it is part of a larger statement
+ *   new T                new (MAM_COLLECTIVE_BLOCK) T; alone: unchanged
  *   mam_kmalloc(h, n)    mam_kmalloc_block(h, n); by the parameter: mam_ckmalloc(h, n, coalesce)
  *   f(a)                 f(a, MAM_COLLECTIVE_BLOCK)
  *
- * mam_kmalloc() gives what lies at a multiple of 16, and parts of one object lie side by side; so n
- * is rounded up unless it is a number that is a multiple of 16.
+ * mam_kmalloc() returns memory aligned to 16, and parts of one object are adjacent. So n is rounded
+ * up, unless it is a literal that is a multiple of 16.
  */
 #include "rewrite_parts.h"
 
@@ -70,7 +70,7 @@ static void put_name(struct rewrite *rewrite, const struct site *site, const cha
 			 name);
 }
 
-/* One argument more, the last. */
+/* Appends one argument. */
 static void put_argument(struct rewrite *rewrite, const struct site *site, enum pass pass)
 {
 	size_t at = begin_of(rewrite, site->close);
@@ -81,7 +81,7 @@ static void put_argument(struct rewrite *rewrite, const struct site *site, enum 
 	rewrite->uses_header = true;
 }
 
-/* A statement of its own gives nothing that somebody could use. */
+/* True if it is a statement of its own: its result is unused. */
 static bool is_statement(const struct rewrite *rewrite, size_t first)
 {
 	const struct co_tokens *tokens = &rewrite->tokens;
@@ -93,7 +93,7 @@ static bool is_statement(const struct rewrite *rewrite, size_t first)
 
 /* ---- mam_kmalloc() --------------------------------------------------------------------------- */
 
-/* The one comma between its two arguments; CO_NO_TOKEN: it is not clear which. */
+/* The comma between its two arguments; CO_NO_TOKEN: ambiguous. */
 static size_t find_comma(const struct rewrite *rewrite, const struct site *site)
 {
 	const struct co_tokens *tokens = &rewrite->tokens;
@@ -110,7 +110,7 @@ static size_t find_comma(const struct rewrite *rewrite, const struct site *site)
 	return found + 1 < site->close ? found : CO_NO_TOKEN;
 }
 
-/* A plain number that is a multiple of 16. */
+/* A literal that is a multiple of 16. */
 static bool is_rounded(const struct rewrite *rewrite, size_t first, size_t last)
 {
 	const struct co_token *token = &rewrite->tokens.at[first];
@@ -145,7 +145,7 @@ static void put_rounded(struct rewrite *rewrite, size_t first, size_t last)
 	rewrite_put_edit(rewrite, end_of(rewrite, last), end_of(rewrite, last), behind);
 }
 
-/* NULL: done. */
+/* NULL: success. */
 static const char *put_kmalloc(struct rewrite *rewrite, const struct site *site, enum pass pass)
 {
 	size_t comma = find_comma(rewrite, site);
@@ -164,7 +164,7 @@ static const char *put_kmalloc(struct rewrite *rewrite, const struct site *site,
 
 /* ---- new ------------------------------------------------------------------------------------- */
 
-/* NULL: done. `new (T)`, `new (std::nothrow) T` and `new (place) T` look alike. */
+/* NULL: success. `new (T)`, `new (std::nothrow) T` and `new (place) T` look alike. */
 static const char *put_new(struct rewrite *rewrite, const struct site *site, enum pass pass)
 {
 	const struct co_tokens *tokens = &rewrite->tokens;
@@ -195,7 +195,7 @@ static const char *put_new(struct rewrite *rewrite, const struct site *site, enu
 	return NULL;
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- all edits ------------------------------------------------------------------------------- */
 
 void rewrite_put_site(struct rewrite *rewrite, const struct site *site)
 {
@@ -233,7 +233,7 @@ void rewrite_put_site(struct rewrite *rewrite, const struct site *site)
 			(struct co_place){ site->node->begin, site->node->end };
 }
 
-/* In front of the ")" of what it has, perhaps nothing, or void. */
+/* Inserts before the ")" of its parameter list, which may be empty or (void). */
 void rewrite_put_parameter(struct rewrite *rewrite, int function)
 {
 	static const char parameter[] =

@@ -34,7 +34,7 @@ static const char *check_sites(struct rewrite *rewrite)
 	return NULL;
 }
 
-/* Is the name at a byte that of a call that is rewritten? */
+/* Is the name at a byte that of a call that will be rewritten? */
 static bool is_site(const struct rewrite *rewrite, size_t byte)
 {
 	size_t low = 0, high = rewrite->site_count, begin;

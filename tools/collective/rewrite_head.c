@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rewrite_head.c - the #include of what the rewritten code calls, once.
+ * rewrite_head.c - inserts the #include of the header that the rewritten code uses, once.
  *
- * It goes behind the last #include of the file's head, which ends where something else than a
- * directive begins; or, where there is none, to the top. #include lines within #if count for
- * nothing, as they may be left out. Where the file has new or delete, the header is told so
- * (collective.cuh).
+ * It is inserted after the last #include at the head of the file, which ends at the first token
+ * that is not part of a directive. If there is none, it is inserted at the top. #include lines
+ * within #if are ignored, because they may be skipped. If the file has new or delete, a macro
+ * before the #include announces that to the header (collective.cuh).
  */
 #include "rewrite_parts.h"
 
@@ -13,9 +13,9 @@
 
 #define NEW_WORD "MAM_COLLECTIVE_NEW"
 
-static const char mark[] = "\xef\xbb\xbf"; /* of byte order; it stays first */
+static const char mark[] = "\xef\xbb\xbf"; /* byte order mark; it stays first */
 
-/* The end of line that ends the // comment at a byte. */
+/* The newline that ends the // comment at a byte. */
 static size_t comment_end(const char *text, size_t at, size_t end)
 {
 	for (at++; at < end && text[at] != '\n'; at++)
@@ -25,8 +25,8 @@ static size_t comment_end(const char *text, size_t at, size_t end)
 }
 
 /*
- * The byte behind the end of line that is between two bytes with blanks and comments between them;
- * 0: there is none, outside of comments.
+ * The byte after the newline between two bytes that are separated only by blanks and comments; 0:
+ * there is no newline outside of comments.
  */
 static size_t end_between(const char *text, size_t at, size_t end)
 {
@@ -45,7 +45,7 @@ static size_t end_between(const char *text, size_t at, size_t end)
 	return 0;
 }
 
-/* The byte behind the line, or lines, of the directive whose # is token `i`. */
+/* The byte after the line, or lines, of the directive whose # is token `i`. */
 static size_t directive_end(const struct rewrite *rewrite, size_t i)
 {
 	const struct co_tokens *tokens = &rewrite->tokens;
@@ -61,13 +61,13 @@ static size_t directive_end(const struct rewrite *rewrite, size_t i)
 	return rewrite->program->bytes;
 }
 
-/* Is a word in these bytes? */
+/* Do these bytes contain a word? */
 static bool has_word(const struct rewrite *rewrite, size_t begin, size_t end, const char *word)
 {
 	return memmem(rewrite->program->text + begin, end - begin, word, strlen(word)) != NULL;
 }
 
-/* The byte to insert at; `is_there`, `has_new`: the header, and NEW_WORD, are there already. */
+/* The byte to insert at; `is_there`, `has_new`: the header, and NEW_WORD, are already present. */
 static size_t find_place(const struct rewrite *rewrite, bool *is_there, bool *has_new)
 {
 	static const char *const opens[] = { "if", "ifdef", "ifndef", NULL };

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rewrite_helpers.c - which functions get the coalesce parameter.
+ * rewrite_helpers.c - selects the functions that get the coalesce parameter.
  *
- * 1. All get it in which somebody comes to an allocation with others if the right callers do
- *    (`best`), and whose text allows it: a definition in the file, nothing else of its name but
- *    calls that were found, and no `coalesce` in it.
- * 2. As long as there is one that has no use for it any more - nothing in it takes it, or nobody
- *    has anything to pass - that one loses it.
- * 3. What is passed: all of the block come to the call: MAM_COLLECTIVE_BLOCK; of the warp: _WARP;
- *    they do if the caller's callers do: the caller's own parameter; else nothing, which is _ALONE.
+ * 1. Candidates are all functions in which threads reach an allocation together if the right
+ *    callers do (`best`), and whose text allows the parameter: a definition in the file, no other
+ *    use of its name except the calls that were found, and no `coalesce` in it.
+ * 2. As long as one of them has no use for the parameter - nothing in it uses the parameter, or no
+ *    caller has anything to pass - that one loses it.
+ * 3. Arguments: if all threads of the block reach the call, MAM_COLLECTIVE_BLOCK; if those of the
+ *    warp do, _WARP; if they do provided that the caller's callers do, the caller's own parameter;
+ *    otherwise nothing, which means _ALONE.
  *
  * Source: Blach, Erhart, Memedi, Schaefer, "Coalescing Memory Allocations for GPU MPI", 3.1.
  *
- * Bound: O(functions * (functions + sites)) at worst, a few rounds mostly; O(the file) for each
- * that is a candidate.
+ * Bound: O(functions * (functions + sites)) at worst, usually a few rounds; O(file size) for each
+ * candidate.
  *
- * What must hold: a function is told something only by calls to which all come, of which its `best`
- * and sizes speak. That fewer tell it something than might is always right, as it is ALONE then.
+ * Invariant: only calls that all threads reach, which `best` and the sizes refer to, pass a scope
+ * to a function. Passing a scope in fewer calls than possible is always correct, because the others
+ * are ALONE.
  */
 #include "rewrite_parts.h"
 
 #include <string.h>
 
-/* ---- what is passed -------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 static bool has_parameter(const struct rewrite *rewrite, int function)
 {
@@ -42,7 +44,7 @@ static enum pass pass_of_helper(const struct rewrite *rewrite, const struct site
 	return site->best == CO_ALL ? PASS_PARAMETER : PASS_PARAMETER_WARP;
 }
 
-/* Of those that come together all want the same, or each has its own size with mam_kmalloc(). */
+/* All threads together request the same size; with mam_kmalloc() each may have its own. */
 enum pass rewrite_pass(const struct rewrite *rewrite, const struct site *site)
 {
 	enum co_level size = site->kind == CO_KMALLOC ? CO_ALL : site->size;
@@ -64,9 +66,9 @@ enum pass rewrite_pass(const struct rewrite *rewrite, const struct site *site)
 	return by_parameter ? PASS_PARAMETER_WARP : PASS_WARP;
 }
 
-/* ---- who may have it ------------------------------------------------------------------------- */
+/* ---- candidates ------------------------------------------------------------------------------ */
 
-/* Is the name at token `i` that of a call which was found? */
+/* Is the name at token `i` that of a call that was found? */
 static bool is_call(const struct rewrite *rewrite, int function, size_t i)
 {
 	for (size_t k = 0; k < rewrite->site_count; k++) {
@@ -78,13 +80,13 @@ static bool is_call(const struct rewrite *rewrite, int function, size_t i)
 	return false;
 }
 
-/* Is a byte in the part of a function in front of its body? */
+/* Is a byte in the part of a function before its body? */
 static bool is_in_head(const struct co_function *it, size_t byte)
 {
 	return byte >= it->begin && byte < it->parameters_end;
 }
 
-/* What else there is of the function's name; NULL: nothing. */
+/* Other uses of the function's name; NULL: there are none. */
 static const char *check_names(const struct rewrite *rewrite, int function)
 {
 	const struct co_tokens *tokens = &rewrite->tokens;
@@ -140,7 +142,7 @@ static const char *check_function(const struct rewrite *rewrite, int function)
 	return check_head(rewrite, function);
 }
 
-/* ---- who gets it ----------------------------------------------------------------------------- */
+/* ---- selection ------------------------------------------------------------------------------- */
 
 static bool is_usable(const struct rewrite *rewrite, const struct site *site)
 {
@@ -153,8 +155,8 @@ static bool is_by_parameter(enum pass pass)
 }
 
 /*
- * For each function, whether it takes what it is told, and whether it is told anything. What a
- * caller hands on counts when the caller is told something.
+ * For each function: whether it uses the parameter, and whether any caller passes a scope. A caller
+ * that passes on its own parameter counts only if it gets a scope itself.
  */
 static void find_uses(const struct rewrite *rewrite, bool *takes, bool *told)
 {
@@ -181,7 +183,7 @@ static void find_uses(const struct rewrite *rewrite, bool *takes, bool *told)
 	}
 }
 
-/* What has no use for the parameter loses it, until all have. */
+/* Removes the parameter from functions that have no use for it, until all have. */
 static void lose_idle(struct rewrite *rewrite, bool *takes, bool *told)
 {
 	bool changed = true;
@@ -199,8 +201,8 @@ static void lose_idle(struct rewrite *rewrite, bool *takes, bool *told)
 }
 
 /*
- * A call of a helper has as many arguments as the helper has parameters, or the one that is added
- * would be taken for another.
+ * A call of a helper must have as many arguments as the helper has parameters. Otherwise the added
+ * one would be taken for another.
  */
 static void check_arguments(struct rewrite *rewrite)
 {
@@ -229,7 +231,7 @@ void rewrite_find_helpers(struct rewrite *rewrite)
 		return;
 	}
 	check_arguments(rewrite);
-	/* Who would have a use for it, if all could have it. */
+	/* The functions that would use it, if all could have it. */
 	for (size_t i = 0; i < rewrite->site_count; i++)
 		if (rewrite->sites[i].reached == CO_EACH && rewrite->sites[i].best != CO_EACH &&
 		    rewrite->sites[i].function != CO_NONE)

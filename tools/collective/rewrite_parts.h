@@ -2,15 +2,15 @@
 /*
  * rewrite_parts.h - what the parts of the rewriter share.
  *
- *   1. rewrite_sites.c makes a site of each call that was judged: one place of the text, of all
- *      instances of a template together, and finds its name and its brackets there.
- *   2. rewrite_family.c says whether all calls of malloc() and free() can be changed.
- *   3. rewrite_helpers.c says which functions get the coalesce parameter.
- *   4. rewrite_edits.c writes what changes; rewrite_head.c the #include.
- *   5. rewrite.c puts edits in order.
+ *   1. rewrite_sites.c makes a site of each judged call: one place of the text, for all instances
+ *      of a template together. It finds the name and the parentheses of the call there.
+ *   2. rewrite_family.c determines whether all calls of malloc() and free() can be changed.
+ *   3. rewrite_helpers.c selects the functions that get the coalesce parameter.
+ *   4. rewrite_edits.c creates the edits, rewrite_head.c the #include.
+ *   5. rewrite.c sorts the edits.
  *
- * What must hold: a site is changed only if the text there reads as it should; what is not
- * understood is stuck, with a reason.
+ * Invariant: a site is changed only if its text is as expected. A site that is not understood is
+ * stuck, with a reason.
  */
 #ifndef MAM_TOOLS_COALESCE_REWRITE_PARTS_H
 #define MAM_TOOLS_COALESCE_REWRITE_PARTS_H
@@ -19,7 +19,7 @@
 #include "rewrite.h"
 #include "rewrite_text.h"
 
-/* Names that the rewritten code knows from collective.cuh. */
+/* Names that collective.cuh declares and the rewritten code uses. */
 #define REWRITE_PARAMETER "coalesce"
 #define REWRITE_TYPE "enum mam_coalesce"
 #define REWRITE_HEADER "mam/collective.cuh"
@@ -27,12 +27,12 @@
 struct site {
 	enum co_call_kind kind;
 	const struct co_node *node;
-	int function; /* where it is; of a template, the first instance */
-	int callee;   /* CO_HELPER: what is called, the same; CO_NONE: a library's */
+	int function; /* the containing function; of a template, the first instance */
+	int callee;   /* CO_HELPER: the called one, likewise; CO_NONE: a library's */
 	enum co_level reached, size, best; /* as in a verdict, the greatest of all instances */
 	const char *stuck;                 /* why it cannot be changed; NULL: it can */
 	/* Tokens: */
-	size_t first, name; /* the begin, with std::, and the name itself, or `new` */
+	size_t first, name; /* the begin, including std::, and the name itself, or `new` */
 	size_t open, close; /* of the arguments */
 	size_t arguments;
 };
@@ -44,12 +44,12 @@ struct rewrite {
 	size_t site_count;
 	bool has_family; /* all of malloc's family can be changed */
 	bool uses_family, uses_new, uses_header;
-	bool *gets; /* a function: it gets the parameter; as `function` of a site is numbered */
+	bool *gets; /* per function (numbered like a site's `function`): it gets the parameter */
 	struct co_edits *edits;
 	bool failed; /* memory ran out */
 };
 
-/* What is passed; in the order of what it is worth. */
+/* The argument of a call, ordered by value. */
 enum pass { PASS_NOTHING, PASS_WARP, PASS_BLOCK, PASS_PARAMETER_WARP, PASS_PARAMETER };
 
 /* ---- rewrite.c ------------------------------------------------------------------------------- */
@@ -66,14 +66,14 @@ const char *rewrite_last_name(const char *name);                   /* "f" of "ns
 /* ---- rewrite_family.c ------------------------------------------------------------------------ */
 
 bool rewrite_is_family(enum co_call_kind kind);
-/* Sets has_family; if not, why: a sentence, which is "" if memory ran out. */
+/* Sets has_family. Returns the reason if it is false; "" if memory ran out. */
 const char *rewrite_check_family(struct rewrite *rewrite);
 
 /* ---- rewrite_helpers.c ----------------------------------------------------------------------- */
 
-/* What an allocation, or a call of a helper, is to be told, as things stand in `gets`. */
+/* The argument of an allocation, or of a call of a helper, for the current `gets`. */
 enum pass rewrite_pass(const struct rewrite *rewrite, const struct site *site);
-/* Sets `gets`, and says which functions were left without. */
+/* Sets `gets`, and records which functions do not get the parameter. */
 void rewrite_find_helpers(struct rewrite *rewrite);
 
 /* ---- rewrite_edits.c ------------------------------------------------------------------------- */

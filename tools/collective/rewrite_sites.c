@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rewrite_sites.c - the places of calls in the text.
+ * rewrite_sites.c - finds the places of calls in the text.
  *
- * 1. Verdicts of calls in the file, sorted by place. Those of one place, from several instances of
- *    a template, become one site with the greatest of their levels.
- * 2. The text of a site is looked at: a call ends with its bracket, in front of whose other end is
- *    the name, perhaps with <...> between; in front of malloc and free there is at most std::. A
- *    new begins with that word.
- * 3. Arguments are what commas part, outside of brackets. Where a < stands among several of them, a
- *    comma may be a template's, so their number is not known.
+ * 1. Verdicts of calls in the file are sorted by place. Those of one place, from several instances
+ *    of a template, become one site with the greatest of their levels.
+ * 2. The text of a site is checked. A call ends with its closing parenthesis. The name precedes the
+ *    opening one, perhaps with <...> between them. Before malloc and free there is at most std::. A
+ *    new expression begins with `new`.
+ * 3. Arguments are separated by commas outside of brackets. If a < is among several of them, a
+ *    comma may belong to a template, so their number is unknown.
  */
 #include "rewrite_parts.h"
 
@@ -77,7 +77,7 @@ static void merge(struct site *into, const struct site *other)
 		into->stuck = is_another;
 }
 
-/* libclang ends a new in an instance in front of its type. */
+/* In a template instance libclang ends a new expression before its type. */
 static bool is_same_place(const struct site *one, const struct site *other)
 {
 	return one->node->begin == other->node->begin &&
@@ -125,7 +125,7 @@ static struct site site_of(const struct rewrite *rewrite, const struct co_verdic
 
 /* ---- their text ------------------------------------------------------------------------------ */
 
-/* What the name must read; NULL: any name will do. */
+/* The expected name; NULL: any name. */
 static const char *name_of(const struct rewrite *rewrite, const struct site *site)
 {
 	switch (site->kind) {
@@ -139,7 +139,7 @@ static const char *name_of(const struct rewrite *rewrite, const struct site *sit
 	return rewrite_last_name(site->node->name);
 }
 
-/* Arguments in the brackets; CO_NO_TOKEN: it is not known how many. */
+/* The number of arguments in the parentheses; CO_NO_TOKEN: unknown. */
 static size_t count_arguments(const struct co_tokens *tokens, size_t open, size_t close)
 {
 	size_t commas = 0;
@@ -160,7 +160,7 @@ static size_t count_arguments(const struct co_tokens *tokens, size_t open, size_
 	return commas && may_be_template ? CO_NO_TOKEN : commas + 1;
 }
 
-/* In front of <...> that ends at `i`, or `i`. */
+/* The token before the <...> that ends at `i`; otherwise `i`. */
 static size_t before_template(const struct co_tokens *tokens, size_t i, size_t first)
 {
 	size_t depth = 0;
@@ -178,7 +178,7 @@ static size_t before_template(const struct co_tokens *tokens, size_t i, size_t f
 	return first;
 }
 
-/* Is there nothing but std:: between a call's begin and its name? */
+/* Is there at most std:: between a call's begin and its name? */
 static bool is_plain(const struct co_tokens *tokens, size_t first, size_t name)
 {
 	first += first < name && co_token_is(tokens, first, "::");
@@ -218,7 +218,7 @@ static bool find_new(const struct rewrite *rewrite, struct site *site, size_t la
 	return site->name <= last && co_token_is(tokens, site->name, "new");
 }
 
-/* What must read as expected; frees of mam's heap, and delete, are never changed. */
+/* Checks that the text is as expected. Frees of mam's heap, and delete, are never changed. */
 static void find_text(const struct rewrite *rewrite, struct site *site)
 {
 	const struct co_node *node = site->node;

@@ -2,13 +2,14 @@
 /*
  * rewrite_text.c - see rewrite_text.h.
  *
- * One pass counts tokens, one notes them, and one finds the other end of each bracket: those that
- * are open hang behind each other by their `pair`. A closing one that does not fit the last open
- * one has none, nor has what is left open.
+ * The first scan counts tokens, the second one records them, and the third one matches brackets:
+ * open brackets form a linked list by their `pair`. A closing bracket that does not match the last
+ * open one has no pair, and neither has a bracket that is never closed.
  *
- * What ends where C++ says: comments of both kinds, strings and characters with their escapes, raw
- * strings, numbers with ' between digits. A line that ends with a backslash goes on in // comments;
- * elsewhere the backslash is a sign. Whatever is not closed ends with the text.
+ * Tokens end where C++ specifies it: comments of both kinds, strings and characters with their
+ * escapes, raw strings, numbers with ' between digits. A line that ends with a backslash continues
+ * a // comment; elsewhere the backslash is a token of its own. An unterminated token ends with the
+ * text.
  */
 #include "rewrite_text.h"
 
@@ -17,7 +18,7 @@
 struct reader {
 	const char *text;
 	size_t at, bytes;
-	bool fresh; /* nothing but blanks was on this line so far */
+	bool fresh; /* only blanks so far on this line */
 };
 
 static bool is_name(char c)
@@ -31,7 +32,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* What follows; 0 behind the end. */
+/* The character at a distance `ahead`; 0 after the end. */
 static char peek(const struct reader *reader, size_t ahead)
 {
 	return reader->at + ahead < reader->bytes ? reader->text[reader->at + ahead] : '\0';
@@ -43,7 +44,7 @@ static void skip_comment(struct reader *reader)
 
 	for (reader->at += 2; reader->at < reader->bytes; reader->at++) {
 		if (is_line && peek(reader, 0) == '\\') {
-			/* Whatever it is that is escaped, an end of line of two bytes as well. */
+			/* Any escaped character, including a newline of two bytes. */
 			reader->at += 1 + (peek(reader, 1) == '\r' && peek(reader, 2) == '\n');
 			continue;
 		}
@@ -80,7 +81,7 @@ static void skip_blank(struct reader *reader)
 	}
 }
 
-/* From its quote on. */
+/* Starts at its quote. */
 static void skip_quoted(struct reader *reader)
 {
 	char quote = peek(reader, 0);
@@ -92,13 +93,13 @@ static void skip_quoted(struct reader *reader)
 			reader->at++;
 			return;
 		} else if (peek(reader, 0) == '\n') {
-			return; /* an apostrophe in what #if leaves out */
+			return; /* an apostrophe in text that #if excludes */
 		}
 	}
 	reader->at = reader->bytes;
 }
 
-/* R"mark( ... )mark", from its quote on. */
+/* R"mark( ... )mark", starting at its quote. */
 static void skip_raw(struct reader *reader)
 {
 	size_t mark = reader->at + 1, length = 0;
@@ -129,7 +130,7 @@ static void skip_number(struct reader *reader)
 	}
 }
 
-/* A name, or, where it is what stands in front of a string, all of that. */
+/* A name; if it is the prefix of a string, the whole string. */
 static enum co_token_kind skip_name(struct reader *reader)
 {
 	static const char *const prefixes[] = { "L", "u", "U", "u8" };
@@ -235,7 +236,7 @@ static void find_pairs(struct co_tokens *tokens)
 bool co_tokens_read(struct co_tokens *tokens, const char *text, size_t bytes,
 		    struct co_arena *arena)
 {
-	/* A byte order mark is no part of it. */
+	/* Skip a byte order mark. */
 	const size_t begin = bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 	struct reader reader = { text, begin, bytes, true };
 	struct co_token token;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rewrite_text.h - a source's text as tokens, so that an edit finds a name, a bracket and its other
- * end, and none of them in a comment or a string.
+ * rewrite_text.h - the text of a source as tokens, so that an edit can find a name, a bracket and
+ * its counterpart, but none in a comment or a string.
  *
- * It is read as it stands there: no macro is replaced, and what #if leaves out is there, too.
+ * The text is taken as written: no macro is expanded, and text that #if excludes is included.
  */
 #ifndef MAM_TOOLS_COALESCE_REWRITE_TEXT_H
 #define MAM_TOOLS_COALESCE_REWRITE_TEXT_H
@@ -16,17 +16,17 @@
 #define CO_NO_TOKEN ((size_t)-1)
 
 enum co_token_kind {
-	CO_NAME, /* keywords, too */
+	CO_NAME, /* including keywords */
 	CO_NUMBER,
 	CO_QUOTED, /* a string or a character */
-	CO_HASH,   /* # at the begin of a line */
-	CO_SIGN    /* "::", "->", "..."; of all others, each character */
+	CO_HASH,   /* # at the start of a line */
+	CO_SIGN    /* "::", "->", "..."; otherwise a single character */
 };
 
 struct co_token {
 	enum co_token_kind kind;
 	size_t begin, end; /* bytes */
-	size_t pair;       /* of ( [ {, its other end, and back; CO_NO_TOKEN: it has none */
+	size_t pair;       /* the matching bracket, in both directions; CO_NO_TOKEN: none */
 };
 
 struct co_tokens {
@@ -35,17 +35,17 @@ struct co_tokens {
 	size_t count;
 };
 
-/* False: memory ran out. Tokens are the arena's; the text stays the caller's. O(bytes). */
+/* False: memory ran out. The arena owns the tokens, the caller owns the text. O(bytes). */
 bool co_tokens_read(struct co_tokens *tokens, const char *text, size_t bytes,
 		    struct co_arena *arena);
-/* Is there a token `i` that reads so? */
+/* Is there a token `i` with this text? */
 bool co_token_is(const struct co_tokens *tokens, size_t i, const char *text);
 bool co_token_is_one(const struct co_tokens *tokens, size_t i,
-		     const char *const *texts); /* NULL ends */
-/* The token that begins at a byte, or ends at it; CO_NO_TOKEN: none does. O(log n). */
+		     const char *const *texts); /* NULL-terminated */
+/* The token that begins, or ends, at a byte; CO_NO_TOKEN: none does. O(log n). */
 size_t co_token_from(const struct co_tokens *tokens, size_t begin);
 size_t co_token_to(const struct co_tokens *tokens, size_t end);
-/* The first token that begins at a byte or behind it; the count if none does. */
+/* The first token that begins at or after a byte; the count if there is none. */
 size_t co_token_behind(const struct co_tokens *tokens, size_t byte);
 
 #endif

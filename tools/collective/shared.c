@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shared.c - shared variables: when all threads of a block read the same in them.
+ * shared.c - shared variables: when all threads of a block read the same value from them.
  *
- * They do if, since all threads of the block last met, nobody has written to it, and nobody does
- * until they meet again: the mask `dirty` has those that are written, `read` those that were read
- * as the same for all. A write to one that was read makes it racy for good, as a thread that is
- * quick may write before a slow one reads. Arrays may lie in the same place (extern), so a write
- * to one is a write to all. A variable whose address is known to others, that is volatile, or
- * that is not among the first MOST_SHARED is never the same.
+ * They do if no thread has written to the variable since all threads of the block last met, and
+ * none does until they meet again. The mask `dirty` contains the written variables, `read` those
+ * that were read as uniform. A write to a variable in `read` makes it racy for good, because a fast
+ * thread may write before a slow one reads. Arrays may overlap (extern), so a write to one is a
+ * write to all. A variable is never uniform if its address is known to other code, if it is
+ * volatile, or if it is not among the first MOST_SHARED.
  */
 #include "collective/judge_parts.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * values.c - expressions: for whom a value is the same.
+ * values.c - expressions: in which scope a value is uniform.
  *
- * A value is as little the same as the things that it is made of. What is set where not all come is
- * not the same for all, as the others have the old value. Memory is anything, but for constants and
- * for shared variables (shared.c). Beside the level a value carries why it may be waited for
- * (judge_parts.h: BIT_...), which reach.c asks of the conditions of loops.
+ * The level of a value is the greatest level of its operands. A variable that is set where not all
+ * threads are is divergent, because the others have the old value. Memory may contain anything,
+ * except constants and shared variables (shared.c). In addition to its level, a value records why a
+ * loop may wait for it (judge_parts.h: BIT_...), which reach.c tests in the conditions of loops.
  *
- * O(nodes) a visit. What must hold: a kind of node that is not known here has any value.
+ * O(nodes) a visit. Invariant: a kind of node that is unknown here may have any value.
  */
 #include <string.h>
 
@@ -18,7 +18,7 @@ static const struct co_variable *variable_of(const struct walk *walk, int index)
 	return &walk->judge->program->variables[index];
 }
 
-/* Its slot, where it is this function's own; CO_NONE. */
+/* The slot of a variable of this function; CO_NONE: it belongs to another one. */
 static int own_slot(const struct walk *walk, int index)
 {
 	const struct co_variable *variable = variable_of(walk, index);
@@ -36,7 +36,7 @@ struct cell value_children(struct walk *walk, struct state *state, const struct 
 	return value;
 }
 
-/* What depends on memory at an address: it may change, unless we look elsewhere in each round. */
+/* For a value from memory: it may change, unless each iteration reads another address. */
 static unsigned char memory_bits(struct cell address)
 {
 	return address.bits | (address.bits & BIT_MOVES ? 0 : BIT_SAME);
@@ -90,7 +90,7 @@ static struct cell read_variable(struct walk *walk, struct state *state, const s
 	}
 }
 
-/* The variable at the bottom of a[i].b->c; CO_NONE. */
+/* The base variable of a[i].b->c; CO_NONE. */
 static int bottom(const struct co_node *node)
 {
 	while (node && (node->kind == CO_MEMBER || node->kind == CO_LOAD))
@@ -112,7 +112,7 @@ static struct cell read_member(struct walk *walk, struct state *state, const str
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* An array by its name: no pointer is followed. */
+/* An array named directly: no pointer is dereferenced. */
 static bool is_array(const struct walk *walk, const struct co_node *node)
 {
 	if (!node || node->kind != CO_VARIABLE)
@@ -123,7 +123,7 @@ static bool is_array(const struct walk *walk, const struct co_node *node)
 
 static struct cell address_of(struct walk *walk, struct state *state, const struct co_node *node);
 
-/* Of *e, e[i], e->m: the address; nothing is read there. */
+/* The address of *e, e[i], e->m; nothing is read there. */
 static struct cell load_address(struct walk *walk, struct state *state, const struct co_node *node)
 {
 	struct cell address = cell_all;
@@ -155,7 +155,7 @@ static struct cell address_of(struct walk *walk, struct state *state, const stru
 	return cell_all;
 }
 
-/* Whose own memory a place is in, as no pointer is followed to it; NULL. */
+/* The variable whose own memory contains a place, without dereferencing a pointer; NULL. */
 static const struct co_node *stored_in(const struct walk *walk, const struct co_node *node)
 {
 	while (node && (node->kind == CO_MEMBER || node->kind == CO_LOAD)) {
@@ -167,7 +167,7 @@ static const struct co_node *stored_in(const struct walk *walk, const struct co_
 	return node && node->kind == CO_VARIABLE ? node : NULL;
 }
 
-/* Where in it. */
+/* The level of the indices within it. */
 static struct cell index_of(struct walk *walk, struct state *state, const struct co_node *node)
 {
 	struct cell index = cell_all;
@@ -178,7 +178,7 @@ static struct cell index_of(struct walk *walk, struct state *state, const struct
 	return index;
 }
 
-/* Of a variable's own memory. */
+/* A load from a variable's own memory. */
 static struct cell load_own(struct walk *walk, struct state *state, const struct co_node *node,
 			    const struct co_node *whole)
 {
@@ -216,7 +216,7 @@ static void set_own(struct walk *walk, struct state *state, int index, struct ce
 	state->cells[slot] = value;
 }
 
-/* What is named in a tree is set to anything. */
+/* The variables named in a tree may have any value from now on. */
 void value_spoil(struct walk *walk, struct state *state, const struct co_node *node)
 {
 	if (node->kind == CO_VARIABLE) {
@@ -249,7 +249,7 @@ void value_set(struct walk *walk, struct state *state, const struct co_node *tar
 	}
 	const struct co_node *whole = stored_in(walk, inner);
 	int variable = bottom(inner);
-	if (whole) /* other members may lie in the same place */
+	if (whole) /* other members may overlap */
 		set_own(walk, state, whole->variable,
 			cell_join(value, index_of(walk, state, inner)), true);
 	else
@@ -274,7 +274,10 @@ static struct cell assign(struct walk *walk, struct state *state, const struct c
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
-/* && and ||: each child but the first is for those whom the ones before it let through. */
+/*
+ * && and ||: each operand except the first is evaluated by the threads that the previous ones let
+ * through.
+ */
 static struct cell lazy(struct walk *walk, struct state *state, const struct co_node *node)
 {
 	struct cell before = walk->here;
@@ -361,7 +364,7 @@ static struct cell allocate(struct walk *walk, struct state *state, const struct
 	return cell_allocated(walk->judge, node);
 }
 
-/* A pointer's test is for whom its being null is, whatever it points to. */
+/* The test of a pointer has the level of its being null, whatever it points to. */
 static struct cell mix(struct walk *walk, struct state *state, const struct co_node *node)
 {
 	struct cell value = value_children(walk, state, node);
@@ -370,7 +373,10 @@ static struct cell mix(struct walk *walk, struct state *state, const struct co_n
 	return node->null == CO_NULL_KEPT ? value : cell_number(value);
 }
 
-/* Whatever is in it may be done by some; who comes behind it, and what they have, is not known. */
+/*
+ * Only some threads may evaluate its parts. Which threads continue after it, and their values, are
+ * unknown.
+ */
 static struct cell unknown(struct walk *walk, struct state *state, const struct co_node *node)
 {
 	struct cell any = cell_why(CO_EACH, WHY_UNKNOWN, node, CO_NONE);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verdicts.c - what was found at each call, put together.
+ * verdicts.c - collects the results at each call.
  *
- *   1. facts.c names each call that may matter; after that they lie by the address of their node.
- *   2. The last time through, each context of a function notes what it finds at a call: the
- *      greatest level counts. Contexts that come with CO_EACH are left out of `best` and of the
- *      size, as they pass nothing and ask alone.
- *   3. Calls of functions in which nobody allocates go, and of others that are none of ours. The
- *      instances of a template, which have one text, become one verdict; where not all of them
- *      call something that allocates, nothing is claimed. In the order of the file.
+ *   1. facts.c records each call that may matter; afterwards they are sorted by the address of
+ *      their node.
+ *   2. In the last pass, each context of a function records its result at a call: the greatest
+ *      level counts. Contexts that are entered with CO_EACH are left out of `best` and of the size,
+ *      because they pass no scope and allocate alone.
+ *   3. Calls of functions without allocations are removed, and so are calls that do not matter. The
+ *      instances of a template, which have one text, become one verdict. If not all of them call
+ *      something that allocates, nothing is claimed. The verdicts are in the order of the file.
  *
  * O(calls x log(calls)).
  */
@@ -25,7 +26,7 @@ static bool in_library(const struct judge *judge, const char *name)
 	return false;
 }
 
-/* What a call is, as far as it can be said by now. False: it does not matter. */
+/* Determines the kind of a call, as far as it is known by now. False: it does not matter. */
 static bool kind_of(const struct judge *judge, const struct co_node *node, enum co_call_kind *kind)
 {
 	*kind = CO_HELPER;
@@ -51,7 +52,7 @@ static bool allocates(enum co_call_kind kind)
 	return kind == CO_MALLOC || kind == CO_KMALLOC || kind == CO_OPERATOR_NEW;
 }
 
-/* The expression that says how much. */
+/* The expression for the size. */
 static const struct co_node *measure_of(const struct co_node *node, enum co_call_kind kind)
 {
 	if (kind == CO_OPERATOR_NEW)
@@ -70,7 +71,7 @@ bool verdicts_note_call(struct judge *judge, int function, const struct co_node 
 		kind = CO_STRANGER;
 	if (allocates(kind) || (kind == CO_HELPER && node->function == CO_NONE))
 		judge->facts[function].allocates = true;
-	/* It is listed where its text is. */
+	/* It is listed at the place of its text. */
 	if (node->elsewhere && kind != CO_HELPER)
 		return true;
 	size_t count = judge->record_count;
@@ -128,7 +129,7 @@ void verdicts_note(struct walk *walk, const struct co_node *node, struct cell re
 	record->sizes = cell_join(record->sizes, size);
 }
 
-/* ---- together -------------------------------------------------------------------------------- */
+/* ---- merging --------------------------------------------------------------------------------- */
 
 static void judge_record(struct judge *judge, struct record *record)
 {
@@ -140,7 +141,7 @@ static void judge_record(struct judge *judge, struct record *record)
 	verdict->size = known ? (record->some ? record->sizes : record->all_sizes).level : CO_EACH;
 }
 
-/* What is in no judgement, but where another instance of its text is. */
+/* True for a record that is not part of the judgement, unless another instance of its text is. */
 static bool is_idle(const struct judge *judge, const struct record *record)
 {
 	const struct co_node *node = record->verdict.node;
@@ -149,7 +150,7 @@ static bool is_idle(const struct judge *judge, const struct record *record)
 		!judge->facts[node->function].allocates);
 }
 
-/* Which functions a call can be of, in the file. */
+/* The function that is called, in the file: the first instance of its template. */
 static int callee(const struct judge *judge, const struct record *record)
 {
 	int function = record->verdict.node->function;
@@ -179,7 +180,7 @@ static bool is_one_text(const struct record *a, const struct record *b)
 	       a->verdict.function != b->verdict.function;
 }
 
-/* `other` into `record`. */
+/* Merges `other` into `record`. */
 static void merge(const struct judge *judge, struct record *record, const struct record *other)
 {
 	bool alike = record->verdict.kind == other->verdict.kind &&
@@ -187,7 +188,7 @@ static void merge(const struct judge *judge, struct record *record, const struct
 		     (record->verdict.kind != CO_HELPER ||
 		      callee(judge, record) == callee(judge, other));
 	record->verdict.mixed |= record->verdict.kind != other->verdict.kind;
-	if (is_idle(judge, record)) { /* show the one that does something */
+	if (is_idle(judge, record)) { /* show the one that allocates */
 		record->verdict.node = other->verdict.node;
 		record->verdict.kind = other->verdict.kind;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cooperative_groups.h - groups of threads, by name.
+ * cooperative_groups.h - groups of threads: declarations only.
  */
 #ifndef MAM_CO_COOPERATIVE_GROUPS_H
 #define MAM_CO_COOPERATIVE_GROUPS_H
@@ -10,14 +10,14 @@
 namespace cooperative_groups
 {
 
-/* What all groups have. */
+/* Members of all groups. */
 #define MAM_CO_GROUP                                                                             \
 	MAM_CO_D void sync() const;                                                              \
 	MAM_CO_D unsigned int thread_rank() const;                                               \
 	MAM_CO_D unsigned int size() const;                                                      \
 	MAM_CO_D unsigned int num_threads() const;                                               \
 	MAM_CO_D bool is_valid() const
-/* And those that are a warp at most. */
+/* Additional members of groups that are at most a warp. */
 #define MAM_CO_WARP                                                                              \
 	MAM_CO_D unsigned int meta_group_rank() const;                                           \
 	MAM_CO_D unsigned int meta_group_size() const;                                           \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuda_fp16.h - half precision, by name.
+ * cuda_fp16.h - half precision: declarations only.
  */
 #ifndef MAM_CO_CUDA_FP16_H
 #define MAM_CO_CUDA_FP16_H

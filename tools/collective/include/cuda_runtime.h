@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuda_runtime.h - a name of the toolkit: see mam_cuda.h.
+ * cuda_runtime.h - replaces the toolkit's header of this name: see mam_cuda.h.
  */
 #ifndef MAM_CO_CUDA_RUNTIME_H
 #define MAM_CO_CUDA_RUNTIME_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * curand_kernel.h - random numbers in kernels, by name: what they give is different in each thread.
+ * curand_kernel.h - random numbers in kernels: declarations only. Their results differ between
+ * threads.
  */
 #ifndef MAM_CO_CURAND_KERNEL_H
 #define MAM_CO_CURAND_KERNEL_H

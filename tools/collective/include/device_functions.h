@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_functions.h - a name of the toolkit: see mam_cuda.h.
+ * device_functions.h - replaces the toolkit's header of this name: see mam_cuda.h.
  */
 #ifndef MAM_CO_DEVICE_FUNCTIONS_H
 #define MAM_CO_DEVICE_FUNCTIONS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_defines.h - a name of the toolkit: see mam_cuda.h.
+ * host_defines.h - replaces the toolkit's header of this name: see mam_cuda.h.
  */
 #ifndef MAM_CO_HOST_DEFINES_H
 #define MAM_CO_HOST_DEFINES_H

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mam_cuda.h - CUDA's words, for a parser that finds no toolkit: `mam coalesce` puts it in front of
- * each source. Nothing here is ever compiled: a name and its types are all that is needed.
+ * mam_cuda.h - declarations of CUDA for a parser without a toolkit: `mam coalesce` includes it
+ * before each source. It is only parsed, never compiled to code: names and types are sufficient.
  *
  * 1. C's headers, whose functions kernels may call, by clang's own pragma.
  * 2. CUDA's keywords, as the attributes that clang knows.
- * 3. What kernels use: indices, vectors, barriers, votes, shuffles, atomics, mathematics, memory.
- * 4. What hosts use: launches, and the runtime's functions by name.
+ * 3. The device API: indices, vectors, barriers, votes, shuffles, atomics, mathematics, memory.
+ * 4. The host API: launches, and the runtime's functions by name.
  *
- * What is missing shows as an error with its line, and then the toolkit's headers are tried.
+ * A missing declaration results in an error with its line, and then the toolkit's headers are
+ * tried.
  */
 #ifndef MAM_CO_CUDA_H
 #define MAM_CO_CUDA_H
@@ -21,14 +22,14 @@
 #define CUDART_VERSION 12000
 #define CUDA_VERSION 12000
 
-/* Said before the host's header says it: kernels may name it. */
+/* Declared before the host's header declares it, so that kernels may name it. */
 namespace std
 {
 struct nothrow_t;
 extern __attribute__((device)) const nothrow_t nothrow;
 }
 #include <new>
-/* C's own, not what C++ puts around them: that draws in templates, which are the host's. */
+/* C's own headers, not C++'s wrappers: these include templates, which are host functions. */
 #define _GLIBCXX_INCLUDE_NEXT_C_HEADERS
 #include <stdlib.h>
 #pragma clang force_cuda_host_device begin
@@ -59,7 +60,7 @@ extern __attribute__((device)) const nothrow_t nothrow;
 #define __grid_constant__
 #define __builtin_align__(n) __attribute__((aligned(n)))
 #define __align__(n) __attribute__((aligned(n)))
-/* Words that libraries use in attributes, too: so they stand for nothing. */
+/* Libraries also use these words in attributes, so they expand to nothing. */
 #define __noinline__
 #define __forceinline__ inline
 #define __inline_hint__
@@ -165,7 +166,7 @@ template <class T> MAM_CO_D T __shfl_xor(T, int, int = 32);
 
 /* ---- atomics and loads ----------------------------------------------------------------------- */
 
-/* Any operand that converts to what the address is of. */
+/* Any operand that converts to the pointed-to type. */
 template <class T> struct mam_co_same {
 	typedef T type;
 };
@@ -252,7 +253,7 @@ MAM_CO_D float __int2float_rn(int);
 MAM_CO_D unsigned int __dp4a(unsigned int, unsigned int, unsigned int);
 MAM_CO_D int __dp4a(int, int, int);
 
-/* ---- mathematics that C has not -------------------------------------------------------------- */
+/* ---- mathematics that C does not have -------------------------------------------------------- */
 
 /* Some C libraries have functions of these names. */
 #define MAM_CO_1(name) MAM_CO_HD float name(float) noexcept
@@ -313,7 +314,7 @@ MAM_CO_HD double min(double, float);
 MAM_CO_HD double max(float, double);
 MAM_CO_HD double max(double, float);
 
-/* ---- memory: apart from the host's, as a source may have its own ----------------------------- */
+/* ---- memory: separate from the host's, because a source may define its own ------------------- */
 
 extern "C" {
 MAM_CO_D void *malloc(size_t) noexcept;
@@ -326,7 +327,7 @@ MAM_CO_D long long llabs(long long) noexcept;
 MAM_CO_D void abort() noexcept __attribute__((noreturn));
 }
 
-/* ---- new, where the host's own are not for kernels ------------------------------------------- */
+/* ---- new, if the host's own is not available to kernels -------------------------------------- */
 
 MAM_CO_D void *operator new(size_t, void *) noexcept;
 MAM_CO_D void *operator new[](size_t, void *) noexcept;

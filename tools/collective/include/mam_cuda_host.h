@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mam_cuda_host.h - mam_cuda.h's last part: how hosts start kernels and handle memory. A source's
- * host code is read only for which kernels it starts, so functions take whatever comes.
+ * mam_cuda_host.h - the last part of mam_cuda.h: the host API for kernel launches and memory. Host
+ * code is only searched for the kernels that it launches, so functions accept any arguments.
  */
 #ifndef MAM_CO_CUDA_HOST_H
 #define MAM_CO_CUDA_HOST_H
@@ -107,7 +107,7 @@ MAM_CO_HD const char *cudaGetErrorString(cudaError_t);
 MAM_CO_HD const char *cudaGetErrorName(cudaError_t);
 template <class T> MAM_CO_HD cudaError_t cudaMalloc(T **, size_t);
 
-/* These take anything. */
+/* These accept any arguments. */
 #define MAM_CO_HOST(name) template <class... T> MAM_CO_HD cudaError_t name(T &&...)
 MAM_CO_HOST(cudaMallocManaged);
 MAM_CO_HOST(cudaMallocHost);

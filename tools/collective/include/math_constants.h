@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * math_constants.h - a name of the toolkit: see mam_cuda.h.
+ * math_constants.h - replaces the toolkit's header of this name: see mam_cuda.h.
  */
 #ifndef MAM_CO_MATH_CONSTANTS_H
 #define MAM_CO_MATH_CONSTANTS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * math_functions.h - a name of the toolkit: see mam_cuda.h.
+ * math_functions.h - replaces the toolkit's header of this name: see mam_cuda.h.
  */
 #ifndef MAM_CO_MATH_FUNCTIONS_H
 #define MAM_CO_MATH_FUNCTIONS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sm_30_intrinsics.h - a name of the toolkit: see mam_cuda.h.
+ * sm_30_intrinsics.h - replaces the toolkit's header of this name: see mam_cuda.h.
  */
 #ifndef MAM_CO_SM_30_INTRINSICS_H
 #define MAM_CO_SM_30_INTRINSICS_H

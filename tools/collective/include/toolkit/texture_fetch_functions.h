@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * texture_fetch_functions.h - CUDA 13 has it no more, but clang asks for it. What reads textures in
- * CUDA's headers calls this one, which nvcc has inside.
+ * texture_fetch_functions.h - CUDA 13 does not have this header any more, but clang includes it.
+ * The texture functions in CUDA's headers call this function, which is an nvcc builtin.
  */
 #ifndef MAM_TEXTURE_FETCH_FUNCTIONS_H
 #define MAM_TEXTURE_FETCH_FUNCTIONS_H
