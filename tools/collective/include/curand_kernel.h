@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * curand_kernel.h - random numbers in kernels: declarations only. Their results differ between
- * threads.
+ * curand_kernel.h - random numbers in kernels: declarations only. The results are divergent.
  */
 #ifndef MAM_CO_CURAND_KERNEL_H
 #define MAM_CO_CURAND_KERNEL_H

@@ -8,8 +8,7 @@
  * 3. The device API: indices, vectors, barriers, votes, shuffles, atomics, mathematics, memory.
  * 4. The host API: launches, and the runtime's functions by name.
  *
- * A missing declaration results in an error with its line, and then the toolkit's headers are
- * tried.
+ * A missing declaration is an error with its line. Then the toolkit's headers are tried.
  */
 #ifndef MAM_CO_CUDA_H
 #define MAM_CO_CUDA_H
