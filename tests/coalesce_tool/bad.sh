@@ -52,9 +52,9 @@ refused "an unknown option" "nonsense" --nonsense good.cu
 refused "an unknown letter" "'-z'\|-z" -z good.cu
 refused "-o without a file" "output\|-o" good.cu -o
 refused "--library without names" "library" good.cu --library
-refused "an empty --library" "'' is none" --library '' good.cu
-refused "a --library with a gap" "'' is none" --library 'a,,b' good.cu
-refused "a --library of no names" "'2b' is none" --library 'a,2b' good.cu
+refused "an empty --library" "invalid function name ''" --library '' good.cu
+refused "a --library with a gap" "invalid function name ''" --library 'a,,b' good.cu
+refused "a --library of no names" "invalid function name '2b'" --library 'a,2b' good.cu
 refused "-o with two files" "but 2 were named" -o new.cu good.cu other.cu
 refused "--tree with -o" "rewrites nothing" --tree -o new.cu good.cu
 same "nothing was written" "good.cu other.cu" "$(echo *.cu)"
@@ -62,8 +62,8 @@ same "nothing was written" "good.cu other.cu" "$(echo *.cu)"
 # ---- what is read ----
 refused "no such file" '^mam coalesce: none.cu: .*No such file' none.cu
 mkdir folder
-refused "a folder" 'folder: .*no plain file' folder
-refused "a device without an end" '/dev/zero: .*no plain file' /dev/zero
+refused "a folder" 'folder: .*not a regular file' folder
+refused "a device without an end" '/dev/zero: .*not a regular file' /dev/zero
 : > locked.cu
 chmod 0 locked.cu
 if [ -r locked.cu ]; then
@@ -129,7 +129,7 @@ same "what was there before is kept" kept "$(cat new.cu)"
 # ---- what is no mistake ----
 printf 'int main(void)\n{\n\treturn 0;\n}\n' > host.cu
 try "no code for the device" run host.cu
-same "no code for the device: says so" "no allocation on the device in 1 file" "$(cat out)"
+same "no code for the device: says so" "no device allocation in 1 file" "$(cat out)"
 try "the same, rewritten" run -o new.cu host.cu
 try "is the same" cmp new.cu host.cu
 try "--help" run --help

@@ -48,9 +48,9 @@ refused() # NAME TEXT - of $scratch/bad.cu
 }
 
 printf '__global__ void k(int n)\n{\n\tn = not_there;\n}\n' > "$scratch/bad.cu"
-refused "an unknown name" "^bad.cu:3: .*'not_there'; give the compiler's -I"
+refused "an unknown name" "^bad.cu:3: .*'not_there'; pass the compiler's -I"
 printf '\n#include <not/there.h>\n' > "$scratch/bad.cu"
-refused "an unknown header" "^bad.cu:2: .*not/there.h.*; give the compiler's -I"
+refused "an unknown header" "^bad.cu:2: .*not/there.h.*; pass the compiler's -I"
 printf '__global__ void k(int n)\n{\n' > "$scratch/bad.cu"
 refused "half a function" "^bad.cu:2: "
 rm "$scratch/bad.cu"

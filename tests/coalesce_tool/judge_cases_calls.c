@@ -8,7 +8,7 @@
 
 const struct judge_case judge_cases_calls[] = {
 	{ "(device f (n) (malloc n)) (kernel k (n) (call f n))", "block uniform; helper block",
-	  "all threads of the block come" },
+	  "all threads of the block reach it" },
 	{ "(device f (n) (malloc n)) (kernel k (n) (call f tid))", "block varying; helper block",
 	  NULL },
 	{ "(device f (n) (malloc n)) (kernel k (n) (if tid (call f n)))", "none; helper none",
@@ -36,7 +36,7 @@ const struct judge_case judge_cases_calls[] = {
 	{ "(device f (n) (if (< tid n) (return)) (malloc 4)) (kernel k (n) (call f n) (malloc 8))",
 	  "none; helper block; block uniform", NULL },
 	{ "(device f (n) (if (< tid n) (end))) (kernel k (n) (call f n) (malloc 8))", "none",
-	  "threads may not come back from f, called at line 1" },
+	  "threads may not return from f, called at line 1" },
 	{ "(device f (n) (if n (end))) (kernel k (n) (call f n) (malloc 8))", "block uniform",
 	  NULL },
 	{ "(device g (n) (if (< tid n) (end))) (device f (n) (call g n))"
@@ -49,7 +49,7 @@ const struct judge_case judge_cases_calls[] = {
 	{ "(device f (a b) (return a)) (kernel k (n) (malloc (call f n tid)))", "block uniform",
 	  NULL },
 	/* who calls */
-	{ "(device f () (malloc 8))", "none", "who calls this function is not known" },
+	{ "(device f () (malloc 8))", "none", "the callers of this function are unknown" },
 	{ "(virtual f () (malloc 8)) (kernel k () (call f))", "none/block; helper block", NULL },
 	{ "(device f () (malloc 8)) (kernel k () (unknown (call f)))", "none; helper none", NULL },
 	{ "(device f () (malloc 8)) (kernel k () (jump) (call f))", "none; helper none", NULL },
@@ -69,7 +69,7 @@ const struct judge_case judge_cases_calls[] = {
 	  "block uniform; helper block; helper block; helper block", NULL },
 	/* strangers */
 	{ "(kernel k (n) (call stranger n) (malloc 8))", "none",
-	  "threads may not come back from stranger" },
+	  "threads may not return from stranger" },
 	{ "(kernel k (n) (malloc 8) (call stranger n))", "block uniform", NULL },
 	{ "(kernel k (n) (malloc (call stranger n)))", "none", NULL },
 	{ "(kernel k (n) (call printf n) (malloc 8))", "block uniform", NULL },

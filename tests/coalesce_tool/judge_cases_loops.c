@@ -13,10 +13,10 @@
 const struct judge_case judge_cases_loops[] = {
 	{ "(kernel k (n) " FOR("n", "(malloc i)") ")", "block uniform", NULL },
 	{ "(kernel k (n)\n" FOR("tid", "(malloc 8)") ")", "none",
-	  "threads leave the loop at line 2 in different rounds, by threadIdx.x" },
+	  "threads leave the loop at line 2 in different iterations, because of threadIdx.x" },
 	{ "(kernel k (n) " FOR("tid", "1") " (malloc 8))", "block uniform", NULL },
 	{ "(kernel k (n) (loop (declare i tid) (< i n) (+= i 1) (malloc 8)))", "none",
-	  "by i, which depends on threadIdx.x" },
+	  "because of i, which depends on threadIdx.x" },
 	/* the body comes first */
 	{ "(kernel k (n) (loop1 _ (< n 4) _ (sequence (malloc 8) (+= n 1))))", "block uniform",
 	  NULL },
@@ -49,7 +49,7 @@ const struct judge_case judge_cases_loops[] = {
 	  "none", NULL },
 	{ "(kernel k (n) (declare m 1) " FOR(
 		  "n", "(sequence (if tid (continue)) (= m 2))") " (malloc m))",
-	  "block varying", "m is not set by all" },
+	  "block varying", "m is not set by all threads" },
 	/* return in loops */
 	{ "(kernel k (n) " FOR("n", "(if (< i tid) (return))") " (malloc 8))", "none",
 	  "threads leave" },
@@ -61,7 +61,7 @@ const struct judge_case judge_cases_loops[] = {
 	{ "(kernel k (n) (declare m 0) " FOR("n", "(+= m 2)") " (malloc m))", "block uniform",
 	  NULL },
 	{ "(kernel k (n) (declare m 0) " FOR("tid", "(+= m 2)") " (malloc m))", "block varying",
-	  "m is not set by all" },
+	  "m is not set by all threads" },
 	{ "(kernel k (n) (declare m 0) " FOR("tid", "(= m 2)") " (malloc m))", "block varying",
 	  NULL },
 	{ "(kernel k (n) (declare i 0) (loop _ (< i n) (+= i 1) (if (< i tid) (break)))"

@@ -28,7 +28,7 @@ const struct judge_case judge_cases_together[] = {
 	  "block uniform; helper block; block uniform", NULL },
 	/* it is not asked whether it is null */
 	{ "(kernel k (n) (declare p* (malloc n)) (if p (return)) (malloc 8))",
-	  "block uniform; none", "the memory that malloc gave" },
+	  "block uniform; none", "the memory that malloc returned" },
 	{ "(kernel k (n) (declare p* (+ (malloc n) 1)) (if (null p) (return)) (malloc 8))",
 	  "block uniform; none", NULL },
 	{ "(kernel k (n) (declare p* (malloc n)) (if (null (? p n 0)) (return)) (malloc 8))",

@@ -105,10 +105,10 @@ START_TEST(texts_that_forbid_it)
 		const char *head, *more, *why;
 	} rows[] = {
 		{ "void f(int n) ", "void f(int n);\n",
-		  "its name stands elsewhere in the file, too" },
-		{ "void f(int n) ", "#define F f\n", "its name stands elsewhere in the file, too" },
+		  "its name is used elsewhere in the file, too" },
+		{ "void f(int n) ", "#define F f\n", "its name is used elsewhere in the file, too" },
 		{ "template <class... A> void f(A... n) ", "", "it takes any number of arguments" },
-		{ "int coalesce(); void f(int n) ", "", "the name coalesce stands in it already" },
+		{ "int coalesce(); void f(int n) ", "", "it already uses the name coalesce" },
 	};
 
 	one(rows[_i].head, "f(1)", rows[_i].more)->parameter_count = 1;

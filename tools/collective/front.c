@@ -191,15 +191,15 @@ static bool parse(struct front *f, const char *path, const char *const *flags, s
  */
 static void tell_both(const char *toolkit, const char *with, char *why, size_t why_bytes)
 {
-	char *end = strstr(why, "; give the compiler's");
+	char *end = strstr(why, "; pass the compiler's");
 	char first[WHY_BYTES / 2];
 
 	if (end != NULL)
 		*end = '\0';
 	snprintf(first, sizeof(first), "%s", why);
 	snprintf(why, why_bytes,
-		 "%s; and this libclang cannot read the toolkit in %s (%.*s): give another by "
-		 "--cuda-path=DIR behind --",
+		 "%s; and this libclang cannot read the toolkit in %s (%.*s): pass another one "
+		 "with --cuda-path=DIR after --",
 		 first, toolkit, (int)strcspn(with, ";"), with);
 }
 
@@ -210,13 +210,13 @@ static bool parse_somehow(struct front *f, const char *path, const char *const *
 	char other[WHY_BYTES] = "";
 
 	if (parse(f, path, flags, flag_count, NULL,
-		  "give the compiler's -I, -D and -std behind --, or a toolkit by --cuda-path=DIR",
+		  "pass the compiler's -I, -D and -std after --, or a toolkit with --cuda-path=DIR",
 		  why, why_bytes))
 		return true;
 	if (f->failed || toolkit == NULL)
 		return false;
 	if (parse(f, path, flags, flag_count, toolkit,
-		  "give the compiler's -I, -D and -std behind --", other, sizeof(other)))
+		  "pass the compiler's -I, -D and -std after --", other, sizeof(other)))
 		return true;
 	if (f->failed || f->error_in_source)
 		snprintf(why, why_bytes, "%s", other);
@@ -270,7 +270,7 @@ static bool can_be_read(const char *path, char *why, size_t why_bytes)
 	if (file != NULL)
 		fclose(file);
 	snprintf(why, why_bytes, "%s: it cannot be read (%s); name a CUDA source", path,
-		 file == NULL ? strerror(error) : "it is no plain file");
+		 file == NULL ? strerror(error) : "it is not a regular file");
 	return false;
 }
 

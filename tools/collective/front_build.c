@@ -134,8 +134,8 @@ static void look(CXFile file, CXSourceLocation *stack, unsigned int depth, CXCli
 			CXString name = clang_getFileName(file);
 
 			snprintf(search->why, search->why_bytes,
-				 "%s:%u: what is compiled depends on __CUDA_ARCH__; give the one "
-				 "architecture that you build for, as -arch=sm_80 behind --",
+				 "%s:%u: the compiled code depends on __CUDA_ARCH__; pass the one "
+				 "architecture that you build for after --, e.g. -arch=sm_80",
 				 clang_getCString(name), at.line);
 			clang_disposeString(name);
 			search->found = true;

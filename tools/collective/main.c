@@ -34,15 +34,15 @@ struct settings {
 
 static const struct args_option options[] = {
 	{ "plain", 'p', ARGS_FLAG, offsetof(struct settings, plain), NULL, NULL,
-	  "lines for scripts: file, line, function, block|warp|none, uniform|varying|-, reason" },
+	  "print for scripts: file, line, function, block|warp|none, uniform|varying|-, reason" },
 	{ "output", 'o', ARGS_TEXT, offsetof(struct settings, output), "FILE", NULL,
-	  "write the one file, rewritten, to FILE" },
+	  "write the rewritten file to FILE; only with one input file" },
 	{ "diff", 0, ARGS_FLAG, offsetof(struct settings, diff), NULL, NULL,
-	  "show what would be rewritten, as a unified diff, and nothing else" },
+	  "print only the changes, as a unified diff" },
 	{ "library", 0, ARGS_TEXT, offsetof(struct settings, library), "NAME,...", NULL,
-	  "functions defined elsewhere that take the coalesce parameter last" },
+	  "name functions defined elsewhere that take the coalesce parameter last" },
 	{ "tree", 0, ARGS_FLAG, offsetof(struct settings, dump), NULL, NULL,
-	  "show the program as it was understood, and nothing else" },
+	  "print only the program as the command understands it" },
 	{ NULL, 0, ARGS_FLAG, 0, NULL, NULL, NULL },
 };
 
@@ -51,12 +51,11 @@ static const struct args_command command = {
 	"[OPTION]... FILE.cu... [-- COMPILER-FLAG...]",
 	"Find allocations in CUDA kernels that all threads of a block, or of a warp, make "
 	"together,\n"
-	"and rewrite them so that one request serves all and neighbours' memory lies side by "
-	"side.\n"
-	"What is not proven is left alone. No GPU and no CUDA toolkit is needed.\n",
-	"  mam coalesce app.cu                        what is there, and why\n"
-	"  mam coalesce --diff app.cu -- -I include   what would be rewritten\n"
-	"  mam coalesce -o app2.cu app.cu             do it; compile it with -I of mam's headers\n"
+	"and rewrite them so that one request serves all and neighbors' memory is adjacent.\n"
+	"Only proven cases are rewritten. No GPU and no CUDA toolkit is needed.\n",
+	"  mam coalesce app.cu                        list the allocations with reasons\n"
+	"  mam coalesce --diff app.cu -- -I include   print the changes\n"
+	"  mam coalesce -o app2.cu app.cu             rewrite; compile with -I of mam's headers\n"
 	"More in mam-coalesce(1).\n",
 	options,
 	false,
@@ -79,8 +78,8 @@ static bool split(char *text, const char *names[LIBRARY_MAX + 1])
 
 	while (text != NULL && (name = strsep(&rest, ",")) != NULL) {
 		if (!is_name(name)) {
-			message_error("--library wants names of functions with commas between "
-				      "them, and '%s' is none",
+			message_error("invalid function name '%s' in --library; separate names "
+				      "with commas",
 				      name);
 			return false;
 		}

@@ -58,20 +58,20 @@ static const char *source(struct judge *judge, const struct cell *cell)
 		of = variable_name(judge, node->variable);
 	switch ((enum why)cell->why) {
 	case WHY_BUILTIN: return builtin_text(judge, node);
-	case WHY_LOADED: return SAY(judge, "what was loaded %s", at);
-	case WHY_GAVE: return SAY(judge, "what %s gave %s", call_text(judge, node), at);
+	case WHY_LOADED: return SAY(judge, "the value loaded %s", at);
+	case WHY_GAVE: return SAY(judge, "the result of %s %s", call_text(judge, node), at);
 	case WHY_ALLOCATED:
-		return SAY(judge, "the memory that %s gave %s", call_text(judge, node), at);
+		return SAY(judge, "the memory that %s returned %s", call_text(judge, node), at);
 	case WHY_ADDRESSED:
-	case WHY_REFERENCE: return SAY(judge, "%s, which may be written by its address", of);
+	case WHY_REFERENCE: return SAY(judge, "%s, which may be written through its address", of);
 	case WHY_VOLATILE: return SAY(judge, "%s, which is volatile", of);
 	case WHY_GLOBAL: return SAY(judge, "%s, which any thread may write", of);
 	case WHY_SHARED:
 		return SAY(judge, "%s, which is shared and may be written while it is read", of);
 	case WHY_UNSET: return "a variable that may not be set";
 	case WHY_PLACE: return SAY(judge, "the address of %s", of);
-	case WHY_CALLERS: return "calls of which nothing is known";
-	default: return SAY(judge, "what is not understood %s", at);
+	case WHY_CALLERS: return "unknown callers";
+	default: return SAY(judge, "unknown code %s", at);
 	}
 }
 
@@ -92,7 +92,7 @@ static const char *depends(struct judge *judge, const struct cell *cell, const c
 	const char *by = source(judge, cell), *name = reader(judge, cell);
 	if (cell->place == PLACE_NONE || !cell->where)
 		return SAY(judge, "%s depends on %s", name ? name : what, by);
-	return SAY(judge, "%s is not set by all, %s, by %s", name ? name : what,
+	return SAY(judge, "%s is not set by all threads, %s, because of %s", name ? name : what,
 		   at_line(judge, cell->where), by);
 }
 
@@ -103,20 +103,24 @@ static const char *some_come(struct judge *judge, const struct cell *cell)
 	const char *name = reader(judge, cell);
 	const char *on = name ? SAY(judge, "%s, which depends on %s", name, by) : by;
 	switch ((enum place)cell->place) {
-	case PLACE_CONDITION: return SAY(judge, "not all pass the condition %s, by %s", at, on);
+	case PLACE_CONDITION:
+		return SAY(judge, "not all threads pass the condition %s, because of %s", at, on);
 	case PLACE_LOOP:
-		return SAY(judge, "threads leave the loop %s in different rounds, by %s", at, on);
-	case PLACE_LEFT: return SAY(judge, "threads leave %s by %s", at, on);
+		return SAY(judge,
+			   "threads leave the loop %s in different iterations, because of %s", at,
+			   on);
+	case PLACE_LEFT: return SAY(judge, "threads leave %s because of %s", at, on);
 	case PLACE_ENDED:
-		return SAY(judge, "threads may not come back from %s, called %s",
+		return SAY(judge, "threads may not return from %s, called %s",
 			   call_text(judge, cell->where), at);
-	case PLACE_WAIT: return SAY(judge, "threads may wait for each other %s, by %s", at, by);
-	case PLACE_JUMP: return SAY(judge, "who comes where is not known behind the jump %s", at);
-	case PLACE_UNKNOWN: return SAY(judge, "what happens %s is not understood", at);
-	case PLACE_DEEP: return "a function that is called is too large to be judged";
+	case PLACE_WAIT:
+		return SAY(judge, "threads may wait for each other %s, because of %s", at, by);
+	case PLACE_JUMP: return SAY(judge, "control flow is unknown after the jump %s", at);
+	case PLACE_UNKNOWN: return SAY(judge, "code %s is not understood", at);
+	case PLACE_DEEP: return "a called function is too large to be analyzed";
 	default: break;
 	}
-	return cell->why == WHY_CALLERS ? "who calls this function is not known"
+	return cell->why == WHY_CALLERS ? "the callers of this function are unknown"
 					: depends(judge, cell, "the heap");
 }
 
@@ -141,10 +145,11 @@ static const char *good(struct judge *judge, const struct record *record)
 	const struct co_verdict *verdict = &record->verdict;
 	const struct cell *size = record->some ? &record->sizes : &record->all_sizes;
 	bool warp = verdict->reached == CO_WARP;
-	const char *who = warp ? "all lanes of a warp come" : "all threads of the block come";
+	const char *who = warp ? "all lanes of a warp reach it"
+			       : "all threads of the block reach it";
 	const char *name = named(judge, record->measure), *what = "";
 	if (warp)
-		who = SAY(judge, "%s; of the block, %s", who, some_come(judge, &record->reached));
+		who = SAY(judge, "%s; in the block, %s", who, some_come(judge, &record->reached));
 	if (verdict->kind == CO_HELPER)
 		return who;
 	what = depends(judge, size, "the size");
@@ -152,7 +157,7 @@ static const char *good(struct judge *judge, const struct record *record)
 		return SAY(judge, "%s, but %s", who, what);
 	if (!name)
 		name = "bytes";
-	return warp ? SAY(judge, "%s; the same %s for the warp", who, name)
+	return warp ? SAY(judge, "%s; the same %s in the warp", who, name)
 		    : SAY(judge, "%s, with the same %s", who, name);
 }
 
@@ -160,20 +165,20 @@ static const char *unseen(struct judge *judge, const struct record *record)
 {
 	const struct facts *facts = &judge->facts[record->verdict.function];
 	if (judge->work >= MOST_WORK)
-		return "the file is too large to be judged";
+		return "the file is too large to be analyzed";
 	if (facts->too_deep)
-		return "its function is too deep to be judged";
+		return "its function is nested too deeply to be analyzed";
 	if (facts->spoiled)
-		return SAY(judge, "who comes where is not known in its function, for what is %s",
+		return SAY(judge, "control flow in its function is unknown, because of the code %s",
 			   at_line(judge, facts->spoiled));
-	return "its template's instances differ, or nobody comes here";
+	return "the instances of its template differ, or no thread reaches it";
 }
 
 const char *reason_of(struct judge *judge, const struct record *record, unsigned int *line)
 {
 	const struct co_verdict *verdict = &record->verdict;
 	const struct co_node *at = NULL;
-	const char *text = "each thread gives back its own";
+	const char *text = "each thread frees its own memory";
 	bool gives_back = verdict->kind == CO_FREE || verdict->kind == CO_KFREE ||
 			  verdict->kind == CO_OPERATOR_DELETE;
 	if (!gives_back && judge->program->functions[verdict->function].is_rest) {

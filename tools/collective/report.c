@@ -95,16 +95,15 @@ void co_report_sum(FILE *file, const struct co_tally *tally, size_t files)
 	const size_t all = tally->block + tally->warp + tally->none;
 
 	if (all == 0) {
-		fprintf(file, "no allocation on the device in %zu file%s\n", files,
+		fprintf(file, "no device allocation in %zu file%s\n", files,
 			files == 1 ? "" : "s");
 		return;
 	}
 	fprintf(file,
-		"%zu allocation%s: %zu by all of a block, %zu by all of a warp (of these %zu of "
-		"sizes "
-		"that may differ), %zu by some or unknown",
+		"%zu allocation%s: %zu by a whole block, %zu by a whole warp (%zu of these with "
+		"varying sizes), %zu by some threads or unknown",
 		all, all == 1 ? "" : "s", tally->block, tally->warp, tally->varying, tally->none);
 	if (tally->later > 0)
-		fprintf(file, " (%zu of these by all once rewritten)", tally->later);
+		fprintf(file, " (%zu of these collective once rewritten)", tally->later);
 	putc('\n', file);
 }

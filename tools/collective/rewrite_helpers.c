@@ -98,7 +98,7 @@ static const char *check_names(const struct rewrite *rewrite, int function)
 		if (!co_token_is(tokens, i, name) || is_call(rewrite, function, i))
 			continue;
 		if (!is_in_head(it, tokens->at[i].begin))
-			return "its name stands elsewhere in the file, too";
+			return "its name is used elsewhere in the file, too";
 		own++;
 	}
 	return own == 1 ? NULL : "its name was not found where it should be";
@@ -120,7 +120,7 @@ static const char *check_head(const struct rewrite *rewrite, int function)
 	for (size_t i = co_token_behind(tokens, it->begin);
 	     i < tokens->count && tokens->at[i].begin < it->end; i++)
 		if (co_token_is(tokens, i, REWRITE_PARAMETER))
-			return "the name " REWRITE_PARAMETER " stands in it already";
+			return "it already uses the name " REWRITE_PARAMETER;
 	return check_names(rewrite, function);
 }
 
