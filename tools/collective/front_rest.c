@@ -98,7 +98,7 @@ bool front_has_call(const struct front *f, enum co_kind kind, size_t begin)
 	       bsearch(&key, f->calls, f->call_count, sizeof(key), by_key) != NULL;
 }
 
-/* ---- what is added --------------------------------------------------------------------------- */
+/* ---- added calls ----------------------------------------------------------------------------- */
 
 /* The function that stands for the code of a declaration. CO_NONE: memory ran out. */
 static int function_for(struct front *f, CXCursor of)
@@ -178,7 +178,7 @@ static const char *name_of(struct front *f, CXCursor function)
 	return NULL;
 }
 
-/* The name of what is called, if it allocates or frees. */
+/* The name of the callee, if it allocates or frees. */
 static const char *called(struct front *f, CXCursor cursor)
 {
 	CXCursor at = clang_getCursorReferenced(cursor);

@@ -374,7 +374,7 @@ static bool is_new(const struct front_text *text, size_t token)
 
 /* ---- allocations that libclang does not show ------------------------------------------------- */
 
-/* Is there a call in the program whose name is at `token`, perhaps with scopes in front of it? */
+/* Is there a call in the program whose name is at `token`, perhaps after scopes? */
 static bool is_listed(const struct front *f, const struct front_text *text, size_t token,
 		      enum co_kind kind)
 {

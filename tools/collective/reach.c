@@ -3,8 +3,8 @@
  * reach.c - statements: which threads reach which place.
  *
  *   if, switch   both paths are analyzed with the level of the condition. Where they join, the
- *                greater level of each variable counts. A variable that is set where not all
- *                threads are is divergent (values.c), so this needs no further step.
+ *                greater level of each variable counts. If only some threads reach an
+ *                assignment, its target is divergent (values.c): no further step is needed.
  *   return, ...  if not all threads reach an exit, those that take it leave the others. From then
  *                on the state contains the level of the exit, up to the place where these threads
  *                join again (after the loop or switch for break, in the next iteration for

@@ -2,8 +2,8 @@
 /*
  * values.c - expressions: in which scope a value is uniform.
  *
- * The level of a value is the greatest level of its operands. A variable that is set where not all
- * threads are is divergent, because the others have the old value. Memory may contain anything,
+ * The level of a value is the greatest level of its operands. If only some threads reach an
+ * assignment, its target is divergent: the others have the old value. Memory may contain anything,
  * except constants and shared variables (shared.c). In addition to its level, a value records why a
  * loop may wait for it (judge_parts.h: BIT_...), which reach.c tests in the conditions of loops.
  *
