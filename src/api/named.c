@@ -59,7 +59,7 @@ static bool end_locked(struct named *named)
 	if (!mam_context_has_ended(&named->context))
 		return false;
 	if (is_ready(named->pool))
-		(void)mam_pool_abandon(named->pool);
+		mam_registry_abandon(named->pool);
 	named->pool = NULL;
 	named->context = (struct mam_context){ 0 };
 	return true;

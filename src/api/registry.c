@@ -362,6 +362,19 @@ static void forget_locked(const struct mam_slot *slot)
 	}
 }
 
+void mam_registry_abandon(struct mam_pool *handle)
+{
+	struct mam_section section;
+	struct mam_pool *pool;
+
+	if (mam_slots_enter(handle, &pool, &section) != MAM_OK)
+		return;
+	/* No thread grows or trims a pool that has ended. In this section its storage is not reused. */
+	if (mam_pool_abandon(handle) == MAM_OK && pool->owns_source)
+		mam_source_free_mapped(pool->source);
+	mam_epoch_leave(section);
+}
+
 void mam_registry_abandon_ended(void)
 {
 	struct mam_pool *handle;
@@ -376,7 +389,7 @@ void mam_registry_abandon_ended(void)
 			}
 		mam_lock_release(&lock);
 		if (handle)
-			mam_pool_abandon(handle);
+			mam_registry_abandon(handle);
 	} while (handle);
 }
 

@@ -38,6 +38,12 @@ struct mam_pool *mam_registry_owner(const void *block);
 void mam_registry_forget(const struct mam_pool *handle);
 
 /*
+ * mam_registry_abandon - abandons a pool whose context has ended, and frees its mapped memory, which
+ * outlives the context. pre: not inside a section.
+ */
+void mam_registry_abandon(struct mam_pool *handle);
+
+/*
  * mam_registry_abandon_ended - abandons the default pools whose context was destroyed or reset. Calls
  * the driver once per pool. pre: not inside a section.
  */

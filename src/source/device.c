@@ -62,6 +62,9 @@ enum mam_status mam_device_bind(struct mam_device *device, int ordinal)
 	status = mam_driver_get(&device->driver);
 	if (status == MAM_OK)
 		status = mam_device_status(device, find_context(device, ordinal));
+	if (status == MAM_OK && device->driver->ctx_get_id)
+		status = mam_driver_status(device->driver, "cuCtxGetId",
+					   device->driver->ctx_get_id(device->context, &device->id));
 	if (status == MAM_ERROR_NO_DEVICE)
 		mam_device_report_none();
 	return status;
@@ -76,6 +79,20 @@ void mam_device_unbind(struct mam_device *device)
 	device->retains_primary = false;
 }
 
+/* Whether the context is still the one that the source was bound to. */
+static unsigned int check_context(const struct mam_device *device)
+{
+	unsigned long long id;
+	unsigned int result;
+
+	if (!device->id)
+		return MAM_DRIVER_SUCCESS;
+	result = device->driver->ctx_get_id(device->context, &id);
+	if (result == MAM_DRIVER_SUCCESS && id != device->id)
+		result = MAM_DRIVER_CONTEXT_IS_DESTROYED;
+	return result;
+}
+
 struct mam_device_answer mam_device_enter(const struct mam_device *device,
 					  struct mam_device_visit *visit)
 {
@@ -87,6 +104,9 @@ struct mam_device_answer mam_device_enter(const struct mam_device *device,
 		return mam_device_answer_of("cuInit", MAM_DRIVER_NO_DEVICE);
 	visit->pushed = false;
 	visit->mode = MAM_DRIVER_CAPTURE_RELAXED;
+	result = check_context(device);
+	if (result != MAM_DRIVER_SUCCESS)
+		return mam_device_answer_of("cuCtxGetId", result);
 	result = driver->ctx_get_current(&current);
 	if (result != MAM_DRIVER_SUCCESS)
 		return mam_device_answer_of("cuCtxGetCurrent", result);

@@ -6,7 +6,8 @@
  * requested device, otherwise the device's primary context, which the source then retains until it
  * is destroyed. Any thread makes later calls to the driver between an enter and a leave:
  *
- * 1. enter fails in a forked child,
+ * 1. enter fails in a forked child, and if the context was destroyed or reset: the driver corrupts
+ *    its own heap after a thread makes such a context current, and a new context may get its handle;
  * 2. makes the context current if it is not,
  * 3. and puts the thread's stream captures into relaxed mode, in which an allocation does not
  *    invalidate them;
@@ -26,6 +27,7 @@ struct mam_device {
 	/* lock: none, all set by mam_device_bind() */
 	const struct mam_driver *driver;
 	struct CUctx_st *context;
+	unsigned long long id; /* of the context; 0: the driver has no ids (before CUDA 12.0) */
 	int ordinal;          /* CUDA device ordinal */
 	bool retains_primary; /* the context is the primary one, and we retain it */
 };

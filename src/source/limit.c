@@ -144,6 +144,14 @@ static bool is_limit(const struct mam_source *source)
 	return source->ops->grow == limit_grow;
 }
 
+bool mam_limit_free_mapped(struct mam_source *source)
+{
+	if (!is_limit(source))
+		return false;
+	mam_source_free_mapped(((struct limit_source *)source)->inner);
+	return true;
+}
+
 bool mam_limit_abandon(struct mam_source *source)
 {
 	struct limit_source *limit = (struct limit_source *)source;

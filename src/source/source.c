@@ -18,15 +18,18 @@ static const struct {
 	struct CUctx_st *(*context)(struct mam_source *source);
 	/* False: the source is of another kind. NULL: the function of the row above covers both. */
 	bool (*abandon)(struct mam_source *source);
+	bool (*free_mapped)(struct mam_source *source);
 } kinds[] = {
 	{ "cudamalloc", mam_cudamalloc_create, mam_whole_room, mam_whole_context,
-	  mam_whole_abandon },
-	{ "pinned", mam_pinned_create, NULL, NULL, NULL },
-	{ "managed", mam_managed_create, NULL, NULL, NULL },
-	{ "vmm", mam_vmm_create, mam_vmm_room, mam_vmm_context, mam_vmm_abandon },
-	{ "simulated", mam_vmm_simulated, NULL, NULL, NULL },
-	{ "host", mam_host_create, mam_host_room, NULL, mam_host_abandon },
-	{ "limit", NULL, mam_limit_room, mam_limit_context, mam_limit_abandon },
+	  mam_whole_abandon, mam_whole_free_mapped },
+	{ "pinned", mam_pinned_create, NULL, NULL, NULL, NULL },
+	{ "managed", mam_managed_create, NULL, NULL, NULL, NULL },
+	{ "vmm", mam_vmm_create, mam_vmm_room, mam_vmm_context, mam_vmm_abandon,
+	  mam_vmm_free_mapped },
+	{ "simulated", mam_vmm_simulated, NULL, NULL, NULL, NULL },
+	{ "host", mam_host_create, mam_host_room, NULL, mam_host_abandon, NULL },
+	{ "limit", NULL, mam_limit_room, mam_limit_context, mam_limit_abandon,
+	  mam_limit_free_mapped },
 };
 
 #define KIND_COUNT (sizeof(kinds) / sizeof(kinds[0]))
@@ -59,6 +62,14 @@ void mam_source_abandon(struct mam_source *source)
 {
 	for (size_t i = 0; source && i < KIND_COUNT; i++) {
 		if (kinds[i].abandon && kinds[i].abandon(source))
+			return;
+	}
+}
+
+void mam_source_free_mapped(struct mam_source *source)
+{
+	for (size_t i = 0; source && i < KIND_COUNT; i++) {
+		if (kinds[i].free_mapped && kinds[i].free_mapped(source))
 			return;
 	}
 }

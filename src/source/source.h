@@ -146,6 +146,18 @@ bool mam_whole_abandon(struct mam_source *source);
 bool mam_vmm_abandon(struct mam_source *source);
 
 /*
+ * mam_source_free_mapped - frees the mapped memory of a source whose context has ended: the driver
+ * frees other memory with the context, but mapped memory belongs to no context. pre: no thread maps or
+ * unmaps in it. Calls the driver. NULL, or no mapped memory: no effect.
+ *
+ * Each kind frees that of its own sources and returns true. False: the source is of another kind.
+ */
+void mam_source_free_mapped(struct mam_source *source);
+bool mam_limit_free_mapped(struct mam_source *source);
+bool mam_whole_free_mapped(struct mam_source *source);
+bool mam_vmm_free_mapped(struct mam_source *source);
+
+/*
  * mam_source_grow_prompt - as grow, for a thread that a running kernel waits for. The driver's own
  * allocations block while another thread frees or copies and waits for a kernel there; mapping does
  * not (whole.c). OUT_OF_MEMORY also if the source has no non-blocking way.

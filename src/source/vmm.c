@@ -277,6 +277,27 @@ static void vmm_destroy(struct mam_source *source)
 	vmm->backend->destroy(vmm);
 }
 
+bool mam_vmm_free_mapped(struct mam_source *source)
+{
+	struct mam_vmm *vmm = vmm_of(source);
+	struct mam_piece piece;
+
+	if (source->ops->destroy != vmm_destroy)
+		return false;
+	for (int i = 0; i < MAM_VMM_RANGES; i++) {
+		const struct mam_pieces *pieces = &vmm->ranges[i].pieces;
+		uint64_t base = pieces->base, bytes = pieces->units << pieces->unit_shift;
+
+		if (!pieces->length)
+			continue;
+		while (mam_pieces_first(pieces, base, base + bytes, &piece))
+			if (vmm_unmap(source, (void *)(uintptr_t)piece.base, piece.bytes) != MAM_OK)
+				return true;
+		(void)vmm_shrink(source, (void *)(uintptr_t)base, bytes);
+	}
+	return true;
+}
+
 bool mam_vmm_abandon(struct mam_source *source)
 {
 	struct mam_vmm *vmm = vmm_of(source);

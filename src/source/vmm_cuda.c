@@ -86,6 +86,9 @@ static enum mam_status run(struct mam_vmm *vmm, struct call *call, bool gives_ba
 
 		answer = mam_device_answer_of(call->function, result);
 		mam_device_leave(&cuda->device, &visit);
+	} else if (gives_back && answer.result == MAM_DRIVER_CONTEXT_IS_DESTROYED) {
+		/* Mapped memory belongs to no context, and outlives this one. */
+		answer = mam_device_answer_of(call->function, call->make(cuda, call));
 	}
 	return gives_back ? mam_device_status_of_end(&cuda->device, answer)
 			  : mam_device_status(&cuda->device, answer);

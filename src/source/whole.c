@@ -240,6 +240,14 @@ enum mam_status mam_whole_create(const struct mam_whole_kind *kind, int device,
 	return MAM_OK;
 }
 
+bool mam_whole_free_mapped(struct mam_source *source)
+{
+	if (source->ops != &whole_ops)
+		return false;
+	mam_source_free_mapped(atomic_load(&((struct mam_whole *)source)->mapped));
+	return true;
+}
+
 bool mam_whole_abandon(struct mam_source *source)
 {
 	struct mam_whole *whole = (struct mam_whole *)source;

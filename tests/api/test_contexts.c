@@ -262,12 +262,15 @@ END_TEST
 
 START_TEST(contexts_that_come_and_go_leave_nothing)
 {
+	setenv("MAM_SOURCE", sources[_i], 1);
 	start();
 	take(MIB);
 	for (int i = 0; i < 200; i++) {
 		struct CUctx_st *context = new_context(i % 2);
+		void *block = take(8 * MIB);
 
-		ck_assert_ptr_eq(context_of(take(8 * MIB)), context);
+		if (_i == 0) /* the driver names no context for memory of the others */
+			ck_assert_ptr_eq(context_of(block), context);
 		ck_assert_uint_le(pools(), 2);
 		ck_assert_int_eq(cuda.cuCtxDestroy_v2(context), CUDA_SUCCESS);
 	}
@@ -475,7 +478,7 @@ int main(void)
 	tcase_add_test(tests, a_destroyed_context_that_is_current_has_no_pool);
 	tcase_add_test(tests, a_device_means_its_current_context_or_its_primary_one);
 	tcase_add_test(tests, looking_for_a_context_keeps_none_alive);
-	tcase_add_test(tests, contexts_that_come_and_go_leave_nothing);
+	tcase_add_loop_test(tests, contexts_that_come_and_go_leave_nothing, 0, 2);
 	tcase_add_test(tests, a_default_pool_is_destroyed_in_its_context_alone);
 	tcase_add_test(tests, plugs_free_blocks_of_every_context);
 	tcase_add_loop_test(tests, a_name_is_one_pool_in_each_context, 0, (int)COUNT_OF(sources));

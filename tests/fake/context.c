@@ -8,6 +8,7 @@
  */
 #include "fake.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -345,10 +346,15 @@ int cuCtxSetCurrent(struct CUctx_st *context)
 	return fake_leave("cuCtxSetCurrent", result, "context=%p", (void *)context);
 }
 
+/* The real driver accepts a destroyed context, and corrupts its own heap some calls later (an H100). */
 int cuCtxPushCurrent_v2(struct CUctx_st *context)
 {
 	int result = fake_enter("cuCtxPushCurrent");
 
+	if (result == CUDA_SUCCESS && fake_context_check(context) == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
+		fprintf(stderr, "fake driver: a thread makes a destroyed context current\n");
+		abort();
+	}
 	if (result == CUDA_SUCCESS)
 		result = fake_context_check(context);
 	if (result == CUDA_SUCCESS)
