@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parts.c - all parts of mam run that have something to do when it starts, and all who only look
- * on. They know those whom they hear from; nobody knows them but this file.
+ * parts.c - lists all parts of mam run that need initialization, and all watchers. A watcher
+ * includes the headers of the code that it watches. Only this file includes the watchers' headers.
  */
 #include <stddef.h>
 
@@ -20,7 +20,7 @@
 #include "interpose/watch/tracer.h"
 #include "interpose/watch/watch.h"
 
-/* Who watches starts behind mam_watch_restart(), which forgets all watchers. */
+/* Watchers follow mam_watch_restart(), which removes all watchers. */
 const struct mam_init_part mam_init_parts[] = {
 	{ NULL, mam_watch_restart },
 	{ mam_count_start, mam_count_restart },
@@ -48,7 +48,7 @@ static void forget_chunk(void *base, size_t bytes, void *context, bool came)
 		mam_forget_chunk(base, bytes);
 }
 
-/* In the order in which they hear of a call. */
+/* In the order in which they are notified of a call. */
 const struct mam_watcher mam_watchers[] = {
 	{ .bit = MAM_WATCH_STATS,
 	  .alloc = mam_count_call,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * array.c - arrays, whose layout only the driver knows. They stay its own; how much they take is
- * reckoned from their descriptors, listed, and not under the limit.
+ * array.c - CUDA arrays. Only the driver knows their layout, so it keeps allocating them. mam
+ * computes their size from the descriptors and lists it; arrays do not count toward the limit.
  */
 #include "interpose/memory/pass.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 
-/* CUDA_ARRAY_DESCRIPTOR and CUDA_ARRAY3D_DESCRIPTOR, as the driver's interface has them. */
+/* CUDA_ARRAY_DESCRIPTOR and CUDA_ARRAY3D_DESCRIPTOR, as the driver API declares them. */
 struct flat {
 	size_t width, height;
 	int format;
@@ -20,7 +20,9 @@ struct deep {
 	unsigned int flags;
 };
 
-/* CUarray_format: 8, 16 or 32 bits a channel; 64 bits would be none of those the driver has. */
+/*
+ * CUarray_format: 8, 16 or 32 bits per channel. The driver has no format with 64 bits per channel.
+ */
 static size_t channel_bytes(int format)
 {
 	switch (format) {
@@ -119,7 +121,7 @@ int mam_by_lookup_cuArrayCreate_v2(void **array, const void *descriptor)
 	return create_flat(MAM_ROAD_LOOKUP, array, descriptor);
 }
 
-/* Sparse arrays and those mapped later have no memory of their own. */
+/* Sparse arrays and arrays with deferred mapping have no memory of their own. */
 #define FLAGS_EMPTY (0x40 | 0x80)
 
 static size_t deep_bytes(const struct deep *deep)
@@ -153,7 +155,10 @@ int mam_by_lookup_cuArray3DCreate_v2(void **array, const void *descriptor)
 	return create_deep(MAM_ROAD_LOOKUP, array, descriptor);
 }
 
-/* Each level is an eighth of the one before, or a quarter: a third more in all is about right. */
+/*
+ * Each level has a quarter or an eighth of the bytes of the level before it, so all levels together
+ * need about a third more than the first.
+ */
 static int create_mipmapped(enum mam_road road, void **array, const void *descriptor,
 			    unsigned int levels)
 {

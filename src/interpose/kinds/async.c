@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * async.c - cuMemAllocAsync and cuMemAllocFromPoolAsync: the driver's own pools, which stay its
- * own. Counted and under the limit: what blocks take, not what the driver's pool keeps.
+ * async.c - cuMemAllocAsync and cuMemAllocFromPoolAsync: allocation from the driver's own pools,
+ * which mam leaves to the driver. Allocated blocks are counted and limited. Memory that the
+ * driver's pool retains is neither.
  *
- * In a stream that is in capture they become memory nodes of a graph, which hold no memory yet: they
- * are counted only, and out of memory if they are larger than the limit (graph.c).
+ * In a stream under capture these calls become memory nodes of a graph, which hold no memory yet.
+ * Such a call is only counted, and it fails with out of memory if it exceeds the limit (graph.c).
  *
- * The memory belongs to the device of the stream, which need not be that of the current context.
+ * The memory belongs to the device of the stream, which may differ from the current context's
+ * device.
  */
 #include "interpose/memory/capture.h"
 #include "interpose/memory/kept.h"
@@ -14,18 +16,18 @@
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 
-#define PER_THREAD ((void *)2) /* CU_STREAM_PER_THREAD: what the null stream is for _ptsz */
+#define PER_THREAD ((void *)2) /* CU_STREAM_PER_THREAD: what NULL means to a _ptsz function */
 #define UNIT ((size_t)512)
 
 typedef int plain_function(unsigned long long *block, size_t bytes, void *stream);
 typedef int pool_function(unsigned long long *block, size_t bytes, void *pool, void *stream);
 
 struct arguments {
-	plain_function *plain; /* one of the two is there */
+	plain_function *plain; /* exactly one of plain and pooled is set */
 	pool_function *pooled;
 	void *pool;
 	void *stream;
-	void *true_stream;         /* the same by a name that means it everywhere */
+	void *true_stream;         /* the same stream, as a handle valid in every function */
 	unsigned long long *block; /* out */
 };
 

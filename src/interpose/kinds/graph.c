@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * graph.c - nodes of graphs that allocate memory. The driver serves them when the graph is launched.
+ * graph.c - graph nodes that allocate memory. The driver allocates it when the graph is launched.
  *
- * A graph's nodes may share memory, so only one thing is known when a node is added: a launch will
- * need at least its bytes at once. A node that is larger than the limit is out of memory. The memory
- * of graphs that were launched counts under the limit for all other calls (kept.h).
+ * Nodes of a graph may share memory, so only one fact is known when a node is added: a launch needs
+ * at least that node's bytes at once. A node larger than the limit fails with out of memory. The
+ * memory of launched graphs counts toward the limit in all other calls (kept.h).
  */
 #include <stdint.h>
 
@@ -31,14 +31,14 @@ struct node {
 	struct alloc_node alloc;
 };
 
-/* Before the call: another thread may launch the graph at once. */
+/* Called before the real function, because another thread may launch the graph at once. */
 static void note(void)
 {
 	if (!mam_init_passes())
 		mam_kept_note_graphs();
 }
 
-/* Returns `answer`, after the watchers have got it. */
+/* Notifies the watchers, then returns `answer`. */
 static int watch(enum mam_table_id function, enum mam_road road, bool over, int answer)
 {
 	if (!mam_init_passes())
@@ -74,7 +74,7 @@ int mam_by_lookup_cuGraphAddMemAllocNode(void **node, void *graph, const void *d
 	return add_alloc(MAM_ROAD_LOOKUP, node, graph, dependencies, count, wanted);
 }
 
-/* Of nodes of other types nothing is counted. True: it is one that is larger than the limit. */
+/* Ignores nodes of other types. Returns true if the node allocates more than the limit. */
 static bool look(const void *wanted, bool *is_alloc)
 {
 	const struct node *node = wanted;

@@ -2,8 +2,8 @@
 /*
  * holds.c - see holds.h.
  *
- * Three ledgers: handles lead to pieces, pieces to their counts, addresses to mappings. They are
- * changed together under one lock.
+ * Three ledgers map handles to pieces, pieces to their counts, and addresses to mappings. One lock
+ * protects all of them.
  */
 #include "interpose/kinds/holds.h"
 
@@ -11,13 +11,13 @@
 
 #include "interpose/watch/ledger.h"
 
-#define GRANULE ((uint64_t)2 << 20) /* mappings begin at multiples */
+#define GRANULE ((uint64_t)2 << 20) /* mappings start at multiples of it */
 
-/* lock: holds, all of them */
+/* lock: holds, all of these */
 static struct mam_ledger handles;  /* id: the piece */
-static struct mam_ledger counts;   /* key: the piece, id: its holds, bytes: its handle */
+static struct mam_ledger counts;   /* key: the piece, id: its reference count, bytes: its handle */
 static struct mam_ledger mappings; /* key: the address, id: the piece, or 0 */
-static uint64_t pieces;            /* numbers given */
+static uint64_t pieces;            /* the last number assigned */
 static pthread_mutex_t holds_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* lock: holds */
@@ -30,7 +30,7 @@ static void put(struct mam_ledger *ledger, uint64_t key, uint64_t id, uint64_t b
 		mam_ledger_put(ledger, &entry, &old);
 }
 
-/* lock: holds; 0: there is none */
+/* lock: holds. Returns 0 if `key` is not found. */
 static uint64_t look(struct mam_ledger *ledger, uint64_t key)
 {
 	struct mam_ledger_entry entry;
@@ -42,8 +42,8 @@ static uint64_t look(struct mam_ledger *ledger, uint64_t key)
 }
 
 /*
- * lock: holds. True: it was the last one. The handle is then forgotten, unless another thread got
- * the same for new memory.
+ * lock: holds. Returns true if the last reference was dropped. The handle is then forgotten, unless
+ * another thread received the same handle for new memory.
  */
 static bool add(uint64_t piece, int more)
 {
@@ -98,7 +98,7 @@ void mam_holds_retain(uint64_t handle, uint64_t address)
 	pthread_mutex_unlock(&holds_lock);
 }
 
-/* The handle stays known: it may have been retained. */
+/* The handle stays known, because it may have been retained. */
 bool mam_holds_release(uint64_t piece)
 {
 	bool gone;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * holds.h - what keeps physical memory of cuMemCreate alive: handles that were not released, and
- * mappings.
+ * holds.h - reference counts of physical memory from cuMemCreate: unreleased handles and mappings
+ * keep the memory alive.
  *
- * Programs release a handle as soon as its memory is mapped, and the memory then lives until the
- * last mapping is gone. So each piece of memory has a number of its own and a count of holds: one
- * for its handle, one for each cuMemRetainAllocationHandle, one for each mapping.
+ * Programs release a handle as soon as its memory is mapped. The memory then lives until its last
+ * mapping is removed. So each piece of memory has a number and a reference count: one reference for
+ * its handle, one for each cuMemRetainAllocationHandle and one for each mapping.
  *
- * Everything is told after the driver did it. By then a handle may mean new memory, made by another
- * thread, which is why a piece is known by its number.
+ * Callers report each operation after the driver performed it. By then another thread may have
+ * received the same handle for new memory, which is why the number identifies a piece.
  *
- * Bound: expected O(1), for an unmapping one step a mapping. Without memory for the books a piece
- * may be thought gone too early, or for ever alive.
+ * Bound: expected O(1); an unmap takes one step per mapping. If memory for the metadata runs out, a
+ * piece may be considered freed too early or may stay counted forever.
  * Threads: any. No call to the driver.
  */
 #ifndef MAM_INTERPOSE_HOLDS_H
@@ -21,24 +21,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The number of the memory that a handle means; 0: not known. */
+/* Returns the number of the memory that `handle` refers to, or 0 if it is unknown. */
 uint64_t mam_holds_of(uint64_t handle);
 
-/* cuMemCreate gave `handle`. Returns the memory's number; 0: no memory for the books. */
+/*
+ * Records that cuMemCreate returned `handle`. Returns the memory's number, or 0 if there is no
+ * memory for the metadata.
+ */
 uint64_t mam_holds_create(uint64_t handle);
 
-/* cuMemRetainAllocationHandle gave `handle` for what is mapped at `address`. */
+/* Records that cuMemRetainAllocationHandle returned `handle` for the mapping at `address`. */
 void mam_holds_retain(uint64_t handle, uint64_t address);
 
-/* cuMemRelease of a handle of this memory. True: nothing holds it any more. */
+/* Records cuMemRelease of a handle of this memory. Returns true if that was the last reference. */
 bool mam_holds_release(uint64_t piece);
 
 void mam_holds_map(uint64_t address, size_t bytes, uint64_t handle);
 
-/* Calls `gone` for each piece of memory that nothing holds any more. */
+/* Calls `gone` for each piece of memory whose last reference was this mapping. */
 void mam_holds_unmap(uint64_t address, size_t bytes, void (*gone)(uint64_t piece));
 
-/* In the child of a fork. */
+/* Called in the child of a fork. */
 void mam_holds_restart(void);
 
 #endif

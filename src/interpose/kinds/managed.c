@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * managed.c - cuMemAllocManaged, and host memory that the device reads: cuMemHostAlloc,
- * cuMemAllocHost. All stay the driver's: advice and prefetch act on whole pages
- * of managed memory, so that pooled blocks would feel their neighbours'.
+ * cuMemAllocHost. The driver keeps allocating all of it: advice and prefetch act on whole pages of
+ * managed memory, so a pooled block would be affected by calls for its neighbors.
  *
- * cudaMallocManaged, cudaMallocHost and cudaHostAlloc come down to these. Managed memory is freed
- * by cuMemFree (free.c).
+ * cudaMallocManaged, cudaMallocHost and cudaHostAlloc call these functions. cuMemFree frees managed
+ * memory (free.c).
  */
 #include "interpose/memory/pass.h"
 #include "interpose/routes/hooks.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * physical.c - cuMemCreate and cuMemRelease, cuMemMap and cuMemUnmap: physical memory that programs
- * map by themselves, as XLA and PyTorch's expandable segments do. Counted and under the limit;
- * there is nothing to pool.
+ * physical.c - cuMemCreate, cuMemRelease, cuMemMap and cuMemUnmap: physical memory that programs
+ * map themselves, as XLA and PyTorch's expandable segments do. It is counted and limited, but not
+ * pooled.
  *
- * It belongs to no context, and to the device that its properties name. It is on the account until
- * nothing holds it any more (holds.h). A handle that came by an import is another process's memory,
- * and on the account there.
+ * It belongs to the device that its properties name, and to no context. It stays on the account
+ * until its last reference is dropped (holds.h). A handle obtained by an import refers to memory of
+ * another process, which accounts for it.
  */
 #include "interpose/kinds/holds.h"
 #include "interpose/memory/pass.h"
@@ -17,7 +17,7 @@
 struct properties {
 	int type;
 	int handle_types;
-	int location_type; /* 1: a device, all others: somewhere on the host */
+	int location_type; /* 1: a device; any other value: host memory */
 	int location_id;
 };
 
@@ -29,7 +29,7 @@ struct arguments {
 	unsigned long long *handle; /* out */
 };
 
-/* The key is the memory's number, not its handle: see holds.h. */
+/* The key is the memory's number instead of its handle: see holds.h. */
 static int ask(void *user, size_t bytes, uint64_t *key)
 {
 	struct arguments *arguments = user;
