@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * account.c - sums by device and kind, and the notes that lead from an address to its charge.
+ * account.c - sums per device and kind, and the table that maps an address to its charge.
  *
- * What is under the limit has one sum a device, changed by compare-and-swap, so that two threads
- * never pass the limit together. The notes are a table by hash, open addressing, in pages of its
- * own; it doubles at half full. Two notes of one key may stand in it for a moment: a block was
- * freed in the driver, and another thread got the same address before the first note was dropped.
- * The one noted first is dropped first.
+ * Each device has one sum of limited bytes. Threads change it by compare-and-swap, so that two
+ * threads never exceed the limit together. The notes are an open-addressing hash table in its own
+ * pages; its capacity doubles when it is half full. The table may briefly contain two notes with
+ * one key: the driver freed a block, and another thread received the same address before the first
+ * note was dropped. The older note is dropped first.
  *
- * Bound: O(1). Without memory for the table a charge is taken back at once (account.h).
+ * Bound: O(1). If there is no memory for the table, a charge is refunded immediately (account.h).
  */
 #include "interpose/memory/account.h"
 
@@ -25,8 +25,8 @@
 struct device {
 	_Atomic uint64_t now[MAM_ACCOUNT_COUNT];  /* atomic; bytes */
 	_Atomic uint64_t peak[MAM_ACCOUNT_COUNT]; /* atomic; bytes */
-	_Atomic uint64_t together, peak_together; /* atomic; bytes under the limit */
-	_Atomic uint64_t other;                   /* atomic; bytes, at the last look */
+	_Atomic uint64_t together, peak_together; /* atomic; limited bytes */
+	_Atomic uint64_t other;                   /* atomic; bytes, when last queried */
 };
 
 static struct device devices[DEVICES_MOST];
@@ -34,16 +34,16 @@ static struct device devices[DEVICES_MOST];
 struct note {
 	uint64_t key;
 	uint64_t bytes; /* 0: the slot is empty */
-	uint64_t order; /* of being noted */
+	uint64_t order; /* increases with each note */
 	void *context;
 	int device;
 	enum mam_account_kind kind;
 };
 
 static struct note *notes;           /* lock: notes */
-static size_t slots, used;           /* lock: notes; counts, a power of two and its part */
+static size_t slots, used;           /* lock: notes; capacity (a power of two), used slots */
 static uint64_t order;               /* lock: notes */
-static atomic_size_t note_count;     /* atomic; as used, for a look without the lock */
+static atomic_size_t note_count;     /* atomic; equals used; read without the lock */
 static pthread_mutex_t notes_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool is_limited(enum mam_account_kind kind)
@@ -169,7 +169,7 @@ void mam_account_note(uint64_t key, void *context, int device, enum mam_account_
 		mam_account_refund(device, kind, bytes);
 }
 
-/* Empties a slot and moves up those behind it that would no longer be found. */
+/* Empties a slot. Moves up the following notes that a lookup could no longer find. */
 static void empty_locked(size_t hole)
 {
 	size_t at = hole;
@@ -254,7 +254,7 @@ void mam_account_context_gone(void *context)
 			at++;
 			continue;
 		}
-		empty_locked(at); /* what moved here from behind is looked at next */
+		empty_locked(at); /* a following note may have moved here, and is checked next */
 		mam_account_refund(note.device, note.kind, note.bytes);
 	}
 	pthread_mutex_unlock(&notes_lock);

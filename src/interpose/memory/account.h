@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * account.h - how much of each device's memory the caught calls hold, and MAM_LIMIT over it.
+ * account.h - how much memory of each device the intercepted calls hold, and the limit MAM_LIMIT.
  *
- * One account a device. What is charged is what the driver takes: sizes rounded up to its
- * granularity. Memory on the device is held to the limit; host memory and arrays are only listed.
- *   1. Charge before the driver is asked. Refused: the caller answers out of memory.
- *   2. The driver refused: take the charge back. It gave: mam_account_note() the address, so that
- *      the free knows the size.
+ * There is one account per device. The charge is the size that the driver uses: requests rounded up
+ * to its granularity. Device memory counts toward the limit; host memory and arrays are only
+ * listed.
+ *   1. Charge the account before the call of the driver. If that fails, the caller returns out of
+ *      memory.
+ *   2. If the driver fails, refund the charge. If it succeeds, mam_account_note() the address, so
+ *      that the free knows the size.
  * Threads: any, no lock needed. Nothing here calls the driver.
  */
 #ifndef MAM_INTERPOSE_ACCOUNT_H
@@ -22,39 +24,46 @@ enum mam_account_kind {
 	MAM_ACCOUNT_ASYNC,    /* stream-ordered memory */
 	MAM_ACCOUNT_MANAGED,  /* managed memory */
 	MAM_ACCOUNT_PHYSICAL, /* cuMemCreate */
-	MAM_ACCOUNT_GRAPH,    /* what the driver holds for memory nodes of graphs */
-	MAM_ACCOUNT_ARRAY,    /* arrays: not under the limit */
-	MAM_ACCOUNT_HOST,     /* pinned host memory: not under the limit */
+	MAM_ACCOUNT_GRAPH,    /* memory that the driver reserves for memory nodes of graphs */
+	MAM_ACCOUNT_ARRAY,    /* arrays: not limited */
+	MAM_ACCOUNT_HOST,     /* pinned host memory: not limited */
 	MAM_ACCOUNT_COUNT
 };
 
-/* device -1: not known; counts as device 0. False: over the limit, nothing was charged. */
+/*
+ * device -1: unknown, counts as device 0. Returns false if the limit would be exceeded; nothing is
+ * charged then.
+ */
 bool mam_account_charge(int device, enum mam_account_kind kind, size_t bytes);
 void mam_account_refund(int device, enum mam_account_kind kind, size_t bytes);
 
-/* The driver gave it: only then does it count for the peaks. mam_account_note() does this too. */
+/*
+ * Call it after the driver succeeded: only then does a charge count toward the peaks.
+ * mam_account_note() calls it.
+ */
 void mam_account_confirm(int device, enum mam_account_kind kind);
 
 /*
- * mam_account_set - a kind takes so many bytes now, of which the driver alone knows. That may be more
- * than the limit: then nothing else can be charged.
+ * mam_account_set - set the bytes of a kind that only the driver knows. They may exceed the limit;
+ * then nothing else can be charged.
  */
 void mam_account_set(int device, enum mam_account_kind kind, uint64_t bytes);
 
 /*
- * The driver gave `bytes` at `key` (an address or a handle) for a charge; mam_account_drop() finds
- * it again, refunds it, and answers its size; 0: it was not noted. Key 0 cannot be found again, and
- * books without memory forget: the charge is then taken back at once, and the limit is that much
- * too generous.
+ * mam_account_note - record that the driver returned `key` (an address or a handle) for a charge of
+ * `bytes`. mam_account_drop - find the note, remove it and refund the charge. Returns its bytes, or
+ * 0 if it is not found. Key 0 cannot be found again. For key 0, or if there is no memory for the
+ * table, the charge is refunded immediately, so the limit then allows `bytes` more.
  */
 void mam_account_note(uint64_t key, void *context, int device, enum mam_account_kind kind,
 		      size_t bytes);
 size_t mam_account_drop(uint64_t key, enum mam_account_kind kind);
 
 /*
- * The same in two halves, around the driver's free: the note is taken before, since another thread
- * may get the same address as soon as the driver has freed it. The charge is settled after, since
- * until then the memory is not there for others.
+ * mam_account_drop() in two halves, around the driver's free. mam_account_take() removes the note
+ * before, because another thread may receive the same address as soon as the driver has freed it.
+ * mam_account_settle() refunds the charge after, because until then the memory is unavailable to
+ * others. If the free failed, it restores the note.
  */
 struct mam_account_noted {
 	uint64_t key;
@@ -67,31 +76,31 @@ bool mam_account_take(uint64_t key, enum mam_account_kind kind, struct mam_accou
 void mam_account_settle(const struct mam_account_noted *noted, bool freed);
 
 /*
- * Everything noted of a context died with it, pinned host memory and arrays too. What was noted
- * with a null context belongs to none.
+ * Drops all notes of a context that was destroyed, pinned host memory and arrays included. Notes
+ * with a null context belong to no context.
  */
 void mam_account_context_gone(void *context);
 
-/* Whether anything is noted at all. */
+/* Whether there are any notes. */
 bool mam_account_has_notes(void);
 
-/* What may still be charged before the limit; SIZE_MAX: there is none. */
+/* Returns how many bytes can be charged before the limit is reached; SIZE_MAX without a limit. */
 size_t mam_account_room(int device);
 
 /*
- * mam_account_look - what the driver says of a device. What is taken there and not on the account
- * is memory of contexts, of modules, and of other processes.
+ * mam_account_look - record the driver's numbers for a device. Memory in use that is not on the
+ * account belongs to contexts, modules and other processes.
  */
 void mam_account_look(int device, size_t total_bytes, size_t free_bytes);
 
-/* In the child of a fork. */
+/* Called in the child of a fork. */
 void mam_account_restart(void);
 
 struct mam_account_sums {
 	uint64_t now[MAM_ACCOUNT_COUNT];  /* bytes */
 	uint64_t peak[MAM_ACCOUNT_COUNT]; /* bytes */
-	uint64_t peak_together;           /* bytes under the limit, at their highest */
-	uint64_t other;                   /* bytes not on the account, at the last look */
+	uint64_t peak_together;           /* peak of the limited bytes */
+	uint64_t other;                   /* bytes not on the account, when last queried */
 };
 void mam_account_sum(struct mam_account_sums *sums); /* over all devices */
 

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alloc.c - cudaMalloc and cuMemAlloc: from the pool of the current context.
+ * alloc.c - cudaMalloc and cuMemAlloc: allocate from the pool of the current context.
  *
- *   1. Size 0 and a missing output are the real function's to answer: the two interfaces differ.
- *   2. The context: the driver's current one. If there is none cudaFree(0), with which every
- *      program starts CUDA, makes the runtime's current. A runtime before 12 may be set to another
- *      device than the current context's; then the same brings both together.
- *   3. Whether the pool is to be asked at all (may_serve): not for sizes that would swallow the
- *      device, nor in a thread that a capture restricts, nor in a context with a sticky error. The
- *      real function answers those. Other threads are served during a capture; pools grow in
+ *   1. Size 0 and a null output pointer go to the real function: the runtime and the driver API
+ *      treat them differently.
+ *   2. The context: the driver's current one. If there is none, cudaFree(0), with which every
+ *      program initializes CUDA, makes the runtime's context current. A runtime before 12 may be
+ *      set to another device than the current context's; the same call then makes the two agree.
+ *   3. Whether the pool may serve the request (may_serve). It serves no size that would take most
+ *      of the device, no thread that a capture restricts and no context with a sticky error. The
+ *      real function handles those. Other threads are served during a capture; pools grow in
  *      relaxed mode, so that no capture is invalidated.
- *   4. The pool: ground it holds, ground out of quarantine whose fence has passed, a new chunk.
+ *   4. The pool: free memory in the pool, quarantined memory whose fence has passed, a new chunk.
  *      Nothing here waits for the GPU: a kernel may be waiting for this thread.
- *   5. Out of memory, or over the limit: wait for the quarantine, give back chunks that are wholly
- *      free in any pool of the device, and once more. Then the same after the driver has released
- *      the memory that it keeps (kept.h).
- *   6. The real function: either it finds memory that a chunk could not, and the block is the
- *      driver's from then on, or it gives the genuine error. Over the limit it is asked for an
+ *   5. Out of memory, or over the limit: wait for the quarantine, release all completely free
+ *      chunks of the device's pools, and retry. Then retry after the driver has released the memory
+ *      that it retains (kept.h).
+ *   6. The real function. It may find memory that was too small for a chunk; the block then belongs
+ *      to the driver. Otherwise it returns the genuine error. Over the limit it is called with an
  *      impossible size instead, for the same error.
  *
- * cudaMalloc is only a short cut past the runtime: whatever it cannot decide, the real one does,
- * and its call of cuMemAlloc arrives here by the other road.
+ * cudaMalloc is only a shortcut around the runtime. The real cudaMalloc handles what it cannot
+ * decide, and the runtime's call of cuMemAlloc then arrives here through the driver API.
  */
 #include "interpose/memory/alloc.h"
 
@@ -45,10 +46,10 @@
 #include "interpose/watch/nvtx.h"
 #include "interpose/watch/watch.h"
 
-#define RUNTIME_SETS_CONTEXT 12000 /* from this version cudaSetDevice makes the context current */
-#define REPORTS_MOST 3             /* sentences about missing memory, a process */
+#define RUNTIME_SETS_CONTEXT 12000 /* since this version cudaSetDevice makes the context current */
+#define REPORTS_MOST 3             /* out-of-memory messages per process */
 
-/* One call on its way. */
+/* One call in progress. */
 struct request {
 	enum mam_table_id function;
 	enum mam_road road;
@@ -57,7 +58,7 @@ struct request {
 	enum mam_why why;              /* why the pool does not serve it */
 };
 
-/* The cheapest question that a context with a fault answers with it. */
+/* The cheapest driver call that fails in a context with a sticky error. */
 static bool is_broken(void)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
@@ -82,7 +83,10 @@ static enum mam_why may_serve(const struct mam_pools_entry *entry, size_t bytes)
 	return is_broken() ? MAM_WHY_BROKEN : MAM_WHY_NONE;
 }
 
-/* Ground that the pool holds, or that comes out of quarantine without a wait; else a new chunk. */
+/*
+ * Allocates free memory of the pool, or quarantined memory that can be reclaimed without a wait;
+ * otherwise a new chunk.
+ */
 static enum mam_status take(const struct mam_pools_entry *entry, size_t bytes, void **block)
 {
 	enum mam_status status;
@@ -119,7 +123,7 @@ static enum mam_status take_after_exhaustion(const struct mam_pools_entry *entry
 	return status;
 }
 
-/* Said a few times only: programs that live with a full device ask again and again. */
+/* Limited to a few messages: programs that cope with a full device retry again and again. */
 static void report_no_memory(const struct request *request)
 {
 	struct mam_stats stats = { .size = sizeof(stats) };
@@ -141,7 +145,7 @@ static void report_no_memory(const struct request *request)
 			: "free something, or look for what else uses the device");
 }
 
-/* From the pool, or why not. The guard is up. */
+/* Allocates from the pool. If it returns false, request->why is the reason. The guard is up. */
 static bool serve(struct request *request, void **block)
 {
 	enum mam_status status;
@@ -168,8 +172,8 @@ static bool serve(struct request *request, void **block)
 }
 
 /*
- * What the driver gives by itself. `ask` calls the real function of whichever interface for `block`,
- * for the genuine block or the genuine error.
+ * Calls the driver. `ask` calls the real function of either interface for `block`, which then holds
+ * the genuine block or returns the genuine error.
  */
 static int forward(struct request *request, int (*ask)(void *block, size_t bytes, uint64_t *key),
 		   void *block)
@@ -191,8 +195,8 @@ static int forward(struct request *request, int (*ask)(void *block, size_t bytes
 }
 
 /*
- * The driver's current context, if it is of the device that the runtime is set to; NULL
- * otherwise. The guard is up.
+ * Returns the driver's current context if it belongs to the runtime's current device; otherwise
+ * NULL. The guard is up.
  */
 static void *runtime_context(void)
 {
@@ -212,7 +216,7 @@ static void *runtime_context(void)
 	return runtime->get_device(&wanted) == 0 && wanted == device ? context : NULL;
 }
 
-/* The same after CUDA was started, if it had not been. */
+/* Returns the same. Initializes CUDA first if necessary. */
 static void *start_runtime(void)
 {
 	__typeof__(&cudaFree) real_free;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * alloc.h - a block of the current context's pool, for those who allocate under other names.
- */
+/* alloc.h - allocation from the current context's pool, for other allocation functions. */
 #ifndef MAM_INTERPOSE_ALLOC_H
 #define MAM_INTERPOSE_ALLOC_H
 
@@ -13,9 +11,9 @@
 #define MAM_ALLOC_FORWARD (-1)
 
 /*
- * mam_alloc_pooled - a block for one call of `function`, counted and watched as served. Returns
- * MAM_CUDA_SUCCESS, or MAM_ALLOC_FORWARD: the real function is to be asked (pass.h), as for *why.
- * The guard is up.
+ * mam_alloc_pooled - allocate a block for one call of `function`, and count and report it as
+ * served. Returns MAM_CUDA_SUCCESS, or MAM_ALLOC_FORWARD if the caller must call the real function
+ * (pass.h); *why is then the reason. The guard is up.
  */
 int mam_alloc_pooled(enum mam_table_id function, enum mam_road road, size_t bytes, void **block,
 		     enum mam_why *why);

@@ -58,7 +58,7 @@ static struct capture *captures;        /* lock: list; oldest first */
 static uint64_t last_serial;            /* lock: list */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* With the guard: a signal handler that allocates must not come here again. */
+/* Raises the guard, so that a signal handler that allocates does not take the lock again. */
 static void lock_list(void)
 {
 	mam_init_depth++;
@@ -71,7 +71,7 @@ static void unlock_list(void)
 	mam_init_depth--;
 }
 
-/* Each thread has its own. */
+/* Returns an address that is unique to the thread. */
 static const void *this_thread(void)
 {
 	return &mam_init_depth;
@@ -97,7 +97,7 @@ void *mam_capture_context_of(void *stream)
 	return current_context();
 }
 
-/* Whether the driver says that the stream is in capture; true also when it does not say. */
+/* Whether the stream is in capture. Also true if the driver does not report it. */
 static bool is_capturing(void *stream)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
@@ -253,7 +253,7 @@ bool mam_capture_has(void *stream)
 	return mam_capture_alive() && is_capturing(stream);
 }
 
-/* The driver rejects it as it rejects the program's call, and the runtime keeps the error. */
+/* The driver rejects this as it rejects the program's call, and the runtime keeps the error. */
 static int alloc_and_free_by_runtime(void)
 {
 	__typeof__(&cudaMalloc) real_alloc = MAM_TABLE_ORIGINAL(cudaMalloc);
@@ -267,7 +267,7 @@ static int alloc_and_free_by_runtime(void)
 	return code == MAM_CUDA_SUCCESS ? real_free(block) : code;
 }
 
-/* A small block of the driver's; pinned host memory if the device is full. */
+/* Allocates a small block from the driver, or pinned host memory if the device is full. */
 static int alloc_and_free(void)
 {
 	__typeof__(&cuMemAlloc_v2) real_alloc = MAM_TABLE_ORIGINAL(cuMemAlloc_v2);
@@ -312,8 +312,8 @@ int mam_capture_wait(bool runtime)
 }
 
 /*
- * A pending entry for a capture that is about to begin. From here on no thread holds. Returns its
- * serial, 0: out of host memory.
+ * Adds a pending entry for a capture that is about to begin. From here on no thread can hold.
+ * Returns the entry's serial, or 0 if there is no host memory.
  */
 static uint64_t add(void *stream, int mode)
 {
@@ -339,7 +339,7 @@ static uint64_t add(void *stream, int mode)
 	return serial;
 }
 
-/* Makes the entry of a stream pending. Returns its serial, 0: the stream has none. */
+/* Makes the entry of a stream pending. Returns its serial, or 0 if the stream has no entry. */
 static uint64_t mark(const void *stream)
 {
 	uint64_t serial = 0;
@@ -358,7 +358,9 @@ static uint64_t mark(const void *stream)
 	return serial;
 }
 
-/* The driver call is done: the capture is over, or its entry no longer pending. */
+/*
+ * After the driver call: drops the entry if the capture is over; otherwise it is no longer pending.
+ */
 static void finish(uint64_t serial, bool over)
 {
 	if (serial == 0)
@@ -393,7 +395,7 @@ static void finish(uint64_t serial, bool over)
 		return answer;                              \
 	} while (0)
 
-/* The stream that a _ptsz function means. */
+/* The stream that `stream` means to a _ptsz function. */
 static void *own(void *stream)
 {
 	return stream == NULL ? PER_THREAD : stream;
@@ -446,7 +448,7 @@ int cuStreamBeginCaptureToGraph_ptsz(void *stream, void *graph, const void *depe
 	BEGIN(real, own(stream), mode, real(stream, graph, dependencies, data, count, mode));
 }
 
-/* `key` is the stream that the real function means by `stream`. */
+/* `key` is the stream that `stream` means to the real function. */
 static int end(int (*real)(void *, void **), void *stream, void *key, void **graph)
 {
 	uint64_t serial;

@@ -37,47 +37,50 @@ static inline bool mam_capture_alive(void)
 bool mam_capture_restricts(void);
 
 /*
- * mam_capture_has - whether a stream is in capture, whether it began the capture or joined it. True
- * also when the driver does not say. CU_STREAM_PER_THREAD means the calling thread's stream.
+ * mam_capture_has - whether a stream is in capture, whether it began the capture or joined it. Also
+ * true if the driver does not report it. CU_STREAM_PER_THREAD means the calling thread's stream.
  */
 bool mam_capture_has(void *stream);
 
-/* The context of a stream; the current one for default streams, and if the driver does not say. */
+/*
+ * Returns the context of a stream. Returns the current context for default streams, and if the
+ * driver does not report it.
+ */
 void *mam_capture_context_of(void *stream);
 
 /*
- * mam_capture_hold - prevent captures from beginning during one short driver call. False: there is
- * a capture, and nothing is held. Any number of threads can hold at once.
+ * mam_capture_hold - prevent captures from beginning during one short driver call. Returns false if
+ * there is a capture; nothing is held then. Any number of threads can hold at once.
  */
 bool mam_capture_hold(void);
 void mam_capture_release(void);
 
 /*
- * mam_capture_wait - wait until all work of the current context is done; CUDA's code. Where there
- * is no capture, by synchronizing the context. Otherwise by an allocation and a free of CUDA's own:
- * the free waits for the same work, and the driver accepts or rejects it as it would any free of
- * this thread. With --capture=allow the driver always accepts it. `runtime`: an error becomes the
- * runtime's last error.
+ * mam_capture_wait - wait until all work of the current context is done. Returns CUDA's code. If
+ * there is no capture, it synchronizes the context. Otherwise it allocates and frees a block of the
+ * driver: that free waits for the same work, and the driver accepts or rejects it as it would any
+ * free of this thread. With --capture=allow the driver always accepts it. `runtime`: an error
+ * becomes the runtime's last error.
  */
 int mam_capture_wait(bool runtime);
 
-/* Sets the calling thread's capture mode. Returns the mode before. */
+/* Sets the calling thread's capture mode. Returns the previous mode. */
 int mam_capture_mode(int mode);
 
-/* Whether the driver rejected a call because of a capture: not a fault of the context. */
+/* Whether the driver rejected a call because of a capture. The context is not at fault then. */
 static inline bool mam_capture_rejects(int code)
 {
 	return code >= 900 && code <= 908; /* CUDA_ERROR_STREAM_CAPTURE_... */
 }
 
 /*
- * Around a driver call that may end a context (NULL: none), and its captures with it. The first
- * returns what the second takes.
+ * Called before and after a driver call that may destroy a context (NULL: none) and its captures.
+ * The first returns the serial that the second takes.
  */
 uint64_t mam_capture_context_ending(void *context);
 void mam_capture_context_ended(void *context, uint64_t serial, bool gone);
 
-/* In the child of a fork: there are no captures. */
+/* Called in the child of a fork, which has no captures. */
 void mam_capture_restart(void);
 
 #endif

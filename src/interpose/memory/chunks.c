@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chunks.c - a source around libmam's "cudamalloc": it charges each chunk to the device's account
- * before the driver is asked, tells the watchers, and takes the time that the driver takes.
+ * chunks.c - a source around libmam's "cudamalloc" source. It charges each chunk to the device's
+ * account before it calls the driver, notifies the watchers and measures the time of the driver.
  *
- * At most once a second growth is also the moment to ask how much of the device is taken: that
- * costs 27 us, and tells what contexts and modules take.
+ * At most once per second, growth also queries how much memory of the device is in use. This costs
+ * 27 us, and shows how much memory contexts and modules take.
  *
  * The guard is up whenever a pool calls its source, so the driver's functions are the real ones.
  */
@@ -30,7 +30,8 @@ struct chunks {
 	void *context;
 	int device;
 	_Atomic size_t held; /* atomic; bytes */
-	atomic_uint next_free; /* atomic; its number since a growth (free.c); 0: there was none */
+	atomic_uint next_free; /* atomic; number of the next free since growth (free.c); 0: no
+			        * growth */
 	bool chooses_sizes;    /* lock: none, set at creation */
 };
 
@@ -107,7 +108,7 @@ static enum mam_status shrink(struct mam_source *source, void *base, size_t byte
 	return MAM_OK;
 }
 
-/* No quiesce: free.c waits by itself, to hand the driver's own code on. */
+/* There is no quiesce: free.c waits itself, so that it can return the driver's own code. */
 static const struct mam_source_ops chunks_ops = {
 	.size = sizeof(chunks_ops),
 	.grow = grow,
@@ -145,7 +146,7 @@ void mam_chunks_destroy(struct mam_source *source)
 	free(chunks);
 }
 
-/* Left behind: a thread may be inside it, and its end would call the driver. */
+/* The source is not freed: a thread may be inside it, and destroying it would call the driver. */
 void mam_chunks_lose(struct mam_source *source)
 {
 	struct chunks *chunks = (struct chunks *)source;

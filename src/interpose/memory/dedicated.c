@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dedicated.c - what MAM_IPC says: share, dedicated, or dedicated:SIZE, where SIZE is a number of
- * bytes with K, M, G or T behind it, and iB behind that if one likes.
+ * dedicated.c - parses MAM_IPC: share, dedicated, or dedicated:SIZE, where SIZE is a number of
+ * bytes with an optional suffix K, M, G or T, or KiB, MiB, GiB or TiB.
  */
 #include "interpose/memory/dedicated.h"
 
@@ -19,9 +19,11 @@
 
 #define DEDICATED_DEFAULT ((size_t)1 << 20)
 
-static _Atomic size_t dedicated_from; /* atomic; 0: the option was not read */
+static _Atomic size_t dedicated_from; /* atomic; 0: the option was not read yet */
 
-/* False: `text` is not all of a size, or it is 0 or more than a size_t holds. */
+/*
+ * Returns false if `text` as a whole is not a valid size, or if the size is 0 or exceeds SIZE_MAX.
+ */
 static bool read_size(const char *text, size_t *bytes)
 {
 	static const char letters[] = "KMGT";

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dedicated.h - which requests are the driver's own, for peers without mam to open (--ipc).
+ * dedicated.h - which requests the driver serves itself, so that peers without mam can open the
+ * memory (--ipc).
  */
 #ifndef MAM_INTERPOSE_DEDICATED_H
 #define MAM_INTERPOSE_DEDICATED_H
 
 #include <stddef.h>
 
-/* Requests from this size on; SIZE_MAX: none. */
+/* Returns the size at which those requests start; SIZE_MAX: the driver serves none of them. */
 size_t mam_dedicated_from(void);
 
 #endif

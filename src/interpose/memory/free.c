@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * free.c - cudaFree and cuMemFree: back to the pool that the block came from, whatever context is
+ * free.c - cudaFree and cuMemFree: free a block to the pool that it came from, whichever context is
  * current.
  *
- *   1. An address in no pool goes to the real function untouched: the driver's own blocks, and
- *      cudaFree(NULL), with which programs start CUDA.
- *   2. Ground of a pool where no live block starts (freed twice, or the middle of a block): the
- *      real function is given an address that it refuses in the same way, so that the runtime's
- *      last error is set as well. That is the address itself, unless a chunk begins there, which
- *      the driver would free; then it is the next byte.
+ *   1. An address outside all pools goes to the real function unchanged: the driver's own blocks,
+ *      and cudaFree(NULL), with which programs initialize CUDA.
+ *   2. An address inside a pool at which no live block starts (a double free, or an interior
+ *      pointer): the real function receives an address that it rejects in the same way, so that the
+ *      runtime's last error is set as well. It is the address itself, unless a chunk starts there,
+ *      which the driver would free; then it is the next byte.
  *   3. The policy.
- *      strict    The real functions return when all work of the block's context is done; programs
- *                count on it, and the pool must not hand the block out before. cudaFree waits by
- *                the runtime, so that an error of the wait becomes its last error. When the wait
- *                fails its own code is the answer, and the block stays alive.
- *      deferred  No wait: into quarantine (quarantine.h).
- *      stream    No wait, and free at once: the program's users of a block are in one order.
+ *      strict    The real functions return when all work of the block's context is done. Programs
+ *                rely on that, and the pool must not reuse the block earlier. cudaFree waits through
+ *                the runtime, so that an error of the wait becomes its last error. If the wait
+ *                fails, its code is returned and the block stays allocated.
+ *      deferred  Does not wait: the block goes into quarantine (quarantine.h).
+ *      stream    Does not wait and frees immediately: the program orders all uses of a block.
  *   4. The pool.
  *
  * During a capture no context may be synchronized, and whether a thread may free memory at all
- * depends on modes and threads. A strict free then waits by the allocation and free of a small block
- * of the driver's, which the driver rejects if it would reject the program's free (capture.h). The
- * other policies do the same in threads that a capture restricts, and only there. A deferred free
- * also waits when much memory is in quarantine, since fences cannot be recorded until the capture
- * ends. No capture begins while a free waits, as with the driver's.
+ * depends on modes and threads. A strict free then waits by allocating and freeing a small block of
+ * the driver, which the driver rejects if it would reject the program's free (capture.h). The other
+ * policies do the same, but only in threads that a capture restricts. A deferred free also waits
+ * when much memory is in quarantine, because fences cannot be recorded until the capture ends. No
+ * capture begins while a free waits, as with the driver's free.
  *
- * After the pool has grown, the first of these frees also returns the chunks that are idle, as they
- * were too small (pool/grow.c: the growth itself must not). That calls cuMemFree, which waits
- * for the context. A strict free has just done so. The others return chunks only when the context is
- * idle; if another thread launches work between that query and cuMemFree, they wait for it, as
- * cudaFree may.
+ * After the pool has grown, the first of these frees also releases idle chunks, because they were
+ * too small (pool/grow.c: the growth itself must not release them). This calls cuMemFree, which
+ * waits for the context. A strict free has just waited. The other frees release chunks only when
+ * the context is idle; if another thread launches work between that query and cuMemFree, they wait
+ * for it, as cudaFree may.
  *
- * Codes of a driver that is shutting down count as success: nothing runs any more, and
- * destructors that run last must not see an error that only mam's road gives them.
+ * Error codes of a driver that is shutting down count as success: no work runs any more, and
+ * destructors that run last must not see an error that only mam's implementation returns.
  */
 #include "interpose/memory/free.h"
 
@@ -50,7 +50,7 @@
 #include "interpose/routes/real.h"
 #include "interpose/watch/watch.h"
 
-#define LOOK_EVERY 16 /* frees, until the context is idle at one */
+#define LOOK_EVERY 16 /* how many frees pass between two checks whether the context is idle */
 
 /* Waits until all work of `context` is done. */
 static int wait_for(const struct mam_free_request *request, void *context)
@@ -72,8 +72,8 @@ static int wait_for(const struct mam_free_request *request, void *context)
 }
 
 /*
- * Whether a capture forbids the free; the driver's code for it. The driver decides by a free of its
- * own, for cuMemFreeAsync of such a block too.
+ * Returns the driver's code if a capture forbids the free. The driver decides by a free of its own,
+ * also for cuMemFreeAsync of such a block.
  */
 static int judge(const struct mam_free_request *request, const struct mam_pools_entry *entry)
 {
@@ -82,7 +82,7 @@ static int judge(const struct mam_free_request *request, const struct mam_pools_
 	return wait_for(request, entry->owner);
 }
 
-/* An address that the driver refuses as it would a wrong one of its own. */
+/* Returns an address that the driver rejects as it would reject an invalid one of its own. */
 static void *refusable(void *block)
 {
 	struct mam_segment_info segment = { .size = sizeof(segment) };
@@ -93,8 +93,8 @@ static void *refusable(void *block)
 }
 
 /*
- * Freed twice, also by two threads at once, or not the start of a block; or the context and its
- * pool went away meanwhile.
+ * A double free, also by two threads at once, or an interior pointer, or the context and its pool
+ * were destroyed in the meantime.
  */
 static enum mam_free_outcome refuse(struct mam_free_request *request)
 {
@@ -109,7 +109,7 @@ static enum mam_free_outcome not_owned(struct mam_free_request *request)
 	return MAM_FREE_FORWARD;
 }
 
-/* While the block is still the program's: see watch.h. */
+/* Called while the program still owns the block: see watch.h. */
 static void announce(const struct mam_free_request *request, const struct mam_pools_entry *entry)
 {
 	mam_watch_free(&(struct mam_watch_call){
@@ -133,7 +133,7 @@ enum mam_free_outcome mam_free_refuse(struct mam_free_request *request, enum mam
 	return MAM_FREE_REFUSE;
 }
 
-/* Idle chunks after a growth. `waited`: all work of the context was done a moment ago. */
+/* Releases idle chunks after growth. `waited`: all work of the context has just been done. */
 static void release_outgrown(const struct mam_free_request *request,
 			     const struct mam_pools_entry *entry, bool waited)
 {
@@ -147,7 +147,7 @@ static void release_outgrown(const struct mam_free_request *request,
 	mam_pool_trim(entry->pool, 0, NULL);
 }
 
-/* The quarantine is larger than it should be: the free may wait, as the driver's may. */
+/* The quarantine is larger than it should be. The free may wait, as the driver's free may. */
 static void catch_up(struct mam_quarantine *quarantine)
 {
 	if (!mam_capture_alive())
@@ -192,7 +192,10 @@ enum mam_free_outcome mam_free_at_once(struct mam_free_request *request)
 	return mam_free(entry->pool, request->block) == MAM_OK ? MAM_FREE_DONE : refuse(request);
 }
 
-/* Found first only where somebody watches: that is a second look into the pool's books. */
+/*
+ * Looks up the block first only if a watcher or a capture needs it, because that is a second
+ * lookup.
+ */
 enum mam_free_outcome mam_free_later(struct mam_free_request *request)
 {
 	struct mam_pools_entry *entry;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * free.h - giving a block back, for those who free under other names.
- */
+/* free.h - frees a block of a pool, for all functions that free memory. */
 #ifndef MAM_INTERPOSE_FREE_H
 #define MAM_INTERPOSE_FREE_H
 
@@ -15,42 +13,44 @@
 struct mam_pools_entry;
 
 enum mam_free_outcome {
-	MAM_FREE_DONE,    /* the block is free, or `code` is the driver's answer */
-	MAM_FREE_FORWARD, /* no pool's: the real function is to be asked */
-	MAM_FREE_REFUSE   /* the real function is to be asked for `block`, which it refuses */
+	MAM_FREE_DONE,    /* the block is free, or `code` is the driver's error */
+	MAM_FREE_FORWARD, /* it belongs to no pool: the caller must call the real function */
+	MAM_FREE_REFUSE   /* the caller must call the real function for `block`, which it rejects */
 };
 
-/* One free on its way. */
+/* One free in progress. */
 struct mam_free_request {
 	enum mam_table_id function;
 	enum mam_road road;
 	void *block;
-	void *stream; /* of a stream-ordered free */
-	size_t bytes; /* of the block, once it is known */
+	void *stream; /* set for a stream-ordered free */
+	size_t bytes; /* of the block, once known */
 	enum mam_why why;
 	int code;
-	bool is_ordered; /* in the order of `stream`: the free itself waits for nothing */
+	bool is_ordered; /* ordered by `stream`: the free itself does not wait */
 	bool is_noted;   /* it was on the account */
 };
 
 /*
- * mam_free_strictly - wait until all work of the block's context is done, then free.
- * mam_free_later - without a wait, by quarantine. mam_free_at_once - without either. The guard is up
- * in all.
+ * mam_free_strictly - wait until all work of the block's context is done, then free. mam_free_later
+ * - free through the quarantine, without a wait. mam_free_at_once - free immediately, without a
+ * wait or the quarantine. The guard is up in all three.
  */
 enum mam_free_outcome mam_free_strictly(struct mam_free_request *request);
 enum mam_free_outcome mam_free_later(struct mam_free_request *request);
 enum mam_free_outcome mam_free_at_once(struct mam_free_request *request);
 
-/* The driver is to refuse the free for the reason `why`, if the block belongs to a pool. */
+/* Makes the driver reject the free for the reason `why`, if the block belongs to a pool. */
 enum mam_free_outcome mam_free_refuse(struct mam_free_request *request, enum mam_why why);
 
-/* Around the real function: memory of the driver's goes off the account, unless it refuses. */
+/*
+ * Called around the real function: memory of the driver leaves the account unless the free fails.
+ */
 void mam_free_before(struct mam_free_request *request, struct mam_account_noted *noted);
 void mam_free_after(const struct mam_free_request *request,
 		    const struct mam_account_noted *noted);
 
-/* After a call that a pool answered, or the real function refused. */
+/* Called after a pool handled the call, or after the real function rejected it. */
 void mam_free_watch(const struct mam_free_request *request, enum mam_free_outcome outcome,
 		    int answer);
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * free_async.c - cuMemFreeAsync: freed once a stream has come so far.
+ * free_async.c - cuMemFreeAsync: free a block once a stream reaches this point.
  *
- * Memory of cudaMallocAsync is the driver's, and so is its free. A block of cudaMalloc's may be
- * freed this way too, and then nobody waits: it goes into quarantine, whose fence covers the
- * stream and everything else in its context. Without such a fence (before CUDA 12.5) it is freed as
- * cudaFree would, or during a capture stays in quarantine until memory is needed. Under the stream
- * policy it is free at once.
+ * Memory of cudaMallocAsync belongs to the driver, which also frees it. A program may also free a
+ * block of cudaMalloc this way. Such a free does not wait: the block goes into quarantine, whose
+ * fence covers the stream and all other work of its context. Without such a fence (before CUDA
+ * 12.5) the block is freed as by cudaFree; during a capture it stays in quarantine until memory is
+ * needed. Under the stream policy it is free immediately.
  *
- * Into a stream that is in capture only memory of the graph can be freed. There the driver gets the
- * call and returns its own error; the block stays allocated. Into another stream, a thread that a
- * capture restricts may not free such a block at all: as with cudaFree, the driver decides (free.c).
+ * Only memory of the graph can be freed in a stream under capture. The driver receives such a call
+ * and returns its own error; the block stays allocated. In another stream, a thread that a capture
+ * restricts may not free such a block at all: as with cudaFree, the driver decides (free.c).
  */
 #include <stdint.h>
 
@@ -21,7 +21,7 @@
 #include "interpose/routes/init.h"
 #include "interpose/routes/real.h"
 
-#define PER_THREAD ((void *)2) /* CU_STREAM_PER_THREAD: the null stream of _ptsz functions */
+#define PER_THREAD ((void *)2) /* CU_STREAM_PER_THREAD: what NULL means to a _ptsz function */
 
 typedef int free_function(unsigned long long block, void *stream);
 
@@ -36,7 +36,7 @@ static enum mam_free_outcome give_back(struct mam_free_request *request, void *t
 	return mam_free_strictly(request);
 }
 
-/* `true_stream` means everywhere what `real` means by `stream`. */
+/* `true_stream` means in every function the stream that `stream` means to `real`. */
 static int free_async(free_function *real, enum mam_table_id function, enum mam_road road,
 		      unsigned long long block, void *stream, void *true_stream)
 {

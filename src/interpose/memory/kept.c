@@ -45,7 +45,7 @@ void mam_kept_look(int device)
 		mam_account_set(device, MAM_ACCOUNT_GRAPH, bytes);
 }
 
-/* A device has a default pool and a current one, which are the same until a program sets another. */
+/* A device has a default pool and a current one. They are the same until a program sets another. */
 static bool trim_pools(const struct mam_real_driver *driver, int device)
 {
 	int (*const ask[])(void **, int) = { driver->default_pool, driver->current_pool };

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pass.c - what all allocations that stay the driver's have in common (pass.h).
+ * pass.c - the common part of all allocations that the driver serves (pass.h).
  *
- *   1. Charge the account, and ask the real function.
- *   2. Over the limit, or out of memory: chunks that are wholly free in any pool of the device go
- *      back, and once more. Still not enough: the same after all quarantined blocks came out. Both
- *      wait for the device, and for no other one. Then once more after the driver has released the
- *      memory that it keeps (kept.h). Nothing of this for host memory, nor in a thread that a
- *      capture restricts.
- *   3. Over the limit: the real function is asked for an impossible size, so that the error is
+ *   1. Charge the account, and call the real function.
+ *   2. Over the limit, or out of memory: release the completely free chunks of all pools of the
+ *      device, and retry. If that is not enough, do the same after all quarantined blocks were
+ *      reclaimed. Both wait for this device and for no other. Then retry after the driver has
+ *      released the memory that it retains (kept.h). All this is skipped for host memory, and in a
+ *      thread that a capture restricts.
+ *   3. Over the limit: call the real function with an impossible size, so that the error is
  *      genuine.
- *   4. Note what came, or take the charge back.
+ *   4. Note the allocated memory, or refund the charge.
  *
- * A free takes the note before the driver is asked, and settles the charge after (account.h).
+ * A free removes the note before it calls the driver, and refunds the charge after (account.h).
  */
 #include "interpose/memory/pass.h"
 
@@ -33,7 +33,7 @@ size_t mam_pass_rounded(size_t bytes)
 	return bytes > SIZE_MAX - unit ? SIZE_MAX : (bytes + unit - 1) / unit * unit;
 }
 
-/* The device of a context; -1: the driver does not say. */
+/* Returns the device of a context, or -1 if the driver does not report it. */
 static int device_of(const struct mam_real_driver *driver, void *context, const void *current)
 {
 	int device = mam_pools_device(context);
@@ -49,7 +49,10 @@ static int device_of(const struct mam_real_driver *driver, void *context, const 
 	return device;
 }
 
-/* The context whose memory it will be, and its device: the stream's, otherwise the current ones. */
+/*
+ * Returns the context that will own the memory, and its device: those of the stream, otherwise the
+ * current ones.
+ */
 static void *owner(void *stream, int *device)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
@@ -65,7 +68,7 @@ static void *owner(void *stream, int *device)
 	return mam_pools_owner(context);
 }
 
-/* Only for watchers, which are rare. */
+/* Called only for watchers, which are rare. */
 static void ask_device(int *device)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
@@ -97,7 +100,7 @@ static void watch(const struct mam_pass *pass, int answer, void *context)
 
 	if (answer == MAM_CUDA_SUCCESS && !pass->is_placed && is_block(pass->kind)) {
 		call.block = (void *)(uintptr_t)pass->key;
-		if (call.device < 0) /* a context that this call has started again has one now */
+		if (call.device < 0) /* a context that this call reinitialized has a device now */
 			ask_device(&call.device);
 		mam_watch_alloc(&call);
 	} else {
@@ -115,7 +118,10 @@ void mam_pass_watch(enum mam_table_id function, enum mam_road road, enum mam_why
 		.code = answer });
 }
 
-/* Charged after success. Over the limit: out of memory without a call, and *over is set. */
+/*
+ * Charges the account if the call succeeds. Over the limit: sets *over and returns out of memory
+ * without a call.
+ */
 static int attempt(struct mam_pass *pass, bool *over)
 {
 	int answer = MAM_CUDA_OUT_OF_MEMORY;
@@ -130,13 +136,13 @@ static int attempt(struct mam_pass *pass, bool *over)
 	return answer;
 }
 
-/* No device memory makes room on the host. */
+/* Releasing device memory does not help an allocation of host memory. */
 static bool may_make_room(const struct mam_pass *pass)
 {
 	return pass->kind != MAM_ACCOUNT_HOST && !mam_capture_restricts();
 }
 
-/* False: that gave nothing. */
+/* Returns false if no memory was released. */
 static bool make_room(const struct mam_pass *pass, bool quarantined)
 {
 	return may_make_room(pass) && mam_pools_make_room(pass->device, quarantined) != 0;
@@ -154,7 +160,7 @@ int mam_pass_alloc(struct mam_pass *pass)
 		context = owner(pass->stream, &pass->device);
 	if (pass->why == MAM_WHY_NONE)
 		pass->why = MAM_WHY_KIND;
-	if (pass->taken >= MAM_PASS_TOO_MUCH) { /* no need to charge for that */
+	if (pass->taken >= MAM_PASS_TOO_MUCH) { /* no need to charge this size */
 		answer = pass->ask(pass->arguments, pass->bytes, &none);
 	} else {
 		answer = attempt(pass, &over);
@@ -178,8 +184,8 @@ int mam_pass_alloc(struct mam_pass *pass)
 }
 
 /*
- * Of a block that is on the account the watchers hear before it is freed; of others after, since
- * most of those are mistakes that the driver refuses.
+ * Watchers are notified of a block on the account before it is freed. They are notified of other
+ * blocks afterward, because most of those are invalid frees, which the driver rejects.
  */
 int mam_pass_free(enum mam_table_id function, enum mam_road road, enum mam_account_kind kind,
 		  uint64_t key, int (*release)(uint64_t key))

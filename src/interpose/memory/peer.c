@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peer.c - links between contexts: one of them may use the memory of the other (peer.h).
+ * peer.c - links between contexts: one of them may access the memory of the other (peer.h).
  *
- * A link comes from cuCtxEnablePeerAccess, also where the driver reports that access was enabled
- * before, by code that mam did not see; and from cuIpcOpenMemHandle, which enables access to the
- * device of the memory.
+ * A link comes from cuCtxEnablePeerAccess, also if the driver reports that access was already
+ * enabled by code that mam did not see. It also comes from cuIpcOpenMemHandle, which enables access
+ * to the device of the memory.
  *
- * Green contexts share the memory and the peers of their device's primary context, and a handle does
- * not show that its context is green. So a link is also made for the primary contexts of both devices. A link
- * too many is safe: a fence then covers work that it need not cover.
+ * Green contexts share the memory and the peers of their device's primary context, and a handle
+ * does not show that its context is green. So links are also added for the primary contexts of both
+ * devices. An extra link is safe: a fence then covers work that it need not cover.
  *
- * Access that is disabled again is not forgotten: work submitted before may still run. Links end
+ * A link remains after access is disabled, because work submitted before may still run. A link ends
  * with either context.
  *
- * Room for a link is reserved before the driver is asked: without host memory the call fails, and
- * no access is ever missing here. Bound: the list grows as needed, and is searched linearly; a
- * program has a few links.
+ * Space for a link is reserved before the driver is called. If there is no host memory, the call
+ * fails, so that no link is ever missing. Bound: the list grows as needed, and is searched
+ * linearly; a program has a few links.
  */
 #include "interpose/memory/peer.h"
 
@@ -28,21 +28,21 @@
 #include "interpose/routes/real.h"
 #include "interpose/routes/table.h"
 
-#define LINKS_AT_ONCE 4 /* of one call: both contexts, and the primary contexts of both devices */
+#define LINKS_AT_ONCE 4 /* per call: both contexts, and the primary contexts of both devices */
 #define FIRST_ROOM 64
 #define ALREADY_ENABLED 704        /* CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED */
 #define LAZY_ENABLE_PEER_ACCESS 1u /* CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS */
 #define POINTER_DEVICE_ORDINAL 9   /* CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL */
 
 struct link {
-	void *owner; /* its memory */
-	void *peer;  /* may use it */
+	void *owner; /* owns the memory */
+	void *peer;  /* may access it */
 	uint64_t number;
 };
 
 static struct link *links;     /* lock: links; those of one owner in the order of their numbers */
 static unsigned int room;      /* lock: links; entries */
-static unsigned int reserved;  /* lock: links; entries that calls on their way may need */
+static unsigned int reserved;  /* lock: links; entries that calls in progress may need */
 static uint64_t last_number;   /* lock: links */
 static atomic_uint count;      /* atomic; written under lock: links */
 static _Atomic uint64_t ended; /* atomic; written under lock: links */
@@ -90,7 +90,7 @@ bool mam_peer_is_linked(uint64_t number)
 	return is_linked;
 }
 
-/* Room for the links of one call. False: there is no host memory. */
+/* Reserves space for the links of one call. Returns false if there is no host memory. */
 static bool reserve(void)
 {
 	struct link *larger = NULL;
@@ -154,7 +154,7 @@ void mam_peer_restart(void)
 	reserved = 0;
 }
 
-/* The primary context of a device; NULL: it is not active. */
+/* Returns the primary context of a device, or NULL if it is inactive. */
 static void *primary_of(const struct mam_real_driver *driver, int device)
 {
 	void *context = NULL;
@@ -168,7 +168,7 @@ static void *primary_of(const struct mam_real_driver *driver, int device)
 	return context;
 }
 
-/* That of the device that a context is on. */
+/* Returns the primary context of the device of `context`. */
 static void *primary_beside(const struct mam_real_driver *driver, void *context)
 {
 	void *popped;
@@ -182,7 +182,10 @@ static void *primary_beside(const struct mam_real_driver *driver, void *context)
 	return device < 0 ? NULL : primary_of(driver, device);
 }
 
-/* The current context has access to the memory of `owner`, or of the primary context beside it. */
+/*
+ * Records that the current context has access to the memory of `owner`, or of the primary context
+ * `owner_primary` of the same device.
+ */
 static void link_current(const struct mam_real_driver *driver, void *owner, void *owner_primary)
 {
 	void *current = NULL, *primary;
@@ -223,8 +226,8 @@ bool mam_peer_open_begin(unsigned int flags)
 }
 
 /*
- * The handle does not contain the device, so the driver is asked for that of the address. Memory of this process on that
- * device belongs to its primary context, which the driver has started by now.
+ * The handle does not contain the device, so it is queried by the address. Memory of this process
+ * on that device belongs to its primary context, which the driver has initialized by now.
  */
 void mam_peer_open_end(unsigned int flags, unsigned long long address)
 {

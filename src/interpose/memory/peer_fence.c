@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peer_fence.c - record, ask, wait (peer_fence.h).
+ * peer_fence.c - record, query and wait (peer_fence.h).
  *
  *   record  1. List the contexts, in the order of their links. A context of the last record keeps
- *              its event, found by the number of the link: a context that was reset has a new
- *              link, and the events of the old one are gone.
- *           2. Create the events that are missing, and record each.
+ *           its event, found by the number of the link: a context that was reset has a new link,
+ *           and the events of the old one are gone.
+ *           2. Create the missing events, and record each.
  *   ask     Query each event that has not passed.
  *   wait    Wait for each context, as capture.h allows.
  *
- * A call that fails is judged by the state of its context (judge). A peer that is gone or has a
- * sticky error is left out of the fence. Any other failure is taken for transient: nothing is
- * concluded from it, and the caller tries again. An event that the driver does not know is
- * forgotten, and the part is recorded again with a new one, which covers more than the old one.
+ * The state of the context decides what a failed call means (judge). A peer that is destroyed or
+ * has a sticky error is left out of the fence. Any other failure is considered transient: the
+ * caller concludes nothing from it, and tries again. An event that the driver does not know is
+ * forgotten. Its part is then recorded again with a new event, which covers more work than the old
+ * one.
  *
- * Bound: one call of the driver for each context.
+ * Bound: one driver call per context.
  *
  * Invariant: the parts of a fence are in the order of their links, the owner first.
  */
@@ -30,12 +31,12 @@
 #define FEW 8         /* contexts that are listed without an allocation */
 #define TIMING_OFF 2u /* cuEventCreate: CU_EVENT_DISABLE_TIMING */
 
-#define INVALID_HANDLE 400 /* CUDA_ERROR_INVALID_HANDLE: an event went with its context */
+#define INVALID_HANDLE 400 /* CUDA_ERROR_INVALID_HANDLE: the event was destroyed with its context */
 
 struct mam_peer_fence_part {
 	void *context;
 	uint64_t link; /* 0: the owner */
-	void *event;   /* NULL: none yet */
+	void *event;   /* NULL: not created yet */
 	bool is_open;  /* recorded, and not known to have passed */
 };
 
@@ -47,7 +48,7 @@ bool mam_peer_fence_is_possible(void)
 	       driver->event_query != NULL;
 }
 
-/* Makes a context current for as long as a few calls take. Returns the driver's code. */
+/* Makes a context current for a few calls. Returns the driver's code. */
 static int enter(const struct mam_real_driver *driver, void *context, bool *pushed)
 {
 	void *current = NULL;
@@ -76,7 +77,9 @@ static bool is_end(int code)
 
 enum health { SOUND, BROKEN, GONE };
 
-/* After `code` about this context. A sticky error is one that another call reports as well. */
+/*
+ * Called after a call failed with `code`. A sticky error is one that another call returns as well.
+ */
 static enum health health_of(const struct mam_real_driver *driver, void *context, int code)
 {
 	int least, greatest, again;
@@ -92,7 +95,10 @@ static enum health health_of(const struct mam_real_driver *driver, void *context
 	return is_end(again) ? GONE : again == code ? BROKEN : SOUND;
 }
 
-/* The state of the fence after a failure. DONE: nothing of this context is to be waited for. */
+/*
+ * Returns the state of the fence after a failure. DONE: no work of this context remains to wait
+ * for.
+ */
 static enum mam_peer_fence_state judge(const struct mam_real_driver *driver, void *context,
 				       uint64_t link, int code)
 {
@@ -113,13 +119,15 @@ static enum mam_peer_fence_state judge_part(const struct mam_real_driver *driver
 	enum mam_peer_fence_state state = judge(driver, part->context, part->link, code);
 
 	if (code == INVALID_HANDLE || is_end(code))
-		part->event = NULL; /* it went with an earlier context of that handle */
+		part->event = NULL; /* it was destroyed with an earlier context of that handle */
 	if (state == MAM_PEER_FENCE_DONE)
 		part->is_open = false;
 	return state;
 }
 
-/* An array for all contexts, `few` where that is large enough; NULL: there is no host memory. */
+/*
+ * Returns an array of all contexts: `few` if it is large enough; NULL if there is no host memory.
+ */
 static struct mam_peer *list_all(void *owner, struct mam_peer *few, unsigned int *count)
 {
 	struct mam_peer *list = few, *larger;
@@ -138,7 +146,7 @@ static struct mam_peer *list_all(void *owner, struct mam_peer *few, unsigned int
 	return list;
 }
 
-/* Step 1 of a record. False: there is no host memory. */
+/* Step 1 of a record. Returns false if there is no host memory. */
 static bool set_parts(struct mam_peer_fence *fence, void *owner)
 {
 	struct mam_peer few[FEW], *list;
@@ -211,7 +219,7 @@ enum mam_peer_fence_state mam_peer_fence_record(struct mam_peer_fence *fence, vo
 	return state;
 }
 
-/* Whether the work under an open part is done. */
+/* Whether the work before an open part is done. */
 static enum mam_peer_fence_state ask_part(const struct mam_real_driver *driver,
 					  struct mam_peer_fence_part *part)
 {
@@ -244,7 +252,7 @@ enum mam_peer_fence_state mam_peer_fence_ask(struct mam_peer_fence *fence)
 	for (unsigned int i = 0; i < fence->count && state == MAM_PEER_FENCE_DONE; i++) {
 		struct mam_peer_fence_part *part = &fence->parts[i];
 
-		/* The events of a context that is gone cannot be queried. */
+		/* The events of a destroyed context cannot be queried. */
 		if (some_ended && part->link != 0 && !mam_peer_is_linked(part->link))
 			part->is_open = false;
 		if (part->is_open)

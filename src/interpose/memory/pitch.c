@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pitch.c - cuMemAllocPitch: rows of a pool block, as far apart as the driver would put them.
- * cudaMallocPitch and cudaMalloc3D come down to it.
+ * pitch.c - cuMemAllocPitch: rows of a pool block, with the pitch that the driver would choose.
+ * cudaMallocPitch and cudaMalloc3D call it.
  *
- *   1. The pitch of a width is the driver's: textures are bound by it. So the first allocation of
- *      each width and element size on a device is the driver's own, and says the pitch.
- *   2. Those after it are blocks of pitch times height from the pool.
- *   3. Odd requests, and those of a thread that a capture restricts, go to the real function.
+ *   1. The driver chooses the pitch for a width, because textures are bound with it. So the first
+ *      allocation of each width and element size on a device goes to the driver, which returns the
+ *      pitch.
+ *   2. Later ones are pool blocks of pitch times height.
+ *   3. Unusual requests, and those of a thread that a capture restricts, go to the real function.
  *
- * The driver is not asked by an allocation that is freed again: a free waits for all work of its
- * context, which the program does not expect here.
+ * mam does not query the pitch by an allocation that it frees again: a free waits for all work of
+ * its context, which the program does not expect here.
  *
- * The memory of pitches is a table where each width has one place; two widths of one place take
- * turns in it.
+ * Known pitches are kept in a direct-mapped table: each width has one slot, and two widths with the
+ * same slot replace each other.
  */
 #include <stdatomic.h>
 #include <stdint.h>
@@ -28,16 +29,16 @@
 #include "interpose/routes/real.h"
 
 #define ANSWER_BITS 12
-#define ALIGNMENT 512 /* of what the driver gives: textures are bound to it */
+#define ALIGNMENT 512 /* of the driver's pitched memory: textures are bound to it */
 #define WIDTH_BITS 36
 #define DEVICE_BITS 10
 #define KEY_BITS (WIDTH_BITS + 2 + DEVICE_BITS)
 #define GAP_BITS (64 - KEY_BITS)
 
-/* A width, its element size, the device, and how much wider the pitch is; 0: empty. */
+/* A width, its element size, the device, and how much larger the pitch is; 0: empty. */
 static _Atomic uint64_t answers[1 << ANSWER_BITS]; /* atomic */
 
-/* 0: not one that is remembered. */
+/* Returns 0 if it cannot be kept in the table. */
 static uint64_t key_of(size_t width, unsigned int element, int device)
 {
 	uint64_t size = element == 4 ? 1 : element == 8 ? 2 : element == 16 ? 3 : 0;
@@ -53,7 +54,7 @@ static _Atomic uint64_t *place_of(uint64_t key)
 	return &answers[(key * UINT64_C(0x9E3779B97F4A7C15)) >> (64 - ANSWER_BITS)];
 }
 
-/* 0: not known yet. */
+/* Returns 0 if it is not known yet. */
 static size_t recall(uint64_t key, size_t width)
 {
 	uint64_t kept = atomic_load_explicit(place_of(key), memory_order_relaxed);
@@ -68,7 +69,7 @@ static void remember(uint64_t key, size_t width, size_t pitch)
 				      memory_order_relaxed);
 }
 
-/* The device of the current context; -1: there is none. */
+/* Returns the device of the current context, or -1 if there is none. */
 static int current_device(void)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
@@ -88,7 +89,7 @@ struct arguments {
 	unsigned int element;
 };
 
-/* Too much is asked for by the height. */
+/* An impossible size is requested by the height. */
 static int ask(void *user, size_t bytes, uint64_t *key)
 {
 	struct arguments *arguments = user;
@@ -102,7 +103,7 @@ static int ask(void *user, size_t bytes, uint64_t *key)
 	return answer;
 }
 
-/* By the driver, on the account. */
+/* Allocates by the driver, charged to the account. */
 static int forward(enum mam_road road, struct arguments *arguments, enum mam_why why)
 {
 	struct mam_pass pass = { .function = MAM_TABLE_cuMemAllocPitch_v2,
@@ -119,7 +120,10 @@ static int forward(enum mam_road road, struct arguments *arguments, enum mam_why
 	return mam_pass_alloc(&pass);
 }
 
-/* From the pool, if the pitch is known; MAM_ALLOC_FORWARD. The guard is up. */
+/*
+ * Allocates from the pool if the pitch is known. Otherwise returns MAM_ALLOC_FORWARD. The guard is
+ * up.
+ */
 static int serve(enum mam_road road, size_t pitch, size_t height, void **block, enum mam_why *why)
 {
 	size_t bytes;

@@ -2,18 +2,18 @@
 /*
  * pools.c - the table of contexts and their pools.
  *
- * A few entries in an array, read without a lock: programs have one context a device, rarely
- * more. An entry is filled, and then published by its context. Nothing is locked while a pool is
- * made, since that calls the driver and the dynamic linker; of two threads that make the pool of
- * one context at once the second gives its own up.
+ * The table is a small array that is read without a lock: programs have one context per device,
+ * rarely more. A thread fills an entry, then publishes it by writing its context. No lock is held
+ * while a pool is created, because that calls the driver and the dynamic linker. If two threads
+ * create the pool of one context at once, the second destroys its own.
  *
- * Whose memory it is that a context asks for, the driver says of a small allocation made under it:
- * that finds green contexts, which are keys to the pool of their primary one.
+ * The owner of the memory allocated under a context is found by a small allocation under it. This
+ * detects green contexts, whose entries refer to the pool of their primary context.
  *
- * Bound: MAM_POOLS_MOST live contexts. Those beyond are the driver's alone.
+ * Bound: MAM_POOLS_MOST live contexts. The driver serves any further contexts.
  *
- * What must hold: an entry with a context has a pool; no context stands in two entries; of the
- * entries with one pool exactly one is no alias.
+ * Invariants: an entry with a context has a pool; no context is in two entries; of the entries with
+ * one pool exactly one is not an alias.
  */
 #include "interpose/memory/pools.h"
 
@@ -40,10 +40,10 @@
 
 static struct mam_pools_entry entries[MAM_POOLS_MOST];
 static pthread_mutex_t entries_lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_uint entries_used;   /* atomic: entries from here on were never used */
-static struct mam_pools_sums past; /* lock: entries; of pools that are gone */
+static atomic_uint entries_used;   /* atomic: entries starting at this index were never used */
+static struct mam_pools_sums past; /* lock: entries; of destroyed pools */
 
-/* With the guard, by which a program that ends in a signal handler knows that a lock is held. */
+/* Raises the guard, which shows a program that ends in a signal handler that a lock is held. */
 static void lock_entries(void)
 {
 	mam_init_depth++;
@@ -81,8 +81,8 @@ static bool is_primary(const struct mam_real_driver *driver, void *context, int 
 }
 
 /*
- * Without a wait: cuMemFree would wait for all work of the context, which the allocation that the
- * program asked for does not. The per-thread stream is in no order with the program's others.
+ * Frees without a wait: cuMemFree would wait for all work of the context, but the program's
+ * allocation does not. The per-thread stream is not ordered with the program's other streams.
  */
 static void free_probe(unsigned long long block)
 {
@@ -94,8 +94,9 @@ static void free_probe(unsigned long long block)
 }
 
 /*
- * The context that memory asked for under `context` belongs to: itself, where the driver does not
- * say. In relaxed mode with --capture=allow, which promises that allocation invalidates no capture.
+ * Returns the context that owns memory allocated under `context`: `context` itself if the driver
+ * does not report it. Uses relaxed mode with --capture=allow, which guarantees that allocation
+ * invalidates no capture.
  */
 static void *owner_of(const struct mam_real_driver *driver, void *context)
 {
@@ -129,20 +130,23 @@ static struct mam_pool *make_pool(struct mam_source *source)
 	attr.chunk_bytes = mam_option_number("MAM_CHUNK");
 	attr.growth_bytes = mam_option_number("MAM_GROWTH");
 	attr.granule = mam_option_number("MAM_GRANULE");
-	/* free.c waits by itself, to hand the driver's own code on. */
+	/* free.c waits itself, so that it can return the driver's own code. */
 	attr.free_policy = MAM_FREE_STREAM;
 	attr.name = "mam run";
 	attr.cache = MAM_CACHE_OFF; /* policies of free.c and quarantine.c know each block */
 	status = mam_pool_create_on(source, &attr, &pool);
 	if (status == MAM_ERROR_OUT_OF_MEMORY) {
-		/* A first chunk that does not fit must not cost every call another try. */
+		/* A first chunk that does not fit must not make every call try again. */
 		attr.chunk_bytes = 0;
 		status = mam_pool_create_on(source, &attr, &pool);
 	}
 	return status == MAM_OK ? pool : NULL;
 }
 
-/* All that an entry needs but its key, of a context that is current. False: nothing is held. */
+/*
+ * Creates all parts of an entry except its key, for the current context. If it returns false,
+ * nothing is held.
+ */
 static bool make(struct mam_pools_entry *entry, void *context, int device)
 {
 	size_t threshold = mam_option_number("MAM_PASS_ABOVE");
@@ -177,7 +181,10 @@ static void unmake(struct mam_pools_entry *entry)
 	mam_chunks_destroy(entry->source);
 }
 
-/* Publish an entry. The one of another thread that was first is returned instead; NULL: no room. */
+/*
+ * Publishes an entry. Returns the entry of another thread if that was first, or NULL if the table
+ * is full.
+ */
 static struct mam_pools_entry *publish(void *context, const struct mam_pools_entry *made)
 {
 	struct mam_pools_entry *entry;
@@ -218,7 +225,7 @@ static struct mam_pools_entry *make_and_publish(void *context, int device, bool 
 	return entry;
 }
 
-/* Another key to the pool of `owner`, which is made current for as long as making that takes. */
+/* Adds another key for the pool of `owner`, which is made current while the pool is created. */
 static struct mam_pools_entry *make_alias(const struct mam_real_driver *driver, void *context,
 					  void *owner, int device)
 {
@@ -371,7 +378,7 @@ static void drop_aliases_locked(const struct mam_pool *pool)
 			clear_locked(&entries[i]);
 }
 
-/* Tells the watchers of each chunk once: segments come in address order. */
+/* Notifies the watchers once per chunk: segments are visited in address order. */
 static bool visit_chunk(const struct mam_segment_info *segment, void *user)
 {
 	if (segment->base == segment->chunk_base)
@@ -391,7 +398,7 @@ static void drop_locked(struct mam_pools_entry *entry)
 	add_locked(&past, pool);
 	if (mam_watch_wants(MAM_WATCH_NVTX | MAM_WATCH_MARKS))
 		mam_pool_walk(pool, visit_chunk, context);
-	/* First the pool: a thread that still finds it gets DESTROYED and goes to the driver. */
+	/* The pool first: a thread that still finds it receives DESTROYED and calls the driver. */
 	mam_pool_abandon(pool);
 	drop_aliases_locked(pool);
 	mam_chunks_lose(entry->source);

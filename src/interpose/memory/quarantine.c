@@ -2,31 +2,32 @@
 /*
  * quarantine.c - retire, fence, reclaim (quarantine.h).
  *
- *   put     1. Retire the block in its pool: a ticket, in the order of frees.
- *           2. Enough unfenced, by number or by bytes: turn.
- *   turn    1. Ask the oldest fences whether they have passed; reclaim up to the newest that has.
- *           2. Record a fence over all tickets given so far. Its ticket is read before the record,
- *              so that no block is under a fence that was recorded before its free.
- *   settle  The same at once, for somebody who found no ground: what was freed while the GPU was
- *           idle comes back here.
- *   catch   Settle again and again until a fence has passed, for 0.1 s at most: in the first free
- *   up      after the pool had to grow although much was in quarantine. The program runs ahead of the
- *           GPU, and the pool would grow as long as it does. The growth itself does not wait: a kernel
- *           may be waiting for the thread that allocates.
- *   wait    Settle, and if that brought nothing synchronise: for somebody who would fail.
+ *   put     1. Retire the block in its pool. Its ticket is its number in the order of frees.
+ *           2. If enough blocks or bytes are without a fence: turn.
+ *   turn    1. Query the oldest fences; reclaim up to the newest that has passed.
+ *           2. Record a fence over all tickets so far. Its ticket is read before the record, so
+ *              that no block is covered by a fence that was recorded before its free.
+ *   settle  The same at once, for a thread that found no free memory: it reclaims blocks that were
+ *           freed while the GPU was idle.
+ *   catch   Settle repeatedly until a fence has passed, for at most 0.1 s. This happens in the
+ *   up      first free after the pool had to grow although much was in quarantine. The program runs
+ *           ahead of the GPU, and the pool would grow as long as it does. The growth itself does
+ *           not wait: a kernel may be waiting for the thread that allocates.
+ *   wait    Settle, and if that reclaimed nothing, synchronize: for a thread that would fail
+ *           otherwise.
  *
- * During a capture no fence is recorded and none asked: either would invalidate the capture
+ * During a capture no fence is recorded or queried: either would invalidate the capture
  * (capture.h). Blocks then stay until it ends, or until a thread waits for all work of the context.
  *
- * Where the context has a sticky error, of a kernel of the program, nothing is reclaimed any more;
- * the driver reports the error to the program at its next call. Any other failure of a call is taken
- * for transient, and the call is made again at the next turn (peer_fence.c).
+ * If the context has a sticky error, caused by a kernel of the program, nothing is reclaimed any
+ * more; the driver reports the error to the program at its next call. Any other failure of a call
+ * is considered transient, and the call is repeated at the next turn (peer_fence.c).
  *
- * Costs on an H100: retire 36 ns, record 200 ns, ask 180 ns. A fence for each COUNT blocks or for
- * an eighth of the pool's bytes makes that a few nanoseconds a free.
+ * Costs on an H100: retire 36 ns, record 200 ns, query 180 ns. With a fence for each COUNT blocks
+ * or for an eighth of the pool's bytes, that is a few nanoseconds per free.
  *
- * What must hold: fences stand in the order of their tickets; a fence's ticket was given before it
- * was recorded. `lock` is never held across a wait.
+ * Invariants: fences are in the order of their tickets; a fence's ticket was assigned before it was
+ * recorded. `lock` is never held across a wait.
  */
 #include "interpose/memory/quarantine.h"
 
@@ -42,16 +43,16 @@
 #include "interpose/memory/chunks.h"
 #include "interpose/memory/peer_fence.h"
 
-#define COUNT 64               /* blocks that share a fence at most, unless a request needs them */
-#define BYTES_LEAST (1u << 20) /* so many bytes share one at least */
-#define BYTES_COUNTED (1u << 14) /* smaller blocks count by number only: COUNT of them are few bytes */
-#define FENCES 64              /* recorded and not passed; more wait for their turn unfenced */
-#define LOOKS_MOST 1500        /* at a fence that a free waits for: about 0.1 s */
+#define COUNT 64               /* maximum blocks that share a fence, unless a request needs them */
+#define BYTES_LEAST (1u << 20) /* minimum bytes that share a fence */
+#define BYTES_COUNTED (1u << 14) /* smaller blocks, of few bytes, count by number only */
+#define FENCES 64              /* recorded and not passed; further blocks wait without a fence */
+#define LOOKS_MOST 1500        /* queries of a fence that a free waits for: about 0.1 s */
 #define LARGE_LEAST ((uint64_t)64 << 20)
-#define LARGE_SHARE 2          /* of the bytes in use: as many as that are large */
+#define LARGE_SHARE 2          /* of the bytes in use: retired bytes above this share are large */
 
 struct fence {
-	uint64_t ticket; /* of the last block under it */
+	uint64_t ticket; /* of the last block that it covers */
 	struct mam_peer_fence work;
 };
 
@@ -61,12 +62,12 @@ struct mam_quarantine {
 	struct mam_source *source;
 	void *context;
 
-	_Atomic uint64_t ticket;         /* atomic; newest one given */
-	_Atomic uint64_t reclaimed;      /* atomic; newest one reclaimed */
-	_Atomic uint64_t fenced;         /* atomic; newest one under a fence */
-	_Atomic uint64_t unfenced_bytes; /* atomic; about: of blocks of BYTES_COUNTED and more */
+	_Atomic uint64_t ticket;         /* atomic; the newest one assigned */
+	_Atomic uint64_t reclaimed;      /* atomic; the newest one reclaimed */
+	_Atomic uint64_t fenced;         /* atomic; the newest one covered by a fence */
+	_Atomic uint64_t unfenced_bytes; /* atomic; about: of blocks >= BYTES_COUNTED */
 	atomic_bool faulty;              /* atomic; the context has a sticky error */
-	atomic_bool behind;              /* atomic; the next free has to catch up */
+	atomic_bool behind;              /* atomic; the next free must catch up */
 
 	pthread_mutex_t lock;
 	struct fence fences[FENCES]; /* lock: lock; a ring */
@@ -107,7 +108,7 @@ bool mam_quarantine_is_large(const struct mam_quarantine *quarantine)
 	       stats.retired_bytes > stats.live_rounded_bytes / LARGE_SHARE;
 }
 
-/* Raises `value` to `to`; threads may come in any order. */
+/* Raises `value` to `to`; threads may arrive in any order. */
 static void raise_to(_Atomic uint64_t *value, uint64_t to)
 {
 	uint64_t now = atomic_load_explicit(value, memory_order_relaxed);
@@ -123,7 +124,7 @@ static void reclaim(struct mam_quarantine *quarantine, uint64_t ticket)
 		raise_to(&quarantine->reclaimed, ticket);
 }
 
-/* Whether the fence has done what it was asked for. */
+/* Whether the fence is recorded, or has passed. */
 static bool is_done(struct mam_quarantine *quarantine, enum mam_peer_fence_state state)
 {
 	if (state == MAM_PEER_FENCE_BROKEN)
@@ -131,7 +132,7 @@ static bool is_done(struct mam_quarantine *quarantine, enum mam_peer_fence_state
 	return state == MAM_PEER_FENCE_DONE;
 }
 
-/* The capture hold is taken. */
+/* The caller holds off captures. */
 static void record_locked(struct mam_quarantine *quarantine)
 {
 	struct fence *fence = &quarantine->fences[(quarantine->first + quarantine->count) % FENCES];
@@ -147,7 +148,10 @@ static void record_locked(struct mam_quarantine *quarantine)
 	atomic_store_explicit(&quarantine->unfenced_bytes, 0, memory_order_relaxed);
 }
 
-/* The ticket up to which fences have passed, 0: none has. The capture hold is taken. */
+/*
+ * Returns the ticket up to which fences have passed, or 0 if none has. The caller holds off
+ * captures.
+ */
 static uint64_t collect_locked(struct mam_quarantine *quarantine)
 {
 	uint64_t ticket = 0;
@@ -165,8 +169,8 @@ static uint64_t collect_locked(struct mam_quarantine *quarantine)
 }
 
 /*
- * Collect, record, and collect again if `at_once`. Who finds the lock taken goes on where it was:
- * somebody does this already.
+ * Collects, records, and collects again if `at_once`. Otherwise a thread that finds the lock taken
+ * returns: another thread is already doing this.
  */
 static bool turn(struct mam_quarantine *quarantine, bool at_once)
 {
@@ -208,9 +212,9 @@ enum mam_status mam_quarantine_put(struct mam_quarantine *quarantine, void *bloc
 	if (status != MAM_OK)
 		return status;
 	/*
-	 * Written without a locked instruction, on the way of every free: a thread that is late may
-	 * write a lower ticket over a higher one, and that block then waits for the fence after the
-	 * next free. Bytes are added up where they decide.
+	 * Every free executes this, so it uses no locked instruction. A late thread may overwrite a
+	 * higher ticket with a lower one, and that block then waits for the fence after the next
+	 * free. Bytes are added up where they matter.
 	 */
 	if (ticket > atomic_load_explicit(&quarantine->ticket, memory_order_relaxed))
 		atomic_store_explicit(&quarantine->ticket, ticket, memory_order_release);
@@ -229,8 +233,8 @@ bool mam_quarantine_settle(struct mam_quarantine *quarantine)
 }
 
 /*
- * The oldest fence, asked again and again for a limited time: a program may have a kernel running
- * that only ends when the host goes on.
+ * Queries the oldest fence repeatedly for a limited time: a kernel of the program may be running
+ * that ends only after the host continues.
  */
 static void await_oldest(struct mam_quarantine *quarantine)
 {
@@ -272,7 +276,7 @@ bool mam_quarantine_is_idle(struct mam_quarantine *quarantine)
 	return idle;
 }
 
-/* Without fences: everything that was retired before it is done after it. */
+/* Works without fences: everything retired before the wait is done after it. */
 static bool wait_for_context(struct mam_quarantine *quarantine)
 {
 	uint64_t ticket = atomic_load_explicit(&quarantine->ticket, memory_order_acquire);

@@ -2,10 +2,10 @@
 /*
  * query.c - cudaMemGetInfo and cuMemGetInfo: how much memory is free.
  *
- * To the driver, whatever a pool holds is taken. Programs that size their buffers by this answer
- * would come out too small, so what the current context's pool could still hand out counts as
- * free, quarantined memory too. With --limit it is never more than what mam would still give. The
- * total stays the device's.
+ * To the driver, all memory of a pool is in use. Programs that size their buffers by this result
+ * would make them too small, so memory that the current context's pool could still allocate counts
+ * as free, quarantined memory included. With --limit the result never exceeds what mam would still
+ * allocate. The total remains the device's.
  */
 #include <mam/mam.h>
 #include <mam/stats.h>
@@ -20,8 +20,9 @@
 #include "interpose/watch/watch.h"
 
 /*
- * And what the limit still allows the driver to give, SIZE_MAX without one; *device only where it
- * is known. The guard is up.
+ * Returns the free bytes of the pool. Also sets *allowed to the bytes that the limit still allows
+ * the driver to allocate (SIZE_MAX without a limit), and *device only if it is known. The guard is
+ * up.
  */
 static size_t free_in_pool(size_t *allowed, int *device)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reset.c - what ends a context, and with it the memory of its pool.
+ * reset.c - functions that destroy a context, and with it the memory of its pool.
  *
- * The real call goes first. Once it succeeded the chunks are gone, so the pool is abandoned
- * without a word to the driver, and addresses from it are strangers from then on: the driver gets
- * them and answers as it would. A primary context is known by its device, one that a program made
- * by its handle.
+ * The real function is called first. Once it has succeeded the chunks are gone, so the pool is
+ * abandoned without a driver call. Addresses in it are unknown from then on: the driver receives
+ * them and returns its own error. A primary context is identified by its device, one that a program
+ * created by its handle.
  *
- * No guard here: the real cudaDeviceReset arrives at these functions again by the driver's road,
- * and dropping a pool twice does nothing.
+ * There is no guard here: the real cudaDeviceReset reaches these functions again through the driver
+ * API, and dropping a pool twice has no effect.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,9 +23,8 @@
 #include "interpose/routes/table.h"
 
 /*
- * The primary context of a device, where memory on the account, a capture or a link of peers may
- * belong to it; NULL.
- * The driver is asked before the context ends.
+ * Returns the primary context of a device if memory on the account, a capture or a link of peers
+ * may belong to it; otherwise NULL. Must be called before the context is destroyed.
  */
 static void *noted_primary(int device)
 {
@@ -56,8 +55,8 @@ int cudaDeviceReset(void)
 	if (mam_init_passes())
 		return real();
 	/*
-	 * Only where there is something to drop: asking for the device may not be the program's
-	 * first call.
+	 * Only if there is something to drop: querying the device must not be the program's first
+	 * CUDA call.
 	 */
 	if ((mam_pools_exist() || mam_capture_alive() || mam_peer_exists()) && runtime != NULL &&
 	    runtime->get_device(&device) != MAM_CUDA_SUCCESS)
@@ -103,7 +102,7 @@ int cuDevicePrimaryCtxReset_v2(int device)
 	return primary_reset(MAM_TABLE_ORIGINAL(cuDevicePrimaryCtxReset_v2), device);
 }
 
-/* The last release ends the context; whether it was the last, only the driver knows. */
+/* The last release destroys the context; only the driver knows whether it was the last. */
 static int primary_release(__typeof__(&cuDevicePrimaryCtxRelease_v2) real, int device)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
@@ -133,7 +132,9 @@ int cuDevicePrimaryCtxRelease_v2(int device)
 	return primary_release(MAM_TABLE_ORIGINAL(cuDevicePrimaryCtxRelease_v2), device);
 }
 
-/* A detach ends the context, which is current, if it was attached no more often than detached. */
+/*
+ * A detach destroys the context, which is current, if it was attached no more often than detached.
+ */
 static bool is_detached(void *context)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
