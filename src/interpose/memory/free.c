@@ -11,9 +11,9 @@
  *      which the driver would free; then it is the next byte.
  *   3. The policy.
  *      strict    The real functions return when all work of the block's context is done. Programs
- *                rely on that, and the pool must not reuse the block earlier. cudaFree waits through
- *                the runtime, so that an error of the wait becomes its last error. If the wait
- *                fails, its code is returned and the block stays allocated.
+ *                rely on that, and the pool must not reuse the block earlier. cudaFree waits
+ *                through the runtime, so that an error of the wait becomes its last error. If the
+ *                wait fails, its code is returned and the block stays allocated.
  *      deferred  Does not wait: the block goes into quarantine (quarantine.h).
  *      stream    Does not wait and frees immediately: the program orders all uses of a block.
  *   4. The pool.

@@ -2,14 +2,14 @@
 /*
  * elf.c - finds the real dlsym() for an object that defines dlsym() itself.
  *
- * Asking the dynamic linker would lead back to us, so the symbol tables in memory are read:
- *   1. walk the loaded objects in their order, which is the order in which the linker searches
+ * The dynamic linker would find our own function, so the symbol tables in memory are read instead:
+ *   1. visit the loaded objects in their order, which is the order in which the linker searches
  *      them;
- *   2. skip everything up to and including the object that holds this code;
- *   3. in each later one look for a function of that name (symbols.h).
+ *   2. skip all objects up to and including the one that contains this code;
+ *   3. in each later object search for a function of that name (symbols.h).
  *
- * Bound: one pass over the symbols of the objects between us and the C library, once in a process.
- * Other objects that define dlsym and stand behind us are found first, so tools of that kind go on
+ * Bound: one pass over the symbols of the objects between this one and the C library, once per
+ * process. Other objects after this one that define dlsym are found first, so that such tools keep
  * working.
  */
 #define _GNU_SOURCE /* dl_iterate_phdr */
@@ -23,7 +23,7 @@
 
 #include "interpose/process/symbols.h"
 
-/* What one search carries through the walk. */
+/* The state of one search. */
 struct search {
 	const char *name; /* wanted */
 	bool behind_us;   /* this object was passed */
@@ -52,7 +52,7 @@ static int visit(struct dl_phdr_info *object, size_t info_bytes, void *user)
 		search->behind_us = holds(object, (const void *)(uintptr_t)mam_elf_next);
 		return 0;
 	}
-	/* The kernel's vdso keeps offsets and has no such function. */
+	/* The kernel's vdso stores offsets, and does not define the function. */
 	if (strstr(object->dlpi_name, "vdso") != NULL)
 		return 0;
 	for (int i = 0; i < object->dlpi_phnum; i++)

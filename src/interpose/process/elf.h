@@ -6,8 +6,8 @@
 #define MAM_INTERPOSE_ELF_H
 
 /*
- * mam_elf_next - the first definition of the function `name` in the objects loaded after this
- * one; NULL: there is none.
+ * mam_elf_next - return the first definition of the function `name` in the objects loaded after
+ * this one, or NULL.
  */
 void *mam_elf_next(const char *name);
 

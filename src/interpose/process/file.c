@@ -32,7 +32,7 @@ bool mam_file_is_started_one(void)
 	return started_pid() == (long)getpid();
 }
 
-/* Preloaded by hand there is no started one, and all are watched. */
+/* A library that the user preloads has no started process; all processes are watched then. */
 bool mam_file_is_watched(void)
 {
 	const char *children = mam_option_value("MAM_CHILDREN");
@@ -84,8 +84,8 @@ static int remember(struct mam_file *file)
 }
 
 /*
- * Without waiting: a pipe that no process reads would keep the program from ending. Writes wait, as
- * the program's own would.
+ * Opens without waiting: a pipe without a reader would keep the program from ending. Writes wait,
+ * as the program's own would.
  */
 static int open_in_place(struct mam_file *file, int flags)
 {
@@ -124,7 +124,7 @@ int mam_file_create(const char *place, struct mam_file *file)
 		return errno == ENOENT ? open_unpublished(file) : errno;
 	if (S_ISLNK(status.st_mode) && !is_below(place, "/dev/") && !is_below(place, "/proc/"))
 		return ELOOP;
-	if (S_ISLNK(status.st_mode)) /* /dev/stdout is one */
+	if (S_ISLNK(status.st_mode)) /* /dev/stdout is a symbolic link */
 		return open_in_place(file, 0);
 	return S_ISREG(status.st_mode) ? open_unpublished(file) : open_in_place(file, O_NOFOLLOW);
 }
@@ -144,8 +144,8 @@ int mam_file_open(const char *pattern, struct mam_file *file)
 }
 
 /*
- * The program may have closed the descriptor and opened another file. Where ours had no name, that
- * one may even have got its inode number, but it has a name.
+ * The program may have closed the descriptor and opened another file. If ours had no name, the
+ * other file may even have the same inode number, but it has a name.
  */
 static bool is_ours(const struct mam_file *file)
 {
@@ -197,14 +197,14 @@ static bool is_at(int number, const char *place)
 }
 
 /*
- * The file of that name is locked while it is replaced: of two processes that come at once, one
- * finds it locked. EAGAIN: the name means another file by now.
+ * The existing file of that name is locked while it is replaced: of two processes that arrive at
+ * once, one finds it locked. EAGAIN: the name refers to another file by now.
  */
 static int publish_over_unlocked(struct mam_file *file)
 {
 	int error, there = open(file->place, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
-	if (there < 0 && errno == EACCES) /* its lock is unknown to this user */
+	if (there < 0 && errno == EACCES) /* this user cannot know its lock */
 		return mam_newfile_put(&file->new, file->place);
 	if (there < 0)
 		return errno == ENOENT ? EAGAIN : errno;
@@ -225,7 +225,7 @@ int mam_file_publish_locked(struct mam_file *file)
 		return 0;
 	if (!is_ours(file))
 		return EBADF;
-	flock(file->number, LOCK_EX | LOCK_NB); /* of a new file; some file systems have no locks */
+	flock(file->number, LOCK_EX | LOCK_NB); /* a new file; some file systems have no locks */
 	for (int i = 0; error == EAGAIN && i < TRIES_MAX; i++) {
 		error = mam_newfile_add(&file->new, file->place);
 		if (error == EEXIST)
@@ -314,7 +314,10 @@ int mam_file_flush(struct mam_file_text *text)
 	return text->error;
 }
 
-/* A piece longer than the room that is left waits for an empty buffer; longer still it is cut. */
+/*
+ * If the text does not fit into the remaining space, the buffer is flushed first. Text longer than
+ * the whole buffer is truncated.
+ */
 void mam_file_put(struct mam_file_text *text, const char *format, ...)
 {
 	va_list arguments, again;

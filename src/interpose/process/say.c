@@ -25,7 +25,7 @@ static void put(const char *line, size_t bytes)
 	const char *path = mam_option_value("MAM_LOG_FILE");
 	int file = STDERR_FILENO;
 
-	/* A pipe that no process reads must not stop the program, so opening does not wait. */
+	/* A pipe without a reader must not stop the program, so opening does not wait. */
 	if (path != NULL && path[0] != '\0')
 		file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
 	if (file < 0)

@@ -12,20 +12,20 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define OWN_DEPTH 12                       /* frames of mam's, at most */
+#define OWN_DEPTH 12                       /* frames inside mam, maximum */
 #define BUCKETS ((size_t)1 << 14)
 #define ARENA_BYTES ((size_t)1 << 20)
 #define STACKS_MOST ((uint32_t)1 << 20)
 
-/* A piece of memory that nodes are cut from. */
+/* A block of memory that nodes are allocated from. */
 struct arena {
-	_Atomic size_t used; /* atomic; bytes, may run past the end */
+	_Atomic size_t used; /* atomic; bytes, may exceed the end */
 	char bytes[];
 };
 
 static struct mam_stack *_Atomic buckets[BUCKETS]; /* atomic */
 static struct arena *_Atomic arena;                /* atomic */
-static _Atomic uint32_t stacks;                    /* atomic; how many there are */
+static _Atomic uint32_t stacks;                    /* atomic; count */
 static uintptr_t own_begin, own_end;               /* lock: none, set at start */
 
 static int find_own(struct dl_phdr_info *info, size_t bytes, void *user)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stack_name.c - who a call stack is (stack.h).
+ * stack_name.c - the call site of a call stack, as text (stack.h).
  *
- * 1. From the innermost frame outwards, the first one whose object is none of CUDA's is the one:
- *    the application, a framework, cuBLAS or NCCL, which of them is what one wants to know.
- * 2. Its function's name if the dynamic linker knows it, else its offset in the object, as
- *    addr2line wants it; the object's name without its folder.
- * 3. Bytes that a word of a trace cannot have become %XX.
+ * 1. From the innermost frame outwards, the first frame whose object is not one of CUDA's is the
+ *    call site: the application, a framework, cuBLAS or NCCL. That is what the user wants to know.
+ * 2. The text is the function's name if the dynamic linker knows it, otherwise its offset in the
+ *    object, as addr2line takes it; and the object's name without its directory.
+ * 3. Bytes that a word of a trace cannot contain become %XX.
  *
- * The linker's search takes up to a millisecond in a large library, so that a name is looked for
- * once a stack. An object that was unloaded since is not known any more.
+ * The linker's search takes up to a millisecond in a large library, so each stack is named only
+ * once. An object that was unloaded in the meantime is unknown.
  */
 #define _GNU_SOURCE /* dladdr1 */
 #include "interpose/process/stack.h"
@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Beginnings of the names of CUDA's own libraries: between them and mam nobody is asked. */
+/* Prefixes of CUDA's own libraries: frames in them and in mam are not call sites. */
 static const char *const cuda_objects[] = { "libcudart", "libcuda.so", "libmam" };
 
 static bool is_of_cuda(const char *object)
@@ -37,7 +37,7 @@ static const char *last_part(const char *path)
 	return slash == NULL ? path : slash + 1;
 }
 
-/* `most` bytes of `text` at the most, as a trace may have them. Returns the end. */
+/* Writes at most `most` bytes of `text`, escaped for a trace. Returns the end. */
 static char *put_word(char *at, const char *end, const char *text, size_t most)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -59,7 +59,10 @@ static char *put_word(char *at, const char *end, const char *text, size_t most)
 	return at;
 }
 
-/* A return address belongs to the call before it. False: no object of interest. */
+/*
+ * A return address belongs to the call before it. Returns false if the object is unknown or one of
+ * CUDA's.
+ */
 static bool name_frame(const void *frame, char *name)
 {
 	const char *call = (const char *)frame - 1;
@@ -100,6 +103,6 @@ const char *mam_stack_name(const struct mam_stack *stack)
 	if (kept == NULL)
 		return "";
 	strcpy(kept, name);
-	((struct mam_stack *)stack)->name = kept; /* not among what others look at */
+	((struct mam_stack *)stack)->name = kept; /* not a field that other threads read */
 	return kept;
 }

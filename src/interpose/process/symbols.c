@@ -2,11 +2,11 @@
 /*
  * symbols.c - scans one object's dynamic symbols.
  *
- * Old and new versions of a function are one here: the version does not matter. The number of
- * symbols comes from DT_HASH, or from the end of the last chain of DT_GNU_HASH.
+ * Versions of a function are not distinguished. The number of symbols comes from DT_HASH, or from
+ * the end of the last chain of DT_GNU_HASH.
  *
- * Source: the System V ABI, chapter 5, and the layout of .gnu.hash as binutils writes it. Bound:
- * one pass over the object's symbols. No memory is allocated and no other function called, so it
+ * Source: the System V ABI, chapter 5, and the layout of .gnu.hash as binutils writes it.
+ * Bound: one pass over the object's symbols. Allocates no memory and calls no other function, so it
  * may run in an auditor.
  */
 #include "interpose/process/symbols.h"
@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The parts of an object's dynamic section that are needed. */
+/* The required parts of an object's dynamic section. */
 struct symbols {
 	const ElfW(Sym) * table;
 	const char *names;
@@ -25,8 +25,8 @@ struct symbols {
 };
 
 /*
- * glibc stores absolute addresses in the dynamic sections of what it loads; a few objects keep
- * offsets.
+ * glibc stores absolute addresses in the dynamic sections of the objects that it loads; a few
+ * objects keep offsets.
  */
 static const void *dynamic_address(ElfW(Addr) base, ElfW(Addr) value)
 {

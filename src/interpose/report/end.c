@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * end.c - the ways in which a process ends, and what is said at each (end.h).
+ * end.c - the ways in which a process ends, and what is reported at each (end.h).
  *
  *   exit, return from main   This object's destructor: it runs after the program's own exit
  *                            handlers and destructors, so after nearly all of its frees. All
  *                            watchers report.
- *   quick_exit               The same, in a handler that is registered when CUDA is first heard of.
- *   _exit, _Exit             May be called anywhere, in a signal handler that interrupted anything
- *                            too. So only what needs no memory and no lock that this thread can
- *                            hold is done: notes for peers are withdrawn and statistics written.
- *                            The list of leaks asks the dynamic linker for names and is left out; a
- *                            trace is whole in any case.
+ *   quick_exit               The same, in a handler that is registered when the process first uses
+ *                            CUDA.
+ *   _exit, _Exit             May be called anywhere, also in a signal handler that interrupted any
+ *                            code. So mam does only what needs no memory and no lock that this
+ *                            thread can hold: it withdraws the notes for peers and writes the
+ *                            statistics. The leak report is omitted because it looks up names in
+ *                            the dynamic linker; a trace is complete in any case.
  *
- * What must hold of _exit: the process ends with the given status, soon, whatever it was in.
- *   1. Nothing is done in a process that is another one than CUDA was heard of in: the child of
- *      vfork(), which shares the memory of its parent.
- *   2. Nothing is done where this thread is inside mam and may hold a lock, nor on the stack of a
- *      signal handler, which may be too small.
- *   3. Another thread may hold a lock and never go on, or the file may be a pipe that nobody reads,
- *      or the memory may be in ruins: an alarm and the signals of faults end the process with its
- *      status after all.
- * A program that asks the kernel by itself (exit_group) is not seen.
+ * Invariant of _exit: the process ends with the given status, soon, whatever it was executing.
+ *   1. Nothing is done in a process other than the one that used CUDA: the child of vfork(), which
+ *      shares the memory of its parent.
+ *   2. Nothing is done if this thread is inside mam and may hold a lock, or if it is on the stack
+ *      of a signal handler, which may be too small.
+ *   3. Another thread may hold a lock and never continue, or the file may be a pipe without a
+ *      reader, or the memory may be corrupted: an alarm and the fault signals then still end the
+ *      process with its status.
  *
- * A process that never heard of CUDA looks at one variable of the environment and does nothing,
- * unless it is the one that mam run started: that one says that nothing was caught, and what the
- * reason may be.
+ * A program that calls the kernel itself (exit_group) is not intercepted.
+ *
+ * A process that never used CUDA reads one environment variable and does nothing. The exception is
+ * the process that mam run started: it reports that no call was intercepted, and the likely reason.
  */
 #define _GNU_SOURCE /* secure_getenv, at_quick_exit */
 #include "interpose/report/end.h"
@@ -52,8 +53,8 @@
 #define STACK_BYTES (64 * 1024)
 #define EXIT_FUNCTION __attribute__((visibility("default"), noreturn))
 
-static atomic_bool over;  /* atomic; somebody says what there is to say */
-static int status_wanted; /* lock: none, set by whoever set `over` */
+static atomic_bool over;  /* atomic; a thread has started to report */
+static int status_wanted; /* lock: none, set by the thread that set `over` */
 
 EXIT_FUNCTION void _exit(int status);
 EXIT_FUNCTION void _Exit(int status);
@@ -64,8 +65,8 @@ static void say_all(void)
 	bool awake = mam_init_is_awake(), stats;
 
 	/*
-	 * Options are not read for nothing: that may complain about them in a program without
-	 * CUDA.
+	 * Options are read only if needed, because reading them may print warnings in a program
+	 * without CUDA.
 	 */
 	if (!awake && !mam_file_is_started_one())
 		return;
@@ -107,7 +108,7 @@ static void give_up(int signal)
 	syscall(SYS_exit_group, status_wanted);
 }
 
-/* Whatever comes next. */
+/* Ensures that the process ends, whatever happens next. */
 static void end_in_any_case(int status)
 {
 	static const int fatal[] = { SIGALRM, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * end.h - what the watchers say when the process ends, whichever way it does. It is made from host
- * memory alone: by then CUDA is gone or going.
+ * end.h - the reports of the watchers when the process ends, however it ends. They use host memory
+ * alone: by then CUDA is shut down or shutting down.
  */
 #ifndef MAM_INTERPOSE_END_H
 #define MAM_INTERPOSE_END_H
 
-/* Once, when CUDA's name is first heard. */
+/* Called once, when the process first uses CUDA. */
 void mam_end_start(void);
 
-/* In the child of a fork, once more. */
+/* Called in the child of a fork, to report again. */
 void mam_end_restart(void);
 
 #endif

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report.c - what the statistics say.
+ * report.c - the numbers of the statistics.
  *
- * They are made from host memory alone, without malloc() and without stdio's buffers, since a
+ * They are computed from host memory alone, without malloc() and without stdio's buffers, because a
  * program may end anywhere (end.c).
  *
- * Statistics have two forms: a table for people on standard error (report_table.c), and lines of
+ * Statistics have two forms: a table on standard error for people (report_table.c), and lines of
  * key, tab, value in MAM_STATS_FILE for programs (report_keys.c).
  *
- * Time saved: each call that a pool served would have been one of the driver's. What those cost is
- * known from the chunks, which are large, so the answer is rather too much: it says "about", and
- * nothing where fewer than three calls were timed. What the pools spent in the driver is taken off.
+ * Time saved: without the pools, each call that a pool served would have been a call of the driver.
+ * The cost of such a call is known from the chunks, which are large, so the result is rather too
+ * high. It is printed as "about", and omitted if fewer than three calls were timed. The time that
+ * the pools spent in the driver is subtracted.
  */
 #include "interpose/report/report.h"
 
@@ -22,7 +23,7 @@
 
 #include "interpose/process/say.h"
 
-#define TIMED_LEAST 3 /* calls of the driver's, for an average that says something */
+#define TIMED_LEAST 3 /* driver calls needed for a meaningful average */
 
 static const char *const road_keys[MAM_ROAD_COUNT] = {
 	[MAM_ROAD_RUNTIME] = "runtime",
@@ -75,7 +76,7 @@ static void collect_calls(struct mam_report *report)
 	}
 }
 
-/* Too few of one kind say nothing about it: then both count as one. */
+/* If there are too few calls of one kind for an average, returns the average of both kinds. */
 static double mean(uint64_t ns, uint64_t calls, double of_both)
 {
 	return calls < TIMED_LEAST ? of_both : (double)ns / (double)calls;
@@ -130,7 +131,7 @@ static int write_keys(const struct mam_report *report, const char *path)
 void mam_report_statistics(void)
 {
 	const char *path = mam_option_value("MAM_STATS_FILE");
-	static struct mam_report report; /* exits happen once */
+	static struct mam_report report; /* a process exits only once */
 	int error;
 
 	collect(&report);

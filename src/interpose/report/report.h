@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * report.h - what the statistics say, and its two forms.
- */
+/* report.h - the statistics, and their two forms. */
 #ifndef MAM_INTERPOSE_REPORT_H
 #define MAM_INTERPOSE_REPORT_H
 
@@ -13,7 +11,7 @@
 #include "interpose/process/file.h"
 #include "interpose/watch/count.h"
 
-/* All that a report says, of one moment. */
+/* All numbers of a report, from one moment. */
 struct mam_report {
 	uint64_t caught;               /* calls */
 	uint64_t road[MAM_ROAD_COUNT]; /* calls */
@@ -23,9 +21,9 @@ struct mam_report {
 	struct mam_pools_sums pools;
 	struct mam_account_sums account;
 	struct mam_chunks_costs costs;
-	double ratio;      /* peak reserved to peak live; 0: nothing lived */
-	double call_ns;    /* what a call would have taken, on average */
-	double saved_ns;   /* about; 0: too few calls of the driver's were timed to say */
+	double ratio;      /* peak reserved / peak live bytes; 0: there were no live bytes */
+	double call_ns;    /* average time of a driver call */
+	double saved_ns;   /* approximate; 0: too few driver calls were timed */
 };
 
 /* The same names in both forms. */
@@ -33,7 +31,10 @@ const char *mam_report_road_key(enum mam_road road);           /* "runtime" */
 const char *mam_report_kind_key(enum mam_account_kind kind);   /* "chunks" */
 const char *mam_report_kind_text(enum mam_account_kind kind);  /* "chunks of pools" */
 
-/* All of it, to where MAM_STATS_FILE says; nothing where no call was caught and none was to be. */
+/*
+ * Writes the statistics to standard error or MAM_STATS_FILE. Writes nothing if no call was
+ * intercepted, unless this is the process that mam run started.
+ */
 void mam_report_statistics(void);
 
 void mam_report_table(struct mam_file_text *text, const struct mam_report *report);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * entry.c - cuGetProcAddress and cudaGetDriverEntryPoint: the road on which every libcudart finds
- * the driver.
+ * entry.c - cuGetProcAddress and cudaGetDriverEntryPoint: the interface through which every
+ * libcudart finds the driver.
  *
- * The real lookup goes first, so that versions, flags, status and errors are the driver's own.
- * Only then is a function of table.h put in the answer's place. cuGetProcAddress is in the table
- * too: libcudart asks for it by this road and hands it on to whoever uses
- * cudaGetDriverEntryPoint. The flags choose among the rows of a function that has a form for
- * per-thread default streams. The runtime's flags are the driver's; its _ptsz forms mean those
- * streams where the caller names none.
+ * The real lookup is called first, so that versions, flags, status and errors are the driver's own.
+ * Then a function of table.h replaces the result. cuGetProcAddress is in the table too: libcudart
+ * looks it up through this interface and passes it to callers of cudaGetDriverEntryPoint. The flags
+ * select among the rows of a function that has a variant for per-thread default streams. The
+ * runtime's flags are the driver's; its _ptsz variants select those streams if the caller's flags
+ * select none.
  *
- * No guard here either: a libcudart that starts inside one of our calls has to be caught.
+ * There is no guard here: a libcudart that is initialized inside one of our calls must be
+ * intercepted.
  */
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
@@ -51,9 +52,9 @@ int cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t fl
 }
 
 /*
- * Which form this one means depends on the version that the runtime was built for, and forms
- * differ in their arguments. So only a function that is known already is recognised, by its
- * address.
+ * The variant that this function returns depends on the version that the runtime was built for, and
+ * variants differ in their arguments. So only a function that is already known is recognized, by
+ * its address.
  */
 static int entry_point(__typeof__(&cudaGetDriverEntryPoint) real, const char *name, void **found,
 		       unsigned long long flags, int *status)
@@ -81,7 +82,7 @@ int cudaGetDriverEntryPoint_ptsz(const char *name, void **found, unsigned long l
 			   status);
 }
 
-/* `kind`: the flags with what the caller's form of the function adds to them. */
+/* `kind`: the flags, plus those that the caller's variant of the function adds. */
 static int entry_point_of(__typeof__(&cudaGetDriverEntryPointByVersion) real, const char *name,
 			  void **found, unsigned int version, unsigned long long flags,
 			  uint64_t kind, int *status)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hooks.h - the functions of table.h under CUDA's names and with CUDA's binary interface, which
- * has not changed for these since they appeared. The types are spelled out, so that this object
- * builds without a CUDA toolkit:
+ * hooks.h - the functions of table.h under CUDA's names and with CUDA's binary interface, which has
+ * not changed for these since they appeared. The types are spelled out, so that this object builds
+ * without a CUDA toolkit:
  *   cudaError_t, CUresult  int                CUcontext    void *
  *   CUdevice               int                CUdeviceptr  unsigned long long
  */
@@ -14,7 +14,7 @@
 
 #define MAM_HOOK __attribute__((visibility("default")))
 
-/* The codes that mam itself answers or asks about; the driver and the runtime agree on them. */
+/* The codes that mam itself returns or checks; the driver and the runtime use the same values. */
 enum mam_cuda_code {
 	MAM_CUDA_SUCCESS = 0,
 	MAM_CUDA_INVALID_VALUE = 1,
@@ -30,11 +30,12 @@ enum mam_cuda_code {
 };
 
 /*
- * The same function twice where calls are counted by road: under its own name for those who bind
- * the symbol, and with mam_by_lookup_ in front for those who ask cuGetProcAddress() (table.h).
+ * A function whose calls are counted by interface is defined twice: under its own name for callers
+ * that bind the symbol, and with the prefix mam_by_lookup_ for callers of cuGetProcAddress()
+ * (table.h).
  */
 
-/* A CUipcMemHandle: 64 opaque bytes, handed over by value. */
+/* A CUipcMemHandle: 64 opaque bytes, passed by value. */
 struct mam_ipc_handle {
 	unsigned char bytes[64];
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * init.c - reads the environment when CUDA's name is first heard, starts mam's parts, and starts
- * them again, or turns mam off, in the child of a fork.
+ * init.c - reads the environment and starts mam's parts when the process first looks up or calls
+ * CUDA. In the child of a fork it restarts the parts or turns mam off.
  */
 #include "interpose/routes/init.h"
 
@@ -18,7 +18,7 @@
 #include "interpose/process/say.h"
 #include "interpose/routes/preloads.h"
 
-#define CAPTURE_ALLOW 1 /* place of the word among those of MAM_CAPTURE */
+#define CAPTURE_ALLOW 1 /* index of the word among those of MAM_CAPTURE */
 
 enum state { ASLEEP, ON, OFF };
 
@@ -29,13 +29,13 @@ static atomic_bool wants_stats; /* atomic */
 static atomic_int policy;       /* atomic: an enum mam_init_policy */
 static atomic_bool captures;    /* atomic */
 static atomic_bool has_pools;   /* atomic */
-static atomic_int home;         /* atomic; the process that heard of CUDA; 0: none did */
-static atomic_bool checked;     /* atomic; for other preloaded objects */
+static atomic_int home;         /* atomic; the process that first used CUDA; 0: none */
+static atomic_bool checked;     /* atomic; other preloaded objects were checked */
 static pthread_once_t awakening = PTHREAD_ONCE_INIT;
 
 /*
- * The child of a process that never had a pool may start CUDA itself and is served like any
- * other, unless children are to be left alone.
+ * The child of a process that never had a pool may initialize CUDA itself and is served like any
+ * other process, unless children are excluded.
  */
 static void start_child(void)
 {
@@ -54,7 +54,7 @@ static enum mam_init_policy policy_of(uint64_t word)
 					   : MAM_INIT_STRICT;
 }
 
-/* mam run has said this before the program started. */
+/* mam run has already warned of this before the program started. */
 static void warn_of_source(void)
 {
 	const char *source = mam_option_value("MAM_SOURCE");
@@ -109,7 +109,7 @@ bool mam_init_is_at_home(void)
 {
 	int process = atomic_load_explicit(&home, memory_order_relaxed);
 
-	return process != 0 && process == (int)getpid(); /* no call where CUDA was never heard of */
+	return process != 0 && process == (int)getpid(); /* no system call if CUDA was never used */
 }
 
 void mam_init_note_pool(void)

@@ -2,16 +2,17 @@
 /*
  * lookup.c - decides about every call of dlsym() and dlvsym() in the process.
  *
- * 1. A name that is not exactly one of table.h's: the C library's function, by a jump. Two
+ * 1. The name is not exactly one of table.h's: jump to the C library's function. The first two
  *    letters decide nearly always.
- * 2. RTLD_NEXT, RTLD_DEFAULT: the same. The program means the function behind its own, or the
- *    first there is, and the linker finds ours by itself where that is the one. But where CUDA is
- *    not in the process ours stands for nothing, and a program that only asks whether CUDA is
- *    there must be told no (absent()).
- * 3. A handle: the real lookup first. Only if it found the name is the answer swapped for ours.
+ * 2. RTLD_NEXT, RTLD_DEFAULT: the same. The program requests the next definition after its own, or
+ *    the first one, and the linker finds ours if that is the right one. If CUDA is not in the
+ *    process, our function has no original. A program that only checks whether CUDA is present must
+ *    then get NULL (absent()).
+ * 3. A handle: call the real lookup first. Only if it finds the name, replace its result by our
+ *    function.
  *
- * Nothing is decided by thread or guard: a libcudart that starts up inside one of our own calls
- * must be caught as well.
+ * The decision does not depend on the thread or the guard: a libcudart that is initialized inside
+ * one of our own calls must be intercepted as well.
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include "interpose/routes/lookup.h"
@@ -24,7 +25,7 @@
 #include "interpose/routes/real.h"
 #include "interpose/routes/table.h"
 
-/* Answers NULL with the linker's own message for a name that only this object defines. */
+/* Returns NULL, with the linker's own error message, for a name that only this object defines. */
 static void *absent(void *handle, const char *name)
 {
 	(void)handle;
@@ -42,7 +43,7 @@ static void *answer(void *found, const char *name)
 	enum mam_table_id id = mam_table_by_name(name);
 	void *ours = mam_init_is_off() ? found : mam_table_swap(id, found, false);
 
-	/* dlopen(NULL) leads to our exported functions even where nothing stands behind them. */
+	/* dlopen(NULL) leads to our exported functions even if they have no originals. */
 	if (ours != NULL && mam_table_original(id) == NULL)
 		return absent(NULL, name);
 	return ours;

@@ -2,9 +2,9 @@
 /*
  * preloads.c - see preloads.h.
  *
- * The next definition after mam's, as RTLD_NEXT means it, is what mam calls. Normally that is CUDA's
+ * mam calls the next definition after its own, as RTLD_NEXT finds it. Normally it is in CUDA's
  * library. If it is in an object of LD_PRELOAD, that object follows mam. An object that precedes
- * mam gets the calls first, and is expected to call mam as it would call CUDA.
+ * mam receives the calls first, and is expected to call mam as it would call CUDA.
  */
 #define _GNU_SOURCE /* dladdr1, secure_getenv */
 #include "interpose/routes/preloads.h"
@@ -23,7 +23,7 @@
 
 #define SEPARATORS " :"
 
-/* The object of a name in LD_PRELOAD; NULL: it is not loaded. */
+/* Returns the object of a name in LD_PRELOAD, or NULL if it is not loaded. */
 static const struct link_map *object_of(const char *name, size_t length)
 {
 	char path[PATH_MAX];
@@ -35,7 +35,7 @@ static const struct link_map *object_of(const char *name, size_t length)
 	path[length] = '\0';
 	handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
 	if (handle != NULL)
-		dlclose(handle); /* a preloaded object stays */
+		dlclose(handle); /* a preloaded object stays loaded */
 	return handle; /* glibc: the object's link map */
 }
 

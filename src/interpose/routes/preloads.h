@@ -7,7 +7,8 @@
 
 /*
  * Warns if one of them follows mam in the order of LD_PRELOAD: the program's calls bind to mam, and
- * the other object gets only those that mam forwards. Asks the dynamic linker, so no lock may be held.
+ * the other object receives only those that mam forwards. Calls the dynamic linker, so no lock may
+ * be held.
  */
 void mam_preloads_check(void);
 

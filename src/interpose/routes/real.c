@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * real.c - finds what stands behind our functions.
+ * real.c - finds the originals of our functions.
  *
- * Everything is looked up when first needed and then kept. No lock is held across a call to the
- * dynamic linker: a thread inside dlopen() may run code of a program that calls us, and each
- * would wait for the other. Threads that come first together look the same things up side by
- * side; one of them keeps its answers and the others use those.
+ * Each function is looked up when first needed, and then kept. No lock is held across a call to the
+ * dynamic linker: a thread inside dlopen() may run code of a program that calls us, and each would
+ * wait for the other. Threads that arrive first at the same time look up the same functions in
+ * parallel; one of them stores its results and the others use those.
  */
 #define _GNU_SOURCE /* dladdr, RTLD_NEXT */
 #include "interpose/routes/real.h"
@@ -25,7 +25,7 @@
 
 enum { KEPT_NOT, KEPT_SOON, KEPT };
 
-/* lock: none, written once by whoever takes the atomic from KEPT_NOT to KEPT_SOON */
+/* lock: none, written once by the thread that changes the atomic from KEPT_NOT to KEPT_SOON */
 static struct mam_real_linker linker;
 static atomic_int linker_kept;
 static struct mam_real_driver driver;
@@ -38,7 +38,7 @@ static bool is_kept(atomic_int *kept)
 	return atomic_load_explicit(kept, memory_order_acquire) == KEPT;
 }
 
-/* The first thread's answers stay; the others wait for the moment that copying takes. */
+/* The first thread's results are kept; the others wait while it copies them. */
 static void keep(atomic_int *kept, void *place, const void *answers, size_t bytes)
 {
 	int expected = KEPT_NOT;
@@ -51,7 +51,7 @@ static void keep(atomic_int *kept, void *place, const void *answers, size_t byte
 		sched_yield();
 }
 
-/* Only where a C library without dlsym could be loaded: every lookup fails then. */
+/* Used only if the C library has no dlsym: every lookup fails then. */
 static void *no_dlsym(void *handle, const char *name)
 {
 	(void)handle;
@@ -89,8 +89,8 @@ void (*mam_real_exit(void))(int status)
 }
 
 /*
- * RTLD_NEXT is answered for the object that the call returns to. The empty statement keeps the
- * compiler from making the call a jump, after which that object would be our caller's.
+ * RTLD_NEXT is resolved for the object that the call returns to. The empty asm statement prevents a
+ * tail call, which would return to our caller's object.
  */
 void *mam_real_next(const char *name)
 {
@@ -101,9 +101,9 @@ void *mam_real_next(const char *name)
 }
 
 struct library_search {
-	const char *prefix;  /* of the file name without its folder */
-	unsigned int skip;   /* so many loaded libraries of that prefix were tried */
-	char path[PATH_MAX]; /* of the next one */
+	const char *prefix;  /* of the file name without its directory */
+	unsigned int skip;   /* how many loaded libraries with that prefix were tried */
+	char path[PATH_MAX]; /* of the next library */
 };
 
 static int visit_library(struct dl_phdr_info *object, size_t info_bytes, void *user)
@@ -122,8 +122,8 @@ static int visit_library(struct dl_phdr_info *object, size_t info_bytes, void *u
 }
 
 /*
- * The handle of a library that is loaded already. Opening it stays outside the walk, which holds
- * a lock of the linker.
+ * Returns the handle of a library that is already loaded. The library is opened outside the
+ * iteration, which holds a lock of the linker.
  */
 static void *open_loaded(const char *prefix, unsigned int place)
 {
@@ -154,7 +154,7 @@ void *mam_real_in(const char *prefix, const char *name)
 	return NULL;
 }
 
-/* One row a function mam calls: where it goes and whether there is no doing without it. */
+/* One row per function that mam calls: its place in the structure, and whether mam needs it. */
 static const struct {
 	const char *name;
 	size_t offset;
@@ -209,8 +209,8 @@ const struct mam_real_driver *mam_real_driver(void)
 }
 
 /*
- * In the library of `function`, else behind us: a wrapper of cudaMalloc may stand between us and
- * the runtime.
+ * Finds a function in the library of `function`, otherwise after this object: a wrapper of
+ * cudaMalloc may be between mam and the runtime.
  */
 static void *find_beside(const void *function, const char *name)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * real.h - the functions behind ours: the C library's dlsym and _exit, and the driver calls mam makes for
- * itself.
+ * real.h - the originals of our functions: the C library's dlsym and _exit, and the driver calls
+ * that mam makes itself.
  */
 #ifndef MAM_INTERPOSE_REAL_H
 #define MAM_INTERPOSE_REAL_H
@@ -10,32 +10,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The lookups that the program would get without mam. Found once, by reading the symbol tables. */
+/*
+ * The functions that the program would find without mam. Found once, by reading the symbol tables.
+ */
 struct mam_real_linker {
 	void *(*dlsym)(void *handle, const char *name);
 	void *(*dlvsym)(void *handle, const char *name, const char *version);
-	void (*exit)(int status); /* _exit(); NULL: there is none */
+	void (*exit)(int status); /* _exit(); NULL if there is none */
 };
 const struct mam_real_linker *mam_real_linker(void);
 
-/* That _exit(), without a look: NULL where nothing was looked up yet. Safe in a signal handler. */
+/* Returns that _exit() without a lookup: NULL before the first lookup. Safe in a signal handler. */
 void (*mam_real_exit(void))(int status);
 
-/* The next definition of `name` behind this object, as RTLD_NEXT means it; NULL sets dlerror(). */
+/*
+ * Returns the next definition of `name` after this object, as RTLD_NEXT does; NULL sets dlerror().
+ */
 void *mam_real_next(const char *name);
 
-/* Whether a library whose file name starts with `prefix` is in the process. */
+/* Whether a library whose file name starts with `prefix` is loaded in the process. */
 bool mam_real_is_loaded(const char *prefix);
 
 /*
- * A definition of `name` in a loaded library whose file name starts with `prefix`; NULL. Loads
- * nothing.
+ * Returns a definition of `name` in a loaded library whose file name starts with `prefix`, or NULL.
+ * Does not load any library.
  */
 void *mam_real_in(const char *prefix, const char *name);
 
-/*
- * What mam asks the driver itself. From capture_mode on a function is NULL on drivers without it.
- */
+/* The driver functions that mam calls. Those from capture_mode to the end may be NULL. */
 struct mam_real_driver {
 	int (*ctx_current)(void **context);
 	int (*ctx_push)(void *context);
@@ -60,26 +62,28 @@ struct mam_real_driver {
 	int (*graph_attribute)(int device, int attribute, uint64_t *value);
 	int (*graph_trim)(int device);
 	/*
-	 * Of those that report a fault of an earlier kernel the cheapest: 14 ns, allowed in a
+	 * The cheapest function that reports a fault of an earlier kernel: 14 ns, allowed during a
 	 * capture.
 	 */
 	int (*ctx_priorities)(int *least, int *greatest);
 };
 
 /*
- * The driver's functions, once libcuda is in the process; NULL before. mam never loads it by
- * itself.
+ * Returns the driver's functions, or NULL before libcuda is loaded. mam never loads libcuda itself.
  */
 const struct mam_real_driver *mam_real_driver(void);
 
-/* What mam asks the runtime itself. */
+/* The runtime functions that mam calls. */
 struct mam_real_runtime {
 	int (*get_device)(int *device);
 	int (*device_synchronize)(void);
-	int version; /* as cudaRuntimeGetVersion() says; 0: unknown */
+	int version; /* of cudaRuntimeGetVersion(); 0: unknown */
 };
 
-/* The functions of the runtime whose cudaMalloc is behind ours; NULL: they cannot be found. */
+/*
+ * Returns the functions of the runtime whose cudaMalloc is our original; NULL if they are not
+ * found.
+ */
 const struct mam_real_runtime *mam_real_runtime(void);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.c - the rows of table.h as data: found by name, with the original of each.
+ * table.c - the rows of table.h as data, with the original of each. Rows are found by name.
  *
- * Searches are linear: a program looks a name up once, and twenty comparisons are less than what
- * the linker does for it.
+ * Searches are linear: a program looks up a name once, and twenty comparisons cost less than the
+ * linker's own lookup.
  */
 #include "interpose/routes/table.h"
 
@@ -16,7 +16,7 @@
 
 enum library { RUNTIME, DRIVER };
 
-/* Whose default stream a function means. */
+/* Which default stream a function uses. */
 enum kind { ANY, LEGACY, PER_THREAD };
 
 #define FLAG_PER_THREAD 2u /* cuGetProcAddress: per-thread default streams */
@@ -24,11 +24,11 @@ enum kind { ANY, LEGACY, PER_THREAD };
 struct row {
 	const char *name; /* ELF name */
 	enum library library;
-	const char *base; /* as cuGetProcAddress() is asked; NULL: never by it */
-	int since;        /* first version that means this row */
+	const char *base; /* the name that cuGetProcAddress() takes; NULL: not available from it */
+	int since;        /* the first version that selects this row */
 	enum kind kind;
-	void *by_symbol;  /* our function for those who bind or look up the ELF name */
-	void *by_lookup;  /* our function for those who ask cuGetProcAddress() */
+	void *by_symbol;  /* our function for callers that bind or look up the ELF name */
+	void *by_lookup;  /* our function for callers of cuGetProcAddress() */
 };
 
 static const struct row rows[] = {
@@ -42,7 +42,7 @@ static const struct row rows[] = {
 /* atomic; NULL: not known yet */
 static void *_Atomic originals[MAM_TABLE_COUNT];
 
-/* Where a library's originals are sought when nothing is remembered. */
+/* The library in which an original is searched if none is remembered. */
 static const char *const prefixes[] = { [RUNTIME] = "libcudart.so", [DRIVER] = "libcuda.so" };
 
 enum mam_table_id mam_table_by_name(const char *name)
@@ -89,8 +89,8 @@ enum mam_table_id mam_table_by_original(const void *function)
 }
 
 /*
- * The first original stays, so that a replacement means the same function for as long as the
- * process lives.
+ * The first original is kept, so that a replacement calls the same function for the lifetime of the
+ * process.
  */
 static void *remember(enum mam_table_id id, void *found)
 {
@@ -112,7 +112,7 @@ void *mam_table_swap(enum mam_table_id id, void *found, bool by_lookup)
 
 	if (found == NULL)
 		return NULL;
-	/* Ours already where a library's own references bind to this object. */
+	/* It is already ours if a library's own references bind to this object. */
 	if (!is_ours(row, found) && remember(id, found) != found && row->library == RUNTIME)
 		return found;
 	return by_lookup ? row->by_lookup : row->by_symbol;

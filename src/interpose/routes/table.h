@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.h - the functions libmam-preload.so stands in for, one row each. Nothing else lists them.
+ * table.h - the functions that libmam-preload.so replaces, one row each. There is no other list of
+ * them.
  *
- * A program reaches a CUDA function by one of two roads, and a row says what waits on each:
- *   symbol   The dynamic linker binds the ELF name: a shared libcudart, a program linked with
- *            -lcuda. The function of that name which this object exports. dlsym() and dlvsym()
- *            with a real handle lead to the same function.
- *   lookup   cuGetProcAddress() and its kin, by base name and version: how every libcudart,
- *            static or shared, finds the driver. A function of its own where calls are counted by
- *            road, otherwise the same one.
- * A base name may have several rows; the one with the highest version not above the asked one is
- * meant. Where the default stream matters there are two kinds of each: LEGACY, and PER_THREAD for
- * those who ask for per-thread default streams, answered by a function of its own. ANY serves both.
+ * A program reaches a CUDA function through one of two interfaces. A row names the replacement in
+ * each:
+ *   symbol   The dynamic linker binds the ELF name: a shared libcudart, or a program linked with
+ *            -lcuda. The replacement is the function of that name that this object exports. dlsym()
+ *            and dlvsym() with a real handle return the same function.
+ *   lookup   cuGetProcAddress() and related functions, by base name and version: how every
+ *            libcudart, static or shared, finds the driver. The replacement is a separate function
+ *            if calls are counted by interface, otherwise the same one.
  *
- * What is absent on purpose: cuMemAlloc and cuMemFree without _v2. Their pointers have 32 bits,
- * so no block of a pool fits and none can come back; they go to the driver unseen.
- * cuGetExportTable is never touched: libcudart checks it.
+ * A base name may have several rows; the highest version that does not exceed the requested one is
+ * selected. If the default stream matters, each has two kinds: LEGACY, and PER_THREAD for callers
+ * that request per-thread default streams, with a separate function. ANY serves both.
  *
- * To catch one more function: a row here, its prototype in hooks.h, its body in the file of its
- * kind.
+ * cuMemAlloc and cuMemFree without _v2 are absent on purpose. Their pointers have 32 bits, so they
+ * can neither return nor free a block of a pool; they go directly to the driver. cuGetExportTable
+ * is never replaced: libcudart checks it.
+ *
+ * To intercept one more function, add a row here, its prototype to hooks.h, and its body to the
+ * file of its kind.
  */
 #ifndef MAM_INTERPOSE_TABLE_H
 #define MAM_INTERPOSE_TABLE_H
@@ -134,34 +137,34 @@ enum mam_table_id {
 	MAM_TABLE_NONE = MAM_TABLE_COUNT
 };
 
-/* The row of an ELF name, as dlsym() is asked for it; MAM_TABLE_NONE for every other name. */
+/* Returns the row of an ELF name, as passed to dlsym(); MAM_TABLE_NONE for every other name. */
 enum mam_table_id mam_table_by_name(const char *name);
 
-/* The row of a base name, a version and flags, as cuGetProcAddress() is asked for it. */
+/* Returns the row of a base name, a version and flags, as passed to cuGetProcAddress(). */
 enum mam_table_id mam_table_by_base(const char *base, int version, uint64_t flags);
 
 /* The ELF name of a row: "cuMemAlloc_v2". */
 const char *mam_table_name(enum mam_table_id id);
 
-/* The driver's row whose original is known to be `function`. */
+/* Returns the driver's row whose known original is `function`. */
 enum mam_table_id mam_table_by_original(const void *function);
 
 /*
- * mam_table_swap - what to answer in place of `found`, which a real lookup gave for the row.
+ * mam_table_swap - return the replacement for `found`, which a real lookup returned for the row.
  *
- * Remembers `found` as the original of the row. One original a row is all a replacement can know,
- * so a second, different function of the runtime (two libcudart in one process) is left as it is:
- * its driver calls are caught below.
+ * Remembers `found` as the original of the row. A replacement can know only one original per row.
+ * So a second, different function of the runtime (two libcudart in one process) is returned
+ * unchanged: its driver calls are intercepted below it.
  */
 void *mam_table_swap(enum mam_table_id id, void *found, bool by_lookup);
 
 /*
- * mam_table_original - the real function of a row: remembered, or the next one of that name
- * behind this object, or that of a loaded CUDA library. NULL: there is none in this process.
+ * mam_table_original - return the real function of a row: the remembered one, or the next one of
+ * that name after this object, or that of a loaded CUDA library. NULL if this process has none.
  */
 void *mam_table_original(enum mam_table_id id);
 
-/* The same with the type of our function of that name (hooks.h). */
+/* The same, with the type of our function of that name (hooks.h). */
 #define MAM_TABLE_ORIGINAL(name) \
 	((__typeof__(&(name)))(uintptr_t)mam_table_original(MAM_TABLE_##name))
 

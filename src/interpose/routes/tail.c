@@ -2,18 +2,18 @@
 /*
  * tail.c - dlsym() and dlvsym() as jumps.
  *
- * The C library answers RTLD_NEXT and RTLD_DEFAULT for the object that the call returns to. A
- * function that calls the real one and returns its answer would make that object this one,
- * whoever asked, and every program with a wrapper of its own would get the wrong function. So
- * these two keep the caller's arguments, ask C code where to go (lookup.c), and jump there with
- * the stack as they found it: the real function returns straight to the caller. They are assembly
- * because a compiler promises no such jump, least of all without optimisation.
+ * The C library resolves RTLD_NEXT and RTLD_DEFAULT for the object that the call returns to. If our
+ * function called the real one and returned its result, that object would be this one, whichever
+ * object called, and every program with a wrapper of its own would get the wrong function. So these
+ * two save the caller's arguments, call C code to find the target (lookup.c), and jump there with
+ * the original stack: the real function returns directly to the caller. They are assembly because a
+ * compiler does not guarantee such a jump, least of all without optimization.
  */
 #include "interpose/routes/lookup.h"
 
 #if defined(__x86_64__)
 
-/* Saved: rdi, rsi, rdx. The pushes bring the stack to the 16 bytes that a call needs. */
+/* Saved: rdi, rsi, rdx. The pushes align the stack to the 16 bytes that a call needs. */
 #define MAM_TAIL(name, target) \
 	__asm__(".text\n" \
 	        ".globl " name "\n" \
@@ -43,8 +43,8 @@
 #elif defined(__aarch64__)
 
 /*
- * Saved: x0 to x2 and the return address. `hint 34` is a landing pad for indirect calls; x16 may
- * be jumped to by it.
+ * Saved: x0 to x2 and the return address. `hint 34` is a landing pad for indirect calls; a jump
+ * through x16 may target it.
  */
 #define MAM_TAIL(name, target) \
 	__asm__(".text\n" \
