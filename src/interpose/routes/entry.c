@@ -7,7 +7,7 @@
  * Then a function of table.h replaces the result. cuGetProcAddress is in the table too: libcudart
  * looks it up through this interface and passes it to callers of cudaGetDriverEntryPoint. The flags
  * select among the rows of a function that has a variant for per-thread default streams. The
- * runtime's flags are the driver's; its _ptsz variants select those streams if the caller's flags
+ * runtime uses the driver's flags; its _ptsz variants select those streams if the caller's flags
  * select none.
  *
  * There is no guard here: a libcudart that is initialized inside one of our calls must be

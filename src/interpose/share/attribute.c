@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attribute.c - what the driver says about a pointer, as if each block were an allocation of its
- * own. cudaPointerGetAttributes comes down to these.
+ * attribute.c - pointer attributes, reported as if each block were a separate allocation.
+ * cudaPointerGetAttributes calls these functions.
  *
- *   range: cuMemGetAddressRange, RANGE_START_ADDR, RANGE_SIZE    the block, and the size asked for
- *   BUFFER_ID             an id of the block's own, another one after it was freed
- *   SYNC_MEMOPS           what was set for this block. The driver can set it for a chunk only, so
- *                         neighbours' copies become synchronous too, until the last block that has
- *                         it set is gone
- *   everything else       the driver's truth about the chunk: context, device, mapping
- *   dma-buf handles       only of ranges inside one block
+ *   range: cuMemGetAddressRange, RANGE_START_ADDR, RANGE_SIZE    the block, and its requested size
+ *   BUFFER_ID             the block's own ID, a new one after the block was freed
+ *   SYNC_MEMOPS           the value set for this block. The driver can set it for a chunk only, so
+ *                         neighbors' copies become synchronous too, until the last block for which
+ *                         it is set is freed
+ *   everything else       the driver's value for the chunk: context, device, mapping
+ *   dma-buf handles       only for ranges inside one block
  *
- * A block of another process, opened by a handle of mam's, is an allocation of its own here too:
- * its range and its id. Whether its copies are synchronous is known of its chunk only.
+ * A block of another process, opened by a handle of mam's, is a separate allocation here too: it
+ * has its own range and ID. Whether its copies are synchronous is known for its chunk only.
  *
- * Free ground of a pool is what freed memory is to the driver: the real function is asked about an
- * address that nobody has.
+ * Free space of a pool is reported like freed memory of the driver: the real function is called
+ * with an address that is never allocated.
  */
 #include "interpose/share/attribute.h"
 
@@ -43,9 +43,9 @@ enum { SYNC_MEMOPS = 6, BUFFER_ID = 7, RANGE_START_ADDR = 11, RANGE_SIZE = 12 };
 enum ground { GROUND_FOREIGN, GROUND_FREE, GROUND_BLOCK, GROUND_OPENED };
 
 /*
- * Held from a change of marks to the driver's flag of the chunk: of two threads with blocks in one
- * chunk neither can undo what the other has just set. What is called under it is one short call of
- * the driver, with the guard up, which comes back to no lock of mam's.
+ * Held from a change of marks until the driver's flag of the chunk is set: of two threads with
+ * blocks in one chunk, neither can undo the other's change. Only one short driver call is made
+ * under it, with the guard up, which takes no lock of mam's.
  */
 static pthread_mutex_t switch_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -79,7 +79,10 @@ static void watch(enum mam_table_id function, enum mam_road road, enum ground gr
 		.code = answer });
 }
 
-/* Into the program's place, what its type for that attribute is. Others stay as the driver said. */
+/*
+ * Writes a value of the attribute's type to the program's variable. Other attributes keep the
+ * driver's value.
+ */
 static void override(int attribute, enum ground ground, const struct mam_segment_info *block,
 		     void *value)
 {
@@ -167,8 +170,9 @@ int mam_by_lookup_cuPointerGetAttributes(unsigned int count, int *attributes, vo
 }
 
 /*
- * The chunk is set with its first block and unset with its last. Where the mark finds no memory the
- * driver's flag alone is set: the block's neighbours have it too, and nobody ends it.
+ * Sets the chunk's flag with its first block and clears it with its last. If there is no memory for
+ * the mark, only the driver's flag is set: it applies to the block's neighbors too, and is never
+ * cleared.
  */
 static int set_synchronous(__typeof__(&cuPointerSetAttribute) real, const void *value,
 			   const struct mam_segment_info *block)
@@ -272,7 +276,7 @@ int mam_by_lookup_cuMemGetAddressRange_v2(unsigned long long *base, size_t *byte
 	return range(MAM_ROAD_LOOKUP, base, bytes, address);
 }
 
-/* A handle opens all pages of its range to others, so the range must be one block's. */
+/* A handle gives others access to all pages of its range, so the range must be inside one block. */
 static int handle_for(enum mam_road road, void *handle, unsigned long long address, size_t bytes,
 		      int type, unsigned long long flags)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * attribute.h - for forget.c.
- */
+/* attribute.h - the function that forget.c needs. */
 #ifndef MAM_INTERPOSE_ATTRIBUTE_H
 #define MAM_INTERPOSE_ATTRIBUTE_H
 
 /*
- * The last block of a chunk with synchronous copies is gone: copies of the chunk need not be any
- * more. While a capture is alive they stay, which only costs time.
+ * Called when the last block of a chunk with synchronous copies is freed: copies in the chunk no
+ * longer need to be synchronous. While a capture is alive they stay synchronous, which only costs
+ * time.
  */
 void mam_attribute_not_synchronous(void *chunk);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * forget.c - see forget.h: its marks, the note by which peers open it, and the driver's flag of its
- * chunk.
+ * forget.c - see forget.h. It removes the block's marks, the note through which peers open it, and
+ * the driver's flag of its chunk.
  */
 #include "interpose/share/forget.h"
 

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * forget.h - what goes with a block, here and where others know of it.
- */
+/* forget.h - removes the data associated with a block, in this process and where others see it. */
 #ifndef MAM_INTERPOSE_FORGET_H
 #define MAM_INTERPOSE_FORGET_H
 
 #include <stddef.h>
 
-/* A block is about to be freed, or closed if it is another process's. */
+/* Called before a block is freed, or closed if it belongs to another process. */
 void mam_forget_block(const void *block);
 
-/* A chunk of a pool goes, with all its blocks. */
+/* Called before a chunk of a pool is freed, with all its blocks. */
 void mam_forget_chunk(void *base, size_t bytes);
 
 #endif

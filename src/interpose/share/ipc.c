@@ -2,16 +2,16 @@
 /*
  * ipc.c - blocks of pools shared between processes that both run under mam.
  *
- *   get     The driver is asked for a handle of the chunk, and its verdict counts. The program
- *           gets one of mam's for the block (ipc_note.h); the same one as long as the block lives.
- *           Memory of the driver's own gets the driver's handle.
- *   open    A handle of mam's: read its note, open the chunk, see that the chunk is as large as
- *           the note says, answer the block inside it. The driver counts how often a process
- *           opened a chunk.
- *   close   As often as a block was opened its chunk is closed (ipc_opened.h).
+ *   get     Call the driver for a handle of the chunk, and return its error if it fails. The
+ *           program receives a handle of mam's for the block (ipc_note.h), the same one for the
+ *           lifetime of the block. For memory of the driver it receives the driver's handle.
+ *   open    For a handle of mam's: read its note, open the chunk, check that the chunk is as large
+ *           as the note states, and return the block inside it. The driver counts how often a
+ *           process opened a chunk.
+ *   close   Close the chunk of a block as often as the block was opened (ipc_opened.h).
  *
- * A peer without mam hands mam's handle to the driver, which answers invalid value. What it means
- * for secrets: the peer maps the whole chunk, with the block's neighbours (mam-run.1, IPC).
+ * A peer without mam passes mam's handle to the driver, which returns invalid value. Security: the
+ * peer maps the whole chunk, including the block's neighbors (mam-run.1, IPC).
  */
 #include "interpose/share/ipc.h"
 
@@ -34,10 +34,10 @@
 #include "interpose/share/marks.h"
 #include "interpose/watch/watch.h"
 
-/* What the driver is asked about in place of ground of a pool that is nobody's. */
+/* Passed to the driver instead of an address in a pool that is not in a live block. */
 #define NOBODYS_ADDRESS 512
 
-/* As it lies in the 64 bytes that a program hands about. */
+/* The contents of the 64 bytes that a program passes around. */
 struct handle {
 	char mark[8];
 	unsigned char token[MAM_MARKS_TOKEN_BYTES];
@@ -59,14 +59,14 @@ static void watch(enum mam_table_id function, enum mam_road road, bool ours, int
 		.code = answer });
 }
 
-/* One sentence a process, or a program that tries again and again would fill the screen. */
+/* Prints a message once per process, so that a program that retries does not flood the log. */
 static void say_once(atomic_bool *said, const char *sentence)
 {
 	if (!atomic_exchange(said, true))
 		mam_say(MAM_SAY_WARN, "%s", sentence);
 }
 
-/* A note for the block, under a new token. False: it could not be written. */
+/* Writes a note for the block, with a new token. Returns false if that failed. */
 static bool share(const struct mam_ipc_handle *chunk, const struct mam_segment_info *block,
 		  unsigned char *token)
 {
@@ -137,7 +137,10 @@ static int get(enum mam_road road, struct mam_ipc_handle *handle, unsigned long 
 typedef int open_function(unsigned long long *address, struct mam_ipc_handle handle,
 			  unsigned int flags);
 
-/* The driver may not know: then the note's word counts, which only this user could write. */
+/*
+ * Whether the chunk contains the noted block. If the driver does not report the chunk's range, the
+ * note is trusted, which only this user could write.
+ */
 static bool holds(unsigned long long chunk, const struct mam_ipc_note *note)
 {
 	__typeof__(&cuMemGetAddressRange_v2) range = MAM_TABLE_ORIGINAL(cuMemGetAddressRange_v2);
@@ -216,8 +219,8 @@ static int open_handle(enum mam_table_id function, open_function *real, enum mam
 }
 
 /*
- * The list first: once the driver has closed the chunk, another may be opened at its address. With
- * the last the block's id goes too.
+ * The entry in the list was removed first: once the driver has closed the chunk, another chunk may
+ * be opened at its address. With the last close the block's ID is removed too.
  */
 static int close_ours(__typeof__(&cuIpcCloseMemHandle) real, const struct mam_ipc_opened *opened)
 {

@@ -5,7 +5,7 @@
 #ifndef MAM_INTERPOSE_IPC_H
 #define MAM_INTERPOSE_IPC_H
 
-/* The process ends: what peers read of it goes. Host data only. */
+/* Called when the process ends: removes the notes that peers read. Uses host data only. */
 void mam_ipc_finish(void);
 
 #endif

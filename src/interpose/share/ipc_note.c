@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ipc_note.c - one small file a shared block (ipc_note.h), in /dev/shm; where that takes none, in
- * $TMPDIR or in /tmp.
+ * ipc_note.c - one small file per shared block (ipc_note.h), in /dev/shm; if no file can be created
+ * there, in $TMPDIR or in /tmp.
  *
- *   write   With O_EXCL, under the token: nobody looks for it before the token is handed out.
- *   read    No links followed; a regular file of this user, for nobody else, of exactly the right
- *           size; the token inside is the one asked for; the block lies inside its chunk; the
- *           process that wrote it runs.
- *   sweep   A note whose owner is gone, and one that was never written. Only owners of the same
- *           process namespace are judged: in another one the same number is somebody else.
+ *   write   With O_EXCL, named by the token: no process looks for it before the token is published.
+ *   read    Does not follow links. The file must be a regular file of this user, inaccessible to
+ *           others, of exactly the right size. The token inside must match, the block must be
+ *           inside its chunk, and the process that wrote it must be running.
+ *   sweep   Removes notes whose owner has ended, and notes that were never written. Checks only
+ *           owners of the same PID namespace: in another one the same number is another process.
  */
 #define _GNU_SOURCE /* secure_getenv */
 #include "interpose/share/ipc_note.h"
@@ -26,13 +26,13 @@
 #include <unistd.h>
 
 #define PREFIX "mam-ipc-"
-#define EMPTY_SECONDS 60 /* between making a file and writing to it nobody needs that long */
+#define EMPTY_SECONDS 60 /* creating a file and writing it never takes that long */
 
 static const char mark[8] = "mamipc1";
 
 const char *mam_ipc_note_folder = "/dev/shm";
 
-/* The places for notes, best first; NULL behind the last. */
+/* The directories for notes, best first; NULL after the last. */
 static const char *folder_of(int place)
 {
 	const char *given = secure_getenv("TMPDIR");
@@ -50,7 +50,7 @@ static uint64_t names_space(void)
 	return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
 }
 
-/* Field 22 of /proc/PID/stat; 0: there is no such process. */
+/* Returns field 22 of /proc/PID/stat, or 0 if there is no such process. */
 static uint64_t start_of(long process)
 {
 	char path[64], text[1024];
@@ -67,13 +67,13 @@ static uint64_t start_of(long process)
 	if (length <= 0)
 		return 0;
 	text[length] = '\0';
-	at = strrchr(text, ')'); /* the name before it may hold anything */
+	at = strrchr(text, ')'); /* the name before it may contain any characters */
 	for (int field = 2; at != NULL && field < 22; field++)
 		at = strchr(at + 1, ' ');
 	return at == NULL ? 0 : strtoull(at, NULL, 10);
 }
 
-/* False: the folder's name is too long. */
+/* Returns false if the path is too long. */
 static bool path_of(const char *folder, const unsigned char *token, char path[PATH_MAX])
 {
 	int length = snprintf(path, PATH_MAX, "%s/" PREFIX "%u-", folder, (unsigned int)geteuid());
@@ -149,7 +149,7 @@ static bool read_note(const char *path, struct mam_ipc_note *note)
 	return good && is_sound(note);
 }
 
-/* Where that can be known. */
+/* Returns false also if that is unknown. */
 static bool owner_is_gone(const struct mam_ipc_note *note)
 {
 	uint64_t here = names_space();

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ipc_opened.c - a list of what is open, in the order of addresses (ipc_opened.h).
+ * ipc_opened.c - a list of the open blocks, sorted by address (ipc_opened.h).
  *
- * Found by halving, O(log n); added and taken by moving those behind. Programs open a few blocks,
- * or the same ones again.
+ * Entries are found by binary search, O(log n), and inserted and removed by moving the following
+ * ones. Programs open a few blocks, or the same ones again.
  *
- * Two entries may begin at one address: a block was freed by its owner, against the rules, while it
- * is open here, its chunk went away, and another one came to lie there. Blocks may overlap in the
- * same way. Then any of them is the answer.
+ * Two entries may start at one address. The owner freed a block, against the rules, while it is
+ * open here; its chunk was unmapped, and another one was mapped at the same address. Blocks may
+ * overlap in the same way. Then any of them may be returned.
  */
 #include "interpose/share/ipc_opened.h"
 
@@ -28,7 +28,7 @@ static size_t listed_now(void)
 	return atomic_load_explicit(&listed, memory_order_relaxed);
 }
 
-/* The first entry behind an address. */
+/* Returns the index of the first entry after an address. */
 static size_t behind_locked(unsigned long long address)
 {
 	size_t from = 0, to = listed_now();

@@ -2,14 +2,14 @@
 /*
  * marks.c - a table from block to marks (marks.h).
  *
- * Open addressing, in pages of its own, doubled at half full; what is taken out lets the rest of
- * its run move up. One lock, which is held for no call but these.
+ * The table uses open addressing in its own pages, and doubles when it is half full. Removing an
+ * entry moves up the rest of its run. One lock, which is held only inside these functions.
  *
- * Beside the blocks the table has an entry for each chunk with synchronous blocks, which counts
- * them, so that the last one is known without a search. Blocks lie on even addresses: the entry's
- * key is the chunk's address and one.
+ * Besides the blocks, the table has an entry for each chunk with synchronous blocks, which counts
+ * them, so that the last one is known without a search. Blocks have even addresses: the key of a
+ * chunk's entry is the chunk's address plus one.
  *
- * Buffer ids count up from 2^63: the driver counts up from 1.
+ * Buffer IDs count up from 2^63: the driver counts up from 1.
  */
 #include "interpose/share/marks.h"
 
@@ -27,17 +27,17 @@
 #define FINISH_SECONDS 1
 
 struct mark {
-	uint64_t key;       /* the block's address; the chunk's and one; 0: the slot is empty */
+	uint64_t key;       /* the block's address; the chunk's plus one; 0: the slot is empty */
 	uint64_t chunk;     /* of a synchronous block */
-	uint64_t buffer_id; /* 0: nobody asked */
-	size_t blocks;      /* of a chunk: synchronous ones */
+	uint64_t buffer_id; /* 0: not requested yet */
+	size_t blocks;      /* of a chunk: number of synchronous blocks */
 	bool synchronous, shared;
-	unsigned char token[MAM_MARKS_TOKEN_BYTES]; /* where shared */
+	unsigned char token[MAM_MARKS_TOKEN_BYTES]; /* if shared */
 };
 
 static struct mark *marks; /* lock: marks */
 static size_t slots, used; /* lock: marks; counts */
-static uint64_t newest_id; /* lock: marks; FIRST_ID less */
+static uint64_t newest_id; /* lock: marks; minus FIRST_ID */
 static pthread_mutex_t marks_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint64_t key_of(const void *block)
@@ -92,13 +92,13 @@ static bool grow_locked(void)
 	return true;
 }
 
-/* Room for so many more, after which making them moves nothing. */
+/* Reserves space for `more` marks, so that creating them moves no entry. */
 static bool reserve_locked(size_t more)
 {
 	return used + more <= slots / 2 || grow_locked();
 }
 
-/* The mark of a key, made if there is none, for which room was reserved. */
+/* Returns the mark of a key. Creates it if necessary; the space for it was reserved. */
 static struct mark *make_locked(uint64_t key)
 {
 	struct mark *mark = find_locked(key);
@@ -112,7 +112,7 @@ static struct mark *make_locked(uint64_t key)
 	return mark;
 }
 
-/* Others may move. */
+/* Other entries may move. */
 static void remove_locked(struct mark *mark)
 {
 	size_t hole = (size_t)(mark - marks), at = hole;
@@ -133,7 +133,7 @@ static void remove_locked(struct mark *mark)
 		mam_watch_stop(MAM_WATCH_MARKS);
 }
 
-/* One synchronous block less. True: that was the chunk's last. */
+/* Removes one synchronous block. Returns true if it was the chunk's last. */
 static bool leave_chunk_locked(uint64_t chunk)
 {
 	struct mark *count = find_locked(key_of_chunk(chunk));
@@ -252,8 +252,9 @@ void mam_marks_free(const void *block, const struct mam_marks_ends *ends)
 }
 
 /*
- * One look at every slot: what a removal moves goes to the slot that is looked at next, or stays
- * among those that were looked at. Stops where there is no more room for tokens; true: at the end.
+ * Visits every slot once: an entry that a removal moves goes to the slot that is visited next, or
+ * stays among the visited ones. Stops if there is no more space for tokens; returns true at the
+ * end.
  */
 static bool remove_range_locked(uint64_t base, size_t bytes,
 				unsigned char tokens[][MAM_MARKS_TOKEN_BYTES], size_t *count)
@@ -288,7 +289,7 @@ void mam_marks_chunk_gone(void *base, size_t bytes, const struct mam_marks_ends 
 	}
 }
 
-/* A program that ends in a signal handler may have interrupted whoever holds the lock. */
+/* A program that ends in a signal handler may have interrupted the thread that holds the lock. */
 void mam_marks_each_token(void (*visit)(const unsigned char *token))
 {
 	struct timespec until;
@@ -303,7 +304,7 @@ void mam_marks_each_token(void (*visit)(const unsigned char *token))
 	pthread_mutex_unlock(&marks_lock);
 }
 
-/* What the parent shares stays the parent's. */
+/* The child does not own the blocks that its parent shares. */
 void mam_marks_restart(void)
 {
 	pthread_mutex_init(&marks_lock, NULL);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * marks.h - what few blocks have and must lose with their free: a buffer id that a program asked
- * for, synchronous copies, a handle for another process.
+ * marks.h - data that few blocks have and that is removed when they are freed: a buffer ID that a
+ * program requested, synchronous copies, a handle for another process.
  *
- * Blocks are named by their first address. While there is a mark, frees are watched (watch.h);
- * programs that never ask pay nothing.
+ * Blocks are identified by their first address. While there is a mark, frees are watched (watch.h);
+ * other programs pay nothing.
  */
 #ifndef MAM_INTERPOSE_MARKS_H
 #define MAM_INTERPOSE_MARKS_H
@@ -16,42 +16,46 @@
 #define MAM_MARKS_TOKEN_BYTES 16
 
 /*
- * The id of the block that lives there now; made when first asked for. Never given twice, and none
- * of the driver's. False: no memory for the mark.
+ * Gets the ID of the block that is now at the address, which is created at the first request. An ID
+ * is never reused, and differs from those of the driver. Returns false if there is no memory for
+ * the mark.
  */
 bool mam_marks_buffer_id(const void *block, uint64_t *id);
 
-/* Whether copies of the block are synchronous, as it was set for this block. */
+/* Whether copies of the block are synchronous, as set for this block. */
 bool mam_marks_is_synchronous(const void *block);
 
-/* Sets that. False: no memory for the mark. */
+/* Sets that. Returns false if there is no memory for the mark. */
 bool mam_marks_set_synchronous(const void *block, const void *chunk, bool synchronous);
 
-/* Whether any block of the chunk has it set: the driver knows it only of the chunk. */
+/* Whether it is set for any block of the chunk: the driver knows it for the chunk only. */
 bool mam_marks_chunk_is_synchronous(const void *chunk);
 
-/* The token under which a block is shared (ipc.c). False: it is not. */
+/* Gets the token under which a block is shared (ipc.c). Returns false if it is not shared. */
 bool mam_marks_token(const void *block, unsigned char *token);
 
-/* Of two threads that share a block at once the first one's token stays, and comes back. */
+/* If two threads share a block at once, the first one's token is kept, and returned in `token`. */
 bool mam_marks_set_token(const void *block, unsigned char *token);
 
-/* Who is to hear that others need not know any more what they knew of a block. No lock is held. */
+/* Called when data about a block that others use becomes obsolete. No lock is held. */
 struct mam_marks_ends {
-	void (*shared)(const unsigned char *token); /* the block can be opened no more */
-	void (*synchronous)(void *chunk);           /* its last block with synchronous copies is gone */
+	void (*shared)(const unsigned char *token); /* the block can no longer be opened */
+	void (*synchronous)(void *chunk);           /* no block has synchronous copies now */
 };
 
-/* The block at this address is about to be freed: whatever is known of it is forgotten. */
+/* Called before the block at this address is freed: removes its marks. */
 void mam_marks_free(const void *block, const struct mam_marks_ends *ends);
 
-/* A chunk of a pool goes: the same for all its blocks. `ends` hears of those that were shared. */
+/*
+ * Called before a chunk of a pool is freed: removes the marks of all its blocks. Calls `ends` for
+ * the shared ones.
+ */
 void mam_marks_chunk_gone(void *base, size_t bytes, const struct mam_marks_ends *ends);
 
-/* Each token in turn, for the end of the process. `visit` must not ask for marks. */
+/* Calls `visit` for each token, at the end of the process. `visit` must not use marks. */
 void mam_marks_each_token(void (*visit)(const unsigned char *token));
 
-/* In the child of a fork. */
+/* Called in the child of a fork. */
 void mam_marks_restart(void);
 
 #endif

@@ -33,8 +33,8 @@ static const struct {
 /* The counters of one thread at a time. */
 struct block {
 	struct block *next; /* lock: none, set before it is published */
-	atomic_bool taken;  /* atomic; a thread counts here */
-	/* Written by the owner alone, read by whoever sums: atomic, relaxed. */
+	atomic_bool taken;  /* atomic; a thread is counting here */
+	/* Written only by the owner, read by the thread that sums: atomic, relaxed. */
 	_Atomic uint64_t calls[MAM_TABLE_COUNT][MAM_ROAD_COUNT][MAM_FATE_COUNT];
 	_Atomic uint64_t bytes[MAM_TABLE_COUNT];
 	_Atomic uint64_t why[MAM_WHY_COUNT];
@@ -56,7 +56,7 @@ const char *mam_count_why_text(enum mam_why why)
 	return reasons[why].text;
 }
 
-/* The thread ends. What runs in it later may count again, and then takes a block again. */
+/* The thread ends. Code that runs in it later may count again, and then takes a block again. */
 static void leave(void *block)
 {
 	mine = NULL;
@@ -102,9 +102,9 @@ static struct block *take_block(void)
 	if (block == NULL)
 		block = fresh();
 	if (block == NULL)
-		return &shared; /* not kept: the next call may have more luck */
+		return &shared; /* not kept: the next call may succeed */
 	mine = block;
-	pthread_setspecific(ending, block); /* without it the block stays taken, and is summed */
+	pthread_setspecific(ending, block); /* if it fails the block stays taken, but counts */
 	return block;
 }
 
@@ -187,7 +187,7 @@ void mam_count_start(void)
 		mam_watch_start(MAM_WATCH_STATS);
 }
 
-/* Only the calling thread is in the child: the blocks of all others are free. */
+/* Only the calling thread exists in the child: the blocks of all others are free. */
 void mam_count_restart(void)
 {
 	for (struct block *at = atomic_load(&blocks); at != NULL; at = at->next) {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * count.h - how many calls were caught: by function, road and fate, and why a pool missed some.
+ * count.h - counts intercepted calls by function, interface and result, and why a pool did not
+ * serve some of them.
  *
- * Numbers are kept only with MAM_STATS, and in a block of each thread's own, so that threads do not
- * pull one cache line back and forth:
- *   1. A thread's first call takes a block that a thread which ended left behind, or a new one.
+ * Calls are counted only with MAM_STATS, in one block of counters per thread, so that threads do
+ * not share cache lines:
+ *   1. A thread's first call takes the block of a thread that has ended, or a new one.
  *   2. Counting is a load, an addition and a store, without a locked instruction.
- *   3. At its end the thread leaves the block, numbers and all, to the next.
- *   4. A sum is taken over all blocks there ever were.
- * Bound: one block of 7 KiB for each thread that lives at the same time. Measured: 2 ns a call.
- * A thread for which there is no memory counts in a block that is shared and atomic.
- * Calls that a replacement hands straight on (size 0, NULL, inside mam's own calls) are not
- * counted.
+ *   3. When the thread ends, it leaves the block with its numbers to the next.
+ *   4. A sum covers all blocks that ever existed.
+ * Bound: one block of 7 KiB per thread alive at the same time. Measured: 2 ns per call.
+ *
+ * A thread for which there is no memory counts in a block that is shared and atomic. Calls that a
+ * replacement forwards unconditionally (size 0, NULL, inside mam's own calls) are not counted.
  */
 #ifndef MAM_INTERPOSE_COUNT_H
 #define MAM_INTERPOSE_COUNT_H
@@ -23,22 +24,22 @@
 
 void mam_count_call(const struct mam_watch_call *call);
 
-/* As above, of all threads. */
+/* The same counters, summed over all threads. */
 struct mam_count_sums {
 	uint64_t calls[MAM_TABLE_COUNT][MAM_ROAD_COUNT][MAM_FATE_COUNT];
-	uint64_t bytes[MAM_TABLE_COUNT]; /* asked for, by allocations that succeeded */
-	uint64_t why[MAM_WHY_COUNT];     /* calls that a pool did not do */
+	uint64_t bytes[MAM_TABLE_COUNT]; /* requested by allocations that succeeded */
+	uint64_t why[MAM_WHY_COUNT];     /* calls that a pool did not serve */
 };
 void mam_count_sum(struct mam_count_sums *sums);
 
-/* A word for a program and one for people: "asleep", "no CUDA context was current". */
+/* A key for programs and a text for people: "asleep", "no CUDA context was current". */
 const char *mam_count_why_key(enum mam_why why);
 const char *mam_count_why_text(enum mam_why why);
 
-/* From now on, if statistics are wanted. */
+/* Starts counting, if statistics are enabled. */
 void mam_count_start(void);
 
-/* All numbers to 0, in the child of a fork. */
+/* Sets all numbers to 0, in the child of a fork. */
 void mam_count_restart(void);
 
 #endif

@@ -12,8 +12,8 @@
 
 #include "interpose/routes/real.h"
 
-#define LEVEL 1             /* the fastest: lines of a trace are much alike */
-#define WINDOW (15 + 16)    /* the largest, with a gzip heading */
+#define LEVEL 1             /* the fastest: lines of a trace are similar */
+#define WINDOW (15 + 16)    /* the largest, with a gzip header */
 #define MEMORY 8
 
 static struct {

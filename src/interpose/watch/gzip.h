@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gzip.h - gzip members by libz.so.1, where this machine has it. It is looked for when a trace is
- * opened: the object itself needs no library but the C library.
+ * gzip.h - compresses gzip members by libz.so.1, if this machine has it. The library is searched
+ * when a trace is opened: the object itself depends only on the C library.
  * Threads: one at a time.
  */
 #ifndef MAM_INTERPOSE_GZIP_H
@@ -10,14 +10,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* For pieces of at most `bytes`. */
+/* Prepares for members of at most `bytes`. */
 void mam_gzip_start(size_t bytes);
 bool mam_gzip_is_there(void);
 
-/* One member of its own; valid until the next call. False: no memory. */
+/* Returns one complete member, valid until the next call. Returns false if there is no memory. */
 bool mam_gzip_pack(const void *data, size_t bytes, const void **packed, size_t *packed_bytes);
 
-/* In the child of a fork: what there was may be half done. */
+/* Called in the child of a fork: the parent's state may be inconsistent. */
 void mam_gzip_restart(void);
 
 #endif

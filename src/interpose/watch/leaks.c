@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * leaks.c - see leaks.h; the report is leaks_report.c's.
- */
+/* leaks.c - see leaks.h. leaks_report.c prints the report. */
 #include "interpose/watch/leaks.h"
 
 #include <stdatomic.h>
@@ -23,7 +21,7 @@
 
 static struct mam_ledger ledger;
 static atomic_bool wanted;          /* atomic */
-static _Atomic uint64_t forgotten;  /* atomic; blocks that the ledger had no memory for */
+static _Atomic uint64_t forgotten;  /* atomic; blocks for which the ledger had no memory */
 static _Atomic uint64_t seen;       /* atomic; blocks */
 
 static uint64_t now(void)
@@ -64,7 +62,7 @@ void mam_leaks_alloc(const struct mam_watch_call *call)
 	entry.function = (uint16_t)call->function;
 	entry.fate = (uint16_t)call->fate;
 	atomic_store_explicit(&seen, 1, memory_order_relaxed);
-	do /* an old one there was freed by a call that is not seen */
+	do /* the old entry was freed by a call that mam does not intercept */
 		known = mam_ledger_put(&ledger, &entry, &old);
 	while (known && old.key != 0);
 	if (!known)
@@ -85,7 +83,7 @@ void mam_leaks_context_gone(void *context)
 		mam_ledger_take_context(&ledger, context, NULL);
 }
 
-/* All that is left, in memory of its own. */
+/* Copies all remaining entries to new memory. */
 static struct mam_ledger_entry *copy(size_t *count)
 {
 	size_t room = mam_ledger_copy(&ledger, NULL, 0), found;
@@ -111,7 +109,7 @@ void mam_leaks_finish(void)
 		return;
 	mam_watch_stop(MAM_WATCH_LEAKS);
 	if (atomic_load(&seen) == 0 && !mam_file_is_started_one())
-		return; /* a process on the way that used no memory of CUDA's */
+		return; /* an intermediate process that used no CUDA memory */
 	left.entries = copy(&left.count);
 	left.forgotten = atomic_load(&forgotten);
 	mam_leaks_report(&left, mam_option_value("MAM_LEAKS_FILE"));
@@ -126,5 +124,5 @@ void mam_leaks_restart(void)
 	atomic_store(&seen, 0);
 	atomic_store(&wanted, false);
 	if (was && !mam_init_is_off() && mam_file_is_watched())
-		begin(); /* stacks were made ready by the parent */
+		begin(); /* the parent has initialized stack.h */
 }

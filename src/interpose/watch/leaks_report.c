@@ -7,8 +7,8 @@
  *       #0 load_weights+0x31 (/home/me/app+0x1231)
  *       #1 main+0x20 (/home/me/app+0x10f0)
  *
- * Entries are sorted by stack and function, so that groups lie together; groups are then sorted by
- * their bytes. Both in place, by heap sort: at exit no memory is asked for that could be refused.
+ * Entries are sorted by stack and function, so that groups are contiguous. Groups are then sorted
+ * by their bytes. Heap sort works in place, so that no allocation can fail at exit.
  */
 #define _GNU_SOURCE /* dladdr1, program_invocation_short_name */
 #include "interpose/watch/leaks_report.h"
@@ -25,7 +25,7 @@
 #include "interpose/process/stack.h"
 #include "interpose/watch/count.h"
 
-#define GROUPS_MOST 1000 /* that are shown */
+#define GROUPS_MOST 1000 /* maximum number of groups printed */
 
 /* Blocks of one stack and function. */
 struct group {
@@ -77,7 +77,7 @@ static bool is_same_group(const struct mam_ledger_entry *a, const struct mam_led
 	return a->id == b->id && a->function == b->function && a->fate == b->fate;
 }
 
-/* The next group behind another; count 0: there is none. */
+/* Returns the group that starts at `first`; its count is 0 if there is none. */
 static struct group group_at(const struct mam_leaks_left *left, size_t first)
 {
 	struct group group = { first, 0, 0 };
@@ -90,7 +90,7 @@ static struct group group_at(const struct mam_leaks_left *left, size_t first)
 	return group;
 }
 
-/* The largest groups, largest first; how many there are in all. */
+/* Finds the largest groups, largest first. Returns the number of all groups. */
 static size_t largest(const struct mam_leaks_left *left, struct group *groups, size_t *shown)
 {
 	size_t all = 0;
@@ -113,7 +113,7 @@ static size_t largest(const struct mam_leaks_left *left, struct group *groups, s
 	return all;
 }
 
-/* A return address belongs to the call before it. The offset is what addr2line wants. */
+/* A return address belongs to the call before it. The offset is for addr2line. */
 static void put_frame(struct mam_file_text *text, uint32_t number, const void *frame)
 {
 	const char *call = (const char *)frame - 1;
@@ -166,7 +166,7 @@ static void put_group(struct mam_file_text *text, const struct mam_leaks_left *l
 
 static void put_all(struct mam_file_text *text, const struct mam_leaks_left *left)
 {
-	static struct group groups[GROUPS_MOST]; /* a process ends once */
+	static struct group groups[GROUPS_MOST]; /* a process ends only once */
 	uint64_t bytes = 0;
 	size_t shown, all;
 

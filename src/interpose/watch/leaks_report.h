@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * leaks_report.h - the list of blocks that are alive at the end.
- */
+/* leaks_report.h - the report of blocks that are not freed when the process ends. */
 #ifndef MAM_INTERPOSE_LEAKS_REPORT_H
 #define MAM_INTERPOSE_LEAKS_REPORT_H
 
@@ -11,13 +9,13 @@
 #include "interpose/watch/ledger.h"
 
 struct mam_leaks_left {
-	struct mam_ledger_entry *entries; /* ids are struct mam_stack *, or 0; will be sorted */
+	struct mam_ledger_entry *entries; /* ids are struct mam_stack *, or 0; sorted here */
 	size_t count;
-	uint64_t forgotten; /* blocks that nothing is known of */
+	uint64_t forgotten; /* blocks that were not recorded */
 	uint64_t now;       /* ns, on the entries' clock */
 };
 
-/* To a file, or standard error where path is NULL or "". */
+/* Prints to a file, or to standard error if path is NULL or "". */
 void mam_leaks_report(const struct mam_leaks_left *left, const char *path);
 
 #endif

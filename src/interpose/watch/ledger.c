@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define SLOTS_FIRST 256 /* a shard's */
-#define SPINS 200       /* before the processor is left to others */
+#define SLOTS_FIRST 256 /* of a shard */
+#define SPINS 200       /* before the thread yields the processor */
 
-/* Handles and arrays are no addresses of the device's; the driver may give equal numbers. */
+/* Handles and arrays are not device addresses; the driver may return equal numbers for them. */
 enum space { ADDRESS, PHYSICAL, ARRAY, MIPMAP };
 
 static enum space space_of(enum mam_table_id function)
@@ -28,7 +28,7 @@ static enum space space_of(enum mam_table_id function)
 	}
 }
 
-/* Addresses have less than 57 bits. */
+/* Addresses have fewer than 57 bits. */
 uint64_t mam_ledger_key(enum mam_table_id function, const void *block)
 {
 	return (uint64_t)(uintptr_t)block ^ (uint64_t)space_of(function) << 60;
@@ -63,7 +63,7 @@ static void unlock(struct mam_ledger_shard *shard)
 	atomic_store_explicit(&shard->lock, 0, memory_order_release);
 }
 
-/* lock: shard; the slot of a key, or the empty one where it would be */
+/* lock: shard; returns the slot of a key, or the empty one where it belongs */
 static size_t find(const struct mam_ledger_shard *shard, uint64_t key)
 {
 	size_t at = home_of(shard, key);
@@ -102,7 +102,7 @@ static void remove_at(struct mam_ledger_shard *shard, size_t gap)
 		size_t home = home_of(shard, shard->slots[at].key);
 
 		if (((at - home) & mask) < ((at - gap) & mask))
-			continue; /* its home is behind the gap: it may not go there */
+			continue; /* its home is after the gap, so it must not move there */
 		shard->slots[gap] = shard->slots[at];
 		gap = at;
 	}
@@ -154,7 +154,9 @@ bool mam_ledger_take(struct mam_ledger *ledger, uint64_t key, struct mam_ledger_
 	return found;
 }
 
-/* lock: shard; one entry of the context at or behind *at, wherever taking others moved it */
+/*
+ * lock: shard; removes one entry of the context at or after *at; earlier removals may have moved it
+ */
 static bool take_one(struct mam_ledger_shard *shard, const void *context, size_t *at,
 		     struct mam_ledger_entry *entry)
 {
@@ -169,9 +171,9 @@ static bool take_one(struct mam_ledger_shard *shard, const void *context, size_t
 }
 
 /*
- * What closes a gap comes from behind it or, around the end of the table, from its front, which was
- * looked at: those are no entries of the context. So one pass finds all, unless others put some in
- * meanwhile, and these are of a new context.
+ * An entry that closes a gap comes from a later slot or, around the end of the table, from its
+ * start, which was already visited and has no entries of the context. So one pass finds all
+ * entries, except those that other threads add in the meantime, which belong to a new context.
  */
 void mam_ledger_take_context(struct mam_ledger *ledger, const void *context,
 			     void (*gone)(const struct mam_ledger_entry *entry))
@@ -216,7 +218,9 @@ void mam_ledger_restart(struct mam_ledger *ledger)
 	for (int i = 0; i < MAM_LEDGER_SHARDS; i++) {
 		struct mam_ledger_shard *shard = &ledger->shards[i];
 
-		/* A table that was being replaced at the fork may be half made: it is left. */
+		/*
+		 * A table that was being replaced at the fork may be incomplete, and is not freed.
+		 */
 		if (atomic_load(&shard->lock) == 0 && shard->slots_count != 0)
 			munmap(shard->slots, shard->slots_count * sizeof(*shard->slots));
 		memset(shard, 0, sizeof(*shard));

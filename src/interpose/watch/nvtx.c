@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvtx.c - chunks as heaps of a sub-allocator and blocks as their regions, by the NVTX memory
- * interface (nvtx.h).
+ * nvtx.c - registers chunks as heaps of a sub-allocator and blocks as their regions, by the NVTX
+ * memory interface (nvtx.h).
  *
- *   chunk comes      nvtxMemHeapRegister: from now on only its regions may be touched
- *   block comes      nvtxMemRegionsRegister, of the size that was asked for
- *   block goes       nvtxMemRegionsUnregister, before anybody else can get it
- *   chunk goes       nvtxMemHeapUnregister
+ *   chunk allocated  nvtxMemHeapRegister: from now on only its regions may be accessed
+ *   block allocated  nvtxMemRegionsRegister, with the requested size
+ *   block freed      nvtxMemRegionsUnregister, before another thread can allocate it
+ *   chunk freed      nvtxMemHeapUnregister
  *
- * NVTX finds a tool by NVTX_INJECTION64_PATH, which compute-sanitizer sets, and answers a handle of
- * its own where none listens. Whether one does is found out once, by a heap over a small allocation
- * of the driver's: compute-sanitizer takes device memory only, and refuses anything else.
- * Where compute-sanitizer watches and does not listen, or this was built without NVTX's headers,
- * allocation is left to the driver: an error hidden by a pool would be mam's fault.
+ * NVTX finds a tool through NVTX_INJECTION64_PATH, which compute-sanitizer sets, and returns a
+ * handle of its own if no tool listens. Whether a tool listens is determined once, by registering a
+ * small allocation of the driver as a heap: compute-sanitizer accepts only device memory. If
+ * compute-sanitizer is active but does not listen, or mam was built without NVTX's headers, the
+ * driver serves all allocations: otherwise a pool would hide errors from the tool.
  */
 #include "interpose/watch/nvtx.h"
 
@@ -33,7 +33,7 @@ enum state { STATE_OFF, STATE_ON, STATE_DRIVER };
 
 static atomic_int state; /* atomic: an enum state */
 
-/* What compute-sanitizer leaves in the environment of the program it watches. */
+/* compute-sanitizer sets these variables in the environment of the program that it runs. */
 static bool is_watched(void)
 {
 	const char *injection = secure_getenv("NVTX_INJECTION64_PATH");
@@ -50,12 +50,12 @@ static bool is_watched(void)
 
 struct heap {
 	uintptr_t base;
-	size_t bytes; /* 0: the place is empty */
+	size_t bytes; /* 0: the slot is empty */
 	nvtxMemHeapHandle_t handle;
 };
 
 static struct heap heaps[HEAPS_MOST]; /* lock: heaps */
-static size_t heaps_used;             /* lock: heaps; places from here on were never used */
+static size_t heaps_used;             /* lock: heaps; the slots after these were never used */
 static pthread_mutex_t heaps_lock = PTHREAD_MUTEX_INITIALIZER;
 static nvtxDomainHandle_t domain;     /* lock: none, set at start */
 
@@ -122,7 +122,7 @@ void mam_nvtx_chunk(void *base, size_t bytes, void *context, bool came)
 	pthread_mutex_unlock(&heaps_lock);
 }
 
-/* Blocks of the driver's own it knows by itself. */
+/* The tool knows blocks of the driver itself. */
 void mam_nvtx_alloc(const struct mam_watch_call *call)
 {
 	nvtxMemVirtualRangeDesc_t range = { .size = call->bytes, .ptr = call->block };
@@ -186,7 +186,7 @@ void mam_nvtx_free(const struct mam_watch_call *call)
 }
 #endif
 
-/* Place of the word among those of MAM_NVTX. */
+/* Index of the word among those of MAM_NVTX. */
 #define NVTX_NO 1
 
 void mam_nvtx_start(void)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvtx.h - the watcher that tells tools of NVIDIA's where blocks begin and end.
+ * nvtx.h - the watcher that reports the bounds of blocks to NVIDIA's tools.
  *
- * compute-sanitizer checks accesses against allocations of the driver. To it a pool's chunk is one
- * allocation, and a write past a block's end into the next block is no error. With the chunks and
- * blocks registered through the NVTX memory interface it is.
+ * compute-sanitizer checks accesses against allocations of the driver. A pool's chunk is one
+ * allocation to it, so it does not detect a write past the end of a block into the next one. It
+ * does if the chunks and blocks are registered through the NVTX memory interface.
  */
 #ifndef MAM_INTERPOSE_NVTX_H
 #define MAM_INTERPOSE_NVTX_H
@@ -15,8 +15,8 @@
 struct mam_watch_call;
 
 /*
- * Begins to watch where a tool listens, and only there. Called before a pool is made: the tools
- * want CUDA to be started first. Only the first call counts.
+ * Starts watching only if a tool listens. Call it before a pool is created: the tools require CUDA
+ * to be initialized first. Only the first call has an effect.
  */
 void mam_nvtx_start(void);
 void mam_nvtx_alloc(const struct mam_watch_call *call);
@@ -24,12 +24,12 @@ void mam_nvtx_free(const struct mam_watch_call *call);
 void mam_nvtx_chunk(void *base, size_t bytes, void *context, bool came);
 
 /*
- * True: a memory checker watches this process, and blocks cannot be made known to it. Allocation is
- * left to the driver then, so that no error is hidden.
+ * Returns true if a memory checker runs this process and blocks cannot be registered with it. The
+ * driver serves all allocations then, so that no error is hidden.
  */
 bool mam_nvtx_wants_driver(void);
 
-/* One word for `mam info` and the report: "off", "on (tool's library)", "not built in". */
+/* Returns one word for `mam info` and the report: "off", "on (tool's library)", "not built in". */
 const char *mam_nvtx_state(void);
 
 #endif

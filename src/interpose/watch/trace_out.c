@@ -30,21 +30,21 @@
 #define TEXT_BYTES ((size_t)MAM_TRACE_SEGMENT * LINE_BYTES)
 #define WHO " who="
 #define STACK_BYTES ((size_t)256 << 10)
-#define PATIENCE_MS 2000   /* with a thread that reserved a place and does not fill it */
-#define EXIT_PATIENCE_MS 2 /* the same, a record, when the process ends */
-#define EXIT_WAIT_S 5      /* for the thread to be done with its segment, then */
-#define IMAGES_MOST 100    /* programs that one process may become by exec */
+#define PATIENCE_MS 2000   /* for a thread that reserved a slot and does not fill it */
+#define EXIT_PATIENCE_MS 2 /* the same, per record, when the process ends */
+#define EXIT_WAIT_S 5      /* then, for the thread to finish its segment */
+#define IMAGES_MOST 100    /* programs that one process may run by successive exec calls */
 
 static struct mam_file file;              /* lock: draining */
-static char ring_place[PATH_MAX];         /* lock: draining; "" while the ring has no file */
-static off_t written;                     /* lock: draining; bytes of whole segments */
+static char ring_place[PATH_MAX];         /* lock: draining; "" if the ring has no file */
+static off_t written;                     /* lock: draining; bytes of complete segments */
 static char *text;                        /* lock: draining; TEXT_BYTES */
-static bool over;                         /* lock: draining; finished, or given up */
+static bool over;                         /* lock: draining; finished, or failed */
 static pthread_mutex_t draining = PTHREAD_MUTEX_INITIALIZER;
-static atomic_bool started;               /* atomic; a thread was asked for */
+static atomic_bool started;               /* atomic; a thread was requested */
 static atomic_uint calls;                 /* atomic; of mam_trace_out_wake(), as a futex */
 
-/* When this process started: equal in all programs that it becomes by exec. 0: not known. */
+/* Returns the start time of this process, which exec does not change, or 0 if unknown. */
 static uint64_t process_start(void)
 {
 	char stat[1024], *at;
@@ -56,13 +56,13 @@ static uint64_t process_start(void)
 	if (got <= 0)
 		return 0;
 	stat[got] = '\0';
-	at = strrchr(stat, ')'); /* the name may hold anything; field 3 follows */
+	at = strrchr(stat, ')'); /* the name may contain any characters; field 3 follows */
 	for (int field = 2; at != NULL && field < 22; field++)
 		at = strchr(at + 1, ' ');
 	return at == NULL ? 0 : strtoull(at + 1, NULL, 10);
 }
 
-/* Whether a ring of this very process lies there: it was another program, and became this one. */
+/* Whether the file is a ring of this very process: it ran another program before an exec. */
 static bool is_of_us(const char *place, uint64_t start)
 {
 	struct mam_trace_ring heading = { 0 };
@@ -77,7 +77,7 @@ static bool is_of_us(const char *place, uint64_t start)
 	       heading.pid == (uint64_t)getpid() && heading.start == start;
 }
 
-/* FILE, or FILE.2 where FILE has the trace of the program that this process was before. */
+/* Opens FILE, or FILE.2 if FILE has the trace of the program that this process ran before. */
 static int open_file(const char *pattern, uint64_t start)
 {
 	char place[PATH_MAX - 8];
@@ -100,7 +100,7 @@ static int open_file(const char *pattern, uint64_t start)
 	}
 }
 
-/* One member of the file. */
+/* Writes one member of the file. */
 static int write_text(const char *chars, size_t length)
 {
 	const void *packed = chars;
@@ -130,7 +130,7 @@ static int write_heading(const struct mam_trace_ring *heading)
 	return write_text(line, (size_t)bytes);
 }
 
-/* While the trace is locked: afterwards the name may be another process's. */
+/* Called while the trace is locked: afterwards the name may belong to another process. */
 static void remove_ring(void)
 {
 	if (ring_place[0] != '\0')
@@ -148,7 +148,7 @@ static uint64_t make_token(void)
 	       (uint64_t)getpid() << 40;
 }
 
-/* The lock of the trace is the lock of its ring, which must not be replaced without it. */
+/* The lock of the trace also protects its ring, which must not be replaced without it. */
 static int publish(void)
 {
 	int error = mam_file_publish_locked(&file), ring_error;
@@ -174,7 +174,7 @@ static int open_all(const char *pattern)
 	over = false;
 	error = open_file(pattern, heading.start);
 	if (error != 0) {
-		ring_place[0] = '\0'; /* whose it is, is not known */
+		ring_place[0] = '\0'; /* the owner of the ring is unknown */
 		return error;
 	}
 	if (text == NULL)
@@ -191,7 +191,7 @@ static int open_all(const char *pattern)
 	if (error == 0)
 		error = publish();
 	if (error != 0)
-		ring_place[0] = '\0'; /* none, or the ring of the process that holds the lock */
+		ring_place[0] = '\0'; /* missing, or owned by the process that holds the lock */
 	return error;
 }
 
@@ -215,7 +215,7 @@ static void give_up(const char *why)
 {
 	over = true;
 	mam_trace_ring_close();
-	/* A member that was cut would spoil the whole; a pipe's cannot be taken back. */
+	/* A truncated member would corrupt the whole file; a pipe cannot be truncated. */
 	if (!file.in_place && ftruncate(file.number, written) != 0)
 		why = "it could neither be written nor cut back";
 	mam_say(MAM_SAY_ERROR, "the trace %s ends here: %s", file.place, why);
@@ -224,8 +224,8 @@ static void give_up(const char *why)
 }
 
 /*
- * lock: draining; puts who asked before the newline of an allocation's line. The ring alone cannot
- * tell: what is read of it later comes without.
+ * lock: draining; inserts the call site before the newline of an allocation's line. The ring alone
+ * does not contain it: lines that are recovered from the ring later lack it.
  */
 static size_t put_who(const struct mam_trace_record *record, char *line, size_t bytes)
 {
@@ -245,7 +245,7 @@ static size_t put_who(const struct mam_trace_record *record, char *line, size_t 
 	return bytes;
 }
 
-/* lock: draining; the lines of some records. False: one is not whole. */
+/* lock: draining; prints the lines of some records. Returns false if one is incomplete. */
 static bool print(uint64_t from, uint64_t count, bool last, size_t *length)
 {
 	*length = 0;
@@ -269,7 +269,7 @@ static bool print(uint64_t from, uint64_t count, bool last, size_t *length)
 	return true;
 }
 
-/* lock: draining; whole segments, or, at the last, everything */
+/* lock: draining; writes complete segments, or, at the end, all records */
 static void drain(bool last)
 {
 	uint64_t tail, waiting = mam_trace_ring_waiting(&tail);
@@ -289,7 +289,7 @@ static void drain(bool last)
 			return;
 		}
 		mam_trace_ring_advance(tail + count);
-		if (last) /* what others still add is not waited for */
+		if (last) /* does not wait for events that others still add */
 			waiting -= count, tail += count;
 		else
 			waiting = mam_trace_ring_waiting(&tail);
@@ -352,7 +352,7 @@ void mam_trace_out_wake(void)
 	pthread_mutex_unlock(&draining);
 }
 
-/* Where the thread cannot be waited for, file and ring stay: together they are whole. */
+/* If the wait for the thread times out, file and ring stay: together they are complete. */
 void mam_trace_out_finish(void)
 {
 	struct timespec until;
@@ -378,13 +378,13 @@ void mam_trace_out_finish(void)
 void mam_trace_out_restart(void)
 {
 	pthread_mutex_init(&draining, NULL);
-	if (!over && text != NULL) { /* the parent's, here too */
+	if (!over && text != NULL) { /* also open in the child, but the parent's */
 		file.new.beside[0] = '\0';
 		mam_file_close(&file);
 	}
 	over = true;
 	ring_place[0] = '\0';
-	text = NULL; /* the thread may have been writing there: a new one is cheap */
+	text = NULL; /* the thread may have been writing there; a new buffer is cheap */
 	mam_gzip_restart();
 	atomic_store(&started, false);
 }

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace_out.h - from the ring to the file: segments of records become text, each one member of a
- * gzip file where libz can be found, and plain text where not.
+ * trace_out.h - writes the ring to the file: segments of records become text, each one member of a
+ * gzip file if libz is found, otherwise plain text.
  *
- * A thread does it once a first segment is full: short programs have none. All its signals are
- * blocked, it calls nothing of CUDA's, and it is not there in the child of a fork. What goes wrong
- * with the file ends the trace with one sentence and changes nothing for the program; the file then
- * ends behind the last segment that was written whole.
- * Measured: 0.29 us an event in that thread, most of it compression. Programs that are faster for
- * longer than the ring's 131,072 events wait for it.
+ * A thread does this once a first segment is full: short programs do not start it. All its signals
+ * are blocked, it makes no CUDA calls, and it does not exist in the child of a fork. A failed write
+ * ends the trace with one message and does not affect the program; the file then ends after the
+ * last complete segment. Measured: 0.29 us per event in that thread, most of it for compression.
+ * Programs that allocate faster for longer than the ring's 131,072 events wait for it.
  */
 #ifndef MAM_INTERPOSE_TRACE_OUT_H
 #define MAM_INTERPOSE_TRACE_OUT_H
 
 #include <stdint.h>
 
-/* Makes the file that MAM_TRACE names and its ring. Errors are errno's. */
+/* Creates the file that MAM_TRACE names and its ring. Errors are errno values. */
 int mam_trace_out_open(const char *pattern);
 
-/* A segment is full. */
+/* Called when a segment is full. */
 void mam_trace_out_wake(void);
 
-/* The process ends: the rest goes to the file, the ring is taken away. */
+/* Called when the process ends: writes the rest to the file and removes the ring. */
 void mam_trace_out_finish(void);
 
-/* In the child of a fork: neither thread nor file. */
+/* Called in the child of a fork, which has neither the thread nor the file. */
 void mam_trace_out_restart(void);
 
 #endif

@@ -16,21 +16,21 @@
 
 #include "interpose/process/file.h"
 
-#define SLACK 1024 /* threads that may reserve at the same moment */
-#define WAIT_MS 20 /* that an event waits for room */
-#define SPINS 1000 /* before a wait sleeps */
+#define SLACK 1024 /* threads that may reserve at the same time */
+#define WAIT_MS 20 /* how long an event waits for space */
+#define SPINS 1000 /* before a waiting thread sleeps */
 #define NAP_NS 50000
 
 static struct mam_trace_record *records; /* lock: none, set by open */
 static uint64_t capacity;                /* lock: none, set by open */
-static _Atomic uint64_t head __attribute__((aligned(64))); /* atomic; places reserved */
-static _Atomic uint64_t tail __attribute__((aligned(64))); /* atomic; places written out */
+static _Atomic uint64_t head __attribute__((aligned(64))); /* atomic; slots reserved */
+static _Atomic uint64_t tail __attribute__((aligned(64))); /* atomic; slots written out */
 static struct mam_file ring_file = { .number = -1 };       /* lock: none, from open to publish */
 static atomic_bool closed;                                 /* atomic */
-static atomic_bool dropping; /* atomic; it was full, and is not half empty yet */
-static _Atomic uint64_t dropped; /* atomic; events that no record tells of yet */
+static atomic_bool dropping; /* atomic; the ring was full, and is not half empty yet */
+static _Atomic uint64_t dropped; /* atomic; events not yet reported by a record */
 
-/* The file, large enough, with its space taken. */
+/* Creates the file, large enough, with its space allocated. */
 static int make_file(const char *place, size_t bytes, struct mam_file *file)
 {
 	struct rlimit limit;
@@ -108,7 +108,7 @@ static uint64_t milliseconds(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* The longer it takes, the less it costs others. */
+/* Waits a moment. The longer a wait takes, the less CPU time it uses. */
 static void rest(unsigned int *turn)
 {
 	static const struct timespec nap = { 0, NAP_NS };
@@ -126,7 +126,7 @@ static uint64_t used(void)
 	return atomic_load_explicit(&head, memory_order_relaxed) - end;
 }
 
-/* The ring is full. False: the event is dropped. */
+/* The ring is full. Returns false if the event must be dropped. */
 static bool wait_for_room(void)
 {
 	uint64_t start = 0;

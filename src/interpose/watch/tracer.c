@@ -28,15 +28,15 @@ enum state { UNWANTED, WANTED, OPEN, OVER };
 static atomic_int state;                                     /* atomic: an enum state */
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static bool asks_who;                                        /* lock: none, set when started */
-static uint64_t began;                                       /* lock: none, set when opened; ns */
+static uint64_t began;                                       /* lock: none, set at open; ns */
 static struct mam_ledger ledger;
 static __thread uint32_t thread_id __attribute__((tls_model("initial-exec"))); /* thread */
 static __thread unsigned int thread_age __attribute__((tls_model("initial-exec"))); /* thread */
-static unsigned int age = 1; /* lock: none; forks between the first process and this one, plus 1 */
+static unsigned int age = 1; /* lock: none; number of forks since the first process, plus 1 */
 
 /*
- * Not 0 in the process that opened the trace; 0 in whatever a clone() without the C library's
- * knowledge made of it, which shares the ring. lock: none, set when opened
+ * *at_home is not 0 in the process that opened the trace. It is 0 in a process that a clone()
+ * outside the C library created and that shares the ring. lock: none, set when opened
  */
 static const int *at_home;
 
@@ -116,7 +116,7 @@ static bool is_traced(enum mam_table_id function)
 	}
 }
 
-/* All but the kind, into a place that was reserved. */
+/* Writes all fields into a reserved record. */
 static void write_record(struct mam_trace_record *record, uint64_t number, uint64_t ns,
 			 enum mam_trace_record_kind kind, const struct mam_ledger_entry *entry,
 			 const void *stream, unsigned int flags, const struct mam_stack *who)
@@ -157,9 +157,9 @@ static unsigned int device_flags(int device)
 }
 
 /*
- * The alloc has its place before its entry is there for others to find, and the free of what the
- * ledger had at its address gets one after that was taken out: so each free is behind its alloc,
- * whoever else is at this address.
+ * The allocation reserves its slot before other threads can find its entry. The free of an older
+ * entry at the same address reserves its slot after that entry was removed. So each free follows
+ * its allocation, whichever other threads use this address.
  */
 void mam_tracer_alloc(const struct mam_watch_call *call)
 {
@@ -174,7 +174,7 @@ void mam_tracer_alloc(const struct mam_watch_call *call)
 
 	if (!is_traced(call->function) || call->block == NULL || !is_open())
 		return;
-	if (asks_who) /* before a place is reserved, which others then wait for */
+	if (asks_who) /* before a slot is reserved, which others then wait for */
 		who = mam_stack_here();
 	record = mam_trace_ring_reserve(&number, &full);
 	if (record == NULL)
@@ -187,7 +187,7 @@ void mam_tracer_alloc(const struct mam_watch_call *call)
 		write_record(record, number, entry.ns, MAM_TRACE_RECORD_ALLOC, &entry,
 			     call->stream, device_flags(call->device), who);
 	} else {
-		record->kind = MAM_TRACE_RECORD_LOST; /* its free will not be known */
+		record->kind = MAM_TRACE_RECORD_LOST; /* its free will be unknown */
 		record->bytes = 1;
 		mam_trace_ring_commit(record, number);
 	}

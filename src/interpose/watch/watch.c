@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * watch.c - hands each report on to those who watch (parts.c).
- */
+/* watch.c - passes each report to the watchers (parts.c). */
 #include "interpose/watch/watch.h"
 
 _Atomic unsigned int mam_watch_bits;
@@ -21,7 +19,7 @@ void mam_watch_restart(void)
 	mam_watch_stop(~0u);
 }
 
-/* Calls `report` of each watcher that has it and whose bit is set. */
+/* Calls `report` of each watcher that defines it and whose bit is set. */
 #define TELL(report, ...)                                                                      \
 	do {                                                                                   \
 		unsigned int bits = atomic_load_explicit(&mam_watch_bits, memory_order_acquire); \

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch.h - what replacements tell those who only look on: statistics, the trace, leaks, NVTX, and
- * the marks that die with their block.
+ * watch.h - the reports of replacement functions to the watchers: statistics, the trace, leaks,
+ * NVTX, and the marks that are removed with their block.
  *
- * One word says who watches. While nobody does, a report costs one relaxed load.
+ * One word contains a bit per active watcher. If there is none, a report costs one relaxed load.
  *
- * When: mam_watch_alloc() after the block is the program's. mam_watch_free() while it still is: as
- * soon as it is given back another thread may get the same address, and its alloc must come later.
- * mam_watch_call() for calls that moved no block of a pool: forwarded, failed, asked.
+ * Call mam_watch_alloc() after the program owns the block. Call mam_watch_free() while it still
+ * does: as soon as the block is free, another thread may receive the same address, and its
+ * allocation must be reported later. Call mam_watch_call() for calls that allocate or free no block
+ * of a pool: forwarded calls, failed calls and queries.
  * Threads: any; no lock of mam's may be held, and the guard (mam_init_depth) is up.
  */
 #ifndef MAM_INTERPOSE_WATCH_H
@@ -30,30 +31,30 @@ enum mam_watch_bit {
 /* atomic; bits are set when their watcher starts, and cleared in the child of a fork */
 extern _Atomic unsigned int mam_watch_bits __attribute__((visibility("hidden")));
 
-/* How a call came to us: see table.h. */
+/* The interface through which a call arrived: see table.h. */
 enum mam_road { MAM_ROAD_RUNTIME, MAM_ROAD_SYMBOL, MAM_ROAD_LOOKUP, MAM_ROAD_COUNT };
 
-/* What became of it. */
+/* The result of a call. */
 enum mam_fate {
-	MAM_FATE_SERVED,    /* a pool did it */
-	MAM_FATE_FORWARDED, /* the real function did it: no block of ours, no pool, no ground */
-	MAM_FATE_FAILED,    /* the program got an error */
+	MAM_FATE_SERVED,    /* a pool served it */
+	MAM_FATE_FORWARDED, /* the real function did it: no block of a pool, no pool or no memory */
+	MAM_FATE_FAILED,    /* the program received an error */
 	MAM_FATE_COUNT
 };
 
-/* Why a pool did not do it. */
+/* Why a pool did not serve it. */
 enum mam_why {
-	MAM_WHY_NONE,     /* it did, or the call is none for a pool */
-	MAM_WHY_ASLEEP,   /* no context, or CUDA is not started */
-	MAM_WHY_FOREIGN,  /* a pointer that is no block of a pool's */
-	MAM_WHY_CAPTURE,  /* a stream was in capture: the driver judged */
+	MAM_WHY_NONE,     /* it did, or the call does not concern pools */
+	MAM_WHY_ASLEEP,   /* no context, or CUDA is not initialized */
+	MAM_WHY_FOREIGN,  /* a pointer that is not a block of a pool */
+	MAM_WHY_CAPTURE,  /* a stream was in capture: the driver decided */
 	MAM_WHY_LARGE,    /* above --pass-above */
 	MAM_WHY_DEDICATED, /* --ipc=dedicated */
 	MAM_WHY_LIMIT,    /* over --limit */
-	MAM_WHY_MEMORY,   /* the driver had no more for the pool */
-	MAM_WHY_BROKEN,   /* the context has a sticky error: the driver answers */
-	MAM_WHY_MISTAKE,  /* freed twice, or not the start of a block */
-	MAM_WHY_NO_POOL,  /* none could be made */
+	MAM_WHY_MEMORY,   /* the driver had no more memory for the pool */
+	MAM_WHY_BROKEN,   /* the context has a sticky error: the driver returns it */
+	MAM_WHY_MISTAKE,  /* double free, or an interior pointer */
+	MAM_WHY_NO_POOL,  /* no pool could be created */
 	MAM_WHY_KIND,     /* memory that mam leaves to the driver */
 	MAM_WHY_COUNT
 };
@@ -63,12 +64,12 @@ struct mam_watch_call {
 	enum mam_table_id function;
 	enum mam_road road;
 	enum mam_fate fate;
-	enum mam_why why; /* why a pool did not do it; MAM_WHY_NONE where one did */
-	int code;         /* what the program gets */
+	enum mam_why why; /* why a pool did not serve it; MAM_WHY_NONE if one did */
+	int code;         /* what the program receives */
 	void *block;      /* NULL: none */
-	size_t bytes;     /* what was asked; of a free, of the block, 0 where that is not known */
+	size_t bytes;     /* as requested; of a free: of the block, 0 if unknown */
 	void *context;    /* CUcontext of the block's pool, or NULL */
-	int device;       /* of mam_watch_alloc(): the block's; -1: not known */
+	int device;       /* of mam_watch_alloc(): the block's; -1: unknown */
 	void *stream;     /* of a stream-ordered call, or NULL */
 };
 
@@ -99,13 +100,15 @@ static inline void mam_watch_call(const struct mam_watch_call *call)
 		mam_watch_call_slow(call);
 }
 
-/* A chunk of a pool came from the driver, or is about to go back. */
+/* Called after a chunk of a pool was allocated, or before it is freed. */
 void mam_watch_chunk(void *base, size_t bytes, void *context, bool came);
 
-/* A context and all its memory are gone. */
+/* Called when a context and all its memory are gone. */
 void mam_watch_context_gone(void *context);
 
-/* Somebody who looks on, and what he wants to hear of while his bit is set; NULL: not of that. */
+/*
+ * A watcher, and the reports that it receives while its bit is set; NULL: it does not receive them.
+ */
 struct mam_watcher {
 	unsigned int bit;
 	void (*alloc)(const struct mam_watch_call *call);
@@ -114,10 +117,10 @@ struct mam_watcher {
 	void (*chunk)(void *base, size_t bytes, void *context, bool came);
 	void (*context_gone)(void *context);
 };
-/* parts.c; the last has no bit */
+/* parts.c; the last entry has no bit */
 extern const struct mam_watcher mam_watchers[] __attribute__((visibility("hidden")));
 
-/* In the child of a fork: nobody watches. */
+/* In the child of a fork: no watcher is active. */
 void mam_watch_restart(void);
 
 void mam_watch_start(unsigned int bits);
