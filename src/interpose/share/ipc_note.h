@@ -4,8 +4,8 @@
  * the same user can read.
  *
  * The driver's handle identifies a whole chunk and has no room for an offset, so the handle that a
- * program receives is one of mam: a mark and a random token. The token names the note. A process that
- * does not know the token does not find the note, and another user cannot read it.
+ * program receives is one of mam: a mark and a random token. The token names the note. A process
+ * that does not know the token does not find the note, and another user cannot read it.
  */
 #ifndef MAM_INTERPOSE_IPC_NOTE_H
 #define MAM_INTERPOSE_IPC_NOTE_H
