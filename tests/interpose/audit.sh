@@ -35,7 +35,7 @@ for kind in shared static driver; do
 	run='--route=audit --free=deferred' same_run "$kind plugin, audit, deferred" "$scratch/host" "$scratch/$kind.so"
 done
 "$MAM" run --stats -- "$scratch/host" "$scratch/shared.so" > /dev/null 2> "$scratch/err"
-try "the table on standard error says that nothing was caught" grep -q '^mam: no CUDA memory call of' "$scratch/err"
+try "the table on standard error says that nothing was caught" grep -q '^mam: intercepted no CUDA memory calls of' "$scratch/err"
 
 # What is caught without it is caught by the same road with it.
 for client in client_shared client_dlsym client_driver; do

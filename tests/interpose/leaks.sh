@@ -15,7 +15,7 @@ watch() # OPTIONS... - the list of one run
 }
 
 watch -- "$probe" leak
-same "the sum" "mam: 5 blocks, 4.00 MiB (4195204 bytes) of probe_watched (process $(sed -n '1s/.*process \([0-9]*\).*/\1/p' "$list")) were not freed" \
+same "the sum" "mam: memory leak: probe_watched (process $(sed -n '1s/.*process \([0-9]*\).*/\1/p' "$list")) did not free 5 blocks, 4.00 MiB (4195204 bytes)" \
 	"$(head -n 1 "$list")"
 same "two places, the larger first" "2 blocks, 4.00 MiB (4194304 bytes)/3 blocks, 900 B (900 bytes)" \
 	"$(grep -o '^[23] blocks, [^)]*)' "$list" | paste -sd /)"
@@ -34,9 +34,9 @@ else
 	skip "the offset is what addr2line wants" "there is no addr2line, or no debugging information"
 fi
 watch -- "$probe" tidy
-same "nothing left: one line" "mam: no block of probe_watched was not freed" "$(sed 's/ (process [0-9]*)//' "$list")"
+same "nothing left: one line" "mam: no memory leaks in probe_watched" "$(sed 's/ (process [0-9]*)//' "$list")"
 watch -- "$probe" threads
-same "threads leave nothing" 1 "$(grep -c '^mam: no block' "$list")"
+same "threads leave nothing" 1 "$(grep -c '^mam: no memory leaks' "$list")"
 watch -- "$probe" reset
 same "what a reset takes is not lost" "1 block, 300 B (300 bytes)" "$(grep -o '^1 block, [^)]*)' "$list")"
 MAM_PASS_ABOVE=1M watch -- "$probe" leak
@@ -46,10 +46,10 @@ for client in client_shared client_dlsym client_driver; do
 	watch -- "$clients/$client" --rounds 2 --leak
 	same "$client: its one block" "1 block, 12 KiB (12345 bytes)" "$(grep -o '^1 block, [^)]*)' "$list")"
 	watch -- "$clients/$client" --rounds 2 --check
-	same "$client: wrong calls are no leaks" 1 "$(grep -c '^mam: no block' "$list")"
+	same "$client: wrong calls are no leaks" 1 "$(grep -c '^mam: no memory leaks' "$list")"
 done
 "$MAM" run --leaks -- "$probe" leak > "$scratch/out" 2> "$scratch/err"
-try "without a file on standard error" grep -q '^mam: 5 blocks' "$scratch/err"
+try "without a file on standard error" grep -q '^mam: memory leak: .* did not free 5 blocks' "$scratch/err"
 same "and standard output is the program's" lost "$(cat "$scratch/out")"
 for scene in family woken-family; do
 	watch -- "$probe" $scene
@@ -65,5 +65,5 @@ watch -- "$probe" late-child
 same "a child of a process with CUDA has none" "$list" "$(ls "$list"*)"
 "$MAM" run --leaks=/dev/full -- "$probe" leak > "$scratch/out" 2> "$scratch/err"
 same "a full device: the status is the program's" 0 $?
-try "a full device: one sentence" grep -q '^mam: the list of leaks could not be written to /dev/full: No space' "$scratch/err"
+try "a full device: one sentence" grep -q "^mam: error: cannot write leak report to '/dev/full': No space" "$scratch/err"
 finish

@@ -49,7 +49,7 @@ try "63 MiB of four kinds pass, 2 more do not by any call, 1 does; freed, it can
 same "--log error says nothing" "" "$(cat "$scratch/err")"
 "$MAM" run --limit 64M --growth 2M -- "$probe" limit > "$scratch/out" 2> "$scratch/err"
 try "otherwise it is said what to do" grep -q 'raise --limit' "$scratch/err"
-try "bytes have units" grep -qE '^mam: no memory for [0-9.]+ MiB: live [0-9.]+ (B|MiB), largest free block [0-9.]+ (B|MiB), quarantined 0 B, reserved [0-9.]+ (B|MiB); ' \
+try "bytes have units" grep -qE '^mam: warning: out of memory: cannot allocate [0-9.]+ MiB \(live [0-9.]+ (B|MiB), largest free block [0-9.]+ (B|MiB), quarantined 0 B, reserved [0-9.]+ (B|MiB)\); ' \
 	"$scratch/err"
 
 cat > "$scratch/wanted" << 'END'

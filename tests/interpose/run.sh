@@ -81,7 +81,7 @@ for row in "MAM_LIMIT=banana|default '0' is used" "MAM_FREE=banana|default 'defa
 	same "${row%%|*}, preloaded by hand" "0 1" "$? $(grep -c "^mam: .*${row#*|}" "$scratch/err")"
 done
 MAM_SOURCE=vmm LD_PRELOAD=$preload "$client" --rounds 1 > "$scratch/out" 2> "$scratch/err"
-same "MAM_SOURCE, preloaded by hand" "0 1" "$? $(grep -c '^mam: MAM_SOURCE=vmm has no effect' "$scratch/err")"
+same "MAM_SOURCE, preloaded by hand" "0 1" "$? $(grep -c '^mam: warning: MAM_SOURCE=vmm has no effect' "$scratch/err")"
 # An option whose value was forgotten does not take what follows.
 for option in trace free limit log ipc; do
 	says "--$option without a value, at the end of the options" 2 "'--$option' needs a value, and '--' follows" \
@@ -171,10 +171,10 @@ try "--stats: standard output is the program's" cmp "$scratch/plain" "$scratch/o
 "$MAM" run -- "$client" --rounds 1 2>&1 > /dev/null | grep -v ms_per_round > "$scratch/err"
 same "without --stats nothing is said" "" "$(cat "$scratch/err")"
 "$MAM" run --stats true 2> "$scratch/err"
-try "--stats: nothing caught, in one line" grep -q '^mam: no CUDA memory call of true .*never loaded CUDA' "$scratch/err"
+try "--stats: nothing caught, in one line" grep -q '^mam: intercepted no CUDA memory calls of true .*never loaded CUDA' "$scratch/err"
 same "--stats: that line is all" 1 "$(wc -l < "$scratch/err")"
 "$MAM" run --stats --disable -- "$client" --rounds 1 2>&1 > /dev/null | grep -v ms_per_round > "$scratch/err"
-try "--stats: switched off, in one line" grep -q 'caught: mam was switched off' "$scratch/err"
+try "--stats: switched off, in one line" grep -q ': mam is disabled by MAM_DISABLE' "$scratch/err"
 (cd "$scratch" && "$MAM" run --stats=stats -- sh -c "cd / && exec '$client' --rounds 1" > /dev/null 2>&1)
 same "--stats=FILE: every block of one round" "96 48 48 0" \
 	"$(stat_of calls_caught) $(stat_of allocs) $(stat_of frees) $(stat_of live_blocks)"
@@ -194,7 +194,7 @@ try "--stats=PIPE leaves the pipe what it was" test -p "$scratch/pipe"
 for option in stats leaks trace; do
 	timeout 60 "$MAM" run --$option="$scratch/pipe" -- "$client" --rounds 1 > "$scratch/out" 2> "$scratch/err"
 	same "--$option=PIPE without a reader: the program ends, in one sentence" "0 1" \
-		"$? $(grep -c '^mam: .*/pipe: no process reads this pipe' "$scratch/err")"
+		"$? $(grep -c "^mam: error: .*/pipe': no process reads this pipe" "$scratch/err")"
 done
 MAM_LOG_FILE=$scratch/pipe timeout 60 "$MAM" run --log info -- "$client" --rounds 1 > "$scratch/out" 2> "$scratch/err"
 same "MAM_LOG_FILE=PIPE without a reader: the program ends" 0 $?

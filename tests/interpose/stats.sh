@@ -79,14 +79,14 @@ same "one call of the driver's is too few to say what was saved" "1 0" "$(stats_
 "$MAM" run --chunk 1M --growth 1M --stats -- "$probe" leak > "$scratch/out" 2> "$scratch/err"
 try "table: by function" grep -q '^  cudaMalloc  *105  *105  *0  *0$' "$scratch/err"
 try "table: by route" grep -q '^  runtime symbol  *205  *205  *0  *0$' "$scratch/err"
-try "table: memory" grep -q 'asked for 4.10 MiB in all; live at most 4.00 MiB, .* 5 blocks never freed' "$scratch/err"
+try "table: memory" grep -q 'requested 4.10 MiB in total; peak live 4.00 MiB, peak reserved .* 5 blocks never freed' "$scratch/err"
 "$MAM" run --stats -- "$probe" tidy > "$scratch/out" 2> "$scratch/err"
-try "table: 1 chunk" grep -q 'the pools asked the driver for 1 chunk in ' "$scratch/err"
+try "table: 1 chunk" grep -q 'the pools allocated 1 chunk from the driver in ' "$scratch/err"
 "$MAM" run --chunk 1M --growth 1M --stats -- "$probe" leak > "$scratch/out" 2> "$scratch/err"
-try "table: several chunks" grep -q 'the pools asked the driver for [1-9][0-9]* chunks in ' "$scratch/err"
+try "table: several chunks" grep -q 'the pools allocated [1-9][0-9]* chunks from the driver in ' "$scratch/err"
 try "table: time saved is about so much" grep -q 'time saved: about [0-9]' "$scratch/err"
 MAM_PASS_ABOVE=1M "$MAM" run --stats -- "$probe" leak > "$scratch/out" 2> "$scratch/err"
-try "table: the reason in words" grep -q 'not by a pool: 2, larger than what pools serve' "$scratch/err"
+try "table: the reason in words" grep -q 'not served by a pool: 2, too large for a pool' "$scratch/err"
 
 # Files: names, and where they may not go.
 for scene in family woken-family; do
@@ -108,15 +108,15 @@ echo mine > "$scratch/mine"
 ln -s "$scratch/mine" "$scratch/link"
 MAM_STATS=yes MAM_STATS_FILE=$scratch/link "$MAM" run "$probe" tidy > "$scratch/out" 2> "$scratch/err"
 same "a symbolic link in the file's place: the status is the program's" 0 $?
-try "it is refused in a sentence" grep -q '^mam: the statistics could not be written to .*symbolic links' "$scratch/err"
+try "it is refused in a sentence" grep -q "^mam: error: cannot write statistics to '.*': .*symbolic links" "$scratch/err"
 same "what it leads to is left alone" mine "$(cat "$scratch/mine")"
 "$MAM" run --stats=/dev/full -- "$probe" tidy > "$scratch/out" 2> "$scratch/err"
 same "a full device: the status is the program's" 0 $?
-try "a full device: one sentence" grep -q '^mam: the statistics could not be written to /dev/full: No space' "$scratch/err"
+try "a full device: one sentence" grep -q "^mam: error: cannot write statistics to '/dev/full': No space" "$scratch/err"
 same "a limit on files is no signal to the program" "joined 0" "$({
 	"$MAM" run --stats="$stats" -- "$probe" no-files 2>&1
 	echo $?
 } | tee "$scratch/err" | grep -E '^(joined|[0-9]*)$' | paste -sd ' ')"
-try "a limit on files: one sentence" grep -q '^mam: the statistics could not be written .*too large' "$scratch/err"
+try "a limit on files: one sentence" grep -q "^mam: error: cannot write statistics to '.*': .*too large" "$scratch/err"
 same "nothing is left behind" "" "$(ls "$stats"* 2> /dev/null)"
 finish

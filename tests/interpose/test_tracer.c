@@ -259,7 +259,7 @@ START_TEST(a_file_that_cannot_grow_ends_with_a_whole_line)
 	ck_assert_int_eq(fgetc(trace), '\n');
 	fclose(trace);
 	ck_assert_int_gt(pread(told, said, sizeof(said) - 1, 0), 0);
-	ck_assert_ptr_nonnull(strstr(said, "ends here: File too large"));
+	ck_assert_ptr_nonnull(strstr(said, "ends early: File too large"));
 	ck_assert_ptr_eq(strchr(said, '\n'), said + strlen(said) - 1);
 	snprintf(line, sizeof(line), "%s.ring", path);
 	ck_assert_int_ne(access(line, F_OK), 0);

@@ -139,18 +139,18 @@ for row in "/dev/full|No space" "$scratch/closed|[Dd]irectory" "/no/such/folder/
 	MAM_TRACE=${row%|*} MAM_RUN_PID=1 LD_PRELOAD=$MAM_BUILDDIR/.libs/libmam-preload.so "$probe" tidy \
 		> "$scratch/out" 2> "$scratch/err"
 	same "${row%|*}: the program is not disturbed" "0 tidy" "$? $(cat "$scratch/out")"
-	same "${row%|*}: one sentence" 1 "$(grep -c "^mam: no trace is written to .*${row#*|}" "$scratch/err")"
+	same "${row%|*}: one sentence" 1 "$(grep -c "^mam: error: cannot write trace '.*': .*${row#*|}" "$scratch/err")"
 done
 echo mine > "$scratch/mine"
 ln -s "$scratch/mine" "$scratch/link"
 MAM_TRACE=$scratch/link MAM_RUN_PID=1 sh -c 'MAM_RUN_PID=$$ LD_PRELOAD=$1 exec "$2" tidy' - \
 	"$MAM_BUILDDIR/.libs/libmam-preload.so" "$probe" > "$scratch/out" 2> "$scratch/err"
 same "a symbolic link in the file's place is refused" "0 mine 1" \
-	"$? $(cat "$scratch/mine") $(grep -c '^mam: no trace is written to .*symbolic' "$scratch/err")"
+	"$? $(cat "$scratch/mine") $(grep -c "^mam: error: cannot write trace '.*': .*symbolic" "$scratch/err")"
 rm -f "$trace"*
 "$MAM" run --trace="$trace" -- "$probe" limited > "$scratch/out" 2> "$scratch/err"
 same "no room for the ring" "0 joined" "$? $(tail -n 1 "$scratch/out")"
-same "no room for the ring: one sentence" 1 "$(grep -c '^mam: no trace is written to .*too large' "$scratch/err")"
+same "no room for the ring: one sentence" 1 "$(grep -c "^mam: error: cannot write trace '.*': .*too large" "$scratch/err")"
 same "no room for the ring: nothing is left behind" "" "$(ls "$trace"* 2> /dev/null)"
 
 # Trouble in the middle: a reader that goes away ends the trace, and not the program.
@@ -161,7 +161,7 @@ exec 3> "$scratch/pipe" # waits until head has opened it
 same "a reader that goes away" "0 joined" "$? $(cat "$scratch/out")"
 exec 3>&-
 wait
-same "a reader that goes away: one sentence" 1 "$(grep -c '^mam: the trace .* ends here: Broken pipe' "$scratch/err")"
+same "a reader that goes away: one sentence" 1 "$(grep -c "^mam: error: trace '.*' ends early: Broken pipe" "$scratch/err")"
 cat "$scratch/pipe" > "$scratch/read" &
 exec 3> "$scratch/pipe"
 "$MAM" run --trace="$scratch/pipe" -- "$probe" threads > "$scratch/out" 2> "$scratch/err"
@@ -191,7 +191,7 @@ same "a name that another run writes to is refused" "2  1" \
 MAM_TRACE=$trace MAM_RUN_PID=1 sh -c 'MAM_RUN_PID=$$ LD_PRELOAD=$1 exec "$2" tidy' - \
 	"$MAM_BUILDDIR/.libs/libmam-preload.so" "$probe" > "$scratch/out" 2> "$scratch/err"
 same "and by the object itself, which lets the program run" "0 tidy 1" \
-	"$? $(cat "$scratch/out") $(grep -c '^mam: no trace is written to .*: another process is writing' "$scratch/err")"
+	"$? $(cat "$scratch/out") $(grep -c "^mam: error: cannot write trace '.*': another process is writing" "$scratch/err")"
 same "nothing of it is left, and the first run's ring stays" "$trace $trace.ring" "$(echo "$trace"*)"
 "$MAM" run --trace="$trace.%p" -- "$probe" tidy > "$scratch/out" 2> "$scratch/err"
 same "another name is free" "100 100" "$(replayed "$trace".[0-9]* allocs frees)"
@@ -219,5 +219,5 @@ watch -- "$probe" again
 same "one process, two programs: the first one's trace" "100 100" "$(replayed "$trace" allocs frees)"
 same "and the second one's" "105 100" "$(replayed "$trace.2" allocs frees)"
 watch -- true
-try "nothing to trace: one sentence" grep -q '^mam: no' "$scratch/err"
+try "nothing to trace: one sentence" grep -q "^mam: warning: trace '.*' was not written: no allocation was intercepted" "$scratch/err"
 finish

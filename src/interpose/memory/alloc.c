@@ -134,15 +134,16 @@ static void report_no_memory(const struct request *request)
 	    atomic_fetch_add(&reports, 1) >= REPORTS_MOST)
 		return;
 	mam_say(MAM_SAY_WARN,
-		"no memory for %s: live %s, largest free block %s, quarantined %s, reserved %s; %s",
+		"out of memory: cannot allocate %s (live %s, largest free block %s, quarantined "
+		"%s, reserved %s); %s",
 		mam_file_bytes(request->bytes).text, mam_file_bytes(stats.live_bytes).text,
 		mam_file_bytes(stats.largest_free_bytes).text,
 		mam_file_bytes(stats.retired_bytes).text, mam_file_bytes(stats.reserved_bytes).text,
-		request->why == MAM_WHY_LIMIT ? "raise --limit, or free something"
+		request->why == MAM_WHY_LIMIT ? "raise --limit or free memory"
 		: stats.reserved_bytes - stats.live_rounded_bytes >= request->bytes
-			? "enough is free, but in pieces: allocate what is large earlier, or try "
-			  "--growth with a larger size"
-			: "free something, or look for what else uses the device");
+			? "enough memory is free but fragmented: allocate large blocks earlier, or "
+			  "try a larger --growth"
+			: "free memory, or check which other processes use the device");
 }
 
 /* Allocates from the pool. If it returns false, request->why is the reason. The guard is up. */

@@ -84,8 +84,8 @@ size_t mam_dedicated_from(void)
 		return unread;
 	if (!good)
 		mam_say(MAM_SAY_ERROR,
-			"MAM_IPC is '%s', but must be share, dedicated, or dedicated:SIZE with a SIZE "
-			"like 64K or 1M; blocks are shared",
+			"invalid value '%s' of MAM_IPC: must be share, dedicated, or "
+			"dedicated:SIZE with a SIZE such as 64K or 1M; blocks are shared",
 			text);
 	return from;
 }

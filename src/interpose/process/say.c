@@ -40,20 +40,26 @@ static void put(const char *line, size_t bytes)
 
 void mam_say(enum mam_say_level level, const char *format, ...)
 {
-	char line[LINE_BYTES] = "mam: ";
-	int before = errno, length;
+	static const char *const prefixes[] = {
+		[MAM_SAY_ERROR] = "mam: error: ",
+		[MAM_SAY_WARN] = "mam: warning: ",
+		[MAM_SAY_INFO] = "mam: ",
+		[MAM_SAY_DEBUG] = "mam: ",
+	};
+	char line[LINE_BYTES];
+	int before = errno, prefix, length;
 	va_list arguments;
 
 	if (!mam_say_wants(level))
 		return;
+	prefix = snprintf(line, sizeof(line), "%s", prefixes[level]);
 	va_start(arguments, format);
-	length = vsnprintf(line + 5, sizeof(line) - 6, format, arguments);
+	length = vsnprintf(line + prefix, LINE_BYTES - 1 - (size_t)prefix, format, arguments);
 	va_end(arguments);
-	if (length < 0)
-		length = 0;
-	if ((size_t)length > sizeof(line) - 7)
-		length = sizeof(line) - 7;
-	line[5 + length] = '\n';
-	put(line, (size_t)length + 6);
+	length = prefix + (length < 0 ? 0 : length);
+	if (length > LINE_BYTES - 2)
+		length = LINE_BYTES - 2;
+	line[length] = '\n';
+	put(line, (size_t)length + 1);
 	errno = before;
 }

@@ -39,8 +39,8 @@ static const struct {
 	[MAM_ACCOUNT_DIRECT] = { "direct", "blocks from the driver" },
 	[MAM_ACCOUNT_ASYNC] = { "async", "stream-ordered memory" },
 	[MAM_ACCOUNT_MANAGED] = { "managed", "managed memory" },
-	[MAM_ACCOUNT_PHYSICAL] = { "physical", "memory by cuMemCreate" },
-	[MAM_ACCOUNT_GRAPH] = { "graphs", "memory of graphs" },
+	[MAM_ACCOUNT_PHYSICAL] = { "physical", "memory of cuMemCreate" },
+	[MAM_ACCOUNT_GRAPH] = { "graphs", "graph memory" },
 	[MAM_ACCOUNT_ARRAY] = { "arrays", "arrays" },
 	[MAM_ACCOUNT_HOST] = { "host", "pinned host memory" },
 };
@@ -146,6 +146,6 @@ void mam_report_statistics(void)
 	}
 	error = write_keys(&report, path);
 	if (error != 0)
-		mam_say(MAM_SAY_ERROR, "the statistics could not be written to %s: %s", path,
+		mam_say(MAM_SAY_ERROR, "cannot write statistics to '%s': %s", path,
 			mam_file_error(error));
 }

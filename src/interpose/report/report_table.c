@@ -20,15 +20,14 @@ static const char *const road_labels[MAM_ROAD_COUNT] = {
 static const char *likely_reason(void)
 {
 	if (mam_init_is_awake() && mam_init_is_off())
-		return "mam was switched off with MAM_DISABLE";
+		return "mam is disabled by MAM_DISABLE";
 	if (mam_init_is_awake())
-		return "it looked for CUDA, but asked for no memory by a call that mam stands in "
-		       "for";
+		return "it looked up CUDA functions, but called no allocation function that mam "
+		       "intercepts";
 	if (mam_real_is_loaded("libcuda.so") || mam_real_is_loaded("libcudart.so"))
-		return "CUDA is there, but was not used, or was found past mam, as a plugin "
-		       "opened with RTLD_DEEPBIND finds it: try mam run --route=audit";
-	return "it never loaded CUDA; processes that it started report for themselves, if they "
-	       "could";
+		return "it loaded CUDA, but did not use it or bypassed mam, as a plugin opened "
+		       "with RTLD_DEEPBIND does: try mam run --route=audit";
+	return "it never loaded CUDA; child processes that mam was loaded into report separately";
 }
 
 static void put_row(struct mam_file_text *text, const char *label, const uint64_t *calls)
@@ -63,46 +62,46 @@ static void put_calls(struct mam_file_text *text, const struct mam_count_sums *c
 		if (calls[0] + calls[1] + calls[2] != 0)
 			put_row(text, mam_table_name((enum mam_table_id)function), calls);
 	}
-	put_heading(text, "came by");
+	put_heading(text, "interface");
 	for (int road = 0; road < MAM_ROAD_COUNT; road++)
 		if (roads[road][0] + roads[road][1] + roads[road][2] != 0)
 			put_row(text, road_labels[road], roads[road]);
 	for (int why = 0; why < MAM_WHY_COUNT; why++)
 		if (counts->why[why] != 0)
-			mam_file_put(text, "  not by a pool: %llu, %s\n",
+			mam_file_put(text, "  not served by a pool: %llu, %s\n",
 				     (unsigned long long)counts->why[why],
 				     mam_count_why_text((enum mam_why)why));
 }
 
 static void put_memory(struct mam_file_text *text, const struct mam_report *report)
 {
-	mam_file_put(text, "  asked for ");
+	mam_file_put(text, "  requested ");
 	mam_file_put_bytes(text, report->bytes_asked);
-	mam_file_put(text, " in all; live at most ");
+	mam_file_put(text, " in total; peak live ");
 	mam_file_put_bytes(text, report->pools.peak_live_bytes);
-	mam_file_put(text, ", reserved at most ");
+	mam_file_put(text, ", peak reserved ");
 	mam_file_put_bytes(text, report->pools.peak_reserved_bytes);
-	mam_file_put(text, ": %.2f times; %llu block%s never freed\n", report->ratio,
+	mam_file_put(text, " (%.2f times peak live); %llu block%s never freed\n", report->ratio,
 		     (unsigned long long)report->pools.live_blocks,
 		     report->pools.live_blocks == 1 ? "" : "s");
 	if (report->pools.peak_retired_bytes != 0) {
-		mam_file_put(text, "  freed and waiting for the GPU, at most ");
+		mam_file_put(text, "  peak in quarantine (freed, waiting for the GPU): ");
 		mam_file_put_bytes(text, report->pools.peak_retired_bytes);
 		mam_file_put(text, "\n");
 	}
 	for (int kind = 0; kind < MAM_ACCOUNT_COUNT; kind++) {
 		if (kind == MAM_ACCOUNT_CHUNK || report->account.peak[kind] == 0)
 			continue;
-		mam_file_put(text, "  beside the pools: %s, at most ",
+		mam_file_put(text, "  outside the pools: %s, peak ",
 			     mam_report_kind_text((enum mam_account_kind)kind));
 		mam_file_put_bytes(text, report->account.peak[kind]);
 		mam_file_put(text, "\n");
 	}
 	if (report->account.other != 0) {
-		mam_file_put(text, "  taken on the devices besides: contexts, modules, other "
-				   "processes, ");
+		mam_file_put(text, "  other memory in use on the devices (contexts, modules, other "
+				   "processes): ");
 		mam_file_put_bytes(text, report->account.other);
-		mam_file_put(text, " when last looked at\n");
+		mam_file_put(text, " when last queried\n");
 	}
 }
 
@@ -124,26 +123,26 @@ static void put_costs(struct mam_file_text *text, const struct mam_report *repor
 
 	if (costs->grows + costs->shrinks == 0)
 		return;
-	mam_file_put(text, "  the pools asked the driver for %llu chunk%s in ",
+	mam_file_put(text, "  the pools allocated %llu chunk%s from the driver in ",
 		     (unsigned long long)costs->grows, costs->grows == 1 ? "" : "s");
 	put_time(text, (double)costs->grow_ns);
-	mam_file_put(text, " and gave %llu back in ", (unsigned long long)costs->shrinks);
+	mam_file_put(text, " and released %llu in ", (unsigned long long)costs->shrinks);
 	put_time(text, (double)costs->shrink_ns);
 	mam_file_put(text, "\n");
 	if (report->saved_ns <= 0)
 		return;
 	mam_file_put(text, "  time saved: about ");
 	put_time(text, report->saved_ns);
-	mam_file_put(text, ", had each call taken as long as those, ");
+	mam_file_put(text, ", if each call had taken ");
 	put_time(text, report->call_ns);
-	mam_file_put(text, " on average; the driver is quicker with small blocks\n");
+	mam_file_put(text, " (the mean of those above); the driver is faster for small blocks\n");
 }
 
 void mam_report_table(struct mam_file_text *text, const struct mam_report *report)
 {
 	if (report->caught == 0) {
 		mam_file_put(text,
-			     "mam: no CUDA memory call of %s (process %d) was caught: %s\n",
+			     "mam: intercepted no CUDA memory calls of %s (process %d): %s\n",
 			     program_invocation_short_name, (int)getpid(), likely_reason());
 		return;
 	}

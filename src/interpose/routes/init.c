@@ -61,8 +61,8 @@ static void warn_of_source(void)
 
 	if (secure_getenv("MAM_RUN_PID") == NULL && strcmp(source, "cudamalloc") != 0)
 		mam_say(MAM_SAY_WARN,
-			"MAM_SOURCE=%s has no effect on cudaMalloc, whose pools take their memory "
-			"by cuMemAlloc",
+			"MAM_SOURCE=%s has no effect on cudaMalloc: its pools allocate memory with "
+			"cuMemAlloc",
 			source);
 }
 

@@ -77,9 +77,9 @@ void mam_preloads_check(void)
 		    object == NULL || is_cuda(object->l_name) || !is_listed(list, object))
 			continue;
 		mam_say(MAM_SAY_WARN,
-			"%s defines %s and is preloaded after mam, so it gets only the calls that "
-			"mam forwards; to give it all calls, preload it before mam: see OTHER "
-			"PRELOADED LIBRARIES in mam-run(1)",
+			"%s defines %s and is preloaded after mam, so it receives only the calls "
+			"that mam forwards; preload it before mam (see OTHER PRELOADED LIBRARIES "
+			"in mam-run(1))",
 			object->l_name, name);
 		return;
 	}

@@ -82,8 +82,8 @@ static bool share(const struct mam_ipc_handle *chunk, const struct mam_segment_i
 	note.bytes = block->requested;
 	note.chunk_bytes = block->chunk_bytes;
 	if (!mam_ipc_note_write(&note)) {
-		say_once(&said, "a block could not be shared: neither /dev/shm nor /tmp takes a file; "
-				"make room there, or try --ipc=dedicated");
+		say_once(&said, "cannot share a block: no file can be created in /dev/shm or /tmp; "
+				"free space there, or try --ipc=dedicated");
 		return false;
 	}
 	memcpy(token, note.token, sizeof(note.token));
@@ -177,8 +177,8 @@ static int open_ours(open_function *real, const struct handle *handle, unsigned 
 
 	if (close == NULL || memcmp(handle->zero, nothing, sizeof(nothing)) != 0 ||
 	    !mam_ipc_note_read(handle->token, &note)) {
-		say_once(&said, "an IPC handle was refused: its block was freed, its process has ended, "
-				"or that is another user's or has another /dev/shm");
+		say_once(&said, "invalid IPC handle: its block was freed, its process has ended, "
+				"or that process belongs to another user or has another /dev/shm");
 		return MAM_CUDA_INVALID_VALUE;
 	}
 	answer = ask_driver(real, &note.chunk, flags, &opened.chunk);

@@ -16,18 +16,18 @@ static const struct {
 	const char *key;
 	const char *text;
 } reasons[MAM_WHY_COUNT] = {
-	[MAM_WHY_NONE] = { "none", "no reason is known" },
+	[MAM_WHY_NONE] = { "none", "unknown reason" },
 	[MAM_WHY_ASLEEP] = { "asleep", "no CUDA context was current yet" },
-	[MAM_WHY_FOREIGN] = { "foreign", "the block was not from a pool" },
+	[MAM_WHY_FOREIGN] = { "foreign", "the block does not belong to a pool" },
 	[MAM_WHY_CAPTURE] = { "capture", "a stream was in capture (see --capture)" },
-	[MAM_WHY_LARGE] = { "large", "larger than what pools serve (see --pass-above)" },
-	[MAM_WHY_DEDICATED] = { "dedicated", "to be shared with other processes (see --ipc)" },
+	[MAM_WHY_LARGE] = { "large", "too large for a pool (see --pass-above)" },
+	[MAM_WHY_DEDICATED] = { "dedicated", "for sharing between processes (see --ipc)" },
 	[MAM_WHY_LIMIT] = { "limit", "over the limit (see --limit)" },
-	[MAM_WHY_MEMORY] = { "memory", "the driver had no more memory for the pool" },
-	[MAM_WHY_BROKEN] = { "broken", "the context had an error of an earlier call" },
-	[MAM_WHY_MISTAKE] = { "mistake", "freed twice, or not the start of a block" },
-	[MAM_WHY_NO_POOL] = { "no_pool", "no pool could be made" },
-	[MAM_WHY_KIND] = { "kind", "memory of a kind that mam leaves to the driver" },
+	[MAM_WHY_MEMORY] = { "memory", "the driver was out of memory for the pool" },
+	[MAM_WHY_BROKEN] = { "broken", "the context had an error from an earlier call" },
+	[MAM_WHY_MISTAKE] = { "mistake", "double free or interior pointer" },
+	[MAM_WHY_NO_POOL] = { "no_pool", "no pool could be created" },
+	[MAM_WHY_KIND] = { "kind", "memory of a kind that the driver always serves" },
 };
 
 /* The counters of one thread at a time. */

@@ -2,8 +2,8 @@
 /*
  * leaks_report.c - see leaks_report.h.
  *
- *   mam: 3 blocks, 5.00 MiB (5242880 bytes), of app (process 17) were not freed
- *   2 blocks, 4.00 MiB (4194304 bytes), by cudaMalloc, by the pool, 1.2 to 3.4 s old, thread 17
+ *   mam: memory leak: app (process 17) did not free 3 blocks, 5.00 MiB (5242880 bytes)
+ *   2 blocks, 4.00 MiB (4194304 bytes), by cudaMalloc, from the pool, 1.2 to 3.4 s old, thread 17
  *       #0 load_weights+0x31 (/home/me/app+0x1231)
  *       #1 main+0x20 (/home/me/app+0x10f0)
  *
@@ -161,7 +161,7 @@ static void put_group(struct mam_file_text *text, const struct mam_leaks_left *l
 	for (uint32_t i = 0; stack != NULL && i < stack->count; i++)
 		put_frame(text, i, stack->frames[i]);
 	if (stack == NULL)
-		mam_file_put(text, "    its call stack is not known\n");
+		mam_file_put(text, "    unknown call stack\n");
 }
 
 static void put_all(struct mam_file_text *text, const struct mam_leaks_left *left)
@@ -172,22 +172,25 @@ static void put_all(struct mam_file_text *text, const struct mam_leaks_left *lef
 
 	for (size_t i = 0; i < left->count; i++)
 		bytes += left->entries[i].bytes;
-	mam_file_put(text, "mam: ");
-	if (left->count == 0)
-		mam_file_put(text, "no block");
-	else
+	if (left->count == 0) {
+		mam_file_put(text, "mam: no memory leaks in %s (process %d)\n",
+			     program_invocation_short_name, (int)getpid());
+	} else {
+		mam_file_put(text, "mam: memory leak: %s (process %d) did not free ",
+			     program_invocation_short_name, (int)getpid());
 		put_blocks(text, left->count, bytes);
-	mam_file_put(text, " of %s (process %d) %s not freed\n", program_invocation_short_name,
-		     (int)getpid(), left->count > 1 ? "were" : "was");
+		mam_file_put(text, "\n");
+	}
 	sort(left->entries, left->count);
 	all = largest(left, groups, &shown);
 	for (size_t i = 0; i < shown; i++)
 		put_group(text, left, &groups[i]);
 	if (all > shown)
-		mam_file_put(text, "and %zu smaller groups\n", all - shown);
+		mam_file_put(text, "%zu smaller group%s not shown\n", all - shown,
+			     all - shown == 1 ? "" : "s");
 	if (left->forgotten != 0)
-		mam_file_put(text, "nothing is known of %llu more blocks: there was no memory\n",
-			     (unsigned long long)left->forgotten);
+		mam_file_put(text, "out of host memory: %llu more block%s not recorded\n",
+			     (unsigned long long)left->forgotten, left->forgotten == 1 ? "" : "s");
 }
 
 void mam_leaks_report(const struct mam_leaks_left *left, const char *path)
@@ -212,6 +215,6 @@ void mam_leaks_report(const struct mam_leaks_left *left, const char *path)
 			error = errno;
 	}
 	if (error != 0)
-		mam_say(MAM_SAY_ERROR, "the list of leaks could not be written to %s: %s", path,
+		mam_say(MAM_SAY_ERROR, "cannot write leak report to '%s': %s", path,
 			mam_file_error(error));
 }

@@ -201,8 +201,8 @@ void mam_nvtx_start(void)
 		return;
 	}
 	atomic_store_explicit(&state, STATE_DRIVER, memory_order_relaxed);
-	mam_say(MAM_SAY_WARN, "compute-sanitizer watches and cannot be told of blocks: allocation is "
-			      "left to the driver, so that it finds every error");
+	mam_say(MAM_SAY_WARN, "blocks cannot be registered with compute-sanitizer: the driver "
+			      "serves all allocations, so that it detects every error");
 }
 
 bool mam_nvtx_wants_driver(void)

@@ -217,8 +217,8 @@ static void give_up(const char *why)
 	mam_trace_ring_close();
 	/* A truncated member would corrupt the whole file; a pipe cannot be truncated. */
 	if (!file.in_place && ftruncate(file.number, written) != 0)
-		why = "it could neither be written nor cut back";
-	mam_say(MAM_SAY_ERROR, "the trace %s ends here: %s", file.place, why);
+		why = "cannot write or truncate it";
+	mam_say(MAM_SAY_ERROR, "trace '%s' ends early: %s", file.place, why);
 	remove_ring();
 	mam_file_close(&file);
 }
@@ -280,7 +280,7 @@ static void drain(bool last)
 		int error;
 
 		if (!print(tail, count, last, &length)) {
-			give_up("a thread stopped in the middle of an event");
+			give_up("a thread stopped while it recorded an event");
 			return;
 		}
 		error = write_text(text, length);
@@ -369,7 +369,7 @@ void mam_trace_out_finish(void)
 		remove_ring();
 		error = mam_file_close(&file);
 		if (error != 0)
-			mam_say(MAM_SAY_ERROR, "the trace %s may lack its end: %s", file.place,
+			mam_say(MAM_SAY_ERROR, "trace '%s' may be truncated: %s", file.place,
 				strerror(error));
 	}
 	pthread_mutex_unlock(&draining);

@@ -82,7 +82,7 @@ static void open_trace(void)
 		at_home = make_home();
 		error = mam_trace_out_open(pattern);
 		if (error != 0) {
-			mam_say(MAM_SAY_ERROR, "no trace is written to %s: %s", pattern,
+			mam_say(MAM_SAY_ERROR, "cannot write trace '%s': %s", pattern,
 				mam_file_error(error));
 			mam_watch_stop(MAM_WATCH_TRACE);
 		}
@@ -249,7 +249,7 @@ void mam_tracer_finish(void)
 		return;
 	pattern = mam_option_value("MAM_TRACE");
 	if (pattern != NULL && pattern[0] != '\0' && mam_file_is_started_one())
-		mam_say(MAM_SAY_WARN, "no trace was written to %s: no allocation was caught",
+		mam_say(MAM_SAY_WARN, "trace '%s' was not written: no allocation was intercepted",
 			pattern);
 }
 
