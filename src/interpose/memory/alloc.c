@@ -16,8 +16,8 @@
  *   5. Out of memory, or over the limit: wait for the quarantine, release all completely free
  *      chunks of the device's pools, and retry. Then retry after the driver has released the memory
  *      that it retains (kept.h).
- *   6. The real function. It may find memory that was too small for a chunk; the block then belongs
- *      to the driver. Otherwise it returns the genuine error. Over the limit it is called with an
+ *   6. The real function. It may find memory where a chunk did not fit; the block then belongs to
+ *      the driver. Otherwise it returns the genuine error. Over the limit it is called with an
  *      impossible size instead, for the same error.
  *
  * cudaMalloc is only a shortcut around the runtime. The real cudaMalloc handles what it cannot

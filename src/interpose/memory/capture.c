@@ -4,25 +4,27 @@
  *
  * A capture begins with cuStreamBeginCapture on a stream. It ends with cuStreamEndCapture on that
  * stream, or with the stream or its context. Streams that join it by events are part of it and have
- * no entry. A stream's handle identifies a capture, except CU_STREAM_PER_THREAD, which means another
- * stream in each thread and context. The context that is current at the end does not matter.
+ * no entry. A stream's handle identifies a capture, except CU_STREAM_PER_THREAD, which means
+ * another stream in each thread and context. The context that is current at the end does not
+ * matter.
  *
- *   begin    Add an entry, then call the driver; remove the entry again if the driver refuses.
+ *   begin    Add an entry, then call the driver. Remove the entry again if the driver returns an
+ *            error.
  *   end      Call the driver, then remove the entry if the driver succeeds, or if it fails and
  *            reports that the stream is not in capture. An invalidated capture ends with an error;
- *            one that another thread must end does not end.
- *   check    An end that mam did not see must not disable the pools forever. Before an entry makes a
- *            difference the driver is asked whether its stream is still in capture.
+ *            a capture that another thread must end does not end.
+ *   check    An end that mam did not see must not disable the pools forever. Before an entry makes
+ *            a difference, the driver is queried whether its stream is still in capture.
  *
  * An entry is pending while a thread that begins or ends the capture, or destroys the stream or its
- * context, is inside the driver. The driver is not asked about it then: the handle may be about to
- * become invalid, and the capture may not have begun. Nor is it asked about the default stream of
- * another thread, which only that thread can name: such an entry stays at most as long as its
+ * context, is inside the driver. The driver is not queried about it then: the handle may be about
+ * to become invalid, and the capture may not have begun. Nor is it queried about the default stream
+ * of another thread, which only that thread can name: such an entry stays at most as long as its
  * context.
  *
- * Beginning and holding: a thread that begins a capture counts it first and then waits for the
- * holders; a thread that holds counts itself first and then reads the number of captures. One of the
- * two sees the other.
+ * Begin and hold: a thread that begins a capture counts it first and then waits for the holders. A
+ * thread that holds counts itself first and then reads the number of captures. One of the two sees
+ * the other.
  *
  * Bound: a few entries; everything here is linear in their number. The lock is held across
  * cuStreamIsCapturing, which takes 70 ns and waits for nothing.
@@ -40,7 +42,7 @@
 #include "interpose/routes/table.h"
 
 #define LEGACY ((void *)1)     /* CU_STREAM_LEGACY */
-#define PER_THREAD ((void *)2) /* CU_STREAM_PER_THREAD: the null stream of _ptsz functions */
+#define PER_THREAD ((void *)2) /* CU_STREAM_PER_THREAD: what NULL means to a _ptsz function */
 
 struct capture {
 	struct capture *next;

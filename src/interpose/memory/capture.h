@@ -2,11 +2,11 @@
 /*
  * capture.h - the stream captures of this process, and which calls they forbid.
  *
- * While a stream is in capture the driver rejects two groups of calls with error 900, and then
+ * While a stream is in capture, the driver rejects two groups of calls with error 900, and then
  * invalidates the capture:
  *   unsafe   Allocations, frees and queries, by the modes of the capture and of the calling thread.
- *            mam_capture_restricts() predicts this for the calling thread. Where it does, mam passes
- *            the program's request to the driver, which decides.
+ *            mam_capture_restricts() predicts this for the calling thread. If it returns true, mam
+ *            passes the program's request to the driver, which decides.
  *   context  Calls that synchronize a context or record an event over it, whatever the modes. A
  *            stream of any context can be part of a capture, so mam makes such calls only while
  *            there is no capture at all: mam_capture_hold() and mam_capture_wait().

@@ -133,7 +133,7 @@ static struct mam_pool *make_pool(struct mam_source *source)
 	/* free.c waits itself, so that it can return the driver's own code. */
 	attr.free_policy = MAM_FREE_STREAM;
 	attr.name = "mam run";
-	attr.cache = MAM_CACHE_OFF; /* policies of free.c and quarantine.c know each block */
+	attr.cache = MAM_CACHE_OFF; /* free.c and quarantine.c must see each block */
 	status = mam_pool_create_on(source, &attr, &pool);
 	if (status == MAM_ERROR_OUT_OF_MEMORY) {
 		/* A first chunk that does not fit must not make every call try again. */

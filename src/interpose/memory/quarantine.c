@@ -49,7 +49,7 @@
 #define FENCES 64              /* recorded and not passed; further blocks wait without a fence */
 #define LOOKS_MOST 1500        /* queries of a fence that a free waits for: about 0.1 s */
 #define LARGE_LEAST ((uint64_t)64 << 20)
-#define LARGE_SHARE 2          /* of the bytes in use: retired bytes above this share are large */
+#define LARGE_SHARE 2          /* large: more retired bytes than 1/2 of those in use */
 
 struct fence {
 	uint64_t ticket; /* of the last block that it covers */

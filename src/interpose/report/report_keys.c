@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_keys.c - the statistics for programs: lines of key, tab, value (mam-run.1, STATISTICS).
+ * report_keys.c - prints the statistics for programs: lines of key, tab, value (mam-run.1,
+ * STATISTICS).
  */
 #include "interpose/report/report.h"
 

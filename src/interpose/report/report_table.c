@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_table.c - the statistics for people.
+ * report_table.c - prints the statistics as a table for people.
  */
 #define _GNU_SOURCE /* program_invocation_short_name */
 #include "interpose/report/report.h"

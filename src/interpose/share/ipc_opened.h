@@ -14,7 +14,7 @@ struct mam_ipc_opened {
 	unsigned long long address; /* of the block, in this process */
 	unsigned long long chunk;   /* the chunk that the driver opened for it */
 	size_t bytes;               /* of the block, as its owner requested it */
-	unsigned int count;         /* how often it is open; set by mam_ipc_opened_add() */
+	unsigned int count;         /* number of opens; set by mam_ipc_opened_add() */
 };
 
 /* Adds an open. Returns false if there is no memory. */

@@ -12,7 +12,7 @@
  * Bound: one block of 7 KiB per thread alive at the same time. Measured: 2 ns per call.
  *
  * A thread for which there is no memory counts in a block that is shared and atomic. Calls that a
- * replacement forwards unconditionally (size 0, NULL, inside mam's own calls) are not counted.
+ * replacement forwards directly (size 0, NULL, inside mam's own calls) are not counted.
  */
 #ifndef MAM_INTERPOSE_COUNT_H
 #define MAM_INTERPOSE_COUNT_H

@@ -15,8 +15,8 @@
 struct mam_watch_call;
 
 /*
- * Starts watching only if a tool listens. Call it before a pool is created: the tools require CUDA
- * to be initialized first. Only the first call has an effect.
+ * Starts watching only if a tool listens. Called just before the first pool is created, because the
+ * tools require CUDA to be initialized first. Only the first call has an effect.
  */
 void mam_nvtx_start(void);
 void mam_nvtx_alloc(const struct mam_watch_call *call);
