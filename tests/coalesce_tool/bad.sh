@@ -90,6 +90,27 @@ COALESCE_INCLUDE=$scratch/folder
 refused "headers that are not there" 'folder: .*COALESCE_INCLUDE' good.cu
 COALESCE_INCLUDE=$kept
 
+# ---- diff(1) ----
+# shellcheck disable=SC2317 # called through refused_by
+without_diff()
+{
+	timeout 60 env PATH="$scratch/folder" "$tool" "$@" > "$scratch/out" 2> "$scratch/err" < /dev/null
+}
+refused_by without_diff "--diff without diff(1)" 2 "cannot run 'diff': No such file" --diff good.cu
+refused_by without_diff "--diff and -o without diff(1)" 2 "cannot run 'diff': No such file" --diff -o new.cu good.cu
+try "and nothing was written" test ! -e new.cu -a ! -s out
+printf '#!/bin/sh\necho half\nkill -9 $$\n' > folder/diff
+chmod 755 folder/diff
+refused_by without_diff "diff(1) is killed" 2 "cannot run 'diff': Killed" --diff good.cu
+try "and no half of a diff is shown" test ! -s out
+rm folder/diff
+cp good.cu "./--label=a 'b' \$(touch new.cu).cu"
+run --diff "./--label=a 'b' \$(touch new.cu).cu"
+same "a diff of an odd file name: exit status" 0 $?
+try "it has the name" grep -qxF -e "--- ./--label=a 'b' \$(touch new.cu).cu$(printf '\t')" out
+try "and no shell reads it" test ! -e new.cu
+rm -f ./--label*
+
 # ---- what is written ----
 refused "-o into no folder" "none/new.cu: cannot be written" -o none/new.cu good.cu
 refused "-o onto a folder" "folder: is no plain file" -o folder good.cu

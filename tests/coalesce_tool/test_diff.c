@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_diff.c - unified diffs: what known ones look like, what a reader of ours and patch(1) make
- * of random ones, that none is longer than need be, and texts that have nothing in common.
+ * test_diff.c - unified diffs by diff(1): known ones, random ones as our own reader and patch(1)
+ * apply them, none longer than necessary, texts with nothing in common, odd paths, and errors.
  */
 #include <check.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../tools/collective/diff.h"
@@ -93,17 +95,37 @@ START_TEST(near_changes_are_one_hunk)
 }
 END_TEST
 
-START_TEST(a_path_with_a_blank_ends_with_a_tab)
+/* True: it succeeded. */
+static bool diff_of(const char *path_before, const char *path_after)
 {
 	size_t bytes;
 	FILE *file;
+	bool done;
 
 	free(shown);
 	file = open_memstream(&shown, &bytes);
 	ck_assert_ptr_nonnull(file);
-	ck_assert(co_diff_put(file, "my file.cu", "b.cu", "a\n", "b\n"));
+	done = co_diff_put(file, path_before, path_after, "a\n", "b\n");
 	fclose(file);
+	return done;
+}
+
+START_TEST(a_path_with_a_blank_ends_with_a_tab)
+{
+	ck_assert(diff_of("my file.cu", "b.cu"));
 	ck_assert_str_eq(shown, "--- my file.cu\t\n+++ b.cu\n@@ -1 +1 @@\n-a\n+b\n");
+}
+END_TEST
+
+START_TEST(odd_paths)
+{
+	ck_assert(diff_of("--help", "$(false); `'*.cu"));
+	ck_assert_str_eq(shown, "--- --help\n+++ $(false); `'*.cu\t\n@@ -1 +1 @@\n-a\n+b\n");
+	ck_assert(diff_of("a\n+b.cu", "\"\\ \x7f"));
+	ck_assert_str_eq(shown, "--- \"a\\012+b.cu\"\n+++ \"\\042\\134 \\177\"\n"
+				"@@ -1 +1 @@\n-a\n+b\n");
+	ck_assert(diff_of("\303\244.cu", ""));
+	ck_assert_str_eq(shown, "--- \303\244.cu\n+++ \n@@ -1 +1 @@\n-a\n+b\n");
 }
 END_TEST
 
@@ -282,7 +304,7 @@ START_TEST(random_texts)
 {
 	char before[TEXT_MOST * 2], after[TEXT_MOST * 2];
 
-	for (seed = 1; seed < 60000; seed += 7) {
+	for (seed = 1; seed < 60000; seed += 101) {
 		unsigned int kept = seed;
 
 		make(before);
@@ -358,7 +380,7 @@ START_TEST(far_apart)
 {
 	enum { LINES = 20000 };
 	char *before = calloc(LINES, 16), *after = calloc(LINES, 16), *a = before, *b = after;
-	clock_t start = clock();
+	struct rusage used;
 	long removed = 0, added = 0, kept = 0;
 
 	ck_assert(before && after);
@@ -367,7 +389,8 @@ START_TEST(far_apart)
 		b += sprintf(b, "%s %d\n", _i && i % 3 == 0 ? "old" : "new", i);
 	}
 	diff(before, after);
-	ck_assert_int_lt((clock() - start) / CLOCKS_PER_SEC, 5);
+	ck_assert_int_eq(getrusage(RUSAGE_CHILDREN, &used), 0);
+	ck_assert_int_lt(used.ru_utime.tv_sec + used.ru_stime.tv_sec, 5);
 	for (const char *line = shown + strlen(HEAD); *line; line = line_end(line)) {
 		removed += *line == '-';
 		added += *line == '+';
@@ -399,9 +422,78 @@ START_TEST(without_memory)
 	}
 	failing_left = -1;
 	fclose(file);
-	ck_assert_int_ge(enough, 8);
+	ck_assert_int_ge(enough, 2);
 	ck_assert_str_eq(text, HEAD "@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n");
 	free(text);
+}
+END_TEST
+
+static char folder[] = "diff.XXXXXX";
+
+/* In an empty folder, a script is the only diff(1); NULL: there is none. */
+static void replace_diff(const char *script)
+{
+	FILE *file;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	ck_assert_int_eq(chdir(folder), 0);
+	ck_assert_int_eq(setenv("PATH", ".", 1), 0);
+	if (!script)
+		return;
+	file = fopen("diff", "w");
+	ck_assert_ptr_nonnull(file);
+	fprintf(file, "#!/bin/sh\n%s\n", script);
+	ck_assert_int_eq(fclose(file), 0);
+	ck_assert_int_eq(chmod("diff", 0700), 0);
+}
+
+static void leave_folder(void)
+{
+	unlink("diff");
+	unlink("said");
+	ck_assert_int_eq(chdir(".."), 0);
+	ck_assert_int_eq(rmdir(folder), 0);
+}
+
+static const struct {
+	const char *script, *said; /* in one line on standard error */
+} failures[] = {
+	{ NULL, "cannot run 'diff': No such file or directory" },
+	{ "echo half; exit 2", "cannot run 'diff': exit status 2" },
+	{ "echo half; kill -9 $$", "cannot run 'diff': Killed" },
+};
+
+START_TEST(diff_fails)
+{
+	char said[256] = "";
+
+	replace_diff(failures[_i].script);
+	ck_assert_ptr_nonnull(freopen("said", "w+", stderr));
+	ck_assert(!diff_of("a.cu", "b.cu"));
+	ck_assert_str_eq(shown, "");
+	rewind(stderr);
+	said[fread(said, 1, sizeof(said) - 1, stderr)] = '\0';
+	ck_assert_ptr_nonnull(strstr(said, failures[_i].said));
+	ck_assert_ptr_eq(strchr(said, '\n'), said + strlen(said) - 1);
+	leave_folder();
+}
+END_TEST
+
+/* Then the system reaps children by itself. */
+START_TEST(sigchld_is_ignored)
+{
+	signal(SIGCHLD, SIG_IGN);
+	ck_assert_str_eq(diff("a\n", "b\n"), HEAD "@@ -1 +1 @@\n-a\n+b\n");
+}
+END_TEST
+
+/* diff(1) translates the note on a last line without an end. */
+START_TEST(in_another_locale)
+{
+	ck_assert_int_eq(setenv("LC_ALL", "de_DE.UTF-8", 1), 0);
+	replace_diff("echo $LC_ALL");
+	ck_assert_str_eq(diff("a", "b"), "C\n");
+	leave_folder();
 }
 END_TEST
 
@@ -420,10 +512,14 @@ int main(void)
 	tcase_add_test(cases, a_last_line_without_an_end);
 	tcase_add_test(cases, near_changes_are_one_hunk);
 	tcase_add_test(cases, a_path_with_a_blank_ends_with_a_tab);
+	tcase_add_test(cases, odd_paths);
 	tcase_add_test(cases, random_texts);
 	tcase_add_test(cases, patch_takes_them);
 	tcase_add_loop_test(cases, far_apart, 0, 2);
 	tcase_add_test(cases, without_memory);
+	tcase_add_loop_test(cases, diff_fails, 0, sizeof(failures) / sizeof(failures[0]));
+	tcase_add_test(cases, sigchld_is_ignored);
+	tcase_add_test(cases, in_another_locale);
 	suite_add_tcase(suite, cases);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

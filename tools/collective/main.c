@@ -130,7 +130,7 @@ static int rewrite(const struct settings *settings, const struct co_program *pro
 		fprintf(stderr, "%s\n", edits->left[i]);
 	if (settings->diff &&
 	    !co_diff_put(stdout, program->path, program->path, program->text, text))
-		status = no_memory();
+		status = STATUS_BAD;
 	/* If the command fails, no output file is created. */
 	if (status == STATUS_GOOD && settings->output != NULL &&
 	    (!is_told() || !write_whole(settings->output, text, bytes)))
