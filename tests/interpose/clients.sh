@@ -75,6 +75,15 @@ rm -f "$scratch/stats"
 same "a preloaded wrapper before mam: no warning, and every call" "0 1 96 96" \
 	"$(grep -c '^mam:' "$scratch/err") $(grep -c 'counter: 96 allocs ' "$scratch/err") $(stat_of \
 		call.cudaMalloc.runtime.served) $(stat_of call.cudaFree.runtime.served)"
+# cuGetProcAddress leads past a wrapper of the driver, also under mam.
+echo 'int cuMemAlloc_v2(void) { return 999; } int cuMemFree_v2(void) { return 999; }' > "$scratch/refuser.c"
+$CC -shared -fPIC -o "$scratch/librefuser.so" "$scratch/refuser.c"
+rm -f "$scratch/stats"
+# shellcheck disable=SC2016 # the program's shell expands it
+"$MAM" run --stats="$scratch/stats" sh -c 'LD_PRELOAD=$1:$LD_PRELOAD exec "$2" --rounds 2' - "$scratch/librefuser.so" \
+	"$clients/client_dlsym" > /dev/null 2> "$scratch/err"
+same "a wrapper of the driver before mam: not in the way of looked-up calls" "0 96 96" "$? $(stat_of \
+	call.cuMemAlloc_v2.lookup) $(stat_of call.cuMemFree_v2.lookup)"
 # No warning of objects that define nothing of CUDA's, of CUDA itself, and with --log error.
 echo 'int mam_test_other;' > "$scratch/other.c"
 $CC -shared -fPIC -o "$scratch/other.so" "$scratch/other.c"

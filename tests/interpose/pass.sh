@@ -31,6 +31,13 @@ same "bytes of a kind are what was asked for" "2097152 1048576 1048576 160000 26
 same "peaks are of one block of each kind at a time" "1048576 1048576 2097152 1048576 174760" "$(for kind in async \
 	managed physical host arrays; do stat_of "peak_${kind}_bytes"; done | tr '\n' ' ' | sed 's/ $//')"
 
+same_run "calls by lookup, each followed by one by symbol" "$probe" pointers
+for name in cuMemAlloc_v2 cuMemFree_v2 cuMemGetInfo_v2 cuMemAllocAsync cuMemAllocFromPoolAsync cuMemFreeAsync \
+	cuPointerGetAttribute cuPointerGetAttributes cuPointerSetAttribute cuMemGetAddressRange_v2 \
+	cuMemGetHandleForAddressRange cuIpcGetMemHandle cuIpcOpenMemHandle_v2 cuIpcCloseMemHandle; do
+	same "$name: one call by each" "1 1" "$(stat_of "call.$name.driver") $(stat_of "call.$name.lookup")"
+done
+
 for policy in strict deferred; do
 	run="--free $policy" same_run "$policy: freed by another call, twice, and what is nobody's" "$probe" wrong-ends
 done

@@ -124,6 +124,54 @@ static void roads(void)
 	by_lookup();
 }
 
+/* One call by lookup and one by symbol, with the same result. */
+#define BOTH(name, arguments)            \
+	do {                             \
+		SHOW(name##_found arguments); \
+		SHOW(name arguments);    \
+	} while (0)
+
+/* The last argument of cuIpcOpenMemHandle lies behind a struct on the stack. */
+static void pointers(void)
+{
+	struct cu_ipc_handle handle = { { 1, 2, 3 } };
+	int attributes[] = { 7 }, status;
+	unsigned long long value = 0, base;
+	void *values[] = { &value };
+	size_t bytes, total;
+
+	start();
+	FIND(cuMemAlloc_v2, "cuMemAlloc", 3020, 0);
+	FIND(cuMemFree_v2, "cuMemFree", 3020, 0);
+	FIND(cuMemGetInfo_v2, "cuMemGetInfo", 3020, 0);
+	FIND(cuMemAllocAsync, "cuMemAllocAsync", 11020, 0);
+	FIND(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", 11020, 0);
+	FIND(cuMemFreeAsync, "cuMemFreeAsync", 11020, 0);
+	FIND(cuPointerGetAttribute, "cuPointerGetAttribute", 4000, 0);
+	FIND(cuPointerGetAttributes, "cuPointerGetAttributes", 7000, 0);
+	FIND(cuPointerSetAttribute, "cuPointerSetAttribute", 6000, 0);
+	FIND(cuMemGetAddressRange_v2, "cuMemGetAddressRange", 3020, 0);
+	FIND(cuMemGetHandleForAddressRange, "cuMemGetHandleForAddressRange", 11070, 0);
+	FIND(cuIpcGetMemHandle, "cuIpcGetMemHandle", 4010, 0);
+	FIND(cuIpcOpenMemHandle_v2, "cuIpcOpenMemHandle", 11000, 0);
+	FIND(cuIpcCloseMemHandle, "cuIpcCloseMemHandle", 4010, 0);
+	BOTH(cuMemAlloc_v2, (&a, MIB));
+	BOTH(cuMemFree_v2, (512));
+	BOTH(cuMemGetInfo_v2, (&bytes, &total));
+	BOTH(cuMemAllocAsync, (&a, MIB, NULL));
+	BOTH(cuMemAllocFromPoolAsync, (&b, MIB, pool, NULL));
+	SHOW(cuMemFreeAsync_found(a, NULL));
+	SHOW(cuMemFreeAsync(b, NULL));
+	BOTH(cuPointerGetAttribute, (&value, 7, 512));
+	BOTH(cuPointerGetAttributes, (1, attributes, values, 512));
+	BOTH(cuPointerSetAttribute, (&value, 6, 512));
+	BOTH(cuMemGetAddressRange_v2, (&base, &bytes, 512));
+	BOTH(cuMemGetHandleForAddressRange, (&value, 512, 512, 1, 0));
+	BOTH(cuIpcGetMemHandle, (&handle, 512));
+	BOTH(cuIpcOpenMemHandle_v2, (&base, handle, 1));
+	BOTH(cuIpcCloseMemHandle, (512));
+}
+
 /* Freed by another call than is usual, twice, and what is nobody's. */
 static void wrong_ends(void)
 {
@@ -510,6 +558,7 @@ static void pitch_waits(void)
 
 static const struct probe_scene scenes[] = {
 	{ "roads", roads },
+		{ "pointers", pointers },
 	{ "wrong-ends", wrong_ends },
 	{ "limit", limit },
 	{ "limit-devices", limit_devices },

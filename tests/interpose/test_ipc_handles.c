@@ -35,6 +35,7 @@
 
 __thread int mam_init_depth;
 _Atomic unsigned int mam_watch_bits;
+__thread bool mam_thunk_flag;
 
 static char folder[] = "/tmp/mam-test-ipc-XXXXXX";
 static struct mam_ipc_handle handle;

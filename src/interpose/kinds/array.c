@@ -113,13 +113,9 @@ static int create_flat(enum mam_road road, void **array, const void *descriptor)
 
 int cuArrayCreate_v2(void **array, const void *descriptor)
 {
-	return create_flat(MAM_ROAD_SYMBOL, array, descriptor);
+	return create_flat(mam_road_taken(), array, descriptor);
 }
-
-int mam_by_lookup_cuArrayCreate_v2(void **array, const void *descriptor)
-{
-	return create_flat(MAM_ROAD_LOOKUP, array, descriptor);
-}
+MAM_THUNK(cuArrayCreate_v2);
 
 /* Sparse arrays and arrays with deferred mapping have no memory of their own. */
 #define FLAGS_EMPTY (0x40 | 0x80)
@@ -147,13 +143,9 @@ static int create_deep(enum mam_road road, void **array, const void *descriptor)
 
 int cuArray3DCreate_v2(void **array, const void *descriptor)
 {
-	return create_deep(MAM_ROAD_SYMBOL, array, descriptor);
+	return create_deep(mam_road_taken(), array, descriptor);
 }
-
-int mam_by_lookup_cuArray3DCreate_v2(void **array, const void *descriptor)
-{
-	return create_deep(MAM_ROAD_LOOKUP, array, descriptor);
-}
+MAM_THUNK(cuArray3DCreate_v2);
 
 /*
  * Each level has a quarter or an eighth of the bytes of the level before it, so all levels together
@@ -175,13 +167,9 @@ static int create_mipmapped(enum mam_road road, void **array, const void *descri
 
 int cuMipmappedArrayCreate(void **array, const void *descriptor, unsigned int levels)
 {
-	return create_mipmapped(MAM_ROAD_SYMBOL, array, descriptor, levels);
+	return create_mipmapped(mam_road_taken(), array, descriptor, levels);
 }
-
-int mam_by_lookup_cuMipmappedArrayCreate(void **array, const void *descriptor, unsigned int levels)
-{
-	return create_mipmapped(MAM_ROAD_LOOKUP, array, descriptor, levels);
-}
+MAM_THUNK(cuMipmappedArrayCreate);
 
 static int release_array(uint64_t key)
 {
@@ -202,13 +190,9 @@ static int destroy(enum mam_road road, void *array)
 
 int cuArrayDestroy(void *array)
 {
-	return destroy(MAM_ROAD_SYMBOL, array);
+	return destroy(mam_road_taken(), array);
 }
-
-int mam_by_lookup_cuArrayDestroy(void *array)
-{
-	return destroy(MAM_ROAD_LOOKUP, array);
-}
+MAM_THUNK(cuArrayDestroy);
 
 static int release_mipmapped(uint64_t key)
 {
@@ -229,10 +213,6 @@ static int destroy_mipmapped(enum mam_road road, void *array)
 
 int cuMipmappedArrayDestroy(void *array)
 {
-	return destroy_mipmapped(MAM_ROAD_SYMBOL, array);
+	return destroy_mipmapped(mam_road_taken(), array);
 }
-
-int mam_by_lookup_cuMipmappedArrayDestroy(void *array)
-{
-	return destroy_mipmapped(MAM_ROAD_LOOKUP, array);
-}
+MAM_THUNK(cuMipmappedArrayDestroy);

@@ -87,63 +87,33 @@ int cuMemAllocAsync(unsigned long long *block, size_t bytes, void *stream)
 	struct arguments arguments = { MAM_TABLE_ORIGINAL(cuMemAllocAsync), NULL, NULL,
 				       stream, stream, block };
 
-	return alloc(MAM_TABLE_cuMemAllocAsync, MAM_ROAD_SYMBOL, &arguments, bytes);
+	return alloc(MAM_TABLE_cuMemAllocAsync, mam_road_taken(), &arguments, bytes);
 }
-
-int mam_by_lookup_cuMemAllocAsync(unsigned long long *block, size_t bytes, void *stream)
-{
-	struct arguments arguments = { MAM_TABLE_ORIGINAL(cuMemAllocAsync), NULL, NULL,
-				       stream, stream, block };
-
-	return alloc(MAM_TABLE_cuMemAllocAsync, MAM_ROAD_LOOKUP, &arguments, bytes);
-}
+MAM_THUNK(cuMemAllocAsync);
 
 int cuMemAllocAsync_ptsz(unsigned long long *block, size_t bytes, void *stream)
 {
 	struct arguments arguments = { MAM_TABLE_ORIGINAL(cuMemAllocAsync_ptsz), NULL, NULL,
 				       stream, stream == NULL ? PER_THREAD : stream, block };
 
-	return alloc(MAM_TABLE_cuMemAllocAsync_ptsz, MAM_ROAD_SYMBOL, &arguments, bytes);
+	return alloc(MAM_TABLE_cuMemAllocAsync_ptsz, mam_road_taken(), &arguments, bytes);
 }
-
-int mam_by_lookup_cuMemAllocAsync_ptsz(unsigned long long *block, size_t bytes, void *stream)
-{
-	struct arguments arguments = { MAM_TABLE_ORIGINAL(cuMemAllocAsync_ptsz), NULL, NULL,
-				       stream, stream == NULL ? PER_THREAD : stream, block };
-
-	return alloc(MAM_TABLE_cuMemAllocAsync_ptsz, MAM_ROAD_LOOKUP, &arguments, bytes);
-}
+MAM_THUNK(cuMemAllocAsync_ptsz);
 
 int cuMemAllocFromPoolAsync(unsigned long long *block, size_t bytes, void *pool, void *stream)
 {
 	struct arguments arguments = { NULL, MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync), pool,
 				       stream, stream, block };
 
-	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync, MAM_ROAD_SYMBOL, &arguments, bytes);
+	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync, mam_road_taken(), &arguments, bytes);
 }
-
-int mam_by_lookup_cuMemAllocFromPoolAsync(unsigned long long *block, size_t bytes,
-					  void *pool, void *stream)
-{
-	struct arguments arguments = { NULL, MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync), pool,
-				       stream, stream, block };
-
-	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync, MAM_ROAD_LOOKUP, &arguments, bytes);
-}
+MAM_THUNK(cuMemAllocFromPoolAsync);
 
 int cuMemAllocFromPoolAsync_ptsz(unsigned long long *block, size_t bytes, void *pool, void *stream)
 {
 	struct arguments arguments = { NULL, MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync_ptsz), pool,
 				       stream, stream == NULL ? PER_THREAD : stream, block };
 
-	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync_ptsz, MAM_ROAD_SYMBOL, &arguments, bytes);
+	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync_ptsz, mam_road_taken(), &arguments, bytes);
 }
-
-int mam_by_lookup_cuMemAllocFromPoolAsync_ptsz(unsigned long long *block, size_t bytes,
-					       void *pool, void *stream)
-{
-	struct arguments arguments = { NULL, MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync_ptsz), pool,
-				       stream, stream == NULL ? PER_THREAD : stream, block };
-
-	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync_ptsz, MAM_ROAD_LOOKUP, &arguments, bytes);
-}
+MAM_THUNK(cuMemAllocFromPoolAsync_ptsz);

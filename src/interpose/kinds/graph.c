@@ -65,14 +65,9 @@ static int add_alloc(enum mam_road road, void **node, void *graph, const void *d
 int cuGraphAddMemAllocNode(void **node, void *graph, const void *dependencies, size_t count,
 			   void *wanted)
 {
-	return add_alloc(MAM_ROAD_SYMBOL, node, graph, dependencies, count, wanted);
+	return add_alloc(mam_road_taken(), node, graph, dependencies, count, wanted);
 }
-
-int mam_by_lookup_cuGraphAddMemAllocNode(void **node, void *graph, const void *dependencies,
-					 size_t count, void *wanted)
-{
-	return add_alloc(MAM_ROAD_LOOKUP, node, graph, dependencies, count, wanted);
-}
+MAM_THUNK(cuGraphAddMemAllocNode);
 
 /* Ignores nodes of other types. Returns true if the node allocates more than the limit. */
 static bool look(const void *wanted, bool *is_alloc)
@@ -101,14 +96,9 @@ static int add(enum mam_road road, void **node, void *graph, const void *depende
 
 int cuGraphAddNode(void **node, void *graph, const void *dependencies, size_t count, void *wanted)
 {
-	return add(MAM_ROAD_SYMBOL, node, graph, dependencies, count, wanted);
+	return add(mam_road_taken(), node, graph, dependencies, count, wanted);
 }
-
-int mam_by_lookup_cuGraphAddNode(void **node, void *graph, const void *dependencies, size_t count,
-				 void *wanted)
-{
-	return add(MAM_ROAD_LOOKUP, node, graph, dependencies, count, wanted);
-}
+MAM_THUNK(cuGraphAddNode);
 
 static int add_v2(enum mam_road road, void **node, void *graph, const void *dependencies,
 		  const void *edges, size_t count, void *wanted)
@@ -128,11 +118,6 @@ static int add_v2(enum mam_road road, void **node, void *graph, const void *depe
 int cuGraphAddNode_v2(void **node, void *graph, const void *dependencies, const void *edges,
 		      size_t count, void *wanted)
 {
-	return add_v2(MAM_ROAD_SYMBOL, node, graph, dependencies, edges, count, wanted);
+	return add_v2(mam_road_taken(), node, graph, dependencies, edges, count, wanted);
 }
-
-int mam_by_lookup_cuGraphAddNode_v2(void **node, void *graph, const void *dependencies,
-				    const void *edges, size_t count, void *wanted)
-{
-	return add_v2(MAM_ROAD_LOOKUP, node, graph, dependencies, edges, count, wanted);
-}
+MAM_THUNK(cuGraphAddNode_v2);

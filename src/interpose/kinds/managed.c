@@ -48,13 +48,9 @@ static int managed(enum mam_road road, unsigned long long *block, size_t bytes, 
 
 int cuMemAllocManaged(unsigned long long *block, size_t bytes, unsigned int flags)
 {
-	return managed(MAM_ROAD_SYMBOL, block, bytes, flags);
+	return managed(mam_road_taken(), block, bytes, flags);
 }
-
-int mam_by_lookup_cuMemAllocManaged(unsigned long long *block, size_t bytes, unsigned int flags)
-{
-	return managed(MAM_ROAD_LOOKUP, block, bytes, flags);
-}
+MAM_THUNK(cuMemAllocManaged);
 
 static int ask_host(void *user, size_t bytes, uint64_t *key)
 {
@@ -99,13 +95,9 @@ static int host_flags(enum mam_road road, void **block, size_t bytes, unsigned i
 
 int cuMemHostAlloc(void **block, size_t bytes, unsigned int flags)
 {
-	return host_flags(MAM_ROAD_SYMBOL, block, bytes, flags);
+	return host_flags(mam_road_taken(), block, bytes, flags);
 }
-
-int mam_by_lookup_cuMemHostAlloc(void **block, size_t bytes, unsigned int flags)
-{
-	return host_flags(MAM_ROAD_LOOKUP, block, bytes, flags);
-}
+MAM_THUNK(cuMemHostAlloc);
 
 static int host_plain(enum mam_road road, void **block, size_t bytes)
 {
@@ -128,13 +120,9 @@ static int host_plain(enum mam_road road, void **block, size_t bytes)
 
 int cuMemAllocHost_v2(void **block, size_t bytes)
 {
-	return host_plain(MAM_ROAD_SYMBOL, block, bytes);
+	return host_plain(mam_road_taken(), block, bytes);
 }
-
-int mam_by_lookup_cuMemAllocHost_v2(void **block, size_t bytes)
-{
-	return host_plain(MAM_ROAD_LOOKUP, block, bytes);
-}
+MAM_THUNK(cuMemAllocHost_v2);
 
 static int release_host(uint64_t key)
 {
@@ -155,10 +143,6 @@ static int free_host(enum mam_road road, void *block)
 
 int cuMemFreeHost(void *block)
 {
-	return free_host(MAM_ROAD_SYMBOL, block);
+	return free_host(mam_road_taken(), block);
 }
-
-int mam_by_lookup_cuMemFreeHost(void *block)
-{
-	return free_host(MAM_ROAD_LOOKUP, block);
-}
+MAM_THUNK(cuMemFreeHost);

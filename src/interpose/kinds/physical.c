@@ -71,14 +71,9 @@ static int create(enum mam_road road, unsigned long long *handle, size_t bytes,
 int cuMemCreate(unsigned long long *handle, size_t bytes, const void *properties,
 		unsigned long long flags)
 {
-	return create(MAM_ROAD_SYMBOL, handle, bytes, properties, flags);
+	return create(mam_road_taken(), handle, bytes, properties, flags);
 }
-
-int mam_by_lookup_cuMemCreate(unsigned long long *handle, size_t bytes, const void *properties,
-			      unsigned long long flags)
-{
-	return create(MAM_ROAD_LOOKUP, handle, bytes, properties, flags);
-}
+MAM_THUNK(cuMemCreate);
 
 static void gone(uint64_t piece)
 {
@@ -108,13 +103,9 @@ static int release(enum mam_road road, unsigned long long handle)
 
 int cuMemRelease(unsigned long long handle)
 {
-	return release(MAM_ROAD_SYMBOL, handle);
+	return release(mam_road_taken(), handle);
 }
-
-int mam_by_lookup_cuMemRelease(unsigned long long handle)
-{
-	return release(MAM_ROAD_LOOKUP, handle);
-}
+MAM_THUNK(cuMemRelease);
 
 int cuMemRetainAllocationHandle(unsigned long long *handle, void *address)
 {

@@ -307,13 +307,9 @@ static int driver_alloc(enum mam_road road, unsigned long long *block, size_t by
 
 int cuMemAlloc_v2(unsigned long long *block, size_t bytes)
 {
-	return driver_alloc(MAM_ROAD_SYMBOL, block, bytes);
+	return driver_alloc(mam_road_taken(), block, bytes);
 }
-
-int mam_by_lookup_cuMemAlloc_v2(unsigned long long *block, size_t bytes)
-{
-	return driver_alloc(MAM_ROAD_LOOKUP, block, bytes);
-}
+MAM_THUNK(cuMemAlloc_v2);
 
 int mam_alloc_pooled(enum mam_table_id function, enum mam_road road, size_t bytes, void **block,
 		     enum mam_why *why)

@@ -325,10 +325,6 @@ static int driver_free(enum mam_road road, unsigned long long block)
 
 int cuMemFree_v2(unsigned long long block)
 {
-	return driver_free(MAM_ROAD_SYMBOL, block);
+	return driver_free(mam_road_taken(), block);
 }
-
-int mam_by_lookup_cuMemFree_v2(unsigned long long block)
-{
-	return driver_free(MAM_ROAD_LOOKUP, block);
-}
+MAM_THUNK(cuMemFree_v2);

@@ -67,23 +67,13 @@ static int free_async(free_function *real, enum mam_table_id function, enum mam_
 int cuMemFreeAsync(unsigned long long block, void *stream)
 {
 	return free_async(MAM_TABLE_ORIGINAL(cuMemFreeAsync), MAM_TABLE_cuMemFreeAsync,
-			  MAM_ROAD_SYMBOL, block, stream, stream);
+			  mam_road_taken(), block, stream, stream);
 }
-
-int mam_by_lookup_cuMemFreeAsync(unsigned long long block, void *stream)
-{
-	return free_async(MAM_TABLE_ORIGINAL(cuMemFreeAsync), MAM_TABLE_cuMemFreeAsync,
-			  MAM_ROAD_LOOKUP, block, stream, stream);
-}
+MAM_THUNK(cuMemFreeAsync);
 
 int cuMemFreeAsync_ptsz(unsigned long long block, void *stream)
 {
 	return free_async(MAM_TABLE_ORIGINAL(cuMemFreeAsync_ptsz), MAM_TABLE_cuMemFreeAsync_ptsz,
-			  MAM_ROAD_SYMBOL, block, stream, stream == NULL ? PER_THREAD : stream);
+			  mam_road_taken(), block, stream, stream == NULL ? PER_THREAD : stream);
 }
-
-int mam_by_lookup_cuMemFreeAsync_ptsz(unsigned long long block, void *stream)
-{
-	return free_async(MAM_TABLE_ORIGINAL(cuMemFreeAsync_ptsz), MAM_TABLE_cuMemFreeAsync_ptsz,
-			  MAM_ROAD_LOOKUP, block, stream, stream == NULL ? PER_THREAD : stream);
-}
+MAM_THUNK(cuMemFreeAsync_ptsz);

@@ -169,11 +169,6 @@ static int alloc_pitch(enum mam_road road, unsigned long long *block, size_t *pi
 int cuMemAllocPitch_v2(unsigned long long *block, size_t *pitch, size_t width, size_t height,
 		       unsigned int element)
 {
-	return alloc_pitch(MAM_ROAD_SYMBOL, block, pitch, width, height, element);
+	return alloc_pitch(mam_road_taken(), block, pitch, width, height, element);
 }
-
-int mam_by_lookup_cuMemAllocPitch_v2(unsigned long long *block, size_t *pitch, size_t width,
-				     size_t height, unsigned int element)
-{
-	return alloc_pitch(MAM_ROAD_LOOKUP, block, pitch, width, height, element);
-}
+MAM_THUNK(cuMemAllocPitch_v2);

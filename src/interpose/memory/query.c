@@ -91,10 +91,6 @@ static int driver_info(enum mam_road road, size_t *free_bytes, size_t *total_byt
 
 int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
-	return driver_info(MAM_ROAD_SYMBOL, free_bytes, total_bytes);
+	return driver_info(mam_road_taken(), free_bytes, total_bytes);
 }
-
-int mam_by_lookup_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
-{
-	return driver_info(MAM_ROAD_LOOKUP, free_bytes, total_bytes);
-}
+MAM_THUNK(cuMemGetInfo_v2);

@@ -29,12 +29,6 @@ enum mam_cuda_code {
 	MAM_CUDA_STREAM_DETACHED = 917 /* its green context is destroyed */
 };
 
-/*
- * A function whose calls are counted by interface is defined twice: under its own name for callers
- * that bind the symbol, and with the prefix mam_by_lookup_ for callers of cuGetProcAddress()
- * (table.h).
- */
-
 /* A CUipcMemHandle: 64 opaque bytes, passed by value. */
 struct mam_ipc_handle {
 	unsigned char bytes[64];
@@ -45,62 +39,36 @@ MAM_HOOK int cudaMalloc(void **block, size_t bytes);
 MAM_HOOK int cudaFree(void *block);
 MAM_HOOK int cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes);
 MAM_HOOK int cuMemAlloc_v2(unsigned long long *block, size_t bytes);
-int mam_by_lookup_cuMemAlloc_v2(unsigned long long *block, size_t bytes);
 MAM_HOOK int cuMemFree_v2(unsigned long long block);
-int mam_by_lookup_cuMemFree_v2(unsigned long long block);
 MAM_HOOK int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes);
-int mam_by_lookup_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes);
 
 /* pitch.c */
 MAM_HOOK int cuMemAllocPitch_v2(unsigned long long *block, size_t *pitch, size_t width,
 				size_t height, unsigned int element);
-int mam_by_lookup_cuMemAllocPitch_v2(unsigned long long *block, size_t *pitch, size_t width,
-				     size_t height, unsigned int element);
 
 /* async.c */
 MAM_HOOK int cuMemAllocAsync(unsigned long long *block, size_t bytes, void *stream);
-int mam_by_lookup_cuMemAllocAsync(unsigned long long *block, size_t bytes, void *stream);
 MAM_HOOK int cuMemAllocAsync_ptsz(unsigned long long *block, size_t bytes, void *stream);
-int mam_by_lookup_cuMemAllocAsync_ptsz(unsigned long long *block, size_t bytes, void *stream);
 MAM_HOOK int cuMemAllocFromPoolAsync(unsigned long long *block, size_t bytes, void *pool,
 				     void *stream);
-int mam_by_lookup_cuMemAllocFromPoolAsync(unsigned long long *block, size_t bytes, void *pool,
-					  void *stream);
 MAM_HOOK int cuMemAllocFromPoolAsync_ptsz(unsigned long long *block, size_t bytes, void *pool,
 					  void *stream);
-int mam_by_lookup_cuMemAllocFromPoolAsync_ptsz(unsigned long long *block, size_t bytes,
-					       void *pool, void *stream);
 MAM_HOOK int cuMemFreeAsync(unsigned long long block, void *stream);
-int mam_by_lookup_cuMemFreeAsync(unsigned long long block, void *stream);
 MAM_HOOK int cuMemFreeAsync_ptsz(unsigned long long block, void *stream);
-int mam_by_lookup_cuMemFreeAsync_ptsz(unsigned long long block, void *stream);
 
 /* managed.c, array.c, physical.c */
 MAM_HOOK int cuMemAllocManaged(unsigned long long *block, size_t bytes, unsigned int flags);
-int mam_by_lookup_cuMemAllocManaged(unsigned long long *block, size_t bytes, unsigned int flags);
 MAM_HOOK int cuMemHostAlloc(void **block, size_t bytes, unsigned int flags);
-int mam_by_lookup_cuMemHostAlloc(void **block, size_t bytes, unsigned int flags);
 MAM_HOOK int cuMemAllocHost_v2(void **block, size_t bytes);
-int mam_by_lookup_cuMemAllocHost_v2(void **block, size_t bytes);
 MAM_HOOK int cuMemFreeHost(void *block);
-int mam_by_lookup_cuMemFreeHost(void *block);
 MAM_HOOK int cuArrayCreate_v2(void **array, const void *descriptor);
-int mam_by_lookup_cuArrayCreate_v2(void **array, const void *descriptor);
 MAM_HOOK int cuArray3DCreate_v2(void **array, const void *descriptor);
-int mam_by_lookup_cuArray3DCreate_v2(void **array, const void *descriptor);
 MAM_HOOK int cuArrayDestroy(void *array);
-int mam_by_lookup_cuArrayDestroy(void *array);
 MAM_HOOK int cuMipmappedArrayCreate(void **array, const void *descriptor, unsigned int levels);
-int mam_by_lookup_cuMipmappedArrayCreate(void **array, const void *descriptor,
-					 unsigned int levels);
 MAM_HOOK int cuMipmappedArrayDestroy(void *array);
-int mam_by_lookup_cuMipmappedArrayDestroy(void *array);
 MAM_HOOK int cuMemCreate(unsigned long long *handle, size_t bytes, const void *properties,
 			 unsigned long long flags);
-int mam_by_lookup_cuMemCreate(unsigned long long *handle, size_t bytes, const void *properties,
-			      unsigned long long flags);
 MAM_HOOK int cuMemRelease(unsigned long long handle);
-int mam_by_lookup_cuMemRelease(unsigned long long handle);
 MAM_HOOK int cuMemRetainAllocationHandle(unsigned long long *handle, void *address);
 MAM_HOOK int cuMemMap(unsigned long long address, size_t bytes, size_t offset,
 		      unsigned long long handle, unsigned long long flags);
@@ -108,36 +76,21 @@ MAM_HOOK int cuMemUnmap(unsigned long long address, size_t bytes);
 
 /* attribute.c */
 MAM_HOOK int cuPointerGetAttribute(void *value, int attribute, unsigned long long address);
-int mam_by_lookup_cuPointerGetAttribute(void *value, int attribute, unsigned long long address);
 MAM_HOOK int cuPointerGetAttributes(unsigned int count, int *attributes, void **values,
 				    unsigned long long address);
-int mam_by_lookup_cuPointerGetAttributes(unsigned int count, int *attributes, void **values,
-					 unsigned long long address);
 MAM_HOOK int cuPointerSetAttribute(const void *value, int attribute, unsigned long long address);
-int mam_by_lookup_cuPointerSetAttribute(const void *value, int attribute,
-					unsigned long long address);
 MAM_HOOK int cuMemGetAddressRange_v2(unsigned long long *base, size_t *bytes,
 				     unsigned long long address);
-int mam_by_lookup_cuMemGetAddressRange_v2(unsigned long long *base, size_t *bytes,
-					  unsigned long long address);
 MAM_HOOK int cuMemGetHandleForAddressRange(void *handle, unsigned long long address, size_t bytes,
 					   int type, unsigned long long flags);
-int mam_by_lookup_cuMemGetHandleForAddressRange(void *handle, unsigned long long address,
-						size_t bytes, int type, unsigned long long flags);
 
 /* ipc.c */
 MAM_HOOK int cuIpcGetMemHandle(struct mam_ipc_handle *handle, unsigned long long address);
-int mam_by_lookup_cuIpcGetMemHandle(struct mam_ipc_handle *handle, unsigned long long address);
 MAM_HOOK int cuIpcOpenMemHandle(unsigned long long *address, struct mam_ipc_handle handle,
 				unsigned int flags);
-int mam_by_lookup_cuIpcOpenMemHandle(unsigned long long *address, struct mam_ipc_handle handle,
-				     unsigned int flags);
 MAM_HOOK int cuIpcOpenMemHandle_v2(unsigned long long *address, struct mam_ipc_handle handle,
 				   unsigned int flags);
-int mam_by_lookup_cuIpcOpenMemHandle_v2(unsigned long long *address, struct mam_ipc_handle handle,
-					unsigned int flags);
 MAM_HOOK int cuIpcCloseMemHandle(unsigned long long address);
-int mam_by_lookup_cuIpcCloseMemHandle(unsigned long long address);
 
 /* capture.c */
 MAM_HOOK int cuStreamBeginCapture(void *stream);
@@ -156,16 +109,10 @@ MAM_HOOK int cuStreamDestroy_v2(void *stream);
 /* graph.c */
 MAM_HOOK int cuGraphAddMemAllocNode(void **node, void *graph, const void *dependencies,
 				    size_t count, void *wanted);
-int mam_by_lookup_cuGraphAddMemAllocNode(void **node, void *graph, const void *dependencies,
-					 size_t count, void *wanted);
 MAM_HOOK int cuGraphAddNode(void **node, void *graph, const void *dependencies, size_t count,
 			    void *wanted);
-int mam_by_lookup_cuGraphAddNode(void **node, void *graph, const void *dependencies, size_t count,
-				 void *wanted);
 MAM_HOOK int cuGraphAddNode_v2(void **node, void *graph, const void *dependencies,
 			       const void *edges, size_t count, void *wanted);
-int mam_by_lookup_cuGraphAddNode_v2(void **node, void *graph, const void *dependencies,
-				    const void *edges, size_t count, void *wanted);
 
 /* peer.c */
 MAM_HOOK int cuCtxEnablePeerAccess(void *context, unsigned int flags);

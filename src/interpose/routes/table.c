@@ -13,6 +13,7 @@
 
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/real.h"
+#include "interpose/routes/thunk.h"
 
 enum library { RUNTIME, DRIVER };
 
@@ -31,13 +32,22 @@ struct row {
 	void *by_lookup;  /* our function for callers of cuGetProcAddress() */
 };
 
+#define NO_THUNK(...)
+#define THUNK(name, base, since, kind) void mam_thunk_##name(void);
+MAM_TABLE_ROWS(NO_THUNK, NO_THUNK, THUNK)
+
 static const struct row rows[] = {
 #define RUNTIME_ROW(name) \
 	{ #name, RUNTIME, NULL, 0, ANY, (void *)(uintptr_t)name, (void *)(uintptr_t)name },
-#define DRIVER_ROW(name, base, since, kind, by_lookup) \
-	{ #name, DRIVER, #base, since, kind, (void *)(uintptr_t)name, (void *)(uintptr_t)by_lookup },
-	MAM_TABLE_ROWS(RUNTIME_ROW, DRIVER_ROW)
+#define DRIVER_ROW(name, base, since, kind) \
+	{ #name, DRIVER, #base, since, kind, (void *)(uintptr_t)name, (void *)(uintptr_t)name },
+#define COUNTED_ROW(name, base, since, kind) \
+	{ #name, DRIVER, #base, since, kind, (void *)(uintptr_t)name, \
+	  (void *)(uintptr_t)mam_thunk_##name },
+	MAM_TABLE_ROWS(RUNTIME_ROW, DRIVER_ROW, COUNTED_ROW)
 };
+
+__thread bool mam_thunk_flag;
 
 /* atomic; NULL: not known yet */
 static void *_Atomic originals[MAM_TABLE_COUNT];

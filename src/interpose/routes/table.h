@@ -9,8 +9,8 @@
  *            -lcuda. The replacement is the function of that name that this object exports. dlsym()
  *            and dlvsym() with a real handle return the same function.
  *   lookup   cuGetProcAddress() and related functions, by base name and version: how every
- *            libcudart, static or shared, finds the driver. The replacement is a separate function
- *            if calls are counted by interface, otherwise the same one.
+ *            libcudart, static or shared, finds the driver. The replacement is a thunk (thunk.h) if
+ *            calls are counted by interface, otherwise the same function.
  *
  * A base name may have several rows; the highest version that does not exceed the requested one is
  * selected. If the default stream matters, each has two kinds: LEGACY, and PER_THREAD for callers
@@ -20,8 +20,8 @@
  * can neither return nor free a block of a pool; they go directly to the driver. cuGetExportTable
  * is never replaced: libcudart checks it.
  *
- * To intercept one more function, add a row here, its prototype to hooks.h, and its body to the
- * file of its kind.
+ * To intercept one more function, add a row here, its prototype to hooks.h, its body to the file of
+ * its kind, and after it MAM_THUNK() if the row is COUNTED.
  */
 #ifndef MAM_INTERPOSE_TABLE_H
 #define MAM_INTERPOSE_TABLE_H
@@ -31,10 +31,11 @@
 #include <stdint.h>
 
 /*
- * RUNTIME(ELF name)                                      a function of libcudart
- * DRIVER(ELF name, base name, since, kind, by lookup)    a function of libcuda
+ * RUNTIME(ELF name)                            a function of libcudart
+ * DRIVER(ELF name, base name, since, kind)     a function of libcuda
+ * COUNTED(ELF name, base name, since, kind)    the same, with calls counted by road
  */
-#define MAM_TABLE_ROWS(RUNTIME, DRIVER) \
+#define MAM_TABLE_ROWS(RUNTIME, DRIVER, COUNTED) \
 	RUNTIME(cudaMalloc) \
 	RUNTIME(cudaFree) \
 	RUNTIME(cudaMemGetInfo) \
@@ -43,94 +44,68 @@
 	RUNTIME(cudaGetDriverEntryPoint_ptsz) \
 	RUNTIME(cudaGetDriverEntryPointByVersion) \
 	RUNTIME(cudaGetDriverEntryPointByVersion_ptsz) \
-	DRIVER(cuMemAlloc_v2, cuMemAlloc, 3020, ANY, mam_by_lookup_cuMemAlloc_v2) \
-	DRIVER(cuMemFree_v2, cuMemFree, 3020, ANY, mam_by_lookup_cuMemFree_v2) \
-	DRIVER(cuMemAllocPitch_v2, cuMemAllocPitch, 3020, ANY, mam_by_lookup_cuMemAllocPitch_v2) \
-	DRIVER(cuMemGetInfo_v2, cuMemGetInfo, 3020, ANY, mam_by_lookup_cuMemGetInfo_v2) \
-	DRIVER(cuMemAllocAsync, cuMemAllocAsync, 11020, LEGACY, mam_by_lookup_cuMemAllocAsync) \
-	DRIVER(cuMemAllocAsync_ptsz, cuMemAllocAsync, 11020, PER_THREAD, \
-	       mam_by_lookup_cuMemAllocAsync_ptsz) \
-	DRIVER(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync, 11020, LEGACY, \
-	       mam_by_lookup_cuMemAllocFromPoolAsync) \
-	DRIVER(cuMemAllocFromPoolAsync_ptsz, cuMemAllocFromPoolAsync, 11020, PER_THREAD, \
-	       mam_by_lookup_cuMemAllocFromPoolAsync_ptsz) \
-	DRIVER(cuMemFreeAsync, cuMemFreeAsync, 11020, LEGACY, mam_by_lookup_cuMemFreeAsync) \
-	DRIVER(cuMemFreeAsync_ptsz, cuMemFreeAsync, 11020, PER_THREAD, \
-	       mam_by_lookup_cuMemFreeAsync_ptsz) \
-	DRIVER(cuMemAllocManaged, cuMemAllocManaged, 6000, ANY, mam_by_lookup_cuMemAllocManaged) \
-	DRIVER(cuMemHostAlloc, cuMemHostAlloc, 2020, ANY, mam_by_lookup_cuMemHostAlloc) \
-	DRIVER(cuMemAllocHost_v2, cuMemAllocHost, 3020, ANY, mam_by_lookup_cuMemAllocHost_v2) \
-	DRIVER(cuMemFreeHost, cuMemFreeHost, 2000, ANY, mam_by_lookup_cuMemFreeHost) \
-	DRIVER(cuArrayCreate_v2, cuArrayCreate, 3020, ANY, mam_by_lookup_cuArrayCreate_v2) \
-	DRIVER(cuArray3DCreate_v2, cuArray3DCreate, 3020, ANY, mam_by_lookup_cuArray3DCreate_v2) \
-	DRIVER(cuArrayDestroy, cuArrayDestroy, 2000, ANY, mam_by_lookup_cuArrayDestroy) \
-	DRIVER(cuMipmappedArrayCreate, cuMipmappedArrayCreate, 5000, ANY, \
-	       mam_by_lookup_cuMipmappedArrayCreate) \
-	DRIVER(cuMipmappedArrayDestroy, cuMipmappedArrayDestroy, 5000, ANY, \
-	       mam_by_lookup_cuMipmappedArrayDestroy) \
-	DRIVER(cuMemCreate, cuMemCreate, 10020, ANY, mam_by_lookup_cuMemCreate) \
-	DRIVER(cuMemRelease, cuMemRelease, 10020, ANY, mam_by_lookup_cuMemRelease) \
-	DRIVER(cuMemRetainAllocationHandle, cuMemRetainAllocationHandle, 11000, ANY, \
-	       cuMemRetainAllocationHandle) \
-	DRIVER(cuMemMap, cuMemMap, 10020, ANY, cuMemMap) \
-	DRIVER(cuMemUnmap, cuMemUnmap, 10020, ANY, cuMemUnmap) \
-	DRIVER(cuPointerGetAttribute, cuPointerGetAttribute, 4000, ANY, \
-	       mam_by_lookup_cuPointerGetAttribute) \
-	DRIVER(cuPointerGetAttributes, cuPointerGetAttributes, 7000, ANY, \
-	       mam_by_lookup_cuPointerGetAttributes) \
-	DRIVER(cuPointerSetAttribute, cuPointerSetAttribute, 6000, ANY, \
-	       mam_by_lookup_cuPointerSetAttribute) \
-	DRIVER(cuMemGetAddressRange_v2, cuMemGetAddressRange, 3020, ANY, \
-	       mam_by_lookup_cuMemGetAddressRange_v2) \
-	DRIVER(cuMemGetHandleForAddressRange, cuMemGetHandleForAddressRange, 11070, ANY, \
-	       mam_by_lookup_cuMemGetHandleForAddressRange) \
-	DRIVER(cuIpcGetMemHandle, cuIpcGetMemHandle, 4010, ANY, mam_by_lookup_cuIpcGetMemHandle) \
-	DRIVER(cuIpcOpenMemHandle, cuIpcOpenMemHandle, 4010, ANY, \
-	       mam_by_lookup_cuIpcOpenMemHandle) \
-	DRIVER(cuIpcOpenMemHandle_v2, cuIpcOpenMemHandle, 11000, ANY, \
-	       mam_by_lookup_cuIpcOpenMemHandle_v2) \
-	DRIVER(cuIpcCloseMemHandle, cuIpcCloseMemHandle, 4010, ANY, \
-	       mam_by_lookup_cuIpcCloseMemHandle) \
-	DRIVER(cuStreamBeginCapture, cuStreamBeginCapture, 10000, LEGACY, cuStreamBeginCapture) \
-	DRIVER(cuStreamBeginCapture_ptsz, cuStreamBeginCapture, 10000, PER_THREAD, \
-	       cuStreamBeginCapture_ptsz) \
-	DRIVER(cuStreamBeginCapture_v2, cuStreamBeginCapture, 10010, LEGACY, \
-	       cuStreamBeginCapture_v2) \
-	DRIVER(cuStreamBeginCapture_v2_ptsz, cuStreamBeginCapture, 10010, PER_THREAD, \
-	       cuStreamBeginCapture_v2_ptsz) \
-	DRIVER(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph, 12030, LEGACY, \
-	       cuStreamBeginCaptureToGraph) \
-	DRIVER(cuStreamBeginCaptureToGraph_ptsz, cuStreamBeginCaptureToGraph, 12030, PER_THREAD, \
-	       cuStreamBeginCaptureToGraph_ptsz) \
-	DRIVER(cuStreamEndCapture, cuStreamEndCapture, 10000, LEGACY, cuStreamEndCapture) \
-	DRIVER(cuStreamEndCapture_ptsz, cuStreamEndCapture, 10000, PER_THREAD, \
-	       cuStreamEndCapture_ptsz) \
-	DRIVER(cuStreamDestroy, cuStreamDestroy, 2000, ANY, cuStreamDestroy) \
-	DRIVER(cuStreamDestroy_v2, cuStreamDestroy, 4000, ANY, cuStreamDestroy_v2) \
-	DRIVER(cuGraphAddMemAllocNode, cuGraphAddMemAllocNode, 11040, ANY, \
-	       mam_by_lookup_cuGraphAddMemAllocNode) \
-	DRIVER(cuGraphAddNode, cuGraphAddNode, 12020, ANY, mam_by_lookup_cuGraphAddNode) \
-	DRIVER(cuGraphAddNode_v2, cuGraphAddNode, 12030, ANY, mam_by_lookup_cuGraphAddNode_v2) \
-	DRIVER(cuCtxEnablePeerAccess, cuCtxEnablePeerAccess, 4000, ANY, cuCtxEnablePeerAccess) \
-	DRIVER(cuGetProcAddress, cuGetProcAddress, 11030, ANY, cuGetProcAddress) \
-	DRIVER(cuGetProcAddress_v2, cuGetProcAddress, 12000, ANY, cuGetProcAddress_v2) \
-	DRIVER(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset, 7000, ANY, \
-	       cuDevicePrimaryCtxReset) \
-	DRIVER(cuDevicePrimaryCtxReset_v2, cuDevicePrimaryCtxReset, 11000, ANY, \
-	       cuDevicePrimaryCtxReset_v2) \
-	DRIVER(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease, 7000, ANY, \
-	       cuDevicePrimaryCtxRelease) \
-	DRIVER(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease, 11000, ANY, \
-	       cuDevicePrimaryCtxRelease_v2) \
-	DRIVER(cuCtxDetach, cuCtxDetach, 2000, ANY, cuCtxDetach) \
-	DRIVER(cuCtxDestroy, cuCtxDestroy, 2000, ANY, cuCtxDestroy) \
-	DRIVER(cuCtxDestroy_v2, cuCtxDestroy, 4000, ANY, cuCtxDestroy_v2) \
-	DRIVER(cuGreenCtxDestroy, cuGreenCtxDestroy, 12040, ANY, cuGreenCtxDestroy)
+	COUNTED(cuMemAlloc_v2, cuMemAlloc, 3020, ANY) \
+	COUNTED(cuMemFree_v2, cuMemFree, 3020, ANY) \
+	COUNTED(cuMemAllocPitch_v2, cuMemAllocPitch, 3020, ANY) \
+	COUNTED(cuMemGetInfo_v2, cuMemGetInfo, 3020, ANY) \
+	COUNTED(cuMemAllocAsync, cuMemAllocAsync, 11020, LEGACY) \
+	COUNTED(cuMemAllocAsync_ptsz, cuMemAllocAsync, 11020, PER_THREAD) \
+	COUNTED(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync, 11020, LEGACY) \
+	COUNTED(cuMemAllocFromPoolAsync_ptsz, cuMemAllocFromPoolAsync, 11020, PER_THREAD) \
+	COUNTED(cuMemFreeAsync, cuMemFreeAsync, 11020, LEGACY) \
+	COUNTED(cuMemFreeAsync_ptsz, cuMemFreeAsync, 11020, PER_THREAD) \
+	COUNTED(cuMemAllocManaged, cuMemAllocManaged, 6000, ANY) \
+	COUNTED(cuMemHostAlloc, cuMemHostAlloc, 2020, ANY) \
+	COUNTED(cuMemAllocHost_v2, cuMemAllocHost, 3020, ANY) \
+	COUNTED(cuMemFreeHost, cuMemFreeHost, 2000, ANY) \
+	COUNTED(cuArrayCreate_v2, cuArrayCreate, 3020, ANY) \
+	COUNTED(cuArray3DCreate_v2, cuArray3DCreate, 3020, ANY) \
+	COUNTED(cuArrayDestroy, cuArrayDestroy, 2000, ANY) \
+	COUNTED(cuMipmappedArrayCreate, cuMipmappedArrayCreate, 5000, ANY) \
+	COUNTED(cuMipmappedArrayDestroy, cuMipmappedArrayDestroy, 5000, ANY) \
+	COUNTED(cuMemCreate, cuMemCreate, 10020, ANY) \
+	COUNTED(cuMemRelease, cuMemRelease, 10020, ANY) \
+	DRIVER(cuMemRetainAllocationHandle, cuMemRetainAllocationHandle, 11000, ANY) \
+	DRIVER(cuMemMap, cuMemMap, 10020, ANY) \
+	DRIVER(cuMemUnmap, cuMemUnmap, 10020, ANY) \
+	COUNTED(cuPointerGetAttribute, cuPointerGetAttribute, 4000, ANY) \
+	COUNTED(cuPointerGetAttributes, cuPointerGetAttributes, 7000, ANY) \
+	COUNTED(cuPointerSetAttribute, cuPointerSetAttribute, 6000, ANY) \
+	COUNTED(cuMemGetAddressRange_v2, cuMemGetAddressRange, 3020, ANY) \
+	COUNTED(cuMemGetHandleForAddressRange, cuMemGetHandleForAddressRange, 11070, ANY) \
+	COUNTED(cuIpcGetMemHandle, cuIpcGetMemHandle, 4010, ANY) \
+	COUNTED(cuIpcOpenMemHandle, cuIpcOpenMemHandle, 4010, ANY) \
+	COUNTED(cuIpcOpenMemHandle_v2, cuIpcOpenMemHandle, 11000, ANY) \
+	COUNTED(cuIpcCloseMemHandle, cuIpcCloseMemHandle, 4010, ANY) \
+	DRIVER(cuStreamBeginCapture, cuStreamBeginCapture, 10000, LEGACY) \
+	DRIVER(cuStreamBeginCapture_ptsz, cuStreamBeginCapture, 10000, PER_THREAD) \
+	DRIVER(cuStreamBeginCapture_v2, cuStreamBeginCapture, 10010, LEGACY) \
+	DRIVER(cuStreamBeginCapture_v2_ptsz, cuStreamBeginCapture, 10010, PER_THREAD) \
+	DRIVER(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph, 12030, LEGACY) \
+	DRIVER(cuStreamBeginCaptureToGraph_ptsz, cuStreamBeginCaptureToGraph, 12030, PER_THREAD) \
+	DRIVER(cuStreamEndCapture, cuStreamEndCapture, 10000, LEGACY) \
+	DRIVER(cuStreamEndCapture_ptsz, cuStreamEndCapture, 10000, PER_THREAD) \
+	DRIVER(cuStreamDestroy, cuStreamDestroy, 2000, ANY) \
+	DRIVER(cuStreamDestroy_v2, cuStreamDestroy, 4000, ANY) \
+	COUNTED(cuGraphAddMemAllocNode, cuGraphAddMemAllocNode, 11040, ANY) \
+	COUNTED(cuGraphAddNode, cuGraphAddNode, 12020, ANY) \
+	COUNTED(cuGraphAddNode_v2, cuGraphAddNode, 12030, ANY) \
+	DRIVER(cuCtxEnablePeerAccess, cuCtxEnablePeerAccess, 4000, ANY) \
+	DRIVER(cuGetProcAddress, cuGetProcAddress, 11030, ANY) \
+	DRIVER(cuGetProcAddress_v2, cuGetProcAddress, 12000, ANY) \
+	DRIVER(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset, 7000, ANY) \
+	DRIVER(cuDevicePrimaryCtxReset_v2, cuDevicePrimaryCtxReset, 11000, ANY) \
+	DRIVER(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease, 7000, ANY) \
+	DRIVER(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease, 11000, ANY) \
+	DRIVER(cuCtxDetach, cuCtxDetach, 2000, ANY) \
+	DRIVER(cuCtxDestroy, cuCtxDestroy, 2000, ANY) \
+	DRIVER(cuCtxDestroy_v2, cuCtxDestroy, 4000, ANY) \
+	DRIVER(cuGreenCtxDestroy, cuGreenCtxDestroy, 12040, ANY)
 
 enum mam_table_id {
 #define MAM_TABLE_RUNTIME_ID(name) MAM_TABLE_##name,
-#define MAM_TABLE_DRIVER_ID(name, base, since, kind, by_lookup) MAM_TABLE_##name,
-	MAM_TABLE_ROWS(MAM_TABLE_RUNTIME_ID, MAM_TABLE_DRIVER_ID)
+#define MAM_TABLE_DRIVER_ID(name, base, since, kind) MAM_TABLE_##name,
+	MAM_TABLE_ROWS(MAM_TABLE_RUNTIME_ID, MAM_TABLE_DRIVER_ID, MAM_TABLE_DRIVER_ID)
 #undef MAM_TABLE_RUNTIME_ID
 #undef MAM_TABLE_DRIVER_ID
 	MAM_TABLE_COUNT,

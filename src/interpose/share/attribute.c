@@ -126,13 +126,9 @@ static int get(enum mam_road road, void *value, int attribute, unsigned long lon
 
 int cuPointerGetAttribute(void *value, int attribute, unsigned long long address)
 {
-	return get(MAM_ROAD_SYMBOL, value, attribute, address);
+	return get(mam_road_taken(), value, attribute, address);
 }
-
-int mam_by_lookup_cuPointerGetAttribute(void *value, int attribute, unsigned long long address)
-{
-	return get(MAM_ROAD_LOOKUP, value, attribute, address);
-}
+MAM_THUNK(cuPointerGetAttribute);
 
 static int get_all(enum mam_road road, unsigned int count, int *attributes, void **values,
 		   unsigned long long address)
@@ -160,14 +156,9 @@ static int get_all(enum mam_road road, unsigned int count, int *attributes, void
 int cuPointerGetAttributes(unsigned int count, int *attributes, void **values,
 			   unsigned long long address)
 {
-	return get_all(MAM_ROAD_SYMBOL, count, attributes, values, address);
+	return get_all(mam_road_taken(), count, attributes, values, address);
 }
-
-int mam_by_lookup_cuPointerGetAttributes(unsigned int count, int *attributes, void **values,
-					 unsigned long long address)
-{
-	return get_all(MAM_ROAD_LOOKUP, count, attributes, values, address);
-}
+MAM_THUNK(cuPointerGetAttributes);
 
 /*
  * Sets the chunk's flag with its first block and clears it with its last. If there is no memory for
@@ -216,14 +207,9 @@ static int set(enum mam_road road, const void *value, int attribute, unsigned lo
 
 int cuPointerSetAttribute(const void *value, int attribute, unsigned long long address)
 {
-	return set(MAM_ROAD_SYMBOL, value, attribute, address);
+	return set(mam_road_taken(), value, attribute, address);
 }
-
-int mam_by_lookup_cuPointerSetAttribute(const void *value, int attribute,
-					unsigned long long address)
-{
-	return set(MAM_ROAD_LOOKUP, value, attribute, address);
-}
+MAM_THUNK(cuPointerSetAttribute);
 
 void mam_attribute_not_synchronous(void *chunk)
 {
@@ -267,14 +253,9 @@ static int range(enum mam_road road, unsigned long long *base, size_t *bytes,
 
 int cuMemGetAddressRange_v2(unsigned long long *base, size_t *bytes, unsigned long long address)
 {
-	return range(MAM_ROAD_SYMBOL, base, bytes, address);
+	return range(mam_road_taken(), base, bytes, address);
 }
-
-int mam_by_lookup_cuMemGetAddressRange_v2(unsigned long long *base, size_t *bytes,
-					  unsigned long long address)
-{
-	return range(MAM_ROAD_LOOKUP, base, bytes, address);
-}
+MAM_THUNK(cuMemGetAddressRange_v2);
 
 /* A handle gives others access to all pages of its range, so the range must be inside one block. */
 static int handle_for(enum mam_road road, void *handle, unsigned long long address, size_t bytes,
@@ -303,11 +284,6 @@ static int handle_for(enum mam_road road, void *handle, unsigned long long addre
 int cuMemGetHandleForAddressRange(void *handle, unsigned long long address, size_t bytes,
 				  int type, unsigned long long flags)
 {
-	return handle_for(MAM_ROAD_SYMBOL, handle, address, bytes, type, flags);
+	return handle_for(mam_road_taken(), handle, address, bytes, type, flags);
 }
-
-int mam_by_lookup_cuMemGetHandleForAddressRange(void *handle, unsigned long long address,
-						size_t bytes, int type, unsigned long long flags)
-{
-	return handle_for(MAM_ROAD_LOOKUP, handle, address, bytes, type, flags);
-}
+MAM_THUNK(cuMemGetHandleForAddressRange);

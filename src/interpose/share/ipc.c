@@ -255,51 +255,31 @@ static int close_handle(enum mam_road road, unsigned long long address)
 
 int cuIpcGetMemHandle(struct mam_ipc_handle *handle, unsigned long long address)
 {
-	return get(MAM_ROAD_SYMBOL, handle, address);
+	return get(mam_road_taken(), handle, address);
 }
-
-int mam_by_lookup_cuIpcGetMemHandle(struct mam_ipc_handle *handle, unsigned long long address)
-{
-	return get(MAM_ROAD_LOOKUP, handle, address);
-}
+MAM_THUNK(cuIpcGetMemHandle);
 
 int cuIpcOpenMemHandle(unsigned long long *address, struct mam_ipc_handle handle,
 			  unsigned int flags)
 {
 	return open_handle(MAM_TABLE_cuIpcOpenMemHandle, MAM_TABLE_ORIGINAL(cuIpcOpenMemHandle),
-			   MAM_ROAD_SYMBOL, address, handle, flags);
+			   mam_road_taken(), address, handle, flags);
 }
-
-int mam_by_lookup_cuIpcOpenMemHandle(unsigned long long *address, struct mam_ipc_handle handle,
-					unsigned int flags)
-{
-	return open_handle(MAM_TABLE_cuIpcOpenMemHandle, MAM_TABLE_ORIGINAL(cuIpcOpenMemHandle),
-			   MAM_ROAD_LOOKUP, address, handle, flags);
-}
+MAM_THUNK(cuIpcOpenMemHandle);
 
 int cuIpcOpenMemHandle_v2(unsigned long long *address, struct mam_ipc_handle handle,
 			  unsigned int flags)
 {
 	return open_handle(MAM_TABLE_cuIpcOpenMemHandle_v2, MAM_TABLE_ORIGINAL(cuIpcOpenMemHandle_v2),
-			   MAM_ROAD_SYMBOL, address, handle, flags);
+			   mam_road_taken(), address, handle, flags);
 }
-
-int mam_by_lookup_cuIpcOpenMemHandle_v2(unsigned long long *address, struct mam_ipc_handle handle,
-					unsigned int flags)
-{
-	return open_handle(MAM_TABLE_cuIpcOpenMemHandle_v2, MAM_TABLE_ORIGINAL(cuIpcOpenMemHandle_v2),
-			   MAM_ROAD_LOOKUP, address, handle, flags);
-}
+MAM_THUNK(cuIpcOpenMemHandle_v2);
 
 int cuIpcCloseMemHandle(unsigned long long address)
 {
-	return close_handle(MAM_ROAD_SYMBOL, address);
+	return close_handle(mam_road_taken(), address);
 }
-
-int mam_by_lookup_cuIpcCloseMemHandle(unsigned long long address)
-{
-	return close_handle(MAM_ROAD_LOOKUP, address);
-}
+MAM_THUNK(cuIpcCloseMemHandle);
 
 void mam_ipc_finish(void)
 {

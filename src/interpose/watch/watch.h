@@ -19,6 +19,7 @@
 #include <stddef.h>
 
 #include "interpose/routes/table.h"
+#include "interpose/routes/thunk.h"
 
 enum mam_watch_bit {
 	MAM_WATCH_STATS = 1u << 0,
@@ -33,6 +34,12 @@ extern _Atomic unsigned int mam_watch_bits __attribute__((visibility("hidden")))
 
 /* The interface through which a call arrived: see table.h. */
 enum mam_road { MAM_ROAD_RUNTIME, MAM_ROAD_SYMBOL, MAM_ROAD_LOOKUP, MAM_ROAD_COUNT };
+
+/* The interface of a call of a COUNTED driver function. A hook calls it once, first. */
+static inline enum mam_road mam_road_taken(void)
+{
+	return mam_thunk_take() ? MAM_ROAD_LOOKUP : MAM_ROAD_SYMBOL;
+}
 
 /* The result of a call. */
 enum mam_fate {
