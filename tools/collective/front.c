@@ -36,9 +36,9 @@ static void give_back(struct front *f)
 		free(text);
 	}
 	free(f->stack);
-	free(f->functions.entries);
-	free(f->variables.entries);
-	free(f->lent.entries);
+	front_map_fini(&f->functions);
+	front_map_fini(&f->variables);
+	front_map_fini(&f->lent);
 	free(f->definitions);
 	free(f->declared);
 	free(f->patterns);
@@ -47,7 +47,7 @@ static void give_back(struct front *f)
 	free(f->scopes);
 	free(f->regions);
 	free(f->calls);
-	free(f->made.entries);
+	front_map_fini(&f->made);
 	if (f->unit != NULL)
 		clang_disposeTranslationUnit(f->unit);
 	if (f->index != NULL)

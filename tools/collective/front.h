@@ -35,6 +35,7 @@
 #include <clang-c/Index.h>
 
 #include "collective/program.h"
+#include "kit/idtable.h"
 
 #define FRONT_DEEPEST 600u
 #define FRONT_NOWHERE SIZE_MAX
@@ -43,11 +44,13 @@
 
 struct front_entry {
 	CXCursor cursor;
-	int value; /* CO_NONE: empty */
+	int value;
+	uint32_t next; /* an entry with the same hash, or IDTABLE_NONE */
 };
 
-/* From cursors to numbers: an open-addressing hash table, at most half full. */
+/* A map from cursors to numbers. */
 struct front_map {
+	struct idtable firsts; /* from a hash to the first entry that has it */
 	struct front_entry *entries;
 	size_t count, room;
 };
@@ -209,6 +212,7 @@ int front_function(struct front *f, CXCursor cursor);
 int front_variable(struct front *f, CXCursor cursor);
 int front_known(const struct front_map *map, CXCursor cursor);
 bool front_map_add(struct front *f, struct front_map *map, CXCursor cursor, int value);
+void front_map_fini(struct front_map *map);
 /* True if the first declaration is in the source or in a header that is not a system header. */
 bool front_own(CXCursor cursor);
 CXCursor front_root(CXCursor function); /* the outermost template it is an instance of */

@@ -19,50 +19,34 @@
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 
-static size_t slot(const struct front_map *map, CXCursor cursor)
-{
-	size_t i = clang_hashCursor(cursor) & (map->room - 1);
-
-	while (map->entries[i].value != CO_NONE &&
-	       !clang_equalCursors(map->entries[i].cursor, cursor))
-		i = (i + 1) & (map->room - 1);
-	return i;
-}
-
 int front_known(const struct front_map *map, CXCursor cursor)
 {
-	return map->room == 0 ? CO_NONE : map->entries[slot(map, cursor)].value;
-}
+	uint32_t at = idtable_find(&map->firsts, clang_hashCursor(cursor));
 
-static bool grow(struct front_map *map)
-{
-	struct front_map more = { NULL, map->count, map->room ? 2 * map->room : 64 };
-	size_t i;
-
-	if (more.room > SIZE_MAX / sizeof(*more.entries))
-		return false;
-	more.entries = malloc(more.room * sizeof(*more.entries));
-	if (more.entries == NULL)
-		return false;
-	for (i = 0; i < more.room; i++)
-		more.entries[i].value = CO_NONE;
-	for (i = 0; i < map->room; i++)
-		if (map->entries[i].value != CO_NONE)
-			more.entries[slot(&more, map->entries[i].cursor)] = map->entries[i];
-	free(map->entries);
-	*map = more;
-	return true;
+	while (at != IDTABLE_NONE && !clang_equalCursors(map->entries[at].cursor, cursor))
+		at = map->entries[at].next;
+	return at == IDTABLE_NONE ? CO_NONE : map->entries[at].value;
 }
 
 bool front_map_add(struct front *f, struct front_map *map, CXCursor cursor, int value)
 {
-	if (f->failed || (2 * map->count >= map->room && !grow(map))) {
+	uint32_t *first = NULL;
+
+	if (front_room(f, &map->entries, map->count, &map->room, sizeof(*map->entries)))
+		first = idtable_at(&map->firsts, clang_hashCursor(cursor));
+	if (first == NULL) {
 		f->failed = true;
 		return false;
 	}
-	map->entries[slot(map, cursor)] = (struct front_entry){ cursor, value };
-	map->count++;
+	map->entries[map->count] = (struct front_entry){ cursor, value, *first };
+	*first = (uint32_t)map->count++;
 	return true;
+}
+
+void front_map_fini(struct front_map *map)
+{
+	idtable_fini(&map->firsts);
+	free(map->entries);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
