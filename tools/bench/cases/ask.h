@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ask.h - how a kernel of `mam bench case` asks its allocator. Before it stand
- *   CASE_ALLOC(heap, bytes, steps)   answers an object or NULL; *steps (uint32_t) is added to, where
+ * ask.h - how a kernel of `mam bench case` calls its allocator. A file that includes it first
+ * defines
+ *   CASE_ALLOC(heap, bytes, steps)   returns an object or NULL; adds the steps to *steps (uint32_t) if
  *                                    the allocator counts them
  *   CASE_FREE(heap, object, bytes)
- *   CASE_LOOKED(heap)                steps that the heap has counted itself; may be left out
+ *   CASE_LOOKED(heap)                optional: the steps that the heap itself has counted
  *
- * Both are functions that are not inlined: what asks seldom must not be charged the registers of it.
- * Lanes of a warp that come together leave together, as they may be served together. With CASE_COUNT
- * each request says that it was there, and how much is live: many atomics on few words, so passes
- * that are timed go without.
+ * Both functions are not inlined, so that code that rarely allocates does not pay for their
+ * registers. Lanes of a warp that enter together leave together, as they may be served together.
+ * With CASE_COUNT each request counts itself and the live bytes. That costs many atomics on few
+ * words, so timed passes run without it.
  */
 #ifndef MAM_TOOLS_BENCH_CASES_ASK_H
 #define MAM_TOOLS_BENCH_CASES_ASK_H
@@ -17,9 +18,9 @@
 #include "bench/cases/told.h"
 #include "bench/device_kit.h"
 
-/* A kernel of so many threads a block at most: those of cases differ. */
+/* A kernel with at most `threads` threads per block: cases differ in block size. */
 #ifdef __CUDACC__
-/* The same, so many blocks of which an SM is to hold: it must do with fewer registers. */
+/* The same, where an SM must hold `blocks` blocks: limits the registers. */
 #define CASE_KERNEL_HELD(name, body, threads, blocks)                   \
 	extern "C" __global__ void __launch_bounds__(threads, blocks)   \
 		name(const __grid_constant__ struct device_job job)     \
@@ -76,9 +77,9 @@ MAM_KSLOW void case_free(void *heap, struct case_told *told, uint32_t flags, voi
 }
 
 /*
- * Makes a heap that is in use: `occupy` fills it, an object of job->least bytes for each of
- * job->askers lanes; `thin` gives back those whose number says so, job->count of 2^16 of them. Which
- * got one stands in job->got.
+ * Puts a heap into a used state: `occupy` fills it with one object of job->least bytes for each of
+ * job->askers lanes. `thin` frees those that a hash of their number selects, job->count out of 2^16
+ * of them. job->got holds the objects.
  */
 MAM_KFN void case_occupy(const struct device_job *job)
 {
@@ -108,7 +109,7 @@ MAM_KFN void case_thin(const struct device_job *job)
 }
 CASE_KERNEL(thin, case_thin, DEVICE_BLOCK)
 
-/* What the heap itself has counted of steps, where it does; by one lane. */
+/* The steps that the heap itself has counted, if it does; executed by one lane. */
 #ifndef CASE_LOOKED
 #define CASE_LOOKED(heap) ((void)(heap), (uint64_t)0)
 #endif

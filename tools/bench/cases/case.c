@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * case.c - `mam bench case`: programs that need memory as their kernels run, over mam's objects, the
- * published random walks, CUDA's own malloc, and without any, as a suite that device_suite.c plays.
- * plan.c says who takes part, a file each what a case asks, show.c tells it.
+ * case.c - `mam bench case`: programs whose kernels allocate memory as they run, over mam's
+ * objects, the published random walks, CUDA's own malloc, and without an allocator, as a suite that
+ * device_suite.c runs. plan.c has the participants, one file per case its cells and kernels, show.c
+ * the output.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,7 @@ static const struct device_suite suite = {
 	.show_keys = case_show_keys,
 };
 
-/* A case's name in front is `--only NAME`. */
+/* A leading case name means `--only NAME`. */
 int case_main(int argc, char **argv)
 {
 	char only[64], **changed;

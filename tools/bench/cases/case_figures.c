@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * case_figures.c - the pictures of `mam bench case`, after the random-walk paper's figures 17 and 18, as
- * plot_table.c has those of all others.
+ * case_figures.c - the figures of `mam bench case`, after the random-walk paper's figures 17 and
+ * 18; plot_table.c has those of all others.
  */
 #include "bench/plot_table.h"
 

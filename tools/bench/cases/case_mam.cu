@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * case_mam.cu - the kernels of `mam bench case` over mam's own objects, whose heap counts its looks
- * itself.
+ * case_mam.cu - the kernels of `mam bench case` over mam's own objects, whose heap itself counts
+ * its search steps.
  */
 #include "heap/objects.h"
 
@@ -11,7 +11,7 @@
 	((void)(bytes), (void)mam_objects_free((struct mam_kheap *)(heap), object))
 #define CASE_LOOKED(heap) case_mam_looked((struct mam_kheap *)(heap))
 
-/* Places that searches looked at, since the heap was made. */
+/* Places that searches have probed since the heap was made. */
 MAM_KFN uint64_t case_mam_looked(struct mam_kheap *heap)
 {
 	uint64_t looks = 0;

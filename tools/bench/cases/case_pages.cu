@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * case_pages.cu - the kernels of `mam bench case` over mam's pages, for requests that all have one size.
+ * case_pages.cu - the kernels of `mam bench case` over mam's pages, for requests of a single size.
  */
 #include "heap/head.h"
 #include "heap/pages.h"

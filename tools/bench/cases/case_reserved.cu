@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * case_reserved.cu - the kernels of `mam bench case` that ask nobody.
+ * case_reserved.cu - the kernels of `mam bench case` without an allocator.
  */
 #include "heap/port.h"
 #include "bench/cases/kernels_reserved.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * case_rw.cu - the kernels of `mam bench case` over the random walk over flags, one page a request.
+ * case_rw.cu - the kernels of `mam bench case` over the random walk over flags, one page per
+ * request.
  */
 #include "heap/published/rw.h"
 #include "bench/cases/pages.h"

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * graph.h - kernels of `mam bench case` that change a graph: edges come and go, and each vertex has a
- * list of neighbours that grows and shrinks with them.
+ * graph.h - kernels of `mam bench case` that change a graph: edges are inserted and deleted, and
+ * each vertex has a list of neighbors that grows and shrinks accordingly.
  *
- * Lists are arrays that are replaced by larger and smaller ones, or, with GRAPH_CHUNKS, where memory comes
- * in pages, chains of chunks (graph_lists.h).
+ * Lists are arrays that are replaced by larger and smaller ones or, with GRAPH_CHUNKS, where the
+ * allocator returns pages, chains of chunks (graph_lists.h).
  *
- * 1. A lane has an edge. Of a warp's lanes that want the same vertex the lowest tries its lock; who does
- *    not get it tries again when all of the warp have come round: nobody waits for a lane of its own
- *    warp, and those that need memory ask for it together.
- * 2. Who has the lock adds the edge's entry at the end, or looks for it, all of the warp with him where
- *    the list is long, and puts the last one into its place; replaces the list where that is due; and
- *    lets go.
- * 3. What was replaced goes back.
- * A list that cannot grow loses that edge; one that cannot shrink stays.
+ * 1. Each lane has one edge. If several lanes of a warp want the same vertex, the lowest tries its
+ *    lock. A lane that fails retries after the whole warp has completed the round: no lane waits
+ *    for a lane of its own warp, and the lanes that need memory request it together.
+ * 2. The lane that holds the lock appends the edge's entry, or searches for it (with the whole warp
+ *    if the list is long) and moves the last entry into its place. It replaces the list if
+ *    necessary and releases the lock.
+ * 3. It frees the replaced array or chunk.
+ * If a list cannot grow, its edge is lost; if it cannot shrink, it stays.
  *
- * Bound: a lane's work is that of one vertex's list, and of those in front of it at the lock.
- * Invariants: an edge is added by one lane, and taken away by one of a later kernel.
+ * Bound: a lane's work is that of one vertex's list, plus that of the lanes ahead of it at the
+ * lock. Invariants: an edge is inserted by one lane, and deleted by one lane of a later kernel.
  *
- * job: `askers` edges in `rounds` batches, `count` the round; own[0] the vertices, own[1] how many;
- * `seed` the edges that the lanes are to see at most.
+ * job: `askers` edges in `rounds` batches, `count` the current round; own[0] the vertices, own[1]
+ * their number; `seed` the maximum number of edges that the lanes process.
  */
 #ifndef MAM_TOOLS_BENCH_CASES_GRAPH_H
 #define MAM_TOOLS_BENCH_CASES_GRAPH_H
@@ -27,16 +27,16 @@
 #include "bench/cases/graph_lists.h"
 
 #define GRAPH_BLOCK 256
-#define GRAPH_PAUSE 200 /* ns, of a warp that found nothing but locks */
+#define GRAPH_PAUSE 200 /* ns, of a warp that found only held locks */
 
-/* A lane for each edge of the batch. */
+/* One lane per edge of the batch. */
 MAM_KFN void case_graph_insert(const struct device_job *job)
 {
 	const uint32_t all = UINT32_MAX, batch = job->askers / job->rounds, at = device_thread();
 	const uint32_t vertices = (uint32_t)job->own[1], edge = batch * job->count + at;
 	const uint32_t number = graph_from(edge, vertices);
 	struct graph_vertex *const vertex = graph_vertices(job) + number;
-	/* Where memory is short no walk through all of a heap is begun for each edge that is left. */
+	/* When memory is short, do not start a full search of the heap for every remaining edge. */
 	bool going = at < batch &&
 		     mam_atomic_load64(&case_told_of(job)->none, MAM_RELAXED, MAM_AT_DEVICE) == 0;
 
@@ -61,7 +61,7 @@ MAM_KFN void case_graph_insert(const struct device_job *job)
 }
 CASE_KERNEL(graph_insert, case_graph_insert, GRAPH_BLOCK)
 
-/* A lane for each edge that has come; those go whose round it is. */
+/* One lane per inserted edge; deletes those that are due in this round. */
 MAM_KFN void case_graph_delete(const struct device_job *job)
 {
 	const uint32_t all = UINT32_MAX, edge = device_thread();
@@ -98,7 +98,7 @@ MAM_KFN void case_graph_delete(const struct device_job *job)
 }
 CASE_KERNEL(graph_delete, case_graph_delete, GRAPH_BLOCK)
 
-/* Of a list, what the host compares. */
+/* The checksum of a list, which the host compares. */
 MAM_KFN uint64_t graph_sum_of(const struct device_job *job, uint32_t number)
 {
 	const struct graph_vertex *const vertex = graph_vertices(job) + number;
@@ -123,7 +123,7 @@ MAM_KFN uint64_t graph_sum_of(const struct device_job *job, uint32_t number)
 	return sum;
 }
 
-/* A lane for each vertex. */
+/* One lane per vertex. */
 MAM_KFN void case_graph_look(const struct device_job *job)
 {
 	const uint32_t number = device_thread();
@@ -135,7 +135,7 @@ MAM_KFN void case_graph_look(const struct device_job *job)
 }
 CASE_KERNEL(graph_look, case_graph_look, GRAPH_BLOCK)
 
-/* All lists go back; a lane for each vertex. */
+/* Frees all lists; one lane per vertex. */
 MAM_KFN void case_graph_clear(const struct device_job *job)
 {
 	const uint32_t all = UINT32_MAX, number = device_thread();

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * graph_edges.h - the edges of the graph of `mam bench case`, as the host and the kernels both reckon
- * them, and what is known of a vertex.
+ * graph_edges.h - the edges of the graph of `mam bench case`, as both the host and the kernels
+ * compute them, and the state of a vertex.
  *
- * An edge is a number. It comes in a batch, all edges of one at the same time, and goes with one of the
- * `batches` rounds from then on. Where it begins: any vertex, or one of the first quarter, or one of the
- * first sixteenth, and so on, each half as often. So few vertices have lists many times as long as most,
- * as in graphs that people draw, and lists of all sizes are asked for at the same time.
+ * An edge is a number. It is inserted in a batch, concurrently with all other edges of the batch,
+ * and deleted in one of the following `batches` rounds. It starts at any vertex, at one of the
+ * first quarter, at one of the first sixteenth, and so on, each half as likely as the previous one.
+ * So a few vertices have lists many times longer than most, as in real-world graphs, and lists of
+ * all sizes are requested concurrently.
  */
 #ifndef MAM_TOOLS_BENCH_CASES_GRAPH_EDGES_H
 #define MAM_TOOLS_BENCH_CASES_GRAPH_EDGES_H
@@ -16,14 +17,14 @@
 #define GRAPH_CHUNKS 0x100u /* a flag of a job: lists are chains of chunks of job->least bytes */
 #define GRAPH_NARROWINGS 5u
 #define GRAPH_NARROWER 4u
-#define GRAPH_LEAST 2u /* neighbours that the least array has room for: 16 bytes */
+#define GRAPH_LEAST 2u /* capacity of the smallest array in neighbors: 16 bytes */
 
 struct graph_vertex {
-	uint64_t list; /* an array of neighbours, or the chunk begun last; 0: none */
-	uint32_t lock; /* 1: somebody changes it */
+	uint64_t list; /* an array of neighbors, or the newest chunk; 0: none */
+	uint32_t lock; /* 1: a lane is changing it */
 	uint32_t count;
-	uint32_t room; /* of an array */
-	uint32_t most; /* where all room is reserved: neighbours at any time */
+	uint32_t room; /* capacity of an array */
+	uint32_t most; /* with reserved lists: peak number of neighbors */
 };
 
 MAM_KBOTH uint32_t graph_from(uint32_t edge, uint32_t vertices)
@@ -37,19 +38,19 @@ MAM_KBOTH uint32_t graph_from(uint32_t edge, uint32_t vertices)
 	return bench_mix(edge + 1) % span;
 }
 
-/* What a list says of it: where it ends, and its number, which makes each another. */
+/* The entry of an edge in a list: its end vertex, and its number, which makes the entry unique. */
 MAM_KBOTH uint64_t graph_entry(uint32_t edge, uint32_t vertices)
 {
 	return (uint64_t)(bench_mix(edge + 0x9e3779b9u) % vertices) << 32 | edge;
 }
 
-/* The round after whose batch it goes, if there are so many. */
+/* The round after which it is deleted, if there are that many. */
 MAM_KBOTH uint32_t graph_goes(uint32_t edge, uint32_t edges, uint32_t batches)
 {
 	return edge / (edges / batches) + bench_mix(edge + 77u) % batches;
 }
 
-/* Of a sum that says which edges there are, in whatever order. */
+/* An edge's contribution to an order-independent checksum of all edges. */
 MAM_KBOTH uint64_t graph_value(uint32_t from, uint64_t entry)
 {
 	const uint32_t a = bench_mix((uint32_t)entry ^ bench_mix(from));

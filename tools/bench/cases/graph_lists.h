@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * graph_lists.h - a vertex's list of neighbours in kernels of `mam bench case` (graph.h): its lock, how it
- * grows and shrinks, and how the warp looks for a neighbour in it.
+ * graph_lists.h - a vertex's list of neighbors in kernels of `mam bench case` (graph.h): its lock,
+ * how it grows and shrinks, and how the warp searches it for a neighbor.
  *
- * Arrays double when they are full and are halved when a quarter is in use. With GRAPH_CHUNKS a list is
- * a chain of chunks of job->least bytes, the one begun last in front.
+ * Arrays double when they are full and are halved when a quarter is in use. With GRAPH_CHUNKS a
+ * list is a chain of chunks of job->least bytes, the newest first.
  *
- * Invariants: a vertex's list, count and room are of who has its lock; count <= room of arrays; of
- * chunks all but the first are full, and it is not empty.
+ * Invariants: only the holder of a vertex's lock accesses its list, count and room. For arrays,
+ * count <= room. All chunks except the first are full, and the first is not empty.
  */
 #ifndef MAM_TOOLS_BENCH_CASES_GRAPH_LISTS_H
 #define MAM_TOOLS_BENCH_CASES_GRAPH_LISTS_H
@@ -15,7 +15,7 @@
 #include "bench/cases/ask.h"
 #include "bench/cases/graph_edges.h"
 
-/* False where all room is there from the start: nothing is full then, and nothing shrinks. */
+/* False if all capacity is reserved in advance: lists are then never full and never shrink. */
 #ifndef GRAPH_GROWS
 #define GRAPH_GROWS true
 #endif
@@ -25,7 +25,7 @@ struct graph_chunk {
 	uint64_t entries[];
 };
 
-/* What somebody with a lock has to ask for, or to give back. */
+/* The memory that a lane with a lock must allocate or free. */
 struct graph_change {
 	uint32_t wanted; /* bytes; 0: nothing */
 	void *old;       /* NULL: none */
@@ -42,13 +42,16 @@ MAM_KFN bool graph_has_chunks(const struct device_job *job)
 	return (job->flags & GRAPH_CHUNKS) != 0;
 }
 
-/* Neighbours that a chunk has place for. */
+/* Capacity of a chunk in neighbors. */
 MAM_KFN uint32_t graph_chunk_room(const struct device_job *job)
 {
 	return job->least / (uint32_t)sizeof(uint64_t) - 1;
 }
 
-/* All lanes of the warp come; true: this one has the vertex, and nobody else does. */
+/*
+ * All lanes of the warp must call it. Returns true if this lane, and no other, has locked the
+ * vertex.
+ */
 MAM_KFN bool graph_lock(struct graph_vertex *vertex, uint32_t number, bool going)
 {
 	const uint32_t all = UINT32_MAX, lane = mam_lane();
@@ -66,7 +69,7 @@ MAM_KFN void graph_unlock(struct graph_vertex *vertex)
 	mam_atomic_store32(&vertex->lock, 0, MAM_RELEASE, MAM_AT_DEVICE);
 }
 
-/* All lanes of the warp come. What one of them wants, if anything. */
+/* All lanes of the warp must call it. Allocates the bytes that each lane wants, if any. */
 MAM_KFN void *graph_ask(const struct device_job *job, uint32_t wanted)
 {
 	const uint32_t all = UINT32_MAX;
@@ -87,9 +90,9 @@ MAM_KFN void graph_give(const struct device_job *job, const struct graph_change 
 		case_free(job->heap, case_told_of(job), job->flags, change->old, change->old_bytes);
 }
 
-/* ---- by who has the lock ---- */
+/* ---- with the lock held ---- */
 
-/* The vertex's array becomes `fresh`, of `room` neighbours. */
+/* Makes `fresh`, with capacity for `room` neighbors, the vertex's array. */
 MAM_KFN void graph_replace(struct graph_vertex *vertex, uint64_t *fresh, uint32_t room,
 			   struct graph_change *change)
 {
@@ -104,7 +107,7 @@ MAM_KFN void graph_replace(struct graph_vertex *vertex, uint64_t *fresh, uint32_
 	vertex->room = room;
 }
 
-/* Bytes that one more neighbour needs. */
+/* Bytes that one more neighbor needs. */
 MAM_KFN uint32_t graph_wants(const struct device_job *job, const struct graph_vertex *vertex)
 {
 	if (graph_has_chunks(job))
@@ -114,7 +117,7 @@ MAM_KFN uint32_t graph_wants(const struct device_job *job, const struct graph_ve
 	return (vertex->room > 0 ? vertex->room * 2 : GRAPH_LEAST) * (uint32_t)sizeof(uint64_t);
 }
 
-/* Adds a neighbour; `fresh`: what was got, as it wanted so much. */
+/* Adds a neighbor; `fresh` is the memory allocated for graph_wants(), if any. */
 MAM_KFN void graph_put(const struct device_job *job, struct graph_vertex *vertex, uint64_t entry,
 		       void *fresh, struct graph_change *change)
 {
@@ -136,7 +139,7 @@ MAM_KFN void graph_put(const struct device_job *job, struct graph_vertex *vertex
 	vertex->count++;
 }
 
-/* Takes the neighbour at `place` away, and says what becomes of the list. */
+/* Removes the neighbor at `place`, and sets *change to how the list must change. */
 MAM_KFN void graph_drop(struct graph_vertex *vertex, uint64_t *place, struct graph_change *change)
 {
 	uint64_t *const list = (uint64_t *)(uintptr_t)vertex->list;
@@ -154,7 +157,7 @@ MAM_KFN void graph_drop(struct graph_vertex *vertex, uint64_t *place, struct gra
 	}
 }
 
-/* The same of chunks. */
+/* The same for chunks. */
 MAM_KFN void graph_drop_chained(const struct device_job *job, struct graph_vertex *vertex,
 				uint64_t *place, struct graph_change *change)
 {
@@ -169,9 +172,11 @@ MAM_KFN void graph_drop_chained(const struct device_job *job, struct graph_verte
 	}
 }
 
-/* ---- looking for a neighbour ---- */
+/* ---- searching for a neighbor ---- */
 
-/* The warp looks through one array. All lanes come with the same; NULL: it is not there. */
+/*
+ * The warp searches one array. All lanes pass the same arguments. Returns NULL if it is not found.
+ */
 MAM_KFN uint64_t *graph_scan(uint64_t *entries, uint32_t count, uint64_t entry)
 {
 	const uint32_t all = UINT32_MAX;
@@ -188,7 +193,7 @@ MAM_KFN uint64_t *graph_scan(uint64_t *entries, uint32_t count, uint64_t entry)
 	return NULL;
 }
 
-/* The same of a list, whatever it is. */
+/* The same for a list of either kind. */
 MAM_KFN uint64_t *graph_scan_list(const struct device_job *job, uint64_t list, uint32_t count,
 				  uint64_t entry)
 {
@@ -208,9 +213,9 @@ MAM_KFN uint64_t *graph_scan_list(const struct device_job *job, uint64_t list, u
 }
 
 /*
- * All lanes of the warp come; who has `won` a vertex's lock gets the place of an entry in its list, NULL:
- * it is not there. Short lists, most of all, are looked through by their lanes at the same time, long
- * ones one after the other by the whole warp.
+ * All lanes of the warp must call it. A lane that has `won` a vertex's lock gets the place of an
+ * entry in its list, or NULL if it is not found. Short lists, which are the majority, are searched
+ * by their lanes in parallel, long ones one after another by the whole warp.
  */
 MAM_KFN uint64_t *graph_seek(const struct device_job *job, const struct graph_vertex *vertex,
 			     uint64_t entry, bool won)
@@ -227,7 +232,7 @@ MAM_KFN uint64_t *graph_seek(const struct device_job *job, const struct graph_ve
 		for (i = 0; i < count && place == NULL; i++)
 			place = entries[i] == entry ? &entries[i] : NULL;
 	}
-	/* What a lane has seen by its lock the others see, too. */
+	/* Makes the data that a lane acquired with its lock visible to the others. */
 	mam_warp_sync(all);
 	for (; longs != 0; longs &= longs - 1) {
 		const uint32_t whose = mam_ffs32(longs) - 1;
@@ -238,7 +243,7 @@ MAM_KFN uint64_t *graph_seek(const struct device_job *job, const struct graph_ve
 
 		place = lane == whose ? found : place;
 	}
-	/* Nobody changes a list that others are looking through still. */
+	/* No lane may change a list while others still search it. */
 	mam_warp_sync(all);
 	return place;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * graph_reserved.h - the same graph (graph.h) where nobody asks for memory: all that comes and goes is
- * known beforehand, and each vertex gets an array for the most neighbours that it will have.
+ * graph_reserved.h - the same graph (graph.h) without an allocator: all insertions and deletions
+ * are known in advance, and each vertex gets an array for its peak number of neighbors.
  *
- * 1. For each round what comes is counted at each vertex, the most is kept, and what goes is taken off.
- * 2. Each vertex gets as many places behind another; the host takes memory for all of them.
- * 3. The same insertions and deletions, in arrays that have room.
+ * 1. For each round, count the insertions at each vertex, update the maximum, and subtract the
+ *    deletions.
+ * 2. Assign that many consecutive places to each vertex; the host allocates memory for all of them.
+ * 3. Run the same insertions and deletions, in arrays that have room.
  */
 #ifndef MAM_TOOLS_BENCH_CASES_GRAPH_RESERVED_H
 #define MAM_TOOLS_BENCH_CASES_GRAPH_RESERVED_H
@@ -13,7 +14,7 @@
 #define GRAPH_GROWS false
 #include "bench/cases/graph.h"
 
-/* A lane for each edge of the batch. */
+/* One lane per edge of the batch. */
 MAM_KFN void case_graph_expect(const struct device_job *job)
 {
 	const uint32_t batch = job->askers / job->rounds, at = device_thread();
@@ -25,7 +26,7 @@ MAM_KFN void case_graph_expect(const struct device_job *job)
 }
 CASE_KERNEL(graph_expect, case_graph_expect, GRAPH_BLOCK)
 
-/* A lane for each vertex, between what comes and what goes. */
+/* One lane per vertex, between insertions and deletions. */
 MAM_KFN void case_graph_most(const struct device_job *job)
 {
 	const uint32_t number = device_thread();
@@ -36,7 +37,7 @@ MAM_KFN void case_graph_most(const struct device_job *job)
 }
 CASE_KERNEL(graph_most, case_graph_most, GRAPH_BLOCK)
 
-/* A lane for each edge that has come. */
+/* One lane per inserted edge. */
 MAM_KFN void case_graph_miss(const struct device_job *job)
 {
 	const uint32_t edge = device_thread();
@@ -48,7 +49,10 @@ MAM_KFN void case_graph_miss(const struct device_job *job)
 }
 CASE_KERNEL(graph_miss, case_graph_miss, GRAPH_BLOCK)
 
-/* A place for each neighbour, in own[2], which counts them; a warp at a time, as it is one word. */
+/*
+ * Reserves places for each vertex's neighbors with the counter in own[2]; one atomic per warp, as
+ * all warps share the word.
+ */
 MAM_KFN void case_graph_room(const struct device_job *job)
 {
 	const uint32_t all = UINT32_MAX, lane = mam_lane(), number = device_thread();

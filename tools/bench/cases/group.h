@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * group.h - kernels of the group-by of `mam bench case` in one pass over its tuples a run, into lists of
- * pages that are asked for as they are needed. After Pham et al. (2024), section 6.2 and appendix C.
+ * group.h - kernels of the group-by of `mam bench case` in one pass over its tuples per run, into
+ * lists of pages that are allocated as needed. After Pham et al. (2024), section 6.2 and appendix
+ * C.
  *
- * A run, 8 bits of the key, from the top:
- * 1. spread: a block goes through its unit tile by tile. It takes a tile from pages, which go back to the
- *    heap at once, puts it in the order of buckets, and appends each bucket's tuples to the page that
- *    the block has open for it, and to new pages: those of all buckets are asked for together, a lane
- *    a page. Nobody else writes there, so nobody waits; each new page's word goes into a table.
- *    At its end the block adds what it has to each list's two counters.
- * 2. lists: where each list's words will begin; a list that goes on is cut into units, one of at most
- *    a tile is noted as small.
- * 3. words: the table's words, list by list.
- * 4. finish: of a small list all bits that are left are sorted at once, within its pages; those that
- *    are then empty go back.
- * Behind the last run a list is a group: pages full of numbers of rows. In a small list, groups stand
- * one behind the other, as tuples.
+ * A run processes 8 bits of the key, from the top:
+ * 1. spread: a block processes its unit tile by tile. It reads a tile from pages, which it frees at
+ *    once, sorts it by bucket, and appends each bucket's tuples to the page that the block has open
+ *    for it, and to new pages. The pages of all buckets are requested together, one lane per page.
+ *    No other block writes there, so no block waits. Each new page's word goes into a table. At its
+ *    end the block adds its totals to each list's two counters.
+ * 2. lists: compute where each list's words begin. A list that continues is cut into units; one of
+ *    at most a tile is recorded as small.
+ * 3. words: sort the table's words by list.
+ * 4. finish: sort a small list by all remaining bits at once, within its pages, and free pages that
+ *    are then empty.
+ * After the last run, a list is a group: pages full of row numbers. In a small list, groups follow
+ * one another, as tuples.
  *
- * A page is of one block's: what is not full at its end stays so, about half a page a bucket and unit. In
- * the paper lists share their last page, so that who finds it full waits for the next, or asks for one
- * that is not filled either; with a page of its own a block asks once for GROUP_TUPLES tuples.
+ * A page belongs to one block: a page that is not full at the block's end stays so, about half a
+ * page per bucket and unit. In the paper, lists share their last page, so a block that finds it
+ * full waits for the next one, or allocates one that is not filled either. With pages of its own, a
+ * block makes one request for GROUP_TUPLES tuples.
  *
- * Bound: each tuple is read and written once a run; requests are tuples / GROUP_TUPLES and at most 256 a
- * unit. Invariants: a page is in one list, its word says how much; no block waits for another.
+ * Bound: each tuple is read and written once per run. There are tuples / GROUP_TUPLES requests,
+ * plus at most 256 per unit. Invariants: a page is in one list, and its word has its count; no
+ * block waits for another.
  */
 #ifndef MAM_TOOLS_BENCH_CASES_GROUP_H
 #define MAM_TOOLS_BENCH_CASES_GROUP_H
@@ -46,7 +49,7 @@ MAM_KFN uint32_t group_count_of(uint64_t word)
 	return (uint32_t)word & GROUP_COUNT;
 }
 
-/* Bytes that were asked for. */
+/* Bytes that were requested. */
 MAM_KFN uint32_t group_bytes_of(uint64_t word)
 {
 	return word & GROUP_EXACT ? group_count_of(word) * (uint32_t)sizeof(uint32_t) : GROUP_PAGE;
@@ -58,14 +61,14 @@ struct group_spread {
 	struct group_tile tile;
 	uint64_t open[GROUP_BLOCK];  /* a bucket's page that has room left */
 	uint64_t fresh[GROUP_FRESH]; /* those of this tile */
-	uint32_t first[GROUP_BLOCK]; /* of fresh, for a bucket */
+	uint32_t first[GROUP_BLOCK]; /* index in fresh, by bucket */
 	uint32_t offset
-		[GROUP_BLOCK]; /* place in the open page, or behind it, less that in the tile */
+		[GROUP_BLOCK]; /* place in or after the open page, minus that in the tile */
 	uint32_t need
-		[GROUP_BLOCK]; /* what goes to fresh pages; before: places of tuples that are read */
+		[GROUP_BLOCK]; /* tuples for fresh pages; before: places of tuples to read */
 };
 
-/* Of the input: tuples are made. Answers how many. */
+/* Makes tuples from the input. Returns their number. */
 MAM_KFN uint32_t group_read_input(const struct group_work *work, struct group_tile *tile,
 				  uint32_t row)
 {
@@ -73,7 +76,7 @@ MAM_KFN uint32_t group_read_input(const struct group_work *work, struct group_ti
 	const uint32_t left = work->count - row;
 	uint32_t keys[GROUP_EACH], i, k;
 
-	/* All of them are on their way before the first is needed. */
+	/* Issue all loads before the first value is needed. */
 	for (i = 0; i < GROUP_EACH; i++) {
 		k = i * GROUP_BLOCK + mam_thread();
 		keys[i] = k < left ? from[k] : 0;
@@ -86,12 +89,12 @@ MAM_KFN uint32_t group_read_input(const struct group_work *work, struct group_ti
 	return left < GROUP_TILE ? left : GROUP_TILE;
 }
 
-#define GROUP_AT_ONCE 4u /* pages that a warp has on their way to it */
+#define GROUP_AT_ONCE 4u /* loads from pages that a warp has in flight */
 
 /*
- * So many pages, from `words` on, as fit behind the tile's first `had` tuples, at most one for each thread.
- * Answers how many tuples there are then, *pages: of so many; the thread's own word is *mine, 0
- * where it has none.
+ * Reads as many pages, starting at `words`, as fit after the tile's first `had` tuples, at most one
+ * per thread. Returns the resulting number of tuples. Sets *pages to the number of pages and *mine
+ * to the thread's own word, or 0.
  */
 MAM_KFN uint32_t group_read_pages(struct group_tile *tile, uint32_t *places, uint32_t had,
 				  const uint64_t *words, uint32_t left, uint32_t *pages,
@@ -109,7 +112,7 @@ MAM_KFN uint32_t group_read_pages(struct group_tile *tile, uint32_t *places, uin
 	}
 	places[me] = before;
 	mam_syncthreads();
-	/* The first that does not fit; those behind it do not, either. */
+	/* The first one that does not fit; those after it do not fit, either. */
 	if (before <= GROUP_TILE && before + group_count_of(word) > GROUP_TILE) {
 		tile->sums.said[0] = me;
 		tile->sums.said[1] = before;
@@ -138,8 +141,8 @@ MAM_KFN uint32_t group_read_pages(struct group_tile *tile, uint32_t *places, uin
 }
 
 /*
- * Asks for `all` pages, whose words go into the table from `at` on. `exact`: the tile is the unit's last,
- * so that what a bucket needs is known.
+ * Allocates `all` pages and writes their words into the table starting at `at`. `exact`: the tile
+ * is the unit's last, so each bucket's final size is known.
  */
 MAM_KFN void group_ask(const struct device_job *job, const struct group_work *work,
 		       struct group_spread *spread, uint32_t child, uint32_t room, uint32_t all,
@@ -167,7 +170,7 @@ MAM_KFN void group_ask(const struct device_job *job, const struct group_work *wo
 	}
 }
 
-/* The tile, bucket by bucket, to pages; pages have room for 2^room_shift. */
+/* Writes the tile to pages, bucket by bucket; pages have room for 2^room_shift. */
 MAM_KFN void group_write(const struct group_work *work, const struct group_spread *spread,
 			 uint32_t count, uint32_t room_shift)
 {
@@ -177,7 +180,10 @@ MAM_KFN void group_write(const struct group_work *work, const struct group_sprea
 	uint64_t tuples[GROUP_AT_ONCE], places[GROUP_AT_ONCE], page;
 	uint32_t first, i, k, bucket, place;
 
-	/* Where they go is known before the first is written: that may change what is read, for all it knows. */
+	/*
+	 * Compute the destinations before the first store: the compiler must assume that a store
+	 * changes the data to be loaded.
+	 */
 	for (first = 0; first < count; first += GROUP_AT_ONCE * GROUP_BLOCK) {
 		for (i = 0; i < GROUP_AT_ONCE; i++) {
 			k = first + i * GROUP_BLOCK + mam_thread();
@@ -206,7 +212,7 @@ MAM_KFN void group_write(const struct group_work *work, const struct group_sprea
 	}
 }
 
-/* What a block has made of a bucket goes to the list. */
+/* Adds a block's totals for a bucket to the list. */
 MAM_KFN void group_settle(struct group_list *list, uint32_t pages, uint32_t tuples, uint32_t prefix)
 {
 	if (tuples == 0)
@@ -226,7 +232,7 @@ MAM_KFN void group_spread(const struct device_job *job)
 		work->flags & GROUP_LAST ? GROUP_ROWS_SHIFT : GROUP_TUPLES_SHIFT;
 	const uint32_t room = (uint32_t)1 << room_shift;
 	struct group_tile *const tile = &spread->tile;
-	/* Of the bucket with the thread's number: of its open page, and in all. */
+	/* For the bucket with the thread's number: tuples in its open page, and in total. */
 	uint32_t used = room, open_at = 0, pages = 0, sum = 0;
 	uint64_t tuples[GROUP_EACH], word = 0;
 	uint32_t ranks[GROUP_EACH / 2], done, taken, count, mine, need, fresh, before, all;
@@ -234,7 +240,7 @@ MAM_KFN void group_spread(const struct device_job *job)
 
 	spread->open[me] = 0;
 	for (done = 0; done < unit.count; done += taken) {
-		/* A tile; what it was in goes back. */
+		/* Read a tile and free its pages. */
 		if (work->units != (const struct group_unit *)0) {
 			count = group_read_pages(tile, spread->need, 0,
 						 work->from + unit.first + done, unit.count - done,
@@ -248,7 +254,7 @@ MAM_KFN void group_spread(const struct device_job *job)
 		}
 		mam_syncthreads();
 		exact = work->flags & GROUP_EXACTLY && done + taken >= unit.count;
-		/* In the order of buckets. */
+		/* Sort it by bucket. */
 		mine = group_rank(tile, count, work->shift, work->mask, tuples, ranks);
 		need = mine > room - used ? mine - (room - used) : 0;
 		fresh = (need + room - 1) >> room_shift;
@@ -262,7 +268,7 @@ MAM_KFN void group_spread(const struct device_job *job)
 							      MAM_RELAXED, MAM_AT_DEVICE);
 		mam_syncthreads();
 		group_arrange(tile, count, work->shift, work->mask, tuples, ranks);
-		/* To pages. */
+		/* Write it to pages. */
 		group_ask(job, work, spread, child, room, all >> 16, tile->sums.said[2], exact);
 		mam_syncthreads();
 		group_write(work, spread, count, room_shift);
@@ -288,11 +294,11 @@ CASE_KERNEL_HELD(group_spread, group_spread, GROUP_BLOCK, GROUP_HELD)
 struct group_lists {
 	struct group_sums sums;
 	struct group_list lists[GROUP_BLOCK];
-	uint32_t units[GROUP_BLOCK];   /* those of lists before */
+	uint32_t units[GROUP_BLOCK];   /* those of the lists before it */
 	uint32_t parents[GROUP_BLOCK]; /* the number that the list has in the next run */
 };
 
-/* One thread a list, one block those of a parent. */
+/* One thread per list; one block for the lists of a parent. */
 MAM_KFN void group_lists(const struct device_job *job)
 {
 	MAM_SHARED(struct group_lists, lists);
@@ -349,7 +355,7 @@ MAM_KFN void group_lists(const struct device_job *job)
 }
 CASE_KERNEL(group_lists, group_lists, GROUP_BLOCK)
 
-/* A thread a word; those of one list in a warp get their places by one atomic. */
+/* One thread per word; words of one list in a warp get their places by one atomic. */
 MAM_KFN void group_words(const struct device_job *job)
 {
 	const struct group_work *work = group_work_of(job);
@@ -377,7 +383,7 @@ struct group_finish {
 	uint32_t places[GROUP_BLOCK];
 };
 
-/* A block a small list. */
+/* One block per small list. */
 MAM_KFN void group_finish(const struct device_job *job)
 {
 	MAM_SHARED(struct group_finish, finish);
@@ -417,15 +423,15 @@ MAM_KFN void group_finish(const struct device_job *job)
 }
 CASE_KERNEL_HELD(group_finish, group_finish, GROUP_BLOCK, GROUP_HELD)
 
-/* ---- what came out ---- */
+/* ---- the result ---- */
 
-/* Is this list part of the result, once its run is over? */
+/* Returns true if this list is part of the result once its run is over. */
 MAM_KFN bool group_is_result(const struct group_work *work, const struct group_list *list)
 {
 	return work->flags & GROUP_LAST || list->tuples <= GROUP_TILE;
 }
 
-/* A thread a list: what its groups are. */
+/* One thread per list: adds the digests of its groups. */
 MAM_KFN void group_digests(const struct device_job *job)
 {
 	const struct group_work *work = group_work_of(job);
@@ -460,7 +466,10 @@ MAM_KFN void group_digests(const struct device_job *job)
 }
 CASE_KERNEL(group_digests, group_digests, GROUP_BLOCK)
 
-/* A warp a list: its pages go back. job->count: also of lists that a next run would split. */
+/*
+ * One warp per list: frees its pages. With job->count, also those of lists that a next run would
+ * split.
+ */
 MAM_KFN void group_release(const struct device_job *job)
 {
 	const struct group_work *work = group_work_of(job);

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * group_counted.h - kernels of the group-by of `mam bench case` that ask nobody for memory: in each run the
- * tuples are read twice, once to count them and once to place them, from one array into another.
+ * group_counted.h - kernels of the group-by of `mam bench case` without an allocator: each run
+ * reads the tuples twice, once to count them and once to place them, from one array into another.
  *
- * As published ("two-pass"; Pham et al. 2024, section 6.2), run i has a counter for each value of the first
- * 8 i bits, up to 2^32:
- * 1. count: a tile whose tuples have all but this run's bits in common is counted in shared memory, and
- *    added by one atomic a bucket; of any other, lanes of a warp with the same value add together;
- * 2. sums, tops, starts: the counters become the places where their groups begin: sums of pieces, those
- *    one after the other, then within each piece;
- * 3. place: as 1., and what the addition answers is the place.
+ * As published ("two-pass"; Pham et al. 2024, section 6.2), run i has a counter for each value of
+ * the first 8 i bits, up to 2^32:
+ * 1. count: if the tuples of a tile have the same bits above this run's, they are counted in shared
+ *    memory and added by one atomic per bucket. Otherwise, lanes of a warp with the same value add
+ *    together.
+ * 2. sums, tops, starts: turn the counters into the places where their groups begin: sums of
+ *    pieces, a scan over these, then a scan within each piece.
+ * 3. place: as 1.; the old value that the addition returns is the place.
  *
- * With counters of lists that are there ("two-pass-compact"), 256 for each that is split:
- * 1. tally: a unit is counted, in shared memory;
- * 2. split: a list's children stand where the list stood, in the order of their bits; units of the next run
- *    and small lists as in group.h;
- * 3. move: tile by tile, bucket by bucket, to places that are reserved by one atomic a bucket;
- * 4. settle: small lists are sorted where they are.
+ * With counters only for existing lists ("two-pass-compact"), 256 for each list that is split:
+ * 1. tally: count a unit in shared memory.
+ * 2. split: place a list's children where the list was, in the order of their bits; units of the
+ *    next run and small lists as in group.h.
+ * 3. move: tile by tile, bucket by bucket, to places reserved by one atomic per bucket.
+ * 4. settle: sort small lists in place.
  *
- * Bound: three times the tuples a run, and of the first three times the counters.
+ * Bound: three times the tuples per run and, for the first variant, three times the counters.
  */
 #ifndef MAM_TOOLS_BENCH_CASES_GROUP_COUNTED_H
 #define MAM_TOOLS_BENCH_CASES_GROUP_COUNTED_H
 
 #include "bench/cases/group_tile.h"
 
-#define GROUP_PIECE_PAIRS 16u /* of counters, for each thread */
+#define GROUP_PIECE_PAIRS 16u /* pairs of counters per thread */
 
 /* ---- with all counters ---- */
 
@@ -35,7 +36,10 @@ struct group_counted {
 	uint32_t first[GROUP_BLOCK];
 };
 
-/* Tuples from `first` on, at most a tile: of the input or of the run before. A barrier is behind. */
+/*
+ * Reads tuples starting at `first`, at most a tile: from the input or the previous run. Ends with a
+ * barrier.
+ */
 MAM_KFN uint32_t group_read_tuples(const struct group_work *work, struct group_tile *tile,
 				   uint32_t first, uint32_t left)
 {
@@ -46,7 +50,7 @@ MAM_KFN uint32_t group_read_tuples(const struct group_work *work, struct group_t
 	uint64_t tuples[GROUP_EACH];
 	uint32_t i, k;
 
-	/* All of them are on their way before the first is needed. */
+	/* Issue all loads before the first value is needed. */
 	if (!is_input) {
 		for (i = 0; i < GROUP_EACH; i++) {
 			k = i * GROUP_BLOCK + mam_thread();
@@ -70,8 +74,8 @@ MAM_KFN uint32_t group_read_tuples(const struct group_work *work, struct group_t
 #define GROUP_MOVED 4u
 
 /*
- * The tile, bucket by bucket, to where counted->offset says, behind the bucket's counted->first. In the
- * last run rows, which are close together there.
+ * Writes the tile, bucket by bucket, to the destination that counted->offset gives, relative to the
+ * bucket's counted->first. In the last run it writes rows, which are close together there.
  */
 MAM_KFN void group_write_tuples(const struct group_work *work, const struct group_counted *counted,
 				uint32_t count)
@@ -102,7 +106,9 @@ MAM_KFN void group_write_tuples(const struct group_work *work, const struct grou
 	}
 }
 
-/* Do all tuples have the same bits in front of this run's? They are in the order of these. */
+/*
+ * Returns true if all tuples have the same bits above this run's. The tuples are sorted by these.
+ */
 MAM_KFN bool group_is_one(const struct group_work *work, const struct group_tile *tile,
 			  uint32_t count, uint32_t *prefix)
 {
@@ -113,7 +119,10 @@ MAM_KFN bool group_is_one(const struct group_work *work, const struct group_tile
 	return *prefix == last;
 }
 
-/* Adds one to the counter of each lane's value, those with the same together. Answers what was there before the lane's. */
+/*
+ * Adds one to the counter of each lane's value, combining equal values. Returns the old value
+ * before the lane's own.
+ */
 MAM_KFN uint32_t group_add(uint32_t *counters, bool is, uint32_t value)
 {
 	const uint32_t came = mam_warp_ballot(GROUP_ALL_LANES, is);
@@ -199,7 +208,7 @@ MAM_KFN void group_place(const struct device_job *job)
 }
 CASE_KERNEL_HELD(group_place, group_place, GROUP_BLOCK, GROUP_HELD)
 
-/* A block's piece of the counters, two for each thread and round. */
+/* A block's piece of the counters, two per thread and round. */
 MAM_KFN uint64_t group_pair(uint32_t i)
 {
 	return ((uint64_t)mam_block() * GROUP_PIECE_PAIRS + i) * GROUP_BLOCK + mam_thread();
@@ -224,7 +233,7 @@ MAM_KFN void group_sums(const struct device_job *job)
 }
 CASE_KERNEL(group_sums, group_sums, GROUP_BLOCK)
 
-/* By one block: what is before each piece; there are work->room of them. */
+/* One block: the sum before each piece; there are work->room of them. */
 MAM_KFN void group_tops(const struct device_job *job)
 {
 	MAM_SHARED(struct group_sums, sums);
@@ -268,7 +277,7 @@ MAM_KFN void group_starts(const struct device_job *job)
 }
 CASE_KERNEL(group_starts, group_starts, GROUP_BLOCK)
 
-/* A thread a value: each counter is now where its group ends. */
+/* One thread per value: each counter now has the end of its group. */
 MAM_KFN void group_counted_digests(const struct device_job *job)
 {
 	const struct group_work *work = group_work_of(job);
@@ -290,9 +299,9 @@ MAM_KFN void group_counted_digests(const struct device_job *job)
 }
 CASE_KERNEL(group_counted_digests, group_counted_digests, GROUP_BLOCK)
 
-/* ---- with counters of what is there ---- */
+/* ---- with counters of existing lists ---- */
 
-#define GROUP_KEYS 8u /* on their way to a thread at once */
+#define GROUP_KEYS 8u /* loads that a thread has in flight */
 
 MAM_KFN void group_tally(const struct device_job *job)
 {
@@ -347,7 +356,10 @@ struct group_splits {
 	uint32_t parents[GROUP_BLOCK];
 };
 
-/* One thread a list, one block those of a parent, which began at work->begins of its number. */
+/*
+ * One thread per list; one block for the lists of a parent, which began at work->begins of its
+ * number.
+ */
 MAM_KFN void group_split(const struct device_job *job)
 {
 	MAM_SHARED(struct group_splits, splits);
@@ -429,7 +441,7 @@ MAM_KFN void group_move(const struct device_job *job)
 }
 CASE_KERNEL_HELD(group_move, group_move, GROUP_BLOCK, GROUP_HELD)
 
-/* A block a small list. */
+/* One block per small list. */
 MAM_KFN void group_sort(const struct device_job *job)
 {
 	MAM_SHARED(struct group_tile, tile);
@@ -447,7 +459,7 @@ MAM_KFN void group_sort(const struct device_job *job)
 }
 CASE_KERNEL_HELD(group_sort, group_sort, GROUP_BLOCK, GROUP_HELD)
 
-/* A thread a list: what its groups are. */
+/* One thread per list: adds the digests of its groups. */
 MAM_KFN void group_sorted_digests(const struct device_job *job)
 {
 	const struct group_work *work = group_work_of(job);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * group_counts.c - plays the group-by of `mam bench case` without an allocator, each run in two passes
- * (group_counted.h): with counters of all values, as published, and with those of lists that are there.
+ * group_counts.c - runs the group-by of `mam bench case` without an allocator, in two passes per
+ * run (group_counted.h): with counters of all values, as published, and with counters of existing
+ * lists.
  *
- * Tuples go from one array to the other and back, as their number is known; the last run writes rows.
+ * Tuples move from one array to the other and back, as their number is known; the last run writes
+ * rows.
  */
 #include <string.h>
 
@@ -22,7 +24,7 @@ static bool is_last(const struct group_case *group, unsigned int i)
 	return (i + 1) * GROUP_BITS >= group->domain;
 }
 
-/* What run `i` reads and writes. */
+/* Sets the input and output of run `i`. */
 static bool begin(struct group_case *group, struct group_work *work, unsigned int i,
 		  const struct group_memory arrays[2])
 {
@@ -67,7 +69,7 @@ static bool play_all(struct group_case *group, const struct group_memory arrays[
 	bool good = true;
 	unsigned int i;
 
-	/* Those of the last run are the most. */
+	/* The last run needs the largest number of counters. */
 	if (!group_take(group, &counters, sizeof(uint32_t) << group->domain))
 		return true;
 	for (i = 0; good && !group->play.none; i++) {
@@ -82,7 +84,7 @@ static bool play_all(struct group_case *group, const struct group_memory arrays[
 	return good;
 }
 
-/* ---- counters of what is there ---- */
+/* ---- counters of existing lists ---- */
 
 struct run {
 	struct group_work work;
@@ -93,7 +95,7 @@ struct play {
 	struct group_case *group;
 	struct run runs[GROUP_RUNS];
 	uint32_t parents, unit_count;
-	struct group_memory units, begins; /* of the run to come */
+	struct group_memory units, begins; /* of the next run */
 };
 
 static bool some_once(struct play *play, unsigned int i, const struct group_memory arrays[2])

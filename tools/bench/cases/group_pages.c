@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * group_pages.c - plays the group-by of `mam bench case` in one pass a run, with lists of pages (group.h).
+ * group_pages.c - runs the group-by of `mam bench case` in one pass per run, with lists of pages
+ * (group.h).
  *
- * Before a run the host takes what its words may need at the most; behind it, it is told how many lists
- * and units there are for the next. Lists and words of a run stay if some are part of the result.
+ * Before a run, the host allocates the maximum that its words may need. After it, the host reads
+ * how many lists and units there are for the next run. Lists and words of a run stay if some are
+ * part of the result.
  */
 #include <string.h>
 
 #include "bench/gpu.h"
 #include "group_play.h"
 
-/* A unit of the last run has so many tiles at least: each leaves a page a group that is not full. */
+/* Minimum tiles of a unit of the last run: each unit leaves one partly filled page per group. */
 #define LAST_TILES 16u
 
 struct run {
@@ -24,7 +26,7 @@ struct play {
 	struct run runs[GROUP_RUNS];
 	unsigned int count; /* of runs that have words */
 	uint32_t parents, unit_count;
-	struct group_memory units; /* of the run to come */
+	struct group_memory units; /* of the next run */
 };
 
 static uint32_t divide(uint64_t n, uint64_t by)
@@ -46,7 +48,7 @@ static bool is_last(const struct group_case *group, unsigned int i)
 	return (i + 1) * GROUP_BITS >= group->domain;
 }
 
-/* Lists' words in order, and the next run's units. */
+/* Sorts the lists' words, and makes the next run's units. */
 static bool put_in_order(struct play *play, struct run *run, struct group_memory *next)
 {
 	struct group_case *group = play->group;
@@ -64,7 +66,7 @@ static bool put_in_order(struct play *play, struct run *run, struct group_memory
 	return group_run(group, "group_finish", run->totals.smalls, work);
 }
 
-/* One run. Where memory ran out, play.none or totals.none says so. */
+/* One run. If memory ran out, play.none or totals.none is set. */
 static bool run_once(struct play *play, unsigned int i)
 {
 	struct group_case *group = play->group;
@@ -114,7 +116,7 @@ static bool run_once(struct play *play, unsigned int i)
 	return good;
 }
 
-/* The result is looked at; then all that lists have goes back. */
+/* Reads the result; then frees all memory of the lists. */
 static bool end(struct play *play, bool whole)
 {
 	struct group_case *group = play->group;
@@ -144,7 +146,7 @@ bool group_play_pages(struct group_case *group)
 		good = run_once(&play, i);
 		whole = !group->play.none && play.runs[i].totals.none == 0;
 		if (i > 0 && play.runs[i - 1].totals.smalls == 0 && good && whole) {
-			/* All of it has gone on. */
+			/* All its lists continue in the next run. */
 			group_give(group, &play.runs[i - 1].words);
 			play.runs[i - 1].work.parents = 0;
 		}

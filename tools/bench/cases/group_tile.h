@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * group_tile.h - a tile of tuples in a block's shared memory, for the group-by of `mam bench case`: which
- * bucket each belongs to and which place it has there, the tile in the order of buckets, and a whole sort
- * of a tile.
+ * group_tile.h - a tile of tuples in a block's shared memory, for the group-by of `mam bench case`:
+ * the bucket of each tuple and its rank there, sorting the tile by bucket, and a full sort of a
+ * tile.
  *
- * Ranks, as radix sorts do: each warp has counters of its own. It takes its part of the tile 32 tuples at
- * a time; eight ballots, one a bit, say which lanes have the same bucket; the lowest of them adds to
- * the counter. So no bucket is hot, however the keys are, and what came first stays first. Then the
- * counters of a bucket are added up over warps, and over buckets.
+ * Ranks are computed as in radix sorts: each warp has its own counters. It processes its part of
+ * the tile 32 tuples at a time. Eight ballots, one per bit, find the lanes with the same bucket,
+ * and the lowest of them adds to the counter. So no bucket is contended, whatever the keys are, and
+ * the sort is stable. Then the counters of a bucket are summed over warps, and over buckets.
  *
- * Bound: GROUP_EACH times 8 ballots, two scans. All functions are for all threads of a block of
- * GROUP_BLOCK; tuple i of warp w and lane l is number 512 w + 32 i + l of the tile.
+ * Bound: GROUP_EACH times 8 ballots, two scans. All threads of a block of GROUP_BLOCK must call
+ * each function; tuple i of warp w and lane l is number 512 w + 32 i + l of the tile.
  */
 #ifndef MAM_TOOLS_BENCH_CASES_GROUP_TILE_H
 #define MAM_TOOLS_BENCH_CASES_GROUP_TILE_H
@@ -19,19 +19,19 @@
 #include "bench/cases/group_work.h"
 
 #define GROUP_ALL_LANES 0xffffffffu
-/* Blocks that an SM is to hold: as many as have room in its shared memory. */
+/* Blocks that an SM must hold: as many as fit into its shared memory. */
 #ifndef GROUP_HELD
 #define GROUP_HELD 4
 #endif
 
 struct group_sums {
 	uint32_t warps[GROUP_WARPS];
-	uint32_t said[4]; /* by one thread to all */
+	uint32_t said[4]; /* broadcast by one thread to all */
 };
 
 struct group_tile {
 	uint64_t tuples[GROUP_TILE];
-	uint16_t counts[GROUP_WARPS][GROUP_BLOCK]; /* then: where they begin in the bucket */
+	uint16_t counts[GROUP_WARPS][GROUP_BLOCK]; /* later: where they begin in the bucket */
 	uint32_t start[GROUP_BLOCK];               /* of a bucket, in the tile */
 	struct group_sums sums;
 };
@@ -46,7 +46,7 @@ MAM_KFN uint32_t group_key_of(uint64_t tuple)
 	return (uint32_t)(tuple >> 32);
 }
 
-/* Of a value a thread: the sum of those before it. *all: of all of them. */
+/* Exclusive prefix sum of one value per thread. *all: the total. */
 MAM_KFN uint32_t group_scan(struct group_sums *sums, uint32_t mine, uint32_t *all)
 {
 	const uint32_t lane = mam_lane(), warp = mam_thread() / 32;
@@ -75,7 +75,7 @@ MAM_KFN uint32_t group_number(uint32_t i)
 	return mam_thread() / 32 * (GROUP_EACH * 32) + i * 32 + mam_lane();
 }
 
-/* Which lanes have the caller's bucket; those without one have a bucket above all. */
+/* Returns the lanes with the caller's bucket; lanes without one pass a number above all buckets. */
 MAM_KFN uint32_t group_peers(uint32_t bucket)
 {
 	uint32_t peers = GROUP_ALL_LANES, bit, vote;
@@ -88,9 +88,9 @@ MAM_KFN uint32_t group_peers(uint32_t bucket)
 }
 
 /*
- * Takes the tile's first `count` tuples out, and says which rank each has among those of its bucket and
- * warp, two in a word. Answers how many tuples the bucket has that has the thread's number; in
- * tile->counts is now where the warp's begin.
+ * Reads the tile's first `count` tuples, and sets the rank of each among those of its bucket and
+ * warp, two per word. Returns the size of the bucket with the thread's number; tile->counts then
+ * has the start of each warp's part.
  */
 MAM_KFN uint32_t group_rank(struct group_tile *tile, uint32_t count, uint32_t shift, uint32_t mask,
 			    uint64_t tuples[GROUP_EACH], uint32_t ranks[GROUP_EACH / 2])
@@ -105,7 +105,7 @@ MAM_KFN uint32_t group_rank(struct group_tile *tile, uint32_t count, uint32_t sh
 		counts[i * 32 + mam_lane()] = 0;
 	mam_warp_sync(GROUP_ALL_LANES);
 	for (i = 0; i < GROUP_EACH; i++) {
-		/* The same in all lanes: is there anything left of the warp's part? */
+		/* Uniform over the warp: skip rounds past the end of the warp's part. */
 		if (group_number(i) - mam_lane() >= count)
 			continue;
 		bucket = group_number(i) < count ? group_key_of(tuples[i]) >> shift & mask
@@ -131,7 +131,7 @@ MAM_KFN uint32_t group_rank(struct group_tile *tile, uint32_t count, uint32_t sh
 	return sum;
 }
 
-/* Puts them back, bucket by bucket; tile->start is set, and a barrier was since. */
+/* Writes the tuples back, sorted by bucket; sets tile->start, and ends with a barrier. */
 MAM_KFN void group_arrange(struct group_tile *tile, uint32_t count, uint32_t shift, uint32_t mask,
 			   const uint64_t tuples[GROUP_EACH], const uint32_t ranks[GROUP_EACH / 2])
 {
@@ -146,7 +146,10 @@ MAM_KFN void group_arrange(struct group_tile *tile, uint32_t count, uint32_t shi
 	}
 }
 
-/* Sorts the tile by the lowest `bits` bits of keys. A barrier was before, and is behind. */
+/*
+ * Sorts the tile by the lowest `bits` bits of the keys. The caller has a barrier before it, and it
+ * ends with one.
+ */
 MAM_KFN void group_order(struct group_tile *tile, uint32_t count, uint32_t bits)
 {
 	uint64_t tuples[GROUP_EACH];
@@ -161,14 +164,14 @@ MAM_KFN void group_order(struct group_tile *tile, uint32_t count, uint32_t bits)
 	}
 }
 
-/* ---- beside the runs ---- */
+/* ---- outside the runs ---- */
 
 MAM_KFN const struct group_work *group_work_of(const struct device_job *job)
 {
 	return (const struct group_work *)(uintptr_t)job->own[0];
 }
 
-/* What a block is to do: where there are no units, of the input. */
+/* The unit of a block; without units, a part of the input. */
 MAM_KFN struct group_unit group_unit_of(const struct group_work *work)
 {
 	const uint32_t tuples = work->tiles * GROUP_TILE;
@@ -182,7 +185,7 @@ MAM_KFN struct group_unit group_unit_of(const struct group_work *work)
 	return unit;
 }
 
-/* Of rising numbers, one a bucket: the last that is not above `i`. */
+/* Of ascending numbers, one per bucket: the last one that is not above `i`. */
 MAM_KFN uint32_t group_owner_of(const uint32_t *first, uint32_t i)
 {
 	uint32_t bucket = 0, step;
@@ -194,7 +197,7 @@ MAM_KFN uint32_t group_owner_of(const uint32_t *first, uint32_t i)
 	return bucket;
 }
 
-/* The input, at job->numbers: job->own[1] keys of spread job->own[2], of job->own[3] bits. */
+/* Makes the input at job->numbers: job->own[1] keys of spread job->own[2], of job->own[3] bits. */
 MAM_KFN void group_fill(const struct device_job *job)
 {
 	uint32_t row;
@@ -214,7 +217,10 @@ MAM_KFN void group_clear(const struct device_job *job)
 }
 CASE_KERNEL(group_clear, group_clear, GROUP_BLOCK)
 
-/* What one thread has seen of the result: a group while its tuples follow each other, and groups. */
+/*
+ * One thread's part of the result: the current group while its tuples follow each other, and the
+ * groups so far.
+ */
 struct group_sum {
 	uint32_t key;
 	uint64_t count, rows;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heaps.c - who is asked in `mam bench case`: mam's objects and pages, the two random walks, CUDA's own malloc, and
- * what asks nobody; how a heap comes to be in use before a case begins, and what requests took of steps.
+ * heaps.c - the allocators of `mam bench case`: mam's objects and pages, the two random walks,
+ * CUDA's own malloc, and the variants without an allocator; how a heap is brought into a used state
+ * before a case begins, and how many steps requests took.
  *
- * A heap in use: almost all of it is taken in objects of the case's page, then so many at random places
- * go back that the cell's share is free. So it is what a long life leaves: holes everywhere, none
- * large.
+ * A used heap: almost all of it is allocated in objects of the case's page size, then as many at
+ * random places are freed as make the cell's share free. This models a long-lived heap: free blocks
+ * everywhere, none of them large.
  */
 #include <mam/heap.h>
 #include <string.h>
@@ -14,12 +15,13 @@
 #include "bench/gpu.h"
 #include "cases.h"
 
-#define FILLED_PERMILLE 990u /* of what a heap could have, at first: the last of a walk are slow */
+#define FILLED_PERMILLE 990u /* of a heap's capacity, at first: the last requests of a random
+			      * walk are slow */
 #define FILL_STEPS 500u
 
 /* ---- heaps ---- */
 
-/* As `mam bench device` makes one. */
+/* Makes a heap as `mam bench device` does. */
 static const char *make_as(const char *name, struct device_heap *heap, uint64_t bytes,
 			   uint64_t object_bytes)
 {
@@ -103,7 +105,7 @@ bool case_is_reserved(const struct device_allocator *allocator)
 	return allocator->role == DEVICE_CEILING;
 }
 
-/* ---- in use ---- */
+/* ---- used heaps ---- */
 
 static bool launch(struct device_run *run, const struct device_heap *heap, const char *kernel,
 		   const struct device_job *job, struct case_told *told)
@@ -118,8 +120,9 @@ static bool launch(struct device_run *run, const struct device_heap *heap, const
 }
 
 /*
- * Fills a heap, a step at a time, as who finds a heap full looks everywhere. Answers how many objects it
- * had room for, which are in the first so many places of run->got, or more where some got none.
+ * Fills a heap in increments, as a request to a full heap searches everywhere. Returns the number
+ * of objects that fit, which are in the first places of run->got, or among more places if some
+ * requests failed.
  */
 static bool fill(struct device_run *run, const struct device_heap *heap, struct device_job *job,
 		 uint32_t most, uint32_t *got)
@@ -156,7 +159,7 @@ bool case_occupy(struct device_run *run, struct device_heap *heap, const struct 
 		most = run->askers_max;
 	if (!fill(run, heap, &job, (uint32_t)most, &got))
 		return false;
-	/* What it had no room for is no room, and not free. */
+	/* Space that could not be allocated counts neither as capacity nor as free. */
 	room = job.askers == most && got == most ? pages : got;
 	stay = (uint32_t)(room * (1000 - cell->share) / 1000);
 	job.count = got > stay ? (uint32_t)(65536 - (uint64_t)stay * 65536 / got) : 0;

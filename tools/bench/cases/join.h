@@ -2,20 +2,21 @@
 /*
  * join.h - the kernels of a hash join in one pass, over lists of pages (lists.h).
  *
- * 1. join_split: a block takes tiles of both tables, sorts each by partition, appends each partition's
- *    piece to its list with one atomic, and writes it there. Where there are more partitions than a tile
- *    is to be sorted by, 2^shift of them share an upper list, and join_split_again takes these apart the
- *    same way; their pages go back as they are read.
- * 2. join_probe (join_probe.h): a block takes a partition, makes a table of R's tuples, and its warps walk
- *    S's pages and write rows.
- * Then, not timed: join_check adds up what came out, and join_end gives all back.
+ * 1. join_split: a block reads tiles of both tables, sorts each by partition, reserves places in
+ *    each partition's list with one atomic, and writes its piece there. If there are more
+ *    partitions than a tile can be sorted by, 2^shift of them share an upper list. join_split_again
+ *    splits these in the same way and frees their pages as they are read.
+ * 2. join_probe (join_probe.h): a block builds a table of one partition's R tuples, and its warps
+ *    scan S's pages and write rows.
+ * Then, untimed: join_check sums the results, and join_end frees everything.
  *
- * Steps 1 and 2 are done for one range of partitions after the other. Results are larger than what they
- * came from: 12 bytes of 8 and 8. So the most memory is in use when the last range is split, and its
- * tuples are the fewer the smaller it is; but the tables are read once more for each.
+ * Steps 1 and 2 are repeated for each range of partitions. Results are larger than their inputs: 12
+ * bytes from 8 and 8. So memory use peaks when the last range is split, and a smaller last range
+ * has fewer tuples; but the tables are read once more for each range.
  *
- * Bound: a pass of a tile is two atomics of device memory and two loads long, beside reading, writing and
- * one request for a page; requests of a block's lists are made together. No block waits for another.
+ * Bound: the latency of a tile is two device atomics and two loads, in addition to reading, writing
+ * and one page request; the requests for a block's lists are made together. No block waits for
+ * another.
  */
 #ifndef MAM_TOOLS_BENCH_CASES_JOIN_H
 #define MAM_TOOLS_BENCH_CASES_JOIN_H
@@ -23,17 +24,18 @@
 #include "bench/cases/join_block.h"
 #include "bench/cases/join_probe.h"
 
-/* ---- to split ---- */
+/* ---- splitting ---- */
 
 /* A thread's two partitions of a tile. */
 struct join_pair {
 	uint64_t *list[2];
-	uint32_t page[2], end[2]; /* pages that its pieces lie in */
+	uint32_t page[2], end[2]; /* pages of its pieces */
 };
 
 /*
- * Asks for the pages that stand in the tile's line, by as few warps as they fill: a request takes long, takes
- * no longer for all lanes of a warp, and an allocator has less to keep apart of few warps.
+ * Allocates the pages that are in the tile's queue, with as few warps as they fill: a request has a
+ * long latency, takes no longer for all lanes of a warp, and fewer warps contend less in the
+ * allocator.
  */
 MAM_KFN void join_tile_ask(const struct device_job *job, const struct case_lists *lists,
 			   const struct join_tile *tile, uint32_t first)
@@ -52,7 +54,9 @@ MAM_KFN void join_tile_ask(const struct device_job *job, const struct case_lists
 	}
 }
 
-/* Room for each partition's piece of the tile, in the lists from number `first` on. */
+/*
+ * Reserves places for each partition's piece of the tile, in the lists starting at number `first`.
+ */
 MAM_KFN void join_tile_room(const struct device_job *job, struct join_tile *tile,
 			    const struct case_lists *lists, uint32_t first, uint32_t parts)
 {
@@ -77,7 +81,7 @@ MAM_KFN void join_tile_room(const struct device_job *job, struct join_tile *tile
 		pair.end[i] = 0;
 		if (part < parts && tile->count[part] > 0)
 			pair.end[i] = (from[i] + tile->count[part] - 1) / items + 1;
-		/* Those whose first place is in this tile are nobody else's to ask for. */
+		/* This block alone allocates the pages whose first place is in this tile. */
 		page = (from[i] + items - 1) / items;
 		for (k = 0; page + k < pair.end[i]; k++)
 			tile->line[mam_atomic_add32(&tile->asks, 1, MAM_RELAXED, MAM_AT_BLOCK)] =
@@ -107,7 +111,7 @@ MAM_KFN void join_tile_room(const struct device_job *job, struct join_tile *tile
 	mam_syncthreads();
 }
 
-/* Sorts what the block holds, and appends it to lists from number `first` on. */
+/* Sorts the block's tuples, and appends them to the lists starting at number `first`. */
 MAM_KFN void join_tile_append(const struct device_job *job, struct join_tile *tile,
 			      const struct case_lists *lists, uint32_t first,
 			      const struct join_cut *cut, const uint64_t *tuple, uint32_t here)
@@ -166,7 +170,7 @@ MAM_KFN void join_do_split(const struct device_job *job)
 }
 CASE_KERNEL_HELD(join_split, join_do_split, JOIN_THREADS, JOIN_HELD)
 
-/* A tile of a list: whole pages, of which each warp reads its own. */
+/* A tile of a list: whole pages; each warp reads its own. */
 MAM_KFN uint32_t join_tile_read(const struct device_job *job, const struct case_lists *lists,
 				uint64_t *list, uint32_t from, uint32_t count, uint64_t *tuple)
 {
@@ -191,8 +195,10 @@ MAM_KFN uint32_t join_tile_read(const struct device_job *job, const struct case_
 	return here;
 }
 
-/* The pages of that tile go back, when all of the block have read theirs: all at once, by few warps, as
- * an allocator that keeps what was written in order waits for it in each request. */
+/*
+ * Frees the pages of that tile after the whole block has read them: all at once, by few warps, as
+ * an allocator that orders prior writes waits for them in each request.
+ */
 MAM_KFN void join_tile_give(const struct device_job *job, const struct case_lists *lists,
 			    uint64_t *list, uint32_t from, uint32_t count)
 {
@@ -241,7 +247,7 @@ MAM_KFN void join_do_split_again(const struct device_job *job)
 }
 CASE_KERNEL_HELD(join_split_again, join_do_split_again, JOIN_THREADS, JOIN_HELD)
 
-/* ---- behind the clock ---- */
+/* ---- untimed ---- */
 
 MAM_KFN void join_do_check(const struct device_job *job)
 {

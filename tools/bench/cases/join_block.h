@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * join_block.h - what blocks of a hash join do in shared memory, whoever gives them room for what they
- * write. Behind ask.h.
+ * join_block.h - the shared-memory steps of a hash join, independent of how output space is
+ * allocated. Included after ask.h.
  *
- * A tile is sorted by partition: each thread holds JOIN_EACH tuples; an atomic of shared memory counts a
- * tuple's partition and says its rank there; a scan says where partitions begin; then tuples are put
- * in their places. So neighbouring lanes write what will be neighbours.
+ * A tile is sorted by partition: each thread has JOIN_EACH tuples; a shared-memory atomic counts a
+ * tuple's partition and returns its rank there; a scan computes where partitions begin; then tuples
+ * are stored to their places. So neighboring lanes write neighboring words.
  *
- * A partition of R becomes a table: chains of tuples by the lower bits of the hash, of which partitions
- * have used the upper ones. A warp takes 128 tuples of S, counts their matches, gets room for all their
- * rows at once, and walks the chains once more, if there is more than one match, to write rows.
+ * A partition of R becomes a hash table: chains of tuples by the lower bits of the hash, as
+ * partitions use the upper ones. A warp reads 128 tuples of S, counts their matches, reserves space
+ * for all their rows at once, and traverses the chains again if there is more than one match, to
+ * write rows.
  *
- * Rows stand in columns: keys, then rows of R, then rows of S, so that what lanes write beside each other
- * lies side by side.
+ * Rows are stored in columns: keys, then rows of R, then rows of S, so that writes of neighboring
+ * lanes coalesce.
  *
- * Source: R. Rui, H. Li, Y.-C. Tu, "Efficient Join Algorithms for Large Database Tables in a Multi-GPU
- * Environment", PVLDB 14(4), 2021; M. Pham et al., "Dynamic Buffer Management in Massively Parallel
- * Systems: The Power of Randomness", 2024, 6.1 and appendix B.
+ * Source: R. Rui, H. Li, Y.-C. Tu, "Efficient Join Algorithms for Large Database Tables in a
+ * Multi-GPU Environment", PVLDB 14(4), 2021; M. Pham et al., "Dynamic Buffer Management in
+ * Massively Parallel Systems: The Power of Randomness", 2024, 6.1 and appendix B.
  */
 #ifndef MAM_TOOLS_BENCH_CASES_JOIN_BLOCK_H
 #define MAM_TOOLS_BENCH_CASES_JOIN_BLOCK_H
@@ -26,16 +27,16 @@
 #include "bench/cases/join_tables.h"
 
 #define JOIN_THREADS 256u
-#define JOIN_HELD 4 /* blocks that an SM is to hold of what splits and probes */
+#define JOIN_HELD 4 /* blocks per SM that splitting and probing need */
 #define JOIN_PROBERS \
-	(2 * JOIN_THREADS) /* threads that probe, at most: where there are few blocks */
+	(2 * JOIN_THREADS) /* maximum threads that probe: if there are few blocks */
 #define JOIN_WARPS (JOIN_THREADS / DEVICE_WARP)
-#define JOIN_EACH 16u /* tuples of a thread */
+#define JOIN_EACH 16u /* tuples per thread */
 #define JOIN_TILE (JOIN_THREADS * JOIN_EACH)
-#define JOIN_PARTS 512u      /* partitions that a tile is sorted by, at most */
+#define JOIN_PARTS 512u      /* maximum partitions that a tile is sorted by */
 #define JOIN_ITEMS_LEAST 32u /* tuples of a page */
 #define JOIN_STOCK 128u      /* pages that a block keeps */
-#define JOIN_RING 64u        /* pages whose addresses it has at hand: two rounds' */
+#define JOIN_RING 64u        /* pages with cached addresses: those of two rounds */
 #define JOIN_LOAD 2560u      /* tuples of R that a table holds */
 #define JOIN_HEADS 2048u
 #define JOIN_ROW 12u /* bytes */
@@ -51,7 +52,7 @@ MAM_KFN uint32_t join_warp(void)
 	return mam_thread() / DEVICE_WARP;
 }
 
-/* The sum of `mine` in lanes below this one; *all: in all lanes. By whole warps. */
+/* The sum of `mine` over lower lanes; *all: over all lanes. Whole warps only. */
 MAM_KFN uint32_t join_warp_scan(uint32_t mine, uint32_t *all)
 {
 	const uint32_t whole = 0xffffffffu, lane = mam_lane();
@@ -65,7 +66,7 @@ MAM_KFN uint32_t join_warp_scan(uint32_t mine, uint32_t *all)
 	return sum - mine;
 }
 
-/* The same of threads of a block; `sums` in shared memory. The block meets. */
+/* The same over the threads of a block; `sums` in shared memory. Contains block barriers. */
 MAM_KFN uint32_t join_block_scan(uint32_t *sums, uint32_t mine, uint32_t *all)
 {
 	uint32_t of_warp, before = join_warp_scan(mine, &of_warp), i;
@@ -84,12 +85,12 @@ MAM_KFN uint32_t join_block_scan(uint32_t *sums, uint32_t mine, uint32_t *all)
 
 /* ---- a tile ---- */
 
-/* Which partitions a tile is sorted by. */
+/* The partitions that a tile is sorted by. */
 struct join_cut {
-	uint32_t total; /* partitions that there are */
-	uint32_t shift; /* so many of them, as a power of two, are one here */
+	uint32_t total; /* number of partitions */
+	uint32_t shift; /* 2^shift of them count as one here */
 	uint32_t base;  /* number of the first */
-	uint32_t parts; /* how many; tuples of others are left out */
+	uint32_t parts; /* how many; other tuples are skipped */
 };
 
 MAM_KFN uint32_t join_part(const struct join_cut *cut, uint64_t tuple)
@@ -102,16 +103,19 @@ struct join_tile {
 	uint64_t page[2][JOIN_PARTS]; /* where a partition's first and second piece go */
 	uint32_t count[JOIN_PARTS];
 	uint32_t start[JOIN_PARTS]; /* in the tile */
-	uint32_t from[JOIN_PARTS];  /* in what is written */
+	uint32_t from[JOIN_PARTS];  /* in the output */
 	uint32_t sums[JOIN_WARPS];
-	uint32_t asks; /* that stand in the line: pages to ask for */
+	uint32_t asks; /* entries in the queue: pages to allocate */
 	uint16_t line[JOIN_PARTS +
 		      JOIN_TILE /
-			      JOIN_ITEMS_LEAST]; /* partitions; JOIN_PARTS for each page before */
+			      JOIN_ITEMS_LEAST]; /* partitions; plus JOIN_PARTS for each earlier
+						  * page */
 };
 
-/* Sorts what the block's threads hold: the i-th of `tuple` is there if bit i of `here` says so. Answers
- * how many there are. The block meets before and behind it. */
+/*
+ * Sorts the tuples of the block's threads: the i-th of `tuple` is valid if bit i of `here` is set.
+ * Returns the total. Starts and ends with a block barrier.
+ */
 MAM_KFN uint32_t join_tile_sort(struct join_tile *tile, const struct join_cut *cut,
 				const uint64_t *tuple, uint32_t here)
 {
@@ -157,7 +161,7 @@ struct join_table {
 	uint32_t head[JOIN_HEADS]; /* a tuple's index + 1; 0: none */
 	uint16_t next[JOIN_LOAD];
 	uint32_t sums[JOIN_WARPS];
-	uint32_t rows; /* of two passes: that the block's warps have written */
+	uint32_t rows; /* two passes: written by the block's warps */
 };
 
 MAM_KFN uint32_t join_bucket(uint64_t tuple)
@@ -165,7 +169,7 @@ MAM_KFN uint32_t join_bucket(uint64_t tuple)
 	return bench_mix((uint32_t)tuple) % JOIN_HEADS;
 }
 
-/* The block meets before it, and behind it. */
+/* Starts and ends with a block barrier. */
 MAM_KFN void join_table_clear(struct join_table *table)
 {
 	uint32_t i;
@@ -182,17 +186,17 @@ MAM_KFN void join_table_put(struct join_table *table, uint32_t index, uint64_t t
 							 index + 1, MAM_RELAXED, MAM_AT_BLOCK);
 }
 
-#define JOIN_ASKED 4u /* tuples of S a lane has at a time */
+#define JOIN_ASKED 4u /* tuples of S that a lane processes at a time */
 
-/* Tuples of S, and what they have met. */
+/* Tuples of S, and their matches. */
 struct join_asked {
 	uint64_t tuple[JOIN_ASKED];
 	uint32_t count[JOIN_ASKED]; /* of matches */
-	uint32_t at[JOIN_ASKED];    /* where a walk that finds them all may begin: index + 1 */
-	uint32_t before;            /* rows of lanes of this warp that come first */
+	uint32_t at[JOIN_ASKED];    /* where a search for all matches may begin: index + 1 */
+	uint32_t before;            /* rows of lower lanes of this warp */
 };
 
-/* The i-th is there if bit i of `here` says so. By a whole warp; answers its rows. */
+/* The i-th is valid if bit i of `here` is set. Whole warps only; returns the warp's rows. */
 MAM_KFN uint32_t join_ask(const struct join_table *table, struct join_asked *asked, uint32_t here)
 {
 	uint32_t i, at, mine = 0, all;
@@ -213,13 +217,16 @@ MAM_KFN uint32_t join_ask(const struct join_table *table, struct join_asked *ask
 	return all;
 }
 
-/* Where rows go: from place `at` of a piece of room for `rows`, on into more pieces of as much. */
+/*
+ * Destination of rows: from place `at` of a piece with space for `rows`, continued in further
+ * pieces of that size.
+ */
 struct join_room {
 	uint64_t piece[3];
 	uint32_t at, rows;
 };
 
-/* One row, to a place of the room. */
+/* Writes one row to a place of the output space. */
 MAM_KFN void join_put_row(const struct join_room *room, uint32_t place, uint64_t r, uint64_t s)
 {
 	uint64_t piece = room->piece[0];
@@ -241,7 +248,7 @@ MAM_KFN void join_put_row(const struct join_room *room, uint32_t place, uint64_t
 	columns[place + 2 * (uint64_t)room->rows] = (uint32_t)(s >> 32);
 }
 
-/* Those rows that are among `count` from `done` on of the warp's. */
+/* Writes the rows that are among `count` of the warp's, starting at `done`. */
 MAM_KFN void join_write(const struct join_table *table, const struct join_asked *asked,
 			const struct join_room *room, uint32_t done, uint32_t count)
 {
@@ -263,9 +270,9 @@ MAM_KFN void join_write(const struct join_table *table, const struct join_asked 
 	}
 }
 
-/* ---- before the clock runs, and behind it ---- */
+/* ---- untimed: before and after ---- */
 
-/* The tables: job->got, job->more of job->askers rows each, of its kind. */
+/* Makes the tables: job->got and job->more of job->askers rows each, of its kind. */
 MAM_KFN void join_do_make(const struct device_job *job)
 {
 	const uint32_t n = job->askers;
@@ -280,7 +287,7 @@ MAM_KFN void join_do_make(const struct device_job *job)
 }
 CASE_KERNEL(join_make, join_do_make, JOIN_THREADS)
 
-/* Rows that a thread has looked at. */
+/* Sums over the rows that a thread has read. */
 struct join_sums {
 	uint64_t count, sum, more;
 };

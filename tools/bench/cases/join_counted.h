@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * join_counted.h - the kernels of a hash join that counts before it writes, in two passes, as published.
+ * join_counted.h - the kernels of a hash join that counts before it writes, in two passes, as
+ * published.
  *
- * 1. joinc_count: tuples of each partition, in shared memory, then added to the counters of all blocks.
- * 2. joinc_scan: where each partition begins, by a block for each table.
- * 3. joinc_scatter: a block takes tiles, sorts each by partition, reserves room behind what is written of
- *    each partition with one atomic, and writes it there. Where there are more partitions than a tile is
- *    to be sorted by, steps 1 to 3 are done by the upper bits of their numbers, then within those.
- * 4. joinc_probe counts each partition's rows; 2. again; the host makes room for all; joinc_probe again
- *    writes them.
+ * 1. joinc_count: count the tuples of each partition in shared memory, then add them to the
+ *    counters of all blocks.
+ * 2. joinc_scan: compute where each partition begins, one block per table.
+ * 3. joinc_scatter: a block reads tiles, sorts each by partition, reserves space after each
+ *    partition's written tuples with one atomic, and writes its piece there. If there are more
+ *    partitions than a tile can be sorted by, steps 1 to 3 use the upper bits of their numbers,
+ *    then run again within those.
+ * 4. joinc_probe counts each partition's rows; 2. runs again; the host allocates space for all;
+ *    joinc_probe runs again and writes them.
  *
- * Source: join_block.h, whose tiles and tables these are.
- * Bound: each tuple is read twice for each time it is written, and probed twice.
+ * Source: join_block.h, whose tiles and tables it uses. Bound: each tuple is read twice for each
+ * time it is written, and probed twice.
  */
 #ifndef MAM_TOOLS_BENCH_CASES_JOIN_COUNTED_H
 #define MAM_TOOLS_BENCH_CASES_JOIN_COUNTED_H
 
 #include "bench/cases/join_block.h"
 
-/* What is read of a table: a part of it, shared by blocks. */
+/* A part of a table that several blocks read. */
 struct joinc_piece {
 	struct join_cut cut;
 	const uint64_t *in;
@@ -33,7 +36,10 @@ MAM_KFN uint32_t joinc_places(const struct device_job *job)
 	return ((job->JOIN_TOTAL - 1) >> job->JOIN_SHIFT) + 2;
 }
 
-/* The number-th piece; false: there are not so many. Of a whole table, or of an upper partition. */
+/*
+ * The number-th piece of a whole table, or of an upper partition. Returns false if there are fewer
+ * pieces.
+ */
 MAM_KFN bool joinc_piece(const struct device_job *job, uint32_t number, struct joinc_piece *piece)
 {
 	const uint32_t each = JOIN_BLOCKS(job), total = job->JOIN_TOTAL;
@@ -65,7 +71,7 @@ MAM_KFN bool joinc_piece(const struct device_job *job, uint32_t number, struct j
 	return true;
 }
 
-/* ---- to count ---- */
+/* ---- counting ---- */
 
 struct joinc_counts {
 	uint32_t count[JOIN_PARTS];
@@ -107,13 +113,13 @@ MAM_KFN void joinc_do_count(const struct device_job *job)
 }
 CASE_KERNEL(joinc_count, joinc_do_count, JOIN_THREADS)
 
-/* ---- to scan ---- */
+/* ---- scanning ---- */
 
 struct joinc_sums {
 	uint32_t sums[JOIN_WARPS];
 };
 
-/* Of each table's counters: where partitions begin, which the counters then say, too. */
+/* Computes where each table's partitions begin, and writes that to the counters, too. */
 MAM_KFN void joinc_do_scan(const struct device_job *job)
 {
 	MAM_SHARED(struct joinc_sums, shared);
@@ -139,7 +145,7 @@ MAM_KFN void joinc_do_scan(const struct device_job *job)
 }
 CASE_KERNEL(joinc_scan, joinc_do_scan, JOIN_THREADS)
 
-/* ---- to write in order ---- */
+/* ---- writing sorted tuples ---- */
 
 MAM_KFN void joinc_do_scatter(const struct device_job *job)
 {
@@ -180,9 +186,9 @@ MAM_KFN void joinc_do_scatter(const struct device_job *job)
 }
 CASE_KERNEL_HELD(joinc_scatter, joinc_do_scatter, JOIN_THREADS, JOIN_HELD)
 
-/* ---- to probe ---- */
+/* ---- probing ---- */
 
-/* By a whole warp; rows are counted, or written behind those of other warps. */
+/* Whole warps only; counts rows, or writes them after those of other warps. */
 MAM_KFN void joinc_probe_some(const struct device_job *job, struct join_table *table,
 			      struct join_asked *asked, uint32_t here)
 {
@@ -240,7 +246,9 @@ MAM_KFN void joinc_walk(const struct device_job *job, struct join_table *table, 
 	}
 }
 
-/* Partitions' rows are counters of one table more; when they are written, these say where they begin. */
+/*
+ * Partitions' rows are the counters of one more table; in the writing pass they contain the starts.
+ */
 MAM_KFN void joinc_do_probe(const struct device_job *job)
 {
 	MAM_SHARED(struct join_table, table);
@@ -269,7 +277,7 @@ MAM_KFN void joinc_do_probe(const struct device_job *job)
 }
 CASE_KERNEL_HELD(joinc_probe, joinc_do_probe, JOIN_PROBERS, JOIN_HELD / 2)
 
-/* ---- behind the clock ---- */
+/* ---- untimed ---- */
 
 MAM_KFN void joinc_do_check(const struct device_job *job)
 {

@@ -2,22 +2,22 @@
 /*
  * join_probe.h - how a block joins partitions, over lists of pages (lists.h).
  *
- * 1. It makes a table of R's tuples. Of R as much as a table holds at a time; S is walked again for the
- *    rest.
- * 2. Its warps walk S's pages, a page each in a round, and append rows to the block's own list of
- *    results.
- * 3. Before a round, room is made for as many rows as there are tuples in it. What the block has read is
- *    what it writes to next: pages of R, and of S, are kept in a stock, and the heap is asked for those
- *    that it lacks, by lanes of one warp together. Where a round has more rows, pages are asked for as
- *    they are needed.
- * 4. When the stock is full a whole warp gives back 32 of its pages together; in the end all go back.
+ * 1. It builds a table of R's tuples, as many as fit; S is scanned again for the rest.
+ * 2. Its warps scan S's pages, one page per warp and round, and append rows to the block's own list
+ *    of results.
+ * 3. Before a round, it reserves space for as many rows as the round has tuples. The block reuses
+ *    the pages that it has read: pages of R, and of S, are kept in a stock, and the lanes of one
+ *    warp together allocate the missing ones from the heap. If a round has more rows, pages are
+ *    allocated on demand.
+ * 4. When the stock is full, a whole warp frees 32 of its pages together; at the end all are freed.
  *
- * So memory in use grows by what results have more than what they came from, and no more.
+ * So memory use grows only by the difference in size between the results and their inputs.
  *
- * Bound: a round is three meetings of the block. No block waits for another; a warp that waits for a page
- * that another of its block asks for, asks for itself after a while (lists.h).
- * Invariants: of the block's list pages below `opened` have their address in the list and, the last
- * JOIN_RING of them, in `ring`; `rows` are reserved in it. Between meetings only warps' reservations change.
+ * Bound: a round has three block barriers. No block waits for another; a warp that waits for a page
+ * that another warp of its block requests makes its own request after a while (lists.h).
+ * Invariants: pages of the block's list below `opened` have their address in the list and, the last
+ * JOIN_RING of them, in `ring`; `rows` are reserved in it. Between barriers only warps'
+ * reservations change.
  */
 #ifndef MAM_TOOLS_BENCH_CASES_JOIN_PROBE_H
 #define MAM_TOOLS_BENCH_CASES_JOIN_PROBE_H
@@ -26,7 +26,7 @@
 #include "bench/cases/join_job.h"
 #include "bench/cases/lists.h"
 
-/* ---- what a job says: join_job.h ---- */
+/* ---- fields of a job: join_job.h ---- */
 
 MAM_KFN struct case_lists join_lists(const struct device_job *job, uint64_t words, uint64_t direct)
 {
@@ -39,7 +39,7 @@ MAM_KFN struct case_lists join_lists(const struct device_job *job, uint64_t word
 	return lists;
 }
 
-/* Those that share partitions of 2^shift, of the partitions, of results. */
+/* The lists of upper partitions (2^shift each), of partitions, and of results. */
 MAM_KFN struct case_lists join_upper(const struct device_job *job)
 {
 	return join_lists(job, job->JOIN_UPPER, job->JOIN_DIRECT & 0xffffffffu);
@@ -61,18 +61,18 @@ MAM_KFN struct case_lists join_results(const struct device_job *job)
 
 /* ---- the stock ---- */
 
-/* What a block that probes has beside its table. */
+/* State of a probing block, in addition to its table. */
 struct join_bench {
 	struct join_table table;
-	uint64_t stock[JOIN_STOCK]; /* pages that nobody uses */
+	uint64_t stock[JOIN_STOCK]; /* unused pages */
 	uint64_t ring[JOIN_RING];   /* addresses of pages of results */
-	uint32_t stocked;           /* in the stock; above JOIN_STOCK while some are given back */
+	uint32_t stocked;           /* in the stock; above JOIN_STOCK while some are being freed */
 	uint32_t rows, opened;      /* of results */
 	struct case_lists results;  /* the same in all blocks */
 	uint64_t *list;             /* the block's */
 };
 
-/* A page that has been read: into the stock, or back to the heap. Lanes come together. */
+/* Puts a page that has been read into the stock, or frees it. Lanes must be converged. */
 MAM_KFN void join_keep(const struct device_job *job, struct join_bench *bench, uint64_t page)
 {
 	const uint32_t place =
@@ -85,7 +85,10 @@ MAM_KFN void join_keep(const struct device_job *job, struct join_bench *bench, u
 		case_list_give(job, &bench->results, page);
 }
 
-/* The place in a list for a page's address, and who stands there from now on. */
+/*
+ * Stores the page's address in the list and in the ring. Frees the page if the list has no place
+ * for it.
+ */
 MAM_KFN void join_enter(const struct device_job *job, struct join_bench *bench, uint32_t page,
 			uint64_t address)
 {
@@ -100,7 +103,10 @@ MAM_KFN void join_enter(const struct device_job *job, struct join_bench *bench, 
 	bench->ring[page % JOIN_RING] = slot != NULL ? address : 0;
 }
 
-/* By one thread: the page that rows end in, the last below `opened`, was entered by others. */
+/*
+ * One thread: caches the last page below `opened`, the one that rows end in, which other threads
+ * entered.
+ */
 MAM_KFN void join_recall(const struct device_job *job, struct join_bench *bench, uint32_t opened)
 {
 	if (opened > 0)
@@ -108,7 +114,10 @@ MAM_KFN void join_recall(const struct device_job *job, struct join_bench *bench,
 			case_list_page(job, &bench->results, bench->list, opened - 1);
 }
 
-/* Room for so many more rows, of which a round has no more than JOIN_RING pages hold. The block meets. */
+/*
+ * Reserves space for `expected` more rows, at most what JOIN_RING pages hold. Contains block
+ * barriers.
+ */
 MAM_KFN void join_open(const struct device_job *job, struct join_bench *bench, uint32_t expected)
 {
 	const uint32_t items = bench->results.items;
@@ -162,7 +171,7 @@ MAM_KFN void join_bench_begin(const struct device_job *job, struct join_bench *b
 	mam_syncthreads();
 }
 
-/* What is left goes back: the stock, and pages that have no row. */
+/* Frees the rest: the stock, and pages without rows. */
 MAM_KFN void join_bench_end(const struct device_job *job, struct join_bench *bench)
 {
 	const uint32_t items = bench->results.items;
@@ -189,7 +198,7 @@ MAM_KFN void join_bench_end(const struct device_job *job, struct join_bench *ben
 
 /* ---- rows ---- */
 
-/* A page of results that a lane has places in; `first`: its first one. */
+/* A page of results in which a lane has places; `first`: including its first one. */
 MAM_KFN uint64_t join_page_of(const struct device_job *job, struct join_bench *bench, uint32_t page,
 			      bool first)
 {
@@ -205,8 +214,8 @@ MAM_KFN uint64_t join_page_of(const struct device_job *job, struct join_bench *b
 }
 
 /*
- * Room for `count` rows, at most two pages', by a whole warp: they lie in three pages at most, each of which
- * has a lane that knows it.
+ * Reserves space for `count` rows, at most two pages' worth, by a whole warp: they are in at most
+ * three pages, each of which is known to one lane.
  */
 MAM_KFN struct join_room join_list_room(const struct device_job *job, struct join_bench *bench,
 					uint32_t count)
@@ -230,7 +239,7 @@ MAM_KFN struct join_room join_list_room(const struct device_job *job, struct joi
 	return room;
 }
 
-/* By a whole warp. */
+/* Whole warps only. */
 MAM_KFN void join_probe_some(const struct device_job *job, struct join_bench *bench,
 			     struct join_asked *asked, uint32_t here)
 {
@@ -247,7 +256,10 @@ MAM_KFN void join_probe_some(const struct device_job *job, struct join_bench *be
 
 /* ---- a partition ---- */
 
-/* R's pages from `begin` to below `end` become the table, and are kept. The block meets. */
+/*
+ * Builds the table from R's pages from `begin` to below `end`, and keeps the pages. Contains block
+ * barriers.
+ */
 MAM_KFN void join_load(const struct device_job *job, struct join_bench *bench,
 		       const struct case_lists *lists, uint64_t *list, uint32_t count,
 		       uint32_t begin, uint32_t end)
@@ -257,7 +269,7 @@ MAM_KFN void join_load(const struct device_job *job, struct join_bench *bench,
 	uint64_t tuple[JOIN_LOAD / JOIN_THREADS], page;
 	uint32_t i, at;
 
-	/* Addresses, then tuples, then the table: loads of a kind are on their way together. */
+	/* Addresses, then tuples, then the table: loads of one kind are in flight together. */
 	JOIN_UNROLLED
 	for (i = 0; i < JOIN_LOAD / JOIN_THREADS; i++) {
 		at = first + i * mam_block_threads() + mam_thread();
@@ -307,7 +319,7 @@ MAM_KFN void join_walk_page(const struct device_job *job, struct join_bench *ben
 	}
 }
 
-/* S's pages, in rounds; they are kept if `last`. The block meets. */
+/* Scans S's pages in rounds and keeps them if `last`. Contains block barriers. */
 MAM_KFN void join_walk(const struct device_job *job, struct join_bench *bench,
 		       const struct case_lists *lists, uint64_t *list, uint32_t count, bool last)
 {
@@ -331,7 +343,7 @@ MAM_KFN void join_walk(const struct device_job *job, struct join_bench *bench,
 	}
 }
 
-/* The range's partitions, each by a block. */
+/* Joins the range's partitions, one block per partition. */
 MAM_KFN void join_do_probe(const struct device_job *job)
 {
 	MAM_SHARED(struct join_bench, bench);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * join_tables.h - the two tables of a hash join, as the host and kernels both know them.
+ * join_tables.h - the two tables of a hash join, as both the host and the kernels compute them.
  *
- * A tuple is a key and the number of its row. A key stands for a number. Of R's rows the first quarter
- * have each number twice, the others each their own, and stand at random places. S has numbers at
- * random below that of R's rows, so a row of S meets one of R in the mean: one in eight meets two, one
- * in eight none, the others one; and a row of R meets none, one or more. What matches can be reckoned
- * without a look at a table.
+ * A tuple is a key and its row number. A key stands for a number. In the first quarter of R's rows
+ * each number occurs twice; each other row has a unique number; rows are in random order. S has
+ * random numbers below R's row count, so a row of S matches one row of R on average: one in eight
+ * matches two, one in eight none, the others one; and a row of R matches none, one or more. So the
+ * matches can be computed without reading a table.
  */
 #ifndef MAM_TOOLS_BENCH_CASES_JOIN_TABLES_H
 #define MAM_TOOLS_BENCH_CASES_JOIN_TABLES_H
@@ -16,7 +16,7 @@
 enum join_kind {
 	JOIN_USUAL,
 	JOIN_NONE,  /* nothing matches */
-	JOIN_EQUAL, /* all keys are one: every row matches every other */
+	JOIN_EQUAL, /* all keys are equal: every row matches every other */
 };
 
 /* A tuple: the row above, the key below. */
@@ -46,7 +46,7 @@ MAM_KBOTH uint32_t join_number_of_s(uint32_t kind, uint32_t row, uint32_t n)
 	       (kind == JOIN_NONE ? n : 0);
 }
 
-/* What a row of the result counts for in a sum over all, in whatever order they come. */
+/* A result row's contribution to an order-independent checksum of all rows. */
 MAM_KBOTH uint32_t join_row_mark(uint32_t key, uint32_t row_r, uint32_t row_s)
 {
 	return bench_mix(key ^ bench_mix(row_r + 0x9e3779b9u * bench_mix(row_s ^ 0x27d4eb2fu)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels.h - the kernels of a module of `mam bench case`, those of all cases, over the allocator that
- * CASE_ALLOC and CASE_FREE name (ask.h).
+ * kernels.h - the kernels of a module of `mam bench case`, those of all cases, over the allocator
+ * that CASE_ALLOC and CASE_FREE name (ask.h).
  */
 #ifndef MAM_TOOLS_BENCH_CASES_KERNELS_H
 #define MAM_TOOLS_BENCH_CASES_KERNELS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels_reserved.h - the kernels of the module of `mam bench case` that asks nobody for memory: what
- * is needed is counted by a first pass, or reserved.
+ * kernels_reserved.h - the kernels of the module of `mam bench case` without an allocator: a first
+ * pass counts the required memory, or it is reserved.
  */
 #ifndef MAM_TOOLS_BENCH_CASES_KERNELS_RESERVED_H
 #define MAM_TOOLS_BENCH_CASES_KERNELS_RESERVED_H

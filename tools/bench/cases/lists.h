@@ -1,38 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lists.h - lists of items in pages that kernels ask for as they append: what lets one pass do where
- * two would count first. Behind ask.h.
+ * lists.h - lists of items in pages that kernels allocate as they append: one pass suffices where
+ * two would count first. Included after ask.h.
  *
- * A list is a count and a directory of pages, all of one size. To append so many items:
- * 1. one atomic adds them to the count; what was there is the place of the first
- * 2. who has the first place of a page asks for that page, and offers it: its address into the directory
- * 3. who has others looks there until it has come. Who has looked CASE_LOOKS times asks for a page
- *    himself and offers that: the first that was offered stays, any other goes back. So nobody waits for
- *    somebody who may not be running.
- * 4. items are written to their places, plainly: they are read by a later kernel.
- * The directory: a word for each of the first `direct` pages, then a word for each of three trees, of
- * one, two and three levels of pages of words, as a file's blocks in Unix (D. Ritchie, K. Thompson, "The
- * UNIX Time-Sharing System", CACM 1974). So lists that are as long as was thought are read without a
- * second load, and those of a bad hash have room, too.
+ * A list is a count and a directory of pages, all of one size. To append some items:
+ * 1. One atomic adds them to the count; the old value is the place of the first item.
+ * 2. The lane that has the first place of a page allocates the page and publishes it: it stores the
+ *    address into the directory.
+ * 3. A lane that has another place polls the directory until the address is there. After CASE_LOOKS
+ *    polls it allocates a page itself and publishes that: the first published page stays, any other
+ *    is freed. So no lane waits for a lane that may not be running.
+ * 4. Items are written to their places by plain stores: a later kernel reads them.
+ * The directory: a word for each of the first `direct` pages, then a word for each of three trees,
+ * of one, two and three levels of pages of words, as a file's blocks in Unix (D. Ritchie, K.
+ * Thompson, "The UNIX Time-Sharing System", CACM 1974). So lists of the expected length are read
+ * without a second load, and those of a bad hash have room, too.
  *
- * Bound: an append is an atomic and a load; one in `items` appended asks. A list has less than one page
- * that is not full, and less than 2^32 - 2^20 items. Requests of many lists at once do not wait for each other: many lanes ask together.
+ * Bound: an append is an atomic and a load; one in `items` appended allocates. A list has less than
+ * one page that is not full, and less than 2^32 - 2^20 items. Requests of many lists do not wait
+ * for each other: many lanes allocate together.
  *
- * Invariants: the pages of a list hold its items without a gap, page n those from n * items on. A word
- * of a directory goes from 0 to an address, or to CASE_DEAD where no page was to be had, and stays so
- * while kernels append. Whoever is told CASE_DEAD drops his items: case_alloc() has counted that.
+ * Invariants: the pages of a list hold its items without a gap, page n those starting at n * items.
+ * A word of a directory changes from 0 to an address, or to CASE_DEAD if allocation failed, and
+ * stays so while kernels append. A lane that reads CASE_DEAD drops its items: case_alloc() has
+ * counted the failure.
  */
 #ifndef MAM_TOOLS_BENCH_CASES_LISTS_H
 #define MAM_TOOLS_BENCH_CASES_LISTS_H
 
 #include "bench/cases/ask.h"
 
-#define CASE_LOOKS 400u /* 40 us or so: an allocator answers far sooner */
+#define CASE_LOOKS 400u /* about 40 us: an allocator returns far sooner */
 #define CASE_LOOK_NS 100u
-#define CASE_DEAD UINT64_C(1) /* for an address: there is no page */
+#define CASE_DEAD UINT64_C(1) /* in place of an address: there is no page */
 #define CASE_TREES 3u
 
-/* Lists of one kind: in `words`, all zero at first, each has `direct` + 1 + CASE_TREES of them. */
+/* Lists of one kind: in `words`, initially zero, each has `direct` + 1 + CASE_TREES of them. */
 struct case_lists {
 	uint64_t *words;
 	uint32_t direct;     /* pages that have a word in the list itself */
@@ -52,7 +55,10 @@ MAM_KFN uint64_t *case_list_at(const struct case_lists *lists, uint32_t number)
 
 /* ---- the directory ---- */
 
-/* A page is asked for and offered; answers what stands there then. `index`: it is one of words. */
+/*
+ * Allocates and publishes a page; returns the word that the directory then has. `index`: it is a
+ * page of words.
+ */
 MAM_KSLOW uint64_t case_list_offer(const struct device_job *job, uint64_t *slot,
 				   uint32_t page_bytes, bool index)
 {
@@ -66,9 +72,9 @@ MAM_KSLOW uint64_t case_list_offer(const struct device_job *job, uint64_t *slot,
 	for (i = 0; index && mine != NULL && i < page_bytes / 8; i++)
 		((uint64_t *)mine)[i] = 0;
 	/*
-	 * Who reads an address writes items there, and nobody reads these before a later kernel; what the
-	 * page's last holder did was over when it was given back. A release would wait for all that this
-	 * warp has written: up to 17 us on an H100 that is busy with stores.
+	 * A lane that reads an address writes items to the page, and no lane reads these before a
+	 * later kernel; accesses of the page's previous owner ended before it was freed. A release
+	 * would wait for all stores of this warp: up to 17 us on an H100 that is busy with stores.
 	 */
 	if (index)
 		was = mam_atomic_cas64(slot, 0, address, MAM_ACQ_REL, MAM_AT_DEVICE);
@@ -80,8 +86,10 @@ MAM_KSLOW uint64_t case_list_offer(const struct device_job *job, uint64_t *slot,
 	return was != 0 ? was : address;
 }
 
-/* The word of a page that is the page-th behind the direct ones; NULL: there is none. `trees`: the first
- * tree's word. `make`: pages of words are made. */
+/*
+ * Returns the word of the page-th page after the direct ones; NULL if it does not exist. `trees`:
+ * the first tree's word. `make`: allocate missing pages of words.
+ */
 MAM_KSLOW uint64_t *case_list_deep(const struct device_job *job, uint64_t *trees,
 				   uint32_t page_bytes, uint64_t page, bool make)
 {
@@ -117,15 +125,18 @@ MAM_KFN uint64_t *case_list_slot(const struct device_job *job, uint64_t *list, u
 	return case_list_deep(job, list + 1 + direct, page_bytes, page - direct, make);
 }
 
-/* ---- to append ---- */
+/* ---- appending ---- */
 
-/* case_list_reserve - room for `count` items; answers the first one's place */
+/* case_list_reserve - reserve places for `count` items; returns the first one's place */
 MAM_KFN uint32_t case_list_reserve(uint64_t *list, uint32_t count)
 {
 	return mam_atomic_add32((uint32_t *)list, count, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-/* Pages from `page` to below `end`. Apart, as are all that ask: what seldom does is not charged for it. */
+/*
+ * Allocates the pages from `page` to below `end`. Not inlined, like all functions that allocate:
+ * code that rarely allocates does not pay for the registers.
+ */
 MAM_KSLOW void case_list_ask(const struct device_job *job, uint64_t *list, uint32_t direct,
 			     uint32_t page_bytes, uint32_t page, uint32_t end)
 {
@@ -142,8 +153,10 @@ MAM_KSLOW void case_list_ask(const struct device_job *job, uint64_t *list, uint3
 	mam_warp_sync(came);
 }
 
-/* case_list_open - asks for the pages whose first places are among `count` from `from` on. Before
- * anybody of the block waits for a page. */
+/*
+ * case_list_open - allocate the pages whose first places are among the `count` starting at `from`.
+ * Call it before any lane of the block waits for a page.
+ */
 MAM_KFN void case_list_open(const struct device_job *job, const struct case_lists *lists,
 			    uint64_t *list, uint32_t from, uint32_t count)
 {
@@ -154,7 +167,7 @@ MAM_KFN void case_list_open(const struct device_job *job, const struct case_list
 		case_list_ask(job, list, lists->direct, lists->page_bytes, page, end);
 }
 
-/* Until the page is there; who has waited for long asks for one himself. */
+/* Waits until the page is there; after a long wait, allocates one itself. */
 MAM_KSLOW uint64_t case_list_wait(const struct device_job *job, uint64_t *list, uint32_t direct,
 				  uint32_t page_bytes, uint32_t page)
 {
@@ -174,8 +187,10 @@ MAM_KSLOW uint64_t case_list_wait(const struct device_job *job, uint64_t *list, 
 	return seen == CASE_DEAD ? 0 : seen;
 }
 
-/* case_list_glance - a page's address, if it is there already and has a word in the list; else 0. Several
- * of these are on their way at a time, before any of them is awaited. */
+/*
+ * case_list_glance - return a page's address if it is there already and has a word in the list;
+ * otherwise 0. Several of these loads can be in flight before the first is awaited.
+ */
 MAM_KFN uint64_t case_list_glance(const struct case_lists *lists, uint64_t *list, uint32_t page)
 {
 	const uint64_t seen = page < lists->direct ? mam_atomic_load64(list + 1 + page, MAM_RELAXED,
@@ -185,7 +200,10 @@ MAM_KFN uint64_t case_list_glance(const struct case_lists *lists, uint64_t *list
 	return seen == CASE_DEAD ? 0 : seen;
 }
 
-/* case_list_await - a page's address, of who has a place in it and saw `seen`; 0: there is none to be had */
+/*
+ * case_list_await - return the address of a page in which the caller has a place, and of which it
+ * saw `seen`; 0 if allocation failed
+ */
 MAM_KFN uint64_t case_list_await(const struct device_job *job, const struct case_lists *lists,
 				 uint64_t *list, uint32_t page, uint64_t seen)
 {
@@ -194,14 +212,14 @@ MAM_KFN uint64_t case_list_await(const struct device_job *job, const struct case
 	return case_list_wait(job, list, lists->direct, lists->page_bytes, page);
 }
 
-/* ---- to read, in a later kernel ---- */
+/* ---- reading, in a later kernel ---- */
 
 MAM_KFN uint32_t case_list_count(uint64_t *list)
 {
 	return mam_atomic_load32((uint32_t *)list, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-/* case_list_page - a page's address; 0: there was none to be had */
+/* case_list_page - return a page's address; 0 if allocation failed */
 MAM_KFN uint64_t case_list_page(const struct device_job *job, const struct case_lists *lists,
 				uint64_t *list, uint32_t page)
 {
@@ -212,7 +230,7 @@ MAM_KFN uint64_t case_list_page(const struct device_job *job, const struct case_
 	return seen == CASE_DEAD ? 0 : seen;
 }
 
-/* case_list_give - of a page that its reader is done with; all that read it have met since */
+/* case_list_give - free a page; all its readers have passed a barrier since */
 MAM_KFN void case_list_give(const struct device_job *job, const struct case_lists *lists,
 			    uint64_t page)
 {
@@ -242,8 +260,10 @@ MAM_KFN void case_list_give_words(const struct device_job *job, const struct cas
 	case_list_give(job, lists, page);
 }
 
-/* case_list_end - by a whole block: gives back the directory, and where `pages` the items' pages with it.
- * The list is empty afterwards. */
+/*
+ * case_list_end - by a whole block: free the directory and, with `pages`, the items' pages. The
+ * list is empty afterwards.
+ */
 MAM_KFN void case_list_end(const struct device_job *job, const struct case_lists *lists,
 			   uint64_t *list, bool pages)
 {

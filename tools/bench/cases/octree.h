@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * octree.h - kernels of `mam bench case` that build a Barnes-Hut octree, sum it up, use it, and give it
- * back. A cell with two bodies or more is a node, unless it is one place; which nodes there are follows
- * from the bodies alone.
+ * octree.h - kernels of `mam bench case` that build a Barnes-Hut octree, compute its sums, use it,
+ * and free it. A cell with two or more bodies is a node, unless it is a single point; the bodies
+ * alone determine which nodes exist.
  *
- * Build, a lane for each body:
- * 1. Down from the root to a child that is no node.
- * 2. Nothing is there: the body is put there by one CAS. A body at the deepest level: behind it.
- * 3. Another body: the child is locked by one CAS; a node is got, that body is put into it, and the node
- *    takes the lock's place. Then 1 from there. Of a warp's lanes at the same child the lowest tries; who
- *    finds a lock comes again when all of the warp have come round, so nobody waits for a lane of its
- *    own warp, and those that split get their nodes together.
- * Sums, and giving back: a lane for each body goes to the node that holds it, and says there that one
- * child is done with. Who is the last to say so deals with the node and goes on with its parent.
- * Use: octree_use.h.
+ * Build, one lane per body:
+ * 1. Descend from the root to a child that is not a node.
+ * 2. If it is empty, insert the body by one CAS. If it is a body at the deepest level, chain the
+ *    new body to it.
+ * 3. If it is another body, lock the child by one CAS, allocate a node, insert that body into it,
+ *    and replace the lock by the node. Then continue with 1 from there. If several lanes of a warp
+ *    are at the same child, the lowest tries. A lane that finds a lock retries after the whole warp
+ *    has completed the round, so no lane waits for a lane of its own warp, and the lanes that split
+ *    get their nodes together.
+ * Sums and freeing: one lane per body goes to the node that holds it, and counts one child as done
+ * there. The last lane to arrive processes the node and continues with its parent. Use:
+ * octree_use.h.
  *
- * Source: M. Burtscher, K. Pingali, "An Efficient CUDA Implementation of the Tree-Based Barnes Hut n-Body
- * Algorithm", GPU Computing Gems, Emerald Edition, 2011: the locks, and nodes by a counter. Theirs waits
- * in node after node for children to be ready, in the order of their numbers; nodes of a heap have
- * none.
- * Bound: OCTREE_LEVELS nodes from the root to any body.
- * Invariants: a child becomes a node once, and is one until all is given back. No lane reads a node in
- * which its body is not, and none is given back before all bodies in it are done with. Who got no node leaves
- * his body out: OCTREE_BEHIND then says that nobody is to look for it.
+ * Source: M. Burtscher, K. Pingali, "An Efficient CUDA Implementation of the Tree-Based Barnes Hut
+ * n-Body Algorithm", GPU Computing Gems, Emerald Edition, 2011: the locks, and nodes by a counter.
+ * Their kernel waits in node after node for children to be ready, in the order of their numbers;
+ * nodes of a heap are not numbered. Bound: OCTREE_LEVELS nodes from the root to any body.
+ * Invariants: a child becomes a node once, and stays one until the tree is freed. No lane reads a
+ * node that does not contain its body, and a node is freed only after all bodies in it are done. A
+ * lane that gets no node drops its body: OCTREE_BEHIND then excludes it from searches.
  *
- * job: bodies from `seed` up to `count`; own[0] their places, own[1] who is behind them, own[2] the root,
- * own[3] forces; `askers` bodies have them reckoned; `lanes` is an enum octree_kind.
+ * job: bodies from `seed` up to `count`; own[0] their places, own[1] the chains of bodies, own[2]
+ * the root, own[3] forces; forces are computed for `askers` bodies; `lanes` is an enum octree_kind.
  */
 #ifndef MAM_TOOLS_BENCH_CASES_OCTREE_H
 #define MAM_TOOLS_BENCH_CASES_OCTREE_H
 
 #include "bench/cases/octree_use.h"
 
-/* Nodes: of the heap, unless all are reserved. */
+/* Nodes come from the heap, unless all are reserved. */
 #ifndef OCTREE_TAKE
 #define OCTREE_TAKE(job, takers) octree_take(job, takers)
 #define OCTREE_GIVE(job, node) octree_give(job, node)
@@ -67,7 +68,7 @@ MAM_KFN void octree_enter(struct octree_spot *spot, uint64_t node, uint64_t plac
 	spot->level++;
 }
 
-/* What is at the first child that is no node. */
+/* Descends to the first child that is not a node and returns its value. */
 MAM_KFN uint64_t octree_descend(struct octree_spot *spot, uint64_t place)
 {
 	uint64_t seen = mam_atomic_load64(spot->child, MAM_ACQUIRE, MAM_AT_DEVICE);
@@ -79,7 +80,7 @@ MAM_KFN uint64_t octree_descend(struct octree_spot *spot, uint64_t place)
 	return seen;
 }
 
-/* Puts a body behind one in the same place. */
+/* Chains a body to one in the same place. */
 MAM_KFN void octree_chain(const struct device_job *job, uint32_t head, uint32_t body)
 {
 	uint32_t *const first = octree_behind(job, head);
@@ -97,7 +98,7 @@ MAM_KFN void octree_chain(const struct device_job *job, uint32_t head, uint32_t 
 
 enum octree_step { OCTREE_WAITS, OCTREE_IN, OCTREE_SPLITS };
 
-/* One try at what was seen there. */
+/* One attempt at the child, based on the value seen there. */
 MAM_KFN enum octree_step octree_try(const struct device_job *job, const struct octree_spot *spot,
 				    uint64_t seen, uint32_t body)
 {
@@ -119,7 +120,10 @@ MAM_KFN enum octree_step octree_try(const struct device_job *job, const struct o
 		       : OCTREE_WAITS;
 }
 
-/* By who has locked the child, where a body was: a node takes its place. False: there is none. */
+/*
+ * By the lane that locked the child, which was a body: replaces it by a node. Returns false if
+ * there is none.
+ */
 MAM_KFN bool octree_split(const struct device_job *job, struct octree_spot *spot, uint64_t was,
 			  uint64_t place, struct octree_node *node)
 {
@@ -144,7 +148,7 @@ MAM_KFN void case_octree_build(const struct device_job *job)
 {
 	const uint32_t all = UINT32_MAX, lane = mam_lane(), body = job->seed + device_thread();
 	const bool is_body = body < job->count;
-	/* Where memory is short no walk through all of a heap is begun for each body that is left. */
+	/* When memory is short, do not start a full search of the heap for every remaining body. */
 	const uint64_t none =
 		mam_atomic_load64(&case_told_of(job)->none, MAM_RELAXED, MAM_AT_DEVICE);
 	const uint64_t place = is_body ? octree_place_of(job, body) : 0;
@@ -182,7 +186,9 @@ CASE_KERNEL(octree_build, case_octree_build, OCTREE_BLOCK)
 
 /* ---- from the bodies up ---- */
 
-/* The node that holds a body, and its level; 0: the body is behind another, left out, or alone. */
+/*
+ * The node that holds a body, and its level; 0: the body is chained to another, dropped, or alone.
+ */
 MAM_KFN uint64_t octree_holder(const struct device_job *job, uint32_t body, uint32_t *level)
 {
 	const uint64_t place = octree_place_of(job, body);
@@ -195,12 +201,12 @@ MAM_KFN uint64_t octree_holder(const struct device_job *job, uint32_t body, uint
 	return spot.parent;
 }
 
-/* One more child of the node is done with. True: it was the last. */
+/* Counts one more child of the node as done. Returns true if it was the last. */
 MAM_KFN bool octree_arrive(struct octree_node *node)
 {
 	uint32_t there = 0, i;
 
-	/* Before: who is not the last may find the node gone behind it. */
+	/* Count first: after its arrival, a lane that is not the last may find the node freed. */
 	for (i = 0; i < 8; i++)
 		there += node->children[i] != 0;
 	if (mam_atomic_add32(&node->came, 1, MAM_ACQ_REL, MAM_AT_DEVICE) + 1 < there)
@@ -209,7 +215,7 @@ MAM_KFN bool octree_arrive(struct octree_node *node)
 	return true;
 }
 
-/* Mass and sums of a node whose children have theirs. */
+/* Computes mass and sums of a node whose children have theirs. */
 MAM_KFN void octree_add_up(const struct device_job *job, struct octree_node *node)
 {
 	uint64_t sums[3] = { 0, 0, 0 };
@@ -260,7 +266,10 @@ MAM_KFN void case_octree_sum(const struct device_job *job)
 }
 CASE_KERNEL(octree_sum, case_octree_sum, OCTREE_BLOCK)
 
-/* What the host compares: how many nodes, the sum of their levels, and one of what they are. */
+/*
+ * Computes the values that the host compares: the number of nodes, the sum of their levels, and a
+ * checksum of them.
+ */
 MAM_KFN void case_octree_look(const struct device_job *job)
 {
 	const uint32_t body = device_thread();
@@ -284,7 +293,7 @@ MAM_KFN void case_octree_look(const struct device_job *job)
 }
 CASE_KERNEL(octree_look, case_octree_look, OCTREE_BLOCK)
 
-/* All nodes go back. The warp goes round together, as frees are served together. */
+/* Frees all nodes. The lanes of a warp loop together, as frees are served together. */
 MAM_KFN void case_octree_clear(const struct device_job *job)
 {
 	const uint32_t all = UINT32_MAX, lane = mam_lane(), body = device_thread();

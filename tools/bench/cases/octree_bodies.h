@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * octree_bodies.h - the bodies of the octree of `mam bench case`, as the host and the kernels both reckon
- * them, and a node as they both know it.
+ * octree_bodies.h - the bodies of the octree of `mam bench case`, as both the host and the kernels
+ * compute them, and their shared definition of a node.
  *
- * A body is a number. Its coordinates are whole, OCTREE_LEVELS bits each, packed into one word, so that
- * sums over bodies are the same in whatever order they are made. There are OCTREE_CLUSTERS clusters; the
- * bodies of one are in cubes around its middle, half as many in each as in the next, whose side is twice
- * as long: density falls with the square of the distance, as in globular clusters, and the tree is deep
- * where it is dense.
+ * A body is a number. Its coordinates are integers of OCTREE_LEVELS bits each, packed into one
+ * word, so that sums over bodies do not depend on the order. There are OCTREE_CLUSTERS clusters.
+ * The bodies of one are in cubes around its center, half as many in each as in the next, whose side
+ * is twice as long: density falls with the square of the distance, as in globular clusters, and the
+ * tree is deep where it is dense.
  */
 #ifndef MAM_TOOLS_BENCH_CASES_OCTREE_BODIES_H
 #define MAM_TOOLS_BENCH_CASES_OCTREE_BODIES_H
@@ -23,16 +23,16 @@
 enum octree_kind {
 	OCTREE_CLUSTERED,
 	OCTREE_ALIKE, /* all in one place */
-	OCTREE_TWINS, /* two in each */
+	OCTREE_TWINS, /* two in each place */
 };
 
 struct octree_node {
-	uint64_t children[8]; /* 0: none; an odd number: a body; else a node (octree.h) */
+	uint64_t children[8]; /* 0: empty; an odd number: a body; otherwise a node (octree.h) */
 	uint64_t parent;      /* 0: this is the root */
 	uint64_t sums[3];     /* of mass times coordinate */
 	uint64_t centre;      /* of mass, packed as a body's coordinates are */
 	uint32_t mass;
-	uint32_t came; /* children that are done with, while a kernel climbs */
+	uint32_t came; /* children that are done, while a kernel climbs */
 };
 
 MAM_KBOTH uint32_t octree_axis(uint64_t place, uint32_t axis)
@@ -73,7 +73,7 @@ MAM_KBOTH uint32_t octree_mass(uint32_t body)
 	return 1 + bench_mix(body ^ 0x68e31da4u) % 8;
 }
 
-/* Which child of its cell at this level, the root's being 0, a place is in. */
+/* The child that contains a place, of its cell at this level; the root's level is 0. */
 MAM_KBOTH uint32_t octree_octant(uint64_t place, uint32_t level)
 {
 	const uint32_t bit = OCTREE_LEVELS - 1 - level;
@@ -96,7 +96,7 @@ MAM_KBOTH uint64_t octree_distance2(uint64_t a, uint64_t b)
 	return sum;
 }
 
-/* A cell that is so far that it counts as one body: farther than its side is long. */
+/* Returns true if a cell is far enough to count as one body: farther than its side is long. */
 MAM_KBOTH bool octree_is_far(uint64_t from, uint64_t centre, uint32_t level)
 {
 	const uint64_t side = (uint64_t)1 << (OCTREE_LEVELS - level);
@@ -104,7 +104,10 @@ MAM_KBOTH bool octree_is_far(uint64_t from, uint64_t centre, uint32_t level)
 	return side * side < octree_distance2(from, centre);
 }
 
-/* Of a sum that says which cells there are and what is in them, in whatever order; `place` is any in it. */
+/*
+ * A cell's contribution to an order-independent checksum of the cells and their contents; `place`
+ * is any in it.
+ */
 MAM_KBOTH uint64_t octree_value(uint64_t place, uint32_t level, uint32_t mass, uint64_t centre)
 {
 	const uint32_t axis = OCTREE_AXIS >> (OCTREE_LEVELS - level) << (OCTREE_LEVELS - level);

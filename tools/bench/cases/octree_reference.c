@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * octree_reference.c - the octree of `mam bench case` by other means than the kernels': bodies are sorted by
- * the octants that they are in from the root down, so those of a cell are neighbours, and a cell with
- * two or more of them is a node, but at the last level.
+ * octree_reference.c - the octree of `mam bench case` by a method other than the kernels': bodies
+ * are sorted by their octants from the root down, so those of a cell are neighbors, and a cell with
+ * two or more bodies is a node, except at the last level.
  *
- * What was reckoned last is kept, as allocators take turns cell by cell.
+ * The last reference is cached, as allocators take turns cell by cell.
  */
 #include "octree_reference.h"
 
@@ -22,7 +22,8 @@ struct cell {
 	uint64_t centre;
 	uint32_t mass;
 	uint32_t children
-		[8]; /* 0: none; odd: that half of it in `sorted`, and all with its key; else a cell */
+		[8]; /* 0: empty; odd: an index (times 2) into `sorted`, for it and all with its
+		      * key; otherwise a cell */
 };
 
 struct tree {
@@ -59,7 +60,7 @@ static void sort(struct tree *tree, uint32_t bodies, uint32_t kind)
 	qsort(tree->sorted, bodies, sizeof(*tree->sorted), compare);
 }
 
-/* A number of a new cell. */
+/* Returns the number of a new cell. */
 static uint32_t add_cell(struct tree *tree)
 {
 	if (tree->cell_count == tree->cell_room) {
@@ -77,7 +78,10 @@ static uint32_t add_cell(struct tree *tree)
 	return tree->cell_count++;
 }
 
-/* Those from `first` to before `end`, all in one cell at this level. Answers a cell's child. */
+/*
+ * Builds the bodies from `first` to before `end`, all in one cell at this level. Returns a cell's
+ * child.
+ */
 static uint32_t build(struct tree *tree, uint32_t first, uint32_t end, uint32_t level,
 		      struct sums *sums)
 {
@@ -138,7 +142,7 @@ static void pull(struct octree_pulled *pulled, uint64_t place, uint64_t from, ui
 	pulled->count++;
 }
 
-/* All of a child of a cell at this level; the root is opened, however far. */
+/* Adds all forces of a child of a cell at this level; the root is opened, however far. */
 static void walk(const struct tree *tree, struct octree_pulled *pulled, uint64_t place,
 		 uint32_t child, uint32_t level)
 {

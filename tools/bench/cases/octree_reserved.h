@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * octree_reserved.h - the same octree (octree.h) where nobody asks for memory: an array of nodes is
- * reserved, and a counter says how many of them are taken. A warp adds to it once.
+ * octree_reserved.h - the same octree (octree.h) without an allocator: an array of nodes is
+ * reserved, and a counter has the number of used nodes. A warp adds to it once.
  *
  * job: got the nodes, `rounds` of them, more the counter.
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * octree_use.h - what a child of a node of the octree of `mam bench case` says (octree.h), and a use of the
- * tree: the forces on some bodies, a lane for each, by a walk from the root that opens what is not far.
+ * octree_use.h - the encoding of a child of a node of the octree of `mam bench case` (octree.h),
+ * and a use of the tree: the forces on some bodies, one lane per body, by a traversal from the root
+ * that opens the cells that are not far.
  *
  * Bound: a lane's stack has a place for each level.
  */
@@ -17,8 +18,8 @@
 
 #define OCTREE_BLOCK 256
 #define OCTREE_LOCKED 2u
-#define OCTREE_BEHIND 0x80000000u /* a body is not what the tree points to */
-#define OCTREE_LAST 0x7fffffffu   /* nobody is behind it */
+#define OCTREE_BEHIND 0x80000000u /* the tree does not point to this body */
+#define OCTREE_LAST 0x7fffffffu   /* the end of a chain */
 
 MAM_KFN struct octree_node *octree_node_of(uint64_t child)
 {
@@ -55,7 +56,7 @@ MAM_KFN uint64_t *octree_root(const struct device_job *job)
 	return (uint64_t *)(uintptr_t)job->own[2];
 }
 
-/* Who is behind a body; OCTREE_LAST: nobody. */
+/* The next body of a chain; OCTREE_LAST at its end. */
 MAM_KFN uint32_t octree_next(const struct device_job *job, uint32_t body)
 {
 	return mam_atomic_load32(octree_behind(job, body), MAM_RELAXED, MAM_AT_DEVICE) &
@@ -69,7 +70,7 @@ struct octree_pull {
 	uint32_t count; /* of bodies and cells that pulled */
 };
 
-/* One body, or a cell that counts as one. */
+/* Adds the pull of one body, or of a cell that counts as one. */
 MAM_KFN void octree_pull(struct octree_pull *pull, uint64_t place, uint64_t from, uint32_t mass)
 {
 	const float apart2 = (float)(octree_distance2(place, from) + 1);

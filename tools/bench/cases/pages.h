@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages.h - makes an allocator of `mam bench case` out of one of heap/published that hands out numbers
- * of pages (device_pages.h): who asks for bytes gets a page, whatever he asks for, if it is large enough.
- * Each request begins a walk anew, whose steps it counts.
+ * pages.h - makes an allocator of `mam bench case` from one of heap/published that returns page
+ * numbers (device_pages.h): each request returns one page, whatever its size, if the page is large
+ * enough. Each request begins a new search, whose steps it counts.
  */
 #ifndef MAM_TOOLS_BENCH_CASES_PAGES_H
 #define MAM_TOOLS_BENCH_CASES_PAGES_H

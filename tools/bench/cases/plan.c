@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan.c - the cases of `mam bench case`, and who takes part in which. What a case asks, and how it is
- * played, its own file says.
+ * plan.c - the cases of `mam bench case`, and the allocators that take part in each. Each case's
+ * file has its cells and how they are run.
  */
 #include <mam/heap.h>
 #include <string.h>
@@ -23,7 +23,10 @@ const struct device_work case_works[CASE_WORKS] = {
 	[CASE_GRAPH] = { "graph", "a graph that changes", case_plan_graph, case_play_graph },
 };
 
-/* With what books and slabs cost, and what cannot be had of a heap that is nearly full. */
+/*
+ * Includes the cost of metadata and slabs, and the part of a nearly full heap that cannot be
+ * allocated.
+ */
 uint64_t case_heap_bytes(uint64_t need, uint32_t share)
 {
 	return need * 1000 / share * 11 / 10 + 16 * (uint64_t)BENCH_MIB;
@@ -38,7 +41,7 @@ void case_plan_make(struct device_plan *plan)
 		case_works[i].plan(plan);
 }
 
-/* CUDA's malloc would take hours to fill a heap, and minutes for what is more than CUDA_MOST. */
+/* CUDA's malloc would take hours to fill a heap, and minutes for sizes above CUDA_MOST. */
 #define CUDA_MOST (UINT32_C(1) << 20)
 
 bool case_takes_part(const struct device_allocator *allocator, const struct device_cell *cell)
@@ -52,7 +55,7 @@ bool case_takes_part(const struct device_allocator *allocator, const struct devi
 	return true;
 }
 
-/* A place for each page of a heap that is to be in use. */
+/* One place per page of a heap that must be in use. */
 uint64_t case_places(const struct device_cell *cell)
 {
 	return cell->share < 1000 ? cell->heap_bytes / cell->least + DEVICE_WARP : DEVICE_BLOCK;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * play_graph.c - a graph whose edges come and go: lists of neighbours that grow and shrink in kernels,
- * against lists for which all room is reserved.
+ * play_graph.c - a graph whose edges are inserted and deleted: lists of neighbors that grow and
+ * shrink in kernels, compared with lists whose capacity is reserved in advance.
  *
- * `filled` edges come in `rounds` batches, a sixteenth as many vertices have them (`buffers` says another
- * number), and each edge goes a number of rounds later, below `rounds`, that looks like chance. When all
- * have come there are half as many rounds more in which they only go: lists grow to 16 bytes times 2 to
- * some power up to 8 KiB, and shrink. One edge in sixteen is left, and compared with what the host
- * reckons: how many there are at each vertex, and a sum over all.
+ * `filled` edges are inserted in `rounds` batches; there is one vertex per 16 edges (`buffers`
+ * overrides their number). Each edge is deleted a pseudorandom number of rounds later, below
+ * `rounds`. After all insertions there are half as many rounds with only deletions: lists grow to
+ * 16 bytes times 2 to some power up to 8 KiB, and shrink. One edge in sixteen is left, and compared
+ * with the host's reference: the number at each vertex, and a checksum over all.
  *
- * Of pages (`one_size`), and in heaps that are in use, lists are chains of chunks of `least` bytes: what
- * is free there are holes of a page. Else they are arrays.
- * Reserved: a pass over what comes and goes finds how long each list will be at the most (graph_reserved.h).
+ * With page allocators (`one_size`), and in used heaps, lists are chains of chunks of `least`
+ * bytes, as free blocks there have the size of a page. Otherwise they are arrays. Reserved: a pass
+ * over insertions and deletions computes the peak length of each list (graph_reserved.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,13 +25,13 @@
 #define ROUNDS 4u
 #define EDGES_A_VERTEX 16u
 /*
- * Bytes of heap for an edge that comes, with some to spare. Of arrays there are ten sizes at a time, and
- * warps have slabs of each of their own: in a heap of 80 bytes an edge the large ones found no room.
+ * Heap bytes per inserted edge, with some reserve. Arrays need ten sizes at a time, and each warp
+ * has its own slabs of each: in a heap of 80 bytes per edge the large arrays did not fit.
  */
 #define NEED_CHUNKS 24u
 #define NEED_ARRAYS 192u
 
-/* ---- what is asked ---- */
+/* ---- the cells ---- */
 
 static void add(struct device_plan *plan, uint32_t edges, uint32_t share, bool fine)
 {
@@ -69,11 +69,11 @@ void case_plan_graph(struct device_plan *plan)
 
 struct reference {
 	uint32_t edges, vertices, batches;
-	uint32_t *degrees; /* NULL: there is none */
+	uint32_t *degrees; /* NULL: there is no reference */
 	uint64_t count, sum;
 };
 
-/* Of the cell before, as allocators take turns cell by cell. */
+/* The previous cell's, as allocators take turns cell by cell. */
 static struct reference known;
 
 static bool reckon(uint32_t edges, uint32_t vertices, uint32_t batches)
@@ -106,9 +106,9 @@ static bool reckon(uint32_t edges, uint32_t vertices, uint32_t batches)
 struct graph {
 	struct case_play play;
 	struct device_job job;
-	struct graph_vertex *vertices; /* of the device */
+	struct graph_vertex *vertices; /* in device memory */
 	uint64_t vertices_bytes;
-	uint64_t *places; /* reserved: how many, and behind it they themselves */
+	uint64_t *places; /* reserved: the number of places, followed by the places themselves */
 	uint64_t *total;
 	uint64_t places_bytes;
 };
@@ -123,7 +123,7 @@ static bool launch(struct graph *graph, const char *kernel, uint64_t lanes)
 	return case_launch(&graph->play, kernel, blocks_for(lanes), BLOCK, &graph->job);
 }
 
-/* Two kernels of all rounds: one for what comes, one for what goes; `between` on all vertices. */
+/* Two kernels per round: one for insertions, one for deletions; `between` on all vertices. */
 static bool play_rounds(struct graph *graph, const char *comes, const char *between,
 			const char *goes)
 {
@@ -144,7 +144,7 @@ static bool play_rounds(struct graph *graph, const char *comes, const char *betw
 	return true;
 }
 
-/* Takes room for all lists. False: the device failed. */
+/* Allocates space for all lists. Returns false if the device failed. */
 static bool reserve(struct graph *graph)
 {
 	uint64_t places = 0;
@@ -164,7 +164,10 @@ static bool reserve(struct graph *graph)
 	return graph->places == NULL || launch(graph, "graph_settle", graph->job.own[1]);
 }
 
-/* How many vertices are not the reference's, and whether sums are. False: the device failed. */
+/*
+ * Counts vertices that differ from the reference, and compares the checksums. Returns false if the
+ * device failed.
+ */
 static bool compare(struct device_run *run, struct graph *graph, uint64_t *wrong)
 {
 	const uint64_t count = graph->job.own[1];
@@ -181,7 +184,7 @@ static bool compare(struct device_run *run, struct graph *graph, uint64_t *wrong
 		good = bench_gpu_fetch(seen, graph->vertices, graph->vertices_bytes);
 	if (good) {
 		memcpy(&told, &found, sizeof(told));
-		/* Who got nothing lost an edge: that is told as such. */
+		/* A failed request lost an edge, which is reported as such. */
 		if (told.none == 0) {
 			*wrong += (told.count != known.count) + (told.sum != known.sum);
 			for (i = 0; seen != NULL && i < count; i++)
@@ -192,7 +195,7 @@ static bool compare(struct device_run *run, struct graph *graph, uint64_t *wrong
 	return good;
 }
 
-/* All memory of the heap goes back, and with CASE_COUNT nothing may be live. */
+/* Frees all heap memory; with CASE_COUNT no bytes may be live afterwards. */
 static bool clear(struct device_run *run, struct graph *graph, uint64_t *wrong)
 {
 	struct device_found found;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * play_group.c - the group-by of `mam bench case`: its cells, its input, and what the host reckons the
- * result to be. After Pham et al. (2024), section 6.2: 32-bit keys by a Gaussian, runs of 8 bits.
+ * play_group.c - the group-by of `mam bench case`: its cells, its input, and the host's reference
+ * result. After Pham et al. (2024), section 6.2: Gaussian 32-bit keys, runs of 8 bits.
  *
- * The result is right if there are as many groups, and if the sum over all of a digest of each group's
- * key, number of rows and sum of rows is the reference's. The host counts rows and adds them up by key
- * in an array over the keys that there are, once for an input, whoever is asked.
+ * The result is correct if the number of groups, and the sum over a digest of each group's key,
+ * number of rows and sum of rows, match the reference. The host counts rows and sums them by key in
+ * an array over the range of keys, once per input for all allocators.
  *
- * Of a cell: `filled` rows, `rounds` how keys are spread (group_work.h), `buffers` bits of a key.
+ * In a cell: `filled` rows, `rounds` the spread of keys (group_work.h), `buffers` bits of a key.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +15,14 @@
 #include "bench/gpu.h"
 #include "group_play.h"
 
-#define SPREAD 14u /* some 100,000 distinct keys among 10 million */
+#define SPREAD 14u /* about 100,000 distinct keys among 10 million */
 #define WIDE 17u   /* a million */
 #define FEW 32768u /* rows, of keys of half as many bits */
 #define RANGE_MAX (UINT64_C(1) << 26)
-/* Pages of the spread kernel's blocks that are not full: a page a bucket, of as many as run at once. */
+/*
+ * Partly filled pages of the spread kernel's blocks: one page per bucket, for the blocks that run
+ * at once.
+ */
 #define RESIDENT 800u
 
 /* ---- cells ---- */
@@ -64,7 +67,7 @@ void case_plan_group(struct device_plan *plan)
 	device_plan_add(plan, cell, "10M wide 100%%");
 }
 
-/* ---- what the parts share ---- */
+/* ---- shared by the parts ---- */
 
 bool group_take(struct group_case *group, struct group_memory *memory, uint64_t bytes)
 {
@@ -136,11 +139,11 @@ bool group_come_to(struct group_case *group, struct group_totals *totals)
 /* ---- the reference ---- */
 
 static struct {
-	uint32_t count, spread, domain; /* of what input */
+	uint32_t count, spread, domain; /* of the input */
 	uint64_t groups, digest;
 } reference;
 
-/* False: the host had too little memory, or keys lie too far apart. */
+/* Returns false if the host had too little memory, or the range of keys is too large. */
 static bool reckon(uint32_t count, uint32_t spread, uint32_t domain)
 {
 	uint32_t least = UINT32_MAX, most = 0, i, key;
@@ -153,7 +156,10 @@ static bool reckon(uint32_t count, uint32_t spread, uint32_t domain)
 		least = 0;
 		most = (1u << (domain - 1)) * 2 - 1;
 	} else {
-		/* Four numbers below the width, and half of it off; the width is below 2 sigma. */
+		/*
+		 * Four numbers below the width, less half of their range; the width is below 2
+		 * sigma.
+		 */
 		least = (1u << (domain - 1)) - (spread < GROUP_EQUAL ? 4u << spread : 0);
 		most = (1u << (domain - 1)) + (spread < GROUP_EQUAL ? 4u << spread : 8);
 	}
@@ -185,7 +191,7 @@ static bool reckon(uint32_t count, uint32_t spread, uint32_t domain)
 
 /* ---- a pass ---- */
 
-/* What kernels have told of the result, held against the reference: 1 each that is not so. */
+/* Compares the kernels' values of the result with the reference: counts 1 for each that differs. */
 static bool compare(struct device_run *run, struct group_case *group, struct case_pass *pass)
 {
 	struct device_found found;
@@ -230,7 +236,7 @@ bool case_play_group(struct device_run *run, struct device_heap *heap,
 	struct device_job job = case_job(run, heap, cell);
 	bool good;
 
-	/* Few rows are of a small run, where 2^32 counters would take longer than all else. */
+	/* A small run has few rows, and 2^32 counters would take longer than everything else. */
 	if (group.domain == 0)
 		group.domain = cell->filled <= FEW ? 16 : 32;
 	if (group.domain < 32 && spread < GROUP_EQUAL && spread + 3 >= group.domain)

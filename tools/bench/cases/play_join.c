@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * play_join.c - a hash join of two tables in one pass, over lists of pages; its kernels, and how they
- * go about it, are join.h's. play_join_counted.c has that of two passes.
+ * play_join.c - a hash join of two tables in one pass, over lists of pages; join.h has its kernels
+ * and the algorithm. play_join_counted.c has the join in two passes.
  *
- * Its own memory are the lists' words. The page is the smaller the fewer tuples there are: what the last
- * pages of all lists have left is lost.
+ * Its own memory is the lists' words. Fewer tuples get smaller pages, as the unused rest of each
+ * list's last page is wasted.
  */
 #include "play_join.h"
 
@@ -15,17 +15,17 @@
 #include "join_job.h"
 
 #define THREADS 256u
-#define TILE 4096u      /* as join_block.h has it */
+#define TILE 4096u      /* as in join_block.h */
 #define PARTS_MOST 512u /* that a tile is sorted by */
 #define ROW 12u
 
 #define K UINT32_C(1024)
 #define M (1024 * K)
 
-/* ---- what is asked ---- */
+/* ---- the cells ---- */
 
 static const struct {
-	uint32_t n, part, page; /* tuples, of them in a partition; bytes */
+	uint32_t n, part, page; /* tuples, tuples per partition; bytes */
 	bool fine;
 } sizes[] = {
 	{ 16 * K, 256, 256, true },   { 64 * K, 512, 256, false }, { 256 * K, 1024, 512, true },
@@ -33,7 +33,7 @@ static const struct {
 	{ 64 * M, 2048, 1024, true },
 };
 
-#define FIRST_RANGE 812u /* per mille: what is in use is then as much with either range, about */
+#define FIRST_RANGE 812u /* per mille: memory in use is then about the same in both ranges */
 
 void case_plan_join(struct device_plan *plan)
 {
@@ -41,7 +41,7 @@ void case_plan_join(struct device_plan *plan)
 	size_t i, k;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		/* Half as much again as it needs: a heap is not full at the end. */
+		/* One and a half times what it needs: a heap is not full at the end. */
 		const uint64_t need = 20 * (uint64_t)sizes[i].n +
 				      2 * (uint64_t)sizes[i].n / sizes[i].part * sizes[i].page;
 
@@ -89,7 +89,7 @@ struct join_shape join_shape_of(const struct device_cell *cell)
 	return shape;
 }
 
-/* ---- what is right ---- */
+/* ---- the expected result ---- */
 
 static void add_row(struct join_result *right, uint32_t key, uint32_t row_r, uint32_t row_s)
 {
@@ -132,7 +132,7 @@ bool join_wrong(struct device_run *run, const struct join_play *join, struct cas
 	if (!bench_gpu_fetch(&told, run->found, sizeof(told)))
 		return false;
 	if (pass->counts && told.live != 0)
-		pass->wrong++; /* a page that nobody gave back */
+		pass->wrong++; /* a page that was not freed */
 	if (told.none > 0 || pass->none)
 		return true;
 	if (told.count != right->rows)
@@ -165,10 +165,10 @@ bool join_probe(struct case_play *play, const char *kernel, uint32_t parts,
 
 static uint64_t words_of(uint64_t direct)
 {
-	return direct + 4; /* lists.h's: a count, three trees */
+	return direct + 4; /* of lists.h: a count, three trees */
 }
 
-/* Words for the pages of a list that is to have so many items, and some more. */
+/* Words for the pages of a list of `items` items, plus a margin. */
 static uint64_t direct_of(uint64_t items, uint32_t of_page)
 {
 	const uint64_t pages = items / of_page;
@@ -176,7 +176,7 @@ static uint64_t direct_of(uint64_t items, uint32_t of_page)
 	return pages + pages / 8 + 3;
 }
 
-/* Lays out the lists, of results one for each block that probes; answers how many words they have. */
+/* Lays out the lists, with one list of results per probing block; returns their number of words. */
 static uint64_t lay_out(const struct device_heap *heap, const struct join_shape *shape,
 			struct device_job *job)
 {
@@ -192,7 +192,7 @@ static uint64_t lay_out(const struct device_heap *heap, const struct join_shape 
 	const uint64_t upper_words = shape->shift > 0 ? 2 * uppers * words_of(upper) : 0;
 	const uint64_t lower_words = 2 * shape->total * words_of(lower);
 
-	job->JOIN_LOWER = upper_words; /* after the upper ones' */
+	job->JOIN_LOWER = upper_words; /* after the upper lists */
 	job->JOIN_RESULTS = upper_words + lower_words;
 	job->JOIN_DIRECT = upper | lower << 32;
 	job->JOIN_RESULT_LISTS = result | results << 32;
@@ -205,7 +205,10 @@ static bool launch(struct case_play *play, const char *kernel, uint64_t parts,
 	return case_launch(play, kernel, join_blocks(play->heap, kernel, parts), THREADS, job);
 }
 
-/* Upper partitions of this range, split again: so many blocks each that all are at work. */
+/*
+ * Splits the upper partitions of this range again, with enough blocks per partition to fill the
+ * device.
+ */
 static bool split_again(struct case_play *play, const struct join_shape *shape,
 			struct device_job *job)
 {
@@ -223,8 +226,8 @@ static bool split_again(struct case_play *play, const struct join_shape *shape,
 }
 
 /*
- * A range of partitions. By blocks of JOIN_THREADS even where there are few: larger ones would read so much
- * at a time that results need pages of their own.
+ * Joins a range of partitions. By blocks of JOIN_THREADS even if there are few: larger ones would
+ * read so much at a time that results need extra pages.
  */
 static bool join_range(struct case_play *play, const struct join_shape *shape,
 		       struct device_job *job, uint32_t first, uint32_t last)
@@ -277,7 +280,7 @@ static bool join_once(struct device_run *run, struct device_heap *heap,
 
 /* ---- a cell ---- */
 
-/* Cells of as many tuples come one behind the other. */
+/* Cells with equal numbers of tuples are adjacent. */
 static struct join_result right_of(const struct join_shape *shape)
 {
 	static struct join_shape last;

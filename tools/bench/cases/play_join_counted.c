@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * play_join_counted.c - a hash join of two tables that counts before it writes, as published; its kernels are
- * join_counted.h's.
+ * play_join_counted.c - a hash join of two tables that counts before it writes, as published;
+ * join_counted.h has its kernels.
  *
- * Its own memory: both tables in order of partitions (16 bytes a tuple), counters, and the results (12 bytes
- * a row) beside them. Where tables are put in order in two steps, what the first one wrote goes back
- * as soon as the second has read it, a table after the other.
+ * Its own memory: both tables sorted by partition (16 bytes per tuple), counters, and the results
+ * (12 bytes per row). If tables are sorted in two steps, the output of the first is freed as soon
+ * as the second has read it, one table after the other.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@
 
 enum { R, S, TABLES };
 
-/* What is taken, so that all of it goes back whatever happens. */
+/* The allocations, so that all are freed on every path. */
 enum { FIRST_R, FIRST_S, LAST_R, LAST_S, UPPER, LOWER, COUNTS, ROWS, OUT, TAKEN };
 
 struct counted {
@@ -48,7 +48,7 @@ static uint64_t address_of(const struct counted *counted, unsigned int which)
 	return (uint64_t)(uintptr_t)counted->memory[which];
 }
 
-/* As many blocks a part of what is read as keep the device busy. */
+/* Launches enough blocks per part of the input to keep the device busy. */
 static bool launch_parts(struct counted *counted, const char *kernel, uint32_t parts,
 			 uint64_t tuples)
 {
@@ -63,7 +63,7 @@ static bool launch_parts(struct counted *counted, const char *kernel, uint32_t p
 			   &counted->job);
 }
 
-/* One step for these tables, into `to` (of R's); by what `within` says of what is read. */
+/* One step for these tables, into `to` (R's output); `within` has the partitions of the input. */
 static bool in_order(struct counted *counted, uint32_t table, uint32_t tables, uint32_t shift,
 		     uint32_t again, unsigned int to, unsigned int bounds)
 {
@@ -86,7 +86,7 @@ static bool in_order(struct counted *counted, uint32_t table, uint32_t tables, u
 	       launch_parts(counted, "joinc_scatter", (tables - table) * parts, shape->n / parts);
 }
 
-/* Both tables, by two steps. False: trouble, or no memory. */
+/* Both tables, in two steps. Returns false on failure or if memory ran out. */
 static bool order_twice(struct counted *counted)
 {
 	const struct join_shape *shape = &counted->join->shape;

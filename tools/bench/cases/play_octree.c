@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * play_octree.c - a Barnes-Hut octree whose nodes are got as they are needed, against one whose nodes are
- * reserved.
+ * play_octree.c - a Barnes-Hut octree whose nodes are allocated on demand, compared with one whose
+ * nodes are reserved.
  *
- * 1. `filled` bodies are dealt; that is the input. `buffers` says how they lie (enum octree_kind).
- * 2. Some are put into an empty tree first, then all others: where a tree is small, all want the same few
- *    children.
- * 3. Sums are made from the bodies up, the forces on some bodies are reckoned, and all nodes go back. A
- *    row of its own, build_us, tells the time of 2 alone.
- * Which nodes there are, and what is in them, must be as octree_reference.c has it, and the forces, too.
+ * 1. `filled` bodies are generated; that is the input. `buffers` has their distribution (enum
+ *    octree_kind).
+ * 2. Some are inserted into an empty tree first, then all others: in a small tree, all lanes
+ *    contend for the same few children.
+ * 3. Sums are computed from the bodies up, the forces on some bodies are computed, and all nodes
+ *    are freed. A separate row, build_us, has the time of 2 alone.
+ * The nodes, their contents and the forces must match those of octree_reference.c.
  *
- * Reserved is a node for each body, as Burtscher and Pingali do it: of bodies that are not in pairs that
- * are very close half of them will do, but nobody knows before.
+ * The reserved variant has one node per body, as in Burtscher and Pingali: if bodies are not in
+ * very close pairs, half of them suffice, but this is not known in advance.
  */
 #include <math.h>
 #include <string.h>
@@ -22,15 +23,17 @@
 #include "octree_reference.h"
 
 #define BLOCK 256u
-#define FIRST 4096u    /* bodies that are put in before the others */
-#define USERS 4096u    /* that have their forces reckoned */
+#define FIRST 4096u    /* bodies that are inserted before the others */
+#define USERS 4096u    /* whose forces are computed */
 #define CHECKED 512u   /* of them */
-#define NEED 64u       /* bytes of heap for a body, of which half have a node, with some to spare */
-#define RESERVED 1024u /* nodes at least, as few bodies may be very close */
+#define NEED 64u       /* bytes of heap per body; half of the bodies have a node; includes some
+		        * reserve */
+#define RESERVED 1024u /* minimum nodes, as a few bodies may be very close */
 #define PASSES DEVICE_REPEATS_MAX
-#define OFF 1e-4 /* what forces may be off, of all that pulled: kernels reckon in floats */
+#define OFF 1e-4 /* tolerance of forces, relative to the sum of magnitudes: kernels compute in
+		  * floats */
 
-/* ---- what is asked ---- */
+/* ---- the cells ---- */
 
 static void add(struct device_plan *plan, uint32_t bodies, uint32_t share, bool fine)
 {
@@ -65,19 +68,19 @@ void case_plan_octree(struct device_plan *plan)
 
 /* ---- a pass ---- */
 
-/* As octree.h's. */
+/* As in octree.h. */
 struct pulled {
 	float force[3];
 	uint32_t count;
 };
 
-/* A cell's, over all passes. */
+/* State of a cell over all passes. */
 struct user {
 	const struct octree_reference *wanted;
-	uint64_t *places; /* of the device, as all that follows */
+	uint64_t *places; /* in device memory, like the following */
 	double build_us[PASSES];
-	unsigned int passes; /* that were timed, or were to warm up */
-	bool bad;            /* one of all was, and no time is told */
+	unsigned int passes; /* timed passes and warm-up passes */
+	bool bad;            /* a pass failed, and no time is reported */
 };
 
 struct octree {
@@ -106,7 +109,10 @@ static bool is_reserved(const struct octree *octree)
 	return case_is_reserved(octree->play.heap->allocator);
 }
 
-/* Takes the case's memory, but for the input, which is there. False: the device failed. */
+/*
+ * Allocates the case's memory, except for the input, which exists. Returns false if the device
+ * failed.
+ */
 static bool take(struct octree *octree, const struct device_cell *cell)
 {
 	struct device_job *const job = &octree->job;
@@ -157,7 +163,7 @@ static bool build(struct octree *octree)
 	return job->seed == job->count || launch(octree, "octree_build", job->count - job->seed);
 }
 
-/* How many forces are not the reference's. False: the device failed. */
+/* Counts forces that differ from the reference. Returns false if the device failed. */
 static bool compare_forces(struct octree *octree, const struct octree_reference *wanted,
 			   uint64_t *wrong)
 {
@@ -177,7 +183,10 @@ static bool compare_forces(struct octree *octree, const struct octree_reference 
 	return true;
 }
 
-/* False: the device failed. Where requests got nothing bodies are left out: that is told as such. */
+/*
+ * Returns false if the device failed. If requests failed, bodies are missing, which is reported as
+ * such.
+ */
 static bool compare(struct device_run *run, struct octree *octree, struct user *user,
 		    uint64_t *wrong)
 {
@@ -198,7 +207,9 @@ static bool compare(struct device_run *run, struct octree *octree, struct user *
 	return compare_forces(octree, wanted, wrong);
 }
 
-/* All nodes go back; with CASE_COUNT none may be live then. False: the device failed. */
+/*
+ * Frees all nodes; with CASE_COUNT none may be live afterwards. Returns false if the device failed.
+ */
 static bool clear(struct device_run *run, struct octree *octree, uint64_t *wrong)
 {
 	struct device_found found;
@@ -286,7 +297,9 @@ bool case_play_octree(struct device_run *run, struct device_heap *heap,
 		return bench_gpu_trouble()[0] == '\0';
 	}
 	good = deal(run, heap, cell, &user) && case_runs(run, heap, cell, once, &user);
-	/* A pass that takes so long that no other follows is told, though it was to warm up. */
+	/*
+	 * A pass that takes so long that it is the only one is reported, although it was a warm-up.
+	 */
 	warm = user.passes > warm ? warm : 0;
 	if (good && user.passes > 0 && !user.bad)
 		device_row(run, heap, cell, "build_us",

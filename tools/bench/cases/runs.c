@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runs.c - a case's memory and time, and how often it is played: once with requests that count
- * themselves, then runs that do not count, then those whose median is told.
+ * runs.c - a case's memory and time, and how often it is run: once with requests that count
+ * themselves, then warm-up runs without counting, then the runs whose median is reported.
  */
 #include <string.h>
 
 #include "bench/gpu.h"
 #include "cases.h"
 
-#define LONG_US 2000000.0 /* a case that takes longer is played no second time */
+#define LONG_US 2000000.0 /* a case that takes longer is not repeated */
 
 void *case_take(struct case_play *play, uint64_t bytes)
 {
@@ -55,7 +55,7 @@ struct device_job case_job(struct device_run *run, const struct device_heap *hea
 	return job;
 }
 
-/* One pass. What is told of it is the kernels' sum: nobody clears it in between. */
+/* One pass. The kernels' counters accumulate: they are not cleared in between. */
 static bool pass_once(struct device_run *run, struct device_heap *heap,
 		      const struct device_cell *cell, case_once *once, struct case_pass *pass,
 		      void *user)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * show.c - the results of `mam bench case` for people, and keys for scripts: a table a number and a case,
- * a line a cell, a column an allocator; the targets last, where they are seen.
+ * show.c - the results of `mam bench case` as tables for users, and keys for scripts: one table per
+ * metric and case, one line per cell, one column per allocator; the targets last, where they are
+ * visible.
  */
 #include <stdio.h>
 #include <string.h>
@@ -77,7 +78,7 @@ void case_complete(struct bench_results *results)
 
 /* ---- targets ---- */
 
-/* "1M 50%" is of a million tuples or more. */
+/* Returns true for a million tuples or more ("1M 50%"). */
 static bool is_large(const char *parameter)
 {
 	return parameter[strcspn(parameter, " ") - 1] == 'M';
