@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bodies.h - what the kernels of `mam bench kma` do, over any base (ds/base.h): for CUDA, the simulator
- * and OpenCL C, where mam.cl stands before it. After the experiments of KMA (Spliet, Howes, Gaster,
- * Varbanescu, GPGPU-7, 2014), sections 5.1 to 5.3.
+ * bodies.h - the kernel bodies of `mam bench kma`, over any base (ds/base.h): for CUDA, the
+ * simulator and OpenCL C, where mam.cl precedes it. After the experiments of KMA (Spliet, Howes,
+ * Gaster, Varbanescu, GPGPU-7, 2014), sections 5.1 to 5.3.
  *
- *   pairs     a lane takes a block and gives it back, so many times
- *   apart     a lane takes blocks, one by one, and keeps them
+ *   pairs     a lane allocates a block and frees it, `rounds` times
+ *   apart     a lane allocates blocks one by one and keeps them
  *   together  the same blocks are elements of one list, which a block of threads grows by one request
- *   stamped   does each element say what its owner wrote?
- *   build     edges become a graph: a tree of nodes, each with a list of links (examples/edges.h)
- *   tour      what the graph has, of each node by its number; check against what the edges say
- *   prune     all of the graph goes back: links, and then nodes by the addresses that were written down
+ *   stamped   checks that each element still has its owner's stamp
+ *   build     turns edges into a graph: a tree of nodes, each with a list of links (examples/edges.h)
+ *   tour      counts what the graph has, by node number; check compares it with the edges
+ *   prune     frees the whole graph: links, and then nodes by their recorded addresses
  *
- * Sizes follow from the numbers of lane and round, so that every allocator is asked the same. Each
- * element is stamped by its owner; pairs does with a word of each block, where KMA_LOOK is said with
- * all words, which are then read.
+ * Sizes follow from the numbers of lane and round, so that every allocator gets the same requests.
+ * Each element is stamped by its owner. pairs stamps one word of each block; with KMA_LOOK it
+ * stamps all words and reads them back.
  */
 #ifndef MAM_TOOLS_BENCH_KMA_BODIES_H
 #define MAM_TOOLS_BENCH_KMA_BODIES_H
@@ -53,7 +53,7 @@ MAM_KFN uint32_t kma_bytes_of(struct kma_ask ask, uint32_t lane, uint32_t round)
 
 /* ---- malloc and free ---- */
 
-/* True: all words say what this lane wrote. */
+/* Returns true if all words have this lane's stamp. */
 MAM_KFN bool kma_look(MAM_GLOBAL volatile uint32_t *block, uint32_t words, uint32_t stamp)
 {
 	uint32_t i, others = 0;
@@ -91,7 +91,7 @@ MAM_KFN void kma_pairs(MAM_DS_BASE base, struct kma_ask ask, MAM_GLOBAL struct k
 
 /* ---- elements ---- */
 
-/* Stamps one, and writes down where it is. */
+/* Stamps an element, and records its address. */
 MAM_KFN void kma_keep(MAM_GLOBAL uint64_t *got, struct kma_ask ask, uint32_t lane, uint32_t round,
 		      MAM_GLOBAL void *element)
 {
@@ -116,7 +116,7 @@ MAM_KFN void kma_apart(MAM_DS_BASE base, struct kma_ask ask, MAM_GLOBAL uint64_t
 	kma_tell(&told->none, none);
 }
 
-/* By all threads of each block. */
+/* All threads of each block must call it. */
 MAM_KFN void kma_together(MAM_DS_BASE base, struct kma_ask ask,
 			  MAM_GLOBAL struct mam_arraylist *list,
 			  MAM_DS_SHARED struct mam_arraylist_shared *shared,
@@ -173,7 +173,7 @@ MAM_KFN void kma_give_apart(MAM_DS_BASE base, struct kma_ask ask, MAM_GLOBAL uin
 
 /* ---- a graph ---- */
 
-/* The edges, any two nodes each, in no order; nodes that have one are marked. */
+/* Makes the edges, each between any two nodes, in random order; marks nodes that have one. */
 MAM_KFN void kma_deal(struct kma_ask ask, MAM_GLOBAL struct edges_edge *edges,
 		      MAM_GLOBAL uint32_t *marks)
 {
@@ -186,7 +186,7 @@ MAM_KFN void kma_deal(struct kma_ask ask, MAM_GLOBAL struct edges_edge *edges,
 	}
 }
 
-/* What the graph of them is to have. */
+/* Computes the expected values of their graph. */
 MAM_KFN void kma_reckon(struct kma_ask ask, MAM_GLOBAL struct edges_edge *edges,
 			MAM_GLOBAL uint32_t *marks, MAM_GLOBAL struct kma_told *told)
 {
@@ -207,8 +207,8 @@ MAM_KFN void kma_build(MAM_DS_BASE base, struct kma_ask ask, MAM_GLOBAL struct m
 	uint32_t none = 0, i = kma_lane() < ask.lanes ? kma_lane() : ask.edges, came;
 
 	/*
-	 * Lanes of a warp meet before each edge: on an H100 they parted in this loop otherwise, and asked
-	 * for memory one by one from there on.
+	 * Lanes of a warp reconverge before each edge: otherwise, on an H100, they diverged in this
+	 * loop and from then on allocated memory one by one.
 	 */
 	came = mam_warp_active();
 	while (mam_warp_ballot(came, i < ask.edges)) {
@@ -220,7 +220,7 @@ MAM_KFN void kma_build(MAM_DS_BASE base, struct kma_ask ask, MAM_GLOBAL struct m
 	kma_tell(&told->none, none);
 }
 
-/* Once build has ended. Writes down where nodes are. */
+/* After build. Records the nodes' addresses. */
 MAM_KFN void kma_tour(struct kma_ask ask, MAM_GLOBAL struct mam_tree *tree,
 		      MAM_GLOBAL uint32_t *marks, MAM_GLOBAL uint64_t *got,
 		      MAM_GLOBAL struct kma_told *told)
@@ -250,7 +250,7 @@ MAM_KFN void kma_tour(struct kma_ask ask, MAM_GLOBAL struct mam_tree *tree,
 	kma_tell(&told->wrong, wrong);
 }
 
-/* Behind tour. */
+/* After tour. */
 MAM_KFN void kma_prune(MAM_DS_BASE base, struct kma_ask ask, MAM_GLOBAL uint64_t *got,
 		       MAM_GLOBAL struct kma_told *told)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heaps.c - who is asked in `mam bench kma`: KMA in CUDA, mam's objects, CUDA's own malloc, and the poor
- * man's heap; those of OpenCL are named here and asked by a program of their own.
+ * heaps.c - the allocators of `mam bench kma`: KMA in CUDA, mam's objects, CUDA's own malloc, and
+ * the poor man's heap. The OpenCL ones are named here, and a separate program runs them.
  *
- * A heap of superblocks, and the poor man's, is one block of device memory, which a kernel makes a heap:
- * kernels know its layout.
+ * A heap of superblocks, and the poor man's, is one block of device memory that a kernel
+ * initializes: kernels know its layout.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "kma.h"
 #include "told.h"
 
-#define MAKERS 4096u /* lanes that make a heap together */
+#define MAKERS 4096u /* lanes that initialize a heap together */
 
 static const char too_little[] = "there is too little free memory on the device";
 
@@ -30,7 +30,10 @@ bool kma_format(const struct device_heap *heap, uint32_t lanes, double *us)
 				DEVICE_BLOCK, &job, us);
 }
 
-/* What the kernels know of a heap of so many bytes, or, if that is not 0, of so many superblocks. */
+/*
+ * Queries the kernels for the layout of a heap of `bytes` bytes or, if that is not 0, of `count`
+ * superblocks.
+ */
 static const char *learn(struct device_heap *heap, uint64_t bytes, uint32_t count,
 			 struct kma_told *told)
 {
@@ -112,7 +115,7 @@ static const char *make_poor(struct device_heap *heap, uint64_t bytes, uint64_t 
 	return bench_gpu_trouble();
 }
 
-/* ---- CUDA's own, of which there is one in a process ---- */
+/* ---- CUDA's own, of which a process has only one ---- */
 
 static const char *make_cuda(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
 {

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels.h - the kernels of a module of `mam bench kma`, of bodies.h. Before it stand
+ * kernels.h - the kernels of a module of `mam bench kma`, of bodies.h. A file that includes it
+ * first defines
  *   KMA_BASE(base, heap)  declares the lane's base
  *   KMA_OF_SUPERBLOCKS    if that is a heap of superblocks; KMA_OF_RING: the poor man's
  *
- *   make             a heap of superblocks in job->own[0] bytes, of 1 << own[1] each, 1 << own[2]
- *                    entries a class; or the poor man's in own[0] bytes
- *   learn            of so many bytes, or of own[3] superblocks: their number as nodes, bytes up to the
- *                    first as links, bytes of all as sum; own[1] 0: and what suits so many bytes
- *   left             blocks and runs of it that are in use
- *   deal, reckon     the edges in job->more; what a graph of them has
- *   list             an empty list of job->most bytes an element in job->own[0], by one lane
- *   clear            the list in job->own[0] goes back to the base, by one lane
- *   pairs, apart, together, stamped, give_apart, build, tour, prune: as the bodies say
+ *   make             initializes a heap of superblocks in job->own[0] bytes, of 1 << own[1] each,
+ *                    1 << own[2] entries per class; or the poor man's in own[0] bytes
+ *   learn            for a number of bytes, or of own[3] superblocks: returns their number as nodes,
+ *                    bytes up to the first as links, bytes of all as sum; own[1] 0: also the
+ *                    parameters that suit that number of bytes
+ *   left             its blocks and runs that are in use
+ *   deal, reckon     the edges in job->more; the expected values of their graph
+ *   list             makes an empty list of job->most bytes per element in job->own[0], by one lane
+ *   clear            frees the list in job->own[0] to the base, by one lane
+ *   pairs, apart, together, stamped, give_apart, build, tour, prune: as the bodies
  * job->askers are lanes, count edges, own[1] nodes; a list or a tree is at job->own[0].
  */
 #ifndef MAM_TOOLS_BENCH_KMA_KERNELS_H

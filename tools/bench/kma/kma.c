@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kma.c - `mam bench kma`: the figures of the KMA paper, over KMA in CUDA and in OpenCL, mam's objects and
- * CUDA's own malloc, as a suite that device_suite.c plays. plan.c says what is asked, show.c tells it.
+ * kma.c - `mam bench kma`: the figures of the KMA paper, over KMA in CUDA and in OpenCL, mam's
+ * objects and CUDA's own malloc, as a suite that device_suite.c runs. plan.c has the cells, show.c
+ * the output.
  */
 #include "kma.h"
 

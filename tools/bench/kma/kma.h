@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kma.h - what the parts of `mam bench kma` share.
+ * kma.h - interface between the parts of `mam bench kma`.
  *
- * Words, beside those of device_bench.h:
- *   lane    an asker: a thread, a work item
+ * Terms, in addition to those of device_bench.h:
+ *   lane    a requester: a thread, a work item
  *   pair    malloc, and free of the same block
- *   poor    the poor man's heap: a number that requests are added to
- * Of a cell `askers` are lanes, `filled` edges, `share` nodes of a graph, or superblocks.
+ *   poor    the poor man's heap: a counter that requests add to
+ * In a cell, `askers` is the number of lanes, `filled` of edges, `share` of a graph's nodes or of
+ * superblocks.
  */
 #ifndef MAM_TOOLS_BENCH_KMA_KMA_H
 #define MAM_TOOLS_BENCH_KMA_KMA_H
 
 #include "bench/device_play.h"
 
-/* Of a heap of so many superblocks, as published; a heap of so many bytes has what suits it (kma/layout.h). */
+/*
+ * Of a heap of a given number of superblocks, as published; a heap of a given size gets suitable
+ * parameters (kma/layout.h).
+ */
 #define KMA_SHIFT 12u
 #define KMA_ENTRIES_SHIFT 0u
 #define KMA_HEAP ((uint64_t)BENCH_GIB)
@@ -29,7 +33,7 @@ enum kma_work {
 	KMA_MANY,      /* figure 5: many lanes, 100 pairs each */
 	KMA_ARRAYLIST, /* figure 6: elements by malloc, or of a list */
 	KMA_GRAPH,     /* figure 7: edges to a graph */
-	KMA_SETUP,     /* to make a heap */
+	KMA_SETUP,     /* making a heap */
 	KMA_WORKS,
 };
 
@@ -38,26 +42,28 @@ extern const struct device_work kma_works[KMA_WORKS];
 #define KMA_EFFORTS 3
 extern const struct device_effort kma_efforts[KMA_EFFORTS];
 
-/* ---- who is asked: heaps.c ---- */
+/* ---- the allocators: heaps.c ---- */
 
 extern const struct device_allocator kma_allocators[];
 extern const size_t kma_allocator_count;
 
 /* kma_is_superblocks - its module has the kernels `make` and `left` */
 bool kma_is_superblocks(const struct device_allocator *allocator);
-/* kma_make - a heap of superblocks of so many bytes, or, if that is not 0, of so many of them. NULL, or
- * one sentence: why not */
+/*
+ * kma_make - make a heap of superblocks of `bytes` bytes or, if that is not 0, of `count` of them.
+ * Returns NULL, or one sentence with the reason of the failure
+ */
 const char *kma_make(struct device_heap *heap, uint64_t bytes, uint32_t count);
-/* kma_format - an empty heap of superblocks, made by so many lanes; `us` may be NULL */
+/* kma_format - make an empty heap of superblocks, with `lanes` lanes; `us` may be NULL */
 bool kma_format(const struct device_heap *heap, uint32_t lanes, double *us);
 
-/* ---- what is asked, and doing it: plan.c, play.c, play_graph.c ---- */
+/* ---- the cells and how they are run: plan.c, play.c, play_graph.c ---- */
 
 void kma_plan_make(struct device_plan *plan);
 bool kma_plan_takes_part(const struct device_allocator *allocator, const struct device_cell *cell);
 uint64_t kma_plan_places(const struct device_cell *cell);
 void kma_plan_shrink(struct device_cell *cell, uint32_t askers_most);
-/* kma_plan_is_list - of two cells of KMA_ARRAYLIST that with a list */
+/* kma_plan_is_list - true for the cell with a list, of the two cells of KMA_ARRAYLIST */
 bool kma_plan_is_list(const struct device_cell *cell);
 
 bool kma_play_pairs(struct device_run *run, struct device_heap *heap,
@@ -70,29 +76,35 @@ bool kma_play_setup(struct device_run *run, struct device_heap *heap,
 		    const struct device_cell *cell);
 
 struct kma_told;
-/* kma_launch - a kernel that tells, and what it told */
+/* kma_launch - launch a kernel and read its counters */
 bool kma_launch(struct device_run *run, struct device_heap *heap, const char *kernel,
 		const struct device_job *job, double *us, struct kma_told *told);
-/* kma_is_empty - after all went back: nothing of a heap of superblocks is in use. Adds to `wrong` */
+/*
+ * kma_is_empty - after everything was freed: check that no part of a heap of superblocks is in use.
+ * Adds to `wrong`
+ */
 bool kma_is_empty(struct device_run *run, struct device_heap *heap, uint64_t *wrong);
-/* kma_is_right - rows of what was found; false: a note says what is wrong, and nothing is timed */
+/*
+ * kma_is_right - add rows of the errors. Returns false if a note reports an error and nothing is to
+ * be timed
+ */
 bool kma_is_right(struct device_run *run, const struct device_heap *heap,
 		  const struct device_cell *cell, uint64_t none, uint64_t wrong, const char *what);
 
-/* ---- showing it: published.c, show.c ---- */
+/* ---- output: published.c, show.c ---- */
 
-/* kma_complete - the paper's numbers, and ours as it reckons them, of what was measured */
+/* kma_complete - add the paper's numbers, and ours by the same computation */
 void kma_complete(struct bench_results *results);
 
 void kma_show_people(const struct bench_results *results, const struct bench_machine *machine,
 		     const struct device_request *request);
 void kma_show_keys(const struct bench_results *results, const struct device_request *request);
 
-/* ---- the program that asks OpenCL: opencl.c ---- */
+/* ---- the OpenCL program: opencl.c ---- */
 
 /*
- * kma_opencl_hear - has it measure what is wanted, and hears its rows. False: there is no such
- * program, or no device, and a note says so.
+ * kma_opencl_hear - run it with the requested works, and read its rows. Returns false with a note
+ * if the program or a device is missing.
  */
 bool kma_opencl_hear(const struct device_request *request, struct device_heard *heard);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * opencl.c - what `mam bench kma` hears of OpenCL. mam does not link with it: mam-bench-opencl does, a
- * program of its own beside mam's preload objects, and says its rows into a pipe, a line each, fields
- * with tabs between:
+ * opencl.c - reads the OpenCL results of `mam bench kma`. mam does not link with OpenCL:
+ * mam-bench-opencl does, a separate program installed next to mam's preload objects. It writes its
+ * rows into a pipe, one per line, with tabs between fields:
  *   D platform device driver processor       once, before all rows; processor: 1 or 0
  *   R workload allocator parameter metric value
  *   N sentence                               a note
  *   X sentence                               nothing was measured
- * It is ended by a signal where it takes twice as long as it was given. BENCH_OPENCL in the environment
- * names another program.
+ * A signal ends it if it takes twice as long as it was given. BENCH_OPENCL in the environment names
+ * another program.
  */
 #include <errno.h>
 #include <limits.h>
@@ -51,7 +51,7 @@ static bool find(char *path, size_t bytes)
 	return run_object_find(PROGRAM, path, bytes) && access(path, X_OK) == 0;
 }
 
-/* Names of works with commas between, as --only has them. */
+/* Names of works separated by commas, as for --only. */
 static void list_works(const struct device_request *request, char *list, size_t bytes)
 {
 	size_t i, used = 0;
@@ -105,7 +105,7 @@ static void read_line(struct ear *ear, char *line)
 	}
 }
 
-/* The child's. */
+/* Runs in the child. */
 static void become(const struct device_request *request, const char *path, int out)
 {
 	const uint64_t seconds = request->effort.deadline_ns / SECOND;
@@ -148,7 +148,7 @@ static void hear(struct ear *ear, int from)
 	fclose(lines);
 }
 
-/* False: no process could be started. */
+/* Returns false if no process could be started. */
 static bool run_program(const struct device_request *request, const char *path, struct ear *ear,
 			int *status)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan.c - what `mam bench kma` asks, as a list of cells, and who plays them.
+ * plan.c - the cells of `mam bench kma`, and the allocators that run them.
  *
  *   one        one lane mallocs 4 bytes and frees them, 1,000 to 100,000 times
- *   many       so many lanes do it 100 times each: of no variance 64 bytes, of low 32 to 128, of high 4 to
- *              2,048
- *   arraylist  each lane gets 10 elements of 4 or 8 bytes, by malloc or of a list that a block of
+ *   many       a number of lanes do so 100 times each: without variance 64 bytes, with low 32 to 128, with
+ *              high 4 to 2,048
+ *   arraylist  each lane gets 10 elements of 4 or 8 bytes, by malloc or from a list that a block of
  *              lanes grows; nothing is freed
- *   tree       edges become a graph, by so many lanes
- *   setup      a heap of so many superblocks of 4 KB is made
- * The paper's numbers of lanes are multiples of 384. The parameter says what differs.
+ *   tree       a number of lanes turn edges into a graph
+ *   setup      makes a heap of a number of superblocks of 4 KB
+ * The paper's numbers of lanes are multiples of 384. The parameter names the differences.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@
 #define ROUNDS 100
 #define ELEMENTS 10
 #define SECOND UINT64_C(1000000000)
-/* Of CUDA's malloc: more edges, or fewer lanes, would take what time there is. */
+/* For CUDA's malloc: more edges, or fewer lanes, would take all the available time. */
 #define CUDA_EDGES_MOST (1 * M)
 #define CUDA_LANES_LEAST 1536u
 
@@ -149,7 +149,7 @@ static void plan_setup(struct device_plan *plan)
 		cell.least = cell.most = 4;
 		cell.fine = counts[i] > 512;
 		cell.share = counts[i];
-		/* With more than their books. */
+		/* With more than enough for their metadata. */
 		cell.heap_bytes = ((uint64_t)counts[i] << KMA_SHIFT) + counts[i] * 64 + 64 * K;
 		device_plan_add(plan, cell, "%s",
 				device_plan_number(counts[i], number, sizeof(number)));
@@ -178,7 +178,7 @@ void kma_plan_make(struct device_plan *plan)
 
 bool kma_plan_takes_part(const struct device_allocator *allocator, const struct device_cell *cell)
 {
-	if (allocator->make == NULL) /* asked by another program */
+	if (allocator->make == NULL) /* run by another program */
 		return false;
 	switch (cell->work) {
 	case KMA_SETUP: return allocator->reset != NULL;
@@ -190,7 +190,7 @@ bool kma_plan_takes_part(const struct device_allocator *allocator, const struct 
 	}
 }
 
-/* A place for each element, each edge, and each node. */
+/* One place per element, edge and node. */
 uint64_t kma_plan_places(const struct device_cell *cell)
 {
 	if (cell->work == KMA_ARRAYLIST)

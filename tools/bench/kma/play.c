@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * play.c - the works of `mam bench kma` of malloc, free, lists, and making heaps; play_graph.c has the
- * graph.
+ * play.c - the works of `mam bench kma` with malloc, free and lists, and making heaps; play_graph.c
+ * has the graph.
  *
- * 1. Fewer rounds show how long all would take; more than LONG_US is left out.
- * 2. A pass that is not timed, in which each block is written whole and read by its owner.
- * 3. Runs that do not count, then those whose median is told. Each is looked at: that nobody was left
- *    with nothing, and that nothing is refused; of lists and their like, each element.
- * 4. Where all was given back, a heap of superblocks must have nothing in use.
- * What is wrong has no time.
+ * 1. A run with fewer rounds predicts the total time; cells above LONG_US are skipped.
+ * 2. An untimed pass, in which the owner writes and reads each whole block.
+ * 3. Warm-up runs, then those whose median is reported. Each is checked: no request and no free
+ *    failed; for elements, each element.
+ * 4. After everything was freed, a heap of superblocks must have nothing in use.
+ * Wrong results get no time.
  */
 #include <string.h>
 
@@ -17,8 +17,8 @@
 #include "told.h"
 
 #define LONG_US 3000000.0
-#define PART 20               /* the share of rounds that shows how long all take */
-#define TOGETHER_US 4000000.0 /* runs that are timed, but for the first, do not last longer */
+#define PART 20               /* the share of rounds that predicts the total time */
+#define TOGETHER_US 4000000.0 /* limit of the timed runs after the first, in total */
 
 _Static_assert(sizeof(struct kma_told) <= sizeof(struct device_found), "told is in found's place");
 
@@ -64,7 +64,7 @@ bool kma_is_right(struct device_run *run, const struct device_heap *heap,
 
 /* ---- pairs ---- */
 
-/* One run, and its faults added up. */
+/* One run; adds up its errors. */
 static bool run_pairs(struct device_run *run, struct device_heap *heap,
 		      const struct device_job *job, double *us, struct kma_told *sum)
 {
@@ -77,7 +77,7 @@ static bool run_pairs(struct device_run *run, struct device_heap *heap,
 	return true;
 }
 
-/* Answers how often; 0: the device failed. */
+/* Returns the number of timed runs; 0: the device failed. */
 static unsigned int time_pairs(struct device_run *run, struct device_heap *heap,
 			       const struct device_job *job, double *times, struct kma_told *sum)
 {
@@ -140,7 +140,10 @@ static bool clear_elements(struct device_heap *heap, const struct device_job *jo
 	return device_launch(heap, "give_apart", job, NULL);
 }
 
-/* One run on an empty heap, looked at; it is empty again in the end, by clear_elements() if `undo`. */
+/*
+ * One run on an empty heap, with checks. The heap is emptied afterwards, by clear_elements() if
+ * `undo`.
+ */
 static bool run_elements(struct device_run *run, struct device_heap *heap,
 			 const struct device_cell *cell, const struct device_job *job, bool undo,
 			 double *us, struct kma_told *sum)
@@ -172,7 +175,7 @@ bool kma_play_arraylist(struct device_run *run, struct device_heap *heap,
 	unsigned int i;
 
 	device_ask(run, heap, cell, &job);
-	/* The list is where nobody needs the run's third array. */
+	/* The list is in the run's third array, which is otherwise unused here. */
 	job.own[0] = kma_plan_is_list(cell) ? (uint64_t)(uintptr_t)run->numbers : 0;
 	if (!run_elements(run, heap, cell, &job, true, NULL, &sum) ||
 	    !kma_is_empty(run, heap, &sum.wrong))
@@ -192,7 +195,7 @@ bool kma_play_arraylist(struct device_run *run, struct device_heap *heap,
 
 /* ---- a heap ---- */
 
-/* A second one beside: what the host sees, and what the kernel takes that makes it. */
+/* Makes a second heap: times the host's call and the kernel that initializes it. */
 static bool run_setup(const struct device_heap *heap, const struct device_cell *cell,
 		      const char **why, double *make, double *kernel, double *lone)
 {

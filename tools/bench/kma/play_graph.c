@@ -2,24 +2,24 @@
 /*
  * play_graph.c - `mam bench kma`: a list of edges becomes a graph, KMA's section 5.3.
  *
- * 1. The edges are dealt, and what their graph has is reckoned of them alone: how many nodes have an
- *    edge, and a sum over all edges.
- * 2. A graph is built, and all of it goes back, by other lanes than had asked: a heap of superblocks must
- *    have nothing in use then.
- * 3. Runs that do not count, then those whose median is told, each on an empty heap. Each graph is
- *    looked at: every node of the edges and no other, as many links as edges, the same sum.
+ * 1. The edges are generated, and the expected values of their graph are computed from them alone:
+ *    the number of nodes with an edge, and a checksum of all edges.
+ * 2. A graph is built, and all of it is freed, by lanes other than those that allocated: a heap of
+ *    superblocks must have nothing in use then.
+ * 3. Warm-up runs, then those whose median is reported, each on an empty heap. Each graph is
+ *    checked: it has exactly the nodes of the edges, as many links as edges, and the same checksum.
  */
 #include "bench/gpu.h"
 #include "kma.h"
 #include "told.h"
 
-#define LOOKERS 16384u /* lanes, of what is not timed */
+#define LOOKERS 16384u /* lanes of untimed kernels */
 #define LONG_US 5000000.0
 
 struct graph {
 	struct device_job build, look;
 	struct kma_told wanted, sum;
-	uint64_t *tree; /* of the device */
+	uint64_t *tree; /* in device memory */
 };
 
 static bool deal(struct device_run *run, struct device_heap *heap, struct graph *graph)
@@ -29,7 +29,7 @@ static bool deal(struct device_run *run, struct device_heap *heap, struct graph 
 	       kma_launch(run, heap, "reckon", &graph->look, NULL, &graph->wanted);
 }
 
-/* One run, looked at. */
+/* One run, with checks. */
 static bool build(struct device_run *run, struct device_heap *heap, struct graph *graph, double *us)
 {
 	struct kma_told told;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * published.c - what the KMA paper says in numbers, and the same numbers of what was measured.
+ * published.c - the numbers of the KMA paper, and the same numbers of our measurements.
  *
- * Source: R. Spliet, L. Howes, B. R. Gaster and A. L. Varbanescu, "KMA: a dynamic memory manager for
- * OpenCL", GPGPU-7, 2014: an NVIDIA GeForce GT640, CUDA 5.0. Its curves are pictures; only numbers of its
- * text are here.
+ * Source: R. Spliet, L. Howes, B. R. Gaster and A. L. Varbanescu, "KMA: a dynamic memory manager
+ * for OpenCL", GPGPU-7, 2014: an NVIDIA GeForce GT640, CUDA 5.0. Its curves are pictures; only
+ * numbers of its text are here.
  *
- * Workload kma-ratio is how many times faster than which other:
- *   one        than CUDA's malloc, by one lane
- *   many ...   the same of 4,608 lanes; in the paper between 2.4 and 5.4, of which the least is told
- *   scale      pairs a second of 4,608 lanes than of one
- *   arraylist  elements of a list than by malloc of the same allocator, 16K lanes, 4 bytes
- * and tree: the time over the poor man's, of 64K edges and 384 lanes, so that less is better.
+ * Workload kma-ratio has speedups over:
+ *   one        CUDA's malloc, by one lane
+ *   many ...   the same with 4,608 lanes; in the paper between 2.4 and 5.4, of which this has the minimum
+ *   scale      pairs per second of one lane, by 4,608 lanes
+ *   arraylist  malloc of the same allocator, by elements of a list, 16K lanes, 4 bytes
+ * and tree: the time divided by the poor man's, with 64K edges and 384 lanes, so that less is
+ * better.
  */
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +37,9 @@ static const struct {
 	{ "kma-ratio", "published", "tree", "times", 2.27 },
 };
 
-/* One of ours: a number of `above` over one of `below`; NULL: of the allocator itself. */
+/*
+ * One of our numbers: a value of `above` divided by one of `below`; NULL: of the allocator itself.
+ */
 static const struct {
 	const char *name;
 	const char *above, *above_workload, *above_parameter;
@@ -55,7 +58,7 @@ static const struct {
 
 static const char *const ours[] = { "kma", "mam_kmalloc", KMA_OPENCL, "cuda" };
 
-/* An allocator of OpenCL is held against the poor man's heap there. */
+/* An OpenCL allocator is compared with the OpenCL poor man's heap. */
 static const char *other(const char *name, const char *mine)
 {
 	if (name == NULL)

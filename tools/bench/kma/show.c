@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * show.c - the results of `mam bench kma` for people, and keys for scripts: how many times faster than
- * what, then a table a number, a line a cell, a column an allocator, what was published beside; the
- * targets last, where they are seen.
+ * show.c - the results of `mam bench kma` as tables for users, and keys for scripts: speedups
+ * first, then one table per metric, one line per cell, one column per allocator, with the published
+ * numbers; the targets last, where they are visible.
  */
 #include <stdio.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static size_t add_ratios(const struct bench_results *results, struct device_targ
 	return count;
 }
 
-/* Where OpenCL's device is a processor: the best of all sizes and numbers of lanes. */
+/* If OpenCL's device is a CPU: the best of all sizes and numbers of lanes. */
 static void add_processor(const struct bench_results *results, struct device_target *target)
 {
 	size_t i;

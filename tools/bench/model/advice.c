@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * advice.c - which page size, L and heap size the random-walk paper's model recommends for a burst.
+ * advice.c - the page size, L and heap size that the random-walk paper's model recommends for a
+ * burst.
  *
- * 1. Page size: the power of two from 256 bytes up that loses least, where no request takes more pages
- *    than a word of the bitmap has: of those that lose the same, the largest, which takes fewest pages.
- * 2. L: the smallest share in thousandths at which (11), in whole steps and with words of 64, expects
- *    no more steps than were allowed; a walk gives up after S_L failures (steps.h).
- * 3. Heap: what is taken, and the burst, leave L free: (taken + burst) / (1 - L) pages, whole words.
- * 4. Steps: a warp of mam's pages searches together, each lane a word of 64 pages, so that they are
- *    CoRW's; TAS and WAS are the same. (11) takes the share that is free at the burst's end for all of
- *    it. Its mean over the burst is what is expected: on an H100, of 1,048,576 pages and 1% or 0.5% free,
- *    it is within 12% of what was counted while no more than four fifths of those are taken. Requests of
- *    several pages count as so many of one, which is less than they need.
+ * 1. Page size: the power of two from 256 bytes up that wastes least, among those for which no
+ *    request takes more pages than a word of the bitmap has. Of sizes that waste the same it is the
+ *    largest, which takes the fewest pages.
+ * 2. L: the smallest share in thousandths at which (11), in whole steps and with words of 64,
+ *    expects no more than the allowed steps; a search gives up after S_L failures (steps.h).
+ * 3. Heap: the used pages and the burst leave L free: (used + burst) / (1 - L) pages, rounded up to
+ *    whole words.
+ * 4. Steps: a warp of mam's pages searches together, with a word of 64 pages per lane, so it takes
+ *    the steps of CoRW; TAS and WAS are equal. (11) uses the free share at the burst's end for the whole
+ *    burst. The expected value is its mean over the burst: on an H100, with 1,048,576 pages and 1%
+ *    or 0.5% free, it is within 12% of the measurement while at most four fifths of those are
+ *    taken. A request for several pages counts as that many requests for one page, which
+ *    underestimates its steps.
  */
 #include <math.h>
 
@@ -21,8 +25,8 @@
 
 #define WORD 64.0
 #define PARTS 32      /* of a burst, over which a mean is taken */
-#define SLACK 0.005   /* steps: the chance that a first look is not enough is never 0 */
-#define LOW_MOST 990u /* thousandths; a heap of which all is free needs no room */
+#define SLACK 0.005   /* steps: the chance that the first probe does not suffice is never 0 */
+#define LOW_MOST 990u /* thousandths; a heap that must be entirely free has no capacity */
 
 double advise_steps(double t, double a, double n, unsigned int lanes)
 {
@@ -39,7 +43,7 @@ static double pages_of(uint64_t bytes, uint64_t page_bytes)
 	return ceil((double)bytes / (double)page_bytes);
 }
 
-/* A request's mean bytes and pages. */
+/* The mean bytes and pages per request. */
 static void mean_of(const struct advise_ask *ask, uint64_t page_bytes, double *bytes, double *pages)
 {
 	double weights = 0;
@@ -86,7 +90,7 @@ static uint64_t largest(const struct advise_ask *ask)
 	return most;
 }
 
-/* 0: no page is large enough. */
+/* Returns 0 if no page is large enough. */
 static uint64_t find_page(const struct advise_ask *ask)
 {
 	uint64_t bytes, best = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * advise.c - `mam bench advise`: which page size, L and heap size the random-walk paper's model
- * recommends for a burst of requests, and what it expects of the heap as it is and as it would be.
+ * advise.c - `mam bench advise`: the page size, L and heap size that the random-walk paper's model
+ * recommends for a burst of requests, and its predictions for the current and the recommended heap.
  *
- * This file reads the command line and tells what advice.c reckons.
+ * This file parses the command line and prints the results of advice.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "mam/heap.h"
 #include "model.h"
 
-#define LOSES_MUCH 0.25 /* of pages; objects of other sizes share slabs then */
+#define LOSES_MUCH 0.25 /* of pages; objects of other sizes then share slabs */
 
 struct request {
 	bool keys;
@@ -62,7 +62,7 @@ static const struct args_command command = {
 	false,
 };
 
-/* False: it is no percentage, which was said. */
+/* Returns false after reporting that the text is not a percentage. */
 static bool read_percent(const char *text, double *share)
 {
 	char *end;
@@ -76,7 +76,10 @@ static bool read_percent(const char *text, double *share)
 	return true;
 }
 
-/* What the heap itself says, where the command line does not; false: what is wrong was said. */
+/*
+ * Uses the heap's own counters for values missing on the command line; returns false after
+ * reporting an error.
+ */
 static bool take_counters(const struct request *request, struct advise_counters *counters,
 			  struct advise_ask *ask)
 {
@@ -97,7 +100,7 @@ static bool take_counters(const struct request *request, struct advise_counters 
 	return true;
 }
 
-/* False: what is wrong was said. */
+/* Returns false after reporting an error. */
 static bool make_ask(const struct request *request, struct advise_counters *counters,
 		     struct advise_ask *ask)
 {
@@ -133,7 +136,7 @@ static bool make_ask(const struct request *request, struct advise_counters *coun
 	return false;
 }
 
-/* ---- telling ---- */
+/* ---- output ---- */
 
 static const char *show_bytes(double bytes, char *text, size_t room)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * advise_read.c - what `mam bench advise` is told: lists of sizes, a heap's counters, and times that
- * were measured.
+ * advise_read.c - the inputs of `mam bench advise`: lists of sizes, a heap's counters, and measured
+ * times.
  *
- * A kernel's microseconds are taken for a line over its WAS, as the paper does: least squares over the
- * cells of mam's pages that `mam bench model` or `mam bench pages` wrote, of fewer threads than all that
- * a GPU can run at once, which the line does not hold for.
+ * A kernel's microseconds are modeled as a linear function of its WAS, as in the paper: least
+ * squares over the cells of mam's pages that `mam bench model` or `mam bench pages` wrote. Only
+ * cells with fewer threads than a GPU can run at once are used, as the line does not hold for
+ * others.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -24,7 +25,7 @@
 #define CELLS_LEAST 3
 #define THREADS_MOST 16384
 
-/* A whole number and nothing else; false: it is none, or too large. */
+/* Parses a whole number and nothing else; returns false if it is invalid or too large. */
 static bool read_number(const char *text, uint64_t *number)
 {
 	unsigned long long value;
@@ -81,7 +82,9 @@ bool advise_sizes(const char *text, struct advise_ask *ask)
 #define NONE ((size_t)-1)
 #define AT(name) offsetof(struct advise_counters, name)
 
-/* All fields of struct mam_heap_info that are one number, and where those go that matter. */
+/*
+ * All fields of struct mam_heap_info that are one number, and where the relevant ones are stored.
+ */
 static const struct {
 	const char *key;
 	size_t at;
@@ -132,7 +135,7 @@ static const struct {
 
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
 
-/* A line; false: what is wrong was said. */
+/* Parses a line; returns false after reporting an error. */
 static bool read_line(const char *path, unsigned int line, char *text, bool *seen,
 		      struct advise_counters *counters)
 {
@@ -221,8 +224,10 @@ static double threads_of(const char *parameter)
 	return threads * (*end == 'K' ? 1024 : *end == 'M' ? 1048576 : 1);
 }
 
-/* A line with the least squares of relative errors, as times lie far apart; false: there are too few
- * points, or all have the same x. */
+/*
+ * Fits a line by least squares of relative errors, as times span a wide range. Returns false if
+ * there are too few points, or all have the same x.
+ */
 static bool fit(const struct plot_rows *rows, struct advise_ask *ask)
 {
 	double w, n = 0, x = 0, y = 0, xx = 0, xy = 0, below;

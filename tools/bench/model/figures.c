@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * figures.c - the pictures of `mam bench model`, after the figures of the random-walk paper, as
- * plot_table.c has those of all others.
+ * figures.c - the figures of `mam bench model`, after those of the random-walk paper; plot_table.c
+ * has those of all others.
  */
 #include "bench/plot_table.h"
 
-/* mam bench model. What an equation says is drawn in dashes. */
+/* mam bench model. Values by equations are drawn as dashed lines. */
 static const struct plot_drawn modelled[] = {
 	{ "mam", "mam", { "mam-pages" }, NULL },
 	{ "mam, (11) of 64", "mam dash", { "mam-pages-formula" }, NULL },

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels.h - the kernels of `mam bench model` that `mam bench pages` has not.
+ * kernels.h - the kernels of `mam bench model` that `mam bench pages` does not have.
  *
- *   model_atomic        job->rounds atomics of each asker on one word, each waiting for the last;
+ *   model_atomic        job->rounds atomics of each asker on one word, each dependent on the last;
  *                       their mean goes to job->steps in clocks, to job->got in nanoseconds
- *   model_found_corw    each asker looks at one random word, as CoRW's lanes do, and takes nothing:
+ *   model_found_corw    each asker probes one random word, as CoRW's lanes do, without taking a page:
  *                       job->steps are the free pages it saw there
- *   model_again_NAME    each asker takes job->rounds pages, one after the other, with one walk: CRW
- *                       remembers the last. Pages and steps of asker i are from i * rounds on
- *   model_give_NAME     each asker gives job->got back: job->steps are the clocks that takes
+ *   model_again_NAME    each asker takes job->rounds pages, one after another, with one search: CRW
+ *                       remembers the last. Pages and steps of asker i start at i * rounds
+ *   model_give_NAME     each asker frees job->got: job->steps are the clocks that takes
  *
- * Written in port.h's words, so that tests run them under the simulator.
+ * Written with port.h's primitives, so that tests run them under the simulator.
  */
 #ifndef MAM_TOOLS_BENCH_MODEL_KERNELS_H
 #define MAM_TOOLS_BENCH_MODEL_KERNELS_H
@@ -23,11 +23,11 @@
 #include "heap/published/rw.h"
 #include "heap/published/rwbm.h"
 
-#define MODEL_SEED 5 /* any; job->seed tells passes apart */
+#define MODEL_SEED 5 /* arbitrary; job->seed differs between passes */
 
 /*
- * The word is job->shadow[0], at an address that a compiler cannot know to be the same in all lanes:
- * else it would make one atomic of a warp's. Words 64 to 95 are zeros.
+ * The word is job->shadow[0], at an address that a compiler cannot prove to be the same in all
+ * lanes: otherwise it would combine a warp's atomics into one. Words 64 to 95 are zeros.
  */
 MAM_KFN void model_atomic_one(const struct pages_job *job)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model.c - `mam bench model`: the random-walk paper's equations, laid over what this machine's first
- * GPU does, figure by figure.
+ * model.c - `mam bench model`: compares the random-walk paper's equations with measurements on this
+ * machine's first GPU, figure by figure.
  *
- * This file reads the command line and brings the parts together: plan.c says what is asked,
- * pages_run.c and play.c ask it, walk.c plays it on the host, reckon.c says what the equations
- * expect, show.c tells it all.
+ * This file parses the command line and connects the parts: plan.c has the cells, pages_run.c and
+ * play.c run them, walk.c simulates them on the host, reckon.c evaluates the equations, show.c
+ * prints it all.
  */
 #include <string.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ static const struct effort {
 struct request {
 	bool quick, smoke, keys, list, verbose;
 	const char *csv, *plot, *peers, *only, *read;
-	uint64_t seconds; /* 0: as the effort says */
+	uint64_t seconds; /* 0: the default of the effort */
 	uint64_t pages;
 };
 
@@ -92,7 +92,7 @@ struct run {
 	char now[160]; /* lock: the watch's */
 };
 
-/* Bare counters have no steps, and no equation. */
+/* Bare counters have neither steps nor an equation. */
 static bool takes_part(const struct pages_allocator *allocator)
 {
 	return allocator->role != PAGES_CEILING;
@@ -218,7 +218,7 @@ static bool wants(const struct request *request, enum model_work work)
 	return request->only == NULL || bench_in_list(request->only, model_work_names[work]);
 }
 
-/* All that is asked, by one deadline; false: the device failed. */
+/* Runs all cells, by one deadline; returns false if the device failed. */
 static bool measure(struct run *run, const struct model_request *ask)
 {
 	struct pages_request pages = ask->pages;
@@ -271,10 +271,10 @@ static int play(struct run *run)
 	message_error("the device failed: %s; what was measured before is told",
 		      pages_device_trouble()[0] != '\0' ? pages_device_trouble() : "see the notes");
 	fflush(NULL);
-	_exit(status == STATUS_GOOD ? STATUS_FAILED : status); /* a kernel may be running still */
+	_exit(status == STATUS_GOOD ? STATUS_FAILED : status); /* a kernel may still be running */
 }
 
-/* What was measured before, shown as if it just had been. */
+/* Shows earlier measurements as if they were new. */
 static int read_back(struct run *run)
 {
 	struct plot_rows rows = { .rows = NULL };

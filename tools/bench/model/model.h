@@ -1,44 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model.h - what the parts of `mam bench model` and `mam bench advise` share.
+ * model.h - interface between the parts of `mam bench model` and `mam bench advise`.
  *
- * Words, beside those of pages_bench.h:
- *   walker   RW, RW-BM, CRW or CoRW: what looks at random places until it finds a page
- *   TAS      mean steps of a thread until it has a page; WAS: mean over warps of the most steps of
- *            one of its threads
- *   formula  what an equation of the paper says; simulated: what the same walk says when the host
- *            plays it, all lanes a step at a time
+ * Terms, in addition to those of pages_bench.h:
+ *   walker   RW, RW-BM, CRW or CoRW: an algorithm that probes random places until it finds a page
+ *   TAS      mean steps of a thread until it has a page; WAS: mean over warps of the maximum steps of
+ *            their threads
+ *   formula  a value by an equation of the paper; simulated: by the same search simulated on the host,
+ *            all lanes one step at a time
  *
  * Source: M. Pham et al., "Dynamic Buffer Management in Massively Parallel Systems: The Power of
- * Randomness", ACM TOPC 12(1), 2025; numbers in brackets are its equations, those of figures too.
+ * Randomness", ACM TOPC 12(1), 2025; numbers in brackets are its equations, and figures are its
+ * figures.
  */
 #ifndef MAM_TOOLS_BENCH_MODEL_MODEL_H
 #define MAM_TOOLS_BENCH_MODEL_MODEL_H
 
 #include "bench/pages_bench.h"
 
-#define MODEL_WORD 32.0 /* pages that all but RW look at in a step */
+#define MODEL_WORD 32.0 /* pages that all walkers except RW probe in a step */
 #define MODEL_WARP 32u
 #define MODEL_PAGES 1000000u
-#define MODEL_TIMED 16384u /* askers from which on a queue is to be an order of magnitude slower */
+#define MODEL_TIMED 16384u /* from this many askers up, a queue should be an order of magnitude
+			    * slower */
 
-/* ---- what is asked: plan.c ---- */
+/* ---- the cells: plan.c ---- */
 
 enum model_work {
-	MODEL_GET,    /* figures 4, 5, 11, 16: a page each */
+	MODEL_GET,    /* figures 4, 5, 11, 16: one page each */
 	MODEL_LANES,  /* 12, 13: some lanes of each warp */
 	MODEL_MALLOC, /* 2, 14: several pages */
-	MODEL_USE,    /* 15: until one of a hundred gets nothing */
+	MODEL_USE,    /* 15: until one request in a hundred fails */
 	MODEL_ATOMIC, /* 1: one word */
-	MODEL_FOUND,  /* 6: what a warp sees in one step */
-	MODEL_AGAIN,  /* 8, 9: several pages, one after the other */
-	MODEL_GIVE,   /* 16: what it takes a thread to give a page back */
+	MODEL_FOUND,  /* 6: free pages that a warp sees in one step */
+	MODEL_AGAIN,  /* 8, 9: several pages, one after another */
+	MODEL_GIVE,   /* 16: cost for a thread to free a page */
 	MODEL_WORKS,
 };
 
 extern const char *const model_work_names[MODEL_WORKS]; /* "get", ...; rows have "model-get", ... */
 
-/* The same ground several times over, one page after the other. */
+/* The same heap state several times, with pages taken one after another. */
 struct model_again {
 	char parameter[PAGES_PARAMETER_BYTES];
 	struct pages_ground ground;
@@ -52,7 +54,7 @@ struct model_again {
 #define MODEL_BINS 7 /* of figure 6: standard deviations from the mean, -3 to 3 */
 
 struct model_plan {
-	struct pages_plan pages; /* all that pages_run_all() plays */
+	struct pages_plan pages; /* all that pages_run_all() runs */
 	struct model_again again[MODEL_AGAINS_MAX];
 	size_t again_count;
 	struct model_found {
@@ -73,7 +75,7 @@ extern const struct pages_names model_names;
 /* model_plan_make - `pages` of the smaller heap: a multiple of 64 */
 void model_plan_make(struct model_plan *plan, uint32_t pages);
 
-/* ---- measuring what pages_run_all() does not: play.c ---- */
+/* ---- measurements that pages_run_all() does not make: play.c ---- */
 
 struct model_request {
 	struct pages_request pages;
@@ -82,11 +84,11 @@ struct model_request {
 	uint32_t runs;     /* of figure 6 */
 };
 
-/* model_play - false: the device failed, and a note says so */
+/* model_play - returns false with a note if the device failed */
 bool model_play(const struct model_plan *plan, const struct model_request *request,
 		struct bench_results *results, char *now, size_t now_bytes);
 
-/* ---- the host's own walk: walk.c ---- */
+/* ---- the host's simulation: walk.c ---- */
 
 enum model_walker { MODEL_RW, MODEL_RW_BM, MODEL_CRW, MODEL_CORW, MODEL_WALKERS };
 
@@ -97,36 +99,37 @@ struct model_steps {
 };
 
 /*
- * model_walk - `askers` lanes, `lanes` of each warp, take `rounds` pages each; steps are those of all
- * rounds but the first where there are several. Passes until `walks` lanes walked. False: no memory.
+ * model_walk - `askers` lanes, `lanes` of each warp, take `rounds` pages each; steps are those of
+ * all rounds, except the first if there are several. Repeats passes until `walks` lanes have
+ * searched. Returns false if memory ran out.
  */
 bool model_walk(enum model_walker walker, const struct pages_ground *ground, uint32_t askers,
 		uint32_t lanes, uint32_t rounds, uint32_t walks, struct model_steps *steps);
 
-/* ---- what is reckoned of it: reckon.c, pearson.c ---- */
+/* ---- computations: reckon.c, pearson.c ---- */
 
-/* model_reckon - rows of formulas, ratios and correlations for what was measured */
+/* model_reckon - add rows of formulas, ratios and correlations for the measurements */
 void model_reckon(struct bench_results *results, const struct model_plan *plan);
-/* model_simulate - rows of walks played by the host, until the deadline */
+/* model_simulate - add rows of searches simulated on the host, until the deadline */
 void model_simulate(struct bench_results *results, const struct model_plan *plan,
 		    const struct model_request *request);
 
-/* model_locked_was - (6), where a word may be locked by another lane */
+/* model_locked_was - (6), where another lane may have locked a word */
 double model_locked_was(double t, double a, double n, double w, unsigned int lanes);
 
-/* Pearson's correlation; 0 of fewer than three, or of what does not vary. */
+/* Pearson's correlation; 0 for fewer than three values, or for values that do not vary. */
 double model_pearson(const double *x, const double *y, size_t count);
 /*
- * model_zou - the interval, of `z` standard errors, of r(y, c) - r(x, c), where `between` is r(x, y):
- * two correlations of the same things with a third.
+ * model_zou - the interval, of `z` standard errors, of r(y, c) - r(x, c), where `between` is r(x,
+ * y): the difference of the correlations of two variables with a third.
  */
 void model_zou(double x, double y, double between, size_t count, double z, double *low,
 	       double *high);
 
-/* ---- showing it: show.c, target.c ---- */
+/* ---- output: show.c, target.c ---- */
 
 #define MODEL_TARGETS_MAX 16
-/* model_target_reckon - answers how many there are */
+/* model_target_reckon - compute the targets; returns their number */
 size_t model_target_reckon(const struct bench_results *results, const struct model_plan *plan,
 			   struct pages_target targets[MODEL_TARGETS_MAX]);
 

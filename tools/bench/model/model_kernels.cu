@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model_kernels.cu - the kernels of `mam bench model`: one atomic of many lanes, what a warp sees in
- * a step, walks that go on after their first page, and what it takes to give one back.
+ * model_kernels.cu - the kernels of `mam bench model`: one atomic of many lanes, free pages that a
+ * warp sees in a step, searches that continue after their first page, and the cost of freeing one.
  */
 #include "bench/model/kernels.h"
 

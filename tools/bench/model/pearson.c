@@ -4,8 +4,8 @@
  *
  * Source of the interval: G. Y. Zou, "Toward using confidence intervals to compare correlations",
  * Psychological Methods 12(4), 2007, for two correlations that have one variable in common: each
- * has its own interval by Fisher's transformation, and the two are put together with how far they
- * depend on each other.
+ * has its own interval by Fisher's transformation, and the two are combined with their own
+ * correlation.
  */
 #include <math.h>
 
@@ -39,7 +39,7 @@ void model_zou(double x, double y, double between, size_t count, double z, doubl
 	const double step = count > 3 ? z / sqrt((double)count - 3) : INFINITY;
 	const double x_low = tanh(atanh(x) - step), x_high = tanh(atanh(x) + step);
 	const double y_low = tanh(atanh(y) - step), y_high = tanh(atanh(y) + step);
-	/* How the two correlations are correlated themselves. */
+	/* The correlation between the two correlations. */
 	const double both = ((between - x * y / 2) * (1 - x * x - y * y - between * between) +
 			     between * between * between) /
 			    ((1 - x * x) * (1 - y * y));

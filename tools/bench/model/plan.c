@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan.c - what `mam bench model` asks, as cells, after the figures of the paper.
+ * plan.c - the cells of `mam bench model`, after the figures of the paper.
  *
  * The smaller heap has T = 1,000,000 pages and up to T / 200 = 5,000 threads, so that at 0.5% free
- * the last page is taken. The larger one is 32 times as large, a power of two, with threads up to a
- * million. Cells of one ground stand together. A cell that asks for more than there is, is left out.
+ * the last page is taken. The larger one has 32 times as many, a power of two, with up to a million
+ * threads. Cells with the same heap state are adjacent. A cell that would request more than is free
+ * is skipped.
  *
  *   get     figures 4, 11, 16: 6 numbers of threads at 5 free shares; 5: T / 200 threads at 9
- *   lanes   12, 13: T / 6400 warps, of each of which 1 to 32 lanes ask, at 5%, 1%, 0.8%, 0.5% free
+ *   lanes   12, 13: T / 6400 warps, 1 to 32 requesting lanes each, at 5%, 1%, 0.8%, 0.5% free
  *   malloc  2: five scenarios, all free; 14: seven, at 50%, 10%, 1%
- *   use     15: until one of a hundred gets nothing, at eight sizes
+ *   use     15: until one request in a hundred fails, at eight sizes
  *   found   6: at 10%, 5% and 1% free
- *   again   8, 9: each thread takes four pages, one after the other, while it remembers the last;
- *           free pages lie in clusters of 100, of 2, or as chance has it
- *   give    16: each thread gives one page back; clocks
+ *   again   8, 9: each thread takes four pages, one after another, and remembers the last;
+ *           free pages are in clusters of 100, in clusters of 2, or random
+ *   give    16: each thread frees one page; clocks
  */
 #include <stdio.h>
 
@@ -22,7 +23,7 @@
 #define K UINT32_C(1024)
 #define M (1024 * K)
 #define ALL 1000
-#define GROUP 64 /* free pages that lie together where runs are asked for */
+#define GROUP 64 /* adjacent free pages where runs are requested */
 #define ROUNDS 4
 
 const char *const model_work_names[MODEL_WORKS] = { "get",    "lanes", "malloc", "use",

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * play.c - what `mam bench model` measures beside the cells of pages_run.c.
+ * play.c - the measurements of `mam bench model` besides the cells of pages_run.c.
  *
- *   atomic  figure 1: N threads add to one word, one add after the other; the mean of their times
- *   found   figure 6: so many warps look once, as CoRW's do, at a ground that nobody changes; how
- *           many free pages each saw, in all and in bins of a standard deviation of (9)
- *   again   figures 8 and 9: each thread takes several pages. Those must be pages of the heap that
- *           nobody else got; steps are those of all but the first, with passes as in pages_heap.c
- *   give    figure 16: of so many threads each gives back what a kernel before got for it; the mean of
- *           their times
- * Nothing is begun after the deadline.
+ *   atomic  figure 1: N threads add to one word, each add dependent on the last; the mean of their times
+ *   found   figure 6: a number of warps probe once, as CoRW's do, a heap that does not change; the number
+ *           of free pages each saw, in total and in bins of a standard deviation of (9)
+ *   again   figures 8 and 9: each thread takes several pages. Each must be a page of the heap, and taken
+ *           by one thread only; steps are those of all pages except the first, with passes as in
+ *           pages_heap.c
+ *   give    figure 16: each thread frees the page that a previous kernel took for it; the mean of their
+ *           times
+ * No measurement starts after the deadline.
  */
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@
 #include "model.h"
 
 #define CHECK_THREADS 65536
-#define ATOMICS 16 /* of each thread, one after the other */
+#define ATOMICS 16 /* of each thread, one after another */
 #define ATOMIC_REPEATS 5
 #define GIVE_REPEATS 11
 #define ZEROS_AT 64 /* in job->shadow: kernels.h */
@@ -54,7 +55,7 @@ static void note(struct play *play, const char *workload, const char *parameter,
 	bench_watch_release();
 }
 
-/* False: the time is up. */
+/* Returns false after the deadline. */
 static bool begin(struct play *play, const char *workload, const char *parameter, const char *name)
 {
 	if (bench_now() > play->request->deadline) {
@@ -118,14 +119,17 @@ static bool play_atomic(struct play *play)
 
 /* ---- figure 6 ---- */
 
-/* The chance that a normal number rounds to one of least to most. */
+/* The probability that a normal variable rounds to an integer from least to most. */
 static double normal_share(double mean, double deviation, double least, double most)
 {
 	return 0.5 * (erf((most + 0.5 - mean) / deviation / sqrt(2)) -
 		      erf((least - 0.5 - mean) / deviation / sqrt(2)));
 }
 
-/* Rows of what `runs` warps saw, of which `at` lanes hold the pages of their words. */
+/*
+ * Adds rows of the pages that `runs` warps saw; `at` has one value per lane, the free pages of its
+ * word.
+ */
 static void tell_found(struct play *play, const struct model_found *found, const uint32_t *at,
 		       uint32_t runs)
 {
@@ -150,7 +154,7 @@ static void tell_found(struct play *play, const struct model_found *found, const
 		sqrt(squares / runs - sum / runs * (sum / runs)));
 	add_row(play, "model-found", "formula", found->parameter, "deviation", deviation);
 	for (bin = 0; bin < MODEL_BINS; bin++) {
-		/* The whole numbers that round to this bin. */
+		/* The integers that round to this bin. */
 		const double least = ceil(mean + (bin - MODEL_BINS / 2 - 0.5) * deviation);
 		const double end = ceil(mean + (bin - MODEL_BINS / 2 + 0.5) * deviation);
 
@@ -200,7 +204,7 @@ struct sums {
 	uint64_t requests, warps;
 };
 
-/* Requests of a warp that are each the r-th of their thread are one warp's. */
+/* The r-th requests of a warp's threads count as one warp's. */
 static void add_steps(struct sums *sums, const uint32_t *steps, const struct model_again *again)
 {
 	uint32_t i, r, most;
@@ -221,7 +225,7 @@ static void add_steps(struct sums *sums, const uint32_t *steps, const struct mod
 	}
 }
 
-/* Each page that was got is one of the heap's, and one thread's alone. */
+/* Checks that each page belongs to the heap, and was taken by one thread only. */
 static bool check_again(struct pages_job *job, const struct model_again *again, uint64_t *wrong,
 			uint64_t *none)
 {
@@ -312,7 +316,7 @@ static bool play_again(struct play *play)
 
 /* ---- figure 16 ---- */
 
-/* The mean clocks of a thread; false: the device failed. */
+/* The mean clocks of a thread; returns false if the device failed. */
 static bool time_give(struct play *play, const struct pages_heap *heap, struct pages_job *job,
 		      double *clocks)
 {
@@ -380,7 +384,7 @@ static bool play_gives(struct play *play)
 	return good;
 }
 
-/* A room as large as the largest of what is asked here. */
+/* Makes a heap as large as the largest of these cells needs. */
 static const char *find_room(struct play *play)
 {
 	static struct pages_plan all;

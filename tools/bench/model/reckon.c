@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reckon.c - rows of what the paper expects, beside those of what was measured, and what follows
+ * reckon.c - rows of the paper's predictions, next to those of the measurements, and values derived
  * from both.
  *
  *   NAME-formula    (1) to (6), (11), (14). RW's TAS is the sum of (3) by harmonic numbers. CoRW's
- *                   is (11) in whole steps and with binomial finds, which never is below 1
+ *                   is (11) in whole steps and with binomial finds, which is never below 1.
  *                   mam's pages have CoRW's with words of 64, its mean over all threads (advice.c)
  *   rw-log          (3) as printed, with logarithms
  *   corw-normal     (11) as printed
  *   rw-bm-locks     (6), where a word may be locked: see model_locked_was()
- *   NAME-simulated  walk.c, of as many threads as run at the same time
- * In cells of one page a thread CRW remembers nothing and is RW-BM, so that its equations stand
- * beside cells of several.
+ *   NAME-simulated  walk.c, with as many threads as run at the same time
+ * In cells with one page per thread CRW remembers nothing and equals RW-BM, so that its equations
+ * apply to cells with several.
  *
- *   model-ratio        figure 5: WAS of RW-BM over that of CoRW, measured, and by (6) and (11)
+ *   model-ratio        figure 5: WAS of RW-BM divided by that of CoRW, measured, and by (6) and (11)
  *   model-correlation  Pearson's, of TAS and of WAS with the kernel's time, over all cells of walkers;
- *                      and the interval of 99% of the latter less the former
+ *                      and the 99% interval of the latter minus the former
  *
- * (14) wants the number of clusters. Of A free pages in groups of G at random places among T, a group
- * is the last of its cluster if the page behind it is taken: A / G (1 - A / T) of them, which for
- * G = 1 and few free pages is the paper's M = A, for 2 its .5 A, and for 100 its .01 A.
+ * (14) needs the number of clusters. Of A free pages in groups of G at random places among T, a
+ * group is the last of its cluster if the page after it is used: A / G (1 - A / T) of them. For G =
+ * 1 and few free pages this is the paper's M = A, for 2 its .5 A, and for 100 its .01 A.
  */
 #include <math.h>
 #include <string.h>
@@ -29,13 +29,13 @@
 #include "model.h"
 
 #define RUNS_MAX 1024
-#define TOGETHER_MOST 131072u /* lanes that any GPU of today runs at once */
-#define Z99 2.5758293035489   /* a normal number is within so many deviations in 99 cases of 100 */
+#define TOGETHER_MOST 131072u /* more lanes than any current GPU runs at once */
+#define Z99 2.5758293035489   /* 99% of normal values are within this many deviations */
 
 /*
- * A look fails where the word is full, by (6) with chance q^w at most, or where it is not and one of
- * the n - 1 others has it locked, each of whom has one word of t / w at most: so f = q^w +
- * (1 - q^w) (n - 1) w / t in place of q^w, and the sum over k of 1 - (1 - f^k)^lanes is (4) of f.
+ * A probe fails if the word is full, by (6) with probability q^w at most, or if it is not full and
+ * one of the n - 1 others has locked it, each of which has one word of t / w at most. So f = q^w +
+ * (1 - q^w) (n - 1) w / t replaces q^w, and the sum over k of 1 - (1 - f^k)^lanes is (4) of f.
  */
 double model_locked_was(double t, double a, double n, double w, unsigned int lanes)
 {
@@ -97,7 +97,10 @@ static void add_cell(struct bench_results *results, const struct pages_cell *cel
 		    bench_steps_queue_was(n));
 }
 
-/* Requests after a thread's first: as many pages fewer are free, and as many requests fewer come. */
+/*
+ * Requests after a thread's first: fewer pages are free and fewer requests remain, by the same
+ * number.
+ */
 static void add_again(struct bench_results *results, const struct model_again *again)
 {
 	const char *workload = "model-again", *at = again->parameter;
@@ -206,7 +209,7 @@ void model_reckon(struct bench_results *results, const struct model_plan *plan)
 	correlate(results, plan, NULL);
 }
 
-/* ---- the host's walks ---- */
+/* ---- the host's simulation ---- */
 
 static void simulate(struct bench_results *results, const char *workload, const char *parameter,
 		     const struct pages_ground *ground, uint32_t askers, uint32_t lanes,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * show.c - the results of `mam bench model` for people, and keys for scripts: what was measured over
- * what the equations say, cell by cell, then kernel times, and the targets last.
+ * show.c - the results of `mam bench model` as tables for users, and keys for scripts: measurements
+ * next to the equations' values, cell by cell, then kernel times, and the targets last.
  */
 #include <stdio.h>
 #include <string.h>

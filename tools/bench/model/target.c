@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target.c - how far the equations hold, as numbers with a bound each.
+ * target.c - how accurate the equations are, as numbers with one bound each.
  *
  *   TAS   of RW and of RW-BM: the largest error of (3), by harmonic numbers, and of (5), over all
- *         cells that begin with 1% free or more; also of (5) against the cells where locks play no
- *         part (fewer than one thread for 64 words), and of the host's walk, which knows of locks
- *   WAS   how many cells are above the bounds (4) and (6), and above (6) with locks, by more than
- *         three standard errors of what was measured
- *   time  how many times longer the queue takes, at 10% free and more, with most threads
+ *         cells that begin with 1% free or more; also of (5) against the cells where locks do not
+ *         matter (fewer than one thread for 64 words), and of the host's simulation, which models locks
+ *   WAS   how many cells exceed the bounds (4) and (6), and (6) with locks, by more than three
+ *         standard errors of the measurement
+ *   time  the slowdown of the queue, at 10% free and more, with the largest number of threads
  *   and the correlations of TAS and WAS with time; the paper has 0.905 and 0.962
  */
 #include <math.h>
@@ -16,7 +16,7 @@
 #include "model.h"
 
 #define LEAST_TENTHS 10
-#define ERRORS 3 /* standard errors that a mean may be off */
+#define ERRORS 3 /* tolerance of a mean in standard errors */
 
 static bool get(const struct bench_results *results, const char *name,
 		const struct pages_cell *cell, const char *metric, double *value)
@@ -29,7 +29,7 @@ static bool is_free_of_locks(const struct pages_cell *cell)
 	return cell->askers * 2048.0 <= cell->ground.pages;
 }
 
-/* The largest error of a formula, in per cent; false: there is no cell. */
+/* The largest error of a formula, in percent; returns false if there is no cell. */
 static bool worst_tas(const struct bench_results *results, const struct model_plan *plan,
 		      const char *name, const char *formula, bool locks, double *worst)
 {
@@ -53,7 +53,7 @@ static bool worst_tas(const struct bench_results *results, const struct model_pl
 	return any;
 }
 
-/* Cells whose WAS is above a bound; false: there is no cell. */
+/* Counts cells whose WAS exceeds a bound; returns false if there is no cell. */
 static bool above(const struct bench_results *results, const struct model_plan *plan,
 		  const char *name, const char *formula, double *count)
 {
@@ -76,7 +76,7 @@ static bool above(const struct bench_results *results, const struct model_plan *
 	return any;
 }
 
-/* The least of how many times longer the queue takes, over the cells of most threads. */
+/* The minimum slowdown of the queue, over the cells with the largest number of threads. */
 static bool least_speed(const struct bench_results *results, const struct model_plan *plan,
 			const char *name, const char *metric, double *least)
 {

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * walk.c - the paper's walks, played by the host: what they come to where no GPU is in it, and where
- * no equation leaves anything out.
+ * walk.c - simulates the paper's searches on the host: their behavior without a GPU's influence,
+ * and without the simplifications of the equations.
  *
- * 1. The ground is that of the kernels (pages_ask.h): the same pages are free.
- * 2. All lanes go a step at a time. RW's look at one page each; the others at a word of 32, of which
- *    they take the lowest free page. Whoever comes to a word second in the same step finds it locked,
- *    which counts as full. Which lane comes first is the order of their numbers.
- * 3. CoRW's lanes of a warp put together what they found, the lowest page of each word first, until
- *    each has a page.
- * 4. CRW's look first at the word that holds the page behind their last one.
- * 5. Who has found nothing for as long as the kernels' walks go on, gives up as they do, though the
- *    paper's never does: those of CoRW all together, after so many steps in which none found any.
- * A lane with its page begins with the next one in the next step.
+ * 1. The initial heap state is that of the kernels (pages_ask.h): the same pages are free.
+ * 2. All lanes advance one step at a time. RW's probe one page each; the others probe a word of 32,
+ *    of which they take the lowest free page. A lane that is not the first at a word in a step
+ *    finds it locked, which counts as full. Lanes go in the order of their numbers.
+ * 3. CoRW's lanes of a warp pool the pages they found, the lowest page of each word first, until
+ *    each lane has a page.
+ * 4. CRW's first probe is the word that has the page after their last one.
+ * 5. A lane that finds nothing for as long as the kernels' searches last gives up as they do,
+ *    although the paper's never does. CoRW's lanes give up together, after the number of steps in
+ *    which none found any.
+ * A lane that got its page begins its next one in the next step.
  *
  * Source: model.h, algorithms 1, 2, 3 and 5. Bound: that of 5.
  */
@@ -30,20 +31,21 @@ const char *const model_walker_names[MODEL_WALKERS] = { "rw", "rw-bm", "crw", "c
 
 struct lane {
 	uint32_t last;   /* page; or PAGES_NONE */
-	uint32_t round;  /* which page it looks for */
+	uint32_t round;  /* the page of the lane that it searches for */
 	uint32_t steps;  /* for this one */
-	uint32_t barren; /* a warp's first lane, CoRW: steps in a row in which none found a page */
-	bool first;      /* look behind the last page */
+	uint32_t barren; /* a warp's first lane, CoRW: consecutive steps in which none found a
+			  * page */
+	bool first;      /* probe after the last page */
 };
 
 struct walk {
 	enum model_walker walker;
 	uint32_t askers, lanes, rounds, pages, words;
-	uint32_t *free, *start; /* a bit a page: free ones; the same at the beginning */
-	uint32_t *locked;       /* a word's: the step it was looked at last */
+	uint32_t *free, *start; /* one bit per page: free ones; the initial state */
+	uint32_t *locked;       /* per word: the step of its last probe */
 	struct lane *lane;
 	uint32_t *most; /* of warp and round */
-	uint32_t *needy; /* lanes, or warps, that have not all pages */
+	uint32_t *needy; /* lanes, or warps, that still need pages */
 	uint32_t step;
 	struct bench_random random;
 	double sum, requests, most_sum, warps;
@@ -91,7 +93,9 @@ static bool init(struct walk *walk, const struct pages_ground *ground)
 	return true;
 }
 
-/* What the caller has of a word in this step; 0: nothing, or another had it first. */
+/*
+ * The free pages of a word that the caller sees in this step; 0: none, or another lane was first.
+ */
 static uint32_t enter(struct walk *walk, uint32_t word)
 {
 	if (walk->locked[word] == walk->step)
@@ -108,7 +112,7 @@ static uint32_t take_lowest(struct walk *walk, uint32_t word)
 	return word * 32 + (uint32_t)__builtin_ctz(bit);
 }
 
-/* One step of a lane that looks alone: a page, or PAGES_NONE. */
+/* One step of a lane that searches alone: returns a page, or PAGES_NONE. */
 static uint32_t look(struct walk *walk, struct lane *lane)
 {
 	uint32_t word, page;
@@ -128,7 +132,7 @@ static uint32_t look(struct walk *walk, struct lane *lane)
 	return enter(walk, word) != 0 ? take_lowest(walk, word) : PAGES_NONE;
 }
 
-/* A lane has its page: its steps are told, and the next round begins. */
+/* A lane has its page: records its steps, and starts the next round. */
 static void tell(struct walk *walk, uint32_t asker, uint32_t page)
 {
 	struct lane *lane = &walk->lane[asker];
@@ -145,7 +149,7 @@ static void tell(struct walk *walk, uint32_t asker, uint32_t page)
 	lane->round++;
 }
 
-/* A step of each lane; answers how many are left. */
+/* One step of each lane; returns how many still search. */
 static uint32_t step_alone(struct walk *walk, uint32_t count)
 {
 	uint32_t i, left = 0, page;
@@ -163,7 +167,7 @@ static uint32_t step_alone(struct walk *walk, uint32_t count)
 	return left;
 }
 
-/* A step of a warp's lanes together; false: all have their pages. */
+/* One joint step of a warp's lanes; returns false once all have their pages. */
 static bool step_warp(struct walk *walk, uint32_t first, uint32_t end)
 {
 	uint32_t words[32], count = 0, i, k, need = first;
@@ -191,7 +195,7 @@ static bool step_warp(struct walk *walk, uint32_t first, uint32_t end)
 	}
 	if (need < end && walk->lane[first].barren < mam_layout_patience(LOW))
 		return true;
-	for (i = first; i < end; i++) { /* all of them walked as long as the last */
+	for (i = first; i < end; i++) { /* all of them searched as long as the last */
 		walk->lane[i].round = 0;
 		tell(walk, i, PAGES_NONE);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi.c - `mam bench mpi`: the figures of "Coalescing Memory Allocations for GPU MPI", over CUDA's own
- * malloc and over mam's, as a suite that device_suite.c plays. mpi_plan.c says what is asked,
- * mpi_show.c tells it.
+ * mpi.c - `mam bench mpi`: the figures of "Coalescing Memory Allocations for GPU MPI", over CUDA's
+ * own malloc and over mam's, as a suite that device_suite.c runs. mpi_plan.c has the cells,
+ * mpi_show.c the output.
  */
 #include "command.h"
 #include "mpi_bench.h"

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_allocators.c - who is asked in `mam bench mpi`: CUDA's own malloc and mam's, each alone and under
- * every way to put mallocs together; and mam's calls for a whole warp and a whole block.
+ * mpi_allocators.c - the allocators of `mam bench mpi`: CUDA's own malloc and mam's, each alone and
+ * under every way to coalesce mallocs; and mam's calls for a whole warp and a whole block.
  *
- * A heap is its base's, the books that the way needs, and a few bytes that tell kernels where all
- * that is. Books are reckoned and formatted by a kernel of one thread, which knows their layout.
+ * A heap consists of its base's heap, the metadata that the way needs, and a few bytes that hold
+ * the addresses of both for kernels. A kernel of one thread, which knows the metadata's layout,
+ * computes its size and formats it.
  *
- * Buffers keep offsets of 64 GiB at most from a reference. mam's heap begins at its ground. Where CUDA's
- * own lies nobody says: a thread asks it for memory, and the reference is as far below that as the
- * heap is large.
+ * Buffers store offsets of at most 64 GiB from a reference. For mam's heap the reference is its
+ * first byte. The address of CUDA's heap is not documented: a thread allocates memory from it, and
+ * the reference is the heap's size below that address.
  */
 #include <string.h>
 
@@ -18,24 +19,24 @@
 #include "mpi_job.h"
 
 #define ENTRIES \
-	262144u /* parts that maps are for: a block on each SM, or all messages of All-to-All */
+	262144u /* capacity of maps in parts: a block on each SM, or all messages of All-to-All */
 #define FIFOS 16u
 
-/* own[] of a heap: 0 and 1 are the base's. */
+/* own[] of a heap: the base has 0 and 1. */
 enum { OWN_TOLD = 2, OWN_BOOKS = 3 };
 /* own_numbers[] of a heap */
 enum { NUMBER_REFERENCE = 0 };
 
 static const char too_little[] = "there is too little free memory on the device";
 
-/* ---- books ---- */
+/* ---- metadata ---- */
 
 static void end_books(struct device_heap *heap)
 {
 	const struct mpi_way *way = mpi_way_of(heap->allocator->name);
 	const struct device_job job = { .heap = heap->own[OWN_TOLD] };
 
-	/* What lies in buffers is the base's, which may outlive them. */
+	/* Buffered blocks belong to the base, which may outlive the buffers. */
 	if (way->buffers && heap->own[OWN_BOOKS] != NULL && !way->over_mam)
 		(void)device_launch_as(heap, "drain", 4, DEVICE_BLOCK, &job, NULL);
 	bench_gpu_give(heap->own[OWN_BOOKS]);
@@ -43,7 +44,7 @@ static void end_books(struct device_heap *heap)
 	heap->own[OWN_BOOKS] = heap->own[OWN_TOLD] = NULL;
 }
 
-/* An address of the base's; 0: it has none. */
+/* An address in the base's heap; 0 if it does not know one. */
 static bool learn(struct device_heap *heap, struct device_job *job, uint64_t *address)
 {
 	struct device_job ask = *job;
@@ -54,7 +55,10 @@ static bool learn(struct device_heap *heap, struct device_job *job, uint64_t *ad
 	       bench_gpu_fetch(address, job->got, sizeof(*address));
 }
 
-/* What is told to kernels, and the books, which are one block of device memory: map, then buffers. */
+/*
+ * Makes the heap's description for kernels, and the metadata, which is one block of device memory:
+ * map, then buffers.
+ */
 static const char *put_books(struct device_heap *heap, void *base, struct device_job *job)
 {
 	const struct mpi_way *way = mpi_way_of(heap->allocator->name);

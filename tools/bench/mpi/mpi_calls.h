@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_calls.h - malloc and free of a kernel of `mam bench mpi`: a way of coalesce/way.h over a base,
- * or the heap's own calls for a whole warp or block. Which one is a constant where the call stands.
+ * mpi_calls.h - malloc and free of a kernel of `mam bench mpi`: a way of coalesce/way.h over a
+ * base, or the heap's own calls for a whole warp or block. The kind is a constant at each call.
  *
- *   mpi_alloc, mpi_free              all threads of the block come to alloc with one size, as the static
- *                                    ways need it; to free anybody, alone
- *   mpi_alone_alloc, _free           whoever comes: not put together by a static way, as the report's
- *                                    analysis leaves such calls alone, but by a dynamic one
+ *   mpi_alloc, mpi_free              all threads of the block call alloc with one size, as the static
+ *                                    ways require; each thread may call free independently
+ *   mpi_alone_alloc, _free           any thread may call these: a static way does not coalesce them, as
+ *                                    the report's analysis leaves such calls alone, but a dynamic one does
  */
 #ifndef MAM_TOOLS_BENCH_MPI_CALLS_H
 #define MAM_TOOLS_BENCH_MPI_CALLS_H
@@ -29,13 +29,13 @@ MAM_KFN struct mam_kcoalescer mpi_coalescer(struct mam_kbase base, const struct 
 	return c;
 }
 
-/* mam's base has the heap behind `mpi_heap`. */
+/* mam's base has its heap in `mpi_heap`. */
 MAM_KFN struct mam_kbase mpi_base_heap(const struct device_job *job)
 {
 	return mam_base_heap((struct mam_kheap *)((const struct mpi_heap *)job->heap)->heap);
 }
 
-/* The lanes of the caller's warp that the block has. */
+/* The lanes of the caller's warp that exist in the block. */
 MAM_KFN uint32_t mpi_lanes(void)
 {
 	const uint32_t rest = mam_block_threads() - mam_thread() / DEVICE_WARP * DEVICE_WARP;
@@ -76,7 +76,7 @@ MAM_KFN bool mpi_alone_free(unsigned int kind, struct mam_kcoalescer c, void *ob
 	return mam_way_free(mpi_alone(kind), c, object);
 }
 
-/* What the clock says of the first thread, to know how fast it goes. */
+/* Records the first thread's clock and timer, to compute the clock rate. */
 MAM_KFN void mpi_pace(const struct device_job *job, uint64_t clock, uint64_t timer)
 {
 	if (device_thread() > 0)

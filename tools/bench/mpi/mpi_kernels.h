@@ -35,8 +35,9 @@
 #define MPI_TREE(way, kind, base) MPI_KERNEL(tree_##way, 512, mpi_tree, kind, base)
 
 /*
- * Of one thread: says what books take, into found->bytes that of a map for job->count entries, into
- * found->objects that of buffers with job->rounds FIFOs a class; and formats what there is.
+ * One thread: writes the size of the metadata, that of a map for job->count entries into
+ * found->bytes, that of buffers with job->rounds FIFOs per class into found->objects; and formats
+ * existing metadata.
  */
 MAM_KFN void mpi_books(unsigned int kind, struct mam_kbase base, const struct device_job *job)
 {
@@ -53,7 +54,7 @@ MAM_KFN void mpi_books(unsigned int kind, struct mam_kbase base, const struct de
 				   MAM_BUFFERS_BLOCKS, job->own[0]);
 }
 
-/* What lies in buffers goes back to the base. */
+/* Frees the buffered blocks to the base. */
 MAM_KFN void mpi_drain(unsigned int kind, struct mam_kbase base, const struct device_job *job)
 {
 	const struct mam_kcoalescer c = mpi_coalescer(base, job);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_mam.cu - the kernels of `mam bench mpi` over mam's heap of objects: those of any lane.
+ * mpi_mam.cu - the kernels of `mam bench mpi` over mam's heap of objects: those that any lane may
+ * call.
  */
 #include "bench/mpi/mpi_kernels.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_mam_collective.cu - the kernels of `mam bench mpi` that ask mam's heap by its own calls for a whole
- * warp and a whole block.
+ * mpi_mam_collective.cu - the kernels of `mam bench mpi` that use mam's own calls for a whole warp
+ * and a whole block.
  */
 #ifndef MPI_COLLECTIVE
 #define MPI_COLLECTIVE 1

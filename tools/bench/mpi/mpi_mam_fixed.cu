@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_mam_fixed.cu - the kernels of `mam bench mpi` over mam's heap of objects: those of a whole warp,
- * or block, with one size.
+ * mpi_mam_fixed.cu - the kernels of `mam bench mpi` over mam's heap of objects: those of a whole
+ * warp, or block, with one size.
  */
 #include "bench/mpi/mpi_kernels.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_numbers.c - means, deviations and quantiles of a few runs, and what runs have found.
+ * mpi_numbers.c - means, deviations and quantiles of a few runs, and the errors of runs.
  */
 #include <math.h>
 #include <stdio.h>
@@ -61,7 +61,7 @@ double mpi_numbers_quantile(const struct mpi_numbers *numbers, double quantile)
 	return sorted.values[low] * (1 - part) + sorted.values[low + 1] * part;
 }
 
-/* ---- what runs have found ---- */
+/* ---- errors of runs ---- */
 
 static void complain(struct mpi_verdict *verdict, uint64_t count, const char *what)
 {
@@ -79,7 +79,7 @@ void mpi_verdict_add(struct mpi_verdict *verdict, const struct device_found *fou
 	complain(verdict, found->corrupt, "results or words are not what was written");
 	complain(verdict, found->crooked, "addresses are not aligned");
 	complain(verdict, found->refused, "frees were not taken");
-	/* Who got no memory for a message sends none, and all give up. */
+	/* A rank without memory for a message sends none, and all ranks give up. */
 	complain(verdict, found->none > 0 ? 0 : found->beyond, "messages did not come");
 }
 

@@ -3,34 +3,34 @@
  * mpi_operations.h - Reduce, Broadcast and All-to-All of the ranks of mpi_ranks.h, as kernels that
  * time and verify them.
  *
- * All-to-All: in round k = 1 to P - 1 a rank sends a message to rank + k and takes one from rank - k. All
- * threads come to the malloc of each round, so the static ways put these together.
+ * All-to-All: in round k = 1 to P - 1 a rank sends a message to rank + k and receives one from rank
+ * - k. All threads call malloc in each round, so the static ways coalesce these calls.
  *
- * Reduce: in step s = 0, 1, ... a rank that is an odd multiple of 2^s sends what it has to the rank 2^s
- * below, which adds it to its own. Broadcast: the same steps and partners backwards, the lower one
- * sends. Not all ranks send in a step: only a dynamic way can put these mallocs together.
+ * Reduce: in step s = 0, 1, ... a rank that is an odd multiple of 2^s sends its values to the rank
+ * 2^s below, which adds them to its own. Broadcast: the same steps and partners in reverse, and the
+ * lower one sends. Not all ranks send in a step: only a dynamic way can coalesce these mallocs.
  *
- * The two buffers of a rank are asked for by all threads together, as in the report's listing 4. All
- * ranks begin at the same time, behind a barrier, and each has the time from there until it is
- * done. Reduce and Broadcast are played once before that.
+ * All threads together allocate the two buffers of a rank, as in the report's listing 4. All ranks
+ * begin at the same time, after a barrier; each rank's time runs from there until it is done.
+ * Reduce and Broadcast are run once before that.
  *
- * Who gets no memory, or no message, makes all others give up waiting, and that is counted; but
- * all threads still come to every call that all have to come to.
+ * A rank that gets no memory, or no message, makes all others stop waiting, and that is counted;
+ * but all threads still execute every collective call.
  */
 #ifndef MAM_TOOLS_BENCH_MPI_OPERATIONS_H
 #define MAM_TOOLS_BENCH_MPI_OPERATIONS_H
 
 #include "bench/mpi/mpi_ranks.h"
 
-/* What rank `from` has for rank `to`, at place i. */
+/* Element i of the message from rank `from` to rank `to`. */
 MAM_KFN double mpi_value(uint32_t from, uint32_t to, uint32_t i)
 {
 	return (double)from * 65536.0 + (double)to + (double)i * 0.25;
 }
 
 /*
- * The rank's two buffers of so many doubles each, by all threads of the block. False: there is none,
- * and no rank goes on.
+ * Allocates the rank's two buffers of `doubles` doubles each, by all threads of the block. On
+ * failure no rank continues.
  */
 MAM_KFN void mpi_take(unsigned int kind, struct mam_kcoalescer c, struct mpi_rank rank,
 		      size_t doubles, double *buffers[2])
@@ -62,7 +62,10 @@ MAM_KFN void mpi_give(unsigned int kind, struct mam_kcoalescer c, struct mpi_ran
 
 /* ---- All-to-All ------------------------------------------------------------------------------- */
 
-/* From `a`, a part of count doubles for each rank, to `b`, the same of each. */
+/*
+ * Sends from `a`, which has one part of count doubles per rank, and receives into `b`, one part
+ * from each.
+ */
 MAM_KFN void mpi_exchange(unsigned int kind, struct mam_kcoalescer c, struct mpi_rank rank,
 			  const double *a, double *b)
 {
@@ -120,7 +123,7 @@ MAM_KFN void mpi_alltoall(unsigned int kind, struct mam_kbase base, const struct
 
 /* ---- Reduce and Broadcast --------------------------------------------------------------------- */
 
-/* One step of either: who is at `bit` exchanges with who is below it. */
+/* One step of either: each rank at `bit` exchanges with the rank below it. */
 MAM_KFN void mpi_step(unsigned int kind, struct mam_kcoalescer c, struct mpi_rank rank, bool up,
 		      uint32_t bit, uint32_t tag, double *b)
 {
@@ -134,7 +137,7 @@ MAM_KFN void mpi_step(unsigned int kind, struct mam_kcoalescer c, struct mpi_ran
 		message = (struct mpi_message *)mpi_alone_alloc(kind, c, mpi_message_bytes(rank));
 		mpi_send(rank, message, other, tag, b);
 	}
-	mam_warp_sync(mpi_lanes()); /* whoever waits here for another lane, that one has sent */
+	mam_warp_sync(mpi_lanes()); /* a lane that others wait for here has sent its message */
 	if (!(up ? below : above))
 		return;
 	message = mpi_receive(rank, other, tag);
@@ -146,7 +149,7 @@ MAM_KFN void mpi_step(unsigned int kind, struct mam_kcoalescer c, struct mpi_ran
 		device_tell(&rank.job->found->refused, 1);
 }
 
-/* All steps: upwards the sum of all comes to rank 0, downwards what rank 0 has comes to all. */
+/* All steps: up, rank 0 gets the sum of all; down, all get rank 0's values. */
 MAM_KFN void mpi_climb(unsigned int kind, struct mam_kcoalescer c, struct mpi_rank rank, bool up,
 		       uint32_t tag, double *b)
 {
@@ -159,7 +162,7 @@ MAM_KFN void mpi_climb(unsigned int kind, struct mam_kcoalescer c, struct mpi_ra
 		mpi_step(kind, c, rank, up, 1u << (up ? step : steps - 1 - step), tag, b);
 }
 
-/* What rank `me` has in the end, at place i, where that is told. */
+/* The final value of rank `me` at place i, where it is defined. */
 MAM_KFN double mpi_wanted(struct mpi_rank rank, bool up, uint32_t i)
 {
 	const double ranks = (double)rank.ranks;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_places.c - what coalescing can save, before any cache: where the memory of a warp's lanes lies.
+ * mpi_places.c - the possible gain of coalescing, before any cache: the placement of the memory of
+ * a warp's lanes.
  *
- * Each lane reads its own element i at the same time. The lines that these touch are counted for
- * eight i from the first to the last, and the mean is told: 1 is the least, 32 the most there is. A
- * cache keeps what others of a line's bytes are for: so what counts, too, is how many lines a block's
- * memory lies in at all, over the fewest it could lie in.
+ * Each lane reads its own element i at the same time. The accessed lines are counted for eight i
+ * from the first to the last, and the mean is reported: the minimum is 1, the maximum 32. A cache
+ * keeps the rest of a line for other lanes, so a second number is reported: the lines that a
+ * block's memory spans, divided by the minimum.
  */
 #include <stdlib.h>
 
@@ -22,7 +23,7 @@ static int compare(const void *a, const void *b)
 	return (first > second) - (first < second);
 }
 
-/* How many are not the same as another. */
+/* The number of distinct lines. */
 static uint32_t count_distinct(uint64_t *lines, uint32_t count)
 {
 	uint32_t distinct = count > 0, i;
@@ -45,7 +46,10 @@ static uint32_t lines_of_warp(const uint64_t *addresses, uint32_t lanes, uint32_
 	return count_distinct(lines, count);
 }
 
-/* Neighbouring parts share a line at most: sorted, each begins behind where the last one ended. */
+/*
+ * Neighboring parts share one line at most: in sorted order, each begins after the end of the
+ * previous one.
+ */
 static void add_held(const uint64_t *addresses, uint32_t threads, uint32_t bytes, double *held,
 		     double *fewest)
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_plan.c - what `mam bench mpi` asks, as a list of cells, and who plays them.
+ * mpi_plan.c - the cells of `mam bench mpi`, and the allocators that run them.
  *
- *   linear      every one of 12 blocks of 1024 threads takes n floats, adds them, and frees them
+ *   linear      each thread of 12 blocks of 1024 allocates n floats, adds them, and frees them
  *   quadratic   the same, adding the products of all pairs
  *   operations  All-to-All of 8 blocks of 32 ranks and 4 doubles for each; Reduce and Broadcast of 30
  *               blocks of 512 and 16 doubles
  * n is 25 to 400 in steps of 25. Two variants of the unit workloads are ours, at n of 100 to 400:
- * `full` has a block of 1024 threads on every SM of the chip, where 12 blocks leave most of a large
- * chip idle; `together` has the threads of a block wait for one another before the work, so that nobody
- * works while others still wait for memory, which keeps them out of its way.
+ * `full` has a block of 1024 threads on every SM of the GPU, where 12 blocks leave most of a large
+ * GPU idle; in `together` the threads of a block synchronize before the work, so that no thread
+ * works while others still wait for memory and interferes with them.
  *
- * Left out: quadratic `full` beyond n of 200, and CUDA's malloc alone beyond n of 100 there, which take
- * seconds; and trees of static ways over mam, whose messages their base serves in any case.
+ * Skipped: quadratic `full` above n of 200, and CUDA's malloc alone above n of 100 there, which
+ * take seconds; and trees of static ways over mam, whose messages come from their base in any case.
  *
- * Cells stand in the order in which they are played: what the targets are about comes first.
+ * Cells are in the order in which they are run: those of the targets come first.
  */
 #include <string.h>
 
@@ -23,7 +23,7 @@
 
 #define STEP 25u
 #define MOST 400u
-#define DETAIL 100u /* n that figures 3 and 4 have are multiples of it */
+#define DETAIL 100u /* n of figures 3 and 4 are multiples of it */
 
 static const struct {
 	const char *name;
@@ -62,7 +62,7 @@ static void plan_figures(struct device_plan *plan, enum mpi_work work)
 		add_unit(plan, work, n, 0);
 }
 
-/* What a quick run has not. */
+/* The cells that a quick run skips. */
 static void plan_rest(struct device_plan *plan, enum mpi_work work)
 {
 	uint32_t n;
@@ -149,7 +149,7 @@ uint64_t mpi_plan_places(const struct device_cell *cell)
 	return (uint64_t)cell->askers * MPI_TIMES;
 }
 
-/* Those of the chip are left out of a smoke run; others are small. */
+/* A smoke run skips the cells that fill the GPU; others are small. */
 void mpi_plan_shrink(struct device_cell *cell, uint32_t askers_most)
 {
 	(void)cell;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_play_operations.c - plays a cell of All-to-All, Reduce or Broadcast.
+ * mpi_play_operations.c - runs a cell of All-to-All, Reduce or Broadcast.
  *
- * A kernel is one run. Each rank has the time from the barrier before the operation until its own part
- * is done; of a run the median over its ranks counts, and of 20 runs (fewer where they take long) the 5th percentile, the median and
- * the 95th are told, as in the report's figure 5. All results are verified in each run, and no
- * message may be left. Ranks wait for one another: a chip that cannot have all blocks at once is
- * refused.
+ * One kernel is one run. Each rank's time runs from the barrier before the operation until its own
+ * part is done. The time of a run is the median over its ranks. Of 20 runs (fewer if they take
+ * long) the 5th percentile, the median and the 95th are reported, as in the report's figure 5. All
+ * results are verified in each run, and no message may be left. Ranks wait for one another: if not
+ * all blocks can be resident at once, the cell is rejected.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 
 #define CELL_NS UINT64_C(700000000)
 #define RUNS_LEAST 3
-#define WAIT_NS UINT64_C(3000000000) /* that a rank waits for a message at most */
+#define WAIT_NS UINT64_C(3000000000) /* maximum wait of a rank for a message */
 
 struct operation {
 	struct device_run *run;
@@ -25,7 +25,7 @@ struct operation {
 	const struct device_cell *cell;
 	struct device_job job;
 	char kernel[32];
-	uint64_t *here; /* MPI_TIMES a rank */
+	uint64_t *here; /* MPI_TIMES per rank */
 	struct mpi_verdict verdict;
 	struct mpi_numbers medians, kernels;
 };
@@ -37,7 +37,7 @@ static int compare(const void *a, const void *b)
 	return (first > second) - (first < second);
 }
 
-/* Messages in inboxes, which has their first ones, and among what is kept aside. */
+/* Counts messages left in inboxes and in the queues of unmatched messages. */
 static bool count_left(struct operation *operation, struct device_found *found)
 {
 	const uint32_t places = 2 * operation->cell->askers;
@@ -52,7 +52,7 @@ static bool count_left(struct operation *operation, struct device_found *found)
 	return true;
 }
 
-/* One run; `counts`: its times are kept. */
+/* One run; `counts`: keep its times. */
 static bool play_run(struct operation *operation, bool counts)
 {
 	const struct device_cell *cell = operation->cell;
@@ -115,7 +115,7 @@ static void tell(const struct operation *operation)
 		   operation->medians.count);
 }
 
-/* False: not all ranks are resident at once, which was noted. */
+/* Returns false with a note if not all ranks can be resident at once. */
 static bool fits(struct operation *operation)
 {
 	const struct device_cell *cell = operation->cell;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_play_unit.c - plays a cell of a unit workload, as the report's listing 3 does.
+ * mpi_play_unit.c - runs a cell of a unit workload, as the report's listing 3 does.
  *
- * 1. A pass that is not timed has each thread write a pattern into its memory and read it when all
- *    of its block have: whose memory overlaps is found. Its addresses say what coalescing can save.
- * 2. Two runs to warm up, then 20 that count; fewer, where they take more than CELL_NS together.
- * 3. Of each run the mean over its threads of the cycles of malloc, of the work and of free; of these
- *    the mean and the deviation over the runs. Each thread's result is verified in each run.
- * The clock's rate is what the first thread sees of the device's timer meanwhile.
+ * 1. In an untimed pass each thread writes a pattern into its memory, and reads it after all of its
+ *    block have written: this finds overlapping memory. The addresses show the possible gain of
+ *    coalescing.
+ * 2. Two warm-up runs, then 20 timed ones; fewer if they take more than CELL_NS in total.
+ * 3. For each run, the means over its threads of the cycles of malloc, of the work and of free; of
+ *    these the mean and the deviation over the runs. Each thread's result is verified in each run.
+ * The clock rate is computed from the device timer, as read by the first thread.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ struct unit {
 	const struct device_cell *cell;
 	struct device_job job;
 	uint32_t threads;
-	uint64_t *times; /* MPI_TIMES a thread, on the host */
+	uint64_t *times; /* MPI_TIMES per thread, on the host */
 	struct mpi_verdict verdict;
 	struct mpi_numbers parts[MPI_TIMES], kernel;
 };
@@ -156,7 +157,7 @@ static void tell(const struct unit *unit)
 	}
 }
 
-/* How many threads there are. */
+/* The number of threads. */
 static uint32_t threads_of(const struct device_cell *cell)
 {
 	const unsigned int sms = bench_gpu_sms();

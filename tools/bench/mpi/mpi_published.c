@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_published.c - what the report says in numbers, and the speedups of what was measured.
+ * mpi_published.c - the report's numbers, and the speedups of the measurements.
  *
  * Source: N. Blach, M. Erhart, F. Memedi, A. Schäfer, "Coalescing Memory Allocations for GPU MPI",
- * project report, Design of Parallel and High-Performance Computing, ETH Zürich. Its figures 3 and 4
- * are of an NVIDIA GeForce GTX 1050 Ti with CUDA 11.3 and 12 blocks of 1024 threads; figure 5 is of
- * a GeForce RTX 2060 with CUDA 11.5. Figures 1 and 2, in Gflop/s, are pictures; the same in times the
- * base is figure 3. H and N are with headers and without, B and W a block and a warp; "header" of
- * figure 5 is its dynamic way, "no-header" the static one.
+ * project report, Design of Parallel and High-Performance Computing, ETH Zürich. Its figures 3 and
+ * 4 are of an NVIDIA GeForce GTX 1050 Ti with CUDA 11.3 and 12 blocks of 1024 threads; figure 5 is
+ * of a GeForce RTX 2060 with CUDA 11.5. Figures 1 and 2, in Gflop/s, are pictures; figure 3 shows
+ * the same as speedups over the base. H and N are with headers and without, B and W a block and a
+ * warp; "header" of figure 5 is its dynamic way, "no-header" the static one.
  *
  * A speedup is over the base alone, of the same run: `speedup` of a way over its own base,
- * `speedup_cuda` over CUDA's malloc whatever the base; of the work's cycles, or of an operation's median
- * time. Workload mpi-speedup has those that were published once more, for their picture.
+ * `speedup_cuda` over CUDA's malloc whatever the base; of the work's cycles, or of an operation's
+ * median time. Workload mpi-speedup repeats the published ones for their figure.
  */
 #include <math.h>
 #include <stdio.h>
@@ -167,7 +167,7 @@ static void add_published(struct bench_results *results)
 	}
 }
 
-/* A time and its deviation, where that was told. */
+/* A time and its deviation, if known. */
 struct time {
 	double value, deviation;
 };
@@ -222,7 +222,7 @@ static void add_pictured(struct bench_results *results)
 	}
 }
 
-/* Of a quotient of two that vary without regard to each other. */
+/* Adds the quotient of two independent values with its deviation. */
 static void add_quotient(struct bench_results *results, const struct bench_result *like,
 			 struct time slow, struct time fast, const char *metric,
 			 const char *deviation)

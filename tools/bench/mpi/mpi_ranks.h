@@ -3,26 +3,26 @@
  * mpi_ranks.h - a small MPI in a kernel: each thread of the grid is a rank, and ranks send one
  * another messages.
  *
- * 1. A rank has an inbox: a list that anybody puts a message in front of, by one compare-and-swap,
- *    and that its owner alone takes, all of it at once.
- * 2. What it took and does not look for yet it keeps aside, in the order in which it was sent; who
- *    looks for a message, by its sender and tag, looks there first.
- * 3. A message is memory of its sender's, and freed by who gets it.
- * 4. Who waits for one sleeps between two looks. It gives up when its time is up, and tells
- *    all: from then on nobody waits.
+ * 1. A rank has an inbox: a list to which any rank prepends a message by one compare-and-swap, and
+ *    which only its owner takes, all of it at once.
+ * 2. The owner queues messages that it does not need yet, in the order in which they were sent. A
+ *    receive, by sender and tag, searches this queue first.
+ * 3. The sender allocates a message, and the receiver frees it.
+ * 4. A waiting rank sleeps between two polls. It gives up when its time is up, and notifies all
+ *    others: from then on no rank waits.
  *
- * Source: messages, as "Coalescing Memory Allocations for GPU MPI" has them of GPU MPI: malloc,
- * copy, free. How they get from rank to rank is ours.
+ * Source: messages, as "Coalescing Memory Allocations for GPU MPI" describes GPU MPI: malloc, copy,
+ * free. The transport between ranks is ours.
  *
- * All ranks must be resident at the same time. Lanes of a warp may wait for one another: so no
- * collective stands in a wait, and in what is built of these calls a rank first sends what it has
- * to send in a step, and then waits for what others send in the same step. Then it does not
- * matter whether lanes of a warp wait for the slowest of them behind each step: the messages of a step
- * wait for steps before it only.
+ * All ranks must be resident at the same time. Lanes of a warp may wait for one another, so a wait
+ * contains no collective call. In code built on these calls, a rank first sends its messages of a
+ * step, and then waits for the others' messages of the same step. Then it does not matter whether
+ * the lanes of a warp wait for the slowest of them after each step: the messages of a step depend
+ * only on earlier steps.
  *
- * Bound: a wait ends. What the receiver reads was written before its sender released the message, also
- * where others put theirs in front of it: theirs are in the same row of compare-and-swaps, the end of
- * which the owner acquires.
+ * Bound: a wait ends. The receiver reads data that was written before its sender released the
+ * message, even if other ranks prepended theirs later: those belong to the same chain of
+ * compare-and-swaps, the end of which the owner acquires.
  */
 #ifndef MAM_TOOLS_BENCH_MPI_RANKS_H
 #define MAM_TOOLS_BENCH_MPI_RANKS_H
@@ -58,7 +58,7 @@ MAM_KFN size_t mpi_message_bytes(struct mpi_rank rank)
 	return sizeof(struct mpi_message) + rank.count * sizeof(double);
 }
 
-/* From now on nobody waits. */
+/* From now on no rank waits. */
 MAM_KFN void mpi_give_up(struct mpi_rank rank)
 {
 	mam_atomic_store64(&rank.job->found->spare[MPI_GAVE_UP], 1, MAM_RELAXED, MAM_AT_DEVICE);
@@ -69,7 +69,7 @@ MAM_KFN bool mpi_gave_up(struct mpi_rank rank)
 	return mam_atomic_load64(&rank.job->found->spare[MPI_GAVE_UP], MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-/* A pause of a wait that began at `begin`; false: it is over. */
+/* A pause of a wait that began at `begin`; returns false if the wait must end. */
 MAM_KFN bool mpi_pause(struct mpi_rank rank, uint64_t begin, uint32_t *ns)
 {
 	if (mpi_gave_up(rank))
@@ -85,7 +85,7 @@ MAM_KFN bool mpi_pause(struct mpi_rank rank, uint64_t begin, uint32_t *ns)
 
 /* ---- sending ---------------------------------------------------------------------------------- */
 
-/* `message` NULL: there was no memory for it. It is the receiver's from now on. */
+/* A NULL `message` means that its allocation failed. The receiver owns it from now on. */
 MAM_KFN void mpi_send(struct mpi_rank rank, struct mpi_message *message, uint32_t to, uint32_t tag,
 		      const double *values)
 {
@@ -111,7 +111,7 @@ MAM_KFN void mpi_send(struct mpi_rank rank, struct mpi_message *message, uint32_
 
 /* ---- receiving -------------------------------------------------------------------------------- */
 
-/* What came goes behind what is kept, the oldest first. False: nothing came. */
+/* Appends the new messages to the queue, the oldest first. Returns false if there are none. */
 MAM_KFN bool mpi_fetch(struct mpi_rank rank)
 {
 	uint64_t *last = &rank.job->got[rank.ranks + rank.me], *inbox = &rank.job->got[rank.me];
@@ -133,7 +133,7 @@ MAM_KFN bool mpi_fetch(struct mpi_rank rank)
 	return true;
 }
 
-/* One that is kept; NULL: there is none such. */
+/* Takes a queued message; NULL if there is none. */
 MAM_KFN struct mpi_message *mpi_find(struct mpi_rank rank, uint32_t from, uint32_t tag)
 {
 	uint64_t *at = &rank.job->got[rank.ranks + rank.me];
@@ -151,7 +151,10 @@ MAM_KFN struct mpi_message *mpi_find(struct mpi_rank rank, uint32_t from, uint32
 	return NULL;
 }
 
-/* The caller frees it. NULL: it did not come in time, which is counted, or nobody waits any longer. */
+/*
+ * The caller frees the message. Returns NULL if it did not arrive in time, which is counted, or if
+ * ranks no longer wait.
+ */
 MAM_KFN struct mpi_message *mpi_receive(struct mpi_rank rank, uint32_t from, uint32_t tag)
 {
 	const uint64_t begin = mam_timer();
@@ -172,8 +175,8 @@ MAM_KFN struct mpi_message *mpi_receive(struct mpi_rank rank, uint32_t from, uin
 /* ---- all together ----------------------------------------------------------------------------- */
 
 /*
- * All threads of the grid come, for the `nth` time: 1, 2, ... False, in all threads of the block:
- * somebody gave up.
+ * All threads of the grid call it, for the `nth` time: 1, 2, ... Returns false, in all threads of
+ * the block, if a rank gave up.
  */
 MAM_KFN bool mpi_barrier(struct mpi_rank rank, uint32_t nth)
 {

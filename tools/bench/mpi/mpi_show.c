@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_show.c - the results of `mam bench mpi` for people, and keys for scripts: tables as the
- * report's figures 3, 4 and 5, a line an allocator, what was published among them, a column a cell; then
- * what else was measured to say why; then the targets, which are what was published.
+ * mpi_show.c - the results of `mam bench mpi` as tables for users, and keys for scripts: tables
+ * like the report's figures 3, 4 and 5, one line per allocator, including the published ones, one
+ * column per cell; then further measurements that explain them; then the targets, which are the
+ * published values.
  *
- * `!` stands behind a number when somebody got no memory, `wrong` in place of one when results were,
- * `lost` where a kernel did not come back or took the device with it.
+ * `!` follows a number if a request failed, `wrong` replaces a number if results were, `lost` one
+ * whose kernel did not return or crashed the device.
  */
 #include <stdio.h>
 #include <string.h>
@@ -88,7 +89,7 @@ static const struct {
 	  { "100", "200", "300", "400" } },
 };
 
-/* A line that has nothing to tell is left out. */
+/* Lines without numbers are left out. */
 static bool has_line(const struct bench_results *results, size_t table, const char *name)
 {
 	static const char *const metrics[] = { NULL, "wrong", "lost" };
@@ -145,7 +146,7 @@ struct aim {
 	const char *parameters[5]; /* in the worst of these */
 };
 
-/* What the report claims, over CUDA's own malloc. */
+/* The report's claims, over CUDA's own malloc. */
 static const struct aim aims[] = {
 	{ "linear_times",
 	  "Linear, a warp's mallocs put together",
@@ -169,7 +170,7 @@ static const struct aim aims[] = {
 
 #define AIMS (sizeof(aims) / sizeof(aims[0]))
 
-/* The best that anything of mam's does: every speedup over CUDA's malloc alone. */
+/* The best of all of mam's ways: every speedup over CUDA's malloc alone. */
 static bool best_of(const struct bench_results *results, const struct device_request *request,
 		    const struct aim *aim, double *value, const char **name)
 {
@@ -198,7 +199,7 @@ static bool best_of(const struct bench_results *results, const struct device_req
 	return any;
 }
 
-/* In each cell the best of the allocators, and of the cells the least. */
+/* The minimum over the cells of the best allocator in each. */
 static bool least_of_bests(const struct bench_results *results, const struct aim *aim,
 			   double *value)
 {

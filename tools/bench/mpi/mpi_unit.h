@@ -2,23 +2,26 @@
 /*
  * mpi_unit.h - the unit workloads of "Coalescing Memory Allocations for GPU MPI", as a kernel.
  *
- * 1. Each thread asks for n floats,
+ * 1. Each thread allocates n floats,
  * 2. writes 0 to n - 1 into them,
  * 3. works on them: Linear adds them, Quadratic adds the products of all pairs; the result goes to
  *    the first one,
  * 4. and frees them.
- * The clock is read around 1, 3 and 4. A work of MPI_CHECK looks at the memory in place of 3: each thread
- * writes a pattern of its own, all wait for one another, and it must be there still.
+ * The clock is read around 1, 3 and 4. The work MPI_CHECK checks the memory in place of 3: each
+ * thread writes its own pattern, all synchronize, and each pattern must be intact.
  *
- * The compiler sees neither at 3 what was written at 2, nor behind 3 what is read: the memory is made
- * opaque to it between. A float's additions are in the order written, so the result has one value.
+ * The compiler must not forward the values written in 2 to 3, nor eliminate the stores of 3: the
+ * memory is made opaque to it in between. A float's additions are in program order, so the result
+ * has one value.
  */
 #ifndef MAM_TOOLS_BENCH_MPI_UNIT_H
 #define MAM_TOOLS_BENCH_MPI_UNIT_H
 
 #include "bench/mpi/mpi_calls.h"
 
-/* From here on the compiler knows nothing of what is at `pointer`, nor of what `pointer` is. */
+/*
+ * From here on the compiler knows neither the value of `pointer` nor the memory that it points to.
+ */
 #ifdef __CUDACC__
 #define MPI_OPAQUE(pointer) asm volatile("" : "+l"(pointer) : : "memory")
 #else
@@ -63,7 +66,7 @@ MAM_KFN uint32_t mpi_pattern(uint32_t thread, uint32_t i)
 	return bench_mix(thread * 0x9e3779b9u + i);
 }
 
-/* All threads of the block come; `data` NULL: one that has nothing. */
+/* All threads of the block call it; `data` is NULL in a thread without memory. */
 MAM_KFN void mpi_check(const struct device_job *job, uint32_t *data)
 {
 	const uint32_t me = device_thread(), n = data != NULL ? job->rounds : 0;

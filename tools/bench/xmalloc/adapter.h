@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * adapter.h - adapters of `mam bench xmalloc`: a way over a base. Before it are said
+ * adapter.h - adapters of `mam bench xmalloc`: a way over a base. A file that includes it first
+ * defines
  *   XMALLOC_BASE      one of those below
  *   XMALLOC_BUFFERED  1: with buffers
- *   XMALLOC_WAY       an enum mam_kway; XMalloc unless said
- *   XMALLOC_CALLS     1: by xmcMalloc() and xmcFree(), as programs have them
+ *   XMALLOC_WAY       an enum mam_kway; XMalloc by default
+ *   XMALLOC_CALLS     1: by xmcMalloc() and xmcFree(), as in programs
  */
 #ifndef MAM_TOOLS_BENCH_XMALLOC_ADAPTER_H
 #define MAM_TOOLS_BENCH_XMALLOC_ADAPTER_H
@@ -88,7 +89,7 @@ MAM_KFN struct mam_kcoalescer bench_coalescer(const void *heap)
 }
 
 #if XMALLOC_CALLS && defined(__CUDACC__)
-/* As xmcInit() leaves it; by one lane, once buffers are formatted. */
+/* Sets up what xmcInit() does; by one lane, once buffers are formatted. */
 MAM_KFN void bench_begin(const void *heap)
 {
 	const struct bench_layers *layers = (const struct bench_layers *)heap;
@@ -110,7 +111,7 @@ MAM_KFN void bench_free(void *heap, void *object, size_t bytes)
 	(void)xmcFree(object);
 }
 #else
-/* The simulator has no such calls, but what is below them. */
+/* The simulator does not have these calls, only the layer below them. */
 #if XMALLOC_CALLS && XMALLOC_BASE == XMALLOC_BASE_MAM
 #undef XMALLOC_WAY
 #define XMALLOC_WAY MAM_WAY_BASE

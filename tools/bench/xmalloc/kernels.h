@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels.h - the kernels of a module of `mam bench xmalloc`: those of `mam bench device` that it
- * plays, and what its layers need beside. Before it stands adapter.h.
+ * kernels.h - the kernels of a module of `mam bench xmalloc`: the ones that it uses of `mam bench
+ * device`, and those for its layers. Included after adapter.h.
  *
- *   layers_learn    one thread: found->bytes, of buffers with job->count FIFOs a class for
- *                   job->rounds warps; found->low, an address of the base
+ *   layers_learn    one thread: found->bytes, the size of buffers with job->count FIFOs per class for
+ *                   job->rounds warps; found->low, an address in the base's heap
  *   layers_format   one thread: buffers in job->more, of such numbers, reference job->own[0]
- *   layers_drain    what lies in buffers goes back to the base
+ *   layers_drain    frees the buffered blocks to the base
  *   base_fill       as fill, of the base itself
- *   base_give       gives that back
+ *   base_give       frees those
  */
 #ifndef MAM_TOOLS_BENCH_XMALLOC_KERNELS_H
 #define MAM_TOOLS_BENCH_XMALLOC_KERNELS_H
@@ -16,7 +16,7 @@
 #include "bench/device_kernels.h"
 #include "bench/device_kernels_use.h"
 
-/* Of a class: as published, or as many as run warps at once. */
+/* FIFO length of a class: as published, or as many as run warps at once. */
 MAM_KFN uint32_t layers_blocks(const struct device_job *job)
 {
 	return job->rounds > 0 ? mam_buffers_blocks_for(job->rounds) : MAM_BUFFERS_BLOCKS;

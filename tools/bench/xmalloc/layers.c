@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * layers.c - who is asked in `mam bench xmalloc`: CUDA's own malloc and mam's, each also with
- * XMalloc above it, coalesced only or with buffers too; a heap of pages, also coalesced; and those of
- * `mam bench device`.
+ * layers.c - the allocators of `mam bench xmalloc`: CUDA's own malloc and mam's, each also with
+ * XMalloc above it, coalesced only or with buffers too; a heap of pages, also coalesced; and those
+ * of `mam bench device`.
  *
- * A layered heap is its base's heap, the buffers' books, and a few bytes that tell kernels where
- * both are. Books are formatted by a kernel of one thread, which knows their layout. By XMalloc's
- * calls, as programs have them, buffers are for as many warps as the device runs, and over mam's own
- * there is nothing between.
+ * A layered heap consists of its base's heap, the buffers' metadata, and a few bytes that hold the
+ * addresses of both for kernels. A kernel of one thread, which knows the metadata's layout, formats
+ * it. With XMalloc's calls, as programs use them, buffers are for as many warps as the device runs,
+ * and over mam's own allocator there is no layer in between.
  *
- * Buffers keep offsets of 32 bits, in grains of 16 bytes, from a reference: 64 GiB. mam's heap
- * begins at its ground. Where CUDA's own lies nobody says, and 0 is too far below it: a kernel asks
- * it for a block, and the reference is some GiB below that, so that a heap of 500 MiB has it all
- * above the reference whatever end the block is from.
+ * Buffers store 32-bit offsets, in units of 16 bytes, from a reference: 64 GiB. For mam's heap the
+ * reference is its first byte. The address of CUDA's heap is not documented, and 0 is too far below
+ * it: a kernel allocates a block from it, and the reference is some GiB below that, so that a heap
+ * of 500 MiB is entirely above the reference, whichever end the block is from.
  */
 #include <string.h>
 
@@ -23,9 +23,9 @@
 
 #define BELOW (UINT64_C(4) << 30)
 
-/* own[] of a layered heap: 0 and 1 are the base's. */
+/* own[] of a layered heap: the base has 0 and 1. */
 enum { OWN_LAYERS = 2, OWN_BUFFERS = 3 };
-/* own_numbers[]: 0 and 1 are the base's. */
+/* own_numbers[]: the base has 0 and 1. */
 enum { NUMBER_BASE = 2, NUMBER_REFERENCE = 3 };
 
 struct device_allocator xmalloc_allocators[XMALLOC_ALLOCATORS_MAX];
@@ -58,13 +58,16 @@ bool xmalloc_is_by_calls(const struct device_allocator *allocator)
 	return strstr(allocator->name, "-xmc") != NULL;
 }
 
-/* For which buffers have room of each class; 0: as many as are published. */
+/* The number of warps that the buffers have room for in each class; 0: as published. */
 static uint32_t warps_of(const struct device_allocator *allocator)
 {
 	return xmalloc_is_by_calls(allocator) ? bench_gpu_warps() : 0;
 }
 
-/* What the books of the most buffers take, and an address of the base's; by the base's heap. */
+/*
+ * The size of the metadata of the most buffers, and an address in the base's heap; by the base's
+ * heap.
+ */
 static const char *learn(struct device_heap *heap, struct device_found *found)
 {
 	struct device_job job = { .heap = heap->heap,
@@ -84,7 +87,7 @@ static const char *learn(struct device_heap *heap, struct device_found *found)
 	return NULL;
 }
 
-/* The base's heap is made; `heap` has room for layers. */
+/* The base's heap exists; `heap` gets its layers. */
 static const char *put_layers(struct device_heap *heap)
 {
 	struct bench_layers layers = { .base = heap->heap };
@@ -146,7 +149,7 @@ static const char *make_pages(struct device_heap *heap, uint64_t bytes, uint64_t
 	return device_ours_make_pages(heap, bytes, XMALLOC_PAGE);
 }
 
-/* It is none of those of `mam bench device`: a base alone, of no use for objects of all sizes. */
+/* Not one of `mam bench device`'s: a base only, without objects of other sizes. */
 static const struct device_allocator pages = { .make = make_pages, .end = device_ours_end };
 
 OVER(over_cuda, find("cuda-malloc"))
@@ -193,7 +196,7 @@ static void add(const struct device_allocator *allocator, const char *name)
 	xmalloc_allocators[xmalloc_allocator_count++].name = name;
 }
 
-/* In the order of columns: the bases beside what stands on them. */
+/* In the order of columns: each base next to its layered allocators. */
 void xmalloc_allocators_make(void)
 {
 	size_t i;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan.c - what `mam bench xmalloc` asks, as a list of cells, and who plays them.
+ * plan.c - the cells of `mam bench xmalloc`, and the allocators that run them.
  *
  *   time       a million workers malloc 4 bytes, write, read and free them, in one kernel; 1, 2, 4, 8,
- *              16 or 32 workers in each warp, whose other lanes do nothing
- *   prefilled  the same, 32 workers a warp, where a quarter of the heap was taken before
- *   coalesce   the same for coalescing without buffers; and what that asks of a base, of the base
+ *              16 or 32 workers in each warp, whose other lanes are idle
+ *   prefilled  the same, 32 workers per warp, with a quarter of the heap allocated before
+ *   coalesce   the same for coalescing without buffers; and its requests to a base, on the base
  *              alone: 32K workers, alone in their warps, with the bytes of a million's warps
- *   buffers    the same with 0 to 32 buffers a class, of 1 and of 32 workers a warp
+ *   buffers    the same with 0 to 32 buffers per class, with 1 and with 32 workers per warp
  *   hold       128K workers malloc 8 objects each of 4 to 256 bytes; a later kernel frees
- * Heaps have 500 MiB, which is too little for hold where each object has a page. Where CUDA's own
- * malloc, or what stands on it, would take more than a second or so for a million workers, it is left
- * out; so there are cells of 16K workers, too. A cell's parameter is workers, workers a warp, and
- * buffers a class where they differ.
+ * Heaps have 500 MiB, which is too little for hold if each object has a page. CUDA's own malloc,
+ * and layers over it, are skipped where they would take more than about a second for a million
+ * workers; so there are cells of 16K workers, too. A cell's parameter is workers, workers per warp,
+ * and buffers per class if they differ.
  */
 #include "xmalloc.h"
 
@@ -20,7 +20,7 @@
 #define M (1024 * K)
 #define OBJECT 4      /* bytes, as published */
 #define TOGETHER 520  /* of a warp's 32 objects with their headers */
-#define FILLED 131072 /* blocks that are taken before: 2^17 of 1 KiB */
+#define FILLED 131072 /* blocks allocated before: 2^17 of 1 KiB */
 #define HOLD_LEAST 4
 #define HOLD_MOST 256
 #define HOLD_EACH 8
@@ -80,7 +80,7 @@ static void plan_prefilled(struct device_plan *plan)
 	struct device_cell cell = cell_of(XMALLOC_PREFILLED, 1 * M, 32);
 
 	cell.filled = FILLED;
-	cell.fine = true; /* CUDA's own takes seconds for what is there before */
+	cell.fine = true; /* CUDA's own takes seconds for the prefill */
 	add(plan, cell);
 }
 
@@ -154,7 +154,7 @@ bool xmalloc_plan_takes_part(const struct device_allocator *allocator,
 	if (cell->work == XMALLOC_FIFOS)
 		return xmalloc_has_buffers(allocator);
 	if (cell->work ==
-	    XMALLOC_PREFILLED) /* pages of one size, and counters, have no such thing */
+	    XMALLOC_PREFILLED) /* does not apply to pages of one size and to counters */
 		return !allocator->one_size && allocator->frees;
 	return true;
 }

@@ -2,15 +2,16 @@
 /*
  * play.c - the works of `mam bench xmalloc`.
  *
- * 1. Where the cell says so, blocks of 1 KiB are taken of the base, until the end of the cell: of
- *    the base itself, so that all that stand on it find the same heap.
- * 2. A part of the workers shows how long all would take; more than LONG_US is left out. Where
- *    blocks were taken before, that part is then timed, too.
- * 3. A pass that is not timed, in which all objects are there at the same time and are looked at; of a
- *    heap of pages those that it has pages for, as 500 MiB are half a million.
- * 4. Kernels that do not count, then those whose median is told: LEAST of them, as the paper has,
- *    and more while ENOUGH_US lasts. The mean of the first LEAST is told beside it.
- * 5. Buffers are emptied, since what they hold is the base's, and CUDA's heap is the next cell's.
+ * 1. If the cell specifies it, allocate blocks of 1 KiB until the end of the cell: from the base
+ *    itself, so that all its layered allocators find the same heap.
+ * 2. A part of the workers predicts the total time; cells above LONG_US are skipped. In a prefilled
+ *    heap, that part is then timed, too.
+ * 3. An untimed pass in which all objects exist at the same time and are checked; in a heap of
+ *    pages as many as it has pages, as 500 MiB are half a million.
+ * 4. Warm-up kernels, then those whose median is reported: LEAST of them, as in the paper, and more
+ *    within ENOUGH_US. The mean of the first LEAST is reported, too.
+ * 5. Buffers are drained, as their blocks belong to the base, and CUDA's heap is reused by the next
+ *    cell.
  */
 #include <stdio.h>
 
@@ -21,13 +22,14 @@
 #define LEAST 4
 #define LONG_US 1000000.0
 #define ENOUGH_US 600000.0
-#define MOST_US 3000000.0 /* then even fewer than LEAST must do */
-#define PART 64           /* the share of the workers that shows how long all would take */
+#define MOST_US 3000000.0 /* then even fewer than LEAST must suffice */
+#define PART 64           /* the share of the workers that predicts the total time */
 #define PART_LEAST 8192
 #define FILL_BYTES 1024
-#define FILL_HEADER 16 /* of each where the base is a heap of pages: two pages, then */
+#define FILL_HEADER 16 /* of each block if the base is a heap of pages, where a block then takes
+		        * two pages */
 
-/* What was taken before, for the cell's whole time. */
+/* The prefilled blocks, for the cell's whole time. */
 static struct device_job fill_job(const struct device_run *run, const struct device_heap *heap,
 				  const struct device_cell *cell)
 {
@@ -68,7 +70,7 @@ static bool unfill(struct device_run *run, struct device_heap *heap, const struc
 		device_launch(heap, layered ? "base_give" : "give", &job, NULL));
 }
 
-/* *us: what all workers would take, as far as a part of them shows; 0: there are few. */
+/* *us: the predicted time of all workers, extrapolated from a part; 0: there are few. */
 static bool foresee(struct device_run *run, struct device_heap *heap, const struct device_job *job,
 		    double *us)
 {
@@ -109,7 +111,7 @@ static bool is_more_wanted(const struct device_run *run, unsigned int count, dou
 	return spent < ENOUGH_US || (count < LEAST && spent < MOST_US);
 }
 
-/* Answers how often it was timed; 0: the device failed. */
+/* Returns the number of timed runs; 0: the device failed. */
 static unsigned int time_uses(struct device_run *run, struct device_heap *heap,
 			      const struct device_job *job, double *times)
 {
@@ -130,9 +132,9 @@ static unsigned int time_uses(struct device_run *run, struct device_heap *heap,
 }
 
 /*
- * What is looked at: as many workers as can have objects at the same time. Where pages are few, it is
- * known before; it should not look as if there was no room for those that are timed, of which the
- * device runs fewer at once.
+ * The check runs as many workers as can have objects at the same time. Where pages are few, that
+ * number is known in advance. The check should not report failed requests that the timed kernels do
+ * not have, of which the device runs fewer workers at once.
  */
 static struct device_job check_job(const struct device_heap *heap, const struct device_cell *cell,
 				   const struct device_job *job)
@@ -190,7 +192,10 @@ static bool play_use(struct device_run *run, struct device_heap *heap,
 	return true;
 }
 
-/* To fill a heap takes long: fewer workers find it as it is, for those that are left out of all. */
+/*
+ * Prefilling a heap takes long: fewer workers run in it as it is, in place of the skipped cell of
+ * all.
+ */
 static bool play_fewer(struct device_run *run, struct device_heap *heap,
 		       const struct device_cell *cell)
 {
@@ -221,7 +226,7 @@ static bool hold(struct device_heap *heap, const struct device_job *job, double 
 	       (!heap->allocator->frees || device_launch(heap, "drop", job, give));
 }
 
-/* A round whose objects are looked at, all of them together. */
+/* A round that checks all objects together. */
 static bool check_hold(struct device_run *run, struct device_heap *heap,
 		       const struct device_job *job, struct device_verdict *verdict)
 {

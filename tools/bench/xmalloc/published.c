@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * published.c - what the XMalloc paper says in numbers, and the same numbers of what was measured.
+ * published.c - the numbers of the XMalloc paper, and the same numbers of our measurements.
  *
  * Source: X. Huang, C. I. Rodrigues, S. Jones, I. Buck and W. Hwu, "Scalable SIMD-parallel memory
- * allocation for many-core machines", The Journal of Supercomputing, 2011: an NVIDIA G480, CUDA 4.0.
- * Its curves are pictures; only numbers of its text are here. Times are of a million workers; that of
- * CUDA's malloc is its best of all numbers of workers a warp, so that the speedup is more than the
- * quotient of the two. The speedup of the prefilled heap is "just under" what is said here.
+ * allocation for many-core machines", The Journal of Supercomputing, 2011: an NVIDIA G480, CUDA
+ * 4.0. Its curves are pictures; only numbers of its text are here. Times are of a million workers;
+ * that of CUDA's malloc is its best of all numbers of workers per warp, so the speedup is more than
+ * the quotient of the two. The paper describes the speedup of the prefilled heap as "just under"
+ * the value here.
  *
- * Workload xmalloc-speedup is how many times faster than which other: XMalloc by its calls, with
- * buffers for all warps that run at once, than its base (time, prefilled), the same with 16 buffers of
- * 256 blocks, as published (time_256, prefilled_256), coalescing alone than its base (coalesce), 16
- * buffers than one for lone workers (buffers). "over-cuda", "over-mam" and "over-pages" are ours over these bases; the last has
- * coalescing alone.
+ * Workload xmalloc-speedup has speedups: of XMalloc by its calls, with buffers for all warps that
+ * run at once, over its base (time, prefilled); the same with 16 buffers of 256 blocks, as
+ * published (time_256, prefilled_256); of coalescing alone over its base (coalesce); of 16 buffers
+ * over one for lone workers (buffers). "over-cuda", "over-mam" and "over-pages" are ours over these
+ * bases; the last has coalescing alone.
  */
 #include <stdio.h>
 
@@ -34,8 +35,8 @@ static const struct {
 };
 
 /*
- * A speedup of ours: `slow` over `fast`, of bases whose names are put before. The first of a name
- * that is known is the one: of fewer workers where a million took too long.
+ * A speedup of ours: `slow` divided by `fast`, with a base's name as the prefix. The first known
+ * entry of a name is used: with fewer workers if a million took too long.
  */
 static const struct {
 	const char *name, *workload, *metric;

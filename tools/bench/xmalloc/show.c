@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * show.c - the results of `mam bench xmalloc` for people, and keys for scripts: a table a number, a
- * line a cell, a column an allocator, what was published beside; then the targets, which are what
- * was published, and that XMalloc costs little where its base needs none.
+ * show.c - the results of `mam bench xmalloc` as tables for users, and keys for scripts: one table
+ * per metric, one line per cell, one column per allocator, with the published numbers; then the
+ * targets, which are the published values, and a limit on XMalloc's overhead over a base that does
+ * not need it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +54,7 @@ static void add_speedups(const struct bench_results *results, struct device_targ
 	}
 }
 
-/* Where the base is fast, the calls must not make it slow. */
+/* If the base is fast, the calls must not make it slow. */
 static void add_cost(const struct bench_results *results, struct device_target *target)
 {
 	static const char workload[] = "xmalloc-time", parameter[] = "1M 32";

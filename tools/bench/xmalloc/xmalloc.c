@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xmalloc.c - `mam bench xmalloc`: the figures of the XMalloc paper, over CUDA's own malloc, over mam's
- * and over a heap of pages, as a suite that device_suite.c plays. plan.c says what is asked, show.c
- * tells it.
+ * xmalloc.c - `mam bench xmalloc`: the figures of the XMalloc paper, over CUDA's own malloc, over
+ * mam's and over a heap of pages, as a suite that device_suite.c runs. plan.c has the cells, show.c
+ * the output.
  */
 #include "xmalloc.h"
 

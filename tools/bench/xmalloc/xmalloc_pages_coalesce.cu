@@ -5,7 +5,7 @@
 #define XMALLOC_BASE XMALLOC_BASE_PAGES
 #define XMALLOC_BUFFERED 0
 
-/* As device_mam.cu says. */
+/* See device_mam.cu. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ % 100 == 0 && __CUDA_ARCH__ < 1100
 #define DEVICE_RESIDENT 8
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cl.h - what the parts of mam-bench-opencl share. It plays the cells of plan.c on a device of OpenCL
- * and says its rows as opencl.c of `mam bench kma` hears them.
+ * cl.h - interface between the parts of mam-bench-opencl. It runs the cells of plan.c on an OpenCL
+ * device and writes its rows in the format that opencl.c of `mam bench kma` reads.
  *
- * Of device_bench.h's words it has its own: a run's `play` is the device, and a heap's `heap` is NULL,
- * as OpenCL's buffers have no address for the host. After the first call that OpenCL refuses every
- * function here answers false, and play->trouble says what it was.
+ * It uses some of device_bench.h's types differently: a run's `play` is the device, and a heap's
+ * `heap` is NULL, as OpenCL buffers have no host-visible address. After the first failed OpenCL
+ * call every function here returns false, and play->trouble has the error.
  */
 #ifndef MAM_TOOLS_BENCH_KMA_OPENCL_CL_H
 #define MAM_TOOLS_BENCH_KMA_OPENCL_CL_H
@@ -28,15 +28,15 @@ struct device_play {
 	cl_mem told;
 	char platform_name[CL_NAME_BYTES], device_name[CL_NAME_BYTES], driver[CL_NAME_BYTES];
 	bool is_processor;
-	uint64_t heap_most; /* bytes that a buffer may have */
+	uint64_t heap_most; /* maximum bytes of a buffer */
 	char trouble[512];  /* "": none */
-	/* The heap that is played on: mam's, or the poor man's buffer. */
+	/* The current heap: mam's, or the poor man's buffer. */
 	struct mam_cl_heap *heap;
 	cl_mem memory;
 	uint64_t memory_bytes;
 };
 
-/* Arguments of a kernel behind heap, ask and told; NULL ends them. */
+/* Arguments of a kernel after `heap`, `ask` and `told`; ends at a NULL. */
 #define CL_BUFFERS 3
 struct cl_buffers {
 	cl_mem of[CL_BUFFERS];
@@ -44,28 +44,37 @@ struct cl_buffers {
 
 /* ---- the device: device.c ---- */
 
-/* cl_device_open - one whose names have these parts in them; "": any. False: one sentence in trouble */
+/*
+ * cl_device_open - open a device whose names contain these strings; "" matches any. Returns false
+ * with one sentence in trouble
+ */
 bool cl_device_open(struct device_play *play, const char *platform, const char *device);
 void cl_device_close(struct device_play *play);
-/* cl_failed - a call that answered `code`; what it was for is said. True: it failed */
+/*
+ * cl_failed - return true if a call returned an error `code`, and record the error and its purpose
+ * `what`
+ */
 bool cl_failed(struct device_play *play, cl_int code, const char *what);
-/* cl_failed_mam - the same of mam's calls */
+/* cl_failed_mam - the same for mam's calls */
 bool cl_failed_mam(struct device_play *play, enum mam_status status, const char *what);
 
 /* ---- kernels and heaps: launch.c ---- */
 
-/* cl_heap_make - of the allocator's kind; false: no room, one sentence in `why`, or a trouble */
+/*
+ * cl_heap_make - make a heap of the allocator's kind. Returns false if it does not fit (one
+ * sentence in `why`), or on an error
+ */
 bool cl_heap_make(struct device_play *play, bool poor, uint64_t bytes, uint32_t superblocks,
 		  char *why, size_t why_bytes);
 bool cl_heap_reset(struct device_play *play);
 void cl_heap_end(struct device_play *play);
-/* cl_heap_left - blocks and runs of mam's heap that are in use */
+/* cl_heap_left - the blocks and runs of mam's heap that are in use */
 bool cl_heap_left(struct device_play *play, uint64_t *left);
 
-/* cl_buffer - device memory; NULL: a trouble */
+/* cl_buffer - allocate device memory; returns NULL on an error */
 cl_mem cl_buffer(struct device_play *play, uint64_t bytes);
 bool cl_zero(struct device_play *play, cl_mem buffer, uint64_t bytes);
-/* cl_launch - so many work items; us and told may be NULL */
+/* cl_launch - launch a kernel with `items` work items; `us` and `told` may be NULL */
 bool cl_launch(struct device_play *play, const char *kernel, uint32_t items,
 	       const struct kma_ask *ask, const struct cl_buffers *buffers, double *us,
 	       struct kma_told *told);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device.c - which device of OpenCL mam-bench-opencl asks: of all platforms and devices whose names have
- * the parts in them that were said, the first GPU, or else the first.
+ * device.c - selects the OpenCL device of mam-bench-opencl: of all platforms and devices whose
+ * names contain the given strings, the first GPU, or otherwise the first device.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "cl.h"
 
-#define MOST 16 /* platforms, and devices of one, that are looked at */
+#define MOST 16 /* platforms, and devices per platform, that are considered */
 
 bool cl_failed(struct device_play *play, cl_int code, const char *what)
 {
@@ -32,7 +32,7 @@ bool cl_failed_mam(struct device_play *play, enum mam_status status, const char 
 	return true;
 }
 
-/* Whatever the case of letters. */
+/* Ignores case. */
 static bool has_part(const char *name, const char *part)
 {
 	const size_t length = strlen(part);
@@ -49,7 +49,7 @@ static bool has_part(const char *name, const char *part)
 	return false;
 }
 
-/* A line of ours has tabs between its fields. */
+/* Removes tabs, which separate the fields of a row. */
 static void flatten(char *text)
 {
 	for (; *text != '\0'; text++) {
@@ -78,7 +78,7 @@ static void name_platform(cl_platform_id platform, char name[CL_NAME_BYTES])
 	flatten(name);
 }
 
-/* Takes it, if it is the first that fits, or the first GPU. */
+/* Selects the device if it is the first match, or the first GPU. */
 static void consider(struct device_play *play, cl_platform_id platform, cl_device_id device,
 		     const char *part)
 {
@@ -124,7 +124,7 @@ static void choose(struct device_play *play, const char *platform, const char *d
 			 (unsigned int)count, platform, device);
 }
 
-/* The text of kernels.cl and what is before it; tools/bench/kma/Makefile.inc makes it. */
+/* The text of kernels.cl and its prerequisites; tools/bench/kma/Makefile.inc generates it. */
 extern const unsigned char mam_kma_opencl_text[];
 
 static bool build(struct device_play *play, bool poor, const char *options)

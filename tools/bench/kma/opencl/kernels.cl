@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels.cl - the kernels of `mam bench kma` in OpenCL C, of bodies.h: over a heap of mam.cl, or, with
- * KMA_POOR, over the poor man's. Behind mam.cl, told.h, examples/edges.h and bodies.h.
+ * kernels.cl - the kernels of `mam bench kma` in OpenCL C, of bodies.h: over a heap of mam.cl or,
+ * with KMA_POOR, over the poor man's. Follows mam.cl, told.h, examples/edges.h and bodies.h.
  */
 #ifdef KMA_POOR
 #define KMA_BASE(base, heap)                                                            \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * launch.c - heaps, buffers and kernels of mam-bench-opencl. A kernel's time is that of its profile,
- * from its start to its end on the device.
+ * launch.c - heaps, buffers and kernels of mam-bench-opencl. Kernels are timed by profiling events,
+ * from start to end on the device.
  */
 #include <stdio.h>
 
@@ -29,7 +29,7 @@ bool cl_zero(struct device_play *play, cl_mem buffer, uint64_t bytes)
 
 /* ---- heaps ---- */
 
-/* The poor man's becomes empty. */
+/* Empties the poor man's heap. */
 static bool make_ring(struct device_play *play)
 {
 	const size_t items = 1;
@@ -71,7 +71,7 @@ bool cl_heap_make(struct device_play *play, bool poor, uint64_t bytes, uint32_t 
 		attr.superblock_bytes = 1u << KMA_SHIFT;
 		attr.entries_per_class = 1u << KMA_ENTRIES_SHIFT;
 	} else {
-		attr.bytes = (size_t)(bytes / 100 * 98); /* and books */
+		attr.bytes = (size_t)(bytes / 100 * 98); /* leaves room for metadata */
 	}
 	status = mam_cl_heap_create(play->context, play->device, play->queue, &attr, &play->heap);
 	if (status == MAM_OK)
@@ -149,7 +149,7 @@ static cl_int time_of(cl_event event, double *us)
 	return code;
 }
 
-/* The most that divides the items, so that none has nothing to do. */
+/* The largest group size that divides the number of items, so that no item is idle. */
 static size_t group_of(uint32_t items)
 {
 	size_t group = KMA_BLOCK;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * main.c - mam-bench-opencl: plays the cells of `mam bench kma` on a device of OpenCL, and says what came
- * out as bench/kma/opencl.c has it. That is who runs it; it is a program of its own so that mam does not
- * link with OpenCL.
+ * main.c - mam-bench-opencl: runs the cells of `mam bench kma` on an OpenCL device, and writes the
+ * results in the format of bench/kma/opencl.c, which runs it. It is a separate program so that mam
+ * does not link with OpenCL.
  *
- * Exit status: 0; 1: OpenCL refused something, which is said; 2: a wrong call; 77: no device.
+ * Exit status: 0; 1: an OpenCL call failed, which is reported; 2: invalid usage; 77: no device.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static const struct args_command command = {
 
 static const char *const names[] = { KMA_OPENCL, KMA_OPENCL_POOR };
 
-/* ---- what is said ---- */
+/* ---- output ---- */
 
 static void put_text(const char *text)
 {
@@ -92,7 +92,7 @@ static bool is_wanted(const struct request *request, const struct device_effort 
 	       (!poor || cell->work == KMA_GRAPH || cell->work == KMA_SETUP);
 }
 
-/* False: OpenCL refused something. */
+/* Returns false if an OpenCL call failed. */
 static bool play_cell(struct device_run *run, const struct device_cell *cell, bool poor)
 {
 	const struct device_allocator allocator = { .name = names[poor],
@@ -180,8 +180,8 @@ int main(int argc, char **argv)
 	run.repeats = effort->repeats;
 	run.warm = effort->warm;
 	/*
-	 * PoCL 3.1's own choice, loopvec, makes wrong code of a loop around grow_local()'s barriers: all
-	 * requests get nothing. repl and cbs make right code of it.
+	 * PoCL 3.1's default method, loopvec, miscompiles a loop around grow_local()'s barriers:
+	 * all requests fail. repl and cbs generate correct code.
 	 */
 	(void)setenv("POCL_WORK_GROUP_METHOD", "cbs", 0);
 	if (!cl_device_open(&play, request.platform != NULL ? request.platform : "",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * play.c - the works of `mam bench kma` in OpenCL, as play.c and play_graph.c beside have them in CUDA:
- * what would take too long is left out, a pass that is looked at more closely, runs that do not count,
- * runs that do, each looked at; and in the end nothing may be in use.
+ * play.c - the works of `mam bench kma` in OpenCL, as kma/play.c and kma/play_graph.c have them in
+ * CUDA: skip cells that would take too long, run a pass with full checks, warm-up runs, then timed
+ * runs, each checked. At the end nothing may be in use.
  */
 #include "bench/kma/kma.h"
 #include "cl.h"
@@ -11,7 +11,7 @@
 #define PART 20
 #define TOGETHER_US 4000000.0
 #define LOOKERS 16384u
-#define PROCESSOR_EDGES (1u << 20) /* more would take a processor minutes */
+#define PROCESSOR_EDGES (1u << 20) /* more would take a CPU minutes */
 
 static struct kma_ask ask_of(const struct device_cell *cell)
 {
