@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_bench.h - what the parts of `mam bench device` share.
+ * device_bench.h - interface between the parts of `mam bench device`.
  *
- * Words, beside those of bench.h:
- *   object   what a kernel's malloc answers
+ * Terms, in addition to those of bench.h:
+ *   object   a pointer that a kernel's malloc returned
  *   heap     an allocator's, made anew for each cell
- *   ground   the memory that a heap's objects lie in
- *   cell     what is asked of a heap: how many askers, how many of each warp, how much
+ *   cell     a load on a heap: the number of askers, how many per warp, the sizes
  *   work     a kind of cell: "w1", ...
  */
 #ifndef MAM_TOOLS_BENCH_DEVICE_BENCH_H
@@ -23,7 +22,7 @@
 #define DEVICE_PARAMETER_BYTES 40
 #define DEVICE_REPEATS_MAX 101
 #define DEVICE_LONG_US 250000 /* a kernel that takes longer is timed once */
-#define DEVICE_ALLOCATORS_MAX 24 /* with those of --adapter */
+#define DEVICE_ALLOCATORS_MAX 24 /* including those of --adapter */
 
 /* ---- allocators: device_allocators.c ---- */
 
@@ -35,28 +34,31 @@ struct device_allocator {
 	const char *name; /* in rows and tables */
 	enum device_role role;
 	const unsigned char *module; /* the fat binary with its kernels; NULL: none in this build */
-	bool one_size;               /* a heap serves objects of one size, which make is told */
-	bool frees;                  /* else what it hands out is gone until it is reset */
-	bool slow;                   /* a thousand times: fewer repeats, no cells of a million */
+	bool one_size;               /* a heap serves objects of one size, which is passed to
+				      * make */
+	bool frees;                  /* otherwise its objects stay allocated until it is reset */
+	bool slow;                   /* by a factor of a thousand: fewer repeats, no cells of a
+				      * million */
 	/*
-	 * make - a heap that takes `bytes` of device memory in all, for objects of `object_bytes`
-	 * (0: of mixed sizes). Fills in the heap but for `allocator` and `module`. NULL, or
-	 * one sentence: why not. No function: another program asks it, not the worker.
+	 * make - make a heap that uses `bytes` of device memory in total, for objects of
+	 * `object_bytes` (0: of mixed sizes). Sets all fields of the heap except `allocator` and
+	 * `module`. Returns NULL, or one sentence with the reason of the failure. Without this
+	 * function, another program runs it, not the worker.
 	 */
 	const char *(*make)(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes);
-	/* end - gives all of it back to the device */
+	/* end - release all of it to the device */
 	void (*end)(struct device_heap *heap);
-	/* reset - all objects are gone; false: the device failed. NULL: there is no such thing */
+	/* reset - free all objects; returns false if the device failed. NULL: not supported */
 	bool (*reset)(struct device_heap *heap);
 };
 
 struct device_heap {
 	const struct device_allocator *allocator;
 	void *module;          /* loaded */
-	void *heap;            /* what kernels are told */
-	uint64_t ground_bytes; /* of device memory that it really took, books and all */
-	uint64_t low, high;    /* addresses that objects may have; 0 and 0: not known */
-	struct bench_gpu_dims grid, block; /* of device_launch(); block.x 0: as it says there */
+	void *heap;            /* passed to kernels */
+	uint64_t ground_bytes; /* device memory that it really uses, including metadata */
+	uint64_t low, high;    /* address range of objects; 0 and 0: unknown */
+	struct bench_gpu_dims grid, block; /* of device_launch(); block.x 0: as described there */
 	void *own[4];          /* of make and end */
 	uint64_t own_numbers[4];
 };
@@ -64,20 +66,20 @@ struct device_heap {
 extern const struct device_allocator device_allocators[];
 extern const size_t device_allocator_count;
 
-/* ---- what is asked: device_plan.c, and device_more.c for its works ---- */
+/* ---- the cells: device_plan.c, and device_more.c for its works ---- */
 
 enum device_work_kind {
 	DEVICE_W1,       /* malloc by one kernel, free by a later one */
-	DEVICE_W2,       /* the same, sizes mixed */
-	DEVICE_W3,       /* the same, one asking lane a warp */
+	DEVICE_W2,       /* the same with mixed sizes */
+	DEVICE_W3,       /* the same with one asking lane per warp */
 	DEVICE_W4,       /* malloc, write, free in one kernel */
 	DEVICE_W5,       /* malloc in a heap that is nearly full */
-	DEVICE_W6,       /* how much of a heap is in use when it fails */
+	DEVICE_W6,       /* share of a heap that is in use when it fails */
 	DEVICE_W7,       /* one warp: cycles */
 	DEVICE_SCALE,    /* as W1, from one thread up */
 	DEVICE_FRAGMENT, /* address range after rounds of churn */
 	DEVICE_REGISTERS,
-	DEVICE_START,    /* to make a heap, and the first kernel on it */
+	DEVICE_START,    /* making a heap, and the first kernel on it */
 	DEVICE_GRAPH,    /* growing adjacency lists */
 	DEVICE_GENERATE, /* work is generated: malloc and write of mixed sizes */
 	DEVICE_SHAPES,   /* as W1, in blocks and grids of two and three dimensions */
@@ -88,12 +90,12 @@ struct device_cell {
 	char parameter[DEVICE_PARAMETER_BYTES];
 	unsigned int work; /* of the suite's: an enum device_work_kind of `mam bench device` */
 	uint64_t heap_bytes;
-	uint32_t askers, lanes; /* lanes of each warp that ask */
+	uint32_t askers, lanes; /* requesting lanes per warp */
 	uint32_t least, most;   /* bytes */
 	uint32_t rounds;        /* within a kernel, or of kernels */
 	uint32_t share;         /* per mille */
-	uint32_t buffers;       /* a class, of what has them */
-	uint32_t filled;        /* blocks that are taken before */
+	uint32_t buffers;       /* per class, if it has buffers */
+	uint32_t filled;        /* blocks allocated before */
 	struct bench_gpu_dims grid, block; /* of DEVICE_SHAPES: an asker is a thread */
 	bool fine;              /* not in a quick run */
 };
@@ -103,29 +105,31 @@ struct device_plan {
 	size_t count;
 };
 
-/* A run: what every work's functions are told. */
+/* A run: the argument of every work's functions. */
 struct device_run;
 
 struct device_work {
 	const char *name;  /* for --only: "w1" */
 	const char *title; /* of its table */
-	/* plan - adds its cells, by device_plan_add() */
+	/* plan - add its cells, by device_plan_add() */
 	void (*plan)(struct device_plan *plan);
-	/* play - one cell on a heap just made. False: the device failed, bench_gpu_trouble() says
-	 * how. The heap is ended by the caller. */
+	/*
+	 * play - run one cell on a new heap. Returns false if the device failed;
+	 * bench_gpu_trouble() has the error. The caller ends the heap.
+	 */
 	bool (*play)(struct device_run *run, struct device_heap *heap,
 		     const struct device_cell *cell);
 };
 
 extern const struct device_work device_works[DEVICE_WORKS];
 
-/* device_plan_add - the parameter is printed as format says; "64B 1M" */
+/* device_plan_add - add a cell; `format` makes its parameter: "64B 1M" */
 void device_plan_add(struct device_plan *plan, struct device_cell cell, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* device_plan_number - 1024 is 1K, 1048576 is 1M */
 const char *device_plan_number(uint64_t number, char *text, size_t bytes);
 
-/* Those of device_more.c; a cell of these is played by the function beside it. */
+/* Those of device_more.c; the matching play function runs their cells. */
 void device_plan_w4(struct device_plan *plan);
 void device_plan_w6(struct device_plan *plan);
 void device_plan_w7(struct device_plan *plan);
@@ -151,55 +155,57 @@ bool device_play_graph(struct device_run *run, struct device_heap *heap,
 bool device_play_generate(struct device_run *run, struct device_heap *heap,
 			  const struct device_cell *cell);
 
-/* ---- doing it: device_run.c ---- */
+/* ---- running them: device_run.c ---- */
 
 struct device_job;
 struct device_found;
 
 struct device_run {
-	unsigned int repeats; /* of what is timed; the median is told */
-	unsigned int warm;    /* rounds before, that are not told */
-	/* Device memory of the run's own, for as many askers as the largest cell of the plan. */
+	unsigned int repeats; /* of timed kernels; the median is reported */
+	unsigned int warm;    /* earlier rounds, which are not reported */
+	/* Device memory of the run itself, for as many askers as the largest cell of the plan. */
 	uint64_t *got, *more;
 	uint32_t *numbers;
 	struct device_found *found;
 	uint32_t askers_max;
-	/* What the rest is, device_run.c knows. */
+	/* The rest is private to device_run.c. */
 	struct device_play *play;
 };
 
-/* device_row - a number: "device-w1", the heap's allocator, the cell's parameter, metric */
+/* device_row - add a number: "device-w1", the heap's allocator, the cell's parameter, metric */
 void device_row(struct device_run *run, const struct device_heap *heap,
 		const struct device_cell *cell, const char *metric, double value);
-/* device_note - one sentence about this cell */
+/* device_note - add one sentence about this cell */
 void device_note(struct device_run *run, const struct device_heap *heap,
 		 const struct device_cell *cell, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* device_ask - a job of this cell: its askers, lanes, sizes, rounds, and the run's arrays */
+/* device_ask - make a job of this cell: its askers, lanes, sizes, rounds, and the run's arrays */
 void device_ask(const struct device_run *run, const struct device_heap *heap,
 		const struct device_cell *cell, struct device_job *job);
-/* device_launch - a kernel of the heap's module, in the heap's grid and blocks, or with as many warps
- * as the job's askers need, in blocks of DEVICE_BLOCK; us NULL: not timed */
+/*
+ * device_launch - launch a kernel of the heap's module, in the heap's grid and blocks, or with as
+ * many warps as the job's askers need, in blocks of DEVICE_BLOCK; us NULL: untimed
+ */
 bool device_launch(const struct device_heap *heap, const char *kernel, const struct device_job *job,
 		   double *us);
-/* device_launch_as - the same with so many blocks of so many threads */
+/* device_launch_as - the same with the given numbers of blocks and threads */
 bool device_launch_as(const struct device_heap *heap, const char *kernel, unsigned int blocks,
 		      unsigned int threads, const struct device_job *job, double *us);
 
-/* What an untimed pass found out. */
+/* Results of an untimed pass. */
 struct device_verdict {
-	uint64_t none;  /* askers that got nothing */
-	uint64_t wrong; /* what must not be, counted */
-	char why[96];   /* the first of it */
+	uint64_t none;  /* askers whose request failed */
+	uint64_t wrong; /* number of errors */
+	char why[96];   /* the first error */
 };
 
-/* device_count - found is zeroed before a kernel that counts, and fetched behind it */
+/* device_count - zero `found` before a kernel that counts, and fetch it afterwards */
 bool device_count_begin(const struct device_run *run);
 bool device_count_end(const struct device_run *run, struct device_found *found);
 /*
- * device_look - checks what is in job->got now: bounds, overlap, alignment, and that what each
- * owner writes stays. Adds to the verdict. False: the device failed.
+ * device_look - check the objects in job->got: bounds, overlap, alignment, and that each owner's
+ * data stays intact. Adds to the verdict. Returns false if the device failed.
  */
 bool device_look(struct device_run *run, struct device_heap *heap, const struct device_job *job,
 		 struct device_verdict *verdict);

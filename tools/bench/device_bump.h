@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_bump.h - an adapter of mam bench device: a bare counter, one atomic a lane. Compilers make
- * one atomic a warp of such an add, so the counter's address is hidden from them.
+ * device_bump.h - an adapter of mam bench device: a bare counter, one atomic per lane. Compilers
+ * combine such an add into one atomic per warp, so the counter's address is hidden from them.
  */
 #ifndef MAM_TOOLS_BENCH_DEVICE_BUMP_H
 #define MAM_TOOLS_BENCH_DEVICE_BUMP_H

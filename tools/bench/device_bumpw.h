@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device_bumpw.h - an adapter of mam bench device: a bare counter, one atomic for the lanes of a
- * warp that ask together; each finds its place by the sum of what lower lanes asked for.
+ * warp that allocate together; each lane's place is the sum of the lower lanes' sizes.
  */
 #ifndef MAM_TOOLS_BENCH_DEVICE_BUMPW_H
 #define MAM_TOOLS_BENCH_DEVICE_BUMPW_H
@@ -11,7 +11,7 @@
 
 #define BENCH_NO_FREE
 
-/* What the lanes of `active` up to this one ask for; nobody asks for 2^32 / 32 bytes. */
+/* The sum of the sizes of the lanes of `active` up to this one; no size reaches 2^32 / 32 bytes. */
 MAM_KFN uint32_t bench_sum(uint32_t active, uint32_t mine)
 {
 	if (mam_warp_match32(active, mine) == active)

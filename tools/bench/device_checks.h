@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_checks.h - the kernels of `mam bench device` that look at what an allocator handed out. No
- * allocator has a part in them.
+ * device_checks.h - the kernels of `mam bench device` that check an allocator's objects. They do
+ * not call any allocator.
  *
- * 1. span: the lowest and the highest address, where nobody says what ground there is.
- * 2. mark: every object marks, in a map with a bit for each 16 bytes of ground, the grains whose
- *    first byte it covers: a bit that was set already is of two objects. What does not lie in the
- *    ground is counted and marks nothing; so are those that are not aligned, and who got nothing.
- * 3. write: every object is filled by its owner with numbers made of the owner's; `read` finds
- *    what another has written there since.
+ * 1. span: the lowest and the highest address, if the heap's address range is unknown.
+ * 2. mark: every object sets, in a map with a bit for each 16 bytes of the heap, the bits of the
+ *    units whose first byte it covers: a bit that was already set belongs to two objects. Objects
+ *    outside the heap are counted and set no bits; misaligned objects and failed requests are
+ *    counted, too.
+ * 3. write: the owner fills its object with numbers derived from its own number; `read` finds words
+ *    that another owner has written since.
  *
- * Objects that overlap in less than a grain have a word or a byte of the other's in them: what mark
- * does not see, read does.
+ * Objects that overlap by less than a unit contain a word or a byte of the other's: mark misses
+ * these, read finds them.
  */
 #ifndef MAM_TOOLS_BENCH_DEVICE_CHECKS_H
 #define MAM_TOOLS_BENCH_DEVICE_CHECKS_H
@@ -41,7 +42,7 @@ MAM_KFN void device_span(const struct device_job *job)
 	device_tell_most(&job->found->high, high);
 }
 
-/* Sets the bits first to end - 1 of the map; true: one of them was set. */
+/* Sets bits first to end - 1 of the map; returns true if one of them was set. */
 MAM_KFN bool device_claim(uint64_t *map, uint64_t first, uint64_t end)
 {
 	bool taken = false;
@@ -96,9 +97,9 @@ MAM_KFN uint32_t device_word(uint32_t asker, uint64_t k)
 }
 
 /*
- * One asker's object, of which a thread has every `width`th word from `k` on: written, or read;
- * answers whether a word was another's. Behind the last whole word are single bytes, and one at a
- * crooked address is bytes only.
+ * One asker's object, of which a thread processes every `width`th word starting at `k`: writes or
+ * reads it. Returns true if a word is not the owner's. After the last whole word it processes
+ * single bytes, and only bytes at a misaligned address.
  */
 MAM_KFN bool device_word_by_word(const struct device_job *job, uint32_t asker, uint32_t k,
 				 uint32_t width, bool write)
@@ -129,7 +130,7 @@ MAM_KFN bool device_word_by_word(const struct device_job *job, uint32_t asker, u
 	return other;
 }
 
-/* job->flags threads, from 1 to DEVICE_WARP, see to an object together. */
+/* job->flags threads, from 1 to DEVICE_WARP, process an object together. */
 MAM_KFN void device_write(const struct device_job *job)
 {
 	const uint32_t width = job->flags, k = device_thread() % width;
@@ -151,12 +152,13 @@ MAM_KFN void device_read(const struct device_job *job)
 	device_tell(&job->found->corrupt, corrupt);
 }
 
-/* For what a launch costs. */
+/* Measures the cost of a launch. */
 MAM_KFN void device_nothing(const struct device_job *job)
 {
 	uint32_t asker;
 
-	if (job->got == NULL && device_asks(job, &asker)) /* never; so that the job is looked at */
+	if (job->got == NULL && device_asks(job, &asker)) /* never true; makes the kernel use the
+							   * job */
 		job->numbers[asker] = asker;
 }
 

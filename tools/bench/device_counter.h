@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_counter.h - what the ceilings of mam bench device are made of: a count of bytes handed
- * out, which never come back.
+ * device_counter.h - the ceilings of mam bench device: a counter of allocated bytes, which cannot
+ * be freed.
  */
 #ifndef MAM_TOOLS_BENCH_DEVICE_COUNTER_H
 #define MAM_TOOLS_BENCH_DEVICE_COUNTER_H
@@ -11,10 +11,10 @@
 #define BENCH_COUNTER_GRAIN 16u
 
 struct bench_counter {
-	unsigned char *ground; /* it and what follows never changes */
-	uint64_t bytes;        /* of the ground */
+	unsigned char *ground; /* this and the following fields never change */
+	uint64_t bytes;        /* of the memory */
 	uint32_t spare[28];    /* zeros */
-	uint64_t next;         /* bytes asked for; atomic, on a line of its own */
+	uint64_t next;         /* requested bytes; atomic, on a line of its own */
 	uint64_t away[15];
 };
 
@@ -31,7 +31,7 @@ MAM_KBOTH uint64_t bench_counter_rounded(size_t bytes)
 	return (bytes + BENCH_COUNTER_GRAIN - 1) & ~(uint64_t)(BENCH_COUNTER_GRAIN - 1);
 }
 
-/* The object at this offset; NULL: it does not end in the ground. */
+/* The object at this offset; NULL if it does not end inside the memory. */
 MAM_KBOTH void *bench_counter_at(const struct bench_counter *counter, uint64_t offset,
 				 uint64_t bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_crw.h - an adapter of mam bench device:
- * the clustered random walk, one page of a fixed size a call.
+ * device_crw.h - an adapter of mam bench device: the clustered random walk, one page of a fixed
+ * size per call.
  */
 #ifndef MAM_TOOLS_BENCH_DEVICE_CRW_H
 #define MAM_TOOLS_BENCH_DEVICE_CRW_H

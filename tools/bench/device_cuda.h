@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_cuda.h - an adapter of mam bench device: CUDA's own malloc in kernels, whose heap is the
- * context's and has the size that it had before the first kernel.
+ * device_cuda.h - an adapter of mam bench device: CUDA's own malloc in kernels. The heap belongs to
+ * the context and keeps the size it had before the first kernel.
  */
 #ifndef MAM_TOOLS_BENCH_DEVICE_CUDA_H
 #define MAM_TOOLS_BENCH_DEVICE_CUDA_H

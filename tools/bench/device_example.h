@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_example.h - an adapter of mam bench device, as an example: slots of 64 bytes, each with a
- * word that says whether it is taken, tried one after the other from where the clock says. See
- * device_example.cu for how it becomes a module.
+ * device_example.h - an example adapter of mam bench device: slots of 64 bytes, each with a word
+ * that is set if it is used, tried one after another starting at a place chosen by the clock.
+ * device_example.cu explains how it becomes a module.
  */
 #include "heap/port.h"
 
 #define SLOT 64u
 
-/* The heap is zeros, but for its first 8 bytes, which say how many bytes it has. */
+/* The heap is zeros, except for its first 8 bytes, which have its size in bytes. */
 MAM_KFN void *bench_malloc(void *heap, size_t bytes)
 {
 	const uint32_t slots = (uint32_t)(*(uint64_t *)heap / (SLOT + 4)) - 1;

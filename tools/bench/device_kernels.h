@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_kernels.h - the kernels of `mam bench device` that ask an allocator for objects and give
- * them back. Before it an adapter has said what that is: bench_malloc() and bench_free().
+ * device_kernels.h - the kernels of `mam bench device` that allocate and free objects. Included
+ * after an adapter, which defines bench_malloc() and bench_free().
  *
- *   get    each asker takes an object
- *   fill   the same, of those that have none; who gets none is counted
- *   give   each asker gives its object back
- *   share  so many of the askers, which ones looks like chance, give theirs back
+ *   get    each asker allocates an object
+ *   fill   the same, for askers that have none; failed requests are counted
+ *   give   each asker frees its object
+ *   share  `count` pseudorandom ones of the askers free theirs
  *
- * What an allocator answers is stored and not looked at, so that its own time is what is measured.
+ * Objects are stored and not accessed, so that only the allocator's own time is measured.
  */
 #ifndef MAM_TOOLS_BENCH_DEVICE_KERNELS_H
 #define MAM_TOOLS_BENCH_DEVICE_KERNELS_H
@@ -47,7 +47,7 @@ MAM_KFN void device_give(const struct device_job *job)
 			   device_bytes_of(job, asker));
 }
 
-/* `count` of `askers`; who gave its object back has none. */
+/* `count` of `askers`; an asker that freed its object has none. */
 MAM_KFN void device_share(const struct device_job *job)
 {
 	const uint32_t thread = device_thread();

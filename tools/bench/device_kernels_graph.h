@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device_kernels_graph.h - kernels of `mam bench device` in which lists grow: a graph's edges are
- * added at random, and each vertex keeps its neighbours in a list that doubles when it is full.
+ * added at random, and each vertex keeps its neighbors in a list that doubles when it is full.
  *
- * Vertex v has numbers[v] neighbours, a list at more[v], and room for a power of two of them, 4 at
- * least. Each asker adds `rounds` edges; there are `count` vertices.
- * 1. Who adds one sets the vertex's lock, the highest bit of the number, or pauses and comes again.
- * 2. Where the list is full it takes one of twice the room, copies, and gives the old one back.
- * 3. The neighbour is written, and the number, one more, is stored without the lock.
+ * Vertex v has numbers[v] neighbors, a list at more[v], and capacity for a power of two of them, at
+ * least 4. Each asker adds `rounds` edges; there are `count` vertices.
+ * 1. An asker sets the vertex's lock, the highest bit of the number, or pauses and retries.
+ * 2. If the list is full, it allocates one of twice the capacity, copies, and frees the old one.
+ * 3. It writes the neighbor, and stores the number, incremented, without the lock.
  *
- * Checked by a sum over all lists, of a value for each edge; by another over the edges as they were
- * meant, it must be the same.
+ * Verification: a checksum over all lists, of a value for each edge, must equal the same sum over
+ * the generated edges.
  */
 #ifndef MAM_TOOLS_BENCH_DEVICE_KERNELS_GRAPH_H
 #define MAM_TOOLS_BENCH_DEVICE_KERNELS_GRAPH_H
@@ -29,7 +29,7 @@ MAM_KFN uint32_t device_graph_room(uint32_t neighbours)
 	return room;
 }
 
-/* An edge by its number, and what it adds to the sum of all. */
+/* The vertex of an edge by its number, and an edge's contribution to the checksum. */
 MAM_KFN uint32_t device_graph_from(const struct device_job *job, uint32_t edge)
 {
 	return bench_mix(edge + 1) % job->count;
@@ -45,7 +45,7 @@ MAM_KFN uint64_t device_graph_value(uint32_t from, uint32_t to)
 	return (uint64_t)bench_mix(from ^ 0x68e31da4u) * (to | 1u);
 }
 
-/* By who has the lock: a list with room for one more; NULL: there is none to be had. */
+/* With the lock held: returns a list with room for one more; NULL if allocation failed. */
 MAM_KFN uint32_t *device_graph_list(const struct device_job *job, uint32_t vertex, uint32_t n)
 {
 	uint32_t *const list = (uint32_t *)job->more[vertex], *wider;
@@ -77,7 +77,10 @@ MAM_KFN void device_graph(const struct device_job *job)
 		const uint32_t vertex = device_graph_from(job, edge);
 		bool added = false;
 
-		/* What the lock is for is done in the loop: who has it never waits for who has not. */
+		/*
+		 * The critical section is inside the loop: a lane with the lock never waits for one
+		 * without it.
+		 */
 		while (!added) {
 			n = mam_atomic_or32(&job->numbers[vertex], DEVICE_GRAPH_LOCK, MAM_ACQUIRE,
 					    MAM_AT_DEVICE);
@@ -99,7 +102,7 @@ MAM_KFN void device_graph(const struct device_job *job)
 }
 DEVICE_KERNEL(graph, device_graph)
 
-/* What lists hold. An asker for each vertex. */
+/* The lists' checksum. One asker per vertex. */
 MAM_KFN void device_graph_sum(const struct device_job *job)
 {
 	uint32_t vertex, k;
@@ -114,7 +117,7 @@ MAM_KFN void device_graph_sum(const struct device_job *job)
 }
 DEVICE_KERNEL(graph_sum, device_graph_sum)
 
-/* What they should. */
+/* The expected checksum. */
 MAM_KFN void device_graph_wanted(const struct device_job *job)
 {
 	uint32_t asker, round;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_kernels_more.h - those kernels of `mam bench device` that do more with an allocator than
- * ask and give back. Every module has them, each with its own allocator behind bench_malloc().
+ * device_kernels_more.h - kernels of `mam bench device` beyond plain allocation and free. Every
+ * module has them, each over its own allocator's bench_malloc().
  *
- *   churn, churn_check       W4: malloc, write of a word, free, again and again; the same, but the
- *                            whole object is written, and read before it is given back
- *   missed                   W6: how many got nothing
+ *   churn, churn_check       W4: malloc, write of a word, free, repeatedly; the same, but the whole
+ *                            object is written, and read before it is freed
+ *   missed                   W6: number of failed requests
  *   latency                  W7: the cycles of a malloc and of a free, seen by the first lane
  *   turn                     fragmentation: half of the askers exchange their object for another
- *   site, site_packed        a malloc and a store, for what that costs in registers
+ *   site, site_packed        a malloc and a store, to measure its cost in registers
  * and those of device_kernels_graph.h, device_kernels_use.h and device_kernels_work.h.
  *
- * Written in port.h's words, so that tests run them under the simulator.
+ * Written with port.h's primitives, so that tests run them under the simulator.
  */
 #ifndef MAM_TOOLS_BENCH_DEVICE_KERNELS_MORE_H
 #define MAM_TOOLS_BENCH_DEVICE_KERNELS_MORE_H
@@ -71,7 +71,7 @@ MAM_KFN void device_churn_check(const struct device_job *job)
 }
 DEVICE_KERNEL(churn_check, device_churn_check)
 
-/* ---- W6: how many got nothing ---- */
+/* ---- W6: number of failed requests ---- */
 
 MAM_KFN void device_missed(const struct device_job *job)
 {
@@ -98,7 +98,7 @@ MAM_KFN void device_latency(const struct device_job *job)
 		mam_warp_sync(mask);
 		before = mam_clock();
 		object = bench_malloc(job->heap, bytes);
-		/* The vote needs the object, and the clock is read behind it. */
+		/* The vote needs the object, and the clock is read after it. */
 		none += mam_popc32(mask & ~mam_warp_ballot(mask, object != NULL));
 		cycles[0] += mam_clock() - before;
 		mam_warp_sync(mask);
@@ -117,7 +117,7 @@ MAM_KFN void device_latency(const struct device_job *job)
 }
 DEVICE_KERNEL(latency, device_latency)
 
-/* ---- fragmentation: `seed` is the round; `numbers` says how many bytes an object has ---- */
+/* ---- fragmentation: `seed` is the round; `numbers` has the bytes of an object ---- */
 
 MAM_KFN void device_turn(const struct device_job *job)
 {
@@ -147,7 +147,7 @@ DEVICE_KERNEL(turn, device_turn)
 
 /* ---- registers ---- */
 
-/* Of one dimension, so that only the allocator's registers are added. It is never launched. */
+/* One-dimensional, so that only the allocator's registers are added. It is never launched. */
 MAM_KFN void device_site(const struct device_job *job)
 {
 	const uint32_t thread = mam_block_x() * mam_block_dim_x() + mam_thread_x();
@@ -161,7 +161,7 @@ extern "C" __global__ void site(const __grid_constant__ struct device_job job)
 	device_site(&job);
 }
 
-/* As full of warps as an SM may be: the larger chips' have 2,048 threads, the others' fewer. */
+/* Full occupancy of an SM: the larger GPUs' have 2,048 threads, the others' fewer. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ % 100 == 0 && __CUDA_ARCH__ < 1100
 #define DEVICE_PACKED 8
 #else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_kernels_touch.h - what kernels of `mam bench device` do to an object they have: write it,
- * look whether it is still as written, give it back if its allocator takes it.
+ * device_kernels_touch.h - accesses of kernels of `mam bench device` to their objects: write one,
+ * check that it is unchanged, and free it if its allocator supports that.
  */
 #ifndef MAM_TOOLS_BENCH_DEVICE_KERNELS_TOUCH_H
 #define MAM_TOOLS_BENCH_DEVICE_KERNELS_TOUCH_H
@@ -9,8 +9,8 @@
 #include "bench/device_kernels.h"
 
 /*
- * An object of this many bytes, 4 or more, is written with its owner's color, and is as it was
- * written: by accesses that a compiler must do.
+ * Writes an object of this many bytes, 4 or more, with its owner's color; and checks that it is
+ * unchanged: by accesses that the compiler must not remove.
  */
 MAM_KFN void device_stain(void *object, uint32_t bytes, uint32_t color)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_kernels_use.h - kernels in which a worker has objects for as long as it needs them.
+ * device_kernels_use.h - kernels in which a worker keeps objects for as long as it needs them.
  *
- *   use    each asker takes an object, writes a word, reads it, and gives the object back
- *   hold   each asker takes as many objects as there are rounds, and keeps them
- *   drop   gives them back, in another order in each lane: what lanes took together, they do not
- *          give back together
+ *   use    each asker allocates an object, writes a word, reads it, and frees the object
+ *   hold   each asker allocates as many objects as there are rounds, and keeps them
+ *   drop   frees them, in a different order in each lane: objects that lanes allocated together are not
+ *          freed together
  *
- * An asker's k-th object is the one of asker k * askers + asker of a job with so many more askers
- * and no rounds, so that what looks at objects can look at these.
+ * An asker's k-th object is that of asker k * askers + asker of a job with correspondingly more
+ * askers and no rounds, so that the checks of objects also work on these.
  */
 #ifndef MAM_TOOLS_BENCH_DEVICE_KERNELS_USE_H
 #define MAM_TOOLS_BENCH_DEVICE_KERNELS_USE_H

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_kernels_work.h - kernels of `mam bench device` that generate work: each asker makes items
- * of 4 bytes, as many as it has, in memory of just that size.
+ * device_kernels_work.h - kernels of `mam bench device` that generate work: each asker makes a
+ * number of items of 4 bytes, in memory of exactly that size.
  *
- * What allocators are to be measured against needs none: sizes are summed up within each block,
- * then over blocks, and a third kernel writes each asker's items where the sum of all before it
- * says.
+ * The variant to compare allocators with needs none: sizes are summed within each block, then over
+ * blocks, and a third kernel writes each asker's items at the offset given by the sum before it.
  */
 #ifndef MAM_TOOLS_BENCH_DEVICE_KERNELS_WORK_H
 #define MAM_TOOLS_BENCH_DEVICE_KERNELS_WORK_H
@@ -68,7 +67,7 @@ MAM_KFN void device_generate_drop(const struct device_job *job)
 }
 DEVICE_KERNEL(generate_drop, device_generate_drop)
 
-/* An inclusive sum over the block, of which all threads come. */
+/* An inclusive sum over the block, which all its threads call. */
 struct device_sums {
 	uint32_t of[2 * DEVICE_BLOCK];
 };
@@ -90,7 +89,9 @@ MAM_KFN uint32_t device_block_sum(struct device_sums *sums, uint32_t mine)
 	return mine;
 }
 
-/* numbers[asker]: where it begins in its block; more[block]: bytes of the block. 32 lanes ask. */
+/*
+ * numbers[asker]: where it begins in its block; more[block]: bytes of the block. 32 lanes request.
+ */
 MAM_KFN void device_prefix_sum(const struct device_job *job)
 {
 	uint32_t asker, bytes, sum;
@@ -105,7 +106,7 @@ MAM_KFN void device_prefix_sum(const struct device_job *job)
 }
 DEVICE_KERNEL(prefix_sum, device_prefix_sum)
 
-/* more[block] becomes where that block begins; one block, for all of them. */
+/* more[block] becomes that block's start; one block, for all of them. */
 MAM_KFN void device_prefix_scan(const struct device_job *job)
 {
 	const uint32_t blocks = (job->askers + DEVICE_BLOCK - 1) / DEVICE_BLOCK;
@@ -125,7 +126,7 @@ MAM_KFN void device_prefix_scan(const struct device_job *job)
 }
 DEVICE_KERNEL(prefix_scan, device_prefix_scan)
 
-/* own[0]: where all of it is to lie. */
+/* own[0]: the destination. */
 MAM_KFN void device_prefix_write(const struct device_job *job)
 {
 	uint32_t asker, *items;

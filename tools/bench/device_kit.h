@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_kit.h - who asks in a kernel of `mam bench device`, and how a kernel is headed: on the
- * device with the job as its parameter, under the simulator with a pointer to it.
+ * device_kit.h - which lanes request in a kernel of `mam bench device`, and the head of a kernel:
+ * on the device with the job as its parameter, under the simulator with a pointer to it.
  */
 #ifndef MAM_TOOLS_BENCH_DEVICE_KIT_H
 #define MAM_TOOLS_BENCH_DEVICE_KIT_H
@@ -10,8 +10,8 @@
 
 #ifdef __CUDACC__
 /*
- * Blocks that an SM is to hold, 0: as many as go in. A kernel is charged for the registers of its
- * rarest path.
+ * Minimum resident blocks per SM, 0: no minimum. The register limit of a kernel includes its rarest
+ * path.
  */
 #ifndef DEVICE_RESIDENT
 #define DEVICE_RESIDENT 0
@@ -40,7 +40,7 @@ MAM_KFN uint32_t device_threads(void)
 	return mam_grid_blocks() * mam_block_threads();
 }
 
-/* False: this lane does not ask. */
+/* Returns false if this lane does not request. */
 MAM_KFN bool device_asks(const struct device_job *job, uint32_t *asker)
 {
 	const uint32_t thread = device_thread(), lane = thread % DEVICE_WARP;
@@ -55,7 +55,7 @@ MAM_KFN void device_tell(uint64_t *where, uint64_t n)
 		(void)mam_atomic_add64(where, n, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-/* The most that anybody says. */
+/* An atomic maximum. */
 MAM_KFN void device_tell_most(uint64_t *where, uint64_t n)
 {
 	uint64_t was = mam_atomic_load64(where, MAM_RELAXED, MAM_AT_DEVICE), now;

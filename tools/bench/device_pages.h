@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_pages.h - makes an allocator of mam bench device out of one that hands out numbers of
- * pages: who asks for bytes gets the address of one page of the size that the heap was made for.
+ * device_pages.h - makes an allocator of mam bench device from one that returns page numbers: a
+ * request returns the address of one page of the size that the heap was made for.
  *
- * In front of the allocator's own books stands where its pages are. A page has a multiple of 16
- * bytes; how many it has is an odd number times a power of two, and who divides an exact multiple
- * by an odd number may multiply by its inverse instead: a free costs a shift and a multiplication.
+ * A header before the allocator's own metadata has the address of its pages. A page has a multiple
+ * of 16 bytes; that multiple is an odd number times a power of two. An exact multiple of an odd
+ * number can be divided by a multiplication with its inverse: a free costs a shift and a
+ * multiplication.
  *
- * A walk begins anew in each call, from what the clock says: there is no place where a lane could
- * keep one from call to call. What crw would remember, the page it got last, is lost so.
+ * Each call starts a new search, seeded by the clock: a lane has no place to keep its state from
+ * call to call. So crw loses its cached position, the page it got last.
  */
 #ifndef MAM_TOOLS_BENCH_DEVICE_PAGES_H
 #define MAM_TOOLS_BENCH_DEVICE_PAGES_H
@@ -21,12 +22,12 @@
 struct bench_pages {
 	unsigned char *ground;
 	uint32_t page_bytes; /* a multiple of BENCH_PAGE_GRAIN */
-	uint32_t shift;      /* grains of a page: 1 << shift, times an odd number */
+	uint32_t shift;      /* 16-byte units of a page: 1 << shift, times an odd number */
 	uint32_t inverse;    /* of that one, modulo 2^32 */
-	uint32_t pad[27];    /* the books begin at a line */
+	uint32_t pad[27];    /* the metadata begins at a line */
 };
 
-/* By the host. The ground has at most 2^32 grains. */
+/* By the host. The pages have at most 2^32 units in total. */
 MAM_KBOTH void bench_pages_format(struct bench_pages *pages, unsigned char *ground,
 				  uint32_t page_bytes)
 {
@@ -37,7 +38,10 @@ MAM_KBOTH void bench_pages_format(struct bench_pages *pages, unsigned char *grou
 	pages->shift = 0;
 	for (; odd % 2 == 0; odd /= 2)
 		pages->shift++;
-	/* Newton's: an odd number is its own inverse in 3 bits, and each round has twice as many. */
+	/*
+	 * Newton's method: an odd number is its own inverse in 3 bits, and each round doubles the
+	 * number of correct bits.
+	 */
 	pages->inverse = odd;
 	for (round = 0; round < 4; round++)
 		pages->inverse *= 2 - odd * pages->inverse;
@@ -48,7 +52,7 @@ MAM_KBOTH void *bench_pages_at(const struct bench_pages *pages, uint32_t page)
 	return pages->ground + (uint64_t)page * pages->page_bytes;
 }
 
-/* Of the first byte of a page. */
+/* By the address of a page's first byte. */
 MAM_KBOTH uint32_t bench_pages_number(const struct bench_pages *pages, const void *object)
 {
 	const uint64_t offset = (uint64_t)((const unsigned char *)object - pages->ground);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_rwmalloc.h - an adapter of mam bench device: RW_malloc, a run of units for each request.
- * Who gives back says how many bytes there were.
+ * device_rwmalloc.h - an adapter of mam bench device: RW_malloc, a run of units for each request. A
+ * free specifies the number of bytes.
  */
 #ifndef MAM_TOOLS_BENCH_DEVICE_RWMALLOC_H
 #define MAM_TOOLS_BENCH_DEVICE_RWMALLOC_H
@@ -11,7 +11,7 @@
 
 MAM_KFN uint32_t bench_units(const struct bench_pages *pages, size_t bytes)
 {
-	/* One size, that of the heap's units, is what most ask for: without a division. */
+	/* Most requests are for one unit of the heap: avoid the division. */
 	return bytes <= pages->page_bytes
 		       ? 1
 		       : ((uint32_t)bytes + pages->page_bytes - 1) / pages->page_bytes;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * driver.h - the CUDA driver and runtime as the bench calls them: found at run time, so that the
+ * driver.h - the CUDA driver and runtime as the bench calls them: loaded at run time, so that the
  * bench builds without a toolkit and runs without a GPU.
  *
  * All of it works in the primary context of device 0, which the runtime and mam share. A few
- * streams of the bench's own, none blocking, stand for those of a program.
+ * non-blocking streams of the bench stand for those of a program.
  */
 #ifndef MAM_TOOLS_BENCH_DRIVER_H
 #define MAM_TOOLS_BENCH_DRIVER_H
@@ -18,7 +18,7 @@
 
 typedef unsigned long long bench_address; /* CUdeviceptr */
 
-/* CUmemAllocationProp and CUmemAccessDesc, as the driver has had them since CUDA 10.2. */
+/* CUmemAllocationProp and CUmemAccessDesc, as in the driver since CUDA 10.2. */
 struct bench_location {
 	int type; /* 1: a device */
 	int id;
@@ -52,7 +52,7 @@ struct bench_driver {
 	int (*stream_query)(void *stream);
 	int (*alloc)(bench_address *block, size_t bytes);
 	int (*release)(bench_address block);
-	/* what follows may be NULL: older drivers lack it */
+	/* the following may be NULL: older drivers lack it */
 	int (*alloc_pinned)(void **block, size_t bytes, unsigned int flags);
 	int (*release_pinned)(void *block);
 	int (*alloc_managed)(bench_address *block, size_t bytes, unsigned int flags);
@@ -93,7 +93,7 @@ struct bench_driver {
 	int (*destroy)(unsigned long long handle);
 };
 
-/* libcudart's calls, for peers that programs reach through it. */
+/* libcudart's calls, for peers that programs use through it. */
 struct bench_runtime {
 	int (*alloc)(void **block, size_t bytes);
 	int (*release)(void *block);
@@ -108,18 +108,19 @@ struct bench_runtime {
 extern struct bench_driver bench_driver;
 extern struct bench_runtime bench_runtime;
 
-/* bench_driver_start - finds the driver, once. False: one sentence in `why`. */
+/* bench_driver_start - load the driver, once. Returns false with one sentence in `why`. */
 bool bench_driver_start(char *why, size_t why_bytes);
-/* bench_driver_has_runtime - was a libcudart found that works on this driver? */
+/* bench_driver_has_runtime - return true if a libcudart was found that works with this driver */
 bool bench_driver_has_runtime(void);
-/* bench_driver_enter - the context becomes the calling thread's */
+/* bench_driver_enter - make the context current in the calling thread */
 bool bench_driver_enter(void);
 void *bench_driver_stream(size_t which); /* below BENCH_STREAMS */
 void *bench_driver_pool(void); /* the default memory pool of the device; NULL: it has none */
 
 /*
- * bench_driver_busy - work on a stream that takes `ns` nanoseconds and touches nothing: a kernel
- * that looks at the clock, or, where no kernel can be loaded, a fill. False: neither is to be had.
+ * bench_driver_busy - submit work to a stream that takes `ns` nanoseconds and accesses no memory: a
+ * kernel that polls the clock or, if no kernel can be loaded, a fill. Returns false if neither
+ * works.
  */
 bool bench_driver_busy(size_t which, uint64_t ns);
 

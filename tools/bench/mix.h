@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mix.h - numbers that look like chance and are the same on the host and in kernels.
+ * mix.h - pseudorandom numbers that are the same on the host and in kernels.
  */
 #ifndef MAM_TOOLS_BENCH_MIX_H
 #define MAM_TOOLS_BENCH_MIX_H
@@ -15,9 +15,9 @@ MAM_KBOTH uint32_t bench_mix(uint32_t x)
 }
 
 /*
- * Which of `count` places is the i-th of a fixed random order; i below count, no place comes twice.
- * Multiplication by an odd number, and a shift to the right folded in, lose nothing of a number of
- * so many bits; what falls on no place is moved again.
+ * The i-th of `count` places in a fixed random order; i is below count, and no place occurs twice.
+ * Multiplication by an odd number, and xor with a right shift, are bijections on numbers of that
+ * many bits; a result outside the places is mapped again.
  */
 MAM_KBOTH uint32_t bench_place(uint32_t i, uint32_t count)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages_ask.h - how much an asker asks for, and which pages of a heap are free before it does: the
+ * pages_ask.h - the size that an asker requests, and which pages of a heap are initially free: the
  * same numbers on the host and in kernels.
  */
 #ifndef MAM_TOOLS_BENCH_PAGES_ASK_H
@@ -20,7 +20,7 @@ MAM_KBOTH uint32_t pages_count_of(const struct pages_job *job, uint32_t asker)
 	return (pages_bytes_of(job, asker) + job->page_bytes - 1) / job->page_bytes;
 }
 
-/* The page that the i-th asker of kernel open gives back. */
+/* The page that the i-th asker of kernel open frees. */
 MAM_KBOTH uint32_t pages_opened(const struct pages_job *job, uint32_t i)
 {
 	return bench_place(i / job->group, job->pages / job->group) * job->group + i % job->group;

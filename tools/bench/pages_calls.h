@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages_calls.h - the kernels of `mam bench pages` that ask an allocator.
+ * pages_calls.h - the kernels of `mam bench pages` that call an allocator.
  *
  * PAGES_ONE(name, ...) makes, of an allocator of single pages,
- *   get_NAME    each asker takes a page
- *   steps_NAME  the same, and says how many steps that took; other walks with another job->seed
- *   give_NAME   each asker gives its page back
+ *   get_NAME    each asker allocates a page
+ *   steps_NAME  the same, and stores the number of steps; another job->seed gives other searches
+ *   give_NAME   each asker frees its page
  * PAGES_OPEN(name, ...) makes
- *   open_NAME   so many pages, at random places, are given back: a heap with holes
+ *   open_NAME   frees a number of pages at random places: fragments the heap
  * and PAGES_RUNS(name, ...) getrun_, stepsrun_, giverun_ and churnrun_NAME of one that has runs;
- * the last gives each run back in the same kernel. The arguments name types, and what is called:
+ * the last frees each run in the same kernel. The arguments name types, and the functions to call:
  *   start(walk, heap)   take(heap, walk[, n])   give(heap, page[, n])
  * They are macros because device code has neither templates nor, cheaply, pointers to functions.
  */

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages_kernels.h - the kernels of `mam bench pages` that no allocator has a part in: who asks for
- * what, and the checks.
+ * pages_kernels.h - the allocator-independent kernels of `mam bench pages`: the sizes of requests,
+ * and the checks.
  *
- * 1. Every asker's pages are marked in a shadow map, one counter a page: a counter that was not
- *    zero is a page handed out twice. What is no page of the heap is counted, and so is who got
- *    nothing.
- * 2. Every asker writes its number at both ends of each of its pages; a later kernel reads them.
- *    Who shares a page with another, in whole or in part, finds the other's.
- * 3. The pages that the heap itself holds for taken are counted: before, plus those got, is after.
- * 4. When all was given back, the heap's words must be those of the image it was restored from.
+ * 1. Every asker's pages are marked in a shadow map, one counter per page: a counter that was not
+ *    zero means a page handed out twice. Invalid page numbers and failed requests are counted.
+ * 2. Every asker writes its number at both ends of each of its pages; a later kernel reads them. An
+ *    asker that shares a page with another, in whole or in part, finds the other's number.
+ * 3. The used pages according to the heap itself are counted: the count before, plus the pages that
+ *    were allocated, is the count after.
+ * 4. After all pages were freed, the heap's words must equal those of the image it was restored
+ *    from.
  *
- * Written in port.h's words, so that tests run them under the simulator. A kernel is told by a
- * struct pages_job; PAGES_KERNEL makes it one, on the device with the job as its parameter.
+ * Written with port.h's primitives, so that tests run them under the simulator. A kernel gets a
+ * struct pages_job; PAGES_KERNEL makes the kernel, on the device with the job as its parameter.
  */
 #ifndef MAM_TOOLS_BENCH_PAGES_KERNELS_H
 #define MAM_TOOLS_BENCH_PAGES_KERNELS_H
@@ -21,8 +22,8 @@
 
 #ifdef __CUDACC__
 /*
- * Blocks that an SM is to hold, 0: as many as go in. A kernel is charged for the registers of its
- * rarest path.
+ * Minimum resident blocks per SM, 0: no minimum. The register limit of a kernel includes its rarest
+ * path.
  */
 #ifndef PAGES_RESIDENT
 #define PAGES_RESIDENT 0
@@ -51,7 +52,7 @@ MAM_KFN uint32_t pages_threads(void)
 	return mam_grid_blocks() * mam_block_threads();
 }
 
-/* False: this lane does not ask. */
+/* Returns false if this lane does not request. */
 MAM_KFN bool pages_asks(const struct pages_job *job, uint32_t *asker)
 {
 	const uint32_t thread = pages_thread(), lane = thread % PAGES_WARP;

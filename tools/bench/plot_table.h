@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plot_table.h - the pictures of lines there are, and who is drawn in them, as what.
+ * plot_table.h - the available line figures, and the allocators in them with their labels and
+ * colors.
  */
 #ifndef MAM_TOOLS_BENCH_PLOT_TABLE_H
 #define MAM_TOOLS_BENCH_PLOT_TABLE_H
@@ -10,11 +11,13 @@
 #define PLOT_GROUPS_MAX 3
 #define PLOT_NAMES_MAX 21
 
-/* Who is drawn, as what; the first of `peers` that has a row counts. */
+/*
+ * An allocator of a figure with its label and color; the first of `peers` that has a row is used.
+ */
 struct plot_drawn {
 	const char *label, *color;
 	const char *peers[4];
-	const char *unless; /* not where this one has a row */
+	const char *unless; /* omitted if this one has a row */
 };
 
 /* One metric over `names`, the workload's parameters; or, with a parameter, the metrics `names`. */
@@ -36,11 +39,11 @@ struct plot_figure {
 
 extern const struct plot_figure plot_figures[];
 extern const size_t plot_line_figures; /* count */
-/* Those of mam bench model come behind them, then those of mam bench case. */
+/* Those of mam bench model follow them, then those of mam bench case. */
 extern const struct plot_figure plot_model_figures[], plot_case_figures[];
 extern const size_t plot_model_figure_count, plot_case_figure_count;
 
-/* Who is in the picture of what was held. */
+/* The allocators in the figure of held memory. */
 extern const struct plot_drawn plot_holders[];
 extern const size_t plot_holder_count;
 

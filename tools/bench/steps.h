@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * steps.h - how many steps the random-walk paper expects of its page allocators.
+ * steps.h - the number of steps that the random-walk paper expects of its page allocators.
  *
  * TAS is the mean number of steps of a thread that takes one page, WAS the mean over warps of the
- * most steps that one of its threads takes; a warp is done when its last thread is. The paper's
- * letters: `t` pages are there, `a` of them free, `n` threads take one each, `w` pages are looked at
- * in a step (1: RW, 32: one with a bitmap). Where n > a there are too few pages: infinity, as for
- * a bound that a == n makes endless.
+ * maximum steps of its threads; a warp is done when its last thread is. The paper's letters: of `t`
+ * pages `a` are free, `n` threads take one each, and a step probes `w` pages (1: RW, 32: one with a
+ * bitmap). If n > a there are too few pages: the result is infinity, as for a bound that diverges
+ * at a == n.
  *
  * Source: M. Pham et al., "Dynamic Buffer Management in Massively Parallel Systems: The Power of
  * Randomness", ACM TOPC 12(1), 2025; the numbers in brackets are its formulas.
@@ -28,9 +28,10 @@ double bench_steps_walk_tas_log(double t, double a, double n);
 double bench_steps_walk_was(double t, double a, double n, double w, unsigned int lanes);
 
 /*
- * CoRW: what `lanes` lanes find in a step is nearly normal, (9); when they have found one each, by
- * (10), the density at `steps` of the time at which a drift of `mean` first reaches `goal`; and
- * the mean of that time, (11). It bounds TAS and WAS, which are the same, from above.
+ * CoRW: the pages that `lanes` lanes find in a step are nearly normally distributed, (9). When they
+ * have found one each, by (10): the density at `steps` of the time at which a drift of `mean` first
+ * reaches `goal`; and the mean of that time, (11). It bounds TAS and WAS, which are equal, from
+ * above.
  */
 void bench_steps_found(double t, double a, double n, double w, unsigned int lanes, double *mean,
 		       double *deviation);
@@ -39,10 +40,13 @@ double bench_steps_corw(double t, double a, double n, double w);
 /* The same without a normal distribution: whole steps, binomial finds. Never less than 1. */
 double bench_steps_corw_whole(double t, double a, double n, double w, unsigned int lanes);
 
-/* CRW: TAS where the free pages lie in `m` clusters, (13) and (14). */
+/* CRW: TAS if the free pages are in `m` clusters, (13) and (14). */
 double bench_steps_crw_tas(double t, double a, double n, double w, double m);
 
-/* S_L: so many failed steps say, with 99% confidence, that less than the share `low` is free. */
+/*
+ * S_L: the number of failed steps that shows, with 99% confidence, that less than the share `low`
+ * is free.
+ */
 double bench_steps_bound(double low);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * training.h - the allocations of a transformer's training, made up, the same at every call.
+ * training.h - the allocations of a synthetic transformer training, the same in every call.
  */
 #ifndef MAM_TOOLS_BENCH_TRAINING_H
 #define MAM_TOOLS_BENCH_TRAINING_H
@@ -19,15 +19,15 @@ struct training_event {
 struct training {
 	struct training_event *events;
 	size_t count;
-	size_t slots;      /* places for blocks that are needed at once */
-	size_t peak_bytes; /* most live, in bytes asked for */
+	size_t slots;      /* slots for simultaneously live blocks */
+	size_t peak_bytes; /* peak live bytes, as requested */
 	size_t steps;      /* begun */
 };
 
-/* training_make - false: no memory */
+/* training_make - return false if memory ran out */
 bool training_make(struct training *training);
 void training_fini(struct training *training);
-/* training_print - as a trace, mam-trace(5); false: it could not be written */
+/* training_print - print as a trace, mam-trace(5); returns false if it could not be written */
 bool training_print(const struct training *training, FILE *file);
 
 #endif

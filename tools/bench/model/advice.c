@@ -11,10 +11,10 @@
  * 3. Heap: the used pages and the burst leave L free: (used + burst) / (1 - L) pages, rounded up to
  *    whole words.
  * 4. Steps: a warp of mam's pages searches together, with a word of 64 pages per lane, so it takes
- *    the steps of CoRW; TAS and WAS are equal. (11) uses the free share at the burst's end for the whole
- *    burst. The expected value is its mean over the burst: on an H100, with 1,048,576 pages and 1%
- *    or 0.5% free, it is within 12% of the measurement while at most four fifths of those are
- *    taken. A request for several pages counts as that many requests for one page, which
+ *    the steps of CoRW; TAS and WAS are equal. (11) uses the free share at the burst's end for the
+ *    whole burst. The expected value is its mean over the burst: on an H100, with 1,048,576 pages
+ *    and 1% or 0.5% free, it is within 12% of the measurement while at most four fifths of those
+ *    are taken. A request for several pages counts as that many requests for one page, which
  *    underestimates its steps.
  */
 #include <math.h>
