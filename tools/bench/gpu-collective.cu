@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu-collective.cu - kernels that allocate much, which are timed as they are and as `mam coalesce`
- * rewrites them, by gpu-collective.sh. What runs them is in gpu-collective.cuh.
+ * gpu-collective.cu - kernels that allocate much, timed by gpu-collective.sh as they are and as
+ * rewritten by `mam coalesce`. gpu-collective.cuh runs them.
  *
- * Each takes numbers on the device, how much it is to do, and a word for each thread, to which it
- * writes what came of it: the same whoever gives the memory, unless there was none. heap_rows takes
- * a heap, too. All but one have allocations that a whole block or warp comes to; `singles` has none,
- * and shows what it costs to be among others who are rewritten.
+ * Each takes numbers on the device, the amount of work, and a word for each thread, to which it
+ * writes a result that does not depend on the allocator, unless an allocation failed. heap_rows
+ * takes a heap, too. All but one have allocations that a whole block or warp executes; `singles`
+ * has none, and shows the cost of being in a program whose other kernels are rewritten.
  */
 #include <mam/heap.cuh>
 
@@ -15,7 +15,7 @@ static __device__ int thread_number(void)
 	return blockIdx.x * blockDim.x + threadIdx.x;
 }
 
-/* A row for each thread, gone through a few times. */
+/* A row for each thread, read several times. */
 __global__ void __launch_bounds__(1024) rows(const int *in, int n, int *out)
 {
 	int id = thread_number(), sum = 0;
@@ -37,7 +37,7 @@ struct work {
 	struct work *next;
 };
 
-/* A list of work for each thread: made, gone through, and given back. */
+/* A work list for each thread: built, traversed, and freed. */
 __global__ void __launch_bounds__(1024) lists(const int *in, int n, int *out)
 {
 	int id = thread_number(), sum = 0;
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(1024) objects(const int *in, int n, int *out)
 	out[id] = sum;
 }
 
-/* Memory for a round, given back before the next, which wants more. */
+/* Memory for a round, freed before the next round, which needs more. */
 __global__ void __launch_bounds__(1024) rounds(const int *in, int n, int *out)
 {
 	int id = thread_number(), sum = 0;
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(1024) rounds(const int *in, int n, int *out)
 	out[id] = sum;
 }
 
-/* Scratch of a warp, where one of its lanes has found something. */
+/* Scratch memory of a warp, if one of its lanes has found something. */
 __global__ void __launch_bounds__(1024) scratches(const int *in, int n, int *out)
 {
 	int id = thread_number(), sum = 0;
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(1024) scratches(const int *in, int n, int *out
 	out[id] = sum;
 }
 
-/* Of the paper's listing 1: what is called by all from one place, and by four from another. */
+/* The paper's listing 1: all threads call it from one place, and four threads from another. */
 static __device__ int exchange(const int *mine, int n, int rank)
 {
 	int *copy = (int *)malloc(n * sizeof(int)), sum = 0;
@@ -182,7 +182,7 @@ __global__ void __launch_bounds__(1024) ranks(const int *in, int n, int *out)
 	out[id] = sum;
 }
 
-/* Memory of a heap of mam's. */
+/* Memory of a mam heap. */
 __global__ void __launch_bounds__(1024)
 	heap_rows(struct mam_kheap *heap, const int *in, int n, int *out)
 {
@@ -200,7 +200,7 @@ __global__ void __launch_bounds__(1024)
 	mam_kfree(heap, row);
 }
 
-/* Nobody comes together: each third thread, with a size of its own. */
+/* No converged allocations: each third thread allocates, with a size of its own. */
 __global__ void __launch_bounds__(1024) singles(const int *in, int n, int *out)
 {
 	int id = thread_number(), sum = 0;

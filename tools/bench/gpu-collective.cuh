@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu-collective.cuh - what times the kernels of gpu-collective.cu, and is included behind them.
+ * gpu-collective.cuh - times the kernels of gpu-collective.cu; included after them.
  *
- *     nvcc -arch=native -DCOLLECTIVE_MAIN -I PREFIX/include -I tools/bench -o timed FILE.cu \
- *         -L PREFIX/lib -lmam
- *     ./timed [--quick]
+ *       nvcc -arch=native -DCOLLECTIVE_MAIN -I PREFIX/include -I tools/bench -o timed FILE.cu \
+ *           -L PREFIX/lib -lmam
+ *       ./timed [--quick]
  *
- * FILE.cu is gpu-collective.cu, or what `mam coalesce` made of it. It is over CUDA's malloc(); over
- * a heap of mam's with -include mam/kmalloc_override.cuh, or, of what was rewritten, with
- * -DMAM_COLLECTIVE_HEAP.
+ * FILE.cu is gpu-collective.cu, or the output of `mam coalesce` for it. It uses CUDA's malloc(); a
+ * mam heap with -include mam/kmalloc_override.cuh or, if rewritten, with -DMAM_COLLECTIVE_HEAP.
  *
- * Each kernel runs WARM times unmeasured, then up to RUNS times between two events, at least LEAST
- * of them, and no more when that has taken LONG ms. A line of each: kernel, blocks, threads, the
- * median in us, a sum of all that it wrote, and how many launches had another sum than the first.
+ * Each kernel runs WARM times untimed, then up to RUNS times between two events: at least LEAST
+ * times, and no further ones after LONG ms in total. It prints one line per kernel: kernel, blocks,
+ * threads, the median in us, a checksum of its output, and how many launches had a different sum
+ * than the first.
  *
- * Status: 0, 1 when a call failed, 2 for a wrong call, 77 without a GPU. A kernel that does not end
- * is ended by who runs the program.
+ * Status: 0, 1 if a call failed, 2 for invalid usage, 77 without a GPU. The calling script ends a
+ * kernel that hangs.
  */
 #ifndef MAM_TOOLS_BENCH_GPU_COLLECTIVE_CUH
 #define MAM_TOOLS_BENCH_GPU_COLLECTIVE_CUH
@@ -63,7 +63,7 @@ static void check(enum mam_status status, const char *what)
 	std::exit(1);
 }
 
-/* In ms; leaves what was written in `words`. */
+/* In ms; leaves the output in `words`. */
 static float launch(const struct timed *timed, const struct ground *ground, unsigned int blocks,
 		    unsigned int threads, std::vector<int> *words)
 {

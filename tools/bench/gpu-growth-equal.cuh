@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu-growth-equal.cuh - what it costs that a heap could grow, and does not need to.
+ * gpu-growth-equal.cuh - the cost of being able to grow, for a heap that does not need to.
  *
  * Three heaps of one size: two that do not grow, and one that may. The same kernels run on them in
- * turn, in another order each time. What the two that do not grow differ by is what the measurement
- * cannot tell.
+ * turn, in a different order each time. The difference between the two that do not grow is the
+ * noise of the measurement.
  */
 #ifndef MAM_GPU_GROWTH_EQUAL_CUH
 #define MAM_GPU_GROWTH_EQUAL_CUH
@@ -26,7 +26,7 @@ __global__ void equal_give(struct mam_kheap *heap, void **at)
 	mam_kfree(heap, at[blockIdx.x * blockDim.x + threadIdx.x]);
 }
 
-/* One warp by itself: cycles of a malloc and of a free, each the mean of `rounds`. */
+/* One warp alone: cycles of a malloc and of a free, each the mean of `rounds`. */
 __global__ void equal_alone(struct mam_kheap *heap, unsigned int rounds, u64 *numbers)
 {
 	u64 take = 0, give = 0;
@@ -47,7 +47,7 @@ __global__ void equal_alone(struct mam_kheap *heap, unsigned int rounds, u64 *nu
 	}
 }
 
-/* `order`: which of them is made first, as where a heap lies has its own say in a warp's latency. */
+/* `order`: which of them is made first, as a heap's address affects a warp's latency. */
 static void equal_heaps(struct mam_pool *pool, size_t bytes, unsigned int order,
 			struct mam_heap **heaps)
 {
@@ -59,7 +59,7 @@ static void equal_heaps(struct mam_pool *pool, size_t bytes, unsigned int order,
 						 : heap_of(pool, bytes);
 }
 
-/* It must not have grown, or two different things were compared. */
+/* It must not have grown, otherwise the comparison is invalid. */
 static void equal_end(struct mam_heap **heaps)
 {
 	struct mam_heap_info info = info_of(heaps[EQUAL_HEAPS - 1]);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu-growth-hard.cuh - growth that must fail, and says why; and growth where nothing is at rest.
+ * gpu-growth-hard.cuh - growth that must fail with the right cause; and growth under load.
  *
- * causes: each reason why a heap cannot grow is provoked by itself: who gets nothing is told so in
- *   bounded time, is counted under that cause and no other, and what others got is theirs.
- * full: a kernel that fills every SM asks; none of its blocks ends before the host has answered.
- * streams: two kernels in two streams on one heap, and two heaps at once.
+ * causes: each reason why a heap cannot grow is provoked separately. Failed requests must return in
+ * bounded time and be counted under that cause only, and successful ones must get valid memory.
+ * full: a kernel that fills every SM allocates; none of its blocks ends before the host has
+ * replied. streams: two kernels in two streams on one heap, and two heaps at once.
  */
 #ifndef MAM_GPU_GROWTH_HARD_CUH
 #define MAM_GPU_GROWTH_HARD_CUH
@@ -20,7 +20,7 @@ struct cause {
 	size_t pool_limit;
 	unsigned int lanes, bytes;
 	size_t least, most; /* bytes that all of them get together */
-	size_t count;       /* offset of its number in struct mam_heap_info */
+	size_t count;       /* offset of its counter in struct mam_heap_info */
 };
 
 static const struct cause causes[] = {
@@ -71,7 +71,7 @@ static u64 counted(const struct mam_heap_info *info, size_t offset)
 	return *(const uint64_t *)((const char *)info + offset);
 }
 
-/* All that `lanes` ask for; those who got nothing are counted, and under `count` alone. */
+/* Runs all requests of `lanes` lanes; failures must be counted, and under `count` only. */
 static u64 fill_until(struct growth_stage *stage, struct mam_heap *heap, unsigned int lanes,
 		      unsigned int bytes, size_t count, const char *what)
 {
@@ -112,7 +112,7 @@ static void make_cause(struct growth_stage *stage, const struct cause *cause)
 		     cause->least, cause->most);
 	if (vain == 0)
 		fail(1, "%s: nobody was refused", cause->name);
-	/* What is given back can be had again, however full all is. */
+	/* Freed memory must be reusable, however full everything is. */
 	drop<<<blocks_of(objects->table.lanes), THREADS>>>(mam_heap_device(heap), objects->table, 1,
 							   4);
 	finish(NULL, "a drop");
@@ -132,7 +132,7 @@ static void make_causes(struct growth_stage *stage)
 		make_cause(stage, &cause);
 }
 
-/* As many lanes as can be on the device at once. */
+/* As many lanes as can be resident on the device at once. */
 static unsigned int resident_lanes(const struct growth_stage *stage)
 {
 	int blocks;
@@ -171,7 +171,7 @@ static void make_full(struct growth_stage *stage)
 	check(mam_pool_destroy(pool), "mam_pool_destroy");
 }
 
-/* Two heaps, each with a table of its own; on the first two kernels at once. */
+/* Two heaps, each with its own table; on the first two concurrent kernels. */
 static void make_streams(struct growth_stage *stage)
 {
 	struct mam_pool *pool = pool_of("vmm", 0);

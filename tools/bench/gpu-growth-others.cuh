@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu-growth-others.cuh - growth, and what else runs on the machine.
+ * gpu-growth-others.cuh - growth, and its interaction with the rest of the machine.
  *
- * idle: what the service's thread takes of a CPU while nobody asks.
- * stopped: the whole process is stopped by a signal while its kernel asks. The parent stops the
- *   child and lets it go on; the kernel, which has waited for that moment, must get NULL in time.
- * pressure: another process holds all of the device's memory but a little; the pool gets what is
- *   left, then says that there is no more; and gets it again when the other has let go.
+ * idle: the CPU time of the service thread while no kernel requests growth. stopped: the whole
+ * process is stopped by a signal while its kernel requests growth. The parent stops and continues
+ * the child; the kernel, which has waited for that moment, must get NULL in time. pressure: another
+ * process holds almost all of the device's memory; the pool gets the rest, then reports that there
+ * is no more; and gets memory again after the other process has freed it.
  *
  * Each process that uses CUDA begins to do so after the fork.
  */
@@ -23,7 +23,7 @@
 
 #define PRESSURE_LEFT (3072 * MIB)
 
-/* Nanoseconds on a CPU of each thread of this process. */
+/* CPU time in nanoseconds of each thread of this process. */
 static std::map<int, u64> thread_times()
 {
 	std::map<int, u64> times;
@@ -54,7 +54,7 @@ __global__ void wait_for(u64 ns)
 	pause_for(ns);
 }
 
-/* The share of a CPU that threads which are not in `before` take for so long, in hundredths. */
+/* The CPU share, in hundredths, of threads that are not in `before`, over `seconds`. */
 static double idle_share(const std::map<int, u64> &before, double seconds)
 {
 	std::map<int, u64> from = thread_times(), to;
@@ -99,7 +99,9 @@ static void make_idle(struct growth_stage *stage)
 	check(mam_pool_destroy(pool), "mam_pool_destroy");
 }
 
-/* Sleeps until the host is stopped for certain, then every lane asks; numbers: the longest call. */
+/*
+ * Sleeps until the host is certainly stopped, then every lane allocates; numbers: the longest call.
+ */
 __global__ void ask_later(struct mam_kheap *heap, struct table table, unsigned int bytes, u64 ns,
 			  u64 *numbers)
 {
@@ -134,7 +136,7 @@ static void await_child(pid_t child, const char *what)
 		fail(1, "%s: the other process failed", what);
 }
 
-/* What the child does: its kernel asks while it is stopped. */
+/* The child: its kernel requests growth while the process is stopped. */
 static void ask_while_stopped(struct growth_stage *stage, int ready, unsigned int bytes,
 			      const char *name)
 {
@@ -162,7 +164,7 @@ static void ask_while_stopped(struct growth_stage *stage, int ready, unsigned in
 	same(*table.vain, refusals_of(&info), "requests in vain, counted");
 	row("stopped", name, (double)stage->numbers[0] / 1e3, "us", 2.0 * WAIT_US);
 	row("stopped", name, (double)info.silent, "NULLs");
-	/* It goes on: so does growth. */
+	/* The process continues, and so does growth. */
 	*table.vain = 0;
 	fill<<<lanes / THREADS, THREADS, 0, stage->objects.streams[0]>>>(mam_heap_device(heap),
 									 table, 2, bytes, false);
@@ -179,7 +181,7 @@ static void ask_while_stopped(struct growth_stage *stage, int ready, unsigned in
 	check(mam_pool_destroy(pool), "mam_pool_destroy");
 }
 
-/* Before CUDA: the parent stops the child twice, each time while a kernel is about to ask. */
+/* Before CUDA: the parent stops the child twice, each time when a kernel is about to allocate. */
 static void fork_stopped(void (*begin)(struct growth_stage *stage), struct growth_stage *stage)
 {
 	int ready[2];
@@ -206,7 +208,7 @@ static void fork_stopped(void (*begin)(struct growth_stage *stage), struct growt
 	await_child(child, "stopped");
 }
 
-/* The other process: all but PRESSURE_LEFT, in pieces, never more than is free. */
+/* The other process: allocates all but PRESSURE_LEFT, in pieces, never more than is free. */
 static void hold_memory(int ready, int done)
 {
 	std::vector<void *> held;
@@ -235,7 +237,7 @@ static void fill_under_pressure(struct growth_stage *stage, int ready, int done,
 	size_t bytes = 8192, free_bytes, all_bytes;
 	u64 vain, got;
 
-	/* Loaded before there is no room for it. */
+	/* Load the kernels before there is no room for them. */
 	empty_table(&stage->objects);
 	fill<<<1, THREADS>>>(mam_heap_device(heap), stage->objects.table, 0, 16, false);
 	look<<<1, THREADS>>>(mam_heap_device(heap), stage->objects.table);

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu-growth-reach.cuh - how long a warp waits until new ground is its own.
+ * gpu-growth-reach.cuh - the latency until a warp can use a new part of the heap.
  *
- * reach: one warp asks until the heap has grown as often as it can. Another one watches the stage of
- *   growth meanwhile (growth.h), and sees when the warp asks, when it has the host's answer, and when
- *   the new part is there for all. The whole call, in which the warp first looked for room
- *   everywhere, is a row of its own. Hot: one growth after the other. Asleep: a pause before each, in
- *   which the service falls asleep.
- * new: the same with grants that the pool must first get from the driver.
- * crowd: a thousand warps find the heap full in the same moment.
+ * reach: one warp allocates until the heap has grown as often as it can. Another warp polls the
+ * stage of growth meanwhile (growth.h), and records when the first one makes its request, when the
+ * host's reply arrives, and when the new part is available to all. The whole call, in which the
+ * warp first searched for space everywhere, has a row of its own. Hot: one growth after another.
+ * Asleep: a pause before each, in which the service falls asleep. new: the same with grants that
+ * the pool must first get from the driver. crowd: a thousand warps find the heap full at the same
+ * moment.
  */
 #ifndef MAM_GPU_GROWTH_REACH_CUH
 #define MAM_GPU_GROWTH_REACH_CUH
 
 #include "gpu-growth.cuh"
 
-#define REACH_GROWTHS 1024 /* most that are watched of a launch */
+#define REACH_GROWTHS 1024 /* maximum that is recorded per launch */
 
 struct reach_sample {
 	u64 cycles, grew;
 };
 
-/* What the warp that watches sees of one fetch: when; 0: it was too quick. */
+/* The times that the polling warp sees of one fetch; 0: it was too fast. */
 struct reach_fetch {
 	u64 asked, answered, made;
 };
@@ -47,7 +47,7 @@ __device__ static void reach_watch(const struct mam_kheap *heap, struct reach_fe
 	}
 }
 
-/* The first block asks, the second one watches. numbers: ns and cycles of all of it; the end. */
+/* The first block allocates, the second one polls. numbers: ns and cycles of all of it; the end. */
 __global__ void reach(struct mam_kheap *heap, struct table table, unsigned int count,
 		      unsigned int bytes, u64 pause_ns, struct reach_sample *samples,
 		      struct reach_fetch *fetches, u64 *numbers)
@@ -60,7 +60,7 @@ __global__ void reach(struct mam_kheap *heap, struct table table, unsigned int c
 			reach_watch(heap, fetches, &numbers[2]);
 		return;
 	}
-	/* Until that one watches. */
+	/* Until that one polls. */
 	pause_for(100000);
 
 	for (unsigned int i = 0; i < count; i++) {
@@ -103,7 +103,7 @@ struct reach_times {
 
 static void reach_add(const std::vector<struct reach_fetch> &fetches, struct reach_times *times)
 {
-	/* Before the first one the host did other things. */
+	/* Before the first one the host did other work. */
 	for (size_t i = 1; i < fetches.size(); i++) {
 		const struct reach_fetch *one = &fetches[i];
 
@@ -117,7 +117,7 @@ static void reach_add(const std::vector<struct reach_fetch> &fetches, struct rea
 	}
 }
 
-/* Asks for `count` times `bytes` a lane; how long growth took is added to `times`. */
+/* Allocates `count` times `bytes` per lane; adds the durations of growth to `times`. */
 static void run_reach(struct growth_stage *stage, struct mam_heap *heap, unsigned int lanes,
 		      unsigned int count, unsigned int bytes, u64 pause_ns,
 		      struct reach_times *times)
@@ -194,7 +194,9 @@ static void reach_case(struct growth_stage *stage, struct mam_pool *pool, const 
 	struct reach_times times;
 
 	for (unsigned int round = 0; round < rounds; round++) {
-		/* 64 KiB a lone lane, 8 KiB each a warp's; up to 40 grants of 2 MiB. */
+		/*
+		 * 64 KiB for a lone lane, 8 KiB per lane of a full warp; up to 40 grants of 2 MiB.
+		 */
 		run_reach(stage, heap, lanes,
 			  (unsigned int)(80 * MIB / (lanes == 1 ? 65536 : 262144)),
 			  lanes == 1 ? 65536 : 8192, pause_ns, &times);
@@ -219,7 +221,7 @@ static void make_reach(struct growth_stage *stage)
 	check(mam_pool_destroy(pool), "mam_pool_destroy");
 }
 
-/* Grants that are not mapped: back to the driver between rounds. */
+/* Grants that are not mapped: released to the driver between rounds. */
 static void new_case(struct growth_stage *stage, const char *source, size_t grant, double target)
 {
 	struct mam_pool *pool = pool_of(source, 0);
@@ -247,8 +249,8 @@ static void make_new(struct growth_stage *stage)
 }
 
 /*
- * All warps wait at a gate, then the first `lanes` lanes of each ask. The first warp comes after a
- * large object, so that the service is awake.
+ * All warps wait at a gate, then the first `lanes` lanes of each allocate. The first warp comes
+ * after a large object, so that the service is awake.
  */
 __global__ void crowd(struct mam_kheap *heap, struct table table, unsigned int lanes,
 		      unsigned int bytes, bool wake, u64 *gate, u64 *from, u64 *to)
@@ -286,7 +288,7 @@ __global__ void crowd(struct mam_kheap *heap, struct table table, unsigned int l
 		atomicAdd(table.vain, 1ull);
 }
 
-/* Microseconds from when the gate was open to when the last warp had its answer. */
+/* Microseconds from the opening of the gate to the last warp's result. */
 static double crowd_once(struct growth_stage *stage, struct mam_heap *heap, unsigned int warps,
 			 unsigned int lanes, unsigned int bytes, bool wake)
 {
@@ -313,7 +315,7 @@ static double crowd_once(struct growth_stage *stage, struct mam_heap *heap, unsi
 	       1e3;
 }
 
-/* One object of 64 KiB is all of the root. */
+/* One object of 64 KiB fills the root. */
 __global__ void take_root(struct mam_kheap *heap, u64 *numbers)
 {
 	numbers[0] = mam_kmalloc(heap, MAM_HEAP_BLOCK) != NULL;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu-growth-soak.cuh - growth, use and trim, again and again, with all contents looked at.
+ * gpu-growth-soak.cuh - growth, use and trim, repeatedly, with all contents checked.
  *
  * 1. Four kernels in four streams allocate and free on one heap, which begins with 2 MiB and grows.
- * 2. The host looks: nothing overlaps, all is as it was written, the books agree with the table.
- * 3. A kernel takes large objects, blocks of the pool, writes and frees them; every second time it
- *    leaves them to the next round.
- * 4. What is empty goes back: with much alive, with nothing alive (then no grant may be left), and
- *    now and then from the pool to the driver, or by the end of the heap.
+ * 2. The host checks: no objects overlap, contents are intact, the metadata agrees with the table.
+ * 3. A kernel allocates large objects, blocks of the pool, writes and frees them; every second time
+ *    it leaves them to the next round.
+ * 4. Empty parts are released: with many live objects, with none (then no grant may be left), and
+ *    sometimes from the pool to the driver, or by the end of the heap.
  */
 #ifndef MAM_GPU_GROWTH_SOAK_CUH
 #define MAM_GPU_GROWTH_SOAK_CUH
@@ -16,7 +16,7 @@
 
 #define SOAK_LARGE 256
 
-/* One lane a large object, 300 KiB to 2 MiB. */
+/* One lane per large object, 300 KiB to 2 MiB. */
 __global__ void soak_large(struct mam_kheap *heap, unsigned char **at, struct table table,
 			   unsigned int seed)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu-growth-ten.cuh - kernels that need ten times what their heap begins with, against the same on
- * a heap that had it all from the start.
+ * gpu-growth-ten.cuh - kernels that need ten times the initial size of their heap, compared with
+ * the same on a heap that is large enough from the start.
  *
- * 1. A kernel runs on a large heap, to see how much it needs.
- * 2. Again and again, in turn: on the large heap, all free; on a heap with a tenth of that which
- *    grows, all free and shrunk to what it had at first, its ground mapped in the pool ("mapped");
- *    and on that with the pool's memory given back to the driver before ("new").
- * 3. Each time a second kernel reads all that the first one made, and compares.
+ * 1. A kernel runs on a large heap, to measure how much it needs.
+ * 2. Repeatedly, in turn: on the large heap, all free; on a heap that begins with a tenth of that
+ *    and grows, all free and shrunk to its initial size, its memory still mapped in the pool
+ *    ("mapped"); and on that after the pool's memory was released to the driver ("new").
+ * 3. Each time a second kernel reads and verifies all that the first one made.
  *
- * The kernels: objects of one size, taken and not touched; the same, written; mixed sizes, written;
- * lists of 64 B nodes, one a lane; a graph's edges, added at random to lists that double.
+ * The kernels: objects of one size, allocated and not written; the same, written; mixed sizes,
+ * written; lists of 64 B nodes, one list per lane; a graph's edges, added at random to lists that
+ * double.
  */
 #ifndef MAM_GPU_GROWTH_TEN_CUH
 #define MAM_GPU_GROWTH_TEN_CUH
@@ -26,7 +27,7 @@ struct ten_job {
 	struct mam_kheap *heap;
 	struct table table;
 	unsigned int *length; /* of each place's list */
-	u64 *sums;            /* in pinned memory: what was read, and what it should be */
+	u64 *sums;            /* in pinned memory: the sums that were read and expected */
 };
 
 __device__ static unsigned int ten_place(void)
@@ -161,7 +162,7 @@ __device__ static unsigned int ten_room(unsigned int length)
 	return room;
 }
 
-/* By who has the vertex's lock: one more neighbour. */
+/* With the vertex's lock held: one more neighbor. */
 __device__ static bool ten_add(struct ten_job job, unsigned int vertex, unsigned int n,
 			       unsigned int to)
 {
@@ -190,7 +191,10 @@ __global__ void ten_graph(struct ten_job job)
 		unsigned int vertex = mix(place, i) % job.table.lanes;
 		bool added = false;
 
-		/* Who has the lock does all in the loop, and never waits for who has not. */
+		/*
+		 * The critical section is inside the loop: a lane with the lock never waits for one
+		 * without it.
+		 */
 		while (!added) {
 			unsigned int n = atomicOr(&job.length[vertex], TEN_LOCK);
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu-growth.cu - heaps that grow while kernels run, measured and put under stress.
+ * gpu-growth.cu - benchmarks and stress tests of heaps that grow while kernels run.
  *
- *     nvcc -arch=native -I PREFIX/include -I tests/clients -o gpu-growth \
- *             tools/bench/gpu-growth.cu -L PREFIX/lib -lmam
- *     ./gpu-growth PART [--seconds N] [--lanes N]
+ *       nvcc -arch=native -I PREFIX/include -I tests/clients -o gpu-growth \
+ *               tools/bench/gpu-growth.cu -L PREFIX/lib -lmam
+ *       ./gpu-growth PART [--seconds N] [--lanes N]
  *
- * PART is a name of the table below; what each does, its gpu-growth-*.cuh says. gpu-growth.sh runs
- * all of them and makes a table of the rows. --seconds (10): how long `soak` goes on. --lanes (1M):
- * of parts with as many lanes as one likes.
+ * PART is a name of the table below; its gpu-growth-*.cuh describes it. gpu-growth.sh runs all of
+ * them and makes a table of the rows. --seconds (10): how long `soak` runs. --lanes (1M): for parts
+ * with a variable number of lanes.
  *
- * Status: 0, and "all is well" last; 1 when something was wrong or a call failed, 2 for a wrong
- * call, 3 when a kernel did not come back. A part that takes longer than two minutes is ended.
+ * Status: 0, and "all is well" last; 1 if a check or a call failed, 2 for invalid usage, 3 if a
+ * kernel did not return. A part that takes longer than two minutes is ended.
  */
 #include "gpu-growth-equal.cuh"
 #include "gpu-growth-others.cuh"
@@ -19,7 +19,7 @@
 #include "gpu-growth-soak.cuh"
 #include "gpu-growth-ten.cuh"
 
-/* The first call to CUDA of a process. */
+/* The first CUDA call of a process. */
 static void begin(struct growth_stage *stage)
 {
 	struct stage *objects = &stage->objects;
@@ -43,7 +43,7 @@ static void begin(struct growth_stage *stage)
 static const struct {
 	const char *name;
 	void (*make)(struct growth_stage *stage);
-	/* Those of several processes. */
+	/* For parts with several processes. */
 	void (*fork)(void (*begin)(struct growth_stage *stage), struct growth_stage *stage);
 } parts[] = {
 	{ "reach", make_reach, NULL },       { "new", make_new, NULL },
@@ -81,7 +81,7 @@ int main(int argument_count, char **arguments)
 			continue;
 		std::setvbuf(stdout, NULL, _IOLBF, 0);
 		alarm(2 * SECONDS);
-		/* What is loaded late would wait for kernels that run. */
+		/* Lazy loading would wait for running kernels. */
 		setenv("CUDA_MODULE_LOADING", "EAGER", 0);
 		if (part.fork) {
 			part.fork(begin, &stage);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu-growth.cuh - what the parts of gpu-growth.cu share: heaps that grow, rows of numbers, time.
+ * gpu-growth.cuh - interface between the parts of gpu-growth.cu: heaps that grow, rows of numbers,
+ * time.
  *
- * A part measures or tries one thing in a process of its own. What it measures it prints as
+ * A part measures or tests one thing in a process of its own. It prints its results as
  *
  *	row,WHAT,PARAMETER,VALUE,UNIT,TARGET,MET,RATIO
  *
- * with TARGET, MET (yes or no) and RATIO (value to target) "-" where nobody set one. Contents of
- * objects are stamped and looked at as objects_table.cuh does it.
+ * with TARGET, MET (yes or no) and RATIO (value to target) "-" if there is no target. Contents of
+ * objects are stamped and checked as in objects_table.cuh.
  */
 #ifndef MAM_GPU_GROWTH_CUH
 #define MAM_GPU_GROWTH_CUH
@@ -19,7 +20,7 @@
 
 struct growth_stage {
 	struct stage objects; /* a table of lanes, streams */
-	int seconds;          /* of parts that go on for a time */
+	int seconds;          /* of parts with a variable duration */
 	unsigned int sms;
 	u64 *numbers; /* in pinned memory, for a kernel's few numbers */
 };
@@ -41,7 +42,7 @@ static void row(const char *what, const char *parameter, double value, const cha
 		std::printf("row,%s,%s,%.6g,%s,-,-,-\n", what, parameter, value, unit);
 }
 
-/* The value below which `share` of them lie. */
+/* The quantile `share` of the values. */
 static double share_of(std::vector<double> values, double share)
 {
 	if (values.empty())
@@ -67,7 +68,7 @@ static struct mam_pool *pool_of(const char *source, size_t limit)
 	return pool;
 }
 
-/* The pool has so much that is mapped and free. */
+/* Makes the pool keep `bytes` mapped and free. */
 static void map_ahead(struct mam_pool *pool, size_t bytes)
 {
 	void *block;
@@ -95,7 +96,9 @@ static struct mam_heap *growing_heap(struct mam_pool *pool, const struct growth_
 	return heap;
 }
 
-/* Nothing is live, and the heap is as small as it was made; what it had is mapped in the pool. */
+/*
+ * Nothing is live, and the heap has its initial size; the rest of its memory is mapped in the pool.
+ */
 static void shrink(struct mam_heap *heap)
 {
 	check(mam_heap_reset(heap, NULL), "mam_heap_reset");
@@ -124,7 +127,7 @@ __device__ static u64 parts_of(const struct mam_kheap *heap)
 	return *(volatile const uint64_t *)&heap->growth->parts.value;
 }
 
-/* A timer of what a stream does. */
+/* A timer of work on a stream. */
 struct stopwatch {
 	cudaEvent_t from, to;
 };

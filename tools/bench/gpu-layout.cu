@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu-layout.cu - how much where memory lies can matter to those who work on it: the unit workloads
- * of `mam bench mpi` on places that no allocator chose.
+ * gpu-layout.cu - how much the placement of memory affects the code that uses it: the unit
+ * workloads of `mam bench mpi` on addresses that were not chosen by an allocator.
  *
- *     nvcc -arch=native -o gpu-layout tools/bench/gpu-layout.cu
- *     ./gpu-layout FILE.csv
+ *       nvcc -arch=native -o gpu-layout tools/bench/gpu-layout.cu
+ *       ./gpu-layout FILE.csv
  *
  * 12 blocks of 1024 threads, each thread on n floats of its own, as there; a block's threads begin
- * together. Thread i's floats are i * (4n + gap) bytes from the first, for some gaps; or all in
- * places of 2 KiB, in no order, over 512 MiB. No layout is further apart than the last, so the best of
- * the first ones over it is the most that an allocator can give by the layout alone.
+ * together. Thread i's floats are i * (4n + gap) bytes from the first, for several gaps; or all in
+ * slots of 2 KiB, in random order, over 512 MiB. No layout is more scattered than the last, so the
+ * best of the first ones divided by it is the maximum gain of an allocator by the layout alone.
  *
- * A table goes to the standard output, rows of workload,layout,n,metric,value to the file. Status:
- * 0, 1 when a call failed or a sum was wrong, 2 for a wrong call, 77 without a GPU.
+ * Prints a table to stdout, and writes rows of workload,layout,n,metric,value to the file. Status:
+ * 0, 1 if a call failed or a sum was wrong, 2 for invalid usage, 77 without a GPU.
  */
 #include <algorithm>
 #include <cstdio>
@@ -22,7 +22,7 @@
 #define BLOCKS 12
 #define THREADS 1024
 #define LANES (BLOCKS * THREADS)
-#define PLACE 2048u       /* bytes, of those in no order */
+#define PLACE 2048u       /* bytes, of those in random order */
 #define PLACES (1u << 18) /* 512 MiB of them */
 #define RUNS 7
 
@@ -30,7 +30,7 @@ typedef unsigned long long u64;
 
 struct where {
 	char *base;
-	unsigned int stride; /* 0: places in no order */
+	unsigned int stride; /* 0: slots in random order */
 };
 
 static void check(cudaError_t result, const char *what)
@@ -45,11 +45,11 @@ __device__ static float *floats_of(struct where where, unsigned int thread)
 {
 	if (where.stride)
 		return (float *)(where.base + (size_t)thread * where.stride);
-	/* An odd factor: no two have one place. */
+	/* An odd factor: no two share a slot. */
 	return (float *)(where.base + (size_t)(thread * 2654435761u % PLACES) * PLACE);
 }
 
-/* From here on the compiler knows nothing of what is at `pointer`. */
+/* From here on the compiler knows nothing about the memory at `pointer`. */
 __device__ static float *opaque(float *pointer)
 {
 	asm volatile("" : "+l"(pointer) : : "memory");
@@ -80,7 +80,7 @@ __global__ static void __launch_bounds__(THREADS, 1)
 	sums[me] = sum;
 }
 
-/* What each thread must have, by the same additions in the same order. */
+/* The expected result of each thread, by the same additions in the same order. */
 static float wanted(unsigned int n, bool quadratic)
 {
 	volatile float sum = 0;
@@ -94,7 +94,7 @@ static float wanted(unsigned int n, bool quadratic)
 	return sum;
 }
 
-/* The median of some runs of the mean of all threads. */
+/* The median over several runs of the mean over all threads. */
 static double measure(struct where where, unsigned int n, bool quadratic, u64 *cycles, float *sums)
 {
 	std::vector<u64> all(LANES);
@@ -157,7 +157,7 @@ int main(int argument_count, char **arguments)
 	for (int kind = 0; kind < 2; kind++) {
 		const char *name = kind ? "quadratic" : "linear";
 
-		/* Beyond that quadratic takes long, and says the same. */
+		/* Above that quadratic takes long, with the same result. */
 		for (unsigned int n = 100; n <= (kind ? 200u : 400u); n += 100) {
 			double best = 0, one;
 

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu-stress-async.cu - does the library's stream layer hand out memory while a kernel still uses it?
+ * gpu-stress-async.cu - checks that the library's stream layer never hands out memory that a kernel
+ * still uses.
  *
- * Host threads allocate and free in the order of streams (mam/stream.h), from one pool that is so small that streams
- * use what others freed all the time, and that a pool of mapped memory moves pieces all the time. Kernels as in
- * gpu-stress.cuh write and look at each block; some blocks are kept for a while and looked at again before they are
- * freed, or handed on to another stream by an event. Kernels are started plainly, as the stream order asks.
+ * Host threads allocate and free in stream order (mam/stream.h), from one pool that is so small
+ * that streams constantly reuse memory freed on others, and that a pool of mapped memory constantly
+ * moves pieces. Kernels as in gpu-stress.cuh write and check each block. Some blocks are kept for a
+ * while and checked again before they are freed, or passed to another stream by an event. Kernels
+ * are launched normally, as stream order requires.
  *
  *   --source cudamalloc|vmm
  *   --wrong      one free in four names a stream that the kernel is not in: the control, which must fail
- *   --seconds N, --threads N, --streams N (of a thread), --largest BYTES, --limit BYTES (of the pool)
+ *   --seconds N, --threads N, --streams N (per thread), --largest BYTES, --limit BYTES (of the pool)
  *
- * Streams are those of one thread (non-blocking, blocking, its default one; some are destroyed with work in flight) and
- * those that all threads use, the legacy one among them. One thread in four also allocates and frees without a stream,
- * and trims. stdout: one line of sums; stderr: what the pool did. Exit status: 0, 1 when a foreign pattern was seen, 2
- * when a call failed or the pool's books did not add up.
+ * Each thread has its own streams (non-blocking, blocking, its default one; some are destroyed with
+ * work in flight), and all threads share others, including the legacy one. One thread in four also
+ * allocates and frees without a stream, and trims. stdout: one line of sums; stderr: the pool's
+ * counters. Exit status: 0, 1 if a foreign pattern was seen, 2 if a call failed or the pool's
+ * metadata was inconsistent.
  */
 #include <pthread.h>
 
@@ -39,7 +42,7 @@ enum { STREAMS_MOST = 16, SHARED = 3, HELD = 12 };
 static struct {
 	double seconds = 10;
 	int threads = 8;
-	int streams = 4; /* a thread */
+	int streams = 4; /* per thread */
 	size_t largest = 32 << 20;
 	size_t limit = 512 << 20;
 	const char *source = "vmm";
@@ -68,7 +71,7 @@ struct worker {
 	pthread_t thread;
 };
 
-/* Is the pattern still there, with nobody else at it? */
+/* Checks that the pattern is intact, while no other kernel should write. */
 __global__ static void verify(const uint32_t *block, size_t words, uint32_t mark, sums *into)
 {
 	size_t looked = words < WORDS_MOST ? words : WORDS_MOST;
@@ -91,7 +94,7 @@ static cudaStream_t any_stream(worker *self)
 	return self->streams[drawn / 64 % options.streams];
 }
 
-/* A twentieth of a millisecond to half of one, and one in sixteen of them up to three. */
+/* A twentieth of a millisecond to half of one; one in sixteen takes up to three. */
 static void launch(worker *self, const block &used)
 {
 	long long most = next(&self->random) % 16 ? 900000 : 6000000;
@@ -141,7 +144,7 @@ static void give_all(worker *self)
 		give_one(self);
 }
 
-/* The pool is small: a request may find everything in others' hands. */
+/* The pool is small: other threads may hold all its memory. */
 static void one_block(worker *self)
 {
 	size_t bytes = size_of(&self->random, options.largest);
@@ -171,7 +174,7 @@ static void one_block(worker *self)
 	self->held[self->count++] = made;
 }
 
-/* One of the thread's own streams ends with work in flight, and another one begins. */
+/* Destroys one of the thread's own streams with work in flight, and creates another. */
 static void replace_stream(worker *self)
 {
 	int at = (int)(next(&self->random) % options.streams);
@@ -274,7 +277,7 @@ static int complain(const char *what)
 	return 2;
 }
 
-/* Nothing lives: the books are good, and all memory goes back. */
+/* Nothing is live: the metadata is consistent, and all memory is released. */
 static int end_pool(mam_source *source, mam_stats *stats)
 {
 	char why[256] = "";

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu-stress.cu - is memory ever handed out while a kernel still uses it?
+ * gpu-stress.cu - checks that memory is never handed out while a kernel still uses it.
  *
- * Host threads allocate blocks of many sizes, start kernels that for up to some milliseconds write a
- * pattern of their own into the block and read it back, and free the block while the kernel may
- * still run. Whoever gets the block next writes another pattern. A kernel that reads what it did not
- * write has caught somebody with its memory: it counts that, and the program fails.
+ * Host threads allocate blocks of many sizes and start kernels that, for up to some milliseconds,
+ * write a pattern of their own into the block and read it back. They free the block while the
+ * kernel may still run. The next owner of the block writes another pattern. A kernel that reads a
+ * foreign word has detected shared memory: it counts the word, and the program fails.
  *
- *   --ordered    all work is in one stream and one thread at a time frees: what --free=stream asks
- *                of a program. Otherwise each thread frees at once, whatever runs.
- *   --seconds N, --threads N, --streams N (of a thread), --largest BYTES, --contexts 1|2
+ *   --ordered    all work is in one stream and one thread at a time frees, as --free=stream requires.
+ *                Otherwise each thread frees at once, regardless of running work.
+ *   --seconds N, --threads N, --streams N (per thread), --largest BYTES, --contexts 1|2
  *
- * Streams are blocking, non-blocking and the per-thread default one in turn, kernels are started
- * plainly, as programmatic dependent launches, and from a captured graph. Every other thread works
- * in a second context; where there can be none, stderr says so. stdout: one line of sums. Exit
- * status: 0, 1 when a foreign pattern was seen, 2 when a call failed.
+ * Streams are blocking, non-blocking and the per-thread default one in turn; kernels are launched
+ * normally, as programmatic dependent launches, and from a captured graph. Every other thread works
+ * in a second context; if it cannot be created, stderr says so. stdout: one line of sums. Exit
+ * status: 0, 1 if a foreign pattern was seen, 2 if a call failed.
  */
 #include <pthread.h>
 
@@ -22,7 +22,7 @@
 
 #include "gpu-stress.cuh"
 
-/* The name that every driver has; cuda.h's macro asks for a newer one with other arguments. */
+/* The name in every driver; cuda.h's macro selects a newer one with other parameters. */
 extern "C" CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device);
 
 #define CHECK_DRIVER(call)                                                               \
@@ -37,7 +37,7 @@ extern "C" CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdev
 static struct {
 	double seconds = 10;
 	int threads = 8;
-	int streams = 4; /* a thread */
+	int streams = 4; /* per thread */
 	int contexts = 2;
 	size_t largest = 32 << 20;
 	bool ordered = false;
@@ -59,7 +59,7 @@ struct worker {
 	pthread_t thread;
 };
 
-/* A fifth of a millisecond to one, and one in eight of them up to five. */
+/* A fifth of a millisecond to one; one in eight takes up to five. */
 static void launch(worker *self, cudaStream_t stream, uint32_t *block, size_t words, uint32_t mark)
 {
 	long long most = next(&self->random) % 8 ? 1600000 : 9600000;
@@ -72,7 +72,7 @@ static void launch(worker *self, cudaStream_t stream, uint32_t *block, size_t wo
 	config.stream = stream;
 	attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
 	attribute.val.programmaticStreamSerializationAllowed = 1;
-	/* Such launches do not keep the order that the caller promises. */
+	/* Such launches violate the order that the caller promises. */
 	if (!options.ordered && next(&self->random) % 4 == 0) {
 		config.attrs = &attribute;
 		config.numAttrs = 1;
@@ -80,7 +80,7 @@ static void launch(worker *self, cudaStream_t stream, uint32_t *block, size_t wo
 	CHECK(cudaLaunchKernelEx(&config, use, block, words, mark, cycles, self->seen));
 }
 
-/* The same as a graph that is captured, started and destroyed. */
+/* The same as a graph that is captured, launched and destroyed. */
 static void launch_graph(worker *self, cudaStream_t stream, uint32_t *block, size_t words,
 			 uint32_t mark)
 {
@@ -137,7 +137,7 @@ static void *work(void *argument)
 			CHECK(cudaStreamCreateWithFlags(&streams[i], i % 3 == 0 ? cudaStreamNonBlocking
 										: cudaStreamDefault));
 	}
-	/* Work piles up under policies that do not wait: let it drain now and then. */
+	/* Work piles up under policies that do not wait: synchronize from time to time. */
 	for (int i = 0; now() < end; i++) {
 		one_block(self, streams[next(&self->random) % options.streams]);
 		if (i % 64 == 63)
@@ -224,7 +224,8 @@ int main(int count, char **arguments)
 	for (int i = 0; i < options.contexts; i++) {
 		CHECK_DRIVER(cuCtxSetCurrent(places[i].context));
 		CHECK(cudaDeviceSynchronize());
-		result.kernels += places[i].seen->kernels - 1; /* the first one loaded it */
+		result.kernels += places[i].seen->kernels - 1; /* without the first one, which
+							        * loaded it */
 		result.foreign += places[i].seen->foreign;
 	}
 	printf("blocks %llu gib %.1f kernels %llu foreign %llu\n", blocks,

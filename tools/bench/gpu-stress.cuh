@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu-stress.cuh - the kernel that catches others at its memory, and what both stress programs need around it.
+ * gpu-stress.cuh - the kernel that detects others writing its memory, and the code that both stress
+ * programs need around it.
  *
- * The kernel writes a pattern of its own into a block and reads it back, again and again, for a given time. It sees a
- * foreign word if one was written between two of its own looks: what another kernel writes there, it writes again and
- * again, so both see each other.
+ * The kernel writes a pattern of its own into a block and reads it back, repeatedly, for a given
+ * time. It sees a foreign word that was written between two of its own reads. If two kernels have
+ * the same memory, both write it repeatedly, so both detect the other.
  */
 #ifndef MAM_GPU_STRESS_CUH
 #define MAM_GPU_STRESS_CUH
@@ -27,11 +28,11 @@
 		}                                                                        \
 	} while (0)
 
-enum { WORDS_MOST = 1 << 16 }; /* of a block that one kernel looks at, spread over all of it */
+enum { WORDS_MOST = 1 << 16 }; /* of a block that one kernel checks, spread over all of it */
 
-/* What the kernels of one context saw; in managed memory, which is no pool's. */
+/* Results of the kernels of one context; in managed memory, outside of any pool. */
 struct sums {
-	unsigned long long foreign; /* words that were not what the kernel wrote */
+	unsigned long long foreign; /* words that differ from what the kernel wrote */
 	unsigned long long kernels;
 };
 
@@ -82,7 +83,7 @@ static uint64_t next(uint64_t *random)
 	return *random;
 }
 
-/* Small ones often, large ones now and then. */
+/* Often small, occasionally large. */
 static size_t size_of(uint64_t *random, size_t largest)
 {
 	size_t most = (size_t)256 << (next(random) % 18);
@@ -92,7 +93,7 @@ static size_t size_of(uint64_t *random, size_t largest)
 	return 4 + next(random) % most;
 }
 
-/* In the current context: its sums, and the kernel is loaded. */
+/* In the current context: makes its sums, and loads the kernel. */
 static cudaError_t prepare(sums **seen)
 {
 	cudaError_t code = cudaMallocManaged(seen, sizeof(**seen));

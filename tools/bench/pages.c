@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages.c - `mam bench pages`: what it costs a kernel to get a page, beside what was published,
- * what CUDA has, and the least that it can cost.
+ * pages.c - `mam bench pages`: the cost for a kernel to allocate a page, compared with published
+ * allocators, CUDA's own, and a lower bound.
  *
- * This file reads the command line and brings the parts together: pages_plan.c says what is asked,
- * pages_run.c asks it, pages_show.c and results.c tell it, plot.c draws it.
+ * This file parses the command line and connects the parts: pages_plan.c has the cells, pages_run.c
+ * runs them, pages_show.c and results.c print and save them, plot.c draws them.
  */
 #include <string.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@
 
 #define SECOND UINT64_C(1000000000)
 #define GRACE \
-	(20 * SECOND) /* beyond the deadline, before the last kernel is taken for one that hangs */
+	(20 * SECOND) /* beyond the deadline, before the last kernel is considered hung */
 #define MALLOC_HEAP (UINT64_C(1) << 29)
 #define PAGES_LEAST 1024
 #define PAGES_MOST (4 * 1024 * 1024)
@@ -38,7 +38,7 @@ static const struct pages_effort efforts[] = {
 struct request {
 	bool quick, smoke, keys, list, verbose;
 	const char *csv, *plot, *peers, *only, *read;
-	uint64_t seconds; /* 0: as the effort says */
+	uint64_t seconds; /* 0: the default of the effort */
 	uint64_t pages;
 };
 
@@ -226,10 +226,10 @@ static int play(struct run *run)
 	message_error("the device failed: %s; what was measured before is told",
 		      pages_device_trouble()[0] != '\0' ? pages_device_trouble() : "see the notes");
 	fflush(NULL);
-	_exit(status == STATUS_GOOD ? STATUS_FAILED : status); /* a kernel may be running still */
+	_exit(status == STATUS_GOOD ? STATUS_FAILED : status); /* a kernel may still be running */
 }
 
-/* What was measured before, shown as if it just had been. */
+/* Shows earlier measurements as if they were new. */
 static int read_back(struct run *run)
 {
 	struct plot_rows rows = { .rows = NULL };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages_allocators.c - who is asked for pages, in the order of columns: mam's own, the published
- * ones, CUDA's own malloc, the queue that stands for all that keep free pages in one, and bare
- * counters, which hand out each page once and are as fast as anything can be.
+ * pages_allocators.c - the page allocators, in the order of columns: mam's own, the published ones,
+ * CUDA's own malloc, the queue, which represents allocators that keep free pages in one structure,
+ * and bare counters, which hand out each page once and are a lower bound on time.
  */
 #include <string.h>
 
@@ -18,9 +18,9 @@
 #include "pages_bench.h"
 
 /*
- * The share of free pages, per mille, below which a heap may count as full. Ours then looks through
- * it page by page. The published ones give up, which as published they never do; so they walk as
- * long as their formula lets them.
+ * The share of free pages, per mille, below which a heap may count as full. Ours then searches it
+ * page by page. The published ones give up, which as published they never do; so they search as
+ * long as their formula allows.
  */
 #define LOW_OURS 5
 #define LOW_PUBLISHED 1

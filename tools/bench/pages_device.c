@@ -2,9 +2,9 @@
 /*
  * pages_device.c - pages_device.h on a GPU, by the driver alone.
  *
- * Kernels travel as fat binaries inside the command; a module each for mam's own, the published
- * ones, the checks, those of mam bench model, and CUDA's malloc, which must be loaded after its heap
- * was given a size. All else is gpu.c's.
+ * Kernels are embedded in the command as fat binaries, one module each for mam's own, the published
+ * ones, the checks, those of mam bench model, and CUDA's malloc, which must be loaded after its
+ * heap size was set. gpu.c has everything else.
  */
 #include "pages_device.h"
 
@@ -22,7 +22,7 @@ static struct {
 	size_t module_count;
 	struct kernel {
 		char name[48];
-		void *function; /* NULL: there is none */
+		void *function; /* NULL: it does not exist */
 	} kernels[KERNELS_MAX];
 	size_t kernel_count;
 } device;
@@ -81,7 +81,10 @@ void pages_device_stop(void)
 	bench_gpu_stop();
 }
 
-/* Where a kernel is, by its name: a look into a module that lacks it is an error to who looks on. */
+/*
+ * The module of a kernel, by its name: searching a module that lacks it is an error that tools such
+ * as compute-sanitizer report.
+ */
 static size_t module_of(const char *name)
 {
 	static const struct {

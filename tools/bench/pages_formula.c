@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages_formula.c - what the random-walk paper expects of the cells that were measured, as rows of
- * allocators named NAME-formula, beside those of NAME.
+ * pages_formula.c - the values that the random-walk paper expects for the measured cells, as rows
+ * of allocators named NAME-formula, next to those of NAME.
  *
- * CRW's formula wants the number of clusters that free pages lie in. Of A free pages at random
- * places among T, each is the last of its cluster if the next page is taken: A (1 - A / T) of them.
+ * CRW's formula needs the number of clusters of free pages. Of A free pages at random places among
+ * T, each is the last of its cluster if the next page is used: A (1 - A / T) of them.
  */
 #include <math.h>
 
 #include "pages_bench.h"
 #include "steps.h"
 
-#define WORD 32.0 /* pages that the published ones look at in a step */
+#define WORD 32.0 /* pages that the published ones probe in a step */
 
 static void add(struct bench_results *results, const char *name, const char *parameter, double tas,
 		double was)
@@ -22,7 +22,7 @@ static void add(struct bench_results *results, const char *name, const char *par
 		bench_results_add(results, "pages-get", name, parameter, "was", was);
 }
 
-/* Is there a measured number of steps to put it beside? */
+/* Returns true if there is a measured number of steps to compare with. */
 static bool was_measured(const struct bench_results *results, const char *name,
 			 const struct pages_cell *cell)
 {

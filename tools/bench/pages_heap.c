@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages_heap.c - one allocator's heap on a ground: made, restored, asked, and checked.
+ * pages_heap.c - one allocator's heap in an initial state: made, restored, used, and checked.
  *
- * 1. Made: on the host all pages are free; where only a share shall be, the books say that all are
- *    taken (of a queue, all are taken from it), and a kernel gives so many back, at random places.
- *    That is the image. The books must then hold as many for taken as there should be.
+ * 1. Made: on the host all pages are free. If only a share should be free, the metadata marks all
+ *    as used (all are removed from a queue), and a kernel frees that many, at random places. That
+ *    is the image. The metadata must then have the expected number of used pages.
  * 2. Restored: the image is copied over the heap. Each run begins so.
- * 3. Checked, in passes that are not timed: the four checks of pages_kernels.h, once of a kernel
- *    that counts steps and once of the very one that is timed. More passes of the former, where the
- *    means of steps shall have small errors.
+ * 3. Checked, in untimed passes: the four checks of pages_kernels.h, once with a kernel that counts
+ *    steps and once with the timed kernel itself. There are more passes of the former if the means
+ *    of steps must have small errors.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include "pages_job.h"
 
 #define CHECK_THREADS 65536
-#define NEVER_WRITTEN 0xfe /* bytes of `got`: no page, and not PAGES_NONE */
+#define NEVER_WRITTEN 0xfe /* bytes of `got`: neither a page nor PAGES_NONE */
 #define STRIDE_LEAST 16
 
 void pages_room_fini(struct pages_room *room)
@@ -138,7 +138,7 @@ void pages_heap_fini(struct pages_heap *heap)
 	heap->heap = heap->image = NULL;
 }
 
-/* On the host: all pages free, or all taken. */
+/* On the host: all pages free, or all used. */
 static bool put_image(const struct pages_heap *heap)
 {
 	const struct pages_allocator *allocator = heap->allocator;
@@ -165,7 +165,7 @@ static bool put_image(const struct pages_heap *heap)
 	return good;
 }
 
-/* The pages that the heap's books hold for taken, into heap->taken. */
+/* Counts the used pages according to the heap's metadata, into heap->taken. */
 static bool count_taken(struct pages_heap *heap, struct pages_job *job)
 {
 	struct pages_found found;
@@ -181,7 +181,7 @@ static bool count_taken(struct pages_heap *heap, struct pages_job *job)
 	return true;
 }
 
-/* Gives a share of the pages back, where the books say that all are taken. */
+/* Frees a share of the pages, when the metadata has all pages as used. */
 static bool open_pages(struct pages_heap *heap, struct pages_room *room)
 {
 	const struct pages_cell all = { .askers = heap->ground.pages,
@@ -200,7 +200,7 @@ static bool open_pages(struct pages_heap *heap, struct pages_room *room)
 	       pages_heap_launch(heap, "ready", &job, NULL);
 }
 
-/* How many the books should hold for taken. */
+/* The expected number of used pages. */
 static uint64_t taken_wanted(const struct pages_heap *heap, const struct pages_job *job)
 {
 	const uint64_t free_pages = pages_plan_free(&heap->ground);
@@ -244,7 +244,7 @@ static void complain(struct pages_verdict *verdict, uint64_t count, const char *
 	verdict->wrong += count;
 }
 
-/* Of warps: the mean of a lane, the most of a lane; sums, and sums of squares. */
+/* Of warps: the mean over lanes, the maximum over lanes; sums, and sums of squares. */
 struct steps {
 	double lanes, mean, means, most, mosts;
 	uint64_t askers, warps;
@@ -286,7 +286,7 @@ static double standard_error(double sum, double squares, double count)
 	return variance > 0 ? sqrt(variance / count) : 0;
 }
 
-/* The mean over askers, and over warps of the most in each. */
+/* The mean over askers, and over warps of the maximum in each. */
 static void reckon_steps(const struct steps *steps, struct pages_verdict *verdict)
 {
 	const double warps = steps->warps > 0 ? (double)steps->warps : 1;
@@ -307,7 +307,9 @@ static bool run_check(const char *kernel, const struct pages_job *job)
 	return pages_device_run(kernel, CHECK_THREADS, job, NULL);
 }
 
-/* One pass of the four checks; `take` is the kernel that takes, with or without counting steps. */
+/*
+ * One pass of the four checks; `take` is the kernel that allocates, with or without counting steps.
+ */
 static bool check_once(const struct pages_heap *heap, const struct pages_cell *cell,
 		       const char *take, const struct pages_job *job, struct pages_verdict *verdict)
 {
@@ -337,7 +339,7 @@ static bool check_once(const struct pages_heap *heap, const struct pages_cell *c
 	return true;
 }
 
-/* What is given back by the kernel that took it leaves the heap as it was. */
+/* A kernel that frees what it allocated must leave the heap unchanged. */
 static bool check_churn(const struct pages_heap *heap, const struct pages_job *job,
 			struct pages_verdict *verdict)
 {
@@ -351,7 +353,7 @@ static bool check_churn(const struct pages_heap *heap, const struct pages_job *j
 	return true;
 }
 
-/* Passes after the first, with walks of their own. */
+/* Passes after the first, with other random searches. */
 static bool walk_more(const struct pages_heap *heap, struct pages_room *room,
 		      const struct pages_cell *cell, uint32_t walks, struct pages_job *job,
 		      struct steps *steps)
@@ -399,7 +401,7 @@ bool pages_heap_use(const struct pages_heap *heap, struct pages_room *room,
 
 	*verdict = (struct pages_verdict){ .none = 0 };
 	pages_heap_ask(heap, room, cell, &job);
-	rounds = 4 * ((uint64_t)job.pages / job.askers + 1); /* more than can be had */
+	rounds = 4 * ((uint64_t)job.pages / job.askers + 1); /* more than can succeed */
 	if (!pages_heap_restore(heap) || !pages_device_fill(job.found, 0, sizeof(found)) ||
 	    !pages_device_fill(job.shadow, 0, job.pages * UINT64_C(4)))
 		return false;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages_plan.c - what `mam bench pages` asks, as a list of cells.
+ * pages_plan.c - the cells of `mam bench pages`.
  *
  * After sections 5.2.1 to 5.2.5 of Pham et al., "Dynamic Buffer Management in Massively Parallel
  * Systems: The Power of Randomness", ACM TOPC 12(1), 2025:
  *   get     one page each, for several numbers of askers and shares of free pages; and the same
- *           pages given back by a later kernel
+ *           pages freed by a later kernel
  *   lanes   the same, with 1 to 32 askers in each warp
  *   malloc  several pages each; seven scenarios
- *   use     until one of a hundred gets nothing
- * Cells of one ground stand together, so that each allocator's heap is made once. A cell that asks
- * for more than its ground has is left out.
+ *   use     until one request in a hundred fails
+ * Cells of one initial state are adjacent, so that each allocator's heap is made once. A cell that
+ * requests more than is free is skipped.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 #define K UINT32_C(1024)
 #define M (1024 * K)
 #define ALL 1000
-#define MALLOC_GROUP 64 /* pages: free ones lie together so that large requests can be served */
+#define MALLOC_GROUP 64 /* pages: free ones are contiguous so that large requests can be served */
 #define USE_ASKERS (64 * K)
 
 const char *const pages_work_names[PAGES_WORKS] = { "get", "lanes", "malloc", "use" };
@@ -147,7 +147,7 @@ static void add_share(struct pages_plan *plan, uint32_t pages, uint32_t tenths)
 	size_t i;
 
 	for (i = 0; i < sizeof(askers) / sizeof(askers[0]); i++) {
-		/* These two are nearly all that is free of a million at 0.5% and 1%. */
+		/* These two are nearly all free pages of a million at 0.5% and 1%. */
 		if ((askers[i] == 5000 && tenths != 5) || (askers[i] == 10000 && tenths != 10))
 			continue;
 		add_get(plan, &ground, askers[i],

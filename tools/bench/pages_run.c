@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages_run.c - plays all cells of a plan with all allocators.
+ * pages_run.c - runs all cells of a plan with all allocators.
  *
- * For each ground, each allocator's heap is made once; for each cell on it:
- *   1. one pass that is not timed checks what was handed out (pages_heap.c). If anything is wrong,
- *      the cell's row is `wrong`, and there is no time;
- *   2. so many times over, the heap is restored, the asking kernel timed, and the one that gives
- *      all back: the medians are the rows `us` and `mops`.
- * Nothing is begun after the deadline. A device that fails or hangs ends it all, and a note says in
- * which cell.
+ * For each initial state, each allocator's heap is made once; for each cell on it:
+ *   1. one untimed pass checks the allocated pages (pages_heap.c). On an error, the cell's row is
+ *      `wrong`, and there is no time;
+ *   2. repeatedly, the heap is restored, and the kernels that allocate and that free everything are
+ *      timed: the medians are the rows `us` and `mops`.
+ * Nothing starts after the deadline. A device that fails or hangs ends all runs, and a note names
+ * the cell.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 #include "pages_job.h"
 #include "watch.h"
 
-#define MALLOC_REPEATS 3 /* of CUDA's own, which takes its time */
+#define MALLOC_REPEATS 3 /* of CUDA's own, which is slow */
 
 static const struct pages_names pages_names = {
 	{ "pages-get", "pages-lanes", "pages-malloc", "pages-use" }, "pages-free", "pages-launch"
@@ -67,7 +67,7 @@ static void say_next(struct play *play, const char *workload, const char *parame
 	bench_watch_release();
 }
 
-/* Medians of the kernels that take and that give; a time of 0: it is not measured. */
+/* Medians of the kernels that allocate and that free; a time of 0: not measured. */
 static bool time_cell(struct play *play, const struct pages_heap *heap,
 		      const struct pages_cell *cell, double *get_us, double *free_us)
 {
@@ -169,7 +169,7 @@ static bool same_ground(const struct pages_cell *a, const struct pages_cell *b)
 	       a->ground.free_tenths == b->ground.free_tenths;
 }
 
-/* All cells from first to end - 1, which share a ground, with one allocator. */
+/* All cells from first to end - 1, which share an initial state, with one allocator. */
 static bool play_ground(struct play *play, const struct pages_allocator *allocator, size_t first,
 			size_t end)
 {
@@ -205,7 +205,7 @@ static bool play_ground(struct play *play, const struct pages_allocator *allocat
 	return good;
 }
 
-/* What every time has in it: a kernel that does nothing. */
+/* The launch overhead in every time: an empty kernel. */
 static bool time_launches(struct play *play)
 {
 	static const uint32_t askers[] = { 1024, 131072, 1048576 };
@@ -230,7 +230,7 @@ static bool time_launches(struct play *play)
 	return true;
 }
 
-/* What a call costs its kernel, whatever else the kernel does: the most registers of a thread. */
+/* The maximum registers of a thread in kernels that call the allocator, whatever else they do. */
 static void add_registers(struct play *play, const struct pages_allocator *allocator)
 {
 	static const char *const prefixes[] = { "get", "give", "getrun", "giverun" };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages_show.c - the results of `mam bench pages` for people, and keys for scripts.
+ * pages_show.c - the results of `mam bench pages` as tables for users, and keys for scripts.
  *
- * A table a workload, a line a cell: what mam takes over what the ceiling takes, and over what the
- * best published allocator takes, then what each takes. Ratios are of times: less is better. `!`
- * stands behind a time when somebody got nothing, and `wrong` in place of one when the checks found
- * what must not be. The steps come next, and the targets last, where they are seen.
+ * One table per workload, one line per cell: mam's time divided by the ceiling's, and by that of
+ * the best published allocator, then each time. Ratios are of times: less is better. `!` follows a
+ * time if a request failed, and `wrong` replaces one if the checks found an error. The steps come
+ * next, and the targets last, where they are visible.
  */
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static void put_head(const struct bench_results *results, const char *workload, 
 	printf("\n");
 }
 
-/* `from`: the workload whose checks tell of this one. */
+/* `from`: the workload whose checks apply to this one. */
 static void put_cell(const struct bench_results *results, const char *workload, const char *from,
 		     const char *name, const char *parameter, const char *metric)
 {
@@ -105,14 +105,14 @@ static void put_table(const struct bench_results *results, size_t table)
 	}
 }
 
-/* Who has steps to count, and was asked. */
+/* Returns true if the allocator has steps to count, and was run. */
 static bool has_steps(const struct bench_results *results, const struct pages_allocator *allocator)
 {
 	return allocator->role < PAGES_CEILING &&
 	       bench_rows_has(results, "pages-get", allocator->name);
 }
 
-/* Measured, and what the paper's formulas say, where there is one. */
+/* The measurement, and the value of the paper's formula, if there is one. */
 static void put_steps_cell(const struct bench_results *results, const char *allocator,
 			   const char *parameter, const char *metric)
 {
@@ -154,7 +154,7 @@ static void put_steps(const struct bench_results *results, const char *metric, c
 	}
 }
 
-/* A thread's, of the kernels that take and give back: one page, and runs. */
+/* Registers of a thread in the kernels that allocate and free: one page, and runs. */
 static void put_registers(const struct bench_results *results)
 {
 	static const char *const kernels[] = { "get", "give", "getrun", "giverun" };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages_system.c - the untimed pass for CUDA's own malloc, whose answers are addresses: each owner
- * writes both ends of its block, a later kernel reads them, and the host looks at all addresses in
- * order, whether one block reaches into the next.
+ * pages_system.c - the untimed pass for CUDA's own malloc, which returns addresses: each owner
+ * writes both ends of its block, a later kernel reads them, and the host checks the sorted
+ * addresses for overlapping blocks.
  */
 #include <stdio.h>
 #include <stdlib.h>

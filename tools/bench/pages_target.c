@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages_target.c - who is fastest in a cell, and what was promised of a GPU of the H100's class.
+ * pages_target.c - the fastest allocator of a cell, and the promised numbers for a GPU of the
+ * H100's class.
  *
  * The first targets are numbers of one cell each. The last ones are over all cells with a time of
- * mam's and of a published allocator that served all: in how many mam takes longer than the best of
- * those. Two medians that are less than NOISE apart are equal.
+ * mam's and of a published allocator that served all requests: in how many mam takes longer than
+ * the best of those. Two medians that differ by less than NOISE are equal.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "pages_bench.h"
 
-#define NOISE 1.05 /* the clock of an event ticks in half microseconds */
+#define NOISE 1.05 /* an event's clock has a resolution of half a microsecond */
 
-/* Who served only some of the askers was not fast. */
+/* The time of an allocator with failed requests does not count. */
 static bool served_all(const struct bench_results *results, const char *workload, const char *name,
 		       const char *parameter)
 {
@@ -98,7 +99,9 @@ static double sum_of(const struct bench_results *results, enum pages_role role, 
 	return sum;
 }
 
-/* The parameter of the cell whose heap is so many `times` the smallest one, whatever --pages. */
+/*
+ * The parameter of the cell whose heap is `times` as large as the smallest one, whatever --pages.
+ */
 static const char *find(const struct pages_plan *plan, enum pages_work work, uint32_t times,
 			uint32_t tenths, uint32_t askers, uint32_t lanes)
 {

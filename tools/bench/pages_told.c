@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages_told.c - what is left to do when the tables of `mam bench pages`, or of mam bench model, are
- * printed: to say what went wrong, and to write the files that were asked for.
+ * pages_told.c - the final steps of `mam bench pages` and mam bench model after printing the
+ * tables: report errors, and write the requested files.
  */
 #include "bench.h"
 #include "command.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plot.c - `mam bench plot`: pictures of results, as `mam bench host` and `mam bench pages` write
+ * plot.c - `mam bench plot`: figures of results, as `mam bench host` and `mam bench pages` write
  * them by --csv.
  *
  * 1. Read every file into one list of rows (plot_rows.c), except those with other columns.
- * 2. Write each picture that there is something to draw for (plot_figures.c), whole or not at all,
- *    and print its name.
+ * 2. Write each figure that has data (plot_figures.c), completely or not at all, and print its
+ *    name.
  */
 #include "plot.h"
 
@@ -64,8 +64,8 @@ int plot_results(const char *path, const struct bench_results *results,
 }
 
 /*
- * All files into one list. One of several that has other columns is skipped: a folder of results holds
- * tables of other tools too.
+ * Reads all files into one list. If there are several, one with other columns is skipped: a folder
+ * of results also contains tables of other tools.
  */
 static int read_files(char **paths, int count, struct plot_rows *rows)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plot_bars.c - bars from 0 to the right, in groups, each with its number behind it.
+ * plot_bars.c - bars from 0 to the right, in groups, each followed by its number.
  */
 #include <string.h>
 

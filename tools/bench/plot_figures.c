@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plot_figures.c - the pictures of plot_table.c, and that of what was held, of the rows there are.
+ * plot_figures.c - makes the figures of plot_table.c, and that of held memory, from the available
+ * rows.
  *
- * A picture of lines is a few groups of points; each group is one metric of one workload over its
- * parameters, or several metrics at one parameter. A picture of bars is what was held beyond what
- * was in use. What has no row is not drawn, and a picture without one is none.
+ * A line figure has a few groups of points; each group is one metric of one workload over its
+ * parameters, or several metrics at one parameter. The bar figure has memory held in excess of live
+ * memory. Values without a row are not drawn, and a figure without any is omitted.
  */
 #include <string.h>
 
@@ -27,7 +28,7 @@ static const struct plot_figure *figure_at(size_t which)
 	return &plot_case_figures[which - plot_model_figure_count];
 }
 
-/* Of those that may stand for one, the first that took part; NULL: none did. */
+/* Of the alternatives for one allocator, the first that took part; NULL: none did. */
 static const char *peer_of(const struct plot_rows *rows, const struct plot_drawn *one,
 			   const char *workload, const char *parameter)
 {
@@ -43,7 +44,7 @@ static const char *peer_of(const struct plot_rows *rows, const struct plot_drawn
 	return NULL;
 }
 
-/* One allocator's points; false: it has none. */
+/* One allocator's points; returns false if it has none. */
 static bool collect_line(const struct plot_rows *rows, const struct plot_figure *figure,
 			 const char *peer, struct plot_line *line)
 {
@@ -82,7 +83,7 @@ static void name_points(const struct plot_figure *figure, struct plot_lines *plo
 	}
 }
 
-/* A point that nobody has a value for is left out, so that what was not played takes no room. */
+/* Drops points without any value, so that cases that were not run take no space. */
 static void drop_empty_points(struct plot_lines *plot)
 {
 	size_t from, to = 0, i;
@@ -106,7 +107,7 @@ static void drop_empty_points(struct plot_lines *plot)
 static void collect_lines(const struct plot_rows *rows, const struct plot_figure *figure,
 			  struct plot_lines *plot)
 {
-	const char *last = NULL; /* so that nobody is drawn twice, as two */
+	const char *last = NULL; /* so that no allocator is drawn twice under two names */
 	size_t i;
 
 	*plot = (struct plot_lines){ .title = figure->title,
@@ -129,7 +130,7 @@ static void collect_lines(const struct plot_rows *rows, const struct plot_figure
 	drop_empty_points(plot);
 }
 
-/* Parts of a hundred beyond what was live, of memory where that is apart from addresses. */
+/* Percent in excess of live memory; of physical memory if that differs from addresses. */
 static void add_bars(const struct plot_rows *rows, const char *workload, const char *parameter,
 		     const char *group, struct plot_bars *plot)
 {
@@ -154,7 +155,7 @@ static void add_bars(const struct plot_rows *rows, const char *workload, const c
 	}
 }
 
-/* Each trace of workload replay is a group; it is added where its first row stands. */
+/* Each trace of workload replay is a group; it is added at its first row. */
 static void add_replays(const struct plot_rows *rows, struct plot_bars *plot)
 {
 	size_t i, before;
@@ -185,7 +186,7 @@ static void collect_bars(const struct plot_rows *rows, struct plot_bars *plot)
 	add_replays(rows, plot);
 }
 
-/* The picture of bars comes behind those of lines. */
+/* The bar figure follows the line figures. */
 size_t plot_figure_count(void)
 {
 	return count_lines() + 1;
@@ -196,8 +197,10 @@ const char *plot_figure_file(size_t which)
 	return which < count_lines() ? figure_at(which)->file : "footprint.svg";
 }
 
-/* One figure `down` from the top of a page, without a frame of its own. Answers its height; 0: no
- * row to draw. file NULL: it is only asked. */
+/*
+ * One figure `down` from the top of a page, without a frame of its own. Returns its height; 0: no
+ * row to draw. With file NULL, only checks.
+ */
 static double put_figure(size_t which, const struct plot_rows *rows, double down, FILE *file)
 {
 	struct plot_lines lines;
@@ -221,7 +224,7 @@ static double put_figure(size_t which, const struct plot_rows *rows, double down
 	return of_lines ? plot_lines_height(&lines) : plot_bars_height(&bars);
 }
 
-/* Figures first to end - 1, those that there are, one below another. */
+/* Figures first to end - 1, the available ones, one below another. */
 static bool put_page(size_t first, size_t end, const char *title, const struct plot_rows *rows,
 		     FILE *file)
 {

@@ -2,13 +2,14 @@
 /*
  * plot_lines.c - lines along an axis of names, upwards in powers of ten.
  *
- * 1. Upwards go the powers of ten that hold all values; so a ratio is the same distance everywhere.
- * 2. The names along the bottom are as far apart as each other. Where they stand for sizes or
- *    counts that grow by a factor each, that axis is logarithmic, too. Names that would touch are
- *    left out, the same number between any two that are shown.
+ * 1. The vertical axis spans the powers of ten that contain all values; so a ratio is the same
+ *    distance everywhere.
+ * 2. The names along the bottom are evenly spaced. If they stand for sizes or counts that grow by a
+ *    factor each, that axis is logarithmic, too. Names that would overlap are left out, the same
+ *    number between any two that are shown.
  * 3. Points may be in groups, each with a name of its own above; a line is broken between two.
- * 4. A line's name stands at its last point; names that would touch are moved apart, downwards from
- *    the highest, then upwards from the lowest allowed.
+ * 4. A line's name is placed at its last point; names that would overlap are moved apart, downwards
+ *    from the highest, then upwards from the lowest allowed.
  */
 #include <math.h>
 #include <string.h>
@@ -74,7 +75,7 @@ static struct scale find_scale(const struct plot_lines *plot)
 	return scale;
 }
 
-/* Of how many names one can be shown. */
+/* Returns n if every n-th name can be shown. */
 static size_t name_step(const struct plot_lines *plot, const struct scale *scale)
 {
 	double widest = 0, apart = (RIGHT - LEFT) / (double)scale->points;
@@ -104,7 +105,7 @@ static void put_names_below(FILE *file, const struct plot_lines *plot, const str
 		      plot->axis);
 }
 
-/* Each group's name above the middle of it, and a line before all but the first. */
+/* Each group's name above its center, and a line before all but the first. */
 static void put_groups(FILE *file, const struct plot_lines *plot, const struct scale *scale)
 {
 	size_t first = 0, i;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plot_rows.c - results as pictures are made of them.
+ * plot_rows.c - results as the input of figures.
  *
- * A file is as `mam bench host --csv` writes it: lines "# key: value" say what it was measured on,
- * the others are rows of five fields. A row replaces the same row of an earlier file, and so does a
+ * A file has the format of `mam bench host --csv`: lines "# key: value" describe the machine, the
+ * others are rows of five fields. A row replaces the same row of an earlier file, and so does a
  * fact.
  */
 #include "plot_rows.h"
@@ -19,7 +19,8 @@
 #include "kit/message.h"
 
 #define LINE_BYTES 512
-#define VALUE_MOST 1e100 /* what is larger, or no number, is not drawn: an axis must end */
+#define VALUE_MOST 1e100 /* values that are larger, or not numbers, are not drawn: an axis must
+			  * end */
 
 /* One field of a CSV line, in quotes or not; NULL at the line's end. */
 static char *next_field(char **at)
@@ -240,7 +241,7 @@ void plot_rows_footnote(const struct plot_rows *rows, char *text, size_t bytes)
 
 	text[0] = '\0';
 	if (has_gpu)
-		/* What may stand behind a semicolon, OpenCL's device, has no room below a picture. */
+		/* The text after a semicolon, OpenCL's device, does not fit below a figure. */
 		used += (size_t)snprintf(text + used, bytes - used, "%s, driver %.*s",
 					 rows->facts.gpu, (int)strcspn(rows->facts.driver, ";"),
 					 rows->facts.driver);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plot_svg.c - the frame of a picture: SVG that needs no script.
+ * plot_svg.c - the frame of a figure: SVG that needs no script.
  *
- * Colours are classes of one style, with a second set for a dark page, where the viewer says so.
- * An allocator has the same colour in every picture, and its name beside it in ink, so that no
- * colour need be told from another. Numbers are in tooltips, too (<title>).
+ * Colors are classes of one style, with a second set for a dark page, if the viewer requests it. An
+ * allocator has the same color in every figure, and its name next to it in the text color, so that
+ * readers need not distinguish colors. Numbers are in tooltips, too (<title>).
  */
 #include <string.h>
 
@@ -57,7 +57,7 @@ void plot_svg_put(FILE *file, const char *text)
 {
 	size_t left = strlen(text), bytes;
 
-	/* One byte that is no text, and a browser shows nothing of the picture. */
+	/* A single byte of invalid text would make a browser reject the whole figure. */
 	for (; left > 0; text += bytes, left -= bytes) {
 		bytes = utf8_length(text, left);
 		switch (*text) {

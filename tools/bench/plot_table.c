@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plot_table.c - which pictures of lines there are, of which rows, and who is drawn as what.
+ * plot_table.c - the table of line figures: their rows, and the allocators in them with labels and
+ * colors.
  *
- * An allocator has the same colour in all. Of a driver's and of others' the row that a program
- * would meet is taken; the processor's own are there for a floor.
+ * An allocator has the same color in all. Of the driver's and of other allocators, the row that a
+ * program would typically use is drawn; the CPU's own are a lower bound.
  */
 #include "plot_table.h"
 
@@ -19,7 +20,7 @@ static const struct plot_drawn everybody[] = {
 	{ "mimalloc (CPU)", "mimalloc", { "mimalloc" }, "cudaMalloc" },
 };
 
-/* Where the pool's own books are measured, without caches. */
+/* Where the pool's own metadata is measured, without caches. */
 static const struct plot_drawn bookkeepers[] = {
 	{ "mam", "mam", { "mam-cudamalloc", "mam-host" }, NULL },
 	{ "mam, host memory", "plain", { "mam-host" }, NULL },
@@ -42,7 +43,7 @@ const struct plot_drawn plot_holders[] = {
 	{ "RMM pool, growing", "rmm", { "rmm-pool-grow" }, NULL },
 };
 
-/* mam bench pages. What a formula says is drawn in the colour of what was measured, in dashes. */
+/* mam bench pages. A formula has the color of the measurement, as a dashed line. */
 static const struct plot_drawn pagers[] = {
 	{ "mam", "mam", { "mam-pages" }, NULL },
 	{ "CoRW", "torch", { "corw" }, NULL },
@@ -125,7 +126,7 @@ static const struct plot_drawn superblocks[] = {
 		"384", "1.5K", "3K", "6K", "8K", "16K" \
 	}
 
-/* mam bench xmalloc. What was published is drawn in dashes. */
+/* mam bench xmalloc. Published values are dashed. */
 static const struct plot_drawn xmallocs[] = {
 	{ "mam", "mam", { "mam" }, NULL },
 	{ "mam, coalesced", "async", { "mam-coalesce" }, NULL },
@@ -150,7 +151,7 @@ static const struct plot_drawn speedups[] = {
 	{ "published, 2011", "other dash", { "published" }, NULL },
 };
 
-/* mam bench mpi. What was published is drawn in the colour of ours, in dashes. */
+/* mam bench mpi. Published values have the color of ours, as dashed lines. */
 static const struct plot_drawn coalescers[] = {
 	{ "CUDA, warp", "torch", { "cuda-NW" }, NULL },
 	{ "CUDA, warp, headers", "rmm", { "cuda-HW" }, NULL },
